@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_BASE_COMPILER_H
+#define HF_BASE_COMPILER_H
+
+/* Attributes, and the assert that stays on in production. */
+
+#define HF_PRINTF(fmt_index, first_arg) __attribute__((format(printf, fmt_index, first_arg)))
+#define HF_MUST_CHECK __attribute__((warn_unused_result))
+#define HF_NORETURN __attribute__((noreturn))
+#define HF_UNUSED __attribute__((unused))
+#define HF_CLEANUP(fn) __attribute__((cleanup(fn)))
+#define HF_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/*
+ * A broken invariant of this program (never bad input) ends it here, in release
+ * builds too: every daemon of Holdfast is level-triggered and restarts safely,
+ * so stopping is better than acting on a state that cannot be.
+ */
+#define hf_assert(cond) ((cond) ? (void)0 : hf_assert_failed(#cond, __FILE__, __LINE__))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+HF_NORETURN void hf_assert_failed(const char *cond, const char *file, int line);
+#ifdef __cplusplus
+}
+#endif
+
+#endif
