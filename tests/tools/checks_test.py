@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""Each check finds what it is there for, and passes a tree without fault."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+LAYERS = """
+module base
+module json base
+module core base
+third-party jansson.h json
+third-party cmocka.h tests
+system stdio.h stdlib.h string.h stddef.h unistd.h time.h
+process src/base/child.c  starts children
+pure base
+pure core
+allow * strlen memcpy snprintf
+allow base malloc free __stack_chk_fail
+state base hook  set once
+"""
+GOOD = {
+    "tools/layers": LAYERS,
+    "tools/style-exceptions": "",
+    "dev": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\nverb_build() {\n:\n}\n",
+    "README.md": "# A\n\n[code](src/base/a.h) and [here](#a): `./dev build`\n",
+    "src/base/README.md": "# base\n",
+    "src/core/README.md": "# core\n",
+    "src/base/a.h": SPDX + "#ifndef A_H\n#define A_H\n#include <stddef.h>\nsize_t hf_len(const char "
+                    "*s);\nextern int (*hook)(void);\n#endif\n",
+    "src/base/a.c": SPDX + '#include "base/a.h"\n#include <string.h>\n__attribute__((visibility('
+                    '"hidden"))) int (*hook)(void);\nsize_t hf_len(const char *s)\n{\n\treturn '
+                    "strlen(s);\n}\n",
+    "src/base/child.c": SPDX + "#include <unistd.h>\nint hf_child(void);\nint hf_child(void)\n{\n"
+                        "\treturn (int)fork();\n}\n",
+    "src/core/c.c": SPDX + '#include "base/a.h"\nsize_t hf_core(void);\nstatic const char *const '
+                    'NAMES[] = {"x", "y"};\nsize_t hf_core(void)\n{\n\treturn hf_len(NAMES[0]);\n}\n',
+    "src/core/c_test.c": SPDX + '#include "base/a.h"\n#include "harness/test.h"\n#include '
+                         "<cmocka.h>\n",
+    "tests/harness/test.h": SPDX + "#include <stddef.h>\n",
+}
+
+
+class Tree(unittest.TestCase):
+    """A small tree that every check passes, to be made worse by one thing at a time."""
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+        for path, text in GOOD.items():
+            self.write(path, text)
+
+    def write(self, path, text):
+        full = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def c(self, path, text):
+        self.write(path, SPDX + text)
+
+    def build(self, **archives):
+        """An archive per module from the named sources, and no other."""
+        for module, sources in archives.items():
+            objects = []
+            for source in sources:
+                target = os.path.join(self.root, "build", os.path.basename(source) + ".o")
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-fPIC", "-Isrc", "-c",
+                                source, "-o", target], cwd=self.root, check=True)
+                objects.append(target)
+            subprocess.run(["ar", "rcs", os.path.join(self.root, "build", f"libhf_{module}.a"),
+                            *objects], check=True)
+
+    def run_check(self, name):
+        run = subprocess.run([os.path.join(TOP, "tools", name), "--root", self.root],
+                             capture_output=True, text=True)
+        return run.returncode, run.stdout + run.stderr
+
+    def passes(self, name):
+        code, out = self.run_check(name)
+        self.assertEqual(code, 0, out)
+
+    def finds(self, name, *texts):
+        code, out = self.run_check(name)
+        self.assertEqual(code, 1, out)
+        for text in texts:
+            self.assertIn(text, out)
+
+
+class LayersTest(Tree):
+    def test_passes_a_good_tree(self):
+        self.passes("check-layers")
+
+    def test_finds_an_edge_that_is_not_in_the_table(self):
+        self.c("src/base/b.c", '#include "core/c.h"\n')
+        self.c("src/core/c.h", "")
+        self.finds("check-layers", "src/base/b.c:2: base may not include core")
+
+    def test_finds_an_edge_of_a_test(self):
+        self.c("src/core/d_test.c", '#include "json/j.h"\n')
+        self.c("src/json/j.h", "")
+        self.finds("check-layers", "src/core/d_test.c:2: core may not include json")
+
+    def test_finds_a_private_header_of_another_module(self):
+        self.c("src/base/b_internal.h", "")
+        self.c("src/core/d.c", '\n#include "base/b_internal.h"\n')
+        self.finds("check-layers", 'src/core/d.c:3: "base/b_internal.h" is private to base')
+
+    def test_finds_a_path_without_module_and_one_with_dots(self):
+        self.c("src/base/b.c", '#include "a.h"\n#include "../base/a.h"\n')
+        self.finds("check-layers", "b.c:2:", "names no module", "b.c:3:", "leaves its folder")
+
+    def test_finds_a_header_that_does_not_exist(self):
+        self.c("src/base/b.c", '#include "base/nothing.h"\n')
+        self.finds("check-layers", "does not exist")
+
+    def test_finds_a_third_party_header_away_from_home(self):
+        self.c("src/core/d.c", "#include <jansson.h>\n")
+        self.finds("check-layers", "src/core/d.c:2: <jansson.h> belongs to json alone")
+
+    def test_finds_the_test_library_in_code_that_ships(self):
+        self.c("src/core/d.c", "#include <cmocka.h>\n")
+        self.finds("check-layers", "<cmocka.h> belongs to tests")
+
+    def test_finds_a_header_without_home(self):
+        self.c("src/core/d.c", "#include <novel.h>\n")
+        self.finds("check-layers", "<novel.h> has no home")
+
+    def test_finds_a_module_that_is_not_listed(self):
+        self.c("src/extra/x.c", "")
+        self.finds("check-layers", "extra is no module")
+
+    def test_finds_a_process_started_elsewhere(self):
+        self.c("src/core/d.c", "int x(void)\n{\n\t/* fork() */\n\treturn execvp(0, 0);\n}\n")
+        self.finds("check-layers", "src/core/d.c:5: execvp starts a process", "1 findings")
+
+    def test_finds_a_process_file_that_is_gone(self):
+        os.unlink(os.path.join(self.root, "src/base/child.c"))
+        self.finds("check-layers", "src/base/child.c does not exist")
+
+    def test_fails_where_there_is_nothing_to_check(self):
+        shutil.rmtree(os.path.join(self.root, "src"))
+        shutil.rmtree(os.path.join(self.root, "tests"))
+        self.finds("check-layers", "nothing to check")
+
+
+class PurityTest(Tree):
+    def test_passes_a_good_tree(self):
+        self.build(base=["src/base/a.c"], core=["src/core/c.c"])
+        self.passes("check-purity")
+
+    def test_finds_a_clock_behind_a_macro(self):
+        self.c("src/core/d.c", "#include <time.h>\n#define NOW ti##me(0)\nlong hf_d(void);\n"
+               "long hf_d(void)\n{\n\treturn NOW;\n}\n")
+        self.build(base=["src/base/a.c"], core=["src/core/d.c"])
+        self.finds("check-purity", "core/d.c.o: time is not allowed in core")
+
+    def test_finds_what_only_another_archive_may_use(self):
+        self.c("src/core/d.c", "#include <stdlib.h>\nvoid *hf_d(void);\nvoid *hf_d(void)\n{\n"
+               "\treturn malloc(3);\n}\n")
+        self.build(base=["src/base/a.c"], core=["src/core/d.c"])
+        self.finds("check-purity", "malloc is not allowed in core")
+
+    def test_finds_a_function_of_an_impure_archive(self):
+        self.c("src/core/d.c", "int hf_log(void);\nint hf_d(void);\nint hf_d(void)\n{\n"
+               "\treturn hf_log();\n}\n")
+        self.c("src/base/log.c", "int hf_log(void);\nint hf_log(void)\n{\n\treturn 1;\n}\n")
+        self.build(base=["src/base/a.c"], base_os=["src/base/log.c"], core=["src/core/d.c"])
+        self.finds("check-purity", "hf_log comes from an archive that core may not use")
+
+    def test_finds_data_that_can_change(self):
+        self.c("src/core/d.c", "int hf_d(void);\nint hf_d(void)\n{\n\tstatic int calls;\n"
+               "\treturn ++calls;\n}\n")
+        self.build(base=["src/base/a.c"], core=["src/core/d.c"])
+        self.finds("check-purity", "is data that can change (.bss)")
+
+    def test_finds_state_that_is_listed_and_gone(self):
+        self.c("src/base/b.c", "int hf_b(void);\nint hf_b(void)\n{\n\treturn 1;\n}\n")
+        self.build(base=["src/base/b.c"])
+        self.finds("check-purity", "state base hook does not exist")
+
+    def test_finds_a_module_that_was_not_built(self):
+        self.write("src/core/meson.build", "")
+        self.build(base=["src/base/a.c"])
+        self.finds("check-purity", "no archive libhf_core.a")
+
+    def test_fails_without_a_build(self):
+        self.finds("check-purity", "nothing to check")
+
+
+class HeadersTest(Tree):
+    def test_passes_a_good_tree(self):
+        self.passes("check-headers")
+
+    def test_finds_a_header_that_needs_another_one_first(self):
+        self.c("src/base/b.h", "size_t hf_b(void);\n")
+        self.finds("check-headers", "src/base/b.h: does not compile alone as C17", "as C++17")
+
+    def test_finds_a_header_that_is_no_cpp(self):
+        self.c("src/base/b.h", "int hf_b(int class);\n")
+        self.finds("check-headers", "src/base/b.h: does not compile alone as C++17", "1 findings")
+
+
+class StyleTest(Tree):
+    def f(self, body, head="int hf_f(void)"):
+        self.c("src/base/f.c", f"{head};\n{head}\n{{\n{body}\treturn 0;\n}}\n")
+
+    def test_passes_a_good_tree(self):
+        self.passes("check-style")
+
+    def test_passes_a_function_at_every_limit(self):
+        self.f("\tif (x)\n\t\ty();\n" * 14 + "\tz();\n" * 38, "int hf_f(int a, int b, int c, int d, "
+               "int e, int (*f)(int, int))")
+        for i in range(30):  # keeps the 95th percentile down
+            self.c(f"src/base/s{i}.c", f"static void s{i}(void)\n{{\n}}\n")
+        self.passes("check-style")
+
+    def test_finds_a_long_function(self):
+        self.f("\tx();\n" * 67)
+        self.finds("check-style", "src/base/f.c:3: hf_f has 71 lines of 70")
+
+    def test_finds_long_functions_as_a_habit(self):
+        self.f("\tx();\n" * 60)
+        self.finds("check-style", "one function in twenty has 64 lines or more")
+
+    def test_finds_a_complex_function(self):
+        self.f("\tif (a && b || c ? d : e)\n\t\tx();\n" * 4)
+        self.finds("check-style", "hf_f has a cyclomatic complexity of 17, at most 15")
+
+    def test_lets_a_listed_switch_have_more(self):
+        self.f("\tcase 1:\n" * 20)
+        self.write("tools/layers", LAYERS + "switch src/base/f.c hf_f\n")
+        self.passes("check-style")
+
+    def test_finds_too_many_parameters(self):
+        self.f("", "__attribute__((nonnull(1))) int hf_f(int *a, int b, int c, int d, int e, int f,"
+               "\n\tint g)")
+        self.finds("check-style", "hf_f takes 7 parameters of 6")
+
+    def test_finds_long_files(self):
+        self.c("src/base/f.c", "int hf_x;\n" * 1000)
+        self.c("src/base/f.h", "extern int hf_x;\n" * 400)
+        self.finds("check-style", "src/base/f.c: 1001 lines of 1000", "src/base/f.h: 401 lines of")
+
+    def test_finds_banned_calls_but_not_in_text(self):
+        self.f('\t/* strcpy(a) */\n\tputs("strcat(b)");\n\tstrtok(a, b);\n')
+        self.finds("check-style", "src/base/f.c:7: strtok is banned", "1 findings")
+
+    def test_finds_promises_for_later(self):
+        self.f("\t/* " + "TO" + "DO: more */\n")
+        self.write("notes.md", "It is empty for " + "now.\n")
+        self.finds("check-style", "src/base/f.c:5:", "notes.md:1:", "2 findings")
+
+    def test_finds_paths_of_one_machine(self):
+        self.write("notes.md", "a/b\nsee " + self.root + "/src and /ho" + "me/jane/x\n")
+        self.finds("check-style", "notes.md:2: names a path of one machine: " + self.root,
+                   "/jane/")
+
+    def test_finds_a_file_without_licence(self):
+        self.write("src/base/f.c", "int hf_x;\n")
+        self.write("tool", "#!/bin/sh\n")
+        self.finds("check-style", "src/base/f.c:1: has no licence", "tool:1: has no licence")
+
+    def test_finds_a_module_without_readme(self):
+        os.unlink(os.path.join(self.root, "src/core/README.md"))
+        self.finds("check-style", "src/core: has no README.md")
+
+    def test_finds_tests_that_sleep(self):
+        self.c("src/base/f_test.c", "void f(void)\n{\n\tusleep(10);\n}\n")
+        self.write("tests/x.py", "#!/usr/bin/env python3\n# SPDX-License-Identifier: Apache-2.0\n"
+                   "import time\ntime." + "sleep(1)\n")
+        self.write("tests/x.sh", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\ntrue; "
+                   + "sleep 1\n")
+        self.finds("check-style", "src/base/f_test.c:4:", "tests/x.py:4:", "tests/x.sh:3:",
+                   "3 findings")
+
+    def test_finds_a_typedef_of_a_struct(self):
+        self.c("src/base/f.h", "typedef struct hf_x hf_x;\n")
+        self.finds("check-style", "src/base/f.h:2: a typedef hides")
+
+    def test_finds_a_global_symbol_without_prefix(self):
+        self.c("src/base/f.c", "int len(void);\nint len(void)\n{\n\treturn 0;\n}\n")
+        self.build(base=["src/base/f.c"])
+        self.finds("check-style", "libhf_base.a: len is global and lacks hf_")
+
+    def test_finds_exceptions_without_need_and_more_than_allowed(self):
+        self.write("tools/style-exceptions", "length src/base/a.c:hf_len\n")
+        self.finds("check-style", "1 lines, 0 are allowed", "is not needed any more")
+
+
+class DocsTest(Tree):
+    def test_passes_a_good_tree(self):
+        self.passes("check-docs")
+
+    def test_finds_links_and_headings_that_are_not_there(self):
+        self.write("docs/x.md", "# X\n[a](../gone.md) [b](../README.md#gone) [c](#x)\n"
+                   "`[d](no.md)`\n[e](https://example.org)\n")
+        self.finds("check-docs", "docs/x.md:2: link to ../gone.md", "no such heading", "2 findings")
+
+    def test_finds_verbs_that_are_not_there(self):
+        self.write("build/holdfast", "#!/bin/sh\necho '  get   show'\n")
+        os.chmod(os.path.join(self.root, "build/holdfast"), 0o755)
+        self.write("x.md", "`./dev fly` and\n\n```\n$ ./dev build\n$ holdfast get x\n$ holdfast "
+                   "fly x\n```\n")
+        self.finds("check-docs", "x.md:1: ./dev fly", "x.md:6: holdfast fly", "2 findings")
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    unittest.main()
