@@ -22,7 +22,8 @@
  *
  * Order is defined, for the virtual loop exactly and for the real one per kind:
  * posted tasks in the order posted, before timers; timers by due time, equal ones
- * in the order armed.
+ * in the order armed.  The virtual clock starts at 0 and stands still while a
+ * callback runs; one that never lets it move on is caught by an assert.
  */
 struct hf_loop;
 
@@ -33,6 +34,7 @@ struct hf_loop *hf_loop_destroy(struct hf_loop *loop); /* NULL is fine; returns 
 
 /* Run until hf_loop_stop, or until nothing is armed, posted or watched any more. */
 void hf_loop_run(struct hf_loop *loop);
+/* The run that is under way, or else the next one, returns before another callback. */
 void hf_loop_stop(struct hf_loop *loop);
 /* Virtual only: run everything due up to and including `until` (monotonic), then set the clock
  * there.  Returns false where stop was called. */
@@ -58,13 +60,15 @@ bool hf_task_posted(const struct hf_task *task);
 struct hf_timer;
 struct hf_timer *hf_timer_create(struct hf_loop *loop, hf_task_fn fn, void *arg);
 struct hf_timer *hf_timer_destroy(struct hf_timer *timer); /* NULL is fine; returns NULL */
-/* Due in `after` (≤ 0: as soon as the loop comes round); arming again moves it. */
+/* Due in `after` (≤ 0: as soon as the loop comes round); arming again moves it.  A due
+ * time of HF_TIME_NEVER disarms. */
 void hf_timer_arm(struct hf_timer *timer, hf_time after);
 void hf_timer_disarm(struct hf_timer *timer);
 bool hf_timer_armed(const struct hf_timer *timer);
 hf_time hf_timer_due(const struct hf_timer *timer); /* HF_TIME_NEVER when not armed */
 
-/* --- fds: level-triggered; the fd stays the caller's --- */
+/* --- fds: level-triggered; the fd stays the caller's and becomes non-blocking; pipes,
+ * sockets and the like but no files (HF_E_IO), and one hf_io per fd at a time --- */
 struct hf_io;
 enum hf_io_event { HF_IO_READ = 1, HF_IO_WRITE = 2, HF_IO_HANGUP = 4 };
 typedef void (*hf_io_fn)(void *arg, unsigned events); /* errors arrive as HF_IO_HANGUP */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_LOOP_LOOP_INTERNAL_H
+#define HF_LOOP_LOOP_INTERNAL_H
+
+#include "base/vec.h"
+#include "loop/loop.h"
+
+#include <stdint.h>
+
+/*
+ * What both back ends share: the queue of tasks and the heap of timers live
+ * here, so that their order cannot differ between them.  A back end only says
+ * what time it is and waits.
+ */
+
+/* A fleet of 100,000 simulated pods with a dozen timers each fits. */
+#define HF_LOOP_TIMERS_MAX ((size_t)2000000)
+
+/* Callbacks at one instant of the virtual clock before the loop is sure that the program
+ * spins: a pass over the largest fleet is below a hundredth of that. */
+#define HF_LOOP_STEPS_MAX 100000000ULL
+
+/* A doubly linked ring; an element outside of any list points at itself. */
+struct hf_task_link {
+	struct hf_task_link *prev, *next;
+};
+
+struct hf_task {
+	struct hf_task_link link; /* first: a link is its task */
+	struct hf_loop *loop;
+	hf_task_fn fn;
+	void *arg;
+};
+
+struct hf_timer {
+	struct hf_loop *loop;
+	hf_task_fn fn;
+	void *arg;
+	hf_time due;
+	uint64_t seq; /* of arming: breaks ties */
+	size_t place; /* in the heap, or HF_TIMER_OFF */
+};
+#define HF_TIMER_OFF SIZE_MAX
+
+struct hf_loop_ops {
+	hf_time (*mono)(const struct hf_loop *loop);
+	hf_time (*wall)(const struct hf_loop *loop);
+	void (*run)(struct hf_loop *loop); /* until base.stop or nothing is left */
+	void (*destroy)(struct hf_loop *loop);
+};
+
+struct hf_loop {
+	const struct hf_loop_ops *ops;
+	struct hf_task_link tasks; /* posted ones, oldest first */
+	HF_VEC(struct hf_timer *) timers;
+	uint64_t seq;
+	size_t objects; /* tasks, timers, ios, signals, processes not yet destroyed */
+	bool stop;
+	bool running;
+};
+
+void hf_loop_init_base(struct hf_loop *loop, const struct hf_loop_ops *ops);
+void hf_loop_release_base(struct hf_loop *loop);
+
+/* Run the oldest task, or else the first timer due at `now`; false: there was none. */
+bool hf_loop_step(struct hf_loop *loop, hf_time now);
+bool hf_loop_has_tasks(const struct hf_loop *loop);
+hf_time hf_loop_next_due(const struct hf_loop *loop); /* HF_TIME_NEVER: no timer is armed */
+
+bool hf_loop_is_real(const struct hf_loop *loop);
+/* Watch without keeping hf_loop_run alive and without counting as an object: for what the
+ * loop itself looks after (children whose owner has gone). */
+void hf_io_make_internal(struct hf_io *io);
+void hf_io_destroy_internal(struct hf_io *io);
+
+#endif
