@@ -104,6 +104,8 @@ struct hf_reply {
 	int64_t remaining;            /* LIST: items behind this page, -1: not known */
 	hf_time server_time;          /* the server's clock (Date), HF_TIME_NONE: not told */
 	hf_time retry_after;          /* span, 0: not told */
+	const char *const *warnings;  /* the server's Warning headers, for people */
+	size_t n_warnings;
 };
 
 typedef void (*hf_reply_fn)(void *arg, const struct hf_reply *reply);
