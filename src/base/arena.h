@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+HF_BEGIN_DECLS
+
 /*
  * The "pass" lifetime: memory that all dies together.
  *
@@ -41,5 +43,7 @@ char *hf_arena_printf(struct hf_arena *arena, const char *fmt, ...) HF_PRINTF(2,
 
 void hf_arena_cleanup(struct hf_arena **arena);
 #define HF_AUTO_ARENA HF_CLEANUP(hf_arena_cleanup) struct hf_arena *
+
+HF_END_DECLS
 
 #endif

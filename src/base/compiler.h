@@ -5,6 +5,15 @@
 
 /* Attributes, and the assert that stays on in production. */
 
+/* Around the declarations of every header, so that each reads as C++ too. */
+#ifdef __cplusplus
+#define HF_BEGIN_DECLS extern "C" {
+#define HF_END_DECLS }
+#else
+#define HF_BEGIN_DECLS
+#define HF_END_DECLS
+#endif
+
 #define HF_PRINTF(fmt_index, first_arg) __attribute__((format(printf, fmt_index, first_arg)))
 #define HF_MUST_CHECK __attribute__((warn_unused_result))
 #define HF_NORETURN __attribute__((noreturn))
@@ -19,12 +28,8 @@
  */
 #define hf_assert(cond) ((cond) ? (void)0 : hf_assert_failed(#cond, __FILE__, __LINE__))
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+HF_BEGIN_DECLS
 HF_NORETURN void hf_assert_failed(const char *cond, const char *file, int line);
-#ifdef __cplusplus
-}
-#endif
+HF_END_DECLS
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <stdarg.h>
 
+HF_BEGIN_DECLS
+
 /*
  * Errors.
  *
@@ -87,5 +89,7 @@ int hf_code_http(int code);
 const char *hf_code_reason(int code);
 /* The code for an HTTP status and a Status reason ("" or NULL: by status alone). */
 int hf_code_from_http(int http_status, const char *reason);
+
+HF_END_DECLS
 
 #endif

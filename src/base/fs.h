@@ -9,6 +9,8 @@
 
 #include <sys/types.h>
 
+HF_BEGIN_DECLS
+
 /* Files, with errors that name the path.  Lives in the archive base_os, not in base. */
 
 /* Close at the end of a scope; -1 is "none". */
@@ -34,5 +36,7 @@ int hf_fs_remove_tree(const char *path, struct hf_error *err) HF_MUST_CHECK;
 
 /* len random bytes from the kernel. */
 int hf_random_bytes(void *ret_bytes, size_t len, struct hf_error *err) HF_MUST_CHECK;
+
+HF_END_DECLS
 
 #endif

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+HF_BEGIN_DECLS
+
 /*
  * The log sink of the process.  Only programs log (operator, agent, the verbs,
  * main); libraries return errors.  Lives in the archive base_os, not in base.
@@ -29,5 +31,7 @@ bool hf_log_enabled(enum hf_log_level level);
 /* Pairs are const char * key, const char * value, …, NULL.  A NULL value is logged as "". */
 void hf_log(enum hf_log_level level, const char *logger, const char *msg, ...)
 	__attribute__((sentinel));
+
+HF_END_DECLS
 
 #endif

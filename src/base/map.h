@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+HF_BEGIN_DECLS
+
 /*
  * A map from strings to pointers that iterates in order of insertion, so that
  * nothing downstream depends on a hash seed.  Keys are copied; values belong to
@@ -37,5 +39,7 @@ void hf_map_clear(struct hf_map *map);
  * Removing the entry just returned is allowed while iterating; putting is not.
  */
 bool hf_map_next(const struct hf_map *map, size_t *it, const char **ret_key, void **ret_value);
+
+HF_END_DECLS
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+HF_BEGIN_DECLS
+
 /*
  * Allocation that does not fail: out of memory calls the hook, whose default
  * aborts.  Sizes are products of input only after a declared limit was checked;
@@ -34,5 +36,7 @@ void hf_autofree_cleanup(void *ptr_to_ptr);
 		*(ptr_to_ptr) = NULL;                                                              \
 		hf_stolen_;                                                                        \
 	})
+
+HF_END_DECLS
 
 #endif

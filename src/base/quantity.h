@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+HF_BEGIN_DECLS
+
 /*
  * Kubernetes quantities ("100m", "2Gi", "1e3", "0.5"), as apimachinery's
  * resource.Quantity reads them, in thousandths: "1" is 1000, "100m" is 100.
@@ -16,5 +18,7 @@
  */
 int hf_quantity_parse_milli(const char *text, int64_t *ret_milli, struct hf_error *err)
 	HF_MUST_CHECK;
+
+HF_END_DECLS
 
 #endif

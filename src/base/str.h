@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+HF_BEGIN_DECLS
+
 /* Small questions about strings.  Strings are NUL-terminated UTF-8 and never NULL
  * unless a comment says so. */
 
@@ -29,10 +31,13 @@ int hf_str_to_i64(const char *text, int64_t min, int64_t max, int64_t *ret_value
 bool hf_str_is_integer(const char *text);
 
 bool hf_utf8_valid(const char *bytes, size_t len);
+/* Length of the one valid sequence these bytes begin with; 0 where they do not. */
+size_t hf_utf8_sequence(const char *bytes, size_t len);
 
 /*
  * Kubernetes' name rules (apimachinery, util/validation): NULL when the text is
- * fine, else upstream's message for clients to see, a static string.
+ * fine, else upstream's message for clients to see, a static string.  Upstream
+ * lists every rule that is broken; here it is the first of that list.
  */
 const char *hf_dns1123_label_problem(const char *text);     /* a-z 0-9 -, at most 63 */
 const char *hf_dns1123_subdomain_problem(const char *text); /* labels with dots, at most 253 */
@@ -45,5 +50,7 @@ uint64_t hf_hash_bytes(const void *bytes, size_t len);
 uint64_t hf_hash_str(const char *s);
 /* SipHash-1-3, for tables whose keys come from outside. */
 uint64_t hf_siphash(uint64_t key, const void *bytes, size_t len);
+
+HF_END_DECLS
 
 #endif

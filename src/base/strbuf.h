@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+HF_BEGIN_DECLS
+
 /*
  * A growable byte string, born with a maximum.
  *
@@ -52,5 +54,7 @@ int hf_strbuf_ok(const struct hf_strbuf *sb, const char *what, struct hf_error *
 char *hf_strbuf_detach(struct hf_strbuf *sb);
 
 #define HF_AUTO_STRBUF HF_CLEANUP(hf_strbuf_release) struct hf_strbuf
+
+HF_END_DECLS
 
 #endif

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+HF_BEGIN_DECLS
+
 /*
  * A growable array of one type:
  *
@@ -39,5 +41,7 @@
 bool hf_vec_grow(void **items, size_t len, size_t *cap, size_t len_max, size_t size);
 void hf_vec_remove(void *items, size_t *len, size_t i, size_t size);
 void hf_vec_free(void **items);
+
+HF_END_DECLS
 
 #endif

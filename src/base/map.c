@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "base/map.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Two arrays: `entries` in order of insertion, and `slots`, an open-addressed table
+ * of positions in it.  A removed entry stays where it was with key == NULL, so that
+ * neither probing nor an iteration that goes on is disturbed; rebuilding leaves
+ * them out.  There are at least twice as many slots as entries.
+ */
+struct entry {
+	uint64_t hash;
+	char *key; /* NULL: removed */
+	void *value;
+};
+
+struct hf_map {
+	struct entry *entries;
+	uint32_t *slots; /* position + 1; 0 is empty */
+	size_t live;     /* entries with a key */
+	size_t used;     /* with the removed ones */
+	size_t cap;      /* of entries; a power of two */
+	size_t entries_max;
+	uint64_t seed;
+	void (*value_free)(void *value);
+};
+
+#define CAP_FIRST 8
+#define SLOTS_PER_ENTRY 2
+/* Positions are 32 bits wide. */
+#define ENTRIES_LIMIT ((size_t)1 << 30)
+
+struct hf_map *hf_map_create(size_t entries_max, unsigned long long seed,
+			     void (*value_free)(void *value))
+{
+	struct hf_map *map = hf_xcalloc(1, sizeof(*map));
+
+	map->entries_max = entries_max < ENTRIES_LIMIT ? entries_max : ENTRIES_LIMIT;
+	map->seed = seed;
+	map->value_free = value_free;
+	return map;
+}
+
+struct hf_map *hf_map_destroy(struct hf_map *map)
+{
+	if (!map)
+		return NULL;
+	hf_map_clear(map);
+	free(map->entries);
+	free(map->slots);
+	free(map);
+	return NULL;
+}
+
+size_t hf_map_len(const struct hf_map *map)
+{
+	return map->live;
+}
+
+static size_t slot_mask(const struct hf_map *map)
+{
+	return map->cap * SLOTS_PER_ENTRY - 1;
+}
+
+static struct entry *find(const struct hf_map *map, const char *key, uint64_t hash)
+{
+	if (!map->live)
+		return NULL;
+	for (size_t i = hash & slot_mask(map); map->slots[i]; i = (i + 1) & slot_mask(map)) {
+		struct entry *entry = &map->entries[map->slots[i] - 1];
+
+		if (entry->key && entry->hash == hash && hf_streq(entry->key, key))
+			return entry;
+	}
+	return NULL;
+}
+
+static uint64_t hash_of(const struct hf_map *map, const char *key)
+{
+	return hf_siphash(map->seed, key, strlen(key));
+}
+
+void *hf_map_get(const struct hf_map *map, const char *key)
+{
+	const struct entry *entry = find(map, key, hash_of(map, key));
+
+	return entry ? entry->value : NULL;
+}
+
+bool hf_map_has(const struct hf_map *map, const char *key)
+{
+	return find(map, key, hash_of(map, key)) != NULL;
+}
+
+static void slot_set(struct hf_map *map, size_t position)
+{
+	size_t i = map->entries[position].hash & slot_mask(map);
+
+	while (map->slots[i])
+		i = (i + 1) & slot_mask(map);
+	map->slots[i] = (uint32_t)position + 1;
+}
+
+/* Room for one entry more: leave the removed ones out, and grow unless that was enough. */
+static void rebuild(struct hf_map *map)
+{
+	size_t cap = map->cap ? map->cap : CAP_FIRST;
+	size_t to = 0;
+
+	/* Half free afterwards, so that put and remove by turns do not rebuild each time. */
+	if (map->live > cap / 2)
+		cap *= 2;
+	for (size_t from = 0; from < map->used; from++)
+		if (map->entries[from].key)
+			map->entries[to++] = map->entries[from];
+	hf_assert(to == map->live);
+	if (cap != map->cap) {
+		map->entries = hf_xrealloc(map->entries, cap * sizeof(*map->entries));
+		free(map->slots);
+		map->slots = hf_xcalloc(cap * SLOTS_PER_ENTRY, sizeof(*map->slots));
+		map->cap = cap;
+	} else {
+		memset(map->slots, 0, cap * SLOTS_PER_ENTRY * sizeof(*map->slots));
+	}
+	map->used = to;
+	for (size_t i = 0; i < to; i++)
+		slot_set(map, i);
+}
+
+static void value_drop(const struct hf_map *map, void *value)
+{
+	if (map->value_free && value)
+		map->value_free(value);
+}
+
+bool hf_map_put(struct hf_map *map, const char *key, void *value)
+{
+	uint64_t hash = hash_of(map, key);
+	struct entry *entry = find(map, key, hash);
+
+	if (entry) {
+		void *old = entry->value;
+
+		entry->value = value;
+		if (old != value)
+			value_drop(map, old);
+		return true;
+	}
+	if (map->live >= map->entries_max)
+		return false;
+	if (map->used == map->cap)
+		rebuild(map);
+	entry = &map->entries[map->used];
+	*entry = (struct entry){ .hash = hash, .key = hf_xstrdup(key), .value = value };
+	slot_set(map, map->used);
+	map->used++;
+	map->live++;
+	return true;
+}
+
+bool hf_map_remove(struct hf_map *map, const char *key)
+{
+	struct entry *entry = find(map, key, hash_of(map, key));
+	void *value;
+
+	if (!entry)
+		return false;
+	value = entry->value;
+	/* Gone from the map before value_free runs: it may look at the map. */
+	free(hf_steal(&entry->key));
+	entry->value = NULL;
+	map->live--;
+	value_drop(map, value);
+	return true;
+}
+
+void hf_map_clear(struct hf_map *map)
+{
+	size_t used = map->used;
+
+	/* Empty first: value_free may look at the map. */
+	map->live = 0;
+	map->used = 0;
+	if (map->slots)
+		memset(map->slots, 0, map->cap * SLOTS_PER_ENTRY * sizeof(*map->slots));
+	for (size_t i = 0; i < used; i++) {
+		struct entry entry = map->entries[i];
+
+		if (!entry.key)
+			continue;
+		free(entry.key);
+		value_drop(map, entry.value);
+	}
+}
+
+bool hf_map_next(const struct hf_map *map, size_t *it, const char **ret_key, void **ret_value)
+{
+	while (*it < map->used) {
+		const struct entry *entry = &map->entries[(*it)++];
+
+		if (!entry->key)
+			continue;
+		if (ret_key)
+			*ret_key = entry->key;
+		if (ret_value)
+			*ret_value = entry->value;
+		return true;
+	}
+	return false;
+}
