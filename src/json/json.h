@@ -31,6 +31,14 @@ enum hf_json_type {
 	HF_JSON_OBJECT,
 };
 
+/*
+ * Where the hash of object keys starts; call it once in main, before any value is made, with
+ * a random number: keys are hostile, and whoever knows the seed can make keys that collide.
+ * Without the call the seed is a constant, as tests want it, and HF_JSON_KEYS_MAX alone
+ * bounds the harm.  Order of iteration is that of insertion, whatever the seed.
+ */
+void hf_json_seed(uint32_t seed);
+
 /* Limits of a parse; the defaults bound one Kubernetes object (etcd's request limit is
  * 1.5 MiB, an API server takes bodies up to 3 MiB). */
 struct hf_json_limits {
@@ -39,18 +47,23 @@ struct hf_json_limits {
 };
 #define HF_JSON_BYTES_MAX ((size_t)3 << 20)
 #define HF_JSON_DEPTH_MAX 64
+#define HF_JSON_DEPTH_CEILING 256 /* what depth_max may be at most */
+/* Keys of one object.  1 MiB of ConfigMap has 16,384 of 64 bytes each; keys that all collide
+ * would cost about 0.2 s an object. */
+#define HF_JSON_KEYS_MAX 16384
 
 /* The whole text must be one value.  Refused with line and column: duplicate keys, invalid
- * UTF-8, NUL in a string, integers beyond 64 bits, depth or size over the limit.
- * limits may be NULL. */
+ * UTF-8, NUL in a string, integers beyond 64 bits, reals beyond a double: HF_E_BAD_REQUEST;
+ * depth, size or keys of one object over the limit: HF_E_TOO_LARGE.  limits may be NULL. */
 int hf_json_parse(const char *text, size_t len, const struct hf_json_limits *limits,
 		  struct hf_json **ret_value, struct hf_error *err) HF_MUST_CHECK;
 
 enum hf_json_style {
 	HF_JSON_COMPACT,  /* one line, keys in the order they were put */
-	HF_JSON_INDENTED, /* four spaces, as kubectl -o json prints */
+	HF_JSON_INDENTED, /* as kubectl -o json prints: four spaces, sorted keys, < > & escaped */
 	HF_JSON_SORTED,   /* compact with sorted keys: equal values, equal bytes */
 };
+/* Nothing for NULL.  Reading the text back gives an equal value; a real stays one ("1.0"). */
 void hf_json_write(const struct hf_json *value, enum hf_json_style style, struct hf_strbuf *sb);
 
 struct hf_json *hf_json_ref(struct hf_json *value);   /* NULL is fine */
@@ -62,15 +75,17 @@ void hf_json_cleanup(struct hf_json **value);
 struct hf_json *hf_json_object(void);
 struct hf_json *hf_json_array(void);
 struct hf_json *hf_json_string(const char *s); /* invalid UTF-8 is replaced by U+FFFD */
+struct hf_json *hf_json_stringn(const char *s, size_t len); /* a NUL inside: U+FFFD too */
 struct hf_json *hf_json_int(int64_t i);
-struct hf_json *hf_json_real(double d);
+struct hf_json *hf_json_real(double d); /* must be finite */
 struct hf_json *hf_json_bool(bool b);
 struct hf_json *hf_json_null(void);
 struct hf_json *hf_json_copy(const struct hf_json *value); /* deep; NULL gives NULL */
 
 enum hf_json_type hf_json_type(const struct hf_json *value);
 const char *hf_json_type_name(enum hf_json_type type); /* "string", as error texts call it */
-bool hf_json_equal(const struct hf_json *a, const struct hf_json *b); /* order of keys aside */
+/* The order of keys aside, and numbers by value: 1 equals 1.0. */
+bool hf_json_equal(const struct hf_json *a, const struct hf_json *b);
 
 /* Scalars; the fallback where the value is absent or of another type. */
 const char *hf_json_str(const struct hf_json *value, const char *fallback);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/test.h"
+
+#include "json/doc.h"
+
+#include <string.h>
+
+#define POD "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\"}}"
+
+static void a_text_is_parsed_when_first_asked_for(void **state)
+{
+	HF_AUTO_DOC doc = hf_doc_from_text(POD, strlen(POD));
+	const struct hf_json *tree = hf_doc_json(doc);
+
+	assert_string_equal(hf_json_path_str(tree, "metadata", "name", NULL), "p");
+	assert_ptr_equal(hf_doc_json(doc), tree);
+}
+
+static void a_tree_is_written_when_its_text_is_asked_for(void **state)
+{
+	struct hf_json *root = hf_json_object();
+	size_t len = 0;
+
+	hf_json_set_str(root, "kind", "Pod");
+	HF_AUTO_DOC doc = hf_doc_from_json(root);
+	assert_string_equal(hf_doc_text(doc, &len), "{\"kind\":\"Pod\"}");
+	assert_int_equal(len, 14);
+	assert_ptr_equal(hf_doc_text(doc, NULL), hf_doc_text(doc, NULL));
+}
+
+static void metadata_is_read_from_either_form(void **state)
+{
+	struct hf_doc *parsed = NULL;
+	struct hf_error err;
+
+	assert_ok(hf_doc_parse(POD, strlen(POD), NULL, &parsed, &err), &err);
+	HF_AUTO_DOC tree = parsed;
+	HF_AUTO_DOC text = hf_doc_from_text(POD, strlen(POD));
+	struct hf_doc *both[] = { tree, text };
+	for (int i = 0; i < 2; i++) {
+		assert_string_equal(hf_doc_name(both[i]), "p");
+		assert_string_equal(hf_doc_namespace(both[i]), "ns");
+		assert_string_equal(hf_doc_uid(both[i]), "u");
+		assert_string_equal(hf_doc_resource_version(both[i]), "7");
+	}
+}
+
+static void what_is_absent_reads_as_empty(void **state)
+{
+	static const char *const texts[] = { "{}", "{\"metadata\":{\"name\":5}}", "[]", "3" };
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
+		HF_AUTO_DOC doc = hf_doc_from_text(texts[i], strlen(texts[i]));
+		assert_string_equal(hf_doc_name(doc), "");
+		assert_string_equal(hf_doc_uid(doc), "");
+	}
+	assert_string_equal(hf_doc_name(NULL), "");
+	assert_null(hf_doc_json(NULL));
+}
+
+static void bad_text_has_no_tree_and_is_refused_by_parse(void **state)
+{
+	struct hf_doc *parsed = NULL;
+	struct hf_error err;
+	HF_AUTO_DOC doc = hf_doc_from_text("{", 1);
+
+	assert_null(hf_doc_json(doc));
+	assert_null(hf_doc_json(doc));
+	assert_null(hf_doc_copy_json(doc));
+	assert_string_equal(hf_doc_name(doc), "");
+	assert_string_equal(hf_doc_text(doc, NULL), "{");
+	assert_code(hf_doc_parse("{", 1, NULL, &parsed, &err), HF_E_BAD_REQUEST);
+	assert_null(parsed);
+}
+
+static void a_copy_may_be_changed_and_the_document_stays(void **state)
+{
+	HF_AUTO_DOC doc = hf_doc_from_text(POD, strlen(POD));
+	HF_AUTO_JSON copy = hf_doc_copy_json(doc);
+
+	hf_json_set_str(hf_json_get(copy, "metadata"), "name", "other");
+	assert_string_equal(hf_doc_name(doc), "p");
+}
+
+static void references_are_counted(void **state)
+{
+	struct hf_doc *doc = hf_doc_from_text(POD, strlen(POD));
+	struct hf_doc *second = hf_doc_ref(doc);
+
+	assert_ptr_equal(second, doc);
+	assert_null(hf_doc_unref(doc));
+	assert_string_equal(hf_doc_name(second), "p");
+	assert_null(hf_doc_unref(second));
+	assert_null(hf_doc_ref(NULL));
+	assert_null(hf_doc_unref(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_text_is_parsed_when_first_asked_for),
+		cmocka_unit_test(a_tree_is_written_when_its_text_is_asked_for),
+		cmocka_unit_test(metadata_is_read_from_either_form),
+		cmocka_unit_test(what_is_absent_reads_as_empty),
+		cmocka_unit_test(bad_text_has_no_tree_and_is_refused_by_parse),
+		cmocka_unit_test(a_copy_may_be_changed_and_the_document_stays),
+		cmocka_unit_test(references_are_counted),
+	};
+	return cmocka_run_group_tests_name("json/doc", tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_JSON_JSON_INTERNAL_H
+#define HF_JSON_JSON_INTERNAL_H
+
+#include "json/json.h"
+
+#include <jansson.h>
+
+/*
+ * struct hf_json is json_t seen through a cast; only this module knows.
+ *
+ * jansson counts references inside its values, so a const value still has to be
+ * handed to it without the const: hf_json_raw is the one place where that happens.
+ */
+static inline json_t *hf_json_raw(const struct hf_json *value)
+{
+	return (json_t *)(uintptr_t)value;
+}
+
+static inline struct hf_json *hf_json_of(json_t *raw)
+{
+	return (struct hf_json *)(void *)raw;
+}
+
+/* Must have run before jansson allocates or makes its first object: see values.c. */
+void hf_json_prepare(void);
+
+/* A copy of bytes in which every invalid UTF-8 sequence and every NUL is U+FFFD; owned by the
+ * caller. */
+char *hf_json_clean_text(const char *bytes, size_t len);
+
+/* The keys of an object in byte order, hf_json_len(object) of them.  The array is the caller's
+ * to free, the keys stay the object's. */
+const char **hf_json_sorted_keys(const struct hf_json *object);
+
+#endif

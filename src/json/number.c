@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "json/number_internal.h"
+
+#include "base/compiler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 15 digits always survive the way to a normal double and back, so what is found from there
+ * on is the shortest once its zeros are cut; 17 always make the double.  Subnormal ones have
+ * fewer digits to tell. */
+#define DIGITS_MIN 15
+#define DIGITS_MAX 17
+
+/* The significant digits of d without trailing zeros, and the power of ten of the first. */
+static int shortest(double d, char ret_digits[DIGITS_MAX + 1])
+{
+	char text[32];
+	size_t len = 0;
+
+	for (int digits = d < 0x1p-1022 ? 1 : DIGITS_MIN; digits <= DIGITS_MAX; digits++) {
+		snprintf(text, sizeof(text), "%.*e", digits - 1, d);
+		double back = strtod(text, NULL);
+		if (back <= d && back >= d)
+			break;
+	}
+	char *e = strchr(text, 'e');
+	hf_assert(e);
+	for (const char *p = text; p < e; p++)
+		if (*p >= '0' && *p <= '9')
+			ret_digits[len++] = *p;
+	while (len > 1 && ret_digits[len - 1] == '0')
+		len--;
+	ret_digits[len] = '\0';
+	return (int)strtol(e + 1, NULL, 10);
+}
+
+void hf_json_format_real(double d, char ret_text[HF_JSON_REAL_TEXT_MAX])
+{
+	char digits[DIGITS_MAX + 1];
+	const char *sign = __builtin_signbit(d) ? "-" : "";
+	int exp = shortest(__builtin_fabs(d), digits);
+	int len = (int)strlen(digits);
+
+	if (digits[0] == '0')
+		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s0.0", sign);
+	else if (exp < -6 || exp >= 21)
+		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s%c%s%se%s%d", sign, digits[0],
+			 len > 1 ? "." : "", digits + 1, exp < 0 ? "-" : "+", abs(exp));
+	else if (exp < 0)
+		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s0.%.*s%s", sign, -exp - 1, "00000", digits);
+	else if (len > exp + 1)
+		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s%.*s.%s", sign, exp + 1, digits,
+			 digits + exp + 1);
+	else
+		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s%s%.*s.0", sign, digits, exp + 1 - len,
+			 "00000000000000000000");
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "json/json.h"
+
+#include "base/mem.h"
+#include "json/json_internal.h"
+#include "json/number_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Not jansson's own writer: that one prints 0.1 as 0.10000000000000001, and cannot print
+ * what kubectl prints.
+ */
+struct writer {
+	struct hf_strbuf *sb;
+	bool indented, sorted, html_safe;
+};
+
+static void write_value(const struct writer *w, const struct hf_json *value, int depth);
+
+static int compare_keys(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **hf_json_sorted_keys(const struct hf_json *object)
+{
+	const char **keys = hf_xcalloc(hf_json_len(object) + 1, sizeof(*keys));
+	struct hf_json *value;
+	size_t n = 0;
+
+	for (void *it = NULL; (it = hf_json_next(object, it, &keys[n], &value));)
+		n++;
+	qsort(keys, n, sizeof(*keys), compare_keys);
+	return keys;
+}
+
+static void newline(const struct writer *w, int depth)
+{
+	if (!w->indented)
+		return;
+	hf_strbuf_addch(w->sb, '\n');
+	for (int i = 0; i < depth; i++)
+		hf_strbuf_addstr(w->sb, "    ");
+}
+
+/* The escape for the character at *p, of which *ret_len bytes are taken; NULL: as it is. */
+static const char *escape(const struct writer *w, const char *p, size_t *ret_len)
+{
+	*ret_len = 1;
+	switch (*p) {
+	case '"': return "\\\"";
+	case '\\': return "\\\\";
+	case '\b': return "\\b";
+	case '\f': return "\\f";
+	case '\n': return "\\n";
+	case '\r': return "\\r";
+	case '\t': return "\\t";
+	}
+	if (!w->html_safe)
+		return NULL;
+	/* What Go's encoder escapes so that JSON may stand inside a script element. */
+	switch (*p) {
+	case '<': return "\\u003c";
+	case '>': return "\\u003e";
+	case '&': return "\\u0026";
+	}
+	*ret_len = 3;
+	if (strncmp(p, "\xe2\x80\xa8", 3) == 0)
+		return "\\u2028";
+	if (strncmp(p, "\xe2\x80\xa9", 3) == 0)
+		return "\\u2029";
+	return NULL;
+}
+
+static void write_string(const struct writer *w, const char *s)
+{
+	const char *plain = s;
+
+	hf_strbuf_addch(w->sb, '"');
+	while (*s) {
+		size_t len;
+		const char *text = escape(w, s, &len);
+		bool control = !text && (unsigned char)*s < 0x20;
+		if (!text && !control) {
+			s++;
+			continue;
+		}
+		hf_strbuf_add(w->sb, plain, (size_t)(s - plain));
+		if (control)
+			hf_strbuf_addf(w->sb, "\\u%04x", (unsigned)(unsigned char)*s);
+		else
+			hf_strbuf_addstr(w->sb, text);
+		s += control ? 1 : len;
+		plain = s;
+	}
+	hf_strbuf_add(w->sb, plain, (size_t)(s - plain));
+	hf_strbuf_addch(w->sb, '"');
+}
+
+static void write_array(const struct writer *w, const struct hf_json *array, int depth)
+{
+	size_t len = hf_json_len(array);
+
+	hf_strbuf_addch(w->sb, '[');
+	for (size_t i = 0; i < len; i++) {
+		if (i > 0)
+			hf_strbuf_addch(w->sb, ',');
+		newline(w, depth + 1);
+		write_value(w, hf_json_item(array, i), depth + 1);
+	}
+	if (len > 0)
+		newline(w, depth);
+	hf_strbuf_addch(w->sb, ']');
+}
+
+static void write_member(const struct writer *w, const char *key, const struct hf_json *value,
+			 int depth)
+{
+	newline(w, depth + 1);
+	write_string(w, key);
+	hf_strbuf_addstr(w->sb, w->indented ? ": " : ":");
+	write_value(w, value, depth + 1);
+}
+
+static void write_object(const struct writer *w, const struct hf_json *object, int depth)
+{
+	size_t len = hf_json_len(object);
+	const char *key;
+	struct hf_json *value;
+
+	hf_strbuf_addch(w->sb, '{');
+	if (w->sorted) {
+		HF_AUTOFREE const char **keys = hf_json_sorted_keys(object);
+		for (size_t i = 0; i < len; i++) {
+			if (i > 0)
+				hf_strbuf_addch(w->sb, ',');
+			write_member(w, keys[i], hf_json_get(object, keys[i]), depth);
+		}
+	} else {
+		size_t i = 0;
+		for (void *it = NULL; (it = hf_json_next(object, it, &key, &value));) {
+			if (i++ > 0)
+				hf_strbuf_addch(w->sb, ',');
+			write_member(w, key, value, depth);
+		}
+	}
+	if (len > 0)
+		newline(w, depth);
+	hf_strbuf_addch(w->sb, '}');
+}
+
+static void write_value(const struct writer *w, const struct hf_json *value, int depth)
+{
+	char real[HF_JSON_REAL_TEXT_MAX];
+
+	switch (hf_json_type(value)) {
+	case HF_JSON_ABSENT: break;
+	case HF_JSON_NULL: hf_strbuf_addstr(w->sb, "null"); break;
+	case HF_JSON_BOOL:
+		hf_strbuf_addstr(w->sb, hf_json_true(value, false) ? "true" : "false");
+		break;
+	case HF_JSON_INT:
+		hf_strbuf_addf(w->sb, "%lld", (long long)hf_json_i64(value, 0));
+		break;
+	case HF_JSON_REAL:
+		hf_json_format_real(hf_json_num(value, 0), real);
+		hf_strbuf_addstr(w->sb, real);
+		break;
+	case HF_JSON_STRING: write_string(w, hf_json_str(value, "")); break;
+	case HF_JSON_ARRAY: write_array(w, value, depth); break;
+	case HF_JSON_OBJECT: write_object(w, value, depth); break;
+	}
+}
+
+void hf_json_write(const struct hf_json *value, enum hf_json_style style, struct hf_strbuf *sb)
+{
+	const struct writer w = {
+		.sb = sb,
+		.indented = style == HF_JSON_INDENTED,
+		.sorted = style != HF_JSON_COMPACT,
+		.html_safe = style == HF_JSON_INDENTED,
+	};
+
+	write_value(&w, value, 0);
+}
