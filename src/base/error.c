@@ -69,6 +69,7 @@ int hf_error_errno(struct hf_error *err, int errnum, const char *fmt, ...)
 {
 	int code = errnum == ENOSPC || errnum == EDQUOT ? HF_E_NO_SPACE : HF_E_IO;
 	char text[HF_ERROR_TEXT_MAX];
+	char reason[128];
 	va_list ap;
 
 	if (!err)
@@ -77,7 +78,7 @@ int hf_error_errno(struct hf_error *err, int errnum, const char *fmt, ...)
 	format(text, fmt, ap);
 	va_end(ap);
 	err->code = code;
-	join(err->text, text, strerror(errnum));
+	join(err->text, text, strerror_r(errnum, reason, sizeof(reason)));
 	return code;
 }
 

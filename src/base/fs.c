@@ -3,12 +3,12 @@
 #include "base/fs.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +31,10 @@ void hf_fd_cleanup(int *fd)
 /* As hf_error_errno, but a name that is not there has a code of its own. */
 static int fail(struct hf_error *err, int errnum, const char *what, const char *path)
 {
-	hf_error_errno(err, errnum, "cannot %s '%s'", what, path);
+	int code = hf_error_errno(err, errnum, "cannot %s '%s'", what, path);
+
 	if (errnum != ENOENT)
-		return errnum == ENOSPC || errnum == EDQUOT ? HF_E_NO_SPACE : HF_E_IO;
+		return code;
 	if (err)
 		err->code = HF_E_NOT_FOUND;
 	return HF_E_NOT_FOUND;
@@ -242,7 +243,7 @@ static void remove_entries(struct removal *r, int fd, const char *name, int dept
 		return;
 	}
 	while ((errno = 0, entry = readdir(dir))) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+		if (!hf_streq(entry->d_name, ".") && !hf_streq(entry->d_name, ".."))
 			remove_entry(r, dirfd(dir), entry->d_name, depth);
 	}
 	if (errno)
@@ -307,33 +308,37 @@ static int empty_root(struct removal *r, struct hf_error *err)
 	return hf_error_wrap(err, "cannot remove '%s'", r->path);
 }
 
-int hf_fs_remove_tree(const char *path, struct hf_error *err)
+/* The folder itself, and everything in it. */
+static int remove_root(const char *path, struct hf_error *err)
 {
-	struct removal r = { .root = -1, .path = path };
-	const char *name = strrchr(path, '/');
-	HF_AUTO_FD root = -1;
-	struct hf_error local;
+	HF_AUTO_FD root = open_folder(AT_FDCWD, path);
+	struct removal r = { .root = root, .path = path };
 	int rc;
 
-	name = name ? name + 1 : path;
-	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return hf_error_set(err, HF_E_INVALID, "cannot remove '%s': not a plain name", path);
-	if (unlink(path) == 0 || errno == ENOENT)
-		return 0;
-	if (errno != EISDIR && errno != EPERM)
-		return fail(err, errno, "remove", path);
-	root = open_folder(AT_FDCWD, path);
 	if (root < 0 || mark_folder(root, &r.mark) < 0)
 		return errno == ENOENT ? 0 : fail(err, errno, "remove", path);
 	if ((r.mark.stx_mode & S_IRWXU) != S_IRWXU)
 		(void)fchmod(root, S_IRWXU);
-	r.root = root;
-	rc = empty_root(&r, err ? err : &local);
-	if (rc != 0)
-		return rc;
-	if (rmdir(path) < 0 && errno != ENOENT)
+	rc = empty_root(&r, err);
+	if (rc == 0 && rmdir(path) < 0 && errno != ENOENT)
 		return fail(err, errno, "remove", path);
-	return 0;
+	return rc;
+}
+
+int hf_fs_remove_tree(const char *path, struct hf_error *err)
+{
+	const char *name = strrchr(path, '/');
+	struct hf_error unwanted;
+
+	name = name ? name + 1 : path;
+	if (!*name || hf_streq(name, ".") || hf_streq(name, ".."))
+		return hf_error_set(err, HF_E_INVALID, "cannot remove '%s': not a plain name",
+				    path);
+	if (unlink(path) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return fail(err, errno, "remove", path);
+	return remove_root(path, err ? err : &unwanted);
 }
 
 int hf_random_bytes(void *ret_bytes, size_t len, struct hf_error *err)

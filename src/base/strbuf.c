@@ -11,8 +11,8 @@
 
 #define CAP_FIRST 64
 
-/* What an empty buffer points to.  Nothing writes it: every writer looks at cap. */
-char hf_strbuf_empty[1];
+/* Nothing writes it: every writer looks at cap. */
+const char hf_strbuf_empty[1] = "";
 
 void hf_strbuf_init(struct hf_strbuf *sb, size_t bytes_max)
 {

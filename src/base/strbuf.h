@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 HF_BEGIN_DECLS
 
@@ -15,9 +16,9 @@ HF_BEGIN_DECLS
  * A growable byte string, born with a maximum.
  *
  * Invariants: data is never NULL and data[len] is always NUL; bytes inside may
- * be NUL too.  Growing past bytes_max sets the flag `full` and drops what did
- * not fit: writers add freely and the owner asks once, with hf_strbuf_ok, at
- * the end.
+ * be NUL too.  Growing past bytes_max sets the flag `full`, keeps what fitted and
+ * drops the rest and all that is added later: writers add freely and the owner
+ * asks once, with hf_strbuf_ok, at the end.
  */
 struct hf_strbuf {
 	char *data;
@@ -27,8 +28,9 @@ struct hf_strbuf {
 	bool full;        /* something did not fit */
 };
 
-extern char hf_strbuf_empty[1];
-#define HF_STRBUF_INIT(max) { .data = hf_strbuf_empty, .bytes_max = (max) }
+/* What data points to while cap is 0; read-only, so that a stray write is found. */
+extern const char hf_strbuf_empty[1];
+#define HF_STRBUF_INIT(max) { .data = (char *)(uintptr_t)hf_strbuf_empty, .bytes_max = (max) }
 
 void hf_strbuf_init(struct hf_strbuf *sb, size_t bytes_max);
 void hf_strbuf_release(struct hf_strbuf *sb); /* frees; the buffer may be used again */
@@ -43,7 +45,8 @@ void hf_strbuf_vaddf(struct hf_strbuf *sb, const char *fmt, va_list ap) HF_PRINT
 void hf_strbuf_consume(struct hf_strbuf *sb, size_t len);
 void hf_strbuf_truncate(struct hf_strbuf *sb, size_t len);
 /* Room for at least `more` bytes behind len, for code that writes in place; NULL
- * where that would pass bytes_max.  The writer then calls hf_strbuf_grew. */
+ * where that would pass bytes_max (the flag `full` is left as it is).  The writer
+ * then calls hf_strbuf_grew. */
 char *hf_strbuf_reserve(struct hf_strbuf *sb, size_t more);
 void hf_strbuf_grew(struct hf_strbuf *sb, size_t len);
 

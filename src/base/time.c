@@ -246,20 +246,15 @@ static size_t read_unit(const char *text, hf_time *ret_unit)
 	return 0;
 }
 
-/* Digits behind the point as nanoseconds of that unit, cut; text moves past them. */
-static hf_time read_span_fraction(const char **text, hf_time unit)
+/* Digits behind a point as nanoseconds of that unit, cut.  From the last digit to the
+ * first: each division by ten cuts, and a cut of a cut is the cut of the whole. */
+static hf_time fraction_of(const char *digits, size_t len, hf_time unit)
 {
-	__extension__ unsigned __int128 part = 0;
-	uint64_t scale = 1;
+	hf_time part = 0;
 
-	for (; is_digit(**text); (*text)++) {
-		/* An hour has fewer than 10^13 ns: later digits change nothing. */
-		if (scale >= 10000000000000u)
-			continue;
-		part = part * 10 + (unsigned int)(**text - '0');
-		scale *= 10;
-	}
-	return (hf_time)(part * (uint64_t)unit / scale);
+	while (len--)
+		part = ((digits[len] - '0') * unit + part) / 10;
+	return part;
 }
 
 /* One "1.5h", with at least one digit: false where it is none or does not fit. */
@@ -280,7 +275,8 @@ static bool read_span_part(const char **text, hf_time *ret_part)
 			return false;
 	*text = fraction_at + fraction_len + unit_len;
 	return !__builtin_mul_overflow(whole, unit, &whole) &&
-	       !__builtin_add_overflow(whole, read_span_fraction(&fraction_at, unit), ret_part);
+	       !__builtin_add_overflow(whole, fraction_of(fraction_at, fraction_len, unit),
+				       ret_part);
 }
 
 static bool read_span(const char *text, hf_time *ret_span)
