@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CORE_FIELD_H
+#define HF_CORE_FIELD_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Errors in fields, worded as apimachinery's field.Error words them (validation/field):
+ *
+ *     spec.pytorchReplicaSpecs[Master].replicas: Forbidden: must be 1
+ *
+ * so that a client reads the same sentence from Holdfast as from an API server.
+ */
+enum hf_field_problem {
+	HF_FIELD_REQUIRED,      /* "Required value" */
+	HF_FIELD_INVALID,       /* "Invalid value: <value>" */
+	HF_FIELD_NOT_SUPPORTED, /* "Unsupported value: <value>"; detail: supported values: … */
+	HF_FIELD_FORBIDDEN,     /* "Forbidden" */
+	HF_FIELD_DUPLICATE,     /* "Duplicate value: <value>" */
+	HF_FIELD_TYPE,          /* "Invalid value: <value>", reason FieldValueTypeInvalid */
+	HF_FIELD_UNKNOWN,       /* "unknown field", as strict decoding reports it */
+	HF_FIELD_TOO_MANY,      /* "Too many: <value>" */
+};
+/* The cause's reason in a Status: "FieldValueRequired", … */
+const char *hf_field_problem_reason(enum hf_field_problem problem);
+
+struct hf_field_error {
+	enum hf_field_problem problem;
+	const char *field;  /* "spec.pytorchReplicaSpecs[Worker].replicas" */
+	const char *value;  /* the offending value as JSON would print it; NULL where it says nothing */
+	const char *detail; /* "" when there is none */
+};
+
+/* Errors beyond this many are counted, not kept: nobody reads the hundredth. */
+#define HF_FIELD_ERRORS_MAX 32
+
+struct hf_field_errors {
+	struct hf_arena *arena; /* texts live here */
+	struct hf_field_error items[HF_FIELD_ERRORS_MAX];
+	size_t len;
+	size_t dropped;
+	/* Deprecations and the like; shown, never refused. */
+	const char *warnings[HF_FIELD_ERRORS_MAX];
+	size_t warnings_len;
+};
+
+void hf_field_errors_init(struct hf_field_errors *errors, struct hf_arena *arena);
+
+/* The field is a printf format; value and detail are copied.  value: text to be put in
+ * quotes by the caller where the value is a string (hf_field_quote). */
+void hf_field_add(struct hf_field_errors *errors, enum hf_field_problem problem,
+		  const char *value, const char *detail, const char *field_fmt, ...)
+	HF_PRINTF(5, 6);
+void hf_field_warn(struct hf_field_errors *errors, const char *fmt, ...) HF_PRINTF(2, 3);
+/* The text as Go's %q prints it, in the arena of errors. */
+const char *hf_field_quote(struct hf_field_errors *errors, const char *text);
+
+/* "<field>: Required value: <detail>" */
+void hf_field_error_write(const struct hf_field_error *error, struct hf_strbuf *sb);
+/* As apimachinery's aggregate: the one sentence, or "[a, b]"; "" when there is none. */
+void hf_field_errors_write(const struct hf_field_errors *errors, struct hf_strbuf *sb);
+/* 0, or HF_E_INVALID with that text. */
+int hf_field_errors_result(const struct hf_field_errors *errors, struct hf_error *err) HF_MUST_CHECK;
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CORE_FRAMEWORK_H
+#define HF_CORE_FRAMEWORK_H
+
+#include "core/field.h"
+#include "core/plan.h"
+
+/*
+ * What makes one kind of job differ from another: a const table.  Everything else
+ * (restarts, budgets, suspend, conditions, …) is the same for all kinds and lives in
+ * core.  A new kind is one file with one table; src/framework/README.md walks through it.
+ *
+ * Optional functions may be NULL.  All are pure; memory comes from the arena given.
+ */
+
+struct hf_role_type {
+	const char *name;          /* "Master": canonical case, key and condition texts */
+	int32_t default_replicas;  /* when spec leaves them out */
+};
+
+/* Edits collected for one pod. */
+struct hf_edits {
+	struct hf_arena *arena;
+	struct hf_edit *items; /* grown in the arena */
+	size_t len;
+	size_t cap;
+};
+void hf_edits_init(struct hf_edits *edits, struct hf_arena *arena);
+void hf_edits_add(struct hf_edits *edits, const struct hf_edit *edit);
+/* Append an environment variable to one container, or to every one. */
+void hf_edits_env(struct hf_edits *edits, int container, const char *name, const char *fmt, ...)
+	HF_PRINTF(4, 5);
+
+/* Which pod an edit list is for. */
+struct hf_rank {
+	int role;
+	int32_t index;
+	int64_t generation;
+	int64_t attempt;
+	int64_t incident;
+};
+
+/* Counts of one role, as replicaStatuses has them. */
+struct hf_counts {
+	int32_t active;
+	int32_t succeeded;
+	int32_t failed;
+	bool first_succeeded; /* the pod with index 0 has succeeded (TFJob) */
+};
+
+/* What a kind makes of the counts. */
+struct hf_judgement {
+	bool running;                  /* its rule for Running=True holds */
+	bool succeeded;                /* its rule for Succeeded=True holds */
+	const char *running_message;   /* always set */
+	const char *succeeded_message; /* always set */
+};
+
+struct hf_framework {
+	const char *api_version;     /* "kubeflow.org/v1" */
+	const char *group;           /* "kubeflow.org" */
+	const char *version;         /* "v1" */
+	const char *kind;            /* "PyTorchJob" */
+	const char *plural;          /* "pytorchjobs" */
+	const char *singular;        /* "pytorchjob" */
+	const char *replicas_key;    /* "pytorchReplicaSpecs" */
+	const char *container_name;  /* "pytorch": the default container */
+	const char *port_name;       /* "pytorchjob-port" */
+	int32_t port_number;
+	bool inject_port;            /* the port is added where the template lacks it */
+	bool has_services;           /* one headless service per replica */
+	enum hf_restart_policy default_restart;
+	const char *controller_name; /* "pytorchjob-controller": label operator-name, event source */
+	const char *metrics_name;    /* "pytorch" */
+	bool has_scale;              /* /scale on the role below, and a selector in replicaStatuses */
+	int scale_role;
+	struct hf_role_type roles[HF_ROLES_MAX]; /* the order of everything: status, creates */
+	int roles_len;
+
+	/* The kind's own rules, after core's common ones; paths and words are upstream's. */
+	void (*validate)(const struct hf_job_view *view, struct hf_field_errors *errors);
+	/* The kind's own defaults, after core's. */
+	void (*defaults)(struct hf_arena *arena, struct hf_job *job);
+	/* Environment, init containers and the like.  Fails (HF_E_INVALID) where the spec
+	 * lacks what is needed; no pod is created then. */
+	int (*pod)(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
+		   struct hf_error *err);
+	/* Label job-role=master. */
+	bool (*is_master)(const struct hf_job *job, const struct hf_rank *rank);
+	/* counts: one per role. */
+	void (*judge)(const struct hf_job *job, const struct hf_counts *counts,
+		      struct hf_arena *arena, struct hf_judgement *ret_judgement);
+	/* Optional: the job goes on training with so many active ranks missing (elastic). */
+	bool (*goes_on)(const struct hf_job *job, const struct hf_counts *counts);
+	/* Optional: upstream's text for "n replicas of this role failed and the job with them";
+	 * NULL: "<Kind> <name> is failed because <n> <Type> replica(s) failed." */
+	const char *(*failed_message)(const struct hf_job *job, int role, int32_t failed,
+				      struct hf_arena *arena);
+};
+
+/* The index of the type in any case ("worker", "Worker"), or -1. */
+int hf_framework_role(const struct hf_framework *framework, const char *type);
+
+/*
+ * Every rule of a job at create and update, upstream's first: the name (DNS-1035), the
+ * replica map, managedBy, the kind's own, then runPolicy's new fields.  old: the stored
+ * object on update (managedBy does not change), NULL on create.  Runs on the view as
+ * written, before defaulting, as upstream's webhook does.
+ */
+void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *old,
+		     struct hf_field_errors *errors);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CORE_JOB_H
+#define HF_CORE_JOB_H
+
+#include "base/arena.h"
+#include "core/status.h"
+
+/*
+ * A job as the brain reads it: plain structs without JSON.  Whoever has documents
+ * (module api) decodes them straight into struct hf_job_view; nothing is defaulted
+ * there, absent stays absent.  hf_job_defaults gives the normal form that decisions
+ * and the kinds work on.
+ */
+struct hf_framework;
+
+struct hf_port {
+	const char *name; /* "" when it has none */
+	int32_t number;   /* containerPort */
+};
+
+struct hf_container {
+	const char *name;  /* "" when absent */
+	const char *image; /* "" when absent */
+	const struct hf_port *ports;
+	size_t ports_len;
+};
+
+/* The facts of a pod template that the brain needs; the template itself stays in the kept
+ * document, to which the plan's edits are applied. */
+struct hf_template {
+	const struct hf_container *containers;
+	size_t containers_len;
+	const struct hf_container *init_containers;
+	size_t init_containers_len;
+	const char *restart_policy;  /* NULL: absent, as it should be */
+	const char *scheduler_name;  /* NULL: absent */
+	struct hf_opt_int termination_grace_seconds;
+};
+
+enum hf_restart_policy {
+	HF_RESTART_UNSET,
+	HF_RESTART_ALWAYS,
+	HF_RESTART_ON_FAILURE,
+	HF_RESTART_NEVER,
+	HF_RESTART_EXIT_CODE,
+	HF_RESTART_UNKNOWN, /* a text that is none of them: validation names it */
+};
+/* NULL and "" give UNSET. */
+enum hf_restart_policy hf_restart_policy_parse(const char *text);
+const char *hf_restart_policy_name(enum hf_restart_policy policy); /* "" for UNSET, UNKNOWN */
+
+/* One entry of spec.<kind>ReplicaSpecs. */
+struct hf_replica_spec {
+	const char *type;            /* the key as written */
+	bool null;                   /* the entry was null */
+	struct hf_opt_int replicas;
+	const char *restart_policy;  /* as written; NULL: absent */
+	struct hf_template pod;
+};
+
+/* ---- spec.runPolicy.podFailurePolicy ------------------------------------------------ */
+
+enum hf_rule_action {
+	HF_RULE_FAIL_JOB,
+	HF_RULE_IGNORE,
+	HF_RULE_COUNT,
+	HF_RULE_RESTART_REPLICA,
+	HF_RULE_RESTART_JOB,
+	HF_RULE_UNKNOWN,
+};
+enum hf_rule_action hf_rule_action_parse(const char *text);
+const char *hf_rule_action_name(enum hf_rule_action action);
+
+enum hf_rule_operator { HF_RULE_IN, HF_RULE_NOT_IN, HF_RULE_OPERATOR_UNKNOWN };
+
+struct hf_rule_condition {
+	const char *type;
+	const char *status; /* NULL: "True" */
+	const char *reason; /* NULL: any */
+};
+
+/* Exactly one of the four on* must be present; which is what the has_* bits say. */
+struct hf_rule {
+	const char *name;                 /* NULL: nameless */
+	enum hf_rule_action action;
+	const char *action_text;          /* as written, for the error text */
+	const char *const *replica_types; /* none: all */
+	size_t replica_types_len;
+	bool has_exit_codes;
+	const char *container;            /* onExitCodes.containerName; NULL: any */
+	enum hf_rule_operator op;
+	const int32_t *values;
+	size_t values_len;
+	bool has_pod_conditions;
+	const struct hf_rule_condition *pod_conditions;
+	size_t pod_conditions_len;
+	bool has_pod_reasons;
+	const char *const *pod_reasons;
+	size_t pod_reasons_len;
+	bool has_device;
+	const char *const *device_classes;
+	size_t device_classes_len;
+};
+
+/* ---- spec.runPolicy.recovery -------------------------------------------------------- */
+
+/* As written; texts that are none of the allowed ones are found by validation. */
+struct hf_recovery_spec {
+	const char *restart_scope;                    /* restartScope */
+	struct hf_opt_int infrastructure_limit;       /* infrastructureLimit */
+	struct hf_opt_int device_limit;               /* deviceLimit */
+	struct hf_opt_int backoff_initial_seconds;    /* backoff.initialSeconds */
+	struct hf_opt_int backoff_max_seconds;        /* backoff.maxSeconds */
+	struct hf_opt_int backoff_reset_after_seconds; /* backoff.resetAfterSeconds */
+	struct hf_opt_int incident_seconds;           /* incidentSeconds */
+	struct hf_opt_int replace_delay_seconds;      /* replaceDelaySeconds */
+	struct hf_opt_int settle_seconds;             /* settleSeconds */
+	struct hf_opt_int restart_grace_seconds;      /* restartGraceSeconds */
+	struct hf_opt_int node_lost_after_seconds;    /* nodeLost.afterSeconds */
+	const char *node_lost_force_delete;           /* nodeLost.forceDelete */
+	struct hf_opt_bool node_lost_self_fence;      /* nodeLost.selfFence */
+	struct hf_opt_int force_delete_after_seconds; /* forceDeleteAfterSeconds */
+	const char *device_on_unhealthy;              /* device.onUnhealthy */
+	struct hf_opt_bool device_avoid;              /* device.avoid */
+	struct hf_opt_int progress_deadline_seconds;  /* progressDeadlineSeconds */
+};
+
+struct hf_run_policy {
+	const char *clean_pod_policy;                /* NULL: absent */
+	struct hf_opt_int ttl_seconds_after_finished;
+	struct hf_opt_int active_deadline_seconds;
+	struct hf_opt_int backoff_limit;
+	struct hf_opt_bool suspend;
+	const char *managed_by;                      /* NULL: absent; "" is not absent */
+	/* schedulingPolicy: kept for the pod group that comes with gang schedulers. */
+	struct hf_opt_int min_available;
+	const char *queue;
+	const char *priority_class;
+	struct hf_opt_int schedule_timeout_seconds;
+	bool has_pod_failure_policy;
+	const struct hf_rule *rules;
+	size_t rules_len;
+	struct hf_recovery_spec recovery;
+};
+
+struct hf_key_value {
+	const char *key;
+	const char *value;
+};
+
+/* spec.elasticPolicy (PyTorchJob, PaddleJob). */
+struct hf_elastic_policy {
+	bool present;
+	struct hf_opt_int min_replicas;
+	struct hf_opt_int max_replicas;
+	const char *rdzv_backend;
+	struct hf_opt_int rdzv_port;
+	const char *rdzv_host;
+	const char *rdzv_id;
+	bool has_rdzv_conf;
+	const struct hf_key_value *rdzv_conf;
+	size_t rdzv_conf_len;
+	struct hf_opt_bool standalone;
+	struct hf_opt_int nproc_per_node; /* deprecated upstream, still honoured */
+	struct hf_opt_int max_restarts;
+	bool has_metrics;                 /* asks for an autoscaler */
+};
+
+/* Set by who runs the operator, the same for every job. */
+struct hf_settings {
+	const char *init_container_image;    /* NULL: upstream's alpine:3.10 */
+	int init_container_max_tries;        /* 0: upstream's 100 */
+	bool init_container_template;        /* the performer has a template file of its own */
+	const char *cluster_domain;          /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
+	struct hf_recovery_spec recovery;    /* cluster-wide defaults; a job's own field wins */
+};
+
+struct hf_job_view {
+	const struct hf_framework *framework; /* never NULL */
+	const struct hf_settings *settings;   /* NULL: all defaults */
+
+	const char *ns;         /* metadata.namespace */
+	const char *name;
+	const char *uid;
+	const char *resource_version;
+	int64_t object_generation;    /* metadata.generation */
+	hf_time creation_time;
+	hf_time deletion_time;        /* HF_TIME_NONE: not being deleted */
+	const char *restart;          /* annotation holdfast.dev/restart; NULL: absent */
+	const char *kueue_queue;      /* label kueue.x-k8s.io/queue-name; NULL: absent */
+
+	struct hf_run_policy run_policy;
+	bool has_replicas;            /* the replica map is there (it may be empty) */
+	const struct hf_replica_spec *replicas; /* in any order */
+	size_t replicas_len;
+	struct hf_elastic_policy elastic;
+	const char *nproc_per_node;   /* PyTorchJob; NULL: absent */
+
+	struct hf_status status;      /* as stored */
+};
+
+/* ---- the normal form ---------------------------------------------------------------- */
+
+enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };
+enum hf_clean { HF_CLEAN_NONE, HF_CLEAN_RUNNING, HF_CLEAN_ALL };
+
+struct hf_recovery {
+	enum hf_scope scope;
+	struct hf_opt_int limits[HF_BUDGETS]; /* of charged incidents; not set: unlimited */
+	int64_t backoff_initial_seconds;
+	int64_t backoff_max_seconds;
+	int64_t backoff_reset_after_seconds;
+	int64_t incident_seconds;
+	int64_t settle_seconds;
+	int64_t node_lost_after_seconds;
+	struct hf_opt_int restart_grace_seconds;
+};
+
+/* One replica type of this job, with the defaults of its kind. */
+struct hf_role {
+	bool present;
+	int32_t replicas;
+	enum hf_restart_policy restart;
+	const struct hf_template *pod;
+	size_t default_container; /* index of the container with the kind's name; 0 if none has it */
+	int32_t port;             /* the kind's port, of that container */
+	bool add_port;            /* the template lacks it: pods get it by an edit */
+};
+
+struct hf_job {
+	const struct hf_job_view *view;
+	const struct hf_framework *framework;
+	const struct hf_settings *settings; /* never NULL */
+	struct hf_role roles[HF_ROLES_MAX]; /* in the kind's order */
+	int32_t ranks;                      /* of all present roles */
+	struct hf_recovery recovery;
+	enum hf_clean clean;
+	bool suspend;
+	struct hf_elastic_policy elastic;   /* min and max filled in */
+	const char *nproc_per_node;         /* PyTorchJob: "auto" by default, NULL as upstream decides */
+};
+
+/*
+ * Fill in what upstream defaults at each reconcile, never stored: cleanPodPolicy None,
+ * replica keys to their canonical case, replicas, restartPolicy and port of the kind, the
+ * kind's own fields, and the defaults of `recovery`.  Entries with unknown keys are
+ * ignored; replicas below 0 count as 0 and beyond HF_RANKS_MAX as that (validation names
+ * both).  Memory comes from the arena; the view must outlive ret_job.
+ */
+void hf_job_defaults(const struct hf_job_view *view, struct hf_arena *arena,
+		     struct hf_job *ret_job);
+
+#endif

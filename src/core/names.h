@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CORE_NAMES_H
+#define HF_CORE_NAMES_H
+
+#include "base/arena.h"
+
+#include <stdint.h>
+
+/* Names and keys that clients, Kueue and the Python SDK rely on, and our own. */
+
+#define HF_LABEL_OPERATOR_NAME "training.kubeflow.org/operator-name"
+#define HF_LABEL_JOB_NAME "training.kubeflow.org/job-name"
+#define HF_LABEL_REPLICA_TYPE "training.kubeflow.org/replica-type"
+#define HF_LABEL_REPLICA_INDEX "training.kubeflow.org/replica-index"
+#define HF_LABEL_JOB_ROLE "training.kubeflow.org/job-role"
+#define HF_LABEL_KUEUE_QUEUE "kueue.x-k8s.io/queue-name"
+
+#define HF_ANNOTATION_GENERATION "holdfast.dev/generation"
+#define HF_ANNOTATION_ATTEMPT "holdfast.dev/attempt"
+#define HF_ANNOTATION_INCIDENT "holdfast.dev/incident"
+/* On a job: restart what the value names.  "<RFC 3339 time>" or "<time> <type>-<index>";
+ * each new value is acted on once. */
+#define HF_ANNOTATION_RESTART "holdfast.dev/restart"
+
+#define HF_MANAGED_BY_US "kubeflow.org/training-operator"
+#define HF_MANAGED_BY_MULTIKUEUE "kueue.x-k8s.io/multikueue"
+
+/* Types as written ("Worker"); lower-cased where a name or a label value wants that. */
+/* "<job>-<type>-<index>", "/" becoming "-": the name of a pod and of its service. */
+const char *hf_replica_name(struct hf_arena *arena, const char *job, const char *type,
+			    int64_t index);
+/* "worker-1": how a replica is called in records, events and by people. */
+const char *hf_rank_name(struct hf_arena *arena, const char *type, int64_t index);
+const char *hf_type_lower(struct hf_arena *arena, const char *type);
+
+#endif
