@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_JSON_FIELDS_H
+#define HF_JSON_FIELDS_H
+
+#include "base/arena.h"
+#include "base/time.h"
+#include "json/doc.h"
+
+/*
+ * Reading a document into a plain C struct, told by a const table.
+ *
+ *     struct container { uint64_t present; const char *name, *image; int32_t port; };
+ *     enum { CONTAINER_NAME, CONTAINER_IMAGE, CONTAINER_PORT };
+ *     static const struct hf_field container_fields[] = {
+ *         [CONTAINER_NAME]  = HF_FIELD_STRING("name", struct container, name, 253, HF_FIELD_REQUIRED),
+ *         [CONTAINER_IMAGE] = HF_FIELD_STRING("image", struct container, image, 0, 0),
+ *         [CONTAINER_PORT]  = HF_FIELD_INT32("port", struct container, port, 1, 65535, 0),
+ *     };
+ *     static const struct hf_field_table container_table =
+ *         HF_FIELD_TABLE(container_fields, struct container);
+ *
+ * What is there is told by a bit, never by a value: bit i of `present` is set when the field
+ * at index i of the table was read.  A member whose bit is clear is zero.  A JSON null is an
+ * absent field, as Kubernetes takes it.
+ *
+ * Every string, list and nested struct comes from the arena and lives as long as it does.
+ * Types are strict (a number in quotes is no number), and every error names the field by its
+ * full path as Kubernetes writes it: spec.template.spec.containers[0].image.
+ *
+ * The same table reads the tree and the text with the same result, for text that
+ * hf_json_parse accepts; the text form makes no tree (json/skip.h says what it checks).
+ */
+
+#define HF_FIELDS_PER_TABLE_MAX 64 /* bits of `present` */
+
+enum hf_field_type {
+	HF_FIELD_TYPE_STRING,        /* const char * */
+	HF_FIELD_TYPE_BOOL,          /* bool */
+	HF_FIELD_TYPE_INT32,         /* int32_t in [min, max]; 3.0 is an integer, 3.5 is not */
+	HF_FIELD_TYPE_INT64,         /* int64_t in [min, max] */
+	HF_FIELD_TYPE_TIME,          /* hf_time from RFC 3339 */
+	HF_FIELD_TYPE_QUANTITY,      /* int64_t thousandths (base/quantity.h); a number is fine too */
+	HF_FIELD_TYPE_INT_OR_STRING, /* struct hf_int_or_string */
+	HF_FIELD_TYPE_PRESENCE,      /* no member: the bit alone, whatever the value's type */
+	HF_FIELD_TYPE_OBJECT,        /* the nested struct, in place */
+	HF_FIELD_TYPE_LIST,          /* HF_LIST of strings, int64 or structs */
+	HF_FIELD_TYPE_MAP,           /* object with any keys: HF_LIST of pairs or of structs */
+};
+
+/* A list as a table's struct has it; items is NULL when len is 0. */
+#define HF_LIST(type)                                                                              \
+	struct {                                                                                   \
+		type *items;                                                                       \
+		size_t len;                                                                        \
+	}
+
+struct hf_int_or_string {
+	const char *string; /* NULL: it is the integer */
+	int32_t integer;
+};
+
+/* One entry of a map of strings or quantities, in the document's order. */
+struct hf_field_pair {
+	const char *key;
+	const char *value;
+	int64_t milli; /* map of quantities only; value is the text as written */
+};
+
+enum hf_field_flags {
+	HF_FIELD_REQUIRED = 1 << 0, /* absent: "Required value" */
+	HF_FIELD_NONEMPTY = 1 << 1, /* "", [] and {} count as absent, so REQUIRED refuses them */
+	HF_FIELD_DOTTED = 1 << 2,   /* paths through this map are a.key, not a[key] */
+};
+
+struct hf_field_table;
+
+struct hf_field {
+	const char *name;
+	size_t name_len;
+	enum hf_field_type type;
+	enum hf_field_type item; /* LIST, MAP: what is inside */
+	unsigned flags;
+	size_t offset;                      /* of the member */
+	int64_t min, max;                   /* integers: the range; else max is bytes or entries */
+	const struct hf_field_table *table; /* OBJECT, and LIST or MAP of structs */
+};
+
+struct hf_field_table {
+	const struct hf_field *fields;
+	size_t len;
+	size_t size;           /* of the struct */
+	size_t present_offset; /* of its uint64_t present */
+	size_t key_offset;     /* of its const char *key, for structs in a MAP */
+};
+
+#define HF_FIELD_TABLE(array, type)                                                                \
+	{                                                                                          \
+		.fields = (array), .len = HF_ARRAY_LEN(array), .size = sizeof(type),               \
+		.present_offset = offsetof(type, present), .key_offset = 0                         \
+	}
+/* For the entries of a MAP: the struct has a member const char *key for the entry's key. */
+#define HF_FIELD_TABLE_KEYED(array, type)                                                          \
+	{                                                                                          \
+		.fields = (array), .len = HF_ARRAY_LEN(array), .size = sizeof(type),               \
+		.present_offset = offsetof(type, present), .key_offset = offsetof(type, key)       \
+	}
+
+/* Rows of a table.  HF_FIELD_OFFSET refuses a member of another type at compile time. */
+#define HF_FIELD_OFFSET(type, member, want)                                                        \
+	(offsetof(type, member) +                                                                  \
+	 0 * sizeof(char[_Generic(&((type *)0)->member, want *: 1, default: -1)]))
+#define HF_FIELD_ROW_(key, kind, flag_bits) .name = (key), .name_len = sizeof(key) - 1,            \
+	.type = HF_FIELD_TYPE_##kind, .flags = (flag_bits)
+
+/* bytes_max 0: as long as the document lets it be. */
+#define HF_FIELD_STRING(key, type, member, bytes_max, flag_bits)                                   \
+	{ HF_FIELD_ROW_(key, STRING, flag_bits),                                                   \
+	  .offset = HF_FIELD_OFFSET(type, member, const char *), .max = (bytes_max) }
+#define HF_FIELD_BOOL(key, type, member, flag_bits)                                                \
+	{ HF_FIELD_ROW_(key, BOOL, flag_bits), .offset = HF_FIELD_OFFSET(type, member, bool) }
+#define HF_FIELD_INT32(key, type, member, lowest, highest, flag_bits)                              \
+	{ HF_FIELD_ROW_(key, INT32, flag_bits), .offset = HF_FIELD_OFFSET(type, member, int32_t),  \
+	  .min = (lowest), .max = (highest) }
+#define HF_FIELD_INT64(key, type, member, lowest, highest, flag_bits)                              \
+	{ HF_FIELD_ROW_(key, INT64, flag_bits), .offset = HF_FIELD_OFFSET(type, member, int64_t),  \
+	  .min = (lowest), .max = (highest) }
+#define HF_FIELD_TIME(key, type, member, flag_bits)                                                \
+	{ HF_FIELD_ROW_(key, TIME, flag_bits), .offset = HF_FIELD_OFFSET(type, member, hf_time) }
+#define HF_FIELD_QUANTITY(key, type, member, flag_bits)                                            \
+	{ HF_FIELD_ROW_(key, QUANTITY, flag_bits), .offset = HF_FIELD_OFFSET(type, member, int64_t) }
+#define HF_FIELD_INT_OR_STRING(key, type, member, flag_bits)                                       \
+	{ HF_FIELD_ROW_(key, INT_OR_STRING, flag_bits),                                            \
+	  .offset = HF_FIELD_OFFSET(type, member, struct hf_int_or_string) }
+#define HF_FIELD_PRESENCE(key, flag_bits) { HF_FIELD_ROW_(key, PRESENCE, flag_bits) }
+#define HF_FIELD_OBJECT(key, type, member, nested, flag_bits)                                      \
+	{ HF_FIELD_ROW_(key, OBJECT, flag_bits), .offset = offsetof(type, member),                 \
+	  .table = (nested) }
+/* member: HF_LIST(const char *) */
+#define HF_FIELD_STRINGS(key, type, member, len_max, flag_bits)                                    \
+	{ HF_FIELD_ROW_(key, LIST, flag_bits), .item = HF_FIELD_TYPE_STRING,                       \
+	  .offset = offsetof(type, member), .max = (len_max) }
+/* member: HF_LIST(int64_t) */
+#define HF_FIELD_INTS(key, type, member, len_max, flag_bits)                                       \
+	{ HF_FIELD_ROW_(key, LIST, flag_bits), .item = HF_FIELD_TYPE_INT64,                        \
+	  .offset = offsetof(type, member), .max = (len_max) }
+/* member: HF_LIST(struct …) */
+#define HF_FIELD_OBJECTS(key, type, member, nested, len_max, flag_bits)                            \
+	{ HF_FIELD_ROW_(key, LIST, flag_bits), .item = HF_FIELD_TYPE_OBJECT,                       \
+	  .offset = offsetof(type, member), .max = (len_max), .table = (nested) }
+/* member: HF_LIST(struct hf_field_pair) */
+#define HF_FIELD_STRING_MAP(key, type, member, len_max, flag_bits)                                 \
+	{ HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_STRING,                        \
+	  .offset = offsetof(type, member), .max = (len_max) }
+#define HF_FIELD_QUANTITY_MAP(key, type, member, len_max, flag_bits)                               \
+	{ HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_QUANTITY,                      \
+	  .offset = offsetof(type, member), .max = (len_max) }
+/* member: HF_LIST(struct …), nested made by HF_FIELD_TABLE_KEYED; order of the document */
+#define HF_FIELD_OBJECT_MAP(key, type, member, nested, len_max, flag_bits)                         \
+	{ HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_OBJECT,                        \
+	  .offset = offsetof(type, member), .max = (len_max), .table = (nested) }
+
+/* if (hf_field_has(c->present, CONTAINER_PORT)) … */
+static inline bool hf_field_has(uint64_t present, unsigned index)
+{
+	return (present >> index & 1) != 0;
+}
+
+/* The value under key in a map of strings, NULL where there is none. */
+const char *hf_field_pair_find(const struct hf_field_pair *items, size_t len, const char *key);
+
+enum hf_field_problem {
+	HF_FIELD_PROBLEM_REQUIRED,  /* "Required value" */
+	HF_FIELD_PROBLEM_TYPE,      /* "Invalid value: …: must be of type integer" */
+	HF_FIELD_PROBLEM_VALUE,     /* "Invalid value: …: must be at least 1" */
+	HF_FIELD_PROBLEM_TOO_MANY,  /* "Too many: 70: must have at most 64 items" */
+	HF_FIELD_PROBLEM_UNKNOWN,   /* "unknown field", only when strict */
+};
+
+struct hf_fields_options {
+	const char *root; /* path of the value itself, "spec" say; NULL or "": the document */
+	bool strict;      /* fields not in a table are problems */
+	/* Called for each problem, in the document's order (required fields that are missing:
+	 * at the end of their object); reading goes on behind it.  NULL: only the first counts. */
+	void (*problem)(void *arg, enum hf_field_problem kind, const char *path, const char *text);
+	void *arg;
+};
+
+/*
+ * Read value into the struct at ret_struct (table->size bytes, overwritten as a whole).
+ * HF_E_INVALID: a problem was found; err says the first as "path: text", and ret_struct is
+ * untouched.  options may be NULL.
+ */
+int hf_fields_read(const struct hf_field_table *table, const struct hf_json *value,
+		   const struct hf_fields_options *options, struct hf_arena *arena, void *ret_struct,
+		   struct hf_error *err) HF_MUST_CHECK;
+
+/* The same from text; HF_E_BAD_REQUEST where it is no JSON as far as it was looked at. */
+int hf_fields_read_text(const struct hf_field_table *table, const char *text, size_t len,
+			const struct hf_fields_options *options, struct hf_arena *arena,
+			void *ret_struct, struct hf_error *err);
+
+#endif
