@@ -17,21 +17,21 @@
  *
  * so that a client reads the same sentence from Holdfast as from an API server.
  */
-enum hf_field_problem {
-	HF_FIELD_REQUIRED,      /* "Required value" */
-	HF_FIELD_INVALID,       /* "Invalid value: <value>" */
-	HF_FIELD_NOT_SUPPORTED, /* "Unsupported value: <value>"; detail: supported values: … */
-	HF_FIELD_FORBIDDEN,     /* "Forbidden" */
-	HF_FIELD_DUPLICATE,     /* "Duplicate value: <value>" */
-	HF_FIELD_TYPE,          /* "Invalid value: <value>", reason FieldValueTypeInvalid */
-	HF_FIELD_UNKNOWN,       /* "unknown field", as strict decoding reports it */
-	HF_FIELD_TOO_MANY,      /* "Too many: <value>" */
+enum hf_problem {
+	HF_PROBLEM_REQUIRED,      /* "Required value" */
+	HF_PROBLEM_INVALID,       /* "Invalid value: <value>" */
+	HF_PROBLEM_NOT_SUPPORTED, /* "Unsupported value: <value>"; detail: supported values: … */
+	HF_PROBLEM_FORBIDDEN,     /* "Forbidden" */
+	HF_PROBLEM_DUPLICATE,     /* "Duplicate value: <value>" */
+	HF_PROBLEM_TYPE,          /* "Invalid value: <value>", reason FieldValueTypeInvalid */
+	HF_PROBLEM_UNKNOWN,       /* "unknown field", as strict decoding reports it */
+	HF_PROBLEM_TOO_MANY,      /* "Too many: <value>" */
 };
 /* The cause's reason in a Status: "FieldValueRequired", … */
-const char *hf_field_problem_reason(enum hf_field_problem problem);
+const char *hf_problem_reason(enum hf_problem problem);
 
 struct hf_field_error {
-	enum hf_field_problem problem;
+	enum hf_problem problem;
 	const char *field;  /* "spec.pytorchReplicaSpecs[Worker].replicas" */
 	const char *value;  /* the offending value as JSON would print it; NULL where it says nothing */
 	const char *detail; /* "" when there is none */
@@ -54,7 +54,7 @@ void hf_field_errors_init(struct hf_field_errors *errors, struct hf_arena *arena
 
 /* The field is a printf format; value and detail are copied.  value: text to be put in
  * quotes by the caller where the value is a string (hf_field_quote). */
-void hf_field_add(struct hf_field_errors *errors, enum hf_field_problem problem,
+void hf_field_add(struct hf_field_errors *errors, enum hf_problem problem,
 		  const char *value, const char *detail, const char *field_fmt, ...)
 	HF_PRINTF(5, 6);
 void hf_field_warn(struct hf_field_errors *errors, const char *fmt, ...) HF_PRINTF(2, 3);
