@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_LOCAL_SHIM_H
+#define HF_LOCAL_SHIM_H
+
+/*
+ * Programs inside the program: what the kubelet starts this binary as.  main.c asks
+ * hf_local_helper_main first, before it parses a command line or makes a loop:
+ *
+ *     int rc = hf_local_helper_main(argc, argv);
+ *     if (rc >= 0)
+ *             return rc;
+ *
+ * It answers to
+ *     holdfast shim …   the shim of a pod and the set-up of the node's network (hidden verb)
+ *     nslookup NAME     by argv[0]: looks a name up as the C library of this container does
+ * and returns -1 where argv is none of these.
+ */
+int hf_local_helper_main(int argc, char **argv);
+
+/* Exit code of the "shim" verb; argv[0] is "shim". */
+int hf_shim_main(int argc, char **argv);
+/* Prints Server, Address, Name and Address lines as busybox does; 1 until the name exists. */
+int hf_nslookup_main(int argc, char **argv);
+
+#endif
