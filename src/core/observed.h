@@ -13,6 +13,9 @@
  *  - has a controller ownerReference with the job's UID (owned = true), or
  *  - has the name of one of the job's replicas and another owner or none
  *    (owned = false), so that the brain knows that the name is taken.
+ *
+ * Which replica an object stands for is read from its name, which cannot be edited;
+ * labels can.
  */
 
 enum hf_pod_phase {
@@ -58,8 +61,6 @@ struct hf_pod {
 	const char *uid;
 	const char *resource_version;
 	bool owned;
-	int role;                  /* index into the kind's types by label replica-type; -1: none */
-	int32_t index;             /* label replica-index; -1: none or no number */
 
 	bool stamped;              /* the three annotations below were there and numbers */
 	int64_t generation;        /* holdfast.dev/generation */
@@ -87,8 +88,6 @@ struct hf_service_seen {
 	const char *resource_version;
 	bool owned;
 	bool terminating;
-	int role;      /* as in struct hf_pod */
-	int32_t index;
 };
 
 /*

@@ -20,6 +20,9 @@
  *    clear refusal is "unknown": read, then step again.
  * 4. step again at wake_at, or when anything that was observed changes.
  *
+ * Who performs also reports what was done, one by one or summed up, with upstream's event
+ * reasons (SuccessfulCreatePod, FailedDeleteService, SuccessfulDeleteJob, …).
+ *
  * A delete that answers "not found" and a create whose name turns out to be taken by
  * the very pod that was wanted are good replies.
  */
@@ -110,7 +113,7 @@ struct hf_plan_event {
 
 enum hf_metric {
 	HF_METRIC_CREATED,    /* training_operator_jobs_created_total */
-	HF_METRIC_DELETED,
+	HF_METRIC_DELETED,    /* never in a plan: counted when the delete of a job was answered */
 	HF_METRIC_SUCCESSFUL,
 	HF_METRIC_FAILED,
 	HF_METRIC_RESTARTED,
