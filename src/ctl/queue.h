@@ -39,6 +39,7 @@ struct hf_queue_options {
 	struct hf_loop *loop;
 	size_t keys_max;    /* waiting, delayed and running together; 0: HF_QUEUE_KEYS_MAX */
 	size_t running_max; /* keys worked on at once; 0: any number */
+	uint64_t seed;      /* of the key table, see base/map.h */
 	hf_queue_fn run;
 	void *arg;
 };

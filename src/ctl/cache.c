@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "ctl/cache.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/backoff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* client-go's reflector uses these too; the jitter doubles a delay at most. */
+#define RETRY_MIN (800 * HF_MS)
+#define RETRY_MAX (30 * HF_SECOND)
+#define JITTER_PERCENT 100
+#define PAGE_LIMIT 500
+#define IDLE_MAX (3 * HF_MINUTE)
+/* A watch is asked to end after 5 to 10 min, so that watchers spread over the servers. */
+#define WATCH_MIN (5 * HF_MINUTE)
+/* A watch that ended sooner than this is no progress: the next one waits. */
+#define WATCH_SHORT HF_SECOND
+#define VERSION_UNKNOWN 0 /* not a number; no server gives 0 to an object */
+#define KEY_MAX 512       /* namespace (63), slash, name (253), NUL, and head room */
+
+struct node;
+
+/* The nodes that have one key in one index. */
+struct chain {
+	struct node *first, *last;
+	char key[];
+};
+
+struct link {
+	struct chain *chain; /* NULL: not in this index */
+	struct node *prev, *next;
+};
+
+struct node {
+	struct hf_cache_entry entry; /* first: an entry is its node */
+	struct link links[HF_CACHE_INDEXES_MAX];
+	uint64_t version;
+	uintptr_t list_round; /* the list that last named it */
+	char text[];          /* namespace, name, uid and version, each with its NUL */
+};
+
+struct hf_cache {
+	struct hf_cache_options options;
+	char *ns, *label_selector;
+	struct hf_map *nodes;                         /* "ns/name" → struct node */
+	struct hf_map *indexes[HF_CACHE_INDEXES_MAX]; /* key → struct chain */
+	struct hf_map *gone;                          /* uid → round when it was said to be gone */
+	struct hf_call *call;
+	struct hf_watch *watch;
+	struct hf_timer *retry_timer, *idle_timer;
+	struct hf_rng rng;
+	struct hf_backoff backoff;
+	char *version;        /* where to watch from; NULL: list first */
+	char *list_version;   /* of the list under way; NULL: none is */
+	char *continue_token; /* of the list under way; NULL: first page */
+	uintptr_t round;      /* lists begun */
+	hf_time watch_since;
+	bool synced, full;
+	struct hf_cache_stats stats;
+};
+
+static void list_page(struct hf_cache *cache);
+static void watch_start(struct hf_cache *cache);
+
+static uint64_t version_parse(const char *text)
+{
+	uint64_t value = 0;
+
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p < '0' || *p > '9' || value > (UINT64_MAX - 9) / 10)
+			return VERSION_UNKNOWN;
+		value = value * 10 + (uint64_t)(*p - '0');
+	}
+	return value;
+}
+
+static void set_string(char **where, const char *s)
+{
+	char *copy = s == NULL ? NULL : hf_xstrdup(s); /* s may be what is freed */
+
+	free(*where);
+	*where = copy;
+}
+
+static void problem(struct hf_cache *cache, int code, const char *message)
+{
+	if (cache->options.problem != NULL)
+		cache->options.problem(cache->options.arg, code, message);
+}
+
+static void changed(struct hf_cache *cache, enum hf_cache_change change, const struct node *before,
+		    const struct node *now)
+{
+	if (cache->options.changed != NULL)
+		cache->options.changed(cache->options.arg, change,
+				       before == NULL ? NULL : &before->entry,
+				       now == NULL ? NULL : &now->entry);
+}
+
+/* --- entries --- */
+
+static bool key_make(char buf[KEY_MAX], const char *ns, const char *name)
+{
+	size_t ns_len = ns == NULL ? 0 : strlen(ns), name_len = strlen(name);
+
+	if (name_len == 0 || ns_len + name_len + 2 > KEY_MAX)
+		return false;
+	if (ns_len > 0)
+		memcpy(buf, ns, ns_len);
+	buf[ns_len] = '/';
+	memcpy(buf + ns_len + 1, name, name_len + 1);
+	return true;
+}
+
+static struct node *node_find(const struct hf_cache *cache, const char *ns, const char *name)
+{
+	char key[KEY_MAX];
+
+	return key_make(key, ns, name) ? hf_map_get(cache->nodes, key) : NULL;
+}
+
+static const char *text_put(char **at, const char *s)
+{
+	const char *start = *at;
+	size_t size = strlen(s) + 1;
+
+	memcpy(*at, s, size);
+	*at += size;
+	return start;
+}
+
+static struct node *node_create(const struct hf_cache *cache, struct hf_doc *doc, void *view)
+{
+	const char *ns = hf_doc_namespace(doc), *name = hf_doc_name(doc), *uid = hf_doc_uid(doc);
+	const char *version = hf_doc_resource_version(doc);
+	size_t size = strlen(ns) + strlen(name) + strlen(uid) + strlen(version) + 4;
+	struct node *node = hf_xcalloc(1, sizeof(*node) + size);
+	char *at = node->text;
+
+	node->entry.ns = text_put(&at, ns);
+	node->entry.name = text_put(&at, name);
+	node->entry.uid = text_put(&at, uid);
+	node->entry.resource_version = text_put(&at, version);
+	node->entry.doc = cache->options.keep_docs ? hf_doc_ref(doc) : NULL;
+	node->entry.view = view;
+	node->version = version_parse(version);
+	node->list_round = cache->round;
+	return node;
+}
+
+static void view_free(const struct hf_cache *cache, void *view)
+{
+	if (view != NULL && cache->options.view_free != NULL)
+		cache->options.view_free(view);
+}
+
+static void node_free(const struct hf_cache *cache, struct node *node)
+{
+	hf_doc_unref(node->entry.doc);
+	view_free(cache, node->entry.view);
+	free(node);
+}
+
+static void link_in(struct hf_cache *cache, struct node *node)
+{
+	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++) {
+		struct link *link = &node->links[i];
+		const char *key;
+
+		if (cache->indexes[i] == NULL)
+			continue;
+		key = cache->options.index_key[i](&node->entry);
+		if (key == NULL)
+			continue;
+		struct chain *chain = hf_map_get(cache->indexes[i], key);
+
+		if (chain == NULL) {
+			size_t size = strlen(key) + 1;
+
+			chain = hf_xcalloc(1, sizeof(*chain) + size);
+			memcpy(chain->key, key, size);
+			/* An index has at most a key per node, and the nodes fit. */
+			bool put = hf_map_put(cache->indexes[i], key, chain);
+
+			hf_assert(put);
+		}
+		link->chain = chain;
+		link->prev = chain->last;
+		link->next = NULL;
+		*(chain->last == NULL ? &chain->first : &chain->last->links[i].next) = node;
+		chain->last = node;
+	}
+}
+
+static void link_out(struct hf_cache *cache, struct node *node)
+{
+	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++) {
+		struct link *link = &node->links[i];
+		struct chain *chain = link->chain;
+
+		if (chain == NULL)
+			continue;
+		*(link->prev == NULL ? &chain->first : &link->prev->links[i].next) = link->next;
+		*(link->next == NULL ? &chain->last : &link->next->links[i].prev) = link->prev;
+		link->chain = NULL;
+		if (chain->first == NULL)
+			hf_map_remove(cache->indexes[i], chain->key); /* frees it */
+	}
+}
+
+static void node_remove(struct hf_cache *cache, struct node *node)
+{
+	char key[KEY_MAX];
+	bool made = key_make(key, node->entry.ns, node->entry.name);
+
+	hf_assert(made);
+	link_out(cache, node);
+	hf_map_remove(cache->nodes, key);
+	changed(cache, HF_CACHE_DELETED, node, NULL);
+	node_free(cache, node);
+}
+
+static void node_put(struct hf_cache *cache, const char *key, struct node *old, struct node *node)
+{
+	/* An entry of another UID is another object: the owner sees the end of the old one. */
+	if (old != NULL && !hf_streq(old->entry.uid, node->entry.uid)) {
+		node_remove(cache, old);
+		old = NULL;
+	}
+	if (old != NULL)
+		link_out(cache, old);
+	if (!hf_map_put(cache->nodes, key, node)) {
+		hf_assert(old == NULL);
+		node_free(cache, node);
+		if (!cache->full)
+			problem(cache, HF_E_TOO_LARGE, "the cache is full: objects are missing");
+		cache->full = true;
+		return;
+	}
+	link_in(cache, node);
+	changed(cache, old == NULL ? HF_CACHE_ADDED : HF_CACHE_UPDATED, old, node);
+	if (old != NULL)
+		node_free(cache, old);
+}
+
+/* Takes a version of an object in unless it is stale.  false: it was. */
+static bool upsert(struct hf_cache *cache, struct hf_doc *doc)
+{
+	const char *name = hf_doc_name(doc), *uid = hf_doc_uid(doc);
+	uint64_t version = version_parse(hf_doc_resource_version(doc));
+	struct node *old;
+	char key[KEY_MAX];
+	void *view = NULL;
+
+	if (!key_make(key, hf_doc_namespace(doc), name))
+		return false;
+	old = hf_map_get(cache->nodes, key);
+	if (old != NULL)
+		old->list_round = cache->round;
+	if (hf_map_has(cache->gone, uid) ||
+	    (old != NULL && version != VERSION_UNKNOWN && version <= old->version)) {
+		cache->stats.stale++;
+		return false;
+	}
+	if (cache->options.decode != NULL) {
+		view = cache->options.decode(cache->options.arg, doc);
+		if (view == NULL) {
+			if (old != NULL)
+				node_remove(cache, old);
+			return true;
+		}
+	}
+	node_put(cache, key, old, node_create(cache, doc, view));
+	return true;
+}
+
+static void object_deleted(struct hf_cache *cache, struct hf_doc *doc)
+{
+	struct node *node = node_find(cache, hf_doc_namespace(doc), hf_doc_name(doc));
+	const char *uid = hf_doc_uid(doc);
+
+	hf_map_remove(cache->gone, uid);
+	if (node != NULL && hf_streq(node->entry.uid, uid))
+		node_remove(cache, node);
+}
+
+/* --- list --- */
+
+static void retry_later(struct hf_cache *cache, hf_time at_least)
+{
+	hf_time delay = hf_backoff_next(&cache->backoff, &cache->rng);
+
+	hf_timer_arm(cache->retry_timer, delay > at_least ? delay : at_least);
+}
+
+/* Whatever the complete list does not name is gone, unless it is younger than the list. */
+static void list_sweep(struct hf_cache *cache)
+{
+	uint64_t version = version_parse(cache->list_version);
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(cache->nodes, &it, &key, &value);) {
+		struct node *node = value;
+		bool younger = version != VERSION_UNKNOWN && node->version > version;
+
+		if (node->list_round != cache->round && !younger)
+			node_remove(cache, node);
+	}
+	for (size_t it = 0; hf_map_next(cache->gone, &it, &key, &value);)
+		if ((uintptr_t)value < cache->round)
+			hf_map_remove(cache->gone, key);
+}
+
+static void list_done(struct hf_cache *cache)
+{
+	list_sweep(cache);
+	free(cache->version);
+	cache->version = hf_steal(&cache->list_version);
+	set_string(&cache->continue_token, NULL);
+	watch_start(cache);
+	if (!cache->synced) {
+		cache->synced = true;
+		changed(cache, HF_CACHE_SYNCED, NULL, NULL);
+	}
+}
+
+static void list_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_cache *cache = arg;
+
+	cache->call = NULL;
+	if (reply->code != 0) {
+		cache->stats.errors++;
+		problem(cache, reply->code, reply->message);
+		/* Too old a token cannot go on; all else asks for the same page again. */
+		if (reply->code == HF_E_GONE) {
+			set_string(&cache->continue_token, NULL);
+			set_string(&cache->list_version, NULL);
+		}
+		retry_later(cache, reply->retry_after);
+		return;
+	}
+	if (cache->list_version == NULL)
+		set_string(&cache->list_version, reply->resource_version);
+	for (size_t i = 0; i < reply->n_items; i++)
+		upsert(cache, reply->items[i]);
+	if (hf_str_is_empty(reply->continue_token)) {
+		list_done(cache);
+		return;
+	}
+	set_string(&cache->continue_token, reply->continue_token);
+	list_page(cache);
+}
+
+static void list_page(struct hf_cache *cache)
+{
+	const struct hf_cache_options *options = &cache->options;
+	struct hf_request request = {
+		.verb = HF_VERB_LIST,
+		.resource = options->resource,
+		.ns = cache->ns,
+		.label_selector = cache->label_selector,
+		.continue_token = cache->continue_token,
+		.limit = options->page_limit > 0 ? options->page_limit : PAGE_LIMIT,
+	};
+
+	if (cache->continue_token == NULL) {
+		cache->round++;
+		cache->stats.relists++;
+	}
+	cache->call = hf_store_request(options->store, &request, list_reply, cache);
+}
+
+/* --- watch --- */
+
+static void watch_close(struct hf_cache *cache)
+{
+	cache->watch = hf_watch_stop(cache->watch);
+	hf_timer_disarm(cache->idle_timer);
+}
+
+static void idle_arm(struct hf_cache *cache)
+{
+	hf_time idle = cache->options.idle_max;
+
+	hf_timer_arm(cache->idle_timer, idle > 0 ? idle : IDLE_MAX);
+}
+
+static void watch_ended(struct hf_cache *cache, const struct hf_event *event)
+{
+	hf_time lasted = hf_loop_mono(cache->options.loop) - cache->watch_since;
+	int code = event->code;
+
+	watch_close(cache);
+	if (code != 0) {
+		cache->stats.errors++;
+		problem(cache, code, event->message);
+	}
+	if (code == HF_E_GONE)
+		set_string(&cache->version, NULL);
+	if ((code == 0 || code == HF_E_GONE) && lasted >= WATCH_SHORT && event->retry_after <= 0)
+		hf_timer_arm(cache->retry_timer, 0);
+	else
+		retry_later(cache, event->retry_after);
+}
+
+static void watch_event(void *arg, const struct hf_event *event)
+{
+	struct hf_cache *cache = arg;
+
+	if (event->type == HF_EVENT_ENDED) {
+		watch_ended(cache, event);
+		return;
+	}
+	cache->stats.events++;
+	hf_backoff_reset(&cache->backoff);
+	idle_arm(cache);
+	if (event->type == HF_EVENT_DELETED)
+		object_deleted(cache, event->object);
+	else if (event->type != HF_EVENT_BOOKMARK)
+		upsert(cache, event->object);
+	if (!hf_str_is_empty(event->resource_version))
+		set_string(&cache->version, event->resource_version);
+}
+
+static void watch_start(struct hf_cache *cache)
+{
+	const struct hf_cache_options *options = &cache->options;
+	hf_time spread = (hf_time)hf_rng_below(&cache->rng, (uint64_t)WATCH_MIN);
+	struct hf_watch_options watch = {
+		.resource = options->resource,
+		.ns = cache->ns,
+		.label_selector = cache->label_selector,
+		.resource_version = cache->version,
+		.bookmarks = true,
+		.timeout = WATCH_MIN + spread,
+	};
+
+	cache->watch_since = hf_loop_mono(options->loop);
+	idle_arm(cache);
+	cache->watch = hf_store_watch(options->store, &watch, watch_event, cache);
+}
+
+static void watch_hung(void *arg)
+{
+	struct hf_cache *cache = arg;
+
+	cache->stats.hung++;
+	problem(cache, HF_E_TIMEOUT, "the watch fell silent: opening it anew");
+	watch_close(cache);
+	watch_start(cache);
+}
+
+static void go_on(void *arg)
+{
+	struct hf_cache *cache = arg;
+
+	if (cache->version == NULL)
+		list_page(cache);
+	else
+		watch_start(cache);
+}
+
+/* --- life --- */
+
+struct hf_cache *hf_cache_create(const struct hf_cache_options *options)
+{
+	struct hf_cache *cache = hf_xcalloc(1, sizeof(*cache));
+	size_t max = options->entries_max > 0 ? options->entries_max : HF_CACHE_ENTRIES_MAX;
+
+	hf_assert(options->loop != NULL && options->store != NULL && options->resource != NULL);
+	cache->options = *options;
+	set_string(&cache->ns, options->ns);
+	set_string(&cache->label_selector, options->label_selector);
+	cache->nodes = hf_map_create(max, options->seed, NULL);
+	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++)
+		if (options->index_key[i] != NULL)
+			cache->indexes[i] = hf_map_create(max, options->seed, free);
+	cache->gone = hf_map_create(HF_CACHE_GONE_MAX, options->seed, NULL);
+	cache->retry_timer = hf_timer_create(options->loop, go_on, cache);
+	cache->idle_timer = hf_timer_create(options->loop, watch_hung, cache);
+	hf_rng_init(&cache->rng, options->seed);
+	cache->backoff = (struct hf_backoff)HF_BACKOFF_INIT(RETRY_MIN, RETRY_MAX, JITTER_PERCENT);
+	return cache;
+}
+
+void hf_cache_start(struct hf_cache *cache)
+{
+	hf_assert(cache->call == NULL && cache->watch == NULL);
+	hf_timer_arm(cache->retry_timer, 0);
+}
+
+struct hf_cache *hf_cache_destroy(struct hf_cache *cache)
+{
+	const char *key;
+	void *value;
+
+	if (cache == NULL)
+		return NULL;
+	hf_call_cancel(cache->call);
+	hf_watch_stop(cache->watch);
+	hf_timer_destroy(cache->retry_timer);
+	hf_timer_destroy(cache->idle_timer);
+	for (size_t it = 0; hf_map_next(cache->nodes, &it, &key, &value);)
+		node_free(cache, value);
+	hf_map_destroy(cache->nodes);
+	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++)
+		hf_map_destroy(cache->indexes[i]);
+	hf_map_destroy(cache->gone);
+	free(cache->ns);
+	free(cache->label_selector);
+	free(cache->version);
+	free(cache->list_version);
+	free(cache->continue_token);
+	free(cache);
+	return NULL;
+}
+
+/* --- questions --- */
+
+bool hf_cache_synced(const struct hf_cache *cache)
+{
+	return cache->synced;
+}
+
+size_t hf_cache_len(const struct hf_cache *cache)
+{
+	return hf_map_len(cache->nodes);
+}
+
+const struct hf_cache_stats *hf_cache_stats(const struct hf_cache *cache)
+{
+	return &cache->stats;
+}
+
+const struct hf_cache_entry *hf_cache_get(const struct hf_cache *cache, const char *ns,
+					  const char *name)
+{
+	struct node *node = node_find(cache, ns, name);
+
+	return node == NULL ? NULL : &node->entry;
+}
+
+const struct hf_cache_entry *hf_cache_next(const struct hf_cache *cache, size_t *it)
+{
+	const char *key;
+	void *value;
+
+	return hf_map_next(cache->nodes, it, &key, &value) ? &((struct node *)value)->entry : NULL;
+}
+
+const struct hf_cache_entry *hf_cache_first(const struct hf_cache *cache, size_t index,
+					    const char *key)
+{
+	hf_assert(index < HF_CACHE_INDEXES_MAX && cache->indexes[index] != NULL);
+	const struct chain *chain = hf_map_get(cache->indexes[index], key);
+
+	return chain == NULL ? NULL : &chain->first->entry;
+}
+
+const struct hf_cache_entry *hf_cache_after(const struct hf_cache *cache, size_t index,
+					    const struct hf_cache_entry *entry)
+{
+	const struct node *next = ((const struct node *)entry)->links[index].next;
+
+	hf_assert(cache->indexes[index] != NULL);
+	return next == NULL ? NULL : &next->entry;
+}
+
+/* --- replies --- */
+
+bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc)
+{
+	return upsert(cache, doc);
+}
+
+void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name, const char *uid)
+{
+	struct node *node = node_find(cache, ns, name);
+	const char *oldest;
+	void *value;
+	size_t it = 0;
+
+	/* Not held: the watch knows already, and nothing can bring it back. */
+	if (node == NULL || !hf_streq(node->entry.uid, uid))
+		return;
+	if (hf_map_len(cache->gone) == HF_CACHE_GONE_MAX &&
+	    hf_map_next(cache->gone, &it, &oldest, &value))
+		hf_map_remove(cache->gone, oldest);
+	bool put = hf_map_put(cache->gone, node->entry.uid, (void *)cache->round);
+
+	hf_assert(put);
+	node_remove(cache, node);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "ctl/metrics.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAMILIES_MAX 256       /* all are named in the source; a loop that makes them is a bug */
+#define LABEL_VALUE_MAX 1024   /* bytes; longer ones are cut: names have at most 253 */
+#define SERIES_KEY_MAX (HF_METRIC_LABELS_MAX * (LABEL_VALUE_MAX * 2 + 8))
+
+struct series {
+	double value;              /* counter, gauge; a histogram's sum */
+	uint64_t count;            /* histogram */
+	uint64_t *buckets;         /* histogram: observations ≤ bound i, not summed up */
+	char labels[];             /* name="value",… as rendered */
+};
+
+struct hf_metric {
+	struct hf_metrics *metrics;
+	char *name, *help;
+	enum hf_metric_type type;
+	size_t n_labels, n_buckets;
+	char *labels[HF_METRIC_LABELS_MAX];
+	double buckets[HF_METRIC_BUCKETS_MAX];
+	struct hf_map *series; /* rendered labels → struct series */
+};
+
+struct hf_metrics {
+	struct hf_map *families; /* name → struct hf_metric */
+	uint64_t dropped;
+};
+
+static void series_free(void *value)
+{
+	struct series *series = value;
+
+	free(series->buckets);
+	free(series);
+}
+
+static void family_free(void *value)
+{
+	struct hf_metric *metric = value;
+
+	hf_map_destroy(metric->series);
+	for (size_t i = 0; i < metric->n_labels; i++)
+		free(metric->labels[i]);
+	free(metric->name);
+	free(metric->help);
+	free(metric);
+}
+
+struct hf_metrics *hf_metrics_create(void)
+{
+	struct hf_metrics *metrics = hf_xcalloc(1, sizeof(*metrics));
+
+	metrics->families = hf_map_create(FAMILIES_MAX, 0, family_free);
+	return metrics;
+}
+
+struct hf_metrics *hf_metrics_destroy(struct hf_metrics *metrics)
+{
+	if (metrics == NULL)
+		return NULL;
+	hf_map_destroy(metrics->families);
+	free(metrics);
+	return NULL;
+}
+
+static bool name_ok(const char *name, bool colon)
+{
+	for (const char *p = name; *p != '\0'; p++) {
+		bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_';
+
+		if (!letter && !(colon && *p == ':') && !(p > name && *p >= '0' && *p <= '9'))
+			return false;
+	}
+	return *name != '\0';
+}
+
+struct hf_metric *hf_metrics_family(struct hf_metrics *metrics,
+				    const struct hf_metric_options *options)
+{
+	struct hf_metric *metric = hf_map_get(metrics->families, options->name);
+
+	if (metric != NULL) {
+		hf_assert(metric->type == options->type);
+		return metric;
+	}
+	hf_assert(name_ok(options->name, true));
+	metric = hf_xcalloc(1, sizeof(*metric));
+	metric->metrics = metrics;
+	metric->name = hf_xstrdup(options->name);
+	metric->help = hf_xstrdup(options->help);
+	metric->type = options->type;
+	while (metric->n_labels < HF_METRIC_LABELS_MAX && options->labels[metric->n_labels]) {
+		hf_assert(name_ok(options->labels[metric->n_labels], false));
+		metric->labels[metric->n_labels] = hf_xstrdup(options->labels[metric->n_labels]);
+		metric->n_labels++;
+	}
+	while (metric->n_buckets < HF_METRIC_BUCKETS_MAX && options->buckets[metric->n_buckets] > 0) {
+		size_t i = metric->n_buckets++;
+
+		metric->buckets[i] = options->buckets[i];
+		hf_assert(i == 0 || metric->buckets[i - 1] < metric->buckets[i]);
+	}
+	hf_assert((metric->type == HF_METRIC_HISTOGRAM) == (metric->n_buckets > 0));
+	metric->series = hf_map_create(options->series_max ? options->series_max
+							    : HF_METRIC_SERIES_MAX,
+				       0, series_free);
+	bool put = hf_map_put(metrics->families, options->name, metric);
+
+	hf_assert(put);
+	return metric;
+}
+
+/* --- series --- */
+
+static void add_escaped(struct hf_strbuf *sb, const char *text, bool quotes)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p == '\\')
+			hf_strbuf_addstr(sb, "\\\\");
+		else if (*p == '\n')
+			hf_strbuf_addstr(sb, "\\n");
+		else if (*p == '"' && quotes)
+			hf_strbuf_addstr(sb, "\\\"");
+		else
+			hf_strbuf_addch(sb, *p);
+	}
+}
+
+/* The labels as they are rendered are the series' key: escaping makes them unambiguous. */
+static void make_labels(const struct hf_metric *metric, struct hf_strbuf *sb, va_list ap)
+{
+	for (size_t i = 0; i < metric->n_labels; i++) {
+		const char *value = va_arg(ap, const char *);
+
+		hf_assert(value != NULL);
+		HF_AUTOFREE char *cut = hf_xstrndup(value, LABEL_VALUE_MAX);
+
+		hf_strbuf_addf(sb, "%s%s=\"", i == 0 ? "" : ",", metric->labels[i]);
+		add_escaped(sb, cut, true);
+		hf_strbuf_addch(sb, '"');
+	}
+	hf_assert(va_arg(ap, const char *) == NULL);
+}
+
+static struct series *series_get(struct hf_metric *metric, va_list ap)
+{
+	HF_AUTO_STRBUF key = HF_STRBUF_INIT(SERIES_KEY_MAX);
+	struct series *series;
+
+	make_labels(metric, &key, ap);
+	series = hf_map_get(metric->series, key.data);
+	if (series != NULL)
+		return series;
+	series = hf_xcalloc(1, sizeof(*series) + key.len + 1);
+	memcpy(series->labels, key.data, key.len + 1);
+	if (metric->n_buckets > 0)
+		series->buckets = hf_xcalloc(metric->n_buckets, sizeof(*series->buckets));
+	if (hf_map_put(metric->series, key.data, series))
+		return series;
+	series_free(series);
+	metric->metrics->dropped++;
+	return NULL;
+}
+
+void hf_metric_add(struct hf_metric *metric, double by, ...)
+{
+	struct series *series;
+	va_list ap;
+
+	hf_assert(metric->type == HF_METRIC_GAUGE ||
+		  (metric->type == HF_METRIC_COUNTER && by >= 0));
+	va_start(ap, by);
+	series = series_get(metric, ap);
+	va_end(ap);
+	if (series != NULL)
+		series->value += by;
+}
+
+void hf_metric_set(struct hf_metric *metric, double value, ...)
+{
+	struct series *series;
+	va_list ap;
+
+	hf_assert(metric->type == HF_METRIC_GAUGE);
+	va_start(ap, value);
+	series = series_get(metric, ap);
+	va_end(ap);
+	if (series != NULL)
+		series->value = value;
+}
+
+void hf_metric_observe(struct hf_metric *metric, double value, ...)
+{
+	struct series *series;
+	va_list ap;
+
+	hf_assert(metric->type == HF_METRIC_HISTOGRAM);
+	va_start(ap, value);
+	series = series_get(metric, ap);
+	va_end(ap);
+	if (series == NULL)
+		return;
+	series->count++;
+	series->value += value;
+	for (size_t i = 0; i < metric->n_buckets; i++) {
+		if (value <= metric->buckets[i]) {
+			series->buckets[i]++;
+			break;
+		}
+	}
+}
+
+double hf_metric_value(const struct hf_metric *metric, ...)
+{
+	HF_AUTO_STRBUF key = HF_STRBUF_INIT(SERIES_KEY_MAX);
+	const struct series *series;
+	va_list ap;
+
+	va_start(ap, metric);
+	make_labels(metric, &key, ap);
+	va_end(ap);
+	series = hf_map_get(metric->series, key.data);
+	if (series == NULL)
+		return 0;
+	return metric->type == HF_METRIC_HISTOGRAM ? (double)series->count : series->value;
+}
+
+void hf_metric_remove(struct hf_metric *metric, ...)
+{
+	HF_AUTO_STRBUF key = HF_STRBUF_INIT(SERIES_KEY_MAX);
+	va_list ap;
+
+	va_start(ap, metric);
+	make_labels(metric, &key, ap);
+	va_end(ap);
+	hf_map_remove(metric->series, key.data);
+}
+
+void hf_metric_clear(struct hf_metric *metric)
+{
+	hf_map_clear(metric->series);
+}
+
+/* --- text --- */
+
+static void add_number(struct hf_strbuf *sb, double value)
+{
+	char text[40];
+
+	if (isnan(value) || isinf(value)) {
+		hf_strbuf_addstr(sb, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
+		return;
+	}
+	/* The shortest form that reads back as the same number. */
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	hf_strbuf_addstr(sb, text);
+}
+
+static void add_sample(struct hf_strbuf *sb, const struct hf_metric *metric, const char *suffix,
+		       const struct series *series, const double *bound)
+{
+	bool labels = series->labels[0] != '\0';
+
+	hf_strbuf_addf(sb, "%s%s", metric->name, suffix);
+	if (labels || bound != NULL) {
+		hf_strbuf_addf(sb, "{%s", series->labels);
+		if (bound != NULL) {
+			hf_strbuf_addf(sb, "%sle=\"", labels ? "," : "");
+			add_number(sb, *bound);
+			hf_strbuf_addch(sb, '"');
+		}
+		hf_strbuf_addch(sb, '}');
+	}
+	hf_strbuf_addch(sb, ' ');
+}
+
+static void render_histogram(struct hf_strbuf *sb, const struct hf_metric *metric,
+			     const struct series *series)
+{
+	const double infinite = INFINITY;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < metric->n_buckets; i++) {
+		sum += series->buckets[i];
+		add_sample(sb, metric, "_bucket", series, &metric->buckets[i]);
+		hf_strbuf_addf(sb, "%llu\n", (unsigned long long)sum);
+	}
+	add_sample(sb, metric, "_bucket", series, &infinite);
+	hf_strbuf_addf(sb, "%llu\n", (unsigned long long)series->count);
+	add_sample(sb, metric, "_sum", series, NULL);
+	add_number(sb, series->value);
+	hf_strbuf_addch(sb, '\n');
+	add_sample(sb, metric, "_count", series, NULL);
+	hf_strbuf_addf(sb, "%llu\n", (unsigned long long)series->count);
+}
+
+static void render_head(struct hf_strbuf *sb, const char *name, const char *help, const char *type)
+{
+	hf_strbuf_addf(sb, "# HELP %s ", name);
+	add_escaped(sb, help, false);
+	hf_strbuf_addf(sb, "\n# TYPE %s %s\n", name, type);
+}
+
+void hf_metrics_render(const struct hf_metrics *metrics, struct hf_strbuf *sb)
+{
+	static const char *const types[] = {
+		[HF_METRIC_COUNTER] = "counter",
+		[HF_METRIC_GAUGE] = "gauge",
+		[HF_METRIC_HISTOGRAM] = "histogram",
+	};
+	static const char dropped[] = "holdfast_metrics_dropped_series_total";
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(metrics->families, &it, &key, &value);) {
+		const struct hf_metric *metric = value;
+
+		render_head(sb, metric->name, metric->help, types[metric->type]);
+		for (size_t at = 0; hf_map_next(metric->series, &at, &key, &value);) {
+			const struct series *series = value;
+
+			if (metric->type == HF_METRIC_HISTOGRAM) {
+				render_histogram(sb, metric, series);
+				continue;
+			}
+			add_sample(sb, metric, "", series, NULL);
+			add_number(sb, series->value);
+			hf_strbuf_addch(sb, '\n');
+		}
+	}
+	render_head(sb, dropped, "Values left out because a metric had too many label values.",
+		    "counter");
+	hf_strbuf_addf(sb, "%s %llu\n", dropped, (unsigned long long)metrics->dropped);
+}
