@@ -35,7 +35,10 @@ struct hf_backoff {
 };
 
 #define HF_BACKOFF_INIT(initial_, max_, jitter_percent_)                                           \
-	{ .initial = (initial_), .max = (max_), .jitter_percent = (jitter_percent_), .failures = 0 }
+	{                                                                                          \
+		.initial = (initial_), .max = (max_), .jitter_percent = (jitter_percent_),         \
+		.failures = 0                                                                      \
+	}
 
 /* The delay before the next try; counts one failure.  rng may be NULL where there is no jitter. */
 hf_time hf_backoff_next(struct hf_backoff *backoff, struct hf_rng *rng);

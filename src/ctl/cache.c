@@ -49,7 +49,7 @@ struct hf_cache {
 	char *ns, *label_selector;
 	struct hf_map *nodes;                         /* "ns/name" → struct node */
 	struct hf_map *indexes[HF_CACHE_INDEXES_MAX]; /* key → struct chain */
-	struct hf_map *gone;                          /* uid → round when it was said to be gone */
+	struct hf_map *gone; /* uid → round when it was said to be gone */
 	struct hf_call *call;
 	struct hf_watch *watch;
 	struct hf_timer *retry_timer, *idle_timer;

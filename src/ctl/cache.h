@@ -94,8 +94,8 @@ struct hf_cache_options {
 	 * the entry alone. */
 	const char *(*index_key[HF_CACHE_INDEXES_MAX])(const struct hf_cache_entry *entry);
 
-	hf_cache_fn changed;          /* may be NULL; must not change this cache */
-	hf_cache_problem_fn problem;  /* may be NULL */
+	hf_cache_fn changed;         /* may be NULL; must not change this cache */
+	hf_cache_problem_fn problem; /* may be NULL */
 	void *arg;
 };
 

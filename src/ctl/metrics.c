@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAMILIES_MAX 256       /* all are named in the source; a loop that makes them is a bug */
-#define LABEL_VALUE_MAX 1024   /* bytes; longer ones are cut: names have at most 253 */
+#define FAMILIES_MAX 256     /* all are named in the source; a loop that makes them is a bug */
+#define LABEL_VALUE_MAX 1024 /* bytes; longer ones are cut: names have at most 253 */
 #define SERIES_KEY_MAX (HF_METRIC_LABELS_MAX * (LABEL_VALUE_MAX * 2 + 8))
 
 struct series {
-	double value;              /* counter, gauge; a histogram's sum */
-	uint64_t count;            /* histogram */
-	uint64_t *buckets;         /* histogram: observations ≤ bound i, not summed up */
-	char labels[];             /* name="value",… as rendered */
+	double value;      /* counter, gauge; a histogram's sum */
+	uint64_t count;    /* histogram */
+	uint64_t *buckets; /* histogram: observations ≤ bound i, not summed up */
+	char labels[];     /* name="value",… as rendered */
 };
 
 struct hf_metric {
@@ -106,16 +106,16 @@ struct hf_metric *hf_metrics_family(struct hf_metrics *metrics,
 		metric->labels[metric->n_labels] = hf_xstrdup(options->labels[metric->n_labels]);
 		metric->n_labels++;
 	}
-	while (metric->n_buckets < HF_METRIC_BUCKETS_MAX && options->buckets[metric->n_buckets] > 0) {
+	while (metric->n_buckets < HF_METRIC_BUCKETS_MAX &&
+	       options->buckets[metric->n_buckets] > 0) {
 		size_t i = metric->n_buckets++;
 
 		metric->buckets[i] = options->buckets[i];
 		hf_assert(i == 0 || metric->buckets[i - 1] < metric->buckets[i]);
 	}
 	hf_assert((metric->type == HF_METRIC_HISTOGRAM) == (metric->n_buckets > 0));
-	metric->series = hf_map_create(options->series_max ? options->series_max
-							    : HF_METRIC_SERIES_MAX,
-				       0, series_free);
+	metric->series = hf_map_create(
+		options->series_max ? options->series_max : HF_METRIC_SERIES_MAX, 0, series_free);
 	bool put = hf_map_put(metrics->families, options->name, metric);
 
 	hf_assert(put);

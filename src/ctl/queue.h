@@ -45,7 +45,7 @@ struct hf_queue_options {
 };
 
 struct hf_queue_stats {
-	uint64_t adds;    /* that were not already waiting */
+	uint64_t adds; /* that were not already waiting */
 	uint64_t retries;
 	uint64_t dropped; /* the queue was full */
 };

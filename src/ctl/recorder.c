@@ -7,12 +7,13 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "ctl/backoff.h"
+#include "store/resource.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* client-go's figures (tools/record/events_cache.go, event.go). */
-#define ALIKE_MAX 10                 /* messages before events alike are combined */
+#define ALIKE_MAX 10 /* messages before events alike are combined */
 #define ALIKE_WINDOW (10 * HF_MINUTE)
 #define SPAM_BURST 25
 #define SPAM_REFILL (5 * HF_MINUTE)
@@ -63,17 +64,14 @@ struct hf_recorder {
 	struct hf_recorder_stats stats;
 };
 
-static const struct hf_resource events_resource = {
-	.group = "", .version = "v1", .plural = "events", .singular = "event", .kind = "Event",
-	.namespaced = true,
-};
-
 static void event_free(void *value)
 {
 	struct event *event = value;
-	char *const strings[] = { event->key, event->name, event->api_version, event->kind,
-		event->ns, event->object, event->uid, event->object_version, event->field_path,
-		event->type, event->reason, event->message, event->component };
+	char *const strings[] = {
+		event->key,        event->name,   event->api_version, event->kind,
+		event->ns,         event->object, event->uid,         event->object_version,
+		event->field_path, event->type,   event->reason,      event->message,
+		event->component};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(strings); i++)
 		free(strings[i]);
@@ -341,7 +339,7 @@ static void send_first(void *arg)
 	HF_AUTO_DOC body = created ? event_patch(event) : event_body(event);
 	struct hf_request request = {
 		.verb = created ? HF_VERB_PATCH : HF_VERB_CREATE,
-		.resource = &events_resource,
+		.resource = &hf_events,
 		.ns = hf_str_or(event->ns, "default"),
 		.name = created ? event->name : NULL,
 		.body = body,
@@ -418,8 +416,7 @@ static void record_event(struct hf_recorder *recorder, const struct hf_event_not
 		enqueue(recorder, event);
 }
 
-void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note *note,
-			hf_time now)
+void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note *note, hf_time now)
 {
 	const char *message = or_empty(note->message);
 	HF_AUTO_STRBUF key = HF_STRBUF_INIT(KEY_BYTES_MAX);

@@ -28,14 +28,15 @@
 struct hf_recorder;
 
 #define HF_RECORDER_QUEUE_MAX ((size_t)1000)
-#define HF_RECORDER_KEYS_MAX ((size_t)4096) /* correlations remembered, as client-go's LRU */
+#define HF_RECORDER_KEYS_MAX ((size_t)4096)    /* correlations remembered, as client-go's LRU */
 #define HF_RECORDER_MESSAGE_MAX ((size_t)1024) /* bytes; an API server refuses more */
 
 struct hf_recorder_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
-	const char *component; /* source.component and reportingComponent of events that name none */
-	uint64_t seed;         /* of the retry jitter */
+	const char
+		*component; /* source.component and reportingComponent of events that name none */
+	uint64_t seed;      /* of the retry jitter */
 };
 
 /* All strings are copied.  NULL reads as "". */

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/fake_store.h"
+#include "harness/test.h"
+#include "ctl/cache.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * The cache against a store that does as it is told.  What the owner hears is written
+ * down as "+name=value", "~name=old>new", "-name=value" and "*" for synced.
+ */
+struct bench {
+	struct hf_loop *loop;
+	struct fake_store *store;
+	struct hf_cache *cache;
+	struct hf_strbuf trace;
+	int problem_code;
+	unsigned problems;
+	bool refuse_all; /* decode returns NULL */
+};
+
+static void *decode(void *arg, struct hf_doc *doc)
+{
+	struct bench *bench = arg;
+	const char *value = hf_json_path_str(hf_doc_json(doc), "value", NULL);
+
+	return bench->refuse_all || hf_streq(value, "ignored") ? NULL : hf_xstrdup(value);
+}
+
+static const char *by_value(const struct hf_cache_entry *entry)
+{
+	return hf_streq(entry->view, "unindexed") ? NULL : entry->view;
+}
+
+static void on_change(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
+		      const struct hf_cache_entry *now)
+{
+	struct bench *bench = arg;
+
+	switch (change) {
+	case HF_CACHE_ADDED:
+		assert_null(before);
+		hf_strbuf_addf(&bench->trace, "+%s=%s ", now->name, (const char *)now->view);
+		break;
+	case HF_CACHE_UPDATED:
+		assert_string_equal(before->uid, now->uid);
+		hf_strbuf_addf(&bench->trace, "~%s=%s>%s ", now->name, (const char *)before->view,
+			       (const char *)now->view);
+		break;
+	case HF_CACHE_DELETED:
+		assert_null(now);
+		hf_strbuf_addf(&bench->trace, "-%s=%s ", before->name, (const char *)before->view);
+		break;
+	case HF_CACHE_SYNCED:
+		assert_true(hf_cache_synced(bench->cache));
+		hf_strbuf_addstr(&bench->trace, "* ");
+		break;
+	}
+}
+
+static void on_problem(void *arg, int code, const char *message)
+{
+	struct bench *bench = arg;
+
+	bench->problem_code = code;
+	bench->problems++;
+	assert_non_null(message);
+}
+
+static void assert_trace(struct bench *bench, const char *want)
+{
+	assert_string_equal(bench->trace.data, want);
+	hf_strbuf_clear(&bench->trace);
+}
+
+static void make_cache(struct bench *bench, size_t entries_max)
+{
+	const struct hf_cache_options options = {
+		.loop = bench->loop,
+		.store = &bench->store->base,
+		.resource = &hf_pods,
+		.ns = "default",
+		.seed = 1,
+		.entries_max = entries_max,
+		.decode = decode,
+		.view_free = free,
+		.index_key = {by_value},
+		.changed = on_change,
+		.problem = on_problem,
+		.arg = bench,
+	};
+
+	hf_cache_destroy(bench->cache);
+	bench->cache = hf_cache_create(&options);
+}
+
+static int setup(void **state)
+{
+	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
+
+	bench->loop = hf_loop_create_virtual(0);
+	bench->store = fake_store_create();
+	hf_strbuf_init(&bench->trace, 1 << 16);
+	make_cache(bench, 0);
+	*state = bench;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_cache_destroy(bench->cache);
+	fake_store_destroy(bench->store);
+	hf_loop_destroy(bench->loop);
+	hf_strbuf_release(&bench->trace);
+	free(bench);
+	return 0;
+}
+
+/* Started, and listed with one object "a" of UID u1 at version 5; the list is at 10. */
+static struct fake_watch *sync_one(struct bench *bench)
+{
+	struct hf_doc *items[] = {fake_object("a", "u1", "5", "one")};
+
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	fake_answer_list(fake_next(bench->store), "10", "", items, 1);
+	assert_trace(bench, "+a=one * ");
+	return fake_watch_live(bench->store);
+}
+
+/* The delay until the cache does something again. */
+static hf_time next_request(struct bench *bench, struct fake_call **ret_call)
+{
+	hf_time start = hf_loop_mono(bench->loop);
+
+	for (hf_time t = start; t <= start + HF_MINUTE; t += 10 * HF_MS) {
+		hf_loop_run_until(bench->loop, t);
+		*ret_call = fake_next(bench->store);
+		if (*ret_call != NULL || fake_watch_live(bench->store) != NULL)
+			return t - start;
+	}
+	return HF_TIME_NEVER;
+}
+
+static void test_the_first_list_is_consistent_and_the_watch_goes_on_from_it(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	const struct hf_request *list = bench->store->calls[0].request;
+
+	assert_int_equal(list->verb, HF_VERB_LIST);
+	assert_null(list->resource_version);
+	assert_string_equal(list->ns, "default");
+	assert_true(list->limit > 0);
+	assert_string_equal(watch->resource_version, "10");
+	assert_in_range(watch->timeout, 5 * HF_MINUTE, 10 * HF_MINUTE);
+	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "11", "two"));
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "12", "uno"));
+	fake_event(watch, HF_EVENT_DELETED, fake_object("b", "u2", "13", "two"));
+	assert_trace(bench, "+b=two ~a=one>uno -b=two ");
+	assert_int_equal(hf_cache_len(bench->cache), 1);
+	assert_string_equal(hf_cache_get(bench->cache, "default", "a")->resource_version, "12");
+	assert_null(hf_cache_get(bench->cache, "default", "b"));
+	assert_null(hf_cache_get(bench->cache, "other", "a"));
+}
+
+static void test_pages_make_one_list(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *first[] = {fake_object("a", "u1", "5", "one")};
+	struct hf_doc *second[] = {fake_object("b", "u2", "6", "two")};
+	struct fake_call *call;
+
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	fake_answer_list(fake_next(bench->store), "10", "more", first, 1);
+	assert_trace(bench, "+a=one ");
+	assert_false(hf_cache_synced(bench->cache));
+	call = fake_next(bench->store);
+	assert_string_equal(call->request->continue_token, "more");
+	fake_answer_list(call, "10", "", second, 1);
+	assert_trace(bench, "+b=two * ");
+	assert_int_equal(hf_cache_stats(bench->cache)->relists, 1);
+}
+
+static void test_a_failed_page_is_asked_for_again_and_an_expired_token_starts_over(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *first[] = {fake_object("a", "u1", "5", "one")};
+	struct hf_doc *again[] = {fake_object("b", "u2", "20", "two")};
+	struct fake_call *call;
+
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	fake_answer_list(fake_next(bench->store), "10", "more", first, 1);
+	fake_refuse(fake_next(bench->store), HF_E_UNAVAILABLE);
+	assert_in_range(next_request(bench, &call), 800 * HF_MS, 1610 * HF_MS);
+	assert_string_equal(call->request->continue_token, "more");
+	fake_refuse(call, HF_E_GONE);
+	assert_int_equal(bench->problem_code, HF_E_GONE);
+	next_request(bench, &call);
+	assert_null(call->request->continue_token);
+	fake_answer_list(call, "21", "", again, 1);
+	assert_trace(bench, "+a=one +b=two -a=one * ");
+	assert_string_equal(fake_watch_live(bench->store)->resource_version, "21");
+}
+
+static void test_errors_are_retried_with_growing_delays_and_retry_after_is_kept(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+	hf_time low = 800 * HF_MS;
+
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	call = fake_next(bench->store);
+	for (int i = 0; i < 8; i++) {
+		fake_refuse(call, HF_E_INTERNAL);
+		hf_time delay = next_request(bench, &call);
+
+		assert_in_range(delay, low, 2 * low + 10 * HF_MS);
+		low = low * 2 > 30 * HF_SECOND ? 30 * HF_SECOND : low * 2;
+	}
+	struct hf_reply busy = {.code = HF_E_TOO_MANY,
+				.message = "busy",
+				.resource_version = "",
+				.continue_token = "",
+				.retry_after = 59 * HF_SECOND};
+
+	fake_answer(call, &busy);
+	assert_in_range(next_request(bench, &call), 59 * HF_SECOND, 60 * HF_SECOND);
+	assert_int_equal(bench->problems, 9);
+	assert_int_equal(hf_cache_stats(bench->cache)->errors, 9);
+}
+
+static void test_a_watch_that_ends_goes_on_from_the_last_version(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	struct fake_call *call;
+
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "12", "uno"));
+	hf_loop_run_until(bench->loop, 2 * HF_SECOND);
+	fake_end(watch, 0, 0);
+	assert_int_equal(next_request(bench, &call), 0);
+	assert_null(call);
+	watch = fake_watch_live(bench->store);
+	assert_string_equal(watch->resource_version, "12");
+	fake_bookmark(watch, "30");
+	fake_end(watch, HF_E_UNAVAILABLE, 0);
+	assert_true(next_request(bench, &call) >= 800 * HF_MS);
+	assert_string_equal(fake_watch_live(bench->store)->resource_version, "30");
+	assert_trace(bench, "~a=one>uno ");
+}
+
+static void test_a_watch_that_always_ends_at_once_is_slowed_down(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	struct fake_call *call;
+	hf_time delay = 0;
+
+	for (int i = 0; i < 5; i++) {
+		fake_end(watch, 0, 0);
+		delay = next_request(bench, &call);
+		watch = fake_watch_live(bench->store);
+	}
+	assert_true(delay >= 12 * HF_SECOND);
+}
+
+static void test_a_silent_watch_is_opened_anew_and_a_bookmark_counts_as_life(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+
+	hf_loop_run_until(bench->loop, 2 * HF_MINUTE);
+	fake_bookmark(watch, "40");
+	hf_loop_run_until(bench->loop, 4 * HF_MINUTE);
+	assert_true(watch->live);
+	hf_loop_run_until(bench->loop, 5 * HF_MINUTE);
+	assert_false(watch->live);
+	assert_int_equal(hf_cache_stats(bench->cache)->hung, 1);
+	assert_int_equal(bench->problem_code, HF_E_TIMEOUT);
+	assert_string_equal(fake_watch_live(bench->store)->resource_version, "40");
+}
+
+static void test_after_gone_a_new_list_removes_what_it_does_not_name(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	struct hf_doc *items[] = {fake_object("b", "u2", "15", "two")};
+	struct fake_call *call;
+
+	hf_loop_run_until(bench->loop, 2 * HF_SECOND);
+	fake_end(watch, HF_E_GONE, 0);
+	assert_int_equal(next_request(bench, &call), 0);
+	assert_int_equal(call->request->verb, HF_VERB_LIST);
+	assert_true(hf_cache_synced(bench->cache));
+	assert_non_null(hf_cache_get(bench->cache, "default", "a"));
+	fake_answer_list(call, "20", "", items, 1);
+	assert_trace(bench, "+b=two -a=one ");
+	assert_string_equal(fake_watch_live(bench->store)->resource_version, "20");
+}
+
+static void test_a_reply_runs_ahead_and_the_late_watch_events_are_stale(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	HF_AUTO_DOC newer = fake_object("a", "u1", "14", "new");
+
+	assert_true(hf_cache_put_reply(bench->cache, newer));
+	assert_false(hf_cache_put_reply(bench->cache, newer));
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "12", "old"));
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "14", "new"));
+	assert_trace(bench, "~a=one>new ");
+	assert_int_equal(hf_cache_stats(bench->cache)->stale, 3);
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "15", "newest"));
+	assert_trace(bench, "~a=new>newest ");
+}
+
+static void test_versions_are_compared_as_numbers_not_as_text(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "99", "x"));
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "100", "y"));
+	assert_trace(bench, "~a=one>x ~a=x>y ");
+	/* One that is no number cannot be judged, and is believed. */
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "z9", "z"));
+	assert_trace(bench, "~a=y>z ");
+}
+
+static void test_an_object_gone_by_reply_does_not_come_back_from_the_past(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+
+	hf_cache_put_gone(bench->cache, "default", "a", "another");
+	assert_trace(bench, "");
+	hf_cache_put_gone(bench->cache, "default", "a", "u1");
+	assert_trace(bench, "-a=one ");
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "12", "late"));
+	assert_trace(bench, "");
+	/* A new object of the name is another matter. */
+	fake_event(watch, HF_EVENT_ADDED, fake_object("a", "u7", "13", "next"));
+	assert_trace(bench, "+a=next ");
+	fake_event(watch, HF_EVENT_DELETED, fake_object("a", "u1", "12", "late"));
+	assert_trace(bench, "");
+}
+
+static void test_a_mark_of_gone_holds_through_a_list_begun_before_it(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	struct hf_doc *past[] = {fake_object("a", "u1", "5", "one")};
+	struct fake_call *call;
+
+	fake_end(watch, HF_E_GONE, 0);
+	next_request(bench, &call);
+	hf_cache_put_gone(bench->cache, "default", "a", "u1");
+	fake_answer_list(call, "20", "", past, 1);
+	assert_trace(bench, "-a=one ");
+	fake_event(fake_watch_live(bench->store), HF_EVENT_DELETED,
+		   fake_object("a", "u1", "21", "one"));
+	assert_int_equal(hf_cache_len(bench->cache), 0);
+}
+
+static void test_a_list_keeps_what_a_reply_made_after_it(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	HF_AUTO_DOC created = fake_object("c", "u3", "25", "three");
+	HF_AUTO_DOC older = fake_object("d", "u4", "19", "four");
+	struct fake_call *call;
+
+	fake_end(watch, HF_E_GONE, 0);
+	next_request(bench, &call);
+	hf_cache_put_reply(bench->cache, created);
+	hf_cache_put_reply(bench->cache, older);
+	fake_answer_list(call, "20", "", NULL, 0);
+	/* d was made at 19 and is not in the list of 20: it has been deleted since. */
+	hf_strbuf_clear(&bench->trace);
+	assert_non_null(hf_cache_get(bench->cache, "default", "c"));
+	assert_null(hf_cache_get(bench->cache, "default", "a"));
+}
+
+static void test_an_object_made_anew_is_a_deletion_and_an_addition(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+
+	fake_event(watch, HF_EVENT_ADDED, fake_object("a", "u9", "15", "nine"));
+	assert_trace(bench, "-a=one +a=nine ");
+	fake_event(watch, HF_EVENT_DELETED, fake_object("a", "u1", "14", "one"));
+	assert_trace(bench, "");
+	assert_int_equal(hf_cache_len(bench->cache), 1);
+}
+
+static void test_what_decode_refuses_is_not_there(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+
+	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "11", "ignored"));
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "12", "ignored"));
+	fake_event(watch, HF_EVENT_DELETED, fake_object("b", "u2", "13", "ignored"));
+	assert_trace(bench, "-a=one ");
+	assert_int_equal(hf_cache_len(bench->cache), 0);
+}
+
+static void test_an_index_finds_entries_by_key_and_follows_changes(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	const struct hf_cache_entry *entry;
+
+	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "11", "one"));
+	fake_event(watch, HF_EVENT_ADDED, fake_object("c", "u3", "12", "one"));
+	fake_event(watch, HF_EVENT_ADDED, fake_object("d", "u4", "13", "unindexed"));
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("b", "u2", "14", "two"));
+	entry = hf_cache_first(bench->cache, 0, "one");
+	assert_string_equal(entry->name, "a");
+	entry = hf_cache_after(bench->cache, 0, entry);
+	assert_string_equal(entry->name, "c");
+	assert_null(hf_cache_after(bench->cache, 0, entry));
+	assert_string_equal(hf_cache_first(bench->cache, 0, "two")->name, "b");
+	assert_null(hf_cache_first(bench->cache, 0, "unindexed"));
+	fake_event(watch, HF_EVENT_DELETED, fake_object("a", "u1", "15", "one"));
+	fake_event(watch, HF_EVENT_DELETED, fake_object("c", "u3", "16", "one"));
+	assert_null(hf_cache_first(bench->cache, 0, "one"));
+	size_t it = 0, n = 0;
+
+	while (hf_cache_next(bench->cache, &it) != NULL)
+		n++;
+	assert_int_equal(n, 2);
+}
+
+static void test_a_full_cache_says_so_once_and_keeps_what_it_has(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch;
+
+	make_cache(bench, 1);
+	watch = sync_one(bench);
+	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "11", "two"));
+	fake_event(watch, HF_EVENT_ADDED, fake_object("c", "u3", "12", "three"));
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "13", "uno"));
+	assert_trace(bench, "~a=one>uno ");
+	assert_int_equal(bench->problem_code, HF_E_TOO_LARGE);
+	assert_int_equal(bench->problems, 1);
+}
+
+static void test_nothing_runs_after_destroy_at_any_stage(void **state)
+{
+	struct bench *bench = *state;
+
+	/* While listing. */
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	bench->cache = hf_cache_destroy(bench->cache);
+	assert_true(fake_next(bench->store)->canceled);
+	/* While waiting to try again. */
+	make_cache(bench, 0);
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	fake_refuse(fake_next(bench->store), HF_E_UNAVAILABLE);
+	bench->cache = hf_cache_destroy(bench->cache);
+	/* While watching. */
+	make_cache(bench, 0);
+	struct fake_watch *watch = sync_one(bench);
+
+	bench->cache = hf_cache_destroy(bench->cache);
+	assert_false(watch->live);
+	hf_loop_run(bench->loop);
+	assert_null(fake_next(bench->store));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_the_first_list_is_consistent_and_the_watch_goes_on_from_it),
+		T(test_pages_make_one_list),
+		T(test_a_failed_page_is_asked_for_again_and_an_expired_token_starts_over),
+		T(test_errors_are_retried_with_growing_delays_and_retry_after_is_kept),
+		T(test_a_watch_that_ends_goes_on_from_the_last_version),
+		T(test_a_watch_that_always_ends_at_once_is_slowed_down),
+		T(test_a_silent_watch_is_opened_anew_and_a_bookmark_counts_as_life),
+		T(test_after_gone_a_new_list_removes_what_it_does_not_name),
+		T(test_a_reply_runs_ahead_and_the_late_watch_events_are_stale),
+		T(test_versions_are_compared_as_numbers_not_as_text),
+		T(test_an_object_gone_by_reply_does_not_come_back_from_the_past),
+		T(test_a_mark_of_gone_holds_through_a_list_begun_before_it),
+		T(test_a_list_keeps_what_a_reply_made_after_it),
+		T(test_an_object_made_anew_is_a_deletion_and_an_addition),
+		T(test_what_decode_refuses_is_not_there),
+		T(test_an_index_finds_entries_by_key_and_follows_changes),
+		T(test_a_full_cache_says_so_once_and_keeps_what_it_has),
+		T(test_nothing_runs_after_destroy_at_any_stage),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
