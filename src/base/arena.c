@@ -126,10 +126,8 @@ void *hf_arena_alloc(struct hf_arena *arena, size_t size)
 
 	/* An empty object has an address of its own too. */
 	take = size ? size : 1;
-	if (take > hf_arena_left(arena)) {
-		/* Both calls end in the hook: nothing can be had of this size. */
-		return hf_xmalloc(SIZE_MAX);
-	}
+	if (take > hf_arena_left(arena))
+		hf_out_of_memory(size);
 	take = (take + ALIGN - 1) & ~(ALIGN - 1);
 	block = arena->newest;
 	if (!block || take > block->size - block->used) {

@@ -14,8 +14,9 @@ HF_BEGIN_DECLS
  * The "pass" lifetime: memory that all dies together.
  *
  * Allocations are 16-byte aligned, zeroed, and live until the next reset or
- * destroy.  A reset keeps the first block, so a loop of passes allocates
- * nothing from the system once it is warm.
+ * destroy.  A reset keeps one block, which grows to what the pass before it used
+ * (1 MiB at most), so a loop of passes allocates nothing from the system once it
+ * is warm.  Under AddressSanitizer what no pass owns is poisoned.
  *
  * bytes_max bounds what one pass may take.  Reaching it is a broken promise of
  * the caller (who bounds its input), not an error to handle, and goes to the
@@ -27,7 +28,7 @@ struct hf_arena *hf_arena_create(size_t bytes_max);
 struct hf_arena *hf_arena_destroy(struct hf_arena *arena); /* NULL is fine; returns NULL */
 void hf_arena_reset(struct hf_arena *arena);
 size_t hf_arena_used(const struct hf_arena *arena);
-size_t hf_arena_left(const struct hf_arena *arena);
+size_t hf_arena_left(const struct hf_arena *arena); /* one allocation of this much succeeds */
 
 void *hf_arena_alloc(struct hf_arena *arena, size_t size) __attribute__((returns_nonnull));
 void *hf_arena_array(struct hf_arena *arena, size_t count, size_t size)

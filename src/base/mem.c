@@ -22,7 +22,7 @@ void hf_set_oom_hook(hf_oom_fn fn)
 	oom_hook = fn;
 }
 
-HF_NORETURN static void out_of_memory(size_t size)
+void hf_out_of_memory(size_t size)
 {
 	if (oom_hook)
 		oom_hook(size);
@@ -36,7 +36,7 @@ void *hf_xmalloc(size_t size)
 	void *ptr = malloc(size ? size : 1);
 
 	if (!ptr)
-		out_of_memory(size);
+		hf_out_of_memory(size);
 	return ptr;
 }
 
@@ -45,10 +45,10 @@ void *hf_xcalloc(size_t count, size_t size)
 	void *ptr;
 
 	if (size && count > SIZE_MAX / size)
-		out_of_memory(SIZE_MAX);
+		hf_out_of_memory(SIZE_MAX);
 	ptr = count && size ? calloc(count, size) : calloc(1, 1);
 	if (!ptr)
-		out_of_memory(count * size);
+		hf_out_of_memory(count * size);
 	return ptr;
 }
 
@@ -57,7 +57,7 @@ void *hf_xrealloc(void *ptr, size_t size)
 	void *grown = realloc(ptr, size ? size : 1);
 
 	if (!grown)
-		out_of_memory(size);
+		hf_out_of_memory(size);
 	return grown;
 }
 
@@ -72,7 +72,7 @@ char *hf_xstrndup(const char *s, size_t len)
 	char *copy;
 
 	if (n == SIZE_MAX)
-		out_of_memory(n);
+		hf_out_of_memory(n);
 	copy = hf_xmalloc(n + 1);
 	memcpy(copy, s, n);
 	copy[n] = '\0';

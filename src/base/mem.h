@@ -24,6 +24,8 @@ char *hf_xasprintf(const char *fmt, ...) HF_PRINTF(1, 2) __attribute__((malloc, 
 /* Called with the size that could not be had; must not return.  For main and tests. */
 typedef void (*hf_oom_fn)(size_t size);
 void hf_set_oom_hook(hf_oom_fn fn);
+/* What the functions above end in: the hook, or abort. */
+HF_NORETURN void hf_out_of_memory(size_t size);
 
 /* HF_AUTOFREE char *s = hf_xstrdup(…): freed when s leaves its scope. */
 void hf_autofree_cleanup(void *ptr_to_ptr);

@@ -97,7 +97,7 @@ void hf_strbuf_vaddf(struct hf_strbuf *sb, const char *fmt, va_list ap)
 	hf_assert(n >= 0);
 	len = (size_t)n;
 	fits = room(sb, len);
-	if (fits + 1 > space) {
+	if (fits && fits >= space) {
 		grow(sb, fits);
 		(void)vsnprintf(sb->data + sb->len, fits + 1, fmt, again);
 	}

@@ -21,8 +21,9 @@ bool hf_vec_grow(void **items, size_t len, size_t *cap, size_t len_max, size_t s
 		return true;
 	want = *cap ? *cap : CAP_FIRST / 2;
 	want = want > len_max / 2 ? len_max : want * 2;
-	/* A len_max in units of this size cannot be allocated: the hook says so. */
-	*items = hf_xrealloc(*items, want > SIZE_MAX / size ? SIZE_MAX : want * size);
+	if (want > SIZE_MAX / size)
+		hf_out_of_memory(SIZE_MAX);
+	*items = hf_xrealloc(*items, want * size);
 	*cap = want;
 	return true;
 }
