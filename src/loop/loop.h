@@ -27,6 +27,8 @@
  */
 struct hf_loop;
 
+/* The real one; from then on this process ignores SIGPIPE, as writing to a client that has
+ * gone must be an error and not the end (children get the default back). */
 int hf_loop_create(struct hf_loop **ret_loop, struct hf_error *err) HF_MUST_CHECK;
 struct hf_loop *hf_loop_create_virtual(hf_time wall_start);
 /* Every object made on the loop must be destroyed before; asserts that it is so. */

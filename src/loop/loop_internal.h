@@ -58,6 +58,7 @@ struct hf_loop {
 	size_t objects; /* tasks, timers, ios, signals, processes not yet destroyed */
 	bool stop;
 	bool running;
+	struct hf_process *orphans; /* children whose owner has gone, to be reaped */
 };
 
 void hf_loop_init_base(struct hf_loop *loop, const struct hf_loop_ops *ops);
@@ -69,9 +70,9 @@ bool hf_loop_has_tasks(const struct hf_loop *loop);
 hf_time hf_loop_next_due(const struct hf_loop *loop); /* HF_TIME_NEVER: no timer is armed */
 
 bool hf_loop_is_real(const struct hf_loop *loop);
-/* Watch without keeping hf_loop_run alive and without counting as an object: for what the
- * loop itself looks after (children whose owner has gone). */
-void hf_io_make_internal(struct hf_io *io);
-void hf_io_destroy_internal(struct hf_io *io);
+/* From here on the watch neither keeps hf_loop_run going nor counts as an object: for what
+ * the loop itself looks after (children whose owner has gone).  Destroyed as others are. */
+void hf_io_detach(struct hf_io *io);
+void hf_process_drop_orphans(struct hf_loop *loop);
 
 #endif

@@ -310,25 +310,50 @@ static void the_heap_agrees_with_a_sort(void **state)
 		hf_timer_destroy(timers[i]);
 }
 
+static void ignore_io(void *arg, unsigned events)
+{
+}
+
+static void ignore_signal(void *arg, int signum)
+{
+}
+
+static void the_virtual_loop_refuses_what_needs_a_kernel(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+	struct hf_io *io = NULL;
+	struct hf_signal *sig = NULL;
+
+	assert_code(hf_io_create(bench->loop, 0, ignore_io, NULL, &io, &err), HF_E_UNSUPPORTED);
+	assert_null(io);
+	assert_code(hf_signal_create(bench->loop, 10, ignore_signal, NULL, &sig, &err),
+		    HF_E_UNSUPPORTED);
+	assert_null(sig);
+	assert_null(hf_io_destroy(NULL));
+	assert_null(hf_signal_destroy(NULL));
+	assert_null(hf_task_destroy(NULL));
+	assert_null(hf_timer_destroy(NULL));
+	assert_null(hf_loop_destroy(NULL));
+}
+
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(tasks_run_in_the_order_posted, setup, teardown),
-		cmocka_unit_test_setup_teardown(posting_twice_runs_once_and_cancel_undoes, setup,
-						teardown),
+		UNIT(tasks_run_in_the_order_posted),
+		UNIT(posting_twice_runs_once_and_cancel_undoes),
 		cmocka_unit_test_setup_teardown(tasks_posted_by_timers_run_before_the_next_timer,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(timers_run_by_due_time_and_equal_ones_as_armed, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(the_clock_jumps_and_the_wall_may_step, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_timer_may_arm_itself, setup, teardown),
-		cmocka_unit_test_setup_teardown(arming_at_never_disarms, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_callback_may_destroy_itself_and_others, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(stop_ends_the_run_before_another_callback, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(the_heap_agrees_with_a_sort, setup, teardown),
+		UNIT(timers_run_by_due_time_and_equal_ones_as_armed),
+		UNIT(the_clock_jumps_and_the_wall_may_step),
+		UNIT(a_timer_may_arm_itself),
+		UNIT(arming_at_never_disarms),
+		UNIT(a_callback_may_destroy_itself_and_others),
+		UNIT(stop_ends_the_run_before_another_callback),
+		UNIT(the_heap_agrees_with_a_sort),
+		UNIT(the_virtual_loop_refuses_what_needs_a_kernel),
 	};
 	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
 }

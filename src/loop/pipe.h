@@ -10,7 +10,7 @@
 
 /* Pipes to and from children, without blocking. */
 
-#define HF_PIPE_READ_MAX (64u << 10) /* bytes per on_data: what a pipe holds */
+#define HF_PIPE_READ_MAX (16u << 10) /* bytes handed over at a time, at most */
 
 /* Two close-on-exec fds: [0] reads (non-blocking), [1] writes (blocking, for a child). */
 int hf_pipe_make(int ret_fds[2], struct hf_error *err) HF_MUST_CHECK;
@@ -29,5 +29,8 @@ int hf_reader_create(struct hf_loop *loop, int fd, hf_reader_fn fn, void *arg,
 struct hf_reader *hf_reader_destroy(struct hf_reader *reader); /* NULL is fine; returns NULL */
 void hf_reader_pause(struct hf_reader *reader);
 void hf_reader_resume(struct hf_reader *reader);
+/* Hand over now what is there to be read, the end included: for when the writer is known to
+ * have written its last, but somebody else still holds the other end. */
+void hf_reader_drain(struct hf_reader *reader);
 
 #endif

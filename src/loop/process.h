@@ -41,9 +41,12 @@ struct hf_process_spec {
 	const char *cwd;         /* NULL: this process's own */
 	/* What becomes fds 0, 1 and 2: an open fd (stays the caller's) or HF_PROCESS_STDIO_NULL. */
 	int stdio[3];
-	bool search_path;      /* an argv[0] without '/' is looked for in PATH of the child's env */
+	bool search_path;      /* an argv[0] without '/' is looked for in the absolute folders of
+				* PATH of the child's env */
 	bool new_session;      /* setsid: away from the terminal and its signals */
 	bool new_group;        /* a process group of its own, whose number is the pid */
+	bool sweep_group;      /* (with one of those two) when it has ended, SIGKILL to what is left
+				* of its group, before its number can go to somebody else */
 	bool die_with_parent;  /* SIGKILL when this program ends */
 };
 

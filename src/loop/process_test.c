@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/real_loop.h"
+#include "loop/process.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "loop/pipe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Real children of /bin/sh; each test waits for the event and never for time. */
+
+struct bench {
+	struct hf_test_loop t;
+	struct hf_loop *loop; /* of t */
+	struct hf_process *process;
+	struct hf_process_exit ended;
+	unsigned exits;
+	struct hf_reader *reader;
+	struct hf_strbuf out;
+	bool out_ended;
+	int out_fd; /* the child's end */
+	size_t waiting; /* events until the loop stops */
+};
+
+static int setup(void **state)
+{
+	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
+
+	hf_test_loop_init(&bench->t);
+	bench->loop = bench->t.loop;
+	hf_strbuf_init(&bench->out, 1 << 20);
+	bench->out_fd = -1;
+	*state = bench;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_process_destroy(bench->process);
+	hf_reader_destroy(bench->reader);
+	hf_test_loop_release(&bench->t);
+	hf_strbuf_release(&bench->out);
+	free(bench);
+	return 0;
+}
+
+static void one_event(struct bench *bench)
+{
+	assert_true(bench->waiting > 0);
+	if (--bench->waiting == 0)
+		hf_loop_stop(bench->loop);
+}
+
+static void run_for(struct bench *bench, size_t events)
+{
+	bench->waiting = events;
+	hf_test_loop_run(&bench->t);
+	assert_int_equal(bench->waiting, 0);
+}
+
+static void on_exit_event(void *arg, const struct hf_process_exit *ended)
+{
+	struct bench *bench = arg;
+
+	assert_true(hf_process_ended(bench->process));
+	bench->ended = *ended;
+	bench->exits++;
+	one_event(bench);
+}
+
+static void on_out(void *arg, const char *bytes, size_t len, int read_error)
+{
+	struct bench *bench = arg;
+
+	assert_int_equal(read_error, 0);
+	hf_strbuf_add(&bench->out, bytes, len);
+	if (len > 0)
+		return;
+	bench->out_ended = true;
+	one_event(bench);
+}
+
+/* A pipe whose end out_fd is for the child. */
+static void open_out(struct bench *bench)
+{
+	struct hf_error err = {0};
+	int fds[2];
+
+	assert_ok(hf_pipe_make(fds, &err), &err);
+	assert_ok(hf_reader_create(bench->loop, fds[0], on_out, bench, &bench->reader, &err), &err);
+	bench->out_fd = fds[1];
+}
+
+static void spawn(struct bench *bench, struct hf_process_spec spec, const char *script)
+{
+	const char *const argv[] = { "/bin/sh", "-c", script, NULL };
+	struct hf_error err = {0};
+
+	spec.argv = argv;
+	spec.stdio[0] = spec.stdio[2] = HF_PROCESS_STDIO_NULL;
+	spec.stdio[1] = bench->out_fd;
+	assert_ok(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		  &err);
+	if (bench->out_fd >= 0)
+		close(bench->out_fd);
+	bench->out_fd = -1;
+}
+
+static void an_exit_code_comes_back(void **state)
+{
+	struct bench *bench = *state;
+
+	spawn(bench, (struct hf_process_spec){0}, "exit 37");
+	assert_false(hf_process_ended(bench->process));
+	run_for(bench, 1);
+	assert_true(bench->ended.known);
+	assert_int_equal(bench->ended.code, 37);
+	assert_int_equal(bench->ended.signum, 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* reaped: no child is left */
+}
+
+static void a_signal_comes_back(void **state)
+{
+	struct bench *bench = *state;
+
+	spawn(bench, (struct hf_process_spec){0}, "kill -SEGV $$");
+	run_for(bench, 1);
+	assert_int_equal(bench->ended.code, -1);
+	assert_int_equal(bench->ended.signum, SIGSEGV);
+}
+
+static void env_cwd_and_stdout_are_those_given(void **state)
+{
+	struct bench *bench = *state;
+	const char *const env[] = { "WHO=holdfast", NULL };
+
+	open_out(bench);
+	spawn(bench, (struct hf_process_spec){ .env = env, .cwd = "/proc" },
+	      "echo \"$WHO $(pwd) $HOME.\"");
+	run_for(bench, 2);
+	assert_string_equal(bench->out.data, "holdfast /proc .\n");
+}
+
+static void the_child_has_three_fds_and_default_signals(void **state)
+{
+	struct bench *bench = *state;
+	/* Not close-on-exec, to show that it is closed all the same. */
+	int stray = fcntl(0, F_DUPFD, 50);
+
+	assert_true(stray >= 50);
+	open_out(bench);
+	/* ls itself opens the folder as 3. */
+	spawn(bench, (struct hf_process_spec){0},
+	      "ls /proc/self/fd; grep -E 'SigBlk|SigIgn' /proc/self/status");
+	run_for(bench, 2);
+	close(stray);
+	assert_string_equal(bench->out.data, "0\n1\n2\n3\nSigBlk:\t0000000000000000\n"
+					     "SigIgn:\t0000000000000000\n");
+}
+
+static void fds_that_are_each_others_targets_do_not_mix(void **state)
+{
+	struct bench *bench = *state;
+	const char *const argv[] = { "/bin/sh", "-c", "cat; echo err >&2", NULL };
+	struct hf_error err = {0};
+	int in[2], kept0 = fcntl(0, F_DUPFD_CLOEXEC, 60), kept1 = fcntl(1, F_DUPFD_CLOEXEC, 60);
+
+	open_out(bench);
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(write(in[1], "in ", 3), 3);
+	close(in[1]);
+	/* Our 1 is the child's 0, our 0 is the child's 1 and 2. */
+	dup2(in[0], 1);
+	dup2(bench->out_fd, 0);
+	struct hf_process_spec spec = { .argv = argv, .stdio = { 1, 0, 0 } };
+	int rc = hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err);
+	dup2(kept0, 0);
+	dup2(kept1, 1);
+	close(kept0);
+	close(kept1);
+	close(in[0]);
+	close(bench->out_fd);
+	assert_ok(rc, &err);
+	run_for(bench, 2);
+	assert_string_equal(bench->out.data, "in err\n");
+}
+
+static void a_program_that_is_not_there_is_an_error_and_no_child(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+	const char *argv[] = { "/no/such/program", NULL };
+	struct hf_process_spec spec = { .argv = argv, .stdio = { -1, -1, -1 } };
+
+	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		    HF_E_NOT_FOUND);
+	assert_int_equal(err.code, HF_E_NOT_FOUND);
+	assert_non_null(strstr(err.text, "/no/such/program"));
+	argv[0] = "no-such-program-anywhere";
+	spec.search_path = true;
+	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		    HF_E_NOT_FOUND);
+	argv[0] = "/etc/passwd"; /* there, and no program */
+	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		    HF_E_IO);
+	argv[0] = "true";
+	spec.cwd = "/no/such/folder";
+	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		    HF_E_NOT_FOUND);
+	assert_non_null(strstr(err.text, "/no/such/folder"));
+	assert_null(bench->process);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void a_program_is_found_in_path_of_the_childs_env(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+	const char *const argv[] = { "true", NULL };
+	const char *const nowhere[] = { "PATH=/proc:relative:", NULL };
+	const char *const there[] = { "PATH=/proc::/usr/bin:/bin", NULL };
+	struct hf_process_spec spec = { .argv = argv, .env = nowhere, .stdio = { -1, -1, -1 },
+					.search_path = true };
+
+	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		    HF_E_NOT_FOUND);
+	spec.env = there;
+	assert_ok(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		  &err);
+	run_for(bench, 1);
+	assert_int_equal(bench->ended.code, 0);
+}
+
+static void a_kill_reaches_the_process_and_later_ones_are_harmless(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+
+	spawn(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
+	assert_ok(hf_process_kill(bench->process, SIGTERM, &err), &err);
+	run_for(bench, 1);
+	assert_int_equal(bench->ended.signum, SIGTERM);
+	assert_ok(hf_process_kill(bench->process, SIGTERM, &err), &err);
+}
+
+static void a_session_of_its_own_is_killed_as_a_whole(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+
+	open_out(bench);
+	/* The grandchild holds the pipe: its end tells that it is gone too. */
+	spawn(bench, (struct hf_process_spec){ .new_session = true }, "tail -f /dev/null & wait");
+	assert_int_equal(getsid(hf_process_pid(bench->process)), hf_process_pid(bench->process));
+	assert_ok(hf_process_kill_group(bench->process, SIGKILL, &err), &err);
+	run_for(bench, 2);
+	assert_int_equal(bench->ended.signum, SIGKILL);
+	assert_code(hf_process_kill_group(bench->process, SIGKILL, &err), HF_E_NOT_FOUND);
+}
+
+static void a_swept_group_leaves_nothing_behind(void **state)
+{
+	struct bench *bench = *state;
+
+	open_out(bench);
+	spawn(bench, (struct hf_process_spec){ .new_group = true, .sweep_group = true },
+	      "tail -f /dev/null & exit 3");
+	run_for(bench, 2); /* its end, and that of the pipe which the grandchild held */
+	assert_int_equal(bench->ended.code, 3);
+	assert_true(bench->out_ended);
+}
+
+static void a_forgotten_child_is_reaped_by_the_loop(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+	struct hf_process_id id;
+
+	open_out(bench);
+	spawn(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
+	id = *hf_process_identity(bench->process);
+	bench->process = hf_process_destroy(bench->process);
+	assert_true(hf_process_id_alive(&id));
+	hf_reader_pause(bench->reader);
+	hf_loop_run(bench->loop); /* a forgotten child does not keep the loop going */
+	hf_reader_resume(bench->reader);
+	assert_ok(hf_process_id_kill(&id, SIGKILL, &err), &err);
+	run_for(bench, 1); /* its pipe ends */
+	/* A turn of the loop later it is reaped; until then its number still names a zombie. */
+	while (kill(id.pid, 0) == 0) {
+		spawn(bench, (struct hf_process_spec){0}, "exit 0");
+		run_for(bench, 1);
+		bench->process = hf_process_destroy(bench->process);
+	}
+	assert_int_equal(errno, ESRCH);
+}
+
+static void destroy_in_callback(void *arg, const struct hf_process_exit *ended)
+{
+	struct bench *bench = arg;
+
+	bench->process = hf_process_destroy(bench->process);
+	one_event(bench);
+}
+
+static void a_process_may_be_destroyed_in_its_own_callback(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+	const char *const argv[] = { "/bin/true", NULL };
+	struct hf_process_spec spec = { .argv = argv, .stdio = { -1, -1, -1 } };
+
+	assert_ok(hf_process_spawn(bench->loop, &spec, destroy_in_callback, bench, &bench->process,
+				   &err), &err);
+	run_for(bench, 1);
+	assert_null(bench->process);
+}
+
+static void an_identity_names_one_process_only(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+	struct hf_process_id id, other;
+	struct hf_process *watched = NULL;
+
+	assert_ok(hf_process_id_get(getpid(), &id, &err), &err);
+	assert_int_equal(id.pid, getpid());
+	assert_int_equal(strlen(id.boot_id), 36);
+	assert_true(hf_process_id_alive(&id));
+	other = id;
+	other.start_ticks++;
+	assert_false(hf_process_id_alive(&other));
+	assert_code(hf_process_id_kill(&other, SIGKILL, &err), HF_E_NOT_FOUND); /* not us */
+	assert_code(hf_process_watch(bench->loop, &other, on_exit_event, bench, &watched, &err),
+		    HF_E_NOT_FOUND);
+	other = id;
+	other.boot_id[0] ^= 1;
+	assert_false(hf_process_id_alive(&other));
+	assert_code(hf_process_id_get(0, &other, &err), HF_E_NOT_FOUND);
+	assert_code(hf_process_id_get(-5, &other, &err), HF_E_NOT_FOUND);
+	assert_ok(hf_process_id_kill(&id, 0, &err), &err);
+}
+
+static void somebody_elses_child_can_be_watched(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+	struct hf_process_id id;
+
+	open_out(bench);
+	/* The grandchild says its number, and waits to be killed after its parent has gone. */
+	spawn(bench, (struct hf_process_spec){ .new_session = true },
+	      "tail -f /dev/null & echo $!");
+	run_for(bench, 1); /* the parent's end; the pipe stays open */
+	hf_reader_drain(bench->reader);
+	bench->process = hf_process_destroy(bench->process);
+	assert_ok(hf_process_id_get((pid_t)strtol(bench->out.data, NULL, 10), &id, &err), &err);
+	assert_ok(hf_process_watch(bench->loop, &id, on_exit_event, bench, &bench->process, &err),
+		  &err);
+	assert_ok(hf_process_kill(bench->process, SIGKILL, &err), &err);
+	run_for(bench, 2);
+	assert_false(bench->ended.known);
+	assert_false(hf_process_id_alive(&id));
+}
+
+static void many_children_each_end_once(void **state)
+{
+	enum { COUNT = 30 };
+	struct bench *bench = *state;
+	const char *const argv[] = { "/bin/true", NULL };
+	struct hf_process_spec spec = { .argv = argv, .stdio = { -1, -1, -1 } };
+	struct bench each[COUNT];
+	struct hf_error err = {0};
+
+	memset(each, 0, sizeof(each));
+	bench->waiting = COUNT;
+	for (int i = 0; i < COUNT; i++) {
+		each[i].loop = bench->loop;
+		each[i].waiting = COUNT; /* its own count is not what stops the loop */
+		assert_ok(hf_process_spawn(bench->loop, &spec, on_exit_event, &each[i],
+					   &each[i].process, &err), &err);
+	}
+	hf_loop_run(bench->loop); /* ends by itself once nothing is watched */
+	for (int i = 0; i < COUNT; i++) {
+		assert_int_equal(each[i].exits, 1);
+		assert_int_equal(each[i].ended.code, 0);
+		hf_process_destroy(each[i].process);
+	}
+}
+
+static void the_virtual_loop_refuses_processes(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_loop *loop = hf_loop_create_virtual(0);
+	const char *const argv[] = { "/bin/true", NULL };
+	struct hf_process_spec spec = { .argv = argv };
+	struct hf_process_id id;
+	struct hf_error err = {0};
+
+	assert_code(hf_process_spawn(loop, &spec, on_exit_event, bench, &bench->process, &err),
+		    HF_E_UNSUPPORTED);
+	assert_ok(hf_process_id_get(getpid(), &id, &err), &err);
+	assert_code(hf_process_watch(loop, &id, on_exit_event, bench, &bench->process, &err),
+		    HF_E_UNSUPPORTED);
+	hf_loop_destroy(loop);
+}
+
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT(an_exit_code_comes_back),
+		UNIT(a_signal_comes_back),
+		UNIT(env_cwd_and_stdout_are_those_given),
+		UNIT(the_child_has_three_fds_and_default_signals),
+		UNIT(fds_that_are_each_others_targets_do_not_mix),
+		UNIT(a_program_that_is_not_there_is_an_error_and_no_child),
+		UNIT(a_program_is_found_in_path_of_the_childs_env),
+		UNIT(a_kill_reaches_the_process_and_later_ones_are_harmless),
+		UNIT(a_session_of_its_own_is_killed_as_a_whole),
+		UNIT(a_swept_group_leaves_nothing_behind),
+		UNIT(a_forgotten_child_is_reaped_by_the_loop),
+		UNIT(a_process_may_be_destroyed_in_its_own_callback),
+		UNIT(an_identity_names_one_process_only),
+		UNIT(somebody_elses_child_can_be_watched),
+		UNIT(many_children_each_end_once),
+		UNIT(the_virtual_loop_refuses_processes),
+	};
+	return cmocka_run_group_tests_name("process", tests, NULL, NULL);
+}
