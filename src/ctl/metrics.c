@@ -23,7 +23,7 @@ struct series {
 	char labels[];     /* name="value",… as rendered */
 };
 
-struct hf_metric {
+struct hf_family {
 	struct hf_metrics *metrics;
 	char *name, *help;
 	enum hf_metric_type type;
@@ -34,7 +34,7 @@ struct hf_metric {
 };
 
 struct hf_metrics {
-	struct hf_map *families; /* name → struct hf_metric */
+	struct hf_map *families; /* name → struct hf_family */
 	uint64_t dropped;
 };
 
@@ -48,7 +48,7 @@ static void series_free(void *value)
 
 static void family_free(void *value)
 {
-	struct hf_metric *metric = value;
+	struct hf_family *metric = value;
 
 	hf_map_destroy(metric->series);
 	for (size_t i = 0; i < metric->n_labels; i++)
@@ -86,10 +86,10 @@ static bool name_ok(const char *name, bool colon)
 	return *name != '\0';
 }
 
-struct hf_metric *hf_metrics_family(struct hf_metrics *metrics,
+struct hf_family *hf_metrics_family(struct hf_metrics *metrics,
 				    const struct hf_metric_options *options)
 {
-	struct hf_metric *metric = hf_map_get(metrics->families, options->name);
+	struct hf_family *metric = hf_map_get(metrics->families, options->name);
 
 	if (metric != NULL) {
 		hf_assert(metric->type == options->type);
@@ -139,7 +139,7 @@ static void add_escaped(struct hf_strbuf *sb, const char *text, bool quotes)
 }
 
 /* The labels as they are rendered are the series' key: escaping makes them unambiguous. */
-static void make_labels(const struct hf_metric *metric, struct hf_strbuf *sb, va_list ap)
+static void make_labels(const struct hf_family *metric, struct hf_strbuf *sb, va_list ap)
 {
 	for (size_t i = 0; i < metric->n_labels; i++) {
 		const char *value = va_arg(ap, const char *);
@@ -154,7 +154,7 @@ static void make_labels(const struct hf_metric *metric, struct hf_strbuf *sb, va
 	hf_assert(va_arg(ap, const char *) == NULL);
 }
 
-static struct series *series_get(struct hf_metric *metric, va_list ap)
+static struct series *series_get(struct hf_family *metric, va_list ap)
 {
 	HF_AUTO_STRBUF key = HF_STRBUF_INIT(SERIES_KEY_MAX);
 	struct series *series;
@@ -174,7 +174,7 @@ static struct series *series_get(struct hf_metric *metric, va_list ap)
 	return NULL;
 }
 
-void hf_metric_add(struct hf_metric *metric, double by, ...)
+void hf_family_add(struct hf_family *metric, double by, ...)
 {
 	struct series *series;
 	va_list ap;
@@ -188,7 +188,7 @@ void hf_metric_add(struct hf_metric *metric, double by, ...)
 		series->value += by;
 }
 
-void hf_metric_set(struct hf_metric *metric, double value, ...)
+void hf_family_set(struct hf_family *metric, double value, ...)
 {
 	struct series *series;
 	va_list ap;
@@ -201,7 +201,7 @@ void hf_metric_set(struct hf_metric *metric, double value, ...)
 		series->value = value;
 }
 
-void hf_metric_observe(struct hf_metric *metric, double value, ...)
+void hf_family_observe(struct hf_family *metric, double value, ...)
 {
 	struct series *series;
 	va_list ap;
@@ -222,7 +222,7 @@ void hf_metric_observe(struct hf_metric *metric, double value, ...)
 	}
 }
 
-double hf_metric_value(const struct hf_metric *metric, ...)
+double hf_family_value(const struct hf_family *metric, ...)
 {
 	HF_AUTO_STRBUF key = HF_STRBUF_INIT(SERIES_KEY_MAX);
 	const struct series *series;
@@ -237,7 +237,7 @@ double hf_metric_value(const struct hf_metric *metric, ...)
 	return metric->type == HF_METRIC_HISTOGRAM ? (double)series->count : series->value;
 }
 
-void hf_metric_remove(struct hf_metric *metric, ...)
+void hf_family_remove(struct hf_family *metric, ...)
 {
 	HF_AUTO_STRBUF key = HF_STRBUF_INIT(SERIES_KEY_MAX);
 	va_list ap;
@@ -248,7 +248,7 @@ void hf_metric_remove(struct hf_metric *metric, ...)
 	hf_map_remove(metric->series, key.data);
 }
 
-void hf_metric_clear(struct hf_metric *metric)
+void hf_family_clear(struct hf_family *metric)
 {
 	hf_map_clear(metric->series);
 }
@@ -272,7 +272,7 @@ static void add_number(struct hf_strbuf *sb, double value)
 	hf_strbuf_addstr(sb, text);
 }
 
-static void add_sample(struct hf_strbuf *sb, const struct hf_metric *metric, const char *suffix,
+static void add_sample(struct hf_strbuf *sb, const struct hf_family *metric, const char *suffix,
 		       const struct series *series, const double *bound)
 {
 	bool labels = series->labels[0] != '\0';
@@ -290,7 +290,7 @@ static void add_sample(struct hf_strbuf *sb, const struct hf_metric *metric, con
 	hf_strbuf_addch(sb, ' ');
 }
 
-static void render_histogram(struct hf_strbuf *sb, const struct hf_metric *metric,
+static void render_histogram(struct hf_strbuf *sb, const struct hf_family *metric,
 			     const struct series *series)
 {
 	const double infinite = INFINITY;
@@ -329,7 +329,7 @@ void hf_metrics_render(const struct hf_metrics *metrics, struct hf_strbuf *sb)
 	void *value;
 
 	for (size_t it = 0; hf_map_next(metrics->families, &it, &key, &value);) {
-		const struct hf_metric *metric = value;
+		const struct hf_family *metric = value;
 
 		render_head(sb, metric->name, metric->help, types[metric->type]);
 		for (size_t at = 0; hf_map_next(metric->series, &at, &key, &value);) {

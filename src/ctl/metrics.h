@@ -22,7 +22,7 @@
  * runs, equal bytes.  Lifetime: process.
  */
 struct hf_metrics;
-struct hf_metric;
+struct hf_family;
 
 #define HF_METRIC_LABELS_MAX 6
 #define HF_METRIC_BUCKETS_MAX 16
@@ -44,23 +44,23 @@ struct hf_metrics *hf_metrics_create(void);
 struct hf_metrics *hf_metrics_destroy(struct hf_metrics *metrics); /* NULL is fine */
 
 /* The family of that name; made at the first call, the same one after. */
-struct hf_metric *hf_metrics_family(struct hf_metrics *metrics,
+struct hf_family *hf_metrics_family(struct hf_metrics *metrics,
 				    const struct hf_metric_options *options);
 
 /*
  * Label values follow as const char *, as many as the family has names (asserted by a
- * NULL at the end): hf_metric_add(m, 1, "default", "pytorch", NULL).
+ * NULL at the end): hf_family_add(m, 1, "default", "pytorch", NULL).
  * add: counters (by ≥ 0) and gauges.  set: gauges.  observe: histograms.
  */
-void hf_metric_add(struct hf_metric *metric, double by, ...) __attribute__((sentinel));
-void hf_metric_set(struct hf_metric *metric, double value, ...) __attribute__((sentinel));
-void hf_metric_observe(struct hf_metric *metric, double value, ...) __attribute__((sentinel));
+void hf_family_add(struct hf_family *metric, double by, ...) __attribute__((sentinel));
+void hf_family_set(struct hf_family *metric, double value, ...) __attribute__((sentinel));
+void hf_family_observe(struct hf_family *metric, double value, ...) __attribute__((sentinel));
 /* The value, a histogram's count; 0 where there is no such series. */
-double hf_metric_value(const struct hf_metric *metric, ...) __attribute__((sentinel));
+double hf_family_value(const struct hf_family *metric, ...) __attribute__((sentinel));
 /* Forget a series, e.g. of a job that is gone. */
-void hf_metric_remove(struct hf_metric *metric, ...) __attribute__((sentinel));
+void hf_family_remove(struct hf_family *metric, ...) __attribute__((sentinel));
 /* Forget all series of a family, before it is set anew from a snapshot. */
-void hf_metric_clear(struct hf_metric *metric);
+void hf_family_clear(struct hf_family *metric);
 
 void hf_metrics_render(const struct hf_metrics *metrics, struct hf_strbuf *sb);
 

@@ -20,7 +20,7 @@ static void assert_text(const struct hf_metrics *metrics, const char *want)
 	assert_string_equal(text.data, want);
 }
 
-static struct hf_metric *jobs_family(struct hf_metrics *metrics, size_t series_max)
+static struct hf_family *jobs_family(struct hf_metrics *metrics, size_t series_max)
 {
 	const struct hf_metric_options options = {
 		.name = "training_operator_jobs_created_total",
@@ -35,11 +35,11 @@ static struct hf_metric *jobs_family(struct hf_metrics *metrics, size_t series_m
 static void test_counters_add_up_and_render_with_their_labels(void **state)
 {
 	struct hf_metrics *metrics = hf_metrics_create();
-	struct hf_metric *jobs = jobs_family(metrics, 0);
+	struct hf_family *jobs = jobs_family(metrics, 0);
 
-	hf_metric_add(jobs, 0, "default", "pytorch", NULL);
-	hf_metric_add(jobs, 2, "team-a", "jax", NULL);
-	hf_metric_add(jobs, 3, "team-a", "jax", NULL);
+	hf_family_add(jobs, 0, "default", "pytorch", NULL);
+	hf_family_add(jobs, 2, "team-a", "jax", NULL);
+	hf_family_add(jobs, 3, "team-a", "jax", NULL);
 	assert_text(metrics,
 		    "# HELP training_operator_jobs_created_total Jobs seen for the first time.\n"
 		    "# TYPE training_operator_jobs_created_total counter\n"
@@ -47,8 +47,8 @@ static void test_counters_add_up_and_render_with_their_labels(void **state)
 		    "framework=\"pytorch\"} 0\n"
 		    "training_operator_jobs_created_total{job_namespace=\"team-a\","
 		    "framework=\"jax\"} 5\n" DROPPED "holdfast_metrics_dropped_series_total 0\n");
-	assert_true(hf_metric_value(jobs, "team-a", "jax", NULL) == 5);
-	assert_true(hf_metric_value(jobs, "nobody", "jax", NULL) == 0);
+	assert_true(hf_family_value(jobs, "team-a", "jax", NULL) == 5);
+	assert_true(hf_family_value(jobs, "nobody", "jax", NULL) == 0);
 	hf_metrics_destroy(metrics);
 }
 
@@ -57,17 +57,17 @@ static void test_gauges_are_set_up_and_down_and_forgotten(void **state)
 	struct hf_metrics *metrics = hf_metrics_create();
 	const struct hf_metric_options options = {
 		.name = "temperature", .help = "How hot.", .type = HF_METRIC_GAUGE};
-	struct hf_metric *gauge = hf_metrics_family(metrics, &options);
+	struct hf_family *gauge = hf_metrics_family(metrics, &options);
 
-	hf_metric_set(gauge, 21.5, NULL);
-	hf_metric_add(gauge, -2, NULL);
+	hf_family_set(gauge, 21.5, NULL);
+	hf_family_add(gauge, -2, NULL);
 	assert_text(metrics,
 		    "# HELP temperature How hot.\n# TYPE temperature gauge\n"
 		    "temperature 19.5\n" DROPPED "holdfast_metrics_dropped_series_total 0\n");
-	hf_metric_remove(gauge, NULL);
-	assert_true(hf_metric_value(gauge, NULL) == 0);
-	hf_metric_set(gauge, 1, NULL);
-	hf_metric_clear(gauge);
+	hf_family_remove(gauge, NULL);
+	assert_true(hf_family_value(gauge, NULL) == 0);
+	hf_family_set(gauge, 1, NULL);
+	hf_family_clear(gauge);
 	assert_text(metrics, "# HELP temperature How hot.\n# TYPE temperature gauge\n" DROPPED
 			     "holdfast_metrics_dropped_series_total 0\n");
 	hf_metrics_destroy(metrics);
@@ -81,11 +81,11 @@ static void test_histograms_have_cumulative_buckets_sum_and_count(void **state)
 						  .type = HF_METRIC_HISTOGRAM,
 						  .labels = {"kind"},
 						  .buckets = {0.1, 1, 10}};
-	struct hf_metric *steps = hf_metrics_family(metrics, &options);
+	struct hf_family *steps = hf_metrics_family(metrics, &options);
 
-	hf_metric_observe(steps, 0.1, "a", NULL);
-	hf_metric_observe(steps, 0.5, "a", NULL);
-	hf_metric_observe(steps, 100, "a", NULL);
+	hf_family_observe(steps, 0.1, "a", NULL);
+	hf_family_observe(steps, 0.5, "a", NULL);
+	hf_family_observe(steps, 100, "a", NULL);
 	assert_text(metrics, "# HELP step_seconds Time.\n# TYPE step_seconds histogram\n"
 			     "step_seconds_bucket{kind=\"a\",le=\"0.1\"} 1\n"
 			     "step_seconds_bucket{kind=\"a\",le=\"1\"} 2\n"
@@ -94,25 +94,25 @@ static void test_histograms_have_cumulative_buckets_sum_and_count(void **state)
 			     "step_seconds_sum{kind=\"a\"} 100.6\n"
 			     "step_seconds_count{kind=\"a\"} 3\n" DROPPED
 			     "holdfast_metrics_dropped_series_total 0\n");
-	assert_true(hf_metric_value(steps, "a", NULL) == 3);
+	assert_true(hf_family_value(steps, "a", NULL) == 3);
 	hf_metrics_destroy(metrics);
 }
 
 static void test_one_series_too_many_is_dropped_and_counted(void **state)
 {
 	struct hf_metrics *metrics = hf_metrics_create();
-	struct hf_metric *jobs = jobs_family(metrics, 2);
+	struct hf_family *jobs = jobs_family(metrics, 2);
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
 
-	hf_metric_add(jobs, 1, "a", "x", NULL);
-	hf_metric_add(jobs, 1, "b", "x", NULL);
-	hf_metric_add(jobs, 1, "c", "x", NULL);
-	hf_metric_add(jobs, 1, "d", "x", NULL);
-	hf_metric_add(jobs, 1, "b", "x", NULL);
+	hf_family_add(jobs, 1, "a", "x", NULL);
+	hf_family_add(jobs, 1, "b", "x", NULL);
+	hf_family_add(jobs, 1, "c", "x", NULL);
+	hf_family_add(jobs, 1, "d", "x", NULL);
+	hf_family_add(jobs, 1, "b", "x", NULL);
 	hf_metrics_render(metrics, &text);
 	assert_null(strstr(text.data, "\"c\""));
 	assert_non_null(strstr(text.data, "holdfast_metrics_dropped_series_total 2\n"));
-	assert_true(hf_metric_value(jobs, "b", "x", NULL) == 2);
+	assert_true(hf_family_value(jobs, "b", "x", NULL) == 2);
 	hf_metrics_destroy(metrics);
 }
 
@@ -121,9 +121,9 @@ static void test_label_values_and_help_are_escaped(void **state)
 	struct hf_metrics *metrics = hf_metrics_create();
 	const struct hf_metric_options options = {
 		.name = "m", .help = "a\\b\nc\"d", .labels = {"l"}};
-	struct hf_metric *m = hf_metrics_family(metrics, &options);
+	struct hf_family *m = hf_metrics_family(metrics, &options);
 
-	hf_metric_add(m, 1, "q\"b\\n\nx", NULL);
+	hf_family_add(m, 1, "q\"b\\n\nx", NULL);
 	assert_text(metrics, "# HELP m a\\\\b\\nc\"d\n# TYPE m counter\n"
 			     "m{l=\"q\\\"b\\\\n\\nx\"} 1\n" DROPPED
 			     "holdfast_metrics_dropped_series_total 0\n");
@@ -133,12 +133,12 @@ static void test_label_values_and_help_are_escaped(void **state)
 static void test_values_that_could_run_into_each_other_stay_apart(void **state)
 {
 	struct hf_metrics *metrics = hf_metrics_create();
-	struct hf_metric *jobs = jobs_family(metrics, 0);
+	struct hf_family *jobs = jobs_family(metrics, 0);
 
-	hf_metric_add(jobs, 1, "a\",framework=\"b", "c", NULL);
-	hf_metric_add(jobs, 1, "a", "b\",framework=\"c", NULL);
-	assert_true(hf_metric_value(jobs, "a\",framework=\"b", "c", NULL) == 1);
-	assert_true(hf_metric_value(jobs, "a", "b\",framework=\"c", NULL) == 1);
+	hf_family_add(jobs, 1, "a\",framework=\"b", "c", NULL);
+	hf_family_add(jobs, 1, "a", "b\",framework=\"c", NULL);
+	assert_true(hf_family_value(jobs, "a\",framework=\"b", "c", NULL) == 1);
+	assert_true(hf_family_value(jobs, "a", "b\",framework=\"c", NULL) == 1);
 	hf_metrics_destroy(metrics);
 }
 
@@ -165,7 +165,7 @@ static void test_numbers_read_back_as_what_they_were(void **state)
 			.name = "m", .help = "h", .type = HF_METRIC_GAUGE};
 		HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
 
-		hf_metric_set(hf_metrics_family(metrics, &options), cases[i].value, NULL);
+		hf_family_set(hf_metrics_family(metrics, &options), cases[i].value, NULL);
 		hf_metrics_render(metrics, &text);
 		assert_non_null(strstr(text.data, cases[i].text));
 		hf_metrics_destroy(metrics);
