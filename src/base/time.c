@@ -55,7 +55,8 @@ static int64_t floor_div(int64_t a, int64_t b)
 static void format(hf_time t, int places, char ret_text[HF_TIME_TEXT_MAX])
 {
 	int64_t seconds = floor_div(t, HF_SECOND);
-	int64_t nanos = t - seconds * HF_SECOND;
+	/* Not t - seconds × 10^9: the first second of the range begins before it. */
+	int64_t nanos = (t % HF_SECOND + HF_SECOND) % HF_SECOND;
 	int64_t days = floor_div(seconds, SECONDS_PER_DAY);
 	int of_day = (int)(seconds - days * SECONDS_PER_DAY);
 	int year, month, day, n;
