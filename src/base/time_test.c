@@ -169,8 +169,7 @@ static void any_time_comes_back_from_its_text(void **state)
 	uint64_t seed = 10;
 
 	for (int i = 0; i < 50000; i++) {
-		hf_time t = (hf_time)(test_random_below(&seed, 18000000000000000000u)) -
-			    9000000000000000000;
+		hf_time t = (hf_time)test_random(&seed) / 100 * 97;
 		char text[HF_TIME_TEXT_MAX];
 
 		assert_true(parsed(formatted(t)) == hf_time_floor_second(t));
@@ -273,7 +272,7 @@ static void spans_are_read(void **state)
 		{ "7ns", 7 },
 		{ "1.9ns", 1 },
 		{ "0.000000000001h", 3 },
-		{ "0.0000000002777777777777777777h", 0 },
+		{ "0.0000000002777777777777777777h", 999 },
 		{ "0.99999999999999999999999999h", HF_HOUR - 1 },
 		{ "1s1s1s", 3 * HF_SECOND },
 		{ "9223372036", 9223372036 * HF_SECOND },
