@@ -3,7 +3,7 @@
 #ifndef HF_API_POD_H
 #define HF_API_POD_H
 
-#include "core/framework.h"
+#include "base/arena.h"
 #include "core/observed.h"
 #include "json/doc.h"
 
@@ -14,10 +14,9 @@ HF_BEGIN_DECLS
  * ownerReference with that UID.  Strings are borrowed from doc, lists come from the
  * arena.  Fields of a wrong type count as absent: an API server has checked them.
  */
-void hf_pod_read(struct hf_doc *doc, const struct hf_framework *framework, const char *job_uid,
-		 struct hf_arena *arena, struct hf_pod *ret_pod);
-void hf_service_read(struct hf_doc *doc, const struct hf_framework *framework, const char *job_uid,
-		     struct hf_service_seen *ret_service);
+void hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena *arena,
+		 struct hf_pod *ret_pod);
+void hf_service_read(struct hf_doc *doc, const char *job_uid, struct hf_service_seen *ret_service);
 
 /* The UID of the controller ownerReference; NULL: it has none. */
 const char *hf_controller_uid(struct hf_doc *doc);

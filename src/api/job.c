@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/job.h"
+
+#include "api/reader_internal.h"
+#include "base/str.h"
+#include "core/names.h"
+
+/* More replica types than any kind has are reported as unknown; so many are looked at. */
+#define REPLICA_ENTRIES_MAX 64
+#define RDZV_CONF_MAX 256
+
+static void read_metadata(struct hf_reader *r, const struct hf_json *root,
+			  struct hf_job_view *ret_view)
+{
+	const struct hf_json *metadata = hf_reader_get(r, root, "metadata", HF_JSON_OBJECT);
+	size_t mark = hf_reader_enter(r, "metadata");
+	struct hf_opt_int generation = hf_reader_int(r, metadata, "generation", 0, INT64_MAX);
+
+	ret_view->ns = hf_reader_str(r, metadata, "namespace");
+	ret_view->name = hf_str_or(hf_reader_str(r, metadata, "name"), "");
+	ret_view->uid = hf_str_or(hf_reader_str(r, metadata, "uid"), "");
+	ret_view->resource_version = hf_str_or(hf_reader_str(r, metadata, "resourceVersion"), "");
+	ret_view->object_generation = generation.value;
+	ret_view->creation_time = hf_reader_time(r, metadata, "creationTimestamp");
+	ret_view->deletion_time = hf_reader_time(r, metadata, "deletionTimestamp");
+	ret_view->restart = hf_json_path_str(metadata, "annotations", HF_ANNOTATION_RESTART, NULL);
+	ret_view->kueue_queue = hf_json_path_str(metadata, "labels", HF_LABEL_KUEUE_QUEUE, NULL);
+	hf_reader_leave(r, mark);
+}
+
+static void read_replica(struct hf_reader *r, const struct hf_json *map, const char *key,
+			 struct hf_replica_spec *ret_spec)
+{
+	enum hf_json_type type = hf_json_type(hf_json_get(map, key));
+	const struct hf_json *replica = hf_reader_get(r, map, key, HF_JSON_OBJECT);
+	size_t mark = hf_reader_enter(r, ".%s", key);
+
+	ret_spec->type = key;
+	ret_spec->null = type == HF_JSON_NULL;
+	ret_spec->replicas = hf_reader_i32(r, replica, "replicas");
+	ret_spec->restart_policy = hf_reader_str(r, replica, "restartPolicy");
+	hf_read_template(r, replica, &ret_spec->pod);
+	hf_reader_leave(r, mark);
+}
+
+static void read_replicas(struct hf_reader *r, const struct hf_json *spec,
+			  struct hf_job_view *ret_view)
+{
+	const char *map_key = ret_view->framework->replicas_key;
+	const struct hf_json *map = hf_reader_get(r, spec, map_key, HF_JSON_OBJECT);
+	size_t n = hf_json_len(map), len = 0;
+	size_t mark = hf_reader_enter(r, ".%s", map_key);
+	struct hf_replica_spec *replicas;
+	struct hf_json *value;
+	const char *key;
+
+	if (n > REPLICA_ENTRIES_MAX)
+		n = REPLICA_ENTRIES_MAX;
+	replicas = HF_ARENA_ARRAY(r->arena, struct hf_replica_spec, n + 1);
+	for (void *it = NULL; len < n && (it = hf_json_next(map, it, &key, &value)) != NULL;)
+		read_replica(r, map, key, &replicas[len++]);
+	ret_view->has_replicas = map != NULL;
+	ret_view->replicas = replicas;
+	ret_view->replicas_len = len;
+	hf_reader_leave(r, mark);
+}
+
+static void read_rdzv_conf(struct hf_reader *r, const struct hf_json *policy,
+			   struct hf_elastic_policy *ret_elastic)
+{
+	const struct hf_json *array = hf_reader_get(r, policy, "rdzvConf", HF_JSON_ARRAY);
+	size_t n = hf_json_len(array) < RDZV_CONF_MAX ? hf_json_len(array) : RDZV_CONF_MAX;
+	struct hf_key_value *conf = HF_ARENA_ARRAY(r->arena, struct hf_key_value, n + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hf_json *item = hf_reader_item(r, array, "rdzvConf", i, HF_JSON_OBJECT);
+		size_t mark = hf_reader_enter(r, ".rdzvConf[%zu]", i);
+		conf[i].key = hf_str_or(hf_reader_str(r, item, "key"), "");
+		conf[i].value = hf_str_or(hf_reader_str(r, item, "value"), "");
+		hf_reader_leave(r, mark);
+	}
+	ret_elastic->has_rdzv_conf = array != NULL;
+	ret_elastic->rdzv_conf = conf;
+	ret_elastic->rdzv_conf_len = n;
+}
+
+static void read_elastic(struct hf_reader *r, const struct hf_json *spec,
+			 struct hf_elastic_policy *ret_elastic)
+{
+	const struct hf_json *policy = hf_reader_get(r, spec, "elasticPolicy", HF_JSON_OBJECT);
+	size_t mark = hf_reader_enter(r, ".elasticPolicy");
+
+	ret_elastic->present = policy != NULL;
+	ret_elastic->min_replicas = hf_reader_i32(r, policy, "minReplicas");
+	ret_elastic->max_replicas = hf_reader_i32(r, policy, "maxReplicas");
+	ret_elastic->rdzv_backend = hf_reader_str(r, policy, "rdzvBackend");
+	ret_elastic->rdzv_port = hf_reader_i32(r, policy, "rdzvPort");
+	ret_elastic->rdzv_host = hf_reader_str(r, policy, "rdzvHost");
+	ret_elastic->rdzv_id = hf_reader_str(r, policy, "rdzvId");
+	read_rdzv_conf(r, policy, ret_elastic);
+	ret_elastic->standalone = hf_reader_bool(r, policy, "standalone");
+	ret_elastic->nproc_per_node = hf_reader_i32(r, policy, "nProcPerNode");
+	ret_elastic->max_restarts = hf_reader_i32(r, policy, "maxRestarts");
+	ret_elastic->has_metrics = hf_reader_get(r, policy, "metrics", HF_JSON_ARRAY) != NULL;
+	hf_reader_leave(r, mark);
+}
+
+void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
+		 const struct hf_settings *settings, struct hf_arena *arena,
+		 struct hf_field_errors *errors, struct hf_job_view *ret_view)
+{
+	const struct hf_json *root = hf_doc_json(doc);
+	struct hf_reader r = { .arena = arena, .errors = errors };
+	struct hf_job_view view = { .framework = framework, .settings = settings };
+	const struct hf_json *spec;
+	size_t mark;
+
+	hf_assert(framework != NULL);
+	read_metadata(&r, root, &view);
+	spec = hf_reader_get(&r, root, "spec", HF_JSON_OBJECT);
+	mark = hf_reader_enter(&r, "spec");
+	hf_read_run_policy(&r, spec, &view.run_policy);
+	read_replicas(&r, spec, &view);
+	read_elastic(&r, spec, &view.elastic);
+	/* A number is accepted by no API server here: the schema says string. */
+	view.nproc_per_node = hf_reader_str(&r, spec, "nprocPerNode");
+	hf_reader_leave(&r, mark);
+	hf_status_read(hf_json_get(root, "status"), framework, arena, &view.status);
+	*ret_view = view;
+}
+
+void hf_job_check(struct hf_doc *doc, struct hf_doc *old, const struct hf_framework *framework,
+		  struct hf_field_errors *errors)
+{
+	struct hf_job_view view, old_view;
+
+	hf_job_read(doc, framework, NULL, errors->arena, errors, &view);
+	if (old != NULL)
+		hf_job_read(old, framework, NULL, errors->arena, NULL, &old_view);
+	/* A rule about a value that could not be read would only repeat the type error. */
+	if (errors->len == 0)
+		hf_job_validate(&view, old != NULL ? &old_view : NULL, errors);
+}

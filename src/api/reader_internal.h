@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_API_READER_INTERNAL_H
+#define HF_API_READER_INTERNAL_H
+
+#include "core/field.h"
+#include "core/job.h"
+#include "json/json.h"
+
+/*
+ * Walking a document with the path in hand: every getter answers "absent" for a
+ * missing or null member, and for one of a wrong type after reporting it.
+ */
+#define HF_READER_PATH_MAX 512 /* deeper paths are cut: they name user-chosen map keys */
+
+struct hf_reader {
+	struct hf_arena *arena;
+	struct hf_field_errors *errors; /* NULL: nobody asks */
+	char path[HF_READER_PATH_MAX];
+	size_t path_len;
+};
+
+/* size_t mark = hf_reader_enter(r, ".spec"); …; hf_reader_leave(r, mark); */
+size_t hf_reader_enter(struct hf_reader *r, const char *fmt, ...) HF_PRINTF(2, 3);
+void hf_reader_leave(struct hf_reader *r, size_t mark);
+/* The path, without its leading dot. */
+const char *hf_reader_path(const struct hf_reader *r);
+
+/* A member of that type, or NULL.  Does not enter. */
+const struct hf_json *hf_reader_get(struct hf_reader *r, const struct hf_json *object,
+				    const char *key, enum hf_json_type type);
+const char *hf_reader_str(struct hf_reader *r, const struct hf_json *object, const char *key);
+struct hf_opt_int hf_reader_int(struct hf_reader *r, const struct hf_json *object, const char *key,
+				int64_t min, int64_t max);
+struct hf_opt_int hf_reader_i32(struct hf_reader *r, const struct hf_json *object, const char *key);
+struct hf_opt_bool hf_reader_bool(struct hf_reader *r, const struct hf_json *object,
+				  const char *key);
+hf_time hf_reader_time(struct hf_reader *r, const struct hf_json *object, const char *key);
+/* The items that are strings, as an arena array; others are reported. */
+const char *const *hf_reader_strings(struct hf_reader *r, const struct hf_json *object,
+				     const char *key, size_t len_max, size_t *ret_len);
+/* Item i of an array if it is of that type, else reported and NULL. */
+const struct hf_json *hf_reader_item(struct hf_reader *r, const struct hf_json *array,
+				     const char *key, size_t i, enum hf_json_type type);
+
+void hf_read_run_policy(struct hf_reader *r, const struct hf_json *spec,
+			struct hf_run_policy *ret_policy);
+void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
+		      struct hf_template *ret_template);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/job.h"
+
+#include "api/reader_internal.h"
+#include "base/str.h"
+
+/* Ours and those of others together; a list longer than this was not made by controllers. */
+#define CONDITIONS_MAX 64
+
+static void read_conditions(struct hf_reader *r, const struct hf_json *status,
+			    struct hf_status *ret_status)
+{
+	const struct hf_json *list = hf_reader_get(r, status, "conditions", HF_JSON_ARRAY);
+	size_t n = hf_json_len(list) < CONDITIONS_MAX ? hf_json_len(list) : CONDITIONS_MAX, len = 0;
+	struct hf_condition *conditions = HF_ARENA_ARRAY(r->arena, struct hf_condition, n + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		const char *type = hf_json_path_str(item, "type", NULL);
+		if (type == NULL)
+			continue;
+		conditions[len++] = (struct hf_condition){
+			.type = type,
+			.status = hf_str_or(hf_reader_str(r, item, "status"), ""),
+			.reason = hf_reader_str(r, item, "reason"),
+			.message = hf_reader_str(r, item, "message"),
+			.last_update = hf_reader_time(r, item, "lastUpdateTime"),
+			.last_transition = hf_reader_time(r, item, "lastTransitionTime"),
+			.stored = (int)i,
+		};
+	}
+	ret_status->conditions = conditions;
+	ret_status->conditions_len = len;
+}
+
+static int32_t count(struct hf_reader *r, const struct hf_json *object, const char *key)
+{
+	return (int32_t)hf_reader_int(r, object, key, 0, INT32_MAX).value;
+}
+
+static void read_replica_statuses(struct hf_reader *r, const struct hf_json *status,
+				  const struct hf_framework *framework,
+				  struct hf_status *ret_status)
+{
+	const struct hf_json *map = hf_reader_get(r, status, "replicaStatuses", HF_JSON_OBJECT);
+
+	for (int role = 0; role < framework->roles_len; role++) {
+		const struct hf_json *entry =
+			hf_reader_get(r, map, framework->roles[role].name, HF_JSON_OBJECT);
+		ret_status->replicas[role] = (struct hf_replica_status){
+			.present = entry != NULL,
+			.active = count(r, entry, "active"),
+			.succeeded = count(r, entry, "succeeded"),
+			.failed = count(r, entry, "failed"),
+			.selector = hf_reader_str(r, entry, "selector"),
+		};
+	}
+}
+
+static int64_t number(struct hf_reader *r, const struct hf_json *object, const char *key)
+{
+	return hf_reader_int(r, object, key, 0, INT64_MAX).value;
+}
+
+static void read_budgets(struct hf_reader *r, const struct hf_json *ledger, const char *key,
+			 int64_t ret_budgets[HF_BUDGETS])
+{
+	const struct hf_json *object = hf_reader_get(r, ledger, key, HF_JSON_OBJECT);
+
+	for (int budget = 0; budget < HF_BUDGETS; budget++)
+		ret_budgets[budget] = number(r, object, hf_budget_name((enum hf_budget)budget));
+}
+
+static void read_record(struct hf_reader *r, const struct hf_json *object,
+			struct hf_record *ret_record)
+{
+	*ret_record = (struct hf_record){
+		.generation = number(r, object, "generation"),
+		.incident = number(r, object, "incident"),
+		.cause = hf_class_parse(hf_str_or(hf_reader_str(r, object, "cause"), "")),
+		.scope = hf_str_or(hf_reader_str(r, object, "scope"), ""),
+		.replica = hf_reader_str(r, object, "replica"),
+		.pod = hf_reader_str(r, object, "pod"),
+		.node = hf_reader_str(r, object, "node"),
+		.device = hf_reader_str(r, object, "device"),
+		.exit_code = hf_reader_i32(r, object, "exitCode"),
+		.signal = hf_reader_i32(r, object, "signal"),
+		.rule = hf_reader_str(r, object, "rule"),
+		.detected_at = hf_reader_time(r, object, "detectedAt"),
+		.decided_at = hf_reader_time(r, object, "decidedAt"),
+		.running_at = hf_reader_time(r, object, "runningAt"),
+	};
+}
+
+/* "last" is the newest, "history" what came before it. */
+static void read_records(struct hf_reader *r, const struct hf_json *ledger,
+			 struct hf_ledger *ret_ledger)
+{
+	const struct hf_json *last = hf_reader_get(r, ledger, "last", HF_JSON_OBJECT);
+	const struct hf_json *history = hf_reader_get(r, ledger, "history", HF_JSON_ARRAY);
+	size_t len = 0;
+
+	if (last != NULL)
+		read_record(r, last, &ret_ledger->records[len++]);
+	for (size_t i = 0; i < hf_json_len(history) && len < HF_RECORDS_MAX; i++)
+		read_record(r, hf_json_item(history, i), &ret_ledger->records[len++]);
+	ret_ledger->records_len = len;
+}
+
+static void read_role_ledgers(struct hf_reader *r, const struct hf_json *ledger,
+			      const struct hf_framework *framework, struct hf_ledger *ret_ledger)
+{
+	const struct hf_json *map = hf_reader_get(r, ledger, "replicas", HF_JSON_OBJECT);
+
+	for (int role = 0; role < framework->roles_len; role++) {
+		const struct hf_json *entry =
+			hf_reader_get(r, map, framework->roles[role].name, HF_JSON_OBJECT);
+		ret_ledger->roles[role] = (struct hf_role_ledger){
+			.attempts = hf_reader_str(r, entry, "attempts"),
+			.created = hf_reader_str(r, entry, "created"),
+			.succeeded = hf_reader_str(r, entry, "succeeded"),
+			.seen = hf_reader_str(r, entry, "seen"),
+			.covered = hf_reader_str(r, entry, "covered"),
+		};
+	}
+}
+
+static void read_ledger(struct hf_reader *r, const struct hf_json *status,
+			const struct hf_framework *framework, struct hf_ledger *ret_ledger)
+{
+	const struct hf_json *ledger = hf_reader_get(r, status, "recovery", HF_JSON_OBJECT);
+	const struct hf_json *incident = hf_reader_get(r, ledger, "incident", HF_JSON_OBJECT);
+	const struct hf_json *verdict = hf_reader_get(r, ledger, "verdict", HF_JSON_OBJECT);
+
+	ret_ledger->present = ledger != NULL;
+	ret_ledger->schema = number(r, ledger, "schema");
+	ret_ledger->generation = number(r, ledger, "generation");
+	ret_ledger->phase = hf_phase_parse(hf_str_or(hf_reader_str(r, ledger, "phase"), ""));
+	ret_ledger->since = hf_reader_time(r, ledger, "since");
+	ret_ledger->incident = (struct hf_incident){
+		.id = number(r, incident, "id"),
+		.opened_at = hf_reader_time(r, incident, "openedAt"),
+		.cause = hf_class_parse(hf_str_or(hf_reader_str(r, incident, "cause"), "")),
+		.charged = hf_budget_parse(hf_reader_str(r, incident, "charged")),
+	};
+	ret_ledger->not_before = hf_reader_time(r, ledger, "notBefore");
+	ret_ledger->active_seconds = number(r, ledger, "activeSeconds");
+	read_budgets(r, ledger, "restarts", ret_ledger->restarts);
+	read_budgets(r, ledger, "streak", ret_ledger->streak);
+	read_role_ledgers(r, ledger, framework, ret_ledger);
+	read_records(r, ledger, ret_ledger);
+	ret_ledger->downtime_seconds = number(r, ledger, "downtimeSeconds");
+	ret_ledger->productive_seconds = number(r, ledger, "productiveSeconds");
+	ret_ledger->restart_handled = hf_reader_str(r, ledger, "restartHandled");
+	ret_ledger->verdict = (struct hf_verdict){
+		.reason = hf_reader_str(r, verdict, "reason"),
+		.message = hf_reader_str(r, verdict, "message"),
+		.at = hf_reader_time(r, verdict, "at"),
+	};
+}
+
+void hf_status_read(const struct hf_json *status, const struct hf_framework *framework,
+		    struct hf_arena *arena, struct hf_status *ret_status)
+{
+	/* Nobody is told of a broken status: what cannot be read counts as not written. */
+	struct hf_reader r = { .arena = arena };
+	struct hf_status read = { .conditions_len = 0 };
+
+	read_conditions(&r, status, &read);
+	read_replica_statuses(&r, status, framework, &read);
+	read.start_time = hf_reader_time(&r, status, "startTime");
+	read.completion_time = hf_reader_time(&r, status, "completionTime");
+	read.last_reconcile_time = hf_reader_time(&r, status, "lastReconcileTime");
+	read_ledger(&r, status, framework, &read.ledger);
+	*ret_status = read;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/job.h"
+
+/*
+ * The brain's status to JSON.  Each object starts as a copy of what is stored, so that members
+ * of others survive; the ledger is ours alone and is written from scratch.
+ */
+
+static void set_text(struct hf_json *object, const char *key, const char *text)
+{
+	if (text != NULL && text[0] != '\0')
+		hf_json_set_str(object, key, text);
+	else
+		hf_json_remove(object, key);
+}
+
+static void set_time(struct hf_json *object, const char *key, hf_time time)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	if (time == HF_TIME_NONE) {
+		hf_json_remove(object, key);
+		return;
+	}
+	hf_time_format(time, text);
+	hf_json_set_str(object, key, text);
+}
+
+static void set_micro_time(struct hf_json *object, const char *key, hf_time time)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	if (time == HF_TIME_NONE)
+		return;
+	hf_time_format_micro(time, text);
+	hf_json_set_str(object, key, text);
+}
+
+static void set_count(struct hf_json *object, const char *key, int64_t count)
+{
+	if (count != 0)
+		hf_json_set_i64(object, key, count);
+	else
+		hf_json_remove(object, key);
+}
+
+/* The object that stood there, to be changed; or a new one. */
+static struct hf_json *copy_or_new(const struct hf_json *stored)
+{
+	return hf_json_type(stored) == HF_JSON_OBJECT ? hf_json_copy(stored) : hf_json_object();
+}
+
+static struct hf_json *write_conditions(const struct hf_status *status,
+					const struct hf_json *stored)
+{
+	struct hf_json *list = hf_json_array();
+
+	for (size_t i = 0; i < status->conditions_len; i++) {
+		const struct hf_condition *condition = &status->conditions[i];
+		const struct hf_json *before =
+			condition->stored >= 0 ? hf_json_item(stored, (size_t)condition->stored) : NULL;
+		struct hf_json *item = copy_or_new(before);
+		hf_json_set_str(item, "type", condition->type);
+		hf_json_set_str(item, "status", condition->status);
+		set_text(item, "reason", condition->reason);
+		set_text(item, "message", condition->message);
+		set_time(item, "lastUpdateTime", condition->last_update);
+		set_time(item, "lastTransitionTime", condition->last_transition);
+		hf_json_append(list, item);
+	}
+	return list;
+}
+
+static struct hf_json *write_replica_statuses(const struct hf_status *status,
+					      const struct hf_framework *framework,
+					      const struct hf_json *stored)
+{
+	struct hf_json *map = copy_or_new(stored);
+
+	for (int role = 0; role < framework->roles_len; role++) {
+		const struct hf_replica_status *counts = &status->replicas[role];
+		const char *name = framework->roles[role].name;
+		struct hf_json *entry;
+		if (!counts->present) {
+			hf_json_remove(map, name);
+			continue;
+		}
+		entry = copy_or_new(hf_json_get(stored, name));
+		set_count(entry, "active", counts->active);
+		set_count(entry, "succeeded", counts->succeeded);
+		set_count(entry, "failed", counts->failed);
+		set_text(entry, "selector", counts->selector);
+		hf_json_set(map, name, entry);
+	}
+	return map;
+}
+
+static void write_budgets(struct hf_json *ledger, const char *key, const int64_t budgets[HF_BUDGETS])
+{
+	struct hf_json *object = hf_json_object();
+
+	for (int budget = 0; budget < HF_BUDGETS; budget++)
+		set_count(object, hf_budget_name((enum hf_budget)budget), budgets[budget]);
+	if (hf_json_len(object) > 0)
+		hf_json_set(ledger, key, object);
+	else
+		hf_json_unref(object);
+}
+
+static struct hf_json *write_record(const struct hf_record *record)
+{
+	struct hf_json *object = hf_json_object();
+
+	set_count(object, "generation", record->generation);
+	set_count(object, "incident", record->incident);
+	set_text(object, "cause", hf_class_name(record->cause));
+	set_text(object, "scope", record->scope);
+	set_text(object, "replica", record->replica);
+	set_text(object, "pod", record->pod);
+	set_text(object, "node", record->node);
+	set_text(object, "device", record->device);
+	if (record->exit_code.set)
+		hf_json_set_i64(object, "exitCode", record->exit_code.value);
+	if (record->signal.set)
+		hf_json_set_i64(object, "signal", record->signal.value);
+	set_text(object, "rule", record->rule);
+	set_micro_time(object, "detectedAt", record->detected_at);
+	set_micro_time(object, "decidedAt", record->decided_at);
+	set_micro_time(object, "runningAt", record->running_at);
+	return object;
+}
+
+static void write_records(struct hf_json *object, const struct hf_ledger *ledger)
+{
+	struct hf_json *history;
+
+	if (ledger->records_len == 0)
+		return;
+	hf_json_set(object, "last", write_record(&ledger->records[0]));
+	if (ledger->records_len == 1)
+		return;
+	history = hf_json_array();
+	for (size_t i = 1; i < ledger->records_len; i++)
+		hf_json_append(history, write_record(&ledger->records[i]));
+	hf_json_set(object, "history", history);
+}
+
+static void write_incident(struct hf_json *object, const struct hf_incident *incident)
+{
+	struct hf_json *entry;
+
+	if (incident->id == 0)
+		return;
+	entry = hf_json_object();
+	hf_json_set_i64(entry, "id", incident->id);
+	set_micro_time(entry, "openedAt", incident->opened_at);
+	set_text(entry, "cause", hf_class_name(incident->cause));
+	set_text(entry, "charged", hf_budget_name(incident->charged));
+	hf_json_set(object, "incident", entry);
+}
+
+static void write_role_ledgers(struct hf_json *object, const struct hf_ledger *ledger,
+			       const struct hf_framework *framework)
+{
+	struct hf_json *map = hf_json_object();
+
+	for (int role = 0; role < framework->roles_len; role++) {
+		const struct hf_role_ledger *texts = &ledger->roles[role];
+		struct hf_json *entry = hf_json_object();
+		set_text(entry, "attempts", texts->attempts);
+		set_text(entry, "created", texts->created);
+		set_text(entry, "succeeded", texts->succeeded);
+		set_text(entry, "seen", texts->seen);
+		set_text(entry, "covered", texts->covered);
+		if (hf_json_len(entry) > 0)
+			hf_json_set(map, framework->roles[role].name, entry);
+		else
+			hf_json_unref(entry);
+	}
+	if (hf_json_len(map) > 0)
+		hf_json_set(object, "replicas", map);
+	else
+		hf_json_unref(map);
+}
+
+static struct hf_json *write_ledger(const struct hf_ledger *ledger,
+				    const struct hf_framework *framework)
+{
+	struct hf_json *object = hf_json_object();
+
+	hf_json_set_i64(object, "schema", ledger->schema);
+	hf_json_set_i64(object, "generation", ledger->generation);
+	hf_json_set_str(object, "phase", hf_phase_name(ledger->phase));
+	set_micro_time(object, "since", ledger->since);
+	write_incident(object, &ledger->incident);
+	set_micro_time(object, "notBefore", ledger->not_before);
+	set_count(object, "activeSeconds", ledger->active_seconds);
+	write_budgets(object, "restarts", ledger->restarts);
+	write_budgets(object, "streak", ledger->streak);
+	write_role_ledgers(object, ledger, framework);
+	write_records(object, ledger);
+	set_count(object, "downtimeSeconds", ledger->downtime_seconds);
+	set_count(object, "productiveSeconds", ledger->productive_seconds);
+	set_text(object, "restartHandled", ledger->restart_handled);
+	if (ledger->verdict.reason != NULL) {
+		struct hf_json *verdict = hf_json_object();
+		hf_json_set_str(verdict, "reason", ledger->verdict.reason);
+		set_text(verdict, "message", ledger->verdict.message);
+		set_micro_time(verdict, "at", ledger->verdict.at);
+		hf_json_set(object, "verdict", verdict);
+	}
+	return object;
+}
+
+struct hf_json *hf_status_write(const struct hf_status *status, const struct hf_framework *framework,
+				const struct hf_json *stored)
+{
+	struct hf_json *object = copy_or_new(stored);
+
+	hf_json_set(object, "conditions",
+		    write_conditions(status, hf_json_get(stored, "conditions")));
+	hf_json_set(object, "replicaStatuses",
+		    write_replica_statuses(status, framework,
+					   hf_json_get(stored, "replicaStatuses")));
+	set_time(object, "startTime", status->start_time);
+	set_time(object, "completionTime", status->completion_time);
+	set_time(object, "lastReconcileTime", status->last_reconcile_time);
+	if (status->ledger.present)
+		hf_json_set(object, "recovery", write_ledger(&status->ledger, framework));
+	else
+		hf_json_remove(object, "recovery");
+	return object;
+}

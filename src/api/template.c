@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/reader_internal.h"
+
+#include "base/str.h"
+
+/* The facts of a pod template that the brain asks for; the rest stays in the document. */
+
+/* An object is bounded to 1.5 MiB, and a container takes some ten bytes at least; this many
+ * are read, and the API server has its own limits on what it then takes. */
+#define CONTAINERS_MAX 4096
+#define PORTS_MAX 4096
+
+static void read_ports(struct hf_reader *r, const struct hf_json *container,
+		       struct hf_container *ret_container)
+{
+	const struct hf_json *array = hf_reader_get(r, container, "ports", HF_JSON_ARRAY);
+	size_t n = hf_json_len(array) < PORTS_MAX ? hf_json_len(array) : PORTS_MAX, len = 0;
+	struct hf_port *ports = HF_ARENA_ARRAY(r->arena, struct hf_port, n + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hf_json *port = hf_reader_item(r, array, "ports", i, HF_JSON_OBJECT);
+		size_t mark = hf_reader_enter(r, ".ports[%zu]", i);
+		struct hf_opt_int number = hf_reader_int(r, port, "containerPort", 1, 65535);
+		const char *name = hf_str_or(hf_reader_str(r, port, "name"), "");
+		if (number.set) {
+			ports[len].name = name;
+			ports[len++].number = (int32_t)number.value;
+		}
+		hf_reader_leave(r, mark);
+	}
+	ret_container->ports = ports;
+	ret_container->ports_len = len;
+}
+
+static const struct hf_container *read_containers(struct hf_reader *r, const struct hf_json *pod,
+						  const char *key, size_t *ret_len)
+{
+	const struct hf_json *array = hf_reader_get(r, pod, key, HF_JSON_ARRAY);
+	size_t n = hf_json_len(array) < CONTAINERS_MAX ? hf_json_len(array) : CONTAINERS_MAX;
+	struct hf_container *containers = HF_ARENA_ARRAY(r->arena, struct hf_container, n + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hf_json *item = hf_reader_item(r, array, key, i, HF_JSON_OBJECT);
+		size_t mark = hf_reader_enter(r, ".%s[%zu]", key, i);
+		containers[i].name = hf_str_or(hf_reader_str(r, item, "name"), "");
+		containers[i].image = hf_str_or(hf_reader_str(r, item, "image"), "");
+		read_ports(r, item, &containers[i]);
+		hf_reader_leave(r, mark);
+	}
+	*ret_len = n;
+	return containers;
+}
+
+void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
+		      struct hf_template *ret_template)
+{
+	const struct hf_json *template = hf_reader_get(r, replica, "template", HF_JSON_OBJECT);
+	size_t mark = hf_reader_enter(r, ".template");
+	const struct hf_json *pod = hf_reader_get(r, template, "spec", HF_JSON_OBJECT);
+
+	(void)hf_reader_enter(r, ".spec");
+	ret_template->containers =
+		read_containers(r, pod, "containers", &ret_template->containers_len);
+	ret_template->init_containers =
+		read_containers(r, pod, "initContainers", &ret_template->init_containers_len);
+	ret_template->restart_policy = hf_reader_str(r, pod, "restartPolicy");
+	ret_template->scheduler_name = hf_reader_str(r, pod, "schedulerName");
+	ret_template->termination_grace_seconds =
+		hf_reader_int(r, pod, "terminationGracePeriodSeconds", 0, INT32_MAX);
+	hf_reader_leave(r, mark);
+}
