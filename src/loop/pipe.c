@@ -37,7 +37,7 @@ int hf_pipe_make(int ret_fds[2], struct hf_error *err)
 	return 0;
 }
 
-/* One read, handed over.  false: nothing more for now, or for good, or the reader is gone. */
+/* One read, handed over.  false: nothing more yet, or ever, or the reader is gone. */
 static bool read_once(struct hf_reader *reader)
 {
 	char bytes[HF_PIPE_READ_MAX];

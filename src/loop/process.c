@@ -477,8 +477,10 @@ static void orphan_remove(struct hf_process *process)
 
 void hf_process_drop_orphans(struct hf_loop *loop)
 {
-	while (loop->orphans)
+	while (loop->orphans) {
+		hf_assert(!loop->orphans->orphan_prev);
 		orphan_remove(loop->orphans);
+	}
 }
 
 /* false: it has not ended after all. */
