@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kube/kube_internal.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* Logs of a container: bytes as they come, then one end. */
+struct kube_logs {
+	struct hf_log_stream base;
+	struct hf_kube_op op;
+	hf_log_fn fn;
+	void *arg;
+	struct hf_strbuf refusal; /* body of an answer that is not 200 */
+	int status;
+	bool calling, stopped; /* as in watch.c */
+};
+
+#define REFUSAL_BYTES_MAX ((size_t)64 << 10)
+
+static struct kube_logs *logs_of(struct hf_kube_op *op)
+{
+	return (struct kube_logs *)((char *)op - offsetof(struct kube_logs, op));
+}
+
+static void logs_free(struct kube_logs *logs)
+{
+	if (logs->op.kube != NULL)
+		hf_kube_op_unlink(&logs->op);
+	hf_strbuf_release(&logs->refusal);
+	free(logs);
+}
+
+void hf_kube_logs_stop(struct hf_log_stream *base)
+{
+	struct kube_logs *logs = (struct kube_logs *)base;
+
+	logs->stopped = true;
+	if (!logs->calling)
+		logs_free(logs);
+	else if (logs->op.kube != NULL)
+		hf_kube_op_unlink(&logs->op);
+}
+
+static void deliver(struct kube_logs *logs, const char *bytes, size_t len,
+		    const struct hf_error *end)
+{
+	logs->calling = true;
+	logs->fn(logs->arg, bytes, len, end != NULL ? end->code : 0, end != NULL ? end->text : "");
+	logs->calling = false;
+	if (logs->stopped)
+		logs_free(logs);
+}
+
+static void deliver_end(struct kube_logs *logs, const struct hf_error *end)
+{
+	if (logs->op.kube != NULL)
+		hf_kube_op_unlink(&logs->op);
+	deliver(logs, "", 0, end);
+}
+
+static void on_head(void *arg, struct hf_transfer *transfer, int status)
+{
+	logs_of(arg)->status = status;
+}
+
+static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, size_t len)
+{
+	struct kube_logs *logs = logs_of(arg);
+
+	if (logs->status == 200)
+		deliver(logs, bytes, len, NULL);
+	else
+		hf_strbuf_add(&logs->refusal, bytes, len);
+}
+
+static void on_done(void *arg, const struct hf_http_result *result)
+{
+	struct kube_logs *logs = logs_of(arg);
+	struct hf_kube_failure failure = { .retry_after = 0 };
+
+	logs->op.transfer = NULL;
+	if (result->code != 0 || result->status != 200)
+		hf_kube_failure_read(result, logs->refusal.data, logs->refusal.len, &failure);
+	struct hf_doc *status = failure.status;
+	deliver_end(logs, &failure.err);
+	hf_doc_unref(status);
+}
+
+static void send_failed(void *arg)
+{
+	struct kube_logs *logs = logs_of(arg);
+	struct hf_error err = logs->op.err;
+
+	deliver_end(logs, &err);
+}
+
+void hf_kube_logs_abandon(struct hf_kube_op *op)
+{
+	struct hf_error err = { .code = 0 };
+
+	(void)hf_error_set(&err, HF_E_CANCELED, "the store was closed");
+	deliver_end(logs_of(op), &err);
+}
+
+struct hf_log_stream *hf_kube_logs(struct hf_store *store, const struct hf_log_options *options,
+				   hf_log_fn fn, void *arg)
+{
+	struct hf_kube *kube = (struct hf_kube *)store;
+	struct kube_logs *logs = hf_xcalloc(1, sizeof(*logs));
+	HF_AUTO_STRBUF target = HF_STRBUF_INIT(HF_KUBE_TARGET_BYTES_MAX);
+	struct hf_http_request http = {
+		.method = "GET",
+		.stream = true,
+		.on_head = on_head,
+		.on_data = on_data,
+		.on_done = on_done,
+		.arg = &logs->op,
+	};
+
+	logs->base.ops = &hf_kube_ops;
+	logs->fn = fn;
+	logs->arg = arg;
+	hf_strbuf_init(&logs->refusal, REFUSAL_BYTES_MAX);
+	hf_kube_log_target(&target, options);
+	http.target = target.data;
+	hf_kube_op_link(kube, &logs->op, HF_KUBE_LOGS);
+	hf_kube_op_send(&logs->op, &http, send_failed);
+	return &logs->base;
+}
