@@ -86,7 +86,7 @@ static void print_flags(FILE *out, const struct hf_flag *flags)
 
 static void print_verb_help(const struct hf_cli *cli)
 {
-	const struct hf_verb *verb = cli->verb;
+	const struct hf_cli_verb *verb = cli->verb;
 
 	fprintf(cli->out, "%s\n\nExamples:\n%s\n", verb->summary, verb->examples);
 	fprintf(cli->out, "Usage: holdfast %s%s%s\n", verb->name, verb->usage[0] != '\0' ? " " : "",
@@ -99,13 +99,13 @@ static void print_verb_help(const struct hf_cli *cli)
 	print_flags(cli->out, global_flags);
 }
 
-static void print_help(FILE *out, const struct hf_verb *const *const *tables)
+static void print_help(FILE *out, const struct hf_cli_verb *const *const *tables)
 {
 	fputs("Holdfast keeps distributed training running when pods, devices and nodes fail.\n\n"
 	      "Usage: holdfast VERB [ARGUMENTS]\n\nVerbs:\n",
 	      out);
 	for (; *tables != NULL; tables++)
-		for (const struct hf_verb *const *verb = *tables; *verb != NULL; verb++)
+		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
 			if (!(*verb)->hidden)
 				fprintf(out, "  %-10s %s\n", (*verb)->name, (*verb)->summary);
 	fputs("\n'holdfast VERB --help' has examples and flags.\n", out);
@@ -125,7 +125,7 @@ static const struct hf_flag *find_in(const struct hf_flag *flags, const char *na
 	return NULL;
 }
 
-static const struct hf_flag *find_flag(const struct hf_verb *verb, const char *name, size_t len,
+static const struct hf_flag *find_flag(const struct hf_cli_verb *verb, const char *name, size_t len,
 				       char letter)
 {
 	const struct hf_flag *flag = find_in(verb->flags, name, len, letter);
@@ -237,10 +237,10 @@ static int setup_terminal(struct hf_cli *cli)
 	return 0;
 }
 
-static const struct hf_verb *find_verb(const struct hf_verb *const *const *tables, const char *name)
+static const struct hf_cli_verb *find_verb(const struct hf_cli_verb *const *const *tables, const char *name)
 {
 	for (; *tables != NULL; tables++)
-		for (const struct hf_verb *const *verb = *tables; *verb != NULL; verb++)
+		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
 			if (hf_streq((*verb)->name, name))
 				return *verb;
 	return NULL;
@@ -278,7 +278,7 @@ static int run_verb(struct hf_cli *cli, int argc, const char *const *argv)
 	return rc;
 }
 
-int hf_cli_main(struct hf_cli *cli, const struct hf_verb *const *const *tables, int argc,
+int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables, int argc,
 		const char *const *argv)
 {
 	int rc;

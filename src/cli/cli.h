@@ -46,7 +46,7 @@ struct hf_cli_flag {
 
 struct hf_cli;
 
-struct hf_verb {
+struct hf_cli_verb {
 	const char *name;
 	const char *summary;      /* one line, for the list of verbs */
 	const char *usage;        /* what stands behind "holdfast NAME", e.g. "JOB [--all]" */
@@ -59,7 +59,7 @@ struct hf_verb {
 };
 
 struct hf_cli {
-	const struct hf_verb *verb;
+	const struct hf_cli_verb *verb;
 	const char **args; /* words that are no flags */
 	int n_args;
 	struct hf_cli_flag flags[HF_CLI_FLAGS_MAX];
@@ -80,10 +80,10 @@ struct hf_cli {
 };
 
 /* The verbs of this module, ended by name NULL. */
-extern const struct hf_verb *const hf_cli_verbs[];
+extern const struct hf_cli_verb *const hf_cli_verbs[];
 
 /* Parse and run.  verbs: tables of pointers, the last NULL. */
-int hf_cli_main(struct hf_cli *cli, const struct hf_verb *const *const *tables, int argc,
+int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables, int argc,
 		const char *const *argv);
 
 /* NULL: not given.  A switch that is given has "". */
