@@ -92,6 +92,11 @@ const struct hf_json *hf_doc_json(struct hf_doc *doc)
 	return doc->root;
 }
 
+bool hf_doc_has_tree(const struct hf_doc *doc)
+{
+	return doc->root;
+}
+
 const char *hf_doc_text(struct hf_doc *doc, size_t *ret_len)
 {
 	if (!doc->text) {

@@ -31,6 +31,8 @@ void hf_doc_cleanup(struct hf_doc **doc);
 /* The tree, borrowed from doc and read-only.  NULL where the text turns out not to be JSON
  * (hf_doc_parse gives the reason) or doc is NULL. */
 const struct hf_json *hf_doc_json(struct hf_doc *doc);
+/* Is the tree there already, so that hf_doc_json costs nothing? */
+bool hf_doc_has_tree(const struct hf_doc *doc);
 /* The text, borrowed from doc, NUL-terminated.  ret_len may be NULL. */
 const char *hf_doc_text(struct hf_doc *doc, size_t *ret_len);
 /* A private copy of the tree to change. */

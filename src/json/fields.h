@@ -69,7 +69,7 @@ struct hf_field_pair {
 
 enum hf_field_flags {
 	HF_FIELD_REQUIRED = 1 << 0, /* absent: "Required value" */
-	HF_FIELD_NONEMPTY = 1 << 1, /* "", [] and {} count as absent, so REQUIRED refuses them */
+	HF_FIELD_NONEMPTY = 1 << 1, /* an empty string, list or map counts as absent */
 	HF_FIELD_DOTTED = 1 << 2,   /* paths through this map are a.key, not a[key] */
 };
 
@@ -172,7 +172,7 @@ const char *hf_field_pair_find(const struct hf_field_pair *items, size_t len, co
 enum hf_field_problem {
 	HF_FIELD_PROBLEM_REQUIRED,  /* "Required value" */
 	HF_FIELD_PROBLEM_TYPE,      /* "Invalid value: …: must be of type integer" */
-	HF_FIELD_PROBLEM_VALUE,     /* "Invalid value: …: must be at least 1" */
+	HF_FIELD_PROBLEM_VALUE,     /* "Invalid value: …: must be greater than or equal to 1" */
 	HF_FIELD_PROBLEM_TOO_MANY,  /* "Too many: 70: must have at most 64 items" */
 	HF_FIELD_PROBLEM_UNKNOWN,   /* "unknown field", only when strict */
 };
@@ -188,16 +188,25 @@ struct hf_fields_options {
 
 /*
  * Read value into the struct at ret_struct (table->size bytes, overwritten as a whole).
- * HF_E_INVALID: a problem was found; err says the first as "path: text", and ret_struct is
- * untouched.  options may be NULL.
+ * HF_E_INVALID: a problem was found; err says the first as "path: text".  HF_E_TOO_LARGE: the
+ * arena has no room for it.  ret_struct is untouched then.  options may be NULL.
  */
 int hf_fields_read(const struct hf_field_table *table, const struct hf_json *value,
 		   const struct hf_fields_options *options, struct hf_arena *arena, void *ret_struct,
 		   struct hf_error *err) HF_MUST_CHECK;
 
 /* The same from text; HF_E_BAD_REQUEST where it is no JSON as far as it was looked at. */
-int hf_fields_read_text(const struct hf_field_table *table, const char *text, size_t len,
+struct hf_fields_text {
+	const char *bytes;
+	size_t len;
+};
+int hf_fields_read_text(const struct hf_field_table *table, const struct hf_fields_text *text,
 			const struct hf_fields_options *options, struct hf_arena *arena,
-			void *ret_struct, struct hf_error *err);
+			void *ret_struct, struct hf_error *err) HF_MUST_CHECK;
+
+/* From whichever form the document has at the moment; makes no tree. */
+int hf_fields_read_doc(const struct hf_field_table *table, struct hf_doc *doc,
+		       const struct hf_fields_options *options, struct hf_arena *arena,
+		       void *ret_struct, struct hf_error *err) HF_MUST_CHECK;
 
 #endif

@@ -30,6 +30,10 @@ void hf_json_prepare(void);
  * caller. */
 char *hf_json_clean_text(const char *bytes, size_t len);
 
+/* "line L, column C: what" for the byte `at` of a text; returns code. */
+int hf_json_error_at(struct hf_error *err, int code, const char *text, const char *at,
+		     const char *what);
+
 /* The keys of an object in byte order, hf_json_len(object) of them.  The array is the caller's
  * to free, the keys stay the object's. */
 const char **hf_json_sorted_keys(const struct hf_json *object);

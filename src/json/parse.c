@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static int at_line(struct hf_error *err, int code, const char *text, const char *at,
-		   const char *what)
+int hf_json_error_at(struct hf_error *err, int code, const char *text, const char *at,
+		     const char *what)
 {
 	int line = 1;
 	const char *start = text;
@@ -48,7 +48,7 @@ static int check_limits(const char *text, size_t len, int depth_max, struct hf_e
 		case '{':
 		case '[':
 			if (++depth > depth_max)
-				return at_line(err, HF_E_TOO_LARGE, text, p, "nested too deeply");
+				return hf_json_error_at(err, HF_E_TOO_LARGE, text, p, "nested too deeply");
 			keys[depth] = 0;
 			break;
 		case '}':
@@ -58,7 +58,7 @@ static int check_limits(const char *text, size_t len, int depth_max, struct hf_e
 			break;
 		case ':':
 			if (++keys[depth] > HF_JSON_KEYS_MAX)
-				return at_line(err, HF_E_TOO_LARGE, text, p,
+				return hf_json_error_at(err, HF_E_TOO_LARGE, text, p,
 					       "too many keys in one object");
 			break;
 		}
@@ -85,7 +85,7 @@ int hf_json_parse(const char *text, size_t len, const struct hf_json_limits *lim
 	/* jansson takes one for the end of the text in some places. */
 	const char *nul = memchr(text, '\0', len);
 	if (nul)
-		return at_line(err, HF_E_BAD_REQUEST, text, nul, "a NUL byte");
+		return hf_json_error_at(err, HF_E_BAD_REQUEST, text, nul, "a NUL byte");
 
 	hf_json_prepare();
 	json_t *raw = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &raw_err);
