@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/plane.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "framework/framework.h"
+#include "local/admission.h"
+#include "local/gc.h"
+#include "local/scheduler.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+struct hf_plane {
+	struct hf_plane_options options;
+	struct hf_local *local;
+	struct hf_gc *gc;
+	struct hf_scheduler *scheduler;
+	struct hf_kubelet *kubelet;
+	struct hf_metrics *metrics;
+	struct hf_operator *op;
+	/* hf_plane_stop */
+	hf_time grace;
+	void (*stopped)(void *arg);
+	void *stopped_arg;
+	bool stopping;
+	bool operator_stopped;
+};
+
+int hf_plane_default_dir(char **ret_dir, struct hf_error *err)
+{
+	const char *dir = getenv("HOLDFAST_DIR"), *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (!hf_str_is_empty(dir) && dir[0] == '/')
+		*ret_dir = hf_xstrdup(dir);
+	else if (!hf_str_is_empty(dir))
+		return hf_error_set(err, HF_E_INVALID, "HOLDFAST_DIR must be an absolute path, not '%s'",
+				    dir);
+	else if (!hf_str_is_empty(state) && state[0] == '/')
+		*ret_dir = hf_xasprintf("%s/holdfast", state);
+	else if (!hf_str_is_empty(home) && home[0] == '/')
+		*ret_dir = hf_xasprintf("%s/.local/state/holdfast", home);
+	else
+		return hf_error_set(err, HF_E_INVALID,
+				    "no folder to work in: set HOME or HOLDFAST_DIR");
+	return 0;
+}
+
+static void on_notice(void *arg, const char *text)
+{
+	struct hf_plane *plane = arg;
+
+	if (plane->options.notice != NULL)
+		plane->options.notice(plane->options.arg, text);
+}
+
+static void on_ready(void *arg, int code, const char *message)
+{
+	struct hf_plane *plane = arg;
+
+	if (plane->options.ready != NULL)
+		plane->options.ready(plane->options.arg, code, message);
+}
+
+static void on_passed(void *arg, const struct hf_operator_pass *pass)
+{
+	struct hf_plane *plane = arg;
+
+	if (plane->options.passed != NULL)
+		plane->options.passed(plane->options.arg, pass);
+}
+
+static void on_problem(void *arg, const char *key, int code, const char *message)
+{
+	struct hf_plane *plane = arg;
+
+	if (plane->options.problem != NULL)
+		plane->options.problem(plane->options.arg, key, code, message);
+}
+
+static int create_store(struct hf_plane *plane, struct hf_error *err)
+{
+	HF_AUTOFREE char *store_dir = hf_xasprintf("%s/store", plane->options.dir);
+	struct hf_local_options options = {
+		.data_dir = plane->options.in_memory ? NULL : store_dir,
+	};
+	int rc = hf_local_create(plane->options.loop, &options, &plane->local, err);
+
+	if (rc != 0)
+		return rc;
+	hf_admission_install(plane->local, hf_frameworks);
+	plane->gc = hf_gc_create(plane->local, NULL);
+	plane->scheduler = hf_scheduler_create(plane->local, NULL);
+	return 0;
+}
+
+static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
+{
+	HF_AUTOFREE char *pods_dir = hf_xasprintf("%s/node", plane->options.dir);
+	struct hf_kubelet_options options = {
+		.loop = plane->options.loop,
+		.store = hf_local_store(plane->local),
+		.state_dir = pods_dir,
+		.network = plane->options.network,
+		.notice = on_notice,
+		.ready = on_ready,
+		.arg = plane,
+	};
+	int rc = hf_kubelet_create(&options, &plane->kubelet, err);
+
+	if (rc == 0)
+		hf_local_set_logs(plane->local, &(struct hf_local_logs){ .start = hf_kubelet_logs,
+									 .arg = plane->kubelet });
+	return rc;
+}
+
+static int create_operator(struct hf_plane *plane, struct hf_error *err)
+{
+	struct hf_operator_options options = {
+		.loop = plane->options.loop,
+		.store = hf_local_store(plane->local),
+		.frameworks = hf_frameworks,
+		.passed = on_passed,
+		.problem = on_problem,
+		.arg = plane,
+	};
+	int rc = hf_random_bytes(&options.seed, sizeof(options.seed), err);
+
+	if (rc != 0)
+		return rc;
+	plane->metrics = hf_metrics_create();
+	options.metrics = plane->metrics;
+	rc = hf_operator_create(&options, &plane->op, err);
+	if (rc == 0)
+		hf_operator_start(plane->op);
+	return rc;
+}
+
+int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **ret_plane,
+		    struct hf_error *err)
+{
+	struct hf_plane *plane = hf_xcalloc(1, sizeof(*plane));
+	int rc;
+
+	plane->options = *options;
+	rc = hf_fs_mkdirs(options->dir, 0700, err);
+	if (rc == 0)
+		rc = create_store(plane, err);
+	if (rc == 0)
+		rc = create_kubelet(plane, err);
+	if (rc == 0)
+		rc = create_operator(plane, err);
+	if (rc != 0) {
+		hf_plane_destroy(plane);
+		return rc;
+	}
+	*ret_plane = plane;
+	return 0;
+}
+
+struct hf_plane *hf_plane_destroy(struct hf_plane *plane)
+{
+	if (plane == NULL)
+		return NULL;
+	plane->op = hf_operator_destroy(plane->op);
+	plane->metrics = hf_metrics_destroy(plane->metrics);
+	if (plane->local != NULL)
+		hf_local_set_logs(plane->local, NULL);
+	plane->kubelet = hf_kubelet_destroy(plane->kubelet);
+	plane->scheduler = hf_scheduler_destroy(plane->scheduler);
+	plane->gc = hf_gc_destroy(plane->gc);
+	plane->local = hf_local_destroy(plane->local);
+	free(plane);
+	return NULL;
+}
+
+static void drain(struct hf_plane *plane)
+{
+	hf_kubelet_drain(plane->kubelet, plane->grace, plane->stopped, plane->stopped_arg);
+}
+
+static void operator_stopped(void *arg)
+{
+	struct hf_plane *plane = arg;
+
+	plane->operator_stopped = true;
+	drain(plane);
+}
+
+void hf_plane_stop(struct hf_plane *plane, hf_time grace, void (*stopped)(void *arg), void *arg)
+{
+	plane->grace = grace;
+	plane->stopped = stopped;
+	plane->stopped_arg = arg;
+	if (!plane->stopping) {
+		plane->stopping = true;
+		hf_operator_stop(plane->op, operator_stopped, plane);
+	} else if (plane->operator_stopped) {
+		drain(plane);
+	}
+}
+
+struct hf_local *hf_plane_local(struct hf_plane *plane)
+{
+	return plane->local;
+}
+
+struct hf_store *hf_plane_store(struct hf_plane *plane)
+{
+	return hf_local_store(plane->local);
+}
+
+struct hf_kubelet *hf_plane_kubelet(struct hf_plane *plane)
+{
+	return plane->kubelet;
+}
+
+struct hf_operator *hf_plane_operator(struct hf_plane *plane)
+{
+	return plane->op;
+}
+
+struct hf_metrics *hf_plane_metrics(struct hf_plane *plane)
+{
+	return plane->metrics;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_PLANE_H
+#define HF_APP_PLANE_H
+
+#include "ctl/metrics.h"
+#include "local/kubelet.h"
+#include "local/local.h"
+#include "loop/loop.h"
+#include "operator/operator.h"
+
+/*
+ * The embedded plane, put together: the store with its garbage collector and scheduler, the
+ * kubelet, and the operator, all on one loop in one process.  `run` and `up` are two ways to
+ * use it.
+ */
+struct hf_plane;
+
+struct hf_plane_options {
+	struct hf_loop *loop;      /* real; outlives the plane */
+	const char *dir;           /* absolute; made with mode 0700 if absent */
+	bool in_memory;            /* keep objects in memory: nothing outlives the process but logs */
+	enum hf_kubelet_network network;
+	void (*notice)(void *arg, const char *text);                  /* may be NULL */
+	void (*ready)(void *arg, int code, const char *message);      /* pods can run now */
+	void (*passed)(void *arg, const struct hf_operator_pass *pass); /* may be NULL */
+	void (*problem)(void *arg, const char *key, int code, const char *message); /* may be NULL */
+	void *arg;
+};
+
+/* As hf_local_create and hf_kubelet_create fail; whatever was begun is undone. */
+int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **ret_plane,
+		    struct hf_error *err) HF_MUST_CHECK;
+/* Lets go of everything; pods run on (hf_plane_stop ends them).  NULL is fine; returns NULL. */
+struct hf_plane *hf_plane_destroy(struct hf_plane *plane);
+
+/*
+ * End gracefully: the operator stops acting, then every pod is ended (grace as in
+ * hf_kubelet_drain), then stopped runs, from the loop.  May be called again with a shorter grace.
+ */
+void hf_plane_stop(struct hf_plane *plane, hf_time grace, void (*stopped)(void *arg), void *arg);
+
+struct hf_local *hf_plane_local(struct hf_plane *plane);
+struct hf_store *hf_plane_store(struct hf_plane *plane);
+struct hf_kubelet *hf_plane_kubelet(struct hf_plane *plane);
+struct hf_operator *hf_plane_operator(struct hf_plane *plane);
+struct hf_metrics *hf_plane_metrics(struct hf_plane *plane);
+
+/*
+ * The folder for what lasts: $HOLDFAST_DIR, else $XDG_STATE_HOME/holdfast, else
+ * ~/.local/state/holdfast.  The text is the caller's.
+ */
+int hf_plane_default_dir(char **ret_dir, struct hf_error *err) HF_MUST_CHECK;
+
+#endif
