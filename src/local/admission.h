@@ -3,7 +3,6 @@
 #ifndef HF_LOCAL_ADMISSION_H
 #define HF_LOCAL_ADMISSION_H
 
-#include "core/framework.h"
 #include "local/local.h"
 
 /*
@@ -16,6 +15,7 @@
  *             whose lack would surprise (names, containers, ports, restartPolicy)
  *   services  type, ports, and a clusterIP only where it is "None"
  */
+struct hf_framework;
 /* frameworks: the kinds to serve, ended by NULL; static. */
 void hf_admission_install(struct hf_local *local, const struct hf_framework *const *frameworks);
 

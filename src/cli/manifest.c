@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/manifest.h"
+
+#include "api/job.h"
+#include "base/arena.h"
+#include "base/fs.h"
+#include "base/str.h"
+#include "framework/framework.h"
+#include "json/yaml.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Of one check: some hundred bytes for each field of the largest manifest there may be. */
+#define CHECK_BYTES_MAX ((size_t)64 << 20)
+
+struct loading {
+	struct hf_cli *cli;
+	const char *name; /* of the file, for messages */
+	struct hf_yaml *yaml;
+	size_t doc; /* which document */
+};
+
+void hf_cli_print_safe(FILE *out, const char *text)
+{
+	for (; *text != '\0'; text++)
+		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+}
+
+static void print_line(const struct loading *ld, int line, const char *kind, const char *text)
+{
+	FILE *out = ld->cli->err;
+
+	fputs("holdfast: ", out);
+	hf_cli_print_safe(out, ld->name);
+	if (line > 0)
+		fprintf(out, ":%d", line);
+	fprintf(out, ": %s", kind);
+	hf_cli_print_safe(out, text);
+	fputc('\n', out);
+}
+
+static void print_field_error(const struct loading *ld, const struct hf_field_error *error)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(16384);
+
+	hf_field_error_write(error, &text);
+	print_line(ld, hf_yaml_find(ld->yaml, ld->doc, error->field).line, "", text.data);
+}
+
+static int print_errors(const struct loading *ld, const struct hf_field_errors *errors)
+{
+	for (size_t i = 0; i < errors->warnings_len; i++)
+		print_line(ld, 0, "warning: ", errors->warnings[i]);
+	for (size_t i = 0; i < errors->len; i++)
+		print_field_error(ld, &errors->items[i]);
+	if (errors->dropped > 0)
+		fprintf(ld->cli->err, "holdfast: and %zu more\n", errors->dropped);
+	return errors->len > 0 ? HF_EXIT_USAGE : 0;
+}
+
+static int read_file(const struct loading *ld, const char *path, struct hf_strbuf *text)
+{
+	struct hf_error err;
+	int rc = hf_streq(path, "-") ? hf_fs_read_fd(STDIN_FILENO, ld->name, text, &err)
+				     : hf_fs_read(path, text, &err);
+
+	if (rc == 0)
+		return 0;
+	fputs("holdfast: ", ld->cli->err);
+	hf_cli_print_safe(ld->cli->err, err.text);
+	fputc('\n', ld->cli->err);
+	return HF_EXIT_USAGE;
+}
+
+static int find_framework(const struct loading *ld, const struct hf_json *root,
+			  const struct hf_framework **ret_framework)
+{
+	const char *api_version = hf_json_path_str(root, "apiVersion", NULL);
+	const char *kind = hf_json_path_str(root, "kind", NULL);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+	const struct hf_framework *framework;
+
+	if (hf_json_type(root) != HF_JSON_OBJECT || api_version == NULL || kind == NULL) {
+		print_line(ld, hf_yaml_find(ld->yaml, ld->doc, "").line, "",
+			   "not a Kubernetes object: it needs apiVersion and kind");
+		return HF_EXIT_USAGE;
+	}
+	framework = hf_framework_by_kind(api_version, kind);
+	if (framework == NULL) {
+		hf_strbuf_addf(&text, "unknown kind '%s' in '%s'; known:", kind, api_version);
+		for (size_t i = 0; hf_frameworks[i] != NULL; i++)
+			hf_strbuf_addf(&text, " %s (%s)", hf_frameworks[i]->kind,
+				       hf_frameworks[i]->api_version);
+		print_line(ld, hf_yaml_find(ld->yaml, ld->doc, "kind").line, "", text.data);
+		return HF_EXIT_USAGE;
+	}
+	*ret_framework = framework;
+	return 0;
+}
+
+static int check_document(const struct loading *ld, struct hf_manifest *ret_manifest)
+{
+	struct hf_json *root = hf_yaml_doc(ld->yaml, ld->doc);
+	HF_AUTO_ARENA arena = NULL;
+	HF_AUTO_DOC doc = NULL;
+	const struct hf_framework *framework;
+	struct hf_field_errors errors;
+	int rc = find_framework(ld, root, &framework);
+
+	if (rc != 0)
+		return rc;
+	doc = hf_doc_from_json(hf_json_ref(root));
+	arena = hf_arena_create(CHECK_BYTES_MAX);
+	hf_field_errors_init(&errors, arena);
+	hf_job_read_unknown(doc, framework, &errors);
+	hf_job_check(doc, NULL, framework, &errors);
+	rc = print_errors(ld, &errors);
+	if (rc != 0)
+		return rc;
+	ret_manifest->doc = hf_steal(&doc);
+	ret_manifest->framework = framework;
+	return 0;
+}
+
+int hf_manifest_load(struct hf_cli *cli, const char *path, struct hf_manifest *ret_manifest)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_MANIFEST_BYTES_MAX);
+	HF_AUTO_YAML yaml = NULL;
+	struct loading ld = { .cli = cli, .name = hf_streq(path, "-") ? "<stdin>" : path };
+	struct hf_error err;
+	int rc = read_file(&ld, path, &text);
+
+	if (rc != 0)
+		return rc;
+	if (hf_yaml_parse(text.data, text.len, NULL, &yaml, &err) != 0) {
+		print_line(&ld, 0, "", err.text);
+		return HF_EXIT_USAGE;
+	}
+	ld.yaml = yaml;
+	if (hf_yaml_len(yaml) != 1) {
+		print_line(&ld, hf_yaml_len(yaml) > 1 ? hf_yaml_find(yaml, 1, "").line : 0, "",
+			   hf_yaml_len(yaml) == 0 ? "no document in it"
+						  : "more than one document; give one job a file");
+		return HF_EXIT_USAGE;
+	}
+	return check_document(&ld, ret_manifest);
+}
+
+void hf_manifest_release(struct hf_manifest *manifest)
+{
+	manifest->doc = hf_doc_unref(manifest->doc);
+}
