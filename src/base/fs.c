@@ -284,8 +284,7 @@ static void remove_entry(struct removal *r, int at, const char *name, int depth)
 {
 	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
 		return;
-	/* Linux answers EISDIR for a folder, POSIX allows EPERM. */
-	if (errno == EISDIR || errno == EPERM)
+	if (errno == EISDIR)
 		remove_folder(r, at, name, depth);
 	else
 		removal_failed(r, errno, name);
@@ -336,7 +335,7 @@ int hf_fs_remove_tree(const char *path, struct hf_error *err)
 				    path);
 	if (unlink(path) == 0 || errno == ENOENT)
 		return 0;
-	if (errno != EISDIR && errno != EPERM)
+	if (errno != EISDIR)
 		return fail(err, errno, "remove", path);
 	return remove_root(path, err ? err : &unwanted);
 }

@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "base/fs.h"
+
+#include "harness/test.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- what the kernel can be made to answer */
+
+enum call { CALL_READ, CALL_WRITE, CALL_FSYNC, CALL_FCHMOD, CALL_RENAME, CALL_GETRANDOM, CALLS };
+
+/* The next `skip` calls go through, the one behind them answers errnum, once. */
+static struct fault {
+	int errnum;
+	int skip;
+} faults[CALLS];
+/* No more than so many bytes at once; 0: as asked. */
+static size_t bytes_at_once;
+
+static bool faulty(enum call call)
+{
+	if (!faults[call].errnum || faults[call].skip-- > 0)
+		return false;
+	errno = faults[call].errnum;
+	faults[call].errnum = 0;
+	return true;
+}
+
+static size_t shortened(size_t len)
+{
+	return bytes_at_once && len > bytes_at_once ? bytes_at_once : len;
+}
+
+ssize_t __real_read(int fd, void *buf, size_t len);
+ssize_t __wrap_read(int fd, void *buf, size_t len);
+ssize_t __real_write(int fd, const void *buf, size_t len);
+ssize_t __wrap_write(int fd, const void *buf, size_t len);
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_fchmod(int fd, mode_t mode);
+int __wrap_fchmod(int fd, mode_t mode);
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+ssize_t __real_getrandom(void *buf, size_t len, unsigned int flags);
+ssize_t __wrap_getrandom(void *buf, size_t len, unsigned int flags);
+
+ssize_t __wrap_read(int fd, void *buf, size_t len)
+{
+	return faulty(CALL_READ) ? -1 : __real_read(fd, buf, shortened(len));
+}
+
+ssize_t __wrap_write(int fd, const void *buf, size_t len)
+{
+	return faulty(CALL_WRITE) ? -1 : __real_write(fd, buf, shortened(len));
+}
+
+int __wrap_fsync(int fd)
+{
+	return faulty(CALL_FSYNC) ? -1 : __real_fsync(fd);
+}
+
+int __wrap_fchmod(int fd, mode_t mode)
+{
+	return faulty(CALL_FCHMOD) ? -1 : __real_fchmod(fd, mode);
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+	return faulty(CALL_RENAME) ? -1 : __real_rename(from, to);
+}
+
+ssize_t __wrap_getrandom(void *buf, size_t len, unsigned int flags)
+{
+	return faulty(CALL_GETRANDOM) ? -1 : __real_getrandom(buf, shortened(len), flags);
+}
+
+/* ---- a folder for each test */
+
+static char folder[64];
+
+/* A path in the folder; good until the eighth call after it. */
+static const char *at(const char *name)
+{
+	static char paths[8][256];
+	static unsigned int next;
+	char *path = paths[next++ % 8];
+
+	(void)snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+	return path;
+}
+
+static int folder_setup(void **state)
+{
+	memset(faults, 0, sizeof(faults));
+	bytes_at_once = 0;
+	(void)snprintf(folder, sizeof(folder), "%.40s/hf-fs-XXXXXX",
+		       hf_str_or(getenv("TMPDIR"), "/tmp"));
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int folder_teardown(void **state)
+{
+	memset(faults, 0, sizeof(faults));
+	return hf_fs_remove_tree(folder, NULL);
+}
+
+static void put_file(const char *path, const char *text)
+{
+	struct hf_error err;
+
+	assert_ok(hf_fs_write_atomic(path, text, strlen(text), 0644, &err), &err);
+}
+
+static void assert_content(const char *path, const char *text)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
+	struct hf_error err;
+
+	assert_ok(hf_fs_read(path, &sb, &err), &err);
+	assert_string_equal(sb.data, text);
+}
+
+static bool exists(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+static int entries_in(const char *path)
+{
+	DIR *dir = opendir(path);
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2; /* "." and ".." */
+}
+
+/* ---- reading */
+
+static void a_file_is_read_behind_what_is_there(void **state)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(100);
+	struct hf_error err;
+
+	put_file(at("f"), "content");
+	hf_strbuf_addstr(&sb, "before ");
+	assert_ok(hf_fs_read(at("f"), &sb, &err), &err);
+	assert_string_equal(sb.data, "before content");
+}
+
+static void an_empty_file_is_read(void **state)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(0);
+	struct hf_error err;
+
+	put_file(at("f"), "");
+	assert_ok(hf_fs_read(at("f"), &sb, &err), &err);
+	assert_int_equal(sb.len, 0);
+}
+
+static void a_large_file_is_read_in_pieces(void **state)
+{
+	size_t len = 300 * 1000;
+	HF_AUTOFREE char *bytes = hf_xmalloc(len);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(len);
+	struct hf_error err;
+
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (char)(i * 7 / 3);
+	assert_ok(hf_fs_write_atomic(at("f"), bytes, len, 0600, &err), &err);
+	/* Exactly the maximum is not too much. */
+	assert_ok(hf_fs_read(at("f"), &sb, &err), &err);
+	assert_int_equal(sb.len, len);
+	assert_memory_equal(sb.data, bytes, len);
+	hf_strbuf_clear(&sb);
+	bytes_at_once = 1000;
+	assert_ok(hf_fs_read(at("f"), &sb, &err), &err);
+	assert_memory_equal(sb.data, bytes, len);
+}
+
+static void a_file_past_the_maximum_is_refused_and_nothing_added(void **state)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(10);
+	struct hf_error err;
+
+	put_file(at("f"), "12345678");
+	hf_strbuf_addstr(&sb, "abc");
+	assert_code(hf_fs_read(at("f"), &sb, &err), HF_E_TOO_LARGE);
+	assert_true(hf_str_has_suffix(err.text, "/f': larger than 7 bytes"));
+	assert_string_equal(sb.data, "abc");
+	assert_false(sb.full);
+}
+
+static void a_file_that_is_not_there_has_its_own_code(void **state)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(10);
+	struct hf_error err;
+
+	assert_code(hf_fs_read(at("none"), &sb, &err), HF_E_NOT_FOUND);
+	assert_int_equal(err.code, HF_E_NOT_FOUND);
+	assert_true(hf_str_has_prefix(err.text, "cannot open '"));
+	assert_true(hf_str_has_suffix(err.text, "/none': No such file or directory"));
+	assert_code(hf_fs_read(at("none"), &sb, NULL), HF_E_NOT_FOUND);
+	assert_code(hf_fs_read("", &sb, NULL), HF_E_NOT_FOUND);
+}
+
+static void reading_a_folder_or_a_broken_disk_is_an_io_error(void **state)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
+	struct hf_error err;
+
+	hf_strbuf_addstr(&sb, "kept");
+	assert_code(hf_fs_read(folder, &sb, &err), HF_E_IO);
+	put_file(at("f"), "0123456789");
+	bytes_at_once = 4;
+	faults[CALL_READ] = (struct fault){ .errnum = EIO, .skip = 1 };
+	assert_code(hf_fs_read(at("f"), &sb, &err), HF_E_IO);
+	assert_true(hf_str_has_suffix(err.text, "/f': Input/output error"));
+	assert_string_equal(sb.data, "kept");
+}
+
+static void an_interrupted_read_goes_on(void **state)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(100);
+	struct hf_error err;
+
+	put_file(at("f"), "0123456789");
+	bytes_at_once = 4;
+	faults[CALL_READ] = (struct fault){ .errnum = EINTR, .skip = 1 };
+	assert_ok(hf_fs_read(at("f"), &sb, &err), &err);
+	assert_string_equal(sb.data, "0123456789");
+}
+
+static void a_pipe_is_read_to_its_end(void **state)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(100);
+	struct hf_error err;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "piped", 5), 5);
+	close(ends[1]);
+	assert_ok(hf_fs_read_fd(ends[0], "the pipe", &sb, &err), &err);
+	assert_string_equal(sb.data, "piped");
+	close(ends[0]);
+	assert_code(hf_fs_read_fd(ends[0], "the pipe", &sb, &err), HF_E_IO);
+	assert_string_equal(err.text, "cannot read 'the pipe': Bad file descriptor");
+}
+
+static void an_fd_of_a_scope_is_closed_and_errno_kept(void **state)
+{
+	int fd;
+
+	{
+		HF_AUTO_FD owner = open("/", O_RDONLY | O_CLOEXEC);
+		HF_AUTO_FD none = -1;
+
+		fd = owner;
+		assert_int_equal(none, -1);
+		errno = 1234;
+	}
+	assert_int_equal(errno, 1234);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
+/* ---- writing */
+
+static void a_file_is_written_with_its_mode(void **state)
+{
+	struct hf_error err;
+	struct stat st;
+	mode_t mask = umask(077);
+
+	assert_ok(hf_fs_write_atomic(at("f"), "a\0b", 3, 0640, &err), &err);
+	umask(mask);
+	assert_int_equal(stat(at("f"), &st), 0);
+	assert_int_equal(st.st_size, 3);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(entries_in(folder), 1);
+}
+
+static void a_file_is_replaced_whole(void **state)
+{
+	put_file(at("f"), "a longer old content");
+	put_file(at("f"), "new");
+	assert_content(at("f"), "new");
+	assert_int_equal(entries_in(folder), 1);
+}
+
+static void a_path_may_be_relative(void **state)
+{
+	HF_AUTO_FD was = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(chdir(folder), 0);
+	put_file("f", "here");
+	assert_content("f", "here");
+	assert_int_equal(fchdir(was), 0);
+}
+
+static void a_symlink_is_replaced_and_not_followed(void **state)
+{
+	struct stat st;
+
+	put_file(at("target"), "untouched");
+	assert_int_equal(symlink("target", at("link")), 0);
+	put_file(at("link"), "new");
+	assert_content(at("target"), "untouched");
+	assert_int_equal(lstat(at("link"), &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+}
+
+static void short_and_interrupted_writes_go_on(void **state)
+{
+	bytes_at_once = 3;
+	faults[CALL_WRITE] = (struct fault){ .errnum = EINTR, .skip = 1 };
+	put_file(at("f"), "0123456789");
+	bytes_at_once = 0;
+	assert_content(at("f"), "0123456789");
+}
+
+static void a_failed_write_leaves_the_old_file_and_no_other(void **state)
+{
+	static const struct {
+		enum call call;
+		int errnum;
+		int code;
+	} rows[] = {
+		{ CALL_WRITE, ENOSPC, HF_E_NO_SPACE }, { CALL_WRITE, EDQUOT, HF_E_NO_SPACE },
+		{ CALL_WRITE, EIO, HF_E_IO },          { CALL_FCHMOD, EPERM, HF_E_IO },
+		{ CALL_FSYNC, ENOSPC, HF_E_NO_SPACE }, { CALL_FSYNC, EIO, HF_E_IO },
+		{ CALL_RENAME, ENOSPC, HF_E_NO_SPACE }, { CALL_RENAME, EACCES, HF_E_IO },
+	};
+	struct hf_error err;
+
+	put_file(at("f"), "old");
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		faults[rows[i].call] = (struct fault){ .errnum = rows[i].errnum };
+		assert_code(hf_fs_write_atomic(at("f"), "new", 3, 0600, &err), rows[i].code);
+		assert_int_equal(err.code, rows[i].code);
+		assert_true(hf_str_has_prefix(err.text, "cannot write '"));
+		assert_non_null(strstr(err.text, strerror(rows[i].errnum)));
+		assert_content(at("f"), "old");
+		assert_int_equal(entries_in(folder), 1);
+	}
+}
+
+static void a_folder_that_cannot_be_synced_is_told(void **state)
+{
+	struct hf_error err;
+
+	put_file(at("f"), "old");
+	faults[CALL_FSYNC] = (struct fault){ .errnum = EIO, .skip = 1 };
+	assert_code(hf_fs_write_atomic(at("f"), "new", 3, 0600, &err), HF_E_IO);
+	/* The one failure behind the point of no return. */
+	assert_content(at("f"), "new");
+}
+
+static void writing_where_no_folder_is_fails(void **state)
+{
+	struct hf_error err;
+
+	assert_code(hf_fs_write_atomic(at("none/f"), "x", 1, 0600, &err), HF_E_NOT_FOUND);
+	put_file(at("f"), "x");
+	assert_code(hf_fs_write_atomic(at("f/g"), "x", 1, 0600, &err), HF_E_IO);
+	/* A folder is in the way. */
+	assert_ok(hf_fs_mkdirs(at("d"), 0755, &err), &err);
+	assert_code(hf_fs_write_atomic(at("d"), "x", 1, 0600, &err), HF_E_IO);
+	assert_int_equal(entries_in(folder), 2);
+}
+
+/* ---- folders */
+
+static void folders_are_made_up_to_the_last(void **state)
+{
+	struct hf_error err;
+	struct stat st;
+	mode_t mask = umask(022);
+
+	assert_ok(hf_fs_mkdirs(at("a/b//c/"), 0775, &err), &err);
+	assert_int_equal(stat(at("a/b/c"), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0755);
+	umask(mask);
+	/* Again is fine, and modes stay. */
+	assert_int_equal(chmod(at("a/b"), 0700), 0);
+	assert_ok(hf_fs_mkdirs(at("a/b/c"), 0775, &err), &err);
+	assert_int_equal(stat(at("a/b"), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	assert_ok(hf_fs_mkdirs("/", 0755, &err), &err);
+	assert_ok(hf_fs_mkdirs(folder, 0755, &err), &err);
+}
+
+static void a_file_in_the_way_of_folders_is_an_error(void **state)
+{
+	struct hf_error err;
+
+	put_file(at("f"), "x");
+	assert_code(hf_fs_mkdirs(at("f"), 0755, &err), HF_E_IO);
+	assert_true(hf_str_has_suffix(err.text, "/f': Not a directory"));
+	assert_code(hf_fs_mkdirs(at("f/g"), 0755, &err), HF_E_IO);
+	assert_code(hf_fs_mkdirs("", 0755, &err), HF_E_NOT_FOUND);
+}
+
+static void a_symlink_to_a_folder_is_a_folder(void **state)
+{
+	struct hf_error err;
+
+	assert_ok(hf_fs_mkdirs(at("real"), 0755, &err), &err);
+	assert_int_equal(symlink("real", at("link")), 0);
+	assert_ok(hf_fs_mkdirs(at("link/sub"), 0755, &err), &err);
+	assert_true(exists(at("real/sub")));
+}
+
+/* ---- removing */
+
+static void removing_what_is_not_there_is_fine(void **state)
+{
+	struct hf_error err;
+
+	assert_ok(hf_fs_remove_tree(at("none"), &err), &err);
+	assert_ok(hf_fs_remove_tree(at("none/none"), &err), &err);
+}
+
+static void a_file_or_a_symlink_alone_is_removed(void **state)
+{
+	struct hf_error err;
+
+	put_file(at("f"), "x");
+	assert_int_equal(symlink("f", at("link")), 0);
+	assert_int_equal(symlink("/nowhere", at("dangling")), 0);
+	assert_ok(hf_fs_remove_tree(at("link"), &err), &err);
+	assert_ok(hf_fs_remove_tree(at("dangling"), &err), &err);
+	assert_content(at("f"), "x");
+	assert_ok(hf_fs_remove_tree(at("f"), &err), &err);
+	assert_int_equal(entries_in(folder), 0);
+}
+
+static void a_tree_of_all_kinds_is_removed(void **state)
+{
+	struct hf_error err;
+	char name[32];
+
+	assert_ok(hf_fs_mkdirs(at("t/a/b/c"), 0755, &err), &err);
+	assert_ok(hf_fs_mkdirs(at("t/new\nline/ space "), 0755, &err), &err);
+	assert_int_equal(mkfifo(at("t/a/fifo"), 0600), 0);
+	for (int i = 0; i < 300; i++) {
+		(void)snprintf(name, sizeof(name), "t/a/b/file-%d", i);
+		put_file(at(name), "x");
+	}
+	assert_ok(hf_fs_remove_tree(at("t"), &err), &err);
+	assert_false(exists(at("t")));
+}
+
+static void symlinks_in_a_tree_are_not_followed(void **state)
+{
+	struct hf_error err;
+
+	assert_ok(hf_fs_mkdirs(at("outside/deep"), 0755, &err), &err);
+	put_file(at("outside/deep/f"), "x");
+	assert_ok(hf_fs_mkdirs(at("t/sub"), 0755, &err), &err);
+	assert_int_equal(symlink("../outside", at("t/link")), 0);
+	assert_int_equal(symlink("../..", at("t/sub/up")), 0);
+	assert_int_equal(symlink("/", at("t/sub/root")), 0);
+	assert_ok(hf_fs_remove_tree(at("t"), &err), &err);
+	assert_content(at("outside/deep/f"), "x");
+	/* A symlink to a folder, as the tree itself. */
+	assert_int_equal(symlink("outside", at("l")), 0);
+	assert_ok(hf_fs_remove_tree(at("l"), &err), &err);
+	assert_content(at("outside/deep/f"), "x");
+}
+
+static void read_only_folders_are_removed(void **state)
+{
+	struct hf_error err;
+
+	assert_ok(hf_fs_mkdirs(at("t/a/b"), 0755, &err), &err);
+	put_file(at("t/a/b/f"), "x");
+	assert_int_equal(chmod(at("t/a/b"), 0500), 0);
+	assert_int_equal(chmod(at("t/a"), 0500), 0);
+	assert_int_equal(chmod(at("t"), 0500), 0);
+	assert_ok(hf_fs_remove_tree(at("t"), &err), &err);
+	assert_false(exists(at("t")));
+}
+
+/* A chain of folders named "d", each with a file and a folder beside the next. */
+static void make_chain(const char *path, int depth)
+{
+	struct hf_error err;
+	int fd;
+
+	assert_ok(hf_fs_mkdirs(path, 0755, &err), &err);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < depth; i++) {
+		int file = openat(fd, "f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		int next;
+
+		assert_true(file >= 0);
+		close(file);
+		assert_int_equal(mkdirat(fd, "beside", 0755), 0);
+		assert_int_equal(mkdirat(fd, "d", 0755), 0);
+		next = openat(fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_true(next >= 0);
+		close(fd);
+		fd = next;
+	}
+	close(fd);
+}
+
+static void any_depth_is_removed_with_few_descriptors(void **state)
+{
+	static const int depths[] = { 1, 29, 30, 31, 32, 33, 62, 63, 64, 65, 2000 };
+	struct rlimit was, few;
+	struct hf_error err;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = was;
+	few.rlim_cur = 48;
+	for (size_t i = 0; i < HF_ARRAY_LEN(depths); i++) {
+		make_chain(at("deep"), depths[i]);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		assert_ok(hf_fs_remove_tree(at("deep"), &err), &err);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+		assert_false(exists(at("deep")));
+	}
+}
+
+static void names_that_were_taken_do_not_stop_it(void **state)
+{
+	struct hf_error err;
+	char name[64];
+
+	make_chain(at("deep"), 100);
+	/* The names that what is too deep is given, as somebody hostile would choose. */
+	for (int i = 0; i < 5; i++) {
+		(void)snprintf(name, sizeof(name), "deep/.hf-removed-%d", i);
+		put_file(at(name), "x");
+	}
+	assert_ok(hf_fs_remove_tree(at("deep"), &err), &err);
+	assert_false(exists(at("deep")));
+}
+
+static void only_plain_names_are_removed(void **state)
+{
+	static const char *const names[] = { "", "/", ".", "..", "a/", "a/.", "a/..", "/tmp/" };
+	struct hf_error err;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
+		assert_code(hf_fs_remove_tree(names[i], &err), HF_E_INVALID);
+		assert_true(hf_str_has_suffix(err.text, "not a plain name"));
+	}
+}
+
+/* Mounts that only this process sees; false where it may not have them. */
+static bool private_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return false;
+	return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static void mounts_in_a_tree_are_left_alone(void **state)
+{
+	struct hf_error err;
+
+	assert_ok(hf_fs_mkdirs(at("outside"), 0755, &err), &err);
+	put_file(at("outside/f"), "precious");
+	assert_ok(hf_fs_mkdirs(at("t/a/mnt"), 0755, &err), &err);
+	put_file(at("t/a/f"), "x");
+	/* Of the same file system, so that only the mount tells. */
+	if (!private_mounts() || mount(at("outside"), at("t/a/mnt"), NULL, MS_BIND, NULL) < 0)
+		skip();
+	assert_code(hf_fs_remove_tree(at("t"), &err), HF_E_IO);
+	assert_non_null(strstr(err.text, "cannot remove 'mnt'"));
+	assert_true(exists(at("outside/f")));
+	/* All else is gone. */
+	assert_false(exists(at("t/a/f")));
+	assert_int_equal(umount(at("t/a/mnt")), 0);
+	assert_ok(hf_fs_remove_tree(at("t"), &err), &err);
+	assert_content(at("outside/f"), "precious");
+}
+
+static void a_full_disk_is_told_and_leaves_the_old_file(void **state)
+{
+	HF_AUTOFREE char *large = hf_xcalloc(1, 1 << 20);
+	struct hf_error err;
+
+	assert_ok(hf_fs_mkdirs(at("disk"), 0755, &err), &err);
+	if (!private_mounts() || mount("none", at("disk"), "tmpfs", 0, "size=64k") < 0)
+		skip();
+	put_file(at("disk/f"), "old");
+	assert_code(hf_fs_write_atomic(at("disk/f"), large, 1 << 20, 0600, &err), HF_E_NO_SPACE);
+	assert_true(hf_str_has_suffix(err.text, "/disk/f': No space left on device"));
+	assert_content(at("disk/f"), "old");
+	assert_int_equal(entries_in(at("disk")), 1);
+	assert_int_equal(umount(at("disk")), 0);
+}
+
+/* ---- randomness */
+
+static void random_bytes_fill_all_and_differ(void **state)
+{
+	unsigned char a[1000] = { 0 }, b[1000] = { 0 };
+	struct hf_error err;
+	int zeroes = 0;
+
+	assert_ok(hf_random_bytes(a, sizeof(a), &err), &err);
+	/* In pieces, with an interruption. */
+	bytes_at_once = 7;
+	faults[CALL_GETRANDOM] = (struct fault){ .errnum = EINTR, .skip = 3 };
+	assert_ok(hf_random_bytes(b, sizeof(b), &err), &err);
+	assert_memory_not_equal(a, b, sizeof(a));
+	for (size_t i = 0; i < sizeof(b); i++)
+		zeroes += b[i] == 0;
+	/* About 4 are expected; 100 do not happen. */
+	assert_in_range(zeroes, 0, 100);
+	assert_ok(hf_random_bytes(a, 0, &err), &err);
+}
+
+static void a_kernel_without_randomness_is_an_error(void **state)
+{
+	unsigned char a[8];
+	struct hf_error err;
+
+	faults[CALL_GETRANDOM] = (struct fault){ .errnum = ENOSYS };
+	assert_code(hf_random_bytes(a, sizeof(a), &err), HF_E_IO);
+	assert_string_equal(err.text, "cannot draw random bytes: Function not implemented");
+}
+
+#define fs_test(f) cmocka_unit_test_setup_teardown(f, folder_setup, folder_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		fs_test(a_file_is_read_behind_what_is_there),
+		fs_test(an_empty_file_is_read),
+		fs_test(a_large_file_is_read_in_pieces),
+		fs_test(a_file_past_the_maximum_is_refused_and_nothing_added),
+		fs_test(a_file_that_is_not_there_has_its_own_code),
+		fs_test(reading_a_folder_or_a_broken_disk_is_an_io_error),
+		fs_test(an_interrupted_read_goes_on),
+		fs_test(a_pipe_is_read_to_its_end),
+		fs_test(an_fd_of_a_scope_is_closed_and_errno_kept),
+		fs_test(a_file_is_written_with_its_mode),
+		fs_test(a_file_is_replaced_whole),
+		fs_test(a_path_may_be_relative),
+		fs_test(a_symlink_is_replaced_and_not_followed),
+		fs_test(short_and_interrupted_writes_go_on),
+		fs_test(a_failed_write_leaves_the_old_file_and_no_other),
+		fs_test(a_folder_that_cannot_be_synced_is_told),
+		fs_test(writing_where_no_folder_is_fails),
+		fs_test(folders_are_made_up_to_the_last),
+		fs_test(a_file_in_the_way_of_folders_is_an_error),
+		fs_test(a_symlink_to_a_folder_is_a_folder),
+		fs_test(removing_what_is_not_there_is_fine),
+		fs_test(a_file_or_a_symlink_alone_is_removed),
+		fs_test(a_tree_of_all_kinds_is_removed),
+		fs_test(symlinks_in_a_tree_are_not_followed),
+		fs_test(read_only_folders_are_removed),
+		fs_test(any_depth_is_removed_with_few_descriptors),
+		fs_test(names_that_were_taken_do_not_stop_it),
+		fs_test(only_plain_names_are_removed),
+		fs_test(mounts_in_a_tree_are_left_alone),
+		fs_test(a_full_disk_is_told_and_leaves_the_old_file),
+		fs_test(random_bytes_fill_all_and_differ),
+		fs_test(a_kernel_without_randomness_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
