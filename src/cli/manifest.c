@@ -5,6 +5,7 @@
 #include "api/job.h"
 #include "base/arena.h"
 #include "base/fs.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
 #include "json/yaml.h"

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/progress.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct rank {
+	char *pod;
+	char *uid;        /* of the pod last seen under this name */
+	char *state;      /* "Pending", "Running", "Failed (137)", … */
+	char *last_line;
+	struct hf_strbuf partial; /* a line not yet whole */
+	int64_t restarts; /* of containers, in this pod */
+};
+
+struct hf_progress {
+	struct hf_progress_options options;
+	char *job;
+	HF_VEC(struct rank *) ranks;
+	/* What was last told of the job. */
+	char *state;
+	char *message;
+	int64_t generation, restarts;
+	hf_time first_seen, running_since;
+	bool dirty;
+	int drawn_lines; /* of the block on the screen */
+	hf_time last_heartbeat;
+};
+
+static void replace(char **text, const char *with)
+{
+	free(*text);
+	*text = hf_xstrdup(with);
+}
+
+struct hf_progress *hf_progress_create(const struct hf_progress_options *options, const char *job)
+{
+	struct hf_progress *p = hf_xcalloc(1, sizeof(*p));
+
+	p->options = *options;
+	p->job = hf_xstrdup(job);
+	p->state = hf_xstrdup("");
+	p->message = hf_xstrdup("");
+	p->ranks.len_max = HF_PROGRESS_RANKS_MAX;
+	p->first_seen = p->running_since = p->last_heartbeat = HF_TIME_NONE;
+	return p;
+}
+
+static void rank_free(struct rank *rank)
+{
+	free(rank->pod);
+	free(rank->uid);
+	free(rank->state);
+	free(rank->last_line);
+	hf_strbuf_release(&rank->partial);
+	free(rank);
+}
+
+struct hf_progress *hf_progress_destroy(struct hf_progress *p)
+{
+	if (p == NULL)
+		return NULL;
+	for (size_t i = 0; i < p->ranks.len; i++)
+		rank_free(p->ranks.items[i]);
+	HF_VEC_RELEASE(&p->ranks);
+	free(p->job);
+	free(p->state);
+	free(p->message);
+	free(p);
+	return NULL;
+}
+
+/* ---- ranks -------------------------------------------------------------------------------- */
+
+/* The pod's name behind the job's: "worker-0". */
+static const char *rank_name(const struct hf_progress *p, const struct rank *rank)
+{
+	size_t len = strlen(p->job);
+
+	if (strncmp(rank->pod, p->job, len) == 0 && rank->pod[len] == '-')
+		return rank->pod + len + 1;
+	return rank->pod;
+}
+
+static struct rank *find_rank(struct hf_progress *p, const char *pod)
+{
+	struct rank *rank;
+	size_t at = 0;
+
+	for (size_t i = 0; i < p->ranks.len; i++)
+		if (hf_streq(p->ranks.items[i]->pod, pod))
+			return p->ranks.items[i];
+	rank = hf_xcalloc(1, sizeof(*rank));
+	rank->pod = hf_xstrdup(pod);
+	rank->uid = hf_xstrdup("");
+	rank->state = hf_xstrdup("");
+	rank->last_line = hf_xstrdup("");
+	hf_strbuf_init(&rank->partial, HF_PROGRESS_LINE_BYTES_MAX);
+	if (!HF_VEC_PUSH(&p->ranks, rank)) {
+		rank_free(rank);
+		return NULL;
+	}
+	/* By name, so that the block does not depend on who started first. */
+	while (at + 1 < p->ranks.len && strverscmp(p->ranks.items[at]->pod, pod) < 0)
+		at++;
+	memmove(&p->ranks.items[at + 1], &p->ranks.items[at],
+		(p->ranks.len - 1 - at) * sizeof(p->ranks.items[0]));
+	p->ranks.items[at] = rank;
+	return rank;
+}
+
+static bool wants_logs_of(const struct hf_progress *p, const struct rank *rank)
+{
+	const char *list = p->options.ranks;
+
+	if (!p->options.logs)
+		return false;
+	if (list == NULL)
+		return true;
+	/* Ranks are numbered in the order of the block, masters first as their names sort. */
+	for (size_t i = 0; i < p->ranks.len; i++) {
+		if (p->ranks.items[i] != rank)
+			continue;
+		for (const char *at = list; at != NULL && *at != '\0';) {
+			char *end;
+			unsigned long wanted = strtoul(at, &end, 10);
+			if (end != at && wanted == i)
+				return true;
+			at = strchr(at, ',');
+			at = at != NULL ? at + 1 : NULL;
+		}
+	}
+	return false;
+}
+
+/* ---- lines -------------------------------------------------------------------------------- */
+
+static void add_clock(struct hf_strbuf *sb, hf_time now)
+{
+	time_t seconds = (time_t)(now / HF_SECOND);
+	struct tm tm;
+
+	if (localtime_r(&seconds, &tm) != NULL)
+		hf_strbuf_addf(sb, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+/* What a process prints must not move the cursor or change colours of what is ours. */
+static void add_safe(struct hf_strbuf *sb, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+		if (c == '\t')
+			hf_strbuf_addch(sb, ' ');
+		else if (c >= 0x20 && c != 0x7f)
+			hf_strbuf_addch(sb, text[i]);
+	}
+}
+
+static void erase_block(struct hf_progress *p)
+{
+	if (p->drawn_lines > 0)
+		fprintf(p->options.out, "\033[%dA\033[J", p->drawn_lines);
+	p->drawn_lines = 0;
+}
+
+/* One line of output, above the block where there is one. */
+static void put_line(struct hf_progress *p, const char *line)
+{
+	erase_block(p);
+	fputs(line, p->options.out);
+	fputc('\n', p->options.out);
+	p->dirty = true;
+	if (!p->options.redraw)
+		(void)fflush(p->options.out);
+}
+
+void hf_progress_note(struct hf_progress *p, hf_time now, const char *fmt, ...)
+{
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(8192);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(8192);
+	va_list ap;
+
+	add_clock(&line, now);
+	hf_strbuf_addch(&line, ' ');
+	va_start(ap, fmt);
+	hf_strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	add_safe(&line, text.data, text.len);
+	put_line(p, line.data);
+}
+
+/* ---- the job ------------------------------------------------------------------------------ */
+
+static const struct hf_json *last_true_condition(const struct hf_json *job)
+{
+	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
+	const struct hf_json *found = NULL;
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		if (hf_streq(hf_json_path_str(item, "status", NULL), "True"))
+			found = item;
+	}
+	return found;
+}
+
+const char *hf_progress_state(const struct hf_json *job)
+{
+	return hf_str_or(hf_json_path_str(last_true_condition(job), "type", NULL), "Created");
+}
+
+static int64_t total_restarts(const struct hf_json *recovery)
+{
+	const struct hf_json *restarts = hf_json_get(recovery, "restarts");
+
+	return hf_json_i64(hf_json_get(restarts, "application"), 0) +
+	       hf_json_i64(hf_json_get(restarts, "infrastructure"), 0) +
+	       hf_json_i64(hf_json_get(restarts, "device"), 0);
+}
+
+static void note_state(struct hf_progress *p, const struct hf_json *job, hf_time now)
+{
+	HF_AUTO_STRBUF detail = HF_STRBUF_INIT(2048);
+	char span[HF_TIME_TEXT_MAX];
+	HF_AUTOFREE char *lower = hf_xstrdup(p->state);
+
+	hf_str_lower(lower);
+	hf_span_format(now - p->first_seen, span);
+	if (hf_streq(p->state, "Created"))
+		hf_strbuf_addf(&detail, " kind=%s", hf_str_or(hf_json_path_str(job, "kind", NULL), ""));
+	else
+		hf_strbuf_addf(&detail, " after=%s", span);
+	if (p->generation > 0)
+		hf_strbuf_addf(&detail, " generation=%" PRId64, p->generation);
+	if (p->restarts > 0)
+		hf_strbuf_addf(&detail, " restarts=%" PRId64, p->restarts);
+	if (hf_streq(p->state, "Failed") || hf_streq(p->state, "Restarting"))
+		hf_strbuf_addf(&detail, ": %s", p->message);
+	hf_progress_note(p, now, "job/%s %s%s", p->job, lower, detail.data);
+}
+
+void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
+{
+	const struct hf_json *job = hf_doc_json(doc);
+	const struct hf_json *condition = last_true_condition(job);
+	const struct hf_json *recovery = hf_json_path(job, "status", "recovery", NULL);
+	const char *state = hf_progress_state(job);
+	int64_t generation = hf_json_i64(hf_json_get(recovery, "generation"), 0);
+	bool changed;
+
+	if (p->first_seen == HF_TIME_NONE)
+		p->first_seen = now;
+	changed = !hf_streq(state, p->state) || (generation != p->generation && p->generation != 0);
+	p->generation = generation;
+	p->restarts = total_restarts(recovery);
+	replace(&p->message, hf_str_or(hf_json_path_str(condition, "message", NULL), ""));
+	if (changed && hf_streq(state, "Running"))
+		p->running_since = now;
+	if (changed) {
+		replace(&p->state, state);
+		if (!p->options.redraw || hf_streq(state, "Failed") || hf_streq(state, "Restarting"))
+			note_state(p, job, now);
+	}
+	p->dirty = true;
+}
+
+/* ---- pods --------------------------------------------------------------------------------- */
+
+static const struct hf_json *main_container(const struct hf_json *pod)
+{
+	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
+}
+
+/* In a few words: the phase, or what a container waits for or ended with. */
+static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
+{
+	const struct hf_json *state = hf_json_get(main_container(pod), "state");
+	const char *waiting = hf_json_path_str(state, "waiting", "reason", NULL);
+	const char *phase = hf_str_or(hf_json_path_str(pod, "status", "phase", NULL), "Pending");
+	const struct hf_json *code = hf_json_path(state, "terminated", "exitCode", NULL);
+
+	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL &&
+	    (hf_streq(phase, "Running") || hf_streq(phase, "Pending")))
+		hf_strbuf_addstr(sb, "Terminating");
+	else if (hf_streq(phase, "Failed") && code != NULL)
+		hf_strbuf_addf(sb, "Failed code=%" PRId64, hf_json_i64(code, 0));
+	else if (hf_streq(phase, "Pending") && waiting != NULL)
+		hf_strbuf_addf(sb, "Pending: %s", waiting);
+	else
+		hf_strbuf_addstr(sb, phase);
+}
+
+void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_time now)
+{
+	const struct hf_json *pod = hf_doc_json(doc);
+	struct rank *rank = find_rank(p, hf_doc_name(doc));
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(512);
+
+	if (rank == NULL)
+		return;
+	if (gone && !hf_streq(rank->uid, hf_doc_uid(doc)))
+		return; /* the one before; its successor is here already */
+	if (gone)
+		hf_strbuf_addstr(&text, "gone");
+	else
+		describe_pod(pod, &text);
+	replace(&rank->uid, hf_doc_uid(doc));
+	rank->restarts = hf_json_i64(hf_json_get(main_container(pod), "restartCount"), 0);
+	p->dirty = true;
+	if (hf_streq(rank->state, text.data))
+		return;
+	replace(&rank->state, text.data);
+	if (!p->options.redraw && !gone && !hf_str_has_prefix(text.data, "Pending")) {
+		if (text.data[0] >= 'A' && text.data[0] <= 'Z')
+			text.data[0] = (char)(text.data[0] - 'A' + 'a');
+		hf_progress_note(p, now, "pod/%s %s", rank->pod, text.data);
+	}
+}
+
+/* ---- logs --------------------------------------------------------------------------------- */
+
+static void take_line(struct hf_progress *p, struct rank *rank)
+{
+	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_PROGRESS_LINE_BYTES_MAX);
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
+
+	add_safe(&clean, rank->partial.data, rank->partial.len);
+	hf_strbuf_clear(&rank->partial);
+	if (clean.len == 0)
+		return;
+	replace(&rank->last_line, clean.data);
+	p->dirty = true;
+	if (p->options.redraw || !wants_logs_of(p, rank))
+		return;
+	hf_strbuf_addf(&line, "%s | %s", rank_name(p, rank), clean.data);
+	put_line(p, line.data);
+}
+
+void hf_progress_log(struct hf_progress *p, const char *pod, const char *bytes, size_t len,
+		     hf_time now)
+{
+	struct rank *rank = find_rank(p, pod);
+
+	if (rank == NULL)
+		return;
+	for (size_t i = 0; i < len; i++) {
+		/* A carriage return ends a line too: progress bars redraw themselves with it. */
+		if (bytes[i] == '\n' || bytes[i] == '\r')
+			take_line(p, rank);
+		else
+			hf_strbuf_addch(&rank->partial, bytes[i]);
+	}
+}
+
+/* ---- the block ---------------------------------------------------------------------------- */
+
+static const char *paint(const struct hf_progress *p, const char *state)
+{
+	if (!p->options.color)
+		return "";
+	if (hf_str_has_prefix(state, "Running") || hf_str_has_prefix(state, "Succeeded"))
+		return "\033[32m";
+	if (hf_str_has_prefix(state, "Failed"))
+		return "\033[31m";
+	return "\033[33m";
+}
+
+/* Columns, not bytes: continuation bytes of UTF-8 take no room. */
+static size_t cut_at(const char *text, int columns)
+{
+	size_t i = 0;
+	int used = 0;
+
+	for (; text[i] != '\0'; i++) {
+		if (((unsigned char)text[i] & 0xc0) != 0x80 && used++ == columns)
+			break;
+	}
+	return i;
+}
+
+static void draw_line(struct hf_progress *p, const char *color, const char *text)
+{
+	size_t len = p->options.width > 0 ? cut_at(text, p->options.width - 1) : strlen(text);
+
+	fprintf(p->options.out, "%s%.*s%s\n", color, (int)len, text, color[0] != '\0' ? "\033[0m" : "");
+	p->drawn_lines++;
+}
+
+void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
+{
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
+	char span[HF_TIME_TEXT_MAX];
+	hf_time since = p->running_since != HF_TIME_NONE ? p->running_since : p->first_seen;
+
+	if (!p->options.redraw || (!p->dirty && !force))
+		return;
+	erase_block(p);
+	hf_span_format(since != HF_TIME_NONE ? now - since : 0, span);
+	hf_strbuf_addf(&line, " %s  %s %s  generation %" PRId64 "  restarts %" PRId64, p->job,
+		       p->state[0] != '\0' ? p->state : "Starting", span, p->generation, p->restarts);
+	draw_line(p, paint(p, p->state), line.data);
+	for (size_t i = 0; i < p->ranks.len; i++) {
+		const struct rank *rank = p->ranks.items[i];
+		hf_strbuf_clear(&line);
+		hf_strbuf_addf(&line, " %-12s %-16s ", rank_name(p, rank), rank->state);
+		if (rank->restarts > 0)
+			hf_strbuf_addf(&line, "restarts %" PRId64 "  ", rank->restarts);
+		if (p->options.logs)
+			hf_strbuf_addstr(&line, rank->last_line);
+		draw_line(p, paint(p, rank->state), line.data);
+	}
+	if (p->options.keys != NULL)
+		draw_line(p, "", p->options.keys);
+	(void)fflush(p->options.out);
+	p->dirty = false;
+}
+
+void hf_progress_finish(struct hf_progress *p, hf_time now)
+{
+	p->options.keys = NULL;
+	hf_progress_draw(p, now, true);
+	p->drawn_lines = 0;
+	p->options.redraw = false;
+}
+
+void hf_progress_toggle_logs(struct hf_progress *p)
+{
+	p->options.logs = !p->options.logs;
+	p->dirty = true;
+}
+
+void hf_progress_heartbeat(struct hf_progress *p, hf_time now)
+{
+	HF_AUTOFREE char *lower = hf_xstrdup(hf_str_or(p->state, "Starting"));
+	char span[HF_TIME_TEXT_MAX];
+	size_t running = 0;
+
+	if (p->options.redraw)
+		return;
+	hf_str_lower(lower);
+	for (size_t i = 0; i < p->ranks.len; i++)
+		running += hf_streq(p->ranks.items[i]->state, "Running");
+	hf_span_format(p->first_seen != HF_TIME_NONE ? now - p->first_seen : 0, span);
+	hf_progress_note(p, now, "job/%s still %s elapsed=%s running=%zu/%zu", p->job, lower, span,
+			 running, p->ranks.len);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_PROGRESS_H
+#define HF_APP_PROGRESS_H
+
+#include "base/time.h"
+#include "cli/cli.h"
+#include "json/doc.h"
+
+/*
+ * What `run` shows while a job trains: on a terminal a block that is redrawn in place, else
+ * one timestamped line for each change and each line of a rank's log.
+ *
+ * Told of every version of the job and of its pods; works out itself what changed.
+ */
+struct hf_progress;
+
+#define HF_PROGRESS_RANKS_MAX 1024      /* the plane's kubelet takes 110 pods */
+#define HF_PROGRESS_LINE_BYTES_MAX 4096 /* of a log line; the rest of a longer one is cut */
+
+struct hf_progress_options {
+	bool redraw;       /* a block redrawn in place; else lines */
+	bool color, utf8;
+	int width;         /* columns; 0: unlimited */
+	bool logs;         /* show the ranks' log lines */
+	const char *ranks; /* "0,2": only the logs of these ranks; NULL: all */
+	const char *keys;  /* help line below the block; NULL: none */
+	FILE *out;
+};
+
+struct hf_progress *hf_progress_create(const struct hf_progress_options *options, const char *job);
+struct hf_progress *hf_progress_destroy(struct hf_progress *progress); /* NULL is fine */
+
+/* now: wall clock. */
+void hf_progress_job(struct hf_progress *progress, struct hf_doc *job, hf_time now);
+void hf_progress_pod(struct hf_progress *progress, struct hf_doc *pod, bool gone, hf_time now);
+/* Bytes of a pod's log as they come. */
+void hf_progress_log(struct hf_progress *progress, const char *pod, const char *bytes, size_t len,
+		     hf_time now);
+/* A line of our own: a notice, an injected fault. */
+void hf_progress_note(struct hf_progress *progress, hf_time now, const char *fmt, ...)
+	HF_PRINTF(3, 4);
+/* Redraw the block if something changed, or `force`; a no-op for lines. */
+void hf_progress_draw(struct hf_progress *progress, hf_time now, bool force);
+/* A line that says that all is as it was; a no-op for a block. */
+void hf_progress_heartbeat(struct hf_progress *progress, hf_time now);
+/* The last state of the block stays on the screen; nothing is redrawn after. */
+void hf_progress_finish(struct hf_progress *progress, hf_time now);
+void hf_progress_toggle_logs(struct hf_progress *progress);
+
+/* "Running": the type of the last condition that is True; "Created" before any. */
+const char *hf_progress_state(const struct hf_json *job);
+
+#endif
