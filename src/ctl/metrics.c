@@ -193,12 +193,14 @@ void hf_family_set(struct hf_family *metric, double value, ...)
 	struct series *series;
 	va_list ap;
 
-	hf_assert(metric->type == HF_METRIC_GAUGE);
+	hf_assert(metric->type != HF_METRIC_HISTOGRAM);
 	va_start(ap, value);
 	series = series_get(metric, ap);
 	va_end(ap);
-	if (series != NULL)
-		series->value = value;
+	if (series == NULL)
+		return;
+	hf_assert(metric->type == HF_METRIC_GAUGE || value >= series->value);
+	series->value = value;
 }
 
 void hf_family_observe(struct hf_family *metric, double value, ...)

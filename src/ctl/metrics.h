@@ -50,7 +50,8 @@ struct hf_family *hf_metrics_family(struct hf_metrics *metrics,
 /*
  * Label values follow as const char *, as many as the family has names (asserted by a
  * NULL at the end): hf_family_add(m, 1, "default", "pytorch", NULL).
- * add: counters (by ≥ 0) and gauges.  set: gauges.  observe: histograms.
+ * add: counters (by ≥ 0) and gauges.  set: gauges, and counters that are kept elsewhere
+ * (which may not fall).  observe: histograms.
  */
 void hf_family_add(struct hf_family *metric, double by, ...) __attribute__((sentinel));
 void hf_family_set(struct hf_family *metric, double value, ...) __attribute__((sentinel));

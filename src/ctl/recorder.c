@@ -61,6 +61,9 @@ struct hf_recorder {
 	struct hf_backoff backoff;
 	int64_t sending_count;
 	hf_time last_stamp;
+	struct hf_task *idle_task;
+	hf_task_fn idle;
+	void *idle_arg;
 	struct hf_recorder_stats stats;
 };
 
@@ -239,6 +242,8 @@ static void advance(struct hf_recorder *recorder, bool keep)
 	else if (event->count != event->sent_count)
 		enqueue(recorder, event);
 	send_soon(recorder, 0);
+	if (recorder->first == NULL && recorder->idle != NULL)
+		hf_task_post(recorder->idle_task);
 }
 
 static struct hf_doc *event_body(const struct event *event)
@@ -350,6 +355,17 @@ static void send_first(void *arg)
 	recorder->call = hf_store_request(recorder->store, &request, sent, recorder);
 }
 
+static void tell_idle(void *arg)
+{
+	struct hf_recorder *recorder = arg;
+	hf_task_fn idle = recorder->idle;
+
+	if (recorder->first != NULL || idle == NULL)
+		return;
+	recorder->idle = NULL;
+	idle(recorder->idle_arg);
+}
+
 /* --- public --- */
 
 struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options)
@@ -365,6 +381,7 @@ struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options
 	recorder->sources = hf_map_create(HF_RECORDER_KEYS_MAX, options->seed, free);
 	recorder->last = &recorder->first;
 	recorder->timer = hf_timer_create(options->loop, send_first, recorder);
+	recorder->idle_task = hf_task_create(options->loop, tell_idle, recorder);
 	hf_rng_init(&recorder->rng, options->seed);
 	recorder->backoff = (struct hf_backoff)HF_BACKOFF_INIT(TRY_MIN, TRY_MAX, 100);
 	return recorder;
@@ -376,6 +393,7 @@ struct hf_recorder *hf_recorder_destroy(struct hf_recorder *recorder)
 		return NULL;
 	hf_call_cancel(recorder->call);
 	hf_timer_destroy(recorder->timer);
+	hf_task_destroy(recorder->idle_task);
 	hf_map_destroy(recorder->events);
 	hf_map_destroy(recorder->groups);
 	hf_map_destroy(recorder->sources);
@@ -439,6 +457,14 @@ void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note
 	if (!combine)
 		hf_strbuf_addstr(&key, message);
 	record_event(recorder, note, key.data, message_cut(combine ? COMBINED : "", message), now);
+}
+
+void hf_recorder_drain(struct hf_recorder *recorder, hf_task_fn idle, void *arg)
+{
+	recorder->idle = idle;
+	recorder->idle_arg = arg;
+	if (recorder->first == NULL)
+		hf_task_post(recorder->idle_task);
 }
 
 size_t hf_recorder_pending(const struct hf_recorder *recorder)

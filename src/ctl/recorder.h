@@ -63,6 +63,8 @@ struct hf_recorder *hf_recorder_destroy(struct hf_recorder *recorder);
 /* now: the time to stamp the event with (API-server time where known). */
 void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note *note,
 			hf_time now);
+/* Call idle once, from the loop, as soon as nothing waits any more. */
+void hf_recorder_drain(struct hf_recorder *recorder, hf_task_fn idle, void *arg);
 /* Waiting or being sent. */
 size_t hf_recorder_pending(const struct hf_recorder *recorder);
 const struct hf_recorder_stats *hf_recorder_stats(const struct hf_recorder *recorder);

@@ -378,6 +378,34 @@ static void test_events_about_cluster_objects_live_in_namespace_default(void **s
 	grant(call);
 }
 
+static void count_call(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void test_drain_tells_once_when_nothing_waits_any_more(void **state)
+{
+	struct bench *bench = *state;
+	int told = 0;
+
+	record(bench, "ddp", "R", "m");
+	hf_recorder_drain(bench->recorder, count_call, &told);
+	struct fake_call *call = next(bench);
+
+	assert_int_equal(told, 0);
+	grant(call);
+	next(bench);
+	assert_int_equal(told, 1);
+	record(bench, "ddp", "S", "m");
+	grant(next(bench));
+	next(bench);
+	assert_int_equal(told, 1);
+	hf_recorder_drain(bench->recorder, count_call, &told);
+	assert_int_equal(told, 1);
+	next(bench);
+	assert_int_equal(told, 2);
+}
+
 static void test_destroy_drops_what_waits(void **state)
 {
 	struct bench *bench = *state;
@@ -411,6 +439,7 @@ int main(void)
 		T(test_an_event_that_expired_is_written_anew),
 		T(test_long_messages_are_cut_between_characters),
 		T(test_events_about_cluster_objects_live_in_namespace_default),
+		T(test_drain_tells_once_when_nothing_waits_any_more),
 		T(test_destroy_drops_what_waits),
 	};
 

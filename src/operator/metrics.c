@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/operator_internal.h"
+
+#include "base/str.h"
+
+/* Names that users of the Go operator graph are kept to the letter; ours begin holdfast_. */
+
+static struct hf_family *family(struct hf_operator *op, enum hf_metric_type type, const char *name,
+				const char *help, const char *const labels[])
+{
+	struct hf_metric_options options = {.name = name, .help = help, .type = type};
+
+	for (size_t i = 0; labels != NULL && labels[i] != NULL; i++)
+		options.labels[i] = labels[i];
+	return hf_metrics_family(op->options.metrics, &options);
+}
+
+static struct hf_family *seconds(struct hf_operator *op, const char *name, const char *help,
+				 const char *label)
+{
+	const struct hf_metric_options options = {
+		.name = name,
+		.help = help,
+		.type = HF_METRIC_HISTOGRAM,
+		.labels = {label},
+		.buckets = {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5},
+	};
+
+	return hf_metrics_family(op->options.metrics, &options);
+}
+
+static void init_jobs(struct hf_operator *op)
+{
+	static const char *const job_labels[] = {"job_namespace", "framework", NULL};
+	static const char *const restart_labels[] = {"namespace", "framework", "cause", "scope",
+						     NULL};
+	static const struct {
+		enum hf_metric metric;
+		const char *name, *help;
+	} counters[] = {
+		{HF_METRIC_CREATED, "training_operator_jobs_created_total", "Jobs accepted."},
+		{HF_METRIC_DELETED, "training_operator_jobs_deleted_total",
+		 "Jobs deleted when their time to live was over."},
+		{HF_METRIC_SUCCESSFUL, "training_operator_jobs_successful_total",
+		 "Jobs that succeeded."},
+		{HF_METRIC_FAILED, "training_operator_jobs_failed_total", "Jobs that failed."},
+		{HF_METRIC_RESTARTED, "training_operator_jobs_restarted_total",
+		 "Restarts of a job or of one of its replicas."},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(counters); i++) {
+		struct hf_family *f = family(op, HF_METRIC_COUNTER, counters[i].name,
+					     counters[i].help, job_labels);
+
+		op->metrics.jobs[counters[i].metric] = f;
+		/* There from the start: a series that appears with its first event looks like a
+		 * metric that is missing. */
+		for (size_t k = 0; k < op->n_kinds; k++)
+			hf_family_add(f, 0, hf_str_or(op->ns, "default"),
+				      op->kinds[k].framework->metrics_name, NULL);
+	}
+	op->metrics.jobs[HF_METRIC_RESTARTS] =
+		family(op, HF_METRIC_COUNTER, "holdfast_job_restarts_total",
+		       "Restarts, by what caused them and what was restarted.", restart_labels);
+}
+
+void hf_operator_metrics_init(struct hf_operator *op)
+{
+	static const char *const result[] = {"controller", "result", NULL};
+	static const char *const controller[] = {"controller", NULL};
+	static const char *const kind[] = {"kind", NULL};
+	static const char *const states[] = {"namespace", "framework", "state", NULL};
+	static const char *const name[] = {"name", NULL};
+	struct hf_operator_metrics *m = &op->metrics;
+
+	if (op->options.metrics == NULL)
+		return;
+	init_jobs(op);
+	m->reconcile = family(op, HF_METRIC_COUNTER, "controller_runtime_reconcile_total",
+			      "Passes over a job.", result);
+	m->reconcile_errors =
+		family(op, HF_METRIC_COUNTER, "controller_runtime_reconcile_errors_total",
+		       "Passes that will be tried again.", controller);
+	m->reconcile_time = seconds(op, "controller_runtime_reconcile_time_seconds",
+				    "Time from a pass's step to its last reply.", "controller");
+	m->steps = seconds(op, "holdfast_step_duration_seconds", "Time of one decision.", "kind");
+	m->status_patches = family(op, HF_METRIC_COUNTER, "holdfast_status_patches_total",
+				   "Status patches sent.", kind);
+	m->status_conflicts = family(op, HF_METRIC_COUNTER, "holdfast_status_conflicts_total",
+				     "Status patches refused because the job had changed.", kind);
+	m->states = family(op, HF_METRIC_GAUGE, "holdfast_jobs", "Jobs by state.", states);
+	m->watch_events = family(op, HF_METRIC_COUNTER, "holdfast_watch_events_total",
+				 "Events of watches, bookmarks included.", kind);
+	m->relists = family(op, HF_METRIC_COUNTER, "holdfast_relists_total", "Lists begun.", kind);
+	m->cache_objects =
+		family(op, HF_METRIC_GAUGE, "holdfast_cache_objects", "Objects cached.", kind);
+	m->queue_depth = family(op, HF_METRIC_GAUGE, "workqueue_depth", "Jobs waiting.", name);
+	m->queue_adds = family(op, HF_METRIC_COUNTER, "workqueue_adds_total", "Jobs queued.", name);
+	m->queue_retries = family(op, HF_METRIC_COUNTER, "workqueue_retries_total",
+				  "Jobs queued again after a failure.", name);
+	m->events_dropped = family(op, HF_METRIC_COUNTER, "holdfast_events_dropped_total",
+				   "Events that were not written.", NULL);
+}
+
+void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,
+			    hf_time took)
+{
+	const char *controller = framework->controller_name;
+
+	if (op->options.metrics == NULL)
+		return;
+	hf_family_add(op->metrics.reconcile, 1, controller, code == 0 ? "success" : "error", NULL);
+	hf_family_add(op->metrics.reconcile_errors, code == 0 ? 0 : 1, controller, NULL);
+	hf_family_observe(op->metrics.reconcile_time, (double)took / (double)HF_SECOND, controller,
+			  NULL);
+}
+
+void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *job,
+			    const struct hf_plan *plan)
+{
+	const char *framework = job->framework->metrics_name;
+
+	if (op->options.metrics == NULL)
+		return;
+	for (int i = 0; i < HF_METRICS; i++) {
+		if (plan->metrics[i] == 0)
+			continue;
+		if (i == HF_METRIC_RESTARTS)
+			hf_family_add(op->metrics.jobs[i], plan->metrics[i], job->ns, framework,
+				      hf_class_name(plan->restart_cause),
+				      plan->restart_scope == HF_SCOPE_JOB ? "Job" : "Replica",
+				      NULL);
+		else
+			hf_family_add(op->metrics.jobs[i], plan->metrics[i], job->ns, framework,
+				      NULL);
+	}
+}
+
+/* Clients print the last condition as the job's state; so does the gauge. */
+static const char *state_of(struct hf_doc *job)
+{
+	const struct hf_json *list = hf_json_path(hf_doc_json(job), "status", "conditions", NULL);
+	size_t len = hf_json_len(list);
+	const struct hf_json *last = len == 0 ? NULL : hf_json_item(list, len - 1);
+
+	return hf_json_str(hf_json_get(last, "type"), "New");
+}
+
+static void update_kind(struct hf_operator *op, const struct hf_kind *kind)
+{
+	const struct hf_cache_stats *stats = hf_cache_stats(kind->cache);
+	const char *name = kind->resource->kind;
+	const struct hf_cache_entry *entry;
+
+	hf_family_set(op->metrics.watch_events, (double)stats->events, name, NULL);
+	hf_family_set(op->metrics.relists, (double)stats->relists, name, NULL);
+	hf_family_set(op->metrics.cache_objects, (double)hf_cache_len(kind->cache), name, NULL);
+	if (kind->framework == NULL)
+		return;
+	for (size_t it = 0; (entry = hf_cache_next(kind->cache, &it)) != NULL;)
+		hf_family_add(op->metrics.states, 1, entry->ns, kind->framework->metrics_name,
+			      state_of(entry->doc), NULL);
+}
+
+void hf_operator_update_metrics(struct hf_operator *op)
+{
+	const struct hf_queue_stats *queue = hf_queue_stats(op->queue);
+	const struct hf_recorder_stats *events = hf_recorder_stats(op->recorder);
+	static const char name[] = "holdfast";
+
+	if (op->options.metrics == NULL)
+		return;
+	hf_family_clear(op->metrics.states);
+	for (size_t i = 0; i < op->n_kinds; i++)
+		update_kind(op, &op->kinds[i]);
+	update_kind(op, &op->pods);
+	update_kind(op, &op->services);
+	hf_family_set(op->metrics.queue_depth, (double)hf_queue_waiting(op->queue), name, NULL);
+	hf_family_set(op->metrics.queue_adds, (double)queue->adds, name, NULL);
+	hf_family_set(op->metrics.queue_retries, (double)queue->retries, name, NULL);
+	hf_family_set(op->metrics.events_dropped, (double)(events->dropped + events->spam), NULL);
+}

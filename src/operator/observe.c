@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/operator_internal.h"
+
+#include "api/pod.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "core/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- views: everything of an object that a step may ask for, in one block ---------------- */
+
+/* Strings behind the structs.  The first walk measures (at == NULL), the second copies. */
+struct packer {
+	char *at;
+	size_t size;
+};
+
+static const char *pack(struct packer *packer, const char *s)
+{
+	size_t size;
+	char *start = packer->at;
+
+	if (s == NULL)
+		return NULL;
+	size = strlen(s) + 1;
+	packer->size += size;
+	if (start == NULL)
+		return NULL;
+	memcpy(start, s, size);
+	packer->at += size;
+	return start;
+}
+
+static void pack_container(struct packer *packer, const struct hf_container_seen *from,
+			   struct hf_container_seen *to)
+{
+	*to = *from;
+	to->name = pack(packer, from->name);
+	to->waiting_reason = pack(packer, from->waiting_reason);
+	to->terminated_reason = pack(packer, from->terminated_reason);
+}
+
+static void pack_condition(struct packer *packer, const struct hf_pod_condition *from,
+			   struct hf_pod_condition *to)
+{
+	to->type = pack(packer, from->type);
+	to->status = pack(packer, from->status);
+	to->reason = pack(packer, from->reason);
+	to->message = pack(packer, from->message);
+}
+
+static void pack_pod(struct packer *packer, const struct hf_pod *from, struct hf_pod *to,
+		     struct hf_container_seen *containers, struct hf_pod_condition *conditions)
+{
+	struct hf_container_seen container;
+	struct hf_pod_condition condition;
+
+	*to = *from;
+	to->name = pack(packer, from->name);
+	to->uid = pack(packer, from->uid);
+	to->resource_version = pack(packer, from->resource_version);
+	to->reason = pack(packer, from->reason);
+	to->message = pack(packer, from->message);
+	to->node = pack(packer, from->node);
+	for (size_t i = 0; i < from->containers_len; i++)
+		pack_container(packer, &from->containers[i],
+			       containers == NULL ? &container : &containers[i]);
+	for (size_t i = 0; i < from->conditions_len; i++)
+		pack_condition(packer, &from->conditions[i],
+			       conditions == NULL ? &condition : &conditions[i]);
+	to->containers = containers;
+	to->conditions = conditions;
+}
+
+struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
+{
+	const char *uid = hf_controller_uid(doc);
+	struct packer packer = {0};
+	struct hf_container_seen *containers;
+	struct hf_pod_condition *conditions;
+	struct hf_view *view;
+	struct hf_pod pod, sink;
+	size_t lists;
+
+	hf_pod_read(doc, uid == NULL ? "" : uid, scratch, &pod);
+	pack_pod(&packer, &pod, &sink, NULL, NULL);
+	pack(&packer, uid);
+	lists = pod.containers_len * sizeof(*containers) + pod.conditions_len * sizeof(*conditions);
+	view = hf_xcalloc(1, sizeof(*view) + lists + packer.size);
+	containers = (struct hf_container_seen *)(view + 1);
+	conditions = (struct hf_pod_condition *)(containers + pod.containers_len);
+	packer.at = (char *)(conditions + pod.conditions_len);
+	pack_pod(&packer, &pod, &view->pod, containers, conditions);
+	view->controller_uid = pack(&packer, uid);
+	view->refs = 1;
+	return view;
+}
+
+struct hf_view *hf_view_of_service(struct hf_doc *doc)
+{
+	const char *uid = hf_controller_uid(doc);
+	struct hf_service_seen service;
+	struct packer packer = {0};
+	struct hf_view *view = NULL;
+
+	hf_service_read(doc, uid == NULL ? "" : uid, &service);
+	for (int walk = 0; walk < 2; walk++) {
+		struct hf_view sink = {.refs = 1, .service = service};
+
+		sink.service.name = pack(&packer, service.name);
+		sink.service.uid = pack(&packer, service.uid);
+		sink.service.resource_version = pack(&packer, service.resource_version);
+		sink.controller_uid = pack(&packer, uid);
+		if (walk == 0) {
+			view = hf_xcalloc(1, sizeof(*view) + packer.size);
+			packer.at = (char *)(view + 1);
+		} else {
+			*view = sink;
+		}
+	}
+	return view;
+}
+
+struct hf_view *hf_view_ref(struct hf_view *view)
+{
+	view->refs++;
+	return view;
+}
+
+void hf_view_unref(void *arg)
+{
+	struct hf_view *view = arg;
+
+	if (view != NULL && --view->refs == 0)
+		free(view);
+}
+
+void hf_views_release(struct hf_views *views)
+{
+	for (size_t i = 0; i < views->len; i++)
+		hf_view_unref(views->items[i]);
+	HF_VEC_RELEASE(views);
+}
+
+/* --- what a step sees -------------------------------------------------------------------- */
+
+/* The objects of a job in one cache: those it controls, and strangers under its names. */
+struct found {
+	struct hf_view **views;
+	bool *owned;
+	size_t len;
+};
+
+static void found_add(struct found *found, struct hf_views *views, struct hf_view *view, bool owned)
+{
+	if (views != NULL) {
+		bool pushed = HF_VEC_PUSH(views, view);
+
+		hf_assert(pushed);
+		hf_view_ref(view);
+	}
+	found->views[found->len] = view;
+	found->owned[found->len++] = owned;
+}
+
+/* An object is looked up by each name the job may use: that finds strangers too, who have the
+ * name but not our reference. */
+static const struct hf_cache_entry *stranger(const struct hf_cache *cache, const struct hf_job *job,
+					     const char *name)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(cache, job->view->ns, name);
+	const struct hf_view *view = entry == NULL ? NULL : entry->view;
+
+	return view == NULL || hf_streq(view->controller_uid, job->view->uid) ? NULL : entry;
+}
+
+static void find(const struct hf_cache *cache, const struct hf_job *job, struct hf_arena *arena,
+		 struct hf_views *views, struct found *ret_found)
+{
+	const struct hf_cache_entry *e;
+	size_t n = (size_t)job->ranks;
+
+	for (e = hf_cache_first(cache, 0, job->view->uid); e; e = hf_cache_after(cache, 0, e))
+		n++;
+	ret_found->views = HF_ARENA_ARRAY(arena, struct hf_view *, n);
+	ret_found->owned = HF_ARENA_ARRAY(arena, bool, n);
+	ret_found->len = 0;
+	for (e = hf_cache_first(cache, 0, job->view->uid); e; e = hf_cache_after(cache, 0, e))
+		if (hf_streq(e->ns, job->view->ns))
+			found_add(ret_found, views, e->view, true);
+	for (int role = 0; role < job->framework->roles_len; role++) {
+		const char *type = job->framework->roles[role].name;
+
+		for (int32_t i = 0; job->roles[role].present && i < job->roles[role].replicas;
+		     i++) {
+			const char *name = hf_replica_name(arena, job->view->name, type, i);
+
+			e = stranger(cache, job, name);
+			if (e != NULL)
+				found_add(ret_found, views, e->view, false);
+		}
+	}
+}
+
+static void find_nodes(const struct hf_observe_args *args, const struct hf_pod *pods, size_t len,
+		       struct hf_arena *arena, struct hf_observed *seen)
+{
+	struct hf_node_seen *nodes = HF_ARENA_ARRAY(arena, struct hf_node_seen, len);
+	/* Names come from our own pods and a table lives one step: no seed is needed. */
+	struct hf_map *known = hf_map_create(len + 1, 0, NULL);
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		const char *name = pods[i].node;
+		struct hf_node_seen *node = &nodes[n];
+
+		if (hf_str_is_empty(name) || !pods[i].owned || hf_map_has(known, name))
+			continue;
+		bool put = hf_map_put(known, name, node);
+
+		hf_assert(put);
+		*node = (struct hf_node_seen){
+			.name = name, .renewed_at = args->now, .reported_at = HF_TIME_NONE};
+		if (args->node != NULL)
+			args->node(args->node_arg, name, args->now, node);
+		n++;
+	}
+	hf_map_destroy(known);
+	seen->nodes = nodes;
+	seen->nodes_len = n;
+}
+
+void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, struct hf_views *views,
+		struct hf_observed *ret_seen)
+{
+	struct hf_observed seen = {0};
+	struct hf_service_seen *services;
+	struct hf_pod *pods;
+	struct found found;
+	struct hf_job job;
+
+	hf_job_defaults(args->job, arena, &job);
+	find(args->pods, &job, arena, views, &found);
+	pods = HF_ARENA_ARRAY(arena, struct hf_pod, found.len);
+	for (size_t i = 0; i < found.len; i++) {
+		pods[i] = found.views[i]->pod;
+		pods[i].owned = found.owned[i];
+	}
+	seen.pods = pods;
+	seen.pods_len = found.len;
+	find(args->services, &job, arena, views, &found);
+	services = HF_ARENA_ARRAY(arena, struct hf_service_seen, found.len);
+	for (size_t i = 0; i < found.len; i++) {
+		services[i] = found.views[i]->service;
+		services[i].owned = found.owned[i];
+	}
+	seen.services = services;
+	seen.services_len = found.len;
+	find_nodes(args, pods, seen.pods_len, arena, &seen);
+	*ret_seen = seen;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/operator_internal.h"
+
+#include "api/job.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "operator/pass_internal.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUEST_TIMEOUT (30 * HF_SECOND)
+/* Events that wait when the operator is told to stop get so long to be written. */
+#define DRAIN_MAX (2 * HF_SECOND)
+#define KEY_MAX 640 /* plural, namespace, name */
+/* One object decoded at a time; its text is bounded by the store. */
+#define SCRATCH_BYTES_MAX ((size_t)64 << 20)
+
+void hf_operator_problem(struct hf_operator *op, const char *key, int code, const char *message)
+{
+	if (op->options.problem != NULL)
+		op->options.problem(op->options.arg, key, code, message);
+}
+
+void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply)
+{
+	hf_server_clock_hear(&op->clock, reply->server_time, hf_loop_mono(op->loop));
+}
+
+hf_time hf_operator_now(struct hf_operator *op)
+{
+	return hf_server_clock_now(&op->clock, hf_loop_mono(op->loop), hf_loop_wall(op->loop));
+}
+
+/* --- from changes to jobs ------------------------------------------------------------------ */
+
+static void enqueue(struct hf_operator *op, const char *key)
+{
+	if (op->running && !hf_queue_add(op->queue, key))
+		hf_operator_problem(op, key, HF_E_TOO_LARGE, "too many jobs are waiting");
+}
+
+static char *job_key(const struct hf_kind *kind, const char *ns, const char *name)
+{
+	return hf_xasprintf("%s/%s/%s", kind->resource->plural, ns, name);
+}
+
+/* A stranger's object may hold or free a name that a job waits for: "<job>-<type>-<index>". */
+static void enqueue_by_name(struct hf_operator *op, const char *ns, const char *name)
+{
+	HF_AUTOFREE char *job = hf_xstrdup(name);
+
+	for (int dashes = 0; dashes < 2; dashes++) {
+		char *dash = strrchr(job, '-');
+
+		if (dash == NULL)
+			return;
+		*dash = '\0';
+	}
+	for (size_t i = 0; i < op->n_kinds; i++) {
+		if (hf_cache_get(op->kinds[i].cache, ns, job) != NULL) {
+			HF_AUTOFREE char *key = job_key(&op->kinds[i], ns, job);
+
+			enqueue(op, key);
+		}
+	}
+}
+
+static void enqueue_all(struct hf_operator *op)
+{
+	const struct hf_cache_entry *entry;
+
+	for (size_t i = 0; i < op->n_kinds; i++) {
+		for (size_t it = 0; (entry = hf_cache_next(op->kinds[i].cache, &it)) != NULL;) {
+			HF_AUTOFREE char *key = job_key(&op->kinds[i], entry->ns, entry->name);
+
+			enqueue(op, key);
+		}
+	}
+}
+
+static void check_synced(struct hf_operator *op)
+{
+	bool synced = hf_cache_synced(op->pods.cache) && hf_cache_synced(op->services.cache);
+
+	for (size_t i = 0; i < op->n_kinds; i++)
+		synced = synced && hf_cache_synced(op->kinds[i].cache);
+	if (op->running || !synced)
+		return;
+	op->running = true;
+	enqueue_all(op);
+}
+
+static void job_changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
+			const struct hf_cache_entry *now)
+{
+	struct hf_kind *kind = arg;
+	const struct hf_cache_entry *entry = now != NULL ? now : before;
+
+	if (change == HF_CACHE_SYNCED) {
+		check_synced(kind->op);
+		return;
+	}
+	HF_AUTOFREE char *key = job_key(kind, entry->ns, entry->name);
+
+	if (change == HF_CACHE_DELETED)
+		hf_map_remove(kind->op->job_keys, entry->uid);
+	if (change == HF_CACHE_ADDED) {
+		char *copy = hf_xstrdup(key);
+
+		/* A full table costs this job the wake-ups by its pods. */
+		if (!hf_map_put(kind->op->job_keys, entry->uid, copy))
+			free(copy);
+	}
+	enqueue(kind->op, key);
+}
+
+static void object_changed(void *arg, enum hf_cache_change change,
+			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
+{
+	struct hf_kind *kind = arg;
+	const struct hf_cache_entry *both[] = {before, now};
+	const char *last = NULL;
+
+	if (change == HF_CACHE_SYNCED) {
+		check_synced(kind->op);
+		return;
+	}
+	for (size_t i = 0; i < HF_ARRAY_LEN(both); i++) {
+		const struct hf_view *view = both[i] == NULL ? NULL : both[i]->view;
+		const char *key = view == NULL || view->controller_uid == NULL
+					  ? NULL
+					  : hf_map_get(kind->op->job_keys, view->controller_uid);
+
+		if (key != NULL && key != last)
+			enqueue(kind->op, key);
+		else if (view != NULL && key == NULL)
+			enqueue_by_name(kind->op, both[i]->ns, both[i]->name);
+		last = key;
+	}
+}
+
+static void cache_problem(void *arg, int code, const char *message)
+{
+	const struct hf_kind *kind = arg;
+
+	hf_operator_problem(kind->op, kind->resource->plural, code, message);
+}
+
+/* --- views --------------------------------------------------------------------------------- */
+
+static void *decode_pod(void *arg, struct hf_doc *doc)
+{
+	const struct hf_kind *kind = arg;
+	struct hf_view *view = hf_view_of_pod(doc, kind->op->scratch);
+
+	hf_arena_reset(kind->op->scratch);
+	return view;
+}
+
+static void *decode_service(void *arg, struct hf_doc *doc)
+{
+	return hf_view_of_service(doc);
+}
+
+static const char *by_controller(const struct hf_cache_entry *entry)
+{
+	return ((const struct hf_view *)entry->view)->controller_uid;
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+static void kind_init(struct hf_operator *op, struct hf_kind *kind,
+		      const struct hf_framework *framework, const struct hf_resource *resource,
+		      void *(*decode)(void *arg, struct hf_doc *doc))
+{
+	struct hf_cache_options options = {
+		.loop = op->loop,
+		.store = op->store,
+		.resource = resource,
+		.ns = op->ns,
+		.seed = op->options.seed ^ hf_hash_str(resource->plural),
+		.keep_docs = framework != NULL,
+		.changed = framework != NULL ? job_changed : object_changed,
+		.problem = cache_problem,
+		.arg = kind,
+	};
+
+	if (framework == NULL) {
+		options.decode = decode;
+		options.view_free = hf_view_unref;
+		options.index_key[0] = by_controller;
+	}
+	kind->op = op;
+	kind->framework = framework;
+	kind->resource = resource;
+	kind->cache = hf_cache_create(&options);
+}
+
+static int kinds_init(struct hf_operator *op, struct hf_error *err)
+{
+	for (const struct hf_framework *const *f = op->options.frameworks; *f != NULL; f++) {
+		const struct hf_resource *resource =
+			hf_resource_by_plural((*f)->group, (*f)->plural);
+
+		hf_assert(op->n_kinds < HF_KINDS_MAX);
+		if (resource == NULL)
+			return hf_error_set(err, HF_E_UNSUPPORTED, "the store has no kind '%s'",
+					    (*f)->kind);
+		kind_init(op, &op->kinds[op->n_kinds++], *f, resource, NULL);
+	}
+	hf_assert(op->n_kinds > 0);
+	kind_init(op, &op->pods, NULL, &hf_pods, decode_pod);
+	kind_init(op, &op->services, NULL, &hf_services, decode_service);
+	return 0;
+}
+
+static int check_template(struct hf_operator *op, struct hf_error *err)
+{
+	HF_AUTO_JSON list = NULL;
+
+	op->options.settings.init_container_template = op->init_container_template != NULL;
+	if (op->init_container_template == NULL)
+		return 0;
+	return hf_render_init_containers(op->init_container_template, "job-master-0",
+					 &op->options.settings, &list, err);
+}
+
+static void on_stopped(void *arg)
+{
+	struct hf_operator *op = arg;
+	hf_task_fn stopped = op->stopped;
+
+	hf_timer_disarm(op->stop_timer);
+	op->stopped = NULL;
+	if (stopped != NULL)
+		stopped(op->stopped_arg);
+}
+
+static void queue_init(struct hf_operator *op)
+{
+	const struct hf_operator_options *options = &op->options;
+	const struct hf_queue_options queue = {
+		.loop = op->loop,
+		.running_max = options->passes_max ? options->passes_max : HF_OPERATOR_PASSES_MAX,
+		.seed = options->seed,
+		.run = hf_pass_run,
+		.arg = op,
+	};
+	const struct hf_recorder_options recorder = {
+		.loop = op->loop,
+		.store = op->store,
+		.component = "holdfast",
+		.seed = options->seed,
+	};
+
+	op->queue = hf_queue_create(&queue);
+	op->recorder = hf_recorder_create(&recorder);
+}
+
+int hf_operator_create(const struct hf_operator_options *options, struct hf_operator **ret_operator,
+		       struct hf_error *err)
+{
+	struct hf_operator *op = hf_xcalloc(1, sizeof(*op));
+	size_t jobs_max = HF_CACHE_ENTRIES_MAX * HF_KINDS_MAX;
+	int rc;
+
+	op->options = *options;
+	op->loop = options->loop;
+	op->store = options->store;
+	op->ns = options->ns == NULL ? NULL : hf_xstrdup(options->ns);
+	if (options->init_container_template != NULL)
+		op->init_container_template = hf_xstrdup(options->init_container_template);
+	if (options->request_timeout <= 0)
+		op->options.request_timeout = REQUEST_TIMEOUT;
+	op->in_flight_max =
+		options->in_flight_max ? options->in_flight_max : HF_OPERATOR_IN_FLIGHT_MAX;
+	op->gate_last = &op->gate_first;
+	op->job_keys = hf_map_create(jobs_max, options->seed, free);
+	op->states = hf_map_create(jobs_max, options->seed, free);
+	op->scratch = hf_arena_create(SCRATCH_BYTES_MAX);
+	op->stopped_task = hf_task_create(op->loop, on_stopped, op);
+	op->stop_timer = hf_timer_create(op->loop, on_stopped, op);
+	queue_init(op);
+	rc = check_template(op, err);
+	if (rc == 0)
+		rc = kinds_init(op, err);
+	if (rc != 0) {
+		hf_operator_destroy(op);
+		return rc;
+	}
+	hf_operator_metrics_init(op);
+	*ret_operator = op;
+	return 0;
+}
+
+void hf_operator_start(struct hf_operator *op)
+{
+	hf_cache_start(op->pods.cache);
+	hf_cache_start(op->services.cache);
+	for (size_t i = 0; i < op->n_kinds; i++)
+		hf_cache_start(op->kinds[i].cache);
+}
+
+static void each_pass(struct hf_operator *op, void (*fn)(struct hf_pass *))
+{
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(op->states, &it, &key, &value);) {
+		struct hf_job_state *state = value;
+
+		if (state->pass != NULL)
+			fn(state->pass);
+	}
+}
+
+void hf_operator_stop(struct hf_operator *op, hf_task_fn stopped, void *arg)
+{
+	hf_assert(!op->stopping);
+	op->stopping = true;
+	op->stopped = stopped;
+	op->stopped_arg = arg;
+	hf_queue_pause(op->queue);
+	each_pass(op, hf_pass_stop);
+	hf_operator_check_stopped(op);
+}
+
+static void events_sent(void *arg)
+{
+	struct hf_operator *op = arg;
+
+	hf_task_post(op->stopped_task);
+}
+
+void hf_operator_check_stopped(struct hf_operator *op)
+{
+	if (!op->stopping || hf_queue_running(op->queue) > 0 || hf_timer_armed(op->stop_timer))
+		return;
+	hf_timer_arm(op->stop_timer, DRAIN_MAX);
+	hf_recorder_drain(op->recorder, events_sent, op);
+}
+
+struct hf_operator *hf_operator_destroy(struct hf_operator *op)
+{
+	if (op == NULL)
+		return NULL;
+	op->stopping = true;
+	each_pass(op, hf_pass_abort);
+	hf_queue_destroy(op->queue);
+	hf_recorder_destroy(op->recorder);
+	for (size_t i = 0; i < op->n_kinds; i++)
+		hf_cache_destroy(op->kinds[i].cache);
+	hf_cache_destroy(op->pods.cache);
+	hf_cache_destroy(op->services.cache);
+	hf_map_destroy(op->job_keys);
+	hf_map_destroy(op->states);
+	hf_arena_destroy(op->scratch);
+	hf_task_destroy(op->stopped_task);
+	hf_timer_destroy(op->stop_timer);
+	free(op->ns);
+	free(op->init_container_template);
+	free(op);
+	return NULL;
+}
+
+/* --- questions ----------------------------------------------------------------------------- */
+
+bool hf_operator_synced(const struct hf_operator *op)
+{
+	return op->running;
+}
+
+bool hf_operator_idle(const struct hf_operator *op)
+{
+	return hf_queue_waiting(op->queue) == 0 && hf_queue_running(op->queue) == 0 &&
+	       hf_recorder_pending(op->recorder) == 0;
+}
+
+int hf_operator_explain(struct hf_operator *op, const struct hf_framework *framework,
+			const char *ns, const char *name, struct hf_arena *arena,
+			struct hf_job_view *ret_view, struct hf_plan *ret_plan,
+			struct hf_error *err)
+{
+	struct hf_observe_args args = {.pods = op->pods.cache,
+				       .services = op->services.cache,
+				       .job = ret_view,
+				       .node = op->options.node,
+				       .node_arg = op->options.arg};
+	const struct hf_cache_entry *entry = NULL;
+	struct hf_observed seen;
+
+	for (size_t i = 0; i < op->n_kinds && entry == NULL; i++)
+		if (op->kinds[i].framework == framework)
+			entry = hf_cache_get(op->kinds[i].cache, ns, name);
+	if (entry == NULL)
+		return hf_error_set(err, HF_E_NOT_FOUND, "%s \"%s\" not found", framework->plural,
+				    name);
+	args.now = hf_operator_now(op);
+	hf_job_read(entry->doc, framework, &op->options.settings, arena, NULL, ret_view);
+	hf_observe(&args, arena, NULL, &seen);
+	return hf_job_step(ret_view, &seen, args.now, arena, ret_plan, err);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_OPERATOR_H
+#define HF_OPERATOR_OPERATOR_H
+
+#include "core/framework.h"
+#include "core/observed.h"
+#include "core/step.h"
+#include "ctl/metrics.h"
+#include "json/doc.h"
+#include "loop/loop.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The job operator: carries facts to the brain (core) and performs what it plans.
+ *
+ *   watches ──▶ caches ──▶ queue of jobs ──▶ pass:  read ─▶ hf_job_step ─▶ status patch
+ *                  ▲                                                          │ its 200
+ *                  └────────── replies go into the caches at once ◀── stages ◀┘
+ *
+ * One pass per job at a time.  A pass is: one step, at most one status patch (guarded by
+ * resourceVersion), then the plan's stages in order, then events and the wake-up.  Anything
+ * but a good reply ends the pass; the job is read anew and stepped again.  Nothing is
+ * remembered between passes but when the status was last written: a restart of the
+ * process loses nothing.
+ *
+ * Works on the store interface alone, so it is the same code on the embedded plane, on
+ * an API server and in the simulator.  Reads no clock but the loop's.
+ */
+struct hf_operator;
+
+/* Requests under way, all jobs together: beyond about 32 an API server only gets slower. */
+#define HF_OPERATOR_IN_FLIGHT_MAX 32
+/* Passes at once.  Each holds one step's memory (about 1 KB a rank) until it is over. */
+#define HF_OPERATOR_PASSES_MAX 64
+/* Of one step: a job of 20,000 ranks with its edits and texts. */
+#define HF_OPERATOR_PASS_BYTES_MAX ((size_t)256 << 20)
+
+/* A pass that is over, for progress displays and tests.  Valid during the callback. */
+struct hf_operator_pass {
+	const struct hf_framework *framework;
+	struct hf_doc *job;         /* as last stored */
+	const struct hf_plan *plan; /* NULL: the step failed */
+	int code;                   /* 0: everything planned was done; else why the rest was not */
+	const char *message;        /* of code, "" for 0 */
+};
+
+struct hf_operator_options {
+	struct hf_loop *loop;
+	struct hf_store *store;
+	const char *ns; /* NULL: all namespaces; copied */
+	const struct hf_framework *const
+		*frameworks;         /* the kinds to serve; ends with NULL; static */
+	struct hf_settings settings; /* strings outlive the operator */
+	/* A YAML list of containers that replaces the built-in init container, with {{.MasterAddr}},
+	 * {{.InitContainerImage}} and {{.MaxTries}}; NULL: none.  Copied. */
+	const char *init_container_template;
+	uint64_t seed;              /* of jitter and tables: drawn by the program */
+	struct hf_metrics *metrics; /* outlives the operator; NULL: no metrics */
+	size_t in_flight_max;       /* 0: HF_OPERATOR_IN_FLIGHT_MAX */
+	size_t passes_max;          /* 0: HF_OPERATOR_PASSES_MAX */
+	hf_time request_timeout;    /* span; 0: 30 s */
+
+	/* What is known of a node that carries a pod.  NULL: the kubelet is part of this process
+	 * and every node is alive now. */
+	void (*node)(void *arg, const char *name, hf_time now, struct hf_node_seen *ret_node);
+	/* May be NULL. */
+	void (*passed)(void *arg, const struct hf_operator_pass *pass);
+	/* Something went wrong and is being retried; key is "pytorchjobs/ns/name" or a plural. */
+	void (*problem)(void *arg, const char *key, int code, const char *message);
+	void *arg;
+};
+
+/* HF_E_INVALID: the init container template cannot be used; HF_E_UNSUPPORTED: the store does not
+ * know a kind. */
+int hf_operator_create(const struct hf_operator_options *options, struct hf_operator **ret_operator,
+		       struct hf_error *err) HF_MUST_CHECK;
+/* Begins to list and watch, from the loop; passes begin once every cache is filled. */
+void hf_operator_start(struct hf_operator *op);
+/* No pass begins and no request is sent any more; `stopped` is called from the loop when the
+ * replies to those under way are in. */
+void hf_operator_stop(struct hf_operator *op, hf_task_fn stopped, void *arg);
+/* At once: what is under way is canceled, as if the process had died.  NULL is fine. */
+struct hf_operator *hf_operator_destroy(struct hf_operator *op);
+
+bool hf_operator_synced(const struct hf_operator *op);
+/* No pass is running or waiting, and no event is waiting to be sent. */
+bool hf_operator_idle(const struct hf_operator *op);
+/* API-server time, as estimated from its replies and the monotonic clock; never steps back. */
+hf_time hf_operator_now(struct hf_operator *op);
+
+/*
+ * What the brain makes of a job as the caches have it now, without doing any of it: for
+ * `why`.  The results are borrowed from the arena and from the caches: use them before the
+ * loop runs again.  HF_E_NOT_FOUND: no such job.
+ */
+int hf_operator_explain(struct hf_operator *op, const struct hf_framework *framework,
+			const char *ns, const char *name, struct hf_arena *arena,
+			struct hf_job_view *ret_view, struct hf_plan *ret_plan,
+			struct hf_error *err) HF_MUST_CHECK;
+
+/* Bring the gauges up to date, before hf_metrics_render. */
+void hf_operator_update_metrics(struct hf_operator *op);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_OPERATOR_INTERNAL_H
+#define HF_OPERATOR_OPERATOR_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "ctl/cache.h"
+#include "ctl/queue.h"
+#include "ctl/recorder.h"
+#include "operator/operator.h"
+
+/* --- clock.c: API-server time ------------------------------------------------------------- */
+
+struct hf_server_clock {
+	bool known;
+	hf_time offset; /* server time minus monotonic, as far as told */
+	hf_time last;   /* what was given out last: never less after */
+};
+/* A reply with that Date arrived when the monotonic clock read mono. */
+void hf_server_clock_hear(struct hf_server_clock *clock, hf_time server_time, hf_time mono);
+/* wall is taken as long as no server was heard. */
+hf_time hf_server_clock_now(struct hf_server_clock *clock, hf_time mono, hf_time wall);
+
+/* --- observe.c: small views of pods and services, and what a step sees -------------------- */
+
+/* What the cache keeps of a pod or service: one block of memory, shared by passes. */
+struct hf_view {
+	unsigned refs;
+	const char *controller_uid; /* of the controller ownerReference; NULL: none */
+	struct hf_pod pod;          /* owned: has a controller; whose is decided by the step */
+	struct hf_service_seen service;
+};
+struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch);
+struct hf_view *hf_view_of_service(struct hf_doc *doc);
+struct hf_view *hf_view_ref(struct hf_view *view);
+void hf_view_unref(void *view);
+
+/* The job's pods, services and nodes as the caches have them.  Views taken into it are
+ * referenced and pushed onto views (may be NULL: then they are borrowed). */
+struct hf_views {
+	struct hf_view **items;
+	size_t len, cap, len_max;
+};
+void hf_views_release(struct hf_views *views);
+
+struct hf_observe_args {
+	const struct hf_cache *pods, *services;
+	const struct hf_job_view *job;
+	hf_time now;
+	void (*node)(void *arg, const char *name, hf_time now, struct hf_node_seen *ret_node);
+	void *node_arg;
+};
+void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, struct hf_views *views,
+		struct hf_observed *ret_seen);
+
+/* --- render.c: documents ------------------------------------------------------------------- */
+
+struct hf_render_args {
+	struct hf_doc *job;
+	const struct hf_framework *framework;
+	const struct hf_settings *settings;
+	const char *init_container_template; /* NULL: none */
+};
+/* HF_E_INVALID: the template is missing or no object, or an edit names a container that is not
+ * there. */
+int hf_render_pod(const struct hf_render_args *args, const struct hf_action *action,
+		  struct hf_doc **ret_pod, struct hf_error *err) HF_MUST_CHECK;
+struct hf_doc *hf_render_service(const struct hf_render_args *args, const struct hf_action *action);
+/* The list in a template text, expanded for this address. */
+int hf_render_init_containers(const char *text, const char *address,
+			      const struct hf_settings *settings, struct hf_json **ret_list,
+			      struct hf_error *err) HF_MUST_CHECK;
+
+/* --- status.c ------------------------------------------------------------------------------ */
+
+/* The merge patch that makes the plan's status of what is stored, with its resourceVersion;
+ * NULL: there is nothing to write. */
+struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *framework,
+			       const struct hf_status *status);
+/* Whether the object in the reply holds all that was sent. */
+bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply);
+
+/* --- the operator -------------------------------------------------------------------------- */
+
+/* A kind that is watched.  Jobs are kept as documents, pods and services as views. */
+struct hf_kind {
+	struct hf_operator *op;
+	const struct hf_framework *framework; /* NULL: pods, services */
+	const struct hf_resource *resource;
+	struct hf_cache *cache;
+};
+#define HF_KINDS_MAX 8
+
+/* What is remembered of a job between passes. */
+struct hf_job_state {
+	hf_time status_written; /* monotonic; HF_TIME_NONE: not by this process */
+	struct hf_pass *pass;   /* NULL: none is running */
+};
+
+struct hf_operator_metrics {
+	struct hf_family *jobs[HF_METRICS]; /* by enum hf_metric */
+	struct hf_family *reconcile, *reconcile_errors, *reconcile_time;
+	struct hf_family *steps, *status_patches, *status_conflicts;
+	struct hf_family *states, *watch_events, *relists, *cache_objects;
+	struct hf_family *queue_depth, *queue_adds, *queue_retries, *events_dropped;
+};
+
+struct hf_operator {
+	struct hf_operator_options options;
+	char *ns, *init_container_template;
+	struct hf_loop *loop;
+	struct hf_store *store;
+	struct hf_kind kinds[HF_KINDS_MAX];
+	size_t n_kinds;
+	struct hf_kind pods, services;
+	struct hf_queue *queue;
+	struct hf_recorder *recorder;
+	struct hf_map *job_keys; /* uid → key of the job (char *) */
+	struct hf_map *states;   /* key → struct hf_job_state */
+	struct hf_arena *scratch;
+	struct hf_server_clock clock;
+	struct hf_operator_metrics metrics;
+	bool running; /* every cache is filled */
+
+	/* The gate: passes that have a request to send, first come first served. */
+	struct hf_pass *gate_first, **gate_last;
+	size_t in_flight, in_flight_max;
+	bool in_gate; /* the gate is being worked on */
+
+	bool stopping;
+	struct hf_task *stopped_task;
+	struct hf_timer *stop_timer; /* how long events may take to be sent */
+	hf_task_fn stopped;
+	void *stopped_arg;
+};
+
+void hf_operator_problem(struct hf_operator *op, const char *key, int code, const char *message);
+/* Every reply passes here first: its Date sets the clock. */
+void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply);
+/* Called when a reply came in while stopping. */
+void hf_operator_check_stopped(struct hf_operator *op);
+
+/* --- metrics.c ----------------------------------------------------------------------------- */
+
+void hf_operator_metrics_init(struct hf_operator *op);
+void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,
+			    hf_time took);
+void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *job,
+			    const struct hf_plan *plan);
+
+/* --- pass.c: one pass over one job --------------------------------------------------------- */
+
+void hf_pass_run(void *op, const char *key); /* the queue's run */
+void hf_pass_abort(struct hf_pass *pass);    /* as if the process had died */
+void hf_pass_stop(struct hf_pass *pass);     /* sends nothing more, waits for replies */
+/* Send what may be sent. */
+void hf_gate_open(struct hf_operator *op);
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/pass_internal.h"
+
+#include "api/job.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Counts are written at most this often, so that other writers of the status (Kueue) get
+ * their turn. */
+#define STATUS_GAP HF_SECOND
+/* A wake-up that is due already would spin if the step kept asking for it. */
+#define WAKE_MIN (10 * HF_MS)
+
+static void advance(struct hf_pass *pass);
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+/* "pytorchjobs/ns/name" */
+static struct hf_kind *kind_of_key(struct hf_operator *op, const char *key, char **ret_ns,
+				   const char **ret_name)
+{
+	for (size_t i = 0; i < op->n_kinds; i++) {
+		const char *plural = op->kinds[i].resource->plural;
+		size_t len = strlen(plural);
+
+		if (strncmp(key, plural, len) != 0 || key[len] != '/')
+			continue;
+		const char *ns = key + len + 1, *slash = strchr(ns, '/');
+
+		hf_assert(slash != NULL);
+		*ret_ns = hf_xstrndup(ns, (size_t)(slash - ns));
+		*ret_name = slash + 1;
+		return &op->kinds[i];
+	}
+	return NULL;
+}
+
+static void pass_free(struct hf_pass *pass)
+{
+	pass->state->pass = NULL;
+	hf_views_release(&pass->views);
+	hf_doc_unref(pass->patch);
+	hf_doc_unref(pass->job);
+	hf_doc_unref(pass->stepped);
+	hf_arena_destroy(pass->arena);
+	free(pass->key);
+	free(pass);
+}
+
+static void gate_leave(struct hf_pass *pass)
+{
+	struct hf_operator *op = pass->op;
+
+	for (struct hf_pass **p = &op->gate_first; *p != NULL; p = &(*p)->gate_next) {
+		if (*p != pass)
+			continue;
+		*p = pass->gate_next;
+		if (*p == NULL)
+			op->gate_last = p;
+		break;
+	}
+	pass->in_gate = false;
+}
+
+void hf_pass_abort(struct hf_pass *pass)
+{
+	if (pass->in_gate)
+		gate_leave(pass);
+	hf_call_cancel(pass->call);
+	for (size_t i = 0; i < pass->n_calls; i++)
+		hf_call_cancel(pass->calls[i].call);
+	pass_free(pass);
+}
+
+void hf_pass_fail(struct hf_pass *pass, int code, const char *message)
+{
+	if (pass->code != 0)
+		return;
+	hf_assert(code != 0);
+	pass->code = code;
+	snprintf(pass->message, sizeof(pass->message), "%s", message);
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+static void ask_again(struct hf_pass *pass)
+{
+	struct hf_operator *op = pass->op;
+	const char *key = pass->key;
+
+	if (pass->code == 0) {
+		hf_queue_forget(op->queue, key);
+	} else if (pass->retry_after > 0) {
+		hf_queue_add_after(op->queue, key, pass->retry_after);
+	} else {
+		hf_queue_retry(op->queue, key);
+	}
+	if (pass->status_put_off) {
+		hf_time since = hf_loop_mono(op->loop) - pass->state->status_written;
+
+		hf_queue_add_after(op->queue, key, STATUS_GAP - since);
+	}
+	if (pass->planned && pass->plan.wake_at != HF_TIME_NEVER) {
+		hf_time after = pass->plan.wake_at - hf_operator_now(op);
+
+		hf_queue_add_after(op->queue, key, after < WAKE_MIN ? WAKE_MIN : after);
+	}
+}
+
+static void finish(struct hf_pass *pass)
+{
+	struct hf_operator *op = pass->op;
+
+	if (pass->in_gate)
+		gate_leave(pass);
+	if (op->options.passed != NULL) {
+		const struct hf_operator_pass done = {
+			.framework = pass->kind->framework,
+			.job = pass->job,
+			.plan = pass->planned ? &pass->plan : NULL,
+			.code = pass->code,
+			.message = pass->message,
+		};
+
+		op->options.passed(op->options.arg, &done);
+	}
+	if (pass->code != 0)
+		hf_operator_problem(op, pass->key, pass->code, pass->message);
+	hf_operator_count_pass(op, pass->kind->framework, pass->code,
+			       hf_loop_mono(op->loop) - pass->began);
+	ask_again(pass);
+	HF_AUTOFREE char *key = hf_steal(&pass->key);
+
+	pass_free(pass);
+	hf_queue_done(op->queue, key);
+	hf_operator_check_stopped(op);
+}
+
+/* --- the gate: who may send ---------------------------------------------------------------- */
+
+static bool wants_to_send(const struct hf_pass *pass)
+{
+	if (pass->op->stopping)
+		return false;
+	switch (pass->phase) {
+	case HF_PASS_STATUS:
+	case HF_PASS_REREAD: return !pass->sent;
+	case HF_PASS_STAGE:
+		/* After a failure only what is unknown is still cleared up. */
+		return pass->n_unsure > 0 || (pass->code == 0 && pass->next < pass->n_calls);
+	case HF_PASS_OVER: break;
+	}
+	return false;
+}
+
+static void gate_enter(struct hf_pass *pass)
+{
+	struct hf_operator *op = pass->op;
+
+	if (pass->in_gate || !wants_to_send(pass))
+		return;
+	pass->in_gate = true;
+	pass->gate_next = NULL;
+	*op->gate_last = pass;
+	op->gate_last = &pass->gate_next;
+}
+
+/* The job of this pass is still the one under its name. */
+static bool still_there(const struct hf_pass *pass)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(
+		pass->kind->cache, hf_doc_namespace(pass->job), hf_doc_name(pass->job));
+
+	return entry != NULL && hf_streq(entry->uid, hf_doc_uid(pass->job));
+}
+
+static void status_reply(void *arg, const struct hf_reply *reply);
+static void reread_reply(void *arg, const struct hf_reply *reply);
+
+static void send_for_job(struct hf_pass *pass)
+{
+	bool status = pass->phase == HF_PASS_STATUS;
+	const struct hf_request request = {
+		.verb = status ? HF_VERB_PATCH : HF_VERB_GET,
+		.resource = pass->kind->resource,
+		.ns = hf_doc_namespace(pass->job),
+		.name = hf_doc_name(pass->job),
+		.subresource = status ? "status" : NULL,
+		.patch_type = HF_PATCH_MERGE,
+		.body = status ? pass->patch : NULL,
+		.timeout = pass->op->options.request_timeout,
+	};
+
+	pass->sent = true;
+	pass->op->in_flight++;
+	pass->call = hf_store_request(pass->op->store, &request,
+				      status ? status_reply : reread_reply, pass);
+}
+
+static void send_for_stage(struct hf_pass *pass)
+{
+	struct hf_pass_call *call;
+
+	if (pass->n_unsure > 0) {
+		for (call = pass->calls; call->state != HF_CALL_UNSURE; call++)
+			;
+		pass->n_unsure--;
+		hf_perform_read(call);
+	} else {
+		call = &pass->calls[pass->next++];
+		hf_perform_send(call);
+	}
+	if (call->call != NULL) {
+		pass->n_open++;
+		pass->op->in_flight++;
+	}
+}
+
+/* Send nothing more; what is under way is waited for. */
+static void give_up(struct hf_pass *pass, int code, const char *message)
+{
+	hf_pass_fail(pass, code, message);
+	pass->sent = true;
+	pass->reread = false;
+	pass->next = pass->n_calls;
+	pass->n_unsure = 0;
+	advance(pass);
+}
+
+void hf_pass_stop(struct hf_pass *pass)
+{
+	give_up(pass, HF_E_CANCELED, "the operator is stopping");
+}
+
+void hf_gate_open(struct hf_operator *op)
+{
+	struct hf_pass *pass;
+
+	if (op->in_gate)
+		return;
+	op->in_gate = true;
+	while (op->in_flight < op->in_flight_max && (pass = op->gate_first) != NULL) {
+		gate_leave(pass);
+		if (!wants_to_send(pass)) {
+			advance(pass);
+		} else if (!still_there(pass)) {
+			give_up(pass, HF_E_NOT_FOUND, "the job is gone");
+		} else if (pass->phase == HF_PASS_STAGE) {
+			send_for_stage(pass);
+			advance(pass);
+		} else {
+			send_for_job(pass);
+		}
+	}
+	op->in_gate = false;
+}
+
+/* --- from phase to phase ------------------------------------------------------------------- */
+
+static void stage_begin(struct hf_pass *pass)
+{
+	const struct hf_stage *stage = &pass->plan.stages[pass->stage];
+
+	pass->phase = HF_PASS_STAGE;
+	pass->calls = HF_ARENA_ARRAY(pass->arena, struct hf_pass_call, stage->actions_len + 1);
+	pass->n_calls = stage->actions_len;
+	pass->next = 0;
+	for (size_t i = 0; i < stage->actions_len; i++)
+		pass->calls[i] = (struct hf_pass_call){.pass = pass, .action = &stage->actions[i]};
+}
+
+static bool stage_is_over(const struct hf_pass *pass)
+{
+	bool all_sent = pass->code != 0 || pass->next == pass->n_calls;
+
+	return pass->n_open == 0 && (pass->op->stopping || (pass->n_unsure == 0 && all_sent));
+}
+
+/* After whatever happened: go to the next phase, or wait for a reply or for the gate. */
+static void advance(struct hf_pass *pass)
+{
+	if (pass->phase == HF_PASS_STATUS && pass->call == NULL &&
+	    (pass->sent || pass->op->stopping))
+		pass->phase = HF_PASS_OVER;
+	while (pass->phase == HF_PASS_STAGE && stage_is_over(pass)) {
+		hf_report_stage(pass);
+		pass->stage++;
+		if (pass->code != 0 || pass->op->stopping || pass->stage == pass->plan.stages_len)
+			pass->phase = HF_PASS_OVER;
+		else
+			stage_begin(pass);
+	}
+	if (pass->phase == HF_PASS_REREAD && pass->call == NULL &&
+	    (pass->sent || pass->op->stopping))
+		pass->phase = HF_PASS_OVER;
+	if (pass->phase == HF_PASS_OVER && pass->reread && !pass->op->stopping) {
+		pass->reread = false;
+		pass->sent = false;
+		pass->phase = HF_PASS_REREAD;
+	}
+	if (pass->phase == HF_PASS_OVER) {
+		finish(pass);
+		return;
+	}
+	gate_enter(pass);
+	hf_gate_open(pass->op);
+}
+
+static void stages_begin(struct hf_pass *pass)
+{
+	pass->stage = 0;
+	if (pass->plan.stages_len > 0)
+		stage_begin(pass);
+	else
+		pass->phase = HF_PASS_OVER;
+}
+
+static void replied(struct hf_pass *pass, const struct hf_reply *reply)
+{
+	pass->op->in_flight--;
+	hf_operator_heard(pass->op, reply);
+	if (reply->retry_after > pass->retry_after)
+		pass->retry_after = reply->retry_after;
+}
+
+void hf_pass_replied(struct hf_pass *pass, const struct hf_reply *reply)
+{
+	struct hf_operator *op = pass->op;
+
+	pass->n_open--;
+	replied(pass, reply);
+	advance(pass);
+	hf_gate_open(op);
+}
+
+/* --- status -------------------------------------------------------------------------------- */
+
+static void status_good(struct hf_pass *pass, struct hf_doc *object)
+{
+	bool arrived = hf_status_arrived(pass->patch, object);
+
+	pass->state->status_written = hf_loop_mono(pass->op->loop);
+	hf_cache_put_reply(pass->kind->cache, object);
+	hf_doc_unref(pass->job);
+	pass->job = hf_doc_ref(object);
+	if (!arrived) {
+		/* Counters that are not stored would be counted again: better no action at all. */
+		static const char text[] = "the API server did not keep all of the job's status: "
+					   "nothing is done for this job (is its CRD too narrow?)";
+
+		hf_report_job(pass, true, "StatusNotKept", text);
+		hf_pass_fail(pass, HF_E_UNSUPPORTED, text);
+		return;
+	}
+	hf_report_plan(pass);
+	stages_begin(pass);
+}
+
+static void count_status(struct hf_pass *pass, int code)
+{
+	const char *kind = pass->kind->framework->kind;
+
+	if (pass->op->metrics.status_patches != NULL)
+		hf_family_add(pass->op->metrics.status_patches, 1, kind, NULL);
+	if (pass->op->metrics.status_conflicts != NULL && code == HF_E_CONFLICT)
+		hf_family_add(pass->op->metrics.status_conflicts, 1, kind, NULL);
+}
+
+static void status_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_pass *pass = arg;
+	struct hf_operator *op = pass->op;
+
+	pass->call = NULL;
+	replied(pass, reply);
+	count_status(pass, reply->code);
+	if (reply->code == 0) {
+		status_good(pass, reply->object);
+	} else {
+		hf_pass_fail(pass, reply->code, reply->message);
+		/* Whatever it was: a time-out may have been done, a conflict or "not found" says
+		 * that the cache is behind. */
+		pass->reread = true;
+	}
+	advance(pass);
+	hf_gate_open(op);
+}
+
+static void reread_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_pass *pass = arg;
+	struct hf_operator *op = pass->op;
+
+	pass->call = NULL;
+	replied(pass, reply);
+	if (reply->code == 0)
+		hf_cache_put_reply(pass->kind->cache, reply->object);
+	else if (reply->code == HF_E_NOT_FOUND)
+		hf_cache_put_gone(pass->kind->cache, hf_doc_namespace(pass->job),
+				  hf_doc_name(pass->job), hf_doc_uid(pass->job));
+	advance(pass);
+	hf_gate_open(op);
+}
+
+/* --- the step ------------------------------------------------------------------------------ */
+
+static int step(struct hf_pass *pass, struct hf_error *err)
+{
+	struct hf_operator *op = pass->op;
+	hf_time now = hf_operator_now(op), begin = hf_loop_mono(op->loop);
+	struct hf_observe_args args = {.pods = op->pods.cache,
+				       .services = op->services.cache,
+				       .job = &pass->view,
+				       .now = now,
+				       .node = op->options.node,
+				       .node_arg = op->options.arg};
+	struct hf_observed seen;
+	int rc;
+
+	hf_job_read(pass->stepped, pass->kind->framework, &op->options.settings, pass->arena, NULL,
+		    &pass->view);
+	hf_observe(&args, pass->arena, &pass->views, &seen);
+	rc = hf_job_step(&pass->view, &seen, now, pass->arena, &pass->plan, err);
+	pass->planned = rc == 0;
+	if (op->metrics.steps != NULL)
+		hf_family_observe(op->metrics.steps,
+				  (double)(hf_loop_mono(op->loop) - begin) / (double)HF_SECOND,
+				  pass->kind->framework->kind, NULL);
+	return rc;
+}
+
+static void begin(struct hf_pass *pass)
+{
+	hf_time since_status = pass->state->status_written == HF_TIME_NONE
+				       ? STATUS_GAP
+				       : hf_loop_mono(pass->op->loop) - pass->state->status_written;
+	struct hf_error err;
+
+	if (step(pass, &err) != 0) {
+		hf_report_job(pass, true, "FailedStep", err.text);
+		hf_pass_fail(pass, err.code, err.text);
+		pass->phase = HF_PASS_OVER;
+		return;
+	}
+	if (pass->plan.status_changed && !pass->plan.status_urgent && since_status < STATUS_GAP) {
+		pass->status_put_off = true;
+		stages_begin(pass);
+		return;
+	}
+	if (pass->plan.status_changed)
+		pass->patch =
+			hf_status_patch(pass->stepped, pass->kind->framework, &pass->plan.status);
+	if (pass->patch == NULL) {
+		hf_report_plan(pass);
+		stages_begin(pass);
+	}
+}
+
+static struct hf_job_state *state_of(struct hf_operator *op, const char *key)
+{
+	struct hf_job_state *state = hf_map_get(op->states, key);
+
+	if (state != NULL)
+		return state;
+	state = hf_xcalloc(1, sizeof(*state));
+	state->status_written = HF_TIME_NONE;
+	/* The queue holds fewer keys than the map may. */
+	bool put = hf_map_put(op->states, key, state);
+
+	hf_assert(put);
+	return state;
+}
+
+void hf_pass_run(void *arg, const char *key)
+{
+	struct hf_operator *op = arg;
+	HF_AUTOFREE char *ns = NULL;
+	const char *name = NULL;
+	struct hf_kind *kind = kind_of_key(op, key, &ns, &name);
+	const struct hf_cache_entry *entry = hf_cache_get(kind->cache, ns, name);
+	struct hf_pass *pass;
+
+	if (entry == NULL || op->stopping) {
+		hf_map_remove(op->states, key);
+		hf_queue_forget(op->queue, key);
+		hf_queue_done(op->queue, key);
+		return;
+	}
+	pass = hf_xcalloc(1, sizeof(*pass));
+	pass->op = op;
+	pass->kind = kind;
+	pass->state = state_of(op, key);
+	pass->state->pass = pass;
+	pass->key = hf_xstrdup(key);
+	pass->began = hf_loop_mono(op->loop);
+	pass->job = hf_doc_ref(entry->doc);
+	pass->stepped = hf_doc_ref(entry->doc);
+	pass->arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
+	/* Ranks, as many pods and services again that are no rank's any more, and strangers. */
+	pass->views.len_max = 8 * (size_t)HF_RANKS_MAX;
+	begin(pass);
+	advance(pass);
+}

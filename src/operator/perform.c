@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/pass_internal.h"
+
+#include "api/pod.h"
+#include "base/str.h"
+#include "core/names.h"
+#include "store/resource.h"
+
+static const struct hf_resource *resource_of(const struct hf_pass_call *call)
+{
+	switch (call->action->kind) {
+	case HF_ACTION_CREATE_POD:
+	case HF_ACTION_DELETE_POD: return &hf_pods;
+	case HF_ACTION_CREATE_SERVICE:
+	case HF_ACTION_DELETE_SERVICE: return &hf_services;
+	case HF_ACTION_DELETE_JOB: break;
+	}
+	return call->pass->kind->resource;
+}
+
+static struct hf_cache *cache_of(const struct hf_pass_call *call)
+{
+	const struct hf_resource *resource = resource_of(call);
+
+	if (resource == &hf_pods)
+		return call->pass->op->pods.cache;
+	return resource == &hf_services ? call->pass->op->services.cache : call->pass->kind->cache;
+}
+
+static bool is_create(const struct hf_action *action)
+{
+	return action->kind == HF_ACTION_CREATE_POD || action->kind == HF_ACTION_CREATE_SERVICE;
+}
+
+static bool is_terminating(struct hf_doc *doc)
+{
+	return hf_json_path_str(hf_doc_json(doc), "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
+static void put_gone(const struct hf_pass_call *call)
+{
+	hf_cache_put_gone(cache_of(call), hf_doc_namespace(call->pass->job), call->action->name,
+			  call->action->uid);
+}
+
+/* The object under the name is the one this action wanted to make: ours, alive, and of the
+ * same generation and attempt. */
+static bool is_wanted(const struct hf_pass_call *call, struct hf_doc *doc)
+{
+	const struct hf_action *action = call->action;
+	const struct hf_json *annotations =
+		hf_json_path(hf_doc_json(doc), "metadata", "annotations", NULL);
+
+	if (!hf_streq(hf_controller_uid(doc), hf_doc_uid(call->pass->job)) || is_terminating(doc))
+		return false;
+	for (size_t i = 0; i < action->edits_len; i++) {
+		const struct hf_edit *edit = &action->edits[i];
+		bool stamp = edit->kind == HF_EDIT_ANNOTATION &&
+			     (hf_streq(edit->name, HF_ANNOTATION_GENERATION) ||
+			      hf_streq(edit->name, HF_ANNOTATION_ATTEMPT));
+		const char *stored = hf_json_str(hf_json_get(annotations, edit->name), NULL);
+
+		if (stamp && !hf_streq(stored, edit->value))
+			return false;
+	}
+	return true;
+}
+
+static void good(struct hf_pass_call *call)
+{
+	const struct hf_action *action = call->action;
+	struct hf_tally *tally = &call->pass->tally[action->kind];
+
+	call->state = HF_CALL_GOOD;
+	if (tally->n < HF_TALLY_NAMES_MAX)
+		tally->names[tally->n] = action->name;
+	tally->n++;
+}
+
+/* Already so without us: nothing to tell. */
+static void good_already(struct hf_pass_call *call)
+{
+	call->state = HF_CALL_GOOD;
+}
+
+static void bad(struct hf_pass_call *call, int code, const char *message)
+{
+	call->state = HF_CALL_BAD;
+	hf_pass_fail(call->pass, code, message);
+}
+
+static void unsure(struct hf_pass_call *call)
+{
+	call->state = HF_CALL_UNSURE;
+	call->pass->n_unsure++;
+}
+
+/* --- what a live read shows after a reply that did not tell ------------------------------- */
+
+static void judge_create_read(struct hf_pass_call *call, const struct hf_reply *reply)
+{
+	if (reply->code == HF_E_NOT_FOUND) {
+		bad(call, HF_E_TIMEOUT, "a create was not answered and has not been done so far");
+		return;
+	}
+	hf_cache_put_reply(cache_of(call), reply->object);
+	if (is_wanted(call, reply->object))
+		good(call);
+	else
+		bad(call, HF_E_EXISTS, "the name is taken by another object");
+	if (call->state == HF_CALL_BAD)
+		hf_report_failure(call->pass, call->action->kind, call->pass->message);
+}
+
+static void judge_delete_read(struct hf_pass_call *call, const struct hf_reply *reply)
+{
+	bool other;
+
+	if (reply->code == HF_E_NOT_FOUND) {
+		put_gone(call);
+		good_already(call);
+		return;
+	}
+	other = !hf_streq(hf_doc_uid(reply->object), call->action->uid);
+	if (other)
+		put_gone(call);
+	hf_cache_put_reply(cache_of(call), reply->object);
+	if (!other && is_terminating(reply->object))
+		good_already(call);
+	else
+		bad(call, HF_E_CONFLICT, "the object has changed since the decision to delete it");
+}
+
+static void read_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_pass_call *call = arg;
+
+	call->call = NULL;
+	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND)
+		bad(call, reply->code, reply->message);
+	else if (is_create(call->action))
+		judge_create_read(call, reply);
+	else
+		judge_delete_read(call, reply);
+	hf_pass_replied(call->pass, reply);
+}
+
+void hf_perform_read(struct hf_pass_call *call)
+{
+	struct hf_pass *pass = call->pass;
+	const struct hf_request request = {
+		.verb = HF_VERB_GET,
+		.resource = resource_of(call),
+		.ns = hf_doc_namespace(pass->job),
+		.name = call->action->name,
+		.timeout = pass->op->options.request_timeout,
+	};
+
+	call->state = HF_CALL_READING;
+	call->call = hf_store_request(pass->op->store, &request, read_reply, call);
+}
+
+/* --- the action itself --------------------------------------------------------------------- */
+
+/* Replies after which only a look tells whether it was done. */
+static bool tells_nothing(int code)
+{
+	return code == HF_E_TIMEOUT || code == HF_E_INTERNAL || code == HF_E_IO ||
+	       code == HF_E_CANCELED;
+}
+
+static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply)
+{
+	if (reply->code == 0) {
+		hf_cache_put_reply(cache_of(call), reply->object);
+		good(call);
+	} else if (reply->code == HF_E_EXISTS || tells_nothing(reply->code)) {
+		unsure(call);
+	} else {
+		bad(call, reply->code, reply->message);
+	}
+}
+
+/* A DELETE that is complete answers with a Status or with the object as it last was; one that
+ * waits (grace, finalizers) with the object marked. */
+static void judge_delete(struct hf_pass_call *call, const struct hf_reply *reply)
+{
+	if (reply->code == HF_E_NOT_FOUND) {
+		put_gone(call);
+		good_already(call);
+	} else if (reply->code == 0) {
+		struct hf_doc *object = reply->object;
+
+		if (object != NULL && hf_streq(hf_doc_uid(object), call->action->uid) &&
+		    is_terminating(object))
+			hf_cache_put_reply(cache_of(call), object);
+		else
+			put_gone(call);
+		good(call);
+	} else if (reply->code == HF_E_CONFLICT || tells_nothing(reply->code)) {
+		unsure(call);
+	} else {
+		bad(call, reply->code, reply->message);
+	}
+}
+
+static void action_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_pass_call *call = arg;
+
+	call->call = NULL;
+	if (is_create(call->action))
+		judge_create(call, reply);
+	else
+		judge_delete(call, reply);
+	if (call->state == HF_CALL_BAD)
+		hf_report_failure(call->pass, call->action->kind, reply->message);
+	hf_pass_replied(call->pass, reply);
+}
+
+static int render(const struct hf_pass_call *call, struct hf_doc **ret_doc, struct hf_error *err)
+{
+	const struct hf_pass *pass = call->pass;
+	const struct hf_render_args args = {
+		.job = pass->stepped,
+		.framework = pass->kind->framework,
+		.settings = &pass->op->options.settings,
+		.init_container_template = pass->op->init_container_template,
+	};
+
+	if (call->action->kind == HF_ACTION_CREATE_POD)
+		return hf_render_pod(&args, call->action, ret_doc, err);
+	*ret_doc = hf_render_service(&args, call->action);
+	return 0;
+}
+
+void hf_perform_send(struct hf_pass_call *call)
+{
+	struct hf_pass *pass = call->pass;
+	const struct hf_action *action = call->action;
+	struct hf_request request = {
+		.resource = resource_of(call),
+		.ns = hf_doc_namespace(pass->job),
+		.timeout = pass->op->options.request_timeout,
+	};
+	HF_AUTO_DOC body = NULL;
+	struct hf_error err;
+
+	if (is_create(action)) {
+		if (render(call, &body, &err) != 0) {
+			call->state = HF_CALL_BAD;
+			hf_pass_fail(pass, err.code, err.text);
+			hf_report_failure(pass, action->kind, err.text);
+			return;
+		}
+		request.verb = HF_VERB_CREATE;
+		request.body = body;
+	} else {
+		request.verb = HF_VERB_DELETE;
+		request.name = action->name;
+		request.precondition_uid = action->uid;
+		request.precondition_resource_version = action->resource_version;
+		request.grace_seconds =
+			action->grace_seconds.set ? action->grace_seconds.value : HF_GRACE_DEFAULT;
+		request.propagation = action->kind == HF_ACTION_DELETE_JOB
+					      ? HF_PROPAGATE_FOREGROUND
+					      : HF_PROPAGATE_BACKGROUND;
+	}
+	call->state = HF_CALL_SENT;
+	call->call = hf_store_request(pass->op->store, &request, action_reply, call);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/operator_internal.h"
+
+#include "base/str.h"
+#include "core/names.h"
+#include "json/yaml.h"
+
+#include <string.h>
+
+#define TEMPLATE_BYTES_MAX ((size_t)64 << 10) /* of the init container template, expanded */
+
+/* Upstream's defaults, for templates that name them. */
+#define INIT_IMAGE "alpine:3.10"
+#define INIT_TRIES 100
+
+static void set_owner(struct hf_json *meta, struct hf_doc *job,
+		      const struct hf_framework *framework)
+{
+	struct hf_json *owner = hf_json_object();
+
+	hf_json_set_str(owner, "apiVersion", framework->api_version);
+	hf_json_set_str(owner, "kind", framework->kind);
+	hf_json_set_str(owner, "name", hf_doc_name(job));
+	hf_json_set_str(owner, "uid", hf_doc_uid(job));
+	hf_json_set_bool(owner, "controller", true);
+	hf_json_set_bool(owner, "blockOwnerDeletion", true);
+	hf_json_append(hf_json_ensure_array(meta, "ownerReferences"), owner);
+}
+
+/* The template of a role; the key may be in any case. */
+static const struct hf_json *find_template(const struct hf_render_args *args, int role)
+{
+	const struct hf_json *map =
+		hf_json_path(hf_doc_json(args->job), "spec", args->framework->replicas_key, NULL);
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(map, it, &key, &value)) != NULL;)
+		if (hf_framework_role(args->framework, key) == role)
+			return hf_json_get(value, "template");
+	return NULL;
+}
+
+/* --- the init container template ---------------------------------------------------------- */
+
+static bool starts_with(const char *text, const char *word, size_t *ret_len)
+{
+	*ret_len = strlen(word);
+	return strncmp(text, word, *ret_len) == 0;
+}
+
+/* {{.Name}} with blanks allowed inside; the length of the whole, 0 when it is none. */
+static size_t placeholder(const char *text, const char *const names[], size_t n_names,
+			  size_t *ret_i)
+{
+	const char *p = text;
+	size_t len;
+
+	if (!starts_with(p, "{{", &len))
+		return 0;
+	p += len;
+	p += strspn(p, " ");
+	for (size_t i = 0; i < n_names; i++) {
+		if (!starts_with(p, names[i], &len))
+			continue;
+		const char *end = p + len + strspn(p + len, " ");
+
+		if (!starts_with(end, "}}", &len))
+			continue;
+		*ret_i = i;
+		return (size_t)(end + len - text);
+	}
+	return 0;
+}
+
+int hf_render_init_containers(const char *text, const char *address,
+			      const struct hf_settings *settings, struct hf_json **ret_list,
+			      struct hf_error *err)
+{
+	static const char *const names[] = {".MasterAddr", ".InitContainerImage", ".MaxTries"};
+	HF_AUTO_STRBUF out = HF_STRBUF_INIT(TEMPLATE_BYTES_MAX);
+	HF_AUTO_YAML yaml = NULL;
+	int rc;
+
+	for (const char *p = text; *p != '\0';) {
+		size_t which, len = placeholder(p, names, HF_ARRAY_LEN(names), &which);
+
+		if (len == 0) {
+			hf_strbuf_addch(&out, *p++);
+			continue;
+		}
+		if (which == 0)
+			hf_strbuf_addstr(&out, address);
+		else if (which == 1)
+			hf_strbuf_addstr(&out,
+					 hf_str_or(settings->init_container_image, INIT_IMAGE));
+		else
+			hf_strbuf_addf(&out, "%d",
+				       settings->init_container_max_tries > 0
+					       ? settings->init_container_max_tries
+					       : INIT_TRIES);
+		p += len;
+	}
+	rc = hf_strbuf_ok(&out, "the init container template", err);
+	if (rc == 0)
+		rc = hf_yaml_parse(out.data, out.len, NULL, &yaml, err);
+	if (rc != 0)
+		return hf_error_set(err, HF_E_INVALID, "init container template: %s",
+				    err == NULL ? "" : err->text);
+	if (hf_yaml_len(yaml) != 1 || hf_json_type(hf_yaml_doc(yaml, 0)) != HF_JSON_ARRAY)
+		return hf_error_set(err, HF_E_INVALID,
+				    "init container template: it is not a list of containers");
+	*ret_list = hf_json_copy(hf_yaml_doc(yaml, 0));
+	return 0;
+}
+
+/* --- edits --------------------------------------------------------------------------------- */
+
+static void set_pairs(struct hf_json *object, const struct hf_key_value *pairs, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		hf_json_set_str(object, pairs[i].key, pairs[i].value);
+}
+
+static struct hf_json *build_container(const struct hf_container_build *build)
+{
+	struct hf_json *container = hf_json_object(), *command, *resources;
+
+	hf_json_set_str(container, "name", build->name);
+	hf_json_set_str(container, "image", build->image);
+	hf_json_set_str(container, "imagePullPolicy", build->image_pull_policy);
+	command = hf_json_ensure_array(container, "command");
+	for (size_t i = 0; i < build->command_len; i++)
+		hf_json_append(command, hf_json_string(build->command[i]));
+	resources = hf_json_ensure_object(container, "resources");
+	set_pairs(hf_json_ensure_object(resources, "limits"), build->limits, build->limits_len);
+	set_pairs(hf_json_ensure_object(resources, "requests"), build->requests,
+		  build->requests_len);
+	return container;
+}
+
+static struct hf_json *build_env(const struct hf_edit *edit)
+{
+	struct hf_json *env = hf_json_object();
+
+	hf_json_set_str(env, "name", edit->name);
+	if (edit->kind == HF_EDIT_ENV) {
+		hf_json_set_str(env, "value", edit->value);
+	} else {
+		struct hf_json *from = hf_json_ensure_object(env, "valueFrom");
+
+		hf_json_set_str(hf_json_ensure_object(from, "fieldRef"), "fieldPath", edit->value);
+	}
+	return env;
+}
+
+static void edit_container(struct hf_json *container, const struct hf_edit *edit)
+{
+	struct hf_json *port;
+
+	if (edit->kind != HF_EDIT_PORT) {
+		hf_json_append(hf_json_ensure_array(container, "env"), build_env(edit));
+		return;
+	}
+	port = hf_json_object();
+	hf_json_set_str(port, "name", edit->name);
+	hf_json_set_i64(port, "containerPort", edit->number);
+	hf_json_append(hf_json_ensure_array(container, "ports"), port);
+}
+
+static int edit_containers(struct hf_json *spec, const struct hf_edit *edit, struct hf_error *err)
+{
+	struct hf_json *list = hf_json_get(spec, "containers");
+	size_t len = hf_json_len(list);
+
+	for (size_t i = 0; i < len; i++)
+		if (edit->container == HF_EDIT_EVERY_CONTAINER || (size_t)edit->container == i)
+			edit_container(hf_json_item(list, i), edit);
+	if (edit->container != HF_EDIT_EVERY_CONTAINER && (size_t)edit->container >= len)
+		return hf_error_set(err, HF_E_INVALID, "the pod template has no container %d",
+				    edit->container);
+	return 0;
+}
+
+static int edit_init_containers(const struct hf_render_args *args, struct hf_json *spec,
+				const struct hf_edit *edit, struct hf_error *err)
+{
+	struct hf_json *list = hf_json_ensure_array(spec, "initContainers");
+	HF_AUTO_JSON more = NULL;
+	int rc;
+
+	if (edit->add != NULL) {
+		hf_json_append(list, build_container(edit->add));
+		return 0;
+	}
+	if (args->init_container_template == NULL)
+		return hf_error_set(err, HF_E_INVALID, "there is no init container template");
+	rc = hf_render_init_containers(args->init_container_template, hf_str_or(edit->value, ""),
+				       args->settings, &more, err);
+	for (size_t i = 0; rc == 0 && i < hf_json_len(more); i++)
+		hf_json_append(list, hf_json_ref(hf_json_item(more, i)));
+	return rc;
+}
+
+static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
+		      const struct hf_edit *edit, struct hf_error *err)
+{
+	struct hf_json *meta = hf_json_ensure_object(pod, "metadata");
+	struct hf_json *spec = hf_json_ensure_object(pod, "spec");
+
+	switch (edit->kind) {
+	case HF_EDIT_LABEL:
+		hf_json_set_str(hf_json_ensure_object(meta, "labels"), edit->name, edit->value);
+		return 0;
+	case HF_EDIT_ANNOTATION:
+		hf_json_set_str(hf_json_ensure_object(meta, "annotations"), edit->name,
+				edit->value);
+		return 0;
+	case HF_EDIT_ENV:
+	case HF_EDIT_ENV_FIELD:
+	case HF_EDIT_PORT: return edit_containers(spec, edit, err);
+	case HF_EDIT_RESTART_POLICY: hf_json_set_str(spec, "restartPolicy", edit->value); return 0;
+	case HF_EDIT_SCHEDULER_NAME: hf_json_set_str(spec, "schedulerName", edit->value); return 0;
+	case HF_EDIT_INIT_CONTAINER: return edit_init_containers(args, spec, edit, err);
+	}
+	return hf_error_set(err, HF_E_INTERNAL, "an edit of an unknown kind (%d)", (int)edit->kind);
+}
+
+static struct hf_json *new_object(const struct hf_render_args *args, const char *kind,
+				  const char *name)
+{
+	struct hf_json *object = hf_json_object(), *meta;
+
+	hf_json_set_str(object, "apiVersion", "v1");
+	hf_json_set_str(object, "kind", kind);
+	meta = hf_json_ensure_object(object, "metadata");
+	hf_json_set_str(meta, "name", name);
+	hf_json_set_str(meta, "namespace", hf_doc_namespace(args->job));
+	set_owner(meta, args->job, args->framework);
+	return object;
+}
+
+int hf_render_pod(const struct hf_render_args *args, const struct hf_action *action,
+		  struct hf_doc **ret_pod, struct hf_error *err)
+{
+	/* What upstream takes over from the template's metadata, and no more. */
+	static const char *const kept[] = {"labels", "annotations", "finalizers"};
+	const struct hf_json *template = find_template(args, action->role);
+	HF_AUTO_JSON pod = NULL;
+	int rc = 0;
+
+	if (hf_json_type(hf_json_get(template, "spec")) != HF_JSON_OBJECT)
+		return hf_error_set(err, HF_E_INVALID, "replica type %s has no pod template",
+				    args->framework->roles[action->role].name);
+	pod = new_object(args, "Pod", action->name);
+	for (size_t i = 0; i < HF_ARRAY_LEN(kept); i++)
+		hf_json_set(hf_json_get(pod, "metadata"), kept[i],
+			    hf_json_copy(hf_json_path(template, "metadata", kept[i], NULL)));
+	hf_json_set(pod, "spec", hf_json_copy(hf_json_get(template, "spec")));
+	for (size_t i = 0; i < action->edits_len && rc == 0; i++)
+		rc = apply_edit(args, pod, &action->edits[i], err);
+	if (rc == 0)
+		*ret_pod = hf_doc_from_json(hf_json_ref(pod));
+	return rc;
+}
+
+struct hf_doc *hf_render_service(const struct hf_render_args *args, const struct hf_action *action)
+{
+	struct hf_json *service = new_object(args, "Service", action->name);
+	struct hf_json *meta = hf_json_get(service, "metadata");
+	struct hf_json *spec = hf_json_ensure_object(service, "spec"), *ports;
+
+	set_pairs(hf_json_ensure_object(meta, "labels"), action->labels, action->labels_len);
+	hf_json_set_str(spec, "clusterIP", "None");
+	set_pairs(hf_json_ensure_object(spec, "selector"), action->labels, action->labels_len);
+	ports = hf_json_ensure_array(spec, "ports");
+	for (size_t i = 0; i < action->ports_len; i++) {
+		struct hf_json *port = hf_json_object();
+
+		if (!hf_str_is_empty(action->ports[i].name))
+			hf_json_set_str(port, "name", action->ports[i].name);
+		hf_json_set_i64(port, "port", action->ports[i].number);
+		hf_json_append(ports, port);
+	}
+	return hf_doc_from_json(service);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/pass_internal.h"
+
+#include "base/str.h"
+
+#define TEXT_MAX 4096
+
+void hf_report_job(struct hf_pass *pass, bool warning, const char *reason, const char *message)
+{
+	const struct hf_framework *framework = pass->kind->framework;
+	const struct hf_event_note note = {
+		.api_version = framework->api_version,
+		.kind = framework->kind,
+		.ns = hf_doc_namespace(pass->job),
+		.name = hf_doc_name(pass->job),
+		.uid = hf_doc_uid(pass->job),
+		.resource_version = hf_doc_resource_version(pass->job),
+		.type = warning ? "Warning" : "Normal",
+		.reason = reason,
+		.message = message,
+		.component = framework->controller_name,
+	};
+
+	hf_recorder_record(pass->op->recorder, &note, hf_operator_now(pass->op));
+}
+
+static void report_pod(struct hf_pass *pass, const struct hf_plan_event *event)
+{
+	const struct hf_event_note note = {
+		.api_version = "v1",
+		.kind = "Pod",
+		.ns = hf_doc_namespace(pass->job),
+		.name = event->pod,
+		.uid = event->pod_uid,
+		.type = event->warning ? "Warning" : "Normal",
+		.reason = event->reason,
+		.message = event->message,
+		.component = pass->kind->framework->controller_name,
+	};
+
+	hf_recorder_record(pass->op->recorder, &note, hf_operator_now(pass->op));
+}
+
+void hf_report_plan(struct hf_pass *pass)
+{
+	const struct hf_plan *plan = &pass->plan;
+
+	for (size_t i = 0; i < plan->events_len; i++) {
+		const struct hf_plan_event *event = &plan->events[i];
+
+		if (event->pod != NULL)
+			report_pod(pass, event);
+		else
+			hf_report_job(pass, event->warning, event->reason, event->message);
+	}
+	hf_operator_count_plan(pass->op, &pass->view, plan);
+}
+
+/* Upstream's words (pkg/controller.v1/control), by kind of action. */
+static const struct {
+	const char *done, *failed; /* reasons */
+	const char *verb, *thing;
+} words[HF_ACTION_KINDS] = {
+	[HF_ACTION_CREATE_POD] = {"SuccessfulCreatePod", "FailedCreatePod", "Created", "pod"},
+	[HF_ACTION_DELETE_POD] = {"SuccessfulDeletePod", "FailedDeletePod", "Deleted", "pod"},
+	[HF_ACTION_CREATE_SERVICE] = {"SuccessfulCreateService", "FailedCreateService", "Created",
+				      "service"},
+	[HF_ACTION_DELETE_SERVICE] = {"SuccessfulDeleteService", "FailedDeleteService", "Deleted",
+				      "service"},
+	[HF_ACTION_DELETE_JOB] = {"SuccessfulDeleteJob", "FailedDeleteJob", "Deleted", "job"},
+};
+
+void hf_report_failure(struct hf_pass *pass, enum hf_action_kind kind, const char *message)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+
+	hf_strbuf_addf(&text, "Error %s: %s",
+		       hf_streq(words[kind].verb, "Created") ? "creating" : "deleting", message);
+	hf_report_job(pass, true, words[kind].failed, text.data);
+}
+
+/* One event for all that a stage did of a kind, where upstream writes one each. */
+void hf_report_stage(struct hf_pass *pass)
+{
+	for (int kind = 0; kind < HF_ACTION_KINDS; kind++) {
+		struct hf_tally *tally = &pass->tally[kind];
+		HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+
+		if (tally->n == 0)
+			continue;
+		if (tally->n == 1)
+			hf_strbuf_addf(&text, "%s %s: ", words[kind].verb, words[kind].thing);
+		else
+			hf_strbuf_addf(&text, "%s %zu %ss: ", words[kind].verb, tally->n,
+				       words[kind].thing);
+		for (size_t i = 0; i < tally->n && i < HF_TALLY_NAMES_MAX; i++)
+			hf_strbuf_addf(&text, "%s%s", i == 0 ? "" : ", ", tally->names[i]);
+		if (tally->n > HF_TALLY_NAMES_MAX)
+			hf_strbuf_addstr(&text, ", ...");
+		hf_report_job(pass, false, words[kind].done, text.data);
+		if (kind == HF_ACTION_DELETE_JOB &&
+		    pass->op->metrics.jobs[HF_METRIC_DELETED] != NULL)
+			hf_family_add(pass->op->metrics.jobs[HF_METRIC_DELETED], 1,
+				      hf_doc_namespace(pass->job),
+				      pass->kind->framework->metrics_name, NULL);
+		*tally = (struct hf_tally){0};
+	}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/operator_internal.h"
+
+#include "api/job.h"
+#include "json/patch.h"
+
+struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *framework,
+			       const struct hf_status *status)
+{
+	const struct hf_json *stored = hf_json_get(hf_doc_json(job), "status");
+	HF_AUTO_JSON wanted = hf_status_write(status, framework, stored);
+	HF_AUTO_JSON nothing = hf_json_object();
+	bool is_object = hf_json_type(stored) == HF_JSON_OBJECT;
+	HF_AUTO_JSON diff = hf_json_merge_diff(is_object ? stored : nothing, wanted);
+	struct hf_json *patch;
+
+	if (hf_json_len(diff) == 0)
+		return NULL;
+	patch = hf_json_object();
+	hf_json_set_str(hf_json_ensure_object(patch, "metadata"), "resourceVersion",
+			hf_doc_resource_version(job));
+	hf_json_set(patch, "status", hf_json_ref(diff));
+	return hf_doc_from_json(patch);
+}
+
+bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply)
+{
+	const struct hf_json *sent = hf_json_get(hf_doc_json(patch), "status");
+	const struct hf_json *now = hf_json_get(hf_doc_json(reply), "status");
+	HF_AUTO_JSON again = hf_json_merge_patch(now, sent);
+
+	/* What arrived whole is not changed by being applied once more. */
+	return hf_json_equal(now, again);
+}
