@@ -477,9 +477,11 @@ static void orphan_remove(struct hf_process *process)
 
 void hf_process_drop_orphans(struct hf_loop *loop)
 {
-	while (loop->orphans) {
-		hf_assert(!loop->orphans->orphan_prev);
-		orphan_remove(loop->orphans);
+	struct hf_process *next;
+
+	for (struct hf_process *orphan = loop->orphans; orphan; orphan = next) {
+		next = orphan->orphan_next;
+		orphan_remove(orphan);
 	}
 }
 

@@ -250,10 +250,6 @@ class StyleTest(Tree):
         self.c("src/base/f.h", "extern int hf_x;\n" * 400)
         self.finds("check-style", "src/base/f.c: 1001 lines of 1000", "src/base/f.h: 401 lines of")
 
-    def test_finds_banned_calls_but_not_in_text(self):
-        self.f('\t/* strcpy(a) */\n\tputs("strcat(b)");\n\tstrtok(a, b);\n')
-        self.finds("check-style", "src/base/f.c:7: strtok is banned", "1 findings")
-
     def test_finds_promises_for_later(self):
         self.f("\t/* " + "TO" + "DO: more */\n")
         self.write("notes.md", "It is empty for " + "now.\n")
