@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/verbs.h"
+#include "cli/cli.h"
+#include "local/shim.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+static const struct hf_cli_verb *const plane_verbs[] = { &hf_verb_run, NULL };
+
+int main(int argc, char **argv)
+{
+	static const struct hf_cli_verb *const *const tables[] = { plane_verbs, hf_cli_verbs, NULL };
+	struct hf_cli cli = { .out = stdout, .err = stderr };
+	int rc;
+
+	/* This binary is also what its own kubelet starts inside pods. */
+	rc = hf_local_helper_main(argc, argv);
+	if (rc >= 0)
+		return rc;
+	cli.ns = hf_xstrdup("default");
+	rc = hf_cli_main(&cli, tables, argc, (const char *const *)argv);
+	free(cli.ns);
+	return rc;
+}

@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/verbs.h"
+
+#include "app/inject.h"
+#include "app/plane.h"
+#include "app/progress.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cli/manifest.h"
+#include "core/names.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+/*
+ * `holdfast run FILE`: a plane for one job, from its submission to its end.
+ *
+ *   starting ─ready─▶ submitting ─▶ watching ─finished─▶ lingering ─▶ stopping ─▶ over
+ *
+ * Lingering gives the last log lines time to arrive; every other state goes to stopping at
+ * once on Ctrl-C, a time-out or a failure of the plane.
+ */
+enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OVER };
+
+#define REDRAW_SPAN (200 * HF_MS)
+#define HEARTBEAT_SPAN HF_MINUTE
+#define LINGER_SPAN (2 * HF_SECOND) /* for log streams that do not end by themselves */
+#define WATCH_AGAIN_SPAN (100 * HF_MS)
+
+struct run;
+
+/* The log of one pod. */
+struct follow {
+	struct run *run;
+	char *pod, *uid;
+	struct hf_log_stream *stream; /* NULL: ended */
+};
+
+struct injection_timer {
+	struct run *run;
+	struct hf_injection injection;
+	struct hf_timer *timer;
+};
+
+struct run {
+	struct hf_cli *cli;
+	struct hf_loop *loop;
+	struct hf_plane *plane;
+	struct hf_progress *progress;
+	struct hf_manifest manifest;
+	const struct hf_resource *resource;
+	char *dir;
+	char *ns, *name, *selector, *field_selector;
+	enum run_state state;
+	int exit_code;
+	int interrupts;
+	bool ever_running;
+	struct hf_watch *job_watch, *pod_watch;
+	struct hf_doc *job; /* as last seen */
+	HF_VEC(struct follow *) follows;
+	struct injection_timer injections[HF_INJECTIONS_MAX];
+	size_t n_injections;
+	struct hf_timer *tick, *heartbeat, *linger, *timeout;
+	struct hf_signal *sigint, *sigterm;
+	struct hf_io *keyboard;
+	struct termios saved_terminal;
+};
+
+static hf_time now_of(const struct run *run)
+{
+	return hf_loop_wall(run->loop);
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void plane_stopped(void *arg)
+{
+	struct run *run = arg;
+
+	run->state = RUN_OVER;
+	hf_loop_stop(run->loop);
+}
+
+static void stop(struct run *run, int exit_code, hf_time grace)
+{
+	if (run->state == RUN_OVER)
+		return;
+	if (run->state != RUN_STOPPING) {
+		run->exit_code = exit_code;
+		hf_progress_finish(run->progress, now_of(run));
+	}
+	run->state = RUN_STOPPING;
+	hf_plane_stop(run->plane, grace, plane_stopped, run);
+}
+
+static void fail(struct run *run, int code, const char *message)
+{
+	struct hf_error err = { .code = 0 };
+
+	(void)hf_error_set(&err, code, "%s", message);
+	hf_progress_finish(run->progress, now_of(run));
+	stop(run, hf_cli_fail(run->cli, &err), 0);
+}
+
+/* The code of the rank that was the first cause, as the ledger has it. */
+static int failed_exit_code(const struct hf_json *job)
+{
+	const struct hf_json *last = hf_json_path(job, "status", "recovery", "last", NULL);
+	int64_t code = hf_json_i64(hf_json_get(last, "exitCode"), 0);
+	int64_t signum = hf_json_i64(hf_json_get(last, "signal"), 0);
+
+	if (signum > 0 && signum < 128)
+		return 128 + (int)signum;
+	return code > 0 && code < 256 ? (int)code : HF_EXIT_FAILED;
+}
+
+static void finish_job(struct run *run)
+{
+	const struct hf_json *job = hf_doc_json(run->job);
+
+	if (hf_streq(hf_progress_state(job), "Succeeded"))
+		stop(run, HF_EXIT_OK, HF_TIME_NONE);
+	else
+		stop(run, failed_exit_code(job), HF_TIME_NONE);
+}
+
+static bool logs_open(const struct run *run)
+{
+	for (size_t i = 0; i < run->follows.len; i++)
+		if (run->follows.items[i]->stream != NULL)
+			return true;
+	return false;
+}
+
+static void linger_over(void *arg)
+{
+	struct run *run = arg;
+
+	if (run->state == RUN_LINGERING)
+		finish_job(run);
+}
+
+/* ---- logs --------------------------------------------------------------------------------- */
+
+static void on_log(void *arg, const char *bytes, size_t len, int code, const char *message)
+{
+	struct follow *follow = arg;
+	struct run *run = follow->run;
+
+	if (len > 0) {
+		hf_progress_log(run->progress, follow->pod, bytes, len, now_of(run));
+		return;
+	}
+	follow->stream = hf_log_stream_stop(follow->stream);
+	hf_progress_log(run->progress, follow->pod, "\n", 1, now_of(run));
+	if (run->state == RUN_LINGERING && !logs_open(run))
+		hf_timer_arm(run->linger, 0);
+}
+
+static void follow_pod(struct run *run, struct hf_doc *pod)
+{
+	struct hf_log_options options = { .ns = run->ns, .pod = hf_doc_name(pod), .follow = true,
+					  .tail_lines = -1 };
+	const struct hf_json *statuses =
+		hf_json_path(hf_doc_json(pod), "status", "containerStatuses", NULL);
+	const struct hf_json *state = hf_json_get(hf_json_item(statuses, 0), "state");
+	struct follow *follow;
+
+	/* Before a container has started there is nothing to follow. */
+	if (hf_json_get(state, "running") == NULL && hf_json_get(state, "terminated") == NULL)
+		return;
+	for (size_t i = 0; i < run->follows.len; i++)
+		if (hf_streq(run->follows.items[i]->uid, hf_doc_uid(pod)))
+			return;
+	follow = hf_xcalloc(1, sizeof(*follow));
+	follow->run = run;
+	follow->pod = hf_xstrdup(hf_doc_name(pod));
+	follow->uid = hf_xstrdup(hf_doc_uid(pod));
+	options.container = hf_json_path_str(hf_json_item(statuses, 0), "name", NULL);
+	if (!HF_VEC_PUSH(&run->follows, follow)) {
+		free(follow->pod);
+		free(follow->uid);
+		free(follow);
+		return;
+	}
+	follow->stream = hf_store_logs(hf_plane_store(run->plane), &options, on_log, follow);
+}
+
+/* ---- what is watched ---------------------------------------------------------------------- */
+
+static void watch_job(struct run *run);
+static void watch_pods(struct run *run);
+
+static void arm_injections(struct run *run)
+{
+	for (size_t i = 0; i < run->n_injections; i++)
+		hf_timer_arm(run->injections[i].timer, run->injections[i].injection.after);
+}
+
+static void on_job(void *arg, const struct hf_event *event)
+{
+	struct run *run = arg;
+	const char *state;
+
+	if (event->type == HF_EVENT_ENDED) {
+		run->job_watch = hf_watch_stop(run->job_watch);
+		watch_job(run);
+		return;
+	}
+	if (event->type == HF_EVENT_BOOKMARK)
+		return;
+	hf_doc_unref(run->job);
+	run->job = hf_doc_ref(event->object);
+	hf_progress_job(run->progress, run->job, now_of(run));
+	if (run->state != RUN_WATCHING)
+		return;
+	if (event->type == HF_EVENT_DELETED) {
+		fail(run, HF_E_NOT_FOUND, "the job was deleted");
+		return;
+	}
+	state = hf_progress_state(hf_doc_json(run->job));
+	if (hf_streq(state, "Running") && !run->ever_running) {
+		run->ever_running = true;
+		arm_injections(run);
+	}
+	if (hf_streq(state, "Succeeded") || hf_streq(state, "Failed")) {
+		run->state = RUN_LINGERING;
+		hf_timer_arm(run->linger, logs_open(run) ? LINGER_SPAN : 0);
+	}
+}
+
+static void on_pod(void *arg, const struct hf_event *event)
+{
+	struct run *run = arg;
+
+	if (event->type == HF_EVENT_ENDED) {
+		run->pod_watch = hf_watch_stop(run->pod_watch);
+		watch_pods(run);
+		return;
+	}
+	if (event->type == HF_EVENT_BOOKMARK)
+		return;
+	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
+	if (event->type != HF_EVENT_DELETED && run->state <= RUN_LINGERING)
+		follow_pod(run, event->object);
+}
+
+static void watch_job(struct run *run)
+{
+	struct hf_watch_options options = { .resource = run->resource, .ns = run->ns,
+					    .field_selector = run->field_selector };
+
+	run->job_watch = hf_store_watch(hf_plane_store(run->plane), &options, on_job, run);
+}
+
+static void watch_pods(struct run *run)
+{
+	struct hf_watch_options options = { .resource = &hf_pods, .ns = run->ns,
+					    .label_selector = run->selector };
+
+	run->pod_watch = hf_store_watch(hf_plane_store(run->plane), &options, on_pod, run);
+}
+
+static void on_created(void *arg, const struct hf_reply *reply)
+{
+	struct run *run = arg;
+
+	if (run->state != RUN_STARTING)
+		return;
+	if (reply->code != 0) {
+		fail(run, reply->code, reply->message);
+		return;
+	}
+	run->state = RUN_WATCHING;
+	watch_job(run);
+	watch_pods(run);
+}
+
+static void on_ready(void *arg, int code, const char *message)
+{
+	struct run *run = arg;
+	struct hf_request request = { .verb = HF_VERB_CREATE, .resource = run->resource,
+				      .ns = run->ns, .body = run->manifest.doc,
+				      .field_manager = "holdfast-run",
+				      .field_validation = "Strict" };
+
+	if (code != 0)
+		fail(run, code, message);
+	else
+		(void)hf_store_request(hf_plane_store(run->plane), &request, on_created, run);
+}
+
+static void on_notice(void *arg, const char *text)
+{
+	struct run *run = arg;
+
+	hf_progress_note(run->progress, now_of(run), "note: %s", text);
+}
+
+static void on_problem(void *arg, const char *key, int code, const char *message)
+{
+	struct run *run = arg;
+
+	/* Conflicts are how concurrent writers find out about each other; they are retried. */
+	if (code != HF_E_CONFLICT && run->state < RUN_STOPPING)
+		hf_progress_note(run->progress, now_of(run), "%s: %s", key, message);
+}
+
+/* ---- the person ---------------------------------------------------------------------------- */
+
+static void on_signal(void *arg, int signum)
+{
+	struct run *run = arg;
+
+	run->interrupts++;
+	if (run->interrupts == 1)
+		hf_progress_note(run->progress, now_of(run),
+				 "stopping; interrupt again to kill at once");
+	stop(run, HF_EXIT_INTERRUPTED, run->interrupts == 1 ? HF_TIME_NONE : 0);
+	/* A stop under way for another reason is an interrupted one from here on. */
+	run->exit_code = HF_EXIT_INTERRUPTED;
+}
+
+static void show_why(struct run *run)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
+	struct hf_job_view view;
+	struct hf_plan plan;
+
+	if (hf_operator_explain(hf_plane_operator(run->plane), run->manifest.framework, run->ns,
+				run->name, arena, &view, &plan, NULL) != 0)
+		return;
+	hf_progress_note(run->progress, now_of(run), "%s %s", run->name,
+			 hf_str_or(plan.summary, ""));
+	for (size_t i = 0; i < plan.reasons_len; i++)
+		hf_progress_note(run->progress, plan.reasons[i].time, "  %-9s %s",
+				 hf_topic_name(plan.reasons[i].topic), plan.reasons[i].text);
+}
+
+static void on_suspended(void *arg, const struct hf_reply *reply)
+{
+	struct run *run = arg;
+
+	if (reply->code != 0)
+		hf_progress_note(run->progress, now_of(run), "%s", reply->message);
+}
+
+static void toggle_suspend(struct run *run)
+{
+	bool suspended = hf_json_true(hf_json_path(hf_doc_json(run->job), "spec", "runPolicy",
+						   "suspend", NULL),
+				      false);
+	const char *text = suspended ? "{\"spec\":{\"runPolicy\":{\"suspend\":false}}}"
+				     : "{\"spec\":{\"runPolicy\":{\"suspend\":true}}}";
+	HF_AUTO_DOC patch = hf_doc_from_text(text, strlen(text));
+	struct hf_request request = { .verb = HF_VERB_PATCH, .resource = run->resource,
+				      .ns = run->ns, .name = run->name, .body = patch,
+				      .patch_type = HF_PATCH_MERGE };
+
+	(void)hf_store_request(hf_plane_store(run->plane), &request, on_suspended, run);
+}
+
+static void on_key(void *arg, unsigned events)
+{
+	struct run *run = arg;
+	char keys[32];
+	ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
+
+	if (n <= 0 || (events & HF_IO_HANGUP) != 0) {
+		hf_io_want(run->keyboard, 0);
+		return;
+	}
+	for (ssize_t i = 0; i < n && run->state == RUN_WATCHING; i++) {
+		switch (keys[i]) {
+		case 'l': hf_progress_toggle_logs(run->progress); break;
+		case 'w': show_why(run); break;
+		case 's': toggle_suspend(run); break;
+		case 'q': on_signal(run, SIGINT); break;
+		default: break;
+		}
+	}
+}
+
+/* ---- timers ------------------------------------------------------------------------------- */
+
+static void on_tick(void *arg)
+{
+	struct run *run = arg;
+
+	/* The time in the first line moves on even when nothing else does. */
+	hf_progress_draw(run->progress, now_of(run), true);
+	hf_timer_arm(run->tick, REDRAW_SPAN);
+}
+
+static void on_heartbeat(void *arg)
+{
+	struct run *run = arg;
+
+	hf_progress_heartbeat(run->progress, now_of(run));
+	hf_timer_arm(run->heartbeat, HEARTBEAT_SPAN);
+}
+
+static void on_timeout(void *arg)
+{
+	struct run *run = arg;
+
+	if (run->state >= RUN_LINGERING)
+		return;
+	hf_progress_note(run->progress, now_of(run), "timed out after --timeout=%s",
+			 hf_cli_flag(run->cli, "timeout"));
+	stop(run, HF_EXIT_TIMEOUT, HF_TIME_NONE);
+}
+
+static void on_injection(void *arg)
+{
+	struct injection_timer *timer = arg;
+	struct run *run = timer->run;
+	HF_AUTOFREE char *pod = hf_xasprintf("%s-%s", run->name, timer->injection.rank);
+	struct hf_error err;
+
+	if (run->state != RUN_WATCHING)
+		return;
+	if (hf_kubelet_signal(hf_plane_kubelet(run->plane), run->ns, pod, NULL, SIGKILL, &err) == 0)
+		hf_progress_note(run->progress, now_of(run), "pod/%s killed by --inject", pod);
+	else
+		hf_progress_note(run->progress, now_of(run), "--inject: %s", err.text);
+}
+
+/* ---- set-up ------------------------------------------------------------------------------- */
+
+/* The job gets a name and a namespace, as on create; both are known before it is sent. */
+static int prepare_job(struct run *run)
+{
+	const struct hf_json *metadata = hf_json_get(hf_doc_json(run->manifest.doc), "metadata");
+	const char *in_file = hf_json_path_str(metadata, "namespace", NULL);
+
+	run->name = hf_xstrdup(hf_str_or(hf_json_path_str(metadata, "name", NULL), ""));
+	run->ns = hf_xstrdup(hf_str_or(hf_cli_flag(run->cli, "namespace"), hf_str_or(in_file, "default")));
+	if (in_file != NULL && !hf_streq(in_file, run->ns))
+		return hf_cli_usage(run->cli, "the job is in namespace '%s', not in '%s'", in_file,
+				    run->ns);
+	run->resource = hf_resource_by_plural(run->manifest.framework->group,
+					      run->manifest.framework->plural);
+	hf_assert(run->resource != NULL);
+	run->selector = hf_xasprintf("%s=%s", HF_LABEL_JOB_NAME, run->name);
+	run->field_selector = hf_xasprintf("metadata.name=%s", run->name);
+	return 0;
+}
+
+static int parse_injections(struct run *run)
+{
+	for (size_t i = 0; i < run->cli->n_flags; i++) {
+		struct hf_error err;
+		struct injection_timer *timer = &run->injections[run->n_injections];
+		if (!hf_streq(run->cli->flags[i].flag->name, "inject"))
+			continue;
+		if (run->n_injections == HF_INJECTIONS_MAX)
+			return hf_cli_usage(run->cli, "more than %d --inject", HF_INJECTIONS_MAX);
+		if (hf_injection_parse(run->cli->flags[i].value, &timer->injection, &err) != 0)
+			return hf_cli_usage(run->cli, "--inject: %s", err.text);
+		timer->run = run;
+		run->n_injections++;
+	}
+	return 0;
+}
+
+static void create_progress(struct run *run)
+{
+	const struct hf_cli *cli = run->cli;
+	const char *progress = hf_str_or(hf_cli_flag(cli, "progress"), "auto");
+	struct hf_progress_options options = {
+		.redraw = cli->tty && !hf_streq(progress, "plain"),
+		.color = cli->color,
+		.utf8 = cli->utf8,
+		.width = cli->width,
+		.logs = !hf_cli_has(cli, "no-logs"),
+		.ranks = hf_cli_flag(cli, "ranks"),
+		.out = cli->out,
+	};
+
+	if (options.redraw && isatty(STDIN_FILENO) == 1)
+		options.keys = " l logs  w why  s suspend  q stop";
+	run->progress = hf_progress_create(&options, run->name);
+}
+
+static int open_keyboard(struct run *run, struct hf_error *err)
+{
+	struct termios raw;
+	int rc;
+
+	if (!run->cli->tty || isatty(STDIN_FILENO) != 1 ||
+	    tcgetattr(STDIN_FILENO, &run->saved_terminal) != 0)
+		return 0;
+	rc = hf_io_create(run->loop, STDIN_FILENO, on_key, run, &run->keyboard, err);
+	if (rc != 0)
+		return rc;
+	raw = run->saved_terminal;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	hf_io_want(run->keyboard, HF_IO_READ);
+	return 0;
+}
+
+static void create_timers(struct run *run, hf_time timeout)
+{
+	run->tick = hf_timer_create(run->loop, on_tick, run);
+	run->heartbeat = hf_timer_create(run->loop, on_heartbeat, run);
+	run->linger = hf_timer_create(run->loop, linger_over, run);
+	run->timeout = hf_timer_create(run->loop, on_timeout, run);
+	hf_timer_arm(run->tick, REDRAW_SPAN);
+	hf_timer_arm(run->heartbeat, HEARTBEAT_SPAN);
+	if (timeout > 0)
+		hf_timer_arm(run->timeout, timeout);
+	for (size_t i = 0; i < run->n_injections; i++)
+		run->injections[i].timer =
+			hf_timer_create(run->loop, on_injection, &run->injections[i]);
+}
+
+/* A folder of its own for each run, so that two at a time do not meet. */
+static int make_dir(struct run *run, struct hf_error *err)
+{
+	HF_AUTOFREE char *base = NULL;
+	int rc = hf_plane_default_dir(&base, err);
+
+	if (rc != 0)
+		return rc;
+	run->dir = hf_xasprintf("%s/run/%s-%d", base, run->name, (int)getpid());
+	return hf_fs_mkdirs(run->dir, 0700, err);
+}
+
+static int begin(struct run *run, struct hf_error *err)
+{
+	struct hf_plane_options options = {
+		.dir = run->dir,
+		.in_memory = true,
+		.network = HF_KUBELET_NETWORK_AUTO,
+		.notice = on_notice,
+		.ready = on_ready,
+		.problem = on_problem,
+		.arg = run,
+	};
+	int rc = hf_signal_create(run->loop, SIGINT, on_signal, run, &run->sigint, err);
+
+	options.loop = run->loop;
+	if (rc == 0)
+		rc = hf_signal_create(run->loop, SIGTERM, on_signal, run, &run->sigterm, err);
+	if (rc == 0)
+		rc = open_keyboard(run, err);
+	if (rc == 0)
+		rc = hf_plane_create(&options, &run->plane, err);
+	return rc;
+}
+
+static void release(struct run *run)
+{
+	struct hf_error err;
+
+	if (run->keyboard != NULL)
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &run->saved_terminal);
+	run->keyboard = hf_io_destroy(run->keyboard);
+	run->job_watch = hf_watch_stop(run->job_watch);
+	run->pod_watch = hf_watch_stop(run->pod_watch);
+	for (size_t i = 0; i < run->follows.len; i++) {
+		struct follow *follow = run->follows.items[i];
+		follow->stream = hf_log_stream_stop(follow->stream);
+		free(follow->pod);
+		free(follow->uid);
+		free(follow);
+	}
+	HF_VEC_RELEASE(&run->follows);
+	for (size_t i = 0; i < run->n_injections; i++)
+		run->injections[i].timer = hf_timer_destroy(run->injections[i].timer);
+	run->tick = hf_timer_destroy(run->tick);
+	run->heartbeat = hf_timer_destroy(run->heartbeat);
+	run->linger = hf_timer_destroy(run->linger);
+	run->timeout = hf_timer_destroy(run->timeout);
+	run->sigint = hf_signal_destroy(run->sigint);
+	run->sigterm = hf_signal_destroy(run->sigterm);
+	run->plane = hf_plane_destroy(run->plane);
+	run->loop = hf_loop_destroy(run->loop);
+	run->job = hf_doc_unref(run->job);
+	run->progress = hf_progress_destroy(run->progress);
+	if (run->dir != NULL && !hf_cli_has(run->cli, "keep") && hf_fs_remove_tree(run->dir, &err) != 0)
+		fprintf(run->cli->err, "holdfast: %s\n", err.text);
+	hf_manifest_release(&run->manifest);
+	free(run->dir);
+	free(run->ns);
+	free(run->name);
+	free(run->selector);
+	free(run->field_selector);
+}
+
+/* The last word: on stderr when it is bad news, so that codes 124 and 125 of a job are told
+ * apart from ours. */
+static void print_end(const struct run *run)
+{
+	const struct hf_json *job = hf_doc_json(run->job);
+	const char *state = job != NULL ? hf_progress_state(job) : "";
+
+	if (hf_streq(state, "Failed") && run->exit_code != HF_EXIT_INTERRUPTED)
+		fprintf(run->cli->err, "holdfast: job %s failed with code %d\n", run->name,
+			run->exit_code);
+	if (hf_cli_has(run->cli, "keep"))
+		fprintf(run->cli->err, "holdfast: logs are kept in %s\n", run->dir);
+}
+
+static int run_job(struct run *run, hf_time timeout)
+{
+	struct hf_error err;
+	int rc = make_dir(run, &err);
+
+	if (rc == 0)
+		rc = hf_loop_create(&run->loop, &err);
+	if (rc != 0)
+		return hf_cli_fail(run->cli, &err);
+	create_progress(run);
+	create_timers(run, timeout);
+	if (begin(run, &err) != 0)
+		return hf_cli_fail(run->cli, &err);
+	hf_loop_run(run->loop);
+	print_end(run);
+	return run->exit_code;
+}
+
+static int verb_run(struct hf_cli *cli)
+{
+	struct run run = { .cli = cli, .exit_code = HF_EXIT_INTERNAL,
+			   .follows = HF_VEC_INIT(HF_PROGRESS_RANKS_MAX * 64) };
+	const char *timeout_text = hf_cli_flag(cli, "timeout");
+	struct hf_error err;
+	hf_time timeout = 0;
+	int rc;
+
+	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
+		return hf_cli_usage(cli, "--timeout: %s", err.text);
+	rc = hf_manifest_load(cli, cli->args[0], &run.manifest);
+	if (rc != 0)
+		return rc;
+	rc = prepare_job(&run);
+	if (rc == 0)
+		rc = parse_injections(&run);
+	if (rc == 0)
+		rc = run_job(&run, timeout);
+	release(&run);
+	return rc;
+}
+
+static const struct hf_flag run_flags[] = {
+	{ "progress", 0, "HOW", "auto, or plain: lines instead of a block that is redrawn" },
+	{ "no-logs", 0, NULL, "do not show what the ranks print" },
+	{ "ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2" },
+	{ "timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124" },
+	{ "inject", 0, "FAULT", "make a fault: 'kill worker-1 at 5s' after the job first runs" },
+	{ "keep", 0, NULL, "keep the logs of the ranks in files" },
+	{ NULL, 0, NULL, NULL },
+};
+
+const struct hf_cli_verb hf_verb_run = {
+	.name = "run",
+	.summary = "Train a job on this machine, without a cluster",
+	.usage = "FILE",
+	.examples = "  holdfast run examples/hello-2rank.yaml\n"
+		    "  holdfast run job.yaml --inject 'kill worker-1 at 5s'\n"
+		    "  generate-job | holdfast run -\n",
+	.flags = run_flags,
+	.args_min = 1,
+	.args_max = 1,
+	.run = verb_run,
+};

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_VERBS_H
+#define HF_APP_VERBS_H
+
+#include "cli/cli.h"
+
+/* The verbs that make a plane of their own. */
+extern const struct hf_cli_verb hf_verb_run;
+
+#endif
