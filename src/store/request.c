@@ -52,6 +52,8 @@ static int check_subresource(const struct hf_request *request, struct hf_error *
 
 	if (!sub)
 		return 0;
+	if (hf_streq(sub, "binding") && request->verb == HF_VERB_CREATE)
+		return 0;
 	if (!hf_streq(sub, "status") && !hf_streq(sub, "scale"))
 		return hf_error_set(err, HF_E_NOT_FOUND,
 				    "the server could not find the requested resource");
@@ -110,7 +112,7 @@ static int check_enums(const struct hf_request *request, struct hf_error *err)
 int hf_request_check(const struct hf_request *request, struct hf_error *err)
 {
 	bool list = request->verb == HF_VERB_LIST;
-	bool named = !list && request->verb != HF_VERB_CREATE;
+	bool named = !list && (request->verb != HF_VERB_CREATE || request->subresource);
 	int rc = check_place(request->resource, request->ns, list, err);
 
 	if (rc == 0 && named)

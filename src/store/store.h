@@ -65,8 +65,8 @@ struct hf_request {
 	enum hf_verb verb;
 	const struct hf_resource *resource; /* static, or outlives the reply */
 	const char *ns;                     /* NULL: cluster-scoped, or LIST of all namespaces */
-	const char *name;                   /* NULL for LIST and CREATE */
-	const char *subresource;            /* NULL, "status" or "scale" */
+	const char *name;                   /* NULL for LIST and CREATE (but not of a binding) */
+	const char *subresource;            /* NULL, "status", "scale"; CREATE: "binding" of a pod */
 
 	struct hf_doc *body; /* CREATE, UPDATE: the object; PATCH: the patch */
 	enum hf_patch_type patch_type;

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "local/engine_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+
+/*
+ * Deletion: gone at once, or marked with deletionTimestamp and left to whoever has to
+ * finish it — a kubelet (grace period), the owner of a finalizer, or local/gc.c
+ * (foreground and orphan are finalizers of its own).
+ */
+
+static bool is_own_finalizer(const char *name)
+{
+	return hf_streq(name, HF_FINALIZER_FOREGROUND) || hf_streq(name, HF_FINALIZER_ORPHAN);
+}
+
+static int check_preconditions(struct hf_op *op, const struct hf_entry *entry)
+{
+	const char *uid = op->request->precondition_uid;
+	const char *version = op->request->precondition_resource_version;
+	const char *stored_uid = hf_doc_uid(entry->doc);
+	const char *stored_version = hf_doc_resource_version(entry->doc);
+	char why[256];
+
+	if (uid && !hf_streq(uid, stored_uid)) {
+		snprintf(why, sizeof(why),
+			 "Precondition failed: UID in precondition: %s, UID in object meta: %s",
+			 uid, stored_uid);
+		return hf_op_conflict(op, why);
+	}
+	if (version && !hf_streq(version, stored_version)) {
+		snprintf(why, sizeof(why),
+			 "Precondition failed: ResourceVersion in precondition: %s, "
+			 "ResourceVersion in object meta: %s", version, stored_version);
+		return hf_op_conflict(op, why);
+	}
+	return 0;
+}
+
+/* The finalizers the object has to go through, given what the client asks for.  A default
+ * leaves those of an earlier request. */
+static struct hf_json *wanted_finalizers(const struct hf_op *op, const struct hf_json *meta)
+{
+	const struct hf_json *list = hf_json_get(meta, "finalizers");
+	enum hf_propagation propagation = op->request->propagation;
+	struct hf_json *out = hf_json_array();
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		struct hf_json *item = hf_json_item(list, i);
+		if (propagation == HF_PROPAGATE_DEFAULT ||
+		    !is_own_finalizer(hf_json_str(item, NULL)))
+			hf_json_append(out, hf_json_ref(item));
+	}
+	if (propagation == HF_PROPAGATE_ORPHAN)
+		hf_json_append(out, hf_json_string(HF_FINALIZER_ORPHAN));
+	if (propagation == HF_PROPAGATE_FOREGROUND)
+		hf_json_append(out, hf_json_string(HF_FINALIZER_FOREGROUND));
+	return out;
+}
+
+static void bump_generation(struct hf_json *meta)
+{
+	int64_t generation = hf_json_i64(hf_json_get(meta, "generation"), 0);
+
+	if (generation > 0)
+		hf_json_set_i64(meta, "generation", generation + 1);
+}
+
+/* First request: now + grace.  A later one may only bring the end nearer. */
+static void mark(struct hf_op *op, struct hf_json *meta, int64_t grace)
+{
+	hf_time marked = hf_meta_time(meta, "deletionTimestamp");
+	int64_t old = hf_json_i64(hf_json_get(meta, "deletionGracePeriodSeconds"), 0);
+
+	if (marked == HF_TIME_NONE) {
+		bump_generation(meta);
+		hf_meta_set_time(meta, "deletionTimestamp", op->now + grace * HF_SECOND);
+		hf_json_set_i64(meta, "deletionGracePeriodSeconds", grace);
+	} else if (grace < old) {
+		hf_meta_set_time(meta, "deletionTimestamp", marked - (old - grace) * HF_SECOND);
+		hf_json_set_i64(meta, "deletionGracePeriodSeconds", grace);
+	}
+}
+
+static int64_t grace_of(const struct hf_op *op, const struct hf_json *object)
+{
+	const struct hf_json *left =
+		hf_json_path(object, "metadata", "deletionGracePeriodSeconds", NULL);
+
+	if (op->kind->resource != &hf_pods)
+		return 0;
+	/* Already on its way and nobody asks for a shorter one: as it is. */
+	if (left && op->request->grace_seconds == HF_GRACE_DEFAULT)
+		return hf_json_i64(left, 0);
+	return hf_pod_grace_seconds(object, op->request->grace_seconds);
+}
+
+/* A namespace is emptied first: it keeps spec.finalizers until local/gc.c is through. */
+static bool holds_content(const struct hf_op *op, const struct hf_json *object)
+{
+	return op->kind->resource == &hf_namespaces &&
+	       hf_json_len(hf_json_path(object, "spec", "finalizers", NULL)) > 0;
+}
+
+static void set_terminating(struct hf_json *object)
+{
+	struct hf_json *status = hf_json_shallow(hf_json_get(object, "status"));
+
+	hf_json_set_str(status, "phase", "Terminating");
+	hf_json_set(object, "status", status);
+}
+
+static bool same_mark(const struct hf_json *a, const struct hf_json *b)
+{
+	return hf_json_equal(hf_json_get(a, "deletionTimestamp"),
+			     hf_json_get(b, "deletionTimestamp")) &&
+	       hf_json_equal(hf_json_get(a, "finalizers"), hf_json_get(b, "finalizers"));
+}
+
+/* Store the object with its mark. */
+static int mark_deleted(struct hf_op *op, struct hf_entry *entry, struct hf_json *finalizers,
+			int64_t grace)
+{
+	const struct hf_json *stored = hf_doc_json(entry->doc);
+	HF_AUTO_JSON object = hf_json_shallow(stored);
+	struct hf_json *meta = hf_json_shallow(hf_json_get(stored, "metadata"));
+
+	hf_json_set(object, "metadata", meta);
+	if (hf_json_len(finalizers) > 0)
+		hf_json_set(meta, "finalizers", hf_json_ref(finalizers));
+	else
+		hf_json_remove(meta, "finalizers");
+	mark(op, meta, grace);
+	if (holds_content(op, object))
+		set_terminating(object);
+	if (same_mark(meta, hf_json_get(stored, "metadata")))
+		return hf_op_done(op, hf_doc_ref(entry->doc));
+	if (op->request->dry_run)
+		return hf_op_done(op, hf_doc_from_json(hf_steal(&object)));
+	int rc = hf_op_size_check(op, object, entry->name, entry->bytes);
+	if (rc)
+		return rc;
+	return hf_op_done(op, hf_op_store(op, entry, hf_steal(&object)));
+}
+
+static int remove_now(struct hf_op *op, struct hf_entry *entry)
+{
+	const struct hf_resource *r = op->kind->resource;
+	bool returns_object = r == &hf_pods || r == &hf_services ||
+			      r == &hf_persistentvolumeclaims || r == &hf_serviceaccounts;
+	HF_AUTO_DOC last = hf_doc_ref(entry->doc);
+
+	if (!op->request->dry_run) {
+		hf_doc_unref(last);
+		last = hf_op_remove(op, entry);
+	}
+	/* Some kinds answer with the object, the others with a Status, as kube-apiserver. */
+	if (returns_object)
+		return hf_op_done(op, hf_steal(&last));
+	return hf_op_done(op, hf_doc_from_json(hf_status_success(r, hf_doc_name(last),
+								 hf_doc_uid(last))));
+}
+
+int hf_op_delete(struct hf_op *op)
+{
+	struct hf_entry *entry = hf_kind_find(op->kind, op->request->ns, op->request->name);
+
+	if (!entry)
+		return hf_op_not_found(op);
+	int rc = check_preconditions(op, entry);
+	if (rc)
+		return rc;
+	if (op->kind->resource == &hf_namespaces &&
+	    (hf_streq(entry->name, "default") || hf_streq(entry->name, "kube-system") ||
+	     hf_streq(entry->name, "kube-public")))
+		return hf_op_forbidden(op, entry->name, "this namespace may not be deleted");
+	rc = hf_op_admit(op, HF_VERB_DELETE, entry->doc, NULL);
+	if (rc)
+		return rc;
+
+	const struct hf_json *stored = hf_doc_json(entry->doc);
+	int64_t grace = grace_of(op, stored);
+	HF_AUTO_JSON finalizers = wanted_finalizers(op, hf_json_get(stored, "metadata"));
+	if (grace == 0 && hf_json_len(finalizers) == 0 && !holds_content(op, stored))
+		return remove_now(op, entry);
+	return mark_deleted(op, entry, finalizers, grace);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "local/engine_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+/*
+ * Strategic merge patch: a merge patch that knows which lists are really maps.
+ * kubectl apply and edit send it for built-in kinds.  The lists and their keys are
+ * those that the Kubernetes API types carry as patchMergeKey; where one name stands
+ * for two lists (ports), the key the patch uses decides.
+ */
+static const struct {
+	const char *list;
+	const char *keys[2]; /* keys[0] NULL: a set of strings */
+} merged_lists[] = {
+	{ "containers", { "name", NULL } },
+	{ "initContainers", { "name", NULL } },
+	{ "ephemeralContainers", { "name", NULL } },
+	{ "env", { "name", NULL } },
+	{ "ports", { "containerPort", "port" } },
+	{ "volumeMounts", { "mountPath", NULL } },
+	{ "volumeDevices", { "devicePath", NULL } },
+	{ "volumes", { "name", NULL } },
+	{ "imagePullSecrets", { "name", NULL } },
+	{ "secrets", { "name", NULL } },
+	{ "hostAliases", { "ip", NULL } },
+	{ "topologySpreadConstraints", { "topologyKey", NULL } },
+	{ "schedulingGates", { "name", NULL } },
+	{ "resourceClaims", { "name", NULL } },
+	{ "podIPs", { "ip", NULL } },
+	{ "addresses", { "type", NULL } },
+	{ "conditions", { "type", NULL } },
+	{ "ownerReferences", { "uid", NULL } },
+	{ "finalizers", { NULL, NULL } },
+};
+
+#define DELETE_FROM "$deleteFromPrimitiveList/"
+#define SET_ORDER "$setElementOrder/"
+#define RETAIN_KEYS "$retainKeys"
+#define DIRECTIVE "$patch"
+
+static int merge_map(const struct hf_json *target, const struct hf_json *patch,
+		     struct hf_json **ret_value, struct hf_error *err);
+
+/* -1: a list that is replaced whole. */
+static int merged_list(const char *name)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(merged_lists); i++)
+		if (hf_streq(merged_lists[i].list, name))
+			return (int)i;
+	return -1;
+}
+
+static bool contains(const struct hf_json *array, const struct hf_json *value)
+{
+	for (size_t i = 0; i < hf_json_len(array); i++)
+		if (hf_json_equal(hf_json_item(array, i), value))
+			return true;
+	return false;
+}
+
+/* Index of the item whose member `key` equals value, or the length. */
+static size_t find_item(const struct hf_json *array, const char *key, const struct hf_json *value)
+{
+	size_t i = 0;
+
+	while (i < hf_json_len(array) &&
+	       !hf_json_equal(hf_json_get(hf_json_item(array, i), key), value))
+		i++;
+	return i;
+}
+
+static struct hf_json *shallow_list(const struct hf_json *array)
+{
+	struct hf_json *copy = hf_json_array();
+
+	for (size_t i = 0; i < hf_json_len(array); i++)
+		hf_json_append(copy, hf_json_ref(hf_json_item(array, i)));
+	return copy;
+}
+
+static struct hf_json *merge_set(const struct hf_json *target, const struct hf_json *patch)
+{
+	struct hf_json *out = shallow_list(target);
+
+	for (size_t i = 0; i < hf_json_len(patch); i++)
+		if (!contains(out, hf_json_item(patch, i)))
+			hf_json_append(out, hf_json_ref(hf_json_item(patch, i)));
+	return out;
+}
+
+/* Which member tells the items of this list apart; "" where the patch is empty. */
+static const char *list_key(int list, const struct hf_json *patch, struct hf_error *err)
+{
+	const char *const *keys = merged_lists[list].keys;
+
+	for (size_t i = 0; i < hf_json_len(patch); i++)
+		for (size_t k = 0; k < 2 && keys[k]; k++)
+			if (hf_json_get(hf_json_item(patch, i), keys[k]))
+				return keys[k];
+	if (hf_json_len(patch) == 0)
+		return keys[0];
+	hf_error_set(err, HF_E_INVALID, "map: does not contain declared merge key: %s in '%s'",
+		     keys[0], merged_lists[list].list);
+	return NULL;
+}
+
+static int merge_item(struct hf_json *out, const char *key, const struct hf_json *item,
+		      struct hf_error *err)
+{
+	const struct hf_json *value = hf_json_get(item, key);
+	const char *directive = hf_json_path_str(item, DIRECTIVE, NULL);
+	struct hf_json *merged;
+
+	if (!value)
+		return hf_error_set(err, HF_E_INVALID,
+				    "map: does not contain declared merge key: %s", key);
+	size_t i = find_item(out, key, value);
+	bool found = i < hf_json_len(out);
+	if (hf_streq(directive, "delete")) {
+		if (found)
+			hf_json_remove_item(out, i);
+		return 0;
+	}
+	int rc = merge_map(found ? hf_json_item(out, i) : NULL, item, &merged, err);
+	if (rc)
+		return rc;
+	if (found)
+		hf_json_replace_item(out, i, merged);
+	else
+		hf_json_append(out, merged);
+	return 0;
+}
+
+/* "$patch: replace" as an item of its own: the list is what the other items are. */
+static struct hf_json *replaced_list(const struct hf_json *patch)
+{
+	struct hf_json *out = NULL;
+
+	for (size_t i = 0; i < hf_json_len(patch); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(patch, i), DIRECTIVE, NULL), "replace"))
+			out = hf_json_array();
+	for (size_t i = 0; out && i < hf_json_len(patch); i++)
+		if (!hf_json_get(hf_json_item(patch, i), DIRECTIVE))
+			hf_json_append(out, hf_json_ref(hf_json_item(patch, i)));
+	return out;
+}
+
+static int merge_list(int list, const struct hf_json *target, const struct hf_json *patch,
+		      struct hf_json **ret_value, struct hf_error *err)
+{
+	if (!merged_lists[list].keys[0]) {
+		*ret_value = merge_set(target, patch);
+		return 0;
+	}
+	struct hf_json *out = replaced_list(patch);
+	if (out) {
+		*ret_value = out;
+		return 0;
+	}
+	const char *key = list_key(list, patch, err);
+	if (!key)
+		return err ? err->code : HF_E_INVALID;
+	out = shallow_list(target);
+	for (size_t i = 0; i < hf_json_len(patch); i++) {
+		int rc = merge_item(out, key, hf_json_item(patch, i), err);
+		if (rc) {
+			hf_json_unref(out);
+			return rc;
+		}
+	}
+	*ret_value = out;
+	return 0;
+}
+
+/* --- "$setElementOrder/list" --- */
+
+/* Position of an item in an order of keys (objects) or of values (strings); SIZE_MAX: not in. */
+static size_t rank(const struct hf_json *order, const char *key, const struct hf_json *item)
+{
+	const struct hf_json *value = key ? hf_json_get(item, key) : item;
+
+	for (size_t i = 0; i < hf_json_len(order); i++) {
+		const struct hf_json *o = hf_json_item(order, i);
+		if (hf_json_equal(key ? hf_json_get(o, key) : o, value))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* Two orders woven into one: the client's items as it wants them, the others where the server
+ * had them relative to those. */
+static struct hf_json *ordered(const struct hf_json *merged, const struct hf_json *order,
+			       const struct hf_json *before, const char *key)
+{
+	HF_AUTO_JSON wanted = hf_json_array();
+	HF_AUTO_JSON others = hf_json_array();
+	struct hf_json *out = hf_json_array();
+
+	for (size_t o = 0; o < hf_json_len(order); o++)
+		for (size_t i = 0; i < hf_json_len(merged); i++)
+			if (rank(order, key, hf_json_item(merged, i)) == o)
+				hf_json_append(wanted, hf_json_ref(hf_json_item(merged, i)));
+	for (size_t i = 0; i < hf_json_len(merged); i++)
+		if (rank(order, key, hf_json_item(merged, i)) == SIZE_MAX)
+			hf_json_append(others, hf_json_ref(hf_json_item(merged, i)));
+	size_t w = 0, o = 0;
+	while (w < hf_json_len(wanted) || o < hf_json_len(others)) {
+		struct hf_json *a = hf_json_item(wanted, w), *b = hf_json_item(others, o);
+		bool take_other = !a || (b && rank(before, key, a) != SIZE_MAX &&
+					 rank(before, key, b) < rank(before, key, a));
+		hf_json_append(out, hf_json_ref(take_other ? b : a));
+		*(take_other ? &o : &w) += 1;
+	}
+	return out;
+}
+
+static void apply_orders(struct hf_json *out, const struct hf_json *target,
+			 const struct hf_json *patch)
+{
+	const char *name;
+	struct hf_json *order;
+
+	for (void *it = NULL; (it = hf_json_next(patch, it, &name, &order));) {
+		if (!hf_str_has_prefix(name, SET_ORDER))
+			continue;
+		const char *list_name = name + strlen(SET_ORDER);
+		int list = merged_list(list_name);
+		const struct hf_json *merged = hf_json_get(out, list_name);
+		if (list < 0 || !merged)
+			continue;
+		const char *key = merged_lists[list].keys[0] ? list_key(list, order, NULL) : NULL;
+		if (!key && merged_lists[list].keys[0])
+			continue;
+		hf_json_set(out, list_name,
+			    ordered(merged, order, hf_json_get(target, list_name), key));
+	}
+}
+
+/* --- maps --- */
+
+static void retain_keys(struct hf_json *out, const struct hf_json *keep)
+{
+	const char *key;
+	struct hf_json *value;
+	HF_AUTO_JSON names = hf_json_array();
+
+	for (void *it = NULL; (it = hf_json_next(out, it, &key, &value));) {
+		HF_AUTO_JSON name = hf_json_string(key);
+		if (!contains(keep, name))
+			hf_json_append(names, hf_json_ref(name));
+	}
+	for (size_t i = 0; i < hf_json_len(names); i++)
+		hf_json_remove(out, hf_json_str(hf_json_item(names, i), ""));
+}
+
+static void delete_from_list(struct hf_json *out, const char *list_name,
+			     const struct hf_json *values)
+{
+	const struct hf_json *list = hf_json_get(out, list_name);
+	struct hf_json *rest = hf_json_array();
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (!contains(values, hf_json_item(list, i)))
+			hf_json_append(rest, hf_json_ref(hf_json_item(list, i)));
+	hf_json_set(out, list_name, rest);
+}
+
+static int merge_member(struct hf_json *out, const char *key, const struct hf_json *value,
+			struct hf_error *err)
+{
+	struct hf_json *old = hf_json_get(out, key);
+	struct hf_json *merged;
+	int rc = 0;
+
+	if (hf_json_type(value) == HF_JSON_NULL) {
+		hf_json_remove(out, key);
+		return 0;
+	}
+	if (hf_json_type(value) == HF_JSON_OBJECT)
+		rc = merge_map(old, value, &merged, err);
+	else if (hf_json_type(value) == HF_JSON_ARRAY && merged_list(key) >= 0)
+		rc = merge_list(merged_list(key), old, value, &merged, err);
+	else
+		merged = hf_json_share(value);
+	if (rc == 0)
+		hf_json_set(out, key, merged);
+	return rc;
+}
+
+static int merge_members(struct hf_json *out, const struct hf_json *patch, struct hf_error *err)
+{
+	const char *key;
+	struct hf_json *value;
+
+	for (void *it = NULL; (it = hf_json_next(patch, it, &key, &value));) {
+		int rc = 0;
+		if (hf_str_has_prefix(key, DELETE_FROM))
+			delete_from_list(out, key + strlen(DELETE_FROM), value);
+		else if (*key != '$')
+			rc = merge_member(out, key, value, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int merge_map(const struct hf_json *target, const struct hf_json *patch,
+		     struct hf_json **ret_value, struct hf_error *err)
+{
+	const char *directive = hf_json_path_str(patch, DIRECTIVE, NULL);
+
+	if (hf_streq(directive, "replace") || hf_streq(directive, "delete"))
+		target = NULL;
+	else if (directive && !hf_streq(directive, "merge"))
+		return hf_error_set(err, HF_E_BAD_REQUEST, "unknown patch type: %s", directive);
+	if (hf_streq(directive, "delete")) {
+		*ret_value = hf_json_object();
+		return 0;
+	}
+	HF_AUTO_JSON out = hf_json_type(target) == HF_JSON_OBJECT ? hf_json_shallow(target)
+								   : hf_json_object();
+	if (hf_json_get(patch, RETAIN_KEYS))
+		retain_keys(out, hf_json_get(patch, RETAIN_KEYS));
+	int rc = merge_members(out, patch, err);
+	if (rc)
+		return rc;
+	apply_orders(out, target, patch);
+	*ret_value = hf_json_ref(out);
+	return 0;
+}
+
+int hf_patch_strategic(const struct hf_json *target, const struct hf_json *patch,
+		       struct hf_json **ret_value, struct hf_error *err)
+{
+	return merge_map(target, patch, ret_value, err);
+}
