@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CLI_VERBS_INTERNAL_H
+#define HF_CLI_VERBS_INTERNAL_H
+
+#include "cli/cli.h"
+
+/* One file each. */
+extern const struct hf_cli_verb hf_verb_delete;
+extern const struct hf_cli_verb hf_verb_describe;
+extern const struct hf_cli_verb hf_verb_events;
+extern const struct hf_cli_verb hf_verb_get;
+extern const struct hf_cli_verb hf_verb_lint;
+extern const struct hf_cli_verb hf_verb_logs;
+extern const struct hf_cli_verb hf_verb_restart;
+extern const struct hf_cli_verb hf_verb_resume;
+extern const struct hf_cli_verb hf_verb_suspend;
+extern const struct hf_cli_verb hf_verb_version;
+extern const struct hf_cli_verb hf_verb_wait;
+extern const struct hf_cli_verb hf_verb_why;
+
+#endif
