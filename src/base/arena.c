@@ -10,16 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ARENA_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define ARENA_ASAN 1
-#endif
-
-#ifdef ARENA_ASAN
+#if HF_UNDER_ASAN
 #include <sanitizer/asan_interface.h>
 /* What no pass owns may not be touched: a pointer kept over a reset is found. */
 #define poison(ptr, size) ASAN_POISON_MEMORY_REGION((ptr), (size))

@@ -199,7 +199,7 @@ static void destroy_takes_null_and_returns_null(void **state)
 	assert_null(none);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if HF_UNDER_ASAN
 #include <sanitizer/asan_interface.h>
 
 static void a_pointer_kept_over_a_reset_is_found(void **state)
@@ -257,7 +257,7 @@ int main(void)
 		cmocka_unit_test(passes_of_one_size_take_no_memory_once_warm),
 		cmocka_unit_test(one_huge_pass_is_not_kept),
 		cmocka_unit_test(destroy_takes_null_and_returns_null),
-#if defined(__SANITIZE_ADDRESS__)
+#if HF_UNDER_ASAN
 		cmocka_unit_test(a_pointer_kept_over_a_reset_is_found),
 #endif
 		cmocka_unit_test(random_passes_do_not_overlap),

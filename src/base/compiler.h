@@ -21,6 +21,18 @@
 #define HF_CLEANUP(fn) __attribute__((cleanup(fn)))
 #define HF_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
+/* 1 where AddressSanitizer watches: gcc and clang each tell it in their own way. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HF_UNDER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HF_UNDER_ASAN 1
+#endif
+#endif
+#ifndef HF_UNDER_ASAN
+#define HF_UNDER_ASAN 0
+#endif
+
 /*
  * A broken invariant of this program (never bad input) ends it here, in release
  * builds too: every daemon of Holdfast is level-triggered and restarts safely,

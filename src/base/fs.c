@@ -262,13 +262,14 @@ static void remove_folder(struct removal *r, int at, const char *name, int depth
 		return;
 	}
 	fd = open_folder(at, name);
-	if (fd < 0) {
+	if (fd < 0 || mark_folder(fd, &mark) < 0) {
 		removal_failed(r, errno, name);
+		hf_fd_cleanup(&fd);
 		return;
 	}
-	if (mark_folder(fd, &mark) < 0 || !same_mount(&mark, &r->mark)) {
+	if (!same_mount(&mark, &r->mark)) {
 		removal_failed(r, EXDEV, name);
-		(void)close(fd);
+		hf_fd_cleanup(&fd);
 		return;
 	}
 	/* A read-only folder of our own is no obstacle (module caches are made so). */
@@ -303,7 +304,10 @@ static int empty_root(struct removal *r, struct hf_error *err)
 	} while (r->moved && !r->first_errnum);
 	if (!r->first_errnum)
 		return 0;
-	(void)fail(err, r->first_errnum, "remove", r->first_name);
+	if (r->first_errnum == EXDEV)
+		(void)hf_error_set(err, HF_E_IO, "something is mounted on '%s'", r->first_name);
+	else
+		(void)fail(err, r->first_errnum, "remove", r->first_name);
 	return hf_error_wrap(err, "cannot remove '%s'", r->path);
 }
 
