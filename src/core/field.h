@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+HF_BEGIN_DECLS
+
 /*
  * Errors in fields, worded as apimachinery's field.Error words them (validation/field):
  *
@@ -67,5 +69,7 @@ void hf_field_error_write(const struct hf_field_error *error, struct hf_strbuf *
 void hf_field_errors_write(const struct hf_field_errors *errors, struct hf_strbuf *sb);
 /* 0, or HF_E_INVALID with that text. */
 int hf_field_errors_result(const struct hf_field_errors *errors, struct hf_error *err) HF_MUST_CHECK;
+
+HF_END_DECLS
 
 #endif

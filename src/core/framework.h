@@ -6,6 +6,8 @@
 #include "core/field.h"
 #include "core/plan.h"
 
+HF_BEGIN_DECLS
+
 /*
  * What makes one kind of job differ from another: a const table.  Everything else
  * (restarts, budgets, suspend, conditions, …) is the same for all kinds and lives in
@@ -102,6 +104,11 @@ struct hf_framework {
 /* The index of the type in any case ("worker", "Worker"), or -1. */
 int hf_framework_role(const struct hf_framework *framework, const char *type);
 
+/* The replica specs in an order that does not depend on the document's: known types in the
+ * kind's order, the rest by name.  view->replicas_len of them, in the arena. */
+const struct hf_replica_spec *const *hf_job_replicas(const struct hf_job_view *view,
+						     struct hf_arena *arena);
+
 /*
  * Every rule of a job at create and update, upstream's first: the name (DNS-1035), the
  * replica map, managedBy, the kind's own, then runPolicy's new fields.  old: the stored
@@ -110,5 +117,7 @@ int hf_framework_role(const struct hf_framework *framework, const char *type);
  */
 void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *old,
 		     struct hf_field_errors *errors);
+
+HF_END_DECLS
 
 #endif

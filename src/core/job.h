@@ -6,6 +6,8 @@
 #include "base/arena.h"
 #include "core/status.h"
 
+HF_BEGIN_DECLS
+
 /*
  * A job as the brain reads it: plain structs without JSON.  Whoever has documents
  * (module api) decodes them straight into struct hf_job_view; nothing is defaulted
@@ -250,5 +252,7 @@ struct hf_job {
  */
 void hf_job_defaults(const struct hf_job_view *view, struct hf_arena *arena,
 		     struct hf_job *ret_job);
+
+HF_END_DECLS
 
 #endif

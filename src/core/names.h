@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+HF_BEGIN_DECLS
+
 /* Names and keys that clients, Kueue and the Python SDK rely on, and our own. */
 
 #define HF_LABEL_OPERATOR_NAME "training.kubeflow.org/operator-name"
@@ -33,5 +35,7 @@ const char *hf_replica_name(struct hf_arena *arena, const char *job, const char 
 /* "worker-1": how a replica is called in records, events and by people. */
 const char *hf_rank_name(struct hf_arena *arena, const char *type, int64_t index);
 const char *hf_type_lower(struct hf_arena *arena, const char *type);
+
+HF_END_DECLS
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "core/types.h"
 
+HF_BEGIN_DECLS
+
 /*
  * What is seen of a job's pods, services and nodes.  The order of the lists does
  * not matter: the same facts in another order give the same plan, byte for byte.
@@ -113,5 +115,7 @@ struct hf_observed {
 	const struct hf_node_seen *nodes;
 	size_t nodes_len;
 };
+
+HF_END_DECLS
 
 #endif

@@ -6,6 +6,8 @@
 #include "base/strbuf.h"
 #include "core/job.h"
 
+HF_BEGIN_DECLS
+
 /*
  * What a step wants done.  How a plan is performed, in this order:
  *
@@ -169,5 +171,7 @@ size_t hf_plan_actions(const struct hf_plan *plan);
 /* The whole plan as text, equal for equal plans; tests and golden files compare this. */
 void hf_plan_render(const struct hf_plan *plan, const struct hf_framework *framework,
 		    struct hf_strbuf *sb);
+
+HF_END_DECLS
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "core/types.h"
 
+HF_BEGIN_DECLS
+
 /*
  * The status of a job, as it is stored and as the plan wants it.
  *
@@ -166,5 +168,7 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_SUCCEEDED "Succeeded"
 #define HF_COND_FAILED "Failed"
 #define HF_COND_HELD "holdfast.dev/Held" /* nothing is done for this job; reason and message say why */
+
+HF_END_DECLS
 
 #endif

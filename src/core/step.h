@@ -7,6 +7,8 @@
 #include "core/observed.h"
 #include "core/plan.h"
 
+HF_BEGIN_DECLS
+
 /*
  * The brain: given a job, what is seen of it, and the time (API-server time), what is
  * to be done.  Pure: no clock, no randomness, no memory between calls; everything that
@@ -32,5 +34,7 @@
  */
 int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
 		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err) HF_MUST_CHECK;
+
+HF_END_DECLS
 
 #endif

@@ -3,11 +3,14 @@
 #ifndef HF_CORE_TYPES_H
 #define HF_CORE_TYPES_H
 
+#include "base/compiler.h"
 #include "base/time.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+HF_BEGIN_DECLS
 
 /*
  * Small things that the headers of core share, and core's limits.
@@ -44,5 +47,7 @@ struct hf_opt_bool {
 #define HF_RECORDS_MAX 11
 /* Of status.recovery as JSON.  etcd takes 1.5 MiB an object and the spec shares it. */
 #define HF_LEDGER_BYTES_MAX ((size_t)64 << 10)
+
+HF_END_DECLS
 
 #endif

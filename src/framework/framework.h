@@ -5,6 +5,8 @@
 
 #include "core/framework.h"
 
+HF_BEGIN_DECLS
+
 /* The kinds this program knows: one const table each. */
 
 extern const struct hf_framework hf_framework_pytorch;
@@ -16,5 +18,7 @@ extern const struct hf_framework *const hf_frameworks[];
 const struct hf_framework *hf_framework_by_kind(const char *api_version, const char *kind);
 /* By plural ("pytorchjobs"), singular or kind in any case, as people type it. */
 const struct hf_framework *hf_framework_by_name(const char *name);
+
+HF_END_DECLS
 
 #endif

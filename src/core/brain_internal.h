@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CORE_BRAIN_INTERNAL_H
+#define HF_CORE_BRAIN_INTERNAL_H
+
+#include "base/strbuf.h"
+#include "core/step.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * One pass of the brain: the working state that the policies share.  A policy is one file
+ * that reads facts (slots, ledger, ends) and changes the working ledger, the conditions or
+ * the lists of actions; step.c says in which order they run.
+ */
+
+/* One rank: what the ledger remembers of it and what is seen. */
+struct hf_slot {
+	const struct hf_pod *pod;              /* ours, by name; NULL: none */
+	const struct hf_service_seen *service; /* ours */
+	bool pod_taken;     /* the name is held by a pod of another owner */
+	bool service_taken;
+	bool created;       /* the present attempt's pod was seen once */
+	bool succeeded;
+	bool covered;       /* its kubelet restart in this incident was taken */
+	bool current;       /* the pod is of this generation and attempt */
+	bool up;            /* current and running, as far as is known */
+	int64_t attempt;
+	int64_t seen;       /* restartCount already counted */
+};
+
+/* One role with its slots: those the spec asks for come first. */
+struct hf_crew {
+	const char *type;  /* "Worker" */
+	const char *lower; /* "worker" */
+	bool present;      /* the spec has it */
+	int32_t replicas;
+	struct hf_slot *slots;
+	int32_t slots_len; /* >= replicas: whatever the ledger or a pod names */
+	struct hf_counts counts;
+};
+
+enum hf_end_kind {
+	HF_END_FAILED,    /* the pod's phase is Failed */
+	HF_END_DELETED,   /* somebody else is deleting it */
+	HF_END_VANISHED,  /* it was there, and is not */
+	HF_END_RESTARTED, /* the kubelet restarted containers in it */
+};
+
+enum hf_fate { HF_FATE_RESTART, HF_FATE_FAIL };
+
+/* One end of one attempt, on its way from fact to decision. */
+struct hf_end {
+	enum hf_end_kind kind;
+	int role;
+	int32_t index;
+	const struct hf_pod *pod;     /* NULL: vanished */
+	int32_t units;                /* RESTARTED: container restarts not counted before */
+	hf_time finished_at;          /* the node's clock; NONE: not known */
+	struct hf_opt_int exit_code;  /* of the default container */
+	struct hf_opt_int signal;
+	const char *ended_container;  /* the container a rule on exit codes matched */
+	int32_t ended_code;
+	/* classify */
+	enum hf_class cls;
+	bool evidence;                /* the class rests on something seen, not on absence */
+	/* rules */
+	int rule;                     /* -1: none matched */
+	/* policy, then rule */
+	enum hf_fate fate;
+	enum hf_scope scope;
+	enum hf_budget budget;        /* what its incident is charged to, if it opens one */
+	const char *verdict;          /* FAIL: the reason, one word */
+};
+
+struct hf_actions {
+	struct hf_action *items;
+	size_t len, cap;
+};
+
+struct hf_brain {
+	const struct hf_job_view *view;
+	const struct hf_observed *seen;
+	struct hf_job job;
+	hf_time now; /* to the microsecond, which is what a ledger keeps */
+	struct hf_arena *arena;
+	struct hf_plan *plan;
+
+	struct hf_ledger ledger; /* the working copy; its texts are written at the end */
+	struct hf_crew crews[HF_ROLES_MAX];
+	int crews_len;
+	const struct hf_pod **strays; /* ours, but under no replica's name */
+	size_t strays_len;
+	int32_t older_pods;    /* of an older generation than the ledger's */
+	hf_time last_gone_at;
+
+	struct hf_end *ends;
+	size_t ends_len;
+	int32_t failed_ends[HF_ROLES_MAX]; /* for upstream's "n replica(s) failed" */
+
+	struct hf_condition *conditions;
+	size_t conditions_len, conditions_cap;
+	bool held;             /* nothing but the condition is planned */
+	bool settling;
+	const char *awaited;   /* what settling waits for */
+
+	struct hf_actions deletes;
+	struct hf_actions creates;
+	struct hf_plan_event *events;
+	size_t events_len, events_cap;
+	struct hf_reason *reasons;
+	size_t reasons_len;
+	struct hf_strbuf scratch;
+};
+
+/* ---- facts: world.c, ledger.c ------------------------------------------------------------- */
+
+/* Slots from the ledger's texts and the objects seen.  HF_E_INVALID: the ledger is broken. */
+int hf_world_load(struct hf_brain *b, struct hf_error *err) HF_MUST_CHECK;
+/* Which pods are of the present generation and attempt; again after either moved. */
+void hf_world_refresh(struct hf_brain *b);
+/* Index and role of a replica's name; false: no replica of this job is called so. */
+bool hf_world_find(const struct hf_brain *b, const char *name, int *ret_role, int32_t *ret_index);
+
+/* restartCounts of all containers of a pod, init ones too. */
+int64_t hf_pod_restarts(const struct hf_pod *pod);
+
+/* Begin a ledger for a job that has none: from the stamps of its pods, if there are any. */
+void hf_ledger_begin(struct hf_brain *b);
+/* Texts into slots (sized for what they name) and back.  */
+int hf_ledger_read(struct hf_brain *b, struct hf_error *err) HF_MUST_CHECK;
+void hf_ledger_write(struct hf_brain *b);
+/* Highest index that the ledger's texts name, -1: none. */
+int hf_ledger_top(const struct hf_role_ledger *role, int32_t *ret_top, struct hf_error *err)
+	HF_MUST_CHECK;
+/* Bytes of the ledger as JSON, at most (every name and text counted). */
+size_t hf_ledger_bytes(const struct hf_ledger *ledger);
+/* Set bits of what is seen: created, succeeded. */
+void hf_ledger_note(struct hf_brain *b);
+
+/* ---- an end's way: classify.c, rules.c, policy.c, incident.c, budget.c, delay.c, settle.c -- */
+
+/* Every end of a present attempt that has not been counted, in an order that does not
+ * depend on the input's: by when it finished, then role and index. */
+void hf_ends_collect(struct hf_brain *b);
+void hf_classify(const struct hf_brain *b, struct hf_end *end);
+/* Index of the first rule that matches, or -1; fills the matched container of exit codes. */
+int hf_rules_match(const struct hf_brain *b, struct hf_end *end);
+/* Fate, scope, budget and verdict of one end, as if it opened an incident. */
+void hf_policy_decide(const struct hf_brain *b, struct hf_end *end);
+enum hf_budget hf_class_budget(enum hf_class cls);
+
+/* The end's attempt had started before the open incident did. */
+bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end);
+bool hf_incident_is_open(const struct hf_brain *b);
+void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_class cause,
+		      enum hf_budget budget);
+/* Take an infrastructure or device cause that showed up on any rank of it. */
+bool hf_incident_adopt(struct hf_brain *b, enum hf_class cause);
+/* Run all ends through coverage, incident, budget and verdict; restart what is to be. */
+void hf_ends_apply(struct hf_brain *b);
+
+/* Charge the open incident: false when that goes over the budget's limit (and is not done). */
+bool hf_budget_allows(const struct hf_brain *b, enum hf_budget budget);
+void hf_budget_charge(struct hf_brain *b, enum hf_budget budget);
+const char *hf_budget_verdict(enum hf_budget budget); /* "BackoffLimitExceeded", … */
+const char *hf_budget_message(struct hf_brain *b, enum hf_budget budget);
+
+/* How long the n-th restart of a streak waits. */
+hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int64_t n,
+		 const char *uid, bool kueue);
+void hf_delay_next(struct hf_brain *b, enum hf_budget budget);
+
+/* Whether a verdict of `since` may stand; else what is awaited and when to look again. */
+bool hf_settle_done(struct hf_brain *b, hf_time since);
+
+/* ---- consequences: restart.c, gang.c, suspend.c, finish.c, deadline.c, … ------------------ */
+
+void hf_restart_replica(struct hf_brain *b, const struct hf_end *end);
+void hf_gang_restart(struct hf_brain *b);
+/* The restart annotation, once per value. */
+void hf_restart_requested(struct hf_brain *b);
+
+void hf_suspend(struct hf_brain *b);
+void hf_resume(struct hf_brain *b);
+
+/* Settle a verdict: the job fails when nothing is awaited any more. */
+void hf_verdict_set(struct hf_brain *b, const char *reason, const char *message);
+void hf_verdict_step(struct hf_brain *b);
+void hf_finish_failed(struct hf_brain *b, bool warning);
+bool hf_finish_succeeded(struct hf_brain *b);
+/* What a finished job still does: clean up, heal, expire. */
+void hf_finished(struct hf_brain *b);
+
+bool hf_deadline_passed(struct hf_brain *b);
+int64_t hf_active_seconds(const struct hf_brain *b);
+
+void hf_phase_step(struct hf_brain *b);
+void hf_phase_set(struct hf_brain *b, enum hf_phase phase);
+
+/* Creates and deletes that bring the pods and services to what the ledger says. */
+void hf_pods_plan(struct hf_brain *b);
+void hf_services_plan(struct hf_brain *b);
+void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_int grace);
+void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service);
+
+/* ---- status: counts.c, conditions.c ------------------------------------------------------- */
+
+/* Counts from slots; suspended: active is every pod that is not terminal. */
+void hf_counts_take(struct hf_brain *b);
+void hf_counts_write(struct hf_brain *b);
+void hf_judge(struct hf_brain *b, struct hf_judgement *ret_judgement);
+
+struct hf_condition *hf_cond_find(struct hf_brain *b, const char *type);
+bool hf_cond_is_true(struct hf_brain *b, const char *type);
+/* Upstream's rules: nothing when status and reason are what they were; else rewritten and
+ * moved last; the transition time stays while the status does. */
+void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *reason,
+		 const char *message);
+/* To False where it stands, if it is True; reason and message as they were when NULL. */
+void hf_cond_lower(struct hf_brain *b, const char *type, const char *reason, const char *message);
+/* Running and Restarting for a job that is neither suspended nor finished. */
+void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement);
+/* The True condition that names the state comes last. */
+void hf_cond_arrange(struct hf_brain *b);
+/* "PyTorchJob" + suffix */
+const char *hf_cond_reason(struct hf_brain *b, const char *suffix);
+/* What was the state's name before arranging: "Running", … */
+const char *hf_cond_state(struct hf_brain *b);
+
+/* Whether two statuses differ, and whether that must be written before anything is done. */
+bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, bool *ret_urgent);
+
+/* ---- words: why.c ------------------------------------------------------------------------- */
+
+void hf_event(struct hf_brain *b, bool warning, const char *reason, const char *message);
+void hf_event_pod(struct hf_brain *b, bool warning, const char *reason, const char *message,
+		  const struct hf_pod *pod);
+void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *fmt, ...)
+	HF_PRINTF(4, 5);
+/* What the ledger tells of the last restart, and one sentence for all of it. */
+void hf_why_history(struct hf_brain *b);
+void hf_why_summary(struct hf_brain *b);
+void hf_wake(struct hf_brain *b, hf_time at);
+
+/* ---- odds and ends ------------------------------------------------------------------------ */
+
+/* A longer copy of a list in the arena, when it is full. */
+void *hf_grow(struct hf_arena *arena, void *items, size_t len, size_t *cap, size_t size);
+const char *hf_time_text(struct hf_arena *arena, hf_time t);   /* RFC 3339 */
+const char *hf_span_text(struct hf_arena *arena, hf_time span); /* "1m30s" */
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+
+/*
+ * How long the n-th restart of a streak waits.  The first one never does: most failures are
+ * singular, and a job that waits costs as much as one that computes.
+ *
+ *     application                 0, initial, 2·initial, 4·initial, … up to max
+ *     infrastructure and device   0, 5 s, 10 s, 20 s, … up to 300 s
+ */
+#define OTHER_INITIAL_SECONDS 5
+#define OTHER_MAX_SECONDS 300
+/* Kueue evicts a job that is not ready again within its recoveryTimeout, 5 minutes. */
+#define KUEUE_MAX_SECONDS 240
+/* Jobs that failed together come back spread over a tenth of their delay. */
+#define SPREAD_PARTS 1000
+
+static hf_time doubled(int64_t initial_seconds, int64_t max_seconds, int64_t times)
+{
+	int64_t seconds = initial_seconds;
+
+	while (times-- > 0 && seconds < max_seconds)
+		seconds *= 2;
+	return (seconds < max_seconds ? seconds : max_seconds) * HF_SECOND;
+}
+
+hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int64_t n,
+		 const char *uid, bool kueue)
+{
+	bool application = budget == HF_BUDGET_APPLICATION;
+	int64_t max = application ? recovery->backoff_max_seconds : OTHER_MAX_SECONDS;
+	hf_time delay;
+
+	hf_assert(n >= 1 && budget < HF_BUDGETS);
+	if (n == 1)
+		return 0;
+	if (kueue && max > KUEUE_MAX_SECONDS)
+		max = KUEUE_MAX_SECONDS;
+	delay = doubled(application ? recovery->backoff_initial_seconds : OTHER_INITIAL_SECONDS, max,
+			n - 2);
+	delay += delay / 10 / SPREAD_PARTS * (hf_time)(hf_hash_str(uid) % SPREAD_PARTS);
+	return delay < max * HF_SECOND ? delay : max * HF_SECOND;
+}
+
+void hf_delay_next(struct hf_brain *b, enum hf_budget budget)
+{
+	const struct hf_recovery *recovery = &b->job.recovery;
+	hf_time running_at = HF_TIME_NONE;
+	hf_time at;
+
+	if (budget >= HF_BUDGETS)
+		return;
+	/* records[0] is the restart before this one: the caller records afterwards. */
+	if (b->ledger.records_len > 0)
+		running_at = b->ledger.records[0].running_at;
+	if (running_at != HF_TIME_NONE &&
+	    b->now - running_at >= recovery->backoff_reset_after_seconds * HF_SECOND) {
+		for (int i = 0; i < HF_BUDGETS; i++)
+			b->ledger.streak[i] = 0;
+	}
+	b->ledger.streak[budget]++;
+	at = hf_time_add(b->now, hf_delay(recovery, budget, b->ledger.streak[budget], b->view->uid,
+					  !hf_str_is_empty(b->view->kueue_queue)));
+	at -= at % HF_US;
+	hf_assert(at >= b->now);
+	if (at > b->now && (b->ledger.not_before == HF_TIME_NONE || at > b->ledger.not_before))
+		b->ledger.not_before = at;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+
+#include <stdlib.h>
+
+/*
+ * The ends that have not been counted: of an attempt that the ledger says is the present one.
+ * An end of an older attempt, an older generation or an index beyond the replicas was ours, or
+ * was counted before; it is not even collected.
+ */
+
+static int by_time(const void *left, const void *right)
+{
+	const struct hf_end *a = left;
+	const struct hf_end *b = right;
+	/* Not known sorts last. */
+	hf_time at = a->finished_at == HF_TIME_NONE ? HF_TIME_NEVER : a->finished_at;
+	hf_time bt = b->finished_at == HF_TIME_NONE ? HF_TIME_NEVER : b->finished_at;
+
+	/* What the kubelet restarted came before the end of the pod. */
+	if ((a->kind == HF_END_RESTARTED) != (b->kind == HF_END_RESTARTED))
+		return a->kind == HF_END_RESTARTED ? -1 : 1;
+	if (at != bt)
+		return at < bt ? -1 : 1;
+	if (a->role != b->role)
+		return a->role - b->role;
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* Exit code and signal of the kind's own container, and when the pod's first one ended. */
+static void read_exit(const struct hf_brain *b, struct hf_end *end)
+{
+	const struct hf_role *role = &b->job.roles[end->role];
+	const char *name = b->job.framework->container_name;
+
+	if (role->present && role->pod->containers_len > 0)
+		name = role->pod->containers[role->default_container].name;
+	for (size_t i = 0; i < end->pod->containers_len; i++) {
+		const struct hf_container_seen *container = &end->pod->containers[i];
+
+		if (container->phase != HF_CONTAINER_TERMINATED)
+			continue;
+		if (container->exit_code != 0 && container->finished_at != HF_TIME_NONE &&
+		    (end->finished_at == HF_TIME_NONE || container->finished_at < end->finished_at))
+			end->finished_at = container->finished_at;
+		if (container->init || !hf_streq(container->name, name))
+			continue;
+		end->exit_code = HF_SOME_INT(container->exit_code);
+		if (container->signal > 0)
+			end->signal = HF_SOME_INT(container->signal);
+	}
+}
+
+static void collect_slot(struct hf_brain *b, int role, int32_t index)
+{
+	struct hf_slot *slot = &b->crews[role].slots[index];
+	struct hf_end end = {.role = role, .index = index, .pod = slot->pod, .rule = -1,
+			     .finished_at = HF_TIME_NONE};
+
+	if (!slot->pod) {
+		if (!slot->created || slot->succeeded)
+			return;
+		end.kind = HF_END_VANISHED;
+		b->ends[b->ends_len++] = end;
+		return;
+	}
+	if (!slot->current)
+		return;
+	if (hf_pod_restarts(slot->pod) > slot->seen) {
+		end.kind = HF_END_RESTARTED;
+		end.units = (int32_t)(hf_pod_restarts(slot->pod) - slot->seen);
+		b->ends[b->ends_len++] = end;
+	}
+	if (slot->pod->phase == HF_POD_SUCCEEDED)
+		return;
+	if (slot->pod->deletion_time != HF_TIME_NONE)
+		end.kind = HF_END_DELETED;
+	else if (slot->pod->phase == HF_POD_FAILED)
+		end.kind = HF_END_FAILED;
+	else
+		return;
+	end.units = 0;
+	read_exit(b, &end);
+	b->ends[b->ends_len++] = end;
+}
+
+void hf_ends_collect(struct hf_brain *b)
+{
+	size_t slots = 0;
+
+	hf_assert(b->ledger.present && b->ends_len == 0);
+	for (int r = 0; r < b->crews_len; r++)
+		slots += (size_t)b->crews[r].replicas;
+	/* A rank can have been restarted by the kubelet and have ended, both unseen. */
+	b->ends = HF_ARENA_ARRAY(b->arena, struct hf_end, 2 * slots + 1);
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++)
+			collect_slot(b, r, i);
+	}
+	hf_assert(b->ends_len <= 2 * slots);
+	qsort(b->ends, b->ends_len, sizeof(*b->ends), by_time);
+	for (size_t i = 0; i < b->ends_len; i++) {
+		struct hf_end *end = &b->ends[i];
+
+		hf_classify(b, end);
+		end->rule = hf_rules_match(b, end);
+		hf_policy_decide(b, end);
+		if (end->kind != HF_END_RESTARTED)
+			b->failed_ends[end->role]++;
+	}
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/framework.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Edits of one pod: labels, stamps and some twenty variables fit without growing. */
+#define EDITS_FIRST 32
+/* One value of an environment variable; the longest is a list of host names. */
+#define ENV_VALUE_MAX ((size_t)64 << 10)
+
+int hf_framework_role(const struct hf_framework *framework, const char *type)
+{
+	hf_assert(framework && type);
+	for (int i = 0; i < framework->roles_len; i++) {
+		if (hf_str_case_eq(framework->roles[i].name, type))
+			return i;
+	}
+	return -1;
+}
+
+void hf_edits_init(struct hf_edits *edits, struct hf_arena *arena)
+{
+	hf_assert(arena);
+	edits->arena = arena;
+	edits->items = HF_ARENA_ARRAY(arena, struct hf_edit, EDITS_FIRST);
+	edits->len = 0;
+	edits->cap = EDITS_FIRST;
+}
+
+void hf_edits_add(struct hf_edits *edits, const struct hf_edit *edit)
+{
+	hf_assert(edits->arena && edits->len <= edits->cap);
+	if (edits->len == edits->cap) {
+		struct hf_edit *grown =
+			HF_ARENA_ARRAY(edits->arena, struct hf_edit, 2 * edits->cap);
+
+		memcpy(grown, edits->items, edits->len * sizeof(*grown));
+		edits->items = grown;
+		edits->cap *= 2;
+	}
+	edits->items[edits->len++] = *edit;
+}
+
+void hf_edits_env(struct hf_edits *edits, int container, const char *name, const char *fmt, ...)
+{
+	struct hf_edit edit = {.kind = HF_EDIT_ENV, .container = container, .name = name};
+	HF_AUTO_STRBUF value = HF_STRBUF_INIT(ENV_VALUE_MAX);
+	va_list ap;
+
+	hf_assert(container >= HF_EDIT_EVERY_CONTAINER && name);
+	va_start(ap, fmt);
+	hf_strbuf_vaddf(&value, fmt, ap);
+	va_end(ap);
+	edit.value = hf_arena_strdup(edits->arena, value.data);
+	hf_edits_add(edits, &edit);
+}

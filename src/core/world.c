@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+#include "core/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The ledger and the objects seen, put together: one slot per rank. */
+
+void *hf_grow(struct hf_arena *arena, void *items, size_t len, size_t *cap, size_t size)
+{
+	void *grown;
+
+	hf_assert(len <= *cap && size > 0);
+	if (len < *cap)
+		return items;
+	*cap = *cap ? 2 * *cap : 8;
+	grown = hf_arena_array(arena, *cap, size);
+	if (len > 0)
+		memcpy(grown, items, len * size);
+	return grown;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* The index behind the last dash: decimal, no leading zero. */
+static bool parse_index(const char *text, int32_t *ret_index)
+{
+	int64_t index = 0;
+
+	if (text[0] < '0' || text[0] > '9' || (text[0] == '0' && text[1] != '\0'))
+		return false;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return false;
+		index = index * 10 + (*text - '0');
+		if (index >= HF_RANKS_MAX)
+			return false;
+	}
+	*ret_index = (int32_t)index;
+	return true;
+}
+
+bool hf_world_find(const struct hf_brain *b, const char *name, int *ret_role, int32_t *ret_index)
+{
+	size_t job_len = strlen(b->view->name);
+
+	hf_assert(name && b->crews_len > 0);
+	if (strncmp(name, b->view->name, job_len) != 0 || name[job_len] != '-')
+		return false;
+	name += job_len + 1;
+	for (int r = 0; r < b->crews_len; r++) {
+		size_t len = strlen(b->crews[r].lower);
+
+		if (strncmp(name, b->crews[r].lower, len) == 0 && name[len] == '-' &&
+		    parse_index(name + len + 1, ret_index)) {
+			*ret_role = r;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------ */
+
+struct place {
+	int role; /* -1: no replica's name */
+	int32_t index;
+};
+
+static struct place find_place(const struct hf_brain *b, const char *name)
+{
+	struct place place = {.role = -1, .index = -1};
+
+	if (!hf_world_find(b, name, &place.role, &place.index))
+		place.role = -1;
+	return place;
+}
+
+static void reach(struct hf_brain *b, struct place place)
+{
+	if (place.role >= 0 && place.index >= b->crews[place.role].slots_len)
+		b->crews[place.role].slots_len = place.index + 1;
+}
+
+static int by_name(const void *left, const void *right)
+{
+	const struct hf_pod *const *a = left;
+	const struct hf_pod *const *b = right;
+
+	return strcmp((*a)->name, (*b)->name);
+}
+
+static void put_pod(struct hf_brain *b, const struct hf_pod *pod, struct place place)
+{
+	struct hf_slot *slot;
+
+	if (place.role < 0) {
+		if (pod->owned)
+			b->strays[b->strays_len++] = pod;
+		return;
+	}
+	slot = &b->crews[place.role].slots[place.index];
+	if (pod->owned)
+		slot->pod = pod;
+	else
+		slot->pod_taken = true;
+}
+
+static void put_service(struct hf_brain *b, const struct hf_service_seen *service,
+			struct place place)
+{
+	struct hf_slot *slot;
+
+	if (place.role < 0)
+		return;
+	slot = &b->crews[place.role].slots[place.index];
+	if (service->owned)
+		slot->service = service;
+	else
+		slot->service_taken = true;
+}
+
+static int size_crews(struct hf_brain *b, struct hf_error *err)
+{
+	const struct hf_framework *framework = b->job.framework;
+
+	b->crews_len = framework->roles_len;
+	for (int r = 0; r < b->crews_len; r++) {
+		struct hf_crew *crew = &b->crews[r];
+		int32_t top = -1;
+
+		crew->type = framework->roles[r].name;
+		crew->lower = hf_type_lower(b->arena, crew->type);
+		crew->present = b->job.roles[r].present;
+		crew->replicas = b->job.roles[r].replicas;
+		if (hf_ledger_top(&b->ledger.roles[r], &top, err) < 0)
+			return HF_E_INVALID;
+		crew->slots_len = crew->replicas > top + 1 ? crew->replicas : top + 1;
+	}
+	return 0;
+}
+
+int hf_world_load(struct hf_brain *b, struct hf_error *err)
+{
+	const struct hf_observed *seen = b->seen;
+	struct place *pods = HF_ARENA_ARRAY(b->arena, struct place, seen->pods_len + 1);
+	struct place *services = HF_ARENA_ARRAY(b->arena, struct place, seen->services_len + 1);
+	int rc;
+
+	hf_assert(b->crews_len == 0);
+	rc = size_crews(b, err);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < seen->pods_len; i++) {
+		pods[i] = find_place(b, seen->pods[i].name);
+		reach(b, pods[i]);
+	}
+	for (size_t i = 0; i < seen->services_len; i++) {
+		services[i] = find_place(b, seen->services[i].name);
+		reach(b, services[i]);
+	}
+	for (int r = 0; r < b->crews_len; r++)
+		b->crews[r].slots = HF_ARENA_ARRAY(b->arena, struct hf_slot,
+						   (size_t)b->crews[r].slots_len + 1);
+	b->strays = HF_ARENA_ARRAY(b->arena, const struct hf_pod *, seen->pods_len + 1);
+	for (size_t i = 0; i < seen->pods_len; i++)
+		put_pod(b, &seen->pods[i], pods[i]);
+	for (size_t i = 0; i < seen->services_len; i++)
+		put_service(b, &seen->services[i], services[i]);
+	qsort(b->strays, b->strays_len, sizeof(*b->strays), by_name);
+	return hf_ledger_read(b, err);
+}
+
+int64_t hf_pod_restarts(const struct hf_pod *pod)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		hf_assert(pod->containers[i].restart_count >= 0);
+		sum += pod->containers[i].restart_count;
+	}
+	return sum;
+}
+
+/* ---- generations and attempts -------------------------------------------------------------------- */
+
+static bool waits_or_ended(const struct hf_brain *b, int role, const struct hf_pod *pod)
+{
+	const struct hf_role *spec = &b->job.roles[role];
+	const char *name;
+
+	if (!spec->present || spec->pod->containers_len == 0)
+		return false;
+	name = spec->pod->containers[spec->default_container].name;
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		const struct hf_container_seen *container = &pod->containers[i];
+
+		if (!container->init && hf_streq(container->name, name))
+			return container->phase == HF_CONTAINER_WAITING ||
+			       container->phase == HF_CONTAINER_TERMINATED;
+	}
+	return false;
+}
+
+/*
+ * Stamps higher than the ledger's come from a ledger that was erased or reset by somebody, or
+ * from a view of the job that is older than its pods.  In both cases the stamps are right; in
+ * the second the guarded status patch is refused and nothing else happens.
+ */
+static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
+{
+	struct hf_slot *slot = &b->crews[role].slots[index];
+
+	if (!slot->pod || !slot->pod->stamped)
+		return;
+	if (slot->pod->generation > b->ledger.generation) {
+		b->ledger.generation = slot->pod->generation;
+		for (int r = 0; r < b->crews_len; r++) {
+			for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
+				b->crews[r].slots[i].created = false;
+				b->crews[r].slots[i].succeeded = false;
+			}
+		}
+	}
+	if (slot->pod->generation == b->ledger.generation && slot->pod->attempt > slot->attempt) {
+		slot->attempt = slot->pod->attempt;
+		slot->created = false;
+		slot->seen = hf_pod_restarts(slot->pod);
+	}
+}
+
+void hf_world_refresh(struct hf_brain *b)
+{
+	b->older_pods = 0;
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
+			adopt_stamps(b, r, i);
+	}
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
+			struct hf_slot *slot = &b->crews[r].slots[i];
+			const struct hf_pod *pod = slot->pod;
+			int64_t generation, attempt;
+
+			slot->current = slot->up = false;
+			if (!pod)
+				continue;
+			generation = pod->stamped ? pod->generation : 0;
+			attempt = pod->stamped ? pod->attempt : 0;
+			hf_assert(generation <= b->ledger.generation);
+			b->older_pods += generation < b->ledger.generation;
+			slot->current = generation == b->ledger.generation &&
+					attempt == slot->attempt;
+			slot->up = slot->current && pod->phase == HF_POD_RUNNING &&
+				   pod->deletion_time == HF_TIME_NONE && !waits_or_ended(b, r, pod);
+		}
+	}
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "framework/framework.h"
+
+#include "base/str.h"
+
+const struct hf_framework *const hf_frameworks[] = {
+	&hf_framework_pytorch,
+	NULL,
+};
+
+const struct hf_framework *hf_framework_by_kind(const char *api_version, const char *kind)
+{
+	for (size_t i = 0; hf_frameworks[i]; i++) {
+		if (hf_streq(hf_frameworks[i]->kind, kind) &&
+		    hf_streq(hf_frameworks[i]->api_version, api_version))
+			return hf_frameworks[i];
+	}
+	return NULL;
+}
+
+const struct hf_framework *hf_framework_by_name(const char *name)
+{
+	hf_assert(name);
+	for (size_t i = 0; hf_frameworks[i]; i++) {
+		if (hf_str_case_eq(hf_frameworks[i]->plural, name) ||
+		    hf_str_case_eq(hf_frameworks[i]->singular, name))
+			return hf_frameworks[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "framework/framework.h"
+#include "framework/replicas_internal.h"
+
+#include "base/str.h"
+#include "core/names.h"
+
+#include <stdlib.h>
+
+/*
+ * PyTorchJob.  A Master and Workers that find each other by MASTER_ADDR (static), or Workers
+ * alone that meet at a rendezvous (elastic, torchrun); both may be combined.
+ */
+
+enum { MASTER, WORKER };
+
+#define CONTAINER_NAME "pytorch"
+#define PORT_NAME "pytorchjob-port"
+#define INIT_IMAGE "alpine:3.10"
+#define INIT_TRIES 100
+/* A list of key=value pairs that torchrun reads from one variable. */
+#define RDZV_CONF_MAX ((size_t)16 << 10)
+
+static bool has_master(const struct hf_job *job)
+{
+	return job->roles[MASTER].present;
+}
+
+/* ---- validation and defaults ---------------------------------------------------------------- */
+
+static void pytorch_validate(const struct hf_job_view *view, struct hf_field_errors *errors)
+{
+	static const struct hf_replicas_rules rules = {
+		.known_types_only = true, .single_role = MASTER, .others_at_least_one = true};
+	const struct hf_elastic_policy *elastic = &view->elastic;
+	bool worker = false;
+
+	for (size_t i = 0; i < view->replicas_len; i++)
+		worker = worker || hf_streq(view->replicas[i].type, "Worker");
+	if (elastic->present && !worker)
+		hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL,
+			     "must be configured if elastic policy is used",
+			     "spec.pytorchReplicaSpecs[Worker]");
+	if (elastic->present && elastic->nproc_per_node.set) {
+		hf_field_warn(errors, "spec.elasticPolicy.nProcPerNode is deprecated, use "
+				      "spec.nprocPerNode instead");
+		if (view->nproc_per_node)
+			hf_field_add(errors, HF_PROBLEM_FORBIDDEN, NULL,
+				     "must not be used with spec.nprocPerNode",
+				     "spec.elasticPolicy.nProcPerNode");
+	}
+	hf_replicas_validate(view, &rules, errors);
+}
+
+static void pytorch_defaults(struct hf_arena *arena, struct hf_job *job)
+{
+	struct hf_elastic_policy *elastic = &job->elastic;
+
+	hf_assert(job->framework == &hf_framework_pytorch);
+	if (elastic->present) {
+		struct hf_opt_int workers = HF_SOME_INT(job->roles[WORKER].replicas);
+
+		if (!elastic->min_replicas.set && !elastic->max_replicas.set)
+			elastic->min_replicas = elastic->max_replicas = workers;
+		else if (!elastic->min_replicas.set)
+			elastic->min_replicas = elastic->max_replicas;
+		else if (!elastic->max_replicas.set)
+			elastic->max_replicas = elastic->min_replicas;
+	}
+	if (!job->nproc_per_node && !(elastic->present && elastic->nproc_per_node.set))
+		job->nproc_per_node = "auto";
+}
+
+/* ---- a pod -------------------------------------------------------------------------------------- */
+
+/* Upstream multiplies the world by nprocPerNode only when that is a number. */
+static int64_t processes_per_node(const struct hf_job *job)
+{
+	if (!job->nproc_per_node || !hf_str_is_integer(job->nproc_per_node))
+		return 1;
+	return strtoll(job->nproc_per_node, NULL, 10);
+}
+
+/* The port is read from the container that has the kind's name, or there is none. */
+static int role_port(const struct hf_job *job, int role, int32_t *ret_port, struct hf_error *err)
+{
+	const struct hf_role *spec = &job->roles[role];
+
+	if (!spec->present || spec->pod->containers_len == 0 ||
+	    !hf_streq(spec->pod->containers[spec->default_container].name, CONTAINER_NAME))
+		return hf_error_set(err, HF_E_INVALID,
+				    "spec.pytorchReplicaSpecs[%s] has no container named '%s' to "
+				    "take the port from",
+				    job->framework->roles[role].name, CONTAINER_NAME);
+	*ret_port = spec->port;
+	return 0;
+}
+
+static void env(struct hf_edits *edits, const char *name, const char *value)
+{
+	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, name, "%s", value);
+}
+
+static void env_number(struct hf_edits *edits, const char *name, int64_t value)
+{
+	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, name, "%lld", (long long)value);
+}
+
+static int static_env(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
+		      struct hf_error *err)
+{
+	const char *address = hf_replica_name(edits->arena, job->view->name, "Master", 0);
+	int64_t number = rank->role == WORKER ? rank->index + 1 : rank->index;
+	int32_t port;
+	int rc = role_port(job, MASTER, &port, err);
+
+	if (rc < 0)
+		return rc;
+	env_number(edits, "MASTER_PORT", port);
+	env_number(edits, "PET_MASTER_PORT", port);
+	env(edits, "MASTER_ADDR", address);
+	env(edits, "PET_MASTER_ADDR", address);
+	env_number(edits, "WORLD_SIZE", hf_job_total(job) * processes_per_node(job));
+	env_number(edits, "RANK", number);
+	env_number(edits, "PET_NODE_RANK", number);
+	return 0;
+}
+
+static int rdzv_endpoint(const struct hf_job *job, struct hf_edits *edits, struct hf_error *err)
+{
+	const struct hf_elastic_policy *elastic = &job->elastic;
+	const char *host = elastic->rdzv_host;
+	int32_t port = (int32_t)elastic->rdzv_port.value;
+
+	if (!host)
+		host = hf_replica_name(edits->arena, job->view->name, "Worker", 0);
+	if (!elastic->rdzv_port.set) {
+		int rc = role_port(job, WORKER, &port, err);
+
+		if (rc < 0)
+			return rc;
+	}
+	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, "PET_RDZV_ENDPOINT", "%s:%d", host, port);
+	return 0;
+}
+
+/* A new generation meets under a new name, so that a straggler of the old one cannot join:
+ * where every rank is new, that is in scope Job and after a resume.  With scope Replica the
+ * survivors hold the old id, and the generation does not move but by suspending. */
+static void rdzv_id(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits)
+{
+	const char *id = job->elastic.rdzv_id;
+
+	if (id && rank->generation > 1)
+		hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, "PET_RDZV_ID", "%s-%lld", id,
+			     (long long)rank->generation);
+	else if (id)
+		env(edits, "PET_RDZV_ID", id);
+}
+
+static int elastic_env(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
+		       struct hf_error *err)
+{
+	const struct hf_elastic_policy *elastic = &job->elastic;
+	HF_AUTO_STRBUF conf = HF_STRBUF_INIT(RDZV_CONF_MAX);
+	int rc = rdzv_endpoint(job, edits, err);
+
+	if (rc < 0)
+		return rc;
+	env(edits, "PET_RDZV_BACKEND", elastic->rdzv_backend ? elastic->rdzv_backend : "c10d");
+	hf_assert(elastic->min_replicas.set && elastic->max_replicas.set);
+	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, "PET_NNODES", "%lld:%lld",
+		     (long long)elastic->min_replicas.value,
+		     (long long)elastic->max_replicas.value);
+	if (elastic->max_restarts.set)
+		env_number(edits, "PET_MAX_RESTARTS", elastic->max_restarts.value);
+	if (elastic->nproc_per_node.set)
+		env_number(edits, "PET_NPROC_PER_NODE", elastic->nproc_per_node.value);
+	rdzv_id(job, rank, edits);
+	for (size_t i = 0; i < elastic->rdzv_conf_len; i++)
+		hf_strbuf_addf(&conf, "%s%s=%s", i > 0 ? "," : "", elastic->rdzv_conf[i].key,
+			       elastic->rdzv_conf[i].value);
+	if (elastic->rdzv_conf_len > 0)
+		env(edits, "PET_RDZV_CONF", conf.data);
+	if (elastic->standalone.set && elastic->standalone.value)
+		env(edits, "PET_STANDALONE", "");
+	return 0;
+}
+
+/* Workers wait for the Master's name to resolve: torch gives up on a name it does not find. */
+static void init_container(const struct hf_job *job, struct hf_edits *edits)
+{
+	static const struct hf_key_value limits[] = {{"cpu", "100m"}, {"memory", "20Mi"}};
+	static const struct hf_key_value requests[] = {{"cpu", "50m"}, {"memory", "10Mi"}};
+	const struct hf_settings *settings = job->settings;
+	const char *address = hf_replica_name(edits->arena, job->view->name, "Master", 0);
+	struct hf_edit edit = {.kind = HF_EDIT_INIT_CONTAINER, .value = address};
+	struct hf_container_build *build;
+	const char **command;
+
+	if (!settings->init_container_template) {
+		build = HF_ARENA_NEW(edits->arena, struct hf_container_build);
+		command = HF_ARENA_ARRAY(edits->arena, const char *, 3);
+		command[0] = "sh";
+		command[1] = "-c";
+		command[2] = hf_arena_printf(
+			edits->arena,
+			"err=1;for i in $(seq %d); do if nslookup %s; then err=0 && break; fi;"
+			"echo waiting for master; sleep 2; done; exit $err",
+			settings->init_container_max_tries ? settings->init_container_max_tries
+							   : INIT_TRIES,
+			address);
+		*build = (struct hf_container_build){
+			.name = "init-pytorch",
+			.image = hf_str_or(settings->init_container_image, INIT_IMAGE),
+			.image_pull_policy = "IfNotPresent",
+			.command = command,
+			.command_len = 3,
+			.limits = limits,
+			.limits_len = HF_ARRAY_LEN(limits),
+			.requests = requests,
+			.requests_len = HF_ARRAY_LEN(requests),
+		};
+		edit.add = build;
+	}
+	hf_edits_add(edits, &edit);
+}
+
+static int pytorch_pod(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
+		       struct hf_error *err)
+{
+	int rc;
+
+	hf_assert(rank->role == MASTER || rank->role == WORKER);
+	env(edits, "PYTHONUNBUFFERED", "1");
+	if (has_master(job)) {
+		rc = static_env(job, rank, edits, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (job->nproc_per_node)
+		env(edits, "PET_NPROC_PER_NODE", job->nproc_per_node);
+	if (job->elastic.present) {
+		rc = elastic_env(job, rank, edits, err);
+		if (rc < 0)
+			return rc;
+	} else {
+		env_number(edits, "PET_NNODES", hf_job_total(job));
+	}
+	if (has_master(job) && rank->role == WORKER)
+		init_container(job, edits);
+	return 0;
+}
+
+static bool pytorch_is_master(const struct hf_job *job, const struct hf_rank *rank)
+{
+	if (has_master(job))
+		return rank->role == MASTER;
+	return rank->role == WORKER && rank->index == 0;
+}
+
+/* ---- counts to conditions -------------------------------------------------------------------------- */
+
+static void pytorch_judge(const struct hf_job *job, const struct hf_counts *counts,
+			  struct hf_arena *arena, struct hf_judgement *ret_judgement)
+{
+	const char *ns = hf_str_or(job->view->ns, "");
+	const char *name = job->view->name;
+	const struct hf_counts *workers = &counts[WORKER];
+
+	/* Two shapes of message, as upstream has them. */
+	if (has_master(job)) {
+		ret_judgement->running = counts[MASTER].active > 0;
+		ret_judgement->succeeded =
+			counts[MASTER].succeeded >= job->roles[MASTER].replicas;
+		ret_judgement->running_message =
+			hf_arena_printf(arena, "PyTorchJob %s is running.", name);
+		ret_judgement->succeeded_message =
+			hf_arena_printf(arena, "PyTorchJob %s is successfully completed.", name);
+		return;
+	}
+	ret_judgement->running = workers->active > 0;
+	ret_judgement->succeeded =
+		job->roles[WORKER].present && job->roles[WORKER].replicas > 0 &&
+		(workers->succeeded >= job->roles[WORKER].replicas ||
+		 (job->elastic.present && workers->succeeded > 0));
+	ret_judgement->running_message =
+		hf_arena_printf(arena, "PyTorchJob %s/%s is running.", ns, name);
+	ret_judgement->succeeded_message =
+		hf_arena_printf(arena, "PyTorchJob %s/%s successfully completed.", ns, name);
+}
+
+/* An elastic job goes on as long as torchrun would: with the minimum of nodes. */
+static bool pytorch_goes_on(const struct hf_job *job, const struct hf_counts *counts)
+{
+	if (!job->elastic.present)
+		return false;
+	if (has_master(job) && counts[MASTER].active == 0)
+		return false;
+	return counts[WORKER].active > 0 &&
+	       counts[WORKER].active >= job->elastic.min_replicas.value;
+}
+
+const struct hf_framework hf_framework_pytorch = {
+	.api_version = "kubeflow.org/v1",
+	.group = "kubeflow.org",
+	.version = "v1",
+	.kind = "PyTorchJob",
+	.plural = "pytorchjobs",
+	.singular = "pytorchjob",
+	.replicas_key = "pytorchReplicaSpecs",
+	.container_name = CONTAINER_NAME,
+	.port_name = PORT_NAME,
+	.port_number = 23456,
+	.inject_port = true,
+	.has_services = true,
+	.default_restart = HF_RESTART_ON_FAILURE,
+	.controller_name = "pytorchjob-controller",
+	.metrics_name = "pytorch",
+	.has_scale = true,
+	.scale_role = WORKER,
+	.roles = {[MASTER] = {"Master", 1}, [WORKER] = {"Worker", 1}},
+	.roles_len = 2,
+	.validate = pytorch_validate,
+	.defaults = pytorch_defaults,
+	.pod = pytorch_pod,
+	.is_master = pytorch_is_master,
+	.judge = pytorch_judge,
+	.goes_on = pytorch_goes_on,
+};
