@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CLI_OUTPUT_H
+#define HF_CLI_OUTPUT_H
+
+#include "cli/cli.h"
+#include "json/doc.h"
+#include "json/jsonpath.h"
+
+HF_BEGIN_DECLS
+
+/* What "-o" says. */
+enum hf_output_kind {
+	HF_OUTPUT_TABLE,
+	HF_OUTPUT_WIDE,
+	HF_OUTPUT_JSON,
+	HF_OUTPUT_YAML,
+	HF_OUTPUT_NAME,
+	HF_OUTPUT_JSONPATH,
+	HF_OUTPUT_COLUMNS,
+};
+
+#define HF_OUTPUT_COLUMNS_MAX 64
+
+struct hf_output {
+	enum hf_output_kind kind;
+	struct hf_jsonpath *path; /* JSONPATH */
+	size_t n_columns;         /* COLUMNS */
+	char *headers[HF_OUTPUT_COLUMNS_MAX];
+	struct hf_jsonpath *columns[HF_OUTPUT_COLUMNS_MAX];
+};
+
+/* Parse the flag "output"; 0, or HF_EXIT_USAGE with a message printed. */
+int hf_output_parse(struct hf_cli *cli, struct hf_output *ret_output);
+void hf_output_release(struct hf_output *output);
+#define HF_AUTO_OUTPUT HF_CLEANUP(hf_output_release) struct hf_output
+
+/* For every kind but the tables: print docs; as "kind: List" unless `single`.  0, or an exit
+ * code. */
+int hf_output_docs(struct hf_cli *cli, const struct hf_output *output, struct hf_doc *const *docs,
+		   size_t n_docs, bool single);
+
+/*
+ * A table for people: columns as wide as their widest cell, three blanks apart.  Cells are
+ * printed safely (no control characters).  A NULL cell is "<none>".
+ */
+struct hf_table;
+struct hf_table *hf_table_create(const char *const *headers, size_t n_columns);
+struct hf_table *hf_table_destroy(struct hf_table *table); /* NULL is fine */
+void hf_table_cell(struct hf_table *table, const char *fmt, ...) HF_PRINTF(2, 3);
+void hf_table_print(const struct hf_table *table, FILE *out, bool headers);
+size_t hf_table_rows(const struct hf_table *table);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/output.h"
+
+#include "base/mem.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CELLS_MAX (HF_OUTPUT_COLUMNS_MAX * 100000)
+#define CELL_BYTES_MAX 4096
+#define GAP 3
+
+struct hf_table {
+	const char *const *headers;
+	size_t n_columns;
+	HF_VEC(char *) cells; /* row by row */
+};
+
+struct hf_table *hf_table_create(const char *const *headers, size_t n_columns)
+{
+	struct hf_table *table = hf_xcalloc(1, sizeof(*table));
+
+	hf_assert(n_columns > 0 && n_columns <= HF_OUTPUT_COLUMNS_MAX);
+	table->headers = headers;
+	table->n_columns = n_columns;
+	table->cells.len_max = CELLS_MAX;
+	return table;
+}
+
+struct hf_table *hf_table_destroy(struct hf_table *table)
+{
+	if (table == NULL)
+		return NULL;
+	for (size_t i = 0; i < table->cells.len; i++)
+		free(table->cells.items[i]);
+	HF_VEC_RELEASE(&table->cells);
+	free(table);
+	return NULL;
+}
+
+void hf_table_cell(struct hf_table *table, const char *fmt, ...)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(CELL_BYTES_MAX);
+	va_list ap;
+
+	va_start(ap, fmt);
+	hf_strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < text.len; i++)
+		if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f)
+			text.data[i] = ' ';
+	char *cell = hf_strbuf_detach(&text);
+	if (!HF_VEC_PUSH(&table->cells, cell))
+		free(cell); /* rows beyond the limit are not shown */
+}
+
+size_t hf_table_rows(const struct hf_table *table)
+{
+	return table->cells.len / table->n_columns;
+}
+
+/* Columns on the screen: continuation bytes of UTF-8 take none. */
+static size_t width_of(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text != '\0'; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
+static void print_row(const struct hf_table *table, const char *const *cells, const size_t *widths,
+		      FILE *out)
+{
+	for (size_t c = 0; c < table->n_columns; c++) {
+		bool last = c + 1 == table->n_columns;
+		fputs(cells[c], out);
+		if (!last)
+			fprintf(out, "%*s", (int)(widths[c] - width_of(cells[c]) + GAP), "");
+	}
+	fputc('\n', out);
+}
+
+void hf_table_print(const struct hf_table *table, FILE *out, bool headers)
+{
+	size_t widths[HF_OUTPUT_COLUMNS_MAX] = { 0 };
+
+	for (size_t c = 0; headers && c < table->n_columns; c++)
+		widths[c] = width_of(table->headers[c]);
+	for (size_t i = 0; i < table->cells.len; i++) {
+		size_t width = width_of(table->cells.items[i]);
+		if (width > widths[i % table->n_columns])
+			widths[i % table->n_columns] = width;
+	}
+	if (headers)
+		print_row(table, table->headers, widths, out);
+	for (size_t row = 0; row < hf_table_rows(table); row++)
+		print_row(table, (const char *const *)&table->cells.items[row * table->n_columns],
+			  widths, out);
+}
