@@ -135,7 +135,7 @@ static void typed_helpers_give_their_types(void **state)
 static void strings_are_copied(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(MIB);
-	static const char no_nul[2] = { 'h', 'i' };
+	static const char no_nul[2] = {'h', 'i'};
 
 	assert_string_equal(hf_arena_strdup(arena, "copy"), "copy");
 	assert_string_equal(hf_arena_strdup(arena, ""), "");
@@ -160,7 +160,7 @@ static void an_allocation_larger_than_any_block_gets_its_own(void **state)
 
 static void passes_of_one_size_take_no_memory_once_warm(void **state)
 {
-	static const size_t sizes[] = { 100, 4 * KIB, 50 * KIB, 900 * KIB };
+	static const size_t sizes[] = {100, 4 * KIB, 50 * KIB, 900 * KIB};
 
 	for (size_t s = 0; s < HF_ARRAY_LEN(sizes); s++) {
 		HF_AUTO_ARENA arena = hf_arena_create(2 * MIB);

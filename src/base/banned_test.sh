@@ -37,7 +37,9 @@ done
 check refused 'char *(*f)(char *, const char *) = strcpy;' "$@"
 
 # Each of them is tried above.
-for name in $(sed -n 's/^[a-z].*[ *]\([a-z]*\)(.*/\1/p' "$banned" | sort -u); do
+names=$(sed -n 's/^[a-z].*[ *]\([a-z]*\)(.*/\1/p' "$banned" | sort -u)
+[ -n "$names" ] || failed=1
+for name in $names; do
 	grep -q "[' ]$name(" "$0" || { echo "$name is not tried"; failed=1; }
 done
 exit $failed

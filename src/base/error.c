@@ -116,7 +116,7 @@ static const struct code_row {
 	const char *name;
 	const char *reason;
 } code_rows[] = {
-#define X(name, value, http, reason) { (value), (http), #name, (reason) },
+#define X(name, value, http, reason) {(value), (http), #name, (reason)},
 	HF_CODES(X)
 #undef X
 };
@@ -163,9 +163,9 @@ static int code_from_reason(const char *reason)
 		const char *reason;
 		int code;
 	} more[] = {
-		{ "Gone", HF_E_GONE },
-		{ "ServerTimeout", HF_E_TIMEOUT },
-		{ "StorageReadError", HF_E_INTERNAL },
+		{"Gone", HF_E_GONE},
+		{"ServerTimeout", HF_E_TIMEOUT},
+		{"StorageReadError", HF_E_INTERNAL},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(code_rows); i++)
@@ -188,14 +188,10 @@ int hf_code_from_http(int http_status, const char *reason)
 	if (code != HF_OK)
 		return code;
 	switch (http_status) {
-	case 408:
-		return HF_E_TIMEOUT;
-	case 409:
-		return HF_E_CONFLICT;
-	case 502:
-		return HF_E_UNAVAILABLE;
-	default:
-		break;
+	case 408: return HF_E_TIMEOUT;
+	case 409: return HF_E_CONFLICT;
+	case 502: return HF_E_UNAVAILABLE;
+	default: break;
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(code_rows); i++)
 		if (code_rows[i].http == http_status)

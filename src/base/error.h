@@ -32,26 +32,26 @@ HF_BEGIN_DECLS
  * that one code means the same on the embedded plane and on an API server.
  */
 #define HF_CODES(X)                                                                                \
-	X(INVALID, -1, 422, "Invalid")               /* a value breaks a rule; text names the field */ \
-	X(BAD_REQUEST, -2, 400, "BadRequest")        /* could not be understood at all */              \
-	X(NOT_FOUND, -3, 404, "NotFound")                                                              \
-	X(EXISTS, -4, 409, "AlreadyExists")                                                            \
-	X(CONFLICT, -5, 409, "Conflict")             /* stale resourceVersion, failed precondition */  \
-	X(GONE, -6, 410, "Expired")                  /* watch or continue token too old: list again */ \
-	X(UNAUTHORIZED, -7, 401, "Unauthorized")                                                       \
-	X(FORBIDDEN, -8, 403, "Forbidden")                                                             \
-	X(TOO_MANY, -9, 429, "TooManyRequests")                                                        \
-	X(TIMEOUT, -10, 504, "Timeout")              /* whether it was done is not known */            \
-	X(UNAVAILABLE, -11, 503, "ServiceUnavailable") /* not connected, or told to come back */       \
-	X(UNSUPPORTED, -12, 501, "NotImplemented")   /* refused by design */                           \
-	X(METHOD, -13, 405, "MethodNotAllowed")                                                        \
-	X(MEDIA_TYPE, -14, 415, "UnsupportedMediaType")                                                \
-	X(TOO_LARGE, -15, 413, "RequestEntityTooLarge") /* a declared limit was reached */             \
-	X(INTERNAL, -16, 500, "InternalError")                                                         \
-	X(IO, -17, 500, "InternalError")             /* the operating system said no; text has errno */\
-	X(NO_SPACE, -18, 507, "InsufficientStorage") /* the disk is full */                            \
-	X(NO_MEMORY, -19, 500, "InternalError")                                                        \
-	X(CANCELED, -20, 500, "InternalError")       /* the caller went away */                        \
+	X(INVALID, -1, 422, "Invalid")        /* a value breaks a rule; text names the field */    \
+	X(BAD_REQUEST, -2, 400, "BadRequest") /* could not be understood at all */                 \
+	X(NOT_FOUND, -3, 404, "NotFound")                                                          \
+	X(EXISTS, -4, 409, "AlreadyExists")                                                        \
+	X(CONFLICT, -5, 409, "Conflict") /* stale resourceVersion, failed precondition */          \
+	X(GONE, -6, 410, "Expired")      /* watch or continue token too old: list again */         \
+	X(UNAUTHORIZED, -7, 401, "Unauthorized")                                                   \
+	X(FORBIDDEN, -8, 403, "Forbidden")                                                         \
+	X(TOO_MANY, -9, 429, "TooManyRequests")                                                    \
+	X(TIMEOUT, -10, 504, "Timeout")                /* whether it was done is not known */      \
+	X(UNAVAILABLE, -11, 503, "ServiceUnavailable") /* not connected, or told to come back */   \
+	X(UNSUPPORTED, -12, 501, "NotImplemented")     /* refused by design */                     \
+	X(METHOD, -13, 405, "MethodNotAllowed")                                                    \
+	X(MEDIA_TYPE, -14, 415, "UnsupportedMediaType")                                            \
+	X(TOO_LARGE, -15, 413, "RequestEntityTooLarge") /* a declared limit was reached */         \
+	X(INTERNAL, -16, 500, "InternalError")                                                     \
+	X(IO, -17, 500, "InternalError") /* the operating system said no; text has errno */        \
+	X(NO_SPACE, -18, 507, "InsufficientStorage") /* the disk is full */                        \
+	X(NO_MEMORY, -19, 500, "InternalError")                                                    \
+	X(CANCELED, -20, 500, "InternalError") /* the caller went away */                          \
 	X(NOT_ACCEPTABLE, -21, 406, "NotAcceptable")
 
 enum hf_code {

@@ -132,7 +132,7 @@ static void wrapping_over_and_over_cuts_at_the_end(void **state)
 
 static void wrapping_what_is_no_error_is_never_success(void **state)
 {
-	struct hf_error err = { .code = HF_OK };
+	struct hf_error err = {.code = HF_OK};
 
 	assert_int_equal(hf_error_wrap(&err, "x"), HF_E_INTERNAL);
 	assert_int_equal(err.code, HF_E_INTERNAL);
@@ -197,20 +197,33 @@ static void a_status_alone_has_a_code(void **state)
 		int http;
 		int code;
 	} rows[] = {
-		{ 200, HF_OK },           { 201, HF_OK },
-		{ 204, HF_OK },           { 301, HF_E_INTERNAL },
-		{ 400, HF_E_BAD_REQUEST }, { 401, HF_E_UNAUTHORIZED },
-		{ 403, HF_E_FORBIDDEN },  { 404, HF_E_NOT_FOUND },
-		{ 405, HF_E_METHOD },     { 406, HF_E_NOT_ACCEPTABLE },
-		{ 408, HF_E_TIMEOUT },    { 409, HF_E_CONFLICT },
-		{ 410, HF_E_GONE },       { 413, HF_E_TOO_LARGE },
-		{ 415, HF_E_MEDIA_TYPE }, { 418, HF_E_BAD_REQUEST },
-		{ 422, HF_E_INVALID },    { 429, HF_E_TOO_MANY },
-		{ 500, HF_E_INTERNAL },   { 501, HF_E_UNSUPPORTED },
-		{ 502, HF_E_UNAVAILABLE }, { 503, HF_E_UNAVAILABLE },
-		{ 504, HF_E_TIMEOUT },    { 507, HF_E_NO_SPACE },
-		{ 599, HF_E_INTERNAL },   { 0, HF_E_INTERNAL },
-		{ -5, HF_E_INTERNAL },
+		{200, HF_OK},
+		{201, HF_OK},
+		{204, HF_OK},
+		{301, HF_E_INTERNAL},
+		{400, HF_E_BAD_REQUEST},
+		{401, HF_E_UNAUTHORIZED},
+		{403, HF_E_FORBIDDEN},
+		{404, HF_E_NOT_FOUND},
+		{405, HF_E_METHOD},
+		{406, HF_E_NOT_ACCEPTABLE},
+		{408, HF_E_TIMEOUT},
+		{409, HF_E_CONFLICT},
+		{410, HF_E_GONE},
+		{413, HF_E_TOO_LARGE},
+		{415, HF_E_MEDIA_TYPE},
+		{418, HF_E_BAD_REQUEST},
+		{422, HF_E_INVALID},
+		{429, HF_E_TOO_MANY},
+		{500, HF_E_INTERNAL},
+		{501, HF_E_UNSUPPORTED},
+		{502, HF_E_UNAVAILABLE},
+		{503, HF_E_UNAVAILABLE},
+		{504, HF_E_TIMEOUT},
+		{507, HF_E_NO_SPACE},
+		{599, HF_E_INTERNAL},
+		{0, HF_E_INTERNAL},
+		{-5, HF_E_INTERNAL},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {

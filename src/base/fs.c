@@ -71,9 +71,8 @@ int hf_fs_read_fd(int fd, const char *name, struct hf_strbuf *sb, struct hf_erro
 		hf_strbuf_truncate(sb, before);
 		if (n < 0)
 			return fail(err, errno, "read", name);
-		return hf_error_set(err, HF_E_TOO_LARGE,
-				    "cannot read '%s': larger than %zu bytes", name,
-				    sb->bytes_max - before);
+		return hf_error_set(err, HF_E_TOO_LARGE, "cannot read '%s': larger than %zu bytes",
+				    name, sb->bytes_max - before);
 	}
 }
 
@@ -110,8 +109,8 @@ static int open_parent(const char *path)
 	if (!slash)
 		folder = hf_xstrdup(".");
 	else
-		folder = slash == path ? hf_xstrdup("/")
-				       : hf_xstrndup(path, (size_t)(slash - path));
+		folder =
+			slash == path ? hf_xstrdup("/") : hf_xstrndup(path, (size_t)(slash - path));
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -315,7 +314,7 @@ static int empty_root(struct removal *r, struct hf_error *err)
 static int remove_root(const char *path, struct hf_error *err)
 {
 	HF_AUTO_FD root = open_folder(AT_FDCWD, path);
-	struct removal r = { .root = root, .path = path };
+	struct removal r = {.root = root, .path = path};
 	int rc;
 
 	if (root < 0 || mark_folder(root, &r.mark) < 0)

@@ -281,7 +281,7 @@ static void reading_a_folder_or_a_broken_disk_is_an_io_error(void **state)
 	assert_code(hf_fs_read(folder, &sb, &err), HF_E_IO);
 	put_file(at("f"), "0123456789");
 	bytes_at_once = 4;
-	faults[CALL_READ] = (struct fault){ .errnum = EIO, .skip = 1 };
+	faults[CALL_READ] = (struct fault){.errnum = EIO, .skip = 1};
 	assert_code(hf_fs_read(at("f"), &sb, &err), HF_E_IO);
 	assert_true(hf_str_has_suffix(err.text, "/f': Input/output error"));
 	assert_string_equal(sb.data, "kept");
@@ -294,7 +294,7 @@ static void an_interrupted_read_goes_on(void **state)
 
 	put_file(at("f"), "0123456789");
 	bytes_at_once = 4;
-	faults[CALL_READ] = (struct fault){ .errnum = EINTR, .skip = 1 };
+	faults[CALL_READ] = (struct fault){.errnum = EINTR, .skip = 1};
 	assert_ok(hf_fs_read(at("f"), &sb, &err), &err);
 	assert_string_equal(sb.data, "0123456789");
 }
@@ -380,7 +380,7 @@ static void a_symlink_is_replaced_and_not_followed(void **state)
 static void short_and_interrupted_writes_go_on(void **state)
 {
 	bytes_at_once = 3;
-	faults[CALL_WRITE] = (struct fault){ .errnum = EINTR, .skip = 1 };
+	faults[CALL_WRITE] = (struct fault){.errnum = EINTR, .skip = 1};
 	put_file(at("f"), "0123456789");
 	bytes_at_once = 0;
 	assert_content(at("f"), "0123456789");
@@ -393,16 +393,16 @@ static void a_failed_write_leaves_the_old_file_and_no_other(void **state)
 		int errnum;
 		int code;
 	} rows[] = {
-		{ CALL_WRITE, ENOSPC, HF_E_NO_SPACE }, { CALL_WRITE, EDQUOT, HF_E_NO_SPACE },
-		{ CALL_WRITE, EIO, HF_E_IO },          { CALL_FCHMOD, EPERM, HF_E_IO },
-		{ CALL_FSYNC, ENOSPC, HF_E_NO_SPACE }, { CALL_FSYNC, EIO, HF_E_IO },
-		{ CALL_RENAME, ENOSPC, HF_E_NO_SPACE }, { CALL_RENAME, EACCES, HF_E_IO },
+		{CALL_WRITE, ENOSPC, HF_E_NO_SPACE},  {CALL_WRITE, EDQUOT, HF_E_NO_SPACE},
+		{CALL_WRITE, EIO, HF_E_IO},           {CALL_FCHMOD, EPERM, HF_E_IO},
+		{CALL_FSYNC, ENOSPC, HF_E_NO_SPACE},  {CALL_FSYNC, EIO, HF_E_IO},
+		{CALL_RENAME, ENOSPC, HF_E_NO_SPACE}, {CALL_RENAME, EACCES, HF_E_IO},
 	};
 	struct hf_error err;
 
 	put_file(at("f"), "old");
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		faults[rows[i].call] = (struct fault){ .errnum = rows[i].errnum };
+		faults[rows[i].call] = (struct fault){.errnum = rows[i].errnum};
 		assert_code(hf_fs_write_atomic(at("f"), "new", 3, 0600, &err), rows[i].code);
 		assert_int_equal(err.code, rows[i].code);
 		assert_true(hf_str_has_prefix(err.text, "cannot write '"));
@@ -417,7 +417,7 @@ static void a_folder_that_cannot_be_synced_is_told(void **state)
 	struct hf_error err;
 
 	put_file(at("f"), "old");
-	faults[CALL_FSYNC] = (struct fault){ .errnum = EIO, .skip = 1 };
+	faults[CALL_FSYNC] = (struct fault){.errnum = EIO, .skip = 1};
 	assert_code(hf_fs_write_atomic(at("f"), "new", 3, 0600, &err), HF_E_IO);
 	/* The one failure behind the point of no return. */
 	assert_content(at("f"), "new");
@@ -575,7 +575,7 @@ static void make_chain(const char *path, int depth)
 
 static void any_depth_is_removed_with_few_descriptors(void **state)
 {
-	static const int depths[] = { 1, 29, 30, 31, 32, 33, 62, 63, 64, 65, 2000 };
+	static const int depths[] = {1, 29, 30, 31, 32, 33, 62, 63, 64, 65, 2000};
 	struct rlimit was, few;
 	struct hf_error err;
 
@@ -613,15 +613,15 @@ static void what_cannot_be_removed_is_told_and_the_rest_removed(void **state)
 		int skip;
 		int left; /* entries of the tree that stay, at least */
 	} rows[] = {
-		{ CALL_STATX, 0, 3 },     { CALL_STATX, 1, 1 },    { CALL_FDOPENDIR, 0, 3 },
-		{ CALL_FDOPENDIR, 1, 1 }, { CALL_UNLINKAT, 0, 1 }, { CALL_UNLINKAT, 1, 1 },
-		{ CALL_RENAMEAT2, 0, 1 }, { CALL_RMDIR, 0, 0 },
+		{CALL_STATX, 0, 3},     {CALL_STATX, 1, 1},    {CALL_FDOPENDIR, 0, 3},
+		{CALL_FDOPENDIR, 1, 1}, {CALL_UNLINKAT, 0, 1}, {CALL_UNLINKAT, 1, 1},
+		{CALL_RENAMEAT2, 0, 1}, {CALL_RMDIR, 0, 0},
 	};
 	struct hf_error err;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
 		make_chain(at("t"), 40);
-		faults[rows[i].call] = (struct fault){ .errnum = EACCES, .skip = rows[i].skip };
+		faults[rows[i].call] = (struct fault){.errnum = EACCES, .skip = rows[i].skip};
 		assert_code(hf_fs_remove_tree(at("t"), i % 2 ? &err : NULL), HF_E_IO);
 		if (i % 2)
 			assert_non_null(strstr(err.text, "Permission denied"));
@@ -638,16 +638,16 @@ static void what_somebody_else_removed_meanwhile_is_fine(void **state)
 
 	make_chain(at("t"), 3);
 	/* An entry that "is gone" is no failure; that the folder is not empty then is one. */
-	faults[CALL_UNLINKAT] = (struct fault){ .errnum = ENOENT };
+	faults[CALL_UNLINKAT] = (struct fault){.errnum = ENOENT};
 	assert_code(hf_fs_remove_tree(at("t"), &err), HF_E_IO);
 	assert_non_null(strstr(err.text, "Directory not empty"));
-	faults[CALL_RMDIR] = (struct fault){ .errnum = ENOENT };
+	faults[CALL_RMDIR] = (struct fault){.errnum = ENOENT};
 	assert_ok(hf_fs_remove_tree(at("t"), &err), &err);
 }
 
 static void only_plain_names_are_removed(void **state)
 {
-	static const char *const names[] = { "", "/", ".", "..", "a/", "a/.", "a/..", "/tmp/" };
+	static const char *const names[] = {"", "/", ".", "..", "a/", "a/.", "a/..", "/tmp/"};
 	struct hf_error err;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
@@ -718,7 +718,8 @@ static void a_full_disk_is_told_and_leaves_the_old_file(void **state)
 	if (!private_mounts() || mount("none", at("disk"), "tmpfs", 0, "size=64k") < 0)
 		skip();
 	put_file(at("disk/f"), "old");
-	assert_code(hf_fs_write_atomic(at("disk/f"), large, sizeof(large), 0600, &err), HF_E_NO_SPACE);
+	assert_code(hf_fs_write_atomic(at("disk/f"), large, sizeof(large), 0600, &err),
+		    HF_E_NO_SPACE);
 	assert_true(hf_str_has_suffix(err.text, "/disk/f': No space left on device"));
 	assert_content(at("disk/f"), "old");
 	assert_int_equal(entries_in(at("disk")), 1);
@@ -729,14 +730,14 @@ static void a_full_disk_is_told_and_leaves_the_old_file(void **state)
 
 static void random_bytes_fill_all_and_differ(void **state)
 {
-	unsigned char a[1000] = { 0 }, b[1000] = { 0 };
+	unsigned char a[1000] = {0}, b[1000] = {0};
 	struct hf_error err;
 	int zeroes = 0;
 
 	assert_ok(hf_random_bytes(a, sizeof(a), &err), &err);
 	/* In pieces, with an interruption. */
 	bytes_at_once = 7;
-	faults[CALL_GETRANDOM] = (struct fault){ .errnum = EINTR, .skip = 3 };
+	faults[CALL_GETRANDOM] = (struct fault){.errnum = EINTR, .skip = 3};
 	assert_ok(hf_random_bytes(b, sizeof(b), &err), &err);
 	assert_memory_not_equal(a, b, sizeof(a));
 	for (size_t i = 0; i < sizeof(b); i++)
@@ -751,7 +752,7 @@ static void a_kernel_without_randomness_is_an_error(void **state)
 	unsigned char a[8];
 	struct hf_error err;
 
-	faults[CALL_GETRANDOM] = (struct fault){ .errnum = ENOSYS };
+	faults[CALL_GETRANDOM] = (struct fault){.errnum = ENOSYS};
 	assert_code(hf_random_bytes(a, sizeof(a), &err), HF_E_IO);
 	assert_string_equal(err.text, "cannot draw random bytes: Function not implemented");
 }

@@ -18,7 +18,7 @@ static struct {
 	FILE *out;
 	enum hf_log_level level;
 	enum hf_log_format format;
-} sink = { .level = HF_LOG_INFO, .format = HF_LOG_TEXT };
+} sink = {.level = HF_LOG_INFO, .format = HF_LOG_TEXT};
 
 struct line {
 	size_t len;
@@ -70,12 +70,9 @@ static unsigned int decode(const char *s, size_t len)
 	const unsigned char *p = (const unsigned char *)s;
 
 	switch (len) {
-	case 2:
-		return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
-	case 3:
-		return (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
-	default:
-		return p[0];
+	case 2: return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+	case 3: return (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+	default: return p[0];
 	}
 }
 
@@ -114,7 +111,7 @@ static void put_escaped(struct line *line, const char *s)
 			put_bad_byte(line, (unsigned char)*s);
 			n = 1;
 		} else if (c == '"' || c == '\\') {
-			put(line, (const char[]){ '\\', (char)c }, 2);
+			put(line, (const char[]){'\\', (char)c}, 2);
 		} else if (c == '\n' || c == '\t' || c == '\r') {
 			put_str(line, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r");
 		} else if (is_harmful(c)) {
@@ -195,8 +192,8 @@ static void put_pairs(struct line *line, va_list ap)
 static void put_head(struct line *line, enum hf_log_level level, const char *logger,
 		     const char *msg)
 {
-	static const char *const json_levels[] = { "debug", "info", "warn", "error" };
-	static const char *const text_levels[] = { "DEBUG ", "INFO  ", "WARN  ", "ERROR " };
+	static const char *const json_levels[] = {"debug", "info", "warn", "error"};
+	static const char *const text_levels[] = {"DEBUG ", "INFO  ", "WARN  ", "ERROR "};
 	char ts[HF_TIME_TEXT_MAX];
 	struct timespec now;
 

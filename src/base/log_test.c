@@ -23,7 +23,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now)
 {
 	/* 2026-11-21T09:00:01.250Z, and what three digits cut. */
-	*ret_now = (struct timespec){ .tv_sec = 1795251601, .tv_nsec = 250999999 };
+	*ret_now = (struct timespec){.tv_sec = 1795251601, .tv_nsec = 250999999};
 	return 0;
 }
 
@@ -161,24 +161,30 @@ static void values_are_quoted_only_where_they_must_be(void **state)
 		const char *value;
 		const char *text;
 	} rows[] = {
-		{ "plain-1.2/x:y", "plain-1.2/x:y" },
-		{ "", "\"\"" },
-		{ "two words", "\"two words\"" },
-		{ "a=b", "\"a=b\"" },
-		{ "say \"hi\"", "\"say \\\"hi\\\"\"" },
-		{ "C:\\dir", "\"C:\\\\dir\"" },
-		{ "tab\there", "\"tab\\there\"" },
-		{ "line\nbreak\r", "\"line\\nbreak\\r\"" },
-		{ "\x1b[31mred", "\"\\u001b[31mred\"" },
-		{ "\x7f", "\"\\u007f\"" },
-		{ "na\xc3\xafve", "\"na\xc3\xafve\"" },
-		{ "\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"" },
-		{ "bad\xff" "byte", "\"bad\\xffbyte\"" },
-		{ "cut\xe2\x82", "\"cut\\xe2\\x82\"" },
-		{ "\xc2\x9b" "31m", "\"\\u009b31m\"" },          /* CSI in one character */
-		{ "a\xe2\x80\xa8z", "\"a\\u2028z\"" },           /* line separator */
-		{ "a\xe2\x80\xae" "cba", "\"a\\u202ecba\"" },    /* right-to-left override */
-		{ "\xef\xbb\xbf", "\"\\ufeff\"" },
+		{"plain-1.2/x:y", "plain-1.2/x:y"},
+		{"", "\"\""},
+		{"two words", "\"two words\""},
+		{"a=b", "\"a=b\""},
+		{"say \"hi\"", "\"say \\\"hi\\\"\""},
+		{"C:\\dir", "\"C:\\\\dir\""},
+		{"tab\there", "\"tab\\there\""},
+		{"line\nbreak\r", "\"line\\nbreak\\r\""},
+		{"\x1b[31mred", "\"\\u001b[31mred\""},
+		{"\x7f", "\"\\u007f\""},
+		{"na\xc3\xafve", "\"na\xc3\xafve\""},
+		{"\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\""},
+		{"bad\xff"
+		 "byte",
+		 "\"bad\\xffbyte\""},
+		{"cut\xe2\x82", "\"cut\\xe2\\x82\""},
+		{"\xc2\x9b"
+		 "31m",
+		 "\"\\u009b31m\""},                  /* CSI in one character */
+		{"a\xe2\x80\xa8z", "\"a\\u2028z\""}, /* line separator */
+		{"a\xe2\x80\xae"
+		 "cba",
+		 "\"a\\u202ecba\""}, /* right-to-left override */
+		{"\xef\xbb\xbf", "\"\\ufeff\""},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
@@ -206,7 +212,7 @@ static void no_value_forges_a_second_line(void **state)
 {
 	static const char forged[] =
 		"x\n2026-11-21T09:00:01.250Z INFO  all is well\r\n{\"level\":\"info\"}\n";
-	static const enum hf_log_format formats[] = { HF_LOG_TEXT, HF_LOG_JSON };
+	static const enum hf_log_format formats[] = {HF_LOG_TEXT, HF_LOG_JSON};
 
 	for (size_t f = 0; f < HF_ARRAY_LEN(formats); f++) {
 		open_sink(HF_LOG_INFO, formats[f]);
@@ -259,14 +265,14 @@ static void a_line_is_whole_wherever_it_is_cut(void **state)
 		memset(value, 'v', len);
 		value[len] = '\0';
 		open_sink(HF_LOG_INFO, HF_LOG_JSON);
-		hf_log(HF_LOG_INFO, NULL, "m", "k", value, "key2", "\x01\xe2\x82\xac\"\xff",
-		       "key3", "", NULL);
+		hf_log(HF_LOG_INFO, NULL, "m", "k", value, "key2", "\x01\xe2\x82\xac\"\xff", "key3",
+		       "", NULL);
 		assert_int_equal(lines(), 1);
 		assert_true(json_pairs(written) >= 4);
 		assert_true(hf_utf8_valid(written, written_len));
 		open_sink(HF_LOG_INFO, HF_LOG_TEXT);
-		hf_log(HF_LOG_INFO, NULL, "m", "k", value, "key2", "\x01\xe2\x82\xac\"\xff",
-		       "key3", "", NULL);
+		hf_log(HF_LOG_INFO, NULL, "m", "k", value, "key2", "\x01\xe2\x82\xac\"\xff", "key3",
+		       "", NULL);
 		assert_int_equal(lines(), 1);
 		assert_true(hf_utf8_valid(written, written_len));
 		assert_true(written_len <= 16384);

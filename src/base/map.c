@@ -158,7 +158,7 @@ bool hf_map_put(struct hf_map *map, const char *key, void *value)
 	if (map->used == map->cap)
 		rebuild(map);
 	entry = &map->entries[map->used];
-	*entry = (struct entry){ .hash = hash, .key = hf_xstrdup(key), .value = value };
+	*entry = (struct entry){.hash = hash, .key = hf_xstrdup(key), .value = value};
 	slot_set(map, map->used);
 	map->used++;
 	map->live++;

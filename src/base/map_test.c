@@ -337,7 +337,7 @@ static void it_behaves_as_a_plain_list_does(void **state)
 	uint64_t seed = 4;
 
 	for (int round = 0; round < 8; round++) {
-		struct model m = { .len = 0 };
+		struct model m = {.len = 0};
 		struct hf_map *map = hf_map_create(HF_ARRAY_LEN(m.rows), test_random(&seed), NULL);
 		/* From mostly growing to mostly shrinking. */
 		uint64_t put_share = 30 + (uint64_t)round * 8;

@@ -109,7 +109,7 @@ static void xstrdup_copies(void **state)
 
 static void xstrndup_stops_at_the_length_and_at_the_nul(void **state)
 {
-	static const char no_nul[4] = { 'a', 'b', 'c', 'd' };
+	static const char no_nul[4] = {'a', 'b', 'c', 'd'};
 	HF_AUTOFREE char *cut = hf_xstrndup("abcdef", 3);
 	HF_AUTOFREE char *whole = hf_xstrndup("abc", 100);
 	HF_AUTOFREE char *none = hf_xstrndup("abc", 0);

@@ -80,10 +80,9 @@ static bool read_suffix(const char *text, struct decimal *d)
 		int places;
 		int kibis;
 	} suffixes[] = {
-		{ "", 0, 0 },   { "n", -9, 0 }, { "u", -6, 0 }, { "m", -3, 0 }, { "k", 3, 0 },
-		{ "M", 6, 0 },  { "G", 9, 0 },  { "T", 12, 0 }, { "P", 15, 0 }, { "E", 18, 0 },
-		{ "Ki", 0, 1 }, { "Mi", 0, 2 }, { "Gi", 0, 3 }, { "Ti", 0, 4 }, { "Pi", 0, 5 },
-		{ "Ei", 0, 6 },
+		{"", 0, 0},   {"n", -9, 0}, {"u", -6, 0}, {"m", -3, 0}, {"k", 3, 0},  {"M", 6, 0},
+		{"G", 9, 0},  {"T", 12, 0}, {"P", 15, 0}, {"E", 18, 0}, {"Ki", 0, 1}, {"Mi", 0, 2},
+		{"Gi", 0, 3}, {"Ti", 0, 4}, {"Pi", 0, 5}, {"Ei", 0, 6},
 	};
 	int exponent;
 
@@ -146,7 +145,7 @@ static int64_t decimal_round_up(struct decimal *d)
 
 int hf_quantity_parse_milli(const char *text, int64_t *ret_milli, struct hf_error *err)
 {
-	struct decimal d = { .len = 0 };
+	struct decimal d = {.len = 0};
 	const char *suffix;
 
 	if (strnlen(text, TEXT_MAX + 1) > TEXT_MAX)
@@ -157,7 +156,8 @@ int hf_quantity_parse_milli(const char *text, int64_t *ret_milli, struct hf_erro
 	if (!read_suffix(suffix, &d))
 		return hf_error_set(err, HF_E_INVALID, "%s",
 				    strspn(suffix, "eEinumkKMGTP+-0123456789") == strlen(suffix)
-					    ? SUFFIX_WRONG : FORMAT_WRONG);
+					    ? SUFFIX_WRONG
+					    : FORMAT_WRONG);
 	d.point += MILLI_PLACES;
 	*ret_milli = decimal_round_up(&d);
 	return 0;

@@ -35,10 +35,9 @@ static void check(const struct row *rows, size_t count)
 static void plain_numbers_are_thousandths(void **state)
 {
 	static const struct row rows[] = {
-		{ "0", 0 },       { "1", 1000 },       { "12", 12000 },   { "007", 7000 },
-		{ "+1", 1000 },   { "-1", -1000 },     { "-0", 0 },       { "0.5", 500 },
-		{ ".5", 500 },    { "5.", 5000 },      { "1.234", 1234 }, { "-.25", -250 },
-		{ "00.100", 100 }, { "0.0000", 0 },    { "10.010", 10010 },
+		{"0", 0},        {"1", 1000},    {"12", 12000},   {"007", 7000}, {"+1", 1000},
+		{"-1", -1000},   {"-0", 0},      {"0.5", 500},    {".5", 500},   {"5.", 5000},
+		{"1.234", 1234}, {"-.25", -250}, {"00.100", 100}, {"0.0000", 0}, {"10.010", 10010},
 	};
 
 	check(rows, HF_ARRAY_LEN(rows));
@@ -47,17 +46,17 @@ static void plain_numbers_are_thousandths(void **state)
 static void decimal_suffixes_scale_by_thousands(void **state)
 {
 	static const struct row rows[] = {
-		{ "100m", 100 },
-		{ "1500m", 1500 },
-		{ "0.1m", 1 },
-		{ "1000000n", 1 },
-		{ "1000u", 1 },
-		{ "2k", 2000000 },
-		{ "1.5M", INT64_C(1500000000) },
-		{ "3G", INT64_C(3000000000000) },
-		{ "2T", INT64_C(2000000000000000) },
-		{ "9P", INT64_C(9000000000000000000) },
-		{ "0.009E", INT64_C(9000000000000000000) },
+		{"100m", 100},
+		{"1500m", 1500},
+		{"0.1m", 1},
+		{"1000000n", 1},
+		{"1000u", 1},
+		{"2k", 2000000},
+		{"1.5M", INT64_C(1500000000)},
+		{"3G", INT64_C(3000000000000)},
+		{"2T", INT64_C(2000000000000000)},
+		{"9P", INT64_C(9000000000000000000)},
+		{"0.009E", INT64_C(9000000000000000000)},
 	};
 
 	check(rows, HF_ARRAY_LEN(rows));
@@ -66,15 +65,15 @@ static void decimal_suffixes_scale_by_thousands(void **state)
 static void binary_suffixes_scale_by_1024(void **state)
 {
 	static const struct row rows[] = {
-		{ "1Ki", 1024000 },
-		{ "2Mi", INT64_C(2097152000) },
-		{ "1.5Gi", INT64_C(1610612736000) },
-		{ "64Gi", INT64_C(68719476736000) },
-		{ "1Ti", INT64_C(1099511627776000) },
-		{ "8Pi", INT64_C(9007199254740992000) },
-		{ "0.5Ki", 512000 },
-		{ "0.007Ei", INT64_C(8070450532247928832) },
-		{ "-1Mi", -1048576000 },
+		{"1Ki", 1024000},
+		{"2Mi", INT64_C(2097152000)},
+		{"1.5Gi", INT64_C(1610612736000)},
+		{"64Gi", INT64_C(68719476736000)},
+		{"1Ti", INT64_C(1099511627776000)},
+		{"8Pi", INT64_C(9007199254740992000)},
+		{"0.5Ki", 512000},
+		{"0.007Ei", INT64_C(8070450532247928832)},
+		{"-1Mi", -1048576000},
 	};
 
 	check(rows, HF_ARRAY_LEN(rows));
@@ -83,10 +82,17 @@ static void binary_suffixes_scale_by_1024(void **state)
 static void exponents_scale_by_powers_of_ten(void **state)
 {
 	static const struct row rows[] = {
-		{ "1e3", 1000000 },  { "1E3", 1000000 }, { "1e+3", 1000000 }, { "5e-1", 500 },
-		{ "12e0", 12000 },   { "1e-3", 1 },      { "1.5e2", 150000 }, { "100e-2", 1000 },
-		{ "1e-0", 1000 },    { "1e0000003", 1000000 },
-		{ "0e99999999999999999999", 0 },
+		{"1e3", 1000000},
+		{"1E3", 1000000},
+		{"1e+3", 1000000},
+		{"5e-1", 500},
+		{"12e0", 12000},
+		{"1e-3", 1},
+		{"1.5e2", 150000},
+		{"100e-2", 1000},
+		{"1e-0", 1000},
+		{"1e0000003", 1000000},
+		{"0e99999999999999999999", 0},
 	};
 
 	check(rows, HF_ARRAY_LEN(rows));
@@ -95,13 +101,21 @@ static void exponents_scale_by_powers_of_ten(void **state)
 static void what_is_finer_than_a_thousandth_is_rounded_up(void **state)
 {
 	static const struct row rows[] = {
-		{ "1n", 1 },           { "1u", 1 },         { "999999n", 1 },
-		{ "1000001n", 2 },     { "0.0001", 1 },     { "1.0001", 1001 },
-		{ "1.0000000000000000000000000000001", 1001 },
-		{ "1.9999999", 2000 }, { "0.0009Ki", 922 }, { "1e-30", 1 },
-		{ "1e-99999999999", 1 }, { "0.00000000000000000000001Ei", 1 },
+		{"1n", 1},
+		{"1u", 1},
+		{"999999n", 1},
+		{"1000001n", 2},
+		{"0.0001", 1},
+		{"1.0001", 1001},
+		{"1.0000000000000000000000000000001", 1001},
+		{"1.9999999", 2000},
+		{"0.0009Ki", 922},
+		{"1e-30", 1},
+		{"1e-99999999999", 1},
+		{"0.00000000000000000000001Ei", 1},
 		/* Away from zero: a debt is not made smaller either. */
-		{ "-1n", -1 },         { "-1.0001", -1001 },
+		{"-1n", -1},
+		{"-1.0001", -1001},
 	};
 
 	check(rows, HF_ARRAY_LEN(rows));
@@ -110,22 +124,22 @@ static void what_is_finer_than_a_thousandth_is_rounded_up(void **state)
 static void what_does_not_fit_is_capped(void **state)
 {
 	static const struct row rows[] = {
-		{ "9223372036854775.807", INT64_MAX },
-		{ "9223372036854775.806", INT64_MAX - 1 },
-		{ "9223372036854775.8061", INT64_MAX },
-		{ "9223372036854775.808", INT64_MAX },
-		{ "9223372036854775.8071", INT64_MAX },
-		{ "9223372036854775807", INT64_MAX },
-		{ "99999999999999999999999999999999", INT64_MAX },
-		{ "10P", INT64_MAX },
-		{ "1E", INT64_MAX },
-		{ "1Ei", INT64_MAX },
-		{ "9Pi", INT64_MAX },
-		{ "1e100", INT64_MAX },
-		{ "1e99999999999999999999", INT64_MAX },
-		{ "0.00001e9999", INT64_MAX },
-		{ "-1Ei", -INT64_MAX },
-		{ "-9223372036854775.808", -INT64_MAX },
+		{"9223372036854775.807", INT64_MAX},
+		{"9223372036854775.806", INT64_MAX - 1},
+		{"9223372036854775.8061", INT64_MAX},
+		{"9223372036854775.808", INT64_MAX},
+		{"9223372036854775.8071", INT64_MAX},
+		{"9223372036854775807", INT64_MAX},
+		{"99999999999999999999999999999999", INT64_MAX},
+		{"10P", INT64_MAX},
+		{"1E", INT64_MAX},
+		{"1Ei", INT64_MAX},
+		{"9Pi", INT64_MAX},
+		{"1e100", INT64_MAX},
+		{"1e99999999999999999999", INT64_MAX},
+		{"0.00001e9999", INT64_MAX},
+		{"-1Ei", -INT64_MAX},
+		{"-9223372036854775.808", -INT64_MAX},
 	};
 
 	check(rows, HF_ARRAY_LEN(rows));
@@ -142,23 +156,45 @@ static void what_is_no_quantity_is_refused_with_upstreams_text(void **state)
 		const char *text;
 		const char *problem;
 	} rows[] = {
-		{ "", FORMAT_WRONG },       { " 1", FORMAT_WRONG },     { "1 ", FORMAT_WRONG },
-		{ "1\n", FORMAT_WRONG },    { "x", FORMAT_WRONG },      { "--1", FORMAT_WRONG },
-		{ "+-1", FORMAT_WRONG },    { "1.2.3", FORMAT_WRONG },  { "1.1.M", FORMAT_WRONG },
-		{ "1,5", FORMAT_WRONG },    { "0x10", FORMAT_WRONG },   { "10%", FORMAT_WRONG },
-		{ "1_000", FORMAT_WRONG },  { "0.1am", FORMAT_WRONG },  { "\xd9\xa1", FORMAT_WRONG },
-		{ "1i", SUFFIX_WRONG },     { "1K", SUFFIX_WRONG },     { "1mi", SUFFIX_WRONG },
-		{ "1ki", SUFFIX_WRONG },    { "1MiB", FORMAT_WRONG },   { "1mM", SUFFIX_WRONG },
-		{ "1e", SUFFIX_WRONG },     { "1e+", SUFFIX_WRONG },    { "1e-", SUFFIX_WRONG },
-		{ "1ee3", SUFFIX_WRONG },   { "1Ki3", SUFFIX_WRONG },   { "1k-3", SUFFIX_WRONG },
-		{ "1e3Ki", SUFFIX_WRONG },
+		{"", FORMAT_WRONG},
+		{" 1", FORMAT_WRONG},
+		{"1 ", FORMAT_WRONG},
+		{"1\n", FORMAT_WRONG},
+		{"x", FORMAT_WRONG},
+		{"--1", FORMAT_WRONG},
+		{"+-1", FORMAT_WRONG},
+		{"1.2.3", FORMAT_WRONG},
+		{"1.1.M", FORMAT_WRONG},
+		{"1,5", FORMAT_WRONG},
+		{"0x10", FORMAT_WRONG},
+		{"10%", FORMAT_WRONG},
+		{"1_000", FORMAT_WRONG},
+		{"0.1am", FORMAT_WRONG},
+		{"\xd9\xa1", FORMAT_WRONG},
+		{"1i", SUFFIX_WRONG},
+		{"1K", SUFFIX_WRONG},
+		{"1mi", SUFFIX_WRONG},
+		{"1ki", SUFFIX_WRONG},
+		{"1MiB", FORMAT_WRONG},
+		{"1mM", SUFFIX_WRONG},
+		{"1e", SUFFIX_WRONG},
+		{"1e+", SUFFIX_WRONG},
+		{"1e-", SUFFIX_WRONG},
+		{"1ee3", SUFFIX_WRONG},
+		{"1Ki3", SUFFIX_WRONG},
+		{"1k-3", SUFFIX_WRONG},
+		{"1e3Ki", SUFFIX_WRONG},
 		/* Without a digit; see the header. */
-		{ "+", FORMAT_WRONG },      { "-", FORMAT_WRONG },      { ".", FORMAT_WRONG },
-		{ "Ki", FORMAT_WRONG },     { "m", FORMAT_WRONG },      { "e3", FORMAT_WRONG },
+		{"+", FORMAT_WRONG},
+		{"-", FORMAT_WRONG},
+		{".", FORMAT_WRONG},
+		{"Ki", FORMAT_WRONG},
+		{"m", FORMAT_WRONG},
+		{"e3", FORMAT_WRONG},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		struct hf_error err = { .text = "" };
+		struct hf_error err = {.text = ""};
 		int64_t value = 77;
 
 		if (hf_quantity_parse_milli(rows[i].text, &value, &err) != HF_E_INVALID)
@@ -218,7 +254,7 @@ static void all_ways_to_write_a_number_agree(void **state)
 
 static void binary_numbers_agree_with_shifts(void **state)
 {
-	static const char *const suffixes[] = { "", "Ki", "Mi", "Gi", "Ti", "Pi" };
+	static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
 	uint64_t seed = 6;
 
 	for (int i = 0; i < 20000; i++) {
@@ -229,8 +265,8 @@ static void binary_numbers_agree_with_shifts(void **state)
 		(void)snprintf(text, sizeof(text), "%" PRId64 "%s", number, suffixes[power]);
 		assert_int_equal(milli(text), (number << (10 * power)) * 1000);
 		(void)snprintf(text, sizeof(text), "%" PRId64 ".125%s", number, suffixes[power]);
-		assert_int_equal(milli(text), (number << (10 * power)) * 1000 +
-						      ((int64_t)125 << (10 * power)));
+		assert_int_equal(milli(text),
+				 (number << (10 * power)) * 1000 + ((int64_t)125 << (10 * power)));
 	}
 }
 

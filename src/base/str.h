@@ -18,7 +18,7 @@ HF_BEGIN_DECLS
 bool hf_streq(const char *a, const char *b); /* two NULLs are equal */
 bool hf_str_has_prefix(const char *s, const char *prefix);
 bool hf_str_has_suffix(const char *s, const char *suffix);
-bool hf_str_is_empty(const char *s); /* NULL is empty */
+bool hf_str_is_empty(const char *s);                        /* NULL is empty */
 const char *hf_str_or(const char *s, const char *fallback); /* s unless NULL or empty */
 /* ASCII only, whatever the locale. */
 bool hf_str_case_eq(const char *a, const char *b);

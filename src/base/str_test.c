@@ -82,9 +82,25 @@ static void whole_numbers_are_read(void **state)
 static void what_is_no_whole_number_is_refused(void **state)
 {
 	static const char *const texts[] = {
-		"", "-", "+", "+1", " 1", "1 ", "1\n", "--1", "1-", "0x1", "1.0", "1e3", "a", "1a",
-		"9223372036854775808", "-9223372036854775809", "99999999999999999999999999",
-		"\xd9\xa1", "1_000",
+		"",
+		"-",
+		"+",
+		"+1",
+		" 1",
+		"1 ",
+		"1\n",
+		"--1",
+		"1-",
+		"0x1",
+		"1.0",
+		"1e3",
+		"a",
+		"1a",
+		"9223372036854775808",
+		"-9223372036854775809",
+		"99999999999999999999999999",
+		"\xd9\xa1",
+		"1_000",
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
@@ -128,11 +144,28 @@ static void any_number_comes_back_as_it_was_written(void **state)
 static void is_integer_decides_as_go_does(void **state)
 {
 	static const char *const yes[] = {
-		"0", "-0", "+0", "+1", "-1", "0001", "9223372036854775807", "+9223372036854775807",
+		"0",
+		"-0",
+		"+0",
+		"+1",
+		"-1",
+		"0001",
+		"9223372036854775807",
+		"+9223372036854775807",
 		"-9223372036854775808",
 	};
 	static const char *const no[] = {
-		"", "+", "-", "+-1", "1.0", "1_0", "0x1", " 1", "1 ", "nan", "9223372036854775808",
+		"",
+		"+",
+		"-",
+		"+-1",
+		"1.0",
+		"1_0",
+		"0x1",
+		" 1",
+		"1 ",
+		"nan",
+		"9223372036854775808",
 		"-9223372036854775809",
 	};
 
@@ -175,7 +208,8 @@ static void every_code_point_is_valid_but_surrogates(void **state)
 		bool want = c < 0xd800 || (c > 0xdfff && c <= 0x10ffff);
 
 		if (hf_utf8_valid(text, len) != want)
-			fail_msg("U+%04X: expected %s", (unsigned int)c, want ? "valid" : "invalid");
+			fail_msg("U+%04X: expected %s", (unsigned int)c,
+				 want ? "valid" : "invalid");
 		if (hf_utf8_sequence(text, len) != (want ? len : 0))
 			fail_msg("U+%04X: wrong length", (unsigned int)c);
 		/* One byte short is never valid. */
@@ -187,9 +221,23 @@ static void every_code_point_is_valid_but_surrogates(void **state)
 static void malformed_utf8_is_found(void **state)
 {
 	static const char *const texts[] = {
-		"\x80", "a\xbf", "\xc3", "\xc3(", "\xe2\x82", "\xe2(\xac", "\xf0\x9f\x98",
-		"\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf",
-		"\xf5\x80\x80\x80", "\xfe", "\xff", "\xf8\x88\x80\x80\x80", "ok\xed\xa0\x80",
+		"\x80",
+		"a\xbf",
+		"\xc3",
+		"\xc3(",
+		"\xe2\x82",
+		"\xe2(\xac",
+		"\xf0\x9f\x98",
+		"\xc0\xaf",
+		"\xc1\xbf",
+		"\xe0\x80\xaf",
+		"\xe0\x9f\xbf",
+		"\xf0\x8f\xbf\xbf",
+		"\xf5\x80\x80\x80",
+		"\xfe",
+		"\xff",
+		"\xf8\x88\x80\x80\x80",
+		"ok\xed\xa0\x80",
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
@@ -248,27 +296,27 @@ static void check(const char *(*problem_of)(const char *), const struct name *na
 static void dns1123_labels(void **state)
 {
 	static const struct name names[] = {
-		{ "a", NULL },
-		{ "0", NULL },
-		{ "my-name", NULL },
-		{ "a--b", NULL },
-		{ "123-abc", NULL },
-		{ A63, NULL },
-		{ A63 "a", "must be no more than 63 characters" },
-		{ A63 "A_", "must be no more than 63 characters" },
-		{ "a.b", "must not contain dots" },
-		{ "a-b.c-d", "must not contain dots" },
-		{ "a.-b", LABEL_WRONG },
-		{ "a.", LABEL_WRONG },
-		{ "", LABEL_WRONG },
-		{ "-", LABEL_WRONG },
-		{ "-a", LABEL_WRONG },
-		{ "a-", LABEL_WRONG },
-		{ "A", LABEL_WRONG },
-		{ "a_b", LABEL_WRONG },
-		{ "a b", LABEL_WRONG },
-		{ "a\n", LABEL_WRONG },
-		{ "\xc3\xa4", LABEL_WRONG },
+		{"a", NULL},
+		{"0", NULL},
+		{"my-name", NULL},
+		{"a--b", NULL},
+		{"123-abc", NULL},
+		{A63, NULL},
+		{A63 "a", "must be no more than 63 characters"},
+		{A63 "A_", "must be no more than 63 characters"},
+		{"a.b", "must not contain dots"},
+		{"a-b.c-d", "must not contain dots"},
+		{"a.-b", LABEL_WRONG},
+		{"a.", LABEL_WRONG},
+		{"", LABEL_WRONG},
+		{"-", LABEL_WRONG},
+		{"-a", LABEL_WRONG},
+		{"a-", LABEL_WRONG},
+		{"A", LABEL_WRONG},
+		{"a_b", LABEL_WRONG},
+		{"a b", LABEL_WRONG},
+		{"a\n", LABEL_WRONG},
+		{"\xc3\xa4", LABEL_WRONG},
 	};
 
 	check(hf_dns1123_label_problem, names, HF_ARRAY_LEN(names));
@@ -277,23 +325,23 @@ static void dns1123_labels(void **state)
 static void dns1123_subdomains(void **state)
 {
 	static const struct name names[] = {
-		{ "a", NULL },
-		{ "example.com", NULL },
-		{ "0.1.2.3", NULL },
-		{ "a-b.c--d", NULL },
-		{ A63 A63, NULL }, /* a label alone is not bounded here */
-		{ A253, NULL },
-		{ A253 "a", "must be no more than 253 characters" },
-		{ "", SUBDOMAIN_WRONG },
-		{ ".", SUBDOMAIN_WRONG },
-		{ ".a", SUBDOMAIN_WRONG },
-		{ "a.", SUBDOMAIN_WRONG },
-		{ "a..b", SUBDOMAIN_WRONG },
-		{ "a.-b", SUBDOMAIN_WRONG },
-		{ "a-.b", SUBDOMAIN_WRONG },
-		{ "a.B", SUBDOMAIN_WRONG },
-		{ "a/b", SUBDOMAIN_WRONG },
-		{ "a_b", SUBDOMAIN_WRONG },
+		{"a", NULL},
+		{"example.com", NULL},
+		{"0.1.2.3", NULL},
+		{"a-b.c--d", NULL},
+		{A63 A63, NULL}, /* a label alone is not bounded here */
+		{A253, NULL},
+		{A253 "a", "must be no more than 253 characters"},
+		{"", SUBDOMAIN_WRONG},
+		{".", SUBDOMAIN_WRONG},
+		{".a", SUBDOMAIN_WRONG},
+		{"a.", SUBDOMAIN_WRONG},
+		{"a..b", SUBDOMAIN_WRONG},
+		{"a.-b", SUBDOMAIN_WRONG},
+		{"a-.b", SUBDOMAIN_WRONG},
+		{"a.B", SUBDOMAIN_WRONG},
+		{"a/b", SUBDOMAIN_WRONG},
+		{"a_b", SUBDOMAIN_WRONG},
 	};
 
 	check(hf_dns1123_subdomain_problem, names, HF_ARRAY_LEN(names));
@@ -302,17 +350,12 @@ static void dns1123_subdomains(void **state)
 static void dns1035_labels(void **state)
 {
 	static const struct name names[] = {
-		{ "a", NULL },
-		{ "abc-123", NULL },
-		{ A63, NULL },
-		{ A63 "a", "must be no more than 63 characters" },
-		{ "1a", DNS1035_WRONG },
-		{ "0", DNS1035_WRONG },
-		{ "", DNS1035_WRONG },
-		{ "-a", DNS1035_WRONG },
-		{ "a-", DNS1035_WRONG },
-		{ "a.b", DNS1035_WRONG },
-		{ "A", DNS1035_WRONG },
+		{"a", NULL},           {"abc-123", NULL},
+		{A63, NULL},           {A63 "a", "must be no more than 63 characters"},
+		{"1a", DNS1035_WRONG}, {"0", DNS1035_WRONG},
+		{"", DNS1035_WRONG},   {"-a", DNS1035_WRONG},
+		{"a-", DNS1035_WRONG}, {"a.b", DNS1035_WRONG},
+		{"A", DNS1035_WRONG},
 	};
 
 	check(hf_dns1035_label_problem, names, HF_ARRAY_LEN(names));
@@ -321,31 +364,31 @@ static void dns1035_labels(void **state)
 static void qualified_names(void **state)
 {
 	static const struct name names[] = {
-		{ "a", NULL },
-		{ "MyName", NULL },
-		{ "my.na_me-1", NULL },
-		{ "example.com/MyName", NULL },
-		{ A63, NULL },
-		{ A253 "/" A63, NULL },
-		{ A63 "a", "name part must be no more than 63 bytes" },
-		{ A253 "a/b", "prefix part must be no more than 253 bytes" },
-		{ "", "name part must be non-empty" },
-		{ "/", "prefix part must be non-empty" },
-		{ "/a", "prefix part must be non-empty" },
-		{ "a/", "name part must be non-empty" },
-		{ "a.b/", "name part must be non-empty" },
-		{ "Example.com/a", "prefix part " SUBDOMAIN_WRONG },
-		{ "a_b/", "prefix part " SUBDOMAIN_WRONG },
-		{ "-a", "name part " KEY_WRONG },
-		{ "a-", "name part " KEY_WRONG },
-		{ "a.", "name part " KEY_WRONG },
-		{ "_a", "name part " KEY_WRONG },
-		{ "a b", "name part " KEY_WRONG },
-		{ "example.com/-a", "name part " KEY_WRONG },
-		{ "a/b/c", "a valid label key " KEY_WRONG " with an optional DNS subdomain prefix "
-			   "and '/' (e.g. 'example.com/MyName')" },
-		{ "//", "a valid label key " KEY_WRONG " with an optional DNS subdomain prefix "
-			"and '/' (e.g. 'example.com/MyName')" },
+		{"a", NULL},
+		{"MyName", NULL},
+		{"my.na_me-1", NULL},
+		{"example.com/MyName", NULL},
+		{A63, NULL},
+		{A253 "/" A63, NULL},
+		{A63 "a", "name part must be no more than 63 bytes"},
+		{A253 "a/b", "prefix part must be no more than 253 bytes"},
+		{"", "name part must be non-empty"},
+		{"/", "prefix part must be non-empty"},
+		{"/a", "prefix part must be non-empty"},
+		{"a/", "name part must be non-empty"},
+		{"a.b/", "name part must be non-empty"},
+		{"Example.com/a", "prefix part " SUBDOMAIN_WRONG},
+		{"a_b/", "prefix part " SUBDOMAIN_WRONG},
+		{"-a", "name part " KEY_WRONG},
+		{"a-", "name part " KEY_WRONG},
+		{"a.", "name part " KEY_WRONG},
+		{"_a", "name part " KEY_WRONG},
+		{"a b", "name part " KEY_WRONG},
+		{"example.com/-a", "name part " KEY_WRONG},
+		{"a/b/c", "a valid label key " KEY_WRONG " with an optional DNS subdomain prefix "
+			  "and '/' (e.g. 'example.com/MyName')"},
+		{"//", "a valid label key " KEY_WRONG " with an optional DNS subdomain prefix "
+		       "and '/' (e.g. 'example.com/MyName')"},
 	};
 
 	check(hf_qualified_name_problem, names, HF_ARRAY_LEN(names));
@@ -354,19 +397,19 @@ static void qualified_names(void **state)
 static void label_values(void **state)
 {
 	static const struct name names[] = {
-		{ "", NULL },
-		{ "a", NULL },
-		{ "MyValue", NULL },
-		{ "my_va.lue-1", NULL },
-		{ "12345", NULL },
-		{ A63, NULL },
-		{ A63 "a", "must be no more than 63 bytes" },
-		{ "-", VALUE_WRONG },
-		{ "a-", VALUE_WRONG },
-		{ ".a", VALUE_WRONG },
-		{ "a b", VALUE_WRONG },
-		{ "a/b", VALUE_WRONG },
-		{ "\xc3\xa4", VALUE_WRONG },
+		{"", NULL},
+		{"a", NULL},
+		{"MyValue", NULL},
+		{"my_va.lue-1", NULL},
+		{"12345", NULL},
+		{A63, NULL},
+		{A63 "a", "must be no more than 63 bytes"},
+		{"-", VALUE_WRONG},
+		{"a-", VALUE_WRONG},
+		{".a", VALUE_WRONG},
+		{"a b", VALUE_WRONG},
+		{"a/b", VALUE_WRONG},
+		{"\xc3\xa4", VALUE_WRONG},
 	};
 
 	check(hf_label_value_problem, names, HF_ARRAY_LEN(names));

@@ -30,7 +30,10 @@ struct hf_strbuf {
 
 /* What data points to while cap is 0; read-only, so that a stray write is found. */
 extern const char hf_strbuf_empty[1];
-#define HF_STRBUF_INIT(max) { .data = (char *)(uintptr_t)hf_strbuf_empty, .bytes_max = (max) }
+#define HF_STRBUF_INIT(max)                                                                        \
+	{                                                                                          \
+		.data = (char *)(uintptr_t)hf_strbuf_empty, .bytes_max = (max)                     \
+	}
 
 void hf_strbuf_init(struct hf_strbuf *sb, size_t bytes_max);
 void hf_strbuf_release(struct hf_strbuf *sb); /* frees; the buffer may be used again */

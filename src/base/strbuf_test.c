@@ -49,7 +49,7 @@ static void adders_add_behind_each_other(void **state)
 	hf_strbuf_addf(&sb, " %d%c", 3, '!');
 	assert_string_equal(sb.data, "one two 3!");
 	assert_int_equal(sb.len, 10);
-	assert_ok(hf_strbuf_ok(&sb, "text", NULL), &(struct hf_error){ .text = "" });
+	assert_ok(hf_strbuf_ok(&sb, "text", NULL), &(struct hf_error){.text = ""});
 }
 
 static void bytes_may_be_nul(void **state)
@@ -272,7 +272,7 @@ static void model_add(struct model *m, const char *bytes, size_t len)
 static void it_behaves_as_a_plain_array_does(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(sizeof(((struct model *)0)->bytes));
-	struct model m = { .len = 0 };
+	struct model m = {.len = 0};
 	uint64_t seed = 2;
 
 	for (int step = 0; step < 30000; step++) {
@@ -294,7 +294,7 @@ static void it_behaves_as_a_plain_array_does(void **state)
 			break;
 		case 2:
 			hf_strbuf_clear(&sb);
-			m = (struct model){ .len = 0 };
+			m = (struct model){.len = 0};
 			break;
 		case 3:
 			hf_strbuf_addf(&sb, "<%s>", text);

@@ -118,7 +118,7 @@ static bool read_part(const char **text, int count, int min, int max, char then,
 
 static int days_in_month(int year, int month)
 {
-	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 
 	return days[month - 1] + (month == 2 && leap);
@@ -173,7 +173,8 @@ int hf_time_parse(const char *text, hf_time *ret_time, struct hf_error *err)
 	    !read_fraction(&p, &nanos) || !read_zone(p, &zone))
 		return hf_error_set(err, HF_E_INVALID,
 				    "'%.64s' is not a time as in '2006-01-02T15:04:05Z' "
-				    "of the years %d to %d", text, YEAR_MIN, YEAR_MAX);
+				    "of the years %d to %d",
+				    text, YEAR_MIN, YEAR_MAX);
 	seconds = days_from_civil(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 +
 		  second - zone;
 	*ret_time = seconds * HF_SECOND + nanos;
@@ -233,9 +234,14 @@ static size_t read_unit(const char *text, hf_time *ret_unit)
 		const char *name;
 		hf_time unit;
 	} units[] = {
-		{ "ns", 1 },           { "us", HF_US },    { "\xc2\xb5s", HF_US }, /* micro sign */
-		{ "\xce\xbcs", HF_US } /* mu */,           { "ms", HF_MS },
-		{ "s", HF_SECOND },    { "m", HF_MINUTE }, { "h", HF_HOUR },
+		{"ns", 1},
+		{"us", HF_US},
+		{"\xc2\xb5s", HF_US}, /* micro sign */
+		{"\xce\xbcs", HF_US} /* mu */,
+		{"ms", HF_MS},
+		{"s", HF_SECOND},
+		{"m", HF_MINUTE},
+		{"h", HF_HOUR},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(units); i++) {

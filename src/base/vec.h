@@ -25,18 +25,18 @@ HF_BEGIN_DECLS
 		type *items;                                                                       \
 		size_t len, cap, len_max;                                                          \
 	}
-#define HF_VEC_INIT(max) { .items = NULL, .len = 0, .cap = 0, .len_max = (max) }
+#define HF_VEC_INIT(max)                                                                           \
+	{                                                                                          \
+		.items = NULL, .len = 0, .cap = 0, .len_max = (max)                                \
+	}
 
 #define HF_VEC_PUSH(v, item)                                                                       \
-	(hf_vec_grow((void **)&(v)->items, (v)->len, &(v)->cap, (v)->len_max,                      \
-		     sizeof(*(v)->items))                                                          \
+	(hf_vec_grow((void **)&(v)->items, (v)->len, &(v)->cap, (v)->len_max, sizeof(*(v)->items)) \
 		 ? ((v)->items[(v)->len++] = (item), true)                                         \
 		 : false)
 /* Order is kept; i must be in range. */
-#define HF_VEC_REMOVE(v, i)                                                                        \
-	hf_vec_remove((v)->items, &(v)->len, (i), sizeof(*(v)->items))
-#define HF_VEC_RELEASE(v)                                                                          \
-	(hf_vec_free((void **)&(v)->items), (v)->len = 0, (v)->cap = 0)
+#define HF_VEC_REMOVE(v, i) hf_vec_remove((v)->items, &(v)->len, (i), sizeof(*(v)->items))
+#define HF_VEC_RELEASE(v) (hf_vec_free((void **)&(v)->items), (v)->len = 0, (v)->cap = 0)
 
 bool hf_vec_grow(void **items, size_t len, size_t *cap, size_t len_max, size_t size);
 void hf_vec_remove(void *items, size_t *len, size_t i, size_t size);

@@ -23,7 +23,7 @@ static void pushed_items_keep_their_order(void **state)
 static void a_push_past_the_maximum_changes_nothing(void **state)
 {
 	/* Below, at and above the first capacity, and where doubling would pass it. */
-	static const size_t maxima[] = { 0, 1, 7, 8, 9, 15, 16, 17, 100 };
+	static const size_t maxima[] = {0, 1, 7, 8, 9, 15, 16, 17, 100};
 
 	for (size_t m = 0; m < HF_ARRAY_LEN(maxima); m++) {
 		HF_VEC(size_t) v = HF_VEC_INIT(maxima[m]);
@@ -49,7 +49,7 @@ static void items_may_be_structures(void **state)
 	HF_VEC(struct pair) v = HF_VEC_INIT(50);
 
 	for (uint64_t i = 0; i < 50; i++)
-		assert_true(HF_VEC_PUSH(&v, ((struct pair){ .name = "n", .number = i })));
+		assert_true(HF_VEC_PUSH(&v, ((struct pair){.name = "n", .number = i})));
 	for (uint64_t i = 0; i < 50; i++) {
 		assert_string_equal(v.items[i].name, "n");
 		assert_int_equal(v.items[i].number, i);
