@@ -148,6 +148,9 @@ static struct hf_json *merged_object(struct hf_op *op, const struct hf_json *wis
 		object = hf_json_members(wish);
 		if (op->kind->info->status)
 			take_member(object, stored, "status");
+		/* spec.finalizers of a namespace goes by "finalize" alone. */
+		if (op->kind->resource == &hf_namespaces && !op->request->subresource)
+			take_member(object, stored, "spec");
 	}
 	hf_json_set(object, "metadata",
 		    merged_meta(op, hf_json_get(wish, "metadata"), hf_json_get(stored, "metadata")));
@@ -302,7 +305,8 @@ static int check_subresource(struct hf_op *op)
 	const char *sub = op->request->subresource;
 
 	if ((hf_streq(sub, "status") && !info->status) ||
-	    (hf_streq(sub, "scale") && !info->scale_spec))
+	    (hf_streq(sub, "scale") && !info->scale_spec) ||
+	    (hf_streq(sub, "finalize") && op->kind->resource != &hf_namespaces))
 		return hf_op_fail(op, HF_E_NOT_FOUND,
 				  "the server could not find the requested resource");
 	return 0;

@@ -54,7 +54,7 @@ static int check_subresource(const struct hf_request *request, struct hf_error *
 		return 0;
 	if (hf_streq(sub, "binding") && request->verb == HF_VERB_CREATE)
 		return 0;
-	if (!hf_streq(sub, "status") && !hf_streq(sub, "scale"))
+	if (!hf_streq(sub, "status") && !hf_streq(sub, "scale") && !hf_streq(sub, "finalize"))
 		return hf_error_set(err, HF_E_NOT_FOUND,
 				    "the server could not find the requested resource");
 	if (request->verb != HF_VERB_GET && request->verb != HF_VERB_UPDATE &&

@@ -66,7 +66,8 @@ struct hf_request {
 	const struct hf_resource *resource; /* static, or outlives the reply */
 	const char *ns;                     /* NULL: cluster-scoped, or LIST of all namespaces */
 	const char *name;                   /* NULL for LIST and CREATE (but not of a binding) */
-	const char *subresource;            /* NULL, "status", "scale"; CREATE: "binding" of a pod */
+	const char *subresource;            /* NULL, "status", "scale"; "binding" (CREATE, pods);
+					       "finalize" (namespaces) */
 
 	struct hf_doc *body; /* CREATE, UPDATE: the object; PATCH: the patch */
 	enum hf_patch_type patch_type;

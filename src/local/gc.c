@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "local/gc.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "local/local_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Garbage collection.  Every committed change names objects that may have become
+ * garbage, or may now let their owner go; they are queued by key and looked at once,
+ * as they then are.  Looking twice does nothing twice.
+ */
+
+/* Keys waiting: at most one per object there can be; far below what a plane holds. */
+#define QUEUE_MAX ((size_t)HF_RESOURCES_MAX * HF_LOCAL_OBJECTS_MAX)
+#define PER_PASS 1000               /* bounds a turn */
+#define RETRY_AFTER (5 * HF_SECOND) /* a delete that was refused */
+#define RESCAN_AFTER HF_SECOND      /* a commit that failed */
+
+struct hf_gc {
+	struct hf_local *local;
+	struct hf_local_observer observer;
+	hf_time delay;
+	struct hf_timer *timer;
+	struct hf_map *queue; /* "KIND/NS/NAME" to the kind */
+	struct hf_map *refused;
+	bool rescan;
+};
+
+static const struct hf_json *meta_of(struct hf_doc *doc)
+{
+	return hf_json_get(hf_doc_json(doc), "metadata");
+}
+
+/* Soonest wins: a pass on its way looks at what is queued meanwhile too. */
+static void arm(struct hf_gc *gc, hf_time after)
+{
+	hf_time now = hf_loop_mono(hf_local_loop(gc->local));
+
+	if (!hf_timer_armed(gc->timer) || hf_timer_due(gc->timer) > hf_time_add(now, after))
+		hf_timer_arm(gc->timer, after);
+}
+
+static void enqueue_into(struct hf_gc *gc, struct hf_map *map, struct hf_kind *kind,
+			 const char *ns, const char *name)
+{
+	HF_AUTOFREE char *key =
+		hf_xasprintf("%s.%s/%s/%s", kind->resource->plural, kind->resource->group, ns, name);
+
+	hf_assert(hf_map_put(map, key, kind));
+}
+
+static void enqueue(struct hf_gc *gc, struct hf_kind *kind, const char *ns, const char *name)
+{
+	enqueue_into(gc, gc->queue, kind, ns, name);
+	arm(gc, gc->delay);
+}
+
+static void enqueue_dependents(struct hf_gc *gc, const char *uid)
+{
+	struct hf_owner *owner = hf_engine_owner(gc->local->engine, uid);
+
+	for (struct hf_owner_link *l = owner ? owner->first : NULL; l; l = l->next)
+		enqueue(gc, l->entry->kind, l->entry->ns, l->entry->name);
+}
+
+/* --- owners --- */
+
+/* The entry an ownerReference of an object in ns means, whatever its UID now.  *ret_known is
+ * false where that cannot be told (a kind this plane does not have, or a namespaced owner of
+ * an object in no namespace); such an owner is never taken for gone. */
+static struct hf_entry *owner_entry(struct hf_gc *gc, const struct hf_json *ref, const char *ns,
+				    bool *ret_known)
+{
+	const char *version = hf_json_path_str(ref, "apiVersion", NULL);
+	const char *kind_name = hf_json_path_str(ref, "kind", NULL);
+	const char *name = hf_json_path_str(ref, "name", NULL);
+	const struct hf_resource *resource =
+		version && kind_name ? hf_resource_by_kind(version, kind_name) : NULL;
+
+	*ret_known = resource && name && (!resource->namespaced || *ns);
+	if (!*ret_known)
+		return NULL;
+	return hf_kind_find(hf_engine_kind(gc->local->engine, resource), ns, name);
+}
+
+enum owner_state { OWNER_SOLID, OWNER_WAITING, OWNER_GONE };
+
+static enum owner_state classify(struct hf_gc *gc, const struct hf_json *ref, const char *ns)
+{
+	bool known;
+	struct hf_entry *owner = owner_entry(gc, ref, ns, &known);
+	const char *uid = hf_str_or(hf_json_path_str(ref, "uid", NULL), "");
+
+	if (!known)
+		return OWNER_SOLID;
+	if (!owner || !hf_streq(hf_doc_uid(owner->doc), uid))
+		return OWNER_GONE;
+	if (hf_json_get(meta_of(owner->doc), "deletionTimestamp") &&
+	    hf_meta_has_finalizer(meta_of(owner->doc), HF_FINALIZER_FOREGROUND))
+		return OWNER_WAITING;
+	return OWNER_SOLID;
+}
+
+static void enqueue_owners(struct hf_gc *gc, struct hf_doc *doc)
+{
+	const struct hf_json *refs = hf_json_get(meta_of(doc), "ownerReferences");
+
+	for (size_t i = 0; i < hf_json_len(refs); i++) {
+		bool known;
+		struct hf_entry *owner = owner_entry(gc, hf_json_item(refs, i),
+						     hf_doc_namespace(doc), &known);
+		/* Only one that waits for its dependents cares. */
+		if (owner && hf_json_get(meta_of(owner->doc), "deletionTimestamp"))
+			enqueue(gc, owner->kind, owner->ns, owner->name);
+	}
+}
+
+/* --- what the store is asked to do --- */
+
+static bool apply(struct hf_gc *gc, const struct hf_request *request)
+{
+	HF_AUTO_RESULT result = { 0 };
+
+	hf_local_apply(gc->local, request, &result);
+	return result.code == 0 || result.code == HF_E_NOT_FOUND || result.code == HF_E_CONFLICT;
+}
+
+static struct hf_request request_for(const struct hf_entry *entry, enum hf_verb verb)
+{
+	return (struct hf_request){
+		.verb = verb,
+		.resource = entry->kind->resource,
+		.ns = entry->kind->resource->namespaced ? entry->ns : NULL,
+		.name = entry->name,
+		.grace_seconds = HF_GRACE_DEFAULT,
+		.field_manager = "garbage-collector",
+	};
+}
+
+static bool delete_entry(struct hf_gc *gc, const struct hf_entry *entry,
+			 enum hf_propagation propagation)
+{
+	struct hf_request request = request_for(entry, HF_VERB_DELETE);
+
+	request.precondition_uid = hf_doc_uid(entry->doc);
+	request.propagation = propagation;
+	return apply(gc, &request);
+}
+
+/* Set one member of metadata; value is taken over, NULL removes. */
+static bool patch_meta(struct hf_gc *gc, const struct hf_entry *entry, const char *key,
+		       struct hf_json *value)
+{
+	struct hf_request request = request_for(entry, HF_VERB_PATCH);
+	struct hf_json *patch = hf_json_object();
+
+	hf_json_set(hf_json_ensure_object(patch, "metadata"), key,
+		    value ? value : hf_json_null());
+	HF_AUTO_DOC body = hf_doc_from_json(patch);
+	request.body = body;
+	request.patch_type = HF_PATCH_MERGE;
+	return apply(gc, &request);
+}
+
+static bool drop_finalizer(struct hf_gc *gc, const struct hf_entry *entry, const char *name)
+{
+	const struct hf_json *list = hf_json_get(meta_of(entry->doc), "finalizers");
+
+	return patch_meta(gc, entry, "finalizers", hf_json_without_string(list, name));
+}
+
+/* --- foreground and orphan: the owner's side --- */
+
+static bool blocks(const struct hf_entry *dependent, const char *owner_uid)
+{
+	const struct hf_json *refs = hf_json_get(meta_of(dependent->doc), "ownerReferences");
+
+	for (size_t i = 0; i < hf_json_len(refs); i++) {
+		const struct hf_json *ref = hf_json_item(refs, i);
+		if (hf_streq(hf_json_path_str(ref, "uid", NULL), owner_uid) &&
+		    hf_json_true(hf_json_get(ref, "blockOwnerDeletion"), false))
+			return true;
+	}
+	return false;
+}
+
+/* Every blocking dependent is sent on its way; with none left the owner may go. */
+static bool process_foreground(struct hf_gc *gc, const struct hf_entry *entry)
+{
+	const char *uid = hf_doc_uid(entry->doc);
+	struct hf_owner *owner = hf_engine_owner(gc->local->engine, uid);
+	bool blocked = false;
+
+	for (struct hf_owner_link *l = owner ? owner->first : NULL; l; l = l->next) {
+		if (!blocks(l->entry, uid))
+			continue;
+		blocked = true;
+		/* One that is being deleted is waited for. */
+		if (!hf_json_get(meta_of(l->entry->doc), "deletionTimestamp"))
+			enqueue(gc, l->entry->kind, l->entry->ns, l->entry->name);
+	}
+	return blocked || drop_finalizer(gc, entry, HF_FINALIZER_FOREGROUND);
+}
+
+static struct hf_json *refs_without(const struct hf_json *refs, const char *uid)
+{
+	struct hf_json *rest = hf_json_array();
+
+	for (size_t i = 0; i < hf_json_len(refs); i++)
+		if (!hf_streq(hf_json_path_str(hf_json_item(refs, i), "uid", NULL), uid))
+			hf_json_append(rest, hf_json_ref(hf_json_item(refs, i)));
+	return hf_json_len(rest) ? rest : hf_json_unref(rest);
+}
+
+static bool process_orphan(struct hf_gc *gc, const struct hf_entry *entry)
+{
+	HF_AUTOFREE char *uid = hf_xstrdup(hf_doc_uid(entry->doc));
+	struct hf_owner *owner;
+	bool good = true;
+
+	/* Each patch takes a link away, and the last of them the owner. */
+	while (good && (owner = hf_engine_owner(gc->local->engine, uid))) {
+		const struct hf_entry *dependent = owner->first->entry;
+		const struct hf_json *refs =
+			hf_json_get(meta_of(dependent->doc), "ownerReferences");
+		good = patch_meta(gc, dependent, "ownerReferences", refs_without(refs, uid));
+	}
+	return good && drop_finalizer(gc, entry, HF_FINALIZER_ORPHAN);
+}
+
+/* --- the dependent's side --- */
+
+struct owners {
+	size_t solid, waiting, gone;
+	struct hf_json *kept; /* references to solid owners */
+};
+
+static void look_at_owners(struct hf_gc *gc, const struct hf_entry *entry, struct owners *ret)
+{
+	const struct hf_json *refs = hf_json_get(meta_of(entry->doc), "ownerReferences");
+
+	*ret = (struct owners){ .kept = hf_json_array() };
+	for (size_t i = 0; i < hf_json_len(refs); i++) {
+		struct hf_json *ref = hf_json_item(refs, i);
+		switch (classify(gc, ref, entry->ns)) {
+		case OWNER_SOLID:
+			ret->solid++;
+			hf_json_append(ret->kept, hf_json_ref(ref));
+			break;
+		case OWNER_WAITING: ret->waiting++; break;
+		case OWNER_GONE: ret->gone++; break;
+		}
+	}
+}
+
+static bool has_dependents(struct hf_gc *gc, const struct hf_entry *entry)
+{
+	return hf_engine_owner(gc->local->engine, hf_doc_uid(entry->doc)) != NULL;
+}
+
+static enum hf_propagation own_policy(const struct hf_entry *entry)
+{
+	const struct hf_json *meta = meta_of(entry->doc);
+
+	if (hf_meta_has_finalizer(meta, HF_FINALIZER_ORPHAN))
+		return HF_PROPAGATE_ORPHAN;
+	if (hf_meta_has_finalizer(meta, HF_FINALIZER_FOREGROUND))
+		return HF_PROPAGATE_FOREGROUND;
+	return HF_PROPAGATE_BACKGROUND;
+}
+
+static bool process_dependent(struct hf_gc *gc, const struct hf_entry *entry)
+{
+	struct owners owners;
+	bool good = true;
+
+	look_at_owners(gc, entry, &owners);
+	HF_AUTO_JSON kept = owners.kept;
+	if (owners.solid + owners.waiting + owners.gone == 0)
+		return true;
+	if (owners.solid > 0) {
+		if (owners.waiting + owners.gone > 0)
+			good = patch_meta(gc, entry, "ownerReferences", hf_steal(&kept));
+	} else if (owners.waiting > 0 && has_dependents(gc, entry)) {
+		good = delete_entry(gc, entry, HF_PROPAGATE_FOREGROUND);
+	} else {
+		good = delete_entry(gc, entry, own_policy(entry));
+	}
+	return good;
+}
+
+/* --- namespaces --- */
+
+static size_t delete_content(struct hf_gc *gc, const char *ns, bool *ret_good)
+{
+	struct hf_engine *engine = gc->local->engine;
+	size_t left = 0;
+
+	for (size_t k = 0; k < engine->n_kinds; k++) {
+		struct hf_kind *kind = &engine->kinds[k];
+		if (!kind->resource->namespaced)
+			continue;
+		/* What goes at once moves the rest up; what is only marked is stepped over. */
+		size_t i = hf_kind_lower_bound(kind, ns, "");
+		while (i < kind->entries.len && hf_streq(kind->entries.items[i]->ns, ns)) {
+			const struct hf_entry *entry = kind->entries.items[i];
+			size_t before = kind->entries.len;
+			if (!hf_json_get(meta_of(entry->doc), "deletionTimestamp"))
+				*ret_good = delete_entry(gc, entry, HF_PROPAGATE_BACKGROUND) &&
+					    *ret_good;
+			if (kind->entries.len == before) {
+				left++;
+				i++;
+			}
+		}
+	}
+	return left;
+}
+
+static bool process_namespace(struct hf_gc *gc, const struct hf_entry *entry)
+{
+	bool good = true;
+
+	if (delete_content(gc, entry->name, &good) > 0 || !good)
+		return good;
+	struct hf_request request = request_for(entry, HF_VERB_PATCH);
+	static const char text[] = "{\"spec\":{\"finalizers\":null}}";
+	HF_AUTO_DOC body = hf_doc_from_text(text, sizeof(text) - 1);
+	request.body = body;
+	request.patch_type = HF_PATCH_MERGE;
+	request.subresource = "finalize";
+	return apply(gc, &request);
+}
+
+/* --- the queue --- */
+
+static bool process(struct hf_gc *gc, const struct hf_entry *entry)
+{
+	const struct hf_json *meta = meta_of(entry->doc);
+
+	if (!hf_json_get(meta, "deletionTimestamp"))
+		return process_dependent(gc, entry);
+	if (hf_meta_has_finalizer(meta, HF_FINALIZER_ORPHAN))
+		return process_orphan(gc, entry);
+	if (hf_meta_has_finalizer(meta, HF_FINALIZER_FOREGROUND))
+		return process_foreground(gc, entry);
+	if (entry->kind->resource == &hf_namespaces)
+		return process_namespace(gc, entry);
+	return true; /* on its way */
+}
+
+/* Everything that could want attention. */
+static void scan(struct hf_gc *gc)
+{
+	struct hf_engine *engine = gc->local->engine;
+
+	for (size_t k = 0; k < engine->n_kinds; k++) {
+		struct hf_kind *kind = &engine->kinds[k];
+		for (size_t i = 0; i < kind->entries.len; i++) {
+			struct hf_entry *entry = kind->entries.items[i];
+			if (entry->n_links > 0 ||
+			    hf_json_get(meta_of(entry->doc), "deletionTimestamp"))
+				enqueue(gc, kind, entry->ns, entry->name);
+		}
+	}
+}
+
+static void process_key(struct hf_gc *gc, const char *key, struct hf_kind *kind)
+{
+	const char *slash = strchr(key, '/');
+	const char *second = strchr(slash + 1, '/');
+	HF_AUTOFREE char *ns = hf_xstrndup(slash + 1, (size_t)(second - slash - 1));
+	HF_AUTOFREE char *name = hf_xstrdup(second + 1);
+
+	hf_map_remove(gc->queue, key);
+	const struct hf_entry *entry = hf_kind_find(kind, ns, name);
+	if (entry && !process(gc, entry))
+		enqueue_into(gc, gc->refused, kind, ns, name);
+}
+
+/* Refused earlier: once more. */
+static void take_refused(struct hf_gc *gc)
+{
+	const char *key;
+	void *kind;
+
+	for (size_t it = 0; hf_map_next(gc->refused, &it, &key, &kind);)
+		hf_assert(hf_map_put(gc->queue, key, kind));
+	hf_map_clear(gc->refused);
+}
+
+static void on_timer(void *arg)
+{
+	struct hf_gc *gc = arg;
+	size_t n = 0;
+
+	if (gc->rescan) {
+		gc->rescan = false;
+		scan(gc);
+	}
+	take_refused(gc);
+	for (; n < PER_PASS; n++) {
+		const char *key;
+		void *kind;
+		size_t it = 0;
+		if (!hf_map_next(gc->queue, &it, &key, &kind))
+			break;
+		process_key(gc, key, kind);
+	}
+	if (hf_map_len(gc->queue) > 0)
+		arm(gc, gc->delay);
+	else if (hf_map_len(gc->refused) > 0)
+		arm(gc, RETRY_AFTER);
+	else if (!gc->rescan)
+		hf_timer_disarm(gc->timer);
+}
+
+/* --- changes --- */
+
+static bool refs_changed(struct hf_doc *before, struct hf_doc *after)
+{
+	return !hf_json_equal(hf_json_get(meta_of(before), "ownerReferences"),
+			      hf_json_get(meta_of(after), "ownerReferences"));
+}
+
+static void on_changed(void *arg, const struct hf_local_change *change)
+{
+	struct hf_gc *gc = arg;
+	struct hf_doc *doc = change->after ? change->after : change->before;
+	struct hf_kind *kind = hf_engine_kind(gc->local->engine, change->resource);
+	const char *ns = hf_doc_namespace(doc);
+
+	if (!change->after) {
+		enqueue_dependents(gc, hf_doc_uid(doc));
+		enqueue_owners(gc, doc);
+		struct hf_doc *space =
+			*ns ? hf_local_peek(gc->local, &hf_namespaces, NULL, ns) : NULL;
+		if (space && hf_json_get(meta_of(space), "deletionTimestamp"))
+			enqueue(gc, hf_engine_kind(gc->local->engine, &hf_namespaces), "", ns);
+		return;
+	}
+	if (change->before && refs_changed(change->before, change->after))
+		enqueue_owners(gc, change->before);
+	if (hf_json_get(meta_of(doc), "deletionTimestamp") ||
+	    (hf_json_get(meta_of(doc), "ownerReferences") &&
+	     (!change->before || refs_changed(change->before, change->after))))
+		enqueue(gc, kind, ns, hf_doc_name(doc));
+}
+
+static void on_reset(void *arg)
+{
+	struct hf_gc *gc = arg;
+
+	gc->rescan = true;
+	hf_timer_arm(gc->timer, RESCAN_AFTER);
+}
+
+struct hf_gc *hf_gc_create(struct hf_local *local, const struct hf_gc_options *options)
+{
+	struct hf_gc *gc = hf_xcalloc(1, sizeof(*gc));
+
+	gc->local = local;
+	gc->delay = options ? options->delay : 0;
+	gc->timer = hf_timer_create(hf_local_loop(local), on_timer, gc);
+	gc->queue = hf_map_create(QUEUE_MAX, 0, NULL);
+	gc->refused = hf_map_create(QUEUE_MAX, 0, NULL);
+	gc->observer = (struct hf_local_observer){ .changed = on_changed, .reset = on_reset,
+						   .arg = gc };
+	hf_local_observe(local, &gc->observer);
+	scan(gc);
+	return gc;
+}
+
+struct hf_gc *hf_gc_destroy(struct hf_gc *gc)
+{
+	if (!gc)
+		return NULL;
+	hf_local_unobserve(gc->local, &gc->observer);
+	hf_timer_destroy(gc->timer);
+	hf_map_destroy(gc->queue);
+	hf_map_destroy(gc->refused);
+	free(gc);
+	return NULL;
+}
