@@ -20,6 +20,11 @@
 #define unpoison(ptr, size) ((void)(ptr), (void)(size))
 #endif
 
+/*
+ * A list of blocks, the newest in front; only that one is allocated from.  What is
+ * left of an older block is not looked at again: finding a gap would cost more than
+ * the gap.  Blocks double, so that a pass of any size takes few of them.
+ */
 #define ALIGN ((size_t)16)
 #define BLOCK_FIRST ((size_t)4096)
 #define BLOCK_MAX ((size_t)1 << 20)
@@ -32,7 +37,7 @@ struct block {
 };
 
 struct hf_arena {
-	struct block *newest;
+	struct block *newest; /* NULL before the first allocation */
 	size_t bytes_max;
 	size_t used;       /* of all blocks, with what alignment adds */
 	size_t block_next; /* size of the next block */
@@ -131,6 +136,7 @@ void *hf_arena_alloc(struct hf_arena *arena, size_t size)
 	block->used += take;
 	arena->used += take;
 	unpoison(ptr, size);
+	/* Not calloc for the block: after a reset it holds what the last pass left. */
 	memset(ptr, 0, size);
 	return ptr;
 }

@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Nothing here allocates: an error has to be told when there is no memory too.  The
+ * price is a fixed room for the text, so every way to fill it ends in mark_cut.
+ */
 #define DOTS "..."
 
 /* Cut a text that did not fit so that it ends in dots and in whole characters. */
@@ -93,6 +97,7 @@ int hf_error_wrap(struct hf_error *err, const char *fmt, ...)
 	/* A failure must never be handed on as success. */
 	if (err->code == HF_OK)
 		err->code = HF_E_INTERNAL;
+	/* The text may be an argument of itself, so both halves are copies. */
 	va_start(ap, fmt);
 	format(front, fmt, ap);
 	va_end(ap);
@@ -110,6 +115,8 @@ void hf_error_clear(struct hf_error *err)
 	err->text[0] = '\0';
 }
 
+/* The rows of HF_CODES.  Some twenty: looking through them beats any table of a
+ * cleverer kind, and their order decides which code a status alone stands for. */
 static const struct code_row {
 	int code;
 	int http;
@@ -189,6 +196,7 @@ int hf_code_from_http(int http_status, const char *reason)
 		return code;
 	switch (http_status) {
 	case 408: return HF_E_TIMEOUT;
+	/* Not EXISTS, which shares the status: without the reason nobody knows. */
 	case 409: return HF_E_CONFLICT;
 	case 502: return HF_E_UNAVAILABLE;
 	default: break;
@@ -196,5 +204,6 @@ int hf_code_from_http(int http_status, const char *reason)
 	for (size_t i = 0; i < HF_ARRAY_LEN(code_rows); i++)
 		if (code_rows[i].http == http_status)
 			return code_rows[i].code;
+	/* What is not known is still the client's fault or the server's. */
 	return http_status >= 400 && http_status < 500 ? HF_E_BAD_REQUEST : HF_E_INTERNAL;
 }

@@ -20,6 +20,7 @@
 
 void hf_fd_cleanup(int *fd)
 {
+	/* Runs between a failed call and whoever reads its errno. */
 	int kept = errno;
 
 	if (*fd >= 0)
@@ -111,6 +112,7 @@ static int open_parent(const char *path)
 	else
 		folder =
 			slash == path ? hf_xstrdup("/") : hf_xstrndup(path, (size_t)(slash - path));
+	/* Opened before anything is written: where it cannot be synced nothing should be. */
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -158,6 +160,7 @@ int hf_fs_mkdirs(const char *path, mode_t mode, struct hf_error *err)
 	}
 	if (mkdir(part, mode) < 0 && errno != EEXIST)
 		return fail(err, errno, "make folder", part);
+	/* What is there may be a file; a symlink to a folder will do. */
 	if (stat(part, &st) < 0)
 		return fail(err, errno, "make folder", part);
 	if (!S_ISDIR(st.st_mode))
@@ -186,6 +189,7 @@ struct removal {
 
 static void removal_failed(struct removal *r, int errnum, const char *name)
 {
+	/* Gone is what we want, whoever did it. */
 	if (r->first_errnum || errnum == ENOENT)
 		return;
 	r->first_errnum = errnum;
@@ -222,6 +226,7 @@ static int move_up(struct removal *r, int at, const char *name)
 			r->moved = true;
 			return 0;
 		}
+		/* Who filled the tree may have used the name; the next one is tried. */
 		if (errno != EEXIST)
 			return -1;
 	}
@@ -282,6 +287,7 @@ static void remove_folder(struct removal *r, int at, const char *name, int depth
 
 static void remove_entry(struct removal *r, int at, const char *name, int depth)
 {
+	/* Try first and ask then: d_type and lstat would be stale by the time of use. */
 	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
 		return;
 	if (errno == EISDIR)

@@ -10,10 +10,16 @@
 #include <string.h>
 #include <time.h>
 
+/*
+ * A line is put together on the stack: logging must work when memory is gone, and a
+ * line that says so is worth the most.  That bounds it, so every step reckons with
+ * the end of the room, and what comes out is one whole line whatever the values are.
+ */
 #define LINE_MAX_BYTES 16384
 /* Kept free while a line grows, for what ends it: quotes, the mark of a cut, brace. */
 #define TAIL_BYTES 32
 
+/* Of the process, as standard error is.  Set once by main. */
 static struct {
 	FILE *out;
 	enum hf_log_level level;
@@ -72,6 +78,8 @@ static unsigned int decode(const char *s, size_t len)
 	switch (len) {
 	case 2: return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
 	case 3: return (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+	/* One byte, or four: nothing harmful lies beyond U+FFFF, and no lead byte of four
+	 * (0xf0 and up) looks like a code point that is. */
 	default: return p[0];
 	}
 }
@@ -130,6 +138,7 @@ static void put_quoted(struct line *line, const char *s)
 	if (line->cut)
 		return;
 	put(line, "\"", 1);
+	/* What was opened is closed from the tail, so it must not be opened in vain. */
 	if (line->cut)
 		return;
 	put_escaped(line, s);

@@ -32,6 +32,8 @@ struct hf_map {
 	void (*value_free)(void *value);
 };
 
+/* Half of the slots stay empty, removed entries included, so a probe ends soon; and
+ * since seeds are secret nobody can choose keys that meet. */
 #define CAP_FIRST 8
 #define SLOTS_PER_ENTRY 2
 /* Positions are 32 bits wide. */
@@ -76,6 +78,7 @@ static struct entry *find(const struct hf_map *map, const char *key, uint64_t ha
 	for (size_t i = hash & slot_mask(map); map->slots[i]; i = (i + 1) & slot_mask(map)) {
 		struct entry *entry = &map->entries[map->slots[i] - 1];
 
+		/* The hash first: it is at hand, and the key is another cache line away. */
 		if (entry->key && entry->hash == hash && hf_streq(entry->key, key))
 			return entry;
 	}

@@ -15,6 +15,7 @@ void hf_assert_failed(const char *cond, const char *file, int line)
 	__assert_fail(cond, file, (unsigned int)line, "hf_assert");
 }
 
+/* The one thing in this archive that changes.  Set before threads start, read after. */
 static hf_oom_fn oom_hook;
 
 void hf_set_oom_hook(hf_oom_fn fn)
@@ -68,6 +69,7 @@ char *hf_xstrdup(const char *s)
 
 char *hf_xstrndup(const char *s, size_t len)
 {
+	/* strnlen, so that s need not end within len. */
 	size_t n = strnlen(s, len);
 	char *copy;
 
@@ -86,6 +88,7 @@ char *hf_xasprintf(const char *fmt, ...)
 	char *s;
 
 	va_start(ap, fmt);
+	/* Twice instead of vasprintf: that allocates behind the hook's back. */
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	hf_assert(n >= 0);

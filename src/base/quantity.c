@@ -67,6 +67,7 @@ static bool read_exponent(const char *text, int *ret_exponent)
 	if (!is_digit(*text))
 		return false;
 	for (; is_digit(*text); text++)
+		/* Further digits are read, since they must be digits, and not counted. */
 		if (exponent < EXPONENT_MAX)
 			exponent = exponent * 10 + (*text - '0');
 	*ret_exponent = negative ? -exponent : exponent;
@@ -125,6 +126,8 @@ static int64_t decimal_round_up(struct decimal *d)
 		if (whole == INT64_MAX)
 			break;
 	}
+	/* A factor of 1024 at a time, from the last digit to the first; what is carried
+	 * past the point joins the whole. */
 	for (int k = 0; k < d->kibis; k++) {
 		unsigned int carry = 0;
 

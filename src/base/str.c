@@ -34,6 +34,7 @@ const char *hf_str_or(const char *s, const char *fallback)
 	return hf_str_is_empty(s) ? fallback : s;
 }
 
+/* Not <ctype.h>: its answers depend on the locale, and a negative char is undefined. */
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -59,7 +60,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A sign where `signs` has it, digits, nothing else, 64 bits. */
+/* A sign where `signs` has it, digits, nothing else, 64 bits.  Not strtoll: that skips
+ * blanks, takes a plus, and tells overflow through errno. */
 static bool read_i64(const char *text, const char *signs, int64_t *ret_value)
 {
 	bool negative = *text == '-';
@@ -206,7 +208,8 @@ static bool label_fits(const char *s, size_t len)
 	return true;
 }
 
-/* Labels with dots between them, of any length. */
+/* Labels with dots between them, of any length: upstream bounds the whole at 253 and,
+ * unlike DNS, not each label. */
 static bool subdomain_fits(const char *s, size_t len)
 {
 	size_t start = 0;
@@ -232,6 +235,11 @@ static bool key_fits(const char *s, size_t len)
 	return true;
 }
 
+/*
+ * Hand-written matchers instead of regular expressions: the C library's compile at
+ * run time, allocate, and depend on the locale.  They must accept what the patterns
+ * above accept, which str_test.c and a comparison with upstream have shown.
+ */
 const char *hf_dns1123_label_problem(const char *text)
 {
 	size_t len = strlen(text);
@@ -268,6 +276,7 @@ const char *hf_qualified_name_problem(const char *text)
 	size_t prefix_len = slash ? (size_t)(slash - text) : 0;
 	size_t len = strlen(name);
 
+	/* The order of the checks is upstream's: the first problem of its list is told. */
 	if (strchr(name, '/'))
 		return "a valid label key " KEY_WRONG
 		       " with an optional DNS subdomain prefix and '/' "
@@ -351,6 +360,8 @@ uint64_t hf_siphash(uint64_t key, const void *bytes, size_t len)
 	};
 	uint64_t last = (uint64_t)len << 56;
 
+	/* One round for each word and three at the end: the lighter of the usual two forms,
+	 * enough where the hash is never shown to whoever chooses the keys. */
 	for (; len >= 8; p += 8, len -= 8) {
 		uint64_t word = load_le(p, 8);
 

@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * The memory doubles, so that adding byte by byte costs a constant each, and stops at
+ * bytes_max + 1.  Past that nothing grows: a peer that sends without end costs what
+ * was declared and no more.
+ */
 #define CAP_FIRST 64
 
 /* Nothing writes it: every writer looks at cap. */
@@ -92,6 +97,7 @@ void hf_strbuf_vaddf(struct hf_strbuf *sb, const char *fmt, va_list ap)
 
 	if (sb->full)
 		return;
+	/* First into the room that is there, which is enough most of the time. */
 	va_copy(again, ap);
 	n = vsnprintf(space ? sb->data + sb->len : NULL, space, fmt, ap);
 	hf_assert(n >= 0);
@@ -145,6 +151,7 @@ char *hf_strbuf_reserve(struct hf_strbuf *sb, size_t more)
 
 void hf_strbuf_grew(struct hf_strbuf *sb, size_t len)
 {
+	/* Less than, not at most: one byte is the NUL's. */
 	hf_assert(sb->cap && len < sb->cap - sb->len);
 	sb->len += len;
 	sb->data[sb->len] = '\0';
@@ -160,6 +167,7 @@ int hf_strbuf_ok(const struct hf_strbuf *sb, const char *what, struct hf_error *
 
 char *hf_strbuf_detach(struct hf_strbuf *sb)
 {
+	/* Always something to free, so that callers need no second case. */
 	char *data = sb->cap ? sb->data : hf_xstrdup("");
 
 	hf_strbuf_init(sb, sb->bytes_max);

@@ -8,6 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Everything by arithmetic on days: the C library's gmtime and mktime read the
+ * environment (TZ) or a database of zones, and a pure module may do neither.
+ */
+
 /* The whole years that 64 bits of nanoseconds hold, with any zone's offset. */
 #define YEAR_MIN 1678
 #define YEAR_MAX 2261
@@ -46,6 +51,7 @@ static void civil_from_days(int64_t days, int *ret_year, int *ret_month, int *re
 	*ret_year = (int)(of_era + era * 400 + (*ret_month <= 2));
 }
 
+/* C rounds toward zero; calendars need the day a time before 1970 lies in. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
 	return a / b - (a % b < 0);
@@ -286,6 +292,7 @@ static bool read_span_part(const char **text, hf_time *ret_part)
 				       ret_part);
 }
 
+/* A bare number first: it is what people write for a timeout, and Go refuses it. */
 static bool read_span(const char *text, hf_time *ret_span)
 {
 	hf_time span = 0, part;
