@@ -58,3 +58,20 @@ void hf_json_format_real(double d, char ret_text[HF_JSON_REAL_TEXT_MAX])
 		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s%s%.*s.0", sign, digits, exp + 1 - len,
 			 "00000000000000000000");
 }
+
+void hf_json_format_real_short(double d, char ret_text[HF_JSON_REAL_TEXT_MAX])
+{
+	char digits[DIGITS_MAX + 1];
+	const char *sign = __builtin_signbit(d) ? "-" : "";
+	int exp = shortest(__builtin_fabs(d), digits);
+
+	if (digits[0] == '0' || (exp >= -4 && exp < 6)) {
+		hf_json_format_real(d, ret_text);
+		char *point = strstr(ret_text, ".0");
+		if (point && point[2] == '\0')
+			*point = '\0';
+		return;
+	}
+	snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s%c%s%se%s%02d", sign, digits[0],
+		 digits[1] ? "." : "", digits + 1, exp < 0 ? "-" : "+", abs(exp));
+}

@@ -13,4 +13,8 @@
  */
 void hf_json_format_real(double d, char ret_text[HF_JSON_REAL_TEXT_MAX]);
 
+/* As Go's strconv formats with 'g': an exponent of two digits from 1e6 up and below 1e-4, no
+ * ".0".  YAML that kubectl prints has its reals so. */
+void hf_json_format_real_short(double d, char ret_text[HF_JSON_REAL_TEXT_MAX]);
+
 #endif

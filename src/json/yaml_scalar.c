@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "json/number_internal.h"
+#include "json/yaml_internal.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer ones are no numbers that 64 bits or a double could hold to any use. */
+#define NUMBER_BYTES_MAX 400
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Words that are no strings when they stand alone. */
+static const struct word {
+	const char *text;
+	enum hf_json_type type;
+	double real;
+	bool is_true;
+} words[] = {
+	{ "y", HF_JSON_BOOL, 0, true },      { "Y", HF_JSON_BOOL, 0, true },
+	{ "yes", HF_JSON_BOOL, 0, true },    { "Yes", HF_JSON_BOOL, 0, true },
+	{ "YES", HF_JSON_BOOL, 0, true },    { "true", HF_JSON_BOOL, 0, true },
+	{ "True", HF_JSON_BOOL, 0, true },   { "TRUE", HF_JSON_BOOL, 0, true },
+	{ "on", HF_JSON_BOOL, 0, true },     { "On", HF_JSON_BOOL, 0, true },
+	{ "ON", HF_JSON_BOOL, 0, true },     { "n", HF_JSON_BOOL, 0, false },
+	{ "N", HF_JSON_BOOL, 0, false },     { "no", HF_JSON_BOOL, 0, false },
+	{ "No", HF_JSON_BOOL, 0, false },    { "NO", HF_JSON_BOOL, 0, false },
+	{ "false", HF_JSON_BOOL, 0, false }, { "False", HF_JSON_BOOL, 0, false },
+	{ "FALSE", HF_JSON_BOOL, 0, false }, { "off", HF_JSON_BOOL, 0, false },
+	{ "Off", HF_JSON_BOOL, 0, false },   { "OFF", HF_JSON_BOOL, 0, false },
+	{ "", HF_JSON_NULL, 0, false },      { "~", HF_JSON_NULL, 0, false },
+	{ "null", HF_JSON_NULL, 0, false },  { "Null", HF_JSON_NULL, 0, false },
+	{ "NULL", HF_JSON_NULL, 0, false },  { ".nan", HF_JSON_REAL, __builtin_nan(""), false },
+	{ ".NaN", HF_JSON_REAL, __builtin_nan(""), false },
+	{ ".NAN", HF_JSON_REAL, __builtin_nan(""), false },
+	{ ".inf", HF_JSON_REAL, __builtin_inf(), false },
+	{ ".Inf", HF_JSON_REAL, __builtin_inf(), false },
+	{ ".INF", HF_JSON_REAL, __builtin_inf(), false },
+	{ "+.inf", HF_JSON_REAL, __builtin_inf(), false },
+	{ "+.Inf", HF_JSON_REAL, __builtin_inf(), false },
+	{ "+.INF", HF_JSON_REAL, __builtin_inf(), false },
+	{ "-.inf", HF_JSON_REAL, -__builtin_inf(), false },
+	{ "-.Inf", HF_JSON_REAL, -__builtin_inf(), false },
+	{ "-.INF", HF_JSON_REAL, -__builtin_inf(), false },
+};
+#define WORD_BYTES_MAX 5
+
+static bool resolve_word(const char *text, size_t len, struct hf_yaml_scalar *ret_scalar)
+{
+	if (len > WORD_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < HF_ARRAY_LEN(words); i++) {
+		if (strlen(words[i].text) != len || memcmp(words[i].text, text, len) != 0)
+			continue;
+		ret_scalar->type = words[i].type;
+		ret_scalar->real = words[i].real;
+		ret_scalar->integer = words[i].is_true;
+		return true;
+	}
+	return false;
+}
+
+static int digit_value(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+}
+
+/* Go's prefixes: 0x, 0o, 0b, and 0 alone for octal.  Moves *p behind it. */
+static int number_base(const char **p)
+{
+	if ((*p)[0] != '0' || (*p)[1] == '\0')
+		return 10;
+	switch ((*p)[1] | 0x20) {
+	case 'x': *p += 2; return 16;
+	case 'o': *p += 2; return 8;
+	case 'b': *p += 2; return 2;
+	}
+	*p += 1;
+	return 8;
+}
+
+static bool read_unsigned(const char *p, int base, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+
+	if (*p == '\0')
+		return false;
+	for (; *p; p++) {
+		int digit = digit_value(*p);
+		if (digit >= base || __builtin_mul_overflow(value, (uint64_t)base, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)digit, &value))
+			return false;
+	}
+	*ret_value = value;
+	return true;
+}
+
+/*
+ * An integer with an optional sign, as strconv.ParseInt(…, 0, 64) and ParseUint take it.
+ * What fits only an unsigned 64-bit number is kept as a real, which is what the API machinery
+ * makes of it.
+ */
+static bool resolve_integer(const char *p, struct hf_yaml_scalar *ret_scalar)
+{
+	bool has_sign = *p == '-' || *p == '+', negative = *p == '-';
+	uint64_t value;
+
+	p += has_sign;
+	int base = number_base(&p);
+	if (!read_unsigned(p, base, &value))
+		return false;
+	ret_scalar->type = HF_JSON_INT;
+	if (negative && value <= (uint64_t)INT64_MAX + 1) {
+		ret_scalar->integer = (int64_t)(0 - value);
+	} else if (!negative && value <= INT64_MAX) {
+		ret_scalar->integer = (int64_t)value;
+	} else {
+		ret_scalar->type = has_sign ? HF_JSON_STRING : HF_JSON_REAL;
+		ret_scalar->real = (double)value;
+	}
+	return !has_sign || ret_scalar->type == HF_JSON_INT;
+}
+
+static const char *digits_end(const char *p)
+{
+	while (is_digit(*p))
+		p++;
+	return p;
+}
+
+/* [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)? */
+static bool is_real(const char *p)
+{
+	const char *digits;
+
+	p += *p == '-' || *p == '+';
+	digits = p;
+	p = digits_end(p);
+	bool whole = p > digits;
+	if (*p == '.') {
+		digits = p + 1;
+		p = digits_end(digits);
+		if (!whole && p == digits)
+			return false;
+	} else if (!whole) {
+		return false;
+	}
+	if (*p == 'e' || *p == 'E') {
+		p++;
+		p += *p == '-' || *p == '+';
+		digits = p;
+		p = digits_end(p);
+		if (p == digits)
+			return false;
+	}
+	return *p == '\0';
+}
+
+/*
+ * Upstream turns YAML into JSON text first, where 1e3 and 3.0 become 1000 and 3, and reads
+ * that: reals that are whole are integers behind it, as far as their text fits.
+ */
+static bool resolve_real(const char *text, struct hf_yaml_scalar *ret_scalar)
+{
+	char written[HF_JSON_REAL_TEXT_MAX];
+
+	if (!is_real(text))
+		return false;
+	double d = strtod(text, NULL);
+	if (!__builtin_isfinite(d))
+		return false;
+	hf_json_format_real(d, written);
+	char *point = strchr(written, '.');
+	if (point && strcmp(point, ".0") == 0) {
+		*point = '\0';
+		if (resolve_integer(written, ret_scalar) && ret_scalar->type == HF_JSON_INT)
+			return true;
+	}
+	ret_scalar->type = HF_JSON_REAL;
+	ret_scalar->real = d;
+	return true;
+}
+
+void hf_yaml_resolve(const char *text, size_t len, struct hf_yaml_scalar *ret_scalar)
+{
+	char plain[NUMBER_BYTES_MAX + 1];
+	size_t n = 0;
+
+	*ret_scalar = (struct hf_yaml_scalar){ .type = HF_JSON_STRING };
+	if (resolve_word(text, len, ret_scalar) || len > NUMBER_BYTES_MAX)
+		return;
+	if (*text == '.') {
+		/* No underscores are taken out here; the copy is for its NUL. */
+		memcpy(plain, text, len);
+		plain[len] = '\0';
+		(void)(memchr(text, '\0', len) || resolve_real(plain, ret_scalar));
+		return;
+	}
+	if (!is_digit(*text) && *text != '-' && *text != '+')
+		return;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\0')
+			return;
+		if (text[i] != '_')
+			plain[n++] = text[i];
+	}
+	plain[n] = '\0';
+	(void)(resolve_integer(plain, ret_scalar) || resolve_real(plain, ret_scalar));
+}
+
+/* One or two digits, in [min, max]. */
+static bool date_part(const char **p, int min, int max)
+{
+	int value = 0, digits = 0;
+
+	while (digits < 2 && is_digit(**p)) {
+		value = value * 10 + *(*p)++ - '0';
+		digits++;
+	}
+	return digits > 0 && value >= min && value <= max;
+}
+
+static bool date_char(const char **p, char c)
+{
+	return *(*p)++ == c;
+}
+
+/* Days of a month, for Go refuses the 30th of February. */
+static int month_days(int year, int month)
+{
+	static const char days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+	return days[month - 1] + (month == 2 && leap);
+}
+
+static bool is_zone(const char *p)
+{
+	if (*p == 'Z')
+		return p[1] == '\0';
+	if (*p != '+' && *p != '-')
+		return false;
+	return is_digit(p[1]) && is_digit(p[2]) && p[3] == ':' && is_digit(p[4]) && is_digit(p[5]) &&
+	       p[6] == '\0' && (p[1] - '0') * 10 + p[2] - '0' <= 24 &&
+	       (p[4] - '0') * 10 + p[5] - '0' <= 60;
+}
+
+/* Year, month and day; moves *p behind them. */
+static bool is_date(const char **p)
+{
+	const char *text = *p;
+
+	for (int i = 0; i < 4; i++)
+		if (!is_digit(*(*p)++))
+			return false;
+	int year = (int)strtol(text, NULL, 10);
+	if (!date_char(p, '-'))
+		return false;
+	int month = (int)strtol(*p, NULL, 10);
+	return date_part(p, 1, 12) && date_char(p, '-') && date_part(p, 1, month_days(year, month));
+}
+
+bool hf_yaml_is_timestamp(const char *p)
+{
+	if (!is_date(&p))
+		return false;
+	if (*p == '\0')
+		return true;
+	char between = *p++;
+	if (between != 'T' && between != 't' && between != ' ')
+		return false;
+	if (!date_part(&p, 0, 23) || !date_char(&p, ':') || !date_part(&p, 0, 59) ||
+	    !date_char(&p, ':') || !date_part(&p, 0, 59))
+		return false;
+	if ((*p == '.' || *p == ',') && is_digit(p[1]))
+		p = digits_end(p + 1);
+	return between == ' ' ? *p == '\0' : is_zone(p);
+}
+
+/* [-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)? */
+bool hf_yaml_is_base60(const char *p)
+{
+	int parts = 0;
+
+	p += *p == '-' || *p == '+';
+	if (!is_digit(*p))
+		return false;
+	while (is_digit(*p) || *p == '_')
+		p++;
+	while (*p == ':') {
+		p++;
+		if (!date_part(&p, 0, 59))
+			return false;
+		parts++;
+	}
+	if (parts == 0)
+		return false;
+	if (*p == '.')
+		for (p++; is_digit(*p) || *p == '_'; p++)
+			;
+	return *p == '\0';
+}
