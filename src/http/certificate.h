@@ -42,6 +42,10 @@ int hf_certificate_make_client(const struct hf_certificate *ca,
 			       struct hf_certificate *ret_certificate, struct hf_error *err)
 	HF_MUST_CHECK;
 
+/* HF_E_INVALID unless both are there, can be read and belong together. */
+int hf_certificate_check(const char *cert_pem, const char *key_pem, struct hf_error *err)
+	HF_MUST_CHECK;
+
 /* When the first certificate of a PEM text ends: time to make a new one. */
 int hf_certificate_expiry(const char *cert_pem, hf_time *ret_expiry, struct hf_error *err)
 	HF_MUST_CHECK;

@@ -59,14 +59,15 @@ struct hf_http_client_spec {
 	hf_time connect_timeout;
 };
 
-/* HF_E_INVALID for a URL that is none or a lone certificate or key; texts are copied.
- * Certificates are read when connecting. */
+/* HF_E_INVALID for a URL that is none or a lone certificate or key; HF_E_UNSUPPORTED on a
+ * virtual loop.  Texts are copied; certificates are read when connecting. */
 int hf_http_client_create(struct hf_loop *loop, const struct hf_http_client_spec *spec,
 			  struct hf_http_client **ret_client, struct hf_error *err) HF_MUST_CHECK;
 /* Drops every transfer without a callback; NULL is fine; returns NULL. */
 struct hf_http_client *hf_http_client_destroy(struct hf_http_client *client);
 
-/* "Authorization: Bearer <token>" of requests started from now on; NULL or "": none. */
+/* "Authorization: Bearer <token>" of requests started from now on; NULL or "": none.  Blanks
+ * and control characters (a file's last newline) are dropped. */
 void hf_http_client_set_bearer(struct hf_http_client *client, const char *token);
 /* Client certificate and key from now on (connections made with others are not used any
  * more); both NULL: none. */
@@ -100,7 +101,8 @@ struct hf_http_result {
 struct hf_http_request {
 	const char *method; /* "GET", "POST", … */
 	const char *target; /* "/api/v1/pods?limit=500", behind base_url, already encoded */
-	/* "Name: value" lines, NULL-terminated, or NULL.  User-Agent is holdfast/VERSION. */
+	/* "Name: value" lines, NULL-terminated, at most 64, or NULL.  Control characters become
+	 * blanks.  User-Agent is holdfast/VERSION. */
 	const char *const *headers;
 	const void *body;
 	size_t body_len;

@@ -28,13 +28,18 @@
  * whichever is first; exactly one of these happens, and the handle is dead when
  * it returns.  Strings that the request accessors give live as long as the handle.
  *
+ * So whoever keeps a handle past the handler's return sets a closed callback.
+ *
  * All callbacks run from the loop, never from inside a call into this header
  * (but hf_http_server_destroy, which calls the closed callbacks), and may call
  * anything here, hf_http_server_destroy included.
  *
- * What the server refuses by itself, with a one-line text/plain body: 400 for
- * what is not HTTP or has a broken escape in its target, 413, 414 and 431 past
- * the limits below, 503 where all request bodies together pass their limit.
+ * What the server refuses by itself: 400 for what is not HTTP or has a broken
+ * escape in its target, 413, 414 and 431 past the limits below, 503 where all
+ * request bodies together pass their limit.  (What cannot even be parsed, and
+ * 431, get the page of libmicrohttpd; the rest reads as `refusal` says.)
+ *
+ * A client that has shut down its sending side counts as gone.
  */
 struct hf_http_server;
 struct hf_exchange;
@@ -60,10 +65,15 @@ struct hf_http_server_spec {
 	const char *key_pem;
 
 	hf_exchange_fn handler;
-	/* May be NULL.  Called when the headers are here and the body is not: may answer (a 401
-	 * to a stranger's 3 MiB), which then ends the exchange, or else return. */
-	hf_exchange_fn admit;
-	void *arg; /* of both */
+	/* May be NULL.  Called when the headers are here and the body is not: 0 to go on, or an
+	 * HF_E_* with its text, which becomes the answer (a 401 to a stranger's 3 MiB).  Runs
+	 * inside the server: may ask for the request, and call nothing else here. */
+	int (*admit)(void *arg, const struct hf_exchange *ex, struct hf_error *err);
+	/* May be NULL: how refusals (the server's own and admit's) read, else text/plain.  Runs
+	 * inside the server, as admit does. */
+	void (*refusal)(void *arg, int code, const char *text, struct hf_strbuf *ret_body);
+	const char *refusal_content_type; /* a literal */
+	void *arg;                        /* of all three */
 
 	/* Limits; 0 takes the value above. */
 	size_t body_bytes_max;

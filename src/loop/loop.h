@@ -34,6 +34,8 @@ struct hf_loop *hf_loop_create_virtual(hf_time wall_start);
 /* Every object made on the loop must be destroyed before; asserts that it is so. */
 struct hf_loop *hf_loop_destroy(struct hf_loop *loop); /* NULL is fine; returns NULL */
 
+bool hf_loop_is_real(const struct hf_loop *loop);
+
 /* Run until hf_loop_stop, or until nothing is armed, posted or watched any more. */
 void hf_loop_run(struct hf_loop *loop);
 /* The run that is under way, or else the next one, returns before another callback. */

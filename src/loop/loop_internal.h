@@ -69,7 +69,6 @@ bool hf_loop_step(struct hf_loop *loop, hf_time now);
 bool hf_loop_has_tasks(const struct hf_loop *loop);
 hf_time hf_loop_next_due(const struct hf_loop *loop); /* HF_TIME_NEVER: no timer is armed */
 
-bool hf_loop_is_real(const struct hf_loop *loop);
 /* From here on the watch neither keeps hf_loop_run going nor counts as an object: for what
  * the loop itself looks after (children whose owner has gone).  Destroyed as others are. */
 void hf_io_detach(struct hf_io *io);

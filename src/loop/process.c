@@ -380,6 +380,18 @@ static int watch_pidfd(struct hf_process *process, struct hf_error *err)
 	return 0;
 }
 
+static int watch_child(struct hf_process *process, pid_t pid, struct hf_error *err)
+{
+	char state;
+
+	process->pidfd = open_pidfd(pid);
+	if (process->pidfd < 0)
+		return hf_error_errno(err, errno, "cannot watch process %d", (int)pid);
+	/* It may be a zombie by now, which still has its identity. */
+	int rc = read_identity(pid, &process->id, &state, err);
+	return rc < 0 ? rc : watch_pidfd(process, err);
+}
+
 int hf_process_spawn(struct hf_loop *loop, const struct hf_process_spec *spec, hf_process_fn fn,
 		     void *arg, struct hf_process **ret_process, struct hf_error *err)
 {
@@ -403,20 +415,13 @@ int hf_process_spawn(struct hf_loop *loop, const struct hf_process_spec *spec, h
 		return rc;
 
 	struct hf_process *process = hf_xcalloc(1, sizeof(*process));
-	char state;
 	process->loop = loop;
 	process->fn = fn;
 	process->arg = arg;
 	process->child = true;
 	process->own_group = spec->new_session || spec->new_group;
 	process->sweep = spec->sweep_group;
-	process->pidfd = open_pidfd(pid);
-	if (process->pidfd < 0)
-		rc = hf_error_errno(err, errno, "cannot watch process %d", (int)pid);
-	if (rc == 0) /* it may be a zombie by now, which still has its identity */
-		rc = read_identity(pid, &process->id, &state, err);
-	if (rc == 0)
-		rc = watch_pidfd(process, err);
+	rc = watch_child(process, pid, err);
 	if (rc < 0) {
 		kill(pid, SIGKILL);
 		reap_now(pid);

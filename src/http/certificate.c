@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "http/certificate.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <arpa/inet.h>
+#include <gnutls/abstract.h>
+#include <gnutls/crypto.h>
+#include <gnutls/x509.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_MAX 32
+#define ORGANIZATIONS_MAX 16
+#define SERIAL_BYTES 16 /* of the 20 that RFC 5280 allows */
+
+void hf_certificate_release(struct hf_certificate *certificate)
+{
+	if (certificate->key_pem)
+		explicit_bzero(certificate->key_pem, strlen(certificate->key_pem));
+	free(certificate->key_pem);
+	free(certificate->cert_pem);
+	*certificate = (struct hf_certificate){0};
+}
+
+static int tls_error(struct hf_error *err, int code, int rc, const char *what)
+{
+	return hf_error_set(err, code, "cannot %s: %s", what, gnutls_strerror(rc));
+}
+
+static gnutls_datum_t datum(const char *text)
+{
+	return (gnutls_datum_t){ .data = (unsigned char *)(uintptr_t)text,
+				 .size = (unsigned)strlen(text) };
+}
+
+/* What is being made: a key and the certificate over it. */
+struct making {
+	gnutls_x509_crt_t crt;
+	gnutls_x509_privkey_t key;
+};
+
+static void making_release(struct making *making)
+{
+	if (making->crt)
+		gnutls_x509_crt_deinit(making->crt);
+	if (making->key)
+		gnutls_x509_privkey_deinit(making->key);
+}
+
+/* The first of a row of calls that fails ends the row. */
+#define TRY(rc, call) ((rc) < 0 ? (rc) : ((rc) = (call)))
+
+static int set_names(gnutls_x509_crt_t crt, const char *const *names)
+{
+	int rc = 0;
+
+	for (size_t i = 0; names[i] && rc >= 0; i++) {
+		struct in6_addr ip; /* large enough for either */
+
+		hf_assert(i < NAMES_MAX);
+		if (inet_pton(AF_INET, names[i], &ip) == 1)
+			rc = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_IPADDRESS, &ip, 4,
+								  GNUTLS_FSAN_APPEND);
+		else if (inet_pton(AF_INET6, names[i], &ip) == 1)
+			rc = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_IPADDRESS, &ip, 16,
+								  GNUTLS_FSAN_APPEND);
+		else
+			rc = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, names[i],
+								  (unsigned)strlen(names[i]),
+								  GNUTLS_FSAN_APPEND);
+	}
+	return rc;
+}
+
+static int set_subject(gnutls_x509_crt_t crt, const struct hf_certificate_spec *spec)
+{
+	const char *common_name = spec->common_name ? spec->common_name : spec->names[0];
+	int rc = gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, common_name,
+					       (unsigned)strlen(common_name));
+
+	for (size_t i = 0; spec->organizations && spec->organizations[i]; i++) {
+		const char *name = spec->organizations[i];
+
+		hf_assert(i < ORGANIZATIONS_MAX);
+		TRY(rc, gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_ORGANIZATION_NAME, 0, name,
+						      (unsigned)strlen(name)));
+	}
+	return rc;
+}
+
+static int set_basics(struct making *making, const struct hf_certificate_spec *spec)
+{
+	unsigned char serial[SERIAL_BYTES], key_id[20];
+	size_t key_id_size = sizeof(key_id);
+	int rc = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof(serial));
+
+	serial[0] = (serial[0] & 0x7f) | 1; /* positive, and not shorter than it looks */
+	TRY(rc, gnutls_x509_crt_init(&making->crt));
+	TRY(rc, gnutls_x509_privkey_init(&making->key));
+	TRY(rc, gnutls_x509_privkey_generate(making->key, GNUTLS_PK_ECDSA,
+					     GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0));
+	TRY(rc, gnutls_x509_crt_set_version(making->crt, 3));
+	TRY(rc, gnutls_x509_crt_set_key(making->crt, making->key));
+	TRY(rc, gnutls_x509_crt_set_serial(making->crt, serial, sizeof(serial)));
+	TRY(rc, gnutls_x509_crt_set_activation_time(making->crt,
+						    (time_t)((spec->now - HF_HOUR) / HF_SECOND)));
+	TRY(rc, gnutls_x509_crt_set_expiration_time(
+			making->crt, (time_t)(hf_time_add(spec->now, spec->valid_for) / HF_SECOND)));
+	TRY(rc, gnutls_x509_crt_get_key_id(making->crt, 0, key_id, &key_id_size));
+	TRY(rc, gnutls_x509_crt_set_subject_key_id(making->crt, key_id, key_id_size));
+	if (rc < 0)
+		return rc;
+	return set_subject(making->crt, spec);
+}
+
+static char *take_pem(gnutls_datum_t *pem)
+{
+	char *text = hf_xstrndup((const char *)pem->data, pem->size);
+
+	explicit_bzero(pem->data, pem->size);
+	gnutls_free(pem->data);
+	return text;
+}
+
+static int export(struct making *making, struct hf_certificate *ret)
+{
+	gnutls_datum_t cert = {0}, key = {0};
+	int rc = gnutls_x509_crt_export2(making->crt, GNUTLS_X509_FMT_PEM, &cert);
+
+	if (rc < 0)
+		return rc;
+	rc = gnutls_x509_privkey_export2_pkcs8(making->key, GNUTLS_X509_FMT_PEM, NULL,
+					       GNUTLS_PKCS_PLAIN, &key);
+	if (rc < 0) {
+		gnutls_free(cert.data);
+		return rc;
+	}
+	ret->cert_pem = take_pem(&cert);
+	ret->key_pem = take_pem(&key);
+	return 0;
+}
+
+int hf_certificate_make_ca(const struct hf_certificate_spec *spec, struct hf_certificate *ret_ca,
+			   struct hf_error *err)
+{
+	struct making making = {0};
+
+	hf_assert(spec->common_name);
+	int rc = set_basics(&making, spec);
+	TRY(rc, gnutls_x509_crt_set_basic_constraints(making.crt, 1, -1));
+	TRY(rc, gnutls_x509_crt_set_key_usage(making.crt, GNUTLS_KEY_KEY_CERT_SIGN |
+								  GNUTLS_KEY_CRL_SIGN));
+	TRY(rc, gnutls_x509_crt_sign2(making.crt, making.crt, making.key, GNUTLS_DIG_SHA256, 0));
+	TRY(rc, export(&making, ret_ca));
+	making_release(&making);
+	return rc < 0 ? tls_error(err, HF_E_INTERNAL, rc, "make a CA") : 0;
+}
+
+static int load(const struct hf_certificate *ca, struct making *ret_loaded)
+{
+	gnutls_datum_t cert = datum(ca->cert_pem), key = datum(ca->key_pem);
+	int rc = gnutls_x509_crt_init(&ret_loaded->crt);
+
+	TRY(rc, gnutls_x509_privkey_init(&ret_loaded->key));
+	TRY(rc, gnutls_x509_crt_import(ret_loaded->crt, &cert, GNUTLS_X509_FMT_PEM));
+	TRY(rc, gnutls_x509_privkey_import2(ret_loaded->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0));
+	return rc;
+}
+
+static int make_leaf(const struct hf_certificate *ca, const struct hf_certificate_spec *spec,
+		     const char *purpose, struct hf_certificate *ret, struct hf_error *err)
+{
+	struct making issuer = {0}, making = {0};
+	int rc = load(ca, &issuer);
+
+	if (rc < 0) {
+		making_release(&issuer);
+		return tls_error(err, HF_E_INVALID, rc, "read the CA");
+	}
+	rc = set_basics(&making, spec);
+	TRY(rc, gnutls_x509_crt_set_basic_constraints(making.crt, 0, -1));
+	TRY(rc, gnutls_x509_crt_set_key_usage(making.crt, GNUTLS_KEY_DIGITAL_SIGNATURE));
+	TRY(rc, gnutls_x509_crt_set_key_purpose_oid(making.crt, purpose, 0));
+	if (spec->names)
+		TRY(rc, set_names(making.crt, spec->names));
+	TRY(rc, gnutls_x509_crt_sign2(making.crt, issuer.crt, issuer.key, GNUTLS_DIG_SHA256, 0));
+	TRY(rc, export(&making, ret));
+	making_release(&issuer);
+	making_release(&making);
+	return rc < 0 ? tls_error(err, HF_E_INTERNAL, rc, "make a certificate") : 0;
+}
+
+int hf_certificate_make_server(const struct hf_certificate *ca,
+			       const struct hf_certificate_spec *spec,
+			       struct hf_certificate *ret_certificate, struct hf_error *err)
+{
+	hf_assert(spec->names && spec->names[0]);
+	return make_leaf(ca, spec, GNUTLS_KP_TLS_WWW_SERVER, ret_certificate, err);
+}
+
+int hf_certificate_make_client(const struct hf_certificate *ca,
+			       const struct hf_certificate_spec *spec,
+			       struct hf_certificate *ret_certificate, struct hf_error *err)
+{
+	hf_assert(spec->common_name);
+	return make_leaf(ca, spec, GNUTLS_KP_TLS_WWW_CLIENT, ret_certificate, err);
+}
+
+int hf_certificate_check(const char *cert_pem, const char *key_pem, struct hf_error *err)
+{
+	gnutls_certificate_credentials_t credentials;
+
+	if (hf_str_is_empty(cert_pem) || hf_str_is_empty(key_pem))
+		return hf_error_set(err, HF_E_INVALID,
+				    "a certificate needs a key, and a key a certificate");
+	gnutls_datum_t cert = datum(cert_pem), key = datum(key_pem);
+	int rc = gnutls_certificate_allocate_credentials(&credentials);
+	if (rc < 0)
+		return tls_error(err, HF_E_INTERNAL, rc, "check a certificate");
+	rc = gnutls_certificate_set_x509_key_mem(credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
+	gnutls_certificate_free_credentials(credentials);
+	return rc < 0 ? tls_error(err, HF_E_INVALID, rc, "use the certificate with its key") : 0;
+}
+
+int hf_certificate_expiry(const char *cert_pem, hf_time *ret_expiry, struct hf_error *err)
+{
+	gnutls_datum_t pem = datum(cert_pem);
+	gnutls_x509_crt_t crt;
+	int rc = gnutls_x509_crt_init(&crt);
+
+	if (rc < 0)
+		return tls_error(err, HF_E_INTERNAL, rc, "read a certificate");
+	rc = gnutls_x509_crt_import(crt, &pem, GNUTLS_X509_FMT_PEM);
+	time_t expiry = rc < 0 ? -1 : gnutls_x509_crt_get_expiration_time(crt);
+	gnutls_x509_crt_deinit(crt);
+	if (rc < 0)
+		return tls_error(err, HF_E_INVALID, rc, "read a certificate");
+	if (expiry < 0 || expiry >= HF_TIME_NEVER / HF_SECOND)
+		*ret_expiry = HF_TIME_NEVER;
+	else
+		*ret_expiry = (hf_time)expiry * HF_SECOND;
+	return 0;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "http/client_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- curl's sockets and timer on the loop --- */
+
+/* What has ended, to its transfer; each posts a task for its user. */
+static void take_messages(struct hf_http_client *client)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(client->multi, &left))) {
+		char *transfer = NULL;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		CURLcode result = message->data.result; /* the message goes with the handle */
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+		hf_transfer_finished((struct hf_transfer *)(void *)transfer, result);
+	}
+}
+
+static void act(struct hf_http_client *client, curl_socket_t fd, int events)
+{
+	int running;
+
+	(void)curl_multi_socket_action(client->multi, fd, events, &running);
+	take_messages(client);
+}
+
+static void on_socket(void *arg, unsigned events)
+{
+	struct hf_socket *sock = arg;
+	int curl_events = 0;
+
+	if (events & HF_IO_READ)
+		curl_events |= CURL_CSELECT_IN;
+	if (events & HF_IO_WRITE)
+		curl_events |= CURL_CSELECT_OUT;
+	if (events & HF_IO_HANGUP) {
+		curl_events |= CURL_CSELECT_ERR;
+		hf_io_want(sock->io, sock->want); /* an error has ended the watch */
+	}
+	act(sock->client, sock->fd, curl_events); /* may free the socket */
+}
+
+static void on_timer(void *arg)
+{
+	act(arg, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
+{
+	struct hf_http_client *client = arg;
+
+	if (timeout_ms < 0)
+		hf_timer_disarm(client->timer);
+	else
+		hf_timer_arm(client->timer, (hf_time)timeout_ms * HF_MS);
+	return 0;
+}
+
+static void socket_free(struct hf_socket *sock)
+{
+	if (sock->prev)
+		sock->prev->next = sock->next;
+	else
+		sock->client->sockets = sock->next;
+	if (sock->next)
+		sock->next->prev = sock->prev;
+	hf_io_destroy(sock->io);
+	free(sock);
+}
+
+static struct hf_socket *socket_create(struct hf_http_client *client, int fd)
+{
+	struct hf_socket *sock = hf_xcalloc(1, sizeof(*sock));
+
+	/* Only a kernel out of memory refuses; curl would give up on every transfer then. */
+	int rc = hf_io_create(client->loop, fd, on_socket, sock, &sock->io, NULL);
+	hf_assert(rc == 0);
+	sock->client = client;
+	sock->fd = fd;
+	sock->next = client->sockets;
+	if (client->sockets)
+		client->sockets->prev = sock;
+	client->sockets = sock;
+	return sock;
+}
+
+static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *sock_arg)
+{
+	struct hf_http_client *client = arg;
+	struct hf_socket *sock = sock_arg;
+
+	if (what == CURL_POLL_REMOVE) {
+		if (sock)
+			socket_free(sock);
+		return 0;
+	}
+	if (!sock) {
+		sock = socket_create(client, fd);
+		curl_multi_assign(client->multi, fd, sock);
+	}
+	sock->want = (what & CURL_POLL_IN ? HF_IO_READ : 0u) |
+		     (what & CURL_POLL_OUT ? HF_IO_WRITE : 0u);
+	hf_io_want(sock->io, sock->want);
+	return 0;
+}
+
+/* --- transfers: a list in the order sent, of which some wait --- */
+
+static void list_add(struct hf_http_client *client, struct hf_transfer *transfer)
+{
+	transfer->prev = client->last;
+	if (client->last)
+		client->last->next = transfer;
+	else
+		client->first = transfer;
+	client->last = transfer;
+}
+
+static struct hf_transfer *next_queued_from(struct hf_transfer *transfer)
+{
+	while (transfer && transfer->state != HF_TRANSFER_QUEUED)
+		transfer = transfer->next;
+	return transfer;
+}
+
+static void list_remove(struct hf_http_client *client, struct hf_transfer *transfer)
+{
+	hf_assert(client->next_queued != transfer);
+	if (transfer->prev)
+		transfer->prev->next = transfer->next;
+	else
+		client->first = transfer->next;
+	if (transfer->next)
+		transfer->next->prev = transfer->prev;
+	else
+		client->last = transfer->prev;
+	transfer->prev = transfer->next = NULL;
+}
+
+void hf_http_client_start(struct hf_transfer *transfer)
+{
+	struct hf_http_client *client = transfer->client;
+
+	hf_transfer_prepare(transfer);
+	transfer->state = HF_TRANSFER_RUNNING;
+	if (transfer->request.stream)
+		client->streams++;
+	else
+		client->in_flight++;
+	CURLMcode rc = curl_multi_add_handle(client->multi, transfer->easy);
+	hf_assert(rc == CURLM_OK);
+}
+
+static void start_waiting(struct hf_http_client *client)
+{
+	while (client->next_queued && client->in_flight < client->spec.in_flight_max) {
+		struct hf_transfer *transfer = client->next_queued;
+
+		client->next_queued = next_queued_from(transfer->next);
+		client->queued--;
+		hf_http_client_start(transfer);
+	}
+}
+
+void hf_http_client_leave(struct hf_transfer *transfer)
+{
+	struct hf_http_client *client = transfer->client;
+
+	if (transfer->state == HF_TRANSFER_QUEUED) {
+		if (client->next_queued == transfer)
+			client->next_queued = next_queued_from(transfer->next);
+		client->queued--;
+	} else if (transfer->state == HF_TRANSFER_RUNNING) {
+		CURLMcode rc = curl_multi_remove_handle(client->multi, transfer->easy);
+		hf_assert(rc == CURLM_OK);
+		if (transfer->request.stream)
+			client->streams--;
+		else
+			client->in_flight--;
+	}
+	transfer->state = HF_TRANSFER_DONE;
+	start_waiting(client);
+}
+
+int hf_http_client_send(struct hf_http_client *client, const struct hf_http_request *request,
+			struct hf_transfer **ret_transfer, struct hf_error *err)
+{
+	bool wait = !request->stream && client->in_flight >= client->spec.in_flight_max;
+
+	hf_assert(request->method && request->target && request->on_done);
+	hf_assert(request->target[0] == '/' && (!request->stream || request->on_data));
+	if (request->stream && client->streams >= client->spec.streams_max)
+		return hf_error_set(err, HF_E_TOO_MANY, "%u streams are open to this server",
+				    client->streams);
+	if (wait && client->queued >= client->spec.queue_max)
+		return hf_error_set(err, HF_E_TOO_MANY, "%u requests wait for this server",
+				    client->queued);
+	struct hf_transfer *transfer = hf_transfer_create(client, request);
+	hf_time timeout = request->timeout;
+	if (timeout == 0)
+		timeout = request->stream ? HF_TIME_NEVER : client->spec.timeout;
+	hf_timer_arm(transfer->deadline, timeout);
+	list_add(client, transfer);
+	if (wait) {
+		client->queued++;
+		if (!client->next_queued)
+			client->next_queued = transfer;
+	} else {
+		hf_http_client_start(transfer);
+	}
+	if (ret_transfer)
+		*ret_transfer = transfer;
+	return 0;
+}
+
+void hf_transfer_cancel(struct hf_transfer *transfer)
+{
+	if (transfer->state != HF_TRANSFER_DONE)
+		hf_http_client_leave(transfer);
+	list_remove(transfer->client, transfer);
+	hf_transfer_free(transfer);
+}
+
+size_t hf_http_client_in_flight(const struct hf_http_client *client)
+{
+	return client->in_flight;
+}
+
+size_t hf_http_client_queued(const struct hf_http_client *client)
+{
+	return client->queued;
+}
+
+/* --- life of the client --- */
+
+static char *dup_or_null(const char *text)
+{
+	return text ? hf_xstrdup(text) : NULL;
+}
+
+static void fill_spec(struct hf_http_client_spec *spec)
+{
+	spec->unix_path = dup_or_null(spec->unix_path);
+	spec->ca_pem = dup_or_null(spec->ca_pem);
+	spec->cert_pem = dup_or_null(spec->cert_pem);
+	spec->key_pem = dup_or_null(spec->key_pem);
+	spec->proxy_url = dup_or_null(spec->proxy_url);
+	spec->base_url = spec->tls_server_name = NULL; /* now in prefix and connect_to */
+	if (spec->in_flight_max == 0)
+		spec->in_flight_max = HF_HTTP_IN_FLIGHT_MAX;
+	if (spec->streams_max == 0)
+		spec->streams_max = HF_HTTP_STREAMS_MAX;
+	if (spec->queue_max == 0)
+		spec->queue_max = HF_HTTP_QUEUE_MAX;
+	if (spec->timeout == 0)
+		spec->timeout = HF_HTTP_TIMEOUT;
+	if (spec->connect_timeout == 0)
+		spec->connect_timeout = HF_HTTP_CONNECT_TIMEOUT;
+}
+
+struct url_parts {
+	CURLU *url;
+	char *scheme, *host, *port, *path, *extra;
+};
+
+static void url_parts_release(struct url_parts *parts)
+{
+	curl_free(parts->scheme);
+	curl_free(parts->host);
+	curl_free(parts->port);
+	curl_free(parts->path);
+	curl_free(parts->extra);
+	curl_url_cleanup(parts->url);
+}
+
+static bool split_url(const char *base_url, struct url_parts *parts)
+{
+	CURLU *url = parts->url;
+
+	return curl_url_set(url, CURLUPART_URL, base_url, 0) == CURLUE_OK &&
+	       curl_url_get(url, CURLUPART_SCHEME, &parts->scheme, 0) == CURLUE_OK &&
+	       (hf_streq(parts->scheme, "https") || hf_streq(parts->scheme, "http")) &&
+	       curl_url_get(url, CURLUPART_HOST, &parts->host, 0) == CURLUE_OK &&
+	       curl_url_get(url, CURLUPART_PORT, &parts->port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+	       curl_url_get(url, CURLUPART_PATH, &parts->path, 0) == CURLUE_OK &&
+	       curl_url_get(url, CURLUPART_QUERY, &parts->extra, 0) != CURLUE_OK &&
+	       curl_url_get(url, CURLUPART_FRAGMENT, &parts->extra, 0) != CURLUE_OK &&
+	       curl_url_get(url, CURLUPART_USER, &parts->extra, 0) != CURLUE_OK;
+}
+
+/* Where requests go.  With tls_server_name the URL has that name (curl asks for and verifies
+ * what the URL says), the connection is made to the real host, and the Host header is its. */
+static int set_base(struct hf_http_client *client, const struct hf_http_client_spec *spec,
+		    struct hf_error *err)
+{
+	struct url_parts parts = { .url = curl_url() };
+
+	if (!split_url(spec->base_url, &parts)) {
+		url_parts_release(&parts);
+		return hf_error_set(err, HF_E_INVALID, "'%s' is no URL of a server", spec->base_url);
+	}
+	const char *name = hf_str_or(spec->tls_server_name, parts.host);
+	size_t path_len = strlen(parts.path);
+	while (path_len > 0 && parts.path[path_len - 1] == '/')
+		path_len--;
+	client->prefix = hf_xasprintf("%s://%s:%s%.*s", parts.scheme, name, parts.port,
+				      (int)path_len, parts.path);
+	if (!hf_streq(name, parts.host)) {
+		HF_AUTOFREE char *to = hf_xasprintf("%s:%s:%s:%s", name, parts.port, parts.host,
+						    parts.port);
+		client->connect_to = curl_slist_append(NULL, to);
+		client->host_line = hf_xasprintf("Host: %s:%s", parts.host, parts.port);
+	}
+	url_parts_release(&parts);
+	return 0;
+}
+
+static void set_multi(struct hf_http_client *client)
+{
+	CURLM *multi = client->multi;
+	long connections = (long)client->spec.in_flight_max + (long)client->spec.streams_max;
+
+	/* HTTP/2 needs one of them; a server that has only HTTP/1.1, one for each. */
+	curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, connections);
+	curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, connections);
+	curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+	curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_curl_socket);
+	curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, client);
+	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_curl_timer);
+	curl_multi_setopt(multi, CURLMOPT_TIMERDATA, client);
+}
+
+int hf_http_client_create(struct hf_loop *loop, const struct hf_http_client_spec *spec,
+			  struct hf_http_client **ret_client, struct hf_error *err)
+{
+	hf_assert(spec->base_url);
+	if (!hf_loop_is_real(loop))
+		return hf_error_set(err, HF_E_UNSUPPORTED, "a virtual loop has no network");
+	if (!spec->cert_pem != !spec->key_pem)
+		return hf_error_set(err, HF_E_INVALID,
+				    "a certificate needs a key, and a key a certificate");
+	struct hf_http_client *client = hf_xcalloc(1, sizeof(*client));
+	int rc = set_base(client, spec, err);
+	if (rc < 0) {
+		free(client);
+		return rc;
+	}
+	client->loop = loop;
+	client->spec = *spec;
+	fill_spec(&client->spec);
+	client->timer = hf_timer_create(loop, on_timer, client);
+	CURLcode init = curl_global_init(CURL_GLOBAL_DEFAULT); /* counted; destroy undoes it */
+	hf_assert(init == CURLE_OK);
+	client->multi = curl_multi_init();
+	hf_assert(client->multi);
+	set_multi(client);
+	*ret_client = client;
+	return 0;
+}
+
+struct hf_http_client *hf_http_client_destroy(struct hf_http_client *client)
+{
+	if (!client)
+		return NULL;
+	client->next_queued = NULL; /* nothing starts in the place of what leaves */
+	while (client->first) {
+		struct hf_transfer *transfer = client->first;
+
+		if (transfer->state == HF_TRANSFER_RUNNING)
+			curl_multi_remove_handle(client->multi, transfer->easy);
+		list_remove(client, transfer);
+		hf_transfer_free(transfer);
+	}
+	/* Before curl closes their fds. */
+	while (client->sockets)
+		socket_free(client->sockets);
+	curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, NULL);
+	curl_multi_cleanup(client->multi);
+	curl_global_cleanup();
+	hf_timer_destroy(client->timer);
+	curl_slist_free_all(client->connect_to);
+	hf_http_client_set_cert(client, NULL, NULL);
+	hf_http_client_set_bearer(client, NULL);
+	free((char *)(uintptr_t)client->spec.unix_path);
+	free((char *)(uintptr_t)client->spec.ca_pem);
+	free((char *)(uintptr_t)client->spec.proxy_url);
+	free(client->host_line);
+	free(client->prefix);
+	free(client);
+	return NULL;
+}
+
+static void wipe(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+void hf_http_client_set_bearer(struct hf_http_client *client, const char *token)
+{
+	static const char prefix[] = "Authorization: Bearer ";
+
+	wipe(client->bearer_line);
+	client->bearer_line = NULL;
+	if (hf_str_is_empty(token))
+		return;
+	char *at = hf_xmalloc(sizeof(prefix) + strlen(token));
+	client->bearer_line = at;
+	memcpy(at, prefix, sizeof(prefix) - 1);
+	at += sizeof(prefix) - 1;
+	for (; *token; token++) {
+		if ((unsigned char)*token > ' ')
+			*at++ = *token;
+	}
+	*at = '\0';
+}
+
+void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem, const char *key_pem)
+{
+	hf_assert(!cert_pem == !key_pem);
+	free((char *)(uintptr_t)client->spec.cert_pem);
+	wipe((char *)(uintptr_t)client->spec.key_pem);
+	client->spec.cert_pem = dup_or_null(cert_pem);
+	client->spec.key_pem = dup_or_null(key_pem);
+}
+
+void hf_url_escape(struct hf_strbuf *sb, const char *text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+
+	for (; *text; text++) {
+		if (strchr(plain, *text))
+			hf_strbuf_addch(sb, *text);
+		else
+			hf_strbuf_addf(sb, "%%%02X", (unsigned char)*text);
+	}
+}

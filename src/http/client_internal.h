@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HTTP_CLIENT_INTERNAL_H
+#define HF_HTTP_CLIENT_INTERNAL_H
+
+#include "base/strbuf.h"
+#include "http/client.h"
+
+#include <curl/curl.h>
+
+/*
+ * What client.c (the connection to curl's multi interface, the queue) and
+ * transfer.c (one request) share.
+ *
+ * curl calls back from inside its own functions, which must not be called from
+ * there.  So its callbacks only fill buffers and post the transfer's task; users
+ * are called from that task and may do anything, destroying the client included.
+ */
+
+/* Received for a stream and not yet handed over: beyond it curl is told to hold back. */
+#define HF_TRANSFER_INBOX_BYTES_MAX ((size_t)256 * 1024)
+
+enum hf_transfer_state { HF_TRANSFER_QUEUED, HF_TRANSFER_RUNNING, HF_TRANSFER_DONE };
+
+struct hf_transfer {
+	struct hf_http_client *client;
+	struct hf_transfer *prev, *next; /* of all of the client's, in order of sending */
+	enum hf_transfer_state state;
+	struct hf_http_request request; /* pointers into text, or NULL */
+	char *text;                     /* method, target, content type */
+	char **headers;                 /* NULL-terminated copies */
+	char *body;
+
+	CURL *easy; /* while running, and until freed */
+	struct curl_slist *lines;
+	char error_text[CURL_ERROR_SIZE];
+
+	int status;
+	bool head_done, head_told;
+	struct hf_strbuf head;  /* "name\0value\0"… */
+	struct hf_strbuf inbox; /* the body, or of a stream what is not handed over yet */
+	size_t received;        /* of a stream, in all */
+	bool paused;            /* by the user */
+	bool held;              /* curl was told to hold back */
+
+	struct hf_error err; /* why it failed; code 0: it did not */
+	bool retry_now;
+	struct hf_task *deliver;
+	struct hf_timer *deadline, *idle;
+	bool *dead; /* set by free while a delivery runs */
+};
+
+struct hf_socket {
+	struct hf_http_client *client;
+	struct hf_socket *prev, *next;
+	int fd;
+	struct hf_io *io;
+	unsigned want;
+};
+
+struct hf_http_client {
+	struct hf_loop *loop;
+	struct hf_http_client_spec spec; /* limits filled in; texts are this struct's */
+	char *prefix;                    /* what targets are put behind */
+	char *host_line;                 /* "Host: …", with tls_server_name */
+	struct curl_slist *connect_to;   /* with tls_server_name */
+	char *bearer_line;
+	CURLM *multi;
+	struct hf_timer *timer;
+	struct hf_socket *sockets;
+	struct hf_transfer *first, *last; /* all transfers */
+	struct hf_transfer *next_queued;  /* the oldest that waits */
+	unsigned in_flight, streams, queued;
+};
+
+/* transfer.c */
+struct hf_transfer *hf_transfer_create(struct hf_http_client *client,
+				       const struct hf_http_request *request);
+void hf_transfer_free(struct hf_transfer *transfer);
+void hf_transfer_prepare(struct hf_transfer *transfer);
+void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result);
+void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what);
+
+/* client.c */
+void hf_http_client_start(struct hf_transfer *transfer);
+/* Take it from curl or from the queue; starts others in its place. */
+void hf_http_client_leave(struct hf_transfer *transfer);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "http/server_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What libmicrohttpd asks the content reader for at a time, at most: a chunk on the wire.  It
+ * has to fit the connection's pool beside the request's head. */
+#define STREAM_BLOCK_BYTES ((size_t)4096)
+
+/* An idle stream's buffer larger than this is given back. */
+#define STREAM_KEEP_BYTES ((size_t)64 * 1024)
+
+void hf_exchange_free(struct hf_exchange *ex)
+{
+	hf_assert(!ex->connection && !ex->queued && !ex->hangup);
+	if (ex->response)
+		MHD_destroy_response(ex->response);
+	for (size_t i = 0; i < ex->answer_headers.len; i++) {
+		free((char *)(uintptr_t)ex->answer_headers.items[i].name);
+		free((char *)(uintptr_t)ex->answer_headers.items[i].value);
+	}
+	HF_VEC_RELEASE(&ex->answer_headers);
+	hf_target_release(&ex->target);
+	hf_strbuf_release(&ex->body);
+	hf_strbuf_release(&ex->out);
+	free(ex->headers);
+	free(ex->method);
+	free(ex);
+}
+
+/* --- the request --- */
+
+const char *hf_exchange_method(const struct hf_exchange *ex)
+{
+	return ex->method;
+}
+
+const char *hf_exchange_path(const struct hf_exchange *ex)
+{
+	return ex->target.path;
+}
+
+const char *hf_exchange_target(const struct hf_exchange *ex)
+{
+	return ex->target.raw;
+}
+
+size_t hf_exchange_query_count(const struct hf_exchange *ex)
+{
+	return ex->target.query_count;
+}
+
+void hf_exchange_query_at(const struct hf_exchange *ex, size_t i, const char **ret_name,
+			  const char **ret_value)
+{
+	hf_assert(i < ex->target.query_count);
+	*ret_name = ex->target.query[i].name;
+	*ret_value = ex->target.query[i].value;
+}
+
+const char *hf_exchange_query(const struct hf_exchange *ex, const char *name)
+{
+	for (size_t i = 0; i < ex->target.query_count; i++) {
+		if (strcmp(ex->target.query[i].name, name) == 0)
+			return ex->target.query[i].value;
+	}
+	return NULL;
+}
+
+const char *hf_exchange_header(const struct hf_exchange *ex, const char *name)
+{
+	for (size_t i = 0; i < ex->headers_count; i++) {
+		if (hf_str_case_eq(ex->headers[i].name, name))
+			return ex->headers[i].value;
+	}
+	return NULL;
+}
+
+const char *hf_exchange_body(const struct hf_exchange *ex, size_t *ret_len)
+{
+	*ret_len = ex->body.len;
+	return ex->body.data;
+}
+
+/* --- the answer --- */
+
+void hf_exchange_on_closed(struct hf_exchange *ex, hf_exchange_fn fn, void *arg)
+{
+	hf_assert(!ex->ended);
+	ex->on_closed = fn;
+	ex->closed_arg = arg;
+}
+
+static bool is_header_text(const char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 127)
+			return false;
+	}
+	return true;
+}
+
+void hf_exchange_add_header(struct hf_exchange *ex, const char *name, const char *value)
+{
+	hf_assert(!ex->begun && !ex->ended);
+	hf_assert(*name && is_header_text(name) && is_header_text(value));
+	struct hf_target_pair pair = { .name = hf_xstrdup(name), .value = hf_xstrdup(value) };
+	bool fits = HF_VEC_PUSH(&ex->answer_headers, pair);
+	hf_assert(fits);
+}
+
+/* Libmicrohttpd makes a response only where memory is out or a value is malformed, and both
+ * were ruled out. */
+static void set_response(struct hf_exchange *ex, int status, const char *content_type,
+			 struct MHD_Response *response)
+{
+	enum MHD_Result rc = MHD_YES;
+
+	hf_assert(response && !ex->begun && !ex->ended && status >= 200 && status <= 599);
+	if (content_type)
+		rc = MHD_add_response_header(response, "Content-Type", content_type);
+	for (size_t i = 0; i < ex->answer_headers.len && rc == MHD_YES; i++)
+		rc = MHD_add_response_header(response, ex->answer_headers.items[i].name,
+					     ex->answer_headers.items[i].value);
+	hf_assert(rc == MHD_YES);
+	ex->response = response;
+	ex->status = status;
+	ex->begun = true;
+	/* One that is cut already has nothing more to send. */
+	hf_exchange_resume(ex);
+}
+
+static void end(struct hf_exchange *ex)
+{
+	hf_assert(!ex->ended && ex->handed);
+	ex->ended = true;
+	ex->on_closed = ex->on_drained = NULL;
+	hf_assert(ex->server->live > 0);
+	ex->server->live--;
+	hf_exchange_resume(ex);
+}
+
+void hf_exchange_answer(struct hf_exchange *ex, int status, const char *content_type,
+			const void *body, size_t len)
+{
+	/* Only read, though libmicrohttpd says void *. */
+	void *bytes = len > 0 ? (void *)(uintptr_t)body : (void *)(uintptr_t) "";
+
+	set_response(ex, status, content_type,
+		     MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_COPY));
+	end(ex);
+}
+
+void hf_exchange_answer_take(struct hf_exchange *ex, int status, const char *content_type,
+			     struct hf_strbuf *body)
+{
+	size_t len = body->len;
+
+	set_response(ex, status, content_type,
+		     MHD_create_response_from_buffer(len, hf_strbuf_detach(body),
+						     MHD_RESPMEM_MUST_FREE));
+	end(ex);
+}
+
+void hf_exchange_begin(struct hf_exchange *ex, int status, const char *content_type)
+{
+	set_response(ex, status, content_type,
+		     MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
+						       hf_exchange_read, ex, NULL));
+}
+
+static size_t pending(const struct hf_exchange *ex)
+{
+	return ex->out.len - ex->out_head;
+}
+
+size_t hf_exchange_room(const struct hf_exchange *ex)
+{
+	return ex->out.bytes_max - pending(ex);
+}
+
+bool hf_exchange_write(struct hf_exchange *ex, const void *bytes, size_t len)
+{
+	hf_assert(ex->begun && !ex->ended);
+	if (len > hf_exchange_room(ex)) {
+		ex->starved = true;
+		return false;
+	}
+	if (ex->out.len + len > ex->out.bytes_max) {
+		hf_strbuf_consume(&ex->out, ex->out_head);
+		ex->out_head = 0;
+	}
+	hf_strbuf_add(&ex->out, bytes, len);
+	hf_assert(!ex->out.full);
+	if (len > 0)
+		hf_exchange_resume(ex);
+	return true;
+}
+
+void hf_exchange_on_drained(struct hf_exchange *ex, hf_exchange_fn fn, void *arg)
+{
+	hf_assert(!ex->ended);
+	ex->on_drained = fn;
+	ex->drained_arg = arg;
+}
+
+void hf_exchange_finish(struct hf_exchange *ex)
+{
+	hf_assert(ex->begun);
+	end(ex);
+}
+
+void hf_exchange_abort(struct hf_exchange *ex)
+{
+	ex->cut = true;
+	end(ex);
+}
+
+ssize_t hf_exchange_read(void *cls, uint64_t pos, char *buf, size_t max)
+{
+	struct hf_exchange *ex = cls;
+	size_t len = pending(ex) < max ? pending(ex) : max;
+
+	if (ex->cut)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (len == 0) {
+		if (ex->ended)
+			return MHD_CONTENT_READER_END_OF_STREAM;
+		if (ex->out.cap > STREAM_KEEP_BYTES)
+			hf_strbuf_release(&ex->out);
+		/* One that suspends must return 0. */
+		ex->suspended = true;
+		MHD_suspend_connection(ex->connection);
+		return 0;
+	}
+	memcpy(buf, ex->out.data + ex->out_head, len);
+	ex->out_head += len;
+	if (pending(ex) == 0) {
+		hf_strbuf_clear(&ex->out);
+		ex->out_head = 0;
+	}
+	if (ex->starved && pending(ex) <= ex->out.bytes_max / 2) {
+		ex->starved = false;
+		ex->drained = true;
+		hf_exchange_queue(ex);
+	}
+	return (ssize_t)len;
+}

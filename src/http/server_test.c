@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/raw_client.h"
+#include "http/server.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* The server under raw bytes: what it hands over, what it refuses, and its life.  Streams are
+ * in exchange_test.c, TLS and real clients in client_test.c. */
+
+struct bench {
+	struct hf_test_loop t;
+	struct hf_http_server *server;
+	struct hf_raw raw;
+	unsigned handled, closed;
+	struct hf_exchange *kept;    /* by the handler "/keep" */
+	char seen[2048];             /* what the last request looked like */
+	bool destroy_in_handler;
+};
+
+static void on_closed(void *arg, struct hf_exchange *ex)
+{
+	struct bench *bench = arg;
+
+	assert_ptr_equal(ex, bench->kept);
+	bench->kept = NULL;
+	bench->closed++;
+	hf_loop_stop(bench->t.loop);
+}
+
+static void note_request(struct bench *bench, struct hf_exchange *ex)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(sizeof(bench->seen) - 1);
+	size_t len;
+	const char *body = hf_exchange_body(ex, &len), *x = hf_exchange_header(ex, "x-TEST");
+
+	hf_strbuf_addf(&sb, "%s %s", hf_exchange_method(ex), hf_exchange_path(ex));
+	for (size_t i = 0; i < hf_exchange_query_count(ex); i++) {
+		const char *name, *value;
+		hf_exchange_query_at(ex, i, &name, &value);
+		hf_strbuf_addf(&sb, " %s=%s", name, value);
+	}
+	hf_strbuf_addf(&sb, " x=%s body=%zu:%.40s", x ? x : "-", len, body);
+	memcpy(bench->seen, sb.data, sb.len + 1);
+}
+
+static void on_request(void *arg, struct hf_exchange *ex)
+{
+	struct bench *bench = arg;
+
+	bench->handled++;
+	note_request(bench, ex);
+	if (bench->destroy_in_handler) {
+		bench->server = hf_http_server_destroy(bench->server);
+		hf_loop_stop(bench->t.loop);
+		return;
+	}
+	if (strcmp(hf_exchange_path(ex), "/keep") == 0) {
+		hf_exchange_on_closed(ex, on_closed, bench);
+		bench->kept = ex;
+		hf_loop_stop(bench->t.loop);
+		return;
+	}
+	hf_exchange_add_header(ex, "X-Answer", "yes");
+	hf_exchange_answer(ex, 201, "text/plain", "hello", 5);
+}
+
+static void start(struct bench *bench, struct hf_http_server_spec spec)
+{
+	struct hf_error err = {0};
+
+	spec.address = "127.0.0.1";
+	spec.handler = spec.handler ? spec.handler : on_request;
+	spec.arg = bench;
+	assert_ok(hf_http_server_create(bench->t.loop, &spec, &bench->server, &err), &err);
+	assert_true(hf_http_server_port(bench->server) != 0);
+	hf_raw_open(&bench->raw, &bench->t, hf_http_server_port(bench->server));
+}
+
+static int setup(void **state)
+{
+	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
+
+	hf_test_loop_init(&bench->t);
+	bench->raw.fd = -1;
+	*state = bench;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_raw_close(&bench->raw);
+	hf_http_server_destroy(bench->server);
+	hf_test_loop_release(&bench->t);
+	free(bench);
+	return 0;
+}
+
+static void a_request_arrives_whole_and_its_answer_goes_back(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_raw_say(&bench->raw, "POST /a%20b?x=1&y=%26&x=2 HTTP/1.1\r\nHost: h\r\nX-Test: v w\r\n"
+				"Content-Length: 4\r\n\r\nbo");
+	hf_raw_say(&bench->raw, "dy");
+	hf_raw_expect(&bench->raw, "\r\n\r\nhello");
+	assert_string_equal(bench->seen, "POST /a b x=1 y=& x=2 x=v w body=4:body");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 201 ");
+	hf_raw_expect(&bench->raw, "Content-Length: 5\r\n");
+	hf_raw_expect(&bench->raw, "Content-Type: text/plain\r\n");
+	hf_raw_expect(&bench->raw, "X-Answer: yes\r\n");
+}
+
+static void a_chunked_body_arrives_whole(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_raw_say(&bench->raw, "PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+				"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+	hf_raw_expect(&bench->raw, "hello");
+	assert_string_equal(bench->seen, "PUT / x=- body=5:abcde");
+}
+
+static void one_connection_carries_many_requests(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	for (int i = 0; i < 20; i++) {
+		hf_strbuf_clear(&bench->raw.in);
+		hf_raw_say(&bench->raw, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+		hf_raw_expect(&bench->raw, "hello");
+	}
+	assert_int_equal(bench->handled, 20);
+	assert_int_equal(hf_http_server_connections(bench->server), 1);
+	assert_int_equal(hf_http_server_exchanges(bench->server), 0);
+}
+
+static void pipelined_requests_are_answered_in_order(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_raw_say(&bench->raw, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n"
+				"GET /3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+	hf_raw_expect_eof(&bench->raw);
+	assert_int_equal(bench->handled, 3);
+	assert_string_equal(bench->seen, "GET /3 x=- body=0:");
+}
+
+static void head_gets_no_body(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_raw_say(&bench->raw, "HEAD / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+	hf_raw_expect_eof(&bench->raw);
+	assert_null(strstr(bench->raw.in.data, "hello"));
+	assert_non_null(strstr(bench->raw.in.data, "Content-Length: 5\r\n"));
+}
+
+static void an_answer_may_come_later(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF body = HF_STRBUF_INIT(100);
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_raw_say(&bench->raw, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_test_loop_run(&bench->t);
+	assert_non_null(bench->kept);
+	assert_int_equal(hf_http_server_exchanges(bench->server), 1);
+	hf_strbuf_addstr(&body, "late");
+	hf_exchange_answer_take(bench->kept, 200, NULL, &body);
+	assert_int_equal(body.len, 0);
+	assert_int_equal(hf_http_server_exchanges(bench->server), 0);
+	hf_raw_expect(&bench->raw, "late");
+	assert_int_equal(bench->closed, 0);
+}
+
+static void a_client_that_leaves_while_waiting_is_noticed(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_raw_say(&bench->raw, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_test_loop_run(&bench->t);
+	assert_non_null(bench->kept);
+	hf_raw_close(&bench->raw);
+	hf_test_loop_run(&bench->t); /* on_closed stops it */
+	assert_int_equal(bench->closed, 1);
+	assert_int_equal(hf_http_server_exchanges(bench->server), 0);
+	assert_int_equal(hf_http_server_connections(bench->server), 0);
+}
+
+static void an_aborted_exchange_cuts_the_connection(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_raw_say(&bench->raw, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_test_loop_run(&bench->t);
+	hf_exchange_abort(bench->kept);
+	hf_raw_expect_eof(&bench->raw);
+	assert_int_equal(bench->raw.in.len, 0);
+	assert_int_equal(bench->closed, 0);
+}
+
+static void destroying_the_server_tells_who_waits(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_raw_say(&bench->raw, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_test_loop_run(&bench->t);
+	bench->server = hf_http_server_destroy(bench->server);
+	assert_int_equal(bench->closed, 1);
+	hf_raw_expect_eof(&bench->raw);
+}
+
+static void a_handler_may_destroy_the_server(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	bench->destroy_in_handler = true;
+	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_test_loop_run(&bench->t);
+	assert_null(bench->server);
+	assert_int_equal(bench->handled, 1);
+	hf_raw_expect_eof(&bench->raw);
+}
+
+static void a_quiet_server_takes_no_new_connections(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_raw other;
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_raw_expect(&bench->raw, "hello");
+	hf_http_server_quiesce(bench->server);
+	hf_http_server_quiesce(bench->server);
+	hf_raw_open(&other, &bench->t, hf_http_server_port(bench->server)); /* waits in the queue */
+	hf_raw_say(&other, "GET /other HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_strbuf_clear(&bench->raw.in);
+	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); /* the old one goes on */
+	hf_raw_expect(&bench->raw, "hello");
+	assert_int_equal(other.in.len, 0);
+	bench->server = hf_http_server_destroy(bench->server);
+	hf_raw_expect_eof(&other);
+	hf_raw_close(&other);
+}
+
+/* --- limits --- */
+
+static void answers(struct bench *bench, const char *request, const char *status)
+{
+	struct hf_raw raw;
+
+	hf_raw_open(&raw, &bench->t, hf_http_server_port(bench->server));
+	hf_raw_say(&raw, request);
+	hf_raw_expect(&raw, status);
+	hf_raw_close(&raw);
+}
+
+static void a_body_announced_too_large_is_refused_before_it_is_sent(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){ .body_bytes_max = 10 });
+	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n", "HTTP/1.1 413 ");
+	assert_int_equal(bench->handled, 0);
+	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n0123456789", " 201 ");
+	assert_int_equal(bench->handled, 1);
+}
+
+static void a_chunked_body_too_large_is_refused(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){ .body_bytes_max = 10 });
+	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+		       "6\r\n012345\r\n6\r\n012345\r\n6\r\n012345\r\n0\r\n\r\n", "HTTP/1.1 413 ");
+	assert_int_equal(bench->handled, 0);
+}
+
+static void an_endless_body_is_cut(void **state)
+{
+	struct bench *bench = *state;
+	char *block = hf_xmalloc((1 << 20) + 16);
+	int sent = 0;
+
+	start(bench, (struct hf_http_server_spec){ .body_bytes_max = 10 });
+	hf_raw_say(&bench->raw, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+	memcpy(block, "100000\r\n", 8);
+	memset(block + 8, 'x', 1 << 20);
+	memcpy(block + 8 + (1 << 20), "\r\n", 3);
+	for (; sent < 18; sent++)
+		hf_raw_say(&bench->raw, block);
+	hf_raw_expect_eof(&bench->raw);
+	assert_int_equal(bench->handled, 0);
+	free(block);
+}
+
+static void long_targets_and_heads_are_refused(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
+
+	start(bench, (struct hf_http_server_spec){0});
+	hf_strbuf_addstr(&sb, "GET /");
+	while (sb.len < HF_HTTP_TARGET_BYTES_MAX + 10)
+		hf_strbuf_addch(&sb, 'x');
+	hf_strbuf_addstr(&sb, " HTTP/1.1\r\nHost: h\r\n\r\n");
+	answers(bench, sb.data, "HTTP/1.1 414 ");
+
+	hf_strbuf_clear(&sb);
+	hf_strbuf_addstr(&sb, "GET / HTTP/1.1\r\nHost: h\r\nX-Long: ");
+	while (sb.len < 2 * HF_HTTP_HEAD_BYTES_MAX)
+		hf_strbuf_addch(&sb, 'x');
+	hf_strbuf_addstr(&sb, "\r\n\r\n");
+	answers(bench, sb.data, "HTTP/1.1 431 ");
+	assert_int_equal(bench->handled, 0);
+}
+
+static void what_is_malformed_is_refused(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){0});
+	answers(bench, "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 400 ");
+	answers(bench, "GET /?a=%00 HTTP/1.1\r\nHost: h\r\n\r\n", "a broken escape in the query");
+	answers(bench, "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 400 ");
+	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", "HTTP/1.1 400 ");
+	assert_int_equal(bench->handled, 0);
+}
+
+static void rubbish_is_cut_and_the_server_goes_on(void **state)
+{
+	struct bench *bench = *state;
+	static const char *const rubbish[] = {
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 TLS to a plain port\r\n\r\n",
+		"\r\n\r\n\r\n\r\nx\r\n\r\n",
+		"GET\r\n\r\n",
+		"GET / HTTP/9.9\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\nx\r\n",
+		"GET / HTTP/1.1\r\nno colon here\r\nHost: h\r\n\r\n",
+	};
+
+	start(bench, (struct hf_http_server_spec){ .idle_timeout_s = 1 });
+	for (size_t i = 0; i < HF_ARRAY_LEN(rubbish); i++) {
+		struct hf_raw raw;
+
+		hf_raw_open(&raw, &bench->t, hf_http_server_port(bench->server));
+		hf_raw_say(&raw, rubbish[i]);
+		hf_raw_expect_eof(&raw);
+		hf_raw_close(&raw);
+	}
+	answers(bench, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "hello");
+}
+
+static void an_idle_connection_is_closed(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){ .idle_timeout_s = 1 });
+	hf_raw_say(&bench->raw, "GET / HT");
+	hf_raw_expect_eof(&bench->raw);
+	assert_int_equal(bench->handled, 0);
+}
+
+static void connections_past_the_limit_wait_their_turn(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_raw second;
+
+	start(bench, (struct hf_http_server_spec){ .connections_max = 1 });
+	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_raw_expect(&bench->raw, "hello");
+	hf_raw_open(&second, &bench->t, hf_http_server_port(bench->server));
+	hf_raw_say(&second, "GET /second HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_strbuf_clear(&bench->raw.in);
+	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_raw_expect(&bench->raw, "hello");
+	assert_int_equal(second.in.len, 0);
+	hf_raw_close(&bench->raw);
+	hf_raw_expect(&second, "hello");
+	hf_raw_close(&second);
+}
+
+static void two_hundred_clients_are_served_at_a_time(void **state)
+{
+	enum { COUNT = 200 };
+	struct bench *bench = *state;
+	struct hf_raw *raws = hf_xcalloc(COUNT, sizeof(*raws));
+
+	start(bench, (struct hf_http_server_spec){0});
+	for (int i = 0; i < COUNT; i++) {
+		hf_raw_open(&raws[i], &bench->t, hf_http_server_port(bench->server));
+		hf_raw_say(&raws[i], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+	}
+	for (int i = 0; i < COUNT; i++)
+		hf_raw_expect(&raws[i], "hello");
+	assert_true(hf_http_server_connections(bench->server) >= COUNT);
+	for (int i = 0; i < COUNT; i++)
+		hf_raw_close(&raws[i]);
+	assert_int_equal(bench->handled, COUNT);
+	free(raws);
+}
+
+/* --- admission and refusals --- */
+
+static int admit_with_token(void *arg, const struct hf_exchange *ex, struct hf_error *err)
+{
+	const char *token = hf_exchange_header(ex, "Authorization");
+
+	if (token && strcmp(token, "Bearer good") == 0)
+		return 0;
+	return hf_error_set(err, HF_E_UNAUTHORIZED, "who are you, %s %s?", hf_exchange_method(ex),
+			    hf_exchange_path(ex));
+}
+
+static void refuse_in_json(void *arg, int code, const char *text, struct hf_strbuf *ret_body)
+{
+	hf_strbuf_addf(ret_body, "{\"%s\": \"%s\"}", hf_code_reason(code), text);
+}
+
+static void strangers_are_refused_before_their_body(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench, (struct hf_http_server_spec){ .admit = admit_with_token,
+						   .refusal = refuse_in_json,
+						   .refusal_content_type = "application/json" });
+	hf_raw_say(&bench->raw, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n");
+	hf_raw_expect(&bench->raw, "{\"Unauthorized\": \"who are you, POST /x?\"}");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 401 ");
+	hf_raw_expect(&bench->raw, "application/json");
+	hf_raw_expect_eof(&bench->raw); /* it did not read the body, so it cannot go on */
+	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n"
+		       "Content-Length: 1\r\n\r\nx", "hello");
+	answers(bench, "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "{\"BadRequest\": ");
+	assert_int_equal(bench->handled, 1);
+}
+
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT(a_request_arrives_whole_and_its_answer_goes_back),
+		UNIT(a_chunked_body_arrives_whole),
+		UNIT(one_connection_carries_many_requests),
+		UNIT(pipelined_requests_are_answered_in_order),
+		UNIT(head_gets_no_body),
+		UNIT(an_answer_may_come_later),
+		UNIT(a_client_that_leaves_while_waiting_is_noticed),
+		UNIT(an_aborted_exchange_cuts_the_connection),
+		UNIT(destroying_the_server_tells_who_waits),
+		UNIT(a_handler_may_destroy_the_server),
+		UNIT(a_quiet_server_takes_no_new_connections),
+		UNIT(a_body_announced_too_large_is_refused_before_it_is_sent),
+		UNIT(a_chunked_body_too_large_is_refused),
+		UNIT(an_endless_body_is_cut),
+		UNIT(long_targets_and_heads_are_refused),
+		UNIT(what_is_malformed_is_refused),
+		UNIT(rubbish_is_cut_and_the_server_goes_on),
+		UNIT(an_idle_connection_is_closed),
+		UNIT(connections_past_the_limit_wait_their_turn),
+		UNIT(two_hundred_clients_are_served_at_a_time),
+		UNIT(strangers_are_refused_before_their_body),
+	};
+	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HTTP_TARGET_INTERNAL_H
+#define HF_HTTP_TARGET_INTERNAL_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* The target of a request ("/path?query", or the absolute form that proxies send), taken
+ * apart and percent-decoded.  Comes from strangers: fuzzed by tests/fuzz. */
+
+struct hf_target_pair {
+	const char *name, *value;
+};
+
+struct hf_target {
+	char *raw; /* as sent */
+	char *decoded; /* what the pointers below point into */
+	const char *path;
+	struct hf_target_pair *query;
+	size_t query_count;
+};
+
+/* HF_E_BAD_REQUEST: no path, a broken escape, a NUL or what is no UTF-8 once decoded, or more
+ * than HF_HTTP_QUERY_PARAMS_MAX parameters.  HF_E_TOO_LARGE past HF_HTTP_TARGET_BYTES_MAX. */
+int hf_target_parse(const char *raw, struct hf_target *ret_target, struct hf_error *err)
+	HF_MUST_CHECK;
+void hf_target_release(struct hf_target *target);
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "http/client_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* A server whose machine died is noticed within a minute, sending or not. */
+#define KEEPALIVE_IDLE_S 30
+#define KEEPALIVE_INTERVAL_S 10
+#define KEEPALIVE_PROBES 3
+#define UNACKED_MS 60000
+
+#define REQUEST_HEADERS_MAX 64 /* this program's own: a handful */
+
+/* --- making and freeing --- */
+
+static char **copy_lines(const char *const *lines)
+{
+	size_t count = 0;
+
+	while (lines && lines[count])
+		count++;
+	hf_assert(count <= REQUEST_HEADERS_MAX);
+	char **copies = hf_xcalloc(count + 1, sizeof(*copies));
+	for (size_t i = 0; i < count; i++) {
+		copies[i] = hf_xstrdup(lines[i]);
+		/* A line break in a value must not become a header of its own. */
+		for (char *c = copies[i]; *c; c++)
+			*c = (unsigned char)*c < ' ' ? ' ' : *c;
+	}
+	return copies;
+}
+
+static void on_deliver(void *arg);
+static void on_deadline(void *arg);
+static void on_idle(void *arg);
+
+struct hf_transfer *hf_transfer_create(struct hf_http_client *client,
+				       const struct hf_http_request *request)
+{
+	struct hf_transfer *transfer = hf_xcalloc(1, sizeof(*transfer));
+	size_t method_size = strlen(request->method) + 1, target_size = strlen(request->target) + 1;
+	const char *type = hf_str_or(request->content_type, "application/json");
+	size_t bytes_max = request->response_bytes_max;
+
+	transfer->client = client;
+	transfer->request = *request;
+	transfer->text = hf_xmalloc(method_size + target_size + strlen(type) + 1);
+	transfer->request.method = memcpy(transfer->text, request->method, method_size);
+	transfer->request.target =
+		memcpy(transfer->text + method_size, request->target, target_size);
+	transfer->request.content_type =
+		memcpy(transfer->text + method_size + target_size, type, strlen(type) + 1);
+	transfer->headers = copy_lines(request->headers);
+	transfer->request.headers = NULL;
+	if (request->body_len > 0) {
+		transfer->body = hf_xmalloc(request->body_len);
+		memcpy(transfer->body, request->body, request->body_len);
+	}
+	transfer->request.body = transfer->body;
+	if (!request->stream && bytes_max == 0)
+		bytes_max = HF_HTTP_RESPONSE_BYTES_MAX;
+	hf_strbuf_init(&transfer->inbox, request->stream ? HF_TRANSFER_INBOX_BYTES_MAX +
+								   CURL_MAX_WRITE_SIZE
+							 : bytes_max);
+	hf_strbuf_init(&transfer->head, HF_HTTP_RESPONSE_HEAD_BYTES_MAX);
+	transfer->deliver = hf_task_create(client->loop, on_deliver, transfer);
+	transfer->deadline = hf_timer_create(client->loop, on_deadline, transfer);
+	transfer->idle = hf_timer_create(client->loop, on_idle, transfer);
+	return transfer;
+}
+
+void hf_transfer_free(struct hf_transfer *transfer)
+{
+	if (transfer->dead)
+		*transfer->dead = true;
+	hf_task_destroy(transfer->deliver);
+	hf_timer_destroy(transfer->deadline);
+	hf_timer_destroy(transfer->idle);
+	if (transfer->easy)
+		curl_easy_cleanup(transfer->easy);
+	curl_slist_free_all(transfer->lines);
+	for (char **line = transfer->headers; *line; line++)
+		free(*line);
+	free(transfer->headers);
+	free(transfer->body);
+	free(transfer->text);
+	hf_strbuf_release(&transfer->head);
+	hf_strbuf_release(&transfer->inbox);
+	free(transfer);
+}
+
+/* --- what curl calls --- */
+
+static void arm_idle(struct hf_transfer *transfer)
+{
+	if (transfer->request.idle_timeout > 0 && !transfer->paused)
+		hf_timer_arm(transfer->idle, transfer->request.idle_timeout);
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
+{
+	struct hf_transfer *transfer = arg;
+	size_t len = size * count;
+
+	if (!transfer->request.stream) {
+		hf_strbuf_add(&transfer->inbox, bytes, len);
+		if (hf_strbuf_ok(&transfer->inbox, "the answer's body", &transfer->err) < 0)
+			return CURL_WRITEFUNC_ERROR;
+		return len;
+	}
+	if (transfer->paused || transfer->inbox.len > HF_TRANSFER_INBOX_BYTES_MAX) {
+		transfer->held = true;
+		return CURL_WRITEFUNC_PAUSE;
+	}
+	transfer->received += len;
+	if (transfer->request.response_bytes_max > 0 &&
+	    transfer->received > transfer->request.response_bytes_max) {
+		hf_error_set(&transfer->err, HF_E_TOO_LARGE, "the stream is longer than %zu bytes",
+			     transfer->request.response_bytes_max);
+		return CURL_WRITEFUNC_ERROR;
+	}
+	hf_strbuf_add(&transfer->inbox, bytes, len);
+	hf_assert(!transfer->inbox.full);
+	arm_idle(transfer);
+	hf_task_post(transfer->deliver);
+	return len;
+}
+
+static size_t trim(const char *text, size_t len)
+{
+	while (len > 0 && strchr(" \t\r\n", text[len - 1]))
+		len--;
+	return len;
+}
+
+/* One line of a head, or of the trailers behind a body. */
+static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
+{
+	struct hf_transfer *transfer = arg;
+	size_t whole = size * count, len = trim(bytes, whole);
+	const char *colon = memchr(bytes, ':', len);
+
+	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0 && !transfer->head_done) {
+		/* A later status line takes the place of an informational one. */
+		const char *blank = memchr(bytes, ' ', len);
+		transfer->status = blank ? (int)strtol(blank + 1, NULL, 10) : 0;
+		hf_strbuf_clear(&transfer->head);
+	} else if (len == 0 && transfer->status >= 200 && !transfer->head_done) {
+		transfer->head_done = true;
+		arm_idle(transfer);
+		if (transfer->request.stream)
+			hf_task_post(transfer->deliver);
+	} else if (colon) {
+		const char *value = colon + 1;
+		while (value < bytes + len && (*value == ' ' || *value == '\t'))
+			value++;
+		hf_strbuf_add(&transfer->head, bytes, (size_t)(colon - bytes));
+		hf_strbuf_addch(&transfer->head, '\0');
+		hf_strbuf_add(&transfer->head, value, (size_t)(bytes + len - value));
+		hf_strbuf_addch(&transfer->head, '\0');
+		if (hf_strbuf_ok(&transfer->head, "the answer's head", &transfer->err) < 0)
+			return 0;
+	}
+	return whole;
+}
+
+static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S, probes = KEEPALIVE_PROBES;
+	int unacked_ms = UNACKED_MS;
+
+	/* On a unix socket all of them fail, and are not needed. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked_ms, sizeof(unacked_ms));
+	return CURL_SOCKOPT_OK;
+}
+
+/* --- the easy handle --- */
+
+/* Every option of ours is one that the versions of curl we build with know. */
+#define SET(easy, option, value)                                                                   \
+	do {                                                                                       \
+		CURLcode set_rc_ = curl_easy_setopt((easy), (option), (value));                    \
+		hf_assert(set_rc_ == CURLE_OK);                                                    \
+	} while (0)
+
+static void set_blob(CURL *easy, CURLoption option, const char *pem)
+{
+	/* Copied: the client's certificate may be replaced while this is under way. */
+	struct curl_blob blob = { .data = (void *)(uintptr_t)pem, .len = strlen(pem),
+				  .flags = CURL_BLOB_COPY };
+
+	SET(easy, option, &blob);
+}
+
+static void set_tls(CURL *easy, const struct hf_http_client_spec *spec)
+{
+	if (spec->ca_pem) {
+		struct curl_blob blob = { .data = (void *)(uintptr_t)spec->ca_pem,
+					  .len = strlen(spec->ca_pem), .flags = CURL_BLOB_NOCOPY };
+		SET(easy, CURLOPT_CAINFO_BLOB, &blob);
+		SET(easy, CURLOPT_CAPATH, NULL); /* or the system's would be trusted as well */
+	}
+	if (spec->cert_pem) {
+		set_blob(easy, CURLOPT_SSLCERT_BLOB, spec->cert_pem);
+		set_blob(easy, CURLOPT_SSLKEY_BLOB, spec->key_pem);
+	}
+	if (spec->insecure) {
+		SET(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+		SET(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+}
+
+static void set_connection(CURL *easy, const struct hf_http_client *client)
+{
+	const struct hf_http_client_spec *spec = &client->spec;
+
+	SET(easy, CURLOPT_NOSIGNAL, 1L);
+	SET(easy, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+	SET(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(spec->connect_timeout / HF_MS));
+	SET(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	if (spec->unix_path)
+		SET(easy, CURLOPT_UNIX_SOCKET_PATH, spec->unix_path);
+	if (spec->unix_path || spec->proxy_url)
+		SET(easy, CURLOPT_PROXY, spec->unix_path ? "" : spec->proxy_url);
+	if (client->connect_to)
+		SET(easy, CURLOPT_CONNECT_TO, client->connect_to);
+	if (spec->http2_plain) {
+		SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+		SET(easy, CURLOPT_FRESH_CONNECT, 1L);
+		SET(easy, CURLOPT_FORBID_REUSE, 1L);
+	} else {
+		SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+		/* Rather wait for the first connection, which may carry all, than open more. */
+		SET(easy, CURLOPT_PIPEWAIT, hf_str_has_prefix(client->prefix, "https:") ? 1L : 0L);
+	}
+	set_tls(easy, spec);
+}
+
+static void set_method(CURL *easy, const struct hf_transfer *transfer)
+{
+	const struct hf_http_request *request = &transfer->request;
+	bool post = strcmp(request->method, "POST") == 0;
+
+	if (strcmp(request->method, "HEAD") == 0)
+		SET(easy, CURLOPT_NOBODY, 1L);
+	else if (strcmp(request->method, "GET") != 0 || request->body_len > 0)
+		SET(easy, CURLOPT_CUSTOMREQUEST, request->method);
+	if (request->body_len > 0 || post) {
+		SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+		SET(easy, CURLOPT_POSTFIELDS, transfer->body ? transfer->body : "");
+	}
+}
+
+static void add_line(struct hf_transfer *transfer, const char *line)
+{
+	struct curl_slist *lines = line ? curl_slist_append(transfer->lines, line) : transfer->lines;
+
+	hf_assert(lines || !line);
+	transfer->lines = lines;
+}
+
+static void set_headers(CURL *easy, struct hf_transfer *transfer)
+{
+	const struct hf_http_client *client = transfer->client;
+
+	add_line(transfer, client->host_line);
+	add_line(transfer, client->bearer_line);
+	add_line(transfer, "Expect:"); /* one round trip more for nothing */
+	if (transfer->request.body_len > 0) {
+		char *type = hf_xasprintf("Content-Type: %s", transfer->request.content_type);
+		add_line(transfer, type);
+		free(type);
+	} else {
+		add_line(transfer, "Content-Type:");
+	}
+	for (char **line = transfer->headers; *line; line++)
+		add_line(transfer, *line);
+	SET(easy, CURLOPT_HTTPHEADER, transfer->lines);
+	SET(easy, CURLOPT_USERAGENT, "holdfast/" HF_VERSION);
+	if (transfer->request.gzip)
+		SET(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+}
+
+void hf_transfer_prepare(struct hf_transfer *transfer)
+{
+	CURL *easy = curl_easy_init();
+
+	hf_assert(easy);
+	transfer->easy = easy;
+	HF_AUTOFREE char *url = hf_xasprintf("%s%s", transfer->client->prefix,
+					     transfer->request.target);
+	SET(easy, CURLOPT_URL, url);
+	SET(easy, CURLOPT_PATH_AS_IS, 1L);
+	SET(easy, CURLOPT_PRIVATE, transfer);
+	SET(easy, CURLOPT_ERRORBUFFER, transfer->error_text);
+	SET(easy, CURLOPT_WRITEFUNCTION, on_body);
+	SET(easy, CURLOPT_WRITEDATA, transfer);
+	SET(easy, CURLOPT_HEADERFUNCTION, on_header);
+	SET(easy, CURLOPT_HEADERDATA, transfer);
+	set_connection(easy, transfer->client);
+	set_method(easy, transfer);
+	set_headers(easy, transfer);
+	arm_idle(transfer);
+}
+
+/* --- the end --- */
+
+/* Whether the server may have seen the request: curl was ready to send it. */
+static bool was_sent(const struct hf_transfer *transfer)
+{
+	curl_off_t ready = 0;
+
+	if (transfer->status != 0)
+		return true;
+	return transfer->easy &&
+	       curl_easy_getinfo(transfer->easy, CURLINFO_PRETRANSFER_TIME_T, &ready) == CURLE_OK &&
+	       ready > 0;
+}
+
+void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what)
+{
+	hf_assert(transfer->state != HF_TRANSFER_DONE && code < 0);
+	if (transfer->err.code == 0) /* else a callback has said it better */
+		hf_error_set(&transfer->err, code, "%s", what);
+	hf_error_wrap(&transfer->err, "%s '%s'", transfer->request.method, transfer->request.target);
+	hf_http_client_leave(transfer);
+	hf_timer_disarm(transfer->deadline);
+	hf_timer_disarm(transfer->idle);
+	hf_task_post(transfer->deliver);
+}
+
+void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
+{
+	const char *text = transfer->error_text[0] ? transfer->error_text : curl_easy_strerror(result);
+	int code = was_sent(transfer) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
+
+	if (transfer->request.stream && transfer->head_done)
+		code = HF_E_UNAVAILABLE;
+	transfer->retry_now = result == CURLE_HTTP2 || result == CURLE_HTTP2_STREAM;
+	if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
+		code = HF_E_BAD_REQUEST;
+	if (result != CURLE_OK) {
+		hf_transfer_fail(transfer, code, text);
+		return;
+	}
+	hf_http_client_leave(transfer);
+	hf_timer_disarm(transfer->deadline);
+	hf_timer_disarm(transfer->idle);
+	hf_task_post(transfer->deliver);
+}
+
+static void on_deadline(void *arg)
+{
+	struct hf_transfer *transfer = arg;
+
+	if (transfer->state == HF_TRANSFER_QUEUED)
+		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, "not sent in time: too many others are");
+	else if (was_sent(transfer))
+		hf_transfer_fail(transfer, HF_E_TIMEOUT, "no answer in time");
+	else
+		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, "not connected in time");
+}
+
+static void on_idle(void *arg)
+{
+	hf_transfer_fail(arg, HF_E_TIMEOUT, "the stream went quiet");
+}
+
+/* --- handing over --- */
+
+static void tell_data(struct hf_transfer *transfer, const bool *dead)
+{
+	while (transfer->inbox.len > 0 && !transfer->paused) {
+		/* Out of the transfer's reach: on_data may cancel it, or let curl write more. */
+		HF_AUTO_STRBUF bytes = transfer->inbox;
+
+		hf_strbuf_init(&transfer->inbox, bytes.bytes_max);
+		transfer->request.on_data(transfer->request.arg, transfer, bytes.data, bytes.len);
+		if (*dead)
+			return;
+	}
+}
+
+/* May write to the inbox at once, which posts the task again. */
+static void unhold(struct hf_transfer *transfer)
+{
+	if (!transfer->held || transfer->paused || transfer->state != HF_TRANSFER_RUNNING)
+		return;
+	transfer->held = false;
+	CURLcode rc = curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
+	if (rc != CURLE_OK)
+		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, curl_easy_strerror(rc));
+}
+
+static void tell_done(struct hf_transfer *transfer)
+{
+	bool *dead = transfer->dead;
+	struct hf_http_result result = {
+		.code = transfer->err.code,
+		.err = &transfer->err,
+		.retry_now = transfer->retry_now,
+		.status = transfer->status,
+		.body = transfer->inbox.data,
+		.body_len = transfer->inbox.len,
+		.transfer = transfer,
+	};
+
+	transfer->request.on_done(transfer->request.arg, &result);
+	if (!*dead)
+		hf_transfer_cancel(transfer);
+}
+
+static void tell_stream(struct hf_transfer *transfer, const bool *dead)
+{
+	if (transfer->head_done && !transfer->head_told) {
+		transfer->head_told = true;
+		if (transfer->request.on_head)
+			transfer->request.on_head(transfer->request.arg, transfer, transfer->status);
+	}
+	if (!*dead)
+		tell_data(transfer, dead);
+	if (!*dead)
+		unhold(transfer);
+}
+
+static void on_deliver(void *arg)
+{
+	struct hf_transfer *transfer = arg;
+	bool dead = false;
+
+	transfer->dead = &dead;
+	if (transfer->request.stream)
+		tell_stream(transfer, &dead);
+	if (dead)
+		return;
+	if (transfer->state == HF_TRANSFER_DONE && !transfer->paused)
+		tell_done(transfer); /* and free it */
+	else
+		transfer->dead = NULL;
+}
+
+void hf_transfer_pause(struct hf_transfer *transfer)
+{
+	hf_assert(transfer->request.stream);
+	transfer->paused = true;
+	hf_timer_disarm(transfer->idle);
+}
+
+void hf_transfer_resume(struct hf_transfer *transfer)
+{
+	if (!transfer->paused)
+		return;
+	transfer->paused = false;
+	if (transfer->state == HF_TRANSFER_RUNNING)
+		arm_idle(transfer);
+	hf_task_post(transfer->deliver);
+}
+
+const char *hf_transfer_header(const struct hf_transfer *transfer, const char *name)
+{
+	const char *end = transfer->head.data + transfer->head.len;
+
+	for (const char *at = transfer->head.data; at < end;) {
+		const char *value = at + strlen(at) + 1;
+
+		if (hf_str_case_eq(at, name))
+			return value;
+		at = value + strlen(value) + 1;
+	}
+	return NULL;
+}
