@@ -56,6 +56,7 @@ struct hf_cache {
 	struct hf_rng rng;
 	struct hf_backoff backoff;
 	char *version;        /* where to watch from; NULL: list first */
+	uint64_t position;    /* every change up to this version is in the cache */
 	char *list_version;   /* of the list under way; NULL: none is */
 	char *continue_token; /* of the list under way; NULL: first page */
 	uintptr_t round;      /* lists begun */
@@ -100,6 +101,14 @@ static void changed(struct hf_cache *cache, enum hf_cache_change change, const s
 		cache->options.changed(cache->options.arg, change,
 				       before == NULL ? NULL : &before->entry,
 				       now == NULL ? NULL : &now->entry);
+}
+
+static void position_set(struct hf_cache *cache, const char *version)
+{
+	uint64_t position = version_parse(version);
+
+	if (position > cache->position)
+		cache->position = position;
 }
 
 /* --- entries --- */
@@ -320,6 +329,7 @@ static void list_sweep(struct hf_cache *cache)
 static void list_done(struct hf_cache *cache)
 {
 	list_sweep(cache);
+	position_set(cache, cache->list_version);
 	free(cache->version);
 	cache->version = hf_steal(&cache->list_version);
 	set_string(&cache->continue_token, NULL);
@@ -425,8 +435,10 @@ static void watch_event(void *arg, const struct hf_event *event)
 		object_deleted(cache, event->object);
 	else if (event->type != HF_EVENT_BOOKMARK)
 		upsert(cache, event->object);
-	if (!hf_str_is_empty(event->resource_version))
+	if (!hf_str_is_empty(event->resource_version)) {
 		set_string(&cache->version, event->resource_version);
+		position_set(cache, event->resource_version);
+	}
 }
 
 static void watch_start(struct hf_cache *cache)
@@ -577,6 +589,12 @@ const struct hf_cache_entry *hf_cache_after(const struct hf_cache *cache, size_t
 
 bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc)
 {
+	uint64_t version = version_parse(hf_doc_resource_version(doc));
+
+	if (version != VERSION_UNKNOWN && version <= cache->position) {
+		cache->stats.stale++;
+		return false;
+	}
 	return upsert(cache, doc);
 }
 

@@ -29,6 +29,8 @@
  * "newer" decidable:
  *   - what is not newer than the version held is dropped (a late watch event after a
  *     reply was put in, a repeated event);
+ *   - a reply is dropped when the watch is past its version: whatever it says was seen
+ *     already, and the object may be gone since;
  *   - a DELETED event removes only the object of its own UID, whatever its version;
  *   - after hf_cache_put_gone a UID never comes back, until the watch says DELETED
  *     or a list that began later is complete;

@@ -327,6 +327,24 @@ static void test_a_reply_runs_ahead_and_the_late_watch_events_are_stale(void **s
 	assert_trace(bench, "~a=new>newest ");
 }
 
+static void test_a_late_reply_does_not_revive_what_the_watch_saw_end(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	HF_AUTO_DOC created = fake_object("b", "u2", "11", "two");
+	HF_AUTO_DOC ahead = fake_object("c", "u3", "21", "three");
+
+	/* Made at 11 and deleted at 13, all seen; then the reply to the create comes. */
+	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "11", "two"));
+	fake_event(watch, HF_EVENT_DELETED, fake_object("b", "u2", "13", "two"));
+	assert_false(hf_cache_put_reply(bench->cache, created));
+	assert_trace(bench, "+b=two -b=two ");
+	/* A bookmark moves the position too. */
+	fake_bookmark(watch, "20");
+	assert_true(hf_cache_put_reply(bench->cache, ahead));
+	assert_trace(bench, "+c=three ");
+}
+
 static void test_versions_are_compared_as_numbers_not_as_text(void **state)
 {
 	struct bench *bench = *state;
@@ -499,6 +517,7 @@ int main(void)
 		T(test_a_silent_watch_is_opened_anew_and_a_bookmark_counts_as_life),
 		T(test_after_gone_a_new_list_removes_what_it_does_not_name),
 		T(test_a_reply_runs_ahead_and_the_late_watch_events_are_stale),
+		T(test_a_late_reply_does_not_revive_what_the_watch_saw_end),
 		T(test_versions_are_compared_as_numbers_not_as_text),
 		T(test_an_object_gone_by_reply_does_not_come_back_from_the_past),
 		T(test_a_mark_of_gone_holds_through_a_list_begun_before_it),
