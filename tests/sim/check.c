@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/sim.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What must hold, one function each, its sentence above it.  They look at the store's changes and
+ * at the world's own knowledge of processes; they do not trust the operator's code to read either.
+ */
+
+#define TRUTHS_MAX 100000
+static const char *const budgets[3] = { "application", "infrastructure", "device" };
+
+static void pod_truth_free(void *value)
+{
+	struct sim_pod_truth *pod = value;
+
+	free(pod->uid);
+	free(pod->job_uid);
+	free(pod->name);
+	free(pod->role);
+	free(pod);
+}
+
+static void job_truth_free(void *value)
+{
+	struct sim_job_truth *job = value;
+
+	free(job->uid);
+	free(job->name);
+	free(job->terminal);
+	free(job->completion_time);
+	free(job->patch_version);
+	free(job);
+}
+
+struct sim_pod_truth *sim_pod_truth(struct sim *sim, const char *uid)
+{
+	return hf_map_get(sim->checks.pods, uid);
+}
+
+struct sim_job_truth *sim_job_truth(struct sim *sim, const char *uid)
+{
+	return hf_map_get(sim->checks.jobs, uid);
+}
+
+/* --- reading documents --------------------------------------------------------------------- */
+
+static const char *controller_uid(const struct hf_json *object)
+{
+	const struct hf_json *list = hf_json_path(object, "metadata", "ownerReferences", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *ref = hf_json_item(list, i);
+
+		if (hf_json_true(hf_json_get(ref, "controller"), false))
+			return hf_json_str(hf_json_get(ref, "uid"), "");
+	}
+	return "";
+}
+
+static int64_t stamp(const struct hf_json *pod, const char *key)
+{
+	const char *text = hf_json_path_str(pod, "metadata", "annotations", key, NULL);
+	int64_t value = -1;
+
+	if (text != NULL && hf_str_to_i64(text, 0, INT64_MAX, &value, NULL) != 0)
+		value = -1;
+	return value;
+}
+
+static bool condition_is(const struct hf_json *status, const char *type)
+{
+	const struct hf_json *list = hf_json_get(status, "conditions");
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+
+		if (hf_streq(hf_json_str(hf_json_get(c, "type"), ""), type))
+			return hf_streq(hf_json_str(hf_json_get(c, "status"), ""), "True");
+	}
+	return false;
+}
+
+static const char *terminal_of(const struct hf_json *status)
+{
+	if (condition_is(status, "Succeeded"))
+		return "Succeeded";
+	return condition_is(status, "Failed") ? "Failed" : NULL;
+}
+
+/* The value of an index in "17:2,40:1"; 0 when it is not named. */
+static long long sparse_get(const char *text, long long index)
+{
+	long long i, value;
+	int len;
+
+	for (const char *p = text; sscanf(p, "%lld:%lld%n", &i, &value, &len) == 2;) {
+		if (i == index)
+			return value;
+		p += len;
+		if (*p++ != ',')
+			break;
+	}
+	return 0;
+}
+
+/* Whether "0-9,12" names an index. */
+static bool ranges_have(const char *text, long long index)
+{
+	long long from, to;
+	int len;
+
+	for (const char *p = text; sscanf(p, "%lld%n", &from, &len) == 1;) {
+		p += len;
+		to = from;
+		if (*p == '-' && sscanf(p + 1, "%lld%n", &to, &len) == 1)
+			p += len + 1;
+		if (index >= from && index <= to)
+			return true;
+		if (*p++ != ',')
+			break;
+	}
+	return false;
+}
+
+static int64_t ledger_int(const struct hf_json *status, const char *group, const char *key)
+{
+	const struct hf_json *ledger = hf_json_get(status, "recovery");
+
+	if (group != NULL)
+		ledger = hf_json_get(ledger, group);
+	return hf_json_i64(hf_json_get(ledger, key), 0);
+}
+
+static const char *ledger_text(const struct hf_json *status, const char *role, const char *key)
+{
+	return hf_json_str(hf_json_path(status, "recovery", "replicas", role, key, NULL), "");
+}
+
+static int64_t all_restarts(const struct hf_json *status)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(budgets); i++)
+		sum += ledger_int(status, "restarts", budgets[i]);
+	return sum;
+}
+
+/* --- invariants ---------------------------------------------------------------------------- */
+
+/* 1: at most one live process for each job UID, type, index and generation. */
+static void check_one_process_per_rank(struct sim *sim, const struct sim_pod_truth *pod,
+				       const struct sim_pod_truth *other)
+{
+	if (other->index == pod->index && other->generation == pod->generation &&
+	    hf_streq(other->role, pod->role))
+		sim_fail(sim, "1 one process per rank", "%s (%s) starts while %s runs", pod->name,
+			 pod->uid, other->uid);
+}
+
+/* 2: in scope Job no process of an older generation runs beside one of a newer. */
+static void check_generations_apart(struct sim *sim, const struct sim_job_truth *job,
+				    const struct sim_pod_truth *pod,
+				    const struct sim_pod_truth *other)
+{
+	if (job != NULL && job->scope_job && other->generation != pod->generation)
+		sim_fail(sim, "2 generations apart",
+			 "%s of generation %lld starts while %s of %lld runs", pod->name,
+			 (long long)pod->generation, other->name, (long long)other->generation);
+}
+
+/* 3: each observed end changes the ledger at most once. */
+static void check_ends_count_once(struct sim *sim, const char *job_uid,
+				  const struct hf_json *status)
+{
+	int64_t generation = ledger_int(status, NULL, "generation"), ends = 0;
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+		long long counted, ended = 0;
+		void *other;
+
+		if (!hf_streq(pod->job_uid, job_uid))
+			continue;
+		ends += (int64_t)pod->restarts + pod->ended;
+		if (pod->generation != generation)
+			continue;
+		for (size_t at = 0; hf_map_next(sim->checks.pods, &at, &key, &other);) {
+			const struct sim_pod_truth *o = other;
+
+			ended += o->ended && o->index == pod->index && hf_streq(o->role, pod->role) &&
+				 o->generation == generation && hf_streq(o->job_uid, job_uid);
+		}
+		counted = sparse_get(ledger_text(status, pod->role, "attempts"), pod->index);
+		if (counted > ended)
+			sim_fail(sim, "3 each end counts once",
+				 "%s: attempt %lld of generation %lld, but only %lld pods ended",
+				 pod->name, counted, (long long)generation, ended);
+	}
+	if (all_restarts(status) > ends)
+		sim_fail(sim, "3 each end counts once", "%lld charged, but %lld ends",
+			 (long long)all_restarts(status), (long long)ends);
+}
+
+/* 5: restarts, generation and attempts never fall for one job UID. */
+static void check_counters_never_fall(struct sim *sim, const struct hf_json *before,
+				      const struct hf_json *after)
+{
+	static const char *const roles[] = { "Master", "Worker" };
+	int64_t generation = ledger_int(before, NULL, "generation");
+
+	if (hf_json_get(before, "recovery") == NULL)
+		return;
+	if (ledger_int(after, NULL, "generation") < generation)
+		sim_fail(sim, "5 counters never fall", "generation fell from %lld",
+			 (long long)generation);
+	for (size_t i = 0; i < HF_ARRAY_LEN(budgets); i++)
+		if (ledger_int(after, "restarts", budgets[i]) <
+		    ledger_int(before, "restarts", budgets[i]))
+			sim_fail(sim, "5 counters never fall", "restarts.%s fell", budgets[i]);
+	if (ledger_int(after, NULL, "generation") != generation)
+		return;
+	for (size_t r = 0; r < HF_ARRAY_LEN(roles); r++)
+		for (long long i = 0; i < SIM_PODS_MAX; i++)
+			if (sparse_get(ledger_text(after, roles[r], "attempts"), i) <
+			    sparse_get(ledger_text(before, roles[r], "attempts"), i))
+				sim_fail(sim, "5 counters never fall", "attempts of %s %lld fell",
+					 roles[r], i);
+}
+
+/* 6: no status write lands with a stale resourceVersion or on another UID. */
+static void check_guarded_write(struct sim *sim, const struct sim_job_truth *job,
+				struct hf_doc *before)
+{
+	const char *version = hf_doc_resource_version(before);
+
+	if (!hf_streq(job->patch_version, version))
+		sim_fail(sim, "6 guarded status writes",
+			 "a status made for version %s landed on version %s of %s",
+			 hf_str_or(job->patch_version, "none"), version, job->name);
+}
+
+/* 7: a terminal condition never leaves, and its type never changes. */
+static void check_terminal_stays(struct sim *sim, struct sim_job_truth *job,
+				 const struct hf_json *status)
+{
+	const char *now = terminal_of(status);
+
+	if (job->terminal == NULL) {
+		job->terminal = now == NULL ? NULL : hf_xstrdup(now);
+	} else if (!hf_streq(job->terminal, now)) {
+		sim_fail(sim, "7 terminal stays", "%s was %s and is %s", job->name, job->terminal,
+			 hf_str_or(now, "neither"));
+	}
+}
+
+/* 8: after a terminal condition nothing is created. */
+static void check_no_create_after_end(struct sim *sim, const struct sim_job_truth *job,
+				      struct hf_doc *object)
+{
+	if (job != NULL && job->terminal != NULL)
+		sim_fail(sim, "8 no create after the end", "%s was made for %s, which has %s",
+			 hf_doc_name(object), job->name, job->terminal);
+}
+
+/* 9: completionTime is set if and only if terminal, once, and not before startTime. */
+static void check_completion_time(struct sim *sim, struct sim_job_truth *job,
+				  const struct hf_json *status)
+{
+	const char *start = hf_json_str(hf_json_get(status, "startTime"), NULL);
+	const char *end = hf_json_str(hf_json_get(status, "completionTime"), NULL);
+
+	if ((end != NULL) != (terminal_of(status) != NULL))
+		sim_fail(sim, "9 completionTime", "%s is %s with completionTime %s", job->name,
+			 hf_str_or(terminal_of(status), "not terminal"), hf_str_or(end, "absent"));
+	if (job->completion_time != NULL && !hf_streq(job->completion_time, end))
+		sim_fail(sim, "9 completionTime", "%s: changed from %s to %s", job->name,
+			 job->completion_time, hf_str_or(end, "absent"));
+	/* RFC 3339 in UTC sorts as text. */
+	if (end != NULL && start != NULL && strcmp(end, start) < 0)
+		sim_fail(sim, "9 completionTime", "%s: %s is before startTime %s", job->name, end,
+			 start);
+	if (job->completion_time == NULL && end != NULL)
+		job->completion_time = hf_xstrdup(end);
+}
+
+/* 10: never both Running and Restarting True; none of them when terminal or suspended. */
+static void check_running_xor_restarting(struct sim *sim, const struct sim_job_truth *job,
+					 const struct hf_json *status)
+{
+	bool running = condition_is(status, "Running");
+	bool restarting = condition_is(status, "Restarting");
+
+	if (running && restarting)
+		sim_fail(sim, "10 Running xor Restarting", "%s has both", job->name);
+	if ((running || restarting) &&
+	    (terminal_of(status) != NULL || condition_is(status, "Suspended")))
+		sim_fail(sim, "10 Running xor Restarting", "%s has %s beside a final one",
+			 job->name, running ? "Running" : "Restarting");
+}
+
+/* 11: conditions: one of each type, type and status not empty. */
+static void check_conditions(struct sim *sim, const struct sim_job_truth *job,
+			     const struct hf_json *status)
+{
+	const struct hf_json *list = hf_json_get(status, "conditions");
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+		const char *type = hf_json_str(hf_json_get(c, "type"), "");
+
+		if (type[0] == '\0' || hf_json_str(hf_json_get(c, "status"), "")[0] == '\0')
+			sim_fail(sim, "11 conditions", "%s: an empty type or status", job->name);
+		for (size_t k = 0; k < i; k++)
+			if (hf_streq(type, hf_json_str(hf_json_get(hf_json_item(list, k), "type"),
+						       "")))
+				sim_fail(sim, "11 conditions", "%s: two of type %s", job->name,
+					 type);
+	}
+}
+
+/* 24: an index that the ledger says has succeeded is not run again in its generation. */
+static void check_succeeded_not_run_again(struct sim *sim, const struct sim_pod_truth *pod,
+					  const struct hf_json *job_status)
+{
+	if (ledger_int(job_status, NULL, "generation") == pod->generation &&
+	    ranges_have(ledger_text(job_status, pod->role, "succeeded"), pod->index))
+		sim_fail(sim, "24 succeeded is not run again", "%s", pod->name);
+}
+
+/* 28: the operator deletes only what a job of ours controls, and names its UID. */
+static void check_only_ours(struct sim *sim, const struct hf_request *request)
+{
+	struct hf_doc *object =
+		hf_local_peek(sim->local, request->resource, request->ns, request->name);
+	bool is_job = hf_resource_is_job(request->resource);
+
+	if (request->precondition_uid == NULL)
+		sim_fail(sim, "28 only ours", "a delete of %s names no UID", request->name);
+	if (object == NULL || !hf_streq(hf_doc_uid(object), request->precondition_uid))
+		return; /* refused by its precondition */
+	if (is_job && sim_job_truth(sim, hf_doc_uid(object))->terminal == NULL)
+		sim_fail(sim, "28 only ours", "deletes job %s, which has not ended", request->name);
+	if (!is_job && sim_job_truth(sim, controller_uid(hf_doc_json(object))) == NULL)
+		sim_fail(sim, "28 only ours", "deletes %s, which is no job's", request->name);
+}
+
+/* --- what is looked at, and when ----------------------------------------------------------- */
+
+void sim_check_request(struct sim *sim, const struct hf_request *request)
+{
+	bool status = hf_streq(request->subresource, "status");
+
+	if (hf_streq(request->resource->plural, "events"))
+		return;
+	if (request->verb == HF_VERB_DELETE)
+		check_only_ours(sim, request);
+	if (request->verb == HF_VERB_PATCH && status) {
+		struct hf_doc *job =
+			hf_local_peek(sim->local, request->resource, request->ns, request->name);
+		struct sim_job_truth *truth =
+			job == NULL ? NULL : sim_job_truth(sim, hf_doc_uid(job));
+
+		if (truth == NULL)
+			return;
+		free(truth->patch_version);
+		truth->patch_version = hf_xstrdup(hf_doc_resource_version(request->body));
+	}
+}
+
+void sim_check_process_starts(struct sim *sim, const char *pod_uid)
+{
+	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
+		const struct sim_pod_truth *other = value;
+
+		if (other == pod || !other->alive || !hf_streq(other->job_uid, pod->job_uid))
+			continue;
+		check_one_process_per_rank(sim, pod, other);
+		check_generations_apart(sim, job, pod, other);
+	}
+	pod->alive = true;
+}
+
+void sim_check_process_ends(struct sim *sim, const char *pod_uid)
+{
+	sim_pod_truth(sim, pod_uid)->alive = false;
+}
+
+static void job_created(struct sim *sim, struct hf_doc *doc)
+{
+	struct sim_job_truth *job = hf_xcalloc(1, sizeof(*job));
+	const char *scope = hf_json_path_str(hf_doc_json(doc), "spec", "runPolicy", "recovery",
+					     "restartScope", NULL);
+
+	job->uid = hf_xstrdup(hf_doc_uid(doc));
+	job->name = hf_xstrdup(hf_doc_name(doc));
+	job->scope_job = hf_streq(scope, "Job");
+	bool put = hf_map_put(sim->checks.jobs, job->uid, job);
+
+	hf_assert(put);
+}
+
+static void tell_status(struct sim *sim, const struct sim_job_truth *job,
+			const struct hf_json *status)
+{
+	const struct hf_json *list = hf_json_get(status, "conditions");
+	size_t len = hf_json_len(list);
+	const struct hf_json *last = len > 0 ? hf_json_item(list, len - 1) : NULL;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	hf_json_write(hf_json_get(status, "recovery"), HF_JSON_COMPACT, &text);
+	sim_tell(sim, "status: %s %s=%s %s %s", job->name,
+		 hf_json_str(hf_json_get(last, "type"), "-"),
+		 hf_json_str(hf_json_get(last, "status"), "-"),
+		 hf_json_str(hf_json_get(last, "message"), ""), text.data);
+}
+
+static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *after)
+{
+	const struct hf_json *old = hf_json_get(hf_doc_json(before), "status");
+	const struct hf_json *status = hf_json_get(hf_doc_json(after), "status");
+	struct sim_job_truth *job = sim_job_truth(sim, hf_doc_uid(after));
+
+	if (hf_json_equal(old, status))
+		return;
+	tell_status(sim, job, status);
+	check_guarded_write(sim, job, before);
+	check_terminal_stays(sim, job, status);
+	check_counters_never_fall(sim, old, status);
+	check_ends_count_once(sim, job->uid, status);
+	check_completion_time(sim, job, status);
+	check_running_xor_restarting(sim, job, status);
+	check_conditions(sim, job, status);
+}
+
+/* "<job>-<type>-<index>" */
+static void read_name(struct sim_pod_truth *pod)
+{
+	HF_AUTOFREE char *name = hf_xstrdup(pod->name);
+	char *index = strrchr(name, '-');
+
+	hf_assert(index != NULL);
+	*index++ = '\0';
+	const char *type = strrchr(name, '-');
+
+	hf_assert(type != NULL);
+	pod->role = hf_xstrdup(hf_streq(type + 1, "master") ? "Master" : "Worker");
+	int rc = hf_str_to_i64(index, 0, 1 << 20, &pod->index, NULL);
+
+	hf_assert(rc == 0);
+}
+
+static void pod_created(struct sim *sim, struct hf_doc *doc)
+{
+	const struct hf_json *object = hf_doc_json(doc);
+	struct sim_pod_truth *pod = hf_xcalloc(1, sizeof(*pod));
+	struct sim_job_truth *job;
+
+	pod->uid = hf_xstrdup(hf_doc_uid(doc));
+	pod->job_uid = hf_xstrdup(controller_uid(object));
+	pod->name = hf_xstrdup(hf_doc_name(doc));
+	pod->generation = stamp(object, "holdfast.dev/generation");
+	pod->attempt = stamp(object, "holdfast.dev/attempt");
+	pod->incident = stamp(object, "holdfast.dev/incident");
+	read_name(pod);
+	bool put = hf_map_put(sim->checks.pods, pod->uid, pod);
+
+	hf_assert(put);
+	sim_tell(sim, "store: %s made, generation %lld attempt %lld incident %lld", pod->name,
+		 (long long)pod->generation, (long long)pod->attempt, (long long)pod->incident);
+	job = sim_job_truth(sim, pod->job_uid);
+	check_no_create_after_end(sim, job, doc);
+	struct hf_doc *stored =
+		job == NULL ? NULL
+			    : hf_local_peek(sim->local, &hf_pytorchjobs, "default", job->name);
+
+	if (stored != NULL && hf_streq(hf_doc_uid(stored), job->uid))
+		check_succeeded_not_run_again(sim, pod,
+					      hf_json_get(hf_doc_json(stored), "status"));
+}
+
+static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
+{
+	struct sim_pod_truth *pod = sim_pod_truth(sim, uid);
+	const struct hf_json *object = hf_doc_json(after);
+	const char *phase = hf_str_or(hf_json_path_str(object, "status", "phase", NULL), "");
+
+	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
+	if (after == NULL || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
+	    hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL)
+		pod->ended = true;
+}
+
+static void on_change(void *arg, const struct hf_local_change *change)
+{
+	struct sim *sim = arg;
+	struct hf_doc *doc = change->after != NULL ? change->after : change->before;
+
+	sim->checks.checked++;
+	if (change->resource == &hf_pods) {
+		if (change->before == NULL)
+			pod_created(sim, doc);
+		else
+			pod_changed(sim, change->after, hf_doc_uid(doc));
+	} else if (change->resource == &hf_services && change->before == NULL) {
+		check_no_create_after_end(
+			sim, sim_job_truth(sim, controller_uid(hf_doc_json(doc))), doc);
+	} else if (change->resource == &hf_pytorchjobs) {
+		if (change->before == NULL)
+			job_created(sim, doc);
+		else if (change->after == NULL)
+			sim_job_truth(sim, hf_doc_uid(doc))->gone = true;
+		else
+			job_changed(sim, change->before, change->after);
+	}
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+/* 4: at the end the restarts counted are those that happened, but for unseen ones. */
+static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
+{
+	const struct hf_json *status = hf_json_get(hf_doc_json(job), "status");
+	int64_t incidents = 0;
+	const char *key;
+	void *value;
+
+	/* An incident begins with the end of an attempt that was started in the one before:
+	 * as many as there are stamps among ended pods, and one for each restart in place. */
+	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+		bool first = pod->ended && !pod->succeeded;
+		void *other;
+
+		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
+			continue;
+		incidents += pod->restarts;
+		for (size_t at = 0; first && hf_map_next(sim->checks.pods, &at, &key, &other);) {
+			const struct sim_pod_truth *o = other;
+
+			if (o == pod)
+				break;
+			first = !(o->ended && !o->succeeded && o->incident == pod->incident &&
+				  hf_streq(o->job_uid, pod->job_uid));
+		}
+		incidents += first;
+	}
+	if (all_restarts(status) > incidents)
+		sim_fail(sim, "4 restarts match the truth", "%s: %lld charged, %lld incidents",
+			 hf_doc_name(job), (long long)all_restarts(status), (long long)incidents);
+}
+
+/* Liveness: when faults stop, every job ends, or is suspended with nothing running. */
+static void check_job_settled(void *arg, struct hf_doc *doc)
+{
+	struct sim *sim = arg;
+	const struct hf_json *job = hf_doc_json(doc), *status = hf_json_get(job, "status");
+	bool suspend =
+		hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false);
+
+	check_restarts_match_truth(sim, doc);
+	if (terminal_of(status) != NULL)
+		return;
+	if (!suspend || !condition_is(status, "Suspended"))
+		sim_fail(sim, "liveness", "%s is neither finished nor suspended", hf_doc_name(doc));
+}
+
+static void check_pod_settled(void *arg, struct hf_doc *doc)
+{
+	struct sim *sim = arg;
+	const struct sim_pod_truth *pod = sim_pod_truth(sim, hf_doc_uid(doc));
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	struct hf_doc *stored = hf_local_peek(sim->local, &hf_pytorchjobs, "default", job->name);
+
+	if (job->gone)
+		sim_fail(sim, "liveness", "%s outlives its job", pod->name);
+	else if (stored != NULL && job->terminal == NULL)
+		sim_fail(sim, "liveness", "%s is left of suspended job %s", pod->name, job->name);
+}
+
+void sim_check_end(struct sim *sim)
+{
+	hf_local_each(sim->local, &hf_pytorchjobs, "default", check_job_settled, sim);
+	hf_local_each(sim->local, &hf_pods, "default", check_pod_settled, sim);
+	/* 31: in a quiet world there are no requests. */
+	if (sim->requests_quiet > 0)
+		sim_fail(sim, "31 quiet", "%llu requests although nothing happens",
+			 sim->requests_quiet);
+}
+
+void sim_checks_init(struct sim *sim)
+{
+	sim->checks.pods = hf_map_create(TRUTHS_MAX, 0, pod_truth_free);
+	sim->checks.jobs = hf_map_create(TRUTHS_MAX, 0, job_truth_free);
+	sim->checks.observer = (struct hf_local_observer){ .changed = on_change, .arg = sim };
+	hf_local_observe(sim->local, &sim->checks.observer);
+}
+
+void sim_checks_release(struct sim *sim)
+{
+	hf_local_unobserve(sim->local, &sim->checks.observer);
+	hf_map_destroy(sim->checks.pods);
+	hf_map_destroy(sim->checks.jobs);
+}

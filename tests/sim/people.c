@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/sim.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* People make jobs, suspend, resume, scale and delete them, and delete pods by hand. */
+struct sim_people {
+	struct hf_timer *timer;
+	unsigned jobs_made;
+};
+
+static const char *const names[SIM_JOBS_MAX] = { "ant", "bee", "cat" };
+
+struct job_list {
+	HF_VEC(struct hf_doc *) jobs;
+};
+
+struct pick {
+	struct sim *sim;
+	unsigned seen;
+	struct hf_doc *doc;
+};
+
+/* One of all, each with the same chance. */
+static void pick_one(void *arg, struct hf_doc *doc)
+{
+	struct pick *pick = arg;
+
+	pick->seen++;
+	if (hf_rng_below(&pick->sim->rng, pick->seen) == 0)
+		pick->doc = doc;
+}
+
+static struct hf_doc *random_object(struct sim *sim, const struct hf_resource *resource)
+{
+	struct pick pick = { .sim = sim };
+
+	hf_local_each(sim->local, resource, "default", pick_one, &pick);
+	return hf_doc_ref(pick.doc);
+}
+
+static void create_job(struct sim *sim)
+{
+	const char *name = names[hf_rng_below(&sim->rng, SIM_JOBS_MAX)];
+	HF_AUTO_DOC body = hf_doc_from_json(sim_random_job(sim, name));
+	const struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_pytorchjobs,
+		.ns = "default", .body = body };
+
+	if (sim_apply(sim, &request) == 0)
+		sim_tell(sim, "person: creates %s: %s", name, hf_doc_text(body, NULL));
+}
+
+static void delete_object(struct sim *sim, const struct hf_resource *resource, struct hf_doc *doc)
+{
+	const struct hf_request request = { .verb = HF_VERB_DELETE, .resource = resource,
+		.ns = "default", .name = hf_doc_name(doc),
+		.grace_seconds = sim_chance(sim, 200) ? 0 : HF_GRACE_DEFAULT,
+		.propagation = sim_chance(sim, 500) ? HF_PROPAGATE_FOREGROUND
+						    : HF_PROPAGATE_BACKGROUND };
+
+	sim_tell(sim, "person: deletes %s %s%s", resource->singular, hf_doc_name(doc),
+		 request.grace_seconds == 0 ? " by force" : "");
+	sim_apply(sim, &request);
+}
+
+static void set_suspend(struct sim *sim, struct hf_doc *job, bool suspend)
+{
+	sim_tell(sim, "person: %s %s", suspend ? "suspends" : "resumes", hf_doc_name(job));
+	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL,
+		  suspend ? "{\"spec\":{\"runPolicy\":{\"suspend\":true}}}"
+			  : "{\"spec\":{\"runPolicy\":{\"suspend\":false}}}");
+}
+
+static bool is_suspended(struct hf_doc *job)
+{
+	return hf_json_true(hf_json_path(hf_doc_json(job), "spec", "runPolicy", "suspend", NULL),
+			    false);
+}
+
+static void scale(struct sim *sim, struct hf_doc *job)
+{
+	const struct hf_json *worker = hf_json_path(hf_doc_json(job), "spec", "pytorchReplicaSpecs",
+						    "Worker", NULL);
+	int replicas = 1 + (int)hf_rng_below(&sim->rng, SIM_PODS_MAX - 2);
+	char text[128];
+
+	if (worker == NULL)
+		return;
+	snprintf(text, sizeof(text),
+		 "{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":%d}}}}", replicas);
+	sim_tell(sim, "person: scales the workers of %s to %d", hf_doc_name(job), replicas);
+	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL, text);
+}
+
+static void touch(struct sim *sim, struct hf_doc *job)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "{\"metadata\":{\"labels\":{\"touched\":\"%llu\"}}}",
+		 (unsigned long long)hf_rng_below(&sim->rng, 1000));
+	sim_tell(sim, "person: labels %s", hf_doc_name(job));
+	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL, text);
+}
+
+static void restart(struct sim *sim, struct hf_doc *job)
+{
+	char text[160], now[HF_TIME_TEXT_MAX];
+
+	hf_time_format(hf_loop_wall(sim->loop), now);
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"annotations\":{\"holdfast.dev/restart\":\"%s\"}}}", now);
+	sim_tell(sim, "person: restarts %s", hf_doc_name(job));
+	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL, text);
+}
+
+static void do_something(struct sim *sim)
+{
+	uint64_t what = hf_rng_below(&sim->rng, 20);
+	const struct hf_resource *resource = what < 5 ? &hf_pods
+					     : what < 6 ? &hf_services
+							: &hf_pytorchjobs;
+	HF_AUTO_DOC doc = random_object(sim, resource);
+
+	if (doc == NULL || what >= 17) {
+		create_job(sim);
+		return;
+	}
+	if (what < 6)
+		delete_object(sim, resource, doc);
+	else if (what < 7)
+		delete_object(sim, resource, doc);
+	else if (what < 11)
+		set_suspend(sim, doc, !is_suspended(doc));
+	else if (what < 13)
+		scale(sim, doc);
+	else if (what < 15)
+		restart(sim, doc);
+	else
+		touch(sim, doc);
+}
+
+static void on_timer(void *arg)
+{
+	struct sim *sim = arg;
+
+	if (sim->calm)
+		return;
+	if (sim->people->jobs_made++ < 1 + sim->seed % SIM_JOBS_MAX)
+		create_job(sim);
+	else
+		do_something(sim);
+	hf_timer_arm(sim->people->timer,
+		     HF_MS + sim_span(sim, 2 * HF_HOUR / sim->mood.people_per_hour));
+}
+
+static void collect(void *arg, struct hf_doc *job)
+{
+	struct job_list *list = arg;
+	bool pushed = HF_VEC_PUSH(&list->jobs, hf_doc_ref(job));
+
+	hf_assert(pushed);
+}
+
+void sim_people_calm(struct sim *sim)
+{
+	struct job_list list = { .jobs = HF_VEC_INIT(SIM_JOBS_MAX) };
+
+	hf_local_each(sim->local, &hf_pytorchjobs, "default", collect, &list);
+	for (size_t i = 0; i < list.jobs.len; i++) {
+		struct hf_doc *job = list.jobs.items[i];
+
+		/* Some stay suspended: that must be stable as well. */
+		if (is_suspended(job) && sim_chance(sim, 700))
+			set_suspend(sim, job, false);
+		hf_doc_unref(job);
+	}
+	HF_VEC_RELEASE(&list.jobs);
+}
+
+void sim_people_init(struct sim *sim)
+{
+	sim->people = hf_xcalloc(1, sizeof(*sim->people));
+	sim->people->timer = hf_timer_create(sim->loop, on_timer, sim);
+	hf_timer_arm(sim->people->timer, 0);
+}
+
+void sim_people_release(struct sim *sim)
+{
+	hf_timer_destroy(sim->people->timer);
+	free(sim->people);
+}

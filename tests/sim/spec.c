@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/sim.h"
+
+/* A job as people might write one: small numbers, so that limits are met. */
+
+static uint64_t below(struct sim *sim, uint64_t bound)
+{
+	return hf_rng_below(&sim->rng, bound);
+}
+
+static bool one_in(struct sim *sim, uint64_t n)
+{
+	return below(sim, n) == 0;
+}
+
+static struct hf_json *random_replica(struct sim *sim, int64_t replicas)
+{
+	static const char *const policies[] = { "OnFailure", "Always", "Never", "ExitCode" };
+	struct hf_json *spec = hf_json_object(), *pod, *container;
+
+	if (replicas != 1 || one_in(sim, 2))
+		hf_json_set_i64(spec, "replicas", replicas);
+	if (!one_in(sim, 5))
+		hf_json_set_str(spec, "restartPolicy", policies[below(sim, HF_ARRAY_LEN(policies))]);
+	pod = hf_json_ensure_object(hf_json_ensure_object(spec, "template"), "spec");
+	if (one_in(sim, 2))
+		hf_json_set_i64(pod, "terminationGracePeriodSeconds", (int64_t)below(sim, 20));
+	container = hf_json_object();
+	hf_json_set_str(container, "name", "pytorch");
+	hf_json_set_str(container, "image", "train:1");
+	hf_json_append(hf_json_ensure_array(pod, "containers"), container);
+	return spec;
+}
+
+static void random_rules(struct sim *sim, struct hf_json *policy)
+{
+	static const char *const actions[] = { "FailJob", "Ignore", "Count", "RestartReplica",
+					       "RestartJob" };
+	static const int codes[] = { 1, 2, 137, 143, 220 };
+	struct hf_json *rules = hf_json_ensure_array(
+		hf_json_ensure_object(policy, "podFailurePolicy"), "rules");
+
+	for (uint64_t n = 1 + below(sim, 3); n > 0; n--) {
+		struct hf_json *rule = hf_json_object(), *on;
+
+		hf_json_set_str(rule, "action", actions[below(sim, HF_ARRAY_LEN(actions))]);
+		on = hf_json_ensure_object(rule, "onExitCodes");
+		hf_json_set_str(on, "containerName", "pytorch");
+		hf_json_set_str(on, "operator", "In");
+		hf_json_append(hf_json_ensure_array(on, "values"),
+			       hf_json_int(codes[below(sim, HF_ARRAY_LEN(codes))]));
+		hf_json_append(rules, rule);
+	}
+}
+
+static void random_recovery(struct sim *sim, struct hf_json *policy)
+{
+	struct hf_json *recovery = hf_json_ensure_object(policy, "recovery");
+
+	if (one_in(sim, 2))
+		hf_json_set_str(recovery, "restartScope", one_in(sim, 3) ? "Replica" : "Job");
+	if (one_in(sim, 4))
+		hf_json_set_i64(recovery, "infrastructureLimit", (int64_t)below(sim, 4));
+	if (one_in(sim, 2)) {
+		struct hf_json *backoff = hf_json_ensure_object(recovery, "backoff");
+
+		hf_json_set_i64(backoff, "initialSeconds", 1 + (int64_t)below(sim, 10));
+		hf_json_set_i64(backoff, "maxSeconds", 10 + (int64_t)below(sim, 50));
+	}
+	if (one_in(sim, 3))
+		hf_json_set_i64(recovery, "settleSeconds", (int64_t)below(sim, 20));
+	if (one_in(sim, 4))
+		hf_json_set_i64(recovery, "restartGraceSeconds", (int64_t)below(sim, 10));
+}
+
+static void random_policy(struct sim *sim, struct hf_json *spec)
+{
+	static const char *const clean[] = { "None", "Running", "All" };
+	struct hf_json *policy = hf_json_ensure_object(spec, "runPolicy");
+
+	if (!one_in(sim, 4))
+		hf_json_set_str(policy, "cleanPodPolicy", clean[below(sim, HF_ARRAY_LEN(clean))]);
+	if (one_in(sim, 2))
+		hf_json_set_i64(policy, "backoffLimit", (int64_t)below(sim, 7));
+	if (one_in(sim, 4))
+		hf_json_set_i64(policy, "ttlSecondsAfterFinished", (int64_t)below(sim, 120));
+	if (one_in(sim, 4))
+		hf_json_set_i64(policy, "activeDeadlineSeconds", 30 + (int64_t)below(sim, 600));
+	if (one_in(sim, 8))
+		hf_json_set_bool(policy, "suspend", true);
+	if (one_in(sim, 2))
+		random_recovery(sim, policy);
+	if (one_in(sim, 4))
+		random_rules(sim, policy);
+}
+
+struct hf_json *sim_random_job(struct sim *sim, const char *name)
+{
+	struct hf_json *job = hf_json_object(), *meta, *spec, *replicas;
+	bool master = !one_in(sim, 4);
+	int64_t workers = (int64_t)below(sim, SIM_PODS_MAX - 1);
+
+	hf_json_set_str(job, "apiVersion", "kubeflow.org/v1");
+	hf_json_set_str(job, "kind", "PyTorchJob");
+	meta = hf_json_ensure_object(job, "metadata");
+	hf_json_set_str(meta, "name", name);
+	hf_json_set_str(meta, "namespace", "default");
+	spec = hf_json_ensure_object(job, "spec");
+	replicas = hf_json_ensure_object(spec, "pytorchReplicaSpecs");
+	if (master)
+		hf_json_set(replicas, "Master", random_replica(sim, 1));
+	if (!master || workers > 0)
+		hf_json_set(replicas, "Worker", random_replica(sim, workers > 0 ? workers : 1));
+	if (!one_in(sim, 5))
+		random_policy(sim, spec);
+	return job;
+}
