@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/verbs_internal.h"
+
+#include "api/job.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/output.h"
+#include "cli/request.h"
+#include "cli/states.h"
+#include "framework/framework.h"
+#include "store/resource.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * get [WHAT] [NAME…]: jobs of all kinds by default; pods, nodes, services, events by name of
+ * the kind.  Tables of jobs are our own (what a server prints knows nothing of restarts); with
+ * -w each change is a further row.
+ */
+
+#define KINDS_MAX 8 /* watches of one `get jobs -w`: one a kind */
+
+struct getting {
+	struct hf_cli *cli;
+	struct hf_output output;
+	const struct hf_resource *kinds[KINDS_MAX];
+	size_t n_kinds;
+	bool jobs; /* the kinds are jobs: our own columns */
+	const char *selector;
+};
+
+struct docs {
+	struct hf_doc **items;
+	size_t len;
+};
+
+static void docs_release(struct docs *docs)
+{
+	for (size_t i = 0; i < docs->len; i++)
+		hf_doc_unref(docs->items[i]);
+	free(docs->items);
+}
+
+static void docs_add(struct docs *docs, struct hf_doc *doc)
+{
+	docs->items = hf_xrealloc(docs->items, (docs->len + 1) * sizeof(struct hf_doc *));
+	docs->items[docs->len++] = hf_doc_ref(doc);
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static const char *const job_headers[] = { "NAMESPACE", "KIND", "NAME", "STATE", "READY",
+					   "GEN",       "RESTARTS", "AGE" };
+static const char *const pod_headers[] = { "NAMESPACE", "NAME", "READY", "STATUS",
+					   "RESTARTS",  "AGE",  "IP",    "NODE" };
+static const char *const other_headers[] = { "NAMESPACE", "KIND", "NAME", "AGE" };
+
+static void add_age(struct hf_table *table, struct hf_doc *doc, hf_time now)
+{
+	const char *text =
+		hf_json_path_str(hf_doc_json(doc), "metadata", "creationTimestamp", NULL);
+	char age[HF_TIME_TEXT_MAX];
+	hf_time created;
+
+	if (text == NULL || hf_time_parse(text, &created, NULL) != 0) {
+		hf_table_cell(table, "<unknown>");
+		return;
+	}
+	hf_span_format(now > created ? now - created : 0, age);
+	hf_table_cell(table, "%s", age);
+}
+
+static void add_namespace(const struct getting *get, struct hf_table *table, struct hf_doc *doc)
+{
+	if (get->cli->all_namespaces)
+		hf_table_cell(table, "%s", hf_str_or(hf_doc_namespace(doc), "-"));
+}
+
+static void add_job_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc,
+			hf_time now)
+{
+	struct hf_job_facts facts;
+
+	hf_job_facts_read(hf_doc_json(doc), &facts);
+	add_namespace(get, table, doc);
+	hf_table_cell(table, "%s", facts.kind);
+	hf_table_cell(table, "%s", hf_doc_name(doc));
+	hf_table_cell(table, "%s", facts.state);
+	hf_table_cell(table, "%" PRId64 "/%" PRId64, facts.ready, facts.wanted);
+	hf_table_cell(table, "%" PRId64, facts.generation);
+	hf_table_cell(table, "%" PRId64 "a %" PRId64 "i %" PRId64 "d", facts.application,
+		      facts.infrastructure, facts.device);
+	add_age(table, doc, now);
+}
+
+static void add_pod_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc,
+			hf_time now)
+{
+	const struct hf_json *pod = hf_doc_json(doc);
+	struct hf_pod_facts facts;
+
+	hf_pod_facts_read(pod, &facts);
+	add_namespace(get, table, doc);
+	hf_table_cell(table, "%s", hf_doc_name(doc));
+	hf_table_cell(table, "%" PRId64 "/%" PRId64, facts.ready, facts.containers);
+	hf_table_cell(table, "%s", facts.status);
+	hf_table_cell(table, "%" PRId64, facts.restarts);
+	add_age(table, doc, now);
+	if (get->output.kind == HF_OUTPUT_WIDE) {
+		hf_table_cell(table, "%s",
+			      hf_str_or(hf_json_path_str(pod, "status", "podIP", NULL), "<none>"));
+		hf_table_cell(table, "%s",
+			      hf_str_or(hf_json_path_str(pod, "spec", "nodeName", NULL), "<none>"));
+	}
+}
+
+static void add_other_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc,
+			  hf_time now)
+{
+	add_namespace(get, table, doc);
+	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(hf_doc_json(doc), "kind", NULL), ""));
+	hf_table_cell(table, "%s", hf_doc_name(doc));
+	add_age(table, doc, now);
+}
+
+static bool is_pods(const struct getting *get)
+{
+	return get->n_kinds == 1 && hf_resource_equal(get->kinds[0], &hf_pods);
+}
+
+static struct hf_table *make_table(const struct getting *get)
+{
+	const char *const *headers = other_headers;
+	size_t n = HF_ARRAY_LEN(other_headers);
+
+	if (get->jobs) {
+		headers = job_headers;
+		n = HF_ARRAY_LEN(job_headers);
+	} else if (is_pods(get)) {
+		headers = pod_headers;
+		n = HF_ARRAY_LEN(pod_headers) - (get->output.kind == HF_OUTPUT_WIDE ? 0 : 2);
+	}
+	return get->cli->all_namespaces ? hf_table_create(headers, n)
+					: hf_table_create(headers + 1, n - 1);
+}
+
+static void add_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc)
+{
+	hf_time now = hf_loop_wall(get->cli->loop);
+
+	if (get->jobs)
+		add_job_row(get, table, doc, now);
+	else if (is_pods(get))
+		add_pod_row(get, table, doc, now);
+	else
+		add_other_row(get, table, doc, now);
+}
+
+static int print_docs(const struct getting *get, const struct docs *docs, bool single)
+{
+	struct hf_table *table;
+
+	if (get->output.kind != HF_OUTPUT_TABLE && get->output.kind != HF_OUTPUT_WIDE)
+		return hf_output_docs(get->cli, &get->output, docs->items, docs->len, single);
+	if (docs->len == 0) {
+		if (get->cli->all_namespaces)
+			fputs("No resources found\n", get->cli->err);
+		else
+			fprintf(get->cli->err, "No resources found in namespace %s\n", get->cli->ns);
+		return HF_EXIT_OK;
+	}
+	table = make_table(get);
+	for (size_t i = 0; i < docs->len; i++)
+		add_row(get, table, docs->items[i]);
+	hf_table_print(table, get->cli->out, !hf_cli_has(get->cli, "no-headers"));
+	hf_table_destroy(table);
+	return HF_EXIT_OK;
+}
+
+/* ---- lists -------------------------------------------------------------------------------- */
+
+static int list_kind(const struct getting *get, const struct hf_resource *kind, struct docs *docs,
+		     struct hf_error *err)
+{
+	struct hf_request request = { .verb = HF_VERB_LIST, .resource = kind,
+				      .ns = get->cli->all_namespaces || !kind->namespaced
+						    ? NULL
+						    : get->cli->ns,
+				      .label_selector = get->selector };
+	HF_AUTO_CLI_REPLY reply = { .object = NULL };
+	int rc = hf_cli_request(get->cli, &request, &reply, err);
+
+	for (size_t i = 0; rc == 0 && i < reply.n_items; i++)
+		docs_add(docs, reply.items[i]);
+	return rc;
+}
+
+static int get_named(const struct getting *get, const char *name, struct docs *docs,
+		     struct hf_error *err)
+{
+	HF_AUTO_CLI_REPLY reply = { .object = NULL };
+	struct hf_request request = { .verb = HF_VERB_GET, .resource = get->kinds[0], .name = name,
+				      .ns = get->kinds[0]->namespaced ? get->cli->ns : NULL };
+	const struct hf_framework *framework;
+	HF_AUTO_DOC job = NULL;
+	int rc;
+
+	if (get->jobs && get->n_kinds > 1) {
+		rc = hf_cli_find_job(get->cli, name, &job, &framework, err);
+		if (rc == 0)
+			docs_add(docs, job);
+		return rc;
+	}
+	rc = hf_cli_request(get->cli, &request, &reply, err);
+	if (rc == 0)
+		docs_add(docs, reply.object);
+	return rc;
+}
+
+static int get_once(struct getting *get, const char *const *names, int n_names)
+{
+	struct docs docs = { .items = NULL };
+	struct hf_error err = { .code = 0 };
+	int worst = HF_EXIT_OK, rc = 0;
+
+	for (int i = 0; i < n_names; i++) {
+		if (get_named(get, names[i], &docs, &err) != 0)
+			worst = hf_cli_fail(get->cli, &err);
+	}
+	for (size_t i = 0; n_names == 0 && rc == 0 && i < get->n_kinds; i++)
+		rc = list_kind(get, get->kinds[i], &docs, &err);
+	if (rc != 0)
+		worst = hf_cli_fail(get->cli, &err);
+	else if (worst == HF_EXIT_OK || docs.len > 0) {
+		rc = print_docs(get, &docs, n_names == 1);
+		worst = worst != HF_EXIT_OK ? worst : rc;
+	}
+	docs_release(&docs);
+	return worst;
+}
+
+/* ---- watching ----------------------------------------------------------------------------- */
+
+struct watching {
+	struct getting *get;
+	const char *name; /* only this one; NULL: all */
+	bool headers_done;
+	bool over;
+	int exit_code;
+};
+
+static void on_event(void *arg, const struct hf_event *event)
+{
+	struct watching *watching = arg;
+	struct getting *get = watching->get;
+	struct docs docs = { .items = NULL };
+
+	if (event->type == HF_EVENT_ENDED) {
+		struct hf_error err = { .code = 0 };
+		(void)hf_error_set(&err, event->code != 0 ? event->code : HF_E_UNAVAILABLE, "%s",
+				   hf_str_or(event->message, "the server ended the watch"));
+		watching->exit_code = hf_cli_fail(get->cli, &err);
+		watching->over = true;
+		hf_loop_stop(get->cli->loop);
+		return;
+	}
+	if (event->type == HF_EVENT_BOOKMARK ||
+	    (watching->name != NULL && !hf_streq(hf_doc_name(event->object), watching->name)))
+		return;
+	docs_add(&docs, event->object);
+	if (get->output.kind == HF_OUTPUT_TABLE || get->output.kind == HF_OUTPUT_WIDE) {
+		struct hf_table *table = make_table(get);
+		add_row(get, table, event->object);
+		hf_table_print(table, get->cli->out,
+			       !watching->headers_done && !hf_cli_has(get->cli, "no-headers"));
+		hf_table_destroy(table);
+		watching->headers_done = true;
+	} else {
+		(void)hf_output_docs(get->cli, &get->output, docs.items, docs.len, true);
+	}
+	docs_release(&docs);
+	/* A reader that went away is told of by the next flush. */
+	if (fflush(get->cli->out) != 0) {
+		watching->over = true;
+		watching->exit_code = HF_EXIT_FAILED;
+		hf_loop_stop(get->cli->loop);
+	}
+}
+
+static int get_watch(struct getting *get, const char *name)
+{
+	struct watching watching = { .get = get, .name = name, .exit_code = HF_EXIT_FAILED };
+	struct hf_watch *watches[KINDS_MAX];
+	struct docs none = { .items = NULL };
+	struct hf_error err;
+	int rc = 0;
+
+	/* One list first: an unreachable server or a missing name is told as without -w. */
+	if (name != NULL)
+		rc = get_named(get, name, &none, &err);
+	else
+		rc = list_kind(get, get->kinds[0], &none, &err);
+	docs_release(&none);
+	if (rc != 0)
+		return hf_cli_fail(get->cli, &err);
+	for (size_t i = 0; i < get->n_kinds; i++) {
+		struct hf_watch_options options = {
+			.resource = get->kinds[i],
+			.ns = get->cli->all_namespaces || !get->kinds[i]->namespaced ? NULL
+										     : get->cli->ns,
+			.label_selector = get->selector,
+		};
+		watches[i] = hf_store_watch(get->cli->store, &options, on_event, &watching);
+	}
+	hf_cli_run_until(get->cli, &watching.over);
+	for (size_t i = 0; i < get->n_kinds; i++)
+		(void)hf_watch_stop(watches[i]);
+	return watching.exit_code;
+}
+
+/* ---- the verb ----------------------------------------------------------------------------- */
+
+/* "jobs", or the name of a kind; NULL: jobs. */
+static int choose_kinds(struct getting *get, const char *word)
+{
+	const struct hf_resource *resource;
+
+	if (word == NULL || hf_streq(word, "jobs") || hf_streq(word, "job")) {
+		get->jobs = true;
+		for (size_t i = 0; hf_frameworks[i] != NULL && i < KINDS_MAX; i++)
+			get->kinds[get->n_kinds++] = hf_cli_resource_of(hf_frameworks[i]);
+		return 0;
+	}
+	resource = hf_resource_by_word(word);
+	if (resource == NULL)
+		return hf_cli_usage(get->cli, "unknown kind '%s'; try jobs, pods, services, nodes or events",
+				    word);
+	get->kinds[get->n_kinds++] = resource;
+	get->jobs = hf_resource_is_job(resource);
+	return 0;
+}
+
+static int verb_get(struct hf_cli *cli)
+{
+	struct getting get = { .cli = cli, .selector = hf_cli_flag(cli, "selector") };
+	const char *word = cli->n_args > 0 ? cli->args[0] : NULL;
+	const char *slash = word != NULL ? strchr(word, '/') : NULL;
+	HF_AUTOFREE char *kind = slash != NULL ? hf_xstrndup(word, (size_t)(slash - word)) : NULL;
+	const char *slashed[1] = { slash != NULL ? slash + 1 : NULL };
+	const char *const *names = slash != NULL ? slashed : cli->args + 1;
+	int n_names = slash != NULL ? 1 : cli->n_args > 0 ? cli->n_args - 1 : 0;
+	int rc = choose_kinds(&get, kind != NULL ? kind : word);
+
+	if (rc != 0)
+		return rc;
+	if (slash != NULL && cli->n_args > 1)
+		return hf_cli_usage(cli, "give KIND/NAME alone, or a kind and names");
+	rc = hf_output_parse(cli, &get.output);
+	if (rc != 0)
+		return rc;
+	if (!hf_cli_has(cli, "watch"))
+		rc = get_once(&get, names, n_names);
+	else if (n_names > 1)
+		rc = hf_cli_usage(cli, "-w takes one name at most");
+	else
+		rc = get_watch(&get, n_names == 1 ? names[0] : NULL);
+	hf_output_release(&get.output);
+	return rc;
+}
+
+static const struct hf_flag get_flags[] = {
+	{ "output", 'o', "FORMAT", "wide, json, yaml, name, jsonpath=…, custom-columns=…" },
+	{ "watch", 'w', NULL, "print each change until interrupted" },
+	{ "selector", 'l', "LABELS", "only what carries these labels, such as team=a" },
+	{ "no-headers", 0, NULL, "leave out the headers of tables" },
+	{ NULL, 0, NULL, NULL },
+};
+
+const struct hf_cli_verb hf_verb_get = {
+	.name = "get",
+	.summary = "List jobs and what they are made of",
+	.usage = "[jobs|pods|services|nodes|KIND] [NAME…]",
+	.examples = "  holdfast get\n"
+		    "  holdfast get pods -o wide\n"
+		    "  holdfast get pytorchjob/ddp -o jsonpath='{.status.conditions[-1].type}'\n",
+	.flags = get_flags,
+	.args_max = -1,
+	.run = verb_get,
+};

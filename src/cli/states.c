@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/states.h"
+
+#include "base/str.h"
+#include "framework/framework.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct hf_json *last_true_condition(const struct hf_json *job)
+{
+	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
+	const struct hf_json *found = NULL;
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		if (hf_streq(hf_json_path_str(item, "status", NULL), "True"))
+			found = item;
+	}
+	return found;
+}
+
+static int64_t number(const struct hf_json *object, const char *key)
+{
+	return hf_json_i64(hf_json_get(object, key), 0);
+}
+
+static void count_ranks(const struct hf_json *job, const struct hf_framework *framework,
+			struct hf_job_facts *facts)
+{
+	const struct hf_json *specs = hf_json_path(job, "spec", framework->replicas_key, NULL);
+	const struct hf_json *statuses = hf_json_path(job, "status", "replicaStatuses", NULL);
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(specs, it, &key, &value)) != NULL;) {
+		int role = hf_framework_role(framework, key);
+		if (role >= 0)
+			facts->wanted += hf_json_i64(hf_json_get(value, "replicas"),
+						     framework->roles[role].default_replicas);
+	}
+	for (void *it = NULL; (it = hf_json_next(statuses, it, &key, &value)) != NULL;)
+		facts->ready += number(value, "active") + number(value, "succeeded");
+}
+
+void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts)
+{
+	const struct hf_json *condition = last_true_condition(job);
+	const struct hf_json *recovery = hf_json_path(job, "status", "recovery", NULL);
+	const struct hf_json *restarts = hf_json_get(recovery, "restarts");
+	const char *kind = hf_str_or(hf_json_path_str(job, "kind", NULL), "");
+	const struct hf_framework *framework = hf_framework_by_kind(
+		hf_str_or(hf_json_path_str(job, "apiVersion", NULL), ""), kind);
+
+	*ret_facts = (struct hf_job_facts){
+		.kind = kind,
+		.state = hf_str_or(hf_json_path_str(condition, "type", NULL), "Created"),
+		.message = hf_str_or(hf_json_path_str(condition, "message", NULL), ""),
+		.generation = number(recovery, "generation"),
+		.application = number(restarts, "application"),
+		.infrastructure = number(restarts, "infrastructure"),
+		.device = number(restarts, "device"),
+	};
+	if (framework != NULL)
+		count_ranks(job, framework, ret_facts);
+}
+
+/* What one container's state adds to the pod's: why it waits or how it ended; NULL: nothing. */
+static const char *container_reason(const struct hf_json *status)
+{
+	const struct hf_json *state = hf_json_get(status, "state");
+	const char *waiting = hf_json_path_str(state, "waiting", "reason", NULL);
+	const char *ended = hf_json_path_str(state, "terminated", "reason", NULL);
+
+	return !hf_str_is_empty(waiting) ? waiting : hf_str_is_empty(ended) ? NULL : ended;
+}
+
+/* "Init:1/2" while init containers run, "Init:Error" when one failed; false: all are done. */
+static bool init_status(const struct hf_json *pod, struct hf_pod_facts *facts)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "initContainerStatuses", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *status = hf_json_item(list, i);
+		const struct hf_json *ended = hf_json_path(status, "state", "terminated", NULL);
+		const char *reason = container_reason(status);
+		if (ended != NULL && hf_json_i64(hf_json_get(ended, "exitCode"), -1) == 0)
+			continue;
+		if (reason != NULL && !hf_streq(reason, "PodInitializing"))
+			(void)snprintf(facts->status, sizeof(facts->status), "Init:%s", reason);
+		else
+			(void)snprintf(facts->status, sizeof(facts->status), "Init:%zu/%zu", i,
+				       hf_json_len(list));
+		return true;
+	}
+	return false;
+}
+
+void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
+	const char *status = hf_json_path_str(pod, "status", "reason", NULL);
+
+	*ret_facts = (struct hf_pod_facts){
+		.containers = (int64_t)hf_json_len(hf_json_path(pod, "spec", "containers", NULL)),
+	};
+	if (status == NULL)
+		status = hf_str_or(hf_json_path_str(pod, "status", "phase", NULL), "Pending");
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *container = hf_json_item(list, i);
+		const char *reason = container_reason(container);
+		ret_facts->restarts += number(container, "restartCount");
+		ret_facts->ready += hf_json_true(hf_json_get(container, "ready"), false);
+		if (reason != NULL)
+			status = reason;
+	}
+	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL)
+		status = "Terminating";
+	else if (init_status(pod, ret_facts))
+		return;
+	(void)snprintf(ret_facts->status, sizeof(ret_facts->status), "%s", status);
+}

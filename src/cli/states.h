@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CLI_STATES_H
+#define HF_CLI_STATES_H
+
+#include "json/json.h"
+
+HF_BEGIN_DECLS
+
+/* A job in one row.  Texts are borrowed from the document. */
+struct hf_job_facts {
+	const char *kind;
+	const char *state;   /* type of the last condition that is True; "Created" before any */
+	const char *message; /* of that condition; "" */
+	int64_t ready;       /* ranks active or succeeded */
+	int64_t wanted;      /* ranks of the spec */
+	int64_t generation;
+	int64_t application, infrastructure, device; /* restarts, by what they were charged to */
+};
+void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts);
+
+/* A pod in one row, as kubectl sums it up. */
+struct hf_pod_facts {
+	char status[64]; /* "Running", "CrashLoopBackOff", "Init:0/1", "Terminating", … */
+	int64_t ready, containers, restarts;
+};
+void hf_pod_facts_read(const struct hf_json *pod, struct hf_pod_facts *ret_facts);
+
+HF_END_DECLS
+
+#endif
