@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/verbs_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/request.h"
+#include "cli/states.h"
+
+#include <stdlib.h>
+
+/* wait JOB --for=STATE: until the job is in the state, or can no longer come to it. */
+
+#define WATCH_AGAIN_SPAN HF_SECOND
+
+struct waiting {
+	struct hf_cli *cli;
+	const char *want; /* "succeeded", "running", "delete" */
+	struct hf_doc *job;
+	char *field_selector;
+	const struct hf_resource *resource;
+	struct hf_watch *watch;
+	struct hf_timer *timeout, *again;
+	bool over;
+	int exit_code;
+};
+
+static void finish(struct waiting *waiting, int exit_code)
+{
+	if (waiting->over)
+		return;
+	waiting->over = true;
+	waiting->exit_code = exit_code;
+	hf_loop_stop(waiting->cli->loop);
+}
+
+static void look(struct waiting *waiting, const struct hf_json *job)
+{
+	struct hf_job_facts facts;
+	HF_AUTOFREE char *state = NULL;
+
+	hf_job_facts_read(job, &facts);
+	state = hf_xstrdup(facts.state);
+	hf_str_lower(state);
+	if (hf_streq(state, waiting->want)) {
+		fprintf(waiting->cli->out, "%s is %s\n", hf_doc_name(waiting->job), facts.state);
+		finish(waiting, HF_EXIT_OK);
+	} else if (hf_streq(state, "failed") || hf_streq(state, "succeeded")) {
+		/* Nothing but its deletion comes after the end. */
+		if (hf_streq(waiting->want, "delete"))
+			return;
+		fprintf(waiting->cli->err, "holdfast: %s is %s: %s\n", hf_doc_name(waiting->job),
+			facts.state, facts.message);
+		finish(waiting, HF_EXIT_FAILED);
+	}
+}
+
+static void gone(struct waiting *waiting)
+{
+	if (hf_streq(waiting->want, "delete")) {
+		fprintf(waiting->cli->out, "%s is deleted\n", hf_doc_name(waiting->job));
+		finish(waiting, HF_EXIT_OK);
+		return;
+	}
+	fprintf(waiting->cli->err, "holdfast: %s was deleted\n", hf_doc_name(waiting->job));
+	finish(waiting, HF_EXIT_FAILED);
+}
+
+static void on_event(void *arg, const struct hf_event *event)
+{
+	struct waiting *waiting = arg;
+
+	switch (event->type) {
+	case HF_EVENT_ADDED:
+	case HF_EVENT_MODIFIED:
+		if (hf_streq(hf_doc_uid(event->object), hf_doc_uid(waiting->job)))
+			look(waiting, hf_doc_json(event->object));
+		else
+			gone(waiting); /* another one of that name */
+		break;
+	case HF_EVENT_DELETED: gone(waiting); break;
+	case HF_EVENT_BOOKMARK: break;
+	case HF_EVENT_ENDED:
+		/* A server that restarts is worth waiting for: the time-out is the person's. */
+		waiting->watch = hf_watch_stop(waiting->watch);
+		hf_timer_arm(waiting->again, WATCH_AGAIN_SPAN);
+		break;
+	}
+}
+
+static void watch(struct waiting *waiting)
+{
+	struct hf_watch_options options = { .resource = waiting->resource,
+					    .ns = hf_doc_namespace(waiting->job),
+					    .field_selector = waiting->field_selector };
+
+	waiting->watch = hf_store_watch(waiting->cli->store, &options, on_event, waiting);
+}
+
+/* The watch may have missed the deletion: ask first. */
+static void watch_again(void *arg)
+{
+	struct waiting *waiting = arg;
+
+	watch(waiting);
+}
+
+static void on_timeout(void *arg)
+{
+	struct waiting *waiting = arg;
+
+	fprintf(waiting->cli->err, "holdfast: timed out waiting for %s to be %s\n",
+		hf_doc_name(waiting->job), waiting->want);
+	finish(waiting, HF_EXIT_TIMEOUT);
+}
+
+static int run_wait(struct waiting *waiting, hf_time timeout)
+{
+	waiting->field_selector = hf_xasprintf("metadata.name=%s", hf_doc_name(waiting->job));
+	waiting->timeout = hf_timer_create(waiting->cli->loop, on_timeout, waiting);
+	waiting->again = hf_timer_create(waiting->cli->loop, watch_again, waiting);
+	if (timeout > 0)
+		hf_timer_arm(waiting->timeout, timeout);
+	watch(waiting);
+	hf_cli_run_until(waiting->cli, &waiting->over);
+	waiting->watch = hf_watch_stop(waiting->watch);
+	waiting->timeout = hf_timer_destroy(waiting->timeout);
+	waiting->again = hf_timer_destroy(waiting->again);
+	free(waiting->field_selector);
+	return waiting->exit_code;
+}
+
+static int verb_wait(struct hf_cli *cli)
+{
+	static const char *const states[] = { "succeeded", "running", "suspended", "failed", "delete" };
+	struct waiting waiting = { .cli = cli, .want = hf_str_or(hf_cli_flag(cli, "for"), "succeeded") };
+	const char *timeout_text = hf_cli_flag(cli, "timeout");
+	const struct hf_framework *framework;
+	HF_AUTO_DOC job = NULL;
+	struct hf_error err;
+	hf_time timeout = 0;
+	bool known = false;
+	int rc;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(states); i++)
+		known = known || hf_streq(waiting.want, states[i]);
+	if (!known)
+		return hf_cli_usage(cli, "--for takes succeeded, running, suspended, failed or delete, "
+					 "not '%s'", waiting.want);
+	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
+		return hf_cli_usage(cli, "--timeout: %s", err.text);
+	rc = hf_cli_find_job(cli, cli->args[0], &job, &framework, &err);
+	if (rc == HF_E_NOT_FOUND && hf_streq(waiting.want, "delete"))
+		return HF_EXIT_OK;
+	if (rc != 0)
+		return hf_cli_fail(cli, &err);
+	waiting.job = job;
+	waiting.resource = hf_cli_resource_of(framework);
+	return run_wait(&waiting, timeout);
+}
+
+static const struct hf_flag wait_flags[] = {
+	{ "for", 0, "STATE", "succeeded (the default), running, suspended, failed or delete" },
+	{ "timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124" },
+	{ NULL, 0, NULL, NULL },
+};
+
+const struct hf_cli_verb hf_verb_wait = {
+	.name = "wait",
+	.summary = "Wait until a job has come to a state",
+	.usage = "JOB",
+	.examples = "  holdfast wait ddp\n"
+		    "  holdfast wait ddp --for=running --timeout 2m\n"
+		    "  holdfast wait pytorchjob/ddp --for=delete\n",
+	.flags = wait_flags,
+	.args_min = 1,
+	.args_max = 1,
+	.run = verb_wait,
+};
