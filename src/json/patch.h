@@ -27,10 +27,11 @@ struct hf_json *hf_json_merge_diff(const struct hf_json *from, const struct hf_j
 /*
  * RFC 6902: add, remove, replace, move, copy, test.  All or nothing.
  *
- * HF_E_BAD_REQUEST: ops is no array of objects whose op and path (and from) are strings, or
- * a pointer is none; HF_E_TOO_LARGE: over a limit above; HF_E_INVALID: an operation could
- * not be done — a test failed, a path is not there, an index is out of range, the operation
- * is unknown.  The text names the operation by its index, its kind and its path.
+ * HF_E_BAD_REQUEST: ops is no array of objects whose op and path (and from) are strings, a
+ * pointer is none, a value is missing; HF_E_TOO_LARGE: over a limit above, or the result would
+ * be nested deeper than HF_JSON_DEPTH_MAX; HF_E_INVALID: an operation could not be done — a
+ * test failed, a path is not there, an index is out of range (negative ones are), the
+ * operation is unknown.  The text names the operation by its index, its kind and its path.
  */
 int hf_json_patch(const struct hf_json *target, const struct hf_json *ops,
 		  struct hf_json **ret_value, struct hf_error *err) HF_MUST_CHECK;

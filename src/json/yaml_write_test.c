@@ -69,7 +69,8 @@ static void strings_are_quoted_exactly_when_needed(void **state)
 
 static void several_lines_are_printed_as_a_block(void **state)
 {
-	assert_written("[\"line1\\nline2\\n\",\"no end\\nx\",\"  lead\\nx\",\"two\\n\\n\",\"\\n\",\"a \\nb\"]",
+	assert_written("[\"line1\\nline2\\n\",\"no end\\nx\",\"  lead\\nx\",\"two\\n\\n\","
+		       "\"\\n\",\"a \\nb\"]",
 		       "- |\n  line1\n  line2\n"
 		       "- |-\n  no end\n  x\n"
 		       "- |2-\n    lead\n  x\n"
@@ -90,7 +91,8 @@ static void long_lines_are_folded(void **state)
 
 static void keys_are_sorted_with_digits_by_number(void **state)
 {
-	assert_written("{\"a10\":0,\"a9\":0,\"B\":0,\"a\":0,\"10\":0,\"9\":0,\"a-b\":0,\"ab\":0,\"a01\":0,"
+	assert_written("{\"a10\":0,\"a9\":0,\"B\":0,\"a\":0,\"10\":0,\"9\":0,\"a-b\":0,"
+		       "\"ab\":0,\"a01\":0,"
 		       "\"a1\":0,\"\xc3\xa9\":0,\"_\":0}",
 		       "_: 0\n\"9\": 0\n\"10\": 0\nB: 0\na: 0\na-b: 0\na1: 0\na01: 0\na9: 0\na10: 0\n"
 		       "ab: 0\n\xc3\xa9: 0\n");
