@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "local/shim_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * The one place of this module where processes come from.  loop/process.h cannot serve
+ * here: the first process of a container is born into namespaces and sets up mounts
+ * between fork and exec.  A shim has one thread, so the child may do as it likes.
+ */
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+pid_t hf_shim_fork(unsigned long namespaces)
+{
+	/* Without a stack of its own the child goes on with a copy of this one, as by fork. */
+	return (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+/* execve takes its arrays as mutable and does not change them. */
+static int become(const char *path, const char *const *argv, const char *const *env)
+{
+	union {
+		const char *const *in;
+		char *const *out;
+	} a = {.in = argv}, e = {.in = env};
+
+	(void)execve(path, a.out, e.out);
+	return errno;
+}
+
+int hf_shim_exec(const char *const *argv, const char *const *env)
+{
+	HF_AUTOFREE char *path = NULL;
+	char *rest, *folder;
+	int found = ENOENT;
+
+	if (strchr(argv[0], '/'))
+		return become(argv[0], argv, env);
+	path = hf_xstrdup(DEFAULT_PATH);
+	for (size_t i = 0; env[i]; i++) {
+		if (!hf_str_has_prefix(env[i], "PATH="))
+			continue;
+		hf_autofree_cleanup(&path);
+		path = hf_xstrdup(env[i] + strlen("PATH="));
+	}
+	rest = path;
+	while ((folder = strsep(&rest, ":"))) {
+		HF_AUTOFREE char *file = hf_xasprintf("%s/%s", folder[0] ? folder : ".", argv[0]);
+		int errnum = become(file, argv, env);
+
+		if (errnum == ENOENT || errnum == ENOTDIR)
+			continue;
+		/* One that may not be run does not hide one further on that may. */
+		if (errnum != EACCES)
+			return errnum;
+		found = EACCES;
+	}
+	return found;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "local/shim_internal.h"
+
+#include "base/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A piece of output grows by a time stamp a line: 64 KiB of newlines become 3 MiB. */
+#define BATCH_BYTES_MAX ((size_t)4 << 20)
+
+static const char *const stream_names[] = {"stdout", "stderr"};
+
+static int open_file(struct hf_log_sink *sink)
+{
+	struct stat st;
+
+	sink->fd = openat(sink->dir_fd, sink->name,
+			  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (sink->fd < 0)
+		return -1;
+	sink->bytes = fstat(sink->fd, &st) == 0 ? (int64_t)st.st_size : 0;
+	return 0;
+}
+
+int hf_log_sink_open(struct hf_log_sink *sink, int dir_fd, const char *name, int64_t bytes_max,
+		     int files_max, struct hf_error *err)
+{
+	hf_assert(files_max >= 1 && bytes_max > 0 && strlen(name) < sizeof(sink->name));
+	sink->dir_fd = dir_fd;
+	(void)snprintf(sink->name, sizeof(sink->name), "%s", name);
+	sink->fd = -1;
+	sink->bytes = 0;
+	sink->bytes_max = bytes_max;
+	sink->files_max = files_max;
+	sink->lost = 0;
+	sink->part[0].len = sink->part[1].len = 0;
+	if (open_file(sink) < 0)
+		return hf_error_errno(err, errno, "cannot open log '%s'", name);
+	return 0;
+}
+
+static void part_name(const struct hf_log_sink *sink, int i, char *out, size_t size)
+{
+	(void)snprintf(out, size, i ? "%s.%d" : "%s", sink->name, i);
+}
+
+/* NAME becomes NAME.1, NAME.1 becomes NAME.2 …; the oldest is overwritten. */
+static void rotate(struct hf_log_sink *sink)
+{
+	char from[sizeof(sink->name) + 16], to[sizeof(sink->name) + 16];
+
+	hf_fd_cleanup(&sink->fd);
+	if (sink->files_max == 1)
+		(void)unlinkat(sink->dir_fd, sink->name, 0);
+	for (int i = sink->files_max - 2; i >= 0; i--) {
+		part_name(sink, i, from, sizeof(from));
+		part_name(sink, i + 1, to, sizeof(to));
+		(void)renameat(sink->dir_fd, from, sink->dir_fd, to);
+	}
+	(void)open_file(sink);
+}
+
+/* All or nothing; half a line would be joined to the next. */
+static bool write_batch(struct hf_log_sink *sink, const char *bytes, size_t len)
+{
+	size_t done = 0;
+
+	if (sink->fd < 0 && open_file(sink) < 0)
+		return false;
+	while (done < len) {
+		ssize_t n = write(sink->fd, bytes + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			(void)!ftruncate(sink->fd, (off_t)sink->bytes);
+			return false;
+		}
+		done += (size_t)n;
+	}
+	sink->bytes += (int64_t)len;
+	return true;
+}
+
+static void add_line(struct hf_strbuf *sb, hf_time now, int stream, char tag, const char *line,
+		     size_t len)
+{
+	char at[HF_TIME_TEXT_MAX];
+
+	hf_time_format_micro(now, at);
+	hf_strbuf_addf(sb, "%s %s %c ", at, stream_names[stream], tag);
+	hf_strbuf_add(sb, line, len);
+	hf_strbuf_addch(sb, '\n');
+}
+
+static void flush(struct hf_log_sink *sink, const struct hf_strbuf *batch, size_t raw_len,
+		  hf_time now)
+{
+	if (!batch->len)
+		return;
+	if (sink->bytes > 0 && sink->bytes + (int64_t)batch->len > sink->bytes_max)
+		rotate(sink);
+	if (sink->lost) {
+		HF_AUTO_STRBUF note = HF_STRBUF_INIT(512);
+		char text[128];
+		int n = snprintf(text, sizeof(text),
+				 "holdfast: %" PRIu64 " bytes of output could not be written here",
+				 sink->lost);
+
+		add_line(&note, now, 1, 'F', text, (size_t)n);
+		if (!write_batch(sink, note.data, note.len)) {
+			sink->lost += raw_len;
+			return;
+		}
+		sink->lost = 0;
+	}
+	if (!write_batch(sink, batch->data, batch->len))
+		sink->lost += raw_len;
+}
+
+void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, size_t len,
+		     hf_time now)
+{
+	HF_AUTO_STRBUF batch = HF_STRBUF_INIT(BATCH_BYTES_MAX);
+	size_t raw_len = len;
+
+	while (len) {
+		char *line = sink->part[stream].line;
+		size_t *have = &sink->part[stream].len;
+		size_t room = HF_LOG_LINE_MAX - *have;
+		const char *end = memchr(bytes, '\n', len < room ? len : room);
+		size_t take = end ? (size_t)(end - bytes) : len < room ? len : room;
+
+		memcpy(line + *have, bytes, take);
+		*have += take;
+		bytes += take + (end != NULL);
+		len -= take + (end != NULL);
+		if (!end && *have < HF_LOG_LINE_MAX)
+			break;
+		add_line(&batch, now, stream, end ? 'F' : 'P', line, *have);
+		*have = 0;
+	}
+	hf_assert(!batch.full);
+	flush(sink, &batch, raw_len, now);
+}
+
+void hf_log_sink_close(struct hf_log_sink *sink, hf_time now)
+{
+	for (int stream = 0; stream < 2; stream++) {
+		HF_AUTO_STRBUF batch = HF_STRBUF_INIT(BATCH_BYTES_MAX);
+		size_t len = sink->part[stream].len;
+
+		if (len)
+			add_line(&batch, now, stream, 'P', sink->part[stream].line, len);
+		flush(sink, &batch, len, now);
+		sink->part[stream].len = 0;
+	}
+	hf_fd_cleanup(&sink->fd);
+}
