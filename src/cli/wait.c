@@ -88,21 +88,44 @@ static void on_event(void *arg, const struct hf_event *event)
 	}
 }
 
-static void watch(struct waiting *waiting)
+/* From that version on; NULL: beginning with what there is. */
+static void watch_from(struct waiting *waiting, const char *version)
 {
 	struct hf_watch_options options = { .resource = waiting->resource,
 					    .ns = hf_doc_namespace(waiting->job),
-					    .field_selector = waiting->field_selector };
+					    .field_selector = waiting->field_selector,
+					    .resource_version = version };
 
 	waiting->watch = hf_store_watch(waiting->cli->store, &options, on_event, waiting);
 }
 
-/* The watch may have missed the deletion: ask first. */
-static void watch_again(void *arg)
+static void on_looked(void *arg, const struct hf_reply *reply)
 {
 	struct waiting *waiting = arg;
 
-	watch(waiting);
+	if (waiting->over)
+		return;
+	if (reply->code == HF_E_NOT_FOUND ||
+	    (reply->code == 0 && !hf_streq(hf_doc_uid(reply->object), hf_doc_uid(waiting->job)))) {
+		gone(waiting);
+	} else if (reply->code != 0) {
+		hf_timer_arm(waiting->again, WATCH_AGAIN_SPAN);
+	} else {
+		look(waiting, hf_doc_json(reply->object));
+		if (!waiting->over)
+			watch_from(waiting, hf_doc_resource_version(reply->object));
+	}
+}
+
+/* Look before watching: a deletion while nobody watched makes no event. */
+static void look_and_watch(void *arg)
+{
+	struct waiting *waiting = arg;
+	struct hf_request request = { .verb = HF_VERB_GET, .resource = waiting->resource,
+				      .ns = hf_doc_namespace(waiting->job),
+				      .name = hf_doc_name(waiting->job) };
+
+	(void)hf_store_request(waiting->cli->store, &request, on_looked, waiting);
 }
 
 static void on_timeout(void *arg)
@@ -118,10 +141,10 @@ static int run_wait(struct waiting *waiting, hf_time timeout)
 {
 	waiting->field_selector = hf_xasprintf("metadata.name=%s", hf_doc_name(waiting->job));
 	waiting->timeout = hf_timer_create(waiting->cli->loop, on_timeout, waiting);
-	waiting->again = hf_timer_create(waiting->cli->loop, watch_again, waiting);
+	waiting->again = hf_timer_create(waiting->cli->loop, look_and_watch, waiting);
 	if (timeout > 0)
 		hf_timer_arm(waiting->timeout, timeout);
-	watch(waiting);
+	look_and_watch(waiting);
 	hf_cli_run_until(waiting->cli, &waiting->over);
 	waiting->watch = hf_watch_stop(waiting->watch);
 	waiting->timeout = hf_timer_destroy(waiting->timeout);

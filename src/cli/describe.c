@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/verbs_internal.h"
+
+#include "base/str.h"
+#include "cli/events.h"
+#include "cli/explain.h"
+#include "cli/output.h"
+#include "cli/request.h"
+#include "cli/states.h"
+#include "store/resource.h"
+
+#include <inttypes.h>
+
+static void print_field(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, "%-14s ", name);
+	for (; *value != '\0'; value++)
+		fputc((unsigned char)*value < 0x20 || *value == 0x7f ? ' ' : *value, out);
+	fputc('\n', out);
+}
+
+static void print_optional(FILE *out, const char *name, const char *value)
+{
+	if (!hf_str_is_empty(value))
+		print_field(out, name, value);
+}
+
+static void print_conditions(FILE *out, const struct hf_json *job)
+{
+	static const char *const headers[] = { "TYPE", "STATUS", "REASON", "SINCE", "MESSAGE" };
+	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
+	struct hf_table *table = hf_table_create(headers, HF_ARRAY_LEN(headers));
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		static const char *const keys[] = { "type", "status", "reason", "lastTransitionTime",
+						    "message" };
+		for (size_t k = 0; k < HF_ARRAY_LEN(keys); k++)
+			hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(item, keys[k], NULL), ""));
+	}
+	fputs("\nConditions:\n", out);
+	hf_table_print(table, out, true);
+	hf_table_destroy(table);
+}
+
+static void add_record(struct hf_table *table, const struct hf_json *record)
+{
+	const struct hf_json *code = hf_json_get(record, "exitCode");
+
+	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "decidedAt", NULL), ""));
+	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "cause", NULL), ""));
+	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "scope", NULL), "-"));
+	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "replica", NULL), "-"));
+	if (code != NULL)
+		hf_table_cell(table, "%" PRId64, hf_json_i64(code, 0));
+	else
+		hf_table_cell(table, "-");
+	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(record, "rule", NULL), "-"));
+}
+
+static void print_restarts(FILE *out, const struct hf_json *job)
+{
+	static const char *const headers[] = { "DECIDED", "CAUSE", "SCOPE", "REPLICA", "CODE", "RULE" };
+	const struct hf_json *recovery = hf_json_path(job, "status", "recovery", NULL);
+	const struct hf_json *last = hf_json_get(recovery, "last");
+	const struct hf_json *history = hf_json_get(recovery, "history");
+	struct hf_table *table;
+
+	if (last == NULL)
+		return;
+	table = hf_table_create(headers, HF_ARRAY_LEN(headers));
+	add_record(table, last);
+	for (size_t i = 0; i < hf_json_len(history); i++)
+		add_record(table, hf_json_item(history, i));
+	fputs("\nRestarts, newest first:\n", out);
+	hf_table_print(table, out, true);
+	hf_table_destroy(table);
+}
+
+static int print_pods(struct hf_cli *cli, struct hf_doc *job, struct hf_error *err)
+{
+	static const char *const headers[] = { "NAME", "READY", "STATUS", "RESTARTS", "NODE" };
+	HF_AUTO_CLI_REPLY pods = { .object = NULL };
+	struct hf_table *table;
+	int rc = hf_cli_list_owned(cli, &hf_pods, job, &pods, err);
+
+	if (rc != 0)
+		return rc;
+	table = hf_table_create(headers, HF_ARRAY_LEN(headers));
+	for (size_t i = 0; i < pods.n_items; i++) {
+		const struct hf_json *pod = hf_doc_json(pods.items[i]);
+		struct hf_pod_facts facts;
+		hf_pod_facts_read(pod, &facts);
+		hf_table_cell(table, "%s", hf_doc_name(pods.items[i]));
+		hf_table_cell(table, "%" PRId64 "/%" PRId64, facts.ready, facts.containers);
+		hf_table_cell(table, "%s", facts.status);
+		hf_table_cell(table, "%" PRId64, facts.restarts);
+		hf_table_cell(table, "%s",
+			      hf_str_or(hf_json_path_str(pod, "spec", "nodeName", NULL), "<none>"));
+	}
+	fputs("\nPods:\n", cli->out);
+	hf_table_print(table, cli->out, true);
+	hf_table_destroy(table);
+	return 0;
+}
+
+static void print_head(struct hf_cli *cli, struct hf_doc *job)
+{
+	const struct hf_json *root = hf_doc_json(job);
+	struct hf_job_facts facts;
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(256);
+
+	hf_job_facts_read(root, &facts);
+	print_field(cli->out, "Name:", hf_doc_name(job));
+	print_field(cli->out, "Namespace:", hf_doc_namespace(job));
+	print_field(cli->out, "Kind:", facts.kind);
+	print_field(cli->out, "State:", facts.state);
+	print_optional(cli->out, "Message:", facts.message);
+	print_optional(cli->out, "Started:", hf_json_path_str(root, "status", "startTime", NULL));
+	print_optional(cli->out, "Completed:", hf_json_path_str(root, "status", "completionTime", NULL));
+	hf_strbuf_addf(&line, "%" PRId64 " of %" PRId64, facts.ready, facts.wanted);
+	print_field(cli->out, "Ready:", line.data);
+	hf_strbuf_clear(&line);
+	hf_strbuf_addf(&line, "%" PRId64, facts.generation);
+	print_field(cli->out, "Generation:", line.data);
+	hf_strbuf_clear(&line);
+	hf_strbuf_addf(&line, "application %" PRId64 ", infrastructure %" PRId64 ", device %" PRId64,
+		       facts.application, facts.infrastructure, facts.device);
+	print_field(cli->out, "Restarts:", line.data);
+}
+
+static int verb_describe(struct hf_cli *cli)
+{
+	HF_AUTO_EXPLANATION explanation = { .arena = NULL };
+	const struct hf_framework *framework;
+	struct hf_table *events;
+	HF_AUTO_DOC job = NULL;
+	struct hf_error err;
+
+	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0)
+		return hf_cli_fail(cli, &err);
+	print_head(cli, job);
+	print_conditions(cli->out, hf_doc_json(job));
+	print_restarts(cli->out, hf_doc_json(job));
+	if (print_pods(cli, job, &err) != 0 || hf_cli_events(cli, job, &events, &err) != 0)
+		return hf_cli_fail(cli, &err);
+	if (hf_table_rows(events) > 0) {
+		fputs("\nEvents:\n", cli->out);
+		hf_table_print(events, cli->out, true);
+	}
+	hf_table_destroy(events);
+	if (hf_cli_explain(cli, framework, job, &explanation, &err) != 0)
+		return hf_cli_fail(cli, &err);
+	fprintf(cli->out, "\n%s %s\n", hf_doc_name(job), hf_str_or(explanation.plan.summary, ""));
+	return HF_EXIT_OK;
+}
+
+const struct hf_cli_verb hf_verb_describe = {
+	.name = "describe",
+	.summary = "Show one job with its pods, restarts and events",
+	.usage = "JOB",
+	.examples = "  holdfast describe ddp\n"
+		    "  holdfast describe pytorchjob/ddp\n"
+		    "  holdfast describe ddp -n team-a\n",
+	.args_min = 1,
+	.args_max = 1,
+	.run = verb_describe,
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/explain.h"
+
+#include "api/job.h"
+#include "api/pod.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/request.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+
+/* As much as the operator allows one step (operator/operator.h). */
+#define STEP_BYTES_MAX ((size_t)256 << 20)
+
+void hf_explanation_release(struct hf_explanation *explanation)
+{
+	for (size_t i = 0; i < explanation->n_docs; i++)
+		hf_doc_unref(explanation->docs[i]);
+	free(explanation->docs);
+	hf_arena_destroy(explanation->arena);
+	*explanation = (struct hf_explanation){ .arena = NULL };
+}
+
+static void keep(struct hf_explanation *explanation, struct hf_cli_reply *reply)
+{
+	explanation->docs = hf_xrealloc(explanation->docs, (explanation->n_docs + reply->n_items + 1) *
+								   sizeof(struct hf_doc *));
+	for (size_t i = 0; i < reply->n_items; i++)
+		explanation->docs[explanation->n_docs++] = hf_doc_ref(reply->items[i]);
+}
+
+/* One entry for each node, alive: a settling verdict is shown as the operator of the embedded
+ * plane sees it. */
+static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *seen)
+{
+	struct hf_node_seen *nodes = HF_ARENA_ARRAY(arena, struct hf_node_seen, seen->pods_len + 1);
+	size_t len = 0;
+
+	for (size_t i = 0; i < seen->pods_len; i++) {
+		bool known = seen->pods[i].node == NULL;
+		for (size_t k = 0; k < len && !known; k++)
+			known = hf_streq(nodes[k].name, seen->pods[i].node);
+		if (!known)
+			nodes[len++] = (struct hf_node_seen){ .name = seen->pods[i].node,
+							      .renewed_at = now,
+							      .reported_at = HF_TIME_NONE };
+	}
+	seen->nodes = nodes;
+	seen->nodes_len = len;
+}
+
+int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
+		   struct hf_explanation *ret_explanation, struct hf_error *err)
+{
+	struct hf_explanation explanation = { .arena = hf_arena_create(STEP_BYTES_MAX) };
+	HF_AUTO_CLI_REPLY pods = { .object = NULL };
+	HF_AUTO_CLI_REPLY services = { .object = NULL };
+	struct hf_observed seen = { .pods_len = 0 };
+	struct hf_service_seen *seen_services;
+	struct hf_pod *seen_pods;
+	struct hf_job_view view;
+	hf_time now = hf_loop_wall(cli->loop);
+	int rc = hf_cli_list_owned(cli, &hf_pods, job, &pods, err);
+
+	if (rc == 0)
+		rc = hf_cli_list_owned(cli, &hf_services, job, &services, err);
+	if (rc == 0) {
+		keep(&explanation, &pods);
+		keep(&explanation, &services);
+		hf_job_read(job, framework, NULL, explanation.arena, NULL, &view);
+		seen_pods = HF_ARENA_ARRAY(explanation.arena, struct hf_pod, pods.n_items + 1);
+		for (size_t i = 0; i < pods.n_items; i++)
+			hf_pod_read(pods.items[i], view.uid, explanation.arena, &seen_pods[i]);
+		seen_services = HF_ARENA_ARRAY(explanation.arena, struct hf_service_seen,
+					       services.n_items + 1);
+		for (size_t i = 0; i < services.n_items; i++)
+			hf_service_read(services.items[i], view.uid, &seen_services[i]);
+		seen = (struct hf_observed){ .pods = seen_pods, .pods_len = pods.n_items,
+					     .services = seen_services,
+					     .services_len = services.n_items };
+		see_nodes(explanation.arena, now, &seen);
+		rc = hf_job_step(&view, &seen, now, explanation.arena, &explanation.plan, err);
+	}
+	if (rc != 0) {
+		hf_explanation_release(&explanation);
+		return rc;
+	}
+	*ret_explanation = explanation;
+	return 0;
+}

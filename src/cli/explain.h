@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_CLI_EXPLAIN_H
+#define HF_CLI_EXPLAIN_H
+
+#include "base/arena.h"
+#include "cli/cli.h"
+#include "core/step.h"
+#include "json/doc.h"
+
+HF_BEGIN_DECLS
+
+/* The brain's step replayed on what the server has now: for why and describe. */
+struct hf_explanation {
+	struct hf_arena *arena;
+	struct hf_doc **docs; /* pods and services that the plan's texts come from */
+	size_t n_docs;
+	struct hf_plan plan;
+};
+int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
+		   struct hf_explanation *ret_explanation, struct hf_error *err) HF_MUST_CHECK;
+void hf_explanation_release(struct hf_explanation *explanation);
+#define HF_AUTO_EXPLANATION HF_CLEANUP(hf_explanation_release) struct hf_explanation
+
+HF_END_DECLS
+
+#endif

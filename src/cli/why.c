@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/verbs_internal.h"
+
+#include "base/str.h"
+#include "cli/explain.h"
+#include "cli/request.h"
+
+#include <time.h>
+
+/* why JOB: the brain's own account of how the job came to where it is, and what comes next. */
+
+#define PRINT_BYTES_MAX ((size_t)16 << 20)
+
+static void print_clock(FILE *out, hf_time time)
+{
+	time_t seconds = (time_t)(time / HF_SECOND);
+	struct tm tm;
+
+	if (time != HF_TIME_NONE && localtime_r(&seconds, &tm) != NULL)
+		fprintf(out, " %02d:%02d:%02d  ", tm.tm_hour, tm.tm_min, tm.tm_sec);
+	else
+		fputs(" now       ", out);
+}
+
+static struct hf_json *plan_to_json(const struct hf_plan *plan)
+{
+	struct hf_json *object = hf_json_object(), *list;
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_json_set_str(object, "summary", plan->summary);
+	list = hf_json_ensure_array(object, "reasons");
+	for (size_t i = 0; i < plan->reasons_len; i++) {
+		struct hf_json *reason = hf_json_object();
+		if (plan->reasons[i].time != HF_TIME_NONE) {
+			hf_time_format_micro(plan->reasons[i].time, text);
+			hf_json_set_str(reason, "time", text);
+		}
+		hf_json_set_str(reason, "topic", hf_topic_name(plan->reasons[i].topic));
+		hf_json_set_str(reason, "text", plan->reasons[i].text);
+		hf_json_append(list, reason);
+	}
+	list = hf_json_ensure_array(object, "stages");
+	for (size_t i = 0; i < plan->stages_len; i++) {
+		struct hf_json *stage = hf_json_array();
+		for (size_t k = 0; k < plan->stages[i].actions_len; k++) {
+			struct hf_json *action = hf_json_object();
+			hf_json_set_str(action, "do", hf_action_name(plan->stages[i].actions[k].kind));
+			hf_json_set_str(action, "name", plan->stages[i].actions[k].name);
+			hf_json_append(stage, action);
+		}
+		hf_json_append(list, stage);
+	}
+	hf_json_set_bool(object, "statusChanged", plan->status_changed);
+	if (plan->wake_at != HF_TIME_NEVER) {
+		hf_time_format_micro(plan->wake_at, text);
+		hf_json_set_str(object, "wakeAt", text);
+	}
+	return object;
+}
+
+static int print_json(struct hf_cli *cli, const struct hf_plan *plan)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PRINT_BYTES_MAX);
+	HF_AUTO_JSON object = plan_to_json(plan);
+
+	hf_json_write(object, HF_JSON_INDENTED, &text);
+	fprintf(cli->out, "%s\n", text.data);
+	return HF_EXIT_OK;
+}
+
+static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_plan *plan)
+{
+	fprintf(cli->out, "%s/%s %s\n", hf_doc_namespace(job), hf_doc_name(job),
+		hf_str_or(plan->summary, ""));
+	for (size_t i = 0; i < plan->reasons_len; i++) {
+		const struct hf_reason *reason = &plan->reasons[i];
+		print_clock(cli->out, reason->time);
+		fprintf(cli->out, "%-9s %s\n", hf_topic_name(reason->topic), reason->text);
+	}
+}
+
+static int verb_why(struct hf_cli *cli)
+{
+	HF_AUTO_EXPLANATION explanation = { .arena = NULL };
+	const char *output = hf_cli_flag(cli, "output");
+	const struct hf_framework *framework;
+	HF_AUTO_DOC job = NULL;
+	struct hf_error err;
+
+	if (output != NULL && !hf_streq(output, "json"))
+		return hf_cli_usage(cli, "-o takes json here, not '%s'", output);
+	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
+	    hf_cli_explain(cli, framework, job, &explanation, &err) != 0)
+		return hf_cli_fail(cli, &err);
+	if (output != NULL)
+		return print_json(cli, &explanation.plan);
+	print_text(cli, job, &explanation.plan);
+	return HF_EXIT_OK;
+}
+
+static const struct hf_flag why_flags[] = {
+	{ "output", 'o', "FORMAT", "json: the plan of the next step as well" },
+	{ NULL, 0, NULL, NULL },
+};
+
+const struct hf_cli_verb hf_verb_why = {
+	.name = "why",
+	.summary = "Say why a job is as it is, and what happens next",
+	.usage = "JOB",
+	.examples = "  holdfast why ddp\n"
+		    "  holdfast why pytorchjob/ddp -n team-a\n"
+		    "  holdfast why ddp -o json\n",
+	.flags = why_flags,
+	.args_min = 1,
+	.args_max = 1,
+	.run = verb_why,
+};
