@@ -37,7 +37,6 @@ struct hf_crew {
 	int32_t replicas;
 	struct hf_slot *slots;
 	int32_t slots_len; /* >= replicas: whatever the ledger or a pod names */
-	struct hf_counts counts;
 };
 
 enum hf_end_kind {
@@ -84,7 +83,7 @@ struct hf_brain {
 	struct hf_job job;
 	hf_time now; /* to the microsecond, which is what a ledger keeps */
 	struct hf_arena *arena;
-	struct hf_plan *plan;
+	struct hf_plan *plan; /* the caller's; its status is the working copy, its ledger aside */
 
 	struct hf_ledger ledger; /* the working copy; its texts are written at the end */
 	struct hf_crew crews[HF_ROLES_MAX];
@@ -92,7 +91,7 @@ struct hf_brain {
 	const struct hf_pod **strays; /* ours, but under no replica's name */
 	size_t strays_len;
 	int32_t older_pods;    /* of an older generation than the ledger's */
-	hf_time last_gone_at;
+	struct hf_counts counts[HF_ROLES_MAX];
 
 	struct hf_end *ends;
 	size_t ends_len;
@@ -100,9 +99,10 @@ struct hf_brain {
 
 	struct hf_condition *conditions;
 	size_t conditions_len, conditions_cap;
-	bool held;             /* nothing but the condition is planned */
-	bool settling;
-	const char *awaited;   /* what settling waits for */
+	bool settling;         /* a verdict waits for its cause */
+	bool restarting;       /* something was restarted in this step … */
+	int restarting_role;   /* … in this role first */
+	int32_t restarting_count;
 
 	struct hf_actions deletes;
 	struct hf_actions creates;
@@ -138,10 +138,10 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger);
 /* Set bits of what is seen: created, succeeded. */
 void hf_ledger_note(struct hf_brain *b);
 
-/* ---- an end's way: classify.c, rules.c, policy.c, incident.c, budget.c, delay.c, settle.c -- */
+/* ---- an end's way: ends.c, classify.c, rules.c, policy.c, incident.c, budget.c, delay.c ----- */
 
-/* Every end of a present attempt that has not been counted, in an order that does not
- * depend on the input's: by when it finished, then role and index. */
+/* Every end of a present attempt that has not been counted, with class, rule and policy, in an
+ * order that does not depend on the input's: by when it finished, then role and index. */
 void hf_ends_collect(struct hf_brain *b);
 void hf_classify(const struct hf_brain *b, struct hf_end *end);
 /* Index of the first rule that matches, or -1; fills the matched container of exit codes. */
@@ -150,83 +150,121 @@ int hf_rules_match(const struct hf_brain *b, struct hf_end *end);
 void hf_policy_decide(const struct hf_brain *b, struct hf_end *end);
 enum hf_budget hf_class_budget(enum hf_class cls);
 
+bool hf_incident_is_open(const struct hf_brain *b);
 /* The end's attempt had started before the open incident did. */
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end);
-bool hf_incident_is_open(const struct hf_brain *b);
+/* A new incident and its record; budget PENDING: not decided, nothing charged yet.
+ * end may be NULL for a restart that a person asked for. */
 void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_class cause,
 		      enum hf_budget budget);
-/* Take an infrastructure or device cause that showed up on any rank of it. */
-bool hf_incident_adopt(struct hf_brain *b, enum hf_class cause);
+/* The whole incident takes the cause of an end with evidence of infrastructure or device: a
+ * charge moves from the application's budget.  False: the new budget does not allow it. */
+bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end);
+/* An end whose cause outranks an application's. */
+bool hf_end_outranks(const struct hf_end *end);
 /* Run all ends through coverage, incident, budget and verdict; restart what is to be. */
 void hf_ends_apply(struct hf_brain *b);
 
-/* Charge the open incident: false when that goes over the budget's limit (and is not done). */
+/* One more unit stays within the limit. */
 bool hf_budget_allows(const struct hf_brain *b, enum hf_budget budget);
+/* Charge the open incident. */
 void hf_budget_charge(struct hf_brain *b, enum hf_budget budget);
 const char *hf_budget_verdict(enum hf_budget budget); /* "BackoffLimitExceeded", … */
+/* The budget whose verdict that is; HF_BUDGET_NONE: none. */
+enum hf_budget hf_budget_of_verdict(const char *verdict);
 const char *hf_budget_message(struct hf_brain *b, enum hf_budget budget);
 
 /* How long the n-th restart of a streak waits. */
 hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int64_t n,
 		 const char *uid, bool kueue);
+/* Lengthen the streak and set notBefore.  Before the restart is recorded. */
 void hf_delay_next(struct hf_brain *b, enum hf_budget budget);
 
-/* Whether a verdict of `since` may stand; else what is awaited and when to look again. */
-bool hf_settle_done(struct hf_brain *b, hf_time since);
+/* ---- verdicts: verdict.c, settle.c --------------------------------------------------------- */
 
-/* ---- consequences: restart.c, gang.c, suspend.c, finish.c, deadline.c, … ------------------ */
+#define HF_VERDICT_RULE "PodFailurePolicy"
+#define HF_VERDICT_NEVER "RestartPolicyNever"
+#define HF_VERDICT_EXIT_CODE "ExitCode"
+#define HF_VERDICT_DEADLINE "DeadlineExceeded"
 
-void hf_restart_replica(struct hf_brain *b, const struct hf_end *end);
+bool hf_verdict_pending(const struct hf_brain *b);
+/* The job is to fail because of this end; opens an incident unless one covers it. */
+void hf_verdict_of_end(struct hf_brain *b, const struct hf_end *end);
+void hf_verdict_set(struct hf_brain *b, const char *reason, const char *message);
+/* A pending verdict gives way to a cause that outranks it. */
+void hf_verdict_reconsider(struct hf_brain *b);
+/* Fail the job when nothing is awaited any more, else say what is. */
+void hf_verdict_settle(struct hf_brain *b);
+/* Whether every node of the job has been heard of since; else when to look again at the
+ * latest, and one silent node. */
+bool hf_settle_done(const struct hf_brain *b, hf_time since, hf_time *ret_until,
+		    const char **ret_silent);
+
+/* ---- consequences -------------------------------------------------------------------------- */
+
+/* restart.c, gang.c */
+void hf_restart_replica(struct hf_brain *b, int role, int32_t index);
 void hf_gang_restart(struct hf_brain *b);
 /* The restart annotation, once per value. */
 void hf_restart_requested(struct hf_brain *b);
+/* A ledger that has grown too large is emptied by a new generation. */
+void hf_restart_when_too_large(struct hf_brain *b);
 
+/* suspend.c */
 void hf_suspend(struct hf_brain *b);
 void hf_resume(struct hf_brain *b);
 
-/* Settle a verdict: the job fails when nothing is awaited any more. */
-void hf_verdict_set(struct hf_brain *b, const char *reason, const char *message);
-void hf_verdict_step(struct hf_brain *b);
-void hf_finish_failed(struct hf_brain *b, bool warning);
-bool hf_finish_succeeded(struct hf_brain *b);
+/* finish.c */
+void hf_finish_failed(struct hf_brain *b);
+void hf_finish_succeeded(struct hf_brain *b, const struct hf_judgement *judgement);
 /* What a finished job still does: clean up, heal, expire. */
 void hf_finished(struct hf_brain *b);
 
-bool hf_deadline_passed(struct hf_brain *b);
+/* deadline.c: active time is what lies between start and now, and what earlier runs had. */
 int64_t hf_active_seconds(const struct hf_brain *b);
+/* Sets the verdict when it has passed, else the wake-up. */
+void hf_deadline_step(struct hf_brain *b);
 
+/* phase.c */
 void hf_phase_step(struct hf_brain *b);
-void hf_phase_set(struct hf_brain *b, enum hf_phase phase);
+/* Book the time of the phase so far as productive or down; it begins anew. */
+void hf_phase_book(struct hf_brain *b);
 
-/* Creates and deletes that bring the pods and services to what the ledger says. */
+/* pods.c, services.c: actions that bring the objects to what the ledger says. */
 void hf_pods_plan(struct hf_brain *b);
 void hf_services_plan(struct hf_brain *b);
 void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_int grace);
 void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service);
+void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_action *action);
+/* The four labels of a replica, in the arena. */
+#define HF_REPLICA_LABELS 4
+const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32_t index);
 
-/* ---- status: counts.c, conditions.c ------------------------------------------------------- */
+/* ---- status: counts.c, conditions.c, changed.c ---------------------------------------------- */
 
-/* Counts from slots; suspended: active is every pod that is not terminal. */
+/* Counts from slots.  Suspended: active is every pod that is not terminal. */
 void hf_counts_take(struct hf_brain *b);
 void hf_counts_write(struct hf_brain *b);
-void hf_judge(struct hf_brain *b, struct hf_judgement *ret_judgement);
 
-struct hf_condition *hf_cond_find(struct hf_brain *b, const char *type);
-bool hf_cond_is_true(struct hf_brain *b, const char *type);
+struct hf_condition *hf_cond_find(const struct hf_brain *b, const char *type);
+bool hf_cond_is_true(const struct hf_brain *b, const char *type);
 /* Upstream's rules: nothing when status and reason are what they were; else rewritten and
  * moved last; the transition time stays while the status does. */
 void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *reason,
 		 const char *message);
 /* To False where it stands, if it is True; reason and message as they were when NULL. */
 void hf_cond_lower(struct hf_brain *b, const char *type, const char *reason, const char *message);
+/* Created, as the first condition; counts the job when it was not there. */
+void hf_cond_created(struct hf_brain *b);
 /* Running and Restarting for a job that is neither suspended nor finished. */
 void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement);
 /* The True condition that names the state comes last. */
 void hf_cond_arrange(struct hf_brain *b);
 /* "PyTorchJob" + suffix */
 const char *hf_cond_reason(struct hf_brain *b, const char *suffix);
-/* What was the state's name before arranging: "Running", … */
-const char *hf_cond_state(struct hf_brain *b);
+/* The type that names the state: "Running", …; "" before there is any. */
+const char *hf_cond_state(const struct hf_brain *b);
+bool hf_cond_finished(const struct hf_brain *b);
 
 /* Whether two statuses differ, and whether that must be written before anything is done. */
 bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, bool *ret_urgent);
@@ -238,8 +276,9 @@ void hf_event_pod(struct hf_brain *b, bool warning, const char *reason, const ch
 		  const struct hf_pod *pod);
 void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *fmt, ...)
 	HF_PRINTF(4, 5);
-/* What the ledger tells of the last restart, and one sentence for all of it. */
+/* What the ledger tells of the last restart; before anything of this step is said. */
 void hf_why_history(struct hf_brain *b);
+/* One sentence for all of it. */
 void hf_why_summary(struct hf_brain *b);
 void hf_wake(struct hf_brain *b, hf_time at);
 
@@ -247,7 +286,7 @@ void hf_wake(struct hf_brain *b, hf_time at);
 
 /* A longer copy of a list in the arena, when it is full. */
 void *hf_grow(struct hf_arena *arena, void *items, size_t len, size_t *cap, size_t size);
-const char *hf_time_text(struct hf_arena *arena, hf_time t);   /* RFC 3339 */
+const char *hf_time_text(struct hf_arena *arena, hf_time t);    /* RFC 3339, "" for NONE */
 const char *hf_span_text(struct hf_arena *arena, hf_time span); /* "1m30s" */
 
 HF_END_DECLS

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
 
+#include "base/str.h"
+
 /*
  * Three budgets, one for each kind of cause.  One incident costs one unit of one budget; a limit
  * is passed when more than it is charged: backoffLimit 2 allows two restarts, the third incident
@@ -38,6 +40,15 @@ const char *hf_budget_verdict(enum hf_budget budget)
 {
 	hf_assert(budget < HF_BUDGETS);
 	return words[budget].verdict;
+}
+
+enum hf_budget hf_budget_of_verdict(const char *verdict)
+{
+	for (int i = 0; i < HF_BUDGETS; i++) {
+		if (hf_streq(words[i].verdict, verdict))
+			return (enum hf_budget)i;
+	}
+	return HF_BUDGET_NONE;
 }
 
 const char *hf_budget_message(struct hf_brain *b, enum hf_budget budget)

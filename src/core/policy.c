@@ -86,7 +86,7 @@ void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
 		verb = with_rule[action].verb;
 		if (with_rule[action].sets_scope)
 			end->scope = with_rule[action].scope;
-		end->verdict = "PodFailurePolicy";
+		end->verdict = HF_VERDICT_RULE;
 	} else if (end->kind == HF_END_RESTARTED) {
 		/* The kubelet has decided already; it remains to be counted. */
 		verb = RESTART;
@@ -94,7 +94,8 @@ void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
 		verb = without_rule[restart][end->cls];
 		if (verb == BY_CODE)
 			verb = is_permanent(end) ? FAIL : RESTART;
-		end->verdict = restart == HF_RESTART_NEVER ? "RestartPolicyNever" : "ExitCode";
+		end->verdict = restart == HF_RESTART_NEVER ? HF_VERDICT_NEVER
+								: HF_VERDICT_EXIT_CODE;
 	}
 	end->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
 	end->budget = verb == RESTART ? hf_class_budget(end->cls) : HF_BUDGET_NONE;

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+
+/*
+ * All ends of one step, decided together.  They were seen at once, so no order among them is
+ * certain: at most one incident opens for the pods among them, and the end that decides it is
+ * the one that best explains the rest: evidence of infrastructure or a device, else the one that
+ * finished first.
+ */
+
+/* Open an incident for the end and charge it, or let the job fail with it. */
+static bool open_for(struct hf_brain *b, const struct hf_end *end)
+{
+	if (end->fate == HF_FATE_FAIL) {
+		hf_verdict_of_end(b, end);
+		return false;
+	}
+	if (!hf_budget_allows(b, end->budget)) {
+		hf_incident_open(b, end, end->cls, HF_BUDGET_PENDING);
+		hf_verdict_set(b, hf_budget_verdict(end->budget),
+			       hf_budget_message(b, end->budget));
+		return false;
+	}
+	/* What a rule does not charge still waits longer each time, or it would spin. */
+	if (end->kind != HF_END_RESTARTED)
+		hf_delay_next(b, hf_class_budget(end->cls));
+	hf_incident_open(b, end, end->cls, end->budget);
+	b->plan->metrics[HF_METRIC_RESTARTED]++;
+	b->plan->metrics[HF_METRIC_RESTARTS]++;
+	b->plan->restart_cause = end->cls;
+	return true;
+}
+
+/*
+ * Container restarts.  A pod's first one in an incident is covered, its second opens the next.
+ * Counted in rounds over the ranks, so that two restarts of each of a thousand ranks are two
+ * incidents and not a thousand.
+ */
+static void count_restarts(struct hf_brain *b)
+{
+	bool more = true;
+
+	for (int32_t round = 1; more && !hf_verdict_pending(b); round++) {
+		more = false;
+		for (size_t i = 0; i < b->ends_len; i++) {
+			struct hf_end *end = &b->ends[i];
+			struct hf_slot *slot = &b->crews[end->role].slots[end->index];
+
+			if (end->kind != HF_END_RESTARTED || end->units < round)
+				continue;
+			more = true;
+			if (!hf_incident_covers(b, end) && !open_for(b, end))
+				return;
+			slot->covered = true;
+			slot->seen++;
+			if (b->ledger.records_len > 0 && !b->ledger.records[0].scope)
+				b->ledger.records[0].scope = "Container";
+		}
+	}
+}
+
+/* FailJob speaks first, whichever end it matched: as batch/v1, which looks for it in all. */
+static const struct hf_end *find_fail_rule(const struct hf_brain *b)
+{
+	for (size_t i = 0; i < b->ends_len; i++) {
+		if (b->ends[i].fate == HF_FATE_FAIL && b->ends[i].rule >= 0)
+			return &b->ends[i];
+	}
+	return NULL;
+}
+
+static const struct hf_end *find_opener(const struct hf_brain *b)
+{
+	const struct hf_end *first = NULL;
+
+	for (size_t i = 0; i < b->ends_len; i++) {
+		const struct hf_end *end = &b->ends[i];
+
+		if (end->kind == HF_END_RESTARTED || hf_incident_covers(b, end))
+			continue;
+		if (hf_end_outranks(end))
+			return end;
+		if (!first)
+			first = end;
+	}
+	return first;
+}
+
+static bool adopt_causes(struct hf_brain *b)
+{
+	for (size_t i = 0; i < b->ends_len; i++) {
+		const struct hf_end *end = &b->ends[i];
+
+		if (!hf_end_outranks(end) || !hf_incident_covers(b, end))
+			continue;
+		if (!hf_incident_adopt(b, end)) {
+			enum hf_budget budget = hf_class_budget(end->cls);
+
+			hf_verdict_set(b, hf_budget_verdict(budget),
+				       hf_budget_message(b, budget));
+			return false;
+		}
+	}
+	return true;
+}
+
+static void exited_event(struct hf_brain *b, const struct hf_end *end)
+{
+	if (end->pod && end->exit_code.set)
+		hf_event(b, false, "ExitedWithCode",
+			 hf_arena_printf(b->arena, "Pod: %s.%s exited with code %lld",
+					 hf_str_or(b->view->ns, ""), end->pod->name,
+					 (long long)end->exit_code.value));
+}
+
+/* Restart the ranks that ended, or all of them when any of them asks for that. */
+static void restart_ended(struct hf_brain *b)
+{
+	enum hf_scope scope = HF_SCOPE_REPLICA;
+	const struct hf_end *first = NULL;
+
+	for (size_t i = 0; i < b->ends_len; i++) {
+		const struct hf_end *end = &b->ends[i];
+
+		/* A container restart counts here only where all ranks go together. */
+		if (end->kind == HF_END_RESTARTED && end->scope != HF_SCOPE_JOB)
+			continue;
+		if (!first)
+			first = end;
+		if (end->scope == HF_SCOPE_JOB)
+			scope = HF_SCOPE_JOB;
+		exited_event(b, end);
+	}
+	if (!first)
+		return;
+	b->restarting = true;
+	b->restarting_role = first->role;
+	b->restarting_count = b->failed_ends[first->role] > 0 ? b->failed_ends[first->role] : 1;
+	b->plan->restart_scope = scope;
+	for (size_t i = 0; scope == HF_SCOPE_REPLICA && i < b->ends_len; i++) {
+		if (b->ends[i].kind != HF_END_RESTARTED)
+			hf_restart_replica(b, b->ends[i].role, b->ends[i].index);
+	}
+	if (scope == HF_SCOPE_JOB)
+		hf_gang_restart(b);
+	hf_assert(b->ledger.records_len > 0);
+	b->ledger.records[0].scope = scope == HF_SCOPE_JOB ? "Job" : "Replica";
+	b->ledger.records[0].generation = b->ledger.generation;
+	b->ledger.records[0].running_at = HF_TIME_NONE;
+	hf_restart_when_too_large(b);
+}
+
+void hf_ends_apply(struct hf_brain *b)
+{
+	const struct hf_end *end;
+
+	hf_assert(b->ledger.present && !hf_verdict_pending(b));
+	if (b->ends_len == 0)
+		return;
+	end = find_fail_rule(b);
+	if (end) {
+		hf_verdict_of_end(b, end);
+		return;
+	}
+	count_restarts(b);
+	if (hf_verdict_pending(b) || !adopt_causes(b))
+		return;
+	end = find_opener(b);
+	if (end && !open_for(b, end))
+		return;
+	restart_ended(b);
+}

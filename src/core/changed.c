@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+
+/*
+ * What is new in a status.  "Urgent" is what must be written before anything is done: every
+ * decision.  Counts, and the bits and times that only describe progress, may wait for a second:
+ * a thousand pods that start are not a thousand writes.
+ */
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || hf_streq(hf_str_or(a, ""), hf_str_or(b, ""));
+}
+
+static bool same_opt(struct hf_opt_int a, struct hf_opt_int b)
+{
+	return a.set == b.set && (!a.set || a.value == b.value);
+}
+
+static bool same_conditions(const struct hf_status *a, const struct hf_status *b)
+{
+	if (a->conditions_len != b->conditions_len)
+		return false;
+	for (size_t i = 0; i < a->conditions_len; i++) {
+		const struct hf_condition *x = &a->conditions[i];
+		const struct hf_condition *y = &b->conditions[i];
+
+		if (!same(x->type, y->type) || !same(x->status, y->status) ||
+		    !same(x->reason, y->reason) || !same(x->message, y->message) ||
+		    x->last_update != y->last_update || x->last_transition != y->last_transition)
+			return false;
+	}
+	return true;
+}
+
+static bool same_counts(const struct hf_status *a, const struct hf_status *b)
+{
+	for (int r = 0; r < HF_ROLES_MAX; r++) {
+		const struct hf_replica_status *x = &a->replicas[r];
+		const struct hf_replica_status *y = &b->replicas[r];
+
+		if (x->present != y->present || x->active != y->active ||
+		    x->succeeded != y->succeeded || x->failed != y->failed ||
+		    !same(x->selector, y->selector))
+			return false;
+	}
+	return true;
+}
+
+static bool same_record(const struct hf_record *x, const struct hf_record *y)
+{
+	return x->generation == y->generation && x->incident == y->incident &&
+	       x->cause == y->cause && same(x->scope, y->scope) && same(x->replica, y->replica) &&
+	       same(x->pod, y->pod) && same(x->node, y->node) && same(x->device, y->device) &&
+	       same_opt(x->exit_code, y->exit_code) && same_opt(x->signal, y->signal) &&
+	       same(x->rule, y->rule) && x->detected_at == y->detected_at &&
+	       x->decided_at == y->decided_at;
+}
+
+static bool same_roles(const struct hf_ledger *a, const struct hf_ledger *b)
+{
+	for (int r = 0; r < HF_ROLES_MAX; r++) {
+		const struct hf_role_ledger *x = &a->roles[r];
+		const struct hf_role_ledger *y = &b->roles[r];
+
+		if (!same(x->attempts, y->attempts) || !same(x->succeeded, y->succeeded) ||
+		    !same(x->seen, y->seen) || !same(x->covered, y->covered))
+			return false;
+	}
+	return true;
+}
+
+/* Decisions: everything but progress. */
+static bool same_decisions(const struct hf_ledger *a, const struct hf_ledger *b)
+{
+	for (int i = 0; i < HF_BUDGETS; i++) {
+		if (a->restarts[i] != b->restarts[i] || a->streak[i] != b->streak[i])
+			return false;
+	}
+	if (a->records_len != b->records_len)
+		return false;
+	for (size_t i = 0; i < a->records_len; i++) {
+		if (!same_record(&a->records[i], &b->records[i]))
+			return false;
+	}
+	return a->present == b->present && a->schema == b->schema &&
+	       a->generation == b->generation && a->incident.id == b->incident.id &&
+	       a->incident.opened_at == b->incident.opened_at &&
+	       a->incident.cause == b->incident.cause &&
+	       a->incident.charged == b->incident.charged &&
+	       a->active_seconds == b->active_seconds && same_roles(a, b) &&
+	       same(a->restart_handled, b->restart_handled) &&
+	       same(a->verdict.reason, b->verdict.reason) &&
+	       same(a->verdict.message, b->verdict.message) && a->verdict.at == b->verdict.at &&
+	       /* A delay that begins is a decision; one that is over is not. */
+	       (a->not_before == b->not_before || b->not_before == HF_TIME_NONE);
+}
+
+static bool same_progress(const struct hf_ledger *a, const struct hf_ledger *b)
+{
+	for (int r = 0; r < HF_ROLES_MAX; r++) {
+		if (!same(a->roles[r].created, b->roles[r].created))
+			return false;
+	}
+	for (size_t i = 0; i < a->records_len; i++) {
+		if (a->records[i].running_at != b->records[i].running_at)
+			return false;
+	}
+	return a->phase == b->phase && a->since == b->since && a->not_before == b->not_before &&
+	       a->downtime_seconds == b->downtime_seconds &&
+	       a->productive_seconds == b->productive_seconds;
+}
+
+bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, bool *ret_urgent)
+{
+	hf_assert(a && b && ret_urgent);
+	*ret_urgent = !same_conditions(a, b) || a->start_time != b->start_time ||
+		      a->completion_time != b->completion_time ||
+		      a->ledger.present != b->ledger.present ||
+		      (b->ledger.present && !same_decisions(&a->ledger, &b->ledger));
+	return *ret_urgent || !same_counts(a, b) ||
+	       (b->ledger.present && !same_progress(&a->ledger, &b->ledger));
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+#include "core/names.h"
+
+#include <string.h>
+
+/*
+ * One fault makes many ends: peers die seconds or minutes after the first.  An incident opens at
+ * the first counted end; every end of an attempt that had started before belongs to it and costs
+ * nothing.  Which attempts those are is written on the pods (the stamp is the number of the
+ * incident they were created after), so no window of time is needed.
+ */
+
+bool hf_incident_is_open(const struct hf_brain *b)
+{
+	const struct hf_ledger *ledger = &b->ledger;
+	hf_time running_at;
+
+	hf_assert(ledger->present);
+	if (ledger->incident.id == 0)
+		return false;
+	if (ledger->records_len == 0)
+		return true;
+	running_at = ledger->records[0].running_at;
+	if (running_at == HF_TIME_NONE)
+		return true;
+	return b->now < hf_time_add(running_at, b->job.recovery.incident_seconds * HF_SECOND);
+}
+
+bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end)
+{
+	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];
+
+	if (!hf_incident_is_open(b) || slot->covered)
+		return false;
+	if (end->kind == HF_END_RESTARTED)
+		return true;
+	/* Its stamps went with the pod: it belongs to the incident while that is being mended. */
+	if (!end->pod)
+		return b->ledger.records_len > 0 &&
+		       b->ledger.records[0].running_at == HF_TIME_NONE;
+	return (end->pod->stamped ? end->pod->incident : 0) < b->ledger.incident.id;
+}
+
+bool hf_end_outranks(const struct hf_end *end)
+{
+	/* Absence is no evidence: it may be charged to the infrastructure, but does not take a
+	 * cause that was seen off another rank. */
+	return end->evidence &&
+	       (end->cls == HF_CLASS_INFRASTRUCTURE || end->cls == HF_CLASS_DEVICE ||
+		end->cls == HF_CLASS_ADMISSION);
+}
+
+static void record(struct hf_brain *b, const struct hf_end *end)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	struct hf_record *first = &ledger->records[0];
+	size_t kept = ledger->records_len < HF_RECORDS_MAX ? ledger->records_len
+							   : HF_RECORDS_MAX - 1;
+
+	memmove(first + 1, first, kept * sizeof(*first));
+	ledger->records_len = kept + 1;
+	*first = (struct hf_record){
+		.generation = ledger->generation,
+		.incident = ledger->incident.id,
+		.cause = ledger->incident.cause,
+		.detected_at = b->now,
+		.decided_at = HF_TIME_NONE,
+		.running_at = HF_TIME_NONE,
+	};
+	if (!end)
+		return;
+	first->replica = hf_rank_name(b->arena, b->crews[end->role].type, end->index);
+	first->exit_code = end->exit_code;
+	first->signal = end->signal;
+	if (end->ended_container)
+		first->exit_code = HF_SOME_INT(end->ended_code);
+	if (end->pod) {
+		first->pod = end->pod->name;
+		first->node = end->pod->node;
+	}
+	if (end->rule >= 0)
+		first->rule = hf_str_or(b->view->run_policy.rules[end->rule].name,
+					hf_arena_printf(b->arena, "#%d", end->rule));
+}
+
+void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_class cause,
+		      enum hf_budget budget)
+{
+	struct hf_incident *incident = &b->ledger.incident;
+
+	hf_assert(cause != HF_CLASS_NONE && cause != HF_CLASS_OURS);
+	incident->id++;
+	incident->opened_at = b->now;
+	incident->cause = cause;
+	incident->charged = budget;
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
+			b->crews[r].slots[i].covered = false;
+	}
+	record(b, end);
+	if (budget == HF_BUDGET_PENDING)
+		return;
+	b->ledger.records[0].decided_at = b->now;
+	hf_budget_charge(b, budget);
+}
+
+bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end)
+{
+	struct hf_incident *incident = &b->ledger.incident;
+	enum hf_budget budget = hf_class_budget(end->cls);
+
+	hf_assert(hf_end_outranks(end) && incident->id > 0 && budget < HF_BUDGETS);
+	if (incident->cause != HF_CLASS_APPLICATION && incident->cause != HF_CLASS_OUT_OF_MEMORY)
+		return true;
+	incident->cause = end->cls;
+	if (b->ledger.records_len > 0 && b->ledger.records[0].incident == incident->id)
+		b->ledger.records[0].cause = end->cls;
+	if (incident->charged != HF_BUDGET_APPLICATION)
+		return true;
+	if (!hf_budget_allows(b, budget))
+		return false;
+	hf_assert(b->ledger.restarts[HF_BUDGET_APPLICATION] > 0);
+	b->ledger.restarts[HF_BUDGET_APPLICATION]--;
+	hf_budget_charge(b, budget);
+	return true;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+/* The phase of the present generation, derived anew in each step; only its beginning and what
+ * was spent in it are remembered. */
+
+static enum hf_phase derive(const struct hf_brain *b)
+{
+	if (b->older_pods > 0)
+		return HF_PHASE_TEARING;
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (!slot->up && !slot->succeeded)
+				return HF_PHASE_CREATING;
+		}
+	}
+	return b->job.suspend ? HF_PHASE_CREATING : HF_PHASE_RUNNING;
+}
+
+void hf_phase_book(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	hf_time span = b->now - ledger->since;
+	int64_t seconds = (span + HF_SECOND / 2) / HF_SECOND;
+
+	hf_assert(ledger->present);
+	if (ledger->since == HF_TIME_NONE || span < 0)
+		seconds = 0;
+	if (ledger->phase == HF_PHASE_RUNNING)
+		ledger->productive_seconds += seconds;
+	else if (hf_cond_is_true(b, HF_COND_RESTARTING))
+		ledger->downtime_seconds += seconds;
+	ledger->since = b->now;
+}
+
+void hf_phase_step(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+	enum hf_phase phase = derive(b);
+
+	if (phase != ledger->phase) {
+		hf_phase_book(b);
+		ledger->phase = phase;
+	}
+	if (phase != HF_PHASE_RUNNING)
+		return;
+	hf_assert(b->older_pods == 0);
+	ledger->not_before = HF_TIME_NONE;
+	if (ledger->records_len > 0 && ledger->records[0].running_at == HF_TIME_NONE &&
+	    ledger->records[0].decided_at != HF_TIME_NONE)
+		ledger->records[0].running_at = b->now;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/plan.h"
+
+#include "base/str.h"
+#include "core/framework.h"
+
+/*
+ * A plan as text: YAML that a person reads and that golden files compare byte by byte.  Only what
+ * says something is written: absent fields, zero counters and empty lists are left out.
+ */
+
+static const char *const action_names[] = {
+	[HF_ACTION_CREATE_POD] = "create pod",
+	[HF_ACTION_DELETE_POD] = "delete pod",
+	[HF_ACTION_CREATE_SERVICE] = "create service",
+	[HF_ACTION_DELETE_SERVICE] = "delete service",
+	[HF_ACTION_DELETE_JOB] = "delete job",
+};
+static const char *const topic_names[] = {
+	[HF_TOPIC_EVIDENCE] = "evidence", [HF_TOPIC_CLASS] = "class",
+	[HF_TOPIC_RULE] = "rule",         [HF_TOPIC_DECISION] = "decision",
+	[HF_TOPIC_BUDGET] = "budget",     [HF_TOPIC_DONE] = "done",
+	[HF_TOPIC_BLOCKED] = "blocked",   [HF_TOPIC_NEXT] = "next",
+};
+static const char *const metric_names[] = {
+	[HF_METRIC_CREATED] = "created",       [HF_METRIC_DELETED] = "deleted",
+	[HF_METRIC_SUCCESSFUL] = "successful", [HF_METRIC_FAILED] = "failed",
+	[HF_METRIC_RESTARTED] = "restarted",   [HF_METRIC_RESTARTS] = "restarts",
+};
+
+const char *hf_action_name(enum hf_action_kind kind)
+{
+	hf_assert((size_t)kind < HF_ARRAY_LEN(action_names));
+	return action_names[kind];
+}
+
+const char *hf_topic_name(enum hf_topic topic)
+{
+	hf_assert((size_t)topic < HF_ARRAY_LEN(topic_names));
+	return topic_names[topic];
+}
+
+size_t hf_plan_actions(const struct hf_plan *plan)
+{
+	size_t n = 0;
+
+	hf_assert(plan->stages_len <= HF_STAGES_MAX);
+	for (size_t i = 0; i < plan->stages_len; i++)
+		n += plan->stages[i].actions_len;
+	return n;
+}
+
+/* ---- scalars ---------------------------------------------------------------------------------- */
+
+/* A JSON string is a YAML one. */
+static void quote(struct hf_strbuf *sb, const char *text)
+{
+	hf_strbuf_addch(sb, '"');
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			hf_strbuf_addch(sb, '\\');
+		if (c < 0x20)
+			hf_strbuf_addf(sb, "\\u%04x", c);
+		else
+			hf_strbuf_addch(sb, *text);
+	}
+	hf_strbuf_addch(sb, '"');
+}
+
+static void text(struct hf_strbuf *sb, const char *key, const char *value)
+{
+	if (hf_str_is_empty(value))
+		return;
+	hf_strbuf_addf(sb, ", %s: ", key);
+	quote(sb, value);
+}
+
+static void number(struct hf_strbuf *sb, const char *key, int64_t value)
+{
+	if (value != 0)
+		hf_strbuf_addf(sb, ", %s: %lld", key, (long long)value);
+}
+
+static void opt_number(struct hf_strbuf *sb, const char *key, struct hf_opt_int value)
+{
+	if (value.set)
+		hf_strbuf_addf(sb, ", %s: %lld", key, (long long)value.value);
+}
+
+static void instant(struct hf_strbuf *sb, const char *key, hf_time t)
+{
+	char formatted[HF_TIME_TEXT_MAX];
+
+	if (t == HF_TIME_NONE)
+		return;
+	if (t == hf_time_floor_second(t))
+		hf_time_format(t, formatted);
+	else
+		hf_time_format_micro(t, formatted);
+	hf_strbuf_addf(sb, ", %s: %s", key, formatted);
+}
+
+/* The writers above begin with ", ": what stands behind an opening bracket loses that. */
+static void flow_end(struct hf_strbuf *sb, size_t mark)
+{
+	if (sb->len >= mark + 2 && sb->data[mark] == ',') {
+		for (size_t i = mark; i + 2 < sb->len; i++)
+			sb->data[i] = sb->data[i + 2];
+		hf_strbuf_truncate(sb, sb->len - 2);
+	}
+	hf_strbuf_addstr(sb, "}\n");
+}
+
+static size_t flow_begin(struct hf_strbuf *sb, const char *lead)
+{
+	hf_strbuf_addf(sb, "%s{", lead);
+	return sb->len;
+}
+
+/* ---- status ------------------------------------------------------------------------------------- */
+
+static void render_conditions(const struct hf_status *status, struct hf_strbuf *sb)
+{
+	hf_strbuf_addstr(sb, "conditions:\n");
+	for (size_t i = 0; i < status->conditions_len; i++) {
+		const struct hf_condition *condition = &status->conditions[i];
+		size_t mark = flow_begin(sb, "- ");
+
+		text(sb, "type", condition->type);
+		text(sb, "status", condition->status);
+		text(sb, "reason", condition->reason);
+		text(sb, "message", condition->message);
+		instant(sb, "since", condition->last_transition);
+		if (condition->last_update != condition->last_transition)
+			instant(sb, "updated", condition->last_update);
+		flow_end(sb, mark);
+	}
+}
+
+static void render_replicas(const struct hf_status *status, const struct hf_framework *framework,
+			    struct hf_strbuf *sb)
+{
+	hf_strbuf_addstr(sb, "replicaStatuses:\n");
+	for (int r = 0; r < framework->roles_len; r++) {
+		const struct hf_replica_status *replica = &status->replicas[r];
+		size_t mark;
+
+		if (!replica->present)
+			continue;
+		hf_strbuf_addf(sb, "  %s: ", framework->roles[r].name);
+		mark = flow_begin(sb, "");
+		number(sb, "active", replica->active);
+		number(sb, "succeeded", replica->succeeded);
+		number(sb, "failed", replica->failed);
+		text(sb, "selector", replica->selector);
+		flow_end(sb, mark);
+	}
+}
+
+static void render_record(const struct hf_record *record, struct hf_strbuf *sb)
+{
+	size_t mark = flow_begin(sb, "  - ");
+
+	number(sb, "generation", record->generation);
+	number(sb, "incident", record->incident);
+	text(sb, "cause", hf_class_name(record->cause));
+	text(sb, "scope", record->scope);
+	text(sb, "replica", record->replica);
+	text(sb, "pod", record->pod);
+	text(sb, "node", record->node);
+	text(sb, "device", record->device);
+	opt_number(sb, "exitCode", record->exit_code);
+	opt_number(sb, "signal", record->signal);
+	text(sb, "rule", record->rule);
+	instant(sb, "detectedAt", record->detected_at);
+	instant(sb, "decidedAt", record->decided_at);
+	instant(sb, "runningAt", record->running_at);
+	flow_end(sb, mark);
+}
+
+static void render_budgets(const char *key, const int64_t *values, struct hf_strbuf *sb)
+{
+	size_t mark;
+
+	if (values[0] == 0 && values[1] == 0 && values[2] == 0)
+		return;
+	hf_strbuf_addf(sb, "  %s: ", key);
+	mark = flow_begin(sb, "");
+	for (int i = 0; i < HF_BUDGETS; i++)
+		number(sb, hf_budget_name((enum hf_budget)i), values[i]);
+	flow_end(sb, mark);
+}
+
+static void render_roles(const struct hf_ledger *ledger, const struct hf_framework *framework,
+			 struct hf_strbuf *sb)
+{
+	for (int r = 0; r < framework->roles_len; r++) {
+		const struct hf_role_ledger *role = &ledger->roles[r];
+		size_t mark;
+
+		if (!role->attempts && !role->created && !role->succeeded && !role->seen &&
+		    !role->covered)
+			continue;
+		hf_strbuf_addf(sb, "  %s: ", framework->roles[r].name);
+		mark = flow_begin(sb, "");
+		text(sb, "attempts", role->attempts);
+		text(sb, "created", role->created);
+		text(sb, "succeeded", role->succeeded);
+		text(sb, "seen", role->seen);
+		text(sb, "covered", role->covered);
+		flow_end(sb, mark);
+	}
+}
+
+static void render_ledger(const struct hf_ledger *ledger, const struct hf_framework *framework,
+			  struct hf_strbuf *sb)
+{
+	size_t mark;
+
+	if (!ledger->present)
+		return;
+	hf_strbuf_addstr(sb, "recovery:\n  ledger: ");
+	mark = flow_begin(sb, "");
+	hf_strbuf_addf(sb, ", generation: %lld", (long long)ledger->generation);
+	text(sb, "phase", hf_phase_name(ledger->phase));
+	instant(sb, "since", ledger->since);
+	instant(sb, "notBefore", ledger->not_before);
+	number(sb, "activeSeconds", ledger->active_seconds);
+	number(sb, "downtimeSeconds", ledger->downtime_seconds);
+	number(sb, "productiveSeconds", ledger->productive_seconds);
+	text(sb, "restartHandled", ledger->restart_handled);
+	flow_end(sb, mark);
+	if (ledger->incident.id > 0) {
+		hf_strbuf_addstr(sb, "  incident: ");
+		mark = flow_begin(sb, "");
+		number(sb, "id", ledger->incident.id);
+		instant(sb, "openedAt", ledger->incident.opened_at);
+		text(sb, "cause", hf_class_name(ledger->incident.cause));
+		text(sb, "charged", hf_budget_name(ledger->incident.charged));
+		flow_end(sb, mark);
+	}
+	render_budgets("restarts", ledger->restarts, sb);
+	render_budgets("streak", ledger->streak, sb);
+	render_roles(ledger, framework, sb);
+	if (ledger->verdict.reason) {
+		hf_strbuf_addstr(sb, "  verdict: ");
+		mark = flow_begin(sb, "");
+		text(sb, "reason", ledger->verdict.reason);
+		text(sb, "message", ledger->verdict.message);
+		instant(sb, "at", ledger->verdict.at);
+		flow_end(sb, mark);
+	}
+	if (ledger->records_len > 0)
+		hf_strbuf_addstr(sb, "  records:\n");
+	for (size_t i = 0; i < ledger->records_len; i++)
+		render_record(&ledger->records[i], sb);
+}
+
+static void render_status(const struct hf_plan *plan, const struct hf_framework *framework,
+			  struct hf_strbuf *sb)
+{
+	const struct hf_status *status = &plan->status;
+	size_t mark;
+
+	hf_strbuf_addf(sb, "write: %s\n",
+		       !plan->status_changed  ? "nothing"
+		       : plan->status_urgent ? "first"
+					     : "within a second");
+	render_conditions(status, sb);
+	render_replicas(status, framework, sb);
+	if (status->start_time != HF_TIME_NONE || status->completion_time != HF_TIME_NONE) {
+		hf_strbuf_addstr(sb, "times: ");
+		mark = flow_begin(sb, "");
+		instant(sb, "start", status->start_time);
+		instant(sb, "completion", status->completion_time);
+		flow_end(sb, mark);
+	}
+	render_ledger(&status->ledger, framework, sb);
+}
+
+/* ---- actions ------------------------------------------------------------------------------------- */
+
+static void render_build(const struct hf_container_build *build, struct hf_strbuf *sb)
+{
+	text(sb, "image", build->image);
+	text(sb, "pull", build->image_pull_policy);
+	for (size_t i = 0; i < build->command_len; i++)
+		text(sb, i == 0 ? "command" : i == 1 ? "option" : "script", build->command[i]);
+	for (size_t i = 0; i < build->limits_len; i++)
+		hf_strbuf_addf(sb, ", limit-%s: %s", build->limits[i].key, build->limits[i].value);
+	for (size_t i = 0; i < build->requests_len; i++)
+		hf_strbuf_addf(sb, ", request-%s: %s", build->requests[i].key,
+			       build->requests[i].value);
+}
+
+static void render_edit(const struct hf_edit *edit, struct hf_strbuf *sb)
+{
+	static const char *const kinds[] = {
+		[HF_EDIT_LABEL] = "label",
+		[HF_EDIT_ANNOTATION] = "annotation",
+		[HF_EDIT_ENV] = "env",
+		[HF_EDIT_ENV_FIELD] = "env from field",
+		[HF_EDIT_PORT] = "port",
+		[HF_EDIT_RESTART_POLICY] = "restartPolicy",
+		[HF_EDIT_SCHEDULER_NAME] = "schedulerName",
+		[HF_EDIT_INIT_CONTAINER] = "initContainer",
+	};
+	size_t mark = flow_begin(sb, "    - ");
+
+	hf_assert((size_t)edit->kind < HF_ARRAY_LEN(kinds));
+	if (edit->kind == HF_EDIT_INIT_CONTAINER) {
+		text(sb, kinds[edit->kind], edit->add ? edit->add->name : "from the template file");
+		if (edit->add)
+			render_build(edit->add, sb);
+		else
+			text(sb, "address", edit->value);
+	} else {
+		text(sb, kinds[edit->kind], hf_str_or(edit->name, edit->value));
+		if (edit->name && edit->value) {
+			hf_strbuf_addstr(sb, ", value: ");
+			quote(sb, edit->value);
+		}
+		number(sb, "number", edit->number);
+	}
+	if (edit->kind == HF_EDIT_PORT || (edit->kind == HF_EDIT_ENV && edit->container >= 0))
+		hf_strbuf_addf(sb, ", container: %d", edit->container);
+	flow_end(sb, mark);
+}
+
+static void render_action(const struct hf_action *action, struct hf_strbuf *sb)
+{
+	size_t mark;
+
+	hf_strbuf_addf(sb, "  - %s: ", hf_action_name(action->kind));
+	if (action->kind == HF_ACTION_CREATE_POD) {
+		quote(sb, action->name);
+		hf_strbuf_addstr(sb, "\n    edits:\n");
+		for (size_t i = 0; i < action->edits_len; i++)
+			render_edit(&action->edits[i], sb);
+		return;
+	}
+	mark = flow_begin(sb, "");
+	text(sb, "name", action->name);
+	text(sb, "uid", action->uid);
+	text(sb, "resourceVersion", action->resource_version);
+	opt_number(sb, "grace", action->grace_seconds);
+	for (size_t i = 0; i < action->labels_len; i++)
+		text(sb, action->labels[i].key, action->labels[i].value);
+	for (size_t i = 0; i < action->ports_len; i++) {
+		hf_strbuf_addstr(sb, ", ");
+		quote(sb, hf_str_or(action->ports[i].name, "port"));
+		hf_strbuf_addf(sb, ": %d", action->ports[i].number);
+	}
+	flow_end(sb, mark);
+}
+
+static void render_stages(const struct hf_plan *plan, struct hf_strbuf *sb)
+{
+	for (size_t i = 0; i < plan->stages_len; i++) {
+		hf_strbuf_addf(sb, "stage %zu:\n", i + 1);
+		for (size_t a = 0; a < plan->stages[i].actions_len; a++)
+			render_action(&plan->stages[i].actions[a], sb);
+	}
+}
+
+/* ---- words ------------------------------------------------------------------------------------------ */
+
+static void render_words(const struct hf_plan *plan, struct hf_strbuf *sb)
+{
+	size_t mark;
+
+	if (plan->events_len > 0)
+		hf_strbuf_addstr(sb, "events:\n");
+	for (size_t i = 0; i < plan->events_len; i++) {
+		mark = flow_begin(sb, "- ");
+		text(sb, "type", plan->events[i].warning ? "Warning" : "Normal");
+		text(sb, "reason", plan->events[i].reason);
+		text(sb, "message", plan->events[i].message);
+		text(sb, "pod", plan->events[i].pod);
+		flow_end(sb, mark);
+	}
+	for (int i = 0; i < HF_METRICS; i++) {
+		if (plan->metrics[i] != 0)
+			hf_strbuf_addf(sb, "count %s: %d\n", metric_names[i], plan->metrics[i]);
+	}
+	if (plan->metrics[HF_METRIC_RESTARTS] != 0)
+		hf_strbuf_addf(sb, "restart: {cause: %s, scope: %s}\n",
+			       hf_class_name(plan->restart_cause),
+			       plan->restart_scope == HF_SCOPE_JOB ? "Job" : "Replica");
+	if (plan->wake_at != HF_TIME_NEVER) {
+		mark = sb->len;
+		instant(sb, "wake", plan->wake_at);
+		for (size_t n = mark; n + 2 < sb->len; n++)
+			sb->data[n] = sb->data[n + 2];
+		hf_strbuf_truncate(sb, sb->len - 2);
+		hf_strbuf_addch(sb, '\n');
+	}
+	hf_strbuf_addstr(sb, "summary: ");
+	quote(sb, hf_str_or(plan->summary, ""));
+	hf_strbuf_addstr(sb, "\nwhy:\n");
+	for (size_t i = 0; i < plan->reasons_len; i++) {
+		mark = flow_begin(sb, "- ");
+		text(sb, hf_topic_name(plan->reasons[i].topic), plan->reasons[i].text);
+		instant(sb, "at", plan->reasons[i].time);
+		flow_end(sb, mark);
+	}
+}
+
+void hf_plan_render(const struct hf_plan *plan, const struct hf_framework *framework,
+		    struct hf_strbuf *sb)
+{
+	hf_assert(plan->stages_len <= HF_STAGES_MAX && framework);
+	render_status(plan, framework, sb);
+	render_stages(plan, sb);
+	render_words(plan, sb);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+#include "core/names.h"
+
+#include <string.h>
+
+/* Restarts of one rank, and restarts that a person asks for. */
+
+/* The next attempt: the pod of the last one is not present any more, so it is deleted, and when
+ * its name is free the new one is created. */
+void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
+{
+	struct hf_slot *slot = &b->crews[role].slots[index];
+
+	hf_assert(role < b->crews_len && index < b->crews[role].slots_len);
+	hf_assert(!slot->succeeded);
+	slot->attempt++;
+	slot->seen = 0;
+	slot->created = slot->covered = slot->current = slot->up = false;
+}
+
+void hf_restart_when_too_large(struct hf_brain *b)
+{
+	hf_ledger_write(b);
+	if (hf_ledger_bytes(&b->ledger) <= HF_LEDGER_BYTES_MAX)
+		return;
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
+			b->crews[r].slots[i].attempt = 0;
+	}
+	hf_gang_restart(b);
+	b->ledger.records_len = 1;
+	b->ledger.records[0].scope = "Job";
+	b->ledger.records[0].generation = b->ledger.generation;
+	b->plan->restart_scope = HF_SCOPE_JOB;
+	hf_say(b, b->now, HF_TOPIC_DECISION,
+	       "the ledger has outgrown its limit: all ranks restart and it begins anew");
+}
+
+/* "<time>" or "<time> worker-1": what follows the first blank. */
+static const char *named_replica(const char *request)
+{
+	const char *blank = strchr(request, ' ');
+
+	return blank && blank[1] ? blank + 1 : NULL;
+}
+
+static struct hf_slot *find_replica(struct hf_brain *b, const char *replica, int *ret_role,
+				    int32_t *ret_index)
+{
+	const char *name = hf_arena_printf(b->arena, "%s-%s", b->view->name, replica);
+
+	if (!hf_world_find(b, name, ret_role, ret_index) ||
+	    *ret_index >= b->crews[*ret_role].replicas)
+		return NULL;
+	return &b->crews[*ret_role].slots[*ret_index];
+}
+
+static void restart_named(struct hf_brain *b, const char *replica)
+{
+	struct hf_slot *slot;
+	int32_t index;
+	int role;
+
+	slot = find_replica(b, replica, &role, &index);
+	if (!slot || !slot->pod || slot->succeeded) {
+		hf_event(b, true, hf_cond_reason(b, "Restarting"),
+			 hf_arena_printf(b->arena, "cannot restart '%s': %s", replica,
+					 !slot            ? "there is no such replica"
+					 : slot->succeeded ? "it has succeeded"
+							   : "it has no pod"));
+		return;
+	}
+	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
+	b->ledger.records[0].scope = "Replica";
+	b->ledger.records[0].replica = hf_rank_name(b->arena, b->crews[role].type, index);
+	b->ledger.records[0].pod = slot->pod->name;
+	b->ledger.records[0].node = slot->pod->node;
+	b->restarting = true;
+	b->restarting_role = role;
+	b->plan->restart_scope = HF_SCOPE_REPLICA;
+	hf_restart_replica(b, role, index);
+}
+
+void hf_restart_requested(struct hf_brain *b)
+{
+	const char *request = b->view->restart;
+	bool begun = b->view->status.ledger.present;
+	const char *replica;
+
+	if (hf_str_is_empty(request) || hf_streq(request, b->ledger.restart_handled) ||
+	    hf_verdict_pending(b))
+		return;
+	b->ledger.restart_handled = request;
+	/* Written before anything ran: there is nothing to restart. */
+	if (!begun && b->seen->pods_len == 0)
+		return;
+	replica = named_replica(request);
+	b->plan->restart_cause = HF_CLASS_USER;
+	if (replica && b->job.recovery.scope == HF_SCOPE_REPLICA) {
+		restart_named(b, replica);
+		return;
+	}
+	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
+	hf_gang_restart(b);
+	b->ledger.records[0].scope = "Job";
+	b->ledger.records[0].generation = b->ledger.generation;
+	b->restarting = true;
+	b->plan->restart_scope = HF_SCOPE_JOB;
+	b->plan->metrics[HF_METRIC_RESTARTED]++;
+	b->plan->metrics[HF_METRIC_RESTARTS]++;
+}

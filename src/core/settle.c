@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * An end can be seen before its cause: a node dies, its peers exit with "connection reset" long
+ * before the node counts as lost.  So a verdict that would end the job waits until every node
+ * that carries a pod of it has, after the end, renewed its Lease or become lost, and its agent
+ * has reported: kubelets renew every 10 seconds.
+ */
+
+/* How much longer than it takes to call a node lost, while one is suspect. */
+#define SUSPECT_EXTRA_SECONDS 60
+
+static int by_name(const void *left, const void *right)
+{
+	const struct hf_node_seen *const *a = left;
+	const struct hf_node_seen *const *b = right;
+
+	return strcmp((*a)->name, (*b)->name);
+}
+
+static int find_name(const void *key, const void *item)
+{
+	const struct hf_node_seen *const *node = item;
+
+	return strcmp(key, (*node)->name);
+}
+
+static bool heard(const struct hf_node_seen *node, hf_time since)
+{
+	if (node->lost)
+		return true;
+	if (node->renewed_at == HF_TIME_NONE || node->renewed_at < since)
+		return false;
+	return !node->has_agent ||
+	       (node->reported_at != HF_TIME_NONE && node->reported_at >= since);
+}
+
+bool hf_settle_done(const struct hf_brain *b, hf_time since, hf_time *ret_until,
+		    const char **ret_silent)
+{
+	const struct hf_observed *seen = b->seen;
+	const struct hf_node_seen **nodes =
+		HF_ARENA_ARRAY(b->arena, const struct hf_node_seen *, seen->nodes_len + 1);
+	const char *silent = NULL;
+	int64_t seconds = b->job.recovery.settle_seconds;
+	hf_time until;
+
+	hf_assert(since != HF_TIME_NONE);
+	for (size_t i = 0; i < seen->nodes_len; i++)
+		nodes[i] = &seen->nodes[i];
+	qsort(nodes, seen->nodes_len, sizeof(*nodes), by_name);
+	for (size_t i = 0; i < seen->pods_len; i++) {
+		const struct hf_pod *pod = &seen->pods[i];
+		const struct hf_node_seen **node = NULL;
+
+		if (!pod->owned || !pod->node)
+			continue;
+		if (seen->nodes_len > 0)
+			node = bsearch(pod->node, nodes, seen->nodes_len, sizeof(*nodes), find_name);
+		if (node && (*node)->suspect)
+			seconds = b->job.recovery.node_lost_after_seconds + SUSPECT_EXTRA_SECONDS;
+		if (node && heard(*node, since))
+			continue;
+		if (!silent || strcmp(pod->node, silent) < 0)
+			silent = pod->node;
+	}
+	if (seconds < b->job.recovery.settle_seconds)
+		seconds = b->job.recovery.settle_seconds;
+	until = hf_time_add(since, seconds * HF_SECOND);
+	if (!silent || b->now >= until)
+		return true;
+	*ret_until = until;
+	*ret_silent = silent;
+	return false;
+}

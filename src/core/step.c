@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+#include "core/names.h"
+
+#include <string.h>
+
+/*
+ * The order in which the policies run.  An end of a pod goes
+ *
+ *     classify → rule → restart policy → incident → settle → scope → budget → delay → act
+ *
+ * and around that stand the questions that are asked first: is the job ours, can it be decided
+ * on, is it finished, suspended, successful, over its deadline?
+ */
+
+/* Objects looked at in one step: each rank once, with room for leftovers of other owners. */
+#define OBSERVED_MAX ((size_t)4 * HF_RANKS_MAX)
+/* A compact text in the making: "19999:2147483647," for each rank. */
+#define SCRATCH_MAX ((size_t)18 * HF_RANKS_MAX)
+
+static void init(struct hf_brain *b, const struct hf_job_view *view,
+		 const struct hf_observed *seen, hf_time now, struct hf_arena *arena,
+		 struct hf_plan *plan)
+{
+	const struct hf_status *stored = &view->status;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->status = *stored;
+	plan->wake_at = HF_TIME_NEVER;
+	b->view = view;
+	b->seen = seen;
+	b->now = now - now % HF_US;
+	b->arena = arena;
+	b->plan = plan;
+	b->ledger = stored->ledger;
+	b->reasons = HF_ARENA_ARRAY(arena, struct hf_reason, HF_REASONS_MAX);
+	b->conditions_cap = stored->conditions_len + 8;
+	b->conditions = HF_ARENA_ARRAY(arena, struct hf_condition, b->conditions_cap);
+	b->conditions_len = stored->conditions_len;
+	for (size_t i = 0; i < stored->conditions_len; i++) {
+		b->conditions[i] = stored->conditions[i];
+		b->conditions[i].stored = (int)i;
+	}
+	hf_strbuf_init(&b->scratch, SCRATCH_MAX);
+	hf_job_defaults(view, arena, &b->job);
+}
+
+/* ---- may we decide at all? -------------------------------------------------------------------- */
+
+static bool is_ours(struct hf_brain *b)
+{
+	const char *manager = b->view->run_policy.managed_by;
+
+	if (manager && !hf_streq(manager, HF_MANAGED_BY_US)) {
+		hf_say(b, b->now, HF_TOPIC_BLOCKED, "the job is managed by '%s'", manager);
+		b->plan->summary = hf_arena_printf(b->arena, "managed by '%s'", manager);
+		return false;
+	}
+	if (b->view->deletion_time != HF_TIME_NONE) {
+		hf_say(b, b->view->deletion_time, HF_TOPIC_NEXT,
+		       "the job is being deleted: its pods and services go with it");
+		b->plan->summary = "being deleted";
+		return false;
+	}
+	return true;
+}
+
+static void hold(struct hf_brain *b, const char *suffix, const char *message)
+{
+	const char *reason = hf_cond_reason(b, suffix);
+	const struct hf_condition *held = hf_cond_find(b, HF_COND_HELD);
+
+	if (!held || !hf_streq(held->status, "True") || !hf_streq(held->message, message)) {
+		hf_event(b, true, reason, message);
+		/* A new message under the same reason is news as well. */
+		hf_cond_lower(b, HF_COND_HELD, NULL, NULL);
+	}
+	hf_cond_set(b, HF_COND_HELD, true, reason, message);
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "nothing is done for this job: %s", message);
+}
+
+/* Rules are for jobs that begin.  One that runs goes on, whatever a newer version of the rules
+ * thinks of it: upstream's operator does not look at them again either. */
+static bool has_begun(const struct hf_brain *b)
+{
+	return b->view->status.start_time != HF_TIME_NONE || b->view->status.ledger.present ||
+	       hf_status_is_finished(&b->view->status);
+}
+
+static bool is_valid(struct hf_brain *b)
+{
+	struct hf_field_errors *errors = HF_ARENA_NEW(b->arena, struct hf_field_errors);
+	struct hf_error err = {0};
+
+	if (b->job.ranks > HF_RANKS_MAX) {
+		hold(b, "FailedValidation",
+		     hf_arena_printf(b->arena, "a job has at most %d replicas, not %d", HF_RANKS_MAX,
+				     b->job.ranks));
+		return false;
+	}
+	if (has_begun(b))
+		return true;
+	hf_field_errors_init(errors, b->arena);
+	hf_job_validate(b->view, NULL, errors);
+	if (hf_field_errors_result(errors, &err) == 0)
+		return true;
+	hold(b, "FailedValidation", hf_arena_strdup(b->arena, err.text));
+	return false;
+}
+
+static bool load(struct hf_brain *b)
+{
+	struct hf_error err = {0};
+
+	if (b->ledger.present && b->ledger.schema > HF_LEDGER_SCHEMA) {
+		hold(b, "LedgerSchema",
+		     hf_arena_printf(b->arena,
+				     "status.recovery has schema %lld, this version knows %d",
+				     (long long)b->ledger.schema, HF_LEDGER_SCHEMA));
+		return false;
+	}
+	if (b->ledger.generation < 0 || b->ledger.incident.id < 0 ||
+	    b->ledger.active_seconds < 0) {
+		hold(b, "LedgerInvalid", "status.recovery has a negative counter");
+		return false;
+	}
+	if (hf_world_load(b, &err) < 0) {
+		hold(b, "LedgerInvalid", hf_arena_strdup(b->arena, err.text));
+		return false;
+	}
+	if (!b->ledger.present && !hf_cond_finished(b))
+		hf_ledger_begin(b);
+	hf_world_refresh(b);
+	return true;
+}
+
+/* ---- a job that is to run -------------------------------------------------------------------------- */
+
+static void judge(struct hf_brain *b, struct hf_judgement *ret_judgement)
+{
+	memset(ret_judgement, 0, sizeof(*ret_judgement));
+	b->job.framework->judge(&b->job, b->counts, b->arena, ret_judgement);
+	hf_assert(ret_judgement->running_message && ret_judgement->succeeded_message);
+}
+
+static void decide_ends(struct hf_brain *b)
+{
+	hf_restart_requested(b);
+	hf_ends_collect(b);
+	hf_verdict_reconsider(b);
+	if (!hf_verdict_pending(b))
+		hf_ends_apply(b);
+	hf_verdict_settle(b);
+}
+
+static void add_stage(struct hf_brain *b, const struct hf_actions *actions)
+{
+	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
+
+	hf_assert(b->plan->stages_len < HF_STAGES_MAX);
+	if (actions->len == 0)
+		return;
+	stage->actions = actions->items;
+	stage->actions_len = actions->len;
+	b->plan->stages_len++;
+}
+
+static void run(struct hf_brain *b)
+{
+	struct hf_judgement judgement;
+
+	if (hf_cond_is_true(b, HF_COND_SUSPENDED))
+		hf_resume(b);
+	if (b->plan->status.start_time == HF_TIME_NONE)
+		b->plan->status.start_time = hf_time_floor_second(b->now);
+	hf_ledger_note(b);
+	hf_counts_take(b);
+	judge(b, &judgement);
+	hf_counts_write(b);
+	/* Success first: what fails beside a job that is done does not matter any more. */
+	if (judgement.succeeded) {
+		hf_finish_succeeded(b, &judgement);
+		return;
+	}
+	hf_deadline_step(b);
+	if (!hf_cond_finished(b))
+		decide_ends(b);
+	if (hf_cond_finished(b))
+		return;
+	hf_phase_step(b);
+	hf_counts_take(b);
+	hf_counts_write(b);
+	judge(b, &judgement);
+	hf_cond_active(b, &judgement);
+	/* Services first: a rank that starts looks for the names of the others. */
+	hf_services_plan(b);
+	hf_pods_plan(b);
+	add_stage(b, &b->deletes);
+	add_stage(b, &b->creates);
+}
+
+static void decide(struct hf_brain *b)
+{
+	hf_cond_created(b);
+	if (!is_valid(b) || !load(b))
+		return;
+	hf_cond_lower(b, HF_COND_HELD, NULL, NULL);
+	if (!hf_cond_finished(b)) {
+		if (b->job.suspend) {
+			hf_suspend(b);
+			hf_counts_write(b);
+			add_stage(b, &b->deletes);
+		} else {
+			run(b);
+		}
+	}
+	if (hf_cond_finished(b))
+		hf_finished(b);
+	if (b->ledger.present)
+		hf_ledger_write(b);
+}
+
+/* ---- the result --------------------------------------------------------------------------------------- */
+
+/* History first, then what this step said: that is how people read it. */
+static void arrange_reasons(struct hf_brain *b)
+{
+	size_t said = b->reasons_len;
+	struct hf_reason *now = HF_ARENA_ARRAY(b->arena, struct hf_reason, said + 1);
+
+	memcpy(now, b->reasons, said * sizeof(*now));
+	b->reasons_len = 0;
+	hf_why_history(b);
+	if (said > HF_REASONS_MAX - b->reasons_len)
+		said = HF_REASONS_MAX - b->reasons_len;
+	memcpy(&b->reasons[b->reasons_len], now, said * sizeof(*now));
+	b->reasons_len += said;
+	hf_why_summary(b);
+}
+
+static void finish(struct hf_brain *b)
+{
+	struct hf_plan *plan = b->plan;
+
+	hf_cond_arrange(b);
+	arrange_reasons(b);
+	plan->status.conditions = b->conditions;
+	plan->status.conditions_len = b->conditions_len;
+	plan->status.ledger = b->ledger;
+	plan->status_changed =
+		hf_status_differs(&b->view->status, &plan->status, &plan->status_urgent);
+	plan->events = b->events;
+	plan->events_len = b->events_len;
+	plan->reasons = b->reasons;
+	plan->reasons_len = b->reasons_len;
+}
+
+int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
+		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)
+{
+	struct hf_brain *b;
+
+	hf_assert(job->framework && job->name && job->framework->judge);
+	hf_assert(now != HF_TIME_NONE && now != HF_TIME_NEVER);
+	if (seen->pods_len > OBSERVED_MAX || seen->services_len > OBSERVED_MAX)
+		return hf_error_set(err, HF_E_TOO_LARGE,
+				    "job '%s' has %zu pods and %zu services, at most %zu are "
+				    "looked at",
+				    job->name, seen->pods_len, seen->services_len, OBSERVED_MAX);
+	b = HF_ARENA_NEW(arena, struct hf_brain);
+	init(b, job, seen, now, arena, ret_plan);
+	if (is_ours(b)) {
+		decide(b);
+		finish(b);
+	} else {
+		ret_plan->reasons = b->reasons;
+		ret_plan->reasons_len = b->reasons_len;
+	}
+	hf_strbuf_release(&b->scratch);
+	return 0;
+}

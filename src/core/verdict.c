@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+#include "core/names.h"
+
+/*
+ * A verdict that ends the job is written down when it is reached and carried out when it has
+ * settled: it survives a crash of this program and the pods it was read from.
+ */
+
+bool hf_verdict_pending(const struct hf_brain *b)
+{
+	return b->ledger.verdict.reason != NULL && !hf_cond_finished(b);
+}
+
+void hf_verdict_set(struct hf_brain *b, const char *reason, const char *message)
+{
+	hf_assert(reason && message);
+	hf_assert(!hf_cond_finished(b));
+	b->ledger.verdict.reason = reason;
+	b->ledger.verdict.message = message;
+	b->ledger.verdict.at = b->now;
+}
+
+static const char *rule_message(struct hf_brain *b, const struct hf_end *end)
+{
+	const struct hf_rule *rule = &b->view->run_policy.rules[end->rule];
+	const char *ns = hf_str_or(b->view->ns, "");
+
+	if (rule->has_exit_codes)
+		return hf_arena_printf(b->arena,
+				       "Container %s for pod %s/%s failed with exit code %d "
+				       "matching FailJob rule at index %d",
+				       end->ended_container, ns, end->pod->name, end->ended_code,
+				       end->rule);
+	if (rule->has_pod_conditions)
+		return hf_arena_printf(b->arena,
+				       "Pod %s/%s has condition %s matching FailJob rule at index %d",
+				       ns, end->pod->name, rule->pod_conditions[0].type, end->rule);
+	return hf_arena_printf(b->arena, "Pod %s/%s has reason %s matching FailJob rule at index %d",
+			       ns, end->pod->name, hf_str_or(end->pod->reason, "OOMKilled"),
+			       end->rule);
+}
+
+static const char *end_message(struct hf_brain *b, const struct hf_end *end)
+{
+	const struct hf_framework *framework = b->job.framework;
+	const char *type = b->crews[end->role].type;
+	int32_t failed = b->failed_ends[end->role];
+
+	if (hf_streq(end->verdict, HF_VERDICT_RULE))
+		return rule_message(b, end);
+	if (hf_streq(end->verdict, HF_VERDICT_EXIT_CODE))
+		return hf_arena_printf(b->arena,
+				       "job \"%s\" is failing because \"%s\" replica(s) failed.",
+				       b->view->name, type);
+	if (framework->failed_message)
+		return framework->failed_message(&b->job, end->role, failed, b->arena);
+	return hf_arena_printf(b->arena, "%s %s is failed because %d %s replica(s) failed.",
+			       framework->kind, b->view->name, failed, type);
+}
+
+void hf_verdict_of_end(struct hf_brain *b, const struct hf_end *end)
+{
+	hf_assert(end->fate == HF_FATE_FAIL && end->verdict);
+	hf_assert(end->pod);
+	if (!hf_incident_covers(b, end))
+		hf_incident_open(b, end, end->cls, HF_BUDGET_PENDING);
+	hf_verdict_set(b, end->verdict, end_message(b, end));
+}
+
+void hf_verdict_reconsider(struct hf_brain *b)
+{
+	struct hf_ledger *ledger = &b->ledger;
+
+	/* A person wrote the rule; a deadline does not care for causes. */
+	if (!hf_verdict_pending(b) || hf_streq(ledger->verdict.reason, HF_VERDICT_RULE))
+		return;
+	for (size_t i = 0; i < b->ends_len; i++) {
+		const struct hf_end *end = &b->ends[i];
+		enum hf_budget budget = hf_class_budget(end->cls);
+
+		if (!hf_end_outranks(end))
+			continue;
+		if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget)) {
+			hf_verdict_set(b, hf_budget_verdict(budget),
+				       hf_budget_message(b, budget));
+			return;
+		}
+		ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
+		if (ledger->incident.charged != HF_BUDGET_PENDING)
+			return;
+		hf_delay_next(b, budget);
+		hf_budget_charge(b, budget);
+		ledger->records[0].decided_at = b->now;
+		b->plan->metrics[HF_METRIC_RESTARTED]++;
+		b->plan->metrics[HF_METRIC_RESTARTS]++;
+		b->plan->restart_cause = end->cls;
+		return;
+	}
+}
+
+void hf_verdict_settle(struct hf_brain *b)
+{
+	const struct hf_verdict *verdict = &b->ledger.verdict;
+	const char *silent = NULL;
+	hf_time until;
+
+	if (!hf_verdict_pending(b))
+		return;
+	if (hf_settle_done(b, verdict->at, &until, &silent)) {
+		hf_finish_failed(b);
+		return;
+	}
+	b->settling = true;
+	hf_wake(b, until);
+	hf_say(b, b->now, HF_TOPIC_BLOCKED,
+	       "the verdict %s waits for news of node %s, until %s at the latest", verdict->reason,
+	       silent, hf_time_text(b->arena, until));
+	hf_say(b, until, HF_TOPIC_NEXT, "the job fails, unless its cause turns out to be a node or a "
+					"device");
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Words for people.  What happened is told from the ledger's last record, so that a step which
+ * runs long afterwards tells the same story; what is waited for is said by the policy that waits.
+ */
+
+#define TEXT_MAX 512
+
+const char *hf_time_text(struct hf_arena *arena, hf_time t)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	if (t == HF_TIME_NONE)
+		return "";
+	hf_time_format(t, text);
+	return hf_arena_strdup(arena, text);
+}
+
+const char *hf_span_text(struct hf_arena *arena, hf_time span)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_span_format(span > 0 ? span : 0, text);
+	return hf_arena_strdup(arena, text);
+}
+
+void hf_event_pod(struct hf_brain *b, bool warning, const char *reason, const char *message,
+		  const struct hf_pod *pod)
+{
+	struct hf_plan_event *event;
+
+	hf_assert(reason && message);
+	b->events = hf_grow(b->arena, b->events, b->events_len, &b->events_cap, sizeof(*b->events));
+	event = &b->events[b->events_len++];
+	*event = (struct hf_plan_event){.warning = warning, .reason = reason, .message = message};
+	if (pod) {
+		event->pod = pod->name;
+		event->pod_uid = pod->uid;
+	}
+}
+
+void hf_event(struct hf_brain *b, bool warning, const char *reason, const char *message)
+{
+	hf_event_pod(b, warning, reason, message, NULL);
+}
+
+void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *fmt, ...)
+{
+	char text[TEXT_MAX];
+	va_list ap;
+
+	hf_assert(b->reasons_len <= HF_REASONS_MAX);
+	if (b->reasons_len == HF_REASONS_MAX)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	b->reasons[b->reasons_len++] = (struct hf_reason){
+		.time = time, .topic = topic, .text = hf_arena_strdup(b->arena, text)};
+}
+
+void hf_wake(struct hf_brain *b, hf_time at)
+{
+	hf_assert(at > b->now);
+	if (at < b->plan->wake_at)
+		b->plan->wake_at = at;
+}
+
+/* ---- the last restart --------------------------------------------------------------------------- */
+
+/* "worker-3 exited with code 137 (signal 9) on node n1" */
+static void say_evidence(struct hf_brain *b, const struct hf_record *record)
+{
+	const char *who = hf_str_or(record->replica, "somebody");
+	const char *how = "ended";
+
+	if (record->cause == HF_CLASS_USER) {
+		how = record->scope && hf_streq(record->scope, "Job") && !record->replica
+			      ? "asked for a restart of all ranks"
+			      : "was deleted, or its restart was asked for";
+	} else if (record->exit_code.set) {
+		how = hf_arena_printf(b->arena, "exited with code %lld",
+				      (long long)record->exit_code.value);
+		if (record->signal.set)
+			how = hf_arena_printf(b->arena, "%s (signal %lld)", how,
+					      (long long)record->signal.value);
+	} else if (hf_streq(record->scope, "Container")) {
+		how = "had a container restarted by the kubelet";
+	} else if (!record->pod) {
+		how = "vanished";
+	}
+	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s %s%s%s", who, how,
+	       record->node ? " on node " : "", hf_str_or(record->node, ""));
+}
+
+static void say_class(struct hf_brain *b, const struct hf_record *record)
+{
+	static const char *const meaning[] = {
+		[HF_CLASS_NONE] = "nothing is known of it",
+		[HF_CLASS_OURS] = "we ended it",
+		[HF_CLASS_OUT_OF_MEMORY] = "a container was killed for its memory: the "
+					   "application's own limit",
+		[HF_CLASS_INFRASTRUCTURE] = "the cluster took it, or it went unseen",
+		[HF_CLASS_DEVICE] = "a device failed",
+		[HF_CLASS_ADMISSION] = "the node refused it",
+		[HF_CLASS_USER] = "a person wanted it",
+		[HF_CLASS_APPLICATION] = "the program ended by itself",
+	};
+
+	hf_assert((size_t)record->cause < HF_ARRAY_LEN(meaning));
+	hf_say(b, record->detected_at, HF_TOPIC_CLASS, "%s: %s", hf_class_name(record->cause),
+	       meaning[record->cause]);
+	if (record->rule)
+		hf_say(b, record->detected_at, HF_TOPIC_RULE, "podFailurePolicy rule %s",
+		       record->rule);
+}
+
+static void say_decision(struct hf_brain *b, const struct hf_record *record)
+{
+	hf_time at = record->decided_at;
+
+	if (hf_cond_is_true(b, HF_COND_FAILED)) {
+		hf_say(b, at, HF_TOPIC_DECISION, "the job fails: %s",
+		       hf_str_or(b->ledger.verdict.reason, "for a reason nobody wrote down"));
+		return;
+	}
+	if (at == HF_TIME_NONE)
+		return;
+	if (hf_streq(record->scope, "Job"))
+		hf_say(b, at, HF_TOPIC_DECISION, "all ranks restart as generation %lld",
+		       (long long)record->generation);
+	else if (hf_streq(record->scope, "Container"))
+		hf_say(b, at, HF_TOPIC_DECISION, "the kubelet has restarted it, which is counted");
+	else
+		hf_say(b, at, HF_TOPIC_DECISION, "%s is replaced, the others go on",
+		       hf_str_or(record->replica, "it"));
+}
+
+static void say_budget(struct hf_brain *b, hf_time at)
+{
+	const struct hf_ledger *ledger = &b->ledger;
+	enum hf_budget budget = ledger->incident.charged;
+	const struct hf_opt_int *limit;
+
+	if (budget == HF_BUDGET_PENDING)
+		return;
+	if (budget == HF_BUDGET_NONE) {
+		hf_say(b, at, HF_TOPIC_BUDGET, "nothing is charged");
+		return;
+	}
+	limit = &b->job.recovery.limits[budget];
+	if (limit->set)
+		hf_say(b, at, HF_TOPIC_BUDGET, "%s budget: %lld of %lld used",
+		       hf_budget_name(budget), (long long)ledger->restarts[budget],
+		       (long long)limit->value);
+	else
+		hf_say(b, at, HF_TOPIC_BUDGET, "%s budget: %lld used, unlimited",
+		       hf_budget_name(budget), (long long)ledger->restarts[budget]);
+}
+
+void hf_why_history(struct hf_brain *b)
+{
+	const struct hf_ledger *ledger = &b->ledger;
+	const struct hf_record *last = &ledger->records[0];
+
+	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
+	if (!ledger->present)
+		return;
+	for (size_t i = ledger->records_len; i-- > 1;) {
+		const struct hf_record *record = &ledger->records[i];
+
+		hf_say(b, record->decided_at, HF_TOPIC_DONE, "%s restart of %s: %s",
+		       hf_str_or(record->scope, "a"), hf_str_or(record->replica, "all ranks"),
+		       hf_class_name(record->cause));
+	}
+	if (ledger->records_len > 0) {
+		say_evidence(b, last);
+		say_class(b, last);
+		say_decision(b, last);
+		say_budget(b, last->decided_at);
+		if (last->running_at != HF_TIME_NONE)
+			hf_say(b, last->running_at, HF_TOPIC_DONE, "every rank runs again, after %s",
+			       hf_span_text(b->arena, last->running_at - last->detected_at));
+	} else if (ledger->verdict.reason && hf_cond_is_true(b, HF_COND_FAILED)) {
+		hf_say(b, ledger->verdict.at, HF_TOPIC_DECISION, "the job fails: %s",
+		       ledger->verdict.reason);
+	}
+}
+
+/* "Restarting for 12s: worker-3 is replaced, the others go on" */
+void hf_why_summary(struct hf_brain *b)
+{
+	const char *state = hf_cond_state(b);
+	const struct hf_condition *condition = hf_cond_find(b, state);
+	const char *detail = NULL;
+	hf_time since = condition ? condition->last_transition : HF_TIME_NONE;
+
+	for (size_t i = 0; i < b->reasons_len; i++) {
+		if (b->reasons[i].topic == HF_TOPIC_BLOCKED ||
+		    (!detail && b->reasons[i].topic == HF_TOPIC_NEXT))
+			detail = b->reasons[i].text;
+		if (b->reasons[i].topic == HF_TOPIC_BLOCKED)
+			break;
+	}
+	/* The end of a job and a held one explain themselves by their message. */
+	if (hf_cond_is_true(b, HF_COND_HELD))
+		detail = hf_cond_find(b, HF_COND_HELD)->message;
+	else if (hf_streq(state, HF_COND_FAILED))
+		detail = condition->message;
+	b->plan->summary = hf_arena_printf(
+		b->arena, "%s%s%s%s%s", *state ? state : "New", since != HF_TIME_NONE ? " for " : "",
+		since != HF_TIME_NONE ? hf_span_text(b->arena, b->now - since) : "",
+		detail ? ": " : "", hf_str_or(detail, ""));
+}
