@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/fake_store.h"
+#include "harness/test.h"
+#include "operator/operator_internal.h"
+
+#include "api/job.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "framework/framework.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_MAX ((size_t)16 << 20)
+#define POD_MAX 4096
+
+static struct hf_doc *pod(const char *name, const char *uid, const char *owner, const char *node)
+{
+	char text[POD_MAX], ref[512] = "";
+
+	if (owner != NULL)
+		snprintf(ref, sizeof(ref),
+			 ",\"ownerReferences\":[{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":"
+			 "\"PyTorchJob\",\"name\":\"ddp\",\"uid\":\"%s\",\"controller\":true}]",
+			 owner);
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\","
+		 "\"resourceVersion\":\"5\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
+		 "\"annotations\":{\"holdfast.dev/generation\":\"3\",\"holdfast.dev/attempt\":\"2\","
+		 "\"holdfast.dev/incident\":\"1\"}%s},\"spec\":{\"nodeName\":\"%s\",\"containers\":["
+		 "{\"name\":\"pytorch\"}]},\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\","
+		 "\"message\":\"m\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":"
+		 "\"True\",\"reason\":\"R\"}],\"containerStatuses\":[{\"name\":\"pytorch\","
+		 "\"restartCount\":4,\"state\":{\"terminated\":{\"exitCode\":137,\"reason\":"
+		 "\"OOMKilled\",\"finishedAt\":\"2026-01-01T00:01:00Z\"}}}]}}",
+		 name, uid, ref, node);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static void test_a_view_holds_all_that_a_step_asks_for_without_the_document(void **state)
+{
+	struct hf_arena *arena = hf_arena_create(ARENA_MAX);
+	struct hf_doc *doc = pod("ddp-worker-1", "p1", "u-1", "node-a");
+	struct hf_view *view = hf_view_of_pod(doc, arena);
+
+	/* What it was read from may go. */
+	hf_doc_unref(doc);
+	hf_arena_destroy(arena);
+	assert_string_equal(view->controller_uid, "u-1");
+	assert_string_equal(view->pod.name, "ddp-worker-1");
+	assert_string_equal(view->pod.uid, "p1");
+	assert_string_equal(view->pod.resource_version, "5");
+	assert_true(view->pod.stamped);
+	assert_int_equal(view->pod.generation, 3);
+	assert_int_equal(view->pod.attempt, 2);
+	assert_int_equal(view->pod.phase, HF_POD_FAILED);
+	assert_string_equal(view->pod.reason, "Evicted");
+	assert_string_equal(view->pod.node, "node-a");
+	assert_int_equal(view->pod.containers_len, 1);
+	assert_string_equal(view->pod.containers[0].name, "pytorch");
+	assert_int_equal(view->pod.containers[0].restart_count, 4);
+	assert_int_equal(view->pod.containers[0].exit_code, 137);
+	assert_string_equal(view->pod.containers[0].terminated_reason, "OOMKilled");
+	assert_int_equal(view->pod.conditions_len, 1);
+	assert_string_equal(view->pod.conditions[0].type, "DisruptionTarget");
+	struct hf_view *second = hf_view_ref(view);
+
+	hf_view_unref(view);
+	assert_string_equal(second->pod.name, "ddp-worker-1");
+	hf_view_unref(second);
+	hf_view_unref(NULL);
+}
+
+static void test_objects_without_status_or_owner_have_views_too(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_MAX);
+	static const char text[] = "{\"metadata\":{\"name\":\"x\",\"namespace\":\"n\"}}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	struct hf_view *view = hf_view_of_pod(doc, arena);
+
+	assert_null(view->controller_uid);
+	assert_int_equal(view->pod.phase, HF_POD_PENDING);
+	assert_false(view->pod.owned);
+	hf_view_unref(view);
+	view = hf_view_of_service(doc);
+	assert_string_equal(view->service.name, "x");
+	assert_null(view->controller_uid);
+	hf_view_unref(view);
+}
+
+/* --- what a step sees -------------------------------------------------------------------- */
+
+struct bench {
+	struct hf_loop *loop;
+	struct fake_store *store;
+	struct hf_cache *pods, *services;
+	struct hf_arena *arena;
+	struct hf_doc *job;
+	struct hf_job_view view;
+};
+
+static void *decode_pod(void *arg, struct hf_doc *doc)
+{
+	struct bench *bench = arg;
+
+	return hf_view_of_pod(doc, bench->arena);
+}
+
+static void *decode_service(void *arg, struct hf_doc *doc)
+{
+	return hf_view_of_service(doc);
+}
+
+static const char *by_controller(const struct hf_cache_entry *entry)
+{
+	return ((const struct hf_view *)entry->view)->controller_uid;
+}
+
+static struct hf_cache *make_cache(struct bench *bench, const struct hf_resource *resource,
+				   void *(*decode)(void *, struct hf_doc *))
+{
+	const struct hf_cache_options options = { .loop = bench->loop, .store = &bench->store->base,
+		.resource = resource, .decode = decode, .view_free = hf_view_unref,
+		.index_key = { by_controller }, .arg = bench };
+
+	return hf_cache_create(&options);
+}
+
+static int setup(void **state)
+{
+	static const char job[] =
+		"{\"metadata\":{\"name\":\"ddp\",\"namespace\":\"n\",\"uid\":\"u-1\"},\"spec\":{"
+		"\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":3,\"template\":{\"spec\":{"
+		"\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}}}}";
+	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
+
+	bench->loop = hf_loop_create_virtual(0);
+	bench->store = fake_store_create();
+	bench->arena = hf_arena_create(ARENA_MAX);
+	bench->pods = make_cache(bench, &hf_pods, decode_pod);
+	bench->services = make_cache(bench, &hf_services, decode_service);
+	bench->job = hf_doc_from_text(job, strlen(job));
+	hf_job_read(bench->job, &hf_framework_pytorch, NULL, bench->arena, NULL, &bench->view);
+	*state = bench;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_cache_destroy(bench->pods);
+	hf_cache_destroy(bench->services);
+	hf_doc_unref(bench->job);
+	hf_arena_destroy(bench->arena);
+	fake_store_destroy(bench->store);
+	hf_loop_destroy(bench->loop);
+	free(bench);
+	return 0;
+}
+
+static void add(struct bench *bench, const char *name, const char *uid, const char *owner,
+		const char *node)
+{
+	HF_AUTO_DOC doc = pod(name, uid, owner, node);
+
+	assert_true(hf_cache_put_reply(bench->pods, doc));
+	assert_true(hf_cache_put_reply(bench->services, doc));
+}
+
+static void observe(struct bench *bench, struct hf_views *views, struct hf_observed *seen)
+{
+	const struct hf_observe_args args = { .pods = bench->pods, .services = bench->services,
+		.job = &bench->view, .now = 77 };
+
+	hf_observe(&args, bench->arena, views, seen);
+}
+
+static const struct hf_pod *find(const struct hf_observed *seen, const char *name)
+{
+	for (size_t i = 0; i < seen->pods_len; i++)
+		if (hf_streq(seen->pods[i].name, name))
+			return &seen->pods[i];
+	return NULL;
+}
+
+static void test_a_step_sees_what_the_job_owns_and_strangers_under_its_names(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_observed seen;
+
+	add(bench, "ddp-worker-0", "p0", "u-1", "a");
+	add(bench, "ddp-worker-1", "p1", "u-old", "b"); /* of a job of that name that is gone */
+	add(bench, "ddp-worker-2", "p2", NULL, "c");    /* nobody's */
+	add(bench, "ddp-worker-7", "p7", "u-1", "a");   /* beyond the replicas */
+	add(bench, "ddp-worker-8", "p8", "u-old", "a"); /* a stranger under no name of ours */
+	add(bench, "other", "p9", NULL, "a");
+	observe(bench, NULL, &seen);
+	assert_int_equal(seen.pods_len, 4);
+	assert_true(find(&seen, "ddp-worker-0")->owned);
+	assert_false(find(&seen, "ddp-worker-1")->owned);
+	assert_false(find(&seen, "ddp-worker-2")->owned);
+	assert_true(find(&seen, "ddp-worker-7")->owned);
+	assert_int_equal(seen.services_len, 4);
+}
+
+static void test_nodes_are_those_of_our_pods_each_once_and_alive_now(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_observed seen;
+
+	add(bench, "ddp-worker-0", "p0", "u-1", "a");
+	add(bench, "ddp-worker-1", "p1", "u-1", "b");
+	add(bench, "ddp-worker-2", "p2", "u-1", "a");
+	add(bench, "ddp-worker-3", "p3", "u-1", "");
+	observe(bench, NULL, &seen);
+	assert_int_equal(seen.nodes_len, 2);
+	assert_string_equal(seen.nodes[0].name, "a");
+	assert_string_equal(seen.nodes[1].name, "b");
+	assert_int_equal(seen.nodes[0].renewed_at, 77);
+	assert_false(seen.nodes[0].lost);
+}
+
+static void test_views_that_were_taken_outlive_the_cache_entries(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_views views = { .len_max = 100 };
+	struct hf_observed seen;
+
+	add(bench, "ddp-worker-0", "p0", "u-1", "a");
+	observe(bench, &views, &seen);
+	hf_cache_put_gone(bench->pods, "n", "ddp-worker-0", "p0");
+	assert_string_equal(seen.pods[0].uid, "p0");
+	assert_int_equal(views.len, 2);
+	hf_views_release(&views);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_view_holds_all_that_a_step_asks_for_without_the_document),
+		cmocka_unit_test(test_objects_without_status_or_owner_have_views_too),
+		T(test_a_step_sees_what_the_job_owns_and_strangers_under_its_names),
+		T(test_nodes_are_those_of_our_pods_each_once_and_alive_now),
+		T(test_views_that_were_taken_outlive_the_cache_entries),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1002 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/fake_store.h"
+#include "harness/test.h"
+#include "operator/operator.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "core/names.h"
+#include "framework/framework.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * How plans are performed.  The brain is replaced by a script (this hf_job_step is linked
+ * instead of core's), the store by one that answers what the test says.
+ */
+#define TEXT_MAX 4096
+#define JOB_TIME (1700000000 * HF_SECOND)
+
+struct bench {
+	struct hf_loop *loop;
+	struct fake_store *store;
+	struct hf_operator *op;
+	struct hf_metrics *metrics;
+	int passes, last_code;
+	int stopped;
+	char problem[TEXT_MAX];
+};
+
+/* --- the scripted brain -------------------------------------------------------------------- */
+
+static struct {
+	struct hf_plan plan; /* what the next steps want; status is taken from the view */
+	hf_time start_time;  /* NONE: leave the status as it is */
+	bool once;           /* only the next step: those after want nothing */
+	int steps, code;
+	size_t pods, services; /* as the last step saw them */
+} brain;
+
+int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
+		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)
+{
+	brain.steps++;
+	brain.pods = seen->pods_len;
+	brain.services = seen->services_len;
+	if (brain.code != 0)
+		return hf_error_set(err, brain.code, "the brain said no");
+	*ret_plan = brain.plan;
+	ret_plan->status = job->status;
+	if (brain.start_time != HF_TIME_NONE)
+		ret_plan->status.start_time = brain.start_time;
+	if (brain.once) {
+		brain.plan = (struct hf_plan){ .wake_at = HF_TIME_NEVER };
+		brain.start_time = HF_TIME_NONE;
+	}
+	return 0;
+}
+
+static struct hf_action actions[64];
+static char action_names[64][32];
+static const struct hf_edit stamps[] = {
+	{ .kind = HF_EDIT_ANNOTATION, .name = HF_ANNOTATION_GENERATION, .value = "2" },
+	{ .kind = HF_EDIT_ANNOTATION, .name = HF_ANNOTATION_ATTEMPT, .value = "0" },
+};
+
+/* n actions of a kind from slot `at` on, as stage s of the next plan. */
+static void want(int s, enum hf_action_kind kind, size_t at, size_t n)
+{
+	for (size_t i = at; i < at + n; i++) {
+		snprintf(action_names[i], sizeof(action_names[i]), "ddp-worker-%zu", i);
+		actions[i] = (struct hf_action){ .kind = kind, .name = action_names[i], .role = 1,
+			.uid = "p-uid", .edits = stamps, .edits_len = 2 };
+	}
+	brain.plan.stages[s] = (struct hf_stage){ .actions = &actions[at], .actions_len = n };
+	if (brain.plan.stages_len <= (size_t)s)
+		brain.plan.stages_len = (size_t)s + 1;
+}
+
+static void want_status(hf_time start_time, bool urgent)
+{
+	brain.start_time = start_time;
+	brain.plan.status_changed = true;
+	brain.plan.status_urgent = urgent;
+}
+
+/* --- bench --------------------------------------------------------------------------------- */
+
+static void on_passed(void *arg, const struct hf_operator_pass *pass)
+{
+	struct bench *bench = arg;
+
+	bench->passes++;
+	bench->last_code = pass->code;
+}
+
+static void on_problem(void *arg, const char *key, int code, const char *message)
+{
+	struct bench *bench = arg;
+
+	snprintf(bench->problem, sizeof(bench->problem), "%s: %s", key, message);
+}
+
+static int setup(void **state)
+{
+	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
+	struct hf_operator_options options = { .frameworks = hf_frameworks, .passed = on_passed,
+		.problem = on_problem, .arg = bench, .seed = 1 };
+	struct hf_error err;
+
+	memset(&brain, 0, sizeof(brain));
+	brain.start_time = HF_TIME_NONE;
+	brain.plan.wake_at = HF_TIME_NEVER;
+	brain.once = true;
+	bench->loop = hf_loop_create_virtual(JOB_TIME);
+	bench->store = fake_store_create();
+	bench->metrics = hf_metrics_create();
+	options.loop = bench->loop;
+	options.store = &bench->store->base;
+	options.metrics = bench->metrics;
+	assert_ok(hf_operator_create(&options, &bench->op, &err), &err);
+	*state = bench;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_operator_destroy(bench->op);
+	fake_store_destroy(bench->store);
+	hf_metrics_destroy(bench->metrics);
+	hf_loop_destroy(bench->loop);
+	free(bench);
+	return 0;
+}
+
+static struct hf_doc *job_doc(const char *name, const char *uid, int version, const char *more)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{"
+		 "\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\",\"resourceVersion\":\"%d\"},"
+		 "\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":3,\"template\":{"
+		 "\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}}}%s}",
+		 name, uid, version, more);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static struct hf_doc *pod_doc(const char *name, const char *uid, int version, const char *owner,
+			      const char *more)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\","
+		 "\"resourceVersion\":\"%d\",\"annotations\":{\"holdfast.dev/generation\":\"2\","
+		 "\"holdfast.dev/attempt\":\"0\"},\"ownerReferences\":[{\"kind\":\"PyTorchJob\","
+		 "\"apiVersion\":\"kubeflow.org/v1\",\"name\":\"ddp\",\"uid\":\"%s\","
+		 "\"controller\":true}]%s}}",
+		 name, uid, version, owner, more);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static void turn(struct bench *bench)
+{
+	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop));
+}
+
+static void turn_for(struct bench *bench, hf_time span)
+{
+	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + span);
+}
+
+/* The next request that is not about events; NULL: none. */
+static struct fake_call *next(struct bench *bench)
+{
+	struct fake_call *call;
+
+	turn(bench);
+	while ((call = fake_next(bench->store)) != NULL &&
+	       hf_streq(call->request->resource->plural, "events"))
+		;
+	return call;
+}
+
+static struct fake_call *expect(struct bench *bench, enum hf_verb verb, const char *plural)
+{
+	struct fake_call *call = next(bench);
+
+	assert_non_null(call);
+	assert_int_equal(call->request->verb, verb);
+	assert_string_equal(call->request->resource->plural, plural);
+	return call;
+}
+
+/* Start, and answer the lists with these jobs. */
+static void start_with(struct bench *bench, struct hf_doc **jobs, size_t n)
+{
+	struct fake_call *call;
+
+	hf_operator_start(bench->op);
+	while ((call = next(bench)) != NULL) {
+		assert_int_equal(call->request->verb, HF_VERB_LIST);
+		assert_int_equal(brain.steps, 0);
+		bool is_jobs = hf_streq(call->request->resource->plural, "pytorchjobs");
+
+		fake_answer_list(call, "100", "", is_jobs ? jobs : NULL, is_jobs ? n : 0);
+		if (hf_operator_synced(bench->op))
+			break;
+	}
+	assert_true(hf_operator_synced(bench->op));
+}
+
+static void start(struct bench *bench)
+{
+	struct hf_doc *jobs[] = { job_doc("ddp", "u-1", 7, "") };
+
+	start_with(bench, jobs, 1);
+}
+
+/* The job as it is after the patch that this call sent. */
+static void grant_status(struct fake_call *call, int version)
+{
+	char more[TEXT_MAX];
+	HF_AUTO_STRBUF status = HF_STRBUF_INIT(TEXT_MAX);
+
+	hf_json_write(hf_json_get(hf_doc_json(call->request->body), "status"), HF_JSON_COMPACT,
+		      &status);
+	snprintf(more, sizeof(more), ",\"status\":%s", status.data);
+	fake_answer_object(call, job_doc("ddp", "u-1", version, more));
+}
+
+static void grant_pod(struct fake_call *call, int version)
+{
+	char uid[32];
+
+	snprintf(uid, sizeof(uid), "uid-%d", version);
+	fake_answer_object(call, pod_doc(hf_doc_name(call->request->body), uid, version, "u-1", ""));
+}
+
+static struct fake_watch *watch_of(struct bench *bench, const char *plural)
+{
+	/* Watches begin in the order in which the lists were answered: pods, services, jobs. */
+	size_t i = hf_streq(plural, "pods") ? 0 : hf_streq(plural, "services") ? 1 : 2;
+
+	return &bench->store->watches[i];
+}
+
+/* All events sent so far, as "reason: message" lines. */
+static void event_lines(struct bench *bench, struct hf_strbuf *lines)
+{
+	for (size_t i = 0; i < bench->store->n_calls; i++) {
+		struct fake_call *call = &bench->store->calls[i];
+
+		if (!hf_streq(call->request->resource->plural, "events"))
+			continue;
+		const struct hf_json *body = hf_doc_json(call->request->body);
+
+		hf_strbuf_addf(lines, "%s: %s\n", hf_json_path_str(body, "reason", NULL),
+			       hf_json_path_str(body, "message", NULL));
+		if (call->live)
+			fake_answer_object(call, fake_object("e", "e", "1", ""));
+		turn(bench);
+	}
+}
+
+/* --- order --------------------------------------------------------------------------------- */
+
+static void test_steps_begin_when_every_cache_is_filled(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = { job_doc("a", "u-a", 7, ""), job_doc("b", "u-b", 8, "") };
+
+	start_with(bench, jobs, 2);
+	turn(bench);
+	assert_int_equal(brain.steps, 2);
+	assert_int_equal(bench->passes, 2);
+	assert_null(next(bench));
+	assert_true(hf_operator_idle(bench->op));
+}
+
+static void test_actions_wait_for_the_status_and_stages_for_each_other(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call, *first, *second;
+
+	want_status(JOB_TIME, true);
+	want(0, HF_ACTION_CREATE_SERVICE, 0, 1);
+	want(1, HF_ACTION_CREATE_POD, 1, 2);
+	want(2, HF_ACTION_DELETE_POD, 3, 1);
+	start(bench);
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	assert_string_equal(call->request->subresource, "status");
+	assert_string_equal(call->request->name, "ddp");
+	assert_string_equal(hf_doc_resource_version(call->request->body), "7");
+	assert_null(next(bench));
+	grant_status(call, 101);
+	call = expect(bench, HF_VERB_CREATE, "services");
+	assert_null(next(bench));
+	fake_answer_object(call, pod_doc("ddp-worker-0", "s", 102, "u-1", ""));
+	first = expect(bench, HF_VERB_CREATE, "pods");
+	second = expect(bench, HF_VERB_CREATE, "pods");
+	grant_pod(second, 103);
+	assert_null(next(bench));
+	grant_pod(first, 104);
+	call = expect(bench, HF_VERB_DELETE, "pods");
+	assert_string_equal(call->request->precondition_uid, "p-uid");
+	assert_int_equal(bench->passes, 0);
+	fake_refuse(call, HF_E_NOT_FOUND);
+	assert_int_equal(bench->passes, 1);
+	assert_int_equal(bench->last_code, 0);
+	/* The replies are in the caches: the next step sees them. */
+	assert_null(next(bench));
+	assert_int_equal(brain.steps, 2);
+	assert_int_equal(brain.pods, 2);
+	assert_int_equal(brain.services, 1);
+}
+
+static void test_a_status_that_needs_no_writing_lets_actions_begin(void **state)
+{
+	struct bench *bench = *state;
+
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 101);
+	assert_null(next(bench));
+	assert_int_equal(bench->last_code, 0);
+}
+
+/* --- the status ---------------------------------------------------------------------------- */
+
+static void fails_then_rereads(struct bench *bench, int code)
+{
+	struct fake_call *call;
+
+	brain.once = false;
+	want_status(JOB_TIME, true);
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), code);
+	call = expect(bench, HF_VERB_GET, "pytorchjobs");
+	assert_int_equal(brain.steps, 1);
+	fake_answer_object(call, job_doc("ddp", "u-1", 150, ""));
+	assert_int_equal(bench->last_code, code);
+	turn_for(bench, 5 * HF_MS);
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	assert_string_equal(hf_doc_resource_version(call->request->body), "150");
+	assert_int_equal(brain.steps, 2);
+	fake_refuse(call, HF_E_FORBIDDEN);
+}
+
+static void test_a_conflict_is_read_live_and_stepped_again(void **state)
+{
+	fails_then_rereads(*state, HF_E_CONFLICT);
+}
+
+static void test_a_time_out_of_the_status_is_unknown_and_read(void **state)
+{
+	fails_then_rereads(*state, HF_E_TIMEOUT);
+}
+
+static void test_a_job_that_turns_out_to_be_gone_is_left_alone(void **state)
+{
+	struct bench *bench = *state;
+
+	want_status(JOB_TIME, true);
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_NOT_FOUND);
+	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_NOT_FOUND);
+	turn_for(bench, HF_MINUTE);
+	assert_null(next(bench));
+	assert_int_equal(brain.steps, 1);
+}
+
+static void test_a_reply_that_lacks_what_was_sent_stops_the_actions(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX);
+
+	want_status(JOB_TIME, true);
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	fake_answer_object(expect(bench, HF_VERB_PATCH, "pytorchjobs"),
+			   job_doc("ddp", "u-1", 101, ",\"status\":{}"));
+	assert_int_equal(bench->last_code, HF_E_UNSUPPORTED);
+	assert_null(next(bench));
+	event_lines(bench, &lines);
+	assert_true(hf_str_has_prefix(lines.data, "StatusNotKept: "));
+	assert_true(hf_str_has_prefix(bench->problem, "pytorchjobs/n/ddp: "));
+}
+
+static void test_counts_are_written_once_a_second_and_hold_nothing_up(void **state)
+{
+	struct bench *bench = *state;
+
+	want_status(JOB_TIME, false);
+	start(bench);
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
+	turn_for(bench, 300 * HF_MS);
+	brain.once = false;
+	want_status(JOB_TIME + HF_SECOND, false);
+	want(0, HF_ACTION_CREATE_SERVICE, 0, 1);
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
+		   job_doc("ddp", "u-1", 110, ",\"status\":{\"startTime\":"
+					      "\"2023-11-14T22:13:20Z\"}"));
+	/* The service now, the counts when the second is over. */
+	struct fake_call *call = expect(bench, HF_VERB_CREATE, "services");
+
+	brain.plan.stages_len = 0;
+	fake_answer_object(call, pod_doc("ddp-worker-0", "s", 111, "u-1", ""));
+	assert_null(next(bench));
+	turn_for(bench, 690 * HF_MS);
+	assert_null(next(bench));
+	turn_for(bench, 10 * HF_MS);
+	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_FORBIDDEN);
+}
+
+static void test_an_urgent_status_does_not_wait_for_the_second(void **state)
+{
+	struct bench *bench = *state;
+
+	want_status(JOB_TIME, false);
+	start(bench);
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
+	want_status(JOB_TIME + HF_SECOND, true);
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
+		   job_doc("ddp", "u-1", 110, ""));
+	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_FORBIDDEN);
+}
+
+/* --- replies to creates -------------------------------------------------------------------- */
+
+static struct fake_call *create_is_read(struct bench *bench, int code)
+{
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	want(1, HF_ACTION_CREATE_POD, 1, 1);
+	start(bench);
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), code);
+	struct fake_call *call = expect(bench, HF_VERB_GET, "pods");
+
+	assert_string_equal(call->request->name, "ddp-worker-0");
+	return call;
+}
+
+static void test_already_exists_is_good_when_it_is_the_pod_that_was_wanted(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_answer_object(create_is_read(bench, HF_E_EXISTS),
+			   pod_doc("ddp-worker-0", "x", 101, "u-1", ""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_a_create_that_timed_out_and_is_there_is_good(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_answer_object(create_is_read(bench, HF_E_TIMEOUT),
+			   pod_doc("ddp-worker-0", "x", 101, "u-1", ""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_a_create_that_timed_out_and_is_not_there_ends_the_pass(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(create_is_read(bench, HF_E_TIMEOUT), HF_E_NOT_FOUND);
+	assert_int_equal(bench->last_code, HF_E_TIMEOUT);
+	assert_null(next(bench));
+	turn_for(bench, 5 * HF_MS);
+	assert_int_equal(brain.steps, 2);
+}
+
+static void exists_but_is_not_wanted(struct bench *bench, struct hf_doc *pod)
+{
+	fake_answer_object(create_is_read(bench, HF_E_EXISTS), pod);
+	assert_int_equal(bench->last_code, HF_E_EXISTS);
+	assert_null(next(bench));
+	assert_int_equal(brain.steps, 2);
+	assert_int_equal(brain.pods, 1); /* the brain is shown who has the name */
+}
+
+static void test_a_strangers_pod_under_the_name_is_shown_to_the_brain(void **state)
+{
+	exists_but_is_not_wanted(*state, pod_doc("ddp-worker-0", "x", 101, "u-other", ""));
+}
+
+static void test_our_pod_of_an_older_attempt_is_not_the_one_wanted(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"ddp-worker-0\",\"namespace\":\"n\",\"uid\":\"x\","
+		"\"resourceVersion\":\"101\",\"annotations\":{\"holdfast.dev/generation\":\"1\","
+		"\"holdfast.dev/attempt\":\"0\"},\"ownerReferences\":[{\"kind\":\"PyTorchJob\","
+		"\"apiVersion\":\"kubeflow.org/v1\",\"name\":\"ddp\",\"uid\":\"u-1\","
+		"\"controller\":true}]}}";
+
+	exists_but_is_not_wanted(*state, hf_doc_from_text(text, strlen(text)));
+}
+
+static void test_our_pod_on_its_way_out_is_not_the_one_wanted(void **state)
+{
+	exists_but_is_not_wanted(*state,
+				 pod_doc("ddp-worker-0", "x", 101, "u-1",
+					 ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""));
+}
+
+static void test_a_refused_create_ends_the_stage_says_so_and_is_tried_later(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX);
+	struct fake_call *first, *second;
+
+	brain.once = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 2);
+	want(1, HF_ACTION_CREATE_POD, 2, 1);
+	start(bench);
+	first = expect(bench, HF_VERB_CREATE, "pods");
+	second = expect(bench, HF_VERB_CREATE, "pods");
+	fake_refuse(first, HF_E_FORBIDDEN);
+	assert_int_equal(bench->passes, 0);
+	grant_pod(second, 101);
+	assert_int_equal(bench->passes, 1);
+	assert_int_equal(bench->last_code, HF_E_FORBIDDEN);
+	event_lines(bench, &lines);
+	assert_string_equal(lines.data, "FailedCreatePod: Error creating: refused by the test\n"
+					"SuccessfulCreatePod: Created pod: ddp-worker-1\n");
+	assert_int_equal(brain.steps, 2); /* the new pod changed what is seen */
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
+	assert_null(next(bench));
+}
+
+static void test_retry_after_is_kept(void **state)
+{
+	struct bench *bench = *state;
+	const struct hf_reply busy = { .code = HF_E_TOO_MANY, .message = "busy",
+		.resource_version = "", .continue_token = "", .server_time = HF_TIME_NONE,
+		.retry_after = 7 * HF_SECOND };
+
+	brain.once = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	fake_answer(expect(bench, HF_VERB_CREATE, "pods"), &busy);
+	turn_for(bench, 6900 * HF_MS);
+	assert_null(next(bench));
+	turn_for(bench, 100 * HF_MS);
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
+}
+
+/* --- replies to deletes -------------------------------------------------------------------- */
+
+static struct fake_call *delete_begins(struct bench *bench)
+{
+	struct hf_doc *jobs[] = { job_doc("ddp", "u-1", 7, "") };
+
+	start_with(bench, jobs, 1);
+	turn(bench);
+	brain.once = true;
+	want(0, HF_ACTION_DELETE_POD, 0, 1);
+	want(1, HF_ACTION_CREATE_POD, 1, 1);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   pod_doc("ddp-worker-0", "p-uid", 105, "u-1", ""));
+	return expect(bench, HF_VERB_DELETE, "pods");
+}
+
+static void test_a_graceful_delete_leaves_the_pod_marked_in_the_cache(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_answer_object(delete_begins(bench),
+			   pod_doc("ddp-worker-0", "p-uid", 106, "u-1",
+				   ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 107);
+	turn(bench);
+	assert_int_equal(brain.pods, 2);
+}
+
+static void test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_answer_object(delete_begins(bench), pod_doc("ddp-worker-0", "p-uid", 105, "u-1", ""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 107);
+	turn(bench);
+	assert_int_equal(brain.pods, 1);
+}
+
+static void test_a_refused_precondition_is_read_and_stepped_again(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(delete_begins(bench), HF_E_CONFLICT);
+	fake_answer_object(expect(bench, HF_VERB_GET, "pods"),
+			   pod_doc("ddp-worker-0", "p-new", 108, "u-1", ""));
+	assert_int_equal(bench->last_code, HF_E_CONFLICT);
+	assert_null(next(bench));
+	assert_int_equal(brain.pods, 1);
+}
+
+static void test_a_delete_that_timed_out_is_read(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(delete_begins(bench), HF_E_TIMEOUT);
+	fake_refuse(expect(bench, HF_VERB_GET, "pods"), HF_E_NOT_FOUND);
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 109);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_deleting_the_job_is_foreground_by_uid_and_counted(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(1 << 20);
+
+	want(0, HF_ACTION_DELETE_JOB, 0, 1);
+	actions[0].name = "ddp";
+	actions[0].uid = "u-1";
+	start(bench);
+	call = expect(bench, HF_VERB_DELETE, "pytorchjobs");
+	assert_int_equal(call->request->propagation, HF_PROPAGATE_FOREGROUND);
+	assert_string_equal(call->request->precondition_uid, "u-1");
+	fake_answer_object(call, job_doc("ddp", "u-1", 7, ""));
+	turn_for(bench, HF_MINUTE);
+	assert_null(next(bench));
+	hf_operator_update_metrics(bench->op);
+	hf_metrics_render(bench->metrics, &text);
+	assert_non_null(strstr(text.data, "training_operator_jobs_deleted_total{job_namespace=\"n\","
+					  "framework=\"pytorch\"} 1\n"));
+}
+
+/* --- the gate ------------------------------------------------------------------------------ */
+
+static void test_no_more_than_32_requests_are_under_way(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *calls[40];
+	size_t n = 0;
+
+	want(0, HF_ACTION_CREATE_POD, 0, 40);
+	start(bench);
+	while (n < 40 && (calls[n] = next(bench)) != NULL)
+		n++;
+	assert_int_equal(n, 32);
+	for (size_t i = 0; i < 40; i++) {
+		grant_pod(calls[i], 101 + (int)i);
+		if (n < 40)
+			calls[n++] = next(bench);
+	}
+	assert_null(next(bench));
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_jobs_take_turns_at_the_gate(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = { job_doc("big", "u-a", 7, ""), job_doc("small", "u-b", 8, "") };
+	struct fake_call *call;
+	size_t n = 0;
+
+	brain.once = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 40);
+	start_with(bench, jobs, 2);
+	/* Both want 40: the last of the 32 under way are of the one and the other. */
+	char uids[2][8] = { "", "" };
+
+	while ((call = next(bench)) != NULL) {
+		const struct hf_json *owner = hf_json_item(
+			hf_json_path(hf_doc_json(call->request->body), "metadata",
+				     "ownerReferences", NULL), 0);
+
+		snprintf(uids[n++ % 2], sizeof(uids[0]), "%s", hf_json_path_str(owner, "uid", NULL));
+	}
+	assert_int_equal(n, 32);
+	assert_int_equal(brain.steps, 2);
+	fake_refuse(&bench->store->calls[bench->store->n_calls - 32], HF_E_FORBIDDEN);
+}
+
+/* --- when ---------------------------------------------------------------------------------- */
+
+static void test_one_pass_of_a_job_at_a_time(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	call = expect(bench, HF_VERB_CREATE, "pods");
+	for (int i = 0; i < 3; i++) {
+		fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
+			   job_doc("ddp", "u-1", 110 + i, ""));
+		turn(bench);
+	}
+	assert_int_equal(brain.steps, 1);
+	grant_pod(call, 120);
+	turn(bench);
+	assert_int_equal(brain.steps, 2);
+	assert_null(next(bench));
+	assert_int_equal(brain.steps, 2);
+}
+
+static void test_the_plan_says_when_to_wake(void **state)
+{
+	struct bench *bench = *state;
+
+	brain.plan.wake_at = JOB_TIME + 90 * HF_SECOND;
+	start(bench);
+	turn_for(bench, 89 * HF_SECOND);
+	assert_int_equal(brain.steps, 1);
+	turn_for(bench, HF_SECOND);
+	assert_int_equal(brain.steps, 2);
+}
+
+static void test_a_wake_up_that_is_overdue_does_not_spin(void **state)
+{
+	struct bench *bench = *state;
+
+	brain.once = false;
+	brain.plan.wake_at = JOB_TIME - HF_SECOND;
+	start(bench);
+	turn_for(bench, HF_SECOND);
+	assert_in_range(brain.steps, 50, 101);
+}
+
+static void test_pods_wake_their_job_and_strangers_those_whose_name_they_have(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench);
+	turn(bench);
+	assert_int_equal(brain.steps, 1);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   pod_doc("anything", "p1", 101, "u-1", ""));
+	turn(bench);
+	assert_int_equal(brain.steps, 2);
+	fake_event(watch_of(bench, "services"), HF_EVENT_ADDED,
+		   pod_doc("ddp-worker-2", "p2", 102, "u-other", ""));
+	turn(bench);
+	assert_int_equal(brain.steps, 3);
+	assert_int_equal(brain.services, 1);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   pod_doc("other-worker-2", "p3", 103, "u-other", ""));
+	turn(bench);
+	assert_int_equal(brain.steps, 3);
+	fake_event(watch_of(bench, "services"), HF_EVENT_DELETED,
+		   pod_doc("ddp-worker-2", "p2", 104, "u-other", ""));
+	turn(bench);
+	assert_int_equal(brain.steps, 4);
+	assert_int_equal(brain.services, 0);
+}
+
+static void test_a_step_that_fails_is_told_and_tried_again(void **state)
+{
+	struct bench *bench = *state;
+
+	brain.code = HF_E_TOO_LARGE;
+	start(bench);
+	turn(bench);
+	assert_int_equal(bench->last_code, HF_E_TOO_LARGE);
+	assert_string_equal(bench->problem, "pytorchjobs/n/ddp: the brain said no");
+	turn_for(bench, 5 * HF_MS);
+	assert_int_equal(brain.steps, 2);
+	turn_for(bench, 10 * HF_MS);
+	assert_int_equal(brain.steps, 3);
+	brain.code = 0;
+	turn_for(bench, HF_MINUTE);
+	assert_int_equal(bench->last_code, 0);
+	assert_int_equal(brain.steps, 4);
+}
+
+/* --- a job that changes under the pass ------------------------------------------------------ */
+
+static void test_a_job_made_anew_under_the_name_ends_the_pass(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	want(0, HF_ACTION_CREATE_SERVICE, 0, 1);
+	want(1, HF_ACTION_CREATE_POD, 1, 1);
+	start(bench);
+	call = expect(bench, HF_VERB_CREATE, "services");
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_ADDED, job_doc("ddp", "u-2", 110, ""));
+	fake_answer_object(call, pod_doc("ddp-worker-0", "s", 111, "u-1", ""));
+	assert_int_equal(bench->last_code, HF_E_NOT_FOUND);
+	assert_null(next(bench));
+	assert_int_equal(brain.steps, 2); /* of the new one */
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+static void on_stopped(void *arg)
+{
+	((struct bench *)arg)->stopped++;
+}
+
+static void test_stop_waits_for_replies_and_sends_nothing_more(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *first, *second;
+
+	want(0, HF_ACTION_CREATE_POD, 0, 2);
+	want(1, HF_ACTION_CREATE_POD, 2, 1);
+	start(bench);
+	first = expect(bench, HF_VERB_CREATE, "pods");
+	second = expect(bench, HF_VERB_CREATE, "pods");
+	hf_operator_stop(bench->op, on_stopped, bench);
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
+		   job_doc("ddp", "u-1", 110, ""));
+	grant_pod(first, 101);
+	turn(bench);
+	assert_int_equal(bench->stopped, 0);
+	fake_refuse(second, HF_E_TIMEOUT);
+	assert_null(next(bench));
+	/* The event about the first pod is still on its way: not for ever. */
+	turn_for(bench, 3 * HF_SECOND);
+	assert_int_equal(bench->stopped, 1);
+	assert_int_equal(brain.steps, 1);
+	assert_null(next(bench));
+}
+
+static void test_stop_at_rest_is_told_from_the_loop(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench);
+	turn(bench);
+	hf_operator_stop(bench->op, on_stopped, bench);
+	assert_int_equal(bench->stopped, 0);
+	turn(bench);
+	assert_int_equal(bench->stopped, 1);
+}
+
+static void test_stop_before_anything_is_listed(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_operator_start(bench->op);
+	hf_operator_stop(bench->op, on_stopped, bench);
+	turn(bench);
+	assert_int_equal(bench->stopped, 1);
+}
+
+static void test_destroy_in_the_middle_cancels_what_is_under_way(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *first, *second;
+
+	want(0, HF_ACTION_CREATE_POD, 0, 40);
+	start(bench);
+	first = expect(bench, HF_VERB_CREATE, "pods");
+	second = expect(bench, HF_VERB_CREATE, "pods");
+	grant_pod(first, 101);
+	bench->op = hf_operator_destroy(bench->op);
+	assert_true(second->canceled);
+	hf_loop_run(bench->loop);
+}
+
+/* --- words and numbers ---------------------------------------------------------------------- */
+
+static void test_what_a_stage_did_is_one_event_and_plans_are_counted(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX), text = HF_STRBUF_INIT(1 << 20);
+	static const struct hf_plan_event events[] = {
+		{ .reason = "PyTorchJobRestarting", .warning = true, .message = "why" },
+		{ .reason = "ExitedWithCode", .message = "137", .pod = "ddp-worker-1",
+		  .pod_uid = "p1" },
+	};
+
+	brain.plan.events = events;
+	brain.plan.events_len = 2;
+	brain.plan.metrics[HF_METRIC_RESTARTED] = 1;
+	brain.plan.metrics[HF_METRIC_RESTARTS] = 1;
+	brain.plan.restart_cause = HF_CLASS_DEVICE;
+	brain.plan.restart_scope = HF_SCOPE_JOB;
+	want_status(JOB_TIME, true);
+	want(0, HF_ACTION_CREATE_POD, 0, 10);
+	start(bench);
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
+	for (int i = 0; i < 10; i++)
+		grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102 + i);
+	event_lines(bench, &lines);
+	assert_string_equal(lines.data,
+			    "PyTorchJobRestarting: why\nExitedWithCode: 137\n"
+			    "SuccessfulCreatePod: Created 10 pods: ddp-worker-0, ddp-worker-1, "
+			    "ddp-worker-2, ddp-worker-3, ddp-worker-4, ddp-worker-5, ddp-worker-6, "
+			    "ddp-worker-7, ...\n");
+	hf_operator_update_metrics(bench->op);
+	hf_metrics_render(bench->metrics, &text);
+	assert_non_null(strstr(text.data, "training_operator_jobs_restarted_total{job_namespace="
+					  "\"n\",framework=\"pytorch\"} 1\n"));
+	assert_non_null(strstr(text.data, "holdfast_job_restarts_total{namespace=\"n\",framework="
+					  "\"pytorch\",cause=\"device\",scope=\"Job\"} 1\n"));
+	assert_non_null(strstr(text.data, "holdfast_jobs{namespace=\"n\",framework=\"pytorch\","
+					  "state=\"New\"} 1\n"));
+	assert_non_null(strstr(text.data, "holdfast_cache_objects{kind=\"Pod\"} 10\n"));
+}
+
+static void test_nothing_of_a_plan_is_told_when_its_status_did_not_land(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX);
+	static const struct hf_plan_event event = { .reason = "R", .message = "m" };
+
+	brain.plan.events = &event;
+	brain.plan.events_len = 1;
+	want_status(JOB_TIME, true);
+	start(bench);
+	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_FORBIDDEN);
+	event_lines(bench, &lines);
+	assert_string_equal(lines.data, "");
+}
+
+static void test_explain_steps_without_doing(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)16 << 20);
+	struct hf_job_view view;
+	struct hf_plan plan;
+	struct hf_error err;
+
+	start(bench);
+	turn(bench);
+	want(0, HF_ACTION_CREATE_POD, 0, 2);
+	assert_ok(hf_operator_explain(bench->op, &hf_framework_pytorch, "n", "ddp", arena, &view,
+				      &plan, &err), &err);
+	assert_int_equal(plan.stages[0].actions_len, 2);
+	assert_string_equal(view.name, "ddp");
+	assert_null(next(bench));
+	assert_code(hf_operator_explain(bench->op, &hf_framework_pytorch, "n", "none", arena, &view,
+					&plan, &err), HF_E_NOT_FOUND);
+	assert_string_equal(err.text, "pytorchjobs \"none\" not found");
+}
+
+static void test_an_unusable_template_is_refused_at_birth(void **state)
+{
+	struct bench *bench = *state;
+	const struct hf_operator_options options = { .loop = bench->loop,
+		.store = &bench->store->base, .frameworks = hf_frameworks,
+		.init_container_template = "not: a list" };
+	struct hf_operator *op = NULL;
+	struct hf_error err;
+
+	assert_code(hf_operator_create(&options, &op, &err), HF_E_INVALID);
+	assert_null(op);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_steps_begin_when_every_cache_is_filled),
+		T(test_actions_wait_for_the_status_and_stages_for_each_other),
+		T(test_a_status_that_needs_no_writing_lets_actions_begin),
+		T(test_a_conflict_is_read_live_and_stepped_again),
+		T(test_a_time_out_of_the_status_is_unknown_and_read),
+		T(test_a_job_that_turns_out_to_be_gone_is_left_alone),
+		T(test_a_reply_that_lacks_what_was_sent_stops_the_actions),
+		T(test_counts_are_written_once_a_second_and_hold_nothing_up),
+		T(test_an_urgent_status_does_not_wait_for_the_second),
+		T(test_already_exists_is_good_when_it_is_the_pod_that_was_wanted),
+		T(test_a_create_that_timed_out_and_is_there_is_good),
+		T(test_a_create_that_timed_out_and_is_not_there_ends_the_pass),
+		T(test_a_strangers_pod_under_the_name_is_shown_to_the_brain),
+		T(test_our_pod_of_an_older_attempt_is_not_the_one_wanted),
+		T(test_our_pod_on_its_way_out_is_not_the_one_wanted),
+		T(test_a_refused_create_ends_the_stage_says_so_and_is_tried_later),
+		T(test_retry_after_is_kept),
+		T(test_a_graceful_delete_leaves_the_pod_marked_in_the_cache),
+		T(test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache),
+		T(test_a_refused_precondition_is_read_and_stepped_again),
+		T(test_a_delete_that_timed_out_is_read),
+		T(test_deleting_the_job_is_foreground_by_uid_and_counted),
+		T(test_no_more_than_32_requests_are_under_way),
+		T(test_jobs_take_turns_at_the_gate),
+		T(test_one_pass_of_a_job_at_a_time),
+		T(test_the_plan_says_when_to_wake),
+		T(test_a_wake_up_that_is_overdue_does_not_spin),
+		T(test_pods_wake_their_job_and_strangers_those_whose_name_they_have),
+		T(test_a_step_that_fails_is_told_and_tried_again),
+		T(test_a_job_made_anew_under_the_name_ends_the_pass),
+		T(test_stop_waits_for_replies_and_sends_nothing_more),
+		T(test_stop_at_rest_is_told_from_the_loop),
+		T(test_stop_before_anything_is_listed),
+		T(test_destroy_in_the_middle_cancels_what_is_under_way),
+		T(test_what_a_stage_did_is_one_event_and_plans_are_counted),
+		T(test_nothing_of_a_plan_is_told_when_its_status_did_not_land),
+		T(test_explain_steps_without_doing),
+		T(test_an_unusable_template_is_refused_at_birth),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
