@@ -71,6 +71,14 @@ struct hf_error {
 /* Set code and text; returns code, so that "return hf_error_set(err, …)" reads well. */
 int hf_error_set(struct hf_error *err, int code, const char *fmt, ...) HF_PRINTF(3, 4);
 int hf_error_vset(struct hf_error *err, int code, const char *fmt, va_list ap) HF_PRINTF(3, 0);
+/* The macro tells the compiler which code is returned, so that it does not take what a caller
+ * does after success for a use of outputs that a failure left unset. */
+#define hf_error_set(err, error_code, ...)                                                         \
+	__extension__({                                                                            \
+		int hf_code_ = (error_code);                                                       \
+		(void)(hf_error_set)((err), hf_code_, __VA_ARGS__);                                \
+		hf_code_;                                                                          \
+	})
 
 /* As hf_error_set, with ": <strerror(errnum)>" behind the text.  ENOSPC and EDQUOT
  * give HF_E_NO_SPACE, every other errnum HF_E_IO. */
