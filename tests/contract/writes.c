@@ -320,7 +320,7 @@ static void of_two_writers_one_wins(struct world *w)
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	for (int i = 0; i < 8; i++) {
-		char value[8];
+		char value[12];
 		snprintf(value, sizeof(value), "%d", i);
 		HF_AUTO_DOC body = hf_doc_from_json(with_data(o.object, value));
 		hf_store_request(i % 2 ? w->store : w->other,
