@@ -343,32 +343,41 @@ static int choose_kinds(struct getting *get, const char *word)
 	return 0;
 }
 
+static int get_names(struct getting *get, const char *const *names, int n_names)
+{
+	int rc = hf_output_parse(get->cli, &get->output);
+
+	if (rc != 0)
+		return rc;
+	if (!hf_cli_has(get->cli, "watch"))
+		rc = get_once(get, names, n_names);
+	else if (n_names > 1)
+		rc = hf_cli_usage(get->cli, "-w takes one name at most");
+	else
+		rc = get_watch(get, n_names == 1 ? names[0] : NULL);
+	hf_output_release(&get->output);
+	return rc;
+}
+
 static int verb_get(struct hf_cli *cli)
 {
 	struct getting get = { .cli = cli, .selector = hf_cli_flag(cli, "selector") };
 	const char *word = cli->n_args > 0 ? cli->args[0] : NULL;
 	const char *slash = word != NULL ? strchr(word, '/') : NULL;
-	HF_AUTOFREE char *kind = slash != NULL ? hf_xstrndup(word, (size_t)(slash - word)) : NULL;
-	const char *slashed[1] = { slash != NULL ? slash + 1 : NULL };
-	const char *const *names = slash != NULL ? slashed : cli->args + 1;
-	int n_names = slash != NULL ? 1 : cli->n_args > 0 ? cli->n_args - 1 : 0;
-	int rc = choose_kinds(&get, kind != NULL ? kind : word);
+	HF_AUTOFREE char *kind = NULL;
+	const char *name;
+	int rc;
 
-	if (rc != 0)
-		return rc;
-	if (slash != NULL && cli->n_args > 1)
+	if (slash == NULL) {
+		rc = choose_kinds(&get, word);
+		return rc != 0 ? rc : get_names(&get, cli->args + 1, word != NULL ? cli->n_args - 1 : 0);
+	}
+	if (cli->n_args > 1)
 		return hf_cli_usage(cli, "give KIND/NAME alone, or a kind and names");
-	rc = hf_output_parse(cli, &get.output);
-	if (rc != 0)
-		return rc;
-	if (!hf_cli_has(cli, "watch"))
-		rc = get_once(&get, names, n_names);
-	else if (n_names > 1)
-		rc = hf_cli_usage(cli, "-w takes one name at most");
-	else
-		rc = get_watch(&get, n_names == 1 ? names[0] : NULL);
-	hf_output_release(&get.output);
-	return rc;
+	kind = hf_xstrndup(word, (size_t)(slash - word));
+	name = slash + 1;
+	rc = choose_kinds(&get, kind);
+	return rc != 0 ? rc : get_names(&get, &name, 1);
 }
 
 static const struct hf_flag get_flags[] = {

@@ -196,7 +196,7 @@ static void a_name_that_is_no_label_is_refused(void **state)
 static void negative_replicas_are_refused(void **state)
 {
 	assert_refused(HEAD "spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: -1\n" TEMPLATE,
-		       ":5: spec.pytorchReplicaSpecs: Invalid value");
+		       ":7: spec.pytorchReplicaSpecs[Worker].replicas: Forbidden");
 }
 
 static void a_billion_replicas_are_refused(void **state)
