@@ -30,6 +30,9 @@ void hf_json_prepare(void);
  * caller. */
 char *hf_json_clean_text(const char *bytes, size_t len);
 
+/* As Go's json.Marshal writes a map: one line, sorted keys, < > & escaped. */
+void hf_json_write_escaped(const struct hf_json *value, struct hf_strbuf *sb);
+
 /* "line L, column C: what" for the byte `at` of a text; returns code. */
 int hf_json_error_at(struct hf_error *err, int code, const char *text, const char *at,
 		     const char *what);

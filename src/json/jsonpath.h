@@ -14,10 +14,15 @@
  *     {.items[?(@.status.phase=="Running")].metadata.name}   filters with == != < <= > >=,
  *                                                        or mere existence: ?(@.spec.host)
  *     {range .items[*]}{.metadata.name}{"\n"}{end}       a loop
- *     {@} {$} text outside braces, {"quoted"} inside     the value itself, the root, literals
+ *     {@} {$} text outside braces, {"quoted"} inside     the value at hand, literals
  *     {.*}                                               all values of an object
  *
- * Refused by name: recursive descent (..), union ([a,b]), steps in slices, && and ||.
+ * Refused by name (HF_E_UNSUPPORTED): recursive descent (..), unions ([a,b]), slices with a
+ * step, && and ||.  Otherwise results are those of client-go's util/jsonpath, but for these:
+ * numbers compare by value (there an int and a float are an error), ['a.b'] is one key (there
+ * two), {.} is the value at hand (there nothing), a filter of mere existence takes what cannot
+ * be reached as absent, {.*} keeps the document's order (there none), and a {range} without
+ * its {end} is an error.
  */
 struct hf_jsonpath;
 
@@ -26,8 +31,8 @@ struct hf_jsonpath;
 #define HF_JSONPATH_DEPTH_MAX 16   /* range inside range, filters */
 #define HF_JSONPATH_RESULTS_MAX 100000 /* values one expression may find */
 
-/* HF_E_INVALID: the template is wrong; HF_E_UNSUPPORTED: kubectl takes it, Holdfast does not;
- * the text says what and where. */
+/* HF_E_INVALID: the template is wrong; HF_E_UNSUPPORTED: refused by name as above.  The text
+ * says what and at which character. */
 int hf_jsonpath_compile(const char *text, struct hf_jsonpath **ret_path,
 			struct hf_error *err) HF_MUST_CHECK;
 /* As kubectl's custom-columns and --sort-by take it: braces and the leading dot may be left
@@ -40,9 +45,9 @@ void hf_jsonpath_cleanup(struct hf_jsonpath **path);
 
 /*
  * Print what the template makes of value: results of one expression separated by spaces,
- * strings bare, other scalars as JSON, objects and arrays as compact sorted JSON.  A key that
- * is not there prints nothing (kubectl get allows missing keys).  An index out of range is
- * HF_E_INVALID, as in kubectl.
+ * strings bare, other scalars as Go prints them, objects and arrays as compact sorted JSON
+ * with < > & escaped.  A key that is not there prints nothing (kubectl get allows missing
+ * keys).  An index out of range is HF_E_INVALID, as in kubectl; sb has what came before.
  */
 int hf_jsonpath_print(const struct hf_jsonpath *path, const struct hf_json *value,
 		      struct hf_strbuf *sb, struct hf_error *err) HF_MUST_CHECK;
@@ -52,7 +57,8 @@ int hf_jsonpath_print(const struct hf_jsonpath *path, const struct hf_json *valu
 int hf_jsonpath_column(const struct hf_jsonpath *path, const struct hf_json *value,
 		       struct hf_strbuf *sb, struct hf_error *err) HF_MUST_CHECK;
 
-/* The first value a relaxed path finds, borrowed from value; NULL where there is none. */
+/* The first value a relaxed path finds, borrowed from value; NULL where there is none or the
+ * path cannot be walked. */
 const struct hf_json *hf_jsonpath_first(const struct hf_jsonpath *path,
 					const struct hf_json *value);
 

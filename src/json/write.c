@@ -186,3 +186,10 @@ void hf_json_write(const struct hf_json *value, enum hf_json_style style, struct
 
 	write_value(&w, value, 0);
 }
+
+void hf_json_write_escaped(const struct hf_json *value, struct hf_strbuf *sb)
+{
+	const struct writer w = { .sb = sb, .sorted = true, .html_safe = true };
+
+	write_value(&w, value, 0);
+}

@@ -85,7 +85,8 @@ static void long_lines_are_folded(void **state)
 {
 	assert_written("{\"a\":\"this is a very long text with many words and goes on and on beyond "
 		       "the eighty columns of a terminal or even more than that\"}",
-		       "a: this is a very long text with many words and goes on and on beyond the eighty columns\n"
+		       "a: this is a very long text with many words and goes on and on beyond the "
+		       "eighty columns\n"
 		       "  of a terminal or even more than that\n");
 }
 

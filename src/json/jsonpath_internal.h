@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_JSON_JSONPATH_INTERNAL_H
+#define HF_JSON_JSONPATH_INTERNAL_H
+
+#include "base/arena.h"
+#include "json/jsonpath.h"
+
+/* What a template compiles to (jsonpath.c) and what is walked (jsonpath_eval.c). */
+
+enum hf_jsonpath_op {
+	HF_JSONPATH_EXISTS,
+	HF_JSONPATH_EQ,
+	HF_JSONPATH_NE,
+	HF_JSONPATH_LT,
+	HF_JSONPATH_LE,
+	HF_JSONPATH_GT,
+	HF_JSONPATH_GE,
+};
+
+/* One step maps the values found so far to the next ones. */
+struct hf_jsonpath_step {
+	struct hf_jsonpath_step *next;
+	enum hf_jsonpath_step_kind {
+		HF_JSONPATH_FIELD,
+		HF_JSONPATH_WILDCARD, /* values of an object, items of an array */
+		HF_JSONPATH_SLICE,    /* items of an array: [2] is [2:3] */
+		HF_JSONPATH_FILTER,
+		HF_JSONPATH_LITERAL,
+	} kind;
+	const char *name; /* FIELD */
+	/* SLICE */
+	bool single; /* [2] */
+	bool has_start, has_end;
+	int64_t start, end;
+	/* FILTER */
+	enum hf_jsonpath_op op;
+	struct hf_jsonpath_step *left, *right;
+	struct hf_json *literal;             /* LITERAL, owned by the path */
+	struct hf_jsonpath_step *literal_older; /* all literals, for the release */
+};
+
+struct hf_jsonpath_part {
+	struct hf_jsonpath_part *next;
+	enum hf_jsonpath_part_kind {
+		HF_JSONPATH_TEXT,
+		HF_JSONPATH_EXPR,
+		HF_JSONPATH_RANGE,
+	} kind;
+	const char *text;               /* TEXT */
+	struct hf_jsonpath_step *steps; /* EXPR, RANGE; NULL: the value itself */
+	struct hf_jsonpath_part *body;  /* RANGE */
+};
+
+struct hf_jsonpath {
+	struct hf_arena *arena;
+	struct hf_jsonpath_part *parts;
+	struct hf_jsonpath_step *literals;
+};
+
+#endif
