@@ -125,34 +125,34 @@ static int vmerge(struct world *w, const struct hf_request *request, struct outc
 	return ask(w, &with_body, o);
 }
 
-int merge(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
-	  struct outcome *o, const char *text, ...)
+int merge(struct world *w, struct at at, struct outcome *o, const char *text, ...)
 {
 	va_list ap;
 
 	va_start(ap, text);
-	int code = vmerge(w, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = r, .ns = ns,
-						   .name = name, .patch_type = HF_PATCH_MERGE },
-			  o, text, ap);
-	va_end(ap);
-	return code;
-}
-
-int merge_status(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
-		 struct outcome *o, const char *text, ...)
-{
-	va_list ap;
-
-	va_start(ap, text);
-	int code = vmerge(w, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = r, .ns = ns,
-						   .name = name, .subresource = "status",
+	int code = vmerge(w, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = at.resource,
+						   .ns = at.ns, .name = at.name,
 						   .patch_type = HF_PATCH_MERGE },
 			  o, text, ap);
 	va_end(ap);
 	return code;
 }
 
-int delete(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
+int merge_status(struct world *w, struct at at, struct outcome *o, const char *text, ...)
+{
+	va_list ap;
+
+	va_start(ap, text);
+	int code = vmerge(w, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = at.resource,
+						   .ns = at.ns, .name = at.name,
+						   .subresource = "status",
+						   .patch_type = HF_PATCH_MERGE },
+			  o, text, ap);
+	va_end(ap);
+	return code;
+}
+
+int erase(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
 	   struct outcome *o)
 {
 	return ask(w, &(struct hf_request){ .verb = HF_VERB_DELETE, .resource = r, .ns = ns,
@@ -217,7 +217,7 @@ void bind_pod(struct world *w, const char *ns, const char *name, const char *nod
 			 0);
 }
 
-static const struct hf_json *at(const struct outcome *o, const char *path)
+static const struct hf_json *value_at(const struct outcome *o, const char *path)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(path);
 	const struct hf_json *value = hf_doc_json(o->object);
@@ -231,17 +231,17 @@ static const struct hf_json *at(const struct outcome *o, const char *path)
 
 const char *text_at(const struct outcome *o, const char *path)
 {
-	return hf_json_str(at(o, path), "");
+	return hf_json_str(value_at(o, path), "");
 }
 
 int64_t number_at(const struct outcome *o, const char *path)
 {
-	return hf_json_i64(at(o, path), INT64_MIN);
+	return hf_json_i64(value_at(o, path), INT64_MIN);
 }
 
 bool has(const struct outcome *o, const char *path)
 {
-	return at(o, path) != NULL;
+	return value_at(o, path) != NULL;
 }
 
 /* --- watches --- */

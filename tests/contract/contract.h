@@ -63,11 +63,17 @@ int get(struct world *w, const struct hf_resource *r, const char *ns, const char
 	struct outcome *o);
 int update(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
 	   struct outcome *o, struct hf_json *object); /* object is taken over */
-int merge(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
-	  struct outcome *o, const char *text, ...) HF_PRINTF(6, 7);
-int merge_status(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
-		 struct outcome *o, const char *text, ...) HF_PRINTF(6, 7);
-int delete(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
+
+/* One object. */
+struct at {
+	const struct hf_resource *resource;
+	const char *ns, *name;
+};
+#define AT(resource, ns, name) ((struct at){ (resource), (ns), (name) })
+int merge(struct world *w, struct at at, struct outcome *o, const char *text, ...) HF_PRINTF(4, 5);
+int merge_status(struct world *w, struct at at, struct outcome *o, const char *text, ...)
+	HF_PRINTF(4, 5);
+int erase(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
 	   struct outcome *o);
 int list(struct world *w, const struct hf_resource *r, const char *ns, struct outcome *o);
 

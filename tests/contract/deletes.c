@@ -30,10 +30,10 @@ static void a_deleted_object_is_gone_and_its_name_free(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "c", &o), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_non_null(o.object);
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), HF_E_NOT_FOUND);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "c", &o), HF_E_NOT_FOUND);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "c", &o), HF_E_NOT_FOUND);
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 }
 
@@ -103,7 +103,7 @@ static void a_pod_nobody_runs_goes_at_once(struct world *w)
 
 	assert_int_equal(create_pod(w, ns, "ended", &o), 0);
 	bind_pod(w, ns, "ended", "node-a");
-	assert_int_equal(merge_status(w, &hf_pods, ns, "ended", &o,
+	assert_int_equal(merge_status(w, AT(&hf_pods, ns, "ended"), &o,
 				      "{'status':{'phase':'Succeeded'}}"), 0);
 	assert_int_equal(delete_pod(w, ns, "ended", HF_GRACE_DEFAULT, &o), 0);
 	assert_int_equal(get(w, &hf_pods, ns, "ended", &o), HF_E_NOT_FOUND);
@@ -122,18 +122,18 @@ static void finalizers_hold_an_object_back(struct world *w)
 	assert_int_equal(create(w, &hf_configmaps, ns, &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
 				"'finalizers':['example.com/a','example.com/b']}}"), 0);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "c", &o), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_true(has(&o, "metadata.deletionTimestamp"));
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'finalizers':['example.com/a','example.com/c']}}"),
 			 HF_E_INVALID);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'finalizers':['example.com/b']}}"), 0);
 	/* Still an object: it can be written, and its name is taken. */
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o, "{'data':{'x':'y'}}"), 0);
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'data':{'x':'y'}}"), 0);
 	assert_int_equal(create_configmap(w, ns, "c", &o), HF_E_EXISTS);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'finalizers':null}}"), 0);
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), HF_E_NOT_FOUND);
 }
@@ -146,11 +146,11 @@ static void a_mark_cannot_be_taken_back(struct world *w)
 	assert_int_equal(create(w, &hf_configmaps, ns, &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
 				"'finalizers':['example.com/a']}}"), 0);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "c", &o), 0);
-	merge(w, &hf_configmaps, ns, "c", &o, "{'metadata':{'deletionTimestamp':null}}");
+	assert_int_equal(erase(w, &hf_configmaps, ns, "c", &o), 0);
+	merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'metadata':{'deletionTimestamp':null}}");
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_true(has(&o, "metadata.deletionTimestamp"));
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'finalizers':null}}"), 0);
 }
 
@@ -192,7 +192,7 @@ static void what_an_object_owned_goes_with_it(struct world *w)
 	assert_int_equal(create_configmap(w, ns, "owner", &o), 0);
 	create_owned(w, ns, "owned", text_at(&o, "metadata.uid"), true, "");
 	assert_int_equal(create_configmap(w, ns, "other", &o), 0);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "owner", &o), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "owner", &o), 0);
 	assert_false(exists(w, ns, "owner"));
 	wait_gone(w, ns, "owned");
 	assert_true(exists(w, ns, "other"));
@@ -224,7 +224,7 @@ static void a_second_owner_keeps_an_object(struct world *w)
 				"{'apiVersion':'v1','kind':'ConfigMap','name':'a','uid':'%s'},"
 				"{'apiVersion':'v1','kind':'ConfigMap','name':'b','uid':'%s'}]}}",
 				text_at(&a, "metadata.uid"), text_at(&b, "metadata.uid")), 0);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "a", &o), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "a", &o), 0);
 	for (int i = 0; i < 100; i++) {
 		w->pass(w, HF_SECOND);
 		assert_int_equal(get(w, &hf_configmaps, ns, "shared", &o), 0);
@@ -254,7 +254,7 @@ static void in_the_foreground_the_owner_waits(struct world *w)
 	assert_int_equal(get(w, &hf_configmaps, ns, "owner", &o), 0);
 	assert_true(has(&o, "metadata.deletionTimestamp"));
 	assert_string_equal(text_at(&o, "metadata.finalizers.0"), "foregroundDeletion");
-	assert_int_equal(merge(w, &hf_configmaps, ns, "owned", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "owned"), &o,
 			       "{'metadata':{'finalizers':null}}"), 0);
 	wait_gone(w, ns, "owner");
 	assert_false(exists(w, ns, "owned"));
@@ -283,7 +283,7 @@ static void a_deleted_namespace_takes_its_content_along(struct world *w)
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
-	assert_int_equal(delete(w, &hf_namespaces, NULL, ns, &o), 0);
+	assert_int_equal(erase(w, &hf_namespaces, NULL, ns, &o), 0);
 	for (int i = 0; i < 100 && code == 0; i++) {
 		w->pass(w, HF_SECOND);
 		code = get(w, &hf_namespaces, NULL, ns, &o);

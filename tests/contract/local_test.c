@@ -38,7 +38,7 @@ static void forget(struct world *w, const char *ns)
 
 	assert_int_equal(create_configmap(w, ns, "busy", &o), 0);
 	for (int i = 0; i <= HISTORY; i++)
-		assert_int_equal(merge(w, &hf_configmaps, ns, "busy", &o, "{'data':{'i':'%d'}}", i),
+		assert_int_equal(merge(w, AT(&hf_configmaps, ns, "busy"), &o, "{'data':{'i':'%d'}}", i),
 				 0);
 }
 

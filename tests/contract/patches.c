@@ -7,13 +7,14 @@
 
 /* README.md of src/store: 18 to 21, 24. */
 
-static int patch(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
-		 enum hf_patch_type type, struct outcome *o, const char *text)
+static int patch(struct world *w, struct at at, enum hf_patch_type type, struct outcome *o,
+		 const char *text)
 {
 	HF_AUTO_DOC body = json_doc("%s", text);
 
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = r, .ns = ns,
-					    .name = name, .patch_type = type, .body = body }, o);
+	return ask(w, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = at.resource,
+					    .ns = at.ns, .name = at.name, .patch_type = type,
+					    .body = body }, o);
 }
 
 static void a_merge_patch_adds_changes_and_removes(struct world *w)
@@ -22,7 +23,7 @@ static void a_merge_patch_adds_changes_and_removes(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'data':{'k':null,'new':'n'},'metadata':{'annotations':{'a':'b'}}}"),
 			 0);
 	assert_false(has(&o, "data.k"));
@@ -37,10 +38,10 @@ static void a_merge_patch_replaces_lists_whole(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
-	assert_int_equal(merge_status(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'status':{'conditions':[{'type':'Created','status':'True'},"
 				      "{'type':'Running','status':'True'}]}}"), 0);
-	assert_int_equal(merge_status(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'status':{'conditions':[{'type':'Failed','status':'True'}]}}"),
 			 0);
 	assert_string_equal(text_at(&o, "status.conditions.0.type"), "Failed");
@@ -54,10 +55,10 @@ static void a_patch_of_a_stale_version_conflicts(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_configmap(w, ns, "c", &old), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'resourceVersion':'%s'},'data':{'k':'1'}}",
 			       text_at(&old, "metadata.resourceVersion")), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'resourceVersion':'%s'},'data':{'k':'2'}}",
 			       text_at(&old, "metadata.resourceVersion")), HF_E_CONFLICT);
 	assert_string_equal(o.message,
@@ -74,9 +75,9 @@ static void a_status_patch_of_a_stale_version_conflicts(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_job(w, ns, "j", &old), 0);
-	assert_int_equal(merge(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 			       "{'metadata':{'labels':{'a':'b'}}}"), 0);
-	assert_int_equal(merge_status(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'metadata':{'resourceVersion':'%s'},"
 				      "'status':{'startTime':'2026-01-01T00:00:00Z'}}",
 				      text_at(&old, "metadata.resourceVersion")), HF_E_CONFLICT);
@@ -91,15 +92,15 @@ static void a_wrong_uid_passes_in_a_custom_status_patch_and_nowhere_else(struct 
 	const char *uid = "11111111-2222-3333-4444-555555555555";
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
-	assert_int_equal(merge_status(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'metadata':{'uid':'%s'},"
 				      "'status':{'startTime':'2026-01-01T00:00:00Z'}}", uid), 0);
 	assert_string_equal(text_at(&o, "status.startTime"), "2026-01-01T00:00:00Z");
 	assert_string_not_equal(text_at(&o, "metadata.uid"), uid);
-	assert_int_not_equal(merge(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_not_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				   "{'metadata':{'uid':'%s','labels':{'a':'b'}}}", uid), 0);
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
-	assert_int_not_equal(merge_status(w, &hf_pods, ns, "p", &o,
+	assert_int_not_equal(merge_status(w, AT(&hf_pods, ns, "p"), &o,
 					  "{'metadata':{'uid':'%s'},"
 					  "'status':{'phase':'Running'}}", uid), 0);
 	assert_int_equal(get(w, &hf_pods, ns, "p", &o), 0);
@@ -112,10 +113,10 @@ static void the_object_and_its_status_are_written_apart(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
-	assert_int_equal(merge(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 			       "{'status':{'startTime':'2026-01-01T00:00:00Z'}}"), 0);
 	assert_false(has(&o, "status.startTime"));
-	assert_int_equal(merge_status(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'metadata':{'labels':{'a':'b'}},"
 				      "'spec':{'runPolicy':{'backoffLimit':9}},"
 				      "'status':{'startTime':'2026-01-02T00:00:00Z'}}"), 0);
@@ -137,9 +138,9 @@ static void a_pod_and_its_status_are_written_apart(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
-	assert_int_equal(merge(w, &hf_pods, ns, "p", &o, "{'status':{'phase':'Running'}}"), 0);
+	assert_int_equal(merge(w, AT(&hf_pods, ns, "p"), &o, "{'status':{'phase':'Running'}}"), 0);
 	assert_string_equal(text_at(&o, "status.phase"), "Pending");
-	assert_int_equal(merge_status(w, &hf_pods, ns, "p", &o,
+	assert_int_equal(merge_status(w, AT(&hf_pods, ns, "p"), &o,
 				      "{'spec':{'activeDeadlineSeconds':5},"
 				      "'status':{'phase':'Running'}}"), 0);
 	assert_string_equal(text_at(&o, "status.phase"), "Running");
@@ -152,15 +153,15 @@ static void a_json_patch_is_all_or_nothing(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(patch(w, &hf_configmaps, ns, "c", HF_PATCH_JSON, &o,
+	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
 			       "[{'op':'add','path':'/data/n','value':'1'},"
 			       "{'op':'replace','path':'/data/k','value':'2'}]"), 0);
 	assert_string_equal(text_at(&o, "data.n"), "1");
 	assert_string_equal(text_at(&o, "data.k"), "2");
-	assert_int_equal(patch(w, &hf_configmaps, ns, "c", HF_PATCH_JSON, &o,
+	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
 			       "[{'op':'replace','path':'/data/k','value':'3'},"
 			       "{'op':'test','path':'/data/n','value':'nope'}]"), HF_E_INVALID);
-	assert_int_equal(patch(w, &hf_configmaps, ns, "c", HF_PATCH_JSON, &o,
+	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
 			       "[{'op':'remove','path':'/data/absent'}]"), HF_E_INVALID);
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_string_equal(text_at(&o, "data.k"), "2");
@@ -176,14 +177,14 @@ static void a_strategic_patch_knows_the_lists_of_built_in_kinds(struct world *w)
 				"'finalizers':['example.com/a']},'spec':{'schedulerName':'nobody',"
 				"'containers':[{'name':'a','image':'i'},{'name':'b','image':'i'}]}}"),
 			 0);
-	assert_int_equal(patch(w, &hf_pods, ns, "p", HF_PATCH_STRATEGIC, &o,
+	assert_int_equal(patch(w, AT(&hf_pods, ns, "p"), HF_PATCH_STRATEGIC, &o,
 			       "{'metadata':{'finalizers':['example.com/b']},"
 			       "'spec':{'containers':[{'name':'b','image':'new'}]}}"), 0);
 	assert_string_equal(text_at(&o, "spec.containers.0.name"), "a");
 	assert_string_equal(text_at(&o, "spec.containers.0.image"), "i");
 	assert_string_equal(text_at(&o, "spec.containers.1.image"), "new");
 	assert_true(has(&o, "metadata.finalizers.1"));
-	assert_int_equal(patch(w, &hf_pods, ns, "p", HF_PATCH_MERGE, &o,
+	assert_int_equal(patch(w, AT(&hf_pods, ns, "p"), HF_PATCH_MERGE, &o,
 			       "{'metadata':{'finalizers':null}}"), 0);
 }
 
@@ -193,7 +194,7 @@ static void a_strategic_patch_of_a_custom_kind_is_refused(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
-	assert_int_equal(patch(w, &hf_pytorchjobs, ns, "j", HF_PATCH_STRATEGIC, &o,
+	assert_int_equal(patch(w, AT(&hf_pytorchjobs, ns, "j"), HF_PATCH_STRATEGIC, &o,
 			       "{'metadata':{'labels':{'a':'b'}}}"), HF_E_MEDIA_TYPE);
 	assert_int_equal(number_at(&o, "code"), 415);
 }
@@ -205,7 +206,7 @@ static void server_side_apply_is_there_or_refused(struct world *w)
 	int code;
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	code = patch(w, &hf_configmaps, ns, "c", HF_PATCH_APPLY, &o,
+	code = patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_APPLY, &o,
 		     "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c'}}");
 	assert_int_equal(code, w->applies ? 0 : HF_E_MEDIA_TYPE);
 }
@@ -216,13 +217,13 @@ static void a_patch_of_the_wrong_shape_is_refused(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(patch(w, &hf_configmaps, ns, "c", HF_PATCH_MERGE, &o, "[1]"),
+	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o, "[1]"),
 			 HF_E_BAD_REQUEST);
-	assert_int_equal(patch(w, &hf_configmaps, ns, "c", HF_PATCH_JSON, &o, "{'a':1}"),
+	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o, "{'a':1}"),
 			 HF_E_BAD_REQUEST);
-	assert_int_not_equal(patch(w, &hf_configmaps, ns, "c", HF_PATCH_MERGE, &o,
+	assert_int_not_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o,
 				   "{'metadata':{'name':'other'}}"), 0);
-	assert_int_not_equal(patch(w, &hf_configmaps, ns, "c", HF_PATCH_MERGE, &o,
+	assert_int_not_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o,
 				   "{'kind':'Secret'}"), 0);
 }
 
@@ -234,7 +235,7 @@ static void what_nobody_knows_survives_a_patch(struct world *w)
 	assert_int_equal(create(w, &hf_configmaps, ns, &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
 				"'annotations':{'example.com/unknown':'1'}},'data':{'x':'y'}}"), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'labels':{'a':'b'}}}"), 0);
 	assert_string_equal(text_at(&o, "metadata.annotations.example"), "");
 	assert_string_equal(text_at(&o, "data.x"), "y");

@@ -35,9 +35,9 @@ static void an_object_that_is_not_there_is_not_found(struct world *w)
 
 	assert_int_equal(get(w, &hf_configmaps, ns, "nobody", &o), HF_E_NOT_FOUND);
 	assert_string_equal(o.message, "configmaps \"nobody\" not found");
-	assert_int_equal(merge(w, &hf_configmaps, ns, "nobody", &o, "{'data':{}}"),
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "nobody"), &o, "{'data':{}}"),
 			 HF_E_NOT_FOUND);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "nobody", &o), HF_E_NOT_FOUND);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "nobody", &o), HF_E_NOT_FOUND);
 }
 
 static void make_three(struct world *w, const char *ns)
@@ -192,11 +192,11 @@ static void pages_are_one_moment(struct world *w)
 	assert_int_equal(o.n_items, 3);
 	snprintf(version, sizeof(version), "%s", o.version);
 	/* Behind the first page: one deleted, one made, one changed. */
-	assert_int_equal(delete(w, &hf_configmaps, ns, "c05", &other), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "c05", &other), 0);
 	assert_int_equal(create(w, &hf_configmaps, ns, &other,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c04a',"
 				"'labels':{'page':'yes'}}}"), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c06", &other,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c06"), &other,
 			       "{'metadata':{'labels':{'page':'no'}}}"), 0);
 	read_pages(w, ns, &o, all);
 	assert_string_equal(all, "c03 c04 c05 c06");

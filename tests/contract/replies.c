@@ -151,7 +151,7 @@ static void an_unknown_kind_or_subresource_is_not_found(struct world *w)
 
 	assert_int_equal(get(w, &unknown, ns, "x", &o), HF_E_NOT_FOUND);
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(merge_status(w, &hf_configmaps, ns, "c", &o, "{'status':{}}"),
+	assert_int_equal(merge_status(w, AT(&hf_configmaps, ns, "c"), &o, "{'status':{}}"),
 			 HF_E_NOT_FOUND);
 }
 

@@ -35,8 +35,8 @@ static void changes_come_once_and_in_order(struct world *w)
 	start_now(w, &s, &hf_configmaps, ns);
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
 	assert_int_equal(create_configmap(w, ns, "b", &o), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "a", &o, "{'data':{'k':'1'}}"), 0);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "a", &o), 0);
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o, "{'data':{'k':'1'}}"), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "a", &o), 0);
 	wait_events(w, &s, 4);
 	settle(w);
 	assert_string_equal(seen_text(&s), "A:a A:b M:a D:a");
@@ -53,7 +53,7 @@ static void a_change_of_nothing_makes_no_event(struct world *w)
 
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
 	start_now(w, &s, &hf_configmaps, ns);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "a", &o, "{'data':{'k':'v'}}"), 0);
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o, "{'data':{'k':'v'}}"), 0);
 	assert_int_equal(create_configmap(w, ns, "z", &o), 0);
 	wait_events(w, &s, 1);
 	settle(w);
@@ -115,12 +115,12 @@ static void entering_and_leaving_a_selection_is_added_and_deleted(struct world *
 						      .label_selector = "app=on",
 						      .resource_version = version });
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "a", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o,
 			       "{'metadata':{'labels':{'app':'on'}}}"), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "a", &o, "{'data':{'k':'2'}}"), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "a", &o,
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o, "{'data':{'k':'2'}}"), 0);
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o,
 			       "{'metadata':{'labels':{'app':'off'}}}"), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "a", &o, "{'data':{'k':'3'}}"), 0);
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o, "{'data':{'k':'3'}}"), 0);
 	wait_events(w, &s, 3);
 	settle(w);
 	assert_string_equal(seen_text(&s), "A:a M:a D:a");
@@ -146,7 +146,7 @@ static void field_selectors_work_on_watches(struct world *w)
 	assert_int_equal(create_pod(w, ns, "q", &o), 0);
 	bind_pod(w, ns, "p", "node-a");
 	bind_pod(w, ns, "q", "node-b");
-	assert_int_equal(merge_status(w, &hf_pods, ns, "p", &o,
+	assert_int_equal(merge_status(w, AT(&hf_pods, ns, "p"), &o,
 				      "{'status':{'phase':'Running'}}"), 0);
 	wait_events(w, &s, 2);
 	settle(w);
@@ -162,7 +162,7 @@ static void deleted_carries_the_last_state(struct world *w)
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
 	unsigned long long before = strtoull(text_at(&o, "metadata.resourceVersion"), NULL, 10);
 	start_now(w, &s, &hf_configmaps, ns);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "a", &o), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "a", &o), 0);
 	wait_events(w, &s, 1);
 	assert_string_equal(seen_text(&s), "D:a");
 	assert_string_equal(hf_json_path_str(hf_doc_json(s.events[0].object), "data", "k", NULL),
@@ -184,7 +184,7 @@ static void resuming_repeats_and_loses_nothing(struct world *w)
 	wait_events(w, &first, 2);
 	first.watch = hf_watch_stop(first.watch);
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "a", &o), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "a", &o), 0);
 	seen_start(w, &second, &(struct hf_watch_options){
 				       .resource = &hf_configmaps, .ns = ns,
 				       .resource_version = first.events[0].version });

@@ -145,7 +145,7 @@ static void every_change_has_another_version(struct world *w)
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	last = strtoull(text_at(&o, "metadata.resourceVersion"), NULL, 10);
 	for (int i = 0; i < 5; i++) {
-		assert_int_equal(merge(w, &hf_configmaps, ns, "c", &o, "{'data':{'i':'%d'}}", i),
+		assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'data':{'i':'%d'}}", i),
 				 0);
 		unsigned long long now =
 			strtoull(text_at(&o, "metadata.resourceVersion"), NULL, 10);
@@ -161,7 +161,7 @@ static void a_write_that_changes_nothing_keeps_the_version(struct world *w)
 	AUTO_OUTCOME again = { 0 };
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(merge(w, &hf_configmaps, ns, "c", &again, "{'data':{'k':'v'}}"), 0);
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &again, "{'data':{'k':'v'}}"), 0);
 	assert_string_equal(text_at(&again, "metadata.resourceVersion"),
 			    text_at(&o, "metadata.resourceVersion"));
 	assert_int_equal(update(w, &hf_configmaps, ns, "c", &again, hf_doc_copy_json(o.object)),
@@ -177,7 +177,7 @@ static void a_name_made_again_has_another_uid(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_configmap(w, ns, "c", &first), 0);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "c", &o), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	assert_string_not_equal(text_at(&first, "metadata.uid"), text_at(&o, "metadata.uid"));
 }
@@ -189,16 +189,16 @@ static void generation_counts_changes_of_the_spec(struct world *w)
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
 	assert_int_equal(number_at(&o, "metadata.generation"), 1);
-	assert_int_equal(merge(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 			       "{'spec':{'runPolicy':{'backoffLimit':3}}}"), 0);
 	assert_int_equal(number_at(&o, "metadata.generation"), 2);
-	assert_int_equal(merge(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 			       "{'metadata':{'labels':{'a':'b'}}}"), 0);
-	assert_int_equal(merge_status(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'status':{'startTime':'2026-01-01T00:00:00Z'}}"), 0);
 	assert_int_equal(number_at(&o, "metadata.generation"), 2);
 	/* Nor can a client set it. */
-	assert_int_equal(merge(w, &hf_pytorchjobs, ns, "j", &o,
+	assert_int_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 			       "{'metadata':{'generation':99,'labels':{'a':'c'}}}"), 0);
 	assert_int_equal(number_at(&o, "metadata.generation"), 2);
 }
@@ -272,7 +272,7 @@ static void an_update_of_what_is_not_there_is_not_found(struct world *w)
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	struct hf_json *object = hf_doc_copy_json(o.object);
-	assert_int_equal(delete(w, &hf_configmaps, ns, "c", &o), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_int_not_equal(update(w, &hf_configmaps, ns, "c", &o, object), 0);
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), HF_E_NOT_FOUND);
 }
@@ -305,9 +305,9 @@ static void a_pod_on_its_way_is_fixed(struct world *w)
 	AUTO_OUTCOME o = { 0 };
 
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
-	assert_int_equal(merge(w, &hf_pods, ns, "p", &o, "{'spec':{'hostNetwork':true}}"),
+	assert_int_equal(merge(w, AT(&hf_pods, ns, "p"), &o, "{'spec':{'hostNetwork':true}}"),
 			 HF_E_INVALID);
-	assert_int_equal(merge(w, &hf_pods, ns, "p", &o,
+	assert_int_equal(merge(w, AT(&hf_pods, ns, "p"), &o,
 			       "{'spec':{'activeDeadlineSeconds':100}}"), 0);
 }
 
