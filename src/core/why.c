@@ -106,8 +106,8 @@ static void say_class(struct hf_brain *b, const struct hf_record *record)
 	static const char *const meaning[] = {
 		[HF_CLASS_NONE] = "nothing is known of it",
 		[HF_CLASS_OURS] = "we ended it",
-		[HF_CLASS_OUT_OF_MEMORY] = "a container was killed for its memory: the "
-					   "application's own limit",
+		[HF_CLASS_OUT_OF_MEMORY] = ("a container was killed for its memory: the "
+					    "application's own limit"),
 		[HF_CLASS_INFRASTRUCTURE] = "the cluster took it, or it went unseen",
 		[HF_CLASS_DEVICE] = "a device failed",
 		[HF_CLASS_ADMISSION] = "the node refused it",

@@ -107,7 +107,8 @@ static int talk(int fd, struct message *m, struct message *ret_object)
 			continue;
 		if (n < 0)
 			return errno;
-		for (struct nlmsghdr *h = &reply.head; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+		for (struct nlmsghdr *h = &reply.head; left > 0 && NLMSG_OK(h, (unsigned)left);
+		     h = NLMSG_NEXT(h, left)) {
 			if (h->nlmsg_type == NLMSG_ERROR)
 				return -((struct nlmsgerr *)NLMSG_DATA(h))->error;
 			if (ret_object)

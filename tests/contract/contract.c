@@ -61,7 +61,7 @@ int ask(struct world *w, const struct hf_request *request, struct outcome *o)
 
 /* --- bodies --- */
 
-static struct hf_doc *vdoc(const char *text, va_list ap)
+HF_PRINTF(1, 0) static struct hf_doc *vdoc(const char *text, va_list ap)
 {
 	struct hf_strbuf sb = HF_STRBUF_INIT(BODY_BYTES_MAX);
 	struct hf_error err = { 0 };
@@ -115,7 +115,7 @@ int update(struct world *w, const struct hf_resource *r, const char *ns, const c
 					    .name = name, .body = body }, o);
 }
 
-static int vmerge(struct world *w, const struct hf_request *request, struct outcome *o,
+HF_PRINTF(4, 0) static int vmerge(struct world *w, const struct hf_request *request, struct outcome *o,
 		  const char *text, va_list ap)
 {
 	HF_AUTO_DOC body = vdoc(text, ap);

@@ -245,6 +245,11 @@ class StyleTest(Tree):
                "\n\tint g)")
         self.finds("check-style", "hf_f takes 7 parameters of 6")
 
+    def test_lets_a_callback_take_what_its_library_gives(self):
+        self.f("", "int hf_f(int a, int b, int c, int d, int e, int f, int g)")
+        self.write("tools/layers", LAYERS + "callback src/base/f.c hf_f  type_of_library\n")
+        self.passes("check-style")
+
     def test_finds_long_files(self):
         self.c("src/base/f.c", "int hf_x;\n" * 1000)
         self.c("src/base/f.h", "extern int hf_x;\n" * 400)

@@ -73,6 +73,7 @@ class Layers:
         self.allow = []        # (archive or "*", glob)
         self.state = {}        # archive -> {symbol}
         self.switch = set()    # (path, function)
+        self.callback = set()  # (path, function)
         verbs = {
             "module": self._module,
             "third-party": lambda a: self.third_party.append((a[0], a[1:])),
@@ -82,6 +83,7 @@ class Layers:
             "allow": lambda a: self.allow.extend((a[0], g) for g in a[1:]),
             "state": lambda a: self.state.setdefault(a[0], set()).add(a[1]),
             "switch": lambda a: self.switch.add((a[0], a[1])),
+            "callback": lambda a: self.callback.add((a[0], a[1])),
         }
         for number, line in enumerate(check.read("tools/layers").splitlines(), 1):
             words = line.split("#")[0].split()
@@ -223,11 +225,12 @@ def functions(text):
 def _count_params(params):
     if params.strip() in ("", "void"):
         return 0
+    params = params.removesuffix("...")
     depth = commas = 0
     for c in params:
         depth += (c in "([") - (c in ")]")
         commas += c == "," and depth == 0
-    return commas + 1
+    return commas + (params.strip()[-1:] != ",")
 
 
 class Symbol:
