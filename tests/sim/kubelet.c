@@ -248,7 +248,8 @@ void sim_kubelet_init(struct sim *sim)
 	struct sim_kubelet *kubelet = hf_xcalloc(1, sizeof(*kubelet));
 
 	kubelet->pods = hf_map_create(100000, 0, pod_free);
-	kubelet->observer = (struct hf_local_observer){ .changed = on_change, .arg = sim };
+	kubelet->observer = (struct hf_local_observer){ .changed = on_change, .reset = sim_on_reset,
+		.arg = sim };
 	sim->kubelet = kubelet;
 	hf_local_observe(sim->local, &kubelet->observer);
 }

@@ -2,9 +2,11 @@
  * Copyright The Holdfast authors */
 #include "sim/sim.h"
 
+#include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "framework/framework.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +47,19 @@ static struct hf_doc *random_object(struct sim *sim, const struct hf_resource *r
 	return hf_doc_ref(pick.doc);
 }
 
+/* What admission would refuse is a mistake of the generator. */
+static void check_valid(struct sim *sim, struct hf_doc *job)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
+	struct hf_field_errors errors;
+	struct hf_error err;
+
+	hf_field_errors_init(&errors, arena);
+	hf_job_check(job, NULL, &hf_framework_pytorch, &errors);
+	if (hf_field_errors_result(&errors, &err) != 0)
+		sim_fail(sim, "generator", "%s", err.text);
+}
+
 static void create_job(struct sim *sim)
 {
 	const char *name = names[hf_rng_below(&sim->rng, SIM_JOBS_MAX)];
@@ -52,6 +67,7 @@ static void create_job(struct sim *sim)
 	const struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_pytorchjobs,
 		.ns = "default", .body = body };
 
+	check_valid(sim, body);
 	if (sim_apply(sim, &request) == 0)
 		sim_tell(sim, "person: creates %s: %s", name, hf_doc_text(body, NULL));
 }

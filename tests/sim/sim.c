@@ -12,6 +12,11 @@
 
 #define WALL_START (1700000000 * HF_SECOND)
 
+void sim_on_reset(void *arg)
+{
+	sim_fail(arg, "engine", "changes were undone");
+}
+
 bool sim_chance(struct sim *sim, unsigned permille)
 {
 	return hf_rng_below(&sim->rng, 1000) < permille;

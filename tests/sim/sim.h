@@ -133,6 +133,9 @@ void sim_fail(struct sim *sim, const char *invariant, const char *fmt, ...) HF_P
 /* The operator dies after so long. */
 void sim_crash_in(struct sim *sim, hf_time after);
 
+/* For observers: a commit in memory never fails, so nothing is ever undone. */
+void sim_on_reset(void *arg);
+
 bool sim_chance(struct sim *sim, unsigned permille);
 hf_time sim_span(struct sim *sim, hf_time max);
 /* Perform at once as the world; the result's code is told, nothing else. */

@@ -14,12 +14,12 @@ static bool one_in(struct sim *sim, uint64_t n)
 	return below(sim, n) == 0;
 }
 
-static struct hf_json *random_replica(struct sim *sim, int64_t replicas)
+static struct hf_json *random_replica(struct sim *sim, bool master, int64_t replicas)
 {
 	static const char *const policies[] = { "OnFailure", "Always", "Never", "ExitCode" };
 	struct hf_json *spec = hf_json_object(), *pod, *container;
 
-	if (replicas != 1 || one_in(sim, 2))
+	if (master || replicas != 1 || one_in(sim, 2))
 		hf_json_set_i64(spec, "replicas", replicas);
 	if (!one_in(sim, 5))
 		hf_json_set_str(spec, "restartPolicy", policies[below(sim, HF_ARRAY_LEN(policies))]);
@@ -109,9 +109,10 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name)
 	spec = hf_json_ensure_object(job, "spec");
 	replicas = hf_json_ensure_object(spec, "pytorchReplicaSpecs");
 	if (master)
-		hf_json_set(replicas, "Master", random_replica(sim, 1));
+		hf_json_set(replicas, "Master", random_replica(sim, true, 1));
 	if (!master || workers > 0)
-		hf_json_set(replicas, "Worker", random_replica(sim, workers > 0 ? workers : 1));
+		hf_json_set(replicas, "Worker",
+			    random_replica(sim, false, workers > 0 ? workers : 1));
 	if (!one_in(sim, 5))
 		random_policy(sim, spec);
 	return job;
