@@ -109,6 +109,13 @@ class LayersTest(Tree):
         self.c("src/json/j.h", "")
         self.finds("check-layers", "src/core/d_test.c:2: core may not include json")
 
+    def test_lets_a_test_include_what_its_module_reaches_through_others(self):
+        self.write("tools/layers", LAYERS + "module top core\n")
+        self.c("src/top/t_test.c", '#include "base/a.h"\n')
+        self.passes("check-layers")
+        self.c("src/top/t.c", '#include "base/a.h"\n')
+        self.finds("check-layers", "src/top/t.c:2: top may not include base", "1 findings")
+
     def test_finds_a_private_header_of_another_module(self):
         self.c("src/base/b_internal.h", "")
         self.c("src/core/d.c", '\n#include "base/b_internal.h"\n')

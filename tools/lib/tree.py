@@ -93,6 +93,16 @@ class Layers:
                 sys.exit(f"tools/layers:{number}: no such fact: {words[0]}")
             verbs[words[0]](words[1:])
 
+    def below(self, module):
+        """What a module may include, directly or through others."""
+        found, ahead = set(), [module]
+        while ahead:
+            name = ahead.pop()
+            if name not in found:
+                found.add(name)
+                ahead += self.may.get(name, ())
+        return found
+
     def _module(self, args):
         self.order.append(args[0])
         self.may[args[0]] = set(args)
