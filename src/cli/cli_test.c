@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/cli.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "harness/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A verb that writes down what it was given. */
+static struct {
+	int runs;
+	char args[256];
+	char output[64], selector[64];
+	bool watch, all;
+	char ns[64];
+} seen;
+
+static int verb_probe(struct hf_cli *cli)
+{
+	seen.runs++;
+	seen.args[0] = '\0';
+	for (int i = 0; i < cli->n_args; i++) {
+		size_t len = strlen(seen.args);
+		(void)snprintf(seen.args + len, sizeof(seen.args) - len, "[%s]", cli->args[i]);
+	}
+	(void)snprintf(seen.output, sizeof(seen.output), "%s", hf_str_or(hf_cli_flag(cli, "output"), ""));
+	(void)snprintf(seen.selector, sizeof(seen.selector), "%s",
+		       hf_str_or(hf_cli_flag(cli, "selector"), ""));
+	(void)snprintf(seen.ns, sizeof(seen.ns), "%s", cli->ns);
+	seen.watch = hf_cli_has(cli, "watch");
+	seen.all = cli->all_namespaces;
+	fputs("ran\n", cli->out);
+	return 7;
+}
+
+static const struct hf_flag probe_flags[] = {
+	{ "output", 'o', "FORMAT", "how" },
+	{ "selector", 'l', "LABELS", "which" },
+	{ "watch", 'w', NULL, "go on" },
+	{ NULL, 0, NULL, NULL },
+};
+static const struct hf_cli_verb probe = {
+	.name = "probe", .summary = "Probe things", .usage = "WHAT…",
+	.examples = "  holdfast probe a\n", .flags = probe_flags,
+	.args_min = 1, .args_max = 2, .run = verb_probe,
+};
+static const struct hf_cli_verb hidden = {
+	.name = "secret", .summary = "Not listed", .usage = "", .examples = "", .hidden = true,
+	.run = verb_probe,
+};
+static const struct hf_cli_verb *const verbs[] = { &probe, &hidden, NULL };
+
+struct said {
+	int code;
+	char *out, *err;
+};
+
+static struct said run(const char *line)
+{
+	static const struct hf_cli_verb *const *const tables[] = { verbs, NULL };
+	const char *argv[64] = { "holdfast" };
+	char *copy = hf_xstrdup(line), *rest = copy, *word;
+	struct said said = { .code = -1 };
+	struct hf_cli cli = { .ns = hf_xstrdup("default") };
+	size_t out_len, err_len;
+	int argc = 1;
+
+	while ((word = strsep(&rest, " ")) != NULL)
+		if (word[0] != '\0')
+			argv[argc++] = word;
+	memset(&seen, 0, sizeof(seen));
+	cli.out = open_memstream(&said.out, &out_len);
+	cli.err = open_memstream(&said.err, &err_len);
+	/* setup_terminal asks for the fd of out; a memstream has none and so is no terminal. */
+	said.code = hf_cli_main(&cli, tables, argc, argv);
+	assert_int_equal(fclose(cli.out), 0);
+	assert_int_equal(fclose(cli.err), 0);
+	free(cli.ns);
+	free(copy);
+	return said;
+}
+
+static void said_release(struct said *said)
+{
+	free(said->out);
+	free(said->err);
+}
+
+static void assert_usage(const char *line, const char *with)
+{
+	struct said said = run(line);
+
+	assert_int_equal(said.code, HF_EXIT_USAGE);
+	assert_int_equal(seen.runs, 0);
+	if (strstr(said.err, with) == NULL)
+		fail_msg("'%s' does not say '%s' but: %s", line, with, said.err);
+	assert_string_equal(said.out, "");
+	said_release(&said);
+}
+
+static void a_verb_gets_its_words_and_returns_its_code(void **state)
+{
+	struct said said = run("probe a b");
+
+	assert_int_equal(said.code, 7);
+	assert_string_equal(seen.args, "[a][b]");
+	assert_string_equal(seen.ns, "default");
+	assert_string_equal(said.out, "ran\n");
+	said_release(&said);
+}
+
+static void flags_stand_anywhere_and_in_every_form(void **state)
+{
+	static const char *const lines[] = {
+		"probe a -o json -l x=y -w -n team",
+		"probe -ojson --selector=x=y a --watch --namespace team",
+		"probe --output json -lx=y -w=true a -nteam",
+		"probe --output=yaml -wo json a --selector x=y --namespace=team",
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(lines); i++) {
+		struct said said = run(lines[i]);
+		if (i == 2) { /* letters of switches take no value */
+			assert_int_equal(said.code, HF_EXIT_USAGE);
+			said_release(&said);
+			continue;
+		}
+		assert_int_equal(said.code, 7);
+		assert_string_equal(seen.args, "[a]");
+		assert_string_equal(seen.output, "json");
+		assert_string_equal(seen.selector, "x=y");
+		assert_string_equal(seen.ns, "team");
+		assert_true(seen.watch);
+		said_release(&said);
+	}
+}
+
+static void a_switch_may_be_given_as_true_or_false(void **state)
+{
+	struct said said = run("probe a --watch=false");
+
+	assert_false(seen.watch);
+	said_release(&said);
+	said = run("probe a --watch=true -A");
+	assert_true(seen.watch);
+	assert_true(seen.all);
+	said_release(&said);
+	assert_usage("probe a --watch=maybe", "takes no value");
+}
+
+static void two_dashes_end_the_flags(void **state)
+{
+	struct said said = run("probe -- -o");
+
+	assert_string_equal(seen.args, "[-o]");
+	said_release(&said);
+}
+
+static void mistakes_are_named_with_where_to_read_on(void **state)
+{
+	assert_usage("prob a", "unknown verb 'prob'");
+	assert_usage("probe", "usage: holdfast probe WHAT…");
+	assert_usage("probe a b c", "usage: holdfast probe WHAT…");
+	assert_usage("probe a --nope", "unknown flag '--nope'");
+	assert_usage("probe a -x", "unknown flag '-x'");
+	assert_usage("probe a -o", "--output needs a value (FORMAT)");
+	assert_usage("probe a --color=pink", "auto, always or never");
+	assert_usage("probe a -n Bad_NS", "--namespace 'Bad_NS'");
+	assert_usage("probe a --nope", "See 'holdfast probe --help'.");
+}
+
+static void help_lists_verbs_but_hidden_ones(void **state)
+{
+	struct said said = run("--help");
+
+	assert_int_equal(said.code, HF_EXIT_OK);
+	assert_non_null(strstr(said.out, "probe      Probe things"));
+	assert_null(strstr(said.out, "secret"));
+	said_release(&said);
+	said = run("");
+	assert_int_equal(said.code, HF_EXIT_USAGE);
+	said_release(&said);
+}
+
+static void help_of_a_verb_begins_with_examples(void **state)
+{
+	struct said said = run("probe --help");
+	const char *examples = strstr(said.out, "Examples:");
+
+	assert_int_equal(said.code, HF_EXIT_OK);
+	assert_int_equal(seen.runs, 0);
+	assert_non_null(examples);
+	assert_true(examples < strstr(said.out, "Flags:"));
+	assert_non_null(strstr(said.out, "-o, --output FORMAT"));
+	assert_non_null(strstr(said.out, "--kubeconfig FILE"));
+	said_release(&said);
+}
+
+static void errors_have_the_exit_codes_of_the_header(void **state)
+{
+	static const struct {
+		int code, exit_code;
+	} cases[] = {
+		{ HF_E_NOT_FOUND, HF_EXIT_FAILED },	    { HF_E_CONFLICT, HF_EXIT_FAILED },
+		{ HF_E_UNAVAILABLE, HF_EXIT_UNREACHABLE }, { HF_E_UNAUTHORIZED, HF_EXIT_UNREACHABLE },
+		{ HF_E_TIMEOUT, HF_EXIT_TIMEOUT },	    { HF_E_NO_SPACE, HF_EXIT_INTERNAL },
+		{ HF_E_CANCELED, HF_EXIT_INTERRUPTED },
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		char *text = NULL;
+		size_t len;
+		struct hf_cli cli = { .err = open_memstream(&text, &len) };
+		struct hf_error err;
+		(void)hf_error_set(&err, cases[i].code, "no such thing");
+		assert_int_equal(hf_cli_fail(&cli, &err), cases[i].exit_code);
+		assert_int_equal(fclose(cli.err), 0);
+		assert_string_equal(text, "holdfast: no such thing\n");
+		free(text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_verb_gets_its_words_and_returns_its_code),
+		cmocka_unit_test(flags_stand_anywhere_and_in_every_form),
+		cmocka_unit_test(a_switch_may_be_given_as_true_or_false),
+		cmocka_unit_test(two_dashes_end_the_flags),
+		cmocka_unit_test(mistakes_are_named_with_where_to_read_on),
+		cmocka_unit_test(help_lists_verbs_but_hidden_ones),
+		cmocka_unit_test(help_of_a_verb_begins_with_examples),
+		cmocka_unit_test(errors_have_the_exit_codes_of_the_header),
+	};
+
+	return cmocka_run_group_tests_name("cli", tests, NULL, NULL);
+}
