@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/progress.h"
+
+#include "base/strbuf.h"
+#include "harness/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct fixture {
+	struct hf_progress *progress;
+	FILE *out;
+	char *text;
+	size_t len;
+};
+
+static void setup(struct fixture *f, bool redraw)
+{
+	struct hf_progress_options options = { .redraw = redraw, .logs = true, .utf8 = true };
+
+	/* Clocks in the output are local time. */
+	assert_int_equal(setenv("TZ", "UTC", 1), 0);
+	tzset();
+	f->out = open_memstream(&f->text, &f->len);
+	options.out = f->out;
+	options.width = redraw ? 60 : 0;
+	f->progress = hf_progress_create(&options, "ddp");
+}
+
+static const char *printed(struct fixture *f)
+{
+	assert_int_equal(fflush(f->out), 0);
+	return f->text;
+}
+
+static void teardown(struct fixture *f)
+{
+	f->progress = hf_progress_destroy(f->progress);
+	assert_int_equal(fclose(f->out), 0);
+	free(f->text);
+}
+
+static void tell_job(struct fixture *f, const char *conditions, int generation, int restarts,
+		     hf_time now)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	hf_strbuf_addf(&text,
+		       "{\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"ddp\"},\"status\":{\"conditions\":[%s],"
+		       "\"recovery\":{\"generation\":%d,\"restarts\":{\"application\":%d}}}}",
+		       conditions, generation, restarts);
+	HF_AUTO_DOC doc = hf_doc_from_text(text.data, text.len);
+	hf_progress_job(f->progress, doc, now);
+}
+
+static void tell_pod(struct fixture *f, const char *name, const char *uid, const char *status, hf_time now)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	hf_strbuf_addf(&text, "{\"metadata\":{\"name\":\"%s\",\"uid\":\"%s\"},\"status\":%s}", name, uid, status);
+	HF_AUTO_DOC doc = hf_doc_from_text(text.data, text.len);
+	hf_progress_pod(f->progress, doc, false, now);
+}
+
+#define COND(type) "{\"type\":\"" type "\",\"status\":\"True\",\"message\":\"why\"}"
+#define RUNNING                                                                                    \
+	"{\"phase\":\"Running\",\"containerStatuses\":[{\"state\":{\"running\":{}}}]}"
+#define FAILED                                                                                     \
+	"{\"phase\":\"Failed\",\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":137}}}]}"
+
+static void each_change_is_one_line_with_its_time(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_job(&f, COND("Created"), 1, 0, 9 * HF_HOUR);
+	tell_job(&f, COND("Created"), 1, 0, 9 * HF_HOUR + HF_SECOND);
+	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 9 * HF_HOUR + 2 * HF_SECOND);
+	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 9 * HF_HOUR + 3 * HF_SECOND);
+	tell_job(&f, COND("Created") "," COND("Running"), 1, 0, 9 * HF_HOUR + 3 * HF_SECOND);
+	tell_pod(&f, "ddp-worker-0", "a", FAILED, 9 * HF_HOUR + 4 * HF_SECOND);
+	tell_job(&f, COND("Created") "," COND("Restarting"), 2, 1, 9 * HF_HOUR + 5 * HF_SECOND);
+	assert_string_equal(printed(&f), "09:00:00 job/ddp created kind=PyTorchJob generation=1\n"
+					 "09:00:02 pod/ddp-worker-0 running\n"
+					 "09:00:03 job/ddp running after=3s generation=1\n"
+					 "09:00:04 pod/ddp-worker-0 failed code=137\n"
+					 "09:00:05 job/ddp restarting after=5s generation=2 restarts=1: why\n");
+	teardown(&f);
+}
+
+static void log_lines_carry_the_rank_and_no_control_characters(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	hf_progress_log(f.progress, "ddp-worker-1", "step 1\nst", 9, 0);
+	hf_progress_log(f.progress, "ddp-master-0", "x\033[2Jy\r\n", 8, 0);
+	hf_progress_log(f.progress, "ddp-worker-1", "ep 2\n", 5, 0);
+	assert_string_equal(printed(&f), "worker-1 | step 1\nmaster-0 | x[2Jy\nworker-1 | step 2\n");
+	teardown(&f);
+}
+
+static void a_line_without_end_is_cut(void **state)
+{
+	struct fixture f;
+	char big[3 * HF_PROGRESS_LINE_BYTES_MAX];
+
+	setup(&f, false);
+	memset(big, 'a', sizeof(big));
+	hf_progress_log(f.progress, "ddp-worker-1", big, sizeof(big), 0);
+	hf_progress_log(f.progress, "ddp-worker-1", "\nb\n", 3, 0);
+	assert_non_null(strstr(printed(&f), "worker-1 | b\n"));
+	assert_true(strlen(printed(&f)) < 2 * HF_PROGRESS_LINE_BYTES_MAX);
+	teardown(&f);
+}
+
+static void a_late_word_of_the_pod_before_changes_nothing(void **state)
+{
+	static const char text[] = "{\"metadata\":{\"name\":\"ddp-worker-0\",\"uid\":\"old\"}}";
+	HF_AUTO_DOC old = hf_doc_from_text(text, sizeof(text) - 1);
+	struct fixture f;
+
+	setup(&f, false);
+	tell_pod(&f, "ddp-worker-0", "new", RUNNING, 0);
+	hf_progress_pod(f.progress, old, true, 0);
+	hf_progress_heartbeat(f.progress, 0);
+	assert_non_null(strstr(printed(&f), "running=1/1"));
+	teardown(&f);
+}
+
+static void the_block_is_erased_before_it_is_drawn_again(void **state)
+{
+	struct fixture f;
+	const char *second;
+
+	setup(&f, true);
+	tell_job(&f, COND("Running"), 1, 0, 0);
+	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 0);
+	hf_progress_log(f.progress, "ddp-worker-0",
+			"a line that is far longer than the terminal is wide, so it is cut\n", 66, 0);
+	hf_progress_draw(f.progress, 0, false);
+	hf_progress_draw(f.progress, 0, false); /* nothing changed: nothing drawn */
+	hf_progress_draw(f.progress, HF_SECOND, true);
+	second = strstr(printed(&f), "\033[2A\033[J");
+	assert_non_null(second);
+	assert_null(strstr(second + 1, "\033[2A"));
+	assert_non_null(strstr(second, " ddp  Running 1s  generation 1  restarts 0\n"));
+	for (const char *line = f.text; line != NULL; line = strchr(line + 1, '\n')) {
+		const char *end = strchr(line + 1, '\n');
+		assert_true(end == NULL || end - line <= 60 + 8);
+	}
+	teardown(&f);
+}
+
+static void ranks_stand_in_order_of_their_numbers(void **state)
+{
+	struct fixture f;
+	const char *text;
+
+	setup(&f, true);
+	tell_pod(&f, "ddp-worker-10", "c", RUNNING, 0);
+	tell_pod(&f, "ddp-worker-2", "b", RUNNING, 0);
+	tell_pod(&f, "ddp-master-0", "a", RUNNING, 0);
+	hf_progress_draw(f.progress, 0, false);
+	text = printed(&f);
+	assert_true(strstr(text, "master-0") < strstr(text, "worker-2 "));
+	assert_true(strstr(text, "worker-2 ") < strstr(text, "worker-10"));
+	teardown(&f);
+}
+
+static void the_state_is_the_last_condition_that_is_true(void **state)
+{
+	static const char text[] = "{\"status\":{\"conditions\":[{\"type\":\"Created\",\"status\":\"True\"},"
+				   "{\"type\":\"Running\",\"status\":\"False\"}]}}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, sizeof(text) - 1);
+
+	assert_string_equal(hf_progress_state(hf_doc_json(doc)), "Created");
+	assert_string_equal(hf_progress_state(NULL), "Created");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_change_is_one_line_with_its_time),
+		cmocka_unit_test(log_lines_carry_the_rank_and_no_control_characters),
+		cmocka_unit_test(a_line_without_end_is_cut),
+		cmocka_unit_test(a_late_word_of_the_pod_before_changes_nothing),
+		cmocka_unit_test(the_block_is_erased_before_it_is_drawn_again),
+		cmocka_unit_test(ranks_stand_in_order_of_their_numbers),
+		cmocka_unit_test(the_state_is_the_last_condition_that_is_true),
+	};
+
+	return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
+}
