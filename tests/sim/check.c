@@ -15,6 +15,7 @@
  */
 
 #define TRUTHS_MAX 100000
+static const char *const role_names[SIM_ROLES] = { "Master", "Worker" };
 static const char *const budgets[3] = { "application", "infrastructure", "device" };
 
 static void pod_truth_free(void *value)
@@ -24,7 +25,6 @@ static void pod_truth_free(void *value)
 	free(pod->uid);
 	free(pod->job_uid);
 	free(pod->name);
-	free(pod->role);
 	free(pod);
 }
 
@@ -160,7 +160,7 @@ static void check_one_process_per_rank(struct sim *sim, const struct sim_pod_tru
 				       const struct sim_pod_truth *other)
 {
 	if (other->index == pod->index && other->generation == pod->generation &&
-	    hf_streq(other->role, pod->role))
+	    other->role == pod->role)
 		sim_fail(sim, "1 one process per rank", "%s (%s) starts while %s runs", pod->name,
 			 pod->uid, other->uid);
 }
@@ -177,47 +177,29 @@ static void check_generations_apart(struct sim *sim, const struct sim_job_truth 
 }
 
 /* 3: each observed end changes the ledger at most once. */
-static void check_ends_count_once(struct sim *sim, const char *job_uid,
+static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *job,
 				  const struct hf_json *status)
 {
-	int64_t ends = 0;
-	const char *key;
-	void *value;
+	for (int role = 0; role < SIM_ROLES; role++) {
+		const char *attempts = ledger_text(status, role_names[role], "attempts");
 
-	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
-		const struct sim_pod_truth *pod = value;
-		long long counted, ended = 0;
-		void *other;
-
-		if (!hf_streq(pod->job_uid, job_uid))
-			continue;
-		ends += (int64_t)pod->restarts + pod->ended;
-		for (size_t at = 0; hf_map_next(sim->checks.pods, &at, &key, &other);) {
-			const struct sim_pod_truth *o = other;
-
-			ended += o->ended && o->index == pod->index && hf_streq(o->role, pod->role) &&
-				 hf_streq(o->job_uid, job_uid);
-		}
-		counted = sparse_get(ledger_text(status, pod->role, "attempts"), pod->index);
-		if (counted > ended)
-			sim_fail(sim, "3 each end counts once",
-				 "%s: %lld attempts are over, but only %lld pods ended", pod->name,
-				 counted, ended);
+		for (int i = 0; i < SIM_PODS_MAX; i++)
+			if (sparse_get(attempts, i) > job->ended[role][i])
+				sim_fail(sim, "3 each end counts once",
+					 "%s %d of %s: %lld attempts are over, but %lld pods ended",
+					 role_names[role], i, job->name, sparse_get(attempts, i),
+					 (long long)job->ended[role][i]);
 	}
-	if (all_restarts(status) > ends)
+	if (all_restarts(status) > job->ends)
 		sim_fail(sim, "3 each end counts once", "%lld charged, but %lld ends",
-			 (long long)all_restarts(status), (long long)ends);
+			 (long long)all_restarts(status), (long long)job->ends);
 }
 
-/* 1 if the present incident's unit went from this budget to another, as it does when a cause in the
- * infrastructure shows up on a rank of an incident that was put down to the application. */
-static int unit_moved(const struct hf_json *before, const struct hf_json *after, const char *budget)
+/* 1 if a unit may have gone from this budget to another: that of the incident so far, when a cause
+ * in the infrastructure shows up on one of its ranks. */
+static int unit_movable(const struct hf_json *before, const char *budget)
 {
-	const char *was = hf_json_path_str(before, "recovery", "incident", "charged", NULL);
-	const char *is = hf_json_path_str(after, "recovery", "incident", "charged", NULL);
-
-	return ledger_int(before, "incident", "id") == ledger_int(after, "incident", "id") &&
-	       hf_streq(was, budget) && !hf_streq(is, budget);
+	return hf_streq(hf_json_path_str(before, "recovery", "incident", "charged", NULL), budget);
 }
 
 /* 5: restarts, generation and attempts never fall for one job UID; a unit may only move with its
@@ -225,7 +207,6 @@ static int unit_moved(const struct hf_json *before, const struct hf_json *after,
 static void check_counters_never_fall(struct sim *sim, const struct hf_json *before,
 				      const struct hf_json *after)
 {
-	static const char *const roles[] = { "Master", "Worker" };
 	int64_t generation = ledger_int(before, NULL, "generation");
 
 	if (hf_json_get(before, "recovery") == NULL)
@@ -234,17 +215,17 @@ static void check_counters_never_fall(struct sim *sim, const struct hf_json *bef
 		sim_fail(sim, "5 counters never fall", "generation fell from %lld",
 			 (long long)generation);
 	for (size_t i = 0; i < HF_ARRAY_LEN(budgets); i++)
-		if (ledger_int(after, "restarts", budgets[i]) + unit_moved(before, after, budgets[i]) <
+		if (ledger_int(after, "restarts", budgets[i]) + unit_movable(before, budgets[i]) <
 		    ledger_int(before, "restarts", budgets[i]))
 			sim_fail(sim, "5 counters never fall", "restarts.%s fell", budgets[i]);
 	if (all_restarts(after) < all_restarts(before))
 		sim_fail(sim, "5 counters never fall", "a charge disappeared");
-	for (size_t r = 0; r < HF_ARRAY_LEN(roles); r++)
+	for (int r = 0; r < SIM_ROLES; r++)
 		for (long long i = 0; i < SIM_PODS_MAX; i++)
-			if (sparse_get(ledger_text(after, roles[r], "attempts"), i) <
-			    sparse_get(ledger_text(before, roles[r], "attempts"), i))
+			if (sparse_get(ledger_text(after, role_names[r], "attempts"), i) <
+			    sparse_get(ledger_text(before, role_names[r], "attempts"), i))
 				sim_fail(sim, "5 counters never fall", "attempts of %s %lld fell",
-					 roles[r], i);
+					 role_names[r], i);
 }
 
 /* 6: no status write lands with a stale resourceVersion or on another UID. */
@@ -343,7 +324,7 @@ static void check_succeeded_not_run_again(struct sim *sim, const struct sim_pod_
 					  const struct hf_json *job_status)
 {
 	if (ledger_int(job_status, NULL, "generation") == pod->generation &&
-	    ranges_have(ledger_text(job_status, pod->role, "succeeded"), pod->index))
+	    ranges_have(ledger_text(job_status, role_names[pod->role], "succeeded"), pod->index))
 		sim_fail(sim, "24 succeeded is not run again", "%s", pod->name);
 }
 
@@ -362,6 +343,8 @@ static void check_only_ours(struct sim *sim, const struct hf_request *request)
 		sim_fail(sim, "28 only ours", "deletes job %s, which has not ended", request->name);
 	if (!is_job && sim_job_truth(sim, controller_uid(hf_doc_json(object))) == NULL)
 		sim_fail(sim, "28 only ours", "deletes %s, which is no job's", request->name);
+	if (request->resource == &hf_pods)
+		sim_pod_truth(sim, hf_doc_uid(object))->known = true;
 }
 
 /* --- what is looked at, and when ----------------------------------------------------------- */
@@ -451,7 +434,7 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	check_guarded_write(sim, job, before);
 	check_terminal_stays(sim, job, status);
 	check_counters_never_fall(sim, old, status);
-	check_ends_count_once(sim, job->uid, status);
+	check_ends_count_once(sim, job, status);
 	check_completion_time(sim, job, status);
 	check_running_xor_restarting(sim, job, status);
 	check_conditions(sim, job, status);
@@ -468,8 +451,8 @@ static void read_name(struct sim_pod_truth *pod)
 	const char *type = strrchr(name, '-');
 
 	hf_assert(type != NULL);
-	pod->role = hf_xstrdup(hf_streq(type + 1, "master") ? "Master" : "Worker");
-	int rc = hf_str_to_i64(index, 0, 1 << 20, &pod->index, NULL);
+	pod->role = hf_streq(type + 1, "master") ? SIM_MASTER : SIM_WORKER;
+	int rc = hf_str_to_i64(index, 0, SIM_PODS_MAX - 1, &pod->index, NULL);
 
 	hf_assert(rc == 0);
 }
@@ -509,10 +492,27 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	const struct hf_json *object = hf_doc_json(after);
 	const char *phase = hf_str_or(hf_json_path_str(object, "status", "phase", NULL), "");
 
+	struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	bool ended = after == NULL || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
+		     hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
+
 	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
-	if (after == NULL || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
-	    hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL)
-		pod->ended = true;
+	pod->gone = after == NULL;
+	if (!ended || pod->ended)
+		return;
+	pod->ended = true;
+	if (job != NULL) {
+		job->ended[pod->role][pod->index]++;
+		job->ends++;
+	}
+}
+
+void sim_check_restart_in_place(struct sim *sim, const char *pod_uid)
+{
+	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+
+	pod->restarts++;
+	sim_job_truth(sim, pod->job_uid)->ends++;
 }
 
 static void on_change(void *arg, const struct hf_local_change *change)
@@ -549,23 +549,25 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 	const char *key;
 	void *value;
 
-	/* An incident begins with the end of an attempt that was started in the one before:
-	 * as many as there are stamps among ended pods, and one for each restart in place. */
+	/* An incident begins with the end of an attempt that was started in the one before: as many
+	 * as there are stamps among ended pods.  A pod that vanished took its stamp along and may
+	 * have been an incident of its own; so may each restart in place. */
 	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
-		bool first = pod->ended && !pod->succeeded;
+		bool first = pod->ended && (!pod->succeeded || pod->gone);
 		void *other;
 
 		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
 			continue;
 		incidents += pod->restarts;
-		for (size_t at = 0; first && hf_map_next(sim->checks.pods, &at, &key, &other);) {
+		for (size_t at = 0; first && pod->known &&
+				    hf_map_next(sim->checks.pods, &at, &key, &other);) {
 			const struct sim_pod_truth *o = other;
 
 			if (o == pod)
 				break;
-			first = !(o->ended && !o->succeeded && o->incident == pod->incident &&
-				  hf_streq(o->job_uid, pod->job_uid));
+			first = !(o->known && o->ended && !o->succeeded &&
+				  o->incident == pod->incident && hf_streq(o->job_uid, pod->job_uid));
 		}
 		incidents += first;
 	}

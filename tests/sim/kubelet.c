@@ -118,7 +118,7 @@ static void process_exits(struct sim_pod *pod)
 	if (again) {
 		pod->state = POD_WAITING;
 		pod->restarts++;
-		sim_pod_truth(sim, pod->uid)->restarts++;
+		sim_check_restart_in_place(sim, pod->uid);
 		sim_tell(sim, "kubelet: %s exited with %d, restart %d", pod->name, pod->code,
 			 pod->restarts);
 		report(pod, "Running", "\"waiting\":{\"reason\":\"CrashLoopBackOff\"}", "");

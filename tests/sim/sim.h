@@ -57,13 +57,17 @@ void sim_story_release(struct sim *sim);
 
 /* --- check.c: what must hold --------------------------------------------------------------- */
 
+enum sim_role { SIM_MASTER, SIM_WORKER, SIM_ROLES };
+
 /* The truth about one pod, as the world and not the operator knows it. */
 struct sim_pod_truth {
-	char *uid, *job_uid, *name, *role;
+	char *uid, *job_uid, *name;
+	enum sim_role role;
 	int64_t index, generation, attempt, incident;
 	bool alive;     /* its process runs */
 	bool ended;     /* phase Failed or Succeeded, being deleted, or gone */
-	bool succeeded;
+	bool succeeded, gone;
+	bool known;     /* the operator asked for its end: it knew what it was */
 	unsigned restarts; /* in place, by the kubelet */
 };
 /* And about one job. */
@@ -74,6 +78,8 @@ struct sim_job_truth {
 	char *terminal;         /* "Succeeded" or "Failed" once it was seen */
 	char *completion_time;
 	char *patch_version; /* of the last status patch sent for it */
+	int64_t ended[SIM_ROLES][SIM_PODS_MAX]; /* pods, by replica */
+	int64_t ends;                           /* and restarts in place */
 };
 
 struct sim_checks {
@@ -87,6 +93,7 @@ void sim_checks_release(struct sim *sim);
 void sim_check_request(struct sim *sim, const struct hf_request *request);
 void sim_check_process_starts(struct sim *sim, const char *pod_uid);
 void sim_check_process_ends(struct sim *sim, const char *pod_uid);
+void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
 /* When the calm is over. */
 void sim_check_end(struct sim *sim);
 struct sim_pod_truth *sim_pod_truth(struct sim *sim, const char *uid);
