@@ -38,6 +38,7 @@ struct hf_sqlite {
 	sqlite3 *db;
 	sqlite3_stmt *put, *del, *version, *begin, *commit, *rollback;
 	int lock_fd;
+	int errnum;            /* of the last step that failed: a reset forgets it */
 	struct hf_strbuf text; /* scratch */
 	char *dir;
 };
@@ -46,7 +47,7 @@ struct hf_sqlite {
 static int fail_db(struct hf_sqlite *s, struct hf_error *err, const char *what)
 {
 	int rc = s->db ? sqlite3_extended_errcode(s->db) : SQLITE_NOMEM;
-	int errnum = s->db ? sqlite3_system_errno(s->db) : 0;
+	int errnum = s->errnum;
 	bool full = (rc & 0xff) == SQLITE_FULL || errnum == ENOSPC || errnum == EDQUOT ||
 		    errnum == EFBIG;
 
@@ -98,11 +99,35 @@ static int take_lock(struct hf_sqlite *s, struct hf_error *err)
 
 /* --- opening --- */
 
+/* Row by row to the end; false on failure. */
+static bool step_done(struct hf_sqlite *s, sqlite3_stmt *stmt)
+{
+	int rc;
+
+	/* sqlite3_system_errno knows nothing of a COMMIT that failed; errno does. */
+	errno = 0;
+	do
+		rc = sqlite3_step(stmt);
+	while (rc == SQLITE_ROW);
+	s->errnum = rc == SQLITE_DONE ? 0 : errno;
+	sqlite3_reset(stmt);
+	return rc == SQLITE_DONE;
+}
+
+/* One statement after the other: sqlite3_exec would forget the errno. */
 static int exec(struct hf_sqlite *s, const char *sql, struct hf_error *err)
 {
-	if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-		return fail_db(s, err, "cannot use the store in");
-	return 0;
+	int rc = 0;
+
+	while (rc == 0 && *sql) {
+		sqlite3_stmt *stmt = NULL;
+		bool good = sqlite3_prepare_v2(s->db, sql, -1, &stmt, &sql) == SQLITE_OK &&
+			    (!stmt || step_done(s, stmt));
+		if (!good)
+			rc = fail_db(s, err, "cannot use the store in");
+		sqlite3_finalize(stmt);
+	}
+	return rc;
 }
 
 static int64_t pragma_i64(struct hf_sqlite *s, const char *sql)
@@ -248,14 +273,6 @@ static int load(struct hf_sqlite *s, struct hf_engine *engine, struct hf_error *
 
 /* --- writing --- */
 
-static bool step_done(sqlite3_stmt *stmt)
-{
-	bool done = sqlite3_step(stmt) == SQLITE_DONE;
-
-	sqlite3_reset(stmt);
-	return done;
-}
-
 static bool put_object(struct hf_sqlite *s, const struct hf_entry *entry)
 {
 	char buf[HF_API_VERSION_MAX];
@@ -269,7 +286,7 @@ static bool put_object(struct hf_sqlite *s, const struct hf_entry *entry)
 	sqlite3_bind_text(s->put, 3, entry->name, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s->put, 4, entry->written_at);
 	sqlite3_bind_text(s->put, 5, s->text.data, (int)s->text.len, SQLITE_STATIC);
-	return step_done(s->put);
+	return step_done(s, s->put);
 }
 
 static bool delete_object(struct hf_sqlite *s, const struct hf_change *change)
@@ -280,7 +297,7 @@ static bool delete_object(struct hf_sqlite *s, const struct hf_change *change)
 			  SQLITE_STATIC);
 	sqlite3_bind_text(s->del, 2, hf_doc_namespace(change->last), -1, SQLITE_STATIC);
 	sqlite3_bind_text(s->del, 3, hf_doc_name(change->last), -1, SQLITE_STATIC);
-	return step_done(s->del);
+	return step_done(s, s->del);
 }
 
 /* Of several changes to one object only the last is written. */
@@ -297,20 +314,20 @@ static bool write_change(struct hf_sqlite *s, const struct hf_change *change)
 
 int hf_sqlite_commit(struct hf_sqlite *s, struct hf_engine *engine, struct hf_error *err)
 {
-	bool good = step_done(s->begin);
+	bool good = step_done(s, s->begin);
 
 	for (size_t i = 0; good && i < engine->pending.len; i++)
 		good = write_change(s, &engine->pending.items[i]);
 	if (good) {
 		sqlite3_bind_int64(s->version, 1, (int64_t)engine->version);
-		good = step_done(s->version) && step_done(s->commit);
+		good = step_done(s, s->version) && step_done(s, s->commit);
 	}
 	if (good)
 		return 0;
 	int rc = fail_db(s, err, "cannot write to");
 	/* SQLite has rolled back by itself after some errors. */
 	if (!sqlite3_get_autocommit(s->db))
-		step_done(s->rollback);
+		step_done(s, s->rollback);
 	return rc;
 }
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "contract/plane.h"
+
+#include "base/fs.h"
+#include "harness/random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool turn(struct world *w)
+{
+	return hf_loop_run_ready(w->loop);
+}
+
+static void pass(struct world *w, hf_time span)
+{
+	hf_loop_run_until(w->loop, hf_time_add(hf_loop_mono(w->loop), span));
+}
+
+static struct hf_store *client(struct world *w)
+{
+	return hf_local_client_create(((struct plane *)w)->local, NULL);
+}
+
+/* Repeatable, and no two UIDs alike. */
+static void seeded(void *arg, void *bytes, size_t len)
+{
+	uint64_t *state = arg;
+	unsigned char *out = bytes;
+
+	for (size_t i = 0; i < len; i++)
+		out[i] = (unsigned char)test_random(state);
+}
+
+int plane_try(struct plane *p, const struct hf_local_options *options, const char *dir,
+	      struct hf_error *err)
+{
+	struct hf_local_options o = options ? *options : (struct hf_local_options){ 0 };
+
+	o.random = seeded;
+	o.random_arg = &p->seed;
+	o.data_dir = dir && *dir ? dir : NULL;
+	int rc = hf_local_create(p->w.loop, &o, &p->local, err);
+	if (rc)
+		return rc;
+	p->w.store = hf_local_store(p->local);
+	p->w.other = hf_local_client_create(p->local, NULL);
+	return 0;
+}
+
+void plane_open(struct plane *p, const struct hf_local_options *options, bool on_disk)
+{
+	struct hf_error err = { 0 };
+
+	*p = (struct plane){ .w = { .turn = turn, .pass = pass, .client = client }, .seed = 1 };
+	if (on_disk) {
+		snprintf(p->dir, sizeof(p->dir), "/tmp/holdfast-plane-XXXXXX");
+		assert_non_null(mkdtemp(p->dir));
+	}
+	p->w.loop = hf_loop_create_virtual(PLANE_START);
+	assert_ok(plane_try(p, options, p->dir, &err), &err);
+}
+
+static void close_store(struct plane *p)
+{
+	hf_store_destroy(p->w.other);
+	p->w.other = p->w.store = NULL;
+	p->local = hf_local_destroy(p->local);
+}
+
+void plane_reopen(struct plane *p, const struct hf_local_options *options)
+{
+	struct hf_error err = { 0 };
+
+	close_store(p);
+	assert_ok(plane_try(p, options, p->dir, &err), &err);
+}
+
+void plane_close(struct plane *p)
+{
+	struct hf_error err = { 0 };
+
+	if (p->local)
+		close_store(p);
+	hf_loop_destroy(p->w.loop);
+	if (*p->dir)
+		assert_ok(hf_fs_remove_tree(p->dir, &err), &err);
+	*p = (struct plane){ 0 };
+}
+
+int apply_now(struct plane *p, const struct hf_request *request)
+{
+	HF_AUTO_RESULT result = { 0 };
+
+	hf_local_apply(p->local, request, &result);
+	return result.code;
+}
