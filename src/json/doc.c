@@ -2,13 +2,25 @@
  * Copyright The Holdfast authors */
 #include "json/doc.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
+#include "json/skip.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A document is at most what a parse lets in, and its text grows little when written again
  * (escapes): anything near this is a mistake in the program. */
 #define TEXT_BYTES_MAX ((size_t)64 << 20)
+
+enum { NAME, NAMESPACE, UID, RESOURCE_VERSION, METADATA_LEN };
+
+static const char *const metadata_keys[METADATA_LEN] = {
+	[NAME] = "name",
+	[NAMESPACE] = "namespace",
+	[UID] = "uid",
+	[RESOURCE_VERSION] = "resourceVersion",
+};
 
 struct hf_doc {
 	size_t refs;
@@ -16,6 +28,8 @@ struct hf_doc {
 	char *text;           /* NULL: not made yet */
 	size_t text_len;
 	bool bad; /* the text was parsed and refused */
+	bool has_metadata;
+	char *metadata[METADATA_LEN]; /* read from the text when there was no tree; NULL: absent */
 };
 
 static struct hf_doc *doc_new(struct hf_json *root, char *text, size_t text_len)
@@ -67,6 +81,8 @@ struct hf_doc *hf_doc_unref(struct hf_doc *doc)
 	if (--doc->refs == 0) {
 		hf_json_unref(doc->root);
 		free(doc->text);
+		for (int i = 0; i < METADATA_LEN; i++)
+			free(doc->metadata[i]);
 		free(doc);
 	}
 	return NULL;
@@ -116,28 +132,88 @@ struct hf_json *hf_doc_copy_json(struct hf_doc *doc)
 	return hf_json_copy(hf_doc_json(doc));
 }
 
-static const char *metadata(struct hf_doc *doc, const char *key)
+static bool find_key(struct hf_skip *s, const char *key)
 {
-	const char *s = hf_json_path_str(hf_doc_json(doc), "metadata", key, NULL);
+	struct hf_skip_string name;
+
+	if (hf_skip_peek(s) != HF_JSON_OBJECT || !hf_skip_enter(s))
+		return false;
+	for (bool first = true; hf_skip_next_key(s, &first, &name) == HF_SKIP_ENTRY;) {
+		if (hf_skip_equals(&name, key, strlen(key)))
+			return true;
+		if (!hf_skip_value(s))
+			return false;
+	}
+	return false;
+}
+
+/* One of the four, or any other member of metadata; false where the text is broken. */
+static bool read_member(struct hf_doc *doc, struct hf_skip *s, const struct hf_skip_string *name,
+			struct hf_arena *arena)
+{
+	struct hf_skip_string value;
+	size_t len;
+
+	for (int i = 0; i < METADATA_LEN; i++) {
+		if (!hf_skip_equals(name, metadata_keys[i], strlen(metadata_keys[i])) ||
+		    hf_skip_peek(s) != HF_JSON_STRING)
+			continue;
+		if (!hf_skip_string(s, &value))
+			return false;
+		const char *text = hf_skip_text(&value, arena, &len);
+		free(doc->metadata[i]);
+		doc->metadata[i] = text ? hf_xstrndup(text, len) : NULL;
+		hf_arena_reset(arena);
+		return doc->metadata[i];
+	}
+	return hf_skip_value(s);
+}
+
+/* Caches index by these four: a tree for each object of a list would cost ten times its text. */
+static void read_metadata(struct hf_doc *doc)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(doc->text_len + 256);
+	struct hf_skip_string name;
+	struct hf_skip s;
+
+	doc->has_metadata = true;
+	hf_skip_init(&s, doc->text, doc->text_len);
+	if (!find_key(&s, "metadata") || hf_skip_peek(&s) != HF_JSON_OBJECT || !hf_skip_enter(&s))
+		return;
+	for (bool first = true; hf_skip_next_key(&s, &first, &name) == HF_SKIP_ENTRY;)
+		if (!read_member(doc, &s, &name, arena))
+			return;
+}
+
+static const char *metadata(struct hf_doc *doc, int i)
+{
+	const char *s;
+
+	if (!doc)
+		return "";
+	if (!doc->root && !doc->has_metadata)
+		read_metadata(doc);
+	s = doc->has_metadata ? doc->metadata[i]
+			      : hf_json_path_str(doc->root, "metadata", metadata_keys[i], NULL);
 	return s ? s : "";
 }
 
 const char *hf_doc_name(struct hf_doc *doc)
 {
-	return metadata(doc, "name");
+	return metadata(doc, NAME);
 }
 
 const char *hf_doc_namespace(struct hf_doc *doc)
 {
-	return metadata(doc, "namespace");
+	return metadata(doc, NAMESPACE);
 }
 
 const char *hf_doc_uid(struct hf_doc *doc)
 {
-	return metadata(doc, "uid");
+	return metadata(doc, UID);
 }
 
 const char *hf_doc_resource_version(struct hf_doc *doc)
 {
-	return metadata(doc, "resourceVersion");
+	return metadata(doc, RESOURCE_VERSION);
 }

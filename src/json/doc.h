@@ -38,7 +38,7 @@ const char *hf_doc_text(struct hf_doc *doc, size_t *ret_len);
 /* A private copy of the tree to change. */
 struct hf_json *hf_doc_copy_json(struct hf_doc *doc);
 
-/* metadata.*, "" where absent; borrowed from doc. */
+/* metadata.*, "" where absent or no string; borrowed from doc.  Makes no tree of a text. */
 const char *hf_doc_name(struct hf_doc *doc);
 const char *hf_doc_namespace(struct hf_doc *doc);
 const char *hf_doc_uid(struct hf_doc *doc);

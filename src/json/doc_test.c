@@ -44,11 +44,31 @@ static void metadata_is_read_from_either_form(void **state)
 		assert_string_equal(hf_doc_uid(both[i]), "u");
 		assert_string_equal(hf_doc_resource_version(both[i]), "7");
 	}
+	assert_false(hf_doc_has_tree(text));
+	const char *name = hf_doc_name(text);
+	assert_non_null(hf_doc_json(text));
+	assert_ptr_equal(hf_doc_name(text), name); /* a tree made later moves nothing */
+}
+
+static void metadata_is_found_behind_anything(void **state)
+{
+	static const char text[] = "{\"spec\":{\"metadata\":{\"name\":\"inner\"}},\"l\":[1,{}],"
+				   "\"m\\u0065tadata\":{\"managedFields\":[{\"name\":\"x\"}],"
+				   "\"labels\":{\"name\":\"y\"},\"name\":\"n\\u00e4\",\"uid\":null},"
+				   "\"status\":{}}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, sizeof(text) - 1);
+
+	assert_string_equal(hf_doc_name(doc), "n\xc3\xa4");
+	assert_string_equal(hf_doc_uid(doc), "");
+	assert_false(hf_doc_has_tree(doc));
 }
 
 static void what_is_absent_reads_as_empty(void **state)
 {
-	static const char *const texts[] = { "{}", "{\"metadata\":{\"name\":5}}", "[]", "3" };
+	static const char *const texts[] = {
+		"{}", "{\"metadata\":{\"name\":5}}", "[]", "3", "", "{\"metadata\":[]}",
+		"{\"metadata\":{\"name\":\"\\ud800\"}}", "{\"metadata\":{\"labels\":[", "{\"a\":x",
+	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
 		HF_AUTO_DOC doc = hf_doc_from_text(texts[i], strlen(texts[i]));
@@ -102,6 +122,7 @@ int main(void)
 		cmocka_unit_test(a_text_is_parsed_when_first_asked_for),
 		cmocka_unit_test(a_tree_is_written_when_its_text_is_asked_for),
 		cmocka_unit_test(metadata_is_read_from_either_form),
+		cmocka_unit_test(metadata_is_found_behind_anything),
 		cmocka_unit_test(what_is_absent_reads_as_empty),
 		cmocka_unit_test(bad_text_has_no_tree_and_is_refused_by_parse),
 		cmocka_unit_test(a_copy_may_be_changed_and_the_document_stays),
