@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define POD "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\"}}"
+#define POD                                                                                        \
+	"{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\"}}"
 
 static void a_text_is_parsed_when_first_asked_for(void **state)
 {
@@ -37,7 +38,7 @@ static void metadata_is_read_from_either_form(void **state)
 	assert_ok(hf_doc_parse(POD, strlen(POD), NULL, &parsed, &err), &err);
 	HF_AUTO_DOC tree = parsed;
 	HF_AUTO_DOC text = hf_doc_from_text(POD, strlen(POD));
-	struct hf_doc *both[] = { tree, text };
+	struct hf_doc *both[] = {tree, text};
 	for (int i = 0; i < 2; i++) {
 		assert_string_equal(hf_doc_name(both[i]), "p");
 		assert_string_equal(hf_doc_namespace(both[i]), "ns");
@@ -52,10 +53,11 @@ static void metadata_is_read_from_either_form(void **state)
 
 static void metadata_is_found_behind_anything(void **state)
 {
-	static const char text[] = "{\"spec\":{\"metadata\":{\"name\":\"inner\"}},\"l\":[1,{}],"
-				   "\"m\\u0065tadata\":{\"managedFields\":[{\"name\":\"x\"}],"
-				   "\"labels\":{\"name\":\"y\"},\"name\":\"n\\u00e4\",\"uid\":null},"
-				   "\"status\":{}}";
+	static const char text[] =
+		"{\"spec\":{\"metadata\":{\"name\":\"inner\"}},\"l\":[1,{}],"
+		"\"m\\u0065tadata\":{\"managedFields\":[{\"name\":\"x\"}],"
+		"\"labels\":{\"name\":\"y\"},\"name\":\"n\\u00e4\",\"uid\":null},"
+		"\"status\":{}}";
 	HF_AUTO_DOC doc = hf_doc_from_text(text, sizeof(text) - 1);
 
 	assert_string_equal(hf_doc_name(doc), "n\xc3\xa4");
@@ -66,8 +68,15 @@ static void metadata_is_found_behind_anything(void **state)
 static void what_is_absent_reads_as_empty(void **state)
 {
 	static const char *const texts[] = {
-		"{}", "{\"metadata\":{\"name\":5}}", "[]", "3", "", "{\"metadata\":[]}",
-		"{\"metadata\":{\"name\":\"\\ud800\"}}", "{\"metadata\":{\"labels\":[", "{\"a\":x",
+		"{}",
+		"{\"metadata\":{\"name\":5}}",
+		"[]",
+		"3",
+		"",
+		"{\"metadata\":[]}",
+		"{\"metadata\":{\"name\":\"\\ud800\"}}",
+		"{\"metadata\":{\"labels\":[",
+		"{\"a\":x",
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {

@@ -103,7 +103,8 @@ static int put_time(struct hf_fields_reader *r, const struct hf_fields_scalar *s
 	if (scalar->type != HF_JSON_STRING)
 		return hf_fields_wrong_type(r, scalar, "string", at);
 	if (hf_time_parse(scalar->string, member, NULL) != 0)
-		return hf_fields_invalid(r, scalar, at, "must be a time such as 2006-01-02T15:04:05Z");
+		return hf_fields_invalid(r, scalar, at,
+					 "must be a time such as 2006-01-02T15:04:05Z");
 	return 0;
 }
 
@@ -219,8 +220,8 @@ static int read_list(struct hf_fields_reader *r, struct filling *f, struct hf_fi
 {
 	struct hf_fields_entries entries;
 	struct hf_fields_source item;
-	struct hf_fields_step step = { .up = f->at, .kind = HF_FIELDS_STEP_INDEX };
-	struct slot slot = { .field = f->field, .type = f->field->item };
+	struct hf_fields_step step = {.up = f->at, .kind = HF_FIELDS_STEP_INDEX};
+	struct slot slot = {.field = f->field, .type = f->field->item};
 	size_t count = 0;
 	int rc;
 
@@ -249,7 +250,7 @@ static int read_entry(struct hf_fields_reader *r, struct filling *f,
 		.kind = f->field->flags & HF_FIELD_DOTTED ? HF_FIELDS_STEP_NAME
 							  : HF_FIELDS_STEP_KEY,
 	};
-	struct slot slot = { .field = f->field, .type = f->field->item };
+	struct slot slot = {.field = f->field, .type = f->field->item};
 	struct hf_fields_scalar scalar;
 
 	if (hf_fields_peek(src) == HF_JSON_NULL)
@@ -302,7 +303,7 @@ static int find_field(const struct hf_field_table *table, const struct hf_skip_s
 static int read_member(struct hf_fields_reader *r, struct object *object,
 		       const struct hf_skip_string *key, struct hf_fields_source src)
 {
-	struct hf_fields_step step = { .up = object->at, .kind = HF_FIELDS_STEP_NAME };
+	struct hf_fields_step step = {.up = object->at, .kind = HF_FIELDS_STEP_NAME};
 	int i = find_field(object->table, key);
 	int problems = r->problems;
 
@@ -382,7 +383,7 @@ static int read_object(struct hf_fields_reader *r, struct object *object,
 static int read_filling(struct hf_fields_reader *r, const struct slot *slot,
 			struct hf_fields_source src, const struct hf_fields_step *at)
 {
-	struct filling f = { .field = slot->field, .list = slot->member, .at = at };
+	struct filling f = {.field = slot->field, .list = slot->member, .at = at};
 	bool is_list = slot->type == HF_FIELD_TYPE_LIST;
 
 	/* Everything that can grow has a maximum. */
@@ -397,14 +398,12 @@ static int read_value(struct hf_fields_reader *r, struct slot *slot, struct hf_f
 		      const struct hf_fields_step *at)
 {
 	const struct any_list *list = slot->member;
-	struct object object = { .at = at };
+	struct object object = {.at = at};
 	int problems = r->problems;
 	int rc;
 
 	switch (slot->type) {
-	case HF_FIELD_TYPE_PRESENCE:
-		slot->present = true;
-		return hf_fields_skip(r, src);
+	case HF_FIELD_TYPE_PRESENCE: slot->present = true; return hf_fields_skip(r, src);
 	case HF_FIELD_TYPE_OBJECT:
 		object.table = slot->field->table;
 		object.base = slot->member;
@@ -439,7 +438,7 @@ static int read_root(const struct hf_field_table *table, struct hf_fields_source
 		.arena = arena,
 		.err = err,
 	};
-	struct object object = { .table = table, .base = hf_fields_alloc(&r, table->size) };
+	struct object object = {.table = table, .base = hf_fields_alloc(&r, table->size)};
 
 	if (object.base && read_object(&r, &object, src) == 0 && src.skip &&
 	    !hf_skip_at_end(src.skip))
@@ -450,10 +449,10 @@ static int read_root(const struct hf_field_table *table, struct hf_fields_source
 }
 
 int hf_fields_read(const struct hf_field_table *table, const struct hf_json *value,
-		   const struct hf_fields_options *options, struct hf_arena *arena, void *ret_struct,
-		   struct hf_error *err)
+		   const struct hf_fields_options *options, struct hf_arena *arena,
+		   void *ret_struct, struct hf_error *err)
 {
-	const struct hf_fields_source src = { .json = value };
+	const struct hf_fields_source src = {.json = value};
 
 	return read_root(table, src, options, arena, ret_struct, err);
 }
@@ -463,7 +462,7 @@ int hf_fields_read_text(const struct hf_field_table *table, const struct hf_fiel
 			void *ret_struct, struct hf_error *err)
 {
 	struct hf_skip skip;
-	const struct hf_fields_source src = { .skip = &skip };
+	const struct hf_fields_source src = {.skip = &skip};
 
 	hf_skip_init(&skip, text->bytes, text->len);
 	return read_root(table, src, options, arena, ret_struct, err);

@@ -35,12 +35,12 @@
 #define HF_FIELDS_PER_TABLE_MAX 64 /* bits of `present` */
 
 enum hf_field_type {
-	HF_FIELD_TYPE_STRING,        /* const char * */
-	HF_FIELD_TYPE_BOOL,          /* bool */
-	HF_FIELD_TYPE_INT32,         /* int32_t in [min, max]; 3.0 is an integer, 3.5 is not */
-	HF_FIELD_TYPE_INT64,         /* int64_t in [min, max] */
-	HF_FIELD_TYPE_TIME,          /* hf_time from RFC 3339 */
-	HF_FIELD_TYPE_QUANTITY,      /* int64_t thousandths (base/quantity.h); a number is fine too */
+	HF_FIELD_TYPE_STRING,   /* const char * */
+	HF_FIELD_TYPE_BOOL,     /* bool */
+	HF_FIELD_TYPE_INT32,    /* int32_t in [min, max]; 3.0 is an integer, 3.5 is not */
+	HF_FIELD_TYPE_INT64,    /* int64_t in [min, max] */
+	HF_FIELD_TYPE_TIME,     /* hf_time from RFC 3339 */
+	HF_FIELD_TYPE_QUANTITY, /* int64_t thousandths (base/quantity.h); a number is fine too */
 	HF_FIELD_TYPE_INT_OR_STRING, /* struct hf_int_or_string */
 	HF_FIELD_TYPE_PRESENCE,      /* no member: the bit alone, whatever the value's type */
 	HF_FIELD_TYPE_OBJECT,        /* the nested struct, in place */
@@ -106,59 +106,105 @@ struct hf_field_table {
 		.present_offset = offsetof(type, present), .key_offset = offsetof(type, key)       \
 	}
 
+/* clang-format off: it tears rows apart */
 /* Rows of a table.  HF_FIELD_OFFSET refuses a member of another type at compile time. */
 #define HF_FIELD_OFFSET(type, member, want)                                                        \
 	(offsetof(type, member) +                                                                  \
-	 0 * sizeof(char[_Generic(&((type *)0)->member, want *: 1, default: -1)]))
-#define HF_FIELD_ROW_(key, kind, flag_bits) .name = (key), .name_len = sizeof(key) - 1,            \
-	.type = HF_FIELD_TYPE_##kind, .flags = (flag_bits)
+	 0 * sizeof(char[_Generic(&((type *)0)->member, want * : 1, default                        \
+				  : -1)]))
+#define HF_FIELD_ROW_(key, kind, flag_bits)                                                        \
+	.name = (key), .name_len = sizeof(key) - 1, .type = HF_FIELD_TYPE_##kind,                  \
+	.flags = (flag_bits)
 
 /* bytes_max 0: as long as the document lets it be. */
 #define HF_FIELD_STRING(key, type, member, bytes_max, flag_bits)                                   \
-	{ HF_FIELD_ROW_(key, STRING, flag_bits),                                                   \
-	  .offset = HF_FIELD_OFFSET(type, member, const char *), .max = (bytes_max) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, STRING, flag_bits),                                             \
+			.offset = HF_FIELD_OFFSET(type, member, const char *), .max = (bytes_max)  \
+	}
 #define HF_FIELD_BOOL(key, type, member, flag_bits)                                                \
-	{ HF_FIELD_ROW_(key, BOOL, flag_bits), .offset = HF_FIELD_OFFSET(type, member, bool) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, BOOL, flag_bits), .offset = HF_FIELD_OFFSET(type, member, bool) \
+	}
 #define HF_FIELD_INT32(key, type, member, lowest, highest, flag_bits)                              \
-	{ HF_FIELD_ROW_(key, INT32, flag_bits), .offset = HF_FIELD_OFFSET(type, member, int32_t),  \
-	  .min = (lowest), .max = (highest) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, INT32, flag_bits),                                              \
+			.offset = HF_FIELD_OFFSET(type, member, int32_t), .min = (lowest),         \
+			.max = (highest)                                                           \
+	}
 #define HF_FIELD_INT64(key, type, member, lowest, highest, flag_bits)                              \
-	{ HF_FIELD_ROW_(key, INT64, flag_bits), .offset = HF_FIELD_OFFSET(type, member, int64_t),  \
-	  .min = (lowest), .max = (highest) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, INT64, flag_bits),                                              \
+			.offset = HF_FIELD_OFFSET(type, member, int64_t), .min = (lowest),         \
+			.max = (highest)                                                           \
+	}
 #define HF_FIELD_TIME(key, type, member, flag_bits)                                                \
-	{ HF_FIELD_ROW_(key, TIME, flag_bits), .offset = HF_FIELD_OFFSET(type, member, hf_time) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, TIME, flag_bits),                                               \
+			.offset = HF_FIELD_OFFSET(type, member, hf_time)                           \
+	}
 #define HF_FIELD_QUANTITY(key, type, member, flag_bits)                                            \
-	{ HF_FIELD_ROW_(key, QUANTITY, flag_bits), .offset = HF_FIELD_OFFSET(type, member, int64_t) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, QUANTITY, flag_bits),                                           \
+			.offset = HF_FIELD_OFFSET(type, member, int64_t)                           \
+	}
 #define HF_FIELD_INT_OR_STRING(key, type, member, flag_bits)                                       \
-	{ HF_FIELD_ROW_(key, INT_OR_STRING, flag_bits),                                            \
-	  .offset = HF_FIELD_OFFSET(type, member, struct hf_int_or_string) }
-#define HF_FIELD_PRESENCE(key, flag_bits) { HF_FIELD_ROW_(key, PRESENCE, flag_bits) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, INT_OR_STRING, flag_bits),                                      \
+			.offset = HF_FIELD_OFFSET(type, member, struct hf_int_or_string)           \
+	}
+#define HF_FIELD_PRESENCE(key, flag_bits)                                                          \
+	{                                                                                          \
+		HF_FIELD_ROW_(key, PRESENCE, flag_bits)                                            \
+	}
 #define HF_FIELD_OBJECT(key, type, member, nested, flag_bits)                                      \
-	{ HF_FIELD_ROW_(key, OBJECT, flag_bits), .offset = offsetof(type, member),                 \
-	  .table = (nested) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, OBJECT, flag_bits), .offset = offsetof(type, member),           \
+						       .table = (nested)                           \
+	}
 /* member: HF_LIST(const char *) */
 #define HF_FIELD_STRINGS(key, type, member, len_max, flag_bits)                                    \
-	{ HF_FIELD_ROW_(key, LIST, flag_bits), .item = HF_FIELD_TYPE_STRING,                       \
-	  .offset = offsetof(type, member), .max = (len_max) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, LIST, flag_bits), .item = HF_FIELD_TYPE_STRING,                 \
+						     .offset = offsetof(type, member),             \
+						     .max = (len_max)                              \
+	}
 /* member: HF_LIST(int64_t) */
 #define HF_FIELD_INTS(key, type, member, len_max, flag_bits)                                       \
-	{ HF_FIELD_ROW_(key, LIST, flag_bits), .item = HF_FIELD_TYPE_INT64,                        \
-	  .offset = offsetof(type, member), .max = (len_max) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, LIST, flag_bits), .item = HF_FIELD_TYPE_INT64,                  \
+						     .offset = offsetof(type, member),             \
+						     .max = (len_max)                              \
+	}
 /* member: HF_LIST(struct …) */
 #define HF_FIELD_OBJECTS(key, type, member, nested, len_max, flag_bits)                            \
-	{ HF_FIELD_ROW_(key, LIST, flag_bits), .item = HF_FIELD_TYPE_OBJECT,                       \
-	  .offset = offsetof(type, member), .max = (len_max), .table = (nested) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, LIST, flag_bits), .item = HF_FIELD_TYPE_OBJECT,                 \
+						     .offset = offsetof(type, member),             \
+						     .max = (len_max), .table = (nested)           \
+	}
 /* member: HF_LIST(struct hf_field_pair) */
 #define HF_FIELD_STRING_MAP(key, type, member, len_max, flag_bits)                                 \
-	{ HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_STRING,                        \
-	  .offset = offsetof(type, member), .max = (len_max) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_STRING,                  \
+						    .offset = offsetof(type, member),              \
+						    .max = (len_max)                               \
+	}
 #define HF_FIELD_QUANTITY_MAP(key, type, member, len_max, flag_bits)                               \
-	{ HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_QUANTITY,                      \
-	  .offset = offsetof(type, member), .max = (len_max) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_QUANTITY,                \
+						    .offset = offsetof(type, member),              \
+						    .max = (len_max)                               \
+	}
 /* member: HF_LIST(struct …), nested made by HF_FIELD_TABLE_KEYED; order of the document */
 #define HF_FIELD_OBJECT_MAP(key, type, member, nested, len_max, flag_bits)                         \
-	{ HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_OBJECT,                        \
-	  .offset = offsetof(type, member), .max = (len_max), .table = (nested) }
+	{                                                                                          \
+		HF_FIELD_ROW_(key, MAP, flag_bits), .item = HF_FIELD_TYPE_OBJECT,                  \
+						    .offset = offsetof(type, member),              \
+						    .max = (len_max), .table = (nested)            \
+	}
+
+/* clang-format on */
 
 /* if (hf_field_has(c->present, CONTAINER_PORT)) … */
 static inline bool hf_field_has(uint64_t present, unsigned index)
@@ -170,11 +216,11 @@ static inline bool hf_field_has(uint64_t present, unsigned index)
 const char *hf_field_pair_find(const struct hf_field_pair *items, size_t len, const char *key);
 
 enum hf_field_problem {
-	HF_FIELD_PROBLEM_REQUIRED,  /* "Required value" */
-	HF_FIELD_PROBLEM_TYPE,      /* "Invalid value: …: must be of type integer" */
-	HF_FIELD_PROBLEM_VALUE,     /* "Invalid value: …: must be greater than or equal to 1" */
-	HF_FIELD_PROBLEM_TOO_MANY,  /* "Too many: 70: must have at most 64 items" */
-	HF_FIELD_PROBLEM_UNKNOWN,   /* "unknown field", only when strict */
+	HF_FIELD_PROBLEM_REQUIRED, /* "Required value" */
+	HF_FIELD_PROBLEM_TYPE,     /* "Invalid value: …: must be of type integer" */
+	HF_FIELD_PROBLEM_VALUE,    /* "Invalid value: …: must be greater than or equal to 1" */
+	HF_FIELD_PROBLEM_TOO_MANY, /* "Too many: 70: must have at most 64 items" */
+	HF_FIELD_PROBLEM_UNKNOWN,  /* "unknown field", only when strict */
 };
 
 struct hf_fields_options {
@@ -192,8 +238,8 @@ struct hf_fields_options {
  * arena has no room for it.  ret_struct is untouched then.  options may be NULL.
  */
 int hf_fields_read(const struct hf_field_table *table, const struct hf_json *value,
-		   const struct hf_fields_options *options, struct hf_arena *arena, void *ret_struct,
-		   struct hf_error *err) HF_MUST_CHECK;
+		   const struct hf_fields_options *options, struct hf_arena *arena,
+		   void *ret_struct, struct hf_error *err) HF_MUST_CHECK;
 
 /* The same from text; HF_E_BAD_REQUEST where it is no JSON as far as it was looked at. */
 struct hf_fields_text {

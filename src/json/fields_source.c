@@ -115,7 +115,7 @@ int hf_fields_scalar(struct hf_fields_reader *r, struct hf_fields_source src,
 int hf_fields_enter(struct hf_fields_reader *r, struct hf_fields_source src,
 		    struct hf_fields_entries *ret_entries)
 {
-	*ret_entries = (struct hf_fields_entries){ .src = src, .first = true };
+	*ret_entries = (struct hf_fields_entries){.src = src, .first = true};
 	return src.skip && !hf_skip_enter(src.skip) ? not_json(r, src) : 0;
 }
 
@@ -134,7 +134,7 @@ int hf_fields_next_member(struct hf_fields_reader *r, struct hf_fields_entries *
 	entries->it = hf_json_next(entries->src.json, entries->it, &key, &value);
 	if (!entries->it)
 		return 0;
-	*ret_key = (struct hf_skip_string){ .bytes = key, .len = strlen(key) };
+	*ret_key = (struct hf_skip_string){.bytes = key, .len = strlen(key)};
 	ret_value->json = value;
 	return 1;
 }
@@ -168,8 +168,7 @@ const char *hf_fields_key(struct hf_fields_reader *r, struct hf_fields_source sr
 	return text;
 }
 
-const char *hf_fields_number_text(struct hf_fields_reader *r,
-				  const struct hf_fields_scalar *scalar)
+const char *hf_fields_number_text(struct hf_fields_reader *r, const struct hf_fields_scalar *scalar)
 {
 	char text[HF_JSON_REAL_TEXT_MAX];
 

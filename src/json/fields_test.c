@@ -13,7 +13,8 @@ struct env {
 };
 enum { ENV_NAME, ENV_VALUE };
 static const struct hf_field env_fields[] = {
-	[ENV_NAME] = HF_FIELD_STRING("name", struct env, name, 8, HF_FIELD_REQUIRED | HF_FIELD_NONEMPTY),
+	[ENV_NAME] =
+		HF_FIELD_STRING("name", struct env, name, 8, HF_FIELD_REQUIRED | HF_FIELD_NONEMPTY),
 	[ENV_VALUE] = HF_FIELD_STRING("value", struct env, value, 0, 0),
 };
 static const struct hf_field_table env_table = HF_FIELD_TABLE(env_fields, struct env);
@@ -59,8 +60,18 @@ struct thing {
 	HF_LIST(struct replica) dotted;
 };
 enum {
-	THING_NAME, THING_SUSPEND, THING_BIG, THING_STARTED, THING_PORT, THING_RESOURCES,
-	THING_ARGS, THING_CODES, THING_LABELS, THING_REPLICAS, THING_DOTTED, THING_EXTRA,
+	THING_NAME,
+	THING_SUSPEND,
+	THING_BIG,
+	THING_STARTED,
+	THING_PORT,
+	THING_RESOURCES,
+	THING_ARGS,
+	THING_CODES,
+	THING_LABELS,
+	THING_REPLICAS,
+	THING_DOTTED,
+	THING_EXTRA,
 };
 static const struct hf_field thing_fields[] = {
 	[THING_NAME] = HF_FIELD_STRING("name", struct thing, name, 16, HF_FIELD_REQUIRED),
@@ -94,11 +105,12 @@ static int read_both(const char *text, const struct hf_fields_options *options,
 	HF_AUTO_JSON tree = NULL;
 	struct hf_error text_err, parse_err;
 	struct thing from_text;
-	const struct hf_fields_text span = { text, strlen(text) };
+	const struct hf_fields_text span = {text, strlen(text)};
 
 	assert_ok(hf_json_parse(text, strlen(text), NULL, &tree, &parse_err), &parse_err);
 	int rc = hf_fields_read(&thing_table, tree, options, arena, ret_thing, err);
-	int text_rc = hf_fields_read_text(&thing_table, &span, options, arena, &from_text, &text_err);
+	int text_rc =
+		hf_fields_read_text(&thing_table, &span, options, arena, &from_text, &text_err);
 	if (rc != text_rc)
 		fail_msg("%s: %s but %s", text, rc ? err->text : "read", text_err.text);
 	if (rc != 0) {
@@ -117,16 +129,17 @@ static void a_whole_document_fills_the_struct(void **state)
 	struct thing t;
 	struct hf_error err;
 
-	assert_ok(read_both("{\"name\":\"n\\u00e4\",\"suspend\":false,\"big\":9223372036854775807,"
-			    "\"started\":\"1970-01-01T00:00:01Z\",\"port\":\"http\","
-			    "\"resources\":{\"cpu\":0.5,\"limits\":{\"memory\":\"1Ki\",\"cpu\":2}},"
-			    "\"args\":[\"a\",\"b\",\"c\",\"d\",\"e\"],\"codes\":[1,2.0,-3],"
-			    "\"labels\":{\"a/b\":\"1\",\"c\":\"\"},"
-			    "\"replicaSpecs\":{\"Worker\":{\"replicas\":3,\"env\":[{\"name\":\"E\"},"
-			    "{\"value\":\"v\",\"name\":\"F\"}]},\"Master\":{}},"
-			    "\"extra\":[{}],\"unknown\":{\"deep\":[1,{\"x\":\"}\"}]}}",
-			    NULL, arena, &t, &err),
-		  &err);
+	assert_ok(
+		read_both("{\"name\":\"n\\u00e4\",\"suspend\":false,\"big\":9223372036854775807,"
+			  "\"started\":\"1970-01-01T00:00:01Z\",\"port\":\"http\","
+			  "\"resources\":{\"cpu\":0.5,\"limits\":{\"memory\":\"1Ki\",\"cpu\":2}},"
+			  "\"args\":[\"a\",\"b\",\"c\",\"d\",\"e\"],\"codes\":[1,2.0,-3],"
+			  "\"labels\":{\"a/b\":\"1\",\"c\":\"\"},"
+			  "\"replicaSpecs\":{\"Worker\":{\"replicas\":3,\"env\":[{\"name\":\"E\"},"
+			  "{\"value\":\"v\",\"name\":\"F\"}]},\"Master\":{}},"
+			  "\"extra\":[{}],\"unknown\":{\"deep\":[1,{\"x\":\"}\"}]}}",
+			  NULL, arena, &t, &err),
+		&err);
 	assert_string_equal(t.name, "n\xc3\xa4");
 	assert_true(hf_field_has(t.present, THING_SUSPEND));
 	assert_false(t.suspend);
@@ -187,51 +200,53 @@ static void the_first_problem_ends_the_read_and_names_its_path(void **state)
 	static const struct {
 		const char *text, *error;
 	} cases[] = {
-		{ "{}", "name: Required value" },
-		{ "{\"name\":null}", "name: Required value" },
-		{ "[]", "Invalid value: \"array\": must be of type object" },
-		{ "null", "Invalid value: \"null\": must be of type object" },
-		{ "{\"name\":5}", "name: Invalid value: 5: must be of type string" },
-		{ "{\"name\":\"12345678901234567\"}", "name: Too long: may not be more than 16 bytes" },
-		{ "{\"suspend\":\"true\"}", "suspend: Invalid value: \"true\": must be of type boolean" },
-		{ "{\"big\":1.5}", "big: Invalid value: 1.5: must be of type integer" },
-		{ "{\"big\":1e19}",
-		  "big: Invalid value: 10000000000000000000.0: must be of type integer" },
-		{ "{\"big\":\"1\"}", "big: Invalid value: \"1\": must be of type integer" },
-		{ "{\"started\":\"noon\"}",
-		  "started: Invalid value: \"noon\": must be a time such as 2006-01-02T15:04:05Z" },
-		{ "{\"started\":5}", "started: Invalid value: 5: must be of type string" },
-		{ "{\"port\":true}", "port: Invalid value: true: must be of type integer or string" },
-		{ "{\"port\":2147483648}", "port: Invalid value: 2147483648: must fit 32 bits" },
-		{ "{\"resources\":{\"cpu\":\"fast\"}}",
-		  "resources.cpu: Invalid value: \"fast\": must be a quantity such as 500m or 2Gi" },
-		{ "{\"resources\":{\"limits\":{\"m\":[]}}}",
-		  "resources.limits[m]: Invalid value: \"array\": must be of type string or number" },
-		{ "{\"resources\":[]}",
-		  "resources: Invalid value: \"array\": must be of type object" },
-		{ "{\"args\":\"a\"}", "args: Invalid value: \"a\": must be of type array" },
-		{ "{\"args\":[\"a\",null]}",
-		  "args[1]: Invalid value: \"null\": must be of type string" },
-		{ "{\"args\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",{}]}",
-		  "args: Too many: 8: must have at most 6 items" },
-		{ "{\"labels\":{\"a.b/c\":1}}",
-		  "labels[a.b/c]: Invalid value: 1: must be of type string" },
-		{ "{\"replicaSpecs\":{\"Worker\":{\"replicas\":-1}}}",
-		  "replicaSpecs[Worker].replicas: Invalid value: -1: must be greater than or equal "
-		  "to 0" },
-		{ "{\"dotted\":{\"Worker\":{\"replicas\":1000000000}}}",
-		  "dotted.Worker.replicas: Invalid value: 1000000000: must be less than or equal to "
-		  "100" },
-		{ "{\"replicaSpecs\":{\"W\":{\"env\":[{\"name\":\"a\"},{\"value\":\"x\"}]}}}",
-		  "replicaSpecs[W].env[1].name: Required value" },
-		{ "{\"replicaSpecs\":{\"W\":{\"env\":[{\"name\":\"\"}]}}}",
-		  "replicaSpecs[W].env[0].name: Required value" },
-		{ "{\"labels\":{\"a\\u001b\\n\":[\"x\"]}}",
-		  "labels[a?\?]: Invalid value: \"array\": must be of type string" },
-		{ "{\"big\":\"0123456789012345678901234567890123456789012345678901234567890123\xc3\xa4\"}",
-		  "big: Invalid value: "
-		  "\"0123456789012345678901234567890123456789012345678901234567890123\"...: "
-		  "must be of type integer" },
+		{"{}", "name: Required value"},
+		{"{\"name\":null}", "name: Required value"},
+		{"[]", "Invalid value: \"array\": must be of type object"},
+		{"null", "Invalid value: \"null\": must be of type object"},
+		{"{\"name\":5}", "name: Invalid value: 5: must be of type string"},
+		{"{\"name\":\"12345678901234567\"}",
+		 "name: Too long: may not be more than 16 bytes"},
+		{"{\"suspend\":\"true\"}",
+		 "suspend: Invalid value: \"true\": must be of type boolean"},
+		{"{\"big\":1.5}", "big: Invalid value: 1.5: must be of type integer"},
+		{"{\"big\":1e19}",
+		 "big: Invalid value: 10000000000000000000.0: must be of type integer"},
+		{"{\"big\":\"1\"}", "big: Invalid value: \"1\": must be of type integer"},
+		{"{\"started\":\"noon\"}",
+		 "started: Invalid value: \"noon\": must be a time such as 2006-01-02T15:04:05Z"},
+		{"{\"started\":5}", "started: Invalid value: 5: must be of type string"},
+		{"{\"port\":true}", "port: Invalid value: true: must be of type integer or string"},
+		{"{\"port\":2147483648}", "port: Invalid value: 2147483648: must fit 32 bits"},
+		{"{\"resources\":{\"cpu\":\"fast\"}}",
+		 "resources.cpu: Invalid value: \"fast\": must be a quantity such as 500m or 2Gi"},
+		{"{\"resources\":{\"limits\":{\"m\":[]}}}",
+		 "resources.limits[m]: Invalid value: \"array\": must be of type string or number"},
+		{"{\"resources\":[]}",
+		 "resources: Invalid value: \"array\": must be of type object"},
+		{"{\"args\":\"a\"}", "args: Invalid value: \"a\": must be of type array"},
+		{"{\"args\":[\"a\",null]}",
+		 "args[1]: Invalid value: \"null\": must be of type string"},
+		{"{\"args\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",{}]}",
+		 "args: Too many: 8: must have at most 6 items"},
+		{"{\"labels\":{\"a.b/c\":1}}",
+		 "labels[a.b/c]: Invalid value: 1: must be of type string"},
+		{"{\"replicaSpecs\":{\"Worker\":{\"replicas\":-1}}}",
+		 "replicaSpecs[Worker].replicas: Invalid value: -1: must be greater than or equal "
+		 "to 0"},
+		{"{\"dotted\":{\"Worker\":{\"replicas\":1000000000}}}",
+		 "dotted.Worker.replicas: Invalid value: 1000000000: must be less than or equal to "
+		 "100"},
+		{"{\"replicaSpecs\":{\"W\":{\"env\":[{\"name\":\"a\"},{\"value\":\"x\"}]}}}",
+		 "replicaSpecs[W].env[1].name: Required value"},
+		{"{\"replicaSpecs\":{\"W\":{\"env\":[{\"name\":\"\"}]}}}",
+		 "replicaSpecs[W].env[0].name: Required value"},
+		{"{\"labels\":{\"a\\u001b\\n\":[\"x\"]}}",
+		 "labels[a?\?]: Invalid value: \"array\": must be of type string"},
+		{"{\"big\":\"0123456789012345678901234567890123456789012345678901234567890123\xc3\xa4\"}",
+		 "big: Invalid value: "
+		 "\"0123456789012345678901234567890123456789012345678901234567890123\"...: "
+		 "must be of type integer"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -284,30 +299,30 @@ static void text_that_is_broken_is_refused_with_its_place(void **state)
 	static const struct {
 		const char *text, *error;
 	} cases[] = {
-		{ "", "line 1, column 1: not valid JSON" },
-		{ "{", "line 1, column 2: not valid JSON" },
-		{ "{\"name\":\"a\"", "line 1, column 12: not valid JSON" },
-		{ "{\"name\":\"a\"}\n x", "line 2, column 2: text behind the value" },
-		{ "{\"name\":\"a\",\n\"name\":\"b\"}", "line 2, column 8: duplicate key" },
-		{ "{\"name\":\"\xff\"}", "not valid JSON" },
-		{ "{\"name\":\"\\x\"}", "not valid JSON" },
-		{ "{\"name\":\"\\ud800\"}", "not valid JSON" },
-		{ "{\"name\":\"a\nb\"}", "not valid JSON" },
-		{ "{\"name\":\"a\",}", "not valid JSON" },
-		{ "{\"name\" \"a\"}", "not valid JSON" },
-		{ "{\"name\":\"a\" \"big\":1}", "not valid JSON" },
-		{ "{\"name\":\"a\",\"big\":01}", "not valid JSON" },
-		{ "{\"name\":\"a\",\"big\":9223372036854775808}", "not valid JSON" },
-		{ "{\"name\":\"a\",\"big\":1e999}", "not valid JSON" },
-		{ "{\"name\":\"a\",\"suspend\":tru}", "not valid JSON" },
-		{ "{\"name\":\"a\",\"args\":[\"b\"}", "not valid JSON" },
-		{ "{\"name\":\"a\",\"x\":[[}", "not valid JSON" },
-		{ "{\"labels\":{\"\\ud800\":\"a\"}}", "a key is no valid string" },
+		{"", "line 1, column 1: not valid JSON"},
+		{"{", "line 1, column 2: not valid JSON"},
+		{"{\"name\":\"a\"", "line 1, column 12: not valid JSON"},
+		{"{\"name\":\"a\"}\n x", "line 2, column 2: text behind the value"},
+		{"{\"name\":\"a\",\n\"name\":\"b\"}", "line 2, column 8: duplicate key"},
+		{"{\"name\":\"\xff\"}", "not valid JSON"},
+		{"{\"name\":\"\\x\"}", "not valid JSON"},
+		{"{\"name\":\"\\ud800\"}", "not valid JSON"},
+		{"{\"name\":\"a\nb\"}", "not valid JSON"},
+		{"{\"name\":\"a\",}", "not valid JSON"},
+		{"{\"name\" \"a\"}", "not valid JSON"},
+		{"{\"name\":\"a\" \"big\":1}", "not valid JSON"},
+		{"{\"name\":\"a\",\"big\":01}", "not valid JSON"},
+		{"{\"name\":\"a\",\"big\":9223372036854775808}", "not valid JSON"},
+		{"{\"name\":\"a\",\"big\":1e999}", "not valid JSON"},
+		{"{\"name\":\"a\",\"suspend\":tru}", "not valid JSON"},
+		{"{\"name\":\"a\",\"args\":[\"b\"}", "not valid JSON"},
+		{"{\"name\":\"a\",\"x\":[[}", "not valid JSON"},
+		{"{\"labels\":{\"\\ud800\":\"a\"}}", "a key is no valid string"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		HF_AUTO_ARENA arena = hf_arena_create(1 << 20);
-		const struct hf_fields_text text = { cases[i].text, strlen(cases[i].text) };
+		const struct hf_fields_text text = {cases[i].text, strlen(cases[i].text)};
 		struct thing t;
 		struct hf_error err;
 		int rc = hf_fields_read_text(&thing_table, &text, NULL, arena, &t, &err);
@@ -331,8 +346,9 @@ static void keys_with_escapes_are_found_in_text_too(void **state)
 
 static void a_document_too_large_for_the_arena_is_an_error_not_the_end(void **state)
 {
-	static const char text[] = "{\"name\":\"0123456789\",\"labels\":{\"a\":\"b\"},\"codes\":[1,2,3]}";
-	const struct hf_fields_text span = { text, sizeof(text) - 1 };
+	static const char text[] =
+		"{\"name\":\"0123456789\",\"labels\":{\"a\":\"b\"},\"codes\":[1,2,3]}";
+	const struct hf_fields_text span = {text, sizeof(text) - 1};
 	HF_AUTO_JSON tree = NULL;
 	struct thing t;
 	struct hf_error err;

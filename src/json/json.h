@@ -24,7 +24,7 @@ enum hf_json_type {
 	HF_JSON_ABSENT, /* what a NULL is */
 	HF_JSON_NULL,
 	HF_JSON_BOOL,
-	HF_JSON_INT,  /* fits int64_t */
+	HF_JSON_INT, /* fits int64_t */
 	HF_JSON_REAL,
 	HF_JSON_STRING,
 	HF_JSON_ARRAY,

@@ -67,7 +67,8 @@ static bool is_letter(char ch)
 /* What ends a name.  Inside a filter the operators do too. */
 static bool ends_name(const struct compiler *c, char ch)
 {
-	return ch == '\0' || strchr(" \t\r\n.,[]$@{}", ch) || (c->in_filter && strchr("!<>=()&|", ch));
+	return ch == '\0' || strchr(" \t\r\n.,[]$@{}", ch) ||
+	       (c->in_filter && strchr("!<>=()&|", ch));
 }
 
 static void skip_blanks(struct compiler *c)
@@ -237,7 +238,8 @@ static int parse_slice(struct compiler *c, struct hf_jsonpath_step **ret_step)
 		} else if (step->has_start) {
 			step->single = true;
 		} else {
-			return fail(c, HF_E_INVALID, "an index, a slice, * or a quoted key is expected");
+			return fail(c, HF_E_INVALID,
+				    "an index, a slice, * or a quoted key is expected");
 		}
 	}
 	skip_blanks(c);
@@ -280,8 +282,8 @@ static int parse_operator(struct compiler *c, enum hf_jsonpath_op *ret_op)
 		const char *text;
 		enum hf_jsonpath_op op;
 	} ops[] = {
-		{ "==", HF_JSONPATH_EQ }, { "!=", HF_JSONPATH_NE }, { "<=", HF_JSONPATH_LE },
-		{ ">=", HF_JSONPATH_GE }, { "<", HF_JSONPATH_LT },  { ">", HF_JSONPATH_GT },
+		{"==", HF_JSONPATH_EQ}, {"!=", HF_JSONPATH_NE}, {"<=", HF_JSONPATH_LE},
+		{">=", HF_JSONPATH_GE}, {"<", HF_JSONPATH_LT},  {">", HF_JSONPATH_GT},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(ops); i++) {
@@ -438,7 +440,8 @@ static int parse_action(struct compiler *c, bool in_range, struct hf_jsonpath_pa
 	bool is_range = at_word(c, "range");
 	if (is_range)
 		c->p += 5;
-	struct hf_jsonpath_part *part = new_part(c, is_range ? HF_JSONPATH_RANGE : HF_JSONPATH_EXPR);
+	struct hf_jsonpath_part *part =
+		new_part(c, is_range ? HF_JSONPATH_RANGE : HF_JSONPATH_EXPR);
 	int rc = parse_steps(c, &part->steps);
 	if (rc != 0)
 		return rc;
@@ -485,7 +488,7 @@ static int parse_parts(struct compiler *c, bool in_range, struct hf_jsonpath_par
 
 int hf_jsonpath_compile(const char *text, struct hf_jsonpath **ret_path, struct hf_error *err)
 {
-	struct compiler c = { .text = text, .p = text, .err = err };
+	struct compiler c = {.text = text, .p = text, .err = err};
 	size_t len = strlen(text);
 
 	if (len > HF_JSONPATH_TEXT_MAX)
@@ -493,10 +496,10 @@ int hf_jsonpath_compile(const char *text, struct hf_jsonpath **ret_path, struct 
 				    HF_JSONPATH_TEXT_MAX);
 	c.path = hf_xcalloc(1, sizeof(*c.path));
 	/* Every node, every text in it and what aligning adds. */
-	c.path->arena = hf_arena_create((size_t)HF_JSONPATH_NODES_MAX *
-						(sizeof(struct hf_jsonpath_step) +
-						 sizeof(struct hf_jsonpath_part) + 64) +
-					2 * HF_JSONPATH_TEXT_MAX + 4096);
+	c.path->arena = hf_arena_create(
+		(size_t)HF_JSONPATH_NODES_MAX *
+			(sizeof(struct hf_jsonpath_step) + sizeof(struct hf_jsonpath_part) + 64) +
+		2 * HF_JSONPATH_TEXT_MAX + 4096);
 	int rc = parse_parts(&c, false, &c.path->parts);
 	if (rc != 0) {
 		hf_jsonpath_destroy(c.path);

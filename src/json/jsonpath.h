@@ -26,15 +26,15 @@
  */
 struct hf_jsonpath;
 
-#define HF_JSONPATH_TEXT_MAX 4096  /* bytes of a template */
-#define HF_JSONPATH_NODES_MAX 512  /* parts of a template */
-#define HF_JSONPATH_DEPTH_MAX 16   /* range inside range, filters */
+#define HF_JSONPATH_TEXT_MAX 4096      /* bytes of a template */
+#define HF_JSONPATH_NODES_MAX 512      /* parts of a template */
+#define HF_JSONPATH_DEPTH_MAX 16       /* range inside range, filters */
 #define HF_JSONPATH_RESULTS_MAX 100000 /* values one expression may find */
 
 /* HF_E_INVALID: the template is wrong; HF_E_UNSUPPORTED: refused by name as above.  The text
  * says what and at which character. */
-int hf_jsonpath_compile(const char *text, struct hf_jsonpath **ret_path,
-			struct hf_error *err) HF_MUST_CHECK;
+int hf_jsonpath_compile(const char *text, struct hf_jsonpath **ret_path, struct hf_error *err)
+	HF_MUST_CHECK;
 /* As kubectl's custom-columns and --sort-by take it: braces and the leading dot may be left
  * out, nothing but one expression is allowed. */
 int hf_jsonpath_compile_relaxed(const char *text, struct hf_jsonpath **ret_path,

@@ -14,7 +14,7 @@ struct found {
 
 static void init(struct found *found)
 {
-	*found = (struct found){ .v = HF_VEC_INIT(HF_JSONPATH_RESULTS_MAX) };
+	*found = (struct found){.v = HF_VEC_INIT(HF_JSONPATH_RESULTS_MAX)};
 }
 
 static void release(struct found *found)
@@ -74,9 +74,10 @@ static int bounds(const struct hf_jsonpath_step *step, int64_t len, int64_t *ret
 	if (end < 0 || end > len)
 		return out_of_bounds(end - 1, len, err);
 	if (start > end)
-		return hf_error_set(err, HF_E_INVALID,
-				    "jsonpath: starting index %lld is greater than ending index %lld",
-				    (long long)start, (long long)end);
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"jsonpath: starting index %lld is greater than ending index %lld",
+			(long long)start, (long long)end);
 	return 0;
 }
 
@@ -116,7 +117,7 @@ static int order(const struct hf_json *a, const struct hf_json *b, int *ret_orde
 		double p = hf_json_num(a, 0), q = hf_json_num(b, 0);
 		int64_t i = hf_json_i64(a, 0), j = hf_json_i64(b, 0);
 		bool whole = x == HF_JSON_INT && y == HF_JSON_INT;
-		*ret_order = whole ? three_way(i < j, i > j) : three_way(p < q, p > q);
+		*ret_order = whole ? three_way(i<j, i> j) : three_way(p<q, p> q);
 		return 0;
 	}
 	if (x == HF_JSON_STRING && y == HF_JSON_STRING) {
@@ -212,7 +213,7 @@ static int take_step(const struct hf_jsonpath_step *step, const struct hf_json *
 static int walk(const struct hf_jsonpath_step *steps, const struct hf_json *value,
 		struct found *out, struct hf_error *err)
 {
-	int rc = add(out, value, err);
+	int rc = value ? add(out, value, err) : 0;
 
 	for (; steps && rc == 0; steps = steps->next) {
 		AUTO_FOUND next;
@@ -301,8 +302,7 @@ int hf_jsonpath_column(const struct hf_jsonpath *path, const struct hf_json *val
 	return hf_strbuf_ok(sb, "a column", err);
 }
 
-const struct hf_json *hf_jsonpath_first(const struct hf_jsonpath *path,
-					const struct hf_json *value)
+const struct hf_json *hf_jsonpath_first(const struct hf_jsonpath *path, const struct hf_json *value)
 {
 	AUTO_FOUND found;
 

@@ -36,7 +36,7 @@ struct hf_jsonpath_step {
 	/* FILTER */
 	enum hf_jsonpath_op op;
 	struct hf_jsonpath_step *left, *right;
-	struct hf_json *literal;             /* LITERAL, owned by the path */
+	struct hf_json *literal;                /* LITERAL, owned by the path */
 	struct hf_jsonpath_step *literal_older; /* all literals, for the release */
 };
 

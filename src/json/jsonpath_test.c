@@ -42,36 +42,36 @@ static void assert_prints(const char *const (*cases)[2], size_t len)
 static void paths_find_what_kubectl_finds(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "plain text", "plain text" },
-		{ "", "" },
-		{ "{.kind}", "List" },
-		{ "{ .kind }", "List" },
-		{ "a{.n}b{.kind}", "a5bList" },
-		{ "{.f} {.big} {.t} {.nul}", "1.5 1e+07 true null" },
-		{ "{.s}", "x<y" },
-		{ "{.items[0]}",
-		  "{\"l\":[\"p\",\"q\"],\"name\":\"a\",\"st\":{\"ph\":\"R\"},\"v\":1}" },
-		{ "{.items[-1].name}", "c" },
-		{ "{.items[1:].name}", "b c" },
-		{ "{.items[:1].name}", "a" },
-		{ "{.items[3:].name}", "" },
-		{ "{.items[1:1].name}", "" },
-		{ "{.items[-1:].name}", "c" },
-		{ "{.items[0].l[-2:]}", "p q" },
-		{ "{.items[*].name}", "a b c" },
-		{ "{.items[*].nope}", "" },
-		{ "{.items[*].st.*}", "R S" },
-		{ "{.items.name}", "" },
-		{ "{.nope[0]}", "" },
-		{ "{.nul[0]}", "" },
-		{ "{.nul.x}", "" },
-		{ "{.kind.x}", "" },
-		{ "{.e.x}x{.n}", "x5" },
-		{ "{.a\\.b/c}", "dotted" },
-		{ "{['a\\.b/c']}", "dotted" },
-		{ "{['a.b/c']}", "dotted" },
-		{ "{[\"a.b/c\"]}", "dotted" },
-		{ "{.items[0]['name']}", "a" },
+		{"plain text", "plain text"},
+		{"", ""},
+		{"{.kind}", "List"},
+		{"{ .kind }", "List"},
+		{"a{.n}b{.kind}", "a5bList"},
+		{"{.f} {.big} {.t} {.nul}", "1.5 1e+07 true null"},
+		{"{.s}", "x<y"},
+		{"{.items[0]}",
+		 "{\"l\":[\"p\",\"q\"],\"name\":\"a\",\"st\":{\"ph\":\"R\"},\"v\":1}"},
+		{"{.items[-1].name}", "c"},
+		{"{.items[1:].name}", "b c"},
+		{"{.items[:1].name}", "a"},
+		{"{.items[3:].name}", ""},
+		{"{.items[1:1].name}", ""},
+		{"{.items[-1:].name}", "c"},
+		{"{.items[0].l[-2:]}", "p q"},
+		{"{.items[*].name}", "a b c"},
+		{"{.items[*].nope}", ""},
+		{"{.items[*].st.*}", "R S"},
+		{"{.items.name}", ""},
+		{"{.nope[0]}", ""},
+		{"{.nul[0]}", ""},
+		{"{.nul.x}", ""},
+		{"{.kind.x}", ""},
+		{"{.e.x}x{.n}", "x5"},
+		{"{.a\\.b/c}", "dotted"},
+		{"{['a\\.b/c']}", "dotted"},
+		{"{['a.b/c']}", "dotted"},
+		{"{[\"a.b/c\"]}", "dotted"},
+		{"{.items[0]['name']}", "a"},
 	};
 
 	assert_prints(cases, HF_ARRAY_LEN(cases));
@@ -80,31 +80,31 @@ static void paths_find_what_kubectl_finds(void **state)
 static void ranges_filters_and_literals_print_what_kubectl_prints(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "{range .items[*]}{.name}{\"\\n\"}{end}", "a\nb\nc\n" },
-		{ "{range .items[*]}{.name}={.st.ph},{end}tail", "a=R,b=S,c=,tail" },
-		{ "{range .nope[*]}{.name}{end}tail", "tail" },
-		{ "{range .items[*]}{range .l[*]}{@},{end};{end}", "p,q,;;;" },
-		{ "{range .items[*]}[{.name}, {.v}] { end }", "[a, 1] [b, 2] [c, 3] " },
-		{ "{range}{.n}{end}", "5" },
-		{ "{.items[?(@.name==\"b\")].v}", "2" },
-		{ "{.items[?(@.name=='b')].v}", "2" },
-		{ "{.items[?( @.v > 1 )].name}", "b c" },
-		{ "{.items[?(@.v>=2)].name}", "b c" },
-		{ "{.items[?(@.v<1.5)].name}", "a" },
-		{ "{.items[?(@.v<=-1)].name}", "" },
-		{ "{.items[?(@.st)].name}", "a b" },
-		{ "{.items[?(@.l[0])].name}", "a" },
-		{ "{.items[?(@.st.ph!='R')].name}", "b" },
-		{ "{.items[?(@.name==@.st.ph)].name}", "" },
-		{ "{.items[?(true)].name}", "a b c" },
-		{ "{.items[?(@['name']==\"a)]\")].name}", "" },
-		{ "{\"a\" \"b\"}", "b" },
-		{ "{.n \"b\"}", "b" },
-		{ "{.items[*].v \"x\"}", "x" },
-		{ "{.items[*] 5}", "5 5 5" },
-		{ "{5}{true}{+2}{-1.50}", "5true2-1.5" },
-		{ "{'it\\'s'}{\"\\u00e9\\t\\\\\"}", "it's\xc3\xa9\t\\" },
-		{ "{.n .x}", "" },
+		{"{range .items[*]}{.name}{\"\\n\"}{end}", "a\nb\nc\n"},
+		{"{range .items[*]}{.name}={.st.ph},{end}tail", "a=R,b=S,c=,tail"},
+		{"{range .nope[*]}{.name}{end}tail", "tail"},
+		{"{range .items[*]}{range .l[*]}{@},{end};{end}", "p,q,;;;"},
+		{"{range .items[*]}[{.name}, {.v}] { end }", "[a, 1] [b, 2] [c, 3] "},
+		{"{range}{.n}{end}", "5"},
+		{"{.items[?(@.name==\"b\")].v}", "2"},
+		{"{.items[?(@.name=='b')].v}", "2"},
+		{"{.items[?( @.v > 1 )].name}", "b c"},
+		{"{.items[?(@.v>=2)].name}", "b c"},
+		{"{.items[?(@.v<1.5)].name}", "a"},
+		{"{.items[?(@.v<=-1)].name}", ""},
+		{"{.items[?(@.st)].name}", "a b"},
+		{"{.items[?(@.l[0])].name}", "a"},
+		{"{.items[?(@.st.ph!='R')].name}", "b"},
+		{"{.items[?(@.name==@.st.ph)].name}", ""},
+		{"{.items[?(true)].name}", "a b c"},
+		{"{.items[?(@['name']==\"a)]\")].name}", ""},
+		{"{\"a\" \"b\"}", "b"},
+		{"{.n \"b\"}", "b"},
+		{"{.items[*].v \"x\"}", "x"},
+		{"{.items[*] 5}", "5 5 5"},
+		{"{5}{true}{+2}{-1.50}", "5true2-1.5"},
+		{"{'it\\'s'}{\"\\u00e9\\t\\\\\"}", "it's\xc3\xa9\t\\"},
+		{"{.n .x}", ""},
 	};
 
 	assert_prints(cases, HF_ARRAY_LEN(cases));
@@ -112,7 +112,7 @@ static void ranges_filters_and_literals_print_what_kubectl_prints(void **state)
 
 static void the_value_itself_has_three_names(void **state)
 {
-	static const char *const texts[] = { "{@}", "{$}", "{}", "{.}" };
+	static const char *const texts[] = {"{@}", "{$}", "{}", "{.}"};
 	HF_AUTO_JSON value = hf_json_object();
 
 	hf_json_set_str(value, "b", "<");
@@ -127,19 +127,33 @@ static void the_value_itself_has_three_names(void **state)
 	}
 }
 
+static void in_nothing_nothing_is_found(void **state)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
+	HF_AUTO_JSONPATH path = NULL;
+	struct hf_error err;
+
+	assert_ok(hf_jsonpath_compile_relaxed("@", &path, &err), &err);
+	assert_null(hf_jsonpath_first(path, NULL));
+	assert_ok(hf_jsonpath_print(path, NULL, &sb, &err), &err);
+	assert_string_equal(sb.data, "");
+	assert_ok(hf_jsonpath_column(path, NULL, &sb, &err), &err);
+	assert_string_equal(sb.data, "<none>");
+}
+
 static void what_is_not_supported_is_refused_by_name(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "{..name}", "jsonpath, character 3: recursive descent (..) is not supported" },
-		{ "{.items[0,1]}", "jsonpath, character 10: a union ([a,b]) is not supported" },
-		{ "{['a','b']}", "jsonpath, character 6: a union ([a,b]) is not supported" },
-		{ "{.items[::2]}", "jsonpath, character 10: a slice with a step is not supported" },
-		{ "{.items[?(@.a==1 && @.b==2)]}",
-		  "jsonpath, character 18: && and || are not supported" },
-		{ "{.items[?(@.a||@.b)]}", "jsonpath, character 14: && and || are not supported" },
-		{ "{.items[?(@.a=~'x')]}", "jsonpath, character 14: an operator other than == != < "
-					   "<= > >= is not supported" },
-		{ "{\"\\x41\"}", "jsonpath, character 4: an escape that is not supported" },
+		{"{..name}", "jsonpath, character 3: recursive descent (..) is not supported"},
+		{"{.items[0,1]}", "jsonpath, character 10: a union ([a,b]) is not supported"},
+		{"{['a','b']}", "jsonpath, character 6: a union ([a,b]) is not supported"},
+		{"{.items[::2]}", "jsonpath, character 10: a slice with a step is not supported"},
+		{"{.items[?(@.a==1 && @.b==2)]}",
+		 "jsonpath, character 18: && and || are not supported"},
+		{"{.items[?(@.a||@.b)]}", "jsonpath, character 14: && and || are not supported"},
+		{"{.items[?(@.a=~'x')]}", "jsonpath, character 14: an operator other than == != < "
+					  "<= > >= is not supported"},
+		{"{\"\\x41\"}", "jsonpath, character 4: an escape that is not supported"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -154,31 +168,34 @@ static void what_is_not_supported_is_refused_by_name(void **state)
 static void wrong_templates_are_refused_with_their_place(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "{.n", "jsonpath, character 4: '}' is expected" },
-		{ "{.n\n}", "jsonpath, character 4: '}' is expected" },
-		{ "{end}", "jsonpath, character 2: {end} without {range}" },
-		{ "{range .a}", "jsonpath, character 11: {range} without {end}" },
-		{ "{range .a}{end x}", "jsonpath, character 16: '}' is expected" },
-		{ "{foo}", "jsonpath, character 2: a word that means nothing here; keys begin with a dot" },
-		{ "{#}", "jsonpath, character 2: a character that means nothing here" },
-		{ "{.a[b]}", "jsonpath, character 5: an index, a slice, * or a quoted key is expected" },
-		{ "{.a[]}", "jsonpath, character 5: an index, a slice, * or a quoted key is expected" },
-		{ "{.a[1}", "jsonpath, character 6: ']' is expected" },
-		{ "{.a[-]}", "jsonpath, character 5: not an index" },
-		{ "{.a[99999999999]}", "jsonpath, character 5: not an index" },
-		{ "{.a[1:99999999999999999999]}", "jsonpath, character 7: not an index" },
-		{ "{['a}", "jsonpath, character 6: a quoted key without its end" },
-		{ "{\"a}", "jsonpath, character 5: a quoted text without its end" },
-		{ "{\"\\", "jsonpath, character 4: an escape that is not supported" },
-		{ "{\"\\u12\"}", "jsonpath, character 7: \\u needs four hexadecimal digits" },
-		{ "{\"\\ud800\"}", "jsonpath, character 9: \\u names no character" },
-		{ "{1.2.3}", "jsonpath, character 7: not a number" },
-		{ "{-}", "jsonpath, character 3: not a number" },
-		{ "{.a[?@.b]}", "jsonpath, character 5: '(' is expected" },
-		{ "{.a[?(@.b]}", "jsonpath, character 10: a character that means nothing here" },
-		{ "{.a[?(@.b)}", "jsonpath, character 10: ')]' is expected" },
-		{ "{.a[?(@.b", "jsonpath, character 10: ')' is expected" },
-		{ "{.a[?(@.b==)]}", "jsonpath, character 12: nothing to compare with" },
+		{"{.n", "jsonpath, character 4: '}' is expected"},
+		{"{.n\n}", "jsonpath, character 4: '}' is expected"},
+		{"{end}", "jsonpath, character 2: {end} without {range}"},
+		{"{range .a}", "jsonpath, character 11: {range} without {end}"},
+		{"{range .a}{end x}", "jsonpath, character 16: '}' is expected"},
+		{"{foo}",
+		 "jsonpath, character 2: a word that means nothing here; keys begin with a dot"},
+		{"{#}", "jsonpath, character 2: a character that means nothing here"},
+		{"{.a[b]}",
+		 "jsonpath, character 5: an index, a slice, * or a quoted key is expected"},
+		{"{.a[]}",
+		 "jsonpath, character 5: an index, a slice, * or a quoted key is expected"},
+		{"{.a[1}", "jsonpath, character 6: ']' is expected"},
+		{"{.a[-]}", "jsonpath, character 5: not an index"},
+		{"{.a[99999999999]}", "jsonpath, character 5: not an index"},
+		{"{.a[1:99999999999999999999]}", "jsonpath, character 7: not an index"},
+		{"{['a}", "jsonpath, character 6: a quoted key without its end"},
+		{"{\"a}", "jsonpath, character 5: a quoted text without its end"},
+		{"{\"\\", "jsonpath, character 4: an escape that is not supported"},
+		{"{\"\\u12\"}", "jsonpath, character 7: \\u needs four hexadecimal digits"},
+		{"{\"\\ud800\"}", "jsonpath, character 9: \\u names no character"},
+		{"{1.2.3}", "jsonpath, character 7: not a number"},
+		{"{-}", "jsonpath, character 3: not a number"},
+		{"{.a[?@.b]}", "jsonpath, character 5: '(' is expected"},
+		{"{.a[?(@.b]}", "jsonpath, character 10: a character that means nothing here"},
+		{"{.a[?(@.b)}", "jsonpath, character 10: ')]' is expected"},
+		{"{.a[?(@.b", "jsonpath, character 10: ')' is expected"},
+		{"{.a[?(@.b==)]}", "jsonpath, character 12: nothing to compare with"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -197,16 +214,17 @@ static void wrong_templates_are_refused_with_their_place(void **state)
 static void what_the_document_does_not_allow_is_an_error(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "{.items[5]}", "jsonpath: array index out of bounds: index 5, length 3" },
-		{ "{.items[-5]}", "jsonpath: array index out of bounds: index -2, length 3" },
-		{ "{.items[1:9]}", "jsonpath: array index out of bounds: index 8, length 3" },
-		{ "{.items[2:1]}", "jsonpath: starting index 2 is greater than ending index 1" },
-		{ "{.kind[0]}", "jsonpath: string is not an array" },
-		{ "{.e[?(@.x)]}", "jsonpath: object cannot be filtered" },
-		{ "{.items[?(@.v==\"1\")]}", "jsonpath: integer and string cannot be compared" },
-		{ "{.items[?(@.v==true)]}", "jsonpath: integer and boolean cannot be compared" },
-		{ "{.items[?(@.l[0]=='p')]}", "jsonpath: array index out of bounds: index 0, length 0" },
-		{ "{.items[?(@.*=='p')]}", "jsonpath: only one value can be compared at a time" },
+		{"{.items[5]}", "jsonpath: array index out of bounds: index 5, length 3"},
+		{"{.items[-5]}", "jsonpath: array index out of bounds: index -2, length 3"},
+		{"{.items[1:9]}", "jsonpath: array index out of bounds: index 8, length 3"},
+		{"{.items[2:1]}", "jsonpath: starting index 2 is greater than ending index 1"},
+		{"{.kind[0]}", "jsonpath: string is not an array"},
+		{"{.e[?(@.x)]}", "jsonpath: object cannot be filtered"},
+		{"{.items[?(@.v==\"1\")]}", "jsonpath: integer and string cannot be compared"},
+		{"{.items[?(@.v==true)]}", "jsonpath: integer and boolean cannot be compared"},
+		{"{.items[?(@.l[0]=='p')]}",
+		 "jsonpath: array index out of bounds: index 0, length 0"},
+		{"{.items[?(@.*=='p')]}", "jsonpath: only one value can be compared at a time"},
 	};
 	HF_AUTO_JSON doc = document();
 
@@ -223,12 +241,13 @@ static void what_the_document_does_not_allow_is_an_error(void **state)
 static void columns_take_paths_without_braces_and_dots(void **state)
 {
 	static const char *const cases[][2] = {
-		{ ".kind", "List" },          { "kind", "List" },        { "{.kind}", "List" },
-		{ "{kind}", "List" },         { ".items[*].name", "a,b,c" }, { ".nope", "<none>" },
-		{ ".nul", "<none>" },         { ".e", "{}" },            { "['a.b/c']", "dotted" },
-		{ ".items[?(@.v==2)].name", "b" },
+		{".kind", "List"},           {"kind", "List"},
+		{"{.kind}", "List"},         {"{kind}", "List"},
+		{".items[*].name", "a,b,c"}, {".nope", "<none>"},
+		{".nul", "<none>"},          {".e", "{}"},
+		{"['a.b/c']", "dotted"},     {".items[?(@.v==2)].name", "b"},
 	};
-	static const char *const wrong[] = { "", "{}", ".a}{.b", ".a[", "a b}c{" };
+	static const char *const wrong[] = {"", "{}", ".a}{.b", ".a[", "a b}c{"};
 	HF_AUTO_JSON doc = document();
 	struct hf_error err;
 
@@ -313,6 +332,7 @@ int main(void)
 		cmocka_unit_test(paths_find_what_kubectl_finds),
 		cmocka_unit_test(ranges_filters_and_literals_print_what_kubectl_prints),
 		cmocka_unit_test(the_value_itself_has_three_names),
+		cmocka_unit_test(in_nothing_nothing_is_found),
 		cmocka_unit_test(what_is_not_supported_is_refused_by_name),
 		cmocka_unit_test(wrong_templates_are_refused_with_their_place),
 		cmocka_unit_test(what_the_document_does_not_allow_is_an_error),

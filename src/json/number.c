@@ -50,7 +50,8 @@ void hf_json_format_real(double d, char ret_text[HF_JSON_REAL_TEXT_MAX])
 		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s%c%s%se%s%d", sign, digits[0],
 			 len > 1 ? "." : "", digits + 1, exp < 0 ? "-" : "+", abs(exp));
 	else if (exp < 0)
-		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s0.%.*s%s", sign, -exp - 1, "00000", digits);
+		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s0.%.*s%s", sign, -exp - 1, "00000",
+			 digits);
 	else if (len > exp + 1)
 		snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s%.*s.%s", sign, exp + 1, digits,
 			 digits + exp + 1);

@@ -42,13 +42,12 @@ static int check_limits(const char *text, size_t len, int depth_max, struct hf_e
 	keys[0] = 0;
 	for (const char *p = text; p < end;) {
 		switch (*p) {
-		case '"':
-			p = skip_string(p, end);
-			continue;
+		case '"': p = skip_string(p, end); continue;
 		case '{':
 		case '[':
 			if (++depth > depth_max)
-				return hf_json_error_at(err, HF_E_TOO_LARGE, text, p, "nested too deeply");
+				return hf_json_error_at(err, HF_E_TOO_LARGE, text, p,
+							"nested too deeply");
 			keys[depth] = 0;
 			break;
 		case '}':
@@ -59,7 +58,7 @@ static int check_limits(const char *text, size_t len, int depth_max, struct hf_e
 		case ':':
 			if (++keys[depth] > HF_JSON_KEYS_MAX)
 				return hf_json_error_at(err, HF_E_TOO_LARGE, text, p,
-					       "too many keys in one object");
+							"too many keys in one object");
 			break;
 		}
 		p++;
@@ -77,7 +76,8 @@ int hf_json_parse(const char *text, size_t len, const struct hf_json_limits *lim
 	hf_assert(depth_max <= HF_JSON_DEPTH_CEILING);
 	if (len > bytes_max)
 		return hf_error_set(err, HF_E_TOO_LARGE,
-				    "%zu bytes of JSON, more than the limit of %zu", len, bytes_max);
+				    "%zu bytes of JSON, more than the limit of %zu", len,
+				    bytes_max);
 	int rc = check_limits(text, len, depth_max, err);
 	if (rc != 0)
 		return rc;

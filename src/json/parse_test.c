@@ -17,8 +17,17 @@ static int parse(const char *text, struct hf_json **ret_value, struct hf_error *
 static void values_of_every_type_are_read(void **state)
 {
 	static const char *const texts[] = {
-		"null", " true ", "-9223372036854775808", "9223372036854775807", "1e3", "-0.5",
-		"\"\\u00e4\\ud83d\\ude00\\n\"", "[]", "{}", "[[],{\"a\":[{}]}]", "\"\xc3\xa4\"",
+		"null",
+		" true ",
+		"-9223372036854775808",
+		"9223372036854775807",
+		"1e3",
+		"-0.5",
+		"\"\\u00e4\\ud83d\\ude00\\n\"",
+		"[]",
+		"{}",
+		"[[],{\"a\":[{}]}]",
+		"\"\xc3\xa4\"",
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
@@ -34,32 +43,32 @@ static void what_is_no_json_is_refused_with_its_place(void **state)
 	static const struct {
 		const char *text, *in_error;
 	} cases[] = {
-		{ "", "line 1" },
-		{ "{\"a\":1,\n \"b\":}", "line 2, column 6" },
-		{ "{\"a\":1,\n \"a\":2}", "line 2" },
-		{ "{\"a\":1,\"a\":2}", "duplicate" },
-		{ "[1,]", "line 1" },
-		{ "[1 2]", "line 1" },
-		{ "{} {}", "end of file" },
-		{ "'a'", "line 1" },
-		{ "nul", "line 1" },
-		{ "01", "line 1" },
-		{ "+1", "line 1" },
-		{ "NaN", "line 1" },
-		{ "9223372036854775808", "too big" },
-		{ "-9223372036854775809", "too big negative" },
-		{ "1e400", "overflow" },
-		{ "\"\xff\"", "line 1" },
-		{ "\"\xed\xa0\x80\"", "line 1" }, /* a surrogate in UTF-8 */
-		{ "\"\\ud800\"", "Unicode" },
-		{ "\"\\u0000\"", "\\u0000" },
-		{ "{\"\\u0000\":1}", "" },
-		{ "\"a\nb\"", "line 1" },
-		{ "\"unterminated", "line 1" },
-		{ "{\"a\":1", "line 1" },
-		{ "]", "line 1" },
-		{ "// c\n1", "line 1" },
-		{ "\xef\xbb\xbf{}", "line 1" }, /* a byte order mark */
+		{"", "line 1"},
+		{"{\"a\":1,\n \"b\":}", "line 2, column 6"},
+		{"{\"a\":1,\n \"a\":2}", "line 2"},
+		{"{\"a\":1,\"a\":2}", "duplicate"},
+		{"[1,]", "line 1"},
+		{"[1 2]", "line 1"},
+		{"{} {}", "end of file"},
+		{"'a'", "line 1"},
+		{"nul", "line 1"},
+		{"01", "line 1"},
+		{"+1", "line 1"},
+		{"NaN", "line 1"},
+		{"9223372036854775808", "too big"},
+		{"-9223372036854775809", "too big negative"},
+		{"1e400", "overflow"},
+		{"\"\xff\"", "line 1"},
+		{"\"\xed\xa0\x80\"", "line 1"}, /* a surrogate in UTF-8 */
+		{"\"\\ud800\"", "Unicode"},
+		{"\"\\u0000\"", "\\u0000"},
+		{"{\"\\u0000\":1}", ""},
+		{"\"a\nb\"", "line 1"},
+		{"\"unterminated", "line 1"},
+		{"{\"a\":1", "line 1"},
+		{"]", "line 1"},
+		{"// c\n1", "line 1"},
+		{"\xef\xbb\xbf{}", "line 1"}, /* a byte order mark */
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -97,7 +106,7 @@ static void depth_is_bounded(void **state)
 	HF_AUTOFREE char *fits = nested(HF_JSON_DEPTH_MAX);
 	HF_AUTOFREE char *deep = nested(HF_JSON_DEPTH_MAX + 1);
 	HF_AUTOFREE char *absurd = nested(1000000);
-	const struct hf_json_limits shallow = { .depth_max = 2 };
+	const struct hf_json_limits shallow = {.depth_max = 2};
 	struct hf_error err;
 	HF_AUTO_JSON v = NULL;
 
@@ -113,7 +122,7 @@ static void depth_is_bounded(void **state)
 
 static void size_is_bounded(void **state)
 {
-	const struct hf_json_limits small = { .bytes_max = 4 };
+	const struct hf_json_limits small = {.bytes_max = 4};
 	HF_AUTOFREE char *big = hf_xmalloc(HF_JSON_BYTES_MAX + 1);
 	struct hf_error err;
 	HF_AUTO_JSON v = NULL;

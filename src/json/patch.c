@@ -20,9 +20,9 @@ static const struct {
 	const char *name;
 	bool has_value, has_from;
 } kinds[] = {
-	[ADD] = { "add", true, false },   [REMOVE] = { "remove", false, false },
-	[REPLACE] = { "replace", true, false }, [MOVE] = { "move", false, true },
-	[COPY] = { "copy", false, true }, [TEST] = { "test", true, false },
+	[ADD] = {"add", true, false},         [REMOVE] = {"remove", false, false},
+	[REPLACE] = {"replace", true, false}, [MOVE] = {"move", false, true},
+	[COPY] = {"copy", false, true},       [TEST] = {"test", true, false},
 };
 
 struct operation {
@@ -253,7 +253,8 @@ static int move(struct patching *p, struct hf_json *source)
 static int apply(struct patching *p)
 {
 	const struct operation *op = p->op;
-	struct hf_json *target = find(p, op->kind == MOVE || op->kind == COPY ? op->from : op->path);
+	struct hf_json *target =
+		find(p, op->kind == MOVE || op->kind == COPY ? op->from : op->path);
 
 	if (steps_of(op->path) > HF_JSON_DEPTH_MAX)
 		return fail(p, HF_E_INVALID, "the way there is not in the document");
@@ -313,7 +314,7 @@ static int read_operation(const struct hf_json *json, struct operation *ret_op,
 int hf_json_patch(const struct hf_json *target, const struct hf_json *ops,
 		  struct hf_json **ret_value, struct hf_error *err)
 {
-	struct patching p = { .err = err };
+	struct patching p = {.err = err};
 	size_t count = hf_json_len(ops);
 	int rc = 0;
 
@@ -325,7 +326,7 @@ int hf_json_patch(const struct hf_json *target, const struct hf_json *ops,
 				    HF_JSON_PATCH_OPS_MAX, count);
 	p.root = hf_json_copy(target);
 	for (size_t i = 0; i < count && rc == 0; i++) {
-		struct operation op = { .index = i };
+		struct operation op = {.index = i};
 		p.op = &op;
 		rc = read_operation(hf_json_item(ops, i), &op, err);
 		if (rc == 0)

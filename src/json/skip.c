@@ -203,7 +203,7 @@ static bool read_real(const char *p, const char *end, double *ret_real)
 
 bool hf_skip_number(struct hf_skip *s, struct hf_skip_number *ret_number)
 {
-	struct hf_skip_number number = { .type = HF_JSON_INT };
+	struct hf_skip_number number = {.type = HF_JSON_INT};
 	bool is_real;
 
 	(void)next_byte(s);

@@ -20,8 +20,17 @@ static struct hf_skip over(const char *text)
 static void values_of_every_type_are_skipped_whole(void **state)
 {
 	static const char *const texts[] = {
-		"{}", "[]", "\"\"", "0", "-12.5e+3", "true", "false", "null", " [ { \"a\" : [ ] } ] ",
-		"\"a\\\"]b\"", "{\"a\\\\\":\"}\",\"b\":[\"[\",{\"c\":\"{{{{{{{{{{{{{{{{{{{{\"}]}",
+		"{}",
+		"[]",
+		"\"\"",
+		"0",
+		"-12.5e+3",
+		"true",
+		"false",
+		"null",
+		" [ { \"a\" : [ ] } ] ",
+		"\"a\\\"]b\"",
+		"{\"a\\\\\":\"}\",\"b\":[\"[\",{\"c\":\"{{{{{{{{{{{{{{{{{{{{\"}]}",
 		"[\"0123456789abcdef\",\"0123456789abcde\",\"0123456789abcd\\\"\"]",
 	};
 
@@ -35,8 +44,17 @@ static void values_of_every_type_are_skipped_whole(void **state)
 static void broken_values_are_refused(void **state)
 {
 	static const char *const texts[] = {
-		"", " ", "{", "[", "[[]", "\"", "\"\\\"", "\"abc\\", "tru", "nul", "fals", "x", "}",
-		"01", "-", "1.", "1e", "1e+", ".5", "+1", "[\"]", "[\"0123456789abcdef\\\"]",
+		"",       " ",
+		"{",      "[",
+		"[[]",    "\"",
+		"\"\\\"", "\"abc\\",
+		"tru",    "nul",
+		"fals",   "x",
+		"}",      "01",
+		"-",      "1.",
+		"1e",     "1e+",
+		".5",     "+1",
+		"[\"]",   "[\"0123456789abcdef\\\"]",
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
@@ -52,10 +70,10 @@ static void the_type_is_told_by_the_first_byte(void **state)
 		const char *text;
 		enum hf_json_type type;
 	} cases[] = {
-		{ " \n\t\r{", HF_JSON_OBJECT }, { "[", HF_JSON_ARRAY },  { "\"", HF_JSON_STRING },
-		{ "-", HF_JSON_INT },           { "7", HF_JSON_INT },    { "t", HF_JSON_BOOL },
-		{ "f", HF_JSON_BOOL },          { "n", HF_JSON_NULL },   { "", HF_JSON_ABSENT },
-		{ "'", HF_JSON_ABSENT },        { "}", HF_JSON_ABSENT },
+		{" \n\t\r{", HF_JSON_OBJECT}, {"[", HF_JSON_ARRAY},  {"\"", HF_JSON_STRING},
+		{"-", HF_JSON_INT},           {"7", HF_JSON_INT},    {"t", HF_JSON_BOOL},
+		{"f", HF_JSON_BOOL},          {"n", HF_JSON_NULL},   {"", HF_JSON_ABSENT},
+		{"'", HF_JSON_ABSENT},        {"}", HF_JSON_ABSENT},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -88,8 +106,9 @@ static void objects_and_arrays_are_walked(void **state)
 
 static void an_entry_out_of_place_is_noticed(void **state)
 {
-	static const char *const texts[] = { "{,}", "{\"a\":1,}", "{\"a\":1 \"b\":2}", "{\"a\"}",
-					     "{a:1}", "{\"a\":}", "{1:2}", "{\"a\":1]" };
+	static const char *const texts[] = {"{,}",     "{\"a\":1,}", "{\"a\":1 \"b\":2}",
+					    "{\"a\"}", "{a:1}",      "{\"a\":}",
+					    "{1:2}",   "{\"a\":1]"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
 		struct hf_skip s = over(texts[i]);
@@ -114,17 +133,18 @@ static void numbers_keep_their_64_bits(void **state)
 		int64_t integer;
 		double real;
 	} good[] = {
-		{ "0", HF_JSON_INT, 0, 0 },
-		{ "-0", HF_JSON_INT, 0, 0 },
-		{ "9223372036854775807", HF_JSON_INT, INT64_MAX, 0 },
-		{ "-9223372036854775808", HF_JSON_INT, INT64_MIN, 0 },
-		{ "1.5", HF_JSON_REAL, 0, 1.5 },
-		{ "-1E2", HF_JSON_REAL, 0, -100 },
-		{ "0.00000000000000000000000000000000000000000000000000000000000000000000000001e74",
-		  HF_JSON_REAL, 0, 1 },
+		{"0", HF_JSON_INT, 0, 0},
+		{"-0", HF_JSON_INT, 0, 0},
+		{"9223372036854775807", HF_JSON_INT, INT64_MAX, 0},
+		{"-9223372036854775808", HF_JSON_INT, INT64_MIN, 0},
+		{"1.5", HF_JSON_REAL, 0, 1.5},
+		{"-1E2", HF_JSON_REAL, 0, -100},
+		{"0.00000000000000000000000000000000000000000000000000000000000000000000000001e74",
+		 HF_JSON_REAL, 0, 1},
 	};
-	static const char *const bad[] = { "9223372036854775808", "-9223372036854775809", "1e400",
-					   "00", "-", "1.e5", "99999999999999999999" };
+	static const char *const bad[] = {
+		"9223372036854775808", "-9223372036854775809", "1e400", "00", "-", "1.e5",
+		"99999999999999999999"};
 	struct hf_skip_number n;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(good); i++) {
@@ -159,23 +179,24 @@ static void escapes_become_text(void **state)
 	static const struct {
 		const char *text, *want; /* NULL: refused */
 	} cases[] = {
-		{ "\"\"", "" },
-		{ "\"plain\"", "plain" },
-		{ "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t" },
-		{ "\"\\u0041\\u00e4\\u20AC\\ud83d\\uDE00\"", "A\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80" },
-		{ "\"\xc3\xa4\\n\"", "\xc3\xa4\n" },
-		{ "\"\\u0000\"", NULL },
-		{ "\"\\ud800\"", NULL },
-		{ "\"\\ud800\\u0041\"", NULL },
-		{ "\"\\ud800x\"", NULL },
-		{ "\"\\udc00\"", NULL },
-		{ "\"\\u12g4\"", NULL },
-		{ "\"\\u123\"", NULL },
-		{ "\"\\a\"", NULL },
-		{ "\"\t\"", NULL },
-		{ "\"\xc3\"", NULL },
-		{ "\"\\n\xff\"", NULL },
-		{ "\"\xed\xa0\x80\"", NULL },
+		{"\"\"", ""},
+		{"\"plain\"", "plain"},
+		{"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t"},
+		{"\"\\u0041\\u00e4\\u20AC\\ud83d\\uDE00\"",
+		 "A\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
+		{"\"\xc3\xa4\\n\"", "\xc3\xa4\n"},
+		{"\"\\u0000\"", NULL},
+		{"\"\\ud800\"", NULL},
+		{"\"\\ud800\\u0041\"", NULL},
+		{"\"\\ud800x\"", NULL},
+		{"\"\\udc00\"", NULL},
+		{"\"\\u12g4\"", NULL},
+		{"\"\\u123\"", NULL},
+		{"\"\\a\"", NULL},
+		{"\"\t\"", NULL},
+		{"\"\xc3\"", NULL},
+		{"\"\\n\xff\"", NULL},
+		{"\"\xed\xa0\x80\"", NULL},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {

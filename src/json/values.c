@@ -170,10 +170,10 @@ enum hf_json_type hf_json_type(const struct hf_json *value)
 const char *hf_json_type_name(enum hf_json_type type)
 {
 	static const char *const names[] = {
-		[HF_JSON_ABSENT] = "nothing",  [HF_JSON_NULL] = "null",
-		[HF_JSON_BOOL] = "boolean",    [HF_JSON_INT] = "integer",
-		[HF_JSON_REAL] = "number",     [HF_JSON_STRING] = "string",
-		[HF_JSON_ARRAY] = "array",     [HF_JSON_OBJECT] = "object",
+		[HF_JSON_ABSENT] = "nothing", [HF_JSON_NULL] = "null",
+		[HF_JSON_BOOL] = "boolean",   [HF_JSON_INT] = "integer",
+		[HF_JSON_REAL] = "number",    [HF_JSON_STRING] = "string",
+		[HF_JSON_ARRAY] = "array",    [HF_JSON_OBJECT] = "object",
 	};
 	hf_assert((size_t)type < HF_ARRAY_LEN(names));
 	return names[type];
@@ -244,7 +244,8 @@ bool hf_json_equal(const struct hf_json *a, const struct hf_json *b)
 
 const char *hf_json_str(const struct hf_json *value, const char *fallback)
 {
-	return json_is_string(hf_json_raw(value)) ? json_string_value(hf_json_raw(value)) : fallback;
+	return json_is_string(hf_json_raw(value)) ? json_string_value(hf_json_raw(value))
+						  : fallback;
 }
 
 int64_t hf_json_i64(const struct hf_json *value, int64_t fallback)
@@ -255,7 +256,8 @@ int64_t hf_json_i64(const struct hf_json *value, int64_t fallback)
 
 double hf_json_num(const struct hf_json *value, double fallback)
 {
-	return json_is_number(hf_json_raw(value)) ? json_number_value(hf_json_raw(value)) : fallback;
+	return json_is_number(hf_json_raw(value)) ? json_number_value(hf_json_raw(value))
+						  : fallback;
 }
 
 bool hf_json_true(const struct hf_json *value, bool fallback)

@@ -62,10 +62,10 @@ static void every_type_has_a_number_and_a_name(void **state)
 		const char *text, *name;
 		enum hf_json_type type;
 	} cases[] = {
-		{ "null", "null", HF_JSON_NULL },   { "false", "boolean", HF_JSON_BOOL },
-		{ "1", "integer", HF_JSON_INT },    { "1.0", "number", HF_JSON_REAL },
-		{ "\"\"", "string", HF_JSON_STRING }, { "[]", "array", HF_JSON_ARRAY },
-		{ "{}", "object", HF_JSON_OBJECT },
+		{"null", "null", HF_JSON_NULL},     {"false", "boolean", HF_JSON_BOOL},
+		{"1", "integer", HF_JSON_INT},      {"1.0", "number", HF_JSON_REAL},
+		{"\"\"", "string", HF_JSON_STRING}, {"[]", "array", HF_JSON_ARRAY},
+		{"{}", "object", HF_JSON_OBJECT},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -157,24 +157,24 @@ static void equality_ignores_key_order_and_compares_numbers_by_value(void **stat
 		const char *a, *b;
 		bool equal;
 	} cases[] = {
-		{ "{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", true },
-		{ "{\"a\":1}", "{\"a\":1,\"b\":2}", false },
-		{ "{\"a\":1}", "{\"b\":1}", false },
-		{ "[1,2]", "[2,1]", false },
-		{ "[1,2]", "[1,2,3]", false },
-		{ "1", "1.0", true },
-		{ "1.5", "1", false },
-		{ "1.5", "1.5", true },
-		{ "9223372036854775807", "9223372036854775807.0", false },
-		{ "9007199254740993", "9007199254740992.0", false },
-		{ "1e300", "5", false },
-		{ "\"1\"", "1", false },
-		{ "null", "false", false },
-		{ "true", "false", false },
-		{ "true", "true", true },
-		{ "null", "null", true },
-		{ "[]", "{}", false },
-		{ "\"a\"", "\"b\"", false },
+		{"{\"a\":1,\"b\":2}", "{\"b\":2,\"a\":1}", true},
+		{"{\"a\":1}", "{\"a\":1,\"b\":2}", false},
+		{"{\"a\":1}", "{\"b\":1}", false},
+		{"[1,2]", "[2,1]", false},
+		{"[1,2]", "[1,2,3]", false},
+		{"1", "1.0", true},
+		{"1.5", "1", false},
+		{"1.5", "1.5", true},
+		{"9223372036854775807", "9223372036854775807.0", false},
+		{"9007199254740993", "9007199254740992.0", false},
+		{"1e300", "5", false},
+		{"\"1\"", "1", false},
+		{"null", "false", false},
+		{"true", "false", false},
+		{"true", "true", true},
+		{"null", "null", true},
+		{"[]", "{}", false},
+		{"\"a\"", "\"b\"", false},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -194,7 +194,8 @@ static void text_that_is_no_utf8_is_replaced_not_kept(void **state)
 
 	assert_string_equal(hf_json_str(bad, ""), "a\xef\xbf\xbd\xef\xbf\xbdz");
 	assert_string_equal(hf_json_str(good, ""), "a\xc3\xa4\xf0\x9f\x98\x80");
-	assert_string_equal(hf_json_str(nul, ""), "a\xef\xbf\xbd" "b");
+	assert_string_equal(hf_json_str(nul, ""), "a\xef\xbf\xbd"
+						  "b");
 	hf_json_set_i64(v, "k\xff", 1);
 	assert_int_equal(hf_json_i64(hf_json_get(v, "k\xef\xbf\xbd"), 0), 1);
 }

@@ -162,9 +162,7 @@ static void write_value(const struct writer *w, const struct hf_json *value, int
 	case HF_JSON_BOOL:
 		hf_strbuf_addstr(w->sb, hf_json_true(value, false) ? "true" : "false");
 		break;
-	case HF_JSON_INT:
-		hf_strbuf_addf(w->sb, "%lld", (long long)hf_json_i64(value, 0));
-		break;
+	case HF_JSON_INT: hf_strbuf_addf(w->sb, "%lld", (long long)hf_json_i64(value, 0)); break;
 	case HF_JSON_REAL:
 		hf_json_format_real(hf_json_num(value, 0), real);
 		hf_strbuf_addstr(w->sb, real);
@@ -189,7 +187,7 @@ void hf_json_write(const struct hf_json *value, enum hf_json_style style, struct
 
 void hf_json_write_escaped(const struct hf_json *value, struct hf_strbuf *sb)
 {
-	const struct writer w = { .sb = sb, .sorted = true, .html_safe = true };
+	const struct writer w = {.sb = sb, .sorted = true, .html_safe = true};
 
 	write_value(&w, value, 0);
 }

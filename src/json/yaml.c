@@ -209,9 +209,9 @@ static int resolve_tag(struct builder *b, const yaml_event_t *event, struct hf_y
 		const char *tag;
 		enum hf_json_type type;
 	} tags[] = {
-		{ TAG_PREFIX "null", HF_JSON_NULL }, { TAG_PREFIX "bool", HF_JSON_BOOL },
-		{ TAG_PREFIX "int", HF_JSON_INT },   { TAG_PREFIX "float", HF_JSON_REAL },
-		{ TAG_PREFIX "str", HF_JSON_STRING }, { "!", HF_JSON_STRING },
+		{TAG_PREFIX "null", HF_JSON_NULL},  {TAG_PREFIX "bool", HF_JSON_BOOL},
+		{TAG_PREFIX "int", HF_JSON_INT},    {TAG_PREFIX "float", HF_JSON_REAL},
+		{TAG_PREFIX "str", HF_JSON_STRING}, {"!", HF_JSON_STRING},
 	};
 	const char *tag = (const char *)event->data.scalar.tag;
 
@@ -229,15 +229,16 @@ static int resolve_tag(struct builder *b, const yaml_event_t *event, struct hf_y
 				    event->start_mark.line + 1, event->start_mark.column + 1,
 				    tag + strlen(TAG_PREFIX));
 	}
-	return fail(b, HF_E_BAD_REQUEST, &event->start_mark, "a tag other than !!str, !!int, "
-							     "!!float, !!bool and !!null");
+	return fail(b, HF_E_BAD_REQUEST, &event->start_mark,
+		    "a tag other than !!str, !!int, "
+		    "!!float, !!bool and !!null");
 }
 
 static int make_scalar(struct builder *b, const yaml_event_t *event, struct hf_json **ret_json)
 {
 	const char *text = (const char *)event->data.scalar.value;
 	size_t len = event->data.scalar.length;
-	struct hf_yaml_scalar scalar = { .type = HF_JSON_STRING };
+	struct hf_yaml_scalar scalar = {.type = HF_JSON_STRING};
 
 	if (event->data.scalar.plain_implicit || event->data.scalar.tag)
 		hf_yaml_resolve(text, len, &scalar);
@@ -268,15 +269,15 @@ static bool is_merge_key(const struct builder *b, const yaml_event_t *event)
 {
 	const struct frame *frame = b->depth > 0 ? &b->frames[b->depth - 1] : NULL;
 
-	return frame && frame->is_map && !frame->key && !frame->merging && !event->data.scalar.tag &&
-	       event->data.scalar.plain_implicit &&
+	return frame && frame->is_map && !frame->key && !frame->merging &&
+	       !event->data.scalar.tag && event->data.scalar.plain_implicit &&
 	       strcmp((const char *)event->data.scalar.value, "<<") == 0;
 }
 
 static int on_scalar(struct builder *b, const yaml_event_t *event)
 {
 	const yaml_mark_t *at = &event->start_mark;
-	struct built built = { .nodes = 1, .bytes = event->data.scalar.length };
+	struct built built = {.nodes = 1, .bytes = event->data.scalar.length};
 	struct anchor *anchor;
 
 	if (is_merge_key(b, event)) {
@@ -416,7 +417,7 @@ static int on_end(struct builder *b, const yaml_event_t *event)
 
 static int on_document_end(struct builder *b, const yaml_event_t *event)
 {
-	struct doc doc = { .json = b->root.json, .mark = b->root.mark };
+	struct doc doc = {.json = b->root.json, .mark = b->root.mark};
 
 	forget_anchors(b);
 	b->root.json = NULL;
@@ -573,7 +574,7 @@ static int try_json(const char *text, size_t len, const struct hf_yaml_limits *l
 		.depth_max = limits->depth_max,
 	};
 	size_t blanks = 0;
-	struct doc doc = { .mark = NULL };
+	struct doc doc = {.mark = NULL};
 
 	while (blanks < len && memchr(" \t\r\n", text[blanks], 4))
 		blanks++;
@@ -653,7 +654,7 @@ struct hf_json *hf_yaml_doc(const struct hf_yaml *yaml, size_t i)
 
 struct hf_yaml_place hf_yaml_find(const struct hf_yaml *yaml, size_t i, const char *path)
 {
-	const struct hf_yaml_place unknown = { .line = 0 };
+	const struct hf_yaml_place unknown = {.line = 0};
 
 	hf_assert(i < yaml->docs.len);
 	const struct hf_yaml_mark *mark = yaml->docs.items[i].mark;

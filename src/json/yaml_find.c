@@ -7,7 +7,7 @@
 
 static struct hf_yaml_place place_of(const struct hf_yaml_mark *mark, bool exact)
 {
-	return (struct hf_yaml_place){ .line = mark->line, .column = mark->column, .exact = exact };
+	return (struct hf_yaml_place){.line = mark->line, .column = mark->column, .exact = exact};
 }
 
 static const struct hf_yaml_mark *child_by_key(const struct hf_yaml_mark *mark, const char *key,

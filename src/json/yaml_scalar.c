@@ -16,6 +16,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+/* clang-format off */
 /* Words that are no strings when they stand alone. */
 static const struct word {
 	const char *text;
@@ -49,6 +50,7 @@ static const struct word {
 	{ "-.Inf", HF_JSON_REAL, -__builtin_inf(), false },
 	{ "-.INF", HF_JSON_REAL, -__builtin_inf(), false },
 };
+/* clang-format on */
 #define WORD_BYTES_MAX 5
 
 static bool resolve_word(const char *text, size_t len, struct hf_yaml_scalar *ret_scalar)
@@ -195,7 +197,7 @@ void hf_yaml_resolve(const char *text, size_t len, struct hf_yaml_scalar *ret_sc
 	char plain[NUMBER_BYTES_MAX + 1];
 	size_t n = 0;
 
-	*ret_scalar = (struct hf_yaml_scalar){ .type = HF_JSON_STRING };
+	*ret_scalar = (struct hf_yaml_scalar){.type = HF_JSON_STRING};
 	if (resolve_word(text, len, ret_scalar) || len > NUMBER_BYTES_MAX)
 		return;
 	if (*text == '.') {
@@ -237,7 +239,7 @@ static bool date_char(const char **p, char c)
 /* Days of a month, for Go refuses the 30th of February. */
 static int month_days(int year, int month)
 {
-	static const char days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	static const char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 
 	return days[month - 1] + (month == 2 && leap);
@@ -249,8 +251,8 @@ static bool is_zone(const char *p)
 		return p[1] == '\0';
 	if (*p != '+' && *p != '-')
 		return false;
-	return is_digit(p[1]) && is_digit(p[2]) && p[3] == ':' && is_digit(p[4]) && is_digit(p[5]) &&
-	       p[6] == '\0' && (p[1] - '0') * 10 + p[2] - '0' <= 24 &&
+	return is_digit(p[1]) && is_digit(p[2]) && p[3] == ':' && is_digit(p[4]) &&
+	       is_digit(p[5]) && p[6] == '\0' && (p[1] - '0') * 10 + p[2] - '0' <= 24 &&
 	       (p[4] - '0') * 10 + p[5] - '0' <= 60;
 }
 

@@ -44,6 +44,7 @@ static void assert_refused(const char *text, int code, const char *want)
 
 static void plain_scalars_become_what_kubectl_makes_of_them(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *yaml, *json;
 	} cases[] = {
@@ -71,6 +72,7 @@ static void plain_scalars_become_what_kubectl_makes_of_them(void **state)
 		{ "!!null ''", "null" }, { "\"\\u00e4\"", "\"\xc3\xa4\"" }, { "a b  c", "\"a b  c\"" },
 		{ "|\n  x\n   y\n", "\"x\\n y\\n\"" }, { ">-\n  x\n  y\n", "\"x y\"" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		HF_AUTO_STRBUF yaml = HF_STRBUF_INIT(4096);
@@ -85,8 +87,9 @@ static void plain_scalars_become_what_kubectl_makes_of_them(void **state)
 
 static void containers_are_read_in_block_and_flow_style(void **state)
 {
-	assert_read("a:\n- 1\n- b: 2\n  c: [3, {d: e}]\n-\n  - 4\nf: {}\ng: []\nh:\n",
-		    "{\"a\":[1,{\"b\":2,\"c\":[3,{\"d\":\"e\"}]},[4]],\"f\":{},\"g\":[],\"h\":null}\n");
+	assert_read(
+		"a:\n- 1\n- b: 2\n  c: [3, {d: e}]\n-\n  - 4\nf: {}\ng: []\nh:\n",
+		"{\"a\":[1,{\"b\":2,\"c\":[3,{\"d\":\"e\"}]},[4]],\"f\":{},\"g\":[],\"h\":null}\n");
 	assert_read("? a\n: b\n", "{\"a\":\"b\"}\n");
 	assert_read("!!map {a: !!seq [b]}", "{\"a\":[\"b\"]}\n");
 	assert_read("\"5\": x\n'true': z\n", "{\"5\":\"x\",\"true\":\"z\"}\n");
@@ -94,12 +97,15 @@ static void containers_are_read_in_block_and_flow_style(void **state)
 
 static void several_documents_are_kept_apart_and_empty_ones_left_out(void **state)
 {
-	assert_read("a: 1\n---\n# nothing\n---\nb: 2\n...\n---\n~\n--- 5\n", "{\"a\":1}\n{\"b\":2}\n5\n");
+	assert_read("a: 1\n---\n# nothing\n---\nb: 2\n...\n---\n~\n--- 5\n",
+		    "{\"a\":1}\n{\"b\":2}\n5\n");
 	assert_read("", "");
 	assert_read("# a comment\n", "");
 	assert_read("---\n---\n", "");
 	assert_read("%YAML 1.1\n---\na: b\n", "{\"a\":\"b\"}\n");
-	assert_read("\xef\xbb\xbf" "a: b\n", "{\"a\":\"b\"}\n");
+	assert_read("\xef\xbb\xbf"
+		    "a: b\n",
+		    "{\"a\":\"b\"}\n");
 }
 
 static void json_is_read_even_where_it_is_no_yaml(void **state)
@@ -113,7 +119,8 @@ static void json_is_read_even_where_it_is_no_yaml(void **state)
 
 static void anchors_aliases_and_merges_are_expanded(void **state)
 {
-	assert_read("a: &x [1, 2]\nb: *x\nc: {d: *x}\n", "{\"a\":[1,2],\"b\":[1,2],\"c\":{\"d\":[1,2]}}\n");
+	assert_read("a: &x [1, 2]\nb: *x\nc: {d: *x}\n",
+		    "{\"a\":[1,2],\"b\":[1,2],\"c\":{\"d\":[1,2]}}\n");
 	assert_read("a: &x 1\nb: &x 2\nc: *x\n", "{\"a\":1,\"b\":2,\"c\":2}\n");
 	assert_read("a: &k key\n*k : v\n", "{\"a\":\"key\",\"key\":\"v\"}\n");
 	assert_read("base: &b {x: 1, w: 2}\nm:\n  <<: *b\n  w: 3\n",
@@ -140,41 +147,41 @@ static void mistakes_are_refused_with_line_and_column(void **state)
 	static const struct {
 		const char *text, *error;
 	} cases[] = {
-		{ "a: 1\nb: 2\na: 3\n",
-		  "line 3, column 1: key 'a' is there twice, first in line 1" },
-		{ "m:\n  x: 1\n  'x': 2\n",
-		  "line 3, column 3: key 'x' is there twice, first in line 2" },
-		{ "a:\n\tb: 1\n", "line 2, column 1: found a tab where indentation is expected" },
-		{ "a: 1\n b: 2\n", "line 2, column 3: mapping values are not allowed in this context" },
-		{ "a: [1, 2\nb: 3\n",
-		  "line 2, column 2: did not find expected ',' or ']' "
-		  "(while parsing a flow sequence that begins in line 1)" },
-		{ "8080: x\n",
-		  "line 1, column 1: a key must be a string, not an integer: put it in quotes" },
-		{ "yes: x\n",
-		  "line 1, column 1: a key must be a string, not a boolean: put it in quotes" },
-		{ "? [a]\n: x\n",
-		  "line 1, column 3: a key must be a string, not an array: put it in quotes" },
-		{ "~: x\n", "line 1, column 1: a key must be a string, not a null: put it in quotes" },
-		{ "a: *nope\n", "line 1, column 4: an alias without its anchor" },
-		{ "a: &x\n  b: *x\n", "line 2, column 6: an alias inside its own anchor" },
-		{ "a: &x 1\n---\nb: *x\n", "line 3, column 4: an alias without its anchor" },
-		{ "a: .inf\n", "line 1, column 4: a number that is infinite or none at all" },
-		{ "a: .NaN\n", "line 1, column 4: a number that is infinite or none at all" },
-		{ "a: !!int x\n", "line 1, column 4: the value is no !!int" },
-		{ "a: !!binary aGk=\n",
-		  "line 1, column 4: a tag other than !!str, !!int, !!float, !!bool and !!null" },
-		{ "a: !mine {}\n", "line 1, column 4: a tag that is not known here" },
-		{ "a: \"x\\0y\"\n", "line 1, column 4: a NUL in a string" },
-		{ "a: x\xff\n", "line 1, column 5: not UTF-8" },
-		{ "a: b\nc: \xc3\n", "line 2, column 4: not UTF-8" },
-		{ "a: \x01\n", "line 1, column 4: a control character" },
-		{ "m: {<<: 5}\n", "line 1, column 10: what '<<' merges must be maps" },
-		{ "m: {<<: [{a: 1}, 5]}\n", "line 1, column 20: what '<<' merges must be maps" },
-		{ "m:\n  <<: {a: 1}\n  <<: {b: 1}\n", "line 3, column 3: key '<<' is there twice" },
-		{ "%YAML 3.0\n---\na: 1\n", "line 1, column 1: found incompatible YAML document" },
-		{ "a: 'x\n", "line 2, column 1: found unexpected end of stream "
-			     "(while scanning a quoted scalar that begins in line 1)" },
+		{"a: 1\nb: 2\na: 3\n", "line 3, column 1: key 'a' is there twice, first in line 1"},
+		{"m:\n  x: 1\n  'x': 2\n",
+		 "line 3, column 3: key 'x' is there twice, first in line 2"},
+		{"a:\n\tb: 1\n", "line 2, column 1: found a tab where indentation is expected"},
+		{"a: 1\n b: 2\n",
+		 "line 2, column 3: mapping values are not allowed in this context"},
+		{"a: [1, 2\nb: 3\n", "line 2, column 2: did not find expected ',' or ']' "
+				     "(while parsing a flow sequence that begins in line 1)"},
+		{"8080: x\n",
+		 "line 1, column 1: a key must be a string, not an integer: put it in quotes"},
+		{"yes: x\n",
+		 "line 1, column 1: a key must be a string, not a boolean: put it in quotes"},
+		{"? [a]\n: x\n",
+		 "line 1, column 3: a key must be a string, not an array: put it in quotes"},
+		{"~: x\n",
+		 "line 1, column 1: a key must be a string, not a null: put it in quotes"},
+		{"a: *nope\n", "line 1, column 4: an alias without its anchor"},
+		{"a: &x\n  b: *x\n", "line 2, column 6: an alias inside its own anchor"},
+		{"a: &x 1\n---\nb: *x\n", "line 3, column 4: an alias without its anchor"},
+		{"a: .inf\n", "line 1, column 4: a number that is infinite or none at all"},
+		{"a: .NaN\n", "line 1, column 4: a number that is infinite or none at all"},
+		{"a: !!int x\n", "line 1, column 4: the value is no !!int"},
+		{"a: !!binary aGk=\n",
+		 "line 1, column 4: a tag other than !!str, !!int, !!float, !!bool and !!null"},
+		{"a: !mine {}\n", "line 1, column 4: a tag that is not known here"},
+		{"a: \"x\\0y\"\n", "line 1, column 4: a NUL in a string"},
+		{"a: x\xff\n", "line 1, column 5: not UTF-8"},
+		{"a: b\nc: \xc3\n", "line 2, column 4: not UTF-8"},
+		{"a: \x01\n", "line 1, column 4: a control character"},
+		{"m: {<<: 5}\n", "line 1, column 10: what '<<' merges must be maps"},
+		{"m: {<<: [{a: 1}, 5]}\n", "line 1, column 20: what '<<' merges must be maps"},
+		{"m:\n  <<: {a: 1}\n  <<: {b: 1}\n", "line 3, column 3: key '<<' is there twice"},
+		{"%YAML 3.0\n---\na: 1\n", "line 1, column 1: found incompatible YAML document"},
+		{"a: 'x\n", "line 2, column 1: found unexpected end of stream "
+			    "(while scanning a quoted scalar that begins in line 1)"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
@@ -199,8 +206,8 @@ static void billions_of_laughs_are_cut_short(void **state)
 
 	hf_strbuf_addstr(&sb, "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
 	for (int i = 1; i < 10; i++)
-		hf_strbuf_addf(&sb, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i,
-			       i, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+		hf_strbuf_addf(&sb, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n",
+			       i, i, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
 	assert_code(hf_yaml_parse(sb.data, sb.len, NULL, &yaml, &err), HF_E_TOO_LARGE);
 	assert_non_null(strstr(err.text, "too many values"));
 
@@ -209,8 +216,9 @@ static void billions_of_laughs_are_cut_short(void **state)
 	hf_strbuf_addstr(&sb, "a: &a ");
 	for (int i = 0; i < 1000; i++)
 		hf_strbuf_addstr(&sb, "0123456789");
-	hf_strbuf_addstr(&sb, "\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
-			      "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n");
+	hf_strbuf_addstr(
+		&sb, "\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
+		     "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n");
 	assert_code(hf_yaml_parse(sb.data, sb.len, NULL, &yaml, &err), HF_E_TOO_LARGE);
 	assert_non_null(strstr(err.text, "too much text"));
 
@@ -248,16 +256,18 @@ static void depth_is_bounded_in_the_text_and_by_aliases(void **state)
 
 static void size_documents_nodes_and_anchors_are_bounded(void **state)
 {
-	const struct hf_yaml_limits limits = { .bytes_max = 40, .docs_max = 2, .nodes_max = 5 };
+	const struct hf_yaml_limits limits = {.bytes_max = 40, .docs_max = 2, .nodes_max = 5};
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
 	struct hf_yaml *yaml = NULL;
 	struct hf_error err;
 	static char big[50 << 20];
 
-	assert_code(hf_yaml_parse("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 41, &limits, &yaml, &err),
+	assert_code(hf_yaml_parse("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 41, &limits, &yaml,
+				  &err),
 		    HF_E_TOO_LARGE);
 	assert_string_equal(err.text, "41 bytes of YAML, more than the limit of 40");
-	assert_code(hf_yaml_parse("--- 1\n--- 2\n--- 3\n", 18, &limits, &yaml, &err), HF_E_TOO_LARGE);
+	assert_code(hf_yaml_parse("--- 1\n--- 2\n--- 3\n", 18, &limits, &yaml, &err),
+		    HF_E_TOO_LARGE);
 	assert_code(hf_yaml_parse("[1, 2, 3, 4, 5]", 15, &limits, &yaml, &err), HF_E_TOO_LARGE);
 	memset(big, ' ', sizeof(big));
 	assert_code(hf_yaml_parse(big, sizeof(big), NULL, &yaml, &err), HF_E_TOO_LARGE);
@@ -291,25 +301,25 @@ static void the_place_of_a_field_is_found_by_its_path(void **state)
 		const char *path;
 		struct hf_yaml_place place;
 	} cases[] = {
-		{ 0, "", { 1, 1, true } },
-		{ 0, "apiVersion", { 1, 1, true } },
-		{ 0, "metadata.labels[app.kubernetes.io/name]", { 4, 5, true } },
-		{ 0, "metadata.labels.app.kubernetes.io/name", { 4, 5, true } },
-		{ 0, "spec.pytorchReplicaSpecs[Worker].replicas", { 8, 7, true } },
-		{ 0, "spec.pytorchReplicaSpecs.Worker.replicas", { 8, 7, true } },
-		{ 0, "spec.pytorchReplicaSpecs[Worker].containers[0]", { 10, 9, true } },
-		{ 0, "spec.pytorchReplicaSpecs[Worker].containers[1].image", { 12, 9, true } },
-		{ 0, "spec.pytorchReplicaSpecs[Worker].containers[0].image", { 10, 9, false } },
-		{ 0, "spec.pytorchReplicaSpecs[Worker].containers[7]", { 9, 7, false } },
-		{ 0, "spec.pytorchReplicaSpecs[Master].replicas", { 6, 3, false } },
-		{ 0, "status", { 1, 1, false } },
-		{ 0, "spec[0]", { 5, 1, false } },
-		{ 0, "spec.", { 5, 1, false } },
-		{ 0, "spec[", { 5, 1, false } },
-		{ 1, "x.v", { 14, 8, true } },
-		{ 1, "z.v", { 14, 8, true } },
-		{ 1, "w", { 17, 1, true } },
-		{ 1, "w.v", { 14, 8, true } },
+		{0, "", {1, 1, true}},
+		{0, "apiVersion", {1, 1, true}},
+		{0, "metadata.labels[app.kubernetes.io/name]", {4, 5, true}},
+		{0, "metadata.labels.app.kubernetes.io/name", {4, 5, true}},
+		{0, "spec.pytorchReplicaSpecs[Worker].replicas", {8, 7, true}},
+		{0, "spec.pytorchReplicaSpecs.Worker.replicas", {8, 7, true}},
+		{0, "spec.pytorchReplicaSpecs[Worker].containers[0]", {10, 9, true}},
+		{0, "spec.pytorchReplicaSpecs[Worker].containers[1].image", {12, 9, true}},
+		{0, "spec.pytorchReplicaSpecs[Worker].containers[0].image", {10, 9, false}},
+		{0, "spec.pytorchReplicaSpecs[Worker].containers[7]", {9, 7, false}},
+		{0, "spec.pytorchReplicaSpecs[Master].replicas", {6, 3, false}},
+		{0, "status", {1, 1, false}},
+		{0, "spec[0]", {5, 1, false}},
+		{0, "spec.", {5, 1, false}},
+		{0, "spec[", {5, 1, false}},
+		{1, "x.v", {14, 8, true}},
+		{1, "z.v", {14, 8, true}},
+		{1, "w", {17, 1, true}},
+		{1, "w.v", {14, 8, true}},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {

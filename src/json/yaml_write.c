@@ -41,7 +41,8 @@ static void scalar(struct writer *w, const char *text, yaml_scalar_style_t style
 	yaml_char_t *bytes = (yaml_char_t *)(uintptr_t)text;
 
 	emit(w, &event,
-	     yaml_scalar_event_initialize(&event, NULL, NULL, bytes, (int)strlen(text), 1, 1, style));
+	     yaml_scalar_event_initialize(&event, NULL, NULL, bytes, (int)strlen(text), 1, 1,
+					  style));
 }
 
 /* NEL, LS and PS end a line in YAML 1.1, so that only escapes bring them through unchanged. */
@@ -176,7 +177,8 @@ static void array(struct writer *w, const struct hf_json *json)
 	yaml_event_t event;
 
 	emit(w, &event,
-	     yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE));
+	     yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+						  YAML_BLOCK_SEQUENCE_STYLE));
 	for (size_t i = 0; i < hf_json_len(json); i++)
 		value(w, hf_json_item(json, i));
 	emit(w, &event, yaml_sequence_end_event_initialize(&event));
@@ -211,7 +213,7 @@ static void value(struct writer *w, const struct hf_json *json)
 
 void hf_yaml_write(const struct hf_json *json, struct hf_strbuf *sb)
 {
-	struct writer w = { .sb = sb };
+	struct writer w = {.sb = sb};
 	yaml_event_t event;
 
 	hf_assert(yaml_emitter_initialize(&w.emitter));

@@ -54,17 +54,18 @@ static void lay_out_is_that_of_kubectl(void **state)
 static void strings_are_quoted_exactly_when_needed(void **state)
 {
 	/* What kubectl 1.32 prints for the same strings. */
-	assert_written("[\"\",\"- x\",\"a #b\",\"12:30\",\"0x10\",\"1e3\",\"null\",\"~\",\"=\",\"<<\","
-		       "\"yes\",\"y\",\".5\",\"tab\\tx\",\"!x\",\"%y\",\"@z\",\"`\",\"{\",\"a{\",\"[x\","
-		       "\"*s\",\"&s\",\"|\",\">\",\"?\",\"? x\",\"-\",\"--\",\"---\",\"a: b\",\"a:\","
-		       "\":a\",\"#\",\"x#\",\"'\",\"\\\"\",\"2020-01-01\",\"0o7\",\"1_000\",\"012\","
-		       "\"+1\",\"0.0.0.0\",\"trail \",\"\xc3\xa9\",\"2020-02-30\"]",
-		       "- \"\"\n- '- x'\n- 'a #b'\n- \"12:30\"\n- \"0x10\"\n- \"1e3\"\n- \"null\"\n"
-		       "- \"~\"\n- =\n- <<\n- \"yes\"\n- \"y\"\n- \".5\"\n- \"tab\\tx\"\n- '!x'\n- '%y'\n"
-		       "- '@z'\n- '`'\n- '{'\n- a{\n- '[x'\n- '*s'\n- '&s'\n- '|'\n- '>'\n- '?'\n"
-		       "- '? x'\n- '-'\n- --\n- '---'\n- 'a: b'\n- 'a:'\n- :a\n- '#'\n- x#\n- ''''\n"
-		       "- '\"'\n- \"2020-01-01\"\n- \"0o7\"\n- \"1_000\"\n- \"012\"\n- \"+1\"\n- 0.0.0.0\n"
-		       "- 'trail '\n- \xc3\xa9\n- 2020-02-30\n");
+	assert_written(
+		"[\"\",\"- x\",\"a #b\",\"12:30\",\"0x10\",\"1e3\",\"null\",\"~\",\"=\",\"<<\","
+		"\"yes\",\"y\",\".5\",\"tab\\tx\",\"!x\",\"%y\",\"@z\",\"`\",\"{\",\"a{\",\"[x\","
+		"\"*s\",\"&s\",\"|\",\">\",\"?\",\"? x\",\"-\",\"--\",\"---\",\"a: b\",\"a:\","
+		"\":a\",\"#\",\"x#\",\"'\",\"\\\"\",\"2020-01-01\",\"0o7\",\"1_000\",\"012\","
+		"\"+1\",\"0.0.0.0\",\"trail \",\"\xc3\xa9\",\"2020-02-30\"]",
+		"- \"\"\n- '- x'\n- 'a #b'\n- \"12:30\"\n- \"0x10\"\n- \"1e3\"\n- \"null\"\n"
+		"- \"~\"\n- =\n- <<\n- \"yes\"\n- \"y\"\n- \".5\"\n- \"tab\\tx\"\n- '!x'\n- '%y'\n"
+		"- '@z'\n- '`'\n- '{'\n- a{\n- '[x'\n- '*s'\n- '&s'\n- '|'\n- '>'\n- '?'\n"
+		"- '? x'\n- '-'\n- --\n- '---'\n- 'a: b'\n- 'a:'\n- :a\n- '#'\n- x#\n- ''''\n"
+		"- '\"'\n- \"2020-01-01\"\n- \"0o7\"\n- \"1_000\"\n- \"012\"\n- \"+1\"\n- 0.0.0.0\n"
+		"- 'trail '\n- \xc3\xa9\n- 2020-02-30\n");
 }
 
 static void several_lines_are_printed_as_a_block(void **state)
@@ -83,20 +84,22 @@ static void several_lines_are_printed_as_a_block(void **state)
 
 static void long_lines_are_folded(void **state)
 {
-	assert_written("{\"a\":\"this is a very long text with many words and goes on and on beyond "
-		       "the eighty columns of a terminal or even more than that\"}",
-		       "a: this is a very long text with many words and goes on and on beyond the "
-		       "eighty columns\n"
-		       "  of a terminal or even more than that\n");
+	assert_written(
+		"{\"a\":\"this is a very long text with many words and goes on and on beyond "
+		"the eighty columns of a terminal or even more than that\"}",
+		"a: this is a very long text with many words and goes on and on beyond the "
+		"eighty columns\n"
+		"  of a terminal or even more than that\n");
 }
 
 static void keys_are_sorted_with_digits_by_number(void **state)
 {
-	assert_written("{\"a10\":0,\"a9\":0,\"B\":0,\"a\":0,\"10\":0,\"9\":0,\"a-b\":0,"
-		       "\"ab\":0,\"a01\":0,"
-		       "\"a1\":0,\"\xc3\xa9\":0,\"_\":0}",
-		       "_: 0\n\"9\": 0\n\"10\": 0\nB: 0\na: 0\na-b: 0\na1: 0\na01: 0\na9: 0\na10: 0\n"
-		       "ab: 0\n\xc3\xa9: 0\n");
+	assert_written(
+		"{\"a10\":0,\"a9\":0,\"B\":0,\"a\":0,\"10\":0,\"9\":0,\"a-b\":0,"
+		"\"ab\":0,\"a01\":0,"
+		"\"a1\":0,\"\xc3\xa9\":0,\"_\":0}",
+		"_: 0\n\"9\": 0\n\"10\": 0\nB: 0\na: 0\na-b: 0\na1: 0\na01: 0\na9: 0\na10: 0\n"
+		"ab: 0\n\xc3\xa9: 0\n");
 }
 
 static void numbers_are_printed_as_go_prints_them(void **state)
@@ -108,12 +111,14 @@ static void numbers_are_printed_as_go_prints_them(void **state)
 
 static void what_is_written_reads_back_equal(void **state)
 {
+	/* clang-format off */
 	static const char *const pieces[] = {
 		"yes", "~", "12:30", "-", "- ", ": ", " #", "\n", "\n\n", " ", "\t", "\r", "'", "\"", "\\",
 		"{", "]", "&a", "*a", "!", "%", "@", "`", "|", ">", "?", "a", "key", "0x1", "1e3", ",",
 		"\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xc2\xa0", "\xef\xbb\xbf", "\x01", "\x7f",
 		"\xf0\x9f\x98\x80", "\xc3\xa9", "<<", "=", "...", "---", "word word word word word word ",
 	};
+	/* clang-format on */
 	uint64_t x = 88172645463325252u;
 
 	for (int round = 0; round < 5000; round++) {
@@ -143,14 +148,28 @@ static void what_is_written_reads_back_equal(void **state)
 
 static void dates_and_base_60_are_recognized(void **state)
 {
-	static const char *const dates[] = { "2020-01-02", "2020-1-2", "2024-02-29",
-					     "2020-01-02T03:04:05Z", "2020-1-2t3:4:5.5+01:00",
-					     "2020-01-02 03:04:05", "2020-01-02 03:04:05.123" };
-	static const char *const no_dates[] = { "", "2020", "2020-", "2020-13-01", "2020-00-01",
-						"2023-02-29", "2020-01-32", "2020-01-02T", "20-01-02",
-						"2020-01-02T03:04:05", "2020-01-02 03:04:05Z",
-						"2020-01-02T24:00:00Z", "2020-01-02T03:04:05+99:00",
-						"2020-01-02x", "2020-01-02T03:04Z" };
+	static const char *const dates[] = {"2020-01-02",
+					    "2020-1-2",
+					    "2024-02-29",
+					    "2020-01-02T03:04:05Z",
+					    "2020-1-2t3:4:5.5+01:00",
+					    "2020-01-02 03:04:05",
+					    "2020-01-02 03:04:05.123"};
+	static const char *const no_dates[] = {"",
+					       "2020",
+					       "2020-",
+					       "2020-13-01",
+					       "2020-00-01",
+					       "2023-02-29",
+					       "2020-01-32",
+					       "2020-01-02T",
+					       "20-01-02",
+					       "2020-01-02T03:04:05",
+					       "2020-01-02 03:04:05Z",
+					       "2020-01-02T24:00:00Z",
+					       "2020-01-02T03:04:05+99:00",
+					       "2020-01-02x",
+					       "2020-01-02T03:04Z"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(dates); i++)
 		assert_true(hf_yaml_is_timestamp(dates[i]));
