@@ -53,10 +53,9 @@ size_t hf_plan_actions(const struct hf_plan *plan)
 
 /* ---- scalars ---------------------------------------------------------------------------------- */
 
-/* A JSON string is a YAML one. */
-static void quote(struct hf_strbuf *sb, const char *text)
+/* A JSON string is a YAML one; without its opening quote, for who has written that. */
+static void quote_rest(struct hf_strbuf *sb, const char *text)
 {
-	hf_strbuf_addch(sb, '"');
 	for (; *text; text++) {
 		unsigned char c = (unsigned char)*text;
 
@@ -68,6 +67,12 @@ static void quote(struct hf_strbuf *sb, const char *text)
 			hf_strbuf_addch(sb, *text);
 	}
 	hf_strbuf_addch(sb, '"');
+}
+
+static void quote(struct hf_strbuf *sb, const char *text)
+{
+	hf_strbuf_addch(sb, '"');
+	quote_rest(sb, text);
 }
 
 static void text(struct hf_strbuf *sb, const char *key, const char *value)
@@ -296,50 +301,80 @@ static void render_build(const struct hf_container_build *build, struct hf_strbu
 			       build->requests[i].value);
 }
 
-static void render_edit(const struct hf_edit *edit, struct hf_strbuf *sb)
+/* Labels, annotations and variables stand one kind to a line: runs of them are long. */
+static bool is_list(enum hf_edit_kind kind)
+{
+	return kind == HF_EDIT_LABEL || kind == HF_EDIT_ANNOTATION || kind == HF_EDIT_ENV ||
+	       kind == HF_EDIT_ENV_FIELD;
+}
+
+static void render_other(const struct hf_edit *edit, struct hf_strbuf *sb)
+{
+	size_t mark;
+
+	if (edit->kind == HF_EDIT_RESTART_POLICY || edit->kind == HF_EDIT_SCHEDULER_NAME) {
+		hf_strbuf_addf(sb, "%s\n", edit->value);
+		return;
+	}
+	mark = flow_begin(sb, "");
+	text(sb, "name", edit->add ? edit->add->name : edit->name);
+	if (edit->kind == HF_EDIT_PORT) {
+		number(sb, "number", edit->number);
+		hf_strbuf_addf(sb, ", container: %d", edit->container);
+	} else if (edit->add) {
+		render_build(edit->add, sb);
+	} else {
+		text(sb, "template file for", edit->value);
+	}
+	flow_end(sb, mark);
+}
+
+static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 {
 	static const char *const kinds[] = {
-		[HF_EDIT_LABEL] = "label",
-		[HF_EDIT_ANNOTATION] = "annotation",
+		[HF_EDIT_LABEL] = "labels",
+		[HF_EDIT_ANNOTATION] = "annotations",
 		[HF_EDIT_ENV] = "env",
-		[HF_EDIT_ENV_FIELD] = "env from field",
+		[HF_EDIT_ENV_FIELD] = "env from fields",
 		[HF_EDIT_PORT] = "port",
 		[HF_EDIT_RESTART_POLICY] = "restartPolicy",
 		[HF_EDIT_SCHEDULER_NAME] = "schedulerName",
-		[HF_EDIT_INIT_CONTAINER] = "initContainer",
+		[HF_EDIT_INIT_CONTAINER] = "init container",
 	};
-	size_t mark = flow_begin(sb, "    - ");
 
-	hf_assert((size_t)edit->kind < HF_ARRAY_LEN(kinds));
-	if (edit->kind == HF_EDIT_INIT_CONTAINER) {
-		text(sb, kinds[edit->kind], edit->add ? edit->add->name : "from the template file");
-		if (edit->add)
-			render_build(edit->add, sb);
-		else
-			text(sb, "address", edit->value);
-	} else {
-		text(sb, kinds[edit->kind], hf_str_or(edit->name, edit->value));
-		if (edit->name && edit->value) {
-			hf_strbuf_addstr(sb, ", value: ");
-			quote(sb, edit->value);
+	for (size_t i = 0; i < action->edits_len; i++) {
+		const struct hf_edit *edit = &action->edits[i];
+		bool goes_on = i > 0 && edit[-1].kind == edit->kind &&
+			       edit[-1].container == edit->container && is_list(edit->kind);
+
+		hf_assert((size_t)edit->kind < HF_ARRAY_LEN(kinds));
+		if (!goes_on) {
+			hf_strbuf_addf(sb, "  %s", kinds[edit->kind]);
+			if (edit->kind == HF_EDIT_ENV && edit->container >= 0)
+				hf_strbuf_addf(sb, " of container %d", edit->container);
+			hf_strbuf_addstr(sb, ": ");
 		}
-		number(sb, "number", edit->number);
+		if (!is_list(edit->kind)) {
+			render_other(edit, sb);
+			continue;
+		}
+		hf_strbuf_addstr(sb, goes_on ? ", " : "[");
+		hf_strbuf_addf(sb, "\"%s=", edit->name);
+		quote_rest(sb, edit->value);
+		if (i + 1 == action->edits_len || edit[1].kind != edit->kind ||
+		    edit[1].container != edit->container)
+			hf_strbuf_addstr(sb, "]\n");
 	}
-	if (edit->kind == HF_EDIT_PORT || (edit->kind == HF_EDIT_ENV && edit->container >= 0))
-		hf_strbuf_addf(sb, ", container: %d", edit->container);
-	flow_end(sb, mark);
 }
 
 static void render_action(const struct hf_action *action, struct hf_strbuf *sb)
 {
 	size_t mark;
 
-	hf_strbuf_addf(sb, "  - %s: ", hf_action_name(action->kind));
+	hf_strbuf_addf(sb, "- %s: ", hf_action_name(action->kind));
 	if (action->kind == HF_ACTION_CREATE_POD) {
-		quote(sb, action->name);
-		hf_strbuf_addstr(sb, "\n    edits:\n");
-		for (size_t i = 0; i < action->edits_len; i++)
-			render_edit(&action->edits[i], sb);
+		hf_strbuf_addf(sb, "%s\n", action->name);
+		render_edits(action, sb);
 		return;
 	}
 	mark = flow_begin(sb, "");

@@ -195,21 +195,27 @@ void hf_why_history(struct hf_brain *b)
 	}
 }
 
-/* "Restarting for 12s: worker-3 is replaced, the others go on" */
+static const char *find_reason(const struct hf_brain *b, enum hf_topic topic)
+{
+	for (size_t i = 0; i < b->reasons_len; i++) {
+		if (b->reasons[i].topic == topic)
+			return b->reasons[i].text;
+	}
+	return NULL;
+}
+
+/* "Restarting for 12s: worker-3 exited with code 137 on node n1" */
 void hf_why_summary(struct hf_brain *b)
 {
 	const char *state = hf_cond_state(b);
 	const struct hf_condition *condition = hf_cond_find(b, state);
-	const char *detail = NULL;
+	const char *detail = find_reason(b, HF_TOPIC_BLOCKED);
 	hf_time since = condition ? condition->last_transition : HF_TIME_NONE;
 
-	for (size_t i = 0; i < b->reasons_len; i++) {
-		if (b->reasons[i].topic == HF_TOPIC_BLOCKED ||
-		    (!detail && b->reasons[i].topic == HF_TOPIC_NEXT))
-			detail = b->reasons[i].text;
-		if (b->reasons[i].topic == HF_TOPIC_BLOCKED)
-			break;
-	}
+	if (hf_streq(state, HF_COND_RESTARTING))
+		detail = find_reason(b, HF_TOPIC_EVIDENCE);
+	if (!detail)
+		detail = find_reason(b, HF_TOPIC_NEXT);
 	/* The end of a job and a held one explain themselves by their message. */
 	if (hf_cond_is_true(b, HF_COND_HELD))
 		detail = hf_cond_find(b, HF_COND_HELD)->message;

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_TESTS_HARNESS_BRAIN_H
+#define HF_TESTS_HARNESS_BRAIN_H
+
+#include "base/arena.h"
+#include "base/strbuf.h"
+#include "core/step.h"
+
+#include <stdbool.h>
+
+HF_BEGIN_DECLS
+
+/*
+ * A world in which the brain can be tried without documents: one job, its pods, services and
+ * nodes as plain structs, and somebody who performs plans as an API server and kubelets would.
+ * Nothing happens by itself; tests say what starts, ends or gets lost.
+ */
+
+#define BRAIN_PODS_MAX 256
+#define BRAIN_TEXT_MAX 48
+#define BRAIN_CONTAINERS_MAX 3
+
+/* A kind made for tests: a Boss and Hands, after PyTorchJob's rules, container "main". */
+extern const struct hf_framework brain_kind;
+enum { BRAIN_BOSS, BRAIN_HAND };
+
+struct brain_pod {
+	char name[BRAIN_TEXT_MAX];
+	char uid[BRAIN_TEXT_MAX];
+	char node[BRAIN_TEXT_MAX];
+	struct hf_container_seen containers[BRAIN_CONTAINERS_MAX];
+	struct hf_pod_condition condition; /* one is enough */
+	struct hf_pod pod;
+};
+
+struct brain_service {
+	char name[BRAIN_TEXT_MAX];
+	char uid[BRAIN_TEXT_MAX];
+	struct hf_service_seen service;
+};
+
+struct brain {
+	struct hf_arena *stored[2]; /* the status as it is stored; the other one is the next */
+	int stored_now;
+	struct hf_arena *pass;      /* of the last step: the plan lives here */
+	hf_time now;
+
+	struct hf_settings settings;
+	struct hf_port port;
+	struct hf_container container;
+	struct hf_replica_spec replicas[HF_ROLES_MAX];
+	struct hf_rule rules[4];
+	struct hf_job_view view;
+
+	struct brain_pod pods[BRAIN_PODS_MAX];
+	size_t pods_len;
+	struct brain_service services[BRAIN_PODS_MAX];
+	size_t services_len;
+	struct hf_node_seen nodes[8];
+	size_t nodes_len;
+	/* what the last step was given, in whatever order the test wants */
+	struct hf_pod seen_pods[BRAIN_PODS_MAX];
+	struct hf_service_seen seen_services[BRAIN_PODS_MAX];
+	struct hf_observed seen;
+	unsigned shuffle; /* 0: as they are */
+
+	struct hf_plan plan;
+	int next_uid;
+	bool job_deleted;
+	int64_t created; /* pods, ever */
+};
+
+/* Job "demo" in "lab", one Boss and that many Hands (boss 0: none), policy OnFailure, on two
+ * nodes that have just been heard of. */
+void brain_init(struct brain *b, const struct hf_framework *kind, int boss, int hands);
+void brain_release(struct brain *b);
+
+/* One step; the plan is in b->plan. */
+void brain_step(struct brain *b);
+/* The plan as text, the caller's to free. */
+char *brain_text(struct brain *b);
+
+/* Write the plan's status as an API server would, and nothing else. */
+void brain_write_status(struct brain *b);
+/* One action, as an API server and a kubelet do it: deletes of what has not ended leave the pod
+ * terminating. */
+void brain_perform(struct brain *b, const struct hf_action *action);
+/* Status and all stages. */
+void brain_perform_all(struct brain *b);
+/* Step and perform until a plan has nothing but a wake-up; fails the test after 50. */
+int brain_quiet(struct brain *b);
+/* From nothing to every pod running. */
+void brain_run_up(struct brain *b);
+
+struct brain_pod *brain_pod(struct brain *b, const char *name); /* NULL: none */
+void brain_start(struct brain *b, const char *name);    /* Running */
+void brain_start_all(struct brain *b);
+void brain_exit(struct brain *b, const char *name, int code); /* 0: Succeeded, else Failed */
+void brain_crash_in_place(struct brain *b, const char *name); /* the kubelet restarts it */
+void brain_terminate(struct brain *b, const char *name); /* somebody else deletes it */
+void brain_gone(struct brain *b, const char *name);      /* the object is removed */
+void brain_terminating_gone(struct brain *b);            /* every pod that is terminating */
+void brain_disrupt(struct brain *b, const char *name);   /* DisruptionTarget=True */
+void brain_nodes_heard(struct brain *b);                 /* renewed now */
+void brain_after(struct brain *b, int seconds);
+
+/* Conditions as "Created=True Running=False …", in order. */
+const char *brain_conditions(struct brain *b);
+const char *brain_last_condition(struct brain *b);
+int brain_count(const struct brain *b, enum hf_action_kind kind);
+bool brain_creates(const struct brain *b, const char *name);
+bool brain_deletes(const struct brain *b, const char *name);
+/* The value of an edit of the pod that the plan creates, or NULL. */
+const char *brain_edit(const struct brain *b, const char *pod, enum hf_edit_kind kind,
+		       const char *name);
+const struct hf_plan_event *brain_event(const struct brain *b, const char *reason);
+bool brain_says(const struct brain *b, enum hf_topic topic, const char *part);
+
+HF_END_DECLS
+
+#endif

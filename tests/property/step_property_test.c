@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/brain.h"
+#include "harness/random.h"
+#include "harness/test.h"
+
+#include "base/str.h"
+#include "framework/framework.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What holds of every plan, whatever the job and whatever happens to it.  Each seed is a job
+ * and a life: pods start, crash, are deleted, vanish; people suspend, scale and restart; writes
+ * and actions are lost, cut off in the middle or done twice.
+ */
+
+#define SEEDS 400
+#define EVENTS 50
+
+/* Big, so not on the stack; set up anew by each test. */
+static struct brain world;
+
+struct life {
+	struct brain *b;
+	uint64_t random;
+	uint64_t seed;
+	/* the highest of each, as written */
+	int64_t generation, incidents, restarts;
+	const char *terminal;
+	int64_t created_at_terminal;
+};
+
+static unsigned roll(struct life *life, unsigned below)
+{
+	return (unsigned)test_random_below(&life->random, below);
+}
+
+/* ---- a job ------------------------------------------------------------------------------------------ */
+
+static void random_rules(struct life *life)
+{
+	static const int32_t codes[] = {42, 220};
+	static const char *const reasons[] = {"Evicted"};
+	struct brain *b = life->b;
+	struct hf_run_policy *policy = &b->view.run_policy;
+
+	policy->has_pod_failure_policy = true;
+	policy->rules_len = 1 + roll(life, 2);
+	b->rules[0] = (struct hf_rule){.name = "codes", .action = (enum hf_rule_action)roll(life, 5),
+				       .has_exit_codes = true, .op = HF_RULE_IN, .values = codes,
+				       .values_len = HF_ARRAY_LEN(codes)};
+	b->rules[1] = (struct hf_rule){.action = (enum hf_rule_action)roll(life, 5),
+				       .has_pod_reasons = true, .pod_reasons = reasons,
+				       .pod_reasons_len = HF_ARRAY_LEN(reasons)};
+}
+
+static void random_job(struct life *life)
+{
+	static const char *const restart[] = {"OnFailure", "Never", "ExitCode", "Always", NULL};
+	static const char *const clean[] = {NULL, "None", "Running", "All"};
+	struct brain *b = life->b;
+	struct hf_run_policy *policy = &b->view.run_policy;
+
+	brain_init(b, roll(life, 2) ? &brain_kind : &hf_framework_pytorch, (int)roll(life, 2),
+		   1 + (int)roll(life, 4));
+	for (size_t i = 0; i < b->view.replicas_len; i++)
+		b->replicas[i].restart_policy = restart[roll(life, HF_ARRAY_LEN(restart))];
+	policy->clean_pod_policy = clean[roll(life, HF_ARRAY_LEN(clean))];
+	if (roll(life, 2))
+		policy->backoff_limit = HF_SOME_INT(roll(life, 4));
+	if (roll(life, 3) == 0)
+		policy->recovery.infrastructure_limit = HF_SOME_INT(roll(life, 3));
+	if (roll(life, 4) == 0)
+		policy->active_deadline_seconds = HF_SOME_INT(10 + roll(life, 3000));
+	if (roll(life, 3) == 0)
+		policy->ttl_seconds_after_finished = HF_SOME_INT(roll(life, 600));
+	if (roll(life, 2))
+		policy->recovery.restart_scope = "Job";
+	if (roll(life, 3) == 0)
+		policy->recovery.incident_seconds = HF_SOME_INT(roll(life, 100));
+	if (roll(life, 4) == 0)
+		policy->recovery.restart_grace_seconds = HF_SOME_INT(1);
+	if (roll(life, 4) == 0)
+		random_rules(life);
+	if (roll(life, 4) == 0 && b->view.replicas_len == 1) {
+		b->view.elastic.present = true;
+		b->view.elastic.min_replicas = HF_SOME_INT(1);
+	}
+	policy->suspend = HF_SOME_BOOL(roll(life, 8) == 0);
+}
+
+/* ---- what happens to it -------------------------------------------------------------------------------- */
+
+static void happens_to_pod(struct life *life, struct brain_pod *pod)
+{
+	static const int codes[] = {0, 1, 2, 42, 137, 143, 220, 255};
+	struct brain *b = life->b;
+	bool over = pod->pod.phase == HF_POD_SUCCEEDED || pod->pod.phase == HF_POD_FAILED;
+
+	switch (roll(life, 8)) {
+	case 0:
+	case 1:
+		if (pod->pod.phase == HF_POD_PENDING)
+			brain_start(b, pod->name);
+		break;
+	case 2:
+		if (!over)
+			brain_exit(b, pod->name, codes[roll(life, HF_ARRAY_LEN(codes))]);
+		break;
+	case 3:
+		if (pod->pod.phase == HF_POD_RUNNING)
+			brain_crash_in_place(b, pod->name);
+		break;
+	case 4: brain_terminate(b, pod->name); break;
+	case 5:
+		if (pod->pod.deletion_time != HF_TIME_NONE || roll(life, 4) == 0)
+			brain_gone(b, pod->name);
+		break;
+	case 6:
+		if (roll(life, 2) && !over) {
+			brain_disrupt(b, pod->name);
+			brain_terminate(b, pod->name);
+		}
+		break;
+	case 7:
+		if (roll(life, 4) == 0 && !over) {
+			brain_exit(b, pod->name, 137);
+			pod->pod.reason = "Evicted";
+		}
+		break;
+	}
+}
+
+static void happens(struct life *life)
+{
+	static const char *const requests[] = {"2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z hand-0",
+					       "2026-01-01T00:00:03Z worker-9"};
+	struct brain *b = life->b;
+	struct hf_run_policy *policy = &b->view.run_policy;
+
+	switch (roll(life, 10)) {
+	case 0: brain_after(b, (int)roll(life, 700)); break;
+	case 1: brain_after(b, 1 + (int)roll(life, 20)); break;
+	case 2: brain_nodes_heard(b); break;
+	case 3:
+		if (roll(life, 3) == 0)
+			policy->suspend.value = !policy->suspend.value;
+		break;
+	case 4:
+		if (roll(life, 4) == 0)
+			b->replicas[b->view.replicas_len - 1].replicas =
+				HF_SOME_INT(1 + roll(life, 5));
+		break;
+	case 5:
+		if (roll(life, 4) == 0)
+			b->view.restart = requests[roll(life, HF_ARRAY_LEN(requests))];
+		break;
+	case 6: brain_start_all(b); break;
+	default:
+		if (b->pods_len > 0)
+			happens_to_pod(life, &b->pods[roll(life, (unsigned)b->pods_len)]);
+	}
+}
+
+/* ---- what holds of a plan --------------------------------------------------------------------------------- */
+
+static void same_input_same_bytes(struct life *life)
+{
+	struct brain *b = life->b;
+	char *first = brain_text(b), *again;
+
+	for (unsigned shuffle = 0; shuffle < 4; shuffle++) {
+		b->shuffle = shuffle;
+		brain_step(b);
+		again = brain_text(b);
+		if (!hf_streq(first, again))
+			fail_msg("seed %llu: order %u of the same input gives\n%s\nnot\n%s",
+				 (unsigned long long)life->seed, shuffle, again, first);
+		free(again);
+	}
+	b->shuffle = 0;
+	free(first);
+}
+
+static void conditions_hold(struct life *life)
+{
+	const struct hf_status *status = &life->b->plan.status;
+	bool finished = hf_status_is_finished(status);
+	bool suspended = hf_status_is_true(status, HF_COND_SUSPENDED);
+	bool running = hf_status_is_true(status, HF_COND_RUNNING);
+	bool restarting = hf_status_is_true(status, HF_COND_RESTARTING);
+
+	assert_false(running && restarting);
+	assert_false(finished && (running || restarting));
+	assert_false(suspended && !finished && (running || restarting));
+	assert_int_equal(finished, status->completion_time != HF_TIME_NONE);
+	assert_true(status->conditions_len > 0);
+	assert_string_equal(status->conditions[status->conditions_len - 1].status, "True");
+	for (size_t i = 0; i < status->conditions_len; i++) {
+		assert_false(hf_str_is_empty(status->conditions[i].type));
+		assert_false(hf_str_is_empty(status->conditions[i].status));
+		for (size_t j = i + 1; j < status->conditions_len; j++)
+			assert_string_not_equal(status->conditions[i].type,
+						status->conditions[j].type);
+	}
+}
+
+static void actions_hold(struct life *life)
+{
+	struct brain *b = life->b;
+	const struct hf_status *status = &b->plan.status;
+	bool finished = hf_status_is_finished(status);
+	int creates = brain_count(b, HF_ACTION_CREATE_POD);
+
+	if (finished || b->view.run_policy.suspend.value)
+		assert_int_equal(creates, 0);
+	if (status->ledger.not_before != HF_TIME_NONE && b->now < status->ledger.not_before)
+		assert_int_equal(creates, 0);
+	/* The barrier, on what is really there. */
+	for (size_t i = 0; i < b->pods_len && creates > 0; i++)
+		assert_true(b->pods[i].pod.generation >= status->ledger.generation);
+	if (brain_count(b, HF_ACTION_DELETE_JOB) > 0)
+		assert_true(finished);
+	assert_true(b->plan.wake_at > b->now);
+	/* harness/brain.c checks that deletes name our own objects. */
+}
+
+static void ledger_holds(struct life *life)
+{
+	const struct hf_ledger *ledger = &life->b->plan.status.ledger;
+	int64_t restarts = 0;
+
+	if (!ledger->present)
+		return;
+	for (int i = 0; i < HF_BUDGETS; i++)
+		restarts += ledger->restarts[i];
+	assert_true(ledger->generation >= life->generation);
+	assert_true(ledger->incident.id >= life->incidents);
+	assert_true(restarts >= life->restarts);
+	/* One incident, one unit. */
+	assert_true(restarts - life->restarts <= ledger->incident.id - life->incidents ||
+		    life->b->view.status.ledger.incident.charged == HF_BUDGET_PENDING);
+	assert_true(restarts <= ledger->incident.id);
+	for (int i = 0; i < HF_BUDGETS; i++) {
+		struct hf_opt_int limit = i == HF_BUDGET_APPLICATION
+						  ? life->b->view.run_policy.backoff_limit
+						  : life->b->view.run_policy.recovery
+							    .infrastructure_limit;
+
+		if (limit.set && i != HF_BUDGET_DEVICE && ledger->restarts[i] > limit.value)
+			assert_true(hf_status_is_finished(&life->b->plan.status));
+	}
+}
+
+static void remember(struct life *life)
+{
+	const struct hf_status *status = &life->b->view.status;
+	const char *terminal = hf_status_is_true(status, HF_COND_FAILED)      ? HF_COND_FAILED
+			       : hf_status_is_true(status, HF_COND_SUCCEEDED) ? HF_COND_SUCCEEDED
+									      : NULL;
+
+	life->generation = status->ledger.generation;
+	life->incidents = status->ledger.incident.id;
+	life->restarts = 0;
+	for (int i = 0; i < HF_BUDGETS; i++)
+		life->restarts += status->ledger.restarts[i];
+	if (life->terminal) {
+		assert_non_null(terminal);
+		assert_string_equal(life->terminal, terminal);
+		assert_int_equal(life->created_at_terminal, life->b->created);
+	} else if (terminal) {
+		life->created_at_terminal = life->b->created;
+	}
+	life->terminal = terminal;
+}
+
+/* ---- performing, more or less ------------------------------------------------------------------------------ */
+
+static void perform_some(struct life *life)
+{
+	struct brain *b = life->b;
+	size_t limit = hf_plan_actions(&b->plan), done = 0;
+
+	switch (roll(life, 6)) {
+	case 0: return; /* all of it is lost */
+	case 1:
+		brain_write_status(b); /* died behind the write */
+		return;
+	case 2: /* died in the middle; what is not urgent may not have been written */
+		if (b->plan.status_urgent || roll(life, 2))
+			brain_write_status(b);
+		limit = limit > 0 ? roll(life, (unsigned)limit + 1) : 0;
+		break;
+	default: brain_write_status(b);
+	}
+	for (size_t s = 0; s < b->plan.stages_len; s++) {
+		for (size_t a = 0; a < b->plan.stages[s].actions_len; a++) {
+			if (done++ >= limit)
+				return;
+			brain_perform(b, &b->plan.stages[s].actions[a]);
+			if (roll(life, 4) == 0) /* the reply was lost: sent again */
+				brain_perform(b, &b->plan.stages[s].actions[a]);
+		}
+	}
+}
+
+static void check_plan(struct life *life)
+{
+	conditions_hold(life);
+	actions_hold(life);
+	ledger_holds(life);
+}
+
+/* With nothing from outside but kubelets that do their work, the plans come to rest. */
+static void comes_to_rest(struct life *life)
+{
+	struct brain *b = life->b;
+
+	for (int round = 0; round < 200; round++) {
+		brain_step(b);
+		if (b->job_deleted)
+			return;
+		check_plan(life);
+		if (!b->plan.status_changed && hf_plan_actions(&b->plan) == 0) {
+			if (b->plan.wake_at == HF_TIME_NEVER)
+				return;
+			b->now = b->plan.wake_at;
+			brain_nodes_heard(b);
+			continue;
+		}
+		brain_perform_all(b);
+		remember(life);
+		brain_terminating_gone(b);
+		brain_start_all(b);
+	}
+	fail_msg("seed %llu: no rest", (unsigned long long)life->seed);
+}
+
+static void live(uint64_t seed)
+{
+	struct life life = {.b = &world, .random = seed * 7919 + 1, .seed = seed};
+
+	random_job(&life);
+	for (int i = 0; i < EVENTS && !world.job_deleted; i++) {
+		happens(&life);
+		brain_step(&world);
+		check_plan(&life);
+		if (i % 5 == 0)
+			same_input_same_bytes(&life);
+		perform_some(&life);
+		remember(&life);
+	}
+	if (!world.job_deleted)
+		comes_to_rest(&life);
+	brain_release(&world);
+}
+
+static void every_plan_keeps_its_promises_on_four_hundred_lives(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < SEEDS; seed++)
+		live(seed);
+}
+
+/* ---- dying between any two actions ------------------------------------------------------------------------------ */
+
+/* What the operator was about to do when it died: the status write is action 0. */
+struct cut {
+	int step;
+	size_t action;
+	bool reply_lost; /* the action was done, but nobody knows */
+};
+
+/* false: the life had no such moment. */
+static bool run_with_cut(struct brain *b, const struct cut *cut)
+{
+	bool cut_off = false;
+
+	for (int step = 0; step < 60; step++) {
+		size_t n = 0;
+
+		brain_step(b);
+		if (!b->plan.status_changed && hf_plan_actions(&b->plan) == 0) {
+			if (b->plan.wake_at == HF_TIME_NEVER)
+				return cut_off;
+			b->now = b->plan.wake_at;
+			continue;
+		}
+		if (step == cut->step && cut->action == 0 && !cut->reply_lost) {
+			cut_off = true;
+			continue;
+		}
+		brain_write_status(b);
+		if (step == cut->step && cut->action == 0) {
+			cut_off = true;
+			continue;
+		}
+		for (size_t s = 0; s < b->plan.stages_len; s++) {
+			for (size_t a = 0; a < b->plan.stages[s].actions_len; a++) {
+				bool here = step == cut->step && ++n == cut->action;
+
+				if (!here || cut->reply_lost)
+					brain_perform(b, &b->plan.stages[s].actions[a]);
+				if (here)
+					cut_off = true;
+				if (here)
+					goto died;
+			}
+		}
+died:
+		brain_terminating_gone(b);
+		brain_start_all(b);
+	}
+	fail_msg("no rest");
+	return false;
+}
+
+static void one_failure(struct brain *b, const char *scope, const char *what)
+{
+	brain_init(b, &brain_kind, 1, 3);
+	b->view.run_policy.recovery.restart_scope = scope;
+	b->view.run_policy.backoff_limit = HF_SOME_INT(3);
+	brain_run_up(b);
+	brain_after(b, 100);
+	if (hf_streq(what, "crash")) {
+		brain_exit(b, "demo-hand-1", 137);
+	} else if (hf_streq(what, "two crash")) {
+		brain_exit(b, "demo-hand-1", 137);
+		brain_exit(b, "demo-hand-2", 1);
+	} else if (hf_streq(what, "in place")) {
+		brain_crash_in_place(b, "demo-hand-1");
+	} else {
+		brain_gone(b, "demo-hand-1");
+	}
+}
+
+static void count_once_at_every_cut(const char *scope, const char *what, enum hf_budget budget)
+{
+	static const bool lost[] = {false, true};
+
+	for (int step = 0; step < 8; step++) {
+		for (size_t action = 0; action < 12; action++) {
+			for (size_t l = 0; l < HF_ARRAY_LEN(lost); l++) {
+				struct cut cut = {step, action, lost[l]};
+				bool was;
+
+				one_failure(&world, scope, what);
+				was = run_with_cut(&world, &cut);
+				for (int i = 0; i < HF_BUDGETS; i++)
+					assert_int_equal(world.view.status.ledger.restarts[i],
+							 i == (int)budget);
+				assert_int_equal(world.view.status.ledger.incident.id, 1);
+				assert_int_equal(world.pods_len, 4);
+				brain_release(&world);
+				if (!was && action > 0)
+					action = 12;
+			}
+		}
+	}
+}
+
+static void each_observed_end_counts_once_wherever_the_operator_dies(void **state)
+{
+	(void)state;
+	count_once_at_every_cut("Replica", "crash", HF_BUDGET_APPLICATION);
+	count_once_at_every_cut("Job", "crash", HF_BUDGET_APPLICATION);
+	count_once_at_every_cut("Replica", "two crash", HF_BUDGET_APPLICATION);
+	count_once_at_every_cut("Job", "two crash", HF_BUDGET_APPLICATION);
+	count_once_at_every_cut("Replica", "in place", HF_BUDGET_APPLICATION);
+	count_once_at_every_cut("Replica", "vanish", HF_BUDGET_INFRASTRUCTURE);
+	count_once_at_every_cut("Job", "vanish", HF_BUDGET_INFRASTRUCTURE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_plan_keeps_its_promises_on_four_hundred_lives),
+		cmocka_unit_test(each_observed_end_counts_once_wherever_the_operator_dies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
