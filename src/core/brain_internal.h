@@ -205,6 +205,7 @@ bool hf_settle_done(const struct hf_brain *b, hf_time since, hf_time *ret_until,
 /* restart.c, gang.c */
 void hf_restart_replica(struct hf_brain *b, int role, int32_t index);
 void hf_gang_restart(struct hf_brain *b);
+void hf_restart_retire(struct hf_brain *b);
 /* The restart annotation, once per value. */
 void hf_restart_requested(struct hf_brain *b);
 /* A ledger that has grown too large is emptied by a new generation. */

@@ -22,6 +22,22 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 	slot->created = slot->covered = slot->current = slot->up = false;
 }
 
+/* Ranks beyond the replicas: what becomes of their pods is ours, also when the job grows again
+ * before they are gone. */
+void hf_restart_retire(struct hf_brain *b)
+{
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = b->crews[r].replicas; i < b->crews[r].slots_len; i++) {
+			struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (slot->current)
+				slot->attempt++;
+			slot->seen = 0;
+			slot->created = slot->covered = slot->current = slot->up = false;
+		}
+	}
+}
+
 void hf_restart_when_too_large(struct hf_brain *b)
 {
 	hf_ledger_write(b);

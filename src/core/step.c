@@ -177,6 +177,7 @@ static void run(struct hf_brain *b)
 	if (b->plan->status.start_time == HF_TIME_NONE)
 		b->plan->status.start_time = hf_time_floor_second(b->now);
 	hf_ledger_note(b);
+	hf_restart_retire(b);
 	hf_counts_take(b);
 	judge(b, &judgement);
 	hf_counts_write(b);

@@ -192,19 +192,21 @@ void brain_step(struct brain *b)
 {
 	struct hf_error err = {0};
 
+	/* A plan's texts may be those of what was seen, which moves while it is performed. */
+	hf_arena_reset(b->pass);
 	for (size_t i = 0; i < b->pods_len; i++) {
 		struct brain_pod *pod = &b->pods[i];
 
-		pod->pod.name = pod->name;
-		pod->pod.uid = pod->uid;
-		pod->pod.node = *pod->node ? pod->node : NULL;
+		pod->pod.name = hf_arena_strdup(b->pass, pod->name);
+		pod->pod.uid = hf_arena_strdup(b->pass, pod->uid);
+		pod->pod.node = *pod->node ? hf_arena_strdup(b->pass, pod->node) : NULL;
 		pod->pod.containers = pod->containers;
 		pod->pod.conditions = &pod->condition;
 		b->seen_pods[place(b, i, b->pods_len)] = pod->pod;
 	}
 	for (size_t i = 0; i < b->services_len; i++) {
-		b->services[i].service.name = b->services[i].name;
-		b->services[i].service.uid = b->services[i].uid;
+		b->services[i].service.name = hf_arena_strdup(b->pass, b->services[i].name);
+		b->services[i].service.uid = hf_arena_strdup(b->pass, b->services[i].uid);
 		b->seen_services[place(b, i, b->services_len)] = b->services[i].service;
 	}
 	b->seen = (struct hf_observed){
@@ -212,7 +214,6 @@ void brain_step(struct brain *b)
 		.services = b->seen_services, .services_len = b->services_len,
 		.nodes = b->nodes, .nodes_len = b->nodes_len,
 	};
-	hf_arena_reset(b->pass);
 	assert_ok(hf_job_step(&b->view, &b->seen, b->now, b->pass, &b->plan, &err), &err);
 }
 
@@ -250,6 +251,10 @@ static void create_pod(struct brain *b, const struct hf_action *action)
 		return; /* AlreadyExists */
 	assert_true(b->pods_len < BRAIN_PODS_MAX);
 	b->pods_len++;
+	for (size_t i = 0; i < b->gone_ours_len; i++) {
+		if (hf_streq(b->gone_ours[i], action->name))
+			memcpy(b->gone_ours[i], b->gone_ours[--b->gone_ours_len], BRAIN_TEXT_MAX);
+	}
 	memset(pod, 0, sizeof(*pod));
 	fill(pod->name, action->name);
 	snprintf(pod->uid, sizeof(pod->uid), "uid-%d", ++b->next_uid);
@@ -275,6 +280,7 @@ static void delete_pod(struct brain *b, const struct hf_action *action)
 	if (!pod || !hf_streq(pod->uid, action->uid))
 		return; /* not found, or the precondition says no */
 	assert_true(pod->pod.owned);
+	pod->ours = true;
 	if (pod->pod.phase == HF_POD_SUCCEEDED || pod->pod.phase == HF_POD_FAILED)
 		brain_gone(b, action->name);
 	else if (pod->pod.deletion_time == HF_TIME_NONE)
@@ -413,18 +419,32 @@ void brain_terminate(struct brain *b, const char *name)
 		pod->pod.deletion_time = b->now + 30 * HF_SECOND;
 }
 
+static void take_away(struct brain *b, struct brain_pod *pod)
+{
+	if (pod->ours && b->gone_ours_len < BRAIN_PODS_MAX)
+		memcpy(b->gone_ours[b->gone_ours_len++], pod->name, BRAIN_TEXT_MAX);
+	*pod = b->pods[--b->pods_len];
+}
+
+bool brain_gone_by_us(const struct brain *b, const char *name)
+{
+	for (size_t i = 0; i < b->gone_ours_len; i++) {
+		if (hf_streq(b->gone_ours[i], name))
+			return true;
+	}
+	return false;
+}
+
 void brain_gone(struct brain *b, const char *name)
 {
-	struct brain_pod *pod = must(b, name);
-
-	*pod = b->pods[--b->pods_len];
+	take_away(b, must(b, name));
 }
 
 void brain_terminating_gone(struct brain *b)
 {
 	for (size_t i = b->pods_len; i-- > 0;) {
 		if (b->pods[i].pod.deletion_time != HF_TIME_NONE)
-			b->pods[i] = b->pods[--b->pods_len];
+			take_away(b, &b->pods[i]);
 	}
 }
 

@@ -31,6 +31,7 @@ struct brain_pod {
 	char node[BRAIN_TEXT_MAX];
 	struct hf_container_seen containers[BRAIN_CONTAINERS_MAX];
 	struct hf_pod_condition condition; /* one is enough */
+	bool ours;                         /* a plan has deleted it */
 	struct hf_pod pod;
 };
 
@@ -66,6 +67,9 @@ struct brain {
 	unsigned shuffle; /* 0: as they are */
 
 	struct hf_plan plan;
+	/* pods that a plan has deleted and that are gone, until the name is used again */
+	char gone_ours[BRAIN_PODS_MAX][BRAIN_TEXT_MAX];
+	size_t gone_ours_len;
 	int next_uid;
 	bool job_deleted;
 	int64_t created; /* pods, ever */
@@ -111,6 +115,7 @@ const char *brain_last_condition(struct brain *b);
 int brain_count(const struct brain *b, enum hf_action_kind kind);
 bool brain_creates(const struct brain *b, const char *name);
 bool brain_deletes(const struct brain *b, const char *name);
+bool brain_gone_by_us(const struct brain *b, const char *name);
 /* The value of an edit of the pod that the plan creates, or NULL. */
 const char *brain_edit(const struct brain *b, const char *pod, enum hf_edit_kind kind,
 		       const char *name);

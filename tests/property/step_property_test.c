@@ -5,6 +5,7 @@
 #include "harness/test.h"
 
 #include "base/str.h"
+#include "core/names.h"
 #include "framework/framework.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@
  */
 
 #define SEEDS 400
-#define EVENTS 50
+#define EVENTS 120
 
 /* Big, so not on the stack; set up anew by each test. */
 static struct brain world;
@@ -30,6 +31,10 @@ struct life {
 	int64_t generation, incidents, restarts;
 	const char *terminal;
 	int64_t created_at_terminal;
+	/* ranks that were written down as succeeded, and in which generation */
+	char succeeded[64][BRAIN_TEXT_MAX];
+	int64_t succeeded_in[64];
+	size_t succeeded_len;
 };
 
 static unsigned roll(struct life *life, unsigned below)
@@ -95,7 +100,7 @@ static void random_job(struct life *life)
 
 static void happens_to_pod(struct life *life, struct brain_pod *pod)
 {
-	static const int codes[] = {0, 1, 2, 42, 137, 143, 220, 255};
+	static const int codes[] = {0, 0, 0, 1, 42, 137, 143, 220};
 	struct brain *b = life->b;
 	bool over = pod->pod.phase == HF_POD_SUCCEEDED || pod->pod.phase == HF_POD_FAILED;
 
@@ -140,8 +145,8 @@ static void happens(struct life *life)
 	struct brain *b = life->b;
 	struct hf_run_policy *policy = &b->view.run_policy;
 
-	switch (roll(life, 10)) {
-	case 0: brain_after(b, (int)roll(life, 700)); break;
+	switch (roll(life, 14)) {
+	case 0: brain_after(b, (int)roll(life, 300)); break;
 	case 1: brain_after(b, 1 + (int)roll(life, 20)); break;
 	case 2: brain_nodes_heard(b); break;
 	case 3:
@@ -157,7 +162,10 @@ static void happens(struct life *life)
 		if (roll(life, 4) == 0)
 			b->view.restart = requests[roll(life, HF_ARRAY_LEN(requests))];
 		break;
-	case 6: brain_start_all(b); break;
+	case 6:
+	case 7:
+	case 8: brain_start_all(b); break;
+	case 9: brain_terminating_gone(b); break;
 	default:
 		if (b->pods_len > 0)
 			happens_to_pod(life, &b->pods[roll(life, (unsigned)b->pods_len)]);
@@ -207,6 +215,52 @@ static void conditions_hold(struct life *life)
 	}
 }
 
+/* A rank that succeeded is not run again in its generation, whatever becomes of its pod. */
+static void no_success_runs_again(struct life *life)
+{
+	for (size_t i = 0; i < life->succeeded_len; i++) {
+		if (life->succeeded_in[i] == life->b->plan.status.ledger.generation)
+			assert_false(brain_creates(life->b, life->succeeded[i]));
+	}
+}
+
+/* What is terminating is not deleted again. */
+static void no_delete_twice(struct life *life)
+{
+	for (size_t i = 0; i < life->b->pods_len; i++) {
+		const struct brain_pod *pod = &life->b->pods[i];
+
+		if (pod->pod.deletion_time != HF_TIME_NONE)
+			assert_false(brain_deletes(life->b, pod->name));
+	}
+}
+
+/* What a plan itself ended opens no incident: somebody else ended something, something is
+ * missing that was there, or a restart was asked for. */
+static void no_incident_of_ours(struct life *life)
+{
+	struct brain *b = life->b;
+	const struct hf_ledger *before = &b->view.status.ledger;
+	const struct hf_ledger *after = &b->plan.status.ledger;
+	const char *name;
+
+	if (after->incident.id == before->incident.id || !before->present ||
+	    !hf_streq(after->restart_handled, before->restart_handled))
+		return;
+	for (size_t i = 0; i < b->pods_len; i++) {
+		const struct brain_pod *pod = &b->pods[i];
+
+		if (!pod->ours && (pod->pod.phase == HF_POD_FAILED ||
+				   pod->pod.deletion_time != HF_TIME_NONE ||
+				   pod->containers[0].restart_count > 0))
+			return;
+	}
+	assert_non_null(after->records[0].replica);
+	name = hf_arena_printf(b->pass, "demo-%s", after->records[0].replica);
+	assert_null(brain_pod(b, name));
+	assert_false(brain_gone_by_us(b, name));
+}
+
 static void actions_hold(struct life *life)
 {
 	struct brain *b = life->b;
@@ -225,6 +279,9 @@ static void actions_hold(struct life *life)
 		assert_true(finished);
 	assert_true(b->plan.wake_at > b->now);
 	/* harness/brain.c checks that deletes name our own objects. */
+	no_success_runs_again(life);
+	no_delete_twice(life);
+	no_incident_of_ours(life);
 }
 
 static void ledger_holds(struct life *life)
@@ -276,6 +333,53 @@ static void remember(struct life *life)
 	life->terminal = terminal;
 }
 
+/* "17:2,40:1": what stands behind the index of the pod's name. */
+static int64_t attempt_written(const struct brain *b, const char *pod)
+{
+	int64_t index = strtoll(strrchr(pod, '-') + 1, NULL, 10);
+
+	for (int r = 0; r < b->view.framework->roles_len; r++) {
+		const char *text = b->plan.status.ledger.roles[r].attempts;
+		const char *type = hf_type_lower(b->pass, b->view.framework->roles[r].name);
+
+		if (!strstr(pod, type))
+			continue;
+		while (text && *text) {
+			char *end;
+			int64_t i = strtoll(text, &end, 10);
+			int64_t attempt = strtoll(end + 1, &end, 10);
+
+			if (i == index)
+				return attempt;
+			text = *end == ',' ? end + 1 : NULL;
+		}
+	}
+	return 0;
+}
+
+static void remember_successes(struct life *life)
+{
+	struct brain *b = life->b;
+
+	for (size_t i = 0; i < b->pods_len; i++) {
+		const struct brain_pod *pod = &b->pods[i];
+
+		if (pod->pod.phase != HF_POD_SUCCEEDED ||
+		    pod->pod.generation != b->plan.status.ledger.generation ||
+		    pod->pod.attempt != attempt_written(b, pod->name) || b->view.run_policy.suspend.value ||
+		    life->succeeded_len == HF_ARRAY_LEN(life->succeeded))
+			continue;
+		memcpy(life->succeeded[life->succeeded_len], pod->name, BRAIN_TEXT_MAX);
+		life->succeeded_in[life->succeeded_len++] = pod->pod.generation;
+	}
+}
+
+static void write_status(struct life *life)
+{
+	brain_write_status(life->b);
+	remember_successes(life);
+}
+
 /* ---- performing, more or less ------------------------------------------------------------------------------ */
 
 static void perform_some(struct life *life)
@@ -286,14 +390,14 @@ static void perform_some(struct life *life)
 	switch (roll(life, 6)) {
 	case 0: return; /* all of it is lost */
 	case 1:
-		brain_write_status(b); /* died behind the write */
+		write_status(life); /* died behind the write */
 		return;
 	case 2: /* died in the middle; what is not urgent may not have been written */
 		if (b->plan.status_urgent || roll(life, 2))
-			brain_write_status(b);
+			write_status(life);
 		limit = limit > 0 ? roll(life, (unsigned)limit + 1) : 0;
 		break;
-	default: brain_write_status(b);
+	default: write_status(life);
 	}
 	for (size_t s = 0; s < b->plan.stages_len; s++) {
 		for (size_t a = 0; a < b->plan.stages[s].actions_len; a++) {
