@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "local/face_internal.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * OpenAPI, so far as clients need it.  Version 3 says of every kind that PATCH knows the
+ * query parameter fieldValidation: kubectl then leaves validation to the server, which
+ * is where Holdfast's rules are.  Version 2 is the shortest document that is one:
+ * clients that ask for it find nothing to go by and use what they have built in.
+ */
+
+#define NO_SCHEMA                                                                                  \
+	"The embedded plane of Holdfast has no field documentation of this kind: see its "         \
+	"manual, or 'kubectl explain' on a cluster."
+
+static struct hf_json *object_with(struct hf_json *object, const char *key)
+{
+	return hf_json_ensure_object(object, key);
+}
+
+static struct hf_json *gvk_of(const struct hf_resource *resource)
+{
+	struct hf_json *gvk = hf_json_object();
+
+	hf_json_set_str(gvk, "group", resource->group);
+	hf_json_set_str(gvk, "kind", resource->kind);
+	hf_json_set_str(gvk, "version", resource->version);
+	return gvk;
+}
+
+static struct hf_json *parameter(const char *name, const char *in, const char *description)
+{
+	struct hf_json *p = hf_json_object();
+
+	hf_json_set_str(p, "name", name);
+	hf_json_set_str(p, "in", in);
+	hf_json_set_str(p, "description", description);
+	if (hf_streq(in, "path"))
+		hf_json_set_bool(p, "required", true);
+	hf_json_set_str(object_with(p, "schema"), "type", "string");
+	return p;
+}
+
+static void add_operation(struct hf_json *path, const char *method, const char *action,
+			  const struct hf_resource *resource)
+{
+	static const char *const queries[][2] = {
+		{ "dryRun", "All: do everything but store it." },
+		{ "fieldManager", "Who asks." },
+		{ "fieldValidation", "What is done about unknown fields: Ignore, Warn or Strict." },
+	};
+	struct hf_json *operation = object_with(path, method);
+	struct hf_json *parameters = hf_json_ensure_array(operation, "parameters");
+	struct hf_json *ok = object_with(object_with(operation, "responses"), "200");
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(queries) && !hf_streq(method, "get"); i++)
+		hf_json_append(parameters, parameter(queries[i][0], "query", queries[i][1]));
+	hf_json_set_str(ok, "description", "OK");
+	hf_json_set_str(operation, "x-kubernetes-action", action);
+	hf_json_set(operation, "x-kubernetes-group-version-kind", gvk_of(resource));
+}
+
+static void add_resource(struct hf_json *doc, const struct hf_resource *resource)
+{
+	struct hf_json *paths = object_with(doc, "paths"), *path, *schema, *gvks;
+	char base[256], named[300], schema_name[128];
+
+	snprintf(base, sizeof(base), "/%s%s%s/v1/%s%s", *resource->group != '\0' ? "apis" : "api",
+		 *resource->group != '\0' ? "/" : "", resource->group,
+		 resource->namespaced ? "namespaces/{namespace}/" : "", resource->plural);
+	snprintf(named, sizeof(named), "%s/{name}", base);
+	path = object_with(paths, base);
+	add_operation(path, "get", "list", resource);
+	add_operation(path, "post", "post", resource);
+	path = object_with(paths, named);
+	add_operation(path, "get", "get", resource);
+	add_operation(path, "put", "put", resource);
+	add_operation(path, "patch", "patch", resource);
+	add_operation(path, "delete", "delete", resource);
+
+	snprintf(schema_name, sizeof(schema_name), "dev.holdfast.v1.%s", resource->kind);
+	schema = object_with(object_with(object_with(doc, "components"), "schemas"), schema_name);
+	hf_json_set_str(schema, "type", "object");
+	hf_json_set_str(schema, "description", NO_SCHEMA);
+	gvks = hf_json_ensure_array(schema, "x-kubernetes-group-version-kind");
+	hf_json_append(gvks, gvk_of(resource));
+}
+
+/* The document of a group; NULL: no such group. */
+static struct hf_json *document(const struct hf_face *face, const char *group)
+{
+	struct hf_json *doc = NULL;
+
+	for (size_t i = 0; i < hf_resource_count(); i++) {
+		const struct hf_resource *resource = hf_resource_at(i)->resource;
+		if (!hf_streq(resource->group, group) || !hf_face_serves(face, resource))
+			continue;
+		if (doc == NULL) {
+			doc = hf_json_object();
+			hf_json_set_str(doc, "openapi", "3.0.0");
+			hf_json_set_str(object_with(doc, "info"), "title", "Holdfast");
+			hf_json_set_str(object_with(doc, "info"), "version", HF_VERSION);
+		}
+		add_resource(doc, resource);
+	}
+	return doc;
+}
+
+static struct hf_json *index_of_groups(const struct hf_face *face)
+{
+	struct hf_json *index = hf_json_object(), *paths = object_with(index, "paths");
+
+	for (size_t i = 0; i < hf_resource_count(); i++) {
+		const struct hf_resource *resource = hf_resource_at(i)->resource;
+		char key[128], url[256];
+		snprintf(key, sizeof(key), "%s%s/v1", *resource->group != '\0' ? "apis/" : "api",
+			 resource->group);
+		if (!hf_face_serves(face, resource) || hf_json_get(paths, key) != NULL)
+			continue;
+		/* The version stands for the content: clients keep what they have read under it. */
+		snprintf(url, sizeof(url), "/openapi/v3/%s?hash=%s", key, HF_VERSION);
+		hf_json_set_str(object_with(paths, key), "serverRelativeURL", url);
+	}
+	return index;
+}
+
+/* ---- version 2 ---------------------------------------------------------------------------- */
+
+static void serve_v2(struct hf_exchange *ex)
+{
+	/* swagger "2.0"; info: title "Holdfast", version "v1"; paths: none. */
+	static const unsigned char protobuf[] = {
+		0x0a, 3, '2', '.', '0', 0x12, 14, 0x0a, 8, 'H', 'o', 'l', 'd', 'f', 'a', 's',
+		't',  0x12, 2, 'v', '1', 0x42, 0,
+	};
+	static const char text[] = "{\"swagger\":\"2.0\",\"info\":{\"title\":\"Holdfast\","
+				   "\"version\":\"v1\"},\"paths\":{}}\n";
+	const char *accept = hf_exchange_header(ex, "Accept");
+
+	if (accept != NULL && strstr(accept, "proto-openapi") != NULL)
+		hf_exchange_answer(ex, 200,
+				   "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+				   protobuf, sizeof(protobuf));
+	else
+		hf_exchange_answer(ex, 200, "application/json", text, strlen(text));
+}
+
+bool hf_face_openapi(struct hf_face *face, struct hf_exchange *ex)
+{
+	const char *path = hf_exchange_path(ex);
+	HF_AUTO_JSON answer = NULL;
+
+	if (hf_streq(path, "/openapi/v2")) {
+		serve_v2(ex);
+		return true;
+	}
+	if (hf_streq(path, "/openapi/v3") || hf_streq(path, "/openapi/v3/")) {
+		answer = index_of_groups(face);
+	} else if (hf_streq(path, "/openapi/v3/api/v1")) {
+		answer = document(face, "");
+	} else if (hf_str_has_prefix(path, "/openapi/v3/apis/") && hf_str_has_suffix(path, "/v1")) {
+		char group[HF_API_VERSION_MAX];
+		size_t prefix = strlen("/openapi/v3/apis/"), len = strlen(path) - prefix;
+		if (len <= 3 || len - 3 >= sizeof(group))
+			return false;
+		memcpy(group, path + prefix, len - 3);
+		group[len - 3] = '\0';
+		answer = document(face, group);
+	}
+	if (answer == NULL)
+		return false;
+	hf_face_answer_json(ex, 200, answer);
+	return true;
+}

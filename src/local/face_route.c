@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "local/face_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <string.h>
+
+/* ---- paths -------------------------------------------------------------------------------- */
+
+/* The next segment of *rest, cut off; NULL where there is none or it is empty. */
+static char *next_segment(char **rest)
+{
+	char *segment = *rest, *slash;
+
+	if (segment == NULL || *segment == '\0')
+		return NULL;
+	slash = strchr(segment, '/');
+	if (slash == segment)
+		return NULL;
+	if (slash != NULL)
+		*slash++ = '\0';
+	*rest = slash;
+	return segment;
+}
+
+static bool is_namespace_subresource(const char *segment)
+{
+	return hf_streq(segment, "status") || hf_streq(segment, "finalize");
+}
+
+/* Behind "namespaces/NAME": the namespace itself, a part of it, or what is inside. */
+static const char *route_namespace(char **rest, struct face_route *route)
+{
+	const char *name = next_segment(rest), *plural;
+
+	if (name == NULL || *rest == NULL || **rest == '\0') {
+		route->name = name;
+		return "namespaces";
+	}
+	plural = next_segment(rest);
+	if (plural != NULL && is_namespace_subresource(plural)) {
+		route->name = name;
+		route->sub = plural;
+		route->too_long = *rest != NULL;
+		return "namespaces";
+	}
+	route->ns = name;
+	return plural;
+}
+
+static const char *route_group(char **rest)
+{
+	const char *first = next_segment(rest), *group;
+
+	if (hf_streq(first, "api"))
+		return hf_streq(next_segment(rest), "v1") ? "" : NULL;
+	if (!hf_streq(first, "apis"))
+		return NULL;
+	group = next_segment(rest);
+	/* All groups here have one version. */
+	return hf_streq(next_segment(rest), "v1") ? group : NULL;
+}
+
+void hf_face_route(const char *path, struct face_route *ret_route)
+{
+	struct face_route route = { .text = hf_xstrdup(*path == '/' ? path + 1 : path) };
+	char *rest = route.text;
+	const char *group = route_group(&rest), *plural = NULL;
+	const char *first = group != NULL ? next_segment(&rest) : NULL;
+
+	if (hf_streq(first, "namespaces"))
+		plural = route_namespace(&rest, &route);
+	else
+		plural = first;
+	if (plural != NULL)
+		route.resource = hf_resource_by_plural(group, plural);
+	if (route.resource != NULL && route.name == NULL && rest != NULL && *rest != '\0') {
+		route.name = next_segment(&rest);
+		route.sub = next_segment(&rest);
+		route.too_long = rest != NULL && *rest != '\0';
+		if (route.name == NULL)
+			route.resource = NULL;
+	}
+	/* A namespace in front of what has none, or the reverse with a name. */
+	if (route.resource != NULL && route.ns != NULL && !route.resource->namespaced)
+		route.resource = NULL;
+	if (route.resource != NULL && route.ns == NULL && route.name != NULL &&
+	    route.resource->namespaced)
+		route.resource = NULL;
+	*ret_route = route;
+}
+
+/* ---- media types -------------------------------------------------------------------------- */
+
+static const char *skip_blanks(const char *s)
+{
+	return s + strspn(s, " \t");
+}
+
+/* Does the element [s, end) of a list have this parameter? */
+static bool has_param(const char *s, const char *end, const char *param)
+{
+	size_t len = strlen(param);
+
+	for (s = memchr(s, ';', (size_t)(end - s)); s != NULL;
+	     s = memchr(s, ';', (size_t)(end - s))) {
+		s = skip_blanks(s + 1);
+		if ((size_t)(end - s) >= len && strncmp(s, param, len) == 0 &&
+		    (s + len == end || strchr("; \t", s[len]) != NULL))
+			return true;
+	}
+	return false;
+}
+
+static bool has_type(const char *s, const char *end, const char *type)
+{
+	size_t len = strcspn(s, ";, \t");
+
+	if (s + len > end)
+		len = (size_t)(end - s);
+	return len == strlen(type) && strncasecmp(s, type, len) == 0;
+}
+
+static enum face_form form_of(const char *s, const char *end)
+{
+	bool any = has_type(s, end, "*/*") || has_type(s, end, "application/*");
+
+	if (!any && !has_type(s, end, "application/json"))
+		return FACE_FORM_UNACCEPTABLE;
+	if (has_param(s, end, "as=Table"))
+		return has_param(s, end, "v=v1") && has_param(s, end, "g=meta.k8s.io")
+			       ? FACE_FORM_TABLE
+			       : FACE_FORM_UNACCEPTABLE;
+	if (has_param(s, end, "as=PartialObjectMetadata") ||
+	    has_param(s, end, "as=PartialObjectMetadataList"))
+		return has_param(s, end, "v=v1") && has_param(s, end, "g=meta.k8s.io")
+			       ? FACE_FORM_METADATA
+			       : FACE_FORM_UNACCEPTABLE;
+	return FACE_FORM_JSON;
+}
+
+/* Clients put what they want most first; weights (q=) are not looked at, as upstream. */
+enum face_form hf_face_form(const char *accept)
+{
+	if (hf_str_is_empty(accept))
+		return FACE_FORM_JSON;
+	for (const char *s = accept;; s++) {
+		const char *end;
+		enum face_form form;
+		s = skip_blanks(s);
+		end = s + strcspn(s, ",");
+		form = form_of(s, end);
+		if (form != FACE_FORM_UNACCEPTABLE)
+			return form;
+		if (*end == '\0')
+			return FACE_FORM_UNACCEPTABLE;
+		s = end;
+	}
+}
+
+bool hf_face_media_is(const char *header, const char *type)
+{
+	return header != NULL && has_type(header, header + strlen(header), type);
+}
