@@ -331,11 +331,12 @@ static void on_signal(void *arg, int signum)
 static void show_why(struct run *run)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
+	const struct hf_job_ref job = { run->manifest.framework, run->ns, run->name };
 	struct hf_job_view view;
 	struct hf_plan plan;
 
-	if (hf_operator_explain(hf_plane_operator(run->plane), run->manifest.framework, run->ns,
-				run->name, arena, &view, &plan, NULL) != 0)
+	if (hf_operator_explain(hf_plane_operator(run->plane), &job, arena, &view, &plan, NULL) !=
+	    0)
 		return;
 	hf_progress_note(run->progress, now_of(run), "%s %s", run->name,
 			 hf_str_or(plan.summary, ""));

@@ -73,28 +73,48 @@ static bool same_roles(const struct hf_ledger *a, const struct hf_ledger *b)
 	return true;
 }
 
-/* Decisions: everything but progress. */
-static bool same_decisions(const struct hf_ledger *a, const struct hf_ledger *b)
+static bool same_budgets(const struct hf_ledger *a, const struct hf_ledger *b)
 {
 	for (int i = 0; i < HF_BUDGETS; i++) {
 		if (a->restarts[i] != b->restarts[i] || a->streak[i] != b->streak[i])
 			return false;
 	}
+	return true;
+}
+
+static bool same_records(const struct hf_ledger *a, const struct hf_ledger *b)
+{
 	if (a->records_len != b->records_len)
 		return false;
 	for (size_t i = 0; i < a->records_len; i++) {
 		if (!same_record(&a->records[i], &b->records[i]))
 			return false;
 	}
-	return a->present == b->present && a->schema == b->schema &&
-	       a->generation == b->generation && a->incident.id == b->incident.id &&
+	return true;
+}
+
+static bool same_incident(const struct hf_ledger *a, const struct hf_ledger *b)
+{
+	return a->incident.id == b->incident.id &&
 	       a->incident.opened_at == b->incident.opened_at &&
 	       a->incident.cause == b->incident.cause &&
-	       a->incident.charged == b->incident.charged &&
-	       a->active_seconds == b->active_seconds && same_roles(a, b) &&
-	       same(a->restart_handled, b->restart_handled) &&
-	       same(a->verdict.reason, b->verdict.reason) &&
-	       same(a->verdict.message, b->verdict.message) && a->verdict.at == b->verdict.at &&
+	       a->incident.charged == b->incident.charged;
+}
+
+static bool same_verdict(const struct hf_ledger *a, const struct hf_ledger *b)
+{
+	return same(a->verdict.reason, b->verdict.reason) &&
+	       same(a->verdict.message, b->verdict.message) && a->verdict.at == b->verdict.at;
+}
+
+/* Decisions: everything but progress. */
+static bool same_decisions(const struct hf_ledger *a, const struct hf_ledger *b)
+{
+	return a->present == b->present && a->schema == b->schema &&
+	       a->generation == b->generation && a->active_seconds == b->active_seconds &&
+	       same(a->restart_handled, b->restart_handled) && same_budgets(a, b) &&
+	       same_records(a, b) && same_incident(a, b) && same_roles(a, b) &&
+	       same_verdict(a, b) &&
 	       /* A delay that begins is a decision; one that is over is not. */
 	       (a->not_before == b->not_before || b->not_before == HF_TIME_NONE);
 }

@@ -379,10 +379,9 @@ bool hf_operator_idle(const struct hf_operator *op)
 	       hf_recorder_pending(op->recorder) == 0;
 }
 
-int hf_operator_explain(struct hf_operator *op, const struct hf_framework *framework,
-			const char *ns, const char *name, struct hf_arena *arena,
-			struct hf_job_view *ret_view, struct hf_plan *ret_plan,
-			struct hf_error *err)
+int hf_operator_explain(struct hf_operator *op, const struct hf_job_ref *job,
+			struct hf_arena *arena, struct hf_job_view *ret_view,
+			struct hf_plan *ret_plan, struct hf_error *err)
 {
 	struct hf_observe_args args = {.pods = op->pods.cache,
 				       .services = op->services.cache,
@@ -393,13 +392,13 @@ int hf_operator_explain(struct hf_operator *op, const struct hf_framework *frame
 	struct hf_observed seen;
 
 	for (size_t i = 0; i < op->n_kinds && entry == NULL; i++)
-		if (op->kinds[i].framework == framework)
-			entry = hf_cache_get(op->kinds[i].cache, ns, name);
+		if (op->kinds[i].framework == job->framework)
+			entry = hf_cache_get(op->kinds[i].cache, job->ns, job->name);
 	if (entry == NULL)
-		return hf_error_set(err, HF_E_NOT_FOUND, "%s \"%s\" not found", framework->plural,
-				    name);
+		return hf_error_set(err, HF_E_NOT_FOUND, "%s \"%s\" not found",
+				    job->framework->plural, job->name);
 	args.now = hf_operator_now(op);
-	hf_job_read(entry->doc, framework, &op->options.settings, arena, NULL, ret_view);
+	hf_job_read(entry->doc, job->framework, &op->options.settings, arena, NULL, ret_view);
 	hf_observe(&args, arena, NULL, &seen);
 	return hf_job_step(ret_view, &seen, args.now, arena, ret_plan, err);
 }

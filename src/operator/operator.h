@@ -98,10 +98,14 @@ hf_time hf_operator_now(struct hf_operator *op);
  * `why`.  The results are borrowed from the arena and from the caches: use them before the
  * loop runs again.  HF_E_NOT_FOUND: no such job.
  */
-int hf_operator_explain(struct hf_operator *op, const struct hf_framework *framework,
-			const char *ns, const char *name, struct hf_arena *arena,
-			struct hf_job_view *ret_view, struct hf_plan *ret_plan,
-			struct hf_error *err) HF_MUST_CHECK;
+struct hf_job_ref {
+	const struct hf_framework *framework;
+	const char *ns;
+	const char *name;
+};
+int hf_operator_explain(struct hf_operator *op, const struct hf_job_ref *job,
+			struct hf_arena *arena, struct hf_job_view *ret_view,
+			struct hf_plan *ret_plan, struct hf_error *err) HF_MUST_CHECK;
 
 /* Bring the gauges up to date, before hf_metrics_render. */
 void hf_operator_update_metrics(struct hf_operator *op);

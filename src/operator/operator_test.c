@@ -924,6 +924,7 @@ static void test_explain_steps_without_doing(void **state)
 {
 	struct bench *bench = *state;
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)16 << 20);
+	struct hf_job_ref job = { &hf_framework_pytorch, "n", "ddp" };
 	struct hf_job_view view;
 	struct hf_plan plan;
 	struct hf_error err;
@@ -931,13 +932,13 @@ static void test_explain_steps_without_doing(void **state)
 	start(bench);
 	turn(bench);
 	want(0, HF_ACTION_CREATE_POD, 0, 2);
-	assert_ok(hf_operator_explain(bench->op, &hf_framework_pytorch, "n", "ddp", arena, &view,
-				      &plan, &err), &err);
+	assert_ok(hf_operator_explain(bench->op, &job, arena, &view, &plan, &err), &err);
 	assert_int_equal(plan.stages[0].actions_len, 2);
 	assert_string_equal(view.name, "ddp");
 	assert_null(next(bench));
-	assert_code(hf_operator_explain(bench->op, &hf_framework_pytorch, "n", "none", arena, &view,
-					&plan, &err), HF_E_NOT_FOUND);
+	job.name = "none";
+	assert_code(hf_operator_explain(bench->op, &job, arena, &view, &plan, &err),
+		    HF_E_NOT_FOUND);
 	assert_string_equal(err.text, "pytorchjobs \"none\" not found");
 }
 

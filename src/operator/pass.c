@@ -281,12 +281,14 @@ static bool stage_is_over(const struct hf_pass *pass)
 	return pass->n_open == 0 && (pass->op->stopping || (pass->n_unsure == 0 && all_sent));
 }
 
-/* After whatever happened: go to the next phase, or wait for a reply or for the gate. */
-static void advance(struct hf_pass *pass)
+/* The one request of these phases is answered, or will not be sent any more. */
+static bool request_is_over(const struct hf_pass *pass)
 {
-	if (pass->phase == HF_PASS_STATUS && pass->call == NULL &&
-	    (pass->sent || pass->op->stopping))
-		pass->phase = HF_PASS_OVER;
+	return pass->call == NULL && (pass->sent || pass->op->stopping);
+}
+
+static void stages_advance(struct hf_pass *pass)
+{
 	while (pass->phase == HF_PASS_STAGE && stage_is_over(pass)) {
 		hf_report_stage(pass);
 		pass->stage++;
@@ -295,8 +297,15 @@ static void advance(struct hf_pass *pass)
 		else
 			stage_begin(pass);
 	}
-	if (pass->phase == HF_PASS_REREAD && pass->call == NULL &&
-	    (pass->sent || pass->op->stopping))
+}
+
+/* After whatever happened: go to the next phase, or wait for a reply or for the gate. */
+static void advance(struct hf_pass *pass)
+{
+	if (pass->phase == HF_PASS_STATUS && request_is_over(pass))
+		pass->phase = HF_PASS_OVER;
+	stages_advance(pass);
+	if (pass->phase == HF_PASS_REREAD && request_is_over(pass))
 		pass->phase = HF_PASS_OVER;
 	if (pass->phase == HF_PASS_OVER && pass->reread && !pass->op->stopping) {
 		pass->reread = false;
