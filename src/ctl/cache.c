@@ -158,7 +158,6 @@ static struct node *node_create(const struct hf_cache *cache, struct hf_doc *doc
 	node->entry.doc = cache->options.keep_docs ? hf_doc_ref(doc) : NULL;
 	node->entry.view = view;
 	node->version = version_parse(version);
-	node->list_round = cache->round;
 	return node;
 }
 
@@ -236,6 +235,8 @@ static void node_remove(struct hf_cache *cache, struct node *node)
 
 static void node_put(struct hf_cache *cache, const char *key, struct node *old, struct node *node)
 {
+	if (old != NULL && node->list_round < old->list_round)
+		node->list_round = old->list_round;
 	/* An entry of another UID is another object: the owner sees the end of the old one. */
 	if (old != NULL && !hf_streq(old->entry.uid, node->entry.uid)) {
 		node_remove(cache, old);
@@ -257,8 +258,9 @@ static void node_put(struct hf_cache *cache, const char *key, struct node *old, 
 		node_free(cache, old);
 }
 
-/* Takes a version of an object in unless it is stale.  false: it was. */
-static bool upsert(struct hf_cache *cache, struct hf_doc *doc)
+/* Takes a version of an object in unless it is stale.  false: it was.  round: of the list that
+ * names it, 0 when it comes from elsewhere. */
+static bool upsert(struct hf_cache *cache, struct hf_doc *doc, uintptr_t round)
 {
 	const char *name = hf_doc_name(doc), *uid = hf_doc_uid(doc);
 	uint64_t version = version_parse(hf_doc_resource_version(doc));
@@ -269,8 +271,8 @@ static bool upsert(struct hf_cache *cache, struct hf_doc *doc)
 	if (!key_make(key, hf_doc_namespace(doc), name))
 		return false;
 	old = hf_map_get(cache->nodes, key);
-	if (old != NULL)
-		old->list_round = cache->round;
+	if (old != NULL && round > 0)
+		old->list_round = round;
 	if (hf_map_has(cache->gone, uid) ||
 	    (old != NULL && version != VERSION_UNKNOWN && version <= old->version)) {
 		cache->stats.stale++;
@@ -284,7 +286,10 @@ static bool upsert(struct hf_cache *cache, struct hf_doc *doc)
 			return true;
 		}
 	}
-	node_put(cache, key, old, node_create(cache, doc, view));
+	struct node *node = node_create(cache, doc, view);
+
+	node->list_round = round;
+	node_put(cache, key, old, node);
 	return true;
 }
 
@@ -359,7 +364,7 @@ static void list_reply(void *arg, const struct hf_reply *reply)
 	if (cache->list_version == NULL)
 		set_string(&cache->list_version, reply->resource_version);
 	for (size_t i = 0; i < reply->n_items; i++)
-		upsert(cache, reply->items[i]);
+		upsert(cache, reply->items[i], cache->round);
 	if (hf_str_is_empty(reply->continue_token)) {
 		list_done(cache);
 		return;
@@ -434,7 +439,7 @@ static void watch_event(void *arg, const struct hf_event *event)
 	if (event->type == HF_EVENT_DELETED)
 		object_deleted(cache, event->object);
 	else if (event->type != HF_EVENT_BOOKMARK)
-		upsert(cache, event->object);
+		upsert(cache, event->object, 0);
 	if (!hf_str_is_empty(event->resource_version)) {
 		set_string(&cache->version, event->resource_version);
 		position_set(cache, event->resource_version);
@@ -464,7 +469,6 @@ static void watch_hung(void *arg)
 	struct hf_cache *cache = arg;
 
 	cache->stats.hung++;
-	problem(cache, HF_E_TIMEOUT, "the watch fell silent: opening it anew");
 	watch_close(cache);
 	watch_start(cache);
 }
@@ -595,7 +599,7 @@ bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc)
 		cache->stats.stale++;
 		return false;
 	}
-	return upsert(cache, doc);
+	return upsert(cache, doc, 0);
 }
 
 void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name, const char *uid)

@@ -22,7 +22,7 @@
  *
  * Errors are retried for ever with growing, jittered delays (0.8 s to 30 s); a
  * Retry-After of the server is kept.  A watch on which neither an event nor a
- * bookmark came for idle_max counts as hung and is opened anew.
+ * bookmark came for idle_max may hang and is opened anew.
  *
  * What is stale.  Two versions of an object are told apart by resourceVersion, read
  * as an unsigned decimal, which is how every API server writes them and what makes

@@ -289,7 +289,6 @@ static void test_a_silent_watch_is_opened_anew_and_a_bookmark_counts_as_life(voi
 	hf_loop_run_until(bench->loop, 5 * HF_MINUTE);
 	assert_false(watch->live);
 	assert_int_equal(hf_cache_stats(bench->cache)->hung, 1);
-	assert_int_equal(bench->problem_code, HF_E_TIMEOUT);
 	assert_string_equal(fake_watch_live(bench->store)->resource_version, "40");
 }
 
@@ -409,6 +408,7 @@ static void test_a_list_keeps_what_a_reply_made_after_it(void **state)
 	/* d was made at 19 and is not in the list of 20: it has been deleted since. */
 	hf_strbuf_clear(&bench->trace);
 	assert_non_null(hf_cache_get(bench->cache, "default", "c"));
+	assert_null(hf_cache_get(bench->cache, "default", "d"));
 	assert_null(hf_cache_get(bench->cache, "default", "a"));
 }
 

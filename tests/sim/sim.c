@@ -3,6 +3,7 @@
 #include "sim/sim.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "framework/framework.h"
 
 #include <stdarg.h>
@@ -65,12 +66,23 @@ int sim_patch(struct sim *sim, const struct hf_resource *resource, const char *n
 
 /* --- the operator's lives ------------------------------------------------------------------ */
 
+static void on_problem(void *arg, const char *key, int code, const char *message)
+{
+	struct sim *sim = arg;
+
+	if (strchr(key, '/') == NULL)
+		sim_tell(sim, "operator: cache of %s: %s: %s", key, hf_code_name(code), message);
+}
+
 static void on_passed(void *arg, const struct hf_operator_pass *pass)
 {
 	struct sim *sim = arg;
 
 	if (pass->code != 0)
 		sim_tell(sim, "operator: pass over %s: %s", hf_doc_name(pass->job), pass->message);
+	else if (sim->story.aloud && pass->plan != NULL)
+		sim_tell(sim, "operator: %s %s", hf_doc_name(pass->job),
+			 hf_str_or(pass->plan->summary, "has nothing to say"));
 }
 
 static void be_born(void *arg)
@@ -82,6 +94,7 @@ static void be_born(void *arg)
 		.frameworks = hf_frameworks,
 		.seed = hf_rng_next(&sim->rng),
 		.passed = on_passed,
+		.problem = on_problem,
 		.arg = sim,
 	};
 	struct hf_error err;
