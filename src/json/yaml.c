@@ -70,15 +70,23 @@ static int fail(struct builder *b, int code, const yaml_mark_t *at, const char *
 			    what);
 }
 
+static int too_much(struct builder *b, const yaml_mark_t *at, size_t max, const char *of_what)
+{
+	return hf_error_set(
+		b->err, HF_E_TOO_LARGE,
+		"line %zu, column %zu: more than %zu %s, what aliases expand to included",
+		at->line + 1, at->column + 1, max, of_what);
+}
+
 /* Every node counts, in the text or by an alias; so aliases of aliases stay small. */
 static int charge(struct builder *b, size_t nodes, size_t bytes, const yaml_mark_t *at)
 {
 	b->nodes += nodes;
 	b->bytes += bytes;
 	if (b->nodes > b->limits.nodes_max)
-		return fail(b, HF_E_TOO_LARGE, at, "too many values, aliases expanded");
+		return too_much(b, at, b->limits.nodes_max, "values");
 	if (b->bytes > b->limits.bytes_max)
-		return fail(b, HF_E_TOO_LARGE, at, "too much text, aliases expanded");
+		return too_much(b, at, b->limits.bytes_max, "bytes of text");
 	return 0;
 }
 
