@@ -141,7 +141,7 @@ static void finish_list(struct lister *l)
 				     hf_doc_namespace(last), hf_doc_name(last));
 }
 
-static int list_with(struct hf_op *op, struct lister *l, uint64_t stale_version)
+static int list_with(struct hf_op *op, struct lister *l, const uint64_t *past)
 {
 	struct hf_error err = { 0 };
 	int rc = 0;
@@ -149,9 +149,9 @@ static int list_with(struct hf_op *op, struct lister *l, uint64_t stale_version)
 	op->result->version = op->engine->version;
 	if (op->request->continue_token && *op->request->continue_token) {
 		rc = list_continued(l, op->result);
-	} else if (stale_version) {
-		op->result->version = stale_version;
-		rc = hf_engine_snapshot(op->engine, op->kind, stale_version, list_past, l, &err);
+	} else if (past) {
+		op->result->version = *past;
+		rc = hf_engine_snapshot(op->engine, op->kind, *past, list_past, l, &err);
 		if (rc)
 			rc = hf_op_fail(op, rc, "%s", err.text);
 	} else {
@@ -167,7 +167,8 @@ static int list_with(struct hf_op *op, struct lister *l, uint64_t stale_version)
 	return rc;
 }
 
-static int list(struct hf_op *op, uint64_t stale_version)
+/* past: the version to read at; NULL: now. */
+static int list(struct hf_op *op, const uint64_t *past)
 {
 	const struct hf_request *request = op->request;
 	struct hf_selector *labels = NULL, *fields = NULL;
@@ -183,7 +184,7 @@ static int list(struct hf_op *op, uint64_t stale_version)
 		l.docs.len_max = SIZE_MAX / sizeof(struct hf_doc *);
 		rc = check_version(op);
 		if (rc == 0)
-			rc = list_with(op, &l, stale_version);
+			rc = list_with(op, &l, past);
 	} else {
 		rc = hf_op_fail(op, rc, "%s", err.text);
 	}
@@ -194,7 +195,7 @@ static int list(struct hf_op *op, uint64_t stale_version)
 
 int hf_op_list(struct hf_op *op)
 {
-	return list(op, 0);
+	return list(op, NULL);
 }
 
 int hf_op_get(struct hf_op *op)
@@ -274,7 +275,7 @@ void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *requ
 		return;
 	uint64_t version = version_ago(op.kind, stale);
 	if (request->verb == HF_VERB_LIST) {
-		list(&op, version);
+		list(&op, &version);
 		return;
 	}
 	/* A read of one object is the list of that name. */
@@ -283,7 +284,7 @@ void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *requ
 	as_list.field_selector = fields;
 	as_list.limit = 0;
 	op.request = &as_list;
-	if (list(&op, version))
+	if (list(&op, &version))
 		return;
 	struct hf_doc *found =
 		ret_result->n_items ? hf_doc_ref(ret_result->items[0]) : NULL;

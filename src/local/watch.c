@@ -106,6 +106,7 @@ static void drop_initial(struct local_watch *w)
 		hf_doc_unref(w->initial[i]);
 	free(w->initial);
 	w->initial = NULL;
+	w->n_initial = w->at_initial = 0;
 }
 
 static void free_own_string(const char *s)
