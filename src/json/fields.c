@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/quantity.h"
 #include "json/fields_internal.h"
+#include "json/number_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +51,7 @@ static bool whole(const struct hf_fields_scalar *scalar, int64_t *ret_integer)
 		*ret_integer = scalar->integer;
 		return true;
 	}
-	if (scalar->type != HF_JSON_REAL || !(scalar->real >= -0x1p63 && scalar->real < 0x1p63))
-		return false;
-	double back = (double)(int64_t)scalar->real;
-	if (back < scalar->real || back > scalar->real)
-		return false;
-	*ret_integer = (int64_t)scalar->real;
-	return true;
+	return scalar->type == HF_JSON_REAL && hf_json_whole(scalar->real, ret_integer);
 }
 
 static int put_integer(struct hf_fields_reader *r, const struct slot *slot,

@@ -13,6 +13,7 @@
  * fewer digits to tell. */
 #define DIGITS_MIN 15
 #define DIGITS_MAX 17
+#define TWO_TO_63 9223372036854775808.0
 
 /* The significant digits of d without trailing zeros, and the power of ten of the first. */
 static int shortest(double d, char ret_digits[DIGITS_MAX + 1])
@@ -75,4 +76,15 @@ void hf_json_format_real_short(double d, char ret_text[HF_JSON_REAL_TEXT_MAX])
 	}
 	snprintf(ret_text, HF_JSON_REAL_TEXT_MAX, "%s%c%s%se%s%02d", sign, digits[0],
 		 digits[1] ? "." : "", digits + 1, exp < 0 ? "-" : "+", abs(exp));
+}
+
+bool hf_json_whole(double d, int64_t *ret_integer)
+{
+	if (!(d >= -TWO_TO_63 && d < TWO_TO_63))
+		return false;
+	double back = (double)(int64_t)d;
+	if (back < d || back > d)
+		return false;
+	*ret_integer = (int64_t)d;
+	return true;
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/json_internal.h"
+#include "json/number_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,22 +58,13 @@ struct hf_json *hf_json_array(void)
 	return hf_json_of(json_array());
 }
 
-/* Length of the valid UTF-8 sequence that starts at p, 0 where there is none. */
-static size_t utf8_sequence(const char *p, size_t left)
-{
-	for (size_t n = 1; n <= 4 && n <= left; n++)
-		if (hf_utf8_valid(p, n))
-			return n;
-	return 0;
-}
-
 char *hf_json_clean_text(const char *bytes, size_t len)
 {
 	char *out = hf_xmalloc(len * 3 + 1);
 	size_t used = 0;
 
 	for (size_t i = 0; i < len;) {
-		size_t n = bytes[i] == '\0' ? 0 : utf8_sequence(bytes + i, len - i);
+		size_t n = bytes[i] == '\0' ? 0 : hf_utf8_sequence(bytes + i, len - i);
 		if (n == 0) {
 			memcpy(out + used, "\xef\xbf\xbd", 3);
 			used += 3;
@@ -179,8 +171,8 @@ const char *hf_json_type_name(enum hf_json_type type)
 	return names[type];
 }
 
-/* Numbers are equal when their values are (RFC 6902 §4.6), however they are written.  The
- * cast back decides for integers that a double cannot hold. */
+/* Numbers are equal when their values are (RFC 6902 §4.6), however they are written.  An
+ * integer that no double holds equals no real. */
 static bool numbers_equal(const json_t *a, const json_t *b)
 {
 	if (json_is_integer(a) && json_is_integer(b))
@@ -188,12 +180,10 @@ static bool numbers_equal(const json_t *a, const json_t *b)
 	if (json_is_real(a) && json_is_real(b))
 		return json_real_value(a) <= json_real_value(b) &&
 		       json_real_value(a) >= json_real_value(b);
-	double d = json_is_real(a) ? json_real_value(a) : json_real_value(b);
 	int64_t i = json_is_real(a) ? json_integer_value(b) : json_integer_value(a);
-	if (!(d >= -0x1p63 && d < 0x1p63))
-		return false;
-	double whole = (double)(int64_t)d;
-	return (int64_t)d == i && whole <= d && whole >= d;
+	int64_t whole;
+	return hf_json_whole(json_is_real(a) ? json_real_value(a) : json_real_value(b), &whole) &&
+	       whole == i;
 }
 
 static bool arrays_equal(const struct hf_json *a, const struct hf_json *b)
