@@ -10,6 +10,7 @@
 #include <gnutls/crypto.h>
 #include <gnutls/x509.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +34,8 @@ static int tls_error(struct hf_error *err, int code, int rc, const char *what)
 
 static gnutls_datum_t datum(const char *text)
 {
-	return (gnutls_datum_t){ .data = (unsigned char *)(uintptr_t)text,
-				 .size = (unsigned)strlen(text) };
+	return (gnutls_datum_t){.data = (unsigned char *)(uintptr_t)text,
+				.size = (unsigned)strlen(text)};
 }
 
 /* What is being made: a key and the certificate over it. */
@@ -66,8 +67,8 @@ static int set_names(gnutls_x509_crt_t crt, const char *const *names)
 			rc = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_IPADDRESS, &ip, 4,
 								  GNUTLS_FSAN_APPEND);
 		else if (inet_pton(AF_INET6, names[i], &ip) == 1)
-			rc = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_IPADDRESS, &ip, 16,
-								  GNUTLS_FSAN_APPEND);
+			rc = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_IPADDRESS, &ip,
+								  16, GNUTLS_FSAN_APPEND);
 		else
 			rc = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, names[i],
 								  (unsigned)strlen(names[i]),
@@ -86,8 +87,8 @@ static int set_subject(gnutls_x509_crt_t crt, const struct hf_certificate_spec *
 		const char *name = spec->organizations[i];
 
 		hf_assert(i < ORGANIZATIONS_MAX);
-		TRY(rc, gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_ORGANIZATION_NAME, 0, name,
-						      (unsigned)strlen(name)));
+		TRY(rc, gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_ORGANIZATION_NAME, 0,
+						      name, (unsigned)strlen(name)));
 	}
 	return rc;
 }
@@ -108,8 +109,9 @@ static int set_basics(struct making *making, const struct hf_certificate_spec *s
 	TRY(rc, gnutls_x509_crt_set_serial(making->crt, serial, sizeof(serial)));
 	TRY(rc, gnutls_x509_crt_set_activation_time(making->crt,
 						    (time_t)((spec->now - HF_HOUR) / HF_SECOND)));
-	TRY(rc, gnutls_x509_crt_set_expiration_time(
-			making->crt, (time_t)(hf_time_add(spec->now, spec->valid_for) / HF_SECOND)));
+	TRY(rc,
+	    gnutls_x509_crt_set_expiration_time(
+		    making->crt, (time_t)(hf_time_add(spec->now, spec->valid_for) / HF_SECOND)));
 	TRY(rc, gnutls_x509_crt_get_key_id(making->crt, 0, key_id, &key_id_size));
 	TRY(rc, gnutls_x509_crt_set_subject_key_id(making->crt, key_id, key_id_size));
 	if (rc < 0)
@@ -152,8 +154,8 @@ int hf_certificate_make_ca(const struct hf_certificate_spec *spec, struct hf_cer
 	hf_assert(spec->common_name);
 	int rc = set_basics(&making, spec);
 	TRY(rc, gnutls_x509_crt_set_basic_constraints(making.crt, 1, -1));
-	TRY(rc, gnutls_x509_crt_set_key_usage(making.crt, GNUTLS_KEY_KEY_CERT_SIGN |
-								  GNUTLS_KEY_CRL_SIGN));
+	TRY(rc, gnutls_x509_crt_set_key_usage(making.crt,
+					      GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_CRL_SIGN));
 	TRY(rc, gnutls_x509_crt_sign2(making.crt, making.crt, making.key, GNUTLS_DIG_SHA256, 0));
 	TRY(rc, export(&making, ret_ca));
 	making_release(&making);
@@ -171,6 +173,20 @@ static int load(const struct hf_certificate *ca, struct making *ret_loaded)
 	return rc;
 }
 
+/* A verifier takes a certificate with its issuer's name for self-signed, and refuses it. */
+static bool names_its_issuer(const struct making *leaf, const struct making *issuer)
+{
+	gnutls_datum_t leaf_name = {0}, issuer_name = {0};
+	bool same = gnutls_x509_crt_get_dn2(leaf->crt, &leaf_name) == 0 &&
+		    gnutls_x509_crt_get_dn2(issuer->crt, &issuer_name) == 0 &&
+		    leaf_name.size == issuer_name.size &&
+		    memcmp(leaf_name.data, issuer_name.data, leaf_name.size) == 0;
+
+	gnutls_free(leaf_name.data);
+	gnutls_free(issuer_name.data);
+	return same;
+}
+
 static int make_leaf(const struct hf_certificate *ca, const struct hf_certificate_spec *spec,
 		     const char *purpose, struct hf_certificate *ret, struct hf_error *err)
 {
@@ -182,6 +198,11 @@ static int make_leaf(const struct hf_certificate *ca, const struct hf_certificat
 		return tls_error(err, HF_E_INVALID, rc, "read the CA");
 	}
 	rc = set_basics(&making, spec);
+	if (rc >= 0 && names_its_issuer(&making, &issuer)) {
+		making_release(&issuer);
+		making_release(&making);
+		return hf_error_set(err, HF_E_INVALID, "a certificate cannot have its CA's name");
+	}
 	TRY(rc, gnutls_x509_crt_set_basic_constraints(making.crt, 0, -1));
 	TRY(rc, gnutls_x509_crt_set_key_usage(making.crt, GNUTLS_KEY_DIGITAL_SIGNATURE));
 	TRY(rc, gnutls_x509_crt_set_key_purpose_oid(making.crt, purpose, 0));

@@ -31,7 +31,8 @@ struct hf_certificate_spec {
 /* A self-signed CA; needs a common name. */
 int hf_certificate_make_ca(const struct hf_certificate_spec *spec, struct hf_certificate *ret_ca,
 			   struct hf_error *err) HF_MUST_CHECK;
-/* For a server, signed by the CA; needs names. */
+/* For a server, signed by the CA; needs names.  HF_E_INVALID for a CA that cannot be read, or
+ * a common name that is the CA's own. */
 int hf_certificate_make_server(const struct hf_certificate *ca,
 			       const struct hf_certificate_spec *spec,
 			       struct hf_certificate *ret_certificate, struct hf_error *err)

@@ -12,7 +12,7 @@
 
 /* What gnutls itself thinks of the certificates; client_test.c has OpenSSL's opinion. */
 
-static const char *const server_names[] = { "localhost", "127.0.0.1", "::1", NULL };
+static const char *const server_names[] = {"localhost", "127.0.0.1", "::1", NULL};
 
 static hf_time now(void)
 {
@@ -21,7 +21,8 @@ static hf_time now(void)
 
 static struct hf_certificate make_ca(void)
 {
-	struct hf_certificate_spec spec = { .common_name = "test CA", .now = now(), .valid_for = HF_DAY };
+	struct hf_certificate_spec spec = {
+		.common_name = "test CA", .now = now(), .valid_for = HF_DAY};
 	struct hf_certificate ca;
 	struct hf_error err = {0};
 
@@ -31,7 +32,8 @@ static struct hf_certificate make_ca(void)
 
 static gnutls_x509_crt_t parse(const char *pem)
 {
-	gnutls_datum_t text = { .data = (unsigned char *)(uintptr_t)pem, .size = (unsigned)strlen(pem) };
+	gnutls_datum_t text = {.data = (unsigned char *)(uintptr_t)pem,
+			       .size = (unsigned)strlen(pem)};
 	gnutls_x509_crt_t crt;
 
 	assert_int_equal(gnutls_x509_crt_init(&crt), 0);
@@ -42,7 +44,8 @@ static gnutls_x509_crt_t parse(const char *pem)
 static void a_server_certificate_is_good_for_its_names_only(void **state)
 {
 	struct hf_certificate ca = make_ca(), server;
-	struct hf_certificate_spec spec = { .names = server_names, .now = now(), .valid_for = HF_HOUR };
+	struct hf_certificate_spec spec = {
+		.names = server_names, .now = now(), .valid_for = HF_HOUR};
 	struct hf_error err = {0};
 	unsigned verdict = 1;
 
@@ -65,22 +68,26 @@ static void a_server_certificate_is_good_for_its_names_only(void **state)
 
 static void a_client_certificate_names_user_and_groups(void **state)
 {
-	static const char *const groups[] = { "system:masters", "team", NULL };
+	static const char *const groups[] = {"system:masters", "team", NULL};
 	struct hf_certificate ca = make_ca(), client;
-	struct hf_certificate_spec spec = { .common_name = "admin", .organizations = groups,
-					    .now = now(), .valid_for = HF_HOUR };
+	struct hf_certificate_spec spec = {.common_name = "admin",
+					   .organizations = groups,
+					   .now = now(),
+					   .valid_for = HF_HOUR};
 	struct hf_error err = {0};
 	char text[128];
 	size_t size = sizeof(text);
 
 	assert_ok(hf_certificate_make_client(&ca, &spec, &client, &err), &err);
 	gnutls_x509_crt_t crt = parse(client.cert_pem);
-	assert_int_equal(gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, text,
-						       &size), 0);
+	assert_int_equal(
+		gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, text, &size),
+		0);
 	assert_string_equal(text, "admin");
 	size = sizeof(text);
 	assert_int_equal(gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_ORGANIZATION_NAME, 1, 0,
-						       text, &size), 0);
+						       text, &size),
+			 0);
 	assert_true(strcmp(text, "team") == 0 || strcmp(text, "system:masters") == 0);
 	size = sizeof(text);
 	assert_int_equal(gnutls_x509_crt_get_key_purpose_oid(crt, 0, text, &size, NULL), 0);
@@ -92,13 +99,13 @@ static void a_client_certificate_names_user_and_groups(void **state)
 
 static void validity_is_as_asked_and_serials_differ(void **state)
 {
-	struct hf_certificate_spec spec = { .common_name = "one", .now = 1000000 * HF_SECOND,
-					    .valid_for = 500 * HF_SECOND };
+	struct hf_certificate_spec spec = {
+		.common_name = "one", .now = 1000000 * HF_SECOND, .valid_for = 500 * HF_SECOND};
 	struct hf_certificate one, two;
 	struct hf_error err = {0};
 	hf_time expiry = 0;
 	unsigned char serials[2][32];
-	size_t sizes[2] = { 32, 32 };
+	size_t sizes[2] = {32, 32};
 
 	assert_ok(hf_certificate_make_ca(&spec, &one, &err), &err);
 	assert_ok(hf_certificate_make_ca(&spec, &two, &err), &err);
@@ -119,8 +126,9 @@ static void validity_is_as_asked_and_serials_differ(void **state)
 static void what_does_not_belong_together_is_found(void **state)
 {
 	struct hf_certificate one = make_ca(), two = make_ca(), made = {0};
-	struct hf_certificate broken = { .cert_pem = one.cert_pem, .key_pem = (char[]){ "no key" } };
-	struct hf_certificate_spec spec = { .names = server_names, .now = now(), .valid_for = HF_DAY };
+	struct hf_certificate broken = {.cert_pem = one.cert_pem, .key_pem = (char[]){"no key"}};
+	struct hf_certificate_spec spec = {
+		.names = server_names, .now = now(), .valid_for = HF_DAY};
 	struct hf_error err = {0};
 	hf_time expiry;
 
@@ -130,6 +138,9 @@ static void what_does_not_belong_together_is_found(void **state)
 	assert_code(hf_certificate_check("rubbish", "rubbish", &err), HF_E_INVALID);
 	assert_code(hf_certificate_expiry("rubbish", &expiry, &err), HF_E_INVALID);
 	assert_code(hf_certificate_make_server(&broken, &spec, &made, &err), HF_E_INVALID);
+	assert_null(made.cert_pem);
+	spec.common_name = "test CA"; /* a verifier would take it for self-signed */
+	assert_code(hf_certificate_make_server(&one, &spec, &made, &err), HF_E_INVALID);
 	assert_null(made.cert_pem);
 	hf_certificate_release(&one);
 	hf_certificate_release(&two);

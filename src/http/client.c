@@ -109,8 +109,8 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 		sock = socket_create(client, fd);
 		curl_multi_assign(client->multi, fd, sock);
 	}
-	sock->want = (what & CURL_POLL_IN ? HF_IO_READ : 0u) |
-		     (what & CURL_POLL_OUT ? HF_IO_WRITE : 0u);
+	sock->want =
+		(what & CURL_POLL_IN ? HF_IO_READ : 0u) | (what & CURL_POLL_OUT ? HF_IO_WRITE : 0u);
 	hf_io_want(sock->io, sock->want);
 	return 0;
 }
@@ -304,11 +304,12 @@ static bool split_url(const char *base_url, struct url_parts *parts)
 static int set_base(struct hf_http_client *client, const struct hf_http_client_spec *spec,
 		    struct hf_error *err)
 {
-	struct url_parts parts = { .url = curl_url() };
+	struct url_parts parts = {.url = curl_url()};
 
 	if (!split_url(spec->base_url, &parts)) {
 		url_parts_release(&parts);
-		return hf_error_set(err, HF_E_INVALID, "'%s' is no URL of a server", spec->base_url);
+		return hf_error_set(err, HF_E_INVALID, "'%s' is no URL of a server",
+				    spec->base_url);
 	}
 	const char *name = hf_str_or(spec->tls_server_name, parts.host);
 	size_t path_len = strlen(parts.path);
@@ -317,8 +318,8 @@ static int set_base(struct hf_http_client *client, const struct hf_http_client_s
 	client->prefix = hf_xasprintf("%s://%s:%s%.*s", parts.scheme, name, parts.port,
 				      (int)path_len, parts.path);
 	if (!hf_streq(name, parts.host)) {
-		HF_AUTOFREE char *to = hf_xasprintf("%s:%s:%s:%s", name, parts.port, parts.host,
-						    parts.port);
+		HF_AUTOFREE char *to =
+			hf_xasprintf("%s:%s:%s:%s", name, parts.port, parts.host, parts.port);
 		client->connect_to = curl_slist_append(NULL, to);
 		client->host_line = hf_xasprintf("Host: %s:%s", parts.host, parts.port);
 	}
@@ -427,7 +428,8 @@ void hf_http_client_set_bearer(struct hf_http_client *client, const char *token)
 	*at = '\0';
 }
 
-void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem, const char *key_pem)
+void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem,
+			     const char *key_pem)
 {
 	hf_assert(!cert_pem == !key_pem);
 	free((char *)(uintptr_t)client->spec.cert_pem);
@@ -438,7 +440,8 @@ void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem
 
 void hf_url_escape(struct hf_strbuf *sb, const char *text)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 
 	for (; *text; text++) {
 		if (strchr(plain, *text))

@@ -28,10 +28,10 @@
 struct hf_http_client;
 struct hf_transfer;
 
-#define HF_HTTP_IN_FLIGHT_MAX 32u             /* beyond it only the waiting grows: measured */
+#define HF_HTTP_IN_FLIGHT_MAX 32u /* beyond it only the waiting grows: measured */
 #define HF_HTTP_STREAMS_MAX 60u
-#define HF_HTTP_QUEUE_MAX 4096u               /* requests waiting; HF_E_TOO_MANY past it */
-#define HF_HTTP_TIMEOUT (30 * HF_SECOND)      /* of a whole request */
+#define HF_HTTP_QUEUE_MAX 4096u          /* requests waiting; HF_E_TOO_MANY past it */
+#define HF_HTTP_TIMEOUT (30 * HF_SECOND) /* of a whole request */
 #define HF_HTTP_CONNECT_TIMEOUT (10 * HF_SECOND)
 #define HF_HTTP_RESPONSE_BYTES_MAX (64u << 20) /* of a body kept whole: a page of a list */
 #define HF_HTTP_RESPONSE_HEAD_BYTES_MAX (64u << 10)
@@ -39,14 +39,14 @@ struct hf_transfer;
 struct hf_http_client_spec {
 	/* "https://host:6443", "http://127.0.0.1:8080/prefix"; no query; a final '/' is dropped. */
 	const char *base_url;
-	const char *unix_path;       /* connect here, whatever the URL's host; NULL: TCP */
+	const char *unix_path; /* connect here, whatever the URL's host; NULL: TCP */
 
-	const char *ca_pem;          /* trusted instead of the system's; NULL: the system's */
-	const char *cert_pem;        /* the client's own, with its key; NULL: none */
+	const char *ca_pem;   /* trusted instead of the system's; NULL: the system's */
+	const char *cert_pem; /* the client's own, with its key; NULL: none */
 	const char *key_pem;
 	const char *tls_server_name; /* name to ask for and to verify; NULL: the URL's host */
 	bool insecure;               /* verify nothing */
-	const char *proxy_url;       /* NULL: http(s)_proxy, no_proxy of the environment; "": none */
+	const char *proxy_url; /* NULL: http(s)_proxy, no_proxy of the environment; "": none */
 
 	/* HTTP/2 without TLS and without asking (gRPC over a unix socket): each request on
 	 * a connection of its own, since libcurl 7.88 breaks the second one on a shared one. */

@@ -6,6 +6,7 @@
 #include "http/server.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 struct note {
 	int code, status;
 	bool retry_now;
+	char retry_after[8];
 	char body[64], text[HF_ERROR_TEXT_MAX];
 	size_t body_len;
 };
@@ -49,8 +51,8 @@ static struct hf_certificate ca, other_ca, server_pair, client_pair;
 
 static int setup_all(void **state)
 {
-	static const char *const names[] = { "localhost", "127.0.0.1", "::1", NULL };
-	struct hf_certificate_spec spec = { .common_name = "test CA", .valid_for = HF_DAY };
+	static const char *const names[] = {"localhost", "127.0.0.1", "::1", NULL};
+	struct hf_certificate_spec spec = {.common_name = "test CA", .valid_for = HF_DAY};
 	struct hf_error err = {0};
 
 	spec.now = (hf_time)time(NULL) * HF_SECOND;
@@ -85,8 +87,9 @@ static void on_closed(void *arg, struct hf_exchange *ex)
 
 static void note_request(struct bench *bench, const struct hf_exchange *ex)
 {
-	static const char *const headers[] = { "Host", "User-Agent", "Authorization", "Content-Type",
-					       "Accept", "Expect", "Accept-Encoding" };
+	static const char *const headers[] = {"Host",           "User-Agent", "Authorization",
+					      "Content-Type",   "Accept",     "Expect",
+					      "Accept-Encoding"};
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(sizeof(bench->seen) - 1);
 	size_t len;
 	const char *body = hf_exchange_body(ex, &len);
@@ -100,6 +103,13 @@ static void note_request(struct bench *bench, const struct hf_exchange *ex)
 	}
 	memcpy(bench->seen, sb.data, sb.len + 1);
 }
+
+/* "hello " 200 times over. */
+static const unsigned char zipped[] = {
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xcb, 0x48,
+	0xcd, 0xc9, 0xc9, 0x57, 0xc8, 0x18, 0x25, 0x47, 0xc9, 0x51, 0x72, 0x94,
+	0x1c, 0xf4, 0x24, 0x00, 0x45, 0x44, 0x9f, 0x68, 0xb0, 0x04, 0x00, 0x00,
+};
 
 static void answer_big(struct hf_exchange *ex)
 {
@@ -126,11 +136,15 @@ static void on_request(void *arg, struct hf_exchange *ex)
 		hf_loop_stop(bench->t.loop);
 	} else if (strcmp(path, "/big") == 0) {
 		answer_big(ex);
+	} else if (strcmp(path, "/zipped") == 0) {
+		hf_exchange_add_header(ex, "Content-Encoding", "gzip");
+		hf_exchange_answer(ex, 200, "text/plain", zipped, sizeof(zipped));
 	} else if (strcmp(path, "/cut") == 0) {
 		hf_exchange_abort(ex);
 	} else {
 		hf_exchange_add_header(ex, "Retry-After", "7");
-		hf_exchange_answer(ex, strcmp(path, "/gone") == 0 ? 410 : 200, "text/plain", "hello", 5);
+		hf_exchange_answer(ex, strcmp(path, "/gone") == 0 ? 410 : 200, "text/plain",
+				   "hello", 5);
 	}
 }
 
@@ -158,7 +172,7 @@ static void connect_with(struct bench *bench, struct hf_http_client_spec spec)
 		spec.base_url = bench->url;
 	if (!spec.ca_pem && !spec.insecure)
 		spec.ca_pem = ca.cert_pem;
-	spec.proxy_url = "";
+	spec.proxy_url = hf_str_or(spec.proxy_url, "");
 	assert_ok(hf_http_client_create(bench->t.loop, &spec, &bench->client, &err), &err);
 }
 
@@ -179,6 +193,8 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	note->body_len = result->body_len;
 	snprintf(note->body, sizeof(note->body), "%s", result->body);
 	snprintf(note->text, sizeof(note->text), "%s", result->err->text);
+	const char *retry_after = hf_transfer_header(result->transfer, "retry-AFTER");
+	snprintf(note->retry_after, sizeof(note->retry_after), "%s", hf_str_or(retry_after, "-"));
 	assert_int_equal(result->code, result->err->code);
 	if (result->status == 200 && !bench->stream)
 		assert_non_null(hf_transfer_header(result->transfer, "content-type"));
@@ -248,7 +264,7 @@ static void a_get_goes_there_and_back(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	const struct note *note = fetch(bench, (struct hf_http_request){ .target = "/x?a=%20b" });
+	const struct note *note = fetch(bench, (struct hf_http_request){.target = "/x?a=%20b"});
 	assert_int_equal(note->code, 0);
 	assert_int_equal(note->status, 200);
 	assert_string_equal(note->body, "hello");
@@ -261,15 +277,19 @@ static void a_get_goes_there_and_back(void **state)
 static void methods_bodies_and_headers_arrive_as_given(void **state)
 {
 	struct bench *bench = *state;
-	static const char *const methods[] = { "POST", "PUT", "PATCH", "DELETE" };
-	const char *const headers[] = { "Accept: application/json\r\nX-Evil: 1", NULL };
+	static const char *const methods[] = {"POST", "PUT", "PATCH", "DELETE"};
+	const char *const headers[] = {"Accept: application/json\r\nX-Evil: 1", NULL};
 
 	start(bench);
 	for (size_t i = 0; i < HF_ARRAY_LEN(methods); i++) {
 		char expected[64];
 
-		assert_int_equal(fetch(bench, (struct hf_http_request){ .method = methods[i],
-			.headers = headers, .body = "{}", .body_len = 2 })->status, 200);
+		assert_int_equal(fetch(bench, (struct hf_http_request){.method = methods[i],
+								       .headers = headers,
+								       .body = "{}",
+								       .body_len = 2})
+					 ->status,
+				 200);
 		snprintf(expected, sizeof(expected), "%s / [{}]\n", methods[i]);
 		assert_non_null(strstr(bench->seen, expected));
 		assert_non_null(strstr(bench->seen, "Content-Type: application/json\n"));
@@ -277,14 +297,16 @@ static void methods_bodies_and_headers_arrive_as_given(void **state)
 		assert_non_null(strstr(bench->seen, "Accept: application/json  X-Evil: 1\n"));
 		assert_null(strstr(bench->seen, "Expect"));
 	}
-	fetch(bench, (struct hf_http_request){ .method = "PATCH", .body = "x", .body_len = 1,
-					       .content_type = "application/merge-patch+json" });
+	fetch(bench, (struct hf_http_request){.method = "PATCH",
+					      .body = "x",
+					      .body_len = 1,
+					      .content_type = "application/merge-patch+json"});
 	assert_non_null(strstr(bench->seen, "Content-Type: application/merge-patch+json\n"));
-	fetch(bench, (struct hf_http_request){ .method = "POST" });
+	fetch(bench, (struct hf_http_request){.method = "POST"});
 	assert_non_null(strstr(bench->seen, "POST / []\n"));
-	fetch(bench, (struct hf_http_request){ .method = "DELETE" });
+	fetch(bench, (struct hf_http_request){.method = "DELETE"});
 	assert_non_null(strstr(bench->seen, "DELETE / []\n"));
-	assert_int_equal(fetch(bench, (struct hf_http_request){ .method = "HEAD" })->body_len, 0);
+	assert_int_equal(fetch(bench, (struct hf_http_request){.method = "HEAD"})->body_len, 0);
 }
 
 static void a_body_larger_than_any_buffer_arrives_whole(void **state)
@@ -295,12 +317,37 @@ static void a_body_larger_than_any_buffer_arrives_whole(void **state)
 
 	memset(body, 'b', len);
 	start(bench);
-	assert_int_equal(fetch(bench, (struct hf_http_request){ .method = "POST", .body = body,
-		.body_len = len })->status, 200);
-	assert_int_equal(fetch(bench, (struct hf_http_request){ .method = "POST", .body = body,
-		.body_len = len - 1 })->status, 200);
+	assert_int_equal(
+		fetch(bench,
+		      (struct hf_http_request){.method = "POST", .body = body, .body_len = len})
+			->status,
+		200);
+	assert_int_equal(
+		fetch(bench,
+		      (struct hf_http_request){.method = "POST", .body = body, .body_len = len - 1})
+			->status,
+		200);
 	free(body);
-	assert_int_equal(fetch(bench, (struct hf_http_request){ .target = "/big" })->body_len, 100000);
+	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/big"})->body_len,
+			 100000);
+}
+
+static void compressed_answers_are_asked_for_and_arrive_decoded(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench);
+	const struct note *note =
+		fetch(bench, (struct hf_http_request){.target = "/zipped", .gzip = true});
+	assert_int_equal(note->body_len, 1200);
+	assert_memory_equal(note->body, "hello hello ", 12);
+	assert_non_null(strstr(bench->seen, "Accept-Encoding: gzip\n"));
+	/* The limit is on what comes out: a small answer may unpack to a large one. */
+	note = fetch(bench, (struct hf_http_request){
+				    .target = "/zipped", .gzip = true, .response_bytes_max = 1199});
+	assert_int_equal(note->code, HF_E_TOO_LARGE);
+	fetch(bench, (struct hf_http_request){0});
+	assert_null(strstr(bench->seen, "Accept-Encoding"));
 }
 
 static void a_status_of_failure_is_an_answer_and_headers_can_be_read(void **state)
@@ -308,9 +355,10 @@ static void a_status_of_failure_is_an_answer_and_headers_can_be_read(void **stat
 	struct bench *bench = *state;
 
 	start(bench);
-	const struct note *note = fetch(bench, (struct hf_http_request){ .target = "/gone" });
+	const struct note *note = fetch(bench, (struct hf_http_request){.target = "/gone"});
 	assert_int_equal(note->code, 0);
 	assert_int_equal(note->status, 410);
+	assert_string_equal(note->retry_after, "7");
 }
 
 static void tokens_may_change_between_requests(void **state)
@@ -345,12 +393,12 @@ static void requests_past_the_bound_wait_and_then_go_in_order(void **state)
 	struct hf_error err = {0};
 
 	serve(bench, (struct hf_http_server_spec){0}, true);
-	connect_with(bench, (struct hf_http_client_spec){ .in_flight_max = 2, .queue_max = 3 });
+	connect_with(bench, (struct hf_http_client_spec){.in_flight_max = 2, .queue_max = 3});
 	for (int i = 0; i < 5; i++)
-		send_request(bench, (struct hf_http_request){ .target = "/keep" });
+		send_request(bench, (struct hf_http_request){.target = "/keep"});
 	assert_int_equal(hf_http_client_in_flight(bench->client), 2);
 	assert_int_equal(hf_http_client_queued(bench->client), 3);
-	struct hf_http_request request = { .method = "GET", .target = "/", .on_done = on_done };
+	struct hf_http_request request = {.method = "GET", .target = "/", .on_done = on_done};
 	assert_code(hf_http_client_send(bench->client, &request, NULL, &err), HF_E_TOO_MANY);
 	for (size_t i = 0; i < 5; i++) {
 		run_until_kept(bench, i + 1);
@@ -367,9 +415,9 @@ static void canceled_requests_make_room_and_are_not_called_back(void **state)
 	struct hf_transfer *transfers[4];
 
 	serve(bench, (struct hf_http_server_spec){0}, true);
-	connect_with(bench, (struct hf_http_client_spec){ .in_flight_max = 1 });
+	connect_with(bench, (struct hf_http_client_spec){.in_flight_max = 1});
 	for (int i = 0; i < 4; i++)
-		transfers[i] = send_request(bench, (struct hf_http_request){ .target = "/keep" });
+		transfers[i] = send_request(bench, (struct hf_http_request){.target = "/keep"});
 	run_until_kept(bench, 1);
 	hf_transfer_cancel(transfers[1]); /* waiting, first of the queue */
 	hf_transfer_cancel(transfers[3]); /* waiting, last */
@@ -390,8 +438,8 @@ static void a_late_answer_is_a_timeout_and_its_outcome_unknown(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	const struct note *note = fetch(bench, (struct hf_http_request){ .target = "/keep",
-									 .timeout = 500 * HF_MS });
+	const struct note *note =
+		fetch(bench, (struct hf_http_request){.target = "/keep", .timeout = 500 * HF_MS});
 	assert_int_equal(note->code, HF_E_TIMEOUT);
 	assert_int_equal(note->status, 0);
 	assert_false(note->retry_now);
@@ -403,9 +451,9 @@ static void time_in_the_queue_counts_and_nothing_was_sent(void **state)
 	struct bench *bench = *state;
 
 	serve(bench, (struct hf_http_server_spec){0}, true);
-	connect_with(bench, (struct hf_http_client_spec){ .in_flight_max = 1 });
-	send_request(bench, (struct hf_http_request){ .target = "/keep" });
-	send_request(bench, (struct hf_http_request){ .timeout = 10 * HF_MS });
+	connect_with(bench, (struct hf_http_client_spec){.in_flight_max = 1});
+	send_request(bench, (struct hf_http_request){.target = "/keep"});
+	send_request(bench, (struct hf_http_request){.timeout = 10 * HF_MS});
 	while (bench->done < 1)
 		hf_test_loop_run(&bench->t);
 	assert_int_equal(bench->notes[0].code, HF_E_UNAVAILABLE);
@@ -429,8 +477,12 @@ static void a_connection_cut_after_sending_leaves_the_outcome_unknown(void **sta
 	struct bench *bench = *state;
 
 	start(bench);
-	assert_int_equal(fetch(bench, (struct hf_http_request){ .method = "POST", .target = "/cut",
-		.body = "x", .body_len = 1 })->code, HF_E_TIMEOUT);
+	assert_int_equal(fetch(bench, (struct hf_http_request){.method = "POST",
+							       .target = "/cut",
+							       .body = "x",
+							       .body_len = 1})
+				 ->code,
+			 HF_E_TIMEOUT);
 }
 
 static void an_answer_too_large_is_refused(void **state)
@@ -438,10 +490,14 @@ static void an_answer_too_large_is_refused(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	assert_int_equal(fetch(bench, (struct hf_http_request){ .target = "/big",
-		.response_bytes_max = 99999 })->code, HF_E_TOO_LARGE);
-	assert_int_equal(fetch(bench, (struct hf_http_request){ .target = "/big",
-		.response_bytes_max = 100000 })->code, 0);
+	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/big",
+							       .response_bytes_max = 99999})
+				 ->code,
+			 HF_E_TOO_LARGE);
+	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/big",
+							       .response_bytes_max = 100000})
+				 ->code,
+			 0);
 }
 
 static void a_target_that_is_none_is_a_bad_request(void **state)
@@ -449,7 +505,7 @@ static void a_target_that_is_none_is_a_bad_request(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	assert_int_equal(fetch(bench, (struct hf_http_request){ .target = "/a b" })->code,
+	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/a b"})->code,
 			 HF_E_BAD_REQUEST);
 	assert_int_equal(bench->handled, 0);
 }
@@ -461,7 +517,7 @@ static void a_server_of_another_ca_is_not_talked_to(void **state)
 	struct bench *bench = *state;
 
 	serve(bench, (struct hf_http_server_spec){0}, true);
-	connect_with(bench, (struct hf_http_client_spec){ .ca_pem = other_ca.cert_pem });
+	connect_with(bench, (struct hf_http_client_spec){.ca_pem = other_ca.cert_pem});
 	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
 	assert_int_equal(bench->handled, 0);
 }
@@ -471,7 +527,7 @@ static void insecure_verifies_nothing(void **state)
 	struct bench *bench = *state;
 
 	serve(bench, (struct hf_http_server_spec){0}, true);
-	connect_with(bench, (struct hf_http_client_spec){ .insecure = true });
+	connect_with(bench, (struct hf_http_client_spec){.insecure = true});
 	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
 }
 
@@ -481,12 +537,13 @@ static void a_server_name_is_asked_for_and_verified_in_place_of_the_host(void **
 	char expected[64];
 
 	serve(bench, (struct hf_http_server_spec){0}, true);
-	connect_with(bench, (struct hf_http_client_spec){ .tls_server_name = "localhost" });
+	connect_with(bench, (struct hf_http_client_spec){.tls_server_name = "localhost"});
 	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
-	snprintf(expected, sizeof(expected), "Host: 127.0.0.1:%u\n", hf_http_server_port(bench->server));
+	snprintf(expected, sizeof(expected), "Host: 127.0.0.1:%u\n",
+		 hf_http_server_port(bench->server));
 	assert_non_null(strstr(bench->seen, expected));
 	hf_http_client_destroy(bench->client);
-	connect_with(bench, (struct hf_http_client_spec){ .tls_server_name = "other.example" });
+	connect_with(bench, (struct hf_http_client_spec){.tls_server_name = "other.example"});
 	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
 }
 
@@ -497,25 +554,32 @@ static void client_certificates_are_taken_and_may_be_replaced(void **state)
 	struct hf_http_client *none = NULL;
 
 	serve(bench, (struct hf_http_server_spec){0}, true);
-	connect_with(bench, (struct hf_http_client_spec){ .cert_pem = client_pair.cert_pem,
-							  .key_pem = client_pair.key_pem });
+	connect_with(bench, (struct hf_http_client_spec){.cert_pem = client_pair.cert_pem,
+							 .key_pem = client_pair.key_pem});
 	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
 	hf_http_client_set_cert(bench->client, NULL, NULL);
 	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
 	assert_int_equal(hf_http_server_connections(bench->server), 2); /* not the old one */
-	struct hf_http_client_spec lone = { .base_url = "https://h", .cert_pem = "x" };
+	struct hf_http_client_spec lone = {.base_url = "https://h", .cert_pem = "x"};
 	assert_code(hf_http_client_create(bench->t.loop, &lone, &none, &err), HF_E_INVALID);
 }
 
 static void urls_that_name_no_server_are_refused(void **state)
 {
 	struct bench *bench = *state;
-	static const char *const urls[] = { "", "host", "ftp://host", "http://", "http://h/?q",
-					    "http://h/#f", "http://user@h/", "/path", "http://h:x" };
+	static const char *const urls[] = {"",
+					   "host",
+					   "ftp://host",
+					   "http://",
+					   "http://h/?q",
+					   "http://h/#f",
+					   "http://user@h/",
+					   "/path",
+					   "http://h:x"};
 	struct hf_error err = {0};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(urls); i++) {
-		struct hf_http_client_spec spec = { .base_url = urls[i] };
+		struct hf_http_client_spec spec = {.base_url = urls[i]};
 		assert_code(hf_http_client_create(bench->t.loop, &spec, &bench->client, &err),
 			    HF_E_INVALID);
 	}
@@ -529,9 +593,34 @@ static void targets_go_behind_the_path_of_the_url(void **state)
 
 	serve(bench, (struct hf_http_server_spec){0}, false);
 	snprintf(url, sizeof(url), "%s/k8s/clusters/c-1/", bench->url);
-	connect_with(bench, (struct hf_http_client_spec){ .base_url = url });
-	fetch(bench, (struct hf_http_request){ .target = "/api/../v1" });
+	connect_with(bench, (struct hf_http_client_spec){.base_url = url});
+	fetch(bench, (struct hf_http_request){.target = "/api/../v1"});
 	assert_non_null(strstr(bench->seen, "GET /k8s/clusters/c-1/api/../v1 []"));
+}
+
+static void a_proxy_is_asked_in_the_servers_place(void **state)
+{
+	struct bench *bench = *state;
+
+	serve(bench, (struct hf_http_server_spec){0}, false);
+	connect_with(bench, (struct hf_http_client_spec){.base_url = "http://far.example:81",
+							 .proxy_url = bench->url});
+	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/x"})->status, 200);
+	assert_non_null(strstr(bench->seen, "GET http://far.example:81/x []\n"));
+	assert_non_null(strstr(bench->seen, "Host: far.example:81\n"));
+}
+
+static void what_is_no_tls_does_not_harm_a_tls_server(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_raw raw;
+
+	start(bench);
+	hf_raw_open(&raw, &bench->t, hf_http_server_port(bench->server));
+	hf_raw_say(&raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_raw_expect_eof(&raw);
+	hf_raw_close(&raw);
+	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
 }
 
 /* --- streams --- */
@@ -613,7 +702,7 @@ static void requests_go_on_beside_a_stream(void **state)
 	struct bench *bench = *state;
 
 	serve(bench, (struct hf_http_server_spec){0}, true);
-	connect_with(bench, (struct hf_http_client_spec){ .in_flight_max = 1 });
+	connect_with(bench, (struct hf_http_client_spec){.in_flight_max = 1});
 	open_stream(bench, (struct hf_http_request){0});
 	send_request(bench, (struct hf_http_request){0});
 	while (bench->done < 1)
@@ -627,10 +716,13 @@ static void streams_are_bounded_apart(void **state)
 	struct hf_error err = {0};
 
 	serve(bench, (struct hf_http_server_spec){0}, true);
-	connect_with(bench, (struct hf_http_client_spec){ .streams_max = 1 });
+	connect_with(bench, (struct hf_http_client_spec){.streams_max = 1});
 	open_stream(bench, (struct hf_http_request){0});
-	struct hf_http_request second = { .method = "GET", .target = "/stream", .stream = true,
-					  .on_data = on_data, .on_done = on_done };
+	struct hf_http_request second = {.method = "GET",
+					 .target = "/stream",
+					 .stream = true,
+					 .on_data = on_data,
+					 .on_done = on_done};
 	assert_code(hf_http_client_send(bench->client, &second, NULL, &err), HF_E_TOO_MANY);
 	hf_transfer_cancel(bench->stream);
 	assert_ok(hf_http_client_send(bench->client, &second, &bench->stream, &err), &err);
@@ -655,7 +747,7 @@ static void a_quiet_stream_times_out_and_bytes_put_it_off(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	open_stream(bench, (struct hf_http_request){ .idle_timeout = 300 * HF_MS });
+	open_stream(bench, (struct hf_http_request){.idle_timeout = 300 * HF_MS});
 	server_writes(bench, "x");
 	hf_time before = hf_loop_mono(bench->t.loop);
 	run_until_done(bench);
@@ -671,7 +763,7 @@ static void a_stream_may_have_a_limit_too(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	open_stream(bench, (struct hf_http_request){ .response_bytes_max = 5 });
+	open_stream(bench, (struct hf_http_request){.response_bytes_max = 5});
 	server_writes(bench, "12345");
 	run_until_data(bench, 5);
 	server_writes(bench, "6");
@@ -700,7 +792,7 @@ static void the_client_may_be_destroyed_while_a_stream_hands_over(void **state)
 
 	start(bench);
 	open_stream(bench, (struct hf_http_request){0});
-	send_request(bench, (struct hf_http_request){ .target = "/keep" });
+	send_request(bench, (struct hf_http_request){.target = "/keep"});
 	run_until_kept(bench, 2);
 	bench->destroy_on_data = true;
 	server_writes(bench, "x");
@@ -733,7 +825,7 @@ static void a_paused_stream_holds_the_server_back_and_loses_nothing(void **state
 
 	memset(block, 'b', BLOCK);
 	start(bench);
-	open_stream(bench, (struct hf_http_request){ .idle_timeout = HF_SECOND });
+	open_stream(bench, (struct hf_http_request){.idle_timeout = HF_SECOND});
 	bench->pause_on_data = true;
 	server_writes(bench, "x");
 	run_until_data(bench, 1);
@@ -778,8 +870,8 @@ static void the_virtual_loop_has_no_network(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_loop *loop = hf_loop_create_virtual(0);
-	struct hf_http_client_spec client_spec = { .base_url = "http://h" };
-	struct hf_http_server_spec server_spec = { .address = "127.0.0.1", .handler = on_request };
+	struct hf_http_client_spec client_spec = {.base_url = "http://h"};
+	struct hf_http_server_spec server_spec = {.address = "127.0.0.1", .handler = on_request};
 	struct hf_error err = {0};
 
 	assert_code(hf_http_client_create(loop, &client_spec, &bench->client, &err),
@@ -805,6 +897,7 @@ int main(void)
 		UNIT(a_get_goes_there_and_back),
 		UNIT(methods_bodies_and_headers_arrive_as_given),
 		UNIT(a_body_larger_than_any_buffer_arrives_whole),
+		UNIT(compressed_answers_are_asked_for_and_arrive_decoded),
 		UNIT(a_status_of_failure_is_an_answer_and_headers_can_be_read),
 		UNIT(tokens_may_change_between_requests),
 		UNIT(one_connection_serves_one_request_after_another),
@@ -822,6 +915,8 @@ int main(void)
 		UNIT(client_certificates_are_taken_and_may_be_replaced),
 		UNIT(urls_that_name_no_server_are_refused),
 		UNIT(targets_go_behind_the_path_of_the_url),
+		UNIT(a_proxy_is_asked_in_the_servers_place),
+		UNIT(what_is_no_tls_does_not_harm_a_tls_server),
 		UNIT(a_stream_hands_over_what_comes_when_it_comes),
 		UNIT(requests_go_on_beside_a_stream),
 		UNIT(streams_are_bounded_apart),

@@ -109,7 +109,7 @@ void hf_exchange_add_header(struct hf_exchange *ex, const char *name, const char
 {
 	hf_assert(!ex->begun && !ex->ended);
 	hf_assert(*name && is_header_text(name) && is_header_text(value));
-	struct hf_target_pair pair = { .name = hf_xstrdup(name), .value = hf_xstrdup(value) };
+	struct hf_target_pair pair = {.name = hf_xstrdup(name), .value = hf_xstrdup(value)};
 	bool fits = HF_VEC_PUSH(&ex->answer_headers, pair);
 	hf_assert(fits);
 }

@@ -177,7 +177,7 @@ static void a_slow_client_is_pushed_back_on_and_loses_nothing(void **state)
 	char line[LINE + 1];
 	unsigned written = 0, refused = 0;
 
-	start_with(bench, (struct hf_http_server_spec){ .stream_bytes_max = 64 * 1024 });
+	start_with(bench, (struct hf_http_server_spec){.stream_bytes_max = 64 * 1024});
 	open_stream(bench, GET);
 	bench->raw.paused = true;
 	hf_raw_want(&bench->raw);
@@ -220,7 +220,7 @@ static void a_write_past_the_limit_takes_nothing(void **state)
 	struct bench *bench = *state;
 	char bytes[2000] = {0};
 
-	start_with(bench, (struct hf_http_server_spec){ .stream_bytes_max = 1500 });
+	start_with(bench, (struct hf_http_server_spec){.stream_bytes_max = 1500});
 	open_stream(bench, GET);
 	assert_int_equal(hf_exchange_room(bench->stream), 1500);
 	assert_false(hf_exchange_write(bench->stream, bytes, 1501));
@@ -294,7 +294,7 @@ static void a_drained_callback_may_destroy_the_server(void **state)
 	struct bench *bench = *state;
 	char bytes[1500] = {0};
 
-	start_with(bench, (struct hf_http_server_spec){ .stream_bytes_max = 2000 });
+	start_with(bench, (struct hf_http_server_spec){.stream_bytes_max = 2000});
 	bench->destroy_on_drained = true;
 	open_stream(bench, GET);
 	assert_true(hf_exchange_write(bench->stream, bytes, 1500));
@@ -310,7 +310,7 @@ static void an_idle_stream_outlives_the_idle_timeout(void **state)
 	struct bench *bench = *state;
 	struct hf_raw other;
 
-	start_with(bench, (struct hf_http_server_spec){ .idle_timeout_s = 1 });
+	start_with(bench, (struct hf_http_server_spec){.idle_timeout_s = 1});
 	open_stream(bench, GET);
 	/* Another connection that says nothing is closed after a second: so long it lasts. */
 	hf_raw_open(&other, &bench->t, hf_http_server_port(bench->server));
@@ -353,7 +353,7 @@ static void two_hundred_watchers_each_get_every_event_and_may_leave_at_once(void
 
 	memset(&crowd, 0, sizeof(crowd));
 	crowd.bench = bench;
-	start_with(bench, (struct hf_http_server_spec){ .handler = on_crowd });
+	start_with(bench, (struct hf_http_server_spec){.handler = on_crowd});
 	for (int i = 0; i < WATCHERS; i++) {
 		hf_raw_open(&raws[i], &bench->t, hf_http_server_port(bench->server));
 		hf_raw_say(&raws[i], GET);

@@ -58,9 +58,15 @@ static void send_frame(struct connection *c, enum frame type, unsigned flags, un
 		       const void *payload, size_t len)
 {
 	unsigned char head[FRAME_HEAD] = {
-		(unsigned char)(len >> 16), (unsigned char)(len >> 8), (unsigned char)len,
-		(unsigned char)type, (unsigned char)flags, (unsigned char)(stream >> 24),
-		(unsigned char)(stream >> 16), (unsigned char)(stream >> 8), (unsigned char)stream,
+		(unsigned char)(len >> 16),
+		(unsigned char)(len >> 8),
+		(unsigned char)len,
+		(unsigned char)type,
+		(unsigned char)flags,
+		(unsigned char)(stream >> 24),
+		(unsigned char)(stream >> 16),
+		(unsigned char)(stream >> 8),
+		(unsigned char)stream,
 	};
 
 	assert_int_equal(send(c->fd, head, sizeof(head), MSG_NOSIGNAL), sizeof(head));
@@ -100,11 +106,11 @@ static void send_trailers(struct connection *c, unsigned stream)
 	send_frame(c, HEADERS, END_HEADERS | END_STREAM, stream, fields.data, fields.len);
 }
 
-static const unsigned char internal_error[4] = { 0, 0, 0, 2 };
+static const unsigned char internal_error[4] = {0, 0, 0, 2};
 
 static void serve(struct connection *c, unsigned stream)
 {
-	static const unsigned char go_away[8] = { 0, 0, 0, 0, 0, 0, 0, 2 };
+	static const unsigned char go_away[8] = {0, 0, 0, 0, 0, 0, 0, 2};
 
 	switch (c->bench->script) {
 	case ANSWER:
@@ -112,9 +118,7 @@ static void serve(struct connection *c, unsigned stream)
 		send_frame(c, DATA, 0, stream, "hello", 5);
 		send_trailers(c, stream);
 		break;
-	case TRAILERS_ONLY:
-		send_head(c, stream, true);
-		break;
+	case TRAILERS_ONLY: send_head(c, stream, true); break;
 	case RESET_AFTER_HEAD:
 		send_head(c, stream, false);
 		send_frame(c, DATA, 0, stream, "half", 4);
@@ -123,12 +127,8 @@ static void serve(struct connection *c, unsigned stream)
 	case RESET:
 		send_frame(c, RST_STREAM, 0, stream, internal_error, sizeof(internal_error));
 		break;
-	case GO_AWAY:
-		send_frame(c, GOAWAY, 0, 0, go_away, sizeof(go_away));
-		break;
-	case CLOSE:
-		shutdown(c->fd, SHUT_RDWR);
-		break;
+	case GO_AWAY: send_frame(c, GOAWAY, 0, 0, go_away, sizeof(go_away)); break;
+	case CLOSE: shutdown(c->fd, SHUT_RDWR); break;
 	}
 }
 
@@ -204,7 +204,8 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	snprintf(bench->text, sizeof(bench->text), "%s", result->err->text);
 	const char *grpc_status = hf_transfer_header(result->transfer, "grpc-status");
 	const char *grpc_message = hf_transfer_header(result->transfer, "grpc-message");
-	snprintf(bench->grpc_status, sizeof(bench->grpc_status), "%s", grpc_status ? grpc_status : "-");
+	snprintf(bench->grpc_status, sizeof(bench->grpc_status), "%s",
+		 grpc_status ? grpc_status : "-");
 	snprintf(bench->grpc_message, sizeof(bench->grpc_message), "%s",
 		 grpc_message ? grpc_message : "-");
 	hf_loop_stop(bench->t.loop);
@@ -230,11 +231,19 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 
 static void fetch(struct bench *bench, bool stream)
 {
-	const char *const headers[] = { "TE: trailers", NULL };
+	const char *const headers[] = {"TE: trailers", NULL};
 	struct hf_http_request request = {
-		.method = "POST", .target = "/v1.Lister/List", .headers = headers, .body = "message",
-		.body_len = 7, .content_type = "application/grpc", .stream = stream,
-		.on_head = on_head, .on_data = on_data, .on_done = on_done, .arg = bench,
+		.method = "POST",
+		.target = "/v1.Lister/List",
+		.headers = headers,
+		.body = "message",
+		.body_len = 7,
+		.content_type = "application/grpc",
+		.stream = stream,
+		.on_head = on_head,
+		.on_data = on_data,
+		.on_done = on_done,
+		.arg = bench,
 	};
 	struct hf_error err = {0};
 	unsigned before = bench->done;
@@ -259,7 +268,8 @@ static void listen_on_loopback(struct bench *bench)
 	assert_int_equal(getsockname(bench->listen_fd, (struct sockaddr *)&address, &len), 0);
 	bench->port = ntohs(address.sin_port);
 	assert_ok(hf_io_create(bench->t.loop, bench->listen_fd, on_accept, bench, &bench->listen_io,
-			       &err), &err);
+			       &err),
+		  &err);
 	hf_io_want(bench->listen_io, HF_IO_READ);
 }
 
@@ -267,7 +277,7 @@ static int setup(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 	char url[64];
-	struct hf_http_client_spec spec = { .base_url = url, .http2_plain = true, .proxy_url = "" };
+	struct hf_http_client_spec spec = {.base_url = url, .http2_plain = true, .proxy_url = ""};
 	struct hf_error err = {0};
 
 	hf_test_loop_init(&bench->t);

@@ -29,7 +29,8 @@ static int clear_stale(const union address *address, socklen_t len, struct hf_er
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : hf_error_errno(err, errno, "cannot look at '%s'", path);
+		return errno == ENOENT ? 0
+				       : hf_error_errno(err, errno, "cannot look at '%s'", path);
 	if (!S_ISSOCK(st.st_mode))
 		return hf_error_set(err, HF_E_IO, "'%s' is there and is no socket", path);
 	HF_AUTO_FD probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -94,13 +95,15 @@ int hf_http_listen(const struct hf_http_server_spec *spec, int *ret_fd, uint16_t
 
 	if (rc < 0)
 		return rc;
-	HF_AUTO_FD fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	HF_AUTO_FD fd =
+		socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return hf_error_errno(err, errno, "cannot make a socket");
 	if (bind_and_listen(fd, &address, len) < 0) {
 		if (spec->unix_path)
 			return hf_error_errno(err, errno, "cannot listen on '%s'", name);
-		return hf_error_errno(err, errno, "cannot listen on '%s', port %u", name, spec->port);
+		return hf_error_errno(err, errno, "cannot listen on '%s', port %u", name,
+				      spec->port);
 	}
 	uint16_t port = 0;
 	if (!spec->unix_path) {

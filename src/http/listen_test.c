@@ -54,8 +54,8 @@ static int teardown(void **state)
 static int listen_on(struct bench *bench, const char *address, uint16_t port, const char *path,
 		     struct hf_error *err)
 {
-	struct hf_http_server_spec spec = { .address = address, .port = port, .unix_path = path,
-					    .handler = on_request };
+	struct hf_http_server_spec spec = {
+		.address = address, .port = port, .unix_path = path, .handler = on_request};
 
 	return hf_http_server_create(bench->t.loop, &spec, &bench->server, err);
 }
@@ -72,9 +72,10 @@ static void on_done(void *arg, const struct hf_http_result *result)
 
 static void assert_serves(struct bench *bench, const char *url, const char *unix_path)
 {
-	struct hf_http_client_spec spec = { .base_url = url, .unix_path = unix_path, .proxy_url = "" };
-	struct hf_http_request request = { .method = "GET", .target = "/", .on_done = on_done,
-					   .arg = bench };
+	struct hf_http_client_spec spec = {
+		.base_url = url, .unix_path = unix_path, .proxy_url = ""};
+	struct hf_http_request request = {
+		.method = "GET", .target = "/", .on_done = on_done, .arg = bench};
 	struct hf_http_client *client;
 	struct hf_error err = {0};
 

@@ -141,7 +141,8 @@ static void watch_hangup(struct hf_exchange *ex)
 	struct hf_http_server *server = ex->server;
 
 	info = MHD_get_connection_info(ex->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (!info || hf_io_create(server->loop, info->connect_fd, on_hangup, ex, &ex->hangup, NULL) < 0) {
+	if (!info ||
+	    hf_io_create(server->loop, info->connect_fd, on_hangup, ex, &ex->hangup, NULL) < 0) {
 		/* Not to know when the client leaves would be to keep it for ever. */
 		ex->cut = true;
 		hf_exchange_resume(ex);
@@ -233,7 +234,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 
 	if (copy->pairs)
 		copy->pairs[copy->count] =
-			(struct hf_target_pair){ .name = copied_name, .value = copied_value };
+			(struct hf_target_pair){.name = copied_name, .value = copied_value};
 	copy->count++;
 	return MHD_YES;
 }
@@ -291,7 +292,8 @@ static enum MHD_Result take_headers(struct hf_exchange *ex, const char *method)
 	const char *length = hf_exchange_header(ex, "Content-Length");
 	if (length && hf_str_to_i64(length, 0, INT64_MAX, &announced, NULL) == 0 &&
 	    announced > (int64_t)server->spec.body_bytes_max)
-		hf_error_set(&ex->refused, HF_E_TOO_LARGE, "the request's body is larger than %zu bytes",
+		hf_error_set(&ex->refused, HF_E_TOO_LARGE,
+			     "the request's body is larger than %zu bytes",
 			     server->spec.body_bytes_max);
 	else if (server->spec.admit)
 		(void)server->spec.admit(server->spec.arg, ex, &ex->refused);
@@ -312,7 +314,8 @@ static enum MHD_Result take_body(struct hf_exchange *ex, const char *bytes, size
 		server->bodies_bytes += ex->body.len;
 		if (!ex->body.full)
 			return MHD_YES;
-		hf_error_set(&ex->refused, HF_E_TOO_LARGE, "the request's body is larger than %zu bytes",
+		hf_error_set(&ex->refused, HF_E_TOO_LARGE,
+			     "the request's body is larger than %zu bytes",
 			     server->spec.body_bytes_max);
 	}
 	server->bodies_bytes -= ex->body.len;
@@ -370,7 +373,8 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 			  enum MHD_ConnectionNotificationCode how)
 {
 	const union MHD_ConnectionInfo *info;
-	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S, probes = KEEPALIVE_PROBES;
+	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S,
+	    probes = KEEPALIVE_PROBES;
 
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (how != MHD_CONNECTION_NOTIFY_STARTED || !info)
@@ -404,24 +408,22 @@ static struct MHD_Daemon *start_daemon(struct hf_http_server *server, int listen
 	const struct hf_http_server_spec *spec = &server->spec;
 	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
 	struct MHD_OptionItem tls[] = {
-		{ MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)spec->cert_pem },
-		{ MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)spec->key_pem },
-		{ MHD_OPTION_END, 0, NULL },
+		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)spec->cert_pem},
+		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)spec->key_pem},
+		{MHD_OPTION_END, 0, NULL},
 	};
 
 	if (spec->cert_pem)
 		flags |= MHD_USE_TLS;
 	else
 		tls[0].option = MHD_OPTION_END;
-	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, server,
-				MHD_OPTION_LISTEN_SOCKET, listen_fd,
-				MHD_OPTION_CONNECTION_LIMIT, spec->connections_max,
-				MHD_OPTION_CONNECTION_TIMEOUT, spec->idle_timeout_s,
-				MHD_OPTION_CONNECTION_MEMORY_LIMIT, spec->head_bytes_max,
-				MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
-				MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
-				MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-				MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+	return MHD_start_daemon(
+		flags, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+		MHD_OPTION_CONNECTION_LIMIT, spec->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
+		spec->idle_timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, spec->head_bytes_max,
+		MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED,
+		on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+		MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 static int watch_daemon(struct hf_http_server *server, struct hf_error *err)

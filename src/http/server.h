@@ -44,14 +44,14 @@
 struct hf_http_server;
 struct hf_exchange;
 
-#define HF_HTTP_BODY_BYTES_MAX (3u << 20)       /* as the API server's limit on a request */
-#define HF_HTTP_BODIES_BYTES_MAX (64u << 20)    /* request bodies held at a time */
-#define HF_HTTP_HEAD_BYTES_MAX (16u << 10)      /* request line and headers: tokens are ~2 kB */
-#define HF_HTTP_TARGET_BYTES_MAX (8u << 10)     /* path and query: a label selector's worst */
-#define HF_HTTP_QUERY_PARAMS_MAX 128            /* pairs in a query; 400 past it */
-#define HF_HTTP_CONNECTIONS_MAX 1024            /* further ones wait in the listen queue */
-#define HF_HTTP_IDLE_TIMEOUT_S 90               /* no byte either way, but for a quiet stream */
-#define HF_HTTP_STREAM_BYTES_MAX (1u << 20)     /* written to a stream, not yet sent */
+#define HF_HTTP_BODY_BYTES_MAX (3u << 20)    /* as the API server's limit on a request */
+#define HF_HTTP_BODIES_BYTES_MAX (64u << 20) /* request bodies held at a time */
+#define HF_HTTP_HEAD_BYTES_MAX (16u << 10)   /* request line and headers: tokens are ~2 kB */
+#define HF_HTTP_TARGET_BYTES_MAX (8u << 10)  /* path and query: a label selector's worst */
+#define HF_HTTP_QUERY_PARAMS_MAX 128         /* pairs in a query; 400 past it */
+#define HF_HTTP_CONNECTIONS_MAX 1024         /* further ones wait in the listen queue */
+#define HF_HTTP_IDLE_TIMEOUT_S 90            /* no byte either way, but for a quiet stream */
+#define HF_HTTP_STREAM_BYTES_MAX (1u << 20)  /* written to a stream, not yet sent */
 
 typedef void (*hf_exchange_fn)(void *arg, struct hf_exchange *exchange);
 

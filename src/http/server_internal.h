@@ -5,7 +5,7 @@
 
 #include "base/vec.h"
 #include "http/server.h"
-#include "http/target_internal.h"
+#include "http/target.h"
 
 #include <microhttpd.h>
 
@@ -50,7 +50,7 @@ struct hf_exchange {
 
 	/* the answer */
 	HF_VEC(struct hf_target_pair) answer_headers; /* texts are this struct's */
-	struct MHD_Response *response; /* made, not yet given to libmicrohttpd */
+	struct MHD_Response *response;                /* made, not yet given to libmicrohttpd */
 	int status;
 	bool begun;
 	struct hf_strbuf out; /* of a stream; sent up to out_head */

@@ -15,8 +15,8 @@ struct bench {
 	struct hf_http_server *server;
 	struct hf_raw raw;
 	unsigned handled, closed;
-	struct hf_exchange *kept;    /* by the handler "/keep" */
-	char seen[2048];             /* what the last request looked like */
+	struct hf_exchange *kept; /* by the handler "/keep" */
+	char seen[2048];          /* what the last request looked like */
 	bool destroy_in_handler;
 };
 
@@ -147,8 +147,9 @@ static void pipelined_requests_are_answered_in_order(void **state)
 	struct bench *bench = *state;
 
 	start(bench, (struct hf_http_server_spec){0});
-	hf_raw_say(&bench->raw, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n"
-				"GET /3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+	hf_raw_say(&bench->raw,
+		   "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n"
+		   "GET /3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
 	hf_raw_expect_eof(&bench->raw);
 	assert_int_equal(bench->handled, 3);
 	assert_string_equal(bench->seen, "GET /3 x=- body=0:");
@@ -229,7 +230,8 @@ static void a_handler_may_destroy_the_server(void **state)
 
 	start(bench, (struct hf_http_server_spec){0});
 	bench->destroy_in_handler = true;
-	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
+	hf_raw_say(&bench->raw,
+		   "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_test_loop_run(&bench->t);
 	assert_null(bench->server);
 	assert_int_equal(bench->handled, 1);
@@ -273,10 +275,11 @@ static void a_body_announced_too_large_is_refused_before_it_is_sent(void **state
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){ .body_bytes_max = 10 });
+	start(bench, (struct hf_http_server_spec){.body_bytes_max = 10});
 	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n", "HTTP/1.1 413 ");
 	assert_int_equal(bench->handled, 0);
-	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n0123456789", " 201 ");
+	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n0123456789",
+		" 201 ");
 	assert_int_equal(bench->handled, 1);
 }
 
@@ -284,9 +287,11 @@ static void a_chunked_body_too_large_is_refused(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){ .body_bytes_max = 10 });
-	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
-		       "6\r\n012345\r\n6\r\n012345\r\n6\r\n012345\r\n0\r\n\r\n", "HTTP/1.1 413 ");
+	start(bench, (struct hf_http_server_spec){.body_bytes_max = 10});
+	answers(bench,
+		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+		"6\r\n012345\r\n6\r\n012345\r\n6\r\n012345\r\n0\r\n\r\n",
+		"HTTP/1.1 413 ");
 	assert_int_equal(bench->handled, 0);
 }
 
@@ -296,7 +301,7 @@ static void an_endless_body_is_cut(void **state)
 	char *block = hf_xmalloc((1 << 20) + 16);
 	int sent = 0;
 
-	start(bench, (struct hf_http_server_spec){ .body_bytes_max = 10 });
+	start(bench, (struct hf_http_server_spec){.body_bytes_max = 10});
 	hf_raw_say(&bench->raw, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
 	memcpy(block, "100000\r\n", 8);
 	memset(block + 8, 'x', 1 << 20);
@@ -353,7 +358,7 @@ static void rubbish_is_cut_and_the_server_goes_on(void **state)
 		"GET / HTTP/1.1\r\nno colon here\r\nHost: h\r\n\r\n",
 	};
 
-	start(bench, (struct hf_http_server_spec){ .idle_timeout_s = 1 });
+	start(bench, (struct hf_http_server_spec){.idle_timeout_s = 1});
 	for (size_t i = 0; i < HF_ARRAY_LEN(rubbish); i++) {
 		struct hf_raw raw;
 
@@ -369,7 +374,7 @@ static void an_idle_connection_is_closed(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){ .idle_timeout_s = 1 });
+	start(bench, (struct hf_http_server_spec){.idle_timeout_s = 1});
 	hf_raw_say(&bench->raw, "GET / HT");
 	hf_raw_expect_eof(&bench->raw);
 	assert_int_equal(bench->handled, 0);
@@ -380,7 +385,7 @@ static void connections_past_the_limit_wait_their_turn(void **state)
 	struct bench *bench = *state;
 	struct hf_raw second;
 
-	start(bench, (struct hf_http_server_spec){ .connections_max = 1 });
+	start(bench, (struct hf_http_server_spec){.connections_max = 1});
 	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_raw_expect(&bench->raw, "hello");
 	hf_raw_open(&second, &bench->t, hf_http_server_port(bench->server));
@@ -435,16 +440,18 @@ static void strangers_are_refused_before_their_body(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){ .admit = admit_with_token,
-						   .refusal = refuse_in_json,
-						   .refusal_content_type = "application/json" });
+	start(bench, (struct hf_http_server_spec){.admit = admit_with_token,
+						  .refusal = refuse_in_json,
+						  .refusal_content_type = "application/json"});
 	hf_raw_say(&bench->raw, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n");
 	hf_raw_expect(&bench->raw, "{\"Unauthorized\": \"who are you, POST /x?\"}");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 401 ");
 	hf_raw_expect(&bench->raw, "application/json");
 	hf_raw_expect_eof(&bench->raw); /* it did not read the body, so it cannot go on */
-	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n"
-		       "Content-Length: 1\r\n\r\nx", "hello");
+	answers(bench,
+		"POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n"
+		"Content-Length: 1\r\n\r\nx",
+		"hello");
 	answers(bench, "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "{\"BadRequest\": ");
 	assert_int_equal(bench->handled, 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "http/target_internal.h"
+#include "http/target.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -78,7 +78,7 @@ static int parse_query(char *text, struct hf_target *target, struct hf_error *er
 		if (!decode(name, true) || !decode(value, true))
 			return hf_error_set(err, HF_E_BAD_REQUEST, "a broken escape in the query");
 		target->query[target->query_count++] =
-			(struct hf_target_pair){ .name = name, .value = value };
+			(struct hf_target_pair){.name = name, .value = value};
 	}
 	return 0;
 }
@@ -86,10 +86,11 @@ static int parse_query(char *text, struct hf_target *target, struct hf_error *er
 int hf_target_parse(const char *raw, struct hf_target *ret_target, struct hf_error *err)
 {
 	if (strlen(raw) > HF_HTTP_TARGET_BYTES_MAX)
-		return hf_error_set(err, HF_E_TOO_LARGE, "the request's target is longer than %u bytes",
+		return hf_error_set(err, HF_E_TOO_LARGE,
+				    "the request's target is longer than %u bytes",
 				    HF_HTTP_TARGET_BYTES_MAX);
 
-	struct hf_target target = { .raw = hf_xstrdup(raw), .decoded = hf_xstrdup(raw) };
+	struct hf_target target = {.raw = hf_xstrdup(raw), .decoded = hf_xstrdup(raw)};
 	char *path = skip_authority(target.decoded);
 	char *query = path + strcspn(path, "?");
 	int rc = 0;

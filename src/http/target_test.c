@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "harness/test.h"
-#include "http/target_internal.h"
+#include "http/target.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
@@ -41,15 +41,15 @@ static void paths_are_decoded(void **state)
 	static const struct {
 		const char *raw, *path;
 	} cases[] = {
-		{ "/", "/" },
-		{ "/api/v1/pods", "/api/v1/pods" },
-		{ "/a%2Fb%20c", "/a/b c" },
-		{ "/%e2%82%ac%E2%82%AC", "/\xe2\x82\xac\xe2\x82\xac" },
-		{ "/a+b", "/a+b" }, /* only queries have blanks as plus */
-		{ "/?", "/" },
-		{ "http://host:80/x", "/x" },
-		{ "https://[::1]/x?y", "/x" },
-		{ "//x", "//x" },
+		{"/", "/"},
+		{"/api/v1/pods", "/api/v1/pods"},
+		{"/a%2Fb%20c", "/a/b c"},
+		{"/%e2%82%ac%E2%82%AC", "/\xe2\x82\xac\xe2\x82\xac"},
+		{"/a+b", "/a+b"}, /* only queries have blanks as plus */
+		{"/?", "/"},
+		{"http://host:80/x", "/x"},
+		{"https://[::1]/x?y", "/x"},
+		{"//x", "//x"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {

@@ -67,9 +67,9 @@ struct hf_transfer *hf_transfer_create(struct hf_http_client *client,
 	transfer->request.body = transfer->body;
 	if (!request->stream && bytes_max == 0)
 		bytes_max = HF_HTTP_RESPONSE_BYTES_MAX;
-	hf_strbuf_init(&transfer->inbox, request->stream ? HF_TRANSFER_INBOX_BYTES_MAX +
-								   CURL_MAX_WRITE_SIZE
-							 : bytes_max);
+	hf_strbuf_init(&transfer->inbox, request->stream
+						 ? HF_TRANSFER_INBOX_BYTES_MAX + CURL_MAX_WRITE_SIZE
+						 : bytes_max);
 	hf_strbuf_init(&transfer->head, HF_HTTP_RESPONSE_HEAD_BYTES_MAX);
 	transfer->deliver = hf_task_create(client->loop, on_deliver, transfer);
 	transfer->deadline = hf_timer_create(client->loop, on_deadline, transfer);
@@ -174,7 +174,8 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 
 static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
-	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S, probes = KEEPALIVE_PROBES;
+	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S,
+	    probes = KEEPALIVE_PROBES;
 	int unacked_ms = UNACKED_MS;
 
 	/* On a unix socket all of them fail, and are not needed. */
@@ -198,8 +199,8 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 static void set_blob(CURL *easy, CURLoption option, const char *pem)
 {
 	/* Copied: the client's certificate may be replaced while this is under way. */
-	struct curl_blob blob = { .data = (void *)(uintptr_t)pem, .len = strlen(pem),
-				  .flags = CURL_BLOB_COPY };
+	struct curl_blob blob = {
+		.data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
 
 	SET(easy, option, &blob);
 }
@@ -207,8 +208,9 @@ static void set_blob(CURL *easy, CURLoption option, const char *pem)
 static void set_tls(CURL *easy, const struct hf_http_client_spec *spec)
 {
 	if (spec->ca_pem) {
-		struct curl_blob blob = { .data = (void *)(uintptr_t)spec->ca_pem,
-					  .len = strlen(spec->ca_pem), .flags = CURL_BLOB_NOCOPY };
+		struct curl_blob blob = {.data = (void *)(uintptr_t)spec->ca_pem,
+					 .len = strlen(spec->ca_pem),
+					 .flags = CURL_BLOB_NOCOPY};
 		SET(easy, CURLOPT_CAINFO_BLOB, &blob);
 		SET(easy, CURLOPT_CAPATH, NULL); /* or the system's would be trusted as well */
 	}
@@ -265,7 +267,8 @@ static void set_method(CURL *easy, const struct hf_transfer *transfer)
 
 static void add_line(struct hf_transfer *transfer, const char *line)
 {
-	struct curl_slist *lines = line ? curl_slist_append(transfer->lines, line) : transfer->lines;
+	struct curl_slist *lines =
+		line ? curl_slist_append(transfer->lines, line) : transfer->lines;
 
 	hf_assert(lines || !line);
 	transfer->lines = lines;
@@ -299,8 +302,8 @@ void hf_transfer_prepare(struct hf_transfer *transfer)
 
 	hf_assert(easy);
 	transfer->easy = easy;
-	HF_AUTOFREE char *url = hf_xasprintf("%s%s", transfer->client->prefix,
-					     transfer->request.target);
+	HF_AUTOFREE char *url =
+		hf_xasprintf("%s%s", transfer->client->prefix, transfer->request.target);
 	SET(easy, CURLOPT_URL, url);
 	SET(easy, CURLOPT_PATH_AS_IS, 1L);
 	SET(easy, CURLOPT_PRIVATE, transfer);
@@ -334,7 +337,8 @@ void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what)
 	hf_assert(transfer->state != HF_TRANSFER_DONE && code < 0);
 	if (transfer->err.code == 0) /* else a callback has said it better */
 		hf_error_set(&transfer->err, code, "%s", what);
-	hf_error_wrap(&transfer->err, "%s '%s'", transfer->request.method, transfer->request.target);
+	hf_error_wrap(&transfer->err, "%s '%s'", transfer->request.method,
+		      transfer->request.target);
 	hf_http_client_leave(transfer);
 	hf_timer_disarm(transfer->deadline);
 	hf_timer_disarm(transfer->idle);
@@ -343,7 +347,8 @@ void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what)
 
 void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 {
-	const char *text = transfer->error_text[0] ? transfer->error_text : curl_easy_strerror(result);
+	const char *text =
+		transfer->error_text[0] ? transfer->error_text : curl_easy_strerror(result);
 	int code = was_sent(transfer) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
 
 	if (transfer->request.stream && transfer->head_done)
@@ -366,7 +371,8 @@ static void on_deadline(void *arg)
 	struct hf_transfer *transfer = arg;
 
 	if (transfer->state == HF_TRANSFER_QUEUED)
-		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, "not sent in time: too many others are");
+		hf_transfer_fail(transfer, HF_E_UNAVAILABLE,
+				 "not sent in time: too many others are");
 	else if (was_sent(transfer))
 		hf_transfer_fail(transfer, HF_E_TIMEOUT, "no answer in time");
 	else
@@ -427,7 +433,8 @@ static void tell_stream(struct hf_transfer *transfer, const bool *dead)
 	if (transfer->head_done && !transfer->head_told) {
 		transfer->head_told = true;
 		if (transfer->request.on_head)
-			transfer->request.on_head(transfer->request.arg, transfer, transfer->status);
+			transfer->request.on_head(transfer->request.arg, transfer,
+						  transfer->status);
 	}
 	if (!*dead)
 		tell_data(transfer, dead);

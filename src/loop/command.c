@@ -108,7 +108,8 @@ static void on_ended(void *arg, const struct hf_process_exit *ended)
 	hf_reader_drain(command->out);
 	hf_reader_drain(command->errs);
 	if (command->err.code == 0 && !ended->known)
-		hf_error_set(&command->err, HF_E_INTERNAL, "how '%s' ended was lost", command->name);
+		hf_error_set(&command->err, HF_E_INTERNAL, "how '%s' ended was lost",
+			     command->name);
 	else if (command->err.code == 0 && ended->signum != 0)
 		hf_error_set(&command->err, HF_E_INTERNAL, "'%s' was ended by signal %d",
 			     command->name, ended->signum);
@@ -188,7 +189,7 @@ static int start(struct hf_command *command, const struct hf_command_spec *spec,
 		.argv = spec->argv,
 		.env = spec->env,
 		.cwd = spec->cwd,
-		.stdio = { ends->fds[0], ends->fds[1], ends->fds[2] },
+		.stdio = {ends->fds[0], ends->fds[1], ends->fds[2]},
 		.search_path = true,
 		.new_group = true,
 		.sweep_group = true,
@@ -200,7 +201,7 @@ static int start(struct hf_command *command, const struct hf_command_spec *spec,
 int hf_command_start(struct hf_loop *loop, const struct hf_command_spec *spec, hf_command_fn fn,
 		     void *arg, struct hf_command **ret_command, struct hf_error *err)
 {
-	struct child_ends ends = { .fds = { -1, -1, -1 } };
+	struct child_ends ends = {.fds = {-1, -1, -1}};
 	struct hf_command *command;
 
 	hf_assert(fn && spec->argv && spec->argv[0]);

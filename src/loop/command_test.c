@@ -62,11 +62,12 @@ static void on_result(void *arg, const struct hf_command_result *result)
 
 static void run(struct bench *bench, struct hf_command_spec spec, const char *script)
 {
-	const char *const argv[] = { "sh", "-c", script, NULL };
+	const char *const argv[] = {"sh", "-c", script, NULL};
 	struct hf_error err = {0};
 
 	spec.argv = argv;
-	assert_ok(hf_command_start(bench->loop, &spec, on_result, bench, &bench->command, &err), &err);
+	assert_ok(hf_command_start(bench->loop, &spec, on_result, bench, &bench->command, &err),
+		  &err);
 	hf_test_loop_run(&bench->t);
 	assert_int_equal(bench->calls, 1);
 }
@@ -89,7 +90,7 @@ static void input_larger_than_a_pipe_is_fed(void **state)
 	char *input = hf_xmalloc(len);
 
 	memset(input, 'i', len);
-	run(bench, (struct hf_command_spec){ .input = input, .input_len = len }, "cat");
+	run(bench, (struct hf_command_spec){.input = input, .input_len = len}, "cat");
 	assert_int_equal(bench->code, 0);
 	assert_int_equal(bench->output_len, len);
 	assert_memory_equal(bench->output, input, len);
@@ -102,7 +103,7 @@ static void a_program_need_not_read_its_input(void **state)
 	char input[200000];
 
 	memset(input, 'i', sizeof(input));
-	run(bench, (struct hf_command_spec){ .input = input, .input_len = sizeof(input) },
+	run(bench, (struct hf_command_spec){.input = input, .input_len = sizeof(input)},
 	    "exec <&-; echo done");
 	assert_int_equal(bench->code, 0);
 	assert_string_equal(bench->output, "done\n");
@@ -112,7 +113,7 @@ static void too_much_output_ends_it(void **state)
 {
 	struct bench *bench = *state;
 
-	run(bench, (struct hf_command_spec){ .output_bytes_max = 1000 }, "cat /dev/zero");
+	run(bench, (struct hf_command_spec){.output_bytes_max = 1000}, "cat /dev/zero");
 	assert_int_equal(bench->code, HF_E_TOO_LARGE);
 	assert_int_equal(bench->output_len, 1000);
 }
@@ -121,7 +122,8 @@ static void errors_keep_their_beginning(void **state)
 {
 	struct bench *bench = *state;
 
-	run(bench, (struct hf_command_spec){0}, "echo begin >&2; head -c 100000 /dev/zero | tr '\\0' e >&2");
+	run(bench, (struct hf_command_spec){0},
+	    "echo begin >&2; head -c 100000 /dev/zero | tr '\\0' e >&2");
 	assert_int_equal(bench->code, 0);
 	assert_int_equal(strlen(bench->errors), HF_COMMAND_ERRORS_BYTES_MAX);
 	assert_memory_equal(bench->errors, "begin\n", 6);
@@ -131,7 +133,7 @@ static void a_late_one_is_killed_with_all_it_started(void **state)
 {
 	struct bench *bench = *state;
 
-	run(bench, (struct hf_command_spec){ .timeout = 20 * HF_MS },
+	run(bench, (struct hf_command_spec){.timeout = 20 * HF_MS},
 	    "tail -f /dev/null & tail -f /dev/null");
 	assert_int_equal(bench->code, HF_E_TIMEOUT);
 	assert_non_null(strstr(bench->text, "sh"));
@@ -173,11 +175,12 @@ static void it_may_be_destroyed_in_its_callback(void **state)
 static void destroy_kills_and_calls_nothing(void **state)
 {
 	struct bench *bench = *state;
-	const char *const argv[] = { "tail", "-f", "/dev/null", NULL };
-	struct hf_command_spec spec = { .argv = argv };
+	const char *const argv[] = {"tail", "-f", "/dev/null", NULL};
+	struct hf_command_spec spec = {.argv = argv};
 	struct hf_error err = {0};
 
-	assert_ok(hf_command_start(bench->loop, &spec, on_result, bench, &bench->command, &err), &err);
+	assert_ok(hf_command_start(bench->loop, &spec, on_result, bench, &bench->command, &err),
+		  &err);
 	assert_null(hf_command_destroy(bench->command));
 	assert_null(hf_command_destroy(NULL));
 	assert_int_equal(bench->calls, 0);
@@ -188,8 +191,8 @@ static void destroy_kills_and_calls_nothing(void **state)
 static void a_program_that_is_not_there_is_an_error(void **state)
 {
 	struct bench *bench = *state;
-	const char *const argv[] = { "no-such-program-anywhere", NULL };
-	struct hf_command_spec spec = { .argv = argv, .input = "x", .input_len = 1 };
+	const char *const argv[] = {"no-such-program-anywhere", NULL};
+	struct hf_command_spec spec = {.argv = argv, .input = "x", .input_len = 1};
 	struct hf_error err = {0};
 	struct hf_loop *loop = hf_loop_create_virtual(0);
 

@@ -47,9 +47,11 @@ static int setup(void **state)
 	hf_strbuf_init(&bench->got, 1 << 20);
 	assert_ok(hf_pipe_make(fds, &err), &err);
 	assert_true((fcntl(fds[0], F_GETFD) & FD_CLOEXEC) && (fcntl(fds[1], F_GETFD) & FD_CLOEXEC));
-	assert_true((fcntl(fds[0], F_GETFL) & O_NONBLOCK) && !(fcntl(fds[1], F_GETFL) & O_NONBLOCK));
+	assert_true((fcntl(fds[0], F_GETFL) & O_NONBLOCK) &&
+		    !(fcntl(fds[1], F_GETFL) & O_NONBLOCK));
 	bench->write_fd = fds[1];
-	assert_ok(hf_reader_create(bench->loop, fds[0], on_data, bench, &bench->reader, &err), &err);
+	assert_ok(hf_reader_create(bench->loop, fds[0], on_data, bench, &bench->reader, &err),
+		  &err);
 	*state = bench;
 	return 0;
 }

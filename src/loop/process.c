@@ -25,10 +25,10 @@
 #define P_PIDFD ((idtype_t)3) /* glibc names it from 2.36 on */
 #endif
 
-#define PROC_TEXT_MAX 1024  /* /proc/PID/stat: 52 numbers and a name of 16 bytes */
-#define PATH_TEXT_MAX 4096  /* PATH_MAX, of a program that was found */
-#define SIGNALS_MAX 64      /* _NSIG - 1 on every Linux that there is */
-#define FD_BASE 10          /* above the three, out of each other's way while they move */
+#define PROC_TEXT_MAX 1024 /* /proc/PID/stat: 52 numbers and a name of 16 bytes */
+#define PATH_TEXT_MAX 4096 /* PATH_MAX, of a program that was found */
+#define SIGNALS_MAX 64     /* _NSIG - 1 on every Linux that there is */
+#define FD_BASE 10         /* above the three, out of each other's way while they move */
 
 struct hf_process {
 	struct hf_loop *loop;
@@ -91,7 +91,7 @@ static bool parse_stat(char *text, char *ret_state, uint64_t *ret_start_ticks)
 static int read_identity(pid_t pid, struct hf_process_id *ret_id, char *ret_state,
 			 struct hf_error *err)
 {
-	struct hf_process_id id = { .pid = pid };
+	struct hf_process_id id = {.pid = pid};
 	char path[32], text[PROC_TEXT_MAX];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
@@ -186,7 +186,7 @@ struct launch {
 
 HF_NORETURN static void child_fail(int report_fd, enum stage stage)
 {
-	struct failure failure = { .stage = (int)stage, .errnum = errno };
+	struct failure failure = {.stage = (int)stage, .errnum = errno};
 	ssize_t written = write(report_fd, &failure, sizeof(failure));
 
 	_exit(written == (ssize_t)sizeof(failure) ? 127 : 126);
@@ -257,8 +257,8 @@ HF_NORETURN static void child_main(const struct launch *launch)
 static int explain(const struct launch *launch, const struct failure *failure, struct hf_error *err)
 {
 	const char *program = launch->spec->argv[0];
-	int code = failure->errnum == ENOENT || failure->errnum == ENOTDIR ? HF_E_NOT_FOUND
-									   : HF_E_IO;
+	int code =
+		failure->errnum == ENOENT || failure->errnum == ENOTDIR ? HF_E_NOT_FOUND : HF_E_IO;
 
 	switch ((enum stage)failure->stage) {
 	case STAGE_CHDIR:
@@ -271,12 +271,10 @@ static int explain(const struct launch *launch, const struct failure *failure, s
 		code = HF_E_IO;
 		break;
 	case STAGE_SESSION:
-		hf_error_errno(err, failure->errnum, "cannot start '%s' in a session or group of its own",
-			       program);
+		hf_error_errno(err, failure->errnum,
+			       "cannot start '%s' in a session or group of its own", program);
 		break;
-	case STAGE_EXEC:
-		hf_error_errno(err, failure->errnum, "cannot start '%s'", program);
-		break;
+	case STAGE_EXEC: hf_error_errno(err, failure->errnum, "cannot start '%s'", program); break;
 	}
 	if (err)
 		err->code = code;
@@ -396,7 +394,7 @@ int hf_process_spawn(struct hf_loop *loop, const struct hf_process_spec *spec, h
 		     void *arg, struct hf_process **ret_process, struct hf_error *err)
 {
 	char found[PATH_TEXT_MAX];
-	struct launch launch = { .spec = spec, .path = spec->argv[0] };
+	struct launch launch = {.spec = spec, .path = spec->argv[0]};
 	pid_t pid = -1;
 	int rc = 0;
 
@@ -493,7 +491,7 @@ void hf_process_drop_orphans(struct hf_loop *loop)
 /* false: it has not ended after all. */
 static bool reap(struct hf_process *process, struct hf_process_exit *ret_exit)
 {
-	struct hf_process_exit ended = { .code = -1 };
+	struct hf_process_exit ended = {.code = -1};
 	siginfo_t info;
 
 	if (process->child) {

@@ -41,13 +41,13 @@ struct hf_process_spec {
 	const char *cwd;         /* NULL: this process's own */
 	/* What becomes fds 0, 1 and 2: an open fd (stays the caller's) or HF_PROCESS_STDIO_NULL. */
 	int stdio[3];
-	bool search_path;      /* an argv[0] without '/' is looked for in the absolute folders of
+	bool search_path;     /* an argv[0] without '/' is looked for in the absolute folders of
 				* PATH of the child's env */
-	bool new_session;      /* setsid: away from the terminal and its signals */
-	bool new_group;        /* a process group of its own, whose number is the pid */
-	bool sweep_group;      /* (with one of those two) when it has ended, SIGKILL to what is left
+	bool new_session;     /* setsid: away from the terminal and its signals */
+	bool new_group;       /* a process group of its own, whose number is the pid */
+	bool sweep_group;     /* (with one of those two) when it has ended, SIGKILL to what is left
 				* of its group, before its number can go to somebody else */
-	bool die_with_parent;  /* SIGKILL when this program ends */
+	bool die_with_parent; /* SIGKILL when this program ends */
 };
 
 /*
@@ -80,8 +80,7 @@ int hf_process_kill(struct hf_process *process, int signum, struct hf_error *err
 int hf_process_kill_group(struct hf_process *process, int signum, struct hf_error *err);
 
 /* Identity of a running process; HF_E_NOT_FOUND. */
-int hf_process_id_get(pid_t pid, struct hf_process_id *ret_id, struct hf_error *err)
-	HF_MUST_CHECK;
+int hf_process_id_get(pid_t pid, struct hf_process_id *ret_id, struct hf_error *err) HF_MUST_CHECK;
 /* Whether exactly this one runs; a zombie does not. */
 bool hf_process_id_alive(const struct hf_process_id *id);
 /* HF_E_NOT_FOUND where it has ended. */

@@ -26,7 +26,7 @@ struct bench {
 	struct hf_reader *reader;
 	struct hf_strbuf out;
 	bool out_ended;
-	int out_fd; /* the child's end */
+	int out_fd;     /* the child's end */
 	size_t waiting; /* events until the loop stops */
 };
 
@@ -103,7 +103,7 @@ static void open_out(struct bench *bench)
 
 static void spawn(struct bench *bench, struct hf_process_spec spec, const char *script)
 {
-	const char *const argv[] = { "/bin/sh", "-c", script, NULL };
+	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
 	struct hf_error err = {0};
 
 	spec.argv = argv;
@@ -142,10 +142,10 @@ static void a_signal_comes_back(void **state)
 static void env_cwd_and_stdout_are_those_given(void **state)
 {
 	struct bench *bench = *state;
-	const char *const env[] = { "WHO=holdfast", NULL };
+	const char *const env[] = {"WHO=holdfast", NULL};
 
 	open_out(bench);
-	spawn(bench, (struct hf_process_spec){ .env = env, .cwd = "/proc" },
+	spawn(bench, (struct hf_process_spec){.env = env, .cwd = "/proc"},
 	      "echo \"$WHO $(pwd) $HOME.\"");
 	run_for(bench, 2);
 	assert_string_equal(bench->out.data, "holdfast /proc .\n");
@@ -171,7 +171,7 @@ static void the_child_has_three_fds_and_default_signals(void **state)
 static void fds_that_are_each_others_targets_do_not_mix(void **state)
 {
 	struct bench *bench = *state;
-	const char *const argv[] = { "/bin/sh", "-c", "cat; echo err >&2", NULL };
+	const char *const argv[] = {"/bin/sh", "-c", "cat; echo err >&2", NULL};
 	struct hf_error err = {0};
 	int in[2], kept0 = fcntl(0, F_DUPFD_CLOEXEC, 60), kept1 = fcntl(1, F_DUPFD_CLOEXEC, 60);
 
@@ -182,7 +182,7 @@ static void fds_that_are_each_others_targets_do_not_mix(void **state)
 	/* Our 1 is the child's 0, our 0 is the child's 1 and 2. */
 	dup2(in[0], 1);
 	dup2(bench->out_fd, 0);
-	struct hf_process_spec spec = { .argv = argv, .stdio = { 1, 0, 0 } };
+	struct hf_process_spec spec = {.argv = argv, .stdio = {1, 0, 0}};
 	int rc = hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err);
 	dup2(kept0, 0);
 	dup2(kept1, 1);
@@ -199,24 +199,28 @@ static void a_program_that_is_not_there_is_an_error_and_no_child(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_error err = {0};
-	const char *argv[] = { "/no/such/program", NULL };
-	struct hf_process_spec spec = { .argv = argv, .stdio = { -1, -1, -1 } };
+	const char *argv[] = {"/no/such/program", NULL};
+	struct hf_process_spec spec = {.argv = argv, .stdio = {-1, -1, -1}};
 
-	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
-		    HF_E_NOT_FOUND);
+	assert_code(
+		hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		HF_E_NOT_FOUND);
 	assert_int_equal(err.code, HF_E_NOT_FOUND);
 	assert_non_null(strstr(err.text, "/no/such/program"));
 	argv[0] = "no-such-program-anywhere";
 	spec.search_path = true;
-	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
-		    HF_E_NOT_FOUND);
+	assert_code(
+		hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		HF_E_NOT_FOUND);
 	argv[0] = "/etc/passwd"; /* there, and no program */
-	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
-		    HF_E_IO);
+	assert_code(
+		hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		HF_E_IO);
 	argv[0] = "true";
 	spec.cwd = "/no/such/folder";
-	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
-		    HF_E_NOT_FOUND);
+	assert_code(
+		hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		HF_E_NOT_FOUND);
 	assert_non_null(strstr(err.text, "/no/such/folder"));
 	assert_null(bench->process);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -226,14 +230,15 @@ static void a_program_is_found_in_path_of_the_childs_env(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_error err = {0};
-	const char *const argv[] = { "true", NULL };
-	const char *const nowhere[] = { "PATH=/proc:relative:", NULL };
-	const char *const there[] = { "PATH=/proc::/usr/bin:/bin", NULL };
-	struct hf_process_spec spec = { .argv = argv, .env = nowhere, .stdio = { -1, -1, -1 },
-					.search_path = true };
+	const char *const argv[] = {"true", NULL};
+	const char *const nowhere[] = {"PATH=/proc:relative:", NULL};
+	const char *const there[] = {"PATH=/proc::/usr/bin:/bin", NULL};
+	struct hf_process_spec spec = {
+		.argv = argv, .env = nowhere, .stdio = {-1, -1, -1}, .search_path = true};
 
-	assert_code(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
-		    HF_E_NOT_FOUND);
+	assert_code(
+		hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
+		HF_E_NOT_FOUND);
 	spec.env = there;
 	assert_ok(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
 		  &err);
@@ -260,7 +265,7 @@ static void a_session_of_its_own_is_killed_as_a_whole(void **state)
 
 	open_out(bench);
 	/* The grandchild holds the pipe: its end tells that it is gone too. */
-	spawn(bench, (struct hf_process_spec){ .new_session = true }, "tail -f /dev/null & wait");
+	spawn(bench, (struct hf_process_spec){.new_session = true}, "tail -f /dev/null & wait");
 	assert_int_equal(getsid(hf_process_pid(bench->process)), hf_process_pid(bench->process));
 	assert_ok(hf_process_kill_group(bench->process, SIGKILL, &err), &err);
 	run_for(bench, 2);
@@ -273,7 +278,7 @@ static void a_swept_group_leaves_nothing_behind(void **state)
 	struct bench *bench = *state;
 
 	open_out(bench);
-	spawn(bench, (struct hf_process_spec){ .new_group = true, .sweep_group = true },
+	spawn(bench, (struct hf_process_spec){.new_group = true, .sweep_group = true},
 	      "tail -f /dev/null & exit 3");
 	run_for(bench, 2); /* its end, and that of the pipe which the grandchild held */
 	assert_int_equal(bench->ended.code, 3);
@@ -317,11 +322,12 @@ static void a_process_may_be_destroyed_in_its_own_callback(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_error err = {0};
-	const char *const argv[] = { "/bin/true", NULL };
-	struct hf_process_spec spec = { .argv = argv, .stdio = { -1, -1, -1 } };
+	const char *const argv[] = {"/bin/true", NULL};
+	struct hf_process_spec spec = {.argv = argv, .stdio = {-1, -1, -1}};
 
 	assert_ok(hf_process_spawn(bench->loop, &spec, destroy_in_callback, bench, &bench->process,
-				   &err), &err);
+				   &err),
+		  &err);
 	run_for(bench, 1);
 	assert_null(bench->process);
 }
@@ -359,8 +365,7 @@ static void somebody_elses_child_can_be_watched(void **state)
 
 	open_out(bench);
 	/* The grandchild says its number, and waits to be killed after its parent has gone. */
-	spawn(bench, (struct hf_process_spec){ .new_session = true },
-	      "tail -f /dev/null & echo $!");
+	spawn(bench, (struct hf_process_spec){.new_session = true}, "tail -f /dev/null & echo $!");
 	run_for(bench, 1); /* the parent's end; the pipe stays open */
 	hf_reader_drain(bench->reader);
 	bench->process = hf_process_destroy(bench->process);
@@ -377,8 +382,8 @@ static void many_children_each_end_once(void **state)
 {
 	enum { COUNT = 30 };
 	struct bench *bench = *state;
-	const char *const argv[] = { "/bin/true", NULL };
-	struct hf_process_spec spec = { .argv = argv, .stdio = { -1, -1, -1 } };
+	const char *const argv[] = {"/bin/true", NULL};
+	struct hf_process_spec spec = {.argv = argv, .stdio = {-1, -1, -1}};
 	struct bench each[COUNT];
 	struct hf_error err = {0};
 
@@ -388,7 +393,8 @@ static void many_children_each_end_once(void **state)
 		each[i].loop = bench->loop;
 		each[i].waiting = COUNT; /* its own count is not what stops the loop */
 		assert_ok(hf_process_spawn(bench->loop, &spec, on_exit_event, &each[i],
-					   &each[i].process, &err), &err);
+					   &each[i].process, &err),
+			  &err);
 	}
 	hf_loop_run(bench->loop); /* ends by itself once nothing is watched */
 	for (int i = 0; i < COUNT; i++) {
@@ -402,8 +408,8 @@ static void the_virtual_loop_refuses_processes(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_loop *loop = hf_loop_create_virtual(0);
-	const char *const argv[] = { "/bin/true", NULL };
-	struct hf_process_spec spec = { .argv = argv };
+	const char *const argv[] = {"/bin/true", NULL};
+	struct hf_process_spec spec = {.argv = argv};
 	struct hf_process_id id;
 	struct hf_error err = {0};
 

@@ -165,8 +165,9 @@ static void an_io_may_destroy_itself_and_others_and_then_nothing_is_watched(void
 	struct hf_error err = {0};
 
 	watch(bench, bench->pair[0], destroy_own_io, HF_IO_WRITE);
-	assert_ok(hf_io_create(bench->loop, bench->pair[1], destroy_own_io, bench, &bench->io2, &err),
-		  &err);
+	assert_ok(
+		hf_io_create(bench->loop, bench->pair[1], destroy_own_io, bench, &bench->io2, &err),
+		&err);
 	hf_io_want(bench->io2, HF_IO_WRITE);
 	hf_loop_run(bench->loop); /* both are ready at once, one gets its turn */
 	assert_int_equal(bench->calls, 1);
@@ -248,7 +249,8 @@ static void a_signal_arrives_in_the_loop(void **state)
 	struct bench *bench = *state;
 	struct hf_error err = {0};
 
-	assert_ok(hf_signal_create(bench->loop, SIGUSR1, on_signal, bench, &bench->sig, &err), &err);
+	assert_ok(hf_signal_create(bench->loop, SIGUSR1, on_signal, bench, &bench->sig, &err),
+		  &err);
 	raise(SIGUSR1);
 	assert_int_equal(bench->calls, 0); /* not from inside the handler */
 	hf_test_loop_run(&bench->t);

@@ -29,13 +29,19 @@ struct hf_raw {
 
 static inline void hf_raw_want(struct hf_raw *raw)
 {
-	hf_io_want(raw->io, (raw->out.len > 0 ? HF_IO_WRITE : 0u) |
-				    (raw->eof || raw->paused ? 0u : HF_IO_READ));
+	unsigned want = 0;
+
+	if (raw->out.len > 0)
+		want |= HF_IO_WRITE;
+	if (!raw->eof && !raw->paused)
+		want |= HF_IO_READ;
+	hf_io_want(raw->io, want);
 }
 
 static inline void hf_raw_check(struct hf_raw *raw)
 {
-	if (raw->eof || (raw->until && memmem(raw->in.data, raw->in.len, raw->until, strlen(raw->until))))
+	if (raw->eof ||
+	    (raw->until && memmem(raw->in.data, raw->in.len, raw->until, strlen(raw->until))))
 		hf_loop_stop(raw->t->loop);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_HTTP_TARGET_INTERNAL_H
-#define HF_HTTP_TARGET_INTERNAL_H
+#ifndef HF_HTTP_TARGET_H
+#define HF_HTTP_TARGET_H
 
 #include "base/error.h"
 
@@ -15,7 +15,7 @@ struct hf_target_pair {
 };
 
 struct hf_target {
-	char *raw; /* as sent */
+	char *raw;     /* as sent */
 	char *decoded; /* what the pointers below point into */
 	const char *path;
 	struct hf_target_pair *query;
