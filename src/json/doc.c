@@ -51,7 +51,13 @@ struct hf_doc *hf_doc_from_json(struct hf_json *root)
 
 struct hf_doc *hf_doc_from_text(const char *text, size_t len)
 {
-	return doc_new(NULL, hf_xstrndup(text, len), len);
+	/* A NUL inside is for the parse to refuse; the copy has all of len all the same. */
+	char *copy = hf_xmalloc(len + 1);
+
+	if (len > 0)
+		memcpy(copy, text, len);
+	copy[len] = '\0';
+	return doc_new(NULL, copy, len);
 }
 
 int hf_doc_parse(const char *text, size_t len, const struct hf_json_limits *limits,

@@ -103,6 +103,19 @@ static void bad_text_has_no_tree_and_is_refused_by_parse(void **state)
 	assert_null(parsed);
 }
 
+static void a_nul_in_the_text_makes_it_bad_and_no_shorter(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":\0{\"name\":\"a long name, longer than the rest\"}}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, sizeof(text) - 1);
+	size_t len;
+
+	assert_string_equal(hf_doc_name(doc), "");
+	assert_null(hf_doc_json(doc));
+	assert_memory_equal(hf_doc_text(doc, &len), text, sizeof(text));
+	assert_int_equal(len, sizeof(text) - 1);
+}
+
 static void a_copy_may_be_changed_and_the_document_stays(void **state)
 {
 	HF_AUTO_DOC doc = hf_doc_from_text(POD, strlen(POD));
@@ -134,6 +147,7 @@ int main(void)
 		cmocka_unit_test(metadata_is_found_behind_anything),
 		cmocka_unit_test(what_is_absent_reads_as_empty),
 		cmocka_unit_test(bad_text_has_no_tree_and_is_refused_by_parse),
+		cmocka_unit_test(a_nul_in_the_text_makes_it_bad_and_no_shorter),
 		cmocka_unit_test(a_copy_may_be_changed_and_the_document_stays),
 		cmocka_unit_test(references_are_counted),
 	};

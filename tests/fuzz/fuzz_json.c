@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hf_skip_init(&skip, text, size);
 	bool skipped = hf_skip_value(&skip) && hf_skip_at_end(&skip);
 	if (hf_json_parse(text, size, NULL, &value, &err) != 0) {
-		HF_AUTO_DOC doc = hf_doc_from_text(text, strnlen(text, size));
+		HF_AUTO_DOC doc = hf_doc_from_text(text, size);
 		hf_assert(err.text[0] != '\0');
 		(void)hf_doc_name(doc);
 		return 0;
