@@ -58,6 +58,7 @@ void hf_table_cell(struct hf_table *table, const char *fmt, ...)
 
 size_t hf_table_rows(const struct hf_table *table)
 {
+	hf_assert(table->n_columns > 0);
 	return table->cells.len / table->n_columns;
 }
 
@@ -87,6 +88,7 @@ void hf_table_print(const struct hf_table *table, FILE *out, bool headers)
 {
 	size_t widths[HF_OUTPUT_COLUMNS_MAX] = { 0 };
 
+	hf_assert(table->n_columns > 0);
 	for (size_t c = 0; headers && c < table->n_columns; c++)
 		widths[c] = width_of(table->headers[c]);
 	for (size_t i = 0; i < table->cells.len; i++) {
