@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "app/connect.h"
 #include "app/verbs.h"
 #include "cli/cli.h"
 #include "local/shim.h"
@@ -8,12 +9,13 @@
 
 #include <stdlib.h>
 
-static const struct hf_cli_verb *const plane_verbs[] = { &hf_verb_run, NULL };
+static const struct hf_cli_verb *const plane_verbs[] = { &hf_verb_run, &hf_verb_up, &hf_verb_down,
+							     NULL };
 
 int main(int argc, char **argv)
 {
 	static const struct hf_cli_verb *const *const tables[] = { plane_verbs, hf_cli_verbs, NULL };
-	struct hf_cli cli = { .out = stdout, .err = stderr };
+	struct hf_cli cli = { .out = stdout, .err = stderr, .connect = hf_connect };
 	int rc;
 
 	/* This binary is also what its own kubelet starts inside pods. */
@@ -22,6 +24,7 @@ int main(int argc, char **argv)
 		return rc;
 	cli.ns = hf_xstrdup("default");
 	rc = hf_cli_main(&cli, tables, argc, (const char *const *)argv);
+	hf_disconnect(&cli);
 	free(cli.ns);
 	return rc;
 }

@@ -7,5 +7,8 @@
 
 /* The verbs that make a plane of their own. */
 extern const struct hf_cli_verb hf_verb_run;
+extern const struct hf_cli_verb hf_verb_up;
+/* And the one that ends such a plane. */
+extern const struct hf_cli_verb hf_verb_down;
 
 #endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/verbs.h"
+
+#include "app/home.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "local/kubelet.h"
+#include "loop/process.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+/*
+ * `holdfast down`: ends every pod and the `up` that serves them; where `up` is gone, what
+ * it left behind.  What is stored stays stored.
+ */
+
+#define LOOK_AGAIN (50 * HF_MS)
+
+struct down {
+	struct hf_cli *cli;
+	struct hf_loop *loop;
+	struct hf_timer *timer, *timeout;
+	struct hf_process *process;
+	const char *dir;
+	bool signalled, timed_out;
+	struct hf_error err; /* code 0: none */
+};
+
+static void stop(struct down *down)
+{
+	hf_loop_stop(down->loop);
+}
+
+/* The lock falls when the process has ended, and not before. */
+static void look(void *arg)
+{
+	struct down *down = arg;
+	struct hf_process_id id;
+	bool running;
+	pid_t pid;
+	int rc = hf_home_running(down->dir, &running, &pid, &down->err);
+
+	if (rc != 0 || !running) {
+		stop(down);
+		return;
+	}
+	/* A number of 0: it is just starting, and takes no signal yet. */
+	if (!down->signalled && pid != 0 && hf_process_id_get(pid, &id, NULL) == 0) {
+		rc = hf_process_id_kill(&id, SIGUSR1, &down->err);
+		if (rc != 0 && rc != HF_E_NOT_FOUND) {
+			stop(down);
+			return;
+		}
+		down->err = (struct hf_error){ 0 };
+		down->signalled = true;
+	}
+	hf_timer_arm(down->timer, LOOK_AGAIN);
+}
+
+static void on_timeout(void *arg)
+{
+	struct down *down = arg;
+
+	down->timed_out = true;
+	stop(down);
+}
+
+static int wait_for_up(struct down *down, hf_time timeout)
+{
+	down->timer = hf_timer_create(down->loop, look, down);
+	down->timeout = hf_timer_create(down->loop, on_timeout, down);
+	hf_timer_arm(down->timer, 0);
+	if (timeout > 0)
+		hf_timer_arm(down->timeout, timeout);
+	hf_loop_run(down->loop);
+	hf_timer_destroy(down->timer);
+	hf_timer_destroy(down->timeout);
+	if (down->timed_out)
+		return hf_error_set(&down->err, HF_E_TIMEOUT,
+				    "'holdfast up' has not ended within the time given; it goes on "
+				    "ending its pods");
+	return down->err.code;
+}
+
+static int end_all(struct down *down, hf_time timeout, struct hf_error *err)
+{
+	HF_AUTOFREE char *node = hf_xasprintf("%s/node", down->dir);
+	int rc = hf_loop_create(&down->loop, err);
+
+	if (rc != 0)
+		return rc;
+	rc = wait_for_up(down, timeout);
+	*err = down->err;
+	down->loop = hf_loop_destroy(down->loop);
+	return rc != 0 ? rc : hf_kubelet_kill_leftovers(node, err);
+}
+
+static int verb_down(struct hf_cli *cli)
+{
+	struct down down = { .cli = cli };
+	const char *timeout_text = hf_cli_flag(cli, "timeout");
+	HF_AUTOFREE char *dir = NULL;
+	struct hf_error err = { 0 };
+	hf_time timeout = 0;
+
+	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
+		return hf_cli_usage(cli, "--timeout: %s", err.text);
+	if (hf_home_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
+		return hf_cli_usage(cli, "%s", err.text);
+	down.dir = dir;
+	if (end_all(&down, timeout, &err) != 0)
+		return hf_cli_fail(cli, &err);
+	fprintf(cli->out, "%s\n",
+		down.signalled ? "stopped" : "'holdfast up' was not running; nothing of it is left");
+	return HF_EXIT_OK;
+}
+
+static const struct hf_flag down_flags[] = {
+	{ "data-dir", 0, "DIR", "of the 'holdfast up' to end; else the default folder" },
+	{ "timeout", 0, "SPAN", "stop waiting after so long, such as 1m; exit code 124" },
+	{ NULL, 0, NULL, NULL },
+};
+
+const struct hf_cli_verb hf_verb_down = {
+	.name = "down",
+	.summary = "End 'holdfast up' and every pod of it; what is stored stays",
+	.usage = "",
+	.examples = "  holdfast down\n"
+		    "  holdfast down --timeout 1m\n"
+		    "  holdfast down --data-dir /tmp/plane\n",
+	.flags = down_flags,
+	.args_min = 0,
+	.args_max = 0,
+	.run = verb_down,
+};

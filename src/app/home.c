@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/home.h"
+
+#include "app/plane.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "http/certificate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define TOKEN_BYTES 32
+#define FILE_BYTES_MAX ((size_t)64 << 10)
+#define CERTIFICATE_VALID (730 * HF_DAY)
+#define CERTIFICATE_RENEW (60 * HF_DAY) /* before its end, at a start */
+
+int hf_home_path(const char *data_dir, char **ret_dir, struct hf_error *err)
+{
+	char cwd[4096];
+
+	if (data_dir == NULL)
+		return hf_plane_default_dir(ret_dir, err);
+	if (*data_dir == '\0')
+		return hf_error_set(err, HF_E_INVALID, "--data-dir is empty");
+	if (*data_dir == '/') {
+		*ret_dir = hf_xstrdup(data_dir);
+		return 0;
+	}
+	if (getcwd(cwd, sizeof(cwd)) == NULL)
+		return hf_error_errno(err, errno, "cannot tell the current folder");
+	*ret_dir = hf_xasprintf("%s/%s", cwd, data_dir);
+	return 0;
+}
+
+/* ---- the lock ----------------------------------------------------------------------------- */
+
+static pid_t read_pid(int fd)
+{
+	char text[24];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	int64_t pid;
+
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return hf_str_to_i64(text, 1, INT32_MAX, &pid, NULL) == 0 ? (pid_t)pid : 0;
+}
+
+static int take_lock(const char *dir, int *ret_fd, struct hf_error *err)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/up.pid", dir);
+	HF_AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return hf_error_errno(err, errno, "cannot open '%s'", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		pid_t pid = read_pid(fd);
+		if (errno != EWOULDBLOCK)
+			return hf_error_errno(err, errno, "cannot lock '%s'", path);
+		if (pid != 0)
+			return hf_error_set(err, HF_E_CONFLICT,
+					    "'holdfast up' is running in '%s' already (process %d)",
+					    dir, (int)pid);
+		return hf_error_set(err, HF_E_CONFLICT,
+				    "another 'holdfast up' is just starting in '%s'", dir);
+	}
+	if (ftruncate(fd, 0) != 0)
+		return hf_error_errno(err, errno, "cannot write '%s'", path);
+	*ret_fd = fd;
+	fd = -1;
+	return 0;
+}
+
+int hf_home_announce(struct hf_home *home, struct hf_error *err)
+{
+	char text[24];
+	int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	if (pwrite(home->lock, text, (size_t)n, 0) != n)
+		return hf_error_errno(err, errno, "cannot write '%s/up.pid'", home->dir);
+	return 0;
+}
+
+int hf_home_running(const char *dir, bool *ret_running, pid_t *ret_pid, struct hf_error *err)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/up.pid", dir);
+	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
+		return hf_error_errno(err, errno, "cannot open '%s'", path);
+	/* A shared lock of a reader does not keep another reader away, only an `up`. */
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0) {
+		*ret_running = false;
+		*ret_pid = 0;
+		return 0;
+	}
+	if (errno != EWOULDBLOCK)
+		return hf_error_errno(err, errno, "cannot lock '%s'", path);
+	*ret_running = true;
+	*ret_pid = read_pid(fd);
+	return 0;
+}
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+static int read_file(const struct hf_home *home, const char *name, char **ret_text,
+		     struct hf_error *err)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", home->dir, name);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(FILE_BYTES_MAX);
+	int rc = hf_fs_read(path, &sb, err);
+
+	if (rc == 0)
+		*ret_text = hf_strbuf_detach(&sb);
+	return rc;
+}
+
+static int write_file(const struct hf_home *home, const char *name, const char *text,
+		      struct hf_error *err)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", home->dir, name);
+
+	return hf_fs_write_atomic(path, text, strlen(text), 0600, err);
+}
+
+static void forget(char **text)
+{
+	if (*text != NULL)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
+}
+
+static bool have_certificate(struct hf_home *home, hf_time now)
+{
+	hf_time expiry;
+
+	return read_file(home, "ca.pem", &home->ca_pem, NULL) == 0 &&
+	       read_file(home, "server.pem", &home->cert_pem, NULL) == 0 &&
+	       read_file(home, "server-key.pem", &home->key_pem, NULL) == 0 &&
+	       hf_certificate_check(home->cert_pem, home->key_pem, NULL) == 0 &&
+	       hf_certificate_expiry(home->cert_pem, &expiry, NULL) == 0 &&
+	       expiry > now + CERTIFICATE_RENEW;
+}
+
+/* The CA signs once and its key is not kept: who has the folder can have no other server
+ * trusted. */
+static int make_certificate(struct hf_home *home, hf_time now, struct hf_error *err)
+{
+	static const char *const names[] = { "localhost", "127.0.0.1", "::1", NULL };
+	struct hf_certificate ca = { 0 }, server = { 0 };
+	struct hf_certificate_spec spec = { .common_name = "holdfast", .names = names, .now = now,
+					    .valid_for = CERTIFICATE_VALID };
+	int rc = hf_certificate_make_ca(&spec, &ca, err);
+
+	if (rc == 0)
+		rc = hf_certificate_make_server(&ca, &spec, &server, err);
+	/* The key last: the three fit together only once it is there. */
+	if (rc == 0)
+		rc = write_file(home, "ca.pem", ca.cert_pem, err);
+	if (rc == 0)
+		rc = write_file(home, "server.pem", server.cert_pem, err);
+	if (rc == 0)
+		rc = write_file(home, "server-key.pem", server.key_pem, err);
+	if (rc == 0) {
+		forget(&home->ca_pem);
+		forget(&home->cert_pem);
+		forget(&home->key_pem);
+		home->ca_pem = hf_xstrdup(ca.cert_pem);
+		home->cert_pem = hf_xstrdup(server.cert_pem);
+		home->key_pem = hf_xstrdup(server.key_pem);
+	}
+	hf_certificate_release(&ca);
+	hf_certificate_release(&server);
+	return rc;
+}
+
+static int have_token(struct hf_home *home, struct hf_error *err)
+{
+	unsigned char bytes[TOKEN_BYTES];
+	char text[2 * TOKEN_BYTES + 1];
+	int rc;
+
+	if (read_file(home, "token", &home->token, NULL) == 0 &&
+	    strlen(home->token) == 2 * TOKEN_BYTES)
+		return 0;
+	forget(&home->token);
+	rc = hf_random_bytes(bytes, sizeof(bytes), err);
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	rc = write_file(home, "token", text, err);
+	if (rc == 0)
+		home->token = hf_xstrdup(text);
+	explicit_bzero(text, sizeof(text));
+	return rc;
+}
+
+int hf_home_open(const char *dir, hf_time now, struct hf_home *ret_home, struct hf_error *err)
+{
+	struct hf_home home = { .dir = hf_xstrdup(dir), .lock = -1 };
+	int rc = hf_fs_mkdirs(dir, 0700, err);
+
+	if (rc == 0)
+		rc = take_lock(dir, &home.lock, err);
+	if (rc == 0 && !have_certificate(&home, now))
+		rc = make_certificate(&home, now, err);
+	if (rc == 0)
+		rc = have_token(&home, err);
+	if (rc != 0) {
+		hf_home_release(&home);
+		return rc;
+	}
+	home.kubeconfig = hf_xasprintf("%s/kubeconfig", dir);
+	*ret_home = home;
+	return 0;
+}
+
+void hf_home_release(struct hf_home *home)
+{
+	/* The file stays: removing it would let two lock two files of one name. */
+	if (home->lock >= 0) {
+		(void)!ftruncate(home->lock, 0);
+		(void)close(home->lock);
+	}
+	home->lock = -1;
+	forget(&home->ca_pem);
+	forget(&home->cert_pem);
+	forget(&home->key_pem);
+	forget(&home->token);
+	free(home->kubeconfig);
+	free(home->dir);
+	*home = (struct hf_home){ .lock = -1 };
+}
+
+/* ---- the kubeconfig ----------------------------------------------------------------------- */
+
+static void add_base64(struct hf_strbuf *sb, const char *text)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < len; i += 3) {
+		unsigned long v = (unsigned long)(unsigned char)text[i] << 16;
+		if (i + 1 < len)
+			v |= (unsigned long)(unsigned char)text[i + 1] << 8;
+		if (i + 2 < len)
+			v |= (unsigned char)text[i + 2];
+		hf_strbuf_addch(sb, digits[v >> 18 & 63]);
+		hf_strbuf_addch(sb, digits[v >> 12 & 63]);
+		hf_strbuf_addch(sb, i + 1 < len ? digits[v >> 6 & 63] : '=');
+		hf_strbuf_addch(sb, i + 2 < len ? digits[v & 63] : '=');
+	}
+}
+
+int hf_home_write_kubeconfig(const struct hf_home *home, const char *address, uint16_t port,
+			     struct hf_error *err)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(FILE_BYTES_MAX);
+	bool v6 = strchr(address, ':') != NULL;
+
+	hf_strbuf_addf(&sb,
+		       "apiVersion: v1\nkind: Config\ncurrent-context: holdfast\n"
+		       "contexts:\n- name: holdfast\n  context:\n    cluster: holdfast\n"
+		       "    namespace: default\n    user: holdfast\n"
+		       "clusters:\n- name: holdfast\n  cluster:\n    server: https://%s%s%s:%u\n"
+		       "    certificate-authority-data: ",
+		       v6 ? "[" : "", address, v6 ? "]" : "", (unsigned)port);
+	add_base64(&sb, home->ca_pem);
+	hf_strbuf_addf(&sb, "\nusers:\n- name: holdfast\n  user:\n    token: \"%s\"\n", home->token);
+	return hf_fs_write_atomic(home->kubeconfig, sb.data, sb.len, 0600, err);
+}

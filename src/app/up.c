@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/verbs.h"
+
+#include "app/home.h"
+#include "app/plane.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "framework/framework.h"
+#include "local/face.h"
+#include "loop/pipe.h"
+#include "loop/process.h"
+#include "store/resource.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * `holdfast up`: the plane as a long-lived cluster of one node, with its API.
+ *
+ *   starting ─ready─▶ serving ─SIGTERM, SIGINT─▶ over      (pods run on under their shims)
+ *                             └─SIGUSR1─▶ draining ─▶ over (`down`: every pod is ended)
+ */
+enum up_state { UP_STARTING, UP_SERVING, UP_DRAINING, UP_OVER };
+
+#define DEFAULT_LISTEN "127.0.0.1:7443"
+/* Set for the process that --detach leaves behind. */
+#define DETACHED_ENV "HOLDFAST_UP_DETACHED"
+
+struct up {
+	struct hf_cli *cli;
+	struct hf_loop *loop;
+	struct hf_home home;
+	struct hf_plane *plane;
+	struct hf_face *face;
+	struct hf_signal *sigint, *sigterm, *sigusr1;
+	char *address;
+	uint16_t port;
+	enum up_state state;
+	bool detached;
+	int exit_code;
+};
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void over(struct up *up)
+{
+	up->state = UP_OVER;
+	hf_loop_stop(up->loop);
+}
+
+static void on_drained(void *arg)
+{
+	over(arg);
+}
+
+static void on_stop(void *arg, int signum)
+{
+	struct up *up = arg;
+
+	hf_log(HF_LOG_INFO, "up", "stopping; pods run on, 'holdfast down' ends them", "signal",
+	       strsignal(signum), NULL);
+	if (up->face != NULL)
+		hf_face_quiesce(up->face);
+	over(up);
+}
+
+static void on_down(void *arg, int signum)
+{
+	struct up *up = arg;
+	/* Asked again: no more patience. */
+	hf_time grace = up->state == UP_DRAINING ? 0 : HF_TIME_NONE;
+
+	hf_log(HF_LOG_INFO, "up", "ending every pod, then stopping", NULL);
+	up->state = UP_DRAINING;
+	if (up->face != NULL)
+		hf_face_quiesce(up->face);
+	hf_plane_stop(up->plane, grace, on_drained, up);
+}
+
+static void fail(struct up *up, const struct hf_error *err)
+{
+	up->exit_code = hf_cli_fail(up->cli, err);
+	over(up);
+}
+
+/* ---- being ready -------------------------------------------------------------------------- */
+
+/* From here on nobody's terminal is ours any more. */
+static int leave_terminal(struct up *up, struct hf_error *err)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/up.log", up->home.dir);
+	HF_AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return hf_error_errno(err, errno, "cannot open '%s'", path);
+	(void)fflush(NULL);
+	if (dup2(fd, STDERR_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
+		return hf_error_errno(err, errno, "cannot write to '%s'", path);
+	return 0;
+}
+
+static void print_ready(const struct up *up)
+{
+	FILE *out = up->cli->out;
+	struct hf_kubelet_facts facts;
+	bool v6 = strchr(up->address, ':') != NULL;
+
+	hf_kubelet_facts(hf_plane_kubelet(up->plane), &facts);
+	fprintf(out, "export KUBECONFIG=%s\n", up->home.kubeconfig);
+	fprintf(out, "# listening on https://%s%s%s:%u; 'holdfast down%s%s' ends it\n",
+		v6 ? "[" : "", up->address, v6 ? "]" : "", (unsigned)up->port,
+		hf_cli_has(up->cli, "data-dir") ? " --data-dir " : "",
+		hf_cli_has(up->cli, "data-dir") ? up->home.dir : "");
+	if (!facts.pod_network)
+		fputs("# pods share this machine's network: two jobs on one port do not fit\n", out);
+	(void)fflush(out);
+}
+
+static void on_ready(void *arg, int code, const char *message)
+{
+	struct up *up = arg;
+	struct hf_error err = { 0 };
+	int rc = code;
+
+	if (up->state != UP_STARTING)
+		return;
+	if (rc != 0)
+		(void)hf_error_set(&err, code, "%s", message);
+	if (rc == 0)
+		rc = hf_home_write_kubeconfig(&up->home, up->address, up->port, &err);
+	if (rc == 0)
+		rc = hf_home_announce(&up->home, &err);
+	if (rc == 0) {
+		print_ready(up);
+		if (up->detached)
+			rc = leave_terminal(up, &err);
+	}
+	if (rc != 0) {
+		fail(up, &err);
+		return;
+	}
+	up->state = UP_SERVING;
+	hf_log(HF_LOG_INFO, "up", "ready", "kubeconfig", up->home.kubeconfig, NULL);
+}
+
+/* ---- what the plane and the face ask ------------------------------------------------------ */
+
+static void on_notice(void *arg, const char *text)
+{
+	hf_log(HF_LOG_WARN, "kubelet", text, NULL);
+}
+
+static void on_problem(void *arg, const char *key, int code, const char *message)
+{
+	/* Conflicts are how concurrent writers find out about each other; they are retried. */
+	if (code != HF_E_CONFLICT)
+		hf_log(HF_LOG_WARN, "operator", message, "job", key, NULL);
+}
+
+static bool serves(const struct hf_resource *resource)
+{
+	return !hf_resource_is_job(resource) || hf_framework_by_name(resource->plural) != NULL;
+}
+
+static void on_metrics(void *arg, struct hf_strbuf *sb)
+{
+	struct up *up = arg;
+
+	hf_metrics_render(hf_plane_metrics(up->plane), sb);
+}
+
+static int on_readyz(void *arg, struct hf_error *err)
+{
+	const struct up *up = arg;
+
+	return up->state == UP_SERVING ? 0 : hf_error_set(err, HF_E_UNAVAILABLE, "not ready");
+}
+
+/* ---- set-up ------------------------------------------------------------------------------- */
+
+/* "127.0.0.1:7443", "[::1]:0", ":7443" */
+static int parse_listen(struct up *up, const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	struct hf_error err;
+	int64_t port;
+	size_t len;
+
+	if (colon == NULL || hf_str_to_i64(colon + 1, 0, 65535, &port, &err) != 0)
+		return hf_cli_usage(up->cli, "--listen takes ADDRESS:PORT, not '%s'", text);
+	len = (size_t)(colon - text);
+	if (len >= 2 && text[0] == '[' && text[len - 1] == ']')
+		up->address = hf_xstrndup(text + 1, len - 2);
+	else
+		up->address = len == 0 ? hf_xstrdup("127.0.0.1") : hf_xstrndup(text, len);
+	if (!hf_streq(up->address, "127.0.0.1") && !hf_streq(up->address, "::1"))
+		return hf_cli_usage(up->cli,
+				    "--listen: only 127.0.0.1 and ::1: whoever reaches the API can start "
+				    "programs as you");
+	up->port = (uint16_t)port;
+	return 0;
+}
+
+static int parse_network(const struct up *up, enum hf_kubelet_network *ret_network)
+{
+	const char *network = hf_str_or(hf_cli_flag(up->cli, "network"), "auto");
+
+	if (hf_streq(network, "auto"))
+		*ret_network = HF_KUBELET_NETWORK_AUTO;
+	else if (hf_streq(network, "host"))
+		*ret_network = HF_KUBELET_NETWORK_HOST;
+	else
+		return hf_cli_usage(up->cli, "--network takes auto or host, not '%s'", network);
+	return 0;
+}
+
+static int create_face(struct up *up, struct hf_error *err)
+{
+	struct hf_face_options options = {
+		.address = up->address,
+		.port = up->port,
+		.cert_pem = up->home.cert_pem,
+		.key_pem = up->home.key_pem,
+		.token = up->home.token,
+		.serves = serves,
+		.metrics = on_metrics,
+		.ready = on_readyz,
+		.arg = up,
+	};
+	int rc = hf_face_create(up->loop, hf_plane_local(up->plane), &options, &up->face, err);
+
+	if (rc != 0)
+		return hf_error_wrap(err, "--listen %s:%u", up->address, (unsigned)up->port);
+	up->port = hf_face_port(up->face);
+	return 0;
+}
+
+static int create_signals(struct up *up, struct hf_error *err)
+{
+	int rc = hf_signal_create(up->loop, SIGINT, on_stop, up, &up->sigint, err);
+
+	if (rc == 0)
+		rc = hf_signal_create(up->loop, SIGTERM, on_stop, up, &up->sigterm, err);
+	if (rc == 0)
+		rc = hf_signal_create(up->loop, SIGUSR1, on_down, up, &up->sigusr1, err);
+	return rc;
+}
+
+static int begin(struct up *up, const char *dir, enum hf_kubelet_network network,
+		 struct hf_error *err)
+{
+	struct hf_plane_options options = {
+		.network = network,
+		.notice = on_notice,
+		.ready = on_ready,
+		.problem = on_problem,
+		.arg = up,
+	};
+	int rc = hf_loop_create(&up->loop, err);
+
+	if (rc == 0)
+		rc = hf_home_open(dir, hf_loop_wall(up->loop), &up->home, err);
+	if (rc != 0)
+		return rc;
+	options.loop = up->loop;
+	options.dir = up->home.dir;
+	rc = hf_plane_create(&options, &up->plane, err);
+	if (rc == 0)
+		rc = create_face(up, err);
+	if (rc == 0)
+		rc = create_signals(up, err);
+	return rc;
+}
+
+static void release(struct up *up)
+{
+	up->sigint = hf_signal_destroy(up->sigint);
+	up->sigterm = hf_signal_destroy(up->sigterm);
+	up->sigusr1 = hf_signal_destroy(up->sigusr1);
+	up->face = hf_face_destroy(up->face);
+	up->plane = hf_plane_destroy(up->plane);
+	hf_home_release(&up->home);
+	up->loop = hf_loop_destroy(up->loop);
+	free(up->address);
+}
+
+static int serve(struct up *up, const char *dir, enum hf_kubelet_network network)
+{
+	struct hf_error err;
+
+	hf_log_setup(stderr, HF_LOG_INFO, isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON);
+	if (begin(up, dir, network, &err) != 0)
+		return hf_cli_fail(up->cli, &err);
+	hf_loop_run(up->loop);
+	return up->exit_code;
+}
+
+/* ---- --detach ----------------------------------------------------------------------------- */
+
+struct detach {
+	struct hf_cli *cli;
+	struct hf_loop *loop;
+	bool spoke; /* only who is ready prints something */
+	bool ended;
+	int exit_code;
+};
+
+static void on_output(void *arg, const char *bytes, size_t len, int read_error)
+{
+	struct detach *detach = arg;
+
+	if (len > 0) {
+		detach->spoke = true;
+		(void)fwrite(bytes, 1, len, detach->cli->out);
+	} else if (detach->spoke) {
+		/* It has said all and has closed its end. */
+		hf_loop_stop(detach->loop);
+	}
+}
+
+static void on_exit_early(void *arg, const struct hf_process_exit *exit)
+{
+	struct detach *detach = arg;
+
+	detach->ended = true;
+	detach->exit_code = exit->code > 0 ? exit->code : HF_EXIT_INTERNAL;
+	hf_loop_stop(detach->loop);
+}
+
+static int start_detached(struct detach *detach, const char *dir, struct hf_error *err)
+{
+	const struct hf_cli *cli = detach->cli;
+	const char *argv[] = { "/proc/self/exe", "up", "--data-dir", dir, "--listen",
+			       hf_str_or(hf_cli_flag(cli, "listen"), DEFAULT_LISTEN), "--network",
+			       hf_str_or(hf_cli_flag(cli, "network"), "auto"), NULL };
+	struct hf_process_spec spec = { .argv = argv, .cwd = "/", .new_session = true };
+	struct hf_process *process = NULL;
+	struct hf_reader *reader = NULL;
+	int fds[2];
+	int rc = hf_pipe_make(fds, err);
+
+	if (rc != 0)
+		return rc;
+	spec.stdio[0] = HF_PROCESS_STDIO_NULL;
+	spec.stdio[1] = fds[1];
+	spec.stdio[2] = STDERR_FILENO;
+	(void)setenv(DETACHED_ENV, "1", 1);
+	rc = hf_process_spawn(detach->loop, &spec, on_exit_early, detach, &process, err);
+	(void)close(fds[1]);
+	if (rc == 0)
+		rc = hf_reader_create(detach->loop, fds[0], on_output, detach, &reader, err);
+	if (rc != 0) {
+		(void)close(fds[0]);
+	} else {
+		hf_loop_run(detach->loop);
+	}
+	hf_reader_destroy(reader);
+	hf_process_destroy(process);
+	return rc;
+}
+
+static int detach_up(struct hf_cli *cli, const char *dir)
+{
+	struct detach detach = { .cli = cli };
+	struct hf_error err;
+	int rc = hf_loop_create(&detach.loop, &err);
+
+	if (rc == 0)
+		rc = start_detached(&detach, dir, &err);
+	detach.loop = hf_loop_destroy(detach.loop);
+	if (rc != 0)
+		return hf_cli_fail(cli, &err);
+	/* Where it ended, it has said why on the same stderr. */
+	return detach.ended ? detach.exit_code : HF_EXIT_OK;
+}
+
+/* ---- */
+
+static int verb_up(struct hf_cli *cli)
+{
+	struct up up = { .cli = cli, .home = { .lock = -1 },
+			 .detached = getenv(DETACHED_ENV) != NULL };
+	enum hf_kubelet_network network = HF_KUBELET_NETWORK_AUTO;
+	HF_AUTOFREE char *dir = NULL;
+	struct hf_error err;
+	int rc = parse_listen(&up, hf_str_or(hf_cli_flag(cli, "listen"), DEFAULT_LISTEN));
+
+	(void)unsetenv(DETACHED_ENV);
+	if (rc == 0)
+		rc = parse_network(&up, &network);
+	if (rc == 0 && hf_home_path(hf_cli_flag(cli, "data-dir"), &dir, &err) != 0)
+		rc = hf_cli_usage(cli, "%s", err.text);
+	if (rc == 0)
+		rc = hf_cli_has(cli, "detach") ? detach_up(cli, dir) : serve(&up, dir, network);
+	release(&up);
+	return rc;
+}
+
+static const struct hf_flag up_flags[] = {
+	{ "listen", 0, "ADDRESS:PORT", "where the API answers: " DEFAULT_LISTEN "; port 0 takes a free one" },
+	{ "data-dir", 0, "DIR", "where everything is kept; else $HOLDFAST_DIR or ~/.local/state/holdfast" },
+	{ "detach", 'd', NULL, "go on in the background once it is ready; its log is DIR/up.log" },
+	{ "network", 0, "HOW", "auto, or host: every pod on this machine's own network" },
+	{ NULL, 0, NULL, NULL },
+};
+
+const struct hf_cli_verb hf_verb_up = {
+	.name = "up",
+	.summary = "Be a cluster of one node on this machine, for kubectl and the SDK",
+	.usage = "",
+	.examples = "  holdfast up\n"
+		    "  eval \"$(holdfast up --detach)\" && kubectl get nodes\n"
+		    "  holdfast up --listen 127.0.0.1:0 --data-dir /tmp/plane\n",
+	.flags = up_flags,
+	.args_min = 0,
+	.args_max = 0,
+	.run = verb_up,
+};

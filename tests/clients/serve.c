@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/*
+ * serve FOLDER: the face over an engine in memory, without kubelet and operator, for tests of
+ * clients that want to be alone with the API.  Writes FOLDER/kubeconfig and runs until a signal.
+ */
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "framework/framework.h"
+#include "http/certificate.h"
+#include "local/admission.h"
+#include "local/face.h"
+#include "local/gc.h"
+#include "local/scheduler.h"
+#include "store/resource.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOKEN "serve-for-tests-0123456789"
+
+static bool serves(const struct hf_resource *resource)
+{
+	return !hf_resource_is_job(resource) || hf_framework_by_name(resource->plural) != NULL;
+}
+
+static void on_signal(void *arg, int signum)
+{
+	hf_loop_stop(arg);
+}
+
+static void write_kubeconfig(const char *folder, const char *ca, uint16_t port)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/kubeconfig", folder);
+	HF_AUTOFREE char *ca_path = hf_xasprintf("%s/ca.pem", folder);
+	HF_AUTOFREE char *text = hf_xasprintf(
+		"apiVersion: v1\nkind: Config\ncurrent-context: t\n"
+		"clusters: [{name: t, cluster: {server: 'https://127.0.0.1:%d', "
+		"certificate-authority: ca.pem}}]\n"
+		"users: [{name: t, user: {token: " TOKEN "}}]\n"
+		"contexts: [{name: t, context: {cluster: t, user: t, namespace: default}}]\n",
+		(int)port);
+	struct hf_error err;
+
+	hf_assert(hf_fs_write_atomic(ca_path, ca, strlen(ca), 0600, &err) == 0);
+	hf_assert(hf_fs_write_atomic(path, text, strlen(text), 0600, &err) == 0);
+}
+
+static void add_node(struct hf_local *local)
+{
+	static const char text[] =
+		"{\"kind\":\"Node\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"local\"},\"status\":"
+		"{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"capacity\":{\"cpu\":\"8\","
+		"\"memory\":\"16Gi\",\"pods\":\"110\"},\"allocatable\":{\"cpu\":\"8\",\"memory\":\"16Gi\","
+		"\"pods\":\"110\"},\"nodeInfo\":{\"kubeletVersion\":\"v1.34.0\"},\"addresses\":"
+		"[{\"type\":\"InternalIP\",\"address\":\"127.0.0.1\"}]}}";
+	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
+	struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_nodes, .body = body };
+	HF_AUTO_RESULT result = { 0 };
+
+	hf_local_apply(local, &request, &result);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const names[] = { "127.0.0.1", "localhost", NULL };
+	struct hf_error err = { 0 };
+	struct hf_loop *loop;
+	struct hf_local *local;
+	struct hf_face *face;
+	struct hf_signal *sigterm, *sigint;
+	struct hf_certificate ca = { 0 }, cert = { 0 };
+
+	hf_assert(argc == 2);
+	hf_assert(hf_loop_create(&loop, &err) == 0);
+	struct hf_certificate_spec spec = { .common_name = "test", .names = names,
+					    .now = hf_loop_wall(loop), .valid_for = HF_DAY };
+	hf_assert(hf_certificate_make_ca(&spec, &ca, &err) == 0);
+	hf_assert(hf_certificate_make_server(&ca, &spec, &cert, &err) == 0);
+	hf_assert(hf_local_create(loop, &(struct hf_local_options){ 0 }, &local, &err) == 0);
+	hf_admission_install(local, hf_frameworks);
+	struct hf_gc *gc = hf_gc_create(local, NULL);
+	struct hf_scheduler *scheduler = hf_scheduler_create(local, NULL);
+	add_node(local);
+	struct hf_face_options options = { .cert_pem = cert.cert_pem, .key_pem = cert.key_pem,
+					   .token = TOKEN, .serves = serves };
+	hf_assert(hf_face_create(loop, local, &options, &face, &err) == 0);
+	hf_assert(hf_signal_create(loop, SIGTERM, on_signal, loop, &sigterm, &err) == 0);
+	hf_assert(hf_signal_create(loop, SIGINT, on_signal, loop, &sigint, &err) == 0);
+	write_kubeconfig(argv[1], ca.cert_pem, hf_face_port(face));
+	hf_loop_run(loop);
+	hf_signal_destroy(sigterm);
+	hf_signal_destroy(sigint);
+	hf_face_destroy(face);
+	hf_scheduler_destroy(scheduler);
+	hf_gc_destroy(gc);
+	hf_local_destroy(local);
+	hf_loop_destroy(loop);
+	hf_certificate_release(&ca);
+	hf_certificate_release(&cert);
+	return 0;
+}
