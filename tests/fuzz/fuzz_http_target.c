@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "base/mem.h"
-#include "base/str.h"
-#include "base/strbuf.h"
-#include "http/client.h"
-#include "http/server.h"
-#include "http/target.h"
-
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 /*
  * Request targets from strangers.  What is accepted holds its promises, and written out again
  * with everything escaped it is read as the same.
  */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "fuzz/fuzz.h"
+#include "http/client.h"
+#include "http/server.h"
+#include "http/target.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static void check_text(const char *text)
 {
