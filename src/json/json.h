@@ -49,7 +49,7 @@ struct hf_json_limits {
 #define HF_JSON_DEPTH_MAX 64
 #define HF_JSON_DEPTH_CEILING 256 /* what depth_max may be at most */
 /* Keys of one object.  1 MiB of ConfigMap has 16,384 of 64 bytes each; keys that all collide
- * would cost about 0.2 s an object. */
+ * would cost about 0.5 s an object. */
 #define HF_JSON_KEYS_MAX 16384
 
 /* The whole text must be one value.  Refused with line and column: duplicate keys, invalid
