@@ -38,8 +38,7 @@ struct hf_kubelet_options {
 	struct hf_store *store; /* outlives the kubelet */
 	const char *state_dir;  /* absolute; made with mode 0700 if absent.  One kubelet at a time */
 	const char *node_name;  /* NULL: HF_KUBELET_NODE */
-	/* The program that answers "shim" (hf_shim_main) and to the name "nslookup".
-	 * NULL: /proc/self/exe. */
+	/* The program that answers to "shim" (local/shim.h).  NULL: /proc/self/exe. */
 	const char *exe;
 	enum hf_kubelet_network network;
 	/* Something a person should know once: no isolation and how to get it, limits that are

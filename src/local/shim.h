@@ -11,16 +11,12 @@
  *     if (rc >= 0)
  *             return rc;
  *
- * It answers to
- *     holdfast shim …   the shim of a pod and the set-up of the node's network (hidden verb)
- *     nslookup NAME     by argv[0]: looks a name up as the C library of this container does
- * and returns -1 where argv is none of these.
+ * It answers to the hidden verb "shim" (the shim of a pod, and the set-up of the node's
+ * network) and returns -1 for everything else.
  */
 int hf_local_helper_main(int argc, char **argv);
 
 /* Exit code of the "shim" verb; argv[0] is "shim". */
 int hf_shim_main(int argc, char **argv);
-/* Prints Server, Address, Name and Address lines as busybox does; 1 until the name exists. */
-int hf_nslookup_main(int argc, char **argv);
 
 #endif

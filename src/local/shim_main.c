@@ -9,12 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -293,41 +290,8 @@ int hf_shim_main(int argc, char **argv)
 	return 2;
 }
 
-/* --- nslookup --- */
-
-int hf_nslookup_main(int argc, char **argv)
-{
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-	struct addrinfo *found = NULL;
-	int rc;
-
-	if (argc < 2 || argv[1][0] == '-') {
-		(void)fprintf(stderr, "Usage: nslookup HOST\n");
-		return 1;
-	}
-	rc = getaddrinfo(argv[1], NULL, &hints, &found);
-	if (rc) {
-		(void)printf("nslookup: can't resolve '%s': %s\n", argv[1], gai_strerror(rc));
-		return 1;
-	}
-	(void)printf("Server:\t\t/etc/hosts\n\nName:\t%s\n", argv[1]);
-	for (const struct addrinfo *a = found; a; a = a->ai_next) {
-		char text[NI_MAXHOST];
-
-		if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof(text), NULL, 0,
-				NI_NUMERICHOST) == 0)
-			(void)printf("Address: %s\n", text);
-	}
-	freeaddrinfo(found);
-	return 0;
-}
-
 int hf_local_helper_main(int argc, char **argv)
 {
-	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
-
-	if (argc > 0 && hf_streq(slash ? slash + 1 : argv[0], "nslookup"))
-		return hf_nslookup_main(argc, argv);
 	if (argc > 1 && hf_streq(argv[1], "shim"))
 		return hf_shim_main(argc - 1, argv + 1);
 	return -1;

@@ -772,38 +772,6 @@ static void a_container_that_takes_too_much_memory_is_told_apart(void **state)
 	}
 }
 
-static void nslookup_finds_what_the_hosts_file_names_and_nothing_else(void **state)
-{
-	struct fixture *f = *state;
-	HF_AUTOFREE char *hosts = hf_xasprintf("%s/hosts", f->dir);
-	HF_AUTOFREE char *link = hf_xasprintf("%s/nslookup", f->dir);
-	HF_AUTOFREE char *path = hf_xasprintf("PATH=%s:/usr/bin:/bin", f->dir);
-	const char *const env[] = {path, NULL};
-	HF_AUTOFREE char *nsswitch = hf_xasprintf("%s/nsswitch.conf", f->dir);
-	struct hf_run_mount mounts[] = {
-		{.source = hosts, .target = "/etc/hosts", .is_file = true},
-		{.source = nsswitch, .target = "/etc/nsswitch.conf", .is_file = true},
-	};
-	const char *const argv[] = {"sh", "-c", "nslookup job-master-0; echo $?; "
-				    "nslookup job-worker-7 >/dev/null; echo $?", NULL};
-	struct hf_run r = {.argv = argv, .env = env, .uid = -1, .gid = -1, .mounts = mounts,
-			   .n_mounts = HF_ARRAY_LEN(mounts)};
-	char exe[4096];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	struct hf_error err;
-
-	assert_true(n > 0);
-	exe[n] = '\0';
-	assert_int_equal(symlink(exe, link), 0);
-	assert_ok(hf_fs_write_atomic(hosts, "10.244.0.3 job-master-0\n", 24, 0644, &err), &err);
-	assert_ok(hf_fs_write_atomic(nsswitch, "hosts: files\n", 13, 0644, &err), &err);
-	start_and_connect(f);
-	run(f, "init-pytorch", 0, &r);
-	assert_exit(f, "init-pytorch", 0, 0);
-	assert_string_equal(log_of(f, "init-pytorch", 0),
-			    "Server:\t\t/etc/hosts\n\nName:\tjob-master-0\nAddress: 10.244.0.3\n0\n1\n");
-}
-
 /* --- the node --- */
 
 static void read_node(int fd)
@@ -884,7 +852,6 @@ int main(int argc, char **argv)
 		I(memory_volumes_are_shared_by_the_containers_of_a_pod),
 		I(root_can_run_a_container_as_another_user),
 		I(a_container_that_takes_too_much_memory_is_told_apart),
-		I(nslookup_finds_what_the_hosts_file_names_and_nothing_else),
 	};
 	int rc = hf_local_helper_main(argc, argv);
 

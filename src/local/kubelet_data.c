@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "local/kubelet_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+/* An object is bounded by the store; decoded it only shrinks. */
+#define VALUE_BYTES_MAX ((size_t)2 << 20)
+
+static int digit_of(char c)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+int hf_base64_decode(const char *text, struct hf_strbuf *sb, struct hf_error *err)
+{
+	unsigned bits = 0, n_bits = 0;
+	size_t len = strlen(text), used = len;
+
+	while (used && len - used < 2 && text[used - 1] == '=')
+		used--;
+	if (len % 4 != 0)
+		return hf_error_set(err, HF_E_INVALID, "not base64");
+	for (size_t i = 0; i < used; i++) {
+		int digit = digit_of(text[i]);
+
+		if (digit < 0)
+			return hf_error_set(err, HF_E_INVALID, "not base64");
+		bits = bits << 6 | (unsigned)digit;
+		n_bits += 6;
+		if (n_bits >= 8) {
+			n_bits -= 8;
+			hf_strbuf_addch(sb, (char)(bits >> n_bits & 255));
+		}
+	}
+	return 0;
+}
+
+/* Where an object keeps values, and how: a Secret's data is base64, a ConfigMap's plain. */
+static int next_value(struct hf_doc *doc, int place, const struct hf_json **ret_map,
+		      bool *ret_encoded)
+{
+	const struct hf_json *root = hf_doc_json(doc);
+	bool secret = hf_streq(hf_json_path_str(root, "kind", NULL), "Secret");
+	static const char *const secret_places[] = {"data", "stringData"};
+	static const char *const map_places[] = {"data", "binaryData"};
+
+	if (place > 1)
+		return 0;
+	*ret_map = hf_json_get(root, (secret ? secret_places : map_places)[place]);
+	*ret_encoded = secret ? place == 0 : place == 1;
+	return 1;
+}
+
+static int decode(const struct hf_json *value, bool encoded, struct hf_strbuf *sb,
+		  struct hf_error *err)
+{
+	const char *text = hf_json_str(value, "");
+
+	if (encoded)
+		return hf_base64_decode(text, sb, err);
+	hf_strbuf_addstr(sb, text);
+	return 0;
+}
+
+int hf_kdata_get(struct hf_doc *doc, const char *key, struct hf_strbuf *sb, struct hf_error *err)
+{
+	const struct hf_json *map;
+	bool encoded;
+
+	for (int place = 0; next_value(doc, place, &map, &encoded); place++)
+		if (hf_json_get(map, key))
+			return decode(hf_json_get(map, key), encoded, sb, err);
+	return hf_error_set(err, HF_E_NOT_FOUND, "there is no key '%s'", key);
+}
+
+int hf_kdata_each(struct hf_doc *doc, hf_kdata_fn fn, void *arg, struct hf_error *err)
+{
+	const struct hf_json *map;
+	bool encoded;
+
+	for (int place = 0; next_value(doc, place, &map, &encoded); place++) {
+		const char *key;
+		struct hf_json *value;
+
+		for (void *it = NULL; (it = hf_json_next(map, it, &key, &value));) {
+			HF_AUTO_STRBUF bytes = HF_STRBUF_INIT(VALUE_BYTES_MAX);
+			int rc = decode(value, encoded, &bytes, err);
+
+			if (rc)
+				return hf_error_wrap(err, "key '%s'", key);
+			rc = fn(arg, key, &bytes, err);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
