@@ -27,7 +27,7 @@ struct local_call {
 	void *arg;
 	struct hf_fault fault;
 	struct hf_result result;
-	struct hf_timer *timer; /* NULL: no fault needs one */
+	struct hf_timer *timer;         /* NULL: no fault needs one */
 	struct local_call *prev, *next; /* of the client */
 	struct local_call *queue_next;  /* of the queue, or of the turn's batch */
 	bool canceled;                  /* freed by whoever has it in hand */
@@ -98,9 +98,10 @@ static void reply(struct local_call *call)
 
 static void set_failure(struct local_call *call, int code, const char *message)
 {
-	struct hf_status_args args = { .code = code, .message = message,
-				       .resource = call->request->resource,
-				       .name = call->request->name };
+	struct hf_status_args args = {.code = code,
+				      .message = message,
+				      .resource = call->request->resource,
+				      .name = call->request->name};
 
 	hf_result_release(&call->result);
 	call->result.code = code;
@@ -164,8 +165,8 @@ static void fail_turn(struct local_call *call, const struct hf_error *err)
 {
 	if (call->fault.refuse)
 		return;
-	if (call->wrote || (call->request->verb != HF_VERB_GET &&
-			    call->request->verb != HF_VERB_LIST)) {
+	if (call->wrote ||
+	    (call->request->verb != HF_VERB_GET && call->request->verb != HF_VERB_LIST)) {
 		set_failure(call, err->code, err->text);
 		return;
 	}
@@ -195,7 +196,7 @@ static struct local_call *take_batch(struct hf_local *local)
 void hf_local_calls_turn(struct hf_local *local)
 {
 	struct local_call *batch = take_batch(local);
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	for (struct local_call *call = batch; call; call = call->queue_next) {
 		call->state = CALL_APPLIED;
@@ -319,10 +320,12 @@ struct hf_store *hf_local_client_create(struct hf_local *local,
 
 static void cancel_calls(struct local_client *client)
 {
-	const struct hf_reply canceled = { .code = HF_E_CANCELED,
-					   .message = "the store was closed",
-					   .resource_version = "", .continue_token = "",
-					   .remaining = -1, .server_time = HF_TIME_NONE };
+	const struct hf_reply canceled = {.code = HF_E_CANCELED,
+					  .message = "the store was closed",
+					  .resource_version = "",
+					  .continue_token = "",
+					  .remaining = -1,
+					  .server_time = HF_TIME_NONE};
 
 	while (client->calls) {
 		struct local_call *call = client->calls;

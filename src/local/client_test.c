@@ -21,26 +21,28 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 
 	s->asked++;
 	*ret_fault = s->fault;
-	s->fault = (struct hf_fault){ 0 };
+	s->fault = (struct hf_fault){0};
 }
 
 static struct hf_store *faulty(struct plane *p, struct script *s)
 {
-	return hf_local_client_create(p->local, &(struct hf_local_faults){ .request = on_request,
-									   .arg = s });
+	return hf_local_client_create(p->local,
+				      &(struct hf_local_faults){.request = on_request, .arg = s});
 }
 
 static void send_create(struct hf_store *store, const char *name, struct outcome *o,
 			struct hf_call **ret_call)
 {
 	HF_AUTO_DOC body = json_doc("{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
-				    "'name':'%s'}}", name);
-	struct hf_call *call =
-		hf_store_request(store, &(struct hf_request){ .verb = HF_VERB_CREATE,
-							      .resource = &hf_configmaps,
-							      .ns = "default", .body = body,
-							      .timeout = 5 * HF_SECOND },
-				 outcome_take, o);
+				    "'name':'%s'}}",
+				    name);
+	struct hf_call *call = hf_store_request(store,
+						&(struct hf_request){.verb = HF_VERB_CREATE,
+								     .resource = &hf_configmaps,
+								     .ns = "default",
+								     .body = body,
+								     .timeout = 5 * HF_SECOND},
+						outcome_take, o);
 	if (ret_call)
 		*ret_call = call;
 }
@@ -53,9 +55,10 @@ static bool there(struct plane *p, const char *name)
 static void a_refused_request_is_not_done(void **state)
 {
 	struct plane p;
-	struct script s = { .fault = { .refuse = HF_E_UNAVAILABLE, .message = "come back",
-				       .retry_after = 3 * HF_SECOND } };
-	AUTO_OUTCOME o = { 0 };
+	struct script s = {.fault = {.refuse = HF_E_UNAVAILABLE,
+				     .message = "come back",
+				     .retry_after = 3 * HF_SECOND}};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_store *store = faulty(&p, &s);
@@ -79,8 +82,8 @@ static void a_refused_request_is_not_done(void **state)
 static void a_lost_reply_is_a_timeout_of_something_done(void **state)
 {
 	struct plane p;
-	struct script s = { .fault = { .lose_reply = true } };
-	AUTO_OUTCOME o = { 0 };
+	struct script s = {.fault = {.lose_reply = true}};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_store *store = faulty(&p, &s);
@@ -100,9 +103,9 @@ static void a_lost_reply_is_a_timeout_of_something_done(void **state)
 static void delays_are_before_or_after_the_work(void **state)
 {
 	struct plane p;
-	struct script s = { .fault = { .delay_before = HF_SECOND } };
-	AUTO_OUTCOME before = { 0 };
-	AUTO_OUTCOME after = { 0 };
+	struct script s = {.fault = {.delay_before = HF_SECOND}};
+	AUTO_OUTCOME before = {0};
+	AUTO_OUTCOME after = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_store *store = faulty(&p, &s);
@@ -128,17 +131,17 @@ static void a_client_may_die_at_any_point(void **state)
 		struct hf_fault fault;
 		bool turns, done;
 	} cases[] = {
-		{ { 0 }, false, false },
-		{ { .delay_before = HF_SECOND }, true, false },
-		{ { .delay_after = HF_SECOND }, true, true },
-		{ { .lose_reply = true }, true, true },
-		{ { 0 }, true, true },
+		{{0}, false, false},
+		{{.delay_before = HF_SECOND}, true, false},
+		{{.delay_after = HF_SECOND}, true, true},
+		{{.lose_reply = true}, true, true},
+		{{0}, true, true},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		struct plane p;
-		struct script s = { .fault = cases[i].fault };
-		struct outcome o = { 0 };
+		struct script s = {.fault = cases[i].fault};
+		struct outcome o = {0};
 		plane_open(&p, NULL, false);
 		struct hf_store *store = faulty(&p, &s);
 		send_create(store, "c", &o, NULL);
@@ -159,16 +162,16 @@ static void a_client_may_die_at_any_point(void **state)
 static void a_request_may_be_canceled_in_every_state(void **state)
 {
 	static const struct hf_fault faults[] = {
-		{ 0 },
-		{ .delay_before = HF_SECOND },
-		{ .delay_after = HF_SECOND },
-		{ .lose_reply = true },
+		{0},
+		{.delay_before = HF_SECOND},
+		{.delay_after = HF_SECOND},
+		{.lose_reply = true},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(faults); i++) {
 		struct plane p;
-		struct script s = { .fault = faults[i] };
-		AUTO_OUTCOME o = { 0 };
+		struct script s = {.fault = faults[i]};
+		AUTO_OUTCOME o = {0};
 		struct hf_call *call;
 		plane_open(&p, NULL, false);
 		struct hf_store *store = faulty(&p, &s);
@@ -210,9 +213,9 @@ static void destroy_inside(void *arg, const struct hf_reply *reply)
 static void a_store_may_be_destroyed_from_a_reply(void **state)
 {
 	struct plane p;
-	struct nested n = { .p = &p };
-	const struct hf_request request = { .verb = HF_VERB_GET, .resource = &hf_namespaces,
-					    .name = "default" };
+	struct nested n = {.p = &p};
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_namespaces, .name = "default"};
 
 	plane_open(&p, NULL, false);
 	n.store = p.w.client(&p.w);
@@ -229,8 +232,8 @@ static void a_store_may_be_destroyed_from_a_reply(void **state)
 static void send_again(void *arg, const struct hf_reply *reply)
 {
 	struct nested *n = arg;
-	const struct hf_request request = { .verb = HF_VERB_GET, .resource = &hf_namespaces,
-					    .name = "default" };
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_namespaces, .name = "default"};
 
 	if (++n->calls < 10)
 		hf_store_request(n->store, &request, send_again, n);
@@ -239,7 +242,7 @@ static void send_again(void *arg, const struct hf_reply *reply)
 static void a_reply_may_send_the_next_request(void **state)
 {
 	struct plane p;
-	struct nested n = { .p = &p };
+	struct nested n = {.p = &p};
 
 	plane_open(&p, NULL, false);
 	n.store = p.w.store;
@@ -251,22 +254,29 @@ static void a_reply_may_send_the_next_request(void **state)
 static void reads_of_the_past_are_from_the_past(void **state)
 {
 	struct plane p;
-	struct script s = { 0 };
-	AUTO_OUTCOME o = { 0 };
-	struct hf_request get_it = { .verb = HF_VERB_GET, .resource = &hf_configmaps,
-				     .ns = "default", .name = "c", .resource_version = "0" };
-	struct hf_request list_it = { .verb = HF_VERB_LIST, .resource = &hf_configmaps,
-				      .ns = "default", .resource_version = "0" };
-	static const char *const values[] = { "2", "1", "0" };
+	struct script s = {0};
+	AUTO_OUTCOME o = {0};
+	struct hf_request get_it = {.verb = HF_VERB_GET,
+				    .resource = &hf_configmaps,
+				    .ns = "default",
+				    .name = "c",
+				    .resource_version = "0"};
+	struct hf_request list_it = {.verb = HF_VERB_LIST,
+				     .resource = &hf_configmaps,
+				     .ns = "default",
+				     .resource_version = "0"};
+	static const char *const values[] = {"2", "1", "0"};
 
 	plane_open(&p, NULL, false);
 	struct hf_store *store = faulty(&p, &s);
 	assert_int_equal(create(&p.w, &hf_configmaps, "default", &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c'},"
-				"'data':{'i':'0'}}"), 0);
+				"'data':{'i':'0'}}"),
+			 0);
 	for (int i = 1; i <= 2; i++)
 		assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c"), &o,
-				       "{'data':{'i':'%d'}}", i), 0);
+				       "{'data':{'i':'%d'}}", i),
+				 0);
 	for (uint64_t ago = 0; ago < HF_ARRAY_LEN(values); ago++) {
 		s.fault.stale = ago;
 		outcome_release(&o);
@@ -300,11 +310,13 @@ static void reads_of_the_past_are_from_the_past(void **state)
 static void a_watch_from_a_stale_list_catches_up(void **state)
 {
 	struct plane p;
-	struct script s = { .fault = { .stale = 2 } };
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN seen = { 0 };
-	struct hf_request list_it = { .verb = HF_VERB_LIST, .resource = &hf_configmaps,
-				      .ns = "default", .resource_version = "0" };
+	struct script s = {.fault = {.stale = 2}};
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN seen = {0};
+	struct hf_request list_it = {.verb = HF_VERB_LIST,
+				     .resource = &hf_configmaps,
+				     .ns = "default",
+				     .resource_version = "0"};
 
 	plane_open(&p, NULL, false);
 	struct hf_store *store = faulty(&p, &s);
@@ -316,9 +328,10 @@ static void a_watch_from_a_stale_list_catches_up(void **state)
 	wait_for(&p.w, &o.calls, 1);
 	assert_int_equal(o.n_items, 1);
 	assert_string_equal(hf_doc_name(o.items[0]), "a");
-	seen_start(&p.w, &seen, &(struct hf_watch_options){ .resource = &hf_configmaps,
-							    .ns = "default",
-							    .resource_version = o.version });
+	seen_start(&p.w, &seen,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .ns = "default",
+					      .resource_version = o.version});
 	wait_events(&p.w, &seen, 2);
 	assert_string_equal(seen_text(&seen), "A:b D:a");
 	seen_release(&seen);
@@ -331,8 +344,8 @@ static void too_many_waiting_requests_are_sent_back(void **state)
 	struct plane p;
 	size_t n = HF_LOCAL_QUEUE_MAX + 5, refused = 0;
 	struct outcome *all = calloc(n, sizeof(*all));
-	const struct hf_request request = { .verb = HF_VERB_GET, .resource = &hf_namespaces,
-					    .name = "nobody" };
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_namespaces, .name = "nobody"};
 
 	plane_open(&p, NULL, false);
 	for (size_t i = 0; i < n; i++)
@@ -351,7 +364,7 @@ static void too_many_waiting_requests_are_sent_back(void **state)
 static void the_servers_time_is_the_loops(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char text[HF_TIME_TEXT_MAX];
 
 	plane_open(&p, NULL, false);
@@ -370,7 +383,7 @@ static void the_servers_time_is_the_loops(void **state)
 static void a_run(char *out, size_t size)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	size_t len = 0;
 
 	plane_open(&p, NULL, false);

@@ -35,7 +35,8 @@ static int check_preconditions(struct hf_op *op, const struct hf_entry *entry)
 	if (version && !hf_streq(version, stored_version)) {
 		snprintf(why, sizeof(why),
 			 "Precondition failed: ResourceVersion in precondition: %s, "
-			 "ResourceVersion in object meta: %s", version, stored_version);
+			 "ResourceVersion in object meta: %s",
+			 version, stored_version);
 		return hf_op_conflict(op, why);
 	}
 	return 0;
@@ -161,8 +162,8 @@ static int remove_now(struct hf_op *op, struct hf_entry *entry)
 	/* Some kinds answer with the object, the others with a Status, as kube-apiserver. */
 	if (returns_object)
 		return hf_op_done(op, hf_steal(&last));
-	return hf_op_done(op, hf_doc_from_json(hf_status_success(r, hf_doc_name(last),
-								 hf_doc_uid(last))));
+	return hf_op_done(
+		op, hf_doc_from_json(hf_status_success(r, hf_doc_name(last), hf_doc_uid(last))));
 }
 
 int hf_op_delete(struct hf_op *op)

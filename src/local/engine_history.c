@@ -31,7 +31,7 @@ void hf_history_release(struct hf_history *history)
 	for (size_t i = 0; i < history->len; i++)
 		change_release(slot(history, i));
 	free(history->ring);
-	*history = (struct hf_history){ 0 };
+	*history = (struct hf_history){0};
 }
 
 static void grow(struct hf_history *history, size_t max)
@@ -138,8 +138,7 @@ static char gone;
 static void past_add(struct past *past, const struct hf_change *c)
 {
 	struct hf_doc *any = c->after ? c->after : c->last;
-	HF_AUTOFREE char *key =
-		hf_xasprintf("%s/%s", hf_doc_namespace(any), hf_doc_name(any));
+	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", hf_doc_namespace(any), hf_doc_name(any));
 
 	/* The first change after that version knows what was before. */
 	if (c->version > past->version && !hf_map_has(past->changed, key))
@@ -190,7 +189,7 @@ int hf_engine_snapshot(struct hf_engine *engine, struct hf_kind *kind, uint64_t 
 				    "consistent list result. You can start a new list without the "
 				    "continue parameter.");
 
-	struct past past = { .kind = kind, .version = version };
+	struct past past = {.kind = kind, .version = version};
 	past.docs.len_max = SIZE_MAX / sizeof(struct hf_doc *);
 	past.changed = hf_map_create(kind->history.len + engine->pending.len + 1, 0, NULL);
 	for (size_t i = 0; i < kind->history.len; i++)

@@ -32,17 +32,21 @@ static void get_random(void *arg, void *bytes, size_t len)
 
 static struct hf_engine *engine_new(void)
 {
-	const struct hf_engine_env env = { .now = get_now, .random = get_random,
-					   .object_bytes_max = 1 << 20, .objects_max = 1000,
-					   .bytes_max = 1 << 24, .watch_history = HISTORY,
-					   .event_ttl = HF_HOUR };
+	const struct hf_engine_env env = {.now = get_now,
+					  .random = get_random,
+					  .object_bytes_max = 1 << 20,
+					  .objects_max = 1000,
+					  .bytes_max = 1 << 24,
+					  .watch_history = HISTORY,
+					  .event_ttl = HF_HOUR};
 	struct hf_engine *engine = hf_engine_create(&env);
-	HF_AUTO_RESULT result = { 0 };
+	HF_AUTO_RESULT result = {0};
 	HF_AUTO_DOC body = json_doc("{'apiVersion':'v1','kind':'Namespace','metadata':{"
 				    "'name':'n'}}");
 
-	hf_engine_apply(engine, &(struct hf_request){ .verb = HF_VERB_CREATE,
-						      .resource = &hf_namespaces, .body = body },
+	hf_engine_apply(engine,
+			&(struct hf_request){
+				.verb = HF_VERB_CREATE, .resource = &hf_namespaces, .body = body},
 			&result);
 	assert_int_equal(result.code, 0);
 	hf_engine_commit(engine, NULL, NULL);
@@ -51,7 +55,7 @@ static struct hf_engine *engine_new(void)
 
 static void random_change(struct hf_engine *engine, uint64_t *seed)
 {
-	HF_AUTO_RESULT result = { 0 };
+	HF_AUTO_RESULT result = {0};
 	char name[8];
 	int value = (int)test_random_below(seed, 100);
 
@@ -59,12 +63,16 @@ static void random_change(struct hf_engine *engine, uint64_t *seed)
 	HF_AUTO_DOC object = json_doc("{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
 				      "'name':'%s','ownerReferences':[{'apiVersion':'v1',"
 				      "'kind':'ConfigMap','name':'x','uid':'u%d'}]},"
-				      "'data':{'v':'%d'}}", name, value % 3, value);
+				      "'data':{'v':'%d'}}",
+				      name, value % 3, value);
 	HF_AUTO_DOC patch = json_doc("{'metadata':{'ownerReferences':[{'apiVersion':'v1',"
 				     "'kind':'ConfigMap','name':'x','uid':'u%d'}]},"
-				     "'data':{'v':'%d'}}", value % 3, value);
-	struct hf_request request = { .resource = &hf_configmaps, .ns = "n", .name = name,
-				      .grace_seconds = HF_GRACE_DEFAULT };
+				     "'data':{'v':'%d'}}",
+				     value % 3, value);
+	struct hf_request request = {.resource = &hf_configmaps,
+				     .ns = "n",
+				     .name = name,
+				     .grace_seconds = HF_GRACE_DEFAULT};
 	switch (test_random_below(seed, 3)) {
 	case 0:
 		request.verb = HF_VERB_CREATE;
@@ -75,8 +83,7 @@ static void random_change(struct hf_engine *engine, uint64_t *seed)
 		request.verb = HF_VERB_PATCH;
 		request.body = patch;
 		break;
-	default:
-		request.verb = HF_VERB_DELETE;
+	default: request.verb = HF_VERB_DELETE;
 	}
 	hf_engine_apply(engine, &request, &result);
 }
@@ -123,8 +130,8 @@ static void every_version_history_reaches_can_be_read(void **state)
 				hf_engine_commit(engine, NULL, NULL);
 			see_now(engine, &states[n++]);
 			struct state *then = &states[test_random_below(&seed, n)];
-			struct state past = { 0 };
-			struct hf_error err = { 0 };
+			struct state past = {0};
+			struct hf_error err = {0};
 			int rc = hf_engine_snapshot(engine, kind, then->version, add_doc, &past,
 						    &err);
 			if (then->version < kind->history.oldest) {
@@ -136,7 +143,8 @@ static void every_version_history_reaches_can_be_read(void **state)
 		}
 		assert_true(kind->history.len <= HISTORY);
 		assert_int_equal(hf_engine_snapshot(engine, kind, engine->version + 1, add_doc,
-						    &states[0], NULL), HF_E_GONE);
+						    &states[0], NULL),
+				 HF_E_GONE);
 		hf_engine_destroy(engine);
 	}
 }
@@ -151,8 +159,13 @@ static void count_owned(struct hf_engine *engine, size_t counts[3])
 		counts[i] = 0;
 		for (struct hf_owner_link *l = owner ? owner->first : NULL; l; l = l->next) {
 			assert_string_equal(
-				hf_json_path_str(hf_json_item(hf_json_path(hf_doc_json(l->entry->doc),
-					"metadata", "ownerReferences", NULL), 0), "uid", NULL), uid);
+				hf_json_path_str(
+					hf_json_item(hf_json_path(hf_doc_json(l->entry->doc),
+								  "metadata", "ownerReferences",
+								  NULL),
+						     0),
+					"uid", NULL),
+				uid);
 			counts[i]++;
 		}
 	}
@@ -189,8 +202,8 @@ static void undo_is_as_if_it_had_never_been(void **state)
 
 static void the_ring_forgets_the_oldest(void **state)
 {
-	struct hf_history h = { 0 };
-	struct hf_change c = { 0 };
+	struct hf_history h = {0};
+	struct hf_change c = {0};
 
 	for (uint64_t v = 1; v <= 200; v++) {
 		c.version = v * 2;
@@ -240,16 +253,16 @@ static void a_list_that_was_begun_ends_the_same_whatever_happens(void **state)
 	for (uint64_t round = 0; round < 40; round++) {
 		uint64_t seed = round;
 		struct hf_engine *engine = engine_new();
-		struct state whole, paged = { 0 };
-		struct hf_request request = { .verb = HF_VERB_LIST, .resource = &hf_configmaps,
-					      .ns = "n", .limit = 2 };
+		struct state whole, paged = {0};
+		struct hf_request request = {
+			.verb = HF_VERB_LIST, .resource = &hf_configmaps, .ns = "n", .limit = 2};
 		char *token = NULL;
 		for (int i = 0; i < 40; i++)
 			random_change(engine, &seed);
 		hf_engine_commit(engine, NULL, NULL);
 		see_now(engine, &whole);
 		do {
-			HF_AUTO_RESULT page = { 0 };
+			HF_AUTO_RESULT page = {0};
 			request.continue_token = token;
 			hf_engine_apply(engine, &request, &page);
 			assert_int_equal(page.code, 0);
@@ -276,10 +289,13 @@ static void remaining_counts_what_is_behind(void **state)
 	while (hf_engine_kind(engine, &hf_configmaps)->entries.len < 7)
 		random_change(engine, &seed);
 	for (int64_t limit = 1; limit < 9; limit++) {
-		HF_AUTO_RESULT page = { 0 };
-		hf_engine_apply(engine, &(struct hf_request){ .verb = HF_VERB_LIST,
-							      .resource = &hf_configmaps,
-							      .ns = "n", .limit = limit }, &page);
+		HF_AUTO_RESULT page = {0};
+		hf_engine_apply(engine,
+				&(struct hf_request){.verb = HF_VERB_LIST,
+						     .resource = &hf_configmaps,
+						     .ns = "n",
+						     .limit = limit},
+				&page);
 		assert_int_equal(page.remaining, limit < 7 ? 7 - limit : 0);
 		assert_int_equal(page.continue_token != NULL, limit < 7);
 	}

@@ -102,8 +102,7 @@ static void link_owners(struct hf_engine *engine, struct hf_entry *entry)
 			hf_assert(hf_map_put(engine->owners, uid, owner));
 		}
 		struct hf_owner_link *link = &entry->links[i];
-		*link = (struct hf_owner_link){ .entry = entry, .owner = owner,
-						.prev = owner->last };
+		*link = (struct hf_owner_link){.entry = entry, .owner = owner, .prev = owner->last};
 		*(owner->last ? &owner->last->next : &owner->first) = link;
 		owner->last = link;
 	}
@@ -174,8 +173,8 @@ static void entry_attach(struct hf_engine *engine, struct hf_entry *entry,
 	link_age(entry);
 }
 
-void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns,
-		 const char *name, const struct hf_version *version)
+void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns, const char *name,
+		 const struct hf_version *version)
 {
 	size_t i = hf_kind_lower_bound(kind, ns, name);
 	struct hf_entry *entry = entry_is(kind, i, ns, name) ? kind->entries.items[i] : NULL;
@@ -262,15 +261,15 @@ struct hf_kind *hf_engine_kind(struct hf_engine *engine, const struct hf_resourc
 	return NULL;
 }
 
-int hf_engine_load(struct hf_engine *engine, const struct hf_resource *resource,
-		   struct hf_doc *doc, hf_time written_at, struct hf_error *err)
+int hf_engine_load(struct hf_engine *engine, const struct hf_resource *resource, struct hf_doc *doc,
+		   hf_time written_at, struct hf_error *err)
 {
 	struct hf_kind *kind = hf_engine_kind(engine, resource);
 	const char *name = hf_doc_name(doc);
 
 	if (!kind || *name == '\0')
-		return hf_error_set(err, HF_E_INTERNAL,
-				    "a stored object of '%s' cannot be read", resource->plural);
+		return hf_error_set(err, HF_E_INTERNAL, "a stored object of '%s' cannot be read",
+				    resource->plural);
 	if (kind->entries.len == kind->entries.len_max)
 		return hf_error_set(err, HF_E_TOO_LARGE, "more than %zu %s are stored",
 				    kind->entries.len_max, resource->plural);
@@ -319,12 +318,9 @@ size_t hf_json_text_size(const struct hf_json *value, size_t max)
 	size_t n = 2;
 
 	switch (hf_json_type(value)) {
-	case HF_JSON_STRING:
-		return string_size(hf_json_str(value, ""));
-	case HF_JSON_INT:
-		return digits(hf_json_i64(value, 0));
-	case HF_JSON_REAL:
-		return 24; /* at most: 17 digits, sign, point, exponent */
+	case HF_JSON_STRING: return string_size(hf_json_str(value, ""));
+	case HF_JSON_INT: return digits(hf_json_i64(value, 0));
+	case HF_JSON_REAL: return 24; /* at most: 17 digits, sign, point, exponent */
 	case HF_JSON_OBJECT:
 		for (void *it = NULL; n <= max && (it = hf_json_next(value, it, &key, &member));)
 			n += string_size(key) + 2 + hf_json_text_size(member, max - n);
@@ -333,7 +329,6 @@ size_t hf_json_text_size(const struct hf_json *value, size_t max)
 		for (size_t i = 0; n <= max && i < hf_json_len(value); i++)
 			n += 1 + hf_json_text_size(hf_json_item(value, i), max - n);
 		return n;
-	default:
-		return 5;
+	default: return 5;
 	}
 }

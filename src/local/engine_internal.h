@@ -75,9 +75,9 @@ struct hf_version {
 /* One change, in the order of versions. */
 struct hf_change {
 	struct hf_kind *kind;
-	struct hf_version before;      /* doc NULL: did not exist */
-	struct hf_doc *after;          /* NULL: gone */
-	struct hf_doc *last;           /* a deletion's: before, with the version of the deletion */
+	struct hf_version before; /* doc NULL: did not exist */
+	struct hf_doc *after;     /* NULL: gone */
+	struct hf_doc *last;      /* a deletion's: before, with the version of the deletion */
 	uint64_t version;
 };
 
@@ -116,8 +116,8 @@ struct hf_engine {
 struct hf_engine *hf_engine_create(const struct hf_engine_env *env);
 struct hf_engine *hf_engine_destroy(struct hf_engine *engine);
 /* While loading from disk: an object as it was stored. */
-int hf_engine_load(struct hf_engine *engine, const struct hf_resource *resource,
-		   struct hf_doc *doc, hf_time written_at, struct hf_error *err) HF_MUST_CHECK;
+int hf_engine_load(struct hf_engine *engine, const struct hf_resource *resource, struct hf_doc *doc,
+		   hf_time written_at, struct hf_error *err) HF_MUST_CHECK;
 /* After the last of them: version is where numbering goes on. */
 void hf_engine_loaded(struct hf_engine *engine, uint64_t version);
 
@@ -125,8 +125,8 @@ struct hf_kind *hf_engine_kind(struct hf_engine *engine, const struct hf_resourc
 void hf_engine_apply(struct hf_engine *engine, const struct hf_request *request,
 		     struct hf_result *ret_result);
 /* As hf_engine_apply for GET and LIST, as things were `stale` changes of the kind ago. */
-void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *request,
-			 uint64_t stale, struct hf_result *ret_result);
+void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *request, uint64_t stale,
+			 struct hf_result *ret_result);
 /* Remove what has outlived its time; returns when the next one is due (HF_TIME_NEVER). */
 hf_time hf_engine_expire(struct hf_engine *engine);
 
@@ -141,8 +141,8 @@ struct hf_entry *hf_kind_find(const struct hf_kind *kind, const char *ns, const 
 size_t hf_kind_lower_bound(const struct hf_kind *kind, const char *ns, const char *name);
 int hf_key_compare(const char *ns_a, const char *name_a, const char *ns_b, const char *name_b);
 /* Insert or replace (the reference to version->doc is taken over), or remove (NULL); no checks. */
-void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns,
-		 const char *name, const struct hf_version *version);
+void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns, const char *name,
+		 const struct hf_version *version);
 struct hf_owner *hf_engine_owner(struct hf_engine *engine, const char *uid);
 /* Bytes of compact text, without writing it; stops counting beyond max. */
 size_t hf_json_text_size(const struct hf_json *value, size_t max);
@@ -156,8 +156,8 @@ uint64_t hf_history_after(const struct hf_history *history, uint64_t version);
 /* The objects of a kind as they were at version: calls fn in key order from behind (ns, name)
  * until it returns false.  HF_E_GONE where history does not reach so far. */
 int hf_engine_snapshot(struct hf_engine *engine, struct hf_kind *kind, uint64_t version,
-		       bool (*fn)(void *arg, struct hf_doc *doc), void *arg,
-		       struct hf_error *err) HF_MUST_CHECK;
+		       bool (*fn)(void *arg, struct hf_doc *doc), void *arg, struct hf_error *err)
+	HF_MUST_CHECK;
 
 /* --- one request under way --- */
 

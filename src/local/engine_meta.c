@@ -17,7 +17,7 @@ struct hf_json *hf_json_share(const struct hf_json *value)
 	union {
 		const struct hf_json *shared;
 		struct hf_json *counted;
-	} u = { .shared = value };
+	} u = {.shared = value};
 
 	return hf_json_ref(u.counted);
 }
@@ -162,7 +162,7 @@ static void check_annotations(struct hf_op *op, const struct hf_json *annotation
 
 static void check_owner(struct hf_op *op, const struct hf_json *ref, size_t i)
 {
-	static const char *const required[] = { "apiVersion", "kind", "name", "uid" };
+	static const char *const required[] = {"apiVersion", "kind", "name", "uid"};
 
 	for (size_t k = 0; k < HF_ARRAY_LEN(required); k++) {
 		if (!hf_str_is_empty(hf_json_str(hf_json_get(ref, required[k]), NULL)))
@@ -216,7 +216,8 @@ static void check_finalizers(struct hf_op *op, const struct hf_json *meta,
 		if (deleting && !hf_meta_has_finalizer(before, name))
 			hf_op_problem(op, "FieldValueForbidden", "metadata.finalizers",
 				      "Forbidden: no new finalizers can be added if the object is "
-				      "being deleted, found new finalizers []string{\"%s\"}", name);
+				      "being deleted, found new finalizers []string{\"%s\"}",
+				      name);
 	}
 }
 
@@ -257,7 +258,8 @@ int hf_meta_check_type(struct hf_op *op, const struct hf_json *object)
 	if (!hf_streq(kind, r->kind) || !hf_streq(version, buf))
 		return hf_op_fail(op, HF_E_BAD_REQUEST,
 				  "the object provided is unrecognized (must be of type %s in %s): "
-				  "it is %s in %s", r->kind, buf, kind, version);
+				  "it is %s in %s",
+				  r->kind, buf, kind, version);
 	const struct hf_json *meta = hf_json_get(object, "metadata");
 	if (meta && hf_json_type(meta) != HF_JSON_OBJECT)
 		return hf_op_fail(op, HF_E_BAD_REQUEST, "metadata must be an object, not %s",

@@ -30,8 +30,7 @@ struct hf_json *hf_patch_merge(const struct hf_json *target, const struct hf_jso
 	struct hf_json *wish;
 
 	if (hf_json_type(patch) != HF_JSON_OBJECT)
-		return hf_json_equal(target, patch) ? hf_json_share(target)
-						    : hf_json_share(patch);
+		return hf_json_equal(target, patch) ? hf_json_share(target) : hf_json_share(patch);
 	if (hf_json_type(target) != HF_JSON_OBJECT)
 		return without_nulls(patch);
 	for (void *it = NULL; (it = hf_json_next(patch, it, &key, &wish));) {

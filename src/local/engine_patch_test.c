@@ -57,8 +57,8 @@ static void what_does_not_change_is_shared(void **state)
 static void a_patch_that_changes_nothing_gives_the_target_itself(void **state)
 {
 	static const char *const patches[] = {
-		"{}", "{'a':1}", "{'b':{'c':[1,{'d':null}]}}", "{'b':{}}", "{'absent':null}",
-		"{'b':{'absent':null}}",
+		"{}",       "{'a':1}",         "{'b':{'c':[1,{'d':null}]}}",
+		"{'b':{}}", "{'absent':null}", "{'b':{'absent':null}}",
 	};
 	HF_AUTO_DOC target = json_doc("{'a':1,'b':{'c':[1,{'d':null}]}}");
 
@@ -75,14 +75,10 @@ static void a_patch_that_changes_nothing_gives_the_target_itself(void **state)
 static struct hf_json *random_value(uint64_t *seed, int depth)
 {
 	switch (test_random_below(seed, depth > 0 ? 8 : 4)) {
-	case 0:
-		return hf_json_null();
-	case 1:
-		return hf_json_int((int64_t)test_random_below(seed, 3));
-	case 2:
-		return hf_json_string(test_random_below(seed, 2) ? "x" : "y");
-	case 3:
-		return hf_json_bool(true);
+	case 0: return hf_json_null();
+	case 1: return hf_json_int((int64_t)test_random_below(seed, 3));
+	case 2: return hf_json_string(test_random_below(seed, 2) ? "x" : "y");
+	case 3: return hf_json_bool(true);
 	case 4: {
 		struct hf_json *array = hf_json_array();
 		for (uint64_t n = test_random_below(seed, 3); n > 0; n--)
@@ -92,7 +88,7 @@ static struct hf_json *random_value(uint64_t *seed, int depth)
 	default: {
 		struct hf_json *object = hf_json_object();
 		for (uint64_t n = test_random_below(seed, 4); n > 0; n--) {
-			char key[2] = { (char)('a' + test_random_below(seed, 4)), '\0' };
+			char key[2] = {(char)('a' + test_random_below(seed, 4)), '\0'};
 			hf_json_set(object, key, random_value(seed, depth - 1));
 		}
 		return object;

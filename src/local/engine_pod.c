@@ -25,8 +25,8 @@ static struct hf_json *condition_new(const char *type, const char *reason, const
  * BestEffort.  A missing request is the limit. */
 static const char *qos_class(const struct hf_json *spec)
 {
-	static const char *const lists[] = { "containers", "initContainers" };
-	static const char *const names[] = { "cpu", "memory" };
+	static const char *const lists[] = {"containers", "initContainers"};
+	static const char *const names[] = {"cpu", "memory"};
 	bool any = false, guaranteed = true;
 
 	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
@@ -64,7 +64,7 @@ void hf_pod_init(struct hf_json *object)
 /* A copy of a pod's spec with what may change set aside: equal copies, allowed update. */
 static struct hf_json *fixed_part(const struct hf_json *spec)
 {
-	static const char *const lists[] = { "containers", "initContainers" };
+	static const char *const lists[] = {"containers", "initContainers"};
 	struct hf_json *fixed = hf_json_shallow(spec);
 
 	/* Tolerations may only grow and gates only go; who writes them is trusted with that. */
@@ -108,15 +108,15 @@ void hf_pod_check_update(struct hf_op *op, const struct hf_json *before,
 		set_aside_placement(new_fixed);
 	}
 	if (!hf_json_equal(old_fixed, new_fixed))
-		hf_op_problem(op, "FieldValueForbidden", "spec",
-			      "Forbidden: pod updates may not change fields other than "
-			      "`spec.containers[*].image`,`spec.initContainers[*].image`,"
-			      "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
-			      "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it "
-			      "to be set to 1 if it was previously negative)");
+		hf_op_problem(
+			op, "FieldValueForbidden", "spec",
+			"Forbidden: pod updates may not change fields other than "
+			"`spec.containers[*].image`,`spec.initContainers[*].image`,"
+			"`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
+			"existing tolerations),`spec.terminationGracePeriodSeconds` (allow it "
+			"to be set to 1 if it was previously negative)");
 	for (size_t i = 0; i < hf_json_len(hf_json_get(new, "schedulingGates")); i++) {
-		const struct hf_json *gate =
-			hf_json_item(hf_json_get(new, "schedulingGates"), i);
+		const struct hf_json *gate = hf_json_item(hf_json_get(new, "schedulingGates"), i);
 		const struct hf_json *old_gates = hf_json_get(old, "schedulingGates");
 		size_t k = 0;
 		while (k < hf_json_len(old_gates) &&
@@ -136,8 +136,9 @@ int64_t hf_pod_grace_seconds(const struct hf_json *pod, int64_t asked)
 	int64_t grace = asked;
 
 	if (grace == HF_GRACE_DEFAULT)
-		grace = hf_json_i64(hf_json_path(pod, "spec", "terminationGracePeriodSeconds",
-						 NULL), DEFAULT_GRACE_S);
+		grace = hf_json_i64(
+			hf_json_path(pod, "spec", "terminationGracePeriodSeconds", NULL),
+			DEFAULT_GRACE_S);
 	/* Nobody has started it, or all of it has ended: nothing to wait for. */
 	if (hf_str_is_empty(hf_json_path_str(pod, "spec", "nodeName", NULL)) ||
 	    hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed"))

@@ -14,7 +14,7 @@
 struct lister {
 	struct hf_op *op;
 	const struct hf_selector *labels, *fields;
-	const char *ns;                  /* NULL: all */
+	const char *ns;                    /* NULL: all */
 	const char *after_ns, *after_name; /* behind this key; NULL: from the start */
 	HF_VEC(struct hf_doc *) docs;
 	bool more;        /* the page is full and another object matched */
@@ -70,8 +70,8 @@ static void list_now(struct lister *l)
 			list_one(l, entry->doc);
 		return;
 	}
-	for (size_t i = hf_kind_lower_bound(kind, hf_str_or(l->ns, ""), "");
-	     i < kind->entries.len; i++) {
+	for (size_t i = hf_kind_lower_bound(kind, hf_str_or(l->ns, ""), ""); i < kind->entries.len;
+	     i++) {
 		struct hf_entry *entry = kind->entries.items[i];
 		if ((l->ns && !hf_streq(entry->ns, l->ns)) || !list_one(l, entry->doc))
 			break;
@@ -100,7 +100,7 @@ static int list_continued(struct lister *l, struct hf_result *result)
 {
 	struct hf_op *op = l->op;
 	HF_AUTOFREE char *token = hf_xstrdup(op->request->continue_token);
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	int rc = parse_token(op, l, token, &result->version);
 
 	if (rc)
@@ -136,14 +136,13 @@ static void finish_list(struct lister *l)
 	result->n_items = l->docs.len;
 	result->remaining = l->more ? (l->labels || l->fields ? -1 : l->unlisted) : 0;
 	if (l->more)
-		result->continue_token =
-			hf_xasprintf("%" PRIu64 ":%s/%s", result->version,
-				     hf_doc_namespace(last), hf_doc_name(last));
+		result->continue_token = hf_xasprintf("%" PRIu64 ":%s/%s", result->version,
+						      hf_doc_namespace(last), hf_doc_name(last));
 }
 
 static int list_with(struct hf_op *op, struct lister *l, const uint64_t *past)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	int rc = 0;
 
 	op->result->version = op->engine->version;
@@ -172,15 +171,17 @@ static int list(struct hf_op *op, const uint64_t *past)
 {
 	const struct hf_request *request = op->request;
 	struct hf_selector *labels = NULL, *fields = NULL;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	int rc = hf_selector_parse_labels(request->label_selector, &labels, &err);
 
 	if (rc == 0)
 		rc = hf_selector_parse_fields(request->field_selector, op->kind->info->fields,
 					      &fields, &err);
 	if (rc == 0) {
-		struct lister l = { .op = op, .labels = labels, .fields = fields,
-				    .ns = op->kind->resource->namespaced ? request->ns : NULL };
+		struct lister l = {.op = op,
+				   .labels = labels,
+				   .fields = fields,
+				   .ns = op->kind->resource->namespaced ? request->ns : NULL};
 		l.docs.len_max = SIZE_MAX / sizeof(struct hf_doc *);
 		rc = check_version(op);
 		if (rc == 0)
@@ -220,15 +221,17 @@ int hf_op_get(struct hf_op *op)
 static bool op_init(struct hf_op *op, struct hf_engine *engine, const struct hf_request *request,
 		    struct hf_result *result)
 {
-	*result = (struct hf_result){ .remaining = -1 };
-	*op = (struct hf_op){ .engine = engine, .request = request, .result = result,
-			      .kind = hf_engine_kind(engine, request->resource),
-			      .now = engine->env.now(engine->env.now_arg) };
+	*result = (struct hf_result){.remaining = -1};
+	*op = (struct hf_op){.engine = engine,
+			     .request = request,
+			     .result = result,
+			     .kind = hf_engine_kind(engine, request->resource),
+			     .now = engine->env.now(engine->env.now_arg)};
 	if (!op->kind) {
 		hf_op_fail(op, HF_E_NOT_FOUND, "the server could not find the requested resource");
 		return false;
 	}
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	int rc = hf_request_check(request, &err);
 	if (rc)
 		hf_op_fail(op, rc, "%s", err.text);
@@ -238,7 +241,7 @@ static bool op_init(struct hf_op *op, struct hf_engine *engine, const struct hf_
 void hf_engine_apply(struct hf_engine *engine, const struct hf_request *request,
 		     struct hf_result *ret_result)
 {
-	static int (*const verbs[])(struct hf_op *op) = {
+	static int (*const verbs[])(struct hf_op * op) = {
 		[HF_VERB_GET] = hf_op_get,       [HF_VERB_LIST] = hf_op_list,
 		[HF_VERB_CREATE] = hf_op_create, [HF_VERB_UPDATE] = hf_op_update,
 		[HF_VERB_PATCH] = hf_op_patch,   [HF_VERB_DELETE] = hf_op_delete,
@@ -261,8 +264,8 @@ static uint64_t version_ago(const struct hf_kind *kind, uint64_t stale)
 	return hf_history_at(h, h->first + h->len - stale)->version - 1;
 }
 
-void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *request,
-			 uint64_t stale, struct hf_result *ret_result)
+void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *request, uint64_t stale,
+			 struct hf_result *ret_result)
 {
 	struct hf_op op;
 	struct hf_request as_list = *request;
@@ -286,8 +289,7 @@ void hf_engine_read_past(struct hf_engine *engine, const struct hf_request *requ
 	op.request = &as_list;
 	if (list(&op, &version))
 		return;
-	struct hf_doc *found =
-		ret_result->n_items ? hf_doc_ref(ret_result->items[0]) : NULL;
+	struct hf_doc *found = ret_result->n_items ? hf_doc_ref(ret_result->items[0]) : NULL;
 	hf_result_release(ret_result);
 	op.request = request;
 	if (found)

@@ -23,7 +23,7 @@ void hf_result_release(struct hf_result *result)
 	for (size_t i = 0; i < result->n_warnings; i++)
 		free(result->warnings[i]);
 	free(result->warnings);
-	*result = (struct hf_result){ 0 };
+	*result = (struct hf_result){0};
 }
 
 /* Message whole in the Status, cut in err. */
@@ -103,8 +103,7 @@ int hf_op_done(struct hf_op *op, struct hf_doc *object)
 	return HF_OK;
 }
 
-static void add_cause(struct hf_op *op, const char *reason, const char *field,
-		      const char *message)
+static void add_cause(struct hf_op *op, const char *reason, const char *field, const char *message)
 {
 	if (!op->causes)
 		op->causes = hf_json_array();
@@ -162,8 +161,7 @@ void hf_op_warn(struct hf_op *op, const char *text)
 
 	if (result->n_warnings == WARNINGS_MAX)
 		return;
-	result->warnings =
-		hf_xrealloc(result->warnings, (result->n_warnings + 1) * sizeof(char *));
+	result->warnings = hf_xrealloc(result->warnings, (result->n_warnings + 1) * sizeof(char *));
 	result->warnings[result->n_warnings++] = hf_xstrdup(text);
 }
 
@@ -190,12 +188,11 @@ static int admit_refused(struct hf_op *op, int code, const char *name, const str
 	return hf_op_fail(op, code, "%s", err->text);
 }
 
-int hf_op_admit(struct hf_op *op, enum hf_verb verb, struct hf_doc *before,
-		struct hf_json **object)
+int hf_op_admit(struct hf_op *op, enum hf_verb verb, struct hf_doc *before, struct hf_json **object)
 {
 	const struct hf_local_rules *rules = &op->kind->rules;
 	const struct hf_request *request = op->request;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	if (!rules->admit || (request->subresource && !rules->on_status) ||
 	    (verb == HF_VERB_DELETE && !rules->on_delete))
@@ -211,8 +208,10 @@ int hf_op_admit(struct hf_op *op, enum hf_verb verb, struct hf_doc *before,
 		.resource = op->kind->resource,
 		.subresource = request->subresource,
 		.ns = request->ns,
-		.name = hf_str_or(request->name, object ? hf_str_or(hf_json_path_str(*object,
-				"metadata", "name", NULL), "") : ""),
+		.name = hf_str_or(
+			request->name,
+			object ? hf_str_or(hf_json_path_str(*object, "metadata", "name", NULL), "")
+			       : ""),
 		.before = hf_doc_json(before),
 		.object = object ? *object : NULL,
 		.field_validation = hf_str_or(request->field_validation, "Warn"),

@@ -35,14 +35,13 @@ static struct hf_json *with_path(const struct hf_json *object, const char *path,
 
 struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry)
 {
-	static const char *const copied[] = { "name", "namespace", "uid", "resourceVersion",
-					      "creationTimestamp" };
+	static const char *const copied[] = {"name", "namespace", "uid", "resourceVersion",
+					     "creationTimestamp"};
 	const struct hf_resource_info *info = op->kind->info;
 	const struct hf_json *object = hf_doc_json(entry->doc);
 
 	if (!info->scale_spec) {
-		hf_op_fail(op, HF_E_NOT_FOUND,
-			   "the server could not find the requested resource");
+		hf_op_fail(op, HF_E_NOT_FOUND, "the server could not find the requested resource");
 		return NULL;
 	}
 	HF_AUTO_JSON replicas = at_path(object, info->scale_spec);
@@ -58,8 +57,7 @@ struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry)
 			    hf_json_ref(hf_json_path(object, "metadata", copied[i], NULL)));
 	hf_json_set(scale, "metadata", meta);
 	/* An absent count is the default of the kind: one worker. */
-	hf_json_set_i64(hf_json_ensure_object(scale, "spec"), "replicas",
-			hf_json_i64(replicas, 1));
+	hf_json_set_i64(hf_json_ensure_object(scale, "spec"), "replicas", hf_json_i64(replicas, 1));
 	hf_json_set_i64(status, "replicas", hf_json_i64(active, 0));
 	hf_json_set_str(status, "selector", hf_json_str(selector, NULL));
 	hf_json_set(scale, "status", status);
@@ -145,14 +143,16 @@ static int check_binding(struct hf_op *op, const struct hf_json *pod, const stru
 		return hf_op_invalid(op, name);
 	}
 	if (!hf_str_is_empty(uid) && !hf_streq(uid, hf_json_path_str(pod, "metadata", "uid", NULL)))
-		return hf_op_conflict(op, "Precondition failed: UID in precondition does not match");
+		return hf_op_conflict(op,
+				      "Precondition failed: UID in precondition does not match");
 	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL)) {
 		snprintf(why, sizeof(why), "pod %s is being deleted, cannot be assigned to a host",
 			 name);
 		return hf_op_conflict(op, why);
 	}
 	if (!hf_str_is_empty(bound)) {
-		snprintf(why, sizeof(why), "pod %s is already assigned to node \"%s\"", name, bound);
+		snprintf(why, sizeof(why), "pod %s is already assigned to node \"%s\"", name,
+			 bound);
 		return hf_op_conflict(op, why);
 	}
 	if (hf_json_len(hf_json_path(pod, "spec", "schedulingGates", NULL)) > 0) {

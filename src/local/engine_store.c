@@ -26,8 +26,10 @@ static void set_version(struct hf_json *object, uint64_t version)
 
 static struct hf_version version_of(const struct hf_entry *entry)
 {
-	return (struct hf_version){ .doc = hf_doc_ref(entry->doc), .number = entry->version,
-				    .bytes = entry->bytes, .written_at = entry->written_at };
+	return (struct hf_version){.doc = hf_doc_ref(entry->doc),
+				   .number = entry->version,
+				   .bytes = entry->bytes,
+				   .written_at = entry->written_at};
 }
 
 int hf_op_size_check(struct hf_op *op, const struct hf_json *object, const char *name,
@@ -53,13 +55,15 @@ static struct hf_doc *put(struct hf_op *op, const char *ns, const char *name,
 			  struct hf_entry *entry, struct hf_json *object)
 {
 	struct hf_engine *engine = op->engine;
-	struct hf_change change = { .kind = op->kind, .version = ++engine->version };
+	struct hf_change change = {.kind = op->kind, .version = ++engine->version};
 
 	if (entry)
 		change.before = version_of(entry);
 	set_version(object, change.version);
-	struct hf_version version = { .doc = hf_doc_from_json(object), .number = change.version,
-				      .bytes = op->bytes, .written_at = op->now };
+	struct hf_version version = {.doc = hf_doc_from_json(object),
+				     .number = change.version,
+				     .bytes = op->bytes,
+				     .written_at = op->now};
 	change.after = hf_doc_ref(version.doc);
 	add_change(engine, &change);
 	hf_kind_put(engine, op->kind, ns, name, &version);
@@ -74,8 +78,8 @@ struct hf_doc *hf_op_store(struct hf_op *op, struct hf_entry *entry, struct hf_j
 struct hf_doc *hf_op_remove(struct hf_op *op, struct hf_entry *entry)
 {
 	struct hf_engine *engine = op->engine;
-	struct hf_change change = { .kind = entry->kind, .version = ++engine->version,
-				    .before = version_of(entry) };
+	struct hf_change change = {
+		.kind = entry->kind, .version = ++engine->version, .before = version_of(entry)};
 	struct hf_json *last = hf_json_shallow(hf_doc_json(entry->doc));
 
 	hf_json_set(last, "metadata", hf_json_shallow(hf_json_get(last, "metadata")));
@@ -97,7 +101,7 @@ hf_time hf_engine_expire(struct hf_engine *engine)
 
 	for (size_t i = 0; i < engine->n_kinds; i++) {
 		struct hf_kind *kind = &engine->kinds[i];
-		struct hf_op op = { .engine = engine, .kind = kind, .now = now };
+		struct hf_op op = {.engine = engine, .kind = kind, .now = now};
 		while (kind->oldest &&
 		       hf_time_add(kind->oldest->written_at, engine->env.event_ttl) <= now)
 			hf_doc_unref(hf_op_remove(&op, kind->oldest));
@@ -122,10 +126,9 @@ static void make_uid(struct hf_engine *engine, char uid[37])
 	engine->env.random(engine->env.random_arg, b, sizeof(b));
 	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40); /* RFC 9562: version 4 */
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	snprintf(uid, 37,
-		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-		 b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-		 b[14], b[15]);
+	snprintf(uid, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+		 b[13], b[14], b[15]);
 }
 
 /* apimachinery's alphabet: no vowels, so no words. */
@@ -150,8 +153,7 @@ static int check_namespace(struct hf_op *op)
 
 	if (!op->kind->resource->namespaced)
 		return 0;
-	struct hf_entry *entry =
-		hf_kind_find(hf_engine_kind(op->engine, &hf_namespaces), "", ns);
+	struct hf_entry *entry = hf_kind_find(hf_engine_kind(op->engine, &hf_namespaces), "", ns);
 	if (!entry) {
 		struct hf_kind *kind = op->kind;
 		op->kind = hf_engine_kind(op->engine, &hf_namespaces);
@@ -162,8 +164,10 @@ static int check_namespace(struct hf_op *op)
 	if (hf_json_path(hf_doc_json(entry->doc), "metadata", "deletionTimestamp", NULL)) {
 		char why[160];
 		const char *name = hf_doc_name(op->request->body);
-		snprintf(why, sizeof(why), "unable to create new content in namespace %s because "
-			 "it is being terminated", ns);
+		snprintf(why, sizeof(why),
+			 "unable to create new content in namespace %s because "
+			 "it is being terminated",
+			 ns);
 		return hf_op_forbidden(op, name, why);
 	}
 	return 0;
@@ -189,9 +193,9 @@ static int check_create_meta(struct hf_op *op, struct hf_json *meta)
 
 static void set_system_fields(struct hf_op *op, struct hf_json *meta)
 {
-	static const char *const servers[] = { "deletionTimestamp", "deletionGracePeriodSeconds",
-					       "selfLink", "resourceVersion", "managedFields",
-					       "generation" };
+	static const char *const servers[] = {"deletionTimestamp", "deletionGracePeriodSeconds",
+					      "selfLink",          "resourceVersion",
+					      "managedFields",     "generation"};
 	char uid[37];
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(servers); i++)
@@ -240,8 +244,8 @@ static int check_name(struct hf_op *op, const struct hf_json *meta)
 	}
 	problem = hf_meta_name_problem(op->kind, name);
 	if (problem)
-		hf_op_problem(op, "FieldValueInvalid", "metadata.name",
-			      "Invalid value: \"%s\": %s", name, problem);
+		hf_op_problem(op, "FieldValueInvalid", "metadata.name", "Invalid value: \"%s\": %s",
+			      name, problem);
 	hf_meta_check(op, meta, NULL);
 	return hf_op_has_problems(op) ? hf_op_invalid(op, name) : 0;
 }
@@ -255,8 +259,7 @@ static void choose_name(struct hf_op *op, struct hf_json *meta)
 		return;
 	for (int i = 0; i < GENERATE_TRIES; i++) {
 		generate_name(op->engine, meta, base);
-		if (!hf_kind_find(op->kind, op->request->ns,
-				  hf_json_path_str(meta, "name", NULL)))
+		if (!hf_kind_find(op->kind, op->request->ns, hf_json_path_str(meta, "name", NULL)))
 			return;
 	}
 }

@@ -16,25 +16,25 @@ static const struct {
 	const char *list;
 	const char *keys[2]; /* keys[0] NULL: a set of strings */
 } merged_lists[] = {
-	{ "containers", { "name", NULL } },
-	{ "initContainers", { "name", NULL } },
-	{ "ephemeralContainers", { "name", NULL } },
-	{ "env", { "name", NULL } },
-	{ "ports", { "containerPort", "port" } },
-	{ "volumeMounts", { "mountPath", NULL } },
-	{ "volumeDevices", { "devicePath", NULL } },
-	{ "volumes", { "name", NULL } },
-	{ "imagePullSecrets", { "name", NULL } },
-	{ "secrets", { "name", NULL } },
-	{ "hostAliases", { "ip", NULL } },
-	{ "topologySpreadConstraints", { "topologyKey", NULL } },
-	{ "schedulingGates", { "name", NULL } },
-	{ "resourceClaims", { "name", NULL } },
-	{ "podIPs", { "ip", NULL } },
-	{ "addresses", { "type", NULL } },
-	{ "conditions", { "type", NULL } },
-	{ "ownerReferences", { "uid", NULL } },
-	{ "finalizers", { NULL, NULL } },
+	{"containers", {"name", NULL}},
+	{"initContainers", {"name", NULL}},
+	{"ephemeralContainers", {"name", NULL}},
+	{"env", {"name", NULL}},
+	{"ports", {"containerPort", "port"}},
+	{"volumeMounts", {"mountPath", NULL}},
+	{"volumeDevices", {"devicePath", NULL}},
+	{"volumes", {"name", NULL}},
+	{"imagePullSecrets", {"name", NULL}},
+	{"secrets", {"name", NULL}},
+	{"hostAliases", {"ip", NULL}},
+	{"topologySpreadConstraints", {"topologyKey", NULL}},
+	{"schedulingGates", {"name", NULL}},
+	{"resourceClaims", {"name", NULL}},
+	{"podIPs", {"ip", NULL}},
+	{"addresses", {"type", NULL}},
+	{"conditions", {"type", NULL}},
+	{"ownerReferences", {"uid", NULL}},
+	{"finalizers", {NULL, NULL}},
 };
 
 #define DELETE_FROM "$deleteFromPrimitiveList/"
@@ -321,8 +321,8 @@ static int merge_map(const struct hf_json *target, const struct hf_json *patch,
 		*ret_value = hf_json_object();
 		return 0;
 	}
-	HF_AUTO_JSON out = hf_json_type(target) == HF_JSON_OBJECT ? hf_json_shallow(target)
-								   : hf_json_object();
+	HF_AUTO_JSON out =
+		hf_json_type(target) == HF_JSON_OBJECT ? hf_json_shallow(target) : hf_json_object();
 	if (hf_json_get(patch, RETAIN_KEYS))
 		retain_keys(out, hf_json_get(patch, RETAIN_KEYS));
 	int rc = merge_members(out, patch, err);

@@ -14,7 +14,7 @@ static void check(const char *target_text, const char *patch_text, const char *e
 	HF_AUTO_DOC expected = json_doc("%s", expected_text);
 	HF_AUTO_JSON keep = hf_doc_copy_json(target);
 	struct hf_json *result = NULL;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	struct hf_strbuf sb = HF_STRBUF_INIT(4096);
 
 	assert_ok(hf_patch_strategic(hf_doc_json(target), hf_doc_json(patch), &result, &err), &err);
@@ -88,7 +88,8 @@ static void directives_delete_and_replace(void **state)
 	check("{'containers':[{'name':'a'}]}", "{'containers':[{'name':'x','$patch':'delete'}]}",
 	      "{'containers':[{'name':'a'}]}");
 	check("{'containers':[{'name':'a'},{'name':'b'}]}",
-	      "{'containers':[{'$patch':'replace'},{'name':'c'}]}", "{'containers':[{'name':'c'}]}");
+	      "{'containers':[{'$patch':'replace'},{'name':'c'}]}",
+	      "{'containers':[{'name':'c'}]}");
 	check("{'a':{'b':1,'c':2}}", "{'a':{'$patch':'replace','d':3}}", "{'a':{'d':3}}");
 	check("{'a':{'b':1,'c':2}}", "{'a':{'$patch':'delete'}}", "{'a':{}}");
 	check("{'a':{'b':1}}", "{'a':{'$patch':'merge','c':2}}", "{'a':{'b':1,'c':2}}");
@@ -143,7 +144,7 @@ static void patches_without_their_key_are_refused(void **state)
 		HF_AUTO_DOC target = json_doc("{'containers':[{'name':'a'}],'a':{}}");
 		HF_AUTO_DOC patch = json_doc("%s", bad[i]);
 		struct hf_json *result = NULL;
-		struct hf_error err = { 0 };
+		struct hf_error err = {0};
 		if (hf_patch_strategic(hf_doc_json(target), hf_doc_json(patch), &result, &err) == 0)
 			fail_msg("%s was let through", bad[i]);
 		assert_null(result);

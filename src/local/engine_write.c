@@ -14,9 +14,13 @@
  */
 
 /* Parts of metadata only the server writes. */
-static const char *const server_fields[] = { "creationTimestamp", "deletionTimestamp",
-					     "deletionGracePeriodSeconds", "generation",
-					     "uid", "namespace", "name" };
+static const char *const server_fields[] = {"creationTimestamp",
+					    "deletionTimestamp",
+					    "deletionGracePeriodSeconds",
+					    "generation",
+					    "uid",
+					    "namespace",
+					    "name"};
 
 static bool is_status(const struct hf_op *op)
 {
@@ -25,8 +29,7 @@ static bool is_status(const struct hf_op *op)
 
 /* --- what the wish may not say --- */
 
-static int check_version(struct hf_op *op, const struct hf_entry *entry,
-			 const struct hf_json *meta)
+static int check_version(struct hf_op *op, const struct hf_entry *entry, const struct hf_json *meta)
 {
 	const char *version = hf_json_path_str(meta, "resourceVersion", NULL);
 	int64_t number;
@@ -81,11 +84,13 @@ static int check_identity(struct hf_op *op, const struct hf_entry *entry,
 	if (!hf_str_is_empty(name) && !hf_streq(name, entry->name))
 		return hf_op_fail(op, HF_E_BAD_REQUEST,
 				  "the name of the object (%s) does not match the name on the URL "
-				  "(%s)", name, entry->name);
+				  "(%s)",
+				  name, entry->name);
 	if (op->kind->resource->namespaced && !hf_str_is_empty(ns) && !hf_streq(ns, entry->ns))
 		return hf_op_fail(op, HF_E_BAD_REQUEST,
 				  "the namespace of the object (%s) does not match the namespace "
-				  "on the URL (%s)", ns, entry->ns);
+				  "on the URL (%s)",
+				  ns, entry->ns);
 	if (hf_json_get(meta, "deletionTimestamp") &&
 	    hf_json_type(hf_json_get(meta, "deletionTimestamp")) != HF_JSON_NULL &&
 	    !hf_json_path(hf_doc_json(entry->doc), "metadata", "deletionTimestamp", NULL)) {
@@ -152,8 +157,9 @@ static struct hf_json *merged_object(struct hf_op *op, const struct hf_json *wis
 		if (op->kind->resource == &hf_namespaces && !op->request->subresource)
 			take_member(object, stored, "spec");
 	}
-	hf_json_set(object, "metadata",
-		    merged_meta(op, hf_json_get(wish, "metadata"), hf_json_get(stored, "metadata")));
+	hf_json_set(
+		object, "metadata",
+		merged_meta(op, hf_json_get(wish, "metadata"), hf_json_get(stored, "metadata")));
 	return object;
 }
 
@@ -251,8 +257,7 @@ static int check_result(struct hf_op *op, struct hf_entry *entry, const struct h
 	return hf_op_size_check(op, object, entry->name, entry->bytes);
 }
 
-static void count_generation(struct hf_op *op, const struct hf_json *stored,
-			     struct hf_json *object)
+static void count_generation(struct hf_op *op, const struct hf_json *stored, struct hf_json *object)
 {
 	struct hf_json *meta = hf_json_get(object, "metadata");
 
@@ -331,12 +336,10 @@ int hf_op_update(struct hf_op *op)
 static int apply_patch(struct hf_op *op, const struct hf_json *target, struct hf_json **ret_value)
 {
 	const struct hf_json *patch = hf_doc_json(op->request->body);
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	switch (op->request->patch_type) {
-	case HF_PATCH_MERGE:
-		*ret_value = hf_patch_merge(target, patch);
-		return 0;
+	case HF_PATCH_MERGE: *ret_value = hf_patch_merge(target, patch); return 0;
 	case HF_PATCH_JSON:
 		if (hf_json_patch(target, patch, ret_value, &err))
 			return hf_op_fail(op, err.code, "%s", err.text);
@@ -351,8 +354,7 @@ static int apply_patch(struct hf_op *op, const struct hf_json *target, struct hf
 		if (hf_patch_strategic(target, patch, ret_value, &err))
 			return hf_op_fail(op, err.code, "%s", err.text);
 		return 0;
-	case HF_PATCH_APPLY:
-		break;
+	case HF_PATCH_APPLY: break;
 	}
 	return hf_op_fail(op, HF_E_MEDIA_TYPE,
 			  "server-side apply is not supported here; accepted media types include: "

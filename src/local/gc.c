@@ -47,11 +47,11 @@ static void arm(struct hf_gc *gc, hf_time after)
 		hf_timer_arm(gc->timer, after);
 }
 
-static void enqueue_into(struct hf_gc *gc, struct hf_map *map, struct hf_kind *kind,
-			 const char *ns, const char *name)
+static void enqueue_into(struct hf_gc *gc, struct hf_map *map, struct hf_kind *kind, const char *ns,
+			 const char *name)
 {
-	HF_AUTOFREE char *key =
-		hf_xasprintf("%s.%s/%s/%s", kind->resource->plural, kind->resource->group, ns, name);
+	HF_AUTOFREE char *key = hf_xasprintf("%s.%s/%s/%s", kind->resource->plural,
+					     kind->resource->group, ns, name);
 
 	hf_assert(hf_map_put(map, key, kind));
 }
@@ -114,8 +114,8 @@ static void enqueue_owners(struct hf_gc *gc, struct hf_doc *doc)
 
 	for (size_t i = 0; i < hf_json_len(refs); i++) {
 		bool known;
-		struct hf_entry *owner = owner_entry(gc, hf_json_item(refs, i),
-						     hf_doc_namespace(doc), &known);
+		struct hf_entry *owner =
+			owner_entry(gc, hf_json_item(refs, i), hf_doc_namespace(doc), &known);
 		/* Only one that waits for its dependents cares. */
 		if (owner && hf_json_get(meta_of(owner->doc), "deletionTimestamp"))
 			enqueue(gc, owner->kind, owner->ns, owner->name);
@@ -126,7 +126,7 @@ static void enqueue_owners(struct hf_gc *gc, struct hf_doc *doc)
 
 static bool apply(struct hf_gc *gc, const struct hf_request *request)
 {
-	HF_AUTO_RESULT result = { 0 };
+	HF_AUTO_RESULT result = {0};
 
 	hf_local_apply(gc->local, request, &result);
 	return result.code == 0 || result.code == HF_E_NOT_FOUND || result.code == HF_E_CONFLICT;
@@ -161,8 +161,7 @@ static bool patch_meta(struct hf_gc *gc, const struct hf_entry *entry, const cha
 	struct hf_request request = request_for(entry, HF_VERB_PATCH);
 	struct hf_json *patch = hf_json_object();
 
-	hf_json_set(hf_json_ensure_object(patch, "metadata"), key,
-		    value ? value : hf_json_null());
+	hf_json_set(hf_json_ensure_object(patch, "metadata"), key, value ? value : hf_json_null());
 	HF_AUTO_DOC body = hf_doc_from_json(patch);
 	request.body = body;
 	request.patch_type = HF_PATCH_MERGE;
@@ -246,7 +245,7 @@ static void look_at_owners(struct hf_gc *gc, const struct hf_entry *entry, struc
 {
 	const struct hf_json *refs = hf_json_get(meta_of(entry->doc), "ownerReferences");
 
-	*ret = (struct owners){ .kept = hf_json_array() };
+	*ret = (struct owners){.kept = hf_json_array()};
 	for (size_t i = 0; i < hf_json_len(refs); i++) {
 		struct hf_json *ref = hf_json_item(refs, i);
 		switch (classify(gc, ref, entry->ns)) {
@@ -471,8 +470,8 @@ struct hf_gc *hf_gc_create(struct hf_local *local, const struct hf_gc_options *o
 	gc->timer = hf_timer_create(hf_local_loop(local), on_timer, gc);
 	gc->queue = hf_map_create(QUEUE_MAX, 0, NULL);
 	gc->refused = hf_map_create(QUEUE_MAX, 0, NULL);
-	gc->observer = (struct hf_local_observer){ .changed = on_changed, .reset = on_reset,
-						   .arg = gc };
+	gc->observer =
+		(struct hf_local_observer){.changed = on_changed, .reset = on_reset, .arg = gc};
 	hf_local_observe(local, &gc->observer);
 	scan(gc);
 	return gc;

@@ -17,7 +17,7 @@
 static const char *uid_of(struct plane *p, const char *name)
 {
 	static char uid[64];
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(get(&p->w, &hf_configmaps, "default", name, &o), 0);
 	snprintf(uid, sizeof(uid), "%s", text_at(&o, "metadata.uid"));
@@ -26,13 +26,14 @@ static const char *uid_of(struct plane *p, const char *name)
 
 static void own(struct plane *p, const char *name, const char *owner, const char *uid)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create(&p->w, &hf_configmaps, "default", &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'%s',"
 				"'ownerReferences':[{'apiVersion':'v1','kind':'ConfigMap',"
-				"'name':'%s','uid':'%s','blockOwnerDeletion':true}]}}", name, owner,
-				uid), 0);
+				"'name':'%s','uid':'%s','blockOwnerDeletion':true}]}}",
+				name, owner, uid),
+			 0);
 }
 
 static bool there(struct plane *p, const char *name)
@@ -42,17 +43,21 @@ static bool there(struct plane *p, const char *name)
 
 static int remove_as(struct plane *p, const char *name, enum hf_propagation how)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
-	return ask(&p->w, &(struct hf_request){ .verb = HF_VERB_DELETE,
-						.resource = &hf_configmaps, .ns = "default",
-						.name = name, .propagation = how,
-						.grace_seconds = HF_GRACE_DEFAULT }, &o);
+	return ask(&p->w,
+		   &(struct hf_request){.verb = HF_VERB_DELETE,
+					.resource = &hf_configmaps,
+					.ns = "default",
+					.name = name,
+					.propagation = how,
+					.grace_seconds = HF_GRACE_DEFAULT},
+		   &o);
 }
 
 static void make_chain(struct plane *p, int n)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char name[16], owner[16];
 
 	assert_int_equal(create_configmap(&p->w, "default", "c0", &o), 0);
@@ -65,8 +70,8 @@ static void make_chain(struct plane *p, int n)
 
 static void a_chain_goes_link_by_link(void **state)
 {
-	static const enum hf_propagation ways[] = { HF_PROPAGATE_DEFAULT, HF_PROPAGATE_BACKGROUND,
-						    HF_PROPAGATE_FOREGROUND };
+	static const enum hf_propagation ways[] = {HF_PROPAGATE_DEFAULT, HF_PROPAGATE_BACKGROUND,
+						   HF_PROPAGATE_FOREGROUND};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(ways); i++) {
 		struct plane p;
@@ -84,16 +89,17 @@ static void a_chain_goes_link_by_link(void **state)
 static void in_the_foreground_the_last_link_goes_first(void **state)
 {
 	struct plane p;
-	AUTO_SEEN s = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	AUTO_SEEN s = {0};
+	AUTO_OUTCOME o = {0};
 	char order[64] = "";
 
 	plane_open(&p, NULL, false);
 	struct hf_gc *gc = hf_gc_create(p.local, NULL);
 	make_chain(&p, 4);
 	assert_int_equal(list(&p.w, &hf_configmaps, "default", &o), 0);
-	seen_start(&p.w, &s, &(struct hf_watch_options){ .resource = &hf_configmaps,
-							 .resource_version = o.version });
+	seen_start(&p.w, &s,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .resource_version = o.version});
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_FOREGROUND), 0);
 	settle(&p.w);
 	for (int i = 0; i < s.n; i++)
@@ -126,7 +132,7 @@ static void a_collector_that_starts_late_finds_what_it_missed(void **state)
 static void a_started_orphaning_is_finished_after_a_restart(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, true);
 	make_chain(&p, 2);
@@ -145,19 +151,21 @@ static void a_started_orphaning_is_finished_after_a_restart(void **state)
 static void an_owner_of_a_kind_nobody_knows_is_not_taken_for_gone(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_gc *gc = hf_gc_create(p.local, NULL);
 	assert_int_equal(create(&p.w, &hf_configmaps, "default", &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
 				"'ownerReferences':[{'apiVersion':'apps/v1','kind':'Deployment',"
-				"'name':'d','uid':'u'}]}}"), 0);
+				"'name':'d','uid':'u'}]}}"),
+			 0);
 	/* And an object in no namespace cannot be owned by one in a namespace. */
 	assert_int_equal(create(&p.w, &hf_nodes, NULL, &o,
 				"{'apiVersion':'v1','kind':'Node','metadata':{'name':'n',"
 				"'ownerReferences':[{'apiVersion':'v1','kind':'ConfigMap',"
-				"'name':'d','uid':'u'}]}}"), 0);
+				"'name':'d','uid':'u'}]}}"),
+			 0);
 	settle(&p.w);
 	assert_true(there(&p, "c"));
 	assert_int_equal(hf_local_count(p.local, &hf_nodes), 1);
@@ -168,16 +176,19 @@ static void an_owner_of_a_kind_nobody_knows_is_not_taken_for_gone(void **state)
 static void a_namespaced_object_may_be_owned_by_a_node(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_gc *gc = hf_gc_create(p.local, NULL);
 	assert_int_equal(create(&p.w, &hf_nodes, NULL, &o,
-				"{'apiVersion':'v1','kind':'Node','metadata':{'name':'n'}}"), 0);
+				"{'apiVersion':'v1','kind':'Node','metadata':{'name':'n'}}"),
+			 0);
 	assert_int_equal(create(&p.w, &hf_leases, "default", &o,
 				"{'apiVersion':'coordination.k8s.io/v1','kind':'Lease','metadata':{"
 				"'name':'l','ownerReferences':[{'apiVersion':'v1','kind':'Node',"
-				"'name':'n','uid':'%s'}]}}", hf_doc_uid(o.object)), 0);
+				"'name':'n','uid':'%s'}]}}",
+				hf_doc_uid(o.object)),
+			 0);
 	settle(&p.w);
 	assert_int_equal(hf_local_count(p.local, &hf_leases), 1);
 	assert_int_equal(erase(&p.w, &hf_nodes, NULL, "n", &o), 0);
@@ -190,7 +201,7 @@ static void a_namespaced_object_may_be_owned_by_a_node(void **state)
 static void pods_of_a_job_get_their_grace(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_gc *gc = hf_gc_create(p.local, NULL);
@@ -200,22 +211,33 @@ static void pods_of_a_job_get_their_grace(void **state)
 				"'ownerReferences':[{'apiVersion':'kubeflow.org/v1',"
 				"'kind':'PyTorchJob','name':'j','uid':'%s','controller':true,"
 				"'blockOwnerDeletion':true}]},'spec':{'containers':[{'name':'c',"
-				"'image':'i'}]}}", hf_doc_uid(o.object)), 0);
+				"'image':'i'}]}}",
+				hf_doc_uid(o.object)),
+			 0);
 	bind_pod(&p.w, "default", "p", "a");
-	assert_int_equal(ask(&p.w, &(struct hf_request){ .verb = HF_VERB_DELETE,
-							 .resource = &hf_pytorchjobs,
-							 .ns = "default", .name = "j",
-							 .propagation = HF_PROPAGATE_FOREGROUND,
-							 .grace_seconds = HF_GRACE_DEFAULT }, &o), 0);
+	assert_int_equal(ask(&p.w,
+			     &(struct hf_request){.verb = HF_VERB_DELETE,
+						  .resource = &hf_pytorchjobs,
+						  .ns = "default",
+						  .name = "j",
+						  .propagation = HF_PROPAGATE_FOREGROUND,
+						  .grace_seconds = HF_GRACE_DEFAULT},
+			     &o),
+			 0);
 	settle(&p.w);
 	/* The pod is asked to end; the job waits for it. */
 	assert_int_equal(get(&p.w, &hf_pods, "default", "p", &o), 0);
 	assert_int_equal(number_at(&o, "metadata.deletionGracePeriodSeconds"), 30);
 	assert_int_equal(get(&p.w, &hf_pytorchjobs, "default", "j", &o), 0);
 	/* The kubelet is through with it. */
-	assert_int_equal(ask(&p.w, &(struct hf_request){ .verb = HF_VERB_DELETE,
-							 .resource = &hf_pods, .ns = "default",
-							 .name = "p", .grace_seconds = 0 }, &o), 0);
+	assert_int_equal(ask(&p.w,
+			     &(struct hf_request){.verb = HF_VERB_DELETE,
+						  .resource = &hf_pods,
+						  .ns = "default",
+						  .name = "p",
+						  .grace_seconds = 0},
+			     &o),
+			 0);
 	settle(&p.w);
 	assert_int_equal(get(&p.w, &hf_pytorchjobs, "default", "j", &o), HF_E_NOT_FOUND);
 	hf_gc_destroy(gc);
@@ -227,7 +249,7 @@ static void a_delay_is_kept(void **state)
 	struct plane p;
 
 	plane_open(&p, NULL, false);
-	struct hf_gc *gc = hf_gc_create(p.local, &(struct hf_gc_options){ .delay = 3 * HF_SECOND });
+	struct hf_gc *gc = hf_gc_create(p.local, &(struct hf_gc_options){.delay = 3 * HF_SECOND});
 	make_chain(&p, 2);
 	p.w.pass(&p.w, 10 * HF_SECOND);
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_DEFAULT), 0);
@@ -256,9 +278,9 @@ static void what_is_refused_is_tried_again(void **state)
 
 	plane_open(&p, NULL, false);
 	struct hf_gc *gc = hf_gc_create(p.local, NULL);
-	hf_local_set_rules(p.local, &hf_configmaps,
-			   &(struct hf_local_rules){ .admit = refuse_c1, .arg = &refuse,
-						     .on_delete = true });
+	hf_local_set_rules(
+		p.local, &hf_configmaps,
+		&(struct hf_local_rules){.admit = refuse_c1, .arg = &refuse, .on_delete = true});
 	make_chain(&p, 2);
 	own(&p, "other", "c0", uid_of(&p, "c0"));
 	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_DEFAULT), 0);
@@ -285,16 +307,18 @@ static void set_file_limit(rlim_t bytes)
 static void a_full_disk_only_delays_it(void **state)
 {
 	struct plane p;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	plane_open(&p, NULL, true);
 	struct hf_gc *gc = hf_gc_create(p.local, NULL);
 	make_chain(&p, 3);
 	settle(&p.w);
 	/* The delete of the owner is applied; the collector's own writes meet the limit. */
-	const struct hf_request request = { .verb = HF_VERB_DELETE, .resource = &hf_configmaps,
-					    .ns = "default", .name = "c0",
-					    .grace_seconds = HF_GRACE_DEFAULT };
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = &hf_configmaps,
+					   .ns = "default",
+					   .name = "c0",
+					   .grace_seconds = HF_GRACE_DEFAULT};
 	assert_int_equal(apply_now(&p, &request), 0);
 	assert_ok(hf_local_flush(p.local, &err), &err);
 	set_file_limit(1024);
@@ -333,7 +357,7 @@ static bool lives(const struct model *m, int i)
 
 static void make_random_graph(struct plane *p, struct model *m, uint64_t *seed)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char refs[512], name[16], owner[16];
 
 	for (int i = 0; i < OBJECTS; i++) {
@@ -352,7 +376,9 @@ static void make_random_graph(struct plane *p, struct model *m, uint64_t *seed)
 		snprintf(name, sizeof(name), "o%d", i);
 		assert_int_equal(create(&p->w, &hf_configmaps, "default", &o,
 					"{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
-					"'name':'%s','ownerReferences':[%s]}}", name, refs), 0);
+					"'name':'%s','ownerReferences':[%s]}}",
+					name, refs),
+				 0);
 	}
 }
 
@@ -361,7 +387,7 @@ static void what_is_left_has_a_living_owner_or_none(void **state)
 	for (uint64_t round = 0; round < 60; round++) {
 		uint64_t seed = round;
 		struct plane p;
-		struct model m = { 0 };
+		struct model m = {0};
 		char name[16];
 		plane_open(&p, NULL, false);
 		struct hf_gc *gc = hf_gc_create(p.local, NULL);

@@ -39,7 +39,7 @@ static void tell_reset(struct hf_local *local)
 
 int hf_local_commit(struct hf_local *local, struct hf_error *err)
 {
-	struct hf_error why = { 0 };
+	struct hf_error why = {0};
 
 	if (local->engine->pending.len == 0)
 		return 0;
@@ -49,7 +49,7 @@ int hf_local_commit(struct hf_local *local, struct hf_error *err)
 		tell_reset(local);
 		return hf_error_set(err, why.code, "%s", why.text);
 	}
-	local->health = (struct hf_error){ 0 };
+	local->health = (struct hf_error){0};
 	hf_engine_commit(local->engine, tell_change, local);
 	if (local->n_bookmark_watches > 0 && !hf_timer_armed(local->bookmark))
 		hf_timer_arm(local->bookmark, HF_LOCAL_BOOKMARK_EVERY);
@@ -109,7 +109,7 @@ static size_t or_default(size_t value, size_t fallback)
 static int make_namespace(struct hf_local *local, const char *name, struct hf_error *err)
 {
 	struct hf_json *object = hf_json_object();
-	HF_AUTO_RESULT result = { 0 };
+	HF_AUTO_RESULT result = {0};
 
 	hf_json_set_str(object, "apiVersion", "v1");
 	hf_json_set_str(object, "kind", "Namespace");
@@ -117,8 +117,8 @@ static int make_namespace(struct hf_local *local, const char *name, struct hf_er
 	hf_json_set_str(meta, "name", name);
 	hf_json_set_str(hf_json_ensure_object(meta, "labels"), "kubernetes.io/metadata.name", name);
 	HF_AUTO_DOC body = hf_doc_from_json(object);
-	struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_namespaces,
-				      .body = body };
+	struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = &hf_namespaces, .body = body};
 	hf_engine_apply(local->engine, &request, &result);
 	if (result.code == 0 || result.code == HF_E_EXISTS)
 		return 0;
@@ -127,7 +127,7 @@ static int make_namespace(struct hf_local *local, const char *name, struct hf_er
 
 static int prepare(struct hf_local *local, const char *data_dir, struct hf_error *err)
 {
-	static const char *const namespaces[] = { "default", "kube-public", "kube-system" };
+	static const char *const namespaces[] = {"default", "kube-public", "kube-system"};
 	int rc = 0;
 
 	if (data_dir)
@@ -148,8 +148,8 @@ int hf_local_create(struct hf_loop *loop, const struct hf_local_options *options
 		.now_arg = loop,
 		.random = options->random ? options->random : kernel_random,
 		.random_arg = options->random_arg,
-		.object_bytes_max = or_default(options->object_bytes_max,
-					       HF_LOCAL_OBJECT_BYTES_MAX),
+		.object_bytes_max =
+			or_default(options->object_bytes_max, HF_LOCAL_OBJECT_BYTES_MAX),
 		.objects_max = or_default(options->objects_max, HF_LOCAL_OBJECTS_MAX),
 		.bytes_max = or_default(options->bytes_max, HF_LOCAL_BYTES_MAX),
 		.watch_history = or_default(options->watch_history, HF_LOCAL_WATCH_HISTORY),
@@ -293,5 +293,5 @@ void hf_local_set_rules(struct hf_local *local, const struct hf_resource *resour
 
 void hf_local_set_logs(struct hf_local *local, const struct hf_local_logs *logs)
 {
-	local->logs = logs ? *logs : (struct hf_local_logs){ 0 };
+	local->logs = logs ? *logs : (struct hf_local_logs){0};
 }

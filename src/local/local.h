@@ -26,11 +26,11 @@ struct hf_local;
 /* Limits, and why: a single machine; the text of an object is bounded as etcd bounds a
  * request; all objects are kept as trees in memory, about ten times their text. */
 #define HF_LOCAL_OBJECT_BYTES_MAX ((size_t)1536 << 10)
-#define HF_LOCAL_OBJECTS_MAX 200000 /* per kind */
+#define HF_LOCAL_OBJECTS_MAX 200000            /* per kind */
 #define HF_LOCAL_BYTES_MAX ((size_t)512 << 20) /* of text, all objects */
 #define HF_LOCAL_WATCH_HISTORY 4096            /* events per kind a watch can resume from */
 #define HF_LOCAL_WATCHES_MAX 10000
-#define HF_LOCAL_QUEUE_MAX 20000 /* requests waiting for their turn; more get HF_E_TOO_MANY */
+#define HF_LOCAL_QUEUE_MAX 20000   /* requests waiting for their turn; more get HF_E_TOO_MANY */
 #define HF_LOCAL_EVENT_TTL HF_HOUR /* as kube-apiserver's --event-ttl */
 
 struct hf_local_options {
@@ -105,16 +105,16 @@ void hf_local_client_break_watches(struct hf_store *client, int code, const char
  * fails, the change is undone and observers are told to start over (reset).
  */
 struct hf_result {
-	int code;             /* 0 or HF_E_* */
+	int code;              /* 0 or HF_E_* */
 	struct hf_doc *object; /* as hf_reply.object, a reference of the result's */
 	struct hf_doc **items;
 	size_t n_items;
-	uint64_t version;      /* resourceVersion of a LIST */
-	char *continue_token;  /* NULL: last page */
+	uint64_t version;     /* resourceVersion of a LIST */
+	char *continue_token; /* NULL: last page */
 	int64_t remaining;
 	char **warnings;
 	size_t n_warnings;
-	struct hf_error err;   /* message; cut where the Status has it whole */
+	struct hf_error err; /* message; cut where the Status has it whole */
 };
 void hf_local_apply(struct hf_local *local, const struct hf_request *request,
 		    struct hf_result *ret_result);
@@ -155,14 +155,14 @@ void hf_local_unobserve(struct hf_local *local, const struct hf_local_observer *
  * fields may change.  Defaults and validation beyond that come from here.
  */
 struct hf_admission {
-	enum hf_verb verb;               /* CREATE; UPDATE for PUT and PATCH; DELETE */
+	enum hf_verb verb; /* CREATE; UPDATE for PUT and PATCH; DELETE */
 	const struct hf_resource *resource;
-	const char *subresource;         /* NULL, "status" or "scale" */
-	const char *ns, *name;           /* name may be "" before generateName is resolved */
-	const struct hf_json *before;    /* NULL for CREATE */
-	struct hf_json *object;          /* private to this request: change it freely.  NULL for
+	const char *subresource;      /* NULL, "status" or "scale" */
+	const char *ns, *name;        /* name may be "" before generateName is resolved */
+	const struct hf_json *before; /* NULL for CREATE */
+	struct hf_json *object;       /* private to this request: change it freely.  NULL for
 					    DELETE */
-	const char *field_validation;    /* never NULL: "Strict", "Warn" or "Ignore" */
+	const char *field_validation; /* never NULL: "Strict", "Warn" or "Ignore" */
 	bool dry_run;
 	void *internal;
 };

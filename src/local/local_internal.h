@@ -18,8 +18,8 @@ struct local_call;
 struct local_watch;
 struct local_stream;
 
-#define HF_LOCAL_TURN_MAX 512            /* requests of one turn: bounds a transaction */
-#define HF_LOCAL_EVENTS_PER_TURN 256     /* of one watch, so that none starves the loop */
+#define HF_LOCAL_TURN_MAX 512             /* requests of one turn: bounds a transaction */
+#define HF_LOCAL_EVENTS_PER_TURN 256      /* of one watch, so that none starves the loop */
 #define HF_LOCAL_TIMEOUT (30 * HF_SECOND) /* a request whose reply is lost, when it names none */
 #define HF_LOCAL_BOOKMARK_EVERY HF_MINUTE /* as kube-apiserver's watch cache */
 
@@ -63,8 +63,9 @@ void hf_local_calls_turn(struct hf_local *local);
 void hf_local_client_free(struct local_client *client);
 
 /* watch.c */
-struct hf_watch *hf_local_watch_start(struct hf_store *store, const struct hf_watch_options *options,
-				   hf_event_fn fn, void *arg);
+struct hf_watch *hf_local_watch_start(struct hf_store *store,
+				      const struct hf_watch_options *options, hf_event_fn fn,
+				      void *arg);
 void hf_local_watch_stop(struct hf_watch *watch);
 void hf_local_watches_pump(struct hf_local *local);
 void hf_local_watches_bookmark(void *local);
@@ -72,8 +73,8 @@ void hf_local_watches_cancel(struct local_client *client); /* ENDED with HF_E_CA
 
 /* stream.c: logs */
 struct hf_log_stream *hf_local_stream_start(struct hf_store *store,
-					 const struct hf_log_options *options, hf_log_fn fn,
-					 void *arg);
+					    const struct hf_log_options *options, hf_log_fn fn,
+					    void *arg);
 void hf_local_stream_stop(struct hf_log_stream *stream);
 void hf_local_streams_cancel(struct local_client *client);
 

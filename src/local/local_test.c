@@ -14,8 +14,8 @@
 
 static struct hf_request create_request(struct hf_doc *body)
 {
-	return (struct hf_request){ .verb = HF_VERB_CREATE, .resource = &hf_configmaps,
-				    .ns = "default", .body = body };
+	return (struct hf_request){
+		.verb = HF_VERB_CREATE, .resource = &hf_configmaps, .ns = "default", .body = body};
 }
 
 static struct hf_doc *configmap(const char *name)
@@ -44,7 +44,7 @@ static void on_changed(void *arg, const struct hf_local_change *change)
 	if (o->answer) {
 		HF_AUTO_DOC body = configmap("answer");
 		const struct hf_request request = create_request(body);
-		HF_AUTO_RESULT result = { 0 };
+		HF_AUTO_RESULT result = {0};
 		o->answer = false;
 		hf_local_apply(o->local, &request, &result);
 		assert_int_equal(result.code, 0);
@@ -61,9 +61,9 @@ static void on_reset(void *arg)
 static void observers_hear_of_commits_before_anybody_else(void **state)
 {
 	struct plane p;
-	struct observed seen = { 0 };
-	const struct hf_local_observer observer = { on_changed, on_reset, &seen };
-	AUTO_OUTCOME o = { 0 };
+	struct observed seen = {0};
+	const struct hf_local_observer observer = {on_changed, on_reset, &seen};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	seen.local = p.local;
@@ -74,8 +74,8 @@ static void observers_hear_of_commits_before_anybody_else(void **state)
 	assert_string_equal(seen.text, "");
 	wait_for(&p.w, &o.calls, 1);
 	assert_string_equal(seen.text, "+a");
-	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "a"), &o,
-			       "{'data':{'k':'1'}}"), 0);
+	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "a"), &o, "{'data':{'k':'1'}}"),
+			 0);
 	assert_int_equal(erase(&p.w, &hf_configmaps, "default", "a", &o), 0);
 	assert_string_equal(seen.text, "+a ~a -a");
 	hf_local_unobserve(p.local, &observer);
@@ -87,15 +87,15 @@ static void observers_hear_of_commits_before_anybody_else(void **state)
 static void an_observer_may_write(void **state)
 {
 	struct plane p;
-	struct observed seen = { .answer = true };
-	const struct hf_local_observer observer = { on_changed, on_reset, &seen };
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN watched = { 0 };
+	struct observed seen = {.answer = true};
+	const struct hf_local_observer observer = {on_changed, on_reset, &seen};
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN watched = {0};
 
 	plane_open(&p, NULL, false);
 	seen.local = p.local;
 	hf_local_observe(p.local, &observer);
-	seen_start(&p.w, &watched, &(struct hf_watch_options){ .resource = &hf_configmaps });
+	seen_start(&p.w, &watched, &(struct hf_watch_options){.resource = &hf_configmaps});
 	assert_int_equal(create_configmap(&p.w, "default", "a", &o), 0);
 	wait_events(&p.w, &watched, 2);
 	assert_string_equal(seen_text(&watched), "A:a A:answer");
@@ -108,9 +108,9 @@ static void an_observer_may_write(void **state)
 static void what_is_applied_is_seen_at_once_and_told_at_the_commit(void **state)
 {
 	struct plane p;
-	struct observed seen = { 0 };
-	const struct hf_local_observer observer = { on_changed, on_reset, &seen };
-	AUTO_OUTCOME o = { 0 };
+	struct observed seen = {0};
+	const struct hf_local_observer observer = {on_changed, on_reset, &seen};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	hf_local_observe(p.local, &observer);
@@ -119,7 +119,7 @@ static void what_is_applied_is_seen_at_once_and_told_at_the_commit(void **state)
 	assert_int_equal(apply_now(&p, &request), 0);
 	assert_non_null(hf_local_peek(p.local, &hf_configmaps, "default", "a"));
 	assert_string_equal(seen.text, "");
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	assert_ok(hf_local_flush(p.local, &err), &err);
 	assert_string_equal(seen.text, "+a");
 	/* The turn that follows finds nothing to do. */
@@ -145,8 +145,8 @@ static void add_name(void *arg, struct hf_doc *doc)
 static void each_walks_in_order(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
-	struct names all = { 0 }, one = { 0 }, none = { 0 };
+	AUTO_OUTCOME o = {0};
+	struct names all = {0}, one = {0}, none = {0};
 
 	plane_open(&p, NULL, false);
 	assert_int_equal(create_configmap(&p.w, "kube-system", "z", &o), 0);
@@ -199,17 +199,17 @@ static int admit(void *arg, struct hf_admission *a, struct hf_error *err)
 
 static void set_rules(struct plane *p, struct rules *r, bool on_delete)
 {
-	hf_local_set_rules(p->local, &hf_configmaps,
-			   &(struct hf_local_rules){ .admit = admit, .arg = r,
-						     .on_delete = on_delete });
+	hf_local_set_rules(
+		p->local, &hf_configmaps,
+		&(struct hf_local_rules){.admit = admit, .arg = r, .on_delete = on_delete});
 }
 
 static void rules_may_change_an_object_and_warn(void **state)
 {
 	struct plane p;
-	struct rules r = { .warn = true, .change = true };
-	HF_AUTO_RESULT result = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	struct rules r = {.warn = true, .change = true};
+	HF_AUTO_RESULT result = {0};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	set_rules(&p, &r, false);
@@ -229,15 +229,15 @@ static void rules_may_change_an_object_and_warn(void **state)
 	/* The body the caller gave is as it was. */
 	assert_null(hf_json_get(hf_doc_json(body), "data"));
 	/* An update, by patch or PUT, sees what was before. */
-	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c"), &o,
-			       "{'data':{'k':'1'}}"), 0);
+	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c"), &o, "{'data':{'k':'1'}}"),
+			 0);
 	assert_int_equal(r.verb, HF_VERB_UPDATE);
 	assert_true(r.had_before);
 	assert_string_equal(r.validation, "Warn");
 	/* What changes nothing is not asked about, nor is a delete. */
 	r.calls = 0;
-	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c"), &o,
-			       "{'data':{'k':'1'}}"), 0);
+	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c"), &o, "{'data':{'k':'1'}}"),
+			 0);
 	assert_int_equal(erase(&p.w, &hf_configmaps, "default", "c", &o), 0);
 	assert_int_equal(r.calls, 0);
 	plane_close(&p);
@@ -246,8 +246,8 @@ static void rules_may_change_an_object_and_warn(void **state)
 static void rules_refuse_with_a_cause_per_field(void **state)
 {
 	struct plane p;
-	struct rules r = { .cause = "spec.image" };
-	AUTO_OUTCOME o = { 0 };
+	struct rules r = {.cause = "spec.image"};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	set_rules(&p, &r, false);
@@ -272,8 +272,8 @@ static void rules_refuse_with_a_cause_per_field(void **state)
 static void rules_may_look_at_deletes(void **state)
 {
 	struct plane p;
-	struct rules r = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	struct rules r = {0};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	set_rules(&p, &r, true);
@@ -289,10 +289,10 @@ static void rules_may_look_at_deletes(void **state)
 
 static void limits_are_kept(void **state)
 {
-	const struct hf_local_options options = { .object_bytes_max = 4096, .objects_max = 5,
-						  .bytes_max = 8192 };
+	const struct hf_local_options options = {
+		.object_bytes_max = 4096, .objects_max = 5, .bytes_max = 8192};
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char big[5000], half[2500];
 
 	memset(big, 'x', sizeof(big) - 1);
@@ -303,22 +303,30 @@ static void limits_are_kept(void **state)
 	/* One object. */
 	assert_int_equal(create(&p.w, &hf_configmaps, "default", &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c'},"
-				"'data':{'k':'%s'}}", big), HF_E_TOO_LARGE);
+				"'data':{'k':'%s'}}",
+				big),
+			 HF_E_TOO_LARGE);
 	assert_int_equal(create_configmap(&p.w, "default", "c0", &o), 0);
-	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o,
-			       "{'data':{'k':'%s'}}", big), HF_E_TOO_LARGE);
+	assert_int_equal(
+		merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o, "{'data':{'k':'%s'}}", big),
+		HF_E_TOO_LARGE);
 	/* All together. */
-	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o,
-			       "{'data':{'k':'%s'}}", half), 0);
+	assert_int_equal(
+		merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o, "{'data':{'k':'%s'}}", half),
+		0);
 	assert_int_equal(create(&p.w, &hf_secrets, "default", &o,
 				"{'apiVersion':'v1','kind':'Secret','metadata':{'name':'s'},"
-				"'data':{'k':'%s'}}", half), 0);
+				"'data':{'k':'%s'}}",
+				half),
+			 0);
 	assert_int_equal(create(&p.w, &hf_secrets, "default", &o,
 				"{'apiVersion':'v1','kind':'Secret','metadata':{'name':'t'},"
-				"'data':{'k':'%s'}}", half), HF_E_TOO_LARGE);
+				"'data':{'k':'%s'}}",
+				half),
+			 HF_E_TOO_LARGE);
 	/* What makes room is let in, however full it is. */
-	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o,
-			       "{'data':{'k':'small'}}"), 0);
+	assert_int_equal(
+		merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o, "{'data':{'k':'small'}}"), 0);
 	/* Of one kind. */
 	for (int i = 1; i < 5; i++) {
 		char name[8];
@@ -335,7 +343,7 @@ static void limits_are_kept(void **state)
 static void bytes_are_counted_as_they_would_be_written(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	size_t before, len;
 
 	plane_open(&p, NULL, false);
@@ -354,19 +362,20 @@ static void bytes_are_counted_as_they_would_be_written(void **state)
 
 static int create_event(struct plane *p, const char *name)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	return create(&p->w, &hf_events, "default", &o,
 		      "{'apiVersion':'v1','kind':'Event','metadata':{'name':'%s'},"
 		      "'involvedObject':{'kind':'Pod','name':'x','namespace':'default'},"
-		      "'count':1}", name);
+		      "'count':1}",
+		      name);
 }
 
 static void events_expire_after_their_last_write(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN seen = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN seen = {0};
 
 	plane_open(&p, NULL, false);
 	assert_int_equal(create_event(&p, "old"), 0);
@@ -376,9 +385,10 @@ static void events_expire_after_their_last_write(void **state)
 	p.w.pass(&p.w, 10 * HF_MINUTE);
 	/* Written again: counts from now. */
 	assert_int_equal(merge(&p.w, AT(&hf_events, "default", "old"), &o, "{'count':2}"), 0);
-	seen_start(&p.w, &seen, &(struct hf_watch_options){ .resource = &hf_events,
-							    .resource_version = text_at(&o,
-							    "metadata.resourceVersion") });
+	seen_start(&p.w, &seen,
+		   &(struct hf_watch_options){.resource = &hf_events,
+					      .resource_version =
+						      text_at(&o, "metadata.resourceVersion")});
 	p.w.pass(&p.w, 49 * HF_MINUTE);
 	assert_int_equal(hf_local_count(p.local, &hf_events), 2);
 	p.w.pass(&p.w, 2 * HF_MINUTE);
@@ -395,9 +405,9 @@ static void events_expire_after_their_last_write(void **state)
 
 static void some_namespaces_are_always_there(void **state)
 {
-	static const char *const names[] = { "default", "kube-system", "kube-public" };
+	static const char *const names[] = {"default", "kube-system", "kube-public"};
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
@@ -411,11 +421,12 @@ static void some_namespaces_are_always_there(void **state)
 static void a_namespace_on_its_way_takes_nothing_new(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	assert_int_equal(create(&p.w, &hf_namespaces, NULL, &o,
-				"{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'n'}}"), 0);
+				"{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'n'}}"),
+			 0);
 	assert_string_equal(text_at(&o, "spec.finalizers.0"), "kubernetes");
 	assert_int_equal(create_configmap(&p.w, "n", "c", &o), 0);
 	/* Nobody empties it here, so it stays as it is. */
@@ -425,8 +436,8 @@ static void a_namespace_on_its_way_takes_nothing_new(void **state)
 	assert_non_null(strstr(o.message, "because it is being terminated"));
 	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "n", "c"), &o, "{'data':{'k':'2'}}"), 0);
 	/* A client cannot take the finalizer off in passing. */
-	assert_int_equal(merge(&p.w, AT(&hf_namespaces, NULL, "n"), &o,
-			       "{'spec':{'finalizers':null}}"), 0);
+	assert_int_equal(
+		merge(&p.w, AT(&hf_namespaces, NULL, "n"), &o, "{'spec':{'finalizers':null}}"), 0);
 	assert_int_equal(get(&p.w, &hf_namespaces, NULL, "n", &o), 0);
 	plane_close(&p);
 }
@@ -437,15 +448,20 @@ static int bind_to(struct plane *p, const char *body, struct outcome *o)
 {
 	HF_AUTO_DOC doc = json_doc("%s", body);
 
-	return ask(&p->w, &(struct hf_request){ .verb = HF_VERB_CREATE, .resource = &hf_pods,
-						.ns = "default", .name = "p",
-						.subresource = "binding", .body = doc }, o);
+	return ask(&p->w,
+		   &(struct hf_request){.verb = HF_VERB_CREATE,
+					.resource = &hf_pods,
+					.ns = "default",
+					.name = "p",
+					.subresource = "binding",
+					.body = doc},
+		   o);
 }
 
 static void a_pod_is_bound_once(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	const char *good = "{'kind':'Binding','target':{'kind':'Node','name':'a'}}";
 
 	plane_open(&p, NULL, false);
@@ -467,7 +483,7 @@ static void a_pod_is_bound_once(void **state)
 static void a_pod_that_waits_or_goes_is_not_bound(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	const char *good = "{'kind':'Binding','target':{'kind':'Node','name':'a'}}";
 
 	plane_open(&p, NULL, false);
@@ -475,18 +491,23 @@ static void a_pod_that_waits_or_goes_is_not_bound(void **state)
 				"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p',"
 				"'finalizers':['example.com/a']},'spec':{"
 				"'schedulingGates':[{'name':'example.com/wait'}],"
-				"'containers':[{'name':'c','image':'i'}]}}"), 0);
+				"'containers':[{'name':'c','image':'i'}]}}"),
+			 0);
 	assert_string_equal(text_at(&o, "status.conditions.0.reason"), "SchedulingGated");
 	assert_int_equal(bind_to(&p, good, &o), HF_E_CONFLICT);
 	/* Gates only go, and while they are there the pod's placement may be narrowed. */
 	assert_int_equal(merge(&p.w, AT(&hf_pods, "default", "p"), &o,
-			       "{'spec':{'nodeSelector':{'a':'b'}}}"), 0);
+			       "{'spec':{'nodeSelector':{'a':'b'}}}"),
+			 0);
 	assert_int_equal(merge(&p.w, AT(&hf_pods, "default", "p"), &o,
-			       "{'spec':{'schedulingGates':[{'name':'other'}]}}"), HF_E_INVALID);
-	assert_int_equal(merge(&p.w, AT(&hf_pods, "default", "p"), &o,
-			       "{'spec':{'schedulingGates':null}}"), 0);
-	assert_int_equal(merge(&p.w, AT(&hf_pods, "default", "p"), &o,
-			       "{'spec':{'nodeSelector':null}}"), HF_E_INVALID);
+			       "{'spec':{'schedulingGates':[{'name':'other'}]}}"),
+			 HF_E_INVALID);
+	assert_int_equal(
+		merge(&p.w, AT(&hf_pods, "default", "p"), &o, "{'spec':{'schedulingGates':null}}"),
+		0);
+	assert_int_equal(
+		merge(&p.w, AT(&hf_pods, "default", "p"), &o, "{'spec':{'nodeSelector':null}}"),
+		HF_E_INVALID);
 	assert_int_equal(erase(&p.w, &hf_pods, "default", "p", &o), 0);
 	assert_int_equal(bind_to(&p, good, &o), HF_E_CONFLICT);
 	assert_non_null(strstr(o.message, "is being deleted"));
@@ -495,13 +516,16 @@ static void a_pod_that_waits_or_goes_is_not_bound(void **state)
 
 static void scale_refuses_what_it_cannot_do(void **state)
 {
-	static const char *const bad[] = { "{'spec':{'replicas':-1}}", "{'spec':{'replicas':'x'}}",
-					   "{'spec':{'replicas':3000000000}}",
-					   "{'spec':{'replicas':null}}" };
+	static const char *const bad[] = {"{'spec':{'replicas':-1}}", "{'spec':{'replicas':'x'}}",
+					  "{'spec':{'replicas':3000000000}}",
+					  "{'spec':{'replicas':null}}"};
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
-	struct hf_request request = { .verb = HF_VERB_PATCH, .resource = &hf_pytorchjobs,
-				      .ns = "default", .name = "j", .subresource = "scale" };
+	AUTO_OUTCOME o = {0};
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = &hf_pytorchjobs,
+				     .ns = "default",
+				     .name = "j",
+				     .subresource = "scale"};
 
 	plane_open(&p, NULL, false);
 	assert_int_equal(create_job(&p.w, "default", "j", &o), 0);
@@ -523,7 +547,8 @@ static void scale_refuses_what_it_cannot_do(void **state)
 	assert_int_equal(create(&p.w, &hf_pytorchjobs, "default", &o,
 				"{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{"
 				"'name':'m'},'spec':{'pytorchReplicaSpecs':{'Master':{"
-				"'replicas':1}}}}"), 0);
+				"'replicas':1}}}}"),
+			 0);
 	request.name = "m";
 	assert_int_equal(ask(&p.w, &request, &o), HF_E_INVALID);
 	plane_close(&p);

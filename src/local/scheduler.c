@@ -41,7 +41,7 @@ struct pass {
 
 static void apply(struct hf_scheduler *s, const struct hf_request *request)
 {
-	HF_AUTO_RESULT result = { 0 };
+	HF_AUTO_RESULT result = {0};
 
 	/* A refusal means the pod has changed under us, which wakes us again. */
 	hf_local_apply(s->local, request, &result);
@@ -61,9 +61,12 @@ static void bind(struct hf_scheduler *s, struct hf_doc *pod, const char *node)
 	hf_json_set_str(target, "kind", "Node");
 	hf_json_set_str(target, "name", node);
 	HF_AUTO_DOC body = hf_doc_from_json(binding);
-	apply(s, &(struct hf_request){ .verb = HF_VERB_CREATE, .resource = &hf_pods,
-				       .ns = hf_doc_namespace(pod), .name = hf_doc_name(pod),
-				       .subresource = "binding", .body = body });
+	apply(s, &(struct hf_request){.verb = HF_VERB_CREATE,
+				      .resource = &hf_pods,
+				      .ns = hf_doc_namespace(pod),
+				      .name = hf_doc_name(pod),
+				      .subresource = "binding",
+				      .body = body});
 }
 
 static struct hf_json *event_about(struct hf_doc *pod, const char *now)
@@ -90,8 +93,8 @@ static struct hf_json *event_about(struct hf_doc *pod, const char *now)
 	return event;
 }
 
-static void record(struct hf_scheduler *s, struct hf_doc *pod, const char *type,
-		   const char *reason, const char *message)
+static void record(struct hf_scheduler *s, struct hf_doc *pod, const char *type, const char *reason,
+		   const char *message)
 {
 	char now[HF_TIME_TEXT_MAX];
 
@@ -101,8 +104,10 @@ static void record(struct hf_scheduler *s, struct hf_doc *pod, const char *type,
 	hf_json_set_str(event, "reason", reason);
 	hf_json_set_str(event, "message", message);
 	HF_AUTO_DOC body = hf_doc_from_json(event);
-	apply(s, &(struct hf_request){ .verb = HF_VERB_CREATE, .resource = &hf_events,
-				       .ns = hf_doc_namespace(pod), .body = body });
+	apply(s, &(struct hf_request){.verb = HF_VERB_CREATE,
+				      .resource = &hf_events,
+				      .ns = hf_doc_namespace(pod),
+				      .body = body});
 }
 
 static const struct hf_json *scheduled_condition(struct hf_doc *pod)
@@ -141,10 +146,13 @@ static void refuse(struct hf_scheduler *s, struct hf_doc *pod, const char *messa
 	hf_json_append(list, c);
 	HF_AUTO_DOC body = hf_doc_from_json(patch);
 	/* Strategic: conditions of others stay. */
-	apply(s, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = &hf_pods,
-				       .ns = hf_doc_namespace(pod), .name = hf_doc_name(pod),
-				       .subresource = "status", .body = body,
-				       .patch_type = HF_PATCH_STRATEGIC });
+	apply(s, &(struct hf_request){.verb = HF_VERB_PATCH,
+				      .resource = &hf_pods,
+				      .ns = hf_doc_namespace(pod),
+				      .name = hf_doc_name(pod),
+				      .subresource = "status",
+				      .body = body,
+				      .patch_type = HF_PATCH_STRATEGIC});
 	record(s, pod, "Warning", "FailedScheduling", message);
 }
 
@@ -171,7 +179,7 @@ static void take_node(void *arg, struct hf_doc *doc)
 {
 	struct pass *pass = arg;
 
-	if (!HF_VEC_PUSH(&pass->nodes, (struct hf_fit_node){ .node = hf_doc_json(doc) }))
+	if (!HF_VEC_PUSH(&pass->nodes, (struct hf_fit_node){.node = hf_doc_json(doc)}))
 		return;
 	hf_assert(hf_map_put(pass->by_name, hf_doc_name(doc), (void *)(pass->nodes.len)));
 }
@@ -236,8 +244,7 @@ static int compare_reasons(const void *a, const void *b)
 	return __builtin_strcmp(ra->text, rb->text);
 }
 
-static void explain(const struct pass *pass, struct reason *reasons, size_t n,
-		    struct hf_strbuf *sb)
+static void explain(const struct pass *pass, struct reason *reasons, size_t n, struct hf_strbuf *sb)
 {
 	if (pass->nodes.len == 0) {
 		hf_strbuf_addstr(sb, "no nodes available to schedule pods");
@@ -276,8 +283,8 @@ static void place(struct pass *pass, struct hf_doc *pod, size_t *fitting)
 
 	hf_fit_requests(hf_doc_json(pod), &requests);
 	for (size_t i = 0; i < pass->nodes.len; i++) {
-		const char *problem = hf_fit_problem(hf_doc_json(pod), &requests,
-						     &pass->nodes.items[i], buf);
+		const char *problem =
+			hf_fit_problem(hf_doc_json(pod), &requests, &pass->nodes.items[i], buf);
 		if (problem)
 			count_reason(reasons, &n_reasons, problem);
 		else
@@ -302,7 +309,7 @@ static void place(struct pass *pass, struct hf_doc *pod, size_t *fitting)
 static void run_pass(void *arg)
 {
 	struct hf_scheduler *s = arg;
-	struct pass pass = { .scheduler = s };
+	struct pass pass = {.scheduler = s};
 
 	pass.nodes.len_max = NODES_MAX;
 	pass.pending.len_max = PENDING_MAX;
@@ -351,7 +358,8 @@ static bool node_matters(const struct hf_local_change *c)
 		      hf_json_equal(hf_json_path(a, "metadata", "labels", NULL),
 				    hf_json_path(b, "metadata", "labels", NULL)) &&
 		      hf_json_equal(hf_json_path(a, "status", "allocatable", NULL),
-				    hf_json_path(b, "status", "allocatable", NULL)) && a);
+				    hf_json_path(b, "status", "allocatable", NULL)) &&
+		      a);
 }
 
 static void on_changed(void *arg, const struct hf_local_change *change)
@@ -381,8 +389,8 @@ struct hf_scheduler *hf_scheduler_create(struct hf_local *local,
 	if (options)
 		s->options = *options;
 	s->timer = hf_timer_create(hf_local_loop(local), run_pass, s);
-	s->observer = (struct hf_local_observer){ .changed = on_changed, .reset = on_reset,
-						  .arg = s };
+	s->observer =
+		(struct hf_local_observer){.changed = on_changed, .reset = on_reset, .arg = s};
 	hf_local_observe(local, &s->observer);
 	hf_timer_arm(s->timer, s->options.delay);
 	return s;

@@ -82,14 +82,14 @@ void hf_fit_requests(const struct hf_json *pod, struct hf_amounts *ret_requests)
 	const struct hf_json *containers = hf_json_path(pod, "spec", "containers", NULL);
 	const struct hf_json *inits = hf_json_path(pod, "spec", "initContainers", NULL);
 
-	*ret_requests = (struct hf_amounts){ 0 };
+	*ret_requests = (struct hf_amounts){0};
 	for (size_t i = 0; i < hf_json_len(containers); i++)
 		container_requests(hf_json_item(containers, i), ret_requests);
 	for (size_t i = 0; i < hf_json_len(inits); i++)
 		if (is_sidecar(hf_json_item(inits, i)))
 			container_requests(hf_json_item(inits, i), ret_requests);
 	for (size_t i = 0; i < hf_json_len(inits); i++) {
-		struct hf_amounts one = { 0 };
+		struct hf_amounts one = {0};
 		if (is_sidecar(hf_json_item(inits, i)))
 			continue;
 		container_requests(hf_json_item(inits, i), &one);
@@ -192,8 +192,7 @@ static bool tolerates(const struct hf_json *toleration, const struct hf_json *ta
 	const char *effect = hf_json_path_str(toleration, "effect", NULL);
 	const char *op = hf_str_or(hf_json_path_str(toleration, "operator", NULL), "Equal");
 
-	if (!hf_str_is_empty(effect) &&
-	    !hf_streq(effect, hf_json_path_str(taint, "effect", NULL)))
+	if (!hf_str_is_empty(effect) && !hf_streq(effect, hf_json_path_str(taint, "effect", NULL)))
 		return false;
 	if (!hf_str_is_empty(key) && !hf_streq(key, hf_json_path_str(taint, "key", NULL)))
 		return false;
@@ -254,8 +253,7 @@ static const char *unsupported(const struct hf_json *pod)
 static const char *resource_problem(const struct hf_amounts *requests,
 				    const struct hf_fit_node *node, char buf[HF_FIT_REASON_MAX])
 {
-	const struct hf_json *allocatable =
-		hf_json_path(node->node, "status", "allocatable", NULL);
+	const struct hf_json *allocatable = hf_json_path(node->node, "status", "allocatable", NULL);
 
 	for (size_t i = 0; i < requests->n; i++) {
 		const char *name = requests->items[i].name;

@@ -19,7 +19,7 @@ static const char *problem(const char *pod_text, const char *node_text, const ch
 	HF_AUTO_DOC node = json_doc("%s", node_text);
 	HF_AUTO_DOC other = json_doc("%s", used_text ? used_text : "{'spec':{'containers':[]}}");
 	struct hf_amounts requests;
-	struct hf_fit_node fit = { .node = hf_doc_json(node) };
+	struct hf_fit_node fit = {.node = hf_doc_json(node)};
 
 	if (used_text)
 		hf_fit_requests(hf_doc_json(other), &fit.used);
@@ -51,12 +51,12 @@ static void check_cases(const struct fit_case *cases, size_t n)
 static void selectors_ask_for_labels(void **state)
 {
 	static const struct fit_case cases[] = {
-		{ "{'spec':{}}", NODE, NULL },
-		{ "{'spec':{'nodeSelector':{'zone':'a'}}}", NODE, NULL },
-		{ "{'spec':{'nodeSelector':{'zone':'a','gpus':'8'}}}", NODE, NULL },
-		{ "{'spec':{'nodeSelector':{'zone':'b'}}}", NODE, NO_MATCH },
-		{ "{'spec':{'nodeSelector':{'rack':'1'}}}", NODE, NO_MATCH },
-		{ "{'spec':{'nodeSelector':{'zone':'a'}}}", "{'metadata':{'name':'n'}}", NO_MATCH },
+		{"{'spec':{}}", NODE, NULL},
+		{"{'spec':{'nodeSelector':{'zone':'a'}}}", NODE, NULL},
+		{"{'spec':{'nodeSelector':{'zone':'a','gpus':'8'}}}", NODE, NULL},
+		{"{'spec':{'nodeSelector':{'zone':'b'}}}", NODE, NO_MATCH},
+		{"{'spec':{'nodeSelector':{'rack':'1'}}}", NODE, NO_MATCH},
+		{"{'spec':{'nodeSelector':{'zone':'a'}}}", "{'metadata':{'name':'n'}}", NO_MATCH},
 	};
 
 	check_cases(cases, HF_ARRAY_LEN(cases));
@@ -73,32 +73,34 @@ static void selectors_ask_for_labels(void **state)
 static void affinity_terms_are_alternatives(void **state)
 {
 	static const struct fit_case cases[] = {
-		{ AFFINITY(EXPRESSION("zone", "In", "'a','b'")), NODE, NULL },
-		{ AFFINITY(EXPRESSION("zone", "In", "'b'")), NODE, NO_MATCH },
-		{ AFFINITY(EXPRESSION("zone", "NotIn", "'b'")), NODE, NULL },
-		{ AFFINITY(EXPRESSION("zone", "NotIn", "'a'")), NODE, NO_MATCH },
-		{ AFFINITY(EXPRESSION("rack", "NotIn", "'a'")), NODE, NULL },
-		{ AFFINITY(EXPRESSION("zone", "Exists", "")), NODE, NULL },
-		{ AFFINITY(EXPRESSION("rack", "Exists", "")), NODE, NO_MATCH },
-		{ AFFINITY(EXPRESSION("rack", "DoesNotExist", "")), NODE, NULL },
-		{ AFFINITY(EXPRESSION("gpus", "Gt", "'4'")), NODE, NULL },
-		{ AFFINITY(EXPRESSION("gpus", "Lt", "'8'")), NODE, NO_MATCH },
-		{ AFFINITY(EXPRESSION("zone", "Gt", "'4'")), NODE, NO_MATCH },
-		{ AFFINITY(EXPRESSION("zone", "Like", "'a'")), NODE, NO_MATCH },
-		{ AFFINITY(FIELD("In", "'n1'")), NODE, NULL },
-		{ AFFINITY(FIELD("NotIn", "'n1','n2'")), NODE, NO_MATCH },
-		{ AFFINITY(FIELD("NotIn", "'n2'")), NODE, NULL },
-		{ AFFINITY(EXPRESSION("zone", "In", "'b'") "," FIELD("In", "'n1'")), NODE, NULL },
-		{ AFFINITY("{'matchExpressions':[{'key':'zone','operator':'In','values':['a']}],"
-			   "'matchFields':[{'key':'metadata.name','operator':'NotIn',"
-			   "'values':['n1']}]}"), NODE, NO_MATCH },
+		{AFFINITY(EXPRESSION("zone", "In", "'a','b'")), NODE, NULL},
+		{AFFINITY(EXPRESSION("zone", "In", "'b'")), NODE, NO_MATCH},
+		{AFFINITY(EXPRESSION("zone", "NotIn", "'b'")), NODE, NULL},
+		{AFFINITY(EXPRESSION("zone", "NotIn", "'a'")), NODE, NO_MATCH},
+		{AFFINITY(EXPRESSION("rack", "NotIn", "'a'")), NODE, NULL},
+		{AFFINITY(EXPRESSION("zone", "Exists", "")), NODE, NULL},
+		{AFFINITY(EXPRESSION("rack", "Exists", "")), NODE, NO_MATCH},
+		{AFFINITY(EXPRESSION("rack", "DoesNotExist", "")), NODE, NULL},
+		{AFFINITY(EXPRESSION("gpus", "Gt", "'4'")), NODE, NULL},
+		{AFFINITY(EXPRESSION("gpus", "Lt", "'8'")), NODE, NO_MATCH},
+		{AFFINITY(EXPRESSION("zone", "Gt", "'4'")), NODE, NO_MATCH},
+		{AFFINITY(EXPRESSION("zone", "Like", "'a'")), NODE, NO_MATCH},
+		{AFFINITY(FIELD("In", "'n1'")), NODE, NULL},
+		{AFFINITY(FIELD("NotIn", "'n1','n2'")), NODE, NO_MATCH},
+		{AFFINITY(FIELD("NotIn", "'n2'")), NODE, NULL},
+		{AFFINITY(EXPRESSION("zone", "In", "'b'") "," FIELD("In", "'n1'")), NODE, NULL},
+		{AFFINITY("{'matchExpressions':[{'key':'zone','operator':'In','values':['a']}],"
+			  "'matchFields':[{'key':'metadata.name','operator':'NotIn',"
+			  "'values':['n1']}]}"),
+		 NODE, NO_MATCH},
 		/* Asking nothing matches nothing; so does no term at all. */
-		{ AFFINITY("{}"), NODE, NO_MATCH },
-		{ AFFINITY(""), NODE, NO_MATCH },
+		{AFFINITY("{}"), NODE, NO_MATCH},
+		{AFFINITY(""), NODE, NO_MATCH},
 		/* What is preferred is not required. */
-		{ "{'spec':{'affinity':{'nodeAffinity':{"
-		  "'preferredDuringSchedulingIgnoredDuringExecution':[{'weight':1,'preference':"
-		  EXPRESSION("zone", "In", "'b'") "}]}}}}", NODE, NULL },
+		{"{'spec':{'affinity':{'nodeAffinity':{"
+		 "'preferredDuringSchedulingIgnoredDuringExecution':[{'weight':1,'preference':" EXPRESSION(
+			 "zone", "In", "'b'") "}]}}}}",
+		 NODE, NULL},
 	};
 
 	check_cases(cases, HF_ARRAY_LEN(cases));
@@ -113,22 +115,22 @@ static void affinity_terms_are_alternatives(void **state)
 static void taints_keep_away_those_who_do_not_tolerate_them(void **state)
 {
 	static const struct fit_case cases[] = {
-		{ "{'spec':{}}", TAINTED("NoSchedule"), TAINT_PROBLEM },
-		{ "{'spec':{}}", TAINTED("NoExecute"), TAINT_PROBLEM },
-		{ "{'spec':{}}", TAINTED("PreferNoSchedule"), NULL },
-		{ TOLERATES("{'key':'k','operator':'Exists'}"), TAINTED("NoSchedule"), NULL },
-		{ TOLERATES("{'operator':'Exists'}"), TAINTED("NoExecute"), NULL },
-		{ TOLERATES("{'key':'k','value':'v'}"), TAINTED("NoSchedule"), NULL },
-		{ TOLERATES("{'key':'k','operator':'Equal','value':'w'}"), TAINTED("NoSchedule"),
-		  TAINT_PROBLEM },
-		{ TOLERATES("{'key':'other','operator':'Exists'}"), TAINTED("NoSchedule"),
-		  TAINT_PROBLEM },
-		{ TOLERATES("{'key':'k','operator':'Exists','effect':'NoExecute'}"),
-		  TAINTED("NoSchedule"), TAINT_PROBLEM },
-		{ TOLERATES("{'key':'x','operator':'Exists'},{'key':'k','operator':'Exists'}"),
-		  TAINTED("NoSchedule"), NULL },
-		{ TOLERATES("{'operator':'Equal','value':'v'}"), TAINTED("NoSchedule"),
-		  TAINT_PROBLEM },
+		{"{'spec':{}}", TAINTED("NoSchedule"), TAINT_PROBLEM},
+		{"{'spec':{}}", TAINTED("NoExecute"), TAINT_PROBLEM},
+		{"{'spec':{}}", TAINTED("PreferNoSchedule"), NULL},
+		{TOLERATES("{'key':'k','operator':'Exists'}"), TAINTED("NoSchedule"), NULL},
+		{TOLERATES("{'operator':'Exists'}"), TAINTED("NoExecute"), NULL},
+		{TOLERATES("{'key':'k','value':'v'}"), TAINTED("NoSchedule"), NULL},
+		{TOLERATES("{'key':'k','operator':'Equal','value':'w'}"), TAINTED("NoSchedule"),
+		 TAINT_PROBLEM},
+		{TOLERATES("{'key':'other','operator':'Exists'}"), TAINTED("NoSchedule"),
+		 TAINT_PROBLEM},
+		{TOLERATES("{'key':'k','operator':'Exists','effect':'NoExecute'}"),
+		 TAINTED("NoSchedule"), TAINT_PROBLEM},
+		{TOLERATES("{'key':'x','operator':'Exists'},{'key':'k','operator':'Exists'}"),
+		 TAINTED("NoSchedule"), NULL},
+		{TOLERATES("{'operator':'Equal','value':'v'}"), TAINTED("NoSchedule"),
+		 TAINT_PROBLEM},
 	};
 
 	check_cases(cases, HF_ARRAY_LEN(cases));
@@ -138,10 +140,10 @@ static void a_cordoned_node_takes_nobody(void **state)
 {
 	static const char cordoned[] = "{'metadata':{'name':'n'},'spec':{'unschedulable':true}}";
 	static const struct fit_case cases[] = {
-		{ "{'spec':{}}", cordoned, "node(s) were unschedulable" },
-		{ "{'spec':{}}", "{'metadata':{'name':'n'},'spec':{'unschedulable':false}}", NULL },
-		{ TOLERATES("{'key':'node.kubernetes.io/unschedulable','operator':'Exists'}"),
-		  cordoned, NULL },
+		{"{'spec':{}}", cordoned, "node(s) were unschedulable"},
+		{"{'spec':{}}", "{'metadata':{'name':'n'},'spec':{'unschedulable':false}}", NULL},
+		{TOLERATES("{'key':'node.kubernetes.io/unschedulable','operator':'Exists'}"),
+		 cordoned, NULL},
 	};
 
 	check_cases(cases, HF_ARRAY_LEN(cases));
@@ -153,36 +155,37 @@ static void a_cordoned_node_takes_nobody(void **state)
 static void requests_must_fit_what_is_left(void **state)
 {
 	static const struct fit_case cases[] = {
-		{ ASKS("'cpu':'2'"), ROOM("'cpu':'2'"), NULL },
-		{ ASKS("'cpu':'2001m'"), ROOM("'cpu':'2'"), "Insufficient cpu" },
-		{ ASKS("'memory':'1Gi'"), ROOM("'memory':'1024Mi'"), NULL },
-		{ ASKS("'memory':'1Gi'"), ROOM("'memory':'1G'"), "Insufficient memory" },
-		{ ASKS("'nvidia.com/gpu':1"), ROOM("'cpu':'2'"), "Insufficient nvidia.com/gpu" },
-		{ ASKS("'nvidia.com/gpu':'1'"), ROOM("'nvidia.com/gpu':'8'"), NULL },
-		{ ASKS("'cpu':0"), ROOM(""), NULL },
+		{ASKS("'cpu':'2'"), ROOM("'cpu':'2'"), NULL},
+		{ASKS("'cpu':'2001m'"), ROOM("'cpu':'2'"), "Insufficient cpu"},
+		{ASKS("'memory':'1Gi'"), ROOM("'memory':'1024Mi'"), NULL},
+		{ASKS("'memory':'1Gi'"), ROOM("'memory':'1G'"), "Insufficient memory"},
+		{ASKS("'nvidia.com/gpu':1"), ROOM("'cpu':'2'"), "Insufficient nvidia.com/gpu"},
+		{ASKS("'nvidia.com/gpu':'1'"), ROOM("'nvidia.com/gpu':'8'"), NULL},
+		{ASKS("'cpu':0"), ROOM(""), NULL},
 		/* A limit without a request is a request. */
-		{ "{'spec':{'containers':[{'resources':{'limits':{'cpu':'3'}}}]}}",
-		  ROOM("'cpu':'2'"), "Insufficient cpu" },
-		{ "{'spec':{'containers':[{'resources':{'limits':{'cpu':'3'},"
-		  "'requests':{'cpu':'1'}}}]}}", ROOM("'cpu':'2'"), NULL },
+		{"{'spec':{'containers':[{'resources':{'limits':{'cpu':'3'}}}]}}",
+		 ROOM("'cpu':'2'"), "Insufficient cpu"},
+		{"{'spec':{'containers':[{'resources':{'limits':{'cpu':'3'},"
+		 "'requests':{'cpu':'1'}}}]}}",
+		 ROOM("'cpu':'2'"), NULL},
 		/* Containers add up; init containers do not, but each must fit. */
-		{ "{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}},"
-		  "{'resources':{'requests':{'cpu':'1500m'}}}]}}", ROOM("'cpu':'2'"),
-		  "Insufficient cpu" },
-		{ "{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}}],"
-		  "'initContainers':[{'resources':{'requests':{'cpu':'2'}}}]}}", ROOM("'cpu':'2'"),
-		  NULL },
-		{ "{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}}],"
-		  "'initContainers':[{'resources':{'requests':{'cpu':'3'}}}]}}", ROOM("'cpu':'2'"),
-		  "Insufficient cpu" },
+		{"{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}},"
+		 "{'resources':{'requests':{'cpu':'1500m'}}}]}}",
+		 ROOM("'cpu':'2'"), "Insufficient cpu"},
+		{"{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}}],"
+		 "'initContainers':[{'resources':{'requests':{'cpu':'2'}}}]}}",
+		 ROOM("'cpu':'2'"), NULL},
+		{"{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}}],"
+		 "'initContainers':[{'resources':{'requests':{'cpu':'3'}}}]}}",
+		 ROOM("'cpu':'2'"), "Insufficient cpu"},
 		/* One that goes on beside them does. */
-		{ "{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}}],"
-		  "'initContainers':[{'restartPolicy':'Always',"
-		  "'resources':{'requests':{'cpu':'1500m'}}}]}}", ROOM("'cpu':'2'"),
-		  "Insufficient cpu" },
-		{ "{'spec':{}}", ROOM("'pods':'0'"), "Too many pods" },
-		{ "{'spec':{}}", ROOM("'pods':'1'"), NULL },
-		{ ASKS("'cpu':'9999999999999999999E'"), ROOM("'cpu':'2'"), "Insufficient cpu" },
+		{"{'spec':{'containers':[{'resources':{'requests':{'cpu':'1'}}}],"
+		 "'initContainers':[{'restartPolicy':'Always',"
+		 "'resources':{'requests':{'cpu':'1500m'}}}]}}",
+		 ROOM("'cpu':'2'"), "Insufficient cpu"},
+		{"{'spec':{}}", ROOM("'pods':'0'"), "Too many pods"},
+		{"{'spec':{}}", ROOM("'pods':'1'"), NULL},
+		{ASKS("'cpu':'9999999999999999999E'"), ROOM("'cpu':'2'"), "Insufficient cpu"},
 	};
 
 	check_cases(cases, HF_ARRAY_LEN(cases));
@@ -207,7 +210,7 @@ static void what_is_not_supported_is_said(void **state)
 
 static void amounts_have_a_limit_and_do_not_overflow(void **state)
 {
-	struct hf_amounts a = { 0 };
+	struct hf_amounts a = {0};
 	static char texts[HF_FIT_RESOURCES_MAX + 4][8];
 
 	hf_amounts_add(&a, "cpu", INT64_MAX);

@@ -10,22 +10,26 @@
 
 static void add_node(struct plane *p, const char *name, const char *more)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create(&p->w, &hf_nodes, NULL, &o,
 				"{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s',"
 				"'labels':{'name':'%s'}},'status':{'allocatable':{'cpu':'2',"
-				"'pods':'10'}}%s}", name, name, more), 0);
+				"'pods':'10'}}%s}",
+				name, name, more),
+			 0);
 }
 
 static void add_pod(struct plane *p, const char *name, const char *spec)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create(&p->w, &hf_pods, "default", &o,
 				"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},"
 				"'spec':{'containers':[{'name':'c','image':'i','resources':{"
-				"'requests':{'cpu':'1'}}}]%s}}", name, spec), 0);
+				"'requests':{'cpu':'1'}}}]%s}}",
+				name, spec),
+			 0);
 }
 
 static const char *node_of(struct plane *p, const char *name)
@@ -66,7 +70,7 @@ static void count_event(void *arg, struct hf_doc *doc)
 
 static struct counted events_of(struct plane *p, const char *reason)
 {
-	struct counted c = { .reason = reason };
+	struct counted c = {.reason = reason};
 
 	hf_local_each(p->local, &hf_events, "default", count_event, &c);
 	return c;
@@ -93,7 +97,7 @@ static void a_pod_gets_a_node_and_an_event(void **state)
 static void a_pod_that_fits_nowhere_says_why_once(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
@@ -111,13 +115,13 @@ static void a_pod_that_fits_nowhere_says_why_once(void **state)
 			    "2 node(s) were unschedulable.");
 	/* Nothing new: nothing written, no further event. */
 	int before = events_of(&p, "FailedScheduling").n;
-	assert_int_equal(merge(&p.w, AT(&hf_nodes, NULL, "n1"), &o,
-			       "{'metadata':{'labels':{'x':'y'}}}"), 0);
+	assert_int_equal(
+		merge(&p.w, AT(&hf_nodes, NULL, "n1"), &o, "{'metadata':{'labels':{'x':'y'}}}"), 0);
 	settle(&p.w);
 	assert_int_equal(events_of(&p, "FailedScheduling").n, before);
 	/* And at last there is room. */
-	assert_int_equal(merge(&p.w, AT(&hf_nodes, NULL, "n3"), &o,
-			       "{'spec':{'unschedulable':null}}"), 0);
+	assert_int_equal(
+		merge(&p.w, AT(&hf_nodes, NULL, "n3"), &o, "{'spec':{'unschedulable':null}}"), 0);
 	settle(&p.w);
 	assert_string_equal(node_of(&p, "p"), "n3");
 	assert_string_equal(condition_text(&p, "p", "status"), "True");
@@ -128,7 +132,7 @@ static void a_pod_that_fits_nowhere_says_why_once(void **state)
 static void pods_spread_over_the_nodes_with_the_fewest(void **state)
 {
 	struct plane p;
-	int on[3] = { 0 };
+	int on[3] = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
@@ -156,7 +160,7 @@ static void pods_spread_over_the_nodes_with_the_fewest(void **state)
 static void room_that_becomes_free_is_given_out(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
@@ -173,13 +177,19 @@ static void room_that_becomes_free_is_given_out(void **state)
 			    "0/1 nodes are available: 1 Insufficient cpu.");
 	/* One ends, one is deleted. */
 	assert_int_equal(merge_status(&p.w, AT(&hf_pods, "default", "p0"), &o,
-				      "{'status':{'phase':'Succeeded'}}"), 0);
+				      "{'status':{'phase':'Succeeded'}}"),
+			 0);
 	settle(&p.w);
 	assert_string_equal(node_of(&p, "p2"), "n1");
 	assert_string_equal(node_of(&p, "p3"), "");
-	assert_int_equal(ask(&p.w, &(struct hf_request){ .verb = HF_VERB_DELETE,
-							 .resource = &hf_pods, .ns = "default",
-							 .name = "p1", .grace_seconds = 0 }, &o), 0);
+	assert_int_equal(ask(&p.w,
+			     &(struct hf_request){.verb = HF_VERB_DELETE,
+						  .resource = &hf_pods,
+						  .ns = "default",
+						  .name = "p1",
+						  .grace_seconds = 0},
+			     &o),
+			 0);
 	settle(&p.w);
 	assert_string_equal(node_of(&p, "p3"), "n1");
 	hf_scheduler_destroy(s);
@@ -189,7 +199,7 @@ static void room_that_becomes_free_is_given_out(void **state)
 static void pods_of_others_and_gated_ones_are_left_alone(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
@@ -206,7 +216,8 @@ static void pods_of_others_and_gated_ones_are_left_alone(void **state)
 	assert_string_equal(condition_text(&p, "gated", "reason"), "SchedulingGated");
 	assert_string_equal(node_of(&p, "placed"), "elsewhere");
 	assert_int_equal(merge(&p.w, AT(&hf_pods, "default", "gated"), &o,
-			       "{'spec':{'schedulingGates':null}}"), 0);
+			       "{'spec':{'schedulingGates':null}}"),
+			 0);
 	settle(&p.w);
 	assert_string_equal(node_of(&p, "gated"), "n1");
 	hf_scheduler_destroy(s);
@@ -216,13 +227,14 @@ static void pods_of_others_and_gated_ones_are_left_alone(void **state)
 static void conditions_of_others_stay(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	add_pod(&p, "p", "");
-	assert_int_equal(merge_status(&p.w, AT(&hf_pods, "default", "p"), &o,
-				      "{'status':{'conditions':[{'type':'Mine','status':'True'}]}}"),
-			 0);
+	assert_int_equal(
+		merge_status(&p.w, AT(&hf_pods, "default", "p"), &o,
+			     "{'status':{'conditions':[{'type':'Mine','status':'True'}]}}"),
+		0);
 	struct hf_scheduler *s = hf_scheduler_create(p.local, NULL);
 	settle(&p.w);
 	assert_int_equal(get(&p.w, &hf_pods, "default", "p", &o), 0);
@@ -252,10 +264,10 @@ static void a_caller_may_choose_and_delay(void **state)
 	int calls = 0;
 
 	plane_open(&p, NULL, false);
-	struct hf_scheduler *s = hf_scheduler_create(
-		p.local, &(struct hf_scheduler_options){ .delay = 2 * HF_SECOND,
-							 .choose = choose_last,
-							 .choose_arg = &calls });
+	struct hf_scheduler *s =
+		hf_scheduler_create(p.local, &(struct hf_scheduler_options){.delay = 2 * HF_SECOND,
+									    .choose = choose_last,
+									    .choose_arg = &calls});
 	add_node(&p, "n0", "");
 	add_node(&p, "n1", "");
 	add_node(&p, "n2", ",'spec':{'unschedulable':true}");
@@ -273,7 +285,7 @@ static void a_caller_may_choose_and_delay(void **state)
 static void a_heartbeat_is_no_reason_to_look_again(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	add_node(&p, "n1", "");
@@ -281,7 +293,8 @@ static void a_heartbeat_is_no_reason_to_look_again(void **state)
 	settle(&p.w);
 	assert_int_equal(merge_status(&p.w, AT(&hf_nodes, NULL, "n1"), &o,
 				      "{'status':{'conditions':[{'type':'Ready','status':'True',"
-				      "'lastHeartbeatTime':'2026-01-01T00:00:00Z'}]}}"), 0);
+				      "'lastHeartbeatTime':'2026-01-01T00:00:00Z'}]}}"),
+			 0);
 	/* Nothing is armed: the loop has nothing left to run. */
 	settle(&p.w);
 	hf_loop_run(p.w.loop);

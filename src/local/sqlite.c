@@ -151,20 +151,24 @@ static int check_schema(struct hf_sqlite *s, struct hf_error *err)
 	if (version > SCHEMA_VERSION)
 		return hf_error_set(err, HF_E_UNSUPPORTED,
 				    "'%s' was written by a newer Holdfast (format %" PRId64
-				    ", this one knows %d)", s->dir, version, SCHEMA_VERSION);
+				    ", this one knows %d)",
+				    s->dir, version, SCHEMA_VERSION);
 	if (version == SCHEMA_VERSION)
 		return 0;
-	return exec(s,
-		    "BEGIN;"
-		    "CREATE TABLE objects (resource TEXT NOT NULL, ns TEXT NOT NULL,"
-		    " name TEXT NOT NULL, written INTEGER NOT NULL, body TEXT NOT NULL,"
-		    " PRIMARY KEY (resource, ns, name)) STRICT;"
-		    "CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL)"
-		    " STRICT;"
-		    "INSERT INTO meta VALUES ('version', 0);"
-		    "PRAGMA application_id = " HF_STRING(APPLICATION_ID) ";"
-		    "PRAGMA user_version = " HF_STRING(SCHEMA_VERSION) ";"
-		    "COMMIT", err);
+	return exec(
+		s,
+		"BEGIN;"
+		"CREATE TABLE objects (resource TEXT NOT NULL, ns TEXT NOT NULL,"
+		" name TEXT NOT NULL, written INTEGER NOT NULL, body TEXT NOT NULL,"
+		" PRIMARY KEY (resource, ns, name)) STRICT;"
+		"CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL)"
+		" STRICT;"
+		"INSERT INTO meta VALUES ('version', 0);"
+		"PRAGMA application_id = " HF_STRING(
+			APPLICATION_ID) ";"
+					"PRAGMA user_version = " HF_STRING(SCHEMA_VERSION) ";"
+											   "COMMIT",
+		err);
 }
 
 static int prepare_all(struct hf_sqlite *s, struct hf_error *err)
@@ -173,14 +177,14 @@ static int prepare_all(struct hf_sqlite *s, struct hf_error *err)
 		sqlite3_stmt **stmt;
 		const char *sql;
 	} all[] = {
-		{ &s->put, "INSERT INTO objects (resource, ns, name, written, body)"
-			   " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE"
-			   " SET written = ?4, body = ?5" },
-		{ &s->del, "DELETE FROM objects WHERE resource = ?1 AND ns = ?2 AND name = ?3" },
-		{ &s->version, "UPDATE meta SET value = ?1 WHERE key = 'version'" },
-		{ &s->begin, "BEGIN IMMEDIATE" },
-		{ &s->commit, "COMMIT" },
-		{ &s->rollback, "ROLLBACK" },
+		{&s->put, "INSERT INTO objects (resource, ns, name, written, body)"
+			  " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE"
+			  " SET written = ?4, body = ?5"},
+		{&s->del, "DELETE FROM objects WHERE resource = ?1 AND ns = ?2 AND name = ?3"},
+		{&s->version, "UPDATE meta SET value = ?1 WHERE key = 'version'"},
+		{&s->begin, "BEGIN IMMEDIATE"},
+		{&s->commit, "COMMIT"},
+		{&s->rollback, "ROLLBACK"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++)
@@ -205,9 +209,12 @@ static int open_db(struct hf_sqlite *s, struct hf_error *err)
 		  "PRAGMA locking_mode = EXCLUSIVE;"
 		  "PRAGMA journal_mode = WAL;"
 		  "PRAGMA synchronous = FULL;"
-		  "PRAGMA wal_autocheckpoint = " HF_STRING(CHECKPOINT_PAGES) ";"
-		  "PRAGMA journal_size_limit = " HF_STRING(LOG_BYTES_MAX) ";"
-		  "PRAGMA temp_store = MEMORY", err);
+		  "PRAGMA wal_autocheckpoint = " HF_STRING(
+			  CHECKPOINT_PAGES) ";"
+					    "PRAGMA journal_size_limit = " HF_STRING(
+						    LOG_BYTES_MAX) ";"
+								   "PRAGMA temp_store = MEMORY",
+		  err);
 	if (rc == 0)
 		rc = check_schema(s, err);
 	if (rc == 0)
@@ -234,7 +241,7 @@ static int load_row(struct hf_sqlite *s, sqlite3_stmt *row, struct hf_engine *en
 	const char *group_plural = (const char *)sqlite3_column_text(row, 0);
 	const struct hf_resource *resource = resource_of(group_plural);
 	const char *text = (const char *)sqlite3_column_text(row, 2);
-	const struct hf_json_limits limits = { .bytes_max = TEXT_BYTES_MAX };
+	const struct hf_json_limits limits = {.bytes_max = TEXT_BYTES_MAX};
 	struct hf_doc *doc;
 
 	if (!resource)
@@ -255,8 +262,10 @@ static int load(struct hf_sqlite *s, struct hf_engine *engine, struct hf_error *
 	sqlite3_stmt *row = NULL;
 	int rc = 0, step = SQLITE_ERROR;
 
-	if (sqlite3_prepare_v2(s->db, "SELECT resource, written, body FROM objects"
-				      " ORDER BY resource, ns, name", -1, &row, NULL) == SQLITE_OK)
+	if (sqlite3_prepare_v2(s->db,
+			       "SELECT resource, written, body FROM objects"
+			       " ORDER BY resource, ns, name",
+			       -1, &row, NULL) == SQLITE_OK)
 		while (rc == 0 && (step = sqlite3_step(row)) == SQLITE_ROW)
 			rc = load_row(s, row, engine, err);
 	if (rc == 0 && step != SQLITE_DONE)
@@ -337,8 +346,7 @@ struct hf_sqlite *hf_sqlite_close(struct hf_sqlite *s)
 {
 	if (!s)
 		return NULL;
-	sqlite3_stmt *const all[] = { s->put,   s->del,    s->version,
-				      s->begin, s->commit, s->rollback };
+	sqlite3_stmt *const all[] = {s->put, s->del, s->version, s->begin, s->commit, s->rollback};
 	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++)
 		sqlite3_finalize(all[i]);
 	sqlite3_close(s->db);
@@ -353,8 +361,8 @@ struct hf_sqlite *hf_sqlite_close(struct hf_sqlite *s)
 /* A store that could not be made is not left half-made. */
 static void remove_new(const char *dir)
 {
-	static const char *const files[] = { "holdfast.db", "holdfast.db-wal", "holdfast.db-shm",
-					     "holdfast.db-journal", "lock" };
+	static const char *const files[] = {"holdfast.db", "holdfast.db-wal", "holdfast.db-shm",
+					    "holdfast.db-journal", "lock"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(files); i++) {
 		HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, files[i]);

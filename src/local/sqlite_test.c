@@ -24,13 +24,14 @@
 static void what_was_stored_is_there_after_a_restart(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME before = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME before = {0};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, true);
 	assert_int_equal(create_job(&p.w, "default", "j", &o), 0);
 	assert_int_equal(merge_status(&p.w, AT(&hf_pytorchjobs, "default", "j"), &before,
-				      "{'status':{'startTime':'2026-01-01T00:00:00Z'}}"), 0);
+				      "{'status':{'startTime':'2026-01-01T00:00:00Z'}}"),
+			 0);
 	assert_int_equal(create_configmap(&p.w, "default", "gone", &o), 0);
 	assert_int_equal(erase(&p.w, &hf_configmaps, "default", "gone", &o), 0);
 	plane_reopen(&p, NULL);
@@ -44,9 +45,9 @@ static void what_was_stored_is_there_after_a_restart(void **state)
 static void versions_go_on_where_they_were(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN resumed = { 0 };
-	AUTO_SEEN old = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN resumed = {0};
+	AUTO_SEEN old = {0};
 	char version[32];
 
 	plane_open(&p, NULL, true);
@@ -57,8 +58,9 @@ static void versions_go_on_where_they_were(void **state)
 	snprintf(version, sizeof(version), "%s", o.version);
 	plane_reopen(&p, NULL);
 	/* A watch goes on across the restart where nothing was missed … */
-	seen_start(&p.w, &resumed, &(struct hf_watch_options){ .resource = &hf_configmaps,
-							       .resource_version = version });
+	seen_start(&p.w, &resumed,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .resource_version = version});
 	assert_int_equal(create_configmap(&p.w, "default", "b", &o), 0);
 	assert_true(strtoull(text_at(&o, "metadata.resourceVersion"), NULL, 10) >
 		    strtoull(version, NULL, 10));
@@ -66,8 +68,9 @@ static void versions_go_on_where_they_were(void **state)
 	assert_string_equal(seen_text(&resumed), "A:b");
 	/* … and is sent to list again where something may have been. */
 	snprintf(version, sizeof(version), "%llu", strtoull(version, NULL, 10) - 1);
-	seen_start(&p.w, &old, &(struct hf_watch_options){ .resource = &hf_configmaps,
-							   .resource_version = version });
+	seen_start(&p.w, &old,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .resource_version = version});
 	wait_ended(&p.w, &old);
 	assert_int_equal(old.end_code, HF_E_GONE);
 	seen_release(&resumed);
@@ -78,16 +81,19 @@ static void versions_go_on_where_they_were(void **state)
 static void a_turn_is_one_transaction(void **state)
 {
 	struct plane p;
-	struct outcome many[100] = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	struct outcome many[100] = {0};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, true);
 	for (int i = 0; i < 100; i++) {
 		HF_AUTO_DOC body = json_doc("{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
-					    "'name':'c%d'}}", i);
-		hf_store_request(p.w.store, &(struct hf_request){ .verb = HF_VERB_CREATE,
-								  .resource = &hf_configmaps,
-								  .ns = "default", .body = body },
+					    "'name':'c%d'}}",
+					    i);
+		hf_store_request(p.w.store,
+				 &(struct hf_request){.verb = HF_VERB_CREATE,
+						      .resource = &hf_configmaps,
+						      .ns = "default",
+						      .body = body},
 				 outcome_take, &many[i]);
 	}
 	assert_true(p.w.turn(&p.w));
@@ -103,15 +109,16 @@ static void a_turn_is_one_transaction(void **state)
 
 static void expiry_goes_on_after_a_restart(void **state)
 {
-	const struct hf_local_options options = { .event_ttl = HF_HOUR };
+	const struct hf_local_options options = {.event_ttl = HF_HOUR};
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, &options, true);
-	assert_int_equal(create(&p.w, &hf_events, "default", &o,
-				"{'apiVersion':'v1','kind':'Event','metadata':{'name':'e'},"
-				"'involvedObject':{'kind':'Pod','name':'p','namespace':'default'}}"),
-			 0);
+	assert_int_equal(
+		create(&p.w, &hf_events, "default", &o,
+		       "{'apiVersion':'v1','kind':'Event','metadata':{'name':'e'},"
+		       "'involvedObject':{'kind':'Pod','name':'p','namespace':'default'}}"),
+		0);
 	p.w.pass(&p.w, 40 * HF_MINUTE);
 	plane_reopen(&p, &options);
 	p.w.pass(&p.w, 19 * HF_MINUTE);
@@ -154,23 +161,29 @@ static void send_work(struct written *all, bool created, int number)
 	struct work *work = hf_xcalloc(1, sizeof(*work));
 	char name[32];
 
-	*work = (struct work){ .all = all, .number = number, .created = created };
+	*work = (struct work){.all = all, .number = number, .created = created};
 	snprintf(name, sizeof(name), "c%d", number);
 	HF_AUTO_DOC object = json_doc("{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
-				      "'name':'%s'},'data':{'number':'%d'}}", name, number);
+				      "'name':'%s'},'data':{'number':'%d'}}",
+				      name, number);
 	HF_AUTO_DOC patch = json_doc("{'data':{'number':'%d'}}", number);
-	const struct hf_request create_it = { .verb = HF_VERB_CREATE, .resource = &hf_configmaps,
-					      .ns = "default", .body = object };
-	const struct hf_request count_it = { .verb = HF_VERB_PATCH, .resource = &hf_configmaps,
-					     .ns = "default", .name = "counter", .body = patch };
+	const struct hf_request create_it = {.verb = HF_VERB_CREATE,
+					     .resource = &hf_configmaps,
+					     .ns = "default",
+					     .body = object};
+	const struct hf_request count_it = {.verb = HF_VERB_PATCH,
+					    .resource = &hf_configmaps,
+					    .ns = "default",
+					    .name = "counter",
+					    .body = patch};
 	hf_store_request(all->w->store, created ? &create_it : &count_it, acknowledge, work);
 }
 
 /* The process that is killed: writes for ever, a few requests a turn. */
 HF_NORETURN static void writer(struct plane *p, const char *dir, int fd, int first)
 {
-	struct hf_error err = { 0 };
-	struct written all = { .fd = fd, .next = first, .w = &p->w };
+	struct hf_error err = {0};
+	struct written all = {.fd = fd, .next = first, .w = &p->w};
 
 	p->w.loop = hf_loop_create_virtual(PLANE_START);
 	p->seed = (uint64_t)first + 1;
@@ -207,7 +220,7 @@ static void read_acks(FILE *in, int lines, struct acks *acks)
 
 static void check_survivors(struct plane *p, const struct acks *acks)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char name[32];
 	size_t stored = hf_local_count(p->local, &hf_configmaps);
 
@@ -237,7 +250,7 @@ static void kill_at_random(struct plane *p, int first, uint64_t *seed, struct ac
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		struct plane child = { .w = p->w };
+		struct plane child = {.w = p->w};
 		close(fds[0]);
 		writer(&child, p->dir, fds[1], first);
 	}
@@ -254,16 +267,17 @@ static void kill_at_random(struct plane *p, int first, uint64_t *seed, struct ac
 static void nothing_acknowledged_is_lost_by_kill_9(void **state)
 {
 	struct plane p;
-	struct hf_error err = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	struct hf_error err = {0};
+	AUTO_OUTCOME o = {0};
 	uint64_t seed = 20261121;
 
 	plane_open(&p, NULL, true);
 	assert_int_equal(create(&p.w, &hf_configmaps, "default", &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
-				"'name':'counter'},'data':{'number':'0'}}"), 0);
+				"'name':'counter'},'data':{'number':'0'}}"),
+			 0);
 	for (int round = 0; round < 12; round++) {
-		struct acks acks = { .created = -1, .counted = -1 };
+		struct acks acks = {.created = -1, .counted = -1};
 		int first = (int)hf_local_count(p.local, &hf_configmaps) - 1;
 		hf_store_destroy(p.w.other);
 		p.local = hf_local_destroy(p.local);
@@ -286,7 +300,8 @@ static int fill(struct plane *p, struct outcome *o, int *ret_made)
 	for (*ret_made = 0; *ret_made < 2000 && code == 0; ++*ret_made)
 		code = create(&p->w, &hf_configmaps, "default", o,
 			      "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'f%d'},"
-			      "'data':{'k':'%s'}}", *ret_made, value);
+			      "'data':{'k':'%s'}}",
+			      *ret_made, value);
 	--*ret_made;
 	return code;
 }
@@ -305,13 +320,13 @@ static void set_file_limit(rlim_t bytes)
 static void a_full_disk_is_one_error_and_nothing_half_done(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN seen = { 0 };
-	struct hf_error err = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN seen = {0};
+	struct hf_error err = {0};
 	int made;
 
 	plane_open(&p, NULL, true);
-	seen_start(&p.w, &seen, &(struct hf_watch_options){ .resource = &hf_configmaps });
+	seen_start(&p.w, &seen, &(struct hf_watch_options){.resource = &hf_configmaps});
 	set_file_limit((rlim_t)1 << 20);
 	assert_int_equal(fill(&p, &o, &made), HF_E_NO_SPACE);
 	assert_true(made > 10);
@@ -341,8 +356,8 @@ static void a_full_disk_is_one_error_and_nothing_half_done(void **state)
 static void reads_of_a_turn_that_failed_see_what_is(void **state)
 {
 	struct plane p;
-	AUTO_OUTCOME o = { 0 };
-	struct outcome wrote = { 0 }, read = { 0 };
+	AUTO_OUTCOME o = {0};
+	struct outcome wrote = {0}, read = {0};
 	int made;
 
 	plane_open(&p, NULL, true);
@@ -350,10 +365,13 @@ static void reads_of_a_turn_that_failed_see_what_is(void **state)
 	set_file_limit((rlim_t)1 << 20);
 	assert_int_equal(fill(&p, &o, &made), HF_E_NO_SPACE);
 	HF_AUTO_DOC patch = json_doc("{'data':{'k':'never'}}");
-	const struct hf_request write_it = { .verb = HF_VERB_PATCH, .resource = &hf_configmaps,
-					     .ns = "default", .name = "c", .body = patch };
-	const struct hf_request read_it = { .verb = HF_VERB_GET, .resource = &hf_configmaps,
-					    .ns = "default", .name = "c" };
+	const struct hf_request write_it = {.verb = HF_VERB_PATCH,
+					    .resource = &hf_configmaps,
+					    .ns = "default",
+					    .name = "c",
+					    .body = patch};
+	const struct hf_request read_it = {
+		.verb = HF_VERB_GET, .resource = &hf_configmaps, .ns = "default", .name = "c"};
 	hf_store_request(p.w.store, &write_it, outcome_take, &wrote);
 	hf_store_request(p.w.store, &read_it, outcome_take, &read);
 	wait_for(&p.w, &read.calls, 1);
@@ -369,7 +387,7 @@ static void reads_of_a_turn_that_failed_see_what_is(void **state)
 static void a_folder_that_cannot_be_written_is_one_error(void **state)
 {
 	struct plane p;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	char path[128];
 
 	plane_open(&p, NULL, true);
@@ -378,7 +396,7 @@ static void a_folder_that_cannot_be_written_is_one_error(void **state)
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	close(fd);
-	struct plane q = { .w = p.w, .seed = 1 };
+	struct plane q = {.w = p.w, .seed = 1};
 	assert_int_not_equal(plane_try(&q, NULL, path, &err), 0);
 	assert_non_null(strstr(err.text, path));
 	/* A kernel's folder that takes no files. */
@@ -389,8 +407,8 @@ static void a_folder_that_cannot_be_written_is_one_error(void **state)
 
 static void a_second_process_is_refused(void **state)
 {
-	struct plane p, q = { .seed = 1 };
-	struct hf_error err = { 0 };
+	struct plane p, q = {.seed = 1};
+	struct hf_error err = {0};
 	char pid[32];
 
 	plane_open(&p, NULL, true);
@@ -404,8 +422,8 @@ static void a_second_process_is_refused(void **state)
 
 static void a_store_that_could_not_be_made_leaves_nothing(void **state)
 {
-	struct plane p = { .seed = 1 };
-	struct hf_error err = { 0 };
+	struct plane p = {.seed = 1};
+	struct hf_error err = {0};
 	char dir[] = "/tmp/holdfast-plane-XXXXXX", path[64];
 	struct stat st;
 
@@ -440,16 +458,16 @@ static void files_of_others_are_refused_by_name(void **state)
 		const char *sql, *text;
 		int code;
 	} cases[] = {
-		{ "PRAGMA user_version = 99", "newer Holdfast", HF_E_UNSUPPORTED },
-		{ "UPDATE objects SET resource = 'unknowns.example.com'", "does not know",
-		  HF_E_UNSUPPORTED },
-		{ "UPDATE objects SET body = '{broken'", "is damaged", HF_E_BAD_REQUEST },
-		{ "DROP TABLE meta", "", HF_E_IO },
+		{"PRAGMA user_version = 99", "newer Holdfast", HF_E_UNSUPPORTED},
+		{"UPDATE objects SET resource = 'unknowns.example.com'", "does not know",
+		 HF_E_UNSUPPORTED},
+		{"UPDATE objects SET body = '{broken'", "is damaged", HF_E_BAD_REQUEST},
+		{"DROP TABLE meta", "", HF_E_IO},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		struct plane p;
-		struct hf_error err = { 0 };
+		struct hf_error err = {0};
 		plane_open(&p, NULL, true);
 		hf_store_destroy(p.w.other);
 		p.local = hf_local_destroy(p.local);
@@ -466,7 +484,7 @@ static void files_of_others_are_refused_by_name(void **state)
 static void a_file_that_is_no_database_is_refused_and_kept(void **state)
 {
 	struct plane p;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	char path[96];
 	struct stat st;
 
@@ -490,7 +508,7 @@ static void the_database_is_as_durable_as_promised(void **state)
 	struct plane p;
 	struct stat st;
 	char path[96];
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, true);
 	snprintf(path, sizeof(path), "%s/holdfast.db-wal", p.dir);
@@ -498,7 +516,8 @@ static void the_database_is_as_durable_as_promised(void **state)
 	/* The log stays bounded however much is written. */
 	for (int i = 0; i < 3000; i++)
 		assert_int_equal(merge(&p.w, AT(&hf_namespaces, NULL, "default"), &o,
-				       "{'metadata':{'annotations':{'i':'%d'}}}", i), 0);
+				       "{'metadata':{'annotations':{'i':'%d'}}}", i),
+				 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_size < 32 << 20);
 	/* No index in shared memory: nobody else may look in while we are here. */

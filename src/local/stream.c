@@ -56,7 +56,7 @@ static void call_back(struct local_stream *s, const char *bytes, size_t len,
 static void on_bytes(void *arg, const char *bytes, size_t len, int code, const char *message)
 {
 	struct local_stream *s = arg;
-	struct hf_error end = { .code = code };
+	struct hf_error end = {.code = code};
 
 	if (s->ended)
 		return;
@@ -76,8 +76,7 @@ static void on_refusal(void *arg)
 	call_back(s, "", 0, &err);
 }
 
-static int start(struct local_stream *s, const struct hf_log_options *options,
-		 struct hf_error *err)
+static int start(struct local_stream *s, const struct hf_log_options *options, struct hf_error *err)
 {
 	struct hf_local *local = s->client->local;
 	HF_AUTO_DOC pod = hf_doc_ref(hf_local_peek(local, &hf_pods, options->ns, options->pod));
@@ -127,7 +126,7 @@ void hf_local_stream_stop(struct hf_log_stream *base)
 /* As with watches, the handle lives until it is stopped. */
 void hf_local_streams_cancel(struct local_client *client)
 {
-	const struct hf_error canceled = { .code = HF_E_CANCELED, .text = "the store was closed" };
+	const struct hf_error canceled = {.code = HF_E_CANCELED, .text = "the store was closed"};
 
 	while (client->streams) {
 		struct local_stream *s = client->streams;

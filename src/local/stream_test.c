@@ -26,13 +26,13 @@ static void fake_stop(struct hf_log_stream *stream)
 	s->stopped++;
 }
 
-static const struct hf_store_ops fake_ops = { .name = "fake", .logs_stop = fake_stop };
+static const struct hf_store_ops fake_ops = {.name = "fake", .logs_stop = fake_stop};
 
 static struct hf_log_stream *fake_start(void *arg, struct hf_doc *pod,
 					const struct hf_log_options *options, hf_log_fn fn,
 					void *fn_arg)
 {
-	fake = (struct fake_stream){ .base = { .ops = &fake_ops }, .fn = fn, .arg = fn_arg };
+	fake = (struct fake_stream){.base = {.ops = &fake_ops}, .fn = fn, .arg = fn_arg};
 	snprintf(fake.pod, sizeof(fake.pod), "%s/%s", options->ns, hf_doc_name(pod));
 	return &fake.base;
 }
@@ -65,24 +65,24 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 
 static void open_logs(struct plane *p, struct hf_store *store, struct read *r, const char *pod)
 {
-	r->stream = hf_store_logs(store, &(struct hf_log_options){ .ns = "default", .pod = pod,
-								   .tail_lines = -1 },
-				  on_log, r);
+	r->stream = hf_store_logs(
+		store, &(struct hf_log_options){.ns = "default", .pod = pod, .tail_lines = -1},
+		on_log, r);
 }
 
 static void with_kubelet(struct plane *p)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	plane_open(p, NULL, false);
-	hf_local_set_logs(p->local, &(struct hf_local_logs){ .start = fake_start });
+	hf_local_set_logs(p->local, &(struct hf_local_logs){.start = fake_start});
 	assert_int_equal(create_pod(&p->w, "default", "p", &o), 0);
 }
 
 static void bytes_pass_and_the_end_comes_once(void **state)
 {
 	struct plane p;
-	struct read r = { 0 };
+	struct read r = {0};
 
 	with_kubelet(&p);
 	open_logs(&p, p.w.store, &r, "p");
@@ -104,7 +104,7 @@ static void bytes_pass_and_the_end_comes_once(void **state)
 static void a_kubelets_error_is_the_readers(void **state)
 {
 	struct plane p;
-	struct read r = { 0 };
+	struct read r = {0};
 
 	with_kubelet(&p);
 	open_logs(&p, p.w.store, &r, "p");
@@ -118,7 +118,7 @@ static void a_kubelets_error_is_the_readers(void **state)
 static void a_pod_that_is_not_there_has_no_logs(void **state)
 {
 	struct plane p;
-	struct read r = { 0 };
+	struct read r = {0};
 
 	with_kubelet(&p);
 	open_logs(&p, p.w.store, &r, "nobody");
@@ -134,7 +134,7 @@ static void a_pod_that_is_not_there_has_no_logs(void **state)
 static void without_a_kubelet_there_are_none(void **state)
 {
 	struct plane p;
-	struct read r = { 0 };
+	struct read r = {0};
 
 	with_kubelet(&p);
 	hf_local_set_logs(p.local, NULL);
@@ -148,7 +148,7 @@ static void without_a_kubelet_there_are_none(void **state)
 static void a_refusal_may_be_stopped_before_it_is_told(void **state)
 {
 	struct plane p;
-	struct read r = { 0 };
+	struct read r = {0};
 
 	with_kubelet(&p);
 	open_logs(&p, p.w.store, &r, "nobody");
@@ -161,7 +161,7 @@ static void a_refusal_may_be_stopped_before_it_is_told(void **state)
 static void a_reader_may_stop_from_its_callback(void **state)
 {
 	struct plane p;
-	struct read r = { .stop_at_first = true };
+	struct read r = {.stop_at_first = true};
 
 	with_kubelet(&p);
 	open_logs(&p, p.w.store, &r, "p");
@@ -175,7 +175,7 @@ static void a_reader_may_stop_from_its_callback(void **state)
 static void a_store_that_goes_ends_its_streams(void **state)
 {
 	struct plane p;
-	struct read a = { 0 }, b = { 0 };
+	struct read a = {0}, b = {0};
 
 	with_kubelet(&p);
 	struct hf_store *store = p.w.client(&p.w);

@@ -27,18 +27,18 @@ struct local_watch {
 	struct hf_doc **initial; /* of a watch from the start; NULL: done */
 	size_t n_initial, at_initial;
 	uint64_t initial_version;
-	uint64_t seq;       /* next change to look at */
-	uint64_t told;      /* version of the last event or bookmark */
+	uint64_t seq;  /* next change to look at */
+	uint64_t told; /* version of the last event or bookmark */
 
-	int end_code;       /* with ending */
+	int end_code; /* with ending */
 	char *end_message;
 	bool ending, ended, stopped, busy;
 	bool asked;         /* the fault hook was asked about the event at seq */
 	hf_time not_before; /* monotonic: a delayed event holds up those behind it */
 	struct hf_timer *timeout, *delay;
 
-	struct local_watch *prev, *next;               /* of the client */
-	struct local_watch *kind_prev, *kind_next;     /* of the kind, in order of birth */
+	struct local_watch *prev, *next;           /* of the client */
+	struct local_watch *kind_prev, *kind_next; /* of the kind, in order of birth */
 };
 
 /* What a look at the history found. */
@@ -114,7 +114,7 @@ static void free_own_string(const char *s)
 	union {
 		const char *given;
 		char *owned;
-	} u = { .given = s };
+	} u = {.given = s};
 
 	free(u.owned);
 }
@@ -160,11 +160,12 @@ static bool translate(const struct local_watch *w, const struct hf_change *c, st
 	if (!now && !before)
 		return false;
 	snprintf(f->version, sizeof(f->version), "%" PRIu64, c->version);
-	f->event = (struct hf_event){ .type = !before ? HF_EVENT_ADDED
-					    : now     ? HF_EVENT_MODIFIED
-						      : HF_EVENT_DELETED,
-				      .object = c->after, .resource_version = f->version,
-				      .message = "" };
+	f->event = (struct hf_event){.type = !before ? HF_EVENT_ADDED
+					     : now   ? HF_EVENT_MODIFIED
+						     : HF_EVENT_DELETED,
+				     .object = c->after,
+				     .resource_version = f->version,
+				     .message = ""};
 	if (now)
 		return true;
 	f->event.object = c->last;
@@ -190,8 +191,10 @@ static bool call_back(struct local_watch *w, const struct hf_event *event)
 
 static bool deliver_end(struct local_watch *w)
 {
-	const struct hf_event event = { .type = HF_EVENT_ENDED, .resource_version = "",
-					.code = w->end_code, .message = w->end_message };
+	const struct hf_event event = {.type = HF_EVENT_ENDED,
+				       .resource_version = "",
+				       .code = w->end_code,
+				       .message = w->end_message};
 
 	w->ended = true;
 	drop_initial(w);
@@ -210,7 +213,7 @@ static enum verdict judge(struct local_watch *w, const struct hf_event *event, b
 {
 	const struct hf_local_faults *faults = &w->client->faults;
 	hf_time now = hf_loop_mono(w->client->local->loop);
-	struct hf_event_fault fault = { 0 };
+	struct hf_event_fault fault = {0};
 
 	if (w->asked) {
 		if (now < w->not_before)
@@ -243,9 +246,10 @@ enum step { STEP_MORE, STEP_IDLE, STEP_GONE };
 static enum step step_initial(struct local_watch *w)
 {
 	struct hf_doc *doc = w->initial[w->at_initial];
-	const struct hf_event event = { .type = HF_EVENT_ADDED, .object = doc,
-					.resource_version = hf_doc_resource_version(doc),
-					.message = "" };
+	const struct hf_event event = {.type = HF_EVENT_ADDED,
+				       .object = doc,
+				       .resource_version = hf_doc_resource_version(doc),
+				       .message = ""};
 	bool twice = false;
 	enum verdict verdict = judge(w, &event, &twice);
 
@@ -269,7 +273,7 @@ static enum step step_change(struct local_watch *w)
 {
 	const struct hf_history *history = &w->kind->history;
 	const struct hf_change *c = hf_history_at(history, w->seq);
-	struct found f = { 0 };
+	struct found f = {0};
 	bool twice = false;
 
 	if (!c) {
@@ -344,8 +348,8 @@ static void bookmark(struct local_watch *w, uint64_t version)
 	hf_json_set_str(meta, "resourceVersion", text);
 	hf_json_set(meta, "creationTimestamp", hf_json_null());
 	HF_AUTO_DOC doc = hf_doc_from_json(object);
-	const struct hf_event event = { .type = HF_EVENT_BOOKMARK, .object = doc,
-					.resource_version = text, .message = "" };
+	const struct hf_event event = {
+		.type = HF_EVENT_BOOKMARK, .object = doc, .resource_version = text, .message = ""};
 	w->told = version;
 	call_back(w, &event);
 }
@@ -443,7 +447,7 @@ struct hf_watch *hf_local_watch_start(struct hf_store *store,
 	struct local_client *client = (struct local_client *)store;
 	struct hf_local *local = client->local;
 	struct local_watch *w = hf_xcalloc(1, sizeof(*w));
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	w->base.ops = &hf_local_ops;
 	w->client = client;
@@ -502,9 +506,10 @@ void hf_local_client_break_watches(struct hf_store *store, int code, const char 
 /* The handles outlive their store, until hf_watch_stop: their owner still has them. */
 void hf_local_watches_cancel(struct local_client *client)
 {
-	const struct hf_event event = { .type = HF_EVENT_ENDED, .resource_version = "",
-					.code = HF_E_CANCELED,
-					.message = "the store was closed" };
+	const struct hf_event event = {.type = HF_EVENT_ENDED,
+				       .resource_version = "",
+				       .code = HF_E_CANCELED,
+				       .message = "the store was closed"};
 
 	while (client->watches) {
 		struct local_watch *w = client->watches;

@@ -39,18 +39,17 @@ struct setup {
 
 static void set_up(struct setup *s)
 {
-	*s = (struct setup){ 0 };
+	*s = (struct setup){0};
 	plane_open(&s->p, NULL, false);
-	s->store = hf_local_client_create(s->p.local,
-					  &(struct hf_local_faults){ .event = on_event,
-								     .arg = &s->script });
+	s->store = hf_local_client_create(
+		s->p.local, &(struct hf_local_faults){.event = on_event, .arg = &s->script});
 }
 
 static void watch_all(struct setup *s)
 {
-	s->seen.watch = hf_store_watch(s->store, &(struct hf_watch_options){
-							 .resource = &hf_configmaps },
-				       seen_take, &s->seen);
+	s->seen.watch =
+		hf_store_watch(s->store, &(struct hf_watch_options){.resource = &hf_configmaps},
+			       seen_take, &s->seen);
 }
 
 static void tear_down(struct setup *s)
@@ -62,7 +61,7 @@ static void tear_down(struct setup *s)
 
 static void make(struct setup *s, const char *name)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(&s->p.w, "default", name, &o), 0);
 }
@@ -144,11 +143,11 @@ static void a_watch_may_break_at_any_event(void **state)
 static void all_watches_of_a_client_can_be_broken(void **state)
 {
 	struct setup s;
-	AUTO_SEEN other = { 0 };
+	AUTO_SEEN other = {0};
 
 	set_up(&s);
 	watch_all(&s);
-	seen_start(&s.p.w, &other, &(struct hf_watch_options){ .resource = &hf_configmaps });
+	seen_start(&s.p.w, &other, &(struct hf_watch_options){.resource = &hf_configmaps});
 	hf_local_client_break_watches(s.store, HF_E_GONE, "restarted");
 	assert_false(s.seen.ended);
 	wait_ended(&s.p.w, &s.seen);
@@ -162,14 +161,13 @@ static void all_watches_of_a_client_can_be_broken(void **state)
 
 static void a_watch_that_cannot_keep_up_is_gone(void **state)
 {
-	const struct hf_local_options options = { .watch_history = 8 };
-	struct setup s = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	const struct hf_local_options options = {.watch_history = 8};
+	struct setup s = {0};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&s.p, &options, false);
-	s.store = hf_local_client_create(s.p.local,
-					 &(struct hf_local_faults){ .event = on_event,
-								    .arg = &s.script });
+	s.store = hf_local_client_create(
+		s.p.local, &(struct hf_local_faults){.event = on_event, .arg = &s.script});
 	s.script.faults[2].delay = HF_MINUTE;
 	watch_all(&s);
 	make(&s, "a");
@@ -177,7 +175,8 @@ static void a_watch_that_cannot_keep_up_is_gone(void **state)
 	make(&s, "c");
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(merge(&s.p.w, AT(&hf_configmaps, "default", "a"), &o,
-				       "{'data':{'i':'%d'}}", i), 0);
+				       "{'data':{'i':'%d'}}", i),
+				 0);
 	wait_ended(&s.p.w, &s.seen);
 	assert_int_equal(s.seen.end_code, HF_E_GONE);
 	assert_string_equal(seen_text(&s.seen), "A:a A:b");
@@ -187,25 +186,28 @@ static void a_watch_that_cannot_keep_up_is_gone(void **state)
 static void one_watch_does_not_hold_up_the_loop(void **state)
 {
 	struct plane p;
-	AUTO_SEEN late = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	AUTO_SEEN late = {0};
+	AUTO_OUTCOME o = {0};
 	struct outcome *made = calloc(1000, sizeof(*made));
 	int events = 0;
 
 	plane_open(&p, NULL, false);
 	for (int i = 0; i < 1000; i++) {
 		HF_AUTO_DOC body = json_doc("{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
-					    "'name':'c%d'}}", i);
-		hf_store_request(p.w.store, &(struct hf_request){ .verb = HF_VERB_CREATE,
-								  .resource = &hf_configmaps,
-								  .ns = "default", .body = body },
+					    "'name':'c%d'}}",
+					    i);
+		hf_store_request(p.w.store,
+				 &(struct hf_request){.verb = HF_VERB_CREATE,
+						      .resource = &hf_configmaps,
+						      .ns = "default",
+						      .body = body},
 				 outcome_take, &made[i]);
 	}
 	settle(&p.w);
 	/* 1,000 objects to begin with; a request that comes behind is not made to wait for all. */
-	seen_start(&p.w, &late, &(struct hf_watch_options){
-					.resource = &hf_configmaps,
-					.field_selector = "metadata.name=c999" });
+	seen_start(&p.w, &late,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .field_selector = "metadata.name=c999"});
 	assert_int_equal(get(&p.w, &hf_namespaces, NULL, "default", &o), 0);
 	wait_events(&p.w, &late, 1);
 	for (int i = 0; i < 1000; i++) {
@@ -225,7 +227,7 @@ static void watches_have_a_limit(void **state)
 
 	plane_open(&p, NULL, false);
 	for (size_t i = 0; i <= HF_LOCAL_WATCHES_MAX; i++)
-		seen_start(&p.w, &all[i], &(struct hf_watch_options){ .resource = &hf_secrets });
+		seen_start(&p.w, &all[i], &(struct hf_watch_options){.resource = &hf_secrets});
 	settle(&p.w);
 	assert_false(all[0].ended);
 	assert_false(all[HF_LOCAL_WATCHES_MAX - 1].ended);
@@ -240,11 +242,10 @@ static void watches_have_a_limit(void **state)
 static void an_idle_loop_has_nothing_armed(void **state)
 {
 	struct plane p;
-	AUTO_SEEN s = { 0 };
+	AUTO_SEEN s = {0};
 
 	plane_open(&p, NULL, false);
-	seen_start(&p.w, &s, &(struct hf_watch_options){ .resource = &hf_pods,
-							 .bookmarks = true });
+	seen_start(&p.w, &s, &(struct hf_watch_options){.resource = &hf_pods, .bookmarks = true});
 	/* It returns: bookmarks stop when there is nothing new to tell. */
 	hf_loop_run(p.w.loop);
 	seen_release(&s);
@@ -271,12 +272,12 @@ static void stop_all(void *arg, const struct hf_event *event)
 static void a_callback_may_stop_any_watch(void **state)
 {
 	struct plane p;
-	struct seen victims[4] = { 0 };
-	struct stopper stopper = { .victims = victims, .n = 4 };
-	AUTO_OUTCOME o = { 0 };
+	struct seen victims[4] = {0};
+	struct stopper stopper = {.victims = victims, .n = 4};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
-	const struct hf_watch_options options = { .resource = &hf_configmaps };
+	const struct hf_watch_options options = {.resource = &hf_configmaps};
 	for (int i = 0; i < 2; i++)
 		seen_start(&p.w, &victims[i], &options);
 	stopper.self = hf_store_watch(p.w.store, &options, stop_all, &stopper);
@@ -320,15 +321,16 @@ static void destroy_store(void *arg, const struct hf_event *event)
 static void a_store_may_be_destroyed_from_an_event(void **state)
 {
 	struct plane p;
-	struct destroyer d = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	struct destroyer d = {0};
+	AUTO_OUTCOME o = {0};
 
 	plane_open(&p, NULL, false);
 	d.store = p.w.client(&p.w);
-	d.watch = hf_store_watch(d.store, &(struct hf_watch_options){ .resource = &hf_secrets },
+	d.watch = hf_store_watch(d.store, &(struct hf_watch_options){.resource = &hf_secrets},
 				 destroy_store, &d);
 	assert_int_equal(create(&p.w, &hf_secrets, "default", &o,
-				"{'apiVersion':'v1','kind':'Secret','metadata':{'name':'s'}}"), 0);
+				"{'apiVersion':'v1','kind':'Secret','metadata':{'name':'s'}}"),
+			 0);
 	settle(&p.w);
 	assert_int_equal(d.events, 1);
 	assert_int_equal(d.ended, 1);
@@ -379,22 +381,26 @@ static void mirror_open(struct mirror *m)
 {
 	m->ended = false;
 	m->watch = hf_watch_stop(m->watch);
-	m->watch = hf_store_watch(m->store, &(struct hf_watch_options){
-						    .resource = &hf_configmaps, .ns = "default",
-						    .label_selector = m->labels,
-						    .bookmarks = true,
-						    .resource_version = m->version },
+	m->watch = hf_store_watch(m->store,
+				  &(struct hf_watch_options){.resource = &hf_configmaps,
+							     .ns = "default",
+							     .label_selector = m->labels,
+							     .bookmarks = true,
+							     .resource_version = m->version},
 				  mirror_event, m);
 }
 
 static void mirror_check(struct plane *p, struct mirror *m)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
-	assert_int_equal(ask(&p->w, &(struct hf_request){ .verb = HF_VERB_LIST,
-							  .resource = &hf_configmaps,
-							  .ns = "default",
-							  .label_selector = m->labels }, &o), 0);
+	assert_int_equal(ask(&p->w,
+			     &(struct hf_request){.verb = HF_VERB_LIST,
+						  .resource = &hf_configmaps,
+						  .ns = "default",
+						  .label_selector = m->labels},
+			     &o),
+			 0);
 	settle(&p->w);
 	if (m->gone) {
 		/* What a client does: list and begin again. */
@@ -421,7 +427,7 @@ static void mirror_check(struct plane *p, struct mirror *m)
 
 static void random_write(struct plane *p, uint64_t *seed)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char name[8];
 
 	snprintf(name, sizeof(name), "n%d", (int)test_random_below(seed, NAMES));
@@ -429,11 +435,10 @@ static void random_write(struct plane *p, uint64_t *seed)
 	case 0:
 		create(&p->w, &hf_configmaps, "default", &o,
 		       "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'%s',"
-		       "'labels':{'on':'%d'}}}", name, (int)test_random_below(seed, 2));
+		       "'labels':{'on':'%d'}}}",
+		       name, (int)test_random_below(seed, 2));
 		break;
-	case 1:
-		erase(&p->w, &hf_configmaps, "default", name, &o);
-		break;
+	case 1: erase(&p->w, &hf_configmaps, "default", name, &o); break;
 	case 2:
 		merge(&p->w, AT(&hf_configmaps, "default", name), &o,
 		      "{'metadata':{'labels':{'on':'%d'}}}", (int)test_random_below(seed, 2));
@@ -446,14 +451,14 @@ static void random_write(struct plane *p, uint64_t *seed)
 
 static void a_cache_kept_by_watches_is_what_a_list_says(void **state)
 {
-	const struct hf_local_options options = { .watch_history = 16 };
+	const struct hf_local_options options = {.watch_history = 16};
 
 	for (uint64_t round = 0; round < 30; round++) {
 		uint64_t seed = round;
 		struct plane p;
 		plane_open(&p, &options, false);
-		struct mirror mirrors[3] = { { .labels = NULL }, { .labels = "on=1" },
-					     { .labels = "on!=1" } };
+		struct mirror mirrors[3] = {
+			{.labels = NULL}, {.labels = "on=1"}, {.labels = "on!=1"}};
 		for (size_t i = 0; i < HF_ARRAY_LEN(mirrors); i++) {
 			mirrors[i].objects = hf_map_create(NAMES, 0, doc_free);
 			mirrors[i].store = p.w.client(&p.w);

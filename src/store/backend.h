@@ -13,7 +13,8 @@
  */
 struct hf_store_ops {
 	const char *name; /* "kube", "local": for messages */
-	struct hf_call *(*request)(struct hf_store *, const struct hf_request *, hf_reply_fn, void *);
+	struct hf_call *(*request)(struct hf_store *, const struct hf_request *, hf_reply_fn,
+				   void *);
 	void (*cancel)(struct hf_call *);
 	struct hf_watch *(*watch)(struct hf_store *, const struct hf_watch_options *, hf_event_fn,
 				  void *);

@@ -40,8 +40,7 @@ static int check_place(const struct hf_resource *resource, const char *ns, bool 
 	if (!ns) {
 		if (all_allowed)
 			return 0;
-		return hf_error_set(err, HF_E_BAD_REQUEST, "%s need a namespace",
-				    resource->plural);
+		return hf_error_set(err, HF_E_BAD_REQUEST, "%s need a namespace", resource->plural);
 	}
 	return check_segment("namespace", ns, err);
 }
@@ -99,13 +98,15 @@ static int check_enums(const struct hf_request *request, struct hf_error *err)
 	    !hf_streq(validation, "Ignore"))
 		return hf_error_set(err, HF_E_INVALID,
 				    "fieldValidation: Unsupported value: \"%s\": supported "
-				    "values: \"Ignore\", \"Warn\", \"Strict\"", validation);
+				    "values: \"Ignore\", \"Warn\", \"Strict\"",
+				    validation);
 	if (request->verb == HF_VERB_LIST && request->limit < 0)
 		return hf_error_set(err, HF_E_BAD_REQUEST, "limit must not be negative");
 	if (request->verb == HF_VERB_DELETE && request->grace_seconds < HF_GRACE_DEFAULT)
 		return hf_error_set(err, HF_E_INVALID,
 				    "gracePeriodSeconds: Invalid value: %lld: must be greater "
-				    "than or equal to 0", (long long)request->grace_seconds);
+				    "than or equal to 0",
+				    (long long)request->grace_seconds);
 	return 0;
 }
 
@@ -277,8 +278,8 @@ void hf_message_invalid(struct hf_strbuf *sb, const struct hf_resource *r, const
 			const char *problems)
 {
 	/* The kind here, not the plural: apimachinery's NewInvalid does so. */
-	hf_strbuf_addf(sb, "%s%s%s \"%s\" is invalid: %s", r->kind, *r->group ? "." : "",
-		       r->group, hf_str_or(name, ""), problems);
+	hf_strbuf_addf(sb, "%s%s%s \"%s\" is invalid: %s", r->kind, *r->group ? "." : "", r->group,
+		       hf_str_or(name, ""), problems);
 }
 
 void hf_message_forbidden(struct hf_strbuf *sb, const struct hf_resource *r, const char *name,

@@ -8,13 +8,19 @@
 #include <string.h>
 
 #define CORE(var, plural_, singular_, kind_, namespaced_)                                          \
-	const struct hf_resource var = { .group = "", .version = "v1", .plural = (plural_),        \
-					 .singular = (singular_), .kind = (kind_),                 \
-					 .namespaced = (namespaced_) }
+	const struct hf_resource var = {.group = "",                                               \
+					.version = "v1",                                           \
+					.plural = (plural_),                                       \
+					.singular = (singular_),                                   \
+					.kind = (kind_),                                           \
+					.namespaced = (namespaced_)}
 #define JOB(var, singular_, kind_)                                                                 \
-	const struct hf_resource var = { .group = "kubeflow.org", .version = "v1",                 \
-					 .plural = singular_ "s", .singular = (singular_),         \
-					 .kind = (kind_), .namespaced = true }
+	const struct hf_resource var = {.group = "kubeflow.org",                                   \
+					.version = "v1",                                           \
+					.plural = singular_ "s",                                   \
+					.singular = (singular_),                                   \
+					.kind = (kind_),                                           \
+					.namespaced = true}
 
 CORE(hf_pods, "pods", "pod", "Pod", true);
 CORE(hf_services, "services", "service", "Service", true);
@@ -28,8 +34,12 @@ CORE(hf_persistentvolumeclaims, "persistentvolumeclaims", "persistentvolumeclaim
 CORE(hf_serviceaccounts, "serviceaccounts", "serviceaccount", "ServiceAccount", true);
 
 const struct hf_resource hf_leases = {
-	.group = "coordination.k8s.io", .version = "v1", .plural = "leases",
-	.singular = "lease", .kind = "Lease", .namespaced = true,
+	.group = "coordination.k8s.io",
+	.version = "v1",
+	.plural = "leases",
+	.singular = "lease",
+	.kind = "Lease",
+	.namespaced = true,
 };
 
 JOB(hf_pytorchjobs, "pytorchjob", "PyTorchJob");
@@ -42,48 +52,70 @@ JOB(hf_jaxjobs, "jaxjob", "JAXJob");
 /* The field labels that kube-apiserver converts for each kind (pkg/apis/core/v1/conversion.go
  * and the custom resource converter, which knows the two of metadata alone). */
 static const char *const pod_fields[] = {
-	"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-	"spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName", NULL,
+	"spec.nodeName",
+	"spec.restartPolicy",
+	"spec.schedulerName",
+	"spec.serviceAccountName",
+	"spec.hostNetwork",
+	"status.phase",
+	"status.podIP",
+	"status.nominatedNodeName",
+	NULL,
 };
 static const char *const event_fields[] = {
-	"involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
-	"involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
-	"involvedObject.fieldPath", "reason", "reportingComponent", "source", "type", NULL,
+	"involvedObject.kind",
+	"involvedObject.namespace",
+	"involvedObject.name",
+	"involvedObject.uid",
+	"involvedObject.apiVersion",
+	"involvedObject.resourceVersion",
+	"involvedObject.fieldPath",
+	"reason",
+	"reportingComponent",
+	"source",
+	"type",
+	NULL,
 };
-static const char *const node_fields[] = { "spec.unschedulable", NULL };
-static const char *const namespace_fields[] = { "status.phase", NULL };
-static const char *const secret_fields[] = { "type", NULL };
-static const char *const service_fields[] = { "spec.clusterIP", "spec.type", NULL };
-static const char *const no_fields[] = { NULL };
+static const char *const node_fields[] = {"spec.unschedulable", NULL};
+static const char *const namespace_fields[] = {"status.phase", NULL};
+static const char *const secret_fields[] = {"type", NULL};
+static const char *const service_fields[] = {"spec.clusterIP", "spec.type", NULL};
+static const char *const no_fields[] = {NULL};
 
-#define JOB_INFO(var) .resource = &(var), .custom = true, .status = true, .generation = true,      \
-		      .fields = no_fields
+#define JOB_INFO(var)                                                                              \
+	.resource = &(var), .custom = true, .status = true, .generation = true, .fields = no_fields
 #define JOB_SCALE(specs)                                                                           \
 	.scale_spec = "spec." specs ".Worker.replicas",                                            \
 	.scale_status = "status.replicaStatuses.Worker.active",                                    \
 	.scale_selector = "status.replicaStatuses.Worker.selector"
 
 static const struct hf_resource_info table[] = {
-	{ .resource = &hf_configmaps, .short_name = "cm", .fields = no_fields },
-	{ .resource = &hf_events, .short_name = "ev", .fields = event_fields },
-	{ .resource = &hf_namespaces, .short_name = "ns", .status = true,
-	  .fields = namespace_fields },
-	{ .resource = &hf_nodes, .short_name = "no", .status = true, .fields = node_fields },
-	{ .resource = &hf_persistentvolumeclaims, .short_name = "pvc", .status = true,
-	  .fields = no_fields },
-	{ .resource = &hf_pods, .short_name = "po", .status = true, .generation = true,
-	  .fields = pod_fields },
-	{ .resource = &hf_secrets, .fields = secret_fields },
-	{ .resource = &hf_serviceaccounts, .short_name = "sa", .fields = no_fields },
-	{ .resource = &hf_services, .short_name = "svc", .status = true,
-	  .fields = service_fields },
-	{ .resource = &hf_leases, .fields = no_fields },
-	{ JOB_INFO(hf_jaxjobs), JOB_SCALE("jaxReplicaSpecs") },
-	{ JOB_INFO(hf_mpijobs) },
-	{ JOB_INFO(hf_paddlejobs), JOB_SCALE("paddleReplicaSpecs") },
-	{ JOB_INFO(hf_pytorchjobs), JOB_SCALE("pytorchReplicaSpecs") },
-	{ JOB_INFO(hf_tfjobs) },
-	{ JOB_INFO(hf_xgboostjobs) },
+	{.resource = &hf_configmaps, .short_name = "cm", .fields = no_fields},
+	{.resource = &hf_events, .short_name = "ev", .fields = event_fields},
+	{.resource = &hf_namespaces,
+	 .short_name = "ns",
+	 .status = true,
+	 .fields = namespace_fields},
+	{.resource = &hf_nodes, .short_name = "no", .status = true, .fields = node_fields},
+	{.resource = &hf_persistentvolumeclaims,
+	 .short_name = "pvc",
+	 .status = true,
+	 .fields = no_fields},
+	{.resource = &hf_pods,
+	 .short_name = "po",
+	 .status = true,
+	 .generation = true,
+	 .fields = pod_fields},
+	{.resource = &hf_secrets, .fields = secret_fields},
+	{.resource = &hf_serviceaccounts, .short_name = "sa", .fields = no_fields},
+	{.resource = &hf_services, .short_name = "svc", .status = true, .fields = service_fields},
+	{.resource = &hf_leases, .fields = no_fields},
+	{JOB_INFO(hf_jaxjobs), JOB_SCALE("jaxReplicaSpecs")},
+	{JOB_INFO(hf_mpijobs)},
+	{JOB_INFO(hf_paddlejobs), JOB_SCALE("paddleReplicaSpecs")},
+	{JOB_INFO(hf_pytorchjobs), JOB_SCALE("pytorchReplicaSpecs")},
+	{JOB_INFO(hf_tfjobs)},
+	{JOB_INFO(hf_xgboostjobs)},
 };
 _Static_assert(HF_ARRAY_LEN(table) <= HF_RESOURCES_MAX, "raise HF_RESOURCES_MAX");
 
@@ -182,7 +214,7 @@ const char *hf_resource_api_version(const struct hf_resource *resource,
 const char *hf_resource_group_plural(const struct hf_resource *resource,
 				     char buf[HF_API_VERSION_MAX])
 {
-	snprintf(buf, HF_API_VERSION_MAX, "%s%s%s", resource->plural,
-		 *resource->group ? "." : "", resource->group);
+	snprintf(buf, HF_API_VERSION_MAX, "%s%s%s", resource->plural, *resource->group ? "." : "",
+		 resource->group);
 	return buf;
 }

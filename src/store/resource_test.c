@@ -67,9 +67,12 @@ static void people_may_write_words_as_they_like(void **state)
 
 static void what_is_unknown_is_null(void **state)
 {
-	const struct hf_resource other = { .group = "apps", .version = "v1",
-					   .plural = "deployments", .singular = "deployment",
-					   .kind = "Deployment", .namespaced = true };
+	const struct hf_resource other = {.group = "apps",
+					  .version = "v1",
+					  .plural = "deployments",
+					  .singular = "deployment",
+					  .kind = "Deployment",
+					  .namespaced = true};
 
 	assert_null(hf_resource_info(&other));
 	assert_null(hf_resource_by_plural("apps", "deployments"));

@@ -101,10 +101,13 @@ struct lexer {
 static void lex_next(struct lexer *lx)
 {
 	lx->at += strspn(lx->at, " \t\r\n");
-	struct token t = { .start = lx->at, .len = 1 };
+	struct token t = {.start = lx->at, .len = 1};
 
 	switch (*lx->at) {
-	case '\0': t.type = T_END; t.len = 0; break;
+	case '\0':
+		t.type = T_END;
+		t.len = 0;
+		break;
 	case ',': t.type = T_COMMA; break;
 	case '(': t.type = T_OPEN; break;
 	case ')': t.type = T_CLOSE; break;
@@ -118,9 +121,7 @@ static void lex_next(struct lexer *lx)
 		t.type = lx->at[1] == '=' ? T_NE : T_NOT;
 		t.len = lx->at[1] == '=' ? 2 : 1;
 		break;
-	default:
-		t.type = T_WORD;
-		t.len = strcspn(lx->at, " \t\r\n,()=!<>");
+	default: t.type = T_WORD; t.len = strcspn(lx->at, " \t\r\n,()=!<>");
 	}
 	lx->at += t.len;
 	lx->token = t;
@@ -134,7 +135,8 @@ static int lex_fail(const struct lexer *lx, struct hf_error *err, const char *wa
 				    wanted);
 	return hf_error_set(err, HF_E_BAD_REQUEST,
 			    "unable to parse requirement: found '%.*s' at position %zu, "
-			    "expected: %s", (int)lx->token.len, lx->token.start,
+			    "expected: %s",
+			    (int)lx->token.len, lx->token.start,
 			    (size_t)(lx->token.start - lx->text), wanted);
 }
 
@@ -148,9 +150,10 @@ static int check_label_value(const char *value, struct hf_error *err)
 	const char *problem = hf_label_value_problem(value);
 
 	if (problem)
-		return hf_error_set(err, HF_E_BAD_REQUEST,
-				    "unable to parse requirement: values: Invalid value: \"%s\": %s",
-				    value, problem);
+		return hf_error_set(
+			err, HF_E_BAD_REQUEST,
+			"unable to parse requirement: values: Invalid value: \"%s\": %s", value,
+			problem);
 	return 0;
 }
 
@@ -212,15 +215,12 @@ static int parse_operator(struct hf_selector *selector, struct lexer *lx, struct
 {
 	switch (lx->token.type) {
 	case T_END:
-	case T_COMMA:
-		r->op = OP_EXISTS;
-		return 0;
+	case T_COMMA: r->op = OP_EXISTS; return 0;
 	case T_EQ: r->op = OP_EQ; return parse_exact(selector, lx, r, err);
 	case T_NE: r->op = OP_NE; return parse_exact(selector, lx, r, err);
 	case T_GT: r->op = OP_GT; return parse_exact(selector, lx, r, err);
 	case T_LT: r->op = OP_LT; return parse_exact(selector, lx, r, err);
-	default:
-		break;
+	default: break;
 	}
 	if (word_is(&lx->token, "in"))
 		r->op = OP_IN;
@@ -232,8 +232,8 @@ static int parse_operator(struct hf_selector *selector, struct lexer *lx, struct
 	return parse_set(selector, lx, r, err);
 }
 
-static int parse_requirement(struct hf_selector *selector, struct lexer *lx,
-			     struct requirement *r, struct hf_error *err)
+static int parse_requirement(struct hf_selector *selector, struct lexer *lx, struct requirement *r,
+			     struct hf_error *err)
 {
 	bool negated = lx->token.type == T_NOT;
 
@@ -257,11 +257,11 @@ static int parse_requirement(struct hf_selector *selector, struct lexer *lx,
 
 static int parse_labels(struct hf_selector *selector, const char *text, struct hf_error *err)
 {
-	struct lexer lx = { .text = text, .at = text };
+	struct lexer lx = {.text = text, .at = text};
 
 	lex_next(&lx);
 	for (;;) {
-		struct requirement r = { 0 };
+		struct requirement r = {0};
 		int rc = parse_requirement(selector, &lx, &r, err);
 		if (rc) {
 			requirement_release(&r);
@@ -326,7 +326,8 @@ static int unescape(const char *text, size_t len, char **ret_value, struct hf_er
 				free(out);
 				return hf_error_set(err, HF_E_BAD_REQUEST,
 						    "invalid field selector: invalid escape "
-						    "sequence in '%.*s'", (int)len, text);
+						    "sequence in '%.*s'",
+						    (int)len, text);
 			}
 		}
 		out[n++] = text[i];
@@ -401,7 +402,7 @@ int hf_selector_parse_fields(const char *text, const char *const *known,
 	struct hf_selector *selector = selector_new();
 	while (*text) {
 		size_t len = span_unescaped(text, ",");
-		struct requirement r = { 0 };
+		struct requirement r = {0};
 		if (len > 0) {
 			rc = parse_field(selector, text, len, known, &r, err);
 			if (rc)
@@ -429,8 +430,10 @@ static int expression_from_json(struct hf_selector *selector, const struct hf_js
 	static const struct {
 		const char *name;
 		enum op op;
-	} ops[] = { { "In", OP_IN }, { "NotIn", OP_NOT_IN }, { "Exists", OP_EXISTS },
-		    { "DoesNotExist", OP_ABSENT } };
+	} ops[] = {{"In", OP_IN},
+		   {"NotIn", OP_NOT_IN},
+		   {"Exists", OP_EXISTS},
+		   {"DoesNotExist", OP_ABSENT}};
 	const char *key = hf_json_path_str(expression, "key", NULL);
 	const char *name = hf_json_path_str(expression, "operator", NULL);
 	const struct hf_json *values = hf_json_get(expression, "values");
@@ -468,7 +471,7 @@ static int labels_from_json(struct hf_selector *selector, const struct hf_json *
 
 	for (void *it = NULL; (it = hf_json_next(labels, it, &key, &value));) {
 		const char *text = hf_json_str(value, "");
-		struct requirement r = { .key = hf_xstrdup(key), .op = OP_EQ };
+		struct requirement r = {.key = hf_xstrdup(key), .op = OP_EQ};
 		int rc = add_value(selector, &r, text, strlen(text), err);
 		if (rc)
 			requirement_release(&r);
@@ -478,7 +481,7 @@ static int labels_from_json(struct hf_selector *selector, const struct hf_json *
 			return rc;
 	}
 	for (size_t i = 0; i < hf_json_len(expressions); i++) {
-		struct requirement r = { 0 };
+		struct requirement r = {0};
 		int rc = expression_from_json(selector, hf_json_item(expressions, i), &r, err);
 		if (rc)
 			requirement_release(&r);
@@ -523,15 +526,11 @@ static bool matches(const struct requirement *r, const char *text)
 
 	switch (r->op) {
 	case OP_EQ:
-	case OP_IN:
-		return text && any_value(r, text);
+	case OP_IN: return text && any_value(r, text);
 	case OP_NE:
-	case OP_NOT_IN:
-		return !text || !any_value(r, text);
-	case OP_EXISTS:
-		return text != NULL;
-	case OP_ABSENT:
-		return text == NULL;
+	case OP_NOT_IN: return !text || !any_value(r, text);
+	case OP_EXISTS: return text != NULL;
+	case OP_ABSENT: return text == NULL;
 	case OP_GT:
 	case OP_LT:
 		if (!text || hf_str_to_i64(text, INT64_MIN, INT64_MAX, &number, NULL))
@@ -583,15 +582,10 @@ static const char *field_text(const struct requirement *r, const struct hf_json 
 		segment += strlen(segment) + 1;
 	}
 	switch (hf_json_type(value)) {
-	case HF_JSON_STRING:
-		return hf_json_str(value, "");
-	case HF_JSON_BOOL:
-		return hf_json_true(value, false) ? "true" : "false";
-	case HF_JSON_INT:
-		snprintf(buf, 32, "%lld", (long long)hf_json_i64(value, 0));
-		return buf;
-	default:
-		return field_default(r, object);
+	case HF_JSON_STRING: return hf_json_str(value, "");
+	case HF_JSON_BOOL: return hf_json_true(value, false) ? "true" : "false";
+	case HF_JSON_INT: snprintf(buf, 32, "%lld", (long long)hf_json_i64(value, 0)); return buf;
+	default: return field_default(r, object);
 	}
 }
 

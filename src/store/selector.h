@@ -20,9 +20,9 @@
  */
 struct hf_selector;
 
-#define HF_SELECTOR_BYTES_MAX 16384     /* of text; a URL holds less */
+#define HF_SELECTOR_BYTES_MAX 16384 /* of text; a URL holds less */
 #define HF_SELECTOR_REQUIREMENTS_MAX 256
-#define HF_SELECTOR_VALUES_MAX 1024     /* over all requirements */
+#define HF_SELECTOR_VALUES_MAX 1024 /* over all requirements */
 
 /* NULL or "" gives NULL, which matches everything.  HF_E_BAD_REQUEST for what is not a
  * selector, with a text that names the place. */
@@ -31,8 +31,7 @@ int hf_selector_parse_labels(const char *text, struct hf_selector **ret_selector
 /* known: the paths allowed beyond metadata.name and metadata.namespace, NULL-terminated (see
  * struct hf_resource_info), or NULL to allow any.  Another path gives HF_E_BAD_REQUEST. */
 int hf_selector_parse_fields(const char *text, const char *const *known,
-			     struct hf_selector **ret_selector,
-			     struct hf_error *err) HF_MUST_CHECK;
+			     struct hf_selector **ret_selector, struct hf_error *err) HF_MUST_CHECK;
 /* From a LabelSelector object {matchLabels, matchExpressions}; an absent or null one matches
  * nothing in Kubernetes: ask before.  {} gives NULL. */
 int hf_selector_from_json(const struct hf_json *selector, struct hf_selector **ret_selector,

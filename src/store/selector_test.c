@@ -11,7 +11,7 @@
 
 static struct hf_json *json(const char *text)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	struct hf_json *value = NULL;
 	HF_AUTOFREE char *copy = hf_xstrdup(text);
 
@@ -24,7 +24,7 @@ static struct hf_json *json(const char *text)
 
 static bool labels_match(const char *selector, const char *labels)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	struct hf_selector *s = NULL;
 	HF_AUTO_JSON object = json(labels);
 
@@ -40,40 +40,40 @@ static void label_selectors_decide_as_kubernetes_does(void **state)
 		const char *selector, *labels;
 		bool match;
 	} cases[] = {
-		{ "", "{}", true },
-		{ "  ", "{'a':'b'}", true },
-		{ "a=b", "{'a':'b'}", true },
-		{ "a=b", "{'a':'c'}", false },
-		{ "a=b", "{}", false },
-		{ "a==b", "{'a':'b'}", true },
-		{ "a!=b", "{'a':'c'}", true },
-		{ "a!=b", "{}", true },
-		{ "a!=b", "{'a':'b'}", false },
-		{ "a=", "{'a':''}", true },
-		{ "a=", "{'a':'b'}", false },
-		{ "a = b , c = d", "{'a':'b','c':'d'}", true },
-		{ "a=b,c=d", "{'a':'b'}", false },
-		{ "a in (b,c)", "{'a':'c'}", true },
-		{ "a in ( b , c )", "{'a':'b'}", true },
-		{ "a in (b)", "{}", false },
-		{ "a in (,b)", "{'a':''}", true },
-		{ "a notin (b,c)", "{'a':'d'}", true },
-		{ "a notin (b,c)", "{}", true },
-		{ "a notin (b,c)", "{'a':'b'}", false },
-		{ "a", "{'a':'x'}", true },
-		{ "a", "{}", false },
-		{ "!a", "{}", true },
-		{ "!a", "{'a':''}", false },
-		{ "! a", "{}", true },
-		{ "a>1", "{'a':'2'}", true },
-		{ "a>2", "{'a':'2'}", false },
-		{ "a<3", "{'a':'2'}", true },
-		{ "a>1", "{'a':'x'}", false },
-		{ "a>1", "{}", false },
-		{ "in=in", "{'in':'in'}", true },
-		{ "example.com/a-b_c.d=e", "{'example.com/a-b_c.d':'e'}", true },
-		{ "training.kubeflow.org/job-name=x,!deleted,tier in (a,b)",
-		  "{'training.kubeflow.org/job-name':'x','tier':'b'}", true },
+		{"", "{}", true},
+		{"  ", "{'a':'b'}", true},
+		{"a=b", "{'a':'b'}", true},
+		{"a=b", "{'a':'c'}", false},
+		{"a=b", "{}", false},
+		{"a==b", "{'a':'b'}", true},
+		{"a!=b", "{'a':'c'}", true},
+		{"a!=b", "{}", true},
+		{"a!=b", "{'a':'b'}", false},
+		{"a=", "{'a':''}", true},
+		{"a=", "{'a':'b'}", false},
+		{"a = b , c = d", "{'a':'b','c':'d'}", true},
+		{"a=b,c=d", "{'a':'b'}", false},
+		{"a in (b,c)", "{'a':'c'}", true},
+		{"a in ( b , c )", "{'a':'b'}", true},
+		{"a in (b)", "{}", false},
+		{"a in (,b)", "{'a':''}", true},
+		{"a notin (b,c)", "{'a':'d'}", true},
+		{"a notin (b,c)", "{}", true},
+		{"a notin (b,c)", "{'a':'b'}", false},
+		{"a", "{'a':'x'}", true},
+		{"a", "{}", false},
+		{"!a", "{}", true},
+		{"!a", "{'a':''}", false},
+		{"! a", "{}", true},
+		{"a>1", "{'a':'2'}", true},
+		{"a>2", "{'a':'2'}", false},
+		{"a<3", "{'a':'2'}", true},
+		{"a>1", "{'a':'x'}", false},
+		{"a>1", "{}", false},
+		{"in=in", "{'in':'in'}", true},
+		{"example.com/a-b_c.d=e", "{'example.com/a-b_c.d':'e'}", true},
+		{"training.kubeflow.org/job-name=x,!deleted,tier in (a,b)",
+		 "{'training.kubeflow.org/job-name':'x','tier':'b'}", true},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
@@ -86,24 +86,24 @@ static void a_label_selector_that_is_none_is_refused_with_its_place(void **state
 	static const struct {
 		const char *selector, *text;
 	} cases[] = {
-		{ "a in", "found the end" },
-		{ "a in (b", "',' or ')'" },
-		{ "a in b", "'('" },
-		{ ",", "a label key" },
-		{ "a=b,", "a label key" },
-		{ "a=b c", "',' or the end" },
-		{ "a b", "expected: one of" },
-		{ "=b", "a label key" },
-		{ "-a=b", "key: Invalid value" },
-		{ "a=b c=d", "position 4" },
-		{ "a=-b", "values: Invalid value" },
-		{ "a>x", "must be an integer" },
-		{ "a in (b))", "',' or the end" },
-		{ "!a=b", "',' or the end" },
+		{"a in", "found the end"},
+		{"a in (b", "',' or ')'"},
+		{"a in b", "'('"},
+		{",", "a label key"},
+		{"a=b,", "a label key"},
+		{"a=b c", "',' or the end"},
+		{"a b", "expected: one of"},
+		{"=b", "a label key"},
+		{"-a=b", "key: Invalid value"},
+		{"a=b c=d", "position 4"},
+		{"a=-b", "values: Invalid value"},
+		{"a>x", "must be an integer"},
+		{"a in (b))", "',' or the end"},
+		{"!a=b", "',' or the end"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		struct hf_error err = { 0 };
+		struct hf_error err = {0};
 		struct hf_selector *s = (void *)&err;
 		assert_code(hf_selector_parse_labels(cases[i].selector, &s, &err),
 			    HF_E_BAD_REQUEST);
@@ -115,7 +115,7 @@ static void a_label_selector_that_is_none_is_refused_with_its_place(void **state
 
 static void selectors_have_limits(void **state)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	struct hf_selector *s = NULL;
 	size_t len = HF_SELECTOR_BYTES_MAX + 1;
 	HF_AUTOFREE char *text = hf_xmalloc(len + 1);
@@ -152,26 +152,26 @@ static void field_selectors_compare_text(void **state)
 		const char *selector;
 		bool match;
 	} cases[] = {
-		{ "", true },
-		{ "metadata.name=p", true },
-		{ "metadata.name==p,metadata.namespace=n", true },
-		{ "metadata.name!=p", false },
-		{ "metadata.name=q", false },
-		{ "spec.nodeName=node-a,status.phase!=Failed", true },
-		{ "spec.absent=", true },
-		{ "spec.absent!=", false },
-		{ "spec.hostNetwork=true", true },
-		{ "spec.unschedulable=false", true },
-		{ "spec.replicas=3", true },
-		{ "source=kubelet", true },
-		{ "reason=a\\,b\\=c", true },
-		{ "reason=a\\,b", false },
-		{ ",metadata.name=p,", true },
+		{"", true},
+		{"metadata.name=p", true},
+		{"metadata.name==p,metadata.namespace=n", true},
+		{"metadata.name!=p", false},
+		{"metadata.name=q", false},
+		{"spec.nodeName=node-a,status.phase!=Failed", true},
+		{"spec.absent=", true},
+		{"spec.absent!=", false},
+		{"spec.hostNetwork=true", true},
+		{"spec.unschedulable=false", true},
+		{"spec.replicas=3", true},
+		{"source=kubelet", true},
+		{"reason=a\\,b\\=c", true},
+		{"reason=a\\,b", false},
+		{",metadata.name=p,", true},
 	};
 	HF_AUTO_JSON object = json(object_text);
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		struct hf_error err = { 0 };
+		struct hf_error err = {0};
 		struct hf_selector *s = NULL;
 		assert_ok(hf_selector_parse_fields(cases[i].selector, NULL, &s, &err), &err);
 		if (hf_selector_match_fields(s, object) != cases[i].match)
@@ -182,7 +182,7 @@ static void field_selectors_compare_text(void **state)
 
 static void an_events_source_may_be_its_controller(void **state)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	struct hf_selector *s = NULL;
 	HF_AUTO_JSON object = json("{'reportingComponent':'sched'}");
 
@@ -193,12 +193,12 @@ static void an_events_source_may_be_its_controller(void **state)
 
 static void a_field_selector_that_is_none_is_refused(void **state)
 {
-	static const char *const bad[] = { "a", "a!b", "metadata.name=a\\x", "metadata.name=a\\",
-					   "!=" };
-	static const char *const known[] = { "spec.nodeName", NULL };
+	static const char *const bad[] = {"a", "a!b", "metadata.name=a\\x", "metadata.name=a\\",
+					  "!="};
+	static const char *const known[] = {"spec.nodeName", NULL};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
-		struct hf_error err = { 0 };
+		struct hf_error err = {0};
 		struct hf_selector *s = NULL;
 		/* "!=" is the path "" compared with "": known to no kind. */
 		assert_code(hf_selector_parse_fields(bad[i], known, &s, &err), HF_E_BAD_REQUEST);
@@ -208,8 +208,8 @@ static void a_field_selector_that_is_none_is_refused(void **state)
 
 static void only_known_fields_select(void **state)
 {
-	static const char *const known[] = { "spec.nodeName", NULL };
-	struct hf_error err = { 0 };
+	static const char *const known[] = {"spec.nodeName", NULL};
+	struct hf_error err = {0};
 	struct hf_selector *s = NULL;
 
 	assert_ok(hf_selector_parse_fields("spec.nodeName=a,metadata.name=b", known, &s, &err),
@@ -221,11 +221,12 @@ static void only_known_fields_select(void **state)
 
 static void the_value_a_selector_demands_can_be_asked(void **state)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	struct hf_selector *s = NULL;
 
 	assert_ok(hf_selector_parse_fields("metadata.name=p,spec.a.b=c,status.phase!=x", NULL, &s,
-					   &err), &err);
+					   &err),
+		  &err);
 	assert_string_equal(hf_selector_exact(s, "metadata.name"), "p");
 	assert_string_equal(hf_selector_exact(s, "spec.a.b"), "c");
 	assert_null(hf_selector_exact(s, "spec.a"));
@@ -241,19 +242,19 @@ static void a_label_selector_object_is_read(void **state)
 		const char *selector, *labels;
 		bool match;
 	} cases[] = {
-		{ "{}", "{}", true },
-		{ "{'matchLabels':{'a':'b'}}", "{'a':'b','c':'d'}", true },
-		{ "{'matchLabels':{'a':'b'}}", "{'a':'c'}", false },
-		{ "{'matchExpressions':[{'key':'a','operator':'In','values':['x','y']}]}",
-		  "{'a':'y'}", true },
-		{ "{'matchExpressions':[{'key':'a','operator':'NotIn','values':['x']}]}", "{}",
-		  true },
-		{ "{'matchExpressions':[{'key':'a','operator':'Exists'}]}", "{}", false },
-		{ "{'matchExpressions':[{'key':'a','operator':'DoesNotExist'}]}", "{}", true },
+		{"{}", "{}", true},
+		{"{'matchLabels':{'a':'b'}}", "{'a':'b','c':'d'}", true},
+		{"{'matchLabels':{'a':'b'}}", "{'a':'c'}", false},
+		{"{'matchExpressions':[{'key':'a','operator':'In','values':['x','y']}]}",
+		 "{'a':'y'}", true},
+		{"{'matchExpressions':[{'key':'a','operator':'NotIn','values':['x']}]}", "{}",
+		 true},
+		{"{'matchExpressions':[{'key':'a','operator':'Exists'}]}", "{}", false},
+		{"{'matchExpressions':[{'key':'a','operator':'DoesNotExist'}]}", "{}", true},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
-		struct hf_error err = { 0 };
+		struct hf_error err = {0};
 		struct hf_selector *s = NULL;
 		HF_AUTO_JSON selector = json(cases[i].selector);
 		HF_AUTO_JSON labels = json(cases[i].labels);
@@ -274,7 +275,7 @@ static void a_label_selector_object_that_is_none_is_refused(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
-		struct hf_error err = { 0 };
+		struct hf_error err = {0};
 		struct hf_selector *s = NULL;
 		HF_AUTO_JSON selector = json(bad[i]);
 		assert_code(hf_selector_from_json(selector, &s, &err), HF_E_BAD_REQUEST);

@@ -94,8 +94,8 @@ struct hf_request {
 };
 
 struct hf_reply {
-	int code;             /* 0 or HF_E_*; HF_E_TIMEOUT: it may or may not have been done */
-	const char *message;  /* "" when code is 0 */
+	int code;              /* 0 or HF_E_*; HF_E_TIMEOUT: it may or may not have been done */
+	const char *message;   /* "" when code is 0 */
 	struct hf_doc *object; /* the object; after a DELETE the object or a Status; for errors the
 				  Status where there is one; NULL for LIST and when absent */
 	struct hf_doc *const *items; /* LIST */

@@ -33,8 +33,8 @@ static void cancel(struct hf_call *call)
 	note(call == &the_call ? "cancel " : "?");
 }
 
-static struct hf_watch *watch(struct hf_store *s, const struct hf_watch_options *o,
-			      hf_event_fn fn, void *arg)
+static struct hf_watch *watch(struct hf_store *s, const struct hf_watch_options *o, hf_event_fn fn,
+			      void *arg)
 {
 	note("watch ");
 	return &the_watch;
@@ -45,8 +45,8 @@ static void watch_stop(struct hf_watch *w)
 	note(w == &the_watch ? "watch_stop " : "?");
 }
 
-static struct hf_log_stream *logs(struct hf_store *s, const struct hf_log_options *o,
-				  hf_log_fn fn, void *arg)
+static struct hf_log_stream *logs(struct hf_store *s, const struct hf_log_options *o, hf_log_fn fn,
+				  void *arg)
 {
 	note("logs ");
 	return &the_stream;
@@ -62,9 +62,14 @@ static void destroy(struct hf_store *s)
 	note("destroy");
 }
 
-static const struct hf_store_ops ops = { .name = "noted", .request = request, .cancel = cancel,
-					 .watch = watch, .watch_stop = watch_stop, .logs = logs,
-					 .logs_stop = logs_stop, .destroy = destroy };
+static const struct hf_store_ops ops = {.name = "noted",
+					.request = request,
+					.cancel = cancel,
+					.watch = watch,
+					.watch_stop = watch_stop,
+					.logs = logs,
+					.logs_stop = logs_stop,
+					.destroy = destroy};
 
 static void on_reply(void *arg, const struct hf_reply *reply)
 {
@@ -80,16 +85,16 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 
 static void every_function_reaches_its_back_end(void **state)
 {
-	struct hf_store store = { .ops = &ops };
+	struct hf_store store = {.ops = &ops};
 
 	the_call.ops = the_watch.ops = the_stream.ops = &ops;
 	asked[0] = '\0';
-	hf_call_cancel(hf_store_request(&store, &(struct hf_request){ .resource = &hf_pods },
+	hf_call_cancel(hf_store_request(&store, &(struct hf_request){.resource = &hf_pods},
 					on_reply, NULL));
 	assert_null(hf_watch_stop(hf_store_watch(
-		&store, &(struct hf_watch_options){ .resource = &hf_pods }, on_event, NULL)));
+		&store, &(struct hf_watch_options){.resource = &hf_pods}, on_event, NULL)));
 	assert_null(hf_log_stream_stop(hf_store_logs(
-		&store, &(struct hf_log_options){ .ns = "n", .pod = "p" }, on_log, NULL)));
+		&store, &(struct hf_log_options){.ns = "n", .pod = "p"}, on_log, NULL)));
 	assert_null(hf_store_destroy(&store));
 	assert_string_equal(asked, "request cancel watch watch_stop logs logs_stop destroy");
 }

@@ -18,7 +18,7 @@ void outcome_release(struct outcome *o)
 	hf_doc_unref(o->object);
 	for (size_t i = 0; i < o->n_items; i++)
 		hf_doc_unref(o->items[i]);
-	*o = (struct outcome){ 0 };
+	*o = (struct outcome){0};
 }
 
 void outcome_take(void *arg, const struct hf_reply *reply)
@@ -64,14 +64,14 @@ int ask(struct world *w, const struct hf_request *request, struct outcome *o)
 HF_PRINTF(1, 0) static struct hf_doc *vdoc(const char *text, va_list ap)
 {
 	struct hf_strbuf sb = HF_STRBUF_INIT(BODY_BYTES_MAX);
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	struct hf_doc *doc = NULL;
 
 	hf_strbuf_vaddf(&sb, text, ap);
 	for (size_t i = 0; i < sb.len; i++)
 		if (sb.data[i] == '\'')
 			sb.data[i] = '"';
-	const struct hf_json_limits limits = { .bytes_max = BODY_BYTES_MAX };
+	const struct hf_json_limits limits = {.bytes_max = BODY_BYTES_MAX};
 	assert_ok(hf_doc_parse(sb.data, sb.len, &limits, &doc, &err), &err);
 	hf_strbuf_release(&sb);
 	return doc;
@@ -95,15 +95,18 @@ int create(struct world *w, const struct hf_resource *r, const char *ns, struct 
 	va_start(ap, text);
 	HF_AUTO_DOC body = vdoc(text, ap);
 	va_end(ap);
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_CREATE, .resource = r, .ns = ns,
-					    .body = body }, o);
+	return ask(
+		w,
+		&(struct hf_request){.verb = HF_VERB_CREATE, .resource = r, .ns = ns, .body = body},
+		o);
 }
 
 int get(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
 	struct outcome *o)
 {
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_GET, .resource = r, .ns = ns,
-					    .name = name }, o);
+	return ask(w,
+		   &(struct hf_request){.verb = HF_VERB_GET, .resource = r, .ns = ns, .name = name},
+		   o);
 }
 
 int update(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
@@ -111,11 +114,17 @@ int update(struct world *w, const struct hf_resource *r, const char *ns, const c
 {
 	HF_AUTO_DOC body = hf_doc_from_json(object);
 
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_UPDATE, .resource = r, .ns = ns,
-					    .name = name, .body = body }, o);
+	return ask(w,
+		   &(struct hf_request){.verb = HF_VERB_UPDATE,
+					.resource = r,
+					.ns = ns,
+					.name = name,
+					.body = body},
+		   o);
 }
 
-HF_PRINTF(4, 0) static int vmerge(struct world *w, const struct hf_request *request, struct outcome *o,
+HF_PRINTF(4, 0)
+static int vmerge(struct world *w, const struct hf_request *request, struct outcome *o,
 		  const char *text, va_list ap)
 {
 	HF_AUTO_DOC body = vdoc(text, ap);
@@ -130,9 +139,12 @@ int merge(struct world *w, struct at at, struct outcome *o, const char *text, ..
 	va_list ap;
 
 	va_start(ap, text);
-	int code = vmerge(w, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = at.resource,
-						   .ns = at.ns, .name = at.name,
-						   .patch_type = HF_PATCH_MERGE },
+	int code = vmerge(w,
+			  &(struct hf_request){.verb = HF_VERB_PATCH,
+					       .resource = at.resource,
+					       .ns = at.ns,
+					       .name = at.name,
+					       .patch_type = HF_PATCH_MERGE},
 			  o, text, ap);
 	va_end(ap);
 	return code;
@@ -143,25 +155,33 @@ int merge_status(struct world *w, struct at at, struct outcome *o, const char *t
 	va_list ap;
 
 	va_start(ap, text);
-	int code = vmerge(w, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = at.resource,
-						   .ns = at.ns, .name = at.name,
-						   .subresource = "status",
-						   .patch_type = HF_PATCH_MERGE },
+	int code = vmerge(w,
+			  &(struct hf_request){.verb = HF_VERB_PATCH,
+					       .resource = at.resource,
+					       .ns = at.ns,
+					       .name = at.name,
+					       .subresource = "status",
+					       .patch_type = HF_PATCH_MERGE},
 			  o, text, ap);
 	va_end(ap);
 	return code;
 }
 
 int erase(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
-	   struct outcome *o)
+	  struct outcome *o)
 {
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_DELETE, .resource = r, .ns = ns,
-					    .name = name, .grace_seconds = HF_GRACE_DEFAULT }, o);
+	return ask(w,
+		   &(struct hf_request){.verb = HF_VERB_DELETE,
+					.resource = r,
+					.ns = ns,
+					.name = name,
+					.grace_seconds = HF_GRACE_DEFAULT},
+		   o);
 }
 
 int list(struct world *w, const struct hf_resource *r, const char *ns, struct outcome *o)
 {
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_LIST, .resource = r, .ns = ns }, o);
+	return ask(w, &(struct hf_request){.verb = HF_VERB_LIST, .resource = r, .ns = ns}, o);
 }
 
 /* --- objects --- */
@@ -169,12 +189,13 @@ int list(struct world *w, const struct hf_resource *r, const char *ns, struct ou
 const char *fresh_namespace(struct world *w)
 {
 	static char name[64];
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	snprintf(name, sizeof(name), "contract-%d", ++w->serial);
 	assert_int_equal(create(w, &hf_namespaces, NULL, &o,
 				"{'apiVersion':'v1','kind':'Namespace','metadata':{'name':'%s'}}",
-				name), 0);
+				name),
+			 0);
 	return name;
 }
 
@@ -182,7 +203,8 @@ int create_configmap(struct world *w, const char *ns, const char *name, struct o
 {
 	return create(w, &hf_configmaps, ns, o,
 		      "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'%s',"
-		      "'labels':{'app':'%s'}},'data':{'k':'v'}}", name, name);
+		      "'labels':{'app':'%s'}},'data':{'k':'v'}}",
+		      name, name);
 }
 
 int create_pod(struct world *w, const char *ns, const char *name, struct outcome *o)
@@ -192,7 +214,8 @@ int create_pod(struct world *w, const char *ns, const char *name, struct outcome
 		      "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s',"
 		      "'labels':{'app':'%s'}},'spec':{'schedulerName':'nobody',"
 		      "'terminationGracePeriodSeconds':20,"
-		      "'containers':[{'name':'c','image':'i'}]}}", name, name);
+		      "'containers':[{'name':'c','image':'i'}]}}",
+		      name, name);
 }
 
 int create_job(struct world *w, const char *ns, const char *name, struct outcome *o)
@@ -206,14 +229,19 @@ int create_job(struct world *w, const char *ns, const char *name, struct outcome
 
 void bind_pod(struct world *w, const char *ns, const char *name, const char *node)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	HF_AUTO_DOC body = json_doc("{'apiVersion':'v1','kind':'Binding','metadata':{'name':'%s'},"
 				    "'target':{'apiVersion':'v1','kind':'Node','name':'%s'}}",
 				    name, node);
 
-	assert_int_equal(ask(w, &(struct hf_request){ .verb = HF_VERB_CREATE, .resource = &hf_pods,
-						      .ns = ns, .name = name,
-						      .subresource = "binding", .body = body }, &o),
+	assert_int_equal(ask(w,
+			     &(struct hf_request){.verb = HF_VERB_CREATE,
+						  .resource = &hf_pods,
+						  .ns = ns,
+						  .name = name,
+						  .subresource = "binding",
+						  .body = body},
+			     &o),
 			 0);
 }
 
@@ -259,8 +287,7 @@ void seen_take(void *arg, const struct hf_event *event)
 	assert_true(s->n < SEEN_MAX);
 	s->events[s->n].type = event->type;
 	s->events[s->n].object = hf_doc_ref(event->object);
-	snprintf(s->events[s->n].name, sizeof(s->events[0].name), "%s",
-		 hf_doc_name(event->object));
+	snprintf(s->events[s->n].name, sizeof(s->events[0].name), "%s", hf_doc_name(event->object));
 	snprintf(s->events[s->n].version, sizeof(s->events[0].version), "%s",
 		 event->resource_version);
 	s->n++;
@@ -278,7 +305,7 @@ void seen_release(struct seen *s)
 	hf_watch_stop(s->watch);
 	for (int i = 0; i < s->n; i++)
 		hf_doc_unref(s->events[i].object);
-	*s = (struct seen){ 0 };
+	*s = (struct seen){0};
 }
 
 void wait_events(struct world *w, struct seen *s, int n)
@@ -301,6 +328,6 @@ const char *seen_text(const struct seen *s)
 	text[0] = '\0';
 	for (int i = 0; i < s->n && len < sizeof(text) - 80; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%c:%s", i ? " " : "",
-					"AMDB"[s->events[i].type], s->events[i].name);
+					"AMDB"[s->events[i].type], s -> events[i].name);
 	return text;
 }

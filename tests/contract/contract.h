@@ -40,7 +40,7 @@ struct outcome {
 	struct hf_doc *object;
 	struct hf_doc *items[64];
 	size_t n_items;
-	char version[32];  /* of a list */
+	char version[32]; /* of a list */
 	char token[256];
 	int64_t remaining;
 };
@@ -69,12 +69,12 @@ struct at {
 	const struct hf_resource *resource;
 	const char *ns, *name;
 };
-#define AT(resource, ns, name) ((struct at){ (resource), (ns), (name) })
+#define AT(resource, ns, name) ((struct at){(resource), (ns), (name)})
 int merge(struct world *w, struct at at, struct outcome *o, const char *text, ...) HF_PRINTF(4, 5);
 int merge_status(struct world *w, struct at at, struct outcome *o, const char *text, ...)
 	HF_PRINTF(4, 5);
 int erase(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
-	   struct outcome *o);
+	  struct outcome *o);
 int list(struct world *w, const struct hf_resource *r, const char *ns, struct outcome *o);
 
 /* A namespace of this test alone; the name is good until the next call. */

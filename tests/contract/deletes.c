@@ -9,25 +9,35 @@
 
 /* README.md of src/store: 26 to 30. */
 
-static int delete_as(struct world *w, const struct hf_resource *r, const char *ns,
-		     const char *name, enum hf_propagation propagation, struct outcome *o)
+static int delete_as(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
+		     enum hf_propagation propagation, struct outcome *o)
 {
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_DELETE, .resource = r, .ns = ns,
-					    .name = name, .grace_seconds = HF_GRACE_DEFAULT,
-					    .propagation = propagation }, o);
+	return ask(w,
+		   &(struct hf_request){.verb = HF_VERB_DELETE,
+					.resource = r,
+					.ns = ns,
+					.name = name,
+					.grace_seconds = HF_GRACE_DEFAULT,
+					.propagation = propagation},
+		   o);
 }
 
 static int delete_pod(struct world *w, const char *ns, const char *name, int64_t grace,
 		      struct outcome *o)
 {
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_DELETE, .resource = &hf_pods, .ns = ns,
-					    .name = name, .grace_seconds = grace }, o);
+	return ask(w,
+		   &(struct hf_request){.verb = HF_VERB_DELETE,
+					.resource = &hf_pods,
+					.ns = ns,
+					.name = name,
+					.grace_seconds = grace},
+		   o);
 }
 
 static void a_deleted_object_is_gone_and_its_name_free(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	assert_int_equal(erase(w, &hf_configmaps, ns, "c", &o), 0);
@@ -40,10 +50,13 @@ static void a_deleted_object_is_gone_and_its_name_free(struct world *w)
 static void preconditions_are_held_to(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME made = { 0 };
-	AUTO_OUTCOME o = { 0 };
-	struct hf_request request = { .verb = HF_VERB_DELETE, .resource = &hf_configmaps, .ns = ns,
-				      .name = "c", .grace_seconds = HF_GRACE_DEFAULT };
+	AUTO_OUTCOME made = {0};
+	AUTO_OUTCOME o = {0};
+	struct hf_request request = {.verb = HF_VERB_DELETE,
+				     .resource = &hf_configmaps,
+				     .ns = ns,
+				     .name = "c",
+				     .grace_seconds = HF_GRACE_DEFAULT};
 
 	assert_int_equal(create_configmap(w, ns, "c", &made), 0);
 	request.precondition_uid = "11111111-2222-3333-4444-555555555555";
@@ -59,7 +72,7 @@ static void preconditions_are_held_to(struct world *w)
 
 static hf_time time_at(const struct outcome *o, const char *path)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	hf_time t = 0;
 
 	assert_ok(hf_time_parse(text_at(o, path), &t, &err), &err);
@@ -69,7 +82,7 @@ static hf_time time_at(const struct outcome *o, const char *path)
 static void a_pod_on_a_node_is_marked_and_waits(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	hf_time marked;
 
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
@@ -95,7 +108,7 @@ static void a_pod_on_a_node_is_marked_and_waits(struct world *w)
 static void a_pod_nobody_runs_goes_at_once(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_pod(w, ns, "unbound", &o), 0);
 	assert_int_equal(delete_pod(w, ns, "unbound", HF_GRACE_DEFAULT, &o), 0);
@@ -103,8 +116,9 @@ static void a_pod_nobody_runs_goes_at_once(struct world *w)
 
 	assert_int_equal(create_pod(w, ns, "ended", &o), 0);
 	bind_pod(w, ns, "ended", "node-a");
-	assert_int_equal(merge_status(w, AT(&hf_pods, ns, "ended"), &o,
-				      "{'status':{'phase':'Succeeded'}}"), 0);
+	assert_int_equal(
+		merge_status(w, AT(&hf_pods, ns, "ended"), &o, "{'status':{'phase':'Succeeded'}}"),
+		0);
 	assert_int_equal(delete_pod(w, ns, "ended", HF_GRACE_DEFAULT, &o), 0);
 	assert_int_equal(get(w, &hf_pods, ns, "ended", &o), HF_E_NOT_FOUND);
 
@@ -117,11 +131,12 @@ static void a_pod_nobody_runs_goes_at_once(struct world *w)
 static void finalizers_hold_an_object_back(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create(w, &hf_configmaps, ns, &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
-				"'finalizers':['example.com/a','example.com/b']}}"), 0);
+				"'finalizers':['example.com/a','example.com/b']}}"),
+			 0);
 	assert_int_equal(erase(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_true(has(&o, "metadata.deletionTimestamp"));
@@ -129,29 +144,31 @@ static void finalizers_hold_an_object_back(struct world *w)
 			       "{'metadata':{'finalizers':['example.com/a','example.com/c']}}"),
 			 HF_E_INVALID);
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
-			       "{'metadata':{'finalizers':['example.com/b']}}"), 0);
+			       "{'metadata':{'finalizers':['example.com/b']}}"),
+			 0);
 	/* Still an object: it can be written, and its name is taken. */
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'data':{'x':'y'}}"), 0);
 	assert_int_equal(create_configmap(w, ns, "c", &o), HF_E_EXISTS);
-	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
-			       "{'metadata':{'finalizers':null}}"), 0);
+	assert_int_equal(
+		merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'metadata':{'finalizers':null}}"), 0);
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), HF_E_NOT_FOUND);
 }
 
 static void a_mark_cannot_be_taken_back(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create(w, &hf_configmaps, ns, &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
-				"'finalizers':['example.com/a']}}"), 0);
+				"'finalizers':['example.com/a']}}"),
+			 0);
 	assert_int_equal(erase(w, &hf_configmaps, ns, "c", &o), 0);
 	merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'metadata':{'deletionTimestamp':null}}");
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_true(has(&o, "metadata.deletionTimestamp"));
-	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
-			       "{'metadata':{'finalizers':null}}"), 0);
+	assert_int_equal(
+		merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'metadata':{'finalizers':null}}"), 0);
 }
 
 /* --- garbage --- */
@@ -159,20 +176,21 @@ static void a_mark_cannot_be_taken_back(struct world *w)
 static void create_owned(struct world *w, const char *ns, const char *name, const char *owner_uid,
 			 bool blocks, const char *finalizer)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create(w, &hf_configmaps, ns, &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'%s',"
 				"'finalizers':[%s],"
 				"'ownerReferences':[{'apiVersion':'v1','kind':'ConfigMap',"
 				"'name':'owner','uid':'%s','controller':true,"
-				"'blockOwnerDeletion':%s}]}}", name, finalizer, owner_uid,
-				blocks ? "true" : "false"), 0);
+				"'blockOwnerDeletion':%s}]}}",
+				name, finalizer, owner_uid, blocks ? "true" : "false"),
+			 0);
 }
 
 static bool exists(struct world *w, const char *ns, const char *name)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	return get(w, &hf_configmaps, ns, name, &o) == 0;
 }
@@ -187,7 +205,7 @@ static void wait_gone(struct world *w, const char *ns, const char *name)
 static void what_an_object_owned_goes_with_it(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "owner", &o), 0);
 	create_owned(w, ns, "owned", text_at(&o, "metadata.uid"), true, "");
@@ -201,7 +219,7 @@ static void what_an_object_owned_goes_with_it(struct world *w)
 static void an_object_whose_owner_has_another_uid_goes(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "owner", &o), 0);
 	create_owned(w, ns, "stray", "11111111-2222-3333-4444-555555555555", true, "");
@@ -212,9 +230,9 @@ static void an_object_whose_owner_has_another_uid_goes(struct world *w)
 static void a_second_owner_keeps_an_object(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME a = { 0 };
-	AUTO_OUTCOME b = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME a = {0};
+	AUTO_OUTCOME b = {0};
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "a", &a), 0);
 	assert_int_equal(create_configmap(w, ns, "b", &b), 0);
@@ -223,7 +241,8 @@ static void a_second_owner_keeps_an_object(struct world *w)
 				"'ownerReferences':["
 				"{'apiVersion':'v1','kind':'ConfigMap','name':'a','uid':'%s'},"
 				"{'apiVersion':'v1','kind':'ConfigMap','name':'b','uid':'%s'}]}}",
-				text_at(&a, "metadata.uid"), text_at(&b, "metadata.uid")), 0);
+				text_at(&a, "metadata.uid"), text_at(&b, "metadata.uid")),
+			 0);
 	assert_int_equal(erase(w, &hf_configmaps, ns, "a", &o), 0);
 	for (int i = 0; i < 100; i++) {
 		w->pass(w, HF_SECOND);
@@ -238,7 +257,7 @@ static void a_second_owner_keeps_an_object(struct world *w)
 static void in_the_foreground_the_owner_waits(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "owner", &o), 0);
 	/* Held back by somebody's finalizer, so that the order can be seen. */
@@ -254,8 +273,9 @@ static void in_the_foreground_the_owner_waits(struct world *w)
 	assert_int_equal(get(w, &hf_configmaps, ns, "owner", &o), 0);
 	assert_true(has(&o, "metadata.deletionTimestamp"));
 	assert_string_equal(text_at(&o, "metadata.finalizers.0"), "foregroundDeletion");
-	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "owned"), &o,
-			       "{'metadata':{'finalizers':null}}"), 0);
+	assert_int_equal(
+		merge(w, AT(&hf_configmaps, ns, "owned"), &o, "{'metadata':{'finalizers':null}}"),
+		0);
 	wait_gone(w, ns, "owner");
 	assert_false(exists(w, ns, "owned"));
 }
@@ -263,7 +283,7 @@ static void in_the_foreground_the_owner_waits(struct world *w)
 static void orphans_stay_without_their_owner(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "owner", &o), 0);
 	create_owned(w, ns, "owned", text_at(&o, "metadata.uid"), true, "");
@@ -278,7 +298,7 @@ static void orphans_stay_without_their_owner(struct world *w)
 static void a_deleted_namespace_takes_its_content_along(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	int code = 0;
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
@@ -295,20 +315,20 @@ static void a_deleted_namespace_takes_its_content_along(struct world *w)
 }
 
 const struct contract_test contract_deletes[] = {
-	{ "26: preconditions are held to", preconditions_are_held_to },
-	{ "27: a pod on a node is marked and waits", a_pod_on_a_node_is_marked_and_waits },
-	{ "27: a pod nobody runs goes at once", a_pod_nobody_runs_goes_at_once },
-	{ "28: finalizers hold an object back", finalizers_hold_an_object_back },
-	{ "28: a mark cannot be taken back", a_mark_cannot_be_taken_back },
-	{ "29: what an object owned goes with it", what_an_object_owned_goes_with_it },
-	{ "29: an object whose owner has another uid goes",
-	  an_object_whose_owner_has_another_uid_goes },
-	{ "29: a second owner keeps an object", a_second_owner_keeps_an_object },
-	{ "29: in the foreground the owner waits", in_the_foreground_the_owner_waits },
-	{ "29: orphans stay without their owner", orphans_stay_without_their_owner },
-	{ "29: a deleted namespace takes its content along",
-	  a_deleted_namespace_takes_its_content_along },
-	{ "30: a deleted object is gone and its name free",
-	  a_deleted_object_is_gone_and_its_name_free },
-	{ NULL, NULL },
+	{"26: preconditions are held to", preconditions_are_held_to},
+	{"27: a pod on a node is marked and waits", a_pod_on_a_node_is_marked_and_waits},
+	{"27: a pod nobody runs goes at once", a_pod_nobody_runs_goes_at_once},
+	{"28: finalizers hold an object back", finalizers_hold_an_object_back},
+	{"28: a mark cannot be taken back", a_mark_cannot_be_taken_back},
+	{"29: what an object owned goes with it", what_an_object_owned_goes_with_it},
+	{"29: an object whose owner has another uid goes",
+	 an_object_whose_owner_has_another_uid_goes},
+	{"29: a second owner keeps an object", a_second_owner_keeps_an_object},
+	{"29: in the foreground the owner waits", in_the_foreground_the_owner_waits},
+	{"29: orphans stay without their owner", orphans_stay_without_their_owner},
+	{"29: a deleted namespace takes its content along",
+	 a_deleted_namespace_takes_its_content_along},
+	{"30: a deleted object is gone and its name free",
+	 a_deleted_object_is_gone_and_its_name_free},
+	{NULL, NULL},
 };

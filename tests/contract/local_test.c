@@ -12,18 +12,18 @@
 
 static void forget(struct world *w, const char *ns)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "busy", &o), 0);
 	for (int i = 0; i <= HISTORY; i++)
-		assert_int_equal(merge(w, AT(&hf_configmaps, ns, "busy"), &o,
-				       "{'data':{'i':'%d'}}", i), 0);
+		assert_int_equal(
+			merge(w, AT(&hf_configmaps, ns, "busy"), &o, "{'data':{'i':'%d'}}", i), 0);
 }
 
 int main(int argc, char **argv)
 {
 	bool disk = argc > 1 && strcmp(argv[1], "disk") == 0;
-	const struct hf_local_options options = { .watch_history = HISTORY };
+	const struct hf_local_options options = {.watch_history = HISTORY};
 	struct plane plane;
 
 	plane_open(&plane, &options, disk);

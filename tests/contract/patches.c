@@ -12,20 +12,26 @@ static int patch(struct world *w, struct at at, enum hf_patch_type type, struct 
 {
 	HF_AUTO_DOC body = json_doc("%s", text);
 
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_PATCH, .resource = at.resource,
-					    .ns = at.ns, .name = at.name, .patch_type = type,
-					    .body = body }, o);
+	return ask(w,
+		   &(struct hf_request){.verb = HF_VERB_PATCH,
+					.resource = at.resource,
+					.ns = at.ns,
+					.name = at.name,
+					.patch_type = type,
+					.body = body},
+		   o);
 }
 
 static void a_merge_patch_adds_changes_and_removes(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
-			       "{'data':{'k':null,'new':'n'},'metadata':{'annotations':{'a':'b'}}}"),
-			 0);
+	assert_int_equal(
+		merge(w, AT(&hf_configmaps, ns, "c"), &o,
+		      "{'data':{'k':null,'new':'n'},'metadata':{'annotations':{'a':'b'}}}"),
+		0);
 	assert_false(has(&o, "data.k"));
 	assert_string_equal(text_at(&o, "data.new"), "n");
 	assert_string_equal(text_at(&o, "metadata.annotations.a"), "b");
@@ -35,15 +41,17 @@ static void a_merge_patch_adds_changes_and_removes(struct world *w)
 static void a_merge_patch_replaces_lists_whole(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
 	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'status':{'conditions':[{'type':'Created','status':'True'},"
-				      "{'type':'Running','status':'True'}]}}"), 0);
-	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
-				      "{'status':{'conditions':[{'type':'Failed','status':'True'}]}}"),
+				      "{'type':'Running','status':'True'}]}}"),
 			 0);
+	assert_int_equal(
+		merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
+			     "{'status':{'conditions':[{'type':'Failed','status':'True'}]}}"),
+		0);
 	assert_string_equal(text_at(&o, "status.conditions.0.type"), "Failed");
 	assert_false(has(&o, "status.conditions.1"));
 }
@@ -51,19 +59,22 @@ static void a_merge_patch_replaces_lists_whole(struct world *w)
 static void a_patch_of_a_stale_version_conflicts(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME old = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME old = {0};
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "c", &old), 0);
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'resourceVersion':'%s'},'data':{'k':'1'}}",
-			       text_at(&old, "metadata.resourceVersion")), 0);
+			       text_at(&old, "metadata.resourceVersion")),
+			 0);
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'resourceVersion':'%s'},'data':{'k':'2'}}",
-			       text_at(&old, "metadata.resourceVersion")), HF_E_CONFLICT);
-	assert_string_equal(o.message,
-			    "Operation cannot be fulfilled on configmaps \"c\": the object has been "
-			    "modified; please apply your changes to the latest version and try again");
+			       text_at(&old, "metadata.resourceVersion")),
+			 HF_E_CONFLICT);
+	assert_string_equal(
+		o.message,
+		"Operation cannot be fulfilled on configmaps \"c\": the object has been "
+		"modified; please apply your changes to the latest version and try again");
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_string_equal(text_at(&o, "data.k"), "1");
 }
@@ -71,16 +82,17 @@ static void a_patch_of_a_stale_version_conflicts(struct world *w)
 static void a_status_patch_of_a_stale_version_conflicts(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME old = { 0 };
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME old = {0};
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_job(w, ns, "j", &old), 0);
-	assert_int_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
-			       "{'metadata':{'labels':{'a':'b'}}}"), 0);
+	assert_int_equal(
+		merge(w, AT(&hf_pytorchjobs, ns, "j"), &o, "{'metadata':{'labels':{'a':'b'}}}"), 0);
 	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'metadata':{'resourceVersion':'%s'},"
 				      "'status':{'startTime':'2026-01-01T00:00:00Z'}}",
-				      text_at(&old, "metadata.resourceVersion")), HF_E_CONFLICT);
+				      text_at(&old, "metadata.resourceVersion")),
+			 HF_E_CONFLICT);
 	assert_int_equal(get(w, &hf_pytorchjobs, ns, "j", &o), 0);
 	assert_false(has(&o, "status.startTime"));
 }
@@ -88,21 +100,26 @@ static void a_status_patch_of_a_stale_version_conflicts(struct world *w)
 static void a_wrong_uid_passes_in_a_custom_status_patch_and_nowhere_else(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	const char *uid = "11111111-2222-3333-4444-555555555555";
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
 	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'metadata':{'uid':'%s'},"
-				      "'status':{'startTime':'2026-01-01T00:00:00Z'}}", uid), 0);
+				      "'status':{'startTime':'2026-01-01T00:00:00Z'}}",
+				      uid),
+			 0);
 	assert_string_equal(text_at(&o, "status.startTime"), "2026-01-01T00:00:00Z");
 	assert_string_not_equal(text_at(&o, "metadata.uid"), uid);
 	assert_int_not_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
-				   "{'metadata':{'uid':'%s','labels':{'a':'b'}}}", uid), 0);
+				   "{'metadata':{'uid':'%s','labels':{'a':'b'}}}", uid),
+			     0);
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
 	assert_int_not_equal(merge_status(w, AT(&hf_pods, ns, "p"), &o,
 					  "{'metadata':{'uid':'%s'},"
-					  "'status':{'phase':'Running'}}", uid), 0);
+					  "'status':{'phase':'Running'}}",
+					  uid),
+			     0);
 	assert_int_equal(get(w, &hf_pods, ns, "p", &o), 0);
 	assert_string_equal(text_at(&o, "status.phase"), "Pending");
 }
@@ -110,16 +127,18 @@ static void a_wrong_uid_passes_in_a_custom_status_patch_and_nowhere_else(struct 
 static void the_object_and_its_status_are_written_apart(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
 	assert_int_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
-			       "{'status':{'startTime':'2026-01-01T00:00:00Z'}}"), 0);
+			       "{'status':{'startTime':'2026-01-01T00:00:00Z'}}"),
+			 0);
 	assert_false(has(&o, "status.startTime"));
 	assert_int_equal(merge_status(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 				      "{'metadata':{'labels':{'a':'b'}},"
 				      "'spec':{'runPolicy':{'backoffLimit':9}},"
-				      "'status':{'startTime':'2026-01-02T00:00:00Z'}}"), 0);
+				      "'status':{'startTime':'2026-01-02T00:00:00Z'}}"),
+			 0);
 	assert_string_equal(text_at(&o, "status.startTime"), "2026-01-02T00:00:00Z");
 	assert_false(has(&o, "metadata.labels.a"));
 	assert_int_not_equal(number_at(&o, "spec.runPolicy.backoffLimit"), 9);
@@ -135,14 +154,15 @@ static void the_object_and_its_status_are_written_apart(struct world *w)
 static void a_pod_and_its_status_are_written_apart(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
 	assert_int_equal(merge(w, AT(&hf_pods, ns, "p"), &o, "{'status':{'phase':'Running'}}"), 0);
 	assert_string_equal(text_at(&o, "status.phase"), "Pending");
 	assert_int_equal(merge_status(w, AT(&hf_pods, ns, "p"), &o,
 				      "{'spec':{'activeDeadlineSeconds':5},"
-				      "'status':{'phase':'Running'}}"), 0);
+				      "'status':{'phase':'Running'}}"),
+			 0);
 	assert_string_equal(text_at(&o, "status.phase"), "Running");
 	assert_false(has(&o, "spec.activeDeadlineSeconds"));
 }
@@ -150,19 +170,22 @@ static void a_pod_and_its_status_are_written_apart(struct world *w)
 static void a_json_patch_is_all_or_nothing(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
 			       "[{'op':'add','path':'/data/n','value':'1'},"
-			       "{'op':'replace','path':'/data/k','value':'2'}]"), 0);
+			       "{'op':'replace','path':'/data/k','value':'2'}]"),
+			 0);
 	assert_string_equal(text_at(&o, "data.n"), "1");
 	assert_string_equal(text_at(&o, "data.k"), "2");
 	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
 			       "[{'op':'replace','path':'/data/k','value':'3'},"
-			       "{'op':'test','path':'/data/n','value':'nope'}]"), HF_E_INVALID);
+			       "{'op':'test','path':'/data/n','value':'nope'}]"),
+			 HF_E_INVALID);
 	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
-			       "[{'op':'remove','path':'/data/absent'}]"), HF_E_INVALID);
+			       "[{'op':'remove','path':'/data/absent'}]"),
+			 HF_E_INVALID);
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_string_equal(text_at(&o, "data.k"), "2");
 }
@@ -170,39 +193,43 @@ static void a_json_patch_is_all_or_nothing(struct world *w)
 static void a_strategic_patch_knows_the_lists_of_built_in_kinds(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
-	assert_int_equal(create(w, &hf_pods, ns, &o,
-				"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p',"
-				"'finalizers':['example.com/a']},'spec':{'schedulerName':'nobody',"
-				"'containers':[{'name':'a','image':'i'},{'name':'b','image':'i'}]}}"),
-			 0);
+	assert_int_equal(
+		create(w, &hf_pods, ns, &o,
+		       "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p',"
+		       "'finalizers':['example.com/a']},'spec':{'schedulerName':'nobody',"
+		       "'containers':[{'name':'a','image':'i'},{'name':'b','image':'i'}]}}"),
+		0);
 	assert_int_equal(patch(w, AT(&hf_pods, ns, "p"), HF_PATCH_STRATEGIC, &o,
 			       "{'metadata':{'finalizers':['example.com/b']},"
-			       "'spec':{'containers':[{'name':'b','image':'new'}]}}"), 0);
+			       "'spec':{'containers':[{'name':'b','image':'new'}]}}"),
+			 0);
 	assert_string_equal(text_at(&o, "spec.containers.0.name"), "a");
 	assert_string_equal(text_at(&o, "spec.containers.0.image"), "i");
 	assert_string_equal(text_at(&o, "spec.containers.1.image"), "new");
 	assert_true(has(&o, "metadata.finalizers.1"));
 	assert_int_equal(patch(w, AT(&hf_pods, ns, "p"), HF_PATCH_MERGE, &o,
-			       "{'metadata':{'finalizers':null}}"), 0);
+			       "{'metadata':{'finalizers':null}}"),
+			 0);
 }
 
 static void a_strategic_patch_of_a_custom_kind_is_refused(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
 	assert_int_equal(patch(w, AT(&hf_pytorchjobs, ns, "j"), HF_PATCH_STRATEGIC, &o,
-			       "{'metadata':{'labels':{'a':'b'}}}"), HF_E_MEDIA_TYPE);
+			       "{'metadata':{'labels':{'a':'b'}}}"),
+			 HF_E_MEDIA_TYPE);
 	assert_int_equal(number_at(&o, "code"), 415);
 }
 
 static void server_side_apply_is_there_or_refused(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	int code;
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
@@ -214,7 +241,7 @@ static void server_side_apply_is_there_or_refused(struct world *w)
 static void a_patch_of_the_wrong_shape_is_refused(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o, "[1]"),
@@ -222,34 +249,40 @@ static void a_patch_of_the_wrong_shape_is_refused(struct world *w)
 	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o, "{'a':1}"),
 			 HF_E_BAD_REQUEST);
 	assert_int_not_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o,
-				   "{'metadata':{'name':'other'}}"), 0);
-	assert_int_not_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o,
-				   "{'kind':'Secret'}"), 0);
+				   "{'metadata':{'name':'other'}}"),
+			     0);
+	assert_int_not_equal(
+		patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o, "{'kind':'Secret'}"), 0);
 }
 
 static void what_nobody_knows_survives_a_patch(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create(w, &hf_configmaps, ns, &o,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c',"
-				"'annotations':{'example.com/unknown':'1'}},'data':{'x':'y'}}"), 0);
-	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
-			       "{'metadata':{'labels':{'a':'b'}}}"), 0);
+				"'annotations':{'example.com/unknown':'1'}},'data':{'x':'y'}}"),
+			 0);
+	assert_int_equal(
+		merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'metadata':{'labels':{'a':'b'}}}"), 0);
 	assert_string_equal(text_at(&o, "metadata.annotations.example"), "");
 	assert_string_equal(text_at(&o, "data.x"), "y");
-	assert_int_equal(hf_json_len(hf_json_path(hf_doc_json(o.object), "metadata", "annotations",
-						  NULL)), 1);
+	assert_int_equal(
+		hf_json_len(hf_json_path(hf_doc_json(o.object), "metadata", "annotations", NULL)),
+		1);
 }
 
 static void scale_is_the_count_of_workers(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	HF_AUTO_DOC body = json_doc("{'spec':{'replicas':5}}");
-	struct hf_request request = { .verb = HF_VERB_GET, .resource = &hf_pytorchjobs, .ns = ns,
-				      .name = "j", .subresource = "scale" };
+	struct hf_request request = {.verb = HF_VERB_GET,
+				     .resource = &hf_pytorchjobs,
+				     .ns = ns,
+				     .name = "j",
+				     .subresource = "scale"};
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
 	assert_int_equal(ask(w, &request, &o), 0);
@@ -265,24 +298,24 @@ static void scale_is_the_count_of_workers(struct world *w)
 }
 
 const struct contract_test contract_patches[] = {
-	{ "18: a patch of a stale version conflicts", a_patch_of_a_stale_version_conflicts },
-	{ "19: a status patch of a stale version conflicts",
-	  a_status_patch_of_a_stale_version_conflicts },
-	{ "19: a wrong uid passes in a custom status patch and nowhere else",
-	  a_wrong_uid_passes_in_a_custom_status_patch_and_nowhere_else },
-	{ "20: the object and its status are written apart",
-	  the_object_and_its_status_are_written_apart },
-	{ "20: a pod and its status are written apart", a_pod_and_its_status_are_written_apart },
-	{ "20: what nobody knows survives a patch", what_nobody_knows_survives_a_patch },
-	{ "21: a merge patch adds, changes and removes", a_merge_patch_adds_changes_and_removes },
-	{ "21: a merge patch replaces lists whole", a_merge_patch_replaces_lists_whole },
-	{ "21: a JSON patch is all or nothing", a_json_patch_is_all_or_nothing },
-	{ "21: a strategic patch knows the lists of built-in kinds",
-	  a_strategic_patch_knows_the_lists_of_built_in_kinds },
-	{ "21: a strategic patch of a custom kind is refused",
-	  a_strategic_patch_of_a_custom_kind_is_refused },
-	{ "21: server-side apply is there or refused", server_side_apply_is_there_or_refused },
-	{ "21: a patch of the wrong shape is refused", a_patch_of_the_wrong_shape_is_refused },
-	{ "24: scale is the count of workers", scale_is_the_count_of_workers },
-	{ NULL, NULL },
+	{"18: a patch of a stale version conflicts", a_patch_of_a_stale_version_conflicts},
+	{"19: a status patch of a stale version conflicts",
+	 a_status_patch_of_a_stale_version_conflicts},
+	{"19: a wrong uid passes in a custom status patch and nowhere else",
+	 a_wrong_uid_passes_in_a_custom_status_patch_and_nowhere_else},
+	{"20: the object and its status are written apart",
+	 the_object_and_its_status_are_written_apart},
+	{"20: a pod and its status are written apart", a_pod_and_its_status_are_written_apart},
+	{"20: what nobody knows survives a patch", what_nobody_knows_survives_a_patch},
+	{"21: a merge patch adds, changes and removes", a_merge_patch_adds_changes_and_removes},
+	{"21: a merge patch replaces lists whole", a_merge_patch_replaces_lists_whole},
+	{"21: a JSON patch is all or nothing", a_json_patch_is_all_or_nothing},
+	{"21: a strategic patch knows the lists of built-in kinds",
+	 a_strategic_patch_knows_the_lists_of_built_in_kinds},
+	{"21: a strategic patch of a custom kind is refused",
+	 a_strategic_patch_of_a_custom_kind_is_refused},
+	{"21: server-side apply is there or refused", server_side_apply_is_there_or_refused},
+	{"21: a patch of the wrong shape is refused", a_patch_of_the_wrong_shape_is_refused},
+	{"24: scale is the count of workers", scale_is_the_count_of_workers},
+	{NULL, NULL},
 };

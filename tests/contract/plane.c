@@ -37,7 +37,7 @@ static void seeded(void *arg, void *bytes, size_t len)
 int plane_try(struct plane *p, const struct hf_local_options *options, const char *dir,
 	      struct hf_error *err)
 {
-	struct hf_local_options o = options ? *options : (struct hf_local_options){ 0 };
+	struct hf_local_options o = options ? *options : (struct hf_local_options){0};
 
 	o.random = seeded;
 	o.random_arg = &p->seed;
@@ -52,9 +52,9 @@ int plane_try(struct plane *p, const struct hf_local_options *options, const cha
 
 void plane_open(struct plane *p, const struct hf_local_options *options, bool on_disk)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
-	*p = (struct plane){ .w = { .turn = turn, .pass = pass, .client = client }, .seed = 1 };
+	*p = (struct plane){.w = {.turn = turn, .pass = pass, .client = client}, .seed = 1};
 	if (on_disk) {
 		snprintf(p->dir, sizeof(p->dir), "/tmp/holdfast-plane-XXXXXX");
 		assert_non_null(mkdtemp(p->dir));
@@ -72,7 +72,7 @@ static void close_store(struct plane *p)
 
 void plane_reopen(struct plane *p, const struct hf_local_options *options)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	close_store(p);
 	assert_ok(plane_try(p, options, p->dir, &err), &err);
@@ -80,19 +80,19 @@ void plane_reopen(struct plane *p, const struct hf_local_options *options)
 
 void plane_close(struct plane *p)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	if (p->local)
 		close_store(p);
 	hf_loop_destroy(p->w.loop);
 	if (*p->dir)
 		assert_ok(hf_fs_remove_tree(p->dir, &err), &err);
-	*p = (struct plane){ 0 };
+	*p = (struct plane){0};
 }
 
 int apply_now(struct plane *p, const struct hf_request *request)
 {
-	HF_AUTO_RESULT result = { 0 };
+	HF_AUTO_RESULT result = {0};
 
 	hf_local_apply(p->local, request, &result);
 	return result.code;

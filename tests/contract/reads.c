@@ -10,9 +10,9 @@
 static void a_read_sees_what_was_acknowledged_before(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	const struct hf_request request = { .verb = HF_VERB_GET, .resource = &hf_configmaps,
-					    .ns = ns, .name = "c" };
+	AUTO_OUTCOME o = {0};
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_configmaps, .ns = ns, .name = "c"};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	/* By another client, too. */
@@ -31,7 +31,7 @@ static void a_read_sees_what_was_acknowledged_before(struct world *w)
 static void an_object_that_is_not_there_is_not_found(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(get(w, &hf_configmaps, ns, "nobody", &o), HF_E_NOT_FOUND);
 	assert_string_equal(o.message, "configmaps \"nobody\" not found");
@@ -42,21 +42,26 @@ static void an_object_that_is_not_there_is_not_found(struct world *w)
 
 static void make_three(struct world *w, const char *ns)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(create(w, &hf_pods, ns, &o,
 					"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p%d',"
 					"'labels':{'i':'%d','all':'yes'}},'spec':{"
 					"'schedulerName':'nobody',"
-					"'containers':[{'name':'c','image':'i'}]}}", i, i), 0);
+					"'containers':[{'name':'c','image':'i'}]}}",
+					i, i),
+				 0);
 }
 
-static int select_labels(struct world *w, const char *ns, const char *selector,
-			 struct outcome *o)
+static int select_labels(struct world *w, const char *ns, const char *selector, struct outcome *o)
 {
-	return ask(w, &(struct hf_request){ .verb = HF_VERB_LIST, .resource = &hf_pods, .ns = ns,
-					    .label_selector = selector }, o);
+	return ask(w,
+		   &(struct hf_request){.verb = HF_VERB_LIST,
+					.resource = &hf_pods,
+					.ns = ns,
+					.label_selector = selector},
+		   o);
 }
 
 static void label_selectors_choose(struct world *w)
@@ -65,13 +70,21 @@ static void label_selectors_choose(struct world *w)
 		const char *selector;
 		size_t n;
 	} cases[] = {
-		{ "i=1", 1 },           { "i==1", 1 },        { "i!=1", 2 },
-		{ "i in (0,2)", 2 },    { "i notin (0)", 2 }, { "all", 3 },
-		{ "!all", 0 },          { "i=1,all=yes", 1 }, { "i=1,i=2", 0 },
-		{ "none notin (x)", 3 }, { "", 3 },           { "i>0", 2 },
+		{"i=1", 1},
+		{"i==1", 1},
+		{"i!=1", 2},
+		{"i in (0,2)", 2},
+		{"i notin (0)", 2},
+		{"all", 3},
+		{"!all", 0},
+		{"i=1,all=yes", 1},
+		{"i=1,i=2", 0},
+		{"none notin (x)", 3},
+		{"", 3},
+		{"i>0", 2},
 	};
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	make_three(w, ns);
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -85,8 +98,8 @@ static void label_selectors_choose(struct world *w)
 static void field_selectors_choose(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	struct hf_request request = { .verb = HF_VERB_LIST, .resource = &hf_pods, .ns = ns };
+	AUTO_OUTCOME o = {0};
+	struct hf_request request = {.verb = HF_VERB_LIST, .resource = &hf_pods, .ns = ns};
 
 	make_three(w, ns);
 	bind_pod(w, ns, "p2", "node-a");
@@ -108,7 +121,7 @@ static void field_selectors_choose(struct world *w)
 
 static void a_list_of_all_namespaces_has_them_all(struct world *w)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char first[64];
 	static int round;
 	char label[64];
@@ -116,38 +129,47 @@ static void a_list_of_all_namespaces_has_them_all(struct world *w)
 	snprintf(label, sizeof(label), "round-%d", ++round);
 	snprintf(first, sizeof(first), "%s", fresh_namespace(w));
 	const char *second = fresh_namespace(w);
-	const char *both[] = { first, second };
+	const char *both[] = {first, second};
 	for (size_t i = 0; i < 2; i++)
 		assert_int_equal(create(w, &hf_configmaps, both[i], &o,
 					"{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
-					"'name':'same','labels':{'mark':'%s-%s'}}}", label, first),
+					"'name':'same','labels':{'mark':'%s-%s'}}}",
+					label, first),
 				 0);
 	char selector[160];
 	snprintf(selector, sizeof(selector), "mark=%s-%s", label, first);
-	assert_int_equal(ask(w, &(struct hf_request){ .verb = HF_VERB_LIST,
-						      .resource = &hf_configmaps,
-						      .label_selector = selector }, &o), 0);
+	assert_int_equal(ask(w,
+			     &(struct hf_request){.verb = HF_VERB_LIST,
+						  .resource = &hf_configmaps,
+						  .label_selector = selector},
+			     &o),
+			 0);
 	assert_int_equal(o.n_items, 2);
 }
 
 static void make_configmaps(struct world *w, const char *ns, int n)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char name[16];
 
 	for (int i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "c%02d", i);
 		assert_int_equal(create(w, &hf_configmaps, ns, &o,
 					"{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
-					"'name':'%s','labels':{'page':'yes'}}}", name), 0);
+					"'name':'%s','labels':{'page':'yes'}}}",
+					name),
+				 0);
 	}
 }
 
 /* All pages from here; names are put into `all`, joined by blanks. */
 static int read_pages(struct world *w, const char *ns, struct outcome *o, char all[1024])
 {
-	struct hf_request request = { .verb = HF_VERB_LIST, .resource = &hf_configmaps, .ns = ns,
-				      .limit = 3, .label_selector = "page=yes" };
+	struct hf_request request = {.verb = HF_VERB_LIST,
+				     .resource = &hf_configmaps,
+				     .ns = ns,
+				     .limit = 3,
+				     .label_selector = "page=yes"};
 	char token[256] = "";
 	int pages = 0;
 
@@ -170,7 +192,7 @@ static int read_pages(struct world *w, const char *ns, struct outcome *o, char a
 static void pages_together_are_the_list(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char all[1024] = "";
 
 	make_configmaps(w, ns, 8);
@@ -181,11 +203,14 @@ static void pages_together_are_the_list(struct world *w)
 static void pages_are_one_moment(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_OUTCOME other = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_OUTCOME other = {0};
 	char all[1024] = "", version[32];
-	struct hf_request request = { .verb = HF_VERB_LIST, .resource = &hf_configmaps, .ns = ns,
-				      .limit = 3, .label_selector = "page=yes" };
+	struct hf_request request = {.verb = HF_VERB_LIST,
+				     .resource = &hf_configmaps,
+				     .ns = ns,
+				     .limit = 3,
+				     .label_selector = "page=yes"};
 
 	make_configmaps(w, ns, 7);
 	assert_int_equal(ask(w, &request, &o), 0);
@@ -195,9 +220,11 @@ static void pages_are_one_moment(struct world *w)
 	assert_int_equal(erase(w, &hf_configmaps, ns, "c05", &other), 0);
 	assert_int_equal(create(w, &hf_configmaps, ns, &other,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c04a',"
-				"'labels':{'page':'yes'}}}"), 0);
+				"'labels':{'page':'yes'}}}"),
+			 0);
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c06"), &other,
-			       "{'metadata':{'labels':{'page':'no'}}}"), 0);
+			       "{'metadata':{'labels':{'page':'no'}}}"),
+			 0);
 	read_pages(w, ns, &o, all);
 	assert_string_equal(all, "c03 c04 c05 c06");
 	assert_string_equal(o.version, version);
@@ -206,21 +233,25 @@ static void pages_are_one_moment(struct world *w)
 static void a_token_that_is_none_is_refused(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
-	assert_int_equal(ask(w, &(struct hf_request){ .verb = HF_VERB_LIST,
-						      .resource = &hf_configmaps, .ns = ns,
-						      .limit = 1, .continue_token = "nonsense" },
-			     &o), HF_E_BAD_REQUEST);
+	assert_int_equal(ask(w,
+			     &(struct hf_request){.verb = HF_VERB_LIST,
+						  .resource = &hf_configmaps,
+						  .ns = ns,
+						  .limit = 1,
+						  .continue_token = "nonsense"},
+			     &o),
+			 HF_E_BAD_REQUEST);
 }
 
 static void a_token_from_too_long_ago_is_gone(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char token[256];
-	struct hf_request request = { .verb = HF_VERB_LIST, .resource = &hf_configmaps, .ns = ns,
-				      .limit = 1 };
+	struct hf_request request = {
+		.verb = HF_VERB_LIST, .resource = &hf_configmaps, .ns = ns, .limit = 1};
 
 	if (!w->forget)
 		return;
@@ -235,9 +266,9 @@ static void a_token_from_too_long_ago_is_gone(struct world *w)
 static void what_remains_is_right_or_not_told(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	struct hf_request request = { .verb = HF_VERB_LIST, .resource = &hf_pods, .ns = ns,
-				      .limit = 2 };
+	AUTO_OUTCOME o = {0};
+	struct hf_request request = {
+		.verb = HF_VERB_LIST, .resource = &hf_pods, .ns = ns, .limit = 2};
 
 	make_three(w, ns);
 	assert_int_equal(ask(w, &request, &o), 0);
@@ -250,28 +281,31 @@ static void what_remains_is_right_or_not_told(struct world *w)
 static void a_list_that_may_be_old_is_answered(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	make_three(w, ns);
-	assert_int_equal(ask(w, &(struct hf_request){ .verb = HF_VERB_LIST, .resource = &hf_pods,
-						      .ns = ns, .resource_version = "0" }, &o), 0);
+	assert_int_equal(ask(w,
+			     &(struct hf_request){.verb = HF_VERB_LIST,
+						  .resource = &hf_pods,
+						  .ns = ns,
+						  .resource_version = "0"},
+			     &o),
+			 0);
 	assert_true(o.n_items <= 3);
 	assert_true(strlen(o.version) > 0);
 }
 
 const struct contract_test contract_reads[] = {
-	{ "12: a read sees what was acknowledged before",
-	  a_read_sees_what_was_acknowledged_before },
-	{ "12: an object that is not there is not found",
-	  an_object_that_is_not_there_is_not_found },
-	{ "13: a list that may be old is answered", a_list_that_may_be_old_is_answered },
-	{ "14: label selectors choose", label_selectors_choose },
-	{ "14: field selectors choose", field_selectors_choose },
-	{ "14: a list of all namespaces has them all", a_list_of_all_namespaces_has_them_all },
-	{ "15: pages together are the list", pages_together_are_the_list },
-	{ "15: pages are one moment", pages_are_one_moment },
-	{ "15: a token that is none is refused", a_token_that_is_none_is_refused },
-	{ "15: a token from too long ago is gone", a_token_from_too_long_ago_is_gone },
-	{ "16: what remains is right or not told", what_remains_is_right_or_not_told },
-	{ NULL, NULL },
+	{"12: a read sees what was acknowledged before", a_read_sees_what_was_acknowledged_before},
+	{"12: an object that is not there is not found", an_object_that_is_not_there_is_not_found},
+	{"13: a list that may be old is answered", a_list_that_may_be_old_is_answered},
+	{"14: label selectors choose", label_selectors_choose},
+	{"14: field selectors choose", field_selectors_choose},
+	{"14: a list of all namespaces has them all", a_list_of_all_namespaces_has_them_all},
+	{"15: pages together are the list", pages_together_are_the_list},
+	{"15: pages are one moment", pages_are_one_moment},
+	{"15: a token that is none is refused", a_token_that_is_none_is_refused},
+	{"15: a token from too long ago is gone", a_token_from_too_long_ago_is_gone},
+	{"16: what remains is right or not told", what_remains_is_right_or_not_told},
+	{NULL, NULL},
 };

@@ -11,9 +11,9 @@
 
 static void a_callback_never_runs_inside_the_call(struct world *w)
 {
-	AUTO_OUTCOME o = { 0 };
-	const struct hf_request request = { .verb = HF_VERB_GET, .resource = &hf_namespaces,
-					    .name = "default" };
+	AUTO_OUTCOME o = {0};
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_namespaces, .name = "default"};
 
 	hf_store_request(w->store, &request, outcome_take, &o);
 	assert_int_equal(o.calls, 0);
@@ -23,9 +23,9 @@ static void a_callback_never_runs_inside_the_call(struct world *w)
 
 static void each_request_gets_one_callback(struct world *w)
 {
-	struct outcome many[50] = { 0 };
-	const struct hf_request request = { .verb = HF_VERB_GET, .resource = &hf_namespaces,
-					    .name = "default" };
+	struct outcome many[50] = {0};
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_namespaces, .name = "default"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(many); i++)
 		hf_store_request(w->store, &request, outcome_take, &many[i]);
@@ -40,10 +40,10 @@ static void each_request_gets_one_callback(struct world *w)
 
 static void a_canceled_request_has_no_callback(struct world *w)
 {
-	AUTO_OUTCOME canceled = { 0 };
-	AUTO_OUTCOME other = { 0 };
-	const struct hf_request request = { .verb = HF_VERB_GET, .resource = &hf_namespaces,
-					    .name = "default" };
+	AUTO_OUTCOME canceled = {0};
+	AUTO_OUTCOME other = {0};
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_namespaces, .name = "default"};
 	struct hf_call *call = hf_store_request(w->store, &request, outcome_take, &canceled);
 
 	hf_store_request(w->store, &request, outcome_take, &other);
@@ -69,10 +69,10 @@ static void cancel_the_other(void *arg, const struct hf_reply *reply)
 
 static void a_callback_may_cancel_a_request_that_is_due(struct world *w)
 {
-	struct canceling first = { 0 };
-	AUTO_OUTCOME second = { 0 };
-	const struct hf_request request = { .verb = HF_VERB_GET, .resource = &hf_namespaces,
-					    .name = "default" };
+	struct canceling first = {0};
+	AUTO_OUTCOME second = {0};
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_namespaces, .name = "default"};
 
 	hf_store_request(w->store, &request, cancel_the_other, &first);
 	first.victim = hf_store_request(w->store, &request, outcome_take, &second);
@@ -85,14 +85,16 @@ static void a_callback_may_cancel_a_request_that_is_due(struct world *w)
 static void strings_and_documents_may_go_after_the_call(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 	char *own_ns = hf_xstrdup(ns);
 	struct hf_doc *body = json_doc("{'apiVersion':'v1','kind':'ConfigMap',"
 				       "'metadata':{'name':'kept'},'data':{'k':'v'}}");
 
-	hf_store_request(w->store, &(struct hf_request){ .verb = HF_VERB_CREATE,
-							 .resource = &hf_configmaps,
-							 .ns = own_ns, .body = body },
+	hf_store_request(w->store,
+			 &(struct hf_request){.verb = HF_VERB_CREATE,
+					      .resource = &hf_configmaps,
+					      .ns = own_ns,
+					      .body = body},
 			 outcome_take, &o);
 	memset(own_ns, 'x', strlen(own_ns));
 	free(own_ns);
@@ -106,13 +108,13 @@ static void strings_and_documents_may_go_after_the_call(struct world *w)
 static void destroy_ends_what_is_under_way(struct world *w)
 {
 	struct hf_store *store = w->client(w);
-	struct seen seen = { 0 };
-	struct outcome o = { 0 };
+	struct seen seen = {0};
+	struct outcome o = {0};
 
-	hf_store_request(store, &(struct hf_request){ .verb = HF_VERB_LIST,
-						      .resource = &hf_namespaces },
+	hf_store_request(store,
+			 &(struct hf_request){.verb = HF_VERB_LIST, .resource = &hf_namespaces},
 			 outcome_take, &o);
-	seen.watch = hf_store_watch(store, &(struct hf_watch_options){ .resource = &hf_pods },
+	seen.watch = hf_store_watch(store, &(struct hf_watch_options){.resource = &hf_pods},
 				    seen_take, &seen);
 	hf_store_destroy(store);
 	assert_int_equal(o.calls, 1);
@@ -128,26 +130,35 @@ static void destroy_ends_what_is_under_way(struct world *w)
 
 static void bad_input_comes_back_as_a_reply(struct world *w)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(get(w, &hf_pods, "default", "a/b", &o), HF_E_BAD_REQUEST);
 	assert_int_equal(get(w, &hf_pods, "..", "a", &o), HF_E_BAD_REQUEST);
-	assert_int_equal(ask(w, &(struct hf_request){ .verb = HF_VERB_LIST, .resource = &hf_pods,
-						      .label_selector = "a in (" }, &o),
+	assert_int_equal(ask(w,
+			     &(struct hf_request){.verb = HF_VERB_LIST,
+						  .resource = &hf_pods,
+						  .label_selector = "a in ("},
+			     &o),
 			 HF_E_BAD_REQUEST);
-	assert_int_equal(ask(w, &(struct hf_request){ .verb = HF_VERB_LIST, .resource = &hf_pods,
-						      .field_selector = "spec.nope=1" }, &o),
+	assert_int_equal(ask(w,
+			     &(struct hf_request){.verb = HF_VERB_LIST,
+						  .resource = &hf_pods,
+						  .field_selector = "spec.nope=1"},
+			     &o),
 			 HF_E_BAD_REQUEST);
 	assert_true(strlen(o.message) > 0);
 }
 
 static void an_unknown_kind_or_subresource_is_not_found(struct world *w)
 {
-	static const struct hf_resource unknown = { .group = "nowhere.example", .version = "v1",
-						    .plural = "things", .singular = "thing",
-						    .kind = "Thing", .namespaced = true };
+	static const struct hf_resource unknown = {.group = "nowhere.example",
+						   .version = "v1",
+						   .plural = "things",
+						   .singular = "thing",
+						   .kind = "Thing",
+						   .namespaced = true};
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(get(w, &unknown, ns, "x", &o), HF_E_NOT_FOUND);
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
@@ -158,7 +169,7 @@ static void an_unknown_kind_or_subresource_is_not_found(struct world *w)
 static void a_failure_carries_the_servers_status(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(get(w, &hf_pytorchjobs, ns, "nobody", &o), HF_E_NOT_FOUND);
 	assert_string_equal(o.message, "pytorchjobs.kubeflow.org \"nobody\" not found");
@@ -170,17 +181,17 @@ static void a_failure_carries_the_servers_status(struct world *w)
 }
 
 const struct contract_test contract_replies[] = {
-	{ "1: a callback never runs inside the call", a_callback_never_runs_inside_the_call },
-	{ "1: each request gets one callback", each_request_gets_one_callback },
-	{ "1: destroy ends what is under way", destroy_ends_what_is_under_way },
-	{ "2: a canceled request has no callback", a_canceled_request_has_no_callback },
-	{ "2: a callback may cancel a request that is due",
-	  a_callback_may_cancel_a_request_that_is_due },
-	{ "3: strings and documents may go after the call",
-	  strings_and_documents_may_go_after_the_call },
-	{ "6: bad input comes back as a reply", bad_input_comes_back_as_a_reply },
-	{ "6: an unknown kind or subresource is not found",
-	  an_unknown_kind_or_subresource_is_not_found },
-	{ "6: a failure carries the server's status", a_failure_carries_the_servers_status },
-	{ NULL, NULL },
+	{"1: a callback never runs inside the call", a_callback_never_runs_inside_the_call},
+	{"1: each request gets one callback", each_request_gets_one_callback},
+	{"1: destroy ends what is under way", destroy_ends_what_is_under_way},
+	{"2: a canceled request has no callback", a_canceled_request_has_no_callback},
+	{"2: a callback may cancel a request that is due",
+	 a_callback_may_cancel_a_request_that_is_due},
+	{"3: strings and documents may go after the call",
+	 strings_and_documents_may_go_after_the_call},
+	{"6: bad input comes back as a reply", bad_input_comes_back_as_a_reply},
+	{"6: an unknown kind or subresource is not found",
+	 an_unknown_kind_or_subresource_is_not_found},
+	{"6: a failure carries the server's status", a_failure_carries_the_servers_status},
+	{NULL, NULL},
 };

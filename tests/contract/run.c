@@ -30,9 +30,9 @@ int contract_run(const char *name, struct world *world)
 	for (size_t g = 0; g < HF_ARRAY_LEN(groups); g++)
 		for (const struct contract_test *t = groups[g]; t->name; t++, n++) {
 			hf_assert(n < TESTS_MAX);
-			runs[n] = (struct run){ .test = t, .world = world };
-			tests[n] = (struct CMUnitTest){ .name = t->name, .test_func = run_one,
-							.initial_state = &runs[n] };
+			runs[n] = (struct run){.test = t, .world = world};
+			tests[n] = (struct CMUnitTest){
+				.name = t->name, .test_func = run_one, .initial_state = &runs[n]};
 		}
 	return _cmocka_run_group_tests(name, tests, n, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 static void now_version(struct world *w, const struct hf_resource *r, const char *ns,
 			char version[32])
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(list(w, r, ns, &o), 0);
 	snprintf(version, 32, "%s", o.version);
@@ -22,15 +22,16 @@ static void start_now(struct world *w, struct seen *s, const struct hf_resource 
 	char version[32];
 
 	now_version(w, r, ns, version);
-	seen_start(w, s, &(struct hf_watch_options){ .resource = r, .ns = ns,
-						     .resource_version = version });
+	seen_start(
+		w, s,
+		&(struct hf_watch_options){.resource = r, .ns = ns, .resource_version = version});
 }
 
 static void changes_come_once_and_in_order(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN s = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
 
 	start_now(w, &s, &hf_configmaps, ns);
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
@@ -48,8 +49,8 @@ static void changes_come_once_and_in_order(struct world *w)
 static void a_change_of_nothing_makes_no_event(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN s = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
 
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
 	start_now(w, &s, &hf_configmaps, ns);
@@ -62,19 +63,20 @@ static void a_change_of_nothing_makes_no_event(struct world *w)
 
 static void a_watch_from_the_start_begins_with_what_there_is(struct world *w)
 {
-	static const char *const from[] = { NULL, "0" };
+	static const char *const from[] = {NULL, "0"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(from); i++) {
 		const char *ns = fresh_namespace(w);
-		AUTO_OUTCOME o = { 0 };
-		AUTO_SEEN s = { 0 };
+		AUTO_OUTCOME o = {0};
+		AUTO_SEEN s = {0};
 
 		assert_int_equal(create_configmap(w, ns, "a", &o), 0);
 		assert_int_equal(create_configmap(w, ns, "b", &o), 0);
-		seen_start(w, &s, &(struct hf_watch_options){
-					  .resource = &hf_configmaps, .ns = ns,
-					  .label_selector = "app in (a,b,c)",
-					  .resource_version = from[i] });
+		seen_start(w, &s,
+			   &(struct hf_watch_options){.resource = &hf_configmaps,
+						      .ns = ns,
+						      .label_selector = "app in (a,b,c)",
+						      .resource_version = from[i]});
 		wait_events(w, &s, 2);
 		assert_int_equal(s.events[0].type, HF_EVENT_ADDED);
 		assert_int_equal(s.events[1].type, HF_EVENT_ADDED);
@@ -89,8 +91,8 @@ static void a_watch_from_the_start_begins_with_what_there_is(struct world *w)
 static void only_what_is_selected_comes(struct world *w)
 {
 	char ns[64], other[64];
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN s = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
 
 	snprintf(other, sizeof(other), "%s", fresh_namespace(w));
 	snprintf(ns, sizeof(ns), "%s", fresh_namespace(w));
@@ -106,20 +108,24 @@ static void only_what_is_selected_comes(struct world *w)
 static void entering_and_leaving_a_selection_is_added_and_deleted(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN s = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
 	char version[32];
 
 	now_version(w, &hf_configmaps, ns, version);
-	seen_start(w, &s, &(struct hf_watch_options){ .resource = &hf_configmaps, .ns = ns,
-						      .label_selector = "app=on",
-						      .resource_version = version });
+	seen_start(w, &s,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .ns = ns,
+					      .label_selector = "app=on",
+					      .resource_version = version});
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
-	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o,
-			       "{'metadata':{'labels':{'app':'on'}}}"), 0);
+	assert_int_equal(
+		merge(w, AT(&hf_configmaps, ns, "a"), &o, "{'metadata':{'labels':{'app':'on'}}}"),
+		0);
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o, "{'data':{'k':'2'}}"), 0);
-	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o,
-			       "{'metadata':{'labels':{'app':'off'}}}"), 0);
+	assert_int_equal(
+		merge(w, AT(&hf_configmaps, ns, "a"), &o, "{'metadata':{'labels':{'app':'off'}}}"),
+		0);
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "a"), &o, "{'data':{'k':'3'}}"), 0);
 	wait_events(w, &s, 3);
 	settle(w);
@@ -134,20 +140,22 @@ static void entering_and_leaving_a_selection_is_added_and_deleted(struct world *
 static void field_selectors_work_on_watches(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN s = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
 	char version[32];
 
 	now_version(w, &hf_pods, ns, version);
-	seen_start(w, &s, &(struct hf_watch_options){ .resource = &hf_pods, .ns = ns,
-						      .field_selector = "spec.nodeName=node-a",
-						      .resource_version = version });
+	seen_start(w, &s,
+		   &(struct hf_watch_options){.resource = &hf_pods,
+					      .ns = ns,
+					      .field_selector = "spec.nodeName=node-a",
+					      .resource_version = version});
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
 	assert_int_equal(create_pod(w, ns, "q", &o), 0);
 	bind_pod(w, ns, "p", "node-a");
 	bind_pod(w, ns, "q", "node-b");
-	assert_int_equal(merge_status(w, AT(&hf_pods, ns, "p"), &o,
-				      "{'status':{'phase':'Running'}}"), 0);
+	assert_int_equal(
+		merge_status(w, AT(&hf_pods, ns, "p"), &o, "{'status':{'phase':'Running'}}"), 0);
 	wait_events(w, &s, 2);
 	settle(w);
 	assert_string_equal(seen_text(&s), "A:p M:p");
@@ -156,8 +164,8 @@ static void field_selectors_work_on_watches(struct world *w)
 static void deleted_carries_the_last_state(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN s = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
 
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
 	unsigned long long before = strtoull(text_at(&o, "metadata.resourceVersion"), NULL, 10);
@@ -174,9 +182,9 @@ static void deleted_carries_the_last_state(struct world *w)
 static void resuming_repeats_and_loses_nothing(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN first = { 0 };
-	AUTO_SEEN second = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN first = {0};
+	AUTO_SEEN second = {0};
 
 	start_now(w, &first, &hf_configmaps, ns);
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
@@ -185,9 +193,10 @@ static void resuming_repeats_and_loses_nothing(struct world *w)
 	first.watch = hf_watch_stop(first.watch);
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	assert_int_equal(erase(w, &hf_configmaps, ns, "a", &o), 0);
-	seen_start(w, &second, &(struct hf_watch_options){
-				       .resource = &hf_configmaps, .ns = ns,
-				       .resource_version = first.events[0].version });
+	seen_start(w, &second,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .ns = ns,
+					      .resource_version = first.events[0].version});
 	wait_events(w, &second, 3);
 	settle(w);
 	assert_string_equal(seen_text(&second), "A:b A:c D:a");
@@ -196,28 +205,35 @@ static void resuming_repeats_and_loses_nothing(struct world *w)
 static void a_list_and_a_watch_from_there_miss_nothing(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_OUTCOME listed = { 0 };
-	AUTO_SEEN s = { 0 };
-	const struct hf_request request = { .verb = HF_VERB_LIST, .resource = &hf_configmaps,
-					    .ns = ns, .label_selector = "app" };
-	struct outcome made[20] = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_OUTCOME listed = {0};
+	AUTO_SEEN s = {0};
+	const struct hf_request request = {.verb = HF_VERB_LIST,
+					   .resource = &hf_configmaps,
+					   .ns = ns,
+					   .label_selector = "app"};
+	struct outcome made[20] = {0};
 
 	/* Writes of another client run while the list is read. */
 	for (int i = 0; i < 20; i++) {
 		HF_AUTO_DOC body = json_doc("{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
-					    "'name':'m%02d','labels':{'app':'x'}}}", i);
-		hf_store_request(w->other, &(struct hf_request){ .verb = HF_VERB_CREATE,
-								 .resource = &hf_configmaps,
-								 .ns = ns, .body = body },
+					    "'name':'m%02d','labels':{'app':'x'}}}",
+					    i);
+		hf_store_request(w->other,
+				 &(struct hf_request){.verb = HF_VERB_CREATE,
+						      .resource = &hf_configmaps,
+						      .ns = ns,
+						      .body = body},
 				 outcome_take, &made[i]);
 		if (i == 10)
 			hf_store_request(w->store, &request, outcome_take, &listed);
 	}
 	wait_for(w, &listed.calls, 1);
-	seen_start(w, &s, &(struct hf_watch_options){ .resource = &hf_configmaps, .ns = ns,
-						      .label_selector = "app",
-						      .resource_version = listed.version });
+	seen_start(w, &s,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .ns = ns,
+					      .label_selector = "app",
+					      .resource_version = listed.version});
 	for (int i = 0; i < 20; i++) {
 		wait_for(w, &made[i].calls, 1);
 		assert_int_equal(made[i].code, 0);
@@ -232,8 +248,8 @@ static void a_list_and_a_watch_from_there_miss_nothing(struct world *w)
 static void a_version_from_too_long_ago_is_gone(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN s = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
 	char version[32];
 
 	if (!w->forget)
@@ -241,8 +257,9 @@ static void a_version_from_too_long_ago_is_gone(struct world *w)
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
 	now_version(w, &hf_configmaps, ns, version);
 	w->forget(w, ns);
-	seen_start(w, &s, &(struct hf_watch_options){ .resource = &hf_configmaps, .ns = ns,
-						      .resource_version = version });
+	seen_start(w, &s,
+		   &(struct hf_watch_options){
+			   .resource = &hf_configmaps, .ns = ns, .resource_version = version});
 	wait_ended(w, &s);
 	assert_int_equal(s.end_code, HF_E_GONE);
 	assert_int_equal(s.n, 0);
@@ -250,16 +267,18 @@ static void a_version_from_too_long_ago_is_gone(struct world *w)
 
 static void a_bad_watch_ends(struct world *w)
 {
-	AUTO_SEEN s = { 0 };
-	AUTO_SEEN t = { 0 };
+	AUTO_SEEN s = {0};
+	AUTO_SEEN t = {0};
 
-	seen_start(w, &s, &(struct hf_watch_options){ .resource = &hf_configmaps,
-						      .label_selector = "a in" });
+	seen_start(
+		w, &s,
+		&(struct hf_watch_options){.resource = &hf_configmaps, .label_selector = "a in"});
 	assert_false(s.ended); /* not from inside the call */
 	wait_ended(w, &s);
 	assert_int_equal(s.end_code, HF_E_BAD_REQUEST);
-	seen_start(w, &t, &(struct hf_watch_options){ .resource = &hf_configmaps,
-						      .field_selector = "spec.x=1" });
+	seen_start(w, &t,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .field_selector = "spec.x=1"});
 	wait_ended(w, &t);
 	assert_int_equal(t.end_code, HF_E_BAD_REQUEST);
 }
@@ -267,13 +286,15 @@ static void a_bad_watch_ends(struct world *w)
 static void a_watch_ends_at_its_timeout(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_SEEN s = { 0 };
+	AUTO_SEEN s = {0};
 	char version[32];
 
 	now_version(w, &hf_configmaps, ns, version);
-	seen_start(w, &s, &(struct hf_watch_options){ .resource = &hf_configmaps, .ns = ns,
-						      .resource_version = version,
-						      .timeout = 2 * HF_SECOND });
+	seen_start(w, &s,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .ns = ns,
+					      .resource_version = version,
+					      .timeout = 2 * HF_SECOND});
 	for (int i = 0; i < 10 && !s.ended; i++)
 		w->pass(w, HF_SECOND);
 	assert_true(s.ended);
@@ -283,9 +304,9 @@ static void a_watch_ends_at_its_timeout(struct world *w)
 static void no_event_comes_after_stop(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN outside = { 0 };
-	AUTO_SEEN inside = { .stop_after = 1 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN outside = {0};
+	AUTO_SEEN inside = {.stop_after = 1};
 
 	start_now(w, &outside, &hf_configmaps, ns);
 	start_now(w, &inside, &hf_configmaps, ns);
@@ -303,16 +324,18 @@ static void no_event_comes_after_stop(struct world *w)
 static void bookmarks_never_go_back(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
-	AUTO_OUTCOME o = { 0 };
-	AUTO_SEEN s = { 0 };
-	AUTO_SEEN resumed = { 0 };
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
+	AUTO_SEEN resumed = {0};
 	char version[32];
 	int bookmark = -1;
 
 	now_version(w, &hf_configmaps, ns, version);
-	seen_start(w, &s, &(struct hf_watch_options){ .resource = &hf_configmaps, .ns = ns,
-						      .resource_version = version,
-						      .bookmarks = true });
+	seen_start(w, &s,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .ns = ns,
+					      .resource_version = version,
+					      .bookmarks = true});
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
 	wait_events(w, &s, 1);
 	/* Something else happens, so that the world is further than this watch was told. */
@@ -327,31 +350,32 @@ static void bookmarks_never_go_back(struct world *w)
 	assert_true(strtoull(s.events[bookmark].version, NULL, 10) >=
 		    strtoull(s.events[0].version, NULL, 10));
 	assert_int_equal(create_configmap(w, ns, "b", &o), 0);
-	seen_start(w, &resumed, &(struct hf_watch_options){
-					.resource = &hf_configmaps, .ns = ns,
-					.resource_version = s.events[bookmark].version });
+	seen_start(w, &resumed,
+		   &(struct hf_watch_options){.resource = &hf_configmaps,
+					      .ns = ns,
+					      .resource_version = s.events[bookmark].version});
 	wait_events(w, &resumed, 1);
 	settle(w);
 	assert_string_equal(seen_text(&resumed), "A:b");
 }
 
 const struct contract_test contract_watches[] = {
-	{ "9: a change of nothing makes no event", a_change_of_nothing_makes_no_event },
-	{ "16: a list and a watch from there miss nothing",
-	  a_list_and_a_watch_from_there_miss_nothing },
-	{ "31: changes come once and in order", changes_come_once_and_in_order },
-	{ "31: a watch from the start begins with what there is",
-	  a_watch_from_the_start_begins_with_what_there_is },
-	{ "31: only what is selected comes", only_what_is_selected_comes },
-	{ "32: entering and leaving a selection is ADDED and DELETED",
-	  entering_and_leaving_a_selection_is_added_and_deleted },
-	{ "32: field selectors work on watches", field_selectors_work_on_watches },
-	{ "33: DELETED carries the last state", deleted_carries_the_last_state },
-	{ "34: resuming repeats and loses nothing", resuming_repeats_and_loses_nothing },
-	{ "34: bookmarks never go back", bookmarks_never_go_back },
-	{ "35: a version from too long ago is gone", a_version_from_too_long_ago_is_gone },
-	{ "35: a bad watch ends", a_bad_watch_ends },
-	{ "35: a watch ends at its timeout", a_watch_ends_at_its_timeout },
-	{ "36: no event comes after stop", no_event_comes_after_stop },
-	{ NULL, NULL },
+	{"9: a change of nothing makes no event", a_change_of_nothing_makes_no_event},
+	{"16: a list and a watch from there miss nothing",
+	 a_list_and_a_watch_from_there_miss_nothing},
+	{"31: changes come once and in order", changes_come_once_and_in_order},
+	{"31: a watch from the start begins with what there is",
+	 a_watch_from_the_start_begins_with_what_there_is},
+	{"31: only what is selected comes", only_what_is_selected_comes},
+	{"32: entering and leaving a selection is ADDED and DELETED",
+	 entering_and_leaving_a_selection_is_added_and_deleted},
+	{"32: field selectors work on watches", field_selectors_work_on_watches},
+	{"33: DELETED carries the last state", deleted_carries_the_last_state},
+	{"34: resuming repeats and loses nothing", resuming_repeats_and_loses_nothing},
+	{"34: bookmarks never go back", bookmarks_never_go_back},
+	{"35: a version from too long ago is gone", a_version_from_too_long_ago_is_gone},
+	{"35: a bad watch ends", a_bad_watch_ends},
+	{"35: a watch ends at its timeout", a_watch_ends_at_its_timeout},
+	{"36: no event comes after stop", no_event_comes_after_stop},
+	{NULL, NULL},
 };
