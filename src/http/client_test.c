@@ -139,6 +139,12 @@ static void on_request(void *arg, struct hf_exchange *ex)
 	} else if (strcmp(path, "/zipped") == 0) {
 		hf_exchange_add_header(ex, "Content-Encoding", "gzip");
 		hf_exchange_answer(ex, 200, "text/plain", zipped, sizeof(zipped));
+	} else if (strcmp(path, "/head") == 0) {
+		HF_AUTO_STRBUF big = HF_STRBUF_INIT(100000);
+		while (big.len < HF_HTTP_RESPONSE_HEAD_BYTES_MAX)
+			hf_strbuf_addch(&big, 'x');
+		hf_exchange_add_header(ex, "X-Big", big.data);
+		hf_exchange_answer(ex, 200, "text/plain", "", 0);
 	} else if (strcmp(path, "/cut") == 0) {
 		hf_exchange_abort(ex);
 	} else {
@@ -506,6 +512,41 @@ static void an_answer_too_large_is_refused(void **state)
 							       .response_bytes_max = 100000})
 				 ->code,
 			 0);
+}
+
+static void a_head_too_large_is_refused(void **state)
+{
+	struct bench *bench = *state;
+
+	serve(bench, (struct hf_http_server_spec){.head_bytes_max = 256u << 10}, true);
+	connect_with(bench, (struct hf_http_client_spec){0});
+	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/head"})->code,
+			 HF_E_TOO_LARGE);
+	assert_non_null(strstr(bench->notes[0].text, "head"));
+}
+
+static void a_server_that_never_answers_the_phone_is_unavailable(void **state)
+{
+	struct bench *bench = *state;
+	struct sockaddr_in address;
+	socklen_t len = sizeof(address);
+
+	/* The kernel takes the connection, nobody the TLS. */
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	memset(&address, 0, sizeof(address));
+	address.sin_family = AF_INET;
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	snprintf(bench->url, sizeof(bench->url), "https://127.0.0.1:%u", ntohs(address.sin_port));
+	connect_with(bench, (struct hf_http_client_spec){.connect_timeout = 50 * HF_MS});
+	const struct note *note = fetch(bench, (struct hf_http_request){0});
+	assert_int_equal(note->code, HF_E_UNAVAILABLE);
+	note = fetch(bench, (struct hf_http_request){.timeout = 20 * HF_MS});
+	assert_int_equal(note->code, HF_E_UNAVAILABLE);
+	assert_non_null(strstr(note->text, "not connected in time"));
+	close(fd);
 }
 
 static void a_target_that_is_none_is_a_bad_request(void **state)
@@ -916,6 +957,8 @@ int main(void)
 		UNIT(a_server_that_is_not_there_is_unavailable),
 		UNIT(a_connection_cut_after_sending_leaves_the_outcome_unknown),
 		UNIT(an_answer_too_large_is_refused),
+		UNIT(a_head_too_large_is_refused),
+		UNIT(a_server_that_never_answers_the_phone_is_unavailable),
 		UNIT(a_target_that_is_none_is_a_bad_request),
 		UNIT(a_server_of_another_ca_is_not_talked_to),
 		UNIT(insecure_verifies_nothing),

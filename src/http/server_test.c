@@ -42,6 +42,9 @@ static void note_request(struct bench *bench, struct hf_exchange *ex)
 		hf_exchange_query_at(ex, i, &name, &value);
 		hf_strbuf_addf(&sb, " %s=%s", name, value);
 	}
+	const char *y = hf_exchange_query(ex, "y");
+	assert_true(!y || strcmp(y, "&") == 0);
+	assert_null(hf_exchange_query(ex, "no such"));
 	hf_strbuf_addf(&sb, " x=%s body=%zu:%.40s", x ? x : "-", len, body);
 	memcpy(bench->seen, sb.data, sb.len + 1);
 }
@@ -313,6 +316,35 @@ static void an_endless_body_is_cut(void **state)
 	free(block);
 }
 
+static void all_bodies_together_have_a_limit(void **state)
+{
+	enum { COUNT = 5, EACH = 15 << 20 };
+	struct bench *bench = *state;
+	struct hf_raw raws[COUNT];
+	char *body = hf_xmalloc(EACH + 1);
+
+	memset(body, 'b', EACH);
+	body[EACH] = '\0';
+	start(bench, (struct hf_http_server_spec){.body_bytes_max = (size_t)16 << 20});
+	for (int i = 0; i < COUNT; i++) {
+		hf_raw_open(&raws[i], &bench->t, hf_http_server_port(bench->server));
+		/* All but the last one stay a byte short. */
+		hf_raw_say(&raws[i], i < COUNT - 1 ? "PUT / HTTP/1.1\r\nHost: h\r\n"
+						     "Content-Length: 15728641\r\n\r\n"
+						   : "PUT / HTTP/1.1\r\nHost: h\r\n"
+						     "Content-Length: 15728640\r\n\r\n");
+		hf_raw_say(&raws[i], body);
+		if (i < COUNT - 1)
+			hf_raw_expect_sent(&raws[i]);
+	}
+	hf_raw_expect(&raws[COUNT - 1], "HTTP/1.1 503 ");
+	hf_raw_say(&raws[0], "b"); /* the others go on */
+	hf_raw_expect(&raws[0], "hello");
+	for (int i = 0; i < COUNT; i++)
+		hf_raw_close(&raws[i]);
+	free(body);
+}
+
 static void long_targets_and_heads_are_refused(void **state)
 {
 	struct bench *bench = *state;
@@ -475,6 +507,7 @@ int main(void)
 		UNIT(a_body_announced_too_large_is_refused_before_it_is_sent),
 		UNIT(a_chunked_body_too_large_is_refused),
 		UNIT(an_endless_body_is_cut),
+		UNIT(all_bodies_together_have_a_limit),
 		UNIT(long_targets_and_heads_are_refused),
 		UNIT(what_is_malformed_is_refused),
 		UNIT(rubbish_is_cut_and_the_server_goes_on),

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 struct bench {
@@ -204,6 +205,35 @@ static void a_program_that_is_not_there_is_an_error(void **state)
 	hf_loop_destroy(loop);
 }
 
+static void without_fds_it_fails_and_leaves_nothing_open(void **state)
+{
+	struct bench *bench = *state;
+	const char *const argv[] = {"true", NULL};
+	struct hf_command_spec spec = {.argv = argv, .input = "x", .input_len = 1};
+	struct rlimit before, limit;
+	struct hf_error err = {0};
+	size_t open_now = hf_test_count_fds();
+	int rc = -1, refusals = 0;
+
+	/* One more fd allowed each time, until it is enough: every step fails once. */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	for (rlim_t allowed = 4; rc < 0; allowed++) {
+		limit.rlim_cur = allowed;
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		rc = hf_command_start(bench->loop, &spec, on_result, bench, &bench->command, &err);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		if (rc == 0)
+			break;
+		assert_int_equal(rc, HF_E_IO);
+		assert_int_equal(hf_test_count_fds(), open_now);
+		refusals++;
+	}
+	assert_true(refusals > 3);
+	hf_test_loop_run(&bench->t);
+	assert_int_equal(bench->code, 0);
+}
+
 #define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -220,6 +250,7 @@ int main(void)
 		UNIT(it_may_be_destroyed_in_its_callback),
 		UNIT(destroy_kills_and_calls_nothing),
 		UNIT(a_program_that_is_not_there_is_an_error),
+		UNIT(without_fds_it_fails_and_leaves_nothing_open),
 	};
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);
 }

@@ -310,6 +310,83 @@ static void a_forgotten_child_is_reaped_by_the_loop(void **state)
 	assert_int_equal(errno, ESRCH);
 }
 
+static void many_forgotten_children_are_reaped_in_any_order(void **state)
+{
+	enum { COUNT = 3 };
+	struct bench *bench = *state;
+	const char *const argv[] = {"/bin/sh", "-c", "exec tail -f /dev/null", NULL};
+	struct hf_process_spec spec = {.argv = argv, .stdio = {-1, -1, -1}};
+	struct hf_process_id ids[COUNT];
+	struct hf_error err = {0};
+	static const int order[COUNT] = {1, 0, 2}; /* from the middle of their list first */
+
+	for (int i = 0; i < COUNT; i++) {
+		struct hf_process *process = NULL;
+		assert_ok(
+			hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &process, &err),
+			&err);
+		ids[i] = *hf_process_identity(process);
+		hf_process_destroy(process);
+	}
+	for (int i = 0; i < COUNT; i++) {
+		assert_ok(hf_process_id_kill(&ids[order[i]], SIGKILL, &err), &err);
+		while (kill(ids[order[i]].pid, 0) == 0) { /* the loop turns while another runs */
+			spawn(bench, (struct hf_process_spec){0}, "exit 0");
+			run_for(bench, 1);
+			bench->process = hf_process_destroy(bench->process);
+		}
+	}
+}
+
+static void orphans_left_at_the_end_are_let_go(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+	struct hf_process_id id;
+
+	spawn(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
+	id = *hf_process_identity(bench->process);
+	bench->process = hf_process_destroy(bench->process);
+	hf_test_loop_release(&bench->t); /* asserts that no fd is left */
+	assert_true(hf_process_id_alive(&id));
+	assert_ok(hf_process_id_kill(&id, SIGKILL, &err), &err);
+	assert_int_equal(waitpid(id.pid, NULL, 0), id.pid);
+	hf_test_loop_init(&bench->t);
+	bench->loop = bench->t.loop;
+}
+
+static void a_child_may_end_with_its_parent(void **state)
+{
+	struct bench *bench = *state;
+	int kill_switch[2];
+
+	/* In a process of its own: its end is what the child must not survive. */
+	open_out(bench);
+	assert_int_equal(pipe2(kill_switch, O_CLOEXEC), 0);
+	pid_t parent = fork();
+	assert_true(parent >= 0);
+	if (parent == 0) {
+		const char *const argv[] = {"/bin/sh", "-c", "echo up; exec tail -f /dev/null",
+					    NULL};
+		struct hf_process_spec spec = {
+			.argv = argv, .stdio = {-1, bench->out_fd, -1}, .die_with_parent = true};
+		struct hf_process *process;
+		char c;
+
+		if (hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &process, NULL) < 0)
+			_exit(1);
+		close(kill_switch[1]);
+		(void)!read(kill_switch[0], &c, 1);
+		_exit(0);
+	}
+	close(bench->out_fd);
+	bench->out_fd = -1;
+	close(kill_switch[0]);
+	close(kill_switch[1]);
+	run_for(bench, 1); /* the pipe that the grandchild holds has ended */
+	assert_int_equal(waitpid(parent, NULL, 0), parent);
+}
+
 static void destroy_in_callback(void *arg, const struct hf_process_exit *ended)
 {
 	struct bench *bench = arg;
@@ -437,6 +514,9 @@ int main(void)
 		UNIT(a_session_of_its_own_is_killed_as_a_whole),
 		UNIT(a_swept_group_leaves_nothing_behind),
 		UNIT(a_forgotten_child_is_reaped_by_the_loop),
+		UNIT(many_forgotten_children_are_reaped_in_any_order),
+		UNIT(orphans_left_at_the_end_are_let_go),
+		UNIT(a_child_may_end_with_its_parent),
 		UNIT(a_process_may_be_destroyed_in_its_own_callback),
 		UNIT(an_identity_names_one_process_only),
 		UNIT(somebody_elses_child_can_be_watched),
