@@ -33,7 +33,9 @@ static int fail_text(struct hf_op *op, int code, const char *name, const char *m
 	struct hf_status_args args = {
 		.code = code,
 		.message = message,
-		.resource = op->kind ? op->kind->resource : NULL,
+		/* Clients show the causes of what is invalid, or else, without details, the text. */
+		.resource = op->kind && (code != HF_E_INVALID || op->causes) ? op->kind->resource
+									     : NULL,
 		.name = name,
 		.causes = hf_steal(&op->causes),
 	};

@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+#
+# kubectl_test.sh PROGRAM: an unchanged kubectl against the plane, over TLS.  PROGRAM is
+# build/holdfast, or build/tests/clients/serve, where no pod runs and what needs one is left out.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+
+program=$1
+command -v kubectl >/dev/null || {
+	echo "SKIPPED: no kubectl here; ./dev test gets one where Go is installed" >&2
+	exit 77
+}
+folder=$(mktemp -d)
+trap 'stop; rm -rf "$folder"' EXIT
+start "$program" "$folder/plane"
+pods_run=false
+[ "$(basename "$program")" != holdfast ] || pods_run=true
+cd "$folder"
+# What kubectl keeps of discovery belongs to this test alone.
+export HOME=$folder
+
+# job NAME WORKERS COMMAND
+job() {
+	cat <<-END
+	apiVersion: kubeflow.org/v1
+	kind: PyTorchJob
+	metadata: {name: $1}
+	spec:
+	  pytorchReplicaSpecs:
+	    Master: &rank
+	      replicas: 1
+	      restartPolicy: Never
+	      template:
+	        spec:
+	          containers:
+	          - {name: pytorch, image: none, command: [sh, -c, "$3"]}
+	    Worker: {<<: *rank, replicas: $2}
+	END
+}
+# pod NAME LABEL
+pod() {
+	cat <<-END
+	apiVersion: v1
+	kind: Pod
+	metadata: {name: $1, labels: {a: $2}}
+	spec:
+	  restartPolicy: Never
+	  containers:
+	  - {name: c, image: 'none:1', command: [sh, -c, "echo one; echo two; exec sleep 1000"]}
+	END
+}
+
+# ---- what there is
+expect 'a version is told' 'v1\.[0-9]+\.[0-9]+\+holdfast' kubectl version
+expect 'kinds are listed' 'pytorchjobs +kubeflow.org/v1 +true +PyTorchJob' kubectl api-resources
+expect 'short names work' 'default +Active' kubectl get ns
+expect 'versions are listed' 'kubeflow.org/v1' kubectl api-versions
+expect 'health is told' '^ok' kubectl get --raw /readyz
+refuse 'other paths are not there' 'could not find the requested resource' kubectl get --raw /nope
+
+# ---- create, read
+job crud 2 'sleep 1000' >crud.yaml
+# Suspended: what follows is about the object alone.
+sed 's/^spec:$/spec:\n  runPolicy: {suspend: true}/' crud.yaml >suspended.yaml
+expect 'create' 'pytorchjob.kubeflow.org/crud created' kubectl create --save-config -f suspended.yaml
+refuse 'create twice' 'AlreadyExists.*pytorchjobs.kubeflow.org "crud" already exists' \
+	kubectl create -f suspended.yaml
+expect 'get as a table' 'NAME +STATE +AGE.crud' kubectl get pytorchjobs
+expect 'get wide' 'NAME +STATE +AGE.crud' kubectl get pytorchjobs -o wide
+expect 'get yaml' 'kind: PyTorchJob.*  name: crud.*replicas: 2' kubectl get pytorchjob crud -o yaml
+expect 'get json' '"kind": "PyTorchJob"' kubectl get pytorchjob crud -o json
+expect 'get jsonpath' '^2.$' kubectl get pytorchjob crud \
+	-o "jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}"
+expect 'get by name of kind' 'pytorchjob.kubeflow.org/crud' kubectl get pytorchjobs -o name
+expect 'custom columns' 'NAME.crud' kubectl get pytorchjobs -o custom-columns=NAME:.metadata.name
+refuse 'get what is not there' 'NotFound.*pytorchjobs.kubeflow.org "no" not found' \
+	kubectl get pytorchjob no
+expect 'describe a job' 'Name: +crud.*Kind: +PyTorchJob' kubectl describe pytorchjob crud
+expect 'get -w begins with what is there' 'NAME +STATE +AGE.crud' \
+	timeout 2 sh -c 'kubectl get pytorchjobs -w --request-timeout=1 || true'
+
+# ---- apply, on the client
+expect 'apply without a change' 'crud unchanged' kubectl apply -f suspended.yaml
+sed 's/replicas: 2/replicas: 3/' suspended.yaml >three.yaml
+expect 'apply with a change' 'crud configured' kubectl apply -f three.yaml
+expect 'the change is there' '^3.$' kubectl get pytorchjob crud \
+	-o "jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}"
+expect 'diff finds none' '^.?$' kubectl diff -f three.yaml
+expect 'a dry run of the server stores nothing' 'configured \(server dry run\)' \
+	kubectl apply --dry-run=server -f suspended.yaml
+expect 'and it is as it was' '^3.$' kubectl get pytorchjob crud \
+	-o "jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}"
+refuse 'apply --server-side' 'server-side apply is not supported here' \
+	kubectl apply --server-side -f three.yaml
+expect 'replace' 'replaced' sh -c 'kubectl get pytorchjob crud -o json | kubectl replace -f -'
+
+# ---- change
+expect 'patch, merge' 'patched' kubectl patch pytorchjob crud --type merge \
+	-p '{"metadata":{"labels":{"team":"a"}}}'
+expect 'patch, json' 'patched' kubectl patch pytorchjob crud --type json \
+	-p '[{"op":"replace","path":"/metadata/labels/team","value":"b"}]'
+refuse 'patch, strategic' 'application/merge-patch\+json' kubectl patch pytorchjob crud \
+	--type strategic -p '{"metadata":{"labels":{"team":"c"}}}'
+refuse 'a json patch whose test fails' 'test' kubectl patch pytorchjob crud --type json \
+	-p '[{"op":"test","path":"/metadata/labels/team","value":"z"}]'
+expect 'label' 'labeled' kubectl label pytorchjob crud x=1
+expect 'select by label' 'crud' kubectl get pytorchjobs -l 'team=b,x in (1,2)' -o name
+expect 'select by field' 'crud' kubectl get pytorchjobs --field-selector metadata.name=crud -o name
+expect 'annotate' 'annotated' kubectl annotate pytorchjob crud note=hello
+expect 'scale' 'scaled' kubectl scale pytorchjob crud --replicas=2
+expect 'wait for a field' 'condition met' kubectl wait pytorchjob/crud --timeout=10s \
+	--for='jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}=2'
+
+# ---- what is wrong
+sed 's/^spec:/spec:\n  foo: 1/' crud.yaml | sed 's/name: crud/name: odd/' >odd.yaml
+refuse 'unknown fields' 'strict decoding error: unknown field "spec.foo"' kubectl create -f odd.yaml
+expect 'unknown fields, asked to be warned' 'Warning: unknown field "spec.foo".*created' \
+	kubectl create --validate=warn --dry-run=server -f odd.yaml
+sed 's/replicas: 1$/replicas: 2/; s/name: crud/name: odd/' crud.yaml >two.yaml
+refuse 'what breaks a rule' \
+	'PyTorchJob.kubeflow.org "odd" is invalid: spec.pytorchReplicaSpecs.Master..replicas: Forbidden' \
+	kubectl create -f two.yaml
+printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {containers: []}\n' >bad.yaml
+refuse 'a pod without containers' 'Pod "bad" is invalid: spec.containers: Required value' \
+	kubectl create -f bad.yaml
+printf 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n' >deployment.yaml
+refuse 'a kind that is not here' 'no matches for kind "Deployment"' kubectl create -f deployment.yaml
+
+# ---- core kinds
+pod p1 b >pod.yaml
+expect 'apply a pod' 'pod/p1 created' kubectl apply -f pod.yaml
+expect 'apply it again' 'pod/p1 unchanged' kubectl apply -f pod.yaml
+pod p1 c >pod.yaml
+expect 'apply it changed' 'pod/p1 configured' kubectl apply -f pod.yaml
+expect 'patch a core kind, strategic' 'patched' kubectl patch pod p1 -p '{"metadata":{"labels":{"z":"3"}}}'
+expect 'pods as a table' 'NAME +READY +STATUS +RESTARTS +AGE.p1 +[01]/1 ' kubectl get pods
+expect 'pods wide' 'IP +NODE +NOMINATED NODE +READINESS GATES' kubectl get pods -o wide
+expect 'nodes' 'local +Ready' kubectl get nodes -o wide
+expect 'describe a pod' 'Name: +p1.*Image: +none:1' kubectl describe pod p1
+expect 'describe a node' 'Name: +local.*Allocatable' kubectl describe node local
+expect 'events' 'pod/p1' kubectl get events
+expect 'all of it' 'pod/p1.*pytorchjob.kubeflow.org/crud' kubectl get all
+refuse 'exec' 'NotImplemented.*pods/exec is not supported' kubectl exec p1 -- true
+refuse 'explain knows no fields' 'does not exist' kubectl explain pytorchjob.spec
+for kind in namespace configmap; do
+	kubectl create "$kind" extra --dry-run=client -o yaml >"$kind.yaml"
+	expect "apply a $kind" 'extra created' kubectl apply -f "$kind.yaml"
+done
+expect 'delete a configmap' 'deleted' kubectl delete configmap extra
+expect 'delete a namespace and wait' 'deleted' kubectl delete namespace extra --timeout=30s
+expect 'delete a pod by force' 'force deleted' kubectl delete pod p1 --force --grace-period=0
+
+# ---- pods that run
+if $pods_run; then
+	pod live b | kubectl create -f - >/dev/null
+	expect 'wait until a pod is ready' 'condition met' kubectl wait pod/live --for=condition=Ready \
+		--timeout=60s
+	until_true 100 sh -c 'kubectl logs live | grep -q two'
+	expect 'logs' '^one.two' kubectl logs live
+	expect 'logs --tail' '^two' kubectl logs live --tail=1
+	expect 'logs -f' 'one.two' timeout 5 sh -c 'kubectl logs -f live & p=$!; kubectl delete pod live --grace-period=1 >/dev/null; wait $p'
+
+	job done 1 'echo rank $RANK' | kubectl create -f - >/dev/null
+	expect 'wait until a job has succeeded' 'condition met' kubectl wait pytorchjob/done \
+		--for=condition=Succeeded --timeout=90s
+	expect 'its state' 'done +Succeeded' kubectl get pytorchjobs
+	expect 'its log' 'rank 0' kubectl logs done-master-0
+	expect 'its events' 'Events:.*PyTorchJobSucceeded' kubectl describe pytorchjob done
+	for how in background foreground orphan; do
+		job "by-$how" 1 'exec sleep 1000' | kubectl create -f - >/dev/null
+		until_true 600 sh -c "kubectl get pods by-$how-worker-0 | grep -q Running"
+		expect "delete, $how" 'deleted' kubectl delete pytorchjob "by-$how" --cascade="$how" --timeout=60s
+	done
+	expect 'the pods of an orphaning deletion stay' 'by-orphan-master-0' \
+		kubectl get pods by-orphan-master-0 -o name
+	expect 'the pods of a deletion in the foreground are gone' '^.?$' \
+		kubectl get pods -l training.kubeflow.org/job-name=by-foreground -o name
+	expect 'those of one in the background go' '' until_true 600 sh -c \
+		'[ -z "$(kubectl get pods -l training.kubeflow.org/job-name=by-background -o name)" ]'
+	expect 'delete what was orphaned' 'deleted' kubectl delete pods \
+		-l training.kubeflow.org/job-name=by-orphan --grace-period=1 --timeout=60s
+fi
+for how in background foreground orphan; do
+	sed "s/name: crud/name: plain-$how/" suspended.yaml | kubectl create -f - >/dev/null
+	expect "delete a suspended job, $how" 'deleted' \
+		kubectl delete pytorchjob "plain-$how" --cascade="$how" --timeout=30s
+done
+expect 'delete all' 'crud" deleted' kubectl delete pytorchjobs --all --timeout=30s
+finish

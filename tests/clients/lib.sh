@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+# For tests that drive a real client: a server of their own, and words for what they expect.
+
+# start PROGRAM FOLDER: `holdfast up`, or tests/clients/serve where pods need not run.
+# Sets KUBECONFIG and SERVER_PID.
+start() {
+	local program=$1 folder=$2
+	mkdir -p "$folder"
+	if [ "$(basename "$program")" = holdfast ]; then
+		"$program" up --listen 127.0.0.1:0 --data-dir "$folder" >"$folder/out" 2>"$folder/log" &
+	else
+		"$program" "$folder" >"$folder/out" 2>"$folder/log" &
+	fi
+	SERVER_PID=$!
+	export KUBECONFIG=$folder/kubeconfig
+	until_true 300 test -s "$KUBECONFIG" || { cat "$folder/log" >&2; return 1; }
+}
+
+stop() {
+	kill "$SERVER_PID" 2>/dev/null || true
+	wait "$SERVER_PID" 2>/dev/null || true
+}
+
+# until_true TENTHS COMMAND…: again every tenth of a second until it is true.
+until_true() {
+	local left=$1
+	shift
+	until "$@" >/dev/null 2>&1; do
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || return 1
+		read -r -t 0.1 <> <(:) || true
+	done
+}
+
+checks=0
+failures=0
+
+# expect WHAT PATTERN COMMAND…: it succeeds and says what the extended regular expression finds.
+expect() { check "$1" 0 "$2" "${@:3}"; }
+# refuse WHAT PATTERN COMMAND…: it fails, saying so.
+refuse() { check "$1" 1 "$2" "${@:3}"; }
+
+check() {
+	local what=$1 wanted=$2 pattern=$3 out rc=0
+	shift 3
+	checks=$((checks + 1))
+	out=$("$@" 2>&1) || rc=$?
+	[ "$rc" -eq 0 ] || rc=1
+	if [ "$rc" = "$wanted" ] && grep -Eqz -- "$pattern" <<<"$out"; then
+		return 0
+	fi
+	failures=$((failures + 1))
+	printf 'FAILED: %s\n  $ %s\n  wanted %s, /%s/; got %s:\n%s\n' "$what" "$*" "$wanted" \
+		"$pattern" "$rc" "$out" | cut -c1-600 >&2
+}
+
+finish() {
+	echo "$checks checks, $failures failed"
+	[ "$failures" -eq 0 ]
+}
