@@ -157,10 +157,11 @@ static int make_certificate(struct hf_home *home, hf_time now, struct hf_error *
 {
 	static const char *const names[] = { "localhost", "127.0.0.1", "::1", NULL };
 	struct hf_certificate ca = { 0 }, server = { 0 };
-	struct hf_certificate_spec spec = { .common_name = "holdfast", .names = names, .now = now,
+	struct hf_certificate_spec spec = { .common_name = "holdfast CA", .names = names, .now = now,
 					    .valid_for = CERTIFICATE_VALID };
 	int rc = hf_certificate_make_ca(&spec, &ca, err);
 
+	spec.common_name = "holdfast";
 	if (rc == 0)
 		rc = hf_certificate_make_server(&ca, &spec, &server, err);
 	/* The key last: the three fit together only once it is there. */

@@ -121,7 +121,7 @@ expect 'unknown fields, asked to be warned' 'Warning: unknown field "spec.foo".*
 	kubectl create --validate=warn --dry-run=server -f odd.yaml
 sed 's/replicas: 1$/replicas: 2/; s/name: crud/name: odd/' crud.yaml >two.yaml
 refuse 'what breaks a rule' \
-	'PyTorchJob.kubeflow.org "odd" is invalid: spec.pytorchReplicaSpecs.Master..replicas: Forbidden' \
+	'PyTorchJob "odd" is invalid: spec.pytorchReplicaSpecs.Master..replicas: Forbidden' \
 	kubectl create -f two.yaml
 printf 'apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {containers: []}\n' >bad.yaml
 refuse 'a pod without containers' 'Pod "bad" is invalid: spec.containers: Required value' \

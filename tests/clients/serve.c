@@ -21,6 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* It begins or ends here, saying why. */
+static void must(int rc, const struct hf_error *err)
+{
+	if (rc == 0)
+		return;
+	fprintf(stderr, "serve: %s\n", err->text);
+	exit(1);
+}
+
 #define TOKEN "serve-for-tests-0123456789"
 
 static bool serves(const struct hf_resource *resource)
@@ -46,8 +55,8 @@ static void write_kubeconfig(const char *folder, const char *ca, uint16_t port)
 		(int)port);
 	struct hf_error err;
 
-	hf_assert(hf_fs_write_atomic(ca_path, ca, strlen(ca), 0600, &err) == 0);
-	hf_assert(hf_fs_write_atomic(path, text, strlen(text), 0600, &err) == 0);
+	must(hf_fs_write_atomic(ca_path, ca, strlen(ca), 0600, &err), &err);
+	must(hf_fs_write_atomic(path, text, strlen(text), 0600, &err), &err);
 }
 
 static void add_node(struct hf_local *local)
@@ -76,21 +85,22 @@ int main(int argc, char **argv)
 	struct hf_certificate ca = { 0 }, cert = { 0 };
 
 	hf_assert(argc == 2);
-	hf_assert(hf_loop_create(&loop, &err) == 0);
+	must(hf_loop_create(&loop, &err), &err);
 	struct hf_certificate_spec spec = { .common_name = "test", .names = names,
 					    .now = hf_loop_wall(loop), .valid_for = HF_DAY };
-	hf_assert(hf_certificate_make_ca(&spec, &ca, &err) == 0);
-	hf_assert(hf_certificate_make_server(&ca, &spec, &cert, &err) == 0);
-	hf_assert(hf_local_create(loop, &(struct hf_local_options){ 0 }, &local, &err) == 0);
+	must(hf_certificate_make_ca(&spec, &ca, &err), &err);
+	spec.common_name = "127.0.0.1";
+	must(hf_certificate_make_server(&ca, &spec, &cert, &err), &err);
+	must(hf_local_create(loop, &(struct hf_local_options){ 0 }, &local, &err), &err);
 	hf_admission_install(local, hf_frameworks);
 	struct hf_gc *gc = hf_gc_create(local, NULL);
 	struct hf_scheduler *scheduler = hf_scheduler_create(local, NULL);
 	add_node(local);
 	struct hf_face_options options = { .cert_pem = cert.cert_pem, .key_pem = cert.key_pem,
 					   .token = TOKEN, .serves = serves };
-	hf_assert(hf_face_create(loop, local, &options, &face, &err) == 0);
-	hf_assert(hf_signal_create(loop, SIGTERM, on_signal, loop, &sigterm, &err) == 0);
-	hf_assert(hf_signal_create(loop, SIGINT, on_signal, loop, &sigint, &err) == 0);
+	must(hf_face_create(loop, local, &options, &face, &err), &err);
+	must(hf_signal_create(loop, SIGTERM, on_signal, loop, &sigterm, &err), &err);
+	must(hf_signal_create(loop, SIGINT, on_signal, loop, &sigint, &err), &err);
 	write_kubeconfig(argv[1], ca.cert_pem, hf_face_port(face));
 	hf_loop_run(loop);
 	hf_signal_destroy(sigterm);
