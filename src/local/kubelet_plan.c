@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "local/kubelet_plan_internal.h"
 
-const char *hf_pod_phase_name(enum hf_pod_phase phase)
+const char *hf_kubelet_phase_name(enum hf_pod_phase phase)
 {
 	static const char *const names[] = {"Pending", "Running", "Succeeded", "Failed"};
 

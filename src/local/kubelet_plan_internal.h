@@ -25,7 +25,7 @@
 
 enum hf_restart_policy { HF_RESTART_ALWAYS, HF_RESTART_ON_FAILURE, HF_RESTART_NEVER };
 enum hf_pod_phase { HF_PHASE_PENDING, HF_PHASE_RUNNING, HF_PHASE_SUCCEEDED, HF_PHASE_FAILED };
-const char *hf_pod_phase_name(enum hf_pod_phase phase);
+const char *hf_kubelet_phase_name(enum hf_pod_phase phase);
 
 enum hf_container_step {
 	HF_STEP_NONE,	 /* runs, or ended for good, or its turn has not come */

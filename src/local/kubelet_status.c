@@ -389,7 +389,7 @@ struct hf_json *hf_kstatus_build(const struct hf_kpod *pod, const struct hf_pod_
 	enum hf_pod_phase phase = phase_of(pod, plan);
 	const char *ip = pod->config.host_network ? HOST_IP : pod->config.ip;
 
-	hf_json_set_str(status, "phase", hf_pod_phase_name(phase));
+	hf_json_set_str(status, "phase", hf_kubelet_phase_name(phase));
 	set_reason(pod, phase, status);
 	hf_json_set(status, "conditions", conditions_of(pod, plan, phase, now));
 	hf_json_set_str(status, "hostIP", HOST_IP);
