@@ -138,6 +138,7 @@ struct hf_json *hf_doc_copy_json(struct hf_doc *doc)
 	return hf_json_copy(hf_doc_json(doc));
 }
 
+/* Stands before the value of the key then. */
 static bool find_key(struct hf_skip *s, const char *key)
 {
 	struct hf_skip_string name;

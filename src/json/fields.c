@@ -10,6 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * The decoding walks the document, not the table: text can be read only once and in order,
+ * and a tree walked the same way reports the same problems in the same order.  What form the
+ * document has is known to fields_source.c alone.
+ *
+ * Functions return 0 to go on and anything else to stop: at the first problem where nobody
+ * collects them, at broken text or a full arena always.
+ */
+
 /* A list in a struct, whatever HF_LIST it was made with. */
 struct any_list {
 	void *items;
@@ -77,6 +86,7 @@ static int put_integer(struct hf_fields_reader *r, const struct slot *slot,
 	return 0;
 }
 
+/* The limit is the field's own; items of lists and maps are bounded by the document. */
 static int put_string(struct hf_fields_reader *r, const struct hf_field *field,
 		      const struct hf_fields_scalar *scalar, const char **member,
 		      const struct hf_fields_step *at)
@@ -287,6 +297,7 @@ static int read_map(struct hf_fields_reader *r, struct filling *f, struct hf_fie
 	return rc < 0 ? -1 : check_count(r, f, count);
 }
 
+/* Tables are short and the lengths nearly always differ: comparing beats any index. */
 static int find_field(const struct hf_field_table *table, const struct hf_skip_string *key)
 {
 	for (size_t i = 0; i < table->len; i++)

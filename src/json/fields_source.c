@@ -13,6 +13,7 @@
 /* Of a value that an error text shows. */
 #define SHOWN_BYTES_MAX 64
 
+/* What ended the decoding wins over problems found before: they may be its consequence. */
 static int give_up(struct hf_fields_reader *r, int rc)
 {
 	r->rc = rc;
@@ -211,6 +212,7 @@ static void add_path(struct hf_strbuf *sb, const struct hf_fields_step *at)
 	}
 }
 
+/* Only the first problem is kept in err: whoever wants all of them collects them. */
 static int report(struct hf_fields_reader *r, enum hf_field_problem kind,
 		  const struct hf_fields_step *at, const char *text)
 {

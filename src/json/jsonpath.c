@@ -10,6 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * A recursive descent over the template.  kubectl's parser cuts pieces out of the text by
+ * regular expressions and parses those again, which is why it takes ']' in a quoted key for
+ * the end; the language is the same otherwise.
+ */
+
+/* Far beyond any list, and sums of two of them stay far from overflow. */
 #define INDEX_MAX 1000000000
 
 struct compiler {

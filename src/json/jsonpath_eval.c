@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+/*
+ * Every step maps a list of values to the next one, as client-go has it.  Lists are bounded,
+ * and so is what they cost: a step visits each value once.
+ */
+
 /* Values found, borrowed from the document or the path. */
 struct found {
 	HF_VEC(const struct hf_json *) v;

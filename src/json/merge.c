@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "json/patch.h"
 
+/* Documents are a few levels deep (HF_JSON_DEPTH_MAX bounds them), so all of this recurses. */
+
 /* target is ours to change. */
 static void merge_into(struct hf_json *target, const struct hf_json *patch)
 {
@@ -36,6 +38,8 @@ static bool is_nothing(const struct hf_json *value)
 	return !value || hf_json_type(value) == HF_JSON_NULL;
 }
 
+/* Objects are descended into; all else, arrays too, is replaced as a whole: a merge patch
+ * knows no other way. */
 static void diff_member(const struct hf_json *old, const struct hf_json *new, const char *key,
 			struct hf_json *patch)
 {

@@ -38,6 +38,7 @@ static int shortest(double d, char ret_digits[DIGITS_MAX + 1])
 	return (int)strtol(e + 1, NULL, 10);
 }
 
+/* The literals of zeros are cut to length: no loop, and no buffer to size by hand. */
 void hf_json_format_real(double d, char ret_text[HF_JSON_REAL_TEXT_MAX])
 {
 	char digits[DIGITS_MAX + 1];

@@ -14,6 +14,11 @@
 /* A step of a pointer that error texts show. */
 #define PATH_SHOWN_MAX 200
 
+/*
+ * Operations work on one private copy, which is thrown away when any of them fails.  The
+ * containers on the way are walked again for each operation: patches of people have three.
+ */
+
 enum kind { ADD, REMOVE, REPLACE, MOVE, COPY, TEST };
 
 static const struct {
@@ -62,6 +67,7 @@ static char *next_step(const char **pointer)
 	return step;
 }
 
+/* Checked before anything is done, so that next_step meets no broken escape. */
 static bool is_pointer(const char *text)
 {
 	if (*text != '\0' && *text != '/')
@@ -225,6 +231,7 @@ static int replace(struct patching *p)
 	return 0;
 }
 
+/* Sizes are measured as text: that is how the API server counts them. */
 static int copy(struct patching *p, const struct hf_json *source)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JSON_PATCH_COPY_BYTES_MAX - p->copied_bytes);

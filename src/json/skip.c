@@ -111,6 +111,7 @@ bool hf_skip_string(struct hf_skip *s, struct hf_skip_string *ret_string)
 	return true;
 }
 
+/* What follows the word is looked at by whoever comes next: nothing may but , ] } or the end. */
 static bool skip_word(struct hf_skip *s, const char *word, size_t len)
 {
 	if ((size_t)(s->end - s->p) < len || memcmp(s->p, word, len) != 0)
@@ -276,6 +277,7 @@ static int hex4(const char *p, const char *end)
 	return value;
 }
 
+/* c is a code point that is no surrogate. */
 static size_t put_utf8(int c, char out[4])
 {
 	if (c < 0x80) {

@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Most of this is jansson with other names.  Where jansson reports misuse by a return code
+ * that everybody forgets to look at (set on an array, an index out of range), this asserts.
+ */
+
 /* Any number but 0, which would make jansson ask the system for randomness. */
 #define DEFAULT_SEED 0x686f6c64u
 
@@ -272,6 +277,7 @@ size_t hf_json_len(const struct hf_json *container)
 	return json_is_object(raw) ? json_object_size(raw) : json_array_size(raw);
 }
 
+/* A lookup in what is absent or no object is absent, so chains need no checks. */
 static struct hf_json *walk(const struct hf_json *value, va_list ap)
 {
 	struct hf_json *at = hf_json_of(hf_json_raw(value));

@@ -37,6 +37,7 @@ const char **hf_json_sorted_keys(const struct hf_json *object)
 	return keys;
 }
 
+/* Empty containers stay on their line, so callers ask only when there is something inside. */
 static void newline(const struct writer *w, int depth)
 {
 	if (!w->indented)

@@ -13,6 +13,15 @@
 #include <string.h>
 #include <yaml.h>
 
+/*
+ * libyaml's events become a tree and, beside it, marks that say where each value stands: an
+ * error about a field is found long after the text is gone, and must still name a line.
+ *
+ * Each value carries what an alias to it would cost (values, bytes, height), added up while
+ * its container is open.  So an alias is refused before anything is copied, and no number of
+ * aliases to aliases makes more than the limits allow.
+ */
+
 /* Of one document; people use a handful. */
 #define ANCHORS_MAX 1000
 #define TAG_PREFIX "tag:yaml.org,2002:"
@@ -125,6 +134,7 @@ static void fill_anchor(struct anchor *anchor, const struct built *built)
 	hf_json_ref(built->json);
 }
 
+/* Anchors hold references of their own: what they name may have been merged away by now. */
 static void forget_anchors(struct builder *b)
 {
 	for (; b->newest_anchor; b->newest_anchor = b->newest_anchor->older)
@@ -132,6 +142,7 @@ static void forget_anchors(struct builder *b)
 	hf_map_clear(b->anchors);
 }
 
+/* The marks know the line of the first one; looking for it costs only those who err. */
 static int duplicate_key(struct builder *b, const struct frame *frame, const char *key,
 			 const yaml_mark_t *at)
 {
@@ -242,6 +253,7 @@ static int resolve_tag(struct builder *b, const yaml_event_t *event, struct hf_y
 		    "!!float, !!bool and !!null");
 }
 
+/* A tag outranks quotes: !!int "5" is a number, as upstream has it. */
 static int make_scalar(struct builder *b, const yaml_event_t *event, struct hf_json **ret_json)
 {
 	const char *text = (const char *)event->data.scalar.value;
@@ -273,6 +285,7 @@ static int make_scalar(struct builder *b, const yaml_event_t *event, struct hf_j
 	return 0;
 }
 
+/* Quoted or tagged it is a key like any other. */
 static bool is_merge_key(const struct builder *b, const yaml_event_t *event)
 {
 	const struct frame *frame = b->depth > 0 ? &b->frames[b->depth - 1] : NULL;
@@ -423,6 +436,7 @@ static int on_end(struct builder *b, const yaml_event_t *event)
 	return attach(b, &built, &at);
 }
 
+/* A document that is nothing but null is what a stray "---" leaves: kubectl skips it too. */
 static int on_document_end(struct builder *b, const yaml_event_t *event)
 {
 	struct doc doc = {.json = b->root.json, .mark = b->root.mark};

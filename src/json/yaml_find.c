@@ -19,6 +19,7 @@ static const struct hf_yaml_mark *child_by_key(const struct hf_yaml_mark *mark, 
 	return NULL;
 }
 
+/* Items have no keys, which tells an array from an object. */
 static const struct hf_yaml_mark *child_by_index(const struct hf_yaml_mark *mark, const char *text,
 						 size_t len)
 {

@@ -53,6 +53,7 @@ static const struct word {
 /* clang-format on */
 #define WORD_BYTES_MAX 5
 
+/* The longest word tells at once that nearly every string is none. */
 static bool resolve_word(const char *text, size_t len, struct hf_yaml_scalar *ret_scalar)
 {
 	if (len > WORD_BYTES_MAX)
