@@ -36,7 +36,7 @@
  */
 
 #define HF_KUBELET_PATH_MAX 2048	/* of a pod's folder; longer state folders are refused */
-#define HF_KPOD_RETRY (10 * HF_SECOND)	/* for what may come right by itself (a missing ConfigMap) */
+#define HF_KPOD_RETRY (2 * HF_SECOND) /* for what may come right by itself (a missing ConfigMap) */
 #define HF_TERMINATION_BYTES_MAX 4096	/* as upstream's kubelet */
 #define HF_KUBELET_LOG_BYTES_MAX (10 << 20) /* of one file; upstream's containerLogMaxSize */
 #define HF_KUBELET_LOG_FILES_MAX 5	/* upstream's containerLogMaxFiles */
