@@ -127,23 +127,65 @@ void hf_engine_undo(struct hf_engine *engine)
 /* --- the past --- */
 
 struct past {
-	struct hf_kind *kind;
-	uint64_t version;
+	const struct hf_snapshot *snapshot;
 	struct hf_map *changed; /* "ns/name" to the document then, or &gone */
 	HF_VEC(struct hf_doc *) docs;
 };
 
 static char gone;
 
+static bool is_behind(const struct hf_snapshot *s, const char *ns, const char *name)
+{
+	return !s->after_name || hf_key_compare(ns, name, s->after_ns, s->after_name) > 0;
+}
+
 static void past_add(struct past *past, const struct hf_change *c)
 {
 	struct hf_doc *any = c->after ? c->after : c->last;
-	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", hf_doc_namespace(any), hf_doc_name(any));
+	const char *ns = hf_doc_namespace(any), *name = hf_doc_name(any);
 
+	if (c->version <= past->snapshot->version || !is_behind(past->snapshot, ns, name))
+		return;
 	/* The first change after that version knows what was before. */
-	if (c->version > past->version && !hf_map_has(past->changed, key))
+	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", ns, name);
+	if (!hf_map_has(past->changed, key))
 		hf_assert(hf_map_put(past->changed, key,
 				     c->before.doc ? (void *)c->before.doc : (void *)&gone));
+}
+
+static void past_changes(struct hf_engine *engine, struct past *past)
+{
+	const struct hf_snapshot *s = past->snapshot;
+	const struct hf_history *history = &s->kind->history;
+	const struct hf_change *c;
+
+	for (uint64_t seq = hf_history_after(history, s->version);
+	     (c = hf_history_at(history, seq)); seq++)
+		past_add(past, c);
+	for (size_t i = 0; i < engine->pending.len; i++)
+		if (engine->pending.items[i].kind == s->kind)
+			past_add(past, &engine->pending.items[i]);
+}
+
+/* Index of the first entry behind the key. */
+static size_t first_entry(const struct hf_snapshot *s)
+{
+	size_t i = 0;
+
+	if (s->after_name)
+		i = hf_kind_lower_bound(s->kind, s->after_ns, s->after_name);
+	while (i < s->kind->entries.len &&
+	       !is_behind(s, s->kind->entries.items[i]->ns, s->kind->entries.items[i]->name))
+		i++;
+	return i;
+}
+
+/* Nothing changed since: what is now, and only as much of it as is asked for. */
+static void walk_now(const struct hf_snapshot *s)
+{
+	for (size_t i = first_entry(s); i < s->kind->entries.len; i++)
+		if (!s->fn(s->arg, s->kind->entries.items[i]->doc))
+			return;
 }
 
 static int compare_docs(const void *a, const void *b)
@@ -156,12 +198,12 @@ static int compare_docs(const void *a, const void *b)
 
 static void past_collect(struct past *past)
 {
-	const struct hf_kind *kind = past->kind;
+	const struct hf_kind *kind = past->snapshot->kind;
 	bool sorted = true;
 	const char *key;
 	void *value;
 
-	for (size_t i = 0; i < kind->entries.len; i++) {
+	for (size_t i = first_entry(past->snapshot); i < kind->entries.len; i++) {
 		struct hf_entry *entry = kind->entries.items[i];
 		HF_AUTOFREE char *name = hf_xasprintf("%s/%s", entry->ns, entry->name);
 		void *then = hf_map_get(past->changed, name);
@@ -180,26 +222,29 @@ static void past_collect(struct past *past)
 		qsort(past->docs.items, past->docs.len, sizeof(struct hf_doc *), compare_docs);
 }
 
-int hf_engine_snapshot(struct hf_engine *engine, struct hf_kind *kind, uint64_t version,
-		       bool (*fn)(void *arg, struct hf_doc *doc), void *arg, struct hf_error *err)
+int hf_engine_snapshot(struct hf_engine *engine, const struct hf_snapshot *snapshot,
+		       struct hf_error *err)
 {
-	if (version < kind->history.oldest || version > engine->version)
+	const struct hf_history *history = &snapshot->kind->history;
+
+	if (snapshot->version < history->oldest || snapshot->version > engine->version)
 		return hf_error_set(err, HF_E_GONE,
 				    "The provided continue parameter is too old to display a "
 				    "consistent list result. You can start a new list without the "
 				    "continue parameter.");
 
-	struct past past = {.kind = kind, .version = version};
+	struct past past = {.snapshot = snapshot};
 	past.docs.len_max = SIZE_MAX / sizeof(struct hf_doc *);
-	past.changed = hf_map_create(kind->history.len + engine->pending.len + 1, 0, NULL);
-	for (size_t i = 0; i < kind->history.len; i++)
-		past_add(&past, slot(&kind->history, i));
-	for (size_t i = 0; i < engine->pending.len; i++)
-		if (engine->pending.items[i].kind == kind)
-			past_add(&past, &engine->pending.items[i]);
-	past_collect(&past);
-	for (size_t i = 0; i < past.docs.len && fn(arg, past.docs.items[i]); i++)
-		;
+	past.changed = hf_map_create(history->len + engine->pending.len + 1, 0, NULL);
+	past_changes(engine, &past);
+	if (hf_map_len(past.changed) == 0) {
+		walk_now(snapshot);
+	} else {
+		past_collect(&past);
+		for (size_t i = 0; i < past.docs.len; i++)
+			if (!snapshot->fn(snapshot->arg, past.docs.items[i]))
+				break;
+	}
 	HF_VEC_RELEASE(&past.docs);
 	hf_map_destroy(past.changed);
 	return 0;

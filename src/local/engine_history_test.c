@@ -132,7 +132,11 @@ static void every_version_history_reaches_can_be_read(void **state)
 			struct state *then = &states[test_random_below(&seed, n)];
 			struct state past = {0};
 			struct hf_error err = {0};
-			int rc = hf_engine_snapshot(engine, kind, then->version, add_doc, &past,
+			int rc = hf_engine_snapshot(engine,
+						    &(struct hf_snapshot){.kind = kind,
+									  .version = then->version,
+									  .fn = add_doc,
+									  .arg = &past},
 						    &err);
 			if (then->version < kind->history.oldest) {
 				assert_int_equal(rc, HF_E_GONE);
@@ -142,9 +146,12 @@ static void every_version_history_reaches_can_be_read(void **state)
 			assert_string_equal(past.text, then->text);
 		}
 		assert_true(kind->history.len <= HISTORY);
-		assert_int_equal(hf_engine_snapshot(engine, kind, engine->version + 1, add_doc,
-						    &states[0], NULL),
-				 HF_E_GONE);
+		assert_int_equal(
+			hf_engine_snapshot(
+				engine,
+				&(struct hf_snapshot){.kind = kind, .version = engine->version + 1},
+				NULL),
+			HF_E_GONE);
 		hf_engine_destroy(engine);
 	}
 }

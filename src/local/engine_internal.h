@@ -153,11 +153,17 @@ void hf_history_push(struct hf_history *history, struct hf_change *change, size_
 const struct hf_change *hf_history_at(const struct hf_history *history, uint64_t seq); /* or NULL */
 /* Sequence of the first change later than version. */
 uint64_t hf_history_after(const struct hf_history *history, uint64_t version);
-/* The objects of a kind as they were at version: calls fn in key order from behind (ns, name)
- * until it returns false.  HF_E_GONE where history does not reach so far. */
-int hf_engine_snapshot(struct hf_engine *engine, struct hf_kind *kind, uint64_t version,
-		       bool (*fn)(void *arg, struct hf_doc *doc), void *arg, struct hf_error *err)
-	HF_MUST_CHECK;
+/* The objects of a kind as they were at version, those behind the key (NULL: all): calls fn in
+ * order until it returns false.  HF_E_GONE where history does not reach so far. */
+struct hf_snapshot {
+	struct hf_kind *kind;
+	uint64_t version;
+	const char *after_ns, *after_name;
+	bool (*fn)(void *arg, struct hf_doc *doc);
+	void *arg;
+};
+int hf_engine_snapshot(struct hf_engine *engine, const struct hf_snapshot *snapshot,
+		       struct hf_error *err) HF_MUST_CHECK;
 
 /* --- one request under way --- */
 

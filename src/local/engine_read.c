@@ -53,9 +53,6 @@ static bool list_past(void *arg, struct hf_doc *doc)
 
 	if (l->ns && !hf_streq(hf_doc_namespace(doc), l->ns))
 		return true;
-	if (l->after_name && hf_key_compare(hf_doc_namespace(doc), hf_doc_name(doc), l->after_ns,
-					    l->after_name) <= 0)
-		return true;
 	return list_one(l, doc);
 }
 
@@ -96,17 +93,29 @@ static int parse_token(struct hf_op *op, struct lister *l, char *token, uint64_t
 	return 0;
 }
 
-static int list_continued(struct lister *l, struct hf_result *result)
+static int list_at(struct lister *l)
 {
 	struct hf_op *op = l->op;
-	HF_AUTOFREE char *token = hf_xstrdup(op->request->continue_token);
 	struct hf_error err = {0};
-	int rc = parse_token(op, l, token, &result->version);
+	const struct hf_snapshot snapshot = {
+		.kind = op->kind,
+		.version = op->result->version,
+		.after_ns = l->after_ns,
+		.after_name = l->after_name,
+		.fn = list_past,
+		.arg = l,
+	};
+	int rc = hf_engine_snapshot(op->engine, &snapshot, &err);
 
-	if (rc)
-		return rc;
-	rc = hf_engine_snapshot(op->engine, op->kind, result->version, list_past, l, &err);
 	return rc ? hf_op_fail(op, rc, "%s", err.text) : 0;
+}
+
+static int list_continued(struct lister *l)
+{
+	HF_AUTOFREE char *token = hf_xstrdup(l->op->request->continue_token);
+	int rc = parse_token(l->op, l, token, &l->op->result->version);
+
+	return rc ? rc : list_at(l);
 }
 
 /* A client may ask for "no older than"; what does not exist yet it cannot have. */
@@ -142,20 +151,15 @@ static void finish_list(struct lister *l)
 
 static int list_with(struct hf_op *op, struct lister *l, const uint64_t *past)
 {
-	struct hf_error err = {0};
 	int rc = 0;
 
-	op->result->version = op->engine->version;
-	if (op->request->continue_token && *op->request->continue_token) {
-		rc = list_continued(l, op->result);
-	} else if (past) {
-		op->result->version = *past;
-		rc = hf_engine_snapshot(op->engine, op->kind, *past, list_past, l, &err);
-		if (rc)
-			rc = hf_op_fail(op, rc, "%s", err.text);
-	} else {
+	op->result->version = past ? *past : op->engine->version;
+	if (op->request->continue_token && *op->request->continue_token)
+		rc = list_continued(l);
+	else if (past)
+		rc = list_at(l);
+	else
 		list_now(l);
-	}
 	if (rc == 0) {
 		finish_list(l);
 		return 0;

@@ -155,11 +155,11 @@ static int check_namespace(struct hf_op *op)
 		return 0;
 	struct hf_entry *entry = hf_kind_find(hf_engine_kind(op->engine, &hf_namespaces), "", ns);
 	if (!entry) {
-		struct hf_kind *kind = op->kind;
+		/* Of the namespace, not of what was to be made in it. */
+		struct hf_request about = {.resource = &hf_namespaces, .name = ns};
+		op->request = &about;
 		op->kind = hf_engine_kind(op->engine, &hf_namespaces);
-		int rc = hf_op_fail(op, HF_E_NOT_FOUND, "namespaces \"%s\" not found", ns);
-		op->kind = kind;
-		return rc;
+		return hf_op_not_found(op);
 	}
 	if (hf_json_path(hf_doc_json(entry->doc), "metadata", "deletionTimestamp", NULL)) {
 		char why[160];
@@ -207,6 +207,22 @@ static void set_system_fields(struct hf_op *op, struct hf_json *meta)
 		hf_json_set_i64(meta, "generation", 1);
 }
 
+static void set_namespace_defaults(struct hf_json *object)
+{
+	struct hf_json *meta = hf_json_get(object, "metadata");
+	struct hf_json *labels = hf_json_members(hf_json_get(meta, "labels"));
+	struct hf_json *spec = hf_json_members(hf_json_get(object, "spec"));
+	struct hf_json *finalizers = hf_json_array();
+
+	hf_json_set_str(labels, "kubernetes.io/metadata.name",
+			hf_str_or(hf_json_path_str(meta, "name", NULL), ""));
+	hf_json_set(meta, "labels", labels);
+	/* What local/gc.c takes away once the namespace is empty. */
+	hf_json_append(finalizers, hf_json_string("kubernetes"));
+	hf_json_set(spec, "finalizers", finalizers);
+	hf_json_set(object, "spec", spec);
+}
+
 /* What the kinds' strategies do before a create: status is the server's. */
 static void set_initial_status(struct hf_op *op, struct hf_json *object)
 {
@@ -215,14 +231,8 @@ static void set_initial_status(struct hf_op *op, struct hf_json *object)
 	if (r == &hf_nodes || !op->kind->info->status)
 		return; /* a kubelet registers its node with a status */
 	hf_json_remove(object, "status");
-	if (r == &hf_namespaces) {
-		/* What local/gc.c takes away once the namespace is empty. */
-		struct hf_json *spec = hf_json_members(hf_json_get(object, "spec"));
-		struct hf_json *finalizers = hf_json_array();
-		hf_json_append(finalizers, hf_json_string("kubernetes"));
-		hf_json_set(spec, "finalizers", finalizers);
-		hf_json_set(object, "spec", spec);
-	}
+	if (r == &hf_namespaces)
+		set_namespace_defaults(object);
 	if (r == &hf_pods) {
 		hf_pod_init(object);
 	} else if (r == &hf_namespaces || r == &hf_persistentvolumeclaims) {

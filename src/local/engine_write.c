@@ -34,7 +34,7 @@ static int check_version(struct hf_op *op, const struct hf_entry *entry, const s
 	const char *version = hf_json_path_str(meta, "resourceVersion", NULL);
 	int64_t number;
 
-	if (hf_str_is_empty(version)) {
+	if (hf_str_is_empty(version) || hf_streq(version, "0")) {
 		/* Kinds of a CRD, and leases, never let a writer go on without having read. */
 		if (!op->kind->info->custom && op->kind->resource != &hf_leases)
 			return 0;

@@ -264,6 +264,32 @@ static bool has_dependents(struct hf_gc *gc, const struct hf_entry *entry)
 	return hf_engine_owner(gc->local->engine, hf_doc_uid(entry->doc)) != NULL;
 }
 
+/* A dependent that waits in the foreground itself: the two wait for each other. */
+static bool in_a_ring(struct hf_gc *gc, const struct hf_entry *entry)
+{
+	struct hf_owner *owner = hf_engine_owner(gc->local->engine, hf_doc_uid(entry->doc));
+
+	for (struct hf_owner_link *l = owner ? owner->first : NULL; l; l = l->next)
+		if (hf_json_get(meta_of(l->entry->doc), "deletionTimestamp") &&
+		    hf_meta_has_finalizer(meta_of(l->entry->doc), HF_FINALIZER_FOREGROUND))
+			return true;
+	return false;
+}
+
+/* So this one stops holding up its owners, as kube-controller-manager has it. */
+static bool unblock_owners(struct hf_gc *gc, const struct hf_entry *entry)
+{
+	const struct hf_json *refs = hf_json_get(meta_of(entry->doc), "ownerReferences");
+	struct hf_json *open = hf_json_array();
+
+	for (size_t i = 0; i < hf_json_len(refs); i++) {
+		struct hf_json *ref = hf_json_shallow(hf_json_item(refs, i));
+		hf_json_set_bool(ref, "blockOwnerDeletion", false);
+		hf_json_append(open, ref);
+	}
+	return patch_meta(gc, entry, "ownerReferences", open);
+}
+
 static enum hf_propagation own_policy(const struct hf_entry *entry)
 {
 	const struct hf_json *meta = meta_of(entry->doc);
@@ -288,7 +314,9 @@ static bool process_dependent(struct hf_gc *gc, const struct hf_entry *entry)
 		if (owners.waiting + owners.gone > 0)
 			good = patch_meta(gc, entry, "ownerReferences", hf_steal(&kept));
 	} else if (owners.waiting > 0 && has_dependents(gc, entry)) {
-		good = delete_entry(gc, entry, HF_PROPAGATE_FOREGROUND);
+		if (in_a_ring(gc, entry))
+			good = unblock_owners(gc, entry);
+		good = good && delete_entry(gc, entry, HF_PROPAGATE_FOREGROUND);
 	} else {
 		good = delete_entry(gc, entry, own_policy(entry));
 	}

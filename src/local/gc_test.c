@@ -112,6 +112,29 @@ static void in_the_foreground_the_last_link_goes_first(void **state)
 	plane_close(&p);
 }
 
+static void two_that_own_each_other_go_together(void **state)
+{
+	struct plane p;
+	AUTO_OUTCOME o = {0};
+
+	plane_open(&p, NULL, false);
+	struct hf_gc *gc = hf_gc_create(p.local, NULL);
+	make_chain(&p, 2);
+	assert_int_equal(merge(&p.w, AT(&hf_configmaps, "default", "c0"), &o,
+			       "{'metadata':{'ownerReferences':[{'apiVersion':'v1',"
+			       "'kind':'ConfigMap','name':'c1','uid':'%s',"
+			       "'blockOwnerDeletion':true}]}}",
+			       uid_of(&p, "c1")),
+			 0);
+	settle(&p.w);
+	assert_true(there(&p, "c0") && there(&p, "c1"));
+	assert_int_equal(remove_as(&p, "c0", HF_PROPAGATE_FOREGROUND), 0);
+	p.w.pass(&p.w, HF_MINUTE);
+	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
+	hf_gc_destroy(gc);
+	plane_close(&p);
+}
+
 static void a_collector_that_starts_late_finds_what_it_missed(void **state)
 {
 	struct plane p;
@@ -420,6 +443,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_chain_goes_link_by_link),
 		cmocka_unit_test(in_the_foreground_the_last_link_goes_first),
+		cmocka_unit_test(two_that_own_each_other_go_together),
 		cmocka_unit_test(a_collector_that_starts_late_finds_what_it_missed),
 		cmocka_unit_test(a_started_orphaning_is_finished_after_a_restart),
 		cmocka_unit_test(an_owner_of_a_kind_nobody_knows_is_not_taken_for_gone),

@@ -115,7 +115,7 @@ static int make_namespace(struct hf_local *local, const char *name, struct hf_er
 	hf_json_set_str(object, "kind", "Namespace");
 	struct hf_json *meta = hf_json_ensure_object(object, "metadata");
 	hf_json_set_str(meta, "name", name);
-	hf_json_set_str(hf_json_ensure_object(meta, "labels"), "kubernetes.io/metadata.name", name);
+
 	HF_AUTO_DOC body = hf_doc_from_json(object);
 	struct hf_request request = {
 		.verb = HF_VERB_CREATE, .resource = &hf_namespaces, .body = body};

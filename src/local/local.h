@@ -48,7 +48,8 @@ struct hf_local_options {
  * but the folder itself.  Namespaces default, kube-system and kube-public exist afterwards. */
 int hf_local_create(struct hf_loop *loop, const struct hf_local_options *options,
 		    struct hf_local **ret_local, struct hf_error *err) HF_MUST_CHECK;
-/* Commits what is pending.  Clients, observers and controllers must be gone before. */
+/* Commits what is pending.  Clients, observers and controllers must be gone before; not from a
+ * callback of this plane. */
 struct hf_local *hf_local_destroy(struct hf_local *local); /* NULL is fine; returns NULL */
 
 struct hf_loop *hf_local_loop(const struct hf_local *local);
