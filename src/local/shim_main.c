@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -269,13 +270,14 @@ static void print_findings(const struct findings *f)
 int hf_shim_run_net(void)
 {
 	struct findings f = {0};
-	char byte;
+	struct pollfd end = {.fd = STDIN_FILENO, .events = POLLIN};
 
 	find_cgroups(&f);
 	find_namespaces(&f);
 	print_findings(&f);
-	/* Whoever wants the node's namespace opens it while this process is in it. */
-	while (read(STDIN_FILENO, &byte, 1) > 0)
+	/* Whoever wants the node's namespace opens it while this process is in it.  The pipe may
+	 * be non-blocking, so its end is waited for, not read. */
+	while (poll(&end, 1, -1) < 0 && errno == EINTR)
 		;
 	return 0;
 }
