@@ -90,7 +90,8 @@ struct hf_http_result {
 	int code;
 	const struct hf_error *err;
 	/* HTTP/2 broke the stream or the server said GOAWAY (curl's codes 16 and 92): try
-	 * again at once on a new connection; a write may still have been done (code says). */
+	 * again at once on a new connection; a write may still have been done (code says).
+	 * curl 8 has tried a few times by itself after a GOAWAY: then this is false. */
 	bool retry_now;
 	int status;       /* 0: no head came */
 	const char *body; /* NUL behind it; "" for streams */

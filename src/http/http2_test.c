@@ -382,7 +382,8 @@ static void a_server_that_goes_away_is_no_answer(void **state)
 	bench->script = GO_AWAY;
 	fetch(bench, false);
 	assert_true(bench->code == HF_E_TIMEOUT || bench->code == HF_E_UNAVAILABLE);
-	assert_true(bench->retry_now);
+	/* curl 8 tries again by itself what the GOAWAY says was not looked at, then gives up. */
+	assert_true(bench->retry_now || bench->accepted > 1);
 	assert_int_equal(bench->status, 0);
 }
 

@@ -299,6 +299,11 @@ class StyleTest(Tree):
         self.build(base=["src/base/f.c"])
         self.finds("check-style", "libhf_base.a: len is global and lacks hf_")
 
+    def test_finds_a_name_that_two_archives_have(self):
+        self.c("src/core/f.c", "int hf_len(void);\nint hf_len(void)\n{\n\treturn 0;\n}\n")
+        self.build(base=["src/base/a.c"], core=["src/core/f.c"])
+        self.finds("check-style", "libhf_core.a: hf_len is in libhf_base.a too")
+
     def test_finds_exceptions_without_need_and_more_than_allowed(self):
         self.write("tools/style-exceptions", "length src/base/a.c:hf_len\n")
         self.finds("check-style", "1 lines, 0 are allowed", "is not needed any more")
