@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
 #
-# kubectl_test.sh PROGRAM: an unchanged kubectl against the plane, over TLS.  PROGRAM is
+# kubectl_test.sh PROGRAM FOLDER: an unchanged kubectl against the plane, over TLS.  PROGRAM is
 # build/holdfast, or build/tests/clients/serve, where no pod runs and what needs one is left out.
+# A kubectl that must be built goes into FOLDER.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 
 program=$1
-command -v kubectl >/dev/null || {
-	echo "SKIPPED: no kubectl here; ./dev test gets one where Go is installed" >&2
+if ! kubectl=$("$here/get_kubectl.sh" "$2"); then
+	echo "SKIPPED: no kubectl" >&2
 	exit 77
-}
+fi
+PATH=$(dirname "$kubectl"):$PATH
 folder=$(mktemp -d)
 trap 'stop; rm -rf "$folder"' EXIT
 start "$program" "$folder/plane"

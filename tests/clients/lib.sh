@@ -3,10 +3,12 @@
 # For tests that drive a real client: a server of their own, and words for what they expect.
 
 # start PROGRAM FOLDER: `holdfast up`, or tests/clients/serve where pods need not run.
-# Sets KUBECONFIG and SERVER_PID.
+# Sets KUBECONFIG, SERVER_PID and what stop needs.
 start() {
 	local program=$1 folder=$2
 	mkdir -p "$folder"
+	SERVER_PROGRAM=$program
+	SERVER_FOLDER=$folder
 	if [ "$(basename "$program")" = holdfast ]; then
 		"$program" up --listen 127.0.0.1:0 --data-dir "$folder" >"$folder/out" 2>"$folder/log" &
 	else
@@ -17,9 +19,16 @@ start() {
 	until_true 300 test -s "$KUBECONFIG" || { cat "$folder/log" >&2; return 1; }
 }
 
+# Ends the server that start began; the pods of a plane too, which a mere signal leaves running.
 stop() {
-	kill "$SERVER_PID" 2>/dev/null || true
+	[ -n "${SERVER_PID:-}" ] || return 0
+	if [ "$(basename "$SERVER_PROGRAM")" = holdfast ]; then
+		"$SERVER_PROGRAM" down --data-dir "$SERVER_FOLDER" --timeout 60s >/dev/null || kill -9 "$SERVER_PID"
+	else
+		kill "$SERVER_PID" 2>/dev/null || true
+	fi
 	wait "$SERVER_PID" 2>/dev/null || true
+	SERVER_PID=
 }
 
 # until_true TENTHS COMMAND…: again every tenth of a second until it is true.
