@@ -312,6 +312,9 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 		hf_strbuf_addstr(&text, "gone");
 	else
 		describe_pod(pod, &text);
+	/* What the pod before said last is no news of this one. */
+	if (!hf_streq(rank->uid, hf_doc_uid(doc)))
+		replace(&rank->last_line, "");
 	replace(&rank->uid, hf_doc_uid(doc));
 	rank->restarts = hf_json_i64(hf_json_get(main_container(pod), "restartCount"), 0);
 	p->dirty = true;
