@@ -226,6 +226,8 @@ struct hf_json *hf_status_write(const struct hf_status *status, const struct hf_
 	set_time(object, "startTime", status->start_time);
 	set_time(object, "completionTime", status->completion_time);
 	set_time(object, "lastReconcileTime", status->last_reconcile_time);
+	if (status->ledger.kept)
+		return object;
 	if (status->ledger.present)
 		hf_json_set(object, "recovery", write_ledger(&status->ledger, framework));
 	else

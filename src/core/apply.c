@@ -107,15 +107,6 @@ static bool adopt_causes(struct hf_brain *b)
 	return true;
 }
 
-static void exited_event(struct hf_brain *b, const struct hf_end *end)
-{
-	if (end->pod && end->exit_code.set)
-		hf_event(b, false, "ExitedWithCode",
-			 hf_arena_printf(b->arena, "Pod: %s.%s exited with code %lld",
-					 hf_str_or(b->view->ns, ""), end->pod->name,
-					 (long long)end->exit_code.value));
-}
-
 /* Restart the ranks that ended, or all of them when any of them asks for that. */
 static void restart_ended(struct hf_brain *b)
 {
@@ -132,7 +123,7 @@ static void restart_ended(struct hf_brain *b)
 			first = end;
 		if (end->scope == HF_SCOPE_JOB)
 			scope = HF_SCOPE_JOB;
-		exited_event(b, end);
+		hf_end_event(b, end);
 	}
 	if (!first)
 		return;

@@ -131,8 +131,8 @@ void hf_ledger_begin(struct hf_brain *b);
 int hf_ledger_read(struct hf_brain *b, struct hf_error *err) HF_MUST_CHECK;
 void hf_ledger_write(struct hf_brain *b);
 /* Highest index that the ledger's texts name, -1: none. */
-int hf_ledger_top(const struct hf_role_ledger *role, int32_t *ret_top, struct hf_error *err)
-	HF_MUST_CHECK;
+int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *ret_top,
+		  struct hf_error *err) HF_MUST_CHECK;
 /* Bytes of the ledger as JSON, at most (every name and text counted). */
 size_t hf_ledger_bytes(const struct hf_ledger *ledger);
 /* Set bits of what is seen: created, succeeded. */
@@ -143,6 +143,8 @@ void hf_ledger_note(struct hf_brain *b);
 /* Every end of a present attempt that has not been counted, with class, rule and policy, in an
  * order that does not depend on the input's: by when it finished, then role and index. */
 void hf_ends_collect(struct hf_brain *b);
+/* Upstream's event that a pod exited with a code: once, when that is counted. */
+void hf_end_event(struct hf_brain *b, const struct hf_end *end);
 void hf_classify(const struct hf_brain *b, struct hf_end *end);
 /* Index of the first rule that matches, or -1; fills the matched container of exit codes. */
 int hf_rules_match(const struct hf_brain *b, struct hf_end *end);
@@ -157,6 +159,8 @@ bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end);
  * end may be NULL for a restart that a person asked for. */
 void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_class cause,
 		      enum hf_budget budget);
+/* One more record, of this end; nothing is decided in it yet.  NULL: nobody's end. */
+void hf_incident_record(struct hf_brain *b, const struct hf_end *end);
 /* The whole incident takes the cause of an end with evidence of infrastructure or device: a
  * charge moves from the application's budget.  False: the new budget does not allow it. */
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end);
@@ -228,7 +232,8 @@ void hf_deadline_step(struct hf_brain *b);
 
 /* phase.c */
 void hf_phase_step(struct hf_brain *b);
-/* Book the time of the phase so far as productive or down; it begins anew. */
+/* When phase, Running or Restarting have changed: the time until now was productive (Running)
+ * or down (Restarting), and begins anew. */
 void hf_phase_book(struct hf_brain *b);
 
 /* pods.c, services.c: actions that bring the objects to what the ledger says. */

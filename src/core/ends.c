@@ -112,3 +112,13 @@ void hf_ends_collect(struct hf_brain *b)
 			b->failed_ends[end->role]++;
 	}
 }
+
+void hf_end_event(struct hf_brain *b, const struct hf_end *end)
+{
+	hf_assert(end->rule >= -1);
+	if (end->pod && end->exit_code.set)
+		hf_event(b, false, "ExitedWithCode",
+			 hf_arena_printf(b->arena, "Pod: %s.%s exited with code %lld",
+					 hf_str_or(b->view->ns, ""), end->pod->name,
+					 (long long)end->exit_code.value));
+}

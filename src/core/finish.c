@@ -12,7 +12,6 @@
 static void end(struct hf_brain *b, const char *type, const char *reason, const char *message)
 {
 	hf_assert(!hf_cond_finished(b));
-	hf_phase_book(b);
 	b->plan->status.completion_time = hf_time_floor_second(b->now);
 	/* As upstream: Running keeps the reason and the message that it had. */
 	hf_cond_lower(b, HF_COND_RUNNING, NULL, NULL);
@@ -29,11 +28,10 @@ void hf_finish_failed(struct hf_brain *b)
 	bool warning = hf_streq(ledger->verdict.reason, HF_VERDICT_EXIT_CODE);
 
 	hf_assert(ledger->verdict.reason && ledger->verdict.message);
-	if (ledger->incident.charged == HF_BUDGET_PENDING && ledger->incident.id > 0) {
+	if (ledger->incident.charged == HF_BUDGET_PENDING && ledger->incident.id > 0)
 		hf_budget_charge(b, hf_budget_of_verdict(ledger->verdict.reason));
-		if (ledger->records_len > 0)
-			ledger->records[0].decided_at = b->now;
-	}
+	if (ledger->records_len > 0 && ledger->records[0].decided_at == HF_TIME_NONE)
+		ledger->records[0].decided_at = b->now;
 	end(b, HF_COND_FAILED, reason, ledger->verdict.message);
 	hf_event(b, warning, reason, ledger->verdict.message);
 	b->plan->metrics[HF_METRIC_FAILED]++;

@@ -22,11 +22,11 @@ bool hf_incident_is_open(const struct hf_brain *b)
 	hf_assert(ledger->present);
 	if (ledger->incident.id == 0)
 		return false;
-	if (ledger->records_len == 0)
+	if (ledger->records_len > 0 && ledger->records[0].running_at == HF_TIME_NONE)
 		return true;
-	running_at = ledger->records[0].running_at;
-	if (running_at == HF_TIME_NONE)
-		return true;
+	/* Without a record (its ledger was erased) it began when that was found. */
+	running_at = ledger->records_len > 0 ? ledger->records[0].running_at
+					     : ledger->incident.opened_at;
 	return b->now < hf_time_add(running_at, b->job.recovery.incident_seconds * HF_SECOND);
 }
 
@@ -54,7 +54,7 @@ bool hf_end_outranks(const struct hf_end *end)
 		end->cls == HF_CLASS_ADMISSION);
 }
 
-static void record(struct hf_brain *b, const struct hf_end *end)
+void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 {
 	struct hf_ledger *ledger = &b->ledger;
 	struct hf_record *first = &ledger->records[0];
@@ -101,7 +101,7 @@ void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_clas
 		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
 			b->crews[r].slots[i].covered = false;
 	}
-	record(b, end);
+	hf_incident_record(b, end);
 	if (budget == HF_BUDGET_PENDING)
 		return;
 	b->ledger.records[0].decided_at = b->now;

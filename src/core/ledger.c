@@ -46,7 +46,8 @@ static int sparse_top(const char *text, int32_t *top)
 	return rc;
 }
 
-int hf_ledger_top(const struct hf_role_ledger *role, int32_t *ret_top, struct hf_error *err)
+int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *ret_top,
+		  struct hf_error *err)
 {
 	const struct {
 		const char *field;
@@ -61,7 +62,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, int32_t *ret_top, struct hf
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
 		if (texts[i].top(texts[i].text, &top) < 0)
-			return broken("?", texts[i].field, texts[i].text, err);
+			return broken(type, texts[i].field, texts[i].text, err);
 	}
 	hf_assert(top < HF_RANKS_MAX);
 	*ret_top = top;

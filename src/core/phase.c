@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
 
-/* The phase of the present generation, derived anew in each step; only its beginning and what
- * was spent in it are remembered. */
+/* The phase of the present generation, derived anew in each step.  What is remembered is since
+ * when all is as it is, and how much time was spent running and restarting. */
 
 static enum hf_phase derive(const struct hf_brain *b)
 {
@@ -20,31 +20,12 @@ static enum hf_phase derive(const struct hf_brain *b)
 	return b->job.suspend ? HF_PHASE_CREATING : HF_PHASE_RUNNING;
 }
 
-void hf_phase_book(struct hf_brain *b)
-{
-	struct hf_ledger *ledger = &b->ledger;
-	hf_time span = b->now - ledger->since;
-	int64_t seconds = (span + HF_SECOND / 2) / HF_SECOND;
-
-	hf_assert(ledger->present);
-	if (ledger->since == HF_TIME_NONE || span < 0)
-		seconds = 0;
-	if (ledger->phase == HF_PHASE_RUNNING)
-		ledger->productive_seconds += seconds;
-	else if (hf_cond_is_true(b, HF_COND_RESTARTING))
-		ledger->downtime_seconds += seconds;
-	ledger->since = b->now;
-}
-
 void hf_phase_step(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
 	enum hf_phase phase = derive(b);
 
-	if (phase != ledger->phase) {
-		hf_phase_book(b);
-		ledger->phase = phase;
-	}
+	ledger->phase = phase;
 	if (phase != HF_PHASE_RUNNING)
 		return;
 	hf_assert(b->older_pods == 0);
@@ -52,4 +33,31 @@ void hf_phase_step(struct hf_brain *b)
 	if (ledger->records_len > 0 && ledger->records[0].running_at == HF_TIME_NONE &&
 	    ledger->records[0].decided_at != HF_TIME_NONE)
 		ledger->records[0].running_at = b->now;
+}
+
+static bool was_true(const struct hf_brain *b, const char *type)
+{
+	return hf_status_is_true(&b->view->status, type);
+}
+
+void hf_phase_book(struct hf_brain *b)
+{
+	const struct hf_ledger *before = &b->view->status.ledger;
+	struct hf_ledger *ledger = &b->ledger;
+	hf_time span = b->now - ledger->since;
+
+	hf_assert(ledger->present);
+	if (before->present && before->phase == ledger->phase &&
+	    was_true(b, HF_COND_RUNNING) == hf_cond_is_true(b, HF_COND_RUNNING) &&
+	    was_true(b, HF_COND_RESTARTING) == hf_cond_is_true(b, HF_COND_RESTARTING))
+		return;
+	if (before->present && ledger->since != HF_TIME_NONE && span > 0) {
+		int64_t seconds = (span + HF_SECOND / 2) / HF_SECOND;
+
+		if (was_true(b, HF_COND_RUNNING))
+			ledger->productive_seconds += seconds;
+		else if (was_true(b, HF_COND_RESTARTING))
+			ledger->downtime_seconds += seconds;
+	}
+	ledger->since = b->now;
 }

@@ -75,6 +75,16 @@ static struct hf_slot *find_replica(struct hf_brain *b, const char *replica, int
 	return &b->crews[*ret_role].slots[*ret_index];
 }
 
+static void requested(struct hf_brain *b)
+{
+	hf_assert(b->ledger.records_len > 0);
+	b->ledger.records[0].rule = HF_ANNOTATION_RESTART;
+	b->restarting = true;
+	b->plan->restart_cause = HF_CLASS_USER;
+	b->plan->metrics[HF_METRIC_RESTARTED]++;
+	b->plan->metrics[HF_METRIC_RESTARTS]++;
+}
+
 static void restart_named(struct hf_brain *b, const char *replica)
 {
 	struct hf_slot *slot;
@@ -95,10 +105,10 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	b->ledger.records[0].replica = hf_rank_name(b->arena, b->crews[role].type, index);
 	b->ledger.records[0].pod = slot->pod->name;
 	b->ledger.records[0].node = slot->pod->node;
-	b->restarting = true;
 	b->restarting_role = role;
 	b->plan->restart_scope = HF_SCOPE_REPLICA;
 	hf_restart_replica(b, role, index);
+	requested(b);
 }
 
 void hf_restart_requested(struct hf_brain *b)
@@ -115,7 +125,6 @@ void hf_restart_requested(struct hf_brain *b)
 	if (!begun && b->seen->pods_len == 0)
 		return;
 	replica = named_replica(request);
-	b->plan->restart_cause = HF_CLASS_USER;
 	if (replica && b->job.recovery.scope == HF_SCOPE_REPLICA) {
 		restart_named(b, replica);
 		return;
@@ -124,8 +133,6 @@ void hf_restart_requested(struct hf_brain *b)
 	hf_gang_restart(b);
 	b->ledger.records[0].scope = "Job";
 	b->ledger.records[0].generation = b->ledger.generation;
-	b->restarting = true;
 	b->plan->restart_scope = HF_SCOPE_JOB;
-	b->plan->metrics[HF_METRIC_RESTARTED]++;
-	b->plan->metrics[HF_METRIC_RESTARTS]++;
+	requested(b);
 }

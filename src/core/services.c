@@ -19,7 +19,8 @@ void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service
 }
 
 /* All ports of the default container; of two with one name the later wins, as upstream's map
- * has it, and the kind's own port is there even if the template lacks it. */
+ * has it, and the kind's own port is there even if the template lacks it.  A service with several
+ * ports must name each, so one without a name gets one (upstream's is refused for ever). */
 static const struct hf_port *service_ports(struct hf_brain *b, int role, size_t *ret_len)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -43,6 +44,10 @@ static const struct hf_port *service_ports(struct hf_brain *b, int role, size_t 
 	}
 	if (spec->add_port)
 		ports[len++] = (struct hf_port){framework->port_name, spec->port};
+	for (size_t i = 0; len > 1 && i < len; i++) {
+		if (hf_str_is_empty(ports[i].name))
+			ports[i].name = hf_arena_printf(b->arena, "port-%d", ports[i].number);
+	}
 	hf_assert(len <= container->ports_len + 1);
 	*ret_len = len;
 	return ports;

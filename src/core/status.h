@@ -126,10 +126,12 @@ struct hf_verdict {
 #define HF_LEDGER_SCHEMA 1
 struct hf_ledger {
 	bool present;
+	/* In a plan: the stored one is newer or unreadable and stays byte for byte as it is. */
+	bool kept;
 	int64_t schema;                  /* "schema" */
 	int64_t generation;              /* "generation" */
 	enum hf_phase phase;             /* "phase" */
-	hf_time since;                   /* "since": the phase's beginning */
+	hf_time since;                   /* "since": phase, Running and Restarting are as they are */
 	struct hf_incident incident;     /* "incident" (absent while id is 0) */
 	hf_time not_before;              /* "notBefore": no pod is created earlier */
 	int64_t active_seconds;          /* "activeSeconds" of earlier, suspended runs */

@@ -79,6 +79,7 @@ static void hold(struct hf_brain *b, const char *suffix, const char *message)
 		hf_cond_lower(b, HF_COND_HELD, NULL, NULL);
 	}
 	hf_cond_set(b, HF_COND_HELD, true, reason, message);
+	b->ledger.kept = b->ledger.present;
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "nothing is done for this job: %s", message);
 }
 
@@ -220,8 +221,10 @@ static void decide(struct hf_brain *b)
 	}
 	if (hf_cond_finished(b))
 		hf_finished(b);
-	if (b->ledger.present)
+	if (b->ledger.present) {
+		hf_phase_book(b);
 		hf_ledger_write(b);
+	}
 }
 
 /* ---- the result --------------------------------------------------------------------------------------- */

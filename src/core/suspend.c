@@ -29,7 +29,6 @@ static void begin(struct hf_brain *b)
 	const char *message = hf_arena_printf(b->arena, "%s %s is suspended.",
 					      b->job.framework->kind, b->view->name);
 
-	hf_phase_book(b);
 	ledger->active_seconds = hf_active_seconds(b);
 	if (status->start_time != HF_TIME_NONE || has_pods(b))
 		hf_gang_restart(b);
@@ -77,6 +76,5 @@ void hf_resume(struct hf_brain *b)
 	hf_assert(!b->job.suspend && !hf_cond_finished(b));
 	hf_cond_set(b, HF_COND_SUSPENDED, false, reason, message);
 	b->plan->status.start_time = hf_time_floor_second(b->now);
-	b->ledger.since = b->now;
 	hf_event(b, false, reason, message);
 }

@@ -274,8 +274,7 @@ static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *
 
 		/* Each one is cut before adding: 64 bits cannot run over. */
 		if (spec->replicas.set && spec->replicas.value > 0)
-			ranks += spec->replicas.value > HF_RANKS_MAX ? HF_RANKS_MAX + 1
-								     : spec->replicas.value;
+			ranks += spec->replicas.value < INT32_MAX ? spec->replicas.value : INT32_MAX;
 		if (hf_restart_policy_parse(spec->restart_policy) == HF_RESTART_UNKNOWN)
 			one_of(errors, spec->restart_policy, policies,
 			       hf_arena_printf(errors->arena, "spec.%s[%s].restartPolicy",

@@ -3,7 +3,6 @@
 #include "core/brain_internal.h"
 
 #include "base/str.h"
-#include "core/names.h"
 
 /*
  * A verdict that ends the job is written down when it is reached and carried out when it has
@@ -66,8 +65,11 @@ void hf_verdict_of_end(struct hf_brain *b, const struct hf_end *end)
 {
 	hf_assert(end->fate == HF_FATE_FAIL && end->verdict);
 	hf_assert(end->pod);
-	if (!hf_incident_covers(b, end))
+	if (hf_incident_covers(b, end))
+		hf_incident_record(b, end);
+	else
 		hf_incident_open(b, end, end->cls, HF_BUDGET_PENDING);
+	hf_end_event(b, end);
 	hf_verdict_set(b, end->verdict, end_message(b, end));
 }
 

@@ -3,6 +3,7 @@
 #include "core/brain_internal.h"
 
 #include "base/str.h"
+#include "core/names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,13 +80,16 @@ void hf_wake(struct hf_brain *b, hf_time at)
 /* "worker-3 exited with code 137 (signal 9) on node n1" */
 static void say_evidence(struct hf_brain *b, const struct hf_record *record)
 {
-	const char *who = hf_str_or(record->replica, "somebody");
+	const char *who = hf_str_or(record->replica, "a replica");
 	const char *how = "ended";
 
+	if (hf_streq(record->rule, HF_ANNOTATION_RESTART)) {
+		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "somebody asked for a restart of %s",
+		       hf_str_or(record->replica, "all ranks"));
+		return;
+	}
 	if (record->cause == HF_CLASS_USER) {
-		how = record->scope && hf_streq(record->scope, "Job") && !record->replica
-			      ? "asked for a restart of all ranks"
-			      : "was deleted, or its restart was asked for";
+		how = "was deleted by somebody";
 	} else if (record->exit_code.set) {
 		how = hf_arena_printf(b->arena, "exited with code %lld",
 				      (long long)record->exit_code.value);
@@ -99,6 +103,22 @@ static void say_evidence(struct hf_brain *b, const struct hf_record *record)
 	}
 	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s %s%s%s", who, how,
 	       record->node ? " on node " : "", hf_str_or(record->node, ""));
+}
+
+/* The restart policy of the replica type, where that has decided. */
+static void say_policy(struct hf_brain *b, const struct hf_record *record)
+{
+	bool application = record->cause == HF_CLASS_APPLICATION ||
+			   record->cause == HF_CLASS_OUT_OF_MEMORY;
+
+	for (int r = 0; r < b->crews_len && application && record->replica; r++) {
+		size_t len = strlen(b->crews[r].lower);
+
+		if (strncmp(record->replica, b->crews[r].lower, len) == 0 &&
+		    record->replica[len] == '-')
+			hf_say(b, record->detected_at, HF_TOPIC_RULE, "restartPolicy %s",
+			       hf_restart_policy_name(b->job.roles[r].restart));
+	}
 }
 
 static void say_class(struct hf_brain *b, const struct hf_record *record)
@@ -118,9 +138,11 @@ static void say_class(struct hf_brain *b, const struct hf_record *record)
 	hf_assert((size_t)record->cause < HF_ARRAY_LEN(meaning));
 	hf_say(b, record->detected_at, HF_TOPIC_CLASS, "%s: %s", hf_class_name(record->cause),
 	       meaning[record->cause]);
-	if (record->rule)
+	if (record->rule && !hf_streq(record->rule, HF_ANNOTATION_RESTART))
 		hf_say(b, record->detected_at, HF_TOPIC_RULE, "podFailurePolicy rule %s",
 		       record->rule);
+	else
+		say_policy(b, record);
 }
 
 static void say_decision(struct hf_brain *b, const struct hf_record *record)

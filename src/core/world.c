@@ -137,7 +137,7 @@ static int size_crews(struct hf_brain *b, struct hf_error *err)
 		crew->lower = hf_type_lower(b->arena, crew->type);
 		crew->present = b->job.roles[r].present;
 		crew->replicas = b->job.roles[r].replicas;
-		if (hf_ledger_top(&b->ledger.roles[r], &top, err) < 0)
+		if (hf_ledger_top(&b->ledger.roles[r], crew->type, &top, err) < 0)
 			return HF_E_INVALID;
 		crew->slots_len = crew->replicas > top + 1 ? crew->replicas : top + 1;
 	}
@@ -215,7 +215,7 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->crews[role].slots[index];
 
-	if (!slot->pod || !slot->pod->stamped)
+	if (!slot->pod || !slot->pod->stamped || hf_cond_finished(b))
 		return;
 	if (slot->pod->generation > b->ledger.generation) {
 		b->ledger.generation = slot->pod->generation;
@@ -251,7 +251,7 @@ void hf_world_refresh(struct hf_brain *b)
 				continue;
 			generation = pod->stamped ? pod->generation : 0;
 			attempt = pod->stamped ? pod->attempt : 0;
-			hf_assert(generation <= b->ledger.generation);
+			hf_assert(generation <= b->ledger.generation || hf_cond_finished(b));
 			b->older_pods += generation < b->ledger.generation;
 			slot->current = generation == b->ledger.generation &&
 					attempt == slot->attempt;
