@@ -54,7 +54,7 @@ struct hf_json_limits {
 
 /* The whole text must be one value.  Refused with line and column: duplicate keys, invalid
  * UTF-8, NUL in a string, integers beyond 64 bits, reals beyond a double: HF_E_BAD_REQUEST;
- * depth, size or keys of one object over the limit: HF_E_TOO_LARGE.  limits may be NULL. */
+ * depth, size or keys of one object over the limit: HF_E_TOO_LARGE.  limits may be NULL, text too where len is 0. */
 int hf_json_parse(const char *text, size_t len, const struct hf_json_limits *limits,
 		  struct hf_json **ret_value, struct hf_error *err) HF_MUST_CHECK;
 

@@ -74,6 +74,8 @@ int hf_json_parse(const char *text, size_t len, const struct hf_json_limits *lim
 	json_error_t raw_err;
 
 	hf_assert(depth_max <= HF_JSON_DEPTH_CEILING);
+	hf_assert(text || len == 0);
+	text = text ? text : "";
 	if (len > bytes_max)
 		return hf_error_set(err, HF_E_TOO_LARGE,
 				    "%zu bytes of JSON, more than the limit of %zu", len,

@@ -91,6 +91,15 @@ static void a_nul_byte_in_the_text_is_refused(void **state)
 	assert_null(v);
 }
 
+static void no_text_at_all_is_an_empty_one(void **state)
+{
+	struct hf_json *v = NULL;
+	struct hf_error err;
+
+	assert_code(hf_json_parse(NULL, 0, NULL, &v, &err), HF_E_BAD_REQUEST);
+	assert_null(v);
+}
+
 static char *nested(int depth)
 {
 	char *text = hf_xmalloc((size_t)depth * 2 + 1);
@@ -160,6 +169,7 @@ int main(void)
 		cmocka_unit_test(values_of_every_type_are_read),
 		cmocka_unit_test(what_is_no_json_is_refused_with_its_place),
 		cmocka_unit_test(a_nul_byte_in_the_text_is_refused),
+		cmocka_unit_test(no_text_at_all_is_an_empty_one),
 		cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(size_is_bounded),
 		cmocka_unit_test(keys_of_one_object_are_bounded),

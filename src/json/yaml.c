@@ -626,6 +626,8 @@ int hf_yaml_parse(const char *text, size_t len, const struct hf_yaml_limits *lim
 	full.nodes_max = full.nodes_max ? full.nodes_max : HF_YAML_NODES_MAX;
 	full.depth_max = full.depth_max ? full.depth_max : HF_JSON_DEPTH_MAX;
 	hf_assert(full.depth_max <= HF_JSON_DEPTH_CEILING);
+	hf_assert(text || len == 0);
+	text = text ? text : "";
 	if (len > full.bytes_max)
 		return hf_error_set(err, HF_E_TOO_LARGE,
 				    "%zu bytes of YAML, more than the limit of %zu", len,

@@ -37,7 +37,8 @@ struct hf_yaml_limits {
 struct hf_yaml;
 
 /* Documents without content ("---" alone, comments) are left out, so there may be none.
- * HF_E_TOO_LARGE: over a limit; HF_E_BAD_REQUEST: all else.  limits may be NULL. */
+ * HF_E_TOO_LARGE: over a limit; HF_E_BAD_REQUEST: all else.  limits may be NULL, text too
+ * where len is 0. */
 int hf_yaml_parse(const char *text, size_t len, const struct hf_yaml_limits *limits,
 		  struct hf_yaml **ret_yaml, struct hf_error *err) HF_MUST_CHECK;
 struct hf_yaml *hf_yaml_destroy(struct hf_yaml *yaml); /* NULL is fine; returns NULL */

@@ -100,6 +100,10 @@ static void several_documents_are_kept_apart_and_empty_ones_left_out(void **stat
 	assert_read("a: 1\n---\n# nothing\n---\nb: 2\n...\n---\n~\n--- 5\n",
 		    "{\"a\":1}\n{\"b\":2}\n5\n");
 	assert_read("", "");
+	struct hf_yaml *nothing = NULL;
+	assert_int_equal(hf_yaml_parse(NULL, 0, NULL, &nothing, NULL), 0);
+	assert_int_equal(hf_yaml_len(nothing), 0);
+	hf_yaml_destroy(nothing);
 	assert_read("# a comment\n", "");
 	assert_read("---\n---\n", "");
 	assert_read("%YAML 1.1\n---\na: b\n", "{\"a\":\"b\"}\n");
