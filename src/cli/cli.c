@@ -248,6 +248,7 @@ static const struct hf_cli_verb *find_verb(const struct hf_cli_verb *const *cons
 
 static int run_verb(struct hf_cli *cli, int argc, const char *const *argv)
 {
+	struct hf_error err;
 	int rc = parse_words(cli, argc, argv);
 
 	if (rc != 0)
@@ -271,6 +272,8 @@ static int run_verb(struct hf_cli *cli, int argc, const char *const *argv)
 		free(cli->ns);
 		cli->ns = hf_xstrdup(hf_cli_flag(cli, "namespace"));
 	}
+	if (cli->verb->connects && cli->connect(cli, &cli->store, &err) != 0)
+		return hf_cli_fail(cli, &err);
 	rc = cli->verb->run(cli);
 	/* A full disk or a closed pipe behind stdout is a failure too. */
 	if (fflush(cli->out) != 0 && rc == HF_EXIT_OK)

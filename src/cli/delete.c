@@ -77,6 +77,7 @@ static const struct hf_flag delete_flags[] = {
 
 const struct hf_cli_verb hf_verb_delete = {
 	.name = "delete",
+	.connects = true,
 	.summary = "Delete a job with its pods and services",
 	.usage = "JOB…",
 	.examples = "  holdfast delete ddp\n"

@@ -158,6 +158,7 @@ static int verb_describe(struct hf_cli *cli)
 
 const struct hf_cli_verb hf_verb_describe = {
 	.name = "describe",
+	.connects = true,
 	.summary = "Show one job with its pods, restarts and events",
 	.usage = "JOB",
 	.examples = "  holdfast describe ddp\n"

@@ -111,6 +111,7 @@ static int verb_events(struct hf_cli *cli)
 
 const struct hf_cli_verb hf_verb_events = {
 	.name = "events",
+	.connects = true,
 	.summary = "List what happened, oldest first",
 	.usage = "[JOB]",
 	.examples = "  holdfast events\n"

@@ -390,6 +390,7 @@ static const struct hf_flag get_flags[] = {
 
 const struct hf_cli_verb hf_verb_get = {
 	.name = "get",
+	.connects = true,
 	.summary = "List jobs and what they are made of",
 	.usage = "[jobs|pods|services|nodes|KIND] [NAME…]",
 	.examples = "  holdfast get\n"

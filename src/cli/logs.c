@@ -296,6 +296,7 @@ static const struct hf_flag logs_flags[] = {
 
 const struct hf_cli_verb hf_verb_logs = {
 	.name = "logs",
+	.connects = true,
 	.summary = "Print what the ranks of a job wrote",
 	.usage = "JOB",
 	.examples = "  holdfast logs ddp -f\n"

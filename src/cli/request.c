@@ -74,25 +74,15 @@ void hf_cli_run_until(struct hf_cli *cli, const bool *over)
 		hf_loop_run(cli->loop);
 }
 
-static int connect(struct hf_cli *cli, struct hf_error *err)
-{
-	if (cli->store != NULL)
-		return 0;
-	if (cli->connect == NULL)
-		return hf_error_set(err, HF_E_UNAVAILABLE, "there is no server to talk to");
-	return cli->connect(cli, &cli->store, err);
-}
-
 int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 		   struct hf_cli_reply *ret_reply, struct hf_error *err)
 {
 	struct waiting waiting = { .items = HF_VEC_INIT(HF_CLI_ITEMS_MAX) };
 	HF_AUTOFREE char *token = NULL;
 	struct hf_request page = *request;
-	int rc = connect(cli, err);
+	int rc = 0;
 
-	if (rc != 0)
-		return rc;
+	hf_assert(cli->store != NULL);
 	waiting.loop = cli->loop;
 	if (page.verb == HF_VERB_LIST && page.limit == 0)
 		page.limit = PAGE_ITEMS;

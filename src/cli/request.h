@@ -21,7 +21,7 @@ void hf_cli_reply_release(struct hf_cli_reply *reply);
 /* Objects that one verb lists at most: more is a job for a server's own tools. */
 #define HF_CLI_ITEMS_MAX 100000
 
-/* Connect first if need be.  LIST follows continue tokens to the end. */
+/* LIST follows continue tokens to the end. */
 int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 		   struct hf_cli_reply *ret_reply, struct hf_error *err) HF_MUST_CHECK;
 

@@ -39,6 +39,7 @@ static const struct hf_flag restart_flags[] = {
 
 const struct hf_cli_verb hf_verb_restart = {
 	.name = "restart",
+	.connects = true,
 	.summary = "Restart a job or one of its replicas; charged to no budget",
 	.usage = "JOB…",
 	.examples = "  holdfast restart ddp\n"

@@ -32,6 +32,7 @@ static const struct hf_flag act_flags[] = {
 
 const struct hf_cli_verb hf_verb_suspend = {
 	.name = "suspend",
+	.connects = true,
 	.summary = "Stop a job's pods and keep the job",
 	.usage = "JOB…",
 	.examples = "  holdfast suspend ddp\n"
@@ -45,6 +46,7 @@ const struct hf_cli_verb hf_verb_suspend = {
 
 const struct hf_cli_verb hf_verb_resume = {
 	.name = "resume",
+	.connects = true,
 	.summary = "Let a suspended job train again",
 	.usage = "JOB…",
 	.examples = "  holdfast resume ddp\n"

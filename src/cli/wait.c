@@ -190,6 +190,7 @@ static const struct hf_flag wait_flags[] = {
 
 const struct hf_cli_verb hf_verb_wait = {
 	.name = "wait",
+	.connects = true,
 	.summary = "Wait until a job has come to a state",
 	.usage = "JOB",
 	.examples = "  holdfast wait ddp\n"

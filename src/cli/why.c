@@ -106,6 +106,7 @@ static const struct hf_flag why_flags[] = {
 
 const struct hf_cli_verb hf_verb_why = {
 	.name = "why",
+	.connects = true,
 	.summary = "Say why a job is as it is, and what happens next",
 	.usage = "JOB",
 	.examples = "  holdfast why ddp\n"
