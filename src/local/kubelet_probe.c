@@ -8,6 +8,7 @@
 #include "loop/pipe.h"
 #include "loop/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <sched.h>
@@ -87,7 +88,7 @@ static void take_net(struct hf_kubelet *k, pid_t pid)
 	k->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (k->netns_fd < 0) {
 		k->isolate = false;
-		(void)snprintf(k->why, sizeof(k->why), "cannot open '%s'", path);
+		(void)snprintf(k->why, sizeof(k->why), "cannot open '%s': %s", path, strerror(errno));
 	}
 }
 
