@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/raw_client.h"
+#include "local/face.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "framework/framework.h"
+#include "local/admission.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+
+/* The face over plain HTTP, byte for byte: what only a raw client can ask, and what clients
+ * are promised beyond what kubectl and the SDK show (tests/clients). */
+
+#define TOKEN "0123456789abcdef"
+
+struct bench {
+	struct hf_test_loop t;
+	struct hf_local *local;
+	struct hf_face *face;
+	struct hf_raw raw;
+};
+
+static void metrics(void *arg, struct hf_strbuf *sb)
+{
+	hf_strbuf_addstr(sb, "holdfast_test 1\n");
+}
+
+static bool serves(const struct hf_resource *resource)
+{
+	return resource != &hf_tfjobs;
+}
+
+static int setup(void **state)
+{
+	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
+	struct hf_face_options options = { .token = TOKEN, .metrics = metrics, .serves = serves };
+	struct hf_error err = { 0 };
+
+	hf_test_loop_init(&bench->t);
+	assert_ok(hf_local_create(bench->t.loop,
+				  &(struct hf_local_options){ .watch_history = 64 }, &bench->local,
+				  &err),
+		  &err);
+	hf_admission_install(bench->local, hf_frameworks);
+	assert_ok(hf_face_create(bench->t.loop, bench->local, &options, &bench->face, &err), &err);
+	hf_raw_open(&bench->raw, &bench->t, hf_face_port(bench->face));
+	*state = bench;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_raw_close(&bench->raw);
+	hf_face_destroy(bench->face);
+	hf_local_destroy(bench->local);
+	hf_test_loop_release(&bench->t);
+	free(bench);
+	return 0;
+}
+
+/* A request on the bench's connection; what was answered before is forgotten. */
+static void say(struct bench *bench, const char *line, const char *headers, const char *body)
+{
+	HF_AUTOFREE char *text = hf_xasprintf("%s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " TOKEN
+					      "\r\n%sContent-Length: %zu\r\n\r\n%s",
+					      line, headers, strlen(body), body);
+
+	hf_strbuf_clear(&bench->raw.in);
+	hf_raw_say(&bench->raw, text);
+}
+
+static void ask(struct bench *bench, const char *line, const char *headers, const char *body,
+		const char *wanted)
+{
+	say(bench, line, headers, body);
+	hf_raw_expect(&bench->raw, wanted);
+}
+
+#define MAP(name, data)                                                                            \
+	"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name             \
+	"\"},\"data\":{\"d\":\"" data "\"}}"
+#define MAPS "/api/v1/namespaces/default/configmaps"
+
+static void who_has_no_token_gets_a_status_of_401(void **state)
+{
+	static const char *const headers[] = {
+		"", "Authorization: Bearer \r\n", "Authorization: Bearer 0123456789abcdeF\r\n",
+		"Authorization: Bearer 0123456789abcdef0\r\n", "Authorization: Bearer 0123456789abcde\r\n",
+		"Authorization: Basic 0123456789abcdef\r\n",
+	};
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(headers); i++) {
+		HF_AUTOFREE char *text =
+			hf_xasprintf("GET /api HTTP/1.1\r\nHost: h\r\n%s\r\n", headers[i]);
+		/* A stranger's connection is not kept. */
+		hf_raw_close(&bench->raw);
+		hf_raw_open(&bench->raw, &bench->t, hf_face_port(bench->face));
+		hf_raw_say(&bench->raw, text);
+		hf_raw_expect(&bench->raw, "\"code\":401}");
+		hf_raw_expect(&bench->raw, "HTTP/1.1 401 ");
+		hf_raw_expect(&bench->raw, "\"reason\":\"Unauthorized\"");
+	}
+}
+
+static void health_and_version_answer_anybody(void **state)
+{
+	static const char *const paths[] = { "/healthz", "/livez", "/readyz", "/version" };
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(paths); i++) {
+		HF_AUTOFREE char *text = hf_xasprintf("GET %s HTTP/1.1\r\nHost: h\r\n\r\n", paths[i]);
+		hf_strbuf_clear(&bench->raw.in);
+		hf_raw_say(&bench->raw, text);
+		hf_raw_expect(&bench->raw, i < 3 ? "\r\n\r\nok" : "+holdfast");
+	}
+	ask(bench, "GET /metrics", "", "", "\r\n\r\nholdfast_test 1\n");
+}
+
+static void an_object_is_made_read_listed_changed_and_deleted(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "POST " MAPS, "Content-Type: application/json\r\n", MAP("a", "1"), "HTTP/1.1 201 ");
+	hf_raw_expect(&bench->raw, "\"uid\":");
+	ask(bench, "GET " MAPS "/a", "", "", "\"d\":\"1\"");
+	ask(bench, "GET " MAPS "?limit=1", "", "", "\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\"");
+	ask(bench, "PATCH " MAPS "/a", "Content-Type: application/merge-patch+json\r\n",
+	    "{\"data\":{\"d\":\"2\"}}", "\"d\":\"2\"");
+	ask(bench, "PUT " MAPS "/a", "", MAP("a", "3"), "\"d\":\"3\"");
+	ask(bench, "DELETE " MAPS "/a", "", "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\"}",
+	    "HTTP/1.1 200 ");
+	ask(bench, "GET " MAPS "/a", "", "", "configmaps \\\"a\\\" not found");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 404 ");
+}
+
+static void a_body_may_be_yaml(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "POST " MAPS, "Content-Type: application/yaml\r\n",
+	    "kind: ConfigMap\napiVersion: v1\nmetadata: {name: of-yaml}\n", "HTTP/1.1 201 ");
+	ask(bench, "POST " MAPS, "Content-Type: application/yaml\r\n", "a: 1\n---\nb: 2\n",
+	    "the body must be one document, not 2");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 400 ");
+}
+
+static void pages_are_linked_by_tokens(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "POST " MAPS, "", MAP("a", "1"), "HTTP/1.1 201 ");
+	ask(bench, "POST " MAPS, "", MAP("b", "1"), "HTTP/1.1 201 ");
+	ask(bench, "GET " MAPS "?limit=1", "", "", "\"remainingItemCount\":1}");
+	hf_raw_expect(&bench->raw, "\"name\":\"a\"");
+	const char *token = strstr(bench->raw.in.data, "\"continue\":\"");
+	assert_non_null(token);
+	token += strlen("\"continue\":\"");
+	HF_AUTOFREE char *line = hf_xasprintf("GET " MAPS "?limit=1&continue=%.*s",
+					      (int)strcspn(token, "\""), token);
+	ask(bench, line, "", "", "\"name\":\"b\"");
+	assert_null(strstr(bench->raw.in.data, "\"continue\""));
+}
+
+static void what_cannot_be_is_refused_in_an_api_servers_words(void **state)
+{
+	static const struct {
+		const char *line, *headers, *body, *wanted;
+	} cases[] = {
+		{ "GET /nope", "", "", "the server could not find the requested resource" },
+		{ "GET /apis/kubeflow.org/v1/tfjobs", "", "", "\"code\":404}" },
+		{ "PATCH " MAPS, "", "{}", "\"code\":405}" },
+		{ "POST " MAPS "/a", "", "{}", "\"code\":405}" },
+		{ "POST " MAPS, "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s",
+		  "\"code\":415}" },
+		{ "PATCH " MAPS "/a", "Content-Type: application/apply-patch+yaml\r\n", "{}",
+		  "server-side apply is not supported here" },
+		{ "PATCH " MAPS "/a", "Content-Type: application/json\r\n", "{}", "\"code\":415}" },
+		{ "GET " MAPS, "Accept: application/vnd.kubernetes.protobuf\r\n", "", "\"code\":406}" },
+		{ "POST " MAPS, "", "{", "cannot read the body: " },
+		{ "POST " MAPS "?fieldValidation=Maybe", "", MAP("a", "1"), "\"code\":400}" },
+		{ "POST " MAPS "?dryRun=Some", "", MAP("a", "1"), "\"code\":400}" },
+		{ "GET " MAPS "?limit=x", "", "", "limit must be a number" },
+		{ "GET " MAPS "?labelSelector=a%3D%3D%3D", "", "", "\"code\":400}" },
+		{ "GET " MAPS "?watch=1&labelSelector=a%3D%3D%3D", "", "", "\"code\":400}" },
+		{ "GET " MAPS "?watch=1&resourceVersion=x", "", "", "\"code\":400}" },
+		{ "GET " MAPS "?watch=1&sendInitialEvents=true", "", "", "\"code\":422}" },
+		{ "DELETE " MAPS "/a?propagationPolicy=Odd", "", "", "propagationPolicy: Unsupported" },
+		{ "DELETE " MAPS "/a", "", "{\"gracePeriodSeconds\":1,\"dryRun\":[\"Odd\"]}",
+		  "dryRun: Unsupported" },
+		{ "POST /api/v1/namespaces/default/pods/p/exec", "", "", "\"code\":501}" },
+		{ "GET /api/v1/namespaces/default/pods/p/log", "", "", "pods \\\"p\\\" not found" },
+		{ "GET /api/v1/namespaces/default/pods/p/log?tailLines=x", "", "", "\"code\":400}" },
+	};
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		ask(bench, cases[i].line, cases[i].headers, cases[i].body, cases[i].wanted);
+		assert_non_null(strstr(bench->raw.in.data, "\"kind\":\"Status\""));
+	}
+}
+
+static void a_dry_run_stores_nothing(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "POST " MAPS "?dryRun=All", "", MAP("a", "1"), "HTTP/1.1 201 ");
+	ask(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 404 ");
+}
+
+static void unknown_fields_are_warned_of_in_a_header(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "POST " MAPS, "",
+	    "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"w\"},"
+	    "\"odd\\\"\":1}",
+	    "Warning: 299 - \"unknown field \\\"odd\\\"\\\"\"\r\n");
+}
+
+static void a_collection_is_deleted_by_selector(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "POST " MAPS, "", MAP("a", "1"), "HTTP/1.1 201 ");
+	ask(bench, "POST " MAPS, "", MAP("b", "1"), "HTTP/1.1 201 ");
+	ask(bench, "DELETE " MAPS "?fieldSelector=metadata.name%3Da", "", "", "\"Success\"");
+	ask(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 404 ");
+	ask(bench, "GET " MAPS "/b", "", "", "HTTP/1.1 200 ");
+}
+
+static void discovery_and_openapi_tell_what_there_is(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "GET /api", "", "", "\"versions\":[\"v1\"]");
+	ask(bench, "GET /apis", "", "", "\"name\":\"kubeflow.org\"");
+	ask(bench, "GET /apis/kubeflow.org", "", "", "\"kind\":\"APIGroup\"");
+	ask(bench, "GET /apis/nope.org", "", "", "HTTP/1.1 404 ");
+	ask(bench, "GET /apis/kubeflow.org/v1", "", "", "\"name\":\"pytorchjobs/scale\"");
+	assert_null(strstr(bench->raw.in.data, "tfjobs"));
+	ask(bench, "GET /openapi/v3", "", "", "/openapi/v3/apis/kubeflow.org/v1?hash=");
+	ask(bench, "GET /openapi/v3/apis/kubeflow.org/v1", "", "", "\"x-kubernetes-action\":\"patch\"");
+	ask(bench, "GET /openapi/v3/api/v1", "", "", "\"name\":\"fieldValidation\"");
+	ask(bench, "GET /openapi/v3/apis/nope/v1", "", "", "HTTP/1.1 404 ");
+	ask(bench, "GET /openapi/v2", "", "", "\"swagger\":\"2.0\"");
+}
+
+/* ---- watches ------------------------------------------------------------------------------ */
+
+/* Another client's write, at once. */
+static void write_map(struct bench *bench, const char *name, const char *data)
+{
+	HF_AUTOFREE char *text = hf_xasprintf("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":"
+					      "{\"name\":\"%s\"},\"data\":{\"d\":\"%s\"}}", name, data);
+	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
+	struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_configmaps,
+				      .ns = "default", .body = body };
+	HF_AUTO_RESULT created = { 0 };
+
+	hf_local_apply(bench->local, &request, &created);
+	if (created.code == HF_E_EXISTS) {
+		HF_AUTO_RESULT changed = { 0 };
+		request.verb = HF_VERB_UPDATE;
+		request.name = name;
+		hf_local_apply(bench->local, &request, &changed);
+		assert_int_equal(changed.code, 0);
+	} else {
+		assert_int_equal(created.code, 0);
+	}
+}
+
+static void a_watch_begins_with_what_is_there_and_goes_on(void **state)
+{
+	struct bench *bench = *state;
+
+	write_map(bench, "a", "1");
+	say(bench, "GET " MAPS "?watch=1", "", "");
+	hf_raw_expect(&bench->raw, "{\"type\":\"ADDED\",\"object\":");
+	write_map(bench, "a", "2");
+	hf_raw_expect(&bench->raw, "{\"type\":\"MODIFIED\",\"object\":");
+	hf_raw_expect(&bench->raw, "\"d\":\"2\"");
+	hf_raw_expect(&bench->raw, "Transfer-Encoding: chunked");
+}
+
+static void a_watch_ends_when_its_time_is_up(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "GET " MAPS "?watch=true&timeoutSeconds=1", "", "", "\r\n0\r\n\r\n");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
+}
+
+static void a_watch_from_too_long_ago_says_410(void **state)
+{
+	struct bench *bench = *state;
+	char data[16];
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(data, sizeof(data), "%d", i);
+		write_map(bench, "a", data);
+	}
+	ask(bench, "GET " MAPS "?watch=1&resourceVersion=1", "", "", "\r\n0\r\n\r\n");
+	hf_raw_expect(&bench->raw, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\"");
+	hf_raw_expect(&bench->raw, "\"reason\":\"Expired\"");
+	hf_raw_expect(&bench->raw, "\"code\":410}");
+}
+
+static void a_watch_as_a_table_names_its_columns_once(void **state)
+{
+	struct bench *bench = *state;
+
+	write_map(bench, "a", "1");
+	say(bench, "GET " MAPS "?watch=1", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n",
+	    "");
+	hf_raw_expect(&bench->raw, "\"cells\":[\"a\",1,");
+	write_map(bench, "b", "1");
+	hf_raw_expect(&bench->raw, "\"cells\":[\"b\",1,");
+	const char *first = strstr(bench->raw.in.data, "\"columnDefinitions\":[{");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "\"columnDefinitions\":[{"));
+}
+
+/* The rest of the loop's work goes on for so long while the client reads nothing. */
+static void stop_later(void *arg)
+{
+	hf_loop_stop(arg);
+}
+
+static void run_for(struct bench *bench, hf_time span)
+{
+	struct hf_timer *timer = hf_timer_create(bench->t.loop, stop_later, bench->t.loop);
+
+	hf_timer_arm(timer, span);
+	hf_test_loop_run(&bench->t);
+	hf_timer_destroy(timer);
+}
+
+static void a_slow_watcher_gets_what_it_missed_or_is_sent_back_to_list(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTOFREE char *big = hf_xmalloc(500001);
+
+	memset(big, 'x', 500000);
+	say(bench, "GET " MAPS "?watch=1", "", "");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
+	bench->raw.paused = true;
+	hf_raw_want(&bench->raw);
+	/* Far more than is kept for anybody: history has 64 changes of half a megabyte. */
+	for (int i = 0; i < 120; i++) {
+		snprintf(big + 499990, 11, "%010d", i);
+		write_map(bench, "a", big);
+		run_for(bench, HF_MS);
+	}
+	bench->raw.paused = false;
+	hf_raw_want(&bench->raw);
+	hf_raw_expect(&bench->raw, "\r\n0\r\n\r\n");
+	hf_raw_expect(&bench->raw, "\"code\":410}");
+	/* Nothing was sent twice or left out before that. */
+	int last = -1;
+	for (const char *at = bench->raw.in.data; (at = strstr(at, "\"d\":\"x")) != NULL; at++) {
+		HF_AUTO_STRBUF digits = HF_STRBUF_INIT(16);
+		const char *end = strchr(at + 5, '"');
+		hf_strbuf_add(&digits, end - 10, 10);
+		int64_t number;
+		/* A chunk's border may fall among the digits. */
+		if (hf_str_to_i64(digits.data, 0, 1000, &number, NULL) != 0)
+			continue;
+		assert_true(number == last + 1 || last == -1 || number == last + 2);
+		last = (int)number;
+	}
+	assert_true(last >= 0 && last < 119);
+}
+
+static void quiescing_ends_the_watches_that_are_open(void **state)
+{
+	struct bench *bench = *state;
+
+	say(bench, "GET " MAPS "?watch=1", "", "");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
+	hf_face_quiesce(bench->face);
+	hf_raw_expect(&bench->raw, "\r\n0\r\n\r\n");
+	ask(bench, "GET " MAPS "?watch=1", "", "", "\"code\":503}");
+}
+
+static void a_watcher_that_leaves_leaves_nothing_behind(void **state)
+{
+	struct bench *bench = *state;
+
+	say(bench, "GET " MAPS "?watch=1", "", "");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 200 ");
+	hf_raw_close(&bench->raw);
+	run_for(bench, 50 * HF_MS);
+	hf_raw_open(&bench->raw, &bench->t, hf_face_port(bench->face));
+	write_map(bench, "a", "1");
+	ask(bench, "GET " MAPS "/a", "", "", "HTTP/1.1 200 ");
+}
+
+static void a_short_token_is_refused(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_face *face = NULL;
+	struct hf_error err;
+
+	assert_code(hf_face_create(bench->t.loop, bench->local,
+				   &(struct hf_face_options){ .token = "short" }, &face, &err),
+		    HF_E_INVALID);
+	assert_null(face);
+}
+
+static void a_port_that_is_taken_is_said_so(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_face *face = NULL;
+	struct hf_error err;
+
+	assert_code(hf_face_create(bench->t.loop, bench->local,
+				   &(struct hf_face_options){ .token = TOKEN,
+							      .port = hf_face_port(bench->face) },
+				   &face, &err),
+		    HF_E_IO);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		T(who_has_no_token_gets_a_status_of_401),
+		T(health_and_version_answer_anybody),
+		T(an_object_is_made_read_listed_changed_and_deleted),
+		T(a_body_may_be_yaml),
+		T(pages_are_linked_by_tokens),
+		T(what_cannot_be_is_refused_in_an_api_servers_words),
+		T(a_dry_run_stores_nothing),
+		T(unknown_fields_are_warned_of_in_a_header),
+		T(a_collection_is_deleted_by_selector),
+		T(discovery_and_openapi_tell_what_there_is),
+		T(a_watch_begins_with_what_is_there_and_goes_on),
+		T(a_watch_ends_when_its_time_is_up),
+		T(a_watch_from_too_long_ago_says_410),
+		T(a_watch_as_a_table_names_its_columns_once),
+		T(a_slow_watcher_gets_what_it_missed_or_is_sent_back_to_list),
+		T(quiescing_ends_the_watches_that_are_open),
+		T(a_watcher_that_leaves_leaves_nothing_behind),
+		T(a_short_token_is_refused),
+		T(a_port_that_is_taken_is_said_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
