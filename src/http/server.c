@@ -287,17 +287,20 @@ static enum MHD_Result take_headers(struct hf_exchange *ex, const char *method)
 
 	ex->method = hf_xstrdup(method);
 	copy_headers(ex);
-	if (ex->refused.code != 0)
-		return queue_refusal(ex);
 	const char *length = hf_exchange_header(ex, "Content-Length");
-	if (length && hf_str_to_i64(length, 0, INT64_MAX, &announced, NULL) == 0 &&
+	bool has_body =
+		hf_exchange_header(ex, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+	if (ex->refused.code == 0 && length &&
+	    hf_str_to_i64(length, 0, INT64_MAX, &announced, NULL) == 0 &&
 	    announced > (int64_t)server->spec.body_bytes_max)
 		hf_error_set(&ex->refused, HF_E_TOO_LARGE,
 			     "the request's body is larger than %zu bytes",
 			     server->spec.body_bytes_max);
-	else if (server->spec.admit)
+	else if (ex->refused.code == 0 && server->spec.admit)
 		(void)server->spec.admit(server->spec.arg, ex, &ex->refused);
-	return ex->refused.code != 0 ? queue_refusal(ex) : MHD_YES;
+	/* An answer now ends the connection, as the body is not read.  Where there is none, the
+	 * next call answers, and the connection goes on. */
+	return ex->refused.code != 0 && has_body ? queue_refusal(ex) : MHD_YES;
 }
 
 /* A piece of the body.  Once refused, the rest is read and dropped: libmicrohttpd takes an

@@ -25,7 +25,6 @@ struct hf_raw {
 	const char *until; /* stop the loop once `in` has it */
 	bool eof;          /* … or the server has closed (or reset) */
 	bool paused;       /* reads nothing */
-	bool until_sent;   /* stop the loop once all was sent */
 };
 
 static inline void hf_raw_want(struct hf_raw *raw)
@@ -41,7 +40,7 @@ static inline void hf_raw_want(struct hf_raw *raw)
 
 static inline void hf_raw_check(struct hf_raw *raw)
 {
-	if (raw->eof || (raw->until_sent && raw->out.len == 0) ||
+	if (raw->eof ||
 	    (raw->until && memmem(raw->in.data, raw->in.len, raw->until, strlen(raw->until))))
 		hf_loop_stop(raw->t->loop);
 }
@@ -116,16 +115,6 @@ static inline void hf_raw_expect(struct hf_raw *raw, const char *text)
 	raw->until = NULL;
 	if (!memmem(raw->in.data, raw->in.len, text, strlen(text)))
 		fail_msg("no '%s' in '%s'", text, raw->in.data);
-}
-
-/* … until all that was said is with the kernel. */
-static inline void hf_raw_expect_sent(struct hf_raw *raw)
-{
-	raw->until_sent = true;
-	while (!raw->eof && raw->out.len > 0)
-		hf_test_loop_run(raw->t);
-	raw->until_sent = false;
-	assert_int_equal(raw->out.len, 0);
 }
 
 /* … until it has closed the connection. */
