@@ -193,19 +193,33 @@ void testnode_stop(struct testnode *node)
 		close_store(node);
 }
 
-void testnode_open(struct testnode *node, enum hf_kubelet_network network, bool on_disk)
+static void open_rest(struct testnode *node)
 {
 	struct hf_error err;
 
+	assert_ok(hf_loop_create(&node->loop, &err), &err);
+	node->guard = hf_timer_create(node->loop, on_guard, node);
+	node->tick = hf_timer_create(node->loop, on_tick, node);
+	testnode_start(node);
+}
+
+void testnode_open(struct testnode *node, enum hf_kubelet_network network, bool on_disk)
+{
 	memset(node, 0, sizeof(*node));
 	(void)snprintf(node->dir, sizeof(node->dir), "/tmp/hf-kubelet-XXXXXX");
 	assert_non_null(mkdtemp(node->dir));
 	node->network = network;
 	node->on_disk = on_disk;
-	assert_ok(hf_loop_create(&node->loop, &err), &err);
-	node->guard = hf_timer_create(node->loop, on_guard, node);
-	node->tick = hf_timer_create(node->loop, on_tick, node);
-	testnode_start(node);
+	open_rest(node);
+}
+
+void testnode_open_at(struct testnode *node, const char *dir)
+{
+	memset(node, 0, sizeof(*node));
+	assert_true(strlen(dir) < sizeof(node->dir));
+	(void)snprintf(node->dir, sizeof(node->dir), "%s", dir);
+	node->on_disk = true;
+	open_rest(node);
 }
 
 static void on_drained(void *arg)

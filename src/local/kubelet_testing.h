@@ -29,6 +29,8 @@ struct testnode {
 };
 
 void testnode_open(struct testnode *node, enum hf_kubelet_network network, bool on_disk);
+/* In a folder that is there, on disk; it is removed in the end all the same. */
+void testnode_open_at(struct testnode *node, const char *dir);
 /* Ends every pod and removes the folder. */
 void testnode_close(struct testnode *node);
 /* The parts alone, for restarts: the store stays (on_disk: is opened again). */
