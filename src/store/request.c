@@ -225,11 +225,11 @@ struct hf_json *hf_status_failure(const struct hf_status_args *args)
 	hf_json_set_str(s, "reason", hf_code_reason(args->code));
 	if (args->resource)
 		details = details_new(args->resource, args->name, args->uid);
+	else if (args->causes || args->retry_after_s > 0)
+		details = hf_json_object();
 	/* What is invalid is an object, so its kind is named; else it is the resource. */
 	if (args->resource && args->code == HF_E_INVALID)
 		hf_json_set_str(details, "kind", args->resource->kind);
-	else if (args->causes || args->retry_after_s > 0)
-		details = hf_json_object();
 	if (args->causes)
 		hf_json_set(details, "causes", args->causes);
 	if (args->retry_after_s > 0)
