@@ -63,6 +63,11 @@ static struct hf_process_id shim_of(struct testnode *n, const char *pod)
 	return p->past.shim;
 }
 
+static bool shim_is_dead(struct testnode *n HF_UNUSED, void *arg)
+{
+	return !hf_process_id_alive(arg);
+}
+
 static void an_exit_code_is_known_though_nobody_was_there(void **state)
 {
 	struct testnode *n = *state;
@@ -112,12 +117,7 @@ static void a_pod_that_runs_on_is_found_again_and_obeys(void **state)
 	assert_int_equal(testnode_events(n, "a", "Started"), 1);
 	testnode_delete(n, "a", 1);
 	testnode_wait_gone(n, "a");
-	assert_false(hf_process_id_alive(&before));
-}
-
-static bool shim_is_dead(struct testnode *n HF_UNUSED, void *arg)
-{
-	return !hf_process_id_alive(arg);
+	testnode_wait(n, shim_is_dead, &before);
 }
 
 static void a_pod_whose_shim_died_meanwhile_is_lost_and_not_run_again(void **state)
@@ -250,7 +250,7 @@ static void a_pod_deleted_while_nobody_watched_is_ended(void **state)
 	assert_null(testnode_get(n, "a"));
 	testnode_start(n);
 	testnode_wait(n, no_pods, NULL);
-	assert_false(hf_process_id_alive(&shim));
+	testnode_wait(n, shim_is_dead, &shim);
 }
 
 static void pods_from_before_and_after_share_one_network(void **state)
@@ -343,7 +343,7 @@ static void leftovers_of_a_killed_plane_can_be_ended_without_it(void **state)
 	shim = shim_of(n, "a");
 	testnode_stop(n);
 	assert_ok(hf_kubelet_kill_leftovers(dir, &err), &err);
-	assert_false(hf_process_id_alive(&shim));
+	testnode_wait(n, shim_is_dead, &shim);
 	assert_ok(hf_kubelet_kill_leftovers("/tmp/hf-no-such-folder", &err), &err);
 	testnode_start(n);
 	testnode_wait_phase(n, "a", "Failed");
