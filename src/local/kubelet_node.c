@@ -64,7 +64,8 @@ static void set_text(struct hf_json *object, const char *key, const char *path)
 
 	if (hf_fs_read(path, &text, NULL) != 0)
 		hf_strbuf_clear(&text);
-	text.data[strcspn(text.data, "\n")] = '\0';
+	/* Not every machine has a machine-id: what an empty buffer points at is not writable. */
+	hf_strbuf_truncate(&text, strcspn(text.data, "\n"));
 	hf_json_set_str(object, key, text.data);
 }
 
