@@ -214,6 +214,34 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 			 (long long)all_restarts(status), (long long)job->ends);
 }
 
+/* 4, while it runs: each incident is charged once, to one budget; the present one perhaps not yet.
+ * (People's deeds and rules open incidents that cost nothing.) */
+static void check_incidents_are_charged(struct sim *sim, const struct sim_job_truth *job,
+					const struct hf_json *status)
+{
+	const char *charged = hf_json_path_str(status, "recovery", "incident", "charged", NULL);
+	bool open = charged == NULL || hf_streq(charged, "none") || charged[0] == '\0';
+	int64_t incidents = ledger_int(status, "incident", "id");
+
+	if (!job->touched && !job->has_rules &&
+	    all_restarts(status) != incidents - (incidents > 0 && open))
+		sim_fail(sim, "4 incidents are charged", "%s: %lld incidents, %lld charged, now %s",
+			 job->name, (long long)incidents, (long long)all_restarts(status),
+			 hf_str_or(charged, "undecided"));
+}
+
+/* 4, while it runs: a replica is replaced for a reason that is in the ledger. */
+static void check_replacement_has_cause(struct sim *sim, const struct sim_job_truth *job,
+					const struct sim_pod_truth *pod,
+					const struct hf_json *job_status)
+{
+	if (!job->touched && (pod->attempt > 0 || pod->generation > 1) &&
+	    ledger_int(job_status, "incident", "id") == 0)
+		sim_fail(sim, "4 incidents are charged",
+			 "%s is attempt %lld of generation %lld, but there was no incident",
+			 pod->name, (long long)pod->attempt, (long long)pod->generation);
+}
+
 /* 1 if a unit may have gone from this budget to another: that of the incident so far, when a cause
  * in the infrastructure shows up on one of its ranks. */
 static int unit_movable(const struct hf_json *before, const char *budget)
@@ -421,6 +449,8 @@ static void job_created(struct sim *sim, struct hf_doc *doc)
 	job->uid = hf_xstrdup(hf_doc_uid(doc));
 	job->name = hf_xstrdup(hf_doc_name(doc));
 	job->scope_job = hf_streq(scope, "Job");
+	job->has_rules = hf_json_path(hf_doc_json(doc), "spec", "runPolicy", "podFailurePolicy",
+				      NULL) != NULL;
 	bool put = hf_map_put(sim->checks.jobs, job->uid, job);
 
 	hf_assert(put);
@@ -454,6 +484,7 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	check_terminal_stays(sim, job, status);
 	check_counters_never_fall(sim, old, status);
 	check_ends_count_once(sim, job, status);
+	check_incidents_are_charged(sim, job, status);
 	check_completion_time(sim, job, status);
 	check_running_xor_restarting(sim, job, status);
 	check_conditions(sim, job, status);
@@ -500,9 +531,12 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 		job == NULL ? NULL
 			    : hf_local_peek(sim->local, &hf_pytorchjobs, "default", job->name);
 
-	if (stored != NULL && hf_streq(hf_doc_uid(stored), job->uid))
-		check_succeeded_not_run_again(sim, pod,
-					      hf_json_get(hf_doc_json(stored), "status"));
+	if (stored == NULL || !hf_streq(hf_doc_uid(stored), job->uid))
+		return;
+	const struct hf_json *status = hf_json_get(hf_doc_json(stored), "status");
+
+	check_succeeded_not_run_again(sim, pod, status);
+	check_replacement_has_cause(sim, job, pod, status);
 }
 
 static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
@@ -516,6 +550,9 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 		     hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
 
 	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
+	pod->failed = pod->failed || hf_streq(phase, "Failed");
+	pod->disrupted = pod->disrupted ||
+			 condition_is(hf_json_get(object, "status"), "DisruptionTarget");
 	pod->gone = after == NULL;
 	if (!ended || pod->ended)
 		return;
@@ -524,6 +561,16 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 		job->ended[pod->role][pod->index]++;
 		job->ends++;
 	}
+}
+
+void sim_check_touched(struct sim *sim, struct hf_doc *doc)
+{
+	struct sim_job_truth *job = sim_job_truth(sim, hf_doc_uid(doc));
+
+	if (job == NULL)
+		job = sim_job_truth(sim, controller_uid(hf_doc_json(doc)));
+	if (job != NULL)
+		job->touched = true;
 }
 
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid)
@@ -595,6 +642,35 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 			 hf_doc_name(job), (long long)all_restarts(status), (long long)incidents);
 }
 
+/* 4, by class: what is charged to a class was seen to happen in it.  A pod that vanished without the
+ * operator's doing counts as the infrastructure's. */
+static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
+{
+	const struct hf_json *status = hf_json_get(hf_doc_json(job), "status");
+	int64_t application = 0, infrastructure = 0;
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
+			continue;
+		application += (int64_t)pod->restarts + pod->failed;
+		infrastructure += pod->disrupted || (pod->gone && !pod->known);
+	}
+	if (ledger_int(status, "restarts", "application") > application)
+		sim_fail(sim, "4 restarts match the truth", "%s: application %lld of %lld",
+			 hf_doc_name(job),
+			 (long long)ledger_int(status, "restarts", "application"),
+			 (long long)application);
+	if (ledger_int(status, "restarts", "infrastructure") > infrastructure)
+		sim_fail(sim, "4 restarts match the truth", "%s: infrastructure %lld of %lld",
+			 hf_doc_name(job),
+			 (long long)ledger_int(status, "restarts", "infrastructure"),
+			 (long long)infrastructure);
+}
+
 /* Liveness: when faults stop, every job ends, or is suspended with nothing running. */
 static void check_job_settled(void *arg, struct hf_doc *doc)
 {
@@ -604,6 +680,7 @@ static void check_job_settled(void *arg, struct hf_doc *doc)
 		hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false);
 
 	check_restarts_match_truth(sim, doc);
+	check_classes_match_truth(sim, doc);
 	if (terminal_of(status) != NULL)
 		return;
 	if (!suspend || !condition_is(status, "Suspended"))

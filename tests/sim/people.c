@@ -147,6 +147,8 @@ static void do_something(struct sim *sim)
 		create_job(sim);
 		return;
 	}
+	if (what < 15)
+		sim_check_touched(sim, doc);
 	if (what < 6)
 		delete_object(sim, resource, doc);
 	else if (what < 7)
@@ -192,8 +194,10 @@ void sim_people_calm(struct sim *sim)
 		struct hf_doc *job = list.jobs.items[i];
 
 		/* Some stay suspended: that must be stable as well. */
-		if (is_suspended(job) && sim_chance(sim, 700))
+		if (is_suspended(job) && sim_chance(sim, 700)) {
+			sim_check_touched(sim, job);
 			set_suspend(sim, job, false);
+		}
 		hf_doc_unref(job);
 	}
 	HF_VEC_RELEASE(&list.jobs);

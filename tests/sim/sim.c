@@ -161,7 +161,7 @@ static void draw_mood(struct sim *sim)
 	mood->lose_permille = trouble(sim, 20, 100);
 	mood->late_permille = trouble(sim, 100, 500);
 	mood->crash_permille = trouble(sim, 10, 60);
-	mood->watch_end_permille = trouble(sim, 5, 50);
+	mood->watch_end_permille = trouble(sim, 5, 120);
 	mood->watch_late_permille = trouble(sim, 50, 300);
 	mood->watch_twice_permille = trouble(sim, 20, 200);
 	mood->people_per_hour = 20 + trouble(sim, 100, 400);

@@ -68,12 +68,15 @@ struct sim_pod_truth {
 	bool ended;     /* phase Failed or Succeeded, being deleted, or gone */
 	bool succeeded, gone;
 	bool known;     /* the operator asked for its end: it knew what it was */
+	bool disrupted; /* its end was the cluster's doing */
+	bool failed;
 	unsigned restarts; /* in place, by the kubelet */
 };
 /* And about one job. */
 struct sim_job_truth {
 	char *uid, *name;
-	bool scope_job;
+	bool scope_job, has_rules;
+	bool touched; /* by people, in a way that ends or restarts pods */
 	bool gone;
 	char *terminal;         /* "Succeeded" or "Failed" once it was seen */
 	char *completion_time;
@@ -98,6 +101,8 @@ void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
 void sim_check_end(struct sim *sim);
 struct sim_pod_truth *sim_pod_truth(struct sim *sim, const char *uid);
 struct sim_job_truth *sim_job_truth(struct sim *sim, const char *uid);
+/* A person did something to this job, pod or service. */
+void sim_check_touched(struct sim *sim, struct hf_doc *doc);
 
 /* --- the rest ------------------------------------------------------------------------------ */
 
