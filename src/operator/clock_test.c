@@ -7,7 +7,7 @@
 
 static void test_until_a_server_is_heard_our_own_clock_counts(void **state)
 {
-	struct hf_server_clock clock = { 0 };
+	struct hf_server_clock clock = {0};
 
 	assert_int_equal(hf_server_clock_now(&clock, 5, T0), T0);
 	hf_server_clock_hear(&clock, HF_TIME_NONE, 6);
@@ -16,7 +16,7 @@ static void test_until_a_server_is_heard_our_own_clock_counts(void **state)
 
 static void test_the_servers_date_counts_and_goes_on_with_our_monotonic_clock(void **state)
 {
-	struct hf_server_clock clock = { 0 };
+	struct hf_server_clock clock = {0};
 
 	/* Our own clock is an hour ahead: no matter. */
 	assert_int_equal(hf_server_clock_now(&clock, 0, T0 + HF_HOUR), T0 + HF_HOUR);
@@ -27,7 +27,7 @@ static void test_the_servers_date_counts_and_goes_on_with_our_monotonic_clock(vo
 
 static void test_the_highest_bound_is_the_best_estimate(void **state)
 {
-	struct hf_server_clock clock = { 0 };
+	struct hf_server_clock clock = {0};
 
 	/* True time is T0 + 0.9 s at 0; dates are cut to the second. */
 	hf_server_clock_hear(&clock, T0, 0);
@@ -35,13 +35,12 @@ static void test_the_highest_bound_is_the_best_estimate(void **state)
 	hf_server_clock_hear(&clock, T0 + HF_SECOND, 200 * HF_MS);
 	assert_int_equal(hf_server_clock_now(&clock, 200 * HF_MS, 0), T0 + HF_SECOND);
 	hf_server_clock_hear(&clock, T0 + HF_SECOND, 900 * HF_MS);
-	assert_int_equal(hf_server_clock_now(&clock, 900 * HF_MS, 0),
-			 T0 + HF_SECOND + 700 * HF_MS);
+	assert_int_equal(hf_server_clock_now(&clock, 900 * HF_MS, 0), T0 + HF_SECOND + 700 * HF_MS);
 }
 
 static void test_time_stands_still_while_the_server_went_back_and_then_goes_on(void **state)
 {
-	struct hf_server_clock clock = { 0 };
+	struct hf_server_clock clock = {0};
 
 	hf_server_clock_hear(&clock, T0 + 10 * HF_MINUTE, 0);
 	assert_int_equal(hf_server_clock_now(&clock, 0, 0), T0 + 10 * HF_MINUTE);
@@ -54,7 +53,7 @@ static void test_time_stands_still_while_the_server_went_back_and_then_goes_on(v
 
 static void test_a_step_forward_is_followed_at_once(void **state)
 {
-	struct hf_server_clock clock = { 0 };
+	struct hf_server_clock clock = {0};
 
 	hf_server_clock_hear(&clock, T0, 0);
 	hf_server_clock_hear(&clock, T0 + HF_HOUR, HF_SECOND);
@@ -67,7 +66,8 @@ int main(void)
 		cmocka_unit_test(test_until_a_server_is_heard_our_own_clock_counts),
 		cmocka_unit_test(test_the_servers_date_counts_and_goes_on_with_our_monotonic_clock),
 		cmocka_unit_test(test_the_highest_bound_is_the_best_estimate),
-		cmocka_unit_test(test_time_stands_still_while_the_server_went_back_and_then_goes_on),
+		cmocka_unit_test(
+			test_time_stands_still_while_the_server_went_back_and_then_goes_on),
 		cmocka_unit_test(test_a_step_forward_is_followed_at_once),
 	};
 

@@ -26,17 +26,18 @@ static struct hf_doc *pod(const char *name, const char *uid, const char *owner, 
 			 ",\"ownerReferences\":[{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":"
 			 "\"PyTorchJob\",\"name\":\"ddp\",\"uid\":\"%s\",\"controller\":true}]",
 			 owner);
-	snprintf(text, sizeof(text),
-		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\","
-		 "\"resourceVersion\":\"5\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
-		 "\"annotations\":{\"holdfast.dev/generation\":\"3\",\"holdfast.dev/attempt\":\"2\","
-		 "\"holdfast.dev/incident\":\"1\"}%s},\"spec\":{\"nodeName\":\"%s\",\"containers\":["
-		 "{\"name\":\"pytorch\"}]},\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\","
-		 "\"message\":\"m\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":"
-		 "\"True\",\"reason\":\"R\"}],\"containerStatuses\":[{\"name\":\"pytorch\","
-		 "\"restartCount\":4,\"state\":{\"terminated\":{\"exitCode\":137,\"reason\":"
-		 "\"OOMKilled\",\"finishedAt\":\"2026-01-01T00:01:00Z\"}}}]}}",
-		 name, uid, ref, node);
+	snprintf(
+		text, sizeof(text),
+		"{\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\","
+		"\"resourceVersion\":\"5\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
+		"\"annotations\":{\"holdfast.dev/generation\":\"3\",\"holdfast.dev/attempt\":\"2\","
+		"\"holdfast.dev/incident\":\"1\"}%s},\"spec\":{\"nodeName\":\"%s\",\"containers\":["
+		"{\"name\":\"pytorch\"}]},\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\","
+		"\"message\":\"m\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":"
+		"\"True\",\"reason\":\"R\"}],\"containerStatuses\":[{\"name\":\"pytorch\","
+		"\"restartCount\":4,\"state\":{\"terminated\":{\"exitCode\":137,\"reason\":"
+		"\"OOMKilled\",\"finishedAt\":\"2026-01-01T00:01:00Z\"}}}]}}",
+		name, uid, ref, node);
 	return hf_doc_from_text(text, strlen(text));
 }
 
@@ -122,9 +123,13 @@ static const char *by_controller(const struct hf_cache_entry *entry)
 static struct hf_cache *make_cache(struct bench *bench, const struct hf_resource *resource,
 				   void *(*decode)(void *, struct hf_doc *))
 {
-	const struct hf_cache_options options = { .loop = bench->loop, .store = &bench->store->base,
-		.resource = resource, .decode = decode, .view_free = hf_view_unref,
-		.index_key = { by_controller }, .arg = bench };
+	const struct hf_cache_options options = {.loop = bench->loop,
+						 .store = &bench->store->base,
+						 .resource = resource,
+						 .decode = decode,
+						 .view_free = hf_view_unref,
+						 .index_key = {by_controller},
+						 .arg = bench};
 
 	return hf_cache_create(&options);
 }
@@ -173,8 +178,8 @@ static void add(struct bench *bench, const char *name, const char *uid, const ch
 
 static void observe(struct bench *bench, struct hf_views *views, struct hf_observed *seen)
 {
-	const struct hf_observe_args args = { .pods = bench->pods, .services = bench->services,
-		.job = &bench->view, .now = 77 };
+	const struct hf_observe_args args = {
+		.pods = bench->pods, .services = bench->services, .job = &bench->view, .now = 77};
 
 	hf_observe(&args, bench->arena, views, seen);
 }
@@ -227,7 +232,7 @@ static void test_nodes_are_those_of_our_pods_each_once_and_alive_now(void **stat
 static void test_views_that_were_taken_outlive_the_cache_entries(void **state)
 {
 	struct bench *bench = *state;
-	struct hf_views views = { .len_max = 100 };
+	struct hf_views views = {.len_max = 100};
 	struct hf_observed seen;
 
 	add(bench, "ddp-worker-0", "p0", "u-1", "a");

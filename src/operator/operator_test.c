@@ -1,281 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "harness/fake_store.h"
-#include "harness/test.h"
-#include "operator/operator.h"
-
-#include "base/mem.h"
-#include "base/str.h"
-#include "core/names.h"
-#include "framework/framework.h"
-#include "store/resource.h"
+#include "operator/script_test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/*
- * How plans are performed.  The brain is replaced by a script (this hf_job_step is linked
- * instead of core's), the store by one that answers what the test says.
- */
-#define TEXT_MAX 4096
-#define JOB_TIME (1700000000 * HF_SECOND)
-
-struct bench {
-	struct hf_loop *loop;
-	struct fake_store *store;
-	struct hf_operator *op;
-	struct hf_metrics *metrics;
-	int passes, last_code;
-	int stopped;
-	char problem[TEXT_MAX];
-};
-
-/* --- the scripted brain -------------------------------------------------------------------- */
-
-static struct {
-	struct hf_plan plan; /* what the next steps want; status is taken from the view */
-	hf_time start_time;  /* NONE: leave the status as it is */
-	bool once;           /* only the next step: those after want nothing */
-	int steps, code;
-	size_t pods, services; /* as the last step saw them */
-} brain;
-
-int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
-		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)
-{
-	brain.steps++;
-	brain.pods = seen->pods_len;
-	brain.services = seen->services_len;
-	if (brain.code != 0)
-		return hf_error_set(err, brain.code, "the brain said no");
-	*ret_plan = brain.plan;
-	ret_plan->status = job->status;
-	if (brain.start_time != HF_TIME_NONE)
-		ret_plan->status.start_time = brain.start_time;
-	if (brain.once) {
-		brain.plan = (struct hf_plan){ .wake_at = HF_TIME_NEVER };
-		brain.start_time = HF_TIME_NONE;
-	}
-	return 0;
-}
-
-static struct hf_action actions[64];
-static char action_names[64][32];
-static const struct hf_edit stamps[] = {
-	{ .kind = HF_EDIT_ANNOTATION, .name = HF_ANNOTATION_GENERATION, .value = "2" },
-	{ .kind = HF_EDIT_ANNOTATION, .name = HF_ANNOTATION_ATTEMPT, .value = "0" },
-};
-
-/* n actions of a kind from slot `at` on, as stage s of the next plan. */
-static void want(int s, enum hf_action_kind kind, size_t at, size_t n)
-{
-	for (size_t i = at; i < at + n; i++) {
-		snprintf(action_names[i], sizeof(action_names[i]), "ddp-worker-%zu", i);
-		actions[i] = (struct hf_action){ .kind = kind, .name = action_names[i], .role = 1,
-			.uid = "p-uid", .edits = stamps, .edits_len = 2 };
-	}
-	brain.plan.stages[s] = (struct hf_stage){ .actions = &actions[at], .actions_len = n };
-	if (brain.plan.stages_len <= (size_t)s)
-		brain.plan.stages_len = (size_t)s + 1;
-}
-
-static void want_status(hf_time start_time, bool urgent)
-{
-	brain.start_time = start_time;
-	brain.plan.status_changed = true;
-	brain.plan.status_urgent = urgent;
-}
-
-/* --- bench --------------------------------------------------------------------------------- */
-
-static void on_passed(void *arg, const struct hf_operator_pass *pass)
-{
-	struct bench *bench = arg;
-
-	bench->passes++;
-	bench->last_code = pass->code;
-}
-
-static void on_problem(void *arg, const char *key, int code, const char *message)
-{
-	struct bench *bench = arg;
-
-	snprintf(bench->problem, sizeof(bench->problem), "%s: %s", key, message);
-}
-
-static int setup(void **state)
-{
-	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	struct hf_operator_options options = { .frameworks = hf_frameworks, .passed = on_passed,
-		.problem = on_problem, .arg = bench, .seed = 1 };
-	struct hf_error err;
-
-	memset(&brain, 0, sizeof(brain));
-	brain.start_time = HF_TIME_NONE;
-	brain.plan.wake_at = HF_TIME_NEVER;
-	brain.once = true;
-	bench->loop = hf_loop_create_virtual(JOB_TIME);
-	bench->store = fake_store_create();
-	bench->metrics = hf_metrics_create();
-	options.loop = bench->loop;
-	options.store = &bench->store->base;
-	options.metrics = bench->metrics;
-	assert_ok(hf_operator_create(&options, &bench->op, &err), &err);
-	*state = bench;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct bench *bench = *state;
-
-	hf_operator_destroy(bench->op);
-	fake_store_destroy(bench->store);
-	hf_metrics_destroy(bench->metrics);
-	hf_loop_destroy(bench->loop);
-	free(bench);
-	return 0;
-}
-
-static struct hf_doc *job_doc(const char *name, const char *uid, int version, const char *more)
-{
-	char text[TEXT_MAX];
-
-	snprintf(text, sizeof(text),
-		 "{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{"
-		 "\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\",\"resourceVersion\":\"%d\"},"
-		 "\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":3,\"template\":{"
-		 "\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}}}%s}",
-		 name, uid, version, more);
-	return hf_doc_from_text(text, strlen(text));
-}
-
-static struct hf_doc *pod_doc(const char *name, const char *uid, int version, const char *owner,
-			      const char *more)
-{
-	char text[TEXT_MAX];
-
-	snprintf(text, sizeof(text),
-		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\","
-		 "\"resourceVersion\":\"%d\",\"annotations\":{\"holdfast.dev/generation\":\"2\","
-		 "\"holdfast.dev/attempt\":\"0\"},\"ownerReferences\":[{\"kind\":\"PyTorchJob\","
-		 "\"apiVersion\":\"kubeflow.org/v1\",\"name\":\"ddp\",\"uid\":\"%s\","
-		 "\"controller\":true}]%s}}",
-		 name, uid, version, owner, more);
-	return hf_doc_from_text(text, strlen(text));
-}
-
-static void turn(struct bench *bench)
-{
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop));
-}
-
-static void turn_for(struct bench *bench, hf_time span)
-{
-	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + span);
-}
-
-/* The next request that is not about events; NULL: none. */
-static struct fake_call *next(struct bench *bench)
-{
-	struct fake_call *call;
-
-	turn(bench);
-	while ((call = fake_next(bench->store)) != NULL &&
-	       hf_streq(call->request->resource->plural, "events"))
-		;
-	return call;
-}
-
-static struct fake_call *expect(struct bench *bench, enum hf_verb verb, const char *plural)
-{
-	struct fake_call *call = next(bench);
-
-	assert_non_null(call);
-	assert_int_equal(call->request->verb, verb);
-	assert_string_equal(call->request->resource->plural, plural);
-	return call;
-}
-
-/* Start, and answer the lists with these jobs. */
-static void start_with(struct bench *bench, struct hf_doc **jobs, size_t n)
-{
-	struct fake_call *call;
-
-	hf_operator_start(bench->op);
-	while ((call = next(bench)) != NULL) {
-		assert_int_equal(call->request->verb, HF_VERB_LIST);
-		assert_int_equal(brain.steps, 0);
-		bool is_jobs = hf_streq(call->request->resource->plural, "pytorchjobs");
-
-		fake_answer_list(call, "100", "", is_jobs ? jobs : NULL, is_jobs ? n : 0);
-		if (hf_operator_synced(bench->op))
-			break;
-	}
-	assert_true(hf_operator_synced(bench->op));
-}
-
-static void start(struct bench *bench)
-{
-	struct hf_doc *jobs[] = { job_doc("ddp", "u-1", 7, "") };
-
-	start_with(bench, jobs, 1);
-}
-
-/* The job as it is after the patch that this call sent. */
-static void grant_status(struct fake_call *call, int version)
-{
-	char more[TEXT_MAX];
-	HF_AUTO_STRBUF status = HF_STRBUF_INIT(TEXT_MAX);
-
-	hf_json_write(hf_json_get(hf_doc_json(call->request->body), "status"), HF_JSON_COMPACT,
-		      &status);
-	snprintf(more, sizeof(more), ",\"status\":%s", status.data);
-	fake_answer_object(call, job_doc("ddp", "u-1", version, more));
-}
-
-static void grant_pod(struct fake_call *call, int version)
-{
-	char uid[32];
-
-	snprintf(uid, sizeof(uid), "uid-%d", version);
-	fake_answer_object(call, pod_doc(hf_doc_name(call->request->body), uid, version, "u-1", ""));
-}
-
-static struct fake_watch *watch_of(struct bench *bench, const char *plural)
-{
-	/* Watches begin in the order in which the lists were answered: pods, services, jobs. */
-	size_t i = hf_streq(plural, "pods") ? 0 : hf_streq(plural, "services") ? 1 : 2;
-
-	return &bench->store->watches[i];
-}
-
-/* All events sent so far, as "reason: message" lines. */
-static void event_lines(struct bench *bench, struct hf_strbuf *lines)
-{
-	turn(bench);
-	for (size_t i = 0; i < bench->store->n_calls; i++) {
-		struct fake_call *call = &bench->store->calls[i];
-
-		if (!hf_streq(call->request->resource->plural, "events"))
-			continue;
-		const struct hf_json *body = hf_doc_json(call->request->body);
-
-		hf_strbuf_addf(lines, "%s: %s\n", hf_json_path_str(body, "reason", NULL),
-			       hf_json_path_str(body, "message", NULL));
-		if (call->live)
-			fake_answer_object(call, fake_object("e", "e", "1", ""));
-		turn(bench);
-	}
-}
+/* The course of passes: order, the status patch, the gate, when, and the end. */
 
 /* --- order --------------------------------------------------------------------------------- */
 
 static void test_steps_begin_when_every_cache_is_filled(void **state)
 {
 	struct bench *bench = *state;
-	struct hf_doc *jobs[] = { job_doc("a", "u-a", 7, ""), job_doc("b", "u-b", 8, "") };
+	struct hf_doc *jobs[] = {job_doc("a", "u-a", 7, ""), job_doc("b", "u-b", 8, "")};
 
 	start_with(bench, jobs, 2);
 	turn(bench);
@@ -408,8 +145,9 @@ static void test_counts_are_written_once_a_second_and_hold_nothing_up(void **sta
 	want_status(JOB_TIME + HF_SECOND, false);
 	want(0, HF_ACTION_CREATE_SERVICE, 0, 1);
 	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
-		   job_doc("ddp", "u-1", 110, ",\"status\":{\"startTime\":"
-					      "\"2023-11-14T22:13:20Z\"}"));
+		   job_doc("ddp", "u-1", 110,
+			   ",\"status\":{\"startTime\":"
+			   "\"2023-11-14T22:13:20Z\"}"));
 	/* The service now, the counts when the second is over. */
 	struct fake_call *call = expect(bench, HF_VERB_CREATE, "services");
 
@@ -433,209 +171,6 @@ static void test_an_urgent_status_does_not_wait_for_the_second(void **state)
 	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
 		   job_doc("ddp", "u-1", 110, ""));
 	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_FORBIDDEN);
-}
-
-/* --- replies to creates -------------------------------------------------------------------- */
-
-static struct fake_call *create_is_read(struct bench *bench, int code)
-{
-	want(0, HF_ACTION_CREATE_POD, 0, 1);
-	want(1, HF_ACTION_CREATE_POD, 1, 1);
-	start(bench);
-	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), code);
-	struct fake_call *call = expect(bench, HF_VERB_GET, "pods");
-
-	assert_string_equal(call->request->name, "ddp-worker-0");
-	return call;
-}
-
-static void test_already_exists_is_good_when_it_is_the_pod_that_was_wanted(void **state)
-{
-	struct bench *bench = *state;
-
-	fake_answer_object(create_is_read(bench, HF_E_EXISTS),
-			   pod_doc("ddp-worker-0", "x", 101, "u-1", ""));
-	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
-	assert_int_equal(bench->last_code, 0);
-}
-
-static void test_a_create_that_timed_out_and_is_there_is_good(void **state)
-{
-	struct bench *bench = *state;
-
-	fake_answer_object(create_is_read(bench, HF_E_TIMEOUT),
-			   pod_doc("ddp-worker-0", "x", 101, "u-1", ""));
-	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
-	assert_int_equal(bench->last_code, 0);
-}
-
-static void test_a_create_that_timed_out_and_is_not_there_ends_the_pass(void **state)
-{
-	struct bench *bench = *state;
-
-	fake_refuse(create_is_read(bench, HF_E_TIMEOUT), HF_E_NOT_FOUND);
-	assert_int_equal(bench->last_code, HF_E_TIMEOUT);
-	assert_null(next(bench));
-	turn_for(bench, 5 * HF_MS);
-	assert_int_equal(brain.steps, 2);
-}
-
-static void exists_but_is_not_wanted(struct bench *bench, struct hf_doc *pod)
-{
-	fake_answer_object(create_is_read(bench, HF_E_EXISTS), pod);
-	assert_int_equal(bench->last_code, HF_E_EXISTS);
-	assert_null(next(bench));
-	assert_int_equal(brain.steps, 2);
-	assert_int_equal(brain.pods, 1); /* the brain is shown who has the name */
-}
-
-static void test_a_strangers_pod_under_the_name_is_shown_to_the_brain(void **state)
-{
-	exists_but_is_not_wanted(*state, pod_doc("ddp-worker-0", "x", 101, "u-other", ""));
-}
-
-static void test_our_pod_of_an_older_attempt_is_not_the_one_wanted(void **state)
-{
-	static const char text[] =
-		"{\"metadata\":{\"name\":\"ddp-worker-0\",\"namespace\":\"n\",\"uid\":\"x\","
-		"\"resourceVersion\":\"101\",\"annotations\":{\"holdfast.dev/generation\":\"1\","
-		"\"holdfast.dev/attempt\":\"0\"},\"ownerReferences\":[{\"kind\":\"PyTorchJob\","
-		"\"apiVersion\":\"kubeflow.org/v1\",\"name\":\"ddp\",\"uid\":\"u-1\","
-		"\"controller\":true}]}}";
-
-	exists_but_is_not_wanted(*state, hf_doc_from_text(text, strlen(text)));
-}
-
-static void test_our_pod_on_its_way_out_is_not_the_one_wanted(void **state)
-{
-	exists_but_is_not_wanted(*state,
-				 pod_doc("ddp-worker-0", "x", 101, "u-1",
-					 ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""));
-}
-
-static void test_a_refused_create_ends_the_stage_says_so_and_is_tried_later(void **state)
-{
-	struct bench *bench = *state;
-	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX);
-	struct fake_call *first, *second;
-
-	brain.once = false;
-	want(0, HF_ACTION_CREATE_POD, 0, 2);
-	want(1, HF_ACTION_CREATE_POD, 2, 1);
-	start(bench);
-	first = expect(bench, HF_VERB_CREATE, "pods");
-	second = expect(bench, HF_VERB_CREATE, "pods");
-	fake_refuse(first, HF_E_FORBIDDEN);
-	assert_int_equal(bench->passes, 0);
-	grant_pod(second, 101);
-	assert_int_equal(bench->passes, 1);
-	assert_int_equal(bench->last_code, HF_E_FORBIDDEN);
-	event_lines(bench, &lines);
-	assert_string_equal(lines.data, "FailedCreatePod: Error creating: refused by the test\n"
-					"SuccessfulCreatePod: Created pod: ddp-worker-1\n");
-	assert_int_equal(brain.steps, 2); /* the new pod changed what is seen */
-	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
-	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
-	assert_null(next(bench));
-}
-
-static void test_retry_after_is_kept(void **state)
-{
-	struct bench *bench = *state;
-	const struct hf_reply busy = { .code = HF_E_TOO_MANY, .message = "busy",
-		.resource_version = "", .continue_token = "", .server_time = HF_TIME_NONE,
-		.retry_after = 7 * HF_SECOND };
-
-	brain.once = false;
-	want(0, HF_ACTION_CREATE_POD, 0, 1);
-	start(bench);
-	fake_answer(expect(bench, HF_VERB_CREATE, "pods"), &busy);
-	turn_for(bench, 6900 * HF_MS);
-	assert_null(next(bench));
-	turn_for(bench, 100 * HF_MS);
-	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
-}
-
-/* --- replies to deletes -------------------------------------------------------------------- */
-
-static struct fake_call *delete_begins(struct bench *bench)
-{
-	struct hf_doc *jobs[] = { job_doc("ddp", "u-1", 7, "") };
-
-	start_with(bench, jobs, 1);
-	turn(bench);
-	brain.once = true;
-	want(0, HF_ACTION_DELETE_POD, 0, 1);
-	want(1, HF_ACTION_CREATE_POD, 1, 1);
-	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
-		   pod_doc("ddp-worker-0", "p-uid", 105, "u-1", ""));
-	return expect(bench, HF_VERB_DELETE, "pods");
-}
-
-static void test_a_graceful_delete_leaves_the_pod_marked_in_the_cache(void **state)
-{
-	struct bench *bench = *state;
-
-	fake_answer_object(delete_begins(bench),
-			   pod_doc("ddp-worker-0", "p-uid", 106, "u-1",
-				   ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""));
-	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 107);
-	turn(bench);
-	assert_int_equal(brain.pods, 2);
-}
-
-static void test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache(void **state)
-{
-	struct bench *bench = *state;
-
-	fake_answer_object(delete_begins(bench), pod_doc("ddp-worker-0", "p-uid", 105, "u-1", ""));
-	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 107);
-	turn(bench);
-	assert_int_equal(brain.pods, 1);
-}
-
-static void test_a_refused_precondition_is_read_and_stepped_again(void **state)
-{
-	struct bench *bench = *state;
-
-	fake_refuse(delete_begins(bench), HF_E_CONFLICT);
-	fake_answer_object(expect(bench, HF_VERB_GET, "pods"),
-			   pod_doc("ddp-worker-0", "p-new", 108, "u-1", ""));
-	assert_int_equal(bench->last_code, HF_E_CONFLICT);
-	assert_null(next(bench));
-	assert_int_equal(brain.pods, 1);
-}
-
-static void test_a_delete_that_timed_out_is_read(void **state)
-{
-	struct bench *bench = *state;
-
-	fake_refuse(delete_begins(bench), HF_E_TIMEOUT);
-	fake_refuse(expect(bench, HF_VERB_GET, "pods"), HF_E_NOT_FOUND);
-	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 109);
-	assert_int_equal(bench->last_code, 0);
-}
-
-static void test_deleting_the_job_is_foreground_by_uid_and_counted(void **state)
-{
-	struct bench *bench = *state;
-	struct fake_call *call;
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(1 << 20);
-
-	want(0, HF_ACTION_DELETE_JOB, 0, 1);
-	actions[0].name = "ddp";
-	actions[0].uid = "u-1";
-	start(bench);
-	call = expect(bench, HF_VERB_DELETE, "pytorchjobs");
-	assert_int_equal(call->request->propagation, HF_PROPAGATE_FOREGROUND);
-	assert_string_equal(call->request->precondition_uid, "u-1");
-	fake_answer_object(call, job_doc("ddp", "u-1", 7, ""));
-	turn_for(bench, HF_MINUTE);
-	assert_null(next(bench));
-	hf_operator_update_metrics(bench->op);
-	hf_metrics_render(bench->metrics, &text);
-	assert_non_null(strstr(text.data, "training_operator_jobs_deleted_total{job_namespace=\"n\","
-					  "framework=\"pytorch\"} 1\n"));
 }
 
 /* --- the gate ------------------------------------------------------------------------------ */
@@ -663,7 +198,7 @@ static void test_no_more_than_32_requests_are_under_way(void **state)
 static void test_jobs_take_turns_at_the_gate(void **state)
 {
 	struct bench *bench = *state;
-	struct hf_doc *jobs[] = { job_doc("big", "u-a", 7, ""), job_doc("small", "u-b", 8, "") };
+	struct hf_doc *jobs[] = {job_doc("big", "u-a", 7, ""), job_doc("small", "u-b", 8, "")};
 	struct fake_call *call;
 	size_t n = 0;
 
@@ -671,14 +206,16 @@ static void test_jobs_take_turns_at_the_gate(void **state)
 	want(0, HF_ACTION_CREATE_POD, 0, 40);
 	start_with(bench, jobs, 2);
 	/* Both want 40: the last of the 32 under way are of the one and the other. */
-	char uids[2][8] = { "", "" };
+	char uids[2][8] = {"", ""};
 
 	while ((call = next(bench)) != NULL) {
-		const struct hf_json *owner = hf_json_item(
-			hf_json_path(hf_doc_json(call->request->body), "metadata",
-				     "ownerReferences", NULL), 0);
+		const struct hf_json *owner =
+			hf_json_item(hf_json_path(hf_doc_json(call->request->body), "metadata",
+						  "ownerReferences", NULL),
+				     0);
 
-		snprintf(uids[n++ % 2], sizeof(uids[0]), "%s", hf_json_path_str(owner, "uid", NULL));
+		snprintf(uids[n++ % 2], sizeof(uids[0]), "%s",
+			 hf_json_path_str(owner, "uid", NULL));
 	}
 	assert_int_equal(n, 32);
 	assert_int_equal(brain.steps, 2);
@@ -871,9 +408,11 @@ static void test_what_a_stage_did_is_one_event_and_plans_are_counted(void **stat
 	struct bench *bench = *state;
 	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX), text = HF_STRBUF_INIT(1 << 20);
 	static const struct hf_plan_event events[] = {
-		{ .reason = "PyTorchJobRestarting", .warning = true, .message = "why" },
-		{ .reason = "ExitedWithCode", .message = "137", .pod = "ddp-worker-1",
-		  .pod_uid = "p1" },
+		{.reason = "PyTorchJobRestarting", .warning = true, .message = "why"},
+		{.reason = "ExitedWithCode",
+		 .message = "137",
+		 .pod = "ddp-worker-1",
+		 .pod_uid = "p1"},
 	};
 
 	brain.plan.events = events;
@@ -909,7 +448,7 @@ static void test_nothing_of_a_plan_is_told_when_its_status_did_not_land(void **s
 {
 	struct bench *bench = *state;
 	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX);
-	static const struct hf_plan_event event = { .reason = "R", .message = "m" };
+	static const struct hf_plan_event event = {.reason = "R", .message = "m"};
 
 	brain.plan.events = &event;
 	brain.plan.events_len = 1;
@@ -924,7 +463,7 @@ static void test_explain_steps_without_doing(void **state)
 {
 	struct bench *bench = *state;
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)16 << 20);
-	struct hf_job_ref job = { &hf_framework_pytorch, "n", "ddp" };
+	struct hf_job_ref job = {&hf_framework_pytorch, "n", "ddp"};
 	struct hf_job_view view;
 	struct hf_plan plan;
 	struct hf_error err;
@@ -945,17 +484,16 @@ static void test_explain_steps_without_doing(void **state)
 static void test_an_unusable_template_is_refused_at_birth(void **state)
 {
 	struct bench *bench = *state;
-	const struct hf_operator_options options = { .loop = bench->loop,
-		.store = &bench->store->base, .frameworks = hf_frameworks,
-		.init_container_template = "not: a list" };
+	const struct hf_operator_options options = {.loop = bench->loop,
+						    .store = &bench->store->base,
+						    .frameworks = hf_frameworks,
+						    .init_container_template = "not: a list"};
 	struct hf_operator *op = NULL;
 	struct hf_error err;
 
 	assert_code(hf_operator_create(&options, &op, &err), HF_E_INVALID);
 	assert_null(op);
 }
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
@@ -969,19 +507,6 @@ int main(void)
 		T(test_a_reply_that_lacks_what_was_sent_stops_the_actions),
 		T(test_counts_are_written_once_a_second_and_hold_nothing_up),
 		T(test_an_urgent_status_does_not_wait_for_the_second),
-		T(test_already_exists_is_good_when_it_is_the_pod_that_was_wanted),
-		T(test_a_create_that_timed_out_and_is_there_is_good),
-		T(test_a_create_that_timed_out_and_is_not_there_ends_the_pass),
-		T(test_a_strangers_pod_under_the_name_is_shown_to_the_brain),
-		T(test_our_pod_of_an_older_attempt_is_not_the_one_wanted),
-		T(test_our_pod_on_its_way_out_is_not_the_one_wanted),
-		T(test_a_refused_create_ends_the_stage_says_so_and_is_tried_later),
-		T(test_retry_after_is_kept),
-		T(test_a_graceful_delete_leaves_the_pod_marked_in_the_cache),
-		T(test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache),
-		T(test_a_refused_precondition_is_read_and_stepped_again),
-		T(test_a_delete_that_timed_out_is_read),
-		T(test_deleting_the_job_is_foreground_by_uid_and_counted),
 		T(test_no_more_than_32_requests_are_under_way),
 		T(test_jobs_take_turns_at_the_gate),
 		T(test_one_pass_of_a_job_at_a_time),

@@ -33,9 +33,9 @@ static int setup(void **state)
 {
 	static struct bench bench;
 
-	bench = (struct bench){ .job = hf_doc_from_text(job_text, strlen(job_text)) };
-	bench.args = (struct hf_render_args){ .job = bench.job, .framework = &hf_framework_pytorch,
-		.settings = &bench.settings };
+	bench = (struct bench){.job = hf_doc_from_text(job_text, strlen(job_text))};
+	bench.args = (struct hf_render_args){
+		.job = bench.job, .framework = &hf_framework_pytorch, .settings = &bench.settings};
 	*state = &bench;
 	return 0;
 }
@@ -63,8 +63,11 @@ static void assert_json(const struct hf_json *got, const char *want_text)
 
 static struct hf_action pod_action(const struct hf_edit *edits, size_t len)
 {
-	return (struct hf_action){ .kind = HF_ACTION_CREATE_POD, .name = "ddp-worker-0", .role = 1,
-		.edits = edits, .edits_len = len };
+	return (struct hf_action){.kind = HF_ACTION_CREATE_POD,
+				  .name = "ddp-worker-0",
+				  .role = 1,
+				  .edits = edits,
+				  .edits_len = len};
 }
 
 static void test_a_pod_is_the_kept_template_with_name_and_owner(void **state)
@@ -75,13 +78,14 @@ static void test_a_pod_is_the_kept_template_with_name_and_owner(void **state)
 	struct hf_error err;
 
 	assert_ok(hf_render_pod(&bench->args, &action, &pod, &err), &err);
-	assert_json(hf_doc_json(pod),
-		    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"ddp-worker-0\","
-		    "\"namespace\":\"team-a\",\"labels\":{\"app\":\"x\",\"a\":\"user\"},"
-		    "\"annotations\":{\"k\":\"v\"},\"finalizers\":[\"f/f\"]," OWNER "},"
-		    "\"spec\":{\"restartPolicy\":\"Always\",\"unknownField\":{\"deep\":[1,2]},"
-		    "\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\",\"env\":[{\"name\":"
-		    "\"MINE\",\"value\":\"1\"}]},{\"name\":\"side\",\"image\":\"s\"}]}}");
+	assert_json(
+		hf_doc_json(pod),
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"ddp-worker-0\","
+		"\"namespace\":\"team-a\",\"labels\":{\"app\":\"x\",\"a\":\"user\"},"
+		"\"annotations\":{\"k\":\"v\"},\"finalizers\":[\"f/f\"]," OWNER "},"
+		"\"spec\":{\"restartPolicy\":\"Always\",\"unknownField\":{\"deep\":[1,2]},"
+		"\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\",\"env\":[{\"name\":"
+		"\"MINE\",\"value\":\"1\"}]},{\"name\":\"side\",\"image\":\"s\"}]}}");
 	/* The job's document is as it was. */
 	HF_AUTO_DOC fresh = hf_doc_from_text(job_text, strlen(job_text));
 
@@ -92,29 +96,32 @@ static void test_edits_are_applied_in_order_behind_what_the_user_wrote(void **st
 {
 	struct bench *bench = *state;
 	const struct hf_edit edits[] = {
-		{ .kind = HF_EDIT_LABEL, .name = "a", .value = "operator" },
-		{ .kind = HF_EDIT_ANNOTATION, .name = "holdfast.dev/generation", .value = "3" },
-		{ .kind = HF_EDIT_ENV, .container = HF_EDIT_EVERY_CONTAINER, .name = "RANK",
-		  .value = "1" },
-		{ .kind = HF_EDIT_ENV, .container = 0, .name = "RANK", .value = "2" },
-		{ .kind = HF_EDIT_ENV_FIELD, .container = 1, .name = "IP", .value = "status.podIP" },
-		{ .kind = HF_EDIT_PORT, .container = 0, .name = "p", .number = 23456 },
-		{ .kind = HF_EDIT_RESTART_POLICY, .value = "Never" },
-		{ .kind = HF_EDIT_SCHEDULER_NAME, .value = "volcano" },
+		{.kind = HF_EDIT_LABEL, .name = "a", .value = "operator"},
+		{.kind = HF_EDIT_ANNOTATION, .name = "holdfast.dev/generation", .value = "3"},
+		{.kind = HF_EDIT_ENV,
+		 .container = HF_EDIT_EVERY_CONTAINER,
+		 .name = "RANK",
+		 .value = "1"},
+		{.kind = HF_EDIT_ENV, .container = 0, .name = "RANK", .value = "2"},
+		{.kind = HF_EDIT_ENV_FIELD, .container = 1, .name = "IP", .value = "status.podIP"},
+		{.kind = HF_EDIT_PORT, .container = 0, .name = "p", .number = 23456},
+		{.kind = HF_EDIT_RESTART_POLICY, .value = "Never"},
+		{.kind = HF_EDIT_SCHEDULER_NAME, .value = "volcano"},
 	};
 	struct hf_action action = pod_action(edits, HF_ARRAY_LEN(edits));
 	HF_AUTO_DOC pod = NULL;
 	struct hf_error err;
 
 	assert_ok(hf_render_pod(&bench->args, &action, &pod, &err), &err);
-	assert_json(hf_json_get(hf_doc_json(pod), "spec"),
-		    "{\"restartPolicy\":\"Never\",\"schedulerName\":\"volcano\",\"unknownField\":"
-		    "{\"deep\":[1,2]},\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\",\"env\":["
-		    "{\"name\":\"MINE\",\"value\":\"1\"},{\"name\":\"RANK\",\"value\":\"1\"},"
-		    "{\"name\":\"RANK\",\"value\":\"2\"}],\"ports\":[{\"name\":\"p\","
-		    "\"containerPort\":23456}]},{\"name\":\"side\",\"image\":\"s\",\"env\":["
-		    "{\"name\":\"RANK\",\"value\":\"1\"},{\"name\":\"IP\",\"valueFrom\":{\"fieldRef\":"
-		    "{\"fieldPath\":\"status.podIP\"}}}]}]}");
+	assert_json(
+		hf_json_get(hf_doc_json(pod), "spec"),
+		"{\"restartPolicy\":\"Never\",\"schedulerName\":\"volcano\",\"unknownField\":"
+		"{\"deep\":[1,2]},\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\",\"env\":["
+		"{\"name\":\"MINE\",\"value\":\"1\"},{\"name\":\"RANK\",\"value\":\"1\"},"
+		"{\"name\":\"RANK\",\"value\":\"2\"}],\"ports\":[{\"name\":\"p\","
+		"\"containerPort\":23456}]},{\"name\":\"side\",\"image\":\"s\",\"env\":["
+		"{\"name\":\"RANK\",\"value\":\"1\"},{\"name\":\"IP\",\"valueFrom\":{\"fieldRef\":"
+		"{\"fieldPath\":\"status.podIP\"}}}]}]}");
 	assert_json(hf_json_path(hf_doc_json(pod), "metadata", "labels", NULL),
 		    "{\"app\":\"x\",\"a\":\"operator\"}");
 	assert_json(hf_json_path(hf_doc_json(pod), "metadata", "annotations", NULL),
@@ -124,27 +131,32 @@ static void test_edits_are_applied_in_order_behind_what_the_user_wrote(void **st
 static void test_an_init_container_is_written_out(void **state)
 {
 	struct bench *bench = *state;
-	static const char *const command[] = { "sh", "-c", "true" };
-	static const struct hf_key_value limits[] = { { "cpu", "100m" } };
-	const struct hf_container_build build = { .name = "init-pytorch", .image = "alpine:3.10",
-		.image_pull_policy = "IfNotPresent", .command = command, .command_len = 3,
-		.limits = limits, .limits_len = 1 };
-	const struct hf_edit edit = { .kind = HF_EDIT_INIT_CONTAINER, .add = &build };
+	static const char *const command[] = {"sh", "-c", "true"};
+	static const struct hf_key_value limits[] = {{"cpu", "100m"}};
+	const struct hf_container_build build = {.name = "init-pytorch",
+						 .image = "alpine:3.10",
+						 .image_pull_policy = "IfNotPresent",
+						 .command = command,
+						 .command_len = 3,
+						 .limits = limits,
+						 .limits_len = 1};
+	const struct hf_edit edit = {.kind = HF_EDIT_INIT_CONTAINER, .add = &build};
 	struct hf_action action = pod_action(&edit, 1);
 	HF_AUTO_DOC pod = NULL;
 	struct hf_error err;
 
 	assert_ok(hf_render_pod(&bench->args, &action, &pod, &err), &err);
-	assert_json(hf_json_path(hf_doc_json(pod), "spec", "initContainers", NULL),
-		    "[{\"name\":\"init-pytorch\",\"image\":\"alpine:3.10\",\"imagePullPolicy\":"
-		    "\"IfNotPresent\",\"command\":[\"sh\",\"-c\",\"true\"],\"resources\":{\"limits\":"
-		    "{\"cpu\":\"100m\"},\"requests\":{}}}]");
+	assert_json(
+		hf_json_path(hf_doc_json(pod), "spec", "initContainers", NULL),
+		"[{\"name\":\"init-pytorch\",\"image\":\"alpine:3.10\",\"imagePullPolicy\":"
+		"\"IfNotPresent\",\"command\":[\"sh\",\"-c\",\"true\"],\"resources\":{\"limits\":"
+		"{\"cpu\":\"100m\"},\"requests\":{}}}]");
 }
 
 static void test_a_template_of_the_operators_own_is_expanded(void **state)
 {
 	struct bench *bench = *state;
-	const struct hf_edit edit = { .kind = HF_EDIT_INIT_CONTAINER, .value = "ddp-master-0" };
+	const struct hf_edit edit = {.kind = HF_EDIT_INIT_CONTAINER, .value = "ddp-master-0"};
 	struct hf_action action = pod_action(&edit, 1);
 	HF_AUTO_DOC pod = NULL;
 	struct hf_error err;
@@ -161,8 +173,8 @@ static void test_a_template_of_the_operators_own_is_expanded(void **state)
 
 static void test_templates_that_are_no_lists_are_refused(void **state)
 {
-	static const char *const bad[] = { "", "a: b", "- a\n---\n- b", "\"", "- [" };
-	struct hf_settings settings = { 0 };
+	static const char *const bad[] = {"", "a: b", "- a\n---\n- b", "\"", "- ["};
+	struct hf_settings settings = {0};
 	struct hf_error err;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
@@ -178,8 +190,8 @@ static void test_templates_that_are_no_lists_are_refused(void **state)
 static void test_what_cannot_be_rendered_is_refused(void **state)
 {
 	struct bench *bench = *state;
-	const struct hf_edit far = { .kind = HF_EDIT_ENV, .container = 2, .name = "A", .value = "" };
-	const struct hf_edit template = { .kind = HF_EDIT_INIT_CONTAINER, .value = "x" };
+	const struct hf_edit far = {.kind = HF_EDIT_ENV, .container = 2, .name = "A", .value = ""};
+	const struct hf_edit template = {.kind = HF_EDIT_INIT_CONTAINER, .value = "x"};
 	struct hf_action action = pod_action(&far, 1);
 	struct hf_doc *pod = NULL;
 	struct hf_error err;
@@ -197,17 +209,22 @@ static void test_what_cannot_be_rendered_is_refused(void **state)
 static void test_a_service_is_headless_with_labels_that_select(void **state)
 {
 	struct bench *bench = *state;
-	static const struct hf_key_value labels[] = { { "job", "ddp" }, { "index", "0" } };
-	static const struct hf_port ports[] = { { "p", 23456 }, { "", 80 } };
-	const struct hf_action action = { .kind = HF_ACTION_CREATE_SERVICE, .name = "ddp-worker-0",
-		.labels = labels, .labels_len = 2, .ports = ports, .ports_len = 2 };
+	static const struct hf_key_value labels[] = {{"job", "ddp"}, {"index", "0"}};
+	static const struct hf_port ports[] = {{"p", 23456}, {"", 80}};
+	const struct hf_action action = {.kind = HF_ACTION_CREATE_SERVICE,
+					 .name = "ddp-worker-0",
+					 .labels = labels,
+					 .labels_len = 2,
+					 .ports = ports,
+					 .ports_len = 2};
 	HF_AUTO_DOC service = hf_render_service(&bench->args, &action);
 
-	assert_json(hf_doc_json(service),
-		    "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":"
-		    "\"ddp-worker-0\",\"namespace\":\"team-a\",\"labels\":{\"job\":\"ddp\",\"index\":"
-		    "\"0\"}," OWNER "},\"spec\":{\"clusterIP\":\"None\",\"selector\":{\"job\":\"ddp\","
-		    "\"index\":\"0\"},\"ports\":[{\"name\":\"p\",\"port\":23456},{\"port\":80}]}}");
+	assert_json(
+		hf_doc_json(service),
+		"{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":"
+		"\"ddp-worker-0\",\"namespace\":\"team-a\",\"labels\":{\"job\":\"ddp\",\"index\":"
+		"\"0\"}," OWNER "},\"spec\":{\"clusterIP\":\"None\",\"selector\":{\"job\":\"ddp\","
+		"\"index\":\"0\"},\"ports\":[{\"name\":\"p\",\"port\":23456},{\"port\":80}]}}");
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

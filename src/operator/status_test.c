@@ -50,8 +50,9 @@ static void test_a_patch_names_the_version_and_only_what_changed(void **state)
 	status.replicas[0].active = 0;
 	status.replicas[0].succeeded = 1;
 	HF_AUTO_DOC patch = hf_status_patch(job, &hf_framework_pytorch, &status);
-	HF_AUTO_DOC want = doc("{\"metadata\":{\"resourceVersion\":\"42\"},\"status\":{"
-			       "\"replicaStatuses\":{\"Master\":{\"active\":null,\"succeeded\":1}}}}");
+	HF_AUTO_DOC want =
+		doc("{\"metadata\":{\"resourceVersion\":\"42\"},\"status\":{"
+		    "\"replicaStatuses\":{\"Master\":{\"active\":null,\"succeeded\":1}}}}");
 
 	assert_true(hf_json_equal(hf_doc_json(patch), hf_doc_json(want)));
 }
@@ -65,13 +66,17 @@ static void test_foreign_conditions_and_members_survive_in_the_rebuilt_list(void
 
 	assert_int_equal(status.conditions_len, 2);
 	memcpy(conditions, status.conditions, 2 * sizeof(conditions[0]));
-	conditions[2] = (struct hf_condition){ .type = "Running", .status = "True", .reason = "R",
-		.message = "m", .last_update = 0, .last_transition = 0, .stored = -1 };
+	conditions[2] = (struct hf_condition){.type = "Running",
+					      .status = "True",
+					      .reason = "R",
+					      .message = "m",
+					      .last_update = 0,
+					      .last_transition = 0,
+					      .stored = -1};
 	status.conditions = conditions;
 	status.conditions_len = 3;
 	HF_AUTO_DOC patch = hf_status_patch(job, &hf_framework_pytorch, &status);
-	const struct hf_json *list =
-		hf_json_path(hf_doc_json(patch), "status", "conditions", NULL);
+	const struct hf_json *list = hf_json_path(hf_doc_json(patch), "status", "conditions", NULL);
 
 	assert_int_equal(hf_json_len(list), 3);
 	assert_int_equal(hf_json_len(hf_json_get(hf_json_item(list, 0), "odd")), 1);
@@ -89,19 +94,20 @@ static void test_a_job_without_status_gets_one(void **state)
 	status.start_time = HF_SECOND;
 	HF_AUTO_DOC patch = hf_status_patch(job, &hf_framework_pytorch, &status);
 
-	assert_string_equal(
-		hf_json_path_str(hf_doc_json(patch), "status", "startTime", NULL),
-		"1970-01-01T00:00:01Z");
+	assert_string_equal(hf_json_path_str(hf_doc_json(patch), "status", "startTime", NULL),
+			    "1970-01-01T00:00:01Z");
 }
 
 static void test_a_reply_is_searched_for_what_was_sent(void **state)
 {
-	HF_AUTO_DOC patch = doc("{\"metadata\":{\"resourceVersion\":\"1\"},\"status\":{\"startTime\":"
-				"\"t\",\"gone\":null,\"recovery\":{\"generation\":2}}}");
+	HF_AUTO_DOC patch =
+		doc("{\"metadata\":{\"resourceVersion\":\"1\"},\"status\":{\"startTime\":"
+		    "\"t\",\"gone\":null,\"recovery\":{\"generation\":2}}}");
 	HF_AUTO_DOC whole = doc("{\"status\":{\"startTime\":\"t\",\"other\":1,\"recovery\":{"
 				"\"generation\":2,\"schema\":1}}}");
 	HF_AUTO_DOC pruned = doc("{\"status\":{\"startTime\":\"t\",\"other\":1}}");
-	HF_AUTO_DOC changed = doc("{\"status\":{\"startTime\":\"t\",\"recovery\":{\"generation\":1}}}");
+	HF_AUTO_DOC changed =
+		doc("{\"status\":{\"startTime\":\"t\",\"recovery\":{\"generation\":1}}}");
 	HF_AUTO_DOC kept = doc("{\"status\":{\"startTime\":\"t\",\"gone\":1,\"recovery\":{"
 			       "\"generation\":2}}}");
 	HF_AUTO_DOC nothing = doc("{}");

@@ -15,8 +15,8 @@
  */
 
 #define TRUTHS_MAX 100000
-static const char *const role_names[SIM_ROLES] = { "Master", "Worker" };
-static const char *const budgets[3] = { "application", "infrastructure", "device" };
+static const char *const role_names[SIM_ROLES] = {"Master", "Worker"};
+static const char *const budgets[3] = {"application", "infrastructure", "device"};
 
 static void pod_truth_free(void *value)
 {
@@ -359,8 +359,8 @@ static void check_conditions(struct sim *sim, const struct sim_job_truth *job,
 		if (type[0] == '\0' || hf_json_str(hf_json_get(c, "status"), "")[0] == '\0')
 			sim_fail(sim, "11 conditions", "%s: an empty type or status", job->name);
 		for (size_t k = 0; k < i; k++)
-			if (hf_streq(type, hf_json_str(hf_json_get(hf_json_item(list, k), "type"),
-						       "")))
+			if (hf_streq(type,
+				     hf_json_str(hf_json_get(hf_json_item(list, k), "type"), "")))
 				sim_fail(sim, "11 conditions", "%s: two of type %s", job->name,
 					 type);
 	}
@@ -551,8 +551,8 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 
 	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
 	pod->failed = pod->failed || hf_streq(phase, "Failed");
-	pod->disrupted = pod->disrupted ||
-			 condition_is(hf_json_get(object, "status"), "DisruptionTarget");
+	pod->disrupted =
+		pod->disrupted || condition_is(hf_json_get(object, "status"), "DisruptionTarget");
 	pod->gone = after == NULL;
 	if (!ended || pod->ended)
 		return;
@@ -593,8 +593,8 @@ static void on_change(void *arg, const struct hf_local_change *change)
 		else
 			pod_changed(sim, change->after, hf_doc_uid(doc));
 	} else if (change->resource == &hf_services && change->before == NULL) {
-		check_no_create_after_end(
-			sim, sim_job_truth(sim, controller_uid(hf_doc_json(doc))), doc);
+		check_no_create_after_end(sim, sim_job_truth(sim, controller_uid(hf_doc_json(doc))),
+					  doc);
 	} else if (change->resource == &hf_pytorchjobs) {
 		if (change->before == NULL)
 			job_created(sim, doc);
@@ -626,14 +626,15 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
 			continue;
 		incidents += pod->restarts;
-		for (size_t at = 0; first && pod->known &&
-				    hf_map_next(sim->checks.pods, &at, &key, &other);) {
+		for (size_t at = 0;
+		     first && pod->known && hf_map_next(sim->checks.pods, &at, &key, &other);) {
 			const struct sim_pod_truth *o = other;
 
 			if (o == pod)
 				break;
 			first = !(o->known && o->ended && !o->succeeded &&
-				  o->incident == pod->incident && hf_streq(o->job_uid, pod->job_uid));
+				  o->incident == pod->incident &&
+				  hf_streq(o->job_uid, pod->job_uid));
 		}
 		incidents += first;
 	}
@@ -661,8 +662,7 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 	}
 	if (ledger_int(status, "restarts", "application") > application)
 		sim_fail(sim, "4 restarts match the truth", "%s: application %lld of %lld",
-			 hf_doc_name(job),
-			 (long long)ledger_int(status, "restarts", "application"),
+			 hf_doc_name(job), (long long)ledger_int(status, "restarts", "application"),
 			 (long long)application);
 	if (ledger_int(status, "restarts", "infrastructure") > infrastructure)
 		sim_fail(sim, "4 restarts match the truth", "%s: infrastructure %lld of %lld",
@@ -676,8 +676,7 @@ static void check_job_settled(void *arg, struct hf_doc *doc)
 {
 	struct sim *sim = arg;
 	const struct hf_json *job = hf_doc_json(doc), *status = hf_json_get(job, "status");
-	bool suspend =
-		hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false);
+	bool suspend = hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false);
 
 	check_restarts_match_truth(sim, doc);
 	check_classes_match_truth(sim, doc);
@@ -714,8 +713,8 @@ void sim_checks_init(struct sim *sim)
 {
 	sim->checks.pods = hf_map_create(TRUTHS_MAX, 0, pod_truth_free);
 	sim->checks.jobs = hf_map_create(TRUTHS_MAX, 0, job_truth_free);
-	sim->checks.observer = (struct hf_local_observer){ .changed = on_change, .reset = sim_on_reset,
-		.arg = sim };
+	sim->checks.observer =
+		(struct hf_local_observer){.changed = on_change, .reset = sim_on_reset, .arg = sim};
 	hf_local_observe(sim->local, &sim->checks.observer);
 }
 

@@ -11,7 +11,7 @@
 
 static const char *verb_name(const struct hf_request *request)
 {
-	static const char *const names[] = { "get", "list", "create", "update", "patch", "delete" };
+	static const char *const names[] = {"get", "list", "create", "update", "patch", "delete"};
 
 	return names[request->verb];
 }
@@ -29,9 +29,8 @@ static void refuse(struct sim *sim, struct hf_fault *fault)
 		int code;
 		hf_time retry_after;
 	} kinds[] = {
-		{ HF_E_TOO_MANY, HF_SECOND },  { HF_E_INTERNAL, 0 },
-		{ HF_E_UNAVAILABLE, 0 },       { HF_E_TIMEOUT, 0 },
-		{ HF_E_CONFLICT, 0 },          { HF_E_UNAVAILABLE, 3 * HF_SECOND },
+		{HF_E_TOO_MANY, HF_SECOND}, {HF_E_INTERNAL, 0}, {HF_E_UNAVAILABLE, 0},
+		{HF_E_TIMEOUT, 0},          {HF_E_CONFLICT, 0}, {HF_E_UNAVAILABLE, 3 * HF_SECOND},
 	};
 	size_t i = (size_t)hf_rng_below(&sim->rng, HF_ARRAY_LEN(kinds));
 
@@ -56,9 +55,7 @@ static void maybe_crash(struct sim *sim, struct hf_fault *fault)
 		fault->delay_after = HF_MINUTE;
 		sim_crash_in(sim, HF_MS);
 		break;
-	default:
-		sim_crash_in(sim, sim_span(sim, HF_SECOND));
-		break;
+	default: sim_crash_in(sim, sim_span(sim, HF_SECOND)); break;
 	}
 }
 
@@ -93,7 +90,7 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 static void on_event(void *arg, const struct hf_watch_options *options,
 		     const struct hf_event *event, struct hf_event_fault *fault)
 {
-	static const int ends[] = { HF_E_GONE, HF_E_UNAVAILABLE, HF_E_INTERNAL };
+	static const int ends[] = {HF_E_GONE, HF_E_UNAVAILABLE, HF_E_INTERNAL};
 	struct sim *sim = arg;
 
 	if (sim->calm)
@@ -110,6 +107,6 @@ static void on_event(void *arg, const struct hf_watch_options *options,
 
 void sim_faults_init(struct sim *sim, struct hf_local_faults *ret_faults)
 {
-	*ret_faults = (struct hf_local_faults){ .request = on_request, .event = on_event,
-						.arg = sim };
+	*ret_faults =
+		(struct hf_local_faults){.request = on_request, .event = on_event, .arg = sim};
 }

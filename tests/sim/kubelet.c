@@ -98,7 +98,7 @@ static void process_starts(struct sim_pod *pod)
 
 static int random_code(struct sim *sim)
 {
-	static const int codes[] = { 1, 1, 2, 137, 137, 143, 220 };
+	static const int codes[] = {1, 1, 2, 137, 137, 143, 220};
 
 	if (sim->calm || hf_rng_below(&sim->rng, 100) >= sim->mood.fail_percent)
 		return 0;
@@ -139,8 +139,11 @@ static void pod_ends(struct sim_pod *pod)
 {
 	struct sim *sim = pod->sim;
 	HF_AUTOFREE char *name = hf_xstrdup(pod->name), *uid = hf_xstrdup(pod->uid);
-	const struct hf_request request = { .verb = HF_VERB_DELETE, .resource = &hf_pods,
-		.ns = "default", .name = name, .precondition_uid = uid };
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = &hf_pods,
+					   .ns = "default",
+					   .name = name,
+					   .precondition_uid = uid};
 
 	sim_check_process_ends(sim, pod->uid);
 	if (pod->state == POD_ENDING && sim_chance(sim, 500)) {
@@ -162,8 +165,12 @@ static void pod_bind(struct sim_pod *pod)
 		 "\"target\":{\"kind\":\"Node\",\"name\":\"node-%d\"}}",
 		 pod->name, (int)hf_rng_below(&sim->rng, NODES));
 	body = hf_doc_from_text(text, strlen(text));
-	const struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_pods,
-		.ns = "default", .name = pod->name, .subresource = "binding", .body = body };
+	const struct hf_request request = {.verb = HF_VERB_CREATE,
+					   .resource = &hf_pods,
+					   .ns = "default",
+					   .name = pod->name,
+					   .subresource = "binding",
+					   .body = body};
 
 	if (sim_apply(sim, &request) != 0)
 		return;
@@ -176,20 +183,12 @@ static void pod_turn(void *arg)
 	struct sim_pod *pod = arg;
 
 	switch (pod->state) {
-	case POD_NEW:
-		pod_bind(pod);
-		break;
+	case POD_NEW: pod_bind(pod); break;
 	case POD_BOUND:
-	case POD_WAITING:
-		process_starts(pod);
-		break;
-	case POD_RUNNING:
-		process_exits(pod);
-		break;
+	case POD_WAITING: process_starts(pod); break;
+	case POD_RUNNING: process_exits(pod); break;
 	case POD_ENDING:
-	case POD_OVER:
-		pod_ends(pod);
-		break;
+	case POD_OVER: pod_ends(pod); break;
 	}
 }
 
@@ -248,8 +247,8 @@ void sim_kubelet_init(struct sim *sim)
 	struct sim_kubelet *kubelet = hf_xcalloc(1, sizeof(*kubelet));
 
 	kubelet->pods = hf_map_create(100000, 0, pod_free);
-	kubelet->observer = (struct hf_local_observer){ .changed = on_change, .reset = sim_on_reset,
-		.arg = sim };
+	kubelet->observer =
+		(struct hf_local_observer){.changed = on_change, .reset = sim_on_reset, .arg = sim};
 	sim->kubelet = kubelet;
 	hf_local_observe(sim->local, &kubelet->observer);
 }

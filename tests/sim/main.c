@@ -33,10 +33,13 @@ static int usage(void)
 static int read_args(int argc, char **argv, struct args *args)
 {
 	static const struct option options[] = {
-		{ "seeds", required_argument, NULL, 'n' },  { "start", required_argument, NULL, 's' },
-		{ "seed", required_argument, NULL, '1' },   { "corpus", required_argument, NULL, 'c' },
-		{ "seconds", required_argument, NULL, 't' }, { "verbose", no_argument, NULL, 'v' },
-		{ 0 },
+		{"seeds", required_argument, NULL, 'n'},
+		{"start", required_argument, NULL, 's'},
+		{"seed", required_argument, NULL, '1'},
+		{"corpus", required_argument, NULL, 'c'},
+		{"seconds", required_argument, NULL, 't'},
+		{"verbose", no_argument, NULL, 'v'},
+		{0},
 	};
 	int64_t number = 0;
 
@@ -67,7 +70,7 @@ static int read_args(int argc, char **argv, struct args *args)
 
 static bool run_seed(uint64_t seed, const struct args *args, struct sim_summary *summary)
 {
-	const struct sim_options options = { .seed = seed, .aloud = args->verbose };
+	const struct sim_options options = {.seed = seed, .aloud = args->verbose};
 
 	if (sim_run(&options, summary))
 		return true;
@@ -100,8 +103,8 @@ static int run_corpus(const struct args *args, struct sim_summary *summary, long
 
 int main(int argc, char **argv)
 {
-	struct args args = { .start = 1, .seeds = 100 };
-	struct sim_summary summary = { 0 };
+	struct args args = {.start = 1, .seeds = 100};
+	struct sim_summary summary = {0};
 	time_t begin = time(NULL);
 	long long ran = 0;
 	int rc = read_args(argc, argv, &args);

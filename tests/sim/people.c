@@ -17,7 +17,7 @@ struct sim_people {
 	unsigned jobs_made;
 };
 
-static const char *const names[SIM_JOBS_MAX] = { "ant", "bee", "cat" };
+static const char *const names[SIM_JOBS_MAX] = {"ant", "bee", "cat"};
 
 struct job_list {
 	HF_VEC(struct hf_doc *) jobs;
@@ -41,7 +41,7 @@ static void pick_one(void *arg, struct hf_doc *doc)
 
 static struct hf_doc *random_object(struct sim *sim, const struct hf_resource *resource)
 {
-	struct pick pick = { .sim = sim };
+	struct pick pick = {.sim = sim};
 
 	hf_local_each(sim->local, resource, "default", pick_one, &pick);
 	return hf_doc_ref(pick.doc);
@@ -64,8 +64,8 @@ static void create_job(struct sim *sim)
 {
 	const char *name = names[hf_rng_below(&sim->rng, SIM_JOBS_MAX)];
 	HF_AUTO_DOC body = hf_doc_from_json(sim_random_job(sim, name));
-	const struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_pytorchjobs,
-		.ns = "default", .body = body };
+	const struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = &hf_pytorchjobs, .ns = "default", .body = body};
 
 	check_valid(sim, body);
 	if (sim_apply(sim, &request) == 0)
@@ -74,11 +74,14 @@ static void create_job(struct sim *sim)
 
 static void delete_object(struct sim *sim, const struct hf_resource *resource, struct hf_doc *doc)
 {
-	const struct hf_request request = { .verb = HF_VERB_DELETE, .resource = resource,
-		.ns = "default", .name = hf_doc_name(doc),
+	const struct hf_request request = {
+		.verb = HF_VERB_DELETE,
+		.resource = resource,
+		.ns = "default",
+		.name = hf_doc_name(doc),
 		.grace_seconds = sim_chance(sim, 200) ? 0 : HF_GRACE_DEFAULT,
-		.propagation = sim_chance(sim, 500) ? HF_PROPAGATE_FOREGROUND
-						    : HF_PROPAGATE_BACKGROUND };
+		.propagation =
+			sim_chance(sim, 500) ? HF_PROPAGATE_FOREGROUND : HF_PROPAGATE_BACKGROUND};
 
 	sim_tell(sim, "person: deletes %s %s%s", resource->singular, hf_doc_name(doc),
 		 request.grace_seconds == 0 ? " by force" : "");
@@ -101,8 +104,8 @@ static bool is_suspended(struct hf_doc *job)
 
 static void scale(struct sim *sim, struct hf_doc *job)
 {
-	const struct hf_json *worker = hf_json_path(hf_doc_json(job), "spec", "pytorchReplicaSpecs",
-						    "Worker", NULL);
+	const struct hf_json *worker =
+		hf_json_path(hf_doc_json(job), "spec", "pytorchReplicaSpecs", "Worker", NULL);
 	int replicas = 1 + (int)hf_rng_below(&sim->rng, SIM_PODS_MAX - 2);
 	char text[128];
 
@@ -138,7 +141,7 @@ static void restart(struct sim *sim, struct hf_doc *job)
 static void do_something(struct sim *sim)
 {
 	uint64_t what = hf_rng_below(&sim->rng, 20);
-	const struct hf_resource *resource = what < 5 ? &hf_pods
+	const struct hf_resource *resource = what < 5   ? &hf_pods
 					     : what < 6 ? &hf_services
 							: &hf_pytorchjobs;
 	HF_AUTO_DOC doc = random_object(sim, resource);
@@ -187,7 +190,7 @@ static void collect(void *arg, struct hf_doc *job)
 
 void sim_people_calm(struct sim *sim)
 {
-	struct job_list list = { .jobs = HF_VEC_INIT(SIM_JOBS_MAX) };
+	struct job_list list = {.jobs = HF_VEC_INIT(SIM_JOBS_MAX)};
 
 	hf_local_each(sim->local, &hf_pytorchjobs, "default", collect, &list);
 	for (size_t i = 0; i < list.jobs.len; i++) {

@@ -45,7 +45,7 @@ void sim_fail(struct sim *sim, const char *invariant, const char *fmt, ...)
 
 int sim_apply(struct sim *sim, const struct hf_request *request)
 {
-	HF_AUTO_RESULT result = { 0 };
+	HF_AUTO_RESULT result = {0};
 
 	hf_local_apply(sim->local, request, &result);
 	if (result.code != 0)
@@ -57,9 +57,13 @@ int sim_patch(struct sim *sim, const struct hf_resource *resource, const char *n
 	      const char *subresource, const char *text)
 {
 	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
-	const struct hf_request request = { .verb = HF_VERB_PATCH, .resource = resource, .ns = ns,
-		.name = name, .subresource = subresource, .body = body,
-		.patch_type = HF_PATCH_MERGE };
+	const struct hf_request request = {.verb = HF_VERB_PATCH,
+					   .resource = resource,
+					   .ns = ns,
+					   .name = name,
+					   .subresource = subresource,
+					   .body = body,
+					   .patch_type = HF_PATCH_MERGE};
 
 	return sim_apply(sim, &request);
 }
@@ -148,7 +152,7 @@ static void random_bytes(void *arg, void *bytes, size_t len)
 /* A third of the seeds has none of a trouble, a third little, a third much. */
 static unsigned trouble(struct sim *sim, unsigned little, unsigned much)
 {
-	const unsigned levels[] = { 0, little, much };
+	const unsigned levels[] = {0, little, much};
 
 	return levels[hf_rng_below(&sim->rng, HF_ARRAY_LEN(levels))];
 }
@@ -194,7 +198,7 @@ static void live(struct sim *sim)
 
 static void world_begin(struct sim *sim)
 {
-	struct hf_local_options options = { .random = random_bytes, .random_arg = sim };
+	struct hf_local_options options = {.random = random_bytes, .random_arg = sim};
 	struct hf_error err;
 	int rc;
 

@@ -36,8 +36,8 @@
 struct sim_mood {
 	unsigned refuse_permille, lose_permille, late_permille, crash_permille;
 	unsigned watch_end_permille, watch_late_permille, watch_twice_permille;
-	unsigned people_per_hour;        /* deeds of people */
-	unsigned fail_percent;           /* of processes */
+	unsigned people_per_hour; /* deeds of people */
+	unsigned fail_percent;    /* of processes */
 	hf_time run_max, start_max;
 };
 
@@ -64,8 +64,8 @@ struct sim_pod_truth {
 	char *uid, *job_uid, *name;
 	enum sim_role role;
 	int64_t index, generation, attempt, incident;
-	bool alive;     /* its process runs */
-	bool ended;     /* phase Failed or Succeeded, being deleted, or gone */
+	bool alive; /* its process runs */
+	bool ended; /* phase Failed or Succeeded, being deleted, or gone */
 	bool succeeded, gone;
 	bool known;     /* the operator asked for its end: it knew what it was */
 	bool disrupted; /* its end was the cluster's doing */
@@ -78,9 +78,9 @@ struct sim_job_truth {
 	bool scope_job, has_rules;
 	bool touched; /* by people, in a way that ends or restarts pods */
 	bool gone;
-	char *terminal;         /* "Succeeded" or "Failed" once it was seen */
+	char *terminal; /* "Succeeded" or "Failed" once it was seen */
 	char *completion_time;
-	char *patch_version; /* of the last status patch sent for it */
+	char *patch_version;                    /* of the last status patch sent for it */
 	int64_t ended[SIM_ROLES][SIM_PODS_MAX]; /* pods, by replica */
 	int64_t ends;                           /* and restarts in place */
 };

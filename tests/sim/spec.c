@@ -16,13 +16,14 @@ static bool one_in(struct sim *sim, uint64_t n)
 
 static struct hf_json *random_replica(struct sim *sim, bool master, int64_t replicas)
 {
-	static const char *const policies[] = { "OnFailure", "Always", "Never", "ExitCode" };
+	static const char *const policies[] = {"OnFailure", "Always", "Never", "ExitCode"};
 	struct hf_json *spec = hf_json_object(), *pod, *container;
 
 	if (master || replicas != 1 || one_in(sim, 2))
 		hf_json_set_i64(spec, "replicas", replicas);
 	if (!one_in(sim, 5))
-		hf_json_set_str(spec, "restartPolicy", policies[below(sim, HF_ARRAY_LEN(policies))]);
+		hf_json_set_str(spec, "restartPolicy",
+				policies[below(sim, HF_ARRAY_LEN(policies))]);
 	pod = hf_json_ensure_object(hf_json_ensure_object(spec, "template"), "spec");
 	if (one_in(sim, 2))
 		hf_json_set_i64(pod, "terminationGracePeriodSeconds", (int64_t)below(sim, 20));
@@ -35,11 +36,11 @@ static struct hf_json *random_replica(struct sim *sim, bool master, int64_t repl
 
 static void random_rules(struct sim *sim, struct hf_json *policy)
 {
-	static const char *const actions[] = { "FailJob", "Ignore", "Count", "RestartReplica",
-					       "RestartJob" };
-	static const int codes[] = { 1, 2, 137, 143, 220 };
-	struct hf_json *rules = hf_json_ensure_array(
-		hf_json_ensure_object(policy, "podFailurePolicy"), "rules");
+	static const char *const actions[] = {"FailJob", "Ignore", "Count", "RestartReplica",
+					      "RestartJob"};
+	static const int codes[] = {1, 2, 137, 143, 220};
+	struct hf_json *rules =
+		hf_json_ensure_array(hf_json_ensure_object(policy, "podFailurePolicy"), "rules");
 
 	for (uint64_t n = 1 + below(sim, 3); n > 0; n--) {
 		struct hf_json *rule = hf_json_object(), *on;
@@ -76,7 +77,7 @@ static void random_recovery(struct sim *sim, struct hf_json *policy)
 
 static void random_policy(struct sim *sim, struct hf_json *spec)
 {
-	static const char *const clean[] = { "None", "Running", "All" };
+	static const char *const clean[] = {"None", "Running", "All"};
 	struct hf_json *policy = hf_json_ensure_object(spec, "runPolicy");
 
 	if (!one_in(sim, 4))

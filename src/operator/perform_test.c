@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/script_test.h"
+
+#include <string.h>
+
+/* What replies to creates and deletes mean. */
+
+/* --- replies to creates -------------------------------------------------------------------- */
+
+static struct fake_call *create_is_read(struct bench *bench, int code)
+{
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	want(1, HF_ACTION_CREATE_POD, 1, 1);
+	start(bench);
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), code);
+	struct fake_call *call = expect(bench, HF_VERB_GET, "pods");
+
+	assert_string_equal(call->request->name, "ddp-worker-0");
+	return call;
+}
+
+static void test_already_exists_is_good_when_it_is_the_pod_that_was_wanted(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_answer_object(create_is_read(bench, HF_E_EXISTS),
+			   pod_doc("ddp-worker-0", "x", 101, "u-1", ""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_a_create_that_timed_out_and_is_there_is_good(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_answer_object(create_is_read(bench, HF_E_TIMEOUT),
+			   pod_doc("ddp-worker-0", "x", 101, "u-1", ""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_a_create_that_timed_out_and_is_not_there_ends_the_pass(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(create_is_read(bench, HF_E_TIMEOUT), HF_E_NOT_FOUND);
+	assert_int_equal(bench->last_code, HF_E_TIMEOUT);
+	assert_null(next(bench));
+	turn_for(bench, 5 * HF_MS);
+	assert_int_equal(brain.steps, 2);
+}
+
+static void exists_but_is_not_wanted(struct bench *bench, struct hf_doc *pod)
+{
+	fake_answer_object(create_is_read(bench, HF_E_EXISTS), pod);
+	assert_int_equal(bench->last_code, HF_E_EXISTS);
+	assert_null(next(bench));
+	assert_int_equal(brain.steps, 2);
+	assert_int_equal(brain.pods, 1); /* the brain is shown who has the name */
+}
+
+static void test_a_strangers_pod_under_the_name_is_shown_to_the_brain(void **state)
+{
+	exists_but_is_not_wanted(*state, pod_doc("ddp-worker-0", "x", 101, "u-other", ""));
+}
+
+static void test_our_pod_of_an_older_attempt_is_not_the_one_wanted(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"ddp-worker-0\",\"namespace\":\"n\",\"uid\":\"x\","
+		"\"resourceVersion\":\"101\",\"annotations\":{\"holdfast.dev/generation\":\"1\","
+		"\"holdfast.dev/attempt\":\"0\"},\"ownerReferences\":[{\"kind\":\"PyTorchJob\","
+		"\"apiVersion\":\"kubeflow.org/v1\",\"name\":\"ddp\",\"uid\":\"u-1\","
+		"\"controller\":true}]}}";
+
+	exists_but_is_not_wanted(*state, hf_doc_from_text(text, strlen(text)));
+}
+
+static void test_our_pod_on_its_way_out_is_not_the_one_wanted(void **state)
+{
+	exists_but_is_not_wanted(*state,
+				 pod_doc("ddp-worker-0", "x", 101, "u-1",
+					 ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""));
+}
+
+static void test_a_refused_create_ends_the_stage_says_so_and_is_tried_later(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX);
+	struct fake_call *first, *second;
+
+	brain.once = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 2);
+	want(1, HF_ACTION_CREATE_POD, 2, 1);
+	start(bench);
+	first = expect(bench, HF_VERB_CREATE, "pods");
+	second = expect(bench, HF_VERB_CREATE, "pods");
+	fake_refuse(first, HF_E_FORBIDDEN);
+	assert_int_equal(bench->passes, 0);
+	grant_pod(second, 101);
+	assert_int_equal(bench->passes, 1);
+	assert_int_equal(bench->last_code, HF_E_FORBIDDEN);
+	event_lines(bench, &lines);
+	assert_string_equal(lines.data, "FailedCreatePod: Error creating: refused by the test\n"
+					"SuccessfulCreatePod: Created pod: ddp-worker-1\n");
+	assert_int_equal(brain.steps, 2); /* the new pod changed what is seen */
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
+	assert_null(next(bench));
+}
+
+static void test_retry_after_is_kept(void **state)
+{
+	struct bench *bench = *state;
+	const struct hf_reply busy = {.code = HF_E_TOO_MANY,
+				      .message = "busy",
+				      .resource_version = "",
+				      .continue_token = "",
+				      .server_time = HF_TIME_NONE,
+				      .retry_after = 7 * HF_SECOND};
+
+	brain.once = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	fake_answer(expect(bench, HF_VERB_CREATE, "pods"), &busy);
+	turn_for(bench, 6900 * HF_MS);
+	assert_null(next(bench));
+	turn_for(bench, 100 * HF_MS);
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_FORBIDDEN);
+}
+
+/* --- replies to deletes -------------------------------------------------------------------- */
+
+static struct fake_call *delete_begins(struct bench *bench)
+{
+	struct hf_doc *jobs[] = {job_doc("ddp", "u-1", 7, "")};
+
+	start_with(bench, jobs, 1);
+	turn(bench);
+	brain.once = true;
+	want(0, HF_ACTION_DELETE_POD, 0, 1);
+	want(1, HF_ACTION_CREATE_POD, 1, 1);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   pod_doc("ddp-worker-0", "p-uid", 105, "u-1", ""));
+	return expect(bench, HF_VERB_DELETE, "pods");
+}
+
+static void test_a_graceful_delete_leaves_the_pod_marked_in_the_cache(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_answer_object(delete_begins(bench),
+			   pod_doc("ddp-worker-0", "p-uid", 106, "u-1",
+				   ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 107);
+	turn(bench);
+	assert_int_equal(brain.pods, 2);
+}
+
+static void test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_answer_object(delete_begins(bench), pod_doc("ddp-worker-0", "p-uid", 105, "u-1", ""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 107);
+	turn(bench);
+	assert_int_equal(brain.pods, 1);
+}
+
+static void test_a_refused_precondition_is_read_and_stepped_again(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(delete_begins(bench), HF_E_CONFLICT);
+	fake_answer_object(expect(bench, HF_VERB_GET, "pods"),
+			   pod_doc("ddp-worker-0", "p-new", 108, "u-1", ""));
+	assert_int_equal(bench->last_code, HF_E_CONFLICT);
+	assert_null(next(bench));
+	assert_int_equal(brain.pods, 1);
+}
+
+static void test_a_delete_that_timed_out_is_read(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(delete_begins(bench), HF_E_TIMEOUT);
+	fake_refuse(expect(bench, HF_VERB_GET, "pods"), HF_E_NOT_FOUND);
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 109);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_deleting_the_job_is_foreground_by_uid_and_counted(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(1 << 20);
+
+	want(0, HF_ACTION_DELETE_JOB, 0, 1);
+	actions[0].name = "ddp";
+	actions[0].uid = "u-1";
+	start(bench);
+	call = expect(bench, HF_VERB_DELETE, "pytorchjobs");
+	assert_int_equal(call->request->propagation, HF_PROPAGATE_FOREGROUND);
+	assert_string_equal(call->request->precondition_uid, "u-1");
+	fake_answer_object(call, job_doc("ddp", "u-1", 7, ""));
+	turn_for(bench, HF_MINUTE);
+	assert_null(next(bench));
+	hf_operator_update_metrics(bench->op);
+	hf_metrics_render(bench->metrics, &text);
+	assert_non_null(strstr(text.data,
+			       "training_operator_jobs_deleted_total{job_namespace=\"n\","
+			       "framework=\"pytorch\"} 1\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_already_exists_is_good_when_it_is_the_pod_that_was_wanted),
+		T(test_a_create_that_timed_out_and_is_there_is_good),
+		T(test_a_create_that_timed_out_and_is_not_there_ends_the_pass),
+		T(test_a_strangers_pod_under_the_name_is_shown_to_the_brain),
+		T(test_our_pod_of_an_older_attempt_is_not_the_one_wanted),
+		T(test_our_pod_on_its_way_out_is_not_the_one_wanted),
+		T(test_a_refused_create_ends_the_stage_says_so_and_is_tried_later),
+		T(test_retry_after_is_kept),
+		T(test_a_graceful_delete_leaves_the_pod_marked_in_the_cache),
+		T(test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache),
+		T(test_a_refused_precondition_is_read_and_stepped_again),
+		T(test_a_delete_that_timed_out_is_read),
+		T(test_deleting_the_job_is_foreground_by_uid_and_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

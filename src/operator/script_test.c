@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/script_test.h"
+
+#include "base/mem.h"
+#include "core/names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the scripted brain -------------------------------------------------------------------- */
+
+struct script brain;
+
+int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
+		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)
+{
+	brain.steps++;
+	brain.pods = seen->pods_len;
+	brain.services = seen->services_len;
+	if (brain.code != 0)
+		return hf_error_set(err, brain.code, "the brain said no");
+	*ret_plan = brain.plan;
+	ret_plan->status = job->status;
+	if (brain.start_time != HF_TIME_NONE)
+		ret_plan->status.start_time = brain.start_time;
+	if (brain.once) {
+		brain.plan = (struct hf_plan){.wake_at = HF_TIME_NEVER};
+		brain.start_time = HF_TIME_NONE;
+	}
+	return 0;
+}
+
+struct hf_action actions[64];
+static char action_names[64][32];
+static const struct hf_edit stamps[] = {
+	{.kind = HF_EDIT_ANNOTATION, .name = HF_ANNOTATION_GENERATION, .value = "2"},
+	{.kind = HF_EDIT_ANNOTATION, .name = HF_ANNOTATION_ATTEMPT, .value = "0"},
+};
+
+/* n actions of a kind from slot `at` on, as stage s of the next plan. */
+void want(int s, enum hf_action_kind kind, size_t at, size_t n)
+{
+	for (size_t i = at; i < at + n; i++) {
+		snprintf(action_names[i], sizeof(action_names[i]), "ddp-worker-%zu", i);
+		actions[i] = (struct hf_action){.kind = kind,
+						.name = action_names[i],
+						.role = 1,
+						.uid = "p-uid",
+						.edits = stamps,
+						.edits_len = 2};
+	}
+	brain.plan.stages[s] = (struct hf_stage){.actions = &actions[at], .actions_len = n};
+	if (brain.plan.stages_len <= (size_t)s)
+		brain.plan.stages_len = (size_t)s + 1;
+}
+
+void want_status(hf_time start_time, bool urgent)
+{
+	brain.start_time = start_time;
+	brain.plan.status_changed = true;
+	brain.plan.status_urgent = urgent;
+}
+
+/* --- bench --------------------------------------------------------------------------------- */
+
+static void on_passed(void *arg, const struct hf_operator_pass *pass)
+{
+	struct bench *bench = arg;
+
+	bench->passes++;
+	bench->last_code = pass->code;
+}
+
+static void on_problem(void *arg, const char *key, int code, const char *message)
+{
+	struct bench *bench = arg;
+
+	snprintf(bench->problem, sizeof(bench->problem), "%s: %s", key, message);
+}
+
+int setup(void **state)
+{
+	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
+	struct hf_operator_options options = {.frameworks = hf_frameworks,
+					      .passed = on_passed,
+					      .problem = on_problem,
+					      .arg = bench,
+					      .seed = 1};
+	struct hf_error err;
+
+	memset(&brain, 0, sizeof(brain));
+	brain.start_time = HF_TIME_NONE;
+	brain.plan.wake_at = HF_TIME_NEVER;
+	brain.once = true;
+	bench->loop = hf_loop_create_virtual(JOB_TIME);
+	bench->store = fake_store_create();
+	bench->metrics = hf_metrics_create();
+	options.loop = bench->loop;
+	options.store = &bench->store->base;
+	options.metrics = bench->metrics;
+	assert_ok(hf_operator_create(&options, &bench->op, &err), &err);
+	*state = bench;
+	return 0;
+}
+
+int teardown(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_operator_destroy(bench->op);
+	fake_store_destroy(bench->store);
+	hf_metrics_destroy(bench->metrics);
+	hf_loop_destroy(bench->loop);
+	free(bench);
+	return 0;
+}
+
+struct hf_doc *job_doc(const char *name, const char *uid, int version, const char *more)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{"
+		 "\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\",\"resourceVersion\":\"%d\"},"
+		 "\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":3,\"template\":{"
+		 "\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}}}%s}",
+		 name, uid, version, more);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+struct hf_doc *pod_doc(const char *name, const char *uid, int version, const char *owner,
+		       const char *more)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\",\"uid\":\"%s\","
+		 "\"resourceVersion\":\"%d\",\"annotations\":{\"holdfast.dev/generation\":\"2\","
+		 "\"holdfast.dev/attempt\":\"0\"},\"ownerReferences\":[{\"kind\":\"PyTorchJob\","
+		 "\"apiVersion\":\"kubeflow.org/v1\",\"name\":\"ddp\",\"uid\":\"%s\","
+		 "\"controller\":true}]%s}}",
+		 name, uid, version, owner, more);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+void turn(struct bench *bench)
+{
+	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop));
+}
+
+void turn_for(struct bench *bench, hf_time span)
+{
+	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + span);
+}
+
+/* The next request that is not about events; NULL: none. */
+struct fake_call *next(struct bench *bench)
+{
+	struct fake_call *call;
+
+	turn(bench);
+	while ((call = fake_next(bench->store)) != NULL &&
+	       hf_streq(call->request->resource->plural, "events"))
+		;
+	return call;
+}
+
+struct fake_call *expect(struct bench *bench, enum hf_verb verb, const char *plural)
+{
+	struct fake_call *call = next(bench);
+
+	assert_non_null(call);
+	assert_int_equal(call->request->verb, verb);
+	assert_string_equal(call->request->resource->plural, plural);
+	return call;
+}
+
+/* Start, and answer the lists with these jobs. */
+void start_with(struct bench *bench, struct hf_doc **jobs, size_t n)
+{
+	struct fake_call *call;
+
+	hf_operator_start(bench->op);
+	while ((call = next(bench)) != NULL) {
+		assert_int_equal(call->request->verb, HF_VERB_LIST);
+		assert_int_equal(brain.steps, 0);
+		bool is_jobs = hf_streq(call->request->resource->plural, "pytorchjobs");
+
+		fake_answer_list(call, "100", "", is_jobs ? jobs : NULL, is_jobs ? n : 0);
+		if (hf_operator_synced(bench->op))
+			break;
+	}
+	assert_true(hf_operator_synced(bench->op));
+}
+
+void start(struct bench *bench)
+{
+	struct hf_doc *jobs[] = {job_doc("ddp", "u-1", 7, "")};
+
+	start_with(bench, jobs, 1);
+}
+
+/* The job as it is after the patch that this call sent. */
+void grant_status(struct fake_call *call, int version)
+{
+	char more[TEXT_MAX];
+	HF_AUTO_STRBUF status = HF_STRBUF_INIT(TEXT_MAX);
+
+	hf_json_write(hf_json_get(hf_doc_json(call->request->body), "status"), HF_JSON_COMPACT,
+		      &status);
+	snprintf(more, sizeof(more), ",\"status\":%s", status.data);
+	fake_answer_object(call, job_doc("ddp", "u-1", version, more));
+}
+
+void grant_pod(struct fake_call *call, int version)
+{
+	char uid[32];
+
+	snprintf(uid, sizeof(uid), "uid-%d", version);
+	fake_answer_object(call,
+			   pod_doc(hf_doc_name(call->request->body), uid, version, "u-1", ""));
+}
+
+struct fake_watch *watch_of(struct bench *bench, const char *plural)
+{
+	/* Watches begin in the order in which the lists were answered: pods, services, jobs. */
+	size_t i = hf_streq(plural, "pods") ? 0 : hf_streq(plural, "services") ? 1 : 2;
+
+	return &bench->store->watches[i];
+}
+
+/* All events sent so far, as "reason: message" lines. */
+void event_lines(struct bench *bench, struct hf_strbuf *lines)
+{
+	turn(bench);
+	for (size_t i = 0; i < bench->store->n_calls; i++) {
+		struct fake_call *call = &bench->store->calls[i];
+
+		if (!hf_streq(call->request->resource->plural, "events"))
+			continue;
+		const struct hf_json *body = hf_doc_json(call->request->body);
+
+		hf_strbuf_addf(lines, "%s: %s\n", hf_json_path_str(body, "reason", NULL),
+			       hf_json_path_str(body, "message", NULL));
+		if (call->live)
+			fake_answer_object(call, fake_object("e", "e", "1", ""));
+		turn(bench);
+	}
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_SCRIPT_TEST_H
+#define HF_OPERATOR_SCRIPT_TEST_H
+
+#include "harness/fake_store.h"
+#include "harness/test.h"
+#include "operator/operator.h"
+
+#include "base/str.h"
+#include "framework/framework.h"
+
+/*
+ * A bench on which plans are performed: the brain is replaced by a script (the hf_job_step of
+ * script_test.c is linked instead of core's), the store by one that answers what the test says.
+ */
+#define TEXT_MAX 4096
+#define JOB_TIME (1700000000 * HF_SECOND)
+
+struct bench {
+	struct hf_loop *loop;
+	struct fake_store *store;
+	struct hf_operator *op;
+	struct hf_metrics *metrics;
+	int passes, last_code;
+	int stopped;
+	char problem[TEXT_MAX];
+};
+
+struct script {
+	struct hf_plan plan; /* what the next steps want; status is taken from the view */
+	hf_time start_time;  /* NONE: leave the status as it is */
+	bool once;           /* only the next step: those after want nothing */
+	int steps, code;
+	size_t pods, services; /* as the last step saw them */
+};
+extern struct script brain;
+extern struct hf_action actions[64];
+
+/* n actions of a kind from slot `at` on, as stage s of the next plan. */
+void want(int s, enum hf_action_kind kind, size_t at, size_t n);
+void want_status(hf_time start_time, bool urgent);
+
+int setup(void **state);
+int teardown(void **state);
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+struct hf_doc *job_doc(const char *name, const char *uid, int version, const char *more);
+struct hf_doc *pod_doc(const char *name, const char *uid, int version, const char *owner,
+		       const char *more);
+
+void turn(struct bench *bench);
+void turn_for(struct bench *bench, hf_time span);
+/* The next request that is not about events; NULL: none. */
+struct fake_call *next(struct bench *bench);
+struct fake_call *expect(struct bench *bench, enum hf_verb verb, const char *plural);
+/* Start, and answer the lists with these jobs; or with one, "ddp" of UID u-1 at version 7. */
+void start_with(struct bench *bench, struct hf_doc **jobs, size_t n);
+void start(struct bench *bench);
+/* The job as it is after the patch that this call sent. */
+void grant_status(struct fake_call *call, int version);
+void grant_pod(struct fake_call *call, int version);
+struct fake_watch *watch_of(struct bench *bench, const char *plural);
+/* All events sent so far, as "reason: message" lines. */
+void event_lines(struct bench *bench, struct hf_strbuf *lines);
+
+#endif
