@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "local/kubelet_testing.h"
+#include "harness/node.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#ifndef HF_LOCAL_KUBELET_TESTING_H
-#define HF_LOCAL_KUBELET_TESTING_H
+#ifndef HF_TESTS_HARNESS_NODE_H
+#define HF_TESTS_HARNESS_NODE_H
 
 /* For tests of the kubelet: a plane of store and kubelet on a real loop, in a folder of its own. */
 

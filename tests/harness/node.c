@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "local/kubelet_testing.h"
+#include "harness/node.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -253,6 +253,7 @@ void testnode_close(struct testnode *node)
 
 /* --- objects --- */
 
+HF_PRINTF(1, 0)
 static struct hf_doc *doc_of(const char *fmt, va_list ap)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)1 << 20);
