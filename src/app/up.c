@@ -30,6 +30,8 @@
 enum up_state { UP_STARTING, UP_SERVING, UP_DRAINING, UP_OVER };
 
 #define DEFAULT_LISTEN "127.0.0.1:7443"
+#define STARTING_LOOK (200 * HF_MS)
+#define STARTING_MAX HF_MINUTE /* a node registers in a fraction of a second */
 /* Set for the process that --detach leaves behind. */
 #define DETACHED_ENV "HOLDFAST_UP_DETACHED"
 
@@ -40,6 +42,8 @@ struct up {
 	struct hf_plane *plane;
 	struct hf_face *face;
 	struct hf_signal *sigint, *sigterm, *sigusr1;
+	struct hf_timer *starting;
+	hf_time started; /* monotonic */
 	char *address;
 	uint16_t port;
 	enum up_state state;
@@ -88,6 +92,25 @@ static void fail(struct up *up, const struct hf_error *err)
 {
 	up->exit_code = hf_cli_fail(up->cli, err);
 	over(up);
+}
+
+/* The kubelet goes on trying to register where the store takes no writes: a person wants to
+ * know now. */
+static void on_starting(void *arg)
+{
+	struct up *up = arg;
+	struct hf_error err = { 0 };
+
+	if (up->state != UP_STARTING)
+		return;
+	if (hf_local_health(hf_plane_local(up->plane), &err) != 0) {
+		fail(up, &err);
+	} else if (hf_loop_mono(up->loop) - up->started > STARTING_MAX) {
+		(void)hf_error_set(&err, HF_E_INTERNAL, "the node was not ready within a minute");
+		fail(up, &err);
+	} else {
+		hf_timer_arm(up->starting, STARTING_LOOK);
+	}
 }
 
 /* ---- being ready -------------------------------------------------------------------------- */
@@ -276,7 +299,12 @@ static int begin(struct up *up, const char *dir, enum hf_kubelet_network network
 		rc = create_face(up, err);
 	if (rc == 0)
 		rc = create_signals(up, err);
-	return rc;
+	if (rc != 0)
+		return rc;
+	up->started = hf_loop_mono(up->loop);
+	up->starting = hf_timer_create(up->loop, on_starting, up);
+	hf_timer_arm(up->starting, STARTING_LOOK);
+	return 0;
 }
 
 static void release(struct up *up)
@@ -284,6 +312,7 @@ static void release(struct up *up)
 	up->sigint = hf_signal_destroy(up->sigint);
 	up->sigterm = hf_signal_destroy(up->sigterm);
 	up->sigusr1 = hf_signal_destroy(up->sigusr1);
+	up->starting = hf_timer_destroy(up->starting);
 	up->face = hf_face_destroy(up->face);
 	up->plane = hf_plane_destroy(up->plane);
 	hf_home_release(&up->home);

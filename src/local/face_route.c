@@ -63,31 +63,39 @@ static const char *route_group(char **rest)
 	return hf_streq(next_segment(rest), "v1") ? group : NULL;
 }
 
+/* Behind the plural: a name, and a part of what it names. */
+static bool route_name(char *rest, struct face_route *route)
+{
+	if (rest == NULL || *rest == '\0')
+		return true;
+	route->name = next_segment(&rest);
+	route->sub = next_segment(&rest);
+	route->too_long = rest != NULL && *rest != '\0';
+	return route->name != NULL;
+}
+
+/* A namespace in front of what has none, or a name without one where there must be. */
+static bool is_place(const struct face_route *route)
+{
+	if (!route->resource->namespaced)
+		return route->ns == NULL;
+	return route->ns != NULL || route->name == NULL;
+}
+
 void hf_face_route(const char *path, struct face_route *ret_route)
 {
 	struct face_route route = { .text = hf_xstrdup(*path == '/' ? path + 1 : path) };
 	char *rest = route.text;
-	const char *group = route_group(&rest), *plural = NULL;
-	const char *first = group != NULL ? next_segment(&rest) : NULL;
+	const char *group = route_group(&rest);
+	const char *plural = group != NULL ? next_segment(&rest) : NULL;
 
-	if (hf_streq(first, "namespaces"))
+	if (hf_streq(plural, "namespaces"))
 		plural = route_namespace(&rest, &route);
-	else
-		plural = first;
 	if (plural != NULL)
 		route.resource = hf_resource_by_plural(group, plural);
-	if (route.resource != NULL && route.name == NULL && rest != NULL && *rest != '\0') {
-		route.name = next_segment(&rest);
-		route.sub = next_segment(&rest);
-		route.too_long = rest != NULL && *rest != '\0';
-		if (route.name == NULL)
-			route.resource = NULL;
-	}
-	/* A namespace in front of what has none, or the reverse with a name. */
-	if (route.resource != NULL && route.ns != NULL && !route.resource->namespaced)
+	if (route.resource != NULL && route.name == NULL && !route_name(rest, &route))
 		route.resource = NULL;
-	if (route.resource != NULL && route.ns == NULL && route.name != NULL &&
-	    route.resource->namespaced)
+	if (route.resource != NULL && !is_place(&route))
 		route.resource = NULL;
 	*ret_route = route;
 }

@@ -38,6 +38,7 @@ END
 	[ -f go.mod ] || go mod init kubectl
 	go get "k8s.io/kubectl@$version" "k8s.io/component-base@$version" "k8s.io/client-go@$version"
 	go mod tidy
-	go build -p 2 -trimpath -ldflags '-s -w' -o ../kubectl .
+	v=k8s.io/component-base/version
+	go build -p 2 -trimpath -ldflags "-s -w -X $v.gitVersion=v1${version#v0} -X $v.gitMajor=1 -X $v.gitMinor=$(cut -d. -f2 <<<"$version")" -o ../kubectl .
 } >"../log" 2>&1 || { tail -3 ../log >&2; exit 1; }
 echo "$1/kubectl"

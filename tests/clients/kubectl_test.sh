@@ -163,7 +163,11 @@ if $pods_run; then
 	until_true 100 sh -c 'kubectl logs live | grep -q two'
 	expect 'logs' '^one.two' kubectl logs live
 	expect 'logs --tail' '^two' kubectl logs live --tail=1
-	expect 'logs -f' 'one.two' timeout 5 sh -c 'kubectl logs -f live & p=$!; kubectl delete pod live --grace-period=1 >/dev/null; wait $p'
+	kubectl logs -f live >followed 2>&1 &
+	follower=$!
+	expect 'logs -f begins with what there is' '' until_true 100 grep -q two followed
+	kubectl delete pod live --grace-period=1 >/dev/null
+	expect 'logs -f ends with the pod' '' wait "$follower"
 
 	job done 1 'echo rank $RANK' | kubectl create -f - >/dev/null
 	expect 'wait until a job has succeeded' 'condition met' kubectl wait pytorchjob/done \

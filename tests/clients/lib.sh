@@ -6,17 +6,17 @@
 # Sets KUBECONFIG, SERVER_PID and what stop needs.
 start() {
 	local program=$1 folder=$2
-	mkdir -p "$folder"
 	SERVER_PROGRAM=$program
 	SERVER_FOLDER=$folder
 	if [ "$(basename "$program")" = holdfast ]; then
-		"$program" up --listen 127.0.0.1:0 --data-dir "$folder" >"$folder/out" 2>"$folder/log" &
+		"$program" up --listen 127.0.0.1:0 --data-dir "$folder" >"$folder.out" 2>"$folder.log" &
 	else
-		"$program" "$folder" >"$folder/out" 2>"$folder/log" &
+		mkdir -p "$folder"
+		"$program" "$folder" >"$folder.out" 2>"$folder.log" &
 	fi
 	SERVER_PID=$!
 	export KUBECONFIG=$folder/kubeconfig
-	until_true 300 test -s "$KUBECONFIG" || { cat "$folder/log" >&2; return 1; }
+	until_true 300 test -s "$KUBECONFIG" || { cat "$folder.log" >&2; return 1; }
 }
 
 # Ends the server that start began; the pods of a plane too, which a mere signal leaves running.

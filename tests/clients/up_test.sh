@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+#
+# up_test.sh HOLDFAST: the life of a plane, by the verbs alone: up, down, a second up, kill -9, and
+# what a person gets to read where it cannot start.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+
+holdfast=$1
+unique=1$$ # a span to sleep that no other process of this machine has
+folder=$(mktemp -d)
+plane=$folder/plane
+cleanup() {
+	stop
+	"$holdfast" down --data-dir "$plane" --timeout 30s >/dev/null 2>&1 || true
+	chmod -R u+rwx "$folder"
+	rm -rf "$folder"
+}
+trap cleanup EXIT
+
+sleeper() {
+	cat <<-END
+	apiVersion: kubeflow.org/v1
+	kind: PyTorchJob
+	metadata: {name: $1}
+	spec:
+	  pytorchReplicaSpecs:
+	    Master:
+	      replicas: 1
+	      restartPolicy: Never
+	      template: {spec: {containers: [{name: pytorch, image: none, command: [sh, -c, "exec sleep $unique"]}]}}
+	END
+}
+until_says() { until_true 100 test -s "$1" && cat "$1"; }
+not() { ! "$@"; }
+rc_of() {
+	local rc=0
+	"$@" 2>&1 || rc=$?
+	echo "rc $rc"
+}
+# Processes of this test's pods.
+ps_of_plane() {
+	for file in /proc/[0-9]*/cmdline; do
+		tr '\0' '\n' 2>/dev/null <"$file" | grep -qx "$unique" && tr '\0' ' ' <"$file" || true
+	done
+}
+# full_disk KIB: up on so small a file system, where this machine lets one be made.
+full_disk() {
+	mkdir -p "$folder/small"
+	if ! unshare -rm true 2>/dev/null; then
+		echo 'disk is full (not tried: no mount namespace) rc 125'
+		return
+	fi
+	unshare -rm sh -c 'mount -t tmpfs -o size="$3"k none "$1" && "$2" up --listen 127.0.0.1:0 --data-dir "$1/plane" 2>&1; echo "rc $?"' \
+		sh "$folder/small" "$holdfast" "$1"
+}
+pods() { "$holdfast" get pods -o json 2>/dev/null; }
+runs() { pods | grep -q '"phase": "Running"'; }
+
+# What curl asks with the token of the kubeconfig.
+api() {
+	local path=$1
+	shift
+	curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
+		"$@" "$(sed -n 's/ *server: //p' "$KUBECONFIG")$path"
+}
+
+# ---- a first life
+start "$holdfast" "$plane"
+expect 'the line for the shell is printed' "export KUBECONFIG=$plane/kubeconfig" \
+	until_says "$plane.out"
+expect 'a second up says who is there' "is running in '$plane' already \(process $SERVER_PID\)" \
+	not "$holdfast" up --data-dir "$plane" --listen 127.0.0.1:0
+expect 'files are for the owner alone' '^600.600.600.700' stat -c %a \
+	"$plane/kubeconfig" "$plane/token" "$plane/server-key.pem" "$plane"
+expect 'the other verbs find it' 'local' "$holdfast" get nodes
+expect 'it is ready' '^ok' api /readyz
+expect 'metrics are told' 'holdfast_' api /metrics
+expect 'strangers are not let in' '"code":401' \
+	curl -sS --cacert "$plane/ca.pem" "$(sed -n 's/ *server: //p' "$KUBECONFIG")/api"
+
+# ---- killed, and back
+sleeper keep >"$folder/keep.yaml"
+expect 'a job is taken' '"kind":"PyTorchJob"' api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs \
+	-H 'Content-Type: application/yaml' --data-binary "@$folder/keep.yaml"
+expect 'its pod runs' '' until_true 600 runs
+before=$(pods | grep '"uid"' | sort)
+kill -9 "$SERVER_PID"
+wait "$SERVER_PID" 2>/dev/null || true
+expect 'without a server, verbs say so with code 3' 'rc 3' rc_of "$holdfast" get pods
+start_again() { rm -f "$plane/kubeconfig"; start "$holdfast" "$plane"; }
+start_again
+expect 'what was acknowledged is there' 'keep' "$holdfast" get pytorchjobs
+expect 'its pod is found again' '' until_true 600 runs
+after=$(pods | grep '"uid"' | sort)
+expect 'and is the same one' '' test "$before" = "$after"
+
+# ---- stopped by a signal: pods run on; down ends them, with up or without
+kill "$SERVER_PID"
+wait "$SERVER_PID" || { failures=$((failures + 1)); echo 'FAILED: up does not end with code 0' >&2; }
+expect 'the processes of its pods run on' "sleep $unique" ps_of_plane
+expect 'down ends what is left' 'was not running' "$holdfast" down --data-dir "$plane"
+expect 'nothing runs any more' '^.?$' ps_of_plane
+expect 'down where there is nothing' 'was not running' "$holdfast" down --data-dir "$folder/none"
+start_again
+expect 'down ends a running one' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+expect 'and it has ended' '' wait "$SERVER_PID"
+SERVER_PID=
+
+# ---- in the background
+expect 'up --detach returns when it is ready' "export KUBECONFIG=$plane/kubeconfig" \
+	"$holdfast" up --detach --listen 127.0.0.1:0 --data-dir "$plane"
+expect 'and it is' 'local' "$holdfast" get nodes
+expect 'a second one says so, with its code' 'already .*rc 1' \
+	rc_of "$holdfast" up --detach --listen 127.0.0.1:0 --data-dir "$plane"
+port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$plane/kubeconfig")
+
+# ---- where it cannot start
+expect 'a port that is taken' "listen 127.0.0.1:$port.*in use.*rc 125" \
+	rc_of "$holdfast" up --listen "127.0.0.1:$port" --data-dir "$folder/other"
+expect 'no number is left by one that failed' '^.?$' cat "$folder/other/up.pid"
+expect 'other addresses are refused' 'only 127.0.0.1.*rc 2' rc_of "$holdfast" up --listen 0.0.0.0:0
+expect 'what is no address' 'ADDRESS:PORT.*rc 2' rc_of "$holdfast" up --listen here
+: >"$folder/file"
+expect 'a folder that cannot be' "$folder/file.*rc 125" \
+	rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/file/plane"
+if [ "$(id -u)" -ne 0 ]; then
+	mkdir -m 500 "$folder/closed"
+	expect 'a folder that cannot be written' 'Permission denied.*rc 125' \
+		rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/closed/plane"
+fi
+expect 'a disk that is full before the store is there' 'disk is full.*rc 125' full_disk 32
+expect 'a disk that is full before the node is there' 'disk is full.*rc 125' full_disk 64
+expect 'down ends the one in the background' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+finish
