@@ -32,6 +32,7 @@ struct local_watch {
 
 	int end_code; /* with ending */
 	char *end_message;
+	bool begins; /* with what there is, which is still to be taken */
 	bool ending, ended, stopped, busy;
 	bool asked;         /* the fault hook was asked about the event at seq */
 	hf_time not_before; /* monotonic: a delayed event holds up those behind it */
@@ -302,12 +303,42 @@ static enum step step_change(struct local_watch *w)
 	return alive ? STEP_MORE : STEP_GONE;
 }
 
+/* Everything there is, as the beginning of the watch.  Taken when it is the watch's turn and
+ * all is committed, so that nothing is told that might yet be undone. */
+static void take_initial(struct local_watch *w)
+{
+	const struct hf_engine *engine = w->client->local->engine;
+	const struct hf_kind *kind = w->kind;
+
+	w->begins = false;
+	w->seq = kind->history.first + kind->history.len;
+	w->initial_version = w->told = engine->version;
+	w->initial = hf_xcalloc(kind->entries.len + 1, sizeof(struct hf_doc *));
+	for (size_t i = 0; i < kind->entries.len; i++)
+		if (selected(w, kind->entries.items[i]->doc))
+			w->initial[w->n_initial++] = hf_doc_ref(kind->entries.items[i]->doc);
+	if (w->n_initial == 0)
+		drop_initial(w);
+}
+
+static enum step step_begin(struct local_watch *w)
+{
+	if (w->client->local->engine->pending.len > 0) {
+		wake(w);
+		return STEP_IDLE;
+	}
+	take_initial(w);
+	return STEP_MORE;
+}
+
 static enum step step(struct local_watch *w)
 {
 	if (w->ended || !w->client)
 		return STEP_IDLE;
 	if (w->ending)
 		return deliver_end(w) ? STEP_IDLE : STEP_GONE;
+	if (w->begins)
+		return step_begin(w);
 	return w->initial ? step_initial(w) : step_change(w);
 }
 
@@ -356,8 +387,8 @@ static void bookmark(struct local_watch *w, uint64_t version)
 
 static bool wants_bookmark(const struct local_watch *w, uint64_t version)
 {
-	return w->options.bookmarks && w->told < version && !w->initial && !w->ending &&
-	       !w->asked && !hf_history_at(&w->kind->history, w->seq);
+	return w->options.bookmarks && w->told < version && !w->begins && !w->initial &&
+	       !w->ending && !w->asked && !hf_history_at(&w->kind->history, w->seq);
 }
 
 /* Armed by a commit; watches that have seen all there is and were told less get one. */
@@ -383,21 +414,6 @@ static void on_timeout(void *arg)
 	set_ending(arg, HF_OK, "");
 }
 
-/* Everything there is now, as the beginning of the watch. */
-static void take_initial(struct local_watch *w)
-{
-	const struct hf_engine *engine = w->client->local->engine;
-	const struct hf_kind *kind = w->kind;
-
-	w->initial = hf_xcalloc(kind->entries.len + 1, sizeof(struct hf_doc *));
-	for (size_t i = 0; i < kind->entries.len; i++)
-		if (selected(w, kind->entries.items[i]->doc))
-			w->initial[w->n_initial++] = hf_doc_ref(kind->entries.items[i]->doc);
-	w->initial_version = engine->version;
-	if (w->n_initial == 0)
-		drop_initial(w);
-}
-
 static void set_position(struct local_watch *w)
 {
 	const struct hf_history *history = &w->kind->history;
@@ -406,12 +422,7 @@ static void set_position(struct local_watch *w)
 	int64_t version;
 
 	if (hf_str_is_empty(text) || hf_streq(text, "0")) {
-		/* What is pending now was seen here, and is not to come again. */
-		take_initial(w);
-		w->told = w->initial_version;
-		w->seq = history->first + history->len;
-		for (size_t i = 0; i < engine->pending.len; i++)
-			w->seq += engine->pending.items[i].kind == w->kind;
+		w->begins = true;
 		return;
 	}
 	if (hf_str_to_i64(text, 0, INT64_MAX, &version, NULL)) {
