@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "harness/node.h"
+#include "local/kubelet_internal.h"
 
 #include "base/fs.h"
 #include "base/mem.h"

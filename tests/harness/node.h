@@ -8,7 +8,7 @@
 #include "harness/test.h"
 
 #include "local/kubelet.h"
-#include "local/kubelet_internal.h"
+#include "local/kubelet.h"
 #include "local/local.h"
 
 struct testnode {
