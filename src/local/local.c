@@ -166,6 +166,7 @@ int hf_local_create(struct hf_loop *loop, const struct hf_local_options *options
 	int rc = prepare(local, options->data_dir, err);
 	if (rc) {
 		hf_engine_undo(local->engine);
+		hf_sqlite_abandon(hf_steal(&local->sqlite));
 		hf_local_destroy(local);
 		return rc;
 	}

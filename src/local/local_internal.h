@@ -85,5 +85,7 @@ int hf_sqlite_open(const char *data_dir, struct hf_engine *engine, struct hf_sql
 int hf_sqlite_commit(struct hf_sqlite *sqlite, struct hf_engine *engine, struct hf_error *err)
 	HF_MUST_CHECK;
 struct hf_sqlite *hf_sqlite_close(struct hf_sqlite *sqlite); /* NULL is fine */
+/* Close, and remove what open made where there was nothing.  NULL is fine. */
+void hf_sqlite_abandon(struct hf_sqlite *sqlite);
 
 #endif

@@ -41,6 +41,7 @@ struct hf_sqlite {
 	int errnum;            /* of the last step that failed: a reset forgets it */
 	struct hf_strbuf text; /* scratch */
 	char *dir;
+	bool fresh; /* made by this process */
 };
 
 /* A full disk has three faces: ENOSPC, a quota, and a limit on file sizes. */
@@ -370,6 +371,17 @@ static void remove_new(const char *dir)
 	}
 }
 
+void hf_sqlite_abandon(struct hf_sqlite *s)
+{
+	if (!s)
+		return;
+	HF_AUTOFREE char *dir = hf_xstrdup(s->dir);
+	bool fresh = s->fresh;
+	hf_sqlite_close(s);
+	if (fresh)
+		remove_new(dir);
+}
+
 static bool exists(const char *dir)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/holdfast.db", dir);
@@ -381,8 +393,6 @@ int hf_sqlite_open(const char *data_dir, struct hf_engine *engine, struct hf_sql
 		   struct hf_error *err)
 {
 	struct hf_sqlite *s = hf_xcalloc(1, sizeof(*s));
-	bool fresh = false;
-
 	s->dir = hf_xstrdup(data_dir);
 	s->lock_fd = -1;
 	hf_strbuf_init(&s->text, TEXT_BYTES_MAX);
@@ -390,15 +400,13 @@ int hf_sqlite_open(const char *data_dir, struct hf_engine *engine, struct hf_sql
 	if (rc == 0)
 		rc = take_lock(s, err);
 	if (rc == 0) {
-		fresh = !exists(data_dir);
+		s->fresh = !exists(data_dir);
 		rc = open_db(s, err);
 	}
 	if (rc == 0)
 		rc = load(s, engine, err);
 	if (rc) {
-		hf_sqlite_close(s);
-		if (fresh)
-			remove_new(data_dir);
+		hf_sqlite_abandon(s);
 		return rc;
 	}
 	*ret_sqlite = s;
