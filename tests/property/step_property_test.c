@@ -98,6 +98,20 @@ static void random_job(struct life *life)
 
 /* ---- what happens to it -------------------------------------------------------------------------------- */
 
+/* What is done to a pod from outside. */
+static void disturb_pod(struct life *life, struct brain_pod *pod)
+{
+	if (roll(life, 2)) {
+		if (roll(life, 2)) {
+			brain_disrupt(life->b, pod->name);
+			brain_terminate(life->b, pod->name);
+		}
+	} else if (roll(life, 4) == 0) {
+		brain_exit(life->b, pod->name, 137);
+		pod->pod.reason = "Evicted";
+	}
+}
+
 static void happens_to_pod(struct life *life, struct brain_pod *pod)
 {
 	static const int codes[] = {0, 0, 0, 1, 42, 137, 143, 220};
@@ -123,17 +137,9 @@ static void happens_to_pod(struct life *life, struct brain_pod *pod)
 		if (pod->pod.deletion_time != HF_TIME_NONE || roll(life, 4) == 0)
 			brain_gone(b, pod->name);
 		break;
-	case 6:
-		if (roll(life, 2) && !over) {
-			brain_disrupt(b, pod->name);
-			brain_terminate(b, pod->name);
-		}
-		break;
-	case 7:
-		if (roll(life, 4) == 0 && !over) {
-			brain_exit(b, pod->name, 137);
-			pod->pod.reason = "Evicted";
-		}
+	default:
+		if (!over)
+			disturb_pod(life, pod);
 		break;
 	}
 }
@@ -477,14 +483,47 @@ struct cut {
 	bool reply_lost; /* the action was done, but nobody knows */
 };
 
+/* Performs the stages up to the cut; true: it died there. */
+static bool perform_until(struct brain *b, const struct cut *cut)
+{
+	size_t n = 0;
+
+	for (size_t s = 0; s < b->plan.stages_len; s++) {
+		for (size_t a = 0; a < b->plan.stages[s].actions_len; a++) {
+			bool here = cut && ++n == cut->action;
+
+			if (!here || cut->reply_lost)
+				brain_perform(b, &b->plan.stages[s].actions[a]);
+			if (here)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* One pass of an operator that may die in it; true: it died. */
+static bool pass_with_cut(struct brain *b, const struct cut *cut)
+{
+	bool at_status = cut && cut->action == 0;
+	bool died;
+
+	if (at_status && !cut->reply_lost)
+		return true;
+	brain_write_status(b);
+	if (at_status)
+		return true;
+	died = perform_until(b, cut);
+	brain_terminating_gone(b);
+	brain_start_all(b);
+	return died;
+}
+
 /* false: the life had no such moment. */
 static bool run_with_cut(struct brain *b, const struct cut *cut)
 {
 	bool cut_off = false;
 
 	for (int step = 0; step < 60; step++) {
-		size_t n = 0;
-
 		brain_step(b);
 		if (!b->plan.status_changed && hf_plan_actions(&b->plan) == 0) {
 			if (b->plan.wake_at == HF_TIME_NEVER)
@@ -492,30 +531,8 @@ static bool run_with_cut(struct brain *b, const struct cut *cut)
 			b->now = b->plan.wake_at;
 			continue;
 		}
-		if (step == cut->step && cut->action == 0 && !cut->reply_lost) {
+		if (pass_with_cut(b, step == cut->step ? cut : NULL))
 			cut_off = true;
-			continue;
-		}
-		brain_write_status(b);
-		if (step == cut->step && cut->action == 0) {
-			cut_off = true;
-			continue;
-		}
-		for (size_t s = 0; s < b->plan.stages_len; s++) {
-			for (size_t a = 0; a < b->plan.stages[s].actions_len; a++) {
-				bool here = step == cut->step && ++n == cut->action;
-
-				if (!here || cut->reply_lost)
-					brain_perform(b, &b->plan.stages[s].actions[a]);
-				if (here)
-					cut_off = true;
-				if (here)
-					goto died;
-			}
-		}
-died:
-		brain_terminating_gone(b);
-		brain_start_all(b);
 	}
 	fail_msg("no rest");
 	return false;
