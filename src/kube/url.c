@@ -55,7 +55,9 @@ void hf_kube_target(struct hf_strbuf *sb, const struct hf_request *request)
 	size_t path_len;
 
 	add_collection(sb, request->resource, request->ns);
-	if (request->name != NULL && request->verb != HF_VERB_CREATE)
+	/* What is made has no path yet; what is made of something (a binding) has that one's. */
+	if (request->name != NULL &&
+	    (request->verb != HF_VERB_CREATE || request->subresource != NULL))
 		add_segment(sb, request->name);
 	if (request->subresource != NULL)
 		add_segment(sb, request->subresource);

@@ -11,6 +11,15 @@
 
 #define BODY_BYTES_MAX ((size_t)4 << 20)
 
+void (*contract_moved)(void *arg);
+void *contract_moved_arg;
+
+static void moved(void)
+{
+	if (contract_moved)
+		contract_moved(contract_moved_arg);
+}
+
 /* --- outcomes --- */
 
 void outcome_release(struct outcome *o)
@@ -26,6 +35,7 @@ void outcome_take(void *arg, const struct hf_reply *reply)
 	struct outcome *o = arg;
 	int calls = o->calls;
 
+	moved();
 	outcome_release(o);
 	o->calls = calls + 1;
 	o->code = reply->code;
@@ -47,6 +57,10 @@ void wait_for(struct world *w, const int *calls, int n)
 
 void settle(struct world *w)
 {
+	if (w->settle) {
+		w->settle(w);
+		return;
+	}
 	while (w->turn(w))
 		;
 }
@@ -278,6 +292,7 @@ void seen_take(void *arg, const struct hf_event *event)
 {
 	struct seen *s = arg;
 
+	moved();
 	assert_false(s->ended);
 	if (event->type == HF_EVENT_ENDED) {
 		s->ended = true;

@@ -21,6 +21,8 @@ struct world {
 	struct hf_store *other; /* another client of the same objects */
 	/* Run what is ready; false: nothing happened, and nothing will without waiting. */
 	bool (*turn)(struct world *world);
+	/* Run until nothing is under way that was begun; NULL: as turn, until it says false. */
+	void (*settle)(struct world *world);
 	/* Let that much time pass, or as much as the back end needs for its own delays. */
 	void (*pass)(struct world *world, hf_time span);
 	/* A further client, to be destroyed by the test. */
@@ -30,6 +32,10 @@ struct world {
 	bool applies; /* has server-side apply */
 	int serial;   /* for namespaces */
 };
+
+/* Called whenever a reply or an event has come, for worlds that must wait; NULL: nobody. */
+extern void (*contract_moved)(void *arg);
+extern void *contract_moved_arg;
 
 /* --- synchronous requests --- */
 
