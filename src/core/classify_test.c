@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include "base/str.h"
+
+static struct brain b;
+
+/* The class that an end of hand-0 gets, as the record of its incident has it. */
+static const char *class_of_step(void)
+{
+	brain_step(&b);
+	assert_int_equal(b.plan.status.ledger.records_len, 1);
+	return hf_class_name(b.plan.status.ledger.records[0].cause);
+}
+
+static struct brain_pod *begin(void)
+{
+	brain_init(&b, &brain_kind, 1, 2);
+	brain_run_up(&b);
+	return brain_pod(&b, "demo-hand-0");
+}
+
+static void a_failed_pod_is_application(void **state)
+{
+	(void)state;
+	begin();
+	brain_exit(&b, "demo-hand-0", 1);
+	assert_string_equal(class_of_step(), "application");
+	brain_release(&b);
+}
+
+static void out_of_memory_outranks_a_disruption(void **state)
+{
+	struct brain_pod *pod = begin();
+
+	(void)state;
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_disrupt(&b, "demo-hand-0");
+	pod->containers[0].terminated_reason = "OOMKilled";
+	assert_string_equal(class_of_step(), "out-of-memory");
+	brain_release(&b);
+}
+
+static void a_disruption_is_infrastructure_ended_or_not(void **state)
+{
+	(void)state;
+	begin();
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_disrupt(&b, "demo-hand-0");
+	assert_string_equal(class_of_step(), "infrastructure");
+	brain_release(&b);
+	begin();
+	brain_terminate(&b, "demo-hand-0");
+	brain_disrupt(&b, "demo-hand-0");
+	assert_string_equal(class_of_step(), "infrastructure");
+	brain_release(&b);
+}
+
+static void a_disruption_that_is_not_true_is_none(void **state)
+{
+	struct brain_pod *pod = begin();
+
+	(void)state;
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_disrupt(&b, "demo-hand-0");
+	pod->condition.status = "False";
+	assert_string_equal(class_of_step(), "application");
+	brain_release(&b);
+}
+
+static void reasons_of_the_kubelet(void **state)
+{
+	static const struct {
+		const char *reason;
+		const char *cls;
+	} rows[] = {
+		{"NodeShutdown", "infrastructure"}, {"Terminated", "infrastructure"},
+		{"Evicted", "application"},	    {"UnexpectedAdmissionError", "admission"},
+		{"OutOfcpu", "admission"},	    {"OutOfnvidia.com/gpu", "admission"},
+		{"NodeAffinity", "admission"},	    {"SomethingElse", "application"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		struct brain_pod *pod = begin();
+
+		pod->pod.phase = HF_POD_FAILED;
+		pod->pod.reason = rows[i].reason;
+		assert_string_equal(class_of_step(), rows[i].cls);
+		brain_release(&b);
+	}
+}
+
+static void a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure(void **state)
+{
+	(void)state;
+	begin();
+	brain_terminate(&b, "demo-hand-0");
+	assert_string_equal(class_of_step(), "user");
+	brain_release(&b);
+	begin();
+	brain_gone(&b, "demo-hand-0");
+	assert_string_equal(class_of_step(), "infrastructure");
+	brain_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_failed_pod_is_application),
+		cmocka_unit_test(out_of_memory_outranks_a_disruption),
+		cmocka_unit_test(a_disruption_is_infrastructure_ended_or_not),
+		cmocka_unit_test(a_disruption_that_is_not_true_is_none),
+		cmocka_unit_test(reasons_of_the_kubelet),
+		cmocka_unit_test(a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

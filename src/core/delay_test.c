@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "harness/test.h"
+
+static const struct hf_recovery defaults = {
+	.backoff_initial_seconds = 10, .backoff_max_seconds = 600,
+	.backoff_reset_after_seconds = 3600};
+
+/* Seconds without the spread, which adds less than a tenth. */
+static int seconds(enum hf_budget budget, int64_t n, bool kueue)
+{
+	return (int)(hf_delay(&defaults, budget, n, "", kueue) / HF_SECOND);
+}
+
+static void the_first_never_waits_and_the_rest_doubles(void **state)
+{
+	static const int expected[] = {0, 10, 20, 40, 80, 160, 320, 600, 600};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(expected); i++) {
+		int got = seconds(HF_BUDGET_APPLICATION, (int64_t)i + 1, false);
+
+		assert_in_range(got, expected[i], expected[i] + expected[i] / 10);
+	}
+	assert_int_equal(hf_delay(&defaults, HF_BUDGET_APPLICATION, 1, "uid", false), 0);
+}
+
+static void infrastructure_and_devices_start_at_five(void **state)
+{
+	static const int expected[] = {0, 5, 10, 20, 40, 80, 160, 300, 300};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(expected); i++) {
+		int got = seconds(HF_BUDGET_INFRASTRUCTURE, (int64_t)i + 1, false);
+
+		assert_in_range(got, expected[i], expected[i] + expected[i] / 10);
+		assert_int_equal(got, seconds(HF_BUDGET_DEVICE, (int64_t)i + 1, false));
+	}
+}
+
+static void kueue_would_evict_a_job_that_waits_longer(void **state)
+{
+	(void)state;
+	assert_int_equal(seconds(HF_BUDGET_APPLICATION, 20, true), 240);
+	assert_int_equal(seconds(HF_BUDGET_INFRASTRUCTURE, 20, true), 240);
+	assert_in_range(seconds(HF_BUDGET_APPLICATION, 2, true), 10, 11);
+}
+
+static void the_spread_is_of_the_uid_and_within_a_tenth_and_the_maximum(void **state)
+{
+	hf_time a = hf_delay(&defaults, HF_BUDGET_APPLICATION, 3, "uid-a", false);
+	hf_time b = hf_delay(&defaults, HF_BUDGET_APPLICATION, 3, "uid-b", false);
+
+	(void)state;
+	assert_int_equal(a, hf_delay(&defaults, HF_BUDGET_APPLICATION, 3, "uid-a", false));
+	assert_true(a != b);
+	assert_true(a >= 20 * HF_SECOND && a <= 22 * HF_SECOND);
+	assert_true(hf_delay(&defaults, HF_BUDGET_APPLICATION, 40, "uid-a", false) <=
+		    600 * HF_SECOND);
+}
+
+static void a_huge_streak_does_not_overflow(void **state)
+{
+	struct hf_recovery huge = {.backoff_initial_seconds = INT32_MAX,
+				   .backoff_max_seconds = INT32_MAX};
+
+	(void)state;
+	assert_int_equal(hf_delay(&huge, HF_BUDGET_APPLICATION, INT64_MAX, "u", false),
+			 (hf_time)INT32_MAX * HF_SECOND);
+	assert_int_equal(seconds(HF_BUDGET_INFRASTRUCTURE, INT64_MAX, false), 300);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_never_waits_and_the_rest_doubles),
+		cmocka_unit_test(infrastructure_and_devices_start_at_five),
+		cmocka_unit_test(kueue_would_evict_a_job_that_waits_longer),
+		cmocka_unit_test(the_spread_is_of_the_uid_and_within_a_tenth_and_the_maximum),
+		cmocka_unit_test(a_huge_streak_does_not_overflow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

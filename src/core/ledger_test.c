@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+static struct brain b;
+
+static void a_new_job_starts_at_generation_1(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	brain_step(&b);
+	assert_int_equal(b.plan.status.ledger.generation, 1);
+	assert_int_equal(b.plan.status.ledger.schema, HF_LEDGER_SCHEMA);
+	assert_int_equal(b.plan.status.ledger.incident.id, 0);
+	assert_true(b.plan.status_urgent);
+	brain_release(&b);
+}
+
+static void pods_of_another_operator_are_generation_0_and_keep_running(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	brain_run_up(&b);
+	memset(&b.view.status.ledger, 0, sizeof(b.view.status.ledger));
+	for (size_t i = 0; i < b.pods_len; i++) {
+		b.pods[i].pod.stamped = false;
+		b.pods[i].containers[0].restart_count = 7;
+	}
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.generation, 0);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 0);
+	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].seen, "0:7,1:7");
+	assert_int_equal(b.created, 3);
+	/* From here on it is a job as any other. */
+	brain_crash_in_place(&b, "demo-hand-0");
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	brain_exit(&b, "demo-hand-1", 1);
+	brain_quiet(&b);
+	assert_int_equal(brain_pod(&b, "demo-hand-1")->pod.generation, 0);
+	assert_int_equal(brain_pod(&b, "demo-hand-1")->pod.attempt, 1);
+	brain_release(&b);
+}
+
+static void an_erased_ledger_is_read_off_the_pods(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.view.run_policy.recovery.restart_scope = "Job";
+	brain_run_up(&b);
+	for (int i = 0; i < 3; i++) {
+		brain_exit(&b, "demo-hand-1", 1);
+		brain_quiet(&b);
+		brain_terminating_gone(&b);
+		brain_after(&b, 300);
+		brain_run_up(&b);
+	}
+	assert_int_equal(b.view.status.ledger.generation, 4);
+	memset(&b.view.status.ledger, 0, sizeof(b.view.status.ledger));
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.generation, 4);
+	assert_int_equal(b.view.status.ledger.incident.id, 3);
+	assert_int_equal(b.created, 12);
+	brain_release(&b);
+}
+
+static void texts_survive_writing_and_reading(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 12);
+	brain_run_up(&b);
+	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].created, "0-11");
+	brain_exit(&b, "demo-hand-3", 0);
+	brain_exit(&b, "demo-hand-7", 1);
+	brain_exit(&b, "demo-hand-8", 1);
+	brain_quiet(&b);
+	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].succeeded, "3");
+	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].attempts, "7:1,8:1");
+	brain_gone(&b, "demo-hand-3");
+	brain_quiet(&b);
+	assert_null(brain_pod(&b, "demo-hand-3"));
+	brain_release(&b);
+}
+
+static void a_ledger_that_nobody_can_read_holds_the_job(void **state)
+{
+	static const struct hf_role_ledger broken[] = {
+		{.attempts = "1"}, {.created = "3-1"}, {.succeeded = "x"}, {.seen = "1:0"},
+		{.covered = "1,"}};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(broken); i++) {
+		brain_init(&b, &brain_kind, 1, 2);
+		brain_run_up(&b);
+		b.view.status.ledger.roles[BRAIN_HAND] = broken[i];
+		brain_exit(&b, "demo-hand-0", 1);
+		brain_step(&b);
+		assert_true(hf_status_is_true(&b.plan.status, HF_COND_HELD));
+		assert_true(b.plan.status.ledger.kept);
+		assert_int_equal(hf_plan_actions(&b.plan), 0);
+		assert_non_null(strstr(hf_status_condition(&b.plan.status, HF_COND_HELD)->message,
+				       "status.recovery.replicas[Hand]"));
+		brain_release(&b);
+	}
+}
+
+static void size_is_bounded_and_counts_every_text(void **state)
+{
+	struct hf_ledger ledger = {.present = true};
+	size_t empty = hf_ledger_bytes(&ledger);
+
+	(void)state;
+	assert_true(empty < 4096);
+	ledger.roles[0].attempts = "17:2,40:1";
+	ledger.verdict.message = "because";
+	assert_true(hf_ledger_bytes(&ledger) > empty + 16);
+	ledger.records_len = HF_RECORDS_MAX;
+	assert_true(hf_ledger_bytes(&ledger) > empty + HF_RECORDS_MAX * 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_new_job_starts_at_generation_1),
+		cmocka_unit_test(pods_of_another_operator_are_generation_0_and_keep_running),
+		cmocka_unit_test(an_erased_ledger_is_read_off_the_pods),
+		cmocka_unit_test(texts_survive_writing_and_reading),
+		cmocka_unit_test(a_ledger_that_nobody_can_read_holds_the_job),
+		cmocka_unit_test(size_is_bounded_and_counts_every_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

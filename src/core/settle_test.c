@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include "base/str.h"
+
+static struct brain b;
+
+/* hand-0 exits with 2 under ExitCode while node n1 was last heard of ten seconds before. */
+static void begin(void)
+{
+	brain_init(&b, &brain_kind, 1, 3);
+	b.replicas[1].restart_policy = "ExitCode";
+	brain_run_up(&b);
+	brain_after(&b, 10);
+	b.nodes[0].renewed_at = b.now;
+	brain_exit(&b, "demo-hand-0", 2);
+	brain_step(&b);
+}
+
+static bool failed(void)
+{
+	brain_step(&b);
+	return hf_status_is_true(&b.plan.status, HF_COND_FAILED);
+}
+
+static void a_verdict_waits_for_the_nodes_of_the_job(void **state)
+{
+	(void)state;
+	begin();
+	assert_false(hf_status_is_finished(&b.plan.status));
+	assert_string_equal(b.plan.status.ledger.verdict.reason, "ExitCode");
+	assert_false(hf_status_is_true(&b.plan.status, HF_COND_RUNNING));
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	assert_true(b.plan.wake_at == b.now + 20 * HF_SECOND);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "node n1"));
+	brain_perform_all(&b);
+	brain_after(&b, 3);
+	assert_false(failed());
+	b.nodes[1].renewed_at = b.now;
+	assert_true(failed());
+	brain_release(&b);
+}
+
+static void at_most_settle_seconds(void **state)
+{
+	(void)state;
+	begin();
+	brain_perform_all(&b);
+	brain_after(&b, 19);
+	assert_false(failed());
+	brain_after(&b, 1);
+	assert_true(failed());
+	brain_release(&b);
+}
+
+static void longer_while_a_node_is_suspect(void **state)
+{
+	(void)state;
+	begin();
+	b.nodes[1].suspect = true;
+	brain_perform_all(&b);
+	brain_after(&b, 119);
+	assert_false(failed());
+	brain_after(&b, 1);
+	assert_true(failed());
+	brain_release(&b);
+}
+
+static void a_lost_node_is_news_and_a_silent_agent_is_none(void **state)
+{
+	(void)state;
+	begin();
+	brain_perform_all(&b);
+	brain_after(&b, 1);
+	b.nodes[1].renewed_at = b.now;
+	b.nodes[1].has_agent = true;
+	assert_false(failed());
+	b.nodes[1].reported_at = b.now;
+	assert_true(failed());
+	b.nodes[1].reported_at = HF_TIME_NONE;
+	b.nodes[1].lost = true;
+	assert_true(failed());
+	brain_release(&b);
+}
+
+static void a_node_that_nobody_watches_counts_as_silent(void **state)
+{
+	(void)state;
+	begin();
+	b.nodes_len = 0;
+	brain_perform_all(&b);
+	assert_false(failed());
+	brain_after(&b, 20);
+	assert_true(failed());
+	brain_release(&b);
+}
+
+static void nodes_without_pods_of_the_job_do_not_matter(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 0, 1);
+	b.replicas[0].restart_policy = "Never";
+	brain_run_up(&b);
+	brain_after(&b, 10);
+	for (size_t i = 0; i < b.nodes_len; i++) {
+		if (hf_streq(b.nodes[i].name, b.pods[0].node))
+			b.nodes[i].renewed_at = b.now;
+	}
+	brain_exit(&b, "demo-hand-0", 1);
+	assert_true(failed());
+	brain_release(&b);
+}
+
+static void restarts_do_not_wait(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_after(&b, 10);
+	brain_exit(&b, "demo-hand-0", 2);
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	brain_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_verdict_waits_for_the_nodes_of_the_job),
+		cmocka_unit_test(at_most_settle_seconds),
+		cmocka_unit_test(longer_while_a_node_is_suspect),
+		cmocka_unit_test(a_lost_node_is_news_and_a_silent_agent_is_none),
+		cmocka_unit_test(a_node_that_nobody_watches_counts_as_silent),
+		cmocka_unit_test(nodes_without_pods_of_the_job_do_not_matter),
+		cmocka_unit_test(restarts_do_not_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
