@@ -3,6 +3,7 @@
 #include "app/verbs.h"
 
 #include "app/inject.h"
+#include "app/leftovers.h"
 #include "app/plane.h"
 #include "app/progress.h"
 #include "base/fs.h"
@@ -528,11 +529,15 @@ static void create_timers(struct run *run, hf_time timeout)
 static int make_dir(struct run *run, struct hf_error *err)
 {
 	HF_AUTOFREE char *base = NULL;
+	HF_AUTOFREE char *runs = NULL;
 	int rc = hf_plane_default_dir(&base, err);
 
 	if (rc != 0)
 		return rc;
-	run->dir = hf_xasprintf("%s/run/%s-%d", base, run->name, (int)getpid());
+	runs = hf_xasprintf("%s/run", base);
+	hf_leftovers_sweep(runs);
+	run->dir = hf_xasprintf("%s/%s/%s-%d", base, hf_cli_has(run->cli, "keep") ? "kept" : "run",
+				run->name, (int)getpid());
 	return hf_fs_mkdirs(run->dir, 0700, err);
 }
 
