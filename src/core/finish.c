@@ -11,8 +11,11 @@
 
 static void end(struct hf_brain *b, const char *type, const char *reason, const char *message)
 {
+	hf_time at = hf_time_floor_second(b->now), start = b->plan->status.start_time;
+
 	hf_assert(!hf_cond_finished(b));
-	b->plan->status.completion_time = hf_time_floor_second(b->now);
+	/* A server's clock may be set back; a job does not end before it began. */
+	b->plan->status.completion_time = start != HF_TIME_NONE && at < start ? start : at;
 	/* As upstream: Running keeps the reason and the message that it had. */
 	hf_cond_lower(b, HF_COND_RUNNING, NULL, NULL);
 	hf_cond_lower(b, HF_COND_RESTARTING, NULL, NULL);

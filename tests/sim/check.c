@@ -375,6 +375,24 @@ static void check_succeeded_not_run_again(struct sim *sim, const struct sim_pod_
 		sim_fail(sim, "24 succeeded is not run again", "%s", pod->name);
 }
 
+/* 29: unknown fields and foreign conditions survive each write. */
+static void check_foreign_survives(struct sim *sim, const struct sim_job_truth *job,
+				   const struct hf_json *status)
+{
+	const struct hf_json *list = hf_json_get(status, "conditions");
+	const struct hf_json *found = NULL;
+
+	if (!job->foreign)
+		return;
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_str(hf_json_get(hf_json_item(list, i), "type"), ""),
+			     "example.com/Foreign"))
+			found = hf_json_item(list, i);
+	if (!hf_streq(hf_json_str(hf_json_get(found, "note"), NULL), "kept") ||
+	    hf_json_len(hf_json_path(status, "foreign", "deep", NULL)) != 1)
+		sim_fail(sim, "29 foreign parts survive", "%s lost what another wrote", job->name);
+}
+
 /* 28: the operator deletes only what a job of ours controls, and names its UID. */
 static void check_only_ours(struct sim *sim, const struct hf_request *request)
 {
@@ -427,8 +445,9 @@ void sim_check_process_starts(struct sim *sim, const char *pod_uid)
 	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
 		const struct sim_pod_truth *other = value;
 
-		if (other == pod || !other->alive || !hf_streq(other->job_uid, pod->job_uid))
-			continue;
+		if (job == NULL || other == pod || !other->alive ||
+		    !hf_streq(other->job_uid, pod->job_uid))
+			continue; /* a stranger's pod is no rank */
 		check_one_process_per_rank(sim, pod, other);
 		check_generations_apart(sim, job, pod, other);
 	}
@@ -488,6 +507,7 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	check_completion_time(sim, job, status);
 	check_running_xor_restarting(sim, job, status);
 	check_conditions(sim, job, status);
+	check_foreign_survives(sim, job, status);
 }
 
 /* "<job>-<type>-<index>" */
@@ -578,7 +598,8 @@ void sim_check_restart_in_place(struct sim *sim, const char *pod_uid)
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
 
 	pod->restarts++;
-	sim_job_truth(sim, pod->job_uid)->ends++;
+	if (sim_job_truth(sim, pod->job_uid) != NULL)
+		sim_job_truth(sim, pod->job_uid)->ends++;
 }
 
 static void on_change(void *arg, const struct hf_local_change *change)
@@ -691,6 +712,11 @@ static void check_pod_settled(void *arg, struct hf_doc *doc)
 	struct sim *sim = arg;
 	const struct sim_pod_truth *pod = sim_pod_truth(sim, hf_doc_uid(doc));
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+
+	if (job == NULL) {
+		sim_fail(sim, "liveness", "%s is a stranger's and was not removed", pod->name);
+		return;
+	}
 	struct hf_doc *stored = hf_local_peek(sim->local, &hf_pytorchjobs, "default", job->name);
 
 	if (job->gone)
@@ -704,6 +730,8 @@ void sim_check_end(struct sim *sim)
 	hf_local_each(sim->local, &hf_pytorchjobs, "default", check_job_settled, sim);
 	hf_local_each(sim->local, &hf_pods, "default", check_pod_settled, sim);
 	/* 31: in a quiet world there are no requests. */
+	if (!hf_operator_idle(sim->op))
+		sim_fail(sim, "31 quiet", "the operator is busy although nothing happens");
 	if (sim->requests_quiet > 0)
 		sim_fail(sim, "31 quiet", "%llu requests although nothing happens",
 			 sim->requests_quiet);

@@ -44,7 +44,7 @@ static void maybe_crash(struct sim *sim, struct hf_fault *fault)
 {
 	if (!sim_chance(sim, sim->mood.crash_permille))
 		return;
-	switch (hf_rng_below(&sim->rng, 3)) {
+	switch (hf_rng_below(&sim->rng, 4)) {
 	case 0:
 		sim_tell(sim, "  fault: the operator dies before this is sent");
 		fault->delay_before = HF_MINUTE;
@@ -71,6 +71,8 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 			 request->resource->plural, object_name(request),
 			 request->subresource ? "/" : "",
 			 request->subresource ? request->subresource : "");
+	if (sim->stopped)
+		sim_fail(sim, "stop", "a request after the operator said it had stopped");
 	sim_check_request(sim, request);
 	if (sim->calm)
 		return;

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* People make jobs, suspend, resume, scale and delete them, and delete pods by hand. */
 struct sim_people {
@@ -138,16 +139,83 @@ static void restart(struct sim *sim, struct hf_doc *job)
 	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL, text);
 }
 
+/* A stranger takes a name that the job will want. */
+static void squat(struct sim *sim, struct hf_doc *job)
+{
+	bool pod = sim_chance(sim, 500);
+	const struct hf_resource *resource = pod ? &hf_pods : &hf_services;
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"v1\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s-worker-%d\","
+		 "\"namespace\":\"default\",\"labels\":{\"stranger\":\"yes\"}},\"spec\":{%s}}",
+		 resource->kind, hf_doc_name(job), (int)hf_rng_below(&sim->rng, 4),
+		 pod ? "\"containers\":[{\"name\":\"pytorch\",\"image\":\"x\"}]"
+		     : "\"clusterIP\":\"None\",\"ports\":[{\"port\":80}]");
+	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
+	const struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = resource, .ns = "default", .body = body};
+
+	if (sim_apply(sim, &request) == 0)
+		sim_tell(sim, "stranger: creates %s %s", resource->singular, hf_doc_name(body));
+}
+
+/* Another controller adds a condition and a field of its own to the job's status. */
+static void write_foreign_status(struct sim *sim, struct hf_doc *job)
+{
+	static const char text[] =
+		"[{\"op\":\"add\",\"path\":\"/status/conditions/-\",\"value\":{\"type\":"
+		"\"example.com/Foreign\",\"status\":\"True\",\"note\":\"kept\"}},"
+		"{\"op\":\"add\",\"path\":\"/status/foreign\",\"value\":{\"deep\":[7]}}]";
+	const struct hf_json *list = hf_json_path(hf_doc_json(job), "status", "conditions", NULL);
+	struct sim_job_truth *truth = sim_job_truth(sim, hf_doc_uid(job));
+
+	if (hf_json_len(list) == 0 || truth->foreign)
+		return;
+	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
+	const struct hf_request request = {.verb = HF_VERB_PATCH,
+					   .resource = &hf_pytorchjobs,
+					   .ns = "default",
+					   .name = hf_doc_name(job),
+					   .subresource = "status",
+					   .body = body,
+					   .patch_type = HF_PATCH_JSON};
+
+	free(truth->patch_version);
+	truth->patch_version = hf_xstrdup(hf_doc_resource_version(job));
+	if (sim_apply(sim, &request) != 0)
+		return;
+	truth->foreign = true;
+	sim_tell(sim, "stranger: writes into the status of %s", hf_doc_name(job));
+}
+
+static void step_clock(struct sim *sim)
+{
+	hf_time by = sim_span(sim, 20 * HF_MINUTE) - 10 * HF_MINUTE;
+
+	sim_tell(sim, "world: the API server's clock steps by %lld s", (long long)(by / HF_SECOND));
+	hf_loop_step_wall(sim->loop, by);
+}
+
 static void do_something(struct sim *sim)
 {
-	uint64_t what = hf_rng_below(&sim->rng, 20);
+	uint64_t what = hf_rng_below(&sim->rng, 24);
 	const struct hf_resource *resource = what < 5   ? &hf_pods
 					     : what < 6 ? &hf_services
 							: &hf_pytorchjobs;
 	HF_AUTO_DOC doc = random_object(sim, resource);
 
-	if (doc == NULL || what >= 17) {
+	if (sim_chance(sim, sim->mood.clock_permille))
+		step_clock(sim);
+	if (doc == NULL || (what >= 17 && what < 20)) {
 		create_job(sim);
+		return;
+	}
+	if (what >= 20) {
+		if (what < 22)
+			squat(sim, doc);
+		else
+			write_foreign_status(sim, doc);
 		return;
 	}
 	if (what < 15)
@@ -188,6 +256,20 @@ static void collect(void *arg, struct hf_doc *job)
 	hf_assert(pushed);
 }
 
+/* Nobody can finish a job whose name somebody sits on. */
+static void evict_strangers(struct sim *sim, const struct hf_resource *resource)
+{
+	const struct hf_request list = {.verb = HF_VERB_LIST,
+					.resource = resource,
+					.ns = "default",
+					.label_selector = "stranger=yes"};
+	HF_AUTO_RESULT result = {0};
+
+	hf_local_apply(sim->local, &list, &result);
+	for (size_t i = 0; i < result.n_items; i++)
+		delete_object(sim, resource, result.items[i]);
+}
+
 void sim_people_calm(struct sim *sim)
 {
 	struct job_list list = {.jobs = HF_VEC_INIT(SIM_JOBS_MAX)};
@@ -204,6 +286,8 @@ void sim_people_calm(struct sim *sim)
 		hf_doc_unref(job);
 	}
 	HF_VEC_RELEASE(&list.jobs);
+	evict_strangers(sim, &hf_pods);
+	evict_strangers(sim, &hf_services);
 }
 
 void sim_people_init(struct sim *sim)

@@ -118,6 +118,7 @@ static void die(struct sim *sim)
 {
 	sim->op = hf_operator_destroy(sim->op);
 	sim->client = hf_store_destroy(sim->client);
+	sim->stopping = sim->stopped = false;
 }
 
 static void crash(void *arg)
@@ -130,6 +131,31 @@ static void crash(void *arg)
 	sim->crashes++;
 	die(sim);
 	hf_timer_arm(sim->birth_timer, sim_span(sim, 10 * HF_SECOND));
+}
+
+static void on_stopped(void *arg)
+{
+	struct sim *sim = arg;
+
+	sim_tell(sim, "operator: has stopped");
+	sim->stopped = true;
+	sim_crash_in(sim, sim_span(sim, HF_SECOND));
+}
+
+static void stop(void *arg)
+{
+	struct sim *sim = arg;
+
+	if (sim->op == NULL || sim->stopping)
+		return;
+	sim_tell(sim, "operator: is told to stop");
+	sim->stopping = true;
+	hf_operator_stop(sim->op, on_stopped, sim);
+}
+
+void sim_stop_soon(struct sim *sim)
+{
+	hf_timer_arm(sim->stop_timer, sim_span(sim, HF_SECOND));
 }
 
 void sim_crash_in(struct sim *sim, hf_time after)
@@ -169,6 +195,7 @@ static void draw_mood(struct sim *sim)
 	mood->watch_late_permille = trouble(sim, 50, 300);
 	mood->watch_twice_permille = trouble(sim, 20, 200);
 	mood->people_per_hour = 20 + trouble(sim, 100, 400);
+	mood->clock_permille = trouble(sim, 0, 50);
 	mood->fail_percent = trouble(sim, 20, 60);
 	mood->run_max = HF_SECOND * (hf_time)(1 + hf_rng_below(&sim->rng, 120));
 	mood->start_max = HF_MS * (hf_time)(1 + hf_rng_below(&sim->rng, 5000));
@@ -186,7 +213,9 @@ static void live(struct sim *sim)
 		return;
 	sim_tell(sim, "---- calm ----");
 	sim->calm = true;
-	hf_timer_disarm(sim->crash_timer);
+	if (!sim->stopping)
+		hf_timer_disarm(sim->crash_timer);
+	hf_timer_disarm(sim->stop_timer);
 	sim_people_calm(sim);
 	if (!run_for(sim, SIM_CALM))
 		return;
@@ -208,6 +237,7 @@ static void world_begin(struct sim *sim)
 	sim->gc = hf_gc_create(sim->local, NULL);
 	sim->crash_timer = hf_timer_create(sim->loop, crash, sim);
 	sim->birth_timer = hf_timer_create(sim->loop, be_born, sim);
+	sim->stop_timer = hf_timer_create(sim->loop, stop, sim);
 	sim_checks_init(sim);
 	sim_kubelet_init(sim);
 	sim_people_init(sim);
@@ -222,6 +252,7 @@ static void world_end(struct sim *sim)
 	sim_checks_release(sim);
 	hf_timer_destroy(sim->crash_timer);
 	hf_timer_destroy(sim->birth_timer);
+	hf_timer_destroy(sim->stop_timer);
 	hf_gc_destroy(sim->gc);
 	hf_local_destroy(sim->local);
 	hf_loop_destroy(sim->loop);

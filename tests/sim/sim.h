@@ -37,6 +37,7 @@ struct sim_mood {
 	unsigned refuse_permille, lose_permille, late_permille, crash_permille;
 	unsigned watch_end_permille, watch_late_permille, watch_twice_permille;
 	unsigned people_per_hour; /* deeds of people */
+	unsigned clock_permille;  /* of deeds: the API server's clock steps */
 	unsigned fail_percent;    /* of processes */
 	hf_time run_max, start_max;
 };
@@ -77,6 +78,7 @@ struct sim_job_truth {
 	char *uid, *name;
 	bool scope_job, has_rules;
 	bool touched; /* by people, in a way that ends or restarts pods */
+	bool foreign; /* another controller wrote into its status */
 	bool gone;
 	char *terminal; /* "Succeeded" or "Failed" once it was seen */
 	char *completion_time;
@@ -125,7 +127,8 @@ struct sim {
 
 	struct hf_store *client; /* the operator's, NULL while it is dead */
 	struct hf_operator *op;
-	struct hf_timer *crash_timer, *birth_timer;
+	struct hf_timer *crash_timer, *birth_timer, *stop_timer;
+	bool stopping, stopped;
 	unsigned crashes;
 	unsigned long long requests; /* of the operator */
 	unsigned long long requests_quiet;
@@ -144,6 +147,8 @@ struct sim {
 void sim_fail(struct sim *sim, const char *invariant, const char *fmt, ...) HF_PRINTF(3, 4);
 /* The operator dies after so long. */
 void sim_crash_in(struct sim *sim, hf_time after);
+/* It is told to stop, and a new one takes over when it has. */
+void sim_stop_soon(struct sim *sim);
 
 /* For observers: a commit in memory never fails, so nothing is ever undone. */
 void sim_on_reset(void *arg);
