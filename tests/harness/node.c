@@ -425,9 +425,11 @@ void testnode_logs(struct testnode *node, const char *pod, struct hf_log_options
 
 void testnode_assert_output(struct testnode *node, const char *pod, const char *expected)
 {
+	HF_AUTOFREE char *text = NULL;
 	struct testlog log;
 
 	testnode_logs(node, pod, (struct hf_log_options){.tail_lines = -1}, &log);
-	assert_string_equal(log.text.data, expected);
+	text = hf_strbuf_detach(&log.text);
 	testlog_release(&log);
+	assert_string_equal(text, expected);
 }

@@ -8,7 +8,6 @@
 #include "harness/test.h"
 
 #include "local/kubelet.h"
-#include "local/kubelet.h"
 #include "local/local.h"
 
 struct testnode {
