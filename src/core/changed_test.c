@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include "base/str.h"
+
+static struct hf_condition condition = {.type = "A", .status = "True", .reason = "R",
+					.message = "m"};
+
+static struct hf_status plain(void)
+{
+	struct hf_status status = {.conditions = &condition, .conditions_len = 1};
+
+	status.ledger.present = true;
+	status.ledger.records_len = 1;
+	return status;
+}
+
+/* "same", "progress" or "urgent" */
+static const char *compare(const struct hf_status *a, const struct hf_status *b)
+{
+	bool urgent;
+	bool differs = hf_status_differs(a, b, &urgent);
+
+	return urgent ? "urgent" : differs ? "progress" : "same";
+}
+
+static void absent_and_empty_texts_are_the_same(void **state)
+{
+	struct hf_status a = plain(), b = plain();
+
+	(void)state;
+	assert_string_equal(compare(&a, &b), "same");
+	b.ledger.roles[0].attempts = "";
+	b.ledger.restart_handled = "";
+	b.replicas[0].selector = "";
+	assert_string_equal(compare(&a, &b), "same");
+}
+
+static void progress_may_wait(void **state)
+{
+	struct hf_status a = plain(), b;
+
+	(void)state;
+	b = plain();
+	b.replicas[1].active = 3;
+	assert_string_equal(compare(&a, &b), "progress");
+	b = plain();
+	b.ledger.roles[0].created = "0-3";
+	assert_string_equal(compare(&a, &b), "progress");
+	b = plain();
+	b.ledger.phase = HF_PHASE_RUNNING;
+	assert_string_equal(compare(&a, &b), "progress");
+	b = plain();
+	b.ledger.records[0].running_at = 5;
+	assert_string_equal(compare(&a, &b), "progress");
+	b = plain();
+	b.ledger.productive_seconds = 5;
+	assert_string_equal(compare(&a, &b), "progress");
+	a.ledger.not_before = 7;
+	b = plain();
+	b.ledger.not_before = HF_TIME_NONE; /* a delay that is over */
+	assert_string_equal(compare(&a, &b), "progress");
+}
+
+static void decisions_may_not(void **state)
+{
+	struct hf_condition other = condition;
+	struct hf_status a = plain(), b;
+
+	(void)state;
+	other.message = "another";
+	b = plain();
+	b.conditions = &other;
+	assert_string_equal(compare(&a, &b), "urgent");
+#define CHANGED(field, value)                                                                      \
+	do {                                                                                       \
+		b = plain();                                                                       \
+		b.field = (value);                                                                 \
+		assert_string_equal(compare(&a, &b), "urgent");                                    \
+	} while (0)
+	CHANGED(conditions_len, 0);
+	CHANGED(start_time, 1);
+	CHANGED(completion_time, 1);
+	CHANGED(ledger.present, false);
+	CHANGED(ledger.generation, 2);
+	CHANGED(ledger.incident.id, 2);
+	CHANGED(ledger.incident.charged, HF_BUDGET_NONE);
+	CHANGED(ledger.incident.cause, HF_CLASS_DEVICE);
+	CHANGED(ledger.not_before, 8);
+	CHANGED(ledger.active_seconds, 8);
+	CHANGED(ledger.restarts[HF_BUDGET_DEVICE], 1);
+	CHANGED(ledger.streak[HF_BUDGET_APPLICATION], 1);
+	CHANGED(ledger.roles[0].attempts, "1:1");
+	CHANGED(ledger.roles[0].succeeded, "1");
+	CHANGED(ledger.roles[0].seen, "1:1");
+	CHANGED(ledger.roles[0].covered, "1");
+	CHANGED(ledger.records_len, 0);
+	CHANGED(ledger.records[0].decided_at, 1);
+	CHANGED(ledger.restart_handled, "t");
+	CHANGED(ledger.verdict.reason, "ExitCode");
+#undef CHANGED
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(absent_and_empty_texts_are_the_same),
+		cmocka_unit_test(progress_may_wait),
+		cmocka_unit_test(decisions_may_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

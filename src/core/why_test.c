@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include "base/str.h"
+
+static struct brain b;
+
+static void the_story_of_the_last_restart_can_be_told_later(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.view.run_policy.backoff_limit = HF_SOME_INT(6);
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 137);
+	b.pods[1].containers[0].signal = 9;
+	brain_quiet(&b);
+	brain_after(&b, 12);
+	brain_start_all(&b);
+	brain_quiet(&b);
+	brain_after(&b, 3600);
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_EVIDENCE, "hand-0 exited with code 137"));
+	assert_true(brain_says(&b, HF_TOPIC_CLASS, "application"));
+	assert_true(brain_says(&b, HF_TOPIC_RULE, "restartPolicy OnFailure"));
+	assert_true(brain_says(&b, HF_TOPIC_DECISION, "hand-0 is replaced"));
+	assert_true(brain_says(&b, HF_TOPIC_BUDGET, "application budget: 1 of 6 used"));
+	assert_true(brain_says(&b, HF_TOPIC_DONE, "every rank runs again, after 12s"));
+	brain_release(&b);
+}
+
+static void the_summary_says_what_matters_most(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	brain_step(&b);
+	assert_string_equal(b.plan.summary, "Created for 0s");
+	brain_run_up(&b);
+	brain_after(&b, 90);
+	brain_step(&b);
+	assert_string_equal(b.plan.summary, "Running for 90s");
+	brain_exit(&b, "demo-hand-1", 1);
+	brain_quiet(&b);
+	brain_after(&b, 5);
+	brain_step(&b);
+	assert_string_equal(b.plan.summary,
+			    "Restarting for 5s: hand-1 exited with code 1 on node n1");
+	b.view.run_policy.active_deadline_seconds = HF_SOME_INT(1);
+	brain_step(&b);
+	assert_string_equal(b.plan.summary, "Failed for 0s: Job demo has failed because it was "
+					    "active longer than specified deadline");
+	brain_release(&b);
+}
+
+static void lines_are_bounded(void **state)
+{
+	struct hf_brain brain = {0};
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	brain.arena = b.pass;
+	brain.reasons = HF_ARENA_ARRAY(b.pass, struct hf_reason, HF_REASONS_MAX);
+	for (int i = 0; i < HF_REASONS_MAX + 10; i++)
+		hf_say(&brain, b.now, HF_TOPIC_NEXT, "line %d", i);
+	assert_int_equal(brain.reasons_len, HF_REASONS_MAX);
+	assert_string_equal(brain.reasons[0].text, "line 0");
+	brain_release(&b);
+}
+
+static void the_earliest_wake_up_wins(void **state)
+{
+	struct hf_plan plan = {.wake_at = HF_TIME_NEVER};
+	struct hf_brain brain = {.plan = &plan, .now = 10};
+
+	(void)state;
+	hf_wake(&brain, 100);
+	hf_wake(&brain, 50);
+	hf_wake(&brain, 70);
+	assert_int_equal(plan.wake_at, 50);
+}
+
+static void spans_and_times_are_for_people(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	assert_string_equal(hf_time_text(b.pass, b.now), "2026-01-01T00:00:00Z");
+	assert_string_equal(hf_time_text(b.pass, HF_TIME_NONE), "");
+	assert_string_equal(hf_span_text(b.pass, -5 * HF_SECOND), "0s");
+	brain_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_story_of_the_last_restart_can_be_told_later),
+		cmocka_unit_test(the_summary_says_what_matters_most),
+		cmocka_unit_test(lines_are_bounded),
+		cmocka_unit_test(the_earliest_wake_up_wins),
+		cmocka_unit_test(spans_and_times_are_for_people),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
