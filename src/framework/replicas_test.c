@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "framework/replicas_internal.h"
+
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include "base/str.h"
+
+static struct brain b;
+static struct hf_field_errors errors;
+
+static size_t complaints(struct hf_replicas_rules rules)
+{
+	hf_field_errors_init(&errors, b.pass);
+	hf_replicas_validate(&b.view, &rules, &errors);
+	return errors.len;
+}
+
+static const struct hf_replicas_rules strict = {
+	.known_types_only = true, .single_role = BRAIN_BOSS, .others_at_least_one = true};
+static const struct hf_replicas_rules lax = {.single_role = -1};
+
+static void kinds_differ_in_what_they_ask(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	assert_int_equal(complaints(strict), 0);
+	b.replicas[0].replicas = HF_SOME_INT(2);
+	b.replicas[1].replicas = HF_SOME_INT(0);
+	assert_int_equal(complaints(strict), 2);
+	assert_int_equal(complaints(lax), 0);
+	b.replicas[1].replicas = HF_SOME_INT(-1);
+	assert_int_equal(complaints(lax), 1); /* upstream takes it; nothing good comes of it */
+	b.replicas[0].type = "boss";
+	b.replicas[1].replicas = HF_SOME_INT(1);
+	assert_int_equal(complaints(lax), 0);
+	b.replicas[0].replicas = HF_SOME_INT(1);
+	assert_int_equal(complaints(strict), 1);
+	assert_int_equal(errors.items[0].problem, HF_PROBLEM_NOT_SUPPORTED);
+	brain_release(&b);
+}
+
+static void containers_are_asked_for_by_every_kind(void **state)
+{
+	static const struct hf_container two[] = {{.name = "main", .image = ""},
+						  {.name = "", .image = ""}};
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 1);
+	b.replicas[1].pod.containers = two;
+	b.replicas[1].pod.containers_len = 2;
+	assert_int_equal(complaints(lax), 2);
+	assert_string_equal(errors.items[1].field,
+			    "spec.testReplicaSpecs[Hand].template.spec.containers[1].image");
+	b.replicas[1].null = true;
+	assert_int_equal(complaints(strict), 2);
+	b.view.replicas_len = 0;
+	assert_int_equal(complaints(strict), 0);
+	b.view.has_replicas = false;
+	assert_int_equal(complaints(strict), 1);
+	assert_int_equal(errors.items[0].problem, HF_PROBLEM_REQUIRED);
+	brain_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds_differ_in_what_they_ask),
+		cmocka_unit_test(containers_are_asked_for_by_every_kind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
