@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+#
+# run_test.sh HOLDFAST: jobs from the manifest to the exit code, without a server.
+set -uo pipefail
+. "$(dirname "$0")/lib.sh"
+program=$1
+examples=$(dirname "$0")/../../examples
+dir=$(mktemp -d)
+export HOLDFAST_DIR=$dir/state
+trap '"$program" run "$dir/quick.yaml" >/dev/null 2>&1; rm -rf "$dir"' EXIT
+
+# job FILE NAME POLICY SCOPE SCRIPT: two ranks that run the shell script.
+job() {
+	cat >"$dir/$1" <<-YAML
+	apiVersion: kubeflow.org/v1
+	kind: PyTorchJob
+	metadata: {name: $2}
+	spec:
+	  runPolicy: {backoffLimit: 2, recovery: {restartScope: $4}}
+	  pytorchReplicaSpecs:
+	    Master: &replica
+	      replicas: 1
+	      restartPolicy: $3
+	      template:
+	        spec:
+	          containers:
+	          - {name: pytorch, image: none, command: [/bin/sh, -c, '$5']}
+	    Worker: *replica
+	YAML
+}
+# code WANTED COMMAND…: it exits with that code.
+code() {
+	local wanted=$1 rc=0
+	shift
+	"$@" >"$dir/out" 2>&1 || rc=$?
+	[ "$rc" = "$wanted" ] || { echo "wanted $wanted, got $rc:"; cat "$dir/out"; return 1; }
+	cat "$dir/out"
+}
+killed_run() {
+	"$program" run "$dir/long.yaml" >"$dir/out" 2>&1 &
+	local pid=$!
+	until_true 300 grep -q 'here worker' "$dir/out" || return 1
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	# A quick one after it: what was left is gone.
+	"$program" run "$dir/quick.yaml" && [ -z "$(ls -A "$HOLDFAST_DIR/run")" ] &&
+		! pgrep -f "shim pod $HOLDFAST_DIR" && echo nothing is left
+}
+interrupted_run() {
+	"$program" run "$dir/long.yaml" >"$dir/out" 2>&1 &
+	local pid=$!
+	until_true 300 grep -q 'here worker' "$dir/out" || return 1
+	kill -INT "$pid"
+	local rc=0
+	wait "$pid" || rc=$?
+	echo "code $rc"
+	[ "$rc" = 130 ] && [ -z "$(ls -A "$HOLDFAST_DIR/run")" ]
+}
+
+job quick.yaml quick Never Replica 'echo hello from $RANK of $WORLD_SIZE at $MASTER_ADDR'
+job fails.yaml fails Never Replica 'exit 3'
+job long.yaml long OnFailure Job 'echo here $(hostname | cut -d- -f2); exec sleep 1000'
+job gang.yaml gang OnFailure Job 'echo here $(hostname | cut -d- -f2); sleep 1.5'
+
+expect 'a job runs to its end, and its ranks know each other' \
+	'master-0 . hello from 0 of 2 at quick-master-0.*job/quick succeeded' "$program" run "$dir/quick.yaml"
+expect 'from stdin' 'job/quick succeeded' sh -c "'$program' run - <'$dir/quick.yaml'"
+expect 'the code is that of the rank that failed' 'job fails failed with code 3' \
+	code 3 "$program" run "$dir/fails.yaml"
+expect 'a killed rank restarts the gang once' \
+	'gang-worker-0 killed.*restarting.*generation=2 restarts=1.*succeeded.*generation=2 restarts=1' \
+	"$program" run "$dir/gang.yaml" --inject 'kill worker-0 at 500ms'
+expect 'a time-out' 'timed out' code 124 "$program" run "$dir/long.yaml" --timeout 1s
+expect 'a bad manifest: nothing is made' 'quick.yaml:3|unknown kind' \
+	code 2 sh -c "sed s/PyTorchJob/TorchJob/ '$dir/quick.yaml' >'$dir/bad.yaml'; exec '$program' run '$dir/bad.yaml'"
+expect 'no logs where they are not wanted' '^[^|]*$' "$program" run "$dir/quick.yaml" --no-logs
+expect 'an interrupt ends the pods' 'code 130' interrupted_run
+expect 'what a killed run left is ended by the next' 'nothing is left' killed_run
+expect 'the example is fine' "PyTorchJob 'hello' is fine" "$program" lint "$examples/hello-2rank.yaml"
+finish
