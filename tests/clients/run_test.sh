@@ -61,8 +61,9 @@ interrupted_run() {
 
 job quick.yaml quick Never Replica 'echo hello from $RANK of $WORLD_SIZE at $MASTER_ADDR'
 job fails.yaml fails Never Replica 'exit 3'
-job long.yaml long OnFailure Job 'echo here $(hostname | cut -d- -f2); exec sleep 1000'
-job gang.yaml gang OnFailure Job 'echo here $(hostname | cut -d- -f2); sleep 1.5'
+job long.yaml long OnFailure Job 'echo here $(hostname | cut -d- -f2); exec tail -f /dev/null'
+# The first of each rank stays, the second ends: no time is waited for.
+job gang.yaml gang OnFailure Job 'mkdir '"$dir"'/was-$RANK && exec tail -f /dev/null; exit 0'
 
 expect 'a job runs to its end, and its ranks know each other' \
 	'master-0 . hello from 0 of 2 at quick-master-0.*job/quick succeeded' "$program" run "$dir/quick.yaml"
