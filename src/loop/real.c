@@ -67,7 +67,13 @@ static hf_time real_wall(const struct hf_loop *loop)
 
 static void on_alarm(uv_timer_t *alarm)
 {
-	/* It only ends the wait; the timers run from the round that follows. */
+	/*
+	 * It only ends the wait; the timers run from the round that follows.  libuv before 1.45
+	 * looks at its timers before it waits: an alarm that is due by then (this process had to
+	 * wait for a CPU) would be spent, and the wait that follows without end.  Told to stop,
+	 * it does not wait.
+	 */
+	uv_stop(alarm->loop);
 }
 
 /* How long to wait for fds: not at all, until the first timer, or for good. */
