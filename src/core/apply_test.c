@@ -109,8 +109,10 @@ static void a_fail_rule_speaks_before_everything(void **state)
 
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
-	b.rules[0] = (struct hf_rule){.action = HF_RULE_FAIL_JOB, .has_exit_codes = true,
-				      .values = code, .values_len = 1};
+	b.rules[0] = (struct hf_rule){.action = HF_RULE_FAIL_JOB,
+				      .has_exit_codes = true,
+				      .values = code,
+				      .values_len = 1};
 	b.view.run_policy.rules_len = 1;
 	brain_run_up(&b);
 	brain_exit(&b, "demo-hand-0", 1);
@@ -130,8 +132,10 @@ static void one_rank_that_wants_all_restarted_is_enough(void **state)
 
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
-	b.rules[0] = (struct hf_rule){.action = HF_RULE_RESTART_JOB, .has_exit_codes = true,
-				      .values = code, .values_len = 1};
+	b.rules[0] = (struct hf_rule){.action = HF_RULE_RESTART_JOB,
+				      .has_exit_codes = true,
+				      .values = code,
+				      .values_len = 1};
 	b.view.run_policy.rules_len = 1;
 	brain_run_up(&b);
 	brain_exit(&b, "demo-hand-0", 1);

@@ -18,15 +18,15 @@ HF_BEGIN_DECLS
 struct hf_slot {
 	const struct hf_pod *pod;              /* ours, by name; NULL: none */
 	const struct hf_service_seen *service; /* ours */
-	bool pod_taken;     /* the name is held by a pod of another owner */
+	bool pod_taken;                        /* the name is held by a pod of another owner */
 	bool service_taken;
-	bool created;       /* the present attempt's pod was seen once */
+	bool created; /* the present attempt's pod was seen once */
 	bool succeeded;
-	bool covered;       /* its kubelet restart in this incident was taken */
-	bool current;       /* the pod is of this generation and attempt */
-	bool up;            /* current and running, as far as is known */
+	bool covered; /* its kubelet restart in this incident was taken */
+	bool current; /* the pod is of this generation and attempt */
+	bool up;      /* current and running, as far as is known */
 	int64_t attempt;
-	int64_t seen;       /* restartCount already counted */
+	int64_t seen; /* restartCount already counted */
 };
 
 /* One role with its slots: those the spec asks for come first. */
@@ -53,23 +53,23 @@ struct hf_end {
 	enum hf_end_kind kind;
 	int role;
 	int32_t index;
-	const struct hf_pod *pod;     /* NULL: vanished */
-	int32_t units;                /* RESTARTED: container restarts not counted before */
-	hf_time finished_at;          /* the node's clock; NONE: not known */
-	struct hf_opt_int exit_code;  /* of the default container */
+	const struct hf_pod *pod;    /* NULL: vanished */
+	int32_t units;               /* RESTARTED: container restarts not counted before */
+	hf_time finished_at;         /* the node's clock; NONE: not known */
+	struct hf_opt_int exit_code; /* of the default container */
 	struct hf_opt_int signal;
-	const char *ended_container;  /* the container a rule on exit codes matched */
+	const char *ended_container; /* the container a rule on exit codes matched */
 	int32_t ended_code;
 	/* classify */
 	enum hf_class cls;
-	bool evidence;                /* the class rests on something seen, not on absence */
+	bool evidence; /* the class rests on something seen, not on absence */
 	/* rules */
-	int rule;                     /* -1: none matched */
+	int rule; /* -1: none matched */
 	/* policy, then rule */
 	enum hf_fate fate;
 	enum hf_scope scope;
-	enum hf_budget budget;        /* what its incident is charged to, if it opens one */
-	const char *verdict;          /* FAIL: the reason, one word */
+	enum hf_budget budget; /* what its incident is charged to, if it opens one */
+	const char *verdict;   /* FAIL: the reason, one word */
 };
 
 struct hf_actions {
@@ -90,7 +90,7 @@ struct hf_brain {
 	int crews_len;
 	const struct hf_pod **strays; /* ours, but under no replica's name */
 	size_t strays_len;
-	int32_t older_pods;    /* of an older generation than the ledger's */
+	int32_t older_pods; /* of an older generation than the ledger's */
 	struct hf_counts counts[HF_ROLES_MAX];
 
 	struct hf_end *ends;
@@ -99,9 +99,9 @@ struct hf_brain {
 
 	struct hf_condition *conditions;
 	size_t conditions_len, conditions_cap;
-	bool settling;         /* a verdict waits for its cause */
-	bool restarting;       /* something was restarted in this step … */
-	int restarting_role;   /* … in this role first */
+	bool settling;       /* a verdict waits for its cause */
+	bool restarting;     /* something was restarted in this step … */
+	int restarting_role; /* … in this role first */
 	int32_t restarting_count;
 
 	struct hf_actions deletes;

@@ -95,10 +95,8 @@ static bool same_records(const struct hf_ledger *a, const struct hf_ledger *b)
 
 static bool same_incident(const struct hf_ledger *a, const struct hf_ledger *b)
 {
-	return a->incident.id == b->incident.id &&
-	       a->incident.opened_at == b->incident.opened_at &&
-	       a->incident.cause == b->incident.cause &&
-	       a->incident.charged == b->incident.charged;
+	return a->incident.id == b->incident.id && a->incident.opened_at == b->incident.opened_at &&
+	       a->incident.cause == b->incident.cause && a->incident.charged == b->incident.charged;
 }
 
 static bool same_verdict(const struct hf_ledger *a, const struct hf_ledger *b)

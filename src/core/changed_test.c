@@ -7,8 +7,8 @@
 
 #include "base/str.h"
 
-static struct hf_condition condition = {.type = "A", .status = "True", .reason = "R",
-					.message = "m"};
+static struct hf_condition condition = {
+	.type = "A", .status = "True", .reason = "R", .message = "m"};
 
 static struct hf_status plain(void)
 {

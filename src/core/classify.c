@@ -47,8 +47,8 @@ static bool refused(const struct hf_end *end)
 	const char *reason = end->pod ? end->pod->reason : NULL;
 
 	return end->kind == HF_END_FAILED && reason &&
-	       (hf_streq(reason, "UnexpectedAdmissionError") || hf_str_has_prefix(reason, "OutOf") ||
-		hf_streq(reason, "NodeAffinity"));
+	       (hf_streq(reason, "UnexpectedAdmissionError") ||
+		hf_str_has_prefix(reason, "OutOf") || hf_streq(reason, "NodeAffinity"));
 }
 
 static bool deleted(const struct hf_end *end)

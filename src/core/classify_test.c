@@ -79,9 +79,9 @@ static void reasons_of_the_kubelet(void **state)
 		const char *cls;
 	} rows[] = {
 		{"NodeShutdown", "infrastructure"}, {"Terminated", "infrastructure"},
-		{"Evicted", "application"},	    {"UnexpectedAdmissionError", "admission"},
-		{"OutOfcpu", "admission"},	    {"OutOfnvidia.com/gpu", "admission"},
-		{"NodeAffinity", "admission"},	    {"SomethingElse", "application"},
+		{"Evicted", "application"},         {"UnexpectedAdmissionError", "admission"},
+		{"OutOfcpu", "admission"},          {"OutOfnvidia.com/gpu", "admission"},
+		{"NodeAffinity", "admission"},      {"SomethingElse", "application"},
 	};
 
 	(void)state;

@@ -19,7 +19,8 @@ static const char *read_ranges(const char *text)
 
 	out[0] = '\0';
 	while ((rc = hf_ranges_next(&cursor, &from, &to)) > 0)
-		at += (size_t)snprintf(out + at, sizeof(out) - at, "%s%d..%d", at ? " " : "", from, to);
+		at += (size_t)snprintf(out + at, sizeof(out) - at, "%s%d..%d", at ? " " : "", from,
+				       to);
 	return rc < 0 ? "broken" : out;
 }
 
@@ -34,8 +35,8 @@ static const char *read_sparse(const char *text)
 
 	out[0] = '\0';
 	while ((rc = hf_sparse_next(&cursor, &index, &value)) > 0)
-		at += (size_t)snprintf(out + at, sizeof(out) - at, "%s%d=%lld", at ? " " : "", index,
-				       (long long)value);
+		at += (size_t)snprintf(out + at, sizeof(out) - at, "%s%d=%lld", at ? " " : "",
+				       index, (long long)value);
 	return rc < 0 ? "broken" : out;
 }
 
@@ -53,9 +54,10 @@ static void ranges_are_read(void **state)
 
 static void ranges_that_are_none_are_refused(void **state)
 {
-	static const char *const texts[] = {"x",   "-1",    "1-",   "1-1",  "2-1",	"1,",  ",1",
-					    "1,1", "3,2",   "1-3,2", " 1",  "1 ",	"1;2", "0x1",
-					    "+1",  "20000", "0-20000", "99999999999999999999"};
+	static const char *const texts[] = {
+		"x",   "-1",  "1-",  "1-1",   "2-1",     "1,",
+		",1",  "1,1", "3,2", "1-3,2", " 1",      "1 ",
+		"1;2", "0x1", "+1",  "20000", "0-20000", "99999999999999999999"};
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
@@ -74,9 +76,9 @@ static void sparse_maps_are_read(void **state)
 
 static void sparse_maps_that_are_none_are_refused(void **state)
 {
-	static const char *const texts[] = {"1",     ":",	"1:",  "1:0",	     "1:-1",   "1:x",
-					    "1:2,",  "2:1,1:1", "1:1,1:2", "20000:1", "1:2:3",
-					    "1:2147483648"};
+	static const char *const texts[] = {"1",       ":",       "1:",    "1:0",
+					    "1:-1",    "1:x",     "1:2,",  "2:1,1:1",
+					    "1:1,1:2", "20000:1", "1:2:3", "1:2147483648"};
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {

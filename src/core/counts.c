@@ -82,8 +82,9 @@ void hf_counts_write(struct hf_brain *b)
 		/* Keys in byte order, as a formatted label selector has them. */
 		if (framework->has_scale && !status->selector)
 			status->selector = hf_arena_printf(
-				b->arena, HF_LABEL_JOB_NAME "=%s," HF_LABEL_OPERATOR_NAME
-					  "=%s," HF_LABEL_REPLICA_TYPE "=%s",
+				b->arena,
+				HF_LABEL_JOB_NAME "=%s," HF_LABEL_OPERATOR_NAME
+						  "=%s," HF_LABEL_REPLICA_TYPE "=%s",
 				b->view->name, framework->controller_name, b->crews[r].lower);
 	}
 }

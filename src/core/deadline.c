@@ -25,8 +25,7 @@ void hf_deadline_step(struct hf_brain *b)
 	if (!deadline.set || start == HF_TIME_NONE)
 		return;
 	if (hf_active_seconds(b) < deadline.value) {
-		at = hf_time_add(start,
-				 (deadline.value - b->ledger.active_seconds) * HF_SECOND);
+		at = hf_time_add(start, (deadline.value - b->ledger.active_seconds) * HF_SECOND);
 		hf_wake(b, at);
 		return;
 	}

@@ -20,8 +20,9 @@ static void it_fires_at_the_second_it_said_and_needs_no_event(void **state)
 	b.now += 1000;
 	brain_step(&b);
 	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
-	assert_string_equal(hf_status_condition(&b.plan.status, HF_COND_FAILED)->message,
-			    "Job demo has failed because it was active longer than specified deadline");
+	assert_string_equal(
+		hf_status_condition(&b.plan.status, HF_COND_FAILED)->message,
+		"Job demo has failed because it was active longer than specified deadline");
 	assert_string_equal(b.plan.status.ledger.verdict.reason, "DeadlineExceeded");
 	assert_int_equal(b.plan.metrics[HF_METRIC_FAILED], 1);
 	brain_release(&b);

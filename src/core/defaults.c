@@ -47,9 +47,9 @@ static void default_recovery(const struct hf_run_policy *policy,
 	ret->incident_seconds =
 		pick(own->incident_seconds, cluster->incident_seconds, INCIDENT_SECONDS);
 	ret->settle_seconds = pick(own->settle_seconds, cluster->settle_seconds, SETTLE_SECONDS);
-	ret->node_lost_after_seconds = pick(own->node_lost_after_seconds,
-					    cluster->node_lost_after_seconds,
-					    NODE_LOST_AFTER_SECONDS);
+	ret->node_lost_after_seconds =
+		pick(own->node_lost_after_seconds, cluster->node_lost_after_seconds,
+		     NODE_LOST_AFTER_SECONDS);
 	ret->restart_grace_seconds =
 		pick_opt(own->restart_grace_seconds, cluster->restart_grace_seconds);
 }

@@ -39,8 +39,8 @@ hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int6
 		return 0;
 	if (kueue && max > KUEUE_MAX_SECONDS)
 		max = KUEUE_MAX_SECONDS;
-	delay = doubled(application ? recovery->backoff_initial_seconds : OTHER_INITIAL_SECONDS, max,
-			n - 2);
+	delay = doubled(application ? recovery->backoff_initial_seconds : OTHER_INITIAL_SECONDS,
+			max, n - 2);
 	delay += delay / 10 / SPREAD_PARTS * (hf_time)(hf_hash_str(uid) % SPREAD_PARTS);
 	return delay < max * HF_SECOND ? delay : max * HF_SECOND;
 }

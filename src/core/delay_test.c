@@ -4,9 +4,9 @@
 
 #include "harness/test.h"
 
-static const struct hf_recovery defaults = {
-	.backoff_initial_seconds = 10, .backoff_max_seconds = 600,
-	.backoff_reset_after_seconds = 3600};
+static const struct hf_recovery defaults = {.backoff_initial_seconds = 10,
+					    .backoff_max_seconds = 600,
+					    .backoff_reset_after_seconds = 3600};
 
 /* Seconds without the spread, which adds less than a tenth. */
 static int seconds(enum hf_budget budget, int64_t n, bool kueue)

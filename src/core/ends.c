@@ -57,7 +57,10 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 static void collect_slot(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->crews[role].slots[index];
-	struct hf_end end = {.role = role, .index = index, .pod = slot->pod, .rule = -1,
+	struct hf_end end = {.role = role,
+			     .index = index,
+			     .pod = slot->pod,
+			     .rule = -1,
 			     .finished_at = HF_TIME_NONE};
 
 	if (!slot->pod) {

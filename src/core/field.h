@@ -34,8 +34,9 @@ const char *hf_problem_reason(enum hf_problem problem);
 
 struct hf_field_error {
 	enum hf_problem problem;
-	const char *field;  /* "spec.pytorchReplicaSpecs[Worker].replicas" */
-	const char *value;  /* the offending value as JSON would print it; NULL where it says nothing */
+	const char *field; /* "spec.pytorchReplicaSpecs[Worker].replicas" */
+	const char
+		*value; /* the offending value as JSON would print it; NULL where it says nothing */
 	const char *detail; /* "" when there is none */
 };
 
@@ -56,9 +57,8 @@ void hf_field_errors_init(struct hf_field_errors *errors, struct hf_arena *arena
 
 /* The field is a printf format; value and detail are copied.  value: text to be put in
  * quotes by the caller where the value is a string (hf_field_quote). */
-void hf_field_add(struct hf_field_errors *errors, enum hf_problem problem,
-		  const char *value, const char *detail, const char *field_fmt, ...)
-	HF_PRINTF(5, 6);
+void hf_field_add(struct hf_field_errors *errors, enum hf_problem problem, const char *value,
+		  const char *detail, const char *field_fmt, ...) HF_PRINTF(5, 6);
 void hf_field_warn(struct hf_field_errors *errors, const char *fmt, ...) HF_PRINTF(2, 3);
 /* The text as Go's %q prints it, in the arena of errors. */
 const char *hf_field_quote(struct hf_field_errors *errors, const char *text);
@@ -68,7 +68,8 @@ void hf_field_error_write(const struct hf_field_error *error, struct hf_strbuf *
 /* As apimachinery's aggregate: the one sentence, or "[a, b]"; "" when there is none. */
 void hf_field_errors_write(const struct hf_field_errors *errors, struct hf_strbuf *sb);
 /* 0, or HF_E_INVALID with that text. */
-int hf_field_errors_result(const struct hf_field_errors *errors, struct hf_error *err) HF_MUST_CHECK;
+int hf_field_errors_result(const struct hf_field_errors *errors, struct hf_error *err)
+	HF_MUST_CHECK;
 
 HF_END_DECLS
 

@@ -63,7 +63,8 @@ static void several_errors_are_one_list(void **state)
 	hf_field_add(&f.errors, HF_PROBLEM_REQUIRED, NULL, "", "spec.%s[%d]", "list", 3);
 	hf_field_add(&f.errors, HF_PROBLEM_INVALID, NULL, "odd", "b");
 	hf_field_errors_write(&f.errors, &f.sb);
-	assert_string_equal(f.sb.data, "[spec.list[3]: Required value, b: Invalid value: null: odd]");
+	assert_string_equal(f.sb.data,
+			    "[spec.list[3]: Required value, b: Invalid value: null: odd]");
 	assert_code(hf_field_errors_result(&f.errors, &err), HF_E_INVALID);
 	assert_string_equal(err.text, f.sb.data);
 	end(&f);

@@ -126,8 +126,8 @@ static void recount(struct hf_brain *b)
 static void expire(struct hf_brain *b, const struct hf_condition *terminal)
 {
 	struct hf_opt_int ttl = b->view->run_policy.ttl_seconds_after_finished;
-	struct hf_action action = {.kind = HF_ACTION_DELETE_JOB, .name = b->view->name,
-				   .uid = b->view->uid};
+	struct hf_action action = {
+		.kind = HF_ACTION_DELETE_JOB, .name = b->view->name, .uid = b->view->uid};
 	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
 	struct hf_action *last;
 	hf_time at = terminal->last_transition;

@@ -17,8 +17,8 @@ HF_BEGIN_DECLS
  */
 
 struct hf_role_type {
-	const char *name;          /* "Master": canonical case, key and condition texts */
-	int32_t default_replicas;  /* when spec leaves them out */
+	const char *name;         /* "Master": canonical case, key and condition texts */
+	int32_t default_replicas; /* when spec leaves them out */
 };
 
 /* Edits collected for one pod. */
@@ -60,22 +60,23 @@ struct hf_judgement {
 };
 
 struct hf_framework {
-	const char *api_version;     /* "kubeflow.org/v1" */
-	const char *group;           /* "kubeflow.org" */
-	const char *version;         /* "v1" */
-	const char *kind;            /* "PyTorchJob" */
-	const char *plural;          /* "pytorchjobs" */
-	const char *singular;        /* "pytorchjob" */
-	const char *replicas_key;    /* "pytorchReplicaSpecs" */
-	const char *container_name;  /* "pytorch": the default container */
-	const char *port_name;       /* "pytorchjob-port" */
+	const char *api_version;    /* "kubeflow.org/v1" */
+	const char *group;          /* "kubeflow.org" */
+	const char *version;        /* "v1" */
+	const char *kind;           /* "PyTorchJob" */
+	const char *plural;         /* "pytorchjobs" */
+	const char *singular;       /* "pytorchjob" */
+	const char *replicas_key;   /* "pytorchReplicaSpecs" */
+	const char *container_name; /* "pytorch": the default container */
+	const char *port_name;      /* "pytorchjob-port" */
 	int32_t port_number;
-	bool inject_port;            /* the port is added where the template lacks it */
-	bool has_services;           /* one headless service per replica */
+	bool inject_port;  /* the port is added where the template lacks it */
+	bool has_services; /* one headless service per replica */
 	enum hf_restart_policy default_restart;
-	const char *controller_name; /* "pytorchjob-controller": label operator-name, event source */
-	const char *metrics_name;    /* "pytorch" */
-	bool has_scale;              /* /scale on the role below, and a selector in replicaStatuses */
+	const char
+		*controller_name; /* "pytorchjob-controller": label operator-name, event source */
+	const char *metrics_name; /* "pytorch" */
+	bool has_scale;           /* /scale on the role below, and a selector in replicaStatuses */
 	int scale_role;
 	struct hf_role_type roles[HF_ROLES_MAX]; /* the order of everything: status, creates */
 	int roles_len;

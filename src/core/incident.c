@@ -40,8 +40,7 @@ bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end)
 		return true;
 	/* Its stamps went with the pod: it belongs to the incident while that is being mended. */
 	if (!end->pod)
-		return b->ledger.records_len > 0 &&
-		       b->ledger.records[0].running_at == HF_TIME_NONE;
+		return b->ledger.records_len > 0 && b->ledger.records[0].running_at == HF_TIME_NONE;
 	return (end->pod->stamped ? end->pod->incident : 0) < b->ledger.incident.id;
 }
 
@@ -49,17 +48,16 @@ bool hf_end_outranks(const struct hf_end *end)
 {
 	/* Absence is no evidence: it may be charged to the infrastructure, but does not take a
 	 * cause that was seen off another rank. */
-	return end->evidence &&
-	       (end->cls == HF_CLASS_INFRASTRUCTURE || end->cls == HF_CLASS_DEVICE ||
-		end->cls == HF_CLASS_ADMISSION);
+	return end->evidence && (end->cls == HF_CLASS_INFRASTRUCTURE ||
+				 end->cls == HF_CLASS_DEVICE || end->cls == HF_CLASS_ADMISSION);
 }
 
 void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 {
 	struct hf_ledger *ledger = &b->ledger;
 	struct hf_record *first = &ledger->records[0];
-	size_t kept = ledger->records_len < HF_RECORDS_MAX ? ledger->records_len
-							   : HF_RECORDS_MAX - 1;
+	size_t kept =
+		ledger->records_len < HF_RECORDS_MAX ? ledger->records_len : HF_RECORDS_MAX - 1;
 
 	memmove(first + 1, first, kept * sizeof(*first));
 	ledger->records_len = kept + 1;

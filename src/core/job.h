@@ -35,8 +35,8 @@ struct hf_template {
 	size_t containers_len;
 	const struct hf_container *init_containers;
 	size_t init_containers_len;
-	const char *restart_policy;  /* NULL: absent, as it should be */
-	const char *scheduler_name;  /* NULL: absent */
+	const char *restart_policy; /* NULL: absent, as it should be */
+	const char *scheduler_name; /* NULL: absent */
 	struct hf_opt_int termination_grace_seconds;
 };
 
@@ -54,10 +54,10 @@ const char *hf_restart_policy_name(enum hf_restart_policy policy); /* "" for UNS
 
 /* One entry of spec.<kind>ReplicaSpecs. */
 struct hf_replica_spec {
-	const char *type;            /* the key as written */
-	bool null;                   /* the entry was null */
+	const char *type; /* the key as written */
+	bool null;        /* the entry was null */
 	struct hf_opt_int replicas;
-	const char *restart_policy;  /* as written; NULL: absent */
+	const char *restart_policy; /* as written; NULL: absent */
 	struct hf_template pod;
 };
 
@@ -84,13 +84,13 @@ struct hf_rule_condition {
 
 /* Exactly one of the four on* must be present; which is what the has_* bits say. */
 struct hf_rule {
-	const char *name;                 /* NULL: nameless */
+	const char *name; /* NULL: nameless */
 	enum hf_rule_action action;
 	const char *action_text;          /* as written, for the error text */
 	const char *const *replica_types; /* none: all */
 	size_t replica_types_len;
 	bool has_exit_codes;
-	const char *container;            /* onExitCodes.containerName; NULL: any */
+	const char *container; /* onExitCodes.containerName; NULL: any */
 	enum hf_rule_operator op;
 	const int32_t *values;
 	size_t values_len;
@@ -109,32 +109,32 @@ struct hf_rule {
 
 /* As written; texts that are none of the allowed ones are found by validation. */
 struct hf_recovery_spec {
-	const char *restart_scope;                    /* restartScope */
-	struct hf_opt_int infrastructure_limit;       /* infrastructureLimit */
-	struct hf_opt_int device_limit;               /* deviceLimit */
-	struct hf_opt_int backoff_initial_seconds;    /* backoff.initialSeconds */
-	struct hf_opt_int backoff_max_seconds;        /* backoff.maxSeconds */
+	const char *restart_scope;                     /* restartScope */
+	struct hf_opt_int infrastructure_limit;        /* infrastructureLimit */
+	struct hf_opt_int device_limit;                /* deviceLimit */
+	struct hf_opt_int backoff_initial_seconds;     /* backoff.initialSeconds */
+	struct hf_opt_int backoff_max_seconds;         /* backoff.maxSeconds */
 	struct hf_opt_int backoff_reset_after_seconds; /* backoff.resetAfterSeconds */
-	struct hf_opt_int incident_seconds;           /* incidentSeconds */
-	struct hf_opt_int replace_delay_seconds;      /* replaceDelaySeconds */
-	struct hf_opt_int settle_seconds;             /* settleSeconds */
-	struct hf_opt_int restart_grace_seconds;      /* restartGraceSeconds */
-	struct hf_opt_int node_lost_after_seconds;    /* nodeLost.afterSeconds */
-	const char *node_lost_force_delete;           /* nodeLost.forceDelete */
-	struct hf_opt_bool node_lost_self_fence;      /* nodeLost.selfFence */
-	struct hf_opt_int force_delete_after_seconds; /* forceDeleteAfterSeconds */
-	const char *device_on_unhealthy;              /* device.onUnhealthy */
-	struct hf_opt_bool device_avoid;              /* device.avoid */
-	struct hf_opt_int progress_deadline_seconds;  /* progressDeadlineSeconds */
+	struct hf_opt_int incident_seconds;            /* incidentSeconds */
+	struct hf_opt_int replace_delay_seconds;       /* replaceDelaySeconds */
+	struct hf_opt_int settle_seconds;              /* settleSeconds */
+	struct hf_opt_int restart_grace_seconds;       /* restartGraceSeconds */
+	struct hf_opt_int node_lost_after_seconds;     /* nodeLost.afterSeconds */
+	const char *node_lost_force_delete;            /* nodeLost.forceDelete */
+	struct hf_opt_bool node_lost_self_fence;       /* nodeLost.selfFence */
+	struct hf_opt_int force_delete_after_seconds;  /* forceDeleteAfterSeconds */
+	const char *device_on_unhealthy;               /* device.onUnhealthy */
+	struct hf_opt_bool device_avoid;               /* device.avoid */
+	struct hf_opt_int progress_deadline_seconds;   /* progressDeadlineSeconds */
 };
 
 struct hf_run_policy {
-	const char *clean_pod_policy;                /* NULL: absent */
+	const char *clean_pod_policy; /* NULL: absent */
 	struct hf_opt_int ttl_seconds_after_finished;
 	struct hf_opt_int active_deadline_seconds;
 	struct hf_opt_int backoff_limit;
 	struct hf_opt_bool suspend;
-	const char *managed_by;                      /* NULL: absent; "" is not absent */
+	const char *managed_by; /* NULL: absent; "" is not absent */
 	/* schedulingPolicy: kept for the pod group that comes with gang schedulers. */
 	struct hf_opt_int min_available;
 	const char *queue;
@@ -166,40 +166,40 @@ struct hf_elastic_policy {
 	struct hf_opt_bool standalone;
 	struct hf_opt_int nproc_per_node; /* deprecated upstream, still honoured */
 	struct hf_opt_int max_restarts;
-	bool has_metrics;                 /* asks for an autoscaler */
+	bool has_metrics; /* asks for an autoscaler */
 };
 
 /* Set by who runs the operator, the same for every job. */
 struct hf_settings {
-	const char *init_container_image;    /* NULL: upstream's alpine:3.10 */
-	int init_container_max_tries;        /* 0: upstream's 100 */
-	bool init_container_template;        /* the performer has a template file of its own */
-	const char *cluster_domain;          /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
-	struct hf_recovery_spec recovery;    /* cluster-wide defaults; a job's own field wins */
+	const char *init_container_image; /* NULL: upstream's alpine:3.10 */
+	int init_container_max_tries;     /* 0: upstream's 100 */
+	bool init_container_template;     /* the performer has a template file of its own */
+	const char *cluster_domain;       /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
+	struct hf_recovery_spec recovery; /* cluster-wide defaults; a job's own field wins */
 };
 
 struct hf_job_view {
 	const struct hf_framework *framework; /* never NULL */
 	const struct hf_settings *settings;   /* NULL: all defaults */
 
-	const char *ns;         /* metadata.namespace */
+	const char *ns; /* metadata.namespace */
 	const char *name;
 	const char *uid;
 	const char *resource_version;
-	int64_t object_generation;    /* metadata.generation */
+	int64_t object_generation; /* metadata.generation */
 	hf_time creation_time;
-	hf_time deletion_time;        /* HF_TIME_NONE: not being deleted */
-	const char *restart;          /* annotation holdfast.dev/restart; NULL: absent */
-	const char *kueue_queue;      /* label kueue.x-k8s.io/queue-name; NULL: absent */
+	hf_time deletion_time;   /* HF_TIME_NONE: not being deleted */
+	const char *restart;     /* annotation holdfast.dev/restart; NULL: absent */
+	const char *kueue_queue; /* label kueue.x-k8s.io/queue-name; NULL: absent */
 
 	struct hf_run_policy run_policy;
-	bool has_replicas;            /* the replica map is there (it may be empty) */
+	bool has_replicas;                      /* the replica map is there (it may be empty) */
 	const struct hf_replica_spec *replicas; /* in any order */
 	size_t replicas_len;
 	struct hf_elastic_policy elastic;
-	const char *nproc_per_node;   /* PyTorchJob; NULL: absent */
+	const char *nproc_per_node; /* PyTorchJob; NULL: absent */
 
-	struct hf_status status;      /* as stored */
+	struct hf_status status; /* as stored */
 };
 
 /* ---- the normal form ---------------------------------------------------------------- */
@@ -239,8 +239,8 @@ struct hf_job {
 	struct hf_recovery recovery;
 	enum hf_clean clean;
 	bool suspend;
-	struct hf_elastic_policy elastic;   /* min and max filled in */
-	const char *nproc_per_node;         /* PyTorchJob: "auto" by default, NULL as upstream decides */
+	struct hf_elastic_policy elastic; /* min and max filled in */
+	const char *nproc_per_node; /* PyTorchJob: "auto" by default, NULL as upstream decides */
 };
 
 /*

@@ -54,7 +54,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 		const char *text;
 		int (*top)(const char *text, int32_t *top);
 	} texts[] = {
-		{"attempts", role->attempts, sparse_top}, {"created", role->created, ranges_top},
+		{"attempts", role->attempts, sparse_top},   {"created", role->created, ranges_top},
 		{"succeeded", role->succeeded, ranges_top}, {"seen", role->seen, sparse_top},
 		{"covered", role->covered, ranges_top},
 	};
@@ -207,9 +207,10 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		const struct hf_record *record = &ledger->records[i];
 
-		bytes += 8 * SCALAR_BYTES + text_bytes(record->scope) + text_bytes(record->replica) +
-			 text_bytes(record->pod) + text_bytes(record->node) +
-			 text_bytes(record->device) + text_bytes(record->rule);
+		bytes += 8 * SCALAR_BYTES + text_bytes(record->scope) +
+			 text_bytes(record->replica) + text_bytes(record->pod) +
+			 text_bytes(record->node) + text_bytes(record->device) +
+			 text_bytes(record->rule);
 	}
 	return bytes;
 }

@@ -21,7 +21,10 @@ struct hf_compact {
 	const char *at; /* NULL is an empty text */
 	int64_t last;   /* the highest index so far */
 };
-#define HF_COMPACT_INIT(text) { .at = (text), .last = -1 }
+#define HF_COMPACT_INIT(text)                                                                      \
+	{                                                                                          \
+		.at = (text), .last = -1                                                           \
+	}
 
 int hf_ranges_next(struct hf_compact *cursor, int32_t *ret_from, int32_t *ret_to);
 int hf_sparse_next(struct hf_compact *cursor, int32_t *ret_index, int64_t *ret_value);
@@ -32,7 +35,10 @@ struct hf_ranges_writer {
 	int32_t from; /* the range being collected; -1: none */
 	int32_t to;
 };
-#define HF_RANGES_WRITER_INIT(buf) { .sb = (buf), .from = -1, .to = -1 }
+#define HF_RANGES_WRITER_INIT(buf)                                                                 \
+	{                                                                                          \
+		.sb = (buf), .from = -1, .to = -1                                                  \
+	}
 void hf_ranges_add(struct hf_ranges_writer *writer, int32_t index);
 void hf_ranges_finish(struct hf_ranges_writer *writer);
 void hf_sparse_add(struct hf_strbuf *sb, int32_t index, int64_t value); /* value 0: left out */

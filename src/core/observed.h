@@ -42,13 +42,13 @@ struct hf_container_seen {
 	bool init;
 	int32_t restart_count;
 	enum hf_container_phase phase;
-	const char *waiting_reason;     /* state.waiting.reason */
+	const char *waiting_reason; /* state.waiting.reason */
 	/* state.terminated; the last state is not looked at, as in batch/v1 */
 	int32_t exit_code;
 	int32_t signal;
-	const char *terminated_reason;  /* "OOMKilled", "Error", … */
-	hf_time finished_at;            /* the node's clock */
-	hf_time started_at;             /* state.running or state.terminated; the node's clock */
+	const char *terminated_reason; /* "OOMKilled", "Error", … */
+	hf_time finished_at;           /* the node's clock */
+	hf_time started_at;            /* state.running or state.terminated; the node's clock */
 };
 
 struct hf_pod_condition {
@@ -64,17 +64,17 @@ struct hf_pod {
 	const char *resource_version;
 	bool owned;
 
-	bool stamped;              /* the three annotations below were there and numbers */
-	int64_t generation;        /* holdfast.dev/generation */
-	int64_t attempt;           /* holdfast.dev/attempt */
-	int64_t incident;          /* holdfast.dev/incident */
+	bool stamped;       /* the three annotations below were there and numbers */
+	int64_t generation; /* holdfast.dev/generation */
+	int64_t attempt;    /* holdfast.dev/attempt */
+	int64_t incident;   /* holdfast.dev/incident */
 
 	enum hf_pod_phase phase;
-	const char *reason;        /* status.reason: "Evicted", "NodeShutdown", … */
-	const char *message;       /* status.message */
+	const char *reason;  /* status.reason: "Evicted", "NodeShutdown", … */
+	const char *message; /* status.message */
 	hf_time creation_time;
-	hf_time deletion_time;     /* metadata.deletionTimestamp; HF_TIME_NONE: not terminating */
-	const char *node;          /* spec.nodeName; NULL: not bound */
+	hf_time deletion_time; /* metadata.deletionTimestamp; HF_TIME_NONE: not terminating */
+	const char *node;      /* spec.nodeName; NULL: not bound */
 
 	const struct hf_container_seen *containers; /* main and init ones */
 	size_t containers_len;
@@ -100,11 +100,11 @@ struct hf_service_seen {
  */
 struct hf_node_seen {
 	const char *name;
-	hf_time renewed_at;   /* the node's Lease was last seen to change; NONE: never */
+	hf_time renewed_at; /* the node's Lease was last seen to change; NONE: never */
 	bool has_agent;
-	hf_time reported_at;  /* the agent's evidence reaches to here; NONE: never */
-	bool lost;            /* gone, out of service, or Ready=Unknown */
-	bool suspect;         /* may be about to become lost: settling waits longer */
+	hf_time reported_at; /* the agent's evidence reaches to here; NONE: never */
+	bool lost;           /* gone, out of service, or Ready=Unknown */
+	bool suspect;        /* may be about to become lost: settling waits longer */
 };
 
 struct hf_observed {

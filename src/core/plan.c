@@ -18,9 +18,8 @@ static const char *const action_names[] = {
 	[HF_ACTION_DELETE_JOB] = "delete job",
 };
 static const char *const topic_names[] = {
-	[HF_TOPIC_EVIDENCE] = "evidence", [HF_TOPIC_CLASS] = "class",
-	[HF_TOPIC_RULE] = "rule",         [HF_TOPIC_DECISION] = "decision",
-	[HF_TOPIC_BUDGET] = "budget",     [HF_TOPIC_DONE] = "done",
+	[HF_TOPIC_EVIDENCE] = "evidence", [HF_TOPIC_CLASS] = "class",   [HF_TOPIC_RULE] = "rule",
+	[HF_TOPIC_DECISION] = "decision", [HF_TOPIC_BUDGET] = "budget", [HF_TOPIC_DONE] = "done",
 	[HF_TOPIC_BLOCKED] = "blocked",   [HF_TOPIC_NEXT] = "next",
 };
 static const char *const metric_names[] = {
@@ -271,7 +270,7 @@ static void render_status(const struct hf_plan *plan, const struct hf_framework 
 	size_t mark;
 
 	hf_strbuf_addf(sb, "write: %s\n",
-		       !plan->status_changed  ? "nothing"
+		       !plan->status_changed ? "nothing"
 		       : plan->status_urgent ? "first"
 					     : "within a second");
 	render_conditions(status, sb);

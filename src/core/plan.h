@@ -32,14 +32,14 @@ HF_BEGIN_DECLS
 /* ---- typed edits of a pod template ------------------------------------------------------ */
 
 enum hf_edit_kind {
-	HF_EDIT_LABEL,           /* metadata.labels[name] = value */
-	HF_EDIT_ANNOTATION,      /* metadata.annotations[name] = value */
-	HF_EDIT_ENV,             /* append {name, value} to env, behind the user's */
-	HF_EDIT_ENV_FIELD,       /* append {name, valueFrom.fieldRef.fieldPath: value} */
-	HF_EDIT_PORT,            /* append {name, containerPort: number} to ports */
-	HF_EDIT_RESTART_POLICY,  /* spec.restartPolicy = value */
-	HF_EDIT_SCHEDULER_NAME,  /* spec.schedulerName = value */
-	HF_EDIT_INIT_CONTAINER,  /* append `add` to spec.initContainers; with `add` NULL: the
+	HF_EDIT_LABEL,          /* metadata.labels[name] = value */
+	HF_EDIT_ANNOTATION,     /* metadata.annotations[name] = value */
+	HF_EDIT_ENV,            /* append {name, value} to env, behind the user's */
+	HF_EDIT_ENV_FIELD,      /* append {name, valueFrom.fieldRef.fieldPath: value} */
+	HF_EDIT_PORT,           /* append {name, containerPort: number} to ports */
+	HF_EDIT_RESTART_POLICY, /* spec.restartPolicy = value */
+	HF_EDIT_SCHEDULER_NAME, /* spec.schedulerName = value */
+	HF_EDIT_INIT_CONTAINER, /* append `add` to spec.initContainers; with `add` NULL: the
 				  * operator's own template file, expanded for address `value` */
 };
 
@@ -50,7 +50,7 @@ struct hf_container_build {
 	const char *image_pull_policy;
 	const char *const *command;
 	size_t command_len;
-	const struct hf_key_value *limits;   /* resources.limits */
+	const struct hf_key_value *limits; /* resources.limits */
 	size_t limits_len;
 	const struct hf_key_value *requests; /* resources.requests */
 	size_t requests_len;
@@ -59,27 +59,27 @@ struct hf_container_build {
 #define HF_EDIT_EVERY_CONTAINER (-1)
 struct hf_edit {
 	enum hf_edit_kind kind;
-	int container;     /* ENV*, PORT: index into spec.containers, or every one */
+	int container; /* ENV*, PORT: index into spec.containers, or every one */
 	const char *name;
 	const char *value;
-	int32_t number;    /* PORT */
+	int32_t number; /* PORT */
 	const struct hf_container_build *add;
 };
 
 /* ---- actions ------------------------------------------------------------------------------ */
 
 enum hf_action_kind {
-	HF_ACTION_CREATE_POD,     /* the role's template with the edits, in order */
+	HF_ACTION_CREATE_POD, /* the role's template with the edits, in order */
 	HF_ACTION_DELETE_POD,
 	HF_ACTION_CREATE_SERVICE,
 	HF_ACTION_DELETE_SERVICE,
-	HF_ACTION_DELETE_JOB,     /* propagation Foreground */
+	HF_ACTION_DELETE_JOB, /* propagation Foreground */
 };
 const char *hf_action_name(enum hf_action_kind kind); /* "create pod", … */
 
 struct hf_action {
 	enum hf_action_kind kind;
-	const char *name;             /* of the object, in the job's namespace */
+	const char *name; /* of the object, in the job's namespace */
 
 	/* deletes: preconditions, and the grace in seconds (absent: the object's own) */
 	const char *uid;              /* always set */
@@ -89,11 +89,11 @@ struct hf_action {
 	/* creates: the controller ownerReference is the job's, blockOwnerDeletion true */
 	int role;
 	int32_t index;
-	const struct hf_edit *edits;  /* pods */
+	const struct hf_edit *edits; /* pods */
 	size_t edits_len;
 	const struct hf_key_value *labels; /* services: labels and selector alike, headless */
 	size_t labels_len;
-	const struct hf_port *ports;  /* services */
+	const struct hf_port *ports; /* services */
 	size_t ports_len;
 };
 
@@ -106,20 +106,20 @@ struct hf_stage {
 /* ---- words for people --------------------------------------------------------------------- */
 
 struct hf_plan_event {
-	bool warning;        /* type Warning, else Normal */
+	bool warning; /* type Warning, else Normal */
 	const char *reason;
 	const char *message;
-	const char *pod;     /* about this pod of the job; NULL: about the job */
+	const char *pod; /* about this pod of the job; NULL: about the job */
 	const char *pod_uid;
 };
 
 enum hf_metric {
-	HF_METRIC_CREATED,    /* training_operator_jobs_created_total */
-	HF_METRIC_DELETED,    /* never in a plan: counted when the delete of a job was answered */
+	HF_METRIC_CREATED, /* training_operator_jobs_created_total */
+	HF_METRIC_DELETED, /* never in a plan: counted when the delete of a job was answered */
 	HF_METRIC_SUCCESSFUL,
 	HF_METRIC_FAILED,
 	HF_METRIC_RESTARTED,
-	HF_METRIC_RESTARTS,   /* holdfast_job_restarts_total{cause, scope}: see the plan's fields */
+	HF_METRIC_RESTARTS, /* holdfast_job_restarts_total{cause, scope}: see the plan's fields */
 	HF_METRICS,
 };
 
@@ -129,9 +129,9 @@ enum hf_topic {
 	HF_TOPIC_RULE,     /* the rule or policy that applied */
 	HF_TOPIC_DECISION,
 	HF_TOPIC_BUDGET,
-	HF_TOPIC_DONE,     /* of an earlier step, from the ledger's records */
-	HF_TOPIC_BLOCKED,  /* what something waits for */
-	HF_TOPIC_NEXT,     /* what will happen, and when */
+	HF_TOPIC_DONE,    /* of an earlier step, from the ledger's records */
+	HF_TOPIC_BLOCKED, /* what something waits for */
+	HF_TOPIC_NEXT,    /* what will happen, and when */
 };
 const char *hf_topic_name(enum hf_topic topic); /* "evidence", … */
 
@@ -145,7 +145,7 @@ struct hf_reason {
 #define HF_REASONS_MAX 64
 
 struct hf_plan {
-	struct hf_status status;   /* whole, as it should read */
+	struct hf_status status; /* whole, as it should read */
 	bool status_changed;
 	bool status_urgent;
 
@@ -154,13 +154,13 @@ struct hf_plan {
 
 	const struct hf_plan_event *events;
 	size_t events_len;
-	int32_t metrics[HF_METRICS];          /* to add */
-	enum hf_class restart_cause;          /* labels of HF_METRIC_RESTARTS */
+	int32_t metrics[HF_METRICS]; /* to add */
+	enum hf_class restart_cause; /* labels of HF_METRIC_RESTARTS */
 	enum hf_scope restart_scope;
 
-	hf_time wake_at;           /* HF_TIME_NEVER: only when something changes */
+	hf_time wake_at; /* HF_TIME_NEVER: only when something changes */
 
-	const char *summary;       /* one sentence: "is Restarting for 12s: worker-3 …" */
+	const char *summary; /* one sentence: "is Restarting for 12s: worker-3 …" */
 	const struct hf_reason *reasons;
 	size_t reasons_len;
 };

@@ -10,15 +10,16 @@
 void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_action *action)
 {
 	hf_assert(action->name);
-	list->items =
-		hf_grow(b->arena, list->items, list->len, &list->cap, sizeof(*list->items));
+	list->items = hf_grow(b->arena, list->items, list->len, &list->cap, sizeof(*list->items));
 	list->items[list->len++] = *action;
 }
 
 void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_int grace)
 {
-	struct hf_action action = {.kind = HF_ACTION_DELETE_POD, .name = pod->name,
-				   .uid = pod->uid, .grace_seconds = grace};
+	struct hf_action action = {.kind = HF_ACTION_DELETE_POD,
+				   .name = pod->name,
+				   .uid = pod->uid,
+				   .grace_seconds = grace};
 
 	hf_assert(pod->owned && pod->uid);
 	/* Somebody deletes it already: once is enough. */
@@ -32,8 +33,8 @@ const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32
 		HF_ARENA_ARRAY(b->arena, struct hf_key_value, HF_REPLICA_LABELS);
 
 	hf_assert(role >= 0 && role < b->crews_len && index >= 0);
-	labels[0] = (struct hf_key_value){HF_LABEL_OPERATOR_NAME,
-					  b->job.framework->controller_name};
+	labels[0] =
+		(struct hf_key_value){HF_LABEL_OPERATOR_NAME, b->job.framework->controller_name};
 	labels[1] = (struct hf_key_value){HF_LABEL_JOB_NAME, b->view->name};
 	labels[2] = (struct hf_key_value){HF_LABEL_REPLICA_TYPE, b->crews[role].lower};
 	labels[3] = (struct hf_key_value){HF_LABEL_REPLICA_INDEX,
@@ -106,8 +107,11 @@ static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 static bool create(struct hf_brain *b, int role, int32_t index)
 {
 	const struct hf_slot *slot = &b->crews[role].slots[index];
-	struct hf_rank rank = {.role = role, .index = index, .generation = b->ledger.generation,
-			       .attempt = slot->attempt, .incident = b->ledger.incident.id};
+	struct hf_rank rank = {.role = role,
+			       .index = index,
+			       .generation = b->ledger.generation,
+			       .attempt = slot->attempt,
+			       .incident = b->ledger.incident.id};
 	struct hf_action action = {.kind = HF_ACTION_CREATE_POD, .role = role, .index = index};
 	struct hf_error err = {0};
 	struct hf_edits edits;
@@ -131,7 +135,7 @@ static bool create(struct hf_brain *b, int role, int32_t index)
 /* The ranks that lack a pod, and the first of those that wait for something of their own. */
 struct missing {
 	int32_t count;
-	int32_t leaving;        /* their last pod is not gone yet */
+	int32_t leaving; /* their last pod is not gone yet */
 	const char *leaving_name;
 	int32_t taken;
 	const char *taken_name;

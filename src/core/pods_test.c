@@ -12,19 +12,24 @@ static void labels_and_stamps_are_set_on_every_pod(void **state)
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
 	brain_step(&b);
-	assert_string_equal(brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL,
-				       "training.kubeflow.org/operator-name"), "testjob-controller");
-	assert_string_equal(brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL,
-				       "training.kubeflow.org/job-name"), "demo");
-	assert_string_equal(brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL,
-				       "training.kubeflow.org/replica-type"), "hand");
-	assert_string_equal(brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL,
-				       "training.kubeflow.org/replica-index"), "1");
+	assert_string_equal(
+		brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL, "training.kubeflow.org/operator-name"),
+		"testjob-controller");
+	assert_string_equal(
+		brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL, "training.kubeflow.org/job-name"),
+		"demo");
+	assert_string_equal(
+		brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL, "training.kubeflow.org/replica-type"),
+		"hand");
+	assert_string_equal(
+		brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL, "training.kubeflow.org/replica-index"),
+		"1");
 	assert_null(brain_edit(&b, "demo-hand-1", HF_EDIT_LABEL, "training.kubeflow.org/job-role"));
-	assert_string_equal(brain_edit(&b, "demo-boss-0", HF_EDIT_LABEL,
-				       "training.kubeflow.org/job-role"), "master");
-	assert_string_equal(brain_edit(&b, "demo-hand-1", HF_EDIT_ANNOTATION,
-				       "holdfast.dev/attempt"), "0");
+	assert_string_equal(
+		brain_edit(&b, "demo-boss-0", HF_EDIT_LABEL, "training.kubeflow.org/job-role"),
+		"master");
+	assert_string_equal(
+		brain_edit(&b, "demo-hand-1", HF_EDIT_ANNOTATION, "holdfast.dev/attempt"), "0");
 	brain_release(&b);
 }
 

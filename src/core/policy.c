@@ -25,12 +25,9 @@ static const enum verb without_rule[][HF_CLASS_APPLICATION + 1] = {
 		[HF_CLASS_DEVICE] = RESTART, [HF_CLASS_ADMISSION] = RESTART,                       \
 		[HF_CLASS_USER] = FREE, [HF_CLASS_APPLICATION] = (app),                            \
 	}
-	[HF_RESTART_UNSET] = ROW(RESTART),
-	[HF_RESTART_ALWAYS] = ROW(RESTART),
-	[HF_RESTART_ON_FAILURE] = ROW(RESTART),
-	[HF_RESTART_NEVER] = ROW(FAIL),
-	[HF_RESTART_EXIT_CODE] = ROW(BY_CODE),
-	[HF_RESTART_UNKNOWN] = ROW(RESTART),
+	[HF_RESTART_UNSET] = ROW(RESTART),      [HF_RESTART_ALWAYS] = ROW(RESTART),
+	[HF_RESTART_ON_FAILURE] = ROW(RESTART), [HF_RESTART_NEVER] = ROW(FAIL),
+	[HF_RESTART_EXIT_CODE] = ROW(BY_CODE),  [HF_RESTART_UNKNOWN] = ROW(RESTART),
 #undef ROW
 };
 
@@ -94,8 +91,8 @@ void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
 		verb = without_rule[restart][end->cls];
 		if (verb == BY_CODE)
 			verb = is_permanent(end) ? FAIL : RESTART;
-		end->verdict = restart == HF_RESTART_NEVER ? HF_VERDICT_NEVER
-								: HF_VERDICT_EXIT_CODE;
+		end->verdict =
+			restart == HF_RESTART_NEVER ? HF_VERDICT_NEVER : HF_VERDICT_EXIT_CODE;
 	}
 	end->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
 	end->budget = verb == RESTART ? hf_class_budget(end->cls) : HF_BUDGET_NONE;

@@ -22,7 +22,7 @@ static const char *outcome(const char *policy, int code)
 		brain_exit(&b, "demo-hand-0", code);
 	}
 	brain_step(&b);
-	state = hf_status_is_true(&b.plan.status, HF_COND_FAILED)	? "Failed"
+	state = hf_status_is_true(&b.plan.status, HF_COND_FAILED)       ? "Failed"
 		: hf_status_is_true(&b.plan.status, HF_COND_RESTARTING) ? "Restarting"
 									: "nothing";
 	brain_release(&b);
@@ -36,14 +36,14 @@ static void every_policy_and_code(void **state)
 		int code;
 		const char *outcome;
 	} rows[] = {
-		{"OnFailure", 1, "Restarting"},	  {"OnFailure", 137, "Restarting"},
-		{"Always", 1, "Restarting"},	  {"Always", 255, "Restarting"},
-		{"Never", 1, "Failed"},		  {"Never", 137, "Failed"},
-		{"Never", 0, "Failed"},		  {"ExitCode", 1, "Failed"},
-		{"ExitCode", 2, "Failed"},	  {"ExitCode", 127, "Failed"},
-		{"ExitCode", 128, "Restarting"},  {"ExitCode", 130, "Restarting"},
-		{"ExitCode", 137, "Restarting"},  {"ExitCode", 143, "Restarting"},
-		{"ExitCode", 255, "Restarting"},  {"ExitCode", 0, "Restarting"},
+		{"OnFailure", 1, "Restarting"},  {"OnFailure", 137, "Restarting"},
+		{"Always", 1, "Restarting"},     {"Always", 255, "Restarting"},
+		{"Never", 1, "Failed"},          {"Never", 137, "Failed"},
+		{"Never", 0, "Failed"},          {"ExitCode", 1, "Failed"},
+		{"ExitCode", 2, "Failed"},       {"ExitCode", 127, "Failed"},
+		{"ExitCode", 128, "Restarting"}, {"ExitCode", 130, "Restarting"},
+		{"ExitCode", 137, "Restarting"}, {"ExitCode", 143, "Restarting"},
+		{"ExitCode", 255, "Restarting"}, {"ExitCode", 0, "Restarting"},
 		{NULL, 1, "Restarting"}, /* the kind's default is OnFailure */
 	};
 

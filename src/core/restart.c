@@ -95,7 +95,7 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	if (!slot || !slot->pod || slot->succeeded) {
 		hf_event(b, true, hf_cond_reason(b, "Restarting"),
 			 hf_arena_printf(b->arena, "cannot restart '%s': %s", replica,
-					 !slot            ? "there is no such replica"
+					 !slot             ? "there is no such replica"
 					 : slot->succeeded ? "it has succeeded"
 							   : "it has no pod"));
 		return;

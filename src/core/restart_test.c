@@ -27,12 +27,12 @@ static void a_replica_is_written_deleted_and_created_again(void **state)
 	brain_perform_all(&b);
 	brain_step(&b);
 	assert_true(brain_creates(&b, "demo-hand-1"));
-	assert_string_equal(brain_edit(&b, "demo-hand-1", HF_EDIT_ANNOTATION,
-				       "holdfast.dev/attempt"), "1");
-	assert_string_equal(brain_edit(&b, "demo-hand-1", HF_EDIT_ANNOTATION,
-				       "holdfast.dev/incident"), "1");
-	assert_string_equal(brain_edit(&b, "demo-hand-1", HF_EDIT_ANNOTATION,
-				       "holdfast.dev/generation"), "1");
+	assert_string_equal(
+		brain_edit(&b, "demo-hand-1", HF_EDIT_ANNOTATION, "holdfast.dev/attempt"), "1");
+	assert_string_equal(
+		brain_edit(&b, "demo-hand-1", HF_EDIT_ANNOTATION, "holdfast.dev/incident"), "1");
+	assert_string_equal(
+		brain_edit(&b, "demo-hand-1", HF_EDIT_ANNOTATION, "holdfast.dev/generation"), "1");
 	brain_release(&b);
 }
 

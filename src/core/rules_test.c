@@ -28,8 +28,11 @@ static bool matches(void)
 	return hf_status_is_true(&b.plan.status, HF_COND_FAILED);
 }
 
-static const struct hf_rule on_codes = {.action = HF_RULE_FAIL_JOB, .has_exit_codes = true,
-					.op = HF_RULE_IN, .values = codes, .values_len = 2};
+static const struct hf_rule on_codes = {.action = HF_RULE_FAIL_JOB,
+					.has_exit_codes = true,
+					.op = HF_RULE_IN,
+					.values = codes,
+					.values_len = 2};
 
 static void exit_codes_in_and_not_in(void **state)
 {
@@ -104,8 +107,10 @@ static void only_the_named_types_are_meant(void **state)
 static void conditions_match_type_status_and_reason(void **state)
 {
 	static struct hf_rule_condition pattern = {.type = "DisruptionTarget"};
-	const struct hf_rule rule = {.action = HF_RULE_FAIL_JOB, .has_pod_conditions = true,
-				     .pod_conditions = &pattern, .pod_conditions_len = 1};
+	const struct hf_rule rule = {.action = HF_RULE_FAIL_JOB,
+				     .has_pod_conditions = true,
+				     .pod_conditions = &pattern,
+				     .pod_conditions_len = 1};
 
 	(void)state;
 	begin(rule);
@@ -125,8 +130,10 @@ static void conditions_match_type_status_and_reason(void **state)
 static void reasons_match_the_pods_or_a_containers(void **state)
 {
 	static const char *const reasons[] = {"Evicted", "OOMKilled"};
-	const struct hf_rule rule = {.action = HF_RULE_FAIL_JOB, .has_pod_reasons = true,
-				     .pod_reasons = reasons, .pod_reasons_len = 2};
+	const struct hf_rule rule = {.action = HF_RULE_FAIL_JOB,
+				     .has_pod_reasons = true,
+				     .pod_reasons = reasons,
+				     .pod_reasons_len = 2};
 	struct brain_pod *pod;
 
 	(void)state;
@@ -167,8 +174,10 @@ static void what_nobody_knows_matches_nothing(void **state)
 static void a_persons_delete_is_no_failure(void **state)
 {
 	static struct hf_rule_condition ready = {.type = "DisruptionTarget", .status = "Unknown"};
-	const struct hf_rule rule = {.action = HF_RULE_FAIL_JOB, .has_pod_conditions = true,
-				     .pod_conditions = &ready, .pod_conditions_len = 1};
+	const struct hf_rule rule = {.action = HF_RULE_FAIL_JOB,
+				     .has_pod_conditions = true,
+				     .pod_conditions = &ready,
+				     .pod_conditions_len = 1};
 	struct brain_pod *pod = begin(rule);
 
 	(void)state;

@@ -10,8 +10,8 @@
 
 void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service)
 {
-	struct hf_action action = {.kind = HF_ACTION_DELETE_SERVICE, .name = service->name,
-				   .uid = service->uid};
+	struct hf_action action = {
+		.kind = HF_ACTION_DELETE_SERVICE, .name = service->name, .uid = service->uid};
 
 	hf_assert(service->owned && service->uid);
 	if (!service->terminating)
@@ -61,8 +61,10 @@ static void plan_role(struct hf_brain *b, int role)
 
 	for (int32_t i = 0; i < crew->slots_len; i++) {
 		const struct hf_slot *slot = &crew->slots[i];
-		struct hf_action action = {.kind = HF_ACTION_CREATE_SERVICE, .role = role,
-					   .index = i, .labels_len = HF_REPLICA_LABELS};
+		struct hf_action action = {.kind = HF_ACTION_CREATE_SERVICE,
+					   .role = role,
+					   .index = i,
+					   .labels_len = HF_REPLICA_LABELS};
 
 		if (i >= crew->replicas) {
 			if (slot->service)

@@ -61,7 +61,8 @@ bool hf_settle_done(const struct hf_brain *b, hf_time since, hf_time *ret_until,
 		if (!pod->owned || !pod->node)
 			continue;
 		if (seen->nodes_len > 0)
-			node = bsearch(pod->node, nodes, seen->nodes_len, sizeof(*nodes), find_name);
+			node = bsearch(pod->node, nodes, seen->nodes_len, sizeof(*nodes),
+				       find_name);
 		if (node && (*node)->suspect)
 			seconds = b->job.recovery.node_lost_after_seconds + SUSPECT_EXTRA_SECONDS;
 		if (node && heard(*node, since))

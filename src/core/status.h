@@ -18,12 +18,12 @@ HF_BEGIN_DECLS
  */
 
 struct hf_condition {
-	const char *type;         /* "type"; never NULL */
-	const char *status;       /* "status": "True", "False", "Unknown" */
-	const char *reason;       /* "reason" */
-	const char *message;      /* "message" */
-	hf_time last_update;      /* "lastUpdateTime" */
-	hf_time last_transition;  /* "lastTransitionTime" */
+	const char *type;        /* "type"; never NULL */
+	const char *status;      /* "status": "True", "False", "Unknown" */
+	const char *reason;      /* "reason" */
+	const char *message;     /* "message" */
+	hf_time last_update;     /* "lastUpdateTime" */
+	hf_time last_transition; /* "lastTransitionTime" */
 	/* Its place in the stored list, -1 for a new one.  Whoever writes the list starts from
 	 * the stored element and sets the six fields above, so that members nobody here knows
 	 * survive.  In a stored status: its own place. */
@@ -46,8 +46,8 @@ enum hf_class {
 	HF_CLASS_OUT_OF_MEMORY,  /* application, by name */
 	HF_CLASS_INFRASTRUCTURE, /* disruption, node, or vanished unseen */
 	HF_CLASS_DEVICE,
-	HF_CLASS_ADMISSION,      /* infrastructure: the kubelet refused the pod */
-	HF_CLASS_USER,           /* a person deleted the pod or asked for the restart */
+	HF_CLASS_ADMISSION, /* infrastructure: the kubelet refused the pod */
+	HF_CLASS_USER,      /* a person deleted the pod or asked for the restart */
 	HF_CLASS_APPLICATION,
 };
 /* "application", "infrastructure", …; "" for NONE */
@@ -60,7 +60,7 @@ enum hf_budget {
 	HF_BUDGET_APPLICATION,
 	HF_BUDGET_INFRASTRUCTURE,
 	HF_BUDGET_DEVICE,
-	HF_BUDGETS, /* how many there are */
+	HF_BUDGETS,                  /* how many there are */
 	HF_BUDGET_NONE = HF_BUDGETS, /* decided, and costs nothing */
 	HF_BUDGET_PENDING,           /* not decided yet (settling) */
 };
@@ -79,28 +79,28 @@ enum hf_phase hf_phase_parse(const char *name);
 
 /* status.recovery.incident */
 struct hf_incident {
-	int64_t id;            /* "id"; 0: there was none yet */
-	hf_time opened_at;     /* "openedAt" */
-	enum hf_class cause;   /* "cause" */
+	int64_t id;             /* "id"; 0: there was none yet */
+	hf_time opened_at;      /* "openedAt" */
+	enum hf_class cause;    /* "cause" */
 	enum hf_budget charged; /* "charged" */
 };
 
 /* One restart (or the failed end): status.recovery.last and .history[] */
 struct hf_record {
-	int64_t generation;   /* "generation" that the restart led to */
-	int64_t incident;     /* "incident" */
-	enum hf_class cause;  /* "cause" */
-	const char *scope;    /* "scope": "Replica", "Job", or "" for an end of the job */
-	const char *replica;  /* "replica": "worker-1"; NULL: nobody in particular */
-	const char *pod;      /* "pod" */
-	const char *node;     /* "node" */
-	const char *device;   /* "device" */
+	int64_t generation;          /* "generation" that the restart led to */
+	int64_t incident;            /* "incident" */
+	enum hf_class cause;         /* "cause" */
+	const char *scope;           /* "scope": Replica, Job, Container; NULL: the job ended */
+	const char *replica;         /* "replica": "worker-1"; NULL: nobody in particular */
+	const char *pod;             /* "pod" */
+	const char *node;            /* "node" */
+	const char *device;          /* "device" */
 	struct hf_opt_int exit_code; /* "exitCode" */
 	struct hf_opt_int signal;    /* "signal" */
-	const char *rule;     /* "rule": the name of a podFailurePolicy rule */
-	hf_time detected_at;  /* "detectedAt" */
-	hf_time decided_at;   /* "decidedAt" */
-	hf_time running_at;   /* "runningAt": the last rank runs again */
+	const char *rule;            /* "rule": of podFailurePolicy by name or "#0", or the annotation */
+	hf_time detected_at;         /* "detectedAt" */
+	hf_time decided_at;          /* "decidedAt" */
+	hf_time running_at;          /* "runningAt": the last rank runs again */
 };
 
 /*
@@ -117,9 +117,9 @@ struct hf_role_ledger {
 
 /* Why the job has Failed, or will when nothing changes the verdict while it settles. */
 struct hf_verdict {
-	const char *reason;   /* "reason": BackoffLimitExceeded, ExitCode, …; NULL: no verdict */
-	const char *message;  /* "message": the Failed condition's */
-	hf_time at;           /* "at": when the end was seen */
+	const char *reason;  /* "reason": BackoffLimitExceeded, ExitCode, …; NULL: no verdict */
+	const char *message; /* "message": the Failed condition's */
+	hf_time at;          /* "at": when the end was seen */
 };
 
 /* status.recovery */
@@ -128,32 +128,33 @@ struct hf_ledger {
 	bool present;
 	/* In a plan: the stored one is newer or unreadable and stays byte for byte as it is. */
 	bool kept;
-	int64_t schema;                  /* "schema" */
-	int64_t generation;              /* "generation" */
-	enum hf_phase phase;             /* "phase" */
-	hf_time since;                   /* "since": phase, Running and Restarting are as they are */
-	struct hf_incident incident;     /* "incident" (absent while id is 0) */
-	hf_time not_before;              /* "notBefore": no pod is created earlier */
-	int64_t active_seconds;          /* "activeSeconds" of earlier, suspended runs */
-	int64_t restarts[HF_BUDGETS];    /* "restarts": {"application", "infrastructure", "device"} */
-	int64_t streak[HF_BUDGETS];      /* "streak", same keys: n of the delay */
+	int64_t schema;               /* "schema" */
+	int64_t generation;           /* "generation" */
+	enum hf_phase phase;          /* "phase" */
+	hf_time since;                /* "since": phase, Running and Restarting are as they are */
+	struct hf_incident incident;  /* "incident" (absent while id is 0) */
+	hf_time not_before;           /* "notBefore": no pod is created earlier */
+	int64_t active_seconds;       /* "activeSeconds" of earlier, suspended runs */
+	int64_t restarts[HF_BUDGETS]; /* "restarts": {"application", "infrastructure", "device"} */
+	int64_t streak[HF_BUDGETS];   /* "streak", same keys: n of the delay */
 	struct hf_role_ledger roles[HF_ROLES_MAX]; /* "replicas": by type, in the kind's order */
-	struct hf_record records[HF_RECORDS_MAX];  /* newest first: [0] is "last", the rest "history" */
+	struct hf_record
+		records[HF_RECORDS_MAX]; /* newest first: [0] is "last", the rest "history" */
 	size_t records_len;
-	int64_t downtime_seconds;        /* "downtimeSeconds" */
-	int64_t productive_seconds;      /* "productiveSeconds" */
-	const char *restart_handled;     /* "restartHandled": the restart annotation last acted on */
-	struct hf_verdict verdict;       /* "verdict" */
+	int64_t downtime_seconds;    /* "downtimeSeconds" */
+	int64_t productive_seconds;  /* "productiveSeconds" */
+	const char *restart_handled; /* "restartHandled": the restart annotation last acted on */
+	struct hf_verdict verdict;   /* "verdict" */
 };
 
 struct hf_status {
 	const struct hf_condition *conditions; /* "conditions" */
 	size_t conditions_len;
 	struct hf_replica_status replicas[HF_ROLES_MAX]; /* "replicaStatuses", the kind's order */
-	hf_time start_time;          /* "startTime" */
-	hf_time completion_time;     /* "completionTime" */
-	hf_time last_reconcile_time; /* "lastReconcileTime": kept as it is */
-	struct hf_ledger ledger;     /* "recovery" */
+	hf_time start_time;                              /* "startTime" */
+	hf_time completion_time;                         /* "completionTime" */
+	hf_time last_reconcile_time;                     /* "lastReconcileTime": kept as it is */
+	struct hf_ledger ledger;                         /* "recovery" */
 };
 
 /* The condition of that type, or NULL. */
@@ -169,7 +170,8 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_SUSPENDED "Suspended"
 #define HF_COND_SUCCEEDED "Succeeded"
 #define HF_COND_FAILED "Failed"
-#define HF_COND_HELD "holdfast.dev/Held" /* nothing is done for this job; reason and message say why */
+#define HF_COND_HELD                                                                               \
+	"holdfast.dev/Held" /* nothing is done for this job; reason and message say why */
 
 HF_END_DECLS
 

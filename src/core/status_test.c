@@ -19,10 +19,12 @@ static void names_of_enums_are_read_back(void **state)
 	for (int p = 0; p <= HF_POD_FAILED; p++)
 		assert_int_equal(hf_pod_phase_parse(hf_pod_phase_name((enum hf_pod_phase)p)), p);
 	for (int a = 0; a < HF_RULE_UNKNOWN; a++)
-		assert_int_equal(hf_rule_action_parse(hf_rule_action_name((enum hf_rule_action)a)), a);
+		assert_int_equal(hf_rule_action_parse(hf_rule_action_name((enum hf_rule_action)a)),
+				 a);
 	for (int r = HF_RESTART_ALWAYS; r < HF_RESTART_UNKNOWN; r++)
 		assert_int_equal(
-			hf_restart_policy_parse(hf_restart_policy_name((enum hf_restart_policy)r)), r);
+			hf_restart_policy_parse(hf_restart_policy_name((enum hf_restart_policy)r)),
+			r);
 }
 
 static void what_nobody_knows_has_a_safe_meaning(void **state)

@@ -21,9 +21,8 @@
 /* A compact text in the making: "19999:2147483647," for each rank. */
 #define SCRATCH_MAX ((size_t)18 * HF_RANKS_MAX)
 
-static void init(struct hf_brain *b, const struct hf_job_view *view,
-		 const struct hf_observed *seen, hf_time now, struct hf_arena *arena,
-		 struct hf_plan *plan)
+static void init(struct hf_brain *b, const struct hf_job_view *view, const struct hf_observed *seen,
+		 hf_time now, struct hf_arena *arena, struct hf_plan *plan)
 {
 	const struct hf_status *stored = &view->status;
 
@@ -98,8 +97,8 @@ static bool is_valid(struct hf_brain *b)
 
 	if (b->job.ranks > HF_RANKS_MAX) {
 		hold(b, "FailedValidation",
-		     hf_arena_printf(b->arena, "a job has at most %d replicas, not %d", HF_RANKS_MAX,
-				     b->job.ranks));
+		     hf_arena_printf(b->arena, "a job has at most %d replicas, not %d",
+				     HF_RANKS_MAX, b->job.ranks));
 		return false;
 	}
 	if (has_begun(b))
@@ -123,8 +122,7 @@ static bool load(struct hf_brain *b)
 				     (long long)b->ledger.schema, HF_LEDGER_SCHEMA));
 		return false;
 	}
-	if (b->ledger.generation < 0 || b->ledger.incident.id < 0 ||
-	    b->ledger.active_seconds < 0) {
+	if (b->ledger.generation < 0 || b->ledger.incident.id < 0 || b->ledger.active_seconds < 0) {
 		hold(b, "LedgerInvalid", "status.recovery has a negative counter");
 		return false;
 	}

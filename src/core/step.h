@@ -33,7 +33,8 @@ HF_BEGIN_DECLS
  * when more than HF_RANKS_MAX ranks would have to be looked at.
  */
 int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
-		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err) HF_MUST_CHECK;
+		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)
+	HF_MUST_CHECK;
 
 HF_END_DECLS
 

@@ -70,8 +70,8 @@ void hf_suspend(struct hf_brain *b)
 void hf_resume(struct hf_brain *b)
 {
 	const char *reason = hf_cond_reason(b, "Resumed");
-	const char *message = hf_arena_printf(b->arena, "%s %s is resumed.",
-					      b->job.framework->kind, b->view->name);
+	const char *message = hf_arena_printf(b->arena, "%s %s is resumed.", b->job.framework->kind,
+					      b->view->name);
 
 	hf_assert(!b->job.suspend && !hf_cond_finished(b));
 	hf_cond_set(b, HF_COND_SUSPENDED, false, reason, message);

@@ -31,8 +31,8 @@ struct hf_opt_bool {
 	bool set;
 	bool value;
 };
-#define HF_SOME_INT(v) ((struct hf_opt_int){ .set = true, .value = (v) })
-#define HF_SOME_BOOL(v) ((struct hf_opt_bool){ .set = true, .value = (v) })
+#define HF_SOME_INT(v) ((struct hf_opt_int){.set = true, .value = (v)})
+#define HF_SOME_BOOL(v) ((struct hf_opt_bool){.set = true, .value = (v)})
 
 /* Replica types of one kind: TFJob has five, the most there is; the rest is room. */
 #define HF_ROLES_MAX 8

@@ -165,9 +165,10 @@ static void check_exit_codes(const struct hf_job_view *view, const struct hf_rul
 		hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL, "valid values: \"In\", \"NotIn\"",
 			     RULES "[%zu].onExitCodes.operator", i);
 	if (rule->container && !container_exists(view, rule))
-		hf_field_add(errors, HF_PROBLEM_INVALID, hf_field_quote(errors, rule->container),
-			     "must be one of the container or initContainer names in the pod template",
-			     RULES "[%zu].onExitCodes.containerName", i);
+		hf_field_add(
+			errors, HF_PROBLEM_INVALID, hf_field_quote(errors, rule->container),
+			"must be one of the container or initContainer names in the pod template",
+			RULES "[%zu].onExitCodes.containerName", i);
 	if (rule->values_len == 0)
 		hf_field_add(errors, HF_PROBLEM_INVALID, "[]", "at least one value is required",
 			     RULES "[%zu].onExitCodes.values", i);
@@ -209,8 +210,8 @@ static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_fie
 
 		if (problem)
 			hf_field_add(errors, HF_PROBLEM_INVALID,
-				     hf_field_quote(errors, hf_str_or(condition->type, "")), problem,
-				     RULES "[%zu].onPodConditions[%zu].type", i, c);
+				     hf_field_quote(errors, hf_str_or(condition->type, "")),
+				     problem, RULES "[%zu].onPodConditions[%zu].type", i, c);
 		one_of(errors, condition->status, statuses,
 		       hf_arena_printf(errors->arena, RULES "[%zu].onPodConditions[%zu].status", i,
 				       c));
@@ -220,8 +221,8 @@ static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_fie
 static void check_rule(const struct hf_job_view *view, const struct hf_rule *rule, size_t i,
 		       struct hf_field_errors *errors)
 {
-	static const char *const actions[] = {"FailJob", "Ignore",     "Count", "RestartReplica",
-					      "RestartJob", NULL};
+	static const char *const actions[] = {"FailJob",        "Ignore",     "Count",
+					      "RestartReplica", "RestartJob", NULL};
 	int kinds = rule->has_exit_codes + rule->has_pod_conditions + rule->has_pod_reasons +
 		    rule->has_device;
 
@@ -274,7 +275,8 @@ static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *
 
 		/* Each one is cut before adding: 64 bits cannot run over. */
 		if (spec->replicas.set && spec->replicas.value > 0)
-			ranks += spec->replicas.value < INT32_MAX ? spec->replicas.value : INT32_MAX;
+			ranks +=
+				spec->replicas.value < INT32_MAX ? spec->replicas.value : INT32_MAX;
 		if (hf_restart_policy_parse(spec->restart_policy) == HF_RESTART_UNKNOWN)
 			one_of(errors, spec->restart_policy, policies,
 			       hf_arena_printf(errors->arena, "spec.%s[%s].restartPolicy",

@@ -92,8 +92,10 @@ static void too_many_rules_values_and_patterns_are_refused(void **state)
 	for (int i = 0; i <= HF_RULE_PATTERNS_MAX; i++)
 		patterns[i] = (struct hf_rule_condition){.type = "Ready", .status = "False"};
 	for (int i = 0; i <= HF_RULES_MAX; i++)
-		many[i] = (struct hf_rule){.action = HF_RULE_COUNT, .has_exit_codes = true,
-					   .values = values, .values_len = 2};
+		many[i] = (struct hf_rule){.action = HF_RULE_COUNT,
+					   .has_exit_codes = true,
+					   .values = values,
+					   .values_len = 2};
 	policy->has_pod_failure_policy = true;
 	policy->rules = many;
 	policy->rules_len = HF_RULES_MAX;
@@ -102,7 +104,8 @@ static void too_many_rules_values_and_patterns_are_refused(void **state)
 	assert_int_equal(complaints(NULL), 1);
 	policy->rules_len = 2;
 	many[0].values_len = HF_RULE_VALUES_MAX + 1;
-	many[1] = (struct hf_rule){.action = HF_RULE_COUNT, .has_pod_conditions = true,
+	many[1] = (struct hf_rule){.action = HF_RULE_COUNT,
+				   .has_pod_conditions = true,
 				   .pod_conditions = patterns,
 				   .pod_conditions_len = HF_RULE_PATTERNS_MAX + 1};
 	assert_int_equal(complaints(NULL), 2);
@@ -120,14 +123,18 @@ static void a_container_is_looked_for_where_the_rule_applies(void **state)
 	brain_init(&b, &brain_kind, 1, 2);
 	b.replicas[1].pod.init_containers = &init; /* the Hand's */
 	b.replicas[1].pod.init_containers_len = 1;
-	b.rules[0] = (struct hf_rule){.action = HF_RULE_COUNT, .has_exit_codes = true,
-				      .values = value, .values_len = 1, .container = "warm-up"};
+	b.rules[0] = (struct hf_rule){.action = HF_RULE_COUNT,
+				      .has_exit_codes = true,
+				      .values = value,
+				      .values_len = 1,
+				      .container = "warm-up"};
 	policy->rules_len = 1;
 	assert_int_equal(complaints(NULL), 0);
 	b.rules[0].replica_types = boss;
 	b.rules[0].replica_types_len = 1;
 	assert_int_equal(complaints(NULL), 1);
-	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.containerName"));
+	assert_true(
+		complains("spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.containerName"));
 	brain_release(&b);
 }
 

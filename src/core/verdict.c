@@ -35,12 +35,12 @@ static const char *rule_message(struct hf_brain *b, const struct hf_end *end)
 				       end->ended_container, ns, end->pod->name, end->ended_code,
 				       end->rule);
 	if (rule->has_pod_conditions)
-		return hf_arena_printf(b->arena,
-				       "Pod %s/%s has condition %s matching FailJob rule at index %d",
-				       ns, end->pod->name, rule->pod_conditions[0].type, end->rule);
-	return hf_arena_printf(b->arena, "Pod %s/%s has reason %s matching FailJob rule at index %d",
-			       ns, end->pod->name, hf_str_or(end->pod->reason, "OOMKilled"),
-			       end->rule);
+		return hf_arena_printf(
+			b->arena, "Pod %s/%s has condition %s matching FailJob rule at index %d",
+			ns, end->pod->name, rule->pod_conditions[0].type, end->rule);
+	return hf_arena_printf(b->arena,
+			       "Pod %s/%s has reason %s matching FailJob rule at index %d", ns,
+			       end->pod->name, hf_str_or(end->pod->reason, "OOMKilled"), end->rule);
 }
 
 static const char *end_message(struct hf_brain *b, const struct hf_end *end)
@@ -87,8 +87,7 @@ void hf_verdict_reconsider(struct hf_brain *b)
 		if (!hf_end_outranks(end))
 			continue;
 		if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget)) {
-			hf_verdict_set(b, hf_budget_verdict(budget),
-				       hf_budget_message(b, budget));
+			hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
 			return;
 		}
 		ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
@@ -121,6 +120,7 @@ void hf_verdict_settle(struct hf_brain *b)
 	hf_say(b, b->now, HF_TOPIC_BLOCKED,
 	       "the verdict %s waits for news of node %s, until %s at the latest", verdict->reason,
 	       silent, hf_time_text(b->arena, until));
-	hf_say(b, until, HF_TOPIC_NEXT, "the job fails, unless its cause turns out to be a node or a "
-					"device");
+	hf_say(b, until, HF_TOPIC_NEXT,
+	       "the job fails, unless its cause turns out to be a node or a "
+	       "device");
 }

@@ -94,8 +94,10 @@ static void a_rule_that_a_person_wrote_is_not_withdrawn(void **state)
 
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 3);
-	b.rules[0] = (struct hf_rule){.action = HF_RULE_FAIL_JOB, .has_exit_codes = true,
-				      .values = code, .values_len = 1};
+	b.rules[0] = (struct hf_rule){.action = HF_RULE_FAIL_JOB,
+				      .has_exit_codes = true,
+				      .values = code,
+				      .values_len = 1};
 	b.view.run_policy.rules_len = 1;
 	brain_run_up(&b);
 	brain_after(&b, 60);

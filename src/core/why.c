@@ -84,7 +84,8 @@ static void say_evidence(struct hf_brain *b, const struct hf_record *record)
 	const char *how = "ended";
 
 	if (hf_streq(record->rule, HF_ANNOTATION_RESTART)) {
-		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "somebody asked for a restart of %s",
+		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE,
+		       "somebody asked for a restart of %s",
 		       hf_str_or(record->replica, "all ranks"));
 		return;
 	}
@@ -108,8 +109,8 @@ static void say_evidence(struct hf_brain *b, const struct hf_record *record)
 /* The restart policy of the replica type, where that has decided. */
 static void say_policy(struct hf_brain *b, const struct hf_record *record)
 {
-	bool application = record->cause == HF_CLASS_APPLICATION ||
-			   record->cause == HF_CLASS_OUT_OF_MEMORY;
+	bool application =
+		record->cause == HF_CLASS_APPLICATION || record->cause == HF_CLASS_OUT_OF_MEMORY;
 
 	for (int r = 0; r < b->crews_len && application && record->replica; r++) {
 		size_t len = strlen(b->crews[r].lower);
@@ -209,7 +210,8 @@ void hf_why_history(struct hf_brain *b)
 		say_decision(b, last);
 		say_budget(b, last->decided_at);
 		if (last->running_at != HF_TIME_NONE)
-			hf_say(b, last->running_at, HF_TOPIC_DONE, "every rank runs again, after %s",
+			hf_say(b, last->running_at, HF_TOPIC_DONE,
+			       "every rank runs again, after %s",
 			       hf_span_text(b->arena, last->running_at - last->detected_at));
 	} else if (ledger->verdict.reason && hf_cond_is_true(b, HF_COND_FAILED)) {
 		hf_say(b, ledger->verdict.at, HF_TOPIC_DECISION, "the job fails: %s",
@@ -243,8 +245,9 @@ void hf_why_summary(struct hf_brain *b)
 		detail = hf_cond_find(b, HF_COND_HELD)->message;
 	else if (hf_streq(state, HF_COND_FAILED))
 		detail = condition->message;
-	b->plan->summary = hf_arena_printf(
-		b->arena, "%s%s%s%s%s", *state ? state : "New", since != HF_TIME_NONE ? " for " : "",
-		since != HF_TIME_NONE ? hf_span_text(b->arena, b->now - since) : "",
-		detail ? ": " : "", hf_str_or(detail, ""));
+	b->plan->summary =
+		hf_arena_printf(b->arena, "%s%s%s%s%s", *state ? state : "New",
+				since != HF_TIME_NONE ? " for " : "",
+				since != HF_TIME_NONE ? hf_span_text(b->arena, b->now - since) : "",
+				detail ? ": " : "", hf_str_or(detail, ""));
 }

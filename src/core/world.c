@@ -164,8 +164,8 @@ int hf_world_load(struct hf_brain *b, struct hf_error *err)
 		reach(b, services[i]);
 	}
 	for (int r = 0; r < b->crews_len; r++)
-		b->crews[r].slots = HF_ARENA_ARRAY(b->arena, struct hf_slot,
-						   (size_t)b->crews[r].slots_len + 1);
+		b->crews[r].slots =
+			HF_ARENA_ARRAY(b->arena, struct hf_slot, (size_t)b->crews[r].slots_len + 1);
 	b->strays = HF_ARENA_ARRAY(b->arena, const struct hf_pod *, seen->pods_len + 1);
 	for (size_t i = 0; i < seen->pods_len; i++)
 		put_pod(b, &seen->pods[i], pods[i]);
@@ -253,8 +253,8 @@ void hf_world_refresh(struct hf_brain *b)
 			attempt = pod->stamped ? pod->attempt : 0;
 			hf_assert(generation <= b->ledger.generation || hf_cond_finished(b));
 			b->older_pods += generation < b->ledger.generation;
-			slot->current = generation == b->ledger.generation &&
-					attempt == slot->attempt;
+			slot->current =
+				generation == b->ledger.generation && attempt == slot->attempt;
 			slot->up = slot->current && pod->phase == HF_POD_RUNNING &&
 				   pod->deletion_time == HF_TIME_NONE && !waits_or_ended(b, r, pod);
 		}

@@ -13,8 +13,8 @@ static struct brain b;
 
 static bool finds(const char *name, int role, int32_t index)
 {
-	struct hf_brain brain = {.view = &b.view, .crews_len = 2,
-				 .crews = {{.lower = "boss"}, {.lower = "hand"}}};
+	struct hf_brain brain = {
+		.view = &b.view, .crews_len = 2, .crews = {{.lower = "boss"}, {.lower = "hand"}}};
 	int ret_role = -1;
 	int32_t ret_index = -1;
 	bool found = hf_world_find(&brain, name, &ret_role, &ret_index);
@@ -37,9 +37,9 @@ static void replicas_are_known_by_their_names(void **state)
 static void other_names_are_no_replicas(void **state)
 {
 	static const char *const names[] = {
-		"demo",	       "demo-",	       "demo-hand",	"demo-hand-",	  "demo-hand-x",
-		"demo-hand-01", "demo-hand--1", "demo-hand-1x", "demo-hand-20000", "demo-foot-0",
-		"demos-hand-0", "emo-hand-0",	"demo-hand-0-0", "demo-Hand-0",	  ""};
+		"demo",         "demo-",        "demo-hand",     "demo-hand-",      "demo-hand-x",
+		"demo-hand-01", "demo-hand--1", "demo-hand-1x",  "demo-hand-20000", "demo-foot-0",
+		"demos-hand-0", "emo-hand-0",   "demo-hand-0-0", "demo-Hand-0",     ""};
 
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 1);

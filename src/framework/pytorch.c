@@ -272,8 +272,7 @@ static void pytorch_judge(const struct hf_job *job, const struct hf_counts *coun
 	/* Two shapes of message, as upstream has them. */
 	if (has_master(job)) {
 		ret_judgement->running = counts[MASTER].active > 0;
-		ret_judgement->succeeded =
-			counts[MASTER].succeeded >= job->roles[MASTER].replicas;
+		ret_judgement->succeeded = counts[MASTER].succeeded >= job->roles[MASTER].replicas;
 		ret_judgement->running_message =
 			hf_arena_printf(arena, "PyTorchJob %s is running.", name);
 		ret_judgement->succeeded_message =
@@ -281,10 +280,9 @@ static void pytorch_judge(const struct hf_job *job, const struct hf_counts *coun
 		return;
 	}
 	ret_judgement->running = workers->active > 0;
-	ret_judgement->succeeded =
-		job->roles[WORKER].present && job->roles[WORKER].replicas > 0 &&
-		(workers->succeeded >= job->roles[WORKER].replicas ||
-		 (job->elastic.present && workers->succeeded > 0));
+	ret_judgement->succeeded = job->roles[WORKER].present && job->roles[WORKER].replicas > 0 &&
+				   (workers->succeeded >= job->roles[WORKER].replicas ||
+				    (job->elastic.present && workers->succeeded > 0));
 	ret_judgement->running_message =
 		hf_arena_printf(arena, "PyTorchJob %s/%s is running.", ns, name);
 	ret_judgement->succeeded_message =

@@ -29,8 +29,10 @@ static void elastic_bounds_default_to_each_other_and_to_the_workers(void **state
 		struct hf_opt_int min, max;
 		const char *nnodes;
 	} rows[] = {
-		{{false, 0}, {false, 0}, "2:2"}, {{true, 1}, {true, 3}, "1:3"},
-		{{true, 1}, {false, 0}, "1:1"},  {{false, 0}, {true, 4}, "4:4"},
+		{{false, 0}, {false, 0}, "2:2"},
+		{{true, 1}, {true, 3}, "1:3"},
+		{{true, 1}, {false, 0}, "1:1"},
+		{{false, 0}, {true, 4}, "4:4"},
 	};
 
 	(void)state;
@@ -51,8 +53,11 @@ static void processes_per_node_multiply_the_world_when_they_are_a_number(void **
 		const char *nproc;
 		const char *world;
 		const char *seen;
-	} rows[] = {{NULL, "3", "auto"}, {"auto", "3", "auto"}, {"gpu", "3", "gpu"},
-		    {"4", "12", "4"},	 {"1", "3", "1"}};
+	} rows[] = {{NULL, "3", "auto"},
+		    {"auto", "3", "auto"},
+		    {"gpu", "3", "gpu"},
+		    {"4", "12", "4"},
+		    {"1", "3", "1"}};
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {

@@ -12,9 +12,9 @@ HF_BEGIN_DECLS
  * each kind; the differences are these switches.
  */
 struct hf_replicas_rules {
-	bool known_types_only;      /* an unknown key is refused; keys are case-sensitive */
-	int single_role;            /* replicas of this role must be written and be 1; -1: none */
-	bool others_at_least_one;   /* replicas of every other role, when written */
+	bool known_types_only;    /* an unknown key is refused; keys are case-sensitive */
+	int single_role;          /* replicas of this role must be written and be 1; -1: none */
+	bool others_at_least_one; /* replicas of every other role, when written */
 };
 
 /* The map is there; each entry has containers, images, and one with the kind's name. */

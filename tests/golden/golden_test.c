@@ -128,9 +128,8 @@ static struct hf_doc *keep(struct docs *docs, const struct hf_json *value)
 
 static const struct hf_framework *framework_of(const struct hf_json *job)
 {
-	const struct hf_framework *framework =
-		hf_framework_by_kind(hf_json_path_str(job, "apiVersion", NULL),
-				     hf_json_path_str(job, "kind", NULL));
+	const struct hf_framework *framework = hf_framework_by_kind(
+		hf_json_path_str(job, "apiVersion", NULL), hf_json_path_str(job, "kind", NULL));
 
 	assert_non_null(framework);
 	return framework;

@@ -51,14 +51,29 @@ static bool kind_goes_on(const struct hf_job *job, const struct hf_counts *count
 }
 
 const struct hf_framework brain_kind = {
-	.api_version = "test.dev/v1", .group = "test.dev", .version = "v1", .kind = "TestJob",
-	.plural = "testjobs", .singular = "testjob", .replicas_key = "testReplicaSpecs",
-	.container_name = "main", .port_name = "test-port", .port_number = 4242,
-	.inject_port = true, .has_services = true, .default_restart = HF_RESTART_ON_FAILURE,
-	.controller_name = "testjob-controller", .metrics_name = "test",
-	.has_scale = true, .scale_role = BRAIN_HAND,
-	.roles = {[BRAIN_BOSS] = {"Boss", 1}, [BRAIN_HAND] = {"Hand", 1}}, .roles_len = 2,
-	.pod = kind_pod, .is_master = kind_is_master, .judge = kind_judge, .goes_on = kind_goes_on,
+	.api_version = "test.dev/v1",
+	.group = "test.dev",
+	.version = "v1",
+	.kind = "TestJob",
+	.plural = "testjobs",
+	.singular = "testjob",
+	.replicas_key = "testReplicaSpecs",
+	.container_name = "main",
+	.port_name = "test-port",
+	.port_number = 4242,
+	.inject_port = true,
+	.has_services = true,
+	.default_restart = HF_RESTART_ON_FAILURE,
+	.controller_name = "testjob-controller",
+	.metrics_name = "test",
+	.has_scale = true,
+	.scale_role = BRAIN_HAND,
+	.roles = {[BRAIN_BOSS] = {"Boss", 1}, [BRAIN_HAND] = {"Hand", 1}},
+	.roles_len = 2,
+	.pod = kind_pod,
+	.is_master = kind_is_master,
+	.judge = kind_judge,
+	.goes_on = kind_goes_on,
 };
 
 /* ---- birth and death ------------------------------------------------------------------------------ */
@@ -210,9 +225,12 @@ void brain_step(struct brain *b)
 		b->seen_services[place(b, i, b->services_len)] = b->services[i].service;
 	}
 	b->seen = (struct hf_observed){
-		.pods = b->seen_pods, .pods_len = b->pods_len,
-		.services = b->seen_services, .services_len = b->services_len,
-		.nodes = b->nodes, .nodes_len = b->nodes_len,
+		.pods = b->seen_pods,
+		.pods_len = b->pods_len,
+		.services = b->seen_services,
+		.services_len = b->services_len,
+		.nodes = b->nodes,
+		.nodes_len = b->nodes_len,
 	};
 	assert_ok(hf_job_step(&b->view, &b->seen, b->now, b->pass, &b->plan, &err), &err);
 }
@@ -260,15 +278,21 @@ static void create_pod(struct brain *b, const struct hf_action *action)
 	snprintf(pod->uid, sizeof(pod->uid), "uid-%d", ++b->next_uid);
 	fill(pod->node, b->next_uid % 2 ? "n0" : "n1");
 	pod->pod = (struct hf_pod){
-		.owned = true, .stamped = true, .phase = HF_POD_PENDING,
+		.owned = true,
+		.stamped = true,
+		.phase = HF_POD_PENDING,
 		.generation = edit_number(action, HF_ANNOTATION_GENERATION),
 		.attempt = edit_number(action, HF_ANNOTATION_ATTEMPT),
 		.incident = edit_number(action, HF_ANNOTATION_INCIDENT),
-		.creation_time = b->now, .deletion_time = HF_TIME_NONE, .containers_len = 1,
+		.creation_time = b->now,
+		.deletion_time = HF_TIME_NONE,
+		.containers_len = 1,
 	};
 	pod->containers[0] = (struct hf_container_seen){
-		.name = b->view.framework->container_name, .phase = HF_CONTAINER_WAITING,
-		.finished_at = HF_TIME_NONE, .started_at = HF_TIME_NONE,
+		.name = b->view.framework->container_name,
+		.phase = HF_CONTAINER_WAITING,
+		.finished_at = HF_TIME_NONE,
+		.started_at = HF_TIME_NONE,
 	};
 	b->created++;
 }
@@ -452,8 +476,8 @@ void brain_disrupt(struct brain *b, const char *name)
 {
 	struct brain_pod *pod = must(b, name);
 
-	pod->condition = (struct hf_pod_condition){.type = "DisruptionTarget", .status = "True",
-						   .reason = "PreemptionByScheduler"};
+	pod->condition = (struct hf_pod_condition){
+		.type = "DisruptionTarget", .status = "True", .reason = "PreemptionByScheduler"};
 	pod->pod.conditions_len = 1;
 }
 

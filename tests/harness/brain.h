@@ -44,7 +44,7 @@ struct brain_service {
 struct brain {
 	struct hf_arena *stored[2]; /* the status as it is stored; the other one is the next */
 	int stored_now;
-	struct hf_arena *pass;      /* of the last step: the plan lives here */
+	struct hf_arena *pass; /* of the last step: the plan lives here */
 	hf_time now;
 
 	struct hf_settings settings;
@@ -98,15 +98,15 @@ int brain_quiet(struct brain *b);
 void brain_run_up(struct brain *b);
 
 struct brain_pod *brain_pod(struct brain *b, const char *name); /* NULL: none */
-void brain_start(struct brain *b, const char *name);    /* Running */
+void brain_start(struct brain *b, const char *name);            /* Running */
 void brain_start_all(struct brain *b);
 void brain_exit(struct brain *b, const char *name, int code); /* 0: Succeeded, else Failed */
 void brain_crash_in_place(struct brain *b, const char *name); /* the kubelet restarts it */
-void brain_terminate(struct brain *b, const char *name); /* somebody else deletes it */
-void brain_gone(struct brain *b, const char *name);      /* the object is removed */
-void brain_terminating_gone(struct brain *b);            /* every pod that is terminating */
-void brain_disrupt(struct brain *b, const char *name);   /* DisruptionTarget=True */
-void brain_nodes_heard(struct brain *b);                 /* renewed now */
+void brain_terminate(struct brain *b, const char *name);      /* somebody else deletes it */
+void brain_gone(struct brain *b, const char *name);           /* the object is removed */
+void brain_terminating_gone(struct brain *b);                 /* every pod that is terminating */
+void brain_disrupt(struct brain *b, const char *name);        /* DisruptionTarget=True */
+void brain_nodes_heard(struct brain *b);                      /* renewed now */
 void brain_after(struct brain *b, int seconds);
 
 /* Conditions as "Created=True Running=False …", in order. */

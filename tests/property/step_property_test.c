@@ -53,11 +53,15 @@ static void random_rules(struct life *life)
 
 	policy->has_pod_failure_policy = true;
 	policy->rules_len = 1 + roll(life, 2);
-	b->rules[0] = (struct hf_rule){.name = "codes", .action = (enum hf_rule_action)roll(life, 5),
-				       .has_exit_codes = true, .op = HF_RULE_IN, .values = codes,
+	b->rules[0] = (struct hf_rule){.name = "codes",
+				       .action = (enum hf_rule_action)roll(life, 5),
+				       .has_exit_codes = true,
+				       .op = HF_RULE_IN,
+				       .values = codes,
 				       .values_len = HF_ARRAY_LEN(codes)};
 	b->rules[1] = (struct hf_rule){.action = (enum hf_rule_action)roll(life, 5),
-				       .has_pod_reasons = true, .pod_reasons = reasons,
+				       .has_pod_reasons = true,
+				       .pod_reasons = reasons,
 				       .pod_reasons_len = HF_ARRAY_LEN(reasons)};
 }
 
@@ -146,7 +150,8 @@ static void happens_to_pod(struct life *life, struct brain_pod *pod)
 
 static void happens(struct life *life)
 {
-	static const char *const requests[] = {"2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z hand-0",
+	static const char *const requests[] = {"2026-01-01T00:00:01Z",
+					       "2026-01-01T00:00:02Z hand-0",
 					       "2026-01-01T00:00:03Z worker-9"};
 	struct brain *b = life->b;
 	struct hf_run_policy *policy = &b->view.run_policy;
@@ -256,9 +261,9 @@ static void no_incident_of_ours(struct life *life)
 	for (size_t i = 0; i < b->pods_len; i++) {
 		const struct brain_pod *pod = &b->pods[i];
 
-		if (!pod->ours && (pod->pod.phase == HF_POD_FAILED ||
-				   pod->pod.deletion_time != HF_TIME_NONE ||
-				   pod->containers[0].restart_count > 0))
+		if (!pod->ours &&
+		    (pod->pod.phase == HF_POD_FAILED || pod->pod.deletion_time != HF_TIME_NONE ||
+		     pod->containers[0].restart_count > 0))
 			return;
 	}
 	assert_non_null(after->records[0].replica);
@@ -307,10 +312,10 @@ static void ledger_holds(struct life *life)
 		    life->b->view.status.ledger.incident.charged == HF_BUDGET_PENDING);
 	assert_true(restarts <= ledger->incident.id);
 	for (int i = 0; i < HF_BUDGETS; i++) {
-		struct hf_opt_int limit = i == HF_BUDGET_APPLICATION
-						  ? life->b->view.run_policy.backoff_limit
-						  : life->b->view.run_policy.recovery
-							    .infrastructure_limit;
+		struct hf_opt_int limit =
+			i == HF_BUDGET_APPLICATION
+				? life->b->view.run_policy.backoff_limit
+				: life->b->view.run_policy.recovery.infrastructure_limit;
 
 		if (limit.set && i != HF_BUDGET_DEVICE && ledger->restarts[i] > limit.value)
 			assert_true(hf_status_is_finished(&life->b->plan.status));
@@ -372,7 +377,8 @@ static void remember_successes(struct life *life)
 
 		if (pod->pod.phase != HF_POD_SUCCEEDED ||
 		    pod->pod.generation != b->plan.status.ledger.generation ||
-		    pod->pod.attempt != attempt_written(b, pod->name) || b->view.run_policy.suspend.value ||
+		    pod->pod.attempt != attempt_written(b, pod->name) ||
+		    b->view.run_policy.suspend.value ||
 		    life->succeeded_len == HF_ARRAY_LEN(life->succeeded))
 			continue;
 		memcpy(life->succeeded[life->succeeded_len], pod->name, BRAIN_TEXT_MAX);
