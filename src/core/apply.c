@@ -14,6 +14,7 @@
 /* Open an incident for the end and charge it, or let the job fail with it. */
 static bool open_for(struct hf_brain *b, const struct hf_end *end)
 {
+	/* Nothing is charged yet: a verdict may still turn out to have another cause. */
 	if (end->fate == HF_FATE_FAIL) {
 		hf_verdict_of_end(b, end);
 		return false;
@@ -72,6 +73,7 @@ static const struct hf_end *find_fail_rule(const struct hf_brain *b)
 	return NULL;
 }
 
+/* The end that opens an incident: none if the open one covers them all. */
 static const struct hf_end *find_opener(const struct hf_brain *b)
 {
 	const struct hf_end *first = NULL;
@@ -89,6 +91,7 @@ static const struct hf_end *find_opener(const struct hf_brain *b)
 	return first;
 }
 
+/* Late evidence for the open incident.  False: its new budget is used up, a verdict is set. */
 static bool adopt_causes(struct hf_brain *b)
 {
 	for (size_t i = 0; i < b->ends_len; i++) {
@@ -126,6 +129,7 @@ static void restart_ended(struct hf_brain *b)
 	}
 	if (!first)
 		return;
+	hf_assert(!hf_verdict_pending(b));
 	b->restarting = true;
 	b->restarting_role = first->role;
 	b->restarting_count = b->failed_ends[first->role] > 0 ? b->failed_ends[first->role] : 1;
@@ -139,6 +143,7 @@ static void restart_ended(struct hf_brain *b)
 	hf_assert(b->ledger.records_len > 0);
 	b->ledger.records[0].scope = scope == HF_SCOPE_JOB ? "Job" : "Replica";
 	b->ledger.records[0].generation = b->ledger.generation;
+	/* A covered end of a recovered incident: the recovery is not over after all. */
 	b->ledger.records[0].running_at = HF_TIME_NONE;
 	hf_restart_when_too_large(b);
 }
@@ -155,6 +160,7 @@ void hf_ends_apply(struct hf_brain *b)
 		hf_verdict_of_end(b, end);
 		return;
 	}
+	/* Before the pods' ends: what the kubelet restarted ran before the pod ended. */
 	count_restarts(b);
 	if (hf_verdict_pending(b) || !adopt_causes(b))
 		return;

@@ -57,6 +57,7 @@ static void move(struct hf_brain *b, struct hf_condition *condition, size_t to)
 	b->conditions[to] = kept;
 }
 
+/* Whoever appends fills in the rest; -1 says that no stored element stands behind it. */
 static struct hf_condition *append(struct hf_brain *b, const char *type)
 {
 	struct hf_condition *condition;
@@ -76,6 +77,7 @@ void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *
 	hf_time second = hf_time_floor_second(b->now);
 
 	hf_assert(reason && message);
+	/* The message is not refreshed then, as upstream: no write for a mere wording. */
 	if (condition && hf_streq(condition->status, text) && hf_streq(condition->reason, reason))
 		return;
 	if (!condition)
@@ -114,6 +116,7 @@ void hf_cond_created(struct hf_brain *b)
 	b->plan->metrics[HF_METRIC_CREATED]++;
 }
 
+/* Upstream counts the failed replicas of one type; a request has none to count. */
 static const char *restarting_message(struct hf_brain *b)
 {
 	const char *kind = b->job.framework->kind;
@@ -147,6 +150,7 @@ void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement)
 
 		hf_cond_lower(b, HF_COND_RUNNING, NULL, NULL);
 		hf_cond_set(b, HF_COND_RESTARTING, true, hf_cond_reason(b, "Restarting"), message);
+		/* One event for each decision, not for each step that sees it last. */
 		if (news || b->restarting)
 			hf_event(b, true, hf_cond_reason(b, "Restarting"), message);
 	} else {
@@ -170,6 +174,7 @@ const char *hf_cond_state(const struct hf_brain *b)
 
 void hf_cond_arrange(struct hf_brain *b)
 {
+	/* "" is no type, so nothing is found while nothing is True. */
 	struct hf_condition *state = hf_cond_find(b, hf_cond_state(b));
 	struct hf_condition *created;
 

@@ -19,6 +19,8 @@ static bool is_terminal(const struct hf_pod *pod)
 	return pod->phase == HF_POD_SUCCEEDED || pod->phase == HF_POD_FAILED;
 }
 
+/* Pods of an older attempt count nowhere, unless they lie there Failed: a rank that is being
+ * replaced is neither active nor lost. */
 static void count_active(struct hf_brain *b, int role)
 {
 	const struct hf_crew *crew = &b->crews[role];
@@ -79,7 +81,7 @@ void hf_counts_write(struct hf_brain *b)
 		status->active = b->counts[r].active;
 		status->succeeded = b->counts[r].succeeded;
 		status->failed = b->counts[r].failed;
-		/* Keys in byte order, as a formatted label selector has them. */
+		/* Made once: it never changes for a job.  Keys in byte order, as a formatted label selector has them. */
 		if (framework->has_scale && !status->selector)
 			status->selector = hf_arena_printf(
 				b->arena,

@@ -26,6 +26,7 @@ static struct hf_opt_int pick_opt(struct hf_opt_int own, struct hf_opt_int clust
 	return own.set ? own : cluster;
 }
 
+/* A job's own field, else the cluster's default from the operator's file, else ours. */
 static void default_recovery(const struct hf_run_policy *policy,
 			     const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
 {
@@ -116,6 +117,7 @@ const struct hf_replica_spec *const *hf_job_replicas(const struct hf_job_view *v
 	return specs;
 }
 
+/* Backwards, so that the first of several containers or ports with the name is taken. */
 static void default_port(const struct hf_framework *framework, struct hf_role *role)
 {
 	const struct hf_template *pod = role->pod;
@@ -164,6 +166,7 @@ void hf_job_defaults(const struct hf_job_view *view, struct hf_arena *arena, str
 	static const struct hf_settings no_settings = {0};
 	const struct hf_framework *framework = view->framework;
 
+	/* A table that breaks this is a bug of this program, not of a job. */
 	hf_assert(framework && framework->roles_len > 0 && framework->roles_len <= HF_ROLES_MAX);
 	memset(ret_job, 0, sizeof(*ret_job));
 	ret_job->view = view;

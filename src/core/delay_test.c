@@ -72,6 +72,33 @@ static void a_huge_streak_does_not_overflow(void **state)
 	assert_int_equal(seconds(HF_BUDGET_INFRASTRUCTURE, INT64_MAX, false), 300);
 }
 
+static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(void **state)
+{
+	struct hf_job_view view = {.uid = "uid"};
+	struct hf_brain b = {.view = &view, .now = 1000 * HF_SECOND};
+
+	(void)state;
+	b.job.recovery = defaults;
+	b.ledger.not_before = HF_TIME_NONE;
+	hf_delay_next(&b, HF_BUDGET_APPLICATION);
+	assert_true(b.ledger.not_before == HF_TIME_NONE);
+	b.ledger.streak[HF_BUDGET_APPLICATION] = 6;
+	hf_delay_next(&b, HF_BUDGET_APPLICATION);
+	assert_in_range(b.ledger.not_before - b.now, 320 * HF_SECOND, 352 * HF_SECOND);
+	b.ledger.streak[HF_BUDGET_INFRASTRUCTURE] = 1;
+	hf_delay_next(&b, HF_BUDGET_INFRASTRUCTURE);
+	assert_in_range(b.ledger.not_before - b.now, 320 * HF_SECOND, 352 * HF_SECOND);
+	/* An hour after the last rank ran again every streak is over. */
+	b.ledger.records_len = 1;
+	b.ledger.records[0].running_at = b.now;
+	b.now += 3600 * HF_SECOND;
+	hf_delay_next(&b, HF_BUDGET_DEVICE);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_APPLICATION], 0);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_DEVICE], 1);
+	hf_delay_next(&b, HF_BUDGET_NONE);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_DEVICE], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -80,6 +107,8 @@ int main(void)
 		cmocka_unit_test(kueue_would_evict_a_job_that_waits_longer),
 		cmocka_unit_test(the_spread_is_of_the_uid_and_within_a_tenth_and_the_maximum),
 		cmocka_unit_test(a_huge_streak_does_not_overflow),
+		cmocka_unit_test(
+			a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

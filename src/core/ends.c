@@ -54,6 +54,7 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 	}
 }
 
+/* Up to two ends of one rank: its containers were restarted, and then the pod ended. */
 static void collect_slot(struct hf_brain *b, int role, int32_t index)
 {
 	struct hf_slot *slot = &b->crews[role].slots[index];
@@ -77,6 +78,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		end.units = (int32_t)(hf_pod_restarts(slot->pod) - slot->seen);
 		b->ends[b->ends_len++] = end;
 	}
+	/* Whoever deletes it: what has succeeded has not been ended. */
 	if (slot->pod->phase == HF_POD_SUCCEEDED)
 		return;
 	if (slot->pod->deletion_time != HF_TIME_NONE)

@@ -9,6 +9,7 @@
  * to do is the clean-up policy, deleting pods that were created late, and the TTL.
  */
 
+/* What both ends of a job have in common.  The caller has said why in an event. */
 static void end(struct hf_brain *b, const char *type, const char *reason, const char *message)
 {
 	hf_time at = hf_time_floor_second(b->now), start = b->plan->status.start_time;
@@ -28,6 +29,7 @@ void hf_finish_failed(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
 	const char *reason = hf_cond_reason(b, "Failed");
+	/* Upstream warns of exit codes and reports the rest as normal. */
 	bool warning = hf_streq(ledger->verdict.reason, HF_VERDICT_EXIT_CODE);
 
 	hf_assert(ledger->verdict.reason && ledger->verdict.message);
@@ -79,6 +81,7 @@ static bool cleans(const struct hf_brain *b, const struct hf_pod *pod)
 	return b->job.clean == HF_CLEAN_ALL || (b->job.clean == HF_CLEAN_RUNNING && is_active(pod));
 }
 
+/* Level-triggered: what was deleted already does not show up, what was not is asked for again. */
 static void clean_slot(struct hf_brain *b, const struct hf_slot *slot)
 {
 	bool goes = slot->pod && (cleans(b, slot->pod) || !of_record(b, slot));
@@ -123,6 +126,8 @@ static void recount(struct hf_brain *b)
 	}
 }
 
+/* The TTL runs from the terminal condition, whatever `suspend` says by now.  Foreground, so that
+ * the job is seen until its pods are gone. */
 static void expire(struct hf_brain *b, const struct hf_condition *terminal)
 {
 	struct hf_opt_int ttl = b->view->run_policy.ttl_seconds_after_finished;

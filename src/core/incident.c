@@ -52,6 +52,7 @@ bool hf_end_outranks(const struct hf_end *end)
 				 end->cls == HF_CLASS_DEVICE || end->cls == HF_CLASS_ADMISSION);
 }
 
+/* Newest first; the oldest falls off the end. */
 void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 {
 	struct hf_ledger *ledger = &b->ledger;
@@ -112,6 +113,7 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end)
 	enum hf_budget budget = hf_class_budget(end->cls);
 
 	hf_assert(hf_end_outranks(end) && incident->id > 0 && budget < HF_BUDGETS);
+	/* The first cause that outranks stands; a second one changes nothing. */
 	if (incident->cause != HF_CLASS_APPLICATION && incident->cause != HF_CLASS_OUT_OF_MEMORY)
 		return true;
 	incident->cause = end->cls;

@@ -73,6 +73,7 @@ int hf_ledger_top(const struct hf_role_ledger *role, const char *type, int32_t *
 
 enum bit { BIT_CREATED, BIT_SUCCEEDED, BIT_COVERED };
 
+/* One reader and one writer for the three texts of ranges. */
 static bool *slot_bit(struct hf_slot *slot, enum bit bit)
 {
 	switch (bit) {
@@ -112,6 +113,8 @@ static int read_values(struct hf_crew *crew, const char *text, bool attempts)
 	return rc;
 }
 
+/* The texts were checked for size by hf_ledger_top, but a text is only known to be whole when it
+ * has been read to its end: so every cursor's answer is looked at here as well. */
 int hf_ledger_read(struct hf_brain *b, struct hf_error *err)
 {
 	for (int r = 0; r < b->crews_len; r++) {
@@ -191,6 +194,7 @@ static size_t text_bytes(const char *text)
 	return text ? 2 * strlen(text) + KEY_BYTES : 0;
 }
 
+/* An upper bound that needs no document: what matters is that it is never too small. */
 size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 {
 	size_t bytes = 20 * SCALAR_BYTES + text_bytes(ledger->restart_handled) +

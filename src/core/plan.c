@@ -94,6 +94,7 @@ static void opt_number(struct hf_strbuf *sb, const char *key, struct hf_opt_int 
 		hf_strbuf_addf(sb, ", %s: %lld", key, (long long)value.value);
 }
 
+/* Whole seconds where nothing is lost by it: that is what most times are. */
 static void instant(struct hf_strbuf *sb, const char *key, hf_time t)
 {
 	char formatted[HF_TIME_TEXT_MAX];
@@ -263,6 +264,7 @@ static void render_ledger(const struct hf_ledger *ledger, const struct hf_framew
 		render_record(&ledger->records[i], sb);
 }
 
+/* The whole status as it should read, so that a golden file shows what was left alone too. */
 static void render_status(const struct hf_plan *plan, const struct hf_framework *framework,
 			  struct hf_strbuf *sb)
 {
@@ -366,6 +368,7 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 	}
 }
 
+/* A create shows its edits line by line; everything else is one line. */
 static void render_action(const struct hf_action *action, struct hf_strbuf *sb)
 {
 	size_t mark;
@@ -402,6 +405,7 @@ static void render_stages(const struct hf_plan *plan, struct hf_strbuf *sb)
 
 /* ---- words ------------------------------------------------------------------------------------------ */
 
+/* Events, counters, the next wake-up, and the explanation. */
 static void render_words(const struct hf_plan *plan, struct hf_strbuf *sb)
 {
 	size_t mark;

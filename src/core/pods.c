@@ -51,6 +51,7 @@ static void add(struct hf_edits *edits, enum hf_edit_kind kind, const char *name
 	hf_edits_add(edits, &edit);
 }
 
+/* Annotations are texts. */
 static void add_number(struct hf_edits *edits, const char *name, int64_t value)
 {
 	add(edits, HF_EDIT_ANNOTATION, name,
@@ -67,6 +68,8 @@ static const char *pod_restart_policy(const struct hf_brain *b, const struct hf_
 	return hf_restart_policy_name(role->restart);
 }
 
+/* Common edits first, then the kind's: labels of ours override those of the template, and the
+ * kind's variables stand behind the user's. */
 static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits *edits,
 		 struct hf_error *err)
 {
@@ -94,6 +97,7 @@ static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits
 	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
 }
 
+/* Once in a job's life as a rule: with the first pod of the type, if that is created at once. */
 static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 {
 	if (!b->job.roles[rank->role].pod->restart_policy || rank->index > 0 || rank->attempt > 0 ||
@@ -141,6 +145,7 @@ struct missing {
 	const char *taken_name;
 };
 
+/* One rank: delete what should not be there, count what is missing. */
 static void look(struct hf_brain *b, int role, int32_t index, struct missing *missing)
 {
 	const struct hf_crew *crew = &b->crews[role];
@@ -204,6 +209,7 @@ void hf_pods_plan(struct hf_brain *b)
 	if (missing.taken > 0)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED,
 		       "the name of %s is taken by a pod of another owner", missing.taken_name);
+	/* A job whose end is being settled starts nothing more. */
 	if (missing.count + missing.leaving == 0 || b->settling)
 		return;
 	if (b->ledger.not_before != HF_TIME_NONE && b->now < b->ledger.not_before) {

@@ -57,6 +57,19 @@ static void every_policy_and_code(void **state)
 	}
 }
 
+static void code_0_in_a_failed_pod_says_nothing(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.replicas[1].restart_policy = "ExitCode";
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 0);
+	brain_pod(&b, "demo-hand-0")->pod.phase = HF_POD_FAILED; /* a sidecar failed */
+	brain_step(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	brain_release(&b);
+}
+
 static void infrastructure_ends_no_job_under_any_policy(void **state)
 {
 	static const char *const policies[] = {"OnFailure", "Always", "Never", "ExitCode"};
@@ -99,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_policy_and_code),
+		cmocka_unit_test(code_0_in_a_failed_pod_says_nothing),
 		cmocka_unit_test(infrastructure_ends_no_job_under_any_policy),
 		cmocka_unit_test(the_pod_never_restarts_in_place_where_an_end_must_be_one),
 	};

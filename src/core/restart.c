@@ -38,6 +38,8 @@ void hf_restart_retire(struct hf_brain *b)
 	}
 }
 
+/* Only a job of thousands whose ranks each restart alone gets here: its text of attempts does not
+ * collapse into ranges.  With a new generation all attempts may start from 0 again. */
 void hf_restart_when_too_large(struct hf_brain *b)
 {
 	hf_ledger_write(b);
@@ -85,6 +87,7 @@ static void requested(struct hf_brain *b)
 	b->plan->metrics[HF_METRIC_RESTARTS]++;
 }
 
+/* A request that cannot be met is handled too: said once, and not retried for ever. */
 static void restart_named(struct hf_brain *b, const char *replica)
 {
 	struct hf_slot *slot;

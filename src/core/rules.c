@@ -19,6 +19,7 @@ static bool has_value(const struct hf_rule *rule, int32_t code)
 	return false;
 }
 
+/* Remembers what matched: a message and a record name it. */
 static bool match_container(const struct hf_rule *rule, struct hf_end *end, bool init)
 {
 	for (size_t i = 0; i < end->pod->containers_len; i++) {
@@ -45,6 +46,7 @@ static bool match_exit_codes(const struct hf_rule *rule, struct hf_end *end)
 	return match_container(rule, end, false) || match_container(rule, end, true);
 }
 
+/* Any pattern that equals an actual condition; a reason narrows it, which batch/v1 cannot. */
 static bool match_conditions(const struct hf_rule *rule, const struct hf_end *end)
 {
 	for (size_t p = 0; p < rule->pod_conditions_len; p++) {
@@ -78,6 +80,7 @@ static bool match_reasons(const struct hf_rule *rule, const struct hf_end *end)
 	return false;
 }
 
+/* No types named: every type is meant.  Keys may be in any case, as in the spec. */
 static bool match_type(const struct hf_brain *b, const struct hf_rule *rule, int role)
 {
 	for (size_t i = 0; i < rule->replica_types_len; i++) {

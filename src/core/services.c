@@ -53,6 +53,7 @@ static const struct hf_port *service_ports(struct hf_brain *b, int role, size_t 
 	return ports;
 }
 
+/* The ports are made once for a role, and only if a service is missing. */
 static void plan_role(struct hf_brain *b, int role)
 {
 	struct hf_crew *crew = &b->crews[role];

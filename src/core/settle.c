@@ -30,6 +30,7 @@ static int find_name(const void *key, const void *item)
 	return strcmp(key, (*node)->name);
 }
 
+/* Losing a node is news as well: its pods then say what became of them. */
 static bool heard(const struct hf_node_seen *node, hf_time since)
 {
 	if (node->lost)

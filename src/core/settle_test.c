@@ -68,6 +68,20 @@ static void longer_while_a_node_is_suspect(void **state)
 	brain_release(&b);
 }
 
+static void a_longer_settling_is_not_shortened_by_suspicion(void **state)
+{
+	(void)state;
+	begin();
+	b.view.run_policy.recovery.settle_seconds = HF_SOME_INT(300);
+	b.nodes[1].suspect = true;
+	brain_perform_all(&b);
+	brain_after(&b, 299);
+	assert_false(failed());
+	brain_after(&b, 1);
+	assert_true(failed());
+	brain_release(&b);
+}
+
 static void a_lost_node_is_news_and_a_silent_agent_is_none(void **state)
 {
 	(void)state;
@@ -131,6 +145,7 @@ int main(void)
 		cmocka_unit_test(a_verdict_waits_for_the_nodes_of_the_job),
 		cmocka_unit_test(at_most_settle_seconds),
 		cmocka_unit_test(longer_while_a_node_is_suspect),
+		cmocka_unit_test(a_longer_settling_is_not_shortened_by_suspicion),
 		cmocka_unit_test(a_lost_node_is_news_and_a_silent_agent_is_none),
 		cmocka_unit_test(a_node_that_nobody_watches_counts_as_silent),
 		cmocka_unit_test(nodes_without_pods_of_the_job_do_not_matter),

@@ -21,6 +21,8 @@
 /* A compact text in the making: "19999:2147483647," for each rank. */
 #define SCRATCH_MAX ((size_t)18 * HF_RANKS_MAX)
 
+/* The plan starts as a copy of what is stored: a policy changes what it decides on and nothing
+ * else, so foreign conditions and fields pass through. */
 static void init(struct hf_brain *b, const struct hf_job_view *view, const struct hf_observed *seen,
 		 hf_time now, struct hf_arena *arena, struct hf_plan *plan)
 {
@@ -49,6 +51,7 @@ static void init(struct hf_brain *b, const struct hf_job_view *view, const struc
 
 /* ---- may we decide at all? -------------------------------------------------------------------- */
 
+/* A job of another controller is not even looked at: its status belongs to somebody else. */
 static bool is_ours(struct hf_brain *b)
 {
 	const char *manager = b->view->run_policy.managed_by;
@@ -67,6 +70,7 @@ static bool is_ours(struct hf_brain *b)
 	return true;
 }
 
+/* Do nothing, say why, and leave the ledger byte for byte: it may be newer than this program. */
 static void hold(struct hf_brain *b, const char *suffix, const char *message)
 {
 	const char *reason = hf_cond_reason(b, suffix);
@@ -111,6 +115,7 @@ static bool is_valid(struct hf_brain *b)
 	return false;
 }
 
+/* The ledger into slots.  Everything behind this can rely on it. */
 static bool load(struct hf_brain *b)
 {
 	struct hf_error err = {0};
@@ -138,6 +143,7 @@ static bool load(struct hf_brain *b)
 
 /* ---- a job that is to run -------------------------------------------------------------------------- */
 
+/* What the kind makes of the counts; twice in a step, before and after the ends are decided. */
 static void judge(struct hf_brain *b, struct hf_judgement *ret_judgement)
 {
 	memset(ret_judgement, 0, sizeof(*ret_judgement));
@@ -145,6 +151,7 @@ static void judge(struct hf_brain *b, struct hf_judgement *ret_judgement)
 	hf_assert(ret_judgement->running_message && ret_judgement->succeeded_message);
 }
 
+/* Requests first: what a person restarts is not an end to be classified. */
 static void decide_ends(struct hf_brain *b)
 {
 	hf_restart_requested(b);
@@ -155,6 +162,7 @@ static void decide_ends(struct hf_brain *b)
 	hf_verdict_settle(b);
 }
 
+/* Deletes before creates: a name must be free before it is used again. */
 static void add_stage(struct hf_brain *b, const struct hf_actions *actions)
 {
 	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
@@ -202,6 +210,7 @@ static void run(struct hf_brain *b)
 	add_stage(b, &b->creates);
 }
 
+/* The outermost questions, in order: valid, readable, finished, suspended. */
 static void decide(struct hf_brain *b)
 {
 	hf_cond_created(b);

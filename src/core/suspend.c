@@ -21,6 +21,8 @@ static bool has_pods(const struct hf_brain *b)
 	return false;
 }
 
+/* The moment of suspension.  A job that never started has nothing to tell generations apart for,
+ * so its generation stays. */
 static void begin(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
@@ -45,6 +47,7 @@ static void begin(struct hf_brain *b)
 	hf_event(b, false, reason, message);
 }
 
+/* Each step while suspended: delete whatever shows up, also what was created late. */
 void hf_suspend(struct hf_brain *b)
 {
 	hf_assert(b->job.suspend && !hf_cond_finished(b));

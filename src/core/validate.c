@@ -68,6 +68,7 @@ static void check_name(const struct hf_job_view *view, struct hf_field_errors *e
 		     hf_arena_printf(errors->arena, "should match: %s", problem), "metadata.name");
 }
 
+/* Absent and "" are not the same: the empty text is refused, as upstream's set look-up does. */
 static void check_managed_by(const struct hf_job_view *view, const struct hf_job_view *old,
 			     struct hf_field_errors *errors)
 {
@@ -156,6 +157,7 @@ static bool container_exists(const struct hf_job_view *view, const struct hf_rul
 	return false;
 }
 
+/* What batch/v1 checks of exit codes, in its order. */
 static void check_exit_codes(const struct hf_job_view *view, const struct hf_rule *rule, size_t i,
 			     struct hf_field_errors *errors)
 {
@@ -263,6 +265,7 @@ static void check_rules(const struct hf_job_view *view, struct hf_field_errors *
 
 /* ---- replicas ------------------------------------------------------------------------------------------ */
 
+/* Together, so that no mixture of types gets past the limit of one job. */
 static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *errors)
 {
 	static const char *const policies[] = {"Always", "ExitCode", "Never", "OnFailure", NULL};

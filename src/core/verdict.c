@@ -23,6 +23,7 @@ void hf_verdict_set(struct hf_brain *b, const char *reason, const char *message)
 	b->ledger.verdict.at = b->now;
 }
 
+/* The words of batch/v1, which people grep for. */
 static const char *rule_message(struct hf_brain *b, const struct hf_end *end)
 {
 	const struct hf_rule *rule = &b->view->run_policy.rules[end->rule];
@@ -43,6 +44,7 @@ static const char *rule_message(struct hf_brain *b, const struct hf_end *end)
 			       end->pod->name, hf_str_or(end->pod->reason, "OOMKilled"), end->rule);
 }
 
+/* Upstream has one text for each way in which a replica fails a job. */
 static const char *end_message(struct hf_brain *b, const struct hf_end *end)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -91,6 +93,7 @@ void hf_verdict_reconsider(struct hf_brain *b)
 			return;
 		}
 		ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
+		/* The end belonged to an incident that had been charged: adopting moved that. */
 		if (ledger->incident.charged != HF_BUDGET_PENDING)
 			return;
 		hf_delay_next(b, budget);

@@ -68,6 +68,7 @@ void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *f
 		.time = time, .topic = topic, .text = hf_arena_strdup(b->arena, text)};
 }
 
+/* Never in the past: a plan that wakes at once would spin. */
 void hf_wake(struct hf_brain *b, hf_time at)
 {
 	hf_assert(at > b->now);
@@ -146,6 +147,7 @@ static void say_class(struct hf_brain *b, const struct hf_record *record)
 		say_policy(b, record);
 }
 
+/* Nothing is said of a decision that is not made yet: the settling says what it waits for. */
 static void say_decision(struct hf_brain *b, const struct hf_record *record)
 {
 	hf_time at = record->decided_at;

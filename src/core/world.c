@@ -94,6 +94,7 @@ static int by_name(const void *left, const void *right)
 	return strcmp((*a)->name, (*b)->name);
 }
 
+/* Between one of ours and one of another owner under the same name, ours is what counts. */
 static void put_pod(struct hf_brain *b, const struct hf_pod *pod, struct place place)
 {
 	struct hf_slot *slot;
@@ -124,6 +125,8 @@ static void put_service(struct hf_brain *b, const struct hf_service_seen *servic
 		slot->service_taken = true;
 }
 
+/* As many slots as the spec, the ledger or an object names: what is beyond the replicas has to be
+ * seen to be cleared away. */
 static int size_crews(struct hf_brain *b, struct hf_error *err)
 {
 	const struct hf_framework *framework = b->job.framework;
@@ -144,6 +147,7 @@ static int size_crews(struct hf_brain *b, struct hf_error *err)
 	return 0;
 }
 
+/* Two passes over the objects: the first finds how far the indexes reach. */
 int hf_world_load(struct hf_brain *b, struct hf_error *err)
 {
 	const struct hf_observed *seen = b->seen;
@@ -188,6 +192,8 @@ int64_t hf_pod_restarts(const struct hf_pod *pod)
 
 /* ---- generations and attempts -------------------------------------------------------------------- */
 
+/* The kind's container waits (to start, or to be restarted) or has ended in a pod that still counts
+ * as Running.  A pod whose containers nobody has reported is taken at its word. */
 static bool waits_or_ended(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	const struct hf_role *spec = &b->job.roles[role];

@@ -107,6 +107,25 @@ static void a_waiting_container_is_not_up(void **state)
 	brain_release(&b);
 }
 
+static void only_the_kinds_container_decides_whether_a_pod_is_up(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 1);
+	brain_run_up(&b);
+	pod = brain_pod(&b, "demo-hand-0");
+	pod->containers[1] = (struct hf_container_seen){
+		.name = "side", .phase = HF_CONTAINER_WAITING, .finished_at = HF_TIME_NONE};
+	pod->containers[2] = pod->containers[1];
+	pod->containers[2].name = "main";
+	pod->containers[2].init = true; /* of the same name, as nobody forbids */
+	pod->pod.containers_len = 3;
+	brain_step(&b);
+	assert_int_equal(b.plan.status.ledger.phase, HF_PHASE_RUNNING);
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +135,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_is_taken_is_not_created),
 		cmocka_unit_test(stamps_above_the_ledger_are_believed),
 		cmocka_unit_test(a_waiting_container_is_not_up),
+		cmocka_unit_test(only_the_kinds_container_decides_whether_a_pod_is_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

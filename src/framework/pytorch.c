@@ -107,6 +107,7 @@ static void env_number(struct hf_edits *edits, const char *name, int64_t value)
 	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, name, "%lld", (long long)value);
 }
 
+/* torch.distributed's variables, and the same for torchrun, which reads PET_*. */
 static int static_env(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
 		      struct hf_error *err)
 {
@@ -127,6 +128,7 @@ static int static_env(const struct hf_job *job, const struct hf_rank *rank, stru
 	return 0;
 }
 
+/* Where torchrun meets: given, or Worker 0, which exists in every elastic job. */
 static int rdzv_endpoint(const struct hf_job *job, struct hf_edits *edits, struct hf_error *err)
 {
 	const struct hf_elastic_policy *elastic = &job->elastic;
@@ -159,6 +161,7 @@ static void rdzv_id(const struct hf_job *job, const struct hf_rank *rank, struct
 		env(edits, "PET_RDZV_ID", id);
 }
 
+/* In upstream's order, behind PET_NPROC_PER_NODE: a later value of one name wins. */
 static int elastic_env(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
 		       struct hf_error *err)
 {
@@ -253,6 +256,7 @@ static int pytorch_pod(const struct hf_job *job, const struct hf_rank *rank, str
 	return 0;
 }
 
+/* get_job_logs of the Python SDK looks for this role. */
 static bool pytorch_is_master(const struct hf_job *job, const struct hf_rank *rank)
 {
 	if (has_master(job))

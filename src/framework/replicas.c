@@ -49,6 +49,7 @@ static void check_containers(const struct hf_job_view *view, const struct hf_rep
 			     CONTAINERS, key, spec->type);
 }
 
+/* upstream takes any number for some kinds; a negative one is refused for all. */
 static void check_count(const struct hf_job_view *view, const struct hf_replica_spec *spec,
 			const struct hf_replicas_rules *rules, struct hf_field_errors *errors)
 {
