@@ -140,7 +140,7 @@ static void restart_ended(struct hf_brain *b)
 	}
 	if (scope == HF_SCOPE_JOB)
 		hf_gang_restart(b);
-	hf_assert(b->ledger.records_len > 0);
+	hf_incident_ensure_record(b, first);
 	b->ledger.records[0].scope = scope == HF_SCOPE_JOB ? "Job" : "Replica";
 	b->ledger.records[0].generation = b->ledger.generation;
 	/* A covered end of a recovered incident: the recovery is not over after all. */

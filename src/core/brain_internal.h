@@ -127,6 +127,8 @@ int64_t hf_pod_restarts(const struct hf_pod *pod);
 
 /* Begin a ledger for a job that has none: from the stamps of its pods, if there are any. */
 void hf_ledger_begin(struct hf_brain *b);
+/* HF_E_INVALID: a number in it makes no sense.  Drops a verdict that is not whole. */
+int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err) HF_MUST_CHECK;
 /* Texts into slots (sized for what they name) and back.  */
 int hf_ledger_read(struct hf_brain *b, struct hf_error *err) HF_MUST_CHECK;
 void hf_ledger_write(struct hf_brain *b);
@@ -161,6 +163,8 @@ void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_clas
 		      enum hf_budget budget);
 /* One more record, of this end; nothing is decided in it yet.  NULL: nobody's end. */
 void hf_incident_record(struct hf_brain *b, const struct hf_end *end);
+/* An incident whose record was erased with the ledger gets one, of an end that it covers. */
+void hf_incident_ensure_record(struct hf_brain *b, const struct hf_end *end);
 /* The whole incident takes the cause of an end with evidence of infrastructure or device: a
  * charge moves from the application's budget.  False: the new budget does not allow it. */
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end);
@@ -252,6 +256,8 @@ const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32
 void hf_counts_take(struct hf_brain *b);
 void hf_counts_write(struct hf_brain *b);
 
+/* The stored conditions, one for each type. */
+void hf_cond_load(struct hf_brain *b, const struct hf_status *stored);
 struct hf_condition *hf_cond_find(const struct hf_brain *b, const char *type);
 bool hf_cond_is_true(const struct hf_brain *b, const char *type);
 /* Upstream's rules: nothing when status and reason are what they were; else rewritten and
@@ -292,6 +298,11 @@ void hf_wake(struct hf_brain *b, hf_time at);
 
 /* A longer copy of a list in the arena, when it is full. */
 void *hf_grow(struct hf_arena *arena, void *items, size_t len, size_t *cap, size_t size);
+/* Seconds as a span, and how much later `to` is (0 when it is not): what does not fit is
+ * HF_TIME_NEVER. */
+#define HF_SECONDS_MAX ((int64_t)9000000000) /* 285 years */
+hf_time hf_seconds(int64_t seconds);
+hf_time hf_elapsed(hf_time from, hf_time to);
 const char *hf_time_text(struct hf_arena *arena, hf_time t);    /* RFC 3339, "" for NONE */
 const char *hf_span_text(struct hf_arena *arena, hf_time span); /* "1m30s" */
 

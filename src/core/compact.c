@@ -2,9 +2,6 @@
  * Copyright The Holdfast authors */
 #include "core/ledger_internal.h"
 
-/* Indexes are below HF_RANKS_MAX; values (attempts, restart counts) fit 32 bits for ever. */
-#define VALUE_MAX INT32_MAX
-
 /* A decimal number in [0, max] at *at; false leaves *at where it was. */
 static bool number(const char **at, int64_t max, int64_t *ret_value)
 {
@@ -69,7 +66,7 @@ int hf_sparse_next(struct hf_compact *cursor, int32_t *ret_index, int64_t *ret_v
 	if (*cursor->at != ':')
 		return HF_E_INVALID;
 	cursor->at++;
-	if (!number(&cursor->at, VALUE_MAX, &value) || value == 0 || !separator(&cursor->at))
+	if (!number(&cursor->at, HF_COUNTER_MAX, &value) || value == 0 || !separator(&cursor->at))
 		return HF_E_INVALID;
 	cursor->last = index;
 	*ret_index = (int32_t)index;
@@ -106,7 +103,7 @@ void hf_ranges_add(struct hf_ranges_writer *writer, int32_t index)
 void hf_sparse_add(struct hf_strbuf *sb, int32_t index, int64_t value)
 {
 	hf_assert(index >= 0 && index < HF_RANKS_MAX);
-	hf_assert(value >= 0 && value <= VALUE_MAX);
+	hf_assert(value >= 0 && value <= INT32_MAX);
 	if (value == 0)
 		return;
 	if (sb->len > 0)

@@ -69,6 +69,21 @@ static struct hf_condition *append(struct hf_brain *b, const char *type)
 	return condition;
 }
 
+void hf_cond_load(struct hf_brain *b, const struct hf_status *stored)
+{
+	hf_assert(b->conditions_cap >= stored->conditions_len && b->conditions_len == 0);
+	for (size_t i = 0; i < stored->conditions_len; i++) {
+		struct hf_condition *twin = hf_cond_find(b, stored->conditions[i].type);
+
+		/* Of two with one type the later counts, and is all that stays: with both, each
+		 * step would find the other one out of place. */
+		if (!twin)
+			twin = &b->conditions[b->conditions_len++];
+		*twin = stored->conditions[i];
+		twin->stored = (int)i;
+	}
+}
+
 void hf_cond_set(struct hf_brain *b, const char *type, bool status, const char *reason,
 		 const char *message)
 {

@@ -134,6 +134,26 @@ static void a_stored_element_keeps_its_number_through_every_move(void **state)
 	brain_release(&b);
 }
 
+static void of_two_conditions_of_one_type_the_later_stays(void **state)
+{
+	struct hf_condition twins[] = {
+		{.type = "Created", .status = "True", .reason = "R", .message = "m"},
+		{.type = "Running", .status = "False", .reason = "old", .message = "m"},
+		{.type = "x.dev/Own", .status = "True", .reason = "R", .message = "m"},
+		{.type = "Running", .status = "False", .reason = "new", .message = "m"}};
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.view.status.conditions = twins;
+	b.view.status.conditions_len = HF_ARRAY_LEN(twins);
+	brain_step(&b);
+	assert_string_equal(brain_conditions(&b), "Running=False x.dev/Own=True Created=True");
+	assert_string_equal(b.plan.status.conditions[0].reason, "new");
+	assert_int_equal(b.plan.status.conditions[0].stored, 3);
+	brain_quiet(&b);
+	brain_release(&b);
+}
+
 static void a_whole_life_reads_as_upstream_has_it(void **state)
 {
 	(void)state;
@@ -184,6 +204,7 @@ int main(void)
 		cmocka_unit_test(the_true_one_that_names_the_state_comes_last),
 		cmocka_unit_test(created_is_last_while_nothing_else_is_true),
 		cmocka_unit_test(a_stored_element_keeps_its_number_through_every_move),
+		cmocka_unit_test(of_two_conditions_of_one_type_the_later_stays),
 		cmocka_unit_test(a_whole_life_reads_as_upstream_has_it),
 		cmocka_unit_test(elastic_ranks_are_replaced_in_the_background),
 	};

@@ -10,8 +10,8 @@ int64_t hf_active_seconds(const struct hf_brain *b)
 	int64_t seconds = b->ledger.active_seconds;
 
 	hf_assert(seconds >= 0);
-	if (start != HF_TIME_NONE && b->now > start)
-		seconds += (b->now - start) / HF_SECOND;
+	if (start != HF_TIME_NONE)
+		seconds += hf_elapsed(start, b->now) / HF_SECOND;
 	return seconds;
 }
 
@@ -25,7 +25,7 @@ void hf_deadline_step(struct hf_brain *b)
 	if (!deadline.set || start == HF_TIME_NONE)
 		return;
 	if (hf_active_seconds(b) < deadline.value) {
-		at = hf_time_add(start, (deadline.value - b->ledger.active_seconds) * HF_SECOND);
+		at = hf_time_add(start, hf_seconds(deadline.value - b->ledger.active_seconds));
 		hf_wake(b, at);
 		return;
 	}

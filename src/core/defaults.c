@@ -18,12 +18,19 @@
 
 static int64_t pick(struct hf_opt_int own, struct hf_opt_int cluster, int64_t fallback)
 {
-	return own.set ? own.value : cluster.set ? cluster.value : fallback;
+	int64_t value = own.set ? own.value : cluster.set ? cluster.value : fallback;
+
+	/* Validation refuses less than 0; a job that has begun is not stopped by it any more. */
+	return value > 0 ? value : 0;
 }
 
 static struct hf_opt_int pick_opt(struct hf_opt_int own, struct hf_opt_int cluster)
 {
-	return own.set ? own : cluster;
+	struct hf_opt_int value = own.set ? own : cluster;
+
+	if (value.set && value.value < 0)
+		value.value = 0;
+	return value;
 }
 
 /* A job's own field, else the cluster's default from the operator's file, else ours. */

@@ -17,10 +17,17 @@
 #define KUEUE_MAX_SECONDS 240
 /* Jobs that failed together come back spread over a tenth of their delay. */
 #define SPREAD_PARTS 1000
+/* No job waits for 30 years. */
+#define DELAY_SECONDS_MAX ((int64_t)1000000000)
 
 static hf_time doubled(int64_t initial_seconds, int64_t max_seconds, int64_t times)
 {
-	int64_t seconds = initial_seconds;
+	int64_t seconds = initial_seconds < max_seconds ? initial_seconds : max_seconds;
+
+	hf_assert(max_seconds <= DELAY_SECONDS_MAX);
+	/* From 0 nothing grows; validation asks for 1 at least. */
+	if (seconds < 1)
+		seconds = 1;
 
 	while (times-- > 0 && seconds < max_seconds)
 		seconds *= 2;
@@ -37,6 +44,8 @@ hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int6
 	hf_assert(n >= 1 && budget < HF_BUDGETS);
 	if (n == 1)
 		return 0;
+	if (max > DELAY_SECONDS_MAX)
+		max = DELAY_SECONDS_MAX;
 	if (kueue && max > KUEUE_MAX_SECONDS)
 		max = KUEUE_MAX_SECONDS;
 	delay = doubled(application ? recovery->backoff_initial_seconds : OTHER_INITIAL_SECONDS,
@@ -57,7 +66,7 @@ void hf_delay_next(struct hf_brain *b, enum hf_budget budget)
 	if (b->ledger.records_len > 0)
 		running_at = b->ledger.records[0].running_at;
 	if (running_at != HF_TIME_NONE &&
-	    b->now - running_at >= recovery->backoff_reset_after_seconds * HF_SECOND) {
+	    hf_elapsed(running_at, b->now) >= hf_seconds(recovery->backoff_reset_after_seconds)) {
 		for (int i = 0; i < HF_BUDGETS; i++)
 			b->ledger.streak[i] = 0;
 	}

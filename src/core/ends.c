@@ -6,6 +6,10 @@
 
 #include <stdlib.h>
 
+/* Container restarts of one pod that one step counts; the rest is for the next.  Kubelets back off
+ * to one in five minutes, so this is a night's worth. */
+#define UNITS_MAX 100
+
 /*
  * The ends that have not been counted: of an attempt that the ledger says is the present one.
  * An end of an older attempt, an older generation or an index beyond the replicas was ours, or
@@ -63,6 +67,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 			     .pod = slot->pod,
 			     .rule = -1,
 			     .finished_at = HF_TIME_NONE};
+	int64_t units;
 
 	if (!slot->pod) {
 		if (!slot->created || slot->succeeded)
@@ -73,9 +78,10 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	}
 	if (!slot->current)
 		return;
-	if (hf_pod_restarts(slot->pod) > slot->seen) {
+	units = hf_pod_restarts(slot->pod) - slot->seen;
+	if (units > 0) {
 		end.kind = HF_END_RESTARTED;
-		end.units = (int32_t)(hf_pod_restarts(slot->pod) - slot->seen);
+		end.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;
 		b->ends[b->ends_len++] = end;
 	}
 	/* Whoever deletes it: what has succeeded has not been ended. */

@@ -141,7 +141,7 @@ static void expire(struct hf_brain *b, const struct hf_condition *terminal)
 		at = b->plan->status.completion_time;
 	if (!ttl.set || at == HF_TIME_NONE)
 		return;
-	at = hf_time_add(at, ttl.value * HF_SECOND);
+	at = hf_time_add(at, hf_seconds(ttl.value > 0 ? ttl.value : 0));
 	if (b->now < at) {
 		hf_wake(b, at);
 		hf_say(b, at, HF_TOPIC_NEXT, "the job is deleted %lld s after its end",

@@ -27,7 +27,7 @@ bool hf_incident_is_open(const struct hf_brain *b)
 	/* Without a record (its ledger was erased) it began when that was found. */
 	running_at = ledger->records_len > 0 ? ledger->records[0].running_at
 					     : ledger->incident.opened_at;
-	return b->now < hf_time_add(running_at, b->job.recovery.incident_seconds * HF_SECOND);
+	return b->now < hf_time_add(running_at, hf_seconds(b->job.recovery.incident_seconds));
 }
 
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end)
@@ -86,6 +86,17 @@ void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 					hf_arena_printf(b->arena, "#%d", end->rule));
 }
 
+void hf_incident_ensure_record(struct hf_brain *b, const struct hf_end *end)
+{
+	hf_assert(b->ledger.incident.id > 0);
+	if (b->ledger.records_len > 0)
+		return;
+	if (b->ledger.incident.cause == HF_CLASS_NONE)
+		b->ledger.incident.cause = end->cls;
+	hf_incident_record(b, end);
+	b->ledger.records[0].decided_at = b->now;
+}
+
 void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_class cause,
 		      enum hf_budget budget)
 {
@@ -123,8 +134,9 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end)
 		return true;
 	if (!hf_budget_allows(b, budget))
 		return false;
-	hf_assert(b->ledger.restarts[HF_BUDGET_APPLICATION] > 0);
-	b->ledger.restarts[HF_BUDGET_APPLICATION]--;
+	/* Somebody may have edited the counter. */
+	if (b->ledger.restarts[HF_BUDGET_APPLICATION] > 0)
+		b->ledger.restarts[HF_BUDGET_APPLICATION]--;
 	hf_budget_charge(b, budget);
 	return true;
 }

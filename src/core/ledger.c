@@ -219,6 +219,35 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 	return bytes;
 }
 
+/* ---- what anybody may have edited ---------------------------------------------------------- */
+
+static bool fits(int64_t value, int64_t max)
+{
+	return value >= 0 && value <= max;
+}
+
+int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
+{
+	bool sane = fits(ledger->generation, HF_COUNTER_MAX) &&
+		    fits(ledger->incident.id, HF_COUNTER_MAX) &&
+		    fits(ledger->active_seconds, HF_SECONDS_MAX) &&
+		    fits(ledger->downtime_seconds, HF_SECONDS_MAX) &&
+		    fits(ledger->productive_seconds, HF_SECONDS_MAX);
+
+	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
+	for (int i = 0; i < HF_BUDGETS; i++)
+		sane = sane && fits(ledger->restarts[i], HF_COUNTER_MAX) &&
+		       fits(ledger->streak[i], HF_COUNTER_MAX);
+	if (!sane)
+		return hf_error_set(err, HF_E_INVALID,
+				    "status.recovery has a counter that is negative or too large");
+	/* Half a verdict is none. */
+	if (!ledger->verdict.reason || !ledger->verdict.message ||
+	    ledger->verdict.at == HF_TIME_NONE)
+		ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
+	return 0;
+}
+
 /* ---- the beginning ---------------------------------------------------------------------------- */
 
 /*
@@ -250,9 +279,12 @@ void hf_ledger_begin(struct hf_brain *b)
 				continue;
 			pods = true;
 			b->crews[r].slots[i].seen = hf_pod_restarts(pod);
-			if (pod->stamped && pod->generation > ledger->generation)
+			if (!pod->stamped || pod->generation > HF_COUNTER_MAX ||
+			    pod->incident > HF_COUNTER_MAX)
+				continue;
+			if (pod->generation > ledger->generation)
 				ledger->generation = pod->generation;
-			if (pod->stamped && pod->incident > ledger->incident.id)
+			if (pod->incident > ledger->incident.id)
 				ledger->incident.id = pod->incident;
 		}
 	}

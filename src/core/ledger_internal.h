@@ -6,6 +6,10 @@
 #include "base/strbuf.h"
 #include "core/types.h"
 
+/* Of generations, attempts, incidents and restarts, as they are read.  Far below what 32 bits
+ * hold, so that none runs over however long a job lives. */
+#define HF_COUNTER_MAX 1000000000
+
 HF_BEGIN_DECLS
 
 /*

@@ -71,6 +71,26 @@ static void an_erased_ledger_is_read_off_the_pods(void **state)
 	brain_release(&b);
 }
 
+static void after_an_erasure_ends_of_the_open_incident_are_still_covered(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_run_up(&b);
+	memset(&b.view.status.ledger, 0, sizeof(b.view.status.ledger));
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.incident.id, 1);
+	assert_int_equal(b.view.status.ledger.records_len, 0);
+	brain_exit(&b, "demo-hand-1", 1);
+	brain_run_up(&b);
+	assert_int_equal(b.view.status.ledger.incident.id, 1);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 0);
+	assert_string_equal(b.view.status.ledger.records[0].replica, "hand-1");
+	assert_int_equal(b.view.status.ledger.incident.cause, HF_CLASS_APPLICATION);
+	brain_release(&b);
+}
+
 static void texts_survive_writing_and_reading(void **state)
 {
 	(void)state;
@@ -133,6 +153,7 @@ int main(void)
 		cmocka_unit_test(a_new_job_starts_at_generation_1),
 		cmocka_unit_test(pods_of_another_operator_are_generation_0_and_keep_running),
 		cmocka_unit_test(an_erased_ledger_is_read_off_the_pods),
+		cmocka_unit_test(after_an_erasure_ends_of_the_open_incident_are_still_covered),
 		cmocka_unit_test(texts_survive_writing_and_reading),
 		cmocka_unit_test(a_ledger_that_nobody_can_read_holds_the_job),
 		cmocka_unit_test(size_is_bounded_and_counts_every_text),

@@ -44,15 +44,16 @@ void hf_phase_book(struct hf_brain *b)
 {
 	const struct hf_ledger *before = &b->view->status.ledger;
 	struct hf_ledger *ledger = &b->ledger;
-	hf_time span = b->now - ledger->since;
 
 	hf_assert(ledger->present);
 	if (before->present && before->phase == ledger->phase &&
 	    was_true(b, HF_COND_RUNNING) == hf_cond_is_true(b, HF_COND_RUNNING) &&
 	    was_true(b, HF_COND_RESTARTING) == hf_cond_is_true(b, HF_COND_RESTARTING))
 		return;
-	if (before->present && ledger->since != HF_TIME_NONE && span > 0) {
-		int64_t seconds = (span + HF_SECOND / 2) / HF_SECOND;
+	if (before->present && ledger->since != HF_TIME_NONE) {
+		/* To the nearest second, so that short turns do not all vanish. */
+		int64_t seconds =
+			hf_time_add(hf_elapsed(ledger->since, b->now), HF_SECOND / 2) / HF_SECOND;
 
 		if (was_true(b, HF_COND_RUNNING))
 			ledger->productive_seconds += seconds;

@@ -217,7 +217,7 @@ void hf_pods_plan(struct hf_brain *b)
 		hf_say(b, b->ledger.not_before, HF_TOPIC_NEXT,
 		       "%d pod(s) are created in %s: the delay grows with each restart",
 		       missing.count + missing.leaving,
-		       hf_span_text(b->arena, b->ledger.not_before - b->now));
+		       hf_span_text(b->arena, hf_elapsed(b->now, b->ledger.not_before)));
 		return;
 	}
 	/* The barrier: two generations never run side by side. */

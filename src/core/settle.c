@@ -73,7 +73,7 @@ bool hf_settle_done(const struct hf_brain *b, hf_time since, hf_time *ret_until,
 	}
 	if (seconds < b->job.recovery.settle_seconds)
 		seconds = b->job.recovery.settle_seconds;
-	until = hf_time_add(since, seconds * HF_SECOND);
+	until = hf_time_add(since, hf_seconds(seconds));
 	if (!silent || b->now >= until)
 		return true;
 	*ret_until = until;

@@ -97,10 +97,10 @@ struct hf_record {
 	const char *device;          /* "device" */
 	struct hf_opt_int exit_code; /* "exitCode" */
 	struct hf_opt_int signal;    /* "signal" */
-	const char *rule;            /* "rule": of podFailurePolicy by name or "#0", or the annotation */
-	hf_time detected_at;         /* "detectedAt" */
-	hf_time decided_at;          /* "decidedAt" */
-	hf_time running_at;          /* "runningAt": the last rank runs again */
+	const char *rule;    /* "rule": of podFailurePolicy by name or "#0", or the annotation */
+	hf_time detected_at; /* "detectedAt" */
+	hf_time decided_at;  /* "decidedAt" */
+	hf_time running_at;  /* "runningAt": the last rank runs again */
 };
 
 /*

@@ -40,11 +40,7 @@ static void init(struct hf_brain *b, const struct hf_job_view *view, const struc
 	b->reasons = HF_ARENA_ARRAY(arena, struct hf_reason, HF_REASONS_MAX);
 	b->conditions_cap = stored->conditions_len + 8;
 	b->conditions = HF_ARENA_ARRAY(arena, struct hf_condition, b->conditions_cap);
-	b->conditions_len = stored->conditions_len;
-	for (size_t i = 0; i < stored->conditions_len; i++) {
-		b->conditions[i] = stored->conditions[i];
-		b->conditions[i].stored = (int)i;
-	}
+	hf_cond_load(b, stored);
 	hf_strbuf_init(&b->scratch, SCRATCH_MAX);
 	hf_job_defaults(view, arena, &b->job);
 }
@@ -127,14 +123,14 @@ static bool load(struct hf_brain *b)
 				     (long long)b->ledger.schema, HF_LEDGER_SCHEMA));
 		return false;
 	}
-	if (b->ledger.generation < 0 || b->ledger.incident.id < 0 || b->ledger.active_seconds < 0) {
-		hold(b, "LedgerInvalid", "status.recovery has a negative counter");
-		return false;
-	}
-	if (hf_world_load(b, &err) < 0) {
+	if ((b->ledger.present && hf_ledger_check(&b->ledger, &err) < 0) ||
+	    hf_world_load(b, &err) < 0) {
 		hold(b, "LedgerInvalid", hf_arena_strdup(b->arena, err.text));
 		return false;
 	}
+	/* A verdict that ends a job later than at once has its incident. */
+	if (!hf_cond_finished(b) && b->ledger.incident.id == 0)
+		b->ledger.verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	if (!b->ledger.present && !hf_cond_finished(b))
 		hf_ledger_begin(b);
 	hf_world_refresh(b);

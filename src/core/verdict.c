@@ -98,6 +98,7 @@ void hf_verdict_reconsider(struct hf_brain *b)
 			return;
 		hf_delay_next(b, budget);
 		hf_budget_charge(b, budget);
+		hf_incident_ensure_record(b, end);
 		ledger->records[0].decided_at = b->now;
 		b->plan->metrics[HF_METRIC_RESTARTED]++;
 		b->plan->metrics[HF_METRIC_RESTARTS]++;

@@ -29,7 +29,8 @@ const char *hf_span_text(struct hf_arena *arena, hf_time span)
 {
 	char text[HF_TIME_TEXT_MAX];
 
-	hf_span_format(span > 0 ? span : 0, text);
+	hf_assert(span >= 0);
+	hf_span_format(span, text);
 	return hf_arena_strdup(arena, text);
 }
 
@@ -211,10 +212,11 @@ void hf_why_history(struct hf_brain *b)
 		say_class(b, last);
 		say_decision(b, last);
 		say_budget(b, last->decided_at);
-		if (last->running_at != HF_TIME_NONE)
+		if (last->running_at != HF_TIME_NONE && last->detected_at != HF_TIME_NONE)
 			hf_say(b, last->running_at, HF_TOPIC_DONE,
 			       "every rank runs again, after %s",
-			       hf_span_text(b->arena, last->running_at - last->detected_at));
+			       hf_span_text(b->arena,
+					    hf_elapsed(last->detected_at, last->running_at)));
 	} else if (ledger->verdict.reason && hf_cond_is_true(b, HF_COND_FAILED)) {
 		hf_say(b, ledger->verdict.at, HF_TOPIC_DECISION, "the job fails: %s",
 		       ledger->verdict.reason);
@@ -247,9 +249,9 @@ void hf_why_summary(struct hf_brain *b)
 		detail = hf_cond_find(b, HF_COND_HELD)->message;
 	else if (hf_streq(state, HF_COND_FAILED))
 		detail = condition->message;
-	b->plan->summary =
-		hf_arena_printf(b->arena, "%s%s%s%s%s", *state ? state : "New",
-				since != HF_TIME_NONE ? " for " : "",
-				since != HF_TIME_NONE ? hf_span_text(b->arena, b->now - since) : "",
-				detail ? ": " : "", hf_str_or(detail, ""));
+	b->plan->summary = hf_arena_printf(
+		b->arena, "%s%s%s%s%s", *state ? state : "New",
+		since != HF_TIME_NONE ? " for " : "",
+		since != HF_TIME_NONE ? hf_span_text(b->arena, hf_elapsed(since, b->now)) : "",
+		detail ? ": " : "", hf_str_or(detail, ""));
 }

@@ -3,6 +3,7 @@
 #include "core/brain_internal.h"
 
 #include "base/str.h"
+#include "core/ledger_internal.h"
 #include "core/names.h"
 
 #include <stdlib.h>
@@ -134,12 +135,17 @@ static int size_crews(struct hf_brain *b, struct hf_error *err)
 	b->crews_len = framework->roles_len;
 	for (int r = 0; r < b->crews_len; r++) {
 		struct hf_crew *crew = &b->crews[r];
-		int32_t top = -1;
 
 		crew->type = framework->roles[r].name;
 		crew->lower = hf_type_lower(b->arena, crew->type);
 		crew->present = b->job.roles[r].present;
 		crew->replicas = b->job.roles[r].replicas;
+	}
+	/* The names are there even if a text is broken: what is said of it uses them. */
+	for (int r = 0; r < b->crews_len; r++) {
+		struct hf_crew *crew = &b->crews[r];
+		int32_t top = -1;
+
 		if (hf_ledger_top(&b->ledger.roles[r], crew->type, &top, err) < 0)
 			return HF_E_INVALID;
 		crew->slots_len = crew->replicas > top + 1 ? crew->replicas : top + 1;
@@ -183,11 +189,12 @@ int64_t hf_pod_restarts(const struct hf_pod *pod)
 {
 	int64_t sum = 0;
 
+	/* A status that anybody may have written: no negative ones, and a sum that a ledger holds. */
 	for (size_t i = 0; i < pod->containers_len; i++) {
-		hf_assert(pod->containers[i].restart_count >= 0);
-		sum += pod->containers[i].restart_count;
+		if (pod->containers[i].restart_count > 0)
+			sum += pod->containers[i].restart_count;
 	}
-	return sum;
+	return sum < HF_COUNTER_MAX ? sum : HF_COUNTER_MAX;
 }
 
 /* ---- generations and attempts -------------------------------------------------------------------- */
@@ -223,6 +230,9 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 
 	if (!slot->pod || !slot->pod->stamped || hf_cond_finished(b))
 		return;
+	/* Nobody counts that far: somebody has edited them. */
+	if (slot->pod->generation > HF_COUNTER_MAX || slot->pod->attempt > HF_COUNTER_MAX)
+		return;
 	if (slot->pod->generation > b->ledger.generation) {
 		b->ledger.generation = slot->pod->generation;
 		for (int r = 0; r < b->crews_len; r++) {
@@ -257,7 +267,6 @@ void hf_world_refresh(struct hf_brain *b)
 				continue;
 			generation = pod->stamped ? pod->generation : 0;
 			attempt = pod->stamped ? pod->attempt : 0;
-			hf_assert(generation <= b->ledger.generation || hf_cond_finished(b));
 			b->older_pods += generation < b->ledger.generation;
 			slot->current =
 				generation == b->ledger.generation && attempt == slot->attempt;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "harness/moment.h"
 #include "harness/test.h"
 
 #include "api/job.h"
-#include "api/pod.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "core/step.h"
-#include "framework/framework.h"
 #include "json/yaml.h"
 
 #include <dirent.h>
@@ -77,110 +75,36 @@ static void release(struct golden *g)
 	free(g->text);
 }
 
-static struct hf_doc *doc_of(const struct hf_json *value)
+static char *actual_plan(const struct golden *g)
 {
-	return hf_doc_from_json(hf_json_copy(value));
-}
-
-static hf_time time_of(const struct hf_json *value, hf_time fallback)
-{
-	const char *text = hf_json_str(value, NULL);
-	struct hf_error err = {0};
-	hf_time t;
-
-	if (!text)
-		return fallback;
-	assert_ok(hf_time_parse(text, &t, &err), &err);
-	return t;
-}
-
-static void read_nodes(const struct golden *g, hf_time now, struct hf_observed *seen)
-{
-	const struct hf_json *list = hf_json_get(g->root, "nodes");
-	size_t n = hf_json_len(list);
-	struct hf_node_seen *nodes = HF_ARENA_ARRAY(g->arena, struct hf_node_seen, n + 1);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct hf_json *node = hf_json_item(list, i);
-
-		nodes[i].name = hf_json_str(hf_json_get(node, "name"), "");
-		nodes[i].renewed_at = time_of(hf_json_get(node, "renewedAt"), now);
-		nodes[i].reported_at = time_of(hf_json_get(node, "reportedAt"), HF_TIME_NONE);
-		nodes[i].has_agent = hf_json_true(hf_json_get(node, "hasAgent"), false);
-		nodes[i].lost = hf_json_true(hf_json_get(node, "lost"), false);
-		nodes[i].suspect = hf_json_true(hf_json_get(node, "suspect"), false);
-	}
-	seen->nodes = nodes;
-	seen->nodes_len = n;
-}
-
-/* Documents must outlive what was read from them: the test frees them at the end. */
-struct docs {
-	struct hf_doc *items[256];
-	size_t len;
-};
-
-static struct hf_doc *keep(struct docs *docs, const struct hf_json *value)
-{
-	assert_true(docs->len < HF_ARRAY_LEN(docs->items));
-	return docs->items[docs->len++] = doc_of(value);
-}
-
-static const struct hf_framework *framework_of(const struct hf_json *job)
-{
-	const struct hf_framework *framework = hf_framework_by_kind(
-		hf_json_path_str(job, "apiVersion", NULL), hf_json_path_str(job, "kind", NULL));
-
-	assert_non_null(framework);
-	return framework;
-}
-
-static char *actual_plan(const struct golden *g, struct docs *docs)
-{
-	const struct hf_json *job = hf_json_get(g->root, "job");
-	const struct hf_json *pods = hf_json_get(g->root, "pods");
-	const struct hf_json *services = hf_json_get(g->root, "services");
-	struct hf_pod *pod_list = HF_ARENA_ARRAY(g->arena, struct hf_pod, hf_json_len(pods) + 1);
-	struct hf_service_seen *service_list =
-		HF_ARENA_ARRAY(g->arena, struct hf_service_seen, hf_json_len(services) + 1);
-	const struct hf_framework *framework = framework_of(job);
-	hf_time now = time_of(hf_json_get(g->root, "now"), 0);
 	struct hf_strbuf sb = HF_STRBUF_INIT(TEXT_MAX);
-	struct hf_observed seen = {0};
-	struct hf_settings settings = {0};
 	struct hf_error err = {0};
-	struct hf_job_view view;
+	struct moment moment;
 	struct hf_plan plan;
 
-	hf_job_read(keep(docs, job), framework, &settings, g->arena, NULL, &view);
-	for (size_t i = 0; i < hf_json_len(pods); i++)
-		hf_pod_read(keep(docs, hf_json_item(pods, i)), view.uid, g->arena, &pod_list[i]);
-	for (size_t i = 0; i < hf_json_len(services); i++)
-		hf_service_read(keep(docs, hf_json_item(services, i)), view.uid, &service_list[i]);
-	seen.pods = pod_list;
-	seen.pods_len = hf_json_len(pods);
-	seen.services = service_list;
-	seen.services_len = hf_json_len(services);
-	read_nodes(g, now, &seen);
-	assert_ok(hf_job_step(&view, &seen, now, g->arena, &plan, &err), &err);
-	hf_plan_render(&plan, framework, &sb);
+	moment_read(&moment, g->root, g->arena);
+	assert_non_null(moment.framework);
+	assert_ok(hf_job_step(&moment.view, &moment.seen, moment.now, g->arena, &plan, &err), &err);
+	hf_plan_render(&plan, moment.framework, &sb);
+	moment_release(&moment);
 	return hf_strbuf_detach(&sb);
 }
 
-static char *actual_errors(const struct golden *g, struct docs *docs)
+static char *actual_errors(const struct golden *g)
 {
-	const struct hf_json *job = hf_json_get(g->root, "job");
 	const struct hf_json *old = hf_json_get(g->root, "old");
-	const struct hf_framework *framework = framework_of(job);
+	HF_AUTO_DOC old_doc = old ? hf_doc_from_json(hf_json_copy(old)) : NULL;
 	struct hf_strbuf sb = HF_STRBUF_INIT(TEXT_MAX);
 	struct hf_field_errors errors;
-	struct hf_job_view view, old_view;
+	struct hf_job_view old_view;
+	struct moment moment;
 
 	hf_field_errors_init(&errors, g->arena);
-	hf_job_read(keep(docs, job), framework, NULL, g->arena, NULL, &view);
-	if (old)
-		hf_job_read(keep(docs, old), framework, NULL, g->arena, NULL, &old_view);
-	hf_job_validate(&view, old ? &old_view : NULL, &errors);
+	moment_read(&moment, g->root, g->arena);
+	assert_non_null(moment.framework);
+	if (old_doc)
+		hf_job_read(old_doc, moment.framework, NULL, g->arena, NULL, &old_view);
+	hf_job_validate(&moment.view, old_doc ? &old_view : NULL, &errors);
 	for (size_t i = 0; i < errors.len; i++) {
 		struct hf_strbuf line = HF_STRBUF_INIT(TEXT_MAX);
 
@@ -190,6 +114,7 @@ static char *actual_errors(const struct golden *g, struct docs *docs)
 	}
 	for (size_t i = 0; i < errors.warnings_len; i++)
 		hf_strbuf_addf(&sb, "- \"warning: %s\"\n", errors.warnings[i]);
+	moment_release(&moment);
 	return hf_strbuf_detach(&sb);
 }
 
@@ -210,12 +135,9 @@ static char *indent(const char *text)
 
 static char *actual(const struct golden *g)
 {
-	struct docs docs = {0};
-	char *text = g->errors ? actual_errors(g, &docs) : actual_plan(g, &docs);
+	char *text = g->errors ? actual_errors(g) : actual_plan(g);
 	char *indented = indent(text);
 
-	for (size_t i = 0; i < docs.len; i++)
-		hf_doc_unref(docs.items[i]);
 	free(text);
 	return indented;
 }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/moment.h"
+
+#include "api/job.h"
+#include "api/pod.h"
+#include "base/str.h"
+#include "framework/framework.h"
+
+#include <string.h>
+
+static struct hf_doc *keep(struct moment *moment, const struct hf_json *value)
+{
+	if (moment->docs_len == MOMENT_DOCS_MAX)
+		return NULL;
+	return moment->docs[moment->docs_len++] = hf_doc_from_json(hf_json_copy(value));
+}
+
+static hf_time time_of(const struct hf_json *value, hf_time fallback)
+{
+	const char *text = hf_json_str(value, NULL);
+	hf_time t;
+
+	return text && hf_time_parse(text, &t, NULL) == 0 ? t : fallback;
+}
+
+static void read_nodes(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
+{
+	size_t n = hf_json_len(list);
+	struct hf_node_seen *nodes = HF_ARENA_ARRAY(arena, struct hf_node_seen, n + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hf_json *node = hf_json_item(list, i);
+
+		nodes[i].name = hf_json_str(hf_json_get(node, "name"), "");
+		nodes[i].renewed_at = time_of(hf_json_get(node, "renewedAt"), moment->now);
+		nodes[i].reported_at = time_of(hf_json_get(node, "reportedAt"), HF_TIME_NONE);
+		nodes[i].has_agent = hf_json_true(hf_json_get(node, "hasAgent"), false);
+		nodes[i].lost = hf_json_true(hf_json_get(node, "lost"), false);
+		nodes[i].suspect = hf_json_true(hf_json_get(node, "suspect"), false);
+	}
+	moment->seen.nodes = nodes;
+	moment->seen.nodes_len = n;
+}
+
+/* Objects without a name or a UID do not come from an API server. */
+static bool is_object(const struct hf_json *value)
+{
+	return !hf_str_is_empty(hf_json_path_str(value, "metadata", "name", NULL)) &&
+	       !hf_str_is_empty(hf_json_path_str(value, "metadata", "uid", NULL));
+}
+
+static void read_pods(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
+{
+	struct hf_pod *pods = HF_ARENA_ARRAY(arena, struct hf_pod, hf_json_len(list) + 1);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		struct hf_doc *doc =
+			is_object(hf_json_item(list, i)) ? keep(moment, hf_json_item(list, i)) : NULL;
+
+		if (doc)
+			hf_pod_read(doc, moment->view.uid, arena, &pods[moment->seen.pods_len++]);
+	}
+	moment->seen.pods = pods;
+}
+
+static void read_services(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
+{
+	struct hf_service_seen *services =
+		HF_ARENA_ARRAY(arena, struct hf_service_seen, hf_json_len(list) + 1);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		struct hf_doc *doc =
+			is_object(hf_json_item(list, i)) ? keep(moment, hf_json_item(list, i)) : NULL;
+
+		if (doc)
+			hf_service_read(doc, moment->view.uid,
+					&services[moment->seen.services_len++]);
+	}
+	moment->seen.services = services;
+}
+
+void moment_read(struct moment *moment, const struct hf_json *root, struct hf_arena *arena)
+{
+	const struct hf_json *job = hf_json_get(root, "job");
+
+	memset(moment, 0, sizeof(*moment));
+	moment->now = time_of(hf_json_get(root, "now"), 0);
+	if (!is_object(job))
+		return;
+	moment->framework = hf_framework_by_kind(hf_json_path_str(job, "apiVersion", NULL),
+						 hf_json_path_str(job, "kind", NULL));
+	if (!moment->framework)
+		return;
+	hf_job_read(keep(moment, job), moment->framework, &moment->settings, arena, NULL,
+		    &moment->view);
+	read_pods(moment, hf_json_get(root, "pods"), arena);
+	read_services(moment, hf_json_get(root, "services"), arena);
+	read_nodes(moment, hf_json_get(root, "nodes"), arena);
+}
+
+void moment_release(struct moment *moment)
+{
+	for (size_t i = 0; i < moment->docs_len; i++)
+		hf_doc_unref(moment->docs[i]);
+	moment->docs_len = 0;
+}
