@@ -75,7 +75,8 @@ static bool can_enter(const char *folder, const char *back)
 	entered = write_in(group, "cgroup.procs", "0") == 0;
 	if (entered)
 		entered = write_in(back, "cgroup.procs", "0") == 0;
-	return rmdir(group) == 0 && entered;
+	(void)rmdir(group);
+	return entered;
 }
 
 /* Version 2: the folder needs the controllers switched on from above, and passes them on. */

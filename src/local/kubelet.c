@@ -196,7 +196,10 @@ void hf_kubelet_probed(struct hf_kubelet *k)
 	if (!k->isolate && k->network == HF_KUBELET_NETWORK_AUTO)
 		hf_kubelet_notice(k, "pods share this machine's network, so two jobs cannot use the "
 				     "same port: %s; %s", k->why, how_to_isolate());
-	else if (k->isolate && !k->pid_ns)
+	else if (k->isolate && !k->uplink)
+		hf_kubelet_notice(k, "pods reach each other and no other network: %s; install "
+				     "slirp4netns, or set hostNetwork in the pods", k->uplink_why);
+	if (k->isolate && !k->pid_ns)
 		hf_kubelet_notice(k, "containers see all processes of this machine: %s", k->why);
 	k->node = hf_knode_create(k);
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
@@ -209,6 +212,7 @@ void hf_kubelet_facts(const struct hf_kubelet *k, struct hf_kubelet_facts *ret_f
 		.pod_network = k->isolate,
 		.user_ns = k->user_ns,
 		.pid_ns = k->pid_ns,
+		.uplink = k->uplink,
 		.cgroups = k->cgroups.memory[0] && k->cgroups.cpu[0],
 		.why = k->why,
 	};
@@ -391,6 +395,7 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	k->service_watch = hf_kwatch_destroy(k->service_watch);
 	k->node = hf_knode_destroy(k->node);
 	k->pods = hf_map_destroy(k->pods);
+	k->uplink_process = hf_kuplink_destroy(k->uplink_process);
 	k->events = hf_kevents_destroy(k->events);
 	k->hosts_task = hf_task_destroy(k->hosts_task);
 	k->drain_task = hf_task_destroy(k->drain_task);

@@ -87,6 +87,7 @@ struct hf_kubelet_facts {
 	bool pod_network; /* each pod has its own network, host name and mounts */
 	bool user_ns;     /* ... by a user namespace, without being root */
 	bool pid_ns;      /* ... and its own process numbers */
+	bool uplink;      /* ... and reaches other networks, through slirp4netns */
 	bool cgroups;     /* limits of memory and CPU are kept */
 	const char *why;  /* what is missing and how to get it; "" when all is there.  Borrowed */
 };

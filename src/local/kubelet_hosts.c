@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "local/netns_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,14 +174,14 @@ static int write_hosts(const struct hf_kpod *pod, struct hf_error *err)
 	return write_in_place(path, &sb, err);
 }
 
-/* The machine's own file with another answer to where hosts are found: not systemd-resolved nor
- * a DNS server, which know nothing of pods, and which a pod's network cannot reach. */
-static void compose_nsswitch(struct hf_strbuf *sb)
+/* The machine's own file with another answer to where hosts are found: not systemd-resolved, which
+ * knows nothing of pods, and no DNS server where a pod's network cannot reach one. */
+static void compose_nsswitch(bool uplink, struct hf_strbuf *sb)
 {
 	HF_AUTO_STRBUF own = HF_STRBUF_INIT(FILE_BYTES_MAX);
 	char *rest, *line;
 
-	hf_strbuf_addstr(sb, "hosts: files\n");
+	hf_strbuf_addf(sb, "hosts: files%s\n", uplink ? " dns" : "");
 	if (hf_fs_read("/etc/nsswitch.conf", &own, NULL) != 0)
 		return;
 	rest = own.data;
@@ -203,9 +204,12 @@ int hf_khosts_make(struct hf_kpod *pod, struct hf_error *err)
 	HF_AUTO_STRBUF resolv = HF_STRBUF_INIT(4096);
 	int rc;
 
-	compose_nsswitch(&nsswitch);
-	hf_strbuf_addstr(&resolv, "# There is no way out of the pod's network.\n"
-				  "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n");
+	compose_nsswitch(pod->kubelet->uplink, &nsswitch);
+	if (pod->kubelet->uplink)
+		hf_strbuf_addstr(&resolv, "nameserver " HF_NET_DNS_IP "\n");
+	else
+		hf_strbuf_addstr(&resolv, "# There is no way out of the pod's network.\n"
+					  "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n");
 	rc = write_etc(pod, "nsswitch.conf", &nsswitch, err);
 	if (!rc)
 		rc = write_etc(pod, "resolv.conf", &resolv, err);

@@ -30,6 +30,8 @@
  *   kubelet_status.c   status documents (pure but for termination messages)
  *   kubelet_shim.c     talking to one shim
  *   kubelet_hosts.c    hosts files
+ *   kubelet_probe.c    what the machine allows; the node's network
+ *   kubelet_uplink.c   ... and the way out of it
  *   kubelet_node.c     the Node and its Lease
  *   kubelet_event.c    Events
  *   kubelet_logs.c     reading log files
@@ -271,6 +273,16 @@ struct hf_knode *hf_knode_destroy(struct hf_knode *node); /* NULL is fine; retur
 /* A container ended and the store knows: renew the Lease now rather than on time. */
 void hf_knode_renew(struct hf_knode *node);
 
+/* --- kubelet_uplink.c: the way out of the pods' network --- */
+struct hf_kuplink;
+/* Needs netns_fd; ends in hf_kubelet_probed, at once (by the return, hf_kuplink_pending false) or
+ * later. */
+struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *kubelet);
+struct hf_kuplink *hf_kuplink_destroy(struct hf_kuplink *uplink); /* NULL is fine; returns NULL */
+bool hf_kuplink_pending(const struct hf_kuplink *uplink);
+/* What shims hold for it; -1: nothing. */
+int hf_kuplink_fd(const struct hf_kuplink *uplink);
+
 /* --- kubelet_event.c --- */
 struct hf_kevents;
 struct hf_kevents *hf_kevents_create(struct hf_kubelet *kubelet);
@@ -305,6 +317,9 @@ struct hf_kubelet {
 	char why[HF_ERROR_TEXT_MAX];
 	int netns_fd;
 	struct hf_kprobe *probe;
+	struct hf_kuplink *uplink_process;
+	bool uplink; /* pods reach other networks */
+	char uplink_why[HF_ERROR_TEXT_MAX];
 
 	const char **base_env; /* NULL-terminated */
 	size_t n_base_env;

@@ -238,9 +238,10 @@ static void delete_object(struct hf_kpod *pod)
 
 static void remove_files(struct hf_kpod *pod)
 {
+	HF_AUTOFREE char *groups = hf_xasprintf("%s.", pod->uid);
 	struct hf_error err;
 
-	hf_cgroup_sweep(&pod->config.cgroups, pod->uid);
+	hf_cgroup_sweep(&pod->config.cgroups, groups);
 	/* What stays is looked at again by the next kubelet. */
 	if (hf_fs_remove_tree(pod->dir, &err) != 0)
 		hf_kubelet_notice(pod->kubelet, "cannot remove the files of pod %s/%s: %s", pod->ns,
@@ -480,6 +481,7 @@ static void describe_sandbox(struct hf_kpod *pod)
 		.host_ipc = hf_json_true(hf_json_get(spec, "hostIPC"), false),
 		.ip = pod->ip ? hf_arena_strdup(pod->arena, text) : NULL,
 		.prefix = HF_NET_PREFIX,
+		.gateway = k->uplink ? HF_NET_GATEWAY_IP : NULL,
 		.cgroups = k->cgroups,
 		.log_bytes_max = HF_KUBELET_LOG_BYTES_MAX,
 		.log_files_max = HF_KUBELET_LOG_FILES_MAX,

@@ -95,7 +95,10 @@ static void take_net(struct hf_kubelet *k, pid_t pid)
 static void finish(struct hf_kubelet *k)
 {
 	k->probe = hf_kprobe_destroy(k->probe);
-	hf_kubelet_probed(k);
+	if (k->isolate)
+		k->uplink_process = hf_kuplink_create(k);
+	if (!k->isolate || !hf_kuplink_pending(k->uplink_process))
+		hf_kubelet_probed(k);
 }
 
 static void give_up(struct hf_kubelet *k, const char *why)

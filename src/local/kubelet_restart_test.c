@@ -162,6 +162,35 @@ static void a_pod_whose_shim_dies_is_lost_at_once(void **state)
 	testnode_wait_gone(n, "a");
 }
 
+static bool at_end(struct testnode *n HF_UNUSED, void *arg)
+{
+	char byte;
+
+	return read(*(int *)arg, &byte, 1) == 0;
+}
+
+static void no_descendant_runs_on_when_its_shim_dies(void **state)
+{
+	struct testnode *n = *state;
+	HF_AUTOFREE char *fifo = hf_xasprintf("%s/alive", n->dir);
+	/* Out of the program's session, deaf to what is polite, and it holds the fifo open. */
+	HF_AUTOFREE char *script = hf_xasprintf(
+		"exec 3>%s; setsid sh -c \\\"trap : TERM HUP; tail -f /dev/null; :\\\" & touch %s/up; "
+		"wait", fifo, n->dir);
+	HF_AUTO_FD fd = -1;
+	char up[] = "up";
+	struct hf_process_id shim;
+
+	make_fifo(n, "alive");
+	fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	testnode_script(n, "a", "Never", script);
+	testnode_wait(n, file_has, up);
+	shim = shim_of(n, "a");
+	assert_int_equal(kill(shim.pid, SIGKILL), 0);
+	testnode_wait_phase(n, "a", "Failed");
+	testnode_wait(n, at_end, &fd);
+}
+
 static void a_pod_of_another_boot_is_lost(void **state)
 {
 	struct testnode *n = *state;
@@ -257,6 +286,7 @@ static void a_pod_deleted_while_nobody_watched_is_ended(void **state)
 static void pods_from_before_and_after_share_one_network(void **state)
 {
 	struct testnode *n = *state;
+	bool uplink;
 
 	if (!n->facts.pod_network) {
 		(void)fprintf(stderr, "# SKIPPED: this machine refuses namespaces\n");
@@ -277,8 +307,10 @@ static void pods_from_before_and_after_share_one_network(void **state)
 	testnode_pod(n, "server", "'restartPolicy':'Never','containers':[{'name':'main',"
 		     "'command':['python3','%s/server.py']}]", n->dir);
 	testnode_wait_state(n, "server", "running", NULL);
+	uplink = n->facts.uplink;
 	testnode_stop(n);
 	testnode_start(n);
+	assert_int_equal(n->facts.uplink, uplink);
 	testnode_pod(n, "client", "'restartPolicy':'Never','containers':[{'name':'main',"
 		     "'command':['python3','%s/client.py']}]", n->dir);
 	testnode_wait_phase(n, "client", "Succeeded");
@@ -411,6 +443,19 @@ static void live_and_die(struct testnode *n, const char *dir, hf_time span)
 	(void)hf_timer_destroy(timer);
 }
 
+/* A child that was just being made when its parent died holds what it inherited until it has
+ * become another program. */
+static bool store_is_free(struct testnode *n, void *arg)
+{
+	HF_AUTOFREE char *data = hf_xasprintf("%s/store", (const char *)arg);
+	struct hf_local_options options = {.data_dir = data};
+	struct hf_local *local = NULL;
+	int rc = hf_local_create(n->loop, &options, &local, NULL);
+
+	local = hf_local_destroy(local);
+	return rc != HF_E_CONFLICT;
+}
+
 static void killed_at_any_moment_the_plane_runs_a_pod_exactly_once(void **state)
 {
 	struct testnode *n = *state;
@@ -425,7 +470,9 @@ static void killed_at_any_moment_the_plane_runs_a_pod_exactly_once(void **state)
 
 		assert_ok(hf_fs_mkdirs(dir, 0700, &err), &err);
 		live_and_die(n, dir, (40 + 25 * round) * HF_MS);
+		testnode_wait(n, store_is_free, dir);
 		live_and_die(n, dir, (30 + 35 * round) * HF_MS);
+		testnode_wait(n, store_is_free, dir);
 		testnode_open_at(&m, dir);
 		if (!testnode_get(&m, "a"))
 			testnode_pod(&m, "a", "'restartPolicy':'Never','containers':[{'name':'main',"
@@ -474,6 +521,7 @@ int main(int argc, char **argv)
 		T(a_pod_that_runs_on_is_found_again_and_obeys),
 		T(a_pod_whose_shim_died_meanwhile_is_lost_and_not_run_again),
 		T(a_pod_whose_shim_dies_is_lost_at_once),
+		T(no_descendant_runs_on_when_its_shim_dies),
 		T(a_pod_of_another_boot_is_lost),
 		T(a_damaged_journal_loses_the_pod_and_says_so),
 		T(a_pod_whose_folder_is_gone_is_lost_and_not_run_again),
@@ -486,6 +534,7 @@ int main(int argc, char **argv)
 		T(killed_at_any_moment_the_plane_runs_a_pod_exactly_once),
 		H(an_exit_code_is_known_though_nobody_was_there),
 		H(a_pod_whose_shim_died_meanwhile_is_lost_and_not_run_again),
+		H(no_descendant_runs_on_when_its_shim_dies),
 		H(leftovers_of_a_killed_plane_can_be_ended_without_it),
 	};
 	int rc = hf_local_helper_main(argc, argv);

@@ -209,7 +209,7 @@ int hf_kshim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
 	if (!rc) {
 		s->errors = fds[0];
 		spec.stdio[0] = kubelet->netns_fd >= 0 ? kubelet->netns_fd : HF_PROCESS_STDIO_NULL;
-		spec.stdio[1] = HF_PROCESS_STDIO_NULL;
+		spec.stdio[1] = hf_kuplink_fd(kubelet->uplink_process);
 		spec.stdio[2] = fds[1];
 		rc = hf_process_spawn(s->loop, &spec, on_launched, s, &s->launcher, err);
 		hf_fd_cleanup(&fds[1]);

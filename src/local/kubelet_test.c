@@ -9,10 +9,14 @@
 #include "local/shim.h"
 #include "loop/process.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Pods of a real kubelet on a store in memory.  This program is its own shim. */
@@ -416,6 +420,70 @@ static void a_pod_may_share_the_machines_network(void **state)
 	}
 }
 
+/* --- the way out --- */
+
+struct visitor {
+	int listener;
+	bool came;
+};
+
+static bool visited(struct testnode *n, void *arg)
+{
+	struct visitor *v = arg;
+	HF_AUTO_FD fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	v->came = v->came || (fd >= 0 && write(fd, "outside", 7) == 7);
+	return v->came;
+}
+
+/* An address of this machine that is not its loopback; false: it has none. */
+static bool own_address(struct in_addr *ret_address)
+{
+	struct ifaddrs *all = NULL;
+	bool found = false;
+
+	assert_int_equal(getifaddrs(&all), 0);
+	for (const struct ifaddrs *a = all; a && !found; a = a->ifa_next) {
+		struct sockaddr_in in;
+
+		if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET)
+			continue;
+		memcpy(&in, a->ifa_addr, sizeof(in));
+		found = ntohl(in.sin_addr.s_addr) >> 24 != 127;
+		*ret_address = in.sin_addr;
+	}
+	freeifaddrs(all);
+	return found;
+}
+
+static void a_pod_reaches_other_networks_where_there_is_a_way_out(void **state)
+{
+	struct testnode *n = *state;
+	struct visitor v = {.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t len = sizeof(at);
+	char text[INET_ADDRSTRLEN];
+
+	if (!n->facts.uplink || !own_address(&at.sin_addr)) {
+		(void)fprintf(stderr, "# SKIPPED: %s\n", n->notice);
+		(void)close(v.listener);
+		return;
+	}
+	assert_int_equal(bind(v.listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(v.listener, 1), 0);
+	assert_int_equal(getsockname(v.listener, (struct sockaddr *)&at, &len), 0);
+	assert_non_null(inet_ntop(AF_INET, &at.sin_addr, text, sizeof(text)));
+	testnode_file(n, "ask.py",
+		      "import socket, sys\n"
+		      "print(socket.create_connection((sys.argv[1], int(sys.argv[2]))).recv(9))\n");
+	testnode_pod(n, "a", "'restartPolicy':'Never','containers':[{'name':'main','command':['python3',"
+		     "'%s/ask.py','%s','%d']}]", n->dir, text, ntohs(at.sin_port));
+	testnode_wait(n, visited, &v);
+	testnode_wait_phase(n, "a", "Succeeded");
+	testnode_assert_output(n, "a", "b'outside'\n");
+	(void)close(v.listener);
+}
+
 /* --- pods on the machine's network --- */
 
 static void without_namespaces_a_pod_has_an_address_and_finds_others_by_name(void **state)
@@ -493,6 +561,7 @@ int main(int argc, char **argv)
 		T(the_node_is_registered_and_its_lease_follows_every_end),
 		T(a_drain_ends_every_pod_and_starts_none),
 		T(a_pod_may_share_the_machines_network),
+		T(a_pod_reaches_other_networks_where_there_is_a_way_out),
 		H(a_pod_runs_to_its_end_and_its_status_tells_how),
 		H(a_deleted_pod_gets_sigterm_and_time_to_end),
 		H(a_drain_ends_every_pod_and_starts_none),

@@ -12,6 +12,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #define POD_INTERFACE "eth0"
+#define TAP_LOOK_MS 5
 
 /* One request with its attributes; all of ours are far shorter. */
 struct message {
@@ -264,6 +266,31 @@ int hf_net_node_setup(struct hf_error *err)
 	if (!rc)
 		rc = add_address(fd, HF_NET_BRIDGE, HF_NET_NODE_IP, HF_NET_PREFIX, err);
 	return rc;
+}
+
+int hf_net_node_join_tap(int timeout_ms, struct hf_error *err)
+{
+	HF_AUTO_FD fd = hf_net_socket(err);
+	struct ifinfomsg info = {.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP,
+				 .ifi_change = IFF_UP};
+	struct message m;
+	int bridge = 0, tap = 0, rc;
+
+	if (fd < 0)
+		return HF_E_IO;
+	rc = index_of(fd, HF_NET_BRIDGE, &bridge, err);
+	if (rc)
+		return rc;
+	while ((rc = index_of(fd, HF_NET_TAP, &tap, err)) != 0 && timeout_ms > 0) {
+		timeout_ms -= TAP_LOOK_MS;
+		(void)poll(NULL, 0, TAP_LOOK_MS);
+	}
+	if (rc)
+		return rc;
+	info.ifi_index = tap;
+	start(&m, RTM_NEWLINK, 0, &info, sizeof(info));
+	put(&m, IFLA_MASTER, &bridge, sizeof(bridge));
+	return ask(fd, &m, "put the tap on the bridge", err);
 }
 
 int hf_net_pod_setup(int node_socket, const char *ip, int prefix, const char *gateway,

@@ -18,8 +18,12 @@
  */
 #define HF_NET_BRIDGE "hf0"
 #define HF_NET_PREFIX 16
-#define HF_NET_NODE_IP "10.244.0.1"     /* the bridge; gateway of the pods */
-#define HF_NET_FIRST 0x0af40002u        /* 10.244.0.2 */
+#define HF_NET_CIDR "10.244.0.0/16"
+#define HF_NET_NODE_IP "10.244.0.1"     /* the bridge */
+#define HF_NET_TAP "tap0"               /* port of the way out, where there is one */
+#define HF_NET_GATEWAY_IP "10.244.0.2"  /* ... its router: slirp4netns' second address */
+#define HF_NET_DNS_IP "10.244.0.3"      /* ... and its third, which answers for DNS */
+#define HF_NET_FIRST 0x0af40010u        /* 10.244.0.16 */
 #define HF_NET_LAST 0x0af4fffeu         /* 10.244.255.254 */
 #define HF_NET_HOST_FIRST 0x7f000102u   /* 127.0.1.2: pods on the machine's network */
 #define HF_NET_HOST_LAST 0x7f0001feu
@@ -32,6 +36,8 @@ int hf_net_ip_parse(const char *text, uint32_t *ret_ip, struct hf_error *err) HF
 int hf_net_socket(struct hf_error *err);
 /* Make the namespace of the calling process the node's: lo, bridge, its address. */
 int hf_net_node_setup(struct hf_error *err) HF_MUST_CHECK;
+/* In the node's namespace: wait for the tap to appear, and make it a port of the bridge. */
+int hf_net_node_join_tap(int timeout_ms, struct hf_error *err) HF_MUST_CHECK;
 /* Give the namespace of the calling process lo and an eth0 on the node's bridge.  gateway may be
  * NULL: no default route, so that what leads outside fails at once instead of timing out. */
 int hf_net_pod_setup(int node_socket, const char *ip, int prefix, const char *gateway,

@@ -59,10 +59,12 @@ int hf_shim_exec(const char *const *argv, const char *const *env)
 
 		if (errnum == ENOENT || errnum == ENOTDIR)
 			continue;
-		/* One that may not be run does not hide one further on that may. */
 		if (errnum != EACCES)
 			return errnum;
-		found = EACCES;
+		/* One that may not be run does not hide one further on that may; a folder that
+		 * may not be looked into has none. */
+		if (access(file, F_OK) == 0)
+			found = EACCES;
 	}
 	return found;
 }

@@ -180,7 +180,7 @@ int hf_shim_exec(const char *const *argv, const char *const *env);
  * --- the verb's two halves ---
  *
  * "shim pod FOLDER": stdin is the node's network namespace (or /dev/null where the pod gets no
- * namespaces).  Returns when the shim, a process of its own by then, is ready (0), or with 1
+ * namespaces), stdout is kept open as long as the pod lives.  Returns when the shim, a process of its own by then, is ready (0), or with 1
  * and the reason on stderr.
  *
  * "shim net": prints one line of JSON about what this machine allows, then stays in the node's
@@ -192,6 +192,10 @@ int hf_shim_run_pod(const char *pod_dir);
 int hf_shim_run_net(void);
 /* The shim keeps the node's network namespace open under this number, for a later kubelet. */
 #define HF_SHIM_NETNS_FD 9
+/* ... and, under this one, what keeps the way out of it alive (its stdout at birth). */
+#define HF_SHIM_UPLINK_FD 8
+/* "shim uplink": stdin is the node's namespace; makes the tap a port of its bridge. */
+int hf_shim_run_uplink(void);
 /* The shim itself; ready_fd gets "ok" or what is wrong, and is closed.  Returns the exit code. */
 int hf_shim_serve(const char *pod_dir, int ready_fd);
 /* Enter the namespaces of a pod: the user namespace of netns_fd's owner, then new ones. */

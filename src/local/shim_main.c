@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define TAP_WITHIN_MS 5000
 #define STAT_FILE "/etc/hosts"
 
 /* --- shim pod --- */
@@ -30,8 +31,9 @@ static int set_stdio(const char *pod_dir)
 	if (snprintf(path, sizeof(path), "%s/" HF_SHIM_LOG_FILE, pod_dir) >= (int)sizeof(path))
 		return -1;
 	log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	/* What came as stdin is kept: it names the node's network. */
+	/* What came as stdin and stdout is kept: the node's network, and its way out. */
 	if (null < 0 || log < 0 || dup3(STDIN_FILENO, HF_SHIM_NETNS_FD, O_CLOEXEC) < 0 ||
+	    dup3(STDOUT_FILENO, HF_SHIM_UPLINK_FD, O_CLOEXEC) < 0 ||
 	    dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
 	    dup2(log, STDERR_FILENO) < 0)
 		return -1;
@@ -282,12 +284,25 @@ int hf_shim_run_net(void)
 	return 0;
 }
 
+int hf_shim_run_uplink(void)
+{
+	struct hf_error err;
+
+	if (hf_net_enter(STDIN_FILENO, true, &err) == 0 &&
+	    hf_net_node_join_tap(TAP_WITHIN_MS, &err) == 0)
+		return 0;
+	(void)fprintf(stderr, "%s\n", err.text);
+	return 1;
+}
+
 int hf_shim_main(int argc, char **argv)
 {
 	if (argc == 3 && hf_streq(argv[1], "pod") && argv[2][0] == '/')
 		return hf_shim_run_pod(argv[2]);
 	if (argc == 2 && hf_streq(argv[1], "net"))
 		return hf_shim_run_net();
+	if (argc == 2 && hf_streq(argv[1], "uplink"))
+		return hf_shim_run_uplink();
 	(void)fprintf(stderr, "this verb is for the program's own use\n");
 	return 2;
 }

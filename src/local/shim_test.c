@@ -115,6 +115,14 @@ static int set_up_isolated(void **state)
 	return 0;
 }
 
+/* A machine that has all but process namespaces. */
+static int set_up_without_pid(void **state)
+{
+	set_up_isolated(state);
+	((struct fixture *)*state)->pod.pid_ns = false;
+	return 0;
+}
+
 /* 0: the shim is ready. */
 static int start_shim(struct fixture *f)
 {
@@ -822,6 +830,7 @@ int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define I(name) {#name " (namespaces)", name, set_up_isolated, tear_down, NULL}
+#define P(name) {#name " (no process namespace)", name, set_up_without_pid, tear_down, NULL}
 	const struct CMUnitTest plain[] = {
 		T(an_exit_code_and_the_output_are_kept),
 		T(a_program_that_is_not_there_fails_as_runtimes_say_it),
@@ -852,6 +861,10 @@ int main(int argc, char **argv)
 		I(memory_volumes_are_shared_by_the_containers_of_a_pod),
 		I(root_can_run_a_container_as_another_user),
 		I(a_container_that_takes_too_much_memory_is_told_apart),
+		P(an_exit_code_and_the_output_are_kept),
+		P(signals_reach_the_program_and_kill_ends_it),
+		P(every_process_of_a_container_dies_with_its_program),
+		P(when_the_shim_is_killed_nothing_of_the_pod_runs_on),
 	};
 	int rc = hf_local_helper_main(argc, argv);
 
