@@ -21,7 +21,7 @@
 #define MOUNT_POINT "/sys/fs/cgroup"
 #define OUR_FOLDER "holdfast"
 #define FILE_BYTES_MAX ((size_t)64 << 10)
-#define CPU_PERIOD_US 100000 /* upstream's --cpu-cfs-quota-period */
+#define CPU_PERIOD_US 100000  /* upstream's --cpu-cfs-quota-period */
 #define CPU_QUOTA_MIN_US 1000 /* the kernel refuses less */
 
 static int write_in(const char *folder, const char *file, const char *text)
@@ -56,7 +56,8 @@ static int64_t read_key(const char *folder, const char *file, const char *key)
 		const char *name = strsep(&value, " ");
 		int64_t n;
 
-		if (value && hf_streq(name, key) && hf_str_to_i64(value, 0, INT64_MAX, &n, NULL) == 0)
+		if (value && hf_streq(name, key) &&
+		    hf_str_to_i64(value, 0, INT64_MAX, &n, NULL) == 0)
 			return n;
 	}
 	return -1;
@@ -96,7 +97,8 @@ static bool try_v2(const char *parent, const char *own, struct hf_cgroup_base *b
 		(void)write_in(parent, "cgroup.subtree_control", "+cpu");
 	memory = has_file(folder, "memory.max") &&
 		 write_in(folder, "cgroup.subtree_control", "+memory") == 0;
-	cpu = has_file(folder, "cpu.max") && write_in(folder, "cgroup.subtree_control", "+cpu") == 0;
+	cpu = has_file(folder, "cpu.max") &&
+	      write_in(folder, "cgroup.subtree_control", "+cpu") == 0;
 	if ((memory || cpu) && can_enter(folder, own)) {
 		base->version = 2;
 		(void)snprintf(base->memory, sizeof(base->memory), "%s", memory ? folder : "");
@@ -203,8 +205,10 @@ void hf_cgroup_find(const char *root, const char *own, struct hf_cgroup_base *re
 	*ret_base = base;
 	hf_error_clear(ret_why);
 	if (!base.version)
-		(void)hf_error_set(ret_why, HF_E_FORBIDDEN, "no control group can be made below '%s' "
-				   "by this user", root);
+		(void)hf_error_set(ret_why, HF_E_FORBIDDEN,
+				   "no control group can be made below '%s' "
+				   "by this user",
+				   root);
 }
 
 void hf_cgroup_probe(struct hf_cgroup_base *ret_base, struct hf_error *ret_why)

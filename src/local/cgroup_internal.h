@@ -27,7 +27,7 @@ struct hf_cgroup_limits {
 };
 
 struct hf_cgroup {
-	int version; /* 0: no group */
+	int version;                                                          /* 0: no group */
 	char memory[HF_CGROUP_PATH_MAX + 160], cpu[HF_CGROUP_PATH_MAX + 160]; /* "": none */
 };
 

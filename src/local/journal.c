@@ -20,7 +20,7 @@
 
 static const char *const type_names[] = {
 	[HF_JOURNAL_SHIM] = "shim", [HF_JOURNAL_BEGIN] = "begin", [HF_JOURNAL_START] = "start",
-	[HF_JOURNAL_FAIL] = "fail", [HF_JOURNAL_EXIT] = "exit",	  [HF_JOURNAL_QUIT] = "quit",
+	[HF_JOURNAL_FAIL] = "fail", [HF_JOURNAL_EXIT] = "exit",   [HF_JOURNAL_QUIT] = "quit",
 };
 
 /* --- the fold --- */
@@ -150,7 +150,8 @@ int hf_pod_past_fold(struct hf_pod_past *past, const struct hf_journal_record *r
 		     struct hf_error *err)
 {
 	if (!fold(past, record))
-		return hf_error_set(err, HF_E_INVALID, "journal: '%s' of '%s' attempt %u is out of order",
+		return hf_error_set(err, HF_E_INVALID,
+				    "journal: '%s' of '%s' attempt %u is out of order",
 				    type_names[record->type], record->container, record->attempt);
 	past->n_records++;
 	return 0;
@@ -391,8 +392,8 @@ static int fold_text(const char *text, size_t len, struct hf_pod_past *past, str
 			return 0; /* torn: the writer died here, nobody was told */
 		rc = hf_journal_parse(text, line_len, &sequence, &record, err);
 		if (!rc && expected && sequence != expected)
-			rc = hf_error_set(err, HF_E_INVALID, "journal: record %" PRIu64 " is missing",
-					  expected);
+			rc = hf_error_set(err, HF_E_INVALID,
+					  "journal: record %" PRIu64 " is missing", expected);
 		if (!rc)
 			rc = hf_pod_past_fold(past, &record, err);
 		if (rc)
@@ -489,8 +490,10 @@ void hf_journal_release(struct hf_journal *journal)
 static void format_attempt(const char *name, const struct hf_attempt *a, uint64_t *sequence,
 			   struct hf_strbuf *sb)
 {
-	struct hf_journal_record r = {.type = HF_JOURNAL_BEGIN, .at = a->begun,
-				      .attempt = a->number, .backoff_s = a->backoff_s};
+	struct hf_journal_record r = {.type = HF_JOURNAL_BEGIN,
+				      .at = a->begun,
+				      .attempt = a->number,
+				      .backoff_s = a->backoff_s};
 
 	if (a->state == HF_ATTEMPT_NONE)
 		return;

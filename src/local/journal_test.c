@@ -50,8 +50,8 @@ static int tear_down(void **state)
 static struct hf_journal_record of(enum hf_journal_type type, const char *container,
 				   unsigned attempt)
 {
-	struct hf_journal_record r = {.type = type, .at = 1700000000 * HF_SECOND + attempt,
-				      .attempt = attempt};
+	struct hf_journal_record r = {
+		.type = type, .at = 1700000000 * HF_SECOND + attempt, .attempt = attempt};
 
 	(void)snprintf(r.container, sizeof(r.container), "%s", container);
 	return r;
@@ -276,9 +276,19 @@ static void a_missing_line_is_found(void **state)
 static void lines_that_are_no_records_are_refused(void **state)
 {
 	static const char *const bodies[] = {
-		"1", "1 2", "x 2 quit", "1 2 jump", "1 2 begin c", "1 2 begin zebra=1",
-		"1 2 begin a=-1", "1 2 exit code=256", "1 2 exit signal=65", "1 2 exit oom=2",
-		"1 2 start pid=0", "1 2 fail text=%4", "1 2 fail text=%zz",
+		"1",
+		"1 2",
+		"x 2 quit",
+		"1 2 jump",
+		"1 2 begin c",
+		"1 2 begin zebra=1",
+		"1 2 begin a=-1",
+		"1 2 exit code=256",
+		"1 2 exit signal=65",
+		"1 2 exit oom=2",
+		"1 2 start pid=0",
+		"1 2 fail text=%4",
+		"1 2 fail text=%zz",
 		"1 2 begin c=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	};
 	struct hf_journal_record r;

@@ -168,13 +168,21 @@ static void on_nothing(void *arg HF_UNUSED)
 
 static void watch_store(struct hf_kubelet *k)
 {
-	struct hf_kwatch_options pods = {.loop = k->loop, .store = k->store, .resource = &hf_pods,
-					 .field_selector = k->selector, .changed = on_pod,
-					 .removed = on_pod_removed, .synced = on_pods_listed,
+	struct hf_kwatch_options pods = {.loop = k->loop,
+					 .store = k->store,
+					 .resource = &hf_pods,
+					 .field_selector = k->selector,
+					 .changed = on_pod,
+					 .removed = on_pod_removed,
+					 .synced = on_pods_listed,
 					 .arg = k};
-	struct hf_kwatch_options services = {.loop = k->loop, .store = k->store,
-					     .resource = &hf_services, .changed = on_service,
-					     .removed = on_service, .synced = on_nothing, .arg = k};
+	struct hf_kwatch_options services = {.loop = k->loop,
+					     .store = k->store,
+					     .resource = &hf_services,
+					     .changed = on_service,
+					     .removed = on_service,
+					     .synced = on_nothing,
+					     .arg = k};
 
 	k->pod_watch = hf_kwatch_create(&pods);
 	k->service_watch = hf_kwatch_create(&services);
@@ -194,11 +202,15 @@ void hf_kubelet_probed(struct hf_kubelet *k)
 
 	k->probed = true;
 	if (!k->isolate && k->network == HF_KUBELET_NETWORK_AUTO)
-		hf_kubelet_notice(k, "pods share this machine's network, so two jobs cannot use the "
-				     "same port: %s; %s", k->why, how_to_isolate());
+		hf_kubelet_notice(k,
+				  "pods share this machine's network, so two jobs cannot use the "
+				  "same port: %s; %s",
+				  k->why, how_to_isolate());
 	else if (k->isolate && !k->uplink)
-		hf_kubelet_notice(k, "pods reach each other and no other network: %s; install "
-				     "slirp4netns, or set hostNetwork in the pods", k->uplink_why);
+		hf_kubelet_notice(k,
+				  "pods reach each other and no other network: %s; install "
+				  "slirp4netns, or set hostNetwork in the pods",
+				  k->uplink_why);
 	if (k->isolate && !k->pid_ns)
 		hf_kubelet_notice(k, "containers see all processes of this machine: %s", k->why);
 	k->node = hf_knode_create(k);
@@ -258,8 +270,8 @@ static int make_folders(struct hf_kubelet *k, struct hf_error *err)
 	if (!rc)
 		rc = hf_fs_mkdirs(k->bin_dir, 0755, err);
 	if (!rc)
-		rc = hf_fs_write_atomic(nslookup, nslookup_script, sizeof(nslookup_script) - 1, 0755,
-					err);
+		rc = hf_fs_write_atomic(nslookup, nslookup_script, sizeof(nslookup_script) - 1,
+					0755, err);
 	return rc;
 }
 
@@ -284,8 +296,8 @@ static char *find_preload(const char *exe)
 	const char *slash = strrchr(exe, '/');
 
 	for (size_t i = 0; slash && i < HF_ARRAY_LEN(folders); i++) {
-		HF_AUTOFREE char *path = hf_xasprintf("%.*s%s/" PRELOAD_FILE, (int)(slash - exe), exe,
-						      folders[i]);
+		HF_AUTOFREE char *path =
+			hf_xasprintf("%.*s%s/" PRELOAD_FILE, (int)(slash - exe), exe, folders[i]);
 
 		if (access(path, R_OK) == 0)
 			return hf_steal(&path);
@@ -297,8 +309,8 @@ static char *find_preload(const char *exe)
  * text is written; nothing that may be a secret. */
 static void make_base_env(struct hf_kubelet *k)
 {
-	static const char *const names[] = {"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE",
-					    "TZ", "LD_LIBRARY_PATH"};
+	static const char *const names[] = {"HOME",   "USER",     "LOGNAME", "LANG",
+					    "LC_ALL", "LC_CTYPE", "TZ",      "LD_LIBRARY_PATH"};
 	const char *path = getenv("PATH");
 
 	k->base_env = hf_xcalloc(HF_ARRAY_LEN(names) + 2, sizeof(*k->base_env));
@@ -368,8 +380,10 @@ int hf_kubelet_create(const struct hf_kubelet_options *options, struct hf_kubele
 	int rc;
 
 	if (options->state_dir[0] != '/' || strlen(options->state_dir) > HF_KUBELET_PATH_MAX / 2)
-		return hf_error_set(err, HF_E_INVALID, "'%s' must be an absolute path of at most %d "
-				    "bytes", options->state_dir, HF_KUBELET_PATH_MAX / 2);
+		return hf_error_set(err, HF_E_INVALID,
+				    "'%s' must be an absolute path of at most %d "
+				    "bytes",
+				    options->state_dir, HF_KUBELET_PATH_MAX / 2);
 	k = allocate(options);
 	rc = make_folders(k, err);
 	if (!rc)
@@ -509,7 +523,8 @@ int hf_kubelet_kill_leftovers(const char *state_dir, struct hf_error *err)
 	int rc, waited_ms = 0;
 
 	if (!dir)
-		return errno == ENOENT ? 0 : hf_error_errno(err, errno, "cannot read '%s'", pods_dir);
+		return errno == ENOENT ? 0
+				       : hf_error_errno(err, errno, "cannot read '%s'", pods_dir);
 	rc = take_lock(state_dir, &lock, err);
 	while (!rc && (entry = readdir(dir))) {
 		HF_AUTOFREE char *pod_dir = hf_xasprintf("%s/%s", pods_dir, entry->d_name);

@@ -36,8 +36,8 @@ enum hf_kubelet_network {
 struct hf_kubelet_options {
 	struct hf_loop *loop;   /* a real one; outlives the kubelet */
 	struct hf_store *store; /* outlives the kubelet */
-	const char *state_dir;  /* absolute; made with mode 0700 if absent.  One kubelet at a time */
-	const char *node_name;  /* NULL: HF_KUBELET_NODE */
+	const char *state_dir; /* absolute; made with mode 0700 if absent.  One kubelet at a time */
+	const char *node_name; /* NULL: HF_KUBELET_NODE */
 	/* The program that answers to "shim" (local/shim.h).  NULL: /proc/self/exe. */
 	const char *exe;
 	enum hf_kubelet_network network;

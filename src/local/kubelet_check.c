@@ -184,14 +184,16 @@ int hf_kcheck_container(const struct hf_json *container, const struct hf_json *s
 {
 	const struct hf_json *context = hf_json_get(container, "securityContext");
 	char context_path[128];
-	int rc = check_table(container, path, container_refusals,
-			     HF_ARRAY_LEN(container_refusals), err);
+	int rc = check_table(container, path, container_refusals, HF_ARRAY_LEN(container_refusals),
+			     err);
 
 	(void)snprintf(context_path, sizeof(context_path), "%.100s.securityContext", path);
 	if (!rc && hf_json_len(hf_json_get(container, "command")) == 0)
-		rc = hf_error_set(err, HF_E_UNSUPPORTED,
-				  "%s.command is needed: images are not pulled here, so there is no "
-				  "entry point to run", path);
+		rc = hf_error_set(
+			err, HF_E_UNSUPPORTED,
+			"%s.command is needed: images are not pulled here, so there is no "
+			"entry point to run",
+			path);
 	if (!rc)
 		rc = check_profiles(container, path, err);
 	if (!rc)

@@ -6,6 +6,7 @@
 #include "base/quantity.h"
 #include "base/str.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,8 +95,8 @@ const char *hf_kenv_field(const struct hf_kenv_input *input, const char *path,
 		if (hf_streq(path, fields[i].path))
 			return hf_str_or(fields[i].value, "");
 	for (size_t i = 0; i < HF_ARRAY_LEN(maps); i++) {
-		const char *key = subscript(path, hf_arena_printf(arena, "metadata.%s", maps[i]),
-					    arena);
+		const char *key =
+			subscript(path, hf_arena_printf(arena, "metadata.%s", maps[i]), arena);
 
 		if (key)
 			return hf_str_or(hf_json_path_str(meta, maps[i], key, NULL), "");
@@ -138,8 +139,8 @@ const char *hf_kenv_resource(const struct hf_kenv_input *input, const struct hf_
 	const char *name = hf_json_path_str(ref, "containerName", NULL);
 	const char *resource = hf_str_or(hf_json_path_str(ref, "resource", NULL), "");
 	const char *dot = strchr(resource, '.');
-	const struct hf_json *container = name ? find_container(input->pod, name)
-					       : input->container;
+	const struct hf_json *container =
+		name ? find_container(input->pod, name) : input->container;
 	int64_t milli, divisor = 1000;
 	const struct hf_json *value = NULL;
 
@@ -150,15 +151,15 @@ const char *hf_kenv_resource(const struct hf_kenv_input *input, const struct hf_
 	}
 	if (!value || !read_quantity(value, &milli)) {
 		(void)hf_error_set(err, HF_E_INVALID,
-				   "resourceFieldRef '%s': the container does not set it", resource);
+				   "resourceFieldRef '%s': the container does not set it",
+				   resource);
 		return NULL;
 	}
 	if (hf_json_get(ref, "divisor"))
 		(void)read_quantity(hf_json_get(ref, "divisor"), &divisor);
 	if (divisor <= 0)
 		divisor = 1000;
-	return hf_arena_printf(arena, "%lld",
-			       (long long)(milli / divisor + (milli % divisor > 0)));
+	return hf_arena_printf(arena, "%" PRId64, milli / divisor + (milli % divisor > 0));
 }
 
 /* --- where values come from --- */
@@ -216,8 +217,8 @@ static int value_from(const struct hf_kenv_input *input, const struct hf_json *s
 	const struct hf_json *ref;
 
 	if ((ref = hf_json_get(source, "fieldRef")))
-		*ret_value = hf_kenv_field(input, hf_str_or(hf_json_path_str(ref, "fieldPath", NULL),
-							    ""), arena, err);
+		*ret_value = hf_kenv_field(
+			input, hf_str_or(hf_json_path_str(ref, "fieldPath", NULL), ""), arena, err);
 	else if ((ref = hf_json_get(source, "resourceFieldRef")))
 		*ret_value = hf_kenv_resource(input, ref, arena, err);
 	else if ((ref = hf_json_get(source, "configMapKeyRef")))
@@ -225,7 +226,8 @@ static int value_from(const struct hf_kenv_input *input, const struct hf_json *s
 	else if ((ref = hf_json_get(source, "secretKeyRef")))
 		return value_of_key(input, &hf_secrets, ref, arena, ret_value, err);
 	else
-		return hf_error_set(err, HF_E_UNSUPPORTED, "this kind of valueFrom is not supported");
+		return hf_error_set(err, HF_E_UNSUPPORTED,
+				    "this kind of valueFrom is not supported");
 	return *ret_value ? 0 : err->code;
 }
 
@@ -259,8 +261,7 @@ struct from {
 	const char *prefix;
 };
 
-static int add_from(void *arg, const char *key, const struct hf_strbuf *bytes,
-		    struct hf_error *err)
+static int add_from(void *arg, const char *key, const struct hf_strbuf *bytes, struct hf_error *err)
 {
 	struct from *from = arg;
 

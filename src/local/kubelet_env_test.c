@@ -48,16 +48,19 @@ static struct hf_json *parse(const char *text)
 static const struct {
 	const char *plural, *name, *body;
 } objects[] = {
-	{"configmaps", "settings", "{'kind':'ConfigMap','metadata':{'name':'settings','namespace':"
-				   "'ns'},'data':{'LR':'0.1','odd.key':'x'},'binaryData':{'bin':'AAEC'}}"},
-	{"secrets", "token", "{'kind':'Secret','metadata':{'name':'token','namespace':'ns'},"
-			     "'data':{'key':'c2VjcmV0','bad':'!!!'}}"},
+	{"configmaps", "settings",
+	 "{'kind':'ConfigMap','metadata':{'name':'settings','namespace':"
+	 "'ns'},'data':{'LR':'0.1','odd.key':'x'},'binaryData':{'bin':'AAEC'}}"},
+	{"secrets", "token",
+	 "{'kind':'Secret','metadata':{'name':'token','namespace':'ns'},"
+	 "'data':{'key':'c2VjcmV0','bad':'!!!'}}"},
 };
 
 static void answer(void *arg)
 {
 	struct shelf_call *call = arg;
-	struct hf_reply reply = {.code = call->doc ? 0 : HF_E_NOT_FOUND, .object = call->doc,
+	struct hf_reply reply = {.code = call->doc ? 0 : HF_E_NOT_FOUND,
+				 .object = call->doc,
 				 .message = call->doc ? "" : "configmaps \"gone\" not found"};
 
 	call->fn(call->arg, &reply);
@@ -87,8 +90,8 @@ static void on_cancel(struct hf_call *call)
 {
 }
 
-static const struct hf_store_ops ops = {.name = "shelf", .request = on_request,
-					.cancel = on_cancel};
+static const struct hf_store_ops ops = {
+	.name = "shelf", .request = on_request, .cancel = on_cancel};
 
 static int set_up(void **state)
 {
@@ -134,8 +137,12 @@ static int build(struct shelf *s, const char *container_text, const char *const 
 		 struct hf_error *err)
 {
 	struct hf_json *pod = parse(pod_text), *container = parse(container_text);
-	struct hf_kenv_input input = {.pod = pod, .container = container, .refs = s->refs,
-				      .base = base, .hostname = "p", .pod_ip = "10.0.0.2",
+	struct hf_kenv_input input = {.pod = pod,
+				      .container = container,
+				      .refs = s->refs,
+				      .base = base,
+				      .hostname = "p",
+				      .pod_ip = "10.0.0.2",
 				      .host_ip = "127.0.0.1"};
 	int rc;
 
@@ -159,9 +166,9 @@ static const char *env_of(const char *const *env, const char *name)
 	return NULL;
 }
 
-#define ENV(container) \
-	const char *const *env = NULL; \
-	struct hf_error err; \
+#define ENV(container)                                                                             \
+	const char *const *env = NULL;                                                             \
+	struct hf_error err;                                                                       \
 	assert_ok(build(*state, container, &env, &err), &err)
 
 static void a_container_begins_with_the_base_and_its_host_name(void **state)
@@ -195,12 +202,18 @@ static void values_may_refer_to_those_before_and_override_the_base(void **state)
 static void the_pods_own_fields_are_to_be_had(void **state)
 {
 	static const char *const rows[][2] = {
-		{"metadata.name", "p"},		  {"metadata.namespace", "ns"},
-		{"metadata.uid", "u-1"},	  {"metadata.labels['app']", "x"},
-		{"metadata.labels['a/b']", "y"},  {"metadata.labels['none']", ""},
-		{"metadata.annotations['note']", "n"}, {"spec.nodeName", "local"},
-		{"spec.serviceAccountName", "sa"}, {"status.podIP", "10.0.0.2"},
-		{"status.hostIP", "127.0.0.1"},	  {"status.podIPs", "10.0.0.2"},
+		{"metadata.name", "p"},
+		{"metadata.namespace", "ns"},
+		{"metadata.uid", "u-1"},
+		{"metadata.labels['app']", "x"},
+		{"metadata.labels['a/b']", "y"},
+		{"metadata.labels['none']", ""},
+		{"metadata.annotations['note']", "n"},
+		{"spec.nodeName", "local"},
+		{"spec.serviceAccountName", "sa"},
+		{"status.podIP", "10.0.0.2"},
+		{"status.hostIP", "127.0.0.1"},
+		{"status.podIPs", "10.0.0.2"},
 	};
 	static const char *const wrong[] = {"spec.x", "metadata.labels", "metadata.labels['x",
 					    "metadata.labels['x']y", ""};
@@ -226,8 +239,11 @@ static void limits_are_to_be_had_in_the_unit_asked_for(void **state)
 	assert_string_equal(env_of(env, "CPU"), "2");
 	assert_string_equal(env_of(env, "MEM"), "64");
 	assert_string_equal(env_of(env, "MILLI"), "1500");
-	assert_code(build(*state, "{'env':[{'name':'X','valueFrom':{'resourceFieldRef':{'resource':"
-				  "'requests.cpu'}}}]}", &env, &err), HF_E_INVALID);
+	assert_code(build(*state,
+			  "{'env':[{'name':'X','valueFrom':{'resourceFieldRef':{'resource':"
+			  "'requests.cpu'}}}]}",
+			  &env, &err),
+		    HF_E_INVALID);
 }
 
 static void config_maps_and_secrets_give_values(void **state)
@@ -271,16 +287,19 @@ static void what_is_not_there_is_told_in_upstreams_words(void **state)
 	}
 	tear_down(state);
 	set_up(state);
-	assert_ok(build(*state, "{'envFrom':[{'configMapRef':{'name':'gone','optional':true}}],'env':["
-				"{'name':'X','valueFrom':{'configMapKeyRef':{'name':'gone','key':'x',"
-				"'optional':true}}}]}", &env, &err), &err);
+	assert_ok(build(*state,
+			"{'envFrom':[{'configMapRef':{'name':'gone','optional':true}}],'env':["
+			"{'name':'X','valueFrom':{'configMapKeyRef':{'name':'gone','key':'x',"
+			"'optional':true}}}]}",
+			&env, &err),
+		  &err);
 	assert_null(env_of(env, "X"));
 }
 
 static void base64_is_read_strictly(void **state)
 {
-	static const char *const good[][2] = {{"", ""}, {"QQ==", "A"}, {"QUI=", "AB"},
-					      {"QUJD", "ABC"}, {"+/+/", "\xfb\xff\xbf"}};
+	static const char *const good[][2] = {
+		{"", ""}, {"QQ==", "A"}, {"QUI=", "AB"}, {"QUJD", "ABC"}, {"+/+/", "\xfb\xff\xbf"}};
 	static const char *const bad[] = {"Q", "QQ", "QQ=", "Q===", "QQ=Q", "Q Q=", "QUJD\n"};
 	struct hf_error err;
 
@@ -314,7 +333,8 @@ static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
 		 "spec.containers[0].volumeMounts[0].mountPropagation"},
 		{"{'securityContext':{'seccompProfile':{'type':'Localhost'}}}",
 		 "spec.containers[0].securityContext.seccompProfile"},
-		{"{'securityContext':{'runAsUser':5}}", "spec.containers[0].securityContext.runAsUser"},
+		{"{'securityContext':{'runAsUser':5}}",
+		 "spec.containers[0].securityContext.runAsUser"},
 		{"{'securityContext':{'privileged':true}}",
 		 "spec.containers[0].securityContext.privileged"},
 		{"{'securityContext':{'capabilities':{'add':['NET_ADMIN']}}}",
@@ -330,8 +350,9 @@ static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
 		HF_AUTO_JSON command = parse("['x']");
 
 		hf_json_set(container, "command", hf_steal(&command));
-		assert_code(hf_kcheck_container(container, NULL, "spec.containers[0]", &facts, &err),
-			    HF_E_UNSUPPORTED);
+		assert_code(
+			hf_kcheck_container(container, NULL, "spec.containers[0]", &facts, &err),
+			HF_E_UNSUPPORTED);
 		assert_true(hf_str_has_prefix(err.text, rows[i][1]));
 		assert_true(err.text[strlen(rows[i][1])] == ' ');
 	}
@@ -339,10 +360,11 @@ static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
 
 static void a_plain_container_is_taken_and_one_without_command_is_not(void **state)
 {
-	HF_AUTO_JSON good = parse("{'name':'main','image':'x','command':['a'],'ports':[{}],'stdin':"
-				  "false,'securityContext':{'runAsUser':1000,'allowPrivilegeEscalation':"
-				  "false,'capabilities':{'drop':['ALL']},'seccompProfile':{'type':"
-				  "'RuntimeDefault'}},'volumeMounts':[{'name':'v','mountPath':'/x'}]}");
+	HF_AUTO_JSON good =
+		parse("{'name':'main','image':'x','command':['a'],'ports':[{}],'stdin':"
+		      "false,'securityContext':{'runAsUser':1000,'allowPrivilegeEscalation':"
+		      "false,'capabilities':{'drop':['ALL']},'seccompProfile':{'type':"
+		      "'RuntimeDefault'}},'volumeMounts':[{'name':'v','mountPath':'/x'}]}");
 	HF_AUTO_JSON bare = parse("{'name':'main','args':['a']}");
 	const struct hf_kcheck facts = {.isolate = true, .root = false, .uid = 1000};
 	struct hf_error err;
@@ -370,8 +392,8 @@ static void non_root_is_checked_against_who_it_would_be(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		struct hf_kcheck facts = {.isolate = true, .root = rows[i].root,
-					  .uid = rows[i].root ? 0 : 1000};
+		struct hf_kcheck facts = {
+			.isolate = true, .root = rows[i].root, .uid = rows[i].root ? 0 : 1000};
 		HF_AUTO_JSON spec = hf_json_object();
 		HF_AUTO_JSON container = parse("{'command':['x']}");
 		struct hf_error err;

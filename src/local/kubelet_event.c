@@ -99,7 +99,9 @@ void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const 
 {
 	struct event_call *call = free_slot(pod->kubelet->events);
 	char message[1024]; /* as the API server bounds it */
-	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_events, .ns = pod->ns,
+	struct hf_request request = {.verb = HF_VERB_CREATE,
+				     .resource = &hf_events,
+				     .ns = pod->ns,
 				     .field_manager = "kubelet"};
 	HF_AUTO_DOC body = NULL;
 	va_list ap;

@@ -60,7 +60,8 @@ static bool is_usable(const struct hf_json *spec)
 static const char *address_of(const struct hf_kpod *pod)
 {
 	return pod->state == HF_KPOD_RUNNING && pod->spec_doc && !pod->config.host_network
-		       ? pod->config.ip : NULL;
+		       ? pod->config.ip
+		       : NULL;
 }
 
 static void add_service(const struct hf_kubelet *k, const char *for_ns, struct hf_doc *service,
@@ -99,9 +100,9 @@ static void add_subdomains(const struct hf_kubelet *k, const char *for_ns, struc
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
 		const struct hf_kpod *pod = value;
 		const char *ip = address_of(pod);
-		const char *subdomain = pod->spec_doc
-					? hf_json_path_str(hf_kpod_spec(pod), "subdomain", NULL)
-					: NULL;
+		const char *subdomain =
+			pod->spec_doc ? hf_json_path_str(hf_kpod_spec(pod), "subdomain", NULL)
+				      : NULL;
 		const char *host = pod->config.hostname;
 
 		if (!ip || hf_str_is_empty(subdomain))
@@ -160,7 +161,8 @@ static int write_in_place(const char *path, const struct hf_strbuf *sb, struct h
 	    memcmp(before.data, sb->data, sb->len) == 0)
 		return 0;
 	/* One write, then the cut: a reader sees whole lines of the one or the other. */
-	if (pwrite(fd, sb->data, sb->len, 0) != (ssize_t)sb->len || ftruncate(fd, (off_t)sb->len) < 0)
+	if (pwrite(fd, sb->data, sb->len, 0) != (ssize_t)sb->len ||
+	    ftruncate(fd, (off_t)sb->len) < 0)
 		return hf_error_errno(err, errno, "cannot write '%s'", path);
 	return 0;
 }

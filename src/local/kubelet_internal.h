@@ -37,11 +37,11 @@
  *   kubelet_logs.c     reading log files
  */
 
-#define HF_KUBELET_PATH_MAX 2048	/* of a pod's folder; longer state folders are refused */
+#define HF_KUBELET_PATH_MAX 2048      /* of a pod's folder; longer state folders are refused */
 #define HF_KPOD_RETRY (2 * HF_SECOND) /* for what may come right by itself (a missing ConfigMap) */
-#define HF_TERMINATION_BYTES_MAX 4096	/* as upstream's kubelet */
+#define HF_TERMINATION_BYTES_MAX 4096 /* as upstream's kubelet */
 #define HF_KUBELET_LOG_BYTES_MAX (10 << 20) /* of one file; upstream's containerLogMaxSize */
-#define HF_KUBELET_LOG_FILES_MAX 5	/* upstream's containerLogMaxFiles */
+#define HF_KUBELET_LOG_FILES_MAX 5          /* upstream's containerLogMaxFiles */
 
 struct hf_kpod;
 
@@ -91,7 +91,7 @@ int hf_base64_decode(const char *text, struct hf_strbuf *sb, struct hf_error *er
 
 /* --- kubelet_env.c --- */
 struct hf_kenv_input {
-	const struct hf_json *pod;	 /* the whole object */
+	const struct hf_json *pod;       /* the whole object */
 	const struct hf_json *container; /* its entry in the spec */
 	const struct hf_krefs *refs;
 	const char *const *base; /* "NAME=value", what every container starts with */
@@ -117,8 +117,8 @@ struct hf_kcheck {
 	bool root;
 	int64_t uid; /* of this process */
 };
-int hf_kcheck_pod(const struct hf_json *spec, const struct hf_kcheck *facts,
-		  struct hf_error *err) HF_MUST_CHECK;
+int hf_kcheck_pod(const struct hf_json *spec, const struct hf_kcheck *facts, struct hf_error *err)
+	HF_MUST_CHECK;
 /* spec: the pod's; path: "spec.containers[0]". */
 int hf_kcheck_container(const struct hf_json *container, const struct hf_json *spec,
 			const char *path, const struct hf_kcheck *facts, struct hf_error *err)
@@ -128,9 +128,8 @@ int hf_kcheck_container(const struct hf_json *container, const struct hf_json *s
 void hf_kvolumes_add_refs(const struct hf_json *spec, struct hf_krefs *refs);
 /* Make the content of the volumes in pod_dir/volumes; memory-backed ones are listed for the
  * shim. */
-int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir,
-		     struct hf_arena *arena, struct hf_shim_pod *pod, struct hf_error *err)
-	HF_MUST_CHECK;
+int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir, struct hf_arena *arena,
+		     struct hf_shim_pod *pod, struct hf_error *err) HF_MUST_CHECK;
 struct hf_kmounts {
 	struct hf_run_mount items[HF_RUN_MOUNTS_MAX];
 	size_t n;
@@ -170,17 +169,22 @@ void hf_kstray_kill(const char *pod_uid);
 
 /* --- kubelet_pod.c --- */
 enum hf_kpod_state {
-	HF_KPOD_NEW,	   /* nothing was done yet */
+	HF_KPOD_NEW,       /* nothing was done yet */
 	HF_KPOD_REFUSED,   /* asks for what is not done; waits to be deleted */
 	HF_KPOD_PREPARING, /* volumes' sources are being read */
 	HF_KPOD_SPAWNING,  /* its shim is being started, or found */
 	HF_KPOD_RUNNING,   /* the shim answers */
 	HF_KPOD_QUITTING,  /* all is over; the shim was told to end */
-	HF_KPOD_ENDED,	   /* nothing of it runs, nothing will */
+	HF_KPOD_ENDED,     /* nothing of it runs, nothing will */
 };
 
-enum hf_kpod_stop { HF_KPOD_GO, HF_KPOD_STOP_DELETED, HF_KPOD_STOP_DEADLINE, HF_KPOD_STOP_FAILED,
-		    HF_KPOD_STOP_DRAIN };
+enum hf_kpod_stop {
+	HF_KPOD_GO,
+	HF_KPOD_STOP_DELETED,
+	HF_KPOD_STOP_DEADLINE,
+	HF_KPOD_STOP_FAILED,
+	HF_KPOD_STOP_DRAIN
+};
 
 struct hf_kpod_container {
 	struct hf_kpod *pod;
@@ -188,13 +192,13 @@ struct hf_kpod_container {
 	const struct hf_json *spec; /* borrowed from the pod's first document */
 	bool init;
 	struct hf_krefs *refs; /* its start is being prepared */
-	bool asked;	       /* the shim was told to start `attempt` and has not said */
+	bool asked;            /* the shim was told to start `attempt` and has not said */
 	unsigned attempt;      /* being prepared or asked for */
 	unsigned backoff_s;
 	hf_time blocked_until; /* HF_TIME_NONE: not blocked */
 	char reason[64];       /* of a block: waiting.reason and message; "" for none */
 	char message[HF_ERROR_TEXT_MAX];
-	int64_t told;	   /* number of the last attempt an Event was made of; -1: none */
+	int64_t told;      /* number of the last attempt an Event was made of; -1: none */
 	int64_t term_sent; /* attempt that got SIGTERM, -1: none */
 };
 
@@ -203,12 +207,12 @@ struct hf_kpod {
 	char *uid, *ns, *name;
 	char *dir;
 	struct hf_doc *spec_doc; /* the first seen: what runs */
-	struct hf_doc *doc;	 /* the latest; NULL: gone from the store, or not yet seen there */
+	struct hf_doc *doc;      /* the latest; NULL: gone from the store, or not yet seen there */
 	enum hf_kpod_state state;
 	struct hf_kpod_container containers[HF_POD_CONTAINERS_MAX];
 	size_t n;
 	struct hf_kshim *shim;
-	struct hf_krefs *refs; /* of its volumes */
+	struct hf_krefs *refs;  /* of its volumes */
 	struct hf_arena *arena; /* object lifetime */
 	struct hf_shim_pod config;
 	uint32_t ip; /* 0: none of our own */
@@ -219,7 +223,7 @@ struct hf_kpod {
 
 	enum hf_kpod_stop stop;
 	hf_time stop_since, stop_grace; /* monotonic; span */
-	bool shim_gone; /* ... and the pod is not known yet */
+	bool shim_gone;                 /* ... and the pod is not known yet */
 	bool lost;
 	char lost_text[HF_ERROR_TEXT_MAX];
 	char trouble[HF_ERROR_TEXT_MAX]; /* of the pod itself, shown by each waiting container */
@@ -227,7 +231,7 @@ struct hf_kpod {
 	hf_time retry_at; /* monotonic; of the pod's preparation */
 
 	struct hf_call *status_call, *delete_call;
-	bool removed;	     /* we asked for the object to be removed, and it was taken */
+	bool removed; /* we asked for the object to be removed, and it was taken */
 	uint64_t doc_version;
 };
 
@@ -302,7 +306,7 @@ struct hf_kubelet {
 	struct hf_store *store;
 	char *state_dir, *pods_dir, *bin_dir;
 	char *node_name, *exe;
-	char *preload; /* shared object for pods on the machine's network; NULL: not found */
+	char *preload;  /* shared object for pods on the machine's network; NULL: not found */
 	char *selector; /* of pods: spec.nodeName=… */
 	enum hf_kubelet_network network;
 	void (*notice)(void *arg, const char *text);
@@ -338,8 +342,7 @@ struct hf_kubelet {
 	void *drained_arg;
 };
 
-struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *kubelet, const char *ns,
-				const char *name);
+struct hf_kpod *hf_kubelet_find(const struct hf_kubelet *kubelet, const char *ns, const char *name);
 /* Forget the pod: it is over and gone from the store. */
 void hf_kubelet_forget(struct hf_kubelet *kubelet, struct hf_kpod *pod);
 /* Something ended: a drain may be complete. */

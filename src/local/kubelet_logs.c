@@ -49,8 +49,8 @@ struct hf_klogs {
 	int fd;
 	ino_t inode;
 	struct hf_strbuf line; /* a line that is not whole yet */
-	bool over;	       /* nothing will be added to the files */
-	int code;	       /* of the end */
+	bool over;             /* nothing will be added to the files */
+	int code;              /* of the end */
 	char message[HF_ERROR_TEXT_MAX];
 	bool at_end;
 };
@@ -252,8 +252,7 @@ static void on_turn(void *arg)
 
 /* --- which attempt --- */
 
-static struct hf_klogs *refuse(struct hf_klogs *s, int code, const char *fmt, ...)
-	HF_PRINTF(3, 4);
+static struct hf_klogs *refuse(struct hf_klogs *s, int code, const char *fmt, ...) HF_PRINTF(3, 4);
 
 static struct hf_klogs *refuse(struct hf_klogs *s, int code, const char *fmt, ...)
 {
@@ -295,8 +294,8 @@ static const char *waiting_reason(const struct hf_kpod *pod, const struct hf_kpo
 {
 	if (pod->trouble[0])
 		return hf_str_or(pod->trouble_reason, "ContainerCreating");
-	return hf_str_or(c->reason, c->init || hf_kpod_active(pod) ? "ContainerCreating"
-								    : "PodInitializing");
+	return hf_str_or(c->reason,
+			 c->init || hf_kpod_active(pod) ? "ContainerCreating" : "PodInitializing");
 }
 
 /* The last attempt, or the one before it; one that waits to be started again has its last
@@ -331,8 +330,8 @@ static struct hf_klogs *begin(struct hf_klogs *s, const struct hf_kpod *pod,
 	attempt = choose(pod, hf_pod_past_find(&pod->past, c->name), o->previous);
 	if (!attempt && o->previous)
 		return refuse(s, HF_E_BAD_REQUEST,
-			      "previous terminated container \"%s\" in pod \"%s\" not found", c->name,
-			      pod->name);
+			      "previous terminated container \"%s\" in pod \"%s\" not found",
+			      c->name, pod->name);
 	if (!attempt)
 		return refuse(s, HF_E_BAD_REQUEST,
 			      "container \"%s\" in pod \"%s\" is waiting to start: %s", c->name,
@@ -341,8 +340,7 @@ static struct hf_klogs *begin(struct hf_klogs *s, const struct hf_kpod *pod,
 	s->attempt = attempt->number;
 	s->stem = hf_xasprintf("%s/logs/%s.%u.log", pod->dir, c->name, attempt->number);
 	s->follow = o->follow && !o->previous;
-	(void)open_part(s, o->tail_lines >= 0 ? seek_tail(s, o->tail_lines)
-					      : oldest_part(s->stem));
+	(void)open_part(s, o->tail_lines >= 0 ? seek_tail(s, o->tail_lines) : oldest_part(s->stem));
 	hf_task_post(s->task);
 	return s;
 }
@@ -377,11 +375,13 @@ struct hf_log_stream *hf_kubelet_logs(void *kubelet_arg, struct hf_doc *doc,
 	s->next = k->streams;
 	k->streams = s;
 	if (n >= STREAMS_MAX)
-		return &refuse(s, HF_E_TOO_MANY, "more than %d logs are being read", STREAMS_MAX)->base;
+		return &refuse(s, HF_E_TOO_MANY, "more than %d logs are being read", STREAMS_MAX)
+				->base;
 	if (!pod)
 		return &refuse(s, HF_E_BAD_REQUEST,
 			       "container in pod \"%s\" is waiting to start: ContainerCreating",
-			       hf_doc_name(doc))->base;
+			       hf_doc_name(doc))
+				->base;
 	return &begin(s, pod, o)->base;
 }
 

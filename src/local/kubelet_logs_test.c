@@ -33,7 +33,8 @@ static void open_sink(struct sink_test *t, int64_t bytes_max, int files_max)
 	assert_non_null(mkdtemp(t->dir));
 	t->dir_fd = open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	t->sink = hf_xmalloc(sizeof(*t->sink));
-	assert_ok(hf_log_sink_open(t->sink, t->dir_fd, "c.0.log", bytes_max, files_max, &err), &err);
+	assert_ok(hf_log_sink_open(t->sink, t->dir_fd, "c.0.log", bytes_max, files_max, &err),
+		  &err);
 }
 
 static void close_sink(struct sink_test *t)
@@ -76,8 +77,9 @@ static void lines_get_a_time_and_their_stream(void **state)
 	add(&t, 0, "no end");
 	hf_log_sink_close(t.sink, 1700000000 * HF_SECOND);
 	assert_log(&t, "c.0.log",
-		   AT "stdout F one\n" AT "stdout F two\n" AT "stderr F oops\n" AT "stderr F between\n"
-		   AT "stdout F half a line\n" AT "stdout F \n" AT "stdout P no end\n");
+		   AT "stdout F one\n" AT "stdout F two\n" AT "stderr F oops\n" AT
+		      "stderr F between\n" AT "stdout F half a line\n" AT "stdout F \n" AT
+		      "stdout P no end\n");
 	close_sink(&t);
 }
 
@@ -90,8 +92,8 @@ static void long_lines_come_in_parts(void **state)
 	open_sink(&t, 1 << 20, 3);
 	for (size_t i = 0; i < HF_LOG_LINE_MAX; i++)
 		hf_strbuf_addch(&line, 'x');
-	hf_strbuf_addf(&expected, AT "stdout P %s\n" AT "stdout P %s\n" AT "stdout F x\n", line.data,
-		       line.data);
+	hf_strbuf_addf(&expected, AT "stdout P %s\n" AT "stdout P %s\n" AT "stdout F x\n",
+		       line.data, line.data);
 	add(&t, 0, line.data);
 	add(&t, 0, line.data);
 	add(&t, 0, "x\n");
@@ -131,9 +133,9 @@ static void what_a_full_disk_cost_is_said_once_there_is_room(void **state)
 	t.sink->fd = good;
 	add(&t, 0, "after\n");
 	assert_log(&t, "c.0.log",
-		   AT "stdout F before\n"
-		   AT "stderr F holdfast: 18 bytes of output could not be written here\n"
-		   AT "stdout F after\n");
+		   AT "stdout F before\n" AT
+		      "stderr F holdfast: 18 bytes of output could not be written here\n" AT
+		      "stdout F after\n");
 	close_sink(&t);
 }
 
@@ -166,8 +168,10 @@ static void timestamps_and_since_are_those_of_the_lines(void **state)
 
 	testnode_script(n, "a", "Never", "echo x");
 	testnode_wait_phase(n, "a", "Succeeded");
-	testnode_logs(n, "a", (struct hf_log_options){.tail_lines = -1, .timestamps = true,
-						      .since_seconds = 3600}, &log);
+	testnode_logs(n, "a",
+		      (struct hf_log_options){
+			      .tail_lines = -1, .timestamps = true, .since_seconds = 3600},
+		      &log);
 	assert_true(hf_str_has_suffix(log.text.data, " x\n"));
 	log.text.data[strcspn(log.text.data, " ")] = '\0';
 	assert_int_equal(hf_time_parse(log.text.data, &at, NULL), 0);
@@ -273,7 +277,8 @@ static void the_attempt_before_is_to_be_had(void **state)
 	struct testnode *n = *state;
 	HF_AUTOFREE char *script = hf_xasprintf(
 		"test -e %s/mark && { echo second; exec tail -f /dev/null; }; touch %s/mark; "
-		"echo first; exit 1", n->dir, n->dir);
+		"echo first; exit 1",
+		n->dir, n->dir);
 	struct hf_log_options previous = {.tail_lines = -1, .previous = true};
 	struct testlog log;
 	struct follow second = {&log, "second\n"};
@@ -300,17 +305,20 @@ static void what_cannot_be_shown_is_said_in_upstreams_words(void **state)
 		 "a container name must be specified for pod two, choose one of: [a b]"},
 		{"two", "c", false, "container c is not valid for pod two"},
 		{"two", "a", true, "previous terminated container \"a\" in pod \"two\" not found"},
-		{"stuck", NULL, false, "container \"main\" in pod \"stuck\" is waiting to start: "
-				       "CreateContainerConfigError"},
+		{"stuck", NULL, false,
+		 "container \"main\" in pod \"stuck\" is waiting to start: "
+		 "CreateContainerConfigError"},
 	};
 
-	testnode_pod(n, "two", "'restartPolicy':'Never','containers':[{'name':'a','command':['tail',"
+	testnode_pod(n, "two",
+		     "'restartPolicy':'Never','containers':[{'name':'a','command':['tail',"
 		     "'-f','/dev/null']},{'name':'b','command':['echo','b']}]");
 	testnode_pod(n, "stuck", "'containers':[{'name':'main','image':'x'}]");
 	testnode_wait_phase(n, "two", "Running");
 	testnode_wait_state(n, "stuck", "waiting", "CreateContainerConfigError");
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		struct hf_log_options o = {.tail_lines = -1, .container = rows[i].container,
+		struct hf_log_options o = {.tail_lines = -1,
+					   .container = rows[i].container,
 					   .previous = rows[i].previous};
 		struct testlog log;
 
@@ -322,8 +330,10 @@ static void what_cannot_be_shown_is_said_in_upstreams_words(void **state)
 	{
 		struct testlog log;
 
-		testnode_logs(n, "two", (struct hf_log_options){.tail_lines = -1, .container = "b",
-							      .follow = true}, &log);
+		testnode_logs(
+			n, "two",
+			(struct hf_log_options){.tail_lines = -1, .container = "b", .follow = true},
+			&log);
 		assert_string_equal(log.text.data, "b\n");
 		testlog_release(&log);
 	}

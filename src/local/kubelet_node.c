@@ -30,9 +30,9 @@ struct hf_knode {
 	struct hf_kubelet *kubelet;
 	struct hf_call *node_call, *lease_call;
 	struct hf_timer *node_timer, *lease_timer;
-	bool node_made, lease_made; /* it exists: patch it */
-	bool renew_again;	    /* asked for while one was under way */
-	char *uid;		    /* of the Node */
+	bool node_made, lease_made;   /* it exists: patch it */
+	bool renew_again;             /* asked for while one was under way */
+	char *uid;                    /* of the Node */
 	char since[HF_TIME_TEXT_MAX]; /* when it became ready */
 };
 
@@ -258,8 +258,10 @@ static void on_node_status(void *arg, const struct hf_reply *reply)
 
 static void write_status(struct hf_knode *node)
 {
-	struct hf_request request = {.verb = HF_VERB_PATCH, .resource = &hf_nodes,
-				     .name = node->kubelet->node_name, .subresource = "status"};
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = &hf_nodes,
+				     .name = node->kubelet->node_name,
+				     .subresource = "status"};
 	struct hf_json *body = hf_json_object();
 
 	hf_json_set(body, "status", node_status(node));
@@ -305,8 +307,8 @@ static void make_namespace(struct hf_knode *node)
 {
 	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_namespaces};
 
-	node->lease_call = send(node, &request, named("v1", "Namespace", LEASE_NAMESPACE),
-				on_namespace);
+	node->lease_call =
+		send(node, &request, named("v1", "Namespace", LEASE_NAMESPACE), on_namespace);
 }
 
 static void on_lease(void *arg, const struct hf_reply *reply)
@@ -335,7 +337,8 @@ static void write_lease(void *arg)
 {
 	struct hf_knode *node = arg;
 	struct hf_request request = {.verb = node->lease_made ? HF_VERB_PATCH : HF_VERB_CREATE,
-				     .resource = &hf_leases, .ns = LEASE_NAMESPACE,
+				     .resource = &hf_leases,
+				     .ns = LEASE_NAMESPACE,
 				     .name = node->lease_made ? node->kubelet->node_name : NULL};
 
 	if (!node->lease_call && node->uid)

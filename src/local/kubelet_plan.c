@@ -53,8 +53,8 @@ static void plan_start(struct hf_plan_container *c, hf_time now)
 		c->attempt = last->number + 1;
 		if (!reset)
 			c->at = hf_time_add(last->finished, last->backoff_s * HF_SECOND);
-		c->backoff_s = reset || last->backoff_s == 0 ? HF_BACKOFF_FIRST_S
-							     : last->backoff_s * 2;
+		c->backoff_s =
+			reset || last->backoff_s == 0 ? HF_BACKOFF_FIRST_S : last->backoff_s * 2;
 		if (c->backoff_s > HF_BACKOFF_MAX_S)
 			c->backoff_s = HF_BACKOFF_MAX_S;
 	}
@@ -124,8 +124,8 @@ static void conclude(struct hf_pod_plan *plan, bool init_failed)
 			continue;
 		all_over = all_over && is_over(c, plan->policy);
 		all_good = all_good && hf_attempt_succeeded(last_of(c));
-		all_begun = all_begun && (last_of(c)->state >= HF_ATTEMPT_RUNNING ||
-					  last_of(c)->number > 0);
+		all_begun = all_begun &&
+			    (last_of(c)->state >= HF_ATTEMPT_RUNNING || last_of(c)->number > 0);
 	}
 	plan->finished = !anything_runs(plan) && (plan->stopping || init_failed || all_over);
 	if (plan->finished)

@@ -28,8 +28,8 @@ enum hf_pod_phase { HF_PHASE_PENDING, HF_PHASE_RUNNING, HF_PHASE_SUCCEEDED, HF_P
 const char *hf_kubelet_phase_name(enum hf_pod_phase phase);
 
 enum hf_container_step {
-	HF_STEP_NONE,	 /* runs, or ended for good, or its turn has not come */
-	HF_STEP_START,	 /* start it now */
+	HF_STEP_NONE,    /* runs, or ended for good, or its turn has not come */
+	HF_STEP_START,   /* start it now */
 	HF_STEP_BACKOFF, /* start it at `at` */
 	HF_STEP_BLOCKED, /* it would start, but cannot be prepared; tried again at `at` */
 };
@@ -37,7 +37,7 @@ enum hf_container_step {
 struct hf_plan_container {
 	bool init;
 	const struct hf_container_past *past; /* NULL: never begun */
-	hf_time blocked_until;		      /* HF_TIME_NONE: not blocked */
+	hf_time blocked_until;                /* HF_TIME_NONE: not blocked */
 	/* What hf_pod_plan says. */
 	enum hf_container_step step;
 	unsigned attempt;   /* START, BACKOFF, BLOCKED: the number it gets */
@@ -55,8 +55,8 @@ struct hf_pod_plan {
 	/* Answered: */
 	enum hf_pod_phase phase;
 	bool initialized; /* every init container has succeeded */
-	bool finished;	  /* nothing runs and nothing will */
-	hf_time wake;	  /* look again then; HF_TIME_NEVER */
+	bool finished;    /* nothing runs and nothing will */
+	hf_time wake;     /* look again then; HF_TIME_NEVER */
 };
 void hf_pod_plan(struct hf_pod_plan *plan);
 

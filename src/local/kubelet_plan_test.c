@@ -23,8 +23,8 @@ static void init(struct pod *p, enum hf_restart_policy policy, size_t n_init, si
 		p->c[i].past = &p->past[i];
 		p->c[i].blocked_until = HF_TIME_NONE;
 	}
-	p->plan = (struct hf_pod_plan){.policy = policy, .now = START, .containers = p->c,
-				       .n = n_init + n_main};
+	p->plan = (struct hf_pod_plan){
+		.policy = policy, .now = START, .containers = p->c, .n = n_init + n_main};
 }
 
 static void plan_at(struct pod *p, hf_time after)
@@ -105,9 +105,12 @@ static void the_policy_decides_who_starts_again(void **state)
 		{HF_RESTART_NEVER, HF_ATTEMPT_EXITED, 0, HF_STEP_NONE, true, HF_PHASE_SUCCEEDED},
 		{HF_RESTART_NEVER, HF_ATTEMPT_EXITED, 1, HF_STEP_NONE, true, HF_PHASE_FAILED},
 		{HF_RESTART_NEVER, HF_ATTEMPT_FAILED, 0, HF_STEP_NONE, true, HF_PHASE_FAILED},
-		{HF_RESTART_ON_FAILURE, HF_ATTEMPT_EXITED, 0, HF_STEP_NONE, true, HF_PHASE_SUCCEEDED},
-		{HF_RESTART_ON_FAILURE, HF_ATTEMPT_EXITED, 1, HF_STEP_START, false, HF_PHASE_RUNNING},
-		{HF_RESTART_ON_FAILURE, HF_ATTEMPT_FAILED, 0, HF_STEP_START, false, HF_PHASE_RUNNING},
+		{HF_RESTART_ON_FAILURE, HF_ATTEMPT_EXITED, 0, HF_STEP_NONE, true,
+		 HF_PHASE_SUCCEEDED},
+		{HF_RESTART_ON_FAILURE, HF_ATTEMPT_EXITED, 1, HF_STEP_START, false,
+		 HF_PHASE_RUNNING},
+		{HF_RESTART_ON_FAILURE, HF_ATTEMPT_FAILED, 0, HF_STEP_START, false,
+		 HF_PHASE_RUNNING},
 		{HF_RESTART_ALWAYS, HF_ATTEMPT_EXITED, 0, HF_STEP_START, false, HF_PHASE_RUNNING},
 		{HF_RESTART_ALWAYS, HF_ATTEMPT_EXITED, 1, HF_STEP_START, false, HF_PHASE_RUNNING},
 		{HF_RESTART_ALWAYS, HF_ATTEMPT_RUNNING, 0, HF_STEP_NONE, false, HF_PHASE_RUNNING},
@@ -163,9 +166,12 @@ static void fail_repeatedly(struct pod *p, hf_time lasts, const unsigned *expect
 		}
 		assert_int_equal(p->c[0].step, HF_STEP_START);
 		assert_int_equal(p->c[0].attempt, attempt);
-		*a = (struct hf_attempt){.state = HF_ATTEMPT_EXITED, .number = attempt,
-					 .backoff_s = p->c[0].backoff_s, .begun = START + now,
-					 .started = START + now, .finished = START + now + lasts,
+		*a = (struct hf_attempt){.state = HF_ATTEMPT_EXITED,
+					 .number = attempt,
+					 .backoff_s = p->c[0].backoff_s,
+					 .begun = START + now,
+					 .started = START + now,
+					 .finished = START + now + lasts,
 					 .code = 1};
 		now += lasts;
 	}

@@ -101,8 +101,8 @@ void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
 static struct hf_json *own_part(const struct hf_json *status)
 {
 	static const char *const keys[] = {
-		"phase", "reason", "message", "conditions", "hostIP", "podIP", "podIPs",
-		"startTime", "containerStatuses", "initContainerStatuses",
+		"phase", "reason", "message",   "conditions",        "hostIP",
+		"podIP", "podIPs", "startTime", "containerStatuses", "initContainerStatuses",
 	};
 	struct hf_json *part = hf_json_object();
 
@@ -132,7 +132,8 @@ static size_t count_ends(struct hf_doc *doc)
 	size_t n = 0;
 
 	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
-		const struct hf_json *list = hf_json_path(hf_doc_json(doc), "status", lists[l], NULL);
+		const struct hf_json *list =
+			hf_json_path(hf_doc_json(doc), "status", lists[l], NULL);
 
 		for (size_t i = 0; i < hf_json_len(list); i++) {
 			const struct hf_json *s = hf_json_item(list, i);
@@ -160,8 +161,9 @@ static void on_status(void *arg, const struct hf_reply *reply)
 		hf_kpod_wake(pod);
 	} else if (reply->code != HF_E_NOT_FOUND) {
 		/* A conflict: the newer document is on its way. */
-		wake_in(pod, reply->retry_after > 0 ? reply->retry_after
-			     : reply->code == HF_E_CONFLICT ? 50 * HF_MS : REPLY_RETRY);
+		wake_in(pod, reply->retry_after > 0         ? reply->retry_after
+			     : reply->code == HF_E_CONFLICT ? 50 * HF_MS
+							    : REPLY_RETRY);
 	}
 }
 
@@ -171,7 +173,8 @@ static bool is_final(const struct hf_kpod *pod, const struct hf_json *status)
 	static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
 	const char *phase = hf_json_path_str(status, "phase", NULL);
 
-	if (pod->state != HF_KPOD_ENDED || (!hf_streq(phase, "Failed") && !hf_streq(phase, "Succeeded")))
+	if (pod->state != HF_KPOD_ENDED ||
+	    (!hf_streq(phase, "Failed") && !hf_streq(phase, "Succeeded")))
 		return false;
 	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
 		const struct hf_json *list = hf_json_get(status, lists[l]);
@@ -193,9 +196,13 @@ static bool write_status(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 	HF_AUTO_JSON patch = hf_json_object();
 	HF_AUTO_DOC body = NULL;
 	struct hf_json *meta = hf_json_ensure_object(patch, "metadata");
-	struct hf_request request = {.verb = HF_VERB_PATCH, .resource = &hf_pods, .ns = pod->ns,
-				     .name = pod->name, .subresource = "status",
-				     .patch_type = HF_PATCH_MERGE, .field_manager = "kubelet"};
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = &hf_pods,
+				     .ns = pod->ns,
+				     .name = pod->name,
+				     .subresource = "status",
+				     .patch_type = HF_PATCH_MERGE,
+				     .field_manager = "kubelet"};
 
 	if (is_final(pod, stored) || hf_json_len(diff) == 0)
 		return true;
@@ -228,9 +235,13 @@ static void on_deleted(void *arg, const struct hf_reply *reply)
 
 static void delete_object(struct hf_kpod *pod)
 {
-	struct hf_request request = {.verb = HF_VERB_DELETE, .resource = &hf_pods, .ns = pod->ns,
-				     .name = pod->name, .precondition_uid = pod->uid,
-				     .grace_seconds = 0, .field_manager = "kubelet"};
+	struct hf_request request = {.verb = HF_VERB_DELETE,
+				     .resource = &hf_pods,
+				     .ns = pod->ns,
+				     .name = pod->name,
+				     .precondition_uid = pod->uid,
+				     .grace_seconds = 0,
+				     .field_manager = "kubelet"};
 
 	if (!pod->delete_call && !pod->removed)
 		pod->delete_call = hf_store_request(pod->kubelet->store, &request, on_deleted, pod);
@@ -308,8 +319,10 @@ static void on_shim_failed(void *arg, const char *text)
 	struct hf_kpod *pod = arg;
 
 	pod->shim = hf_kshim_destroy(pod->shim);
-	hf_kevent(pod, "Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", text);
-	(void)snprintf(pod->trouble, sizeof(pod->trouble), "failed to create pod sandbox: %s", text);
+	hf_kevent(pod, "Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: %s",
+		  text);
+	(void)snprintf(pod->trouble, sizeof(pod->trouble), "failed to create pod sandbox: %s",
+		       text);
 	pod->trouble_reason[0] = '\0';
 	pod->state = HF_KPOD_NEW;
 	pod->retry_at = hf_time_add(hf_loop_mono(pod->kubelet->loop), HF_KPOD_RETRY);
@@ -419,8 +432,12 @@ static const struct hf_kshim_handler *handler_of(struct hf_kpod *pod,
 						 struct hf_kshim_handler *handler)
 {
 	*handler = (struct hf_kshim_handler){
-		.ready = on_shim_ready, .failed = on_shim_failed, .journal = on_shim_journal,
-		.refused = on_shim_refused, .gone = on_shim_gone, .arg = pod,
+		.ready = on_shim_ready,
+		.failed = on_shim_failed,
+		.journal = on_shim_journal,
+		.refused = on_shim_refused,
+		.gone = on_shim_gone,
+		.arg = pod,
 	};
 	return handler;
 }
@@ -439,8 +456,8 @@ static void trouble(struct hf_kpod *pod, const char *reason, const char *message
 
 static int check(const struct hf_kpod *pod, struct hf_error *err)
 {
-	struct hf_kcheck facts = {.isolate = pod->kubelet->isolate, .root = geteuid() == 0,
-				  .uid = geteuid()};
+	struct hf_kcheck facts = {
+		.isolate = pod->kubelet->isolate, .root = geteuid() == 0, .uid = geteuid()};
 	size_t counts[2] = {0, 0};
 	int rc = hf_kcheck_pod(hf_kpod_spec(pod), &facts, err);
 
@@ -471,7 +488,9 @@ static void describe_sandbox(struct hf_kpod *pod)
 		pod->ip = hf_kubelet_take_ip(pod->kubelet);
 	hf_net_ip_format(pod->ip, text);
 	pod->config = (struct hf_shim_pod){
-		.ns = pod->ns, .name = pod->name, .uid = pod->uid,
+		.ns = pod->ns,
+		.name = pod->name,
+		.uid = pod->uid,
 		.hostname = hf_arena_strdup(pod->arena,
 					    hf_str_or(hf_json_path_str(spec, "hostname", NULL),
 						      hf_arena_strndup(pod->arena, pod->name, 63))),
@@ -534,8 +553,10 @@ static void spawn(struct hf_kpod *pod)
 		rc = hf_kshim_start(pod->kubelet, pod->dir, handler_of(pod, &handler), &pod->shim,
 				    &err);
 	if (rc) {
-		trouble(pod, rc == HF_E_UNSUPPORTED || rc == HF_E_INVALID
-				     ? "CreateContainerConfigError" : "ContainerCreating", err.text);
+		trouble(pod,
+			rc == HF_E_UNSUPPORTED || rc == HF_E_INVALID ? "CreateContainerConfigError"
+								     : "ContainerCreating",
+			err.text);
 		pod->state = HF_KPOD_NEW;
 		pod->retry_at = hf_time_add(hf_loop_mono(pod->kubelet->loop), HF_KPOD_RETRY);
 		return;
@@ -559,7 +580,8 @@ static void on_volume_refs(void *arg)
 static bool ran_elsewhere(const struct hf_kpod *pod)
 {
 	return count_ends(pod->doc) > 0 ||
-	       hf_streq(hf_json_path_str(hf_doc_json(pod->doc), "status", "phase", NULL), "Running");
+	       hf_streq(hf_json_path_str(hf_doc_json(pod->doc), "status", "phase", NULL),
+			"Running");
 }
 
 static void prepare(struct hf_kpod *pod)
@@ -637,9 +659,10 @@ static void look_for_ends(struct hf_kpod *pod)
 {
 	const struct hf_json *root = hf_doc_json(pod->doc);
 	const char *phase = hf_json_path_str(root, "status", "phase", NULL);
-	int64_t deadline_s = hf_json_i64(hf_json_path(root, "spec", "activeDeadlineSeconds", NULL), -1);
-	int64_t grace_s = hf_json_i64(hf_json_path(root, "metadata", "deletionGracePeriodSeconds",
-						   NULL), -1);
+	int64_t deadline_s =
+		hf_json_i64(hf_json_path(root, "spec", "activeDeadlineSeconds", NULL), -1);
+	int64_t grace_s =
+		hf_json_i64(hf_json_path(root, "metadata", "deletionGracePeriodSeconds", NULL), -1);
 
 	if (!pod->doc)
 		return; /* hf_kpod_gone_from_store has stopped it */
@@ -780,7 +803,8 @@ static void first_doc(struct hf_kpod *pod, struct hf_doc *doc)
 	if (started && hf_time_parse(started, &pod->start_time, NULL) != 0)
 		pod->start_time = HF_TIME_NONE;
 	/* It was over before this kubelet began; there is nothing to run. */
-	if (pod->state == HF_KPOD_NEW && (hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded")))
+	if (pod->state == HF_KPOD_NEW &&
+	    (hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded")))
 		pod->state = HF_KPOD_ENDED;
 	/* What began before is no news. */
 	for (size_t i = 0; i < pod->n; i++) {

@@ -88,7 +88,8 @@ static void take_net(struct hf_kubelet *k, pid_t pid)
 	k->netns_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (k->netns_fd < 0) {
 		k->isolate = false;
-		(void)snprintf(k->why, sizeof(k->why), "cannot open '%s': %s", path, strerror(errno));
+		(void)snprintf(k->why, sizeof(k->why), "cannot open '%s': %s", path,
+			       strerror(errno));
 	}
 }
 

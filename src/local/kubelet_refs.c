@@ -109,8 +109,10 @@ void hf_krefs_fetch(struct hf_krefs *refs, hf_krefs_fn done, void *arg)
 		hf_task_post(refs->none);
 	for (size_t i = 0; i < refs->n; i++) {
 		struct ref *ref = &refs->items[i];
-		struct hf_request request = {.verb = HF_VERB_GET, .resource = ref->resource,
-					     .ns = refs->ns, .name = ref->name};
+		struct hf_request request = {.verb = HF_VERB_GET,
+					     .resource = ref->resource,
+					     .ns = refs->ns,
+					     .name = ref->name};
 
 		ref->call = hf_store_request(refs->store, &request, on_reply, ref);
 	}

@@ -72,8 +72,8 @@ static bool shim_is_dead(struct testnode *n HF_UNUSED, void *arg)
 static void an_exit_code_is_known_though_nobody_was_there(void **state)
 {
 	struct testnode *n = *state;
-	HF_AUTOFREE char *script =
-		hf_xasprintf("echo once >> %s/count; read x < %s/go; echo bye; exit 42", n->dir, n->dir);
+	HF_AUTOFREE char *script = hf_xasprintf(
+		"echo once >> %s/count; read x < %s/go; echo bye; exit 42", n->dir, n->dir);
 	char started[64];
 	struct hf_process_id shim;
 
@@ -89,10 +89,11 @@ static void an_exit_code_is_known_though_nobody_was_there(void **state)
 	assert_true(hf_process_id_alive(&shim));
 	testnode_start(n);
 	testnode_wait_phase(n, "a", "Failed");
-	assert_int_equal(NUM(testnode_container(n, "a", 0, false), "state", "terminated",
-			     "exitCode"), 42);
-	assert_string_equal(STR(testnode_container(n, "a", 0, false), "state", "terminated",
-				"startedAt"), started);
+	assert_int_equal(
+		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 42);
+	assert_string_equal(
+		STR(testnode_container(n, "a", 0, false), "state", "terminated", "startedAt"),
+		started);
 	assert_int_equal(NUM(testnode_container(n, "a", 0, false), "restartCount"), 0);
 	assert_file(n, "count", "once\n");
 	testnode_assert_output(n, "a", "bye\n");
@@ -176,7 +177,8 @@ static void no_descendant_runs_on_when_its_shim_dies(void **state)
 	/* Out of the program's session, deaf to what is polite, and it holds the fifo open. */
 	HF_AUTOFREE char *script = hf_xasprintf(
 		"exec 3>%s; setsid sh -c \\\"trap : TERM HUP; tail -f /dev/null; :\\\" & touch %s/up; "
-		"wait", fifo, n->dir);
+		"wait",
+		fifo, n->dir);
 	HF_AUTO_FD fd = -1;
 	char up[] = "up";
 	struct hf_process_id shim;
@@ -197,7 +199,8 @@ static void a_pod_of_another_boot_is_lost(void **state)
 	HF_AUTOFREE char *path = NULL;
 	HF_AUTO_STRBUF journal = HF_STRBUF_INIT((size_t)1 << 20);
 	struct hf_journal_record r = {.type = HF_JOURNAL_SHIM,
-				      .shim = {.pid = 1, .start_ticks = 1,
+				      .shim = {.pid = 1,
+					       .start_ticks = 1,
 					       .boot_id = "00000000-0000-0000-0000-000000000000"}};
 	struct hf_process_id shim;
 	struct hf_error err;
@@ -251,7 +254,8 @@ static void a_pod_whose_folder_is_gone_is_lost_and_not_run_again(void **state)
 
 	testnode_script(n, "a", "Always", "exec tail -f /dev/null");
 	testnode_wait_phase(n, "a", "Running");
-	path = hf_xasprintf("%s/node/pods/%s", n->dir, STR(testnode_get(n, "a"), "metadata", "uid"));
+	path = hf_xasprintf("%s/node/pods/%s", n->dir,
+			    STR(testnode_get(n, "a"), "metadata", "uid"));
 	shim = shim_of(n, "a");
 	testnode_stop(n);
 	assert_int_equal(kill(shim.pid, SIGKILL), 0);
@@ -296,23 +300,28 @@ static void pods_from_before_and_after_share_one_network(void **state)
 		      "import socket\n"
 		      "s = socket.create_server(('', 4711))\n"
 		      "s.accept()[0].sendall(b'hi')\n");
-	testnode_file(n, "client.py",
-		      "import socket\n"
-		      "while True:\n"
-		      "    try: print(socket.create_connection(('web', 4711)).recv(9).decode()); break\n"
-		      "    except OSError: pass\n");
+	testnode_file(
+		n, "client.py",
+		"import socket\n"
+		"while True:\n"
+		"    try: print(socket.create_connection(('web', 4711)).recv(9).decode()); break\n"
+		"    except OSError: pass\n");
 	testnode_create(n, &hf_services,
 			"{'apiVersion':'v1','kind':'Service','metadata':{'name':'web'},"
 			"'spec':{'clusterIP':'None','selector':{'app':'server'}}}");
-	testnode_pod(n, "server", "'restartPolicy':'Never','containers':[{'name':'main',"
-		     "'command':['python3','%s/server.py']}]", n->dir);
+	testnode_pod(n, "server",
+		     "'restartPolicy':'Never','containers':[{'name':'main',"
+		     "'command':['python3','%s/server.py']}]",
+		     n->dir);
 	testnode_wait_state(n, "server", "running", NULL);
 	uplink = n->facts.uplink;
 	testnode_stop(n);
 	testnode_start(n);
 	assert_int_equal(n->facts.uplink, uplink);
-	testnode_pod(n, "client", "'restartPolicy':'Never','containers':[{'name':'main',"
-		     "'command':['python3','%s/client.py']}]", n->dir);
+	testnode_pod(n, "client",
+		     "'restartPolicy':'Never','containers':[{'name':'main',"
+		     "'command':['python3','%s/client.py']}]",
+		     n->dir);
 	testnode_wait_phase(n, "client", "Succeeded");
 	testnode_wait_phase(n, "server", "Succeeded");
 }
@@ -351,8 +360,8 @@ static void two_kubelets_do_not_share_a_folder(void **state)
 {
 	struct testnode *n = *state;
 	HF_AUTOFREE char *dir = hf_xasprintf("%s/node", n->dir);
-	struct hf_kubelet_options options = {.loop = n->loop, .state_dir = dir,
-					     .store = hf_local_store(n->local)};
+	struct hf_kubelet_options options = {
+		.loop = n->loop, .state_dir = dir, .store = hf_local_store(n->local)};
 	struct hf_kubelet *second;
 	struct hf_error err;
 
@@ -394,8 +403,10 @@ static int be_a_plane(const char *dir)
 	testnode_open_at(&n, dir);
 	/* Who lives until here has a store that keeps what it took. */
 	if (!testnode_get(&n, "a"))
-		testnode_pod(&n, "a", "'restartPolicy':'Never','containers':[{'name':'main','command':"
-			     "['sh','-c','echo once >> %s/count; sleep 0.2; exit 7']}]", dir);
+		testnode_pod(&n, "a",
+			     "'restartPolicy':'Never','containers':[{'name':'main','command':"
+			     "['sh','-c','echo once >> %s/count; sleep 0.2; exit 7']}]",
+			     dir);
 	hf_loop_run(n.loop);
 	return 0;
 }
@@ -428,8 +439,10 @@ static void live_and_die(struct testnode *n, const char *dir, hf_time span)
 	char exe[4096];
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	const char *const argv[] = {exe, "plane", dir, NULL};
-	struct hf_process_spec spec = {.argv = argv, .stdio = {HF_PROCESS_STDIO_NULL,
-			HF_PROCESS_STDIO_NULL, STDERR_FILENO}, .new_session = true};
+	struct hf_process_spec spec = {
+		.argv = argv,
+		.stdio = {HF_PROCESS_STDIO_NULL, HF_PROCESS_STDIO_NULL, STDERR_FILENO},
+		.new_session = true};
 	struct victim v = {0};
 	struct hf_timer *timer = hf_timer_create(n->loop, on_time, &v);
 	struct hf_error err;
@@ -475,10 +488,13 @@ static void killed_at_any_moment_the_plane_runs_a_pod_exactly_once(void **state)
 		testnode_wait(n, store_is_free, dir);
 		testnode_open_at(&m, dir);
 		if (!testnode_get(&m, "a"))
-			testnode_pod(&m, "a", "'restartPolicy':'Never','containers':[{'name':'main',"
-				     "'command':['sh','-c','echo once >> %s/count; exit 7']}]", dir);
+			testnode_pod(&m, "a",
+				     "'restartPolicy':'Never','containers':[{'name':'main',"
+				     "'command':['sh','-c','echo once >> %s/count; exit 7']}]",
+				     dir);
 		testnode_wait_phase(&m, "a", "Failed");
-		t = hf_json_path(testnode_container(&m, "a", 0, false), "state", "terminated", NULL);
+		t = hf_json_path(testnode_container(&m, "a", 0, false), "state", "terminated",
+				 NULL);
 		assert_null(STR(testnode_status(&m, "a"), "reason"));
 		assert_int_equal(NUM(t, "exitCode"), 7);
 		assert_ok(hf_fs_read(path, &count, &err), &err);
@@ -515,7 +531,10 @@ static int tear_down(void **state)
 int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define H(name) {#name " (no namespaces)", name, set_up_host, tear_down, NULL}
+#define H(name)                                                                                    \
+	{                                                                                          \
+#name " (no namespaces)", name, set_up_host, tear_down, NULL                       \
+	}
 	const struct CMUnitTest tests[] = {
 		T(an_exit_code_is_known_though_nobody_was_there),
 		T(a_pod_that_runs_on_is_found_again_and_obeys),

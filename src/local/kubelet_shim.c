@@ -132,8 +132,8 @@ static bool try_connect(struct hf_kshim *s)
 	HF_AUTO_FD dir = open(s->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	HF_AUTO_FD fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE,
-		       dir);
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path),
+		       "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE, dir);
 	if (dir < 0 || fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
 		return false;
 	if (hf_io_create(s->loop, fd, on_socket, s, &s->io, NULL) != 0)

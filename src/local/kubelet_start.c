@@ -57,7 +57,8 @@ static int64_t context_id(const struct hf_kpod *pod, const struct hf_json *conta
 			  const char *key)
 {
 	const struct hf_json *own = hf_json_path(container, "securityContext", key, NULL);
-	const struct hf_json *of_pod = hf_json_path(hf_kpod_spec(pod), "securityContext", key, NULL);
+	const struct hf_json *of_pod =
+		hf_json_path(hf_kpod_spec(pod), "securityContext", key, NULL);
 
 	return hf_json_i64(own ? own : of_pod, -1);
 }
@@ -95,15 +96,16 @@ static const char *const *expand_all(const struct hf_json *container, const char
 	static const char *const lists[] = {"command", "args"};
 	const struct hf_json *command = hf_json_get(container, "command");
 	const struct hf_json *args = hf_json_get(container, "args");
-	const char **argv = HF_ARENA_ARRAY(arena, const char *,
-					   hf_json_len(command) + hf_json_len(args) + 1);
+	const char **argv =
+		HF_ARENA_ARRAY(arena, const char *, hf_json_len(command) + hf_json_len(args) + 1);
 	size_t n = 0;
 
 	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
 		const struct hf_json *list = hf_json_get(container, lists[l]);
 
 		for (size_t i = 0; i < hf_json_len(list); i++)
-			argv[n++] = hf_kenv_expand(hf_json_str(hf_json_item(list, i), ""), env, arena);
+			argv[n++] =
+				hf_kenv_expand(hf_json_str(hf_json_item(list, i), ""), env, arena);
 	}
 	return argv;
 }
@@ -147,10 +149,11 @@ static void add_mount(struct hf_kmounts *m, const char *source, const char *targ
 	struct stat st;
 
 	/* What the machine lacks in /etc needs no replacement. */
-	if (m->n == HF_RUN_MOUNTS_MAX || (hf_str_has_prefix(target, "/etc/") && stat(target, &st) < 0))
+	if (m->n == HF_RUN_MOUNTS_MAX ||
+	    (hf_str_has_prefix(target, "/etc/") && stat(target, &st) < 0))
 		return;
-	m->items[m->n++] = (struct hf_run_mount){.source = source, .target = target,
-						 .is_file = is_file};
+	m->items[m->n++] =
+		(struct hf_run_mount){.source = source, .target = target, .is_file = is_file};
 }
 
 static bool has_target(const struct hf_kmounts *m, const char *target)
@@ -189,15 +192,16 @@ static int add_own_mounts(const struct hf_kpod *pod, const struct hf_kpod_contai
 		const char *place = hf_arena_printf(arena, "/etc/%s", files[i]);
 
 		if (!has_target(m, place))
-			add_mount(m, hf_arena_printf(arena, "%s/%s", pod->dir, files[i]), place, true);
+			add_mount(m, hf_arena_printf(arena, "%s/%s", pod->dir, files[i]), place,
+				  true);
 	}
 	if (!pod->config.host_ipc && !has_target(m, "/dev/shm") && stat("/dev/shm", &st) == 0)
 		add_mount(m, hf_arena_printf(arena, "%s/shm", pod->dir), "/dev/shm", false);
 	if (has_target(m, target))
 		return 0;
 	if (target[0] != '/')
-		return hf_error_set(err, HF_E_INVALID, "terminationMessagePath '%s' must be absolute",
-				    target);
+		return hf_error_set(err, HF_E_INVALID,
+				    "terminationMessagePath '%s' must be absolute", target);
 	if (make_termination_file(pod, c, arena, &source, err) != 0)
 		return err->code;
 	add_mount(m, source, hf_arena_strdup(arena, target), true);
@@ -214,7 +218,8 @@ static int check_in_place(const struct hf_kmounts *m, struct hf_error *err)
 			continue;
 		return hf_error_set(err, HF_E_UNSUPPORTED,
 				    "mountPath '%s' cannot be had: this machine refuses mount "
-				    "namespaces", one->target);
+				    "namespaces",
+				    one->target);
 	}
 	return 0;
 }
@@ -297,15 +302,15 @@ static void remove_old_files(const struct hf_kpod *pod, const struct hf_kpod_con
 	if (c->attempt < 2)
 		return;
 	for (int i = 0; i < HF_KUBELET_LOG_FILES_MAX; i++) {
-		HF_AUTOFREE char *log = hf_xasprintf("%s/logs/%s.%u.log", pod->dir, c->name,
-						     c->attempt - 2);
+		HF_AUTOFREE char *log =
+			hf_xasprintf("%s/logs/%s.%u.log", pod->dir, c->name, c->attempt - 2);
 		HF_AUTOFREE char *part = hf_xasprintf("%s.%d", log, i);
 
 		(void)unlink(i ? part : log);
 	}
 	{
-		HF_AUTOFREE char *term = hf_xasprintf("%s/term/%s.%u", pod->dir, c->name,
-						      c->attempt - 2);
+		HF_AUTOFREE char *term =
+			hf_xasprintf("%s/term/%s.%u", pod->dir, c->name, c->attempt - 2);
 
 		(void)unlink(term);
 	}

@@ -115,9 +115,9 @@ static struct hf_json *waiting(const char *reason, const char *message)
 static struct hf_json *waiting_backoff(const struct hf_kpod *pod, const struct hf_kpod_container *c,
 				       const struct hf_attempt *last)
 {
-	HF_AUTOFREE char *message = hf_xasprintf(
-		"back-off %us restarting failed container=%s pod=%s_%s(%s)", last->backoff_s,
-		c->name, pod->name, pod->ns, pod->uid);
+	HF_AUTOFREE char *message =
+		hf_xasprintf("back-off %us restarting failed container=%s pod=%s_%s(%s)",
+			     last->backoff_s, c->name, pod->name, pod->ns, pod->uid);
 
 	return waiting("CrashLoopBackOff", message);
 }
@@ -130,7 +130,8 @@ static struct hf_json *waiting_first(const struct hf_kpod *pod, const struct hf_
 		return waiting(hf_str_or(pod->trouble_reason, "ContainerCreating"), pod->trouble);
 	if (c->reason[0])
 		return waiting(c->reason, c->message);
-	return waiting(plan->initialized || c->init ? "ContainerCreating" : "PodInitializing", NULL);
+	return waiting(plan->initialized || c->init ? "ContainerCreating" : "PodInitializing",
+		       NULL);
 }
 
 static struct hf_json *state_of(const struct hf_kpod *pod, const struct hf_kpod_container *c,
@@ -249,8 +250,8 @@ static struct hf_json *merge_conditions(const struct hf_json *old, const struct 
 			hf_json_append(all, hf_json_copy(item));
 	}
 	for (size_t i = 0; i < n; i++)
-		hf_json_append(all, make_condition(&ours[i], find_condition(old, ours[i].type),
-						   now));
+		hf_json_append(all,
+			       make_condition(&ours[i], find_condition(old, ours[i].type), now));
 	return all;
 }
 
@@ -262,8 +263,8 @@ static void list_unready(const struct hf_kpod *pod, const struct hf_pod_plan *pl
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct hf_plan_container *p = &plan->containers[i];
 		const struct hf_attempt *last = p->past ? &p->past->last : NULL;
-		bool good = last && (init ? hf_attempt_succeeded(last)
-					  : last->state == HF_ATTEMPT_RUNNING);
+		bool good = last &&
+			    (init ? hf_attempt_succeeded(last) : last->state == HF_ATTEMPT_RUNNING);
 
 		if (p->init == init && !good)
 			hf_strbuf_addf(sb, "%s%s", sb->data[sb->len - 1] == '[' ? "" : " ",
@@ -287,8 +288,7 @@ static bool all_ready(const struct hf_pod_plan *plan)
 static struct condition ready_condition(const char *type, const struct hf_pod_plan *plan,
 					enum hf_pod_phase phase, const char *unready)
 {
-	struct condition c = {.type = type,
-			      .status = phase == HF_PHASE_RUNNING && all_ready(plan)};
+	struct condition c = {.type = type, .status = phase == HF_PHASE_RUNNING && all_ready(plan)};
 
 	if (phase == HF_PHASE_SUCCEEDED || phase == HF_PHASE_FAILED) {
 		c.reason = phase == HF_PHASE_SUCCEEDED ? "PodCompleted" : "PodFailed";
@@ -314,10 +314,10 @@ static struct hf_json *conditions_of(const struct hf_kpod *pod, const struct hf_
 {
 	HF_AUTO_STRBUF unready = HF_STRBUF_INIT((size_t)8 << 10);
 	HF_AUTO_STRBUF incomplete = HF_STRBUF_INIT((size_t)8 << 10);
-	const struct hf_json *old = hf_json_path(hf_doc_json(pod->doc), "status", "conditions", NULL);
+	const struct hf_json *old =
+		hf_json_path(hf_doc_json(pod->doc), "status", "conditions", NULL);
 	bool sandbox = pod->state == HF_KPOD_RUNNING || pod->state == HF_KPOD_QUITTING;
-	bool disrupted = pod->lost ||
-			 (pod->stop == HF_KPOD_STOP_DRAIN && phase == HF_PHASE_FAILED);
+	bool disrupted = pod->lost || (pod->stop == HF_KPOD_STOP_DRAIN && phase == HF_PHASE_FAILED);
 	struct condition ours[6];
 	size_t n = 0;
 
@@ -402,9 +402,9 @@ struct hf_json *hf_kstatus_build(const struct hf_kpod *pod, const struct hf_pod_
 	}
 	set_time(status, "startTime", pod->start_time);
 	for (size_t i = 0; i < pod->n; i++)
-		hf_json_append(lists[pod->containers[i].init],
-			       container_status(pod, &pod->containers[i], &plan->containers[i],
-						plan));
+		hf_json_append(
+			lists[pod->containers[i].init],
+			container_status(pod, &pod->containers[i], &plan->containers[i], plan));
 	hf_json_set(status, "containerStatuses", lists[0]);
 	if (hf_json_len(lists[1]) > 0)
 		hf_json_set(status, "initContainerStatuses", lists[1]);

@@ -58,7 +58,8 @@ static void a_pod_that_fails_says_with_what(void **state)
 
 	testnode_script(n, "a", "Never", "exit 3");
 	testnode_script(n, "b", "Never", "kill -SEGV $$$$");
-	testnode_pod(n, "c", "'restartPolicy':'Never','containers':[{'name':'main','command':"
+	testnode_pod(n, "c",
+		     "'restartPolicy':'Never','containers':[{'name':'main','command':"
 		     "['no-such-program']}]");
 	testnode_wait_phase(n, "a", "Failed");
 	t = hf_json_path(testnode_container(n, "a", 0, false), "state", "terminated", NULL);
@@ -102,8 +103,9 @@ static void a_container_that_fails_is_restarted_at_once_and_then_waits(void **st
 	c = testnode_container(n, "a", 0, false);
 	assert_int_equal(NUM(c, "restartCount"), 1);
 	assert_int_equal(NUM(c, "lastState", "terminated", "exitCode"), 7);
-	assert_true(hf_str_has_prefix(STR(c, "state", "waiting", "message"),
-				      "back-off 10s restarting failed container=main pod=a_default("));
+	assert_true(
+		hf_str_has_prefix(STR(c, "state", "waiting", "message"),
+				  "back-off 10s restarting failed container=main pod=a_default("));
 	assert_string_equal(STR(testnode_status(n, "a"), "phase"), "Running");
 	testnode_delete(n, "a", HF_GRACE_DEFAULT);
 	testnode_wait_gone(n, "a");
@@ -112,14 +114,15 @@ static void a_container_that_fails_is_restarted_at_once_and_then_waits(void **st
 static void on_failure_a_good_end_is_the_end(void **state)
 {
 	struct testnode *n = *state;
-	HF_AUTOFREE char *script = hf_xasprintf("test -e %s/mark && exit 0; touch %s/mark; exit 1",
-						n->dir, n->dir);
+	HF_AUTOFREE char *script =
+		hf_xasprintf("test -e %s/mark && exit 0; touch %s/mark; exit 1", n->dir, n->dir);
 
 	testnode_script(n, "a", "OnFailure", script);
 	testnode_wait_phase(n, "a", "Succeeded");
 	assert_int_equal(NUM(testnode_container(n, "a", 0, false), "restartCount"), 1);
-	assert_int_equal(NUM(testnode_container(n, "a", 0, false), "lastState", "terminated",
-			     "exitCode"), 1);
+	assert_int_equal(
+		NUM(testnode_container(n, "a", 0, false), "lastState", "terminated", "exitCode"),
+		1);
 }
 
 static void init_containers_run_one_after_the_other_before_the_rest(void **state)
@@ -129,7 +132,8 @@ static void init_containers_run_one_after_the_other_before_the_rest(void **state
 	HF_AUTOFREE char *path = hf_xasprintf("%s/order", n->dir);
 	struct hf_error err;
 
-	testnode_pod(n, "a", "'restartPolicy':'Never','initContainers':["
+	testnode_pod(n, "a",
+		     "'restartPolicy':'Never','initContainers':["
 		     "{'name':'one','command':['sh','-c','echo one >> %s']},"
 		     "{'name':'two','command':['sh','-c','echo two >> %s']}],"
 		     "'containers':[{'name':'main','command':['sh','-c','echo main >> %s']}]",
@@ -139,12 +143,14 @@ static void init_containers_run_one_after_the_other_before_the_rest(void **state
 	assert_string_equal(text.data, "one\ntwo\nmain\n");
 	assert_true(hf_json_true(hf_json_get(testnode_container(n, "a", 1, true), "ready"), false));
 
-	testnode_pod(n, "b", "'restartPolicy':'Never','initContainers':["
+	testnode_pod(n, "b",
+		     "'restartPolicy':'Never','initContainers':["
 		     "{'name':'one','command':['sh','-c','exit 9']}],"
-		     "'containers':[{'name':'main','command':['sh','-c','echo never >> %s']}]", path);
+		     "'containers':[{'name':'main','command':['sh','-c','echo never >> %s']}]",
+		     path);
 	testnode_wait_phase(n, "b", "Failed");
-	assert_int_equal(NUM(testnode_container(n, "b", 0, true), "state", "terminated", "exitCode"),
-			 9);
+	assert_int_equal(
+		NUM(testnode_container(n, "b", 0, true), "state", "terminated", "exitCode"), 9);
 	assert_string_equal(STR(testnode_container(n, "b", 0, false), "state", "waiting", "reason"),
 			    "PodInitializing");
 	assert_string_equal(testnode_condition(n, "b", "Initialized"), "False");
@@ -152,7 +158,8 @@ static void init_containers_run_one_after_the_other_before_the_rest(void **state
 
 static bool init_runs(struct testnode *n, void *arg HF_UNUSED)
 {
-	return hf_json_path(testnode_container(n, "job-worker-0", 0, true), "state", "running", NULL);
+	return hf_json_path(testnode_container(n, "job-worker-0", 0, true), "state", "running",
+			    NULL);
 }
 
 /* The loop of upstream's init container, with a shorter rest between tries. */
@@ -173,29 +180,33 @@ static void a_worker_finds_its_master_by_name_once_that_runs(void **state)
 		      "s = socket.create_server(('', 23456))\n"
 		      "c = s.accept()[0]\n"
 		      "c.sendall(b'hello from ' + socket.gethostname().encode())\n");
-	testnode_file(n, "worker.py",
-		      "import os, socket\n"
-		      "def ask():\n"
-		      "    while True:\n"
-		      "        try: return socket.create_connection((os.environ['MASTER_ADDR'], 23456))\n"
-		      "        except ConnectionRefusedError: pass\n"
-		      "print(ask().recv(99).decode())\n"
-		      "names = ['job-master-0' + end for end in\n"
-		      "         ('', '.default', '.default.svc', '.default.svc.cluster.local')]\n"
-		      "print(len({socket.gethostbyname(name) for name in names}))\n"
-		      "print(socket.gethostbyname(socket.gethostname()) != '127.0.0.1')\n");
+	testnode_file(
+		n, "worker.py",
+		"import os, socket\n"
+		"def ask():\n"
+		"    while True:\n"
+		"        try: return socket.create_connection((os.environ['MASTER_ADDR'], 23456))\n"
+		"        except ConnectionRefusedError: pass\n"
+		"print(ask().recv(99).decode())\n"
+		"names = ['job-master-0' + end for end in\n"
+		"         ('', '.default', '.default.svc', '.default.svc.cluster.local')]\n"
+		"print(len({socket.gethostbyname(name) for name in names}))\n"
+		"print(socket.gethostbyname(socket.gethostname()) != '127.0.0.1')\n");
 	testnode_create(n, &hf_services,
 			"{'apiVersion':'v1','kind':'Service','metadata':{'name':'job-master-0'},"
 			"'spec':{'clusterIP':'None','selector':{'app':'job-master-0'}}}");
-	testnode_pod(n, "job-worker-0",
-		     "'restartPolicy':'Never','initContainers':[{'name':'init-pytorch',"
-		     "'image':'alpine:3.10','command':['sh','-c','%s'],'resources':{'limits':"
-		     "{'cpu':'100m','memory':'20Mi'}}}],'containers':[{'name':'main','env':[{'name':"
-		     "'MASTER_ADDR','value':'job-master-0'}],'command':['python3','%s/worker.py']}]",
-		     init_loop, n->dir);
+	testnode_pod(
+		n, "job-worker-0",
+		"'restartPolicy':'Never','initContainers':[{'name':'init-pytorch',"
+		"'image':'alpine:3.10','command':['sh','-c','%s'],'resources':{'limits':"
+		"{'cpu':'100m','memory':'20Mi'}}}],'containers':[{'name':'main','env':[{'name':"
+		"'MASTER_ADDR','value':'job-master-0'}],'command':['python3','%s/worker.py']}]",
+		init_loop, n->dir);
 	testnode_wait(n, init_runs, NULL);
-	testnode_pod(n, "job-master-0", "'restartPolicy':'Never','containers':[{'name':'main',"
-		     "'command':['python3','%s/master.py']}]", n->dir);
+	testnode_pod(n, "job-master-0",
+		     "'restartPolicy':'Never','containers':[{'name':'main',"
+		     "'command':['python3','%s/master.py']}]",
+		     n->dir);
 	testnode_wait_phase(n, "job-worker-0", "Succeeded");
 	testnode_assert_output(n, "job-worker-0", "hello from job-master-0\n1\nTrue\n");
 	testnode_wait_phase(n, "job-master-0", "Succeeded");
@@ -213,7 +224,8 @@ static void a_deleted_pod_gets_sigterm_and_time_to_end(void **state)
 	struct testnode *n = *state;
 	HF_AUTOFREE char *script = hf_xasprintf(
 		"trap \\\"sleep 0.1; echo saved > %s/saved; exit 0\\\" TERM; touch %s/up; "
-		"tail -f /dev/null & wait", n->dir, n->dir);
+		"tail -f /dev/null & wait",
+		n->dir, n->dir);
 	char up[] = "up", saved[] = "saved";
 
 	testnode_script(n, "a", "Always", script);
@@ -229,7 +241,8 @@ static void a_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over(void **s
 {
 	struct testnode *n = *state;
 	HF_AUTOFREE char *script = hf_xasprintf("trap \\\"\\\" TERM; touch %s/up; "
-						"while :; do tail -f /dev/null; done", n->dir);
+						"while :; do tail -f /dev/null; done",
+						n->dir);
 	char up[] = "up";
 	hf_time began;
 
@@ -250,7 +263,8 @@ static void a_pod_deleted_with_force_is_killed_and_leaves_nothing(void **state)
 {
 	struct testnode *n = *state;
 	HF_AUTOFREE char *script = hf_xasprintf("trap \\\"\\\" TERM; touch %s/up; "
-						"while :; do tail -f /dev/null; done", n->dir);
+						"while :; do tail -f /dev/null; done",
+						n->dir);
 	HF_AUTOFREE char *dir = NULL;
 	char up[] = "up";
 
@@ -268,19 +282,23 @@ static void a_pod_past_its_deadline_fails(void **state)
 {
 	struct testnode *n = *state;
 
-	testnode_pod(n, "a", "'restartPolicy':'OnFailure','activeDeadlineSeconds':1,'containers':"
+	testnode_pod(n, "a",
+		     "'restartPolicy':'OnFailure','activeDeadlineSeconds':1,'containers':"
 		     "[{'name':'main','command':['tail','-f','/dev/null']}]");
 	testnode_wait_phase(n, "a", "Failed");
 	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "DeadlineExceeded");
-	assert_int_equal(NUM(testnode_container(n, "a", 0, false), "state", "terminated",
-			     "exitCode"), 143);
+	assert_int_equal(
+		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 143);
 }
 
 static void a_pod_that_somebody_declared_failed_is_stopped_and_stays_so(void **state)
 {
 	struct testnode *n = *state;
-	struct hf_request request = {.verb = HF_VERB_PATCH, .resource = &hf_pods, .ns = "default",
-				     .name = "a", .subresource = "status",
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = &hf_pods,
+				     .ns = "default",
+				     .name = "a",
+				     .subresource = "status",
 				     .patch_type = HF_PATCH_MERGE};
 	const char *text = "{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}";
 	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
@@ -309,8 +327,8 @@ static void a_signal_reaches_the_container_that_is_named(void **state)
 		    HF_E_NOT_FOUND);
 	assert_ok(hf_kubelet_signal(n->kubelet, "default", "a", NULL, SIGKILL, &err), &err);
 	testnode_wait_phase(n, "a", "Failed");
-	assert_int_equal(NUM(testnode_container(n, "a", 0, false), "state", "terminated",
-			     "exitCode"), 137);
+	assert_int_equal(
+		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 137);
 }
 
 static void too_much_memory_is_reported_as_such(void **state)
@@ -321,14 +339,16 @@ static void too_much_memory_is_reported_as_such(void **state)
 		(void)fprintf(stderr, "# SKIPPED: no control groups for this user\n");
 		return;
 	}
-	testnode_pod(n, "a", "'restartPolicy':'Never','containers':[{'name':'main','command':"
+	testnode_pod(n, "a",
+		     "'restartPolicy':'Never','containers':[{'name':'main','command':"
 		     "['python3','-c','b = bytearray(400 << 20)'],'resources':{'limits':"
 		     "{'memory':'64Mi'}}}]");
 	testnode_wait_phase(n, "a", "Failed");
-	assert_string_equal(STR(testnode_container(n, "a", 0, false), "state", "terminated",
-				"reason"), "OOMKilled");
-	assert_int_equal(NUM(testnode_container(n, "a", 0, false), "state", "terminated",
-			     "exitCode"), 137);
+	assert_string_equal(
+		STR(testnode_container(n, "a", 0, false), "state", "terminated", "reason"),
+		"OOMKilled");
+	assert_int_equal(
+		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 137);
 }
 
 /* --- the node --- */
@@ -402,7 +422,8 @@ static void a_pod_may_share_the_machines_network(void **state)
 {
 	struct testnode *n = *state;
 
-	testnode_pod(n, "a", "'restartPolicy':'Never','hostNetwork':true,'containers':[{'name':"
+	testnode_pod(n, "a",
+		     "'restartPolicy':'Never','hostNetwork':true,'containers':[{'name':"
 		     "'main','command':['sh','-c','readlink /proc/self/ns/net']}]");
 	testnode_wait_phase(n, "a", "Succeeded");
 	{
@@ -459,7 +480,8 @@ static bool own_address(struct in_addr *ret_address)
 static void a_pod_reaches_other_networks_where_there_is_a_way_out(void **state)
 {
 	struct testnode *n = *state;
-	struct visitor v = {.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+	struct visitor v = {.listener =
+				    socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
 	struct sockaddr_in at = {.sin_family = AF_INET};
 	socklen_t len = sizeof(at);
 	char text[INET_ADDRSTRLEN];
@@ -476,8 +498,10 @@ static void a_pod_reaches_other_networks_where_there_is_a_way_out(void **state)
 	testnode_file(n, "ask.py",
 		      "import socket, sys\n"
 		      "print(socket.create_connection((sys.argv[1], int(sys.argv[2]))).recv(9))\n");
-	testnode_pod(n, "a", "'restartPolicy':'Never','containers':[{'name':'main','command':['python3',"
-		     "'%s/ask.py','%s','%d']}]", n->dir, text, ntohs(at.sin_port));
+	testnode_pod(n, "a",
+		     "'restartPolicy':'Never','containers':[{'name':'main','command':['python3',"
+		     "'%s/ask.py','%s','%d']}]",
+		     n->dir, text, ntohs(at.sin_port));
 	testnode_wait(n, visited, &v);
 	testnode_wait_phase(n, "a", "Succeeded");
 	testnode_assert_output(n, "a", "b'outside'\n");
@@ -503,8 +527,10 @@ static void without_namespaces_a_pod_has_an_address_and_finds_others_by_name(voi
 	testnode_script(n, "server", "Always", "exec tail -f /dev/null");
 	testnode_wait_phase(n, "server", "Running");
 	assert_true(hf_str_has_prefix(STR(testnode_status(n, "server"), "podIP"), "127.0.1."));
-	testnode_pod(n, "client", "'restartPolicy':'Never','containers':[{'name':'main','command':"
-		     "['python3','%s/ask.py']}]", n->dir);
+	testnode_pod(n, "client",
+		     "'restartPolicy':'Never','containers':[{'name':'main','command':"
+		     "['python3','%s/ask.py']}]",
+		     n->dir);
 	testnode_wait_phase(n, "client", "Succeeded");
 	{
 		HF_AUTOFREE char *expected =
@@ -542,7 +568,10 @@ static int tear_down(void **state)
 int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define H(name) {#name " (no namespaces)", name, set_up_host, tear_down, NULL}
+#define H(name)                                                                                    \
+	{                                                                                          \
+#name " (no namespaces)", name, set_up_host, tear_down, NULL                       \
+	}
 	const struct CMUnitTest tests[] = {
 		T(a_pod_runs_to_its_end_and_its_status_tells_how),
 		T(a_pod_that_fails_says_with_what),

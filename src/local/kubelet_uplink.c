@@ -31,11 +31,13 @@
 #define PROGRAM "slirp4netns"
 #define START_AGAIN (5 * HF_SECOND)
 
+static const char cidr_flag[] = "--cidr=" HF_NET_CIDR;
+
 struct hf_kuplink {
 	struct hf_kubelet *kubelet;
 	struct hf_process *slirp, *joiner;
 	int hold;
-	int user_ns; /* open until slirp4netns has opened it by its path */
+	int user_ns;      /* open until slirp4netns has opened it by its path */
 	struct hf_io *io; /* tells when slirp4netns has gone */
 	struct hf_timer *timer;
 	bool first; /* nobody was told how it went */
@@ -151,8 +153,9 @@ static int watch(struct hf_kuplink *u, struct hf_error *err)
 static int spawn_joiner(struct hf_kuplink *u, struct hf_error *err)
 {
 	const char *const argv[] = {u->kubelet->exe, "shim", "uplink", NULL};
-	struct hf_process_spec spec = {.argv = argv, .stdio = {u->kubelet->netns_fd,
-			HF_PROCESS_STDIO_NULL, HF_PROCESS_STDIO_NULL}};
+	struct hf_process_spec spec = {
+		.argv = argv,
+		.stdio = {u->kubelet->netns_fd, HF_PROCESS_STDIO_NULL, HF_PROCESS_STDIO_NULL}};
 
 	return hf_process_spawn(u->kubelet->loop, &spec, on_joined, u, &u->joiner, err);
 }
@@ -160,11 +163,12 @@ static int spawn_joiner(struct hf_kuplink *u, struct hf_error *err)
 static int spawn_slirp(struct hf_kuplink *u, const char *program, int in, struct hf_error *err)
 {
 	HF_AUTOFREE char *net = hf_xasprintf("/proc/%d/fd/%d", (int)getpid(), u->kubelet->netns_fd);
-	HF_AUTOFREE char *user = hf_xasprintf("--userns-path=/proc/%d/fd/%d", (int)getpid(),
-					 u->user_ns);
-	const char *argv[12] = {program, "--disable-host-loopback", "--cidr=" HF_NET_CIDR,
-				"--mtu=1500", "--exit-fd=0", "--netns-type=path"};
-	struct hf_process_spec spec = {.argv = argv, .new_session = true,
+	HF_AUTOFREE char *user =
+		hf_xasprintf("--userns-path=/proc/%d/fd/%d", (int)getpid(), u->user_ns);
+	const char *argv[12] = {program,       "--disable-host-loopback", cidr_flag, "--mtu=1500",
+				"--exit-fd=0", "--netns-type=path"};
+	struct hf_process_spec spec = {.argv = argv,
+				       .new_session = true,
 				       .stdio = {in, HF_PROCESS_STDIO_NULL, HF_PROCESS_STDIO_NULL}};
 	size_t n = 6;
 

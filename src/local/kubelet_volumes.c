@@ -33,11 +33,12 @@ static int check_relative(const char *path, const char *what, struct hf_error *e
 	char *rest = copy, *word;
 
 	if (!path[0] || path[0] == '/')
-		return hf_error_set(err, HF_E_INVALID, "%s '%s' must be a relative path", what, path);
+		return hf_error_set(err, HF_E_INVALID, "%s '%s' must be a relative path", what,
+				    path);
 	while ((word = strsep(&rest, "/")))
 		if (hf_streq(word, ".."))
-			return hf_error_set(err, HF_E_INVALID, "%s '%s' must not contain '..'", what,
-					    path);
+			return hf_error_set(err, HF_E_INVALID, "%s '%s' must not contain '..'",
+					    what, path);
 	return 0;
 }
 
@@ -69,8 +70,7 @@ static mode_t mode_of(const struct hf_json *item, mode_t fallback)
 	return (mode_t)hf_json_i64(hf_json_get(item, "mode"), fallback) & 07777;
 }
 
-static int fill_key(void *arg, const char *key, const struct hf_strbuf *bytes,
-		    struct hf_error *err)
+static int fill_key(void *arg, const char *key, const struct hf_strbuf *bytes, struct hf_error *err)
 {
 	const struct filler *f = arg;
 
@@ -175,11 +175,12 @@ static int fill_source(const struct hf_kenv_input *input, const struct hf_json *
 		return fill_from_object(input, source, &hf_secrets, f, err);
 	if ((source = hf_json_get(volume, "downwardAPI")))
 		return fill_downward(input, source, f, err);
-	return hf_error_set(err, HF_E_UNSUPPORTED, "this kind of projected source is not supported");
+	return hf_error_set(err, HF_E_UNSUPPORTED,
+			    "this kind of projected source is not supported");
 }
 
-static int fill(const struct hf_kenv_input *input, const struct hf_json *volume,
-		const char *folder, struct hf_arena *arena, struct hf_error *err)
+static int fill(const struct hf_kenv_input *input, const struct hf_json *volume, const char *folder,
+		struct hf_arena *arena, struct hf_error *err)
 {
 	static const char *const kinds[] = {"configMap", "secret", "downwardAPI", "projected"};
 	struct filler f = {.folder = folder, .mode = DEFAULT_MODE, .arena = arena};
@@ -187,7 +188,8 @@ static int fill(const struct hf_kenv_input *input, const struct hf_json *volume,
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
 		f.mode = (mode_t)hf_json_i64(hf_json_path(volume, kinds[i], "defaultMode", NULL),
-					     f.mode) & 07777;
+					     f.mode) &
+			 07777;
 	if (!hf_json_get(volume, "projected"))
 		return fill_source(input, volume, &f, err);
 	for (size_t i = 0; i < hf_json_len(sources); i++) {
@@ -259,8 +261,8 @@ static int check_host_path(const struct hf_json *source, struct hf_error *err)
 		const char *type;
 		mode_t format;
 	} kinds[] = {
-		{"Directory", S_IFDIR}, {"DirectoryOrCreate", S_IFDIR}, {"File", S_IFREG},
-		{"FileOrCreate", S_IFREG}, {"Socket", S_IFSOCK}, {"CharDevice", S_IFCHR},
+		{"Directory", S_IFDIR},    {"DirectoryOrCreate", S_IFDIR}, {"File", S_IFREG},
+		{"FileOrCreate", S_IFREG}, {"Socket", S_IFSOCK},           {"CharDevice", S_IFCHR},
 		{"BlockDevice", S_IFBLK},
 	};
 	const char *path = hf_str_or(hf_json_path_str(source, "path", NULL), "");
@@ -278,7 +280,8 @@ static int check_host_path(const struct hf_json *source, struct hf_error *err)
 	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
 		if (hf_streq(type, kinds[i].type) && (st.st_mode & S_IFMT) != kinds[i].format)
 			return hf_error_set(err, HF_E_INVALID,
-					    "hostPath type check failed: %s is not a %s", path, type);
+					    "hostPath type check failed: %s is not a %s", path,
+					    type);
 	return 0;
 }
 
@@ -344,15 +347,17 @@ static int make_one(struct maker *m, const struct hf_json *volume, struct hf_err
 		     : fill(m->input, volume, folder, m->arena, err);
 }
 
-int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir,
-		     struct hf_arena *arena, struct hf_shim_pod *pod, struct hf_error *err)
+int hf_kvolumes_make(const struct hf_kenv_input *input, const char *pod_dir, struct hf_arena *arena,
+		     struct hf_shim_pod *pod, struct hf_error *err)
 {
 	const struct hf_json *volumes = hf_json_path(input->pod, "spec", "volumes", NULL);
 	size_t n = hf_json_len(volumes);
-	struct maker m = {.input = input, .pod_dir = pod_dir, .arena = arena,
-			  .isolate = pod->isolate,
-			  .tmpfs = HF_ARENA_ARRAY(arena, struct hf_shim_tmpfs,
-						  HF_POD_VOLUMES_MAX + 1)};
+	struct maker m = {
+		.input = input,
+		.pod_dir = pod_dir,
+		.arena = arena,
+		.isolate = pod->isolate,
+		.tmpfs = HF_ARENA_ARRAY(arena, struct hf_shim_tmpfs, HF_POD_VOLUMES_MAX + 1)};
 
 	if (n >= HF_POD_VOLUMES_MAX)
 		return hf_error_set(err, HF_E_UNSUPPORTED, "a pod has fewer than %d volumes here",

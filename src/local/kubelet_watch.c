@@ -162,7 +162,8 @@ static void on_list(void *arg, const struct hf_reply *reply)
 
 static void list_now(struct hf_kwatch *w)
 {
-	struct hf_request request = {.verb = HF_VERB_LIST, .resource = w->o.resource,
+	struct hf_request request = {.verb = HF_VERB_LIST,
+				     .resource = w->o.resource,
 				     .field_selector = w->o.field_selector};
 
 	w->list = hf_store_request(w->o.store, &request, on_list, w);

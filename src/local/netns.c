@@ -155,8 +155,8 @@ static int index_of(int fd, const char *name, int *ret_index, struct hf_error *e
 
 static int set_up(int fd, const char *name, struct hf_error *err)
 {
-	struct ifinfomsg info = {.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP,
-				 .ifi_change = IFF_UP};
+	struct ifinfomsg info = {
+		.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
 	struct message m;
 
 	start(&m, RTM_NEWLINK, 0, &info, sizeof(info));
@@ -186,8 +186,10 @@ static int add_address(int fd, const char *name, const char *ip, int prefix, str
 
 static int add_default_route(int fd, const char *gateway, struct hf_error *err)
 {
-	struct rtmsg info = {.rtm_family = AF_INET, .rtm_table = RT_TABLE_MAIN,
-			     .rtm_protocol = RTPROT_STATIC, .rtm_scope = RT_SCOPE_UNIVERSE,
+	struct rtmsg info = {.rtm_family = AF_INET,
+			     .rtm_table = RT_TABLE_MAIN,
+			     .rtm_protocol = RTPROT_STATIC,
+			     .rtm_scope = RT_SCOPE_UNIVERSE,
 			     .rtm_type = RTN_UNICAST};
 	struct message m;
 	uint32_t address;
@@ -203,8 +205,8 @@ static int add_default_route(int fd, const char *gateway, struct hf_error *err)
 
 static int add_bridge(int fd, const char *name, struct hf_error *err)
 {
-	struct ifinfomsg info = {.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP,
-				 .ifi_change = IFF_UP};
+	struct ifinfomsg info = {
+		.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
 	struct message m;
 	struct rtattr *link;
 
@@ -229,8 +231,8 @@ static void remove_link(int fd, const char *name)
 /* A port of the bridge in the socket's namespace, whose peer is born in netns_fd's. */
 static int add_veth(int fd, const char *name, int bridge, int netns_fd, struct hf_error *err)
 {
-	struct ifinfomsg info = {.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP,
-				 .ifi_change = IFF_UP};
+	struct ifinfomsg info = {
+		.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
 	struct ifinfomsg peer_info = {.ifi_family = AF_UNSPEC};
 	struct message m;
 	struct rtattr *link, *data, *peer;
@@ -271,8 +273,8 @@ int hf_net_node_setup(struct hf_error *err)
 int hf_net_node_join_tap(int timeout_ms, struct hf_error *err)
 {
 	HF_AUTO_FD fd = hf_net_socket(err);
-	struct ifinfomsg info = {.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP,
-				 .ifi_change = IFF_UP};
+	struct ifinfomsg info = {
+		.ifi_family = AF_UNSPEC, .ifi_flags = IFF_UP, .ifi_change = IFF_UP};
 	struct message m;
 	int bridge = 0, tap = 0, rc;
 

@@ -19,13 +19,13 @@
 #define HF_NET_BRIDGE "hf0"
 #define HF_NET_PREFIX 16
 #define HF_NET_CIDR "10.244.0.0/16"
-#define HF_NET_NODE_IP "10.244.0.1"     /* the bridge */
-#define HF_NET_TAP "tap0"               /* port of the way out, where there is one */
-#define HF_NET_GATEWAY_IP "10.244.0.2"  /* ... its router: slirp4netns' second address */
-#define HF_NET_DNS_IP "10.244.0.3"      /* ... and its third, which answers for DNS */
-#define HF_NET_FIRST 0x0af40010u        /* 10.244.0.16 */
-#define HF_NET_LAST 0x0af4fffeu         /* 10.244.255.254 */
-#define HF_NET_HOST_FIRST 0x7f000102u   /* 127.0.1.2: pods on the machine's network */
+#define HF_NET_NODE_IP "10.244.0.1"    /* the bridge */
+#define HF_NET_TAP "tap0"              /* port of the way out, where there is one */
+#define HF_NET_GATEWAY_IP "10.244.0.2" /* ... its router: slirp4netns' second address */
+#define HF_NET_DNS_IP "10.244.0.3"     /* ... and its third, which answers for DNS */
+#define HF_NET_FIRST 0x0af40010u       /* 10.244.0.16 */
+#define HF_NET_LAST 0x0af4fffeu        /* 10.244.255.254 */
+#define HF_NET_HOST_FIRST 0x7f000102u  /* 127.0.1.2: pods on the machine's network */
 #define HF_NET_HOST_LAST 0x7f0001feu
 
 #define HF_NET_IP_MAX 16 /* dotted IPv4 and its NUL */

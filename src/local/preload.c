@@ -29,7 +29,8 @@ static int find_name(const char *name, char address[64])
 		const char *first = strtok_r(line, " \t\n", &rest);
 		const char *word;
 
-		while (first && first[0] != '#' && !found && (word = strtok_r(NULL, " \t\n", &rest)))
+		while (first && first[0] != '#' && !found &&
+		       (word = strtok_r(NULL, " \t\n", &rest)))
 			found = strcasecmp(word, name) == 0;
 		if (found)
 			(void)snprintf(address, 64, "%s", first);

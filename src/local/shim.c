@@ -30,7 +30,7 @@
 
 #define ARENA_BYTES_MAX ((size_t)16 << 20)
 #define READ_AT_ONCE ((size_t)64 << 10) /* what a pipe holds */
-#define RETRY_MS 1000			/* for records that could not be written */
+#define RETRY_MS 1000                   /* for records that could not be written */
 #define DRAIN_ROUNDS_MAX 64
 #define PENDING_MAX (HF_POD_CONTAINERS_MAX * 2) /* START and an end of each */
 /* listen, signals, clients, and three per container */
@@ -52,7 +52,7 @@ struct shim {
 	int dir_fd, logs_fd, lock_fd, listen_fd, signal_fd;
 	int lifeline[2];
 	int clients[HF_SHIM_CLIENTS_MAX]; /* -1: free */
-	struct hf_arena *arena;		  /* the pod's description: process lifetime */
+	struct hf_arena *arena;           /* the pod's description: process lifetime */
 	struct hf_shim_pod pod;
 	struct hf_journal journal;
 	/* Records that wait for room on the disk, in order. */
@@ -332,8 +332,13 @@ static int launch(struct shim *shim, struct container *c, const struct hf_run *r
 		  struct hf_error *err)
 {
 	char group[256];
-	struct hf_child child = {.pod = &shim->pod, .run = run, .pod_dir = shim->pod_dir,
-				 .cgroup = &c->group, .out = -1, .err = -1, .report = -1};
+	struct hf_child child = {.pod = &shim->pod,
+				 .run = run,
+				 .pod_dir = shim->pod_dir,
+				 .cgroup = &c->group,
+				 .out = -1,
+				 .err = -1,
+				 .report = -1};
 	int rc;
 
 	(void)snprintf(group, sizeof(group), "%s.%s.%u", shim->pod.uid, c->name, c->attempt);
@@ -448,7 +453,8 @@ static void obey(struct shim *shim, int client, char *message)
 		if (err.code) {
 			char text[HF_SHIM_MESSAGE_MAX];
 
-			(void)snprintf(text, sizeof(text), "error %s %u %s", name, attempt, err.text);
+			(void)snprintf(text, sizeof(text), "error %s %u %s", name, attempt,
+				       err.text);
 			tell(client, text);
 		}
 	} else if (hf_streq(verb, "signal")) {
@@ -608,8 +614,8 @@ static int listen_for_kubelet(struct shim *shim, struct hf_error *err)
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 
 	/* By way of /proc, as a socket's path may have 107 bytes and the folder's can be longer. */
-	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE,
-		       shim->dir_fd);
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path),
+		       "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE, shim->dir_fd);
 	(void)unlinkat(shim->dir_fd, HF_SHIM_SOCKET_FILE, 0);
 	shim->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (shim->listen_fd < 0 ||
@@ -693,9 +699,9 @@ static int be_born(struct shim *shim, struct hf_error *err)
 
 static void bury(struct shim *shim)
 {
-	int *fds[] = {&shim->listen_fd, &shim->signal_fd,   &shim->lifeline[0], &shim->lifeline[1],
-		      &shim->logs_fd,	&shim->clients[0],  &shim->clients[1],	&shim->clients[2],
-		      &shim->clients[3]};
+	int *fds[] = {&shim->listen_fd,   &shim->signal_fd,  &shim->lifeline[0],
+		      &shim->lifeline[1], &shim->logs_fd,    &shim->clients[0],
+		      &shim->clients[1],  &shim->clients[2], &shim->clients[3]};
 
 	_Static_assert(HF_SHIM_CLIENTS_MAX == 4, "each client is closed");
 	for (size_t i = 0; i < HF_ARRAY_LEN(fds); i++)

@@ -114,7 +114,8 @@ static const char *const *read_strings(const struct hf_json *object, const char 
 static int check_version(const struct hf_json *json, struct hf_error *err)
 {
 	if (hf_json_i64(hf_json_get(json, "version"), 0) != FORMAT_VERSION)
-		return hf_error_set(err, HF_E_INVALID, "written by another version of this program");
+		return hf_error_set(err, HF_E_INVALID,
+				    "written by another version of this program");
 	return 0;
 }
 
@@ -138,8 +139,8 @@ int hf_shim_pod_from_json(const struct hf_json *json, struct hf_arena *arena,
 {
 	const struct hf_json *cgroups = hf_json_get(json, "cgroups");
 	const struct hf_json *tmpfs = hf_json_get(json, "tmpfs");
-	struct hf_shim_tmpfs *items = HF_ARENA_ARRAY(arena, struct hf_shim_tmpfs,
-						     hf_json_len(tmpfs) + 1);
+	struct hf_shim_tmpfs *items =
+		HF_ARENA_ARRAY(arena, struct hf_shim_tmpfs, hf_json_len(tmpfs) + 1);
 	struct hf_shim_pod pod = {
 		.ns = read_str(json, "namespace", arena),
 		.name = read_str(json, "name", arena),
@@ -237,8 +238,7 @@ int hf_run_from_json(const struct hf_json *json, struct hf_arena *arena, struct 
 	return rc;
 }
 
-int hf_shim_read_json(int dir_fd, const char *name, struct hf_json **ret_json,
-		      struct hf_error *err)
+int hf_shim_read_json(int dir_fd, const char *name, struct hf_json **ret_json, struct hf_error *err)
 {
 	HF_AUTO_FD fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_RUN_BYTES_MAX);

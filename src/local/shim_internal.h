@@ -50,7 +50,8 @@
 #define HF_SHIM_MESSAGE_MAX 1024
 #define HF_SHIM_CLIENTS_MAX 4
 
-#define HF_RUN_BYTES_MAX ((size_t)3 << 20) /* arguments and environment; the kernel's own limit
+#define HF_RUN_BYTES_MAX                                                                           \
+	((size_t)3 << 20) /* arguments and environment; the kernel's own limit
 					      (ARG_MAX) is about 2 MiB */
 #define HF_RUN_MOUNTS_MAX 256
 #define HF_RUN_GROUPS_MAX 64
@@ -60,7 +61,7 @@
 #define HF_START_FAILED_CODE 128
 
 struct hf_shim_tmpfs {
-	const char *path; /* absolute */
+	const char *path;  /* absolute */
 	int64_t bytes_max; /* 0: the kernel's default, half of the memory */
 };
 
@@ -109,8 +110,8 @@ struct hf_json *hf_run_to_json(const struct hf_run *run);
 int hf_run_from_json(const struct hf_json *json, struct hf_arena *arena, struct hf_run *ret_run,
 		     struct hf_error *err) HF_MUST_CHECK;
 /* Parse the file name in dir_fd. */
-int hf_shim_read_json(int dir_fd, const char *name, struct hf_json **ret_json,
-		      struct hf_error *err) HF_MUST_CHECK;
+int hf_shim_read_json(int dir_fd, const char *name, struct hf_json **ret_json, struct hf_error *err)
+	HF_MUST_CHECK;
 
 /* --- log files in CRI format: "<RFC 3339> stdout F <line>" --- */
 #define HF_LOG_LINE_MAX ((size_t)16 << 10) /* longer lines come in parts, tagged P */
@@ -199,7 +200,6 @@ int hf_shim_run_uplink(void);
 /* The shim itself; ready_fd gets "ok" or what is wrong, and is closed.  Returns the exit code. */
 int hf_shim_serve(const char *pod_dir, int ready_fd);
 /* Enter the namespaces of a pod: the user namespace of netns_fd's owner, then new ones. */
-int hf_shim_enter(const struct hf_shim_pod *pod, int netns_fd, struct hf_error *err)
-	HF_MUST_CHECK;
+int hf_shim_enter(const struct hf_shim_pod *pod, int netns_fd, struct hf_error *err) HF_MUST_CHECK;
 
 #endif

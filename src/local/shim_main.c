@@ -33,9 +33,8 @@ static int set_stdio(const char *pod_dir)
 	log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	/* What came as stdin and stdout is kept: the node's network, and its way out. */
 	if (null < 0 || log < 0 || dup3(STDIN_FILENO, HF_SHIM_NETNS_FD, O_CLOEXEC) < 0 ||
-	    dup3(STDOUT_FILENO, HF_SHIM_UPLINK_FD, O_CLOEXEC) < 0 ||
-	    dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-	    dup2(log, STDERR_FILENO) < 0)
+	    dup3(STDOUT_FILENO, HF_SHIM_UPLINK_FD, O_CLOEXEC) < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
 		return -1;
 	(void)close(null);
 	(void)close(log);
@@ -90,8 +89,8 @@ int hf_shim_run_pod(const char *pod_dir)
 HF_NORETURN static void try_container(bool pid_ns)
 {
 	struct hf_run_mount hosts = {.source = STAT_FILE, .target = STAT_FILE, .is_file = true};
-	struct hf_mount_plan plan = {.pod_dir = "/", .proc = pid_ns, .mounts = &hosts,
-				     .n_mounts = 1};
+	struct hf_mount_plan plan = {
+		.pod_dir = "/", .proc = pid_ns, .mounts = &hosts, .n_mounts = 1};
 	struct hf_error err;
 
 	if (hf_mounts_apply(&plan, &err) != 0) {
@@ -115,8 +114,11 @@ static int wait_for(pid_t pid)
 HF_NORETURN static void try_pod(bool pid_ns)
 {
 	HF_AUTO_FD self = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	struct hf_shim_pod pod = {.hostname = "probe", .isolate = true, .pid_ns = pid_ns,
-				  .ip = "10.244.255.254", .gateway = HF_NET_NODE_IP,
+	struct hf_shim_pod pod = {.hostname = "probe",
+				  .isolate = true,
+				  .pid_ns = pid_ns,
+				  .ip = "10.244.255.254",
+				  .gateway = HF_NET_NODE_IP,
 				  .prefix = HF_NET_PREFIX};
 	struct hf_error err;
 	pid_t pid;

@@ -187,8 +187,8 @@ static int cover(struct covers *covers, const char *path, struct hf_error *err)
 		if (hf_streq(covers->paths[i], path))
 			return 0;
 	if (covers->n == COVERS_MAX)
-		return hf_error_set(err, HF_E_TOO_LARGE, "mounts need places in more than %d folders",
-				    COVERS_MAX);
+		return hf_error_set(err, HF_E_TOO_LARGE,
+				    "mounts need places in more than %d folders", COVERS_MAX);
 	rc = hf_streq(path, "/") ? cover_root(covers, err) : cover_folder(path, err);
 	if (rc)
 		return hf_error_wrap(err, "cannot make room in '%s'", path);
@@ -268,7 +268,8 @@ static int resolve(struct covers *covers, const struct hf_run_mount *m, char ret
 		if (!word[0] || hf_streq(word, "."))
 			continue;
 		if (hf_streq(word, ".."))
-			return hf_error_set(err, HF_E_INVALID, "mount path '%s' has '..'", m->target);
+			return hf_error_set(err, HF_E_INVALID, "mount path '%s' has '..'",
+					    m->target);
 		n = snprintf(next, sizeof(next), "%s%s%s", ret_path, at > 1 ? "/" : "", word);
 		if (n < 0 || (size_t)n >= sizeof(next))
 			return hf_error_set(err, HF_E_INVALID, "mount path is too long");
@@ -298,8 +299,8 @@ static int bind_one(struct covers *covers, const struct hf_run_mount *m, int tre
 
 	if (rc)
 		return rc;
-	if (m->read_only &&
-	    mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &read_only, sizeof(read_only)) < 0)
+	if (m->read_only && mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &read_only,
+					  sizeof(read_only)) < 0)
 		return fail(err, "make read-only", m->target);
 	if (move_mount(tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return fail(err, "mount on", m->target);
@@ -335,8 +336,9 @@ static int bind_all(const struct hf_mount_plan *plan, struct covers *covers, str
 		sorted[i] = &plan->mounts[i];
 	qsort(sorted, plan->n_mounts, sizeof(sorted[0]), by_target);
 	for (size_t i = 0; i < plan->n_mounts; i++) {
-		trees[i] = rc ? -1 : open_tree(AT_FDCWD, sorted[i]->source,
-					       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		trees[i] = rc ? -1
+			      : open_tree(AT_FDCWD, sorted[i]->source,
+					  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 		if (!rc && trees[i] < 0)
 			rc = fail(err, "open", sorted[i]->source);
 	}
@@ -354,7 +356,8 @@ int hf_mounts_apply(const struct hf_mount_plan *plan, struct hf_error *err)
 	struct covers covers = {.pod_dir = plan->pod_dir};
 	int rc;
 
-	if (plan->proc && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+	if (plan->proc &&
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
 		return fail(err, "mount", "/proc");
 	rc = bind_all(plan, &covers, err);
 	if (!rc)

@@ -94,8 +94,12 @@ static int set_up(void **state)
 	f->client = -1;
 	f->arena = hf_arena_create((size_t)4 << 20);
 	f->pod = (struct hf_shim_pod){
-		.ns = "default", .name = "pod", .uid = "11-22", .hostname = "pod",
-		.log_bytes_max = 1 << 20, .log_files_max = 3,
+		.ns = "default",
+		.name = "pod",
+		.uid = "11-22",
+		.hostname = "pod",
+		.log_bytes_max = 1 << 20,
+		.log_files_max = 3,
 	};
 	*state = f;
 	return 0;
@@ -126,7 +130,8 @@ static int set_up_without_pid(void **state)
 /* 0: the shim is ready. */
 static int start_shim(struct fixture *f)
 {
-	char *const argv[] = {(char[]){"holdfast"}, (char[]){"shim"}, (char[]){"pod"}, f->dir, NULL};
+	char *const argv[] = {(char[]){"holdfast"}, (char[]){"shim"}, (char[]){"pod"}, f->dir,
+			      NULL};
 	HF_AUTO_JSON json = hf_shim_pod_to_json(&f->pod);
 	HF_AUTO_STRBUF said = HF_STRBUF_INIT(sizeof(f->output) - 1);
 	HF_AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -153,8 +158,8 @@ static int connect_to(struct fixture *f)
 	struct timeval timeout = {.tv_sec = WAIT_S};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE,
-		       f->dir_fd);
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path),
+		       "/proc/self/fd/%d/" HF_SHIM_SOCKET_FILE, f->dir_fd);
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)), 0);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
 		return fd;
@@ -389,7 +394,8 @@ static void every_process_of_a_container_dies_with_its_program(void **state)
 
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	script = hf_xasprintf("(setsid sh -c 'trap \"\" TERM HUP; exec tail -f /dev/null' "
-			      ">%s 2>&1 &) ; read x < %s.go; exit 0", fifo, fifo);
+			      ">%s 2>&1 &) ; read x < %s.go; exit 0",
+			      fifo, fifo);
 	{
 		HF_AUTOFREE char *go = hf_xasprintf("%s.go", fifo);
 		HF_AUTO_FD writer = -1;
@@ -547,9 +553,18 @@ static void quit_kills_what_runs_and_writes_it_down(void **state)
 static void messages_that_make_no_sense_do_nothing(void **state)
 {
 	static const char *const odd[] = {
-		"start", "start main", "start main x 0", "start ../main 0 0", "start main 0 -1",
-		"start main 99999999999 0", "signal main 0 0", "signal main 0 9999", "jump", " ",
-		"start a/b 0 0", "signal gone 0 9",
+		"start",
+		"start main",
+		"start main x 0",
+		"start ../main 0 0",
+		"start main 0 -1",
+		"start main 99999999999 0",
+		"signal main 0 0",
+		"signal main 0 9999",
+		"jump",
+		" ",
+		"start a/b 0 0",
+		"signal gone 0 9",
 	};
 	struct fixture *f = *state;
 
@@ -572,8 +587,8 @@ static void a_start_without_its_run_file_is_refused_and_costs_no_attempt(void **
 	n = recv(f->client, message, sizeof(message) - 1, 0);
 	assert_true(n > 0);
 	message[n] = '\0';
-	assert_string_equal(message,
-			    "error main 0 cannot open 'run/main.0.json': No such file or directory");
+	assert_string_equal(
+		message, "error main 0 cannot open 'run/main.0.json': No such file or directory");
 	run_sh(f, "main", 0, "exit 0");
 	(void)wait_state(f, "main", 0, HF_ATTEMPT_FAILED);
 }
@@ -585,8 +600,9 @@ static void a_pod_has_its_own_host_name_network_and_processes(void **state)
 	struct fixture *f = *state;
 
 	start_and_connect(f);
-	run_sh(f, "main", 0, "uname -n; grep -c : /proc/net/dev; echo $$; "
-			     "grep -c 'eth0' /proc/net/route; ls /proc | grep -c '^[0-9]'");
+	run_sh(f, "main", 0,
+	       "uname -n; grep -c : /proc/net/dev; echo $$; "
+	       "grep -c 'eth0' /proc/net/route; ls /proc | grep -c '^[0-9]'");
 	assert_exit(f, "main", 0, 0);
 	if (node.pid_ns)
 		assert_string_equal(log_of(f, "main", 0), "pod\n2\n2\n1\n4\n");
@@ -654,8 +670,13 @@ static void mounts_appear_where_nothing_was_and_the_machine_stays_as_it_is(void 
 		"echo data > /hf-test-a/b/c/file; cat /hf-test-ro/file; (echo x > /hf-test-ro/new) "
 		"2>/dev/null || echo read-only; echo bye > /dev/hf-termination-log; "
 		"echo x > /dev/null && test -c /dev/null && ls -d /usr/bin /dev/shm; "
-		"(echo x > /hf-lost) 2>/dev/null || echo sealed; cat $0/file", deep, NULL};
-	struct hf_run r = {.argv = argv, .env = plain_env, .uid = -1, .gid = -1, .mounts = mounts,
+		"(echo x > /hf-lost) 2>/dev/null || echo sealed; cat $0/file",
+		deep, NULL};
+	struct hf_run r = {.argv = argv,
+			   .env = plain_env,
+			   .uid = -1,
+			   .gid = -1,
+			   .mounts = mounts,
 			   .n_mounts = HF_ARRAY_LEN(mounts)};
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(64);
 	struct hf_error err;
@@ -680,10 +701,17 @@ static void a_read_only_root_leaves_volumes_writable(void **state)
 	struct fixture *f = *state;
 	HF_AUTOFREE char *volume = hf_xasprintf("%s/volume", f->dir);
 	struct hf_run_mount mount = {.source = volume, .target = "/hf-test-data"};
-	const char *const argv[] = {"sh", "-c", "echo x > /hf-test-data/f && echo kept; "
-				    "(echo x > $0/no) 2>/dev/null || echo refused", f->dir, NULL};
-	struct hf_run r = {.argv = argv, .env = plain_env, .uid = -1, .gid = -1,
-			   .mounts = &mount, .n_mounts = 1, .read_only_root = true};
+	const char *const argv[] = {"sh", "-c",
+				    "echo x > /hf-test-data/f && echo kept; "
+				    "(echo x > $0/no) 2>/dev/null || echo refused",
+				    f->dir, NULL};
+	struct hf_run r = {.argv = argv,
+			   .env = plain_env,
+			   .uid = -1,
+			   .gid = -1,
+			   .mounts = &mount,
+			   .n_mounts = 1,
+			   .read_only_root = true};
 
 	assert_int_equal(mkdir(volume, 0777), 0);
 	start_and_connect(f);
@@ -697,8 +725,12 @@ static void a_mount_that_cannot_be_made_fails_the_start(void **state)
 	struct fixture *f = *state;
 	struct hf_run_mount mount = {.source = "/nonexistent", .target = "/etc/hosts"};
 	const char *const argv[] = {"true", NULL};
-	struct hf_run r = {.argv = argv, .env = plain_env, .uid = -1, .gid = -1,
-			   .mounts = &mount, .n_mounts = 1};
+	struct hf_run r = {.argv = argv,
+			   .env = plain_env,
+			   .uid = -1,
+			   .gid = -1,
+			   .mounts = &mount,
+			   .n_mounts = 1};
 
 	start_and_connect(f);
 	run(f, "main", 0, &r);
@@ -717,10 +749,16 @@ static void memory_volumes_are_shared_by_the_containers_of_a_pod(void **state)
 	HF_AUTOFREE char *volume = hf_xasprintf("%s/volume", f->dir);
 	struct hf_shim_tmpfs tmpfs = {.path = volume, .bytes_max = 1 << 20};
 	struct hf_run_mount mount = {.source = volume, .target = "/dev/shm"};
-	const char *argv[] = {"sh", "-c", "echo shared > /dev/shm/x; "
-			      "head -c 2000000 /dev/zero > /dev/shm/y 2>/dev/null || echo full", NULL};
-	struct hf_run r = {.argv = argv, .env = plain_env, .uid = -1, .gid = -1,
-			   .mounts = &mount, .n_mounts = 1};
+	const char *argv[] = {"sh", "-c",
+			      "echo shared > /dev/shm/x; "
+			      "head -c 2000000 /dev/zero > /dev/shm/y 2>/dev/null || echo full",
+			      NULL};
+	struct hf_run r = {.argv = argv,
+			   .env = plain_env,
+			   .uid = -1,
+			   .gid = -1,
+			   .mounts = &mount,
+			   .n_mounts = 1};
 
 	assert_int_equal(mkdir(volume, 0777), 0);
 	f->pod.tmpfs = &tmpfs;
@@ -739,11 +777,18 @@ static void memory_volumes_are_shared_by_the_containers_of_a_pod(void **state)
 static void root_can_run_a_container_as_another_user(void **state)
 {
 	struct fixture *f = *state;
-	const char *const argv[] = {"sh", "-c", "id -u; id -g; id -G; grep NoNewPrivs "
-				    "/proc/self/status", NULL};
+	const char *const argv[] = {"sh", "-c",
+				    "id -u; id -g; id -G; grep NoNewPrivs "
+				    "/proc/self/status",
+				    NULL};
 	const int64_t groups[] = {4321};
-	struct hf_run r = {.argv = argv, .env = plain_env, .uid = 1234, .gid = 2345,
-			   .groups = groups, .n_groups = 1, .no_new_privs = true};
+	struct hf_run r = {.argv = argv,
+			   .env = plain_env,
+			   .uid = 1234,
+			   .gid = 2345,
+			   .groups = groups,
+			   .n_groups = 1,
+			   .no_new_privs = true};
 
 	if (geteuid() != 0) {
 		(void)fprintf(stderr, "# SKIPPED: needs root\n");
@@ -759,7 +804,10 @@ static void a_container_that_takes_too_much_memory_is_told_apart(void **state)
 {
 	struct fixture *f = *state;
 	const char *const argv[] = {"python3", "-c", "b = bytearray(400 << 20)", NULL};
-	struct hf_run r = {.argv = argv, .env = plain_env, .uid = -1, .gid = -1,
+	struct hf_run r = {.argv = argv,
+			   .env = plain_env,
+			   .uid = -1,
+			   .gid = -1,
 			   .limits = {.memory_bytes = 64 << 20, .cpu_milli = 1500}};
 	const struct hf_attempt *a;
 
@@ -829,8 +877,14 @@ static int start_node(void **state HF_UNUSED)
 int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define I(name) {#name " (namespaces)", name, set_up_isolated, tear_down, NULL}
-#define P(name) {#name " (no process namespace)", name, set_up_without_pid, tear_down, NULL}
+#define I(name)                                                                                    \
+	{                                                                                          \
+#name " (namespaces)", name, set_up_isolated, tear_down, NULL                      \
+	}
+#define P(name)                                                                                    \
+	{                                                                                          \
+#name " (no process namespace)", name, set_up_without_pid, tear_down, NULL         \
+	}
 	const struct CMUnitTest plain[] = {
 		T(an_exit_code_and_the_output_are_kept),
 		T(a_program_that_is_not_there_fails_as_runtimes_say_it),

@@ -45,7 +45,8 @@ static void on_guard(void *arg)
 	hf_loop_stop(node->loop);
 }
 
-void testnode_wait(struct testnode *node, bool (*until)(struct testnode *node, void *arg), void *arg)
+void testnode_wait(struct testnode *node, bool (*until)(struct testnode *node, void *arg),
+		   void *arg)
 {
 	node->until = until;
 	node->until_arg = arg;
@@ -116,7 +117,8 @@ static bool has_state(struct testnode *node, void *arg)
 	const struct hf_json *state =
 		hf_json_path(testnode_container(node, w->pod, 0, false), "state", w->what, NULL);
 
-	return state && (!w->reason || hf_streq(hf_json_path_str(state, "reason", NULL), w->reason));
+	return state &&
+	       (!w->reason || hf_streq(hf_json_path_str(state, "reason", NULL), w->reason));
 }
 
 void testnode_wait_state(struct testnode *node, const char *pod, const char *state,
@@ -158,8 +160,8 @@ static void open_store(struct testnode *node)
 	struct hf_error err;
 
 	assert_ok(hf_local_create(node->loop, &options, &node->local, &err), &err);
-	node->observer = (struct hf_local_observer){.changed = on_changed, .reset = on_reset,
-						    .arg = node};
+	node->observer =
+		(struct hf_local_observer){.changed = on_changed, .reset = on_reset, .arg = node};
 	hf_local_observe(node->local, &node->observer);
 }
 
@@ -172,9 +174,12 @@ static void close_store(struct testnode *node)
 void testnode_start(struct testnode *node)
 {
 	HF_AUTOFREE char *state = hf_xasprintf("%s/node", node->dir);
-	struct hf_kubelet_options options = {.network = node->network, .loop = node->loop,
-					     .state_dir = state, .notice = on_notice,
-					     .ready = on_ready, .arg = node};
+	struct hf_kubelet_options options = {.network = node->network,
+					     .loop = node->loop,
+					     .state_dir = state,
+					     .notice = on_notice,
+					     .ready = on_ready,
+					     .arg = node};
 	struct hf_error err;
 
 	if (!node->local)
@@ -280,7 +285,8 @@ static void apply(struct testnode *node, const struct hf_request *request)
 void testnode_create(struct testnode *node, const struct hf_resource *resource, const char *text,
 		     ...)
 {
-	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = resource,
+	struct hf_request request = {.verb = HF_VERB_CREATE,
+				     .resource = resource,
 				     .ns = resource->namespaced ? "default" : NULL};
 	HF_AUTO_DOC body = NULL;
 	va_list ap;
@@ -302,14 +308,17 @@ void testnode_pod(struct testnode *node, const char *name, const char *spec, ...
 	va_end(ap);
 	testnode_create(node, &hf_pods,
 			"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','labels':"
-			"{'app':'%s'}},'spec':{'nodeName':'local',%s}}", name, name, sb.data);
+			"{'app':'%s'}},'spec':{'nodeName':'local',%s}}",
+			name, name, sb.data);
 }
 
 void testnode_script(struct testnode *node, const char *name, const char *policy,
 		     const char *script)
 {
-	testnode_pod(node, name, "'restartPolicy':'%s','containers':[{'name':'main','image':'x',"
-		     "'command':['sh','-c','%s']}]", policy, script);
+	testnode_pod(node, name,
+		     "'restartPolicy':'%s','containers':[{'name':'main','image':'x',"
+		     "'command':['sh','-c','%s']}]",
+		     policy, script);
 }
 
 void testnode_file(struct testnode *node, const char *name, const char *text)
@@ -322,8 +331,11 @@ void testnode_file(struct testnode *node, const char *name, const char *text)
 
 void testnode_delete(struct testnode *node, const char *pod, int64_t grace_s)
 {
-	struct hf_request request = {.verb = HF_VERB_DELETE, .resource = &hf_pods, .ns = "default",
-				     .name = pod, .grace_seconds = grace_s};
+	struct hf_request request = {.verb = HF_VERB_DELETE,
+				     .resource = &hf_pods,
+				     .ns = "default",
+				     .name = pod,
+				     .grace_seconds = grace_s};
 
 	apply(node, &request);
 }
@@ -338,7 +350,8 @@ const struct hf_json *testnode_status(struct testnode *node, const char *pod)
 	return hf_json_get(testnode_get(node, pod), "status");
 }
 
-const struct hf_json *testnode_container(struct testnode *node, const char *pod, size_t i, bool init)
+const struct hf_json *testnode_container(struct testnode *node, const char *pod, size_t i,
+					 bool init)
 {
 	const char *list = init ? "initContainerStatuses" : "containerStatuses";
 

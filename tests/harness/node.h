@@ -50,8 +50,7 @@ void testnode_wait_state(struct testnode *node, const char *pod, const char *sta
 void testnode_create(struct testnode *node, const struct hf_resource *resource, const char *text,
 		     ...) HF_PRINTF(3, 4);
 /* A pod "NAME" bound to the node: its spec but for nodeName, without braces. */
-void testnode_pod(struct testnode *node, const char *name, const char *spec, ...)
-	HF_PRINTF(3, 4);
+void testnode_pod(struct testnode *node, const char *name, const char *spec, ...) HF_PRINTF(3, 4);
 /* A pod whose one container "main" runs the shell script. */
 void testnode_script(struct testnode *node, const char *name, const char *policy,
 		     const char *script);
