@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Pods of a real kubelet on a store in memory.  This program is its own shim. */
@@ -508,6 +509,29 @@ static void a_pod_reaches_other_networks_where_there_is_a_way_out(void **state)
 	(void)close(v.listener);
 }
 
+static void a_way_out_that_does_not_work_is_said_and_does_without(void **state)
+{
+	struct testnode *n = *state;
+	HF_AUTOFREE char *before = hf_xstrdup(getenv("PATH"));
+	HF_AUTOFREE char *path = hf_xasprintf("%s:%s", n->dir, before);
+	HF_AUTOFREE char *program = hf_xasprintf("%s/slirp4netns", n->dir);
+
+	testnode_stop(n);
+	testnode_file(n, "slirp4netns", "#!/bin/sh\nexit 1\n");
+	assert_int_equal(chmod(program, 0755), 0);
+	assert_int_equal(setenv("PATH", path, 1), 0);
+	testnode_start(n);
+	assert_int_equal(setenv("PATH", before, 1), 0);
+	assert_false(n->facts.uplink);
+	if (n->facts.pod_network)
+		assert_true(
+			hf_str_has_prefix(n->notice, "pods reach each other and no other network"));
+	/* What cannot be reached is known at once. */
+	testnode_script(n, "a", "Never", "getent hosts example.invalid || echo unknown");
+	testnode_wait_phase(n, "a", "Succeeded");
+	testnode_assert_output(n, "a", "unknown\n");
+}
+
 /* --- pods on the machine's network --- */
 
 static void without_namespaces_a_pod_has_an_address_and_finds_others_by_name(void **state)
@@ -591,6 +615,7 @@ int main(int argc, char **argv)
 		T(a_drain_ends_every_pod_and_starts_none),
 		T(a_pod_may_share_the_machines_network),
 		T(a_pod_reaches_other_networks_where_there_is_a_way_out),
+		T(a_way_out_that_does_not_work_is_said_and_does_without),
 		H(a_pod_runs_to_its_end_and_its_status_tells_how),
 		H(a_deleted_pod_gets_sigterm_and_time_to_end),
 		H(a_drain_ends_every_pod_and_starts_none),

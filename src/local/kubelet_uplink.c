@@ -29,7 +29,7 @@
  * it lives as long as somebody may need it, and a later kubelet takes the pipe over.
  */
 #define PROGRAM "slirp4netns"
-#define START_AGAIN (5 * HF_SECOND)
+#define START_AGAIN HF_SECOND
 
 static const char cidr_flag[] = "--cidr=" HF_NET_CIDR;
 
@@ -117,9 +117,14 @@ static void on_gone(void *arg, unsigned events HF_UNUSED)
 {
 	struct hf_kuplink *u = arg;
 
+	bool worked = u->joiner == NULL;
+
 	let_go(u);
 	u->kubelet->uplink = false;
-	hf_timer_arm(u->timer, START_AGAIN);
+	if (worked)
+		hf_timer_arm(u->timer, START_AGAIN);
+	else
+		tell(u, false, PROGRAM " does not work here");
 }
 
 static void on_slirp(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
