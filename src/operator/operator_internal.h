@@ -96,6 +96,7 @@ struct hf_kind {
 /* What is remembered of a job between passes. */
 struct hf_job_state {
 	hf_time status_written; /* monotonic; HF_TIME_NONE: not by this process */
+	size_t size;            /* pods and services at the last step */
 	struct hf_pass *pass;   /* NULL: none is running */
 };
 

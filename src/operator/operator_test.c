@@ -295,6 +295,39 @@ static void test_pods_wake_their_job_and_strangers_those_whose_name_they_have(vo
 	assert_int_equal(brain.services, 0);
 }
 
+static void test_changes_of_pods_gather_for_a_big_job_and_not_for_a_small_one(void **state)
+{
+	struct bench *bench = *state;
+	char name[32], uid[32];
+
+	start(bench);
+	turn(bench);
+	for (int i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "ddp-worker-%d", i);
+		snprintf(uid, sizeof(uid), "p-%d", i);
+		fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+			   pod_doc(name, uid, 101 + i, "u-1", ""));
+	}
+	turn(bench);
+	assert_int_equal(brain.steps, 2);
+	assert_int_equal(brain.pods, 300);
+	for (int i = 0; i < 10; i++) {
+		fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
+			   pod_doc("ddp-worker-0", "p-0", 500 + i, "u-1", ""));
+		fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+			   pod_doc("ddp-worker-0", "p-0", 501 + i, "u-1", ""));
+		turn_for(bench, 100 * HF_US);
+	}
+	assert_int_equal(brain.steps, 2);
+	turn_for(bench, 500 * HF_US);
+	assert_int_equal(brain.steps, 3);
+	/* A change of the job itself is looked at, at once. */
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
+		   job_doc("ddp", "u-1", 600, ""));
+	turn(bench);
+	assert_int_equal(brain.steps, 4);
+}
+
 static void test_a_step_that_fails_is_told_and_tried_again(void **state)
 {
 	struct bench *bench = *state;
@@ -513,6 +546,7 @@ int main(void)
 		T(test_the_plan_says_when_to_wake),
 		T(test_a_wake_up_that_is_overdue_does_not_spin),
 		T(test_pods_wake_their_job_and_strangers_those_whose_name_they_have),
+		T(test_changes_of_pods_gather_for_a_big_job_and_not_for_a_small_one),
 		T(test_a_step_that_fails_is_told_and_tried_again),
 		T(test_a_job_made_anew_under_the_name_ends_the_pass),
 		T(test_stop_waits_for_replies_and_sends_nothing_more),

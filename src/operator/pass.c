@@ -434,6 +434,7 @@ static int step(struct hf_pass *pass, struct hf_error *err)
 	hf_job_read(pass->stepped, pass->kind->framework, &op->options.settings, pass->arena, NULL,
 		    &pass->view);
 	hf_observe(&args, pass->arena, &pass->views, &seen);
+	pass->state->size = seen.pods_len + seen.services_len;
 	rc = hf_job_step(&pass->view, &seen, now, pass->arena, &pass->plan, err);
 	pass->planned = rc == 0;
 	if (op->metrics.steps != NULL)

@@ -81,6 +81,9 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	} else if (sim_chance(sim, sim->mood.lose_permille)) {
 		sim_tell(sim, "  fault: done, but the reply is lost");
 		fault->lose_reply = true;
+	} else if (request->verb == HF_VERB_LIST && sim_chance(sim, sim->mood.late_permille)) {
+		/* A long list takes its time, and much happens behind it. */
+		fault->delay_after = sim_span(sim, 10 * HF_SECOND);
 	} else if (sim_chance(sim, sim->mood.late_permille)) {
 		fault->delay_before = sim_span(sim, 2 * HF_SECOND);
 		fault->delay_after = sim_span(sim, 2 * HF_SECOND);
