@@ -74,7 +74,8 @@ static void read_rdzv_conf(struct hf_reader *r, const struct hf_json *policy,
 	struct hf_key_value *conf = HF_ARENA_ARRAY(r->arena, struct hf_key_value, n + 1);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct hf_json *item = hf_reader_item(r, array, "rdzvConf", i, HF_JSON_OBJECT);
+		const struct hf_json *item =
+			hf_reader_item(r, array, "rdzvConf", i, HF_JSON_OBJECT);
 		size_t mark = hf_reader_enter(r, ".rdzvConf[%zu]", i);
 		conf[i].key = hf_str_or(hf_reader_str(r, item, "key"), "");
 		conf[i].value = hf_str_or(hf_reader_str(r, item, "value"), "");
@@ -111,8 +112,8 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 		 struct hf_field_errors *errors, struct hf_job_view *ret_view)
 {
 	const struct hf_json *root = hf_doc_json(doc);
-	struct hf_reader r = { .arena = arena, .errors = errors };
-	struct hf_job_view view = { .framework = framework, .settings = settings };
+	struct hf_reader r = {.arena = arena, .errors = errors};
+	struct hf_job_view view = {.framework = framework, .settings = settings};
 	const struct hf_json *spec;
 	size_t mark;
 

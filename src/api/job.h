@@ -41,8 +41,8 @@ void hf_job_check(struct hf_doc *doc, struct hf_doc *old, const struct hf_framew
  * replaced.  Members nobody here knows survive, inside conditions and replicaStatuses too.
  * stored is the document's present status (NULL: none).  The result is the caller's.
  */
-struct hf_json *hf_status_write(const struct hf_status *status, const struct hf_framework *framework,
-				const struct hf_json *stored);
+struct hf_json *hf_status_write(const struct hf_status *status,
+				const struct hf_framework *framework, const struct hf_json *stored);
 
 /* Read status alone. */
 void hf_status_read(const struct hf_json *status, const struct hf_framework *framework,

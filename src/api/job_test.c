@@ -138,9 +138,10 @@ static void a_wrong_type_is_reported_as_an_api_server_reports_it(void **state)
 	struct fixture f;
 
 	read_text(&f, "{\"spec\":{\"runPolicy\":{\"backoffLimit\":\"3\"}}}");
-	assert_string_equal(first_error(&f),
-			    "spec.runPolicy.backoffLimit: Invalid value: \"string\": "
-			    "spec.runPolicy.backoffLimit in body must be of type integer: \"string\"");
+	assert_string_equal(
+		first_error(&f),
+		"spec.runPolicy.backoffLimit: Invalid value: \"string\": "
+		"spec.runPolicy.backoffLimit in body must be of type integer: \"string\"");
 	assert_false(f.view.run_policy.backoff_limit.set);
 	release(&f);
 }
@@ -150,7 +151,8 @@ static void a_number_beyond_its_range_is_reported(void **state)
 	struct fixture f;
 
 	read_text(&f, "{\"spec\":{\"runPolicy\":{\"backoffLimit\":3000000000}}}");
-	assert_non_null(strstr(first_error(&f), "spec.runPolicy.backoffLimit: Invalid value: 3000000000"));
+	assert_non_null(
+		strstr(first_error(&f), "spec.runPolicy.backoffLimit: Invalid value: 3000000000"));
 	release(&f);
 }
 
@@ -176,8 +178,12 @@ static void keys_that_no_field_has_are_found_at_every_level(void **state)
 		"[{\"onExitCodes\":{\"vals\":[]}}]}},\"pytorchReplicaSpecs\":{\"Master\":{\"temlate\":1,"
 		"\"template\":{\"spec\":{\"container\":[]}}}}}}";
 	static const char *const want[] = {
-		"sepc", "metadata.nmae", "spec.foo", "spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.vals",
-		"spec.runPolicy.recovery.device.x", "spec.pytorchReplicaSpecs.Master.temlate",
+		"sepc",
+		"metadata.nmae",
+		"spec.foo",
+		"spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.vals",
+		"spec.runPolicy.recovery.device.x",
+		"spec.pytorchReplicaSpecs.Master.temlate",
 		"spec.pytorchReplicaSpecs.Master.template.spec.container",
 	};
 	struct fixture f;

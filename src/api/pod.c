@@ -48,17 +48,22 @@ static int64_t number_or(const char *text, int64_t fallback)
 {
 	int64_t value;
 
-	return text != NULL && hf_str_to_i64(text, 0, INT64_MAX, &value, NULL) == 0 ? value : fallback;
+	return text != NULL && hf_str_to_i64(text, 0, INT64_MAX, &value, NULL) == 0 ? value
+										    : fallback;
 }
 
 static void read_stamps(const struct hf_json *metadata, struct hf_pod *ret_pod)
 {
 	const struct hf_json *annotations = hf_json_get(metadata, "annotations");
 
-	ret_pod->generation = number_or(hf_json_path_str(annotations, HF_ANNOTATION_GENERATION, NULL), -1);
-	ret_pod->attempt = number_or(hf_json_path_str(annotations, HF_ANNOTATION_ATTEMPT, NULL), -1);
-	ret_pod->incident = number_or(hf_json_path_str(annotations, HF_ANNOTATION_INCIDENT, NULL), -1);
-	ret_pod->stamped = ret_pod->generation >= 0 && ret_pod->attempt >= 0 && ret_pod->incident >= 0;
+	ret_pod->generation =
+		number_or(hf_json_path_str(annotations, HF_ANNOTATION_GENERATION, NULL), -1);
+	ret_pod->attempt =
+		number_or(hf_json_path_str(annotations, HF_ANNOTATION_ATTEMPT, NULL), -1);
+	ret_pod->incident =
+		number_or(hf_json_path_str(annotations, HF_ANNOTATION_INCIDENT, NULL), -1);
+	ret_pod->stamped =
+		ret_pod->generation >= 0 && ret_pod->attempt >= 0 && ret_pod->incident >= 0;
 	if (!ret_pod->stamped)
 		ret_pod->generation = ret_pod->attempt = ret_pod->incident = 0;
 }
@@ -85,7 +90,8 @@ static void read_container(struct hf_reader *r, const struct hf_json *status, bo
 	};
 	if (hf_json_type(terminated) == HF_JSON_OBJECT) {
 		ret_seen->phase = HF_CONTAINER_TERMINATED;
-		ret_seen->exit_code = clamp_i32(hf_json_i64(hf_json_get(terminated, "exitCode"), 0));
+		ret_seen->exit_code =
+			clamp_i32(hf_json_i64(hf_json_get(terminated, "exitCode"), 0));
 		ret_seen->signal = clamp_i32(hf_json_i64(hf_json_get(terminated, "signal"), 0));
 		ret_seen->terminated_reason = hf_json_path_str(terminated, "reason", NULL);
 		ret_seen->finished_at = hf_reader_time(r, terminated, "finishedAt");
@@ -102,8 +108,8 @@ static void read_container(struct hf_reader *r, const struct hf_json *status, bo
 static void read_containers(struct hf_reader *r, const struct hf_json *status,
 			    struct hf_pod *ret_pod)
 {
-	const struct hf_json *lists[] = { hf_json_get(status, "initContainerStatuses"),
-					  hf_json_get(status, "containerStatuses") };
+	const struct hf_json *lists[] = {hf_json_get(status, "initContainerStatuses"),
+					 hf_json_get(status, "containerStatuses")};
 	size_t n = hf_json_len(lists[0]) + hf_json_len(lists[1]), len = 0;
 	struct hf_container_seen *seen;
 
@@ -142,7 +148,7 @@ void hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena *arena
 	const struct hf_json *root = hf_doc_json(doc);
 	const struct hf_json *metadata = hf_json_get(root, "metadata");
 	const struct hf_json *status = hf_json_get(root, "status");
-	struct hf_reader r = { .arena = arena };
+	struct hf_reader r = {.arena = arena};
 	struct hf_pod pod = {
 		.name = hf_doc_name(doc),
 		.uid = hf_doc_uid(doc),

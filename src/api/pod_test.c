@@ -85,7 +85,8 @@ static void stamps_count_together_or_not_at_all(void **state)
 		HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
 		HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
 		struct hf_pod pod;
-		hf_strbuf_addf(&text, "{\"metadata\":{\"name\":\"a\",\"annotations\":%s}}", broken[i]);
+		hf_strbuf_addf(&text, "{\"metadata\":{\"name\":\"a\",\"annotations\":%s}}",
+			       broken[i]);
 		HF_AUTO_DOC doc = parse(text.data);
 		hf_pod_read(doc, "job", arena, &pod);
 		assert_false(pod.stamped);

@@ -105,18 +105,18 @@ struct hf_opt_int hf_reader_int(struct hf_reader *r, const struct hf_json *objec
 	size_t mark;
 
 	if (value == NULL)
-		return (struct hf_opt_int){ .set = false };
+		return (struct hf_opt_int){.set = false};
 	if (number >= min && number <= max)
 		return HF_SOME_INT(number);
 	if (r->errors != NULL) {
 		(void)snprintf(text, sizeof(text), "%" PRId64, number);
-		(void)snprintf(detail, sizeof(detail), "must be between %" PRId64 " and %" PRId64, min,
-			       max);
+		(void)snprintf(detail, sizeof(detail), "must be between %" PRId64 " and %" PRId64,
+			       min, max);
 		mark = hf_reader_enter(r, ".%s", key);
 		hf_field_add(r->errors, HF_PROBLEM_INVALID, text, detail, "%s", hf_reader_path(r));
 		hf_reader_leave(r, mark);
 	}
-	return (struct hf_opt_int){ .set = false };
+	return (struct hf_opt_int){.set = false};
 }
 
 struct hf_opt_int hf_reader_i32(struct hf_reader *r, const struct hf_json *object, const char *key)
@@ -130,7 +130,7 @@ struct hf_opt_bool hf_reader_bool(struct hf_reader *r, const struct hf_json *obj
 	const struct hf_json *value = hf_reader_get(r, object, key, HF_JSON_BOOL);
 
 	if (value == NULL)
-		return (struct hf_opt_bool){ .set = false };
+		return (struct hf_opt_bool){.set = false};
 	return HF_SOME_BOOL(hf_json_true(value, false));
 }
 
@@ -147,8 +147,8 @@ hf_time hf_reader_time(struct hf_reader *r, const struct hf_json *object, const 
 		return time;
 	if (r->errors != NULL) {
 		mark = hf_reader_enter(r, ".%s", key);
-		hf_field_add(r->errors, HF_PROBLEM_INVALID, hf_field_quote(r->errors, text), err.text,
-			     "%s", hf_reader_path(r));
+		hf_field_add(r->errors, HF_PROBLEM_INVALID, hf_field_quote(r->errors, text),
+			     err.text, "%s", hf_reader_path(r));
 		hf_reader_leave(r, mark);
 	}
 	return HF_TIME_NONE;

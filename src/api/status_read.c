@@ -164,8 +164,8 @@ void hf_status_read(const struct hf_json *status, const struct hf_framework *fra
 		    struct hf_arena *arena, struct hf_status *ret_status)
 {
 	/* Nobody is told of a broken status: what cannot be read counts as not written. */
-	struct hf_reader r = { .arena = arena };
-	struct hf_status read = { .conditions_len = 0 };
+	struct hf_reader r = {.arena = arena};
+	struct hf_status read = {.conditions_len = 0};
 
 	read_conditions(&r, status, &read);
 	read_replica_statuses(&r, status, framework, &read);

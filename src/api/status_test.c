@@ -62,10 +62,11 @@ static void what_was_read_is_written_the_same(void **state)
 static void members_of_others_survive(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
-	HF_AUTO_JSON stored = parse("{\"theirs\":1,\"conditions\":[{\"type\":\"Created\",\"status\":\"True\","
-				    "\"theirs\":2},{\"type\":\"Foreign\",\"status\":\"x\",\"n\":1}],"
-				    "\"replicaStatuses\":{\"Other\":{\"a\":1},\"Master\":{\"theirs\":3,"
-				    "\"active\":1}}}");
+	HF_AUTO_JSON stored =
+		parse("{\"theirs\":1,\"conditions\":[{\"type\":\"Created\",\"status\":\"True\","
+		      "\"theirs\":2},{\"type\":\"Foreign\",\"status\":\"x\",\"n\":1}],"
+		      "\"replicaStatuses\":{\"Other\":{\"a\":1},\"Master\":{\"theirs\":3,"
+		      "\"active\":1}}}");
 	HF_AUTO_JSON written = NULL;
 	struct hf_status status;
 	struct hf_condition changed[2];
@@ -78,9 +79,10 @@ static void members_of_others_survive(void **state)
 	status.conditions = changed;
 	status.replicas[0].active = 0;
 	written = hf_status_write(&status, &hf_framework_pytorch, stored);
-	HF_AUTO_JSON want = parse("{\"theirs\":1,\"conditions\":[{\"type\":\"Foreign\",\"status\":\"x\",\"n\":1},"
-				  "{\"type\":\"Created\",\"status\":\"False\",\"theirs\":2}],"
-				  "\"replicaStatuses\":{\"Other\":{\"a\":1},\"Master\":{\"theirs\":3}}}");
+	HF_AUTO_JSON want = parse(
+		"{\"theirs\":1,\"conditions\":[{\"type\":\"Foreign\",\"status\":\"x\",\"n\":1},"
+		"{\"type\":\"Created\",\"status\":\"False\",\"theirs\":2}],"
+		"\"replicaStatuses\":{\"Other\":{\"a\":1},\"Master\":{\"theirs\":3}}}");
 	assert_true(hf_json_equal(written, want));
 }
 

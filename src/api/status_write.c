@@ -59,7 +59,8 @@ static struct hf_json *write_conditions(const struct hf_status *status,
 	for (size_t i = 0; i < status->conditions_len; i++) {
 		const struct hf_condition *condition = &status->conditions[i];
 		const struct hf_json *before =
-			condition->stored >= 0 ? hf_json_item(stored, (size_t)condition->stored) : NULL;
+			condition->stored >= 0 ? hf_json_item(stored, (size_t)condition->stored)
+					       : NULL;
 		struct hf_json *item = copy_or_new(before);
 		hf_json_set_str(item, "type", condition->type);
 		hf_json_set_str(item, "status", condition->status);
@@ -96,7 +97,8 @@ static struct hf_json *write_replica_statuses(const struct hf_status *status,
 	return map;
 }
 
-static void write_budgets(struct hf_json *ledger, const char *key, const int64_t budgets[HF_BUDGETS])
+static void write_budgets(struct hf_json *ledger, const char *key,
+			  const int64_t budgets[HF_BUDGETS])
 {
 	struct hf_json *object = hf_json_object();
 
@@ -213,16 +215,16 @@ static struct hf_json *write_ledger(const struct hf_ledger *ledger,
 	return object;
 }
 
-struct hf_json *hf_status_write(const struct hf_status *status, const struct hf_framework *framework,
-				const struct hf_json *stored)
+struct hf_json *hf_status_write(const struct hf_status *status,
+				const struct hf_framework *framework, const struct hf_json *stored)
 {
 	struct hf_json *object = copy_or_new(stored);
 
 	hf_json_set(object, "conditions",
 		    write_conditions(status, hf_json_get(stored, "conditions")));
-	hf_json_set(object, "replicaStatuses",
-		    write_replica_statuses(status, framework,
-					   hf_json_get(stored, "replicaStatuses")));
+	hf_json_set(
+		object, "replicaStatuses",
+		write_replica_statuses(status, framework, hf_json_get(stored, "replicaStatuses")));
 	set_time(object, "startTime", status->start_time);
 	set_time(object, "completionTime", status->completion_time);
 	set_time(object, "lastReconcileTime", status->last_reconcile_time);

@@ -11,70 +11,156 @@
  * the whole schema, and a typo further down is rare.
  */
 
-static const char *const top_keys[] = { "apiVersion", "kind", "metadata", "spec", "status", NULL };
+static const char *const top_keys[] = {"apiVersion", "kind", "metadata", "spec", "status", NULL};
 
 static const char *const metadata_keys[] = {
-	"annotations", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp",
-	"finalizers", "generateName", "generation", "labels", "managedFields", "name", "namespace",
-	"ownerReferences", "resourceVersion", "selfLink", "uid", NULL,
+	"annotations",
+	"creationTimestamp",
+	"deletionGracePeriodSeconds",
+	"deletionTimestamp",
+	"finalizers",
+	"generateName",
+	"generation",
+	"labels",
+	"managedFields",
+	"name",
+	"namespace",
+	"ownerReferences",
+	"resourceVersion",
+	"selfLink",
+	"uid",
+	NULL,
 };
 
 static const char *const run_policy_keys[] = {
-	"activeDeadlineSeconds", "backoffLimit", "cleanPodPolicy", "managedBy",
-	"schedulingPolicy", "suspend", "ttlSecondsAfterFinished",
-	"podFailurePolicy", "recovery", NULL,
+	"activeDeadlineSeconds",
+	"backoffLimit",
+	"cleanPodPolicy",
+	"managedBy",
+	"schedulingPolicy",
+	"suspend",
+	"ttlSecondsAfterFinished",
+	"podFailurePolicy",
+	"recovery",
+	NULL,
 };
 static const char *const scheduling_keys[] = {
 	"minAvailable", "minResources", "priorityClass", "queue", "scheduleTimeoutSeconds", NULL,
 };
 static const char *const recovery_keys[] = {
-	"restartScope", "infrastructureLimit", "deviceLimit", "backoff", "incidentSeconds",
-	"replaceDelaySeconds", "settleSeconds", "restartGraceSeconds", "nodeLost",
-	"forceDeleteAfterSeconds", "device", "progressDeadlineSeconds", NULL,
+	"restartScope",
+	"infrastructureLimit",
+	"deviceLimit",
+	"backoff",
+	"incidentSeconds",
+	"replaceDelaySeconds",
+	"settleSeconds",
+	"restartGraceSeconds",
+	"nodeLost",
+	"forceDeleteAfterSeconds",
+	"device",
+	"progressDeadlineSeconds",
+	NULL,
 };
-static const char *const backoff_keys[] = { "initialSeconds", "maxSeconds", "resetAfterSeconds",
-					    NULL };
-static const char *const node_lost_keys[] = { "afterSeconds", "forceDelete", "selfFence", NULL };
-static const char *const device_keys[] = { "onUnhealthy", "avoid", NULL };
-static const char *const failure_policy_keys[] = { "rules", NULL };
+static const char *const backoff_keys[] = {"initialSeconds", "maxSeconds", "resetAfterSeconds",
+					   NULL};
+static const char *const node_lost_keys[] = {"afterSeconds", "forceDelete", "selfFence", NULL};
+static const char *const device_keys[] = {"onUnhealthy", "avoid", NULL};
+static const char *const failure_policy_keys[] = {"rules", NULL};
 static const char *const rule_keys[] = {
-	"name", "action", "replicaTypes", "onExitCodes", "onPodConditions", "onPodReasons",
-	"onDevice", NULL,
+	"name",         "action",   "replicaTypes", "onExitCodes", "onPodConditions",
+	"onPodReasons", "onDevice", NULL,
 };
-static const char *const exit_code_keys[] = { "containerName", "operator", "values", NULL };
+static const char *const exit_code_keys[] = {"containerName", "operator", "values", NULL};
 
 static const char *const elastic_keys[] = {
-	"minReplicas", "maxReplicas", "rdzvBackend", "rdzvPort", "rdzvHost", "rdzvId", "rdzvConf",
-	"standalone", "nProcPerNode", "maxRestarts", "metrics", NULL,
+	"minReplicas", "maxReplicas", "rdzvBackend",  "rdzvPort",    "rdzvHost", "rdzvId",
+	"rdzvConf",    "standalone",  "nProcPerNode", "maxRestarts", "metrics",  NULL,
 };
 /* Beside the replica map; which of them a kind has is in the table below. */
-static const char *const pytorch_keys[] = { "runPolicy", "elasticPolicy", "nprocPerNode", NULL };
-static const char *const tf_keys[] = { "runPolicy", "successPolicy", "enableDynamicWorker", NULL };
-static const char *const mpi_keys[] = { "runPolicy", "slotsPerWorker", "cleanPodPolicy",
-					"mainContainer", NULL };
-static const char *const paddle_keys[] = { "runPolicy", "elasticPolicy", NULL };
-static const char *const plain_keys[] = { "runPolicy", NULL };
+static const char *const pytorch_keys[] = {"runPolicy", "elasticPolicy", "nprocPerNode", NULL};
+static const char *const tf_keys[] = {"runPolicy", "successPolicy", "enableDynamicWorker", NULL};
+static const char *const mpi_keys[] = {"runPolicy", "slotsPerWorker", "cleanPodPolicy",
+				       "mainContainer", NULL};
+static const char *const paddle_keys[] = {"runPolicy", "elasticPolicy", NULL};
+static const char *const plain_keys[] = {"runPolicy", NULL};
 
-static const char *const replica_keys[] = { "replicas", "restartPolicy", "template", NULL };
-static const char *const template_keys[] = { "metadata", "spec", NULL };
+static const char *const replica_keys[] = {"replicas", "restartPolicy", "template", NULL};
+static const char *const template_keys[] = {"metadata", "spec", NULL};
 
 static const char *const pod_keys[] = {
-	"activeDeadlineSeconds", "affinity", "automountServiceAccountToken", "containers",
-	"dnsConfig", "dnsPolicy", "enableServiceLinks", "ephemeralContainers", "hostAliases",
-	"hostIPC", "hostNetwork", "hostPID", "hostUsers", "hostname", "hostnameOverride",
-	"imagePullSecrets", "initContainers", "nodeName", "nodeSelector", "os", "overhead",
-	"preemptionPolicy", "priority", "priorityClassName", "readinessGates", "resourceClaims",
-	"resources", "restartPolicy", "runtimeClassName", "schedulerName", "schedulingGates",
-	"schedulingGroup", "securityContext", "serviceAccount", "serviceAccountName",
-	"setHostnameAsFQDN", "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
-	"tolerations", "topologySpreadConstraints", "volumes", "workloadRef", NULL,
+	"activeDeadlineSeconds",
+	"affinity",
+	"automountServiceAccountToken",
+	"containers",
+	"dnsConfig",
+	"dnsPolicy",
+	"enableServiceLinks",
+	"ephemeralContainers",
+	"hostAliases",
+	"hostIPC",
+	"hostNetwork",
+	"hostPID",
+	"hostUsers",
+	"hostname",
+	"hostnameOverride",
+	"imagePullSecrets",
+	"initContainers",
+	"nodeName",
+	"nodeSelector",
+	"os",
+	"overhead",
+	"preemptionPolicy",
+	"priority",
+	"priorityClassName",
+	"readinessGates",
+	"resourceClaims",
+	"resources",
+	"restartPolicy",
+	"runtimeClassName",
+	"schedulerName",
+	"schedulingGates",
+	"schedulingGroup",
+	"securityContext",
+	"serviceAccount",
+	"serviceAccountName",
+	"setHostnameAsFQDN",
+	"shareProcessNamespace",
+	"subdomain",
+	"terminationGracePeriodSeconds",
+	"tolerations",
+	"topologySpreadConstraints",
+	"volumes",
+	"workloadRef",
+	NULL,
 };
 static const char *const container_keys[] = {
-	"args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle",
-	"livenessProbe", "name", "ports", "readinessProbe", "resizePolicy", "resources",
-	"restartPolicy", "restartPolicyRules", "securityContext", "startupProbe", "stdin",
-	"stdinOnce", "terminationMessagePath", "terminationMessagePolicy", "tty",
-	"volumeDevices", "volumeMounts", "workingDir", NULL,
+	"args",
+	"command",
+	"env",
+	"envFrom",
+	"image",
+	"imagePullPolicy",
+	"lifecycle",
+	"livenessProbe",
+	"name",
+	"ports",
+	"readinessProbe",
+	"resizePolicy",
+	"resources",
+	"restartPolicy",
+	"restartPolicyRules",
+	"securityContext",
+	"startupProbe",
+	"stdin",
+	"stdinOnce",
+	"terminationMessagePath",
+	"terminationMessagePolicy",
+	"tty",
+	"volumeDevices",
+	"volumeMounts",
+	"workingDir",
+	NULL,
 };
 
 static bool is_in(const char *key, const char *const *keys)
@@ -175,10 +261,10 @@ static const char *const *spec_keys(const struct hf_framework *framework)
 		const char *kind;
 		const char *const *keys;
 	} kinds[] = {
-		{ "PyTorchJob", pytorch_keys },
-		{ "TFJob", tf_keys },
-		{ "MPIJob", mpi_keys },
-		{ "PaddleJob", paddle_keys },
+		{"PyTorchJob", pytorch_keys},
+		{"TFJob", tf_keys},
+		{"MPIJob", mpi_keys},
+		{"PaddleJob", paddle_keys},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
@@ -193,7 +279,7 @@ void hf_job_read_unknown(struct hf_doc *doc, const struct hf_framework *framewor
 	const struct hf_json *root = hf_doc_json(doc);
 	const struct hf_json *spec = hf_json_get(root, "spec");
 	const struct hf_json *replicas = hf_json_get(spec, framework->replicas_key);
-	struct hf_reader r = { .arena = errors->arena, .errors = errors };
+	struct hf_reader r = {.arena = errors->arena, .errors = errors};
 	struct hf_json *value;
 	const char *key;
 	size_t mark;

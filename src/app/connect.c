@@ -46,9 +46,10 @@ static int find_file(const struct hf_cli *cli, char **ret_path, struct hf_error 
 		return 0;
 	free(*ret_path);
 	*ret_path = NULL;
-	return hf_error_set(err, HF_E_UNAVAILABLE,
-			    "no server: start one with 'holdfast up', or name one by --kubeconfig or "
-			    "KUBECONFIG");
+	return hf_error_set(
+		err, HF_E_UNAVAILABLE,
+		"no server: start one with 'holdfast up', or name one by --kubeconfig or "
+		"KUBECONFIG");
 }
 
 int hf_connect(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err)

@@ -53,7 +53,7 @@ static void look(void *arg)
 			stop(down);
 			return;
 		}
-		down->err = (struct hf_error){ 0 };
+		down->err = (struct hf_error){0};
 		down->signalled = true;
 	}
 	hf_timer_arm(down->timer, LOOK_AGAIN);
@@ -99,10 +99,10 @@ static int end_all(struct down *down, hf_time timeout, struct hf_error *err)
 
 static int verb_down(struct hf_cli *cli)
 {
-	struct down down = { .cli = cli };
+	struct down down = {.cli = cli};
 	const char *timeout_text = hf_cli_flag(cli, "timeout");
 	HF_AUTOFREE char *dir = NULL;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	hf_time timeout = 0;
 
 	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
@@ -113,14 +113,15 @@ static int verb_down(struct hf_cli *cli)
 	if (end_all(&down, timeout, &err) != 0)
 		return hf_cli_fail(cli, &err);
 	fprintf(cli->out, "%s\n",
-		down.signalled ? "stopped" : "'holdfast up' was not running; nothing of it is left");
+		down.signalled ? "stopped"
+			       : "'holdfast up' was not running; nothing of it is left");
 	return HF_EXIT_OK;
 }
 
 static const struct hf_flag down_flags[] = {
-	{ "data-dir", 0, "DIR", "of the 'holdfast up' to end; else the default folder" },
-	{ "timeout", 0, "SPAN", "stop waiting after so long, such as 1m; exit code 124" },
-	{ NULL, 0, NULL, NULL },
+	{"data-dir", 0, "DIR", "of the 'holdfast up' to end; else the default folder"},
+	{"timeout", 0, "SPAN", "stop waiting after so long, such as 1m; exit code 124"},
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_down = {

@@ -155,10 +155,12 @@ static bool have_certificate(struct hf_home *home, hf_time now)
  * trusted. */
 static int make_certificate(struct hf_home *home, hf_time now, struct hf_error *err)
 {
-	static const char *const names[] = { "localhost", "127.0.0.1", "::1", NULL };
-	struct hf_certificate ca = { 0 }, server = { 0 };
-	struct hf_certificate_spec spec = { .common_name = "holdfast CA", .names = names, .now = now,
-					    .valid_for = CERTIFICATE_VALID };
+	static const char *const names[] = {"localhost", "127.0.0.1", "::1", NULL};
+	struct hf_certificate ca = {0}, server = {0};
+	struct hf_certificate_spec spec = {.common_name = "holdfast CA",
+					   .names = names,
+					   .now = now,
+					   .valid_for = CERTIFICATE_VALID};
 	int rc = hf_certificate_make_ca(&spec, &ca, err);
 
 	spec.common_name = "holdfast";
@@ -208,7 +210,7 @@ static int have_token(struct hf_home *home, struct hf_error *err)
 
 int hf_home_open(const char *dir, hf_time now, struct hf_home *ret_home, struct hf_error *err)
 {
-	struct hf_home home = { .dir = hf_xstrdup(dir), .lock = -1 };
+	struct hf_home home = {.dir = hf_xstrdup(dir), .lock = -1};
 	int rc = hf_fs_mkdirs(dir, 0700, err);
 
 	if (rc == 0)
@@ -240,14 +242,15 @@ void hf_home_release(struct hf_home *home)
 	forget(&home->token);
 	free(home->kubeconfig);
 	free(home->dir);
-	*home = (struct hf_home){ .lock = -1 };
+	*home = (struct hf_home){.lock = -1};
 }
 
 /* ---- the kubeconfig ----------------------------------------------------------------------- */
 
 static void add_base64(struct hf_strbuf *sb, const char *text)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	size_t len = strlen(text);
 
 	for (size_t i = 0; i < len; i += 3) {
@@ -277,6 +280,7 @@ int hf_home_write_kubeconfig(const struct hf_home *home, const char *address, ui
 		       "    certificate-authority-data: ",
 		       v6 ? "[" : "", address, v6 ? "]" : "", (unsigned)port);
 	add_base64(&sb, home->ca_pem);
-	hf_strbuf_addf(&sb, "\nusers:\n- name: holdfast\n  user:\n    token: \"%s\"\n", home->token);
+	hf_strbuf_addf(&sb, "\nusers:\n- name: holdfast\n  user:\n    token: \"%s\"\n",
+		       home->token);
 	return hf_fs_write_atomic(home->kubeconfig, sb.data, sb.len, 0600, err);
 }

@@ -22,11 +22,11 @@
  * Everything is for the owner alone (0700, 0600) and written whole or not at all.
  */
 struct hf_home {
-	char *dir;         /* absolute */
-	int lock;          /* -1: not ours */
+	char *dir; /* absolute */
+	int lock;  /* -1: not ours */
 	char *ca_pem, *cert_pem, *key_pem;
 	char *token;
-	char *kubeconfig;  /* its path */
+	char *kubeconfig; /* its path */
 };
 
 /* --data-dir (made absolute), or the default folder where it is NULL. */

@@ -8,8 +8,8 @@
 
 /* A fault that a person asks for: "kill worker-1 at 5s". */
 struct hf_injection {
-	char rank[64];   /* "worker-1" */
-	hf_time after;   /* span, from when the job first runs */
+	char rank[64]; /* "worker-1" */
+	hf_time after; /* span, from when the job first runs */
 };
 
 #define HF_INJECTIONS_MAX 16

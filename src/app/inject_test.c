@@ -20,14 +20,21 @@ static void a_fault_names_a_rank_and_a_time(void **state)
 static void what_is_no_fault_is_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", "kill", "kill worker-1", "kill worker-1 at", "kill worker-1 at soon",
-		"kill worker-1 at -5s", "kill worker-1 at 5s please", "kill ../x at 5s",
-		"stop worker-1 at 5s", "kill worker-1 in 5s",
+		"",
+		"kill",
+		"kill worker-1",
+		"kill worker-1 at",
+		"kill worker-1 at soon",
+		"kill worker-1 at -5s",
+		"kill worker-1 at 5s please",
+		"kill ../x at 5s",
+		"stop worker-1 at 5s",
+		"kill worker-1 in 5s",
 		"kill aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa at 5s",
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
-		struct hf_injection injection = { .after = 7 };
+		struct hf_injection injection = {.after = 7};
 		struct hf_error err;
 		assert_code(hf_injection_parse(bad[i], &injection, &err), HF_E_INVALID);
 		assert_int_equal(injection.after, 7);

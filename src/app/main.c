@@ -11,13 +11,13 @@
 
 #include <stdlib.h>
 
-static const struct hf_cli_verb *const plane_verbs[] = { &hf_verb_run, &hf_verb_up, &hf_verb_down,
-							     NULL };
+static const struct hf_cli_verb *const plane_verbs[] = {&hf_verb_run, &hf_verb_up, &hf_verb_down,
+							NULL};
 
 int main(int argc, char **argv)
 {
-	static const struct hf_cli_verb *const *const tables[] = { plane_verbs, hf_cli_verbs, NULL };
-	struct hf_cli cli = { .out = stdout, .err = stderr, .connect = hf_connect };
+	static const struct hf_cli_verb *const *const tables[] = {plane_verbs, hf_cli_verbs, NULL};
+	struct hf_cli cli = {.out = stdout, .err = stderr, .connect = hf_connect};
 	struct hf_error err;
 	uint32_t seed;
 	int rc;

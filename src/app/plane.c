@@ -37,8 +37,8 @@ int hf_plane_default_dir(char **ret_dir, struct hf_error *err)
 	if (!hf_str_is_empty(dir) && dir[0] == '/')
 		*ret_dir = hf_xstrdup(dir);
 	else if (!hf_str_is_empty(dir))
-		return hf_error_set(err, HF_E_INVALID, "HOLDFAST_DIR must be an absolute path, not '%s'",
-				    dir);
+		return hf_error_set(err, HF_E_INVALID,
+				    "HOLDFAST_DIR must be an absolute path, not '%s'", dir);
 	else if (!hf_str_is_empty(state) && state[0] == '/')
 		*ret_dir = hf_xasprintf("%s/holdfast", state);
 	else if (!hf_str_is_empty(home) && home[0] == '/')
@@ -112,8 +112,8 @@ static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 	int rc = hf_kubelet_create(&options, &plane->kubelet, err);
 
 	if (rc == 0)
-		hf_local_set_logs(plane->local, &(struct hf_local_logs){ .start = hf_kubelet_logs,
-									 .arg = plane->kubelet });
+		hf_local_set_logs(plane->local, &(struct hf_local_logs){.start = hf_kubelet_logs,
+									.arg = plane->kubelet});
 	return rc;
 }
 

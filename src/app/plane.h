@@ -17,14 +17,15 @@
 struct hf_plane;
 
 struct hf_plane_options {
-	struct hf_loop *loop;      /* real; outlives the plane */
-	const char *dir;           /* absolute; made with mode 0700 if absent */
-	bool in_memory;            /* keep objects in memory: nothing outlives the process but logs */
+	struct hf_loop *loop; /* real; outlives the plane */
+	const char *dir;      /* absolute; made with mode 0700 if absent */
+	bool in_memory;       /* keep objects in memory: nothing outlives the process but logs */
 	enum hf_kubelet_network network;
-	void (*notice)(void *arg, const char *text);                  /* may be NULL */
-	void (*ready)(void *arg, int code, const char *message);      /* pods can run now */
+	void (*notice)(void *arg, const char *text);                    /* may be NULL */
+	void (*ready)(void *arg, int code, const char *message);        /* pods can run now */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass); /* may be NULL */
-	void (*problem)(void *arg, const char *key, int code, const char *message); /* may be NULL */
+	void (*problem)(void *arg, const char *key, int code,
+			const char *message); /* may be NULL */
 	void *arg;
 };
 

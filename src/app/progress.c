@@ -14,11 +14,11 @@
 
 struct rank {
 	char *pod;
-	char *uid;        /* of the pod last seen under this name */
-	char *state;      /* "Pending", "Running", "Failed (137)", … */
+	char *uid;   /* of the pod last seen under this name */
+	char *state; /* "Pending", "Running", "Failed (137)", … */
 	char *last_line;
 	struct hf_strbuf partial; /* a line not yet whole */
-	int64_t restarts; /* of containers, in this pod */
+	int64_t restarts;         /* of containers, in this pod */
 };
 
 struct hf_progress {
@@ -235,7 +235,8 @@ static void note_state(struct hf_progress *p, const struct hf_json *job, hf_time
 	hf_str_lower(lower);
 	hf_span_format(now - p->first_seen, span);
 	if (hf_streq(p->state, "Created"))
-		hf_strbuf_addf(&detail, " kind=%s", hf_str_or(hf_json_path_str(job, "kind", NULL), ""));
+		hf_strbuf_addf(&detail, " kind=%s",
+			       hf_str_or(hf_json_path_str(job, "kind", NULL), ""));
 	else
 		hf_strbuf_addf(&detail, " after=%s", span);
 	if (p->generation > 0)
@@ -266,7 +267,8 @@ void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 		p->running_since = now;
 	if (changed) {
 		replace(&p->state, state);
-		if (!p->options.redraw || hf_streq(state, "Failed") || hf_streq(state, "Restarting"))
+		if (!p->options.redraw || hf_streq(state, "Failed") ||
+		    hf_streq(state, "Restarting"))
 			note_state(p, job, now);
 	}
 	p->dirty = true;
@@ -393,7 +395,8 @@ static void draw_line(struct hf_progress *p, const char *color, const char *text
 {
 	size_t len = p->options.width > 0 ? cut_at(text, p->options.width - 1) : strlen(text);
 
-	fprintf(p->options.out, "%s%.*s%s\n", color, (int)len, text, color[0] != '\0' ? "\033[0m" : "");
+	fprintf(p->options.out, "%s%.*s%s\n", color, (int)len, text,
+		color[0] != '\0' ? "\033[0m" : "");
 	p->drawn_lines++;
 }
 
@@ -408,7 +411,8 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 	erase_block(p);
 	hf_span_format(since != HF_TIME_NONE ? now - since : 0, span);
 	hf_strbuf_addf(&line, " %s  %s %s  generation %" PRId64 "  restarts %" PRId64, p->job,
-		       p->state[0] != '\0' ? p->state : "Starting", span, p->generation, p->restarts);
+		       p->state[0] != '\0' ? p->state : "Starting", span, p->generation,
+		       p->restarts);
 	draw_line(p, paint(p, p->state), line.data);
 	for (size_t i = 0; i < p->ranks.len; i++) {
 		const struct rank *rank = p->ranks.items[i];

@@ -19,7 +19,7 @@ struct hf_progress;
 #define HF_PROGRESS_LINE_BYTES_MAX 4096 /* of a log line; the rest of a longer one is cut */
 
 struct hf_progress_options {
-	bool redraw;       /* a block redrawn in place; else lines */
+	bool redraw; /* a block redrawn in place; else lines */
 	bool color, utf8;
 	int width;         /* columns; 0: unlimited */
 	bool logs;         /* show the ranks' log lines */

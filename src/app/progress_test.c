@@ -18,7 +18,7 @@ struct fixture {
 
 static void setup(struct fixture *f, bool redraw)
 {
-	struct hf_progress_options options = { .redraw = redraw, .logs = true, .utf8 = true };
+	struct hf_progress_options options = {.redraw = redraw, .logs = true, .utf8 = true};
 
 	/* Clocks in the output are local time. */
 	assert_int_equal(setenv("TZ", "UTC", 1), 0);
@@ -47,26 +47,28 @@ static void tell_job(struct fixture *f, const char *conditions, int generation, 
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
 
-	hf_strbuf_addf(&text,
-		       "{\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"ddp\"},\"status\":{\"conditions\":[%s],"
-		       "\"recovery\":{\"generation\":%d,\"restarts\":{\"application\":%d}}}}",
-		       conditions, generation, restarts);
+	hf_strbuf_addf(
+		&text,
+		"{\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"ddp\"},\"status\":{\"conditions\":[%s],"
+		"\"recovery\":{\"generation\":%d,\"restarts\":{\"application\":%d}}}}",
+		conditions, generation, restarts);
 	HF_AUTO_DOC doc = hf_doc_from_text(text.data, text.len);
 	hf_progress_job(f->progress, doc, now);
 }
 
-static void tell_pod(struct fixture *f, const char *name, const char *uid, const char *status, hf_time now)
+static void tell_pod(struct fixture *f, const char *name, const char *uid, const char *status,
+		     hf_time now)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
 
-	hf_strbuf_addf(&text, "{\"metadata\":{\"name\":\"%s\",\"uid\":\"%s\"},\"status\":%s}", name, uid, status);
+	hf_strbuf_addf(&text, "{\"metadata\":{\"name\":\"%s\",\"uid\":\"%s\"},\"status\":%s}", name,
+		       uid, status);
 	HF_AUTO_DOC doc = hf_doc_from_text(text.data, text.len);
 	hf_progress_pod(f->progress, doc, false, now);
 }
 
 #define COND(type) "{\"type\":\"" type "\",\"status\":\"True\",\"message\":\"why\"}"
-#define RUNNING                                                                                    \
-	"{\"phase\":\"Running\",\"containerStatuses\":[{\"state\":{\"running\":{}}}]}"
+#define RUNNING "{\"phase\":\"Running\",\"containerStatuses\":[{\"state\":{\"running\":{}}}]}"
 #define FAILED                                                                                     \
 	"{\"phase\":\"Failed\",\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":137}}}]}"
 
@@ -82,11 +84,12 @@ static void each_change_is_one_line_with_its_time(void **state)
 	tell_job(&f, COND("Created") "," COND("Running"), 1, 0, 9 * HF_HOUR + 3 * HF_SECOND);
 	tell_pod(&f, "ddp-worker-0", "a", FAILED, 9 * HF_HOUR + 4 * HF_SECOND);
 	tell_job(&f, COND("Created") "," COND("Restarting"), 2, 1, 9 * HF_HOUR + 5 * HF_SECOND);
-	assert_string_equal(printed(&f), "09:00:00 job/ddp created kind=PyTorchJob generation=1\n"
-					 "09:00:02 pod/ddp-worker-0 running\n"
-					 "09:00:03 job/ddp running after=3s generation=1\n"
-					 "09:00:04 pod/ddp-worker-0 failed code=137\n"
-					 "09:00:05 job/ddp restarting after=5s generation=2 restarts=1: why\n");
+	assert_string_equal(printed(&f),
+			    "09:00:00 job/ddp created kind=PyTorchJob generation=1\n"
+			    "09:00:02 pod/ddp-worker-0 running\n"
+			    "09:00:03 job/ddp running after=3s generation=1\n"
+			    "09:00:04 pod/ddp-worker-0 failed code=137\n"
+			    "09:00:05 job/ddp restarting after=5s generation=2 restarts=1: why\n");
 	teardown(&f);
 }
 
@@ -98,7 +101,8 @@ static void log_lines_carry_the_rank_and_no_control_characters(void **state)
 	hf_progress_log(f.progress, "ddp-worker-1", "step 1\nst", 9, 0);
 	hf_progress_log(f.progress, "ddp-master-0", "x\033[2Jy\r\n", 8, 0);
 	hf_progress_log(f.progress, "ddp-worker-1", "ep 2\n", 5, 0);
-	assert_string_equal(printed(&f), "worker-1 | step 1\nmaster-0 | x[2Jy\nworker-1 | step 2\n");
+	assert_string_equal(printed(&f),
+			    "worker-1 | step 1\nmaster-0 | x[2Jy\nworker-1 | step 2\n");
 	teardown(&f);
 }
 
@@ -139,7 +143,8 @@ static void the_block_is_erased_before_it_is_drawn_again(void **state)
 	tell_job(&f, COND("Running"), 1, 0, 0);
 	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 0);
 	hf_progress_log(f.progress, "ddp-worker-0",
-			"a line that is far longer than the terminal is wide, so it is cut\n", 66, 0);
+			"a line that is far longer than the terminal is wide, so it is cut\n", 66,
+			0);
 	hf_progress_draw(f.progress, 0, false);
 	hf_progress_draw(f.progress, 0, false); /* nothing changed: nothing drawn */
 	hf_progress_draw(f.progress, HF_SECOND, true);
@@ -172,8 +177,9 @@ static void ranks_stand_in_order_of_their_numbers(void **state)
 
 static void the_state_is_the_last_condition_that_is_true(void **state)
 {
-	static const char text[] = "{\"status\":{\"conditions\":[{\"type\":\"Created\",\"status\":\"True\"},"
-				   "{\"type\":\"Running\",\"status\":\"False\"}]}}";
+	static const char text[] =
+		"{\"status\":{\"conditions\":[{\"type\":\"Created\",\"status\":\"True\"},"
+		"{\"type\":\"Running\",\"status\":\"False\"}]}}";
 	HF_AUTO_DOC doc = hf_doc_from_text(text, sizeof(text) - 1);
 
 	assert_string_equal(hf_progress_state(hf_doc_json(doc)), "Created");

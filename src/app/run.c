@@ -103,7 +103,7 @@ static void stop(struct run *run, int exit_code, hf_time grace)
 
 static void fail(struct run *run, int code, const char *message)
 {
-	struct hf_error err = { .code = 0 };
+	struct hf_error err = {.code = 0};
 
 	(void)hf_error_set(&err, code, "%s", message);
 	hf_progress_finish(run->progress, now_of(run));
@@ -167,8 +167,8 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 
 static void follow_pod(struct run *run, struct hf_doc *pod)
 {
-	struct hf_log_options options = { .ns = run->ns, .pod = hf_doc_name(pod), .follow = true,
-					  .tail_lines = -1 };
+	struct hf_log_options options = {
+		.ns = run->ns, .pod = hf_doc_name(pod), .follow = true, .tail_lines = -1};
 	const struct hf_json *statuses =
 		hf_json_path(hf_doc_json(pod), "status", "containerStatuses", NULL);
 	const struct hf_json *state = hf_json_get(hf_json_item(statuses, 0), "state");
@@ -255,16 +255,16 @@ static void on_pod(void *arg, const struct hf_event *event)
 
 static void watch_job(struct run *run)
 {
-	struct hf_watch_options options = { .resource = run->resource, .ns = run->ns,
-					    .field_selector = run->field_selector };
+	struct hf_watch_options options = {
+		.resource = run->resource, .ns = run->ns, .field_selector = run->field_selector};
 
 	run->job_watch = hf_store_watch(hf_plane_store(run->plane), &options, on_job, run);
 }
 
 static void watch_pods(struct run *run)
 {
-	struct hf_watch_options options = { .resource = &hf_pods, .ns = run->ns,
-					    .label_selector = run->selector };
+	struct hf_watch_options options = {
+		.resource = &hf_pods, .ns = run->ns, .label_selector = run->selector};
 
 	run->pod_watch = hf_store_watch(hf_plane_store(run->plane), &options, on_pod, run);
 }
@@ -287,10 +287,12 @@ static void on_created(void *arg, const struct hf_reply *reply)
 static void on_ready(void *arg, int code, const char *message)
 {
 	struct run *run = arg;
-	struct hf_request request = { .verb = HF_VERB_CREATE, .resource = run->resource,
-				      .ns = run->ns, .body = run->manifest.doc,
-				      .field_manager = "holdfast-run",
-				      .field_validation = "Strict" };
+	struct hf_request request = {.verb = HF_VERB_CREATE,
+				     .resource = run->resource,
+				     .ns = run->ns,
+				     .body = run->manifest.doc,
+				     .field_manager = "holdfast-run",
+				     .field_validation = "Strict"};
 
 	if (code != 0)
 		fail(run, code, message);
@@ -332,7 +334,7 @@ static void on_signal(void *arg, int signum)
 static void show_why(struct run *run)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
-	const struct hf_job_ref job = { run->manifest.framework, run->ns, run->name };
+	const struct hf_job_ref job = {run->manifest.framework, run->ns, run->name};
 	struct hf_job_view view;
 	struct hf_plan plan;
 
@@ -356,15 +358,17 @@ static void on_suspended(void *arg, const struct hf_reply *reply)
 
 static void toggle_suspend(struct run *run)
 {
-	bool suspended = hf_json_true(hf_json_path(hf_doc_json(run->job), "spec", "runPolicy",
-						   "suspend", NULL),
-				      false);
+	bool suspended = hf_json_true(
+		hf_json_path(hf_doc_json(run->job), "spec", "runPolicy", "suspend", NULL), false);
 	const char *text = suspended ? "{\"spec\":{\"runPolicy\":{\"suspend\":false}}}"
 				     : "{\"spec\":{\"runPolicy\":{\"suspend\":true}}}";
 	HF_AUTO_DOC patch = hf_doc_from_text(text, strlen(text));
-	struct hf_request request = { .verb = HF_VERB_PATCH, .resource = run->resource,
-				      .ns = run->ns, .name = run->name, .body = patch,
-				      .patch_type = HF_PATCH_MERGE };
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = run->resource,
+				     .ns = run->ns,
+				     .name = run->name,
+				     .body = patch,
+				     .patch_type = HF_PATCH_MERGE};
 
 	(void)hf_store_request(hf_plane_store(run->plane), &request, on_suspended, run);
 }
@@ -444,7 +448,8 @@ static int prepare_job(struct run *run)
 	const char *in_file = hf_json_path_str(metadata, "namespace", NULL);
 
 	run->name = hf_xstrdup(hf_str_or(hf_json_path_str(metadata, "name", NULL), ""));
-	run->ns = hf_xstrdup(hf_str_or(hf_cli_flag(run->cli, "namespace"), hf_str_or(in_file, "default")));
+	run->ns = hf_xstrdup(
+		hf_str_or(hf_cli_flag(run->cli, "namespace"), hf_str_or(in_file, "default")));
 	if (in_file != NULL && !hf_streq(in_file, run->ns))
 		return hf_cli_usage(run->cli, "the job is in namespace '%s', not in '%s'", in_file,
 				    run->ns);
@@ -593,7 +598,8 @@ static void release(struct run *run)
 	run->loop = hf_loop_destroy(run->loop);
 	run->job = hf_doc_unref(run->job);
 	run->progress = hf_progress_destroy(run->progress);
-	if (run->dir != NULL && !hf_cli_has(run->cli, "keep") && hf_fs_remove_tree(run->dir, &err) != 0)
+	if (run->dir != NULL && !hf_cli_has(run->cli, "keep") &&
+	    hf_fs_remove_tree(run->dir, &err) != 0)
 		fprintf(run->cli->err, "holdfast: %s\n", err.text);
 	hf_manifest_release(&run->manifest);
 	free(run->dir);
@@ -637,8 +643,9 @@ static int run_job(struct run *run, hf_time timeout)
 
 static int verb_run(struct hf_cli *cli)
 {
-	struct run run = { .cli = cli, .exit_code = HF_EXIT_INTERNAL,
-			   .follows = HF_VEC_INIT(HF_PROGRESS_RANKS_MAX * 64) };
+	struct run run = {.cli = cli,
+			  .exit_code = HF_EXIT_INTERNAL,
+			  .follows = HF_VEC_INIT(HF_PROGRESS_RANKS_MAX * 64)};
 	const char *timeout_text = hf_cli_flag(cli, "timeout");
 	struct hf_error err;
 	hf_time timeout = 0;
@@ -659,13 +666,13 @@ static int verb_run(struct hf_cli *cli)
 }
 
 static const struct hf_flag run_flags[] = {
-	{ "progress", 0, "HOW", "auto, or plain: lines instead of a block that is redrawn" },
-	{ "no-logs", 0, NULL, "do not show what the ranks print" },
-	{ "ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2" },
-	{ "timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124" },
-	{ "inject", 0, "FAULT", "make a fault: 'kill worker-1 at 5s' after the job first runs" },
-	{ "keep", 0, NULL, "keep the logs of the ranks in files" },
-	{ NULL, 0, NULL, NULL },
+	{"progress", 0, "HOW", "auto, or plain: lines instead of a block that is redrawn"},
+	{"no-logs", 0, NULL, "do not show what the ranks print"},
+	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2"},
+	{"timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124"},
+	{"inject", 0, "FAULT", "make a fault: 'kill worker-1 at 5s' after the job first runs"},
+	{"keep", 0, NULL, "keep the logs of the ranks in files"},
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_run = {

@@ -99,7 +99,7 @@ static void fail(struct up *up, const struct hf_error *err)
 static void on_starting(void *arg)
 {
 	struct up *up = arg;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	if (up->state != UP_STARTING)
 		return;
@@ -142,14 +142,15 @@ static void print_ready(const struct up *up)
 		hf_cli_has(up->cli, "data-dir") ? " --data-dir " : "",
 		hf_cli_has(up->cli, "data-dir") ? up->home.dir : "");
 	if (!facts.pod_network)
-		fputs("# pods share this machine's network: two jobs on one port do not fit\n", out);
+		fputs("# pods share this machine's network: two jobs on one port do not fit\n",
+		      out);
 	(void)fflush(out);
 }
 
 static void on_ready(void *arg, int code, const char *message)
 {
 	struct up *up = arg;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	int rc = code;
 
 	if (up->state != UP_STARTING)
@@ -224,9 +225,10 @@ static int parse_listen(struct up *up, const char *text)
 	else
 		up->address = len == 0 ? hf_xstrdup("127.0.0.1") : hf_xstrndup(text, len);
 	if (!hf_streq(up->address, "127.0.0.1") && !hf_streq(up->address, "::1"))
-		return hf_cli_usage(up->cli,
-				    "--listen: only 127.0.0.1 and ::1: whoever reaches the API can start "
-				    "programs as you");
+		return hf_cli_usage(
+			up->cli,
+			"--listen: only 127.0.0.1 and ::1: whoever reaches the API can start "
+			"programs as you");
 	up->port = (uint16_t)port;
 	return 0;
 }
@@ -366,10 +368,16 @@ static void on_exit_early(void *arg, const struct hf_process_exit *exit)
 static int start_detached(struct detach *detach, const char *dir, struct hf_error *err)
 {
 	const struct hf_cli *cli = detach->cli;
-	const char *argv[] = { "/proc/self/exe", "up", "--data-dir", dir, "--listen",
-			       hf_str_or(hf_cli_flag(cli, "listen"), DEFAULT_LISTEN), "--network",
-			       hf_str_or(hf_cli_flag(cli, "network"), "auto"), NULL };
-	struct hf_process_spec spec = { .argv = argv, .cwd = "/", .new_session = true };
+	const char *argv[] = {"/proc/self/exe",
+			      "up",
+			      "--data-dir",
+			      dir,
+			      "--listen",
+			      hf_str_or(hf_cli_flag(cli, "listen"), DEFAULT_LISTEN),
+			      "--network",
+			      hf_str_or(hf_cli_flag(cli, "network"), "auto"),
+			      NULL};
+	struct hf_process_spec spec = {.argv = argv, .cwd = "/", .new_session = true};
 	struct hf_process *process = NULL;
 	struct hf_reader *reader = NULL;
 	int fds[2];
@@ -397,7 +405,7 @@ static int start_detached(struct detach *detach, const char *dir, struct hf_erro
 
 static int detach_up(struct hf_cli *cli, const char *dir)
 {
-	struct detach detach = { .cli = cli };
+	struct detach detach = {.cli = cli};
 	struct hf_error err;
 	int rc = hf_loop_create(&detach.loop, &err);
 
@@ -414,8 +422,7 @@ static int detach_up(struct hf_cli *cli, const char *dir)
 
 static int verb_up(struct hf_cli *cli)
 {
-	struct up up = { .cli = cli, .home = { .lock = -1 },
-			 .detached = getenv(DETACHED_ENV) != NULL };
+	struct up up = {.cli = cli, .home = {.lock = -1}, .detached = getenv(DETACHED_ENV) != NULL};
 	enum hf_kubelet_network network = HF_KUBELET_NETWORK_AUTO;
 	HF_AUTOFREE char *dir = NULL;
 	struct hf_error err;
@@ -433,11 +440,13 @@ static int verb_up(struct hf_cli *cli)
 }
 
 static const struct hf_flag up_flags[] = {
-	{ "listen", 0, "ADDRESS:PORT", "where the API answers: " DEFAULT_LISTEN "; port 0 takes a free one" },
-	{ "data-dir", 0, "DIR", "where everything is kept; else $HOLDFAST_DIR or ~/.local/state/holdfast" },
-	{ "detach", 'd', NULL, "go on in the background once it is ready; its log is DIR/up.log" },
-	{ "network", 0, "HOW", "auto, or host: every pod on this machine's own network" },
-	{ NULL, 0, NULL, NULL },
+	{"listen", 0, "ADDRESS:PORT",
+	 "where the API answers: " DEFAULT_LISTEN "; port 0 takes a free one"},
+	{"data-dir", 0, "DIR",
+	 "where everything is kept; else $HOLDFAST_DIR or ~/.local/state/holdfast"},
+	{"detach", 'd', NULL, "go on in the background once it is ready; its log is DIR/up.log"},
+	{"network", 0, "HOW", "auto, or host: every pod on this machine's own network"},
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_up = {

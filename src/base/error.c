@@ -50,7 +50,7 @@ int hf_error_vset(struct hf_error *err, int code, const char *fmt, va_list ap)
 	return code;
 }
 
-int (hf_error_set)(struct hf_error *err, int code, const char *fmt, ...)
+int(hf_error_set)(struct hf_error *err, int code, const char *fmt, ...)
 {
 	va_list ap;
 

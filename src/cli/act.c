@@ -27,7 +27,7 @@ int hf_act_record(struct hf_cli *cli, struct hf_doc *job, const char *event_reas
 	const char *why = hf_cli_flag(cli, "reason");
 	HF_AUTOFREE char *prefix = hf_xasprintf("%s.", hf_doc_name(job));
 	struct hf_json *event = hf_json_object(), *metadata;
-	HF_AUTO_CLI_REPLY reply = { .object = NULL };
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	char now[HF_TIME_TEXT_MAX];
 	int rc = 0;
 
@@ -47,8 +47,10 @@ int hf_act_record(struct hf_cli *cli, struct hf_doc *job, const char *event_reas
 	hf_json_set_i64(event, "count", 1);
 
 	HF_AUTO_DOC body = hf_doc_from_json(event);
-	struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_events,
-				      .ns = hf_doc_namespace(job), .body = body };
+	struct hf_request request = {.verb = HF_VERB_CREATE,
+				     .resource = &hf_events,
+				     .ns = hf_doc_namespace(job),
+				     .body = body};
 	if (why != NULL)
 		rc = hf_cli_request(cli, &request, &reply, err);
 	return rc == 0 ? 0 : hf_error_wrap(err, "done, but the reason could not be recorded");
@@ -57,7 +59,7 @@ int hf_act_record(struct hf_cli *cli, struct hf_doc *job, const char *event_reas
 static int patch_one(struct hf_cli *cli, const char *word, const struct hf_json *patch,
 		     const char *event_reason, const char *done)
 {
-	HF_AUTO_CLI_REPLY reply = { .object = NULL };
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	HF_AUTO_JSON copy = hf_json_copy(patch);
 	const struct hf_framework *framework;
 	HF_AUTO_DOC job = NULL;

@@ -10,8 +10,13 @@ HF_BEGIN_DECLS
 /* What suspend, resume, restart and delete share: the job, a patch, and the reason why. */
 
 #define HF_ACT_FLAG_DRY_RUN                                                                        \
-	{ "dry-run", 0, "WHERE", "server: have it checked and do nothing" }
-#define HF_ACT_FLAG_REASON { "reason", 0, "TEXT", "why, kept as an event of the job" }
+	{                                                                                          \
+		"dry-run", 0, "WHERE", "server: have it checked and do nothing"                    \
+	}
+#define HF_ACT_FLAG_REASON                                                                         \
+	{                                                                                          \
+		"reason", 0, "TEXT", "why, kept as an event of the job"                            \
+	}
 
 /* For each job named on the command line: patch, record the reason as an event with that
  * event_reason, and print "pytorchjob/ddp <done>".  patch is the verb's own. */

@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 static const struct hf_flag global_flags[] = {
-	{ "namespace", 'n', "NAME", "the namespace to work in" },
-	{ "all-namespaces", 'A', NULL, "work in all namespaces" },
-	{ "kubeconfig", 0, "FILE", "where the server is; else $KUBECONFIG, else a running 'holdfast up'" },
-	{ "context", 0, "NAME", "the context of the kubeconfig file to use" },
-	{ "color", 0, "WHEN", "auto, always or never" },
-	{ "help", 'h', NULL, "show this help" },
-	{ NULL, 0, NULL, NULL },
+	{"namespace", 'n', "NAME", "the namespace to work in"},
+	{"all-namespaces", 'A', NULL, "work in all namespaces"},
+	{"kubeconfig", 0, "FILE",
+	 "where the server is; else $KUBECONFIG, else a running 'holdfast up'"},
+	{"context", 0, "NAME", "the context of the kubeconfig file to use"},
+	{"color", 0, "WHEN", "auto, always or never"},
+	{"help", 'h', NULL, "show this help"},
+	{NULL, 0, NULL, NULL},
 };
 
 int hf_cli_usage(const struct hf_cli *cli, const char *fmt, ...)
@@ -117,7 +118,8 @@ static const struct hf_flag *find_in(const struct hf_flag *flags, const char *na
 				     char letter)
 {
 	for (; flags != NULL && flags->name != NULL; flags++) {
-		if (name != NULL && strlen(flags->name) == len && strncmp(flags->name, name, len) == 0)
+		if (name != NULL && strlen(flags->name) == len &&
+		    strncmp(flags->name, name, len) == 0)
 			return flags;
 		if (letter != 0 && flags->letter == letter)
 			return flags;
@@ -155,12 +157,13 @@ static int take_flag(struct hf_cli *cli, struct parse *parse, const struct hf_fl
 		value = "";
 	} else if (value == NULL) {
 		if (parse->i + 1 >= parse->argc)
-			return hf_cli_usage(cli, "--%s needs a value (%s)", flag->name, flag->value);
+			return hf_cli_usage(cli, "--%s needs a value (%s)", flag->name,
+					    flag->value);
 		value = parse->argv[++parse->i];
 	}
 	if (cli->n_flags == HF_CLI_FLAGS_MAX)
 		return hf_cli_usage(cli, "too many flags");
-	cli->flags[cli->n_flags++] = (struct hf_cli_flag){ .flag = flag, .value = value };
+	cli->flags[cli->n_flags++] = (struct hf_cli_flag){.flag = flag, .value = value};
 	return 0;
 }
 
@@ -198,7 +201,7 @@ static int take_letters(struct hf_cli *cli, struct parse *parse, const char *let
 
 static int parse_words(struct hf_cli *cli, int argc, const char *const *argv)
 {
-	struct parse parse = { .argc = argc, .argv = argv };
+	struct parse parse = {.argc = argc, .argv = argv};
 	bool flags_over = false;
 
 	for (; parse.i < argc; parse.i++) {
@@ -228,7 +231,8 @@ static int setup_terminal(struct hf_cli *cli)
 
 	if (!hf_streq(when, "auto") && !hf_streq(when, "always") && !hf_streq(when, "never"))
 		return hf_cli_usage(cli, "--color takes auto, always or never, not '%s'", when);
-	cli->tty = isatty(fileno(cli->out)) == 1 && !hf_str_is_empty(term) && !hf_streq(term, "dumb");
+	cli->tty =
+		isatty(fileno(cli->out)) == 1 && !hf_str_is_empty(term) && !hf_streq(term, "dumb");
 	cli->color = hf_streq(when, "always") ||
 		     (hf_streq(when, "auto") && cli->tty && hf_str_is_empty(getenv("NO_COLOR")));
 	cli->utf8 = hf_streq(nl_langinfo(CODESET), "UTF-8");
@@ -237,7 +241,8 @@ static int setup_terminal(struct hf_cli *cli)
 	return 0;
 }
 
-static const struct hf_cli_verb *find_verb(const struct hf_cli_verb *const *const *tables, const char *name)
+static const struct hf_cli_verb *find_verb(const struct hf_cli_verb *const *const *tables,
+					   const char *name)
 {
 	for (; *tables != NULL; tables++)
 		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
@@ -259,7 +264,8 @@ static int run_verb(struct hf_cli *cli, int argc, const char *const *argv)
 	}
 	if (cli->n_args < cli->verb->args_min ||
 	    (cli->verb->args_max >= 0 && cli->n_args > cli->verb->args_max))
-		return hf_cli_usage(cli, "usage: holdfast %s %s", cli->verb->name, cli->verb->usage);
+		return hf_cli_usage(cli, "usage: holdfast %s %s", cli->verb->name,
+				    cli->verb->usage);
 	rc = setup_terminal(cli);
 	if (rc != 0)
 		return rc;

@@ -24,7 +24,7 @@ enum hf_exit {
 	HF_EXIT_USAGE = 2,       /* the command line or the manifest is wrong; nothing was done */
 	HF_EXIT_UNREACHABLE = 3, /* no server, or it does not know us */
 	HF_EXIT_TIMEOUT = 124,
-	HF_EXIT_INTERNAL = 125,  /* Holdfast itself failed */
+	HF_EXIT_INTERNAL = 125, /* Holdfast itself failed */
 	HF_EXIT_INTERRUPTED = 130,
 };
 
@@ -48,13 +48,13 @@ struct hf_cli;
 
 struct hf_cli_verb {
 	const char *name;
-	const char *summary;      /* one line, for the list of verbs */
-	const char *usage;        /* what stands behind "holdfast NAME", e.g. "JOB [--all]" */
-	const char *examples;     /* three lines of commands, shown first by --help */
+	const char *summary;         /* one line, for the list of verbs */
+	const char *usage;           /* what stands behind "holdfast NAME", e.g. "JOB [--all]" */
+	const char *examples;        /* three lines of commands, shown first by --help */
 	const struct hf_flag *flags; /* beside the global ones; NULL: none */
-	int args_min, args_max;   /* words that are no flags; max -1: any number */
-	bool hidden;              /* not in the list */
-	bool connects;            /* talks to a server: store and ns are set before it runs */
+	int args_min, args_max;      /* words that are no flags; max -1: any number */
+	bool hidden;                 /* not in the list */
+	bool connects;               /* talks to a server: store and ns are set before it runs */
 	/* Returns the exit code; has printed what there is to say. */
 	int (*run)(struct hf_cli *cli);
 };

@@ -26,7 +26,8 @@ static int verb_probe(struct hf_cli *cli)
 		size_t len = strlen(seen.args);
 		(void)snprintf(seen.args + len, sizeof(seen.args) - len, "[%s]", cli->args[i]);
 	}
-	(void)snprintf(seen.output, sizeof(seen.output), "%s", hf_str_or(hf_cli_flag(cli, "output"), ""));
+	(void)snprintf(seen.output, sizeof(seen.output), "%s",
+		       hf_str_or(hf_cli_flag(cli, "output"), ""));
 	(void)snprintf(seen.selector, sizeof(seen.selector), "%s",
 		       hf_str_or(hf_cli_flag(cli, "selector"), ""));
 	(void)snprintf(seen.ns, sizeof(seen.ns), "%s", cli->ns);
@@ -37,21 +38,30 @@ static int verb_probe(struct hf_cli *cli)
 }
 
 static const struct hf_flag probe_flags[] = {
-	{ "output", 'o', "FORMAT", "how" },
-	{ "selector", 'l', "LABELS", "which" },
-	{ "watch", 'w', NULL, "go on" },
-	{ NULL, 0, NULL, NULL },
+	{"output", 'o', "FORMAT", "how"},
+	{"selector", 'l', "LABELS", "which"},
+	{"watch", 'w', NULL, "go on"},
+	{NULL, 0, NULL, NULL},
 };
 static const struct hf_cli_verb probe = {
-	.name = "probe", .summary = "Probe things", .usage = "WHAT…",
-	.examples = "  holdfast probe a\n", .flags = probe_flags,
-	.args_min = 1, .args_max = 2, .run = verb_probe,
-};
-static const struct hf_cli_verb hidden = {
-	.name = "secret", .summary = "Not listed", .usage = "", .examples = "", .hidden = true,
+	.name = "probe",
+	.summary = "Probe things",
+	.usage = "WHAT…",
+	.examples = "  holdfast probe a\n",
+	.flags = probe_flags,
+	.args_min = 1,
+	.args_max = 2,
 	.run = verb_probe,
 };
-static const struct hf_cli_verb *const verbs[] = { &probe, &hidden, NULL };
+static const struct hf_cli_verb hidden = {
+	.name = "secret",
+	.summary = "Not listed",
+	.usage = "",
+	.examples = "",
+	.hidden = true,
+	.run = verb_probe,
+};
+static const struct hf_cli_verb *const verbs[] = {&probe, &hidden, NULL};
 
 struct said {
 	int code;
@@ -60,11 +70,11 @@ struct said {
 
 static struct said run(const char *line)
 {
-	static const struct hf_cli_verb *const *const tables[] = { verbs, NULL };
-	const char *argv[64] = { "holdfast" };
+	static const struct hf_cli_verb *const *const tables[] = {verbs, NULL};
+	const char *argv[64] = {"holdfast"};
 	char *copy = hf_xstrdup(line), *rest = copy, *word;
-	struct said said = { .code = -1 };
-	struct hf_cli cli = { .ns = hf_xstrdup("default") };
+	struct said said = {.code = -1};
+	struct hf_cli cli = {.ns = hf_xstrdup("default")};
 	size_t out_len, err_len;
 	int argc = 1;
 
@@ -204,16 +214,16 @@ static void errors_have_the_exit_codes_of_the_header(void **state)
 	static const struct {
 		int code, exit_code;
 	} cases[] = {
-		{ HF_E_NOT_FOUND, HF_EXIT_FAILED },	    { HF_E_CONFLICT, HF_EXIT_FAILED },
-		{ HF_E_UNAVAILABLE, HF_EXIT_UNREACHABLE }, { HF_E_UNAUTHORIZED, HF_EXIT_UNREACHABLE },
-		{ HF_E_TIMEOUT, HF_EXIT_TIMEOUT },	    { HF_E_NO_SPACE, HF_EXIT_INTERNAL },
-		{ HF_E_CANCELED, HF_EXIT_INTERRUPTED },
+		{HF_E_NOT_FOUND, HF_EXIT_FAILED},        {HF_E_CONFLICT, HF_EXIT_FAILED},
+		{HF_E_UNAVAILABLE, HF_EXIT_UNREACHABLE}, {HF_E_UNAUTHORIZED, HF_EXIT_UNREACHABLE},
+		{HF_E_TIMEOUT, HF_EXIT_TIMEOUT},         {HF_E_NO_SPACE, HF_EXIT_INTERNAL},
+		{HF_E_CANCELED, HF_EXIT_INTERRUPTED},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		char *text = NULL;
 		size_t len;
-		struct hf_cli cli = { .err = open_memstream(&text, &len) };
+		struct hf_cli cli = {.err = open_memstream(&text, &len)};
 		struct hf_error err;
 		(void)hf_error_set(&err, cases[i].code, "no such thing");
 		assert_int_equal(hf_cli_fail(&cli, &err), cases[i].exit_code);

@@ -24,17 +24,20 @@ static bool confirm(struct hf_cli *cli, const struct hf_framework *framework, st
 
 static int delete_one(struct hf_cli *cli, const char *word, bool dry_run)
 {
-	HF_AUTO_CLI_REPLY reply = { .object = NULL };
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	const struct hf_framework *framework;
 	HF_AUTO_DOC job = NULL;
 	struct hf_error err;
-	struct hf_request request = { .verb = HF_VERB_DELETE, .grace_seconds = HF_GRACE_DEFAULT,
-				      .propagation = HF_PROPAGATE_BACKGROUND, .dry_run = dry_run };
+	struct hf_request request = {.verb = HF_VERB_DELETE,
+				     .grace_seconds = HF_GRACE_DEFAULT,
+				     .propagation = HF_PROPAGATE_BACKGROUND,
+				     .dry_run = dry_run};
 
 	if (hf_cli_find_job(cli, word, &job, &framework, &err) != 0)
 		return hf_cli_fail(cli, &err);
 	if (!confirm(cli, framework, job)) {
-		fprintf(cli->err, "holdfast: %s/%s is kept\n", framework->singular, hf_doc_name(job));
+		fprintf(cli->err, "holdfast: %s/%s is kept\n", framework->singular,
+			hf_doc_name(job));
 		return HF_EXIT_FAILED;
 	}
 	if (!dry_run && hf_act_record(cli, job, "DeleteRequested", &err) != 0)
@@ -68,11 +71,11 @@ static int verb_delete(struct hf_cli *cli)
 }
 
 static const struct hf_flag delete_flags[] = {
-	{ "yes", 'y', NULL, "do not ask" },
-	{ "foreground", 0, NULL, "the job goes after its pods and services" },
+	{"yes", 'y', NULL, "do not ask"},
+	{"foreground", 0, NULL, "the job goes after its pods and services"},
 	HF_ACT_FLAG_REASON,
 	HF_ACT_FLAG_DRY_RUN,
-	{ NULL, 0, NULL, NULL },
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_delete = {

@@ -28,16 +28,17 @@ static void print_optional(FILE *out, const char *name, const char *value)
 
 static void print_conditions(FILE *out, const struct hf_json *job)
 {
-	static const char *const headers[] = { "TYPE", "STATUS", "REASON", "SINCE", "MESSAGE" };
+	static const char *const headers[] = {"TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"};
 	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
 	struct hf_table *table = hf_table_create(headers, HF_ARRAY_LEN(headers));
 
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		const struct hf_json *item = hf_json_item(list, i);
-		static const char *const keys[] = { "type", "status", "reason", "lastTransitionTime",
-						    "message" };
+		static const char *const keys[] = {"type", "status", "reason", "lastTransitionTime",
+						   "message"};
 		for (size_t k = 0; k < HF_ARRAY_LEN(keys); k++)
-			hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(item, keys[k], NULL), ""));
+			hf_table_cell(table, "%s",
+				      hf_str_or(hf_json_path_str(item, keys[k], NULL), ""));
 	}
 	fputs("\nConditions:\n", out);
 	hf_table_print(table, out, true);
@@ -61,7 +62,8 @@ static void add_record(struct hf_table *table, const struct hf_json *record)
 
 static void print_restarts(FILE *out, const struct hf_json *job)
 {
-	static const char *const headers[] = { "DECIDED", "CAUSE", "SCOPE", "REPLICA", "CODE", "RULE" };
+	static const char *const headers[] = {"DECIDED", "CAUSE", "SCOPE",
+					      "REPLICA", "CODE",  "RULE"};
 	const struct hf_json *recovery = hf_json_path(job, "status", "recovery", NULL);
 	const struct hf_json *last = hf_json_get(recovery, "last");
 	const struct hf_json *history = hf_json_get(recovery, "history");
@@ -80,8 +82,8 @@ static void print_restarts(FILE *out, const struct hf_json *job)
 
 static int print_pods(struct hf_cli *cli, struct hf_doc *job, struct hf_error *err)
 {
-	static const char *const headers[] = { "NAME", "READY", "STATUS", "RESTARTS", "NODE" };
-	HF_AUTO_CLI_REPLY pods = { .object = NULL };
+	static const char *const headers[] = {"NAME", "READY", "STATUS", "RESTARTS", "NODE"};
+	HF_AUTO_CLI_REPLY pods = {.object = NULL};
 	struct hf_table *table;
 	int rc = hf_cli_list_owned(cli, &hf_pods, job, &pods, err);
 
@@ -118,21 +120,23 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job)
 	print_field(cli->out, "State:", facts.state);
 	print_optional(cli->out, "Message:", facts.message);
 	print_optional(cli->out, "Started:", hf_json_path_str(root, "status", "startTime", NULL));
-	print_optional(cli->out, "Completed:", hf_json_path_str(root, "status", "completionTime", NULL));
+	print_optional(cli->out,
+		       "Completed:", hf_json_path_str(root, "status", "completionTime", NULL));
 	hf_strbuf_addf(&line, "%" PRId64 " of %" PRId64, facts.ready, facts.wanted);
 	print_field(cli->out, "Ready:", line.data);
 	hf_strbuf_clear(&line);
 	hf_strbuf_addf(&line, "%" PRId64, facts.generation);
 	print_field(cli->out, "Generation:", line.data);
 	hf_strbuf_clear(&line);
-	hf_strbuf_addf(&line, "application %" PRId64 ", infrastructure %" PRId64 ", device %" PRId64,
+	hf_strbuf_addf(&line,
+		       "application %" PRId64 ", infrastructure %" PRId64 ", device %" PRId64,
 		       facts.application, facts.infrastructure, facts.device);
 	print_field(cli->out, "Restarts:", line.data);
 }
 
 static int verb_describe(struct hf_cli *cli)
 {
-	HF_AUTO_EXPLANATION explanation = { .arena = NULL };
+	HF_AUTO_EXPLANATION explanation = {.arena = NULL};
 	const struct hf_framework *framework;
 	struct hf_table *events;
 	HF_AUTO_DOC job = NULL;

@@ -68,13 +68,14 @@ static void add_row(struct hf_table *table, const struct hf_json *event, hf_time
 int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_table,
 		  struct hf_error *err)
 {
-	static const char *const headers[] = { "LAST SEEN", "TYPE",  "REASON",
-					       "OBJECT",    "COUNT", "MESSAGE" };
-	struct hf_request request = { .verb = HF_VERB_LIST, .resource = &hf_events,
-				      .ns = job != NULL		 ? hf_doc_namespace(job)
-					    : cli->all_namespaces ? NULL
-								  : cli->ns };
-	HF_AUTO_CLI_REPLY reply = { .object = NULL };
+	static const char *const headers[] = {"LAST SEEN", "TYPE",  "REASON",
+					      "OBJECT",    "COUNT", "MESSAGE"};
+	struct hf_request request = {.verb = HF_VERB_LIST,
+				     .resource = &hf_events,
+				     .ns = job != NULL           ? hf_doc_namespace(job)
+					   : cli->all_namespaces ? NULL
+								 : cli->ns};
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	struct hf_table *table;
 	int rc = hf_cli_request(cli, &request, &reply, err);
 

@@ -20,13 +20,13 @@ void hf_explanation_release(struct hf_explanation *explanation)
 		hf_doc_unref(explanation->docs[i]);
 	free(explanation->docs);
 	hf_arena_destroy(explanation->arena);
-	*explanation = (struct hf_explanation){ .arena = NULL };
+	*explanation = (struct hf_explanation){.arena = NULL};
 }
 
 static void keep(struct hf_explanation *explanation, struct hf_cli_reply *reply)
 {
-	explanation->docs = hf_xrealloc(explanation->docs, (explanation->n_docs + reply->n_items + 1) *
-								   sizeof(struct hf_doc *));
+	explanation->docs = hf_xrealloc(explanation->docs, (explanation->n_docs + reply->n_items +
+							    1) * sizeof(struct hf_doc *));
 	for (size_t i = 0; i < reply->n_items; i++)
 		explanation->docs[explanation->n_docs++] = hf_doc_ref(reply->items[i]);
 }
@@ -43,9 +43,9 @@ static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *s
 		for (size_t k = 0; k < len && !known; k++)
 			known = hf_streq(nodes[k].name, seen->pods[i].node);
 		if (!known)
-			nodes[len++] = (struct hf_node_seen){ .name = seen->pods[i].node,
-							      .renewed_at = now,
-							      .reported_at = HF_TIME_NONE };
+			nodes[len++] = (struct hf_node_seen){.name = seen->pods[i].node,
+							     .renewed_at = now,
+							     .reported_at = HF_TIME_NONE};
 	}
 	seen->nodes = nodes;
 	seen->nodes_len = len;
@@ -54,10 +54,10 @@ static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *s
 int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
 		   struct hf_explanation *ret_explanation, struct hf_error *err)
 {
-	struct hf_explanation explanation = { .arena = hf_arena_create(STEP_BYTES_MAX) };
-	HF_AUTO_CLI_REPLY pods = { .object = NULL };
-	HF_AUTO_CLI_REPLY services = { .object = NULL };
-	struct hf_observed seen = { .pods_len = 0 };
+	struct hf_explanation explanation = {.arena = hf_arena_create(STEP_BYTES_MAX)};
+	HF_AUTO_CLI_REPLY pods = {.object = NULL};
+	HF_AUTO_CLI_REPLY services = {.object = NULL};
+	struct hf_observed seen = {.pods_len = 0};
 	struct hf_service_seen *seen_services;
 	struct hf_pod *seen_pods;
 	struct hf_job_view view;
@@ -77,9 +77,10 @@ int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, str
 					       services.n_items + 1);
 		for (size_t i = 0; i < services.n_items; i++)
 			hf_service_read(services.items[i], view.uid, &seen_services[i]);
-		seen = (struct hf_observed){ .pods = seen_pods, .pods_len = pods.n_items,
-					     .services = seen_services,
-					     .services_len = services.n_items };
+		seen = (struct hf_observed){.pods = seen_pods,
+					    .pods_len = pods.n_items,
+					    .services = seen_services,
+					    .services_len = services.n_items};
 		see_nodes(explanation.arena, now, &seen);
 		rc = hf_job_step(&view, &seen, now, explanation.arena, &explanation.plan, err);
 	}

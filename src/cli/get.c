@@ -52,11 +52,11 @@ static void docs_add(struct docs *docs, struct hf_doc *doc)
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static const char *const job_headers[] = { "NAMESPACE", "KIND", "NAME", "STATE", "READY",
-					   "GEN",       "RESTARTS", "AGE" };
-static const char *const pod_headers[] = { "NAMESPACE", "NAME", "READY", "STATUS",
-					   "RESTARTS",  "AGE",  "IP",    "NODE" };
-static const char *const other_headers[] = { "NAMESPACE", "KIND", "NAME", "AGE" };
+static const char *const job_headers[] = {"NAMESPACE", "KIND", "NAME",     "STATE",
+					  "READY",     "GEN",  "RESTARTS", "AGE"};
+static const char *const pod_headers[] = {"NAMESPACE", "NAME", "READY", "STATUS",
+					  "RESTARTS",  "AGE",  "IP",    "NODE"};
+static const char *const other_headers[] = {"NAMESPACE", "KIND", "NAME", "AGE"};
 
 static void add_age(struct hf_table *table, struct hf_doc *doc, hf_time now)
 {
@@ -169,7 +169,8 @@ static int print_docs(const struct getting *get, const struct docs *docs, bool s
 		if (get->cli->all_namespaces)
 			fputs("No resources found\n", get->cli->err);
 		else
-			fprintf(get->cli->err, "No resources found in namespace %s\n", get->cli->ns);
+			fprintf(get->cli->err, "No resources found in namespace %s\n",
+				get->cli->ns);
 		return HF_EXIT_OK;
 	}
 	table = make_table(get);
@@ -185,12 +186,12 @@ static int print_docs(const struct getting *get, const struct docs *docs, bool s
 static int list_kind(const struct getting *get, const struct hf_resource *kind, struct docs *docs,
 		     struct hf_error *err)
 {
-	struct hf_request request = { .verb = HF_VERB_LIST, .resource = kind,
-				      .ns = get->cli->all_namespaces || !kind->namespaced
-						    ? NULL
-						    : get->cli->ns,
-				      .label_selector = get->selector };
-	HF_AUTO_CLI_REPLY reply = { .object = NULL };
+	struct hf_request request = {
+		.verb = HF_VERB_LIST,
+		.resource = kind,
+		.ns = get->cli->all_namespaces || !kind->namespaced ? NULL : get->cli->ns,
+		.label_selector = get->selector};
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	int rc = hf_cli_request(get->cli, &request, &reply, err);
 
 	for (size_t i = 0; rc == 0 && i < reply.n_items; i++)
@@ -201,9 +202,11 @@ static int list_kind(const struct getting *get, const struct hf_resource *kind, 
 static int get_named(const struct getting *get, const char *name, struct docs *docs,
 		     struct hf_error *err)
 {
-	HF_AUTO_CLI_REPLY reply = { .object = NULL };
-	struct hf_request request = { .verb = HF_VERB_GET, .resource = get->kinds[0], .name = name,
-				      .ns = get->kinds[0]->namespaced ? get->cli->ns : NULL };
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
+	struct hf_request request = {.verb = HF_VERB_GET,
+				     .resource = get->kinds[0],
+				     .name = name,
+				     .ns = get->kinds[0]->namespaced ? get->cli->ns : NULL};
 	const struct hf_framework *framework;
 	HF_AUTO_DOC job = NULL;
 	int rc;
@@ -222,8 +225,8 @@ static int get_named(const struct getting *get, const char *name, struct docs *d
 
 static int get_once(struct getting *get, const char *const *names, int n_names)
 {
-	struct docs docs = { .items = NULL };
-	struct hf_error err = { .code = 0 };
+	struct docs docs = {.items = NULL};
+	struct hf_error err = {.code = 0};
 	int worst = HF_EXIT_OK, rc = 0;
 
 	for (int i = 0; i < n_names; i++) {
@@ -256,10 +259,10 @@ static void on_event(void *arg, const struct hf_event *event)
 {
 	struct watching *watching = arg;
 	struct getting *get = watching->get;
-	struct docs docs = { .items = NULL };
+	struct docs docs = {.items = NULL};
 
 	if (event->type == HF_EVENT_ENDED) {
-		struct hf_error err = { .code = 0 };
+		struct hf_error err = {.code = 0};
 		(void)hf_error_set(&err, event->code != 0 ? event->code : HF_E_UNAVAILABLE, "%s",
 				   hf_str_or(event->message, "the server ended the watch"));
 		watching->exit_code = hf_cli_fail(get->cli, &err);
@@ -292,9 +295,9 @@ static void on_event(void *arg, const struct hf_event *event)
 
 static int get_watch(struct getting *get, const char *name)
 {
-	struct watching watching = { .get = get, .name = name, .exit_code = HF_EXIT_FAILED };
+	struct watching watching = {.get = get, .name = name, .exit_code = HF_EXIT_FAILED};
 	struct hf_watch *watches[KINDS_MAX];
-	struct docs none = { .items = NULL };
+	struct docs none = {.items = NULL};
 	struct hf_error err;
 	int rc = 0;
 
@@ -336,7 +339,8 @@ static int choose_kinds(struct getting *get, const char *word)
 	}
 	resource = hf_resource_by_word(word);
 	if (resource == NULL)
-		return hf_cli_usage(get->cli, "unknown kind '%s'; try jobs, pods, services, nodes or events",
+		return hf_cli_usage(get->cli,
+				    "unknown kind '%s'; try jobs, pods, services, nodes or events",
 				    word);
 	get->kinds[get->n_kinds++] = resource;
 	get->jobs = hf_resource_is_job(resource);
@@ -361,7 +365,7 @@ static int get_names(struct getting *get, const char *const *names, int n_names)
 
 static int verb_get(struct hf_cli *cli)
 {
-	struct getting get = { .cli = cli, .selector = hf_cli_flag(cli, "selector") };
+	struct getting get = {.cli = cli, .selector = hf_cli_flag(cli, "selector")};
 	const char *word = cli->n_args > 0 ? cli->args[0] : NULL;
 	const char *slash = word != NULL ? strchr(word, '/') : NULL;
 	HF_AUTOFREE char *kind = NULL;
@@ -370,7 +374,8 @@ static int verb_get(struct hf_cli *cli)
 
 	if (slash == NULL) {
 		rc = choose_kinds(&get, word);
-		return rc != 0 ? rc : get_names(&get, cli->args + 1, word != NULL ? cli->n_args - 1 : 0);
+		return rc != 0 ? rc
+			       : get_names(&get, cli->args + 1, word != NULL ? cli->n_args - 1 : 0);
 	}
 	if (cli->n_args > 1)
 		return hf_cli_usage(cli, "give KIND/NAME alone, or a kind and names");
@@ -381,11 +386,11 @@ static int verb_get(struct hf_cli *cli)
 }
 
 static const struct hf_flag get_flags[] = {
-	{ "output", 'o', "FORMAT", "wide, json, yaml, name, jsonpath=…, custom-columns=…" },
-	{ "watch", 'w', NULL, "print each change until interrupted" },
-	{ "selector", 'l', "LABELS", "only what carries these labels, such as team=a" },
-	{ "no-headers", 0, NULL, "leave out the headers of tables" },
-	{ NULL, 0, NULL, NULL },
+	{"output", 'o', "FORMAT", "wide, json, yaml, name, jsonpath=…, custom-columns=…"},
+	{"watch", 'w', NULL, "print each change until interrupted"},
+	{"selector", 'l', "LABELS", "only what carries these labels, such as team=a"},
+	{"no-headers", 0, NULL, "leave out the headers of tables"},
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_get = {

@@ -17,8 +17,8 @@
  * With -f a pod that is not there yet, or whose container has not started, is waited for.
  */
 
-#define RANKS_MAX 128                 /* streams of one verb */
-#define RETRY_SPAN (500 * HF_MS)      /* while a container has not started */
+#define RANKS_MAX 128            /* streams of one verb */
+#define RETRY_SPAN (500 * HF_MS) /* while a container has not started */
 #define LINE_BYTES_MAX ((size_t)64 << 10)
 
 struct logging;
@@ -150,8 +150,10 @@ static int add_ranks(struct logging *logging, const char *list, const struct hf_
 	while (rc == 0 && (word = strsep(&rest, ",")) != NULL) {
 		HF_AUTOFREE char *pod = hf_xasprintf("%s-%s", hf_doc_name(logging->job), word);
 		if (hf_dns1123_label_problem(word) != NULL)
-			return hf_cli_usage(logging->cli, "--rank takes names such as worker-1, or "
-							  "all; not '%s'", word);
+			return hf_cli_usage(logging->cli,
+					    "--rank takes names such as worker-1, or "
+					    "all; not '%s'",
+					    word);
 		rc = add_source(logging, pod);
 	}
 	return rc;
@@ -160,8 +162,8 @@ static int add_ranks(struct logging *logging, const char *list, const struct hf_
 /* The pod that the ledger names as the first cause, if it is still there; else rank 0. */
 static const char *default_pod(const struct logging *logging, const struct hf_cli_reply *pods)
 {
-	const char *cause = hf_json_path_str(hf_doc_json(logging->job), "status", "recovery", "last",
-					     "pod", NULL);
+	const char *cause = hf_json_path_str(hf_doc_json(logging->job), "status", "recovery",
+					     "last", "pod", NULL);
 	const char *first = NULL;
 
 	for (size_t i = 0; i < pods->n_items; i++) {
@@ -170,8 +172,7 @@ static const char *default_pod(const struct logging *logging, const struct hf_cl
 		bool failed = hf_streq(hf_json_path_str(pod, "status", "phase", NULL), "Failed");
 		if (failed && hf_streq(name, cause))
 			return name;
-		if (hf_streq(hf_json_path_str(pod, "metadata", "labels",
-					      HF_LABEL_JOB_ROLE, NULL),
+		if (hf_streq(hf_json_path_str(pod, "metadata", "labels", HF_LABEL_JOB_ROLE, NULL),
 			     "master"))
 			first = name;
 		else if (first == NULL)
@@ -199,7 +200,7 @@ static char *expected_pod(struct logging *logging, const struct hf_framework *fr
 static int choose(struct logging *logging, const struct hf_framework *framework)
 {
 	const char *ranks = hf_cli_flag(logging->cli, "rank");
-	HF_AUTO_CLI_REPLY pods = { .object = NULL };
+	HF_AUTO_CLI_REPLY pods = {.object = NULL};
 	HF_AUTOFREE char *expected = NULL;
 	const char *pod;
 	struct hf_error err;
@@ -254,7 +255,7 @@ static int verb_logs(struct hf_cli *cli)
 	struct logging *logging;
 	const struct hf_framework *framework;
 	HF_AUTO_DOC job = NULL;
-	struct hf_log_options options = { .ns = NULL };
+	struct hf_log_options options = {.ns = NULL};
 	struct hf_error err;
 	int rc = parse_options(cli, &options);
 
@@ -283,15 +284,15 @@ static int verb_logs(struct hf_cli *cli)
 }
 
 static const struct hf_flag logs_flags[] = {
-	{ "follow", 'f', NULL, "go on as lines come; wait for a pod that has not started" },
-	{ "rank", 0, "NAMES", "these replicas, such as master-0,worker-1, or all" },
-	{ "container", 'c', "NAME", "this container; else the one the kind names" },
-	{ "previous", 'p', NULL, "of the container before its last restart" },
-	{ "prefix", 0, NULL, "begin each line with the replica; so it is for several" },
-	{ "tail", 0, "LINES", "only the last lines" },
-	{ "since", 0, "SPAN", "only lines newer than that, such as 10m" },
-	{ "timestamps", 0, NULL, "begin each line with its time" },
-	{ NULL, 0, NULL, NULL },
+	{"follow", 'f', NULL, "go on as lines come; wait for a pod that has not started"},
+	{"rank", 0, "NAMES", "these replicas, such as master-0,worker-1, or all"},
+	{"container", 'c', "NAME", "this container; else the one the kind names"},
+	{"previous", 'p', NULL, "of the container before its last restart"},
+	{"prefix", 0, NULL, "begin each line with the replica; so it is for several"},
+	{"tail", 0, "LINES", "only the last lines"},
+	{"since", 0, "SPAN", "only lines newer than that, such as 10m"},
+	{"timestamps", 0, NULL, "begin each line with its time"},
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_logs = {

@@ -129,7 +129,7 @@ int hf_manifest_load(struct hf_cli *cli, const char *path, struct hf_manifest *r
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_MANIFEST_BYTES_MAX);
 	HF_AUTO_YAML yaml = NULL;
-	struct loading ld = { .cli = cli, .name = hf_streq(path, "-") ? "<stdin>" : path };
+	struct loading ld = {.cli = cli, .name = hf_streq(path, "-") ? "<stdin>" : path};
 	struct hf_error err;
 	int rc = read_file(&ld, path, &text);
 

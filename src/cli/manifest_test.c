@@ -14,17 +14,18 @@
 /* Bad manifests: each is refused with exit code 2, the file, and the line or the field. */
 
 #define TEMPLATE                                                                                   \
-	"      template:\n        spec:\n          containers:\n"                                 \
+	"      template:\n        spec:\n          containers:\n"                                  \
 	"          - {name: pytorch, image: x}\n"
 #define HEAD "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n"
 #define GOOD HEAD "spec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n" TEMPLATE
 
 /* What loading the text gives: the exit code, and what was printed. */
-static int load_text(const char *text, size_t len, char **ret_printed, struct hf_manifest *ret_manifest)
+static int load_text(const char *text, size_t len, char **ret_printed,
+		     struct hf_manifest *ret_manifest)
 {
 	char path[] = "/tmp/hf-manifest-XXXXXX";
 	size_t printed_len;
-	struct hf_cli cli = { .out = stdout };
+	struct hf_cli cli = {.out = stdout};
 	int fd = mkstemp(path), rc;
 
 	assert_true(fd >= 0);
@@ -39,7 +40,7 @@ static int load_text(const char *text, size_t len, char **ret_printed, struct hf
 
 static void assert_refused_bytes(const char *text, size_t len, const char *with)
 {
-	struct hf_manifest manifest = { .doc = NULL };
+	struct hf_manifest manifest = {.doc = NULL};
 	char *printed = NULL;
 	int rc = load_text(text, len, &printed, &manifest);
 
@@ -61,7 +62,7 @@ static void assert_refused(const char *text, const char *with)
 
 static void a_good_manifest_loads(void **state)
 {
-	struct hf_manifest manifest = { .doc = NULL };
+	struct hf_manifest manifest = {.doc = NULL};
 	char *printed = NULL;
 
 	assert_int_equal(load_text(GOOD, strlen(GOOD), &printed, &manifest), 0);
@@ -154,27 +155,32 @@ static void what_is_no_object_is_refused(void **state)
 
 static void an_unknown_kind_is_refused_with_those_that_are_known(void **state)
 {
-	assert_refused("apiVersion: kubeflow.org/v1\nkind: PyTorchjob\n", ":2: unknown kind 'PyTorchjob'");
+	assert_refused("apiVersion: kubeflow.org/v1\nkind: PyTorchjob\n",
+		       ":2: unknown kind 'PyTorchjob'");
 	assert_refused("apiVersion: batch/v1\nkind: Job\n", "PyTorchJob (kubeflow.org/v1)");
 }
 
 static void an_unknown_field_is_refused_with_its_path_and_line(void **state)
 {
-	assert_refused(HEAD "spec:\n  runPolicy: {backofLimit: 3}\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n" TEMPLATE,
-		       ":5: unknown field \"spec.runPolicy.backofLimit\"");
+	assert_refused(
+		HEAD
+		"spec:\n  runPolicy: {backofLimit: 3}\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n" TEMPLATE,
+		":5: unknown field \"spec.runPolicy.backofLimit\"");
 }
 
 static void an_unknown_field_of_a_container_is_refused(void **state)
 {
-	assert_refused(HEAD "spec:\n  pytorchReplicaSpecs:\n    Master:\n      template:\n        spec:\n"
-			    "          containers:\n          - {name: pytorch, image: x, comand: [a]}\n",
-		       "unknown field \"spec.pytorchReplicaSpecs.Master.template.spec.containers[0].comand\"");
+	assert_refused(
+		HEAD "spec:\n  pytorchReplicaSpecs:\n    Master:\n      template:\n        spec:\n"
+		     "          containers:\n          - {name: pytorch, image: x, comand: [a]}\n",
+		"unknown field \"spec.pytorchReplicaSpecs.Master.template.spec.containers[0].comand\"");
 }
 
 static void a_number_in_quotes_is_a_wrong_type(void **state)
 {
-	assert_refused(HEAD "spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: \"2\"\n" TEMPLATE,
-		       ":7: spec.pytorchReplicaSpecs.Worker.replicas: Invalid value: \"string\"");
+	assert_refused(
+		HEAD "spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: \"2\"\n" TEMPLATE,
+		":7: spec.pytorchReplicaSpecs.Worker.replicas: Invalid value: \"string\"");
 }
 
 static void a_list_where_an_object_belongs_is_a_wrong_type(void **state)
@@ -195,23 +201,27 @@ static void a_name_that_is_no_label_is_refused(void **state)
 
 static void negative_replicas_are_refused(void **state)
 {
-	assert_refused(HEAD "spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: -1\n" TEMPLATE,
+	assert_refused(HEAD
+		       "spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: -1\n" TEMPLATE,
 		       ":7: spec.pytorchReplicaSpecs[Worker].replicas: Forbidden");
 }
 
 static void a_billion_replicas_are_refused(void **state)
 {
-	assert_refused(HEAD
-		       "spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: 1000000000\n" TEMPLATE,
-		       ":5: spec.pytorchReplicaSpecs: Invalid value");
-	assert_refused(HEAD
-		       "spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: 10000000000\n" TEMPLATE,
-		       "replicas");
+	assert_refused(
+		HEAD
+		"spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: 1000000000\n" TEMPLATE,
+		":5: spec.pytorchReplicaSpecs: Invalid value");
+	assert_refused(
+		HEAD
+		"spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: 10000000000\n" TEMPLATE,
+		"replicas");
 }
 
 static void two_masters_are_refused(void **state)
 {
-	assert_refused(HEAD "spec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 2\n" TEMPLATE,
+	assert_refused(HEAD
+		       "spec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 2\n" TEMPLATE,
 		       "must be 1");
 }
 
@@ -236,8 +246,10 @@ static void an_unknown_replica_type_is_refused(void **state)
 
 static void an_unknown_restart_policy_is_refused(void **state)
 {
-	assert_refused(HEAD "spec:\n  pytorchReplicaSpecs:\n    Master:\n      restartPolicy: Sometimes\n" TEMPLATE,
-		       "restartPolicy");
+	assert_refused(
+		HEAD
+		"spec:\n  pytorchReplicaSpecs:\n    Master:\n      restartPolicy: Sometimes\n" TEMPLATE,
+		"restartPolicy");
 }
 
 static void control_characters_of_the_file_do_not_reach_the_terminal(void **state)
@@ -250,7 +262,7 @@ static void a_file_that_is_not_there_is_named(void **state)
 	struct hf_manifest manifest;
 	char *printed = NULL;
 	size_t len;
-	struct hf_cli cli = { .out = stdout, .err = open_memstream(&printed, &len) };
+	struct hf_cli cli = {.out = stdout, .err = open_memstream(&printed, &len)};
 
 	assert_int_equal(hf_manifest_load(&cli, "/nowhere/job.yaml", &manifest), HF_EXIT_USAGE);
 	assert_int_equal(hf_manifest_load(&cli, "/tmp", &manifest), HF_EXIT_USAGE);

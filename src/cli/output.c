@@ -32,7 +32,8 @@ static int parse_columns(struct hf_cli *cli, const char *text, struct hf_output 
 		char *colon = strchr(column, ':');
 		struct hf_error err;
 		if (colon == NULL || colon == column)
-			return hf_cli_usage(cli, "custom-columns takes HEADER:PATH, not '%s'", column);
+			return hf_cli_usage(cli, "custom-columns takes HEADER:PATH, not '%s'",
+					    column);
 		if (output->n_columns == HF_OUTPUT_COLUMNS_MAX)
 			return hf_cli_usage(cli, "more than %d columns", HF_OUTPUT_COLUMNS_MAX);
 		*colon = '\0';
@@ -49,14 +50,14 @@ int hf_output_parse(struct hf_cli *cli, struct hf_output *ret_output)
 	static const struct {
 		const char *name;
 		enum hf_output_kind kind;
-	} plain[] = { { "wide", HF_OUTPUT_WIDE },
-		      { "json", HF_OUTPUT_JSON },
-		      { "yaml", HF_OUTPUT_YAML },
-		      { "name", HF_OUTPUT_NAME } };
+	} plain[] = {{"wide", HF_OUTPUT_WIDE},
+		     {"json", HF_OUTPUT_JSON},
+		     {"yaml", HF_OUTPUT_YAML},
+		     {"name", HF_OUTPUT_NAME}};
 	const char *text = hf_cli_flag(cli, "output");
 	struct hf_error err;
 
-	*ret_output = (struct hf_output){ .kind = HF_OUTPUT_TABLE };
+	*ret_output = (struct hf_output){.kind = HF_OUTPUT_TABLE};
 	if (text == NULL)
 		return 0;
 	for (size_t i = 0; i < HF_ARRAY_LEN(plain); i++) {
@@ -99,9 +100,9 @@ static int print_names(struct hf_cli *cli, struct hf_doc *const *docs, size_t n_
 {
 	for (size_t i = 0; i < n_docs; i++) {
 		const struct hf_json *root = hf_doc_json(docs[i]);
-		const struct hf_resource *resource =
-			hf_resource_by_kind(hf_str_or(hf_json_path_str(root, "apiVersion", NULL), ""),
-					    hf_str_or(hf_json_path_str(root, "kind", NULL), ""));
+		const struct hf_resource *resource = hf_resource_by_kind(
+			hf_str_or(hf_json_path_str(root, "apiVersion", NULL), ""),
+			hf_str_or(hf_json_path_str(root, "kind", NULL), ""));
 		fprintf(cli->out, "%s%s%s/%s\n", resource != NULL ? resource->singular : "object",
 			resource != NULL && resource->group[0] != '\0' ? "." : "",
 			resource != NULL ? resource->group : "", hf_doc_name(docs[i]));
@@ -114,12 +115,13 @@ static int print_columns(struct hf_cli *cli, const struct hf_output *output,
 {
 	struct hf_table *table =
 		hf_table_create((const char *const *)output->headers, output->n_columns);
-	struct hf_error err = { .code = 0 };
+	struct hf_error err = {.code = 0};
 
 	for (size_t i = 0; i < n_docs; i++) {
 		for (size_t c = 0; c < output->n_columns; c++) {
 			HF_AUTO_STRBUF cell = HF_STRBUF_INIT(65536);
-			if (hf_jsonpath_column(output->columns[c], hf_doc_json(docs[i]), &cell, &err) != 0)
+			if (hf_jsonpath_column(output->columns[c], hf_doc_json(docs[i]), &cell,
+					       &err) != 0)
 				hf_strbuf_addstr(&cell, "<none>");
 			hf_table_cell(table, "%s", cell.data);
 		}

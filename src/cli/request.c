@@ -29,7 +29,7 @@ void hf_cli_reply_release(struct hf_cli_reply *reply)
 		hf_doc_unref(reply->items[i]);
 	free(reply->items);
 	hf_doc_unref(reply->object);
-	*reply = (struct hf_cli_reply){ .object = NULL };
+	*reply = (struct hf_cli_reply){.object = NULL};
 }
 
 static void waiting_release(struct waiting *waiting)
@@ -77,7 +77,7 @@ void hf_cli_run_until(struct hf_cli *cli, const bool *over)
 int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 		   struct hf_cli_reply *ret_reply, struct hf_error *err)
 {
-	struct waiting waiting = { .items = HF_VEC_INIT(HF_CLI_ITEMS_MAX) };
+	struct waiting waiting = {.items = HF_VEC_INIT(HF_CLI_ITEMS_MAX)};
 	HF_AUTOFREE char *token = NULL;
 	struct hf_request page = *request;
 	int rc = 0;
@@ -99,9 +99,9 @@ int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 		if (err != NULL)
 			*err = waiting.err;
 	} else {
-		*ret_reply = (struct hf_cli_reply){ .object = waiting.object,
-						    .items = waiting.items.items,
-						    .n_items = waiting.items.len };
+		*ret_reply = (struct hf_cli_reply){.object = waiting.object,
+						   .items = waiting.items.items,
+						   .n_items = waiting.items.len};
 		waiting.object = NULL;
 		waiting.items.items = NULL;
 		waiting.items.len = 0;
@@ -112,7 +112,8 @@ int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 
 const struct hf_resource *hf_cli_resource_of(const struct hf_framework *framework)
 {
-	const struct hf_resource *resource = hf_resource_by_plural(framework->group, framework->plural);
+	const struct hf_resource *resource =
+		hf_resource_by_plural(framework->group, framework->plural);
 
 	hf_assert(resource != NULL);
 	return resource;
@@ -121,9 +122,11 @@ const struct hf_resource *hf_cli_resource_of(const struct hf_framework *framewor
 static int get_job(struct hf_cli *cli, const struct hf_framework *framework, const char *name,
 		   struct hf_doc **ret_job, struct hf_error *err)
 {
-	struct hf_request request = { .verb = HF_VERB_GET, .resource = hf_cli_resource_of(framework),
-				      .ns = cli->ns, .name = name };
-	HF_AUTO_CLI_REPLY reply = { .object = NULL };
+	struct hf_request request = {.verb = HF_VERB_GET,
+				     .resource = hf_cli_resource_of(framework),
+				     .ns = cli->ns,
+				     .name = name};
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
 	int rc = hf_cli_request(cli, &request, &reply, err);
 
 	if (rc == 0)
@@ -145,14 +148,15 @@ static int find_any_kind(struct hf_cli *cli, const char *name, struct hf_doc **r
 			return rc;
 		if (found != NULL)
 			return hf_error_set(err, HF_E_INVALID,
-					    "jobs of two kinds are called '%s': say %s/%s or %s/%s", name,
-					    (*ret_framework)->singular, name,
+					    "jobs of two kinds are called '%s': say %s/%s or %s/%s",
+					    name, (*ret_framework)->singular, name,
 					    hf_frameworks[i]->singular, name);
 		found = hf_steal(&job);
 		*ret_framework = hf_frameworks[i];
 	}
 	if (found == NULL)
-		return hf_error_set(err, HF_E_NOT_FOUND, "no job '%s' in namespace '%s'", name, cli->ns);
+		return hf_error_set(err, HF_E_NOT_FOUND, "no job '%s' in namespace '%s'", name,
+				    cli->ns);
 	*ret_job = hf_steal(&found);
 	return 0;
 }
@@ -181,8 +185,10 @@ int hf_cli_list_owned(struct hf_cli *cli, const struct hf_resource *resource, st
 		      struct hf_cli_reply *ret_reply, struct hf_error *err)
 {
 	HF_AUTOFREE char *selector = hf_xasprintf("%s=%s", HF_LABEL_JOB_NAME, hf_doc_name(job));
-	struct hf_request request = { .verb = HF_VERB_LIST, .resource = resource,
-				      .ns = hf_doc_namespace(job), .label_selector = selector };
+	struct hf_request request = {.verb = HF_VERB_LIST,
+				     .resource = resource,
+				     .ns = hf_doc_namespace(job),
+				     .label_selector = selector};
 
 	return hf_cli_request(cli, &request, ret_reply, err);
 }
@@ -201,9 +207,12 @@ int hf_cli_patch_job(struct hf_cli *cli, const struct hf_framework *framework, s
 		     struct hf_json *patch, struct hf_cli_reply *ret_reply, struct hf_error *err)
 {
 	HF_AUTO_DOC body = hf_doc_from_json(hf_json_ref(patch));
-	struct hf_request request = { .verb = HF_VERB_PATCH, .resource = hf_cli_resource_of(framework),
-				      .ns = hf_doc_namespace(job), .name = hf_doc_name(job),
-				      .body = body, .patch_type = HF_PATCH_MERGE };
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = hf_cli_resource_of(framework),
+				     .ns = hf_doc_namespace(job),
+				     .name = hf_doc_name(job),
+				     .body = body,
+				     .patch_type = HF_PATCH_MERGE};
 
 	(void)hf_cli_dry_run(cli, &request.dry_run);
 	return hf_cli_request(cli, &request, ret_reply, err);

@@ -25,16 +25,17 @@ static int verb_restart(struct hf_cli *cli)
 	(void)clock_gettime(CLOCK_REALTIME, &ts);
 	hf_time_format_micro((hf_time)ts.tv_sec * HF_SECOND + ts.tv_nsec, now);
 	value = rank != NULL ? hf_xasprintf("%s %s", now, rank) : hf_xstrdup(now);
-	annotations = hf_json_ensure_object(hf_json_ensure_object(patch, "metadata"), "annotations");
+	annotations =
+		hf_json_ensure_object(hf_json_ensure_object(patch, "metadata"), "annotations");
 	hf_json_set_str(annotations, HF_ANNOTATION_RESTART, value);
 	return hf_act_patch_all(cli, patch, "RestartRequested", "restarting");
 }
 
 static const struct hf_flag restart_flags[] = {
-	{ "rank", 0, "REPLICA", "only this one, such as worker-1" },
+	{"rank", 0, "REPLICA", "only this one, such as worker-1"},
 	HF_ACT_FLAG_REASON,
 	HF_ACT_FLAG_DRY_RUN,
-	{ NULL, 0, NULL, NULL },
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_restart = {

@@ -27,7 +27,7 @@ static int verb_resume(struct hf_cli *cli)
 static const struct hf_flag act_flags[] = {
 	HF_ACT_FLAG_REASON,
 	HF_ACT_FLAG_DRY_RUN,
-	{ NULL, 0, NULL, NULL },
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_suspend = {

@@ -86,7 +86,7 @@ static void print_row(const struct hf_table *table, const char *const *cells, co
 
 void hf_table_print(const struct hf_table *table, FILE *out, bool headers)
 {
-	size_t widths[HF_OUTPUT_COLUMNS_MAX] = { 0 };
+	size_t widths[HF_OUTPUT_COLUMNS_MAX] = {0};
 
 	hf_assert(table->n_columns > 0);
 	for (size_t c = 0; headers && c < table->n_columns; c++)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const headers[] = { "NAME", "STATE" };
+static const char *const headers[] = {"NAME", "STATE"};
 
 static char *print(const struct hf_table *table, bool with_headers)
 {
@@ -30,7 +30,8 @@ static void columns_are_as_wide_as_their_widest_cell(void **state)
 	hf_table_cell(table, "b");
 	hf_table_cell(table, "Failed");
 	text = print(table, true);
-	assert_string_equal(text, "NAME          STATE\na-long-name   Running\nb             Failed\n");
+	assert_string_equal(text,
+			    "NAME          STATE\na-long-name   Running\nb             Failed\n");
 	free(text);
 	assert_int_equal(hf_table_rows(table), 2);
 	hf_table_destroy(table);

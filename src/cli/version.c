@@ -29,8 +29,8 @@ static int verb_version(struct hf_cli *cli)
 }
 
 static const struct hf_flag version_flags[] = {
-	{ "output", 'o', "FORMAT", "json" },
-	{ NULL, 0, NULL, NULL },
+	{"output", 'o', "FORMAT", "json"},
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_version = {

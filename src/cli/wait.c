@@ -91,10 +91,10 @@ static void on_event(void *arg, const struct hf_event *event)
 /* From that version on; NULL: beginning with what there is. */
 static void watch_from(struct waiting *waiting, const char *version)
 {
-	struct hf_watch_options options = { .resource = waiting->resource,
-					    .ns = hf_doc_namespace(waiting->job),
-					    .field_selector = waiting->field_selector,
-					    .resource_version = version };
+	struct hf_watch_options options = {.resource = waiting->resource,
+					   .ns = hf_doc_namespace(waiting->job),
+					   .field_selector = waiting->field_selector,
+					   .resource_version = version};
 
 	waiting->watch = hf_store_watch(waiting->cli->store, &options, on_event, waiting);
 }
@@ -121,9 +121,10 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 static void look_and_watch(void *arg)
 {
 	struct waiting *waiting = arg;
-	struct hf_request request = { .verb = HF_VERB_GET, .resource = waiting->resource,
-				      .ns = hf_doc_namespace(waiting->job),
-				      .name = hf_doc_name(waiting->job) };
+	struct hf_request request = {.verb = HF_VERB_GET,
+				     .resource = waiting->resource,
+				     .ns = hf_doc_namespace(waiting->job),
+				     .name = hf_doc_name(waiting->job)};
 
 	(void)hf_store_request(waiting->cli->store, &request, on_looked, waiting);
 }
@@ -155,8 +156,10 @@ static int run_wait(struct waiting *waiting, hf_time timeout)
 
 static int verb_wait(struct hf_cli *cli)
 {
-	static const char *const states[] = { "succeeded", "running", "suspended", "failed", "delete" };
-	struct waiting waiting = { .cli = cli, .want = hf_str_or(hf_cli_flag(cli, "for"), "succeeded") };
+	static const char *const states[] = {"succeeded", "running", "suspended", "failed",
+					     "delete"};
+	struct waiting waiting = {.cli = cli,
+				  .want = hf_str_or(hf_cli_flag(cli, "for"), "succeeded")};
 	const char *timeout_text = hf_cli_flag(cli, "timeout");
 	const struct hf_framework *framework;
 	HF_AUTO_DOC job = NULL;
@@ -168,8 +171,10 @@ static int verb_wait(struct hf_cli *cli)
 	for (size_t i = 0; i < HF_ARRAY_LEN(states); i++)
 		known = known || hf_streq(waiting.want, states[i]);
 	if (!known)
-		return hf_cli_usage(cli, "--for takes succeeded, running, suspended, failed or delete, "
-					 "not '%s'", waiting.want);
+		return hf_cli_usage(cli,
+				    "--for takes succeeded, running, suspended, failed or delete, "
+				    "not '%s'",
+				    waiting.want);
 	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
 		return hf_cli_usage(cli, "--timeout: %s", err.text);
 	rc = hf_cli_find_job(cli, cli->args[0], &job, &framework, &err);
@@ -183,9 +188,9 @@ static int verb_wait(struct hf_cli *cli)
 }
 
 static const struct hf_flag wait_flags[] = {
-	{ "for", 0, "STATE", "succeeded (the default), running, suspended, failed or delete" },
-	{ "timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124" },
-	{ NULL, 0, NULL, NULL },
+	{"for", 0, "STATE", "succeeded (the default), running, suspended, failed or delete"},
+	{"timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124"},
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_wait = {

@@ -45,7 +45,8 @@ static struct hf_json *plan_to_json(const struct hf_plan *plan)
 		struct hf_json *stage = hf_json_array();
 		for (size_t k = 0; k < plan->stages[i].actions_len; k++) {
 			struct hf_json *action = hf_json_object();
-			hf_json_set_str(action, "do", hf_action_name(plan->stages[i].actions[k].kind));
+			hf_json_set_str(action, "do",
+					hf_action_name(plan->stages[i].actions[k].kind));
 			hf_json_set_str(action, "name", plan->stages[i].actions[k].name);
 			hf_json_append(stage, action);
 		}
@@ -82,7 +83,7 @@ static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_p
 
 static int verb_why(struct hf_cli *cli)
 {
-	HF_AUTO_EXPLANATION explanation = { .arena = NULL };
+	HF_AUTO_EXPLANATION explanation = {.arena = NULL};
 	const char *output = hf_cli_flag(cli, "output");
 	const struct hf_framework *framework;
 	HF_AUTO_DOC job = NULL;
@@ -100,8 +101,8 @@ static int verb_why(struct hf_cli *cli)
 }
 
 static const struct hf_flag why_flags[] = {
-	{ "output", 'o', "FORMAT", "json: the plan of the next step as well" },
-	{ NULL, 0, NULL, NULL },
+	{"output", 'o', "FORMAT", "json: the plan of the next step as well"},
+	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_why = {

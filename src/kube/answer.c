@@ -13,7 +13,7 @@ hf_time hf_kube_date_parse(const char *text)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	static const char shape[] = "aaa, 00 aaa 0000 00:00:00 GMT";
-	struct tm tm = { 0 };
+	struct tm tm = {0};
 	const char *month;
 
 	if (text == NULL || strlen(text) != sizeof(shape) - 1)
@@ -45,9 +45,11 @@ hf_time hf_kube_date_parse(const char *text)
 
 static hf_time read_retry_after(const struct hf_http_result *result, const struct hf_json *status)
 {
-	int64_t seconds = hf_json_i64(hf_json_path(status, "details", "retryAfterSeconds", NULL), 0);
-	const char *header =
-		result->transfer != NULL ? hf_transfer_header(result->transfer, "Retry-After") : NULL;
+	int64_t seconds =
+		hf_json_i64(hf_json_path(status, "details", "retryAfterSeconds", NULL), 0);
+	const char *header = result->transfer != NULL
+				     ? hf_transfer_header(result->transfer, "Retry-After")
+				     : NULL;
 
 	if (header != NULL && hf_str_to_i64(header, 0, 86400, &seconds, NULL) != 0)
 		seconds = 0; /* the form with a date is not used by API servers */
@@ -57,7 +59,7 @@ static hf_time read_retry_after(const struct hf_http_result *result, const struc
 void hf_kube_failure_read(const struct hf_http_result *result, const char *body, size_t len,
 			  struct hf_kube_failure *ret_failure)
 {
-	struct hf_kube_failure failure = { .retry_after = 0 };
+	struct hf_kube_failure failure = {.retry_after = 0};
 	const struct hf_json *status;
 	const char *message;
 
@@ -72,10 +74,10 @@ void hf_kube_failure_read(const struct hf_http_result *result, const char *body,
 		failure.status = hf_doc_unref(failure.status);
 	status = hf_doc_json(failure.status);
 	message = hf_json_path_str(status, "message", NULL);
-	(void)hf_error_set(&failure.err,
-			   hf_code_from_http(result->status,
-					     hf_json_path_str(status, "reason", NULL)),
-			   "%s", hf_str_or(message, ""));
+	(void)hf_error_set(
+		&failure.err,
+		hf_code_from_http(result->status, hf_json_path_str(status, "reason", NULL)), "%s",
+		hf_str_or(message, ""));
 	if (failure.err.text[0] == '\0')
 		(void)hf_error_set(&failure.err, failure.err.code,
 				   "the server answered with HTTP status %d", result->status);

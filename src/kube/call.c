@@ -64,14 +64,14 @@ static void finish_error(struct kube_call *call, const struct hf_kube_failure *f
 static void send_failed(void *arg)
 {
 	struct kube_call *call = call_of(arg);
-	struct hf_kube_failure failure = { .err = call->op.err };
+	struct hf_kube_failure failure = {.err = call->op.err};
 
 	finish_error(call, &failure, HF_TIME_NONE);
 }
 
 void hf_kube_call_abandon(struct hf_kube_op *op)
 {
-	struct hf_kube_failure failure = { .retry_after = 0 };
+	struct hf_kube_failure failure = {.retry_after = 0};
 
 	(void)hf_error_set(&failure.err, HF_E_CANCELED, "the store was closed");
 	finish_error(call_of(op), &failure, HF_TIME_NONE);
@@ -97,7 +97,7 @@ static struct hf_doc *item_doc(struct hf_json *item, const struct hf_resource *r
 static int read_list(struct kube_call *call, const struct hf_http_result *result,
 		     struct hf_reply *reply, struct hf_error *err)
 {
-	static const struct hf_json_limits limits = { .bytes_max = HF_KUBE_LIST_BYTES_MAX };
+	static const struct hf_json_limits limits = {.bytes_max = HF_KUBE_LIST_BYTES_MAX};
 	const struct hf_resource *resource = call->request->resource;
 	HF_AUTO_JSON list = NULL;
 	struct hf_doc **docs;
@@ -111,7 +111,8 @@ static int read_list(struct kube_call *call, const struct hf_http_result *result
 	items = hf_json_get(list, "items");
 	metadata = hf_json_get(list, "metadata");
 	reply->n_items = hf_json_len(items);
-	reply->resource_version = hf_str_or(hf_json_path_str(metadata, "resourceVersion", NULL), "");
+	reply->resource_version =
+		hf_str_or(hf_json_path_str(metadata, "resourceVersion", NULL), "");
 	reply->continue_token = hf_str_or(hf_json_path_str(metadata, "continue", NULL), "");
 	reply->remaining = hf_json_i64(hf_json_get(metadata, "remainingItemCount"),
 				       reply->continue_token[0] == '\0' ? 0 : -1);
@@ -138,7 +139,7 @@ static void finish_success(struct kube_call *call, const struct hf_http_result *
 		.server_time = server_time,
 	};
 	HF_AUTO_DOC doc = NULL;
-	struct hf_kube_failure failure = { .retry_after = 0 };
+	struct hf_kube_failure failure = {.retry_after = 0};
 	int rc;
 
 	if (call->request->verb == HF_VERB_LIST) {
@@ -241,7 +242,7 @@ static void write_delete_options(const struct hf_request *request, struct hf_str
 
 static void send_call(struct kube_call *call)
 {
-	static const char *const headers[] = { "Accept: application/json", NULL };
+	static const char *const headers[] = {"Accept: application/json", NULL};
 	const struct hf_request *request = call->request;
 	HF_AUTO_STRBUF target = HF_STRBUF_INIT(HF_KUBE_TARGET_BYTES_MAX);
 	HF_AUTO_STRBUF options = HF_STRBUF_INIT(4096);

@@ -19,9 +19,9 @@ struct reading {
 
 void hf_kube_config_release(struct hf_kube_config *config)
 {
-	char **texts[] = { &config->server, &config->ca_pem, &config->cert_pem,
-			   &config->key_pem, &config->token, &config->tls_server_name,
-			   &config->proxy_url, &config->ns, &config->path };
+	char **texts[] = {&config->server,    &config->ca_pem, &config->cert_pem,
+			  &config->key_pem,   &config->token,  &config->tls_server_name,
+			  &config->proxy_url, &config->ns,     &config->path};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
 		/* Keys and tokens do not stay in freed memory. */
@@ -50,8 +50,8 @@ static int find_entry(const struct reading *rd, const char *list, const char *me
 			return 0;
 		}
 	}
-	return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s': %s has no entry '%s'", rd->path, list,
-			    name);
+	return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s': %s has no entry '%s'", rd->path,
+			    list, name);
 }
 
 static int base64_digit(char c)
@@ -155,7 +155,8 @@ static int read_token(const struct reading *rd, const struct hf_json *user,
 static int read_user(const struct reading *rd, const struct hf_json *user,
 		     struct hf_kube_config *config, struct hf_error *err)
 {
-	static const char *const refused[] = { "exec", "auth-provider", "username", "password", "as" };
+	static const char *const refused[] = {"exec", "auth-provider", "username", "password",
+					      "as"};
 	int rc;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(refused); i++)
@@ -205,8 +206,8 @@ int hf_kube_config_read(const char *path, const char *context, struct hf_kube_co
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_KUBECONFIG_BYTES_MAX);
 	HF_AUTO_YAML yaml = NULL;
-	struct hf_kube_config config = { .server = NULL };
-	struct reading rd = { .path = path };
+	struct hf_kube_config config = {.server = NULL};
+	struct reading rd = {.path = path};
 	int rc = hf_fs_read(path, &text, err);
 
 	if (rc != 0)

@@ -47,10 +47,10 @@ static int read_config(const char *text, const char *context, struct hf_kube_con
 	"- {name: a, context: {cluster: one, user: u}}\n"                                          \
 	"- {name: b, context: {cluster: two, user: u, namespace: team}}\n"                         \
 	"- {name: lost, context: {cluster: none, user: u}}\n"
-#define CLUSTERS                                                                                   \
-	"clusters:\n"                                                                              \
+#define CLUSTERS                                                                                    \
+	"clusters:\n"                                                                               \
 	"- {name: one, cluster: {server: 'https://one:1', certificate-authority-data: aGVsbG8=}}\n" \
-	"- {name: two, cluster: {server: 'https://two:2', certificate-authority: ca.pem, "         \
+	"- {name: two, cluster: {server: 'https://two:2', certificate-authority: ca.pem, "          \
 	"insecure-skip-tls-verify: true}}\n"
 #define USER(fields) "users: [{name: u, user: {" fields "}}]\n"
 
@@ -82,7 +82,8 @@ static void a_token_may_be_in_a_file_beside(void **state)
 	struct hf_kube_config config;
 	struct hf_error err;
 
-	assert_ok(read_config(CONTEXTS CLUSTERS USER("tokenFile: token"), NULL, &config, &err), &err);
+	assert_ok(read_config(CONTEXTS CLUSTERS USER("tokenFile: token"), NULL, &config, &err),
+		  &err);
 	assert_string_equal(config.token, "from-file");
 	hf_kube_config_release(&config);
 }
@@ -94,22 +95,26 @@ static void what_is_wrong_is_named(void **state)
 		int code;
 		const char *message;
 	} cases[] = {
-		{ "{}", NULL, HF_E_INVALID, "names no current-context" },
-		{ CONTEXTS CLUSTERS USER("token: t"), "nope", HF_E_INVALID, "contexts has no entry 'nope'" },
-		{ CONTEXTS CLUSTERS USER("token: t"), "lost", HF_E_INVALID, "clusters has no entry 'none'" },
-		{ CONTEXTS CLUSTERS, NULL, HF_E_INVALID, "users has no entry 'u'" },
-		{ CONTEXTS CLUSTERS USER("exec: {command: x}"), NULL, HF_E_UNSUPPORTED, "'exec'" },
-		{ CONTEXTS CLUSTERS USER("username: x, password: p"), NULL, HF_E_UNSUPPORTED, "'username'" },
-		{ CONTEXTS CLUSTERS USER("client-certificate-data: '!'"), NULL, HF_E_INVALID,
-		  "client-certificate-data is not base64" },
-		{ "a: [", NULL, HF_E_BAD_REQUEST, "kubeconfig '" },
-		{ "a: 1\n---\nb: 2\n", NULL, HF_E_INVALID, "is not one document" },
+		{"{}", NULL, HF_E_INVALID, "names no current-context"},
+		{CONTEXTS CLUSTERS USER("token: t"), "nope", HF_E_INVALID,
+		 "contexts has no entry 'nope'"},
+		{CONTEXTS CLUSTERS USER("token: t"), "lost", HF_E_INVALID,
+		 "clusters has no entry 'none'"},
+		{CONTEXTS CLUSTERS, NULL, HF_E_INVALID, "users has no entry 'u'"},
+		{CONTEXTS CLUSTERS USER("exec: {command: x}"), NULL, HF_E_UNSUPPORTED, "'exec'"},
+		{CONTEXTS CLUSTERS USER("username: x, password: p"), NULL, HF_E_UNSUPPORTED,
+		 "'username'"},
+		{CONTEXTS CLUSTERS USER("client-certificate-data: '!'"), NULL, HF_E_INVALID,
+		 "client-certificate-data is not base64"},
+		{"a: [", NULL, HF_E_BAD_REQUEST, "kubeconfig '"},
+		{"a: 1\n---\nb: 2\n", NULL, HF_E_INVALID, "is not one document"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		struct hf_kube_config config;
-		struct hf_error err = { 0 };
-		assert_code(read_config(cases[i].text, cases[i].context, &config, &err), cases[i].code);
+		struct hf_error err = {0};
+		assert_code(read_config(cases[i].text, cases[i].context, &config, &err),
+			    cases[i].code);
 		if (strstr(err.text, cases[i].message) == NULL)
 			fail_msg("'%s' lacks '%s'", err.text, cases[i].message);
 	}

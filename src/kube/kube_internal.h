@@ -68,7 +68,7 @@ void hf_kube_log_target(struct hf_strbuf *sb, const struct hf_log_options *optio
 /* What a failed answer says: its Status' message and reason, or the HTTP status alone. */
 struct hf_kube_failure {
 	struct hf_error err;
-	hf_time retry_after;  /* span */
+	hf_time retry_after;   /* span */
 	struct hf_doc *status; /* owned; NULL: the body was no Status */
 };
 void hf_kube_failure_read(const struct hf_http_result *result, const char *body, size_t len,

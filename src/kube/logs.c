@@ -78,7 +78,7 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 static void on_done(void *arg, const struct hf_http_result *result)
 {
 	struct kube_logs *logs = logs_of(arg);
-	struct hf_kube_failure failure = { .retry_after = 0 };
+	struct hf_kube_failure failure = {.retry_after = 0};
 
 	logs->op.transfer = NULL;
 	if (result->code != 0 || result->status != 200)
@@ -98,7 +98,7 @@ static void send_failed(void *arg)
 
 void hf_kube_logs_abandon(struct hf_kube_op *op)
 {
-	struct hf_error err = { .code = 0 };
+	struct hf_error err = {.code = 0};
 
 	(void)hf_error_set(&err, HF_E_CANCELED, "the store was closed");
 	deliver_end(logs_of(op), &err);

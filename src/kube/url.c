@@ -75,12 +75,14 @@ void hf_kube_target(struct hf_strbuf *sb, const struct hf_request *request)
 	    request->verb == HF_VERB_GET)
 		add_query(sb, path_len, "resourceVersion", request->resource_version);
 	if (writes(request->verb)) {
-		add_query(sb, path_len, "fieldManager", hf_str_or(request->field_manager, "holdfast"));
+		add_query(sb, path_len, "fieldManager",
+			  hf_str_or(request->field_manager, "holdfast"));
 		add_query(sb, path_len, "fieldValidation", request->field_validation);
 	}
 	if (request->dry_run)
 		add_query(sb, path_len, "dryRun", "All");
-	if (request->verb == HF_VERB_PATCH && request->patch_type == HF_PATCH_APPLY && request->force)
+	if (request->verb == HF_VERB_PATCH && request->patch_type == HF_PATCH_APPLY &&
+	    request->force)
 		add_query(sb, path_len, "force", "true");
 }
 

@@ -85,7 +85,7 @@ static bool deliver_end(struct kube_watch *watch, const struct hf_kube_failure *
 
 static bool deliver_failure(struct kube_watch *watch, int code, const char *text)
 {
-	struct hf_kube_failure failure = { .retry_after = 0 };
+	struct hf_kube_failure failure = {.retry_after = 0};
 
 	(void)hf_error_set(&failure.err, code, "%s", text);
 	return deliver_end(watch, &failure);
@@ -94,13 +94,15 @@ static bool deliver_failure(struct kube_watch *watch, int code, const char *text
 /* An ERROR event carries a Status: mostly 410, "too old resource version". */
 static bool deliver_error_event(struct kube_watch *watch, const struct hf_json *status)
 {
-	struct hf_kube_failure failure = { .retry_after = 0 };
+	struct hf_kube_failure failure = {.retry_after = 0};
 	int64_t http = hf_json_i64(hf_json_get(status, "code"), 500);
-	int64_t retry_s = hf_json_i64(hf_json_path(status, "details", "retryAfterSeconds", NULL), 0);
+	int64_t retry_s =
+		hf_json_i64(hf_json_path(status, "details", "retryAfterSeconds", NULL), 0);
 
-	(void)hf_error_set(&failure.err,
-			   hf_code_from_http((int)http, hf_json_path_str(status, "reason", NULL)), "%s",
-			   hf_str_or(hf_json_path_str(status, "message", NULL), "the watch failed"));
+	(void)hf_error_set(
+		&failure.err,
+		hf_code_from_http((int)http, hf_json_path_str(status, "reason", NULL)), "%s",
+		hf_str_or(hf_json_path_str(status, "message", NULL), "the watch failed"));
 	if (retry_s > 0 && retry_s <= 86400)
 		failure.retry_after = retry_s * HF_SECOND;
 	return deliver_end(watch, &failure);
@@ -112,10 +114,10 @@ static bool event_type(const char *text, enum hf_event_type *ret_type)
 		const char *text;
 		enum hf_event_type type;
 	} types[] = {
-		{ "ADDED", HF_EVENT_ADDED },
-		{ "MODIFIED", HF_EVENT_MODIFIED },
-		{ "DELETED", HF_EVENT_DELETED },
-		{ "BOOKMARK", HF_EVENT_BOOKMARK },
+		{"ADDED", HF_EVENT_ADDED},
+		{"MODIFIED", HF_EVENT_MODIFIED},
+		{"DELETED", HF_EVENT_DELETED},
+		{"BOOKMARK", HF_EVENT_BOOKMARK},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(types); i++) {
@@ -129,10 +131,10 @@ static bool event_type(const char *text, enum hf_event_type *ret_type)
 
 static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 {
-	static const struct hf_json_limits limits = { .bytes_max = HF_KUBE_EVENT_BYTES_MAX };
+	static const struct hf_json_limits limits = {.bytes_max = HF_KUBE_EVENT_BYTES_MAX};
 	HF_AUTO_JSON root = NULL;
 	HF_AUTO_DOC doc = NULL;
-	struct hf_event event = { .message = "" };
+	struct hf_event event = {.message = ""};
 	struct hf_error err;
 	const char *type;
 
@@ -184,7 +186,7 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 static void on_done(void *arg, const struct hf_http_result *result)
 {
 	struct kube_watch *watch = watch_of(arg);
-	struct hf_kube_failure failure = { .retry_after = 0 };
+	struct hf_kube_failure failure = {.retry_after = 0};
 	bool refused = result->code == 0 && result->status != 200;
 
 	watch->op.transfer = NULL;
@@ -199,7 +201,7 @@ static void on_done(void *arg, const struct hf_http_result *result)
 static void send_failed(void *arg)
 {
 	struct kube_watch *watch = watch_of(arg);
-	struct hf_kube_failure failure = { .err = watch->op.err };
+	struct hf_kube_failure failure = {.err = watch->op.err};
 
 	(void)deliver_end(watch, &failure);
 }
@@ -212,7 +214,7 @@ void hf_kube_watch_abandon(struct hf_kube_op *op)
 struct hf_watch *hf_kube_watch(struct hf_store *store, const struct hf_watch_options *options,
 			       hf_event_fn fn, void *arg)
 {
-	static const char *const headers[] = { "Accept: application/json", NULL };
+	static const char *const headers[] = {"Accept: application/json", NULL};
 	struct hf_kube *kube = (struct hf_kube *)store;
 	struct kube_watch *watch = hf_xcalloc(1, sizeof(*watch));
 	HF_AUTO_STRBUF target = HF_STRBUF_INIT(HF_KUBE_TARGET_BYTES_MAX);

@@ -96,8 +96,7 @@ int hf_admit_job(void *arg, struct hf_admission *admission, struct hf_error *err
 	hf_field_errors_init(&errors, arena);
 	hf_job_check(doc, old, framework, &errors);
 	report(admission, &errors);
-	return errors.len == 0 ? 0
-			       : hf_error_set(err, HF_E_INVALID, "%zu problems", errors.len);
+	return errors.len == 0 ? 0 : hf_error_set(err, HF_E_INVALID, "%zu problems", errors.len);
 }
 
 /* Kinds that this build has no table for: better refused than never run. */
@@ -113,7 +112,7 @@ static void install_jobs(struct hf_local *local, const struct hf_framework *cons
 {
 	for (size_t i = 0; i < hf_resource_count(); i++) {
 		const struct hf_resource *resource = hf_resource_at(i)->resource;
-		struct hf_local_rules rules = { .admit = refuse_job };
+		struct hf_local_rules rules = {.admit = refuse_job};
 		if (!hf_resource_is_job(resource))
 			continue;
 		for (size_t k = 0; frameworks[k] != NULL; k++) {
@@ -121,10 +120,10 @@ static void install_jobs(struct hf_local *local, const struct hf_framework *cons
 			union {
 				const struct hf_framework *table;
 				void *arg;
-			} u = { .table = frameworks[k] };
+			} u = {.table = frameworks[k]};
 			if (hf_streq(u.table->plural, resource->plural))
-				rules = (struct hf_local_rules){ .admit = hf_admit_job,
-								 .arg = u.arg };
+				rules = (struct hf_local_rules){.admit = hf_admit_job,
+								.arg = u.arg};
 		}
 		hf_local_set_rules(local, resource, &rules);
 	}
@@ -136,14 +135,14 @@ void hf_admission_install(struct hf_local *local, const struct hf_framework *con
 		const struct hf_resource *resource;
 		int (*admit)(void *arg, struct hf_admission *admission, struct hf_error *err);
 	} kinds[] = {
-		{ &hf_pods, hf_admit_pod },
-		{ &hf_services, hf_admit_service },
-		{ &hf_configmaps, hf_admit_configmap },
-		{ &hf_secrets, hf_admit_secret },
+		{&hf_pods, hf_admit_pod},
+		{&hf_services, hf_admit_service},
+		{&hf_configmaps, hf_admit_configmap},
+		{&hf_secrets, hf_admit_secret},
 	};
 
 	install_jobs(local, frameworks);
 	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
 		hf_local_set_rules(local, kinds[i].resource,
-				   &(struct hf_local_rules){ .admit = kinds[i].admit });
+				   &(struct hf_local_rules){.admit = kinds[i].admit});
 }

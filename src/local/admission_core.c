@@ -35,7 +35,7 @@ static void default_service(struct hf_json *spec)
 
 static void check_service_ports(struct hf_admission *admission, const struct hf_json *spec)
 {
-	static const char *const protocols[] = { "SCTP", "TCP", "UDP", NULL };
+	static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
 	const struct hf_json *ports = hf_json_get(spec, "ports");
 
 	for (size_t i = 0; i < hf_json_len(ports); i++) {
@@ -44,7 +44,8 @@ static void check_service_ports(struct hf_admission *admission, const struct hf_
 		const char *protocol = hf_json_str(hf_json_get(item, "protocol"), "TCP");
 		const char *name = hf_json_str(hf_json_get(item, "name"), "");
 		if (hf_json_i64(port, 0) < 1 || hf_json_i64(port, 0) > 65535)
-			hf_problem_invalid(admission, port, "must be between 1 and 65535, inclusive",
+			hf_problem_invalid(admission, port,
+					   "must be between 1 and 65535, inclusive",
 					   "spec.ports[%zu].port", i);
 		if (!hf_streq(protocol, "TCP") && !hf_streq(protocol, "UDP") &&
 		    !hf_streq(protocol, "SCTP"))
@@ -54,13 +55,14 @@ static void check_service_ports(struct hf_admission *admission, const struct hf_
 			hf_problem_required(admission, "", "spec.ports[%zu].name", i);
 		else if (*name != '\0' && hf_dns1123_label_problem(name) != NULL)
 			hf_problem_invalid(admission, hf_json_get(item, "name"),
-					   hf_dns1123_label_problem(name), "spec.ports[%zu].name", i);
+					   hf_dns1123_label_problem(name), "spec.ports[%zu].name",
+					   i);
 	}
 }
 
 int hf_admit_service(void *arg, struct hf_admission *admission, struct hf_error *err)
 {
-	static const char *const types[] = { "ClusterIP", NULL };
+	static const char *const types[] = {"ClusterIP", NULL};
 	int rc = hf_fields_check(admission, hf_fields_service, err);
 	struct hf_json *spec;
 	const char *ip, *type;
@@ -109,17 +111,19 @@ static size_t check_data(struct hf_admission *admission, const char *field, bool
 		if (!is_key(key))
 			hf_problem_invalid(admission, NULL,
 					   "a valid config key must consist of alphanumeric "
-					   "characters, '-', '_' or '.'", "%s[%.253s]", field, key);
-		if (base64 && (len % 4 != 0 || good + 2 < len || strspn(text + good, "=") + good < len))
-			hf_problem_invalid(admission, NULL, "illegal base64 data", "%s[%.253s]", field,
-					   key);
+					   "characters, '-', '_' or '.'",
+					   "%s[%.253s]", field, key);
+		if (base64 &&
+		    (len % 4 != 0 || good + 2 < len || strspn(text + good, "=") + good < len))
+			hf_problem_invalid(admission, NULL, "illegal base64 data", "%s[%.253s]",
+					   field, key);
 	}
 	return bytes;
 }
 
 static void check_unchanged(struct hf_admission *admission)
 {
-	static const char *const fields[] = { "data", "binaryData" };
+	static const char *const fields[] = {"data", "binaryData"};
 
 	if (!hf_json_true(hf_json_get(admission->before, "immutable"), false))
 		return;
@@ -154,7 +158,8 @@ int hf_admit_configmap(void *arg, struct hf_admission *admission, struct hf_erro
 
 static char *base64(const char *text)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	size_t len = strlen(text), at = 0;
 	char *out = hf_xmalloc((len + 2) / 3 * 4 + 1);
 

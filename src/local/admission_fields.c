@@ -147,10 +147,11 @@ int hf_fields_unknown(struct hf_admission *admission, char *const *unknown, size
 	}
 	if (!hf_streq(admission->field_validation, "Strict"))
 		return 0;
-	return hf_error_set(err, HF_E_BAD_REQUEST,
-			    "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
-			    admission->resource->kind, admission->resource->version,
-			    admission->resource->kind, sb.data);
+	return hf_error_set(
+		err, HF_E_BAD_REQUEST,
+		"%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
+		admission->resource->kind, admission->resource->version, admission->resource->kind,
+		sb.data);
 }
 
 /* "[12]rest": the index, and where the rest begins; NULL: no index here. */
@@ -211,11 +212,12 @@ static int type_error(struct walk *walk, const struct hf_json *value, const char
 {
 	const struct hf_resource *resource = walk->admission->resource;
 
-	return hf_error_set(walk->err, HF_E_BAD_REQUEST,
-			    "%s in version \"%s\" cannot be handled as a %s: json: cannot unmarshal "
-			    "%s into field %s of type %s",
-			    resource->kind, resource->version, resource->kind,
-			    hf_json_type_name(hf_json_type(value)), walk->path.data, wanted);
+	return hf_error_set(
+		walk->err, HF_E_BAD_REQUEST,
+		"%s in version \"%s\" cannot be handled as a %s: json: cannot unmarshal "
+		"%s into field %s of type %s",
+		resource->kind, resource->version, resource->kind,
+		hf_json_type_name(hf_json_type(value)), walk->path.data, wanted);
 }
 
 static bool is_amount(const struct hf_json *value)
@@ -262,14 +264,14 @@ static int check_value(struct walk *walk, struct hf_json *value, const struct hf
 		enum hf_json_type type;
 		const char *name;
 	} wanted[] = {
-		[HF_FIELD_STRING] = { HF_JSON_STRING, "string" },
-		[HF_FIELD_INT] = { HF_JSON_INT, "integer" },
-		[HF_FIELD_BOOL] = { HF_JSON_BOOL, "boolean" },
-		[HF_FIELD_OBJECT] = { HF_JSON_OBJECT, "object" },
-		[HF_FIELD_LIST] = { HF_JSON_ARRAY, "array" },
-		[HF_FIELD_STRINGS] = { HF_JSON_ARRAY, "array" },
-		[HF_FIELD_TEXTS] = { HF_JSON_OBJECT, "map" },
-		[HF_FIELD_AMOUNTS] = { HF_JSON_OBJECT, "map" },
+		[HF_FIELD_STRING] = {HF_JSON_STRING, "string"},
+		[HF_FIELD_INT] = {HF_JSON_INT, "integer"},
+		[HF_FIELD_BOOL] = {HF_JSON_BOOL, "boolean"},
+		[HF_FIELD_OBJECT] = {HF_JSON_OBJECT, "object"},
+		[HF_FIELD_LIST] = {HF_JSON_ARRAY, "array"},
+		[HF_FIELD_STRINGS] = {HF_JSON_ARRAY, "array"},
+		[HF_FIELD_TEXTS] = {HF_JSON_OBJECT, "map"},
+		[HF_FIELD_AMOUNTS] = {HF_JSON_OBJECT, "map"},
 	};
 	enum hf_json_type type = hf_json_type(value);
 
@@ -318,9 +320,8 @@ static void remove_unknown(struct walk *walk, struct hf_json *object,
 	for (const char *key; (key = next_unknown(object, fields)) != NULL;) {
 		HF_AUTOFREE char *copy = hf_xstrdup(key);
 		if (find_field(fields, key) == NULL && walk->n_unknown < HF_FIELDS_UNKNOWN_MAX)
-			walk->unknown[walk->n_unknown++] =
-				hf_xasprintf("%s%s%s", walk->path.data,
-					     walk->path.len > 0 ? "." : "", key);
+			walk->unknown[walk->n_unknown++] = hf_xasprintf(
+				"%s%s%s", walk->path.data, walk->path.len > 0 ? "." : "", key);
 		hf_json_remove(object, copy);
 	}
 }
@@ -346,8 +347,8 @@ static int check_object(struct walk *walk, struct hf_json *object,
 int hf_fields_check(struct hf_admission *admission, const struct hf_field_spec *fields,
 		    struct hf_error *err)
 {
-	struct walk walk = { .admission = admission, .err = err,
-			     .path = HF_STRBUF_INIT(PATH_BYTES_MAX) };
+	struct walk walk = {
+		.admission = admission, .err = err, .path = HF_STRBUF_INIT(PATH_BYTES_MAX)};
 	int rc = check_object(&walk, admission->object, fields);
 
 	if (rc == 0)

@@ -12,7 +12,7 @@
  */
 
 enum hf_field_type {
-	HF_FIELD_ANY,     /* not looked into */
+	HF_FIELD_ANY, /* not looked into */
 	HF_FIELD_STRING,
 	HF_FIELD_INT,
 	HF_FIELD_BOOL,

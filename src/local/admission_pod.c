@@ -16,7 +16,7 @@
  * tolerations for lost nodes.
  */
 
-static const char *const container_lists[] = { "initContainers", "containers" };
+static const char *const container_lists[] = {"initContainers", "containers"};
 
 /* ---- defaults ----------------------------------------------------------------------------- */
 
@@ -79,8 +79,8 @@ static void default_env(struct hf_json *container)
 	struct hf_json *env = hf_json_get(container, "env");
 
 	for (size_t i = 0; i < hf_json_len(env); i++) {
-		struct hf_json *ref = hf_json_path(hf_json_item(env, i), "valueFrom", "fieldRef",
-						   NULL);
+		struct hf_json *ref =
+			hf_json_path(hf_json_item(env, i), "valueFrom", "fieldRef", NULL);
 		if (ref != NULL)
 			hf_default_str(ref, "apiVersion", "v1");
 	}
@@ -103,7 +103,7 @@ static void default_container(struct hf_json *container, bool host_network)
 
 static void default_volume(struct hf_json *volume)
 {
-	static const char *const moded[] = { "configMap", "secret", "downwardAPI", "projected" };
+	static const char *const moded[] = {"configMap", "secret", "downwardAPI", "projected"};
 	struct hf_json *host = hf_json_get(volume, "hostPath"), *items;
 
 	if (hf_json_len(volume) == 1 && hf_json_get(volume, "name") != NULL)
@@ -116,8 +116,8 @@ static void default_volume(struct hf_json *volume)
 	items = hf_json_path(volume, "downwardAPI", "items", NULL);
 	for (size_t i = 0; i < hf_json_len(items); i++)
 		if (hf_json_get(hf_json_item(items, i), "fieldRef") != NULL)
-			hf_default_str(hf_json_get(hf_json_item(items, i), "fieldRef"), "apiVersion",
-				       "v1");
+			hf_default_str(hf_json_get(hf_json_item(items, i), "fieldRef"),
+				       "apiVersion", "v1");
 }
 
 static void default_pod(struct hf_json *spec)
@@ -191,7 +191,7 @@ static void check_port_number(struct hf_admission *admission, const struct hf_js
 
 static void check_ports(struct check *check, const struct hf_json *container)
 {
-	static const char *const protocols[] = { "SCTP", "TCP", "UDP", NULL };
+	static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
 	const struct hf_json *ports = hf_json_get(container, "ports");
 
 	for (size_t i = 0; i < hf_json_len(ports); i++) {
@@ -221,7 +221,8 @@ static void check_env(struct check *check, const struct hf_json *container)
 		const struct hf_json *var = hf_json_item(env, i);
 		const char *name = str(var, "name");
 		if (*name == '\0')
-			hf_problem_required(check->admission, "", "%s.env[%zu].name", check->path, i);
+			hf_problem_required(check->admission, "", "%s.env[%zu].name", check->path,
+					    i);
 		else if (strchr(name, '=') != NULL)
 			hf_problem_invalid(check->admission, hf_json_get(var, "name"),
 					   "a valid environment variable name must not contain '='",
@@ -267,7 +268,8 @@ static bool read_amount(struct check *check, const struct hf_json *value, const 
 	if (sb.full || hf_quantity_parse_milli(sb.data, ret_milli, &err) != 0) {
 		hf_problem_invalid(check->admission, value,
 				   "quantities must match the regular expression "
-				   "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'", "%s", path);
+				   "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+				   "%s", path);
 		return false;
 	}
 	if (*ret_milli < 0) {
@@ -301,7 +303,8 @@ static void check_resources(struct check *check, const struct hf_json *container
 		    hf_json_type(limit) != HF_JSON_STRING ||
 		    hf_quantity_parse_milli(hf_json_str(limit, ""), &most, NULL) != 0)
 			continue;
-		snprintf(message, sizeof(message), "must be less than or equal to %.200s limit", key);
+		snprintf(message, sizeof(message), "must be less than or equal to %.200s limit",
+			 key);
 		if (request > most)
 			hf_problem_invalid(check->admission, value, message, "%s", path);
 	}
@@ -309,8 +312,8 @@ static void check_resources(struct check *check, const struct hf_json *container
 
 static void check_container(struct check *check, const struct hf_json *list, size_t i)
 {
-	static const char *const pull[] = { "Always", "IfNotPresent", "Never", NULL };
-	static const char *const message[] = { "FallbackToLogsOnError", "File", NULL };
+	static const char *const pull[] = {"Always", "IfNotPresent", "Never", NULL};
+	static const char *const message[] = {"FallbackToLogsOnError", "File", NULL};
 	const struct hf_json *container = hf_json_item(list, i);
 	const char *name = str(container, "name");
 	const char *problem = hf_dns1123_label_problem(name);
@@ -318,8 +321,8 @@ static void check_container(struct check *check, const struct hf_json *list, siz
 	if (*name == '\0')
 		hf_problem_required(check->admission, "", "%s.name", check->path);
 	else if (problem != NULL)
-		hf_problem_invalid(check->admission, hf_json_get(container, "name"), problem, "%s.name",
-				   check->path);
+		hf_problem_invalid(check->admission, hf_json_get(container, "name"), problem,
+				   "%s.name", check->path);
 	else if (seen_before(list, i, name))
 		hf_problem_duplicate(check->admission, name, "%s.name", check->path);
 	if (*str(container, "image") == '\0')
@@ -349,16 +352,17 @@ static void check_volumes(struct check *check)
 			hf_problem_duplicate(check->admission, name, "spec.volumes[%zu].name", i);
 		if (hf_json_get(volume, "hostPath") != NULL &&
 		    *str(hf_json_get(volume, "hostPath"), "path") == '\0')
-			hf_problem_required(check->admission, "", "spec.volumes[%zu].hostPath.path", i);
+			hf_problem_required(check->admission, "", "spec.volumes[%zu].hostPath.path",
+					    i);
 	}
 }
 
 static void check_pod(struct hf_admission *admission, const struct hf_json *spec)
 {
-	static const char *const restart[] = { "Always", "OnFailure", "Never", NULL };
-	static const char *const dns[] = { "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None",
-					   NULL };
-	struct check check = { .admission = admission, .spec = spec };
+	static const char *const restart[] = {"Always", "OnFailure", "Never", NULL};
+	static const char *const dns[] = {"ClusterFirstWithHostNet", "ClusterFirst", "Default",
+					  "None", NULL};
+	struct check check = {.admission = admission, .spec = spec};
 	const struct hf_json *grace = hf_json_get(spec, "terminationGracePeriodSeconds");
 	const struct hf_json *deadline = hf_json_get(spec, "activeDeadlineSeconds");
 
@@ -382,9 +386,11 @@ static void check_pod(struct hf_admission *admission, const struct hf_json *spec
 		hf_problem_invalid(admission, deadline,
 				   "must be between 1 and 2147483647, inclusive",
 				   "spec.activeDeadlineSeconds");
-	if (*str(spec, "hostname") != '\0' && hf_dns1123_label_problem(str(spec, "hostname")) != NULL)
+	if (*str(spec, "hostname") != '\0' &&
+	    hf_dns1123_label_problem(str(spec, "hostname")) != NULL)
 		hf_problem_invalid(admission, hf_json_get(spec, "hostname"),
-				   hf_dns1123_label_problem(str(spec, "hostname")), "spec.hostname");
+				   hf_dns1123_label_problem(str(spec, "hostname")),
+				   "spec.hostname");
 }
 
 int hf_admit_pod(void *arg, struct hf_admission *admission, struct hf_error *err)

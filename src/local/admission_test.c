@@ -23,7 +23,7 @@ static int setup(void **state)
 	struct hf_error err;
 
 	bench.loop = hf_loop_create_virtual(0);
-	assert_ok(hf_local_create(bench.loop, &(struct hf_local_options){ 0 }, &bench.local, &err),
+	assert_ok(hf_local_create(bench.loop, &(struct hf_local_options){0}, &bench.local, &err),
 		  &err);
 	hf_admission_install(bench.local, hf_frameworks);
 	*state = &bench;
@@ -42,7 +42,7 @@ static int teardown(void **state)
 static struct hf_doc *doc_of(const char *yaml)
 {
 	struct hf_yaml *parsed = NULL;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	assert_ok(hf_yaml_parse(yaml, strlen(yaml), NULL, &parsed, &err), &err);
 	struct hf_doc *doc = hf_doc_from_json(hf_json_ref(hf_yaml_doc(parsed, 0)));
@@ -54,12 +54,14 @@ static void create(struct bench *bench, const struct hf_resource *resource, cons
 		   const char *validation, struct hf_result *ret_result)
 {
 	HF_AUTO_DOC body = doc_of(yaml);
-	struct hf_request request = { .verb = HF_VERB_CREATE, .resource = resource,
-				      .ns = "default", .body = body,
-				      .field_validation = validation,
-				      .grace_seconds = HF_GRACE_DEFAULT };
+	struct hf_request request = {.verb = HF_VERB_CREATE,
+				     .resource = resource,
+				     .ns = "default",
+				     .body = body,
+				     .field_validation = validation,
+				     .grace_seconds = HF_GRACE_DEFAULT};
 
-	*ret_result = (struct hf_result){ 0 };
+	*ret_result = (struct hf_result){0};
 	hf_local_apply(bench->local, &request, ret_result);
 }
 
@@ -67,10 +69,14 @@ static void merge(struct bench *bench, const struct hf_resource *resource, const
 		  const char *patch, struct hf_result *ret_result)
 {
 	HF_AUTO_DOC body = doc_of(patch);
-	struct hf_request request = { .verb = HF_VERB_PATCH, .resource = resource, .ns = "default",
-				      .name = name, .body = body, .patch_type = HF_PATCH_MERGE };
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = resource,
+				     .ns = "default",
+				     .name = name,
+				     .body = body,
+				     .patch_type = HF_PATCH_MERGE};
 
-	*ret_result = (struct hf_result){ 0 };
+	*ret_result = (struct hf_result){0};
 	hf_local_apply(bench->local, &request, ret_result);
 }
 
@@ -97,8 +103,7 @@ static void assert_refused(struct bench *bench, const struct hf_resource *resour
 		fail_msg("'%s' lacks '%s'", message_of(&result), message);
 }
 
-#define JOB(spec)                                                                                  \
-	"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x}\nspec:\n" spec
+#define JOB(spec) "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x}\nspec:\n" spec
 #define REPLICAS                                                                                   \
 	"  pytorchReplicaSpecs:\n"                                                                 \
 	"    Master: {replicas: 1, template: {spec: {containers: [{name: pytorch, image: i}]}}}\n"
@@ -131,7 +136,8 @@ static void an_unknown_field_is_refused_warned_of_or_dropped_as_asked(void **sta
 	assert_string_equal(warned.warnings[0], "unknown field \"spec.foo\"");
 	assert_null(hf_json_path(hf_doc_json(warned.object), "spec", "foo", NULL));
 	assert_int_equal(
-		hf_json_len(hf_json_path(hf_doc_json(warned.object), "spec", "runPolicy", NULL)), 1);
+		hf_json_len(hf_json_path(hf_doc_json(warned.object), "spec", "runPolicy", NULL)),
+		1);
 	merge(*state, &hf_pytorchjobs, "x", "spec: {foo: 3}", &ignored);
 	assert_done(&ignored);
 	assert_null(hf_json_path(hf_doc_json(ignored.object), "spec", "foo", NULL));
@@ -159,7 +165,8 @@ static void a_job_that_breaks_rules_is_invalid_with_causes(void **state)
 		   "[{name: pytorch, image: i}]}}}\n"),
 	       NULL, &result);
 	assert_int_equal(result.code, HF_E_INVALID);
-	assert_non_null(strstr(message_of(&result), "PyTorchJob.kubeflow.org \"x\" is invalid: spec."));
+	assert_non_null(
+		strstr(message_of(&result), "PyTorchJob.kubeflow.org \"x\" is invalid: spec."));
 	assert_non_null(strstr(message_of(&result), "Forbidden"));
 	const struct hf_json *cause = hf_json_item(
 		hf_json_path(hf_doc_json(result.object), "details", "causes", NULL), 0);
@@ -180,7 +187,8 @@ static void the_manager_of_a_job_does_not_change(void **state)
 	HF_AUTO_RESULT changed;
 
 	create(*state, &hf_pytorchjobs,
-	       JOB("  runPolicy: {managedBy: kubeflow.org/training-operator}\n" REPLICAS), NULL, &made);
+	       JOB("  runPolicy: {managedBy: kubeflow.org/training-operator}\n" REPLICAS), NULL,
+	       &made);
 	assert_done(&made);
 	merge(*state, &hf_pytorchjobs, "x",
 	      "spec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue}}", &changed);
@@ -214,11 +222,13 @@ static void a_pod_gets_what_clients_show_and_the_kubelet_relies_on(void **state)
 			    "/dev/termination-log");
 	assert_string_equal(hf_json_path_str(c, "imagePullPolicy", NULL), "IfNotPresent");
 	assert_int_equal(hf_json_i64(hf_json_path(c, "resources", "requests", "cpu", NULL), 0), 1);
-	assert_int_equal(hf_json_i64(hf_json_path(c, "livenessProbe", "periodSeconds", NULL), 0), 10);
+	assert_int_equal(hf_json_i64(hf_json_path(c, "livenessProbe", "periodSeconds", NULL), 0),
+			 10);
 	const struct hf_json *volumes = hf_json_get(spec, "volumes");
 	assert_non_null(hf_json_get(hf_json_item(volumes, 0), "emptyDir"));
 	assert_int_equal(
-		hf_json_i64(hf_json_path(hf_json_item(volumes, 1), "secret", "defaultMode", NULL), 0),
+		hf_json_i64(hf_json_path(hf_json_item(volumes, 1), "secret", "defaultMode", NULL),
+			    0),
 		420);
 	assert_null(hf_json_get(spec, "tolerations"));
 }
@@ -228,28 +238,29 @@ static void pods_that_no_server_would_take_are_refused(void **state)
 	static const struct {
 		const char *spec, *message;
 	} cases[] = {
-		{ "{}", "Pod \"p\" is invalid: spec.containers: Required value" },
-		{ "{containers: [{image: i}]}", "spec.containers[0].name: Required value" },
-		{ "{containers: [{name: c}]}", "spec.containers[0].image: Required value" },
-		{ "{containers: [{name: C, image: i}]}", "spec.containers[0].name: Invalid value: \"C\"" },
-		{ "{containers: [{name: c, image: i}, {name: c, image: i}]}",
-		  "spec.containers[1].name: Duplicate value: \"c\"" },
-		{ "{restartPolicy: Sometimes, containers: [{name: c, image: i}]}",
-		  "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", "
-		  "\"OnFailure\", \"Never\"" },
-		{ "{containers: [{name: c, image: i, ports: [{containerPort: 70000}]}]}",
-		  "spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 "
-		  "and 65535, inclusive" },
-		{ "{containers: [{name: c, image: i, volumeMounts: [{name: v, mountPath: /v}]}]}",
-		  "spec.containers[0].volumeMounts[0].name: Not found: \"v\"" },
-		{ "{containers: [{name: c, image: i, env: [{value: x}]}]}",
-		  "spec.containers[0].env[0].name: Required value" },
-		{ "{containers: [{name: c, image: i, resources: {limits: {cpu: '1'}, requests: {cpu: "
-		  "'2'}}}]}",
-		  "spec.containers[0].resources.requests[cpu]: Invalid value: \"2\": must be less than or "
-		  "equal to cpu limit" },
-		{ "{containers: [{name: c, image: i, resources: {limits: {cpu: lots}}}]}",
-		  "spec.containers[0].resources.limits[cpu]: Invalid value: \"lots\": quantities must" },
+		{"{}", "Pod \"p\" is invalid: spec.containers: Required value"},
+		{"{containers: [{image: i}]}", "spec.containers[0].name: Required value"},
+		{"{containers: [{name: c}]}", "spec.containers[0].image: Required value"},
+		{"{containers: [{name: C, image: i}]}",
+		 "spec.containers[0].name: Invalid value: \"C\""},
+		{"{containers: [{name: c, image: i}, {name: c, image: i}]}",
+		 "spec.containers[1].name: Duplicate value: \"c\""},
+		{"{restartPolicy: Sometimes, containers: [{name: c, image: i}]}",
+		 "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", "
+		 "\"OnFailure\", \"Never\""},
+		{"{containers: [{name: c, image: i, ports: [{containerPort: 70000}]}]}",
+		 "spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 "
+		 "and 65535, inclusive"},
+		{"{containers: [{name: c, image: i, volumeMounts: [{name: v, mountPath: /v}]}]}",
+		 "spec.containers[0].volumeMounts[0].name: Not found: \"v\""},
+		{"{containers: [{name: c, image: i, env: [{value: x}]}]}",
+		 "spec.containers[0].env[0].name: Required value"},
+		{"{containers: [{name: c, image: i, resources: {limits: {cpu: '1'}, requests: {cpu: "
+		 "'2'}}}]}",
+		 "spec.containers[0].resources.requests[cpu]: Invalid value: \"2\": must be less than or "
+		 "equal to cpu limit"},
+		{"{containers: [{name: c, image: i, resources: {limits: {cpu: lots}}}]}",
+		 "spec.containers[0].resources.limits[cpu]: Invalid value: \"lots\": quantities must"},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
@@ -261,7 +272,8 @@ static void pods_that_no_server_would_take_are_refused(void **state)
 
 static void wrong_types_and_unknown_fields_of_a_pod_cannot_be_decoded(void **state)
 {
-	assert_refused(*state, &hf_pods, POD("{containers: [{name: c, image: 5}]}"), HF_E_BAD_REQUEST,
+	assert_refused(*state, &hf_pods, POD("{containers: [{name: c, image: 5}]}"),
+		       HF_E_BAD_REQUEST,
 		       "json: cannot unmarshal integer into field spec.containers[0].image of type "
 		       "string");
 	assert_refused(*state, &hf_pods, POD("{containers: [{name: c, image: i, imagee: j}]}"),
@@ -282,7 +294,8 @@ static void a_headless_service_keeps_its_none_and_others_get_no_address(void **s
 	assert_string_equal(hf_json_path_str(spec, "clusterIP", NULL), "None");
 	assert_string_equal(hf_json_path_str(spec, "type", NULL), "ClusterIP");
 	assert_int_equal(
-		hf_json_i64(hf_json_get(hf_json_item(hf_json_get(spec, "ports"), 0), "targetPort"), 0),
+		hf_json_i64(hf_json_get(hf_json_item(hf_json_get(spec, "ports"), 0), "targetPort"),
+			    0),
 		80);
 	assert_refused(*state, &hf_services,
 		       "apiVersion: v1\nkind: Service\nmetadata: {name: l}\n"

@@ -49,7 +49,7 @@ static bool token_is(const struct hf_face *face, const char *given)
 
 static bool is_public(const char *path)
 {
-	static const char *const paths[] = { "/healthz", "/livez", "/readyz", "/version" };
+	static const char *const paths[] = {"/healthz", "/livez", "/readyz", "/version"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(paths); i++)
 		if (hf_streq(path, paths[i]))
@@ -73,7 +73,7 @@ static int on_admit(void *arg, const struct hf_exchange *ex, struct hf_error *er
 static void on_refusal(void *arg, int code, const char *text, struct hf_strbuf *ret_body)
 {
 	HF_AUTO_JSON status =
-		hf_status_failure(&(struct hf_status_args){ .code = code, .message = text });
+		hf_status_failure(&(struct hf_status_args){.code = code, .message = text});
 
 	hf_json_write(status, HF_JSON_COMPACT, ret_body);
 	hf_strbuf_addch(ret_body, '\n');
@@ -88,7 +88,7 @@ static void answer_text(struct hf_exchange *ex, int status, const char *text)
 
 static void serve_ready(struct hf_face *face, struct hf_exchange *ex)
 {
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	int rc = hf_local_health(face->local, &err);
 
 	if (rc == 0 && face->options.ready != NULL)
@@ -115,15 +115,15 @@ static void serve_metrics(struct hf_face *face, struct hf_exchange *ex)
 static void serve_version(struct hf_exchange *ex)
 {
 	static const char *const members[][2] = {
-		{ "major", "1" },
-		{ "minor", "34" },
-		{ "gitVersion", "v1.34.0+holdfast." HF_VERSION },
-		{ "gitCommit", "" },
-		{ "gitTreeState", "clean" },
-		{ "buildDate", "1970-01-01T00:00:00Z" },
-		{ "goVersion", "none" },
-		{ "compiler", "cc" },
-		{ "platform", "linux" },
+		{"major", "1"},
+		{"minor", "34"},
+		{"gitVersion", "v1.34.0+holdfast." HF_VERSION},
+		{"gitCommit", ""},
+		{"gitTreeState", "clean"},
+		{"buildDate", "1970-01-01T00:00:00Z"},
+		{"goVersion", "none"},
+		{"compiler", "cc"},
+		{"platform", "linux"},
 	};
 	HF_AUTO_JSON version = hf_json_object();
 
@@ -151,10 +151,10 @@ static void on_request(void *arg, struct hf_exchange *ex)
 {
 	struct hf_face *face = arg;
 	const char *path = hf_exchange_path(ex);
-	bool get = hf_streq(hf_exchange_method(ex), "GET") ||
-		   hf_streq(hf_exchange_method(ex), "HEAD");
+	bool get =
+		hf_streq(hf_exchange_method(ex), "GET") || hf_streq(hf_exchange_method(ex), "HEAD");
 	struct face_route route;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	if (on_admit(face, ex, &err) != 0) {
 		hf_face_fail_err(ex, &err);

@@ -24,10 +24,11 @@ struct hf_face;
 
 /* Limits, and why. */
 #define HF_FACE_LIST_BYTES_MAX ((size_t)256 << 20) /* of an answer: half of what the store holds */
-#define HF_FACE_STREAM_BYTES_MAX ((size_t)4 << 20) /* written and not sent, per watch or log: an
+#define HF_FACE_STREAM_BYTES_MAX                                                                   \
+	((size_t)4 << 20)                        /* written and not sent, per watch or log: an
 						      event with the largest object fits */
-#define HF_FACE_LOG_BYTES_MAX ((size_t)64 << 20)   /* of a log, behind a client that is slow */
-#define HF_FACE_WATCH_TIMEOUT HF_HOUR              /* of a watch that names none */
+#define HF_FACE_LOG_BYTES_MAX ((size_t)64 << 20) /* of a log, behind a client that is slow */
+#define HF_FACE_WATCH_TIMEOUT HF_HOUR            /* of a watch that names none */
 
 struct hf_face_options {
 	const char *address; /* NULL: 127.0.0.1 */

@@ -21,9 +21,10 @@ void hf_face_answer_json(struct hf_exchange *ex, int status, const struct hf_jso
 	hf_json_write(value, HF_JSON_COMPACT, &sb);
 	hf_strbuf_addch(&sb, '\n');
 	if (sb.full) {
-		hf_face_fail(ex, HF_E_TOO_LARGE,
-			     "the answer is larger than %zu bytes: ask for less, or in pages (limit)",
-			     HF_FACE_LIST_BYTES_MAX);
+		hf_face_fail(
+			ex, HF_E_TOO_LARGE,
+			"the answer is larger than %zu bytes: ask for less, or in pages (limit)",
+			HF_FACE_LIST_BYTES_MAX);
 		return;
 	}
 	hf_exchange_add_header(ex, "Cache-Control", "no-cache, private");
@@ -39,7 +40,7 @@ static void fail_status(struct hf_exchange *ex, int code, struct hf_json *status
 void hf_face_fail(struct hf_exchange *ex, int code, const char *fmt, ...)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(8192);
-	struct hf_status_args args = { .code = code };
+	struct hf_status_args args = {.code = code};
 	va_list ap;
 
 	va_start(ap, fmt);

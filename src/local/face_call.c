@@ -49,8 +49,8 @@ static struct hf_json *table_of(const struct face_call *call, const struct hf_re
 	else
 		hf_json_set_str(meta, "resourceVersion", hf_doc_resource_version(reply->object));
 	for (size_t i = 0; i < reply->n_items; i++)
-		hf_face_table_add(table, call->resource, hf_doc_json(reply->items[i]), call->include,
-				  now);
+		hf_face_table_add(table, call->resource, hf_doc_json(reply->items[i]),
+				  call->include, now);
 	if (reply->object != NULL)
 		hf_face_table_add(table, call->resource, hf_doc_json(reply->object), call->include,
 				  now);
@@ -73,10 +73,12 @@ static void answer_list(const struct face_call *call, const struct hf_reply *rep
 	hf_json_write(meta, HF_JSON_COMPACT, &sb);
 	hf_strbuf_addstr(&sb, ",\"items\":[");
 	for (size_t i = 0; i < reply->n_items; i++) {
-		HF_AUTO_JSON part = metadata ? hf_face_metadata_of(hf_doc_json(reply->items[i])) : NULL;
+		HF_AUTO_JSON part =
+			metadata ? hf_face_metadata_of(hf_doc_json(reply->items[i])) : NULL;
 		if (i > 0)
 			hf_strbuf_addch(&sb, ',');
-		hf_json_write(part != NULL ? part : hf_doc_json(reply->items[i]), HF_JSON_COMPACT, &sb);
+		hf_json_write(part != NULL ? part : hf_doc_json(reply->items[i]), HF_JSON_COMPACT,
+			      &sb);
 	}
 	hf_strbuf_addstr(&sb, "]}\n");
 	if (sb.full) {
@@ -92,7 +94,8 @@ static void answer_list(const struct face_call *call, const struct hf_reply *rep
 static void answer(const struct face_call *call, const struct hf_reply *reply)
 {
 	int status = call->verb == HF_VERB_CREATE ? 201 : 200;
-	bool is_status = hf_streq(hf_json_path_str(hf_doc_json(reply->object), "kind", NULL), "Status");
+	bool is_status =
+		hf_streq(hf_json_path_str(hf_doc_json(reply->object), "kind", NULL), "Status");
 
 	for (size_t i = 0; i < reply->n_warnings; i++)
 		hf_face_warn(call->ex, reply->warnings[i]);
@@ -173,9 +176,9 @@ static int read_patch(struct hf_exchange *ex, struct hf_request *request, struct
 		const char *media;
 		enum hf_patch_type type;
 	} types[] = {
-		{ "application/merge-patch+json", HF_PATCH_MERGE },
-		{ "application/json-patch+json", HF_PATCH_JSON },
-		{ "application/strategic-merge-patch+json", HF_PATCH_STRATEGIC },
+		{"application/merge-patch+json", HF_PATCH_MERGE},
+		{"application/json-patch+json", HF_PATCH_JSON},
+		{"application/strategic-merge-patch+json", HF_PATCH_STRATEGIC},
 	};
 	const char *media = hf_exchange_header(ex, "Content-Type");
 
@@ -186,8 +189,9 @@ static int read_patch(struct hf_exchange *ex, struct hf_request *request, struct
 		return read_body(ex, false, &request->body, err);
 	}
 	if (hf_face_media_is(media, "application/apply-patch+yaml"))
-		return hf_error_set(err, HF_E_MEDIA_TYPE,
-				    "server-side apply is not supported here: use client-side apply");
+		return hf_error_set(
+			err, HF_E_MEDIA_TYPE,
+			"server-side apply is not supported here: use client-side apply");
 	return hf_error_set(err, HF_E_MEDIA_TYPE,
 			    UNKNOWN_FORMAT "application/json-patch+json, "
 					   "application/merge-patch+json, "
@@ -202,9 +206,9 @@ static int read_propagation(const char *text, enum hf_propagation *ret, struct h
 		const char *text;
 		enum hf_propagation propagation;
 	} known[] = {
-		{ "Background", HF_PROPAGATE_BACKGROUND },
-		{ "Foreground", HF_PROPAGATE_FOREGROUND },
-		{ "Orphan", HF_PROPAGATE_ORPHAN },
+		{"Background", HF_PROPAGATE_BACKGROUND},
+		{"Foreground", HF_PROPAGATE_FOREGROUND},
+		{"Orphan", HF_PROPAGATE_ORPHAN},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(known); i++) {
@@ -213,17 +217,19 @@ static int read_propagation(const char *text, enum hf_propagation *ret, struct h
 			return 0;
 		}
 	}
-	return hf_error_set(err, HF_E_INVALID,
-			    "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported "
-			    "value: \"%s\": supported values: \"Foreground\", \"Background\", \"Orphan\"",
-			    text);
+	return hf_error_set(
+		err, HF_E_INVALID,
+		"DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported "
+		"value: \"%s\": supported values: \"Foreground\", \"Background\", \"Orphan\"",
+		text);
 }
 
 static int check_dry_run(const char *text, bool *ret, struct hf_error *err)
 {
 	if (!hf_streq(text, "All"))
 		return hf_error_set(err, HF_E_BAD_REQUEST,
-				    "dryRun: Unsupported value: \"%s\": supported values: \"All\"", text);
+				    "dryRun: Unsupported value: \"%s\": supported values: \"All\"",
+				    text);
 	*ret = true;
 	return 0;
 }
@@ -246,18 +252,19 @@ static int apply_delete_options(const struct hf_json *options, struct hf_request
 	if (hf_json_type(grace) == HF_JSON_INT)
 		request->grace_seconds = hf_json_i64(grace, HF_GRACE_DEFAULT);
 	if (hf_json_type(orphan) == HF_JSON_BOOL)
-		request->propagation = hf_json_true(orphan, false) ? HF_PROPAGATE_ORPHAN
-								   : HF_PROPAGATE_BACKGROUND;
+		request->propagation =
+			hf_json_true(orphan, false) ? HF_PROPAGATE_ORPHAN : HF_PROPAGATE_BACKGROUND;
 	if (!hf_str_is_empty(policy))
 		rc = read_propagation(policy, &request->propagation, err);
 	if (rc == 0 && hf_json_len(dry_run) > 0)
-		rc = check_dry_run(hf_json_str(hf_json_item(dry_run, 0), ""), &request->dry_run, err);
+		rc = check_dry_run(hf_json_str(hf_json_item(dry_run, 0), ""), &request->dry_run,
+				   err);
 	return rc;
 }
 
 /* The body wins over the query, as an API server reads the query only where there is no body. */
-static int read_delete(struct hf_exchange *ex, struct hf_request *request, struct hf_doc **ret_options,
-		       struct hf_error *err)
+static int read_delete(struct hf_exchange *ex, struct hf_request *request,
+		       struct hf_doc **ret_options, struct hf_error *err)
 {
 	const char *policy = hf_exchange_query(ex, "propagationPolicy");
 	const char *grace = hf_exchange_query(ex, "gracePeriodSeconds");
@@ -353,9 +360,9 @@ static int verb_of(const struct hf_exchange *ex, const struct face_route *route)
 		bool named;
 		enum hf_verb verb;
 	} verbs[] = {
-		{ "GET", true, HF_VERB_GET },       { "GET", false, HF_VERB_LIST },
-		{ "POST", false, HF_VERB_CREATE },  { "PUT", true, HF_VERB_UPDATE },
-		{ "PATCH", true, HF_VERB_PATCH },   { "DELETE", true, HF_VERB_DELETE },
+		{"GET", true, HF_VERB_GET},      {"GET", false, HF_VERB_LIST},
+		{"POST", false, HF_VERB_CREATE}, {"PUT", true, HF_VERB_UPDATE},
+		{"PATCH", true, HF_VERB_PATCH},  {"DELETE", true, HF_VERB_DELETE},
 	};
 
 	if (hf_streq(route->sub, "binding"))
@@ -390,9 +397,12 @@ static void send(struct hf_face *face, struct hf_exchange *ex, const struct hf_r
 {
 	struct face_call *call = hf_xcalloc(1, sizeof(*call));
 
-	*call = (struct face_call){ .face = face, .ex = ex, .resource = request->resource,
-				    .verb = request->verb, .form = form,
-				    .include = include_of(ex) };
+	*call = (struct face_call){.face = face,
+				   .ex = ex,
+				   .resource = request->resource,
+				   .verb = request->verb,
+				   .form = form,
+				   .include = include_of(ex)};
 	hf_exchange_on_closed(ex, on_closed, call);
 	call->call = hf_store_request(face->client, request, on_reply, call);
 }
@@ -403,23 +413,26 @@ static void send(struct hf_face *face, struct hf_exchange *ex, const struct hf_r
 static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
 			      const struct face_route *route)
 {
-	struct hf_request request = { .verb = HF_VERB_LIST, .resource = route->resource,
-				      .ns = route->ns, .grace_seconds = HF_GRACE_DEFAULT };
+	struct hf_request request = {.verb = HF_VERB_LIST,
+				     .resource = route->resource,
+				     .ns = route->ns,
+				     .grace_seconds = HF_GRACE_DEFAULT};
 	HF_AUTO_DOC options = NULL;
-	struct hf_error err = { 0 };
-	struct hf_result list = { 0 };
+	struct hf_error err = {0};
+	struct hf_result list = {0};
 	int rc = read_list(ex, &request, &err);
 
 	if (rc == 0)
 		hf_local_apply(face->local, &request, &list);
 	if (rc == 0 && list.code != 0)
 		rc = hf_error_set(&err, list.code, "%s", list.err.text);
-	request = (struct hf_request){ .verb = HF_VERB_DELETE, .resource = route->resource,
-				       .grace_seconds = HF_GRACE_DEFAULT };
+	request = (struct hf_request){.verb = HF_VERB_DELETE,
+				      .resource = route->resource,
+				      .grace_seconds = HF_GRACE_DEFAULT};
 	if (rc == 0)
 		rc = read_delete(ex, &request, &options, &err);
 	for (size_t i = 0; rc == 0 && i < list.n_items; i++) {
-		struct hf_result result = { 0 };
+		struct hf_result result = {0};
 		const char *ns = hf_doc_namespace(list.items[i]);
 		request.ns = *ns != '\0' ? ns : NULL;
 		request.name = hf_doc_name(list.items[i]);
@@ -449,8 +462,8 @@ static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
 static bool serve_special(struct hf_face *face, struct hf_exchange *ex,
 			  const struct face_route *route)
 {
-	static const char *const refused[] = { "exec", "attach", "portforward", "proxy",
-					       "ephemeralcontainers", "eviction" };
+	static const char *const refused[] = {
+		"exec", "attach", "portforward", "proxy", "ephemeralcontainers", "eviction"};
 
 	if (route->resource != &hf_pods || route->sub == NULL)
 		return false;
@@ -471,11 +484,13 @@ static bool serve_special(struct hf_face *face, struct hf_exchange *ex,
 static void serve_call(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route,
 		       enum face_form form)
 {
-	struct hf_request request = { .resource = route->resource, .ns = route->ns,
-				      .name = route->name, .subresource = route->sub,
-				      .grace_seconds = HF_GRACE_DEFAULT };
+	struct hf_request request = {.resource = route->resource,
+				     .ns = route->ns,
+				     .name = route->name,
+				     .subresource = route->sub,
+				     .grace_seconds = HF_GRACE_DEFAULT};
 	HF_AUTO_DOC options = NULL;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	int verb = verb_of(ex, route);
 
 	if (verb < 0) {

@@ -91,8 +91,8 @@ static struct hf_json *kind_entry(const struct hf_resource *resource, const char
 
 static void add_parts(struct hf_json *list, const struct hf_resource_info *info)
 {
-	static const char *const get_write[] = { "get", "patch", "update", NULL };
-	static const char *const get[] = { "get", NULL }, *const create[] = { "create", NULL };
+	static const char *const get_write[] = {"get", "patch", "update", NULL};
+	static const char *const get[] = {"get", NULL}, *const create[] = {"create", NULL};
 	const struct hf_resource *resource = info->resource;
 
 	if (resource == &hf_pods) {
@@ -111,8 +111,9 @@ static void add_parts(struct hf_json *list, const struct hf_resource_info *info)
 
 static void add_kind(struct hf_json *list, const struct hf_resource_info *info)
 {
-	static const char *const verbs[] = { "create", "delete", "deletecollection", "get", "list",
-					     "patch",  "update", "watch", NULL };
+	static const char *const verbs[] = {"create", "delete", "deletecollection",
+					    "get",    "list",   "patch",
+					    "update", "watch",  NULL};
 	const struct hf_resource *resource = info->resource;
 	struct hf_json *entry = kind_entry(resource, NULL, resource->kind, verbs);
 

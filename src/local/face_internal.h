@@ -51,7 +51,7 @@ void hf_face_route(const char *path, struct face_route *ret_route);
 enum face_form {
 	FACE_FORM_JSON,
 	FACE_FORM_TABLE,
-	FACE_FORM_METADATA,      /* PartialObjectMetadata */
+	FACE_FORM_METADATA, /* PartialObjectMetadata */
 	FACE_FORM_UNACCEPTABLE,
 };
 /* accept: NULL is everything. */
@@ -71,7 +71,8 @@ void hf_face_warn(struct hf_exchange *ex, const char *text); /* a Warning header
 /* A query parameter that says yes: "true", "1", or nothing behind the name. */
 bool hf_face_query_true(const struct hf_exchange *ex, const char *name);
 /* A number of a query; false after a 400.  absent: what stands for none. */
-bool hf_face_query_i64(struct hf_exchange *ex, const char *name, int64_t absent, int64_t *ret_value);
+bool hf_face_query_i64(struct hf_exchange *ex, const char *name, int64_t absent,
+		       int64_t *ret_value);
 
 /* --- handlers; each ends the exchange or keeps it --- */
 void hf_face_serve_resource(struct hf_face *face, struct hf_exchange *ex,

@@ -15,7 +15,7 @@
 #define CONSUME_BYTES ((size_t)1 << 20)
 
 struct face_log {
-	struct face_stream stream; /* first */
+	struct face_stream stream;    /* first */
 	struct hf_log_stream *source; /* NULL: at its end */
 	struct hf_timer *head;
 	struct hf_strbuf waiting; /* came while the client was slow */
@@ -76,8 +76,7 @@ static void drain(struct face_log *log)
 	size_t room = hf_exchange_room(log->stream.ex);
 	size_t len = left < room ? left : room;
 
-	if (len > 0 &&
-	    hf_exchange_write(log->stream.ex, log->waiting.data + log->written, len))
+	if (len > 0 && hf_exchange_write(log->stream.ex, log->waiting.data + log->written, len))
 		log->written += len;
 	if (log->written >= CONSUME_BYTES) {
 		hf_strbuf_consume(&log->waiting, log->written);
@@ -185,7 +184,7 @@ void hf_face_log(struct hf_face *face, struct hf_exchange *ex, const struct face
 		return;
 	log = hf_xcalloc(1, sizeof(*log));
 	hf_strbuf_init(&log->waiting, HF_FACE_LOG_BYTES_MAX);
-	log->stream = (struct face_stream){ .ex = ex, .end = finish };
+	log->stream = (struct face_stream){.ex = ex, .end = finish};
 	hf_face_stream_link(face, &log->stream);
 	hf_exchange_on_closed(ex, on_closed, log);
 	log->head = hf_timer_create(face->loop, on_head, log);

@@ -50,9 +50,9 @@ static void add_operation(struct hf_json *path, const char *method, const char *
 			  const struct hf_resource *resource)
 {
 	static const char *const queries[][2] = {
-		{ "dryRun", "All: do everything but store it." },
-		{ "fieldManager", "Who asks." },
-		{ "fieldValidation", "What is done about unknown fields: Ignore, Warn or Strict." },
+		{"dryRun", "All: do everything but store it."},
+		{"fieldManager", "Who asks."},
+		{"fieldValidation", "What is done about unknown fields: Ignore, Warn or Strict."},
 	};
 	struct hf_json *operation = object_with(path, method);
 	struct hf_json *parameters = hf_json_ensure_array(operation, "parameters");
@@ -135,8 +135,8 @@ static void serve_v2(struct hf_exchange *ex)
 {
 	/* swagger "2.0"; info: title "Holdfast", version "v1"; paths: none. */
 	static const unsigned char protobuf[] = {
-		0x0a, 3, '2', '.', '0', 0x12, 14, 0x0a, 8, 'H', 'o', 'l', 'd', 'f', 'a', 's',
-		't',  0x12, 2, 'v', '1', 0x42, 0,
+		0x0a, 3,   '2', '.', '0', 0x12, 14, 0x0a, 8,   'H',  'o', 'l',
+		'd',  'f', 'a', 's', 't', 0x12, 2,  'v',  '1', 0x42, 0,
 	};
 	static const char text[] = "{\"swagger\":\"2.0\",\"info\":{\"title\":\"Holdfast\","
 				   "\"version\":\"v1\"},\"paths\":{}}\n";

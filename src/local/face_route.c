@@ -84,7 +84,7 @@ static bool is_place(const struct face_route *route)
 
 void hf_face_route(const char *path, struct face_route *ret_route)
 {
-	struct face_route route = { .text = hf_xstrdup(*path == '/' ? path + 1 : path) };
+	struct face_route route = {.text = hf_xstrdup(*path == '/' ? path + 1 : path)};
 	char *rest = route.text;
 	const char *group = route_group(&rest);
 	const char *plural = group != NULL ? next_segment(&rest) : NULL;

@@ -14,16 +14,16 @@
 /* ---- pods --------------------------------------------------------------------------------- */
 
 const struct hf_column hf_pod_columns[] = {
-	{ "Name", "string", "name", 0 },
-	{ "Ready", "string", NULL, 0 },
-	{ "Status", "string", NULL, 0 },
-	{ "Restarts", "string", NULL, 0 },
-	{ "Age", "string", NULL, 0 },
-	{ "IP", "string", NULL, 1 },
-	{ "Node", "string", NULL, 1 },
-	{ "Nominated Node", "string", NULL, 1 },
-	{ "Readiness Gates", "string", NULL, 1 },
-	{ NULL, NULL, NULL, 0 },
+	{"Name", "string", "name", 0},
+	{"Ready", "string", NULL, 0},
+	{"Status", "string", NULL, 0},
+	{"Restarts", "string", NULL, 0},
+	{"Age", "string", NULL, 0},
+	{"IP", "string", NULL, 1},
+	{"Node", "string", NULL, 1},
+	{"Nominated Node", "string", NULL, 1},
+	{"Readiness Gates", "string", NULL, 1},
+	{NULL, NULL, NULL, 0},
 };
 
 /* What a pod's status comes to, in the words people know. */
@@ -53,8 +53,8 @@ static void set_terminated(struct pod_state *state, const char *prefix,
 
 static void count_restarts(struct pod_state *state, const struct hf_json *container)
 {
-	const char *finished = hf_json_path_str(container, "lastState", "terminated", "finishedAt",
-						NULL);
+	const char *finished =
+		hf_json_path_str(container, "lastState", "terminated", "finishedAt", NULL);
 	hf_time t;
 
 	state->restarts += hf_json_i64(hf_json_get(container, "restartCount"), 0);
@@ -93,8 +93,10 @@ static void main_containers(struct pod_state *state, const struct hf_json *statu
 	state->last_restart = HF_TIME_NONE;
 	for (size_t i = hf_json_len(statuses); i-- > 0;) {
 		const struct hf_json *container = hf_json_item(statuses, i);
-		const struct hf_json *terminated = hf_json_path(container, "state", "terminated", NULL);
-		const char *waiting = hf_json_path_str(container, "state", "waiting", "reason", NULL);
+		const struct hf_json *terminated =
+			hf_json_path(container, "state", "terminated", NULL);
+		const char *waiting =
+			hf_json_path_str(container, "state", "waiting", "reason", NULL);
 		count_restarts(state, container);
 		if (!hf_str_is_empty(waiting)) {
 			set_reason(state, "", waiting);
@@ -118,7 +120,7 @@ static void judge_pod(const struct hf_json *pod, struct pod_state *state)
 	const struct hf_json *conditions = hf_json_get(status, "conditions");
 	bool initializing = false;
 
-	*state = (struct pod_state){ .last_restart = HF_TIME_NONE };
+	*state = (struct pod_state){.last_restart = HF_TIME_NONE};
 	state->total = (int64_t)hf_json_len(hf_json_path(pod, "spec", "containers", NULL));
 	set_reason(state, "", hf_str_or(hf_json_path_str(status, "phase", NULL), ""));
 	if (!hf_str_is_empty(hf_json_path_str(status, "reason", NULL)))
@@ -197,17 +199,17 @@ void hf_print_pod(struct hf_json *cells, const struct hf_json *pod, hf_time now)
 /* ---- nodes -------------------------------------------------------------------------------- */
 
 const struct hf_column hf_node_columns[] = {
-	{ "Name", "string", "name", 0 },
-	{ "Status", "string", NULL, 0 },
-	{ "Roles", "string", NULL, 0 },
-	{ "Age", "string", NULL, 0 },
-	{ "Version", "string", NULL, 0 },
-	{ "Internal-IP", "string", NULL, 1 },
-	{ "External-IP", "string", NULL, 1 },
-	{ "OS-Image", "string", NULL, 1 },
-	{ "Kernel-Version", "string", NULL, 1 },
-	{ "Container-Runtime", "string", NULL, 1 },
-	{ NULL, NULL, NULL, 0 },
+	{"Name", "string", "name", 0},
+	{"Status", "string", NULL, 0},
+	{"Roles", "string", NULL, 0},
+	{"Age", "string", NULL, 0},
+	{"Version", "string", NULL, 0},
+	{"Internal-IP", "string", NULL, 1},
+	{"External-IP", "string", NULL, 1},
+	{"OS-Image", "string", NULL, 1},
+	{"Kernel-Version", "string", NULL, 1},
+	{"Container-Runtime", "string", NULL, 1},
+	{NULL, NULL, NULL, 0},
 };
 
 static struct hf_json *node_status(const struct hf_json *node)
@@ -263,8 +265,9 @@ void hf_print_node(struct hf_json *cells, const struct hf_json *node, hf_time no
 	hf_cell_add(cells, hf_cell_str(node, "metadata", "name"));
 	hf_cell_add(cells, node_status(node));
 	hf_cell_add(cells, node_roles(node));
-	hf_cell_add(cells,
-		    hf_cell_age(hf_json_path_str(node, "metadata", "creationTimestamp", NULL), now));
+	hf_cell_add(
+		cells,
+		hf_cell_age(hf_json_path_str(node, "metadata", "creationTimestamp", NULL), now));
 	hf_cell_add(cells, hf_cell_str(hf_json_get(node, "status"), "nodeInfo", "kubeletVersion"));
 	hf_cell_add(cells, node_address(node, "InternalIP"));
 	hf_cell_add(cells, node_address(node, "ExternalIP"));

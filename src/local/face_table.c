@@ -52,9 +52,9 @@ static void add_name(struct hf_json *cells, const struct hf_json *object)
 /* ---- kinds -------------------------------------------------------------------------------- */
 
 static const struct hf_column plain_columns[] = {
-	{ "Name", "string", "name", 0 },
-	{ "Age", "string", NULL, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"Name", "string", "name", 0},
+	{"Age", "string", NULL, 0},
+	{NULL, NULL, NULL, 0},
 };
 
 static void print_plain(struct hf_json *cells, const struct hf_json *object, hf_time now)
@@ -65,10 +65,10 @@ static void print_plain(struct hf_json *cells, const struct hf_json *object, hf_
 
 /* As upstream's CRDs have it: the type of the newest condition. */
 static const struct hf_column job_columns[] = {
-	{ "Name", "string", "name", 0 },
-	{ "State", "string", NULL, 0 },
-	{ "Age", "date", NULL, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"Name", "string", "name", 0},
+	{"State", "string", NULL, 0},
+	{"Age", "date", NULL, 0},
+	{NULL, NULL, NULL, 0},
 };
 
 static void print_job(struct hf_json *cells, const struct hf_json *object, hf_time now)
@@ -84,10 +84,10 @@ static void print_job(struct hf_json *cells, const struct hf_json *object, hf_ti
 }
 
 static const struct hf_column namespace_columns[] = {
-	{ "Name", "string", "name", 0 },
-	{ "Status", "string", NULL, 0 },
-	{ "Age", "string", NULL, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"Name", "string", "name", 0},
+	{"Status", "string", NULL, 0},
+	{"Age", "string", NULL, 0},
+	{NULL, NULL, NULL, 0},
 };
 
 static void print_namespace(struct hf_json *cells, const struct hf_json *object, hf_time now)
@@ -98,10 +98,10 @@ static void print_namespace(struct hf_json *cells, const struct hf_json *object,
 }
 
 static const struct hf_column configmap_columns[] = {
-	{ "Name", "string", "name", 0 },
-	{ "Data", "string", NULL, 0 },
-	{ "Age", "string", NULL, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"Name", "string", "name", 0},
+	{"Data", "string", NULL, 0},
+	{"Age", "string", NULL, 0},
+	{NULL, NULL, NULL, 0},
 };
 
 static void print_configmap(struct hf_json *cells, const struct hf_json *object, hf_time now)
@@ -113,11 +113,8 @@ static void print_configmap(struct hf_json *cells, const struct hf_json *object,
 }
 
 static const struct hf_column secret_columns[] = {
-	{ "Name", "string", "name", 0 },
-	{ "Type", "string", NULL, 0 },
-	{ "Data", "string", NULL, 0 },
-	{ "Age", "string", NULL, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"Name", "string", "name", 0}, {"Type", "string", NULL, 0}, {"Data", "string", NULL, 0},
+	{"Age", "string", NULL, 0},    {NULL, NULL, NULL, 0},
 };
 
 static void print_secret(struct hf_json *cells, const struct hf_json *object, hf_time now)
@@ -129,10 +126,10 @@ static void print_secret(struct hf_json *cells, const struct hf_json *object, hf
 }
 
 static const struct hf_column lease_columns[] = {
-	{ "Name", "string", "name", 0 },
-	{ "Holder", "string", NULL, 0 },
-	{ "Age", "string", NULL, 0 },
-	{ NULL, NULL, NULL, 0 },
+	{"Name", "string", "name", 0},
+	{"Holder", "string", NULL, 0},
+	{"Age", "string", NULL, 0},
+	{NULL, NULL, NULL, 0},
 };
 
 static void print_lease(struct hf_json *cells, const struct hf_json *object, hf_time now)
@@ -145,14 +142,10 @@ static void print_lease(struct hf_json *cells, const struct hf_json *object, hf_
 /* ---- services ----------------------------------------------------------------------------- */
 
 static const struct hf_column service_columns[] = {
-	{ "Name", "string", "name", 0 },
-	{ "Type", "string", NULL, 0 },
-	{ "Cluster-IP", "string", NULL, 0 },
-	{ "External-IP", "string", NULL, 0 },
-	{ "Port(s)", "string", NULL, 0 },
-	{ "Age", "string", NULL, 0 },
-	{ "Selector", "string", NULL, 1 },
-	{ NULL, NULL, NULL, 0 },
+	{"Name", "string", "name", 0},     {"Type", "string", NULL, 0},
+	{"Cluster-IP", "string", NULL, 0}, {"External-IP", "string", NULL, 0},
+	{"Port(s)", "string", NULL, 0},    {"Age", "string", NULL, 0},
+	{"Selector", "string", NULL, 1},   {NULL, NULL, NULL, 0},
 };
 
 static struct hf_json *service_ports(const struct hf_json *object)
@@ -193,17 +186,17 @@ static void print_service(struct hf_json *cells, const struct hf_json *object, h
 /* ---- events ------------------------------------------------------------------------------- */
 
 static const struct hf_column event_columns[] = {
-	{ "Last Seen", "string", NULL, 0 },
-	{ "Type", "string", NULL, 0 },
-	{ "Reason", "string", NULL, 0 },
-	{ "Object", "string", NULL, 0 },
-	{ "Subobject", "string", NULL, 1 },
-	{ "Source", "string", NULL, 1 },
-	{ "Message", "string", NULL, 0 },
-	{ "First Seen", "string", NULL, 1 },
-	{ "Count", "string", NULL, 1 },
-	{ "Name", "string", "name", 1 },
-	{ NULL, NULL, NULL, 0 },
+	{"Last Seen", "string", NULL, 0},
+	{"Type", "string", NULL, 0},
+	{"Reason", "string", NULL, 0},
+	{"Object", "string", NULL, 0},
+	{"Subobject", "string", NULL, 1},
+	{"Source", "string", NULL, 1},
+	{"Message", "string", NULL, 0},
+	{"First Seen", "string", NULL, 1},
+	{"Count", "string", NULL, 1},
+	{"Name", "string", "name", 1},
+	{NULL, NULL, NULL, 0},
 };
 
 static const char *first_of(const struct hf_json *object, const char *a, const char *b)
@@ -223,8 +216,8 @@ static const char *last_seen(const struct hf_json *event)
 /* "pod/ddp-worker-0" */
 static struct hf_json *event_object(const struct hf_json *event)
 {
-	HF_AUTOFREE char *kind = hf_xstrdup(
-		hf_str_or(hf_json_path_str(event, "involvedObject", "kind", NULL), ""));
+	HF_AUTOFREE char *kind =
+		hf_xstrdup(hf_str_or(hf_json_path_str(event, "involvedObject", "kind", NULL), ""));
 	HF_AUTOFREE char *text = NULL;
 
 	hf_str_lower(kind);
@@ -263,17 +256,17 @@ static void print_event(struct hf_json *cells, const struct hf_json *event, hf_t
 /* ---- tables ------------------------------------------------------------------------------- */
 
 static const struct hf_printer printers[] = {
-	{ &hf_pods, hf_pod_columns, hf_print_pod },
-	{ &hf_nodes, hf_node_columns, hf_print_node },
-	{ &hf_services, service_columns, print_service },
-	{ &hf_events, event_columns, print_event },
-	{ &hf_configmaps, configmap_columns, print_configmap },
-	{ &hf_secrets, secret_columns, print_secret },
-	{ &hf_namespaces, namespace_columns, print_namespace },
-	{ &hf_leases, lease_columns, print_lease },
+	{&hf_pods, hf_pod_columns, hf_print_pod},
+	{&hf_nodes, hf_node_columns, hf_print_node},
+	{&hf_services, service_columns, print_service},
+	{&hf_events, event_columns, print_event},
+	{&hf_configmaps, configmap_columns, print_configmap},
+	{&hf_secrets, secret_columns, print_secret},
+	{&hf_namespaces, namespace_columns, print_namespace},
+	{&hf_leases, lease_columns, print_lease},
 };
-static const struct hf_printer job_printer = { NULL, job_columns, print_job };
-static const struct hf_printer plain_printer = { NULL, plain_columns, print_plain };
+static const struct hf_printer job_printer = {NULL, job_columns, print_job};
+static const struct hf_printer plain_printer = {NULL, plain_columns, print_plain};
 
 static const struct hf_printer *printer_of(const struct hf_resource *resource)
 {

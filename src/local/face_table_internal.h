@@ -27,7 +27,7 @@ void hf_print_node(struct hf_json *cells, const struct hf_json *node, hf_time no
 struct hf_json *hf_cell_str(const struct hf_json *object, const char *a, const char *b);
 struct hf_json *hf_cell_age(const char *time, hf_time now);
 struct hf_json *hf_cell_or_none(const char *text);
-struct hf_json *hf_cell_labels(const struct hf_json *labels); /* "a=b,c=d" */
+struct hf_json *hf_cell_labels(const struct hf_json *labels);   /* "a=b,c=d" */
 void hf_cell_add(struct hf_json *cells, struct hf_json *value); /* NULL: null */
 
 #endif

@@ -15,7 +15,7 @@
 static struct hf_json *parse(const char *yaml)
 {
 	struct hf_yaml *parsed = NULL;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 
 	assert_ok(hf_yaml_parse(yaml, strlen(yaml), NULL, &parsed, &err), &err);
 	struct hf_json *value = hf_json_ref(hf_yaml_doc(parsed, 0));
@@ -39,7 +39,8 @@ static void assert_row(const struct hf_resource *resource, const char *yaml, con
 {
 	HF_AUTO_JSON table = table_of(resource, yaml, FACE_INCLUDE_NONE);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(65536);
-	const struct hf_json *cells = hf_json_get(hf_json_item(hf_json_get(table, "rows"), 0), "cells");
+	const struct hf_json *cells =
+		hf_json_get(hf_json_item(hf_json_get(table, "rows"), 0), "cells");
 
 	for (size_t i = 0; i < hf_json_len(cells); i++) {
 		const struct hf_json *cell = hf_json_item(cells, i);
@@ -63,42 +64,42 @@ static void a_pod_says_what_it_does_in_kubectls_words(void **state)
 	static const struct {
 		const char *yaml, *row;
 	} cases[] = {
-		{ POD("{containers: [{name: c}]}", "{phase: Pending}"),
-		  "p | 0/1 | Pending | 0 | 60m" TAIL },
-		{ POD("{nodeName: n1, containers: [{name: c}]}",
-		      "{phase: Running, podIP: 10.0.0.1, containerStatuses: [{ready: true, restartCount: 0, "
-		      "state: {running: {}}}]}"),
-		  "p | 1/1 | Running | 0 | 60m | 10.0.0.1 | n1 | <none> | <none>" },
-		{ POD("{containers: [{name: c}]}",
-		      "{phase: Succeeded, containerStatuses: [{ready: false, state: {terminated: {exitCode: "
-		      "0, reason: Completed}}}]}"),
-		  "p | 0/1 | Completed | 0 | 60m" TAIL },
-		{ POD("{containers: [{name: c}]}",
-		      "{phase: Failed, containerStatuses: [{ready: false, state: {terminated: {exitCode: "
-		      "3}}}]}"),
-		  "p | 0/1 | ExitCode:3 | 0 | 60m" TAIL },
-		{ POD("{containers: [{name: c}]}",
-		      "{phase: Failed, containerStatuses: [{ready: false, state: {terminated: {exitCode: "
-		      "137, signal: 9}}}]}"),
-		  "p | 0/1 | Signal:9 | 0 | 60m" TAIL },
-		{ POD("{containers: [{name: c}]}",
-		      "{phase: Running, containerStatuses: [{ready: false, restartCount: 4, state: "
-		      "{waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {finishedAt: "
-		      "'2026-01-01T00:59:00Z'}}}]}"),
-		  "p | 0/1 | CrashLoopBackOff | 4 (60s ago) | 60m" TAIL },
-		{ POD("{initContainers: [{name: i}, {name: k}], containers: [{name: c}]}",
-		      "{phase: Pending, initContainerStatuses: [{state: {terminated: {exitCode: 0}}}, "
-		      "{state: {running: {}}}]}"),
-		  "p | 0/1 | Init:1/2 | 0 | 60m" TAIL },
-		{ POD("{initContainers: [{name: i}], containers: [{name: c}]}",
-		      "{phase: Pending, initContainerStatuses: [{state: {terminated: {exitCode: 1, reason: "
-		      "Error}}}]}"),
-		  "p | 0/1 | Init:Error | 0 | 60m" TAIL },
-		{ POD("{containers: [{name: c}]}", "{phase: Failed, reason: Lost}"),
-		  "p | 0/1 | Lost | 0 | 60m" TAIL },
-		{ "metadata: {name: p, creationTimestamp: '2026-01-01T00:00:00Z', deletionTimestamp: "
-		  "'2026-01-01T00:30:00Z'}\nspec: {containers: [{name: c}]}\nstatus: {phase: Running}\n",
-		  "p | 0/1 | Terminating | 0 | 60m" TAIL },
+		{POD("{containers: [{name: c}]}", "{phase: Pending}"),
+		 "p | 0/1 | Pending | 0 | 60m" TAIL},
+		{POD("{nodeName: n1, containers: [{name: c}]}",
+		     "{phase: Running, podIP: 10.0.0.1, containerStatuses: [{ready: true, restartCount: 0, "
+		     "state: {running: {}}}]}"),
+		 "p | 1/1 | Running | 0 | 60m | 10.0.0.1 | n1 | <none> | <none>"},
+		{POD("{containers: [{name: c}]}",
+		     "{phase: Succeeded, containerStatuses: [{ready: false, state: {terminated: {exitCode: "
+		     "0, reason: Completed}}}]}"),
+		 "p | 0/1 | Completed | 0 | 60m" TAIL},
+		{POD("{containers: [{name: c}]}",
+		     "{phase: Failed, containerStatuses: [{ready: false, state: {terminated: {exitCode: "
+		     "3}}}]}"),
+		 "p | 0/1 | ExitCode:3 | 0 | 60m" TAIL},
+		{POD("{containers: [{name: c}]}",
+		     "{phase: Failed, containerStatuses: [{ready: false, state: {terminated: {exitCode: "
+		     "137, signal: 9}}}]}"),
+		 "p | 0/1 | Signal:9 | 0 | 60m" TAIL},
+		{POD("{containers: [{name: c}]}",
+		     "{phase: Running, containerStatuses: [{ready: false, restartCount: 4, state: "
+		     "{waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {finishedAt: "
+		     "'2026-01-01T00:59:00Z'}}}]}"),
+		 "p | 0/1 | CrashLoopBackOff | 4 (60s ago) | 60m" TAIL},
+		{POD("{initContainers: [{name: i}, {name: k}], containers: [{name: c}]}",
+		     "{phase: Pending, initContainerStatuses: [{state: {terminated: {exitCode: 0}}}, "
+		     "{state: {running: {}}}]}"),
+		 "p | 0/1 | Init:1/2 | 0 | 60m" TAIL},
+		{POD("{initContainers: [{name: i}], containers: [{name: c}]}",
+		     "{phase: Pending, initContainerStatuses: [{state: {terminated: {exitCode: 1, reason: "
+		     "Error}}}]}"),
+		 "p | 0/1 | Init:Error | 0 | 60m" TAIL},
+		{POD("{containers: [{name: c}]}", "{phase: Failed, reason: Lost}"),
+		 "p | 0/1 | Lost | 0 | 60m" TAIL},
+		{"metadata: {name: p, creationTimestamp: '2026-01-01T00:00:00Z', deletionTimestamp: "
+		 "'2026-01-01T00:30:00Z'}\nspec: {containers: [{name: c}]}\nstatus: {phase: Running}\n",
+		 "p | 0/1 | Terminating | 0 | 60m" TAIL},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
@@ -116,24 +117,27 @@ static void a_job_shows_its_newest_condition(void **state)
 static void other_kinds_have_their_columns_too(void **state)
 {
 	assert_row(&hf_services,
-		   META "spec: {type: ClusterIP, clusterIP: None, ports: [{port: 80, protocol: TCP}, "
-			"{port: 90}], selector: {a: b, c: d}}\n",
+		   META
+		   "spec: {type: ClusterIP, clusterIP: None, ports: [{port: 80, protocol: TCP}, "
+		   "{port: 90}], selector: {a: b, c: d}}\n",
 		   "p | ClusterIP | None | <none> | 80/TCP,90/TCP | 60m | a=b,c=d");
-	assert_row(&hf_nodes,
-		   "metadata: {name: p, creationTimestamp: '2026-01-01T00:00:00Z', labels: "
-		   "{node-role.kubernetes.io/worker: ''}}\nspec: {unschedulable: true}\n"
-		   "status: {conditions: [{type: Ready, status: 'False'}], nodeInfo: {kubeletVersion: v1}}\n",
-		   "p | NotReady,SchedulingDisabled | worker | 60m | v1 | <none> | <none> | <unknown> | "
-		   "<unknown> | <unknown>");
+	assert_row(
+		&hf_nodes,
+		"metadata: {name: p, creationTimestamp: '2026-01-01T00:00:00Z', labels: "
+		"{node-role.kubernetes.io/worker: ''}}\nspec: {unschedulable: true}\n"
+		"status: {conditions: [{type: Ready, status: 'False'}], nodeInfo: {kubeletVersion: v1}}\n",
+		"p | NotReady,SchedulingDisabled | worker | 60m | v1 | <none> | <none> | <unknown> | "
+		"<unknown> | <unknown>");
 	assert_row(&hf_configmaps, META "data: {a: b}\nbinaryData: {c: d}\n", "p | 2 | 60m");
 	assert_row(&hf_secrets, META "type: Opaque\ndata: {a: b}\n", "p | Opaque | 1 | 60m");
 	assert_row(&hf_namespaces, META "status: {phase: Active}\n", "p | Active | 60m");
 	assert_row(&hf_leases, META "spec: {holderIdentity: h}\n", "p | h | 60m");
 	assert_row(&hf_serviceaccounts, META, "p | 60m");
 	assert_row(&hf_events,
-		   META "involvedObject: {kind: Pod, name: x}\ntype: Normal\nreason: R\nmessage: M\n"
-			"source: {component: s, host: h}\nfirstTimestamp: '2026-01-01T00:58:00Z'\n"
-			"lastTimestamp: '2026-01-01T00:59:50Z'\ncount: 3\n",
+		   META
+		   "involvedObject: {kind: Pod, name: x}\ntype: Normal\nreason: R\nmessage: M\n"
+		   "source: {component: s, host: h}\nfirstTimestamp: '2026-01-01T00:58:00Z'\n"
+		   "lastTimestamp: '2026-01-01T00:59:50Z'\ncount: 3\n",
 		   "10s | Normal | R | pod/x |  | s, h | M | 2m | 3 | p");
 }
 
@@ -149,9 +153,9 @@ static void nothing_of_an_object_is_taken_for_granted(void **state)
 
 static void a_row_carries_as_much_of_its_object_as_asked(void **state)
 {
-	static const enum face_include includes[] = { FACE_INCLUDE_NONE, FACE_INCLUDE_METADATA,
-						      FACE_INCLUDE_OBJECT };
-	static const char *const kinds[] = { NULL, "PartialObjectMetadata", "Pod" };
+	static const enum face_include includes[] = {FACE_INCLUDE_NONE, FACE_INCLUDE_METADATA,
+						     FACE_INCLUDE_OBJECT};
+	static const char *const kinds[] = {NULL, "PartialObjectMetadata", "Pod"};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(includes); i++) {
 		HF_AUTO_JSON table = table_of(&hf_pods, "kind: Pod\n" META, includes[i]);

@@ -36,13 +36,12 @@ static bool serves(const struct hf_resource *resource)
 static int setup(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	struct hf_face_options options = { .token = TOKEN, .metrics = metrics, .serves = serves };
-	struct hf_error err = { 0 };
+	struct hf_face_options options = {.token = TOKEN, .metrics = metrics, .serves = serves};
+	struct hf_error err = {0};
 
 	hf_test_loop_init(&bench->t);
-	assert_ok(hf_local_create(bench->t.loop,
-				  &(struct hf_local_options){ .watch_history = 64 }, &bench->local,
-				  &err),
+	assert_ok(hf_local_create(bench->t.loop, &(struct hf_local_options){.watch_history = 64},
+				  &bench->local, &err),
 		  &err);
 	hf_admission_install(bench->local, hf_frameworks);
 	assert_ok(hf_face_create(bench->t.loop, bench->local, &options, &bench->face, &err), &err);
@@ -66,9 +65,10 @@ static int teardown(void **state)
 /* A request on the bench's connection; what was answered before is forgotten. */
 static void say(struct bench *bench, const char *line, const char *headers, const char *body)
 {
-	HF_AUTOFREE char *text = hf_xasprintf("%s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " TOKEN
-					      "\r\n%sContent-Length: %zu\r\n\r\n%s",
-					      line, headers, strlen(body), body);
+	HF_AUTOFREE char *text =
+		hf_xasprintf("%s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " TOKEN
+			     "\r\n%sContent-Length: %zu\r\n\r\n%s",
+			     line, headers, strlen(body), body);
 
 	hf_strbuf_clear(&bench->raw.in);
 	hf_raw_say(&bench->raw, text);
@@ -89,8 +89,11 @@ static void ask(struct bench *bench, const char *line, const char *headers, cons
 static void who_has_no_token_gets_a_status_of_401(void **state)
 {
 	static const char *const headers[] = {
-		"", "Authorization: Bearer \r\n", "Authorization: Bearer 0123456789abcdeF\r\n",
-		"Authorization: Bearer 0123456789abcdef0\r\n", "Authorization: Bearer 0123456789abcde\r\n",
+		"",
+		"Authorization: Bearer \r\n",
+		"Authorization: Bearer 0123456789abcdeF\r\n",
+		"Authorization: Bearer 0123456789abcdef0\r\n",
+		"Authorization: Bearer 0123456789abcde\r\n",
 		"Authorization: Basic 0123456789abcdef\r\n",
 	};
 	struct bench *bench = *state;
@@ -110,11 +113,12 @@ static void who_has_no_token_gets_a_status_of_401(void **state)
 
 static void health_and_version_answer_anybody(void **state)
 {
-	static const char *const paths[] = { "/healthz", "/livez", "/readyz", "/version" };
+	static const char *const paths[] = {"/healthz", "/livez", "/readyz", "/version"};
 	struct bench *bench = *state;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(paths); i++) {
-		HF_AUTOFREE char *text = hf_xasprintf("GET %s HTTP/1.1\r\nHost: h\r\n\r\n", paths[i]);
+		HF_AUTOFREE char *text =
+			hf_xasprintf("GET %s HTTP/1.1\r\nHost: h\r\n\r\n", paths[i]);
 		hf_strbuf_clear(&bench->raw.in);
 		hf_raw_say(&bench->raw, text);
 		hf_raw_expect(&bench->raw, i < 3 ? "\r\n\r\nok" : "+holdfast");
@@ -126,10 +130,12 @@ static void an_object_is_made_read_listed_changed_and_deleted(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, "POST " MAPS, "Content-Type: application/json\r\n", MAP("a", "1"), "HTTP/1.1 201 ");
+	ask(bench, "POST " MAPS, "Content-Type: application/json\r\n", MAP("a", "1"),
+	    "HTTP/1.1 201 ");
 	hf_raw_expect(&bench->raw, "\"uid\":");
 	ask(bench, "GET " MAPS "/a", "", "", "\"d\":\"1\"");
-	ask(bench, "GET " MAPS "?limit=1", "", "", "\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\"");
+	ask(bench, "GET " MAPS "?limit=1", "", "",
+	    "\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\"");
 	ask(bench, "PATCH " MAPS "/a", "Content-Type: application/merge-patch+json\r\n",
 	    "{\"data\":{\"d\":\"2\"}}", "\"d\":\"2\"");
 	ask(bench, "PUT " MAPS "/a", "", MAP("a", "3"), "\"d\":\"3\"");
@@ -172,30 +178,32 @@ static void what_cannot_be_is_refused_in_an_api_servers_words(void **state)
 	static const struct {
 		const char *line, *headers, *body, *wanted;
 	} cases[] = {
-		{ "GET /nope", "", "", "the server could not find the requested resource" },
-		{ "GET /apis/kubeflow.org/v1/tfjobs", "", "", "\"code\":404}" },
-		{ "PATCH " MAPS, "", "{}", "\"code\":405}" },
-		{ "POST " MAPS "/a", "", "{}", "\"code\":405}" },
-		{ "POST " MAPS, "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s",
-		  "\"code\":415}" },
-		{ "PATCH " MAPS "/a", "Content-Type: application/apply-patch+yaml\r\n", "{}",
-		  "server-side apply is not supported here" },
-		{ "PATCH " MAPS "/a", "Content-Type: application/json\r\n", "{}", "\"code\":415}" },
-		{ "GET " MAPS, "Accept: application/vnd.kubernetes.protobuf\r\n", "", "\"code\":406}" },
-		{ "POST " MAPS, "", "{", "cannot read the body: " },
-		{ "POST " MAPS "?fieldValidation=Maybe", "", MAP("a", "1"), "\"code\":400}" },
-		{ "POST " MAPS "?dryRun=Some", "", MAP("a", "1"), "\"code\":400}" },
-		{ "GET " MAPS "?limit=x", "", "", "limit must be a number" },
-		{ "GET " MAPS "?labelSelector=a%3D%3D%3D", "", "", "\"code\":400}" },
-		{ "GET " MAPS "?watch=1&labelSelector=a%3D%3D%3D", "", "", "\"code\":400}" },
-		{ "GET " MAPS "?watch=1&resourceVersion=x", "", "", "\"code\":400}" },
-		{ "GET " MAPS "?watch=1&sendInitialEvents=true", "", "", "\"code\":422}" },
-		{ "DELETE " MAPS "/a?propagationPolicy=Odd", "", "", "propagationPolicy: Unsupported" },
-		{ "DELETE " MAPS "/a", "", "{\"gracePeriodSeconds\":1,\"dryRun\":[\"Odd\"]}",
-		  "dryRun: Unsupported" },
-		{ "POST /api/v1/namespaces/default/pods/p/exec", "", "", "\"code\":501}" },
-		{ "GET /api/v1/namespaces/default/pods/p/log", "", "", "pods \\\"p\\\" not found" },
-		{ "GET /api/v1/namespaces/default/pods/p/log?tailLines=x", "", "", "\"code\":400}" },
+		{"GET /nope", "", "", "the server could not find the requested resource"},
+		{"GET /apis/kubeflow.org/v1/tfjobs", "", "", "\"code\":404}"},
+		{"PATCH " MAPS, "", "{}", "\"code\":405}"},
+		{"POST " MAPS "/a", "", "{}", "\"code\":405}"},
+		{"POST " MAPS, "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s",
+		 "\"code\":415}"},
+		{"PATCH " MAPS "/a", "Content-Type: application/apply-patch+yaml\r\n", "{}",
+		 "server-side apply is not supported here"},
+		{"PATCH " MAPS "/a", "Content-Type: application/json\r\n", "{}", "\"code\":415}"},
+		{"GET " MAPS, "Accept: application/vnd.kubernetes.protobuf\r\n", "",
+		 "\"code\":406}"},
+		{"POST " MAPS, "", "{", "cannot read the body: "},
+		{"POST " MAPS "?fieldValidation=Maybe", "", MAP("a", "1"), "\"code\":400}"},
+		{"POST " MAPS "?dryRun=Some", "", MAP("a", "1"), "\"code\":400}"},
+		{"GET " MAPS "?limit=x", "", "", "limit must be a number"},
+		{"GET " MAPS "?labelSelector=a%3D%3D%3D", "", "", "\"code\":400}"},
+		{"GET " MAPS "?watch=1&labelSelector=a%3D%3D%3D", "", "", "\"code\":400}"},
+		{"GET " MAPS "?watch=1&resourceVersion=x", "", "", "\"code\":400}"},
+		{"GET " MAPS "?watch=1&sendInitialEvents=true", "", "", "\"code\":422}"},
+		{"DELETE " MAPS "/a?propagationPolicy=Odd", "", "",
+		 "propagationPolicy: Unsupported"},
+		{"DELETE " MAPS "/a", "", "{\"gracePeriodSeconds\":1,\"dryRun\":[\"Odd\"]}",
+		 "dryRun: Unsupported"},
+		{"POST /api/v1/namespaces/default/pods/p/exec", "", "", "\"code\":501}"},
+		{"GET /api/v1/namespaces/default/pods/p/log", "", "", "pods \\\"p\\\" not found"},
+		{"GET /api/v1/namespaces/default/pods/p/log?tailLines=x", "", "", "\"code\":400}"},
 	};
 	struct bench *bench = *state;
 
@@ -245,7 +253,8 @@ static void discovery_and_openapi_tell_what_there_is(void **state)
 	ask(bench, "GET /apis/kubeflow.org/v1", "", "", "\"name\":\"pytorchjobs/scale\"");
 	assert_null(strstr(bench->raw.in.data, "tfjobs"));
 	ask(bench, "GET /openapi/v3", "", "", "/openapi/v3/apis/kubeflow.org/v1?hash=");
-	ask(bench, "GET /openapi/v3/apis/kubeflow.org/v1", "", "", "\"x-kubernetes-action\":\"patch\"");
+	ask(bench, "GET /openapi/v3/apis/kubeflow.org/v1", "", "",
+	    "\"x-kubernetes-action\":\"patch\"");
 	ask(bench, "GET /openapi/v3/api/v1", "", "", "\"name\":\"fieldValidation\"");
 	ask(bench, "GET /openapi/v3/apis/nope/v1", "", "", "HTTP/1.1 404 ");
 	ask(bench, "GET /openapi/v2", "", "", "\"swagger\":\"2.0\"");
@@ -256,16 +265,18 @@ static void discovery_and_openapi_tell_what_there_is(void **state)
 /* Another client's write, at once. */
 static void write_map(struct bench *bench, const char *name, const char *data)
 {
-	HF_AUTOFREE char *text = hf_xasprintf("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":"
-					      "{\"name\":\"%s\"},\"data\":{\"d\":\"%s\"}}", name, data);
+	HF_AUTOFREE char *text =
+		hf_xasprintf("{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":"
+			     "{\"name\":\"%s\"},\"data\":{\"d\":\"%s\"}}",
+			     name, data);
 	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
-	struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_configmaps,
-				      .ns = "default", .body = body };
-	HF_AUTO_RESULT created = { 0 };
+	struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = &hf_configmaps, .ns = "default", .body = body};
+	HF_AUTO_RESULT created = {0};
 
 	hf_local_apply(bench->local, &request, &created);
 	if (created.code == HF_E_EXISTS) {
-		HF_AUTO_RESULT changed = { 0 };
+		HF_AUTO_RESULT changed = {0};
 		request.verb = HF_VERB_UPDATE;
 		request.name = name;
 		hf_local_apply(bench->local, &request, &changed);
@@ -316,8 +327,8 @@ static void a_watch_as_a_table_names_its_columns_once(void **state)
 	struct bench *bench = *state;
 
 	write_map(bench, "a", "1");
-	say(bench, "GET " MAPS "?watch=1", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n",
-	    "");
+	say(bench, "GET " MAPS "?watch=1",
+	    "Accept: application/json;as=Table;v=v1;g=meta.k8s.io\r\n", "");
 	hf_raw_expect(&bench->raw, "\"cells\":[\"a\",1,");
 	write_map(bench, "b", "1");
 	hf_raw_expect(&bench->raw, "\"cells\":[\"b\",1,");
@@ -408,7 +419,7 @@ static void a_short_token_is_refused(void **state)
 	struct hf_error err;
 
 	assert_code(hf_face_create(bench->t.loop, bench->local,
-				   &(struct hf_face_options){ .token = "short" }, &face, &err),
+				   &(struct hf_face_options){.token = "short"}, &face, &err),
 		    HF_E_INVALID);
 	assert_null(face);
 }
@@ -420,8 +431,8 @@ static void a_port_that_is_taken_is_said_so(void **state)
 	struct hf_error err;
 
 	assert_code(hf_face_create(bench->t.loop, bench->local,
-				   &(struct hf_face_options){ .token = TOKEN,
-							      .port = hf_face_port(bench->face) },
+				   &(struct hf_face_options){.token = TOKEN,
+							     .port = hf_face_port(bench->face)},
 				   &face, &err),
 		    HF_E_IO);
 }

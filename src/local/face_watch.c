@@ -121,7 +121,7 @@ static void write_error(struct face_watch *w, int code, const char *message)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(16384);
 	HF_AUTO_JSON status =
-		hf_status_failure(&(struct hf_status_args){ .code = code, .message = message });
+		hf_status_failure(&(struct hf_status_args){.code = code, .message = message});
 
 	hf_strbuf_addstr(&sb, "{\"type\":\"ERROR\",\"object\":");
 	hf_json_write(status, HF_JSON_COMPACT, &sb);
@@ -159,8 +159,11 @@ static void on_event(void *arg, const struct hf_event *event)
 static void start_watch(struct face_watch *w)
 {
 	const struct hf_watch_options options = {
-		.resource = w->resource, .ns = w->ns, .label_selector = w->labels,
-		.field_selector = w->fields, .resource_version = w->version,
+		.resource = w->resource,
+		.ns = w->ns,
+		.label_selector = w->labels,
+		.field_selector = w->fields,
+		.resource_version = w->version,
 		.bookmarks = w->bookmarks,
 	};
 
@@ -206,8 +209,11 @@ static void on_list(void *arg, const struct hf_reply *reply)
 static void start_list(struct face_watch *w)
 {
 	const struct hf_request request = {
-		.verb = HF_VERB_LIST, .resource = w->resource, .ns = w->ns,
-		.label_selector = w->labels, .field_selector = w->fields,
+		.verb = HF_VERB_LIST,
+		.resource = w->resource,
+		.ns = w->ns,
+		.label_selector = w->labels,
+		.field_selector = w->fields,
 	};
 
 	w->list = hf_store_request(w->stream.face->client, &request, on_list, w);
@@ -239,7 +245,8 @@ static int check_selectors(const struct face_watch *w, struct hf_error *err)
 	if (rc != 0)
 		return rc;
 	selector = hf_selector_destroy(selector);
-	rc = hf_selector_parse_fields(w->fields, info != NULL ? info->fields : NULL, &selector, err);
+	rc = hf_selector_parse_fields(w->fields, info != NULL ? info->fields : NULL, &selector,
+				      err);
 	if (rc == 0)
 		hf_selector_destroy(selector);
 	return rc;
@@ -251,13 +258,16 @@ static int check(const struct face_watch *w, const struct hf_exchange *ex, struc
 	int64_t number;
 
 	if (hf_face_query_true(ex, "sendInitialEvents"))
-		return hf_error_set(err, HF_E_INVALID,
-				    "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: "
-				    "Forbidden: sendInitialEvents is forbidden for watch unless the "
-				    "WatchList feature gate is enabled");
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: "
+			"Forbidden: sendInitialEvents is forbidden for watch unless the "
+			"WatchList feature gate is enabled");
 	if (!hf_str_is_empty(version) && hf_str_to_i64(version, 0, INT64_MAX, &number, NULL) != 0)
-		return hf_error_set(err, HF_E_BAD_REQUEST, "Invalid value: \"%s\": strconv.ParseUint: "
-				    "parsing \"%s\": invalid syntax", version, version);
+		return hf_error_set(err, HF_E_BAD_REQUEST,
+				    "Invalid value: \"%s\": strconv.ParseUint: "
+				    "parsing \"%s\": invalid syntax",
+				    version, version);
 	if (w->stream.face->quiet)
 		return hf_error_set(err, HF_E_UNAVAILABLE, "the server is shutting down");
 	return check_selectors(w, err);
@@ -267,7 +277,7 @@ void hf_face_watch(struct hf_face *face, struct hf_exchange *ex, const struct fa
 		   enum face_form form)
 {
 	struct face_watch *w;
-	struct hf_error err = { 0 };
+	struct hf_error err = {0};
 	const char *include = hf_exchange_query(ex, "includeObject");
 	const char *version = hf_exchange_query(ex, "resourceVersion");
 	int64_t seconds;
@@ -276,7 +286,8 @@ void hf_face_watch(struct hf_face *face, struct hf_exchange *ex, const struct fa
 		return;
 	w = hf_xcalloc(1, sizeof(*w));
 	*w = (struct face_watch){
-		.resource = route->resource, .form = form,
+		.resource = route->resource,
+		.form = form,
 		.include = hf_streq(include, "Object") ? FACE_INCLUDE_OBJECT
 			   : hf_streq(include, "None") ? FACE_INCLUDE_NONE
 						       : FACE_INCLUDE_METADATA,
@@ -285,7 +296,7 @@ void hf_face_watch(struct hf_face *face, struct hf_exchange *ex, const struct fa
 		.labels = dup_query(ex, "labelSelector"),
 		.fields = fields_of(ex, route),
 	};
-	w->stream = (struct face_stream){ .ex = ex, .end = finish };
+	w->stream = (struct face_stream){.ex = ex, .end = finish};
 	hf_face_stream_link(face, &w->stream);
 	if (check(w, ex, &err) != 0) {
 		watch_free(w);

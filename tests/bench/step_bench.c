@@ -32,44 +32,55 @@ struct world {
 
 static struct hf_doc *make_job(int ranks)
 {
-	static const char template[] = "\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\","
-				       "\"image\":\"x\"}]}}";
+	static const char template[] =
+		"\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\","
+		"\"image\":\"x\"}]}}";
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(65536);
 
-	hf_strbuf_addf(&text,
-		       "{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"ddp\","
-		       "\"namespace\":\"default\",\"uid\":\"u\",\"resourceVersion\":\"1\","
-		       "\"creationTimestamp\":\"2026-01-02T03:04:05Z\"},\"spec\":{\"runPolicy\":{\"backoffLimit\":6},"
-		       "\"pytorchReplicaSpecs\":{\"Master\":{\"replicas\":1,\"restartPolicy\":\"ExitCode\",%s},"
-		       "\"Worker\":{\"replicas\":%d,\"restartPolicy\":\"ExitCode\",%s}}}}",
-		       template, ranks - 1, template);
+	hf_strbuf_addf(
+		&text,
+		"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":\"ddp\","
+		"\"namespace\":\"default\",\"uid\":\"u\",\"resourceVersion\":\"1\","
+		"\"creationTimestamp\":\"2026-01-02T03:04:05Z\"},\"spec\":{\"runPolicy\":{\"backoffLimit\":6},"
+		"\"pytorchReplicaSpecs\":{\"Master\":{\"replicas\":1,\"restartPolicy\":\"ExitCode\",%s},"
+		"\"Worker\":{\"replicas\":%d,\"restartPolicy\":\"ExitCode\",%s}}}}",
+		template, ranks - 1, template);
 	return hf_doc_from_text(text.data, text.len);
 }
 
 static void make_pods(struct world *world, int ranks, struct hf_arena *arena)
 {
-	static const struct hf_container_seen running = { .name = "pytorch",
-							  .phase = HF_CONTAINER_RUNNING,
-							  .finished_at = HF_TIME_NONE,
-							  .started_at = START };
+	static const struct hf_container_seen running = {.name = "pytorch",
+							 .phase = HF_CONTAINER_RUNNING,
+							 .finished_at = HF_TIME_NONE,
+							 .started_at = START};
 
 	world->pods = HF_ARENA_ARRAY(arena, struct hf_pod, (size_t)ranks);
 	world->services = HF_ARENA_ARRAY(arena, struct hf_service_seen, (size_t)ranks);
 	for (int i = 0; i < ranks; i++) {
-		const char *name = i == 0 ? "ddp-master-0"
-					  : hf_arena_printf(arena, "ddp-worker-%d", i - 1);
+		const char *name =
+			i == 0 ? "ddp-master-0" : hf_arena_printf(arena, "ddp-worker-%d", i - 1);
 		world->pods[i] = (struct hf_pod){
-			.name = name, .uid = hf_arena_printf(arena, "p%d", i), .resource_version = "1",
-			.owned = true, .stamped = true, .generation = 1, .phase = HF_POD_RUNNING,
-			.creation_time = START, .deletion_time = HF_TIME_NONE, .node = "n",
-			.containers = &running, .containers_len = 1,
+			.name = name,
+			.uid = hf_arena_printf(arena, "p%d", i),
+			.resource_version = "1",
+			.owned = true,
+			.stamped = true,
+			.generation = 1,
+			.phase = HF_POD_RUNNING,
+			.creation_time = START,
+			.deletion_time = HF_TIME_NONE,
+			.node = "n",
+			.containers = &running,
+			.containers_len = 1,
 		};
-		world->services[i] = (struct hf_service_seen){ .name = name, .uid = "s",
-							       .resource_version = "1", .owned = true };
+		world->services[i] = (struct hf_service_seen){
+			.name = name, .uid = "s", .resource_version = "1", .owned = true};
 	}
-	world->seen = (struct hf_observed){ .pods = world->pods, .pods_len = (size_t)ranks,
-					    .services = world->services,
-					    .services_len = (size_t)ranks };
+	world->seen = (struct hf_observed){.pods = world->pods,
+					   .pods_len = (size_t)ranks,
+					   .services = world->services,
+					   .services_len = (size_t)ranks};
 }
 
 static void step(struct world *world, hf_time now, struct hf_arena *arena, struct hf_plan *ret_plan)
@@ -115,9 +126,11 @@ int main(int argc, char **argv)
 	int ranks = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1000;
 	int steps = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1000;
 	struct hf_arena *arena = hf_arena_create(ARENA_BYTES);
-	struct hf_container_seen ended = { .name = "pytorch", .phase = HF_CONTAINER_TERMINATED,
-					   .exit_code = 137, .finished_at = START + 30 * HF_SECOND,
-					   .started_at = START };
+	struct hf_container_seen ended = {.name = "pytorch",
+					  .phase = HF_CONTAINER_TERMINATED,
+					  .exit_code = 137,
+					  .finished_at = START + 30 * HF_SECOND,
+					  .started_at = START};
 	struct world world;
 	struct hf_plan plan;
 

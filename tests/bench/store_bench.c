@@ -30,16 +30,17 @@ static struct hf_doc *pod_doc(int i)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
 
-	hf_strbuf_addf(&text,
-		       "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"bench-%d\",\"labels\":{"
-		       "\"training.kubeflow.org/job-name\":\"bench\",\"training.kubeflow.org/replica-type\":"
-		       "\"worker\",\"training.kubeflow.org/replica-index\":\"%d\"}},\"spec\":{\"nodeName\":\"local\","
-		       "\"containers\":[{\"name\":\"pytorch\",\"image\":\"x\",\"command\":[\"/usr/bin/python3\","
-		       "\"train.py\"],\"env\":[{\"name\":\"RANK\",\"value\":\"%d\"},{\"name\":\"WORLD_SIZE\","
-		       "\"value\":\"1000\"},{\"name\":\"MASTER_ADDR\",\"value\":\"bench-master-0\"},"
-		       "{\"name\":\"MASTER_PORT\",\"value\":\"23456\"}],\"ports\":[{\"name\":\"pytorchjob-port\","
-		       "\"containerPort\":23456}]}]}}",
-		       i, i, i);
+	hf_strbuf_addf(
+		&text,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"bench-%d\",\"labels\":{"
+		"\"training.kubeflow.org/job-name\":\"bench\",\"training.kubeflow.org/replica-type\":"
+		"\"worker\",\"training.kubeflow.org/replica-index\":\"%d\"}},\"spec\":{\"nodeName\":\"local\","
+		"\"containers\":[{\"name\":\"pytorch\",\"image\":\"x\",\"command\":[\"/usr/bin/python3\","
+		"\"train.py\"],\"env\":[{\"name\":\"RANK\",\"value\":\"%d\"},{\"name\":\"WORLD_SIZE\","
+		"\"value\":\"1000\"},{\"name\":\"MASTER_ADDR\",\"value\":\"bench-master-0\"},"
+		"{\"name\":\"MASTER_PORT\",\"value\":\"23456\"}],\"ports\":[{\"name\":\"pytorchjob-port\","
+		"\"containerPort\":23456}]}]}}",
+		i, i, i);
 	return hf_doc_from_text(text.data, text.len);
 }
 
@@ -48,7 +49,8 @@ static void send_one(struct bench *bench)
 	static const char running[] = "{\"status\":{\"phase\":\"Running\",\"podIP\":\"10.0.0.1\"}}";
 	int i = bench->sent++;
 	HF_AUTOFREE char *name = hf_xasprintf("bench-%d", i);
-	HF_AUTO_DOC body = bench->patch ? hf_doc_from_text(running, sizeof(running) - 1) : pod_doc(i);
+	HF_AUTO_DOC body =
+		bench->patch ? hf_doc_from_text(running, sizeof(running) - 1) : pod_doc(i);
 	struct hf_request request = {
 		.verb = bench->patch ? HF_VERB_PATCH : HF_VERB_CREATE,
 		.resource = &hf_pods,
@@ -96,14 +98,14 @@ static void run(struct bench *bench, const char *where, bool patch)
 	wall = clock_of(CLOCK_MONOTONIC) - wall;
 	cpu = clock_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	printf("store %-6s %-6s in_flight=%d requests=%d per_second=%.0f cpu_us=%.1f\n",
-	       patch ? "patch" : "create", where, bench->in_flight, bench->total, bench->total / wall,
-	       cpu / bench->total * 1e6);
+	       patch ? "patch" : "create", where, bench->in_flight, bench->total,
+	       bench->total / wall, cpu / bench->total * 1e6);
 }
 
 int main(int argc, char **argv)
 {
-	struct bench bench = { .total = 20000, .in_flight = 32 };
-	struct hf_local_options options = { .data_dir = NULL };
+	struct bench bench = {.total = 20000, .in_flight = 32};
+	struct hf_local_options options = {.data_dir = NULL};
 	struct hf_local *local;
 	struct hf_error err;
 	bool memory;

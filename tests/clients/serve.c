@@ -68,36 +68,40 @@ static void add_node(struct hf_local *local)
 		"\"pods\":\"110\"},\"nodeInfo\":{\"kubeletVersion\":\"v1.34.0\"},\"addresses\":"
 		"[{\"type\":\"InternalIP\",\"address\":\"127.0.0.1\"}]}}";
 	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
-	struct hf_request request = { .verb = HF_VERB_CREATE, .resource = &hf_nodes, .body = body };
-	HF_AUTO_RESULT result = { 0 };
+	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_nodes, .body = body};
+	HF_AUTO_RESULT result = {0};
 
 	hf_local_apply(local, &request, &result);
 }
 
 int main(int argc, char **argv)
 {
-	static const char *const names[] = { "127.0.0.1", "localhost", NULL };
-	struct hf_error err = { 0 };
+	static const char *const names[] = {"127.0.0.1", "localhost", NULL};
+	struct hf_error err = {0};
 	struct hf_loop *loop;
 	struct hf_local *local;
 	struct hf_face *face;
 	struct hf_signal *sigterm, *sigint;
-	struct hf_certificate ca = { 0 }, cert = { 0 };
+	struct hf_certificate ca = {0}, cert = {0};
 
 	hf_assert(argc == 2);
 	must(hf_loop_create(&loop, &err), &err);
-	struct hf_certificate_spec spec = { .common_name = "test", .names = names,
-					    .now = hf_loop_wall(loop), .valid_for = HF_DAY };
+	struct hf_certificate_spec spec = {.common_name = "test",
+					   .names = names,
+					   .now = hf_loop_wall(loop),
+					   .valid_for = HF_DAY};
 	must(hf_certificate_make_ca(&spec, &ca, &err), &err);
 	spec.common_name = "127.0.0.1";
 	must(hf_certificate_make_server(&ca, &spec, &cert, &err), &err);
-	must(hf_local_create(loop, &(struct hf_local_options){ 0 }, &local, &err), &err);
+	must(hf_local_create(loop, &(struct hf_local_options){0}, &local, &err), &err);
 	hf_admission_install(local, hf_frameworks);
 	struct hf_gc *gc = hf_gc_create(local, NULL);
 	struct hf_scheduler *scheduler = hf_scheduler_create(local, NULL);
 	add_node(local);
-	struct hf_face_options options = { .cert_pem = cert.cert_pem, .key_pem = cert.key_pem,
-					   .token = TOKEN, .serves = serves };
+	struct hf_face_options options = {.cert_pem = cert.cert_pem,
+					  .key_pem = cert.key_pem,
+					  .token = TOKEN,
+					  .serves = serves};
 	must(hf_face_create(loop, local, &options, &face, &err), &err);
 	must(hf_signal_create(loop, SIGTERM, on_signal, loop, &sigterm, &err), &err);
 	must(hf_signal_create(loop, SIGINT, on_signal, loop, &sigint, &err), &err);

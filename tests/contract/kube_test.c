@@ -86,29 +86,34 @@ static struct hf_store *client(struct world *w)
 
 static void forget(struct world *w, const char *ns)
 {
-	AUTO_OUTCOME o = { 0 };
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "busy", &o), 0);
 	for (int i = 0; i <= HISTORY; i++)
-		assert_int_equal(merge(w, AT(&hf_configmaps, ns, "busy"), &o,
-				       "{'data':{'i':'%d'}}", i), 0);
+		assert_int_equal(
+			merge(w, AT(&hf_configmaps, ns, "busy"), &o, "{'data':{'i':'%d'}}", i), 0);
 }
 
 static void open_world(struct kube_world *k)
 {
 	static char empty[1], token[] = TOKEN, ns[] = "default";
-	const struct hf_local_options options = { .watch_history = HISTORY };
-	struct hf_face_options face = { .token = TOKEN };
+	const struct hf_local_options options = {.watch_history = HISTORY};
+	struct hf_face_options face = {.token = TOKEN};
 	struct hf_error err;
 
 	assert_ok(hf_loop_create(&k->w.loop, &err), &err);
 	assert_ok(hf_local_create(k->w.loop, &options, &k->local, &err), &err);
 	assert_ok(hf_face_create(k->w.loop, k->local, &face, &k->face, &err), &err);
 	snprintf(k->server, sizeof(k->server), "http://127.0.0.1:%d", (int)hf_face_port(k->face));
-	k->config = (struct hf_kube_config){ .server = k->server, .token = token, .ns = ns,
-					     .ca_pem = empty, .cert_pem = empty, .key_pem = empty,
-					     .tls_server_name = empty, .proxy_url = empty,
-					     .path = empty };
+	k->config = (struct hf_kube_config){.server = k->server,
+					    .token = token,
+					    .ns = ns,
+					    .ca_pem = empty,
+					    .cert_pem = empty,
+					    .key_pem = empty,
+					    .tls_server_name = empty,
+					    .proxy_url = empty,
+					    .path = empty};
 	k->timer = hf_timer_create(k->w.loop, on_timer, k);
 	contract_moved = on_moved;
 	contract_moved_arg = k;
@@ -118,8 +123,11 @@ static void open_world(struct kube_world *k)
 
 int main(void)
 {
-	struct kube_world k = { .w = { .turn = turn, .settle = settle_world, .pass = pass,
-				       .client = client, .forget = forget } };
+	struct kube_world k = {.w = {.turn = turn,
+				     .settle = settle_world,
+				     .pass = pass,
+				     .client = client,
+				     .forget = forget}};
 
 	open_world(&k);
 	struct hf_gc *gc = hf_gc_create(k.local, NULL);

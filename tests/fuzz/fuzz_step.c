@@ -42,7 +42,8 @@ static void check_plan(const struct moment *moment, const struct hf_plan *plan)
 {
 	const struct hf_status *status = &plan->status;
 	bool finished = hf_status_is_finished(status);
-	bool suspended = moment->view.run_policy.suspend.set && moment->view.run_policy.suspend.value;
+	bool suspended =
+		moment->view.run_policy.suspend.set && moment->view.run_policy.suspend.value;
 
 	hf_assert(plan->wake_at > moment->now - HF_US);
 	for (size_t s = 0; s < plan->stages_len; s++) {
@@ -160,15 +161,37 @@ static unsigned draw(unsigned *seed, unsigned below)
 
 static struct hf_json *odd_value(unsigned *seed)
 {
-	static const int64_t numbers[] = {0,	     1,		 -1,	    2,	       127,	   128,
-					  255,	     1000,	 INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
-					  1000000000, 1000000001};
-	static const char *const texts[] = {
-		"",		"0",	    "1",       "0-1",	   "0:1",	       "0-19999",
-		"1:1000000000", "True",	    "False",   "Running",  "Failed",	       "Succeeded",
-		"Job",		"Replica",  "Never",   "ExitCode", "BackoffLimitExceeded", "application",
-		"infrastructure", "user",   "none",    "Created",  "1677-09-21T00:12:44Z",
-		"2261-12-31T23:59:59Z", "2026-01-01T00:10:00Z", "worker-0", "ddp-worker-0", "job-1"};
+	static const int64_t numbers[] = {0,         1,         -1,         2,         127,
+					  128,       255,       1000,       INT32_MAX, INT32_MIN,
+					  INT64_MAX, INT64_MIN, 1000000000, 1000000001};
+	static const char *const texts[] = {"",
+					    "0",
+					    "1",
+					    "0-1",
+					    "0:1",
+					    "0-19999",
+					    "1:1000000000",
+					    "True",
+					    "False",
+					    "Running",
+					    "Failed",
+					    "Succeeded",
+					    "Job",
+					    "Replica",
+					    "Never",
+					    "ExitCode",
+					    "BackoffLimitExceeded",
+					    "application",
+					    "infrastructure",
+					    "user",
+					    "none",
+					    "Created",
+					    "1677-09-21T00:12:44Z",
+					    "2261-12-31T23:59:59Z",
+					    "2026-01-01T00:10:00Z",
+					    "worker-0",
+					    "ddp-worker-0",
+					    "job-1"};
 
 	switch (draw(seed, 6)) {
 	case 0:

@@ -55,8 +55,9 @@ static void read_pods(struct moment *moment, const struct hf_json *list, struct 
 	struct hf_pod *pods = HF_ARENA_ARRAY(arena, struct hf_pod, hf_json_len(list) + 1);
 
 	for (size_t i = 0; i < hf_json_len(list); i++) {
-		struct hf_doc *doc =
-			is_object(hf_json_item(list, i)) ? keep(moment, hf_json_item(list, i)) : NULL;
+		struct hf_doc *doc = is_object(hf_json_item(list, i))
+					     ? keep(moment, hf_json_item(list, i))
+					     : NULL;
 
 		if (doc)
 			hf_pod_read(doc, moment->view.uid, arena, &pods[moment->seen.pods_len++]);
@@ -70,8 +71,9 @@ static void read_services(struct moment *moment, const struct hf_json *list, str
 		HF_ARENA_ARRAY(arena, struct hf_service_seen, hf_json_len(list) + 1);
 
 	for (size_t i = 0; i < hf_json_len(list); i++) {
-		struct hf_doc *doc =
-			is_object(hf_json_item(list, i)) ? keep(moment, hf_json_item(list, i)) : NULL;
+		struct hf_doc *doc = is_object(hf_json_item(list, i))
+					     ? keep(moment, hf_json_item(list, i))
+					     : NULL;
 
 		if (doc)
 			hf_service_read(doc, moment->view.uid,
