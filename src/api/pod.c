@@ -2,47 +2,231 @@
  * Copyright The Holdfast authors */
 #include "api/pod.h"
 
-#include "api/reader_internal.h"
 #include "base/str.h"
 #include "core/names.h"
+#include "json/fields.h"
 
 #include <string.h>
+
+/*
+ * Each change of each pod of the cluster's jobs passes here, so the text is read as it
+ * stands: no tree is made (json/skip.h).
+ */
 
 /* A pod may have some hundred containers before its document is too large; conditions are
  * ten or so, each written by one controller. */
 #define CONTAINERS_MAX 1024
 #define CONDITIONS_MAX 64
+#define OWNERS_MAX 64
 
-static const struct hf_json *controller_ref(const struct hf_json *root)
+static const struct hf_fields_options lenient = {.lenient = true};
+
+/* ---- metadata ------------------------------------------------------------------------------ */
+
+struct owner {
+	uint64_t present;
+	const char *uid;
+	bool controller;
+};
+static const struct hf_field owner_fields[] = {
+	HF_FIELD_STRING("uid", struct owner, uid, 0, 0),
+	HF_FIELD_BOOL("controller", struct owner, controller, 0),
+};
+static const struct hf_field_table owner_table = HF_FIELD_TABLE(owner_fields, struct owner);
+
+struct stamps {
+	uint64_t present;
+	const char *generation, *attempt, *incident;
+};
+static const struct hf_field stamps_fields[] = {
+	HF_FIELD_STRING(HF_ANNOTATION_GENERATION, struct stamps, generation, 0, 0),
+	HF_FIELD_STRING(HF_ANNOTATION_ATTEMPT, struct stamps, attempt, 0, 0),
+	HF_FIELD_STRING(HF_ANNOTATION_INCIDENT, struct stamps, incident, 0, 0),
+};
+static const struct hf_field_table stamps_table = HF_FIELD_TABLE(stamps_fields, struct stamps);
+
+struct metadata {
+	uint64_t present;
+	hf_time creation_time, deletion_time;
+	struct stamps stamps;
+	HF_LIST(struct owner) owners;
+};
+enum { METADATA_CREATION, METADATA_DELETION, METADATA_ANNOTATIONS, METADATA_OWNERS };
+static const struct hf_field metadata_fields[] = {
+	[METADATA_CREATION] = HF_FIELD_TIME("creationTimestamp", struct metadata, creation_time, 0),
+	[METADATA_DELETION] = HF_FIELD_TIME("deletionTimestamp", struct metadata, deletion_time, 0),
+	[METADATA_ANNOTATIONS] =
+		HF_FIELD_OBJECT("annotations", struct metadata, stamps, &stamps_table, 0),
+	[METADATA_OWNERS] = HF_FIELD_OBJECTS("ownerReferences", struct metadata, owners,
+					     &owner_table, OWNERS_MAX, 0),
+};
+static const struct hf_field_table metadata_table =
+	HF_FIELD_TABLE(metadata_fields, struct metadata);
+
+static hf_time time_or_none(uint64_t present, unsigned field, hf_time time)
 {
-	const struct hf_json *refs = hf_json_path(root, "metadata", "ownerReferences", NULL);
+	return hf_field_has(present, field) ? time : HF_TIME_NONE;
+}
 
-	for (size_t i = 0; i < hf_json_len(refs); i++) {
-		const struct hf_json *ref = hf_json_item(refs, i);
-		if (hf_json_true(hf_json_get(ref, "controller"), false))
-			return ref;
-	}
+static const char *controller_of(const struct metadata *metadata)
+{
+	for (size_t i = 0; i < metadata->owners.len; i++)
+		if (metadata->owners.items[i].controller)
+			return metadata->owners.items[i].uid;
 	return NULL;
 }
 
-const char *hf_controller_uid(struct hf_doc *doc)
+static bool is_owned(const char *controller_uid, const char *job_uid)
 {
-	return hf_json_path_str(controller_ref(hf_doc_json(doc)), "uid", NULL);
+	return controller_uid && (!job_uid || strcmp(controller_uid, job_uid) == 0);
 }
 
-bool hf_controller_ref(struct hf_doc *doc, const char **ret_api_version, const char **ret_kind,
-		       const char **ret_name, const char **ret_uid)
-{
-	const struct hf_json *ref = controller_ref(hf_doc_json(doc));
+/* What has metadata and nothing else of interest. */
+struct object {
+	uint64_t present;
+	struct metadata metadata;
+};
+static const struct hf_field object_fields[] = {
+	HF_FIELD_OBJECT("metadata", struct object, metadata, &metadata_table, 0),
+};
+static const struct hf_field_table object_table = HF_FIELD_TABLE(object_fields, struct object);
 
-	if (ref == NULL)
-		return false;
-	*ret_api_version = hf_str_or(hf_json_path_str(ref, "apiVersion", NULL), "");
-	*ret_kind = hf_str_or(hf_json_path_str(ref, "kind", NULL), "");
-	*ret_name = hf_str_or(hf_json_path_str(ref, "name", NULL), "");
-	*ret_uid = hf_str_or(hf_json_path_str(ref, "uid", NULL), "");
-	return true;
+static void read_metadata(struct hf_doc *doc, struct hf_arena *arena, struct metadata *ret_metadata)
+{
+	struct object object = {.present = 0};
+
+	/* Broken text has no fields. */
+	if (hf_fields_read_doc(&object_table, doc, &lenient, arena, &object, NULL) < 0)
+		object = (struct object){.present = 0};
+	*ret_metadata = object.metadata;
 }
+
+const char *hf_controller_uid(struct hf_doc *doc, struct hf_arena *arena)
+{
+	struct metadata metadata;
+
+	read_metadata(doc, arena, &metadata);
+	return controller_of(&metadata);
+}
+
+bool hf_is_terminating(struct hf_doc *doc, struct hf_arena *arena)
+{
+	struct metadata metadata;
+
+	read_metadata(doc, arena, &metadata);
+	return hf_field_has(metadata.present, METADATA_DELETION);
+}
+
+/* ---- pods ---------------------------------------------------------------------------------- */
+
+struct waiting {
+	uint64_t present;
+	const char *reason;
+};
+static const struct hf_field waiting_fields[] = {
+	HF_FIELD_STRING("reason", struct waiting, reason, 0, 0),
+};
+static const struct hf_field_table waiting_table = HF_FIELD_TABLE(waiting_fields, struct waiting);
+
+/* Of a running container, too: it has startedAt alone. */
+struct run {
+	uint64_t present;
+	int32_t exit_code, signal;
+	const char *reason;
+	hf_time finished_at, started_at;
+};
+enum { RUN_EXIT_CODE, RUN_SIGNAL, RUN_REASON, RUN_FINISHED, RUN_STARTED };
+static const struct hf_field run_fields[] = {
+	[RUN_EXIT_CODE] =
+		HF_FIELD_INT32("exitCode", struct run, exit_code, INT32_MIN, INT32_MAX, 0),
+	[RUN_SIGNAL] = HF_FIELD_INT32("signal", struct run, signal, INT32_MIN, INT32_MAX, 0),
+	[RUN_REASON] = HF_FIELD_STRING("reason", struct run, reason, 0, 0),
+	[RUN_FINISHED] = HF_FIELD_TIME("finishedAt", struct run, finished_at, 0),
+	[RUN_STARTED] = HF_FIELD_TIME("startedAt", struct run, started_at, 0),
+};
+static const struct hf_field_table run_table = HF_FIELD_TABLE(run_fields, struct run);
+
+struct state {
+	uint64_t present;
+	struct waiting waiting;
+	struct run running, terminated;
+};
+enum { STATE_WAITING, STATE_RUNNING, STATE_TERMINATED };
+static const struct hf_field state_fields[] = {
+	[STATE_WAITING] = HF_FIELD_OBJECT("waiting", struct state, waiting, &waiting_table, 0),
+	[STATE_RUNNING] = HF_FIELD_OBJECT("running", struct state, running, &run_table, 0),
+	[STATE_TERMINATED] = HF_FIELD_OBJECT("terminated", struct state, terminated, &run_table, 0),
+};
+static const struct hf_field_table state_table = HF_FIELD_TABLE(state_fields, struct state);
+
+struct container {
+	uint64_t present;
+	const char *name;
+	int32_t restart_count;
+	struct state state;
+};
+static const struct hf_field container_fields[] = {
+	HF_FIELD_STRING("name", struct container, name, 0, 0),
+	HF_FIELD_INT32("restartCount", struct container, restart_count, 0, INT32_MAX, 0),
+	HF_FIELD_OBJECT("state", struct container, state, &state_table, 0),
+};
+static const struct hf_field_table container_table =
+	HF_FIELD_TABLE(container_fields, struct container);
+
+struct condition {
+	uint64_t present;
+	const char *type, *status, *reason, *message;
+};
+static const struct hf_field condition_fields[] = {
+	HF_FIELD_STRING("type", struct condition, type, 0, 0),
+	HF_FIELD_STRING("status", struct condition, status, 0, 0),
+	HF_FIELD_STRING("reason", struct condition, reason, 0, 0),
+	HF_FIELD_STRING("message", struct condition, message, 0, 0),
+};
+static const struct hf_field_table condition_table =
+	HF_FIELD_TABLE(condition_fields, struct condition);
+
+struct status {
+	uint64_t present;
+	const char *phase, *reason, *message;
+	HF_LIST(struct container) init_containers;
+	HF_LIST(struct container) containers;
+	HF_LIST(struct condition) conditions;
+};
+static const struct hf_field status_fields[] = {
+	HF_FIELD_STRING("phase", struct status, phase, 0, 0),
+	HF_FIELD_STRING("reason", struct status, reason, 0, 0),
+	HF_FIELD_STRING("message", struct status, message, 0, 0),
+	HF_FIELD_OBJECTS("initContainerStatuses", struct status, init_containers, &container_table,
+			 CONTAINERS_MAX, 0),
+	HF_FIELD_OBJECTS("containerStatuses", struct status, containers, &container_table,
+			 CONTAINERS_MAX, 0),
+	HF_FIELD_OBJECTS("conditions", struct status, conditions, &condition_table, CONDITIONS_MAX,
+			 0),
+};
+static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
+
+struct spec {
+	uint64_t present;
+	const char *node;
+};
+static const struct hf_field spec_fields[] = {
+	HF_FIELD_STRING("nodeName", struct spec, node, 0, 0),
+};
+static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
+
+struct pod {
+	uint64_t present;
+	struct metadata metadata;
+	struct spec spec;
+	struct status status;
+};
+static const struct hf_field pod_fields[] = {
+	HF_FIELD_OBJECT("metadata", struct pod, metadata, &metadata_table, 0),
+	HF_FIELD_OBJECT("spec", struct pod, spec, &spec_table, 0),
+	HF_FIELD_OBJECT("status", struct pod, status, &status_table, 0),
+};
+static const struct hf_field_table pod_table = HF_FIELD_TABLE(pod_fields, struct pod);
 
 static int64_t number_or(const char *text, int64_t fallback)
 {
@@ -52,131 +236,121 @@ static int64_t number_or(const char *text, int64_t fallback)
 										    : fallback;
 }
 
-static void read_stamps(const struct hf_json *metadata, struct hf_pod *ret_pod)
+static void put_stamps(const struct stamps *stamps, struct hf_pod *pod)
 {
-	const struct hf_json *annotations = hf_json_get(metadata, "annotations");
-
-	ret_pod->generation =
-		number_or(hf_json_path_str(annotations, HF_ANNOTATION_GENERATION, NULL), -1);
-	ret_pod->attempt =
-		number_or(hf_json_path_str(annotations, HF_ANNOTATION_ATTEMPT, NULL), -1);
-	ret_pod->incident =
-		number_or(hf_json_path_str(annotations, HF_ANNOTATION_INCIDENT, NULL), -1);
-	ret_pod->stamped =
-		ret_pod->generation >= 0 && ret_pod->attempt >= 0 && ret_pod->incident >= 0;
-	if (!ret_pod->stamped)
-		ret_pod->generation = ret_pod->attempt = ret_pod->incident = 0;
+	pod->generation = number_or(stamps->generation, -1);
+	pod->attempt = number_or(stamps->attempt, -1);
+	pod->incident = number_or(stamps->incident, -1);
+	pod->stamped = pod->generation >= 0 && pod->attempt >= 0 && pod->incident >= 0;
+	if (!pod->stamped)
+		pod->generation = pod->attempt = pod->incident = 0;
 }
 
-static int32_t clamp_i32(int64_t value)
+static void put_container(const struct container *from, bool init, struct hf_container_seen *to)
 {
-	return value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : (int32_t)value;
-}
+	const struct state *state = &from->state;
+	const struct run *end = &state->terminated, *running = &state->running;
 
-static void read_container(struct hf_reader *r, const struct hf_json *status, bool init,
-			   struct hf_container_seen *ret_seen)
-{
-	const struct hf_json *state = hf_json_get(status, "state");
-	const struct hf_json *terminated = hf_json_get(state, "terminated");
-	const struct hf_json *running = hf_json_get(state, "running");
-	const struct hf_json *waiting = hf_json_get(state, "waiting");
-
-	*ret_seen = (struct hf_container_seen){
-		.name = hf_str_or(hf_json_path_str(status, "name", NULL), ""),
+	*to = (struct hf_container_seen){
+		.name = hf_str_or(from->name, ""),
 		.init = init,
-		.restart_count = clamp_i32(hf_json_i64(hf_json_get(status, "restartCount"), 0)),
+		.restart_count = from->restart_count,
 		.finished_at = HF_TIME_NONE,
 		.started_at = HF_TIME_NONE,
 	};
-	if (hf_json_type(terminated) == HF_JSON_OBJECT) {
-		ret_seen->phase = HF_CONTAINER_TERMINATED;
-		ret_seen->exit_code =
-			clamp_i32(hf_json_i64(hf_json_get(terminated, "exitCode"), 0));
-		ret_seen->signal = clamp_i32(hf_json_i64(hf_json_get(terminated, "signal"), 0));
-		ret_seen->terminated_reason = hf_json_path_str(terminated, "reason", NULL);
-		ret_seen->finished_at = hf_reader_time(r, terminated, "finishedAt");
-		ret_seen->started_at = hf_reader_time(r, terminated, "startedAt");
-	} else if (hf_json_type(running) == HF_JSON_OBJECT) {
-		ret_seen->phase = HF_CONTAINER_RUNNING;
-		ret_seen->started_at = hf_reader_time(r, running, "startedAt");
-	} else if (hf_json_type(waiting) == HF_JSON_OBJECT) {
-		ret_seen->phase = HF_CONTAINER_WAITING;
-		ret_seen->waiting_reason = hf_json_path_str(waiting, "reason", NULL);
+	if (hf_field_has(state->present, STATE_TERMINATED)) {
+		to->phase = HF_CONTAINER_TERMINATED;
+		to->exit_code = end->exit_code;
+		to->signal = end->signal;
+		to->terminated_reason = end->reason;
+		to->finished_at = time_or_none(end->present, RUN_FINISHED, end->finished_at);
+		to->started_at = time_or_none(end->present, RUN_STARTED, end->started_at);
+	} else if (hf_field_has(state->present, STATE_RUNNING)) {
+		to->phase = HF_CONTAINER_RUNNING;
+		to->started_at = time_or_none(running->present, RUN_STARTED, running->started_at);
+	} else if (hf_field_has(state->present, STATE_WAITING)) {
+		to->phase = HF_CONTAINER_WAITING;
+		to->waiting_reason = state->waiting.reason;
 	}
 }
 
-static void read_containers(struct hf_reader *r, const struct hf_json *status,
-			    struct hf_pod *ret_pod)
+static void put_containers(const struct status *status, struct hf_arena *arena, struct hf_pod *pod)
 {
-	const struct hf_json *lists[] = {hf_json_get(status, "initContainerStatuses"),
-					 hf_json_get(status, "containerStatuses")};
-	size_t n = hf_json_len(lists[0]) + hf_json_len(lists[1]), len = 0;
-	struct hf_container_seen *seen;
+	size_t n = status->init_containers.len + status->containers.len, len = 0;
+	struct hf_container_seen *seen = HF_ARENA_ARRAY(arena, struct hf_container_seen, n + 1);
 
-	if (n > CONTAINERS_MAX)
-		n = CONTAINERS_MAX;
-	seen = HF_ARENA_ARRAY(r->arena, struct hf_container_seen, n + 1);
-	for (size_t list = 0; list < HF_ARRAY_LEN(lists); list++)
-		for (size_t i = 0; i < hf_json_len(lists[list]) && len < n; i++)
-			read_container(r, hf_json_item(lists[list], i), list == 0, &seen[len++]);
-	ret_pod->containers = seen;
-	ret_pod->containers_len = len;
+	for (size_t i = 0; i < status->init_containers.len; i++)
+		put_container(&status->init_containers.items[i], true, &seen[len++]);
+	for (size_t i = 0; i < status->containers.len; i++)
+		put_container(&status->containers.items[i], false, &seen[len++]);
+	pod->containers = seen;
+	pod->containers_len = len;
 }
 
-static void read_conditions(struct hf_reader *r, const struct hf_json *status,
-			    struct hf_pod *ret_pod)
+static void put_conditions(const struct status *status, struct hf_arena *arena, struct hf_pod *pod)
 {
-	const struct hf_json *list = hf_json_get(status, "conditions");
-	size_t n = hf_json_len(list) < CONDITIONS_MAX ? hf_json_len(list) : CONDITIONS_MAX;
-	struct hf_pod_condition *conditions =
-		HF_ARENA_ARRAY(r->arena, struct hf_pod_condition, n + 1);
+	size_t n = status->conditions.len;
+	struct hf_pod_condition *seen = HF_ARENA_ARRAY(arena, struct hf_pod_condition, n + 1);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-		conditions[i].type = hf_str_or(hf_json_path_str(item, "type", NULL), "");
-		conditions[i].status = hf_str_or(hf_json_path_str(item, "status", NULL), "");
-		conditions[i].reason = hf_json_path_str(item, "reason", NULL);
-		conditions[i].message = hf_json_path_str(item, "message", NULL);
+		const struct condition *from = &status->conditions.items[i];
+
+		seen[i] = (struct hf_pod_condition){.type = hf_str_or(from->type, ""),
+						    .status = hf_str_or(from->status, ""),
+						    .reason = from->reason,
+						    .message = from->message};
 	}
-	ret_pod->conditions = conditions;
-	ret_pod->conditions_len = n;
+	pod->conditions = seen;
+	pod->conditions_len = n;
 }
 
-void hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena *arena,
-		 struct hf_pod *ret_pod)
+const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena *arena,
+			struct hf_pod *ret_pod)
 {
-	const struct hf_json *root = hf_doc_json(doc);
-	const struct hf_json *metadata = hf_json_get(root, "metadata");
-	const struct hf_json *status = hf_json_get(root, "status");
-	struct hf_reader r = {.arena = arena};
-	struct hf_pod pod = {
+	struct pod read = {.present = 0};
+	const struct metadata *metadata = &read.metadata;
+	const char *controller;
+	struct hf_pod pod;
+
+	/* Broken text has no fields. */
+	if (hf_fields_read_doc(&pod_table, doc, &lenient, arena, &read, NULL) < 0)
+		read = (struct pod){.present = 0};
+	controller = controller_of(metadata);
+	pod = (struct hf_pod){
 		.name = hf_doc_name(doc),
 		.uid = hf_doc_uid(doc),
 		.resource_version = hf_doc_resource_version(doc),
-		.owned = hf_streq(hf_controller_uid(doc), job_uid),
-		.phase = hf_pod_phase_parse(hf_json_path_str(status, "phase", NULL)),
-		.reason = hf_json_path_str(status, "reason", NULL),
-		.message = hf_json_path_str(status, "message", NULL),
-		.creation_time = hf_reader_time(&r, metadata, "creationTimestamp"),
-		.deletion_time = hf_reader_time(&r, metadata, "deletionTimestamp"),
-		.node = hf_json_path_str(root, "spec", "nodeName", NULL),
+		.owned = is_owned(controller, job_uid),
+		.phase = hf_pod_phase_parse(read.status.phase),
+		.reason = read.status.reason,
+		.message = read.status.message,
+		.creation_time =
+			time_or_none(metadata->present, METADATA_CREATION, metadata->creation_time),
+		.deletion_time =
+			time_or_none(metadata->present, METADATA_DELETION, metadata->deletion_time),
+		.node = read.spec.node,
 	};
-
-	read_stamps(metadata, &pod);
-	read_containers(&r, status, &pod);
-	read_conditions(&r, status, &pod);
+	put_stamps(&metadata->stamps, &pod);
+	put_containers(&read.status, arena, &pod);
+	put_conditions(&read.status, arena, &pod);
 	*ret_pod = pod;
+	return controller;
 }
 
-void hf_service_read(struct hf_doc *doc, const char *job_uid, struct hf_service_seen *ret_service)
+const char *hf_service_read(struct hf_doc *doc, const char *job_uid, struct hf_arena *arena,
+			    struct hf_service_seen *ret_service)
 {
-	const struct hf_json *metadata = hf_json_get(hf_doc_json(doc), "metadata");
-	struct hf_service_seen service = {
+	struct metadata metadata;
+	const char *controller;
+
+	read_metadata(doc, arena, &metadata);
+	controller = controller_of(&metadata);
+	*ret_service = (struct hf_service_seen){
 		.name = hf_doc_name(doc),
 		.uid = hf_doc_uid(doc),
 		.resource_version = hf_doc_resource_version(doc),
-		.owned = hf_streq(hf_controller_uid(doc), job_uid),
-		.terminating = hf_json_path_str(metadata, "deletionTimestamp", NULL) != NULL,
+		.owned = is_owned(controller, job_uid),
+		.terminating = hf_field_has(metadata.present, METADATA_DELETION),
 	};
-	*ret_service = service;
+	return controller;
 }

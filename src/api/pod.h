@@ -11,18 +11,21 @@ HF_BEGIN_DECLS
 
 /*
  * Pods and services as the brain sees them.  job_uid decides `owned`: a controller
- * ownerReference with that UID.  Strings are borrowed from doc, lists come from the
- * arena.  Fields of a wrong type count as absent: an API server has checked them.
+ * ownerReference with that UID, or with any where it is NULL.  Names are borrowed from doc,
+ * other strings and lists come from the arena.  Fields of a wrong type count as absent: an
+ * API server has checked them; broken text has no fields.  Makes no tree of a text.
+ *
+ * They return the UID of the controller, NULL where there is none.
  */
-void hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena *arena,
-		 struct hf_pod *ret_pod);
-void hf_service_read(struct hf_doc *doc, const char *job_uid, struct hf_service_seen *ret_service);
+const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena *arena,
+			struct hf_pod *ret_pod);
+const char *hf_service_read(struct hf_doc *doc, const char *job_uid, struct hf_arena *arena,
+			    struct hf_service_seen *ret_service);
 
-/* The UID of the controller ownerReference; NULL: it has none. */
-const char *hf_controller_uid(struct hf_doc *doc);
-/* And its kind, name: "PyTorchJob", "ddp"; false: it has none. */
-bool hf_controller_ref(struct hf_doc *doc, const char **ret_api_version, const char **ret_kind,
-		       const char **ret_name, const char **ret_uid);
+/* Of any object: the UID of the controller ownerReference (NULL: it has none), and whether it
+ * has a deletionTimestamp. */
+const char *hf_controller_uid(struct hf_doc *doc, struct hf_arena *arena);
+bool hf_is_terminating(struct hf_doc *doc, struct hf_arena *arena);
 
 HF_END_DECLS
 

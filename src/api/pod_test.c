@@ -17,6 +17,11 @@ static struct hf_doc *parse(const char *text)
 	return doc;
 }
 
+static struct hf_doc *from_text(const char *text)
+{
+	return hf_doc_from_text(text, strlen(text));
+}
+
 static const char pod_text[] =
 	"{\"metadata\":{\"name\":\"j-worker-1\",\"uid\":\"p\",\"resourceVersion\":\"9\","
 	"\"creationTimestamp\":\"2026-01-02T03:04:05Z\",\"deletionTimestamp\":\"2026-01-02T03:05:05Z\","
@@ -33,10 +38,9 @@ static const char pod_text[] =
 	"\"finishedAt\":\"2026-01-02T03:04:06Z\"}}},"
 	"{\"name\":\"side\",\"state\":{\"running\":{\"startedAt\":\"2026-01-02T03:04:06Z\"}}}]}}";
 
-static void a_pod_is_read_whole(void **state)
+static void read_whole(struct hf_doc *doc)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
-	HF_AUTO_DOC doc = parse(pod_text);
 	struct hf_pod pod;
 
 	hf_pod_read(doc, "job", arena, &pod);
@@ -57,6 +61,15 @@ static void a_pod_is_read_whole(void **state)
 	assert_int_equal(pod.containers[1].signal, 9);
 	assert_int_equal(pod.containers[1].finished_at - pod.creation_time, HF_SECOND);
 	assert_int_equal(pod.containers[2].phase, HF_CONTAINER_RUNNING);
+}
+
+static void a_pod_is_read_whole_from_tree_and_text(void **state)
+{
+	HF_AUTO_DOC tree = parse(pod_text);
+	HF_AUTO_DOC text = from_text(pod_text);
+
+	read_whole(tree);
+	read_whole(text);
 }
 
 static void a_pod_of_another_owner_is_not_owned(void **state)
@@ -108,28 +121,84 @@ static void an_empty_pod_is_pending_and_of_nobody(void **state)
 	assert_int_equal(pod.deletion_time, HF_TIME_NONE);
 }
 
+static void fields_of_a_wrong_type_are_absent_and_the_rest_is_read(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_DOC doc =
+		from_text("{\"metadata\":{\"name\":\"a\",\"creationTimestamp\":\"yesterday\","
+			  "\"ownerReferences\":[7,{\"uid\":\"job\",\"controller\":true}]},"
+			  "\"spec\":\"none\",\"status\":{\"phase\":\"Failed\",\"reason\":[],"
+			  "\"conditions\":[{\"type\":\"Ready\",\"status\":true},\"x\"],"
+			  "\"containerStatuses\":[{\"name\":\"c\",\"restartCount\":4294967296,"
+			  "\"state\":{\"terminated\":{\"exitCode\":3,\"signal\":\"9\"}}}]}}");
+	struct hf_pod pod;
+
+	assert_string_equal(hf_pod_read(doc, "job", arena, &pod), "job");
+	assert_true(pod.owned);
+	assert_int_equal(pod.creation_time, HF_TIME_NONE);
+	assert_null(pod.node);
+	assert_int_equal(pod.phase, HF_POD_FAILED);
+	assert_null(pod.reason);
+	assert_int_equal(pod.conditions_len, 2);
+	assert_string_equal(pod.conditions[0].type, "Ready");
+	assert_string_equal(pod.conditions[0].status, "");
+	assert_string_equal(pod.conditions[1].type, "");
+	assert_int_equal(pod.containers_len, 1);
+	assert_int_equal(pod.containers[0].restart_count, 0);
+	assert_int_equal(pod.containers[0].phase, HF_CONTAINER_TERMINATED);
+	assert_int_equal(pod.containers[0].exit_code, 3);
+	assert_int_equal(pod.containers[0].signal, 0);
+	assert_int_equal(pod.containers[0].finished_at, HF_TIME_NONE);
+}
+
+static void broken_text_has_no_fields(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_DOC doc = from_text("{\"metadata\":{\"name\":\"a\"},\"status\":{\"phase\":");
+	struct hf_pod pod;
+
+	assert_null(hf_pod_read(doc, NULL, arena, &pod));
+	assert_string_equal(pod.name, "a");
+	assert_int_equal(pod.phase, HF_POD_PENDING);
+	assert_false(pod.owned);
+}
+
+static void no_tree_is_made_of_a_text(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_DOC doc = from_text(pod_text);
+	struct hf_service_seen service;
+	struct hf_pod pod;
+
+	hf_pod_read(doc, NULL, arena, &pod);
+	hf_service_read(doc, NULL, arena, &service);
+	assert_true(pod.owned && service.owned);
+	assert_false(hf_doc_has_tree(doc));
+}
+
 static void a_service_tells_whose_it_is_and_whether_it_goes(void **state)
 {
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
 	HF_AUTO_DOC doc = parse(pod_text);
 	struct hf_service_seen service;
-	const char *api_version, *kind, *name, *uid;
 
-	hf_service_read(doc, "job", &service);
+	assert_string_equal(hf_service_read(doc, "job", arena, &service), "job");
 	assert_true(service.owned);
 	assert_true(service.terminating);
-	assert_string_equal(hf_controller_uid(doc), "job");
-	assert_true(hf_controller_ref(doc, &api_version, &kind, &name, &uid));
-	assert_string_equal(kind, "PyTorchJob");
-	assert_string_equal(name, "j");
+	assert_string_equal(hf_controller_uid(doc, arena), "job");
+	assert_true(hf_is_terminating(doc, arena));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pod_is_read_whole),
+		cmocka_unit_test(a_pod_is_read_whole_from_tree_and_text),
 		cmocka_unit_test(a_pod_of_another_owner_is_not_owned),
 		cmocka_unit_test(stamps_count_together_or_not_at_all),
 		cmocka_unit_test(an_empty_pod_is_pending_and_of_nobody),
+		cmocka_unit_test(fields_of_a_wrong_type_are_absent_and_the_rest_is_read),
+		cmocka_unit_test(broken_text_has_no_fields),
+		cmocka_unit_test(no_tree_is_made_of_a_text),
 		cmocka_unit_test(a_service_tells_whose_it_is_and_whether_it_goes),
 	};
 

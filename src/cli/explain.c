@@ -76,7 +76,8 @@ int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, str
 		seen_services = HF_ARENA_ARRAY(explanation.arena, struct hf_service_seen,
 					       services.n_items + 1);
 		for (size_t i = 0; i < services.n_items; i++)
-			hf_service_read(services.items[i], view.uid, &seen_services[i]);
+			hf_service_read(services.items[i], view.uid, explanation.arena,
+					&seen_services[i]);
 		seen = (struct hf_observed){.pods = seen_pods,
 					    .pods_len = pods.n_items,
 					    .services = seen_services,

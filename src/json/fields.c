@@ -406,6 +406,7 @@ static int read_value(struct hf_fields_reader *r, struct slot *slot, struct hf_f
 	const struct any_list *list = slot->member;
 	struct object object = {.at = at};
 	int problems = r->problems;
+	bool good; /* as a container, whatever is in it */
 	int rc;
 
 	switch (slot->type) {
@@ -413,13 +414,15 @@ static int read_value(struct hf_fields_reader *r, struct slot *slot, struct hf_f
 	case HF_FIELD_TYPE_OBJECT:
 		object.table = slot->field->table;
 		object.base = slot->member;
+		good = r->options->lenient && hf_fields_peek(src) == HF_JSON_OBJECT;
 		rc = read_object(r, &object, src);
-		slot->present = r->problems == problems;
+		slot->present = good || r->problems == problems;
 		return rc;
 	case HF_FIELD_TYPE_LIST:
 	case HF_FIELD_TYPE_MAP:
 		rc = read_filling(r, slot, src, at);
-		slot->present = r->problems == problems &&
+		good = r->options->lenient && list->len > 0;
+		slot->present = (good || r->problems == problems) &&
 				(list->len > 0 || (slot->field->flags & HF_FIELD_NONEMPTY) == 0);
 		return rc;
 	default: return read_scalar(r, slot, src, at);

@@ -226,6 +226,10 @@ enum hf_field_problem {
 struct hf_fields_options {
 	const char *root; /* path of the value itself, "spec" say; NULL or "": the document */
 	bool strict;      /* fields not in a table are problems */
+	/* What has a problem counts as absent and nothing is reported: for what an API server has
+	 * checked.  An object or list keeps what is good in it; a bad item of a list stays as
+	 * zeroes, items past its limit are left out.  Broken text still ends the reading. */
+	bool lenient;
 	/* Called for each problem, in the document's order (required fields that are missing:
 	 * at the end of their object); reading goes on behind it.  NULL: only the first counts. */
 	void (*problem)(void *arg, enum hf_field_problem kind, const char *path, const char *text);

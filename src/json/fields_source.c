@@ -218,6 +218,10 @@ static int report(struct hf_fields_reader *r, enum hf_field_problem kind,
 {
 	HF_AUTO_STRBUF path = HF_STRBUF_INIT(PATH_BYTES_MAX);
 
+	if (r->options->lenient) {
+		r->problems++;
+		return 0;
+	}
 	hf_strbuf_addstr(&path, r->options->root ? r->options->root : "");
 	add_path(&path, at);
 	if (r->problems++ == 0)

@@ -294,6 +294,33 @@ static void all_problems_are_collected_when_asked_for(void **state)
 	assert_string_equal(sb.data + strlen(want), want);
 }
 
+static void what_is_wrong_counts_as_absent_where_that_is_asked_for(void **state)
+{
+	static const struct hf_fields_options lenient = {.lenient = true};
+	static const char text[] =
+		"{\"suspend\":\"yes\",\"big\":7,\"resources\":{\"cpu\":[],\"limits\":{\"a\":1}},"
+		"\"replicaSpecs\":{\"A\":{\"replicas\":\"3\",\"env\":[{\"name\":\"x\"},5,{\"value\":1},"
+		"{\"name\":\"over\"}]}}}";
+	HF_AUTO_ARENA arena = hf_arena_create(1 << 20);
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	struct thing thing;
+	struct hf_error err;
+
+	assert_ok(hf_fields_read_doc(&thing_table, doc, &lenient, arena, &thing, &err), &err);
+	assert_false(hf_field_has(thing.present, THING_NAME));
+	assert_false(hf_field_has(thing.present, THING_SUSPEND));
+	assert_int_equal(thing.big, 7);
+	assert_true(hf_field_has(thing.present, THING_RESOURCES));
+	assert_false(hf_field_has(thing.resources.present, LIMITS_CPU));
+	assert_int_equal(thing.resources.limits.len, 1);
+	assert_int_equal(thing.replicas.len, 1);
+	assert_false(hf_field_has(thing.replicas.items[0].present, REPLICA_REPLICAS));
+	assert_int_equal(thing.replicas.items[0].env.len, 3);
+	assert_string_equal(thing.replicas.items[0].env.items[0].name, "x");
+	assert_null(thing.replicas.items[0].env.items[1].name);
+	assert_null(thing.replicas.items[0].env.items[2].value);
+}
+
 static void text_that_is_broken_is_refused_with_its_place(void **state)
 {
 	static const struct {
@@ -389,6 +416,7 @@ int main(void)
 		cmocka_unit_test(absent_null_and_empty_are_told_apart_by_the_bit),
 		cmocka_unit_test(the_first_problem_ends_the_read_and_names_its_path),
 		cmocka_unit_test(all_problems_are_collected_when_asked_for),
+		cmocka_unit_test(what_is_wrong_counts_as_absent_where_that_is_asked_for),
 		cmocka_unit_test(text_that_is_broken_is_refused_with_its_place),
 		cmocka_unit_test(keys_with_escapes_are_found_in_text_too),
 		cmocka_unit_test(a_document_too_large_for_the_arena_is_an_error_not_the_end),

@@ -78,15 +78,14 @@ static void pack_pod(struct packer *packer, const struct hf_pod *from, struct hf
 
 struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
 {
-	const char *uid = hf_controller_uid(doc);
 	struct packer packer = {0};
 	struct hf_container_seen *containers;
 	struct hf_pod_condition *conditions;
 	struct hf_view *view;
 	struct hf_pod pod, sink;
+	const char *uid = hf_pod_read(doc, NULL, scratch, &pod);
 	size_t lists;
 
-	hf_pod_read(doc, uid == NULL ? "" : uid, scratch, &pod);
 	pack_pod(&packer, &pod, &sink, NULL, NULL);
 	pack(&packer, uid);
 	lists = pod.containers_len * sizeof(*containers) + pod.conditions_len * sizeof(*conditions);
@@ -100,14 +99,13 @@ struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
 	return view;
 }
 
-struct hf_view *hf_view_of_service(struct hf_doc *doc)
+struct hf_view *hf_view_of_service(struct hf_doc *doc, struct hf_arena *scratch)
 {
-	const char *uid = hf_controller_uid(doc);
 	struct hf_service_seen service;
+	const char *uid = hf_service_read(doc, NULL, scratch, &service);
 	struct packer packer = {0};
 	struct hf_view *view = NULL;
 
-	hf_service_read(doc, uid == NULL ? "" : uid, &service);
 	for (int walk = 0; walk < 2; walk++) {
 		struct hf_view sink = {.refs = 1, .service = service};
 

@@ -86,7 +86,7 @@ static void test_objects_without_status_or_owner_have_views_too(void **state)
 	assert_int_equal(view->pod.phase, HF_POD_PENDING);
 	assert_false(view->pod.owned);
 	hf_view_unref(view);
-	view = hf_view_of_service(doc);
+	view = hf_view_of_service(doc, arena);
 	assert_string_equal(view->service.name, "x");
 	assert_null(view->controller_uid);
 	hf_view_unref(view);
@@ -112,7 +112,9 @@ static void *decode_pod(void *arg, struct hf_doc *doc)
 
 static void *decode_service(void *arg, struct hf_doc *doc)
 {
-	return hf_view_of_service(doc);
+	struct bench *bench = arg;
+
+	return hf_view_of_service(doc, bench->arena);
 }
 
 static const char *by_controller(const struct hf_cache_entry *entry)

@@ -177,7 +177,11 @@ static void *decode_pod(void *arg, struct hf_doc *doc)
 
 static void *decode_service(void *arg, struct hf_doc *doc)
 {
-	return hf_view_of_service(doc);
+	const struct hf_kind *kind = arg;
+	struct hf_view *view = hf_view_of_service(doc, kind->op->scratch);
+
+	hf_arena_reset(kind->op->scratch);
+	return view;
 }
 
 static const char *by_controller(const struct hf_cache_entry *entry)

@@ -33,7 +33,7 @@ struct hf_view {
 	struct hf_service_seen service;
 };
 struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch);
-struct hf_view *hf_view_of_service(struct hf_doc *doc);
+struct hf_view *hf_view_of_service(struct hf_doc *doc, struct hf_arena *scratch);
 struct hf_view *hf_view_ref(struct hf_view *view);
 void hf_view_unref(void *view);
 

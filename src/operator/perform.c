@@ -33,11 +33,6 @@ static bool is_create(const struct hf_action *action)
 	return action->kind == HF_ACTION_CREATE_POD || action->kind == HF_ACTION_CREATE_SERVICE;
 }
 
-static bool is_terminating(struct hf_doc *doc)
-{
-	return hf_json_path_str(hf_doc_json(doc), "metadata", "deletionTimestamp", NULL) != NULL;
-}
-
 static void put_gone(const struct hf_pass_call *call)
 {
 	hf_cache_put_gone(cache_of(call), hf_doc_namespace(call->pass->job), call->action->name,
@@ -52,7 +47,8 @@ static bool is_wanted(const struct hf_pass_call *call, struct hf_doc *doc)
 	const struct hf_json *annotations =
 		hf_json_path(hf_doc_json(doc), "metadata", "annotations", NULL);
 
-	if (!hf_streq(hf_controller_uid(doc), hf_doc_uid(call->pass->job)) || is_terminating(doc))
+	if (!hf_streq(hf_controller_uid(doc, call->pass->arena), hf_doc_uid(call->pass->job)) ||
+	    hf_is_terminating(doc, call->pass->arena))
 		return false;
 	for (size_t i = 0; i < action->edits_len; i++) {
 		const struct hf_edit *edit = &action->edits[i];
@@ -126,7 +122,7 @@ static void judge_delete_read(struct hf_pass_call *call, const struct hf_reply *
 	if (other)
 		put_gone(call);
 	hf_cache_put_reply(cache_of(call), reply->object);
-	if (!other && is_terminating(reply->object))
+	if (!other && hf_is_terminating(reply->object, call->pass->arena))
 		good_already(call);
 	else
 		bad(call, HF_E_CONFLICT, "the object has changed since the decision to delete it");
@@ -193,7 +189,7 @@ static void judge_delete(struct hf_pass_call *call, const struct hf_reply *reply
 		struct hf_doc *object = reply->object;
 
 		if (object != NULL && hf_streq(hf_doc_uid(object), call->action->uid) &&
-		    is_terminating(object))
+		    hf_is_terminating(object, call->pass->arena))
 			hf_cache_put_reply(cache_of(call), object);
 		else
 			put_gone(call);

@@ -76,7 +76,7 @@ static void read_services(struct moment *moment, const struct hf_json *list, str
 					     : NULL;
 
 		if (doc)
-			hf_service_read(doc, moment->view.uid,
+			hf_service_read(doc, moment->view.uid, arena,
 					&services[moment->seen.services_len++]);
 	}
 	moment->seen.services = services;
