@@ -27,7 +27,8 @@ struct hf_doc {
 	struct hf_json *root; /* NULL: not made yet, or the text is bad */
 	char *text;           /* NULL: not made yet */
 	size_t text_len;
-	bool bad; /* the text was parsed and refused */
+	bool from_text; /* it had the text first: metadata is read from that alone */
+	bool bad;       /* the text was parsed and refused */
 	bool has_metadata;
 	char *metadata[METADATA_LEN]; /* read from the text when there was no tree; NULL: absent */
 };
@@ -57,7 +58,10 @@ struct hf_doc *hf_doc_from_text(const char *text, size_t len)
 	if (len > 0)
 		memcpy(copy, text, len);
 	copy[len] = '\0';
-	return doc_new(NULL, copy, len);
+	struct hf_doc *doc = doc_new(NULL, copy, len);
+
+	doc->from_text = true;
+	return doc;
 }
 
 int hf_doc_parse(const char *text, size_t len, const struct hf_json_limits *limits,
@@ -112,6 +116,12 @@ const struct hf_json *hf_doc_json(struct hf_doc *doc)
 		doc->bad = hf_json_parse(doc->text, doc->text_len, &limits, &doc->root, NULL) != 0;
 	}
 	return doc->root;
+}
+
+void hf_doc_drop_tree(struct hf_doc *doc)
+{
+	if (doc && doc->from_text)
+		doc->root = hf_json_unref(doc->root);
 }
 
 bool hf_doc_has_tree(const struct hf_doc *doc)
@@ -198,7 +208,7 @@ static const char *metadata(struct hf_doc *doc, int i)
 
 	if (!doc)
 		return "";
-	if (!doc->root && !doc->has_metadata)
+	if (doc->from_text && !doc->has_metadata)
 		read_metadata(doc);
 	s = doc->has_metadata ? doc->metadata[i]
 			      : hf_json_path_str(doc->root, "metadata", metadata_keys[i], NULL);

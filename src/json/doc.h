@@ -35,6 +35,10 @@ const struct hf_json *hf_doc_json(struct hf_doc *doc);
 bool hf_doc_has_tree(const struct hf_doc *doc);
 /* The text, borrowed from doc, NUL-terminated.  ret_len may be NULL. */
 const char *hf_doc_text(struct hf_doc *doc, size_t *ret_len);
+/* Free the tree of a document that was made from text; it is made again when next asked for.
+ * Only for who knows that nobody borrows from the tree: metadata below never does.  Nothing
+ * happens to a document without a text of its own, or to NULL. */
+void hf_doc_drop_tree(struct hf_doc *doc);
 /* A private copy of the tree to change. */
 struct hf_json *hf_doc_copy_json(struct hf_doc *doc);
 

@@ -125,6 +125,27 @@ static void a_copy_may_be_changed_and_the_document_stays(void **state)
 	assert_string_equal(hf_doc_name(doc), "p");
 }
 
+static void a_tree_is_dropped_and_made_again(void **state)
+{
+	HF_AUTO_DOC doc = hf_doc_from_text(POD, strlen(POD));
+	HF_AUTO_DOC parsed = NULL;
+	struct hf_error err;
+
+	assert_non_null(hf_doc_json(doc));
+	const char *name = hf_doc_name(doc);
+	hf_doc_drop_tree(doc);
+	assert_false(hf_doc_has_tree(doc));
+	assert_string_equal(name, "p");
+	assert_string_equal(hf_json_path_str(hf_doc_json(doc), "metadata", "name", NULL), "p");
+
+	/* Without a text there is nothing to make it of. */
+	assert_ok(hf_doc_parse(POD, strlen(POD), NULL, &parsed, &err), &err);
+	assert_non_null(hf_doc_text(parsed, NULL));
+	hf_doc_drop_tree(parsed);
+	assert_true(hf_doc_has_tree(parsed));
+	hf_doc_drop_tree(NULL);
+}
+
 static void references_are_counted(void **state)
 {
 	struct hf_doc *doc = hf_doc_from_text(POD, strlen(POD));
@@ -149,6 +170,7 @@ int main(void)
 		cmocka_unit_test(bad_text_has_no_tree_and_is_refused_by_parse),
 		cmocka_unit_test(a_nul_in_the_text_makes_it_bad_and_no_shorter),
 		cmocka_unit_test(a_copy_may_be_changed_and_the_document_stays),
+		cmocka_unit_test(a_tree_is_dropped_and_made_again),
 		cmocka_unit_test(references_are_counted),
 	};
 	return cmocka_run_group_tests_name("json/doc", tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "kube/text_internal.h"
 #include "store/request.h"
 #include "store/resource.h"
 
@@ -82,49 +83,22 @@ void hf_kube_cancel(struct hf_call *base)
 	call_free((struct kube_call *)base);
 }
 
-/* Items of a list of a built-in kind come without apiVersion and kind: every document of
- * Holdfast has them. */
-static struct hf_doc *item_doc(struct hf_json *item, const struct hf_resource *resource,
-			       const char *api_version)
-{
-	if (hf_json_get(item, "kind") == NULL) {
-		hf_json_set_str(item, "apiVersion", api_version);
-		hf_json_set_str(item, "kind", resource->kind);
-	}
-	return hf_doc_from_json(hf_json_ref(item));
-}
-
 static int read_list(struct kube_call *call, const struct hf_http_result *result,
 		     struct hf_reply *reply, struct hf_error *err)
 {
-	static const struct hf_json_limits limits = {.bytes_max = HF_KUBE_LIST_BYTES_MAX};
 	const struct hf_resource *resource = call->request->resource;
-	HF_AUTO_JSON list = NULL;
-	struct hf_doc **docs;
-	struct hf_json *items, *metadata;
-	char buf[HF_API_VERSION_MAX];
-	const char *api_version = hf_resource_api_version(resource, buf);
-	int rc = hf_json_parse(result->body, result->body_len, &limits, &list, err);
+	struct hf_kube_list list;
+	int rc = hf_kube_list_read(result->body, result->body_len, resource, &list, err);
 
 	if (rc != 0)
 		return hf_error_wrap(err, "cannot read the list of %s", resource->plural);
-	items = hf_json_get(list, "items");
-	metadata = hf_json_get(list, "metadata");
-	reply->n_items = hf_json_len(items);
-	reply->resource_version =
-		hf_str_or(hf_json_path_str(metadata, "resourceVersion", NULL), "");
-	reply->continue_token = hf_str_or(hf_json_path_str(metadata, "continue", NULL), "");
-	reply->remaining = hf_json_i64(hf_json_get(metadata, "remainingItemCount"),
-				       reply->continue_token[0] == '\0' ? 0 : -1);
-	docs = hf_xcalloc(reply->n_items + 1, sizeof(*docs));
-	for (size_t i = 0; i < reply->n_items; i++)
-		docs[i] = item_doc(hf_json_item(items, i), resource, api_version);
-	reply->items = docs;
-	size_t n = reply->n_items;
+	reply->items = list.items;
+	reply->n_items = list.len;
+	reply->resource_version = list.resource_version;
+	reply->continue_token = list.continue_token;
+	reply->remaining = list.remaining;
 	finish(call, reply);
-	for (size_t i = 0; i < n; i++)
-		hf_doc_unref(docs[i]);
-	free(docs);
+	hf_kube_list_release(&list);
 	return 0;
 }
 
@@ -145,7 +119,7 @@ static void finish_success(struct kube_call *call, const struct hf_http_result *
 	if (call->request->verb == HF_VERB_LIST) {
 		rc = read_list(call, result, &reply, &failure.err);
 	} else {
-		rc = hf_doc_parse(result->body, result->body_len, NULL, &doc, &failure.err);
+		rc = hf_kube_object_read(result->body, result->body_len, &doc, &failure.err);
 		if (rc == 0) {
 			reply.object = doc;
 			finish(call, &reply);

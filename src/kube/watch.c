@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "kube/text_internal.h"
 #include "store/request.h"
 
 #include <stdlib.h>
@@ -108,7 +109,7 @@ static bool deliver_error_event(struct kube_watch *watch, const struct hf_json *
 	return deliver_end(watch, &failure);
 }
 
-static bool event_type(const char *text, enum hf_event_type *ret_type)
+static bool event_type(const struct hf_skip_string *text, enum hf_event_type *ret_type)
 {
 	static const struct {
 		const char *text;
@@ -121,7 +122,7 @@ static bool event_type(const char *text, enum hf_event_type *ret_type)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(types); i++) {
-		if (hf_streq(text, types[i].text)) {
+		if (hf_skip_equals(text, types[i].text, strlen(types[i].text))) {
 			*ret_type = types[i].type;
 			return true;
 		}
@@ -131,22 +132,19 @@ static bool event_type(const char *text, enum hf_event_type *ret_type)
 
 static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 {
-	static const struct hf_json_limits limits = {.bytes_max = HF_KUBE_EVENT_BYTES_MAX};
-	HF_AUTO_JSON root = NULL;
-	HF_AUTO_DOC doc = NULL;
+	struct hf_kube_event_text text;
 	struct hf_event event = {.message = ""};
 	struct hf_error err;
-	const char *type;
+	HF_AUTO_DOC doc = NULL;
 
-	if (hf_json_parse(line, len, &limits, &root, &err) != 0)
+	if (hf_kube_event_split(line, len, &text, &err) != 0)
 		return deliver_failure(watch, HF_E_UNAVAILABLE, err.text);
-	type = hf_json_path_str(root, "type", NULL);
-	if (hf_streq(type, "ERROR"))
-		return deliver_error_event(watch, hf_json_get(root, "object"));
+	doc = hf_doc_from_text(text.object, text.object_len);
+	if (hf_skip_equals(&text.type, "ERROR", strlen("ERROR")))
+		return deliver_error_event(watch, hf_doc_json(doc));
 	/* A type of the future says nothing we can act on. */
-	if (!event_type(type, &event.type))
+	if (!event_type(&text.type, &event.type))
 		return true;
-	doc = hf_doc_from_json(hf_json_ref(hf_json_get(root, "object")));
 	event.object = doc;
 	event.resource_version = hf_doc_resource_version(doc);
 	return deliver(watch, &event);

@@ -45,6 +45,9 @@ static void pass_free(struct hf_pass *pass)
 	pass->state->pass = NULL;
 	hf_views_release(&pass->views);
 	hf_doc_unref(pass->patch);
+	/* Jobs wait in the cache as text, a tenth of the tree. */
+	hf_doc_drop_tree(pass->job);
+	hf_doc_drop_tree(pass->stepped);
 	hf_doc_unref(pass->job);
 	hf_doc_unref(pass->stepped);
 	hf_arena_destroy(pass->arena);
@@ -431,6 +434,10 @@ static int step(struct hf_pass *pass, struct hf_error *err)
 	struct hf_observed seen;
 	int rc;
 
+	/* An empty job would be a wrong one: nothing is decided on what cannot be read. */
+	if (hf_doc_json(pass->stepped) == NULL)
+		return hf_error_set(err, HF_E_UNAVAILABLE,
+				    "the job that the server sent is no JSON");
 	hf_job_read(pass->stepped, pass->kind->framework, &op->options.settings, pass->arena, NULL,
 		    &pass->view);
 	hf_observe(&args, pass->arena, &pass->views, &seen);

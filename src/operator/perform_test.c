@@ -213,6 +213,18 @@ static void test_deleting_the_job_is_foreground_by_uid_and_counted(void **state)
 			       "framework=\"pytorch\"} 1\n"));
 }
 
+static void test_nothing_is_decided_on_a_job_that_is_no_json(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {job_doc("ddp", "u-1", 7, ",\"more\":[}")};
+
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start_with(bench, jobs, 1);
+	assert_int_equal(brain.steps, 0);
+	assert_int_equal(bench->last_code, HF_E_UNAVAILABLE);
+	assert_null(next(bench));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +241,7 @@ int main(void)
 		T(test_a_refused_precondition_is_read_and_stepped_again),
 		T(test_a_delete_that_timed_out_is_read),
 		T(test_deleting_the_job_is_foreground_by_uid_and_counted),
+		T(test_nothing_is_decided_on_a_job_that_is_no_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
