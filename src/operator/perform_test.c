@@ -220,9 +220,9 @@ static void test_nothing_is_decided_on_a_job_that_is_no_json(void **state)
 
 	want(0, HF_ACTION_CREATE_POD, 0, 1);
 	start_with(bench, jobs, 1);
+	assert_null(next(bench));
 	assert_int_equal(brain.steps, 0);
 	assert_int_equal(bench->last_code, HF_E_UNAVAILABLE);
-	assert_null(next(bench));
 }
 
 int main(void)
