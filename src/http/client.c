@@ -167,6 +167,10 @@ static void start_waiting(struct hf_http_client *client)
 	while (client->next_queued && client->in_flight < client->spec.in_flight_max) {
 		struct hf_transfer *transfer = client->next_queued;
 
+		/* After a stop of this process answers come before overdue timers: this one's
+		 * will end it, unsent, and come here again. */
+		if (hf_timer_due(transfer->deadline) <= hf_loop_mono(client->loop))
+			break;
 		client->next_queued = next_queued_from(transfer->next);
 		client->queued--;
 		hf_http_client_start(transfer);

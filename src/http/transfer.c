@@ -296,6 +296,18 @@ static void set_headers(CURL *easy, struct hf_transfer *transfer)
 		SET(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
 }
 
+/* The loop's timer ends a transfer in time.  But where this process was stopped, curl may get to
+ * see its sockets before that timer runs: it looks at its own clock before it sends. */
+static void set_deadline(CURL *easy, const struct hf_transfer *transfer)
+{
+	hf_time due = hf_timer_due(transfer->deadline);
+	hf_time left = due - hf_loop_mono(transfer->client->loop);
+
+	if (due == HF_TIME_NEVER)
+		return;
+	SET(easy, CURLOPT_TIMEOUT_MS, (long)(left > 0 ? left / HF_MS : 0) + 1);
+}
+
 void hf_transfer_prepare(struct hf_transfer *transfer)
 {
 	CURL *easy = curl_easy_init();
@@ -315,6 +327,7 @@ void hf_transfer_prepare(struct hf_transfer *transfer)
 	set_connection(easy, transfer->client);
 	set_method(easy, transfer);
 	set_headers(easy, transfer);
+	set_deadline(easy, transfer);
 	arm_idle(transfer);
 }
 

@@ -86,6 +86,12 @@ void hf_loop_step_wall(struct hf_loop *loop, hf_time by)
 	to_virtual(loop)->wall_offset += by;
 }
 
+void hf_loop_freeze(struct hf_loop *loop, hf_time span)
+{
+	hf_assert(!loop->running && span >= 0);
+	to_virtual(loop)->now += span;
+}
+
 static void virtual_destroy(struct hf_loop *loop)
 {
 	hf_loop_release_base(loop);

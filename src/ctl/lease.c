@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "ctl/lease.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "ctl/backoff.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+
+/* A record's text, to see whether it changed; what is longer is no Lease of anybody's. */
+#define RECORD_BYTES_MAX 4096
+#define TRANSITIONS_MAX INT32_MAX
+/* After a conflict, until the Lease is read: long enough that two who quarrel do not spin. */
+#define CONFLICT_DELAY (100 * HF_MS)
+
+struct hf_lease {
+	struct hf_lease_options options;
+	char *ns, *name, *identity;
+	struct hf_rng rng;
+	struct hf_timer *tick;   /* the next read or write */
+	struct hf_timer *expiry; /* when what is held runs out */
+	struct hf_task *released;
+
+	struct hf_call *call;
+	hf_time sent;       /* of the write under way */
+	struct hf_doc *doc; /* as we wrote it last; NULL: must be read */
+
+	bool held;
+	hf_time valid_until; /* monotonic, while held */
+
+	/* Somebody's record and since when we see it as it is. */
+	char *holder, *record;
+	hf_time record_since;
+
+	bool releasing;
+	hf_task_fn done;
+	void *done_arg;
+};
+
+static void read_lease(struct hf_lease *lease);
+static void release_now(struct hf_lease *lease);
+
+static hf_time now(const struct hf_lease *lease)
+{
+	return hf_loop_mono(lease->options.loop);
+}
+
+hf_time hf_lease_left(const struct hf_lease *lease)
+{
+	hf_time left = lease->valid_until - now(lease);
+
+	return lease->held && !lease->releasing && left > 0 ? left : 0;
+}
+
+const char *hf_lease_holder(const struct hf_lease *lease)
+{
+	return hf_str_or(lease->holder, "");
+}
+
+static void problem(const struct hf_lease *lease, int code, const char *message)
+{
+	if (lease->options.problem != NULL)
+		lease->options.problem(lease->options.arg, code, message);
+}
+
+static void lose(struct hf_lease *lease, const char *why)
+{
+	if (!lease->held)
+		return;
+	lease->held = false;
+	hf_timer_disarm(lease->expiry);
+	if (!lease->releasing)
+		lease->options.changed(lease->options.arg, false, why);
+}
+
+static void on_expiry(void *arg)
+{
+	struct hf_lease *lease = arg;
+
+	if (hf_lease_left(lease) == 0)
+		lose(lease, "it was not renewed in time");
+}
+
+/* --- the record ---------------------------------------------------------------------------- */
+
+/* Take in what was read or written: from now on it is seen as it is, if that is new. */
+static void observe(struct hf_lease *lease, struct hf_doc *doc)
+{
+	const struct hf_json *spec = hf_json_get(hf_doc_json(doc), "spec");
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(RECORD_BYTES_MAX);
+
+	hf_strbuf_addf(&text, "%s ", hf_doc_uid(doc));
+	hf_json_write(spec, HF_JSON_SORTED, &text);
+	if (!hf_streq(text.data, lease->record)) {
+		free(lease->record);
+		lease->record = hf_strbuf_detach(&text);
+		lease->record_since = now(lease);
+	}
+	free(lease->holder);
+	lease->holder = hf_xstrdup(hf_json_str(hf_json_get(spec, "holderIdentity"), ""));
+}
+
+static hf_time duration_of(const struct hf_lease *lease, struct hf_doc *doc)
+{
+	int64_t seconds = hf_json_i64(
+		hf_json_path(hf_doc_json(doc), "spec", "leaseDurationSeconds", NULL), 0);
+
+	if (seconds <= 0)
+		return lease->options.duration;
+	return seconds < HF_LEASE_DURATION_MAX / HF_SECOND ? seconds * HF_SECOND
+							   : HF_LEASE_DURATION_MAX;
+}
+
+/* May it be taken?  Not while somebody else's record may still be good. */
+static bool is_free(const struct hf_lease *lease, struct hf_doc *doc)
+{
+	if (lease->holder[0] == '\0' || hf_streq(lease->holder, lease->identity))
+		return true;
+	return now(lease) - lease->record_since >= duration_of(lease, doc);
+}
+
+static void write_record(const struct hf_lease *lease, struct hf_json *spec, bool give_up)
+{
+	const char *before = hf_json_str(hf_json_get(spec, "holderIdentity"), "");
+	int64_t transitions = hf_json_i64(hf_json_get(spec, "leaseTransitions"), 0);
+	bool ours = hf_streq(before, lease->identity);
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_time_format_micro(hf_loop_wall(lease->options.loop), text);
+	if (transitions < 0 || transitions >= TRANSITIONS_MAX)
+		transitions = 0;
+	if (!ours || give_up || hf_json_path_str(spec, "acquireTime", NULL) == NULL)
+		hf_json_set_str(spec, "acquireTime", text);
+	hf_json_set_str(spec, "renewTime", text);
+	hf_json_set_i64(spec, "leaseTransitions", transitions + !ours);
+	hf_json_set_str(spec, "holderIdentity", give_up ? "" : lease->identity);
+	/* As client-go gives up: a second, and nobody. */
+	hf_json_set_i64(spec, "leaseDurationSeconds",
+			give_up ? 1 : lease->options.duration / HF_SECOND);
+}
+
+static struct hf_doc *make_doc(const struct hf_lease *lease, struct hf_doc *before, bool give_up)
+{
+	struct hf_json *root = before != NULL ? hf_doc_copy_json(before) : hf_json_object();
+	struct hf_json *metadata = hf_json_ensure_object(root, "metadata");
+
+	hf_json_set_str(root, "apiVersion", "coordination.k8s.io/v1");
+	hf_json_set_str(root, "kind", "Lease");
+	hf_json_set_str(metadata, "name", lease->name);
+	hf_json_set_str(metadata, "namespace", lease->ns);
+	write_record(lease, hf_json_ensure_object(root, "spec"), give_up);
+	return hf_doc_from_json(root);
+}
+
+/* --- requests ------------------------------------------------------------------------------ */
+
+static void again(struct hf_lease *lease, hf_time after)
+{
+	if (lease->releasing)
+		release_now(lease);
+	else
+		hf_timer_arm(lease->tick, after);
+}
+
+/* Those who wait spread out; who holds it keeps time. */
+static hf_time next_try(struct hf_lease *lease)
+{
+	hf_time retry = lease->options.retry;
+
+	if (lease->held)
+		return retry;
+	return retry + (hf_time)hf_rng_below(&lease->rng, (uint64_t)(retry / 10 * 12));
+}
+
+/* Half of what a renewal has at most, so that there is a second try. */
+static hf_time timeout_of(const struct hf_lease *lease)
+{
+	hf_time half = lease->options.renew_deadline / 2, left = hf_lease_left(lease);
+
+	return lease->held && left > 0 && left < half ? left : half;
+}
+
+static void forget_doc(struct hf_lease *lease)
+{
+	lease->doc = hf_doc_unref(lease->doc);
+}
+
+static void got(struct hf_lease *lease, struct hf_doc *object)
+{
+	hf_time until = lease->sent + lease->options.renew_deadline;
+
+	forget_doc(lease);
+	observe(lease, object);
+	if (!hf_streq(lease->holder, lease->identity)) {
+		lose(lease, "the API server did not store what was sent");
+		again(lease, next_try(lease));
+		return;
+	}
+	lease->doc = hf_doc_ref(object);
+	if (until <= now(lease)) {
+		/* The answer took so long that it says nothing about now. */
+		lose(lease, "it was not renewed in time");
+		again(lease, CONFLICT_DELAY);
+		return;
+	}
+	lease->valid_until = until;
+	hf_timer_arm(lease->expiry, until - now(lease));
+	if (!lease->held) {
+		lease->held = true;
+		if (!lease->releasing)
+			lease->options.changed(lease->options.arg, true, "");
+	}
+	again(lease, next_try(lease));
+}
+
+static void write_failed(struct hf_lease *lease, const struct hf_reply *reply)
+{
+	hf_time after = next_try(lease);
+
+	/* What is stored now is not known: it is read before the next write. */
+	forget_doc(lease);
+	if (reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS ||
+	    (reply->code == HF_E_NOT_FOUND && lease->held))
+		after = CONFLICT_DELAY;
+	else
+		problem(lease, reply->code, reply->message);
+	again(lease, after);
+}
+
+static void write_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_lease *lease = arg;
+
+	lease->call = NULL;
+	if (reply->code == 0)
+		got(lease, reply->object);
+	else
+		write_failed(lease, reply);
+}
+
+static void write_lease(struct hf_lease *lease, struct hf_doc *before)
+{
+	HF_AUTO_DOC doc = make_doc(lease, before, false);
+	const struct hf_request request = {
+		.verb = before != NULL ? HF_VERB_UPDATE : HF_VERB_CREATE,
+		.resource = &hf_leases,
+		.ns = lease->ns,
+		.name = before != NULL ? lease->name : NULL,
+		.body = doc,
+		.timeout = timeout_of(lease),
+	};
+
+	lease->sent = now(lease);
+	lease->call = hf_store_request(lease->options.store, &request, write_reply, lease);
+}
+
+static void was_read(struct hf_lease *lease, struct hf_doc *object)
+{
+	observe(lease, object);
+	if (is_free(lease, object)) {
+		write_lease(lease, object);
+		return;
+	}
+	lose(lease, "another process has taken it");
+	again(lease, next_try(lease));
+}
+
+static void read_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_lease *lease = arg;
+
+	lease->call = NULL;
+	if (lease->releasing) {
+		release_now(lease);
+	} else if (reply->code == 0) {
+		was_read(lease, reply->object);
+	} else if (reply->code == HF_E_NOT_FOUND) {
+		write_lease(lease, NULL);
+	} else {
+		problem(lease, reply->code, reply->message);
+		again(lease, next_try(lease));
+	}
+}
+
+static void read_lease(struct hf_lease *lease)
+{
+	const struct hf_request request = {
+		.verb = HF_VERB_GET,
+		.resource = &hf_leases,
+		.ns = lease->ns,
+		.name = lease->name,
+		.timeout = timeout_of(lease),
+	};
+
+	lease->call = hf_store_request(lease->options.store, &request, read_reply, lease);
+}
+
+static void on_tick(void *arg)
+{
+	struct hf_lease *lease = arg;
+
+	hf_assert(lease->call == NULL);
+	/* After a long stop both timers are due, this one first. */
+	if (lease->held && hf_lease_left(lease) == 0) {
+		lose(lease, "it was not renewed in time");
+		forget_doc(lease);
+	}
+	if (lease->doc != NULL)
+		write_lease(lease, lease->doc);
+	else
+		read_lease(lease);
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+static void on_released(void *arg)
+{
+	struct hf_lease *lease = arg;
+	hf_task_fn done = lease->done;
+
+	hf_timer_disarm(lease->tick);
+	hf_timer_disarm(lease->expiry);
+	lease->done = NULL;
+	if (done != NULL)
+		done(lease->done_arg);
+}
+
+static void release_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_lease *lease = arg;
+
+	lease->call = NULL;
+	lease->held = false;
+	if (reply->code != 0)
+		problem(lease, reply->code, reply->message);
+	hf_task_post(lease->released);
+}
+
+static void release_now(struct hf_lease *lease)
+{
+	hf_time left = lease->valid_until - now(lease);
+
+	if (!lease->held || left <= 0 || lease->doc == NULL) {
+		lease->held = false;
+		hf_task_post(lease->released);
+		return;
+	}
+	HF_AUTO_DOC doc = make_doc(lease, lease->doc, true);
+	const struct hf_request request = {
+		.verb = HF_VERB_UPDATE,
+		.resource = &hf_leases,
+		.ns = lease->ns,
+		.name = lease->name,
+		.body = doc,
+		.timeout = left < HF_LEASE_RELEASE_MAX ? left : HF_LEASE_RELEASE_MAX,
+	};
+
+	lease->call = hf_store_request(lease->options.store, &request, release_reply, lease);
+}
+
+static void on_release_late(struct hf_lease *lease)
+{
+	hf_call_cancel(lease->call);
+	lease->call = NULL;
+	lease->held = false;
+	hf_task_post(lease->released);
+}
+
+/* Its timer is the last one armed: expiry while held, else the end of patience. */
+static void on_expiry_or_late(void *arg)
+{
+	struct hf_lease *lease = arg;
+
+	if (lease->releasing)
+		on_release_late(lease);
+	else
+		on_expiry(lease);
+}
+
+void hf_lease_release(struct hf_lease *lease, hf_task_fn done, void *arg)
+{
+	hf_assert(!lease->releasing);
+	lease->releasing = true;
+	lease->done = done;
+	lease->done_arg = arg;
+	hf_timer_disarm(lease->tick);
+	hf_timer_arm(lease->expiry, HF_LEASE_RELEASE_MAX);
+	/* A write under way is waited for: only its answer says which version to give up. */
+	if (lease->call == NULL)
+		release_now(lease);
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+struct hf_lease *hf_lease_create(const struct hf_lease_options *options)
+{
+	struct hf_lease *lease = hf_xcalloc(1, sizeof(*lease));
+	struct hf_lease_options *o = &lease->options;
+
+	*o = *options;
+	if (o->duration == 0)
+		o->duration = HF_LEASE_DURATION;
+	if (o->renew_deadline == 0)
+		o->renew_deadline = HF_LEASE_RENEW_DEADLINE;
+	if (o->retry == 0)
+		o->retry = HF_LEASE_RETRY;
+	hf_assert(o->retry < o->renew_deadline && o->renew_deadline < o->duration);
+	hf_assert(!hf_str_is_empty(options->identity) && o->changed != NULL);
+	lease->ns = hf_xstrdup(options->ns);
+	lease->name = hf_xstrdup(options->name);
+	lease->identity = hf_xstrdup(options->identity);
+	hf_rng_init(&lease->rng, options->seed);
+	lease->tick = hf_timer_create(o->loop, on_tick, lease);
+	lease->expiry = hf_timer_create(o->loop, on_expiry_or_late, lease);
+	lease->released = hf_task_create(o->loop, on_released, lease);
+	return lease;
+}
+
+void hf_lease_start(struct hf_lease *lease)
+{
+	hf_timer_arm(lease->tick, 0);
+}
+
+struct hf_lease *hf_lease_destroy(struct hf_lease *lease)
+{
+	if (lease == NULL)
+		return NULL;
+	hf_call_cancel(lease->call);
+	hf_timer_destroy(lease->tick);
+	hf_timer_destroy(lease->expiry);
+	hf_task_destroy(lease->released);
+	hf_doc_unref(lease->doc);
+	free(lease->ns);
+	free(lease->name);
+	free(lease->identity);
+	free(lease->holder);
+	free(lease->record);
+	free(lease);
+	return NULL;
+}
