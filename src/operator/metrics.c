@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "operator/operator_internal.h"
+#include "operator/pass_internal.h"
 
 #include "base/str.h"
 
@@ -84,6 +84,10 @@ void hf_operator_metrics_init(struct hf_operator *op)
 		       "Passes that will be tried again.", controller);
 	m->reconcile_time = seconds(op, "controller_runtime_reconcile_time_seconds",
 				    "Time from a pass's step to its last reply.", "controller");
+	m->active_workers = family(op, HF_METRIC_GAUGE, "controller_runtime_active_workers",
+				   "Passes under way.", controller);
+	m->workers_max = family(op, HF_METRIC_GAUGE, "controller_runtime_max_concurrent_reconciles",
+				"Passes at once, of all kinds together.", controller);
 	m->steps = seconds(op, "holdfast_step_duration_seconds", "Time of one decision.", "kind");
 	m->status_patches = family(op, HF_METRIC_COUNTER, "holdfast_status_patches_total",
 				   "Status patches sent.", kind);
@@ -101,6 +105,7 @@ void hf_operator_metrics_init(struct hf_operator *op)
 				  "Jobs queued again after a failure.", name);
 	m->events_dropped = family(op, HF_METRIC_COUNTER, "holdfast_events_dropped_total",
 				   "Events that were not written.", NULL);
+	hf_operator_job_metrics_init(op);
 }
 
 void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,
@@ -123,6 +128,7 @@ void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *jo
 
 	if (op->options.metrics == NULL)
 		return;
+	hf_operator_count_recovery(op, &job->status, &plan->status);
 	for (int i = 0; i < HF_METRICS; i++) {
 		if (plan->metrics[i] == 0)
 			continue;
@@ -137,47 +143,65 @@ void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *jo
 	}
 }
 
-/* Clients print the last condition as the job's state; so does the gauge. */
-static const char *state_of(struct hf_doc *job)
-{
-	const struct hf_json *list = hf_json_path(hf_doc_json(job), "status", "conditions", NULL);
-	size_t len = hf_json_len(list);
-	const struct hf_json *last = len == 0 ? NULL : hf_json_item(list, len - 1);
-
-	return hf_json_str(hf_json_get(last, "type"), "New");
-}
-
-static void update_kind(struct hf_operator *op, const struct hf_kind *kind)
+static void update_kind(struct hf_operator *op, const struct hf_kind *kind,
+			struct hf_cache_stats *told)
 {
 	const struct hf_cache_stats *stats = hf_cache_stats(kind->cache);
 	const char *name = kind->resource->kind;
 	const struct hf_cache_entry *entry;
 
-	hf_family_set(op->metrics.watch_events, (double)stats->events, name, NULL);
-	hf_family_set(op->metrics.relists, (double)stats->relists, name, NULL);
+	hf_family_add(op->metrics.watch_events, (double)(stats->events - told->events), name, NULL);
+	hf_family_add(op->metrics.relists, (double)(stats->relists - told->relists), name, NULL);
+	*told = *stats;
 	hf_family_set(op->metrics.cache_objects, (double)hf_cache_len(kind->cache), name, NULL);
 	if (kind->framework == NULL)
 		return;
+	hf_family_set(op->metrics.workers_max,
+		      (double)(op->options.passes_max ? op->options.passes_max
+						      : HF_OPERATOR_PASSES_MAX),
+		      kind->framework->controller_name, NULL);
 	for (size_t it = 0; (entry = hf_cache_next(kind->cache, &it)) != NULL;)
-		hf_family_add(op->metrics.states, 1, entry->ns, kind->framework->metrics_name,
-			      state_of(entry->doc), NULL);
+		hf_operator_job_metrics_add(op, kind->framework, entry->doc);
+}
+
+static void update_workers(struct hf_operator *op)
+{
+	const char *key;
+	void *value;
+
+	for (size_t i = 0; i < op->n_kinds; i++)
+		hf_family_set(op->metrics.active_workers, 0,
+			      op->kinds[i].framework->controller_name, NULL);
+	for (size_t it = 0; hf_map_next(op->states, &it, &key, &value);) {
+		const struct hf_job_state *state = value;
+
+		if (state->pass != NULL)
+			hf_family_add(op->metrics.active_workers, 1,
+				      state->pass->kind->framework->controller_name, NULL);
+	}
 }
 
 void hf_operator_update_metrics(struct hf_operator *op)
 {
 	const struct hf_queue_stats *queue = hf_queue_stats(op->queue);
 	const struct hf_recorder_stats *events = hf_recorder_stats(op->recorder);
+	uint64_t dropped = events->dropped + events->spam;
+	struct hf_operator_metrics *m = &op->metrics;
 	static const char name[] = "holdfast";
 
 	if (op->options.metrics == NULL)
 		return;
-	hf_family_clear(op->metrics.states);
+	hf_operator_job_metrics_clear(op);
 	for (size_t i = 0; i < op->n_kinds; i++)
-		update_kind(op, &op->kinds[i]);
-	update_kind(op, &op->pods);
-	update_kind(op, &op->services);
-	hf_family_set(op->metrics.queue_depth, (double)hf_queue_waiting(op->queue), name, NULL);
-	hf_family_set(op->metrics.queue_adds, (double)queue->adds, name, NULL);
-	hf_family_set(op->metrics.queue_retries, (double)queue->retries, name, NULL);
-	hf_family_set(op->metrics.events_dropped, (double)(events->dropped + events->spam), NULL);
+		update_kind(op, &op->kinds[i], &m->told[i]);
+	update_kind(op, &op->pods, &m->told[HF_KINDS_MAX]);
+	update_kind(op, &op->services, &m->told[HF_KINDS_MAX + 1]);
+	update_workers(op);
+	hf_family_set(m->queue_depth, (double)hf_queue_waiting(op->queue), name, NULL);
+	hf_family_add(m->queue_adds, (double)(queue->adds - m->told_queue.adds), name, NULL);
+	hf_family_add(m->queue_retries, (double)(queue->retries - m->told_queue.retries), name,
+		      NULL);
+	m->told_queue = *queue;
+	hf_family_add(m->events_dropped, (double)(dropped - m->told_events_dropped), NULL);
+	m->told_events_dropped = dropped;
 }

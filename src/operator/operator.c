@@ -120,6 +120,8 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 	}
 	HF_AUTOFREE char *key = job_key(kind, entry->ns, entry->name);
 
+	if (now != NULL && kind->op->options.job_seen != NULL)
+		kind->op->options.job_seen(kind->op->options.arg, now->doc);
 	if (change == HF_CACHE_DELETED)
 		hf_map_remove(kind->op->job_keys, entry->uid);
 	if (change == HF_CACHE_ADDED) {
@@ -258,6 +260,11 @@ static void on_stopped(void *arg)
 		stopped(op->stopped_arg);
 }
 
+static void on_gate_timer(void *arg)
+{
+	hf_gate_open(arg);
+}
+
 static void queue_init(struct hf_operator *op)
 {
 	const struct hf_operator_options *options = &op->options;
@@ -297,6 +304,9 @@ int hf_operator_create(const struct hf_operator_options *options, struct hf_oper
 	op->in_flight_max =
 		options->in_flight_max ? options->in_flight_max : HF_OPERATOR_IN_FLIGHT_MAX;
 	op->gate_last = &op->gate_first;
+	op->tokens = options->burst;
+	op->tokens_at = hf_loop_mono(op->loop);
+	op->gate_timer = hf_timer_create(op->loop, on_gate_timer, op);
 	op->job_keys = hf_map_create(jobs_max, options->seed, free);
 	op->states = hf_map_create(jobs_max, options->seed, free);
 	op->scratch = hf_arena_create(SCRATCH_BYTES_MAX);
@@ -379,6 +389,7 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	hf_arena_destroy(op->scratch);
 	hf_task_destroy(op->stopped_task);
 	hf_timer_destroy(op->stop_timer);
+	hf_timer_destroy(op->gate_timer);
 	free(op->ns);
 	free(op->init_container_template);
 	free(op);

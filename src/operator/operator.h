@@ -63,11 +63,16 @@ struct hf_operator_options {
 	struct hf_metrics *metrics; /* outlives the operator; NULL: no metrics */
 	size_t in_flight_max;       /* 0: HF_OPERATOR_IN_FLIGHT_MAX */
 	size_t passes_max;          /* 0: HF_OPERATOR_PASSES_MAX */
+	/* Requests of passes a second, and how many at once after a rest; 0: any. */
+	double qps;
+	unsigned burst;
 	hf_time request_timeout;    /* span; 0: 30 s */
 
 	/* What is known of a node that carries a pod.  NULL: the kubelet is part of this process
 	 * and every node is alive now. */
 	void (*node)(void *arg, const char *name, hf_time now, struct hf_node_seen *ret_node);
+	/* May be NULL.  Each version of each job that the cache takes in; must not end the operator. */
+	void (*job_seen)(void *arg, struct hf_doc *job);
 	/* May be NULL. */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass);
 	/* Something went wrong and is being retried; key is "pytorchjobs/ns/name" or a plural. */

@@ -103,9 +103,18 @@ struct hf_job_state {
 struct hf_operator_metrics {
 	struct hf_family *jobs[HF_METRICS]; /* by enum hf_metric */
 	struct hf_family *reconcile, *reconcile_errors, *reconcile_time;
+	struct hf_family *active_workers, *workers_max;
 	struct hf_family *steps, *status_patches, *status_conflicts;
 	struct hf_family *states, *watch_events, *relists, *cache_objects;
 	struct hf_family *queue_depth, *queue_adds, *queue_retries, *events_dropped;
+	struct hf_family *recovery_time;
+	/* One series a job. */
+	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
+	/* What was added to counters that are kept elsewhere: they begin anew with each operator,
+	 * the metrics do not. */
+	struct hf_cache_stats told[HF_KINDS_MAX + 2];
+	struct hf_queue_stats told_queue;
+	uint64_t told_events_dropped;
 };
 
 struct hf_operator {
@@ -129,6 +138,9 @@ struct hf_operator {
 	struct hf_pass *gate_first, **gate_last;
 	size_t in_flight, in_flight_max;
 	bool in_gate; /* the gate is being worked on */
+	double tokens; /* requests that may be sent now, where there is a rate */
+	hf_time tokens_at;
+	struct hf_timer *gate_timer; /* when the next one may */
 
 	bool stopping;
 	struct hf_task *stopped_task;
@@ -146,6 +158,14 @@ void hf_operator_check_stopped(struct hf_operator *op);
 /* --- metrics.c ----------------------------------------------------------------------------- */
 
 void hf_operator_metrics_init(struct hf_operator *op);
+/* job_metrics.c: one job's series and its state. */
+void hf_operator_job_metrics_init(struct hf_operator *op);
+void hf_operator_job_metrics_clear(struct hf_operator *op);
+void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framework *framework,
+				 struct hf_doc *job);
+/* A recovery that is over with this status and was not before. */
+void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
+				const struct hf_status *now);
 void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,
 			    hf_time took);
 void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *job,

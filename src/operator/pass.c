@@ -201,6 +201,7 @@ static void send_for_job(struct hf_pass *pass)
 
 	pass->sent = true;
 	pass->op->in_flight++;
+	pass->op->tokens--;
 	pass->call = hf_store_request(pass->op->store, &request,
 				      status ? status_reply : reread_reply, pass);
 }
@@ -221,6 +222,7 @@ static void send_for_stage(struct hf_pass *pass)
 	if (call->call != NULL) {
 		pass->n_open++;
 		pass->op->in_flight++;
+		pass->op->tokens--;
 	}
 }
 
@@ -240,6 +242,25 @@ void hf_pass_stop(struct hf_pass *pass)
 	give_up(pass, HF_E_CANCELED, "the operator is stopping");
 }
 
+/* A token bucket, as client-go has it; asked only when somebody wants to send. */
+static bool rate_allows(struct hf_operator *op)
+{
+	double qps = op->options.qps, burst = op->options.burst > 0 ? op->options.burst : 1;
+	hf_time now = hf_loop_mono(op->loop);
+
+	if (qps <= 0)
+		return true;
+	op->tokens += qps * (double)(now - op->tokens_at) / (double)HF_SECOND;
+	if (op->tokens > burst)
+		op->tokens = burst;
+	op->tokens_at = now;
+	if (op->tokens >= 1)
+		return true;
+	/* A nanosecond more than exact, or rounding would have it look again at once. */
+	hf_timer_arm(op->gate_timer, (hf_time)((1 - op->tokens) / qps * (double)HF_SECOND) + 1);
+	return false;
+}
+
 void hf_gate_open(struct hf_operator *op)
 {
 	struct hf_pass *pass;
@@ -248,6 +269,8 @@ void hf_gate_open(struct hf_operator *op)
 		return;
 	op->in_gate = true;
 	while (op->in_flight < op->in_flight_max && (pass = op->gate_first) != NULL) {
+		if (wants_to_send(pass) && !rate_allows(op))
+			break;
 		gate_leave(pass);
 		if (!wants_to_send(pass)) {
 			advance(pass);

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/operator_internal.h"
+
+#include "base/str.h"
+#include "json/fields.h"
+
+#include <string.h>
+
+/*
+ * What is told of each job by its name.  Made anew from the cache at each scrape, so that a
+ * job that is gone leaves nothing behind; bounded by what a family may hold.
+ */
+
+/* Long enough for a scraper of any interval in use to see how it ended. */
+#define KEPT_AFTER_END (10 * HF_MINUTE)
+#define CONDITIONS_MAX 64
+
+struct condition {
+	uint64_t present;
+	const char *type, *status;
+};
+struct recovery {
+	uint64_t present;
+	int64_t productive, downtime;
+};
+struct status {
+	uint64_t present;
+	HF_LIST(struct condition) conditions;
+	const char *completion_time;
+	struct recovery recovery;
+};
+struct scheduling {
+	uint64_t present;
+	const char *priority_class;
+};
+struct run_policy {
+	uint64_t present;
+	struct scheduling scheduling;
+};
+struct spec {
+	uint64_t present;
+	struct run_policy run_policy;
+};
+struct metadata {
+	uint64_t present;
+	HF_LIST(struct hf_field_pair) labels;
+};
+struct job {
+	uint64_t present;
+	struct metadata metadata;
+	struct spec spec;
+	struct status status;
+};
+
+static const struct hf_field condition_fields[] = {
+	HF_FIELD_STRING("type", struct condition, type, 0, 0),
+	HF_FIELD_STRING("status", struct condition, status, 0, 0),
+};
+static const struct hf_field_table condition_table =
+	HF_FIELD_TABLE(condition_fields, struct condition);
+static const struct hf_field recovery_fields[] = {
+	HF_FIELD_INT64("productiveSeconds", struct recovery, productive, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("downtimeSeconds", struct recovery, downtime, 0, INT64_MAX, 0),
+};
+static const struct hf_field_table recovery_table =
+	HF_FIELD_TABLE(recovery_fields, struct recovery);
+static const struct hf_field status_fields[] = {
+	HF_FIELD_OBJECTS("conditions", struct status, conditions, &condition_table, CONDITIONS_MAX,
+			 0),
+	HF_FIELD_STRING("completionTime", struct status, completion_time, 0, 0),
+	HF_FIELD_OBJECT("recovery", struct status, recovery, &recovery_table, 0),
+};
+static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
+static const struct hf_field scheduling_fields[] = {
+	HF_FIELD_STRING("priorityClass", struct scheduling, priority_class, 0, 0),
+};
+static const struct hf_field_table scheduling_table =
+	HF_FIELD_TABLE(scheduling_fields, struct scheduling);
+static const struct hf_field run_policy_fields[] = {
+	HF_FIELD_OBJECT("schedulingPolicy", struct run_policy, scheduling, &scheduling_table, 0),
+};
+static const struct hf_field_table run_policy_table =
+	HF_FIELD_TABLE(run_policy_fields, struct run_policy);
+static const struct hf_field spec_fields[] = {
+	HF_FIELD_OBJECT("runPolicy", struct spec, run_policy, &run_policy_table, 0),
+};
+static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
+static const struct hf_field metadata_fields[] = {
+	HF_FIELD_STRING_MAP("labels", struct metadata, labels, 0, 0),
+};
+static const struct hf_field_table metadata_table =
+	HF_FIELD_TABLE(metadata_fields, struct metadata);
+static const struct hf_field job_fields[] = {
+	HF_FIELD_OBJECT("metadata", struct job, metadata, &metadata_table, 0),
+	HF_FIELD_OBJECT("spec", struct job, spec, &spec_table, 0),
+	HF_FIELD_OBJECT("status", struct job, status, &status_table, 0),
+};
+static const struct hf_field_table job_table = HF_FIELD_TABLE(job_fields, struct job);
+
+static struct hf_family *gauge(struct hf_operator *op, enum hf_metric_type type, const char *name,
+			       const char *help, const char *const labels[])
+{
+	struct hf_metric_options options = {.name = name, .help = help, .type = type};
+
+	for (size_t i = 0; labels[i] != NULL; i++)
+		options.labels[i] = labels[i];
+	return hf_metrics_family(op->options.metrics, &options);
+}
+
+void hf_operator_job_metrics_init(struct hf_operator *op)
+{
+	static const char *const info[] = {"namespace", "job", "kind", "queue", "priority", NULL};
+	static const char *const condition[] = {"namespace", "job",    "kind",
+						"condition", "status", NULL};
+	static const char *const job[] = {"namespace", "job", NULL};
+	const struct hf_metric_options recovery = {
+		.name = "holdfast_recovery_duration_seconds",
+		.help = "From the first sign of an end until it was decided on (decide), and until "
+			"all ranks ran again (total).",
+		.type = HF_METRIC_HISTOGRAM,
+		.labels = {"stage", "cause"},
+		.buckets = {0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600},
+	};
+	struct hf_operator_metrics *m = &op->metrics;
+
+	m->job_info = gauge(op, HF_METRIC_GAUGE, "holdfast_job_info", "Each job: always 1.", info);
+	m->job_condition = gauge(op, HF_METRIC_GAUGE, "holdfast_job_status_condition",
+				 "Whether a condition of a job has that status.", condition);
+	m->job_productive = gauge(op, HF_METRIC_COUNTER, "holdfast_job_productive_seconds_total",
+				  "Time in which all ranks of a job ran.", job);
+	m->job_downtime = gauge(op, HF_METRIC_COUNTER, "holdfast_job_downtime_seconds_total",
+				"Time in which a job that had begun did not run.", job);
+	m->recovery_time = hf_metrics_family(op->options.metrics, &recovery);
+}
+
+void hf_operator_job_metrics_clear(struct hf_operator *op)
+{
+	struct hf_operator_metrics *m = &op->metrics;
+
+	hf_family_clear(m->states);
+	hf_family_clear(m->job_info);
+	hf_family_clear(m->job_condition);
+	hf_family_clear(m->job_productive);
+	hf_family_clear(m->job_downtime);
+}
+
+static bool ended_long_ago(struct hf_operator *op, const struct status *status)
+{
+	hf_time end;
+
+	return status->completion_time != NULL &&
+	       hf_time_parse(status->completion_time, &end, NULL) == 0 &&
+	       hf_operator_now(op) - end > KEPT_AFTER_END;
+}
+
+static void add_series(struct hf_operator *op, const struct hf_framework *framework,
+		       struct hf_doc *doc, const struct job *job)
+{
+	static const char queue_label[] = "kueue.x-k8s.io/queue-name";
+	const char *ns = hf_doc_namespace(doc), *name = hf_doc_name(doc), *kind = framework->kind;
+	const char *queue = hf_field_pair_find(job->metadata.labels.items, job->metadata.labels.len,
+					       queue_label);
+	const struct status *status = &job->status;
+
+	hf_family_set(op->metrics.job_info, 1, ns, name, kind, hf_str_or(queue, ""),
+		      hf_str_or(job->spec.run_policy.scheduling.priority_class, ""), NULL);
+	for (size_t i = 0; i < status->conditions.len; i++) {
+		const struct condition *c = &status->conditions.items[i];
+
+		if (c->type != NULL)
+			hf_family_set(op->metrics.job_condition, hf_streq(c->status, "True") ? 1 : 0,
+				      ns, name, kind, c->type, "true", NULL);
+	}
+	/* Added, as jobs of two kinds may have one name. */
+	hf_family_add(op->metrics.job_productive, (double)status->recovery.productive, ns, name,
+		      NULL);
+	hf_family_add(op->metrics.job_downtime, (double)status->recovery.downtime, ns, name, NULL);
+}
+
+void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framework *framework,
+				 struct hf_doc *doc)
+{
+	struct job job;
+	const char *state = NULL;
+
+	/* What somebody else wrote may be anything: then the job counts, and nothing is said of it. */
+	if (hf_fields_read_doc(&job_table, doc, NULL, op->scratch, &job, NULL) != 0)
+		memset(&job, 0, sizeof(job));
+	/* Clients print the last condition as the job's state; so does the gauge. */
+	if (job.status.conditions.len > 0)
+		state = job.status.conditions.items[job.status.conditions.len - 1].type;
+	hf_family_add(op->metrics.states, 1, hf_doc_namespace(doc), framework->metrics_name,
+		      hf_str_or(state, "New"), NULL);
+	if (!ended_long_ago(op, &job.status))
+		add_series(op, framework, doc, &job);
+	hf_arena_reset(op->scratch);
+}
+
+static void observe(struct hf_operator *op, const char *stage, const struct hf_record *record,
+		    hf_time until)
+{
+	hf_time span = until - record->detected_at;
+
+	hf_family_observe(op->metrics.recovery_time, span > 0 ? (double)span / (double)HF_SECOND : 0,
+			  stage, hf_class_name(record->cause), NULL);
+}
+
+void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
+				const struct hf_status *now)
+{
+	const struct hf_record *last = &now->ledger.records[0], *old = &before->ledger.records[0];
+	bool had = before->ledger.records_len > 0 && old->running_at != HF_TIME_NONE &&
+		   old->generation == last->generation && old->incident == last->incident;
+
+	if (now->ledger.records_len == 0 || last->running_at == HF_TIME_NONE || had ||
+	    last->detected_at == HF_TIME_NONE)
+		return;
+	if (last->decided_at != HF_TIME_NONE)
+		observe(op, "decide", last, last->decided_at);
+	observe(op, "total", last, last->running_at);
+}
