@@ -121,7 +121,7 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 	HF_AUTOFREE char *key = job_key(kind, entry->ns, entry->name);
 
 	if (now != NULL && kind->op->options.job_seen != NULL)
-		kind->op->options.job_seen(kind->op->options.arg, now->doc);
+		kind->op->options.job_seen(kind->op->options.job_seen_arg, now->doc);
 	if (change == HF_CACHE_DELETED)
 		hf_map_remove(kind->op->job_keys, entry->uid);
 	if (change == HF_CACHE_ADDED) {
@@ -377,6 +377,9 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	if (op == NULL)
 		return NULL;
 	op->stopping = true;
+	/* The metrics may outlive it, and be told by another process from here on. */
+	if (op->metrics.states != NULL)
+		hf_operator_job_metrics_clear(op);
 	each_pass(op, hf_pass_abort);
 	hf_queue_destroy(op->queue);
 	hf_recorder_destroy(op->recorder);

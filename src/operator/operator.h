@@ -73,6 +73,7 @@ struct hf_operator_options {
 	void (*node)(void *arg, const char *name, hf_time now, struct hf_node_seen *ret_node);
 	/* May be NULL.  Each version of each job that the cache takes in; must not end the operator. */
 	void (*job_seen)(void *arg, struct hf_doc *job);
+	void *job_seen_arg;
 	/* May be NULL. */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass);
 	/* Something went wrong and is being retried; key is "pytorchjobs/ns/name" or a plural. */

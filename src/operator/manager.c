@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/manager.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/backoff.h"
+#include "ctl/front.h"
+#include "operator/rival.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WHY_MAX 256
+/* One job's managedFields at a time. */
+#define SCRATCH_BYTES_MAX ((size_t)16 << 20)
+#define LOOK_TIMEOUT (10 * HF_SECOND)
+
+struct hf_manager {
+	struct hf_manager_options options;
+	char *rival_ns, *lease_name;
+	struct hf_loop *loop;
+	struct hf_lease *lease; /* NULL: no election */
+	struct hf_store *front; /* the operator's; lives as long as the manager */
+	struct hf_operator *op;
+	enum hf_manager_state state;
+	char why[WHY_MAX];
+
+	struct hf_call *look;
+	struct hf_timer *timer; /* YIELDING: look again; STOPPING: patience */
+	struct hf_backoff patience, retry;
+	struct hf_rng rng;
+	struct hf_arena *scratch;
+	hf_time led_since; /* monotonic */
+	hf_time since; /* server time; a rival's write after this one counts */
+	char rival[HF_RIVAL_NAME_MAX];
+	struct hf_task *yield; /* out of the cache's callback that saw the rival */
+	struct hf_task *stopped_task;
+	hf_task_fn stopped;
+	void *stopped_arg;
+
+	struct hf_family *master, *yields, *held_back;
+	unsigned long long told_held_back;
+};
+
+const char *hf_manager_state_name(enum hf_manager_state state)
+{
+	static const char *const names[] = {"standby", "looking",  "yielding",
+					    "leading", "stopping", "over"};
+
+	return names[state];
+}
+
+static void enter(struct hf_manager *manager, enum hf_manager_state state, const char *why)
+{
+	manager->state = state;
+	snprintf(manager->why, sizeof(manager->why), "%s", why);
+	if (manager->options.changed != NULL)
+		manager->options.changed(manager->options.arg, state, manager->why);
+}
+
+static void problem(const struct hf_manager *manager, const char *what, int code,
+		    const char *message)
+{
+	if (manager->options.problem != NULL)
+		manager->options.problem(manager->options.arg, what, code, message);
+}
+
+/* How long a write may be under way that is sent now. */
+static hf_time write_time_left(void *arg)
+{
+	const struct hf_manager *manager = arg;
+
+	if (manager->rival[0] != '\0')
+		return 0;
+	return manager->lease == NULL ? HF_TIME_NEVER : hf_lease_left(manager->lease);
+}
+
+static void answered(void *arg, const struct hf_request *request, int code, hf_time took)
+{
+	const struct hf_manager_options *options = &((struct hf_manager *)arg)->options;
+
+	options->answered(options->arg, request, code, took);
+}
+
+/* --- acting -------------------------------------------------------------------------------- */
+
+static void drop_operator(struct hf_manager *manager)
+{
+	manager->op = hf_operator_destroy(manager->op);
+	hf_task_cancel(manager->yield);
+	manager->rival[0] = '\0';
+}
+
+static void yield(struct hf_manager *manager, const char *why)
+{
+	drop_operator(manager);
+	/* Undisturbed for long: this rival is a new one. */
+	if (hf_loop_mono(manager->loop) - manager->led_since > HF_MANAGER_YIELD_MAX)
+		hf_backoff_reset(&manager->patience);
+	hf_timer_arm(manager->timer, hf_backoff_next(&manager->patience, &manager->rng));
+	if (manager->yields != NULL)
+		hf_family_add(manager->yields, 1, NULL);
+	enter(manager, HF_MANAGER_YIELDING, why);
+}
+
+static void on_yield(void *arg)
+{
+	struct hf_manager *manager = arg;
+	char why[WHY_MAX];
+
+	snprintf(why, sizeof(why), "another operator writes to our jobs, as '%s'", manager->rival);
+	/* What it writes from here on says whether it is still there. */
+	manager->since = hf_operator_now(manager->op);
+	yield(manager, why);
+}
+
+/* Called by the caches: nothing is destroyed here, but nothing is written from here on. */
+static void job_seen(void *arg, struct hf_doc *job)
+{
+	struct hf_manager *manager = arg;
+
+	if (manager->rival[0] != '\0' || manager->state != HF_MANAGER_LEADING ||
+	    !hf_rival_wrote(job, manager->since, manager->scratch, manager->rival))
+		return;
+	hf_task_post(manager->yield);
+}
+
+static int create_operator(struct hf_manager *manager, struct hf_operator **ret_op,
+			   struct hf_error *err)
+{
+	struct hf_operator_options options = manager->options.op;
+
+	options.store = manager->front;
+	options.job_seen = job_seen;
+	options.job_seen_arg = manager;
+	options.seed = hf_rng_next(&manager->rng);
+	return hf_operator_create(&options, ret_op, err);
+}
+
+static void lead(struct hf_manager *manager)
+{
+	struct hf_error err;
+
+	if (create_operator(manager, &manager->op, &err) != 0) {
+		yield(manager, err.text);
+		return;
+	}
+	manager->led_since = hf_loop_mono(manager->loop);
+	enter(manager, HF_MANAGER_LEADING, "");
+	hf_operator_start(manager->op);
+}
+
+/* --- looking for the Go operator ----------------------------------------------------------- */
+
+static void look(struct hf_manager *manager);
+
+static void look_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_manager *manager = arg;
+	char why[WHY_MAX];
+
+	manager->look = NULL;
+	if (reply->server_time != HF_TIME_NONE && manager->since == HF_TIME_NONE)
+		manager->since = reply->server_time;
+	switch (reply->code) {
+	case 0:
+		if (!hf_rival_is_ready(reply->object))
+			break;
+		snprintf(why, sizeof(why),
+			 "Deployment %s/" HF_RIVAL_DEPLOYMENT
+			 " is ready: scale it to 0, it runs the same jobs",
+			 manager->rival_ns);
+		yield(manager, why);
+		return;
+	case HF_E_NOT_FOUND: break;
+	case HF_E_FORBIDDEN:
+		/* Then its writes give it away. */
+		problem(manager, "deployment", reply->code, reply->message);
+		break;
+	default:
+		problem(manager, "deployment", reply->code, reply->message);
+		hf_timer_arm(manager->timer, hf_backoff_next(&manager->retry, &manager->rng));
+		return;
+	}
+	hf_backoff_reset(&manager->retry);
+	if (manager->since == HF_TIME_NONE)
+		manager->since = hf_loop_wall(manager->loop);
+	lead(manager);
+}
+
+static void look(struct hf_manager *manager)
+{
+	const struct hf_request request = {
+		.verb = HF_VERB_GET,
+		.resource = &hf_rival_deployments,
+		.ns = manager->rival_ns,
+		.name = HF_RIVAL_DEPLOYMENT,
+		.timeout = LOOK_TIMEOUT,
+	};
+
+	if (manager->state != HF_MANAGER_LOOKING)
+		enter(manager, HF_MANAGER_LOOKING, "looking whether another operator is at work");
+	if (manager->rival_ns == NULL) {
+		if (manager->since == HF_TIME_NONE)
+			manager->since = hf_loop_wall(manager->loop);
+		lead(manager);
+		return;
+	}
+	manager->look = hf_store_request(manager->options.op.store, &request, look_reply, manager);
+}
+
+/* --- the Lease ----------------------------------------------------------------------------- */
+
+static void on_lease(void *arg, bool held, const char *why)
+{
+	struct hf_manager *manager = arg;
+
+	if (manager->state == HF_MANAGER_STOPPING || manager->state == HF_MANAGER_OVER)
+		return;
+	hf_call_cancel(manager->look);
+	manager->look = NULL;
+	hf_timer_disarm(manager->timer);
+	drop_operator(manager);
+	if (held)
+		look(manager);
+	else
+		enter(manager, HF_MANAGER_STANDBY, why);
+}
+
+static void on_lease_problem(void *arg, int code, const char *message)
+{
+	problem(arg, "lease", code, message);
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+static void on_stopped(void *arg)
+{
+	struct hf_manager *manager = arg;
+	hf_task_fn stopped = manager->stopped;
+
+	manager->stopped = NULL;
+	if (stopped != NULL)
+		stopped(manager->stopped_arg);
+}
+
+static void released(void *arg)
+{
+	struct hf_manager *manager = arg;
+
+	enter(manager, HF_MANAGER_OVER, "");
+	hf_task_post(manager->stopped_task);
+}
+
+/* The operator has nothing under way any more, or will be waited for no longer. */
+static void operator_is_over(void *arg)
+{
+	struct hf_manager *manager = arg;
+
+	hf_timer_disarm(manager->timer);
+	drop_operator(manager);
+	if (manager->lease != NULL)
+		hf_lease_release(manager->lease, released, manager);
+	else
+		released(manager);
+}
+
+static void operator_stopped(void *arg)
+{
+	operator_is_over(arg);
+}
+
+void hf_manager_stop(struct hf_manager *manager, hf_task_fn stopped, void *arg)
+{
+	hf_assert(manager->state < HF_MANAGER_STOPPING);
+	manager->stopped = stopped;
+	manager->stopped_arg = arg;
+	hf_call_cancel(manager->look);
+	manager->look = NULL;
+	hf_task_cancel(manager->yield);
+	enter(manager, HF_MANAGER_STOPPING, "stopping");
+	if (manager->op == NULL) {
+		operator_is_over(manager);
+		return;
+	}
+	hf_timer_arm(manager->timer, HF_MANAGER_STOP_MAX);
+	hf_operator_stop(manager->op, operator_stopped, manager);
+}
+
+static void on_timer(void *arg)
+{
+	struct hf_manager *manager = arg;
+
+	if (manager->state == HF_MANAGER_STOPPING)
+		operator_is_over(manager);
+	else
+		look(manager);
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+static void create_lease(struct hf_manager *manager)
+{
+	const struct hf_manager_options *options = &manager->options;
+	const struct hf_lease_options lease = {
+		.loop = manager->loop,
+		.store = options->lease_store != NULL ? options->lease_store : options->op.store,
+		.ns = options->lease_ns,
+		.name = options->lease_name,
+		.identity = options->identity,
+		.seed = hf_rng_next(&manager->rng),
+		.changed = on_lease,
+		.problem = on_lease_problem,
+		.arg = manager,
+	};
+
+	manager->lease_name = hf_xstrdup(options->lease_name);
+	manager->lease = hf_lease_create(&lease);
+}
+
+static void create_metrics(struct hf_manager *manager)
+{
+	const struct hf_metric_options master = {
+		.name = "leader_election_master_status",
+		.help = "Whether this process holds the Lease.",
+		.type = HF_METRIC_GAUGE,
+		.labels = {"name"},
+	};
+	const struct hf_metric_options yields = {
+		.name = "holdfast_yields_total",
+		.help = "Times this operator stepped back because another one was at work.",
+		.type = HF_METRIC_COUNTER,
+	};
+	const struct hf_metric_options held_back = {
+		.name = "holdfast_writes_held_back_total",
+		.help = "Writes that were not sent because this process might not act any more.",
+		.type = HF_METRIC_COUNTER,
+	};
+	struct hf_metrics *metrics = manager->options.op.metrics;
+
+	if (metrics == NULL)
+		return;
+	if (manager->lease != NULL)
+		manager->master = hf_metrics_family(metrics, &master);
+	manager->yields = hf_metrics_family(metrics, &yields);
+	manager->held_back = hf_metrics_family(metrics, &held_back);
+	hf_family_add(manager->yields, 0, NULL);
+}
+
+static void create_front(struct hf_manager *manager)
+{
+	const struct hf_front_options front = {
+		.loop = manager->loop,
+		.store = manager->options.op.store,
+		.left = write_time_left,
+		.answered = manager->options.answered == NULL ? NULL : answered,
+		.arg = manager,
+		.timeout = manager->options.op.request_timeout,
+	};
+
+	manager->front = hf_front_create(&front);
+}
+
+int hf_manager_create(const struct hf_manager_options *options, struct hf_manager **ret_manager,
+		      struct hf_error *err)
+{
+	struct hf_manager *manager = hf_xcalloc(1, sizeof(*manager));
+	struct hf_operator *probe;
+	int rc;
+
+	hf_assert(options->op.job_seen == NULL);
+	manager->options = *options;
+	manager->loop = options->op.loop;
+	manager->since = HF_TIME_NONE;
+	manager->patience = (struct hf_backoff)HF_BACKOFF_INIT(HF_MANAGER_YIELD_MIN,
+							       HF_MANAGER_YIELD_MAX, 20);
+	manager->retry = (struct hf_backoff)HF_BACKOFF_INIT(HF_SECOND, 30 * HF_SECOND, 50);
+	hf_rng_init(&manager->rng, options->op.seed);
+	if (options->rival_ns != NULL)
+		manager->rival_ns = hf_xstrdup(options->rival_ns);
+	manager->scratch = hf_arena_create(SCRATCH_BYTES_MAX);
+	manager->timer = hf_timer_create(manager->loop, on_timer, manager);
+	manager->yield = hf_task_create(manager->loop, on_yield, manager);
+	manager->stopped_task = hf_task_create(manager->loop, on_stopped, manager);
+	create_front(manager);
+	if (options->elect)
+		create_lease(manager);
+	create_metrics(manager);
+	rc = create_operator(manager, &probe, err);
+	if (rc != 0) {
+		hf_manager_destroy(manager);
+		return rc;
+	}
+	hf_operator_destroy(probe);
+	*ret_manager = manager;
+	return 0;
+}
+
+void hf_manager_start(struct hf_manager *manager)
+{
+	if (manager->lease == NULL) {
+		hf_timer_arm(manager->timer, 0);
+		return;
+	}
+	enter(manager, HF_MANAGER_STANDBY, "waiting for the Lease");
+	hf_lease_start(manager->lease);
+}
+
+struct hf_manager *hf_manager_destroy(struct hf_manager *manager)
+{
+	if (manager == NULL)
+		return NULL;
+	hf_call_cancel(manager->look);
+	hf_operator_destroy(manager->op);
+	hf_store_destroy(manager->front);
+	hf_lease_destroy(manager->lease);
+	hf_timer_destroy(manager->timer);
+	hf_task_destroy(manager->yield);
+	hf_task_destroy(manager->stopped_task);
+	hf_arena_destroy(manager->scratch);
+	free(manager->rival_ns);
+	free(manager->lease_name);
+	free(manager);
+	return NULL;
+}
+
+/* --- questions ----------------------------------------------------------------------------- */
+
+enum hf_manager_state hf_manager_state(const struct hf_manager *manager)
+{
+	return manager->state;
+}
+
+struct hf_operator *hf_manager_operator(const struct hf_manager *manager)
+{
+	return manager->op;
+}
+
+int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err)
+{
+	switch (manager->state) {
+	case HF_MANAGER_STANDBY:
+		/* Ready to take over, once it is known that there is somebody to take over from. */
+		if (hf_lease_holder(manager->lease)[0] != '\0')
+			return 0;
+		break;
+	case HF_MANAGER_LEADING:
+		if (hf_operator_synced(manager->op))
+			return 0;
+		return hf_error_set(err, HF_E_UNAVAILABLE, "jobs and pods are being listed");
+	default: break;
+	}
+	return hf_error_set(err, HF_E_UNAVAILABLE, "%s",
+			    hf_str_or(manager->why, hf_manager_state_name(manager->state)));
+}
+
+void hf_manager_update_metrics(struct hf_manager *manager)
+{
+	unsigned long long held_back = hf_front_held_back(manager->front);
+
+	if (manager->options.op.metrics == NULL)
+		return;
+	if (manager->master != NULL)
+		hf_family_set(manager->master, hf_lease_left(manager->lease) > 0 ? 1 : 0,
+			      manager->lease_name, NULL);
+	hf_family_add(manager->held_back, (double)(held_back - manager->told_held_back), NULL);
+	manager->told_held_back = held_back;
+	if (manager->op != NULL)
+		hf_operator_update_metrics(manager->op);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_MANAGER_H
+#define HF_OPERATOR_MANAGER_H
+
+#include "ctl/lease.h"
+#include "operator/operator.h"
+
+/*
+ * When an operator of several may act: it holds the Lease (where leaders are elected), and no
+ * other operator writes to our jobs (operator/rival.h).
+ *
+ *   STANDBY ─Lease got─▶ LOOKING ─nobody else─▶ LEADING ─stop─▶ STOPPING ─▶ OVER
+ *      ▲                  │    ▲                  │  │              (Lease given up)
+ *      │               a rival │30 s to 10 min    │  └─ a rival wrote ─▶ YIELDING
+ *      │                  └─▶ YIELDING ◀──────────┘
+ *      └──────────── Lease lost, from any of them ┘
+ *
+ * The operator lives only while LEADING.  When the Lease is lost or a rival appears it is
+ * destroyed in the same turn, as if the process had died: it is made for that, and nothing
+ * of it can be sent afterwards.  Writes pass through a front (ctl/front.h) that asks the Lease,
+ * by the monotonic clock, before each one: a process that was stopped and goes on sends
+ * nothing, whatever runs first.
+ *
+ * Works on the store interface and the loop alone.  Lifetime: process.
+ */
+struct hf_manager;
+
+enum hf_manager_state {
+	HF_MANAGER_STANDBY,
+	HF_MANAGER_LOOKING,
+	HF_MANAGER_YIELDING,
+	HF_MANAGER_LEADING,
+	HF_MANAGER_STOPPING,
+	HF_MANAGER_OVER,
+};
+const char *hf_manager_state_name(enum hf_manager_state state); /* "standby", … */
+
+/* First and longest wait beside a rival. */
+#define HF_MANAGER_YIELD_MIN (30 * HF_SECOND)
+#define HF_MANAGER_YIELD_MAX (10 * HF_MINUTE)
+/* How long requests under way are waited for at the end; a Deployment gives 30 s in all. */
+#define HF_MANAGER_STOP_MAX (10 * HF_SECOND)
+
+struct hf_manager_options {
+	/* Of the operator: loop, store, metrics and so on; job_seen must be NULL. */
+	struct hf_operator_options op;
+	bool elect;
+	/* For the Lease alone, so that no queue of requests is before its renewals; NULL: the
+	 * operator's. */
+	struct hf_store *lease_store;
+	const char *lease_ns, *lease_name, *identity; /* copied */
+	const char *rival_ns; /* where the Go operator's Deployment would be; NULL: not looked */
+	/* May be NULL.  From the loop; `why` is text for people. */
+	void (*changed)(void *arg, enum hf_manager_state state, const char *why);
+	/* Something about election or looking failed and is tried again; what: "lease", … */
+	void (*problem)(void *arg, const char *what, int code, const char *message);
+	/* For metrics: each answer of the store to the operator; may be NULL. */
+	void (*answered)(void *arg, const struct hf_request *request, int code, hf_time took);
+	void *arg; /* of these three */
+};
+
+/* As hf_operator_create fails: tried here once, so that later it does not. */
+int hf_manager_create(const struct hf_manager_options *options, struct hf_manager **ret_manager,
+		      struct hf_error *err) HF_MUST_CHECK;
+void hf_manager_start(struct hf_manager *manager);
+/* Finish what is under way (HF_MANAGER_STOP_MAX at most), give the Lease up, then run stopped. */
+void hf_manager_stop(struct hf_manager *manager, hf_task_fn stopped, void *arg);
+/* At once, as if the process had died.  NULL is fine; returns NULL. */
+struct hf_manager *hf_manager_destroy(struct hf_manager *manager);
+
+enum hf_manager_state hf_manager_state(const struct hf_manager *manager);
+/* NULL unless LEADING or STOPPING. */
+struct hf_operator *hf_manager_operator(const struct hf_manager *manager);
+/* 0: it acts, or stands by for another that does.  HF_E_UNAVAILABLE: why not. */
+int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err) HF_MUST_CHECK;
+/* Before hf_metrics_render. */
+void hf_manager_update_metrics(struct hf_manager *manager);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_RIVAL_H
+#define HF_OPERATOR_RIVAL_H
+
+#include "base/arena.h"
+#include "base/time.h"
+#include "json/doc.h"
+#include "store/store.h"
+
+#include <stdbool.h>
+
+/*
+ * Another operator for the same jobs: the Go training-operator, which runs without leader
+ * election by default, or one of ours with another Lease.  Two of them on one job make and
+ * delete each other's pods.  What gives one away:
+ *
+ *   - its Deployment "training-operator" has a ready replica (and is not our own, which may
+ *     have that name so that it replaces the other: label app.kubernetes.io/name=holdfast);
+ *   - a job's managedFields show a write of the status, by a manager that is neither us nor a
+ *     person's kubectl, newer than when we began.  Jobs that are managed elsewhere
+ *     (spec.runPolicy.managedBy) do not count: there it is right.
+ */
+#define HF_RIVAL_DEPLOYMENT "training-operator"
+
+extern const struct hf_resource hf_rival_deployments;
+
+#define HF_RIVAL_NAME_MAX 128
+/* ret_manager gets who wrote.  Never fails: what cannot be read shows nothing. */
+bool hf_rival_wrote(struct hf_doc *job, hf_time since, struct hf_arena *scratch,
+		    char ret_manager[HF_RIVAL_NAME_MAX]);
+bool hf_rival_is_ready(struct hf_doc *deployment);
+
+#endif
