@@ -16,8 +16,8 @@ struct bench {
 	struct fake_store *behind;
 	struct hf_store *front;
 	hf_time left;
-	int replies, code;   /* of the requests made here */
-	int answers, told;   /* that the hook was told of */
+	int replies, code; /* of the requests made here */
+	int answers, told; /* that the hook was told of */
 	hf_time took;
 	enum hf_verb verb;
 	const char *plural;

@@ -47,9 +47,9 @@ struct hf_lease;
 struct hf_lease_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
-	const char *ns, *name; /* copied */
-	const char *identity;  /* of this process, different from every other's; copied */
-	hf_time duration;      /* 0: HF_LEASE_DURATION; whole seconds */
+	const char *ns, *name;         /* copied */
+	const char *identity;          /* of this process, different from every other's; copied */
+	hf_time duration;              /* 0: HF_LEASE_DURATION; whole seconds */
 	hf_time renew_deadline, retry; /* 0: the figures above; retry < renew_deadline < duration */
 	uint64_t seed;                 /* of the jitter */
 

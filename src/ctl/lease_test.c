@@ -329,15 +329,19 @@ static void test_a_holder_that_is_no_text_is_nobody(void **state)
 
 static void test_a_duration_that_is_none_reads_as_ours(void **state)
 {
-	assert_in_range(time_to_take(*state, "{\"holderIdentity\":\"x\",\"leaseTransitions\":-3,"
-					     "\"leaseDurationSeconds\":-1,\"renewTime\":{}}", HF_SECOND),
+	assert_in_range(time_to_take(*state,
+				     "{\"holderIdentity\":\"x\",\"leaseTransitions\":-3,"
+				     "\"leaseDurationSeconds\":-1,\"renewTime\":{}}",
+				     HF_SECOND),
 			15 * HF_SECOND, 21 * HF_SECOND);
 }
 
 static void test_a_duration_of_years_is_an_hour(void **state)
 {
-	assert_in_range(time_to_take(*state, "{\"holderIdentity\":\"x\","
-					     "\"leaseDurationSeconds\":9223372036854775807}", HF_MINUTE),
+	assert_in_range(time_to_take(*state,
+				     "{\"holderIdentity\":\"x\","
+				     "\"leaseDurationSeconds\":9223372036854775807}",
+				     HF_MINUTE),
 			HF_HOUR, HF_HOUR + 2 * HF_MINUTE);
 }
 

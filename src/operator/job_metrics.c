@@ -169,8 +169,9 @@ static void add_series(struct hf_operator *op, const struct hf_framework *framew
 		const struct condition *c = &status->conditions.items[i];
 
 		if (c->type != NULL)
-			hf_family_set(op->metrics.job_condition, hf_streq(c->status, "True") ? 1 : 0,
-				      ns, name, kind, c->type, "true", NULL);
+			hf_family_set(op->metrics.job_condition,
+				      hf_streq(c->status, "True") ? 1 : 0, ns, name, kind, c->type,
+				      "true", NULL);
 	}
 	/* Added, as jobs of two kinds may have one name. */
 	hf_family_add(op->metrics.job_productive, (double)status->recovery.productive, ns, name,
@@ -202,8 +203,9 @@ static void observe(struct hf_operator *op, const char *stage, const struct hf_r
 {
 	hf_time span = until - record->detected_at;
 
-	hf_family_observe(op->metrics.recovery_time, span > 0 ? (double)span / (double)HF_SECOND : 0,
-			  stage, hf_class_name(record->cause), NULL);
+	hf_family_observe(op->metrics.recovery_time,
+			  span > 0 ? (double)span / (double)HF_SECOND : 0, stage,
+			  hf_class_name(record->cause), NULL);
 }
 
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,

@@ -32,7 +32,7 @@ struct hf_manager {
 	struct hf_rng rng;
 	struct hf_arena *scratch;
 	hf_time led_since; /* monotonic */
-	hf_time since; /* server time; a rival's write after this one counts */
+	hf_time since;     /* server time; a rival's write after this one counts */
 	char rival[HF_RIVAL_NAME_MAX];
 	struct hf_task *yield; /* out of the cache's callback that saw the rival */
 	struct hf_task *stopped_task;
@@ -373,8 +373,8 @@ int hf_manager_create(const struct hf_manager_options *options, struct hf_manage
 	manager->options = *options;
 	manager->loop = options->op.loop;
 	manager->since = HF_TIME_NONE;
-	manager->patience = (struct hf_backoff)HF_BACKOFF_INIT(HF_MANAGER_YIELD_MIN,
-							       HF_MANAGER_YIELD_MAX, 20);
+	manager->patience =
+		(struct hf_backoff)HF_BACKOFF_INIT(HF_MANAGER_YIELD_MIN, HF_MANAGER_YIELD_MAX, 20);
 	manager->retry = (struct hf_backoff)HF_BACKOFF_INIT(HF_SECOND, 30 * HF_SECOND, 50);
 	hf_rng_init(&manager->rng, options->op.seed);
 	if (options->rival_ns != NULL)

@@ -110,7 +110,8 @@ static struct fake_call *request(struct life *life, enum hf_verb verb, const cha
 
 	pass_time(life, 0);
 	while ((call = fake_next(life->store)) != NULL)
-		if (call->request->verb == verb && hf_streq(call->request->resource->plural, plural))
+		if (call->request->verb == verb &&
+		    hf_streq(call->request->resource->plural, plural))
 			return call;
 	fail_msg("no %d of %s was sent", (int)verb, plural);
 	return NULL;
@@ -311,8 +312,9 @@ static void test_beside_a_ready_go_operator_it_waits_and_looks_again(void **stat
 	assert_string_equal(call->request->name, "training-operator");
 	fake_answer_object(call, deployment(1));
 	assert_int_equal(life->state, HF_MANAGER_YIELDING);
-	assert_string_equal(not_ready(life), "Deployment kubeflow/training-operator is ready: scale "
-					     "it to 0, it runs the same jobs");
+	assert_string_equal(not_ready(life),
+			    "Deployment kubeflow/training-operator is ready: scale "
+			    "it to 0, it runs the same jobs");
 	pass_time(life, 29 * HF_SECOND);
 	assert_null(fake_next(life->store));
 	pass_time(life, 8 * HF_SECOND);
@@ -342,8 +344,7 @@ static void test_an_api_server_that_is_away_is_asked_again(void **state)
 	for (int i = 0; i < 5; i++) {
 		fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_UNAVAILABLE);
 		assert_int_equal(life->state, HF_MANAGER_LOOKING);
-		assert_string_equal(not_ready(life),
-				    "looking whether another operator is at work");
+		assert_string_equal(not_ready(life), "looking whether another operator is at work");
 		pass_time(life, HF_MINUTE);
 	}
 	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
@@ -420,9 +421,8 @@ static void test_the_end_waits_for_replies_then_gives_the_lease_up(void **state)
 	assert_int_equal(life->stopped, 1);
 	assert_int_equal(life->state, HF_MANAGER_OVER);
 	struct hf_request *last = life->store->calls[life->store->n_calls - 1].request;
-	assert_string_equal(hf_json_path_str(hf_doc_json(last->body), "spec", "holderIdentity",
-					     NULL),
-			    "");
+	assert_string_equal(
+		hf_json_path_str(hf_doc_json(last->body), "spec", "holderIdentity", NULL), "");
 }
 
 static void test_the_end_does_not_wait_for_ever(void **state)

@@ -156,10 +156,10 @@ static void update_kind(struct hf_operator *op, const struct hf_kind *kind,
 	hf_family_set(op->metrics.cache_objects, (double)hf_cache_len(kind->cache), name, NULL);
 	if (kind->framework == NULL)
 		return;
-	hf_family_set(op->metrics.workers_max,
-		      (double)(op->options.passes_max ? op->options.passes_max
-						      : HF_OPERATOR_PASSES_MAX),
-		      kind->framework->controller_name, NULL);
+	hf_family_set(
+		op->metrics.workers_max,
+		(double)(op->options.passes_max ? op->options.passes_max : HF_OPERATOR_PASSES_MAX),
+		kind->framework->controller_name, NULL);
 	for (size_t it = 0; (entry = hf_cache_next(kind->cache, &it)) != NULL;)
 		hf_operator_job_metrics_add(op, kind->framework, entry->doc);
 }

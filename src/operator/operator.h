@@ -66,7 +66,7 @@ struct hf_operator_options {
 	/* Requests of passes a second, and how many at once after a rest; 0: any. */
 	double qps;
 	unsigned burst;
-	hf_time request_timeout;    /* span; 0: 30 s */
+	hf_time request_timeout; /* span; 0: 30 s */
 
 	/* What is known of a node that carries a pod.  NULL: the kubelet is part of this process
 	 * and every node is alive now. */

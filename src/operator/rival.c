@@ -108,8 +108,8 @@ bool hf_rival_wrote(struct hf_doc *doc, hf_time since, struct hf_arena *scratch,
 bool hf_rival_is_ready(struct hf_doc *deployment)
 {
 	const struct hf_json *root = hf_doc_json(deployment);
-	const char *name = hf_json_path_str(root, "metadata", "labels", "app.kubernetes.io/name",
-					    NULL);
+	const char *name =
+		hf_json_path_str(root, "metadata", "labels", "app.kubernetes.io/name", NULL);
 
 	return !hf_streq(name, "holdfast") &&
 	       hf_json_i64(hf_json_path(root, "status", "readyReplicas", NULL), 0) > 0;

@@ -67,8 +67,8 @@ static void test_what_cannot_be_read_shows_nothing(void **state)
 {
 	assert_false(wrote("7", "{}"));
 	assert_false(wrote(ENTRY("manager", "status", "yesterday"), "{}"));
-	assert_false(wrote("{\"manager\":1,\"subresource\":\"status\",\"time\":\"" LATER "\"}",
-			   "{}"));
+	assert_false(
+		wrote("{\"manager\":1,\"subresource\":\"status\",\"time\":\"" LATER "\"}", "{}"));
 	assert_false(wrote(ENTRY("manager", "status", LATER), "\"x\""));
 }
 
