@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""A real Kubernetes on one machine, for tests: see ../README.md."""

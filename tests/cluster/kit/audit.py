@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""What the program under test has asked of the API server, from its audit log."""
+
+import collections
+import json
+
+
+def calls(path, user=None, agent=None):
+    """Finished requests, one dict each; half a line at the end is left alone."""
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            if not line.endswith("\n"):
+                return
+            e = json.loads(line)
+            if e.get("stage") not in ("ResponseComplete", "Panic"):
+                continue  # a watch has a ResponseStarted before
+            if user and e["user"].get("username") != user:
+                continue
+            if agent and not e.get("userAgent", "").startswith(agent):
+                continue
+            ref = e.get("objectRef") or {}
+            name = ref.get("resource", e["requestURI"].split("?")[0])
+            if ref.get("subresource"):
+                name += "/" + ref["subresource"]
+            yield {"verb": e["verb"], "resource": name, "namespace": ref.get("namespace", ""),
+                   "name": ref.get("name", ""), "code": e["responseStatus"].get("code", 0),
+                   "user": e["user"].get("username", ""), "at": e["requestReceivedTimestamp"]}
+
+
+def count(path, key=lambda c: (c["verb"], c["resource"]), **which):
+    """How many calls by verb and resource."""
+    return collections.Counter(key(c) for c in calls(path, **which))
+
+
+def table(counts):
+    """Text for people, most first."""
+    rows = sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))
+    width = max([len(f"{v} {r}") for (v, r), _ in rows] or [5])
+    lines = [f"{v + ' ' + r:<{width}} {n:8}" for (v, r), n in rows]
+    return "\n".join(lines + [f"{'total':<{width}} {sum(counts.values()):8}"])

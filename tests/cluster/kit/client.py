@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""A small client of the API server: one connection a thread, JSON in and out."""
+
+import http.client
+import json
+import ssl
+import threading
+import time
+import urllib.parse
+
+MERGE, JSON, APPLY = ("application/merge-patch+json", "application/json",
+                      "application/apply-patch+yaml")
+# Where a resource lives; the rest is under /api/v1.
+GROUPS = {
+    "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",
+    "rolebindings": "rbac.authorization.k8s.io/v1",
+    "clusterroles": "rbac.authorization.k8s.io/v1",
+    "clusterrolebindings": "rbac.authorization.k8s.io/v1",
+    "customresourcedefinitions": "apiextensions.k8s.io/v1",
+    "flowschemas": "flowcontrol.apiserver.k8s.io/v1",
+    "prioritylevelconfigurations": "flowcontrol.apiserver.k8s.io/v1",
+    **{kind + "jobs": "kubeflow.org/v1" for kind in ("pytorch", "tf", "mpi", "xgboost", "paddle",
+                                                     "jax")},
+}
+
+
+class Refused(Exception):
+    """An answer that is not 2xx."""
+
+    def __init__(self, code, reason, message):
+        super().__init__(f"{code} {reason}: {message}")
+        self.code, self.reason, self.message = code, reason, message
+
+
+def path(resource, ns=None, name=None, sub=None, **query):
+    group = GROUPS.get(resource)
+    parts = ["/apis/" + group if group else "/api/v1"]
+    if ns:
+        parts += ["namespaces", ns]
+    parts += [p for p in (resource, name, sub) if p]
+    text = "/".join(parts)
+    query = {k: v for k, v in query.items() if v is not None}
+    return text + ("?" + urllib.parse.urlencode(query) if query else "")
+
+
+class Client:
+    """Speaks to https://127.0.0.1:PORT; lost connections are made anew, and reads tried again."""
+
+    def __init__(self, port, ca, token, timeout_s=60, agent="holdfast-conformance"):
+        self.port, self.token, self.timeout_s, self.agent = port, token, timeout_s, agent
+        self.tls = ssl.create_default_context(cafile=ca)
+        self.local = threading.local()
+
+    def connection(self):
+        if getattr(self.local, "connection", None) is None:
+            self.local.connection = http.client.HTTPSConnection(
+                "127.0.0.1", self.port, timeout=self.timeout_s, context=self.tls)
+        return self.local.connection
+
+    def forget(self):
+        if getattr(self.local, "connection", None) is not None:
+            self.local.connection.close()
+        self.local.connection = None
+
+    def raw(self, method, target, body=None, kind=JSON, headers=None):
+        """(status, headers, bytes)"""
+        if body is not None and not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+        send = {"Authorization": "Bearer " + self.token, "User-Agent": self.agent,
+                "Content-Type": kind, **(headers or {})}
+        for last in (False, True):
+            try:
+                c = self.connection()
+                c.request(method, target, body, send)
+                answer = c.getresponse()
+                return answer.status, answer.headers, answer.read()
+            except (OSError, http.client.HTTPException):
+                self.forget()
+                if last or method != "GET":
+                    raise
+
+    def call(self, method, target, body=None, kind=JSON):
+        status, _, data = self.raw(method, target, body, kind)
+        if status // 100 == 2:
+            try:
+                return json.loads(data) if data else None
+            except ValueError:
+                return data.decode(errors="replace")
+        try:
+            said = json.loads(data)
+        except ValueError:
+            said = {"message": data.decode(errors="replace").strip()}
+        raise Refused(status, said.get("reason", ""), said.get("message", ""))
+
+    def get(self, resource, ns=None, name=None, sub=None, **query):
+        return self.call("GET", path(resource, ns, name, sub, **query))
+
+    def find(self, resource, ns, name):
+        """The object, or None."""
+        try:
+            return self.get(resource, ns, name)
+        except Refused as e:
+            if e.code == 404:
+                return None
+            raise
+
+    def list(self, resource, ns=None, selector=None, fields=None):
+        items, more = [], None
+        while True:
+            page = self.get(resource, ns, labelSelector=selector, fieldSelector=fields,
+                            limit=1000, **({"continue": more} if more else {}))
+            items += page.get("items") or []
+            more = page["metadata"].get("continue")
+            if not more:
+                return items
+
+    def create(self, resource, ns, body):
+        return self.call("POST", path(resource, ns), body)
+
+    def patch(self, resource, ns, name, body, sub=None):
+        return self.call("PATCH", path(resource, ns, name, sub), body, MERGE)
+
+    def apply(self, resource, ns, name, body):
+        """Server-side apply: makes it or makes it so."""
+        return self.call("PATCH", path(resource, ns, name, fieldManager="conformance",
+                                       force="true"), body, APPLY)
+
+    def delete(self, resource, ns, name, **options):
+        return self.call("DELETE", path(resource, ns, name),
+                         {"kind": "DeleteOptions", "apiVersion": "v1", **options})
+
+    def token_of(self, ns, account, bound=None, seconds=3600):
+        """A new token of a ServiceAccount; bound to an object, it ends with it."""
+        spec = {"expirationSeconds": seconds}
+        if bound:
+            spec["boundObjectRef"] = bound
+        made = self.call("POST", path("serviceaccounts", ns, account, "token"), {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})
+        return made["status"]["token"]
+
+
+def until(what, get, timeout_s=60, every_s=0.1):
+    """Ask until the answer is true; it is returned.  Lost connections count as 'not yet'."""
+    end = time.monotonic() + timeout_s
+    pause = threading.Event()
+    seen = None
+    while True:
+        try:
+            seen = get()
+            if seen:
+                return seen
+        except (OSError, http.client.HTTPException) as e:
+            seen = e
+        except Refused as e:
+            if e.code < 500 and e.code not in (404, 429):
+                raise
+            seen = e
+        if time.monotonic() > end:
+            hint = f" (last: {str(seen)[:300]})" if seen not in (None, False) else ""
+            raise TimeoutError(f"{what}: not within {timeout_s:.0f} s{hint}")
+        pause.wait(every_s)
