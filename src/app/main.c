@@ -8,11 +8,33 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "loop/process.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const struct hf_cli_verb *const plane_verbs[] = {&hf_verb_run, &hf_verb_up, &hf_verb_down,
 							NULL};
+
+/* A standard stream that came closed would be the number of the next file that is opened, and get
+ * what is meant for a person.  Held the wrong way round, it goes on failing as a closed one. */
+static void hold_standard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+static void prepare_process(void)
+{
+	hold_standard_streams();
+	/* A file-size limit then reads as a full disk, and a reader that left as a failed write. */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	(void)signal(SIGPIPE, SIG_IGN);
+	hf_process_raise_files();
+}
 
 int main(int argc, char **argv)
 {
@@ -26,6 +48,7 @@ int main(int argc, char **argv)
 	rc = hf_local_helper_main(argc, argv);
 	if (rc >= 0)
 		return rc;
+	prepare_process();
 	if (hf_random_bytes(&seed, sizeof(seed), &err) != 0)
 		return hf_cli_fail(&cli, &err);
 	hf_json_seed(seed);

@@ -333,7 +333,7 @@ static int choose_kinds(struct getting *get, const char *word)
 
 	if (word == NULL || hf_streq(word, "jobs") || hf_streq(word, "job")) {
 		get->jobs = true;
-		for (size_t i = 0; hf_frameworks[i] != NULL && i < KINDS_MAX; i++)
+		for (size_t i = 0; i < KINDS_MAX && hf_frameworks[i] != NULL; i++)
 			get->kinds[get->n_kinds++] = hf_cli_resource_of(hf_frameworks[i]);
 		return 0;
 	}

@@ -70,7 +70,8 @@ int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_js
 	const struct hf_json *replicas = hf_json_path(scale, "spec", "replicas", NULL);
 	const struct hf_json *stored = hf_doc_json(entry->doc);
 	const char *version = hf_json_path_str(scale, "metadata", "resourceVersion", NULL);
-	struct hf_request plain = *op->request;
+	const struct hf_request *asked = op->request;
+	struct hf_request plain = *asked;
 
 	if (hf_json_type(replicas) != HF_JSON_INT || hf_json_i64(replicas, -1) < 0 ||
 	    hf_json_i64(replicas, 0) > INT32_MAX) {
@@ -94,6 +95,7 @@ int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_js
 	plain.subresource = NULL;
 	op->request = &plain;
 	int rc = hf_op_write(op, entry, wish);
+	op->request = asked;
 	if (rc)
 		return rc;
 	/* The answer is the Scale of what is now stored. */

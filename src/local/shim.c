@@ -628,7 +628,8 @@ static int listen_for_kubelet(struct shim *shim, struct hf_error *err)
 
 static int watch_children(struct shim *shim, struct hf_error *err)
 {
-	static const int ignored[] = {SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+	static const int ignored[] = {SIGPIPE, SIGTERM, SIGINT,  SIGHUP,
+				      SIGQUIT, SIGUSR1, SIGUSR2, SIGXFSZ};
 	sigset_t set;
 
 	/* Who shuts the machine down signals everybody; the containers' ends are still ours to

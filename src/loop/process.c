@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -211,6 +212,22 @@ static void child_stdio(const struct launch *launch)
 	}
 }
 
+/* The limit of open files that this program was started with, where it has raised its own. */
+static struct rlimit files_before;
+static bool files_raised;
+
+void hf_process_raise_files(void)
+{
+	struct rlimit limit;
+
+	if (files_raised || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+	    limit.rlim_cur >= limit.rlim_max)
+		return;
+	files_before = limit;
+	limit.rlim_cur = limit.rlim_max;
+	files_raised = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
 static void child_signals(void)
 {
 	struct sigaction action;
@@ -232,6 +249,8 @@ HF_NORETURN static void child_main(const struct launch *launch)
 	int report_fd = launch->report_fd;
 
 	child_signals();
+	if (files_raised)
+		(void)setrlimit(RLIMIT_NOFILE, &files_before);
 	if (spec->die_with_parent) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != launch->parent)

@@ -59,6 +59,13 @@ int hf_process_spawn(struct hf_loop *loop, const struct hf_process_spec *spec, h
 		     void *arg, struct hf_process **ret_process, struct hf_error *err)
 	HF_MUST_CHECK;
 
+/*
+ * Raise this program's limit of open files to the hard one: a plane holds some fds for each pod.
+ * Children get the limit that was there before: a program that closes every fd there could be
+ * takes its time with a million of them.
+ */
+void hf_process_raise_files(void);
+
 /* Watch any process, a child of somebody else too.  HF_E_NOT_FOUND: it has ended (or this is
  * another boot). */
 int hf_process_watch(struct hf_loop *loop, const struct hf_process_id *id, hf_process_fn fn,

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,25 @@ static void an_exit_code_comes_back(void **state)
 	assert_int_equal(bench->ended.code, 37);
 	assert_int_equal(bench->ended.signum, 0);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* reaped: no child is left */
+}
+
+static void a_child_has_the_limit_of_files_that_this_program_was_started_with(void **state)
+{
+	struct bench *bench = *state;
+	struct rlimit before, low, raised;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = 123;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	hf_process_raise_files();
+	hf_process_raise_files(); /* the second does not take the raised one for the first */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &raised), 0);
+	assert_int_equal(raised.rlim_cur, before.rlim_max);
+	open_out(bench);
+	spawn(bench, (struct hf_process_spec){0}, "ulimit -Sn");
+	run_for(bench, 2);
+	assert_string_equal(bench->out.data, "123\n");
 }
 
 static void a_signal_comes_back(void **state)
@@ -504,6 +524,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT(an_exit_code_comes_back),
+		UNIT(a_child_has_the_limit_of_files_that_this_program_was_started_with),
 		UNIT(a_signal_comes_back),
 		UNIT(env_cwd_and_stdout_are_those_given),
 		UNIT(the_child_has_three_fds_and_default_signals),

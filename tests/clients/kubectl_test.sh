@@ -7,6 +7,7 @@
 # A kubectl that must be built goes into FOLDER.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/clients/lib.sh
 . "$here/lib.sh"
 
 program=$1
@@ -169,12 +170,13 @@ if $pods_run; then
 	kubectl delete pod live --grace-period=1 >/dev/null
 	expect 'logs -f ends with the pod' '' wait "$follower"
 
-	job done 1 'echo rank $RANK' | kubectl create -f - >/dev/null
+	# shellcheck disable=SC2016 # for the shell of the pod
+	job 'done' 1 'echo rank $RANK' | kubectl create -f - >/dev/null
 	expect 'wait until a job has succeeded' 'condition met' kubectl wait pytorchjob/done \
 		--for=condition=Succeeded --timeout=90s
 	expect 'its state' 'done +Succeeded' kubectl get pytorchjobs
 	expect 'its log' 'rank 0' kubectl logs done-master-0
-	expect 'its events' 'Events:.*PyTorchJobSucceeded' kubectl describe pytorchjob done
+	expect 'its events' 'Events:.*PyTorchJobSucceeded' kubectl describe pytorchjob 'done'
 	for how in background foreground orphan; do
 		job "by-$how" 1 'exec sleep 1000' | kubectl create -f - >/dev/null
 		until_true 600 sh -c "kubectl get pods by-$how-worker-0 | grep -q Running"
@@ -184,6 +186,7 @@ if $pods_run; then
 		kubectl get pods by-orphan-master-0 -o name
 	expect 'the pods of a deletion in the foreground are gone' '^.?$' \
 		kubectl get pods -l training.kubeflow.org/job-name=by-foreground -o name
+	# shellcheck disable=SC2016 # for the shell that is started again and again
 	expect 'those of one in the background go' '' until_true 600 sh -c \
 		'[ -z "$(kubectl get pods -l training.kubeflow.org/job-name=by-background -o name)" ]'
 	expect 'delete what was orphaned' 'deleted' kubectl delete pods \

@@ -4,6 +4,7 @@
 #
 # run_test.sh HOLDFAST: jobs from the manifest to the exit code, without a server.
 set -uo pipefail
+# shellcheck source=tests/clients/lib.sh
 . "$(dirname "$0")/lib.sh"
 program=$1
 examples=$(dirname "$0")/../../examples
@@ -59,11 +60,14 @@ interrupted_run() {
 	[ "$rc" = 130 ] && [ -z "$(ls -A "$HOLDFAST_DIR/run")" ]
 }
 
-job quick.yaml quick Never Replica 'echo hello from $RANK of $WORLD_SIZE at $MASTER_ADDR'
-job fails.yaml fails Never Replica 'exit 3'
-job long.yaml long OnFailure Job 'echo here $(hostname | cut -d- -f2); exec tail -f /dev/null'
-# The first of each rank stays, the second ends: no time is waited for.
-job gang.yaml gang OnFailure Job 'mkdir '"$dir"'/was-$RANK && exec tail -f /dev/null; exit 0'
+# shellcheck disable=SC2016 # for the shells of the pods
+{
+	job quick.yaml quick Never Replica 'echo hello from $RANK of $WORLD_SIZE at $MASTER_ADDR'
+	job fails.yaml fails Never Replica 'exit 3'
+	job long.yaml long OnFailure Job 'echo here $(hostname | cut -d- -f2); exec tail -f /dev/null'
+	# The first of each rank stays, the second ends: no time is waited for.
+	job gang.yaml gang OnFailure Job 'mkdir '"$dir"'/was-$RANK && exec tail -f /dev/null; exit 0'
+}
 
 expect 'a job runs to its end, and its ranks know each other' \
 	'master-0 . hello from 0 of 2 at quick-master-0.*job/quick succeeded' "$program" run "$dir/quick.yaml"

@@ -6,6 +6,7 @@
 # TLS.  VENV is a folder of the build; the SDK is put there once, by pip.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/clients/lib.sh
 . "$here/lib.sh"
 
 program=$1

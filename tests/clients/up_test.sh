@@ -6,6 +6,7 @@
 # what a person gets to read where it cannot start.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/clients/lib.sh
 . "$here/lib.sh"
 
 holdfast=$1
@@ -43,7 +44,9 @@ rc_of() {
 # Processes of this test's pods.
 ps_of_plane() {
 	for file in /proc/[0-9]*/cmdline; do
-		tr '\0' '\n' 2>/dev/null <"$file" | grep -qx "$unique" && tr '\0' ' ' <"$file" || true
+		if tr '\0' '\n' 2>/dev/null <"$file" | grep -qx "$unique"; then
+			tr '\0' ' ' <"$file" || true
+		fi
 	done
 }
 # full_disk KIB: up on so small a file system, where this machine lets one be made.
@@ -53,8 +56,13 @@ full_disk() {
 		echo 'disk is full (not tried: no mount namespace) rc 125'
 		return
 	fi
+	# shellcheck disable=SC2016 # for the shell inside
 	unshare -rm sh -c 'mount -t tmpfs -o size="$3"k none "$1" && "$2" up --listen 127.0.0.1:0 --data-dir "$1/plane" 2>&1; echo "rc $?"' \
 		sh "$folder/small" "$holdfast" "$1"
+}
+# up where no file may become larger than so many KIB: to a program that is a full disk.
+small_files() {
+	(ulimit -f "$1" && rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/small-files")
 }
 pods() { "$holdfast" get pods -o json 2>/dev/null; }
 runs() { pods | grep -q '"phase": "Running"'; }
@@ -132,6 +140,7 @@ if [ "$(id -u)" -ne 0 ]; then
 		rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/closed/plane"
 fi
 expect 'a disk that is full before the store is there' 'disk is full.*rc 125' full_disk 32
+expect 'a limit of the size of files reads as a full disk' 'disk is full.*rc 125' small_files 8
 expect 'a disk that is full before the node is there' 'disk is full.*rc 125' full_disk 64
 expect 'down ends the one in the background' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
 finish
