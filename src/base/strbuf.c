@@ -66,8 +66,16 @@ static void grow(struct hf_strbuf *sb, size_t more)
 
 void hf_strbuf_add(struct hf_strbuf *sb, const void *bytes, size_t len)
 {
-	size_t fits = sb->full ? 0 : room(sb, len);
+	size_t fits;
 
+	/* Most of the time there is room, and cap is never past the maximum and its NUL. */
+	if (!sb->full && len < sb->cap - sb->len) {
+		memcpy(sb->data + sb->len, bytes, len);
+		sb->len += len;
+		sb->data[sb->len] = '\0';
+		return;
+	}
+	fits = sb->full ? 0 : room(sb, len);
 	if (fits < len)
 		sb->full = true;
 	if (!fits)
@@ -85,7 +93,12 @@ void hf_strbuf_addstr(struct hf_strbuf *sb, const char *s)
 
 void hf_strbuf_addch(struct hf_strbuf *sb, char c)
 {
-	hf_strbuf_add(sb, &c, 1);
+	if (!sb->full && 1 < sb->cap - sb->len) {
+		sb->data[sb->len++] = c;
+		sb->data[sb->len] = '\0';
+	} else {
+		hf_strbuf_add(sb, &c, 1);
+	}
 }
 
 void hf_strbuf_vaddf(struct hf_strbuf *sb, const char *fmt, va_list ap)

@@ -76,7 +76,22 @@ static const char *escape(const struct writer *w, const char *p, size_t *ret_len
 	return NULL;
 }
 
-static void write_string(const struct writer *w, const char *s)
+/* Where escape() and write_escaped have nothing to do: all but quotes, backslashes, control
+ * characters, what HTML means something by, and the first byte of U+2028. */
+static size_t plain_len(const char *s)
+{
+	static const bool special[256] = {
+		[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, ['<'] = true,
+		['>'] = true,        ['&'] = true, [0xe2] = true,
+	};
+	const char *p = s;
+
+	while (!special[(unsigned char)*p])
+		p++;
+	return (size_t)(p - s);
+}
+
+static void write_escaped(const struct writer *w, const char *s)
 {
 	const char *plain = s;
 
@@ -99,6 +114,22 @@ static void write_string(const struct writer *w, const char *s)
 	}
 	hf_strbuf_add(w->sb, plain, (size_t)(s - plain));
 	hf_strbuf_addch(w->sb, '"');
+}
+
+/* Nearly every string and every key is plain, and most of a text is these. */
+static void write_string(const struct writer *w, const char *s)
+{
+	size_t len = plain_len(s);
+	char *at = s[len] == '\0' ? hf_strbuf_reserve(w->sb, len + 2) : NULL;
+
+	if (at == NULL || w->sb->full) {
+		write_escaped(w, s);
+		return;
+	}
+	at[0] = '"';
+	memcpy(at + 1, s, len);
+	at[len + 1] = '"';
+	hf_strbuf_grew(w->sb, len + 2);
 }
 
 static void write_array(const struct writer *w, const struct hf_json *array, int depth)

@@ -14,13 +14,11 @@
 #define JSON_TYPE "application/json"
 #define WARNING_BYTES_MAX 1024 /* of one header; upstream cuts its own too */
 
-void hf_face_answer_json(struct hf_exchange *ex, int status, const struct hf_json *value)
+/* Takes the buffer's memory. */
+static void answer_text(struct hf_exchange *ex, int status, struct hf_strbuf *sb)
 {
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
-
-	hf_json_write(value, HF_JSON_COMPACT, &sb);
-	hf_strbuf_addch(&sb, '\n');
-	if (sb.full) {
+	hf_strbuf_addch(sb, '\n');
+	if (sb->full) {
 		hf_face_fail(
 			ex, HF_E_TOO_LARGE,
 			"the answer is larger than %zu bytes: ask for less, or in pages (limit)",
@@ -28,7 +26,31 @@ void hf_face_answer_json(struct hf_exchange *ex, int status, const struct hf_jso
 		return;
 	}
 	hf_exchange_add_header(ex, "Cache-Control", "no-cache, private");
-	hf_exchange_answer_take(ex, status, JSON_TYPE, &sb);
+	hf_exchange_answer_take(ex, status, JSON_TYPE, sb);
+}
+
+void hf_face_answer_json(struct hf_exchange *ex, int status, const struct hf_json *value)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
+
+	hf_json_write(value, HF_JSON_COMPACT, &sb);
+	answer_text(ex, status, &sb);
+}
+
+void hf_face_answer_doc(struct hf_exchange *ex, int status, struct hf_doc *doc)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
+
+	hf_face_add_doc(&sb, doc);
+	answer_text(ex, status, &sb);
+}
+
+void hf_face_add_doc(struct hf_strbuf *sb, struct hf_doc *doc)
+{
+	size_t len;
+	const char *text = hf_doc_text(doc, &len);
+
+	hf_strbuf_add(sb, text, len);
 }
 
 static void fail_status(struct hf_exchange *ex, int code, struct hf_json *status)
@@ -71,7 +93,7 @@ void hf_face_fail_reply(struct hf_exchange *ex, const struct hf_reply *reply)
 	for (size_t i = 0; i < reply->n_warnings; i++)
 		hf_face_warn(ex, reply->warnings[i]);
 	if (reply->object != NULL)
-		hf_face_answer_json(ex, hf_code_http(reply->code), hf_doc_json(reply->object));
+		hf_face_answer_doc(ex, hf_code_http(reply->code), reply->object);
 	else
 		hf_face_fail(ex, reply->code, "%s", reply->message);
 }

@@ -73,12 +73,14 @@ static void answer_list(const struct face_call *call, const struct hf_reply *rep
 	hf_json_write(meta, HF_JSON_COMPACT, &sb);
 	hf_strbuf_addstr(&sb, ",\"items\":[");
 	for (size_t i = 0; i < reply->n_items; i++) {
-		HF_AUTO_JSON part =
-			metadata ? hf_face_metadata_of(hf_doc_json(reply->items[i])) : NULL;
 		if (i > 0)
 			hf_strbuf_addch(&sb, ',');
-		hf_json_write(part != NULL ? part : hf_doc_json(reply->items[i]), HF_JSON_COMPACT,
-			      &sb);
+		if (metadata) {
+			HF_AUTO_JSON part = hf_face_metadata_of(hf_doc_json(reply->items[i]));
+			hf_json_write(part, HF_JSON_COMPACT, &sb);
+		} else {
+			hf_face_add_doc(&sb, reply->items[i]);
+		}
 	}
 	hf_strbuf_addstr(&sb, "]}\n");
 	if (sb.full) {
@@ -108,7 +110,7 @@ static void answer(const struct face_call *call, const struct hf_reply *reply)
 		HF_AUTO_JSON part = hf_face_metadata_of(hf_doc_json(reply->object));
 		hf_face_answer_json(call->ex, status, part);
 	} else {
-		hf_face_answer_json(call->ex, status, hf_doc_json(reply->object));
+		hf_face_answer_doc(call->ex, status, reply->object);
 	}
 }
 

@@ -61,6 +61,9 @@ bool hf_face_media_is(const char *header, const char *type);
 
 /* --- answers (face_answer.c) --- */
 void hf_face_answer_json(struct hf_exchange *ex, int status, const struct hf_json *value);
+/* The document's text, which it keeps: one version is written once, however many ask for it. */
+void hf_face_answer_doc(struct hf_exchange *ex, int status, struct hf_doc *doc);
+void hf_face_add_doc(struct hf_strbuf *sb, struct hf_doc *doc);
 /* A Status; resource and name may be NULL. */
 void hf_face_fail(struct hf_exchange *ex, int code, const char *fmt, ...) HF_PRINTF(3, 4);
 void hf_face_fail_err(struct hf_exchange *ex, const struct hf_error *err);

@@ -100,15 +100,17 @@ static bool write_event(struct face_watch *w, enum hf_event_type type, struct hf
 		[HF_EVENT_BOOKMARK] = "BOOKMARK",
 	};
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_FACE_STREAM_BYTES_MAX);
-	const struct hf_json *object = hf_doc_json(doc);
 	HF_AUTO_JSON other = NULL;
 
 	if (w->form == FACE_FORM_TABLE)
-		other = table_event(w, type, object);
+		other = table_event(w, type, hf_doc_json(doc));
 	else if (w->form == FACE_FORM_METADATA)
-		other = hf_face_metadata_of(object);
+		other = hf_face_metadata_of(hf_doc_json(doc));
 	hf_strbuf_addf(&sb, "{\"type\":\"%s\",\"object\":", names[type]);
-	hf_json_write(other != NULL ? other : object, HF_JSON_COMPACT, &sb);
+	if (other != NULL)
+		hf_json_write(other, HF_JSON_COMPACT, &sb);
+	else
+		hf_face_add_doc(&sb, doc);
 	hf_strbuf_addstr(&sb, "}\n");
 	hf_assert(!sb.full);
 	if (!hf_exchange_write(w->stream.ex, sb.data, sb.len))

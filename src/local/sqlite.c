@@ -38,8 +38,7 @@ struct hf_sqlite {
 	sqlite3 *db;
 	sqlite3_stmt *put, *del, *version, *begin, *commit, *rollback;
 	int lock_fd;
-	int errnum;            /* of the last step that failed: a reset forgets it */
-	struct hf_strbuf text; /* scratch */
+	int errnum; /* of the last step that failed: a reset forgets it */
 	char *dir;
 	bool fresh; /* made by this process */
 };
@@ -287,15 +286,16 @@ static bool put_object(struct hf_sqlite *s, const struct hf_entry *entry)
 {
 	char buf[HF_API_VERSION_MAX];
 
-	hf_strbuf_clear(&s->text);
-	hf_json_write(hf_doc_json(entry->doc), HF_JSON_COMPACT, &s->text);
-	hf_assert(!s->text.full);
+	size_t len;
+	/* Kept with the document: who reads this version over HTTP gets the same text. */
+	const char *text = hf_doc_text(entry->doc, &len);
+
 	sqlite3_bind_text(s->put, 1, hf_resource_group_plural(entry->kind->resource, buf), -1,
 			  SQLITE_STATIC);
 	sqlite3_bind_text(s->put, 2, entry->ns, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s->put, 3, entry->name, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(s->put, 4, entry->written_at);
-	sqlite3_bind_text(s->put, 5, s->text.data, (int)s->text.len, SQLITE_STATIC);
+	sqlite3_bind_text(s->put, 5, text, (int)len, SQLITE_STATIC);
 	return step_done(s, s->put);
 }
 
@@ -353,7 +353,6 @@ struct hf_sqlite *hf_sqlite_close(struct hf_sqlite *s)
 	sqlite3_close(s->db);
 	if (s->lock_fd >= 0)
 		close(s->lock_fd);
-	hf_strbuf_release(&s->text);
 	free(s->dir);
 	free(s);
 	return NULL;
@@ -395,7 +394,6 @@ int hf_sqlite_open(const char *data_dir, struct hf_engine *engine, struct hf_sql
 	struct hf_sqlite *s = hf_xcalloc(1, sizeof(*s));
 	s->dir = hf_xstrdup(data_dir);
 	s->lock_fd = -1;
-	hf_strbuf_init(&s->text, TEXT_BYTES_MAX);
 	int rc = hf_fs_mkdirs(data_dir, 0700, err);
 	if (rc == 0)
 		rc = take_lock(s, err);

@@ -533,7 +533,7 @@ def main():
     try:
         bench.machine = Machine(bench.folder, bench.build)
         print(f"\n  {'figure':<32} {'value':>10} {'unit':<8} {'samples':>7}  what")
-        for part in args.parts or PARTS:
+        for part in dict.fromkeys(args.parts or PARTS):
             bench.figures.head(PARTS[part])
             getattr(bench, part)()
         bench.machine.close()
