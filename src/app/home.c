@@ -3,6 +3,7 @@
 #include "app/home.h"
 
 #include "app/plane.h"
+#include "base/base64.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -247,25 +248,6 @@ void hf_home_release(struct hf_home *home)
 
 /* ---- the kubeconfig ----------------------------------------------------------------------- */
 
-static void add_base64(struct hf_strbuf *sb, const char *text)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	size_t len = strlen(text);
-
-	for (size_t i = 0; i < len; i += 3) {
-		unsigned long v = (unsigned long)(unsigned char)text[i] << 16;
-		if (i + 1 < len)
-			v |= (unsigned long)(unsigned char)text[i + 1] << 8;
-		if (i + 2 < len)
-			v |= (unsigned char)text[i + 2];
-		hf_strbuf_addch(sb, digits[v >> 18 & 63]);
-		hf_strbuf_addch(sb, digits[v >> 12 & 63]);
-		hf_strbuf_addch(sb, i + 1 < len ? digits[v >> 6 & 63] : '=');
-		hf_strbuf_addch(sb, i + 2 < len ? digits[v & 63] : '=');
-	}
-}
-
 int hf_home_write_kubeconfig(const struct hf_home *home, const char *address, uint16_t port,
 			     struct hf_error *err)
 {
@@ -279,7 +261,7 @@ int hf_home_write_kubeconfig(const struct hf_home *home, const char *address, ui
 		       "clusters:\n- name: holdfast\n  cluster:\n    server: https://%s%s%s:%u\n"
 		       "    certificate-authority-data: ",
 		       v6 ? "[" : "", address, v6 ? "]" : "", (unsigned)port);
-	add_base64(&sb, home->ca_pem);
+	hf_base64_encode(home->ca_pem, strlen(home->ca_pem), &sb);
 	hf_strbuf_addf(&sb, "\nusers:\n- name: holdfast\n  user:\n    token: \"%s\"\n",
 		       home->token);
 	return hf_fs_write_atomic(home->kubeconfig, sb.data, sb.len, 0600, err);

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "kube/kube.h"
 
+#include "base/base64.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -54,36 +55,6 @@ static int find_entry(const struct reading *rd, const char *list, const char *me
 			    list, name);
 }
 
-static int base64_digit(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c != '\0' ? strchr(digits, c) : NULL;
-
-	return at != NULL ? (int)(at - digits) : -1;
-}
-
-/* RFC 4648 base64 with padding; line breaks are passed over, as Go's decoder does. */
-static bool decode_base64(const char *text, struct hf_strbuf *sb)
-{
-	unsigned bits = 0, n_bits = 0;
-
-	for (; *text != '\0' && *text != '='; text++) {
-		int digit = base64_digit(*text);
-		if (*text == '\n' || *text == '\r')
-			continue;
-		if (digit < 0)
-			return false;
-		bits = bits << 6 | (unsigned)digit;
-		n_bits += 6;
-		if (n_bits >= 8) {
-			n_bits -= 8;
-			hf_strbuf_addch(sb, (char)(bits >> n_bits & 0xff));
-		}
-	}
-	return strspn(text, "=\r\n") == strlen(text) && n_bits < 6;
-}
-
 static int read_relative(const struct reading *rd, const char *file, struct hf_strbuf *sb,
 			 struct hf_error *err)
 {
@@ -107,7 +78,7 @@ static int read_pem(const struct reading *rd, const struct hf_json *object, cons
 	const char *file = hf_json_path_str(object, key, NULL);
 
 	if (!hf_str_is_empty(data)) {
-		if (!decode_base64(data, &sb))
+		if (hf_base64_decode(data, &sb, NULL) != 0)
 			return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s': %s is not base64",
 					    rd->path, data_key);
 	} else if (!hf_str_is_empty(file)) {

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "local/admission_internal.h"
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -10,6 +11,8 @@
 
 /* Services, config maps and secrets. */
 
+/* What the store takes of an object is far less. */
+#define ENCODED_BYTES_MAX ((size_t)4 << 20)
 #define DATA_BYTES_MAX ((size_t)1 << 20) /* of a secret or a config map, as upstream */
 
 /* ---- services ----------------------------------------------------------------------------- */
@@ -104,17 +107,15 @@ static size_t check_data(struct hf_admission *admission, const char *field, bool
 
 	for (void *it = NULL; (it = hf_json_next(data, it, &key, &value)) != NULL;) {
 		const char *text = hf_json_str(value, "");
-		size_t len = strlen(text);
-		size_t good = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-					   "0123456789+/");
-		bytes += base64 ? len / 4 * 3 : len;
+		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(ENCODED_BYTES_MAX);
+		bool good = !base64 || hf_base64_decode(text, &sb, NULL) == 0;
+		bytes += base64 ? sb.len : strlen(text);
 		if (!is_key(key))
 			hf_problem_invalid(admission, NULL,
 					   "a valid config key must consist of alphanumeric "
 					   "characters, '-', '_' or '.'",
 					   "%s[%.253s]", field, key);
-		if (base64 &&
-		    (len % 4 != 0 || good + 2 < len || strspn(text + good, "=") + good < len))
+		if (!good)
 			hf_problem_invalid(admission, NULL, "illegal base64 data", "%s[%.253s]",
 					   field, key);
 	}
@@ -156,28 +157,6 @@ int hf_admit_configmap(void *arg, struct hf_admission *admission, struct hf_erro
 	return 0;
 }
 
-static char *base64(const char *text)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	size_t len = strlen(text), at = 0;
-	char *out = hf_xmalloc((len + 2) / 3 * 4 + 1);
-
-	for (size_t i = 0; i < len; i += 3) {
-		unsigned long v = (unsigned long)(unsigned char)text[i] << 16;
-		if (i + 1 < len)
-			v |= (unsigned long)(unsigned char)text[i + 1] << 8;
-		if (i + 2 < len)
-			v |= (unsigned char)text[i + 2];
-		out[at++] = digits[v >> 18 & 63];
-		out[at++] = digits[v >> 12 & 63];
-		out[at++] = i + 1 < len ? digits[v >> 6 & 63] : '=';
-		out[at++] = i + 2 < len ? digits[v & 63] : '=';
-	}
-	out[at] = '\0';
-	return out;
-}
-
 /* stringData is for writing only: it becomes data. */
 static void merge_string_data(struct hf_json *object)
 {
@@ -188,8 +167,10 @@ static void merge_string_data(struct hf_json *object)
 		return;
 	data = hf_json_ensure_object(object, "data");
 	for (void *it = NULL; (it = hf_json_next(texts, it, &key, &value)) != NULL;) {
-		HF_AUTOFREE char *encoded = base64(hf_json_str(value, ""));
-		hf_json_set_str(data, key, encoded);
+		const char *text = hf_json_str(value, "");
+		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(ENCODED_BYTES_MAX);
+		hf_base64_encode(text, strlen(text), &sb);
+		hf_json_set_str(data, key, sb.data);
 	}
 	hf_json_remove(object, "stringData");
 }

@@ -2,45 +2,13 @@
  * Copyright The Holdfast authors */
 #include "local/kubelet_internal.h"
 
+#include "base/base64.h"
 #include "base/str.h"
 
 #include <string.h>
 
 /* An object is bounded by the store; decoded it only shrinks. */
 #define VALUE_BYTES_MAX ((size_t)2 << 20)
-
-static int digit_of(char c)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
-int hf_base64_decode(const char *text, struct hf_strbuf *sb, struct hf_error *err)
-{
-	unsigned bits = 0, n_bits = 0;
-	size_t len = strlen(text), used = len;
-
-	while (used && len - used < 2 && text[used - 1] == '=')
-		used--;
-	if (len % 4 != 0)
-		return hf_error_set(err, HF_E_INVALID, "not base64");
-	for (size_t i = 0; i < used; i++) {
-		int digit = digit_of(text[i]);
-
-		if (digit < 0)
-			return hf_error_set(err, HF_E_INVALID, "not base64");
-		bits = bits << 6 | (unsigned)digit;
-		n_bits += 6;
-		if (n_bits >= 8) {
-			n_bits -= 8;
-			hf_strbuf_addch(sb, (char)(bits >> n_bits & 255));
-		}
-	}
-	return 0;
-}
 
 /* Where an object keeps values, and how: a Secret's data is base64, a ConfigMap's plain. */
 static int next_value(struct hf_doc *doc, int place, const struct hf_json **ret_map,

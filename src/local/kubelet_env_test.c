@@ -296,26 +296,6 @@ static void what_is_not_there_is_told_in_upstreams_words(void **state)
 	assert_null(env_of(env, "X"));
 }
 
-static void base64_is_read_strictly(void **state)
-{
-	static const char *const good[][2] = {
-		{"", ""}, {"QQ==", "A"}, {"QUI=", "AB"}, {"QUJD", "ABC"}, {"+/+/", "\xfb\xff\xbf"}};
-	static const char *const bad[] = {"Q", "QQ", "QQ=", "Q===", "QQ=Q", "Q Q=", "QUJD\n"};
-	struct hf_error err;
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(good); i++) {
-		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(64);
-
-		assert_ok(hf_base64_decode(good[i][0], &sb, &err), &err);
-		assert_string_equal(sb.data, good[i][1]);
-	}
-	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
-		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(64);
-
-		assert_code(hf_base64_decode(bad[i], &sb, &err), HF_E_INVALID);
-	}
-}
-
 /* --- what is refused --- */
 
 static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
@@ -443,7 +423,6 @@ int main(void)
 		T(limits_are_to_be_had_in_the_unit_asked_for),
 		T(config_maps_and_secrets_give_values),
 		T(what_is_not_there_is_told_in_upstreams_words),
-		cmocka_unit_test(base64_is_read_strictly),
 		cmocka_unit_test(what_is_not_done_is_refused_by_the_name_of_its_field),
 		cmocka_unit_test(a_plain_container_is_taken_and_one_without_command_is_not),
 		cmocka_unit_test(non_root_is_checked_against_who_it_would_be),

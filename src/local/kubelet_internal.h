@@ -87,7 +87,6 @@ typedef int (*hf_kdata_fn)(void *arg, const char *key, const struct hf_strbuf *b
 			   struct hf_error *err);
 int hf_kdata_each(struct hf_doc *doc, hf_kdata_fn fn, void *arg, struct hf_error *err)
 	HF_MUST_CHECK;
-int hf_base64_decode(const char *text, struct hf_strbuf *sb, struct hf_error *err) HF_MUST_CHECK;
 
 /* --- kubelet_env.c --- */
 struct hf_kenv_input {
