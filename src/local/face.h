@@ -14,8 +14,9 @@
  * Served: discovery, OpenAPI v3 (so far as clients need it to leave validation to the
  * server), reads, lists in pages, watches, writes, patches (merge, JSON, strategic for
  * core kinds), deletions with their options, status, scale, logs, server-side tables.
- * Refused with a Status: server-side apply and protobuf (415), exec, attach and
- * port-forward (501), streaming lists (422, upon which clients list).
+ * Bodies are JSON, YAML or Kubernetes' protobuf; answers are JSON.  Refused with a Status:
+ * server-side apply (415), exec, attach and port-forward (501), streaming lists (422, upon
+ * which clients list).
  *
  * Who has the token may do everything; /healthz, /livez, /readyz and /version answer
  * anybody.

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "local/face_internal.h"
 
+#include "api/schema.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/yaml.h"
@@ -150,13 +151,31 @@ static int parse_yaml(const char *text, size_t len, struct hf_doc **ret_doc, str
 	return 0;
 }
 
-static int read_body(struct hf_exchange *ex, bool yaml, struct hf_doc **ret_doc,
-		     struct hf_error *err)
+static int parse_json(const char *text, size_t len, struct hf_doc **ret_doc, struct hf_error *err)
+{
+	return hf_doc_parse(text, len, NULL, ret_doc, err);
+}
+
+/* What the typed Go clients send of core kinds; kubectl create too. */
+static int parse_protobuf(const char *bytes, size_t len, struct hf_doc **ret_doc,
+			  struct hf_error *err)
+{
+	struct hf_json *object;
+	int rc = hf_protobuf_decode(bytes, len, &object, err);
+
+	if (rc == 0)
+		*ret_doc = hf_doc_from_json(object);
+	return rc;
+}
+
+static int read_body(struct hf_exchange *ex,
+		     int (*parse)(const char *text, size_t len, struct hf_doc **ret_doc,
+				  struct hf_error *err),
+		     struct hf_doc **ret_doc, struct hf_error *err)
 {
 	size_t len;
-	const char *text = hf_exchange_body(ex, &len);
-	int rc = yaml ? parse_yaml(text, len, ret_doc, err)
-		      : hf_doc_parse(text, len, NULL, ret_doc, err);
+	const char *bytes = hf_exchange_body(ex, &len);
+	int rc = parse(bytes, len, ret_doc, err);
 
 	return rc == 0 ? 0 : hf_error_wrap(err, "cannot read the body");
 }
@@ -164,12 +183,16 @@ static int read_body(struct hf_exchange *ex, bool yaml, struct hf_doc **ret_doc,
 static int read_object(struct hf_exchange *ex, struct hf_request *request, struct hf_error *err)
 {
 	const char *type = hf_exchange_header(ex, "Content-Type");
-	bool yaml = hf_face_media_is(type, "application/yaml");
 
-	if (!hf_str_is_empty(type) && !yaml && !hf_face_media_is(type, "application/json"))
-		return hf_error_set(err, HF_E_MEDIA_TYPE,
-				    UNKNOWN_FORMAT "application/json, application/yaml");
-	return read_body(ex, yaml, &request->body, err);
+	if (hf_str_is_empty(type) || hf_face_media_is(type, "application/json"))
+		return read_body(ex, parse_json, &request->body, err);
+	if (hf_face_media_is(type, "application/yaml"))
+		return read_body(ex, parse_yaml, &request->body, err);
+	if (hf_face_media_is(type, "application/vnd.kubernetes.protobuf"))
+		return read_body(ex, parse_protobuf, &request->body, err);
+	return hf_error_set(err, HF_E_MEDIA_TYPE,
+			    UNKNOWN_FORMAT "application/json, application/yaml, "
+					   "application/vnd.kubernetes.protobuf");
 }
 
 static int read_patch(struct hf_exchange *ex, struct hf_request *request, struct hf_error *err)
@@ -188,7 +211,7 @@ static int read_patch(struct hf_exchange *ex, struct hf_request *request, struct
 		if (!hf_face_media_is(media, types[i].media))
 			continue;
 		request->patch_type = types[i].type;
-		return read_body(ex, false, &request->body, err);
+		return read_body(ex, parse_json, &request->body, err);
 	}
 	if (hf_face_media_is(media, "application/apply-patch+yaml"))
 		return hf_error_set(
