@@ -96,7 +96,6 @@ static const char *const pod_keys[] = {
 	"dnsConfig",
 	"dnsPolicy",
 	"enableServiceLinks",
-	"ephemeralContainers",
 	"hostAliases",
 	"hostIPC",
 	"hostNetwork",

@@ -15,6 +15,7 @@ const struct hf_cli_verb *const hf_cli_verbs[] = {
 	&hf_verb_restart,
 	&hf_verb_delete,
 	&hf_verb_lint,
+	&hf_verb_manifests,
 	&hf_verb_version,
 	NULL,
 };

@@ -12,6 +12,7 @@ extern const struct hf_cli_verb hf_verb_events;
 extern const struct hf_cli_verb hf_verb_get;
 extern const struct hf_cli_verb hf_verb_lint;
 extern const struct hf_cli_verb hf_verb_logs;
+extern const struct hf_cli_verb hf_verb_manifests;
 extern const struct hf_cli_verb hf_verb_restart;
 extern const struct hf_cli_verb hf_verb_resume;
 extern const struct hf_cli_verb hf_verb_suspend;

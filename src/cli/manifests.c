@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/manifests_internal.h"
+
+#include "cli/verbs_internal.h"
+
+#include <string.h>
+
+/* Longer than any registry takes. */
+#define IMAGE_LEN_MAX 512
+
+/* It is put into YAML as it is: what an image's name may consist of needs no quotes. */
+static bool image_is_plain(const char *image)
+{
+	size_t len = strlen(image);
+	char first = image[0];
+
+	if (len == 0 || len > IMAGE_LEN_MAX)
+		return false;
+	if (!((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') ||
+	      (first >= '0' && first <= '9')))
+		return false;
+	for (const char *c = image; *c != '\0'; c++) {
+		bool word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+			    (*c >= '0' && *c <= '9');
+
+		if (!word && strchr("._-/:@", *c) == NULL)
+			return false;
+	}
+	/* "name:" would be a mapping. */
+	return image[len - 1] != ':';
+}
+
+static bool is_wanted(const struct hf_cli *cli, enum hf_manifest_section section)
+{
+	bool crds = hf_cli_has(cli, "crds"), policy = hf_cli_has(cli, "policy");
+	bool all = !crds && !policy && !hf_cli_has(cli, "operator");
+
+	switch (section) {
+	case HF_MANIFESTS_CRDS: return crds || all;
+	case HF_MANIFESTS_OPERATOR: return hf_cli_has(cli, "operator") || all;
+	case HF_MANIFESTS_DENY: return policy;
+	case HF_MANIFESTS_WARN: return crds || policy || all;
+	}
+	return false;
+}
+
+static void print(const struct hf_cli *cli, const struct hf_manifest *manifest)
+{
+	const char *ns = hf_cli_flag(cli, "namespace"), *image = hf_cli_flag(cli, "image");
+
+	for (size_t i = 0; i < manifest->chunks_len; i++) {
+		const struct hf_manifest_chunk *chunk = &manifest->chunks[i];
+		const char *text = chunk->text;
+
+		if (chunk->slot == HF_MANIFEST_NAMESPACE && ns != NULL)
+			text = ns;
+		if (chunk->slot == HF_MANIFEST_IMAGE && image != NULL)
+			text = image;
+		fputs(text, cli->out);
+	}
+}
+
+static int verb_manifests(struct hf_cli *cli)
+{
+	const char *image = hf_cli_flag(cli, "image");
+
+	if (image != NULL && !image_is_plain(image))
+		return hf_cli_usage(cli, "--image '%s': not the name of an image", image);
+	if (hf_cli_has(cli, "crds") && hf_cli_has(cli, "policy"))
+		return hf_cli_usage(cli, "--crds and --policy exclude each other: the CRDs have the "
+					 "rules of the policy inside");
+	for (size_t i = 0; i < hf_manifests_len; i++) {
+		if (!is_wanted(cli, hf_manifests[i].section))
+			continue;
+		fputs("---\n", cli->out);
+		print(cli, &hf_manifests[i]);
+	}
+	return HF_EXIT_OK;
+}
+
+static const struct hf_flag manifests_flags[] = {
+	{"crds", 0, NULL, "the six CRDs"},
+	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment"},
+	{"policy", 0, NULL, "instead of CRDs: their rules, for a cluster that keeps upstream's"},
+	{"image", 0, "IMAGE", "the operator's image"},
+	{NULL, 0, NULL, NULL},
+};
+
+const struct hf_cli_verb hf_verb_manifests = {
+	.name = "manifests",
+	.summary = "Print what a cluster needs to run Holdfast, for kubectl apply",
+	.usage = "[--crds] [--operator] [--policy] [-n NAMESPACE] [--image IMAGE]",
+	.examples = "  holdfast manifests --image registry.example/holdfast:1 | kubectl apply -f -\n"
+		    "  holdfast manifests --crds | kubectl apply -f -\n"
+		    "  holdfast manifests --operator --policy -n kubeflow > operator.yaml\n",
+	.flags = manifests_flags,
+	.run = verb_manifests,
+};

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""What the operator does to a cluster, and the code that does it.
+
+(group, resource): {verb: (source file, a text in it)}.  deploy/operator/rbac.yaml must grant
+exactly this.
+"""
+
+KINDS = ("pytorchjobs", "tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs")
+
+CACHE = {"list": ("src/ctl/cache.c", ".verb = HF_VERB_LIST"),
+         "watch": ("src/ctl/cache.c", "hf_store_watch(")}
+
+CLUSTER = {}
+for kind in KINDS:
+    CLUSTER["kubeflow.org", kind] = {
+        **CACHE,
+        "get": ("src/operator/pass.c", "status ? HF_VERB_PATCH : HF_VERB_GET"),
+        "patch": ("src/operator/pass.c", "HF_ANNOTATION_LEDGER"),
+        "delete": ("src/operator/perform.c", "HF_ACTION_DELETE_JOB"),
+    }
+    CLUSTER["kubeflow.org", kind + "/status"] = {
+        "patch": ("src/operator/pass.c", "status ? HF_VERB_PATCH : HF_VERB_GET"),
+    }
+    CLUSTER["kubeflow.org", kind + "/finalizers"] = {
+        "update": ("src/operator/render.c", "blockOwnerDeletion"),
+    }
+for resource in ("pods", "services"):
+    CLUSTER["", resource] = {
+        **CACHE,
+        "get": ("src/operator/perform.c", ".verb = HF_VERB_GET"),
+        "create": ("src/operator/perform.c", "request.verb = HF_VERB_CREATE"),
+        "delete": ("src/operator/perform.c", "request.verb = HF_VERB_DELETE"),
+    }
+CLUSTER["", "events"] = {
+    "create": ("src/ctl/recorder.c", "created ? HF_VERB_PATCH : HF_VERB_CREATE"),
+    "patch": ("src/ctl/recorder.c", "created ? HF_VERB_PATCH : HF_VERB_CREATE"),
+}
+CLUSTER["apiextensions.k8s.io", "customresourcedefinitions"] = {
+    "list": ("src/operator/narrow.c", "HF_VERB_LIST"),
+    "watch": ("src/operator/narrow.c", "hf_store_watch("),
+}
+
+NAMESPACE = {
+    ("coordination.k8s.io", "leases"): {
+        "get": ("src/operator/election.c", "HF_VERB_GET"),
+        "create": ("src/operator/election.c", "HF_VERB_CREATE"),
+        "update": ("src/operator/election.c", "HF_VERB_UPDATE"),
+    },
+}
