@@ -9,26 +9,17 @@
 /* Longer than any registry takes. */
 #define IMAGE_LEN_MAX 512
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 /* It is put into YAML as it is: what an image's name may consist of needs no quotes. */
 static bool image_is_plain(const char *image)
 {
 	size_t len = strlen(image);
-	char first = image[0];
 
-	if (len == 0 || len > IMAGE_LEN_MAX)
+	if (len == 0 || len > IMAGE_LEN_MAX || strchr(LETTERS, image[0]) == NULL)
 		return false;
-	if (!((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') ||
-	      (first >= '0' && first <= '9')))
-		return false;
-	for (const char *c = image; *c != '\0'; c++) {
-		bool word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-			    (*c >= '0' && *c <= '9');
-
-		if (!word && strchr("._-/:@", *c) == NULL)
-			return false;
-	}
 	/* "name:" would be a mapping. */
-	return image[len - 1] != ':';
+	return strspn(image, LETTERS "._-/:@") == len && image[len - 1] != ':';
 }
 
 static bool is_wanted(const struct hf_cli *cli, enum hf_manifest_section section)
@@ -68,8 +59,9 @@ static int verb_manifests(struct hf_cli *cli)
 	if (image != NULL && !image_is_plain(image))
 		return hf_cli_usage(cli, "--image '%s': not the name of an image", image);
 	if (hf_cli_has(cli, "crds") && hf_cli_has(cli, "policy"))
-		return hf_cli_usage(cli, "--crds and --policy exclude each other: the CRDs have the "
-					 "rules of the policy inside");
+		return hf_cli_usage(cli,
+				    "--crds and --policy exclude each other: the CRDs have the "
+				    "rules of the policy inside");
 	for (size_t i = 0; i < hf_manifests_len; i++) {
 		if (!is_wanted(cli, hf_manifests[i].section))
 			continue;
@@ -91,9 +83,10 @@ const struct hf_cli_verb hf_verb_manifests = {
 	.name = "manifests",
 	.summary = "Print what a cluster needs to run Holdfast, for kubectl apply",
 	.usage = "[--crds] [--operator] [--policy] [-n NAMESPACE] [--image IMAGE]",
-	.examples = "  holdfast manifests --image registry.example/holdfast:1 | kubectl apply -f -\n"
-		    "  holdfast manifests --crds | kubectl apply -f -\n"
-		    "  holdfast manifests --operator --policy -n kubeflow > operator.yaml\n",
+	.examples =
+		"  holdfast manifests --image registry.example/holdfast:1 | kubectl apply -f -\n"
+		"  holdfast manifests --crds | kubectl apply -f -\n"
+		"  holdfast manifests --operator --policy -n kubeflow > operator.yaml\n",
 	.flags = manifests_flags,
 	.run = verb_manifests,
 };

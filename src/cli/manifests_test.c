@@ -78,7 +78,7 @@ static void each_kind_has_its_crd_and_the_operator_comes_with_it(void **state)
 static void a_part_is_printed_alone(void **state)
 {
 	AUTO_SAID crds = RUN("--crds");
-	AUTO_SAID operator = RUN("--operator");
+	AUTO_SAID operator= RUN("--operator");
 	AUTO_SAID policy = RUN("--policy", "--operator");
 
 	assert_int_equal(count(crds.out, "kind: CustomResourceDefinition\n"), 6);
@@ -92,7 +92,8 @@ static void a_part_is_printed_alone(void **state)
 static void namespace_and_image_are_put_everywhere(void **state)
 {
 	AUTO_SAID plain = RUN("--operator");
-	AUTO_SAID said = RUN("--operator", "-n", "kubeflow", "--image", "r.example:5000/h@sha256:0");
+	AUTO_SAID said =
+		RUN("--operator", "-n", "kubeflow", "--image", "r.example:5000/h@sha256:0");
 
 	assert_int_equal(said.code, HF_EXIT_OK);
 	assert_true(count(plain.out, ": holdfast-system\n") >= 8);

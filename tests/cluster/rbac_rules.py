@@ -16,7 +16,6 @@ for kind in KINDS:
     CLUSTER["kubeflow.org", kind] = {
         **CACHE,
         "get": ("src/operator/pass.c", "status ? HF_VERB_PATCH : HF_VERB_GET"),
-        "patch": ("src/operator/pass.c", "HF_ANNOTATION_LEDGER"),
         "delete": ("src/operator/perform.c", "HF_ACTION_DELETE_JOB"),
     }
     CLUSTER["kubeflow.org", kind + "/status"] = {
@@ -36,15 +35,14 @@ CLUSTER["", "events"] = {
     "create": ("src/ctl/recorder.c", "created ? HF_VERB_PATCH : HF_VERB_CREATE"),
     "patch": ("src/ctl/recorder.c", "created ? HF_VERB_PATCH : HF_VERB_CREATE"),
 }
-CLUSTER["apiextensions.k8s.io", "customresourcedefinitions"] = {
-    "list": ("src/operator/narrow.c", "HF_VERB_LIST"),
-    "watch": ("src/operator/narrow.c", "hf_store_watch("),
+CLUSTER["apps", "deployments"] = {
+    "get": ("src/operator/manager.c", ".resource = &hf_rival_deployments"),
 }
 
 NAMESPACE = {
     ("coordination.k8s.io", "leases"): {
-        "get": ("src/operator/election.c", "HF_VERB_GET"),
-        "create": ("src/operator/election.c", "HF_VERB_CREATE"),
-        "update": ("src/operator/election.c", "HF_VERB_UPDATE"),
+        "get": ("src/ctl/lease.c", ".verb = HF_VERB_GET"),
+        "create": ("src/ctl/lease.c", "HF_VERB_UPDATE : HF_VERB_CREATE"),
+        "update": ("src/ctl/lease.c", "HF_VERB_UPDATE : HF_VERB_CREATE"),
     },
 }

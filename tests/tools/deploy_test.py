@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""What deploy/ holds is what its tools make, and asks for no more than the program needs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(TOP, "tools", "lib"), os.path.join(TOP, "tests", "cluster")]
+sys.dont_write_bytecode = True
+import crd_schema
+import rbac_rules
+
+
+def read(*path):
+    with open(os.path.join(TOP, *path), encoding="utf-8") as f:
+        return f.read()
+
+
+def shared():
+    return json.loads(read("deploy", "schema", "pod-template.json"))
+
+
+class CrdTest(unittest.TestCase):
+    def test_the_files_are_what_the_tool_makes(self):
+        run = subprocess.run([os.path.join(TOP, "tools", "crds"), "check"], capture_output=True,
+                             text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+    def test_each_fits_into_the_annotation_of_kubectl_apply_with_room_to_spare(self):
+        for kind in crd_schema.KINDS:
+            size = len(json.dumps(crd_schema.crd(kind, shared()), separators=(",", ":")))
+            self.assertLess(size, 80000, kind)
+
+    def test_no_description_is_inside_a_pod_template(self):
+        self.assertNotIn('"description": "', json.dumps(shared()["template"]).replace(
+            '"description": {"type"', ""))
+
+    def test_every_field_of_ours_is_described(self):
+        for kind in crd_schema.KINDS:
+            spec = crd_schema.crd(kind, shared())["spec"]["versions"][0]["schema"][
+                "openAPIV3Schema"]["properties"]["spec"]["properties"]
+            for name, field in spec.items():
+                self.assertIn("description", field, name)
+            policy = spec["runPolicy"]["properties"]
+            for name, field in {**policy, **policy["recovery"]["properties"]}.items():
+                if name not in ("nodeLost", "device"):
+                    self.assertIn("description", field, "%s %s" % (kind, name))
+
+    def test_an_openapi_document_becomes_a_structural_schema(self):
+        core = {"components": {"schemas": {
+            "io.k8s.api.core.v1.PodTemplateSpec": {
+                "description": "d", "type": "object", "properties": {
+                    "metadata": {"allOf": [{"$ref": "#/components/schemas/x.ObjectMeta"}],
+                                 "default": {}},
+                    "spec": {"type": "object", "required": ["a"], "x-kubernetes-unions": [],
+                             "properties": {"a": {"type": "string", "default": ""},
+                                            "b": {"type": "string", "default": "TCP"},
+                                            "q": {"$ref": "#/components/schemas/x.Quantity"},
+                                            "ephemeralContainers": {"type": "array"}}}}},
+            "x.ObjectMeta": {"type": "object", "properties": {
+                **{k: {"type": "string"} for k in ("annotations", "labels", "name", "namespace",
+                                                   "uid")},
+                "finalizers": {"type": "array", "x-kubernetes-list-type": "set"}}},
+            "x.Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]}}}}
+        scaling = {"components": {"schemas": {
+            "io.k8s.api.autoscaling.v2.MetricSpec": {"type": "object"}}}}
+        with tempfile.TemporaryDirectory() as tmp:
+            os.makedirs(os.path.join(tmp, "tools", "lib"))
+            os.makedirs(os.path.join(tmp, "deploy", "schema"))
+            for name in ("crds", "lib/crd_schema.py", "lib/crd_policy.py"):
+                with open(os.path.join(tmp, "tools", name), "w", encoding="utf-8") as f:
+                    f.write(read("tools", name))
+            paths = []
+            for name, document in (("c", core), ("a", scaling)):
+                paths.append(os.path.join(tmp, name))
+                with open(paths[-1], "w", encoding="utf-8") as f:
+                    json.dump(document, f)
+            subprocess.run([sys.executable, os.path.join(tmp, "tools", "crds"), "schema", *paths],
+                           check=True)
+            with open(os.path.join(tmp, "deploy", "schema", "pod-template.json"),
+                      encoding="utf-8") as f:
+                template = json.load(f)["template"]
+        self.assertNotIn("uid", template["properties"]["metadata"]["properties"])
+        spec = template["properties"]["spec"]
+        self.assertEqual(sorted(spec["properties"]), ["a", "b", "q"])
+        self.assertEqual(spec["properties"]["a"], {"type": "string"})
+        self.assertEqual(spec["properties"]["b"], {"type": "string", "default": "TCP"})
+        self.assertTrue(spec["properties"]["q"]["x-kubernetes-int-or-string"])
+        self.assertNotIn("x-kubernetes-unions", spec)
+
+
+class EmbedTest(unittest.TestCase):
+    def embed(self, **files):
+        with tempfile.TemporaryDirectory() as tmp:
+            words = []
+            for section, text in files.items():
+                path = os.path.join(tmp, section)
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(text)
+                words += [section.rstrip("0123456789"), path]
+            out = os.path.join(tmp, "out.c")
+            subprocess.run([os.path.join(TOP, "tools", "embed-manifests"), out, *words], check=True)
+            with open(out, encoding="utf-8") as f:
+                return f.read()
+
+    def test_marked_words_become_places_and_the_marks_go(self):
+        made = self.embed(OPERATOR="a: b # --namespace\nimage: c:1 # --image\nd: e # other\n")
+        self.assertIn('{HF_MANIFEST_NAMESPACE, "b"}', made)
+        self.assertIn('{HF_MANIFEST_IMAGE, "c:1"}', made)
+        self.assertNotIn("# --", made)
+        self.assertIn("# other", made)
+
+    def test_what_crds_have_in_common_is_kept_once(self):
+        block = "".join("  line %d\n" % i for i in range(300))
+        made = self.embed(CRDS1="one\n" + block + "end\n", CRDS2="two\n" + block)
+        self.assertEqual(made.count("line 299"), 1)
+        self.assertIn('"one\\n"', made)
+
+    def test_any_byte_is_carried(self):
+        made = self.embed(WARN='a: "q\\t\\u00e9\u00e9??="\n')
+        self.assertIn('\\"q\\\\t', made)
+        self.assertIn("\\303\\251\\?\\?=", made)
+
+
+RULE = re.compile(r"- apiGroups: \[(?P<groups>[^]]*)\]\s+resources:(?P<resources>.*?)\s"
+                  r"(?:resourceNames:(?P<names>.*?)\s)?verbs: \[(?P<verbs>[^]]*)\]", re.S)
+
+
+def words(text):
+    return [w for w in re.findall(r'[^\s,\[\]"]+', text) if w != "-"] or [""]
+
+
+def granted(text):
+    """{(group, resource): verbs} of one role."""
+    found = {}
+    for rule in RULE.finditer(text):
+        for group in words(rule["groups"]):
+            for resource in words(rule["resources"]):
+                found.setdefault((group, resource), []).extend(words(rule["verbs"]))
+    return found
+
+
+class RightsTest(unittest.TestCase):
+    documents = [d for d in re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "operator", "rbac.yaml"))
+                 .split("\n---\n")]
+
+    def role(self, kind):
+        (text,) = [d for d in self.documents if re.search(r"^kind: %s$" % kind, d, re.M)]
+        return granted(text)
+
+    def test_a_role_grants_what_is_needed_and_nothing_else(self):
+        for kind, needed in (("ClusterRole", rbac_rules.CLUSTER), ("Role", rbac_rules.NAMESPACE)):
+            role = self.role(kind)
+            self.assertEqual({k: sorted(v) for k, v in role.items()},
+                             {k: sorted(v) for k, v in needed.items()}, kind)
+
+    def test_each_right_is_needed_by_code_that_is_there(self):
+        for needed in (rbac_rules.CLUSTER, rbac_rules.NAMESPACE):
+            for what, verbs in needed.items():
+                for verb, (path, text) in verbs.items():
+                    self.assertTrue(text in read(path), "%s %s: %s" % (verb, what, path))
+
+    def test_nothing_is_granted_by_a_star(self):
+        self.assertNotIn("*", "".join(self.documents))
+
+
+class DeploymentTest(unittest.TestCase):
+    """The restricted pod security standard, line by line."""
+    text = read("deploy", "operator", "deployment.yaml")
+
+    def test_it_passes_the_restricted_standard(self):
+        for line in ("runAsNonRoot: true", "seccompProfile: {type: RuntimeDefault}",
+                     "allowPrivilegeEscalation: false", "capabilities: {drop: [ALL]}",
+                     "readOnlyRootFilesystem: true"):
+            self.assertIn(line, self.text)
+        for word in ("hostNetwork", "hostPID", "hostPath", "privileged", "hostPort"):
+            self.assertNotIn(word, self.text)
+
+    def test_its_namespace_enforces_it(self):
+        self.assertIn("pod-security.kubernetes.io/enforce: restricted",
+                      read("deploy", "operator", "namespace.yaml"))
+
+
+if __name__ == "__main__":
+    unittest.main()
