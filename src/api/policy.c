@@ -93,6 +93,9 @@ static void read_failure_policy(struct hf_reader *r, const struct hf_json *run_p
 	struct hf_rule *rules;
 
 	array = hf_reader_get(r, policy, "rules", HF_JSON_ARRAY);
+	if (r->errors != NULL && policy != NULL && hf_json_get(policy, "rules") == NULL)
+		hf_field_add(r->errors, HF_PROBLEM_REQUIRED, NULL, "", "%s.rules",
+			     hf_reader_path(r));
 	n = one_over(hf_json_len(array), HF_RULES_MAX);
 	rules = HF_ARENA_ARRAY(r->arena, struct hf_rule, n + 1);
 	for (size_t i = 0; i < n; i++) {

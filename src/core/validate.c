@@ -6,6 +6,7 @@
 #include "core/names.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /*
  * The rules that all kinds share.  Words and paths of the first three are upstream's; those of
@@ -16,6 +17,8 @@
 #define RULES RUN_POLICY ".podFailurePolicy.rules"
 #define RECOVERY RUN_POLICY ".recovery"
 #define VALUE_TEXT 24
+/* Shown in columns and event texts. */
+#define RULE_NAME_LEN_MAX 63
 
 static const char *number(char text[VALUE_TEXT], int64_t value)
 {
@@ -220,6 +223,19 @@ static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_fie
 	}
 }
 
+static void check_words(bool present, size_t len, size_t i, const char *field,
+			struct hf_field_errors *errors)
+{
+	char text[VALUE_TEXT];
+
+	if (present && len == 0)
+		hf_field_add(errors, HF_PROBLEM_INVALID, "[]", "at least one value is required",
+			     RULES "[%zu].%s", i, field);
+	if (len > HF_RULE_PATTERNS_MAX)
+		hf_field_add(errors, HF_PROBLEM_TOO_MANY, number(text, (int64_t)len),
+			     "must have at most 20 items", RULES "[%zu].%s", i, field);
+}
+
 static void check_rule(const struct hf_job_view *view, const struct hf_rule *rule, size_t i,
 		       struct hf_field_errors *errors)
 {
@@ -246,9 +262,11 @@ static void check_rule(const struct hf_job_view *view, const struct hf_rule *rul
 		check_exit_codes(view, rule, i, errors);
 	if (rule->has_pod_conditions)
 		check_conditions(rule, i, errors);
-	if (rule->has_pod_reasons && rule->pod_reasons_len == 0)
-		hf_field_add(errors, HF_PROBLEM_INVALID, "[]", "at least one value is required",
-			     RULES "[%zu].onPodReasons", i);
+	check_words(rule->has_pod_reasons, rule->pod_reasons_len, i, "onPodReasons", errors);
+	check_words(rule->has_device, rule->device_classes_len, i, "onDevice", errors);
+	if (rule->name && strlen(rule->name) > RULE_NAME_LEN_MAX)
+		hf_field_add(errors, HF_PROBLEM_INVALID, hf_field_quote(errors, rule->name),
+			     "must have at most 63 bytes", RULES "[%zu].name", i);
 }
 
 static void check_rules(const struct hf_job_view *view, struct hf_field_errors *errors)

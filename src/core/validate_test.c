@@ -159,6 +159,38 @@ static void the_order_of_the_map_does_not_matter(void **state)
 	brain_release(&b);
 }
 
+static void long_names_and_lists_of_a_rule_are_refused(void **state)
+{
+	static const char *reasons[HF_RULE_PATTERNS_MAX + 1];
+	struct hf_run_policy *policy = &b.view.run_policy;
+	char name[65];
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	for (size_t i = 0; i < HF_ARRAY_LEN(reasons); i++)
+		reasons[i] = "Evicted";
+	memset(name, 'a', sizeof(name));
+	name[63] = '\0';
+	b.rules[0] = (struct hf_rule){.name = name,
+				      .action = HF_RULE_COUNT,
+				      .has_pod_reasons = true,
+				      .pod_reasons = reasons,
+				      .pod_reasons_len = HF_RULE_PATTERNS_MAX};
+	policy->rules = b.rules;
+	policy->rules_len = 1;
+	assert_int_equal(complaints(NULL), 0);
+	name[63] = 'a';
+	name[64] = '\0';
+	b.rules[0].pod_reasons_len++;
+	assert_int_equal(complaints(NULL), 2);
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].name"));
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].onPodReasons"));
+	b.rules[0] = (struct hf_rule){.action = HF_RULE_COUNT, .has_device = true};
+	assert_int_equal(complaints(NULL), 1);
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].onDevice"));
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +198,7 @@ int main(void)
 		cmocka_unit_test(managed_by_may_not_appear_change_or_go),
 		cmocka_unit_test(numbers_below_their_minimum_name_their_field),
 		cmocka_unit_test(too_many_rules_values_and_patterns_are_refused),
+		cmocka_unit_test(long_names_and_lists_of_a_rule_are_refused),
 		cmocka_unit_test(a_container_is_looked_for_where_the_rule_applies),
 		cmocka_unit_test(the_order_of_the_map_does_not_matter),
 	};

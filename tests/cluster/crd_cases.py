@@ -84,7 +84,7 @@ def of_every_kind(kind):
     yield Case(kind + ": no replica map", missing, "spec.%s: Required value" % key)
     yield Case(kind + ": a null replica map", job(kind, None), "spec.%s: Required value" % key)
     yield Case(kind + ": no spec", {k: v for k, v in missing.items() if k != "spec"},
-               None, "no such key: spec")
+               "spec is required")
     # The server drops the entry before anybody looks; some kinds miss the type then.
     gone = {"XGBoostJob": "Master must be present", "MPIJob": "Launcher must be present"}.get(kind)
     yield case("a null replica", {first: None}, gone)

@@ -15,7 +15,8 @@ NAME_WARN = 47
 SPEC_CHANGED = {
     "name": "spec-changed",
     "expression": "!has(object.metadata.deletionTimestamp) && "
-                  "(oldObject == null || object.spec != oldObject.spec)",
+                  "(oldObject == null || has(object.spec) != has(oldObject.spec) || "
+                  "(has(object.spec) && object.spec != oldObject.spec))",
 }
 
 
@@ -57,7 +58,7 @@ def manager_checks():
 def policy(kind):
     plural, key, container, types, _ = KINDS[kind]
     variables = [{"name": "replicas", "expression": "object.spec." + key}]
-    checks = template_checks(key, container)
+    checks = [check("has(object.spec)", "spec is required")] + template_checks(key, container)
     checks += [check(about("variables.replicas", r["rule"]), r["message"])
                for r in replica_rules(kind, types, upstream_only=True)]
     checks += [check(about("object.spec", r["rule"]), r["message"]) for r in spec_rules(kind)]

@@ -461,11 +461,14 @@ def crd(kind, shared):
         "spec": spec(kind, tighten(shared["template"]), shared["metric"], quantity),
         "status": status(),
     })
+    # Rules here see every write: optionalOldSelf, or old objects could not even be deleted.
+    whole = [rule("has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))",
+                  "spec is required", optionalOldSelf=True)]
     if kind != "MPIJob":
-        # optionalOldSelf: an old object with such a name must stay deletable.
-        rules(root, rule("oldSelf.hasValue() || (self.metadata.name.size() <= 63 && "
+        whole.append(rule("oldSelf.hasValue() || (self.metadata.name.size() <= 63 && "
                          "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))",
                          "metadata.name must be a DNS-1035 label", optionalOldSelf=True))
+    rules(root, *whole)
     subresources = {"status": {}}
     if scale:
         subresources["scale"] = {
