@@ -23,6 +23,11 @@
 #define KEEPALIVE_INTERVAL_S 30
 #define KEEPALIVE_PROBES 4
 
+#define RUNS_UNTOLD_MAX 8u /* a handshake's end and the request behind it take two or three */
+#define UNTOLD_DELAY (10 * HF_MS)
+#define RUNS_ANSWERING_MAX 64u /* 1 MiB */
+#define ANSWERING_DELAY (1 * HF_MS)
+
 #if MHD_VERSION < 0x00097002
 #error "libmicrohttpd before 0.9.71 has int where enum MHD_Result is meant"
 #endif
@@ -32,6 +37,24 @@
 void hf_http_server_wake(struct hf_http_server *server)
 {
 	hf_task_post(server->run);
+}
+
+/*
+ * "Now" is also what libmicrohttpd answers for as long as a TLS handshake waits for its client:
+ * it takes the socket for readable until something is read by the ordinary way.  What really
+ * comes is told by its epoll fd.  So while somebody is at it and nothing is told, "now" is
+ * believed some times and then comes with a delay; more often where an answer is on its way,
+ * since each run sends 16 KiB of it.
+ */
+static hf_time next_run(struct hf_http_server *server, hf_time timeout)
+{
+	bool answers = server->answering > 0;
+
+	if (timeout > 0 || server->greeting == 0 ||
+	    ++server->runs_untold <= (answers ? RUNS_ANSWERING_MAX : RUNS_UNTOLD_MAX))
+		return timeout;
+	server->runs_untold = 0;
+	return answers ? ANSWERING_DELAY : UNTOLD_DELAY;
 }
 
 /* MHD_run, and what it wants to be called for next: readiness of its epoll fd is watched,
@@ -48,14 +71,17 @@ static void run_daemon(void *arg)
 	if (hf_http_server_connections(server) < before)
 		hf_http_server_wake(server);
 	if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES)
-		hf_timer_arm(server->timer, (hf_time)timeout_ms * HF_MS);
+		hf_timer_arm(server->timer, next_run(server, (hf_time)timeout_ms * HF_MS));
 	else
 		hf_timer_disarm(server->timer);
 }
 
 static void on_epoll(void *arg, unsigned events)
 {
-	run_daemon(arg);
+	struct hf_http_server *server = arg;
+
+	server->runs_untold = 0;
+	run_daemon(server);
 }
 
 /* --- exchanges and the queue of deliveries --- */
@@ -196,10 +222,24 @@ static void on_deliver(void *arg)
 
 /* --- what libmicrohttpd calls, from inside MHD_run --- */
 
+/* The first request of a connection is here: its handshake is over. */
+static void greeted(struct hf_http_server *server, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	bool *greeting = info ? info->socket_context : NULL;
+
+	if (greeting && *greeting) {
+		*greeting = false;
+		server->greeting--;
+	}
+}
+
 static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
 {
 	struct hf_exchange *ex = exchange_create(cls, connection);
 
+	greeted(ex->server, connection);
 	/* A failure is answered once the headers are here. */
 	if (hf_target_parse(target, &ex->target, &ex->refused) == HF_E_TOO_LARGE)
 		ex->status = URI_TOO_LONG;
@@ -349,6 +389,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 			MHD_queue_response(connection, (unsigned)ex->status, ex->response);
 		MHD_destroy_response(ex->response);
 		ex->response = NULL;
+		ex->answering = true;
+		ex->server->answering++;
 		return rc;
 	}
 	ex->suspended = true;
@@ -366,10 +408,29 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
 	if (!ex)
 		return;
 	*request_cls = NULL;
+	if (ex->answering)
+		ex->server->answering--;
+	ex->answering = false;
 	ex->connection = NULL;
 	ex->suspended = false;
 	ex->hangup = hf_io_destroy(ex->hangup);
 	hf_exchange_queue(ex);
+}
+
+/* Counts the connections whose first request has not begun, in *socket_cls of each. */
+static void count_greetings(struct hf_http_server *server, void **socket_cls, bool started)
+{
+	bool *greeting = *socket_cls;
+
+	if (started) {
+		*socket_cls = greeting = hf_xmalloc(sizeof(*greeting));
+		*greeting = true;
+		server->greeting++;
+	} else if (greeting) {
+		server->greeting -= *greeting;
+		free(greeting);
+		*socket_cls = NULL;
+	}
 }
 
 static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_cls,
@@ -379,6 +440,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S,
 	    probes = KEEPALIVE_PROBES;
 
+	count_greetings(cls, socket_cls, how == MHD_CONNECTION_NOTIFY_STARTED);
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (how != MHD_CONNECTION_NOTIFY_STARTED || !info)
 		return;

@@ -30,6 +30,7 @@ struct hf_exchange {
 	/* libmicrohttpd's side; NULL once it has let go of the request */
 	struct MHD_Connection *connection;
 	bool suspended;
+	bool answering;       /* counted in the server's */
 	struct hf_io *hangup; /* a suspended connection does not notice that its client left */
 
 	/* the request */
@@ -71,9 +72,12 @@ struct hf_http_server {
 	struct hf_task *run, *deliver;
 	struct hf_exchange *all;
 	struct hf_exchange *queue, **queue_tail;
-	size_t live;         /* handles that handlers hold */
-	size_t bodies_bytes; /* of all request bodies held */
-	bool *dead;          /* set by destroy while a delivery runs */
+	size_t live;          /* handles that handlers hold */
+	size_t greeting;      /* connections before their first request: a handshake may be on */
+	size_t answering;     /* answers that libmicrohttpd has and is not done with */
+	unsigned runs_untold; /* of MHD_run since its epoll fd said something */
+	size_t bodies_bytes;  /* of all request bodies held */
+	bool *dead;           /* set by destroy while a delivery runs */
 };
 
 void hf_http_server_wake(struct hf_http_server *server);

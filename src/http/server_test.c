@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "harness/raw_client.h"
-#include "http/server.h"
+#include "http/certificate.h"
+#include "http/server_internal.h"
 
 #include "base/mem.h"
 
@@ -510,6 +511,77 @@ static void strangers_are_refused_before_their_body(void **state)
 	assert_int_equal(bench->handled, 1);
 }
 
+/* Starts a server that speaks TLS, and somebody who says `hello` to it. */
+static void start_tls(struct bench *bench, const char *hello)
+{
+	const char *const names[] = {"127.0.0.1", NULL};
+	struct hf_certificate_spec spec = {.common_name = "ca",
+					   .names = names,
+					   .now = hf_loop_wall(bench->t.loop),
+					   .valid_for = HF_DAY};
+	struct hf_certificate ca, pair;
+	struct hf_error err;
+
+	assert_ok(hf_certificate_make_ca(&spec, &ca, &err), &err);
+	spec.common_name = NULL;
+	assert_ok(hf_certificate_make_server(&ca, &spec, &pair, &err), &err);
+	start(bench,
+	      (struct hf_http_server_spec){.cert_pem = pair.cert_pem, .key_pem = pair.key_pem});
+	hf_certificate_release(&ca);
+	hf_certificate_release(&pair);
+	hf_raw_say(&bench->raw, hello);
+}
+
+struct look {
+	struct bench *bench;
+	struct hf_timer *timer;
+	bool (*seen)(const struct hf_http_server *server, hf_time due);
+};
+
+static void on_look(void *arg)
+{
+	struct look *look = arg;
+	const struct hf_http_server *server = look->bench->server;
+	hf_time due = hf_timer_due(server->timer);
+
+	if (look->seen(server,
+		       due == HF_TIME_NEVER ? due : due - hf_loop_mono(look->bench->t.loop)))
+		hf_loop_stop(look->bench->t.loop);
+	else
+		hf_timer_arm(look->timer, HF_MS);
+}
+
+static void wait_until(struct bench *bench, bool (*seen)(const struct hf_http_server *, hf_time))
+{
+	struct look look = {.bench = bench, .seen = seen};
+
+	look.timer = hf_timer_create(bench->t.loop, on_look, &look);
+	hf_timer_arm(look.timer, 0);
+	hf_test_loop_run(&bench->t);
+	hf_timer_destroy(look.timer);
+}
+
+/* libmicrohttpd has something to do (else it would be in the idle timeout), but not now. */
+static bool runs_again_after_a_while(const struct hf_http_server *server, hf_time due)
+{
+	return server->greeting == 1 && due > HF_MS && due < HF_SECOND;
+}
+
+static bool knows_nobody(const struct hf_http_server *server, hf_time due)
+{
+	return server->greeting == 0 && hf_http_server_connections(server) == 0;
+}
+
+static void a_handshake_that_stops_does_not_keep_the_server_busy(void **state)
+{
+	struct bench *bench = *state;
+
+	start_tls(bench, "\x16\x03\x01\x02\x02\x01");
+	wait_until(bench, runs_again_after_a_while);
+	hf_raw_close(&bench->raw);
+	wait_until(bench, knows_nobody);
+}
+
 #define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -537,6 +609,7 @@ int main(void)
 		UNIT(connections_past_the_limit_wait_their_turn),
 		UNIT(two_hundred_clients_are_served_at_a_time),
 		UNIT(strangers_are_refused_before_their_body),
+		UNIT(a_handshake_that_stops_does_not_keep_the_server_busy),
 	};
 	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
 }
