@@ -57,13 +57,13 @@ class World:
         self.program = options.program
 
     # ---- the program under test
-    def operator(self, name="operator", flags=(), config=None, start=True):
+    def operator(self, name="operator", flags=(), config=None, start=True, env=None):
         if self.options.peer:
             made = Peer(self.cluster, PEER_FLAGS)
         else:
             if not has_verb(self.program, "operator"):
                 raise Skip("this holdfast has no verb 'operator'")
-            made = Operator(self.cluster, self.program, name, config, flags)
+            made = Operator(self.cluster, self.program, name, config, flags, env)
         self.operators.append(made)
         return made.start() if start else made
 

@@ -153,7 +153,8 @@ def until(what, get, timeout_s=60, every_s=0.1):
         except (OSError, http.client.HTTPException) as e:
             seen = e
         except Refused as e:
-            if e.code < 500 and e.code not in (404, 429):
+            # 401 and 403: an API server that has just started knows no tokens and roles yet.
+            if e.code < 500 and e.code not in (401, 403, 404, 429):
                 raise
             seen = e
         if time.monotonic() > end:

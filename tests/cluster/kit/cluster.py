@@ -231,7 +231,9 @@ class Cluster:
             "--service-cluster-ip-range", "10.0.0.0/16", "--endpoint-reconciler-type", "none",
             "--disable-admission-plugins", "ServiceAccount", "--allow-privileged",
             "--kubelet-preferred-address-types", "InternalIP",
-            "--audit-policy-file", "audit.yaml", "--audit-log-path", "audit.log", *flags])
+            "--audit-policy-file", "audit.yaml", "--audit-log-path", "audit.log",
+            "--etcd-compaction-interval", "0",  # kit/history.py reads all of it
+            *flags])
         self.until("the API server is ready", self.ready, 120)
         own = ["--kubeconfig", "kubeconfig.admin", "--authentication-kubeconfig", "kubeconfig.admin",
                "--authorization-kubeconfig", "kubeconfig.admin", "--bind-address", "127.0.0.1",

@@ -13,10 +13,12 @@ from . import build, client, machine
 class Operator:
     """`holdfast operator` against a cluster, with a kubeconfig of its own."""
 
-    def __init__(self, cluster, program, name="operator", config=None, flags=()):
+    def __init__(self, cluster, program, name="operator", config=None, flags=(),
+                 env=None):
         self.cluster, self.program, self.name = cluster, program, name
         self.config = config or cluster.path("kubeconfig.operator")
         self.flags = list(flags)
+        self.env = {"MY_POD_NAMESPACE": "default", **(env or {})}
         self.child = None
         self.ports = free_ports(2)
 
@@ -29,7 +31,7 @@ class Operator:
             self.child = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.cluster.folder,
                 start_new_session=True,
-                env={**os.environ, machine.MARK: self.cluster.folder,
+                env={**os.environ, **self.env, machine.MARK: self.cluster.folder,
                      "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=99",
                      "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"})
         if ready_s:
