@@ -18,6 +18,8 @@ static const struct hf_flag global_flags[] = {
 	{"kubeconfig", 0, "FILE",
 	 "where the server is; else $KUBECONFIG, else a running 'holdfast up'"},
 	{"context", 0, "NAME", "the context of the kubeconfig file to use"},
+	{"cluster", 0, "NAME", "the cluster of the kubeconfig file to use"},
+	{"user", 0, "NAME", "the user of the kubeconfig file to use"},
 	{"color", 0, "WHEN", "auto, always or never"},
 	{"help", 'h', NULL, "show this help"},
 	{NULL, 0, NULL, NULL},

@@ -4,27 +4,6 @@
 
 #include <stddef.h>
 
-void hf_rng_init(struct hf_rng *rng, uint64_t seed)
-{
-	rng->state = seed;
-}
-
-uint64_t hf_rng_next(struct hf_rng *rng)
-{
-	/* SplitMix64 (Steele, Lea, Flood 2014): every seed is a good one, 0 included. */
-	uint64_t z = (rng->state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
-uint64_t hf_rng_below(struct hf_rng *rng, uint64_t bound)
-{
-	/* The high half of a product: no division, and a bias below 2^-32 for the bounds in use. */
-	return (uint64_t)(((unsigned __int128)hf_rng_next(rng) * bound) >> 64);
-}
-
 hf_time hf_backoff_next(struct hf_backoff *backoff, struct hf_rng *rng)
 {
 	hf_time delay = backoff->initial;

@@ -4,25 +4,12 @@
 #define HF_CTL_BACKOFF_H
 
 #include "base/compiler.h"
+#include "base/random.h"
 #include "base/time.h"
 
 #include <stdint.h>
 
-/*
- * Growing delays with jitter, and the small generator the jitter comes from.
- *
- * The generator (SplitMix64) is seeded by whoever owns randomness: the program
- * from the kernel, the simulator from its one seed.  It is for spreading load and
- * for tests, never for secrets.
- */
-struct hf_rng {
-	uint64_t state;
-};
-
-void hf_rng_init(struct hf_rng *rng, uint64_t seed);
-uint64_t hf_rng_next(struct hf_rng *rng);
-/* Uniform in [0, bound); 0 for a bound of 0. */
-uint64_t hf_rng_below(struct hf_rng *rng, uint64_t bound);
+/* Growing delays with jitter. */
 
 /*
  * The n-th delay in a row is initial · 2^n, at most max, plus a random share of

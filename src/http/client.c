@@ -8,113 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- curl's sockets and timer on the loop --- */
-
-/* What has ended, to its transfer; each posts a task for its user. */
-static void take_messages(struct hf_http_client *client)
-{
-	CURLMsg *message;
-	int left;
-
-	while ((message = curl_multi_info_read(client->multi, &left))) {
-		char *transfer = NULL;
-
-		if (message->msg != CURLMSG_DONE)
-			continue;
-		CURLcode result = message->data.result; /* the message goes with the handle */
-		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
-		hf_transfer_finished((struct hf_transfer *)(void *)transfer, result);
-	}
-}
-
-static void act(struct hf_http_client *client, curl_socket_t fd, int events)
-{
-	int running;
-
-	(void)curl_multi_socket_action(client->multi, fd, events, &running);
-	take_messages(client);
-}
-
-static void on_socket(void *arg, unsigned events)
-{
-	struct hf_socket *sock = arg;
-	int curl_events = 0;
-
-	if (events & HF_IO_READ)
-		curl_events |= CURL_CSELECT_IN;
-	if (events & HF_IO_WRITE)
-		curl_events |= CURL_CSELECT_OUT;
-	if (events & HF_IO_HANGUP) {
-		curl_events |= CURL_CSELECT_ERR;
-		hf_io_want(sock->io, sock->want); /* an error has ended the watch */
-	}
-	act(sock->client, sock->fd, curl_events); /* may free the socket */
-}
-
-static void on_timer(void *arg)
-{
-	act(arg, CURL_SOCKET_TIMEOUT, 0);
-}
-
-static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
-{
-	struct hf_http_client *client = arg;
-
-	if (timeout_ms < 0)
-		hf_timer_disarm(client->timer);
-	else
-		hf_timer_arm(client->timer, (hf_time)timeout_ms * HF_MS);
-	return 0;
-}
-
-static void socket_free(struct hf_socket *sock)
-{
-	if (sock->prev)
-		sock->prev->next = sock->next;
-	else
-		sock->client->sockets = sock->next;
-	if (sock->next)
-		sock->next->prev = sock->prev;
-	hf_io_destroy(sock->io);
-	free(sock);
-}
-
-static struct hf_socket *socket_create(struct hf_http_client *client, int fd)
-{
-	struct hf_socket *sock = hf_xcalloc(1, sizeof(*sock));
-
-	/* Only a kernel out of memory refuses; curl would give up on every transfer then. */
-	int rc = hf_io_create(client->loop, fd, on_socket, sock, &sock->io, NULL);
-	hf_assert(rc == 0);
-	sock->client = client;
-	sock->fd = fd;
-	sock->next = client->sockets;
-	if (client->sockets)
-		client->sockets->prev = sock;
-	client->sockets = sock;
-	return sock;
-}
-
-static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *sock_arg)
-{
-	struct hf_http_client *client = arg;
-	struct hf_socket *sock = sock_arg;
-
-	if (what == CURL_POLL_REMOVE) {
-		if (sock)
-			socket_free(sock);
-		return 0;
-	}
-	if (!sock) {
-		sock = socket_create(client, fd);
-		curl_multi_assign(client->multi, fd, sock);
-	}
-	sock->want =
-		(what & CURL_POLL_IN ? HF_IO_READ : 0u) | (what & CURL_POLL_OUT ? HF_IO_WRITE : 0u);
-	hf_io_want(sock->io, sock->want);
-	return 0;
-}
-
 /* --- transfers: a list in the order sent, of which some wait --- */
 
 static void list_add(struct hf_http_client *client, struct hf_transfer *transfer)
@@ -158,8 +51,8 @@ void hf_http_client_start(struct hf_transfer *transfer)
 		client->streams++;
 	else
 		client->in_flight++;
-	CURLMcode rc = curl_multi_add_handle(client->multi, transfer->easy);
-	hf_assert(rc == CURLM_OK);
+	transfer->started_at = hf_loop_mono(client->loop);
+	hf_http_pool_add(client->pool, transfer);
 }
 
 static void start_waiting(struct hf_http_client *client)
@@ -186,8 +79,7 @@ void hf_http_client_leave(struct hf_transfer *transfer)
 			client->next_queued = next_queued_from(transfer->next);
 		client->queued--;
 	} else if (transfer->state == HF_TRANSFER_RUNNING) {
-		CURLMcode rc = curl_multi_remove_handle(client->multi, transfer->easy);
-		hf_assert(rc == CURLM_OK);
+		hf_http_pool_remove(transfer);
 		if (transfer->request.stream)
 			client->streams--;
 		else
@@ -195,6 +87,22 @@ void hf_http_client_leave(struct hf_transfer *transfer)
 	}
 	transfer->state = HF_TRANSFER_DONE;
 	start_waiting(client);
+}
+
+void hf_http_client_suspect(struct hf_transfer *transfer)
+{
+	struct hf_http_client *client = transfer->client;
+	struct hf_http_pool *pool = transfer->pool;
+	hf_time since;
+
+	if (transfer->state != HF_TRANSFER_RUNNING || pool != client->pool)
+		return;
+	since = pool->heard_at > transfer->started_at ? pool->heard_at : transfer->started_at;
+	if (hf_loop_mono(client->loop) - since < client->spec.silence_max)
+		return;
+	pool->next = client->retired;
+	client->retired = pool;
+	client->pool = hf_http_pool_create(client);
 }
 
 int hf_http_client_send(struct hf_http_client *client, const struct hf_http_request *request,
@@ -271,6 +179,8 @@ static void fill_spec(struct hf_http_client_spec *spec)
 		spec->timeout = HF_HTTP_TIMEOUT;
 	if (spec->connect_timeout == 0)
 		spec->connect_timeout = HF_HTTP_CONNECT_TIMEOUT;
+	if (spec->silence_max == 0)
+		spec->silence_max = HF_HTTP_SILENCE_MAX;
 }
 
 struct url_parts {
@@ -331,21 +241,6 @@ static int set_base(struct hf_http_client *client, const struct hf_http_client_s
 	return 0;
 }
 
-static void set_multi(struct hf_http_client *client)
-{
-	CURLM *multi = client->multi;
-	long connections = (long)client->spec.in_flight_max + (long)client->spec.streams_max;
-
-	/* HTTP/2 needs one of them; a server that has only HTTP/1.1, one for each. */
-	curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, connections);
-	curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, connections);
-	curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
-	curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_curl_socket);
-	curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, client);
-	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_curl_timer);
-	curl_multi_setopt(multi, CURLMOPT_TIMERDATA, client);
-}
-
 int hf_http_client_create(struct hf_loop *loop, const struct hf_http_client_spec *spec,
 			  struct hf_http_client **ret_client, struct hf_error *err)
 {
@@ -364,12 +259,9 @@ int hf_http_client_create(struct hf_loop *loop, const struct hf_http_client_spec
 	client->loop = loop;
 	client->spec = *spec;
 	fill_spec(&client->spec);
-	client->timer = hf_timer_create(loop, on_timer, client);
 	CURLcode init = curl_global_init(CURL_GLOBAL_DEFAULT); /* counted; destroy undoes it */
 	hf_assert(init == CURLE_OK);
-	client->multi = curl_multi_init();
-	hf_assert(client->multi);
-	set_multi(client);
+	client->pool = hf_http_pool_create(client);
 	*ret_client = client;
 	return 0;
 }
@@ -383,17 +275,14 @@ struct hf_http_client *hf_http_client_destroy(struct hf_http_client *client)
 		struct hf_transfer *transfer = client->first;
 
 		if (transfer->state == HF_TRANSFER_RUNNING)
-			curl_multi_remove_handle(client->multi, transfer->easy);
+			hf_http_pool_remove(transfer);
 		list_remove(client, transfer);
 		hf_transfer_free(transfer);
 	}
-	/* Before curl closes their fds. */
-	while (client->sockets)
-		socket_free(client->sockets);
-	curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, NULL);
-	curl_multi_cleanup(client->multi);
+	while (client->retired)
+		hf_http_pool_destroy(client->retired);
+	hf_http_pool_destroy(client->pool);
 	curl_global_cleanup();
-	hf_timer_destroy(client->timer);
 	curl_slist_free_all(client->connect_to);
 	hf_http_client_set_cert(client, NULL, NULL);
 	hf_http_client_set_bearer(client, NULL);

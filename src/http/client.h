@@ -33,6 +33,7 @@ struct hf_transfer;
 #define HF_HTTP_QUEUE_MAX 4096u          /* requests waiting; HF_E_TOO_MANY past it */
 #define HF_HTTP_TIMEOUT (30 * HF_SECOND) /* of a whole request */
 #define HF_HTTP_CONNECT_TIMEOUT (10 * HF_SECOND)
+#define HF_HTTP_SILENCE_MAX (10 * HF_SECOND)
 #define HF_HTTP_RESPONSE_BYTES_MAX (64u << 20) /* of a body kept whole: a page of a list */
 #define HF_HTTP_RESPONSE_HEAD_BYTES_MAX (64u << 10)
 
@@ -57,6 +58,10 @@ struct hf_http_client_spec {
 	unsigned queue_max;
 	hf_time timeout;
 	hf_time connect_timeout;
+	/* When a request or stream runs into its time-out and no byte came from the server for
+	 * this long, its connections are left to what runs on them: later requests make new
+	 * ones.  (A peer behind a load balancer may be gone without anybody saying so.) */
+	hf_time silence_max;
 };
 
 /* HF_E_INVALID for a URL that is none or a lone certificate or key; HF_E_UNSUPPORTED on a
@@ -93,6 +98,9 @@ struct hf_http_result {
 	 * again at once on a new connection; a write may still have been done (code says).
 	 * curl 8 has tried a few times by itself after a GOAWAY: then this is false. */
 	bool retry_now;
+	/* The server's certificate is not trusted, or the client's own cannot be used: another
+	 * try ends the same way. */
+	bool permanent;
 	int status;       /* 0: no head came */
 	const char *body; /* NUL behind it; "" for streams */
 	size_t body_len;
@@ -139,6 +147,8 @@ void hf_transfer_resume(struct hf_transfer *transfer);
 /* The first response header of that name, whatever its case; trailers are behind the
  * headers once the body is whole.  NULL: none. */
 const char *hf_transfer_header(const struct hf_transfer *transfer, const char *name);
+/* The i-th of that name, from 0, for those that may come several times. */
+const char *hf_transfer_header_at(const struct hf_transfer *transfer, const char *name, size_t i);
 
 /* Append text to sb with everything but A-Z a-z 0-9 - . _ ~ percent-encoded. */
 struct hf_strbuf;

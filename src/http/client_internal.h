@@ -24,6 +24,8 @@ enum hf_transfer_state { HF_TRANSFER_QUEUED, HF_TRANSFER_RUNNING, HF_TRANSFER_DO
 
 struct hf_transfer {
 	struct hf_http_client *client;
+	struct hf_http_pool *pool;       /* while running */
+	hf_time started_at;              /* monotonic */
 	struct hf_transfer *prev, *next; /* of all of the client's, in order of sending */
 	enum hf_transfer_state state;
 	struct hf_http_request request; /* pointers into text, or NULL */
@@ -44,18 +46,35 @@ struct hf_transfer {
 	bool held;              /* curl was told to hold back */
 
 	struct hf_error err; /* why it failed; code 0: it did not */
-	bool retry_now;
+	bool retry_now, permanent;
 	struct hf_task *deliver;
 	struct hf_timer *deadline, *idle;
 	bool *dead; /* set by free while a delivery runs */
 };
 
 struct hf_socket {
-	struct hf_http_client *client;
+	struct hf_http_pool *pool;
 	struct hf_socket *prev, *next;
 	int fd;
 	struct hf_io *io;
 	unsigned want;
+};
+
+/*
+ * The connections of a client.  There is one pool that new requests go to; one whose server has
+ * fallen silent is retired: what runs in it goes on, and when that is over it goes too.  (On
+ * HTTP/2 everything shares one connection, so what is sent after a connection died unseen
+ * would wait on it as well.)
+ */
+struct hf_http_pool {
+	struct hf_http_client *client;
+	struct hf_http_pool *next; /* retired ones */
+	CURLM *multi;
+	struct hf_timer *timer;
+	struct hf_task *reap; /* posted when a retired pool has become empty */
+	struct hf_socket *sockets;
+	unsigned running;
+	hf_time heard_at; /* monotonic: when a byte came last */
 };
 
 struct hf_http_client {
@@ -65,9 +84,8 @@ struct hf_http_client {
 	char *host_line;                 /* "Host: …", with tls_server_name */
 	struct curl_slist *connect_to;   /* with tls_server_name */
 	char *bearer_line;
-	CURLM *multi;
-	struct hf_timer *timer;
-	struct hf_socket *sockets;
+	struct hf_http_pool *pool; /* where requests start */
+	struct hf_http_pool *retired;
 	struct hf_transfer *first, *last; /* all transfers */
 	struct hf_transfer *next_queued;  /* the oldest that waits */
 	unsigned in_flight, streams, queued;
@@ -85,5 +103,15 @@ void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what);
 void hf_http_client_start(struct hf_transfer *transfer);
 /* Take it from curl or from the queue; starts others in its place. */
 void hf_http_client_leave(struct hf_transfer *transfer);
+/* A transfer that is still running got no answer in its time: retire its pool if no byte came
+ * to it for silence_max. */
+void hf_http_client_suspect(struct hf_transfer *transfer);
+
+/* pool.c */
+struct hf_http_pool *hf_http_pool_create(struct hf_http_client *client);
+/* Its transfers must have left. */
+struct hf_http_pool *hf_http_pool_destroy(struct hf_http_pool *pool); /* NULL is fine */
+void hf_http_pool_add(struct hf_http_pool *pool, struct hf_transfer *transfer);
+void hf_http_pool_remove(struct hf_transfer *transfer);
 
 #endif

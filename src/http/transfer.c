@@ -105,11 +105,18 @@ static void arm_idle(struct hf_transfer *transfer)
 		hf_timer_arm(transfer->idle, transfer->request.idle_timeout);
 }
 
+static void heard(struct hf_transfer *transfer)
+{
+	if (transfer->pool)
+		transfer->pool->heard_at = hf_loop_mono(transfer->client->loop);
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 {
 	struct hf_transfer *transfer = arg;
 	size_t len = size * count;
 
+	heard(transfer);
 	if (!transfer->request.stream) {
 		hf_strbuf_add(&transfer->inbox, bytes, len);
 		if (hf_strbuf_ok(&transfer->inbox, "the answer's body", &transfer->err) < 0)
@@ -148,6 +155,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 	size_t whole = size * count, len = trim(bytes, whole);
 	const char *colon = memchr(bytes, ':', len);
 
+	heard(transfer);
 	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0 && !transfer->head_done) {
 		/* A later status line takes the place of an informational one. */
 		const char *blank = memchr(bytes, ' ', len);
@@ -358,6 +366,12 @@ void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what)
 	hf_task_post(transfer->deliver);
 }
 
+static bool is_permanent(CURLcode result)
+{
+	return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||
+	       result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR;
+}
+
 void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 {
 	const char *text =
@@ -367,6 +381,9 @@ void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 	if (transfer->request.stream && transfer->head_done)
 		code = HF_E_UNAVAILABLE;
 	transfer->retry_now = result == CURLE_HTTP2 || result == CURLE_HTTP2_STREAM;
+	transfer->permanent = is_permanent(result);
+	if (result == CURLE_OPERATION_TIMEDOUT)
+		hf_http_client_suspect(transfer);
 	if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
 		code = HF_E_BAD_REQUEST;
 	if (result != CURLE_OK) {
@@ -383,6 +400,7 @@ static void on_deadline(void *arg)
 {
 	struct hf_transfer *transfer = arg;
 
+	hf_http_client_suspect(transfer);
 	if (transfer->state == HF_TRANSFER_QUEUED)
 		hf_transfer_fail(transfer, HF_E_UNAVAILABLE,
 				 "not sent in time: too many others are");
@@ -394,6 +412,7 @@ static void on_deadline(void *arg)
 
 static void on_idle(void *arg)
 {
+	hf_http_client_suspect(arg);
 	hf_transfer_fail(arg, HF_E_TIMEOUT, "the stream went quiet");
 }
 
@@ -430,6 +449,7 @@ static void tell_done(struct hf_transfer *transfer)
 		.code = transfer->err.code,
 		.err = &transfer->err,
 		.retry_now = transfer->retry_now,
+		.permanent = transfer->permanent,
 		.status = transfer->status,
 		.body = transfer->inbox.data,
 		.body_len = transfer->inbox.len,
@@ -490,12 +510,17 @@ void hf_transfer_resume(struct hf_transfer *transfer)
 
 const char *hf_transfer_header(const struct hf_transfer *transfer, const char *name)
 {
+	return hf_transfer_header_at(transfer, name, 0);
+}
+
+const char *hf_transfer_header_at(const struct hf_transfer *transfer, const char *name, size_t i)
+{
 	const char *end = transfer->head.data + transfer->head.len;
 
 	for (const char *at = transfer->head.data; at < end;) {
 		const char *value = at + strlen(at) + 1;
 
-		if (hf_str_case_eq(at, name))
+		if (hf_str_case_eq(at, name) && i-- == 0)
 			return value;
 		at = value + strlen(value) + 1;
 	}

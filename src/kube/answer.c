@@ -2,9 +2,11 @@
  * Copyright The Holdfast authors */
 #include "kube/kube_internal.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -43,21 +45,62 @@ hf_time hf_kube_date_parse(const char *text)
 	return (hf_time)timegm(&tm) * HF_SECOND;
 }
 
-static hf_time read_retry_after(const struct hf_http_result *result, const struct hf_json *status)
+#define RETRY_AFTER_S_MAX 86400
+
+hf_time hf_kube_retry_after_parse(const char *text, hf_time now)
+{
+	int64_t seconds = 0;
+	hf_time date;
+
+	if (text == NULL)
+		return 0;
+	if (hf_str_to_i64(text, 0, RETRY_AFTER_S_MAX, &seconds, NULL) == 0)
+		return seconds * HF_SECOND;
+	date = hf_kube_date_parse(text);
+	if (date == HF_TIME_NONE || now == HF_TIME_NONE || date <= now)
+		return 0;
+	return date - now < RETRY_AFTER_S_MAX * HF_SECOND ? date - now
+							  : RETRY_AFTER_S_MAX * HF_SECOND;
+}
+
+bool hf_kube_warning_parse(const char *header, char **ret_text)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1024);
+	const char *quote = strchr(header, '"');
+
+	/* API servers send code 299, "-" for the agent, and a quoted text (RFC 7234). */
+	if (!hf_str_has_prefix(header, "299 ") || quote == NULL)
+		return false;
+	for (const char *at = quote + 1; *at != '\0' && *at != '"'; at++) {
+		if (*at == '\\' && at[1] != '\0')
+			at++;
+		hf_strbuf_addch(&sb, (unsigned char)*at >= ' ' ? *at : ' ');
+	}
+	*ret_text = hf_strbuf_detach(&sb);
+	return true;
+}
+
+static hf_time read_retry_after(const struct hf_http_result *result, const struct hf_json *status,
+				hf_time now)
 {
 	int64_t seconds =
 		hf_json_i64(hf_json_path(status, "details", "retryAfterSeconds", NULL), 0);
-	const char *header = result->transfer != NULL
-				     ? hf_transfer_header(result->transfer, "Retry-After")
-				     : NULL;
+	hf_time server_now, told;
 
-	if (header != NULL && hf_str_to_i64(header, 0, 86400, &seconds, NULL) != 0)
-		seconds = 0; /* the form with a date is not used by API servers */
-	return seconds > 0 && seconds <= 86400 ? seconds * HF_SECOND : 0;
+	if (result->transfer != NULL) {
+		/* A date is one of the server's clock, which its Date shows. */
+		server_now = hf_kube_date_parse(hf_transfer_header(result->transfer, "Date"));
+		told = hf_kube_retry_after_parse(
+			hf_transfer_header(result->transfer, "Retry-After"),
+			server_now != HF_TIME_NONE ? server_now : now);
+		if (told > 0)
+			return told;
+	}
+	return seconds > 0 && seconds <= RETRY_AFTER_S_MAX ? seconds * HF_SECOND : 0;
 }
 
 void hf_kube_failure_read(const struct hf_http_result *result, const char *body, size_t len,
-			  struct hf_kube_failure *ret_failure)
+			  hf_time now, struct hf_kube_failure *ret_failure)
 {
 	struct hf_kube_failure failure = {.retry_after = 0};
 	const struct hf_json *status;
@@ -81,6 +124,6 @@ void hf_kube_failure_read(const struct hf_http_result *result, const char *body,
 	if (failure.err.text[0] == '\0')
 		(void)hf_error_set(&failure.err, failure.err.code,
 				   "the server answered with HTTP status %d", result->status);
-	failure.retry_after = read_retry_after(result, status);
+	failure.retry_after = read_retry_after(result, status, now);
 	*ret_failure = failure;
 }

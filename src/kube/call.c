@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#define WARNINGS_MAX 16u /* of one answer; people read the first few */
+
 /* Requests that get one answer. */
 struct kube_call {
 	struct hf_call base;
@@ -17,10 +19,11 @@ struct kube_call {
 	struct hf_request *request;
 	hf_reply_fn done;
 	void *arg;
-	bool retried;
+	/* Of the answer; gathered before the transfer goes. */
+	hf_time server_time;
+	char *warnings[WARNINGS_MAX];
+	size_t n_warnings;
 };
-
-static void send_call(struct kube_call *call);
 
 static struct kube_call *call_of(struct hf_kube_op *op)
 {
@@ -32,21 +35,23 @@ static void call_free(struct kube_call *call)
 	if (call->op.kube != NULL)
 		hf_kube_op_unlink(&call->op);
 	call->request = hf_request_free(call->request);
+	for (size_t i = 0; i < call->n_warnings; i++)
+		free(call->warnings[i]);
 	free(call);
 }
 
-/* The handle is dead before the callback runs: what it does to the store cannot reach us. */
-static void finish(struct kube_call *call, const struct hf_reply *reply)
+/* The handle is dead while the callback runs: what it does to the store cannot reach us. */
+static void finish(struct kube_call *call, struct hf_reply *reply)
 {
-	hf_reply_fn done = call->done;
-	void *arg = call->arg;
-
+	hf_kube_op_unlink(&call->op);
+	reply->server_time = call->server_time;
+	reply->warnings = (const char *const *)call->warnings;
+	reply->n_warnings = call->n_warnings;
+	call->done(call->arg, reply);
 	call_free(call);
-	done(arg, reply);
 }
 
-static void finish_error(struct kube_call *call, const struct hf_kube_failure *failure,
-			 hf_time server_time)
+static void finish_error(struct kube_call *call, const struct hf_kube_failure *failure)
 {
 	struct hf_reply reply = {
 		.code = failure->err.code,
@@ -55,27 +60,25 @@ static void finish_error(struct kube_call *call, const struct hf_kube_failure *f
 		.resource_version = "",
 		.continue_token = "",
 		.remaining = -1,
-		.server_time = server_time,
 		.retry_after = failure->retry_after,
 	};
 
 	finish(call, &reply);
 }
 
-static void send_failed(void *arg)
+static void call_failed(struct hf_kube_op *op, const struct hf_error *err)
 {
-	struct kube_call *call = call_of(arg);
-	struct hf_kube_failure failure = {.err = call->op.err};
+	struct hf_kube_failure failure = {.err = *err};
 
-	finish_error(call, &failure, HF_TIME_NONE);
+	finish_error(call_of(op), &failure);
 }
 
-void hf_kube_call_abandon(struct hf_kube_op *op)
+static void call_abandon(struct hf_kube_op *op)
 {
 	struct hf_kube_failure failure = {.retry_after = 0};
 
 	(void)hf_error_set(&failure.err, HF_E_CANCELED, "the store was closed");
-	finish_error(call_of(op), &failure, HF_TIME_NONE);
+	finish_error(call_of(op), &failure);
 }
 
 void hf_kube_cancel(struct hf_call *base)
@@ -83,8 +86,22 @@ void hf_kube_cancel(struct hf_call *base)
 	call_free((struct kube_call *)base);
 }
 
-static int read_list(struct kube_call *call, const struct hf_http_result *result,
-		     struct hf_reply *reply, struct hf_error *err)
+/* --- answers --- */
+
+static void gather(struct kube_call *call, const struct hf_transfer *transfer)
+{
+	const char *header;
+
+	call->server_time = hf_kube_date_parse(hf_transfer_header(transfer, "Date"));
+	for (size_t i = 0; call->n_warnings < WARNINGS_MAX &&
+			   (header = hf_transfer_header_at(transfer, "Warning", i)) != NULL;
+	     i++)
+		if (hf_kube_warning_parse(header, &call->warnings[call->n_warnings]))
+			call->n_warnings++;
+}
+
+static int finish_list(struct kube_call *call, const struct hf_http_result *result,
+		       struct hf_error *err)
 {
 	const struct hf_resource *resource = call->request->resource;
 	struct hf_kube_list list;
@@ -92,45 +109,56 @@ static int read_list(struct kube_call *call, const struct hf_http_result *result
 
 	if (rc != 0)
 		return hf_error_wrap(err, "cannot read the list of %s", resource->plural);
-	reply->items = list.items;
-	reply->n_items = list.len;
-	reply->resource_version = list.resource_version;
-	reply->continue_token = list.continue_token;
-	reply->remaining = list.remaining;
-	finish(call, reply);
+	/* A watch could not go on from a list without a version. */
+	if (list.resource_version[0] == '\0') {
+		hf_kube_list_release(&list);
+		return hf_error_set(err, HF_E_BAD_REQUEST, "the list of %s has no resourceVersion",
+				    resource->plural);
+	}
+	struct hf_reply reply = {
+		.message = "",
+		.items = list.items,
+		.n_items = list.len,
+		.resource_version = list.resource_version,
+		.continue_token = list.continue_token,
+		.remaining = list.remaining,
+	};
+	finish(call, &reply);
 	hf_kube_list_release(&list);
 	return 0;
 }
 
-static void finish_success(struct kube_call *call, const struct hf_http_result *result,
-			   hf_time server_time)
+static int finish_object(struct kube_call *call, const struct hf_http_result *result,
+			 struct hf_error *err)
 {
+	HF_AUTO_DOC doc = NULL;
+	int rc = hf_kube_object_read(result->body, result->body_len, &doc, err);
+
+	if (rc != 0)
+		return rc;
 	struct hf_reply reply = {
 		.message = "",
+		.object = doc,
 		.resource_version = "",
 		.continue_token = "",
 		.remaining = -1,
-		.server_time = server_time,
 	};
-	HF_AUTO_DOC doc = NULL;
-	struct hf_kube_failure failure = {.retry_after = 0};
-	int rc;
+	finish(call, &reply);
+	return 0;
+}
 
-	if (call->request->verb == HF_VERB_LIST) {
-		rc = read_list(call, result, &reply, &failure.err);
-	} else {
-		rc = hf_kube_object_read(result->body, result->body_len, &doc, &failure.err);
-		if (rc == 0) {
-			reply.object = doc;
-			finish(call, &reply);
-		}
-	}
-	if (rc != 0) {
-		/* It was done, or not: an answer that cannot be read says neither. */
-		(void)hf_error_wrap(&failure.err, "bad answer from the server");
-		failure.err.code = HF_E_TIMEOUT;
-		finish_error(call, &failure, server_time);
-	}
+static void finish_success(struct kube_call *call, const struct hf_http_result *result)
+{
+	struct hf_kube_failure failure = {.retry_after = 0};
+	int rc = call->request->verb == HF_VERB_LIST ? finish_list(call, result, &failure.err)
+						     : finish_object(call, result, &failure.err);
+
+	if (rc == 0)
+		return;
+	/* It was done, or not: an answer that cannot be read says neither. */
+	(void)hf_error_wrap(&failure.err, "bad answer from the server");
+	failure.err.code = HF_E_TIMEOUT;
+	finish_error(call, &failure);
 }
 
 static bool only_reads(const struct hf_request *request)
@@ -138,31 +166,62 @@ static bool only_reads(const struct hf_request *request)
 	return request->verb == HF_VERB_GET || request->verb == HF_VERB_LIST;
 }
 
+/* true: it will be sent again. */
+static bool repeat(struct kube_call *call, const struct hf_http_result *result,
+		   const struct hf_kube_failure *failure)
+{
+	struct hf_kube *kube = call->op.kube;
+	const struct hf_kube_try made = {
+		.reads = only_reads(call->request),
+		.tries = call->op.tries,
+		.code = result->code,
+		.status = result->status,
+		.retry_after = failure->retry_after,
+		.retry_now = result->retry_now,
+		.permanent = result->permanent,
+	};
+	hf_time left = call->op.deadline - hf_loop_mono(kube->loop), delay;
+
+	if (result->code == 0 && result->status == 401) {
+		if (left <= 0 || !hf_kube_op_sign_in_again(&call->op))
+			return false;
+		hf_kube_op_start(&call->op);
+		return true;
+	}
+	delay = hf_kube_retry_delay(&made, &kube->rng);
+	if (delay >= left)
+		return false;
+	hf_kube_op_start_after(&call->op, delay);
+	return true;
+}
+
 static void on_done(void *arg, const struct hf_http_result *result)
 {
 	struct kube_call *call = call_of(arg);
-	hf_time server_time = HF_TIME_NONE;
+	struct hf_kube_failure failure;
+	struct hf_doc *status;
 
 	call->op.transfer = NULL;
-	if (result->code == 0 && result->transfer != NULL)
-		server_time = hf_kube_date_parse(hf_transfer_header(result->transfer, "Date"));
+	hf_kube_op_observe(&call->op, result->code == 0 ? result->status : 0);
 	if (result->code == 0 && result->status >= 200 && result->status < 300) {
-		finish_success(call, result, server_time);
+		gather(call, result->transfer);
+		finish_success(call, result);
 		return;
 	}
-	/* A broken connection under a read is worth one more try at once; a write may have
-	 * been done, which the caller has to find out. */
-	if (result->retry_now && !call->retried && only_reads(call->request)) {
-		call->retried = true;
-		send_call(call);
-		return;
+	hf_kube_failure_read(result, result->body, result->body_len,
+			     hf_loop_wall(call->op.kube->loop), &failure);
+	status = failure.status;
+	if (!repeat(call, result, &failure)) {
+		if (result->code == 0)
+			gather(call, result->transfer);
+		if (call->op.tries > 1)
+			(void)hf_error_wrap(&failure.err, "after %u tries", call->op.tries);
+		finish_error(call, &failure);
 	}
-	struct hf_kube_failure failure;
-	hf_kube_failure_read(result, result->body, result->body_len, &failure);
-	struct hf_doc *status = failure.status;
-	finish_error(call, &failure, server_time);
-	hf_doc_unref(status);
+	(void)hf_doc_unref(status);
 }
+
+/* --- requests --- */
 
 static const char *method_of(enum hf_verb verb)
 {
@@ -205,6 +264,9 @@ static void write_delete_options(const struct hf_request *request, struct hf_str
 		hf_json_set_i64(options, "gracePeriodSeconds", request->grace_seconds);
 	if (request->propagation != HF_PROPAGATE_DEFAULT)
 		hf_json_set_str(options, "propagationPolicy", policies[request->propagation]);
+	/* With a body, servers do not look at the URL's dryRun: the object would be deleted. */
+	if (request->dry_run)
+		hf_json_append(hf_json_ensure_array(options, "dryRun"), hf_json_string("All"));
 	if (request->precondition_uid != NULL || request->precondition_resource_version != NULL) {
 		struct hf_json *preconditions = hf_json_ensure_object(options, "preconditions");
 		hf_json_set_str(preconditions, "uid", request->precondition_uid);
@@ -214,24 +276,29 @@ static void write_delete_options(const struct hf_request *request, struct hf_str
 	hf_json_write(options, HF_JSON_COMPACT, sb);
 }
 
-static void send_call(struct kube_call *call)
+static void call_send(struct hf_kube_op *op)
 {
 	static const char *const headers[] = {"Accept: application/json", NULL};
+	struct kube_call *call = call_of(op);
 	const struct hf_request *request = call->request;
 	HF_AUTO_STRBUF target = HF_STRBUF_INIT(HF_KUBE_TARGET_BYTES_MAX);
 	HF_AUTO_STRBUF options = HF_STRBUF_INIT(4096);
+	hf_time left = op->deadline - hf_loop_mono(op->kube->loop);
 	struct hf_http_request http = {
 		.method = method_of(request->verb),
-		.target = target.data,
 		.headers = headers,
-		.gzip = request->verb == HF_VERB_LIST,
-		.timeout = request->timeout,
+		.gzip = op->kube->gzip && request->verb == HF_VERB_LIST,
+		.timeout = left > 0 ? left : 1,
 		.response_bytes_max = HF_KUBE_LIST_BYTES_MAX,
 		.on_done = on_done,
-		.arg = &call->op,
+		.arg = op,
 	};
 
 	hf_kube_target(&target, request);
+	if (hf_strbuf_ok(&target, "the request's URL", &op->err) != 0) {
+		hf_kube_op_fail(op);
+		return;
+	}
 	http.target = target.data;
 	if (request->verb == HF_VERB_DELETE) {
 		write_delete_options(request, &options);
@@ -242,23 +309,28 @@ static void send_call(struct kube_call *call)
 	}
 	if (http.body != NULL)
 		http.content_type = content_type_of(request);
-	hf_kube_op_send(&call->op, &http, send_failed);
+	hf_kube_op_send(op, &http);
 }
 
 struct hf_call *hf_kube_request(struct hf_store *store, const struct hf_request *request,
 				hf_reply_fn done, void *arg)
 {
+	static const struct hf_kube_op_class kind = {
+		.send = call_send, .failed = call_failed, .abandon = call_abandon};
 	struct hf_kube *kube = (struct hf_kube *)store;
 	struct kube_call *call = hf_xcalloc(1, sizeof(*call));
+	hf_time timeout = request->timeout > 0 ? request->timeout : kube->options.timeout;
 
 	call->base.ops = &hf_kube_ops;
 	call->done = done;
 	call->arg = arg;
+	call->server_time = HF_TIME_NONE;
 	call->request = hf_request_copy(request);
-	hf_kube_op_link(kube, &call->op, HF_KUBE_CALL);
+	hf_kube_op_link(kube, &call->op, &kind);
+	call->op.deadline = hf_time_add(hf_loop_mono(kube->loop), timeout);
 	if (hf_request_check(request, &call->op.err) != 0)
-		hf_kube_op_fail(&call->op, send_failed);
+		hf_kube_op_fail(&call->op);
 	else
-		send_call(call);
+		hf_kube_op_start(&call->op);
 	return &call->base;
 }

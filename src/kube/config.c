@@ -1,200 +1,340 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "kube/kube.h"
+#include "kube/config_internal.h"
 
 #include "base/base64.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "json/yaml.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Reading a kubeconfig file: the context, then its cluster and its user. */
+/* From merged kubeconfig files to one server and one way to sign in. */
 
-struct reading {
-	const char *path;
-	const struct hf_json *root;
-};
+static void wipe(char **text)
+{
+	/* Keys and tokens do not stay in freed memory. */
+	if (*text != NULL)
+		explicit_bzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
+}
 
 void hf_kube_config_release(struct hf_kube_config *config)
 {
-	char **texts[] = {&config->server,    &config->ca_pem, &config->cert_pem,
-			  &config->key_pem,   &config->token,  &config->tls_server_name,
-			  &config->proxy_url, &config->ns,     &config->path};
+	char **texts[] = {
+		&config->server, &config->ca_pem,     &config->cert_pem,        &config->key_pem,
+		&config->token,  &config->token_file, &config->tls_server_name, &config->proxy_url,
+		&config->ns,     &config->path,       &config->warning};
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
-		/* Keys and tokens do not stay in freed memory. */
-		if (*texts[i] != NULL)
-			explicit_bzero(*texts[i], strlen(*texts[i]));
-		free(*texts[i]);
-		*texts[i] = NULL;
-	}
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
+		wipe(texts[i]);
+	config->exec = hf_kube_exec_free(config->exec);
 }
 
-static char *dup_or_empty(const struct hf_json *object, const char *key)
+static void warn(struct hf_kube_config *config, const char *text)
 {
-	return hf_xstrdup(hf_str_or(hf_json_path_str(object, key, NULL), ""));
+	char *both = hf_str_is_empty(config->warning)
+			     ? hf_xstrdup(text)
+			     : hf_xasprintf("%s; %s", config->warning, text);
+
+	free(config->warning);
+	config->warning = both;
 }
 
-/* The entry called `name` of clusters, users or contexts: {name, <member>: {…}}. */
-static int find_entry(const struct reading *rd, const char *list, const char *member,
-		      const char *name, const struct hf_json **ret_entry, struct hf_error *err)
-{
-	const struct hf_json *items = hf_json_get(rd->root, list);
-
-	for (size_t i = 0; i < hf_json_len(items); i++) {
-		const struct hf_json *item = hf_json_item(items, i);
-		if (hf_streq(hf_json_path_str(item, "name", NULL), name)) {
-			*ret_entry = hf_json_get(item, member);
-			return 0;
-		}
-	}
-	return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s': %s has no entry '%s'", rd->path,
-			    list, name);
-}
-
-static int read_relative(const struct reading *rd, const char *file, struct hf_strbuf *sb,
-			 struct hf_error *err)
-{
-	const char *slash = strrchr(rd->path, '/');
-	HF_AUTOFREE char *path = NULL;
-
-	if (file[0] == '/' || slash == NULL)
-		path = hf_xstrdup(file);
-	else
-		path = hf_xasprintf("%.*s/%s", (int)(slash - rd->path), rd->path, file);
-	return hf_fs_read(path, sb, err);
-}
-
-/* "<key>-data" in base64, or the file that "<key>" names; "" where there is neither. */
-static int read_pem(const struct reading *rd, const struct hf_json *object, const char *key,
-		    char **ret_pem, struct hf_error *err)
+/* "<key>-data" in base64, or else the file that "<key>" names; "" where there is neither. */
+static int read_pem(const struct hf_kubeconfig_entry *entry, const char *key, char **ret_pem,
+		    struct hf_error *err)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_KUBECONFIG_BYTES_MAX);
 	HF_AUTOFREE char *data_key = hf_xasprintf("%s-data", key);
-	const char *data = hf_json_path_str(object, data_key, NULL);
-	const char *file = hf_json_path_str(object, key, NULL);
+	const char *data, *file;
+	int rc = hf_kubeconfig_str(entry, data_key, &data, err);
 
-	if (!hf_str_is_empty(data)) {
+	if (rc == 0)
+		rc = hf_kubeconfig_str(entry, key, &file, err);
+	if (rc != 0)
+		return rc;
+	if (data[0] != '\0') {
 		if (hf_base64_decode(data, &sb, NULL) != 0)
-			return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s': %s is not base64",
-					    rd->path, data_key);
-	} else if (!hf_str_is_empty(file)) {
-		int rc = read_relative(rd, file, &sb, err);
+			return hf_kubeconfig_refuse(entry, data_key, HF_E_INVALID, err,
+						    "is not base64");
+	} else if (file[0] != '\0') {
+		HF_AUTOFREE char *path = hf_kubeconfig_path(entry, file);
+		rc = hf_fs_read(path, &sb, err);
 		if (rc != 0)
-			return hf_error_wrap(err, "kubeconfig '%s': %s", rd->path, key);
+			return hf_error_wrap(err, "kubeconfig '%s': %s.%s", entry->file,
+					     entry->place, key);
 	}
 	*ret_pem = hf_strbuf_detach(&sb);
 	return 0;
 }
 
-static int read_cluster(const struct reading *rd, const struct hf_json *cluster,
-			struct hf_kube_config *config, struct hf_error *err)
+static int read_proxy(const struct hf_kubeconfig_entry *cluster, struct hf_kube_config *config,
+		      struct hf_error *err)
 {
-	config->server = dup_or_empty(cluster, "server");
-	config->tls_server_name = dup_or_empty(cluster, "tls-server-name");
-	config->proxy_url = dup_or_empty(cluster, "proxy-url");
-	config->insecure = hf_json_true(hf_json_get(cluster, "insecure-skip-tls-verify"), false);
-	if (config->server[0] == '\0')
-		return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s': the cluster has no server",
-				    rd->path);
-	return read_pem(rd, cluster, "certificate-authority", &config->ca_pem, err);
-}
+	const struct hf_kube_proxy_env env = {
+		.http = hf_str_or(getenv("HTTP_PROXY"), getenv("http_proxy")),
+		.https = hf_str_or(getenv("HTTPS_PROXY"), getenv("https_proxy")),
+		.no_proxy = hf_str_or(getenv("NO_PROXY"), getenv("no_proxy")),
+	};
+	HF_AUTOFREE char *chosen = NULL;
+	const char *url;
+	int rc = hf_kubeconfig_str(cluster, "proxy-url", &url, err);
 
-static int read_token(const struct reading *rd, const struct hf_json *user,
-		      struct hf_kube_config *config, struct hf_error *err)
-{
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(65536);
-	const char *file = hf_json_path_str(user, "tokenFile", NULL);
-	int rc;
-
-	if (hf_str_is_empty(file)) {
-		config->token = dup_or_empty(user, "token");
+	if (rc != 0)
+		return rc;
+	if (url[0] == '\0') {
+		chosen = hf_kube_proxy_choose(config->server, &env);
+		if (chosen == NULL)
+			return 0;
+		config->proxy_url = hf_kube_proxy_url(chosen);
+		if (config->proxy_url == NULL)
+			return hf_error_set(err, HF_E_INVALID,
+					    "the environment's proxy for '%s' must be an http, "
+					    "https or socks5 URL",
+					    config->server);
 		return 0;
 	}
-	rc = read_relative(rd, file, &sb, err);
-	if (rc != 0)
-		return hf_error_wrap(err, "kubeconfig '%s': tokenFile", rd->path);
-	while (sb.len > 0 && strchr(" \t\r\n", sb.data[sb.len - 1]) != NULL)
-		hf_strbuf_truncate(&sb, sb.len - 1);
-	config->token = hf_strbuf_detach(&sb);
+	config->proxy_url = hf_kube_proxy_url(url);
+	if (config->proxy_url == NULL)
+		return hf_kubeconfig_refuse(cluster, "proxy-url", HF_E_INVALID, err,
+					    "must be an http, https or socks5 URL");
 	return 0;
 }
 
-static int read_user(const struct reading *rd, const struct hf_json *user,
-		     struct hf_kube_config *config, struct hf_error *err)
-{
-	static const char *const refused[] = {"exec", "auth-provider", "username", "password",
-					      "as"};
-	int rc;
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(refused); i++)
-		if (hf_json_get(user, refused[i]) != NULL)
-			return hf_error_set(err, HF_E_UNSUPPORTED,
-					    "kubeconfig '%s': signing in by '%s' is not supported; "
-					    "use a token or a client certificate",
-					    rd->path, refused[i]);
-	rc = read_pem(rd, user, "client-certificate", &config->cert_pem, err);
-	if (rc == 0)
-		rc = read_pem(rd, user, "client-key", &config->key_pem, err);
-	if (rc == 0)
-		rc = read_token(rd, user, config, err);
-	return rc;
-}
-
-static int read_context(const struct reading *rd, const char *name, struct hf_kube_config *config,
+static int read_cluster(const struct hf_kubeconfig_entry *cluster, struct hf_kube_config *config,
 			struct hf_error *err)
 {
-	const struct hf_json *context, *cluster, *user = NULL;
-	const char *user_name;
-	int rc;
+	int rc = hf_kubeconfig_dup(cluster, "server", &config->server, err);
 
-	if (hf_str_is_empty(name))
-		name = hf_json_path_str(rd->root, "current-context", NULL);
-	if (hf_str_is_empty(name))
+	if (rc == 0 && config->server[0] == '\0')
+		return hf_kubeconfig_refuse(cluster, "server", HF_E_INVALID, err, "is missing");
+	if (rc == 0 && !hf_str_has_prefix(config->server, "https://") &&
+	    !hf_str_has_prefix(config->server, "http://"))
+		return hf_kubeconfig_refuse(cluster, "server", HF_E_INVALID, err,
+					    "must begin with https:// (or http://)");
+	if (rc == 0)
+		rc = hf_kubeconfig_dup(cluster, "tls-server-name", &config->tls_server_name, err);
+	if (rc == 0)
+		rc = hf_kubeconfig_bool(cluster, "insecure-skip-tls-verify", &config->insecure,
+					err);
+	if (rc == 0)
+		rc = hf_kubeconfig_bool(cluster, "disable-compression", &config->no_gzip, err);
+	if (rc == 0)
+		rc = read_proxy(cluster, config, err);
+	if (rc == 0)
+		rc = read_pem(cluster, "certificate-authority", &config->ca_pem, err);
+	if (rc != 0 || !config->insecure)
+		return rc;
+	if (config->ca_pem[0] != '\0')
+		return hf_kubeconfig_refuse(cluster, "insecure-skip-tls-verify", HF_E_INVALID, err,
+					    "excludes certificate-authority: it would not be used");
+	warn(config, "insecure-skip-tls-verify: whoever answers is taken for the server");
+	return 0;
+}
+
+static int refuse_user(const struct hf_kubeconfig_entry *user, struct hf_error *err)
+{
+	static const struct {
+		const char *key, *why;
+	} refused[] = {
+		{"username", "passwords are not supported (no API server takes them since 1.19); "
+			     "use a client certificate, a token or exec"},
+		{"password", "passwords are not supported (no API server takes them since 1.19); "
+			     "use a client certificate, a token or exec"},
+		{"as", "impersonation is not supported"},
+		{"as-uid", "impersonation is not supported"},
+		{"as-groups", "impersonation is not supported"},
+		{"as-user-extra", "impersonation is not supported"},
+	};
+	const struct hf_json *provider = hf_json_get(user->object, "auth-provider");
+	const char *name = hf_json_path_str(provider, "name", NULL);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(refused); i++) {
+		const struct hf_json *value = hf_json_get(user->object, refused[i].key);
+		if (value != NULL && hf_json_type(value) != HF_JSON_NULL)
+			return hf_kubeconfig_refuse(user, refused[i].key, HF_E_UNSUPPORTED, err,
+						    refused[i].why);
+	}
+	if (provider != NULL && hf_json_type(provider) != HF_JSON_NULL)
+		return hf_error_set(err, HF_E_UNSUPPORTED,
+				    "kubeconfig '%s': %s.auth-provider '%s' is not supported "
+				    "(client-go has none since 1.26); use its exec plugin",
+				    user->file, user->place, hf_str_or(name, ""));
+	return 0;
+}
+
+static int read_token(const struct hf_kubeconfig_entry *user, struct hf_kube_config *config,
+		      struct hf_error *err)
+{
+	const char *file;
+	int rc = hf_kubeconfig_dup(user, "token", &config->token, err);
+
+	if (rc == 0)
+		rc = hf_kubeconfig_str(user, "tokenFile", &file, err);
+	if (rc != 0 || file[0] == '\0')
+		return rc;
+	config->token_file = hf_kubeconfig_path(user, file);
+	/* What the file says wins over what stands beside it. */
+	wipe(&config->token);
+	rc = hf_kube_token_read(config->token_file, &config->token, err);
+	if (rc != 0)
+		return hf_error_wrap(err, "kubeconfig '%s': %s.tokenFile", user->file, user->place);
+	return 0;
+}
+
+static int read_user(const struct hf_kubeconfig_entry *user,
+		     const struct hf_kubeconfig_entry *cluster, struct hf_kube_config *config,
+		     struct hf_error *err)
+{
+	int rc = refuse_user(user, err);
+
+	if (rc == 0)
+		rc = read_pem(user, "client-certificate", &config->cert_pem, err);
+	if (rc == 0)
+		rc = read_pem(user, "client-key", &config->key_pem, err);
+	if (rc == 0)
+		rc = read_token(user, config, err);
+	if (rc != 0)
+		return rc;
+	if (config->cert_pem[0] != '\0' && config->key_pem[0] == '\0')
+		return hf_kubeconfig_refuse(user, "client-key", HF_E_INVALID, err,
+					    "is missing: client-certificate needs it");
+	if (config->key_pem[0] != '\0' && config->cert_pem[0] == '\0')
+		return hf_kubeconfig_refuse(user, "client-certificate", HF_E_INVALID, err,
+					    "is missing: client-key needs it");
+	/* A plugin is asked only where nothing else signs in, as in client-go. */
+	if (config->token[0] != '\0' || config->cert_pem[0] != '\0')
+		return 0;
+	return hf_kube_exec_read(user, cluster, config, &config->exec, err);
+}
+
+/* Without TLS credentials would be anybody's who listens: they stay on this machine. */
+static void drop_credentials_without_tls(struct hf_kube_config *config)
+{
+	char host[256], port[8];
+	bool has = config->token[0] != '\0' || config->exec != NULL;
+
+	if (!has || hf_str_has_prefix(config->server, "https:"))
+		return;
+	if (hf_kube_url_host(config->server, host, sizeof(host), port) &&
+	    hf_kube_host_is_loopback(host))
+		return;
+	wipe(&config->token);
+	wipe(&config->token_file);
+	config->exec = hf_kube_exec_free(config->exec);
+	warn(config, "the server is not reached over TLS: credentials are not sent");
+}
+
+struct choice {
+	struct hf_kubeconfig_entry context, cluster, user;
+	const char *ns;
+};
+
+/* What is named wins over what the context says; a user may be missing, a cluster not. */
+static int choose(const struct hf_kubeconfig_files *files, const struct hf_kube_load *load,
+		  struct choice *choice, struct hf_error *err)
+{
+	const char *name = hf_str_or(load->context, hf_kubeconfig_current_context(files));
+	const char *cluster_name = load->cluster, *user_name = load->user;
+	int rc = 0;
+
+	if (!hf_str_is_empty(name))
+		rc = hf_kubeconfig_find(files, "contexts", "context", name, &choice->context, err);
+	else if (hf_str_is_empty(cluster_name))
 		return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s' names no current-context",
-				    rd->path);
-	rc = find_entry(rd, "contexts", "context", name, &context, err);
-	if (rc != 0)
-		return rc;
-	config->ns = hf_xstrdup(hf_str_or(hf_json_path_str(context, "namespace", NULL), "default"));
-	rc = find_entry(rd, "clusters", "cluster",
-			hf_str_or(hf_json_path_str(context, "cluster", NULL), ""), &cluster, err);
-	user_name = hf_str_or(hf_json_path_str(context, "user", NULL), "");
-	if (rc == 0 && user_name[0] != '\0')
-		rc = find_entry(rd, "users", "user", user_name, &user, err);
+				    files->names);
+	if (rc == 0 && hf_str_is_empty(cluster_name))
+		rc = hf_kubeconfig_str(&choice->context, "cluster", &cluster_name, err);
+	if (rc == 0 && hf_str_is_empty(user_name))
+		rc = hf_kubeconfig_str(&choice->context, "user", &user_name, err);
 	if (rc == 0)
-		rc = read_cluster(rd, cluster, config, err);
+		rc = hf_kubeconfig_str(&choice->context, "namespace", &choice->ns, err);
 	if (rc == 0)
-		rc = read_user(rd, user, config, err);
+		rc = hf_kubeconfig_find(files, "clusters", "cluster", cluster_name,
+					&choice->cluster, err);
+	if (rc == 0 && !hf_str_is_empty(user_name))
+		rc = hf_kubeconfig_find(files, "users", "user", user_name, &choice->user, err);
 	return rc;
 }
 
-int hf_kube_config_read(const char *path, const char *context, struct hf_kube_config *ret_config,
+static int read_context(const struct hf_kubeconfig_files *files, const struct hf_kube_load *load,
+			struct hf_kube_config *config, struct hf_error *err)
+{
+	struct choice choice = {.ns = ""};
+	const char *problem;
+	int rc = choose(files, load, &choice, err);
+
+	if (rc == 0)
+		rc = read_cluster(&choice.cluster, config, err);
+	if (rc == 0)
+		rc = read_user(&choice.user, &choice.cluster, config, err);
+	if (rc != 0)
+		return rc;
+	problem = choice.ns[0] != '\0' ? hf_dns1123_label_problem(choice.ns) : NULL;
+	if (problem != NULL)
+		return hf_kubeconfig_refuse(&choice.context, "namespace", HF_E_INVALID, err,
+					    problem);
+	config->ns = hf_xstrdup(hf_str_or(choice.ns, "default"));
+	drop_credentials_without_tls(config);
+	return 0;
+}
+
+int hf_kube_config_load(const struct hf_kube_load *load, struct hf_kube_config *ret_config,
 			struct hf_error *err)
 {
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_KUBECONFIG_BYTES_MAX);
-	HF_AUTO_YAML yaml = NULL;
+	struct hf_kubeconfig_files files;
 	struct hf_kube_config config = {.server = NULL};
-	struct reading rd = {.path = path};
-	int rc = hf_fs_read(path, &text, err);
+	int rc = hf_kubeconfig_files_read(load, &files, err);
 
 	if (rc != 0)
 		return rc;
-	rc = hf_yaml_parse(text.data, text.len, NULL, &yaml, err);
-	if (rc != 0)
-		return hf_error_wrap(err, "kubeconfig '%s'", path);
-	if (hf_yaml_len(yaml) != 1)
-		return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s' is not one document", path);
-	rd.root = hf_yaml_doc(yaml, 0);
-	config.path = hf_xstrdup(path);
-	rc = read_context(&rd, context, &config, err);
+	config.path = hf_xstrdup(load->paths);
+	rc = read_context(&files, load, &config, err);
+	hf_kubeconfig_files_release(&files);
 	if (rc != 0) {
 		hf_kube_config_release(&config);
 		return rc;
 	}
 	*ret_config = config;
 	return 0;
+}
+
+int hf_kube_config_read(const char *path, const char *context, struct hf_kube_config *ret_config,
+			struct hf_error *err)
+{
+	const struct hf_kube_load load = {.paths = path, .required = true, .context = context};
+
+	return hf_kube_config_load(&load, ret_config, err);
+}
+
+int hf_kube_config_find(const struct hf_kube_load *load, struct hf_kube_config *ret_config,
+			struct hf_error *err)
+{
+	struct hf_kube_load found = *load;
+	const char *env = getenv("KUBECONFIG"), *home = getenv("HOME");
+	HF_AUTOFREE char *in_home = NULL;
+
+	if (found.paths != NULL)
+		return hf_kube_config_load(&found, ret_config, err);
+	found.required = false;
+	if (!hf_str_is_empty(env)) {
+		found.paths = env;
+		return hf_kube_config_load(&found, ret_config, err);
+	}
+	if (hf_kube_in_cluster(NULL))
+		return hf_kube_config_in_cluster(NULL, ret_config, err);
+	if (!hf_str_is_empty(home))
+		in_home = hf_xasprintf("%s/.kube/config", home);
+	if (in_home == NULL || access(in_home, F_OK) != 0)
+		return hf_error_set(err, HF_E_NOT_FOUND,
+				    "no API server is named: neither by --kubeconfig nor by "
+				    "KUBECONFIG, this is no pod with a service account, and "
+				    "there is no '%s'",
+				    hf_str_or(in_home, "~/.kube/config"));
+	found.paths = in_home;
+	return hf_kube_config_load(&found, ret_config, err);
 }

@@ -2,14 +2,22 @@
  * Copyright The Holdfast authors */
 #include "kube/kube_internal.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "kube/config_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-void hf_kube_op_link(struct hf_kube *kube, struct hf_kube_op *op, enum hf_kube_op_kind kind)
+/* --- ops --- */
+
+void hf_kube_op_link(struct hf_kube *kube, struct hf_kube_op *op,
+		     const struct hf_kube_op_class *kind)
 {
 	op->kube = kube;
 	op->kind = kind;
+	op->deadline = HF_TIME_NEVER;
 	op->prev = NULL;
 	op->next = kube->ops;
 	if (kube->ops != NULL)
@@ -25,7 +33,9 @@ void hf_kube_op_unlink(struct hf_kube_op *op)
 	if (op->transfer != NULL)
 		hf_transfer_cancel(op->transfer);
 	op->transfer = NULL;
+	op->waiting = false;
 	op->fail_task = hf_task_destroy(op->fail_task);
+	op->timer = hf_timer_destroy(op->timer);
 	if (op->prev != NULL)
 		op->prev->next = op->next;
 	else
@@ -35,35 +45,130 @@ void hf_kube_op_unlink(struct hf_kube_op *op)
 	op->kube = NULL;
 }
 
-void hf_kube_op_send(struct hf_kube_op *op, const struct hf_http_request *request,
-		     hf_task_fn failed)
+static void on_fail_task(void *arg)
 {
-	if (hf_http_client_send(op->kube->client, request, &op->transfer, &op->err) != 0)
-		hf_kube_op_fail(op, failed);
+	struct hf_kube_op *op = arg;
+	struct hf_error err = op->err;
+
+	op->kind->failed(op, &err);
 }
 
-void hf_kube_op_fail(struct hf_kube_op *op, hf_task_fn failed)
+void hf_kube_op_fail(struct hf_kube_op *op)
 {
-	/* Refused before it was sent; told from the loop, as every other outcome is. */
+	/* Found before it was sent; told from the loop, as every other outcome is. */
 	op->transfer = NULL;
-	op->fail_task = hf_task_create(op->kube->loop, failed, op);
+	op->waiting = false;
+	if (op->fail_task == NULL)
+		op->fail_task = hf_task_create(op->kube->loop, on_fail_task, op);
 	hf_task_post(op->fail_task);
 }
+
+void hf_kube_op_send(struct hf_kube_op *op, const struct hf_http_request *request)
+{
+	struct hf_kube *kube = op->kube;
+
+	op->method = request->method;
+	op->sent_at = hf_loop_mono(kube->loop);
+	op->credentials = hf_kube_credentials_generation(kube->credentials);
+	op->tries++;
+	if (hf_http_client_send(kube->client, request, &op->transfer, &op->err) != 0)
+		hf_kube_op_fail(op);
+}
+
+static void on_timer(void *arg)
+{
+	struct hf_kube_op *op = arg;
+
+	if (!op->waiting) {
+		hf_kube_op_start(op);
+		return;
+	}
+	(void)hf_error_set(&op->err, HF_E_UNAVAILABLE,
+			   "not sent in time: the credential plugin has not answered");
+	hf_kube_op_fail(op);
+}
+
+static void arm(struct hf_kube_op *op, hf_time after)
+{
+	if (op->timer == NULL)
+		op->timer = hf_timer_create(op->kube->loop, on_timer, op);
+	hf_timer_arm(op->timer, after);
+}
+
+void hf_kube_op_start(struct hf_kube_op *op)
+{
+	struct hf_kube *kube = op->kube;
+
+	switch (hf_kube_credentials_check(kube->credentials, &op->err)) {
+	case HF_KUBE_READY: op->kind->send(op); break;
+	case HF_KUBE_NO_CREDENTIALS: hf_kube_op_fail(op); break;
+	case HF_KUBE_WAIT:
+		op->waiting = true;
+		if (op->deadline != HF_TIME_NEVER)
+			arm(op, op->deadline - hf_loop_mono(kube->loop));
+		break;
+	}
+}
+
+void hf_kube_op_start_after(struct hf_kube_op *op, hf_time delay)
+{
+	arm(op, delay);
+}
+
+void hf_kube_wake(struct hf_kube *kube, const struct hf_error *err)
+{
+	/* Nothing here calls back: sending and failing only begin. */
+	for (struct hf_kube_op *op = kube->ops; op != NULL; op = op->next) {
+		if (!op->waiting)
+			continue;
+		op->waiting = false;
+		if (op->timer != NULL)
+			hf_timer_disarm(op->timer);
+		if (err == NULL) {
+			op->kind->send(op);
+		} else {
+			op->err = *err;
+			hf_kube_op_fail(op);
+		}
+	}
+}
+
+void hf_kube_op_observe(struct hf_kube_op *op, int status)
+{
+	struct hf_kube *kube = op->kube;
+	const struct hf_kube_observation seen = {
+		.method = op->method,
+		.host = kube->host,
+		.status = status,
+		.retry = op->tries - 1,
+		.took = hf_loop_mono(kube->loop) - op->sent_at,
+	};
+
+	if (kube->options.observe != NULL)
+		kube->options.observe(kube->options.observe_arg, &seen);
+}
+
+bool hf_kube_op_sign_in_again(struct hf_kube_op *op)
+{
+	if (op->signed_in_again ||
+	    !hf_kube_credentials_rejected(op->kube->credentials, op->credentials))
+		return false;
+	op->signed_in_again = true;
+	return true;
+}
+
+/* --- the store --- */
 
 static void kube_destroy(struct hf_store *store)
 {
 	struct hf_kube *kube = (struct hf_kube *)store;
 
 	/* Each abandon unlinks its op and may run a callback that cancels others. */
-	while (kube->ops != NULL) {
-		struct hf_kube_op *op = kube->ops;
-		switch (op->kind) {
-		case HF_KUBE_CALL: hf_kube_call_abandon(op); break;
-		case HF_KUBE_WATCH: hf_kube_watch_abandon(op); break;
-		case HF_KUBE_LOGS: hf_kube_logs_abandon(op); break;
-		}
-	}
+	while (kube->ops != NULL)
+		kube->ops->kind->abandon(kube->ops);
+	kube->credentials = hf_kube_credentials_destroy(kube->credentials);
 	kube->client = hf_http_client_destroy(kube->client);
+	free(kube->host);
 	free(kube);
 }
 
@@ -80,33 +185,67 @@ const struct hf_store_ops hf_kube_ops = {
 
 static const char *none_if_empty(const char *text)
 {
-	return text != NULL && text[0] != '\0' ? text : NULL;
+	return hf_str_is_empty(text) ? NULL : text;
 }
 
-int hf_kube_create(struct hf_loop *loop, const struct hf_kube_config *config,
-		   struct hf_store **ret_store, struct hf_error *err)
+static int fill_options(struct hf_kube *kube, const struct hf_kube_options *options,
+			struct hf_error *err)
 {
-	struct hf_http_client_spec spec = {
+	int rc = 0;
+
+	if (options != NULL)
+		kube->options = *options;
+	if (kube->options.timeout == 0)
+		kube->options.timeout = HF_KUBE_TIMEOUT;
+	if (kube->options.seed == 0)
+		rc = hf_random_bytes(&kube->options.seed, sizeof(kube->options.seed), err);
+	hf_rng_init(&kube->rng, kube->options.seed);
+	return rc;
+}
+
+static void fill_host(struct hf_kube *kube, const struct hf_kube_config *config)
+{
+	char host[256] = "", port[8] = "";
+	bool known = hf_kube_url_host(config->server, host, sizeof(host), port);
+	bool v6 = strchr(host, ':') != NULL;
+
+	kube->host = hf_xasprintf("%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port);
+	/* On the same machine packing and unpacking costs more than it saves. */
+	kube->gzip = !config->no_gzip && !(known && hf_kube_host_is_loopback(host));
+}
+
+int hf_kube_create_with(struct hf_loop *loop, const struct hf_kube_config *config,
+			const struct hf_kube_options *options, struct hf_store **ret_store,
+			struct hf_error *err)
+{
+	const struct hf_http_client_spec spec = {
 		.base_url = config->server,
 		.ca_pem = none_if_empty(config->ca_pem),
 		.cert_pem = none_if_empty(config->cert_pem),
 		.key_pem = none_if_empty(config->key_pem),
 		.tls_server_name = none_if_empty(config->tls_server_name),
-		.proxy_url = none_if_empty(config->proxy_url),
+		.proxy_url = hf_str_or(config->proxy_url, ""),
 		.insecure = config->insecure,
 	};
-	struct hf_kube *kube;
-	struct hf_http_client *client;
-	int rc = hf_http_client_create(loop, &spec, &client, err);
+	struct hf_kube *kube = hf_xcalloc(1, sizeof(*kube));
+	int rc = fill_options(kube, options, err);
 
-	if (rc != 0)
-		return hf_error_wrap(err, "kubeconfig '%s'", config->path);
-	if (none_if_empty(config->token) != NULL)
-		hf_http_client_set_bearer(client, config->token);
-	kube = hf_xcalloc(1, sizeof(*kube));
+	if (rc == 0)
+		rc = hf_http_client_create(loop, &spec, &kube->client, err);
+	if (rc != 0) {
+		free(kube);
+		return hf_error_wrap(err, "kubeconfig '%s'", hf_str_or(config->path, ""));
+	}
 	kube->base.ops = &hf_kube_ops;
 	kube->loop = loop;
-	kube->client = client;
+	fill_host(kube, config);
+	kube->credentials = hf_kube_credentials_create(kube, config);
 	*ret_store = &kube->base;
 	return 0;
+}
+
+int hf_kube_create(struct hf_loop *loop, const struct hf_kube_config *config,
+		   struct hf_store **ret_store, struct hf_error *err)
+{
+	return hf_kube_create_with(loop, config, NULL, ret_store, err);
 }

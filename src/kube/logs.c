@@ -12,6 +12,7 @@ struct kube_logs {
 	struct hf_kube_op op;
 	hf_log_fn fn;
 	void *arg;
+	struct hf_strbuf target;
 	struct hf_strbuf refusal; /* body of an answer that is not 200 */
 	int status;
 	bool calling, stopped; /* as in watch.c */
@@ -29,6 +30,7 @@ static void logs_free(struct kube_logs *logs)
 	if (logs->op.kube != NULL)
 		hf_kube_op_unlink(&logs->op);
 	hf_strbuf_release(&logs->refusal);
+	hf_strbuf_release(&logs->target);
 	free(logs);
 }
 
@@ -62,7 +64,10 @@ static void deliver_end(struct kube_logs *logs, const struct hf_error *end)
 
 static void on_head(void *arg, struct hf_transfer *transfer, int status)
 {
-	logs_of(arg)->status = status;
+	struct kube_logs *logs = logs_of(arg);
+
+	logs->status = status;
+	hf_kube_op_observe(&logs->op, status);
 }
 
 static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, size_t len)
@@ -81,22 +86,28 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	struct hf_kube_failure failure = {.retry_after = 0};
 
 	logs->op.transfer = NULL;
+	if (logs->status == 0)
+		hf_kube_op_observe(&logs->op, result->code == 0 ? result->status : 0);
+	if (result->code == 0 && result->status == 401 && hf_kube_op_sign_in_again(&logs->op)) {
+		hf_strbuf_clear(&logs->refusal);
+		logs->status = 0;
+		hf_kube_op_start(&logs->op);
+		return;
+	}
 	if (result->code != 0 || result->status != 200)
-		hf_kube_failure_read(result, logs->refusal.data, logs->refusal.len, &failure);
+		hf_kube_failure_read(result, logs->refusal.data, logs->refusal.len,
+				     hf_loop_wall(logs->op.kube->loop), &failure);
 	struct hf_doc *status = failure.status;
 	deliver_end(logs, &failure.err);
 	hf_doc_unref(status);
 }
 
-static void send_failed(void *arg)
+static void logs_failed(struct hf_kube_op *op, const struct hf_error *err)
 {
-	struct kube_logs *logs = logs_of(arg);
-	struct hf_error err = logs->op.err;
-
-	deliver_end(logs, &err);
+	deliver_end(logs_of(op), err);
 }
 
-void hf_kube_logs_abandon(struct hf_kube_op *op)
+static void logs_abandon(struct hf_kube_op *op)
 {
 	struct hf_error err = {.code = 0};
 
@@ -104,28 +115,39 @@ void hf_kube_logs_abandon(struct hf_kube_op *op)
 	deliver_end(logs_of(op), &err);
 }
 
-struct hf_log_stream *hf_kube_logs(struct hf_store *store, const struct hf_log_options *options,
-				   hf_log_fn fn, void *arg)
+static void logs_send(struct hf_kube_op *op)
 {
-	struct hf_kube *kube = (struct hf_kube *)store;
-	struct kube_logs *logs = hf_xcalloc(1, sizeof(*logs));
-	HF_AUTO_STRBUF target = HF_STRBUF_INIT(HF_KUBE_TARGET_BYTES_MAX);
-	struct hf_http_request http = {
+	const struct hf_http_request http = {
 		.method = "GET",
+		.target = logs_of(op)->target.data,
 		.stream = true,
 		.on_head = on_head,
 		.on_data = on_data,
 		.on_done = on_done,
-		.arg = &logs->op,
+		.arg = op,
 	};
+
+	hf_kube_op_send(op, &http);
+}
+
+struct hf_log_stream *hf_kube_logs(struct hf_store *store, const struct hf_log_options *options,
+				   hf_log_fn fn, void *arg)
+{
+	static const struct hf_kube_op_class kind = {
+		.send = logs_send, .failed = logs_failed, .abandon = logs_abandon};
+	struct hf_kube *kube = (struct hf_kube *)store;
+	struct kube_logs *logs = hf_xcalloc(1, sizeof(*logs));
 
 	logs->base.ops = &hf_kube_ops;
 	logs->fn = fn;
 	logs->arg = arg;
 	hf_strbuf_init(&logs->refusal, REFUSAL_BYTES_MAX);
-	hf_kube_log_target(&target, options);
-	http.target = target.data;
-	hf_kube_op_link(kube, &logs->op, HF_KUBE_LOGS);
-	hf_kube_op_send(&logs->op, &http, send_failed);
+	hf_strbuf_init(&logs->target, HF_KUBE_TARGET_BYTES_MAX);
+	hf_kube_log_target(&logs->target, options);
+	hf_kube_op_link(kube, &logs->op, &kind);
+	if (hf_strbuf_ok(&logs->target, "the request's URL", &logs->op.err) != 0)
+		hf_kube_op_fail(&logs->op);
+	else
+		hf_kube_op_start(&logs->op);
 	return &logs->base;
 }

@@ -4,23 +4,35 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/text_internal.h"
 #include "store/request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * Watches: a stream of JSON lines, {"type": …, "object": …}.
+ * Watches: a stream of JSON lines.  Whatever ends one becomes a single ENDED; who watches
+ * goes on from the last version it was told, so that nothing is lost or told twice.
  *
  * The callback may stop the watch while a chunk is being taken apart, so the loop over
  * lines looks at `stopped` after each event and the last one out frees.
  */
+
+/* client-go's reflector: between five and ten minutes, so that watches begun together do not
+ * end together. */
+#define TIMEOUT_MIN (5 * HF_MINUTE)
+/* API servers send a bookmark each minute where they were asked for: four missing ones are a
+ * connection that is dead and has not been told so. */
+#define SILENCE_WITH_BOOKMARKS (4 * HF_MINUTE)
+#define SILENCE_AFTER_TIMEOUT (30 * HF_SECOND)
+#define REFUSAL_BYTES_MAX ((size_t)256 << 10)
+
 struct kube_watch {
 	struct hf_watch base;
 	struct hf_kube_op op;
 	hf_event_fn fn;
 	void *arg;
+	struct hf_strbuf target;
+	hf_time silence_max;
 	struct hf_strbuf buffer; /* a line not yet whole; or the body of a refusal */
 	int status;              /* of the HTTP head; 0: none yet */
 	bool calling;            /* inside fn */
@@ -38,6 +50,7 @@ static void watch_free(struct kube_watch *watch)
 	if (watch->op.kube != NULL)
 		hf_kube_op_unlink(&watch->op);
 	hf_strbuf_release(&watch->buffer);
+	hf_strbuf_release(&watch->target);
 	free(watch);
 }
 
@@ -92,67 +105,34 @@ static bool deliver_failure(struct kube_watch *watch, int code, const char *text
 	return deliver_end(watch, &failure);
 }
 
-/* An ERROR event carries a Status: mostly 410, "too old resource version". */
-static bool deliver_error_event(struct kube_watch *watch, const struct hf_json *status)
-{
-	struct hf_kube_failure failure = {.retry_after = 0};
-	int64_t http = hf_json_i64(hf_json_get(status, "code"), 500);
-	int64_t retry_s =
-		hf_json_i64(hf_json_path(status, "details", "retryAfterSeconds", NULL), 0);
-
-	(void)hf_error_set(
-		&failure.err,
-		hf_code_from_http((int)http, hf_json_path_str(status, "reason", NULL)), "%s",
-		hf_str_or(hf_json_path_str(status, "message", NULL), "the watch failed"));
-	if (retry_s > 0 && retry_s <= 86400)
-		failure.retry_after = retry_s * HF_SECOND;
-	return deliver_end(watch, &failure);
-}
-
-static bool event_type(const struct hf_skip_string *text, enum hf_event_type *ret_type)
-{
-	static const struct {
-		const char *text;
-		enum hf_event_type type;
-	} types[] = {
-		{"ADDED", HF_EVENT_ADDED},
-		{"MODIFIED", HF_EVENT_MODIFIED},
-		{"DELETED", HF_EVENT_DELETED},
-		{"BOOKMARK", HF_EVENT_BOOKMARK},
-	};
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(types); i++) {
-		if (hf_skip_equals(text, types[i].text, strlen(types[i].text))) {
-			*ret_type = types[i].type;
-			return true;
-		}
-	}
-	return false;
-}
-
+/* false: nothing more of this chunk counts. */
 static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 {
-	struct hf_kube_event_text text;
-	struct hf_event event = {.message = ""};
+	struct hf_kube_failure failure = {.retry_after = 0};
+	enum hf_kube_line kind;
+	struct hf_event event;
 	struct hf_error err;
-	HF_AUTO_DOC doc = NULL;
+	bool lives;
 
-	if (hf_kube_event_split(line, len, &text, &err) != 0)
+	if (hf_kube_line_read(line, len, &kind, &event, &failure, &err) != 0)
 		return deliver_failure(watch, HF_E_UNAVAILABLE, err.text);
-	doc = hf_doc_from_text(text.object, text.object_len);
-	if (hf_skip_equals(&text.type, "ERROR", strlen("ERROR")))
-		return deliver_error_event(watch, hf_doc_json(doc));
-	/* A type of the future says nothing we can act on. */
-	if (!event_type(&text.type, &event.type))
-		return true;
-	event.object = doc;
-	event.resource_version = hf_doc_resource_version(doc);
-	return deliver(watch, &event);
+	switch (kind) {
+	case HF_KUBE_LINE_ERROR: return deliver_end(watch, &failure);
+	case HF_KUBE_LINE_UNKNOWN: return true;
+	case HF_KUBE_LINE_EVENT: break;
+	}
+	struct hf_doc *object = event.object;
+	lives = deliver(watch, &event);
+	(void)hf_doc_unref(object);
+	return lives;
 }
 
 static void on_head(void *arg, struct hf_transfer *transfer, int status)
 {
-	watch_of(arg)->status = status;
+	struct kube_watch *watch = watch_of(arg);
+
+	watch->status = status;
+	hf_kube_op_observe(&watch->op, status);
 }
 
 static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, size_t len)
@@ -160,13 +140,13 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 	struct kube_watch *watch = watch_of(arg);
 	size_t start = 0;
 
-	hf_strbuf_add(&watch->buffer, bytes, len);
-	if (watch->status != 200)
-		return; /* the Status of a refusal: read when it is whole */
-	if (watch->buffer.full) {
-		(void)deliver_failure(watch, HF_E_TOO_LARGE, "an event is larger than the limit");
+	if (watch->status != 200) {
+		/* The Status of a refusal: read when it is whole. */
+		if (watch->buffer.len + len <= REFUSAL_BYTES_MAX)
+			hf_strbuf_add(&watch->buffer, bytes, len);
 		return;
 	}
+	hf_strbuf_add(&watch->buffer, bytes, len);
 	for (;;) {
 		const char *from = watch->buffer.data + start;
 		const char *end = memchr(from, '\n', watch->buffer.len - start);
@@ -179,6 +159,9 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 		start = (size_t)(end - watch->buffer.data) + 1;
 	}
 	hf_strbuf_consume(&watch->buffer, start);
+	if (watch->buffer.full)
+		(void)deliver_failure(watch, HF_E_TOO_LARGE,
+				      "an event of the watch is larger than 4194304 bytes");
 }
 
 static void on_done(void *arg, const struct hf_http_result *result)
@@ -188,55 +171,89 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	bool refused = result->code == 0 && result->status != 200;
 
 	watch->op.transfer = NULL;
+	if (watch->status == 0)
+		hf_kube_op_observe(&watch->op, result->code == 0 ? result->status : 0);
+	if (refused && result->status == 401 && hf_kube_op_sign_in_again(&watch->op)) {
+		hf_strbuf_clear(&watch->buffer);
+		watch->status = 0;
+		hf_kube_op_start(&watch->op);
+		return;
+	}
 	/* A server ends watches by itself after some minutes: code 0. */
 	if (result->code != 0 || refused)
-		hf_kube_failure_read(result, watch->buffer.data, watch->buffer.len, &failure);
+		hf_kube_failure_read(result, watch->buffer.data, watch->buffer.len,
+				     hf_loop_wall(watch->op.kube->loop), &failure);
+	else if (watch->buffer.len > 0)
+		(void)hf_error_set(&failure.err, HF_E_UNAVAILABLE,
+				   "the watch ended inside an event");
 	struct hf_doc *status = failure.status;
 	(void)deliver_end(watch, &failure);
 	hf_doc_unref(status);
 }
 
-static void send_failed(void *arg)
+static void watch_failed(struct hf_kube_op *op, const struct hf_error *err)
 {
-	struct kube_watch *watch = watch_of(arg);
-	struct hf_kube_failure failure = {.err = watch->op.err};
+	struct hf_kube_failure failure = {.err = *err};
 
-	(void)deliver_end(watch, &failure);
+	(void)deliver_end(watch_of(op), &failure);
 }
 
-void hf_kube_watch_abandon(struct hf_kube_op *op)
+static void watch_abandon(struct hf_kube_op *op)
 {
 	(void)deliver_failure(watch_of(op), HF_E_CANCELED, "the store was closed");
+}
+
+static void watch_send(struct hf_kube_op *op)
+{
+	static const char *const headers[] = {"Accept: application/json", NULL};
+	struct kube_watch *watch = watch_of(op);
+	const struct hf_http_request http = {
+		.method = "GET",
+		.target = watch->target.data,
+		.headers = headers,
+		.idle_timeout = watch->silence_max,
+		.stream = true,
+		.on_head = on_head,
+		.on_data = on_data,
+		.on_done = on_done,
+		.arg = op,
+	};
+
+	hf_kube_op_send(op, &http);
+}
+
+static void fill_target(struct kube_watch *watch, const struct hf_watch_options *options)
+{
+	struct hf_watch_options full = *options;
+
+	if (full.timeout <= 0)
+		full.timeout = TIMEOUT_MIN +
+			       (hf_time)hf_rng_below(&watch->op.kube->rng, (uint64_t)TIMEOUT_MIN);
+	watch->silence_max = hf_time_add(full.timeout, SILENCE_AFTER_TIMEOUT);
+	if (full.bookmarks && watch->silence_max > SILENCE_WITH_BOOKMARKS)
+		watch->silence_max = SILENCE_WITH_BOOKMARKS;
+	hf_strbuf_init(&watch->target, HF_KUBE_TARGET_BYTES_MAX);
+	hf_kube_watch_target(&watch->target, &full);
 }
 
 struct hf_watch *hf_kube_watch(struct hf_store *store, const struct hf_watch_options *options,
 			       hf_event_fn fn, void *arg)
 {
-	static const char *const headers[] = {"Accept: application/json", NULL};
+	static const struct hf_kube_op_class kind = {
+		.send = watch_send, .failed = watch_failed, .abandon = watch_abandon};
 	struct hf_kube *kube = (struct hf_kube *)store;
 	struct kube_watch *watch = hf_xcalloc(1, sizeof(*watch));
-	HF_AUTO_STRBUF target = HF_STRBUF_INIT(HF_KUBE_TARGET_BYTES_MAX);
-	struct hf_http_request http = {
-		.method = "GET",
-		.headers = headers,
-		.stream = true,
-		.on_head = on_head,
-		.on_data = on_data,
-		.on_done = on_done,
-		.arg = &watch->op,
-	};
 
 	watch->base.ops = &hf_kube_ops;
 	watch->fn = fn;
 	watch->arg = arg;
 	hf_strbuf_init(&watch->buffer, HF_KUBE_EVENT_BYTES_MAX);
-	hf_kube_op_link(kube, &watch->op, HF_KUBE_WATCH);
-	if (hf_watch_options_check(options, &watch->op.err) != 0) {
-		hf_kube_op_fail(&watch->op, send_failed);
-		return &watch->base;
-	}
-	hf_kube_watch_target(&target, options);
-	http.target = target.data;
-	hf_kube_op_send(&watch->op, &http, send_failed);
+	hf_kube_op_link(kube, &watch->op, &kind);
+	fill_target(watch, options);
+	if (hf_watch_options_check(options, &watch->op.err) != 0 ||
+	    hf_strbuf_ok(&watch->target, "the watch's URL", &watch->op.err) != 0)
+		hf_kube_op_fail(&watch->op);
+	else
+		hf_kube_op_start(&watch->op);
 	return &watch->base;
 }

@@ -120,9 +120,9 @@ static void names_and_labels_are_checked(struct world *w)
 			fail_msg("%s: %s (%s)", bad[i], hf_code_name(o.code), o.message);
 		assert_string_equal(text_at(&o, "reason"), "Invalid");
 	}
-	/* A service's name is stricter. */
+	/* A service's name is stricter: one label. */
 	assert_int_equal(create(w, &hf_services, ns, &o,
-				"{'apiVersion':'v1','kind':'Service','metadata':{'name':'1a'},"
+				"{'apiVersion':'v1','kind':'Service','metadata':{'name':'a.b'},"
 				"'spec':{'clusterIP':'None','ports':[{'port':1}]}}"),
 			 HF_E_INVALID);
 }

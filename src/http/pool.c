@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "http/client_internal.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* --- curl's sockets and timer on the loop --- */
+
+/* What has ended, to its transfer; each posts a task for its user. */
+static void take_messages(struct hf_http_pool *pool)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(pool->multi, &left))) {
+		char *transfer = NULL;
+
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		CURLcode result = message->data.result; /* the message goes with the handle */
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+		hf_transfer_finished((struct hf_transfer *)(void *)transfer, result);
+	}
+}
+
+static void act(struct hf_http_pool *pool, curl_socket_t fd, int events)
+{
+	int running;
+
+	(void)curl_multi_socket_action(pool->multi, fd, events, &running);
+	take_messages(pool);
+}
+
+static void on_socket(void *arg, unsigned events)
+{
+	struct hf_socket *sock = arg;
+	int curl_events = 0;
+
+	if (events & HF_IO_READ)
+		curl_events |= CURL_CSELECT_IN;
+	if (events & HF_IO_WRITE)
+		curl_events |= CURL_CSELECT_OUT;
+	if (events & HF_IO_HANGUP) {
+		curl_events |= CURL_CSELECT_ERR;
+		hf_io_want(sock->io, sock->want); /* an error has ended the watch */
+	}
+	act(sock->pool, sock->fd, curl_events); /* may free the socket */
+}
+
+static void on_timer(void *arg)
+{
+	act(arg, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
+{
+	struct hf_http_pool *pool = arg;
+
+	if (timeout_ms < 0)
+		hf_timer_disarm(pool->timer);
+	else
+		hf_timer_arm(pool->timer, (hf_time)timeout_ms * HF_MS);
+	return 0;
+}
+
+static void socket_free(struct hf_socket *sock)
+{
+	if (sock->prev)
+		sock->prev->next = sock->next;
+	else
+		sock->pool->sockets = sock->next;
+	if (sock->next)
+		sock->next->prev = sock->prev;
+	hf_io_destroy(sock->io);
+	free(sock);
+}
+
+static struct hf_socket *socket_create(struct hf_http_pool *pool, int fd)
+{
+	struct hf_socket *sock = hf_xcalloc(1, sizeof(*sock));
+
+	/* Only a kernel out of memory refuses; curl would give up on every transfer then. */
+	int rc = hf_io_create(pool->client->loop, fd, on_socket, sock, &sock->io, NULL);
+	hf_assert(rc == 0);
+	sock->pool = pool;
+	sock->fd = fd;
+	sock->next = pool->sockets;
+	if (pool->sockets)
+		pool->sockets->prev = sock;
+	pool->sockets = sock;
+	return sock;
+}
+
+static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *sock_arg)
+{
+	struct hf_http_pool *pool = arg;
+	struct hf_socket *sock = sock_arg;
+
+	if (what == CURL_POLL_REMOVE) {
+		if (sock)
+			socket_free(sock);
+		return 0;
+	}
+	if (!sock) {
+		sock = socket_create(pool, fd);
+		curl_multi_assign(pool->multi, fd, sock);
+	}
+	sock->want =
+		(what & CURL_POLL_IN ? HF_IO_READ : 0u) | (what & CURL_POLL_OUT ? HF_IO_WRITE : 0u);
+	hf_io_want(sock->io, sock->want);
+	return 0;
+}
+
+/* --- transfers --- */
+
+void hf_http_pool_add(struct hf_http_pool *pool, struct hf_transfer *transfer)
+{
+	CURLMcode rc = curl_multi_add_handle(pool->multi, transfer->easy);
+
+	hf_assert(rc == CURLM_OK);
+	transfer->pool = pool;
+	pool->running++;
+}
+
+void hf_http_pool_remove(struct hf_transfer *transfer)
+{
+	struct hf_http_pool *pool = transfer->pool;
+	CURLMcode rc = curl_multi_remove_handle(pool->multi, transfer->easy);
+
+	hf_assert(rc == CURLM_OK && pool->running > 0);
+	transfer->pool = NULL;
+	/* Not freed here: this may be inside a loop over the pool's own messages. */
+	if (--pool->running == 0 && pool != pool->client->pool)
+		hf_task_post(pool->reap);
+}
+
+/* --- life --- */
+
+static void set_multi(struct hf_http_pool *pool)
+{
+	CURLM *multi = pool->multi;
+	const struct hf_http_client_spec *spec = &pool->client->spec;
+	long connections = (long)spec->in_flight_max + (long)spec->streams_max;
+
+	/* HTTP/2 needs one of them; a server that has only HTTP/1.1, one for each. */
+	curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, connections);
+	curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, connections);
+	curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+	curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_curl_socket);
+	curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, pool);
+	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_curl_timer);
+	curl_multi_setopt(multi, CURLMOPT_TIMERDATA, pool);
+}
+
+static void on_reap(void *arg)
+{
+	hf_http_pool_destroy(arg);
+}
+
+struct hf_http_pool *hf_http_pool_create(struct hf_http_client *client)
+{
+	struct hf_http_pool *pool = hf_xcalloc(1, sizeof(*pool));
+
+	pool->client = client;
+	pool->heard_at = hf_loop_mono(client->loop);
+	pool->timer = hf_timer_create(client->loop, on_timer, pool);
+	pool->reap = hf_task_create(client->loop, on_reap, pool);
+	pool->multi = curl_multi_init();
+	hf_assert(pool->multi);
+	set_multi(pool);
+	return pool;
+}
+
+struct hf_http_pool *hf_http_pool_destroy(struct hf_http_pool *pool)
+{
+	if (!pool)
+		return NULL;
+	hf_assert(pool->running == 0);
+	for (struct hf_http_pool **at = &pool->client->retired; *at; at = &(*at)->next) {
+		if (*at == pool) {
+			*at = pool->next;
+			break;
+		}
+	}
+	/* Before curl closes their fds. */
+	while (pool->sockets)
+		socket_free(pool->sockets);
+	curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, NULL);
+	curl_multi_cleanup(pool->multi);
+	hf_timer_destroy(pool->timer);
+	hf_task_destroy(pool->reap);
+	free(pool);
+	return NULL;
+}

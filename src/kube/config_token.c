@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kube/config_internal.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_KUBE_TOKEN_BYTES_MAX);
+	size_t start = 0;
+	int rc = hf_fs_read(path, &sb, err);
+
+	if (rc != 0)
+		return rc;
+	while (sb.len > 0 && is_blank(sb.data[sb.len - 1]))
+		hf_strbuf_truncate(&sb, sb.len - 1);
+	while (start < sb.len && is_blank(sb.data[start]))
+		start++;
+	hf_strbuf_consume(&sb, start);
+	if (sb.len == 0 || strlen(sb.data) != sb.len) {
+		/* No part of a file that is no token is told. */
+		explicit_bzero(sb.data, sb.len);
+		return hf_error_set(err, HF_E_INVALID, "'%s' holds no token", path);
+	}
+	*ret_token = hf_strbuf_detach(&sb);
+	return 0;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kube/config_internal.h"
+#include "kube/kube_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "loop/command.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * How requests are signed, and how that changes in time:
+ *
+ *   fixed       a token or a certificate for good
+ *   token file  read again when a minute old and upon 401: kubelets rotate them
+ *   plugin      run before the first request, when its answer is about to end, and upon 401
+ *
+ * One plugin runs at a time and all requests wait for it.  Its failure is told to all of
+ * them, and to those that come within the next moments: a broken plugin is not run for
+ * each of a thousand requests.
+ */
+
+#define TOKEN_FILE_AGE_MAX HF_MINUTE
+#define EXPIRY_LEEWAY (10 * HF_SECOND) /* an answer that ends this soon is fetched anew */
+#define FAILURE_HOLD_MIN HF_SECOND
+#define FAILURE_HOLD_MAX (30 * HF_SECOND)
+#define ERRORS_TOLD_MAX 160 /* of what a plugin said, in our error text */
+
+struct hf_kube_credentials {
+	struct hf_kube *kube;
+	char *path; /* the kubeconfig, for messages */
+	char *token_file, *token;
+	hf_time token_read_at;
+	struct hf_kube_exec *exec;
+	struct hf_command *command; /* under way */
+	bool have;                  /* of a plugin: an answer that was not refused */
+	hf_time expires;            /* wall */
+	unsigned generation;
+	struct hf_error failure;
+	hf_time failed_at, hold; /* monotonic; 0: the last run was good */
+};
+
+struct hf_kube_credentials *hf_kube_credentials_create(struct hf_kube *kube,
+						       const struct hf_kube_config *config)
+{
+	struct hf_kube_credentials *c = hf_xcalloc(1, sizeof(*c));
+
+	c->kube = kube;
+	c->path = hf_xstrdup(hf_str_or(config->path, ""));
+	c->token = hf_xstrdup(hf_str_or(config->token, ""));
+	if (!hf_str_is_empty(config->token_file))
+		c->token_file = hf_xstrdup(config->token_file);
+	c->token_read_at = hf_loop_mono(kube->loop);
+	c->exec = hf_kube_exec_copy(config->exec);
+	hf_http_client_set_bearer(kube->client, c->token);
+	return c;
+}
+
+struct hf_kube_credentials *hf_kube_credentials_destroy(struct hf_kube_credentials *c)
+{
+	if (c == NULL)
+		return NULL;
+	(void)hf_command_destroy(c->command);
+	(void)hf_kube_exec_free(c->exec);
+	explicit_bzero(c->token, strlen(c->token));
+	free(c->token);
+	free(c->token_file);
+	free(c->path);
+	free(c);
+	return NULL;
+}
+
+unsigned hf_kube_credentials_generation(const struct hf_kube_credentials *c)
+{
+	return c->generation;
+}
+
+/* --- token files --- */
+
+/* true: there is another token than before.  A file that cannot be read now leaves the old one
+ * standing: it may be in the middle of a rotation. */
+static bool read_token_file(struct hf_kube_credentials *c)
+{
+	char *token;
+
+	c->token_read_at = hf_loop_mono(c->kube->loop);
+	if (hf_kube_token_read(c->token_file, &token, NULL) != 0)
+		return false;
+	if (hf_streq(token, c->token)) {
+		explicit_bzero(token, strlen(token));
+		free(token);
+		return false;
+	}
+	explicit_bzero(c->token, strlen(c->token));
+	free(c->token);
+	c->token = token;
+	c->generation++;
+	hf_http_client_set_bearer(c->kube->client, token);
+	return true;
+}
+
+/* --- plugins --- */
+
+void hf_kube_exec_answer_release(struct hf_kube_exec_answer *answer)
+{
+	char **texts[] = {&answer->token, &answer->cert_pem, &answer->key_pem};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
+		if (*texts[i] != NULL)
+			explicit_bzero(*texts[i], strlen(*texts[i]));
+		free(*texts[i]);
+		*texts[i] = NULL;
+	}
+}
+
+static int check_answer(const struct hf_json *root, const char *api_version, struct hf_error *err)
+{
+	const char *kind = hf_str_or(hf_json_path_str(root, "kind", NULL), "");
+	const char *version = hf_str_or(hf_json_path_str(root, "apiVersion", NULL), "");
+
+	if (!hf_streq(kind, "ExecCredential"))
+		return hf_error_set(err, HF_E_INVALID, "kind is '%.60s', not 'ExecCredential'",
+				    kind);
+	if (!hf_streq(version, api_version))
+		return hf_error_set(err, HF_E_INVALID, "apiVersion is '%.80s', not '%s'", version,
+				    api_version);
+	if (hf_json_type(hf_json_get(root, "status")) != HF_JSON_OBJECT)
+		return hf_error_set(err, HF_E_INVALID, "status is missing");
+	return 0;
+}
+
+int hf_kube_exec_answer_read(const char *text, size_t len, const char *api_version,
+			     struct hf_kube_exec_answer *ret_answer, struct hf_error *err)
+{
+	HF_AUTO_JSON root = NULL;
+	const struct hf_json *status;
+	const char *token, *cert, *key, *expires;
+	hf_time end = HF_TIME_NEVER;
+	int rc = hf_json_parse(text, len, NULL, &root, err);
+
+	if (rc == 0)
+		rc = check_answer(root, api_version, err);
+	if (rc != 0)
+		return rc;
+	status = hf_json_get(root, "status");
+	token = hf_str_or(hf_json_path_str(status, "token", NULL), "");
+	cert = hf_str_or(hf_json_path_str(status, "clientCertificateData", NULL), "");
+	key = hf_str_or(hf_json_path_str(status, "clientKeyData", NULL), "");
+	expires = hf_json_path_str(status, "expirationTimestamp", NULL);
+	if (token[0] == '\0' && cert[0] == '\0' && key[0] == '\0')
+		return hf_error_set(err, HF_E_INVALID,
+				    "status has neither a token nor a certificate and its key");
+	if ((cert[0] == '\0') != (key[0] == '\0'))
+		return hf_error_set(err, HF_E_INVALID,
+				    "status has only one of clientCertificateData and "
+				    "clientKeyData");
+	if (!hf_str_is_empty(expires)) {
+		rc = hf_time_parse(expires, &end, err);
+		if (rc != 0)
+			return hf_error_wrap(err, "status.expirationTimestamp");
+	}
+	*ret_answer = (struct hf_kube_exec_answer){.token = hf_xstrdup(token),
+						   .cert_pem = hf_xstrdup(cert),
+						   .key_pem = hf_xstrdup(key),
+						   .expires = end};
+	return 0;
+}
+
+static void plugin_failed(struct hf_kube_credentials *c)
+{
+	bool usable = c->have && hf_loop_wall(c->kube->loop) < c->expires;
+	struct hf_error told;
+
+	c->failed_at = hf_loop_mono(c->kube->loop);
+	c->hold = c->hold == 0                     ? FAILURE_HOLD_MIN
+		  : c->hold > FAILURE_HOLD_MAX / 2 ? FAILURE_HOLD_MAX
+						   : c->hold * 2;
+	c->failure.code = HF_E_UNAUTHORIZED;
+	(void)hf_error_wrap(&c->failure, "kubeconfig '%s': credential plugin '%s'", c->path,
+			    c->exec->argv[0]);
+	/* Waking calls back; what is told must not change under it. */
+	told = c->failure;
+	hf_kube_wake(c->kube, usable ? NULL : &told);
+}
+
+static void take_answer(struct hf_kube_credentials *c, struct hf_kube_exec_answer *answer)
+{
+	bool with_cert = answer->cert_pem[0] != '\0';
+
+	c->have = true;
+	c->hold = 0;
+	c->expires = answer->expires;
+	c->generation++;
+	hf_http_client_set_bearer(c->kube->client, answer->token);
+	hf_http_client_set_cert(c->kube->client, with_cert ? answer->cert_pem : NULL,
+				with_cert ? answer->key_pem : NULL);
+	hf_kube_exec_answer_release(answer);
+	hf_kube_wake(c->kube, NULL);
+}
+
+/* The first line of what it printed, without what a terminal would obey. */
+static void describe_errors(const char *errors, char ret_text[ERRORS_TOLD_MAX])
+{
+	size_t len = strcspn(errors, "\n");
+
+	if (len >= ERRORS_TOLD_MAX)
+		len = ERRORS_TOLD_MAX - 1;
+	for (size_t i = 0; i < len; i++) {
+		unsigned char ch = (unsigned char)errors[i];
+		ret_text[i] = ch >= ' ' && ch != 0x7f ? (char)ch : ' ';
+	}
+	ret_text[len] = '\0';
+}
+
+static void on_plugin(void *arg, const struct hf_command_result *result)
+{
+	struct hf_kube_credentials *c = arg;
+	struct hf_kube_exec_answer answer;
+	char errors[ERRORS_TOLD_MAX];
+
+	c->command = NULL;
+	describe_errors(result->errors, errors);
+	if (result->code != 0) {
+		c->failure = *result->err;
+		plugin_failed(c);
+	} else if (result->exit_code != 0) {
+		(void)hf_error_set(&c->failure, HF_E_UNAUTHORIZED, "exit code %d%s%s",
+				   result->exit_code, errors[0] != '\0' ? ": " : "", errors);
+		plugin_failed(c);
+	} else if (hf_kube_exec_answer_read(result->output, result->output_len,
+					    c->exec->api_version, &answer, &c->failure) != 0) {
+		(void)hf_error_wrap(&c->failure, "bad answer");
+		plugin_failed(c);
+	} else {
+		take_answer(c, &answer);
+	}
+}
+
+/* This program's own environment, then the file's, then what the plugin is told: of two of a
+ * name the later one counts, so that the earlier are left out. */
+static char **make_env(const struct hf_kube_exec *exec)
+{
+	size_t len = 0, n = 0;
+
+	while (environ[len] != NULL)
+		len++;
+	for (char **at = exec->env; *at != NULL; at++)
+		len++;
+	char **env = hf_xcalloc(len + 2, sizeof(*env));
+	for (char **at = environ; *at != NULL; at++) {
+		bool replaced = hf_str_has_prefix(*at, "KUBERNETES_EXEC_INFO=");
+		for (char **own = exec->env; *own != NULL && !replaced; own++)
+			replaced = strncmp(*at, *own, strcspn(*own, "=") + 1) == 0;
+		if (!replaced)
+			env[n++] = hf_xstrdup(*at);
+	}
+	for (char **at = exec->env; *at != NULL; at++)
+		env[n++] = hf_xstrdup(*at);
+	env[n] = hf_xasprintf("KUBERNETES_EXEC_INFO=%s", exec->info);
+	return env;
+}
+
+static int start_plugin(struct hf_kube_credentials *c, struct hf_error *err)
+{
+	char **env = make_env(c->exec);
+	const struct hf_command_spec spec = {
+		.argv = (const char *const *)c->exec->argv,
+		.env = (const char *const *)env,
+		.output_bytes_max = HF_KUBE_EXEC_BYTES_MAX,
+		.timeout = HF_KUBE_EXEC_TIMEOUT,
+	};
+	int rc = hf_command_start(c->kube->loop, &spec, on_plugin, c, &c->command, err);
+
+	for (char **at = env; *at != NULL; at++)
+		free(*at);
+	free(env);
+	if (rc == HF_E_NOT_FOUND && c->exec->install_hint[0] != '\0' && err != NULL) {
+		char hint[ERRORS_TOLD_MAX];
+		struct hf_error why = *err;
+
+		describe_errors(c->exec->install_hint, hint);
+		(void)hf_error_set(err, rc, "%.300s (%s)", why.text, hint);
+	}
+	return rc;
+}
+
+static bool expired(const struct hf_kube_credentials *c)
+{
+	return c->expires != HF_TIME_NEVER &&
+	       hf_loop_wall(c->kube->loop) >= c->expires - EXPIRY_LEEWAY;
+}
+
+static enum hf_kube_ready check_plugin(struct hf_kube_credentials *c, struct hf_error *err)
+{
+	if (c->have && !expired(c))
+		return HF_KUBE_READY;
+	if (c->command != NULL)
+		return HF_KUBE_WAIT;
+	if (c->hold > 0 && hf_loop_mono(c->kube->loop) - c->failed_at < c->hold) {
+		if (c->have && hf_loop_wall(c->kube->loop) < c->expires)
+			return HF_KUBE_READY; /* its last moments */
+		*err = c->failure;
+		return HF_KUBE_NO_CREDENTIALS;
+	}
+	if (start_plugin(c, &c->failure) == 0)
+		return HF_KUBE_WAIT;
+	plugin_failed(c);
+	*err = c->failure;
+	return HF_KUBE_NO_CREDENTIALS;
+}
+
+/* --- for both --- */
+
+enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *c, struct hf_error *err)
+{
+	if (c->exec != NULL)
+		return check_plugin(c, err);
+	if (c->token_file != NULL &&
+	    hf_loop_mono(c->kube->loop) - c->token_read_at >= TOKEN_FILE_AGE_MAX)
+		(void)read_token_file(c);
+	return HF_KUBE_READY;
+}
+
+bool hf_kube_credentials_rejected(struct hf_kube_credentials *c, unsigned generation)
+{
+	if (generation != c->generation)
+		return true; /* others have come since it was sent */
+	if (c->exec != NULL) {
+		c->have = false;
+		return true;
+	}
+	return c->token_file != NULL && read_token_file(c);
+}

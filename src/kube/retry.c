@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kube/kube_internal.h"
+
+/*
+ * What is repeated here, and what is left to the caller:
+ *
+ *   reads   broken connections, 500, 502, 503, 504, 429
+ *   writes  not connected (the server has not seen it); 429 with Retry-After (it was
+ *           refused before anything was done).  A write whose outcome is not known is
+ *           the caller's, who can look.
+ *
+ * Delays: a random share of 100 ms · 2^n (at most 5 s), on top of what the server asks for.
+ */
+
+#define DELAY_MIN (100 * HF_MS)
+#define DELAY_MAX (5 * HF_SECOND)
+#define TRIES_UNASKED_MAX 4u /* where the server has not asked to come back */
+
+static hf_time jitter(unsigned tries, struct hf_rng *rng)
+{
+	hf_time span = DELAY_MIN;
+
+	for (unsigned i = 1; i < tries && span < DELAY_MAX; i++)
+		span *= 2;
+	if (span > DELAY_MAX)
+		span = DELAY_MAX;
+	return (hf_time)hf_rng_below(rng, (uint64_t)span + 1);
+}
+
+static bool may_repeat_answer(const struct hf_kube_try *made)
+{
+	switch (made->status) {
+	/* Without Retry-After it is no matter of load: an eviction that a budget forbids. */
+	case 429: return made->retry_after > 0;
+	case 500:
+	case 502:
+	case 503:
+	case 504: return made->reads;
+	default: return false;
+	}
+}
+
+static bool may_repeat_failure(const struct hf_kube_try *made)
+{
+	if (made->permanent)
+		return false;
+	if (made->code == HF_E_UNAVAILABLE)
+		return true;
+	return made->code == HF_E_TIMEOUT && made->reads;
+}
+
+hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng)
+{
+	unsigned tries_max = made->retry_after > 0 ? HF_KUBE_TRIES_MAX : TRIES_UNASKED_MAX;
+	bool may = made->code == 0 ? may_repeat_answer(made) : may_repeat_failure(made);
+
+	hf_assert(made->tries > 0);
+	if (!may || made->tries >= tries_max)
+		return HF_TIME_NEVER;
+	/* A GOAWAY is no sign of trouble: another connection will do, at once. */
+	if (made->retry_now && made->tries == 1)
+		return 0;
+	return made->retry_after + jitter(made->tries, rng);
+}

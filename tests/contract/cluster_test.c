@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "contract/wire.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/*
+ * The contract on kube, with the API server that the kubeconfig HOLDFAST_TEST_KUBECONFIG names:
+ * a real one, with kube-controller-manager beside it and the kubeflow.org CRDs in it.  Without
+ * the variable it is skipped.
+ */
+
+#define SKIPPED 77
+
+static void remove_namespaces(struct world *w, int first)
+{
+	for (int i = first + 1; i <= w->serial; i++) {
+		AUTO_OUTCOME o = {0};
+		char name[64];
+
+		snprintf(name, sizeof(name), "contract-%d", i);
+		(void)erase(w, &hf_namespaces, NULL, name, &o);
+	}
+}
+
+int main(void)
+{
+	const char *path = getenv("HOLDFAST_TEST_KUBECONFIG");
+	struct wire wire = {.w = {.applies = true}};
+	struct hf_kube_config config;
+	struct hf_error err;
+
+	if (hf_str_is_empty(path)) {
+		fprintf(stderr, "skipped: HOLDFAST_TEST_KUBECONFIG is not set\n");
+		return SKIPPED;
+	}
+	assert_ok(hf_loop_create(&wire.w.loop, &err), &err);
+	if (hf_kube_config_read(path, NULL, &config, &err) != 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	wire_open(&wire, &config);
+	/* Namespaces of an earlier run may still be going. */
+	int first = wire.w.serial = (int)(time(NULL) % 1000000) * 1000;
+	int failed = contract_run("contract: kube, an API server", &wire.w);
+	remove_namespaces(&wire.w, first);
+	wire_close(&wire);
+	hf_kube_config_release(&config);
+	hf_loop_destroy(wire.w.loop);
+	return failed;
+}
