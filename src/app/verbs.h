@@ -8,6 +8,8 @@
 /* The verbs that make a plane of their own. */
 extern const struct hf_cli_verb hf_verb_run;
 extern const struct hf_cli_verb hf_verb_up;
+/* The operator alone, for a cluster that there is. */
+extern const struct hf_cli_verb hf_verb_operator;
 /* And the one that ends such a plane. */
 extern const struct hf_cli_verb hf_verb_down;
 

@@ -74,8 +74,26 @@ bool hf_cli_has(const struct hf_cli *cli, const char *name)
 
 /* ---- help --------------------------------------------------------------------------------- */
 
+#define FLAG_WIDTH_MIN 28
+#define FLAG_WIDTH_MAX 48
+
+static int flag_width(const struct hf_flag *flags)
+{
+	int width = FLAG_WIDTH_MIN;
+
+	for (; flags != NULL && flags->name != NULL; flags++) {
+		int n = 6 + (int)strlen(flags->name) +
+			(flags->value != NULL ? 1 + (int)strlen(flags->value) : 0);
+		if (n > width)
+			width = n;
+	}
+	return width < FLAG_WIDTH_MAX ? width : FLAG_WIDTH_MAX;
+}
+
 static void print_flags(FILE *out, const struct hf_flag *flags)
 {
+	int width = flag_width(flags);
+
 	for (; flags != NULL && flags->name != NULL; flags++) {
 		char left[64];
 		int n = flags->letter != 0 ? snprintf(left, sizeof(left), "-%c, ", flags->letter)
@@ -83,7 +101,7 @@ static void print_flags(FILE *out, const struct hf_flag *flags)
 		(void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", flags->name,
 			       flags->value != NULL ? " " : "",
 			       flags->value != NULL ? flags->value : "");
-		fprintf(out, "  %-28s %s\n", left, flags->help);
+		fprintf(out, "  %-*s %s\n", width, left, flags->help);
 	}
 }
 
@@ -98,6 +116,8 @@ static void print_verb_help(const struct hf_cli *cli)
 		fputs("\nFlags:\n", cli->out);
 		print_flags(cli->out, verb->flags);
 	}
+	if (verb->raw)
+		return;
 	fputs("\nGlobal flags:\n", cli->out);
 	print_flags(cli->out, global_flags);
 }
@@ -253,14 +273,28 @@ static const struct hf_cli_verb *find_verb(const struct hf_cli_verb *const *cons
 	return NULL;
 }
 
+/* For verbs that have another program's command line.  Help is asked for as everywhere. */
+static bool take_raw(struct hf_cli *cli, int argc, const char *const *argv)
+{
+	bool help = false;
+
+	for (int i = 0; i < argc; i++) {
+		cli->args[cli->n_args++] = argv[i];
+		help = help || hf_streq(argv[i], "--help") || hf_streq(argv[i], "-help") ||
+		       hf_streq(argv[i], "-h");
+	}
+	return help;
+}
+
 static int run_verb(struct hf_cli *cli, int argc, const char *const *argv)
 {
 	struct hf_error err;
-	int rc = parse_words(cli, argc, argv);
+	bool help = cli->verb->raw && take_raw(cli, argc, argv);
+	int rc = cli->verb->raw ? 0 : parse_words(cli, argc, argv);
 
 	if (rc != 0)
 		return rc;
-	if (hf_cli_has(cli, "help")) {
+	if (help || hf_cli_has(cli, "help")) {
 		print_verb_help(cli);
 		return HF_EXIT_OK;
 	}

@@ -54,6 +54,7 @@ struct hf_cli_verb {
 	const struct hf_flag *flags; /* beside the global ones; NULL: none */
 	int args_min, args_max;      /* words that are no flags; max -1: any number */
 	bool hidden;                 /* not in the list */
+	bool raw;                    /* reads its words itself: all of them are in args */
 	bool connects;               /* talks to a server: store and ns are set before it runs */
 	/* Returns the exit code; has printed what there is to say. */
 	int (*run)(struct hf_cli *cli);

@@ -45,6 +45,7 @@ struct hf_operator_pass {
 	const struct hf_framework *framework;
 	struct hf_doc *job;         /* as last stored */
 	const struct hf_plan *plan; /* NULL: the step failed */
+	bool told;                  /* its events were recorded: what they say is stored */
 	int code;                   /* 0: everything planned was done; else why the rest was not */
 	const char *message;        /* of code, "" for 0 */
 };

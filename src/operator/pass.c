@@ -126,6 +126,7 @@ static void finish(struct hf_pass *pass)
 			.framework = pass->kind->framework,
 			.job = pass->job,
 			.plan = pass->planned ? &pass->plan : NULL,
+			.told = pass->told,
 			.code = pass->code,
 			.message = pass->message,
 		};

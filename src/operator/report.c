@@ -46,6 +46,7 @@ void hf_report_plan(struct hf_pass *pass)
 {
 	const struct hf_plan *plan = &pass->plan;
 
+	pass->told = true;
 	for (size_t i = 0; i < plan->events_len; i++) {
 		const struct hf_plan_event *event = &plan->events[i];
 

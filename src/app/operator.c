@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/operator_flags.h"
+#include "app/operator_log.h"
+#include "app/probes.h"
+#include "app/process_metrics.h"
+#include "app/verbs.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/kube.h"
+#include "operator/config.h"
+#include "operator/manager.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * `holdfast operator`: the job operator on a cluster.  Puts together the store over HTTPS, the
+ * manager that decides when to act, what is asked over HTTP, and the log.
+ */
+#define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
+#define HOST_NAME_BYTES_MAX 256
+
+struct process {
+	struct hf_cli *cli;
+	struct hf_operator_flags flags;
+	struct hf_loop *loop;
+	struct hf_kube_config kube;
+	struct hf_store *store, *lease_store;
+	struct hf_operator_config *config;
+	struct hf_strbuf template;
+	struct hf_metrics *metrics;
+	struct hf_family *requests;
+	struct hf_probes *probes;
+	struct hf_operator_log *log;
+	struct hf_manager *manager;
+	struct hf_signal *sigterm, *sigint;
+	uint64_t seed;
+	bool stopping;
+	int exit_code;
+};
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void on_stopped(void *arg)
+{
+	struct process *process = arg;
+
+	hf_log(HF_LOG_INFO, "setup", "Stopped", NULL);
+	hf_loop_stop(process->loop);
+}
+
+static void on_signal(void *arg, int signum)
+{
+	struct process *process = arg;
+
+	if (process->stopping) {
+		/* Asked again: no more patience. */
+		process->exit_code = HF_EXIT_FAILED;
+		hf_loop_stop(process->loop);
+		return;
+	}
+	process->stopping = true;
+	hf_log(HF_LOG_INFO, "setup", "Stopping", "signal", strsignal(signum), NULL);
+	hf_manager_stop(process->manager, on_stopped, process);
+}
+
+/* ---- what the manager tells --------------------------------------------------------------- */
+
+static void on_state(void *arg, enum hf_manager_state state, const char *why)
+{
+	hf_operator_log_state(((struct process *)arg)->log, state, why);
+}
+
+static void on_trouble(void *arg, const char *what, int code, const char *message)
+{
+	hf_operator_log_trouble(((struct process *)arg)->log, what, code, message);
+}
+
+static void on_passed(void *arg, const struct hf_operator_pass *pass)
+{
+	hf_operator_log_passed(((struct process *)arg)->log, pass);
+}
+
+static void on_problem(void *arg, const char *key, int code, const char *message)
+{
+	hf_operator_log_problem(((struct process *)arg)->log, key, code, message);
+}
+
+/* As client-go counts; a request without an answer has no code. */
+static void on_answered(void *arg, const struct hf_request *request, int code, hf_time took)
+{
+	static const char *const methods[] = {"GET", "GET", "POST", "PUT", "PATCH", "DELETE"};
+	struct process *process = arg;
+	const char *host = process->kube.server;
+	char status[16] = "<error>";
+
+	if (code == 0)
+		snprintf(status, sizeof(status), "%d", request->verb == HF_VERB_CREATE ? 201 : 200);
+	else if (code != HF_E_TIMEOUT && code != HF_E_UNAVAILABLE)
+		snprintf(status, sizeof(status), "%d", hf_code_http(code));
+	host = strstr(host, "://") != NULL ? strstr(host, "://") + 3 : host;
+	hf_family_add(process->requests, 1, status, host, methods[request->verb], NULL);
+}
+
+/* ---- what is asked over HTTP -------------------------------------------------------------- */
+
+static int is_ready(void *arg, struct hf_error *err)
+{
+	return hf_manager_ready(((struct process *)arg)->manager, err);
+}
+
+static void render_metrics(void *arg, struct hf_strbuf *sb)
+{
+	struct process *process = arg;
+
+	hf_manager_update_metrics(process->manager);
+	hf_process_metrics_update(process->metrics);
+	hf_metrics_render(process->metrics, sb);
+}
+
+/* ---- setting up --------------------------------------------------------------------------- */
+
+static void set_up_log(const struct process *process)
+{
+	enum hf_log_format format =
+		isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON;
+
+	if (process->flags.encoder != HF_ENCODER_AUTO)
+		format = process->flags.encoder == HF_ENCODER_JSON ? HF_LOG_JSON : HF_LOG_TEXT;
+	hf_log_setup(stderr, process->flags.log_level, format);
+}
+
+static int read_flags(struct process *process, struct hf_error *err)
+{
+	const struct hf_operator_env env = {
+		.kubeflow_namespace = getenv("KUBEFLOW_NAMESPACE"),
+		.my_pod_namespace = getenv("MY_POD_NAMESPACE"),
+		.custom_cluster_domain = getenv("CUSTOM_CLUSTER_DOMAIN"),
+	};
+
+	return hf_operator_flags_parse(process->cli->n_args, process->cli->args, &env,
+				       &process->flags, err);
+}
+
+static int read_config(struct process *process, struct hf_error *err)
+{
+	const char *path = process->flags.config;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_OPERATOR_CONFIG_BYTES_MAX);
+	int rc;
+
+	if (path == NULL)
+		return 0;
+	rc = hf_fs_read(path, &text, err);
+	if (rc != 0)
+		return hf_error_wrap(err, "--config");
+	return hf_operator_config_parse(text.data, text.len, path, &process->config, err);
+}
+
+/* A template that is named must be there; the default one need not. */
+static int read_template(struct process *process, struct hf_error *err)
+{
+	int rc = hf_fs_read(process->flags.init_template, &process->template, err);
+
+	if (rc == HF_E_NOT_FOUND && !process->flags.init_template_given)
+		return 0;
+	return rc == 0 ? 0 : hf_error_wrap(err, "--pytorch-init-container-template-file");
+}
+
+static int connect(struct process *process, struct hf_error *err)
+{
+	const char *path = process->flags.kubeconfig != NULL ? process->flags.kubeconfig
+							     : getenv("KUBECONFIG");
+	int rc;
+
+	if (hf_str_is_empty(path))
+		return hf_error_set(err, HF_E_INVALID,
+				    "no server: name one by --kubeconfig or KUBECONFIG");
+	rc = hf_kube_config_read(path, process->flags.context, &process->kube, err);
+	if (rc == 0)
+		rc = hf_loop_create(&process->loop, err);
+	if (rc == 0)
+		rc = hf_kube_create(process->loop, &process->kube, &process->store, err);
+	if (rc == 0 && process->flags.leader_elect)
+		rc = hf_kube_create(process->loop, &process->kube, &process->lease_store, err);
+	return rc;
+}
+
+static void fill_operator(struct process *process, struct hf_operator_options *op)
+{
+	const struct hf_operator_flags *flags = &process->flags;
+
+	*op = (struct hf_operator_options){
+		.loop = process->loop,
+		.store = process->store,
+		.ns = flags->ns,
+		.frameworks = flags->frameworks,
+		.settings = {.init_container_image = flags->init_image,
+			     .init_container_max_tries = (int)flags->init_tries,
+			     .cluster_domain = flags->cluster_domain},
+		.init_container_template =
+			process->template.len > 0 ? process->template.data : NULL,
+		.seed = process->seed,
+		.metrics = process->metrics,
+		.qps = flags->qps,
+		.burst = (unsigned)flags->burst,
+		.passed = on_passed,
+		.problem = on_problem,
+		.arg = process,
+	};
+	if (process->config != NULL)
+		op->settings.recovery = *hf_operator_config_recovery(process->config);
+}
+
+/* Different from every other process, and readable in `kubectl get lease`. */
+static char *make_identity(const struct process *process)
+{
+	char host[HOST_NAME_BYTES_MAX] = "";
+
+	if (gethostname(host, sizeof(host) - 1) != 0)
+		host[0] = '\0';
+	return hf_xasprintf("%s_%016llx-%d", hf_str_or(host, "holdfast"),
+			    (unsigned long long)process->seed, (int)getpid());
+}
+
+static int create_manager(struct process *process, struct hf_error *err)
+{
+	const struct hf_operator_flags *flags = &process->flags;
+	HF_AUTOFREE char *identity = make_identity(process);
+	struct hf_manager_options options = {
+		.elect = flags->leader_elect,
+		.lease_store = process->lease_store,
+		.lease_ns = hf_str_or(flags->lease_ns, flags->pod_ns),
+		.lease_name = flags->lease_name,
+		.identity = identity,
+		.rival_ns = flags->pod_ns,
+		.changed = on_state,
+		.problem = on_trouble,
+		.answered = on_answered,
+		.arg = process,
+	};
+
+	fill_operator(process, &options.op);
+	return hf_manager_create(&options, &process->manager, err);
+}
+
+static void create_metrics(struct process *process)
+{
+	const struct hf_metric_options requests = {
+		.name = "rest_client_requests_total",
+		.help = "Requests to the API server, by how they were answered.",
+		.type = HF_METRIC_COUNTER,
+		.labels = {"code", "host", "method"},
+	};
+
+	process->metrics = hf_metrics_create();
+	process->requests = hf_metrics_family(process->metrics, &requests);
+}
+
+static int create_probes(struct process *process, struct hf_error *err)
+{
+	const struct hf_probes_options options = {
+		.loop = process->loop,
+		.health_address = process->flags.health_address,
+		.metrics_address = process->flags.metrics_address,
+		.ready = is_ready,
+		.metrics = render_metrics,
+		.arg = process,
+	};
+
+	return hf_probes_create(&options, &process->probes, err);
+}
+
+static void tell_start(const struct process *process)
+{
+	const struct hf_operator_flags *flags = &process->flags;
+	char metrics[8], health[8];
+
+	snprintf(metrics, sizeof(metrics), "%u", (unsigned)hf_probes_metrics_port(process->probes));
+	snprintf(health, sizeof(health), "%u", (unsigned)hf_probes_health_port(process->probes));
+	hf_log(HF_LOG_INFO, "setup", "Starting", "version", HF_VERSION, "server",
+	       process->kube.server, "namespace", hf_str_or(flags->ns, "(all)"), "leaderElection",
+	       flags->leader_elect ? "true" : "false", "metricsPort", metrics, "healthPort", health,
+	       NULL);
+	for (size_t i = 0; i < flags->n_ignored; i++)
+		hf_log(HF_LOG_INFO, "setup", "Flag has no effect", "flag", flags->ignored[i].name,
+		       "reason", flags->ignored[i].why, NULL);
+}
+
+static int begin(struct process *process, struct hf_error *err)
+{
+	int rc = read_config(process, err);
+
+	if (rc == 0)
+		rc = read_template(process, err);
+	if (rc == 0)
+		rc = hf_random_bytes(&process->seed, sizeof(process->seed), err);
+	if (rc == 0)
+		rc = connect(process, err);
+	if (rc != 0)
+		return rc;
+	create_metrics(process);
+	process->log = hf_operator_log_create(process->loop, process->seed);
+	rc = create_manager(process, err);
+	if (rc == 0)
+		rc = create_probes(process, err);
+	if (rc == 0)
+		rc = hf_signal_create(process->loop, SIGTERM, on_signal, process,
+				      &process->sigterm, err);
+	if (rc == 0)
+		rc = hf_signal_create(process->loop, SIGINT, on_signal, process, &process->sigint,
+				      err);
+	return rc;
+}
+
+static void release(struct process *process)
+{
+	hf_signal_destroy(process->sigterm);
+	hf_signal_destroy(process->sigint);
+	hf_probes_destroy(process->probes);
+	hf_manager_destroy(process->manager);
+	hf_operator_log_destroy(process->log);
+	hf_metrics_destroy(process->metrics);
+	hf_store_destroy(process->lease_store);
+	hf_store_destroy(process->store);
+	hf_kube_config_release(&process->kube);
+	hf_operator_config_destroy(process->config);
+	hf_strbuf_release(&process->template);
+	hf_loop_destroy(process->loop);
+}
+
+static int verb_operator(struct hf_cli *cli)
+{
+	struct process process = {.cli = cli, .template = HF_STRBUF_INIT(TEMPLATE_BYTES_MAX)};
+	struct hf_error err;
+	int rc = read_flags(&process, &err);
+
+	if (rc != 0)
+		return hf_cli_usage(cli, "%s", err.text);
+	set_up_log(&process);
+	rc = begin(&process, &err);
+	if (rc == 0) {
+		tell_start(&process);
+		hf_manager_start(process.manager);
+		hf_loop_run(process.loop);
+		rc = process.exit_code;
+	} else {
+		/* A config or template that breaks a rule is a wrong command line. */
+		rc = err.code == HF_E_INVALID || err.code == HF_E_BAD_REQUEST
+			     ? hf_cli_usage(cli, "%s", err.text)
+			     : hf_cli_fail(cli, &err);
+	}
+	release(&process);
+	return rc;
+}
+
+const struct hf_cli_verb hf_verb_operator = {
+	.name = "operator",
+	.summary = "Run the jobs of a cluster: the controller that a Deployment runs",
+	.usage = "[FLAG…]",
+	.examples = "  holdfast operator --kubeconfig admin.conf\n"
+		    "  holdfast operator --leader-elect --namespace team-a --config recovery.yaml\n"
+		    "  holdfast operator -metrics-bind-address=:8080 -enable-scheme=pytorchjob\n",
+	.flags = hf_operator_flag_table,
+	.args_min = 0,
+	.args_max = -1,
+	.raw = true,
+	.run = verb_operator,
+};

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/operator_flags.h"
+
+#include "base/str.h"
+#include "framework/framework.h"
+#include "store/resource.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind {
+	TEXT,
+	SWITCH,
+	INTEGER,
+	NUMBER,
+	SCHEME,
+	LEVEL,
+	ENCODER,
+	GANG,
+	UNUSED,
+};
+
+/* One row a flag, in two tables of the same order: what people read, and what is done. */
+const struct hf_flag hf_operator_flag_table[] = {
+	{"kubeconfig", 0, "FILE",
+	 "where the API server is; else $KUBECONFIG, else the pod's service account"},
+	{"context", 0, "NAME", "the context of the kubeconfig file to use"},
+	{"config", 0, "FILE", "defaults of spec.runPolicy.recovery for every job (YAML)"},
+	{"metrics-bind-address", 0, "ADDRESS", "where /metrics answers: :8080; 0 is nowhere"},
+	{"health-probe-bind-address", 0, "ADDRESS",
+	 "where /healthz and /readyz answer: :8081; 0 is nowhere"},
+	{"leader-elect", 0, NULL, "of several replicas let one act, by a Lease"},
+	{"leader-election-id", 0, "NAME",
+	 "the Lease's name: 1ca428e5.training-operator.kubeflow.org"},
+	{"leader-election-namespace", 0, "NAME",
+	 "the Lease's namespace; else the pod's, $MY_POD_NAMESPACE or kubeflow"},
+	{"enable-scheme", 0, "KIND", "a kind of job to serve, may be repeated; else all there are"},
+	{"namespace", 0, "NAME",
+	 "the namespace to work in; else $KUBEFLOW_NAMESPACE, else all namespaces"},
+	{"kube-api-qps", 0, "N", "requests a second at most; 0: as many as the server takes"},
+	{"kube-api-burst", 0, "N", "requests at once after a rest, with --kube-api-qps: 30"},
+	{"pytorch-init-container-image", 0, "IMAGE", "of the init container of workers"},
+	{"pytorch-init-container-template-file", 0, "FILE",
+	 "a YAML list that replaces it: /etc/config/initContainer.yaml"},
+	{"pytorch-init-container-max-tries", 0, "N", "its tries to find the master: 100"},
+	{"zap-log-level", 0, "LEVEL", "debug, info, warn, error, or 1 and more for debug"},
+	{"zap-encoder", 0, "NAME", "json or console; else console on a terminal, json elsewhere"},
+	{"zap-devel", 0, NULL, "console and debug, unless said otherwise"},
+	{"zap-stacktrace-level", 0, "LEVEL", "no effect"},
+	{"zap-time-encoding", 0, "NAME", "no effect"},
+	{"controller-threads", 0, "N", "no effect"},
+	{"gang-scheduler-name", 0, "NAME", "refused: pod groups are not built"},
+	{"mpi-kubectl-delivery-image", 0, "IMAGE", "no effect"},
+	{"webhook-server-port", 0, "PORT", "no effect"},
+	{"webhook-service-name", 0, "NAME", "no effect"},
+	{"webhook-secret-name", 0, "NAME", "no effect"},
+	{NULL, 0, NULL, NULL},
+};
+
+#define WEBHOOK "there is no webhook: the CRDs' own rules validate"
+#define AT(member) offsetof(struct hf_operator_flags, member)
+static const struct {
+	enum kind kind;
+	size_t offset;
+	int64_t max;      /* INTEGER, from 0 */
+	const char *why;  /* UNUSED */
+} meanings[] = {
+	{TEXT, AT(kubeconfig), 0, NULL},
+	{TEXT, AT(context), 0, NULL},
+	{TEXT, AT(config), 0, NULL},
+	{TEXT, AT(metrics_address), 0, NULL},
+	{TEXT, AT(health_address), 0, NULL},
+	{SWITCH, AT(leader_elect), 0, NULL},
+	{TEXT, AT(lease_name), 0, NULL},
+	{TEXT, AT(lease_ns), 0, NULL},
+	{SCHEME, 0, 0, NULL},
+	{TEXT, AT(ns), 0, NULL},
+	{NUMBER, AT(qps), 0, NULL},
+	{INTEGER, AT(burst), 1000000, NULL},
+	{TEXT, AT(init_image), 0, NULL},
+	{TEXT, AT(init_template), 0, NULL},
+	{INTEGER, AT(init_tries), INT32_MAX, NULL},
+	{LEVEL, 0, 0, NULL},
+	{ENCODER, 0, 0, NULL},
+	{SWITCH, AT(devel), 0, NULL},
+	{UNUSED, 0, 0, "no stack traces are logged"},
+	{UNUSED, 0, 0, "times are RFC 3339 with milliseconds"},
+	{UNUSED, 0, 0, "one thread works on many jobs at once"},
+	{GANG, 0, 0, NULL},
+	{UNUSED, 0, 0, "MPIJob is not served"},
+	{UNUSED, 0, 0, WEBHOOK},
+	{UNUSED, 0, 0, WEBHOOK},
+	{UNUSED, 0, 0, WEBHOOK},
+};
+_Static_assert(HF_ARRAY_LEN(meanings) + 1 == HF_ARRAY_LEN(hf_operator_flag_table),
+	       "a row of one table lacks its row of the other");
+
+/* --- unknown flags ------------------------------------------------------------------------- */
+
+#define NAME_MAX_BYTES 64
+#define NEAR_MAX 3
+
+/* How many letters must be put in, taken out or exchanged (Levenshtein). */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[NAME_MAX_BYTES + 1], len = strlen(b);
+
+	if (strlen(a) > NAME_MAX_BYTES || len > NAME_MAX_BYTES)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= len; j++)
+		row[j] = j;
+	for (size_t i = 0; a[i] != '\0'; i++) {
+		size_t before = row[0];
+
+		row[0] = i + 1;
+		for (size_t j = 0; j < len; j++) {
+			size_t best = before + (a[i] != b[j]);
+
+			before = row[j + 1];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (before + 1 < best)
+				best = before + 1;
+			row[j + 1] = best;
+		}
+	}
+	return row[len];
+}
+
+static int unknown(const char *name, struct hf_error *err)
+{
+	const char *nearest = NULL;
+	size_t best = NEAR_MAX + 1;
+
+	for (const struct hf_flag *flag = hf_operator_flag_table; flag->name != NULL; flag++) {
+		size_t d = distance(name, flag->name);
+		/* Of two as near, the one with the same end: it is the middle that people forget. */
+		bool ends_so = *name != '\0' && name[strlen(name) - 1] ==
+						       flag->name[strlen(flag->name) - 1];
+
+		if (d < best || (d == best && best <= NEAR_MAX && ends_so)) {
+			best = d;
+			nearest = flag->name;
+		}
+	}
+	if (nearest != NULL)
+		return hf_error_set(err, HF_E_INVALID,
+				    "unknown flag '--%s': did you mean '--%s'?", name, nearest);
+	return hf_error_set(err, HF_E_INVALID, "unknown flag '--%s'", name);
+}
+
+/* --- values -------------------------------------------------------------------------------- */
+
+/* As Go's strconv.ParseBool. */
+static int parse_switch(const char *name, const char *text, bool *ret_value, struct hf_error *err)
+{
+	static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
+	static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(yes); i++) {
+		if (hf_streq(text, yes[i]) || hf_streq(text, no[i])) {
+			*ret_value = hf_streq(text, yes[i]);
+			return 0;
+		}
+	}
+	return hf_error_set(err, HF_E_INVALID, "--%s takes true or false, not '%s'", name, text);
+}
+
+static int parse_number(const char *name, const char *text, double *ret_value,
+			struct hf_error *err)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (*text == '\0' || *end != '\0' || !isfinite(value) || value < 0)
+		return hf_error_set(err, HF_E_INVALID, "--%s takes a number from 0, not '%s'", name,
+				    text);
+	*ret_value = value;
+	return 0;
+}
+
+static int parse_level(const char *text, struct hf_operator_flags *flags, struct hf_error *err)
+{
+	static const struct {
+		const char *name;
+		enum hf_log_level level;
+	} levels[] = {
+		{"debug", HF_LOG_DEBUG}, {"info", HF_LOG_INFO},   {"warn", HF_LOG_WARN},
+		{"error", HF_LOG_ERROR}, {"panic", HF_LOG_ERROR},
+	};
+	int64_t verbosity;
+
+	flags->log_level_given = true;
+	for (size_t i = 0; i < HF_ARRAY_LEN(levels); i++) {
+		if (hf_str_case_eq(text, levels[i].name)) {
+			flags->log_level = levels[i].level;
+			return 0;
+		}
+	}
+	/* zap's verbosity: what is above 0 is some debug. */
+	if (hf_str_to_i64(text, 1, 127, &verbosity, NULL) == 0) {
+		flags->log_level = HF_LOG_DEBUG;
+		return 0;
+	}
+	return hf_error_set(err, HF_E_INVALID,
+			    "--zap-log-level takes debug, info, warn, error or a number from 1, "
+			    "not '%s'",
+			    text);
+}
+
+static int parse_encoder(const char *text, struct hf_operator_flags *flags, struct hf_error *err)
+{
+	if (hf_streq(text, "json"))
+		flags->encoder = HF_ENCODER_JSON;
+	else if (hf_streq(text, "console"))
+		flags->encoder = HF_ENCODER_CONSOLE;
+	else
+		return hf_error_set(err, HF_E_INVALID, "--zap-encoder takes json or console, "
+						       "not '%s'",
+				    text);
+	return 0;
+}
+
+/* One of the six kinds that Holdfast has heard of, though perhaps not this one of it. */
+static const struct hf_resource *find_kind(const char *text)
+{
+	for (size_t i = 0; i < hf_resource_count(); i++) {
+		const struct hf_resource *resource = hf_resource_at(i)->resource;
+
+		if (hf_resource_is_job(resource) && hf_str_case_eq(resource->kind, text))
+			return resource;
+	}
+	return NULL;
+}
+
+static int add_scheme(const char *text, struct hf_operator_flags *flags, struct hf_error *err)
+{
+	const struct hf_resource *resource = find_kind(text);
+	const struct hf_framework *framework;
+	size_t n = 0;
+
+	if (resource == NULL)
+		return hf_error_set(err, HF_E_INVALID,
+				    "--enable-scheme: there is no kind of job '%s'", text);
+	framework = hf_framework_by_name(resource->plural);
+	if (framework == NULL)
+		return hf_error_set(err, HF_E_INVALID,
+				    "--enable-scheme: %s is not built into this version of "
+				    "Holdfast, nothing would run these jobs",
+				    resource->kind);
+	for (; flags->frameworks[n] != NULL; n++)
+		if (flags->frameworks[n] == framework)
+			return 0;
+	hf_assert(n < HF_SCHEMES_MAX);
+	flags->frameworks[n] = framework;
+	return 0;
+}
+
+static int ignore(const char *name, const char *why, struct hf_operator_flags *flags,
+		  struct hf_error *err)
+{
+	for (size_t i = 0; i < flags->n_ignored; i++)
+		if (hf_streq(flags->ignored[i].name, name))
+			return 0;
+	hf_assert(flags->n_ignored < HF_IGNORED_MAX);
+	flags->ignored[flags->n_ignored++] = (struct hf_ignored_flag){.name = name, .why = why};
+	return 0;
+}
+
+static int take(size_t i, const char *value, struct hf_operator_flags *flags, struct hf_error *err)
+{
+	const char *name = hf_operator_flag_table[i].name;
+	char *member = (char *)flags + meanings[i].offset;
+	struct hf_error number = {0};
+
+	switch (meanings[i].kind) {
+	case TEXT: *(const char **)(void *)member = value; return 0;
+	case SWITCH: return parse_switch(name, value, (bool *)(void *)member, err);
+	case INTEGER:
+		if (hf_str_to_i64(value, 0, meanings[i].max, (int64_t *)(void *)member, &number) != 0)
+			return hf_error_set(err, HF_E_INVALID, "--%s: %s", name, number.text);
+		return 0;
+	case NUMBER: return parse_number(name, value, (double *)(void *)member, err);
+	case SCHEME: return add_scheme(value, flags, err);
+	case LEVEL: return parse_level(value, flags, err);
+	case ENCODER: return parse_encoder(value, flags, err);
+	case GANG:
+		/* To run such jobs without their pod groups would be another behaviour. */
+		if (*value == '\0' || hf_streq(value, "none"))
+			return 0;
+		return hf_error_set(err, HF_E_INVALID,
+				    "--gang-scheduler-name=%s: pod groups are not built into this "
+				    "version of Holdfast; leave the flag out to run jobs without them",
+				    value);
+	case UNUSED: break;
+	}
+	return ignore(name, meanings[i].why, flags, err);
+}
+
+/* --- the command line ---------------------------------------------------------------------- */
+
+struct words {
+	int argc, at;
+	const char *const *argv;
+};
+
+static int parse_flag(struct words *words, struct hf_operator_flags *flags, struct hf_error *err)
+{
+	const char *word = words->argv[words->at];
+	const char *name = word + (hf_str_has_prefix(word, "--") ? 2 : 1);
+	size_t len = strcspn(name, "="), i = 0;
+	const char *value = name[len] == '=' ? name + len + 1 : NULL;
+	char copy[NAME_MAX_BYTES + 1];
+
+	if (len == 0 || len > NAME_MAX_BYTES)
+		return hf_error_set(err, HF_E_INVALID, "'%.100s' is no flag", word);
+	memcpy(copy, name, len);
+	copy[len] = '\0';
+	while (hf_operator_flag_table[i].name != NULL &&
+	       !hf_streq(hf_operator_flag_table[i].name, copy))
+		i++;
+	if (hf_operator_flag_table[i].name == NULL)
+		return unknown(copy, err);
+	if (value == NULL && hf_operator_flag_table[i].value == NULL)
+		value = "true";
+	if (value == NULL && words->at + 1 >= words->argc)
+		return hf_error_set(err, HF_E_INVALID, "--%s needs a value (%s)", copy,
+				    hf_operator_flag_table[i].value);
+	if (value == NULL)
+		value = words->argv[++words->at];
+	return take(i, value, flags, err);
+}
+
+static const char *set_or_null(const char *text)
+{
+	return hf_str_is_empty(text) ? NULL : text;
+}
+
+static void take_all_kinds(struct hf_operator_flags *flags)
+{
+	for (size_t i = 0; hf_frameworks[i] != NULL; i++) {
+		hf_assert(i < HF_SCHEMES_MAX);
+		flags->frameworks[i] = hf_frameworks[i];
+	}
+}
+
+static int check(struct hf_operator_flags *flags, struct hf_error *err)
+{
+	const char *const addresses[] = {flags->metrics_address, flags->health_address};
+	const char *problem = flags->ns == NULL ? NULL : hf_dns1123_label_problem(flags->ns);
+	char host[HF_HOST_BYTES_MAX];
+	uint16_t port;
+
+	if (problem != NULL)
+		return hf_error_set(err, HF_E_INVALID, "--namespace '%s': %s", flags->ns, problem);
+	problem = hf_dns1123_subdomain_problem(flags->lease_name);
+	if (problem != NULL)
+		return hf_error_set(err, HF_E_INVALID, "--leader-election-id '%s': %s",
+				    flags->lease_name, problem);
+	for (size_t i = 0; i < HF_ARRAY_LEN(addresses); i++) {
+		if (hf_streq(addresses[i], "0") || addresses[i][0] == '\0')
+			continue;
+		if (hf_bind_address_parse(addresses[i], host, &port, err) != 0)
+			return hf_error_wrap(err, "--%s-bind-address",
+					     i == 0 ? "metrics" : "health-probe");
+	}
+	return 0;
+}
+
+int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_operator_env *env,
+			    struct hf_operator_flags *ret_flags, struct hf_error *err)
+{
+	struct hf_operator_flags flags = {
+		.metrics_address = ":8080",
+		.health_address = ":8081",
+		.lease_name = "1ca428e5.training-operator.kubeflow.org",
+		.pod_ns = hf_str_or(env->my_pod_namespace, "kubeflow"),
+		.ns = set_or_null(env->kubeflow_namespace),
+		.burst = 30,
+		.init_template = "/etc/config/initContainer.yaml",
+		.cluster_domain = set_or_null(env->custom_cluster_domain),
+		.log_level = HF_LOG_INFO,
+	};
+	const char *const default_template = flags.init_template;
+	struct words words = {.argc = argc, .argv = argv};
+	int rc = 0;
+
+	for (; words.at < argc && rc == 0; words.at++) {
+		if (words.argv[words.at][0] != '-')
+			rc = hf_error_set(err, HF_E_INVALID, "'%.100s' is no flag",
+					  words.argv[words.at]);
+		else
+			rc = parse_flag(&words, &flags, err);
+	}
+	flags.ns = set_or_null(flags.ns);
+	flags.lease_ns = set_or_null(flags.lease_ns);
+	flags.init_template_given = flags.init_template != default_template;
+	if (flags.devel && !flags.log_level_given)
+		flags.log_level = HF_LOG_DEBUG;
+	if (flags.devel && flags.encoder == HF_ENCODER_AUTO)
+		flags.encoder = HF_ENCODER_CONSOLE;
+	if (flags.frameworks[0] == NULL)
+		take_all_kinds(&flags);
+	if (rc == 0)
+		rc = check(&flags, err);
+	if (rc == 0)
+		*ret_flags = flags;
+	return rc;
+}
+
+int hf_bind_address_parse(const char *text, char ret_host[HF_HOST_BYTES_MAX], uint16_t *ret_port,
+			  struct hf_error *err)
+{
+	const char *colon = strrchr(text, ':');
+	size_t len = colon == NULL ? 0 : (size_t)(colon - text);
+	const char *host = text;
+	int64_t port;
+
+	if (colon == NULL || hf_str_to_i64(colon + 1, 0, 65535, &port, NULL) != 0 ||
+	    len >= HF_HOST_BYTES_MAX)
+		return hf_error_set(err, HF_E_INVALID, "an address is HOST:PORT or :PORT, not '%s'",
+				    text);
+	if (len >= 2 && host[0] == '[' && host[len - 1] == ']') {
+		host++;
+		len -= 2;
+	}
+	memcpy(ret_host, host, len);
+	ret_host[len] = '\0';
+	*ret_port = (uint16_t)port;
+	return 0;
+}

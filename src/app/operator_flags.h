@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_APP_OPERATOR_FLAGS_H
+#define HF_APP_OPERATOR_FLAGS_H
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "core/framework.h"
+
+/*
+ * The command line of `holdfast operator`: the flags of the Go training-operator, so that a
+ * Deployment's args need not change, in the style of Go's flag package: one dash or two,
+ * -name=value or -name value, switches as -name or -name=false.  The last one counts,
+ * but for enable-scheme, which adds.
+ *
+ * A flag either works or is listed in `ignored` with the reason, to be told in the log.
+ * Texts are borrowed from argv and from the environment.
+ */
+#define HF_SCHEMES_MAX 8
+#define HF_IGNORED_MAX 16
+
+enum hf_encoder { HF_ENCODER_AUTO, HF_ENCODER_JSON, HF_ENCODER_CONSOLE };
+
+struct hf_ignored_flag {
+	const char *name, *why;
+};
+
+struct hf_operator_flags {
+	const char *kubeconfig, *context, *config; /* NULL: not given */
+	const char *metrics_address, *health_address; /* "0": none */
+	bool leader_elect;
+	const char *lease_name;
+	const char *lease_ns; /* NULL: not given */
+	const char *pod_ns;   /* where this program is installed */
+	const char *ns;       /* NULL: all namespaces */
+	const struct hf_framework *frameworks[HF_SCHEMES_MAX + 1]; /* ends with NULL */
+	double qps;                                                /* 0: any number */
+	int64_t burst;
+	const char *init_image;    /* NULL: the default */
+	const char *init_template; /* a file */
+	bool init_template_given;  /* else it need not be there */
+	int64_t init_tries;        /* 0: the default */
+	const char *cluster_domain; /* NULL: none */
+	enum hf_log_level log_level;
+	bool log_level_given;
+	enum hf_encoder encoder;
+	bool devel;
+	struct hf_ignored_flag ignored[HF_IGNORED_MAX];
+	size_t n_ignored;
+};
+
+/* What of the environment counts; NULL or "": not set. */
+struct hf_operator_env {
+	const char *kubeflow_namespace, *my_pod_namespace, *custom_cluster_domain;
+};
+
+/* For help; ends with name NULL. */
+extern const struct hf_flag hf_operator_flag_table[];
+
+/* HF_E_INVALID: an unknown flag (with the nearest name), a value that is none, or what is not
+ * built (kinds, gang scheduling). */
+int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_operator_env *env,
+			    struct hf_operator_flags *ret_flags, struct hf_error *err)
+	HF_MUST_CHECK;
+
+/* "host:port", ":port"; HF_E_INVALID.  ret_host is "" for all addresses; 0 for a port takes a
+ * free one. */
+#define HF_HOST_BYTES_MAX 256
+int hf_bind_address_parse(const char *text, char ret_host[HF_HOST_BYTES_MAX], uint16_t *ret_port,
+			  struct hf_error *err) HF_MUST_CHECK;
+
+#endif

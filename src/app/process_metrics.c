@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "app/process_metrics.h"
+
+#include "base/fs.h"
+#include "base/str.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROC_BYTES_MAX 65536
+
+static void set(struct hf_metrics *metrics, enum hf_metric_type type, const char *name,
+		const char *help, double value)
+{
+	const struct hf_metric_options options = {.name = name, .help = help, .type = type};
+	struct hf_family *family = hf_metrics_family(metrics, &options);
+
+	/* A counter that the kernel keeps does not fall, but for rounding. */
+	if (type == HF_METRIC_GAUGE || value >= hf_family_value(family, NULL))
+		hf_family_set(family, value, NULL);
+}
+
+/* The n-th field of /proc/self/stat, from 1 as proc(5) counts; the second may hold blanks. */
+static double stat_field(const char *stat, int n)
+{
+	const char *at = strrchr(stat, ')');
+
+	for (int i = 2; at != NULL && i < n; i++) {
+		at = strchr(at, ' ');
+		at += at != NULL;
+	}
+	return at == NULL ? 0 : strtod(at, NULL);
+}
+
+static double boot_time(void)
+{
+	struct timespec wall, boot;
+
+	(void)clock_gettime(CLOCK_REALTIME, &wall);
+	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
+	return (double)(wall.tv_sec - boot.tv_sec) + (double)(wall.tv_nsec - boot.tv_nsec) / 1e9;
+}
+
+static void update_stat(struct hf_metrics *metrics)
+{
+	HF_AUTO_STRBUF stat = HF_STRBUF_INIT(PROC_BYTES_MAX);
+	double ticks = (double)sysconf(_SC_CLK_TCK), page = (double)sysconf(_SC_PAGESIZE);
+	double start;
+
+	if (hf_fs_read("/proc/self/stat", &stat, NULL) != 0)
+		return;
+	set(metrics, HF_METRIC_COUNTER, "process_cpu_seconds_total",
+	    "User and system CPU time spent.", (stat_field(stat.data, 14) + stat_field(stat.data, 15)) / ticks);
+	set(metrics, HF_METRIC_GAUGE, "process_virtual_memory_bytes", "Virtual memory size.",
+	    stat_field(stat.data, 23));
+	set(metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes", "Resident memory size.",
+	    stat_field(stat.data, 24) * page);
+	start = boot_time() + stat_field(stat.data, 22) / ticks;
+	/* Our sum of two clocks wobbles; whoever counts restarts by it needs whole seconds. */
+	set(metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
+	    "When the process started, since the Unix epoch.", (double)(long long)(start + 0.5));
+}
+
+static void update_fds(struct hf_metrics *metrics)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct rlimit limit;
+	int n = -1; /* the folder's own is not counted */
+
+	if (dir != NULL) {
+		for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+			n += entry->d_name[0] != '.';
+		(void)closedir(dir);
+		set(metrics, HF_METRIC_GAUGE, "process_open_fds", "Open file descriptors.", n);
+	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		set(metrics, HF_METRIC_GAUGE, "process_max_fds",
+		    "Open file descriptors the kernel allows.", (double)limit.rlim_cur);
+}
+
+void hf_process_metrics_update(struct hf_metrics *metrics)
+{
+	const struct hf_metric_options build = {
+		.name = "holdfast_build_info",
+		.help = "Which Holdfast this is: always 1.",
+		.type = HF_METRIC_GAUGE,
+		.labels = {"version"},
+	};
+
+	hf_family_set(hf_metrics_family(metrics, &build), 1, HF_VERSION, NULL);
+	update_stat(metrics);
+	update_fds(metrics);
+}
