@@ -131,7 +131,8 @@ static int create_operator(struct hf_plane *plane, struct hf_error *err)
 
 	if (rc != 0)
 		return rc;
-	plane->metrics = hf_metrics_create();
+	if (plane->options.no_operator)
+		return 0;
 	options.metrics = plane->metrics;
 	rc = hf_operator_create(&options, &plane->op, err);
 	if (rc == 0)
@@ -146,6 +147,7 @@ int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **re
 	int rc;
 
 	plane->options = *options;
+	plane->metrics = hf_metrics_create();
 	rc = hf_fs_mkdirs(options->dir, 0700, err);
 	if (rc == 0)
 		rc = create_store(plane, err);
@@ -195,7 +197,10 @@ void hf_plane_stop(struct hf_plane *plane, hf_time grace, void (*stopped)(void *
 	plane->grace = grace;
 	plane->stopped = stopped;
 	plane->stopped_arg = arg;
-	if (!plane->stopping) {
+	if (!plane->stopping && plane->op == NULL) {
+		plane->stopping = true;
+		operator_stopped(plane);
+	} else if (!plane->stopping) {
 		plane->stopping = true;
 		hf_operator_stop(plane->op, operator_stopped, plane);
 	} else if (plane->operator_stopped) {

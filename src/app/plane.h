@@ -20,6 +20,7 @@ struct hf_plane_options {
 	struct hf_loop *loop; /* real; outlives the plane */
 	const char *dir;      /* absolute; made with mode 0700 if absent */
 	bool in_memory;       /* keep objects in memory: nothing outlives the process but logs */
+	bool no_operator; /* jobs are somebody else's: a process that talks to the face */
 	enum hf_kubelet_network network;
 	void (*notice)(void *arg, const char *text);                    /* may be NULL */
 	void (*ready)(void *arg, int code, const char *message);        /* pods can run now */
@@ -44,7 +45,7 @@ void hf_plane_stop(struct hf_plane *plane, hf_time grace, void (*stopped)(void *
 struct hf_local *hf_plane_local(struct hf_plane *plane);
 struct hf_store *hf_plane_store(struct hf_plane *plane);
 struct hf_kubelet *hf_plane_kubelet(struct hf_plane *plane);
-struct hf_operator *hf_plane_operator(struct hf_plane *plane);
+struct hf_operator *hf_plane_operator(struct hf_plane *plane); /* NULL with no_operator */
 struct hf_metrics *hf_plane_metrics(struct hf_plane *plane);
 
 /*

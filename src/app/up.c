@@ -282,6 +282,7 @@ static int begin(struct up *up, const char *dir, enum hf_kubelet_network network
 		 struct hf_error *err)
 {
 	struct hf_plane_options options = {
+		.no_operator = hf_cli_has(up->cli, "no-operator"),
 		.network = network,
 		.notice = on_notice,
 		.ready = on_ready,
@@ -376,6 +377,7 @@ static int start_detached(struct detach *detach, const char *dir, struct hf_erro
 			      hf_str_or(hf_cli_flag(cli, "listen"), DEFAULT_LISTEN),
 			      "--network",
 			      hf_str_or(hf_cli_flag(cli, "network"), "auto"),
+			      hf_cli_has(cli, "no-operator") ? "--no-operator" : NULL,
 			      NULL};
 	struct hf_process_spec spec = {.argv = argv, .cwd = "/", .new_session = true};
 	struct hf_process *process = NULL;
@@ -446,6 +448,7 @@ static const struct hf_flag up_flags[] = {
 	 "where everything is kept; else $HOLDFAST_DIR or ~/.local/state/holdfast"},
 	{"detach", 'd', NULL, "go on in the background once it is ready; its log is DIR/up.log"},
 	{"network", 0, "HOW", "auto, or host: every pod on this machine's own network"},
+	{"no-operator", 0, NULL, "leave the jobs to a 'holdfast operator' or another controller"},
 	{NULL, 0, NULL, NULL},
 };
 

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+#
+# operator_test.sh HOLDFAST: `holdfast operator` as processes of their own, on the API of an embedded
+# plane that leaves its jobs to them: a job from beginning to end, who leads and who takes over, what
+# they tell over HTTP, and what a person gets to read.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+
+holdfast=$1
+folder=$(mktemp -d)
+plane=$folder/plane
+declare -A pids=()
+cleanup() {
+	for name in "${!pids[@]}"; do kill -9 "${pids[$name]}" 2>/dev/null || true; done
+	"$holdfast" down --data-dir "$plane" --timeout 60s >/dev/null 2>&1 || true
+	rm -rf "$folder"
+}
+trap cleanup EXIT
+
+job() { # NAME COMMAND
+	cat <<-END
+	apiVersion: kubeflow.org/v1
+	kind: PyTorchJob
+	metadata: {name: $1}
+	spec:
+	  pytorchReplicaSpecs:
+	    Master:
+	      replicas: 1
+	      restartPolicy: OnFailure
+	      template: {spec: {containers: [{name: pytorch, image: none, command: [sh, -c, "$2"]}]}}
+	    Worker:
+	      replicas: 1
+	      restartPolicy: OnFailure
+	      template: {spec: {containers: [{name: pytorch, image: none, command: [sh, -c, "$2"]}]}}
+	END
+}
+# What curl asks the API with the token of the kubeconfig.
+api() {
+	local path=$1
+	shift
+	curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
+		"$@" "$(sed -n 's/ *server: //p' "$KUBECONFIG")$path"
+}
+create() {
+	job "$1" "$2" >"$folder/job.yaml"
+	api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs -H 'Content-Type: application/yaml' \
+		--data-binary "@$folder/job.yaml"
+}
+# operator NAME [FLAG…]: in the background, its log in a file.
+operator() {
+	local name=$1
+	shift
+	"$holdfast" operator --leader-elect --leader-election-namespace default \
+		--metrics-bind-address 127.0.0.1:0 -health-probe-bind-address=127.0.0.1:0 "$@" \
+		2>"$folder/$name.log" &
+	pids[$name]=$!
+	until_true 300 grep -q '"msg":"Starting"' "$folder/$name.log" || { cat "$folder/$name.log" >&2; return 1; }
+}
+port() { sed -n "s/.*\"msg\":\"Starting\".*\"$2Port\":\"\([0-9]*\)\".*/\1/p" "$folder/$1.log"; }
+ask() { # NAME PATH
+	curl -sS --max-time 10 "http://127.0.0.1:$(port "$1" "$([ "$2" = /metrics ] && echo metrics || echo health)")$2"
+}
+metric() { ask "$1" /metrics | grep -v '^#' | grep -F "$2"; }
+leads() { metric "$1" leader_election_master_status | grep -q ' 1$'; }
+is_ready() { ask "$1" /readyz | grep -qx ok; }
+uids() { "$holdfast" get pods -o json | grep '"uid"' | sort -u; }
+running() { [ "$("$holdfast" get pods -o json | grep -c '"phase": "Running"')" = "$1" ]; }
+rc_of() {
+	local rc=0
+	"$@" 2>&1 || rc=$?
+	echo "rc $rc"
+}
+# reap NAME: wait until it has ended; sets `code`.
+reap() {
+	code=0
+	wait "${pids[$1]}" || code=$?
+	unset "pids[$1]"
+}
+
+# ---- what is refused
+expect 'an unknown flag, with the nearest' "unknown flag '--leader-elect-id': did you mean '--leader-election-id'.*rc 2" \
+	rc_of "$holdfast" operator --leader-elect-id x
+expect 'a kind that is not built' 'JAXJob is not built.*rc 2' rc_of "$holdfast" operator -enable-scheme jaxjob
+expect 'a kubeconfig that is not there' "none.*rc 1" rc_of "$holdfast" operator --kubeconfig "$folder/none"
+printf 'recovery:\n  settleSecond: 1\n' >"$folder/config.yaml"
+expect 'a config file with a field that there is not' 'config.yaml:2:3: unknown field "recovery.settleSecond".*rc 2' \
+	rc_of "$holdfast" operator --config "$folder/config.yaml"
+expect 'help names the flags' 'leader-election-id' "$holdfast" operator -help
+
+# ---- an API whose jobs nobody serves
+"$holdfast" up --no-operator --listen 127.0.0.1:0 --data-dir "$plane" >"$folder/up.out" 2>"$folder/up.log" &
+pids[up]=$!
+export KUBECONFIG=$plane/kubeconfig
+until_true 300 test -s "$KUBECONFIG" || { cat "$folder/up.log" >&2; exit 1; }
+expect 'a job is taken' '"kind":"PyTorchJob"' create first 'exit 0'
+
+# ---- two operators, one leads
+printf 'recovery:\n  settleSeconds: 1\n' >"$folder/config.yaml"
+operator a --config "$folder/config.yaml" --webhook-server-port=9443
+expect 'the first one leads' '' until_true 100 leads a
+operator b
+expect 'it lives' '^ok' ask a /healthz
+expect 'it is ready' '' until_true 100 is_ready a
+expect 'the other stands by, and is ready' '' until_true 100 is_ready b
+expect 'and does not lead' ' 0.?$' metric b leader_election_master_status
+expect 'a flag without effect says so' 'Flag has no effect.*webhook-server-port' cat "$folder/a.log"
+expect 'the job succeeds' '' "$holdfast" wait first --for succeeded --timeout 60s
+expect 'it was counted' 'jobs_successful_total.job_namespace="default",framework="pytorch". 1.?$' \
+	metric a training_operator_jobs_successful_total
+expect 'the other counted nothing' '' test -z "$(metric b controller_runtime_reconcile_total || true)"
+expect 'the log has lines of the job' '"controller":"pytorchjob-controller".*"namespace":"default","name":"first","job":"default/first","reconcileID":"[0-9a-f-]{36}"' \
+	grep PyTorchJobSucceeded "$folder/a.log"
+if command -v promtool >/dev/null; then
+	ask a /metrics >"$folder/metrics"
+	expect 'promtool finds nothing' '^.?$' promtool check metrics <"$folder/metrics"
+else
+	echo 'promtool is not here: the metrics were not checked by it' >&2
+fi
+
+# ---- the leader is told to end: the other takes over, and nothing starts anew
+expect 'a longer job is taken' 'second' create second 'exec tail -f /dev/null'
+expect 'its pods run' '' until_true 300 running 2
+before=$(uids)
+kill "${pids[a]}"
+reap a
+expect 'the leader ends well' '' test "$code" = 0
+expect 'having said so' 'Stopped' cat "$folder/a.log"
+expect 'the other leads within seconds' '' until_true 80 leads b
+expect 'with everything known' '' until_true 100 is_ready b
+expect 'pods are the same' '' test "$before" = "$(uids)"
+expect 'jobs of before are not counted again' 'jobs_created_total.job_namespace="default",framework="pytorch". 0.?$' \
+	metric b training_operator_jobs_created_total
+
+# ---- the leader is frozen past its Lease and woken
+kill -STOP "${pids[b]}"
+operator c
+expect 'another takes over when the Lease has run out' '' until_true 400 leads c
+expect 'a job that comes meanwhile is served' 'third' create third 'exit 0'
+expect 'by the new leader' '' "$holdfast" wait third --for succeeded --timeout 60s
+kill -CONT "${pids[b]}"
+stands_by() { tail -n 1 "$folder/b.log" | grep -q '"state":"standby"'; }
+expect 'the old one finds out' '' until_true 100 stands_by
+expect 'and does not lead' ' 0.?$' metric b leader_election_master_status
+expect 'nothing was done twice' '' test "$before" = "$(uids | grep -F "$before")"
+expect 'a job that is deleted' '' "$holdfast" delete second --yes
+expect 'takes its pods along' '' until_true 600 running 0
+kill "${pids[b]}" "${pids[c]}"
+reap b
+expect 'one that stands by ends well' '' test "$code" = 0
+reap c
+expect 'so does the last' '' test "$code" = 0
+lease() { api /apis/coordination.k8s.io/v1/namespaces/default/leases/1ca428e5.training-operator.kubeflow.org; }
+expect 'the Lease is nobody'"'"'s' '"holderIdentity":""' lease
+expect 'the plane ends' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+wait "${pids[up]}" || true
+unset 'pids[up]'
+finish
