@@ -128,8 +128,7 @@ static void render_metrics(void *arg, struct hf_strbuf *sb)
 
 static void set_up_log(const struct process *process)
 {
-	enum hf_log_format format =
-		isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON;
+	enum hf_log_format format = isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON;
 
 	if (process->flags.encoder != HF_ENCODER_AUTO)
 		format = process->flags.encoder == HF_ENCODER_JSON ? HF_LOG_JSON : HF_LOG_TEXT;
@@ -310,8 +309,8 @@ static int begin(struct process *process, struct hf_error *err)
 	if (rc == 0)
 		rc = create_probes(process, err);
 	if (rc == 0)
-		rc = hf_signal_create(process->loop, SIGTERM, on_signal, process,
-				      &process->sigterm, err);
+		rc = hf_signal_create(process->loop, SIGTERM, on_signal, process, &process->sigterm,
+				      err);
 	if (rc == 0)
 		rc = hf_signal_create(process->loop, SIGINT, on_signal, process, &process->sigint,
 				      err);

@@ -64,8 +64,8 @@ const struct hf_flag hf_operator_flag_table[] = {
 static const struct {
 	enum kind kind;
 	size_t offset;
-	int64_t max;      /* INTEGER, from 0 */
-	const char *why;  /* UNUSED */
+	int64_t max;     /* INTEGER, from 0 */
+	const char *why; /* UNUSED */
 } meanings[] = {
 	{TEXT, AT(kubeconfig), 0, NULL},
 	{TEXT, AT(context), 0, NULL},
@@ -137,8 +137,8 @@ static int unknown(const char *name, struct hf_error *err)
 	for (const struct hf_flag *flag = hf_operator_flag_table; flag->name != NULL; flag++) {
 		size_t d = distance(name, flag->name);
 		/* Of two as near, the one with the same end: it is the middle that people forget. */
-		bool ends_so = *name != '\0' && name[strlen(name) - 1] ==
-						       flag->name[strlen(flag->name) - 1];
+		bool ends_so = *name != '\0' &&
+			       name[strlen(name) - 1] == flag->name[strlen(flag->name) - 1];
 
 		if (d < best || (d == best && best <= NEAR_MAX && ends_so)) {
 			best = d;
@@ -146,8 +146,8 @@ static int unknown(const char *name, struct hf_error *err)
 		}
 	}
 	if (nearest != NULL)
-		return hf_error_set(err, HF_E_INVALID,
-				    "unknown flag '--%s': did you mean '--%s'?", name, nearest);
+		return hf_error_set(err, HF_E_INVALID, "unknown flag '--%s': did you mean '--%s'?",
+				    name, nearest);
 	return hf_error_set(err, HF_E_INVALID, "unknown flag '--%s'", name);
 }
 
@@ -168,8 +168,7 @@ static int parse_switch(const char *name, const char *text, bool *ret_value, str
 	return hf_error_set(err, HF_E_INVALID, "--%s takes true or false, not '%s'", name, text);
 }
 
-static int parse_number(const char *name, const char *text, double *ret_value,
-			struct hf_error *err)
+static int parse_number(const char *name, const char *text, double *ret_value, struct hf_error *err)
 {
 	char *end;
 	double value = strtod(text, &end);
@@ -217,8 +216,9 @@ static int parse_encoder(const char *text, struct hf_operator_flags *flags, stru
 	else if (hf_streq(text, "console"))
 		flags->encoder = HF_ENCODER_CONSOLE;
 	else
-		return hf_error_set(err, HF_E_INVALID, "--zap-encoder takes json or console, "
-						       "not '%s'",
+		return hf_error_set(err, HF_E_INVALID,
+				    "--zap-encoder takes json or console, "
+				    "not '%s'",
 				    text);
 	return 0;
 }
@@ -279,7 +279,8 @@ static int take(size_t i, const char *value, struct hf_operator_flags *flags, st
 	case TEXT: *(const char **)(void *)member = value; return 0;
 	case SWITCH: return parse_switch(name, value, (bool *)(void *)member, err);
 	case INTEGER:
-		if (hf_str_to_i64(value, 0, meanings[i].max, (int64_t *)(void *)member, &number) != 0)
+		if (hf_str_to_i64(value, 0, meanings[i].max, (int64_t *)(void *)member, &number) !=
+		    0)
 			return hf_error_set(err, HF_E_INVALID, "--%s: %s", name, number.text);
 		return 0;
 	case NUMBER: return parse_number(name, value, (double *)(void *)member, err);
@@ -290,10 +291,11 @@ static int take(size_t i, const char *value, struct hf_operator_flags *flags, st
 		/* To run such jobs without their pod groups would be another behaviour. */
 		if (*value == '\0' || hf_streq(value, "none"))
 			return 0;
-		return hf_error_set(err, HF_E_INVALID,
-				    "--gang-scheduler-name=%s: pod groups are not built into this "
-				    "version of Holdfast; leave the flag out to run jobs without them",
-				    value);
+		return hf_error_set(
+			err, HF_E_INVALID,
+			"--gang-scheduler-name=%s: pod groups are not built into this "
+			"version of Holdfast; leave the flag out to run jobs without them",
+			value);
 	case UNUSED: break;
 	}
 	return ignore(name, meanings[i].why, flags, err);

@@ -26,7 +26,7 @@ struct hf_ignored_flag {
 };
 
 struct hf_operator_flags {
-	const char *kubeconfig, *context, *config; /* NULL: not given */
+	const char *kubeconfig, *context, *config;    /* NULL: not given */
 	const char *metrics_address, *health_address; /* "0": none */
 	bool leader_elect;
 	const char *lease_name;
@@ -36,10 +36,10 @@ struct hf_operator_flags {
 	const struct hf_framework *frameworks[HF_SCHEMES_MAX + 1]; /* ends with NULL */
 	double qps;                                                /* 0: any number */
 	int64_t burst;
-	const char *init_image;    /* NULL: the default */
-	const char *init_template; /* a file */
-	bool init_template_given;  /* else it need not be there */
-	int64_t init_tries;        /* 0: the default */
+	const char *init_image;     /* NULL: the default */
+	const char *init_template;  /* a file */
+	bool init_template_given;   /* else it need not be there */
+	int64_t init_tries;         /* 0: the default */
 	const char *cluster_domain; /* NULL: none */
 	enum hf_log_level log_level;
 	bool log_level_given;

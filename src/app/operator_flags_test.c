@@ -212,11 +212,16 @@ static void test_zaps_flags_set_the_log(void **state)
 static void test_values_that_are_none_are_refused(void **state)
 {
 	static const char *const bad[] = {
-		"--kube-api-qps=-1",       "--kube-api-qps=many",
-		"--kube-api-qps=inf",      "--kube-api-burst=2.5",
-		"--kube-api-burst=-3",     "--pytorch-init-container-max-tries=x",
-		"--namespace=A",           "--leader-election-id=no/slash",
-		"--metrics-bind-address=x", "--health-probe-bind-address=:99999",
+		"--kube-api-qps=-1",
+		"--kube-api-qps=many",
+		"--kube-api-qps=inf",
+		"--kube-api-burst=2.5",
+		"--kube-api-burst=-3",
+		"--pytorch-init-container-max-tries=x",
+		"--namespace=A",
+		"--leader-election-id=no/slash",
+		"--metrics-bind-address=x",
+		"--health-probe-bind-address=:99999",
 		"--kubeconfig",
 	};
 

@@ -68,8 +68,7 @@ bool hf_operator_log_allows(struct hf_operator_log *log, const char *kind,
 	struct bucket *bucket = bucket_of(log, kind);
 	hf_time now = hf_loop_mono(log->loop);
 
-	bucket->tokens +=
-		HF_LOG_PER_SECOND * (double)(now - bucket->at) / (double)HF_SECOND;
+	bucket->tokens += HF_LOG_PER_SECOND * (double)(now - bucket->at) / (double)HF_SECOND;
 	bucket->at = now;
 	if (bucket->tokens > HF_LOG_BURST)
 		bucket->tokens = HF_LOG_BURST;
@@ -198,7 +197,7 @@ void hf_operator_log_passed(struct hf_operator_log *log, const struct hf_operato
 	 * was canceled by us. */
 	write_pass_line(log,
 			pass->code == HF_E_CONFLICT || pass->code == HF_E_CANCELED ? HF_LOG_DEBUG
-										     : HF_LOG_ERROR,
+										   : HF_LOG_ERROR,
 			"Reconciler error", &line, &pairs);
 }
 

@@ -20,7 +20,7 @@ struct hf_plane_options {
 	struct hf_loop *loop; /* real; outlives the plane */
 	const char *dir;      /* absolute; made with mode 0700 if absent */
 	bool in_memory;       /* keep objects in memory: nothing outlives the process but logs */
-	bool no_operator; /* jobs are somebody else's: a process that talks to the face */
+	bool no_operator;     /* jobs are somebody else's: a process that talks to the face */
 	enum hf_kubelet_network network;
 	void (*notice)(void *arg, const char *text);                    /* may be NULL */
 	void (*ready)(void *arg, int code, const char *message);        /* pods can run now */

@@ -56,7 +56,8 @@ static void update_stat(struct hf_metrics *metrics)
 	if (hf_fs_read("/proc/self/stat", &stat, NULL) != 0)
 		return;
 	set(metrics, HF_METRIC_COUNTER, "process_cpu_seconds_total",
-	    "User and system CPU time spent.", (stat_field(stat.data, 14) + stat_field(stat.data, 15)) / ticks);
+	    "User and system CPU time spent.",
+	    (stat_field(stat.data, 14) + stat_field(stat.data, 15)) / ticks);
 	set(metrics, HF_METRIC_GAUGE, "process_virtual_memory_bytes", "Virtual memory size.",
 	    stat_field(stat.data, 23));
 	set(metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes", "Resident memory size.",

@@ -274,27 +274,38 @@ static const struct hf_cli_verb *find_verb(const struct hf_cli_verb *const *cons
 }
 
 /* For verbs that have another program's command line.  Help is asked for as everywhere. */
-static bool take_raw(struct hf_cli *cli, int argc, const char *const *argv)
+static int take_raw(struct hf_cli *cli, int argc, const char *const *argv, bool *ret_help)
 {
-	bool help = false;
-
 	for (int i = 0; i < argc; i++) {
 		cli->args[cli->n_args++] = argv[i];
-		help = help || hf_streq(argv[i], "--help") || hf_streq(argv[i], "-help") ||
-		       hf_streq(argv[i], "-h");
+		if (hf_streq(argv[i], "--help") || hf_streq(argv[i], "-help") ||
+		    hf_streq(argv[i], "-h"))
+			*ret_help = true;
 	}
-	return help;
+	return 0;
+}
+
+static int take_words(struct hf_cli *cli, int argc, const char *const *argv, bool *ret_help)
+{
+	int rc;
+
+	*ret_help = false;
+	if (cli->verb->raw)
+		return take_raw(cli, argc, argv, ret_help);
+	rc = parse_words(cli, argc, argv);
+	*ret_help = rc == 0 && hf_cli_has(cli, "help");
+	return rc;
 }
 
 static int run_verb(struct hf_cli *cli, int argc, const char *const *argv)
 {
 	struct hf_error err;
-	bool help = cli->verb->raw && take_raw(cli, argc, argv);
-	int rc = cli->verb->raw ? 0 : parse_words(cli, argc, argv);
+	bool help;
+	int rc = take_words(cli, argc, argv, &help);
 
 	if (rc != 0)
 		return rc;
-	if (help || hf_cli_has(cli, "help")) {
+	if (help) {
 		print_verb_help(cli);
 		return HF_EXIT_OK;
 	}

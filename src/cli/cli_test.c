@@ -61,7 +61,16 @@ static const struct hf_cli_verb hidden = {
 	.hidden = true,
 	.run = verb_probe,
 };
-static const struct hf_cli_verb *const verbs[] = {&probe, &hidden, NULL};
+static const struct hf_cli_verb raw = {
+	.name = "raw",
+	.summary = "Other words",
+	.usage = "",
+	.examples = "",
+	.args_max = -1,
+	.raw = true,
+	.run = verb_probe,
+};
+static const struct hf_cli_verb *const verbs[] = {&probe, &hidden, &raw, NULL};
 
 struct said {
 	int code;
@@ -119,6 +128,22 @@ static void a_verb_gets_its_words_and_returns_its_code(void **state)
 	assert_string_equal(seen.args, "[a][b]");
 	assert_string_equal(seen.ns, "default");
 	assert_string_equal(said.out, "ran\n");
+	said_release(&said);
+}
+
+static void a_raw_verb_gets_its_words_as_they_are(void **state)
+{
+	struct said said = run("raw -kubeconfig x --namespace=Y -- -o");
+
+	assert_int_equal(said.code, 7);
+	assert_string_equal(seen.args, "[-kubeconfig][x][--namespace=Y][--][-o]");
+	assert_string_equal(seen.ns, "default");
+	said_release(&said);
+	said = run("raw -a -help");
+	assert_int_equal(said.code, HF_EXIT_OK);
+	assert_int_equal(seen.runs, 0);
+	assert_non_null(strstr(said.out, "Usage: holdfast raw"));
+	assert_null(strstr(said.out, "Global flags"));
 	said_release(&said);
 }
 
@@ -237,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_verb_gets_its_words_and_returns_its_code),
+		cmocka_unit_test(a_raw_verb_gets_its_words_as_they_are),
 		cmocka_unit_test(flags_stand_anywhere_and_in_every_form),
 		cmocka_unit_test(a_switch_may_be_given_as_true_or_false),
 		cmocka_unit_test(two_dashes_end_the_flags),

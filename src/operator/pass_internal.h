@@ -54,7 +54,7 @@ struct hf_pass {
 	struct hf_job_view view;
 	struct hf_views views;
 	struct hf_plan plan;
-	bool planned, told; /* told: the plan's events are recorded */
+	bool planned, told;   /* told: the plan's events are recorded */
 	struct hf_doc *patch; /* of the status; NULL: none to send */
 	bool status_put_off;
 
