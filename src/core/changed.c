@@ -134,11 +134,16 @@ static bool same_progress(const struct hf_ledger *a, const struct hf_ledger *b)
 
 bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, bool *ret_urgent)
 {
+	bool written;
+
 	hf_assert(a && b && ret_urgent);
+	/* A ledger that is kept is not written, so whatever was made of it is not news: it would
+	 * be for ever. */
+	written = b->ledger.present && !b->ledger.kept;
 	*ret_urgent = !same_conditions(a, b) || a->start_time != b->start_time ||
 		      a->completion_time != b->completion_time ||
 		      a->ledger.present != b->ledger.present ||
-		      (b->ledger.present && !same_decisions(&a->ledger, &b->ledger));
+		      (written && !same_decisions(&a->ledger, &b->ledger));
 	return *ret_urgent || !same_counts(a, b) ||
-	       (b->ledger.present && !same_progress(&a->ledger, &b->ledger));
+	       (written && !same_progress(&a->ledger, &b->ledger));
 }

@@ -105,12 +105,27 @@ static void decisions_may_not(void **state)
 #undef CHANGED
 }
 
+static void a_ledger_that_is_kept_is_no_news(void **state)
+{
+	struct hf_status a = plain(), b = plain();
+
+	(void)state;
+	b.ledger.kept = true;
+	b.ledger.generation = 7;
+	b.ledger.verdict.message = "no reason beside it";
+	b.ledger.roles[0].created = "0-3";
+	assert_string_equal(compare(&a, &b), "same");
+	b.ledger.present = false;
+	assert_string_equal(compare(&a, &b), "urgent");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(absent_and_empty_texts_are_the_same),
 		cmocka_unit_test(progress_may_wait),
 		cmocka_unit_test(decisions_may_not),
+		cmocka_unit_test(a_ledger_that_is_kept_is_no_news),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
