@@ -176,15 +176,17 @@ static void keys_that_no_field_has_are_found_at_every_level(void **state)
 		"{\"kind\":\"x\",\"sepc\":1,\"metadata\":{\"nmae\":1},\"spec\":{\"foo\":1,"
 		"\"runPolicy\":{\"recovery\":{\"device\":{\"x\":1}},\"podFailurePolicy\":{\"rules\":"
 		"[{\"onExitCodes\":{\"vals\":[]}}]}},\"pytorchReplicaSpecs\":{\"Master\":{\"temlate\":1,"
-		"\"template\":{\"spec\":{\"container\":[]}}}}}}";
+		"\"template\":{\"spec\":{\"container\":[],\"nodeSelector\":{\"any\":1},\"volumes\":"
+		"[{\"name\":\"v\",\"emptyDir\":{\"size\":1}}]}}}}},\"status\":{\"others\":1}}";
 	static const char *const want[] = {
 		"sepc",
 		"metadata.nmae",
 		"spec.foo",
-		"spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.vals",
 		"spec.runPolicy.recovery.device.x",
+		"spec.runPolicy.podFailurePolicy.rules[0].onExitCodes.vals",
 		"spec.pytorchReplicaSpecs.Master.temlate",
 		"spec.pytorchReplicaSpecs.Master.template.spec.container",
+		"spec.pytorchReplicaSpecs.Master.template.spec.volumes[0].emptyDir.size",
 	};
 	struct fixture f;
 

@@ -249,19 +249,6 @@ static void a_map_has_a_limit(void **state)
 	assert_code(hf_protobuf_decode(bytes.data, bytes.len, &object, &err), HF_E_TOO_LARGE);
 }
 
-static void fields_are_found_in_their_parents_place_too(void **state)
-{
-	const struct hf_schema_field *spec = hf_schema_field(&hf_schema_pod, "spec"), *volumes;
-
-	assert_non_null(spec);
-	volumes = hf_schema_field(spec->schema, "volumes");
-	assert_non_null(volumes);
-	assert_non_null(hf_schema_field(volumes->schema, "name"));
-	assert_non_null(hf_schema_field(volumes->schema, "emptyDir"));
-	assert_null(hf_schema_field(volumes->schema, "volumeSource"));
-	assert_null(hf_schema_field(volumes->schema, "none"));
-}
-
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -273,7 +260,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_is_broken_is_refused),
 		cmocka_unit_test(a_sample_cut_anywhere_does_no_harm),
 		cmocka_unit_test(a_map_has_a_limit),
-		cmocka_unit_test(fields_are_found_in_their_parents_place_too),
 	};
 
 	if (argc != 3) {

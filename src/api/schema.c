@@ -20,6 +20,12 @@ const struct hf_schema *hf_schema_by_kind(const char *api_version, const char *k
 		{"v1", &hf_schema_secret},
 		{"v1", &hf_schema_service},
 		{"v1", &hf_schema_service_account},
+		{"kubeflow.org/v1", &hf_schema_jax_job},
+		{"kubeflow.org/v1", &hf_schema_mpi_job},
+		{"kubeflow.org/v1", &hf_schema_paddle_job},
+		{"kubeflow.org/v1", &hf_schema_py_torch_job},
+		{"kubeflow.org/v1", &hf_schema_tf_job},
+		{"kubeflow.org/v1", &hf_schema_xg_boost_job},
 		{"autoscaling/v1", &hf_schema_scale},
 		{"coordination.k8s.io/v1", &hf_schema_lease},
 		/* In every group and version. */

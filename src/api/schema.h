@@ -11,8 +11,8 @@ HF_BEGIN_DECLS
 /*
  * What fields the kinds have: one table each message, shared by all that must know them:
  * the decoder of Kubernetes' protobuf (below), strict decoding, OpenAPI.  The tables of
- * Kubernetes' own types are made from its Go types by tools/schema; those of the training
- * jobs are written by hand (schema_job.c).  Constant, acyclic, process lifetime.
+ * Kubernetes' own types are made from its Go types by tools/schema, those of the training
+ * jobs with their CRDs by tools/crds.  Constant, acyclic, process lifetime.
  */
 
 enum hf_schema_type {
@@ -57,16 +57,22 @@ extern const struct hf_schema hf_schema_binding;
 extern const struct hf_schema hf_schema_config_map;
 extern const struct hf_schema hf_schema_delete_options;
 extern const struct hf_schema hf_schema_event;
+extern const struct hf_schema hf_schema_jax_job;
 extern const struct hf_schema hf_schema_lease;
+extern const struct hf_schema hf_schema_mpi_job;
 extern const struct hf_schema hf_schema_namespace;
 extern const struct hf_schema hf_schema_node;
 extern const struct hf_schema hf_schema_object_meta;
+extern const struct hf_schema hf_schema_paddle_job;
 extern const struct hf_schema hf_schema_persistent_volume_claim;
 extern const struct hf_schema hf_schema_pod;
+extern const struct hf_schema hf_schema_py_torch_job;
 extern const struct hf_schema hf_schema_scale;
 extern const struct hf_schema hf_schema_secret;
 extern const struct hf_schema hf_schema_service;
 extern const struct hf_schema hf_schema_service_account;
+extern const struct hf_schema hf_schema_tf_job;
+extern const struct hf_schema hf_schema_xg_boost_job;
 
 /* The table of a kind; NULL: none here. */
 const struct hf_schema *hf_schema_by_kind(const char *api_version, const char *kind);

@@ -26,6 +26,17 @@
 #define OPT_OF(no, key, inner) HF_ROW_OF_(no, key, inner, ONE, true)
 #define LIST_OF(no, key, inner) HF_ROW_OF_(no, key, inner, LIST, false)
 #define INLINE_OF(no, key, inner) HF_ROW_OF_(no, key, inner, INLINE, false)
+/* Of the jobs: not in protobuf, but with something to say. */
+#define FIELD(key, kind, form, text)                                                               \
+	{                                                                                          \
+		.name = (key), .type = HF_SCHEMA_##kind, .shape = HF_SCHEMA_##form,                \
+		.about = (text)                                                                    \
+	}
+#define FIELD_OF(key, inner, form, text)                                                           \
+	{                                                                                          \
+		.name = (key), .type = HF_SCHEMA_OBJECT, .schema = &(inner),                       \
+		.shape = HF_SCHEMA_##form, .about = (text)                                         \
+	}
 #define TYPE_META ONE(0, "apiVersion", STRING), ONE(0, "kind", STRING)
 #define END                                                                                        \
 	{                                                                                          \

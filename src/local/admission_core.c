@@ -66,7 +66,7 @@ static void check_service_ports(struct hf_admission *admission, const struct hf_
 int hf_admit_service(void *arg, struct hf_admission *admission, struct hf_error *err)
 {
 	static const char *const types[] = {"ClusterIP", NULL};
-	int rc = hf_fields_check(admission, hf_fields_service, err);
+	int rc = hf_fields_check(admission, &hf_schema_service, err);
 	struct hf_json *spec;
 	const char *ip, *type;
 
@@ -147,7 +147,7 @@ static void check_size(struct hf_admission *admission, size_t bytes)
 
 int hf_admit_configmap(void *arg, struct hf_admission *admission, struct hf_error *err)
 {
-	int rc = hf_fields_check(admission, hf_fields_configmap, err);
+	int rc = hf_fields_check(admission, &hf_schema_config_map, err);
 
 	if (rc != 0)
 		return rc;
@@ -177,7 +177,7 @@ static void merge_string_data(struct hf_json *object)
 
 int hf_admit_secret(void *arg, struct hf_admission *admission, struct hf_error *err)
 {
-	int rc = hf_fields_check(admission, hf_fields_secret, err);
+	int rc = hf_fields_check(admission, &hf_schema_secret, err);
 
 	if (rc != 0)
 		return rc;

@@ -202,11 +202,9 @@ struct walk {
 	struct hf_strbuf path;
 	char *unknown[HF_FIELDS_UNKNOWN_MAX];
 	size_t n_unknown;
-	int rc;
 };
 
-static int check_object(struct walk *walk, struct hf_json *object,
-			const struct hf_field_spec *fields);
+static int check_object(struct walk *walk, struct hf_json *object, const struct hf_schema *schema);
 
 static int type_error(struct walk *walk, const struct hf_json *value, const char *wanted)
 {
@@ -220,136 +218,138 @@ static int type_error(struct walk *walk, const struct hf_json *value, const char
 		hf_json_type_name(hf_json_type(value)), walk->path.data, wanted);
 }
 
-static bool is_amount(const struct hf_json *value)
+static int check_scalar(struct walk *walk, struct hf_json *value,
+			const struct hf_schema_field *field)
 {
+	static const struct {
+		enum hf_json_type type, other;
+		const char *name;
+	} wanted[] = {
+		[HF_SCHEMA_STRING] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
+		[HF_SCHEMA_INT32] = {HF_JSON_INT, HF_JSON_INT, "integer"},
+		[HF_SCHEMA_INT64] = {HF_JSON_INT, HF_JSON_INT, "integer"},
+		[HF_SCHEMA_BOOL] = {HF_JSON_BOOL, HF_JSON_BOOL, "boolean"},
+		[HF_SCHEMA_BYTES] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
+		[HF_SCHEMA_QUANTITY] = {HF_JSON_STRING, HF_JSON_INT, "string"},
+		[HF_SCHEMA_TIME] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
+		[HF_SCHEMA_MICRO_TIME] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
+		[HF_SCHEMA_INT_OR_STRING] = {HF_JSON_INT, HF_JSON_STRING, "int or string"},
+		[HF_SCHEMA_OBJECT] = {HF_JSON_OBJECT, HF_JSON_OBJECT, "object"},
+	};
 	enum hf_json_type type = hf_json_type(value);
 
-	return type == HF_JSON_STRING || type == HF_JSON_INT || type == HF_JSON_REAL;
+	/* A quantity may have a fraction. */
+	if (field->type == HF_SCHEMA_RAW ||
+	    (field->type == HF_SCHEMA_QUANTITY && type == HF_JSON_REAL))
+		return 0;
+	if (type != wanted[field->type].type && type != wanted[field->type].other)
+		return type_error(walk, value, wanted[field->type].name);
+	return field->type == HF_SCHEMA_OBJECT ? check_object(walk, value, field->schema) : 0;
 }
 
-static int check_items(struct walk *walk, struct hf_json *value, const struct hf_field_spec *spec)
+static int check_items(struct walk *walk, struct hf_json *value,
+		       const struct hf_schema_field *field)
 {
 	size_t mark = walk->path.len;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < hf_json_len(value); i++) {
-		struct hf_json *item = hf_json_item(value, i);
 		hf_strbuf_addf(&walk->path, "[%zu]", i);
-		if (spec->type == HF_FIELD_LIST && hf_json_type(item) != HF_JSON_OBJECT)
-			rc = type_error(walk, item, "object");
-		else if (spec->type == HF_FIELD_LIST)
-			rc = check_object(walk, item, spec->fields);
-		else if (hf_json_type(item) != HF_JSON_STRING)
-			rc = type_error(walk, item, "string");
+		rc = check_scalar(walk, hf_json_item(value, i), field);
 		hf_strbuf_truncate(&walk->path, mark);
 	}
 	return rc;
 }
 
-static int check_map(struct walk *walk, struct hf_json *value, const struct hf_field_spec *spec)
+static int check_map(struct walk *walk, struct hf_json *value, const struct hf_schema_field *field)
 {
 	const char *key;
 	struct hf_json *item;
+	int rc = 0;
 
-	for (void *it = NULL; (it = hf_json_next(value, it, &key, &item)) != NULL;)
-		if (spec->type == HF_FIELD_AMOUNTS ? !is_amount(item)
-						   : hf_json_type(item) != HF_JSON_STRING)
-			return type_error(walk, item, "string");
-	return 0;
+	for (void *it = NULL; rc == 0 && (it = hf_json_next(value, it, &key, &item)) != NULL;)
+		rc = check_scalar(walk, item, field);
+	return rc;
 }
 
-static int check_value(struct walk *walk, struct hf_json *value, const struct hf_field_spec *spec)
+static int check_value(struct walk *walk, struct hf_json *value,
+		       const struct hf_schema_field *field)
 {
-	static const struct {
-		enum hf_json_type type;
-		const char *name;
-	} wanted[] = {
-		[HF_FIELD_STRING] = {HF_JSON_STRING, "string"},
-		[HF_FIELD_INT] = {HF_JSON_INT, "integer"},
-		[HF_FIELD_BOOL] = {HF_JSON_BOOL, "boolean"},
-		[HF_FIELD_OBJECT] = {HF_JSON_OBJECT, "object"},
-		[HF_FIELD_LIST] = {HF_JSON_ARRAY, "array"},
-		[HF_FIELD_STRINGS] = {HF_JSON_ARRAY, "array"},
-		[HF_FIELD_TEXTS] = {HF_JSON_OBJECT, "map"},
-		[HF_FIELD_AMOUNTS] = {HF_JSON_OBJECT, "map"},
-	};
 	enum hf_json_type type = hf_json_type(value);
 
-	if (spec->type == HF_FIELD_ANY)
-		return 0;
-	if (spec->type == HF_FIELD_PORT)
-		return type == HF_JSON_INT || type == HF_JSON_STRING
-			       ? 0
-			       : type_error(walk, value, "int or string");
-	if (type != wanted[spec->type].type)
-		return type_error(walk, value, wanted[spec->type].name);
-	switch (spec->type) {
-	case HF_FIELD_OBJECT: return check_object(walk, value, spec->fields);
-	case HF_FIELD_LIST:
-	case HF_FIELD_STRINGS: return check_items(walk, value, spec);
-	case HF_FIELD_TEXTS:
-	case HF_FIELD_AMOUNTS: return check_map(walk, value, spec);
-	default: return 0;
+	switch (field->shape) {
+	case HF_SCHEMA_LIST:
+		return type == HF_JSON_ARRAY ? check_items(walk, value, field)
+					     : type_error(walk, value, "array");
+	case HF_SCHEMA_MAP:
+		return type == HF_JSON_OBJECT ? check_map(walk, value, field)
+					      : type_error(walk, value, "map");
+	default: return check_scalar(walk, value, field);
 	}
 }
 
-static const struct hf_field_spec *find_field(const struct hf_field_spec *fields, const char *key)
-{
-	for (; fields->name != NULL; fields++)
-		if (hf_streq(fields->name, key))
-			return fields;
-	return NULL;
-}
-
 /* The first member that does not belong: removed by the caller, as an iteration cannot. */
-static const char *next_unknown(const struct hf_json *object, const struct hf_field_spec *fields)
+static const char *next_unknown(const struct hf_json *object, const struct hf_schema *schema)
 {
 	const char *key;
 	struct hf_json *value;
 
 	for (void *it = NULL; (it = hf_json_next(object, it, &key, &value)) != NULL;)
-		if (hf_json_type(value) == HF_JSON_NULL || find_field(fields, key) == NULL)
+		if (hf_json_type(value) == HF_JSON_NULL || hf_schema_field(schema, key) == NULL)
 			return key;
 	return NULL;
 }
 
 /* null is "absent" in every typed field, and goes without a word where the field is known. */
 static void remove_unknown(struct walk *walk, struct hf_json *object,
-			   const struct hf_field_spec *fields)
+			   const struct hf_schema *schema)
 {
-	for (const char *key; (key = next_unknown(object, fields)) != NULL;) {
+	for (const char *key; (key = next_unknown(object, schema)) != NULL;) {
 		HF_AUTOFREE char *copy = hf_xstrdup(key);
-		if (find_field(fields, key) == NULL && walk->n_unknown < HF_FIELDS_UNKNOWN_MAX)
+		if (hf_schema_field(schema, key) == NULL && walk->n_unknown < HF_FIELDS_UNKNOWN_MAX)
 			walk->unknown[walk->n_unknown++] = hf_xasprintf(
 				"%s%s%s", walk->path.data, walk->path.len > 0 ? "." : "", key);
 		hf_json_remove(object, copy);
 	}
 }
 
-static int check_object(struct walk *walk, struct hf_json *object,
-			const struct hf_field_spec *fields)
+/* Types inside metadata are the engine's to check; status is written by those who run things,
+ * in whatever form they have it. */
+static int check_member(struct walk *walk, struct hf_json *value,
+			const struct hf_schema_field *field)
+{
+	if (hf_streq(walk->path.data, "status"))
+		return 0;
+	if (!hf_streq(walk->path.data, "metadata"))
+		return check_value(walk, value, field);
+	if (hf_json_type(value) != HF_JSON_OBJECT)
+		return type_error(walk, value, "object");
+	remove_unknown(walk, value, field->schema);
+	return 0;
+}
+
+static int check_object(struct walk *walk, struct hf_json *object, const struct hf_schema *schema)
 {
 	size_t mark = walk->path.len;
 	const char *key;
 	struct hf_json *value;
 	int rc = 0;
 
-	remove_unknown(walk, object, fields);
+	remove_unknown(walk, object, schema);
 	for (void *it = NULL; rc == 0 && (it = hf_json_next(object, it, &key, &value)) != NULL;) {
-		const struct hf_field_spec *spec = find_field(fields, key);
 		hf_strbuf_addf(&walk->path, "%s%s", mark > 0 ? "." : "", key);
-		rc = check_value(walk, value, spec);
+		rc = check_member(walk, value, hf_schema_field(schema, key));
 		hf_strbuf_truncate(&walk->path, mark);
 	}
 	return rc;
 }
 
-int hf_fields_check(struct hf_admission *admission, const struct hf_field_spec *fields,
+int hf_fields_check(struct hf_admission *admission, const struct hf_schema *schema,
 		    struct hf_error *err)
 {
 	struct walk walk = {
 		.admission = admission, .err = err, .path = HF_STRBUF_INIT(PATH_BYTES_MAX)};
-	int rc = check_object(&walk, admission->object, fields);
+	int rc = check_object(&walk, admission->object, schema);
 
 	if (rc == 0)
 		rc = hf_fields_unknown(admission, walk.unknown, walk.n_unknown, err);

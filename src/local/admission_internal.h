@@ -3,43 +3,21 @@
 #ifndef HF_LOCAL_ADMISSION_INTERNAL_H
 #define HF_LOCAL_ADMISSION_INTERNAL_H
 
+#include "api/schema.h"
 #include "base/strbuf.h"
 #include "local/local.h"
 
 /*
- * What the rules of each kind share: tables of fields, and problems worded as an API
- * server words them.
+ * What the rules of each kind share: looking at fields, and problems worded as an API server
+ * words them.
  */
 
-enum hf_field_type {
-	HF_FIELD_ANY, /* not looked into */
-	HF_FIELD_STRING,
-	HF_FIELD_INT,
-	HF_FIELD_BOOL,
-	HF_FIELD_OBJECT,  /* of `fields` */
-	HF_FIELD_LIST,    /* of objects with `fields` */
-	HF_FIELD_STRINGS, /* a list of strings */
-	HF_FIELD_TEXTS,   /* a map to strings */
-	HF_FIELD_AMOUNTS, /* a map to quantities: text or number */
-	HF_FIELD_PORT,    /* a number or a name */
-};
-struct hf_field_spec {
-	const char *name; /* NULL ends a table */
-	enum hf_field_type type;
-	const struct hf_field_spec *fields;
-};
-
-extern const struct hf_field_spec hf_fields_pod[];
-extern const struct hf_field_spec hf_fields_service[];
-extern const struct hf_field_spec hf_fields_configmap[];
-extern const struct hf_field_spec hf_fields_secret[];
-
 /*
- * Types and unknown fields of admission->object by a table.  A wrong type is
+ * Types and unknown fields of admission->object by its table.  A wrong type is
  * HF_E_BAD_REQUEST, as it cannot be decoded; an unknown field is removed, with what
  * fieldValidation asks for.
  */
-int hf_fields_check(struct hf_admission *admission, const struct hf_field_spec *fields,
+int hf_fields_check(struct hf_admission *admission, const struct hf_schema *schema,
 		    struct hf_error *err) HF_MUST_CHECK;
 
 /* What strict decoding found: refused or warned of, as fieldValidation says.  unknown: field

@@ -395,7 +395,7 @@ static void check_pod(struct hf_admission *admission, const struct hf_json *spec
 
 int hf_admit_pod(void *arg, struct hf_admission *admission, struct hf_error *err)
 {
-	int rc = hf_fields_check(admission, hf_fields_pod, err);
+	int rc = hf_fields_check(admission, &hf_schema_pod, err);
 	struct hf_json *spec;
 
 	if (rc != 0)

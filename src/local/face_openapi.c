@@ -2,21 +2,22 @@
  * Copyright The Holdfast authors */
 #include "local/face_internal.h"
 
+#include "api/schema.h"
 #include "base/str.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 /*
  * OpenAPI, so far as clients need it.  Version 3 says of every kind that PATCH knows the
  * query parameter fieldValidation: kubectl then leaves validation to the server, which
- * is where Holdfast's rules are.  Version 2 is the shortest document that is one:
+ * is where Holdfast's rules are.  Its schemas are the tables of api/schema.h, so that
+ * kubectl explain lists the fields.  Version 2 is the shortest document that is one:
  * clients that ask for it find nothing to go by and use what they have built in.
  */
 
-#define NO_SCHEMA                                                                                  \
-	"The embedded plane of Holdfast has no field documentation of this kind: see its "         \
-	"manual, or 'kubectl explain' on a cluster."
+#define SCHEMA_PREFIX "dev.holdfast.v1."
 
 static struct hf_json *object_with(struct hf_json *object, const char *key)
 {
@@ -65,10 +66,107 @@ static void add_operation(struct hf_json *path, const char *method, const char *
 	hf_json_set(operation, "x-kubernetes-group-version-kind", gvk_of(resource));
 }
 
+/* ---- schemas ------------------------------------------------------------------------------ */
+
+static void add_tables(struct hf_json *schemas, const struct hf_schema *schema);
+
+/* Of one value, without its shape. */
+static void set_type(struct hf_json *property, const struct hf_schema_field *field)
+{
+	static const struct {
+		const char *type, *format;
+	} types[] = {
+		[HF_SCHEMA_STRING] = {"string", NULL},
+		[HF_SCHEMA_INT32] = {"integer", "int32"},
+		[HF_SCHEMA_INT64] = {"integer", "int64"},
+		[HF_SCHEMA_BOOL] = {"boolean", NULL},
+		[HF_SCHEMA_BYTES] = {"string", "byte"},
+		[HF_SCHEMA_QUANTITY] = {"string", "quantity"},
+		[HF_SCHEMA_TIME] = {"string", "date-time"},
+		[HF_SCHEMA_MICRO_TIME] = {"string", "date-time"},
+		[HF_SCHEMA_INT_OR_STRING] = {"string", "int-or-string"},
+		[HF_SCHEMA_RAW] = {"object", NULL},
+	};
+	char ref[160];
+
+	if (field->type == HF_SCHEMA_OBJECT) {
+		snprintf(ref, sizeof(ref), "#/components/schemas/" SCHEMA_PREFIX "%s",
+			 field->schema->name);
+		hf_json_set_str(property, "$ref", ref);
+		return;
+	}
+	hf_json_set_str(property, "type", types[field->type].type);
+	hf_json_set_str(property, "format", types[field->type].format);
+}
+
+/* What stands beside a $ref does not count: a description needs it inside allOf. */
+static struct hf_json *property_of(const struct hf_schema_field *field)
+{
+	struct hf_json *property = hf_json_object(), *value = property;
+
+	hf_json_set_str(property, "description", field->about);
+	if (field->shape == HF_SCHEMA_LIST) {
+		hf_json_set_str(property, "type", "array");
+		value = object_with(property, "items");
+	} else if (field->shape == HF_SCHEMA_MAP) {
+		hf_json_set_str(property, "type", "object");
+		value = object_with(property, "additionalProperties");
+	} else if (field->type == HF_SCHEMA_OBJECT && field->about != NULL) {
+		value = hf_json_object();
+		hf_json_append(hf_json_ensure_array(property, "allOf"), value);
+	}
+	set_type(value, field);
+	return property;
+}
+
+static void add_properties(struct hf_json *schemas, struct hf_json *properties,
+			   const struct hf_schema *schema)
+{
+	for (const struct hf_schema_field *field = schema->fields; field->name != NULL; field++) {
+		if (field->shape == HF_SCHEMA_INLINE) {
+			add_properties(schemas, properties, field->schema);
+			continue;
+		}
+		hf_json_set(properties, field->name, property_of(field));
+		if (field->type == HF_SCHEMA_OBJECT)
+			add_tables(schemas, field->schema);
+	}
+}
+
+/* A schema, and those it refers to, each once. */
+static void add_tables(struct hf_json *schemas, const struct hf_schema *schema)
+{
+	char name[128];
+	struct hf_json *object;
+
+	snprintf(name, sizeof(name), SCHEMA_PREFIX "%s", schema->name);
+	if (hf_json_get(schemas, name) != NULL)
+		return;
+	object = object_with(schemas, name);
+	hf_json_set_str(object, "type", "object");
+	add_properties(schemas, object_with(object, "properties"), schema);
+}
+
+static void add_schema(struct hf_json *schemas, const struct hf_resource *resource)
+{
+	char api_version[HF_API_VERSION_MAX], name[128];
+	const struct hf_schema *schema =
+		hf_schema_by_kind(hf_resource_api_version(resource, api_version), resource->kind);
+
+	hf_assert(schema != NULL);
+	add_tables(schemas, schema);
+	snprintf(name, sizeof(name), SCHEMA_PREFIX "%s", schema->name);
+	hf_json_append(
+		hf_json_ensure_array(hf_json_get(schemas, name), "x-kubernetes-group-version-kind"),
+		gvk_of(resource));
+}
+
+/* ---- documents ---------------------------------------------------------------------------- */
+
 static void add_resource(struct hf_json *doc, const struct hf_resource *resource)
 {
-	struct hf_json *paths = object_with(doc, "paths"), *path, *schema, *gvks;
-	char base[256], named[300], schema_name[128];
+	struct hf_json *paths = object_with(doc, "paths"), *path;
+	char base[256], named[300];
 
 	snprintf(base, sizeof(base), "/%s%s%s/v1/%s%s", *resource->group != '\0' ? "apis" : "api",
 		 *resource->group != '\0' ? "/" : "", resource->group,
@@ -83,12 +181,7 @@ static void add_resource(struct hf_json *doc, const struct hf_resource *resource
 	add_operation(path, "patch", "patch", resource);
 	add_operation(path, "delete", "delete", resource);
 
-	snprintf(schema_name, sizeof(schema_name), "dev.holdfast.v1.%s", resource->kind);
-	schema = object_with(object_with(object_with(doc, "components"), "schemas"), schema_name);
-	hf_json_set_str(schema, "type", "object");
-	hf_json_set_str(schema, "description", NO_SCHEMA);
-	gvks = hf_json_ensure_array(schema, "x-kubernetes-group-version-kind");
-	hf_json_append(gvks, gvk_of(resource));
+	add_schema(object_with(object_with(doc, "components"), "schemas"), resource);
 }
 
 /* The document of a group; NULL: no such group. */
@@ -118,12 +211,16 @@ static struct hf_json *index_of_groups(const struct hf_face *face)
 	for (size_t i = 0; i < hf_resource_count(); i++) {
 		const struct hf_resource *resource = hf_resource_at(i)->resource;
 		char key[128], url[256];
+		HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
 		snprintf(key, sizeof(key), "%s%s/v1", *resource->group != '\0' ? "apis/" : "api",
 			 resource->group);
 		if (!hf_face_serves(face, resource) || hf_json_get(paths, key) != NULL)
 			continue;
-		/* The version stands for the content: clients keep what they have read under it. */
-		snprintf(url, sizeof(url), "/openapi/v3/%s?hash=%s", key, HF_VERSION);
+		/* Clients keep what they have read under this address: it stands for the content. */
+		HF_AUTO_JSON content = document(face, resource->group);
+		hf_json_write(content, HF_JSON_COMPACT, &text);
+		snprintf(url, sizeof(url), "/openapi/v3/%s?hash=%016" PRIx64, key,
+			 hf_hash_bytes(text.data, text.len));
 		hf_json_set_str(object_with(paths, key), "serverRelativeURL", url);
 	}
 	return index;

@@ -147,11 +147,30 @@ expect 'describe a node' 'Name: +local.*Allocatable' kubectl describe node local
 expect 'events' 'pod/p1' kubectl get events
 expect 'all of it' 'pod/p1.*pytorchjob.kubeflow.org/crud' kubectl get all
 refuse 'exec' 'NotImplemented.*pods/exec is not supported' kubectl exec p1 -- true
-refuse 'explain knows no fields' 'does not exist' kubectl explain pytorchjob.spec
-for kind in namespace configmap; do
-	kubectl create "$kind" extra --dry-run=client -o yaml >"$kind.yaml"
-	expect "apply a $kind" 'extra created' kubectl apply -f "$kind.yaml"
-done
+
+# ---- what Go's typed clients send as protobuf
+expect 'create a namespace' 'namespace/extra created' kubectl create namespace extra
+expect 'create a config map' 'created' kubectl create configmap extra --from-literal=a=1
+expect 'create a secret' 'created' kubectl create secret generic extra --from-literal='p=x y'
+expect 'its value arrived' '^eCB5.$' kubectl get secret extra -o 'jsonpath={.data.p}'
+expect 'create a service account' 'created' kubectl create serviceaccount extra
+expect 'create a service' 'created' kubectl create service clusterip extra --clusterip=None --tcp=80:8080
+expect 'its port arrived' '^8080.$' kubectl get service extra -o 'jsonpath={.spec.ports[0].targetPort}'
+refuse 'create twice, typed' 'AlreadyExists|already exists' kubectl create namespace extra
+refuse 'create what is not here, typed' 'could not find the requested resource' \
+	kubectl create quota q --hard=pods=1
+expect 'label a namespace' 'labeled' kubectl label namespace extra a=b
+expect 'delete them' 'secret "extra" deleted' kubectl delete secret/extra serviceaccount/extra service/extra
+
+# ---- fields
+expect 'explain a job' 'runPolicy.<RunPolicy>.* holds for the job' kubectl explain pytorchjob.spec
+expect 'explain what only Holdfast has' 'restartScope.<string>' kubectl explain pytorchjob.spec.runPolicy.recovery
+expect 'explain a status' 'downtimeSeconds.<integer>' kubectl explain pytorchjob.status.recovery
+expect 'explain a template' 'valueFrom.<EnvVarSource>' \
+	kubectl explain pytorchjob.spec.pytorchReplicaSpecs.template.spec.containers.env
+expect 'explain a pod' 'emptyDir.<EmptyDirVolumeSource>' kubectl explain pod.spec.volumes
+expect 'explain a service, all of it' 'clientIP.<ClientIPConfig>' kubectl explain service --recursive
+refuse 'explain what is not there' 'field "nope" does not exist' kubectl explain pod.spec.nope
 expect 'delete a configmap' 'deleted' kubectl delete configmap extra
 expect 'delete a namespace and wait' 'deleted' kubectl delete namespace extra --timeout=30s
 expect 'delete a pod by force' 'force deleted' kubectl delete pod p1 --force --grace-period=0
