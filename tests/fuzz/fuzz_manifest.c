@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/*
+ * A file that somebody hands to `holdfast run` or `lint`: read, checked, its problems printed.
+ * A manifest that passes is stored by the plane's admission too, has a normal form, and the brain
+ * makes a plan of it.  One that does not is refused with lines a terminal can show.
+ */
+#include "api/job.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/manifest.h"
+#include "core/step.h"
+#include "fuzz/fuzz.h"
+#include "framework/framework.h"
+#include "harness/random.h"
+#include "local/admission.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define START (1790000000 * HF_SECOND)
+#define ARENA_BYTES ((size_t)256 << 20)
+
+static void seeded(void *arg, void *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		((unsigned char *)bytes)[i] = (unsigned char)test_random(arg);
+}
+
+/* The exit code of loading a file with these bytes, and what was printed. */
+static int load(const uint8_t *data, size_t size, char **ret_printed,
+		struct hf_manifest *ret_manifest)
+{
+	struct hf_cli cli = {.out = stdout};
+	char path[64];
+	size_t len;
+	int fd = memfd_create("manifest", MFD_CLOEXEC), rc;
+
+	hf_assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	cli.err = open_memstream(ret_printed, &len);
+	rc = hf_manifest_load(&cli, path, ret_manifest);
+	fclose(cli.err);
+	close(fd);
+	return rc;
+}
+
+static void check_stored(const struct hf_manifest *manifest)
+{
+	struct hf_loop *loop = hf_loop_create_virtual(START);
+	uint64_t seed = 1;
+	struct hf_local_options options = {.random = seeded, .random_arg = &seed};
+	const struct hf_framework *framework = manifest->framework;
+	const char *ns = hf_doc_namespace(manifest->doc);
+	struct hf_request request = {
+		.verb = HF_VERB_CREATE,
+		.resource = hf_resource_by_kind(framework->api_version, framework->kind),
+		.ns = *ns != '\0' ? ns : "default",
+		.body = manifest->doc,
+		.field_validation = "Strict",
+	};
+	struct hf_result result = {0};
+	struct hf_local *local;
+	struct hf_error err = {0};
+
+	hf_assert(hf_local_create(loop, &options, &local, &err) == 0);
+	hf_admission_install(local, hf_frameworks);
+	hf_local_apply(local, &request, &result);
+	if (result.code != 0 && result.code != HF_E_NOT_FOUND && result.code != HF_E_TOO_LARGE) {
+		fprintf(stderr, "linted, but refused: %s\n", result.err.text);
+		hf_assert(false);
+	}
+	hf_result_release(&result);
+	hf_local_destroy(local);
+	hf_loop_destroy(loop);
+}
+
+static void check_planned(const struct hf_manifest *manifest)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	struct hf_observed seen = {0};
+	struct hf_job_view view;
+	struct hf_plan plan;
+	struct hf_error err = {0};
+
+	hf_job_read(manifest->doc, manifest->framework, NULL, arena, NULL, &view);
+	hf_assert(hf_job_step(&view, &seen, START, arena, &plan, &err) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct hf_manifest manifest = {0};
+	char *printed = NULL;
+	int rc = load(data, size, &printed, &manifest);
+
+	hf_assert(rc == 0 || (rc == HF_EXIT_USAGE && *printed != '\0'));
+	for (const char *at = printed; *at != '\0'; at++)
+		hf_assert(*at == '\n' || ((unsigned char)*at >= 0x20 && *at != 0x7f));
+	free(printed);
+	if (rc != 0)
+		return 0;
+	check_stored(&manifest);
+	check_planned(&manifest);
+	hf_manifest_release(&manifest);
+	return 0;
+}
