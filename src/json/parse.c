@@ -90,7 +90,9 @@ int hf_json_parse(const char *text, size_t len, const struct hf_json_limits *lim
 		return hf_json_error_at(err, HF_E_BAD_REQUEST, text, nul, "a NUL byte");
 
 	hf_json_prepare();
-	json_t *raw = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &raw_err);
+	json_t *raw = hf_json_parse_plain(text, len);
+	if (!raw)
+		raw = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &raw_err);
 	if (!raw)
 		return hf_error_set(err, HF_E_BAD_REQUEST, "line %d, column %d: %s", raw_err.line,
 				    raw_err.column, raw_err.text);
