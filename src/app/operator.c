@@ -25,6 +25,8 @@
  */
 #define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
 #define HOST_NAME_BYTES_MAX 256
+/* Where upstream's manifests put the training operator. */
+#define GO_OPERATOR_NS "kubeflow"
 
 struct process {
 	struct hf_cli *cli;
@@ -35,7 +37,7 @@ struct process {
 	struct hf_operator_config *config;
 	struct hf_strbuf template;
 	struct hf_metrics *metrics;
-	struct hf_family *requests;
+	struct hf_family *requests, *retries, *request_time;
 	struct hf_probes *probes;
 	struct hf_operator_log *log;
 	struct hf_manager *manager;
@@ -93,19 +95,18 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 }
 
 /* As client-go counts; a request without an answer has no code. */
-static void on_answered(void *arg, const struct hf_request *request, int code, hf_time took)
+static void on_request(void *arg, const struct hf_kube_observation *seen)
 {
-	static const char *const methods[] = {"GET", "GET", "POST", "PUT", "PATCH", "DELETE"};
 	struct process *process = arg;
-	const char *host = process->kube.server;
 	char status[16] = "<error>";
 
-	if (code == 0)
-		snprintf(status, sizeof(status), "%d", request->verb == HF_VERB_CREATE ? 201 : 200);
-	else if (code != HF_E_TIMEOUT && code != HF_E_UNAVAILABLE)
-		snprintf(status, sizeof(status), "%d", hf_code_http(code));
-	host = strstr(host, "://") != NULL ? strstr(host, "://") + 3 : host;
-	hf_family_add(process->requests, 1, status, host, methods[request->verb], NULL);
+	if (seen->status != 0)
+		snprintf(status, sizeof(status), "%d", seen->status);
+	hf_family_add(process->requests, 1, status, seen->host, seen->method, NULL);
+	hf_family_observe(process->request_time, (double)seen->took / (double)HF_SECOND, seen->host,
+			  seen->method, NULL);
+	if (seen->retry > 0)
+		hf_family_add(process->retries, 1, status, seen->host, seen->method, NULL);
 }
 
 /* ---- what is asked over HTTP -------------------------------------------------------------- */
@@ -173,20 +174,23 @@ static int read_template(struct process *process, struct hf_error *err)
 
 static int connect(struct process *process, struct hf_error *err)
 {
-	const char *path = process->flags.kubeconfig != NULL ? process->flags.kubeconfig
-							     : getenv("KUBECONFIG");
-	int rc;
+	const struct hf_kube_load load = {
+		.paths = process->flags.kubeconfig,
+		.required = process->flags.kubeconfig != NULL,
+		.context = process->flags.context,
+	};
+	const struct hf_kube_options options = {
+		.seed = process->seed, .observe = on_request, .observe_arg = process};
+	int rc = hf_kube_config_find(&load, &process->kube, err);
 
-	if (hf_str_is_empty(path))
-		return hf_error_set(err, HF_E_INVALID,
-				    "no server: name one by --kubeconfig or KUBECONFIG");
-	rc = hf_kube_config_read(path, process->flags.context, &process->kube, err);
 	if (rc == 0)
 		rc = hf_loop_create(&process->loop, err);
 	if (rc == 0)
-		rc = hf_kube_create(process->loop, &process->kube, &process->store, err);
+		rc = hf_kube_create_with(process->loop, &process->kube, &options, &process->store,
+					 err);
 	if (rc == 0 && process->flags.leader_elect)
-		rc = hf_kube_create(process->loop, &process->kube, &process->lease_store, err);
+		rc = hf_kube_create_with(process->loop, &process->kube, &options,
+					 &process->lease_store, err);
 	return rc;
 }
 
@@ -231,16 +235,16 @@ static int create_manager(struct process *process, struct hf_error *err)
 {
 	const struct hf_operator_flags *flags = &process->flags;
 	HF_AUTOFREE char *identity = make_identity(process);
+	const char *other = hf_streq(flags->pod_ns, GO_OPERATOR_NS) ? NULL : flags->pod_ns;
 	struct hf_manager_options options = {
 		.elect = flags->leader_elect,
 		.lease_store = process->lease_store,
 		.lease_ns = hf_str_or(flags->lease_ns, flags->pod_ns),
 		.lease_name = flags->lease_name,
 		.identity = identity,
-		.rival_ns = flags->pod_ns,
+		.rival_ns = {GO_OPERATOR_NS, other},
 		.changed = on_state,
 		.problem = on_trouble,
-		.answered = on_answered,
 		.arg = process,
 	};
 
@@ -256,9 +260,24 @@ static void create_metrics(struct process *process)
 		.type = HF_METRIC_COUNTER,
 		.labels = {"code", "host", "method"},
 	};
+	const struct hf_metric_options retries = {
+		.name = "rest_client_request_retries_total",
+		.help = "Those of them that repeat one that failed.",
+		.type = HF_METRIC_COUNTER,
+		.labels = {"code", "host", "method"},
+	};
+	const struct hf_metric_options time = {
+		.name = "rest_client_request_duration_seconds",
+		.help = "Time until an answer's end; of a watch until its beginning.",
+		.type = HF_METRIC_HISTOGRAM,
+		.labels = {"host", "method"},
+		.buckets = {0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60},
+	};
 
 	process->metrics = hf_metrics_create();
 	process->requests = hf_metrics_family(process->metrics, &requests);
+	process->retries = hf_metrics_family(process->metrics, &retries);
+	process->request_time = hf_metrics_family(process->metrics, &time);
 }
 
 static int create_probes(struct process *process, struct hf_error *err)
@@ -286,6 +305,8 @@ static void tell_start(const struct process *process)
 	       process->kube.server, "namespace", hf_str_or(flags->ns, "(all)"), "leaderElection",
 	       flags->leader_elect ? "true" : "false", "metricsPort", metrics, "healthPort", health,
 	       NULL);
+	if (!hf_str_is_empty(process->kube.warning))
+		hf_log(HF_LOG_WARN, "setup", "Kubeconfig", "warning", process->kube.warning, NULL);
 	for (size_t i = 0; i < flags->n_ignored; i++)
 		hf_log(HF_LOG_INFO, "setup", "Flag has no effect", "flag", flags->ignored[i].name,
 		       "reason", flags->ignored[i].why, NULL);
@@ -295,6 +316,7 @@ static int begin(struct process *process, struct hf_error *err)
 {
 	int rc = read_config(process, err);
 
+	create_metrics(process);
 	if (rc == 0)
 		rc = read_template(process, err);
 	if (rc == 0)
@@ -303,7 +325,6 @@ static int begin(struct process *process, struct hf_error *err)
 		rc = connect(process, err);
 	if (rc != 0)
 		return rc;
-	create_metrics(process);
 	process->log = hf_operator_log_create(process->loop, process->seed);
 	rc = create_manager(process, err);
 	if (rc == 0)

@@ -24,9 +24,6 @@ struct front_call {
 	struct front_call *prev, *next;
 	struct hf_call *behind;   /* NULL: not sent */
 	struct hf_task *not_sent; /* NULL: sent */
-	/* What `answered` is told; its strings are the caller's and gone, but for the static. */
-	struct hf_request request;
-	hf_time sent;
 	hf_reply_fn done;
 	void *arg;
 };
@@ -82,23 +79,17 @@ static void on_not_sent(void *arg)
 static void on_reply(void *arg, const struct hf_reply *reply)
 {
 	struct front_call *call = arg;
-	const struct hf_front_options *options = &call->front->options;
 
 	call->behind = NULL;
-	if (options->answered != NULL)
-		options->answered(options->arg, &call->request, reply->code,
-				  hf_loop_mono(options->loop) - call->sent);
 	finish(call, reply);
 }
 
-static struct front_call *call_create(struct front *front, const struct hf_request *request)
+static struct front_call *call_create(struct front *front)
 {
 	struct front_call *call = hf_xcalloc(1, sizeof(*call));
 
 	call->base.ops = &front_ops;
 	call->front = front;
-	call->request = (struct hf_request){.verb = request->verb, .resource = request->resource};
-	call->sent = hf_loop_mono(front->options.loop);
 	call->next = front->calls;
 	if (front->calls != NULL)
 		front->calls->prev = call;
@@ -111,7 +102,7 @@ static struct hf_call *front_request(struct hf_store *store, const struct hf_req
 {
 	struct front *front = (struct front *)store;
 	const struct hf_front_options *options = &front->options;
-	struct front_call *call = call_create(front, request);
+	struct front_call *call = call_create(front);
 	struct hf_request sent = *request;
 	hf_time left = HF_TIME_NEVER;
 

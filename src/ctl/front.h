@@ -10,7 +10,7 @@
 /*
  * A store in front of a store: it asks, before each write is sent, how long this process
  * may still act, sends nothing when that is over, and gives the write a deadline
- * within it.  Reads pass.  It also tells of each answer, for metrics.
+ * within it.  Reads pass.
  *
  * A write that is not sent is answered with HF_E_UNAVAILABLE ("not done"), from the
  * loop as every answer.
@@ -25,8 +25,6 @@ struct hf_front_options {
 	/* Span for which writes may be under way from now; 0 or less: none may be sent.  NULL:
 	 * always. */
 	hf_time (*left)(void *arg);
-	/* Each answer of the store behind; NULL: nobody asks. */
-	void (*answered)(void *arg, const struct hf_request *request, int code, hf_time took);
 	void *arg;
 	hf_time timeout; /* of writes that state none; 0: 30 s */
 };

@@ -18,7 +18,8 @@
 
 struct hf_manager {
 	struct hf_manager_options options;
-	char *rival_ns, *lease_name;
+	char *rival_ns[HF_RIVAL_NS_MAX], *lease_name;
+	size_t looking_at; /* LOOKING: index of rival_ns */
 	struct hf_loop *loop;
 	struct hf_lease *lease; /* NULL: no election */
 	struct hf_store *front; /* the operator's; lives as long as the manager */
@@ -74,13 +75,6 @@ static hf_time write_time_left(void *arg)
 	if (manager->rival[0] != '\0')
 		return 0;
 	return manager->lease == NULL ? HF_TIME_NEVER : hf_lease_left(manager->lease);
-}
-
-static void answered(void *arg, const struct hf_request *request, int code, hf_time took)
-{
-	const struct hf_manager_options *options = &((struct hf_manager *)arg)->options;
-
-	options->answered(options->arg, request, code, took);
 }
 
 /* --- acting -------------------------------------------------------------------------------- */
@@ -153,7 +147,14 @@ static void lead(struct hf_manager *manager)
 
 /* --- looking for the Go operator ----------------------------------------------------------- */
 
-static void look(struct hf_manager *manager);
+static void look_on(struct hf_manager *manager);
+
+/* Nobody in this place: on to the next one, or to work. */
+static void look_next(struct hf_manager *manager)
+{
+	manager->looking_at++;
+	look_on(manager);
+}
 
 static void look_reply(void *arg, const struct hf_reply *reply)
 {
@@ -170,7 +171,7 @@ static void look_reply(void *arg, const struct hf_reply *reply)
 		snprintf(why, sizeof(why),
 			 "Deployment %s/" HF_RIVAL_DEPLOYMENT
 			 " is ready: scale it to 0, it runs the same jobs",
-			 manager->rival_ns);
+			 manager->rival_ns[manager->looking_at]);
 		yield(manager, why);
 		return;
 	case HF_E_NOT_FOUND: break;
@@ -184,6 +185,25 @@ static void look_reply(void *arg, const struct hf_reply *reply)
 		return;
 	}
 	hf_backoff_reset(&manager->retry);
+	look_next(manager);
+}
+
+static void look_on(struct hf_manager *manager)
+{
+	size_t i = manager->looking_at;
+	const struct hf_request request = {
+		.verb = HF_VERB_GET,
+		.resource = &hf_rival_deployments,
+		.ns = i < HF_RIVAL_NS_MAX ? manager->rival_ns[i] : NULL,
+		.name = HF_RIVAL_DEPLOYMENT,
+		.timeout = LOOK_TIMEOUT,
+	};
+
+	if (request.ns != NULL) {
+		manager->look =
+			hf_store_request(manager->options.op.store, &request, look_reply, manager);
+		return;
+	}
 	if (manager->since == HF_TIME_NONE)
 		manager->since = hf_loop_wall(manager->loop);
 	lead(manager);
@@ -191,23 +211,10 @@ static void look_reply(void *arg, const struct hf_reply *reply)
 
 static void look(struct hf_manager *manager)
 {
-	const struct hf_request request = {
-		.verb = HF_VERB_GET,
-		.resource = &hf_rival_deployments,
-		.ns = manager->rival_ns,
-		.name = HF_RIVAL_DEPLOYMENT,
-		.timeout = LOOK_TIMEOUT,
-	};
-
 	if (manager->state != HF_MANAGER_LOOKING)
 		enter(manager, HF_MANAGER_LOOKING, "looking whether another operator is at work");
-	if (manager->rival_ns == NULL) {
-		if (manager->since == HF_TIME_NONE)
-			manager->since = hf_loop_wall(manager->loop);
-		lead(manager);
-		return;
-	}
-	manager->look = hf_store_request(manager->options.op.store, &request, look_reply, manager);
+	manager->looking_at = 0;
+	look_on(manager);
 }
 
 /* --- the Lease ----------------------------------------------------------------------------- */
@@ -354,7 +361,6 @@ static void create_front(struct hf_manager *manager)
 		.loop = manager->loop,
 		.store = manager->options.op.store,
 		.left = write_time_left,
-		.answered = manager->options.answered == NULL ? NULL : answered,
 		.arg = manager,
 		.timeout = manager->options.op.request_timeout,
 	};
@@ -377,8 +383,8 @@ int hf_manager_create(const struct hf_manager_options *options, struct hf_manage
 		(struct hf_backoff)HF_BACKOFF_INIT(HF_MANAGER_YIELD_MIN, HF_MANAGER_YIELD_MAX, 20);
 	manager->retry = (struct hf_backoff)HF_BACKOFF_INIT(HF_SECOND, 30 * HF_SECOND, 50);
 	hf_rng_init(&manager->rng, options->op.seed);
-	if (options->rival_ns != NULL)
-		manager->rival_ns = hf_xstrdup(options->rival_ns);
+	for (size_t i = 0; i < HF_RIVAL_NS_MAX && options->rival_ns[i] != NULL; i++)
+		manager->rival_ns[i] = hf_xstrdup(options->rival_ns[i]);
 	manager->scratch = hf_arena_create(SCRATCH_BYTES_MAX);
 	manager->timer = hf_timer_create(manager->loop, on_timer, manager);
 	manager->yield = hf_task_create(manager->loop, on_yield, manager);
@@ -419,7 +425,8 @@ struct hf_manager *hf_manager_destroy(struct hf_manager *manager)
 	hf_task_destroy(manager->yield);
 	hf_task_destroy(manager->stopped_task);
 	hf_arena_destroy(manager->scratch);
-	free(manager->rival_ns);
+	for (size_t i = 0; i < HF_RIVAL_NS_MAX; i++)
+		free(manager->rival_ns[i]);
 	free(manager->lease_name);
 	free(manager);
 	return NULL;

@@ -39,8 +39,10 @@ const char *hf_manager_state_name(enum hf_manager_state state); /* "standby", â€
 /* First and longest wait beside a rival. */
 #define HF_MANAGER_YIELD_MIN (30 * HF_SECOND)
 #define HF_MANAGER_YIELD_MAX (10 * HF_MINUTE)
-/* How long requests under way are waited for at the end; a Deployment gives 30 s in all. */
-#define HF_MANAGER_STOP_MAX (10 * HF_SECOND)
+/* How long requests under way are waited for at the end; with the Lease's own two seconds within
+ * the ten that our Deployment gives. */
+#define HF_MANAGER_STOP_MAX (6 * HF_SECOND)
+#define HF_RIVAL_NS_MAX 2
 
 struct hf_manager_options {
 	/* Of the operator: loop, store, metrics and so on; job_seen must be NULL. */
@@ -50,14 +52,13 @@ struct hf_manager_options {
 	 * operator's. */
 	struct hf_store *lease_store;
 	const char *lease_ns, *lease_name, *identity; /* copied */
-	const char *rival_ns; /* where the Go operator's Deployment would be; NULL: not looked */
+	/* Where the Go operator's Deployment may be; NULL: no (further) place. */
+	const char *rival_ns[HF_RIVAL_NS_MAX];
 	/* May be NULL.  From the loop; `why` is text for people. */
 	void (*changed)(void *arg, enum hf_manager_state state, const char *why);
 	/* Something about election or looking failed and is tried again; what: "lease", â€¦ */
 	void (*problem)(void *arg, const char *what, int code, const char *message);
-	/* For metrics: each answer of the store to the operator; may be NULL. */
-	void (*answered)(void *arg, const struct hf_request *request, int code, hf_time took);
-	void *arg; /* of these three */
+	void *arg; /* of these two */
 };
 
 /* As hf_operator_create fails: tried here once, so that later it does not. */

@@ -60,7 +60,7 @@ static void begin(struct life *life, bool elect, const char *rival_ns)
 		.lease_ns = "kubeflow",
 		.lease_name = "the-lease",
 		.identity = "me",
-		.rival_ns = rival_ns,
+		.rival_ns = {rival_ns, rival_ns == NULL ? NULL : "holdfast-system"},
 		.changed = on_changed,
 		.problem = on_problem,
 		.arg = life,
@@ -323,6 +323,9 @@ static void test_beside_a_ready_go_operator_it_waits_and_looks_again(void **stat
 	assert_null(fake_next(life->store));
 	pass_time(life, 15 * HF_SECOND);
 	fake_answer_object(request(life, HF_VERB_GET, "deployments"), deployment(0));
+	call = request(life, HF_VERB_GET, "deployments");
+	assert_string_equal(call->request->ns, "holdfast-system");
+	fake_refuse(call, HF_E_NOT_FOUND);
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 }
 
@@ -332,6 +335,7 @@ static void test_no_deployment_and_no_permission_to_look_are_no_hindrance(void *
 
 	begin(life, false, "kubeflow");
 	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_FORBIDDEN);
+	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
 	assert_int_equal(life->problem, HF_E_FORBIDDEN);
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 }
@@ -347,6 +351,7 @@ static void test_an_api_server_that_is_away_is_asked_again(void **state)
 		assert_string_equal(not_ready(life), "looking whether another operator is at work");
 		pass_time(life, HF_MINUTE);
 	}
+	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
 	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 }
