@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "cli/states.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -199,22 +200,9 @@ void hf_progress_note(struct hf_progress *p, hf_time now, const char *fmt, ...)
 
 /* ---- the job ------------------------------------------------------------------------------ */
 
-static const struct hf_json *last_true_condition(const struct hf_json *job)
-{
-	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
-	const struct hf_json *found = NULL;
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *item = hf_json_item(list, i);
-		if (hf_streq(hf_json_path_str(item, "status", NULL), "True"))
-			found = item;
-	}
-	return found;
-}
-
 const char *hf_progress_state(const struct hf_json *job)
 {
-	return hf_str_or(hf_json_path_str(last_true_condition(job), "type", NULL), "Created");
+	return hf_str_or(hf_json_path_str(hf_job_last_condition(job), "type", NULL), "Created");
 }
 
 static int64_t total_restarts(const struct hf_json *recovery)
@@ -251,7 +239,7 @@ static void note_state(struct hf_progress *p, const struct hf_json *job, hf_time
 void hf_progress_job(struct hf_progress *p, struct hf_doc *doc, hf_time now)
 {
 	const struct hf_json *job = hf_doc_json(doc);
-	const struct hf_json *condition = last_true_condition(job);
+	const struct hf_json *condition = hf_job_last_condition(job);
 	const struct hf_json *recovery = hf_json_path(job, "status", "recovery", NULL);
 	const char *state = hf_progress_state(job);
 	int64_t generation = hf_json_i64(hf_json_get(recovery, "generation"), 0);

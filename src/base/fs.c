@@ -86,16 +86,18 @@ int hf_fs_read(const char *path, struct hf_strbuf *sb, struct hf_error *err)
 	return hf_fs_read_fd(fd, path, sb, err);
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
+int hf_fs_write_all(int fd, const void *bytes, size_t len)
 {
+	const char *at = bytes;
+
 	while (len) {
-		ssize_t n = write(fd, bytes, len);
+		ssize_t n = write(fd, at, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -1;
-		bytes += n;
+		at += n;
 		len -= (size_t)n;
 	}
 	return 0;
@@ -119,7 +121,7 @@ static int open_parent(const char *path)
 /* Everything up to the rename; -1 and errno. */
 static int write_temporary(int fd, const void *bytes, size_t len, mode_t mode)
 {
-	if (write_all(fd, bytes, len) < 0 || fchmod(fd, mode) < 0 || fsync(fd) < 0)
+	if (hf_fs_write_all(fd, bytes, len) < 0 || fchmod(fd, mode) < 0 || fsync(fd) < 0)
 		return -1;
 	return 0;
 }

@@ -29,6 +29,9 @@ int hf_fs_read(const char *path, struct hf_strbuf *sb, struct hf_error *err) HF_
 int hf_fs_read_fd(int fd, const char *name, struct hf_strbuf *sb, struct hf_error *err)
 	HF_MUST_CHECK;
 
+/* All of it, through interruptions and short writes; -1 and errno. */
+int hf_fs_write_all(int fd, const void *bytes, size_t len);
+
 /* Write to a temporary file beside path, fsync it, rename it over path, fsync the
  * folder: after a crash there is the old content or the new, nothing between.  mode
  * is exact, whatever the umask.  A symlink at path is replaced, not followed.  On

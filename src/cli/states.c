@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const struct hf_json *last_true_condition(const struct hf_json *job)
+const struct hf_json *hf_job_last_condition(const struct hf_json *job)
 {
 	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
 	const struct hf_json *found = NULL;
@@ -46,7 +46,7 @@ static void count_ranks(const struct hf_json *job, const struct hf_framework *fr
 
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts)
 {
-	const struct hf_json *condition = last_true_condition(job);
+	const struct hf_json *condition = hf_job_last_condition(job);
 	const struct hf_json *recovery = hf_json_path(job, "status", "recovery", NULL);
 	const struct hf_json *restarts = hf_json_get(recovery, "restarts");
 	const char *kind = hf_str_or(hf_json_path_str(job, "kind", NULL), "");

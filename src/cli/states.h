@@ -7,6 +7,9 @@
 
 HF_BEGIN_DECLS
 
+/* The last condition that is True, which names the state; NULL before any. */
+const struct hf_json *hf_job_last_condition(const struct hf_json *job);
+
 /* A job in one row.  Texts are borrowed from the document. */
 struct hf_job_facts {
 	const char *kind;

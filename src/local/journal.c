@@ -428,21 +428,6 @@ int hf_journal_read(int dir_fd, struct hf_pod_past *ret_past, struct hf_error *e
 
 /* --- writing --- */
 
-static int write_whole(int fd, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* Not every file system can; the journal then competes for space like any file. */
 static void reserve(int fd)
 {
@@ -459,7 +444,7 @@ static int replace(int dir_fd, const char *bytes, size_t len)
 	if (fd < 0)
 		return -1;
 	reserve(fd);
-	if (write_whole(fd, bytes, len) == 0 && fsync(fd) == 0 &&
+	if (hf_fs_write_all(fd, bytes, len) == 0 && fsync(fd) == 0 &&
 	    renameat(dir_fd, TEMPORARY_FILE, dir_fd, HF_JOURNAL_FILE) == 0) {
 		(void)fsync(dir_fd); /* the old file serves as well, should the name not last */
 		return fd;
@@ -556,7 +541,7 @@ int hf_journal_append(struct hf_journal *journal, const struct hf_journal_record
 	if (rc)
 		return rc;
 	hf_journal_format(record, journal->sequence, &line);
-	if (write_whole(journal->fd, line.data, line.len) < 0 || fdatasync(journal->fd) < 0) {
+	if (hf_fs_write_all(journal->fd, line.data, line.len) < 0 || fdatasync(journal->fd) < 0) {
 		rc = hf_error_errno(err, errno, "cannot write the journal");
 		journal->past = *before;
 		/* Half a line in the middle would spoil all that follows. */

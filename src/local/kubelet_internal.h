@@ -348,6 +348,10 @@ void hf_kubelet_forget(struct hf_kubelet *kubelet, struct hf_kpod *pod);
 void hf_kubelet_check_drained(struct hf_kubelet *kubelet);
 uint32_t hf_kubelet_take_ip(struct hf_kubelet *kubelet);
 void hf_kubelet_notice(struct hf_kubelet *kubelet, const char *fmt, ...) HF_PRINTF(2, 3);
+/* A descriptor of the shim of a pod from before, by its number there, opened anew: the first that
+ * fits; -1: none.  kubelet_probe.c. */
+int hf_kubelet_live_pod_fd(const struct hf_kubelet *kubelet, int number, int flags,
+			   bool (*fits)(int fd));
 /* Probe, the node's network: kubelet_probe.c. */
 struct hf_kprobe;
 int hf_kprobe_start(struct hf_kubelet *kubelet, struct hf_error *err) HF_MUST_CHECK;

@@ -54,8 +54,7 @@ static bool is_net_ns(int fd)
 	return fd >= 0 && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET;
 }
 
-/* The network that pods from before live in, so that new ones can reach them. */
-static int net_of_live_pod(const struct hf_kubelet *k)
+int hf_kubelet_live_pod_fd(const struct hf_kubelet *k, int number, int flags, bool (*fits)(int fd))
 {
 	const char *uid;
 	void *value;
@@ -68,9 +67,9 @@ static int net_of_live_pod(const struct hf_kubelet *k)
 		if (!pod->config.isolate || !hf_process_id_alive(&pod->past.shim))
 			continue;
 		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pod->past.shim.pid,
-			       HF_SHIM_NETNS_FD);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (is_net_ns(fd))
+			       number);
+		fd = open(path, flags | O_CLOEXEC);
+		if (fits(fd))
 			return fd;
 		hf_fd_cleanup(&fd);
 	}
@@ -81,7 +80,8 @@ static void take_net(struct hf_kubelet *k, pid_t pid)
 {
 	char path[64];
 
-	k->netns_fd = net_of_live_pod(k);
+	/* What pods from before live in, so that new ones can reach them. */
+	k->netns_fd = hf_kubelet_live_pod_fd(k, HF_SHIM_NETNS_FD, O_RDONLY, is_net_ns);
 	if (k->netns_fd >= 0)
 		return;
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);

@@ -67,29 +67,6 @@ static bool is_live_pipe(int fd)
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && poll(&gone, 1, 0) == 0;
 }
 
-/* The pipe of one that runs for pods of an earlier kubelet, -1: none. */
-static int hold_of_live_pod(const struct hf_kubelet *k)
-{
-	const char *uid;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {
-		const struct hf_kpod *pod = value;
-		char path[64];
-		int fd;
-
-		if (!pod->config.isolate || !hf_process_id_alive(&pod->past.shim))
-			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pod->past.shim.pid,
-			       HF_SHIM_UPLINK_FD);
-		fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-		if (is_live_pipe(fd))
-			return fd;
-		hf_fd_cleanup(&fd);
-	}
-	return -1;
-}
-
 /* --- starting it --- */
 
 static void tell(struct hf_kuplink *u, bool up, const char *why)
@@ -228,7 +205,7 @@ struct hf_kuplink *hf_kuplink_create(struct hf_kubelet *k)
 	u->user_ns = -1;
 	u->first = true;
 	u->timer = hf_timer_create(k->loop, on_timer, u);
-	u->hold = hold_of_live_pod(k);
+	u->hold = hf_kubelet_live_pod_fd(k, HF_SHIM_UPLINK_FD, O_WRONLY | O_NONBLOCK, is_live_pipe);
 	if (u->hold >= 0 && watch(u, NULL) == 0)
 		k->uplink = true;
 	else
