@@ -132,6 +132,23 @@ static void serve_version(struct hf_exchange *ex)
 	hf_face_answer_json(ex, 200, version);
 }
 
+/* "May I?": who has the token may do everything, so the question is not looked at. */
+static bool serve_access_review(struct hf_exchange *ex, const char *path)
+{
+	HF_AUTO_JSON review = NULL;
+
+	if (!hf_streq(path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews") ||
+	    !hf_streq(hf_exchange_method(ex), "POST"))
+		return false;
+	review = hf_json_object();
+	hf_json_set_str(review, "kind", "SelfSubjectAccessReview");
+	hf_json_set_str(review, "apiVersion", "authorization.k8s.io/v1");
+	(void)hf_json_ensure_object(review, "spec");
+	hf_json_set_bool(hf_json_ensure_object(review, "status"), "allowed", true);
+	hf_face_answer_json(ex, 201, review);
+	return true;
+}
+
 static bool serve_plain(struct hf_face *face, struct hf_exchange *ex, const char *path)
 {
 	if (hf_streq(path, "/healthz") || hf_streq(path, "/livez"))
@@ -162,6 +179,8 @@ static void on_request(void *arg, struct hf_exchange *ex)
 	}
 	if (get && (serve_plain(face, ex, path) || hf_face_discovery(face, ex) ||
 		    hf_face_openapi(face, ex)))
+		return;
+	if (serve_access_review(ex, path))
 		return;
 	hf_face_route(path, &route);
 	if (route.resource != NULL)

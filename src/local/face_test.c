@@ -261,6 +261,35 @@ static void discovery_and_openapi_tell_what_there_is(void **state)
 	ask(bench, "GET /openapi/v2", "", "", "\"swagger\":\"2.0\"");
 }
 
+static void schemas_list_the_fields(void **state)
+{
+#define JOBS "GET /openapi/v3/apis/kubeflow.org/v1"
+#define REF "{\"$ref\":\"#/components/schemas/dev.holdfast.v1."
+	struct bench *bench = *state;
+
+	ask(bench, JOBS, "", "",
+	    "\"runPolicy\":{\"description\":\"What holds for the job as a whole.\","
+	    "\"allOf\":[" REF "RunPolicy\"}]}");
+	ask(bench, JOBS, "", "", "\"dev.holdfast.v1.EnvVarSource\":{");
+	ask(bench, JOBS, "", "",
+	    "\"x-kubernetes-group-version-kind\":[{\"group\":\"kubeflow.org\","
+	    "\"kind\":\"PyTorchJob\",\"version\":\"v1\"}]");
+	/* Fields of an object that is inlined stand in its parent. */
+	ask(bench, "GET /openapi/v3/api/v1", "", "",
+	    "\"dev.holdfast.v1.Volume\":{\"type\":\"object\",\"properties\":{"
+	    "\"name\":{\"type\":\"string\"},\"hostPath\":" REF "HostPathVolumeSource\"}");
+}
+
+static void who_may_ask_may_do_everything(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+	    "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s", "\"allowed\":true");
+	ask(bench, "GET /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "", "",
+	    "\"code\":404}");
+}
+
 /* ---- watches ------------------------------------------------------------------------------ */
 
 /* Another client's write, at once. */
@@ -453,6 +482,8 @@ int main(void)
 		T(unknown_fields_are_warned_of_in_a_header),
 		T(a_collection_is_deleted_by_selector),
 		T(discovery_and_openapi_tell_what_there_is),
+		T(schemas_list_the_fields),
+		T(who_may_ask_may_do_everything),
 		T(a_watch_begins_with_what_is_there_and_goes_on),
 		T(a_watch_ends_when_its_time_is_up),
 		T(a_watch_from_too_long_ago_says_410),

@@ -159,6 +159,7 @@ expect 'its port arrived' '^8080.$' kubectl get service extra -o 'jsonpath={.spe
 refuse 'create twice, typed' 'AlreadyExists|already exists' kubectl create namespace extra
 refuse 'create what is not here, typed' 'could not find the requested resource' \
 	kubectl create quota q --hard=pods=1
+expect 'whether one may' '^yes' kubectl auth can-i create pods
 expect 'label a namespace' 'labeled' kubectl label namespace extra a=b
 expect 'delete them' 'secret "extra" deleted' kubectl delete secret/extra serviceaccount/extra service/extra
 
