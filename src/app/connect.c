@@ -23,12 +23,17 @@ static int find_config(const struct hf_cli *cli, struct hf_kube_config *ret_conf
 		.cluster = hf_cli_flag(cli, "cluster"),
 		.user = hf_cli_flag(cli, "user"),
 	};
+	bool local = hf_cli_has(cli, "local");
 	HF_AUTOFREE char *dir = NULL;
 	HF_AUTOFREE char *path = NULL;
 	int rc;
 
-	if (given == NULL && !hf_str_is_empty(env))
+	if (local) {
+		load.paths = NULL;
+		load.required = false;
+	} else if (given == NULL && !hf_str_is_empty(env)) {
 		load.paths = env;
+	}
 	if (load.paths != NULL)
 		return hf_kube_config_load(&load, ret_config, err);
 	rc = hf_plane_default_dir(&dir, err);
@@ -37,9 +42,10 @@ static int find_config(const struct hf_cli *cli, struct hf_kube_config *ret_conf
 	path = hf_xasprintf("%s/kubeconfig", dir);
 	if (access(path, F_OK) != 0)
 		return hf_error_set(
-			err, HF_E_UNAVAILABLE,
-			"no server: start one with 'holdfast up', or name one by --kubeconfig or "
-			"KUBECONFIG");
+			err, HF_E_UNAVAILABLE, "%s",
+			local ? "no server on this machine: start one with 'holdfast up'"
+			      : "no server: start one with 'holdfast up', or name one by "
+				"--kubeconfig or KUBECONFIG");
 	load.paths = path;
 	load.required = true;
 	return hf_kube_config_load(&load, ret_config, err);

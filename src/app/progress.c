@@ -7,11 +7,15 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "cli/states.h"
+#include "cli/text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#define BLOCK_LINES 3 /* beside those of ranks: the job, what is left out, the keys */
 
 struct rank {
 	char *pod;
@@ -32,7 +36,7 @@ struct hf_progress {
 	int64_t generation, restarts;
 	hf_time first_seen, running_since;
 	bool dirty;
-	int drawn_lines; /* of the block on the screen */
+	HF_VEC(int) drawn; /* columns of each line of the block on the screen */
 	hf_time last_heartbeat;
 };
 
@@ -51,6 +55,7 @@ struct hf_progress *hf_progress_create(const struct hf_progress_options *options
 	p->state = hf_xstrdup("");
 	p->message = hf_xstrdup("");
 	p->ranks.len_max = HF_PROGRESS_RANKS_MAX;
+	p->drawn.len_max = HF_PROGRESS_RANKS_MAX + BLOCK_LINES;
 	p->first_seen = p->running_since = p->last_heartbeat = HF_TIME_NONE;
 	return p;
 }
@@ -72,6 +77,7 @@ struct hf_progress *hf_progress_destroy(struct hf_progress *p)
 	for (size_t i = 0; i < p->ranks.len; i++)
 		rank_free(p->ranks.items[i]);
 	HF_VEC_RELEASE(&p->ranks);
+	HF_VEC_RELEASE(&p->drawn);
 	free(p->job);
 	free(p->state);
 	free(p->message);
@@ -120,24 +126,15 @@ static struct rank *find_rank(struct hf_progress *p, const char *pod)
 
 static bool wants_logs_of(const struct hf_progress *p, const struct rank *rank)
 {
-	const char *list = p->options.ranks;
+	const char *name = rank_name(p, rank), *at = p->options.ranks;
 
-	if (!p->options.logs)
-		return false;
-	if (list == NULL)
-		return true;
-	/* Ranks are numbered in the order of the block, masters first as their names sort. */
-	for (size_t i = 0; i < p->ranks.len; i++) {
-		if (p->ranks.items[i] != rank)
-			continue;
-		for (const char *at = list; at != NULL && *at != '\0';) {
-			char *end;
-			unsigned long wanted = strtoul(at, &end, 10);
-			if (end != at && wanted == i)
-				return true;
-			at = strchr(at, ',');
-			at = at != NULL ? at + 1 : NULL;
-		}
+	if (!p->options.logs || at == NULL)
+		return p->options.logs;
+	while (*at != '\0') {
+		size_t len = strcspn(at, ",");
+		if (strlen(name) == len && strncmp(at, name, len) == 0)
+			return true;
+		at += len + (at[len] == ',');
 	}
 	return false;
 }
@@ -154,22 +151,39 @@ static void add_clock(struct hf_strbuf *sb, hf_time now)
 }
 
 /* What a process prints must not move the cursor or change colours of what is ours. */
-static void add_safe(struct hf_strbuf *sb, const char *text, size_t len)
+static void add_safe(const struct hf_progress *p, struct hf_strbuf *sb, const char *text,
+		     size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-		if (c == '\t')
-			hf_strbuf_addch(sb, ' ');
-		else if (c >= 0x20 && c != 0x7f)
-			hf_strbuf_addch(sb, text[i]);
+	HF_AUTOFREE char *copy = hf_xstrndup(text, len);
+
+	for (const char *at = copy; *at != '\0';) {
+		size_t control = hf_text_control(at);
+		if (control == 0 || *at == '\t') {
+			bool shown = p->options.utf8 || (unsigned char)*at < 0x80;
+			hf_strbuf_addch(sb, *at == '\t' ? ' ' : (char)(shown ? *at : '?'));
+		}
+		at += control > 0 ? control : 1;
 	}
+}
+
+/* A terminal that became narrower has broken the longer lines in two. */
+static int drawn_rows(const struct hf_progress *p)
+{
+	int rows = 0, width = p->options.width;
+
+	for (size_t i = 0; i < p->drawn.len; i++)
+		rows += width > 0 && p->drawn.items[i] > width
+				? (p->drawn.items[i] + width - 1) / width
+				: 1;
+	/* No cursor goes above the first row. */
+	return p->options.height > 0 && rows >= p->options.height ? p->options.height - 1 : rows;
 }
 
 static void erase_block(struct hf_progress *p)
 {
-	if (p->drawn_lines > 0)
-		fprintf(p->options.out, "\033[%dA\033[J", p->drawn_lines);
-	p->drawn_lines = 0;
+	if (p->drawn.len > 0)
+		fprintf(p->options.out, "\033[%dA\033[J", drawn_rows(p));
+	p->drawn.len = 0;
 }
 
 /* One line of output, above the block where there is one. */
@@ -194,7 +208,7 @@ void hf_progress_note(struct hf_progress *p, hf_time now, const char *fmt, ...)
 	va_start(ap, fmt);
 	hf_strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	add_safe(&line, text.data, text.len);
+	add_safe(p, &line, text.data, text.len);
 	put_line(p, line.data);
 }
 
@@ -231,7 +245,8 @@ static void note_state(struct hf_progress *p, const struct hf_json *job, hf_time
 		hf_strbuf_addf(&detail, " generation=%" PRId64, p->generation);
 	if (p->restarts > 0)
 		hf_strbuf_addf(&detail, " restarts=%" PRId64, p->restarts);
-	if (hf_streq(p->state, "Failed") || hf_streq(p->state, "Restarting"))
+	if (hf_streq(p->state, "Failed") || hf_streq(p->state, "Restarting") ||
+	    hf_streq(p->state, "Suspended"))
 		hf_strbuf_addf(&detail, ": %s", p->message);
 	hf_progress_note(p, now, "job/%s %s%s", p->job, lower, detail.data);
 }
@@ -269,6 +284,20 @@ static const struct hf_json *main_container(const struct hf_json *pod)
 	return hf_json_item(hf_json_path(pod, "status", "containerStatuses", NULL), 0);
 }
 
+/* Why no node takes it, in the scheduler's words; NULL: one does. */
+static const char *unschedulable(const struct hf_json *pod)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		if (hf_streq(hf_json_path_str(item, "type", NULL), "PodScheduled") &&
+		    hf_streq(hf_json_path_str(item, "reason", NULL), "Unschedulable"))
+			return hf_json_path_str(item, "message", NULL);
+	}
+	return NULL;
+}
+
 /* In a few words: the phase, or what a container waits for or ended with. */
 static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 {
@@ -276,23 +305,40 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 	const char *waiting = hf_json_path_str(state, "waiting", "reason", NULL);
 	const char *phase = hf_str_or(hf_json_path_str(pod, "status", "phase", NULL), "Pending");
 	const struct hf_json *code = hf_json_path(state, "terminated", "exitCode", NULL);
+	bool ended = hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded");
 
-	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL &&
-	    (hf_streq(phase, "Running") || hf_streq(phase, "Pending")))
+	if (hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL && !ended)
 		hf_strbuf_addstr(sb, "Terminating");
 	else if (hf_streq(phase, "Failed") && code != NULL)
 		hf_strbuf_addf(sb, "Failed code=%" PRId64, hf_json_i64(code, 0));
-	else if (hf_streq(phase, "Pending") && waiting != NULL)
-		hf_strbuf_addf(sb, "Pending: %s", waiting);
+	else if (hf_streq(phase, "Pending") && unschedulable(pod) != NULL)
+		hf_strbuf_addf(sb, "Pending: %s", unschedulable(pod));
+	else if (!ended && waiting != NULL && !hf_streq(waiting, "ContainerCreating"))
+		hf_strbuf_addf(sb, "%s: %s", hf_streq(phase, "Pending") ? phase : "Waiting",
+			       waiting);
 	else
 		hf_strbuf_addstr(sb, phase);
+}
+
+/* The kubelet started a program again in the same pod. */
+static void note_restart(struct hf_progress *p, const struct rank *rank, const struct hf_json *pod,
+			 hf_time now)
+{
+	const struct hf_json *code =
+		hf_json_path(main_container(pod), "lastState", "terminated", "exitCode", NULL);
+
+	if (code != NULL)
+		hf_progress_note(p, now, "pod/%s started again restarts=%" PRId64 " code=%" PRId64,
+				 rank->pod, rank->restarts, hf_json_i64(code, 0));
 }
 
 void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_time now)
 {
 	const struct hf_json *pod = hf_doc_json(doc);
 	struct rank *rank = find_rank(p, hf_doc_name(doc));
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(512);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(2048);
+	int64_t restarts = hf_json_i64(hf_json_get(main_container(pod), "restartCount"), 0);
+	bool again;
 
 	if (rank == NULL)
 		return;
@@ -302,20 +348,24 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 		hf_strbuf_addstr(&text, "gone");
 	else
 		describe_pod(pod, &text);
+	again = hf_streq(rank->uid, hf_doc_uid(doc)) && restarts > rank->restarts;
 	/* What the pod before said last is no news of this one. */
 	if (!hf_streq(rank->uid, hf_doc_uid(doc)))
 		replace(&rank->last_line, "");
 	replace(&rank->uid, hf_doc_uid(doc));
-	rank->restarts = hf_json_i64(hf_json_get(main_container(pod), "restartCount"), 0);
+	rank->restarts = restarts;
 	p->dirty = true;
+	if (again && !p->options.redraw && !gone)
+		note_restart(p, rank, pod, now);
 	if (hf_streq(rank->state, text.data))
 		return;
 	replace(&rank->state, text.data);
-	if (!p->options.redraw && !gone && !hf_str_has_prefix(text.data, "Pending")) {
-		if (text.data[0] >= 'A' && text.data[0] <= 'Z')
-			text.data[0] = (char)(text.data[0] - 'A' + 'a');
-		hf_progress_note(p, now, "pod/%s %s", rank->pod, text.data);
-	}
+	/* That a pod waits for a moment is no news; that no node takes it is. */
+	if (p->options.redraw || gone ||
+	    (hf_str_has_prefix(text.data, "Pending") && unschedulable(pod) == NULL))
+		return;
+	text.data[0] = (char)tolower((unsigned char)text.data[0]);
+	hf_progress_note(p, now, "pod/%s %s", rank->pod, text.data);
 }
 
 /* ---- logs --------------------------------------------------------------------------------- */
@@ -325,7 +375,7 @@ static void take_line(struct hf_progress *p, struct rank *rank)
 	HF_AUTO_STRBUF clean = HF_STRBUF_INIT(HF_PROGRESS_LINE_BYTES_MAX);
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
 
-	add_safe(&clean, rank->partial.data, rank->partial.len);
+	add_safe(p, &clean, rank->partial.data, rank->partial.len);
 	hf_strbuf_clear(&rank->partial);
 	if (clean.len == 0)
 		return;
@@ -381,11 +431,62 @@ static size_t cut_at(const char *text, int columns)
 
 static void draw_line(struct hf_progress *p, const char *color, const char *text)
 {
+	/* The last column stays free: some terminals break the line behind it. */
 	size_t len = p->options.width > 0 ? cut_at(text, p->options.width - 1) : strlen(text);
+	int columns = 0;
 
+	for (size_t i = 0; i < len; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
 	fprintf(p->options.out, "%s%.*s%s\n", color, (int)len, text,
 		color[0] != '\0' ? "\033[0m" : "");
-	p->drawn_lines++;
+	(void)!HF_VEC_PUSH(&p->drawn, columns);
+}
+
+static void draw_rank(struct hf_progress *p, const struct rank *rank)
+{
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
+
+	hf_strbuf_addf(&line, " %-12s %-16s ", rank_name(p, rank), rank->state);
+	if (rank->restarts > 0)
+		hf_strbuf_addf(&line, "restarts %" PRId64 "  ", rank->restarts);
+	if (p->options.logs)
+		hf_strbuf_addstr(&line, rank->last_line);
+	draw_line(p, paint(p, rank->state), line.data);
+}
+
+static bool is_well(const struct rank *rank)
+{
+	return hf_streq(rank->state, "Running") || hf_streq(rank->state, "Succeeded");
+}
+
+/* Where the terminal has too few rows, those in trouble come first to them. */
+static void draw_ranks(struct hf_progress *p, size_t room)
+{
+	size_t troubled = 0, well, left_out;
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(128);
+
+	for (size_t i = 0; i < p->ranks.len; i++)
+		troubled += !is_well(p->ranks.items[i]);
+	if (p->ranks.len <= room) {
+		well = p->ranks.len;
+	} else {
+		room -= room > 0; /* for the line that says so */
+		troubled = troubled < room ? troubled : room;
+		well = room - troubled;
+	}
+	left_out = p->ranks.len;
+	for (size_t i = 0; i < p->ranks.len; i++) {
+		size_t *quota = is_well(p->ranks.items[i]) ? &well : &troubled;
+		if (*quota == 0)
+			continue;
+		(*quota)--;
+		left_out--;
+		draw_rank(p, p->ranks.items[i]);
+	}
+	if (left_out > 0) {
+		hf_strbuf_addf(&line, " and %zu more ranks", left_out);
+		draw_line(p, "", line.data);
+	}
 }
 
 void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
@@ -393,6 +494,8 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(2 * HF_PROGRESS_LINE_BYTES_MAX);
 	char span[HF_TIME_TEXT_MAX];
 	hf_time since = p->running_since != HF_TIME_NONE ? p->running_since : p->first_seen;
+	/* The job, the keys, and the row of the cursor. */
+	int room = p->options.height - 2 - p->options.keys;
 
 	if (!p->options.redraw || (!p->dirty && !force))
 		return;
@@ -402,27 +505,30 @@ void hf_progress_draw(struct hf_progress *p, hf_time now, bool force)
 		       p->state[0] != '\0' ? p->state : "Starting", span, p->generation,
 		       p->restarts);
 	draw_line(p, paint(p, p->state), line.data);
-	for (size_t i = 0; i < p->ranks.len; i++) {
-		const struct rank *rank = p->ranks.items[i];
-		hf_strbuf_clear(&line);
-		hf_strbuf_addf(&line, " %-12s %-16s ", rank_name(p, rank), rank->state);
-		if (rank->restarts > 0)
-			hf_strbuf_addf(&line, "restarts %" PRId64 "  ", rank->restarts);
-		if (p->options.logs)
-			hf_strbuf_addstr(&line, rank->last_line);
-		draw_line(p, paint(p, rank->state), line.data);
-	}
-	if (p->options.keys != NULL)
-		draw_line(p, "", p->options.keys);
+	draw_ranks(p, p->options.height == 0 ? SIZE_MAX : room > 0 ? (size_t)room : 0);
+	if (p->options.keys)
+		draw_line(p, "",
+			  hf_streq(p->state, "Suspended") ? " l logs  w why  s resume  q stop"
+							  : " l logs  w why  s suspend  q stop");
 	(void)fflush(p->options.out);
 	p->dirty = false;
 }
 
+void hf_progress_resize(struct hf_progress *p, int width, int height)
+{
+	p->dirty = p->dirty || width != p->options.width || height != p->options.height;
+	p->options.width = width;
+	p->options.height = height;
+}
+
 void hf_progress_finish(struct hf_progress *p, hf_time now)
 {
-	p->options.keys = NULL;
+	erase_block(p);
+	/* Nothing is erased any more: all ranks, however many rows it takes. */
+	p->options.keys = false;
+	p->options.height = 0;
 	hf_progress_draw(p, now, true);
-	p->drawn_lines = 0;
+	p->drawn.len = 0;
 	p->options.redraw = false;
 }
 

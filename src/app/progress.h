@@ -21,10 +21,10 @@ struct hf_progress;
 struct hf_progress_options {
 	bool redraw; /* a block redrawn in place; else lines */
 	bool color, utf8;
-	int width;         /* columns; 0: unlimited */
+	int width, height; /* of the terminal; 0: unlimited */
 	bool logs;         /* show the ranks' log lines */
-	const char *ranks; /* "0,2": only the logs of these ranks; NULL: all */
-	const char *keys;  /* help line below the block; NULL: none */
+	const char *ranks; /* "master-0,worker-1": only the logs of these; NULL: all */
+	bool keys;         /* a line below the block says what they do */
 	FILE *out;
 };
 
@@ -46,6 +46,8 @@ void hf_progress_draw(struct hf_progress *progress, hf_time now, bool force);
 void hf_progress_heartbeat(struct hf_progress *progress, hf_time now);
 /* The last state of the block stays on the screen; nothing is redrawn after. */
 void hf_progress_finish(struct hf_progress *progress, hf_time now);
+/* The terminal is so large now. */
+void hf_progress_resize(struct hf_progress *progress, int width, int height);
 void hf_progress_toggle_logs(struct hf_progress *progress);
 
 /* "Running": the type of the last condition that is True; "Created" before any. */

@@ -186,6 +186,169 @@ static void the_state_is_the_last_condition_that_is_true(void **state)
 	assert_string_equal(hf_progress_state(NULL), "Created");
 }
 
+#define UNSCHEDULABLE                                                                              \
+	"{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","  \
+	"\"reason\":\"Unschedulable\",\"message\":\"0/1 nodes are available\"}]}"
+#define AGAIN(count, state)                                                                        \
+	"{\"phase\":\"Running\",\"containerStatuses\":[{\"restartCount\":" count                   \
+	",\"state\":" state ",\"lastState\":{\"terminated\":{\"exitCode\":3}}}]}"
+
+static void that_no_node_takes_a_pod_is_said(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_pod(&f, "ddp-worker-0", "a", "{\"phase\":\"Pending\"}", 0);
+	assert_string_equal(printed(&f), "");
+	tell_pod(&f, "ddp-worker-0", "a", UNSCHEDULABLE, 0);
+	tell_pod(&f, "ddp-worker-0", "a", UNSCHEDULABLE, 0);
+	assert_string_equal(printed(&f),
+			    "00:00:00 pod/ddp-worker-0 pending: 0/1 nodes are available\n");
+	teardown(&f);
+}
+
+static void a_program_started_again_in_its_pod_is_said(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 0);
+	tell_pod(&f, "ddp-worker-0", "a", AGAIN("1", "{\"running\":{}}"), 0);
+	tell_pod(&f, "ddp-worker-0", "a",
+		 AGAIN("1", "{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}"), 0);
+	tell_pod(&f, "ddp-worker-0", "a",
+		 AGAIN("1", "{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}"), 0);
+	/* Another pod begins at its own count. */
+	tell_pod(&f, "ddp-worker-0", "b", AGAIN("2", "{\"running\":{}}"), 0);
+	assert_string_equal(printed(&f),
+			    "00:00:00 pod/ddp-worker-0 running\n"
+			    "00:00:00 pod/ddp-worker-0 started again restarts=1 code=3\n"
+			    "00:00:00 pod/ddp-worker-0 waiting: CrashLoopBackOff\n"
+			    "00:00:00 pod/ddp-worker-0 running\n");
+	teardown(&f);
+}
+
+static size_t lines_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text != '\0'; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void tell_many(struct fixture *f, int n)
+{
+	for (int i = 0; i < n; i++) {
+		HF_AUTO_STRBUF name = HF_STRBUF_INIT(64);
+		hf_strbuf_addf(&name, "ddp-worker-%d", i);
+		tell_pod(f, name.data, "a", i == n - 1 ? FAILED : RUNNING, 0);
+	}
+}
+
+static void a_block_is_never_higher_than_the_terminal(void **state)
+{
+	struct fixture f;
+
+	setup(&f, true);
+	hf_progress_resize(f.progress, 60, 10);
+	tell_many(&f, 20);
+	hf_progress_draw(f.progress, 0, false);
+	assert_int_equal(lines_of(printed(&f)), 9); /* and the row of the cursor */
+	assert_non_null(strstr(f.text, " and 13 more ranks\n"));
+	/* The one in trouble has its row, though it is the last. */
+	assert_non_null(strstr(f.text, "worker-19    Failed code=137"));
+	/* At the end nothing is redrawn: all of them. */
+	hf_progress_finish(f.progress, 0);
+	assert_non_null(strstr(printed(&f), "worker-18    Running"));
+	teardown(&f);
+}
+
+static void in_two_rows_there_is_still_the_job(void **state)
+{
+	struct fixture f;
+
+	setup(&f, true);
+	hf_progress_resize(f.progress, 60, 2);
+	tell_many(&f, 3);
+	hf_progress_draw(f.progress, 0, false);
+	assert_non_null(strstr(printed(&f), " ddp  Starting"));
+	assert_null(strstr(f.text, "worker-0"));
+	teardown(&f);
+}
+
+static void lines_that_a_narrower_terminal_broke_are_erased_too(void **state)
+{
+	struct fixture f;
+
+	setup(&f, true);
+	tell_many(&f, 1);
+	hf_progress_log(f.progress, "ddp-worker-0", "12345678901234567890\n", 21, 0);
+	hf_progress_draw(f.progress, 0, false); /* lines of 44 and 51 columns */
+	hf_progress_resize(f.progress, 30, 10);
+	hf_progress_draw(f.progress, 0, false);
+	assert_non_null(strstr(printed(&f), "\033[4A\033[J"));
+	teardown(&f);
+}
+
+static void logs_are_of_the_ranks_that_were_named(void **state)
+{
+	struct fixture f = {0};
+	struct hf_progress_options options = {
+		.logs = true, .utf8 = true, .ranks = "master-0,worker-10"};
+
+	options.out = f.out = open_memstream(&f.text, &f.len);
+	f.progress = hf_progress_create(&options, "ddp");
+	hf_progress_log(f.progress, "ddp-worker-1", "no\n", 3, 0);
+	hf_progress_log(f.progress, "ddp-worker-10", "yes\n", 4, 0);
+	hf_progress_log(f.progress, "ddp-master-0", "and this\n", 9, 0);
+	hf_progress_toggle_logs(f.progress);
+	hf_progress_log(f.progress, "ddp-master-0", "not that\n", 9, 0);
+	assert_string_equal(printed(&f), "worker-10 | yes\nmaster-0 | and this\n");
+	teardown(&f);
+}
+
+static void without_utf8_log_lines_are_ascii(void **state)
+{
+	struct fixture f = {0};
+	struct hf_progress_options options = {.logs = true};
+
+	options.out = f.out = open_memstream(&f.text, &f.len);
+	f.progress = hf_progress_create(&options, "ddp");
+	hf_progress_log(f.progress, "ddp-worker-1",
+			"a\xc3\xa4\tb\xc2\x9b"
+			"c\n",
+			9, 0);
+	assert_string_equal(printed(&f), "worker-1 | a?? bc\n");
+	teardown(&f);
+}
+
+static void the_keys_say_what_they_do_now(void **state)
+{
+	struct fixture f = {0};
+	struct hf_progress_options options = {.redraw = true, .keys = true};
+
+	options.out = f.out = open_memstream(&f.text, &f.len);
+	f.progress = hf_progress_create(&options, "ddp");
+	tell_job(&f, COND("Running"), 1, 0, 0);
+	hf_progress_draw(f.progress, 0, false);
+	assert_non_null(strstr(printed(&f), "s suspend"));
+	tell_job(&f, COND("Suspended"), 1, 0, 0);
+	hf_progress_draw(f.progress, 0, false);
+	assert_non_null(strstr(printed(&f), "s resume"));
+	teardown(&f);
+}
+
+static void a_suspended_job_says_what_it_waits_for(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_job(&f, COND("Suspended"), 1, 0, 0);
+	assert_string_equal(printed(&f), "00:00:00 job/ddp suspended after=0s generation=1: why\n");
+	teardown(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +359,15 @@ int main(void)
 		cmocka_unit_test(the_block_is_erased_before_it_is_drawn_again),
 		cmocka_unit_test(ranks_stand_in_order_of_their_numbers),
 		cmocka_unit_test(the_state_is_the_last_condition_that_is_true),
+		cmocka_unit_test(that_no_node_takes_a_pod_is_said),
+		cmocka_unit_test(a_program_started_again_in_its_pod_is_said),
+		cmocka_unit_test(a_block_is_never_higher_than_the_terminal),
+		cmocka_unit_test(in_two_rows_there_is_still_the_job),
+		cmocka_unit_test(lines_that_a_narrower_terminal_broke_are_erased_too),
+		cmocka_unit_test(logs_are_of_the_ranks_that_were_named),
+		cmocka_unit_test(without_utf8_log_lines_are_ascii),
+		cmocka_unit_test(the_keys_say_what_they_do_now),
+		cmocka_unit_test(a_suspended_job_says_what_it_waits_for),
 	};
 
 	return cmocka_run_group_tests_name("progress", tests, NULL, NULL);

@@ -11,12 +11,14 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cli/manifest.h"
+#include "cli/rank.h"
 #include "core/names.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -33,7 +35,7 @@ enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OV
 #define REDRAW_SPAN (200 * HF_MS)
 #define HEARTBEAT_SPAN HF_MINUTE
 #define LINGER_SPAN (2 * HF_SECOND) /* for log streams that do not end by themselves */
-#define WATCH_AGAIN_SPAN (100 * HF_MS)
+#define RANKS_BYTES_MAX 65536       /* of the names that --ranks selects */
 
 struct run;
 
@@ -59,6 +61,8 @@ struct run {
 	const struct hf_resource *resource;
 	char *dir;
 	char *ns, *name, *selector, *field_selector;
+	char *ranks; /* names, of --ranks; NULL: all */
+	bool timed_out;
 	enum run_state state;
 	int exit_code;
 	int interrupts;
@@ -69,7 +73,7 @@ struct run {
 	struct injection_timer injections[HF_INJECTIONS_MAX];
 	size_t n_injections;
 	struct hf_timer *tick, *heartbeat, *linger, *timeout;
-	struct hf_signal *sigint, *sigterm;
+	struct hf_signal *sigint, *sigterm, *sighup;
 	struct hf_io *keyboard;
 	struct termios saved_terminal;
 };
@@ -284,9 +288,8 @@ static void on_created(void *arg, const struct hf_reply *reply)
 	watch_pods(run);
 }
 
-static void on_ready(void *arg, int code, const char *message)
+static void create_job(struct run *run)
 {
-	struct run *run = arg;
 	struct hf_request request = {.verb = HF_VERB_CREATE,
 				     .resource = run->resource,
 				     .ns = run->ns,
@@ -294,10 +297,45 @@ static void on_ready(void *arg, int code, const char *message)
 				     .field_manager = "holdfast-run",
 				     .field_validation = "Strict"};
 
+	(void)hf_store_request(hf_plane_store(run->plane), &request, on_created, run);
+}
+
+static void on_namespace(void *arg, const struct hf_reply *reply)
+{
+	struct run *run = arg;
+
+	if (run->state != RUN_STARTING)
+		return;
+	if (reply->code != 0 && reply->code != HF_E_EXISTS)
+		fail(run, reply->code, reply->message);
+	else
+		create_job(run);
+}
+
+/* The namespace of a manifest that was written for a cluster is there in this plane too. */
+static void create_namespace(struct run *run)
+{
+	struct hf_json *object = hf_json_object();
+	struct hf_request request = {.verb = HF_VERB_CREATE, .resource = &hf_namespaces};
+
+	hf_json_set_str(object, "apiVersion", "v1");
+	hf_json_set_str(object, "kind", "Namespace");
+	hf_json_set_str(hf_json_ensure_object(object, "metadata"), "name", run->ns);
+	HF_AUTO_DOC body = hf_doc_from_json(object);
+	request.body = body;
+	(void)hf_store_request(hf_plane_store(run->plane), &request, on_namespace, run);
+}
+
+static void on_ready(void *arg, int code, const char *message)
+{
+	struct run *run = arg;
+
+	if (run->state != RUN_STARTING)
+		return;
 	if (code != 0)
 		fail(run, code, message);
 	else
-		(void)hf_store_request(hf_plane_store(run->plane), &request, on_created, run);
+		create_namespace(run);
 }
 
 static void on_notice(void *arg, const char *text)
@@ -400,6 +438,10 @@ static void on_tick(void *arg)
 {
 	struct run *run = arg;
 
+	struct winsize size;
+
+	if (run->cli->tty && ioctl(fileno(run->cli->out), TIOCGWINSZ, &size) == 0)
+		hf_progress_resize(run->progress, size.ws_col, size.ws_row);
 	/* The time in the first line moves on even when nothing else does. */
 	hf_progress_draw(run->progress, now_of(run), true);
 	hf_timer_arm(run->tick, REDRAW_SPAN);
@@ -421,6 +463,7 @@ static void on_timeout(void *arg)
 		return;
 	hf_progress_note(run->progress, now_of(run), "timed out after --timeout=%s",
 			 hf_cli_flag(run->cli, "timeout"));
+	run->timed_out = true;
 	stop(run, HF_EXIT_TIMEOUT, HF_TIME_NONE);
 }
 
@@ -441,11 +484,19 @@ static void on_injection(void *arg)
 
 /* ---- set-up ------------------------------------------------------------------------------- */
 
+static bool has_keyboard(const struct run *run)
+{
+	return run->cli->tty && isatty(STDIN_FILENO) == 1;
+}
+
 /* The job gets a name and a namespace, as on create; both are known before it is sent. */
 static int prepare_job(struct run *run)
 {
 	const struct hf_json *metadata = hf_json_get(hf_doc_json(run->manifest.doc), "metadata");
 	const char *in_file = hf_json_path_str(metadata, "namespace", NULL);
+	bool suspended = hf_json_true(
+		hf_json_path(hf_doc_json(run->manifest.doc), "spec", "runPolicy", "suspend", NULL),
+		false);
 
 	run->name = hf_xstrdup(hf_str_or(hf_json_path_str(metadata, "name", NULL), ""));
 	run->ns = hf_xstrdup(
@@ -453,6 +504,10 @@ static int prepare_job(struct run *run)
 	if (in_file != NULL && !hf_streq(in_file, run->ns))
 		return hf_cli_usage(run->cli, "the job is in namespace '%s', not in '%s'", in_file,
 				    run->ns);
+	if (suspended && !has_keyboard(run))
+		return hf_cli_usage(run->cli,
+				    "the job is suspended (spec.runPolicy.suspend), and without a "
+				    "terminal nothing can resume it here");
 	run->resource = hf_resource_by_plural(run->manifest.framework->group,
 					      run->manifest.framework->plural);
 	hf_assert(run->resource != NULL);
@@ -461,21 +516,60 @@ static int prepare_job(struct run *run)
 	return 0;
 }
 
-static int parse_injections(struct run *run)
+static int parse_injection(struct run *run, const char *text)
 {
-	for (size_t i = 0; i < run->cli->n_flags; i++) {
-		struct hf_error err;
-		struct injection_timer *timer = &run->injections[run->n_injections];
-		if (!hf_streq(run->cli->flags[i].flag->name, "inject"))
-			continue;
-		if (run->n_injections == HF_INJECTIONS_MAX)
-			return hf_cli_usage(run->cli, "more than %d --inject", HF_INJECTIONS_MAX);
-		if (hf_injection_parse(run->cli->flags[i].value, &timer->injection, &err) != 0)
-			return hf_cli_usage(run->cli, "--inject: %s", err.text);
-		timer->run = run;
-		run->n_injections++;
-	}
+	struct injection_timer *timer = &run->injections[run->n_injections];
+	HF_AUTOFREE char *name = NULL;
+	struct hf_error err;
+	int rc;
+
+	if (run->n_injections == HF_INJECTIONS_MAX)
+		return hf_cli_usage(run->cli, "more than %d --inject", HF_INJECTIONS_MAX);
+	rc = hf_injection_parse(text, &timer->injection, &err);
+	if (rc == 0)
+		rc = hf_cli_rank_name(run->manifest.framework, hf_doc_json(run->manifest.doc),
+				      timer->injection.rank, &name, &err);
+	if (rc != 0)
+		return hf_cli_usage(run->cli, "--inject: %s", err.text);
+	(void)snprintf(timer->injection.rank, sizeof(timer->injection.rank), "%s", name);
+	timer->run = run;
+	run->n_injections++;
 	return 0;
+}
+
+/* --ranks 0,worker-1: by number or name; kept as names. */
+static int parse_ranks(struct run *run, const char *list)
+{
+	HF_AUTO_STRBUF names = HF_STRBUF_INIT(RANKS_BYTES_MAX);
+	HF_AUTOFREE char *copy = hf_xstrdup(list);
+	char *rest = copy, *word;
+	struct hf_error err;
+
+	while ((word = strsep(&rest, ",")) != NULL) {
+		HF_AUTOFREE char *name = NULL;
+		if (hf_cli_rank_name(run->manifest.framework, hf_doc_json(run->manifest.doc), word,
+				     &name, &err) != 0)
+			return hf_cli_usage(run->cli, "--ranks: %s", err.text);
+		hf_strbuf_addf(&names, "%s%s", names.len > 0 ? "," : "", name);
+	}
+	run->ranks = hf_strbuf_detach(&names);
+	return 0;
+}
+
+static int parse_flags(struct run *run)
+{
+	const char *progress = hf_str_or(hf_cli_flag(run->cli, "progress"), "auto");
+	const char *ranks = hf_cli_flag(run->cli, "ranks");
+	int rc = 0;
+
+	if (!hf_streq(progress, "auto") && !hf_streq(progress, "plain"))
+		return hf_cli_usage(run->cli, "--progress takes auto or plain, not '%s'", progress);
+	if (ranks != NULL)
+		rc = parse_ranks(run, ranks);
+	for (size_t i = 0; rc == 0 && i < run->cli->n_flags; i++)
+		if (hf_streq(run->cli->flags[i].flag->name, "inject"))
+			rc = parse_injection(run, run->cli->flags[i].value);
+	return rc;
 }
 
 static void create_progress(struct run *run)
@@ -488,12 +582,11 @@ static void create_progress(struct run *run)
 		.utf8 = cli->utf8,
 		.width = cli->width,
 		.logs = !hf_cli_has(cli, "no-logs"),
-		.ranks = hf_cli_flag(cli, "ranks"),
+		.ranks = run->ranks,
 		.out = cli->out,
 	};
 
-	if (options.redraw && isatty(STDIN_FILENO) == 1)
-		options.keys = " l logs  w why  s suspend  q stop";
+	options.keys = options.redraw && has_keyboard(run);
 	run->progress = hf_progress_create(&options, run->name);
 }
 
@@ -502,8 +595,7 @@ static int open_keyboard(struct run *run, struct hf_error *err)
 	struct termios raw;
 	int rc;
 
-	if (!run->cli->tty || isatty(STDIN_FILENO) != 1 ||
-	    tcgetattr(STDIN_FILENO, &run->saved_terminal) != 0)
+	if (!has_keyboard(run) || tcgetattr(STDIN_FILENO, &run->saved_terminal) != 0)
 		return 0;
 	rc = hf_io_create(run->loop, STDIN_FILENO, on_key, run, &run->keyboard, err);
 	if (rc != 0)
@@ -546,6 +638,13 @@ static int make_dir(struct run *run, struct hf_error *err)
 	return hf_fs_mkdirs(run->dir, 0700, err);
 }
 
+static bool is_ignored(int signum)
+{
+	struct sigaction action;
+
+	return sigaction(signum, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 static int begin(struct run *run, struct hf_error *err)
 {
 	struct hf_plane_options options = {
@@ -562,6 +661,9 @@ static int begin(struct run *run, struct hf_error *err)
 	options.loop = run->loop;
 	if (rc == 0)
 		rc = hf_signal_create(run->loop, SIGTERM, on_signal, run, &run->sigterm, err);
+	/* A terminal that is closed ends the job; under nohup it is not to. */
+	if (rc == 0 && !is_ignored(SIGHUP))
+		rc = hf_signal_create(run->loop, SIGHUP, on_signal, run, &run->sighup, err);
 	if (rc == 0)
 		rc = open_keyboard(run, err);
 	if (rc == 0)
@@ -594,6 +696,7 @@ static void release(struct run *run)
 	run->timeout = hf_timer_destroy(run->timeout);
 	run->sigint = hf_signal_destroy(run->sigint);
 	run->sigterm = hf_signal_destroy(run->sigterm);
+	run->sighup = hf_signal_destroy(run->sighup);
 	run->plane = hf_plane_destroy(run->plane);
 	run->loop = hf_loop_destroy(run->loop);
 	run->job = hf_doc_unref(run->job);
@@ -605,6 +708,7 @@ static void release(struct run *run)
 	free(run->dir);
 	free(run->ns);
 	free(run->name);
+	free(run->ranks);
 	free(run->selector);
 	free(run->field_selector);
 }
@@ -615,12 +719,24 @@ static void print_end(const struct run *run)
 {
 	const struct hf_json *job = hf_doc_json(run->job);
 	const char *state = job != NULL ? hf_progress_state(job) : "";
+	const char *first = hf_json_path_str(job, "status", "recovery", "last", "replica", NULL);
 
-	if (hf_streq(state, "Failed") && run->exit_code != HF_EXIT_INTERRUPTED)
-		fprintf(run->cli->err, "holdfast: job %s failed with code %d\n", run->name,
-			run->exit_code);
+	if (run->timed_out)
+		fprintf(run->cli->err, "holdfast: timed out after %s\n",
+			hf_cli_flag(run->cli, "timeout"));
+	else if (hf_streq(state, "Failed") && run->exit_code != HF_EXIT_INTERRUPTED)
+		fprintf(run->cli->err, "holdfast: job %s failed with code %d%s%s%s\n", run->name,
+			run->exit_code, first != NULL ? " (first: " : "", hf_str_or(first, ""),
+			first != NULL ? ")" : "");
 	if (hf_cli_has(run->cli, "keep"))
 		fprintf(run->cli->err, "holdfast: logs are kept in %s\n", run->dir);
+	/* Who reads may have left, or the disk be full: the job did not suffer from it, and the
+	 * code stays the job's. */
+	if (fflush(run->cli->out) != 0 || ferror(run->cli->out) != 0) {
+		fputs("holdfast: not everything could be written to the standard output\n",
+		      run->cli->err);
+		clearerr(run->cli->out);
+	}
 }
 
 static int run_job(struct run *run, hf_time timeout)
@@ -658,7 +774,7 @@ static int verb_run(struct hf_cli *cli)
 		return rc;
 	rc = prepare_job(&run);
 	if (rc == 0)
-		rc = parse_injections(&run);
+		rc = parse_flags(&run);
 	if (rc == 0)
 		rc = run_job(&run, timeout);
 	release(&run);
@@ -668,10 +784,11 @@ static int verb_run(struct hf_cli *cli)
 static const struct hf_flag run_flags[] = {
 	{"progress", 0, "HOW", "auto, or plain: lines instead of a block that is redrawn"},
 	{"no-logs", 0, NULL, "do not show what the ranks print"},
-	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2"},
+	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1"},
 	{"timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124"},
 	{"inject", 0, "FAULT", "make a fault: 'kill worker-1 at 5s' after the job first runs"},
 	{"keep", 0, NULL, "keep the logs of the ranks in files"},
+	{"namespace", 'n', "NAME", "the job's namespace where the manifest names none"},
 	{NULL, 0, NULL, NULL},
 };
 

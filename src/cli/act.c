@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/states.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
@@ -56,28 +57,42 @@ int hf_act_record(struct hf_cli *cli, struct hf_doc *job, const char *event_reas
 	return rc == 0 ? 0 : hf_error_wrap(err, "done, but the reason could not be recorded");
 }
 
-static int patch_one(struct hf_cli *cli, const char *word, const struct hf_json *patch,
-		     const char *event_reason, const char *done)
+int hf_act_refuse_ended(struct hf_doc *job, struct hf_error *err)
+{
+	struct hf_job_facts facts;
+
+	hf_job_facts_read(hf_doc_json(job), &facts);
+	if (!hf_streq(facts.state, "Succeeded") && !hf_streq(facts.state, "Failed"))
+		return 0;
+	return hf_error_set(err, HF_E_CONFLICT, "%s has ended: it is %s", hf_doc_name(job),
+			    facts.state);
+}
+
+static int act_on(struct hf_cli *cli, const struct hf_act *act, const char *word)
 {
 	HF_AUTO_CLI_REPLY reply = {.object = NULL};
-	HF_AUTO_JSON copy = hf_json_copy(patch);
 	const struct hf_framework *framework;
+	HF_AUTO_JSON patch = NULL;
 	HF_AUTO_DOC job = NULL;
+	const char *said = act->done;
 	struct hf_error err;
 	bool dry_run = false;
 
 	(void)hf_cli_dry_run(cli, &dry_run);
 	if (hf_cli_find_job(cli, word, &job, &framework, &err) != 0 ||
-	    hf_cli_patch_job(cli, framework, job, copy, &reply, &err) != 0 ||
-	    (!dry_run && hf_act_record(cli, job, event_reason, &err) != 0))
+	    act->prepare(cli, framework, job, &patch, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	fprintf(cli->out, "%s/%s %s%s\n", framework->singular, hf_doc_name(job), done,
+	if (patch == NULL)
+		said = act->already;
+	else if (hf_cli_patch_job(cli, framework, job, patch, &reply, &err) != 0 ||
+		 (!dry_run && hf_act_record(cli, job, act->event_reason, &err) != 0))
+		return hf_cli_fail(cli, &err);
+	fprintf(cli->out, "%s/%s %s%s\n", framework->singular, hf_doc_name(job), said,
 		dry_run ? " (dry run)" : "");
 	return HF_EXIT_OK;
 }
 
-int hf_act_patch_all(struct hf_cli *cli, const struct hf_json *patch, const char *event_reason,
-		     const char *done)
+int hf_act_all(struct hf_cli *cli, const struct hf_act *act)
 {
 	int worst = HF_EXIT_OK;
 	bool dry_run;
@@ -86,7 +101,7 @@ int hf_act_patch_all(struct hf_cli *cli, const struct hf_json *patch, const char
 	if (rc != 0)
 		return rc;
 	for (int i = 0; i < cli->n_args; i++) {
-		rc = patch_one(cli, cli->args[i], patch, event_reason, done);
+		rc = act_on(cli, act, cli->args[i]);
 		worst = worst != HF_EXIT_OK ? worst : rc;
 	}
 	return worst;

@@ -4,15 +4,20 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/text.h"
 
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static const struct hf_flag global_flags[] = {
+#define MESSAGE_BYTES_MAX ((size_t)64 << 10)
+
+/* Of the verbs that talk to a server. */
+static const struct hf_flag server_flags[] = {
 	{"namespace", 'n', "NAME", "the namespace to work in"},
 	{"all-namespaces", 'A', NULL, "work in all namespaces"},
 	{"kubeconfig", 0, "FILE",
@@ -20,29 +25,46 @@ static const struct hf_flag global_flags[] = {
 	{"context", 0, "NAME", "the context of the kubeconfig file to use"},
 	{"cluster", 0, "NAME", "the cluster of the kubeconfig file to use"},
 	{"user", 0, "NAME", "the user of the kubeconfig file to use"},
+	{"local", 0, NULL, "this user's 'holdfast up', whatever $KUBECONFIG says"},
+	{"request-timeout", 0, "SPAN", "give up one request after so long, such as 10s"},
+	{NULL, 0, NULL, NULL},
+};
+
+static const struct hf_flag global_flags[] = {
 	{"color", 0, "WHEN", "auto, always or never"},
 	{"help", 'h', NULL, "show this help"},
 	{NULL, 0, NULL, NULL},
 };
 
+static const char *program_of(const struct hf_cli *cli)
+{
+	return hf_str_or(cli->program, "holdfast");
+}
+
+static void complain(const struct hf_cli *cli, const char *text)
+{
+	fputs("holdfast: ", cli->err);
+	hf_text_print(cli->err, text, cli->utf8);
+	fputc('\n', cli->err);
+}
+
 int hf_cli_usage(const struct hf_cli *cli, const char *fmt, ...)
 {
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(MESSAGE_BYTES_MAX);
 	va_list ap;
 
-	fputs("holdfast: ", cli->err);
 	va_start(ap, fmt);
-	vfprintf(cli->err, fmt, ap);
+	hf_strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	if (cli->verb != NULL)
-		fprintf(cli->err, "\nSee 'holdfast %s --help'.\n", cli->verb->name);
-	else
-		fputs("\nSee 'holdfast --help'.\n", cli->err);
+	complain(cli, text.data);
+	fprintf(cli->err, "See '%s%s%s --help'.\n", program_of(cli), cli->verb != NULL ? " " : "",
+		cli->verb != NULL ? cli->verb->name : "");
 	return HF_EXIT_USAGE;
 }
 
 int hf_cli_fail(const struct hf_cli *cli, const struct hf_error *err)
 {
-	fprintf(cli->err, "holdfast: %s\n", err->text);
+	complain(cli, err->text);
 	switch (err->code) {
 	case HF_E_UNAVAILABLE:
 	case HF_E_UNAUTHORIZED: return HF_EXIT_UNREACHABLE;
@@ -90,7 +112,7 @@ static int flag_width(const struct hf_flag *flags)
 	return width < FLAG_WIDTH_MAX ? width : FLAG_WIDTH_MAX;
 }
 
-static void print_flags(FILE *out, const struct hf_flag *flags)
+static void print_flags(const struct hf_cli *cli, const struct hf_flag *flags)
 {
 	int width = flag_width(flags);
 
@@ -101,37 +123,71 @@ static void print_flags(FILE *out, const struct hf_flag *flags)
 		(void)snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", flags->name,
 			       flags->value != NULL ? " " : "",
 			       flags->value != NULL ? flags->value : "");
-		fprintf(out, "  %-*s %s\n", width, left, flags->help);
+		fprintf(cli->out, "  %-*s ", width, left);
+		hf_text_print(cli->out, flags->help, cli->utf8);
+		fputc('\n', cli->out);
 	}
 }
 
-static void print_verb_help(const struct hf_cli *cli)
+/* Examples call the program as it was called. */
+static void print_examples(const struct hf_cli *cli)
+{
+	static const char usual[] = "  holdfast ";
+
+	for (const char *line = cli->verb->examples; *line != '\0';) {
+		size_t len = strcspn(line, "\n");
+		if (hf_str_has_prefix(line, usual)) {
+			fprintf(cli->out, "  %s ", program_of(cli));
+			line += strlen(usual);
+			len -= strlen(usual);
+		}
+		fprintf(cli->out, "%.*s\n", (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+}
+
+static void print_usage(const struct hf_cli *cli, FILE *out)
 {
 	const struct hf_cli_verb *verb = cli->verb;
 
-	fprintf(cli->out, "%s\n\nExamples:\n%s\n", verb->summary, verb->examples);
-	fprintf(cli->out, "Usage: holdfast %s%s%s\n", verb->name, verb->usage[0] != '\0' ? " " : "",
-		verb->usage);
-	if (verb->flags != NULL) {
-		fputs("\nFlags:\n", cli->out);
-		print_flags(cli->out, verb->flags);
-	}
-	if (verb->raw)
-		return;
-	fputs("\nGlobal flags:\n", cli->out);
-	print_flags(cli->out, global_flags);
+	fprintf(out, "%s %s%s", program_of(cli), verb->name, verb->usage[0] != '\0' ? " " : "");
+	hf_text_print(out, verb->usage, cli->utf8);
+	fputc('\n', out);
 }
 
-static void print_help(FILE *out, const struct hf_cli_verb *const *const *tables)
+static int print_verb_help(const struct hf_cli *cli)
 {
-	fputs("Holdfast keeps distributed training running when pods, devices and nodes fail.\n\n"
-	      "Usage: holdfast VERB [ARGUMENTS]\n\nVerbs:\n",
-	      out);
+	const struct hf_cli_verb *verb = cli->verb;
+
+	fprintf(cli->out, "%s\n\nExamples:\n", verb->summary);
+	print_examples(cli);
+	fputs("\nUsage: ", cli->out);
+	print_usage(cli, cli->out);
+	if (verb->flags != NULL) {
+		fputs("\nFlags:\n", cli->out);
+		print_flags(cli, verb->flags);
+	}
+	if (verb->raw)
+		return HF_EXIT_OK;
+	fputs("\nGlobal flags:\n", cli->out);
+	if (verb->connects)
+		print_flags(cli, server_flags);
+	print_flags(cli, global_flags);
+	return HF_EXIT_OK;
+}
+
+static void print_help(const struct hf_cli *cli, FILE *out,
+		       const struct hf_cli_verb *const *const *tables)
+{
+	fprintf(out,
+		"Holdfast keeps distributed training running when pods, devices and nodes fail.\n\n"
+		"Usage: %s VERB [ARGUMENTS]\n\nVerbs:\n",
+		program_of(cli));
 	for (; *tables != NULL; tables++)
 		for (const struct hf_cli_verb *const *verb = *tables; *verb != NULL; verb++)
 			if (!(*verb)->hidden)
 				fprintf(out, "  %-10s %s\n", (*verb)->name, (*verb)->summary);
-	fputs("\n'holdfast VERB --help' has examples and flags.\n", out);
+	fprintf(out, "\n'%s VERB --help' has examples and flags.\n", program_of(cli));
 }
 
 /* ---- the command line --------------------------------------------------------------------- */
@@ -154,6 +210,8 @@ static const struct hf_flag *find_flag(const struct hf_cli_verb *verb, const cha
 {
 	const struct hf_flag *flag = find_in(verb->flags, name, len, letter);
 
+	if (flag == NULL && verb->connects)
+		flag = find_in(server_flags, name, len, letter);
 	return flag != NULL ? flag : find_in(global_flags, name, len, letter);
 }
 
@@ -257,7 +315,6 @@ static int setup_terminal(struct hf_cli *cli)
 		isatty(fileno(cli->out)) == 1 && !hf_str_is_empty(term) && !hf_streq(term, "dumb");
 	cli->color = hf_streq(when, "always") ||
 		     (hf_streq(when, "auto") && cli->tty && hf_str_is_empty(getenv("NO_COLOR")));
-	cli->utf8 = hf_streq(nl_langinfo(CODESET), "UTF-8");
 	if (cli->tty && ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0)
 		cli->width = size.ws_col;
 	return 0;
@@ -271,6 +328,53 @@ static const struct hf_cli_verb *find_verb(const struct hf_cli_verb *const *cons
 			if (hf_streq((*verb)->name, name))
 				return *verb;
 	return NULL;
+}
+
+static int take_server_flags(struct hf_cli *cli)
+{
+	const char *ns = hf_cli_flag(cli, "namespace");
+	const char *timeout = hf_cli_flag(cli, "request-timeout");
+	const char *problem = ns != NULL ? hf_dns1123_label_problem(ns) : NULL;
+	struct hf_error err;
+
+	if (problem != NULL)
+		return hf_cli_usage(cli, "--namespace '%s': %s", ns, problem);
+	if (ns != NULL) {
+		free(cli->ns);
+		cli->ns = hf_xstrdup(ns);
+	}
+	cli->all_namespaces = hf_cli_has(cli, "all-namespaces");
+	if (cli->all_namespaces && ns != NULL)
+		return hf_cli_usage(cli, "give --namespace or --all-namespaces, not both");
+	/* "0" is kubectl's word for none. */
+	if (timeout != NULL && !hf_streq(timeout, "0") &&
+	    hf_span_parse(timeout, &cli->request_timeout, &err) != 0)
+		return hf_cli_usage(cli, "--request-timeout: %s", err.text);
+	return 0;
+}
+
+static int connect_to(struct hf_cli *cli)
+{
+	struct hf_error err;
+	int rc;
+
+	if (cli->connect(cli, &cli->store, &err) == 0)
+		return HF_EXIT_OK;
+	/* No server is named, or not in a way that can be read: none is reached. */
+	rc = hf_cli_fail(cli, &err);
+	return rc == HF_EXIT_FAILED ? HF_EXIT_UNREACHABLE : rc;
+}
+
+/* A full disk behind stdout is a failure that is told; a reader that went away knows. */
+static int check_output(struct hf_cli *cli, int exit_code)
+{
+	struct pollfd out = {.fd = fileno(cli->out)};
+
+	if (fflush(cli->out) == 0 && ferror(cli->out) == 0)
+		return exit_code;
+	if (poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0)
+		complain(cli, "not everything could be written to the standard output");
+	return exit_code == HF_EXIT_OK ? HF_EXIT_FAILED : exit_code;
 }
 
 /* For verbs that have another program's command line.  Help is asked for as everywhere. */
@@ -299,39 +403,41 @@ static int take_words(struct hf_cli *cli, int argc, const char *const *argv, boo
 
 static int run_verb(struct hf_cli *cli, int argc, const char *const *argv)
 {
-	struct hf_error err;
 	bool help;
 	int rc = take_words(cli, argc, argv, &help);
 
 	if (rc != 0)
 		return rc;
-	if (help) {
-		print_verb_help(cli);
-		return HF_EXIT_OK;
-	}
+	if (help)
+		return check_output(cli, print_verb_help(cli));
 	if (cli->n_args < cli->verb->args_min ||
-	    (cli->verb->args_max >= 0 && cli->n_args > cli->verb->args_max))
-		return hf_cli_usage(cli, "usage: holdfast %s %s", cli->verb->name,
-				    cli->verb->usage);
-	rc = setup_terminal(cli);
-	if (rc != 0)
-		return rc;
-	cli->all_namespaces = hf_cli_has(cli, "all-namespaces");
-	if (hf_cli_flag(cli, "namespace") != NULL) {
-		const char *problem = hf_dns1123_label_problem(hf_cli_flag(cli, "namespace"));
-		if (problem != NULL)
-			return hf_cli_usage(cli, "--namespace '%s': %s",
-					    hf_cli_flag(cli, "namespace"), problem);
-		free(cli->ns);
-		cli->ns = hf_xstrdup(hf_cli_flag(cli, "namespace"));
+	    (cli->verb->args_max >= 0 && cli->n_args > cli->verb->args_max)) {
+		fputs("holdfast: usage: ", cli->err);
+		print_usage(cli, cli->err);
+		fprintf(cli->err, "See '%s %s --help'.\n", program_of(cli), cli->verb->name);
+		return HF_EXIT_USAGE;
 	}
-	if (cli->verb->connects && cli->connect(cli, &cli->store, &err) != 0)
-		return hf_cli_fail(cli, &err);
-	rc = cli->verb->run(cli);
-	/* A full disk or a closed pipe behind stdout is a failure too. */
-	if (fflush(cli->out) != 0 && rc == HF_EXIT_OK)
-		rc = HF_EXIT_FAILED;
-	return rc;
+	rc = setup_terminal(cli);
+	if (rc == 0)
+		rc = take_server_flags(cli);
+	if (rc == 0 && cli->verb->connects)
+		rc = connect_to(cli);
+	return rc != 0 ? rc : check_output(cli, cli->verb->run(cli));
+}
+
+static bool asks_for_help(const char *word)
+{
+	return hf_streq(word, "--help") || hf_streq(word, "-h") || hf_streq(word, "help");
+}
+
+/* `kubectl holdfast` is this program under the name kubectl-holdfast. */
+static const char *name_of_program(const char *path)
+{
+	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+
+	if (slash != NULL)
+		path = slash + 1;
+	return hf_str_has_prefix(hf_str_or(path, ""), "kubectl-") ? "kubectl holdfast" : "holdfast";
 }
 
 int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tables, int argc,
@@ -340,13 +446,20 @@ int hf_cli_main(struct hf_cli *cli, const struct hf_cli_verb *const *const *tabl
 	int rc;
 
 	(void)setlocale(LC_CTYPE, "");
+	cli->utf8 = hf_streq(nl_langinfo(CODESET), "UTF-8");
+	cli->program = name_of_program(argc > 0 ? argv[0] : NULL);
 	if (argc < 2) {
-		print_help(cli->err, tables);
+		print_help(cli, cli->err, tables);
 		return HF_EXIT_USAGE;
 	}
-	if (hf_streq(argv[1], "--help") || hf_streq(argv[1], "-h") || hf_streq(argv[1], "help")) {
-		print_help(cli->out, tables);
-		return HF_EXIT_OK;
+	if (asks_for_help(argv[1]) && (argc == 2 || argv[2][0] == '-')) {
+		print_help(cli, cli->out, tables);
+		return check_output(cli, HF_EXIT_OK);
+	}
+	if (asks_for_help(argv[1])) {
+		cli->verb = find_verb(tables, argv[2]);
+		return cli->verb != NULL ? check_output(cli, print_verb_help(cli))
+					 : hf_cli_usage(cli, "unknown verb '%s'", argv[2]);
 	}
 	cli->verb = find_verb(tables, hf_streq(argv[1], "--version") ? "version" : argv[1]);
 	if (cli->verb == NULL)

@@ -61,6 +61,7 @@ struct hf_cli_verb {
 };
 
 struct hf_cli {
+	const char *program; /* "holdfast", or "kubectl holdfast" as its plugin */
 	const struct hf_cli_verb *verb;
 	const char **args; /* words that are no flags */
 	int n_args;
@@ -76,8 +77,9 @@ struct hf_cli {
 	/* Set by main, for verbs that talk to a server: makes the loop's store on first use. */
 	int (*connect)(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err);
 	struct hf_loop *loop;
-	struct hf_store *store; /* what connect gave */
-	char *ns;               /* --namespace, else the context's, else "default" */
+	struct hf_store *store;  /* what connect gave */
+	hf_time request_timeout; /* --request-timeout: span for each request; 0: the usual one */
+	char *ns;                /* --namespace, else the context's, else "default" */
 	bool all_namespaces;
 };
 

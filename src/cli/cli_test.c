@@ -51,6 +51,7 @@ static const struct hf_cli_verb probe = {
 	.flags = probe_flags,
 	.args_min = 1,
 	.args_max = 2,
+	.connects = true,
 	.run = verb_probe,
 };
 static const struct hf_cli_verb hidden = {
@@ -72,6 +73,13 @@ static const struct hf_cli_verb raw = {
 };
 static const struct hf_cli_verb *const verbs[] = {&probe, &hidden, &raw, NULL};
 
+static int connect_code; /* 0: there is a server */
+
+static int connect_probe(struct hf_cli *cli, struct hf_store **ret_store, struct hf_error *err)
+{
+	return connect_code == 0 ? 0 : hf_error_set(err, connect_code, "no server");
+}
+
 struct said {
 	int code;
 	char *out, *err;
@@ -83,7 +91,7 @@ static struct said run(const char *line)
 	const char *argv[64] = {"holdfast"};
 	char *copy = hf_xstrdup(line), *rest = copy, *word;
 	struct said said = {.code = -1};
-	struct hf_cli cli = {.ns = hf_xstrdup("default")};
+	struct hf_cli cli = {.ns = hf_xstrdup("default"), .connect = connect_probe};
 	size_t out_len, err_len;
 	int argc = 1;
 
@@ -197,13 +205,15 @@ static void two_dashes_end_the_flags(void **state)
 static void mistakes_are_named_with_where_to_read_on(void **state)
 {
 	assert_usage("prob a", "unknown verb 'prob'");
-	assert_usage("probe", "usage: holdfast probe WHAT…");
-	assert_usage("probe a b c", "usage: holdfast probe WHAT…");
+	assert_usage("probe", "usage: holdfast probe WHAT");
+	assert_usage("probe a b c", "usage: holdfast probe WHAT");
 	assert_usage("probe a --nope", "unknown flag '--nope'");
 	assert_usage("probe a -x", "unknown flag '-x'");
 	assert_usage("probe a -o", "--output needs a value (FORMAT)");
 	assert_usage("probe a --color=pink", "auto, always or never");
 	assert_usage("probe a -n Bad_NS", "--namespace 'Bad_NS'");
+	assert_usage("probe a -n x -A", "not both");
+	assert_usage("probe a --request-timeout=x", "--request-timeout: 'x'");
 	assert_usage("probe a --nope", "See 'holdfast probe --help'.");
 }
 
@@ -258,6 +268,85 @@ static void errors_have_the_exit_codes_of_the_header(void **state)
 	}
 }
 
+static void help_may_be_asked_in_either_order(void **state)
+{
+	struct said said = run("help probe");
+	struct said other = run("probe --help");
+
+	assert_int_equal(said.code, HF_EXIT_OK);
+	assert_string_equal(said.out, other.out);
+	said_release(&said);
+	said_release(&other);
+	said = run("help nope");
+	assert_int_equal(said.code, HF_EXIT_USAGE);
+	said_release(&said);
+}
+
+static void what_is_wrong_is_shown_without_control_characters(void **state)
+{
+	struct said said = run("probe a --no\033[2J");
+
+	assert_null(strchr(said.err, '\033'));
+	assert_non_null(strstr(said.err, "unknown flag '--no?[2J'"));
+	said_release(&said);
+}
+
+static void no_server_is_code_3_and_the_verb_does_not_run(void **state)
+{
+	struct said said;
+
+	connect_code = HF_E_NOT_FOUND; /* as for a kubeconfig that is not there */
+	said = run("probe a");
+	connect_code = 0;
+	assert_int_equal(said.code, HF_EXIT_UNREACHABLE);
+	assert_int_equal(seen.runs, 0);
+	assert_string_equal(said.err, "holdfast: no server\n");
+	said_release(&said);
+}
+
+static void output_that_cannot_be_written_is_a_failure(void **state)
+{
+	static const struct hf_cli_verb *const *const tables[] = {verbs, NULL};
+	static const char *const argv[] = {"holdfast", "probe", "--help"};
+	char *text = NULL;
+	size_t len;
+	struct hf_cli cli = {.ns = hf_xstrdup("default"), .connect = connect_probe};
+
+	cli.out = fopen("/dev/full", "w");
+	assert_non_null(cli.out);
+	cli.err = open_memstream(&text, &len);
+	assert_int_equal(hf_cli_main(&cli, tables, 3, argv), HF_EXIT_FAILED);
+	(void)fclose(cli.out);
+	assert_int_equal(fclose(cli.err), 0);
+	assert_string_equal(text,
+			    "holdfast: not everything could be written to the standard output\n");
+	free(text);
+	free(cli.ns);
+}
+
+static void as_a_plugin_of_kubectl_it_calls_itself_so(void **state)
+{
+	static const struct hf_cli_verb *const *const tables[] = {verbs, NULL};
+	static const char *const argv[] = {"/usr/bin/kubectl-holdfast", "probe", "--help"};
+	char *out = NULL, *text = NULL;
+	size_t len, err_len;
+	struct hf_cli cli = {.ns = hf_xstrdup("default"), .connect = connect_probe};
+
+	cli.out = open_memstream(&out, &len);
+	cli.err = open_memstream(&text, &err_len);
+	assert_int_equal(hf_cli_main(&cli, tables, 3, argv), HF_EXIT_OK);
+	cli.n_flags = 0;
+	assert_int_equal(hf_cli_main(&cli, tables, 2, argv), HF_EXIT_USAGE);
+	assert_int_equal(fclose(cli.out), 0);
+	assert_int_equal(fclose(cli.err), 0);
+	assert_non_null(strstr(out, "  kubectl holdfast probe a\n"));
+	assert_non_null(strstr(out, "Usage: kubectl holdfast probe WHAT"));
+	assert_non_null(strstr(text, "See 'kubectl holdfast probe --help'."));
+	free(out);
+	free(text);
+	free(cli.ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +359,11 @@ int main(void)
 		cmocka_unit_test(help_lists_verbs_but_hidden_ones),
 		cmocka_unit_test(help_of_a_verb_begins_with_examples),
 		cmocka_unit_test(errors_have_the_exit_codes_of_the_header),
+		cmocka_unit_test(help_may_be_asked_in_either_order),
+		cmocka_unit_test(what_is_wrong_is_shown_without_control_characters),
+		cmocka_unit_test(no_server_is_code_3_and_the_verb_does_not_run),
+		cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
+		cmocka_unit_test(as_a_plugin_of_kubectl_it_calls_itself_so),
 	};
 
 	return cmocka_run_group_tests_name("cli", tests, NULL, NULL);

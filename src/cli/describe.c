@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/request.h"
 #include "cli/states.h"
+#include "cli/text.h"
 #include "store/resource.h"
 
 #include <inttypes.h>
@@ -15,8 +16,7 @@
 static void print_field(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, "%-14s ", name);
-	for (; *value != '\0'; value++)
-		fputc((unsigned char)*value < 0x20 || *value == 0x7f ? ' ' : *value, out);
+	hf_text_print_safe(out, value);
 	fputc('\n', out);
 }
 
@@ -156,7 +156,9 @@ static int verb_describe(struct hf_cli *cli)
 	hf_table_destroy(events);
 	if (hf_cli_explain(cli, framework, job, &explanation, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	fprintf(cli->out, "\n%s %s\n", hf_doc_name(job), hf_str_or(explanation.plan.summary, ""));
+	fprintf(cli->out, "\n%s is ", hf_doc_name(job));
+	hf_text_print_safe(cli->out, hf_str_or(explanation.plan.summary, ""));
+	fputc('\n', cli->out);
 	return HF_EXIT_OK;
 }
 

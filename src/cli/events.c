@@ -23,14 +23,20 @@ static const char *last_seen(const struct hf_json *event)
 	return hf_str_or(text, "");
 }
 
+/* By time; within one second by what the server counted, oldest first. */
 static int by_time(const void *a, const void *b)
 {
 	struct hf_doc *const *left = a, *const *right = b;
 	hf_time left_time = 0, right_time = 0;
+	int64_t left_version = 0, right_version = 0;
 
 	(void)(hf_time_parse(last_seen(hf_doc_json(*left)), &left_time, NULL) +
 	       hf_time_parse(last_seen(hf_doc_json(*right)), &right_time, NULL));
-	return left_time < right_time ? -1 : left_time > right_time;
+	if (left_time != right_time)
+		return left_time < right_time ? -1 : 1;
+	(void)(hf_str_to_i64(hf_doc_resource_version(*left), 0, INT64_MAX, &left_version, NULL) +
+	       hf_str_to_i64(hf_doc_resource_version(*right), 0, INT64_MAX, &right_version, NULL));
+	return left_version < right_version ? -1 : left_version > right_version;
 }
 
 /* The job itself, and its pods and services, whose names begin with the job's. */
@@ -48,7 +54,8 @@ static bool is_about(const struct hf_json *event, struct hf_doc *job)
 		hf_streq(hf_json_path_str(about, "kind", NULL), "Service"));
 }
 
-static void add_row(struct hf_table *table, const struct hf_json *event, hf_time now)
+static void add_row(struct hf_table *table, const struct hf_json *event, bool with_namespace,
+		    hf_time now)
 {
 	const struct hf_json *about = hf_json_get(event, "involvedObject");
 	char age[HF_TIME_TEXT_MAX] = "<unknown>";
@@ -56,6 +63,10 @@ static void add_row(struct hf_table *table, const struct hf_json *event, hf_time
 
 	if (hf_time_parse(last_seen(event), &time, NULL) == 0)
 		hf_span_format(now > time ? now - time : 0, age);
+	if (with_namespace)
+		hf_table_cell(
+			table, "%s",
+			hf_str_or(hf_json_path_str(event, "metadata", "namespace", NULL), "-"));
 	hf_table_cell(table, "%s", age);
 	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(event, "type", NULL), ""));
 	hf_table_cell(table, "%s", hf_str_or(hf_json_path_str(event, "reason", NULL), ""));
@@ -68,8 +79,9 @@ static void add_row(struct hf_table *table, const struct hf_json *event, hf_time
 int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_table,
 		  struct hf_error *err)
 {
-	static const char *const headers[] = {"LAST SEEN", "TYPE",  "REASON",
-					      "OBJECT",    "COUNT", "MESSAGE"};
+	static const char *const headers[] = {"NAMESPACE", "LAST SEEN", "TYPE",   "REASON",
+					      "OBJECT",    "COUNT",     "MESSAGE"};
+	bool with_namespace = job == NULL && cli->all_namespaces;
 	struct hf_request request = {.verb = HF_VERB_LIST,
 				     .resource = &hf_events,
 				     .ns = job != NULL           ? hf_doc_namespace(job)
@@ -83,10 +95,12 @@ int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_
 		return rc;
 	if (reply.n_items > 1)
 		qsort(reply.items, reply.n_items, sizeof(struct hf_doc *), by_time);
-	table = hf_table_create(headers, HF_ARRAY_LEN(headers));
+	table = with_namespace ? hf_table_create(headers, HF_ARRAY_LEN(headers))
+			       : hf_table_create(headers + 1, HF_ARRAY_LEN(headers) - 1);
 	for (size_t i = 0; i < reply.n_items; i++)
 		if (is_about(hf_doc_json(reply.items[i]), job))
-			add_row(table, hf_doc_json(reply.items[i]), hf_loop_wall(cli->loop));
+			add_row(table, hf_doc_json(reply.items[i]), with_namespace,
+				hf_loop_wall(cli->loop));
 	*ret_table = table;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "cli/states.h"
 #include "framework/framework.h"
 #include "store/resource.h"
+#include "store/selector.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,10 +53,11 @@ static void docs_add(struct docs *docs, struct hf_doc *doc)
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static const char *const job_headers[] = {"NAMESPACE", "KIND", "NAME",     "STATE",
-					  "READY",     "GEN",  "RESTARTS", "AGE"};
+static const char *const job_headers[] = {"NAMESPACE", "KIND",     "NAME", "STATE", "READY",
+					  "GEN",       "RESTARTS", "AGE",  "CAUSE", "MESSAGE"};
 static const char *const pod_headers[] = {"NAMESPACE", "NAME", "READY", "STATUS",
 					  "RESTARTS",  "AGE",  "IP",    "NODE"};
+static const char *const node_headers[] = {"NAME", "STATUS", "AGE", "CPU", "MEMORY"};
 static const char *const other_headers[] = {"NAMESPACE", "KIND", "NAME", "AGE"};
 
 static void add_age(struct hf_table *table, struct hf_doc *doc, hf_time now)
@@ -94,6 +96,43 @@ static void add_job_row(const struct getting *get, struct hf_table *table, struc
 	hf_table_cell(table, "%" PRId64 "a %" PRId64 "i %" PRId64 "d", facts.application,
 		      facts.infrastructure, facts.device);
 	add_age(table, doc, now);
+	if (get->output.kind == HF_OUTPUT_WIDE) {
+		hf_table_cell(table, "%s",
+			      hf_str_or(hf_json_path_str(hf_doc_json(doc), "status", "recovery",
+							 "last", "cause", NULL),
+					"<none>"));
+		hf_table_cell(table, "%s", facts.message);
+	}
+}
+
+static void add_node_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc,
+			 hf_time now)
+{
+	const struct hf_json *node = hf_doc_json(doc);
+	const struct hf_json *list = hf_json_path(node, "status", "conditions", NULL);
+	const char *ready = "Unknown";
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const char *status = hf_json_path_str(hf_json_item(list, i), "status", NULL);
+		if (!hf_streq(hf_json_path_str(hf_json_item(list, i), "type", NULL), "Ready"))
+			continue;
+		ready = hf_streq(status, "True")    ? "Ready"
+			: hf_streq(status, "False") ? "NotReady"
+						    : "Unknown";
+	}
+	hf_table_cell(table, "%s", hf_doc_name(doc));
+	hf_table_cell(table, "%s%s", ready,
+		      hf_json_true(hf_json_path(node, "spec", "unschedulable", NULL), false)
+			      ? ",SchedulingDisabled"
+			      : "");
+	add_age(table, doc, now);
+	if (get->output.kind != HF_OUTPUT_WIDE)
+		return;
+	hf_table_cell(table, "%s",
+		      hf_str_or(hf_json_path_str(node, "status", "allocatable", "cpu", NULL), "-"));
+	hf_table_cell(
+		table, "%s",
+		hf_str_or(hf_json_path_str(node, "status", "allocatable", "memory", NULL), "-"));
 }
 
 static void add_pod_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc,
@@ -126,22 +165,25 @@ static void add_other_row(const struct getting *get, struct hf_table *table, str
 	add_age(table, doc, now);
 }
 
-static bool is_pods(const struct getting *get)
+static bool is_only(const struct getting *get, const struct hf_resource *kind)
 {
-	return get->n_kinds == 1 && hf_resource_equal(get->kinds[0], &hf_pods);
+	return get->n_kinds == 1 && hf_resource_equal(get->kinds[0], kind);
 }
 
 static struct hf_table *make_table(const struct getting *get)
 {
 	const char *const *headers = other_headers;
 	size_t n = HF_ARRAY_LEN(other_headers);
+	size_t wide = get->output.kind == HF_OUTPUT_WIDE ? 0 : 2; /* columns left out */
 
+	if (is_only(get, &hf_nodes))
+		return hf_table_create(node_headers, HF_ARRAY_LEN(node_headers) - wide);
 	if (get->jobs) {
 		headers = job_headers;
-		n = HF_ARRAY_LEN(job_headers);
-	} else if (is_pods(get)) {
+		n = HF_ARRAY_LEN(job_headers) - wide;
+	} else if (is_only(get, &hf_pods)) {
 		headers = pod_headers;
-		n = HF_ARRAY_LEN(pod_headers) - (get->output.kind == HF_OUTPUT_WIDE ? 0 : 2);
+		n = HF_ARRAY_LEN(pod_headers) - wide;
 	}
 	return get->cli->all_namespaces ? hf_table_create(headers, n)
 					: hf_table_create(headers + 1, n - 1);
@@ -153,8 +195,10 @@ static void add_row(const struct getting *get, struct hf_table *table, struct hf
 
 	if (get->jobs)
 		add_job_row(get, table, doc, now);
-	else if (is_pods(get))
+	else if (is_only(get, &hf_pods))
 		add_pod_row(get, table, doc, now);
+	else if (is_only(get, &hf_nodes))
+		add_node_row(get, table, doc, now);
 	else
 		add_other_row(get, table, doc, now);
 }
@@ -211,7 +255,7 @@ static int get_named(const struct getting *get, const char *name, struct docs *d
 	HF_AUTO_DOC job = NULL;
 	int rc;
 
-	if (get->jobs && get->n_kinds > 1) {
+	if (get->jobs && (get->n_kinds > 1 || hf_streq(name, "@latest"))) {
 		rc = hf_cli_find_job(get->cli, name, &job, &framework, err);
 		if (rc == 0)
 			docs_add(docs, job);
@@ -250,6 +294,7 @@ static int get_once(struct getting *get, const char *const *names, int n_names)
 struct watching {
 	struct getting *get;
 	const char *name; /* only this one; NULL: all */
+	struct hf_table_widths widths;
 	bool headers_done;
 	bool over;
 	int exit_code;
@@ -277,8 +322,9 @@ static void on_event(void *arg, const struct hf_event *event)
 	if (get->output.kind == HF_OUTPUT_TABLE || get->output.kind == HF_OUTPUT_WIDE) {
 		struct hf_table *table = make_table(get);
 		add_row(get, table, event->object);
-		hf_table_print(table, get->cli->out,
-			       !watching->headers_done && !hf_cli_has(get->cli, "no-headers"));
+		hf_table_print_on(table, get->cli->out,
+				  !watching->headers_done && !hf_cli_has(get->cli, "no-headers"),
+				  &watching->widths);
 		hf_table_destroy(table);
 		watching->headers_done = true;
 	} else {
@@ -340,17 +386,39 @@ static int choose_kinds(struct getting *get, const char *word)
 	resource = hf_resource_by_word(word);
 	if (resource == NULL)
 		return hf_cli_usage(get->cli,
-				    "unknown kind '%s'; try jobs, pods, services, nodes or events",
+				    "unknown kind '%s'; try jobs, pods, services, nodes or events "
+				    "(one job: jobs NAME)",
 				    word);
 	get->kinds[get->n_kinds++] = resource;
 	get->jobs = hf_resource_is_job(resource);
 	return 0;
 }
 
+static int check_selector(const struct getting *get)
+{
+	struct hf_selector *selector = NULL;
+	struct hf_error err;
+	int rc = 0;
+
+	if (get->selector != NULL && hf_selector_parse_labels(get->selector, &selector, &err) != 0)
+		rc = hf_cli_usage(get->cli, "-l '%s': %s", get->selector, err.text);
+	hf_selector_destroy(selector);
+	return rc;
+}
+
 static int get_names(struct getting *get, const char *const *names, int n_names)
 {
-	int rc = hf_output_parse(get->cli, &get->output);
+	int rc = check_selector(get);
 
+	for (int i = 0; rc == 0 && i < n_names; i++)
+		if (names[i][0] == '\0')
+			rc = hf_cli_usage(get->cli, "the name is empty");
+	if (rc == 0 && n_names > 0 && get->cli->all_namespaces)
+		rc = hf_cli_usage(get->cli, "a name is of one namespace: give -n, not -A");
+	if (rc == 0 && n_names > 0 && get->selector != NULL)
+		rc = hf_cli_usage(get->cli, "give names or -l, not both");
+	if (rc == 0)
+		rc = hf_output_parse(get->cli, &get->output);
 	if (rc != 0)
 		return rc;
 	if (!hf_cli_has(get->cli, "watch"))

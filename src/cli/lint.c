@@ -3,6 +3,7 @@
 #include "cli/verbs_internal.h"
 
 #include "cli/manifest.h"
+#include "cli/text.h"
 
 static int verb_lint(struct hf_cli *cli)
 {
@@ -15,7 +16,7 @@ static int verb_lint(struct hf_cli *cli)
 			worst = rc;
 			continue;
 		}
-		hf_cli_print_safe(cli->out, cli->args[i]);
+		hf_text_print_safe(cli->out, cli->args[i]);
 		fprintf(cli->out, ": %s '%s' is fine\n", manifest.framework->kind,
 			hf_doc_name(manifest.doc));
 		hf_manifest_release(&manifest);

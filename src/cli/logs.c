@@ -4,7 +4,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/rank.h"
 #include "cli/request.h"
+#include "cli/states.h"
 #include "core/names.h"
 #include "store/resource.h"
 
@@ -30,6 +32,7 @@ struct source {
 	struct hf_timer *again;
 	struct hf_strbuf line; /* with a prefix: a line not yet whole */
 	bool started;          /* bytes came */
+	bool told;             /* that it is waited for */
 	bool over;
 };
 
@@ -100,8 +103,12 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	if (source->line.len > 0)
 		print_line(source);
 	/* A real kubelet and the embedded one both answer "is waiting to start" with 400. */
-	if (logging->options.follow && !source->started &&
+	if (logging->options.follow && !source->started && !logging->options.previous &&
 	    (code == HF_E_BAD_REQUEST || code == HF_E_NOT_FOUND)) {
+		if (!source->told)
+			fprintf(logging->cli->err, "holdfast: waiting for %s to start\n",
+				source->pod);
+		source->told = true;
 		hf_timer_arm(source->again, RETRY_SPAN);
 		return;
 	}
@@ -135,8 +142,9 @@ static int add_source(struct logging *logging, const char *pod)
 	return 0;
 }
 
-/* --rank worker-1,worker-2 or all */
-static int add_ranks(struct logging *logging, const char *list, const struct hf_cli_reply *pods)
+/* --rank worker-1,2 or all */
+static int add_ranks(struct logging *logging, const struct hf_framework *framework,
+		     const char *list, const struct hf_cli_reply *pods)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(list);
 	char *rest = copy, *word;
@@ -148,12 +156,12 @@ static int add_ranks(struct logging *logging, const char *list, const struct hf_
 		return rc;
 	}
 	while (rc == 0 && (word = strsep(&rest, ",")) != NULL) {
-		HF_AUTOFREE char *pod = hf_xasprintf("%s-%s", hf_doc_name(logging->job), word);
-		if (hf_dns1123_label_problem(word) != NULL)
-			return hf_cli_usage(logging->cli,
-					    "--rank takes names such as worker-1, or "
-					    "all; not '%s'",
-					    word);
+		HF_AUTOFREE char *name = NULL;
+		HF_AUTOFREE char *pod = NULL;
+		struct hf_error err;
+		if (hf_cli_rank_name(framework, hf_doc_json(logging->job), word, &name, &err) != 0)
+			return hf_cli_fail(logging->cli, &err);
+		pod = hf_xasprintf("%s-%s", hf_doc_name(logging->job), name);
 		rc = add_source(logging, pod);
 	}
 	return rc;
@@ -197,6 +205,17 @@ static char *expected_pod(struct logging *logging, const struct hf_framework *fr
 	return hf_xasprintf("%s-%s-0", hf_doc_name(logging->job), type);
 }
 
+static int no_pods(const struct logging *logging)
+{
+	struct hf_job_facts facts;
+	struct hf_error err;
+
+	hf_job_facts_read(hf_doc_json(logging->job), &facts);
+	(void)hf_error_set(&err, HF_E_NOT_FOUND, "%s has no pods: it is %s",
+			   hf_doc_name(logging->job), facts.state);
+	return hf_cli_fail(logging->cli, &err);
+}
+
 static int choose(struct logging *logging, const struct hf_framework *framework)
 {
 	const char *ranks = hf_cli_flag(logging->cli, "rank");
@@ -207,8 +226,10 @@ static int choose(struct logging *logging, const struct hf_framework *framework)
 
 	if (hf_cli_list_owned(logging->cli, &hf_pods, logging->job, &pods, &err) != 0)
 		return hf_cli_fail(logging->cli, &err);
+	if (ranks != NULL && hf_streq(ranks, "all") && pods.n_items == 0)
+		return no_pods(logging);
 	if (ranks != NULL)
-		return add_ranks(logging, ranks, &pods);
+		return add_ranks(logging, framework, ranks, &pods);
 	pod = default_pod(logging, &pods);
 	if (pod == NULL && logging->options.follow) {
 		expected = expected_pod(logging, framework);
@@ -216,8 +237,7 @@ static int choose(struct logging *logging, const struct hf_framework *framework)
 	}
 	if (pod != NULL)
 		return add_source(logging, pod);
-	fprintf(logging->cli->err, "holdfast: %s has no pods\n", hf_doc_name(logging->job));
-	return HF_EXIT_FAILED;
+	return no_pods(logging);
 }
 
 static int parse_options(struct hf_cli *cli, struct hf_log_options *options)
@@ -285,7 +305,7 @@ static int verb_logs(struct hf_cli *cli)
 
 static const struct hf_flag logs_flags[] = {
 	{"follow", 'f', NULL, "go on as lines come; wait for a pod that has not started"},
-	{"rank", 0, "NAMES", "these replicas, such as master-0,worker-1, or all"},
+	{"rank", 0, "NAMES", "these replicas, such as master-0,worker-1 or 0,2, or all"},
 	{"container", 'c', "NAME", "this container; else the one the kind names"},
 	{"previous", 'p', NULL, "of the container before its last restart"},
 	{"prefix", 0, NULL, "begin each line with the replica; so it is for several"},

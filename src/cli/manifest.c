@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/text.h"
 #include "framework/framework.h"
 #include "json/yaml.h"
 
@@ -23,22 +24,16 @@ struct loading {
 	size_t doc; /* which document */
 };
 
-void hf_cli_print_safe(FILE *out, const char *text)
-{
-	for (; *text != '\0'; text++)
-		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
-}
-
 static void print_line(const struct loading *ld, int line, const char *kind, const char *text)
 {
 	FILE *out = ld->cli->err;
 
 	fputs("holdfast: ", out);
-	hf_cli_print_safe(out, ld->name);
+	hf_text_print_safe(out, ld->name);
 	if (line > 0)
 		fprintf(out, ":%d", line);
 	fprintf(out, ": %s", kind);
-	hf_cli_print_safe(out, text);
+	hf_text_print_safe(out, text);
 	fputc('\n', out);
 }
 
@@ -70,7 +65,7 @@ static int read_file(const struct loading *ld, const char *path, struct hf_strbu
 	if (rc == 0)
 		return 0;
 	fputs("holdfast: ", ld->cli->err);
-	hf_cli_print_safe(ld->cli->err, err.text);
+	hf_text_print_safe(ld->cli->err, err.text);
 	fputc('\n', ld->cli->err);
 	return HF_EXIT_USAGE;
 }

@@ -28,9 +28,6 @@ struct hf_manifest {
 int hf_manifest_load(struct hf_cli *cli, const char *path, struct hf_manifest *ret_manifest);
 void hf_manifest_release(struct hf_manifest *manifest);
 
-/* What a broken line should not do to a terminal: control characters become "?". */
-void hf_cli_print_safe(FILE *out, const char *text);
-
 HF_END_DECLS
 
 #endif

@@ -74,6 +74,7 @@ static int verb_manifests(struct hf_cli *cli)
 static const struct hf_flag manifests_flags[] = {
 	{"crds", 0, NULL, "the six CRDs"},
 	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment"},
+	{"namespace", 'n', "NAME", "the namespace of the operator and of its rights"},
 	{"policy", 0, NULL, "instead of CRDs: their rules, for a cluster that keeps upstream's"},
 	{"image", 0, "IMAGE", "the operator's image"},
 	{NULL, 0, NULL, NULL},

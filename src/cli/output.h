@@ -49,6 +49,13 @@ struct hf_table *hf_table_create(const char *const *headers, size_t n_columns);
 struct hf_table *hf_table_destroy(struct hf_table *table); /* NULL is fine */
 void hf_table_cell(struct hf_table *table, const char *fmt, ...) HF_PRINTF(2, 3);
 void hf_table_print(const struct hf_table *table, FILE *out, bool headers);
+/* Go on with a table whose last rows are on the screen: columns stay as wide as they were, or
+ * grow.  widths: all 0 at first. */
+struct hf_table_widths {
+	size_t columns[HF_OUTPUT_COLUMNS_MAX];
+};
+void hf_table_print_on(const struct hf_table *table, FILE *out, bool headers,
+		       struct hf_table_widths *widths);
 size_t hf_table_rows(const struct hf_table *table);
 
 HF_END_DECLS

@@ -84,6 +84,7 @@ int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 
 	hf_assert(cli->store != NULL);
 	waiting.loop = cli->loop;
+	page.timeout = cli->request_timeout;
 	if (page.verb == HF_VERB_LIST && page.limit == 0)
 		page.limit = PAGE_ITEMS;
 	do {
@@ -161,6 +162,43 @@ static int find_any_kind(struct hf_cli *cli, const char *name, struct hf_doc **r
 	return 0;
 }
 
+/* Of all kinds, the one made last; of two of one second, the one whose name comes last. */
+static int find_latest(struct hf_cli *cli, struct hf_doc **ret_job,
+		       const struct hf_framework **ret_framework, struct hf_error *err)
+{
+	HF_AUTO_DOC latest = NULL;
+	hf_time newest = HF_TIME_NONE;
+
+	for (size_t i = 0; hf_frameworks[i] != NULL; i++) {
+		HF_AUTO_CLI_REPLY reply = {.object = NULL};
+		struct hf_request request = {.verb = HF_VERB_LIST,
+					     .resource = hf_cli_resource_of(hf_frameworks[i]),
+					     .ns = cli->ns};
+		int rc = hf_cli_request(cli, &request, &reply, err);
+		if (rc != 0)
+			return rc;
+		for (size_t k = 0; k < reply.n_items; k++) {
+			hf_time made = 0;
+			(void)!hf_time_parse(
+				hf_str_or(hf_json_path_str(hf_doc_json(reply.items[k]), "metadata",
+							   "creationTimestamp", NULL),
+					  ""),
+				&made, NULL);
+			if (latest != NULL && made < newest)
+				continue;
+			newest = made;
+			hf_doc_unref(latest);
+			latest = hf_doc_ref(reply.items[k]);
+			*ret_framework = hf_frameworks[i];
+		}
+	}
+	if (latest == NULL)
+		return hf_error_set(err, HF_E_NOT_FOUND, "no job at all in namespace '%s'",
+				    cli->ns);
+	*ret_job = hf_steal(&latest);
+	return 0;
+}
+
 int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_job,
 		    const struct hf_framework **ret_framework, struct hf_error *err)
 {
@@ -169,6 +207,8 @@ int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_jo
 	HF_AUTOFREE char *kind = NULL;
 	int rc;
 
+	if (hf_streq(word, "@latest"))
+		return find_latest(cli, ret_job, ret_framework, err);
 	if (slash == NULL)
 		return find_any_kind(cli, word, ret_job, ret_framework, err);
 	kind = hf_xstrndup(word, (size_t)(slash - word));

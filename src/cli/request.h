@@ -26,8 +26,8 @@ int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 		   struct hf_cli_reply *ret_reply, struct hf_error *err) HF_MUST_CHECK;
 
 /*
- * What a person calls a job: "ddp", "pytorchjob/ddp", "pytorchjobs/ddp".  Without a kind, all
- * kinds are asked, and the name must be there once.
+ * What a person calls a job: "ddp", "pytorchjob/ddp", "pytorchjobs/ddp", or "@latest", the one
+ * made last.  Without a kind, all kinds are asked, and the name must be there once.
  */
 int hf_cli_find_job(struct hf_cli *cli, const char *word, struct hf_doc **ret_job,
 		    const struct hf_framework **ret_framework, struct hf_error *err) HF_MUST_CHECK;

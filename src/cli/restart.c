@@ -5,34 +5,52 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/act.h"
+#include "cli/rank.h"
 #include "core/names.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* A new value of the annotation is one restart (core/names.h): the time makes it new. */
-static int verb_restart(struct hf_cli *cli)
+static int prepare(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
+		   struct hf_json **ret_patch, struct hf_error *err)
 {
-	const char *rank = hf_cli_flag(cli, "rank");
-	HF_AUTO_JSON patch = hf_json_object();
-	struct hf_json *annotations;
+	const char *word = hf_cli_flag(cli, "rank");
+	const struct hf_json *root = hf_doc_json(job);
+	HF_AUTOFREE char *rank = NULL;
 	HF_AUTOFREE char *value = NULL;
 	char now[HF_TIME_TEXT_MAX];
-	struct timespec ts;
+	struct hf_json *patch;
+	int rc = hf_act_refuse_ended(job, err);
 
-	if (rank != NULL && hf_dns1123_label_problem(rank) != NULL)
-		return hf_cli_usage(cli, "--rank takes a replica such as worker-1, not '%s'", rank);
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	hf_time_format_micro((hf_time)ts.tv_sec * HF_SECOND + ts.tv_nsec, now);
+	if (rc == 0 && word != NULL)
+		rc = hf_cli_rank_name(framework, root, word, &rank, err);
+	if (rc == 0 &&
+	    hf_json_true(hf_json_path(root, "spec", "runPolicy", "suspend", NULL), false))
+		rc = hf_error_set(err, HF_E_CONFLICT,
+				  "%s is suspended: 'holdfast resume %s' starts it",
+				  hf_doc_name(job), hf_doc_name(job));
+	if (rc != 0)
+		return rc;
+	hf_time_format_micro(hf_loop_wall(cli->loop), now);
 	value = rank != NULL ? hf_xasprintf("%s %s", now, rank) : hf_xstrdup(now);
-	annotations =
-		hf_json_ensure_object(hf_json_ensure_object(patch, "metadata"), "annotations");
-	hf_json_set_str(annotations, HF_ANNOTATION_RESTART, value);
-	return hf_act_patch_all(cli, patch, "RestartRequested", "restarting");
+	patch = hf_json_object();
+	hf_json_set_str(
+		hf_json_ensure_object(hf_json_ensure_object(patch, "metadata"), "annotations"),
+		HF_ANNOTATION_RESTART, value);
+	*ret_patch = patch;
+	return 0;
+}
+
+static int verb_restart(struct hf_cli *cli)
+{
+	static const struct hf_act act = {
+		.prepare = prepare, .event_reason = "RestartRequested", .done = "restarting"};
+
+	return hf_act_all(cli, &act);
 }
 
 static const struct hf_flag restart_flags[] = {
-	{"rank", 0, "REPLICA", "only this one, such as worker-1"},
+	{"rank", 0, "REPLICA", "only this one, such as worker-1, or its number"},
 	HF_ACT_FLAG_REASON,
 	HF_ACT_FLAG_DRY_RUN,
 	{NULL, 0, NULL, NULL},

@@ -4,24 +4,53 @@
 
 #include "cli/act.h"
 
-static int set_suspend(struct hf_cli *cli, bool suspend)
+static int prepare(struct hf_doc *job, bool suspend, struct hf_json **ret_patch,
+		   struct hf_error *err)
 {
-	HF_AUTO_JSON patch = hf_json_object();
-	struct hf_json *spec = hf_json_ensure_object(patch, "spec");
+	const struct hf_json *now =
+		hf_json_path(hf_doc_json(job), "spec", "runPolicy", "suspend", NULL);
+	struct hf_json *patch;
+	int rc = hf_act_refuse_ended(job, err);
 
-	hf_json_set_bool(hf_json_ensure_object(spec, "runPolicy"), "suspend", suspend);
-	return suspend ? hf_act_patch_all(cli, patch, "SuspendRequested", "suspended")
-		       : hf_act_patch_all(cli, patch, "ResumeRequested", "resumed");
+	if (rc != 0 || hf_json_true(now, false) == suspend)
+		return rc;
+	patch = hf_json_object();
+	hf_json_set_bool(hf_json_ensure_object(hf_json_ensure_object(patch, "spec"), "runPolicy"),
+			 "suspend", suspend);
+	*ret_patch = patch;
+	return 0;
+}
+
+static int prepare_suspend(struct hf_cli *cli, const struct hf_framework *framework,
+			   struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)
+{
+	return prepare(job, true, ret_patch, err);
+}
+
+static int prepare_resume(struct hf_cli *cli, const struct hf_framework *framework,
+			  struct hf_doc *job, struct hf_json **ret_patch, struct hf_error *err)
+{
+	return prepare(job, false, ret_patch, err);
 }
 
 static int verb_suspend(struct hf_cli *cli)
 {
-	return set_suspend(cli, true);
+	static const struct hf_act act = {.prepare = prepare_suspend,
+					  .event_reason = "SuspendRequested",
+					  .done = "suspended",
+					  .already = "is suspended already"};
+
+	return hf_act_all(cli, &act);
 }
 
 static int verb_resume(struct hf_cli *cli)
 {
-	return set_suspend(cli, false);
+	static const struct hf_act act = {.prepare = prepare_resume,
+					  .event_reason = "ResumeRequested",
+					  .done = "resumed",
+					  .already = "is not suspended"};
+
+	return hf_act_all(cli, &act);
 }
 
 static const struct hf_flag act_flags[] = {

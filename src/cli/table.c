@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cli/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,10 +49,8 @@ void hf_table_cell(struct hf_table *table, const char *fmt, ...)
 	va_start(ap, fmt);
 	hf_strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	for (size_t i = 0; i < text.len; i++)
-		if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f)
-			text.data[i] = ' ';
 	char *cell = hf_strbuf_detach(&text);
+	hf_text_blank(cell);
 	if (!HF_VEC_PUSH(&table->cells, cell))
 		free(cell); /* rows beyond the limit are not shown */
 }
@@ -84,21 +83,30 @@ static void print_row(const struct hf_table *table, const char *const *cells, co
 	fputc('\n', out);
 }
 
-void hf_table_print(const struct hf_table *table, FILE *out, bool headers)
+void hf_table_print_on(const struct hf_table *table, FILE *out, bool headers,
+		       struct hf_table_widths *widths)
 {
-	size_t widths[HF_OUTPUT_COLUMNS_MAX] = {0};
+	size_t *width = widths->columns;
 
 	hf_assert(table->n_columns > 0);
 	for (size_t c = 0; headers && c < table->n_columns; c++)
-		widths[c] = width_of(table->headers[c]);
+		if (width_of(table->headers[c]) > width[c])
+			width[c] = width_of(table->headers[c]);
 	for (size_t i = 0; i < table->cells.len; i++) {
-		size_t width = width_of(table->cells.items[i]);
-		if (width > widths[i % table->n_columns])
-			widths[i % table->n_columns] = width;
+		size_t cell = width_of(table->cells.items[i]);
+		if (cell > width[i % table->n_columns])
+			width[i % table->n_columns] = cell;
 	}
 	if (headers)
-		print_row(table, table->headers, widths, out);
+		print_row(table, table->headers, width, out);
 	for (size_t row = 0; row < hf_table_rows(table); row++)
 		print_row(table, (const char *const *)&table->cells.items[row * table->n_columns],
-			  widths, out);
+			  width, out);
+}
+
+void hf_table_print(const struct hf_table *table, FILE *out, bool headers)
+{
+	struct hf_table_widths widths = {{0}};
+
+	hf_table_print_on(table, out, headers, &widths);
 }

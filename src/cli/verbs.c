@@ -4,18 +4,11 @@
 
 /* In the order of the list that people see. */
 const struct hf_cli_verb *const hf_cli_verbs[] = {
-	&hf_verb_get,
-	&hf_verb_describe,
-	&hf_verb_why,
-	&hf_verb_logs,
-	&hf_verb_events,
-	&hf_verb_wait,
-	&hf_verb_suspend,
-	&hf_verb_resume,
-	&hf_verb_restart,
-	&hf_verb_delete,
-	&hf_verb_lint,
-	&hf_verb_manifests,
-	&hf_verb_version,
-	NULL,
+	&hf_verb_get,     &hf_verb_describe,
+	&hf_verb_why,     &hf_verb_logs,
+	&hf_verb_events,  &hf_verb_wait,
+	&hf_verb_suspend, &hf_verb_resume,
+	&hf_verb_restart, &hf_verb_delete,
+	&hf_verb_lint,    &hf_verb_manifests,
+	&hf_verb_version, NULL,
 };

@@ -21,6 +21,7 @@ struct waiting {
 	const struct hf_resource *resource;
 	struct hf_watch *watch;
 	struct hf_timer *timeout, *again;
+	bool look_once; /* --timeout 0: as it is now */
 	bool over;
 	int exit_code;
 };
@@ -99,6 +100,16 @@ static void watch_from(struct waiting *waiting, const char *version)
 	waiting->watch = hf_store_watch(waiting->cli->store, &options, on_event, waiting);
 }
 
+static void on_timeout(void *arg)
+{
+	struct waiting *waiting = arg;
+
+	fprintf(waiting->cli->err, "holdfast: timed out waiting for %s to be %s\n",
+		hf_doc_name(waiting->job),
+		hf_streq(waiting->want, "delete") ? "deleted" : waiting->want);
+	finish(waiting, HF_EXIT_TIMEOUT);
+}
+
 static void on_looked(void *arg, const struct hf_reply *reply)
 {
 	struct waiting *waiting = arg;
@@ -112,6 +123,8 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 		hf_timer_arm(waiting->again, WATCH_AGAIN_SPAN);
 	} else {
 		look(waiting, hf_doc_json(reply->object));
+		if (!waiting->over && waiting->look_once)
+			on_timeout(waiting);
 		if (!waiting->over)
 			watch_from(waiting, hf_doc_resource_version(reply->object));
 	}
@@ -129,21 +142,12 @@ static void look_and_watch(void *arg)
 	(void)hf_store_request(waiting->cli->store, &request, on_looked, waiting);
 }
 
-static void on_timeout(void *arg)
-{
-	struct waiting *waiting = arg;
-
-	fprintf(waiting->cli->err, "holdfast: timed out waiting for %s to be %s\n",
-		hf_doc_name(waiting->job), waiting->want);
-	finish(waiting, HF_EXIT_TIMEOUT);
-}
-
 static int run_wait(struct waiting *waiting, hf_time timeout)
 {
 	waiting->field_selector = hf_xasprintf("metadata.name=%s", hf_doc_name(waiting->job));
 	waiting->timeout = hf_timer_create(waiting->cli->loop, on_timeout, waiting);
 	waiting->again = hf_timer_create(waiting->cli->loop, look_and_watch, waiting);
-	if (timeout > 0)
+	if (timeout != 0)
 		hf_timer_arm(waiting->timeout, timeout);
 	look_and_watch(waiting);
 	hf_cli_run_until(waiting->cli, &waiting->over);
@@ -178,18 +182,21 @@ static int verb_wait(struct hf_cli *cli)
 	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
 		return hf_cli_usage(cli, "--timeout: %s", err.text);
 	rc = hf_cli_find_job(cli, cli->args[0], &job, &framework, &err);
-	if (rc == HF_E_NOT_FOUND && hf_streq(waiting.want, "delete"))
+	if (rc == HF_E_NOT_FOUND && hf_streq(waiting.want, "delete")) {
+		fprintf(cli->out, "%s is not there\n", cli->args[0]);
 		return HF_EXIT_OK;
+	}
 	if (rc != 0)
 		return hf_cli_fail(cli, &err);
 	waiting.job = job;
+	waiting.look_once = timeout_text != NULL && timeout == 0;
 	waiting.resource = hf_cli_resource_of(framework);
 	return run_wait(&waiting, timeout);
 }
 
 static const struct hf_flag wait_flags[] = {
 	{"for", 0, "STATE", "succeeded (the default), running, suspended, failed or delete"},
-	{"timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124"},
+	{"timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124; 0: look once"},
 	{NULL, 0, NULL, NULL},
 };
 

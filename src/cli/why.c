@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "cli/explain.h"
 #include "cli/request.h"
+#include "cli/text.h"
 
 #include <time.h>
 
@@ -72,12 +73,15 @@ static int print_json(struct hf_cli *cli, const struct hf_plan *plan)
 
 static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_plan *plan)
 {
-	fprintf(cli->out, "%s/%s %s\n", hf_doc_namespace(job), hf_doc_name(job),
-		hf_str_or(plan->summary, ""));
+	fprintf(cli->out, "%s/%s is ", hf_doc_namespace(job), hf_doc_name(job));
+	hf_text_print_safe(cli->out, hf_str_or(plan->summary, ""));
+	fputc('\n', cli->out);
 	for (size_t i = 0; i < plan->reasons_len; i++) {
 		const struct hf_reason *reason = &plan->reasons[i];
 		print_clock(cli->out, reason->time);
-		fprintf(cli->out, "%-9s %s\n", hf_topic_name(reason->topic), reason->text);
+		fprintf(cli->out, "%-9s ", hf_topic_name(reason->topic));
+		hf_text_print_safe(cli->out, reason->text);
+		fputc('\n', cli->out);
 	}
 }
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+#include "base/mem.h"
+#include "harness/cli_world.h"
+#include "harness/test.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
+
+	cli_world_init(world);
+	*state = world;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	cli_world_release(*state);
+	free(*state);
+	return 0;
+}
+
+static void jobs_are_listed_with_what_they_are_doing(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "b", 2, "Running");
+	cli_world_job(w, "a", 1, "Created");
+	cli_world_run(w, "get", NULL);
+	assert_said(w, 0,
+		    "KIND         NAME   STATE     READY   GEN   RESTARTS   AGE\n"
+		    "PyTorchJob   a      Created   1/2     0     0a 0i 0d   0s\n"
+		    "PyTorchJob   b      Running   1/3     0     0a 0i 0d   0s\n",
+		    "");
+	cli_world_run(w, "get", "jobs", "b", "--no-headers", "-o", "wide", NULL);
+	assert_said(w, 0,
+		    "PyTorchJob   b   Running   1/3   0   0a 0i 0d   0s   <none>   it is so\n", "");
+	cli_world_run(w, "get", "-A", NULL);
+	assert_has(w->out, "NAMESPACE   KIND");
+	assert_has(w->out, "default     PyTorchJob   a");
+}
+
+static void restarts_are_shown_by_what_they_were_charged_to(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
+			"{'status':{'recovery':{'generation':4,'restarts':{'application':1,"
+			"'infrastructure':2,'device':3},'last':{'cause':'device'}}}}");
+	cli_world_run(w, "get", "jobs", "@latest", "-o", "wide", NULL);
+	assert_has(w->out, "4     1a 2i 3d   0s    device   it is so\n");
+}
+
+static void pods_have_the_columns_of_kubectl(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_pod(w, "a", "master-0", "Running");
+	cli_world_run(w, "get", "pods", NULL);
+	assert_said(w, 0,
+		    "NAME         READY   STATUS    RESTARTS   AGE\n"
+		    "a-master-0   1/1     Running   2          0s\n",
+		    "");
+	cli_world_run(w, "get", "po", "-o", "wide", NULL);
+	assert_has(w->out, "AGE   IP         NODE\n");
+	assert_has(w->out, "0s    10.0.0.1   n1\n");
+	cli_world_patch(w, &hf_pods, "a-master-0",
+			"{'status':{'containerStatuses':[{'name':'pytorch','ready':false,"
+			"'restartCount':3,'image':'x','imageID':'',"
+			"'state':{'waiting':{'reason':'CrashLoopBackOff'}}}]}}");
+	cli_world_run(w, "get", "pod/a-master-0", "--no-headers", NULL);
+	assert_said(w, 0, "a-master-0   0/1   CrashLoopBackOff   3   0s\n", "");
+}
+
+static void nodes_say_whether_they_take_pods(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_put(w, "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n1'},'status':"
+			 "{'allocatable':{'cpu':'8','memory':'1Gi'},"
+			 "'conditions':[{'type':'Ready','status':'True'}]}}");
+	cli_world_put(w, "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n2'},'spec':"
+			 "{'unschedulable':true},'status':"
+			 "{'conditions':[{'type':'Ready','status':'False'}]}}");
+	cli_world_put(w, "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n3'}}");
+	cli_world_run(w, "get", "nodes", NULL);
+	assert_said(w, 0,
+		    "NAME   STATUS                        AGE\n"
+		    "n1     Ready                         0s\n"
+		    "n2     NotReady,SchedulingDisabled   0s\n"
+		    "n3     Unknown                       0s\n",
+		    "");
+	cli_world_run(w, "get", "node", "n1", "-o", "wide", "--no-headers", NULL);
+	assert_said(w, 0, "n1   Ready   0s   8   1Gi\n", "");
+}
+
+static void what_is_not_there_is_told_with_code_1(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_run(w, "get", "jobs", "nosuch", "a", NULL);
+	assert_int_equal(w->code, HF_EXIT_FAILED);
+	assert_string_equal(w->err, "holdfast: pytorchjobs.kubeflow.org \"nosuch\" not found\n");
+	assert_has(w->out, "PyTorchJob   a");
+	cli_world_run(w, "get", "jobs", "nosuch", "-o", "json", NULL);
+	assert_int_equal(w->code, HF_EXIT_FAILED);
+	assert_string_equal(w->out, "");
+	cli_world_run(w, "get", "pods", NULL);
+	assert_said(w, 0, "", "No resources found in namespace default\n");
+	cli_world_run(w, "get", "pods", "-A", NULL);
+	assert_said(w, 0, "", "No resources found\n");
+}
+
+static void mistakes_on_the_command_line_are_code_2(void **state)
+{
+	static const struct {
+		const char *words[4], *said;
+	} cases[] = {
+		{{"long"}, "unknown kind 'long'"},
+		{{"/a"}, "unknown kind ''"},
+		{{"pods/"}, "the name is empty"},
+		{{"jobs/a", "b"}, "give KIND/NAME alone"},
+		{{"jobs", "a", "-A"}, "a name is of one namespace"},
+		{{"jobs", "a", "-l", "x=y"}, "give names or -l"},
+		{{"-l", "team in (a"}, "-l 'team in (a'"},
+		{{"-w", "jobs", "a", "b"}, "-w takes one name at most"},
+		{{"-o", "table"}, "not 'table'"},
+		{{"-o", "jsonpath={.x"}, "-o jsonpath: "},
+		{{"-o", "custom-columns=A"}, "HEADER:PATH, not 'A'"},
+		{{"-o", "custom-columns=A:{.x"}, "column 'A'"},
+		{{"-n", "x", "-A"}, "not both"},
+		{{"--request-timeout", "soon"}, "--request-timeout: 'soon'"},
+	};
+	struct cli_world *w = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		const char *const *word = cases[i].words;
+		cli_world_run(w, "get", word[0], word[1], word[2], word[3], NULL);
+		assert_has(w->err, cases[i].said);
+		assert_has(w->err, "See 'holdfast get --help'.");
+		assert_string_equal(w->out, "");
+		assert_int_equal(w->code, HF_EXIT_USAGE);
+	}
+}
+
+static void labels_select(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_pod(w, "a", "master-0", "Running");
+	cli_world_pod(w, "b", "master-0", "Running");
+	cli_world_run(w, "get", "pods", "-l", "training.kubeflow.org/job-name=b", "-o", "name",
+		      NULL);
+	assert_said(w, 0, "pod/b-master-0\n", "");
+}
+
+static void programs_get_lists_names_paths_and_columns(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_job(w, "b", 1, "Running");
+	cli_world_run(w, "get", "-o", "name", NULL);
+	assert_said(w, 0, "pytorchjob.kubeflow.org/a\npytorchjob.kubeflow.org/b\n", "");
+	cli_world_run(w, "get", "-o", "jsonpath={.items[*].metadata.name}", NULL);
+	assert_said(w, 0, "a b", "");
+	cli_world_run(w, "get", "jobs", "a", "-o", "jsonpath={.metadata.name}", NULL);
+	assert_said(w, 0, "a", "");
+	cli_world_run(w, "get", "-o", "custom-columns=N:.metadata.name,X:.nope", NULL);
+	assert_said(w, 0, "N   X\na   <none>\nb   <none>\n", "");
+	cli_world_run(w, "get", "-o", "json", NULL);
+	assert_has(w->out, "\"kind\": \"List\"");
+	cli_world_run(w, "get", "jobs/a", "-o", "yaml", NULL);
+	assert_has(w->out, "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n");
+	cli_world_run(w, "get", "pods", "-o", "json", NULL);
+	assert_has(w->out, "\"items\": []");
+}
+
+static void rename_state(struct cli_world *w)
+{
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
+			"{'status':{'conditions':[{'type':'Succeeded','status':'True',"
+			"'reason':'R','message':'m'}]}}");
+}
+
+static void delete_a(struct cli_world *w)
+{
+	cli_world_delete(w, hf_resource_by_word("pytorchjobs"), "a");
+}
+
+static void break_off(struct cli_world *w)
+{
+	cli_world_break(w, HF_E_UNAVAILABLE);
+}
+
+static void a_watch_prints_each_change_until_it_ends(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_later(w, HF_SECOND, rename_state);
+	cli_world_later(w, 2 * HF_SECOND, delete_a);
+	cli_world_later(w, 3 * HF_SECOND, break_off);
+	cli_world_run(w, "get", "-w", NULL);
+	assert_string_equal(w->out,
+			    "KIND         NAME   STATE     READY   GEN   RESTARTS   AGE\n"
+			    "PyTorchJob   a      Running   1/2     0     0a 0i 0d   0s\n"
+			    "PyTorchJob   a      Succeeded   1/2     0     0a 0i 0d   1s\n"
+			    "PyTorchJob   a      Succeeded   1/2     0     0a 0i 0d   2s\n");
+	assert_int_not_equal(w->code, 0);
+}
+
+static void a_watch_of_what_is_not_there_is_refused(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_run(w, "get", "-w", "jobs", "nosuch", NULL);
+	assert_int_equal(w->code, HF_EXIT_FAILED);
+	assert_has(w->err, "not found");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(jobs_are_listed_with_what_they_are_doing, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(restarts_are_shown_by_what_they_were_charged_to,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(pods_have_the_columns_of_kubectl, setup, teardown),
+		cmocka_unit_test_setup_teardown(nodes_say_whether_they_take_pods, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_there_is_told_with_code_1, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(mistakes_on_the_command_line_are_code_2, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(labels_select, setup, teardown),
+		cmocka_unit_test_setup_teardown(programs_get_lists_names_paths_and_columns, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_watch_prints_each_change_until_it_ends, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_watch_of_what_is_not_there_is_refused, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests_name("get", tests, NULL, NULL);
+}

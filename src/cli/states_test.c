@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/states.h"
+
+#include "json/doc.h"
+
+#include "base/mem.h"
+#include "harness/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct hf_pod_facts pod_of(const char *text)
+{
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	struct hf_pod_facts facts;
+
+	hf_pod_facts_read(hf_doc_json(doc), &facts);
+	return facts;
+}
+
+static void a_pod_is_summed_up_as_kubectl_does(void **state)
+{
+	static const struct {
+		const char *pod, *status;
+	} cases[] = {
+		{"{}", "Pending"},
+		{"{\"status\":{\"phase\":\"Running\"}}", "Running"},
+		{"{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}", "Evicted"},
+		{"{\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"state\":"
+		 "{\"terminated\":{\"reason\":\"Error\"}}}]}}",
+		 "Error"},
+		{"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":"
+		 "\"Running\"}}",
+		 "Terminating"},
+		{"{\"status\":{\"phase\":\"Pending\",\"initContainerStatuses\":[{\"state\":"
+		 "{\"terminated\":{\"exitCode\":0}}},{\"state\":{\"running\":{}}}]}}",
+		 "Init:1/2"},
+		{"{\"status\":{\"phase\":\"Pending\",\"initContainerStatuses\":[{\"state\":"
+		 "{\"terminated\":{\"exitCode\":1,\"reason\":\"Error\"}}}]}}",
+		 "Init:Error"},
+		{"{\"status\":{\"phase\":\"Running\",\"initContainerStatuses\":[{\"state\":"
+		 "{\"terminated\":{\"exitCode\":0}}}]}}",
+		 "Running"},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
+		assert_string_equal(pod_of(cases[i].pod).status, cases[i].status);
+}
+
+static void containers_are_counted(void **state)
+{
+	struct hf_pod_facts facts =
+		pod_of("{\"spec\":{\"containers\":[{},{},{}]},\"status\":{\"containerStatuses\":"
+		       "[{\"ready\":true,\"restartCount\":2},{\"restartCount\":3}]}}");
+
+	assert_int_equal(facts.containers, 3);
+	assert_int_equal(facts.ready, 1);
+	assert_int_equal(facts.restarts, 5);
+}
+
+static void a_job_is_what_its_last_true_condition_says(void **state)
+{
+	static const char text[] =
+		"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"spec\":"
+		"{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":4},\"Master\":{},"
+		"\"Other\":{\"replicas\":9}}},\"status\":{\"conditions\":["
+		"{\"type\":\"Created\",\"status\":\"True\"},"
+		"{\"type\":\"Running\",\"status\":\"True\",\"message\":\"m\"},"
+		"{\"type\":\"Failed\",\"status\":\"False\"}],\"replicaStatuses\":"
+		"{\"Worker\":{\"active\":2,\"failed\":1},\"Master\":{\"succeeded\":1}}}}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	struct hf_job_facts facts;
+
+	hf_job_facts_read(hf_doc_json(doc), &facts);
+	assert_string_equal(facts.state, "Running");
+	assert_string_equal(facts.message, "m");
+	assert_int_equal(facts.wanted, 5);
+	assert_int_equal(facts.ready, 3);
+	hf_job_facts_read(NULL, &facts);
+	assert_string_equal(facts.state, "Created");
+	assert_int_equal(facts.wanted, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pod_is_summed_up_as_kubectl_does),
+		cmocka_unit_test(containers_are_counted),
+		cmocka_unit_test(a_job_is_what_its_last_true_condition_says),
+	};
+
+	return cmocka_run_group_tests_name("states", tests, NULL, NULL);
+}

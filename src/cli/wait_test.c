@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+#include "base/mem.h"
+#include "harness/cli_world.h"
+#include "harness/test.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
+
+	cli_world_init(world);
+	*state = world;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	cli_world_release(*state);
+	free(*state);
+	return 0;
+}
+
+#define JOBS hf_resource_by_word("pytorchjobs")
+
+static void succeed(struct cli_world *w)
+{
+	cli_world_patch(w, JOBS, "a",
+			"{'status':{'conditions':[{'type':'Succeeded','status':'True',"
+			"'reason':'R','message':'m'}]}}");
+}
+
+static void fail_job(struct cli_world *w)
+{
+	cli_world_patch(w, JOBS, "a",
+			"{'status':{'conditions':[{'type':'Failed','status':'True',"
+			"'reason':'R','message':'rank 1 died'}]}}");
+}
+
+static void delete_job(struct cli_world *w)
+{
+	cli_world_delete(w, JOBS, "a");
+}
+
+static void break_watches(struct cli_world *w)
+{
+	cli_world_break(w, HF_E_UNAVAILABLE);
+}
+
+static void a_state_that_is_there_is_not_waited_for(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_run(w, "wait", "a", "--for=running", NULL);
+	assert_said(w, 0, "a is Running\n", "");
+}
+
+static void the_end_is_waited_for(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_later(w, HF_MINUTE, succeed);
+	cli_world_run(w, "wait", "a", "--timeout", "2m", NULL);
+	assert_said(w, 0, "a is Succeeded\n", "");
+}
+
+static void a_failed_job_is_code_1_unless_that_was_wanted(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_later(w, HF_SECOND, fail_job);
+	cli_world_run(w, "wait", "a", NULL);
+	assert_said(w, 1, "", "holdfast: a is Failed: rank 1 died\n");
+	cli_world_run(w, "wait", "a", "--for", "failed", NULL);
+	assert_said(w, 0, "a is Failed\n", "");
+}
+
+static void a_deletion_ends_it(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_later(w, HF_SECOND, delete_job);
+	cli_world_run(w, "wait", "a", NULL);
+	assert_said(w, 1, "", "holdfast: a was deleted\n");
+}
+
+static void a_deletion_can_be_waited_for(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Succeeded");
+	cli_world_later(w, HF_SECOND, delete_job);
+	cli_world_run(w, "wait", "a", "--for=delete", NULL);
+	assert_said(w, 0, "a is deleted\n", "");
+	cli_world_run(w, "wait", "a", "--for=delete", NULL);
+	assert_said(w, 0, "a is not there\n", "");
+}
+
+static void patience_ends_with_code_124(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_run(w, "wait", "a", "--timeout", "10s", NULL);
+	assert_said(w, HF_EXIT_TIMEOUT, "", "holdfast: timed out waiting for a to be succeeded\n");
+	assert_int_equal(hf_loop_wall(w->loop), CLI_WORLD_START + 10 * HF_SECOND);
+	cli_world_run(w, "wait", "a", "--for=delete", "--timeout", "10s", NULL);
+	assert_said(w, HF_EXIT_TIMEOUT, "", "holdfast: timed out waiting for a to be deleted\n");
+}
+
+static void a_time_of_0_looks_once(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_run(w, "wait", "a", "--for=running", "--timeout=0", NULL);
+	assert_said(w, 0, "a is Running\n", "");
+	cli_world_run(w, "wait", "a", "--timeout=0", NULL);
+	assert_int_equal(w->code, HF_EXIT_TIMEOUT);
+	assert_int_equal(hf_loop_wall(w->loop), CLI_WORLD_START);
+}
+
+static void a_watch_that_breaks_is_begun_again(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_later(w, HF_SECOND, break_watches);
+	cli_world_later(w, HF_SECOND + 10 * HF_MS, succeed);
+	cli_world_run(w, "wait", "a", "--timeout=1m", NULL);
+	assert_said(w, 0, "a is Succeeded\n", "");
+}
+
+static void mistakes_are_code_2(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_run(w, "wait", "a", "--for=nope", NULL);
+	assert_int_equal(w->code, HF_EXIT_USAGE);
+	assert_has(w->err, "not 'nope'");
+	cli_world_run(w, "wait", "a", "--timeout=x", NULL);
+	assert_int_equal(w->code, HF_EXIT_USAGE);
+	cli_world_run(w, "wait", "a", NULL);
+	assert_said(w, 1, "", "holdfast: no job 'a' in namespace 'default'\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_state_that_is_there_is_not_waited_for, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(the_end_is_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_failed_job_is_code_1_unless_that_was_wanted,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_deletion_ends_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_deletion_can_be_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(patience_ends_with_code_124, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_time_of_0_looks_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_watch_that_breaks_is_begun_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(mistakes_are_code_2, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
+}

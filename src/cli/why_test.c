@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "base/str.h"
+#include "json/doc.h"
+
+#include "base/mem.h"
+#include "harness/cli_world.h"
+#include "harness/test.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
+
+	cli_world_init(world);
+	*state = world;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	cli_world_release(*state);
+	free(*state);
+	return 0;
+}
+
+static void why_begins_with_where_the_job_is(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Suspended");
+	cli_world_run(w, "why", "a", NULL);
+	assert_int_equal(w->code, 0);
+	assert_true(hf_str_has_prefix(w->out, "default/a is "));
+	cli_world_run(w, "why", "b", NULL);
+	assert_said(w, 1, "", "holdfast: no job 'b' in namespace 'default'\n");
+}
+
+static void why_tells_programs_the_whole_plan(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Created");
+	cli_world_run(w, "why", "a", "-o", "json", NULL);
+	assert_int_equal(w->code, 0);
+	HF_AUTO_DOC plan = hf_doc_from_text(w->out, strlen(w->out));
+	const struct hf_json *root = hf_doc_json(plan);
+	assert_non_null(hf_json_path_str(root, "summary", NULL));
+	/* Nothing is there yet: the step makes pods and services. */
+	assert_true(hf_json_len(hf_json_get(root, "stages")) > 0);
+	assert_has(w->out, "a-master-0");
+	cli_world_run(w, "why", "a", "-o", "yaml", NULL);
+	assert_int_equal(w->code, HF_EXIT_USAGE);
+	assert_has(w->err, "-o takes json here, not 'yaml'");
+}
+
+static void describe_shows_all_there_is_of_a_job(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_pod(w, "a", "master-0", "Running");
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
+			"{'status':{'startTime':'2023-11-14T22:13:00Z','recovery':{'generation':3,"
+			"'restarts':{'application':1},'last':{'decidedAt':'2023-11-14T22:13:01Z',"
+			"'cause':'application','scope':'Job','replica':'worker-0','exitCode':9,"
+			"'rule':'r1'},'history':[{'decidedAt':'2023-11-14T22:12:01Z',"
+			"'cause':'user'}]}}}");
+	cli_world_run(w, "describe", "a", NULL);
+	assert_int_equal(w->code, 0);
+	assert_has(w->out, "Name:          a\nNamespace:     default\nKind:          PyTorchJob\n"
+			   "State:         Running\nMessage:       it is so\n");
+	assert_has(w->out, "Ready:         1 of 2\nGeneration:    3\n"
+			   "Restarts:      application 1, infrastructure 0, device 0\n");
+	assert_has(w->out, "Running   True     R        ");
+	assert_has(w->out, "2023-11-14T22:13:01Z   application   Job     worker-0   9      r1\n"
+			   "2023-11-14T22:12:01Z   user          -       -          -      -\n");
+	assert_has(w->out, "a-master-0   1/1     Running   2          n1\n");
+	assert_has(w->out, "\na is ");
+	cli_world_run(w, "describe", "b", NULL);
+	assert_said(w, 1, "", "holdfast: no job 'b' in namespace 'default'\n");
+}
+
+static void what_comes_from_outside_moves_no_cursor(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
+			"{'status':{'conditions':[{'type':'Failed','status':'True','reason':'R',"
+			"'message':'x\\u001b[2Jy\\u009bz'}]}}");
+	cli_world_run(w, "describe", "a", NULL);
+	assert_int_equal(w->code, 0);
+	assert_null(strchr(w->out, '\033'));
+	assert_null(strstr(w->out, "\xc2\x9b"));
+	cli_world_run(w, "get", "-o", "wide", NULL);
+	assert_null(strchr(w->out, '\033'));
+	cli_world_run(w, "why", "a", NULL);
+	assert_null(strchr(w->out, '\033'));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(why_begins_with_where_the_job_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(why_tells_programs_the_whole_plan, setup, teardown),
+		cmocka_unit_test_setup_teardown(describe_shows_all_there_is_of_a_job, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_comes_from_outside_moves_no_cursor, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests_name("why", tests, NULL, NULL);
+}
