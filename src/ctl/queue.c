@@ -25,6 +25,7 @@ struct item {
 	struct hf_timer *timer;
 	unsigned failures;
 	bool ready, running, again;
+	hf_time ready_since;
 	char key[];
 };
 
@@ -35,6 +36,7 @@ struct hf_queue {
 	struct item *first, **last;
 	size_t n_ready, n_running, running_max;
 	hf_queue_fn run;
+	void (*waited)(void *arg, hf_time span);
 	void *arg;
 	struct hf_queue_stats stats;
 	bool paused;
@@ -96,6 +98,7 @@ static void make_ready(struct hf_queue *queue, struct item *item)
 	if (item->ready)
 		return;
 	item->ready = true;
+	item->ready_since = hf_loop_mono(queue->loop);
 	item->next = NULL;
 	*queue->last = item;
 	queue->last = &item->next;
@@ -120,6 +123,8 @@ static void start_some(void *arg)
 		item->ready = false;
 		item->running = true;
 		queue->n_running++;
+		if (queue->waited != NULL)
+			queue->waited(queue->arg, hf_loop_mono(queue->loop) - item->ready_since);
 		/* run may call done at once, and with it free the item. */
 		HF_AUTOFREE char *key = hf_xstrdup(item->key);
 
@@ -147,6 +152,7 @@ struct hf_queue *hf_queue_create(const struct hf_queue_options *options)
 	queue->last = &queue->first;
 	queue->running_max = options->running_max;
 	queue->run = options->run;
+	queue->waited = options->waited;
 	queue->arg = options->arg;
 	return queue;
 }

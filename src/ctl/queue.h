@@ -41,6 +41,8 @@ struct hf_queue_options {
 	size_t running_max; /* keys worked on at once; 0: any number */
 	uint64_t seed;      /* of the key table, see base/map.h */
 	hf_queue_fn run;
+	/* A run begins of a key that was ready for so long; may be NULL. */
+	void (*waited)(void *arg, hf_time span);
 	void *arg;
 };
 

@@ -289,6 +289,39 @@ static void test_destroy_with_keys_waiting_delayed_and_running_leaks_nothing(voi
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static hf_time waited_last;
+
+static void on_waited(void *arg, hf_time span)
+{
+	waited_last = span;
+}
+
+static void run_and_end(void *arg, const char *key)
+{
+	hf_queue_done(*(struct hf_queue **)arg, key);
+}
+
+static void test_how_long_a_key_was_ready_is_told(void **state)
+{
+	struct hf_loop *loop = hf_loop_create_virtual(0);
+	struct hf_queue *queue = NULL;
+	struct hf_queue_options options = {
+		.loop = loop, .run = run_and_end, .waited = on_waited, .arg = &queue, .seed = 1};
+
+	queue = hf_queue_create(&options);
+	waited_last = -1;
+	hf_queue_add(queue, "a");
+	hf_loop_freeze(loop, 3 * HF_SECOND);
+	hf_loop_run_ready(loop);
+	assert_int_equal(waited_last, 3 * HF_SECOND);
+	/* A delay that was asked for is no wait. */
+	hf_queue_add_after(queue, "b", HF_MINUTE);
+	hf_loop_run_until(loop, 2 * HF_MINUTE);
+	assert_int_equal(waited_last, 0);
+	hf_queue_destroy(queue);
+	hf_loop_destroy(loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +340,7 @@ int main(void)
 		T(test_a_paused_queue_starts_nothing),
 		T(test_a_long_queue_lets_timers_run_in_between),
 		T(test_destroy_with_keys_waiting_delayed_and_running_leaks_nothing),
+		cmocka_unit_test(test_how_long_a_key_was_ready_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,12 +288,19 @@ static void call_send(struct hf_kube_op *op)
 		.method = method_of(request->verb),
 		.headers = headers,
 		.gzip = op->kube->gzip && request->verb == HF_VERB_LIST,
-		.timeout = left > 0 ? left : 1,
+		.timeout = left,
 		.response_bytes_max = HF_KUBE_LIST_BYTES_MAX,
 		.on_done = on_done,
 		.arg = op,
 	};
 
+	/* After a stop of this process the wait for another try ends long past the deadline: who
+	 * asked may have lost its right to act meanwhile. */
+	if (left <= 0) {
+		(void)hf_error_set(&op->err, HF_E_UNAVAILABLE, "not sent in time");
+		hf_kube_op_fail(op);
+		return;
+	}
 	hf_kube_target(&target, request);
 	if (hf_strbuf_ok(&target, "the request's URL", &op->err) != 0) {
 		hf_kube_op_fail(op);

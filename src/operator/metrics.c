@@ -4,6 +4,9 @@
 
 #include "base/str.h"
 
+/* One queue for all kinds; a label value. */
+static const char queue_name[] = "holdfast";
+
 /* Names that users of the Go operator graph are kept to the letter; ours begin holdfast_. */
 
 static struct hf_family *family(struct hf_operator *op, enum hf_metric_type type, const char *name,
@@ -103,6 +106,15 @@ void hf_operator_metrics_init(struct hf_operator *op)
 	m->queue_adds = family(op, HF_METRIC_COUNTER, "workqueue_adds_total", "Jobs queued.", name);
 	m->queue_retries = family(op, HF_METRIC_COUNTER, "workqueue_retries_total",
 				  "Jobs queued again after a failure.", name);
+	m->queue_wait = seconds(op, "workqueue_queue_duration_seconds",
+				"Time a job waits before it is looked at.", "name");
+	m->queue_work = seconds(op, "workqueue_work_duration_seconds", "Time of a pass over a job.",
+				"name");
+	m->queue_unfinished = family(op, HF_METRIC_GAUGE, "workqueue_unfinished_work_seconds",
+				     "Time that passes under way have taken so far.", name);
+	m->queue_longest =
+		family(op, HF_METRIC_GAUGE, "workqueue_longest_running_processor_seconds",
+		       "Time that the longest of them has taken.", name);
 	m->events_dropped = family(op, HF_METRIC_COUNTER, "holdfast_events_dropped_total",
 				   "Events that were not written.", NULL);
 	hf_operator_job_metrics_init(op);
@@ -119,6 +131,17 @@ void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *f
 	hf_family_add(op->metrics.reconcile_errors, code == 0 ? 0 : 1, controller, NULL);
 	hf_family_observe(op->metrics.reconcile_time, (double)took / (double)HF_SECOND, controller,
 			  NULL);
+	hf_family_observe(op->metrics.queue_work, (double)took / (double)HF_SECOND, queue_name,
+			  NULL);
+}
+
+void hf_operator_count_wait(void *arg, hf_time waited)
+{
+	struct hf_operator *op = arg;
+
+	if (op->options.metrics != NULL)
+		hf_family_observe(op->metrics.queue_wait, (double)waited / (double)HF_SECOND,
+				  queue_name, NULL);
 }
 
 void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *job,
@@ -166,6 +189,7 @@ static void update_kind(struct hf_operator *op, const struct hf_kind *kind,
 
 static void update_workers(struct hf_operator *op)
 {
+	hf_time now = hf_loop_mono(op->loop), sum = 0, longest = 0;
 	const char *key;
 	void *value;
 
@@ -175,10 +199,18 @@ static void update_workers(struct hf_operator *op)
 	for (size_t it = 0; hf_map_next(op->states, &it, &key, &value);) {
 		const struct hf_job_state *state = value;
 
-		if (state->pass != NULL)
-			hf_family_add(op->metrics.active_workers, 1,
-				      state->pass->kind->framework->controller_name, NULL);
+		if (state->pass == NULL)
+			continue;
+		hf_family_add(op->metrics.active_workers, 1,
+			      state->pass->kind->framework->controller_name, NULL);
+		sum += now - state->pass->began;
+		if (now - state->pass->began > longest)
+			longest = now - state->pass->began;
 	}
+	hf_family_set(op->metrics.queue_unfinished, (double)sum / (double)HF_SECOND, queue_name,
+		      NULL);
+	hf_family_set(op->metrics.queue_longest, (double)longest / (double)HF_SECOND, queue_name,
+		      NULL);
 }
 
 void hf_operator_update_metrics(struct hf_operator *op)
@@ -187,7 +219,6 @@ void hf_operator_update_metrics(struct hf_operator *op)
 	const struct hf_recorder_stats *events = hf_recorder_stats(op->recorder);
 	uint64_t dropped = events->dropped + events->spam;
 	struct hf_operator_metrics *m = &op->metrics;
-	static const char name[] = "holdfast";
 
 	if (op->options.metrics == NULL)
 		return;
@@ -197,10 +228,10 @@ void hf_operator_update_metrics(struct hf_operator *op)
 	update_kind(op, &op->pods, &m->told[HF_KINDS_MAX]);
 	update_kind(op, &op->services, &m->told[HF_KINDS_MAX + 1]);
 	update_workers(op);
-	hf_family_set(m->queue_depth, (double)hf_queue_waiting(op->queue), name, NULL);
-	hf_family_add(m->queue_adds, (double)(queue->adds - m->told_queue.adds), name, NULL);
-	hf_family_add(m->queue_retries, (double)(queue->retries - m->told_queue.retries), name,
-		      NULL);
+	hf_family_set(m->queue_depth, (double)hf_queue_waiting(op->queue), queue_name, NULL);
+	hf_family_add(m->queue_adds, (double)(queue->adds - m->told_queue.adds), queue_name, NULL);
+	hf_family_add(m->queue_retries, (double)(queue->retries - m->told_queue.retries),
+		      queue_name, NULL);
 	m->told_queue = *queue;
 	hf_family_add(m->events_dropped, (double)(dropped - m->told_events_dropped), NULL);
 	m->told_events_dropped = dropped;

@@ -273,6 +273,7 @@ static void queue_init(struct hf_operator *op)
 		.running_max = options->passes_max ? options->passes_max : HF_OPERATOR_PASSES_MAX,
 		.seed = options->seed,
 		.run = hf_pass_run,
+		.waited = hf_operator_count_wait,
 		.arg = op,
 	};
 	const struct hf_recorder_options recorder = {

@@ -107,6 +107,7 @@ struct hf_operator_metrics {
 	struct hf_family *steps, *status_patches, *status_conflicts;
 	struct hf_family *states, *watch_events, *relists, *cache_objects;
 	struct hf_family *queue_depth, *queue_adds, *queue_retries, *events_dropped;
+	struct hf_family *queue_wait, *queue_work, *queue_unfinished, *queue_longest;
 	struct hf_family *recovery_time;
 	/* One series a job. */
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
@@ -168,6 +169,7 @@ void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *
 				const struct hf_status *now);
 void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,
 			    hf_time took);
+void hf_operator_count_wait(void *op, hf_time waited); /* the queue's waited */
 void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *job,
 			    const struct hf_plan *plan);
 

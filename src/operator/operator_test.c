@@ -222,6 +222,34 @@ static void test_jobs_take_turns_at_the_gate(void **state)
 	fake_refuse(&bench->store->calls[bench->store->n_calls - 32], HF_E_FORBIDDEN);
 }
 
+static void test_requests_keep_to_the_rate_that_was_asked_for(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_operator_options options = {.loop = bench->loop,
+					      .store = &bench->store->base,
+					      .frameworks = hf_frameworks,
+					      .seed = 1,
+					      .qps = 2,
+					      .burst = 3};
+	struct hf_error err;
+	int sent = 0;
+
+	hf_operator_destroy(bench->op);
+	assert_ok(hf_operator_create(&options, &bench->op, &err), &err);
+	want(0, HF_ACTION_CREATE_POD, 0, 20);
+	start(bench);
+	while (next(bench) != NULL)
+		sent++;
+	assert_int_equal(sent, 3);
+	turn_for(bench, HF_MS);
+	for (int second = 0; second < 4; second++) {
+		turn_for(bench, HF_SECOND);
+		while (next(bench) != NULL)
+			sent++;
+		assert_int_equal(sent, 5 + 2 * second);
+	}
+}
+
 /* --- when ---------------------------------------------------------------------------------- */
 
 static void test_one_pass_of_a_job_at_a_time(void **state)
@@ -542,6 +570,7 @@ int main(void)
 		T(test_an_urgent_status_does_not_wait_for_the_second),
 		T(test_no_more_than_32_requests_are_under_way),
 		T(test_jobs_take_turns_at_the_gate),
+		T(test_requests_keep_to_the_rate_that_was_asked_for),
 		T(test_one_pass_of_a_job_at_a_time),
 		T(test_the_plan_says_when_to_wake),
 		T(test_a_wake_up_that_is_overdue_does_not_spin),

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/script_test.h"
+
+#include "operator/operator_internal.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a scrape shows, after passes of the scripted brain. */
+
+#define RENDER_MAX ((size_t)8 << 20)
+
+static bool shows(struct bench *bench, const char *series)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(RENDER_MAX);
+
+	hf_operator_update_metrics(bench->op);
+	hf_metrics_render(bench->metrics, &text);
+	return strstr(text.data, series) != NULL;
+}
+
+#define assert_shows(bench, series) assert_true(shows((bench), (series)))
+#define assert_hides(bench, series) assert_false(shows((bench), (series)))
+
+static const char running[] =
+	",\"status\":{\"conditions\":[{\"type\":\"Created\",\"status\":\"True\"},"
+	"{\"type\":\"Restarting\",\"status\":\"False\"},{\"type\":\"Running\",\"status\":\"True\"}],"
+	"\"recovery\":{\"productiveSeconds\":90,\"downtimeSeconds\":7}}";
+static const char ended[] =
+	",\"status\":{\"completionTime\":\"2023-11-14T22:13:20Z\",\"conditions\":["
+	"{\"type\":\"Succeeded\",\"status\":\"True\"}]}";
+
+static void test_counters_of_jobs_are_there_from_the_start(void **state)
+{
+	struct bench *bench = *state;
+
+	assert_shows(bench, "training_operator_jobs_created_total{job_namespace=\"default\","
+			    "framework=\"pytorch\"} 0\n");
+	assert_shows(bench, "training_operator_jobs_restarted_total{job_namespace=\"default\","
+			    "framework=\"pytorch\"} 0\n");
+}
+
+static void test_a_job_is_told_by_its_name_and_state(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {job_doc("ddp", "u-1", 7, running)};
+
+	start_with(bench, jobs, 1);
+	turn(bench);
+	assert_shows(bench, "holdfast_jobs{namespace=\"n\",framework=\"pytorch\","
+			    "state=\"Running\"} 1\n");
+	assert_shows(bench, "holdfast_job_info{namespace=\"n\",job=\"ddp\",kind=\"PyTorchJob\","
+			    "queue=\"\",priority=\"\"} 1\n");
+	assert_shows(bench, "holdfast_job_status_condition{namespace=\"n\",job=\"ddp\","
+			    "kind=\"PyTorchJob\",condition=\"Running\",status=\"true\"} 1\n");
+	assert_shows(bench, "condition=\"Restarting\",status=\"true\"} 0\n");
+	assert_shows(bench, "holdfast_job_productive_seconds_total{namespace=\"n\",job=\"ddp\"} "
+			    "90\n");
+	assert_shows(bench, "holdfast_job_downtime_seconds_total{namespace=\"n\",job=\"ddp\"} 7\n");
+}
+
+static void test_a_job_that_is_gone_leaves_no_series(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench);
+	turn(bench);
+	assert_shows(bench, "holdfast_job_info{namespace=\"n\",job=\"ddp\"");
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_DELETED, job_doc("ddp", "u-1", 9, ""));
+	assert_hides(bench, "job=\"ddp\"");
+}
+
+static void test_a_job_is_told_of_for_ten_minutes_after_its_end(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {job_doc("ddp", "u-1", 7, ended)};
+
+	start_with(bench, jobs, 1);
+	turn_for(bench, 10 * HF_MINUTE);
+	assert_shows(bench, "job=\"ddp\"");
+	turn_for(bench, HF_SECOND);
+	assert_hides(bench, "job=\"ddp\"");
+	assert_shows(bench, "holdfast_jobs{namespace=\"n\",framework=\"pytorch\","
+			    "state=\"Succeeded\"} 1\n");
+}
+
+static void test_a_status_that_cannot_be_read_is_counted_all_the_same(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {job_doc("ddp", "u-1", 7, ",\"status\":{\"conditions\":7}")};
+
+	start_with(bench, jobs, 1);
+	assert_shows(bench, "holdfast_jobs{namespace=\"n\",framework=\"pytorch\",state=\"New\"} "
+			    "1\n");
+}
+
+static void test_jobs_beyond_the_limit_are_counted_as_dropped(void **state)
+{
+	struct bench *bench = *state;
+	char name[32], uid[32];
+
+	start(bench);
+	for (int i = 0; i < 5001; i++) {
+		snprintf(name, sizeof(name), "job-%d", i);
+		snprintf(uid, sizeof(uid), "uid-%d", i);
+		fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_ADDED,
+			   job_doc(name, uid, 100 + i, ""));
+	}
+	/* With "ddp" 5,002: of info, productive and downtime two each have no room. */
+	assert_shows(bench, "holdfast_metrics_dropped_series_total 6\n");
+	assert_shows(bench, "state=\"New\"} 5002\n");
+}
+
+static void test_a_recovery_is_measured_once_when_it_is_over(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_status before, now;
+
+	memset(&now, 0, sizeof(now));
+	now.ledger.records_len = 1;
+	now.ledger.records[0] = (struct hf_record){.generation = 2,
+						   .incident = 1,
+						   .cause = HF_CLASS_INFRASTRUCTURE,
+						   .detected_at = JOB_TIME,
+						   .decided_at = JOB_TIME + 2 * HF_SECOND,
+						   .running_at = HF_TIME_NONE};
+	before = now;
+	hf_operator_count_recovery(bench->op, &before, &now);
+	assert_hides(bench, "holdfast_recovery_duration_seconds_count");
+	now.ledger.records[0].running_at = JOB_TIME + 40 * HF_SECOND;
+	hf_operator_count_recovery(bench->op, &before, &now);
+	before = now;
+	hf_operator_count_recovery(bench->op, &before, &now);
+	assert_shows(bench, "holdfast_recovery_duration_seconds_sum{stage=\"decide\","
+			    "cause=\"infrastructure\"} 2\n");
+	assert_shows(bench, "holdfast_recovery_duration_seconds_sum{stage=\"total\","
+			    "cause=\"infrastructure\"} 40\n");
+	assert_shows(bench, "holdfast_recovery_duration_seconds_count{stage=\"total\","
+			    "cause=\"infrastructure\"} 1\n");
+}
+
+static void test_passes_show_in_the_queues_and_workers_names(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	call = expect(bench, HF_VERB_CREATE, "pods");
+	turn_for(bench, 3 * HF_SECOND);
+	assert_shows(bench,
+		     "controller_runtime_active_workers{controller=\"pytorchjob-controller\"} "
+		     "1\n");
+	assert_shows(bench, "workqueue_unfinished_work_seconds{name=\"holdfast\"} 3\n");
+	assert_shows(bench, "workqueue_longest_running_processor_seconds{name=\"holdfast\"} 3\n");
+	grant_pod(call, 101);
+	turn(bench);
+	assert_shows(bench,
+		     "controller_runtime_active_workers{controller=\"pytorchjob-controller\"} "
+		     "0\n");
+	assert_shows(bench, "workqueue_unfinished_work_seconds{name=\"holdfast\"} 0\n");
+	assert_shows(bench, "workqueue_work_duration_seconds_sum{name=\"holdfast\"} 3\n");
+	assert_shows(bench,
+		     "controller_runtime_reconcile_total{controller=\"pytorchjob-controller\","
+		     "result=\"success\"} ");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_counters_of_jobs_are_there_from_the_start),
+		T(test_a_job_is_told_by_its_name_and_state),
+		T(test_a_job_that_is_gone_leaves_no_series),
+		T(test_a_job_is_told_of_for_ten_minutes_after_its_end),
+		T(test_a_status_that_cannot_be_read_is_counted_all_the_same),
+		T(test_jobs_beyond_the_limit_are_counted_as_dropped),
+		T(test_a_recovery_is_measured_once_when_it_is_over),
+		T(test_passes_show_in_the_queues_and_workers_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
