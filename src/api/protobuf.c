@@ -398,7 +398,7 @@ static int decode_message(const struct hf_schema *schema, struct slice in, struc
 static int decode_envelope(const struct decoder *d, struct slice in, char *ret_type[2],
 			   struct slice *ret_raw)
 {
-	struct parts unknown, type;
+	struct parts unknown, type = {0};
 	int rc = read_parts(d, in, &unknown);
 
 	if (rc == 0)
