@@ -74,7 +74,7 @@ class CrdTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as tmp:
             os.makedirs(os.path.join(tmp, "tools", "lib"))
             os.makedirs(os.path.join(tmp, "deploy", "schema"))
-            for name in ("crds", "lib/crd_schema.py", "lib/crd_policy.py"):
+            for name in ("crds", "lib/crd_schema.py", "lib/crd_policy.py", "lib/crd_tables.py"):
                 with open(os.path.join(tmp, "tools", name), "w", encoding="utf-8") as f:
                     f.write(read("tools", name))
             paths = []
