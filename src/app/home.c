@@ -142,12 +142,13 @@ static void forget(char **text)
 
 static bool have_certificate(struct hf_home *home, hf_time now)
 {
-	hf_time expiry;
+	hf_time expiry, ca_expiry;
 
 	return read_file(home, "ca.pem", &home->ca_pem, NULL) == 0 &&
 	       read_file(home, "server.pem", &home->cert_pem, NULL) == 0 &&
 	       read_file(home, "server-key.pem", &home->key_pem, NULL) == 0 &&
 	       hf_certificate_check(home->cert_pem, home->key_pem, NULL) == 0 &&
+	       hf_certificate_expiry(home->ca_pem, &ca_expiry, NULL) == 0 &&
 	       hf_certificate_expiry(home->cert_pem, &expiry, NULL) == 0 &&
 	       expiry > now + CERTIFICATE_RENEW;
 }

@@ -53,7 +53,7 @@ interrupted_run() {
 	"$program" run "$dir/long.yaml" >"$dir/out" 2>&1 &
 	local pid=$!
 	until_true 300 grep -q 'here worker' "$dir/out" || return 1
-	kill -INT "$pid"
+	kill "-${1:-INT}" "$pid"
 	local rc=0
 	wait "$pid" || rc=$?
 	echo "code $rc"
@@ -81,6 +81,19 @@ expect 'a time-out' 'timed out' code 124 "$program" run "$dir/long.yaml" --timeo
 expect 'a bad manifest: nothing is made' 'quick.yaml:3|unknown kind' \
 	code 2 sh -c "sed s/PyTorchJob/TorchJob/ '$dir/quick.yaml' >'$dir/bad.yaml'; exec '$program' run '$dir/bad.yaml'"
 expect 'no logs where they are not wanted' '^[^|]*$' "$program" run "$dir/quick.yaml" --no-logs
+expect 'the namespace of the manifest is made' 'job/quick succeeded' \
+	sh -c "sed 's/{name: quick}/{name: quick, namespace: team-a}/' '$dir/quick.yaml' | '$program' run -"
+expect 'why a pod is pending' 'pod/quick-master-0 pending: 0/1 nodes are available.*timed out after 1s' \
+	code 124 sh -c "sed 's/image: none,/image: none, resources: {limits: {cpu: 9999}},/' '$dir/quick.yaml' |
+		'$program' run - --timeout 1s"
+expect 'what nobody could resume is refused' 'is suspended' \
+	code 2 sh -c "sed 's/runPolicy: {/runPolicy: {suspend: true, /' '$dir/quick.yaml' | '$program' run -"
+expect 'ranks that are not there are refused' "no replica 'worker-7' in quick; it has master-0, worker-0" \
+	code 2 "$program" run "$dir/quick.yaml" --inject 'kill worker-7 at 1s'
+expect 'the logs of one rank' '^[^|]*master-0 . hello from 0[^|]*$' "$program" run "$dir/quick.yaml" --ranks master-0
+expect 'the job goes on when nobody reads' 'code 0' sh -c "'$program' run '$dir/quick.yaml' >/dev/full; echo code \$?"
+expect 'closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&- 2>&-; echo code \$?"
+expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
 expect 'what a killed run left is ended by the next' 'nothing is left' killed_run
 expect 'the example is fine' "PyTorchJob 'hello' is fine" "$program" lint "$examples/hello-2rank.yaml"
