@@ -141,31 +141,61 @@ static void send_job(struct bench *bench, int i)
 	create(bench, &hf_pytorchjobs, job);
 }
 
-static void on_object(void *arg, const struct hf_event *event, int *count, double *at)
-{
-	struct bench *bench = arg;
+/* A watch that goes on for as long as the program runs: servers end them when they like. */
+struct following {
+	struct bench *bench;
+	const struct hf_resource *resource;
+	struct hf_watch *watch;
+	char version[32]; /* of the last event */
+	void (*added)(struct bench *bench, struct hf_doc *object);
+};
 
-	if (event->type == HF_EVENT_ENDED)
-		die("a watch ended", event->code, event->message);
-	if (event->type != HF_EVENT_ADDED)
+static void follow(struct following *f);
+
+static void on_event(void *arg, const struct hf_event *event)
+{
+	struct following *f = arg;
+
+	if (event->type == HF_EVENT_ENDED) {
+		if (event->code != 0)
+			die("a watch ended", event->code, event->message);
+		f->watch = hf_watch_stop(f->watch);
+		follow(f);
 		return;
-	if (++*count == bench->total * RANKS)
+	}
+	(void)snprintf(f->version, sizeof(f->version), "%s", event->resource_version);
+	if (event->type == HF_EVENT_ADDED)
+		f->added(f->bench, event->object);
+}
+
+static void follow(struct following *f)
+{
+	const struct hf_watch_options options = {
+		.resource = f->resource,
+		.ns = f->bench->ns,
+		.label_selector = "training.kubeflow.org/job-name",
+		.resource_version = f->version[0] != '\0' ? f->version : NULL,
+		.bookmarks = true,
+	};
+
+	f->watch = hf_store_watch(f->bench->store, &options, on_event, f);
+}
+
+static void count(struct bench *bench, int *n, double *at)
+{
+	if (++*n == bench->total * RANKS)
 		*at = now();
 	check_end(bench);
 }
 
-static void on_pod(void *arg, const struct hf_event *event)
+static void on_pod(struct bench *bench, struct hf_doc *pod)
 {
-	struct bench *bench = arg;
-
-	on_object(arg, event, &bench->pods, &bench->pods_at);
+	count(bench, &bench->pods, &bench->pods_at);
 }
 
-static void on_service(void *arg, const struct hf_event *event)
+static void on_service(struct bench *bench, struct hf_doc *service)
 {
-	struct bench *bench = arg;
-
-	on_object(arg, event, &bench->services, &bench->services_at);
+	count(bench, &bench->services, &bench->services_at);
 }
 
 static void on_timeout(void *arg)
@@ -179,25 +209,21 @@ static void on_timeout(void *arg)
 
 static void run_jobs(struct bench *bench)
 {
-	struct hf_watch_options options = {.ns = bench->ns,
-					   .label_selector = "training.kubeflow.org/job-name",
-					   .bookmarks = true};
-	struct hf_watch *pods, *services;
+	struct following pods = {.bench = bench, .resource = &hf_pods, .added = on_pod};
+	struct following services = {.bench = bench, .resource = &hf_services, .added = on_service};
 	struct hf_timer *timer = hf_timer_create(bench->loop, on_timeout, bench);
 
 	hf_timer_arm(timer, (hf_time)(bench->seconds * (double)HF_SECOND));
-	options.resource = &hf_pods;
-	pods = hf_store_watch(bench->store, &options, on_pod, bench);
-	options.resource = &hf_services;
-	services = hf_store_watch(bench->store, &options, on_service, bench);
+	follow(&pods);
+	follow(&services);
 	bench->send = send_job;
 	start_creating(bench);
 	hf_loop_run(bench->loop);
 	printf("fleet jobs=%d created_s=%.3f pods_s=%.3f services_s=%.3f\n", bench->total,
 	       bench->created - bench->start, bench->pods_at - bench->start,
 	       bench->services_at - bench->start);
-	hf_watch_stop(pods);
-	hf_watch_stop(services);
+	hf_watch_stop(pods.watch);
+	hf_watch_stop(services.watch);
 	hf_timer_destroy(timer);
 }
 
@@ -271,8 +297,6 @@ static void run_floor(struct bench *bench)
 
 /* ---- replace ------------------------------------------------------------------------------- */
 
-static void fail_next(struct bench *bench);
-
 static void on_failed(void *arg, const struct hf_reply *reply)
 {
 	if (reply->code != 0)
@@ -312,15 +336,10 @@ static void fail_next(struct bench *bench)
 	request(bench, &get, on_victim);
 }
 
-static void on_replacement(void *arg, const struct hf_event *event)
+static void on_replacement(struct bench *bench, struct hf_doc *pod)
 {
-	struct bench *bench = arg;
-
-	if (event->type == HF_EVENT_ENDED)
-		die("the watch ended", event->code, event->message);
-	if (event->type != HF_EVENT_ADDED || !bench->waiting ||
-	    !hf_streq(hf_doc_name(event->object), bench->pod) ||
-	    hf_streq(hf_doc_uid(event->object), bench->uid))
+	if (!bench->waiting || !hf_streq(hf_doc_name(pod), bench->pod) ||
+	    hf_streq(hf_doc_uid(pod), bench->uid))
 		return;
 	bench->waiting = false;
 	bench->took[bench->at++] = now() - bench->start;
@@ -339,22 +358,19 @@ static int by_size(const void *a, const void *b)
 
 static void run_replace(struct bench *bench)
 {
-	struct hf_watch_options options = {.resource = &hf_pods,
-					   .ns = bench->ns,
-					   .label_selector = "training.kubeflow.org/job-name",
-					   .bookmarks = true};
-	struct hf_watch *watch = hf_store_watch(bench->store, &options, on_replacement, bench);
+	struct following pods = {.bench = bench, .resource = &hf_pods, .added = on_replacement};
 	struct hf_timer *timer = hf_timer_create(bench->loop, on_timeout, bench);
 	int n = bench->total;
 
 	hf_timer_arm(timer, (hf_time)(bench->seconds * (double)HF_SECOND));
 	bench->took = hf_xcalloc((size_t)n, sizeof(*bench->took));
+	follow(&pods);
 	fail_next(bench);
 	hf_loop_run(bench->loop);
 	qsort(bench->took, (size_t)n, sizeof(*bench->took), by_size);
 	printf("fleet replace n=%d p50_ms=%.1f p90_ms=%.1f max_ms=%.1f\n", n,
 	       bench->took[n / 2] * 1e3, bench->took[n * 9 / 10] * 1e3, bench->took[n - 1] * 1e3);
-	hf_watch_stop(watch);
+	hf_watch_stop(pods.watch);
 	hf_timer_destroy(timer);
 	free(bench->took);
 }
