@@ -176,6 +176,12 @@ expect 'delete a configmap' 'deleted' kubectl delete configmap extra
 expect 'delete a namespace and wait' 'deleted' kubectl delete namespace extra --timeout=30s
 expect 'delete a pod by force' 'force deleted' kubectl delete pod p1 --force --grace-period=0
 
+pod drained b | kubectl create -f - >/dev/null
+# Its DeleteOptions come as protobuf.
+expect 'drain a node' 'node/local drained' kubectl drain local --force --grace-period=0 --timeout=30s
+expect 'its pod is gone' '^.?$' kubectl get pods -o name
+expect 'uncordon it' 'uncordoned' kubectl uncordon local
+
 # ---- pods that run
 if $pods_run; then
 	pod live b | kubectl create -f - >/dev/null
