@@ -4,8 +4,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/rank.h"
 #include "cli/request.h"
 #include "cli/states.h"
+#include "cli/tail.h"
+#include "cli/text.h"
 
 #include <stdlib.h>
 
@@ -21,18 +24,45 @@ struct waiting {
 	const struct hf_resource *resource;
 	struct hf_watch *watch;
 	struct hf_timer *timeout, *again;
-	bool look_once; /* --timeout 0: as it is now */
+	struct hf_cli_tail *tail; /* --logs */
+	bool look_once;           /* --timeout 0: as it is now */
+	bool ending;              /* the code is known; perhaps the log goes on for a moment */
 	bool over;
 	int exit_code;
+	struct hf_strbuf last_word;
+	FILE *last_word_out;
 };
 
-static void finish(struct waiting *waiting, int exit_code)
+#define LAST_WORD_BYTES_MAX 65536
+
+static void over(void *arg)
 {
-	if (waiting->over)
-		return;
+	struct waiting *waiting = arg;
+
 	waiting->over = true;
-	waiting->exit_code = exit_code;
 	hf_loop_stop(waiting->cli->loop);
+}
+
+/* What there is to say is said behind the last line of the log. */
+static void HF_PRINTF(4, 5)
+	finish(struct waiting *waiting, int exit_code, FILE *out, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (waiting->ending)
+		return;
+	waiting->ending = true;
+	waiting->exit_code = exit_code;
+	waiting->last_word_out = out;
+	va_start(ap, fmt);
+	hf_strbuf_vaddf(&waiting->last_word, fmt, ap);
+	va_end(ap);
+	/* Of a job that goes on, so does the log. */
+	if (waiting->tail != NULL && exit_code != HF_EXIT_TIMEOUT &&
+	    !hf_streq(waiting->want, "running"))
+		hf_cli_tail_finish(waiting->tail, over, waiting);
+	else
+		over(waiting);
 }
 
 static void look(struct waiting *waiting, const struct hf_json *job)
@@ -44,27 +74,26 @@ static void look(struct waiting *waiting, const struct hf_json *job)
 	state = hf_xstrdup(facts.state);
 	hf_str_lower(state);
 	if (hf_streq(state, waiting->want)) {
-		fprintf(waiting->cli->out, "%s is %s\n", hf_doc_name(waiting->job), facts.state);
-		finish(waiting, HF_EXIT_OK);
+		finish(waiting, HF_EXIT_OK, waiting->cli->out, "%s is %s",
+		       hf_doc_name(waiting->job), facts.state);
 	} else if (hf_streq(state, "failed") || hf_streq(state, "succeeded")) {
 		/* Nothing but its deletion comes after the end. */
 		if (hf_streq(waiting->want, "delete"))
 			return;
-		fprintf(waiting->cli->err, "holdfast: %s is %s: %s\n", hf_doc_name(waiting->job),
-			facts.state, facts.message);
-		finish(waiting, HF_EXIT_FAILED);
+		finish(waiting, HF_EXIT_FAILED, waiting->cli->err, "holdfast: %s is %s: %s",
+		       hf_doc_name(waiting->job), facts.state, facts.message);
 	}
 }
 
 static void gone(struct waiting *waiting)
 {
 	if (hf_streq(waiting->want, "delete")) {
-		fprintf(waiting->cli->out, "%s is deleted\n", hf_doc_name(waiting->job));
-		finish(waiting, HF_EXIT_OK);
+		finish(waiting, HF_EXIT_OK, waiting->cli->out, "%s is deleted",
+		       hf_doc_name(waiting->job));
 		return;
 	}
-	fprintf(waiting->cli->err, "holdfast: %s was deleted\n", hf_doc_name(waiting->job));
-	finish(waiting, HF_EXIT_FAILED);
+	finish(waiting, HF_EXIT_FAILED, waiting->cli->err, "holdfast: %s was deleted",
+	       hf_doc_name(waiting->job));
 }
 
 static void on_event(void *arg, const struct hf_event *event)
@@ -104,17 +133,16 @@ static void on_timeout(void *arg)
 {
 	struct waiting *waiting = arg;
 
-	fprintf(waiting->cli->err, "holdfast: timed out waiting for %s to be %s\n",
-		hf_doc_name(waiting->job),
-		hf_streq(waiting->want, "delete") ? "deleted" : waiting->want);
-	finish(waiting, HF_EXIT_TIMEOUT);
+	finish(waiting, HF_EXIT_TIMEOUT, waiting->cli->err,
+	       "holdfast: timed out waiting for %s to be %s", hf_doc_name(waiting->job),
+	       hf_streq(waiting->want, "delete") ? "deleted" : waiting->want);
 }
 
 static void on_looked(void *arg, const struct hf_reply *reply)
 {
 	struct waiting *waiting = arg;
 
-	if (waiting->over)
+	if (waiting->ending)
 		return;
 	if (reply->code == HF_E_NOT_FOUND ||
 	    (reply->code == 0 && !hf_streq(hf_doc_uid(reply->object), hf_doc_uid(waiting->job)))) {
@@ -123,9 +151,9 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 		hf_timer_arm(waiting->again, WATCH_AGAIN_SPAN);
 	} else {
 		look(waiting, hf_doc_json(reply->object));
-		if (!waiting->over && waiting->look_once)
+		if (!waiting->ending && waiting->look_once)
 			on_timeout(waiting);
-		if (!waiting->over)
+		if (!waiting->ending)
 			watch_from(waiting, hf_doc_resource_version(reply->object));
 	}
 }
@@ -149,13 +177,31 @@ static int run_wait(struct waiting *waiting, hf_time timeout)
 	waiting->again = hf_timer_create(waiting->cli->loop, look_and_watch, waiting);
 	if (timeout != 0)
 		hf_timer_arm(waiting->timeout, timeout);
+	hf_strbuf_init(&waiting->last_word, LAST_WORD_BYTES_MAX);
 	look_and_watch(waiting);
 	hf_cli_run_until(waiting->cli, &waiting->over);
 	waiting->watch = hf_watch_stop(waiting->watch);
 	waiting->timeout = hf_timer_destroy(waiting->timeout);
 	waiting->again = hf_timer_destroy(waiting->again);
+	waiting->tail = hf_cli_tail_destroy(waiting->tail);
 	free(waiting->field_selector);
+	hf_text_print_safe(waiting->last_word_out, waiting->last_word.data);
+	fputc('\n', waiting->last_word_out);
+	hf_strbuf_release(&waiting->last_word);
 	return waiting->exit_code;
+}
+
+/* The log of the first replica: the one that speaks for the job. */
+static struct hf_cli_tail *tail_first(struct hf_cli *cli, const struct hf_framework *framework,
+				      struct hf_doc *job)
+{
+	HF_AUTOFREE char *rank = NULL;
+	HF_AUTOFREE char *pod = NULL;
+
+	if (hf_cli_rank_name(framework, hf_doc_json(job), "0", &rank, NULL) != 0)
+		return NULL;
+	pod = hf_xasprintf("%s-%s", hf_doc_name(job), rank);
+	return hf_cli_tail_create(cli, hf_doc_namespace(job), pod, framework->container_name);
 }
 
 static int verb_wait(struct hf_cli *cli)
@@ -191,12 +237,15 @@ static int verb_wait(struct hf_cli *cli)
 	waiting.job = job;
 	waiting.look_once = timeout_text != NULL && timeout == 0;
 	waiting.resource = hf_cli_resource_of(framework);
+	if (hf_cli_has(cli, "logs"))
+		waiting.tail = tail_first(cli, framework, job);
 	return run_wait(&waiting, timeout);
 }
 
 static const struct hf_flag wait_flags[] = {
 	{"for", 0, "STATE", "succeeded (the default), running, suspended, failed or delete"},
 	{"timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124; 0: look once"},
+	{"logs", 0, NULL, "print what the first replica writes meanwhile"},
 	{NULL, 0, NULL, NULL},
 };
 
@@ -207,7 +256,7 @@ const struct hf_cli_verb hf_verb_wait = {
 	.usage = "JOB",
 	.examples = "  holdfast wait ddp\n"
 		    "  holdfast wait ddp --for=running --timeout 2m\n"
-		    "  holdfast wait pytorchjob/ddp --for=delete\n",
+		    "  holdfast wait ddp --logs\n",
 	.flags = wait_flags,
 	.args_min = 1,
 	.args_max = 1,

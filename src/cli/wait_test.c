@@ -152,6 +152,51 @@ static void mistakes_are_code_2(void **state)
 	assert_said(w, 1, "", "holdfast: no job 'a' in namespace 'default'\n");
 }
 
+static void start_master(struct cli_world *w)
+{
+	cli_world_create(w, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a-master-0'},"
+			    "'spec':{'containers':[{'name':'pytorch','image':'x'}]}}");
+}
+
+static void run_master(struct cli_world *w)
+{
+	cli_world_log(w, "a-master-0", "step 1\n");
+	cli_world_patch(w, &hf_pods, "a-master-0",
+			"{'status':{'containerStatuses':[{'name':'pytorch','restartCount':0,"
+			"'ready':true,'image':'x','imageID':'','state':{'running':{}}}]}}");
+}
+
+/* Between two looks, just before the end. */
+static void run_master_again(struct cli_world *w)
+{
+	cli_world_log(w, "a-master-0", "step 2\n");
+	cli_world_patch(w, &hf_pods, "a-master-0",
+			"{'status':{'containerStatuses':[{'name':'pytorch','restartCount':1,"
+			"'ready':true,'image':'x','imageID':'','state':{'running':{}}}]}}");
+	succeed(w);
+}
+
+static void meanwhile_each_run_of_the_first_replica_is_printed_once(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_later(w, HF_SECOND, start_master);
+	cli_world_later(w, 2 * HF_SECOND, run_master);
+	cli_world_later(w, 9 * HF_SECOND + 100 * HF_MS, run_master_again);
+	cli_world_run(w, "wait", "a", "--logs", NULL);
+	assert_said(w, 0, "step 1\nstep 2\na is Succeeded\n", "");
+}
+
+static void patience_ends_with_logs_too(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_run(w, "wait", "a", "--logs", "--timeout=3s", NULL);
+	assert_said(w, HF_EXIT_TIMEOUT, "", "holdfast: timed out waiting for a to be succeeded\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +212,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_watch_that_breaks_is_begun_again, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(mistakes_are_code_2, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			meanwhile_each_run_of_the_first_replica_is_printed_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(patience_ends_with_logs_too, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
