@@ -128,6 +128,10 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 	view.nproc_per_node = hf_reader_str(&r, spec, "nprocPerNode");
 	hf_reader_leave(&r, mark);
 	hf_status_read(hf_json_get(root, "status"), framework, arena, &view.status);
+	hf_read_policy_annotation(&r, root, &view);
+	/* The first write under CRDs that keep it moves the ledger to where it belongs. */
+	if (!view.status.ledger.present)
+		hf_read_ledger_annotation(root, framework, arena, &view.status.ledger);
 	*ret_view = view;
 }
 

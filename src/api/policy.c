@@ -156,6 +156,13 @@ static void read_recovery(struct hf_reader *r, const struct hf_json *run_policy,
 	hf_reader_leave(r, mark);
 }
 
+void hf_read_policy_additions(struct hf_reader *r, const struct hf_json *policy,
+			      struct hf_run_policy *ret_policy)
+{
+	read_failure_policy(r, policy, ret_policy);
+	read_recovery(r, policy, &ret_policy->recovery);
+}
+
 void hf_read_run_policy(struct hf_reader *r, const struct hf_json *spec,
 			struct hf_run_policy *ret_policy)
 {
@@ -179,7 +186,6 @@ void hf_read_run_policy(struct hf_reader *r, const struct hf_json *spec,
 	ret_policy->schedule_timeout_seconds =
 		hf_reader_i32(r, scheduling, "scheduleTimeoutSeconds");
 	hf_reader_leave(r, inner);
-	read_failure_policy(r, policy, ret_policy);
-	read_recovery(r, policy, &ret_policy->recovery);
+	hf_read_policy_additions(r, policy, ret_policy);
 	hf_reader_leave(r, mark);
 }

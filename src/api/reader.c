@@ -93,7 +93,9 @@ const struct hf_json *hf_reader_item(struct hf_reader *r, const struct hf_json *
 
 const char *hf_reader_str(struct hf_reader *r, const struct hf_json *object, const char *key)
 {
-	return hf_json_str(hf_reader_get(r, object, key, HF_JSON_STRING), NULL);
+	const char *text = hf_json_str(hf_reader_get(r, object, key, HF_JSON_STRING), NULL);
+
+	return text != NULL && r->copy ? hf_arena_strdup(r->arena, text) : text;
 }
 
 struct hf_opt_int hf_reader_int(struct hf_reader *r, const struct hf_json *object, const char *key,
@@ -169,7 +171,7 @@ const char *const *hf_reader_strings(struct hf_reader *r, const struct hf_json *
 		const char *text =
 			hf_json_str(hf_reader_item(r, array, key, i, HF_JSON_STRING), NULL);
 		if (text != NULL)
-			texts[len++] = text;
+			texts[len++] = r->copy ? hf_arena_strdup(r->arena, text) : text;
 	}
 	*ret_len = len;
 	return texts;

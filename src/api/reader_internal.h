@@ -16,6 +16,7 @@
 struct hf_reader {
 	struct hf_arena *arena;
 	struct hf_field_errors *errors; /* NULL: nobody asks */
+	bool copy; /* texts are copied to the arena: the tree does not outlive the reading */
 	char path[HF_READER_PATH_MAX];
 	size_t path_len;
 };
@@ -45,6 +46,21 @@ const struct hf_json *hf_reader_item(struct hf_reader *r, const struct hf_json *
 
 void hf_read_run_policy(struct hf_reader *r, const struct hf_json *spec,
 			struct hf_run_policy *ret_policy);
+/* podFailurePolicy and recovery alone, of an object that looks like runPolicy. */
+void hf_read_policy_additions(struct hf_reader *r, const struct hf_json *policy,
+			      struct hf_run_policy *ret_policy);
+/* Report keys that no field of these two has; unknown.c. */
+void hf_check_policy_additions(struct hf_reader *r, const struct hf_framework *framework,
+			       const struct hf_json *policy);
+/* What annotations say, into a view whose spec and status have been read; annotation.c. */
+void hf_read_policy_annotation(struct hf_reader *r, const struct hf_json *root,
+			       struct hf_job_view *view);
+void hf_read_ledger_annotation(const struct hf_json *root, const struct hf_framework *framework,
+			       struct hf_arena *arena, struct hf_ledger *ret_ledger);
+/* NULL: none is there. */
+void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
+		    const struct hf_framework *framework, struct hf_ledger *ret_ledger);
+struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_framework *framework);
 void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
 		      struct hf_template *ret_template);
 

@@ -126,10 +126,9 @@ static void read_role_ledgers(struct hf_reader *r, const struct hf_json *ledger,
 	}
 }
 
-static void read_ledger(struct hf_reader *r, const struct hf_json *status,
-			const struct hf_framework *framework, struct hf_ledger *ret_ledger)
+void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
+		    const struct hf_framework *framework, struct hf_ledger *ret_ledger)
 {
-	const struct hf_json *ledger = hf_reader_get(r, status, "recovery", HF_JSON_OBJECT);
 	const struct hf_json *incident = hf_reader_get(r, ledger, "incident", HF_JSON_OBJECT);
 	const struct hf_json *verdict = hf_reader_get(r, ledger, "verdict", HF_JSON_OBJECT);
 
@@ -172,6 +171,7 @@ void hf_status_read(const struct hf_json *status, const struct hf_framework *fra
 	read.start_time = hf_reader_time(&r, status, "startTime");
 	read.completion_time = hf_reader_time(&r, status, "completionTime");
 	read.last_reconcile_time = hf_reader_time(&r, status, "lastReconcileTime");
-	read_ledger(&r, status, framework, &read.ledger);
+	hf_read_ledger(&r, hf_reader_get(&r, status, "recovery", HF_JSON_OBJECT), framework,
+		       &read.ledger);
 	*ret_status = read;
 }

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "api/job.h"
 
+#include "api/reader_internal.h"
+
 /*
  * The brain's status to JSON.  Each object starts as a copy of what is stored, so that members
  * of others survive; the ledger is ours alone and is written from scratch.
@@ -186,8 +188,7 @@ static void write_role_ledgers(struct hf_json *object, const struct hf_ledger *l
 		hf_json_unref(map);
 }
 
-static struct hf_json *write_ledger(const struct hf_ledger *ledger,
-				    const struct hf_framework *framework)
+struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_framework *framework)
 {
 	struct hf_json *object = hf_json_object();
 
@@ -231,7 +232,7 @@ struct hf_json *hf_status_write(const struct hf_status *status,
 	if (status->ledger.kept)
 		return object;
 	if (status->ledger.present)
-		hf_json_set(object, "recovery", write_ledger(&status->ledger, framework));
+		hf_json_set(object, "recovery", hf_ledger_json(&status->ledger, framework));
 	else
 		hf_json_remove(object, "recovery");
 	return object;

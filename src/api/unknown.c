@@ -76,6 +76,27 @@ static void check_object(struct hf_reader *r, const struct hf_json *object,
 	}
 }
 
+void hf_check_policy_additions(struct hf_reader *r, const struct hf_framework *framework,
+			       const struct hf_json *policy)
+{
+	static const char *const way[] = {"spec", "runPolicy"};
+	const struct hf_schema *schema = hf_schema_by_kind(framework->api_version, framework->kind);
+	struct hf_json *value;
+	const char *key;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(way); i++)
+		schema = hf_schema_field(schema, way[i])->schema;
+	for (void *it = NULL; (it = hf_json_next(policy, it, &key, &value)) != NULL;) {
+		size_t mark = hf_reader_enter(r, ".%s", key);
+		if (hf_streq(key, "podFailurePolicy") || hf_streq(key, "recovery"))
+			check_value(r, value, hf_schema_field(schema, key));
+		else
+			hf_field_add(r->errors, HF_PROBLEM_UNKNOWN, NULL, "", "%s",
+				     hf_reader_path(r));
+		hf_reader_leave(r, mark);
+	}
+}
+
 void hf_job_read_unknown(struct hf_doc *doc, const struct hf_framework *framework,
 			 struct hf_field_errors *errors)
 {

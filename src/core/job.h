@@ -198,6 +198,9 @@ struct hf_job_view {
 	size_t replicas_len;
 	struct hf_elastic_policy elastic;
 	const char *nproc_per_node; /* PyTorchJob; NULL: absent */
+	/* Part of run_policy comes from an annotation, which no API server has checked. */
+	bool policy_annotated;
+	const char *policy_problem; /* why that annotation cannot be read; NULL: it can */
 
 	struct hf_status status; /* as stored */
 };

@@ -4,6 +4,7 @@
 #include "core/ledger_internal.h"
 
 #include "base/str.h"
+#include "core/names.h"
 
 #include <string.h>
 
@@ -235,6 +236,9 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 		    fits(ledger->productive_seconds, HF_SECONDS_MAX);
 
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
+	if (ledger->broken)
+		return hf_error_set(err, HF_E_INVALID,
+				    "annotation " HF_ANNOTATION_LEDGER " cannot be read");
 	for (int i = 0; i < HF_BUDGETS; i++)
 		sane = sane && fits(ledger->restarts[i], HF_COUNTER_MAX) &&
 		       fits(ledger->streak[i], HF_COUNTER_MAX);

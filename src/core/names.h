@@ -24,6 +24,10 @@ HF_BEGIN_DECLS
 /* On a job: restart what the value names.  "<RFC 3339 time>" or "<time> <type>-<index>";
  * each new value is acted on once. */
 #define HF_ANNOTATION_RESTART "holdfast.dev/restart"
+/* On a job: what has no place in the upstream CRDs.  podFailurePolicy and recovery as in
+ * spec.runPolicy, whose fields win; and status.recovery. */
+#define HF_ANNOTATION_RUN_POLICY "holdfast.dev/run-policy"
+#define HF_ANNOTATION_LEDGER "holdfast.dev/ledger"
 
 #define HF_MANAGED_BY_US "kubeflow.org/training-operator"
 #define HF_MANAGED_BY_MULTIKUEUE "kueue.x-k8s.io/multikueue"

@@ -128,6 +128,8 @@ struct hf_ledger {
 	bool present;
 	/* In a plan: the stored one is newer or unreadable and stays byte for byte as it is. */
 	bool kept;
+	/* It stands in an annotation that cannot be read. */
+	bool broken;
 	int64_t schema;               /* "schema" */
 	int64_t generation;           /* "generation" */
 	enum hf_phase phase;          /* "phase" */

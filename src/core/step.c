@@ -95,16 +95,22 @@ static bool is_valid(struct hf_brain *b)
 	struct hf_field_errors *errors = HF_ARENA_NEW(b->arena, struct hf_field_errors);
 	struct hf_error err = {0};
 
+	/* Without it the job would be judged by rules that nobody meant. */
+	if (b->view->policy_problem && !hf_status_is_finished(&b->view->status)) {
+		hold(b, "FailedValidation", b->view->policy_problem);
+		return false;
+	}
 	if (b->job.ranks > HF_RANKS_MAX) {
 		hold(b, "FailedValidation",
 		     hf_arena_printf(b->arena, "a job has at most %d replicas, not %d",
 				     HF_RANKS_MAX, b->job.ranks));
 		return false;
 	}
-	if (has_begun(b))
-		return true;
 	hf_field_errors_init(errors, b->arena);
-	hf_job_validate(b->view, NULL, errors);
+	if (!has_begun(b))
+		hf_job_validate(b->view, NULL, errors);
+	else if (b->view->policy_annotated && !hf_status_is_finished(&b->view->status))
+		hf_job_validate_additions(b->view, errors);
 	if (hf_field_errors_result(errors, &err) == 0)
 		return true;
 	hold(b, "FailedValidation", hf_arena_strdup(b->arena, err.text));

@@ -311,6 +311,12 @@ static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *
 			     "spec.%s", view->framework->replicas_key);
 }
 
+void hf_job_validate_additions(const struct hf_job_view *view, struct hf_field_errors *errors)
+{
+	check_recovery(&view->run_policy.recovery, errors);
+	check_rules(view, errors);
+}
+
 void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *old,
 		     struct hf_field_errors *errors)
 {
@@ -321,6 +327,5 @@ void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *o
 		view->framework->validate(view, errors);
 	check_ranks(view, errors);
 	check_run_policy(view, errors);
-	check_recovery(&view->run_policy.recovery, errors);
-	check_rules(view, errors);
+	hf_job_validate_additions(view, errors);
 }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/job.h"
+
+#include "api/reader_internal.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "core/names.h"
+#include "json/patch.h"
+
+#include <string.h>
+
+/*
+ * What a job carries in annotations where its CRD has no place for it: podFailurePolicy and
+ * recovery of runPolicy, written by people, and the ledger, written by us.  Both are texts
+ * of JSON; what is read from them is copied, since their trees do not outlive the reading.
+ */
+
+/* 0; HF_E_NOT_FOUND: there is none; else as hf_json_parse, and for what is no object. */
+static int parse(const struct hf_json *root, const char *name, struct hf_json **ret_json,
+		 struct hf_error *err)
+{
+	const char *text = hf_json_path_str(root, "metadata", "annotations", name, NULL);
+	HF_AUTO_JSON json = NULL;
+	int rc;
+
+	if (text == NULL)
+		return HF_E_NOT_FOUND;
+	rc = hf_json_parse(text, strlen(text), NULL, &json, err);
+	if (rc != 0)
+		return rc;
+	if (hf_json_type(json) != HF_JSON_OBJECT)
+		return hf_error_set(err, HF_E_BAD_REQUEST, "is no JSON object");
+	*ret_json = hf_steal(&json);
+	return 0;
+}
+
+/* The annotation's fields with those of the spec over them, as deep as there are objects. */
+static struct hf_json *merge(const struct hf_json *annotation, const struct hf_json *spec)
+{
+	static const char *const keys[] = {"podFailurePolicy", "recovery"};
+	const struct hf_json *policy = hf_json_get(spec, "runPolicy");
+	HF_AUTO_JSON patch = hf_json_object();
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++)
+		if (hf_json_get(policy, keys[i]) != NULL)
+			hf_json_set(patch, keys[i], hf_json_copy(hf_json_get(policy, keys[i])));
+	return hf_json_merge_patch(annotation, patch);
+}
+
+void hf_read_policy_annotation(struct hf_reader *outer, const struct hf_json *root,
+			       struct hf_job_view *view)
+{
+	struct hf_field_errors errors;
+	struct hf_reader r = {.arena = outer->arena, .errors = &errors, .copy = true};
+	HF_AUTO_JSON annotation = NULL;
+	HF_AUTO_JSON merged = NULL;
+	struct hf_error err;
+	int rc = parse(root, HF_ANNOTATION_RUN_POLICY, &annotation, &err);
+
+	if (rc == HF_E_NOT_FOUND)
+		return;
+	view->policy_annotated = true;
+	hf_field_errors_init(&errors, outer->arena);
+	(void)hf_reader_enter(&r, "metadata.annotations[" HF_ANNOTATION_RUN_POLICY "]");
+	if (rc != 0) {
+		hf_field_add(&errors, HF_PROBLEM_INVALID, "\"\"", err.text, "%s",
+			     hf_reader_path(&r));
+	} else {
+		hf_check_policy_additions(&r, view->framework, annotation);
+		merged = merge(annotation, hf_json_get(root, "spec"));
+		hf_read_policy_additions(&r, merged, &view->run_policy);
+	}
+	if (hf_field_errors_result(&errors, &err) != 0)
+		view->policy_problem = hf_arena_strdup(outer->arena, err.text);
+	for (size_t i = 0; outer->errors != NULL && i < errors.len; i++)
+		hf_field_add(outer->errors, errors.items[i].problem, errors.items[i].value,
+			     hf_str_or(errors.items[i].detail, ""), "%s", errors.items[i].field);
+}
+
+void hf_read_ledger_annotation(const struct hf_json *root, const struct hf_framework *framework,
+			       struct hf_arena *arena, struct hf_ledger *ret_ledger)
+{
+	struct hf_reader r = {.arena = arena, .copy = true};
+	HF_AUTO_JSON ledger = NULL;
+	struct hf_error err;
+	int rc = parse(root, HF_ANNOTATION_LEDGER, &ledger, &err);
+
+	if (rc == HF_E_NOT_FOUND)
+		return;
+	if (rc == 0)
+		hf_read_ledger(&r, ledger, framework, ret_ledger);
+	/* Counters that cannot be read are not the same as none. */
+	ret_ledger->present = true;
+	ret_ledger->broken = rc != 0;
+}
+
+int hf_ledger_patch(const struct hf_ledger *ledger, const struct hf_framework *framework,
+		    struct hf_doc *job, struct hf_doc **ret_patch, struct hf_error *err)
+{
+	const char *stored = hf_json_path_str(hf_doc_json(job), "metadata", "annotations",
+					      HF_ANNOTATION_LEDGER, NULL);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_LEDGER_TEXT_MAX);
+	HF_AUTO_JSON written = NULL;
+	struct hf_json *patch, *metadata;
+
+	if (ledger->kept || !ledger->present)
+		return 0;
+	written = hf_ledger_json(ledger, framework);
+	hf_json_write(written, HF_JSON_COMPACT, &text);
+	if (text.full)
+		return hf_error_set(err, HF_E_TOO_LARGE,
+				    "the job's ledger has more than %zu bytes: an annotation "
+				    "cannot hold it",
+				    HF_LEDGER_TEXT_MAX);
+	if (hf_streq(text.data, stored))
+		return 0;
+	patch = hf_json_object();
+	metadata = hf_json_ensure_object(patch, "metadata");
+	hf_json_set_str(metadata, "resourceVersion", hf_doc_resource_version(job));
+	hf_json_set_str(hf_json_ensure_object(metadata, "annotations"), HF_ANNOTATION_LEDGER,
+			text.data);
+	*ret_patch = hf_doc_from_json(patch);
+	return 0;
+}
