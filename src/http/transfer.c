@@ -378,12 +378,16 @@ void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 		transfer->error_text[0] ? transfer->error_text : curl_easy_strerror(result);
 	int code = was_sent(transfer) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
 
+	/* curl's clock may be a moment before the loop's timer. */
+	if (result == CURLE_OPERATION_TIMEDOUT &&
+	    hf_timer_due(transfer->deadline) <= hf_loop_mono(transfer->client->loop) + 2 * HF_MS) {
+		on_deadline(transfer);
+		return;
+	}
 	if (transfer->request.stream && transfer->head_done)
 		code = HF_E_UNAVAILABLE;
 	transfer->retry_now = result == CURLE_HTTP2 || result == CURLE_HTTP2_STREAM;
 	transfer->permanent = is_permanent(result);
-	if (result == CURLE_OPERATION_TIMEDOUT)
-		hf_http_client_suspect(transfer);
 	if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
 		code = HF_E_BAD_REQUEST;
 	if (result != CURLE_OK) {

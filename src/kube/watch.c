@@ -232,6 +232,8 @@ static void fill_target(struct kube_watch *watch, const struct hf_watch_options 
 	watch->silence_max = hf_time_add(full.timeout, SILENCE_AFTER_TIMEOUT);
 	if (full.bookmarks && watch->silence_max > SILENCE_WITH_BOOKMARKS)
 		watch->silence_max = SILENCE_WITH_BOOKMARKS;
+	if (watch->op.kube->options.watch_silence_max > 0)
+		watch->silence_max = watch->op.kube->options.watch_silence_max;
 	hf_strbuf_init(&watch->target, HF_KUBE_TARGET_BYTES_MAX);
 	hf_kube_watch_target(&watch->target, &full);
 }
