@@ -43,8 +43,11 @@ static void on_done(void *arg, const struct hf_http_result *result)
 
 static void fetch(struct bench *bench, hf_time timeout)
 {
-	const struct hf_http_request request = {
-		.method = "GET", .target = "/", .timeout = timeout, .on_done = on_done, .arg = bench};
+	const struct hf_http_request request = {.method = "GET",
+						.target = "/",
+						.timeout = timeout,
+						.on_done = on_done,
+						.arg = bench};
 	unsigned before = bench->done;
 	struct hf_error err = {0};
 
@@ -162,7 +165,8 @@ static void a_certificate_that_cannot_be_used_is_a_permanent_failure(void **stat
 	struct bench *bench = *state;
 
 	start(bench, "https",
-	      (struct hf_http_client_spec){.cert_pem = "none", .key_pem = "none", .insecure = true});
+	      (struct hf_http_client_spec){
+		      .cert_pem = "none", .key_pem = "none", .insecure = true});
 	fetch(bench, 0);
 	assert_int_equal(bench->code, HF_E_UNAVAILABLE);
 	assert_true(bench->permanent);

@@ -394,6 +394,11 @@ void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 		hf_transfer_fail(transfer, code, text);
 		return;
 	}
+	/* curl takes what there is of a head for all of it. */
+	if (!transfer->head_done) {
+		hf_transfer_fail(transfer, code, "the connection was closed inside the head");
+		return;
+	}
 	hf_http_client_leave(transfer);
 	hf_timer_disarm(transfer->deadline);
 	hf_timer_disarm(transfer->idle);

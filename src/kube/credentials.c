@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "loop/command.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,20 +27,6 @@
 #define FAILURE_HOLD_MIN HF_SECOND
 #define FAILURE_HOLD_MAX (30 * HF_SECOND)
 #define ERRORS_TOLD_MAX 160 /* of what a plugin said, in our error text */
-
-struct hf_kube_credentials {
-	struct hf_kube *kube;
-	char *path; /* the kubeconfig, for messages */
-	char *token_file, *token;
-	hf_time token_read_at;
-	struct hf_kube_exec *exec;
-	struct hf_command *command; /* under way */
-	bool have;                  /* of a plugin: an answer that was not refused */
-	hf_time expires;            /* wall */
-	unsigned generation;
-	struct hf_error failure;
-	hf_time failed_at, hold; /* monotonic; 0: the last run was good */
-};
 
 struct hf_kube_credentials *hf_kube_credentials_create(struct hf_kube *kube,
 						       const struct hf_kube_config *config)

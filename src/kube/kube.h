@@ -99,8 +99,8 @@ struct hf_kube_observation {
 typedef void (*hf_kube_observe_fn)(void *arg, const struct hf_kube_observation *seen);
 
 struct hf_kube_options {
-	uint64_t seed;              /* of the jitter; 0: from the kernel */
-	hf_time timeout;            /* of requests that name none; 0: HF_KUBE_TIMEOUT */
+	uint64_t seed;   /* of the jitter; 0: from the kernel */
+	hf_time timeout; /* of requests that name none; 0: HF_KUBE_TIMEOUT */
 	/* A watch on which neither an event nor a bookmark came for this long is ended as lost;
 	 * 0: four minutes where bookmarks were asked for, else half a minute past its timeout. */
 	hf_time watch_silence_max;

@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "http/client.h"
 #include "kube/kube.h"
+#include "loop/command.h"
 #include "loop/loop.h"
 #include "store/backend.h"
 
@@ -143,6 +144,20 @@ struct hf_kube_try {
 hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng);
 
 /* --- credentials.c --- */
+
+struct hf_kube_credentials {
+	struct hf_kube *kube;
+	char *path; /* the kubeconfig, for messages */
+	char *token_file, *token;
+	hf_time token_read_at;
+	struct hf_kube_exec *exec;
+	struct hf_command *command; /* under way */
+	bool have;                  /* of a plugin: an answer that was not refused */
+	hf_time expires;            /* wall */
+	unsigned generation;
+	struct hf_error failure;
+	hf_time failed_at, hold; /* monotonic; 0: the last run was good */
+};
 
 enum hf_kube_ready { HF_KUBE_READY, HF_KUBE_WAIT, HF_KUBE_NO_CREDENTIALS };
 

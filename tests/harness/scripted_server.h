@@ -48,7 +48,7 @@ struct hf_scripted {
 
 static inline void hf_scripted_want(struct hf_scripted_peer *peer)
 {
-	hf_io_want(peer->io, HF_IO_READ | (peer->out.len > 0 ? HF_IO_WRITE : 0u));
+	hf_io_want(peer->io, HF_IO_READ | (peer->out.len > 0 ? (unsigned)HF_IO_WRITE : 0u));
 }
 
 /* reset: by RST, else in order. */
@@ -62,8 +62,7 @@ static inline void hf_scripted_close(struct hf_scripted_peer *peer, bool reset)
 	*at = peer->next;
 	hf_io_destroy(peer->io);
 	if (reset)
-		assert_int_equal(
-			setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+		assert_int_equal(setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
 	close(peer->fd);
 	hf_strbuf_release(&peer->in);
 	hf_strbuf_release(&peer->out);
@@ -78,8 +77,8 @@ static inline void hf_scripted_say(struct hf_scripted_peer *peer, const char *by
 }
 
 /* status_and_headers: "200 OK" or "429 Busy\r\nRetry-After: 1". */
-static inline void hf_scripted_answer(struct hf_scripted_peer *peer,
-				      const char *status_and_headers, const char *body)
+static inline void hf_scripted_answer(struct hf_scripted_peer *peer, const char *status_and_headers,
+				      const char *body)
 {
 	char *head = hf_xasprintf("HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n", status_and_headers,
 				  strlen(body));
@@ -121,6 +120,7 @@ static inline bool hf_scripted_take(struct hf_scripted_peer *peer)
 static inline void hf_scripted_on_io(void *arg, unsigned events)
 {
 	struct hf_scripted_peer *peer = (struct hf_scripted_peer *)arg;
+	struct hf_scripted *server = peer->server;
 	char bytes[65536];
 	ssize_t n;
 
@@ -143,7 +143,7 @@ static inline void hf_scripted_on_io(void *arg, unsigned events)
 			hf_strbuf_add(&peer->in, bytes, (size_t)n);
 		while (hf_scripted_take(peer))
 			;
-		for (struct hf_scripted_peer *p = peer->server->peers; p; p = p->next)
+		for (struct hf_scripted_peer *p = server->peers; p; p = p->next)
 			if (p == peer)
 				hf_scripted_want(peer);
 		return;

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kube/client_test.h"
+
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <time.h>
+
+/* Requests, and a server that does to them what servers and networks do. */
+
+static void a_failing_server_is_asked_again_by_reads(void **state)
+{
+	static const char *const failures[] = {"500 Internal Server Error", "502 Bad Gateway",
+					       "503 Unavailable", "504 Timeout"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(failures); i++) {
+		struct bench *bench = *state;
+		const struct step steps[] = {SAYS(failures[i], ""), SAYS("200 OK", POD), {NULL}};
+		play(bench, steps);
+		assert_int_equal(get_pod(bench), 0);
+		assert_string_equal(bench->name, "a");
+		assert_int_equal(bench->server.requests, 2);
+	}
+}
+
+static void a_failing_server_is_not_asked_again_by_writes(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {
+		SAYS("500 Internal Server Error",
+		     "{\"kind\":\"Status\",\"reason\":\"InternalError\",\"message\":\"etcd is slow\"}"),
+		SAYS("201 Created", POD),
+		{NULL}};
+
+	play(bench, steps);
+	assert_int_equal(create_pod(bench), HF_E_INTERNAL);
+	assert_string_equal(bench->message, "etcd is slow");
+	assert_int_equal(bench->server.requests, 1);
+}
+
+static void reads_give_up_after_a_few_tries_and_say_so(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {SAYS("503 no", ""),  SAYS("503 no", ""),
+					    SAYS("503 no", ""),  SAYS("503 no", ""),
+					    SAYS("200 OK", POD), {NULL}};
+
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
+	assert_int_equal(bench->server.requests, 4);
+	assert_non_null(strstr(bench->message, "after 4 tries: "));
+}
+
+static void too_many_requests_come_back_when_told_to(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {
+		SAYS("429 Busy\r\nRetry-After: 1", ""), SAYS("201 Created", POD), {NULL}};
+	hf_time before = hf_loop_mono(bench->t.loop);
+
+	play(bench, steps);
+	assert_int_equal(create_pod(bench), 0);
+	assert_int_equal(bench->server.requests, 2);
+	assert_true(hf_loop_mono(bench->t.loop) - before >= HF_SECOND);
+}
+
+static void too_long_a_wait_is_reported_at_once(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {
+		SAYS("429 Busy\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+		     "Retry-After: Sun, 06 Nov 1994 08:51:37 GMT",
+		     ""),
+		{NULL}};
+
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), HF_E_TOO_MANY);
+	assert_true(bench->retry_after == 120 * HF_SECOND);
+	assert_int_equal(bench->server.requests, 1);
+}
+
+static void a_lost_connection_is_tried_again_by_reads_alone(void **state)
+{
+	static const enum end ends[] = {CUT, RESET, CUT_IN_HEAD, CUT_IN_BODY, SHORT_BODY};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(ends); i++) {
+		struct bench *bench = *state;
+		const struct step reads[] = {BREAKS(POD, ends[i]), SAYS("200 OK", POD), {NULL}};
+		play(bench, reads);
+		if (get_pod(bench) != 0)
+			fail_msg("end %d: %s", (int)ends[i], bench->message);
+		assert_int_equal(bench->server.requests, 2);
+
+		const struct step writes[] = {
+			BREAKS(POD, ends[i]), SAYS("201 Created", POD), {NULL}};
+		play(bench, writes);
+		/* It may have been done: the caller has to look. */
+		if (create_pod(bench) != HF_E_TIMEOUT)
+			fail_msg("end %d: %s", (int)ends[i], bench->message);
+		assert_int_equal(bench->server.requests, 1);
+	}
+}
+
+static void a_server_that_is_not_there_is_tried_a_few_times(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_scripted_shut(&bench->server);
+	assert_int_equal(create_pod(bench), HF_E_UNAVAILABLE);
+	assert_non_null(strstr(bench->message, "after 4 tries: "));
+	assert_int_equal(bench->seen_count, 4);
+	assert_int_equal(bench->seen[3].status, 0);
+	assert_int_equal(bench->seen[3].retry, 3);
+}
+
+static void no_answer_in_time_is_a_timeout_and_the_end(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {BREAKS(POD, SILENCE), {NULL}};
+
+	play(bench, steps);
+	bench->timeout = 50 * HF_MS;
+	assert_int_equal(get_pod(bench), HF_E_TIMEOUT);
+	assert_int_equal(bench->server.requests, 1);
+}
+
+static void a_body_past_its_limit_is_refused_with_the_limit(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {BREAKS(NULL, HUGE_BODY), {NULL}};
+
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), HF_E_TOO_LARGE);
+	assert_non_null(strstr(bench->message, "67108864"));
+	assert_int_equal(bench->server.requests, 1);
+}
+
+static void an_answer_that_is_no_json_leaves_the_outcome_unknown(void **state)
+{
+	static const char *const bodies[] = {"", "<html>", "{\"kind\":", "[]", "{} {}"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(bodies); i++) {
+		struct bench *bench = *state;
+		const struct step steps[] = {SAYS("200 OK", bodies[i]), {NULL}};
+		play(bench, steps);
+		assert_int_equal(create_pod(bench), HF_E_TIMEOUT);
+		assert_non_null(strstr(bench->message, "bad answer"));
+		play(bench, steps);
+		assert_int_equal(list_pods(bench), HF_E_TIMEOUT);
+	}
+}
+
+static void a_list_without_a_version_is_no_list(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {SAYS("200 OK", "{\"metadata\":{},\"items\":[]}"),
+					    {NULL}};
+
+	play(bench, steps);
+	assert_int_equal(list_pods(bench), HF_E_TIMEOUT);
+	assert_non_null(strstr(bench->message, "no resourceVersion"));
+}
+
+static void what_is_forbidden_says_why(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {
+		SAYS("403 Forbidden",
+		     "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"pods is forbidden: "
+		     "User \\\"x\\\" cannot list resource\"}"),
+		{NULL}};
+
+	play(bench, steps);
+	assert_int_equal(list_pods(bench), HF_E_FORBIDDEN);
+	assert_string_equal(bench->message, "pods is forbidden: User \"x\" cannot list resource");
+}
+
+static void the_servers_clock_and_warnings_are_told(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {
+		SAYS("200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+		     "Warning: 299 - \"first\"\r\nWarning: 199 - \"no\"\r\nWarning: 299 - \"second\"",
+		     POD),
+		{NULL}};
+
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), 0);
+	assert_true(bench->server_time == 784111777 * HF_SECOND);
+	assert_string_equal(bench->warnings, "first|second|");
+}
+
+static void every_request_is_told_to_who_counts(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {SAYS("503 no", ""), SAYS("200 OK", POD), {NULL}};
+
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(bench->seen_count, 2);
+	assert_int_equal(bench->seen[0].status, 503);
+	assert_int_equal(bench->seen[0].retry, 0);
+	assert_int_equal(bench->seen[1].status, 200);
+	assert_int_equal(bench->seen[1].retry, 1);
+	assert_string_equal(bench->seen_method, "GET");
+	assert_true(hf_str_has_prefix(bench->seen_host, "127.0.0.1:"));
+	assert_true(bench->seen[1].took > 0);
+}
+
+static void a_dry_run_of_a_delete_says_so_where_servers_look(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {SAYS("200 OK", POD), {NULL}};
+	struct hf_request request = {.verb = HF_VERB_DELETE,
+				     .resource = &hf_pods,
+				     .ns = "default",
+				     .name = "a",
+				     .grace_seconds = HF_GRACE_DEFAULT,
+				     .precondition_uid = "u",
+				     .dry_run = true};
+
+	play(bench, steps);
+	assert_int_equal(ask(bench, &request), 0);
+	assert_non_null(strstr(bench->last_body, "\"dryRun\":[\"All\"]"));
+	assert_non_null(strstr(bench->last_body, "\"preconditions\":{\"uid\":\"u\"}"));
+}
+
+static void a_canceled_request_is_silent_also_while_it_waits(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {SAYS("429 Busy\r\nRetry-After: 5", ""), {NULL}};
+
+	play(bench, steps);
+	struct hf_call *call = begin_get(bench);
+	while (bench->seen_count < 1)
+		hf_test_loop_run(&bench->t);
+	hf_call_cancel(call);
+	assert_int_equal(bench->replies, 0);
+}
+
+static void a_destroyed_store_ends_what_waits(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {SAYS("429 Busy\r\nRetry-After: 5", ""), {NULL}};
+
+	play(bench, steps);
+	(void)begin_get(bench);
+	while (bench->seen_count < 1)
+		hf_test_loop_run(&bench->t);
+	bench->store = hf_store_destroy(bench->store);
+	assert_int_equal(bench->replies, 1);
+	assert_int_equal(bench->code, HF_E_CANCELED);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		UNIT(a_failing_server_is_asked_again_by_reads),
+		UNIT(a_failing_server_is_not_asked_again_by_writes),
+		UNIT(reads_give_up_after_a_few_tries_and_say_so),
+		UNIT(too_many_requests_come_back_when_told_to),
+		UNIT(too_long_a_wait_is_reported_at_once),
+		UNIT(a_lost_connection_is_tried_again_by_reads_alone),
+		UNIT(a_server_that_is_not_there_is_tried_a_few_times),
+		UNIT(no_answer_in_time_is_a_timeout_and_the_end),
+		UNIT(a_body_past_its_limit_is_refused_with_the_limit),
+		UNIT(an_answer_that_is_no_json_leaves_the_outcome_unknown),
+		UNIT(a_list_without_a_version_is_no_list),
+		UNIT(what_is_forbidden_says_why),
+		UNIT(the_servers_clock_and_warnings_are_told),
+		UNIT(every_request_is_told_to_who_counts),
+		UNIT(a_dry_run_of_a_delete_says_so_where_servers_look),
+		UNIT(a_canceled_request_is_silent_also_while_it_waits),
+		UNIT(a_destroyed_store_ends_what_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kube/client_test.h"
+
+#include "base/fs.h"
+#include "base/str.h"
+#include "kube/config_internal.h"
+#include "kube/kube_internal.h"
+
+#include <time.h>
+
+/* Tokens that rotate and programs that hand them out. */
+
+/* As if what was noted had been noted so much earlier. */
+static void let_pass(struct bench *bench, hf_time span)
+{
+	struct hf_kube_credentials *c = ((struct hf_kube *)bench->store)->credentials;
+
+	c->token_read_at -= span;
+	c->failed_at -= span;
+}
+
+static char folder[] = "/tmp/holdfast-signin-XXXXXX";
+
+static int make_folder(void **state)
+{
+	return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+	return hf_fs_remove_tree(folder, NULL);
+}
+
+static char *write_file(const char *name, const char *text, mode_t mode)
+{
+	char *path = hf_xasprintf("%s/%s", folder, name);
+	struct hf_error err;
+
+	assert_ok(hf_fs_write_atomic(path, text, strlen(text), mode, &err), &err);
+	return path;
+}
+
+static char **list_of(const char *first, const char *second)
+{
+	char **list = hf_xcalloc(3, sizeof(*list));
+
+	list[0] = first != NULL ? hf_xstrdup(first) : NULL;
+	list[1] = second != NULL ? hf_xstrdup(second) : NULL;
+	return list;
+}
+
+/* A plugin that is this shell script; it counts its runs in the file "runs". */
+static void use_plugin(struct bench *bench, const char *script)
+{
+	struct hf_kube_exec *exec = hf_xcalloc(1, sizeof(*exec));
+	HF_AUTOFREE char *text =
+		hf_xasprintf("#!/bin/sh\ncd '%s'\necho x >> runs\n%s\n", folder, script);
+	HF_AUTOFREE char *runs = write_file("runs", "", 0600);
+	HF_AUTOFREE char *path = write_file("plugin", text, 0700);
+
+	exec->argv = list_of(path, "argument");
+	exec->env = list_of("OWN=mine", NULL);
+	exec->api_version = hf_xstrdup("client.authentication.k8s.io/v1");
+	exec->install_hint = hf_xstrdup("apt install it");
+	exec->info = hf_xstrdup("{\"told\":1}");
+	bench->config.exec = hf_kube_exec_free(bench->config.exec);
+	bench->config.exec = exec;
+}
+
+static size_t runs(void)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/runs", folder);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1024);
+
+	assert_int_equal(hf_fs_read(path, &sb, NULL), 0);
+	return sb.len / 2;
+}
+
+#define CREDENTIAL(status)                                                                         \
+	"echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\","   \
+	"\"status\":{" status "}}'"
+
+#define OK(token)                                                                                  \
+	{                                                                                          \
+		"200 OK", POD, WHOLE, "Authorization: Bearer " token "\r\n"                        \
+	}
+
+static void a_token_is_sent_and_without_one_there_is_no_header(void **state)
+{
+	static const struct step with[] = {OK("secret"), {NULL}};
+	static const struct step without[] = {{"200 OK", POD, WHOLE, NULL}, {NULL}};
+	struct bench *bench = *state;
+
+	play(bench, without);
+	assert_int_equal(get_pod(bench), 0);
+	assert_null(strstr(bench->last_head, "Authorization"));
+	bench->config.token = hf_xstrdup("secret");
+	play(bench, with);
+	assert_int_equal(get_pod(bench), 0);
+}
+
+static void a_fixed_token_that_is_refused_is_reported(void **state)
+{
+	static const struct step steps[] = {
+		{"401 Unauthorized",
+		 "{\"kind\":\"Status\",\"reason\":\"Unauthorized\",\"message\":\"Unauthorized\"}",
+		 WHOLE, NULL},
+		{NULL}};
+	struct bench *bench = *state;
+
+	bench->config.token = hf_xstrdup("secret");
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_int_equal(bench->server.requests, 1);
+}
+
+static void a_token_file_is_read_again_when_its_token_is_refused(void **state)
+{
+	static const struct step rotated[] = {
+		{"401 Unauthorized", "", WHOLE, "Bearer old\r\n"}, OK("new"), OK("new"), {NULL}};
+	static const struct step refused[] = {{"401 Unauthorized", "", WHOLE, "Bearer new\r\n"},
+					      {NULL}};
+	struct bench *bench = *state;
+	HF_AUTOFREE char *path = write_file("token", "new\n", 0600);
+
+	bench->config.token = hf_xstrdup("old");
+	bench->config.token_file = hf_xstrdup(path);
+	play(bench, rotated);
+	/* A 401 says that nothing was done, so that writes are sent again too. */
+	assert_int_equal(create_pod(bench), 0);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(bench->server.requests, 3);
+
+	/* Nothing new in it: reported after one request, also where it is not there. */
+	play_on(bench, refused);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_int_equal(unlink(path), 0);
+	play_on(bench, refused);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_int_equal(bench->server.requests, 1);
+}
+
+static void a_token_file_is_read_again_when_a_minute_old(void **state)
+{
+	static const struct step steps[] = {OK("first"), OK("second"), OK("second"), {NULL}};
+	struct bench *bench = *state;
+	HF_AUTOFREE char *path = write_file("token", "second\n", 0600);
+
+	bench->config.token = hf_xstrdup("first");
+	bench->config.token_file = hf_xstrdup(path);
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), 0);
+	let_pass(bench, HF_MINUTE);
+	assert_int_equal(get_pod(bench), 0);
+	/* In the middle of a rotation the last one stands. */
+	assert_int_equal(unlink(path), 0);
+	let_pass(bench, HF_MINUTE);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(bench->server.requests, 3);
+}
+
+static void a_failed_plugin_is_run_again_after_a_growing_while(void **state)
+{
+	static const struct step steps[] = {OK("made"), {NULL}};
+	struct bench *bench = *state;
+
+	use_plugin(bench,
+		   "test $(wc -l < runs) -ge 3 || exit 1\n" CREDENTIAL("\"token\":\"made\""));
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	let_pass(bench, HF_SECOND);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_int_equal(runs(), 2);
+	let_pass(bench, HF_SECOND); /* now it is two */
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_int_equal(runs(), 2);
+	let_pass(bench, HF_SECOND);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(runs(), 3);
+}
+
+static void a_plugin_is_run_once_and_its_answer_kept(void **state)
+{
+	static const struct step steps[] = {OK("made"), OK("made"), {NULL}};
+	struct bench *bench = *state;
+
+	use_plugin(bench, CREDENTIAL("\"token\":\"made\""));
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(runs(), 1);
+}
+
+static void requests_that_come_while_it_runs_wait_for_it(void **state)
+{
+	static const struct step steps[] = {OK("made"), OK("made"), OK("made"), {NULL}};
+	struct bench *bench = *state;
+
+	use_plugin(bench, CREDENTIAL("\"token\":\"made\""));
+	play(bench, steps);
+	(void)begin_get(bench);
+	(void)begin_get(bench);
+	struct hf_call *canceled = begin_get(bench);
+	hf_call_cancel(canceled);
+	(void)begin_get(bench);
+	while (bench->replies < 3)
+		hf_test_loop_run(&bench->t);
+	assert_int_equal(bench->code, 0);
+	assert_int_equal(runs(), 1);
+	assert_int_equal(bench->server.requests, 3);
+}
+
+static void a_plugin_is_told_its_arguments_and_environment(void **state)
+{
+	static const struct step steps[] = {OK("argument-mine-plain-told"), {NULL}};
+	struct bench *bench = *state;
+
+	setenv("OWN", "of the parent", 1);
+	setenv("INHERITED", "plain", 1);
+	use_plugin(bench, "case \"$KUBERNETES_EXEC_INFO\" in *told*) t=told;; esac\n"
+			  "read x && t=stdin\n"
+			  "printf '{\"kind\":\"ExecCredential\",\"apiVersion\":"
+			  "\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"%s\"}}' "
+			  "\"$1-$OWN-$INHERITED-$t\"");
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), 0);
+	unsetenv("OWN");
+	unsetenv("INHERITED");
+}
+
+static void a_plugin_is_run_again_when_its_token_is_refused(void **state)
+{
+	static const struct step steps[] = {
+		OK("made-1"), {"401 Unauthorized", "", WHOLE, NULL}, OK("made-2"), {NULL}};
+	static const struct step refused[] = {{"401 Unauthorized", "", WHOLE, "made-2"},
+					      {"401 Unauthorized", "", WHOLE, "made-3"},
+					      {NULL}};
+	struct bench *bench = *state;
+
+	use_plugin(bench, "n=$(wc -l < runs)\n" CREDENTIAL("\"token\":\"made-'$n'\""));
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(create_pod(bench), 0);
+	assert_int_equal(runs(), 2);
+	/* Once a request, then it is reported. */
+	play_on(bench, refused);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_int_equal(runs(), 3);
+	assert_int_equal(bench->server.requests, 2);
+}
+
+static void an_answer_that_ends_soon_is_fetched_anew(void **state)
+{
+	static const struct step steps[] = {OK("made-1"), OK("made-2"), {NULL}};
+	struct bench *bench = *state;
+	char end[HF_TIME_TEXT_MAX];
+
+	hf_time_format((hf_time)(time(NULL) + 5) * HF_SECOND, end);
+	HF_AUTOFREE char *script =
+		hf_xasprintf("n=$(wc -l < runs)\n" CREDENTIAL(
+				     "\"token\":\"made-'$n'\",\"expirationTimestamp\":\"%s\""),
+			     end);
+	use_plugin(bench, script);
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(runs(), 2);
+}
+
+static void a_plugin_that_fails_is_told_with_its_words_and_left_alone_for_a_while(void **state)
+{
+	static const struct step steps[] = {{NULL}};
+	struct bench *bench = *state;
+
+	bench->config.path = hf_xstrdup("/some/config");
+	use_plugin(bench, "printf 'not logged \\033[1min\\nmore\\n' >&2; exit 3");
+	play(bench, steps);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+		assert_non_null(strstr(bench->message, "kubeconfig '/some/config'"));
+		assert_non_null(strstr(bench->message, "plugin': exit code 3: not logged  [1min"));
+		assert_null(strstr(bench->message, "more"));
+	}
+	assert_int_equal(runs(), 1);
+	assert_int_equal(bench->server.requests, 0);
+}
+
+static void a_plugin_that_is_not_there_is_told_with_its_hint(void **state)
+{
+	static const struct step steps[] = {{NULL}};
+	struct bench *bench = *state;
+
+	use_plugin(bench, "");
+	free(bench->config.exec->argv[0]);
+	bench->config.exec->argv[0] = hf_xstrdup("no-such-credential-plugin");
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_non_null(strstr(bench->message, "no-such-credential-plugin"));
+	assert_non_null(strstr(bench->message, "(apt install it)"));
+}
+
+static void an_answer_past_its_limit_is_refused(void **state)
+{
+	static const struct step steps[] = {{NULL}};
+	struct bench *bench = *state;
+
+	use_plugin(bench, "exec head -c 2000000 /dev/zero");
+	play(bench, steps);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_non_null(strstr(bench->message, "1048576"));
+}
+
+static void a_request_does_not_wait_for_a_plugin_past_its_time(void **state)
+{
+	static const struct step steps[] = {{NULL}};
+	struct bench *bench = *state;
+
+	use_plugin(bench, "exec sleep 100");
+	play(bench, steps);
+	bench->timeout = 50 * HF_MS;
+	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
+	assert_non_null(strstr(bench->message, "plugin has not answered"));
+	/* The store goes with the plugin still at work: it is ended. */
+	bench->timeout = 0;
+	(void)begin_get(bench);
+	bench->store = hf_store_destroy(bench->store);
+	assert_int_equal(bench->code, HF_E_CANCELED);
+}
+
+static void what_is_no_answer_of_a_plugin_is_refused(void **state)
+{
+#define V1 "\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\""
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{"", NULL},
+		{"token", NULL},
+		{"[]", "kind"},
+		{"{}", "kind"},
+		{"{\"kind\":\"ExecCredential\"}", "apiVersion is ''"},
+		{"{\"kind\":\"ExecCredential\",\"apiVersion\":"
+		 "\"client.authentication.k8s.io/v1beta1\",\"status\":{\"token\":\"x\"}}",
+		 "apiVersion is 'client.authentication.k8s.io/v1beta1'"},
+		{"{" V1 "}", "status is missing"},
+		{"{" V1 ",\"status\":{}}", "neither a token nor"},
+		{"{" V1 ",\"status\":{\"token\":5}}", "neither a token nor"},
+		{"{" V1 ",\"status\":{\"clientKeyData\":\"k\"}}", "only one of"},
+		{"{" V1 ",\"status\":{\"clientCertificateData\":\"c\",\"token\":\"t\"}}",
+		 "only one of"},
+		{"{" V1 ",\"status\":{\"token\":\"t\",\"expirationTimestamp\":\"soon\"}}",
+		 "status.expirationTimestamp"},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		struct hf_kube_exec_answer answer;
+		struct hf_error err;
+		int rc = hf_kube_exec_answer_read(cases[i].text, strlen(cases[i].text),
+						  "client.authentication.k8s.io/v1", &answer, &err);
+		if (rc == 0 ||
+		    (cases[i].message != NULL && strstr(err.text, cases[i].message) == NULL))
+			fail_msg("%s: '%s'", cases[i].text, err.text);
+	}
+}
+
+static void a_plugin_may_answer_with_a_certificate(void **state)
+{
+	static const char text[] = "{" V1 ",\"status\":{\"clientCertificateData\":\"c\","
+				   "\"clientKeyData\":\"k\",\"expirationTimestamp\":"
+				   "\"1994-11-06T08:49:37Z\"}}";
+	struct hf_kube_exec_answer answer;
+	struct hf_error err;
+
+	assert_ok(hf_kube_exec_answer_read(text, sizeof(text) - 1,
+					   "client.authentication.k8s.io/v1", &answer, &err),
+		  &err);
+	assert_string_equal(answer.token, "");
+	assert_string_equal(answer.cert_pem, "c");
+	assert_string_equal(answer.key_pem, "k");
+	assert_true(answer.expires == 784111777 * HF_SECOND);
+	hf_kube_exec_answer_release(&answer);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		UNIT(a_token_is_sent_and_without_one_there_is_no_header),
+		UNIT(a_fixed_token_that_is_refused_is_reported),
+		UNIT(a_token_file_is_read_again_when_its_token_is_refused),
+		UNIT(a_token_file_is_read_again_when_a_minute_old),
+		UNIT(a_failed_plugin_is_run_again_after_a_growing_while),
+		UNIT(a_plugin_is_run_once_and_its_answer_kept),
+		UNIT(requests_that_come_while_it_runs_wait_for_it),
+		UNIT(a_plugin_is_told_its_arguments_and_environment),
+		UNIT(a_plugin_is_run_again_when_its_token_is_refused),
+		UNIT(an_answer_that_ends_soon_is_fetched_anew),
+		UNIT(a_plugin_that_fails_is_told_with_its_words_and_left_alone_for_a_while),
+		UNIT(a_plugin_that_is_not_there_is_told_with_its_hint),
+		UNIT(an_answer_past_its_limit_is_refused),
+		UNIT(a_request_does_not_wait_for_a_plugin_past_its_time),
+		cmocka_unit_test(what_is_no_answer_of_a_plugin_is_refused),
+		cmocka_unit_test(a_plugin_may_answer_with_a_certificate),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "kube/client_test.h"
+
+#include "base/fs.h"
+#include "store/resource.h"
+
+/* Watches of a server that breaks off, babbles and falls silent. */
+
+#define EVENT(type, name, version)                                                                 \
+	"{\"type\":\"" type "\",\"object\":{\"metadata\":{\"name\":\"" name                        \
+	"\",\"resourceVersion\":\"" version "\"}}}\n"
+
+struct seen {
+	struct bench *bench;
+	struct hf_watch *watch;
+	char text[512]; /* "A:a/1 M:a/2" */
+	int events;
+	bool ended, stop_at_first;
+	int code;
+	char message[HF_ERROR_TEXT_MAX];
+	hf_time retry_after;
+};
+
+static void on_event(void *arg, const struct hf_event *event)
+{
+	struct seen *seen = arg;
+	size_t len = strlen(seen->text);
+
+	assert_false(seen->ended);
+	if (event->type == HF_EVENT_ENDED) {
+		seen->ended = true;
+		seen->code = event->code;
+		seen->retry_after = event->retry_after;
+		snprintf(seen->message, sizeof(seen->message), "%s", event->message);
+	} else {
+		seen->events++;
+		snprintf(seen->text + len, sizeof(seen->text) - len, "%s%c:%s/%s",
+			 len > 0 ? " " : "", "AMDB"[event->type], hf_doc_name(event->object),
+			 event -> resource_version);
+		if (seen->stop_at_first)
+			seen->watch = hf_watch_stop(seen->watch);
+	}
+	hf_loop_stop(seen->bench->t.loop);
+}
+
+static void watch(struct bench *bench, struct seen *seen, struct hf_watch_options options)
+{
+	*seen = (struct seen){.bench = bench, .stop_at_first = seen->stop_at_first};
+	options.resource = &hf_pods;
+	if (options.resource_version == NULL)
+		options.resource_version = "4";
+	seen->watch = hf_store_watch(bench->store, &options, on_event, seen);
+}
+
+static void until_streaming(struct bench *bench)
+{
+	while (bench->streaming == NULL)
+		hf_test_loop_run(&bench->t);
+}
+
+static void until_events(struct bench *bench, const struct seen *seen, int n)
+{
+	while (seen->events < n && !seen->ended)
+		hf_test_loop_run(&bench->t);
+	assert_int_equal(seen->events, n);
+}
+
+static void until_ended(struct bench *bench, struct seen *seen)
+{
+	while (!seen->ended)
+		hf_test_loop_run(&bench->t);
+	seen->watch = hf_watch_stop(seen->watch);
+}
+
+static const struct step one_stream[] = {{"200 OK", NULL, STREAM, NULL}, {NULL}};
+
+static void open_stream(struct bench *bench, struct seen *seen)
+{
+	play(bench, one_stream);
+	watch(bench, seen, (struct hf_watch_options){.bookmarks = true});
+	until_streaming(bench);
+}
+
+static void events_come_whole_however_they_are_cut(void **state)
+{
+	struct bench *bench = *state;
+	struct seen seen = {0};
+	const char *text = EVENT("ADDED", "a", "5") "\n" EVENT("MODIFIED", "a", "6")
+		EVENT("BOOKMARK", "", "7") EVENT("SPLICED", "x", "8") EVENT("DELETED", "a", "9");
+
+	open_stream(bench, &seen);
+	for (const char *c = text; *c != '\0'; c++)
+		say_chunk(bench, (const char[]){*c, '\0'});
+	until_events(bench, &seen, 4);
+	end_stream(bench, true);
+	until_ended(bench, &seen);
+	assert_string_equal(seen.text, "A:a/5 M:a/6 B:/7 D:a/9");
+	assert_int_equal(seen.code, 0);
+
+	open_stream(bench, &seen);
+	say_chunk(bench, text);
+	until_events(bench, &seen, 4);
+	seen.watch = hf_watch_stop(seen.watch);
+	assert_string_equal(seen.text, "A:a/5 M:a/6 B:/7 D:a/9");
+}
+
+static void the_servers_timeout_is_asked_for_between_five_and_ten_minutes(void **state)
+{
+	struct bench *bench = *state;
+	struct seen seen = {0};
+	long least = 1000, most = 0;
+
+	for (int i = 0; i < 20; i++) {
+		play_on(bench, one_stream);
+		watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
+		until_streaming(bench);
+		const char *at = strstr(bench->last_head, "timeoutSeconds=");
+		assert_non_null(at);
+		long seconds = strtol(at + strlen("timeoutSeconds="), NULL, 10);
+		assert_in_range(seconds, 300, 600);
+		least = seconds < least ? seconds : least;
+		most = seconds > most ? seconds : most;
+		assert_non_null(strstr(bench->last_head, "allowWatchBookmarks=true"));
+		assert_non_null(strstr(bench->last_head, "resourceVersion=4"));
+		seen.watch = hf_watch_stop(seen.watch);
+	}
+	assert_true(most - least > 60); /* no two watches end together */
+}
+
+static void a_line_that_is_no_event_ends_the_watch_and_nothing_behind_it_counts(void **state)
+{
+	static const char *const bad[] = {
+		"nonsense\n",
+		"{\"type\":\"ADDED\"}\n",
+		"{\"type\":\"ADDED\",\"object\":{}}\n",
+		"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}\n",
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
+		struct bench *bench = *state;
+		struct seen seen = {0};
+		HF_AUTOFREE char *text = hf_xasprintf("%s%s%s", EVENT("ADDED", "a", "5"), bad[i],
+						      EVENT("ADDED", "b", "6"));
+		open_stream(bench, &seen);
+		say_chunk(bench, text);
+		until_ended(bench, &seen);
+		assert_int_equal(seen.code, HF_E_UNAVAILABLE); /* go on behind a/5 */
+		assert_string_equal(seen.text, "A:a/5");
+	}
+}
+
+static void an_event_past_its_limit_is_refused_with_the_limit(void **state)
+{
+	struct bench *bench = *state;
+	struct seen seen = {0};
+	HF_AUTOFREE char *block = hf_xmalloc((1u << 20) + 1);
+
+	memset(block, 'x', 1u << 20);
+	block[1u << 20] = '\0';
+	open_stream(bench, &seen);
+	say_chunk(bench, EVENT("ADDED", "a", "5") "{\"type\":\"ADDED\",\"object\":{\"data\":\"");
+	for (int i = 0; i < 4; i++)
+		say_chunk(bench, block);
+	say_chunk(bench, "\"}}\n" EVENT("ADDED", "b", "6"));
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_TOO_LARGE);
+	assert_non_null(strstr(seen.message, "4194304"));
+	assert_string_equal(seen.text, "A:a/5");
+}
+
+static void a_watch_that_breaks_off_is_unavailable_and_resumable(void **state)
+{
+	struct bench *bench = *state;
+	struct seen seen = {0};
+
+	open_stream(bench, &seen);
+	say_chunk(bench, EVENT("ADDED", "a", "5"));
+	until_events(bench, &seen, 1);
+	end_stream(bench, false);
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_UNAVAILABLE);
+
+	/* Whole as HTTP sees it, but in the middle of an event. */
+	open_stream(bench, &seen);
+	say_chunk(bench, EVENT("ADDED", "a", "5") "{\"type\":\"ADDED\",\"obj");
+	end_stream(bench, true);
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_UNAVAILABLE);
+	assert_non_null(strstr(seen.message, "inside an event"));
+	assert_string_equal(seen.text, "A:a/5");
+}
+
+static void a_watch_that_falls_silent_is_ended(void **state)
+{
+	struct bench *bench = *state;
+	struct seen seen = {0};
+
+	bench->watch_silence_max = 60 * HF_MS;
+	open_stream(bench, &seen);
+	say_chunk(bench, EVENT("BOOKMARK", "", "5"));
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_TIMEOUT);
+	assert_string_equal(seen.text, "B:/5");
+}
+
+static void too_old_a_version_is_gone_as_a_status_and_as_an_event(void **state)
+{
+	static const char status[] = "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\","
+				     "\"message\":\"too old resource version\"}";
+	static const struct step refusal[] = {{"410 Gone", status, WHOLE, NULL}, {NULL}};
+	struct bench *bench = *state;
+	struct seen seen = {0};
+	HF_AUTOFREE char *event = hf_xasprintf("{\"type\":\"ERROR\",\"object\":%s}\n%s", status,
+					       EVENT("ADDED", "b", "6"));
+
+	play(bench, refusal);
+	watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_GONE);
+	assert_string_equal(seen.message, "too old resource version");
+
+	open_stream(bench, &seen);
+	say_chunk(bench, event);
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_GONE);
+	assert_string_equal(seen.text, "");
+}
+
+static void a_busy_server_is_told_with_its_wish(void **state)
+{
+	static const struct step steps[] = {{"429 Busy\r\nRetry-After: 9", "", WHOLE, NULL},
+					    {NULL}};
+	struct bench *bench = *state;
+	struct seen seen = {0};
+
+	play(bench, steps);
+	watch(bench, &seen, (struct hf_watch_options){.bookmarks = false});
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_TOO_MANY);
+	assert_true(seen.retry_after == 9 * HF_SECOND);
+	assert_int_equal(bench->server.requests, 1);
+	assert_int_equal(bench->seen[0].status, 429);
+	assert_int_equal(bench->seen_count, 1);
+}
+
+static void a_watch_may_be_stopped_between_two_events_of_a_chunk(void **state)
+{
+	struct bench *bench = *state;
+	struct seen seen = {.stop_at_first = true};
+
+	open_stream(bench, &seen);
+	say_chunk(bench, EVENT("ADDED", "a", "5") EVENT("ADDED", "b", "6"));
+	until_events(bench, &seen, 1);
+	assert_string_equal(seen.text, "A:a/5");
+	assert_null(seen.watch);
+}
+
+static void a_destroyed_store_ends_its_watches(void **state)
+{
+	struct bench *bench = *state;
+	struct seen seen = {0};
+
+	open_stream(bench, &seen);
+	bench->store = hf_store_destroy(bench->store);
+	assert_true(seen.ended);
+	assert_int_equal(seen.code, HF_E_CANCELED);
+	seen.watch = hf_watch_stop(seen.watch);
+}
+
+static void a_watch_fetches_another_token_once(void **state)
+{
+	static const struct step steps[] = {
+		{"401 Unauthorized", "", WHOLE, "Authorization: Bearer old\r\n"},
+		{"200 OK", NULL, STREAM, "Authorization: Bearer new\r\n"},
+		{NULL}};
+	static const struct step refused[] = {{"401 Unauthorized", "", WHOLE, NULL}, {NULL}};
+	char path[] = "/tmp/holdfast-token-XXXXXX";
+	struct bench *bench = *state;
+	struct seen seen = {0};
+	struct hf_error err;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	bench->config.token = hf_xstrdup("old");
+	bench->config.token_file = hf_xstrdup(path);
+	assert_ok(hf_fs_write_atomic(path, "new\n", 4, 0600, &err), &err);
+	play(bench, steps);
+	watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
+	until_streaming(bench);
+	say_chunk(bench, EVENT("ADDED", "a", "5"));
+	until_events(bench, &seen, 1);
+	seen.watch = hf_watch_stop(seen.watch);
+
+	play_on(bench, refused);
+	watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_UNAUTHORIZED);
+	assert_int_equal(bench->server.requests, 1); /* the file says nothing new */
+	assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		UNIT(events_come_whole_however_they_are_cut),
+		UNIT(the_servers_timeout_is_asked_for_between_five_and_ten_minutes),
+		UNIT(a_line_that_is_no_event_ends_the_watch_and_nothing_behind_it_counts),
+		UNIT(an_event_past_its_limit_is_refused_with_the_limit),
+		UNIT(a_watch_that_breaks_off_is_unavailable_and_resumable),
+		UNIT(a_watch_that_falls_silent_is_ended),
+		UNIT(too_old_a_version_is_gone_as_a_status_and_as_an_event),
+		UNIT(a_busy_server_is_told_with_its_wish),
+		UNIT(a_watch_may_be_stopped_between_two_events_of_a_chunk),
+		UNIT(a_destroyed_store_ends_its_watches),
+		UNIT(a_watch_fetches_another_token_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
