@@ -79,8 +79,8 @@ void hf_read_policy_annotation(struct hf_reader *outer, const struct hf_json *ro
 			     hf_str_or(errors.items[i].detail, ""), "%s", errors.items[i].field);
 }
 
-void hf_read_ledger_annotation(const struct hf_json *root, const struct hf_framework *framework,
-			       struct hf_arena *arena, struct hf_ledger *ret_ledger)
+void hf_read_ledger_annotation(const struct hf_json *root, struct hf_arena *arena,
+			       struct hf_job_view *view)
 {
 	struct hf_reader r = {.arena = arena, .copy = true};
 	HF_AUTO_JSON ledger = NULL;
@@ -89,11 +89,15 @@ void hf_read_ledger_annotation(const struct hf_json *root, const struct hf_frame
 
 	if (rc == HF_E_NOT_FOUND)
 		return;
+	/* Annotations are copied with an object, and a copy has another UID: another job's. */
+	if (rc == 0 && !hf_streq(hf_json_path_str(ledger, "uid", NULL), view->uid))
+		return;
 	if (rc == 0)
-		hf_read_ledger(&r, ledger, framework, ret_ledger);
+		hf_read_ledger(&r, ledger, view->framework, &view->status.ledger);
 	/* Counters that cannot be read are not the same as none. */
-	ret_ledger->present = true;
-	ret_ledger->broken = rc != 0;
+	view->status.ledger.present = true;
+	view->status.ledger.broken = rc != 0;
+	view->ledger_annotated = true;
 }
 
 int hf_ledger_patch(const struct hf_ledger *ledger, const struct hf_framework *framework,
@@ -108,6 +112,7 @@ int hf_ledger_patch(const struct hf_ledger *ledger, const struct hf_framework *f
 	if (ledger->kept || !ledger->present)
 		return 0;
 	written = hf_ledger_json(ledger, framework);
+	hf_json_set_str(written, "uid", hf_doc_uid(job));
 	hf_json_write(written, HF_JSON_COMPACT, &text);
 	if (text.full)
 		return hf_error_set(err, HF_E_TOO_LARGE,

@@ -34,6 +34,7 @@ static struct hf_doc *job(const char *spec, const char *policy, const char *ledg
 	metadata = hf_json_ensure_object(root, "metadata");
 	hf_json_set_str(metadata, "name", "j");
 	hf_json_set_str(metadata, "resourceVersion", "7");
+	hf_json_set_str(metadata, "uid", "u-1");
 	annotations = hf_json_ensure_object(metadata, "annotations");
 	if (policy != NULL)
 		hf_json_set_str(annotations, HF_ANNOTATION_RUN_POLICY, policy);
@@ -54,11 +55,12 @@ static void read_job(struct hf_doc *doc, struct hf_job_view *ret_view)
 
 static void policy_comes_from_the_annotation(void **state)
 {
-	HF_AUTO_DOC doc = job("{\"backoffLimit\":3}",
-			      "{\"podFailurePolicy\":{\"rules\":[{\"name\":\"r\",\"action\":\"Ignore\","
-			      "\"onPodReasons\":[\"Evicted\"]}]},\"recovery\":{\"restartScope\":\"Job\","
-			      "\"backoff\":{\"initialSeconds\":3}}}",
-			      NULL);
+	HF_AUTO_DOC doc =
+		job("{\"backoffLimit\":3}",
+		    "{\"podFailurePolicy\":{\"rules\":[{\"name\":\"r\",\"action\":\"Ignore\","
+		    "\"onPodReasons\":[\"Evicted\"]}]},\"recovery\":{\"restartScope\":\"Job\","
+		    "\"backoff\":{\"initialSeconds\":3}}}",
+		    NULL);
 	struct hf_job_view view;
 
 	read_job(doc, &view);
@@ -75,12 +77,13 @@ static void policy_comes_from_the_annotation(void **state)
 
 static void a_field_of_the_spec_wins(void **state)
 {
-	HF_AUTO_DOC doc = job("{\"recovery\":{\"restartScope\":\"Replica\",\"backoff\":"
-			      "{\"maxSeconds\":9}},\"podFailurePolicy\":{\"rules\":[]}}",
-			      "{\"podFailurePolicy\":{\"rules\":[{\"action\":\"Ignore\",\"onPodReasons\":"
-			      "[\"A\"]}]},\"recovery\":{\"restartScope\":\"Job\",\"deviceLimit\":2,"
-			      "\"backoff\":{\"initialSeconds\":3,\"maxSeconds\":4}}}",
-			      NULL);
+	HF_AUTO_DOC doc =
+		job("{\"recovery\":{\"restartScope\":\"Replica\",\"backoff\":"
+		    "{\"maxSeconds\":9}},\"podFailurePolicy\":{\"rules\":[]}}",
+		    "{\"podFailurePolicy\":{\"rules\":[{\"action\":\"Ignore\",\"onPodReasons\":"
+		    "[\"A\"]}]},\"recovery\":{\"restartScope\":\"Job\",\"deviceLimit\":2,"
+		    "\"backoff\":{\"initialSeconds\":3,\"maxSeconds\":4}}}",
+		    NULL);
 	struct hf_job_view view;
 
 	read_job(doc, &view);
@@ -147,8 +150,8 @@ static void a_ledger_that_is_patched_in_is_read_back(void **state)
 	ledger.roles[0].attempts = "0:1";
 	assert_int_equal(hf_ledger_patch(&ledger, FRAMEWORK, before, &patch, &err), 0);
 	assert_non_null(patch);
-	assert_string_equal(hf_json_path_str(hf_doc_json(patch), "metadata", "resourceVersion", NULL),
-			    "7");
+	assert_string_equal(
+		hf_json_path_str(hf_doc_json(patch), "metadata", "resourceVersion", NULL), "7");
 
 	HF_AUTO_DOC after = job(NULL, NULL,
 				hf_json_path_str(hf_doc_json(patch), "metadata", "annotations",
@@ -171,7 +174,7 @@ static void a_ledger_that_is_patched_in_is_read_back(void **state)
 
 static void status_wins_over_the_annotated_ledger(void **state)
 {
-	HF_AUTO_DOC plain = job(NULL, NULL, "{\"schema\":1,\"generation\":3}");
+	HF_AUTO_DOC plain = job(NULL, NULL, "{\"schema\":1,\"generation\":3,\"uid\":\"u-1\"}");
 	struct hf_json *root = hf_json_copy(hf_doc_json(plain));
 	struct hf_job_view view;
 
@@ -181,6 +184,16 @@ static void status_wins_over_the_annotated_ledger(void **state)
 
 	read_job(doc, &view);
 	assert_int_equal(view.status.ledger.generation, 9);
+}
+
+static void a_ledger_that_was_copied_from_another_job_is_not_ours(void **state)
+{
+	HF_AUTO_DOC doc = job(NULL, NULL, "{\"schema\":1,\"generation\":3,\"uid\":\"u-0\"}");
+	struct hf_job_view view;
+
+	read_job(doc, &view);
+	assert_false(view.status.ledger.present);
+	assert_false(view.ledger_annotated);
 }
 
 static void an_annotated_ledger_that_cannot_be_read_is_not_none(void **state)
@@ -207,7 +220,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(status_wins_over_the_annotated_ledger, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(
-			an_annotated_ledger_that_cannot_be_read_is_not_none, setup, teardown),
+			a_ledger_that_was_copied_from_another_job_is_not_ours, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_annotated_ledger_that_cannot_be_read_is_not_none,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

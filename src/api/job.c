@@ -131,7 +131,7 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 	hf_read_policy_annotation(&r, root, &view);
 	/* The first write under CRDs that keep it moves the ledger to where it belongs. */
 	if (!view.status.ledger.present)
-		hf_read_ledger_annotation(root, framework, arena, &view.status.ledger);
+		hf_read_ledger_annotation(root, arena, &view);
 	*ret_view = view;
 }
 

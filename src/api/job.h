@@ -45,15 +45,16 @@ struct hf_json *hf_status_write(const struct hf_status *status,
 				const struct hf_framework *framework, const struct hf_json *stored);
 
 /*
- * Where the CRD has no place for it, the ledger is the text of an annotation.  The merge patch,
+ * Where the CRD has no place for it, the ledger is the text of an annotation, with the job's
+ * UID in it, since annotations are copied with an object.  The merge patch,
  * guarded by resourceVersion, that makes it so; *ret_patch is left alone when it is so already
  * or there is no ledger to write.  HF_E_TOO_LARGE: it is longer than HF_LEDGER_TEXT_MAX.
  */
 /* All annotations together may have 256 KiB; a ledger has 64 at most. */
 #define HF_LEDGER_TEXT_MAX ((size_t)128 << 10)
 int hf_ledger_patch(const struct hf_ledger *ledger, const struct hf_framework *framework,
-		    struct hf_doc *job, struct hf_doc **ret_patch,
-		    struct hf_error *err) HF_MUST_CHECK;
+		    struct hf_doc *job, struct hf_doc **ret_patch, struct hf_error *err)
+	HF_MUST_CHECK;
 
 /* Read status alone. */
 void hf_status_read(const struct hf_json *status, const struct hf_framework *framework,

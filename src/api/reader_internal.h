@@ -55,12 +55,13 @@ void hf_check_policy_additions(struct hf_reader *r, const struct hf_framework *f
 /* What annotations say, into a view whose spec and status have been read; annotation.c. */
 void hf_read_policy_annotation(struct hf_reader *r, const struct hf_json *root,
 			       struct hf_job_view *view);
-void hf_read_ledger_annotation(const struct hf_json *root, const struct hf_framework *framework,
-			       struct hf_arena *arena, struct hf_ledger *ret_ledger);
+void hf_read_ledger_annotation(const struct hf_json *root, struct hf_arena *arena,
+			       struct hf_job_view *view);
 /* NULL: none is there. */
 void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 		    const struct hf_framework *framework, struct hf_ledger *ret_ledger);
-struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_framework *framework);
+struct hf_json *hf_ledger_json(const struct hf_ledger *ledger,
+			       const struct hf_framework *framework);
 void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
 		      struct hf_template *ret_template);
 

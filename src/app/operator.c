@@ -212,6 +212,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.metrics = process->metrics,
 		.qps = flags->qps,
 		.burst = (unsigned)flags->burst,
+		.watch_crds = true,
 		.passed = on_passed,
 		.problem = on_problem,
 		.arg = process,

@@ -201,6 +201,7 @@ struct hf_job_view {
 	/* Part of run_policy comes from an annotation, which no API server has checked. */
 	bool policy_annotated;
 	const char *policy_problem; /* why that annotation cannot be read; NULL: it can */
+	bool ledger_annotated;      /* status.ledger stands in an annotation */
 
 	struct hf_status status; /* as stored */
 };

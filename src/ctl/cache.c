@@ -46,7 +46,7 @@ struct node {
 
 struct hf_cache {
 	struct hf_cache_options options;
-	char *ns, *label_selector;
+	char *ns, *label_selector, *field_selector;
 	struct hf_map *nodes;                         /* "ns/name" → struct node */
 	struct hf_map *indexes[HF_CACHE_INDEXES_MAX]; /* key → struct chain */
 	struct hf_map *gone; /* uid → round when it was said to be gone */
@@ -381,6 +381,7 @@ static void list_page(struct hf_cache *cache)
 		.resource = options->resource,
 		.ns = cache->ns,
 		.label_selector = cache->label_selector,
+		.field_selector = cache->field_selector,
 		.continue_token = cache->continue_token,
 		.limit = options->page_limit > 0 ? options->page_limit : PAGE_LIMIT,
 	};
@@ -454,6 +455,7 @@ static void watch_start(struct hf_cache *cache)
 		.resource = options->resource,
 		.ns = cache->ns,
 		.label_selector = cache->label_selector,
+		.field_selector = cache->field_selector,
 		.resource_version = cache->version,
 		.bookmarks = true,
 		.timeout = WATCH_MIN + spread,
@@ -494,6 +496,7 @@ struct hf_cache *hf_cache_create(const struct hf_cache_options *options)
 	cache->options = *options;
 	set_string(&cache->ns, options->ns);
 	set_string(&cache->label_selector, options->label_selector);
+	set_string(&cache->field_selector, options->field_selector);
 	cache->nodes = hf_map_create(max, options->seed, NULL);
 	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++)
 		if (options->index_key[i] != NULL)
@@ -531,6 +534,7 @@ struct hf_cache *hf_cache_destroy(struct hf_cache *cache)
 	hf_map_destroy(cache->gone);
 	free(cache->ns);
 	free(cache->label_selector);
+	free(cache->field_selector);
 	free(cache->version);
 	free(cache->list_version);
 	free(cache->continue_token);

@@ -82,6 +82,7 @@ struct hf_cache_options {
 	const struct hf_resource *resource; /* static */
 	const char *ns;                     /* NULL: all namespaces; copied */
 	const char *label_selector;         /* NULL: all; copied */
+	const char *field_selector;         /* NULL: all; copied */
 	uint64_t seed;                      /* of the jitter and of the tables, see base/map.h */
 	size_t entries_max;                 /* 0: HF_CACHE_ENTRIES_MAX */
 	int64_t page_limit;                 /* 0: 500 */

@@ -117,6 +117,9 @@ void hf_operator_metrics_init(struct hf_operator *op)
 		       "Time that the longest of them has taken.", name);
 	m->events_dropped = family(op, HF_METRIC_COUNTER, "holdfast_events_dropped_total",
 				   "Events that were not written.", NULL);
+	m->crd_narrow =
+		family(op, HF_METRIC_GAUGE, "holdfast_crd_narrow",
+		       "1: the kind's CRD does not keep the ledger, an annotation does.", kind);
 	hf_operator_job_metrics_init(op);
 }
 
@@ -223,8 +226,11 @@ void hf_operator_update_metrics(struct hf_operator *op)
 	if (op->options.metrics == NULL)
 		return;
 	hf_operator_job_metrics_clear(op);
-	for (size_t i = 0; i < op->n_kinds; i++)
+	for (size_t i = 0; i < op->n_kinds; i++) {
 		update_kind(op, &op->kinds[i], &m->told[i]);
+		hf_family_set(m->crd_narrow, op->kinds[i].narrow ? 1 : 0,
+			      op->kinds[i].framework->kind, NULL);
+	}
 	update_kind(op, &op->pods, &m->told[HF_KINDS_MAX]);
 	update_kind(op, &op->services, &m->told[HF_KINDS_MAX + 1]);
 	update_workers(op);

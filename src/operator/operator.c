@@ -5,6 +5,7 @@
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "operator/narrow_internal.h"
 #include "operator/pass_internal.h"
 #include "store/resource.h"
 
@@ -83,29 +84,29 @@ static void enqueue_by_name(struct hf_operator *op, const char *ns, const char *
 	}
 }
 
-static void enqueue_all(struct hf_operator *op)
+void hf_operator_enqueue_kind(struct hf_kind *kind)
 {
 	const struct hf_cache_entry *entry;
 
-	for (size_t i = 0; i < op->n_kinds; i++) {
-		for (size_t it = 0; (entry = hf_cache_next(op->kinds[i].cache, &it)) != NULL;) {
-			HF_AUTOFREE char *key = job_key(&op->kinds[i], entry->ns, entry->name);
+	for (size_t it = 0; (entry = hf_cache_next(kind->cache, &it)) != NULL;) {
+		HF_AUTOFREE char *key = job_key(kind, entry->ns, entry->name);
 
-			enqueue(op, key);
-		}
+		enqueue(kind->op, key);
 	}
 }
 
-static void check_synced(struct hf_operator *op)
+void hf_operator_check_synced(struct hf_operator *op)
 {
 	bool synced = hf_cache_synced(op->pods.cache) && hf_cache_synced(op->services.cache);
 
 	for (size_t i = 0; i < op->n_kinds; i++)
-		synced = synced && hf_cache_synced(op->kinds[i].cache);
+		synced = synced && hf_cache_synced(op->kinds[i].cache) &&
+			 hf_narrow_synced(&op->kinds[i]);
 	if (op->running || !synced)
 		return;
 	op->running = true;
-	enqueue_all(op);
+	for (size_t i = 0; i < op->n_kinds; i++)
+		hf_operator_enqueue_kind(&op->kinds[i]);
 }
 
 static void job_changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
@@ -115,7 +116,7 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 	const struct hf_cache_entry *entry = now != NULL ? now : before;
 
 	if (change == HF_CACHE_SYNCED) {
-		check_synced(kind->op);
+		hf_operator_check_synced(kind->op);
 		return;
 	}
 	HF_AUTOFREE char *key = job_key(kind, entry->ns, entry->name);
@@ -142,7 +143,7 @@ static void object_changed(void *arg, enum hf_cache_change change,
 	const char *last = NULL;
 
 	if (change == HF_CACHE_SYNCED) {
-		check_synced(kind->op);
+		hf_operator_check_synced(kind->op);
 		return;
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(both); i++) {
@@ -230,7 +231,8 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
 		if (resource == NULL)
 			return hf_error_set(err, HF_E_UNSUPPORTED, "the store has no kind '%s'",
 					    (*f)->kind);
-		kind_init(op, &op->kinds[op->n_kinds++], *f, resource, NULL);
+		kind_init(op, &op->kinds[op->n_kinds], *f, resource, NULL);
+		hf_narrow_init(&op->kinds[op->n_kinds++]);
 	}
 	hf_assert(op->n_kinds > 0);
 	kind_init(op, &op->pods, NULL, &hf_pods, decode_pod);
@@ -330,8 +332,10 @@ void hf_operator_start(struct hf_operator *op)
 {
 	hf_cache_start(op->pods.cache);
 	hf_cache_start(op->services.cache);
-	for (size_t i = 0; i < op->n_kinds; i++)
+	for (size_t i = 0; i < op->n_kinds; i++) {
 		hf_cache_start(op->kinds[i].cache);
+		hf_narrow_start(&op->kinds[i]);
+	}
 }
 
 static void each_pass(struct hf_operator *op, void (*fn)(struct hf_pass *))
@@ -384,8 +388,10 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	each_pass(op, hf_pass_abort);
 	hf_queue_destroy(op->queue);
 	hf_recorder_destroy(op->recorder);
-	for (size_t i = 0; i < op->n_kinds; i++)
+	for (size_t i = 0; i < op->n_kinds; i++) {
 		hf_cache_destroy(op->kinds[i].cache);
+		hf_narrow_release(&op->kinds[i]);
+	}
 	hf_cache_destroy(op->pods.cache);
 	hf_cache_destroy(op->services.cache);
 	hf_map_destroy(op->job_keys);

@@ -69,6 +69,10 @@ struct hf_operator_options {
 	unsigned burst;
 	hf_time request_timeout; /* span; 0: 30 s */
 
+	/* Watch the kinds' CRDs, to see whether they keep the ledger (on an API server); without it
+	 * the first reply that lacks it tells. */
+	bool watch_crds;
+
 	/* What is known of a node that carries a pod.  NULL: the kubelet is part of this process
 	 * and every node is alive now. */
 	void (*node)(void *arg, const char *name, hf_time now, struct hf_node_seen *ret_node);

@@ -90,6 +90,10 @@ struct hf_kind {
 	const struct hf_framework *framework; /* NULL: pods, services */
 	const struct hf_resource *resource;
 	struct hf_cache *cache;
+	struct hf_cache *crd; /* of its CRD; NULL: it is not watched */
+	bool crd_unseen;      /* we may not look at it */
+	bool narrow;          /* it does not keep the ledger (narrow_internal.h) */
+	bool narrow_told;
 };
 #define HF_KINDS_MAX 8
 
@@ -109,6 +113,7 @@ struct hf_operator_metrics {
 	struct hf_family *queue_depth, *queue_adds, *queue_retries, *events_dropped;
 	struct hf_family *queue_wait, *queue_work, *queue_unfinished, *queue_longest;
 	struct hf_family *recovery_time;
+	struct hf_family *crd_narrow;
 	/* One series a job. */
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
 	/* What was added to counters that are kept elsewhere: they begin anew with each operator,
@@ -153,6 +158,9 @@ struct hf_operator {
 void hf_operator_problem(struct hf_operator *op, const char *key, int code, const char *message);
 /* Every reply passes here first: its Date sets the clock. */
 void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply);
+/* Passes begin once every cache is filled. */
+void hf_operator_check_synced(struct hf_operator *op);
+void hf_operator_enqueue_kind(struct hf_kind *kind);
 /* Called when a reply came in while stopping. */
 void hf_operator_check_stopped(struct hf_operator *op);
 

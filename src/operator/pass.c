@@ -5,6 +5,7 @@
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "operator/narrow_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ static void pass_free(struct hf_pass *pass)
 {
 	pass->state->pass = NULL;
 	hf_views_release(&pass->views);
+	hf_doc_unref(pass->ledger_patch);
 	hf_doc_unref(pass->patch);
 	/* Jobs wait in the cache as text, a tenth of the tree. */
 	hf_doc_drop_tree(pass->job);
@@ -152,6 +154,7 @@ static bool wants_to_send(const struct hf_pass *pass)
 	if (pass->op->stopping)
 		return false;
 	switch (pass->phase) {
+	case HF_PASS_LEDGER:
 	case HF_PASS_STATUS:
 	case HF_PASS_REREAD: return !pass->sent;
 	case HF_PASS_STAGE:
@@ -183,28 +186,31 @@ static bool still_there(const struct hf_pass *pass)
 	return entry != NULL && hf_streq(entry->uid, hf_doc_uid(pass->job));
 }
 
+static void ledger_reply(void *arg, const struct hf_reply *reply);
 static void status_reply(void *arg, const struct hf_reply *reply);
 static void reread_reply(void *arg, const struct hf_reply *reply);
 
 static void send_for_job(struct hf_pass *pass)
 {
-	bool status = pass->phase == HF_PASS_STATUS;
+	bool ledger = pass->phase == HF_PASS_LEDGER, status = pass->phase == HF_PASS_STATUS;
+	hf_reply_fn done = ledger ? ledger_reply : status ? status_reply : reread_reply;
 	const struct hf_request request = {
-		.verb = status ? HF_VERB_PATCH : HF_VERB_GET,
+		.verb = ledger || status ? HF_VERB_PATCH : HF_VERB_GET,
 		.resource = pass->kind->resource,
 		.ns = hf_doc_namespace(pass->job),
 		.name = hf_doc_name(pass->job),
 		.subresource = status ? "status" : NULL,
 		.patch_type = HF_PATCH_MERGE,
-		.body = status ? pass->patch : NULL,
+		.body = ledger   ? pass->ledger_patch
+			: status ? pass->patch
+				 : NULL,
 		.timeout = pass->op->options.request_timeout,
 	};
 
 	pass->sent = true;
 	pass->op->in_flight++;
 	pass->op->tokens--;
-	pass->call = hf_store_request(pass->op->store, &request,
-				      status ? status_reply : reread_reply, pass);
+	pass->call = hf_store_request(pass->op->store, &request, done, pass);
 }
 
 static void send_for_stage(struct hf_pass *pass)
@@ -329,7 +335,8 @@ static void stages_advance(struct hf_pass *pass)
 /* After whatever happened: go to the next phase, or wait for a reply or for the gate. */
 static void advance(struct hf_pass *pass)
 {
-	if (pass->phase == HF_PASS_STATUS && request_is_over(pass))
+	if ((pass->phase == HF_PASS_LEDGER || pass->phase == HF_PASS_STATUS) &&
+	    request_is_over(pass))
 		pass->phase = HF_PASS_OVER;
 	stages_advance(pass);
 	if (pass->phase == HF_PASS_REREAD && request_is_over(pass))
@@ -376,25 +383,110 @@ void hf_pass_replied(struct hf_pass *pass, const struct hf_reply *reply)
 
 /* --- status -------------------------------------------------------------------------------- */
 
+static void job_is_now(struct hf_pass *pass, struct hf_doc *object)
+{
+	hf_cache_put_reply(pass->kind->cache, object);
+	hf_doc_unref(pass->job);
+	pass->job = hf_doc_ref(object);
+}
+
+/* Counters that are not stored would be counted again: better no action at all. */
+static void not_kept(struct hf_pass *pass)
+{
+	static const char text[] = "the API server did not keep all of the job's status: "
+				   "nothing is done for this job (is its CRD too narrow?)";
+
+	hf_report_job(pass, true, "StatusNotKept", text);
+	hf_pass_fail(pass, HF_E_UNSUPPORTED, text);
+}
+
+static bool ledger_begin(struct hf_pass *pass)
+{
+	struct hf_error err;
+
+	pass->ledger_left = false;
+	if (hf_ledger_patch(&pass->plan.status.ledger, pass->kind->framework, pass->job,
+			    &pass->ledger_patch, &err) != 0) {
+		hf_report_job(pass, true, "StatusNotKept", err.text);
+		hf_pass_fail(pass, err.code, err.text);
+		pass->phase = HF_PASS_OVER;
+		return true;
+	}
+	if (pass->ledger_patch == NULL)
+		return false;
+	pass->phase = HF_PASS_LEDGER;
+	pass->sent = false;
+	return true;
+}
+
+static bool status_begin(struct hf_pass *pass)
+{
+	struct hf_status status = pass->plan.status;
+
+	pass->status_left = false;
+	/* There the status is written as if there were no ledger. */
+	if (pass->narrow)
+		status.ledger.kept = true;
+	pass->patch = hf_status_patch(pass->job, pass->kind->framework, &status);
+	if (pass->patch == NULL)
+		return false;
+	pass->phase = HF_PASS_STATUS;
+	pass->sent = false;
+	return true;
+}
+
+/* What is left to be written, each after the other's 200; then the actions. */
+static void write_on(struct hf_pass *pass)
+{
+	while (pass->ledger_left || pass->status_left) {
+		bool ledger = pass->ledger_left && !(pass->status_first && pass->status_left);
+
+		if (ledger ? ledger_begin(pass) : status_begin(pass))
+			return;
+	}
+	hf_report_plan(pass);
+	stages_begin(pass);
+}
+
+static void ledger_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_pass *pass = arg;
+	struct hf_operator *op = pass->op;
+
+	pass->call = NULL;
+	replied(pass, reply);
+	if (reply->code != 0) {
+		hf_pass_fail(pass, reply->code, reply->message);
+		pass->reread = true;
+	} else {
+		pass->state->status_written = hf_loop_mono(op->loop);
+		job_is_now(pass, reply->object);
+		if (hf_ledger_arrived(pass->ledger_patch, reply->object))
+			write_on(pass);
+		else
+			not_kept(pass);
+	}
+	advance(pass);
+	hf_gate_open(op);
+}
+
 static void status_good(struct hf_pass *pass, struct hf_doc *object)
 {
 	bool arrived = hf_status_arrived(pass->patch, object);
 
 	pass->state->status_written = hf_loop_mono(pass->op->loop);
-	hf_cache_put_reply(pass->kind->cache, object);
-	hf_doc_unref(pass->job);
-	pass->job = hf_doc_ref(object);
-	if (!arrived) {
-		/* Counters that are not stored would be counted again: better no action at all. */
-		static const char text[] = "the API server did not keep all of the job's status: "
-					   "nothing is done for this job (is its CRD too narrow?)";
-
-		hf_report_job(pass, true, "StatusNotKept", text);
-		hf_pass_fail(pass, HF_E_UNSUPPORTED, text);
+	job_is_now(pass, object);
+	if (!arrived && hf_narrow_learn(pass, object)) {
+		hf_narrow_tell(pass);
+		hf_pass_fail(pass, HF_E_UNSUPPORTED,
+			     "the API server drops status.recovery: an "
+			     "annotation will hold it");
 		return;
 	}
-	hf_report_plan(pass);
-	stages_begin(pass);
+	if (arrived)
+		write_on(pass);
+	else
+		not_kept(pass);
 }
 
 static void count_status(struct hf_pass *pass, int code)
@@ -493,13 +585,9 @@ static void begin(struct hf_pass *pass)
 		stages_begin(pass);
 		return;
 	}
-	if (pass->plan.status_changed)
-		pass->patch =
-			hf_status_patch(pass->stepped, pass->kind->framework, &pass->plan.status);
-	if (pass->patch == NULL) {
-		hf_report_plan(pass);
-		stages_begin(pass);
-	}
+	pass->status_left = pass->plan.status_changed;
+	hf_narrow_begin(pass);
+	write_on(pass);
 }
 
 static struct hf_job_state *state_of(struct hf_operator *op, const char *key)

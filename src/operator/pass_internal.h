@@ -12,10 +12,18 @@
  *      │          │                     ▲
  *      └──────────┴──────▶ REREAD ──────┘      (the job may differ from what is cached)
  *
+ * Under narrow CRDs LEDGER comes before STATUS, or after the one that ends the job.
+ *
  * Lives for one pass: everything in it is in its arena or referenced, since the caches
  * change under it.
  */
-enum hf_pass_phase { HF_PASS_STATUS, HF_PASS_STAGE, HF_PASS_REREAD, HF_PASS_OVER };
+enum hf_pass_phase {
+	HF_PASS_LEDGER,
+	HF_PASS_STATUS,
+	HF_PASS_STAGE,
+	HF_PASS_REREAD,
+	HF_PASS_OVER,
+};
 
 enum hf_call_state {
 	HF_CALL_WAITING, /* not sent */
@@ -54,8 +62,12 @@ struct hf_pass {
 	struct hf_job_view view;
 	struct hf_views views;
 	struct hf_plan plan;
-	bool planned, told;   /* told: the plan's events are recorded */
-	struct hf_doc *patch; /* of the status; NULL: none to send */
+	bool planned, told;            /* told: the plan's events are recorded */
+	struct hf_doc *ledger_patch;   /* of the annotation; NULL: none to send */
+	struct hf_doc *patch;          /* of the status; NULL: none to send */
+	bool narrow;                   /* the ledger goes into the annotation */
+	bool ledger_left, status_left; /* to be written */
+	bool status_first;
 	bool status_put_off;
 
 	enum hf_pass_phase phase;

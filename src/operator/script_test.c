@@ -23,11 +23,18 @@ int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, h
 		return hf_error_set(err, brain.code, "the brain said no");
 	*ret_plan = brain.plan;
 	ret_plan->status = job->status;
+	brain.seen = job->status.ledger;
+	if (brain.generation != 0) {
+		ret_plan->status.ledger.present = true;
+		ret_plan->status.ledger.schema = HF_LEDGER_SCHEMA;
+		ret_plan->status.ledger.generation = brain.generation;
+	}
 	if (brain.start_time != HF_TIME_NONE)
 		ret_plan->status.start_time = brain.start_time;
 	if (brain.once) {
 		brain.plan = (struct hf_plan){.wake_at = HF_TIME_NEVER};
 		brain.start_time = HF_TIME_NONE;
+		brain.generation = 0;
 	}
 	return 0;
 }
@@ -80,13 +87,14 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 	snprintf(bench->problem, sizeof(bench->problem), "%s: %s", key, message);
 }
 
-int setup(void **state)
+static int make_bench(void **state, bool watch_crds)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 	struct hf_operator_options options = {.frameworks = hf_frameworks,
 					      .passed = on_passed,
 					      .problem = on_problem,
 					      .arg = bench,
+					      .watch_crds = watch_crds,
 					      .seed = 1};
 	struct hf_error err;
 
@@ -103,6 +111,16 @@ int setup(void **state)
 	assert_ok(hf_operator_create(&options, &bench->op, &err), &err);
 	*state = bench;
 	return 0;
+}
+
+int setup(void **state)
+{
+	return make_bench(state, false);
+}
+
+int setup_with_crds(void **state)
+{
+	return make_bench(state, true);
 }
 
 int teardown(void **state)

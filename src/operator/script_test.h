@@ -30,9 +30,11 @@ struct bench {
 struct script {
 	struct hf_plan plan; /* what the next steps want; status is taken from the view */
 	hf_time start_time;  /* NONE: leave the status as it is */
+	int64_t generation;  /* of the ledger; 0: leave it as it is */
 	bool once;           /* only the next step: those after want nothing */
 	int steps, code;
 	size_t pods, services; /* as the last step saw them */
+	struct hf_ledger seen; /* likewise; its texts are gone */
 };
 extern struct script brain;
 extern struct hf_action actions[64];
@@ -42,6 +44,8 @@ void want(int s, enum hf_action_kind kind, size_t at, size_t n);
 void want_status(hf_time start_time, bool urgent);
 
 int setup(void **state);
+/* The operator watches the CRDs of its kinds. */
+int setup_with_crds(void **state);
 int teardown(void **state);
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 

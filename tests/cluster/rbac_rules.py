@@ -16,6 +16,7 @@ for kind in KINDS:
     CLUSTER["kubeflow.org", kind] = {
         **CACHE,
         "get": ("src/operator/pass.c", "status ? HF_VERB_PATCH : HF_VERB_GET"),
+        "patch": ("src/operator/pass.c", "hf_ledger_patch("),
         "delete": ("src/operator/perform.c", "HF_ACTION_DELETE_JOB"),
     }
     CLUSTER["kubeflow.org", kind + "/status"] = {
@@ -34,6 +35,10 @@ for resource in ("pods", "services"):
 CLUSTER["", "events"] = {
     "create": ("src/ctl/recorder.c", "created ? HF_VERB_PATCH : HF_VERB_CREATE"),
     "patch": ("src/ctl/recorder.c", "created ? HF_VERB_PATCH : HF_VERB_CREATE"),
+}
+CLUSTER["apiextensions.k8s.io", "customresourcedefinitions"] = {
+    "list": ("src/operator/narrow.c", "hf_cache_create("),
+    "watch": ("src/operator/narrow.c", "hf_cache_create("),
 }
 CLUSTER["apps", "deployments"] = {
     "get": ("src/operator/manager.c", ".resource = &hf_rival_deployments"),

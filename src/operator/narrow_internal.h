@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_NARROW_INTERNAL_H
+#define HF_OPERATOR_NARROW_INTERNAL_H
+
+#include "operator/operator_internal.h"
+
+/*
+ * Kinds whose CRD does not keep the ledger ("narrow"): it is kept in an annotation then,
+ * which is patched, guarded by resourceVersion, before the status is.  Between the two the
+ * process may die: what was counted is counted, and the next step writes the status anew.
+ * The other way round the status could say what the ledger never heard of.  Only the end of
+ * a job is written into the status first: that is where it is final.
+ */
+
+extern const struct hf_resource hf_crds;
+
+/* The version's schema has no place for status.recovery.  One that is not served is not narrow. */
+bool hf_crd_is_narrow(const struct hf_json *crd, const char *version);
+
+/* Watches the kind's CRD where options.watch_crds says so. */
+void hf_narrow_init(struct hf_kind *kind);
+void hf_narrow_start(struct hf_kind *kind);
+bool hf_narrow_synced(const struct hf_kind *kind);
+void hf_narrow_release(struct hf_kind *kind);
+
+struct hf_pass;
+/* One event for each kind, at the first of its jobs that has something to write. */
+void hf_narrow_tell(struct hf_pass *pass);
+/* The reply to a status patch lacks the whole ledger: from here on the kind is narrow.  false:
+ * it was not that. */
+bool hf_narrow_learn(struct hf_pass *pass, struct hf_doc *reply);
+/* After a step that changes the status: what is to be written where, and in which order. */
+void hf_narrow_begin(struct hf_pass *pass);
+bool hf_ledger_arrived(struct hf_doc *patch, struct hf_doc *reply);
+
+#endif
