@@ -422,7 +422,8 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 		return;
 	if (request->verb == HF_VERB_DELETE)
 		check_only_ours(sim, request);
-	if (request->verb == HF_VERB_PATCH && status) {
+	/* The ledger is in the status or, under narrow CRDs, in an annotation. */
+	if (request->verb == HF_VERB_PATCH && (status || sim->narrow)) {
 		struct hf_doc *job =
 			hf_local_peek(sim->local, request->resource, request->ns, request->name);
 		struct sim_job_truth *truth =
@@ -462,14 +463,13 @@ void sim_check_process_ends(struct sim *sim, const char *pod_uid)
 static void job_created(struct sim *sim, struct hf_doc *doc)
 {
 	struct sim_job_truth *job = hf_xcalloc(1, sizeof(*job));
-	const char *scope = hf_json_path_str(hf_doc_json(doc), "spec", "runPolicy", "recovery",
-					     "restartScope", NULL);
+	HF_AUTO_JSON policy = sim_run_policy(doc);
+	const char *scope = hf_json_path_str(policy, "recovery", "restartScope", NULL);
 
 	job->uid = hf_xstrdup(hf_doc_uid(doc));
 	job->name = hf_xstrdup(hf_doc_name(doc));
 	job->scope_job = hf_streq(scope, "Job");
-	job->has_rules = hf_json_path(hf_doc_json(doc), "spec", "runPolicy", "podFailurePolicy",
-				      NULL) != NULL;
+	job->has_rules = hf_json_get(policy, "podFailurePolicy") != NULL;
 	bool put = hf_map_put(sim->checks.jobs, job->uid, job);
 
 	hf_assert(put);
@@ -492,8 +492,8 @@ static void tell_status(struct sim *sim, const struct sim_job_truth *job,
 
 static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *after)
 {
-	const struct hf_json *old = hf_json_get(hf_doc_json(before), "status");
-	const struct hf_json *status = hf_json_get(hf_doc_json(after), "status");
+	HF_AUTO_JSON old = sim_status(before);
+	HF_AUTO_JSON status = sim_status(after);
 	struct sim_job_truth *job = sim_job_truth(sim, hf_doc_uid(after));
 
 	if (hf_json_equal(old, status))
@@ -553,7 +553,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 
 	if (stored == NULL || !hf_streq(hf_doc_uid(stored), job->uid))
 		return;
-	const struct hf_json *status = hf_json_get(hf_doc_json(stored), "status");
+	HF_AUTO_JSON status = sim_status(stored);
 
 	check_succeeded_not_run_again(sim, pod, status);
 	check_replacement_has_cause(sim, job, pod, status);
@@ -631,7 +631,7 @@ static void on_change(void *arg, const struct hf_local_change *change)
 /* 4: at the end the restarts counted are those that happened, but for unseen ones. */
 static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 {
-	const struct hf_json *status = hf_json_get(hf_doc_json(job), "status");
+	HF_AUTO_JSON status = sim_status(job);
 	int64_t incidents = 0;
 	const char *key;
 	void *value;
@@ -668,7 +668,7 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
  * operator's doing counts as the infrastructure's. */
 static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 {
-	const struct hf_json *status = hf_json_get(hf_doc_json(job), "status");
+	HF_AUTO_JSON status = sim_status(job);
 	int64_t application = 0, infrastructure = 0;
 	const char *key;
 	void *value;

@@ -12,7 +12,7 @@
 #include <time.h>
 
 /*
- * sim [--seeds N] [--start S] [--seed N] [--corpus FILE] [--seconds S] [--verbose]
+ * sim [--seeds N] [--start S] [--seed N] [--corpus FILE] [--seconds S] [--narrow] [--verbose]
  *
  * Exit code 0: all seeds hold; 1: one failed (its number and story are printed); 2: usage.
  */
@@ -20,26 +20,23 @@ struct args {
 	uint64_t start;
 	long long seeds, seconds; /* seconds 0: no limit */
 	const char *corpus;
-	bool verbose;
+	bool narrow, verbose;
 };
 
 static int usage(void)
 {
 	fprintf(stderr, "usage: sim [--seeds N] [--start S] [--seed N] [--corpus FILE] "
-			"[--seconds S] [--verbose]\n");
+			"[--seconds S] [--narrow] [--verbose]\n");
 	return 2;
 }
 
 static int read_args(int argc, char **argv, struct args *args)
 {
 	static const struct option options[] = {
-		{"seeds", required_argument, NULL, 'n'},
-		{"start", required_argument, NULL, 's'},
-		{"seed", required_argument, NULL, '1'},
-		{"corpus", required_argument, NULL, 'c'},
-		{"seconds", required_argument, NULL, 't'},
-		{"verbose", no_argument, NULL, 'v'},
-		{0},
+		{"seeds", required_argument, NULL, 'n'},   {"start", required_argument, NULL, 's'},
+		{"seed", required_argument, NULL, '1'},    {"corpus", required_argument, NULL, 'c'},
+		{"seconds", required_argument, NULL, 't'}, {"narrow", no_argument, NULL, 'w'},
+		{"verbose", no_argument, NULL, 'v'},       {0},
 	};
 	int64_t number = 0;
 
@@ -59,6 +56,8 @@ static int read_args(int argc, char **argv, struct args *args)
 			args->seconds = number;
 		} else if (c == 'c') {
 			args->corpus = optarg;
+		} else if (c == 'w') {
+			args->narrow = true;
 		} else if (c == 'v') {
 			args->verbose = true;
 		} else {
@@ -70,11 +69,13 @@ static int read_args(int argc, char **argv, struct args *args)
 
 static bool run_seed(uint64_t seed, const struct args *args, struct sim_summary *summary)
 {
-	const struct sim_options options = {.seed = seed, .aloud = args->verbose};
+	const struct sim_options options = {
+		.seed = seed, .narrow = args->narrow, .aloud = args->verbose};
 
 	if (sim_run(&options, summary))
 		return true;
-	printf("again: sim --seed %llu --verbose\n", (unsigned long long)seed);
+	printf("again: sim --seed %llu%s --verbose\n", (unsigned long long)seed,
+	       args->narrow ? " --narrow" : "");
 	return false;
 }
 

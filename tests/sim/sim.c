@@ -105,6 +105,8 @@ static void be_born(void *arg)
 
 	sim_faults_init(sim, &faults);
 	sim->client = hf_local_client_create(sim->local, &faults);
+	if (sim->narrow)
+		sim->client = sim_narrow_create(sim->client);
 	options.store = sim->client;
 	sim_tell(sim, "operator: starts");
 	if (hf_operator_create(&options, &sim->op, &err) != 0) {
@@ -264,6 +266,7 @@ bool sim_run(const struct sim_options *options, struct sim_summary *ret_summary)
 	bool ok;
 
 	sim->seed = options->seed;
+	sim->narrow = options->narrow;
 	sim->story.aloud = options->aloud;
 	hf_rng_init(&sim->rng, options->seed);
 	draw_mood(sim);

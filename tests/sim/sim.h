@@ -116,10 +116,21 @@ void sim_people_calm(struct sim *sim); /* resume what they suspended, then do no
 struct hf_json *sim_random_job(struct sim *sim, const char *name);
 void sim_faults_init(struct sim *sim, struct hf_local_faults *ret_faults);
 
+/* --- narrow.c: CRDs that do not keep what is ours ------------------------------------------ */
+
+/* A store in front, which it takes over. */
+struct hf_store *sim_narrow_create(struct hf_store *behind);
+void sim_narrow_job(struct hf_json *job);
+/* Status with the ledger in it, and runPolicy's additions, wherever they stand; the caller's,
+ * NULL: none. */
+struct hf_json *sim_status(struct hf_doc *job);
+struct hf_json *sim_run_policy(struct hf_doc *job);
+
 struct sim {
 	uint64_t seed;
 	struct hf_rng rng; /* the world's; the engine's randomness is drawn from it as well */
 	struct sim_mood mood;
+	bool narrow;
 	bool calm;
 	struct hf_loop *loop;
 	struct hf_local *local;
@@ -163,6 +174,7 @@ int sim_patch(struct sim *sim, const struct hf_resource *resource, const char *n
 
 struct sim_options {
 	uint64_t seed;
+	bool narrow; /* the API does not keep what is ours */
 	bool aloud;
 };
 struct sim_summary {

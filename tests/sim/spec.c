@@ -116,5 +116,7 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name)
 			    random_replica(sim, false, workers > 0 ? workers : 1));
 	if (!one_in(sim, 5))
 		random_policy(sim, spec);
+	if (sim->narrow)
+		sim_narrow_job(job);
 	return job;
 }
