@@ -22,6 +22,7 @@
  * -w each change is a further row.
  */
 
+#define SORT_KEY_BYTES_MAX 4096
 #define KINDS_MAX 8 /* watches of one `get jobs -w`: one a kind */
 
 struct getting {
@@ -31,6 +32,9 @@ struct getting {
 	size_t n_kinds;
 	bool jobs; /* the kinds are jobs: our own columns */
 	const char *selector;
+	struct hf_jsonpath *sort_by; /* NULL: as the server lists them */
+	int64_t limit;               /* of objects; 0: all */
+	bool failed;                 /* only what has failed */
 };
 
 struct docs {
@@ -225,6 +229,87 @@ static int print_docs(const struct getting *get, const struct docs *docs, bool s
 	return HF_EXIT_OK;
 }
 
+/* ---- which, and in what order --------------------------------------------------------------- */
+
+static bool has_failed(const struct getting *get, struct hf_doc *doc)
+{
+	struct hf_job_facts facts;
+
+	if (!get->jobs)
+		return hf_streq(hf_json_path_str(hf_doc_json(doc), "status", "phase", NULL),
+				"Failed");
+	hf_job_facts_read(hf_doc_json(doc), &facts);
+	return hf_streq(facts.state, "Failed");
+}
+
+static void keep_failed(const struct getting *get, struct docs *docs)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < docs->len; i++) {
+		if (has_failed(get, docs->items[i]))
+			docs->items[kept++] = docs->items[i];
+		else
+			hf_doc_unref(docs->items[i]);
+	}
+	docs->len = kept;
+}
+
+struct sorting {
+	struct hf_doc *doc;
+	char *key;
+	int64_t number;
+	bool is_number;
+	size_t at;
+};
+
+/* Numbers before texts; what is equal stays in the server's order. */
+static int by_key(const void *a, const void *b)
+{
+	const struct sorting *left = a, *right = b;
+	int order;
+
+	if (left->is_number != right->is_number)
+		return left->is_number ? -1 : 1;
+	if (left->is_number)
+		order = left->number < right->number ? -1 : left->number > right->number;
+	else
+		order = strcmp(left->key, right->key);
+	return order != 0 ? order : left->at < right->at ? -1 : left->at > right->at;
+}
+
+static void sort_docs(const struct getting *get, struct docs *docs)
+{
+	struct sorting *rows = hf_xcalloc(docs->len + 1, sizeof(*rows));
+
+	for (size_t i = 0; i < docs->len; i++) {
+		HF_AUTO_STRBUF key = HF_STRBUF_INIT(SORT_KEY_BYTES_MAX);
+		if (hf_jsonpath_column(get->sort_by, hf_doc_json(docs->items[i]), &key, NULL) != 0)
+			hf_strbuf_clear(&key);
+		rows[i] = (struct sorting){.doc = docs->items[i], .at = i};
+		rows[i].key = hf_strbuf_detach(&key);
+		rows[i].is_number = hf_str_to_i64(rows[i].key, INT64_MIN, INT64_MAX,
+						  &rows[i].number, NULL) == 0;
+	}
+	if (docs->len > 1)
+		qsort(rows, docs->len, sizeof(*rows), by_key);
+	for (size_t i = 0; i < docs->len; i++) {
+		docs->items[i] = rows[i].doc;
+		free(rows[i].key);
+	}
+	free(rows);
+}
+
+static void choose_docs(const struct getting *get, struct docs *docs)
+{
+	if (get->failed)
+		keep_failed(get, docs);
+	if (get->sort_by != NULL)
+		sort_docs(get, docs);
+	while (get->limit > 0 && docs->len > (size_t)get->limit)
+		hf_doc_unref(docs->items[--docs->len]);
+}
+
 /* ---- lists -------------------------------------------------------------------------------- */
 
 static int list_kind(const struct getting *get, const struct hf_resource *kind, struct docs *docs,
@@ -279,6 +364,8 @@ static int get_once(struct getting *get, const char *const *names, int n_names)
 	}
 	for (size_t i = 0; n_names == 0 && rc == 0 && i < get->n_kinds; i++)
 		rc = list_kind(get, get->kinds[i], &docs, &err);
+	if (rc == 0)
+		choose_docs(get, &docs);
 	if (rc != 0)
 		worst = hf_cli_fail(get->cli, &err);
 	else if (worst == HF_EXIT_OK || docs.len > 0) {
@@ -406,6 +493,26 @@ static int check_selector(const struct getting *get)
 	return rc;
 }
 
+static int parse_choice(struct getting *get)
+{
+	const char *sort_by = hf_cli_flag(get->cli, "sort-by");
+	const char *limit = hf_cli_flag(get->cli, "limit");
+	bool chooses;
+	struct hf_error err;
+
+	get->failed = hf_cli_has(get->cli, "failed");
+	chooses = sort_by != NULL || limit != NULL || get->failed;
+	if (chooses && hf_cli_has(get->cli, "watch"))
+		return hf_cli_usage(get->cli, "-w takes no --sort-by, --failed or --limit");
+	if (get->failed && !get->jobs && !is_only(get, &hf_pods))
+		return hf_cli_usage(get->cli, "--failed is for jobs and pods");
+	if (limit != NULL && hf_str_to_i64(limit, 1, INT32_MAX, &get->limit, &err) != 0)
+		return hf_cli_usage(get->cli, "--limit: %s", err.text);
+	if (sort_by != NULL && hf_jsonpath_compile_relaxed(sort_by, &get->sort_by, &err) != 0)
+		return hf_cli_usage(get->cli, "--sort-by: %s", err.text);
+	return 0;
+}
+
 static int get_names(struct getting *get, const char *const *names, int n_names)
 {
 	int rc = check_selector(get);
@@ -418,15 +525,20 @@ static int get_names(struct getting *get, const char *const *names, int n_names)
 	if (rc == 0 && n_names > 0 && get->selector != NULL)
 		rc = hf_cli_usage(get->cli, "give names or -l, not both");
 	if (rc == 0)
+		rc = parse_choice(get);
+	if (rc == 0)
 		rc = hf_output_parse(get->cli, &get->output);
-	if (rc != 0)
+	if (rc != 0) {
+		hf_jsonpath_destroy(get->sort_by);
 		return rc;
+	}
 	if (!hf_cli_has(get->cli, "watch"))
 		rc = get_once(get, names, n_names);
 	else if (n_names > 1)
 		rc = hf_cli_usage(get->cli, "-w takes one name at most");
 	else
 		rc = get_watch(get, n_names == 1 ? names[0] : NULL);
+	hf_jsonpath_destroy(get->sort_by);
 	hf_output_release(&get->output);
 	return rc;
 }
@@ -457,6 +569,9 @@ static const struct hf_flag get_flags[] = {
 	{"output", 'o', "FORMAT", "wide, json, yaml, name, jsonpath=…, custom-columns=…"},
 	{"watch", 'w', NULL, "print each change until interrupted"},
 	{"selector", 'l', "LABELS", "only what carries these labels, such as team=a"},
+	{"sort-by", 0, "PATH", "order by a field, such as .metadata.creationTimestamp"},
+	{"failed", 0, NULL, "only jobs or pods that have failed"},
+	{"limit", 0, "COUNT", "only the first ones"},
 	{"no-headers", 0, NULL, "leave out the headers of tables"},
 	{NULL, 0, NULL, NULL},
 };

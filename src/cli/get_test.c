@@ -136,6 +136,10 @@ static void mistakes_on_the_command_line_are_code_2(void **state)
 		{{"-o", "custom-columns=A"}, "HEADER:PATH, not 'A'"},
 		{{"-o", "custom-columns=A:{.x"}, "column 'A'"},
 		{{"-n", "x", "-A"}, "not both"},
+		{{"--limit", "0"}, "--limit: '0'"},
+		{{"--sort-by", "{.x"}, "--sort-by: "},
+		{{"nodes", "--failed"}, "--failed is for jobs and pods"},
+		{{"-w", "--limit", "1"}, "-w takes no --sort-by"},
 		{{"--request-timeout", "soon"}, "--request-timeout: 'soon'"},
 	};
 	struct cli_world *w = *state;
@@ -226,6 +230,41 @@ static void a_watch_of_what_is_not_there_is_refused(void **state)
 	assert_has(w->err, "not found");
 }
 
+static void lists_are_sorted_by_any_field(void **state)
+{
+	static const char *const nodes[][2] = {{"c", "10"}, {"a", "9"}, {"b", "x"}, {"d", "9"}};
+	struct cli_world *w = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(nodes); i++) {
+		HF_AUTOFREE char *text = hf_xasprintf(
+			"{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':"
+			"{'n':'%s'}}}",
+			nodes[i][0], nodes[i][1]);
+		cli_world_put(w, text);
+	}
+	cli_world_run(w, "get", "nodes", "-o", "name", "--sort-by", ".metadata.labels.n", NULL);
+	assert_said(w, 0, "node/a\nnode/d\nnode/c\nnode/b\n", "");
+	cli_world_run(w, "get", "nodes", "-o", "name", "--sort-by={.metadata.labels.n}",
+		      "--limit=2", NULL);
+	assert_said(w, 0, "node/a\nnode/d\n", "");
+	cli_world_run(w, "get", "nodes", "-o", "name", "--sort-by", ".nope", NULL);
+	assert_said(w, 0, "node/a\nnode/b\nnode/c\nnode/d\n", "");
+}
+
+static void what_has_failed_can_be_had_alone(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_job(w, "b", 1, "Failed");
+	cli_world_pod(w, "a", "master-0", "Failed");
+	cli_world_pod(w, "b", "master-0", "Running");
+	cli_world_run(w, "get", "--failed", "-o", "name", NULL);
+	assert_said(w, 0, "pytorchjob.kubeflow.org/b\n", "");
+	cli_world_run(w, "get", "pods", "--failed", "-o", "name", NULL);
+	assert_said(w, 0, "pod/a-master-0\n", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +285,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_watch_of_what_is_not_there_is_refused, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(lists_are_sorted_by_any_field, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_has_failed_can_be_had_alone, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("get", tests, NULL, NULL);
