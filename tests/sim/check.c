@@ -725,13 +725,28 @@ static void check_pod_settled(void *arg, struct hf_doc *doc)
 		sim_fail(sim, "liveness", "%s is left of suspended job %s", pod->name, job->name);
 }
 
+/* In the end one acts, and has nothing to do. */
+static void check_who_acts(struct sim *sim)
+{
+	size_t acting = 0;
+
+	for (size_t i = 0; i < sim->n_lives; i++) {
+		const struct hf_operator *op = sim_acting(&sim->lives[i]);
+
+		acting += op != NULL;
+		if (op != NULL && !hf_operator_idle(op))
+			sim_fail(sim, "31 quiet", "the operator is busy although nothing happens");
+	}
+	if (acting != 1)
+		sim_fail(sim, "leader", "%zu operators act in the end", acting);
+}
+
 void sim_check_end(struct sim *sim)
 {
 	hf_local_each(sim->local, &hf_pytorchjobs, "default", check_job_settled, sim);
 	hf_local_each(sim->local, &hf_pods, "default", check_pod_settled, sim);
 	/* 31: in a quiet world there are no requests. */
-	if (!hf_operator_idle(sim->op))
-		sim_fail(sim, "31 quiet", "the operator is busy although nothing happens");
+	check_who_acts(sim);
 	if (sim->requests_quiet > 0)
 		sim_fail(sim, "31 quiet", "%llu requests although nothing happens",
 			 sim->requests_quiet);

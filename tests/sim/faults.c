@@ -40,38 +40,43 @@ static void refuse(struct sim *sim, struct hf_fault *fault)
 	sim_tell(sim, "  fault: refused with %s", hf_code_name(fault->refuse));
 }
 
-static void maybe_crash(struct sim *sim, struct hf_fault *fault)
+static void maybe_crash(struct sim_life *life, struct hf_fault *fault)
 {
+	struct sim *sim = life->sim;
+
 	if (!sim_chance(sim, sim->mood.crash_permille))
 		return;
 	switch (hf_rng_below(&sim->rng, 4)) {
 	case 0:
 		sim_tell(sim, "  fault: the operator dies before this is sent");
 		fault->delay_before = HF_MINUTE;
-		sim_crash_in(sim, 0);
+		sim_crash_in(life, 0);
 		break;
 	case 1:
 		sim_tell(sim, "  fault: the operator dies before the reply is in");
 		fault->delay_after = HF_MINUTE;
-		sim_crash_in(sim, HF_MS);
+		sim_crash_in(life, HF_MS);
 		break;
-	default: sim_crash_in(sim, sim_span(sim, HF_SECOND)); break;
+	default: sim_crash_in(life, sim_span(sim, HF_SECOND)); break;
 	}
 }
 
 static void on_request(void *arg, const struct hf_request *request, struct hf_fault *fault)
 {
-	struct sim *sim = arg;
+	struct sim_life *life = arg;
+	struct sim *sim = life->sim;
 	bool is_event = hf_streq(request->resource->plural, "events");
+	bool is_lease = hf_streq(request->resource->plural, "leases");
 
 	sim->requests++;
-	sim->requests_quiet += sim->quiet;
-	if (!is_event)
-		sim_tell(sim, "operator: %s %s %s%s%s", verb_name(request),
+	/* Whoever leads, or would like to, goes on saying so. */
+	sim->requests_quiet += sim->quiet && !is_lease;
+	if (!is_event && !(is_lease && sim->calm))
+		sim_tell(sim, "%s: %s %s %s%s%s", life->name, verb_name(request),
 			 request->resource->plural, object_name(request),
 			 request->subresource ? "/" : "",
 			 request->subresource ? request->subresource : "");
-	if (sim->stopped)
+	if (life->stopped)
 		sim_fail(sim, "stop", "a request after the operator said it had stopped");
 	sim_check_request(sim, request);
 	if (sim->calm)
@@ -88,15 +93,15 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 		fault->delay_before = sim_span(sim, 2 * HF_SECOND);
 		fault->delay_after = sim_span(sim, 2 * HF_SECOND);
 	}
-	if (!is_event)
-		maybe_crash(sim, fault);
+	if (!is_event && !is_lease)
+		maybe_crash(life, fault);
 }
 
 static void on_event(void *arg, const struct hf_watch_options *options,
 		     const struct hf_event *event, struct hf_event_fault *fault)
 {
 	static const int ends[] = {HF_E_GONE, HF_E_UNAVAILABLE, HF_E_INTERNAL};
-	struct sim *sim = arg;
+	struct sim *sim = ((struct sim_life *)arg)->sim;
 
 	if (sim->calm)
 		return;
@@ -110,8 +115,8 @@ static void on_event(void *arg, const struct hf_watch_options *options,
 	fault->duplicate = sim_chance(sim, sim->mood.watch_twice_permille);
 }
 
-void sim_faults_init(struct sim *sim, struct hf_local_faults *ret_faults)
+void sim_faults_init(struct sim_life *life, struct hf_local_faults *ret_faults)
 {
 	*ret_faults =
-		(struct hf_local_faults){.request = on_request, .event = on_event, .arg = sim};
+		(struct hf_local_faults){.request = on_request, .event = on_event, .arg = life};
 }

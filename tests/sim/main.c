@@ -119,7 +119,8 @@ int main(int argc, char **argv)
 		rc = run_seed(args.start + (uint64_t)i, &args, &summary) ? 0 : 1;
 		ran++;
 	}
-	printf("%lld seeds, %u deaths of the operator, %llu requests, %llu changes checked\n", ran,
-	       summary.crashes, summary.requests, summary.checked);
+	printf("%lld seeds, %u deaths of the operator, %u changes of leader, %llu requests, %llu "
+	       "changes checked\n",
+	       ran, summary.crashes, summary.leaders, summary.requests, summary.checked);
 	return rc;
 }

@@ -68,30 +68,73 @@ int sim_patch(struct sim *sim, const struct hf_resource *resource, const char *n
 	return sim_apply(sim, &request);
 }
 
-/* --- the operator's lives ------------------------------------------------------------------ */
+/* --- the operators' lives ------------------------------------------------------------------ */
 
 static void on_problem(void *arg, const char *key, int code, const char *message)
 {
-	struct sim *sim = arg;
+	struct sim_life *life = arg;
 
 	if (strchr(key, '/') == NULL)
-		sim_tell(sim, "operator: cache of %s: %s: %s", key, hf_code_name(code), message);
+		sim_tell(life->sim, "%s: cache of %s: %s: %s", life->name, key, hf_code_name(code),
+			 message);
 }
 
 static void on_passed(void *arg, const struct hf_operator_pass *pass)
 {
-	struct sim *sim = arg;
+	struct sim_life *life = arg;
+	struct sim *sim = life->sim;
 
 	if (pass->code != 0)
-		sim_tell(sim, "operator: pass over %s: %s", hf_doc_name(pass->job), pass->message);
+		sim_tell(sim, "%s: pass over %s: %s", life->name, hf_doc_name(pass->job),
+			 pass->message);
 	else if (sim->story.aloud && pass->plan != NULL)
-		sim_tell(sim, "operator: %s %s", hf_doc_name(pass->job),
+		sim_tell(sim, "%s: %s %s", life->name, hf_doc_name(pass->job),
 			 hf_str_or(pass->plan->summary, "has nothing to say"));
+}
+
+struct hf_operator *sim_acting(const struct sim_life *life)
+{
+	return life->manager != NULL ? hf_manager_operator(life->manager) : life->op;
+}
+
+static void on_state(void *arg, enum hf_manager_state state, const char *why)
+{
+	struct sim_life *life = arg;
+
+	sim_tell(life->sim, "%s: %s %s", life->name, hf_manager_state_name(state), why);
+	life->sim->leaders += state == HF_MANAGER_LEADING;
+}
+
+static int begin_manager(struct sim_life *life, const struct hf_operator_options *op,
+			 struct hf_error *err)
+{
+	char identity[32];
+	const struct hf_manager_options options = {
+		.op = *op,
+		.elect = true,
+		.lease_ns = "default",
+		.lease_name = "leader",
+		.identity = identity,
+		.changed = on_state,
+		.arg = life,
+	};
+	int rc;
+
+	snprintf(identity, sizeof(identity), "%s-%08x", life->name,
+		 (unsigned)hf_rng_next(&life->sim->rng));
+	rc = hf_manager_create(&options, &life->manager, err);
+	if (rc != 0)
+		return rc;
+	hf_manager_start(life->manager);
+	if (!life->sim->calm)
+		hf_timer_arm(life->stop_timer, sim_span(life->sim, SIM_TROUBLE));
+	return 0;
 }
 
 static void be_born(void *arg)
 {
-	struct sim *sim = arg;
+	struct sim_life *life = arg;
+	struct sim *sim = life->sim;
 	struct hf_local_faults faults;
 	struct hf_operator_options options = {
 		.loop = sim->loop,
@@ -99,71 +142,111 @@ static void be_born(void *arg)
 		.seed = hf_rng_next(&sim->rng),
 		.passed = on_passed,
 		.problem = on_problem,
-		.arg = sim,
+		.arg = life,
 	};
 	struct hf_error err;
+	int rc;
 
-	sim_faults_init(sim, &faults);
-	sim->client = hf_local_client_create(sim->local, &faults);
+	sim_faults_init(life, &faults);
+	life->client = hf_local_client_create(sim->local, &faults);
 	if (sim->narrow)
-		sim->client = sim_narrow_create(sim->client);
-	options.store = sim->client;
-	sim_tell(sim, "operator: starts");
-	if (hf_operator_create(&options, &sim->op, &err) != 0) {
+		life->client = sim_narrow_create(life->client);
+	options.store = life->client;
+	sim_tell(sim, "%s: starts", life->name);
+	rc = sim->n_lives > 1 ? begin_manager(life, &options, &err)
+			      : hf_operator_create(&options, &life->op, &err);
+	if (rc != 0)
 		sim_fail(sim, "start", "%s", err.text);
-		return;
-	}
-	hf_operator_start(sim->op);
+	else if (life->op != NULL)
+		hf_operator_start(life->op);
 }
 
-static void die(struct sim *sim)
+static void die(struct sim_life *life)
 {
-	sim->op = hf_operator_destroy(sim->op);
-	sim->client = hf_store_destroy(sim->client);
-	sim->stopping = sim->stopped = false;
+	life->op = hf_operator_destroy(life->op);
+	life->manager = hf_manager_destroy(life->manager);
+	life->client = hf_store_destroy(life->client);
+	life->stopping = life->stopped = false;
 }
 
 static void crash(void *arg)
 {
-	struct sim *sim = arg;
+	struct sim_life *life = arg;
+	struct sim *sim = life->sim;
 
-	if (sim->op == NULL)
+	if (life->client == NULL)
 		return;
-	sim_tell(sim, "operator: DIES");
+	sim_tell(sim, "%s: DIES", life->name);
 	sim->crashes++;
-	die(sim);
-	hf_timer_arm(sim->birth_timer, sim_span(sim, 10 * HF_SECOND));
+	die(life);
+	hf_timer_arm(life->birth_timer, sim_span(sim, 10 * HF_SECOND));
 }
 
 static void on_stopped(void *arg)
 {
-	struct sim *sim = arg;
+	struct sim_life *life = arg;
 
-	sim_tell(sim, "operator: has stopped");
-	sim->stopped = true;
-	sim_crash_in(sim, sim_span(sim, HF_SECOND));
+	sim_tell(life->sim, "%s: has stopped", life->name);
+	life->stopped = true;
+	sim_crash_in(life, sim_span(life->sim, HF_SECOND));
 }
 
 static void stop(void *arg)
 {
-	struct sim *sim = arg;
+	struct sim_life *life = arg;
 
-	if (sim->op == NULL || sim->stopping)
+	if (life->manager == NULL || life->stopping)
 		return;
-	sim_tell(sim, "operator: is told to stop");
-	sim->stopping = true;
-	hf_operator_stop(sim->op, on_stopped, sim);
+	sim_tell(life->sim, "%s: is told to stop", life->name);
+	life->stopping = true;
+	hf_manager_stop(life->manager, on_stopped, life);
 }
 
-void sim_stop_soon(struct sim *sim)
+void sim_crash_in(struct sim_life *life, hf_time after)
 {
-	hf_timer_arm(sim->stop_timer, sim_span(sim, HF_SECOND));
+	if (!hf_timer_armed(life->crash_timer))
+		hf_timer_arm(life->crash_timer, after);
 }
 
-void sim_crash_in(struct sim *sim, hf_time after)
+static void lives_begin(struct sim *sim)
 {
-	if (!hf_timer_armed(sim->crash_timer))
-		hf_timer_arm(sim->crash_timer, after);
+	static const char *const names[SIM_LIVES_MAX] = {"operator", "other"};
+
+	/* Of every four worlds one has two, who elect a leader. */
+	sim->n_lives = sim->seed % 4 == 3 ? 2 : 1;
+	for (size_t i = 0; i < sim->n_lives; i++) {
+		struct sim_life *life = &sim->lives[i];
+
+		life->sim = sim;
+		life->name = names[i];
+		life->crash_timer = hf_timer_create(sim->loop, crash, life);
+		life->birth_timer = hf_timer_create(sim->loop, be_born, life);
+		life->stop_timer = hf_timer_create(sim->loop, stop, life);
+		hf_timer_arm(life->birth_timer, 0);
+	}
+}
+
+static void lives_calm(struct sim *sim)
+{
+	for (size_t i = 0; i < sim->n_lives; i++) {
+		struct sim_life *life = &sim->lives[i];
+
+		if (!life->stopping)
+			hf_timer_disarm(life->crash_timer);
+		hf_timer_disarm(life->stop_timer);
+	}
+}
+
+static void lives_end(struct sim *sim)
+{
+	for (size_t i = 0; i < sim->n_lives; i++) {
+		struct sim_life *life = &sim->lives[i];
+
+		die(life);
+		hf_timer_destroy(life->crash_timer);
+		hf_timer_destroy(life->birth_timer);
+		hf_timer_destroy(life->stop_timer);
+	}
 }
 
 /* --- one seed ------------------------------------------------------------------------------ */
@@ -215,9 +298,7 @@ static void live(struct sim *sim)
 		return;
 	sim_tell(sim, "---- calm ----");
 	sim->calm = true;
-	if (!sim->stopping)
-		hf_timer_disarm(sim->crash_timer);
-	hf_timer_disarm(sim->stop_timer);
+	lives_calm(sim);
 	sim_people_calm(sim);
 	if (!run_for(sim, SIM_CALM))
 		return;
@@ -237,24 +318,18 @@ static void world_begin(struct sim *sim)
 	rc = hf_local_create(sim->loop, &options, &sim->local, &err);
 	hf_assert(rc == 0);
 	sim->gc = hf_gc_create(sim->local, NULL);
-	sim->crash_timer = hf_timer_create(sim->loop, crash, sim);
-	sim->birth_timer = hf_timer_create(sim->loop, be_born, sim);
-	sim->stop_timer = hf_timer_create(sim->loop, stop, sim);
 	sim_checks_init(sim);
 	sim_kubelet_init(sim);
 	sim_people_init(sim);
-	hf_timer_arm(sim->birth_timer, 0);
+	lives_begin(sim);
 }
 
 static void world_end(struct sim *sim)
 {
-	die(sim);
+	lives_end(sim);
 	sim_people_release(sim);
 	sim_kubelet_release(sim);
 	sim_checks_release(sim);
-	hf_timer_destroy(sim->crash_timer);
-	hf_timer_destroy(sim->birth_timer);
-	hf_timer_destroy(sim->stop_timer);
 	hf_gc_destroy(sim->gc);
 	hf_local_destroy(sim->local);
 	hf_loop_destroy(sim->loop);
@@ -279,6 +354,7 @@ bool sim_run(const struct sim_options *options, struct sim_summary *ret_summary)
 		printf("seed %llu: %s\n", (unsigned long long)sim->seed, sim->failure);
 	}
 	ret_summary->crashes += sim->crashes;
+	ret_summary->leaders += sim->leaders;
 	ret_summary->requests += sim->requests;
 	ret_summary->checked += sim->checks.checked;
 	world_end(sim);

@@ -11,7 +11,7 @@
 #include "local/gc.h"
 #include "local/local.h"
 #include "loop/loop.h"
-#include "operator/operator.h"
+#include "operator/manager.h"
 
 /*
  * The simulator: the whole operator on the in-memory engine, one virtual clock, one seed.
@@ -114,7 +114,24 @@ void sim_people_init(struct sim *sim);
 void sim_people_release(struct sim *sim);
 void sim_people_calm(struct sim *sim); /* resume what they suspended, then do nothing more */
 struct hf_json *sim_random_job(struct sim *sim, const char *name);
-void sim_faults_init(struct sim *sim, struct hf_local_faults *ret_faults);
+
+/* One operator of up to two: with its own connection, its own deaths and births. */
+#define SIM_LIVES_MAX 2
+struct sim_life {
+	struct sim *sim;
+	const char *name;        /* "operator", "other" */
+	struct hf_store *client; /* NULL while it is dead */
+	struct hf_operator *op;  /* acts always; NULL where there are two */
+	struct hf_manager *manager; /* acts while it holds the Lease */
+	struct hf_timer *crash_timer, *birth_timer, *stop_timer;
+	bool stopping, stopped;
+};
+void sim_faults_init(struct sim_life *life, struct hf_local_faults *ret_faults);
+/* It dies after so long. */
+void sim_crash_in(struct sim_life *life, hf_time after);
+/* NULL: it does not act now. */
+struct hf_operator *sim_acting(const struct sim_life *life);
+
 
 /* --- narrow.c: CRDs that do not keep what is ours ------------------------------------------ */
 
@@ -136,12 +153,10 @@ struct sim {
 	struct hf_local *local;
 	struct hf_gc *gc;
 
-	struct hf_store *client; /* the operator's, NULL while it is dead */
-	struct hf_operator *op;
-	struct hf_timer *crash_timer, *birth_timer, *stop_timer;
-	bool stopping, stopped;
-	unsigned crashes;
-	unsigned long long requests; /* of the operator */
+	struct sim_life lives[SIM_LIVES_MAX];
+	size_t n_lives; /* two elect a leader */
+	unsigned crashes, leaders;
+	unsigned long long requests; /* of the operators */
 	unsigned long long requests_quiet;
 	bool quiet;
 
@@ -156,10 +171,6 @@ struct sim {
 
 /* An invariant is broken: the first one is kept, the run ends. */
 void sim_fail(struct sim *sim, const char *invariant, const char *fmt, ...) HF_PRINTF(3, 4);
-/* The operator dies after so long. */
-void sim_crash_in(struct sim *sim, hf_time after);
-/* It is told to stop, and a new one takes over when it has. */
-void sim_stop_soon(struct sim *sim);
 
 /* For observers: a commit in memory never fails, so nothing is ever undone. */
 void sim_on_reset(void *arg);
@@ -178,7 +189,7 @@ struct sim_options {
 	bool aloud;
 };
 struct sim_summary {
-	unsigned crashes;
+	unsigned crashes, leaders;
 	unsigned long long requests, checked;
 };
 /* One seed from beginning to end.  false: it failed, and the story was printed. */
