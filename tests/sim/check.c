@@ -436,6 +436,23 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 	}
 }
 
+/* 30: who writes is who the Lease names, when it is sent. */
+void sim_check_leader(struct sim_life *life, const struct hf_request *request)
+{
+	struct sim *sim = life->sim;
+	bool reads = request->verb == HF_VERB_GET || request->verb == HF_VERB_LIST;
+	const char *holder;
+
+	if (sim->n_lives < 2 || reads || hf_streq(request->resource->plural, "leases"))
+		return;
+	holder = hf_json_path_str(
+		hf_doc_json(hf_local_peek(sim->local, &hf_leases, "default", SIM_LEASE)), "spec",
+		"holderIdentity", NULL);
+	if (!hf_streq(holder, life->identity))
+		sim_fail(sim, "30 leader", "%s writes %s, and the Lease is %s's", life->identity,
+			 request->resource->plural, hf_str_or(holder, "nobody"));
+}
+
 void sim_check_process_starts(struct sim *sim, const char *pod_uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);

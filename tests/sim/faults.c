@@ -79,6 +79,7 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	if (life->stopped)
 		sim_fail(sim, "stop", "a request after the operator said it had stopped");
 	sim_check_request(sim, request);
+	sim_check_leader(life, request);
 	if (sim->calm)
 		return;
 	if (sim_chance(sim, sim->mood.refuse_permille)) {

@@ -108,19 +108,18 @@ static void on_state(void *arg, enum hf_manager_state state, const char *why)
 static int begin_manager(struct sim_life *life, const struct hf_operator_options *op,
 			 struct hf_error *err)
 {
-	char identity[32];
 	const struct hf_manager_options options = {
 		.op = *op,
 		.elect = true,
 		.lease_ns = "default",
-		.lease_name = "leader",
-		.identity = identity,
+		.lease_name = SIM_LEASE,
+		.identity = life->identity,
 		.changed = on_state,
 		.arg = life,
 	};
 	int rc;
 
-	snprintf(identity, sizeof(identity), "%s-%08x", life->name,
+	snprintf(life->identity, sizeof(life->identity), "%s-%08x", life->name,
 		 (unsigned)hf_rng_next(&life->sim->rng));
 	rc = hf_manager_create(&options, &life->manager, err);
 	if (rc != 0)

@@ -96,6 +96,8 @@ struct sim_checks {
 void sim_checks_init(struct sim *sim);
 void sim_checks_release(struct sim *sim);
 void sim_check_request(struct sim *sim, const struct hf_request *request);
+struct sim_life;
+void sim_check_leader(struct sim_life *life, const struct hf_request *request);
 void sim_check_process_starts(struct sim *sim, const char *pod_uid);
 void sim_check_process_ends(struct sim *sim, const char *pod_uid);
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
@@ -117,11 +119,13 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name);
 
 /* One operator of up to two: with its own connection, its own deaths and births. */
 #define SIM_LIVES_MAX 2
+#define SIM_LEASE "leader"
 struct sim_life {
 	struct sim *sim;
-	const char *name;        /* "operator", "other" */
-	struct hf_store *client; /* NULL while it is dead */
-	struct hf_operator *op;  /* acts always; NULL where there are two */
+	const char *name;           /* "operator", "other" */
+	char identity[32];          /* in the Lease; "" where it is alone */
+	struct hf_store *client;    /* NULL while it is dead */
+	struct hf_operator *op;     /* acts always; NULL where there are two */
 	struct hf_manager *manager; /* acts while it holds the Lease */
 	struct hf_timer *crash_timer, *birth_timer, *stop_timer;
 	bool stopping, stopped;
@@ -131,7 +135,6 @@ void sim_faults_init(struct sim_life *life, struct hf_local_faults *ret_faults);
 void sim_crash_in(struct sim_life *life, hf_time after);
 /* NULL: it does not act now. */
 struct hf_operator *sim_acting(const struct sim_life *life);
-
 
 /* --- narrow.c: CRDs that do not keep what is ours ------------------------------------------ */
 
