@@ -61,6 +61,18 @@ static void maybe_crash(struct sim_life *life, struct hf_fault *fault)
 	}
 }
 
+static void tell_request(const struct sim_life *life, const struct hf_request *request)
+{
+	struct sim *sim = life->sim;
+	bool is_lease = hf_streq(request->resource->plural, "leases");
+
+	if (!hf_streq(request->resource->plural, "events") && !(is_lease && sim->calm))
+		sim_tell(sim, "%s: %s %s %s%s%s", life->name, verb_name(request),
+			 request->resource->plural, object_name(request),
+			 request->subresource ? "/" : "",
+			 request->subresource ? request->subresource : "");
+}
+
 static void on_request(void *arg, const struct hf_request *request, struct hf_fault *fault)
 {
 	struct sim_life *life = arg;
@@ -71,11 +83,7 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	sim->requests++;
 	/* Whoever leads, or would like to, goes on saying so. */
 	sim->requests_quiet += sim->quiet && !is_lease;
-	if (!is_event && !(is_lease && sim->calm))
-		sim_tell(sim, "%s: %s %s %s%s%s", life->name, verb_name(request),
-			 request->resource->plural, object_name(request),
-			 request->subresource ? "/" : "",
-			 request->subresource ? request->subresource : "");
+	tell_request(life, request);
 	if (life->stopped)
 		sim_fail(sim, "stop", "a request after the operator said it had stopped");
 	sim_check_request(sim, request);
