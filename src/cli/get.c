@@ -513,31 +513,31 @@ static int parse_choice(struct getting *get)
 	return 0;
 }
 
+static int check_names(const struct getting *get, const char *const *names, int n_names)
+{
+	for (int i = 0; i < n_names; i++)
+		if (names[i][0] == '\0')
+			return hf_cli_usage(get->cli, "the name is empty");
+	if (n_names > 0 && get->cli->all_namespaces)
+		return hf_cli_usage(get->cli, "a name is of one namespace: give -n, not -A");
+	if (n_names > 0 && get->selector != NULL)
+		return hf_cli_usage(get->cli, "give names or -l, not both");
+	if (n_names > 1 && hf_cli_has(get->cli, "watch"))
+		return hf_cli_usage(get->cli, "-w takes one name at most");
+	return check_selector(get);
+}
+
 static int get_names(struct getting *get, const char *const *names, int n_names)
 {
-	int rc = check_selector(get);
+	int rc = check_names(get, names, n_names);
 
-	for (int i = 0; rc == 0 && i < n_names; i++)
-		if (names[i][0] == '\0')
-			rc = hf_cli_usage(get->cli, "the name is empty");
-	if (rc == 0 && n_names > 0 && get->cli->all_namespaces)
-		rc = hf_cli_usage(get->cli, "a name is of one namespace: give -n, not -A");
-	if (rc == 0 && n_names > 0 && get->selector != NULL)
-		rc = hf_cli_usage(get->cli, "give names or -l, not both");
 	if (rc == 0)
 		rc = parse_choice(get);
 	if (rc == 0)
 		rc = hf_output_parse(get->cli, &get->output);
-	if (rc != 0) {
-		hf_jsonpath_destroy(get->sort_by);
-		return rc;
-	}
-	if (!hf_cli_has(get->cli, "watch"))
-		rc = get_once(get, names, n_names);
-	else if (n_names > 1)
-		rc = hf_cli_usage(get->cli, "-w takes one name at most");
-	else
-		rc = get_watch(get, n_names == 1 ? names[0] : NULL);
+	if (rc == 0)
+		rc = hf_cli_has(get->cli, "watch") ? get_watch(get, n_names > 0 ? names[0] : NULL)
+						   : get_once(get, names, n_names);
 	hf_jsonpath_destroy(get->sort_by);
 	hf_output_release(&get->output);
 	return rc;

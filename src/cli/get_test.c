@@ -135,6 +135,7 @@ static void mistakes_on_the_command_line_are_code_2(void **state)
 		{{"-o", "jsonpath={.x"}, "-o jsonpath: "},
 		{{"-o", "custom-columns=A"}, "HEADER:PATH, not 'A'"},
 		{{"-o", "custom-columns=A:{.x"}, "column 'A'"},
+		{{"-o", "custom-columns=A:.x,B"}, "HEADER:PATH, not 'B'"},
 		{{"-n", "x", "-A"}, "not both"},
 		{{"--limit", "0"}, "--limit: '0'"},
 		{{"--sort-by", "{.x"}, "--sort-by: "},

@@ -7,6 +7,7 @@
 # they tell over HTTP, and what a person gets to read.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/clients/lib.sh
 . "$here/lib.sh"
 
 holdfast=$1
