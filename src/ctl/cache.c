@@ -155,7 +155,10 @@ static struct node *node_create(const struct hf_cache *cache, struct hf_doc *doc
 	node->entry.name = text_put(&at, name);
 	node->entry.uid = text_put(&at, uid);
 	node->entry.resource_version = text_put(&at, version);
-	node->entry.doc = cache->options.keep_docs ? hf_doc_ref(doc) : NULL;
+	if (cache->options.keep_docs)
+		node->entry.doc = cache->options.trim != NULL
+					  ? cache->options.trim(cache->options.arg, doc)
+					  : hf_doc_ref(doc);
 	node->entry.view = view;
 	node->version = version_parse(version);
 	return node;

@@ -89,6 +89,8 @@ struct hf_cache_options {
 	hf_time idle_max;                   /* 0: 3 min (API servers send a bookmark each minute) */
 	bool keep_docs;
 
+	/* What is kept of a document, a new reference (with keep_docs; NULL function: all of it). */
+	struct hf_doc *(*trim)(void *arg, struct hf_doc *doc);
 	/* Make a view of a document; NULL: the owner has no use for this object, it is
 	 * treated as not there.  NULL function: views are NULL. */
 	void *(*decode)(void *arg, struct hf_doc *doc);

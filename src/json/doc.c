@@ -50,6 +50,15 @@ struct hf_doc *hf_doc_from_json(struct hf_json *root)
 	return doc_new(root, NULL, 0);
 }
 
+/* Takes over the text, NUL-terminated. */
+static struct hf_doc *from_own_text(char *text, size_t len)
+{
+	struct hf_doc *doc = doc_new(NULL, text, len);
+
+	doc->from_text = true;
+	return doc;
+}
+
 struct hf_doc *hf_doc_from_text(const char *text, size_t len)
 {
 	/* A NUL inside is for the parse to refuse; the copy has all of len all the same. */
@@ -58,10 +67,7 @@ struct hf_doc *hf_doc_from_text(const char *text, size_t len)
 	if (len > 0)
 		memcpy(copy, text, len);
 	copy[len] = '\0';
-	struct hf_doc *doc = doc_new(NULL, copy, len);
-
-	doc->from_text = true;
-	return doc;
+	return from_own_text(copy, len);
 }
 
 int hf_doc_parse(const char *text, size_t len, const struct hf_json_limits *limits,
@@ -163,6 +169,72 @@ static bool find_key(struct hf_skip *s, const char *key)
 			return false;
 	}
 	return false;
+}
+
+struct hf_json *hf_doc_member_json(struct hf_doc *doc, const char *key)
+{
+	const struct hf_json_limits limits = {
+		.bytes_max = doc->text_len + 1,
+		.depth_max = HF_JSON_DEPTH_CEILING,
+	};
+	struct hf_json *member = NULL;
+	struct hf_skip s;
+
+	if (doc->root)
+		return hf_json_ref(hf_json_get(doc->root, key));
+	hf_skip_init(&s, doc->text, doc->text_len);
+	if (!find_key(&s, key) || hf_skip_peek(&s) == HF_JSON_ABSENT)
+		return NULL;
+	const char *start = s.p;
+	if (!hf_skip_value(&s) ||
+	    hf_json_parse(start, (size_t)(s.p - start), &limits, &member, NULL) != 0)
+		return NULL;
+	return member;
+}
+
+/* The member with one of its commas, where the reader stands before the members of an object. */
+static bool find_member(struct hf_skip *s, const char *key, const char **ret_from,
+			const char **ret_to)
+{
+	struct hf_skip_string name;
+	bool was_first = true;
+
+	*ret_from = s->p;
+	for (bool first = true; hf_skip_next_key(s, &first, &name) == HF_SKIP_ENTRY;) {
+		bool found = hf_skip_equals(&name, key, strlen(key));
+		if (!hf_skip_value(s))
+			return false;
+		if (found) {
+			*ret_to = s->p + strspn(s->p, " \t\r\n");
+			if (was_first && **ret_to == ',')
+				++*ret_to;
+			return true;
+		}
+		was_first = false;
+		*ret_from = s->p;
+	}
+	return false;
+}
+
+struct hf_doc *hf_doc_without(struct hf_doc *doc, const char *outer, const char *key)
+{
+	const char *from, *to;
+	struct hf_skip s;
+
+	if (!doc->from_text)
+		return hf_doc_ref(doc);
+	hf_skip_init(&s, doc->text, doc->text_len);
+	if (!find_key(&s, outer) || hf_skip_peek(&s) != HF_JSON_OBJECT || !hf_skip_enter(&s) ||
+	    !find_member(&s, key, &from, &to))
+		return hf_doc_ref(doc);
+	size_t head = (size_t)(from - doc->text);
+	size_t tail = doc->text_len - (size_t)(to - doc->text);
+	char *text = hf_xmalloc(head + tail + 1);
+
+	memcpy(text, doc->text, head);
+	memcpy(text + head, to, tail);
+	text[head + tail] = '\0';
+	return from_own_text(text, head + tail);
 }
 
 /* One of the four, or any other member of metadata; false where the text is broken. */

@@ -39,6 +39,11 @@ const char *hf_doc_text(struct hf_doc *doc, size_t *ret_len);
  * Only for who knows that nobody borrows from the tree: metadata below never does.  Nothing
  * happens to a document without a text of its own, or to NULL. */
 void hf_doc_drop_tree(struct hf_doc *doc);
+/* The tree of one member of the object alone (NULL: absent), for who needs no more of a text. */
+struct hf_json *hf_doc_member_json(struct hf_doc *doc, const char *key);
+/* The document without doc.outer.key, "metadata" and "managedFields" say: a new one, or doc itself
+ * where that is absent or doc has no text of its own. */
+struct hf_doc *hf_doc_without(struct hf_doc *doc, const char *outer, const char *key);
 /* A private copy of the tree to change. */
 struct hf_json *hf_doc_copy_json(struct hf_doc *doc);
 

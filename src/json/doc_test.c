@@ -146,6 +146,50 @@ static void a_tree_is_dropped_and_made_again(void **state)
 	hf_doc_drop_tree(NULL);
 }
 
+static void one_member_is_read_without_a_tree_of_the_rest(void **state)
+{
+	static const char text[] = "{\"a\":{\"status\":1},\"status\":{\"n\":[1,2]},\"bad\":}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	HF_AUTO_DOC whole = hf_doc_from_text(POD, strlen(POD));
+	HF_AUTO_JSON member = hf_doc_member_json(doc, "status");
+
+	assert_int_equal(hf_json_len(hf_json_get(member, "n")), 2);
+	assert_false(hf_doc_has_tree(doc));
+	assert_null(hf_doc_member_json(doc, "none"));
+	assert_null(hf_doc_member_json(doc, "bad"));
+	/* From a tree that is there. */
+	assert_non_null(hf_doc_json(whole));
+	HF_AUTO_JSON metadata = hf_doc_member_json(whole, "metadata");
+	assert_ptr_equal(metadata, hf_json_get(hf_doc_json(whole), "metadata"));
+}
+
+static void a_member_is_left_out_with_its_comma(void **state)
+{
+	static const struct {
+		const char *text, *without;
+	} cases[] = {
+		{"{\"m\":{\"x\":[{}],\"a\":1},\"z\":2}", "{\"m\":{\"a\":1},\"z\":2}"},
+		{"{\"m\":{\"a\":1 , \"x\" : {\"x\":\"}\"} }}", "{\"m\":{\"a\":1}}"},
+		{"{\"m\":{\"a\":1,\"x\":null,\"b\":2}}", "{\"m\":{\"a\":1,\"b\":2}}"},
+		{"{\"m\":{ \"x\":1 }}", "{\"m\":{}}"},
+		{"{\"m\":{ \"x\":1 , \"b\":2}}", "{\"m\":{ \"b\":2}}"},
+	};
+	static const char *const unchanged[] = {
+		"{\"m\":{\"a\":{\"x\":1}}}", "{\"x\":1}", "{\"m\":[1]}", "{\"m\":{\"x\":", "7", ""};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		HF_AUTO_DOC doc = hf_doc_from_text(cases[i].text, strlen(cases[i].text));
+		HF_AUTO_DOC without = hf_doc_without(doc, "m", "x");
+		assert_string_equal(hf_doc_text(without, NULL), cases[i].without);
+		assert_non_null(hf_doc_json(without));
+	}
+	for (size_t i = 0; i < HF_ARRAY_LEN(unchanged); i++) {
+		HF_AUTO_DOC doc = hf_doc_from_text(unchanged[i], strlen(unchanged[i]));
+		HF_AUTO_DOC without = hf_doc_without(doc, "m", "x");
+		assert_ptr_equal(without, doc);
+	}
+}
+
 static void references_are_counted(void **state)
 {
 	struct hf_doc *doc = hf_doc_from_text(POD, strlen(POD));
@@ -171,6 +215,8 @@ int main(void)
 		cmocka_unit_test(a_nul_in_the_text_makes_it_bad_and_no_shorter),
 		cmocka_unit_test(a_copy_may_be_changed_and_the_document_stays),
 		cmocka_unit_test(a_tree_is_dropped_and_made_again),
+		cmocka_unit_test(one_member_is_read_without_a_tree_of_the_rest),
+		cmocka_unit_test(a_member_is_left_out_with_its_comma),
 		cmocka_unit_test(references_are_counted),
 	};
 	return cmocka_run_group_tests_name("json/doc", tests, NULL, NULL);

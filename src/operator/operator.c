@@ -18,6 +18,9 @@
 /* 10 ms for 1,000 pods with their services, 100 ms for 10,000: ten times what a step takes. */
 #define GATHER_PER_OBJECT (5 * HF_US)
 #define GATHER_MIN HF_MS
+/* Pods that are created, placed and started pass through some ten changes in a moment, none of
+ * which decides anything alone: they are looked at together. */
+#define GATHER_CALM (50 * HF_MS)
 /* One object decoded at a time; its text is bounded by the store. */
 #define SCRATCH_BYTES_MAX ((size_t)64 << 20)
 
@@ -47,11 +50,13 @@ static void enqueue(struct hf_operator *op, const char *key)
 
 /* Pods change by the hundred; a step costs as much as the job is big.  So their changes gather, the
  * longer the bigger the job, and a job of ten thousand does not keep the process busy. */
-static void enqueue_gathering(struct hf_operator *op, const char *key)
+static void enqueue_gathering(struct hf_operator *op, const char *key, bool calm)
 {
 	const struct hf_job_state *state = hf_map_get(op->states, key);
 	hf_time gather = state == NULL ? 0 : (hf_time)state->size * GATHER_PER_OBJECT;
 
+	if (calm && gather < GATHER_CALM)
+		gather = GATHER_CALM;
 	if (gather < GATHER_MIN)
 		enqueue(op, key);
 	else if (op->running && !hf_queue_add_after(op->queue, key, gather))
@@ -121,8 +126,6 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 	}
 	HF_AUTOFREE char *key = job_key(kind, entry->ns, entry->name);
 
-	if (now != NULL && kind->op->options.job_seen != NULL)
-		kind->op->options.job_seen(kind->op->options.job_seen_arg, now->doc);
 	if (change == HF_CACHE_DELETED)
 		hf_map_remove(kind->op->job_keys, entry->uid);
 	if (change == HF_CACHE_ADDED) {
@@ -135,17 +138,44 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 	enqueue(kind->op, key);
 }
 
+/* No news that somebody waits for: the object is there, and nothing of it has ended. */
+static bool is_calm(const struct hf_kind *kind, const struct hf_view *was,
+		    const struct hf_view *now)
+{
+	const struct hf_pod *pod = &now->pod;
+	bool is_pod = kind == &kind->op->pods;
+
+	if (!is_pod)
+		return !now->service.terminating;
+	if (pod->deletion_time != HF_TIME_NONE ||
+	    (pod->phase != HF_POD_PENDING && pod->phase != HF_POD_RUNNING))
+		return false;
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		const struct hf_container_seen *container = &pod->containers[i];
+		int32_t restarts = was != NULL && i < was->pod.containers_len
+					   ? was->pod.containers[i].restart_count
+					   : 0;
+
+		if (container->restart_count != restarts ||
+		    (container->phase == HF_CONTAINER_TERMINATED && !container->init))
+			return false;
+	}
+	return true;
+}
+
 static void object_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
 	struct hf_kind *kind = arg;
 	const struct hf_cache_entry *both[] = {before, now};
 	const char *last = NULL;
+	bool calm;
 
 	if (change == HF_CACHE_SYNCED) {
 		hf_operator_check_synced(kind->op);
 		return;
 	}
+	calm = now != NULL && is_calm(kind, before == NULL ? NULL : before->view, now->view);
 	for (size_t i = 0; i < HF_ARRAY_LEN(both); i++) {
 		const struct hf_view *view = both[i] == NULL ? NULL : both[i]->view;
 		const char *key = view == NULL || view->controller_uid == NULL
@@ -153,7 +183,7 @@ static void object_changed(void *arg, enum hf_cache_change change,
 					  : hf_map_get(kind->op->job_keys, view->controller_uid);
 
 		if (key != NULL && key != last)
-			enqueue_gathering(kind->op, key);
+			enqueue_gathering(kind->op, key, calm);
 		else if (view != NULL && key == NULL)
 			enqueue_by_name(kind->op, both[i]->ns, both[i]->name);
 		last = key;
@@ -168,6 +198,16 @@ static void cache_problem(void *arg, int code, const char *message)
 }
 
 /* --- views --------------------------------------------------------------------------------- */
+
+/* Jobs are kept as text, without what the API server notes for itself: half of it, mostly. */
+static struct hf_doc *trim_job(void *arg, struct hf_doc *doc)
+{
+	const struct hf_operator *op = ((const struct hf_kind *)arg)->op;
+
+	if (op->options.job_seen != NULL)
+		op->options.job_seen(op->options.job_seen_arg, doc);
+	return hf_doc_without(doc, "metadata", "managedFields");
+}
 
 static void *decode_pod(void *arg, struct hf_doc *doc)
 {
@@ -210,7 +250,9 @@ static void kind_init(struct hf_operator *op, struct hf_kind *kind,
 		.arg = kind,
 	};
 
-	if (framework == NULL) {
+	if (framework != NULL) {
+		options.trim = trim_job;
+	} else {
 		options.decode = decode;
 		options.view_free = hf_view_unref;
 		options.index_key[0] = by_controller;

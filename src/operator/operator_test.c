@@ -305,7 +305,7 @@ static void test_pods_wake_their_job_and_strangers_those_whose_name_they_have(vo
 	assert_int_equal(brain.steps, 1);
 	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
 		   pod_doc("anything", "p1", 101, "u-1", ""));
-	turn(bench);
+	gathered(bench);
 	assert_int_equal(brain.steps, 2);
 	fake_event(watch_of(bench, "services"), HF_EVENT_ADDED,
 		   pod_doc("ddp-worker-2", "p2", 102, "u-other", ""));
@@ -336,7 +336,7 @@ static void test_changes_of_pods_gather_for_a_big_job_and_not_for_a_small_one(vo
 		fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
 			   pod_doc(name, uid, 101 + i, "u-1", ""));
 	}
-	turn(bench);
+	gathered(bench);
 	assert_int_equal(brain.steps, 2);
 	assert_int_equal(brain.pods, 300);
 	for (int i = 0; i < 10; i++) {
@@ -354,6 +354,54 @@ static void test_changes_of_pods_gather_for_a_big_job_and_not_for_a_small_one(vo
 		   job_doc("ddp", "u-1", 600, ""));
 	turn(bench);
 	assert_int_equal(brain.steps, 4);
+}
+
+static void pod_becomes(struct bench *bench, int version, const char *status)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"ddp-worker-0\",\"namespace\":\"n\",\"uid\":\"p\","
+		 "\"resourceVersion\":\"%d\",\"ownerReferences\":[{\"uid\":\"u-1\","
+		 "\"controller\":true}]},\"status\":%s}",
+		 version, status);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED,
+		   hf_doc_from_text(text, strlen(text)));
+	turn(bench);
+}
+
+static void test_a_pod_on_its_way_up_waits_for_others_and_one_that_ends_does_not(void **state)
+{
+	static const char *const calm[] = {
+		"{\"phase\":\"Pending\"}",
+		"{\"phase\":\"Pending\",\"initContainerStatuses\":[{\"name\":\"i\",\"state\":"
+		"{\"terminated\":{\"exitCode\":0}}}]}",
+		"{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"c\",\"restartCount\":0,"
+		"\"state\":{\"running\":{}}}]}",
+	};
+	static const char *const urgent[] = {
+		"{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"c\",\"restartCount\":1,"
+		"\"state\":{\"running\":{}}}]}",
+		"{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"c\",\"restartCount\":1,"
+		"\"state\":{\"terminated\":{\"exitCode\":1}}}]}",
+		"{\"phase\":\"Failed\"}",
+		"{\"phase\":\"Succeeded\"}",
+	};
+	struct bench *bench = *state;
+	int version = 101, steps;
+
+	start(bench);
+	turn(bench);
+	for (size_t i = 0; i < HF_ARRAY_LEN(calm); i++)
+		pod_becomes(bench, version++, calm[i]);
+	assert_int_equal(brain.steps, 1);
+	gathered(bench);
+	assert_int_equal(brain.steps, 2);
+	for (size_t i = 0; i < HF_ARRAY_LEN(urgent); i++) {
+		steps = brain.steps;
+		pod_becomes(bench, version++, urgent[i]);
+		assert_int_equal(brain.steps, steps + 1);
+	}
 }
 
 static void test_a_step_that_fails_is_told_and_tried_again(void **state)
@@ -575,6 +623,7 @@ int main(void)
 		T(test_the_plan_says_when_to_wake),
 		T(test_a_wake_up_that_is_overdue_does_not_spin),
 		T(test_pods_wake_their_job_and_strangers_those_whose_name_they_have),
+		T(test_a_pod_on_its_way_up_waits_for_others_and_one_that_ends_does_not),
 		T(test_changes_of_pods_gather_for_a_big_job_and_not_for_a_small_one),
 		T(test_a_step_that_fails_is_told_and_tried_again),
 		T(test_a_job_made_anew_under_the_name_ends_the_pass),

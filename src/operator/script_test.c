@@ -173,6 +173,11 @@ void turn_for(struct bench *bench, hf_time span)
 	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + span);
 }
 
+void gathered(struct bench *bench)
+{
+	turn_for(bench, 50 * HF_MS);
+}
+
 /* The next request that is not about events; NULL: none. */
 struct fake_call *next(struct bench *bench)
 {

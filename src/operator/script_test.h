@@ -55,6 +55,8 @@ struct hf_doc *pod_doc(const char *name, const char *uid, int version, const cha
 
 void turn(struct bench *bench);
 void turn_for(struct bench *bench, hf_time span);
+/* Until what changes calmly was looked at (GATHER_CALM). */
+void gathered(struct bench *bench);
 /* The next request that is not about events; NULL: none. */
 struct fake_call *next(struct bench *bench);
 struct fake_call *expect(struct bench *bench, enum hf_verb verb, const char *plural);

@@ -27,7 +27,7 @@ struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *fr
 bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply)
 {
 	const struct hf_json *sent = hf_json_get(hf_doc_json(patch), "status");
-	const struct hf_json *now = hf_json_get(hf_doc_json(reply), "status");
+	HF_AUTO_JSON now = hf_doc_member_json(reply, "status");
 	HF_AUTO_JSON again = hf_json_merge_patch(now, sent);
 
 	/* What arrived whole is not changed by being applied once more. */
