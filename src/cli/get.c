@@ -426,20 +426,35 @@ static void on_event(void *arg, const struct hf_event *event)
 	}
 }
 
+/* The rows to come will be much like those there are. */
+static void fit(const struct getting *get, const struct docs *docs, struct hf_table_widths *widths)
+{
+	struct hf_table *table;
+
+	if (get->output.kind != HF_OUTPUT_TABLE && get->output.kind != HF_OUTPUT_WIDE)
+		return;
+	table = make_table(get);
+	for (size_t i = 0; i < docs->len; i++)
+		add_row(get, table, docs->items[i]);
+	hf_table_fit(table, false, widths);
+	hf_table_destroy(table);
+}
+
 static int get_watch(struct getting *get, const char *name)
 {
 	struct watching watching = {.get = get, .name = name, .exit_code = HF_EXIT_FAILED};
 	struct hf_watch *watches[KINDS_MAX];
-	struct docs none = {.items = NULL};
+	struct docs now = {.items = NULL};
 	struct hf_error err;
 	int rc = 0;
 
 	/* One list first: an unreachable server or a missing name is told as without -w. */
 	if (name != NULL)
-		rc = get_named(get, name, &none, &err);
+		rc = get_named(get, name, &now, &err);
 	else
-		rc = list_kind(get, get->kinds[0], &none, &err);
-	docs_release(&none);
+		rc = list_kind(get, get->kinds[0], &now, &err);
+	fit(get, &now, &watching.widths);
+	docs_release(&now);
 	if (rc != 0)
 		return hf_cli_fail(get->cli, &err);
 	for (size_t i = 0; i < get->n_kinds; i++) {

@@ -222,6 +222,19 @@ static void a_watch_prints_each_change_until_it_ends(void **state)
 	assert_int_not_equal(w->code, 0);
 }
 
+static void a_watch_begins_as_wide_as_its_widest_row(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_pod(w, "a", "master-0", "Running");
+	cli_world_pod(w, "long-name", "master-0", "Running");
+	cli_world_later(w, HF_SECOND, break_off);
+	cli_world_run(w, "get", "pods", "-w", NULL);
+	assert_string_equal(w->out, "NAME                 READY   STATUS    RESTARTS   AGE\n"
+				    "a-master-0           1/1     Running   2          0s\n"
+				    "long-name-master-0   1/1     Running   2          0s\n");
+}
+
 static void a_watch_of_what_is_not_there_is_refused(void **state)
 {
 	struct cli_world *w = *state;
@@ -283,6 +296,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(programs_get_lists_names_paths_and_columns, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_watch_prints_each_change_until_it_ends, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_watch_begins_as_wide_as_its_widest_row, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_watch_of_what_is_not_there_is_refused, setup,
 						teardown),

@@ -54,6 +54,8 @@ void hf_table_print(const struct hf_table *table, FILE *out, bool headers);
 struct hf_table_widths {
 	size_t columns[HF_OUTPUT_COLUMNS_MAX];
 };
+/* Widen the columns for a table without printing it. */
+void hf_table_fit(const struct hf_table *table, bool headers, struct hf_table_widths *widths);
 void hf_table_print_on(const struct hf_table *table, FILE *out, bool headers,
 		       struct hf_table_widths *widths);
 size_t hf_table_rows(const struct hf_table *table);

@@ -83,8 +83,7 @@ static void print_row(const struct hf_table *table, const char *const *cells, co
 	fputc('\n', out);
 }
 
-void hf_table_print_on(const struct hf_table *table, FILE *out, bool headers,
-		       struct hf_table_widths *widths)
+void hf_table_fit(const struct hf_table *table, bool headers, struct hf_table_widths *widths)
 {
 	size_t *width = widths->columns;
 
@@ -97,6 +96,14 @@ void hf_table_print_on(const struct hf_table *table, FILE *out, bool headers,
 		if (cell > width[i % table->n_columns])
 			width[i % table->n_columns] = cell;
 	}
+}
+
+void hf_table_print_on(const struct hf_table *table, FILE *out, bool headers,
+		       struct hf_table_widths *widths)
+{
+	const size_t *width = widths->columns;
+
+	hf_table_fit(table, headers, widths);
 	if (headers)
 		print_row(table, table->headers, width, out);
 	for (size_t row = 0; row < hf_table_rows(table); row++)
