@@ -7,14 +7,17 @@ import json
 
 
 def calls(path, user=None, agent=None):
-    """Finished requests, one dict each; half a line at the end is left alone."""
+    """Answered requests, one dict each; half a line at the end is left alone."""
     with open(path, encoding="utf-8") as f:
         for line in f:
             if not line.endswith("\n"):
                 return
             e = json.loads(line)
-            if e.get("stage") not in ("ResponseComplete", "Panic"):
-                continue  # a watch has a ResponseStarted before
+            # A watch counts when it begins; it may go on for an hour.
+            code = e.get("responseStatus", {}).get("code", 0)
+            if e["stage"] != ("ResponseStarted" if e["verb"] == "watch" and code < 400 else
+                              "ResponseComplete"):
+                continue
             if user and e["user"].get("username") != user:
                 continue
             if agent and not e.get("userAgent", "").startswith(agent):
@@ -24,8 +27,9 @@ def calls(path, user=None, agent=None):
             if ref.get("subresource"):
                 name += "/" + ref["subresource"]
             yield {"verb": e["verb"], "resource": name, "namespace": ref.get("namespace", ""),
-                   "name": ref.get("name", ""), "code": e["responseStatus"].get("code", 0),
-                   "user": e["user"].get("username", ""), "at": e["requestReceivedTimestamp"]}
+                   "name": ref.get("name", ""), "code": code,
+                   "user": e["user"].get("username", ""), "agent": e.get("userAgent", ""),
+                   "at": e["requestReceivedTimestamp"]}
 
 
 def count(path, key=lambda c: (c["verb"], c["resource"]), **which):

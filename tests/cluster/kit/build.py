@@ -114,10 +114,19 @@ def check_go():
                           "is needed")
 
 
+# When building must be over, by the monotonic clock; None: it may take what it takes.
+deadline = None
+
+
 def go(folder, args, say):
     env = dict(os.environ, CGO_ENABLED="0", GOFLAGS="-mod=readonly -buildvcs=false", GOWORK="off")
-    run = subprocess.run(["go", *args], cwd=module(folder), env=env, text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    left = None if deadline is None else max(1, deadline - time.monotonic())
+    try:
+        run = subprocess.run(["go", *args], cwd=module(folder), env=env, text=True, timeout=left,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise Unavailable("building the cluster's programs takes too long here") from None
     lines = [l for l in run.stdout.splitlines() if not l.startswith("go: downloading")]
     if run.returncode == 0:
         return lines

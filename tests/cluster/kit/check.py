@@ -214,27 +214,39 @@ def checks(module):
 def run(world, module, results, only=None):
     """Every check of a part; a failure ends that check alone."""
     for check in checks(module):
-        title = check.__doc__.strip().splitlines()[0].rstrip(".")
         if only and only not in check.__name__:
             continue
-        start = time.monotonic()
-        try:
-            note = check(world)
-            results.passed += 1
-            results.line("ok", world.part, title,
-                         f" ({f'{note}, ' if note else ''}{time.monotonic() - start:.1f} s)")
-        except Skip as e:
-            results.skipped.append(f"{world.part}: {title}: {e}")
-            results.line("skip", world.part, title, f": {e}")
-        except Exception as e:
-            results.failed.append(f"{world.part}: {title}")
-            results.line("FAIL", world.part, title, f": {e}")
-            with open(world.cluster.path("failures.txt"), "a", encoding="utf-8") as f:
-                f.write(f"{check.__name__}\n{traceback.format_exc()}\n")
-            state = world.cluster.path(f"state-{check.__name__}.json")
-            snapshot(world, state)
-        finally:
+        if not one(world, check, results, world.options.ci) and world.options.halt:
+            return
+
+
+def one(world, check, results, again):
+    """One check; true unless it failed.  again: once more on a failure, which is then said."""
+    title = check.__doc__.strip().splitlines()[0].rstrip(".")
+    start = time.monotonic()
+    before = f"at the second try; {again}; " if isinstance(again, str) else ""
+    failed = False
+    try:
+        note = check(world)
+        results.passed += 1
+        results.line("ok", world.part, title, f" ({before}{f'{note}, ' if note else ''}"
+                                              f"{time.monotonic() - start:.1f} s)")
+    except Skip as e:
+        results.skipped.append(f"{world.part}: {title}: {e}")
+        results.line("skip", world.part, title, f": {e}")
+    except Exception as e:
+        failed = True
+        with open(world.cluster.path("failures.txt"), "a", encoding="utf-8") as f:
+            f.write(f"{check.__name__}\n{traceback.format_exc()}\n")
+        if again is True:
             world.end_operators()
+            return one(world, check, results, f"the first: {e}")
+        results.failed.append(f"{world.part}: {title}")
+        results.line("FAIL", world.part, title, f": {e}")
+        snapshot(world, world.cluster.path(f"state-{check.__name__}.json"))
+    if not (failed and world.options.halt):
+        world.end_operators()
+    return not failed
 
 
 def snapshot(world, path):

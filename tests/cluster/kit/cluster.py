@@ -22,6 +22,7 @@ kind: Policy
 omitStages: [RequestReceived]
 rules:
 - {level: Metadata, users: [operator]}
+- {level: Metadata, verbs: [delete], resources: [{group: "", resources: [pods]}]}
 - {level: Metadata, userGroups: ["system:serviceaccounts"]}
 - {level: None}
 """
@@ -119,8 +120,15 @@ class Cluster:
         return machine.ports(self.state["number"])[which]
 
     # ---- processes
-    def start(self, name, argv, private=False, env=None):
-        """Start a program and remember how.  private: with mounts and pids of its own (root)."""
+    def start(self, name, argv, private=False, env=None, kept=False):
+        """Start a program and remember how.
+
+        private: with mounts and pids of its own (root).  kept: started again when it ends by
+        itself, as in a real cluster the kubelet does: the scheduler ends itself on purpose when
+        an API server that was killed has forgotten what it had promised.
+        """
+        if kept:
+            argv = ["sh", "-c", 'while :; do "$@"; echo "ended with $?"; sleep 1; done', name, *argv]
         self.state["programs"][name] = {"argv": argv, "private": private, "env": env or {}}
         self.save()
         self.again(name)
@@ -243,10 +251,10 @@ class Cluster:
             "--service-account-private-key-file", "sa.key", "--root-ca-file", "tls.crt",
             "--controllers", "*,-bootstrapsigner,-tokencleaner",
             "--flex-volume-plugin-dir", self.path("plugins"),
-            "--kube-api-qps", "300", "--kube-api-burst", "600"])
+            "--kube-api-qps", "300", "--kube-api-burst", "600"], kept=True)
         self.start("scheduler", [build.find("kube-scheduler"), *own, "--secure-port",
                                  str(self.port(SCHEDULER)), "--kube-api-qps", "1000",
-                                 "--kube-api-burst", "2000"])
+                                 "--kube-api-burst", "2000"], kept=True)
         self.until("the controller-manager works",
                    lambda: self.client().find("serviceaccounts", "default", "default"))
         return self
@@ -281,7 +289,7 @@ class Cluster:
         self.start("kwok", [
             build.find("kwok"), "--kubeconfig", "kubeconfig.admin", "--manage-all-nodes=false",
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-            "--node-ip=127.0.0.1", "--server-address", f"127.0.0.1:{self.port(KWOK)}"])
+            "--node-ip=127.0.0.1", "--server-address", f"127.0.0.1:{self.port(KWOK)}"], kept=True)
         self.until("kwok's nodes are ready", lambda: len(self.ready_nodes("type=kwok")) == count)
 
     def ready_nodes(self, selector=None):

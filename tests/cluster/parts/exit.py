@@ -5,7 +5,7 @@
 import os
 import re
 
-from kit.check import condition, equal, has_verb, pytorchjob, want
+from kit.check import condition, equal, pytorchjob, want
 
 NEEDS = {"node": "real-0"}
 BUILD = ["control", "node"]
@@ -145,11 +145,7 @@ def check_deleted_pod(w):
 
 
 def check_verbs(w):
-    """submit, get, describe, logs --follow and wait work from a manifest to its end"""
-    if not w.options.peer and not has_verb(w.program, "submit"):
-        submit_it = ["apply"]
-    else:
-        submit_it = ["submit"]
+    """get, describe, logs --follow and wait work from a manifest to its end"""
     ns = w.namespace()
     w.operator()
     manifest = w.cluster.write("verbs.yaml", f"""\
@@ -159,6 +155,7 @@ metadata: {{name: verbs, namespace: {ns}}}
 spec:
   pytorchReplicaSpecs:
     Master:
+      replicas: 1
       template:
         spec:
           containers:
@@ -166,10 +163,7 @@ spec:
             image: localhost/busybox:1
             command: [sh, -c, 'for i in $(seq 3); do echo "step $i"; sleep 1; done']
 """)
-    if has_verb(w.program, submit_it[0]):
-        w.holdfast(*submit_it, "-f", manifest, ns=ns)
-    else:
-        w.cluster.kubectl("apply", "-f", manifest)
+    w.cluster.kubectl("apply", "-f", manifest)
     text = w.holdfast("logs", "verbs", "-f", ns=ns, timeout_s=120)
     want(text.splitlines() == ["step 1", "step 2", "step 3"], "logs -f printed " + repr(text))
     w.holdfast("wait", "verbs", "--timeout", "60s", ns=ns)
