@@ -258,15 +258,13 @@ static int add_scheme(const char *text, struct hf_operator_flags *flags, struct 
 	return 0;
 }
 
-static int ignore(const char *name, const char *why, struct hf_operator_flags *flags,
-		  struct hf_error *err)
+static void ignore(const char *name, const char *why, struct hf_operator_flags *flags)
 {
 	for (size_t i = 0; i < flags->n_ignored; i++)
 		if (hf_streq(flags->ignored[i].name, name))
-			return 0;
+			return;
 	hf_assert(flags->n_ignored < HF_IGNORED_MAX);
 	flags->ignored[flags->n_ignored++] = (struct hf_ignored_flag){.name = name, .why = why};
-	return 0;
 }
 
 static int take(size_t i, const char *value, struct hf_operator_flags *flags, struct hf_error *err)
@@ -298,8 +296,12 @@ static int take(size_t i, const char *value, struct hf_operator_flags *flags, st
 			value);
 	case UNUSED: break;
 	}
-	return ignore(name, meanings[i].why, flags, err);
+	ignore(name, meanings[i].why, flags);
+	return 0;
 }
+
+#define BURST 30 /* upstream's */
+#define BURST_UNSET (-1)
 
 /* --- the command line ---------------------------------------------------------------------- */
 
@@ -380,7 +382,7 @@ int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_o
 		.lease_name = "1ca428e5.training-operator.kubeflow.org",
 		.pod_ns = hf_str_or(env->my_pod_namespace, "kubeflow"),
 		.ns = set_or_null(env->kubeflow_namespace),
-		.burst = 30,
+		.burst = BURST_UNSET,
 		.init_template = "/etc/config/initContainer.yaml",
 		.cluster_domain = set_or_null(env->custom_cluster_domain),
 		.log_level = HF_LOG_INFO,
@@ -396,6 +398,10 @@ int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_o
 		else
 			rc = parse_flag(&words, &flags, err);
 	}
+	if (rc == 0 && flags.qps == 0 && flags.burst != BURST_UNSET)
+		ignore("kube-api-burst", "without --kube-api-qps there is no limit", &flags);
+	if (flags.burst == BURST_UNSET)
+		flags.burst = BURST;
 	flags.ns = set_or_null(flags.ns);
 	flags.lease_ns = set_or_null(flags.lease_ns);
 	flags.init_template_given = flags.init_template != default_template;

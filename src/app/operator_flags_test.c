@@ -58,6 +58,7 @@ static void test_defaults_are_the_go_operators(void **state)
 	assert_int_equal(flags.log_level, HF_LOG_INFO);
 	assert_int_equal(flags.encoder, HF_ENCODER_AUTO);
 	assert_int_equal(flags.n_ignored, 0);
+	assert_int_equal(flags.burst, 30);
 }
 
 static void test_one_dash_or_two_and_both_ways_to_give_a_value(void **state)
@@ -146,6 +147,11 @@ static void test_flags_without_effect_say_why_and_once(void **state)
 	assert_string_equal(flags.ignored[0].why,
 			    "there is no webhook: the CRDs' own rules validate");
 	assert_string_equal(flags.ignored[1].name, "controller-threads");
+	assert_ok(parse("--kube-api-burst=50"), &err);
+	assert_int_equal(flags.n_ignored, 1);
+	assert_ok(parse("--kube-api-burst=50 --kube-api-qps=20"), &err);
+	assert_int_equal(flags.n_ignored, 0);
+	assert_int_equal(flags.burst, 50);
 }
 
 static void test_kinds_are_named_in_any_case_and_add_up(void **state)

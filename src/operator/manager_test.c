@@ -161,7 +161,8 @@ static struct hf_doc *written_by(const char *manager, const char *time, int vers
 	HF_AUTOFREE char *text = hf_xasprintf(
 		"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{"
 		"\"name\":\"ddp\",\"namespace\":\"n\",\"uid\":\"u-1\",\"resourceVersion\":\"%d\","
-		"\"managedFields\":[{\"manager\":\"%s\",\"subresource\":\"status\",\"time\":\"%s\"}]"
+		"\"managedFields\":[{\"manager\":\"%s\",\"subresource\":\"status\",\"time\":\"%s\","
+		"\"fieldsV1\":{\"f:status\":{\"f:replicaStatuses\":{}}}}]"
 		"},\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"template\":{\"spec\":{"
 		"\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}}}}",
 		version, manager, time);

@@ -17,9 +17,18 @@ const struct hf_resource hf_rival_deployments = {
 	.namespaced = true,
 };
 
+/* The fields of a status that an operator alone sets; others add conditions of their own. */
+struct owned_status {
+	uint64_t present;
+};
+struct owned {
+	uint64_t present;
+	struct owned_status status;
+};
 struct manager {
 	uint64_t present;
 	const char *name, *subresource, *time;
+	struct owned owned;
 };
 struct metadata {
 	uint64_t present;
@@ -39,10 +48,22 @@ struct job {
 	struct spec spec;
 };
 
+static const struct hf_field owned_status_fields[] = {
+	HF_FIELD_PRESENCE("f:replicaStatuses", 0),
+	HF_FIELD_PRESENCE("f:startTime", 0),
+	HF_FIELD_PRESENCE("f:completionTime", 0),
+};
+static const struct hf_field_table owned_status_table =
+	HF_FIELD_TABLE(owned_status_fields, struct owned_status);
+static const struct hf_field owned_fields[] = {
+	HF_FIELD_OBJECT("f:status", struct owned, status, &owned_status_table, 0),
+};
+static const struct hf_field_table owned_table = HF_FIELD_TABLE(owned_fields, struct owned);
 static const struct hf_field manager_fields[] = {
 	HF_FIELD_STRING("manager", struct manager, name, 0, 0),
 	HF_FIELD_STRING("subresource", struct manager, subresource, 0, 0),
 	HF_FIELD_STRING("time", struct manager, time, 0, 0),
+	HF_FIELD_OBJECT("fieldsV1", struct manager, owned, &owned_table, 0),
 };
 static const struct hf_field_table manager_table = HF_FIELD_TABLE(manager_fields, struct manager);
 /* API servers fold managers beyond ten into one. */
@@ -74,13 +95,13 @@ static bool is_operator(const char *manager)
 	return !hf_streq(manager, "holdfast") && !hf_str_has_prefix(manager, "kubectl");
 }
 
-static bool is_newer(const struct manager *manager, hf_time since)
+static bool wrote_lately(const struct manager *manager, hf_time since)
 {
 	hf_time time;
 
 	return manager->name != NULL && hf_streq(manager->subresource, "status") &&
-	       manager->time != NULL && hf_time_parse(manager->time, &time, NULL) == 0 &&
-	       time > since;
+	       manager->owned.status.present != 0 && manager->time != NULL &&
+	       hf_time_parse(manager->time, &time, NULL) == 0 && time > since;
 }
 
 bool hf_rival_wrote(struct hf_doc *doc, hf_time since, struct hf_arena *scratch,
@@ -96,7 +117,7 @@ bool hf_rival_wrote(struct hf_doc *doc, hf_time since, struct hf_arena *scratch,
 		for (size_t i = 0; !elsewhere && !found && i < job.metadata.managers.len; i++) {
 			const struct manager *manager = &job.metadata.managers.items[i];
 
-			found = is_newer(manager, since) && is_operator(manager->name);
+			found = wrote_lately(manager, since) && is_operator(manager->name);
 			if (found)
 				snprintf(ret_manager, HF_RIVAL_NAME_MAX, "%s", manager->name);
 		}

@@ -17,9 +17,10 @@
  *
  *   - its Deployment "training-operator" has a ready replica (and is not our own, which may
  *     have that name so that it replaces the other: label app.kubernetes.io/name=holdfast);
- *   - a job's managedFields show a write of the status, by a manager that is neither us nor a
- *     person's kubectl, newer than when we began.  Jobs that are managed elsewhere
- *     (spec.runPolicy.managedBy) do not count: there it is right.
+ *   - a job's managedFields show a write of what only an operator sets in a status (counts, start,
+ *     completion), by a manager that is neither us nor a person's kubectl, newer than when we
+ *     began.  Jobs that are managed elsewhere (spec.runPolicy.managedBy) do not count: there it
+ *     is right.  Whoever adds a condition of its own to a status is no operator.
  */
 #define HF_RIVAL_DEPLOYMENT "training-operator"
 

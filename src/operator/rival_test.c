@@ -27,7 +27,7 @@ static bool wrote(const char *entry, const char *spec)
 
 #define ENTRY(name, sub, time)                                                                     \
 	"{\"manager\":\"" name "\",\"operation\":\"Update\",\"subresource\":\"" sub                \
-	"\",\"time\":\"" time "\"}"
+	"\",\"time\":\"" time "\",\"fieldsV1\":{\"f:status\":{\"f:replicaStatuses\":{}}}}"
 #define LATER "2023-11-14T22:13:21Z"
 
 static void test_a_status_written_by_another_manager_is_a_rivals(void **state)
@@ -49,6 +49,17 @@ static void test_we_and_people_are_no_rivals(void **state)
 	assert_false(wrote(ENTRY("holdfast", "status", LATER), "{}"));
 	assert_false(wrote(ENTRY("kubectl-edit", "status", LATER), "{}"));
 	assert_false(wrote(ENTRY("kubectl-patch", "status", LATER), "{}"));
+}
+
+static void test_who_adds_a_condition_is_no_operator(void **state)
+{
+	assert_false(wrote("{\"manager\":\"progress\",\"subresource\":\"status\",\"time\":\"" LATER
+			   "\",\"fieldsV1\":{\"f:status\":{\"f:conditions\":{}}}}",
+			   "{}"));
+	assert_true(
+		wrote("{\"manager\":\"manager\",\"subresource\":\"status\",\"time\":\"" LATER
+		      "\",\"fieldsV1\":{\"f:status\":{\"f:conditions\":{},\"f:startTime\":{}}}}",
+		      "{}"));
 }
 
 static void test_who_writes_elsewhere_in_the_job_is_no_rival(void **state)
@@ -99,6 +110,7 @@ int main(void)
 		cmocka_unit_test(test_a_status_written_by_another_manager_is_a_rivals),
 		cmocka_unit_test(test_what_was_written_before_we_began_is_history),
 		cmocka_unit_test(test_we_and_people_are_no_rivals),
+		cmocka_unit_test(test_who_adds_a_condition_is_no_operator),
 		cmocka_unit_test(test_who_writes_elsewhere_in_the_job_is_no_rival),
 		cmocka_unit_test(test_a_job_that_is_managed_elsewhere_is_written_elsewhere),
 		cmocka_unit_test(test_what_cannot_be_read_shows_nothing),
