@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""A cluster that keeps upstream's CRDs: ledger and policy in annotations, rules by a policy."""
+
+import json
+import subprocess
+
+from kit.check import Skip, condition, equal, has_verb, pytorchjob, want
+
+NEEDS = {"kwok": 2}
+BUILD = ["control", "kwok", "peer"]
+MINUTES = 3
+
+LEDGER, POLICY = "holdfast.dev/ledger", "holdfast.dev/run-policy"
+
+
+def setup(w):
+    if w.options.peer or not has_verb(w.program, "manifests"):
+        raise Skip("for Holdfast alone")
+    w.cluster.add_upstream_crds()
+    text = subprocess.run([w.program, "manifests", "--operator", "--policy"], capture_output=True,
+                          text=True, check=True).stdout
+    w.cluster.kubectl("apply", "-f", "-", text=text)
+    w.config = w.cluster.kubeconfig("shipped", token=w.api.token_of("holdfast-system",
+                                                                    "holdfast-operator"))
+    return "upstream's CRDs, and the shipped role"
+
+
+def annotated(ns, name, additions, **more):
+    job = pytorchjob(name, ns, **more)
+    job["metadata"]["annotations"] = {POLICY: json.dumps(additions)}
+    return job
+
+
+def ledger(w, ns, name):
+    text = w.job(ns, name)["metadata"]["annotations"].get(LEDGER)
+    return json.loads(text) if text else {}
+
+
+def running(w, ns, name, count):
+    w.until(f"{name} runs", lambda: len([
+        p for p in w.pods(ns, name) if p["status"].get("phase") == "Running"
+        and not p["metadata"].get("deletionTimestamp")]) == count)
+
+
+def fail(w, ns, name, code):
+    """One rank ends; until its successor runs."""
+    pod = next(p for p in w.pods(ns) if p["metadata"]["name"] == name)
+    w.end_pod(pod, code)
+    return pod["metadata"]["uid"]
+
+
+def again(w, ns, name, before):
+    def seen():
+        return [p for p in w.pods(ns) if p["metadata"]["name"] == name
+                and p["metadata"]["uid"] != before and p["status"].get("phase") == "Running"]
+    w.until(name + " runs again", seen)
+
+
+def start(w):
+    if not w.operators:
+        w.operator(config=w.config, flags=["--leader-elect"],
+                   env={"MY_POD_NAMESPACE": "holdfast-system"})
+    return w.operators[-1]
+
+
+def check_counts(w):
+    """Ends are counted in the annotation, across kill -9, up to the limit"""
+    ns = w.namespace()
+    operator = start(w)
+    w.api.create("pytorchjobs", ns, annotated(
+        ns, "job", {"recovery": {"settleSeconds": 0, "backoff": {"initialSeconds": 1}}},
+        workers=1, policy="ExitCode", run_policy={"backoffLimit": 1}))
+    running(w, ns, "job", 2)
+    again(w, ns, "job-worker-0", fail(w, ns, "job-worker-0", 137))
+    equal("application restarts", ledger(w, ns, "job")["restarts"], {"application": 1})
+    want("recovery" not in w.job(ns, "job")["status"], "upstream's CRDs keep status.recovery")
+    equal("crd_narrow", operator.metric("holdfast_crd_narrow", kind="PyTorchJob"), 1)
+    operator.kill()
+    operator.start()
+    running(w, ns, "job", 2)
+    fail(w, ns, "job-worker-0", 137)
+    job = w.until_condition(ns, "job", "Failed", 90)
+    equal("verdict", ledger(w, ns, "job")["verdict"]["reason"], "BackoffLimitExceeded")
+    want("completionTime" in job["status"], "no completionTime")
+    reasons = {e["reason"] for e in w.api.list("events", ns)}
+    want("NarrowCRD" in reasons, f"no event tells of it: {sorted(reasons)}")
+
+
+def check_policy(w):
+    """Rules and scope are read from the annotation; one that cannot be read holds the job"""
+    ns = w.namespace()
+    start(w)
+    w.api.create("pytorchjobs", ns, annotated(ns, "job", {"podFailurePolicy": {"rules": [
+        {"name": "bad", "action": "RestartJob",
+         "onExitCodes": {"operator": "In", "values": [42]}}]}}, workers=1))
+    running(w, ns, "job", 2)
+    before = {p["metadata"]["uid"] for p in w.pods(ns, "job")}
+    fail(w, ns, "job-worker-0", 42)
+    w.until("all are new", lambda: before.isdisjoint(p["metadata"]["uid"] for p in w.pods(ns, "job"))
+            and len(w.pods(ns, "job")) == 2)
+    equal("generation", ledger(w, ns, "job")["generation"], 2)
+    equal("rule", ledger(w, ns, "job")["last"]["rule"], "bad")
+    w.api.create("pytorchjobs", ns, annotated(ns, "bad", {"recovery": {"restartScope": "Gang"}},
+                                              workers=1))
+    w.until("it is held", lambda: condition(w.job(ns, "bad"), "holdfast.dev/Held") == "True")
+    equal("pods", w.pods(ns, "bad"), [])
+    w.api.patch("pytorchjobs", ns, "bad", {"metadata": {"annotations": {POLICY: None}}})
+    running(w, ns, "bad", 2)
+
+
+def check_upgrade(w):
+    """Under our CRDs the ledger moves into the status, and nothing is restarted"""
+    ns = w.namespace()
+    operator = start(w)
+    w.api.create("pytorchjobs", ns, annotated(ns, "job", {}, workers=1, policy="ExitCode"))
+    running(w, ns, "job", 2)
+    again(w, ns, "job-worker-0", fail(w, ns, "job-worker-0", 137))
+    running(w, ns, "job", 2)
+    before = {p["metadata"]["uid"] for p in w.pods(ns, "job")}
+    text = subprocess.run([w.program, "manifests", "--crds"], capture_output=True, text=True,
+                          check=True).stdout
+    w.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=text)
+    w.until("the operator has seen it",
+            lambda: operator.metric("holdfast_crd_narrow", kind="PyTorchJob") == 0)
+    again(w, ns, "job-worker-0", fail(w, ns, "job-worker-0", 137))
+    recovery = w.until("the ledger is in the status",
+                       lambda: w.job(ns, "job")["status"].get("recovery"))
+    equal("restarts", recovery["restarts"], {"application": 2})
+    kept = {p["metadata"]["uid"] for p in w.pods(ns, "job")
+            if p["metadata"]["name"] == "job-master-0"}
+    want(kept <= before, "the master was restarted")
