@@ -79,6 +79,12 @@ void hf_read_policy_annotation(struct hf_reader *outer, const struct hf_json *ro
 			     hf_str_or(errors.items[i].detail, ""), "%s", errors.items[i].field);
 }
 
+/* Annotations are copied with an object, and a copy has another UID: another job's. */
+static bool is_of(const struct hf_json *ledger, const char *uid)
+{
+	return hf_streq(hf_json_path_str(ledger, "uid", NULL), uid);
+}
+
 void hf_read_ledger_annotation(const struct hf_json *root, struct hf_arena *arena,
 			       struct hf_job_view *view)
 {
@@ -89,8 +95,7 @@ void hf_read_ledger_annotation(const struct hf_json *root, struct hf_arena *aren
 
 	if (rc == HF_E_NOT_FOUND)
 		return;
-	/* Annotations are copied with an object, and a copy has another UID: another job's. */
-	if (rc == 0 && !hf_streq(hf_json_path_str(ledger, "uid", NULL), view->uid))
+	if (rc == 0 && !is_of(ledger, view->uid))
 		return;
 	if (rc == 0)
 		hf_read_ledger(&r, ledger, view->framework, &view->status.ledger);
@@ -98,6 +103,20 @@ void hf_read_ledger_annotation(const struct hf_json *root, struct hf_arena *aren
 	view->status.ledger.present = true;
 	view->status.ledger.broken = rc != 0;
 	view->ledger_annotated = true;
+}
+
+struct hf_json *hf_job_recovery(const struct hf_json *job)
+{
+	struct hf_json *stored = hf_json_path(job, "status", "recovery", NULL);
+	HF_AUTO_JSON ledger = NULL;
+	struct hf_error err;
+
+	if (stored != NULL)
+		return hf_json_ref(stored);
+	if (parse(job, HF_ANNOTATION_LEDGER, &ledger, &err) != 0 ||
+	    !is_of(ledger, hf_json_path_str(job, "metadata", "uid", NULL)))
+		return NULL;
+	return hf_steal(&ledger);
 }
 
 int hf_ledger_patch(const struct hf_ledger *ledger, const struct hf_framework *framework,

@@ -163,6 +163,9 @@ static void a_ledger_that_is_patched_in_is_read_back(void **state)
 	assert_int_equal(view.status.ledger.restarts[0], 2);
 	assert_string_equal(view.status.ledger.roles[0].attempts, "0:1");
 	assert_string_equal(view.status.ledger.records[0].replica, "worker-1");
+	HF_AUTO_JSON recovery = hf_job_recovery(hf_doc_json(after));
+	assert_int_equal(hf_json_i64(hf_json_get(recovery, "generation"), 0), 4);
+	assert_null(hf_job_recovery(hf_doc_json(before)));
 	/* What stands there is not written again, nor what must be left alone. */
 	assert_int_equal(hf_ledger_patch(&ledger, FRAMEWORK, after, &none, &err), 0);
 	assert_null(none);
@@ -194,6 +197,7 @@ static void a_ledger_that_was_copied_from_another_job_is_not_ours(void **state)
 	read_job(doc, &view);
 	assert_false(view.status.ledger.present);
 	assert_false(view.ledger_annotated);
+	assert_null(hf_job_recovery(hf_doc_json(doc)));
 }
 
 static void an_annotated_ledger_that_cannot_be_read_is_not_none(void **state)

@@ -56,6 +56,9 @@ int hf_ledger_patch(const struct hf_ledger *ledger, const struct hf_framework *f
 		    struct hf_doc *job, struct hf_doc **ret_patch, struct hf_error *err)
 	HF_MUST_CHECK;
 
+/* status.recovery of a job, wherever it stands; the caller's, NULL: none. */
+struct hf_json *hf_job_recovery(const struct hf_json *job);
+
 /* Read status alone. */
 void hf_status_read(const struct hf_json *status, const struct hf_framework *framework,
 		    struct hf_arena *arena, struct hf_status *ret_status);

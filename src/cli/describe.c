@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "cli/verbs_internal.h"
 
+#include "api/job.h"
 #include "base/str.h"
 #include "cli/events.h"
 #include "cli/explain.h"
@@ -64,7 +65,7 @@ static void print_restarts(FILE *out, const struct hf_json *job)
 {
 	static const char *const headers[] = {"DECIDED", "CAUSE", "SCOPE",
 					      "REPLICA", "CODE",  "RULE"};
-	const struct hf_json *recovery = hf_json_path(job, "status", "recovery", NULL);
+	HF_AUTO_JSON recovery = hf_job_recovery(job);
 	const struct hf_json *last = hf_json_get(recovery, "last");
 	const struct hf_json *history = hf_json_get(recovery, "history");
 	struct hf_table *table;

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "cli/verbs_internal.h"
 
+#include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/rank.h"
@@ -170,8 +171,8 @@ static int add_ranks(struct logging *logging, const struct hf_framework *framewo
 /* The pod that the ledger names as the first cause, if it is still there; else rank 0. */
 static const char *default_pod(const struct logging *logging, const struct hf_cli_reply *pods)
 {
-	const char *cause = hf_json_path_str(hf_doc_json(logging->job), "status", "recovery",
-					     "last", "pod", NULL);
+	HF_AUTO_JSON recovery = hf_job_recovery(hf_doc_json(logging->job));
+	const char *cause = hf_json_path_str(recovery, "last", "pod", NULL);
 	const char *first = NULL;
 
 	for (size_t i = 0; i < pods->n_items; i++) {

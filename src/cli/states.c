@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "cli/states.h"
 
+#include "api/job.h"
 #include "base/str.h"
 #include "framework/framework.h"
 
@@ -47,7 +48,7 @@ static void count_ranks(const struct hf_json *job, const struct hf_framework *fr
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts)
 {
 	const struct hf_json *condition = hf_job_last_condition(job);
-	const struct hf_json *recovery = hf_json_path(job, "status", "recovery", NULL);
+	HF_AUTO_JSON recovery = hf_job_recovery(job);
 	const struct hf_json *restarts = hf_json_get(recovery, "restarts");
 	const char *kind = hf_str_or(hf_json_path_str(job, "kind", NULL), "");
 	const struct hf_framework *framework = hf_framework_by_kind(
