@@ -106,12 +106,15 @@ static void a_pod_says_what_it_does_in_kubectls_words(void **state)
 		assert_row(&hf_pods, cases[i].yaml, cases[i].row);
 }
 
-static void a_job_shows_its_newest_condition(void **state)
+static void a_job_shows_its_newest_condition_and_what_its_ledger_counts(void **state)
 {
-	assert_row(&hf_pytorchjobs, META, "p | null | 60m");
-	assert_row(&hf_pytorchjobs,
-		   META "status: {conditions: [{type: Created}, {type: Running}]}\n",
-		   "p | Running | 60m");
+	assert_row(&hf_pytorchjobs, META, "p | null | 60m | null | null | null | null | null");
+	assert_row(
+		&hf_pytorchjobs,
+		META
+		"status: {conditions: [{type: Created}, {type: Running}], recovery: {"
+		"generation: 3, restarts: {application: 2, device: 1}, last: {cause: device}}}\n",
+		"p | Running | 60m | 2 | device | null | 1 | 3");
 }
 
 static void other_kinds_have_their_columns_too(void **state)
@@ -173,7 +176,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pod_says_what_it_does_in_kubectls_words),
-		cmocka_unit_test(a_job_shows_its_newest_condition),
+		cmocka_unit_test(a_job_shows_its_newest_condition_and_what_its_ledger_counts),
 		cmocka_unit_test(other_kinds_have_their_columns_too),
 		cmocka_unit_test(nothing_of_an_object_is_taken_for_granted),
 		cmocka_unit_test(a_row_carries_as_much_of_its_object_as_asked),

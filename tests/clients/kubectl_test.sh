@@ -71,8 +71,8 @@ sed 's/^spec:$/spec:\n  runPolicy: {suspend: true}/' crud.yaml >suspended.yaml
 expect 'create' 'pytorchjob.kubeflow.org/crud created' kubectl create --save-config -f suspended.yaml
 refuse 'create twice' 'AlreadyExists.*pytorchjobs.kubeflow.org "crud" already exists' \
 	kubectl create -f suspended.yaml
-expect 'get as a table' 'NAME +STATE +AGE.crud' kubectl get pytorchjobs
-expect 'get wide' 'NAME +STATE +AGE.crud' kubectl get pytorchjobs -o wide
+expect 'get as a table' 'NAME +STATE +AGE +RESTARTS +CAUSE.crud' kubectl get pytorchjobs
+expect 'get wide' 'NAME +STATE +AGE.*GENERATION.crud' kubectl get pytorchjobs -o wide
 expect 'get yaml' 'kind: PyTorchJob.*  name: crud.*replicas: 2' kubectl get pytorchjob crud -o yaml
 expect 'get json' '"kind": "PyTorchJob"' kubectl get pytorchjob crud -o json
 expect 'get jsonpath' '^2.$' kubectl get pytorchjob crud \
@@ -82,7 +82,7 @@ expect 'custom columns' 'NAME.crud' kubectl get pytorchjobs -o custom-columns=NA
 refuse 'get what is not there' 'NotFound.*pytorchjobs.kubeflow.org "no" not found' \
 	kubectl get pytorchjob no
 expect 'describe a job' 'Name: +crud.*Kind: +PyTorchJob' kubectl describe pytorchjob crud
-expect 'get -w begins with what is there' 'NAME +STATE +AGE.crud' \
+expect 'get -w begins with what is there' 'NAME +STATE +AGE +RESTARTS +CAUSE.crud' \
 	timeout 2 sh -c 'kubectl get pytorchjobs -w --request-timeout=1 || true'
 
 # ---- apply, on the client
