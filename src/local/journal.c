@@ -20,7 +20,8 @@
 
 static const char *const type_names[] = {
 	[HF_JOURNAL_SHIM] = "shim", [HF_JOURNAL_BEGIN] = "begin", [HF_JOURNAL_START] = "start",
-	[HF_JOURNAL_FAIL] = "fail", [HF_JOURNAL_EXIT] = "exit",   [HF_JOURNAL_QUIT] = "quit",
+	[HF_JOURNAL_FAIL] = "fail", [HF_JOURNAL_EXIT] = "exit",   [HF_JOURNAL_STOP] = "stop",
+	[HF_JOURNAL_QUIT] = "quit",
 };
 
 /* --- the fold --- */
@@ -125,6 +126,16 @@ static bool step(struct hf_attempt *attempt, const struct hf_journal_record *rec
 	}
 }
 
+static bool stop(struct hf_pod_past *past, const struct hf_journal_record *record)
+{
+	if (past->stop != HF_STOPPED_NOT || record->stop == HF_STOPPED_NOT)
+		return false;
+	past->stop = record->stop;
+	past->ran_at_stop = record->ran;
+	past->stopped = record->at;
+	return true;
+}
+
 static bool fold(struct hf_pod_past *past, const struct hf_journal_record *record)
 {
 	struct hf_container_past *container;
@@ -138,6 +149,7 @@ static bool fold(struct hf_pod_past *past, const struct hf_journal_record *recor
 		past->shim = record->shim;
 		return true;
 	case HF_JOURNAL_QUIT: past->quit = true; return true;
+	case HF_JOURNAL_STOP: return stop(past, record);
 	case HF_JOURNAL_BEGIN: return begin(past, record);
 	default:
 		container = find_or_add(past, record->container);
@@ -194,6 +206,8 @@ void hf_journal_format(const struct hf_journal_record *record, uint64_t sequence
 	if (record->type == HF_JOURNAL_SHIM)
 		hf_strbuf_addf(&body, " pid=%d ticks=%" PRIu64 " boot=%s", (int)record->shim.pid,
 			       record->shim.start_ticks, record->shim.boot_id);
+	else if (record->type == HF_JOURNAL_STOP)
+		hf_strbuf_addf(&body, " why=%d ran=%u", (int)record->stop, record->ran);
 	else if (record->type != HF_JOURNAL_QUIT)
 		hf_strbuf_addf(&body, " c=%s a=%u", record->container, record->attempt);
 	if (record->type == HF_JOURNAL_BEGIN)
@@ -272,6 +286,7 @@ static bool set_number(struct hf_journal_record *r, const char *key, const char 
 	} fields[] = {
 		{"a", 0, UINT32_MAX, &r->attempt, NULL},
 		{"backoff", 0, UINT32_MAX, &r->backoff_s, NULL},
+		{"ran", 0, HF_POD_CONTAINERS_MAX, &r->ran, NULL},
 		{"pid", 1, INT32_MAX, NULL, &r->pid},
 		{"code", 0, 255, NULL, &r->code},
 		{"signal", 0, 64, NULL, &r->signum},
@@ -293,6 +308,8 @@ static bool set_number(struct hf_journal_record *r, const char *key, const char 
 	}
 	if (hf_streq(key, "ticks"))
 		r->shim.start_ticks = (uint64_t)n;
+	else if (hf_streq(key, "why") && n <= HF_STOPPED_BY_DEADLINE)
+		r->stop = (enum hf_journal_stop)n;
 	else if (hf_streq(key, "oom") && n <= 1)
 		r->oom = n;
 	else
@@ -507,6 +524,10 @@ static void compact(struct hf_journal *journal)
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JOURNAL_BYTES_MAX);
 	const struct hf_pod_past *past = &journal->past;
 	struct hf_journal_record shim = {.type = HF_JOURNAL_SHIM, .shim = past->shim};
+	struct hf_journal_record stopped = {.type = HF_JOURNAL_STOP,
+					    .at = past->stopped,
+					    .stop = past->stop,
+					    .ran = past->ran_at_stop};
 	uint64_t sequence = journal->sequence;
 	int fd;
 
@@ -518,6 +539,8 @@ static void compact(struct hf_journal *journal)
 		format_attempt(c->name, &c->previous, &sequence, &sb);
 		format_attempt(c->name, &c->last, &sequence, &sb);
 	}
+	if (past->stop != HF_STOPPED_NOT)
+		hf_journal_format(&stopped, sequence++, &sb);
 	if (sb.full)
 		return;
 	fd = replace(journal->dir_fd, sb.data, sb.len);

@@ -39,8 +39,12 @@ enum hf_journal_type {
 	HF_JOURNAL_START, /* its program runs */
 	HF_JOURNAL_FAIL,  /* it could not be started; text says why */
 	HF_JOURNAL_EXIT,  /* it ended, and so did every process of it */
+	HF_JOURNAL_STOP,  /* the pod is being ended, from outside, before any signal is sent */
 	HF_JOURNAL_QUIT,  /* orderly end of the shim: nothing of the pod runs any more */
 };
+
+/* What a STOP is for.  Ends for other reasons are told by the pod's document. */
+enum hf_journal_stop { HF_STOPPED_NOT, HF_STOPPED_BY_DRAIN, HF_STOPPED_BY_DEADLINE };
 
 struct hf_journal_record {
 	enum hf_journal_type type;
@@ -53,6 +57,8 @@ struct hf_journal_record {
 	int code, signum;                      /* EXIT: signum 0 unless a signal ended it */
 	bool oom;                              /* EXIT: the kernel killed for lack of memory */
 	char text[HF_JOURNAL_TEXT_MAX];        /* FAIL */
+	enum hf_journal_stop stop;             /* STOP */
+	unsigned ran;                          /* STOP: attempts that ran at that moment */
 };
 
 enum hf_attempt_state {
@@ -83,6 +89,9 @@ struct hf_container_past {
 struct hf_pod_past {
 	struct hf_process_id shim; /* pid 0: no record yet */
 	bool quit;
+	enum hf_journal_stop stop; /* of the first STOP */
+	unsigned ran_at_stop;
+	hf_time stopped;
 	uint64_t n_records;
 	size_t n_containers; /* in order of their first BEGIN */
 	struct hf_container_past containers[HF_POD_CONTAINERS_MAX];

@@ -286,6 +286,8 @@ static void lines_that_are_no_records_are_refused(void **state)
 		"1 2 exit code=256",
 		"1 2 exit signal=65",
 		"1 2 exit oom=2",
+		"1 2 stop why=3",
+		"1 2 stop ran=65",
 		"1 2 start pid=0",
 		"1 2 fail text=%4",
 		"1 2 fail text=%zz",
@@ -326,6 +328,34 @@ static void a_journal_that_grows_is_rewritten_with_the_last_two_attempts(void **
 	assert_int_equal(hf_pod_past_find(&f->past, "main")->previous.number, last - 1);
 }
 
+static void why_a_pod_was_ended_is_kept_once_and_through_a_rewrite(void **state)
+{
+	struct fixture *f = *state;
+	struct hf_journal_record r = of(HF_JOURNAL_STOP, "", 0);
+	struct hf_error err;
+
+	assert_ok(hf_journal_create(&f->journal, f->dir_fd, &err), &err);
+	append_shim(f);
+	append_attempt(f, "main", 0, 3);
+	/* One that names no reason is none. */
+	assert_code(hf_journal_append(&f->journal, &r, &err), HF_E_INVALID);
+	r.stop = HF_STOPPED_BY_DRAIN;
+	r.ran = 2;
+	append(f, r);
+	r.stop = HF_STOPPED_BY_DEADLINE;
+	assert_code(hf_journal_append(&f->journal, &r, &err), HF_E_INVALID);
+	assert_ok(hf_journal_read(f->dir_fd, &f->past, &err), &err);
+	assert_int_equal(f->past.stop, HF_STOPPED_BY_DRAIN);
+	assert_int_equal(f->past.ran_at_stop, 2);
+	for (unsigned i = 1; i < 1500; i++)
+		append_attempt(f, "main", i, 1);
+	assert_ok(hf_journal_read(f->dir_fd, &f->past, &err), &err);
+	assert_true(f->past.n_records < 1500);
+	assert_int_equal(f->past.stop, HF_STOPPED_BY_DRAIN);
+	assert_int_equal(f->past.ran_at_stop, 2);
+	assert_int_equal(f->past.stopped, r.at);
+}
+
 static void what_cannot_be_written_can_be_tried_again(void **state)
 {
 	struct fixture *f = *state;
@@ -360,6 +390,7 @@ int main(void)
 		T(a_missing_line_is_found),
 		T(lines_that_are_no_records_are_refused),
 		T(a_journal_that_grows_is_rewritten_with_the_last_two_attempts),
+		T(why_a_pod_was_ended_is_kept_once_and_through_a_rewrite),
 		T(what_cannot_be_written_can_be_tried_again),
 #undef T
 	};

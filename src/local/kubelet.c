@@ -22,6 +22,7 @@
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define PRELOAD_FILE "libholdfast-names.so"
 #define LEFTOVERS_WAIT_MS 10000
+#define DRAIN_STATUS_MAX (5 * HF_SECOND) /* for statuses, once nothing runs any more */
 
 /* --- small services for the other parts --- */
 
@@ -346,6 +347,7 @@ static int find_pods(struct hf_kubelet *k, struct hf_error *err)
 }
 
 static void on_drain_task(void *arg);
+static void on_drain_timer(void *arg);
 
 static struct hf_kubelet *allocate(const struct hf_kubelet_options *o)
 {
@@ -369,6 +371,7 @@ static struct hf_kubelet *allocate(const struct hf_kubelet_options *o)
 	k->pods = hf_map_create(PODS_KNOWN_MAX, 0, free_pod);
 	k->hosts_task = hf_task_create(k->loop, hf_khosts_write_all, k);
 	k->drain_task = hf_task_create(k->loop, on_drain_task, k);
+	k->drain_timer = hf_timer_create(k->loop, on_drain_timer, k);
 	k->events = hf_kevents_create(k);
 	return k;
 }
@@ -413,6 +416,7 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *k)
 	k->events = hf_kevents_destroy(k->events);
 	k->hosts_task = hf_task_destroy(k->hosts_task);
 	k->drain_task = hf_task_destroy(k->drain_task);
+	k->drain_timer = hf_timer_destroy(k->drain_timer);
 	for (size_t i = 0; i < k->n_base_env; i++) {
 		union {
 			const char *in;
@@ -448,15 +452,48 @@ static bool is_quiet(const struct hf_kubelet *k)
 	return true;
 }
 
+static bool is_settled(const struct hf_kubelet *k)
+{
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);)
+		if (!hf_kpod_settled(value))
+			return false;
+	return true;
+}
+
+static void end_drain(struct hf_kubelet *k)
+{
+	void (*done)(void *) = k->drained;
+
+	hf_timer_disarm(k->drain_timer);
+	k->drained = NULL;
+	if (done)
+		done(k->drained_arg);
+}
+
+/* The store does not take what there is to say; the journals have it, for the next kubelet. */
+static void on_drain_timer(void *arg)
+{
+	struct hf_kubelet *k = arg;
+
+	if (k->drained)
+		hf_kubelet_notice(k, "the store did not take how every pod ended; that is told at "
+				     "the next start");
+	end_drain(k);
+}
+
 static void on_drain_task(void *arg)
 {
 	struct hf_kubelet *k = arg;
-	void (*done)(void *) = k->drained;
 
-	if (!k->draining || !done || !is_quiet(k))
+	if (!k->draining || !k->drained || !is_quiet(k))
 		return;
-	k->drained = NULL;
-	done(k->drained_arg);
+	if (is_settled(k))
+		end_drain(k);
+	else if (!hf_timer_armed(k->drain_timer))
+		hf_timer_arm(k->drain_timer, DRAIN_STATUS_MAX);
 }
 
 void hf_kubelet_check_drained(struct hf_kubelet *k)
@@ -471,6 +508,7 @@ void hf_kubelet_drain(struct hf_kubelet *k, hf_time grace, void (*done)(void *ar
 	void *value;
 
 	k->draining = true;
+	hf_timer_disarm(k->drain_timer);
 	k->drained = done;
 	k->drained_arg = arg;
 	for (size_t it = 0; hf_map_next(k->pods, &it, &uid, &value);) {

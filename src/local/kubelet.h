@@ -58,8 +58,10 @@ struct hf_kubelet *hf_kubelet_destroy(struct hf_kubelet *kubelet);
 
 /*
  * End every pod: SIGTERM, SIGKILL after grace (HF_TIME_NONE: each pod's own
- * terminationGracePeriodSeconds), the final status is written where the store takes it;
- * the pod objects stay.  No pod is started from here on.  done runs once, from the loop,
+ * terminationGracePeriodSeconds), the final status is written (for at most 5 s more where the
+ * store takes nothing); the pod objects stay.  A pod whose end is this drain's doing is Failed,
+ * reason Terminated, condition DisruptionTarget, whatever its containers' codes: what there was
+ * to do is not done.  No pod is started from here on.  done runs once, from the loop,
  * when nothing of any pod runs any more.  May be called again with a shorter grace; done
  * is then the later one.  For "down", and for the end of "run".
  */

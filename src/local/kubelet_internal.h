@@ -159,7 +159,8 @@ int hf_kshim_start(const struct hf_kubelet *kubelet, const char *pod_dir,
 struct hf_kshim *hf_kshim_attach(struct hf_loop *loop, const char *pod_dir,
 				 const struct hf_kshim_handler *handler);
 struct hf_kshim *hf_kshim_destroy(struct hf_kshim *shim); /* NULL is fine; returns NULL */
-void hf_kshim_command(struct hf_kshim *shim, const char *fmt, ...) HF_PRINTF(2, 3);
+/* false: it did not get through; ask again when the shim is ready. */
+bool hf_kshim_command(struct hf_kshim *shim, const char *fmt, ...) HF_PRINTF(2, 3);
 /* Whether some shim holds the folder's lock. */
 bool hf_kshim_alive(const char *pod_dir);
 /* SIGKILL to every process whose environment says that it is of this pod, which has no process
@@ -222,6 +223,8 @@ struct hf_kpod {
 
 	enum hf_kpod_stop stop;
 	hf_time stop_since, stop_grace; /* monotonic; span */
+	bool stop_told;                 /* to the shim, over the connection there is */
+	bool settled;                   /* the store says all there is to say */
 	bool shim_gone;                 /* ... and the pod is not known yet */
 	bool lost;
 	char lost_text[HF_ERROR_TEXT_MAX];
@@ -244,6 +247,10 @@ void hf_kpod_wake(struct hf_kpod *pod); /* look again soon */
 /* End it; a reason that is already there stays, the shorter grace wins. */
 void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace);
 bool hf_kpod_active(const struct hf_kpod *pod); /* something of it runs or may */
+/* The store has heard the end of it; also where there is nobody to tell. */
+bool hf_kpod_settled(const struct hf_kpod *pod);
+/* Its end is the drain's doing: its containers did not end it before. */
+bool hf_kpod_drained(const struct hf_kpod *pod, const struct hf_pod_plan *plan);
 const struct hf_json *hf_kpod_spec(const struct hf_kpod *pod);
 hf_time hf_kpod_grace(const struct hf_kpod *pod); /* terminationGracePeriodSeconds */
 void hf_kpod_fill_plan(const struct hf_kpod *pod, struct hf_pod_plan *plan,
@@ -336,7 +343,7 @@ struct hf_kubelet {
 	struct hf_klogs *streams;
 
 	bool draining;
-	hf_time drain_grace;
+	struct hf_timer *drain_timer; /* how long statuses are waited for */
 	void (*drained)(void *arg);
 	void *drained_arg;
 };

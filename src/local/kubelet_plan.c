@@ -127,7 +127,8 @@ static void conclude(struct hf_pod_plan *plan, bool init_failed)
 		all_begun = all_begun &&
 			    (last_of(c)->state >= HF_ATTEMPT_RUNNING || last_of(c)->number > 0);
 	}
-	plan->finished = !anything_runs(plan) && (plan->stopping || init_failed || all_over);
+	plan->over = !anything_runs(plan) && (init_failed || all_over);
+	plan->finished = plan->over || (plan->stopping && !anything_runs(plan));
 	if (plan->finished)
 		plan->phase = all_good && !init_failed ? HF_PHASE_SUCCEEDED : HF_PHASE_FAILED;
 	else

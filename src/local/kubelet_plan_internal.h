@@ -55,6 +55,7 @@ struct hf_pod_plan {
 	/* Answered: */
 	enum hf_pod_phase phase;
 	bool initialized; /* every init container has succeeded */
+	bool over;        /* its containers ended it: nothing would run, stopping or not */
 	bool finished;    /* nothing runs and nothing will */
 	hf_time wake;     /* look again then; HF_TIME_NEVER */
 };

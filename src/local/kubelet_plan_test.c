@@ -240,6 +240,10 @@ static void stopping_starts_nothing_and_ends_with_the_last_process(void **state)
 	set(&p, 0, HF_ATTEMPT_EXITED, 1);
 	plan_at(&p, 0);
 	assert_true(p.plan.finished);
+	assert_false(p.plan.over);
+	p.plan.policy = HF_RESTART_NEVER;
+	plan_at(&p, 0);
+	assert_true(p.plan.over);
 	assert_int_equal(p.plan.phase, HF_PHASE_FAILED);
 }
 

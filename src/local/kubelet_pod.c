@@ -26,6 +26,7 @@
 #define DEFAULT_GRACE_S 30
 #define KILL_AGAIN HF_SECOND
 #define REPLY_RETRY HF_SECOND
+#define TELL_AGAIN (20 * HF_MS) /* to a shim that does not listen just now */
 
 static void sync_pod(void *arg);
 
@@ -46,6 +47,16 @@ bool hf_kpod_active(const struct hf_kpod *pod)
 {
 	return pod->state == HF_KPOD_SPAWNING || pod->state == HF_KPOD_RUNNING ||
 	       pod->state == HF_KPOD_QUITTING;
+}
+
+bool hf_kpod_settled(const struct hf_kpod *pod)
+{
+	return pod->settled || !pod->doc || !pod->kubelet->probed;
+}
+
+bool hf_kpod_drained(const struct hf_kpod *pod, const struct hf_pod_plan *plan)
+{
+	return pod->stop == HF_KPOD_STOP_DRAIN && (pod->past.ran_at_stop > 0 || !plan->over);
 }
 
 void hf_kpod_wake(struct hf_kpod *pod)
@@ -278,6 +289,18 @@ static void tell_events(struct hf_kpod *pod)
 	}
 }
 
+/* A kubelet from before was about to end it: that goes on, with a grace of its own. */
+static void take_stop(struct hf_kpod *pod)
+{
+	if (pod->stop != HF_KPOD_GO || pod->past.stop == HF_STOPPED_NOT)
+		return;
+	pod->stop =
+		pod->past.stop == HF_STOPPED_BY_DRAIN ? HF_KPOD_STOP_DRAIN : HF_KPOD_STOP_DEADLINE;
+	pod->stop_since = hf_loop_mono(pod->kubelet->loop);
+	pod->stop_grace = hf_kpod_grace(pod);
+	pod->stop_told = true;
+}
+
 static void read_journal(struct hf_kpod *pod)
 {
 	HF_AUTO_FD dir = open(pod->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -296,6 +319,8 @@ static void read_journal(struct hf_kpod *pod)
 			c->reason[0] = c->message[0] = '\0';
 		}
 	}
+	if (pod->spec_doc)
+		take_stop(pod);
 	tell_events(pod);
 }
 
@@ -306,6 +331,7 @@ static void on_shim_ready(void *arg)
 	if (pod->state == HF_KPOD_SPAWNING)
 		pod->state = HF_KPOD_RUNNING;
 	pod->trouble[0] = '\0';
+	pod->stop_told = false;
 	/* What was asked over a connection that broke is asked again. */
 	for (size_t i = 0; i < pod->n; i++)
 		pod->containers[i].asked = false;
@@ -418,12 +444,15 @@ static void on_shim_gone(void *arg)
 		lose(pod, "what the pod's shim wrote down is damaged");
 	else
 		tell_events(pod);
+	if (pod->spec_doc)
+		take_stop(pod);
 	hf_kpod_fill_plan(pod, &plan, containers);
 	if (!pod->lost && !plan.finished && !pod->past.quit)
 		lose(pod, why_lost(pod));
 	kill_strays(pod);
 	pod->state = HF_KPOD_ENDED;
 	hf_khosts_changed(pod->kubelet);
+	pod->settled = false;
 	hf_kpod_wake(pod);
 	hf_kubelet_check_drained(pod->kubelet);
 }
@@ -627,6 +656,21 @@ void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace)
 	hf_kpod_wake(pod);
 }
 
+/* The journal hears of it before the containers do, so that whoever reads it later, this program
+ * killed or not, knows whose doing their ends were.  false: it could not be told now. */
+static bool tell_stop(struct hf_kpod *pod)
+{
+	if (pod->stop_told || pod->past.stop != HF_STOPPED_NOT)
+		return true;
+	if (pod->stop == HF_KPOD_STOP_DRAIN)
+		pod->stop_told = hf_kshim_command(pod->shim, "stop drain");
+	else if (pod->stop == HF_KPOD_STOP_DEADLINE)
+		pod->stop_told = hf_kshim_command(pod->shim, "stop deadline");
+	else
+		pod->stop_told = true;
+	return pod->stop_told;
+}
+
 static void stop_containers(struct hf_kpod *pod)
 {
 	hf_time now = hf_loop_mono(pod->kubelet->loop);
@@ -687,6 +731,10 @@ static void look_for_ends(struct hf_kpod *pod)
 
 static void run_plan(struct hf_kpod *pod, const struct hf_pod_plan *plan)
 {
+	if (pod->stop != HF_KPOD_GO && !tell_stop(pod)) {
+		wake_in(pod, TELL_AGAIN);
+		return;
+	}
 	if (plan->finished) {
 		pod->state = HF_KPOD_QUITTING;
 		hf_kshim_command(pod->shim, "quit");
@@ -762,6 +810,9 @@ static void sync_pod(void *arg)
 	/* Before the node is known to be there nothing is said of its pods. */
 	if (pod->doc && pod->kubelet->probed)
 		settled = write_status(pod, &plan);
+	pod->settled = settled;
+	if (pod->state == HF_KPOD_ENDED && settled)
+		hf_kubelet_check_drained(pod->kubelet);
 	if (pod->state == HF_KPOD_ENDED)
 		finish(pod, settled);
 }
@@ -806,6 +857,7 @@ static void first_doc(struct hf_kpod *pod, struct hf_doc *doc)
 	if (pod->state == HF_KPOD_NEW &&
 	    (hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded")))
 		pod->state = HF_KPOD_ENDED;
+	take_stop(pod);
 	/* What began before is no news. */
 	for (size_t i = 0; i < pod->n; i++) {
 		const struct hf_container_past *past =

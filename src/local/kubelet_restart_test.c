@@ -356,6 +356,68 @@ static void what_has_ended_is_not_said_in_other_words_later(void **state)
 	testnode_wait_gone(n, "a");
 }
 
+static bool is_told_to_stop(struct testnode *n, void *arg)
+{
+	const struct hf_kpod *p =
+		hf_map_get(n->kubelet->pods, STR(testnode_get(n, arg), "metadata", "uid"));
+
+	return p && p->past.stop != HF_STOPPED_NOT;
+}
+
+static void on_nothing(void *arg HF_UNUSED)
+{
+}
+
+/* The kubelet goes when the drain has begun; how the pod ends nobody of it sees. */
+static void end_in_a_drain_unseen(struct testnode *n, const char *end)
+{
+	HF_AUTOFREE char *script = hf_xasprintf(
+		"trap \\\"read x < %s/go; %s\\\" TERM; touch %s/up; tail -f /dev/null & wait",
+		n->dir, end, n->dir);
+	char name[] = "a", up[] = "up";
+
+	make_fifo(n, "go");
+	testnode_script(n, name, "Never", script);
+	testnode_wait_state(n, name, "running", NULL);
+	testnode_wait(n, file_has, up);
+	hf_kubelet_drain(n->kubelet, HF_MINUTE, on_nothing, NULL);
+	testnode_wait(n, is_told_to_stop, name);
+	testnode_stop(n);
+	let_go(n, "go");
+	testnode_start(n);
+	testnode_wait_phase(n, name, "Failed");
+	assert_string_equal(STR(testnode_status(n, name), "reason"), "Terminated");
+	assert_string_equal(testnode_condition(n, name, "DisruptionTarget"), "True");
+}
+
+static void an_end_in_a_drain_that_was_cut_short_is_the_drains(void **state)
+{
+	end_in_a_drain_unseen(*state, "exit 1");
+}
+
+static void a_good_end_in_a_drain_that_was_cut_short_is_the_drains_too(void **state)
+{
+	end_in_a_drain_unseen(*state, "exit 0");
+}
+
+static void a_pod_that_a_drain_left_running_is_ended_by_the_next_kubelet(void **state)
+{
+	struct testnode *n = *state;
+	char name[] = "a";
+
+	testnode_pod(
+		n, name,
+		"'terminationGracePeriodSeconds':1,'restartPolicy':'Never','containers':[{"
+		"'name':'main','command':['sh','-c','trap \\\"\\\" TERM; tail -f /dev/null']}]");
+	testnode_wait_state(n, name, "running", NULL);
+	hf_kubelet_drain(n->kubelet, HF_MINUTE, on_nothing, NULL);
+	testnode_wait(n, is_told_to_stop, name);
+	testnode_stop(n);
+	testnode_start(n);
+	testnode_wait_phase(n, name, "Failed");
+	assert_string_equal(STR(testnode_status(n, name), "reason"), "Terminated");
+}
+
 static void two_kubelets_do_not_share_a_folder(void **state)
 {
 	struct testnode *n = *state;
@@ -548,12 +610,16 @@ int main(int argc, char **argv)
 		T(pods_from_before_and_after_share_one_network),
 		T(back_off_goes_on_where_it_was),
 		T(what_has_ended_is_not_said_in_other_words_later),
+		T(an_end_in_a_drain_that_was_cut_short_is_the_drains),
+		T(a_good_end_in_a_drain_that_was_cut_short_is_the_drains_too),
+		T(a_pod_that_a_drain_left_running_is_ended_by_the_next_kubelet),
 		T(two_kubelets_do_not_share_a_folder),
 		T(leftovers_of_a_killed_plane_can_be_ended_without_it),
 		T(killed_at_any_moment_the_plane_runs_a_pod_exactly_once),
 		H(an_exit_code_is_known_though_nobody_was_there),
 		H(a_pod_whose_shim_died_meanwhile_is_lost_and_not_run_again),
 		H(no_descendant_runs_on_when_its_shim_dies),
+		H(an_end_in_a_drain_that_was_cut_short_is_the_drains),
 		H(leftovers_of_a_killed_plane_can_be_ended_without_it),
 	};
 	int rc = hf_local_helper_main(argc, argv);

@@ -235,7 +235,7 @@ struct hf_kshim *hf_kshim_destroy(struct hf_kshim *s)
 	return NULL;
 }
 
-void hf_kshim_command(struct hf_kshim *s, const char *fmt, ...)
+bool hf_kshim_command(struct hf_kshim *s, const char *fmt, ...)
 {
 	char text[HF_SHIM_MESSAGE_MAX];
 	va_list ap;
@@ -244,6 +244,5 @@ void hf_kshim_command(struct hf_kshim *s, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	/* What does not get through is asked again: commands follow from the state of things. */
-	if (s && s->fd >= 0)
-		(void)send(s->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+	return s && s->fd >= 0 && send(s->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }

@@ -317,7 +317,7 @@ static struct hf_json *conditions_of(const struct hf_kpod *pod, const struct hf_
 	const struct hf_json *old =
 		hf_json_path(hf_doc_json(pod->doc), "status", "conditions", NULL);
 	bool sandbox = pod->state == HF_KPOD_RUNNING || pod->state == HF_KPOD_QUITTING;
-	bool disrupted = pod->lost || (pod->stop == HF_KPOD_STOP_DRAIN && phase == HF_PHASE_FAILED);
+	bool disrupted = pod->lost || (phase == HF_PHASE_FAILED && hf_kpod_drained(pod, plan));
 	struct condition ours[6];
 	size_t n = 0;
 
@@ -343,7 +343,8 @@ static bool is_terminal(const char *phase)
 	return hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
 }
 
-static void set_reason(const struct hf_kpod *pod, enum hf_pod_phase phase, struct hf_json *status)
+static void set_reason(const struct hf_kpod *pod, const struct hf_pod_plan *plan,
+		       enum hf_pod_phase phase, struct hf_json *status)
 {
 	const struct hf_json *stored = hf_json_get(hf_doc_json(pod->doc), "status");
 	const char *reason = NULL, *message = NULL;
@@ -357,7 +358,7 @@ static void set_reason(const struct hf_kpod *pod, enum hf_pod_phase phase, struc
 	} else if (pod->stop == HF_KPOD_STOP_DEADLINE) {
 		reason = "DeadlineExceeded";
 		message = "Pod was active on the node longer than the specified deadline";
-	} else if (pod->stop == HF_KPOD_STOP_DRAIN && phase == HF_PHASE_FAILED) {
+	} else if (phase == HF_PHASE_FAILED && hf_kpod_drained(pod, plan)) {
 		reason = "Terminated";
 		message = DRAIN_TEXT;
 	}
@@ -376,7 +377,9 @@ static enum hf_pod_phase phase_of(const struct hf_kpod *pod, const struct hf_pod
 		return plan->phase;
 	if (pod->state != HF_KPOD_ENDED)
 		return hf_streq(stored, "Running") ? HF_PHASE_RUNNING : HF_PHASE_PENDING;
-	if (pod->lost || pod->stop == HF_KPOD_STOP_DEADLINE)
+	/* Who is told to end, and ends well, has not done what it was to do (upstream's kubelet, on
+	 * a node that is shut down, says so too). */
+	if (pod->lost || pod->stop == HF_KPOD_STOP_DEADLINE || hf_kpod_drained(pod, plan))
 		return HF_PHASE_FAILED;
 	return plan->phase;
 }
@@ -390,7 +393,7 @@ struct hf_json *hf_kstatus_build(const struct hf_kpod *pod, const struct hf_pod_
 	const char *ip = pod->config.host_network ? HOST_IP : pod->config.ip;
 
 	hf_json_set_str(status, "phase", hf_kubelet_phase_name(phase));
-	set_reason(pod, phase, status);
+	set_reason(pod, plan, phase, status);
 	hf_json_set(status, "conditions", conditions_of(pod, plan, phase, now));
 	hf_json_set_str(status, "hostIP", HOST_IP);
 	if (ip) {

@@ -412,11 +412,63 @@ static void a_drain_ends_every_pod_and_starts_none(void **state)
 	hf_kubelet_drain(n->kubelet, 5 * HF_SECOND, set_drained, &drained);
 	testnode_script(n, "c", "Always", "exec tail -f /dev/null");
 	testnode_wait(n, flag_is_set, &drained);
+	/* Who ends well because it is told to has not done what it was to do. */
+	testnode_wait_phase(n, "a", "Failed");
+	assert_string_equal(STR(testnode_status(n, "a"), "reason"), "Terminated");
+	assert_int_equal(
+		NUM(testnode_container(n, "a", 0, false), "state", "terminated", "exitCode"), 0);
 	testnode_wait_phase(n, "b", "Failed");
 	testnode_wait_phase(n, "c", "Failed");
 	assert_string_equal(STR(testnode_status(n, "b"), "reason"), "Terminated");
 	assert_string_equal(testnode_condition(n, "b", "DisruptionTarget"), "True");
 	assert_int_equal(NUM(testnode_container(n, "c", 0, false), "restartCount"), 0);
+}
+
+struct at_drained {
+	struct testnode *n;
+	bool done, failed;
+};
+
+static void note_phase(void *arg)
+{
+	struct at_drained *d = arg;
+
+	d->done = true;
+	d->failed = hf_streq(STR(testnode_status(d->n, "a"), "phase"), "Failed") &&
+		    testnode_condition(d->n, "a", "DisruptionTarget");
+}
+
+static bool is_noted(struct testnode *n HF_UNUSED, void *arg)
+{
+	return ((struct at_drained *)arg)->done;
+}
+
+static void a_drain_is_over_when_the_store_knows_how_each_pod_ended(void **state)
+{
+	struct testnode *n = *state;
+	struct at_drained d = {.n = n};
+
+	testnode_script(n, "a", "Never", "trap \\\"exit 1\\\" TERM; tail -f /dev/null & wait");
+	testnode_wait_state(n, "a", "running", NULL);
+	hf_kubelet_drain(n->kubelet, HF_TIME_NONE, note_phase, &d);
+	testnode_wait(n, is_noted, &d);
+	assert_true(d.failed);
+}
+
+static void what_ended_by_itself_before_a_drain_stays_its_own_fault(void **state)
+{
+	struct testnode *n = *state;
+	bool drained = false;
+
+	testnode_script(n, "a", "Never", "exit 3");
+	testnode_script(n, "b", "Never", "exit 0");
+	testnode_wait_phase(n, "a", "Failed");
+	testnode_wait_phase(n, "b", "Succeeded");
+	hf_kubelet_drain(n->kubelet, HF_TIME_NONE, set_drained, &drained);
+	testnode_wait(n, flag_is_set, &drained);
+	assert_null(STR(testnode_status(n, "a"), "reason"));
+	assert_null(testnode_condition(n, "a", "DisruptionTarget"));
+	assert_string_equal(STR(testnode_status(n, "b"), "phase"), "Succeeded");
 }
 
 static void a_pod_may_share_the_machines_network(void **state)
@@ -613,6 +665,8 @@ int main(int argc, char **argv)
 		T(too_much_memory_is_reported_as_such),
 		T(the_node_is_registered_and_its_lease_follows_every_end),
 		T(a_drain_ends_every_pod_and_starts_none),
+		T(a_drain_is_over_when_the_store_knows_how_each_pod_ended),
+		T(what_ended_by_itself_before_a_drain_stays_its_own_fault),
 		T(a_pod_may_share_the_machines_network),
 		T(a_pod_reaches_other_networks_where_there_is_a_way_out),
 		T(a_way_out_that_does_not_work_is_said_and_does_without),

@@ -32,7 +32,7 @@
 #define READ_AT_ONCE ((size_t)64 << 10) /* what a pipe holds */
 #define RETRY_MS 1000                   /* for records that could not be written */
 #define DRAIN_ROUNDS_MAX 64
-#define PENDING_MAX (HF_POD_CONTAINERS_MAX * 2) /* START and an end of each */
+#define PENDING_MAX (HF_POD_CONTAINERS_MAX * 2 + 1) /* START and an end of each; STOP */
 /* listen, signals, clients, and three per container */
 #define POLL_MAX (2 + HF_SHIM_CLIENTS_MAX + 3 * HF_POD_CONTAINERS_MAX)
 
@@ -59,7 +59,7 @@ struct shim {
 	struct hf_journal_record pending[PENDING_MAX];
 	size_t n_pending;
 	struct container containers[HF_POD_CONTAINERS_MAX];
-	bool quitting, done;
+	bool stopping, quitting, done;
 };
 
 static hf_time wall_now(void)
@@ -387,7 +387,7 @@ static void start(struct shim *shim, const char *name, unsigned attempt, unsigne
 	hf_error_clear(err);
 	if (past && (attempt <= past->last.number || find(shim, name)))
 		return; /* asked before */
-	if (!c || shim->quitting) {
+	if (!c || shim->stopping || shim->quitting) {
 		(void)hf_error_set(err, HF_E_TOO_MANY, "the pod takes no more containers");
 		return;
 	}
@@ -423,6 +423,25 @@ static bool number(const char *word, int64_t max, unsigned *ret)
 	return true;
 }
 
+/* Before any signal: an end behind this record is never taken for the program's own. */
+static void stop(struct shim *shim, const char *why)
+{
+	struct hf_journal_record r = {.type = HF_JOURNAL_STOP, .at = wall_now()};
+	pid_t pids[HF_POD_CONTAINERS_MAX];
+
+	if (hf_streq(why, "drain"))
+		r.stop = HF_STOPPED_BY_DRAIN;
+	else if (hf_streq(why, "deadline"))
+		r.stop = HF_STOPPED_BY_DEADLINE;
+	if (shim->stopping || r.stop == HF_STOPPED_NOT)
+		return;
+	/* What has ended by itself, and is not reaped yet, is no business of this. */
+	reap(shim);
+	shim->stopping = true;
+	r.ran = (unsigned)running(shim, pids);
+	record(shim, &r);
+}
+
 static void quit(struct shim *shim)
 {
 	shim->quitting = true;
@@ -442,6 +461,10 @@ static void obey(struct shim *shim, int client, char *message)
 
 	if (hf_streq(verb, "quit")) {
 		quit(shim);
+		return;
+	}
+	if (hf_streq(verb, "stop")) {
+		stop(shim, name);
 		return;
 	}
 	/* Names become paths. */

@@ -35,6 +35,8 @@
  * Messages are text, one a packet.  To the shim:
  *     start NAME N BACKOFF_S     begin attempt N of a container from its run file
  *     signal NAME N SIGNUM       to the container's main process; SIGKILL ends all of it
+ *     stop WHY                   write down that what ends from here on was ended, by the
+ *                                plane (drain) or for its time (deadline); no more starts
  *     quit                       kill what runs, write the last record, end
  * From it:
  *     journal                    the journal has grown (several changes may make one message)

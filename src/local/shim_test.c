@@ -550,12 +550,35 @@ static void quit_kills_what_runs_and_writes_it_down(void **state)
 	wait_until_unlocked(f);
 }
 
+static void a_stop_is_written_before_the_ends_that_follow_and_nothing_is_started_after_it(
+	void **state)
+{
+	struct fixture *f = *state;
+
+	start_and_connect(f);
+	run_sh(f, "past", 0, "exit 3");
+	assert_exit(f, "past", 0, 3);
+	run_sh(f, "main", 0, "tail -f /dev/null");
+	(void)wait_state(f, "main", 0, HF_ATTEMPT_RUNNING);
+	say(f, "stop drain");
+	say(f, "stop deadline");
+	say(f, "signal main 0 15");
+	(void)wait_state(f, "main", 0, HF_ATTEMPT_EXITED);
+	assert_int_equal(f->past.stop, HF_STOPPED_BY_DRAIN);
+	assert_int_equal(f->past.ran_at_stop, 1);
+	run_sh(f, "main", 1, "exit 0");
+	quit(f);
+	assert_int_equal(last_of(f, "main")->number, 0);
+}
+
 static void messages_that_make_no_sense_do_nothing(void **state)
 {
 	static const char *const odd[] = {
 		"start",
 		"start main",
 		"start main x 0",
+		"stop",
+		"stop main",
 		"start ../main 0 0",
 		"start main 0 -1",
 		"start main 99999999999 0",
@@ -897,6 +920,7 @@ int main(int argc, char **argv)
 		T(a_pod_has_one_shim),
 		T(polite_signals_do_not_end_the_shim),
 		T(quit_kills_what_runs_and_writes_it_down),
+		T(a_stop_is_written_before_the_ends_that_follow_and_nothing_is_started_after_it),
 		T(messages_that_make_no_sense_do_nothing),
 		T(a_start_without_its_run_file_is_refused_and_costs_no_attempt),
 	};

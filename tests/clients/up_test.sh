@@ -117,6 +117,61 @@ expect 'down ends a running one' 'stopped' "$holdfast" down --data-dir "$plane" 
 expect 'and it has ended' '' wait "$SERVER_PID"
 SERVER_PID=
 
+# ---- down ends no job: whatever its programs make of SIGTERM, and if down is cut short, it goes on
+# trapper NAME POLICY TRAP RUNPOLICY GRACE: a job of one rank that makes a file and waits for SIGTERM
+trapper() {
+	cat <<-END
+	apiVersion: kubeflow.org/v1
+	kind: PyTorchJob
+	metadata: {name: $1}
+	spec:
+	  runPolicy: $4
+	  pytorchReplicaSpecs:
+	    Master:
+	      replicas: 1
+	      restartPolicy: $2
+	      template:
+	        spec:
+	          terminationGracePeriodSeconds: $5
+	          containers:
+	          - {name: pytorch, image: none, command: [sh, -c, 'trap "$3" TERM; echo >> $folder/$1.up; while :; do sleep 0.1; done']}
+	END
+}
+create_job() { api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs -H 'Content-Type: application/yaml' --data-binary @-; }
+# runs_times NAME N: its program has begun so many times by now
+runs_times() { [ "$(wc -l <"$folder/$1.up")" -ge "$2" ]; }
+start_again
+trapper bad Never 'exit 1' '{}' 3 | create_job >/dev/null
+trapper good Never 'exit 0' '{}' 3 | create_job >/dev/null
+trapper deaf OnFailure '' '{backoffLimit: 0}' 1 | create_job >/dev/null
+for job in bad good deaf; do
+	expect "$job runs" '' until_true 600 runs_times "$job" 1
+done
+expect 'down ends them' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+wait "$SERVER_PID" || true
+start_again
+for job in bad good deaf; do
+	expect "$job goes on after down, at nobody's cost" '' until_true 600 runs_times "$job" 2
+	expect "$job was replaced as the machine's doing" 'class +infrastructure' "$holdfast" why "$job"
+done
+trapper slow Never ": > $folder/told; read x < $folder/go; exit 1" '{}' 60 | create_job >/dev/null
+mkfifo "$folder/go"
+expect 'slow runs' '' until_true 600 runs_times slow 1
+"$holdfast" down --data-dir "$plane" >/dev/null 2>&1 &
+down=$!
+expect 'slow is told to end' '' until_true 600 test -e "$folder/told"
+kill -9 "$SERVER_PID"
+wait "$SERVER_PID" 2>/dev/null || true
+wait "$down" || true
+start_again
+expect 'a down that was cut short ends no job either' '' until_true 600 runs_times slow 2
+# What reads from there is let go, now and later.
+exec 3<>"$folder/go"
+echo >&3
+expect 'down ends what is left of them' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+wait "$SERVER_PID" || true
+SERVER_PID=
+
 # ---- in the background
 expect 'up --detach returns when it is ready' "export KUBECONFIG=$plane/kubeconfig" \
 	"$holdfast" up --detach --listen 127.0.0.1:0 --data-dir "$plane"
