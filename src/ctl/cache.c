@@ -61,12 +61,14 @@ struct hf_cache {
 	char *continue_token; /* of the list under way; NULL: first page */
 	uintptr_t round;      /* lists begun */
 	hf_time watch_since;
+	bool streaming; /* the watch is a list as a stream, not yet at its end */
 	bool synced, full;
 	struct hf_cache_stats stats;
 };
 
 static void list_page(struct hf_cache *cache);
 static void watch_start(struct hf_cache *cache);
+static void go_on(void *arg);
 
 static uint64_t version_parse(const char *text)
 {
@@ -341,7 +343,8 @@ static void list_done(struct hf_cache *cache)
 	free(cache->version);
 	cache->version = hf_steal(&cache->list_version);
 	set_string(&cache->continue_token, NULL);
-	watch_start(cache);
+	if (cache->watch == NULL)
+		watch_start(cache);
 	if (!cache->synced) {
 		cache->synced = true;
 		changed(cache, HF_CACHE_SYNCED, NULL, NULL);
@@ -400,6 +403,7 @@ static void list_page(struct hf_cache *cache)
 
 static void watch_close(struct hf_cache *cache)
 {
+	cache->streaming = false;
 	cache->watch = hf_watch_stop(cache->watch);
 	hf_timer_disarm(cache->idle_timer);
 }
@@ -429,10 +433,49 @@ static void watch_ended(struct hf_cache *cache, const struct hf_event *event)
 		retry_later(cache, event->retry_after);
 }
 
+static void stream_ended(struct hf_cache *cache, const struct hf_event *event)
+{
+	watch_close(cache);
+	/* Not known to this server: pages, at once. */
+	if (event->code == HF_E_INVALID && !hf_store_streams(cache->options.store)) {
+		hf_timer_arm(cache->retry_timer, 0);
+		return;
+	}
+	cache->stats.errors++;
+	problem(cache, event->code,
+		event->code == 0 ? "the list ended before it was complete" : event->message);
+	retry_later(cache, event->retry_after);
+}
+
+/* Before the end of what is there: versions of single objects are no place to go on from. */
+static void stream_event(struct hf_cache *cache, const struct hf_event *event)
+{
+	switch (event->type) {
+	case HF_EVENT_ENDED: stream_ended(cache, event); return;
+	case HF_EVENT_DELETED: object_deleted(cache, event->object); break;
+	case HF_EVENT_ADDED:
+	case HF_EVENT_MODIFIED: upsert(cache, event->object, cache->round); break;
+	case HF_EVENT_BOOKMARK:
+		if (event->initial_end) {
+			cache->streaming = false;
+			hf_backoff_reset(&cache->backoff);
+			set_string(&cache->list_version, event->resource_version);
+			list_done(cache);
+		}
+		break;
+	}
+	cache->stats.events++;
+	idle_arm(cache);
+}
+
 static void watch_event(void *arg, const struct hf_event *event)
 {
 	struct hf_cache *cache = arg;
 
+	if (cache->streaming) {
+		stream_event(cache, event);
+		return;
+	}
 	if (event->type == HF_EVENT_ENDED) {
 		watch_ended(cache, event);
 		return;
@@ -448,6 +491,27 @@ static void watch_event(void *arg, const struct hf_event *event)
 		set_string(&cache->version, event->resource_version);
 		position_set(cache, event->resource_version);
 	}
+}
+
+static void stream_start(struct hf_cache *cache)
+{
+	const struct hf_cache_options *options = &cache->options;
+	hf_time spread = (hf_time)hf_rng_below(&cache->rng, (uint64_t)WATCH_MIN);
+	const struct hf_watch_options watch = {
+		.resource = options->resource,
+		.ns = cache->ns,
+		.label_selector = cache->label_selector,
+		.bookmarks = true,
+		.initial_events = true,
+		.timeout = WATCH_MIN + spread,
+	};
+
+	cache->round++;
+	cache->stats.relists++;
+	cache->streaming = true;
+	cache->watch_since = hf_loop_mono(options->loop);
+	idle_arm(cache);
+	cache->watch = hf_store_watch(options->store, &watch, watch_event, cache);
 }
 
 static void watch_start(struct hf_cache *cache)
@@ -475,17 +539,19 @@ static void watch_hung(void *arg)
 
 	cache->stats.hung++;
 	watch_close(cache);
-	watch_start(cache);
+	go_on(cache);
 }
 
 static void go_on(void *arg)
 {
 	struct hf_cache *cache = arg;
 
-	if (cache->version == NULL)
-		list_page(cache);
-	else
+	if (cache->version != NULL)
 		watch_start(cache);
+	else if (cache->continue_token == NULL && hf_store_streams(cache->options.store))
+		stream_start(cache);
+	else
+		list_page(cache);
 }
 
 /* --- life --- */

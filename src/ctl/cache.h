@@ -16,9 +16,12 @@
  * A local copy of all objects of one resource, kept up to date: what Kubernetes
  * calls an informer.
  *
- *   list (in pages, consistent) ──▶ watch from there ──▶ ENDED ──▶ watch again
+ *   list (consistent)           ──▶ watch from there ──▶ ENDED ──▶ watch again
  *        ▲                                  │ from the last version seen
  *        └──────────── HF_E_GONE ◀──────────┘
+ *
+ * A list is a stream of events where the store can do that (the server then needs no
+ * memory for it, nor does this), else pages.
  *
  * Errors are retried for ever with growing, jittered delays (0.8 s to 30 s); a
  * Retry-After of the server is kept.  A watch on which neither an event nor a

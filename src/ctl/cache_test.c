@@ -310,6 +310,104 @@ static void test_after_gone_a_new_list_removes_what_it_does_not_name(void **stat
 	assert_string_equal(fake_watch_live(bench->store)->resource_version, "20");
 }
 
+/* Started on a store that streams lists; nothing has come yet. */
+static struct fake_watch *start_stream(struct bench *bench)
+{
+	bench->store->streams = true;
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	assert_null(fake_next(bench->store));
+	return fake_watch_live(bench->store);
+}
+
+static void test_a_list_may_be_a_stream_and_the_watch_goes_on_with_it(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = start_stream(bench);
+	struct fake_call *call;
+
+	assert_true(watch->initial_events);
+	assert_null(watch->resource_version);
+	assert_in_range(watch->timeout, 5 * HF_MINUTE, 10 * HF_MINUTE);
+	fake_event(watch, HF_EVENT_ADDED, fake_object("a", "u1", "9", "one"));
+	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "4", "two"));
+	fake_event(watch, HF_EVENT_DELETED, fake_object("b", "u2", "10", "two"));
+	assert_false(hf_cache_synced(bench->cache));
+	fake_initial_end(watch, "10");
+	assert_trace(bench, "+a=one +b=two -b=two * ");
+	assert_true(watch->live);
+	fake_event(watch, HF_EVENT_ADDED, fake_object("c", "u3", "11", "three"));
+	assert_trace(bench, "+c=three ");
+	hf_loop_run_until(bench->loop, 2 * HF_SECOND);
+	fake_end(watch, 0, 0);
+	assert_int_equal(next_request(bench, &call), 0);
+	watch = fake_watch_live(bench->store);
+	assert_string_equal(watch->resource_version, "11");
+	assert_false(watch->initial_events);
+	assert_int_equal(hf_cache_stats(bench->cache)->relists, 1);
+}
+
+static void test_after_gone_a_stream_removes_what_it_does_not_name(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = start_stream(bench);
+	struct fake_call *call;
+
+	fake_event(watch, HF_EVENT_ADDED, fake_object("a", "u1", "5", "one"));
+	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "6", "two"));
+	fake_initial_end(watch, "10");
+	assert_trace(bench, "+a=one +b=two * ");
+	hf_loop_run_until(bench->loop, 2 * HF_SECOND);
+	fake_end(watch, HF_E_GONE, 0);
+	assert_int_equal(next_request(bench, &call), 0);
+	watch = fake_watch_live(bench->store);
+	assert_true(watch->initial_events);
+	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "6", "two"));
+	fake_initial_end(watch, "20");
+	assert_trace(bench, "-a=one ");
+}
+
+static void test_a_stream_that_breaks_off_begins_again_and_is_no_list(void **state)
+{
+	static const int codes[] = {HF_E_UNAVAILABLE, 0, HF_E_GONE, HF_E_INVALID};
+	struct bench *bench = *state;
+	struct fake_watch *watch = start_stream(bench);
+	struct fake_call *call;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
+		fake_event(watch, HF_EVENT_ADDED, fake_object("a", "u1", "5", "one"));
+		fake_end(watch, codes[i], 0);
+		assert_false(hf_cache_synced(bench->cache));
+		assert_true(next_request(bench, &call) >= 800 * HF_MS);
+		assert_null(call);
+		watch = fake_watch_live(bench->store);
+		assert_true(watch->initial_events);
+	}
+	assert_int_equal(bench->problems, HF_ARRAY_LEN(codes));
+	/* A silent one too. */
+	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + 4 * HF_MINUTE);
+	assert_false(watch->live);
+	assert_true(fake_watch_live(bench->store)->initial_events);
+	assert_trace(bench, "+a=one ");
+}
+
+static void test_a_server_that_knows_no_streams_is_asked_for_pages_at_once(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = start_stream(bench);
+	struct hf_doc *items[] = {fake_object("a", "u1", "5", "one")};
+	struct fake_call *call;
+
+	bench->store->streams = false;
+	fake_end(watch, HF_E_INVALID, 0);
+	assert_int_equal(next_request(bench, &call), 0);
+	assert_int_equal(call->request->verb, HF_VERB_LIST);
+	assert_int_equal(bench->problems, 0);
+	fake_answer_list(call, "10", "", items, 1);
+	assert_trace(bench, "+a=one * ");
+	assert_string_equal(fake_watch_live(bench->store)->resource_version, "10");
+}
+
 static void test_a_reply_runs_ahead_and_the_late_watch_events_are_stale(void **state)
 {
 	struct bench *bench = *state;
@@ -516,6 +614,10 @@ int main(void)
 		T(test_a_watch_that_always_ends_at_once_is_slowed_down),
 		T(test_a_silent_watch_is_opened_anew_and_a_bookmark_counts_as_life),
 		T(test_after_gone_a_new_list_removes_what_it_does_not_name),
+		T(test_a_list_may_be_a_stream_and_the_watch_goes_on_with_it),
+		T(test_after_gone_a_stream_removes_what_it_does_not_name),
+		T(test_a_stream_that_breaks_off_begins_again_and_is_no_list),
+		T(test_a_server_that_knows_no_streams_is_asked_for_pages_at_once),
 		T(test_a_reply_runs_ahead_and_the_late_watch_events_are_stale),
 		T(test_a_late_reply_does_not_revive_what_the_watch_saw_end),
 		T(test_versions_are_compared_as_numbers_not_as_text),

@@ -138,6 +138,11 @@ static struct hf_watch *front_watch(struct hf_store *store, const struct hf_watc
 	return hf_store_watch(((struct front *)store)->options.store, options, fn, arg);
 }
 
+static bool front_streams(const struct hf_store *store)
+{
+	return hf_store_streams(((const struct front *)store)->options.store);
+}
+
 static struct hf_log_stream *front_logs(struct hf_store *store,
 					const struct hf_log_options *options, hf_log_fn fn,
 					void *arg)
@@ -165,6 +170,7 @@ static const struct hf_store_ops front_ops = {
 	.request = front_request,
 	.cancel = front_cancel,
 	.watch = front_watch,
+	.streams = front_streams,
 	.logs = front_logs,
 	.destroy = front_destroy,
 };

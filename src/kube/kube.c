@@ -172,6 +172,11 @@ static void kube_destroy(struct hf_store *store)
 	free(kube);
 }
 
+static bool kube_streams(const struct hf_store *store)
+{
+	return !((const struct hf_kube *)store)->no_streams;
+}
+
 const struct hf_store_ops hf_kube_ops = {
 	.name = "kube",
 	.request = hf_kube_request,
@@ -181,6 +186,7 @@ const struct hf_store_ops hf_kube_ops = {
 	.logs = hf_kube_logs,
 	.logs_stop = hf_kube_logs_stop,
 	.destroy = kube_destroy,
+	.streams = kube_streams,
 };
 
 static const char *none_if_empty(const char *text)

@@ -60,6 +60,7 @@ struct hf_kube {
 	struct hf_rng rng;
 	char *host;
 	bool gzip;
+	bool no_streams; /* the server does not know sendInitialEvents */
 };
 
 extern const struct hf_store_ops hf_kube_ops;

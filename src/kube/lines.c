@@ -90,6 +90,11 @@ int hf_kube_line_read(const char *line, size_t len, enum hf_kube_line *ret_line,
 		return refuse(err, "has an object without a resourceVersion");
 	if (event.type != HF_EVENT_BOOKMARK && hf_doc_name(doc)[0] == '\0')
 		return refuse(err, "has an object without a name");
+	if (event.type == HF_EVENT_BOOKMARK)
+		event.initial_end =
+			hf_streq(hf_json_path_str(hf_doc_json(doc), "metadata", "annotations",
+						  "k8s.io/initial-events-end", NULL),
+				 "true");
 	event.object = hf_steal(&doc);
 	*ret_event = event;
 	*ret_line = HF_KUBE_LINE_EVENT;

@@ -98,6 +98,10 @@ void hf_kube_watch_target(struct hf_strbuf *sb, const struct hf_watch_options *o
 	add_query(sb, path_len, "resourceVersion", options->resource_version);
 	if (options->bookmarks)
 		add_query(sb, path_len, "allowWatchBookmarks", "true");
+	if (options->initial_events) {
+		add_query(sb, path_len, "sendInitialEvents", "true");
+		add_query(sb, path_len, "resourceVersionMatch", "NotOlderThan");
+	}
 	if (options->timeout > 0)
 		add_query_i64(sb, path_len, "timeoutSeconds",
 			      (options->timeout + HF_SECOND - 1) / HF_SECOND);

@@ -38,6 +38,7 @@ struct kube_watch {
 	bool calling;            /* inside fn */
 	bool stopped;            /* stop came while calling */
 	bool ended;              /* ENDED was told */
+	bool initial;            /* initial_events was asked for and their end has not come */
 };
 
 static struct kube_watch *watch_of(struct hf_kube_op *op)
@@ -122,6 +123,14 @@ static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 	case HF_KUBE_LINE_EVENT: break;
 	}
 	struct hf_doc *object = event.object;
+	if (watch->initial && event.type == HF_EVENT_BOOKMARK && !event.initial_end) {
+		/* It took the question for another and will never tell the end. */
+		(void)hf_doc_unref(object);
+		watch->op.kube->no_streams = true;
+		return deliver_failure(watch, HF_E_INVALID,
+				       "the server does not know sendInitialEvents");
+	}
+	watch->initial = watch->initial && !event.initial_end;
 	lives = deliver(watch, &event);
 	(void)hf_doc_unref(object);
 	return lives;
@@ -164,31 +173,46 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 				      "an event of the watch is larger than 4194304 bytes");
 }
 
+/* The server would not begin: true where it is asked again, with other credentials. */
+static bool refused(struct kube_watch *watch, const struct hf_http_result *result,
+		    struct hf_kube_failure *ret_failure)
+{
+	struct hf_kube *kube = watch->op.kube;
+
+	if (result->status == 401 && hf_kube_op_sign_in_again(&watch->op)) {
+		hf_strbuf_clear(&watch->buffer);
+		watch->status = 0;
+		hf_kube_op_start(&watch->op);
+		return true;
+	}
+	hf_kube_failure_read(result, watch->buffer.data, watch->buffer.len,
+			     hf_loop_wall(kube->loop), ret_failure);
+	if (watch->initial && (result->status == 422 || result->status == 400)) {
+		kube->no_streams = true;
+		ret_failure->err.code = HF_E_INVALID;
+	}
+	return false;
+}
+
 static void on_done(void *arg, const struct hf_http_result *result)
 {
 	struct kube_watch *watch = watch_of(arg);
 	struct hf_kube_failure failure = {.retry_after = 0};
-	bool refused = result->code == 0 && result->status != 200;
 
 	watch->op.transfer = NULL;
 	if (watch->status == 0)
 		hf_kube_op_observe(&watch->op, result->code == 0 ? result->status : 0);
-	if (refused && result->status == 401 && hf_kube_op_sign_in_again(&watch->op)) {
-		hf_strbuf_clear(&watch->buffer);
-		watch->status = 0;
-		hf_kube_op_start(&watch->op);
-		return;
-	}
 	/* A server ends watches by itself after some minutes: code 0. */
-	if (result->code != 0 || refused)
-		hf_kube_failure_read(result, watch->buffer.data, watch->buffer.len,
-				     hf_loop_wall(watch->op.kube->loop), &failure);
-	else if (watch->buffer.len > 0)
+	if (result->code != 0)
+		hf_kube_failure_read(result, "", 0, HF_TIME_NONE, &failure);
+	else if (result->status != 200 && refused(watch, result, &failure))
+		return;
+	else if (result->status == 200 && watch->buffer.len > 0)
 		(void)hf_error_set(&failure.err, HF_E_UNAVAILABLE,
 				   "the watch ended inside an event");
 	struct hf_doc *status = failure.status;
 	(void)deliver_end(watch, &failure);
-	hf_doc_unref(status);
+	(void)hf_doc_unref(status);
 }
 
 static void watch_failed(struct hf_kube_op *op, const struct hf_error *err)
@@ -249,6 +273,7 @@ struct hf_watch *hf_kube_watch(struct hf_store *store, const struct hf_watch_opt
 	watch->base.ops = &hf_kube_ops;
 	watch->fn = fn;
 	watch->arg = arg;
+	watch->initial = options->initial_events;
 	hf_strbuf_init(&watch->buffer, HF_KUBE_EVENT_BYTES_MAX);
 	hf_kube_op_link(kube, &watch->op, &kind);
 	fill_target(watch, options);

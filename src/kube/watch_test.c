@@ -36,8 +36,8 @@ static void on_event(void *arg, const struct hf_event *event)
 	} else {
 		seen->events++;
 		snprintf(seen->text + len, sizeof(seen->text) - len, "%s%c:%s/%s",
-			 len > 0 ? " " : "", "AMDB"[event->type], hf_doc_name(event->object),
-			 event -> resource_version);
+			 len > 0 ? " " : "", event->initial_end ? 'E' : "AMDB"[event->type],
+			 hf_doc_name(event->object), event -> resource_version);
 		if (seen->stop_at_first)
 			seen->watch = hf_watch_stop(seen->watch);
 	}
@@ -301,6 +301,63 @@ static void a_watch_fetches_another_token_once(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+static void a_list_may_come_as_a_stream(void **state)
+{
+	static const struct step steps[] = {
+		{"200 OK", NULL, STREAM,
+		 "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"},
+		{NULL}};
+	struct bench *bench = *state;
+	struct seen seen = {0};
+
+	play(bench, steps);
+	seen.bench = bench;
+	seen.watch = hf_store_watch(bench->store,
+				    &(struct hf_watch_options){.resource = &hf_pods,
+							       .bookmarks = true,
+							       .initial_events = true},
+				    on_event, &seen);
+	until_streaming(bench);
+	assert_null(strstr(bench->last_head, "resourceVersion="));
+	say_chunk(bench, EVENT("ADDED", "a", "5"));
+	say_chunk(bench, "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":"
+			 "\"7\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n");
+	say_chunk(bench, EVENT("BOOKMARK", "", "8"));
+	until_events(bench, &seen, 3);
+	assert_string_equal(seen.text, "A:a/5 E:/7 B:/8");
+	assert_true(hf_store_streams(bench->store));
+	seen.watch = hf_watch_stop(seen.watch);
+}
+
+static void a_server_that_knows_no_streams_is_not_asked_again(void **state)
+{
+	static const struct step refusal[] = {
+		{"422 Invalid", "{\"kind\":\"Status\",\"reason\":\"Invalid\"}", WHOLE, NULL},
+		{NULL}};
+	const struct hf_watch_options options = {
+		.resource = &hf_pods, .bookmarks = true, .initial_events = true};
+	struct bench *bench = *state;
+	struct seen seen = {.bench = bench};
+
+	play(bench, refusal);
+	seen.watch = hf_store_watch(bench->store, &options, on_event, &seen);
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_INVALID);
+	assert_false(hf_store_streams(bench->store));
+
+	/* One that answers as to a plain watch: no end of what there was will ever come. */
+	play(bench, one_stream);
+	assert_true(hf_store_streams(bench->store));
+	seen = (struct seen){.bench = bench};
+	seen.watch = hf_store_watch(bench->store, &options, on_event, &seen);
+	until_streaming(bench);
+	say_chunk(bench, EVENT("ADDED", "a", "5") EVENT("BOOKMARK", "", "8"));
+	until_ended(bench, &seen);
+	assert_int_equal(seen.code, HF_E_INVALID);
+	assert_string_equal(seen.text, "A:a/5");
+	assert_false(hf_store_streams(bench->store));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -315,6 +372,8 @@ int main(void)
 		UNIT(a_watch_may_be_stopped_between_two_events_of_a_chunk),
 		UNIT(a_destroyed_store_ends_its_watches),
 		UNIT(a_watch_fetches_another_token_once),
+		UNIT(a_list_may_come_as_a_stream),
+		UNIT(a_server_that_knows_no_streams_is_not_asked_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ struct hf_store_ops {
 				      void *);
 	void (*logs_stop)(struct hf_log_stream *);
 	void (*destroy)(struct hf_store *);
+	bool (*streams)(const struct hf_store *); /* NULL: it does not */
 };
 
 struct hf_store {

@@ -24,6 +24,8 @@ struct hf_watch *hf_store_watch(struct hf_store *store, const struct hf_watch_op
 				hf_event_fn fn, void *arg)
 {
 	hf_assert(store && options && options->resource && fn);
+	hf_assert(!options->initial_events ||
+		  (options->bookmarks && !options->resource_version && hf_store_streams(store)));
 	return store->ops->watch(store, options, fn, arg);
 }
 
@@ -32,6 +34,11 @@ struct hf_watch *hf_watch_stop(struct hf_watch *watch)
 	if (watch)
 		watch->ops->watch_stop(watch);
 	return NULL;
+}
+
+bool hf_store_streams(const struct hf_store *store)
+{
+	return store->ops->streams && store->ops->streams(store);
 }
 
 struct hf_log_stream *hf_store_logs(struct hf_store *store, const struct hf_log_options *options,

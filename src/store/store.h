@@ -132,6 +132,7 @@ struct hf_event {
 	enum hf_event_type type;
 	struct hf_doc *object;        /* NULL for ENDED */
 	const char *resource_version; /* of this event; "" for ENDED */
+	bool initial_end;             /* BOOKMARK: all that was there has been told, see below */
 	int code;                     /* ENDED only */
 	const char *message;
 	hf_time retry_after;
@@ -145,6 +146,11 @@ struct hf_watch_options {
 	const char *resource_version; /* start after this one; NULL or "0": begin with an ADDED
 					 event for each object there is */
 	bool bookmarks;
+	/* A list as a stream: an ADDED for each object there is, seen no earlier than now, then a
+	 * BOOKMARK with initial_end, then what changes.  With bookmarks and without a
+	 * resource_version, and only where hf_store_streams says so; a server that turns out not
+	 * to know it ends the watch with HF_E_INVALID, and the store says so from then on. */
+	bool initial_events;
 	hf_time timeout; /* span after which the server ends it with code 0; 0: its default */
 };
 
@@ -155,6 +161,9 @@ struct hf_watch *hf_store_watch(struct hf_store *store, const struct hf_watch_op
 				hf_event_fn fn, void *arg);
 /* No event runs after stop.  Needed after ENDED too; may be called from the callback. */
 struct hf_watch *hf_watch_stop(struct hf_watch *watch); /* NULL is fine; returns NULL */
+
+/* May a watch ask for initial_events? */
+bool hf_store_streams(const struct hf_store *store);
 
 /* --- logs of a pod's container --- */
 struct hf_log_options {

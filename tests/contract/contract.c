@@ -311,6 +311,7 @@ void seen_take(void *arg, const struct hf_event *event)
 	assert_true(s->n < SEEN_MAX);
 	s->events[s->n].type = event->type;
 	s->events[s->n].object = hf_doc_ref(event->object);
+	s->events[s->n].initial_end = event->initial_end;
 	snprintf(s->events[s->n].name, sizeof(s->events[0].name), "%s", hf_doc_name(event->object));
 	snprintf(s->events[s->n].version, sizeof(s->events[0].version), "%s",
 		 event->resource_version);

@@ -106,6 +106,7 @@ struct seen {
 		enum hf_event_type type;
 		char name[64], version[32];
 		struct hf_doc *object;
+		bool initial_end;
 	} events[SEEN_MAX];
 	bool ended;
 	int end_code;

@@ -88,6 +88,51 @@ static void a_watch_from_the_start_begins_with_what_there_is(struct world *w)
 	}
 }
 
+/* A back end that has it, or a server behind one that has it not and says so. */
+static void a_list_may_be_a_stream(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	const struct hf_watch_options options = {
+		.resource = &hf_configmaps, .ns = ns, .bookmarks = true, .initial_events = true};
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
+	AUTO_SEEN none = {0};
+
+	if (!hf_store_streams(w->store))
+		return;
+	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
+	assert_int_equal(create_configmap(w, ns, "b", &o), 0);
+	seen_start(w, &s, &options);
+	while (!s.ended && s.n < 3)
+		if (!w->turn(w))
+			fail_msg("nothing moves: '%s'", seen_text(&s));
+	if (s.ended) {
+		assert_int_equal(s.end_code, HF_E_INVALID);
+		assert_int_equal(s.n, 0);
+		assert_false(hf_store_streams(w->store));
+		return;
+	}
+	assert_int_equal(s.events[0].type, HF_EVENT_ADDED);
+	assert_int_equal(s.events[1].type, HF_EVENT_ADDED);
+	assert_int_equal(s.events[2].type, HF_EVENT_BOOKMARK);
+	assert_true(s.events[2].initial_end);
+	assert_true(strtoull(s.events[2].version, NULL, 10) >=
+		    strtoull(text_at(&o, "metadata.resourceVersion"), NULL, 10));
+	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
+	assert_int_equal(erase(w, &hf_configmaps, ns, "a", &o), 0);
+	wait_events(w, &s, 5);
+	assert_string_equal(s.events[3].name, "c");
+	assert_int_equal(s.events[4].type, HF_EVENT_DELETED);
+
+	/* Of nothing there is an end too. */
+	seen_start(
+		w, &none,
+		&(struct hf_watch_options){
+			.resource = &hf_pods, .ns = ns, .bookmarks = true, .initial_events = true});
+	wait_events(w, &none, 1);
+	assert_true(none.events[0].initial_end);
+}
+
 static void only_what_is_selected_comes(struct world *w)
 {
 	char ns[64], other[64];
@@ -366,6 +411,7 @@ const struct contract_test contract_watches[] = {
 	{"31: changes come once and in order", changes_come_once_and_in_order},
 	{"31: a watch from the start begins with what there is",
 	 a_watch_from_the_start_begins_with_what_there_is},
+	{"31: a list may be a stream", a_list_may_be_a_stream},
 	{"31: only what is selected comes", only_what_is_selected_comes},
 	{"32: entering and leaving a selection is ADDED and DELETED",
 	 entering_and_leaving_a_selection_is_added_and_deleted},

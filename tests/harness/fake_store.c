@@ -42,6 +42,7 @@ static struct hf_watch *fake_watch(struct hf_store *base, const struct hf_watch_
 	if (options->resource_version != NULL)
 		watch->resource_version = hf_xstrdup(options->resource_version);
 	watch->timeout = options->timeout;
+	watch->initial_events = options->initial_events;
 	watch->fn = fn;
 	watch->arg = arg;
 	watch->live = true;
@@ -67,7 +68,13 @@ static void fake_destroy(struct hf_store *base)
 	free(store);
 }
 
+static bool fake_streams(const struct hf_store *base)
+{
+	return ((const struct fake_store *)base)->streams;
+}
+
 static const struct hf_store_ops fake_ops = {
+	.streams = fake_streams,
 	.name = "fake",
 	.request = fake_request,
 	.cancel = fake_cancel,
@@ -157,6 +164,16 @@ void fake_event(struct fake_watch *watch, enum hf_event_type type, struct hf_doc
 
 	watch->fn(watch->arg, &event);
 	hf_doc_unref(object);
+}
+
+void fake_initial_end(struct fake_watch *watch, const char *version)
+{
+	struct hf_event event = {.type = HF_EVENT_BOOKMARK,
+				 .message = "",
+				 .resource_version = version,
+				 .initial_end = true};
+
+	watch->fn(watch->arg, &event);
 }
 
 void fake_bookmark(struct fake_watch *watch, const char *version)

@@ -26,6 +26,7 @@ struct fake_watch {
 	struct hf_watch base;   /* first */
 	char *resource_version; /* NULL as asked */
 	hf_time timeout;
+	bool initial_events;
 	hf_event_fn fn;
 	void *arg;
 	bool live; /* not stopped */
@@ -37,6 +38,7 @@ struct fake_store {
 	struct fake_watch watches[FAKE_WATCHES_MAX];
 	size_t n_calls, n_watches;
 	size_t looked; /* calls that fake_next has returned */
+	bool streams;  /* what hf_store_streams says; set by the test */
 };
 
 struct fake_store *fake_store_create(void);
@@ -56,6 +58,7 @@ struct fake_watch *fake_watch_live(struct fake_store *store);
 /* An event with that object's resourceVersion; takes over the reference. */
 void fake_event(struct fake_watch *watch, enum hf_event_type type, struct hf_doc *object);
 void fake_bookmark(struct fake_watch *watch, const char *version);
+void fake_initial_end(struct fake_watch *watch, const char *version);
 void fake_end(struct fake_watch *watch, int code, hf_time retry_after);
 
 /* An object with that metadata, and "value" beside it. */
