@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""The CRDs and the admission policies of `holdfast manifests`, on a real API server."""
+"""What `holdfast manifests` prints, on a real API server: CRDs, policies, the deployment."""
 
+import copy
+import json
 import os
 import subprocess
 import sys
 
 from kit import build
-from kit.check import Fail, Skip, has_verb
+from kit.check import Fail, Skip, has_verb, want
 
 NEEDS = {}
 BUILD = ["control"]
@@ -31,3 +33,28 @@ def check_rules(w):
         bad = [l for l in lines if l.startswith("FAIL")] or lines[-5:]
         raise Fail("; ".join(bad[:5])[:1500] + "; " + lines[-1])
     return lines[-1]
+
+
+def check_deployment(w):
+    """All of it is applied at once, and its pod passes the restricted pod security standard"""
+    ns = "elsewhere"
+    text = subprocess.run([w.program, "manifests", "-n", ns, "--image", "localhost/holdfast:test"],
+                          capture_output=True, text=True, check=True).stdout
+    w.cluster.kubectl("apply", "-f", "-", text=text)
+    w.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    made = json.loads(w.cluster.kubectl("get", "deployment", "-n", ns, "holdfast-operator", "-o",
+                                        "json"))["spec"]["template"]
+    want(made["spec"]["containers"][0]["image"] == "localhost/holdfast:test", "another image")
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": made["spec"],
+           "metadata": {"name": "p", "namespace": ns, "labels": made["metadata"]["labels"]}}
+
+    def refused(pod):
+        try:
+            w.cluster.kubectl("create", "--dry-run=server", "-f", "-", text=json.dumps(pod))
+        except build.Broken as e:
+            return str(e)
+        return ""
+    want(refused(pod) == "", refused(pod))
+    lax = copy.deepcopy(pod)
+    del lax["spec"]["containers"][0]["securityContext"]["capabilities"]
+    want("PodSecurity" in refused(lax), "a pod with capabilities is let in: nothing is enforced")
