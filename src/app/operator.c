@@ -43,6 +43,8 @@ struct process {
 	struct hf_manager *manager;
 	struct hf_signal *sigterm, *sigint;
 	uint64_t seed;
+	/* What went wrong last since its state changed: why it is not ready, perhaps. */
+	char trouble[HF_ERROR_TEXT_MAX];
 	bool stopping;
 	int exit_code;
 };
@@ -76,12 +78,18 @@ static void on_signal(void *arg, int signum)
 
 static void on_state(void *arg, enum hf_manager_state state, const char *why)
 {
-	hf_operator_log_state(((struct process *)arg)->log, state, why);
+	struct process *process = arg;
+
+	process->trouble[0] = '\0';
+	hf_operator_log_state(process->log, state, why);
 }
 
 static void on_trouble(void *arg, const char *what, int code, const char *message)
 {
-	hf_operator_log_trouble(((struct process *)arg)->log, what, code, message);
+	struct process *process = arg;
+
+	snprintf(process->trouble, sizeof(process->trouble), "%s: %s", what, message);
+	hf_operator_log_trouble(process->log, what, code, message);
 }
 
 static void on_passed(void *arg, const struct hf_operator_pass *pass)
@@ -91,7 +99,11 @@ static void on_passed(void *arg, const struct hf_operator_pass *pass)
 
 static void on_problem(void *arg, const char *key, int code, const char *message)
 {
-	hf_operator_log_problem(((struct process *)arg)->log, key, code, message);
+	struct process *process = arg;
+
+	if (strchr(key, '/') == NULL)
+		snprintf(process->trouble, sizeof(process->trouble), "%s: %s", key, message);
+	hf_operator_log_problem(process->log, key, code, message);
 }
 
 /* As client-go counts; a request without an answer has no code. */
@@ -113,7 +125,12 @@ static void on_request(void *arg, const struct hf_kube_observation *seen)
 
 static int is_ready(void *arg, struct hf_error *err)
 {
-	return hf_manager_ready(((struct process *)arg)->manager, err);
+	const struct process *process = arg;
+	int rc = hf_manager_ready(process->manager, err);
+
+	if (rc != 0 && process->trouble[0] != '\0')
+		return hf_error_wrap(err, "%s", process->trouble);
+	return rc;
 }
 
 static void render_metrics(void *arg, struct hf_strbuf *sb)

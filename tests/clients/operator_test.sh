@@ -91,6 +91,23 @@ expect 'a config file with a field that there is not' 'config.yaml:2:3: unknown 
 	rc_of "$holdfast" operator --config "$folder/config.yaml"
 expect 'help names the flags' 'leader-election-id' "$holdfast" operator -help
 
+# ---- an API server that is not there is waited for, and the reason is told
+cat >"$folder/nowhere" <<-'END'
+	apiVersion: v1
+	kind: Config
+	current-context: t
+	clusters: [{name: t, cluster: {server: 'https://127.0.0.1:1'}}]
+	users: [{name: t, user: {token: t}}]
+	contexts: [{name: t, context: {cluster: t, user: t}}]
+END
+operator nowhere --kubeconfig "$folder/nowhere"
+says_why() { ask nowhere /readyz | grep -q 'not ready: lease: .*127.0.0.1'; }
+expect 'not ready says why' '' until_true 100 says_why
+expect 'it lives all the same' '^ok' ask nowhere /healthz
+kill "${pids[nowhere]}"
+reap nowhere
+expect 'and ends when told to' '' test "$code" = 0
+
 # ---- an API whose jobs nobody serves
 "$holdfast" up --no-operator --listen 127.0.0.1:0 --data-dir "$plane" >"$folder/up.out" 2>"$folder/up.log" &
 pids[up]=$!
