@@ -501,6 +501,7 @@ static void stream_start(struct hf_cache *cache)
 		.resource = options->resource,
 		.ns = cache->ns,
 		.label_selector = cache->label_selector,
+		.field_selector = cache->field_selector,
 		.bookmarks = true,
 		.initial_events = true,
 		.timeout = WATCH_MIN + spread,

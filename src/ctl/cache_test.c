@@ -310,6 +310,34 @@ static void test_after_gone_a_new_list_removes_what_it_does_not_name(void **stat
 	assert_string_equal(fake_watch_live(bench->store)->resource_version, "20");
 }
 
+static void test_every_question_has_the_field_selector(void **state)
+{
+	struct bench *bench = *state;
+	const struct hf_cache_options options = {
+		.loop = bench->loop,
+		.store = &bench->store->base,
+		.resource = &hf_pods,
+		.field_selector = "metadata.name=a",
+		.seed = 1,
+	};
+	struct hf_cache *cache = hf_cache_create(&options);
+	struct fake_call *call;
+
+	hf_cache_start(cache);
+	hf_loop_run_ready(bench->loop);
+	call = fake_next(bench->store);
+	assert_string_equal(call->request->field_selector, "metadata.name=a");
+	fake_answer_list(call, "10", "", NULL, 0);
+	assert_string_equal(fake_watch_live(bench->store)->field_selector, "metadata.name=a");
+	bench->store->streams = true;
+	hf_loop_run_until(bench->loop, 2 * HF_SECOND);
+	fake_end(fake_watch_live(bench->store), HF_E_GONE, 0);
+	hf_loop_run_ready(bench->loop);
+	assert_true(fake_watch_live(bench->store)->initial_events);
+	assert_string_equal(fake_watch_live(bench->store)->field_selector, "metadata.name=a");
+	hf_cache_destroy(cache);
+}
+
 /* Started on a store that streams lists; nothing has come yet. */
 static struct fake_watch *start_stream(struct bench *bench)
 {
@@ -617,6 +645,7 @@ int main(void)
 		T(test_a_list_may_be_a_stream_and_the_watch_goes_on_with_it),
 		T(test_after_gone_a_stream_removes_what_it_does_not_name),
 		T(test_a_stream_that_breaks_off_begins_again_and_is_no_list),
+		T(test_every_question_has_the_field_selector),
 		T(test_a_server_that_knows_no_streams_is_asked_for_pages_at_once),
 		T(test_a_reply_runs_ahead_and_the_late_watch_events_are_stale),
 		T(test_a_late_reply_does_not_revive_what_the_watch_saw_end),

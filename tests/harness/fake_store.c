@@ -41,6 +41,8 @@ static struct hf_watch *fake_watch(struct hf_store *base, const struct hf_watch_
 	watch->base.ops = base->ops;
 	if (options->resource_version != NULL)
 		watch->resource_version = hf_xstrdup(options->resource_version);
+	if (options->field_selector != NULL)
+		watch->field_selector = hf_xstrdup(options->field_selector);
 	watch->timeout = options->timeout;
 	watch->initial_events = options->initial_events;
 	watch->fn = fn;
@@ -65,6 +67,7 @@ static void fake_destroy(struct hf_store *base)
 		hf_request_free(store->calls[i].request);
 	for (size_t i = 0; i < store->n_watches; i++)
 		free(store->watches[i].resource_version);
+		free(store->watches[i].field_selector);
 	free(store);
 }
 

@@ -25,6 +25,7 @@ struct fake_call {
 struct fake_watch {
 	struct hf_watch base;   /* first */
 	char *resource_version; /* NULL as asked */
+	char *field_selector;   /* likewise */
 	hf_time timeout;
 	bool initial_events;
 	hf_event_fn fn;
