@@ -65,9 +65,10 @@ static void fake_destroy(struct hf_store *base)
 
 	for (size_t i = 0; i < store->n_calls; i++)
 		hf_request_free(store->calls[i].request);
-	for (size_t i = 0; i < store->n_watches; i++)
+	for (size_t i = 0; i < store->n_watches; i++) {
 		free(store->watches[i].resource_version);
 		free(store->watches[i].field_selector);
+	}
 	free(store);
 }
 
