@@ -669,7 +669,8 @@ bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc)
 {
 	uint64_t version = version_parse(hf_doc_resource_version(doc));
 
-	if (version != VERSION_UNKNOWN && version <= cache->position) {
+	/* One that does not say its version cannot be told from the past: the watch will tell. */
+	if (version == VERSION_UNKNOWN || version <= cache->position) {
 		cache->stats.stale++;
 		return false;
 	}

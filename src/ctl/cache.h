@@ -38,7 +38,9 @@
  *   - after hf_cache_put_gone a UID never comes back, until the watch says DELETED
  *     or a list that began later is complete;
  *   - a list removes what it does not name, unless that is newer than the list;
- *   - a version that is no number (none is known to send such) is taken as newer.
+ *   - a version that is no number (none is known to send such) is taken as newer by the watch,
+ *     and a reply without one is dropped: of two DELETEs at once the API server answers the
+ *     later with 200 and the object as it was, marked, without a resourceVersion.
  *
  * So a reply may run ahead of the watch, and the watch never takes the cache back.
  * That is why no expectations are kept.

@@ -470,6 +470,18 @@ static void test_a_late_reply_does_not_revive_what_the_watch_saw_end(void **stat
 	assert_trace(bench, "+c=three ");
 }
 
+static void test_a_reply_without_a_version_does_not_revive_what_the_watch_saw_end(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	HF_AUTO_DOC late = fake_object("a", "u1", "", "one");
+
+	fake_event(watch, HF_EVENT_DELETED, fake_object("a", "u1", "13", "one"));
+	assert_false(hf_cache_put_reply(bench->cache, late));
+	assert_trace(bench, "-a=one ");
+	assert_int_equal(hf_cache_len(bench->cache), 0);
+}
+
 static void test_versions_are_compared_as_numbers_not_as_text(void **state)
 {
 	struct bench *bench = *state;
@@ -649,6 +661,7 @@ int main(void)
 		T(test_a_server_that_knows_no_streams_is_asked_for_pages_at_once),
 		T(test_a_reply_runs_ahead_and_the_late_watch_events_are_stale),
 		T(test_a_late_reply_does_not_revive_what_the_watch_saw_end),
+		T(test_a_reply_without_a_version_does_not_revive_what_the_watch_saw_end),
 		T(test_versions_are_compared_as_numbers_not_as_text),
 		T(test_an_object_gone_by_reply_does_not_come_back_from_the_past),
 		T(test_a_mark_of_gone_holds_through_a_list_begun_before_it),

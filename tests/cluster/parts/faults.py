@@ -265,7 +265,7 @@ def check_too_many(w):
             "limitResponse": {"type": "Reject"}}}})
     w.api.create("flowschemas", None, {
         "apiVersion": group, "kind": "FlowSchema", "metadata": {"name": "tiny"},
-        "spec": {"priorityLevelConfiguration": {"name": "tiny"}, "matchingPrecedence": 1, "rules": [{
+        "spec": {"priorityLevelConfiguration": {"name": "tiny"}, "matchingPrecedence": 2, "rules": [{
             "subjects": [{"kind": "ServiceAccount", "serviceAccount": {
                 "name": "limited", "namespace": "default"}}],
             "resourceRules": [{"verbs": ["create", "patch", "delete"], "apiGroups": ["*"],
