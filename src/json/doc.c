@@ -259,6 +259,14 @@ static bool read_member(struct hf_doc *doc, struct hf_skip *s, const struct hf_s
 	return hf_skip_value(s);
 }
 
+static bool all_found(const struct hf_doc *doc)
+{
+	for (int i = 0; i < METADATA_LEN; i++)
+		if (!doc->metadata[i])
+			return false;
+	return true;
+}
+
 /* Caches index by these four: a tree for each object of a list would cost ten times its text. */
 static void read_metadata(struct hf_doc *doc)
 {
@@ -270,7 +278,9 @@ static void read_metadata(struct hf_doc *doc)
 	hf_skip_init(&s, doc->text, doc->text_len);
 	if (!find_key(&s, "metadata") || hf_skip_peek(&s) != HF_JSON_OBJECT || !hf_skip_enter(&s))
 		return;
-	for (bool first = true; hf_skip_next_key(&s, &first, &name) == HF_SKIP_ENTRY;)
+	/* API servers write these before labels, annotations and the long managedFields. */
+	for (bool first = true;
+	     !all_found(doc) && hf_skip_next_key(&s, &first, &name) == HF_SKIP_ENTRY;)
 		if (!read_member(doc, &s, &name, arena))
 			return;
 }

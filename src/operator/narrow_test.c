@@ -165,6 +165,7 @@ static void the_ledger_goes_first_then_the_status_then_the_actions(void **state)
 	assert_null(next(bench));
 	assert_int_equal(bench->last_code, 0);
 	/* The next step has read it. */
+	gathered(bench);
 	assert_int_equal(brain.seen.generation, 4);
 	assert_true(narrow_metric(bench) == 1);
 	event_lines(bench, &lines);

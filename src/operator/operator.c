@@ -135,7 +135,10 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 		if (!hf_map_put(kind->op->job_keys, entry->uid, copy))
 			free(copy);
 	}
-	enqueue(kind->op, key);
+	if (kind->op->own_write)
+		enqueue_gathering(kind->op, key, true);
+	else
+		enqueue(kind->op, key);
 }
 
 /* No news that somebody waits for: the object is there, and nothing of it has ended. */

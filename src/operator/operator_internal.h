@@ -143,8 +143,9 @@ struct hf_operator {
 	/* The gate: passes that have a request to send, first come first served. */
 	struct hf_pass *gate_first, **gate_last;
 	size_t in_flight, in_flight_max;
-	bool in_gate;  /* the gate is being worked on */
-	double tokens; /* requests that may be sent now, where there is a rate */
+	bool in_gate;   /* the gate is being worked on */
+	bool own_write; /* what the job's cache takes in now is our status and nothing else */
+	double tokens;  /* requests that may be sent now, where there is a rate */
 	hf_time tokens_at;
 	struct hf_timer *gate_timer; /* when the next one may */
 

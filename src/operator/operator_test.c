@@ -54,6 +54,7 @@ static void test_actions_wait_for_the_status_and_stages_for_each_other(void **st
 	assert_int_equal(bench->last_code, 0);
 	/* The replies are in the caches: the next step sees them. */
 	assert_null(next(bench));
+	gathered(bench);
 	assert_int_equal(brain.steps, 2);
 	assert_int_equal(brain.pods, 2);
 	assert_int_equal(brain.services, 1);
@@ -404,6 +405,31 @@ static void test_a_pod_on_its_way_up_waits_for_others_and_one_that_ends_does_not
 	}
 }
 
+static void test_our_own_status_is_no_news_unless_others_wrote_meanwhile(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *patch;
+
+	want_status(JOB_TIME, true);
+	start(bench);
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
+	turn(bench);
+	assert_int_equal(brain.steps, 1);
+	gathered(bench);
+	assert_int_equal(brain.steps, 2);
+
+	want_status(JOB_TIME + HF_SECOND, true);
+	brain.once = true;
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
+		   job_doc("ddp", "u-1", 102, ""));
+	patch = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
+		   job_doc("ddp", "u-1", 103, ""));
+	grant_status(patch, 104);
+	turn(bench);
+	assert_int_equal(brain.steps, 4);
+}
+
 static void test_a_step_that_fails_is_told_and_tried_again(void **state)
 {
 	struct bench *bench = *state;
@@ -624,6 +650,7 @@ int main(void)
 		T(test_a_wake_up_that_is_overdue_does_not_spin),
 		T(test_pods_wake_their_job_and_strangers_those_whose_name_they_have),
 		T(test_a_pod_on_its_way_up_waits_for_others_and_one_that_ends_does_not),
+		T(test_our_own_status_is_no_news_unless_others_wrote_meanwhile),
 		T(test_changes_of_pods_gather_for_a_big_job_and_not_for_a_small_one),
 		T(test_a_step_that_fails_is_told_and_tried_again),
 		T(test_a_job_made_anew_under_the_name_ends_the_pass),

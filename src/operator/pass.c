@@ -383,9 +383,17 @@ void hf_pass_replied(struct hf_pass *pass, const struct hf_reply *reply)
 
 /* --- status -------------------------------------------------------------------------------- */
 
+/* Patches name the version they were made for: if the cache still has that one, the reply is that
+ * and what we wrote. */
 static void job_is_now(struct hf_pass *pass, struct hf_doc *object)
 {
+	const struct hf_cache_entry *entry = hf_cache_get(
+		pass->kind->cache, hf_doc_namespace(pass->job), hf_doc_name(pass->job));
+
+	pass->op->own_write = entry != NULL &&
+			      hf_streq(entry->resource_version, hf_doc_resource_version(pass->job));
 	hf_cache_put_reply(pass->kind->cache, object);
+	pass->op->own_write = false;
 	hf_doc_unref(pass->job);
 	pass->job = hf_doc_ref(object);
 }
