@@ -200,6 +200,9 @@ static int connect(struct process *process, struct hf_error *err)
 		.seed = process->seed, .observe = on_request, .observe_arg = process};
 	int rc = hf_kube_config_find(&load, &process->kube, err);
 
+	if (rc == 0 && process->kube.warning != NULL)
+		hf_log(HF_LOG_WARN, "setup", process->kube.warning, "kubeconfig",
+		       process->kube.path, NULL);
 	if (rc == 0)
 		rc = hf_loop_create(&process->loop, err);
 	if (rc == 0)

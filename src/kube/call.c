@@ -195,8 +195,28 @@ static bool repeat(struct kube_call *call, const struct hf_http_result *result,
 	return true;
 }
 
-static void on_done(void *arg, const struct hf_http_result *result)
+/*
+ * A refusal that was cut behind its head is a refusal all the same: nothing was done.  (A
+ * server that refuses before it has read the request ends the stream in a way that makes
+ * curl 7.88 lose the rest of the answer now and then.)  Not 409, which has two meanings that
+ * only the body tells apart.
+ */
+static struct hf_http_result take_head_alone(const struct hf_http_result *result)
 {
+	struct hf_http_result taken = *result;
+
+	if (result->code != HF_E_TIMEOUT || result->status < 400 || result->status > 499 ||
+	    result->status == 409)
+		return taken;
+	taken.code = 0;
+	taken.body = "";
+	taken.body_len = 0;
+	return taken;
+}
+
+static void on_done(void *arg, const struct hf_http_result *whole)
+{
+	const struct hf_http_result taken = take_head_alone(whole), *result = &taken;
 	struct kube_call *call = call_of(arg);
 	struct hf_kube_failure failure;
 	struct hf_doc *status;

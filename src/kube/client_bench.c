@@ -36,6 +36,11 @@ static void play_step(struct bench *bench, struct hf_scripted_peer *peer, const 
 	case CUT_IN_BODY:
 		say(peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"kind");
 		break;
+	case CUT_REFUSAL:
+		say(peer, "HTTP/1.1 ");
+		say(peer, step->head);
+		say(peer, "\r\nContent-Length: 43\r\n\r\nToo many");
+		break;
 	case SHORT_BODY:
 		say(peer, "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n");
 		say(peer, step->body);

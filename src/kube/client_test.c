@@ -16,7 +16,7 @@ static void a_failing_server_is_asked_again_by_reads(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(failures); i++) {
 		struct bench *bench = *state;
-		const struct step steps[] = {SAYS(failures[i], ""), SAYS("200 OK", POD), {NULL}};
+		const struct step steps[] = {SAYS(failures[i], ""), SAYS("200 OK", POD), DONE};
 		play(bench, steps);
 		assert_int_equal(get_pod(bench), 0);
 		assert_string_equal(bench->name, "a");
@@ -30,8 +30,7 @@ static void a_failing_server_is_not_asked_again_by_writes(void **state)
 	static const struct step steps[] = {
 		SAYS("500 Internal Server Error",
 		     "{\"kind\":\"Status\",\"reason\":\"InternalError\",\"message\":\"etcd is slow\"}"),
-		SAYS("201 Created", POD),
-		{NULL}};
+		SAYS("201 Created", POD), DONE};
 
 	play(bench, steps);
 	assert_int_equal(create_pod(bench), HF_E_INTERNAL);
@@ -44,7 +43,7 @@ static void reads_give_up_after_a_few_tries_and_say_so(void **state)
 	struct bench *bench = *state;
 	static const struct step steps[] = {SAYS("503 no", ""),  SAYS("503 no", ""),
 					    SAYS("503 no", ""),  SAYS("503 no", ""),
-					    SAYS("200 OK", POD), {NULL}};
+					    SAYS("200 OK", POD), DONE};
 
 	play(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
@@ -55,8 +54,8 @@ static void reads_give_up_after_a_few_tries_and_say_so(void **state)
 static void too_many_requests_come_back_when_told_to(void **state)
 {
 	struct bench *bench = *state;
-	static const struct step steps[] = {
-		SAYS("429 Busy\r\nRetry-After: 1", ""), SAYS("201 Created", POD), {NULL}};
+	static const struct step steps[] = {SAYS("429 Busy\r\nRetry-After: 1", ""),
+					    SAYS("201 Created", POD), DONE};
 	hf_time before = hf_loop_mono(bench->t.loop);
 
 	play(bench, steps);
@@ -72,7 +71,7 @@ static void too_long_a_wait_is_reported_at_once(void **state)
 		SAYS("429 Busy\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 		     "Retry-After: Sun, 06 Nov 1994 08:51:37 GMT",
 		     ""),
-		{NULL}};
+		DONE};
 
 	play(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_TOO_MANY);
@@ -86,20 +85,50 @@ static void a_lost_connection_is_tried_again_by_reads_alone(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(ends); i++) {
 		struct bench *bench = *state;
-		const struct step reads[] = {BREAKS(POD, ends[i]), SAYS("200 OK", POD), {NULL}};
+		const struct step reads[] = {BREAKS(POD, ends[i]), SAYS("200 OK", POD), DONE};
 		play(bench, reads);
 		if (get_pod(bench) != 0)
 			fail_msg("end %d: %s", (int)ends[i], bench->message);
 		assert_int_equal(bench->server.requests, 2);
 
-		const struct step writes[] = {
-			BREAKS(POD, ends[i]), SAYS("201 Created", POD), {NULL}};
+		const struct step writes[] = {BREAKS(POD, ends[i]), SAYS("201 Created", POD), DONE};
 		play(bench, writes);
 		/* It may have been done: the caller has to look. */
 		if (create_pod(bench) != HF_E_TIMEOUT)
 			fail_msg("end %d: %s", (int)ends[i], bench->message);
 		assert_int_equal(bench->server.requests, 1);
 	}
+}
+
+static void a_refusal_that_is_cut_behind_its_head_is_a_refusal(void **state)
+{
+	static const struct {
+		const char *head;
+		int code;
+	} cases[] = {
+		{"404 Not Found", HF_E_NOT_FOUND},
+		{"403 Forbidden", HF_E_FORBIDDEN},
+		{"422 Invalid", HF_E_INVALID},
+		{"409 Conflict", HF_E_TIMEOUT}, /* of two kinds: the caller has to look */
+		{"500 Internal Server Error", HF_E_TIMEOUT},
+	};
+	struct bench *bench = *state;
+	const struct step busy[] = {{.head = "429 Busy\r\nRetry-After: 1", .end = CUT_REFUSAL},
+				    SAYS("201 Created", POD),
+				    DONE};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		const struct step steps[] = {{.head = cases[i].head, .end = CUT_REFUSAL}, DONE};
+		play(bench, steps);
+		if (create_pod(bench) != cases[i].code)
+			fail_msg("%s: %s", cases[i].head, bench->message);
+		assert_int_equal(bench->server.requests, 1);
+	}
+	/* Nothing was done, so that a write is sent again. */
+	play(bench, busy);
+	assert_int_equal(create_pod(bench), 0);
+	assert_int_equal(bench->server.requests, 2);
+	assert_int_equal(bench->seen[0].status, 429);
 }
 
 static void a_server_that_is_not_there_is_tried_a_few_times(void **state)
@@ -117,7 +146,7 @@ static void a_server_that_is_not_there_is_tried_a_few_times(void **state)
 static void no_answer_in_time_is_a_timeout_and_the_end(void **state)
 {
 	struct bench *bench = *state;
-	static const struct step steps[] = {BREAKS(POD, SILENCE), {NULL}};
+	static const struct step steps[] = {BREAKS(POD, SILENCE), DONE};
 
 	play(bench, steps);
 	bench->timeout = 50 * HF_MS;
@@ -128,7 +157,7 @@ static void no_answer_in_time_is_a_timeout_and_the_end(void **state)
 static void a_body_past_its_limit_is_refused_with_the_limit(void **state)
 {
 	struct bench *bench = *state;
-	static const struct step steps[] = {BREAKS(NULL, HUGE_BODY), {NULL}};
+	static const struct step steps[] = {BREAKS(NULL, HUGE_BODY), DONE};
 
 	play(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_TOO_LARGE);
@@ -142,7 +171,7 @@ static void an_answer_that_is_no_json_leaves_the_outcome_unknown(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(bodies); i++) {
 		struct bench *bench = *state;
-		const struct step steps[] = {SAYS("200 OK", bodies[i]), {NULL}};
+		const struct step steps[] = {SAYS("200 OK", bodies[i]), DONE};
 		play(bench, steps);
 		assert_int_equal(create_pod(bench), HF_E_TIMEOUT);
 		assert_non_null(strstr(bench->message, "bad answer"));
@@ -154,8 +183,7 @@ static void an_answer_that_is_no_json_leaves_the_outcome_unknown(void **state)
 static void a_list_without_a_version_is_no_list(void **state)
 {
 	struct bench *bench = *state;
-	static const struct step steps[] = {SAYS("200 OK", "{\"metadata\":{},\"items\":[]}"),
-					    {NULL}};
+	static const struct step steps[] = {SAYS("200 OK", "{\"metadata\":{},\"items\":[]}"), DONE};
 
 	play(bench, steps);
 	assert_int_equal(list_pods(bench), HF_E_TIMEOUT);
@@ -169,7 +197,7 @@ static void what_is_forbidden_says_why(void **state)
 		SAYS("403 Forbidden",
 		     "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"pods is forbidden: "
 		     "User \\\"x\\\" cannot list resource\"}"),
-		{NULL}};
+		DONE};
 
 	play(bench, steps);
 	assert_int_equal(list_pods(bench), HF_E_FORBIDDEN);
@@ -183,7 +211,7 @@ static void the_servers_clock_and_warnings_are_told(void **state)
 		SAYS("200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 		     "Warning: 299 - \"first\"\r\nWarning: 199 - \"no\"\r\nWarning: 299 - \"second\"",
 		     POD),
-		{NULL}};
+		DONE};
 
 	play(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
@@ -194,7 +222,7 @@ static void the_servers_clock_and_warnings_are_told(void **state)
 static void every_request_is_told_to_who_counts(void **state)
 {
 	struct bench *bench = *state;
-	static const struct step steps[] = {SAYS("503 no", ""), SAYS("200 OK", POD), {NULL}};
+	static const struct step steps[] = {SAYS("503 no", ""), SAYS("200 OK", POD), DONE};
 
 	play(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
@@ -211,7 +239,7 @@ static void every_request_is_told_to_who_counts(void **state)
 static void a_dry_run_of_a_delete_says_so_where_servers_look(void **state)
 {
 	struct bench *bench = *state;
-	static const struct step steps[] = {SAYS("200 OK", POD), {NULL}};
+	static const struct step steps[] = {SAYS("200 OK", POD), DONE};
 	struct hf_request request = {.verb = HF_VERB_DELETE,
 				     .resource = &hf_pods,
 				     .ns = "default",
@@ -229,7 +257,7 @@ static void a_dry_run_of_a_delete_says_so_where_servers_look(void **state)
 static void a_canceled_request_is_silent_also_while_it_waits(void **state)
 {
 	struct bench *bench = *state;
-	static const struct step steps[] = {SAYS("429 Busy\r\nRetry-After: 5", ""), {NULL}};
+	static const struct step steps[] = {SAYS("429 Busy\r\nRetry-After: 5", ""), DONE};
 
 	play(bench, steps);
 	struct hf_call *call = begin_get(bench);
@@ -242,7 +270,7 @@ static void a_canceled_request_is_silent_also_while_it_waits(void **state)
 static void a_destroyed_store_ends_what_waits(void **state)
 {
 	struct bench *bench = *state;
-	static const struct step steps[] = {SAYS("429 Busy\r\nRetry-After: 5", ""), {NULL}};
+	static const struct step steps[] = {SAYS("429 Busy\r\nRetry-After: 5", ""), DONE};
 
 	play(bench, steps);
 	(void)begin_get(bench);
@@ -262,6 +290,7 @@ int main(void)
 		UNIT(too_many_requests_come_back_when_told_to),
 		UNIT(too_long_a_wait_is_reported_at_once),
 		UNIT(a_lost_connection_is_tried_again_by_reads_alone),
+		UNIT(a_refusal_that_is_cut_behind_its_head_is_a_refusal),
 		UNIT(a_server_that_is_not_there_is_tried_a_few_times),
 		UNIT(no_answer_in_time_is_a_timeout_and_the_end),
 		UNIT(a_body_past_its_limit_is_refused_with_the_limit),

@@ -23,6 +23,7 @@ enum end {
 	RESET,       /* no byte, then RST */
 	CUT_IN_HEAD, /* half a head, then closed */
 	CUT_IN_BODY, /* half a body, then closed */
+	CUT_REFUSAL, /* the head says it all: 429 with Retry-After; half its body, then closed */
 	SHORT_BODY,  /* says that it is longer than it is, then closed */
 	HUGE_BODY,   /* chunks without end */
 	SILENCE,     /* nothing at all */
@@ -43,6 +44,11 @@ struct step {
 #define BREAKS(body_, end_)                                                                        \
 	{                                                                                          \
 		.head = "200 OK", .body = (body_), .end = (end_)                                   \
+	}
+
+#define DONE                                                                                       \
+	{                                                                                          \
+		.head = NULL                                                                       \
 	}
 
 #define SEEN_MAX 64

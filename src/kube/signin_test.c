@@ -88,8 +88,8 @@ static size_t runs(void)
 
 static void a_token_is_sent_and_without_one_there_is_no_header(void **state)
 {
-	static const struct step with[] = {OK("secret"), {NULL}};
-	static const struct step without[] = {{"200 OK", POD, WHOLE, NULL}, {NULL}};
+	static const struct step with[] = {OK("secret"), DONE};
+	static const struct step without[] = {{"200 OK", POD, WHOLE, NULL}, DONE};
 	struct bench *bench = *state;
 
 	play(bench, without);
@@ -106,7 +106,7 @@ static void a_fixed_token_that_is_refused_is_reported(void **state)
 		{"401 Unauthorized",
 		 "{\"kind\":\"Status\",\"reason\":\"Unauthorized\",\"message\":\"Unauthorized\"}",
 		 WHOLE, NULL},
-		{NULL}};
+		DONE};
 	struct bench *bench = *state;
 
 	bench->config.token = hf_xstrdup("secret");
@@ -118,9 +118,9 @@ static void a_fixed_token_that_is_refused_is_reported(void **state)
 static void a_token_file_is_read_again_when_its_token_is_refused(void **state)
 {
 	static const struct step rotated[] = {
-		{"401 Unauthorized", "", WHOLE, "Bearer old\r\n"}, OK("new"), OK("new"), {NULL}};
+		{"401 Unauthorized", "", WHOLE, "Bearer old\r\n"}, OK("new"), OK("new"), DONE};
 	static const struct step refused[] = {{"401 Unauthorized", "", WHOLE, "Bearer new\r\n"},
-					      {NULL}};
+					      DONE};
 	struct bench *bench = *state;
 	HF_AUTOFREE char *path = write_file("token", "new\n", 0600);
 
@@ -143,7 +143,7 @@ static void a_token_file_is_read_again_when_its_token_is_refused(void **state)
 
 static void a_token_file_is_read_again_when_a_minute_old(void **state)
 {
-	static const struct step steps[] = {OK("first"), OK("second"), OK("second"), {NULL}};
+	static const struct step steps[] = {OK("first"), OK("second"), OK("second"), DONE};
 	struct bench *bench = *state;
 	HF_AUTOFREE char *path = write_file("token", "second\n", 0600);
 
@@ -162,7 +162,7 @@ static void a_token_file_is_read_again_when_a_minute_old(void **state)
 
 static void a_failed_plugin_is_run_again_after_a_growing_while(void **state)
 {
-	static const struct step steps[] = {OK("made"), {NULL}};
+	static const struct step steps[] = {OK("made"), DONE};
 	struct bench *bench = *state;
 
 	use_plugin(bench,
@@ -182,7 +182,7 @@ static void a_failed_plugin_is_run_again_after_a_growing_while(void **state)
 
 static void a_plugin_is_run_once_and_its_answer_kept(void **state)
 {
-	static const struct step steps[] = {OK("made"), OK("made"), {NULL}};
+	static const struct step steps[] = {OK("made"), OK("made"), DONE};
 	struct bench *bench = *state;
 
 	use_plugin(bench, CREDENTIAL("\"token\":\"made\""));
@@ -194,7 +194,7 @@ static void a_plugin_is_run_once_and_its_answer_kept(void **state)
 
 static void requests_that_come_while_it_runs_wait_for_it(void **state)
 {
-	static const struct step steps[] = {OK("made"), OK("made"), OK("made"), {NULL}};
+	static const struct step steps[] = {OK("made"), OK("made"), OK("made"), DONE};
 	struct bench *bench = *state;
 
 	use_plugin(bench, CREDENTIAL("\"token\":\"made\""));
@@ -213,7 +213,7 @@ static void requests_that_come_while_it_runs_wait_for_it(void **state)
 
 static void a_plugin_is_told_its_arguments_and_environment(void **state)
 {
-	static const struct step steps[] = {OK("argument-mine-plain-told"), {NULL}};
+	static const struct step steps[] = {OK("argument-mine-plain-told"), DONE};
 	struct bench *bench = *state;
 
 	setenv("OWN", "of the parent", 1);
@@ -232,10 +232,10 @@ static void a_plugin_is_told_its_arguments_and_environment(void **state)
 static void a_plugin_is_run_again_when_its_token_is_refused(void **state)
 {
 	static const struct step steps[] = {
-		OK("made-1"), {"401 Unauthorized", "", WHOLE, NULL}, OK("made-2"), {NULL}};
+		OK("made-1"), {"401 Unauthorized", "", WHOLE, NULL}, OK("made-2"), DONE};
 	static const struct step refused[] = {{"401 Unauthorized", "", WHOLE, "made-2"},
 					      {"401 Unauthorized", "", WHOLE, "made-3"},
-					      {NULL}};
+					      DONE};
 	struct bench *bench = *state;
 
 	use_plugin(bench, "n=$(wc -l < runs)\n" CREDENTIAL("\"token\":\"made-'$n'\""));
@@ -252,7 +252,7 @@ static void a_plugin_is_run_again_when_its_token_is_refused(void **state)
 
 static void an_answer_that_ends_soon_is_fetched_anew(void **state)
 {
-	static const struct step steps[] = {OK("made-1"), OK("made-2"), {NULL}};
+	static const struct step steps[] = {OK("made-1"), OK("made-2"), DONE};
 	struct bench *bench = *state;
 	char end[HF_TIME_TEXT_MAX];
 
@@ -270,7 +270,7 @@ static void an_answer_that_ends_soon_is_fetched_anew(void **state)
 
 static void a_plugin_that_fails_is_told_with_its_words_and_left_alone_for_a_while(void **state)
 {
-	static const struct step steps[] = {{NULL}};
+	static const struct step steps[] = {DONE};
 	struct bench *bench = *state;
 
 	bench->config.path = hf_xstrdup("/some/config");
@@ -288,7 +288,7 @@ static void a_plugin_that_fails_is_told_with_its_words_and_left_alone_for_a_whil
 
 static void a_plugin_that_is_not_there_is_told_with_its_hint(void **state)
 {
-	static const struct step steps[] = {{NULL}};
+	static const struct step steps[] = {DONE};
 	struct bench *bench = *state;
 
 	use_plugin(bench, "");
@@ -302,7 +302,7 @@ static void a_plugin_that_is_not_there_is_told_with_its_hint(void **state)
 
 static void an_answer_past_its_limit_is_refused(void **state)
 {
-	static const struct step steps[] = {{NULL}};
+	static const struct step steps[] = {DONE};
 	struct bench *bench = *state;
 
 	use_plugin(bench, "exec head -c 2000000 /dev/zero");
@@ -313,7 +313,7 @@ static void an_answer_past_its_limit_is_refused(void **state)
 
 static void a_request_does_not_wait_for_a_plugin_past_its_time(void **state)
 {
-	static const struct step steps[] = {{NULL}};
+	static const struct step steps[] = {DONE};
 	struct bench *bench = *state;
 
 	use_plugin(bench, "exec sleep 100");

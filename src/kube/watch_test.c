@@ -73,7 +73,7 @@ static void until_ended(struct bench *bench, struct seen *seen)
 	seen->watch = hf_watch_stop(seen->watch);
 }
 
-static const struct step one_stream[] = {{"200 OK", NULL, STREAM, NULL}, {NULL}};
+static const struct step one_stream[] = {{"200 OK", NULL, STREAM, NULL}, DONE};
 
 static void open_stream(struct bench *bench, struct seen *seen)
 {
@@ -208,7 +208,7 @@ static void too_old_a_version_is_gone_as_a_status_and_as_an_event(void **state)
 {
 	static const char status[] = "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\","
 				     "\"message\":\"too old resource version\"}";
-	static const struct step refusal[] = {{"410 Gone", status, WHOLE, NULL}, {NULL}};
+	static const struct step refusal[] = {{"410 Gone", status, WHOLE, NULL}, DONE};
 	struct bench *bench = *state;
 	struct seen seen = {0};
 	HF_AUTOFREE char *event = hf_xasprintf("{\"type\":\"ERROR\",\"object\":%s}\n%s", status,
@@ -229,8 +229,7 @@ static void too_old_a_version_is_gone_as_a_status_and_as_an_event(void **state)
 
 static void a_busy_server_is_told_with_its_wish(void **state)
 {
-	static const struct step steps[] = {{"429 Busy\r\nRetry-After: 9", "", WHOLE, NULL},
-					    {NULL}};
+	static const struct step steps[] = {{"429 Busy\r\nRetry-After: 9", "", WHOLE, NULL}, DONE};
 	struct bench *bench = *state;
 	struct seen seen = {0};
 
@@ -273,8 +272,8 @@ static void a_watch_fetches_another_token_once(void **state)
 	static const struct step steps[] = {
 		{"401 Unauthorized", "", WHOLE, "Authorization: Bearer old\r\n"},
 		{"200 OK", NULL, STREAM, "Authorization: Bearer new\r\n"},
-		{NULL}};
-	static const struct step refused[] = {{"401 Unauthorized", "", WHOLE, NULL}, {NULL}};
+		DONE};
+	static const struct step refused[] = {{"401 Unauthorized", "", WHOLE, NULL}, DONE};
 	char path[] = "/tmp/holdfast-token-XXXXXX";
 	struct bench *bench = *state;
 	struct seen seen = {0};
@@ -306,7 +305,7 @@ static void a_list_may_come_as_a_stream(void **state)
 	static const struct step steps[] = {
 		{"200 OK", NULL, STREAM,
 		 "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"},
-		{NULL}};
+		DONE};
 	struct bench *bench = *state;
 	struct seen seen = {0};
 
@@ -332,8 +331,7 @@ static void a_list_may_come_as_a_stream(void **state)
 static void a_server_that_knows_no_streams_is_not_asked_again(void **state)
 {
 	static const struct step refusal[] = {
-		{"422 Invalid", "{\"kind\":\"Status\",\"reason\":\"Invalid\"}", WHOLE, NULL},
-		{NULL}};
+		{"422 Invalid", "{\"kind\":\"Status\",\"reason\":\"Invalid\"}", WHOLE, NULL}, DONE};
 	const struct hf_watch_options options = {
 		.resource = &hf_pods, .bookmarks = true, .initial_events = true};
 	struct bench *bench = *state;
