@@ -21,6 +21,8 @@ import sys
 import tempfile
 import time
 
+import fleet
+
 JOBS = 1000
 STARTS = 10
 SUBMITS = 10
@@ -281,6 +283,7 @@ class Bench:
         self.filled = None
         self.figures = Figures(before)
         self.machine = None
+        self.jobs = []
 
     def program(self, name, *args):
         """The lines of one of the C programs, as dictionaries."""
@@ -430,6 +433,9 @@ class Bench:
                         str(ranks), str(steps), state])
         return int(re.search(r"Collected : (\d+)", run.stderr).group(1))
 
+    def operator(self):
+        fleet.measure(self, self.jobs)
+
     def json(self):
         for f in self.program("json", 20000):
             name = f["words"][1]
@@ -454,6 +460,10 @@ PARTS = {
     "store": "commits of the embedded store",
     "brain": "steps of the job brain",
     "json": "reading and writing a Pod",
+}
+# Only when named: they build a Kubernetes with Go first, and take long.
+BY_HAND = {
+    "operator": "the operator under load on a real control plane, and the Go operator beside it",
 }
 
 
@@ -510,17 +520,24 @@ def remove(plane, name):
 
 def arguments():
     parts = "\n".join(f"  {name:<8} {what}" for name, what in PARTS.items())
+    parts += "\nby hand:\n" + "\n".join(f"  {name:<8} {what}" for name, what in BY_HAND.items())
     parser = argparse.ArgumentParser(
         prog="./dev bench", formatter_class=argparse.RawDescriptionHelpFormatter,
         description=__doc__, epilog=f"parts:\n{parts}")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="all, if none is named")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="all but those by hand, if none is named")
+    parser.add_argument("--jobs", metavar="N,...", default="300",
+                        help="operator: how many at once, a cluster each (300)")
     parser.add_argument("--json", metavar="FILE", help="write the figures, one JSON object a line")
     parser.add_argument("--against", metavar="FILE", help="show the figures of such a file beside")
     parser.add_argument("--build", default="build", help=argparse.SUPPRESS)
     args = parser.parse_args()
     for part in args.parts:
-        if part not in PARTS:
-            parser.error(f"no part '{part}': {', '.join(PARTS)}")
+        if part not in PARTS | BY_HAND:
+            parser.error(f"no part '{part}': {', '.join(PARTS | BY_HAND)}")
+    try:
+        args.jobs = [int(n) for n in args.jobs.split(",")]
+    except ValueError:
+        parser.error(f"--jobs: '{args.jobs}' is no list of numbers")
     return args
 
 
@@ -533,11 +550,12 @@ def main():
     args = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     bench = Bench(args.build, earlier(args.against))
+    bench.jobs = args.jobs
     try:
         bench.machine = Machine(bench.folder, bench.build)
         print(f"\n  {'figure':<32} {'value':>10} {'unit':<8} {'samples':>7}  what")
         for part in dict.fromkeys(args.parts or PARTS):
-            bench.figures.head(PARTS[part])
+            bench.figures.head((PARTS | BY_HAND)[part])
             getattr(bench, part)()
         bench.machine.close()
         if args.json:
