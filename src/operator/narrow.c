@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "core/names.h"
+#include "json/fields.h"
 #include "operator/pass_internal.h"
 
 #include <stdlib.h>
@@ -35,35 +36,124 @@ struct crd_view {
 
 /* --- the schema ----------------------------------------------------------------------------- */
 
-static bool keeps_unknown(const struct hf_json *schema)
+/* What is looked at of a CRD, which may have a megabyte: no tree is made of it. */
+struct recovery_properties {
+	uint64_t present;
+};
+struct recovery_schema {
+	uint64_t present;
+	bool keeps_unknown;
+	struct recovery_properties properties;
+};
+struct status_properties {
+	uint64_t present;
+	struct recovery_schema recovery;
+};
+struct status_schema {
+	uint64_t present;
+	bool keeps_unknown;
+	struct status_properties properties;
+};
+struct root_properties {
+	uint64_t present;
+	struct status_schema status;
+};
+struct root_schema {
+	uint64_t present;
+	bool keeps_unknown;
+	struct root_properties properties;
+};
+struct schema {
+	uint64_t present;
+	struct root_schema root;
+};
+struct version {
+	uint64_t present;
+	const char *name;
+	struct schema schema;
+};
+struct spec {
+	uint64_t present;
+	HF_LIST(struct version) versions;
+};
+struct crd {
+	uint64_t present;
+	struct spec spec;
+};
+
+#define KEEPS_UNKNOWN "x-kubernetes-preserve-unknown-fields"
+#define VERSIONS_MAX 100
+
+static const struct hf_field recovery_property_fields[] = {HF_FIELD_PRESENCE("generation", 0)};
+static const struct hf_field_table recovery_properties =
+	HF_FIELD_TABLE(recovery_property_fields, struct recovery_properties);
+static const struct hf_field recovery_fields[] = {
+	HF_FIELD_BOOL(KEEPS_UNKNOWN, struct recovery_schema, keeps_unknown, 0),
+	HF_FIELD_OBJECT("properties", struct recovery_schema, properties, &recovery_properties, 0),
+};
+static const struct hf_field_table recovery_table =
+	HF_FIELD_TABLE(recovery_fields, struct recovery_schema);
+static const struct hf_field status_property_fields[] = {
+	HF_FIELD_OBJECT("recovery", struct status_properties, recovery, &recovery_table, 0),
+};
+static const struct hf_field_table status_properties =
+	HF_FIELD_TABLE(status_property_fields, struct status_properties);
+static const struct hf_field status_fields[] = {
+	HF_FIELD_BOOL(KEEPS_UNKNOWN, struct status_schema, keeps_unknown, 0),
+	HF_FIELD_OBJECT("properties", struct status_schema, properties, &status_properties, 0),
+};
+static const struct hf_field_table status_table =
+	HF_FIELD_TABLE(status_fields, struct status_schema);
+static const struct hf_field root_property_fields[] = {
+	HF_FIELD_OBJECT("status", struct root_properties, status, &status_table, 0),
+};
+static const struct hf_field_table root_properties =
+	HF_FIELD_TABLE(root_property_fields, struct root_properties);
+static const struct hf_field root_fields[] = {
+	HF_FIELD_BOOL(KEEPS_UNKNOWN, struct root_schema, keeps_unknown, 0),
+	HF_FIELD_OBJECT("properties", struct root_schema, properties, &root_properties, 0),
+};
+static const struct hf_field_table root_table = HF_FIELD_TABLE(root_fields, struct root_schema);
+static const struct hf_field schema_fields[] = {
+	HF_FIELD_OBJECT("openAPIV3Schema", struct schema, root, &root_table, 0),
+};
+static const struct hf_field_table schema_table = HF_FIELD_TABLE(schema_fields, struct schema);
+static const struct hf_field version_fields[] = {
+	HF_FIELD_STRING("name", struct version, name, 0, 0),
+	HF_FIELD_OBJECT("schema", struct version, schema, &schema_table, 0),
+};
+static const struct hf_field_table version_table = HF_FIELD_TABLE(version_fields, struct version);
+static const struct hf_field spec_fields[] = {
+	HF_FIELD_OBJECTS("versions", struct spec, versions, &version_table, VERSIONS_MAX, 0),
+};
+static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
+static const struct hf_field crd_fields[] = {
+	HF_FIELD_OBJECT("spec", struct crd, spec, &spec_table, 0),
+};
+static const struct hf_field_table crd_table = HF_FIELD_TABLE(crd_fields, struct crd);
+
+static bool is_narrow(const struct version *version)
 {
-	return hf_json_true(hf_json_get(schema, "x-kubernetes-preserve-unknown-fields"), false);
+	const struct root_schema *root = &version->schema.root;
+	const struct status_schema *status = &root->properties.status;
+	const struct recovery_schema *recovery = &status->properties.recovery;
+	bool keeps = root->keeps_unknown || status->keeps_unknown || recovery->keeps_unknown;
+
+	/* Whether there is a schema at all is a bit of its own. */
+	return version->schema.present != 0 && !keeps && recovery->properties.present == 0;
 }
 
-/* The schema of the version that the operator speaks; NULL: it is not served. */
-static const struct hf_json *schema_of(const struct hf_json *crd, const char *version)
+bool hf_crd_is_narrow(struct hf_doc *doc, const char *version, struct hf_arena *scratch)
 {
-	const struct hf_json *versions = hf_json_path(crd, "spec", "versions", NULL);
+	struct crd crd;
+	bool narrow = false;
 
-	for (size_t i = 0; i < hf_json_len(versions); i++) {
-		const struct hf_json *item = hf_json_item(versions, i);
-
-		if (hf_streq(hf_json_path_str(item, "name", NULL), version))
-			return hf_json_path(item, "schema", "openAPIV3Schema", NULL);
-	}
-	return NULL;
-}
-
-bool hf_crd_is_narrow(const struct hf_json *crd, const char *version)
-{
-	const struct hf_json *root = schema_of(crd, version);
-	const struct hf_json *status = hf_json_path(root, "properties", "status", NULL);
-	const struct hf_json *recovery = hf_json_path(status, "properties", "recovery", NULL);
-
-	if (root == NULL || keeps_unknown(root) || keeps_unknown(status))
-		return false;
-	return !keeps_unknown(recovery) &&
-	       hf_json_path(recovery, "properties", "generation", NULL) == NULL;
+	if (hf_fields_read_doc(&crd_table, doc, NULL, scratch, &crd, NULL) == 0)
+		for (size_t i = 0; i < crd.spec.versions.len; i++)
+			if (hf_streq(crd.spec.versions.items[i].name, version))
+				narrow = is_narrow(&crd.spec.versions.items[i]);
+	hf_arena_reset(scratch);
+	return narrow;
 }
 
 /* --- watching it ---------------------------------------------------------------------------- */
@@ -78,7 +168,7 @@ static void *decode(void *arg, struct hf_doc *doc)
 	if (!hf_streq(hf_doc_name(doc), name))
 		return NULL;
 	view = hf_xcalloc(1, sizeof(*view));
-	view->narrow = hf_crd_is_narrow(hf_doc_json(doc), kind->resource->version);
+	view->narrow = hf_crd_is_narrow(doc, kind->resource->version, kind->op->scratch);
 	return view;
 }
 

@@ -16,7 +16,7 @@
 extern const struct hf_resource hf_crds;
 
 /* The version's schema has no place for status.recovery.  One that is not served is not narrow. */
-bool hf_crd_is_narrow(const struct hf_json *crd, const char *version);
+bool hf_crd_is_narrow(struct hf_doc *crd, const char *version, struct hf_arena *scratch);
 
 /* Watches the kind's CRD where options.watch_crds says so. */
 void hf_narrow_init(struct hf_kind *kind);
