@@ -88,9 +88,11 @@ static void drop_operator(struct hf_manager *manager)
 
 static void yield(struct hf_manager *manager, const char *why)
 {
+	bool led = manager->state == HF_MANAGER_LEADING;
+
 	drop_operator(manager);
 	/* Undisturbed for long: this rival is a new one. */
-	if (hf_loop_mono(manager->loop) - manager->led_since > HF_MANAGER_YIELD_MAX)
+	if (led && hf_loop_mono(manager->loop) - manager->led_since > HF_MANAGER_YIELD_MAX)
 		hf_backoff_reset(&manager->patience);
 	hf_timer_arm(manager->timer, hf_backoff_next(&manager->patience, &manager->rng));
 	if (manager->yields != NULL)
@@ -104,8 +106,9 @@ static void on_yield(void *arg)
 	char why[WHY_MAX];
 
 	snprintf(why, sizeof(why), "another operator writes to our jobs, as '%s'", manager->rival);
-	/* What it writes from here on says whether it is still there. */
-	manager->since = hf_operator_now(manager->op);
+	/* What it writes from here on says whether it is still there; our idea of the server's time
+	 * may lag by the second that its stamps are cut to. */
+	manager->since = hf_operator_now(manager->op) + HF_SECOND;
 	yield(manager, why);
 }
 
