@@ -13,6 +13,7 @@ MERGE, JSON, APPLY = ("application/merge-patch+json", "application/json",
                       "application/apply-patch+yaml")
 # Where a resource lives; the rest is under /api/v1.
 GROUPS = {
+    "deployments": "apps/v1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",
     "rolebindings": "rbac.authorization.k8s.io/v1",
     "clusterroles": "rbac.authorization.k8s.io/v1",

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""Beside another operator for the same jobs: the real Go operator, or its Deployment."""
+
+from kit import audit, client
+from kit.check import PEER_FLAGS, Skip, equal, pytorchjob, want
+
+NEEDS = {"kwok": 2}
+BUILD = ["control", "kwok", "peer"]
+MINUTES = 4
+
+# 30 s and a fifth of that by chance, then the lists.
+BACK_S = 50
+
+
+def setup(w):
+    if w.options.peer:
+        raise Skip("for Holdfast alone")
+    return w.install()
+
+
+def writes(w):
+    """Of Holdfast: the Go operator has the same kubeconfig."""
+    return audit.count(w.cluster.path("audit.log"), agent="holdfast/",
+                       key=lambda c: c["verb"] not in ("get", "list", "watch"))[True]
+
+
+def readiness(w, o):
+    try:
+        return w.cluster.fetch(o.ports[1], "/readyz")
+    except OSError as e:
+        return e.read().decode() if hasattr(e, "read") else str(e)
+
+
+def check_writes(w):
+    """When the Go operator writes to a job Holdfast stops at once, and goes on when it is gone"""
+    o = w.operator()
+    w.cluster.add_peer(PEER_FLAGS, crds=False)
+    w.api.create("pytorchjobs", "default", pytorchjob("both", "default", workers=2))
+
+    def both_act():
+        # Where Holdfast was the faster one, the other finds all done and writes nothing.
+        for pod in w.pods("default", "both"):
+            if "worker" in pod["metadata"]["name"] and pod["status"].get("phase") == "Running":
+                w.end_pod(pod, 1)
+        return o.metric("holdfast_yields_total") >= 1
+    w.until_condition("default", "both", "Running")
+    client.until("it steps back", both_act, 60, 1)
+    want("another operator writes to our jobs" in readiness(w, o), "it does not say why")
+    before = writes(w)
+    w.api.create("pytorchjobs", "default", pytorchjob("other", "default", workers=2))
+    w.until_condition("default", "other", "Running", 60)
+    equal("writes beside it", writes(w), before)
+    w.cluster.stop("peer")
+    # It looks once while the other's writes are fresh, waits twice as long, and looks again.
+    client.until("it is back", lambda: "ok" in readiness(w, o), 3 * BACK_S, 0.5)
+    w.api.forget()  # idle for too long
+    w.api.create("pytorchjobs", "default", pytorchjob("alone", "default", workers=2))
+    w.until_condition("default", "alone", "Running", 60)
+    for name in ("both", "other", "alone"):
+        pods = [p["metadata"]["name"] for p in w.pods("default", name)]
+        equal(f"pods of {name}", pods, [f"{name}-master-0", f"{name}-worker-0", f"{name}-worker-1"])
+    return f"stepped back {int(o.metric('holdfast_yields_total'))} times"
+
+
+def check_deployment(w):
+    """While the Go operator's Deployment is ready Holdfast sends nothing and says why"""
+    labels = {"control-plane": "kubeflow-training-operator"}
+    if not w.api.find("namespaces", None, "kubeflow"):
+        w.api.create("namespaces", None, {"metadata": {"name": "kubeflow"}})
+    w.api.create("deployments", "kubeflow", {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "training-operator"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "training-operator", "image": "none"}]}}}})
+
+    def ready():
+        status = w.api.get("deployments", "kubeflow", "training-operator").get("status") or {}
+        return status.get("readyReplicas")
+    w.until("the Deployment is ready", ready, 60)
+    before = writes(w)
+    o = w.operator(start=False)
+    o.start(ready_s=0)
+    client.until("it steps back", lambda: "training-operator is ready" in readiness(w, o), 30)
+    w.api.create("pytorchjobs", "default", pytorchjob("waits", "default", workers=0))
+    equal("writes beside it", writes(w), before)
+    w.api.patch("deployments", "kubeflow", "training-operator", {"spec": {"replicas": 0}})
+    w.until_condition("default", "waits", "Running", BACK_S)
+    return "back after the Deployment was scaled to 0"
