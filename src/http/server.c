@@ -227,12 +227,8 @@ static void greeted(struct hf_http_server *server, struct MHD_Connection *connec
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	bool *greeting = info ? info->socket_context : NULL;
-
-	if (greeting && *greeting) {
-		*greeting = false;
-		server->greeting--;
-	}
+	if (info && info->socket_context)
+		hf_http_peer_greeted(server, info->socket_context);
 }
 
 static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
@@ -338,6 +334,8 @@ static enum MHD_Result take_headers(struct hf_exchange *ex, const char *method)
 			     server->spec.body_bytes_max);
 	else if (ex->refused.code == 0 && server->spec.admit)
 		(void)server->spec.admit(server->spec.arg, ex, &ex->refused);
+	else if (ex->refused.code == 0)
+		hf_exchange_trust(ex);
 	/* An answer now ends the connection, as the body is not read.  Where there is none, the
 	 * next call answers, and the connection goes on. */
 	return ex->refused.code != 0 && has_body ? queue_refusal(ex) : MHD_YES;
@@ -417,22 +415,6 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **re
 	hf_exchange_queue(ex);
 }
 
-/* Counts the connections whose first request has not begun, in *socket_cls of each. */
-static void count_greetings(struct hf_http_server *server, void **socket_cls, bool started)
-{
-	bool *greeting = *socket_cls;
-
-	if (started) {
-		*socket_cls = greeting = hf_xmalloc(sizeof(*greeting));
-		*greeting = true;
-		server->greeting++;
-	} else if (greeting) {
-		server->greeting -= *greeting;
-		free(greeting);
-		*socket_cls = NULL;
-	}
-}
-
 static void on_connection(void *cls, struct MHD_Connection *connection, void **socket_cls,
 			  enum MHD_ConnectionNotificationCode how)
 {
@@ -440,9 +422,15 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S,
 	    probes = KEEPALIVE_PROBES;
 
-	count_greetings(cls, socket_cls, how == MHD_CONNECTION_NOTIFY_STARTED);
+	if (how != MHD_CONNECTION_NOTIFY_STARTED) {
+		if (*socket_cls)
+			hf_http_peer_destroy(cls, *socket_cls);
+		*socket_cls = NULL;
+		return;
+	}
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (how != MHD_CONNECTION_NOTIFY_STARTED || !info)
+	*socket_cls = hf_http_peer_create(cls, info ? info->connect_fd : -1);
+	if (!info)
 		return;
 	/* On a unix socket all of them fail, and are not needed. */
 	int fd = info->connect_fd;
@@ -466,6 +454,10 @@ static void fill_limits(struct hf_http_server_spec *spec)
 		spec->connections_max = HF_HTTP_CONNECTIONS_MAX;
 	if (spec->idle_timeout_s == 0)
 		spec->idle_timeout_s = HF_HTTP_IDLE_TIMEOUT_S;
+	if (spec->strangers_max == 0)
+		spec->strangers_max = spec->connections_max / 4 + 1;
+	if (spec->stranger_timeout_s == 0)
+		spec->stranger_timeout_s = HF_HTTP_STRANGER_TIMEOUT_S;
 }
 
 static struct MHD_Daemon *start_daemon(struct hf_http_server *server, int listen_fd)
@@ -528,11 +520,11 @@ int hf_http_server_create(struct hf_loop *loop, const struct hf_http_server_spec
 	fill_limits(&server->spec);
 	server->port = port;
 	server->unix_path = spec->unix_path ? hf_xstrdup(spec->unix_path) : NULL;
-	server->listen_fd = -1;
 	server->queue_tail = &server->queue;
 	server->timer = hf_timer_create(loop, run_daemon, server);
 	server->run = hf_task_create(loop, run_daemon, server);
 	server->deliver = hf_task_create(loop, on_deliver, server);
+	server->strangers_timer = hf_timer_create(loop, hf_http_peers_tick, server);
 	server->daemon = start_daemon(server, listen_fd);
 	if (server->daemon)
 		rc = watch_daemon(server, err);
@@ -568,8 +560,7 @@ struct hf_http_server *hf_http_server_destroy(struct hf_http_server *server)
 	hf_task_destroy(server->run);
 	hf_task_destroy(server->deliver);
 	hf_timer_destroy(server->timer);
-	if (server->listen_fd >= 0)
-		close(server->listen_fd);
+	hf_timer_destroy(server->strangers_timer);
 	if (server->unix_path)
 		(void)unlink(server->unix_path);
 	free(server->unix_path);
@@ -584,8 +575,12 @@ uint16_t hf_http_server_port(const struct hf_http_server *server)
 
 void hf_http_server_quiesce(struct hf_http_server *server)
 {
-	if (server->listen_fd < 0)
-		server->listen_fd = MHD_quiesce_daemon(server->daemon);
+	int fd = server->quiet ? -1 : MHD_quiesce_daemon(server->daemon);
+
+	server->quiet = true;
+	/* Left open, it would take connections that nobody answers. */
+	if (fd >= 0)
+		(void)close(fd);
 }
 
 unsigned hf_http_server_connections(const struct hf_http_server *server)

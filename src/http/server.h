@@ -51,6 +51,7 @@ struct hf_exchange;
 #define HF_HTTP_QUERY_PARAMS_MAX 128         /* pairs in a query; 400 past it */
 #define HF_HTTP_CONNECTIONS_MAX 1024         /* further ones wait in the listen queue */
 #define HF_HTTP_IDLE_TIMEOUT_S 90            /* no byte either way, but for a quiet stream */
+#define HF_HTTP_STRANGER_TIMEOUT_S 30        /* until a connection must have become trusted */
 #define HF_HTTP_STREAM_BYTES_MAX (1u << 20)  /* written to a stream, not yet sent */
 
 typedef void (*hf_exchange_fn)(void *arg, struct hf_exchange *exchange);
@@ -67,7 +68,8 @@ struct hf_http_server_spec {
 	hf_exchange_fn handler;
 	/* May be NULL.  Called when the headers are here and the body is not: 0 to go on, or an
 	 * HF_E_* with its text, which becomes the answer (a 401 to a stranger's 3 MiB).  Runs
-	 * inside the server: may ask for the request, and call nothing else here. */
+	 * inside the server: may ask for the request, call hf_exchange_trust, and nothing else
+	 * here.  Where it is NULL whoever sends a request is trusted. */
 	int (*admit)(void *arg, const struct hf_exchange *ex, struct hf_error *err);
 	/* May be NULL: how refusals (the server's own and admit's) read, else text/plain.  Runs
 	 * inside the server, as admit does. */
@@ -81,6 +83,10 @@ struct hf_http_server_spec {
 	size_t stream_bytes_max;
 	unsigned connections_max;
 	unsigned idle_timeout_s;
+	/* Connections that are not trusted (hf_exchange_trust): so many (0: a quarter of all) and so
+	 * long; beyond it the oldest are cut. */
+	unsigned strangers_max;
+	unsigned stranger_timeout_s;
 };
 
 /* HF_E_IO where the address cannot be listened on; HF_E_INVALID for a bad certificate.
@@ -90,7 +96,7 @@ int hf_http_server_create(struct hf_loop *loop, const struct hf_http_server_spec
 /* Calls the closed callback of every live exchange; NULL is fine; returns NULL. */
 struct hf_http_server *hf_http_server_destroy(struct hf_http_server *server);
 uint16_t hf_http_server_port(const struct hf_http_server *server); /* 0 on a unix socket */
-/* Take no new connections; those that are here stay.  For a graceful end. */
+/* Take no new connections, which are refused; those that are here stay.  For a graceful end. */
 void hf_http_server_quiesce(struct hf_http_server *server);
 unsigned hf_http_server_connections(const struct hf_http_server *server);
 size_t hf_http_server_exchanges(const struct hf_http_server *server); /* live handles */
@@ -111,6 +117,9 @@ const char *hf_exchange_query(const struct hf_exchange *ex, const char *name);
 const char *hf_exchange_header(const struct hf_exchange *ex, const char *name);
 /* Followed by a NUL that is not counted; empty, never NULL, where there is none. */
 const char *hf_exchange_body(const struct hf_exchange *ex, size_t *ret_len);
+
+/* Whoever sent this may be here: its connection is none of the strangers' any more. */
+void hf_exchange_trust(const struct hf_exchange *ex);
 
 /* --- the answer --- */
 

@@ -60,24 +60,36 @@ struct hf_exchange {
 	bool drained; /* … and now is */
 };
 
+/* What is known of a connection; libmicrohttpd keeps it as the socket's context. */
+struct hf_http_peer {
+	struct hf_http_peer *prev, *next; /* of the strangers, oldest first */
+	int fd;
+	hf_time since; /* monotonic */
+	bool greeting; /* before its first request: a handshake may be on */
+	bool stranger;
+};
+
 struct hf_http_server {
 	struct hf_loop *loop;
 	struct hf_http_server_spec spec; /* limits filled in; texts are not kept */
 	struct MHD_Daemon *daemon;
 	uint16_t port;
 	char *unix_path;
-	int listen_fd; /* ours after quiesce, else -1 */
+	bool quiet;
 	struct hf_io *io;
 	struct hf_timer *timer;
 	struct hf_task *run, *deliver;
 	struct hf_exchange *all;
 	struct hf_exchange *queue, **queue_tail;
 	size_t live;          /* handles that handlers hold */
-	size_t greeting;      /* connections before their first request: a handshake may be on */
+	size_t greeting;      /* connections before their first request */
 	size_t answering;     /* answers that libmicrohttpd has and is not done with */
 	unsigned runs_untold; /* of MHD_run since its epoll fd said something */
 	size_t bodies_bytes;  /* of all request bodies held */
 	bool *dead;           /* set by destroy while a delivery runs */
+	struct hf_http_peer *strangers, *strangers_last;
+	unsigned strangers_count;
+	struct hf_timer *strangers_timer;
 };
 
 void hf_http_server_wake(struct hf_http_server *server);
@@ -86,6 +98,11 @@ void hf_exchange_resume(struct hf_exchange *ex);
 void hf_exchange_free(struct hf_exchange *ex);
 /* The content reader of streams, called by libmicrohttpd. */
 ssize_t hf_exchange_read(void *cls, uint64_t pos, char *buf, size_t max);
+/* peer.c; fd -1: not known.  tick cuts strangers whose time is over. */
+struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd);
+void hf_http_peer_greeted(struct hf_http_server *server, struct hf_http_peer *peer);
+void hf_http_peer_destroy(struct hf_http_server *server, struct hf_http_peer *peer);
+void hf_http_peers_tick(void *server_arg);
 /* Listening sockets (listen.c): an fd, and the port where it is TCP. */
 int hf_http_listen(const struct hf_http_server_spec *spec, int *ret_fd, uint16_t *ret_port,
 		   struct hf_error *err) HF_MUST_CHECK;

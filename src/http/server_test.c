@@ -4,6 +4,7 @@
 #include "http/certificate.h"
 #include "http/server_internal.h"
 
+#include "base/fs.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -242,25 +243,30 @@ static void a_handler_may_destroy_the_server(void **state)
 	hf_raw_expect_eof(&bench->raw);
 }
 
+/* errno of an attempt to connect. */
+static int connect_to(uint16_t port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+	HF_AUTO_FD fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : errno;
+}
+
 static void a_quiet_server_takes_no_new_connections(void **state)
 {
 	struct bench *bench = *state;
-	struct hf_raw other;
 
 	start(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_raw_expect(&bench->raw, "hello");
 	hf_http_server_quiesce(bench->server);
 	hf_http_server_quiesce(bench->server);
-	hf_raw_open(&other, &bench->t, hf_http_server_port(bench->server)); /* waits in the queue */
-	hf_raw_say(&other, "GET /other HTTP/1.1\r\nHost: h\r\n\r\n");
+	/* Refused at once: it would wait for nothing. */
+	assert_int_equal(connect_to(hf_http_server_port(bench->server)), ECONNREFUSED);
 	hf_strbuf_clear(&bench->raw.in);
 	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); /* the old one goes on */
 	hf_raw_expect(&bench->raw, "hello");
-	assert_int_equal(other.in.len, 0);
-	bench->server = hf_http_server_destroy(bench->server);
-	hf_raw_expect_eof(&other);
-	hf_raw_close(&other);
 }
 
 /* --- limits --- */
@@ -473,10 +479,68 @@ static int admit_with_token(void *arg, const struct hf_exchange *ex, struct hf_e
 {
 	const char *token = hf_exchange_header(ex, "Authorization");
 
-	if (token && strcmp(token, "Bearer good") == 0)
+	if (token && strcmp(token, "Bearer good") == 0) {
+		hf_exchange_trust(ex);
+		return 0;
+	}
+	if (strcmp(hf_exchange_path(ex), "/public") == 0)
 		return 0;
 	return hf_error_set(err, HF_E_UNAUTHORIZED, "who are you, %s %s?", hf_exchange_method(ex),
 			    hf_exchange_path(ex));
+}
+
+#define GOOD "Host: h\r\nAuthorization: Bearer good\r\n\r\n"
+
+static void idle_strangers_make_room_and_friends_stay(void **state)
+{
+	enum { MAX = 2, COUNT = 12 };
+	struct bench *bench = *state;
+	struct hf_raw raws[COUNT];
+
+	start(bench, (struct hf_http_server_spec){.admit = admit_with_token,
+						  .connections_max = MAX + 2,
+						  .strangers_max = MAX});
+	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\n" GOOD);
+	hf_raw_expect(&bench->raw, "hello");
+	/* Some say nothing, some what anybody may say. */
+	for (int i = 0; i < COUNT; i++) {
+		hf_raw_open(&raws[i], &bench->t, hf_http_server_port(bench->server));
+		if (i % 2) {
+			hf_raw_say(&raws[i], "GET /public HTTP/1.1\r\nHost: h\r\n\r\n");
+			hf_raw_expect(&raws[i], "hello");
+		}
+	}
+	for (int i = 0; i < COUNT - MAX; i++)
+		hf_raw_expect_eof(&raws[i]);
+	hf_strbuf_clear(&bench->raw.in);
+	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\n" GOOD);
+	hf_raw_expect(&bench->raw, "hello");
+	/* And another friend gets in among them. */
+	hf_raw_close(&raws[0]);
+	hf_raw_open(&raws[0], &bench->t, hf_http_server_port(bench->server));
+	hf_raw_say(&raws[0], "GET / HTTP/1.1\r\n" GOOD);
+	hf_raw_expect(&raws[0], "hello");
+	for (int i = 0; i < COUNT; i++)
+		hf_raw_close(&raws[i]);
+}
+
+static void a_stranger_that_trickles_is_cut_in_time(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_raw friend;
+
+	start(bench,
+	      (struct hf_http_server_spec){.admit = admit_with_token, .stranger_timeout_s = 1});
+	hf_raw_open(&friend, &bench->t, hf_http_server_port(bench->server));
+	hf_raw_say(&friend, "GET / HTTP/1.1\r\n" GOOD);
+	hf_raw_expect(&friend, "hello");
+	hf_raw_say(&bench->raw, "GET /public HTTP/1.1\r\nHost: h\r\n\r\nGET /");
+	hf_raw_expect(&bench->raw, "hello");
+	hf_raw_expect_eof(&bench->raw);
+	hf_strbuf_clear(&friend.in);
+	hf_raw_say(&friend, "GET / HTTP/1.1\r\n" GOOD);
+	hf_raw_expect(&friend, "hello");
+	hf_raw_close(&friend);
 }
 
 static void refuse_in_json(void *arg, int code, const char *text, struct hf_strbuf *ret_body)
@@ -606,6 +670,8 @@ int main(void)
 		UNIT(what_is_malformed_is_refused),
 		UNIT(rubbish_is_cut_and_the_server_goes_on),
 		UNIT(an_idle_connection_is_closed),
+		UNIT(idle_strangers_make_room_and_friends_stay),
+		UNIT(a_stranger_that_trickles_is_cut_in_time),
 		UNIT(connections_past_the_limit_wait_their_turn),
 		UNIT(two_hundred_clients_are_served_at_a_time),
 		UNIT(strangers_are_refused_before_their_body),

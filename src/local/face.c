@@ -65,8 +65,10 @@ static int on_admit(void *arg, const struct hf_exchange *ex, struct hf_error *er
 	if (is_public(hf_exchange_path(ex)))
 		return 0;
 	if (header != NULL && strncasecmp(header, "Bearer ", 7) == 0 &&
-	    token_is(face, header + 7 + strspn(header + 7, " ")))
+	    token_is(face, header + 7 + strspn(header + 7, " "))) {
+		hf_exchange_trust(ex);
 		return 0;
+	}
 	return hf_error_set(err, HF_E_UNAUTHORIZED, "Unauthorized");
 }
 
