@@ -113,6 +113,14 @@ static bool anything_runs(const struct hf_pod_plan *plan)
 	return false;
 }
 
+static void set_ends(struct hf_pod_plan *plan, bool all_over)
+{
+	bool runs = anything_runs(plan);
+
+	plan->over = !runs && all_over;
+	plan->finished = !runs && (all_over || plan->stopping);
+}
+
 static void conclude(struct hf_pod_plan *plan, bool init_failed)
 {
 	bool all_over = true, all_good = true, all_begun = true;
@@ -127,8 +135,7 @@ static void conclude(struct hf_pod_plan *plan, bool init_failed)
 		all_begun = all_begun &&
 			    (last_of(c)->state >= HF_ATTEMPT_RUNNING || last_of(c)->number > 0);
 	}
-	plan->over = !anything_runs(plan) && (init_failed || all_over);
-	plan->finished = plan->over || (plan->stopping && !anything_runs(plan));
+	set_ends(plan, init_failed || all_over);
 	if (plan->finished)
 		plan->phase = all_good && !init_failed ? HF_PHASE_SUCCEEDED : HF_PHASE_FAILED;
 	else

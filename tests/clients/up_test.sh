@@ -134,7 +134,7 @@ trapper() {
 	        spec:
 	          terminationGracePeriodSeconds: $5
 	          containers:
-	          - {name: pytorch, image: none, command: [sh, -c, 'trap "$3" TERM; echo >> $folder/$1.up; while :; do sleep 0.1; done']}
+	          - {name: pytorch, image: none, command: [sh, -c, 'trap "$3" TERM; echo >> $folder/$1.up; tail -f /dev/null & wait']}
 	END
 }
 create_job() { api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs -H 'Content-Type: application/yaml' --data-binary @-; }
