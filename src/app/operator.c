@@ -365,10 +365,11 @@ static void release(struct process *process)
 	hf_signal_destroy(process->sigint);
 	hf_probes_destroy(process->probes);
 	hf_manager_destroy(process->manager);
-	hf_operator_log_destroy(process->log);
-	hf_metrics_destroy(process->metrics);
+	/* The stores tell the metrics what they do, to the end. */
 	hf_store_destroy(process->lease_store);
 	hf_store_destroy(process->store);
+	hf_operator_log_destroy(process->log);
+	hf_metrics_destroy(process->metrics);
 	hf_kube_config_release(&process->kube);
 	hf_operator_config_destroy(process->config);
 	hf_strbuf_release(&process->template);

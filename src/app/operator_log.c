@@ -179,6 +179,13 @@ static void log_event(struct hf_operator_log *log, const struct pass_line *line,
 			&pairs);
 }
 
+/* Conflicts are how concurrent writers find out about each other, what is not found was deleted
+ * meanwhile, and what was canceled was canceled by us. */
+static bool is_ordinary(int code)
+{
+	return code == HF_E_CONFLICT || code == HF_E_NOT_FOUND || code == HF_E_CANCELED;
+}
+
 void hf_operator_log_passed(struct hf_operator_log *log, const struct hf_operator_pass *pass)
 {
 	struct pass_line line;
@@ -193,11 +200,7 @@ void hf_operator_log_passed(struct hf_operator_log *log, const struct hf_operato
 		return;
 	add(&pairs, "error", pass->message);
 	add(&pairs, "code", hf_code_name(pass->code));
-	/* Conflicts are how concurrent writers find out about each other, and what was canceled
-	 * was canceled by us. */
-	write_pass_line(log,
-			pass->code == HF_E_CONFLICT || pass->code == HF_E_CANCELED ? HF_LOG_DEBUG
-										   : HF_LOG_ERROR,
+	write_pass_line(log, is_ordinary(pass->code) ? HF_LOG_DEBUG : HF_LOG_ERROR,
 			"Reconciler error", &line, &pairs);
 }
 

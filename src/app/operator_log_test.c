@@ -156,6 +156,7 @@ static void test_quiet_passes_and_conflicts_are_not_told(void **state)
 	passed(bench, &plan, 0, "");
 	passed(bench, NULL, 0, "");
 	passed(bench, NULL, HF_E_CONFLICT, "modified");
+	passed(bench, NULL, HF_E_NOT_FOUND, "the job is gone");
 	passed(bench, NULL, HF_E_CANCELED, "stopping");
 	assert_int_equal(lines(bench), 0);
 }
