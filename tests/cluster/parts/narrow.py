@@ -81,7 +81,9 @@ def check_counts(w):
     running(w, ns, "job", 2)
     fail(w, ns, "job-worker-0", 137)
     job = w.until_condition(ns, "job", "Failed", 90)
-    equal("verdict", ledger(w, ns, "job")["verdict"]["reason"], "BackoffLimitExceeded")
+    # The end is in the status first, then in the ledger.
+    verdict = w.until("the verdict is there", lambda: ledger(w, ns, "job").get("verdict"))
+    equal("verdict", verdict["reason"], "BackoffLimitExceeded")
     want("completionTime" in job["status"], "no completionTime")
     reasons = {e["reason"] for e in w.api.list("events", ns)}
     want("NarrowCRD" in reasons, f"no event tells of it: {sorted(reasons)}")
