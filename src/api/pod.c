@@ -121,10 +121,11 @@ bool hf_is_terminating(struct hf_doc *doc, struct hf_arena *arena)
 
 struct waiting {
 	uint64_t present;
-	const char *reason;
+	const char *reason, *message;
 };
 static const struct hf_field waiting_fields[] = {
 	HF_FIELD_STRING("reason", struct waiting, reason, 0, 0),
+	HF_FIELD_STRING("message", struct waiting, message, 0, 0),
 };
 static const struct hf_field_table waiting_table = HF_FIELD_TABLE(waiting_fields, struct waiting);
 
@@ -163,12 +164,13 @@ struct container {
 	uint64_t present;
 	const char *name;
 	int32_t restart_count;
-	struct state state;
+	struct state state, last_state;
 };
 static const struct hf_field container_fields[] = {
 	HF_FIELD_STRING("name", struct container, name, 0, 0),
 	HF_FIELD_INT32("restartCount", struct container, restart_count, 0, INT32_MAX, 0),
 	HF_FIELD_OBJECT("state", struct container, state, &state_table, 0),
+	HF_FIELD_OBJECT("lastState", struct container, last_state, &state_table, 0),
 };
 static const struct hf_field_table container_table =
 	HF_FIELD_TABLE(container_fields, struct container);
@@ -271,6 +273,11 @@ static void put_container(const struct container *from, bool init, struct hf_con
 	} else if (hf_field_has(state->present, STATE_WAITING)) {
 		to->phase = HF_CONTAINER_WAITING;
 		to->waiting_reason = state->waiting.reason;
+		to->waiting_message = state->waiting.message;
+	}
+	if (hf_field_has(from->last_state.present, STATE_TERMINATED)) {
+		to->last_exit_code = HF_SOME_INT(from->last_state.terminated.exit_code);
+		to->last_signal = from->last_state.terminated.signal;
 	}
 }
 

@@ -32,7 +32,8 @@ static const char pod_text[] =
 	"\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"low\","
 	"\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\",\"reason\":\"r\"}],"
 	"\"initContainerStatuses\":[{\"name\":\"i\",\"restartCount\":1,"
-	"\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}}}],"
+	"\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\",\"message\":\"back-off 10s\"}},"
+	"\"lastState\":{\"terminated\":{\"exitCode\":143,\"signal\":15}}}],"
 	"\"containerStatuses\":[{\"name\":\"pytorch\",\"restartCount\":2,\"state\":{\"terminated\":"
 	"{\"exitCode\":137,\"signal\":9,\"reason\":\"OOMKilled\","
 	"\"finishedAt\":\"2026-01-02T03:04:06Z\"}}},"
@@ -57,6 +58,11 @@ static void read_whole(struct hf_doc *doc)
 	assert_int_equal(pod.containers_len, 3);
 	assert_true(pod.containers[0].init);
 	assert_string_equal(pod.containers[0].waiting_reason, "CrashLoopBackOff");
+	assert_string_equal(pod.containers[0].waiting_message, "back-off 10s");
+	assert_true(pod.containers[0].last_exit_code.set);
+	assert_int_equal(pod.containers[0].last_exit_code.value, 143);
+	assert_int_equal(pod.containers[0].last_signal, 15);
+	assert_false(pod.containers[1].last_exit_code.set);
 	assert_int_equal(pod.containers[1].exit_code, 137);
 	assert_int_equal(pod.containers[1].signal, 9);
 	assert_int_equal(pod.containers[1].finished_at - pod.creation_time, HF_SECOND);

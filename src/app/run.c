@@ -9,7 +9,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/vec.h"
+#include "cli/follow.h"
 #include "cli/manifest.h"
 #include "cli/rank.h"
 #include "core/names.h"
@@ -39,13 +39,6 @@ enum run_state { RUN_STARTING, RUN_WATCHING, RUN_LINGERING, RUN_STOPPING, RUN_OV
 
 struct run;
 
-/* The log of one pod. */
-struct follow {
-	struct run *run;
-	char *pod, *uid;
-	struct hf_log_stream *stream; /* NULL: ended */
-};
-
 struct injection_timer {
 	struct run *run;
 	struct hf_injection injection;
@@ -69,7 +62,7 @@ struct run {
 	bool ever_running;
 	struct hf_watch *job_watch, *pod_watch;
 	struct hf_doc *job; /* as last seen */
-	HF_VEC(struct follow *) follows;
+	struct hf_follows *follows;
 	struct injection_timer injections[HF_INJECTIONS_MAX];
 	size_t n_injections;
 	struct hf_timer *tick, *heartbeat, *linger, *timeout;
@@ -136,14 +129,6 @@ static void finish_job(struct run *run)
 		stop(run, failed_exit_code(job), HF_TIME_NONE);
 }
 
-static bool logs_open(const struct run *run)
-{
-	for (size_t i = 0; i < run->follows.len; i++)
-		if (run->follows.items[i]->stream != NULL)
-			return true;
-	return false;
-}
-
 static void linger_over(void *arg)
 {
 	struct run *run = arg;
@@ -154,48 +139,31 @@ static void linger_over(void *arg)
 
 /* ---- logs --------------------------------------------------------------------------------- */
 
-static void on_log(void *arg, const char *bytes, size_t len, int code, const char *message)
+static void on_log(void *arg, const char *pod, const char *bytes, size_t len)
 {
-	struct follow *follow = arg;
-	struct run *run = follow->run;
+	struct run *run = arg;
 
-	if (len > 0) {
-		hf_progress_log(run->progress, follow->pod, bytes, len, now_of(run));
-		return;
-	}
-	follow->stream = hf_log_stream_stop(follow->stream);
-	hf_progress_log(run->progress, follow->pod, "\n", 1, now_of(run));
-	if (run->state == RUN_LINGERING && !logs_open(run))
+	hf_progress_log(run->progress, pod, bytes, len, now_of(run));
+}
+
+static void on_log_end(void *arg, const char *pod, int code, const char *message)
+{
+	struct run *run = arg;
+
+	hf_progress_log(run->progress, pod, "\n", 1, now_of(run));
+	if (run->state == RUN_LINGERING && !hf_follows_open(run->follows))
 		hf_timer_arm(run->linger, 0);
 }
 
-static void follow_pod(struct run *run, struct hf_doc *pod)
+static void create_follows(struct run *run)
 {
-	struct hf_log_options options = {
-		.ns = run->ns, .pod = hf_doc_name(pod), .follow = true, .tail_lines = -1};
-	const struct hf_json *statuses =
-		hf_json_path(hf_doc_json(pod), "status", "containerStatuses", NULL);
-	const struct hf_json *state = hf_json_get(hf_json_item(statuses, 0), "state");
-	struct follow *follow;
+	struct hf_follows_options options = {.store = hf_plane_store(run->plane),
+					     .ns = run->ns,
+					     .bytes = on_log,
+					     .ended = on_log_end,
+					     .arg = run};
 
-	/* Before a container has started there is nothing to follow. */
-	if (hf_json_get(state, "running") == NULL && hf_json_get(state, "terminated") == NULL)
-		return;
-	for (size_t i = 0; i < run->follows.len; i++)
-		if (hf_streq(run->follows.items[i]->uid, hf_doc_uid(pod)))
-			return;
-	follow = hf_xcalloc(1, sizeof(*follow));
-	follow->run = run;
-	follow->pod = hf_xstrdup(hf_doc_name(pod));
-	follow->uid = hf_xstrdup(hf_doc_uid(pod));
-	options.container = hf_json_path_str(hf_json_item(statuses, 0), "name", NULL);
-	if (!HF_VEC_PUSH(&run->follows, follow)) {
-		free(follow->pod);
-		free(follow->uid);
-		free(follow);
-		return;
-	}
-	follow->stream = hf_store_logs(hf_plane_store(run->plane), &options, on_log, follow);
+	run->follows = hf_follows_create(&options);
 }
 
 /* ---- what is watched ---------------------------------------------------------------------- */
@@ -237,7 +205,7 @@ static void on_job(void *arg, const struct hf_event *event)
 	}
 	if (hf_streq(state, "Succeeded") || hf_streq(state, "Failed")) {
 		run->state = RUN_LINGERING;
-		hf_timer_arm(run->linger, logs_open(run) ? LINGER_SPAN : 0);
+		hf_timer_arm(run->linger, hf_follows_open(run->follows) ? LINGER_SPAN : 0);
 	}
 }
 
@@ -254,7 +222,7 @@ static void on_pod(void *arg, const struct hf_event *event)
 		return;
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
 	if (event->type != HF_EVENT_DELETED && run->state <= RUN_LINGERING)
-		follow_pod(run, event->object);
+		hf_follows_pod(run->follows, event->object);
 }
 
 static void watch_job(struct run *run)
@@ -284,6 +252,7 @@ static void on_created(void *arg, const struct hf_reply *reply)
 		return;
 	}
 	run->state = RUN_WATCHING;
+	create_follows(run);
 	watch_job(run);
 	watch_pods(run);
 }
@@ -680,14 +649,7 @@ static void release(struct run *run)
 	run->keyboard = hf_io_destroy(run->keyboard);
 	run->job_watch = hf_watch_stop(run->job_watch);
 	run->pod_watch = hf_watch_stop(run->pod_watch);
-	for (size_t i = 0; i < run->follows.len; i++) {
-		struct follow *follow = run->follows.items[i];
-		follow->stream = hf_log_stream_stop(follow->stream);
-		free(follow->pod);
-		free(follow->uid);
-		free(follow);
-	}
-	HF_VEC_RELEASE(&run->follows);
+	run->follows = hf_follows_destroy(run->follows);
 	for (size_t i = 0; i < run->n_injections; i++)
 		run->injections[i].timer = hf_timer_destroy(run->injections[i].timer);
 	run->tick = hf_timer_destroy(run->tick);
@@ -759,9 +721,7 @@ static int run_job(struct run *run, hf_time timeout)
 
 static int verb_run(struct hf_cli *cli)
 {
-	struct run run = {.cli = cli,
-			  .exit_code = HF_EXIT_INTERNAL,
-			  .follows = HF_VEC_INIT(HF_PROGRESS_RANKS_MAX * 64)};
+	struct run run = {.cli = cli, .exit_code = HF_EXIT_INTERNAL};
 	const char *timeout_text = hf_cli_flag(cli, "timeout");
 	struct hf_error err;
 	hf_time timeout = 0;

@@ -145,6 +145,8 @@ void hf_ledger_note(struct hf_brain *b);
 /* Every end of a present attempt that has not been counted, with class, rule and policy, in an
  * order that does not depend on the input's: by when it finished, then role and index. */
 void hf_ends_collect(struct hf_brain *b);
+/* The name of the kind's own container in the pods of that role. */
+const char *hf_default_container(const struct hf_brain *b, int role);
 /* Upstream's event that a pod exited with a code: once, when that is counted. */
 void hf_end_event(struct hf_brain *b, const struct hf_end *end);
 void hf_classify(const struct hf_brain *b, struct hf_end *end);

@@ -34,14 +34,20 @@ static int by_time(const void *left, const void *right)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
+const char *hf_default_container(const struct hf_brain *b, int role)
+{
+	const struct hf_role *spec = &b->job.roles[role];
+
+	if (spec->present && spec->pod->containers_len > 0)
+		return spec->pod->containers[spec->default_container].name;
+	return b->job.framework->container_name;
+}
+
 /* Exit code and signal of the kind's own container, and when the pod's first one ended. */
 static void read_exit(const struct hf_brain *b, struct hf_end *end)
 {
-	const struct hf_role *role = &b->job.roles[end->role];
-	const char *name = b->job.framework->container_name;
+	const char *name = hf_default_container(b, end->role);
 
-	if (role->present && role->pod->containers_len > 0)
-		name = role->pod->containers[role->default_container].name;
 	for (size_t i = 0; i < end->pod->containers_len; i++) {
 		const struct hf_container_seen *container = &end->pod->containers[i];
 

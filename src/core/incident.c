@@ -52,6 +52,25 @@ bool hf_end_outranks(const struct hf_end *end)
 				 end->cls == HF_CLASS_DEVICE || end->cls == HF_CLASS_ADMISSION);
 }
 
+/* How the kind's own container, which the kubelet has restarted by now, had ended: for people and
+ * for the exit code of `run`; nothing is decided by it. */
+static void record_last_exit(const struct hf_brain *b, const struct hf_end *end,
+			     struct hf_record *record)
+{
+	const char *name = hf_default_container(b, end->role);
+
+	for (size_t i = 0; i < end->pod->containers_len; i++) {
+		const struct hf_container_seen *container = &end->pod->containers[i];
+
+		if (container->init || !container->last_exit_code.set ||
+		    !hf_streq(container->name, name))
+			continue;
+		record->exit_code = container->last_exit_code;
+		if (container->last_signal > 0)
+			record->signal = HF_SOME_INT(container->last_signal);
+	}
+}
+
 /* Newest first; the oldest falls off the end. */
 void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 {
@@ -80,6 +99,8 @@ void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 	if (end->pod) {
 		first->pod = end->pod->name;
 		first->node = end->pod->node;
+		if (end->kind == HF_END_RESTARTED)
+			record_last_exit(b, end, first);
 	}
 	if (end->rule >= 0)
 		first->rule = hf_str_or(b->view->run_policy.rules[end->rule].name,

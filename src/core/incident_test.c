@@ -220,6 +220,25 @@ static void only_ten_restarts_and_the_last_are_kept(void **state)
 	brain_release(&b);
 }
 
+static void the_code_of_a_run_that_the_kubelet_replaced_is_in_the_record(void **state)
+{
+	struct hf_container_seen *container;
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	brain_run_up(&b);
+	brain_crash_in_place(&b, "demo-hand-1");
+	container = &brain_pod(&b, "demo-hand-1")->containers[0];
+	container->last_exit_code = HF_SOME_INT(139);
+	container->last_signal = 11;
+	brain_quiet(&b);
+	assert_string_equal(ledger()->records[0].replica, "hand-1");
+	assert_true(ledger()->records[0].exit_code.set);
+	assert_int_equal(ledger()->records[0].exit_code.value, 139);
+	assert_int_equal(ledger()->records[0].signal.value, 11);
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +252,7 @@ int main(void)
 		cmocka_unit_test(a_cause_is_adopted_once),
 		cmocka_unit_test(the_end_that_finished_first_explains_the_incident),
 		cmocka_unit_test(only_ten_restarts_and_the_last_are_kept),
+		cmocka_unit_test(the_code_of_a_run_that_the_kubelet_replaced_is_in_the_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,12 +43,16 @@ struct hf_container_seen {
 	int32_t restart_count;
 	enum hf_container_phase phase;
 	const char *waiting_reason; /* state.waiting.reason */
-	/* state.terminated; the last state is not looked at, as in batch/v1 */
+	const char *waiting_message;
+	/* state.terminated; no rule looks at the last state, as in batch/v1 */
 	int32_t exit_code;
 	int32_t signal;
 	const char *terminated_reason; /* "OOMKilled", "Error", … */
 	hf_time finished_at;           /* the node's clock */
 	hf_time started_at;            /* state.running or state.terminated; the node's clock */
+	/* lastState.terminated: how the run before ended, for the ledger's account of it */
+	struct hf_opt_int last_exit_code;
+	int32_t last_signal;
 };
 
 struct hf_pod_condition {
@@ -79,7 +83,7 @@ struct hf_pod {
 	const struct hf_container_seen *containers; /* main and init ones */
 	size_t containers_len;
 	/* Only conditions that can matter need to be here: DisruptionTarget, PodScheduled,
-	 * and the types that rules of this job name. */
+	 * Ready, and the types that rules of this job name. */
 	const struct hf_pod_condition *conditions;
 	size_t conditions_len;
 };

@@ -41,6 +41,7 @@ static void pack_container(struct packer *packer, const struct hf_container_seen
 	*to = *from;
 	to->name = pack(packer, from->name);
 	to->waiting_reason = pack(packer, from->waiting_reason);
+	to->waiting_message = pack(packer, from->waiting_message);
 	to->terminated_reason = pack(packer, from->terminated_reason);
 }
 

@@ -63,6 +63,9 @@ interrupted_run() {
 # shellcheck disable=SC2016 # for the shells of the pods
 {
 	job quick.yaml quick Never Replica 'echo hello from $RANK of $WORLD_SIZE at $MASTER_ADDR'
+	job flaky.yaml flaky OnFailure Replica 'mkdir '"$dir"'/tried-$RANK && { echo first run; exit 7; }; echo second run'
+	sed -e 's/backoffLimit: 2/backoffLimit: 1/' -e '/Worker/d' "$dir/flaky.yaml" |
+		sed -e 's/flaky/stays/' -e "s/command: .*/command: [\/bin\/sh, -c, 'exit 5']}/" >"$dir/stays.yaml"
 	job fails.yaml fails Never Replica 'exit 3'
 	job long.yaml long OnFailure Job 'echo here $(hostname | cut -d- -f2); exec tail -f /dev/null'
 	# The first of each rank stays, the second ends: no time is waited for.
@@ -74,6 +77,11 @@ expect 'a job runs to its end, and its ranks know each other' \
 expect 'from stdin' 'job/quick succeeded' sh -c "'$program' run - <'$dir/quick.yaml'"
 expect 'the code is that of the rank that failed' 'job fails failed with code 3' \
 	code 3 "$program" run "$dir/fails.yaml"
+expect 'what a container writes when it is started again is shown' \
+	'master-0 . first run.*master-0 . second run' \
+	"$program" run "$dir/flaky.yaml"
+expect 'the code of a container that the kubelet gave up is the code' 'job stays failed with code 5' \
+	code 5 "$program" run "$dir/stays.yaml"
 expect 'a killed rank restarts the gang once' \
 	'gang-worker-0 killed.*restarting.*generation=2 restarts=1.*succeeded.*generation=2 restarts=1' \
 	"$program" run "$dir/gang.yaml" --inject 'kill worker-0 at 500ms'

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/follow.h"
+
+#include "harness/cli_world.h"
+#include "harness/test.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+
+static struct cli_world world;
+static struct hf_follows *follows;
+static struct hf_strbuf said = HF_STRBUF_INIT(4096);
+
+static void on_bytes(void *arg, const char *pod, const char *bytes, size_t len)
+{
+	hf_strbuf_addf(&said, "%s<%.*s>", pod, (int)len, bytes);
+}
+
+static void on_ended(void *arg, const char *pod, int code, const char *message)
+{
+	hf_strbuf_addf(&said, "%s", hf_follows_open(follows) ? "" : ".");
+	if (!hf_follows_open(follows))
+		hf_loop_stop(world.loop);
+}
+
+static void begin(void)
+{
+	struct hf_follows_options options = {.ns = "default", .bytes = on_bytes, .ended = on_ended};
+
+	cli_world_init(&world);
+	cli_world_job(&world, "j", 1, "Running");
+	cli_world_pod(&world, "j", "worker-0", "Running");
+	options.store = world.store;
+	follows = hf_follows_create(&options);
+	hf_strbuf_clear(&said);
+}
+
+static void end(void)
+{
+	follows = hf_follows_destroy(follows);
+	hf_strbuf_release(&said);
+	cli_world_release(&world);
+}
+
+/* The pod's container is so, with ' for "; what it tells is told. */
+static void becomes(const char *status)
+{
+	HF_AUTOFREE char *patch =
+		hf_xasprintf("{'status':{'containerStatuses':[{'name':'pytorch',%s}]}}", status);
+	struct hf_doc *pod;
+
+	cli_world_patch(&world, &hf_pods, "j-worker-0", patch);
+	pod = cli_world_get(&world, &hf_pods, "j-worker-0");
+	hf_follows_pod(follows, pod);
+	hf_doc_unref(pod);
+}
+
+static void told_to_the_end(void)
+{
+	while (hf_follows_open(follows))
+		hf_loop_run(world.loop);
+}
+
+static void the_next_run_of_a_container_is_told_too(void **state)
+{
+	(void)state;
+	begin();
+	cli_world_log(&world, "j-worker-0", "one");
+	becomes("'restartCount':0,'state':{'running':{}}");
+	told_to_the_end();
+	becomes("'restartCount':0,'state':{'running':{}}");
+	assert_false(hf_follows_open(follows));
+	cli_world_log(&world, "j-worker-0", "two");
+	becomes("'restartCount':1,'state':{'running':{}},'lastState':{'terminated':{'exitCode':7}}");
+	told_to_the_end();
+	becomes("'restartCount':1,'state':{'terminated':{'exitCode':0}}");
+	assert_false(hf_follows_open(follows));
+	assert_string_equal(said.data, "j-worker-0<one>.j-worker-0<two>.");
+	end();
+}
+
+static void runs_of_one_pod_come_one_after_the_other(void **state)
+{
+	(void)state;
+	begin();
+	cli_world_log(&world, "j-worker-0", "x");
+	becomes("'restartCount':0,'state':{'running':{}}");
+	becomes("'restartCount':1,'state':{'running':{}}");
+	told_to_the_end();
+	assert_string_equal(said.data, "j-worker-0<x>j-worker-0<x>.");
+	end();
+}
+
+static void a_run_that_was_missed_is_asked_for_as_the_previous_one(void **state)
+{
+	(void)state;
+	begin();
+	cli_world_log(&world, "j-worker-0", "x");
+	becomes("'restartCount':1,'state':{'running':{}}");
+	assert_true(world.log_asked.previous);
+	assert_false(world.log_asked.follow);
+	told_to_the_end();
+	assert_false(world.log_asked.previous);
+	assert_true(world.log_asked.follow);
+	end();
+}
+
+static void nothing_is_asked_before_a_container_has_started(void **state)
+{
+	(void)state;
+	begin();
+	becomes("'state':{'waiting':{'reason':'ContainerCreating'}}");
+	becomes("'state':{'waiting':{'reason':'CreateContainerConfigError'}}");
+	assert_false(hf_follows_open(follows));
+	end();
+}
+
+static void what_a_crash_loop_wrote_last_is_told(void **state)
+{
+	(void)state;
+	begin();
+	cli_world_log(&world, "j-worker-0", "x");
+	becomes("'restartCount':0,'state':{'terminated':{'exitCode':5}}");
+	told_to_the_end();
+	becomes("'restartCount':1,'state':{'waiting':{'reason':'CrashLoopBackOff'}},"
+		"'lastState':{'terminated':{'exitCode':5}}");
+	assert_true(hf_follows_open(follows));
+	told_to_the_end();
+	/* Its number is the next one's already. */
+	becomes("'restartCount':2,'state':{'waiting':{'reason':'ContainerCreating'}},"
+		"'lastState':{'terminated':{'exitCode':5}}");
+	assert_false(hf_follows_open(follows));
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_next_run_of_a_container_is_told_too),
+		cmocka_unit_test(runs_of_one_pod_come_one_after_the_other),
+		cmocka_unit_test(a_run_that_was_missed_is_asked_for_as_the_previous_one),
+		cmocka_unit_test(nothing_is_asked_before_a_container_has_started),
+		cmocka_unit_test(what_a_crash_loop_wrote_last_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
