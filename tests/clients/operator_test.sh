@@ -146,7 +146,7 @@ kill "${pids[a]}"
 reap a
 expect 'the leader ends well' '' test "$code" = 0
 expect 'having said so' 'Stopped' cat "$folder/a.log"
-expect 'the other leads within seconds' '' until_true 80 leads b
+expect 'the other leads within seconds' '' until_true 200 leads b
 expect 'with everything known' '' until_true 100 is_ready b
 expect 'pods are the same' '' test "$before" = "$(uids)"
 expect 'jobs of before are not counted again' 'jobs_created_total.job_namespace="default",framework="pytorch". 0.?$' \
