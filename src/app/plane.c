@@ -81,11 +81,21 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 		plane->options.problem(plane->options.arg, key, code, message);
 }
 
+static void on_health(void *arg, const struct hf_error *err)
+{
+	struct hf_plane *plane = arg;
+
+	if (plane->options.health != NULL)
+		plane->options.health(plane->options.arg, err);
+}
+
 static int create_store(struct hf_plane *plane, struct hf_error *err)
 {
 	HF_AUTOFREE char *store_dir = hf_xasprintf("%s/store", plane->options.dir);
 	struct hf_local_options options = {
 		.data_dir = plane->options.in_memory ? NULL : store_dir,
+		.health = on_health,
+		.health_arg = plane,
 	};
 	int rc = hf_local_create(plane->options.loop, &options, &plane->local, err);
 

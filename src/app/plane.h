@@ -22,7 +22,9 @@ struct hf_plane_options {
 	bool in_memory;       /* keep objects in memory: nothing outlives the process but logs */
 	bool no_operator;     /* jobs are somebody else's: a process that talks to the face */
 	enum hf_kubelet_network network;
-	void (*notice)(void *arg, const char *text);                    /* may be NULL */
+	void (*notice)(void *arg, const char *text); /* may be NULL */
+	/* The store takes no writes (why), or takes them again (NULL).  May be NULL. */
+	void (*health)(void *arg, const struct hf_error *err);
 	void (*ready)(void *arg, int code, const char *message);        /* pods can run now */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass); /* may be NULL */
 	void (*problem)(void *arg, const char *key, int code,

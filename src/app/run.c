@@ -596,15 +596,20 @@ static int make_dir(struct run *run, struct hf_error *err)
 {
 	HF_AUTOFREE char *base = NULL;
 	HF_AUTOFREE char *runs = NULL;
+	HF_AUTOFREE char *dir = NULL;
 	int rc = hf_plane_default_dir(&base, err);
 
 	if (rc != 0)
 		return rc;
 	runs = hf_xasprintf("%s/run", base);
 	hf_leftovers_sweep(runs);
-	run->dir = hf_xasprintf("%s/%s/%s-%d", base, hf_cli_has(run->cli, "keep") ? "kept" : "run",
-				run->name, (int)getpid());
-	return hf_fs_mkdirs(run->dir, 0700, err);
+	dir = hf_xasprintf("%s/%s/%s-%d", base, hf_cli_has(run->cli, "keep") ? "kept" : "run",
+			   run->name, (int)getpid());
+	rc = hf_fs_mkdirs(dir, 0700, err);
+	/* What could not be made is not there to be removed. */
+	if (rc == 0)
+		run->dir = hf_steal(&dir);
+	return rc;
 }
 
 static bool is_ignored(int signum)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
+#include "http/server.h"
 #include "local/face.h"
 #include "loop/pipe.h"
 #include "loop/process.h"
@@ -61,7 +62,11 @@ static void over(struct up *up)
 
 static void on_drained(void *arg)
 {
-	over(arg);
+	struct up *up = arg;
+
+	if (up->face != NULL)
+		hf_face_quiesce(up->face);
+	over(up);
 }
 
 static void on_stop(void *arg, int signum)
@@ -82,9 +87,8 @@ static void on_down(void *arg, int signum)
 	hf_time grace = up->state == UP_DRAINING ? 0 : HF_TIME_NONE;
 
 	hf_log(HF_LOG_INFO, "up", "ending every pod, then stopping", NULL);
+	/* Whoever asks is answered until the end: what is stored stays, and can be looked at. */
 	up->state = UP_DRAINING;
-	if (up->face != NULL)
-		hf_face_quiesce(up->face);
 	hf_plane_stop(up->plane, grace, on_drained, up);
 }
 
@@ -179,6 +183,15 @@ static void on_ready(void *arg, int code, const char *message)
 static void on_notice(void *arg, const char *text)
 {
 	hf_log(HF_LOG_WARN, "kubelet", text, NULL);
+}
+
+static void on_health(void *arg, const struct hf_error *err)
+{
+	if (err != NULL)
+		hf_log(HF_LOG_ERROR, "store", "nothing can be written; requests are refused", "why",
+		       err->text, NULL);
+	else
+		hf_log(HF_LOG_INFO, "store", "writing works again", NULL);
 }
 
 static void on_problem(void *arg, const char *key, int code, const char *message)
@@ -278,6 +291,20 @@ static int create_signals(struct up *up, struct hf_error *err)
 	return rc;
 }
 
+/* Before anything is made: a port that is taken leaves nothing behind.  Where another `up` has the
+ * folder, and the port perhaps, that is the better thing to say. */
+static int check_address(const struct up *up, const char *dir, struct hf_error *err)
+{
+	bool running = false;
+	pid_t pid;
+	int rc;
+
+	if (hf_home_running(dir, &running, &pid, NULL) == 0 && running)
+		return 0;
+	rc = hf_http_listen_check(up->address, up->port, err);
+	return rc == 0 ? 0 : hf_error_wrap(err, "--listen %s:%u", up->address, (unsigned)up->port);
+}
+
 static int begin(struct up *up, const char *dir, enum hf_kubelet_network network,
 		 struct hf_error *err)
 {
@@ -285,12 +312,15 @@ static int begin(struct up *up, const char *dir, enum hf_kubelet_network network
 		.no_operator = hf_cli_has(up->cli, "no-operator"),
 		.network = network,
 		.notice = on_notice,
+		.health = on_health,
 		.ready = on_ready,
 		.problem = on_problem,
 		.arg = up,
 	};
 	int rc = hf_loop_create(&up->loop, err);
 
+	if (rc == 0)
+		rc = check_address(up, dir, err);
 	if (rc == 0)
 		rc = hf_home_open(dir, hf_loop_wall(up->loop), &up->home, err);
 	if (rc != 0)

@@ -118,3 +118,12 @@ int hf_http_listen(const struct hf_http_server_spec *spec, int *ret_fd, uint16_t
 	fd = -1;
 	return 0;
 }
+
+int hf_http_listen_check(const char *address, uint16_t port, struct hf_error *err)
+{
+	const struct hf_http_server_spec spec = {.address = address, .port = port};
+	HF_AUTO_FD fd = -1;
+	uint16_t bound;
+
+	return hf_http_listen(&spec, &fd, &bound, err);
+}

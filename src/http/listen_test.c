@@ -120,6 +120,20 @@ static void a_port_in_use_is_an_error_with_its_number(void **state)
 	assert_non_null(strstr(err.text, number));
 }
 
+static void whether_a_port_is_free_is_told_without_taking_it(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_error err = {0};
+	uint16_t port;
+
+	assert_ok(listen_on(bench, "127.0.0.1", 0, NULL, &err), &err);
+	port = hf_http_server_port(bench->server);
+	assert_code(hf_http_listen_check("127.0.0.1", port, &err), HF_E_IO);
+	bench->server = hf_http_server_destroy(bench->server);
+	assert_ok(hf_http_listen_check("127.0.0.1", port, &err), &err);
+	assert_ok(listen_on(bench, "127.0.0.1", port, NULL, &err), &err);
+}
+
 static void what_is_no_address_is_refused(void **state)
 {
 	struct bench *bench = *state;
@@ -195,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		UNIT(v4_and_v6_loopback_are_listened_on),
 		UNIT(a_port_in_use_is_an_error_with_its_number),
+		UNIT(whether_a_port_is_free_is_told_without_taking_it),
 		UNIT(what_is_no_address_is_refused),
 		UNIT(a_socket_file_is_private_and_goes_with_the_server),
 		UNIT(a_socket_file_in_use_is_left_alone),

@@ -93,6 +93,8 @@ struct hf_http_server_spec {
  * A virtual loop gives HF_E_UNSUPPORTED. */
 int hf_http_server_create(struct hf_loop *loop, const struct hf_http_server_spec *spec,
 			  struct hf_http_server **ret_server, struct hf_error *err) HF_MUST_CHECK;
+/* Whether the address could be listened on now; nothing listens afterwards. */
+int hf_http_listen_check(const char *address, uint16_t port, struct hf_error *err) HF_MUST_CHECK;
 /* Calls the closed callback of every live exchange; NULL is fine; returns NULL. */
 struct hf_http_server *hf_http_server_destroy(struct hf_http_server *server);
 uint16_t hf_http_server_port(const struct hf_http_server *server); /* 0 on a unix socket */

@@ -628,6 +628,11 @@ int hf_yaml_parse(const char *text, size_t len, const struct hf_yaml_limits *lim
 	hf_assert(full.depth_max <= HF_JSON_DEPTH_CEILING);
 	hf_assert(text || len == 0);
 	text = text ? text : "";
+	/* Some editors begin files with a byte order mark, which is no part of the text. */
+	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+		text += 3;
+		len -= 3;
+	}
 	if (len > full.bytes_max)
 		return hf_error_set(err, HF_E_TOO_LARGE,
 				    "%zu bytes of YAML, more than the limit of %zu", len,

@@ -110,12 +110,17 @@ static void several_documents_are_kept_apart_and_empty_ones_left_out(void **stat
 	assert_read("\xef\xbb\xbf"
 		    "a: b\n",
 		    "{\"a\":\"b\"}\n");
+	assert_read("\xef\xbb\xbf"
+		    "# as some editors begin\n---\na: b\n",
+		    "{\"a\":\"b\"}\n");
+	assert_read("\xef\xbb\xbf", "");
 }
 
 static void json_is_read_even_where_it_is_no_yaml(void **state)
 {
 	assert_read("{\"a\": [1, 2.5, \"x\"], \"b\": {\"c\": null}}",
 		    "{\"a\":[1,2.5,\"x\"],\"b\":{\"c\":null}}\n");
+	assert_read("\xef\xbb\xbf{\t\"a\":\t1}", "{\"a\":1}\n");
 	assert_read("{\n\t\"a\":\t\"\\ud83d\\ude00\"\n}", "{\"a\":\"\xf0\x9f\x98\x80\"}\n");
 	assert_refused("{\n\t\"a\":\t}}", HF_E_BAD_REQUEST,
 		       "line 2, column 8: did not find expected <document start>");

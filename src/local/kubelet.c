@@ -20,7 +20,6 @@
 
 #define PODS_KNOWN_MAX 4096 /* ended ones and their logs included */
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define PRELOAD_FILE "libholdfast-names.so"
 #define LEFTOVERS_WAIT_MS 10000
 #define DRAIN_STATUS_MAX (5 * HF_SECOND) /* for statuses, once nothing runs any more */
 
@@ -209,9 +208,14 @@ void hf_kubelet_probed(struct hf_kubelet *k)
 				  k->why, how_to_isolate());
 	else if (k->isolate && !k->uplink)
 		hf_kubelet_notice(k,
-				  "pods reach each other and no other network: %s; install "
-				  "slirp4netns, or set hostNetwork in the pods",
+				  "pods reach each other and no other network: %s, or set "
+				  "hostNetwork in the pods",
 				  k->uplink_why);
+	if (!k->isolate && !k->preload)
+		hf_kubelet_notice(k,
+				  "pods will not find each other by name: " HF_PRELOAD_FILE
+				  " is missing; put it beside '%s'",
+				  k->exe);
 	if (k->isolate && !k->pid_ns)
 		hf_kubelet_notice(k, "containers see all processes of this machine: %s", k->why);
 	k->node = hf_knode_create(k);
@@ -297,8 +301,8 @@ static char *find_preload(const char *exe)
 	const char *slash = strrchr(exe, '/');
 
 	for (size_t i = 0; slash && i < HF_ARRAY_LEN(folders); i++) {
-		HF_AUTOFREE char *path =
-			hf_xasprintf("%.*s%s/" PRELOAD_FILE, (int)(slash - exe), exe, folders[i]);
+		HF_AUTOFREE char *path = hf_xasprintf("%.*s%s/" HF_PRELOAD_FILE, (int)(slash - exe),
+						      exe, folders[i]);
 
 		if (access(path, R_OK) == 0)
 			return hf_steal(&path);

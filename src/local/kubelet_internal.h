@@ -41,7 +41,8 @@
 #define HF_KPOD_RETRY (2 * HF_SECOND) /* for what may come right by itself (a missing ConfigMap) */
 #define HF_TERMINATION_BYTES_MAX 4096 /* as upstream's kubelet */
 #define HF_KUBELET_LOG_BYTES_MAX (10 << 20) /* of one file; upstream's containerLogMaxSize */
-#define HF_KUBELET_LOG_FILES_MAX 5          /* upstream's containerLogMaxFiles */
+#define HF_PRELOAD_FILE "libholdfast-names.so"
+#define HF_KUBELET_LOG_FILES_MAX 5 /* upstream's containerLogMaxFiles */
 
 struct hf_kpod;
 

@@ -30,6 +30,8 @@ struct hf_knode {
 	struct hf_kubelet *kubelet;
 	struct hf_call *node_call, *lease_call;
 	struct hf_timer *node_timer, *lease_timer;
+	struct hf_kwatch *watch; /* of the Node */
+	char *selector;
 	bool node_made, lease_made;   /* it exists: patch it */
 	bool renew_again;             /* asked for while one was under way */
 	char *uid;                    /* of the Node */
@@ -236,12 +238,17 @@ static void on_node_status(void *arg, const struct hf_reply *reply)
 {
 	struct hf_knode *node = arg;
 	struct hf_kubelet *k = node->kubelet;
-	bool first = !node->uid;
+	bool first;
 
 	node->node_call = NULL;
+	first = !node->uid;
 	if (reply->code) {
 		/* Somebody deleted it: begin anew. */
 		node->node_made = reply->code != HF_E_NOT_FOUND;
+		if (!node->node_made) {
+			free(node->uid);
+			node->uid = NULL;
+		}
 		hf_timer_arm(node->node_timer, retry_after(reply));
 		return;
 	}
@@ -353,6 +360,48 @@ void hf_knode_renew(struct hf_knode *node)
 		write_lease(node);
 }
 
+static void on_changed(void *arg HF_UNUSED, struct hf_doc *doc HF_UNUSED)
+{
+}
+
+static void on_synced(void *arg HF_UNUSED)
+{
+}
+
+/* Whoever deletes the Node of a kubelet that runs gets it back; its Lease goes with the old one,
+ * or gets the new one for its owner. */
+static void on_removed(void *arg, struct hf_doc *last)
+{
+	struct hf_knode *node = arg;
+
+	/* Here again already: the deletion was met by a write before this was heard of. */
+	if (node->uid && !hf_streq(node->uid, hf_doc_uid(last)))
+		return;
+	hf_kubelet_notice(node->kubelet, "the Node '%s' was deleted; it is registered anew",
+			  node->kubelet->node_name);
+	hf_call_cancel(node->node_call);
+	node->node_call = NULL;
+	node->node_made = false;
+	free(node->uid);
+	node->uid = NULL;
+	write_node(node);
+}
+
+static void watch_node(struct hf_knode *node)
+{
+	struct hf_kwatch_options options = {.loop = node->kubelet->loop,
+					    .store = node->kubelet->store,
+					    .resource = &hf_nodes,
+					    .changed = on_changed,
+					    .removed = on_removed,
+					    .synced = on_synced,
+					    .arg = node};
+
+	node->selector = hf_xasprintf("metadata.name=%s", node->kubelet->node_name);
+	options.field_selector = node->selector;
+	node->watch = hf_kwatch_create(&options);
+}
+
 struct hf_knode *hf_knode_create(struct hf_kubelet *kubelet)
 {
 	struct hf_knode *node = hf_xcalloc(1, sizeof(*node));
@@ -362,6 +411,7 @@ struct hf_knode *hf_knode_create(struct hf_kubelet *kubelet)
 	node->node_timer = hf_timer_create(kubelet->loop, write_node, node);
 	node->lease_timer = hf_timer_create(kubelet->loop, write_lease, node);
 	write_node(node);
+	watch_node(node);
 	return node;
 }
 
@@ -371,9 +421,11 @@ struct hf_knode *hf_knode_destroy(struct hf_knode *node)
 		return NULL;
 	hf_call_cancel(node->node_call);
 	hf_call_cancel(node->lease_call);
+	node->watch = hf_kwatch_destroy(node->watch);
 	node->node_timer = hf_timer_destroy(node->node_timer);
 	node->lease_timer = hf_timer_destroy(node->lease_timer);
 	free(node->uid);
+	free(node->selector);
 	free(node);
 	return NULL;
 }

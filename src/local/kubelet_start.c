@@ -335,6 +335,11 @@ static void on_refs(void *arg)
 	}
 	c->refs = hf_krefs_destroy(c->refs);
 	remove_old_files(pod, c);
+	if (!pod->config.isolate && !pod->kubelet->preload && c->attempt == 0)
+		hf_kevent(pod, "Warning", "NoNames",
+			  "container %s will not find other pods by name: " HF_PRELOAD_FILE
+			  " is missing beside '%s'",
+			  c->name, pod->kubelet->exe);
 	c->asked = true;
 	hf_kshim_command(pod->shim, "start %s %u %u", c->name, c->attempt, c->backoff_s);
 }

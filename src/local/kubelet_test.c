@@ -424,6 +424,40 @@ static void a_drain_ends_every_pod_and_starts_none(void **state)
 	assert_int_equal(NUM(testnode_container(n, "c", 0, false), "restartCount"), 0);
 }
 
+static bool node_is_another(struct testnode *n, void *arg)
+{
+	const struct hf_json *node = hf_doc_json(hf_local_peek(n->local, &hf_nodes, NULL, "local"));
+	const struct hf_json *lease =
+		hf_doc_json(hf_local_peek(n->local, &hf_leases, "kube-node-lease", "local"));
+	const char *uid = STR(node, "metadata", "uid");
+	const struct hf_json *owner =
+		hf_json_item(hf_json_path(lease, "metadata", "ownerReferences", NULL), 0);
+
+	return uid && !hf_streq(uid, arg) && STR(node, "status", "capacity", "pods") &&
+	       hf_streq(STR(owner, "uid"), uid);
+}
+
+static void a_node_that_somebody_deletes_is_registered_anew(void **state)
+{
+	struct testnode *n = *state;
+	HF_AUTO_RESULT result = {0};
+	struct hf_request request = {
+		.verb = HF_VERB_DELETE, .resource = &hf_nodes, .name = "local", .grace_seconds = 0};
+	char before[64];
+
+	testnode_wait(n, lease_is_there, NULL);
+	testnode_script(n, "a", "Always", "exec tail -f /dev/null");
+	testnode_wait_phase(n, "a", "Running");
+	(void)snprintf(before, sizeof(before), "%s",
+		       hf_doc_uid(hf_local_peek(n->local, &hf_nodes, NULL, "local")));
+	hf_local_apply(n->local, &request, &result);
+	assert_int_equal(result.code, 0);
+	testnode_wait(n, node_is_another, before);
+	assert_non_null(strstr(n->notice, "was deleted; it is registered anew"));
+	/* Its pods run on. */
+	assert_string_equal(STR(testnode_status(n, "a"), "phase"), "Running");
+}
+
 struct at_drained {
 	struct testnode *n;
 	bool done, failed;
@@ -664,6 +698,7 @@ int main(int argc, char **argv)
 		T(a_signal_reaches_the_container_that_is_named),
 		T(too_much_memory_is_reported_as_such),
 		T(the_node_is_registered_and_its_lease_follows_every_end),
+		T(a_node_that_somebody_deletes_is_registered_anew),
 		T(a_drain_ends_every_pod_and_starts_none),
 		T(a_drain_is_over_when_the_store_knows_how_each_pod_ended),
 		T(what_ended_by_itself_before_a_drain_stays_its_own_fault),

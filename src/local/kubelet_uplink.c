@@ -101,7 +101,7 @@ static void on_gone(void *arg, unsigned events HF_UNUSED)
 	if (worked)
 		hf_timer_arm(u->timer, START_AGAIN);
 	else
-		tell(u, false, PROGRAM " does not work here");
+		tell(u, false, PROGRAM " does not work here; see whether it does by itself");
 }
 
 static void on_slirp(void *arg HF_UNUSED, const struct hf_process_exit *ended HF_UNUSED)
@@ -120,7 +120,7 @@ static void on_joined(void *arg, const struct hf_process_exit *ended)
 		return;
 	}
 	let_go(u);
-	tell(u, false, PROGRAM " does not work here");
+	tell(u, false, PROGRAM " does not work here; see whether it does by itself");
 }
 
 static int watch(struct hf_kuplink *u, struct hf_error *err)
@@ -169,9 +169,12 @@ static int start(struct hf_kuplink *u, struct hf_error *err)
 	int rc;
 
 	if (!program)
-		return hf_error_set(err, HF_E_NOT_FOUND, PROGRAM " is not installed");
+		return hf_error_set(err, HF_E_NOT_FOUND, PROGRAM " is not installed; install it");
 	if (tun < 0)
-		return hf_error_errno(err, errno, "cannot open '/dev/net/tun'");
+		return hf_error_set(err, HF_E_IO,
+				    "this user cannot open '/dev/net/tun', which " PROGRAM
+				    " needs (%s); let it read and write that (mode 0666 is usual)",
+				    strerror(errno));
 	rc = hf_pipe_make(in, err);
 	if (rc)
 		return rc;

@@ -37,6 +37,16 @@ static void tell_reset(struct hf_local *local)
 		local->observers.items[i]->reset(local->observers.items[i]->arg);
 }
 
+/* The first of a kind is news. */
+static void set_health(struct hf_local *local, const struct hf_error *why)
+{
+	int before = local->health.code;
+
+	local->health = why ? *why : (struct hf_error){0};
+	if (local->on_health && before != local->health.code)
+		local->on_health(local->health_arg, why);
+}
+
 int hf_local_commit(struct hf_local *local, struct hf_error *err)
 {
 	struct hf_error why = {0};
@@ -44,12 +54,12 @@ int hf_local_commit(struct hf_local *local, struct hf_error *err)
 	if (local->engine->pending.len == 0)
 		return 0;
 	if (local->sqlite && hf_sqlite_commit(local->sqlite, local->engine, &why)) {
-		local->health = why;
+		set_health(local, &why);
 		hf_engine_undo(local->engine);
 		tell_reset(local);
 		return hf_error_set(err, why.code, "%s", why.text);
 	}
-	local->health = (struct hf_error){0};
+	set_health(local, NULL);
 	hf_engine_commit(local->engine, tell_change, local);
 	if (local->n_bookmark_watches > 0 && !hf_timer_armed(local->bookmark))
 		hf_timer_arm(local->bookmark, HF_LOCAL_BOOKMARK_EVERY);
@@ -164,6 +174,8 @@ int hf_local_create(struct hf_loop *loop, const struct hf_local_options *options
 	local->observers.len_max = OBSERVERS_MAX;
 	local->own = hf_local_client_new(local, NULL);
 	int rc = prepare(local, options->data_dir, err);
+	local->on_health = options->health;
+	local->health_arg = options->health_arg;
 	if (rc) {
 		hf_engine_undo(local->engine);
 		hf_sqlite_abandon(hf_steal(&local->sqlite));

@@ -38,6 +38,10 @@ struct hf_local_options {
 	/* Fill bytes; NULL: the kernel's randomness. */
 	void (*random)(void *arg, void *bytes, size_t len);
 	void *random_arg;
+	/* Writes have begun to fail (err says why), or work again (NULL).  Called inside a commit:
+	 * may say so and nothing else.  May be NULL. */
+	void (*health)(void *arg, const struct hf_error *err);
+	void *health_arg;
 	/* 0: the defaults above. */
 	size_t object_bytes_max, objects_max, bytes_max, watch_history;
 	hf_time event_ttl;

@@ -48,6 +48,8 @@ struct hf_local {
 	HF_VEC(const struct hf_local_observer *) observers;
 	struct hf_local_logs logs;
 	struct hf_error health; /* code 0: the last commit was good */
+	void (*on_health)(void *arg, const struct hf_error *err); /* may be NULL */
+	void *health_arg;
 	bool ending;
 };
 

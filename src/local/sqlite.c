@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /*
@@ -194,10 +195,28 @@ static int prepare_all(struct hf_sqlite *s, struct hf_error *err)
 	return 0;
 }
 
+/* SQLite makes its files for all to read, and its log with the mode that the database has. */
+static int make_private(const char *path, struct hf_error *err)
+{
+	HF_AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return hf_error_errno(err, errno, "cannot open '%s'", path);
+	if (fchmod(fd, 0600) < 0)
+		return hf_error_errno(err, errno, "cannot make '%s' private", path);
+	return 0;
+}
+
 static int open_db(struct hf_sqlite *s, struct hf_error *err)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/holdfast.db", s->dir);
-	int rc;
+	HF_AUTOFREE char *log = hf_xasprintf("%s-wal", path);
+	int rc = make_private(path, err);
+
+	if (rc == 0 && access(log, F_OK) == 0)
+		rc = make_private(log, err);
+	if (rc != 0)
+		return rc;
 
 	if (sqlite3_open_v2(path, &s->db,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |

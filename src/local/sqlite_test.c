@@ -318,6 +318,71 @@ static void set_file_limit(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
+struct health {
+	int bad, good;
+};
+
+static void on_health(void *arg, const struct hf_error *err)
+{
+	struct health *h = arg;
+
+	h->bad += err && err->code == HF_E_NO_SPACE;
+	h->good += !err;
+}
+
+static void that_the_disk_is_full_is_told_once_and_when_it_is_over(void **state)
+{
+	struct plane p;
+	AUTO_OUTCOME o = {0};
+	struct health h = {0};
+	int made;
+
+	plane_open(&p, &(struct hf_local_options){.health = on_health, .health_arg = &h}, true);
+	set_file_limit((rlim_t)1 << 20);
+	assert_int_equal(fill(&p, &o, &made), HF_E_NO_SPACE);
+	set_file_limit((rlim_t)1 << 12);
+	assert_int_equal(create_configmap(&p.w, "default", "late", &o), HF_E_NO_SPACE);
+	assert_int_equal(h.bad, 1);
+	assert_int_equal(h.good, 0);
+	set_file_limit(RLIM_INFINITY);
+	assert_int_equal(create_pod(&p.w, "default", "p", &o), 0);
+	assert_int_equal(create_pod(&p.w, "default", "q", &o), 0);
+	assert_int_equal(h.bad, 1);
+	assert_int_equal(h.good, 1);
+	plane_close(&p);
+}
+
+static void its_files_are_for_the_owner_alone(void **state)
+{
+	static const char *const names[] = {"holdfast.db", "holdfast.db-wal", "lock"};
+	mode_t before = umask(0);
+	struct plane p;
+	AUTO_OUTCOME o = {0};
+
+	plane_open(&p, NULL, true);
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(create_configmap(&p.w, "default", round ? "b" : "a", &o), 0);
+		for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
+			HF_AUTOFREE char *path = hf_xasprintf("%s/%s", p.dir, names[i]);
+			struct stat st;
+
+			assert_int_equal(stat(path, &st), 0);
+			assert_int_equal(st.st_mode & 0777, 0600);
+			/* One that was made for all to read is closed at the next start. */
+			assert_int_equal(chmod(path, 0644), 0);
+		}
+		assert_int_equal(chmod(p.dir, 0700), 0);
+		if (round == 0) {
+			HF_AUTOFREE char *lock = hf_xasprintf("%s/lock", p.dir);
+
+			assert_int_equal(chmod(lock, 0600), 0);
+			plane_reopen(&p, NULL);
+		}
+	}
+	plane_close(&p);
+	(void)umask(before);
+}
+
 static void a_full_disk_is_one_error_and_nothing_half_done(void **state)
 {
 	struct plane p;
@@ -601,6 +666,8 @@ int main(void)
 		cmocka_unit_test(expiry_goes_on_after_a_restart),
 		cmocka_unit_test(nothing_acknowledged_is_lost_by_kill_9),
 		cmocka_unit_test(a_full_disk_is_one_error_and_nothing_half_done),
+		cmocka_unit_test(that_the_disk_is_full_is_told_once_and_when_it_is_over),
+		cmocka_unit_test(its_files_are_for_the_owner_alone),
 		cmocka_unit_test(reads_of_a_turn_that_failed_see_what_is),
 		cmocka_unit_test(a_watch_never_begins_with_what_is_undone),
 		cmocka_unit_test(a_folder_that_cannot_be_written_is_one_error),

@@ -154,7 +154,7 @@ for job in bad good deaf; do
 	expect "$job goes on after down, at nobody's cost" '' until_true 600 runs_times "$job" 2
 	expect "$job was replaced as the machine's doing" 'class +infrastructure' "$holdfast" why "$job"
 done
-trapper slow Never ": > $folder/told; read x < $folder/go; exit 1" '{}' 60 | create_job >/dev/null
+trapper slow Never ": > $folder/told; test -e $folder/free || read x < $folder/go; exit 1" '{}' 60 | create_job >/dev/null
 mkfifo "$folder/go"
 expect 'slow runs' '' until_true 600 runs_times slow 1
 "$holdfast" down --data-dir "$plane" >/dev/null 2>&1 &
@@ -165,10 +165,56 @@ wait "$SERVER_PID" 2>/dev/null || true
 wait "$down" || true
 start_again
 expect 'a down that was cut short ends no job either' '' until_true 600 runs_times slow 2
+# While it drains it answers.
+rm -f "$folder/told"
+"$holdfast" down --data-dir "$plane" >/dev/null 2>&1 &
+down=$!
+expect 'slow is told to end again' '' until_true 600 test -e "$folder/told"
+expect 'get is answered while down waits' 'slow-master-0.*Running' "$holdfast" get pods
 # What reads from there is let go, now and later.
+: >"$folder/free"
 exec 3<>"$folder/go"
 echo >&3
-expect 'down ends what is left of them' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+wait "$down" || { failures=$((failures + 1)); echo 'FAILED: down does not end once slow is let go' >&2; }
+wait "$SERVER_PID" || true
+SERVER_PID=
+
+# ---- people who get in the way
+start_again
+node_uid() { api /api/v1/nodes/local | sed -n 's/.*"uid":"\([^"]*\)".*/\1/p'; }
+first=$(node_uid)
+another_node() { local uid; uid=$(node_uid) && [ -n "$uid" ] && [ "$uid" != "$first" ]; }
+expect 'the node can be deleted' 'Success' api /api/v1/nodes/local -X DELETE
+expect 'and is registered anew' '' until_true 100 another_node
+expect 'which the log tells' 'was deleted; it is registered anew' cat "$plane.log"
+# A crowd of connections that say nothing, more than are taken at a time.
+crowd() {
+	python3 - "$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$KUBECONFIG")" "$folder" <<-'END'
+	import os, socket, sys
+	crowd = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(1200)]
+	open(sys.argv[2] + "/crowd", "w").close()
+	os.mkfifo(sys.argv[2] + "/home")
+	open(sys.argv[2] + "/home").read()
+	END
+}
+(ulimit -n 2048 && crowd) &
+expect 'a crowd is there' '' until_true 300 test -p "$folder/home"
+expect 'and keeps nobody out' 'local' "$holdfast" get nodes
+echo >"$folder/home"
+wait $!
+expect 'down ends this one' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
+wait "$SERVER_PID" || true
+SERVER_PID=
+
+# ---- the program without its library, where names need it
+mkdir "$folder/lone"
+cp "$holdfast" "$folder/lone/holdfast"
+"$folder/lone/holdfast" up --network host --listen 127.0.0.1:0 --data-dir "$folder/lone/plane" >/dev/null 2>"$folder/lone.log" &
+SERVER_PID=$!
+expect 'that its library is missing is said' '' \
+	until_true 100 grep -q 'not find each other by name: libholdfast-names.so is missing' "$folder/lone.log"
+expect 'once' '^1' grep -c 'libholdfast-names.so is missing' "$folder/lone.log"
+expect 'and it can be ended' '' until_true 100 "$holdfast" down --data-dir "$folder/lone/plane" --timeout 60s
 wait "$SERVER_PID" || true
 SERVER_PID=
 
@@ -183,10 +229,15 @@ port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$plane/kubeconfig")
 # ---- where it cannot start
 expect 'a port that is taken' "listen 127.0.0.1:$port.*in use.*rc 125" \
 	rc_of "$holdfast" up --listen "127.0.0.1:$port" --data-dir "$folder/other"
-expect 'no number is left by one that failed' '^.?$' cat "$folder/other/up.pid"
+expect 'it leaves nothing behind' '' test ! -e "$folder/other"
 expect 'other addresses are refused' 'only 127.0.0.1.*rc 2' rc_of "$holdfast" up --listen 0.0.0.0:0
 expect 'what is no address' 'ADDRESS:PORT.*rc 2' rc_of "$holdfast" up --listen here
 : >"$folder/file"
+one_line() { rc_of "$@" | sed -n '1!G;h;$p' | tr '\n' '@'; }
+expect 'a folder that is a file is one line' "^rc 125@holdfast: [^@]*$folder/file[^@]*@[^@]*$" \
+	one_line env HOLDFAST_DIR="$folder/file" "$holdfast" up --listen 127.0.0.1:0
+expect 'for run too' "^rc 125@holdfast: [^@]*$folder/file[^@]*@[^@]*$" \
+	one_line env HOLDFAST_DIR="$folder/file" "$holdfast" run "$folder/keep.yaml"
 expect 'a folder that cannot be' "$folder/file.*rc 125" \
 	rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/file/plane"
 if [ "$(id -u)" -ne 0 ]; then
