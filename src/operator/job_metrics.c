@@ -3,6 +3,7 @@
 #include "operator/operator_internal.h"
 
 #include "base/str.h"
+#include "core/names.h"
 #include "json/fields.h"
 
 #include <string.h>
@@ -15,6 +16,8 @@
 /* Long enough for a scraper of any interval in use to see how it ended. */
 #define KEPT_AFTER_END (10 * HF_MINUTE)
 #define CONDITIONS_MAX 64
+/* Of annotations an object has 256 KiB in all; what has more is no job of a person. */
+#define PAIRS_MAX 65536
 
 struct condition {
 	uint64_t present;
@@ -44,7 +47,7 @@ struct spec {
 };
 struct metadata {
 	uint64_t present;
-	HF_LIST(struct hf_field_pair) labels;
+	HF_LIST(struct hf_field_pair) labels, annotations;
 };
 struct job {
 	uint64_t present;
@@ -87,7 +90,8 @@ static const struct hf_field spec_fields[] = {
 };
 static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
 static const struct hf_field metadata_fields[] = {
-	HF_FIELD_STRING_MAP("labels", struct metadata, labels, 0, 0),
+	HF_FIELD_STRING_MAP("labels", struct metadata, labels, PAIRS_MAX, 0),
+	HF_FIELD_STRING_MAP("annotations", struct metadata, annotations, PAIRS_MAX, 0),
 };
 static const struct hf_field_table metadata_table =
 	HF_FIELD_TABLE(metadata_fields, struct metadata);
@@ -179,6 +183,20 @@ static void add_series(struct hf_operator *op, const struct hf_framework *framew
 	hf_family_add(op->metrics.job_downtime, (double)status->recovery.downtime, ns, name, NULL);
 }
 
+/* Under CRDs that do not keep it the ledger is the text of an annotation. */
+static void read_annotated(struct hf_operator *op, struct job *job)
+{
+	for (size_t i = 0; i < job->metadata.annotations.len; i++) {
+		const struct hf_field_pair *pair = &job->metadata.annotations.items[i];
+		const struct hf_fields_text text = {pair->value, strlen(pair->value)};
+
+		if (hf_streq(pair->key, HF_ANNOTATION_LEDGER) &&
+		    hf_fields_read_text(&recovery_table, &text, NULL, op->scratch,
+					&job->status.recovery, NULL) != 0)
+			memset(&job->status.recovery, 0, sizeof(job->status.recovery));
+	}
+}
+
 void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framework *framework,
 				 struct hf_doc *doc)
 {
@@ -188,6 +206,8 @@ void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framewo
 	/* What somebody else wrote may be anything: then the job counts, and nothing is said of it. */
 	if (hf_fields_read_doc(&job_table, doc, NULL, op->scratch, &job, NULL) != 0)
 		memset(&job, 0, sizeof(job));
+	if (job.status.recovery.present == 0)
+		read_annotated(op, &job);
 	/* Clients print the last condition as the job's state; so does the gauge. */
 	if (job.status.conditions.len > 0)
 		state = job.status.conditions.items[job.status.conditions.len - 1].type;

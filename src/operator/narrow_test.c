@@ -261,6 +261,38 @@ static void a_job_whose_ledger_stands_in_an_annotation_keeps_it_there(void **sta
 	assert_string_equal(ledger_of(call), LEDGER(4));
 }
 
+static void labels_and_annotations_of_a_job_do_not_disturb_its_metrics(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {narrow_job(7, "no JSON", NULL)};
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)1 << 20);
+	struct hf_json *root = hf_json_copy(hf_doc_json(jobs[0]));
+
+	hf_json_set_str(hf_json_ensure_object(hf_json_get(root, "metadata"), "labels"),
+			"kueue.x-k8s.io/queue-name", "q");
+	hf_doc_unref(jobs[0]);
+	jobs[0] = hf_doc_from_json(root);
+	start_with(bench, jobs, 1);
+	hf_operator_update_metrics(bench->op);
+	hf_metrics_render(bench->metrics, &text);
+	assert_non_null(strstr(text.data, "queue=\"q\""));
+	assert_non_null(strstr(text.data, "holdfast_job_productive_seconds_total{namespace=\"n\","
+					  "job=\"ddp\"} 0\n"));
+}
+
+static void metrics_of_a_job_are_read_from_the_annotation(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {narrow_job(7, "{\"schema\":1,\"productiveSeconds\":42}", NULL)};
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)1 << 20);
+
+	start_with(bench, jobs, 1);
+	hf_operator_update_metrics(bench->op);
+	hf_metrics_render(bench->metrics, &text);
+	assert_non_null(strstr(text.data, "holdfast_job_productive_seconds_total{namespace=\"n\","
+					  "job=\"ddp\"} 42\n"));
+}
+
 static void under_a_wide_crd_an_annotated_ledger_moves_into_the_status(void **state)
 {
 	struct bench *bench = *state;
@@ -311,6 +343,8 @@ int main(void)
 		W(a_conflict_of_the_ledger_is_read_live_and_nothing_is_done),
 		T(a_reply_without_the_ledger_teaches_where_to_keep_it),
 		T(a_job_whose_ledger_stands_in_an_annotation_keeps_it_there),
+		T(labels_and_annotations_of_a_job_do_not_disturb_its_metrics),
+		T(metrics_of_a_job_are_read_from_the_annotation),
 		W(under_a_wide_crd_an_annotated_ledger_moves_into_the_status),
 		W(who_may_not_read_crds_learns_from_replies),
 	};
