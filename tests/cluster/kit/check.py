@@ -88,7 +88,12 @@ class World:
         """A new namespace."""
         self.namespaces += 1
         name = f"{prefix or self.part}-{self.namespaces}"
-        self.api.create("namespaces", None, {"metadata": {"name": name}})
+
+        def made():
+            if not self.api.find("namespaces", None, name):
+                self.api.create("namespaces", None, {"metadata": {"name": name}})
+            return True
+        client.until("a namespace is made", made)
         return name
 
     def install(self):

@@ -71,14 +71,17 @@ class Client:
         send = {"Authorization": "Bearer " + self.token, "User-Agent": self.agent,
                 "Content-Type": kind, **(headers or {})}
         for last in (False, True):
+            sent = False
             try:
                 c = self.connection()
                 c.request(method, target, body, send)
+                sent = True
                 answer = c.getresponse()
                 return answer.status, answer.headers, answer.read()
             except (OSError, http.client.HTTPException):
                 self.forget()
-                if last or method != "GET":
+                # What could not be sent was not done: the server has closed an idle connection.
+                if last or (sent and method != "GET"):
                     raise
 
     def call(self, method, target, body=None, kind=JSON):

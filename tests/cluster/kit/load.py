@@ -125,6 +125,7 @@ class Load:
             excused += more
             if more == 0 and wanted == 2:
                 equal(f"{name}: the pod that was replaced", uids[0], self.failed[name])
+        want(excused <= self.count, f"kwok has deleted {excused} pods: that is no accident")
         for job in self.api.list("pytorchjobs", self.ns):
             name = job["metadata"]["name"]
             charged = restarts(job)
