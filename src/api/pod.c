@@ -133,15 +133,16 @@ static const struct hf_field_table waiting_table = HF_FIELD_TABLE(waiting_fields
 struct run {
 	uint64_t present;
 	int32_t exit_code, signal;
-	const char *reason;
+	const char *reason, *message;
 	hf_time finished_at, started_at;
 };
-enum { RUN_EXIT_CODE, RUN_SIGNAL, RUN_REASON, RUN_FINISHED, RUN_STARTED };
+enum { RUN_EXIT_CODE, RUN_SIGNAL, RUN_REASON, RUN_MESSAGE, RUN_FINISHED, RUN_STARTED };
 static const struct hf_field run_fields[] = {
 	[RUN_EXIT_CODE] =
 		HF_FIELD_INT32("exitCode", struct run, exit_code, INT32_MIN, INT32_MAX, 0),
 	[RUN_SIGNAL] = HF_FIELD_INT32("signal", struct run, signal, INT32_MIN, INT32_MAX, 0),
 	[RUN_REASON] = HF_FIELD_STRING("reason", struct run, reason, 0, 0),
+	[RUN_MESSAGE] = HF_FIELD_STRING("message", struct run, message, 0, 0),
 	[RUN_FINISHED] = HF_FIELD_TIME("finishedAt", struct run, finished_at, 0),
 	[RUN_STARTED] = HF_FIELD_TIME("startedAt", struct run, started_at, 0),
 };
@@ -278,6 +279,8 @@ static void put_container(const struct container *from, bool init, struct hf_con
 	if (hf_field_has(from->last_state.present, STATE_TERMINATED)) {
 		to->last_exit_code = HF_SOME_INT(from->last_state.terminated.exit_code);
 		to->last_signal = from->last_state.terminated.signal;
+		to->last_reason = from->last_state.terminated.reason;
+		to->last_message = from->last_state.terminated.message;
 	}
 }
 

@@ -303,6 +303,7 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 {
 	const struct hf_json *state = hf_json_get(main_container(pod), "state");
 	const char *waiting = hf_json_path_str(state, "waiting", "reason", NULL);
+	const char *message = hf_str_or(hf_json_path_str(state, "waiting", "message", NULL), "");
 	const char *phase = hf_str_or(hf_json_path_str(pod, "status", "phase", NULL), "Pending");
 	const struct hf_json *code = hf_json_path(state, "terminated", "exitCode", NULL);
 	bool ended = hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded");
@@ -313,9 +314,10 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "Failed code=%" PRId64, hf_json_i64(code, 0));
 	else if (hf_streq(phase, "Pending") && unschedulable(pod) != NULL)
 		hf_strbuf_addf(sb, "Pending: %s", unschedulable(pod));
-	else if (!ended && waiting != NULL && !hf_streq(waiting, "ContainerCreating"))
-		hf_strbuf_addf(sb, "%s: %s", hf_streq(phase, "Pending") ? phase : "Waiting",
-			       waiting);
+	else if (!ended && waiting != NULL && !hf_streq(waiting, "PodInitializing") &&
+		 (!hf_streq(waiting, "ContainerCreating") || message[0] != '\0'))
+		hf_strbuf_addf(sb, "%s: %s%s%s", hf_streq(phase, "Pending") ? phase : "Waiting",
+			       waiting, message[0] != '\0' ? ": " : "", message);
 	else
 		hf_strbuf_addstr(sb, phase);
 }
@@ -360,9 +362,8 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 	if (hf_streq(rank->state, text.data))
 		return;
 	replace(&rank->state, text.data);
-	/* That a pod waits for a moment is no news; that no node takes it is. */
-	if (p->options.redraw || gone ||
-	    (hf_str_has_prefix(text.data, "Pending") && unschedulable(pod) == NULL))
+	/* That a pod waits for a moment is no news; what it waits for is. */
+	if (p->options.redraw || gone || hf_streq(text.data, "Pending"))
 		return;
 	text.data[0] = (char)tolower((unsigned char)text.data[0]);
 	hf_progress_note(p, now, "pod/%s %s", rank->pod, text.data);

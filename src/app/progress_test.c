@@ -207,6 +207,26 @@ static void that_no_node_takes_a_pod_is_said(void **state)
 	teardown(&f);
 }
 
+#define WAITS(reason)                                                                               \
+	"{\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":{\"waiting\":{\"reason\":" reason \
+	"}}}]}"
+
+static void what_a_container_waits_for_is_said(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup(&f, false);
+	tell_pod(&f, "ddp-worker-0", "a", WAITS("\"ContainerCreating\""), 0);
+	tell_pod(&f, "ddp-worker-0", "a", WAITS("\"PodInitializing\""), 0);
+	assert_string_equal(printed(&f), "");
+	tell_pod(&f, "ddp-worker-0", "a",
+		 WAITS("\"CreateContainerConfigError\",\"message\":\"no command\""), 0);
+	assert_string_equal(printed(&f), "00:00:00 pod/ddp-worker-0 pending: "
+					 "CreateContainerConfigError: no command\n");
+	teardown(&f);
+}
+
 static void a_program_started_again_in_its_pod_is_said(void **state)
 {
 	struct fixture f;
@@ -360,6 +380,7 @@ int main(void)
 		cmocka_unit_test(ranks_stand_in_order_of_their_numbers),
 		cmocka_unit_test(the_state_is_the_last_condition_that_is_true),
 		cmocka_unit_test(that_no_node_takes_a_pod_is_said),
+		cmocka_unit_test(what_a_container_waits_for_is_said),
 		cmocka_unit_test(a_program_started_again_in_its_pod_is_said),
 		cmocka_unit_test(a_block_is_never_higher_than_the_terminal),
 		cmocka_unit_test(in_two_rows_there_is_still_the_job),

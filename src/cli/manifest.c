@@ -3,6 +3,7 @@
 #include "cli/manifest.h"
 
 #include "api/job.h"
+#include "api/metadata.h"
 #include "base/arena.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -16,6 +17,10 @@
 
 /* Of one check: some hundred bytes for each field of the largest manifest there may be. */
 #define CHECK_BYTES_MAX ((size_t)64 << 20)
+
+/* Of a name that is left to the server, as apimachinery makes them. */
+#define GENERATED_LEN 5
+#define GENERATED_BASE_LEN_MAX (63 - GENERATED_LEN)
 
 struct loading {
 	struct hf_cli *cli;
@@ -96,9 +101,62 @@ static int find_framework(const struct loading *ld, const struct hf_json *root,
 	return 0;
 }
 
+struct metadata_check {
+	const struct loading *ld;
+	bool refused;
+};
+
+static void on_metadata(void *arg, const char *reason, const char *field, const char *text)
+{
+	struct metadata_check *check = arg;
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(16384);
+
+	hf_strbuf_addf(&line, "%s: %s", field, text);
+	print_line(check->ld, hf_yaml_find(check->ld->yaml, check->ld->doc, field).line, "",
+		   line.data);
+	check->refused = true;
+}
+
+/* What a server says of the metadata of an object to be created. */
+static int check_metadata(const struct loading *ld, const struct hf_json *meta)
+{
+	struct metadata_check check = {.ld = ld};
+	const char *ns = hf_json_path_str(meta, "namespace", NULL);
+	const char *problem = hf_str_is_empty(ns) ? NULL : hf_dns1123_label_problem(ns);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	hf_metadata_check(meta, NULL, on_metadata, &check);
+	if (problem != NULL) {
+		hf_strbuf_addf(&text, "Invalid value: \"%s\": %s", ns, problem);
+		on_metadata(&check, "FieldValueInvalid", "metadata.namespace", text.data);
+	}
+	if (!hf_str_is_empty(hf_json_path_str(meta, "resourceVersion", NULL)))
+		on_metadata(&check, "FieldValueInvalid", "metadata.resourceVersion",
+			    "should not be set on objects to be created");
+	return check.refused ? HF_EXIT_USAGE : 0;
+}
+
+/* The end of a name that a server makes: no vowels, so that no words come about. */
+static void choose_name(struct hf_json *meta)
+{
+	static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+	const char *base = hf_json_path_str(meta, "generateName", NULL);
+	unsigned char random[GENERATED_LEN];
+	char end[GENERATED_LEN + 1] = {0};
+	HF_AUTOFREE char *name = NULL;
+
+	if (!hf_str_is_empty(hf_json_path_str(meta, "name", NULL)) || hf_str_is_empty(base) ||
+	    hf_random_bytes(random, sizeof(random), NULL) != 0)
+		return;
+	for (size_t i = 0; i < GENERATED_LEN; i++)
+		end[i] = letters[random[i] % (sizeof(letters) - 1)];
+	name = hf_xasprintf("%.*s%s", GENERATED_BASE_LEN_MAX, base, end);
+	hf_json_set_str(meta, "name", name);
+}
+
 static int check_document(const struct loading *ld, struct hf_manifest *ret_manifest)
 {
-	struct hf_json *root = hf_yaml_doc(ld->yaml, ld->doc);
+	struct hf_json *root = hf_yaml_doc(ld->yaml, ld->doc), *meta;
 	HF_AUTO_ARENA arena = NULL;
 	HF_AUTO_DOC doc = NULL;
 	const struct hf_framework *framework;
@@ -107,12 +165,18 @@ static int check_document(const struct loading *ld, struct hf_manifest *ret_mani
 
 	if (rc != 0)
 		return rc;
+	meta = hf_json_get(root, "metadata");
+	if (hf_json_type(meta) == HF_JSON_OBJECT) {
+		choose_name(meta);
+		rc = check_metadata(ld, meta);
+	}
 	doc = hf_doc_from_json(hf_json_ref(root));
 	arena = hf_arena_create(CHECK_BYTES_MAX);
 	hf_field_errors_init(&errors, arena);
 	hf_job_read_unknown(doc, framework, &errors);
 	hf_job_check(doc, NULL, framework, &errors);
-	rc = print_errors(ld, &errors);
+	if (print_errors(ld, &errors) != 0)
+		rc = HF_EXIT_USAGE;
 	if (rc != 0)
 		return rc;
 	ret_manifest->doc = hf_steal(&doc);

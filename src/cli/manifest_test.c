@@ -73,6 +73,42 @@ static void a_good_manifest_loads(void **state)
 	free(printed);
 }
 
+/* The good one with other metadata. */
+#define WITH(meta)                                                                                 \
+	"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: " meta                           \
+	"\nspec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n" TEMPLATE
+
+static void metadata_that_a_server_refuses_is_refused(void **state)
+{
+	assert_refused(WITH("{name: j, labels: {'a b': c}}"), ":3: metadata.labels: ");
+	assert_refused(WITH("{name: j, labels: {a: 'b c'}}"), ":3: metadata.labels: ");
+	assert_refused(WITH("{name: j, labels: {a: 1}}"), ":3: metadata.labels: ");
+	assert_refused(WITH("{name: j, annotations: {x: 1}}"), ":3: metadata.annotations: ");
+	assert_refused(WITH("{name: j, finalizers: [ab c]}"), ":3: metadata.finalizers: ");
+	assert_refused(WITH("{name: j, finalizers: 5}"), ":3: metadata.finalizers: ");
+	assert_refused(WITH("{name: j, ownerReferences: [{kind: Pod}]}"),
+		       ":3: metadata.ownerReferences[0].uid: ");
+	assert_refused(WITH("{name: j, namespace: Foo}"), ":3: metadata.namespace: ");
+	assert_refused(WITH("{name: j, resourceVersion: '7'}"), ":3: metadata.resourceVersion: ");
+	assert_refused(WITH("{generateName: A_}"), "metadata.name: ");
+	assert_refused(WITH("{}"), "metadata.name: ");
+	assert_refused(WITH("5"), "metadata");
+}
+
+static void a_name_that_is_left_to_the_server_is_made(void **state)
+{
+	static const char text[] = WITH("{generateName: try-}");
+	struct hf_manifest manifest = {.doc = NULL};
+	char *printed = NULL;
+
+	assert_int_equal(load_text(text, strlen(text), &printed, &manifest), 0);
+	assert_string_equal(printed, "");
+	assert_memory_equal(hf_doc_name(manifest.doc), "try-", 4);
+	assert_int_equal(strlen(hf_doc_name(manifest.doc)), 9);
+	hf_manifest_release(&manifest);
+	free(printed);
+}
+
 static void nothing_in_the_file_is_said(void **state)
 {
 	assert_refused("", "no document");
@@ -276,6 +312,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_good_manifest_loads),
+		cmocka_unit_test(metadata_that_a_server_refuses_is_refused),
+		cmocka_unit_test(a_name_that_is_left_to_the_server_is_made),
 		cmocka_unit_test(nothing_in_the_file_is_said),
 		cmocka_unit_test(two_documents_are_refused_with_the_line_of_the_second),
 		cmocka_unit_test(tabs_as_indentation_are_refused_with_their_line),

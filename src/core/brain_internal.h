@@ -292,6 +292,8 @@ void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *f
 	HF_PRINTF(4, 5);
 /* What the ledger tells of the last restart; before anything of this step is said. */
 void hf_why_history(struct hf_brain *b);
+/* What keeps ranks from running, where the brain waits for somebody else. */
+void hf_trouble_say(struct hf_brain *b);
 /* One sentence for all of it. */
 void hf_why_summary(struct hf_brain *b);
 void hf_wake(struct hf_brain *b, hf_time at);

@@ -53,6 +53,7 @@ struct hf_container_seen {
 	/* lastState.terminated: how the run before ended, for the ledger's account of it */
 	struct hf_opt_int last_exit_code;
 	int32_t last_signal;
+	const char *last_reason, *last_message;
 };
 
 struct hf_pod_condition {

@@ -54,6 +54,8 @@ static bool is_ours(struct hf_brain *b)
 
 	if (manager && !hf_streq(manager, HF_MANAGED_BY_US)) {
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "the job is managed by '%s'", manager);
+		hf_say(b, b->now, HF_TOPIC_NEXT,
+		       "nothing is done for it here: that controller is to make its pods");
 		b->plan->summary = hf_arena_printf(b->arena, "managed by '%s'", manager);
 		return false;
 	}
@@ -208,6 +210,7 @@ static void run(struct hf_brain *b)
 	/* Services first: a rank that starts looks for the names of the others. */
 	hf_services_plan(b);
 	hf_pods_plan(b);
+	hf_trouble_say(b);
 	add_stage(b, &b->deletes);
 	add_stage(b, &b->creates);
 }

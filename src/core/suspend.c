@@ -67,7 +67,7 @@ void hf_suspend(struct hf_brain *b)
 	}
 	for (size_t i = 0; i < b->strays_len; i++)
 		hf_pod_delete(b, b->strays[i], (struct hf_opt_int){0});
-	hf_say(b, b->now, HF_TOPIC_NEXT, "the job is suspended: it waits to be resumed");
+	hf_say(b, b->now, HF_TOPIC_NEXT, "it waits to be resumed");
 }
 
 void hf_resume(struct hf_brain *b)

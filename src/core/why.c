@@ -213,8 +213,8 @@ void hf_why_history(struct hf_brain *b)
 		say_decision(b, last);
 		say_budget(b, last->decided_at);
 		if (last->running_at != HF_TIME_NONE && last->detected_at != HF_TIME_NONE)
-			hf_say(b, last->running_at, HF_TOPIC_DONE,
-			       "every rank runs again, after %s",
+			hf_say(b, last->running_at, HF_TOPIC_DONE, "every rank %s again, after %s",
+			       ledger->phase == HF_PHASE_RUNNING ? "runs" : "ran",
 			       hf_span_text(b->arena,
 					    hf_elapsed(last->detected_at, last->running_at)));
 	} else if (ledger->verdict.reason && hf_cond_is_true(b, HF_COND_FAILED)) {

@@ -42,6 +42,8 @@ static void pack_container(struct packer *packer, const struct hf_container_seen
 	to->name = pack(packer, from->name);
 	to->waiting_reason = pack(packer, from->waiting_reason);
 	to->waiting_message = pack(packer, from->waiting_message);
+	to->last_reason = pack(packer, from->last_reason);
+	to->last_message = pack(packer, from->last_message);
 	to->terminated_reason = pack(packer, from->terminated_reason);
 }
 

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+#include "core/names.h"
+
+/*
+ * What keeps ranks from running that the brain itself waits for: no node, a container that does
+ * not start, or one that ends again and again.  For people only; nothing is decided by it.  Of
+ * many ranks in one kind of trouble the first is told in full, the others are counted.
+ */
+
+enum trouble {
+	TROUBLE_NODE,    /* no node takes it */
+	TROUBLE_START,   /* a container cannot be started */
+	TROUBLE_BACKOFF, /* one that ended waits to be started again */
+	TROUBLE_READY,   /* all run, and a readiness check fails */
+	TROUBLES,
+};
+
+struct found {
+	int32_t count;
+	int role;
+	int32_t index;
+	const struct hf_container_seen *container; /* of START and BACKOFF */
+	const char *message;                       /* of NODE and READY */
+};
+
+static const struct hf_pod_condition *condition(const struct hf_pod *pod, const char *type)
+{
+	for (size_t i = 0; i < pod->conditions_len; i++)
+		if (hf_streq(pod->conditions[i].type, type))
+			return &pod->conditions[i];
+	return NULL;
+}
+
+/* A container that is on its way says so without a message. */
+static enum trouble container_trouble(const struct hf_container_seen *container)
+{
+	const char *reason = container->waiting_reason;
+
+	if (container->phase != HF_CONTAINER_WAITING || hf_str_is_empty(reason))
+		return TROUBLES;
+	if (hf_streq(reason, "CrashLoopBackOff"))
+		return TROUBLE_BACKOFF;
+	if (hf_streq(reason, "PodInitializing") ||
+	    (hf_streq(reason, "ContainerCreating") && hf_str_is_empty(container->waiting_message)))
+		return TROUBLES;
+	return TROUBLE_START;
+}
+
+static enum trouble pod_trouble(const struct hf_pod *pod, struct found *found)
+{
+	const struct hf_pod_condition *seen;
+	bool runs = pod->containers_len > 0;
+
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		enum trouble trouble = container_trouble(&pod->containers[i]);
+
+		found->container = &pod->containers[i];
+		if (trouble != TROUBLES)
+			return trouble;
+		runs = runs && (pod->containers[i].init ||
+				pod->containers[i].phase == HF_CONTAINER_RUNNING);
+	}
+	if (pod->phase == HF_POD_PENDING && !pod->node) {
+		seen = condition(pod, "PodScheduled");
+		found->message = seen ? seen->message : NULL;
+		return seen && hf_streq(seen->reason, "Unschedulable") ? TROUBLE_NODE : TROUBLES;
+	}
+	if (pod->phase != HF_POD_RUNNING || !runs)
+		return TROUBLES;
+	seen = condition(pod, "Ready");
+	found->message = seen ? seen->message : NULL;
+	return seen && hf_streq(seen->status, "False") ? TROUBLE_READY : TROUBLES;
+}
+
+/* "worker-0 and 3 more" */
+static const char *who(const struct hf_brain *b, const struct found *found)
+{
+	const char *rank = hf_rank_name(b->arena, b->crews[found->role].type, found->index);
+
+	return found->count > 1
+		       ? hf_arena_printf(b->arena, "%s and %d more", rank, found->count - 1)
+		       : rank;
+}
+
+/* ": text", or nothing. */
+static const char *detail(const struct hf_brain *b, const char *text)
+{
+	return hf_str_is_empty(text) ? "" : hf_arena_printf(b->arena, ": %s", text);
+}
+
+static void say_node(struct hf_brain *b, const struct found *found)
+{
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "no node takes %s%s", who(b, found),
+	       detail(b, found->message));
+	hf_say(b, b->now, HF_TOPIC_NEXT, "a pod starts as soon as a node has room for it");
+}
+
+static void say_start(struct hf_brain *b, const struct found *found)
+{
+	const struct hf_container_seen *container = found->container;
+
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s cannot start container '%s': %s%s", who(b, found),
+	       container->name, container->waiting_reason, detail(b, container->waiting_message));
+	hf_say(b, b->now, HF_TOPIC_NEXT,
+	       "the kubelet tries again; what the container asks for must be there, or be "
+	       "corrected in a new job");
+}
+
+/* How the last run ended says more than that the kubelet waits. */
+static void say_backoff(struct hf_brain *b, const struct found *found)
+{
+	const struct hf_container_seen *container = found->container;
+	const char *how = "";
+
+	if (container->last_exit_code.set)
+		how = hf_arena_printf(b->arena, " after it ended with code %lld (%s)%s",
+				      (long long)container->last_exit_code.value,
+				      hf_str_or(container->last_reason, "Error"),
+				      detail(b, container->last_message));
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "container '%s' of %s waits in CrashLoopBackOff%s",
+	       container->name, who(b, found), how);
+	hf_say(b, b->now, HF_TOPIC_NEXT, "the kubelet starts it again, later each time%s",
+	       detail(b, container->waiting_message));
+}
+
+static void say_ready(struct hf_brain *b, const struct found *found)
+{
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s runs but is not ready%s", who(b, found),
+	       detail(b, found->message));
+	hf_say(b, b->now, HF_TOPIC_NEXT,
+	       "nothing is done about it: it is the program that must answer its readiness check");
+}
+
+static void note(struct found *first, const struct found *found)
+{
+	int32_t count = first->count;
+
+	if (count == 0)
+		*first = *found;
+	first->count = count + 1;
+}
+
+static bool is_on_the_way(const struct hf_slot *slot)
+{
+	return slot->pod && slot->current && !slot->up && slot->pod->phase != HF_POD_FAILED &&
+	       slot->pod->phase != HF_POD_SUCCEEDED && slot->pod->deletion_time == HF_TIME_NONE;
+}
+
+void hf_trouble_say(struct hf_brain *b)
+{
+	static void (*const say[TROUBLES])(struct hf_brain *, const struct found *) = {
+		[TROUBLE_NODE] = say_node,
+		[TROUBLE_START] = say_start,
+		[TROUBLE_BACKOFF] = say_backoff,
+		[TROUBLE_READY] = say_ready,
+	};
+	struct found troubles[TROUBLES] = {0}, on_the_way = {0};
+	bool well = true;
+
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+			struct found found = {.role = r, .index = i};
+			enum trouble trouble = TROUBLES;
+
+			if (slot->pod && slot->current && slot->pod->deletion_time == HF_TIME_NONE)
+				trouble = pod_trouble(slot->pod, &found);
+			if (trouble != TROUBLES)
+				note(&troubles[trouble], &found);
+			else if (is_on_the_way(slot))
+				note(&on_the_way, &found);
+		}
+	}
+	for (int i = 0; i < TROUBLES; i++) {
+		if (troubles[i].count > 0)
+			say[i](b, &troubles[i]);
+		well = well && troubles[i].count == 0;
+	}
+	if (well && on_the_way.count > 0)
+		hf_say(b, b->now, HF_TOPIC_NEXT, "waiting for %s to start", who(b, &on_the_way));
+}
