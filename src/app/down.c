@@ -3,6 +3,7 @@
 #include "app/verbs.h"
 
 #include "app/home.h"
+#include "app/leftovers.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "local/kubelet.h"
@@ -104,6 +105,7 @@ static int verb_down(struct hf_cli *cli)
 	HF_AUTOFREE char *dir = NULL;
 	struct hf_error err = {0};
 	hf_time timeout = 0;
+	size_t swept;
 
 	if (timeout_text != NULL && hf_span_parse(timeout_text, &timeout, &err) != 0)
 		return hf_cli_usage(cli, "--timeout: %s", err.text);
@@ -112,6 +114,10 @@ static int verb_down(struct hf_cli *cli)
 	down.dir = dir;
 	if (end_all(&down, timeout, &err) != 0)
 		return hf_cli_fail(cli, &err);
+	swept = hf_leftovers_sweep(dir);
+	if (swept > 0)
+		fprintf(cli->out, "ended what %zu killed run%s left\n", swept,
+			swept > 1 ? "s" : "");
 	fprintf(cli->out, "%s\n",
 		down.signalled ? "stopped"
 			       : "'holdfast up' was not running; nothing of it is left");

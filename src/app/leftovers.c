@@ -11,6 +11,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
+
+#define NOTE "ended" /* the file in a kept folder that says that no pod is left */
 
 /* The process that a folder is named after, or 0. */
 static pid_t owner_of(const char *name)
@@ -23,29 +26,56 @@ static pid_t owner_of(const char *name)
 	return (pid_t)pid;
 }
 
-static void sweep_one(const char *dir, const char *name)
+void hf_leftovers_none(const char *path)
+{
+	HF_AUTOFREE char *note = hf_xasprintf("%s/" NOTE, path);
+	struct hf_error err;
+
+	(void)!hf_fs_write_atomic(note, "", 0, 0600, &err);
+}
+
+static bool sweep_one(const char *dir, const char *name, bool keep)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/%s", dir, name);
 	HF_AUTOFREE char *node = hf_xasprintf("%s/node", path);
+	HF_AUTOFREE char *swept = hf_xasprintf("%s/" NOTE, path);
 	pid_t owner = owner_of(name);
 	struct hf_error err;
 
 	/* A number that another process has by now only puts the sweep off. */
 	if (owner == 0 || kill(owner, 0) == 0 || errno != ESRCH)
-		return;
-	if (hf_kubelet_kill_leftovers(node, &err) == 0)
+		return false;
+	/* Logs that were asked for stay; a note beside them spares the next look. */
+	if (keep && access(swept, F_OK) == 0)
+		return false;
+	if (hf_kubelet_kill_leftovers(node, &err) != 0)
+		return false;
+	if (keep)
+		hf_leftovers_none(path);
+	else
 		(void)!hf_fs_remove_tree(path, &err);
+	return true;
 }
 
-void hf_leftovers_sweep(const char *dir)
+static size_t sweep(const char *base, const char *sub, bool keep)
 {
+	HF_AUTOFREE char *dir = hf_xasprintf("%s/%s", base, sub);
 	DIR *entries = opendir(dir);
 	struct dirent *entry;
+	size_t swept = 0;
 
 	if (entries == NULL)
-		return;
+		return 0;
 	while ((entry = readdir(entries)) != NULL)
 		if (entry->d_name[0] != '.')
-			sweep_one(dir, entry->d_name);
+			swept += sweep_one(dir, entry->d_name, keep);
 	(void)closedir(entries);
+	return swept;
+}
+
+size_t hf_leftovers_sweep(const char *base)
+{
+	size_t swept = sweep(base, "run", false);
+
+	return swept + sweep(base, "kept", true);
 }

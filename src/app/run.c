@@ -595,14 +595,12 @@ static void create_timers(struct run *run, hf_time timeout)
 static int make_dir(struct run *run, struct hf_error *err)
 {
 	HF_AUTOFREE char *base = NULL;
-	HF_AUTOFREE char *runs = NULL;
 	HF_AUTOFREE char *dir = NULL;
 	int rc = hf_plane_default_dir(&base, err);
 
 	if (rc != 0)
 		return rc;
-	runs = hf_xasprintf("%s/run", base);
-	hf_leftovers_sweep(runs);
+	(void)hf_leftovers_sweep(base);
 	dir = hf_xasprintf("%s/%s/%s-%d", base, hf_cli_has(run->cli, "keep") ? "kept" : "run",
 			   run->name, (int)getpid());
 	rc = hf_fs_mkdirs(dir, 0700, err);
@@ -671,6 +669,8 @@ static void release(struct run *run)
 	if (run->dir != NULL && !hf_cli_has(run->cli, "keep") &&
 	    hf_fs_remove_tree(run->dir, &err) != 0)
 		fprintf(run->cli->err, "holdfast: %s\n", err.text);
+	if (run->dir != NULL && hf_cli_has(run->cli, "keep") && run->state == RUN_OVER)
+		hf_leftovers_none(run->dir);
 	hf_manifest_release(&run->manifest);
 	free(run->dir);
 	free(run->ns);

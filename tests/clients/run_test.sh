@@ -49,6 +49,15 @@ killed_run() {
 	"$program" run "$dir/quick.yaml" && [ -z "$(ls -A "$HOLDFAST_DIR/run")" ] &&
 		! pgrep -f "shim pod $HOLDFAST_DIR" && echo nothing is left
 }
+# With --keep the logs stay, and the pods do not.
+killed_kept_run() {
+	"$program" run "$dir/long.yaml" --keep >"$dir/out" 2>&1 &
+	local pid=$!
+	until_true 300 grep -q 'here worker' "$dir/out" || return 1
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	"$program" down && ! pgrep -f "shim pod $HOLDFAST_DIR" && cat "$HOLDFAST_DIR"/kept/*/node/pods/*/logs/*
+}
 interrupted_run() {
 	"$program" run "$dir/long.yaml" >"$dir/out" 2>&1 &
 	local pid=$!
@@ -104,5 +113,6 @@ expect 'closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&-
 expect 'a terminal that closes ends the pods' 'code 130' interrupted_run HUP
 expect 'an interrupt ends the pods' 'code 130' interrupted_run
 expect 'what a killed run left is ended by the next' 'nothing is left' killed_run
+expect 'what a killed run left is ended by down, too' 'ended what 1 killed run left.*here worker' killed_kept_run
 expect 'the example is fine' "PyTorchJob 'hello' is fine" "$program" lint "$examples/hello-2rank.yaml"
 finish
