@@ -209,6 +209,15 @@ static void on_job(void *arg, const struct hf_event *event)
 	}
 }
 
+/* The job is over, and what the plane ends now is no news of it. */
+static bool is_clearing_up(const struct run *run)
+{
+	const char *state = run->job != NULL ? hf_progress_state(hf_doc_json(run->job)) : "";
+
+	return run->state > RUN_LINGERING &&
+	       (hf_streq(state, "Succeeded") || hf_streq(state, "Failed"));
+}
+
 static void on_pod(void *arg, const struct hf_event *event)
 {
 	struct run *run = arg;
@@ -218,7 +227,7 @@ static void on_pod(void *arg, const struct hf_event *event)
 		watch_pods(run);
 		return;
 	}
-	if (event->type == HF_EVENT_BOOKMARK)
+	if (event->type == HF_EVENT_BOOKMARK || is_clearing_up(run))
 		return;
 	hf_progress_pod(run->progress, event->object, event->type == HF_EVENT_DELETED, now_of(run));
 	if (event->type != HF_EVENT_DELETED && run->state <= RUN_LINGERING)

@@ -82,7 +82,10 @@ interrupted_run() {
 }
 
 expect 'a job runs to its end, and its ranks know each other' \
-	'master-0 . hello from 0 of 2 at quick-master-0.*job/quick succeeded' "$program" run "$dir/quick.yaml"
+	'(hello from 0 of 2 at quick-master-0.*job/quick succeeded|succeeded.*master-0 . hello from 0 of 2 at)' \
+	"$program" run "$dir/quick.yaml"
+expect 'what is cleared up behind it is not told' '' \
+	sh -c "! '$program' run '$dir/quick.yaml' 2>&1 | grep -q 'worker-0 failed'"
 expect 'from stdin' 'job/quick succeeded' sh -c "'$program' run - <'$dir/quick.yaml'"
 expect 'the code is that of the rank that failed' 'job fails failed with code 3' \
 	code 3 "$program" run "$dir/fails.yaml"
