@@ -81,6 +81,8 @@ def restarted(w, program):
             me.over.wait(chance.uniform(0, 1))
             w.cluster.restart(program)
             client.until("the API server is ready", w.cluster.ready, 60)
+            # kwok gives up on pods that it could not write to, or deletes a name again and again.
+            w.cluster.restart("kwok")
             me.over.set()
         breaker = Background(once)
         breaker.start()
