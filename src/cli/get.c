@@ -23,6 +23,7 @@
  */
 
 #define SORT_KEY_BYTES_MAX 4096
+#define STATE_LEN_MAX strlen("Restarting")
 #define KINDS_MAX 8 /* watches of one `get jobs -w`: one a kind */
 
 struct getting {
@@ -35,6 +36,7 @@ struct getting {
 	struct hf_jsonpath *sort_by; /* NULL: as the server lists them */
 	int64_t limit;               /* of objects; 0: all */
 	bool failed;                 /* only what has failed */
+	bool deleted;                /* the row being printed is the last of its object */
 };
 
 struct docs {
@@ -94,7 +96,7 @@ static void add_job_row(const struct getting *get, struct hf_table *table, struc
 	add_namespace(get, table, doc);
 	hf_table_cell(table, "%s", facts.kind);
 	hf_table_cell(table, "%s", hf_doc_name(doc));
-	hf_table_cell(table, "%s", facts.state);
+	hf_table_cell(table, "%s", get->deleted ? "Deleted" : facts.state);
 	hf_table_cell(table, "%" PRId64 "/%" PRId64, facts.ready, facts.wanted);
 	hf_table_cell(table, "%" PRId64, facts.generation);
 	hf_table_cell(table, "%" PRId64 "a %" PRId64 "i %" PRId64 "d", facts.application,
@@ -149,7 +151,7 @@ static void add_pod_row(const struct getting *get, struct hf_table *table, struc
 	add_namespace(get, table, doc);
 	hf_table_cell(table, "%s", hf_doc_name(doc));
 	hf_table_cell(table, "%" PRId64 "/%" PRId64, facts.ready, facts.containers);
-	hf_table_cell(table, "%s", facts.status);
+	hf_table_cell(table, "%s", get->deleted ? "Deleted" : facts.status);
 	hf_table_cell(table, "%" PRId64, facts.restarts);
 	add_age(table, doc, now);
 	if (get->output.kind == HF_OUTPUT_WIDE) {
@@ -408,6 +410,7 @@ static void on_event(void *arg, const struct hf_event *event)
 	docs_add(&docs, event->object);
 	if (get->output.kind == HF_OUTPUT_TABLE || get->output.kind == HF_OUTPUT_WIDE) {
 		struct hf_table *table = make_table(get);
+		get->deleted = event->type == HF_EVENT_DELETED;
 		add_row(get, table, event->object);
 		hf_table_print_on(table, get->cli->out,
 				  !watching->headers_done && !hf_cli_has(get->cli, "no-headers"),
@@ -438,6 +441,11 @@ static void fit(const struct getting *get, const struct docs *docs, struct hf_ta
 		add_row(get, table, docs->items[i]);
 	hf_table_fit(table, false, widths);
 	hf_table_destroy(table);
+	/* States change; each has room from the beginning. */
+	if (get->jobs) {
+		size_t *state = &widths->columns[get->cli->all_namespaces ? 3 : 2];
+		*state = *state > STATE_LEN_MAX ? *state : STATE_LEN_MAX;
+	}
 }
 
 static int get_watch(struct getting *get, const char *name)
@@ -558,6 +566,18 @@ static int get_names(struct getting *get, const char *const *names, int n_names)
 	return rc;
 }
 
+/* A word that is no kind, and what a job is called. */
+static bool is_job_name(struct hf_cli *cli, const char *word)
+{
+	const struct hf_framework *framework;
+	HF_AUTO_DOC job = NULL;
+	struct hf_error err;
+
+	if (hf_streq(word, "jobs") || hf_streq(word, "job") || hf_resource_by_word(word) != NULL)
+		return false;
+	return !cli->all_namespaces && hf_cli_find_job(cli, word, &job, &framework, &err) == 0;
+}
+
 static int verb_get(struct hf_cli *cli)
 {
 	struct getting get = {.cli = cli, .selector = hf_cli_flag(cli, "selector")};
@@ -567,6 +587,11 @@ static int verb_get(struct hf_cli *cli)
 	const char *name;
 	int rc;
 
+	/* As with the other verbs, a job's name alone will do. */
+	if (slash == NULL && cli->n_args == 1 && is_job_name(cli, word)) {
+		rc = choose_kinds(&get, NULL);
+		return rc != 0 ? rc : get_names(&get, &word, 1);
+	}
 	if (slash == NULL) {
 		rc = choose_kinds(&get, word);
 		return rc != 0 ? rc

@@ -215,10 +215,10 @@ static void a_watch_prints_each_change_until_it_ends(void **state)
 	cli_world_later(w, 3 * HF_SECOND, break_off);
 	cli_world_run(w, "get", "-w", NULL);
 	assert_string_equal(w->out,
-			    "KIND         NAME   STATE     READY   GEN   RESTARTS   AGE\n"
-			    "PyTorchJob   a      Running   1/2     0     0a 0i 0d   0s\n"
-			    "PyTorchJob   a      Succeeded   1/2     0     0a 0i 0d   1s\n"
-			    "PyTorchJob   a      Succeeded   1/2     0     0a 0i 0d   2s\n");
+			    "KIND         NAME   STATE        READY   GEN   RESTARTS   AGE\n"
+			    "PyTorchJob   a      Running      1/2     0     0a 0i 0d   0s\n"
+			    "PyTorchJob   a      Succeeded    1/2     0     0a 0i 0d   1s\n"
+			    "PyTorchJob   a      Deleted      1/2     0     0a 0i 0d   2s\n");
 	assert_int_not_equal(w->code, 0);
 }
 
@@ -242,6 +242,19 @@ static void a_watch_of_what_is_not_there_is_refused(void **state)
 	cli_world_run(w, "get", "-w", "jobs", "nosuch", NULL);
 	assert_int_equal(w->code, HF_EXIT_FAILED);
 	assert_has(w->err, "not found");
+}
+
+static void a_job_is_found_by_its_name_alone(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "two", 1, "Running");
+	cli_world_job(w, "three", 1, "Running");
+	cli_world_run(w, "get", "two", "-o", "name", NULL);
+	assert_said(w, 0, "pytorchjob.kubeflow.org/two\n", "");
+	cli_world_run(w, "get", "four", NULL);
+	assert_int_equal(w->code, HF_EXIT_USAGE);
+	assert_has(w->err, "unknown kind 'four'");
 }
 
 static void lists_are_sorted_by_any_field(void **state)
@@ -301,6 +314,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_watch_of_what_is_not_there_is_refused, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(a_job_is_found_by_its_name_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(lists_are_sorted_by_any_field, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_has_failed_can_be_had_alone, setup, teardown),
 	};
