@@ -109,6 +109,19 @@ static void a_name_that_is_left_to_the_server_is_made(void **state)
 	free(printed);
 }
 
+static void a_name_too_long_for_services_is_warned_of(void **state)
+{
+	static const char text[] =
+		WITH("{name: a2345678901234567890123456789012345678901234567890123456789}");
+	struct hf_manifest manifest = {.doc = NULL};
+	char *printed = NULL;
+
+	assert_int_equal(load_text(text, strlen(text), &printed, &manifest), 0);
+	assert_non_null(strstr(printed, "warning: the job's name is too long: service 'a23456"));
+	hf_manifest_release(&manifest);
+	free(printed);
+}
+
 static void nothing_in_the_file_is_said(void **state)
 {
 	assert_refused("", "no document");
@@ -314,6 +327,7 @@ int main(void)
 		cmocka_unit_test(a_good_manifest_loads),
 		cmocka_unit_test(metadata_that_a_server_refuses_is_refused),
 		cmocka_unit_test(a_name_that_is_left_to_the_server_is_made),
+		cmocka_unit_test(a_name_too_long_for_services_is_warned_of),
 		cmocka_unit_test(nothing_in_the_file_is_said),
 		cmocka_unit_test(two_documents_are_refused_with_the_line_of_the_second),
 		cmocka_unit_test(tabs_as_indentation_are_refused_with_their_line),

@@ -36,6 +36,7 @@ HF_BEGIN_DECLS
 /* "<job>-<type>-<index>", "/" becoming "-": the name of a pod and of its service. */
 const char *hf_replica_name(struct hf_arena *arena, const char *job, const char *type,
 			    int64_t index);
+#define HF_SERVICE_NAME_LEN_MAX 63 /* a DNS label; a pod's name may be longer */
 /* "worker-1": how a replica is called in records, events and by people. */
 const char *hf_rank_name(struct hf_arena *arena, const char *type, int64_t index);
 const char *hf_type_lower(struct hf_arena *arena, const char *type);

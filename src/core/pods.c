@@ -5,6 +5,8 @@
 #include "base/str.h"
 #include "core/names.h"
 
+#include <string.h>
+
 /* Pods: what is to go, what is to come, and what that waits for. */
 
 void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_action *action)
@@ -120,6 +122,11 @@ static bool create(struct hf_brain *b, int role, int32_t index)
 	struct hf_error err = {0};
 	struct hf_edits edits;
 
+	action.name = hf_replica_name(b->arena, b->view->name, b->crews[role].type, index);
+	/* Without its service nobody would find it; why there is none is said where services are
+	 * planned. */
+	if (b->job.framework->has_services && strlen(action.name) > HF_SERVICE_NAME_LEN_MAX)
+		return false;
 	hf_edits_init(&edits, b->arena);
 	if (build(b, &rank, &edits, &err) < 0) {
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "no pod can be made for %s-%d: %s",
@@ -127,7 +134,6 @@ static bool create(struct hf_brain *b, int role, int32_t index)
 		return false;
 	}
 	warn_of_template(b, &rank);
-	action.name = hf_replica_name(b->arena, b->view->name, b->crews[role].type, index);
 	action.edits = edits.items;
 	action.edits_len = edits.len;
 	hf_action_add(b, &b->creates, &action);

@@ -5,6 +5,8 @@
 #include "base/str.h"
 #include "core/names.h"
 
+#include <string.h>
+
 /* One headless service per replica, under the pod's name: how ranks find each other.  They stay
  * while pods come and go; an existing one is never changed. */
 
@@ -74,11 +76,20 @@ static void plan_role(struct hf_brain *b, int role)
 		}
 		if (slot->service || slot->service_taken)
 			continue;
+		action.name = hf_replica_name(b->arena, b->view->name, crew->type, i);
+		/* It would be refused at each try; those behind it are no shorter. */
+		if (strlen(action.name) > HF_SERVICE_NAME_LEN_MAX) {
+			hf_say(b, b->now, HF_TOPIC_BLOCKED,
+			       "no service can be made for %s-%d: '%s' has %zu characters, at "
+			       "most %d are allowed; the job needs a shorter name",
+			       crew->lower, i, action.name, strlen(action.name),
+			       HF_SERVICE_NAME_LEN_MAX);
+			return;
+		}
 		if (!ports)
 			ports = service_ports(b, role, &ports_len);
 		if (!ports)
 			return;
-		action.name = hf_replica_name(b->arena, b->view->name, crew->type, i);
 		action.labels = hf_replica_labels(b, role, i);
 		action.ports = ports;
 		action.ports_len = ports_len;

@@ -146,6 +146,18 @@ static void a_job_of_another_controller_says_who_is_to_act(void **state)
 	brain_release(&b);
 }
 
+static void a_name_too_long_for_services_is_told_and_not_tried(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.view.name = "a2345678901234567890123456789012345678901234567890123456789";
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "no service can be made for boss-0"));
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "has 66 characters, at most 63"));
+	assert_int_equal(b.plan.stages_len, 0);
+	brain_release(&b);
+}
+
 static void a_suspended_job_says_so_once(void **state)
 {
 	(void)state;
@@ -166,6 +178,7 @@ int main(void)
 		cmocka_unit_test(pods_on_their_way_are_no_trouble),
 		cmocka_unit_test(a_job_that_runs_well_has_nothing_to_say),
 		cmocka_unit_test(a_job_of_another_controller_says_who_is_to_act),
+		cmocka_unit_test(a_name_too_long_for_services_is_told_and_not_tried),
 		cmocka_unit_test(a_suspended_job_says_so_once),
 	};
 

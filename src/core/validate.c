@@ -284,6 +284,29 @@ static void check_rules(const struct hf_job_view *view, struct hf_field_errors *
 /* ---- replicas ------------------------------------------------------------------------------------------ */
 
 /* Together, so that no mixture of types gets past the limit of one job. */
+const char *hf_job_unnameable(const struct hf_job_view *view, struct hf_arena *arena)
+{
+	const struct hf_replica_spec *const *specs = hf_job_replicas(view, arena);
+
+	/* What is refused for itself is not repeated in another's text. */
+	if (!view->framework->has_services || hf_dns1035_label_problem(hf_str_or(view->name, "")))
+		return NULL;
+	for (size_t i = 0; i < view->replicas_len; i++) {
+		int64_t n = specs[i]->replicas.set ? specs[i]->replicas.value : 1;
+		const char *last;
+
+		if (n <= 0 || hf_framework_role(view->framework, specs[i]->type) < 0)
+			continue;
+		last = hf_replica_name(arena, hf_str_or(view->name, ""), specs[i]->type, n - 1);
+		if (strlen(last) > HF_SERVICE_NAME_LEN_MAX)
+			return hf_arena_printf(arena,
+					       "the job's name is too long: service '%s' would "
+					       "have %zu characters, at most %d are allowed",
+					       last, strlen(last), HF_SERVICE_NAME_LEN_MAX);
+	}
+	return NULL;
+}
+
 static void check_ranks(const struct hf_job_view *view, struct hf_field_errors *errors)
 {
 	static const char *const policies[] = {"Always", "ExitCode", "Never", "OnFailure", NULL};
@@ -320,7 +343,11 @@ void hf_job_validate_additions(const struct hf_job_view *view, struct hf_field_e
 void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *old,
 		     struct hf_field_errors *errors)
 {
+	const char *unnameable = hf_job_unnameable(view, errors->arena);
+
 	hf_assert(view->framework && errors->arena);
+	if (unnameable)
+		hf_field_warn(errors, "%s", unnameable);
 	check_name(view, errors);
 	check_managed_by(view, old, errors);
 	if (view->framework->validate)

@@ -110,6 +110,10 @@ expect 'what nobody could resume is refused' 'is suspended' \
 	code 2 sh -c "sed 's/runPolicy: {/runPolicy: {suspend: true, /' '$dir/quick.yaml' | '$program' run -"
 expect 'ranks that are not there are refused' "no replica 'worker-7' in quick; it has master-0, worker-0" \
 	code 2 "$program" run "$dir/quick.yaml" --inject 'kill worker-7 at 1s'
+expect 'a name that leaves none for services is refused' "job's name is too long" \
+	code 2 sh -c "sed 's/{name: quick}/{name: a2345678901234567890123456789012345678901234567890123456789}/' '$dir/quick.yaml' | '$program' run -"
+expect 'the name is made where the file leaves it open' 'job/gen-[a-z0-9]* succeeded' \
+	sh -c "sed 's/{name: quick}/{generateName: gen-}/' '$dir/quick.yaml' | '$program' run -"
 expect 'the logs of one rank' '^[^|]*master-0 . hello from 0[^|]*$' "$program" run "$dir/quick.yaml" --ranks master-0
 expect 'the job goes on when nobody reads' 'code 0' sh -c "'$program' run '$dir/quick.yaml' >/dev/full; echo code \$?"
 expect 'closed streams' 'code 0' sh -c "'$program' run '$dir/quick.yaml' <&- >&- 2>&-; echo code \$?"
