@@ -62,7 +62,7 @@ int hf_local_commit(struct hf_local *local, struct hf_error *err)
 	set_health(local, NULL);
 	hf_engine_commit(local->engine, tell_change, local);
 	if (local->n_bookmark_watches > 0 && !hf_timer_armed(local->bookmark))
-		hf_timer_arm(local->bookmark, HF_LOCAL_BOOKMARK_EVERY);
+		hf_timer_arm(local->bookmark, local->bookmark_every);
 	return 0;
 }
 
@@ -171,6 +171,8 @@ int hf_local_create(struct hf_loop *loop, const struct hf_local_options *options
 	local->turn = hf_task_create(loop, turn, local);
 	local->expiry = hf_timer_create(loop, expire, local);
 	local->bookmark = hf_timer_create(loop, hf_local_watches_bookmark, local);
+	local->bookmark_every =
+		options->bookmark_every ? options->bookmark_every : HF_LOCAL_BOOKMARK_EVERY;
 	local->observers.len_max = OBSERVERS_MAX;
 	local->own = hf_local_client_new(local, NULL);
 	int rc = prepare(local, options->data_dir, err);

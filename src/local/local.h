@@ -32,6 +32,7 @@ struct hf_local;
 #define HF_LOCAL_WATCHES_MAX 10000
 #define HF_LOCAL_QUEUE_MAX 20000   /* requests waiting for their turn; more get HF_E_TOO_MANY */
 #define HF_LOCAL_EVENT_TTL HF_HOUR /* as kube-apiserver's --event-ttl */
+#define HF_LOCAL_BOOKMARK_EVERY HF_MINUTE /* as kube-apiserver's watch cache */
 
 struct hf_local_options {
 	const char *data_dir; /* NULL: memory only.  Made if absent (0700) and locked */
@@ -44,7 +45,7 @@ struct hf_local_options {
 	void *health_arg;
 	/* 0: the defaults above. */
 	size_t object_bytes_max, objects_max, bytes_max, watch_history;
-	hf_time event_ttl;
+	hf_time event_ttl, bookmark_every;
 };
 
 /* HF_E_CONFLICT: another process has this data folder open (the text names its pid).

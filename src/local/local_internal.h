@@ -21,7 +21,6 @@ struct local_stream;
 #define HF_LOCAL_TURN_MAX 512             /* requests of one turn: bounds a transaction */
 #define HF_LOCAL_EVENTS_PER_TURN 256      /* of one watch, so that none starves the loop */
 #define HF_LOCAL_TIMEOUT (30 * HF_SECOND) /* a request whose reply is lost, when it names none */
-#define HF_LOCAL_BOOKMARK_EVERY HF_MINUTE /* as kube-apiserver's watch cache */
 
 /* The store as one client sees it. */
 struct local_client {
@@ -40,6 +39,7 @@ struct hf_local {
 	struct hf_task *turn;
 	struct hf_timer *expiry;
 	struct hf_timer *bookmark;
+	hf_time bookmark_every;
 	struct local_client *own; /* of hf_local_store */
 	struct local_call *queue_first, *queue_last;
 	size_t queued;

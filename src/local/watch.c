@@ -484,7 +484,7 @@ struct hf_watch *hf_local_watch_start(struct hf_store *store,
 	/* The other strings were read above and are the caller's. */
 	w->options.label_selector = w->options.field_selector = w->options.resource_version = NULL;
 	if (options->bookmarks && !hf_timer_armed(local->bookmark))
-		hf_timer_arm(local->bookmark, HF_LOCAL_BOOKMARK_EVERY);
+		hf_timer_arm(local->bookmark, local->bookmark_every);
 	if (options->timeout > 0) {
 		w->timeout = hf_timer_create(local->loop, on_timeout, w);
 		hf_timer_arm(w->timeout, options->timeout);

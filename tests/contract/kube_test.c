@@ -28,7 +28,8 @@ static void forget(struct world *w, const char *ns)
 int main(void)
 {
 	static char token[] = TOKEN, server[64];
-	const struct hf_local_options options = {.watch_history = HISTORY};
+	const struct hf_local_options options = {.watch_history = HISTORY,
+						 .bookmark_every = HF_SECOND};
 	struct hf_kube_config config = {.server = server, .token = token};
 	struct hf_face_options face_options = {.token = TOKEN};
 	struct wire wire = {.w = {.forget = forget}};

@@ -72,6 +72,8 @@ static void cancel_the_other(void *arg, const struct hf_reply *reply)
 {
 	struct canceling *c = arg;
 
+	if (contract_moved)
+		contract_moved(contract_moved_arg);
 	c->calls++;
 	hf_call_cancel(c->victim);
 	c->victim = NULL;
