@@ -21,8 +21,6 @@ import crd_cases
 DIFFER = {
     # An API server drops a null entry before it looks; whoever wrote it meant something.
     "PyTorchJob: a null replica": "program",
-    # The program makes no names; where a server does, it is asked after that.
-    "PyTorchJob: a generated name": "program",
     # Read by gang schedulers alone, which the program does not serve.
     "runPolicy: a quantity that is none": "CRDs",
 }
