@@ -99,6 +99,9 @@ static void accept_client(struct shim *shim)
 		for (size_t i = 0; i < HF_SHIM_CLIENTS_MAX; i++) {
 			if (shim->clients[i] < 0) {
 				shim->clients[i] = fd;
+				/* What was written since it asked for this connection, and told to
+				 * those before it. */
+				tell(fd, "journal");
 				return;
 			}
 		}
