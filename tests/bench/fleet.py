@@ -20,7 +20,6 @@ RANKS = 4
 NODES = 20
 REPLACED = 50
 PEER_FLAGS = ["-kube-api-qps", "1000", "-kube-api-burst", "2000", "-controller-threads", "8"]
-PEER_CRDS = ["peer"]
 
 
 def pause(seconds):
