@@ -7,24 +7,7 @@
 #include "harness/test.h"
 #include "store/resource.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int setup(void **state)
-{
-	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
-
-	cli_world_init(world);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	cli_world_release(*state);
-	free(*state);
-	return 0;
-}
 
 #define JOBS hf_resource_by_word("pytorchjobs")
 
@@ -173,17 +156,20 @@ static void delete_takes_the_job_away(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(suspend_and_resume_change_the_job_once, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_dry_run_changes_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_reason_is_kept_as_an_event, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_restart_is_a_new_value_each_time, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(what_cannot_be_done_to_a_job_is_refused, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(suspend_and_resume_change_the_job_once,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_dry_run_changes_nothing, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_reason_is_kept_as_an_event, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_restart_is_a_new_value_each_time, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(what_cannot_be_done_to_a_job_is_refused,
+						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(one_that_is_not_there_does_not_keep_the_others_back,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(delete_takes_the_job_away, setup, teardown),
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(delete_takes_the_job_away, cli_world_setup,
+						cli_world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("act", tests, NULL, NULL);

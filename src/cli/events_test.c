@@ -7,24 +7,7 @@
 #include "harness/test.h"
 #include "store/resource.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int setup(void **state)
-{
-	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
-
-	cli_world_init(world);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	cli_world_release(*state);
-	free(*state);
-	return 0;
-}
 
 static void event(struct cli_world *w, const char *ns, const char *about, const char *reason,
 		  const char *when)
@@ -103,12 +86,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			they_come_oldest_first_and_in_the_order_made_within_a_second, setup,
-			teardown),
-		cmocka_unit_test_setup_teardown(those_of_a_job_are_its_own_and_its_pods, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(of_all_namespaces_each_names_its_own, setup,
-						teardown),
+			they_come_oldest_first_and_in_the_order_made_within_a_second,
+			cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(those_of_a_job_are_its_own_and_its_pods,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(of_all_namespaces_each_names_its_own,
+						cli_world_setup, cli_world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("events", tests, NULL, NULL);

@@ -6,24 +6,7 @@
 #include "harness/test.h"
 #include "store/resource.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int setup(void **state)
-{
-	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
-
-	cli_world_init(world);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	cli_world_release(*state);
-	free(*state);
-	return 0;
-}
 
 static void jobs_are_listed_with_what_they_are_doing(void **state)
 {
@@ -295,28 +278,33 @@ static void what_has_failed_can_be_had_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(jobs_are_listed_with_what_they_are_doing, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(jobs_are_listed_with_what_they_are_doing,
+						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(restarts_are_shown_by_what_they_were_charged_to,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(pods_have_the_columns_of_kubectl, setup, teardown),
-		cmocka_unit_test_setup_teardown(nodes_say_whether_they_take_pods, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_not_there_is_told_with_code_1, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(mistakes_on_the_command_line_are_code_2, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(labels_select, setup, teardown),
-		cmocka_unit_test_setup_teardown(programs_get_lists_names_paths_and_columns, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_watch_prints_each_change_until_it_ends, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_watch_begins_as_wide_as_its_widest_row, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_watch_of_what_is_not_there_is_refused, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_job_is_found_by_its_name_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(lists_are_sorted_by_any_field, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_has_failed_can_be_had_alone, setup, teardown),
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(pods_have_the_columns_of_kubectl, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(nodes_say_whether_they_take_pods, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_there_is_told_with_code_1,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(mistakes_on_the_command_line_are_code_2,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(labels_select, cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(programs_get_lists_names_paths_and_columns,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_watch_prints_each_change_until_it_ends,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_watch_begins_as_wide_as_its_widest_row,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_watch_of_what_is_not_there_is_refused,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_job_is_found_by_its_name_alone, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(lists_are_sorted_by_any_field, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(what_has_failed_can_be_had_alone, cli_world_setup,
+						cli_world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("get", tests, NULL, NULL);

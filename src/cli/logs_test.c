@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-#include "base/mem.h"
 #include "harness/cli_world.h"
 #include "harness/test.h"
 #include "store/resource.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int setup(void **state)
-{
-	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
-
-	cli_world_init(world);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	cli_world_release(*state);
-	free(*state);
-	return 0;
-}
 
 static void start_worker(struct cli_world *w)
 {
@@ -148,16 +130,20 @@ static void without_pods_there_are_no_logs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(rank_0_is_what_is_shown, setup, teardown),
+		cmocka_unit_test_setup_teardown(rank_0_is_what_is_shown, cli_world_setup,
+						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(of_a_failed_job_it_is_the_rank_that_failed_first,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(ranks_are_chosen_by_name_number_or_all, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(flags_go_to_the_server, setup, teardown),
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(ranks_are_chosen_by_name_number_or_all,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(flags_go_to_the_server, cli_world_setup,
+						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(following_waits_for_a_container_and_says_so_once,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(following_waits_for_pods, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_pods_there_are_no_logs, setup, teardown),
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(following_waits_for_pods, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(without_pods_there_are_no_logs, cli_world_setup,
+						cli_world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("logs", tests, NULL, NULL);

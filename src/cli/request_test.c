@@ -7,24 +7,7 @@
 #include "harness/test.h"
 #include "store/resource.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int setup(void **state)
-{
-	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
-
-	cli_world_init(world);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	cli_world_release(*state);
-	free(*state);
-	return 0;
-}
 
 static void a_job_is_found_by_name_kind_and_age(void **state)
 {
@@ -85,10 +68,12 @@ static void without_a_server_the_code_is_3(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_job_is_found_by_name_kind_and_age, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(lists_are_followed_page_by_page, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_a_server_the_code_is_3, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_job_is_found_by_name_kind_and_age,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(lists_are_followed_page_by_page, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(without_a_server_the_code_is_3, cli_world_setup,
+						cli_world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("request", tests, NULL, NULL);

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-#include "base/mem.h"
 #include "harness/cli_world.h"
 #include "harness/test.h"
 #include "store/resource.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int setup(void **state)
-{
-	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
-
-	cli_world_init(world);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	cli_world_release(*state);
-	free(*state);
-	return 0;
-}
 
 static void a_person_gets_one_line_and_a_program_json(void **state)
 {
@@ -58,10 +40,10 @@ static void no_server_is_asked_and_its_flags_mean_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_person_gets_one_line_and_a_program_json, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(a_person_gets_one_line_and_a_program_json,
+						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(no_server_is_asked_and_its_flags_mean_nothing,
-						setup, teardown),
+						cli_world_setup, cli_world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("version", tests, NULL, NULL);

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-#include "base/mem.h"
 #include "harness/cli_world.h"
 #include "harness/test.h"
 #include "store/resource.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int setup(void **state)
-{
-	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
-
-	cli_world_init(world);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	cli_world_release(*state);
-	free(*state);
-	return 0;
-}
 
 #define JOBS hf_resource_by_word("pytorchjobs")
 
@@ -200,21 +182,29 @@ static void patience_ends_with_logs_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_state_that_is_there_is_not_waited_for, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(the_end_is_waited_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_state_that_is_there_is_not_waited_for,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(the_end_is_waited_for, cli_world_setup,
+						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(a_failed_job_is_code_1_unless_that_was_wanted,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(a_deletion_ends_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_deletion_can_be_waited_for, setup, teardown),
-		cmocka_unit_test_setup_teardown(patience_ends_with_code_124, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_time_of_0_looks_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_watch_that_breaks_is_begun_again, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(mistakes_are_code_2, setup, teardown),
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_deletion_ends_it, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_deletion_can_be_waited_for, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(patience_ends_with_code_124, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_time_of_0_looks_once, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_watch_that_breaks_is_begun_again, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(mistakes_are_code_2, cli_world_setup,
+						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(
-			meanwhile_each_run_of_the_first_replica_is_printed_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(patience_ends_with_logs_too, setup, teardown),
+			meanwhile_each_run_of_the_first_replica_is_printed_once, cli_world_setup,
+			cli_world_teardown),
+		cmocka_unit_test_setup_teardown(patience_ends_with_logs_too, cli_world_setup,
+						cli_world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("wait", tests, NULL, NULL);

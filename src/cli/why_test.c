@@ -3,29 +3,11 @@
 #include "base/str.h"
 #include "json/doc.h"
 
-#include "base/mem.h"
 #include "harness/cli_world.h"
 #include "harness/test.h"
 #include "store/resource.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int setup(void **state)
-{
-	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
-
-	cli_world_init(world);
-	*state = world;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	cli_world_release(*state);
-	free(*state);
-	return 0;
-}
 
 static void why_begins_with_where_the_job_is(void **state)
 {
@@ -105,12 +87,14 @@ static void what_comes_from_outside_moves_no_cursor(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(why_begins_with_where_the_job_is, setup, teardown),
-		cmocka_unit_test_setup_teardown(why_tells_programs_the_whole_plan, setup, teardown),
-		cmocka_unit_test_setup_teardown(describe_shows_all_there_is_of_a_job, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(what_comes_from_outside_moves_no_cursor, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(why_begins_with_where_the_job_is, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(why_tells_programs_the_whole_plan, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(describe_shows_all_there_is_of_a_job,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(what_comes_from_outside_moves_no_cursor,
+						cli_world_setup, cli_world_teardown),
 	};
 
 	return cmocka_run_group_tests_name("why", tests, NULL, NULL);

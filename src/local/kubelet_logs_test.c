@@ -341,23 +341,12 @@ static void what_cannot_be_shown_is_said_in_upstreams_words(void **state)
 
 static int set_up(void **state)
 {
-	struct testnode *n = hf_xcalloc(1, sizeof(*n));
-
-	testnode_open(n, HF_KUBELET_NETWORK_AUTO, false);
-	*state = n;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	testnode_close(*state);
-	free(*state);
-	return 0;
+	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
 }
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_get_a_time_and_their_stream),
 		cmocka_unit_test(long_lines_come_in_parts),

@@ -567,35 +567,20 @@ static void killed_at_any_moment_the_plane_runs_a_pod_exactly_once(void **state)
 
 static int set_up(void **state)
 {
-	struct testnode *n = hf_xcalloc(1, sizeof(*n));
-
-	testnode_open(n, HF_KUBELET_NETWORK_AUTO, true);
-	*state = n;
-	return 0;
+	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, true);
 }
 
 static int set_up_host(void **state)
 {
-	struct testnode *n = hf_xcalloc(1, sizeof(*n));
-
-	testnode_open(n, HF_KUBELET_NETWORK_HOST, true);
-	*state = n;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	testnode_close(*state);
-	free(*state);
-	return 0;
+	return testnode_setup(state, HF_KUBELET_NETWORK_HOST, true);
 }
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
 #define H(name)                                                                                    \
 	{                                                                                          \
-#name " (no namespaces)", name, set_up_host, tear_down, NULL                       \
+#name " (no namespaces)", name, set_up_host, testnode_teardown, NULL               \
 	}
 	const struct CMUnitTest tests[] = {
 		T(an_exit_code_is_known_though_nobody_was_there),

@@ -299,36 +299,21 @@ static void without_mounts_only_what_is_in_place_can_be_had(void **state)
 
 static int set_up(void **state)
 {
-	struct testnode *n = hf_xcalloc(1, sizeof(*n));
-
 	assert_int_equal(setenv("SECRET_OF_THE_PLANE", "x", 1), 0);
-	testnode_open(n, HF_KUBELET_NETWORK_AUTO, false);
-	*state = n;
-	return 0;
+	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
 }
 
 static int set_up_host(void **state)
 {
-	struct testnode *n = hf_xcalloc(1, sizeof(*n));
-
-	testnode_open(n, HF_KUBELET_NETWORK_HOST, false);
-	*state = n;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	testnode_close(*state);
-	free(*state);
-	return 0;
+	return testnode_setup(state, HF_KUBELET_NETWORK_HOST, false);
 }
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
 #define H(name)                                                                                    \
 	{                                                                                          \
-#name " (no namespaces)", name, set_up_host, tear_down, NULL                       \
+#name " (no namespaces)", name, set_up_host, testnode_teardown, NULL               \
 	}
 	const struct CMUnitTest tests[] = {
 		T(environment_and_arguments_are_expanded),

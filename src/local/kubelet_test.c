@@ -652,35 +652,20 @@ static void without_namespaces_a_pod_has_an_address_and_finds_others_by_name(voi
 
 static int set_up(void **state)
 {
-	struct testnode *n = hf_xcalloc(1, sizeof(*n));
-
-	testnode_open(n, HF_KUBELET_NETWORK_AUTO, false);
-	*state = n;
-	return 0;
+	return testnode_setup(state, HF_KUBELET_NETWORK_AUTO, false);
 }
 
 static int set_up_host(void **state)
 {
-	struct testnode *n = hf_xcalloc(1, sizeof(*n));
-
-	testnode_open(n, HF_KUBELET_NETWORK_HOST, false);
-	*state = n;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	testnode_close(*state);
-	free(*state);
-	return 0;
+	return testnode_setup(state, HF_KUBELET_NETWORK_HOST, false);
 }
 
 int main(int argc, char **argv)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, testnode_teardown)
 #define H(name)                                                                                    \
 	{                                                                                          \
-#name " (no namespaces)", name, set_up_host, tear_down, NULL                       \
+#name " (no namespaces)", name, set_up_host, testnode_teardown, NULL               \
 	}
 	const struct CMUnitTest tests[] = {
 		T(a_pod_runs_to_its_end_and_its_status_tells_how),

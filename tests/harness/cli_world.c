@@ -167,6 +167,22 @@ void cli_world_release(struct cli_world *world)
 	free(world->err);
 }
 
+int cli_world_setup(void **state)
+{
+	struct cli_world *world = hf_xcalloc(1, sizeof(*world));
+
+	cli_world_init(world);
+	*state = world;
+	return 0;
+}
+
+int cli_world_teardown(void **state)
+{
+	cli_world_release(*state);
+	free(*state);
+	return 0;
+}
+
 static void put_status(struct cli_world *world, const struct hf_resource *resource,
 		       const struct hf_json *object, struct hf_json *status)
 {

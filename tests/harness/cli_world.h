@@ -49,6 +49,9 @@ struct cli_world {
 
 void cli_world_init(struct cli_world *world);
 void cli_world_release(struct cli_world *world);
+/* A world for each test, as cmocka has it. */
+int cli_world_setup(void **state);
+int cli_world_teardown(void **state);
 
 /* JSON with ' for ".  A "status" in it is stored too. */
 void cli_world_put(struct cli_world *world, const char *text);

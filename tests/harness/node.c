@@ -256,6 +256,22 @@ void testnode_close(struct testnode *node)
 	assert_ok(hf_fs_remove_tree(node->dir, &err), &err);
 }
 
+int testnode_setup(void **state, enum hf_kubelet_network network, bool on_disk)
+{
+	struct testnode *node = hf_xcalloc(1, sizeof(*node));
+
+	testnode_open(node, network, on_disk);
+	*state = node;
+	return 0;
+}
+
+int testnode_teardown(void **state)
+{
+	testnode_close(*state);
+	free(*state);
+	return 0;
+}
+
 /* --- objects --- */
 
 HF_PRINTF(1, 0)

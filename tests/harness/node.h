@@ -32,6 +32,9 @@ void testnode_open(struct testnode *node, enum hf_kubelet_network network, bool 
 void testnode_open_at(struct testnode *node, const char *dir);
 /* Ends every pod and removes the folder. */
 void testnode_close(struct testnode *node);
+/* A node for each test, as cmocka has it. */
+int testnode_setup(void **state, enum hf_kubelet_network network, bool on_disk);
+int testnode_teardown(void **state);
 /* The parts alone, for restarts: the store stays (on_disk: is opened again). */
 void testnode_start(struct testnode *node);
 void testnode_stop(struct testnode *node);
