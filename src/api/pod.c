@@ -339,6 +339,7 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 		.deletion_time =
 			time_or_none(metadata->present, METADATA_DELETION, metadata->deletion_time),
 		.node = read.spec.node,
+		.news_at = HF_TIME_NONE,
 	};
 	put_stamps(&metadata->stamps, &pod);
 	put_containers(&read.status, arena, &pod);

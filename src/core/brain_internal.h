@@ -190,6 +190,14 @@ hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int6
 /* Lengthen the streak and set notBefore.  Before the restart is recorded. */
 void hf_delay_next(struct hf_brain *b, enum hf_budget budget);
 
+/* ---- nodes: node.c ------------------------------------------------------------------------- */
+
+/* Gone, out of service, or not heard of by the control plane. */
+bool hf_node_is_lost(const struct hf_node_seen *node);
+/* May be about to become lost: its kubelet says that it is not ready, or has let more than one
+ * renewal of its Lease pass while we looked. */
+bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now);
+
 /* ---- verdicts: verdict.c, settle.c --------------------------------------------------------- */
 
 #define HF_VERDICT_RULE "PodFailurePolicy"

@@ -80,6 +80,15 @@ struct hf_pod {
 	hf_time creation_time;
 	hf_time deletion_time; /* metadata.deletionTimestamp; HF_TIME_NONE: not terminating */
 	const char *node;      /* spec.nodeName; NULL: not bound */
+	/* When its containers' part of the status was last seen to change, on our clock: a sign of
+	 * life of its kubelet, which alone writes there.  NONE: not since we first saw it. */
+	hf_time news_at;
+	/* The longest toleration of taint unreachable:NoExecute, in seconds; INT64_MAX: for ever.
+	 * Not set: there is none.  Admission adds one of 300 s to pods that bring none. */
+	struct hf_opt_int tolerates_unreachable;
+	/* PersistentVolumeClaims of its volumes, those of ephemeral ones too. */
+	const char *const *claims;
+	size_t claims_len;
 
 	const struct hf_container_seen *containers; /* main and init ones */
 	size_t containers_len;
@@ -97,19 +106,57 @@ struct hf_service_seen {
 	bool terminating;
 };
 
+/* How a node stands, by its Ready condition. */
+enum hf_node_ready {
+	HF_NODE_READY,     /* True */
+	HF_NODE_NOT_READY, /* False: its kubelet lives and says so */
+	HF_NODE_UNKNOWN,   /* Unknown: the control plane has not heard of its kubelet */
+	HF_NODE_GONE,      /* there is no such Node object */
+};
+const char *hf_node_ready_name(enum hf_node_ready ready); /* "Ready", "NotReady", … */
+
 /*
- * A node that carries or carried a pod of this job: what settling needs to know.
- * renewed_at and reported_at are on our clock: when we saw the news, never what the
- * node wrote.  A plane whose kubelet is this process gives renewed_at = now.
- * A node that is not in the list counts as silent.
+ * A node that carries a pod of this job.  Facts only: what follows from them is decided in
+ * node.c.  Every time is on our clock: when we saw it, never what the node wrote.  A node
+ * that is not in the list counts as silent.  A plane whose kubelet is this process gives
+ * HF_NODE_READY and renewed_at = now.
  */
 struct hf_node_seen {
 	const char *name;
-	hf_time renewed_at; /* the node's Lease was last seen to change; NONE: never */
+	enum hf_node_ready ready;
+	hf_time since;        /* ready has been as it is; as long as we watched */
+	bool unreachable;     /* taint node.kubernetes.io/unreachable, of either effect */
+	bool out_of_service;  /* taint node.kubernetes.io/out-of-service */
+	bool no_execute;      /* any taint with effect NoExecute */
+	hf_time confirmed_at; /* GONE: a live GET last said so too; NONE: not yet */
+	/*
+	 * Its Lease, which is read only while a plan asks (HF_ASK_LEASE).  lease_read_at: last
+	 * read, or last found missing; lease_since: the reads from here to lease_read_at all
+	 * brought the same resourceVersion; NONE: not read since it was last asked for, or
+	 * missing.  A missing Lease proves nothing and vetoes nothing.
+	 */
+	hf_time lease_read_at;
+	hf_time lease_since;
+	hf_time renewed_at; /* the Lease was last seen to change; NONE: never */
 	bool has_agent;
 	hf_time reported_at; /* the agent's evidence reaches to here; NONE: never */
-	bool lost;           /* gone, out of service, or Ready=Unknown */
-	bool suspect;        /* may be about to become lost: settling waits longer */
+	/* Schedulable nodes of its zone (of the cluster, where it names none), and how many of
+	 * these are lost without proof of death: the storm guard's numbers. */
+	int32_t zone_nodes, zone_lost;
+	const char *zone; /* NULL: none */
+};
+
+/* A name that was held by a pod of this job until a moment ago. */
+struct hf_gone_seen {
+	const char *name;
+	hf_time at;      /* when we saw that it was gone */
+	bool no_execute; /* its node had a NoExecute taint then, or did not exist */
+};
+
+/* A PersistentVolumeClaim that a pod names; read only when a plan asks (HF_ASK_CLAIM). */
+struct hf_claim_seen {
+	const char *name;
+	bool exclusive; /* ReadWriteOnce or ReadWriteOncePod is among its modes, or it is gone */
 };
 
 struct hf_observed {
@@ -119,6 +166,12 @@ struct hf_observed {
 	size_t services_len;
 	const struct hf_node_seen *nodes;
 	size_t nodes_len;
+	const struct hf_gone_seen *gone;
+	size_t gone_len;
+	const struct hf_claim_seen *claims;
+	size_t claims_len;
+	/* We have watched pods without a gap since: who was gone before is not in `gone`. */
+	hf_time watched_since;
 };
 
 HF_END_DECLS

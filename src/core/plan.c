@@ -16,6 +16,7 @@ static const char *const action_names[] = {
 	[HF_ACTION_CREATE_SERVICE] = "create service",
 	[HF_ACTION_DELETE_SERVICE] = "delete service",
 	[HF_ACTION_DELETE_JOB] = "delete job",
+	[HF_ACTION_FAIL_POD] = "fail pod",
 };
 static const char *const topic_names[] = {
 	[HF_TOPIC_EVIDENCE] = "evidence", [HF_TOPIC_CLASS] = "class",   [HF_TOPIC_RULE] = "rule",
@@ -340,6 +341,7 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 		[HF_EDIT_PORT] = "port",
 		[HF_EDIT_RESTART_POLICY] = "restartPolicy",
 		[HF_EDIT_SCHEDULER_NAME] = "schedulerName",
+		[HF_EDIT_AVOID_NODE] = "avoid node",
 		[HF_EDIT_INIT_CONTAINER] = "init container",
 	};
 

@@ -39,6 +39,9 @@ enum hf_edit_kind {
 	HF_EDIT_PORT,           /* append {name, containerPort: number} to ports */
 	HF_EDIT_RESTART_POLICY, /* spec.restartPolicy = value */
 	HF_EDIT_SCHEDULER_NAME, /* spec.schedulerName = value */
+	/* Keep off the node `name`: matchFields metadata.name NotIn in every term of the pod's
+	 * node affinity when number is 1, in a preferred term of weight 100 when it is 0. */
+	HF_EDIT_AVOID_NODE,
 	HF_EDIT_INIT_CONTAINER, /* append `add` to spec.initContainers; with `add` NULL: the
 				  * operator's own template file, expanded for address `value` */
 };
@@ -74,6 +77,9 @@ enum hf_action_kind {
 	HF_ACTION_CREATE_SERVICE,
 	HF_ACTION_DELETE_SERVICE,
 	HF_ACTION_DELETE_JOB, /* propagation Foreground */
+	/* The pod's status: phase Failed and condition holdfast.dev/NodeLost with `message`; one
+	 * patch, refused unless uid and resource_version are still the pod's. */
+	HF_ACTION_FAIL_POD,
 };
 const char *hf_action_name(enum hf_action_kind kind); /* "create pod", … */
 
@@ -84,7 +90,8 @@ struct hf_action {
 	/* deletes: preconditions, and the grace in seconds (absent: the object's own) */
 	const char *uid;              /* always set */
 	const char *resource_version; /* NULL: not a precondition */
-	struct hf_opt_int grace_seconds;
+	struct hf_opt_int grace_seconds; /* 0 is a forced delete: the object goes at once */
+	const char *message;             /* FAIL_POD */
 
 	/* creates: the controller ownerReference is the job's, blockOwnerDeletion true */
 	int role;
@@ -111,6 +118,19 @@ struct hf_plan_event {
 	const char *message;
 	const char *pod; /* about this pod of the job; NULL: about the job */
 	const char *pod_uid;
+};
+
+/* What the brain would like to know, of things that nobody watches.  Whoever performs the plan
+ * reads it, soon and again every few seconds as long as plans ask, and steps again when it has
+ * changed.  Asks of nodes are for nodes that carry pods of the job. */
+enum hf_ask_kind {
+	HF_ASK_LEASE, /* the node's Lease */
+	HF_ASK_NODE,  /* a live GET of a node that seems to be gone */
+	HF_ASK_CLAIM, /* a PersistentVolumeClaim of the job's namespace */
+};
+struct hf_ask {
+	enum hf_ask_kind kind;
+	const char *name;
 };
 
 enum hf_metric {
@@ -159,6 +179,8 @@ struct hf_plan {
 	enum hf_scope restart_scope;
 
 	hf_time wake_at; /* HF_TIME_NEVER: only when something changes */
+	const struct hf_ask *asks; /* each once; by kind and name */
+	size_t asks_len;
 
 	const char *summary; /* one sentence: "is Restarting for 12s: worker-3 …" */
 	const struct hf_reason *reasons;

@@ -33,7 +33,7 @@ static int find_name(const void *key, const void *item)
 /* Losing a node is news as well: its pods then say what became of them. */
 static bool heard(const struct hf_node_seen *node, hf_time since)
 {
-	if (node->lost)
+	if (hf_node_is_lost(node))
 		return true;
 	if (node->renewed_at == HF_TIME_NONE || node->renewed_at < since)
 		return false;
@@ -64,7 +64,7 @@ bool hf_settle_done(const struct hf_brain *b, hf_time since, hf_time *ret_until,
 		if (seen->nodes_len > 0)
 			node = bsearch(pod->node, nodes, seen->nodes_len, sizeof(*nodes),
 				       find_name);
-		if (node && (*node)->suspect)
+		if (node && hf_node_is_suspect(*node, b->now))
 			seconds = b->job.recovery.node_lost_after_seconds + SUSPECT_EXTRA_SECONDS;
 		if (node && heard(*node, since))
 			continue;

@@ -59,7 +59,7 @@ static void longer_while_a_node_is_suspect(void **state)
 {
 	(void)state;
 	begin();
-	b.nodes[1].suspect = true;
+	b.nodes[1].ready = HF_NODE_NOT_READY;
 	brain_perform_all(&b);
 	brain_after(&b, 119);
 	assert_false(failed());
@@ -73,7 +73,7 @@ static void a_longer_settling_is_not_shortened_by_suspicion(void **state)
 	(void)state;
 	begin();
 	b.view.run_policy.recovery.settle_seconds = HF_SOME_INT(300);
-	b.nodes[1].suspect = true;
+	b.nodes[1].ready = HF_NODE_NOT_READY;
 	brain_perform_all(&b);
 	brain_after(&b, 299);
 	assert_false(failed());
@@ -94,7 +94,7 @@ static void a_lost_node_is_news_and_a_silent_agent_is_none(void **state)
 	b.nodes[1].reported_at = b.now;
 	assert_true(failed());
 	b.nodes[1].reported_at = HF_TIME_NONE;
-	b.nodes[1].lost = true;
+	b.nodes[1].ready = HF_NODE_UNKNOWN;
 	assert_true(failed());
 	brain_release(&b);
 }

@@ -225,7 +225,14 @@ static void find_nodes(const struct hf_observe_args *args, const struct hf_pod *
 
 		hf_assert(put);
 		*node = (struct hf_node_seen){
-			.name = name, .renewed_at = args->now, .reported_at = HF_TIME_NONE};
+			.name = name,
+			.since = args->now,
+			.confirmed_at = HF_TIME_NONE,
+			.lease_read_at = HF_TIME_NONE,
+			.lease_since = HF_TIME_NONE,
+			.renewed_at = args->now,
+			.reported_at = HF_TIME_NONE,
+			.zone_nodes = 1};
 		if (args->node != NULL)
 			args->node(args->node_arg, name, args->now, node);
 		n++;

@@ -228,7 +228,7 @@ static void test_nodes_are_those_of_our_pods_each_once_and_alive_now(void **stat
 	assert_string_equal(seen.nodes[0].name, "a");
 	assert_string_equal(seen.nodes[1].name, "b");
 	assert_int_equal(seen.nodes[0].renewed_at, 77);
-	assert_false(seen.nodes[0].lost);
+	assert_int_equal(seen.nodes[0].ready, HF_NODE_READY);
 }
 
 static void test_views_that_were_taken_outlive_the_cache_entries(void **state)

@@ -11,7 +11,8 @@ static const struct hf_resource *resource_of(const struct hf_pass_call *call)
 {
 	switch (call->action->kind) {
 	case HF_ACTION_CREATE_POD:
-	case HF_ACTION_DELETE_POD: return &hf_pods;
+	case HF_ACTION_DELETE_POD:
+	case HF_ACTION_FAIL_POD: return &hf_pods;
 	case HF_ACTION_CREATE_SERVICE:
 	case HF_ACTION_DELETE_SERVICE: return &hf_services;
 	case HF_ACTION_DELETE_JOB: break;

@@ -203,6 +203,59 @@ static int edit_init_containers(const struct hf_render_args *args, struct hf_jso
 	return rc;
 }
 
+/* A requirement of its own for each name: the API server takes one value in a field's list. */
+static void add_not_in(struct hf_json *term, const char *node)
+{
+	struct hf_json *requirement = hf_json_object(), *values = hf_json_array();
+
+	hf_json_append(values, hf_json_string(node));
+	hf_json_set_str(requirement, "key", "metadata.name");
+	hf_json_set_str(requirement, "operator", "NotIn");
+	hf_json_set(requirement, "values", values);
+	hf_json_append(hf_json_ensure_array(term, "matchFields"), requirement);
+}
+
+/* Terms are ORed, so each must exclude the node; an empty one matches nothing and stays so. */
+static void edit_required(struct hf_json *affinity, const char *node)
+{
+	struct hf_json *required = hf_json_ensure_object(
+		affinity, "requiredDuringSchedulingIgnoredDuringExecution");
+	struct hf_json *terms = hf_json_ensure_array(required, "nodeSelectorTerms");
+	size_t n = hf_json_len(terms);
+
+	if (n == 0) {
+		struct hf_json *term = hf_json_object();
+
+		add_not_in(term, node);
+		hf_json_append(terms, term);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (hf_json_len(hf_json_item(terms, i)) > 0)
+			add_not_in(hf_json_item(terms, i), node);
+}
+
+static void edit_preferred(struct hf_json *affinity, const char *node)
+{
+	struct hf_json *term = hf_json_object();
+
+	hf_json_set_i64(term, "weight", 100);
+	add_not_in(hf_json_ensure_object(term, "preference"), node);
+	hf_json_append(hf_json_ensure_array(affinity,
+					    "preferredDuringSchedulingIgnoredDuringExecution"),
+		       term);
+}
+
+static void edit_avoid(struct hf_json *spec, const struct hf_edit *edit)
+{
+	struct hf_json *affinity = hf_json_ensure_object(hf_json_ensure_object(spec, "affinity"),
+							 "nodeAffinity");
+
+	if (edit->number != 0)
+		edit_required(affinity, edit->name);
+	else
+		edit_preferred(affinity, edit->name);
+}
+
 static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 		      const struct hf_edit *edit, struct hf_error *err)
 {
@@ -222,6 +275,7 @@ static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 	case HF_EDIT_PORT: return edit_containers(spec, edit, err);
 	case HF_EDIT_RESTART_POLICY: hf_json_set_str(spec, "restartPolicy", edit->value); return 0;
 	case HF_EDIT_SCHEDULER_NAME: hf_json_set_str(spec, "schedulerName", edit->value); return 0;
+	case HF_EDIT_AVOID_NODE: edit_avoid(spec, edit); return 0;
 	case HF_EDIT_INIT_CONTAINER: return edit_init_containers(args, spec, edit, err);
 	}
 	return hf_error_set(err, HF_E_INTERNAL, "an edit of an unknown kind (%d)", (int)edit->kind);

@@ -70,6 +70,7 @@ static const struct {
 	[HF_ACTION_DELETE_SERVICE] = {"SuccessfulDeleteService", "FailedDeleteService", "Deleted",
 				      "service"},
 	[HF_ACTION_DELETE_JOB] = {"SuccessfulDeleteJob", "FailedDeleteJob", "Deleted", "job"},
+	[HF_ACTION_FAIL_POD] = {"PodNodeLost", "FailedPodNodeLost", "Gave up", "pod"},
 };
 
 void hf_report_failure(struct hf_pass *pass, enum hf_action_kind kind, const char *message)

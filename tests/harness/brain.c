@@ -123,8 +123,13 @@ void brain_init(struct brain *b, const struct hf_framework *kind, int boss, int 
 	no_status(&b->view.status);
 	for (int i = 0; i < 2; i++)
 		b->nodes[b->nodes_len++] = (struct hf_node_seen){.name = i ? "n1" : "n0",
+								 .since = b->now,
+								 .confirmed_at = HF_TIME_NONE,
+								 .lease_read_at = HF_TIME_NONE,
+								 .lease_since = HF_TIME_NONE,
 								 .renewed_at = HF_TIME_NONE,
-								 .reported_at = HF_TIME_NONE};
+								 .reported_at = HF_TIME_NONE,
+								 .zone_nodes = 10};
 	brain_nodes_heard(b);
 }
 
@@ -311,6 +316,17 @@ static void delete_pod(struct brain *b, const struct hf_action *action)
 		pod->pod.deletion_time = b->now + 30 * HF_SECOND;
 }
 
+/* As an API server does: what has changed since is a conflict. */
+static void fail_pod(struct brain *b, const struct hf_action *action)
+{
+	struct brain_pod *pod = brain_pod(b, action->name);
+
+	assert_non_null(action->message);
+	if (pod && hf_streq(pod->uid, action->uid) &&
+	    hf_streq(pod->pod.resource_version, action->resource_version))
+		pod->pod.phase = HF_POD_FAILED;
+}
+
 static void create_service(struct brain *b, const struct hf_action *action)
 {
 	struct brain_service *service = &b->services[b->services_len];
@@ -345,6 +361,7 @@ void brain_perform(struct brain *b, const struct hf_action *action)
 	case HF_ACTION_DELETE_POD: delete_pod(b, action); break;
 	case HF_ACTION_CREATE_SERVICE: create_service(b, action); break;
 	case HF_ACTION_DELETE_SERVICE: delete_service(b, action); break;
+	case HF_ACTION_FAIL_POD: fail_pod(b, action); break;
 	case HF_ACTION_DELETE_JOB:
 		assert_string_equal(action->uid, b->view.uid);
 		b->view.deletion_time = b->now;

@@ -24,6 +24,22 @@ static hf_time time_of(const struct hf_json *value, hf_time fallback)
 	return text && hf_time_parse(text, &t, NULL) == 0 ? t : fallback;
 }
 
+static int32_t number_of(const struct hf_json *value, int32_t fallback)
+{
+	int64_t number = hf_json_i64(value, fallback);
+
+	return number >= 0 && number <= INT32_MAX ? (int32_t)number : fallback;
+}
+
+/* By the names that are printed. */
+static enum hf_node_ready ready_of(const char *name)
+{
+	for (int r = HF_NODE_READY; r <= HF_NODE_GONE; r++)
+		if (hf_streq(hf_node_ready_name((enum hf_node_ready)r), name))
+			return (enum hf_node_ready)r;
+	return HF_NODE_READY;
+}
+
 static void read_nodes(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
 {
 	size_t n = hf_json_len(list);
@@ -36,8 +52,17 @@ static void read_nodes(struct moment *moment, const struct hf_json *list, struct
 		nodes[i].renewed_at = time_of(hf_json_get(node, "renewedAt"), moment->now);
 		nodes[i].reported_at = time_of(hf_json_get(node, "reportedAt"), HF_TIME_NONE);
 		nodes[i].has_agent = hf_json_true(hf_json_get(node, "hasAgent"), false);
-		nodes[i].lost = hf_json_true(hf_json_get(node, "lost"), false);
-		nodes[i].suspect = hf_json_true(hf_json_get(node, "suspect"), false);
+		nodes[i].ready = ready_of(hf_json_str(hf_json_get(node, "ready"), "Ready"));
+		nodes[i].since = time_of(hf_json_get(node, "since"), moment->now);
+		nodes[i].confirmed_at = time_of(hf_json_get(node, "confirmedAt"), HF_TIME_NONE);
+		nodes[i].lease_read_at = time_of(hf_json_get(node, "leaseReadAt"), HF_TIME_NONE);
+		nodes[i].lease_since = time_of(hf_json_get(node, "leaseSince"), HF_TIME_NONE);
+		nodes[i].unreachable = hf_json_true(hf_json_get(node, "unreachable"), false);
+		nodes[i].out_of_service = hf_json_true(hf_json_get(node, "outOfService"), false);
+		nodes[i].no_execute = hf_json_true(hf_json_get(node, "noExecute"), false);
+		nodes[i].zone_nodes = number_of(hf_json_get(node, "zoneNodes"), 10);
+		nodes[i].zone_lost = number_of(hf_json_get(node, "zoneLost"), 0);
+		nodes[i].zone = hf_json_str(hf_json_get(node, "zone"), NULL);
 	}
 	moment->seen.nodes = nodes;
 	moment->seen.nodes_len = n;
