@@ -88,8 +88,8 @@ struct hf_action {
 	const char *name; /* of the object, in the job's namespace */
 
 	/* deletes: preconditions, and the grace in seconds (absent: the object's own) */
-	const char *uid;              /* always set */
-	const char *resource_version; /* NULL: not a precondition */
+	const char *uid;                 /* always set */
+	const char *resource_version;    /* NULL: not a precondition */
 	struct hf_opt_int grace_seconds; /* 0 is a forced delete: the object goes at once */
 	const char *message;             /* FAIL_POD */
 
@@ -178,7 +178,7 @@ struct hf_plan {
 	enum hf_class restart_cause; /* labels of HF_METRIC_RESTARTS */
 	enum hf_scope restart_scope;
 
-	hf_time wake_at; /* HF_TIME_NEVER: only when something changes */
+	hf_time wake_at;           /* HF_TIME_NEVER: only when something changes */
 	const struct hf_ask *asks; /* each once; by kind and name */
 	size_t asks_len;
 

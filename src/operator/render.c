@@ -218,8 +218,8 @@ static void add_not_in(struct hf_json *term, const char *node)
 /* Terms are ORed, so each must exclude the node; an empty one matches nothing and stays so. */
 static void edit_required(struct hf_json *affinity, const char *node)
 {
-	struct hf_json *required = hf_json_ensure_object(
-		affinity, "requiredDuringSchedulingIgnoredDuringExecution");
+	struct hf_json *required =
+		hf_json_ensure_object(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
 	struct hf_json *terms = hf_json_ensure_array(required, "nodeSelectorTerms");
 	size_t n = hf_json_len(terms);
 
@@ -240,15 +240,15 @@ static void edit_preferred(struct hf_json *affinity, const char *node)
 
 	hf_json_set_i64(term, "weight", 100);
 	add_not_in(hf_json_ensure_object(term, "preference"), node);
-	hf_json_append(hf_json_ensure_array(affinity,
-					    "preferredDuringSchedulingIgnoredDuringExecution"),
-		       term);
+	hf_json_append(
+		hf_json_ensure_array(affinity, "preferredDuringSchedulingIgnoredDuringExecution"),
+		term);
 }
 
 static void edit_avoid(struct hf_json *spec, const struct hf_edit *edit)
 {
-	struct hf_json *affinity = hf_json_ensure_object(hf_json_ensure_object(spec, "affinity"),
-							 "nodeAffinity");
+	struct hf_json *affinity =
+		hf_json_ensure_object(hf_json_ensure_object(spec, "affinity"), "nodeAffinity");
 
 	if (edit->number != 0)
 		edit_required(affinity, edit->name);
