@@ -2,10 +2,12 @@
  * Copyright The Holdfast authors */
 #include "api/pod.h"
 
+#include "api/node.h"
 #include "base/str.h"
 #include "core/names.h"
 #include "json/fields.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -18,6 +20,8 @@
 #define CONTAINERS_MAX 1024
 #define CONDITIONS_MAX 64
 #define OWNERS_MAX 64
+#define TOLERATIONS_MAX 1024
+#define VOLUMES_MAX 1024
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
@@ -209,12 +213,63 @@ static const struct hf_field status_fields[] = {
 };
 static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
 
+struct toleration {
+	uint64_t present;
+	const char *key, *op, *value, *effect;
+	int64_t seconds;
+};
+enum {
+	TOLERATION_KEY,
+	TOLERATION_OP,
+	TOLERATION_VALUE,
+	TOLERATION_EFFECT,
+	TOLERATION_SECONDS,
+};
+static const struct hf_field toleration_fields[] = {
+	[TOLERATION_KEY] = HF_FIELD_STRING("key", struct toleration, key, 0, 0),
+	[TOLERATION_OP] = HF_FIELD_STRING("operator", struct toleration, op, 0, 0),
+	[TOLERATION_VALUE] = HF_FIELD_STRING("value", struct toleration, value, 0, 0),
+	[TOLERATION_EFFECT] = HF_FIELD_STRING("effect", struct toleration, effect, 0, 0),
+	[TOLERATION_SECONDS] = HF_FIELD_INT64("tolerationSeconds", struct toleration, seconds,
+					      INT64_MIN, INT64_MAX, 0),
+};
+static const struct hf_field_table toleration_table =
+	HF_FIELD_TABLE(toleration_fields, struct toleration);
+
+struct claim {
+	uint64_t present;
+	const char *name;
+};
+static const struct hf_field claim_fields[] = {
+	HF_FIELD_STRING("claimName", struct claim, name, 0, 0),
+};
+static const struct hf_field_table claim_table = HF_FIELD_TABLE(claim_fields, struct claim);
+
+struct volume {
+	uint64_t present;
+	const char *name;
+	struct claim claim;
+};
+enum { VOLUME_NAME, VOLUME_CLAIM, VOLUME_EPHEMERAL };
+static const struct hf_field volume_fields[] = {
+	[VOLUME_NAME] = HF_FIELD_STRING("name", struct volume, name, 0, 0),
+	[VOLUME_CLAIM] =
+		HF_FIELD_OBJECT("persistentVolumeClaim", struct volume, claim, &claim_table, 0),
+	[VOLUME_EPHEMERAL] = HF_FIELD_PRESENCE("ephemeral", 0),
+};
+static const struct hf_field_table volume_table = HF_FIELD_TABLE(volume_fields, struct volume);
+
 struct spec {
 	uint64_t present;
 	const char *node;
+	HF_LIST(struct toleration) tolerations;
+	HF_LIST(struct volume) volumes;
 };
 static const struct hf_field spec_fields[] = {
 	HF_FIELD_STRING("nodeName", struct spec, node, 0, 0),
+	HF_FIELD_OBJECTS("tolerations", struct spec, tolerations, &toleration_table,
+			 TOLERATIONS_MAX, 0),
+	HF_FIELD_OBJECTS("volumes", struct spec, volumes, &volume_table, VOLUMES_MAX, 0),
 };
 static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
 
@@ -314,6 +369,72 @@ static void put_conditions(const struct status *status, struct hf_arena *arena, 
 	pod->conditions_len = n;
 }
 
+/* The taint has no value, so a toleration by value is one for the empty one. */
+static bool tolerates_unreachable(const struct toleration *toleration)
+{
+	const char *key = hf_str_or(toleration->key, ""), *op = hf_str_or(toleration->op, "Equal");
+	const char *effect = hf_str_or(toleration->effect, "");
+	bool exists = hf_streq(op, "Exists");
+
+	if (*effect != '\0' && !hf_streq(effect, "NoExecute"))
+		return false;
+	if (*key == '\0')
+		return exists;
+	return hf_streq(key, HF_TAINT_UNREACHABLE) &&
+	       (exists || (hf_streq(op, "Equal") && hf_str_is_empty(toleration->value)));
+}
+
+/* Of several the shortest counts, for ever only when all say so: as taint eviction reads them. */
+static void put_tolerations(const struct spec *spec, struct hf_pod *pod)
+{
+	int64_t seconds = INT64_MAX;
+	bool any = false;
+
+	for (size_t i = 0; i < spec->tolerations.len; i++) {
+		const struct toleration *toleration = &spec->tolerations.items[i];
+
+		if (!tolerates_unreachable(toleration))
+			continue;
+		any = true;
+		if (hf_field_has(toleration->present, TOLERATION_SECONDS) &&
+		    toleration->seconds < seconds)
+			seconds = toleration->seconds > 0 ? toleration->seconds : 0;
+	}
+	if (any)
+		pod->tolerates_unreachable = HF_SOME_INT(seconds);
+}
+
+static const char *claim_of(const struct volume *volume, const char *pod, struct hf_arena *arena)
+{
+	size_t size = strlen(hf_str_or(pod, "")) + strlen(hf_str_or(volume->name, "")) + 2;
+	char *name;
+
+	if (hf_field_has(volume->present, VOLUME_CLAIM))
+		return volume->claim.name;
+	if (!hf_field_has(volume->present, VOLUME_EPHEMERAL) || volume->name == NULL)
+		return NULL;
+	/* The name that Kubernetes gives the claim of an ephemeral volume. */
+	name = HF_ARENA_ARRAY(arena, char, size);
+	snprintf(name, size, "%s-%s", hf_str_or(pod, ""), volume->name);
+	return name;
+}
+
+static void put_claims(const struct spec *spec, struct hf_arena *arena, struct hf_pod *pod)
+{
+	const char **claims;
+
+	if (spec->volumes.len == 0)
+		return;
+	claims = HF_ARENA_ARRAY(arena, const char *, spec->volumes.len);
+	for (size_t i = 0; i < spec->volumes.len; i++) {
+		const char *name = claim_of(&spec->volumes.items[i], pod->name, arena);
+
+		if (!hf_str_is_empty(name))
+			claims[pod->claims_len++] = name;
+	}
+	pod->claims = claims;
+}
+
 const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena *arena,
 			struct hf_pod *ret_pod)
 {
@@ -344,6 +465,8 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 	put_stamps(&metadata->stamps, &pod);
 	put_containers(&read.status, arena, &pod);
 	put_conditions(&read.status, arena, &pod);
+	put_tolerations(&read.spec, &pod);
+	put_claims(&read.spec, arena, &pod);
 	*ret_pod = pod;
 	return controller;
 }

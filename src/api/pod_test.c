@@ -182,6 +182,64 @@ static void no_tree_is_made_of_a_text(void **state)
 	assert_false(hf_doc_has_tree(doc));
 }
 
+static int64_t tolerated(const char *list)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+	struct hf_pod pod;
+
+	hf_strbuf_addf(&text, "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"tolerations\":[%s]}}",
+		       list);
+	HF_AUTO_DOC doc = from_text(text.data);
+	hf_pod_read(doc, NULL, arena, &pod);
+	return pod.tolerates_unreachable.set ? pod.tolerates_unreachable.value : -1;
+}
+
+#define UNREACHABLE "{\"key\":\"node.kubernetes.io/unreachable\",\"operator\":\"Exists\""
+
+static void tolerations_of_a_lost_node_are_read_as_taint_eviction_reads_them(void **state)
+{
+	assert_int_equal(tolerated(""), -1);
+	assert_int_equal(tolerated(UNREACHABLE ",\"effect\":\"NoSchedule\"}"), -1);
+	assert_int_equal(tolerated("{\"key\":\"node.kubernetes.io/not-ready\",\"operator\":"
+				   "\"Exists\",\"effect\":\"NoExecute\"}"),
+			 -1);
+	assert_int_equal(tolerated(UNREACHABLE ",\"effect\":\"NoExecute\","
+					       "\"tolerationSeconds\":300}"),
+			 300);
+	assert_int_equal(tolerated(UNREACHABLE "}"), INT64_MAX);
+	assert_int_equal(tolerated("{\"operator\":\"Exists\"}"), INT64_MAX);
+	/* No operator is Equal, and the taint's value is empty. */
+	assert_int_equal(tolerated("{\"key\":\"node.kubernetes.io/unreachable\"}"), INT64_MAX);
+	assert_int_equal(tolerated("{\"key\":\"node.kubernetes.io/unreachable\",\"value\":\"x\"}"),
+			 -1);
+	assert_int_equal(tolerated("{\"operator\":\"Equal\"}"), -1);
+	/* The shortest of several, and less than none is none. */
+	assert_int_equal(tolerated("{\"operator\":\"Exists\"}," UNREACHABLE
+				   ",\"tolerationSeconds\":600}," UNREACHABLE
+				   ",\"tolerationSeconds\":900}"),
+			 600);
+	assert_int_equal(tolerated(UNREACHABLE ",\"tolerationSeconds\":-5}"), 0);
+}
+
+static void claims_are_those_of_volumes_and_of_ephemeral_ones(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_DOC doc = from_text(
+		"{\"metadata\":{\"name\":\"a-worker-0\"},\"spec\":{\"volumes\":["
+		"{\"name\":\"tmp\",\"emptyDir\":{}},"
+		"{\"name\":\"data\",\"persistentVolumeClaim\":{\"claimName\":\"shared\"}},"
+		"{\"name\":\"none\",\"persistentVolumeClaim\":{}},"
+		"{\"name\":\"scratch\",\"ephemeral\":{\"volumeClaimTemplate\":{}}}]}}");
+	struct hf_pod pod;
+
+	hf_pod_read(doc, NULL, arena, &pod);
+	assert_int_equal(pod.claims_len, 2);
+	assert_string_equal(pod.claims[0], "shared");
+	assert_string_equal(pod.claims[1], "a-worker-0-scratch");
+	assert_false(hf_doc_has_tree(doc));
+}
+
 static void a_service_tells_whose_it_is_and_whether_it_goes(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
@@ -205,6 +263,8 @@ int main(void)
 		cmocka_unit_test(fields_of_a_wrong_type_are_absent_and_the_rest_is_read),
 		cmocka_unit_test(broken_text_has_no_fields),
 		cmocka_unit_test(no_tree_is_made_of_a_text),
+		cmocka_unit_test(tolerations_of_a_lost_node_are_read_as_taint_eviction_reads_them),
+		cmocka_unit_test(claims_are_those_of_volumes_and_of_ephemeral_ones),
 		cmocka_unit_test(a_service_tells_whose_it_is_and_whether_it_goes),
 	};
 

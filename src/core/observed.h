@@ -83,8 +83,8 @@ struct hf_pod {
 	/* When its containers' part of the status was last seen to change, on our clock: a sign of
 	 * life of its kubelet, which alone writes there.  NONE: not since we first saw it. */
 	hf_time news_at;
-	/* The longest toleration of taint unreachable:NoExecute, in seconds; INT64_MAX: for ever.
-	 * Not set: there is none.  Admission adds one of 300 s to pods that bring none. */
+	/* For how many seconds it tolerates taint unreachable:NoExecute; INT64_MAX: for ever.
+	 * Not set: not at all.  Admission adds 300 s to pods that say nothing of it. */
 	struct hf_opt_int tolerates_unreachable;
 	/* PersistentVolumeClaims of its volumes, those of ephemeral ones too. */
 	const char *const *claims;

@@ -56,8 +56,15 @@ static void pack_condition(struct packer *packer, const struct hf_pod_condition 
 	to->message = pack(packer, from->message);
 }
 
+/* The lists behind the view; all NULL on the walk that measures. */
+struct pod_lists {
+	struct hf_container_seen *containers;
+	struct hf_pod_condition *conditions;
+	const char **claims;
+};
+
 static void pack_pod(struct packer *packer, const struct hf_pod *from, struct hf_pod *to,
-		     struct hf_container_seen *containers, struct hf_pod_condition *conditions)
+		     const struct pod_lists *lists)
 {
 	struct hf_container_seen container;
 	struct hf_pod_condition condition;
@@ -71,32 +78,41 @@ static void pack_pod(struct packer *packer, const struct hf_pod *from, struct hf
 	to->node = pack(packer, from->node);
 	for (size_t i = 0; i < from->containers_len; i++)
 		pack_container(packer, &from->containers[i],
-			       containers == NULL ? &container : &containers[i]);
+			       lists->containers == NULL ? &container : &lists->containers[i]);
 	for (size_t i = 0; i < from->conditions_len; i++)
 		pack_condition(packer, &from->conditions[i],
-			       conditions == NULL ? &condition : &conditions[i]);
-	to->containers = containers;
-	to->conditions = conditions;
+			       lists->conditions == NULL ? &condition : &lists->conditions[i]);
+	for (size_t i = 0; i < from->claims_len; i++) {
+		const char *claim = pack(packer, from->claims[i]);
+
+		if (lists->claims != NULL)
+			lists->claims[i] = claim;
+	}
+	to->containers = lists->containers;
+	to->conditions = lists->conditions;
+	to->claims = lists->claims;
 }
 
 struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
 {
 	struct packer packer = {0};
-	struct hf_container_seen *containers;
-	struct hf_pod_condition *conditions;
+	struct pod_lists lists = {.containers = NULL};
 	struct hf_view *view;
 	struct hf_pod pod, sink;
 	const char *uid = hf_pod_read(doc, NULL, scratch, &pod);
-	size_t lists;
+	size_t size;
 
-	pack_pod(&packer, &pod, &sink, NULL, NULL);
+	pack_pod(&packer, &pod, &sink, &lists);
 	pack(&packer, uid);
-	lists = pod.containers_len * sizeof(*containers) + pod.conditions_len * sizeof(*conditions);
-	view = hf_xcalloc(1, sizeof(*view) + lists + packer.size);
-	containers = (struct hf_container_seen *)(view + 1);
-	conditions = (struct hf_pod_condition *)(containers + pod.containers_len);
-	packer.at = (char *)(conditions + pod.conditions_len);
-	pack_pod(&packer, &pod, &view->pod, containers, conditions);
+	size = pod.containers_len * sizeof(*lists.containers) +
+	       pod.conditions_len * sizeof(*lists.conditions) +
+	       pod.claims_len * sizeof(*lists.claims);
+	view = hf_xcalloc(1, sizeof(*view) + size + packer.size);
+	lists.containers = (struct hf_container_seen *)(view + 1);
+	lists.conditions = (struct hf_pod_condition *)(lists.containers + pod.containers_len);
+	lists.claims = (const char **)(lists.conditions + pod.conditions_len);
+	packer.at = (char *)(lists.claims + pod.claims_len);
+	pack_pod(&packer, &pod, &view->pod, &lists);
 	view->controller_uid = pack(&packer, uid);
 	view->refs = 1;
 	return view;
@@ -224,15 +240,14 @@ static void find_nodes(const struct hf_observe_args *args, const struct hf_pod *
 		bool put = hf_map_put(known, name, node);
 
 		hf_assert(put);
-		*node = (struct hf_node_seen){
-			.name = name,
-			.since = args->now,
-			.confirmed_at = HF_TIME_NONE,
-			.lease_read_at = HF_TIME_NONE,
-			.lease_since = HF_TIME_NONE,
-			.renewed_at = args->now,
-			.reported_at = HF_TIME_NONE,
-			.zone_nodes = 1};
+		*node = (struct hf_node_seen){.name = name,
+					      .since = args->now,
+					      .confirmed_at = HF_TIME_NONE,
+					      .lease_read_at = HF_TIME_NONE,
+					      .lease_since = HF_TIME_NONE,
+					      .renewed_at = args->now,
+					      .reported_at = HF_TIME_NONE,
+					      .zone_nodes = 1};
 		if (args->node != NULL)
 			args->node(args->node_arg, name, args->now, node);
 		n++;

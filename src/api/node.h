@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_API_NODE_H
+#define HF_API_NODE_H
+
+#include "base/arena.h"
+#include "core/observed.h"
+#include "json/doc.h"
+
+HF_BEGIN_DECLS
+
+#define HF_NODE_ZONE_LABEL "topology.kubernetes.io/zone"
+#define HF_TAINT_UNREACHABLE "node.kubernetes.io/unreachable"
+#define HF_TAINT_OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
+
+/* What of a Node matters here; see struct hf_node_seen. */
+struct hf_node_facts {
+	enum hf_node_ready ready; /* never GONE; NOT_READY where there is no such condition: a
+				     node that was never heard of is not one that fell silent */
+	bool unreachable;
+	bool out_of_service;
+	bool no_execute;
+	bool schedulable; /* not cordoned; taints do not count */
+	const char *zone; /* NULL: none; from the arena */
+};
+
+/* Fields of a wrong type count as absent; broken text has no fields.  Makes no tree. */
+void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_facts *ret_facts);
+
+HF_END_DECLS
+
+#endif
