@@ -186,6 +186,7 @@ static const struct hf_schema_field record_fields[] = {
 	FIELD("generation", INT64, ONE, "That the restart led to."),
 	FIELD("incident", INT64, ONE, "The incident it was part of."),
 	FIELD("cause", STRING, ONE, "Class of the end: application, out-of-memory, infrastructure, device, admission, user."),
+	FIELD("reason", STRING, ONE, "What was seen, in one word: NodeLost, Evicted, OOMKilled and the like."),
 	FIELD("scope", STRING, ONE, "Replica, Job or Container; absent: the job ended."),
 	FIELD("replica", STRING, ONE, "Type and index."),
 	FIELD("pod", STRING, ONE, NULL),

@@ -119,6 +119,7 @@ static struct hf_json *write_record(const struct hf_record *record)
 	set_count(object, "generation", record->generation);
 	set_count(object, "incident", record->incident);
 	set_text(object, "cause", hf_class_name(record->cause));
+	set_text(object, "reason", record->reason);
 	set_text(object, "scope", record->scope);
 	set_text(object, "replica", record->replica);
 	set_text(object, "pod", record->pod);

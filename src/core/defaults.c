@@ -15,6 +15,9 @@
 #define INCIDENT_SECONDS 1800
 #define SETTLE_SECONDS 20
 #define NODE_LOST_AFTER_SECONDS 60
+#define FORCE_DELETE_AFTER_SECONDS 5
+/* Taint eviction forgets a pod within tenths of a second of its removal; a busy one takes longer. */
+#define REPLACE_DELAY_SECONDS 2
 
 static int64_t pick(struct hf_opt_int own, struct hf_opt_int cluster, int64_t fallback)
 {
@@ -31,6 +34,30 @@ static struct hf_opt_int pick_opt(struct hf_opt_int own, struct hf_opt_int clust
 	if (value.set && value.value < 0)
 		value.value = 0;
 	return value;
+}
+
+/* Any other text: the default, as for a field that is absent. */
+static enum hf_force force_mode(const char *text)
+{
+	if (hf_streq(text, "Never"))
+		return HF_FORCE_NEVER;
+	return hf_streq(text, "Proven") ? HF_FORCE_PROVEN : HF_FORCE_PRESUMED;
+}
+
+/* What is done about pods that a node does not let go of. */
+static void default_node_loss(const struct hf_recovery_spec *own,
+			      const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
+{
+	ret->force =
+		force_mode(hf_str_or(own->node_lost_force_delete, cluster->node_lost_force_delete));
+	ret->node_lost_after_seconds =
+		pick(own->node_lost_after_seconds, cluster->node_lost_after_seconds,
+		     NODE_LOST_AFTER_SECONDS);
+	ret->force_delete_after_seconds =
+		pick(own->force_delete_after_seconds, cluster->force_delete_after_seconds,
+		     FORCE_DELETE_AFTER_SECONDS);
+	ret->replace_delay_seconds = pick(own->replace_delay_seconds,
+					  cluster->replace_delay_seconds, REPLACE_DELAY_SECONDS);
 }
 
 /* A job's own field, else the cluster's default from the operator's file, else ours. */
@@ -55,11 +82,13 @@ static void default_recovery(const struct hf_run_policy *policy,
 	ret->incident_seconds =
 		pick(own->incident_seconds, cluster->incident_seconds, INCIDENT_SECONDS);
 	ret->settle_seconds = pick(own->settle_seconds, cluster->settle_seconds, SETTLE_SECONDS);
-	ret->node_lost_after_seconds =
-		pick(own->node_lost_after_seconds, cluster->node_lost_after_seconds,
-		     NODE_LOST_AFTER_SECONDS);
+	default_node_loss(own, cluster, ret);
 	ret->restart_grace_seconds =
 		pick_opt(own->restart_grace_seconds, cluster->restart_grace_seconds);
+	/* A grace of 0 removes the object without asking the kubelet: the next pod of that name
+	 * would start beside the old one. */
+	if (ret->restart_grace_seconds.set && ret->restart_grace_seconds.value == 0)
+		ret->restart_grace_seconds.value = 1;
 }
 
 /* None keeps everything, Running what has ended; any other text means all, as upstream. */

@@ -37,6 +37,9 @@ struct hf_template {
 	size_t init_containers_len;
 	const char *restart_policy; /* NULL: absent, as it should be */
 	const char *scheduler_name; /* NULL: absent */
+	/* Its node is chosen by somebody else: scheduling gate kueue.x-k8s.io/topology, or a
+	 * nodeSelector of kubernetes.io/hostname. */
+	bool placed;
 	struct hf_opt_int termination_grace_seconds;
 };
 
@@ -211,6 +214,13 @@ struct hf_job_view {
 enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };
 enum hf_clean { HF_CLEAN_NONE, HF_CLEAN_RUNNING, HF_CLEAN_ALL };
 
+/* What it takes to force-delete a pod of a node that is lost: nodeLost.forceDelete. */
+enum hf_force {
+	HF_FORCE_PRESUMED, /* silence for long enough, or proof */
+	HF_FORCE_PROVEN,   /* proof that the machine is dead */
+	HF_FORCE_NEVER,
+};
+
 struct hf_recovery {
 	enum hf_scope scope;
 	struct hf_opt_int limits[HF_BUDGETS]; /* of charged incidents; not set: unlimited */
@@ -219,8 +229,11 @@ struct hf_recovery {
 	int64_t backoff_reset_after_seconds;
 	int64_t incident_seconds;
 	int64_t settle_seconds;
+	enum hf_force force;
 	int64_t node_lost_after_seconds;
-	struct hf_opt_int restart_grace_seconds;
+	int64_t force_delete_after_seconds; /* past the pod's own deadline */
+	int64_t replace_delay_seconds;
+	struct hf_opt_int restart_grace_seconds; /* at least 1: 0 would be a forced delete */
 };
 
 /* One replica type of this job, with the defaults of its kind. */

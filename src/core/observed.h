@@ -89,6 +89,10 @@ struct hf_pod {
 	/* PersistentVolumeClaims of its volumes, those of ephemeral ones too. */
 	const char *const *claims;
 	size_t claims_len;
+	/* Terminating: what was left of its grace is 0, so only finalizers keep the object. */
+	bool forced;                   /* metadata.deletionGracePeriodSeconds is 0 */
+	const char *const *finalizers; /* metadata.finalizers */
+	size_t finalizers_len;
 
 	const struct hf_container_seen *containers; /* main and init ones */
 	size_t containers_len;
@@ -131,9 +135,9 @@ struct hf_node_seen {
 	hf_time confirmed_at; /* GONE: a live GET last said so too; NONE: not yet */
 	/*
 	 * Its Lease, which is read only while a plan asks (HF_ASK_LEASE).  lease_read_at: last
-	 * read, or last found missing; lease_since: the reads from here to lease_read_at all
-	 * brought the same resourceVersion; NONE: not read since it was last asked for, or
-	 * missing.  A missing Lease proves nothing and vetoes nothing.
+	 * read, or last found missing; NONE: neither since it was last asked for.  lease_since:
+	 * the reads from here to lease_read_at all brought the same resourceVersion; NONE: none
+	 * did, or it is missing.  A missing Lease proves nothing and vetoes nothing.
 	 */
 	hf_time lease_read_at;
 	hf_time lease_since;
@@ -150,7 +154,7 @@ struct hf_node_seen {
 struct hf_gone_seen {
 	const char *name;
 	hf_time at;      /* when we saw that it was gone */
-	bool no_execute; /* its node had a NoExecute taint then, or did not exist */
+	bool no_execute; /* its node had a NoExecute taint then, was Unknown, or did not exist */
 };
 
 /* A PersistentVolumeClaim that a pod names; read only when a plan asks (HF_ASK_CLAIM). */

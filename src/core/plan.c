@@ -24,9 +24,15 @@ static const char *const topic_names[] = {
 	[HF_TOPIC_BLOCKED] = "blocked",   [HF_TOPIC_NEXT] = "next",
 };
 static const char *const metric_names[] = {
-	[HF_METRIC_CREATED] = "created",       [HF_METRIC_DELETED] = "deleted",
-	[HF_METRIC_SUCCESSFUL] = "successful", [HF_METRIC_FAILED] = "failed",
-	[HF_METRIC_RESTARTED] = "restarted",   [HF_METRIC_RESTARTS] = "restarts",
+	[HF_METRIC_CREATED] = "created",
+	[HF_METRIC_DELETED] = "deleted",
+	[HF_METRIC_SUCCESSFUL] = "successful",
+	[HF_METRIC_FAILED] = "failed",
+	[HF_METRIC_RESTARTED] = "restarted",
+	[HF_METRIC_RESTARTS] = "restarts",
+	[HF_METRIC_STRAYS] = "strays",
+	[HF_METRIC_FORCED_PROVEN] = "forced-proven",
+	[HF_METRIC_FORCED_PRESUMED] = "forced-presumed",
 };
 
 const char *hf_action_name(enum hf_action_kind kind)
@@ -173,6 +179,7 @@ static void render_record(const struct hf_record *record, struct hf_strbuf *sb)
 	number(sb, "generation", record->generation);
 	number(sb, "incident", record->incident);
 	text(sb, "cause", hf_class_name(record->cause));
+	text(sb, "reason", record->reason);
 	text(sb, "scope", record->scope);
 	text(sb, "replica", record->replica);
 	text(sb, "pod", record->pod);

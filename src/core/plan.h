@@ -140,6 +140,10 @@ enum hf_metric {
 	HF_METRIC_FAILED,
 	HF_METRIC_RESTARTED,
 	HF_METRIC_RESTARTS, /* holdfast_job_restarts_total{cause, scope}: see the plan's fields */
+	HF_METRIC_STRAYS,   /* holdfast_stray_evictions_total: a taint's timer hit a replacement */
+	/* holdfast_force_deletes_total{reason}: Proven, Presumed */
+	HF_METRIC_FORCED_PROVEN,
+	HF_METRIC_FORCED_PRESUMED,
 	HF_METRICS,
 };
 

@@ -87,10 +87,11 @@ struct hf_incident {
 
 /* One restart (or the failed end): status.recovery.last and .history[] */
 struct hf_record {
-	int64_t generation;          /* "generation" that the restart led to */
-	int64_t incident;            /* "incident" */
-	enum hf_class cause;         /* "cause" */
-	const char *scope;           /* "scope": Replica, Job, Container; NULL: the job ended */
+	int64_t generation;  /* "generation" that the restart led to */
+	int64_t incident;    /* "incident" */
+	enum hf_class cause; /* "cause" */
+	const char *reason; /* "reason": what was seen, in one word: NodeLost, Evicted, …; NULL */
+	const char *scope;  /* "scope": Replica, Job, Container; NULL: the job ended */
 	const char *replica;         /* "replica": "worker-1"; NULL: nobody in particular */
 	const char *pod;             /* "pod" */
 	const char *node;            /* "node" */
@@ -174,6 +175,13 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_FAILED "Failed"
 #define HF_COND_HELD                                                                               \
 	"holdfast.dev/Held" /* nothing is done for this job; reason and message say why */
+/* Pods of the job are on a node that is lost: what is waited for before they are given up. */
+#define HF_COND_NODE_UNREACHABLE "holdfast.dev/NodeUnreachable"
+/* A pod is past the end of its grace, and its node, which is reachable, has not let go of it. */
+#define HF_COND_POD_STUCK "holdfast.dev/PodStuckTerminating"
+
+/* On a pod that we gave up: its node is lost. */
+#define HF_POD_COND_NODE_LOST "holdfast.dev/NodeLost"
 
 HF_END_DECLS
 

@@ -38,6 +38,7 @@ static void init_jobs(struct hf_operator *op)
 	static const char *const job_labels[] = {"job_namespace", "framework", NULL};
 	static const char *const restart_labels[] = {"namespace", "framework", "cause", "scope",
 						     NULL};
+	static const char *const force_labels[] = {"namespace", "framework", "reason", NULL};
 	static const struct {
 		enum hf_metric metric;
 		const char *name, *help;
@@ -50,6 +51,8 @@ static void init_jobs(struct hf_operator *op)
 		{HF_METRIC_FAILED, "training_operator_jobs_failed_total", "Jobs that failed."},
 		{HF_METRIC_RESTARTED, "training_operator_jobs_restarted_total",
 		 "Restarts of a job or of one of its replicas."},
+		{HF_METRIC_STRAYS, "holdfast_stray_evictions_total",
+		 "Evictions by the timer of a taint that the pod's own node does not have."},
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(counters); i++) {
@@ -66,6 +69,10 @@ static void init_jobs(struct hf_operator *op)
 	op->metrics.jobs[HF_METRIC_RESTARTS] =
 		family(op, HF_METRIC_COUNTER, "holdfast_job_restarts_total",
 		       "Restarts, by what caused them and what was restarted.", restart_labels);
+	op->metrics.jobs[HF_METRIC_FORCED_PROVEN] = op->metrics.jobs[HF_METRIC_FORCED_PRESUMED] =
+		family(op, HF_METRIC_COUNTER, "holdfast_force_deletes_total",
+		       "Pods of lost nodes deleted by force, by how the node's death was known.",
+		       force_labels);
 }
 
 void hf_operator_metrics_init(struct hf_operator *op)
@@ -158,7 +165,10 @@ void hf_operator_count_plan(struct hf_operator *op, const struct hf_job_view *jo
 	for (int i = 0; i < HF_METRICS; i++) {
 		if (plan->metrics[i] == 0)
 			continue;
-		if (i == HF_METRIC_RESTARTS)
+		if (i == HF_METRIC_FORCED_PROVEN || i == HF_METRIC_FORCED_PRESUMED)
+			hf_family_add(op->metrics.jobs[i], plan->metrics[i], job->ns, framework,
+				      i == HF_METRIC_FORCED_PROVEN ? "Proven" : "Presumed", NULL);
+		else if (i == HF_METRIC_RESTARTS)
 			hf_family_add(op->metrics.jobs[i], plan->metrics[i], job->ns, framework,
 				      hf_class_name(plan->restart_cause),
 				      plan->restart_scope == HF_SCOPE_JOB ? "Job" : "Replica",

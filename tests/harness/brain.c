@@ -161,6 +161,7 @@ static void copy_ledger(struct hf_arena *arena, struct hf_ledger *ledger)
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		struct hf_record *record = &ledger->records[i];
 
+		record->reason = copy(arena, record->reason);
 		record->scope = copy(arena, record->scope);
 		record->replica = copy(arena, record->replica);
 		record->pod = copy(arena, record->pod);

@@ -341,6 +341,7 @@ def ledger():
             "incident": number("The incident it was part of.", wide=True),
             "cause": text("Class of the end: application, out-of-memory, infrastructure, device, "
                           "admission, user."),
+            "reason": text("What was seen, in one word: NodeLost, Evicted, OOMKilled and the like."),
             "scope": text("Replica, Job or Container; absent: the job ended."),
             "replica": text("Type and index."),
             "pod": text(), "node": text(), "device": text(),
