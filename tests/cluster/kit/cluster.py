@@ -26,6 +26,26 @@ rules:
 - {level: Metadata, userGroups: ["system:serviceaccounts"]}
 - {level: None}
 """
+# kwok deletes by name what it once saw marked for deletion, again when the server was away: after a
+# restart of the server a thousand pods that had taken such names went with the old ones.
+KWOK_POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: kwok-deletes-what-is-marked}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [DELETE], resources: [pods]}
+  matchConditions:
+  - {name: by-kwok, expression: request.userInfo.username == 'kwok'}
+  validations:
+  - {expression: has(oldObject.metadata.deletionTimestamp), message: this pod is not marked for deletion}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: kwok-deletes-what-is-marked}
+spec: {policyName: kwok-deletes-what-is-marked, validationActions: [Deny]}
+"""
 KUBECONFIG = """\
 apiVersion: v1
 kind: Config
@@ -216,9 +236,10 @@ class Cluster:
         self.save()
         self.make_keys()
         self.write("tokens.csv", 'admin-token,admin,admin,"system:masters"\n'
-                                 'operator-token,operator,operator,"system:masters"\n')
+                                 'operator-token,operator,operator,"system:masters"\n'
+                                 'kwok-token,kwok,kwok,"system:masters"\n')
         self.write("audit.yaml", AUDIT_POLICY)
-        for who in ("admin", "operator"):
+        for who in ("admin", "operator", "kwok"):
             self.kubeconfig(who)
         local = "http://127.0.0.1:%d"
         self.start("etcd", [
@@ -287,10 +308,27 @@ class Cluster:
                              "annotations": {"kwok.x-k8s.io/node": "fake"}},
                 "status": {"allocatable": room, "capacity": room}})
         self.start("kwok", [
-            build.find("kwok"), "--kubeconfig", "kubeconfig.admin", "--manage-all-nodes=false",
+            build.find("kwok"), "--kubeconfig", "kubeconfig.kwok", "--manage-all-nodes=false",
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
             "--node-ip=127.0.0.1", "--server-address", f"127.0.0.1:{self.port(KWOK)}"], kept=True)
+        self.kubectl("apply", "-f", "-", text=KWOK_POLICY)
         self.until("kwok's nodes are ready", lambda: len(self.ready_nodes("type=kwok")) == count)
+        self.until("kwok may not delete what lives", self.kwok_is_held)
+
+    def kwok_is_held(self):
+        """Whether the policy works yet: tried on a pod that no node gets."""
+        api = self.client()
+        if not api.find("pods", "default", "held"):
+            api.create("pods", "default", {"metadata": {"name": "held"}, "spec": {
+                "schedulingGates": [{"name": "holdfast.dev/held"}],
+                "containers": [{"name": "c", "image": "none"}]}})
+        status, _, said = self.client("kwok-token").raw(
+            "DELETE", "/api/v1/namespaces/default/pods/held", {"kind": "DeleteOptions", "apiVersion": "v1",
+                                                               "dryRun": ["All"]})
+        if status // 100 == 2 or b"not marked" not in said:
+            return False
+        api.delete("pods", "default", "held")
+        return True
 
     def ready_nodes(self, selector=None):
         return [n["metadata"]["name"] for n in self.client().list("nodes", selector=selector)

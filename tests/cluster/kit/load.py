@@ -23,14 +23,20 @@ class Load:
         self.api = world.cluster.client(timeout_s=10)
 
     # ---- steps that may meet a server that is not there
-    def persist(self, what, do, timeout_s=120):
-        """Do it until it is known to be done; `do` must be fit for being done twice."""
+    def persist(self, what, do, gone=False, timeout_s=120):
+        """Do it until it is known to be done; `do` must be fit for being done twice.
+
+        gone: done is also what can be done no more, as the object is not there.
+        """
         def tried():
             try:
                 do()
                 return True
             except client.Refused as e:
-                if e.reason in ("AlreadyExists",) or e.code == 404:
+                if e.reason == "AlreadyExists":
+                    return True
+                # A server that has just started says 404 too, of kinds it has not read yet.
+                if e.code == 404 and e.reason == "NotFound" and gone:
                     return True
                 if e.code in (409, 429) or e.code >= 500:
                     return False
@@ -84,7 +90,7 @@ class Load:
                 except client.Refused as e:
                     if e.code != 409:
                         raise  # a conflict: this pod is gone, so it was seen to have failed
-            self.persist("a pod fails", end)
+            self.persist("a pod fails", end, gone=True)
             self.failed[name] = pod["metadata"]["uid"]
         parallel(sorted(self.fail & set(self.names)), one)
 
@@ -92,7 +98,7 @@ class Load:
         """Every pod ends well; all jobs must then have succeeded."""
         self.until_running(timeout_s=timeout_s)
         parallel(self.read("pods", self.running).values(),
-                 lambda p: self.persist("a pod ends", lambda: self.w.end_pod(p)))
+                 lambda p: self.persist("a pod ends", lambda: self.w.end_pod(p), gone=True))
 
         def left():
             return [j for j in self.api.list("pytorchjobs", self.ns)
@@ -109,38 +115,33 @@ class Load:
     def audit(self):
         """No pod doubled, no failure counted twice or forgotten, nobody's failure made up."""
         made = history.made(self.w.cluster.port(ETCD), "pods", self.ns)
-        # kwok deletes by name what it saw marked for deletion, at times after a new pod has
-        # taken the name; a kubelet names the UID.
-        strays = collections.Counter(
-            c["name"] for c in audit.calls(self.w.cluster.path("audit.log"), user="admin",
-                                           agent="kwok")
-            if c["verb"] == "delete" and c["namespace"] == self.ns and c["code"] == 200)
-        excused = 0
-        for name in [f"{n}-{r}-0" for n in self.names for r in ("master", "worker")]:
-            uids = made[name]
-            wanted = 1 + (name in self.failed)
-            more = len(uids) - wanted
-            if more < 0 or more > strays[name]:
-                raise Fail(f"pod {name} was made {len(uids)} times, wanted {wanted}")
-            excused += more
-            if more == 0 and wanted == 2:
-                equal(f"{name}: the pod that was replaced", uids[0], self.failed[name])
-        want(excused <= self.count, f"kwok has deleted {excused} pods: that is no accident")
+        wrong = [f"{name} {len(made[name])} times, not {wanted}" for name, wanted in (
+            (f"{n}-{r}-0", 1 + (f"{n}-{r}-0" in self.failed))
+            for n in self.names for r in ("master", "worker")) if len(made[name]) != wanted]
+        want(not wrong, f"{len(wrong)} pods were made more or less often than they should: "
+             f"{', '.join(wrong[:4])}; {self.deleted()}")
+        for name, uid in self.failed.items():
+            equal(f"{name}: the pod that was replaced", made[name][0], uid)
         for job in self.api.list("pytorchjobs", self.ns):
             name = job["metadata"]["name"]
             charged = restarts(job)
             if charged is None:
                 continue
-            # A stray delete that nobody saw is a pod that vanished: infrastructure.
-            stray = sum(strays[f"{name}-{r}-0"] for r in ("master", "worker"))
             equal(f"{name}: what its ledger has counted", charged, {
                 "application": int(name in self.fail and name + "-worker-0" in self.failed),
-                "infrastructure": min(charged["infrastructure"], stray), "device": 0})
+                "infrastructure": 0, "device": 0})
         counted = sum(restarts(j) is not None for j in self.api.list("pytorchjobs", self.ns))
         return f"{self.count} jobs, {len(self.failed)} failures" + (
-            f", {excused} pods deleted by kwok" if excused else "") + (
             "" if counted == self.count or self.w.options.peer else
             f", only {counted} with a ledger")
+
+    def deleted(self):
+        """Who has deleted pods of this load, for people."""
+        by = collections.Counter(
+            f"{c['user']} ({c['agent'].split('/')[0]}): {c['code']}"
+            for c in audit.calls(self.w.cluster.path("audit.log"))
+            if c["verb"] == "delete" and c["resource"] == "pods" and c["namespace"] == self.ns)
+        return "pods were deleted by " + (", ".join(f"{w} × {n}" for w, n in by.items()) or "nobody")
 
 
 def restarts(job):
