@@ -164,11 +164,11 @@ static char *dup_or_null(const char *text)
 static void fill_spec(struct hf_http_client_spec *spec)
 {
 	spec->unix_path = dup_or_null(spec->unix_path);
-	spec->ca_pem = dup_or_null(spec->ca_pem);
 	spec->cert_pem = dup_or_null(spec->cert_pem);
 	spec->key_pem = dup_or_null(spec->key_pem);
 	spec->proxy_url = dup_or_null(spec->proxy_url);
 	spec->base_url = spec->tls_server_name = NULL; /* now in prefix and connect_to */
+	spec->ca_pem = NULL;                           /* in ca */
 	if (spec->in_flight_max == 0)
 		spec->in_flight_max = HF_HTTP_IN_FLIGHT_MAX;
 	if (spec->streams_max == 0)
@@ -259,6 +259,7 @@ int hf_http_client_create(struct hf_loop *loop, const struct hf_http_client_spec
 	client->loop = loop;
 	client->spec = *spec;
 	fill_spec(&client->spec);
+	hf_http_client_set_ca(client, spec->ca_pem);
 	CURLcode init = curl_global_init(CURL_GLOBAL_DEFAULT); /* counted; destroy undoes it */
 	hf_assert(init == CURLE_OK);
 	client->pool = hf_http_pool_create(client);
@@ -286,8 +287,8 @@ struct hf_http_client *hf_http_client_destroy(struct hf_http_client *client)
 	curl_slist_free_all(client->connect_to);
 	hf_http_client_set_cert(client, NULL, NULL);
 	hf_http_client_set_bearer(client, NULL);
+	hf_http_client_set_ca(client, NULL);
 	free((char *)(uintptr_t)client->spec.unix_path);
-	free((char *)(uintptr_t)client->spec.ca_pem);
 	free((char *)(uintptr_t)client->spec.proxy_url);
 	free(client->host_line);
 	free(client->prefix);
@@ -329,6 +330,26 @@ void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem
 	wipe((char *)(uintptr_t)client->spec.key_pem);
 	client->spec.cert_pem = dup_or_null(cert_pem);
 	client->spec.key_pem = dup_or_null(key_pem);
+}
+
+struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca)
+{
+	if (ca && --ca->refs == 0)
+		free(ca);
+	return NULL;
+}
+
+void hf_http_client_set_ca(struct hf_http_client *client, const char *ca_pem)
+{
+	client->ca = hf_http_ca_unref(client->ca);
+	if (!ca_pem)
+		return;
+	size_t len = strlen(ca_pem);
+
+	client->ca = hf_xmalloc(sizeof(*client->ca) + len + 1);
+	client->ca->refs = 1;
+	client->ca->len = len;
+	memcpy(client->ca->pem, ca_pem, len + 1);
 }
 
 void hf_url_escape(struct hf_strbuf *sb, const char *text)

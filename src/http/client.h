@@ -78,6 +78,8 @@ void hf_http_client_set_bearer(struct hf_http_client *client, const char *token)
  * more); both NULL: none. */
 void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem,
 			     const char *key_pem);
+/* What is trusted from now on, likewise; NULL: what the system trusts. */
+void hf_http_client_set_ca(struct hf_http_client *client, const char *ca_pem);
 
 /* How an answer came out.  Texts live until the callback returns. */
 struct hf_http_result {

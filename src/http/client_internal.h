@@ -22,6 +22,13 @@
 
 enum hf_transfer_state { HF_TRANSFER_QUEUED, HF_TRANSFER_RUNNING, HF_TRANSFER_DONE };
 
+/* What is trusted; shared, as curl looks into it for as long as a request is under way. */
+struct hf_http_ca {
+	unsigned refs;
+	size_t len;
+	char pem[];
+};
+
 struct hf_transfer {
 	struct hf_http_client *client;
 	struct hf_http_pool *pool;       /* while running */
@@ -34,6 +41,7 @@ struct hf_transfer {
 	char *body;
 
 	CURL *easy; /* while running, and until freed */
+	struct hf_http_ca *ca;
 	struct curl_slist *lines;
 	char error_text[CURL_ERROR_SIZE];
 
@@ -84,6 +92,7 @@ struct hf_http_client {
 	char *host_line;                 /* "Host: …", with tls_server_name */
 	struct curl_slist *connect_to;   /* with tls_server_name */
 	char *bearer_line;
+	struct hf_http_ca *ca;     /* NULL: the system's */
 	struct hf_http_pool *pool; /* where requests start */
 	struct hf_http_pool *retired;
 	struct hf_transfer *first, *last; /* all transfers */
@@ -100,6 +109,7 @@ void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result);
 void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what);
 
 /* client.c */
+struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca); /* NULL is fine; returns NULL */
 void hf_http_client_start(struct hf_transfer *transfer);
 /* Take it from curl or from the queue; starts others in its place. */
 void hf_http_client_leave(struct hf_transfer *transfer);

@@ -613,6 +613,19 @@ static void client_certificates_are_taken_and_may_be_replaced(void **state)
 	assert_code(hf_http_client_create(bench->t.loop, &lone, &none, &err), HF_E_INVALID);
 }
 
+static void what_is_trusted_may_be_replaced_while_a_request_is_under_way(void **state)
+{
+	struct bench *bench = *state;
+
+	start(bench);
+	send_request(bench, (struct hf_http_request){0});
+	hf_http_client_set_ca(bench->client, other_ca.cert_pem);
+	run_until_done(bench);
+	assert_int_equal(bench->notes[0].status, 200);
+	/* Its connection is not used for what comes later. */
+	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
+}
+
 static void urls_that_name_no_server_are_refused(void **state)
 {
 	struct bench *bench = *state;
@@ -964,6 +977,7 @@ int main(void)
 		UNIT(insecure_verifies_nothing),
 		UNIT(a_server_name_is_asked_for_and_verified_in_place_of_the_host),
 		UNIT(client_certificates_are_taken_and_may_be_replaced),
+		UNIT(what_is_trusted_may_be_replaced_while_a_request_is_under_way),
 		UNIT(urls_that_name_no_server_are_refused),
 		UNIT(targets_go_behind_the_path_of_the_url),
 		UNIT(a_proxy_is_asked_in_the_servers_place),

@@ -86,6 +86,7 @@ void hf_transfer_free(struct hf_transfer *transfer)
 	hf_timer_destroy(transfer->idle);
 	if (transfer->easy)
 		curl_easy_cleanup(transfer->easy);
+	hf_http_ca_unref(transfer->ca);
 	curl_slist_free_all(transfer->lines);
 	for (char **line = transfer->headers; *line; line++)
 		free(*line);
@@ -213,12 +214,17 @@ static void set_blob(CURL *easy, CURLoption option, const char *pem)
 	SET(easy, option, &blob);
 }
 
-static void set_tls(CURL *easy, const struct hf_http_client_spec *spec)
+static void set_tls(CURL *easy, struct hf_transfer *transfer)
 {
-	if (spec->ca_pem) {
-		struct curl_blob blob = {.data = (void *)(uintptr_t)spec->ca_pem,
-					 .len = strlen(spec->ca_pem),
-					 .flags = CURL_BLOB_NOCOPY};
+	const struct hf_http_client_spec *spec = &transfer->client->spec;
+	struct hf_http_ca *ca = transfer->client->ca;
+
+	if (ca) {
+		struct curl_blob blob = {
+			.data = ca->pem, .len = ca->len, .flags = CURL_BLOB_NOCOPY};
+
+		ca->refs++;
+		transfer->ca = ca;
 		SET(easy, CURLOPT_CAINFO_BLOB, &blob);
 		SET(easy, CURLOPT_CAPATH, NULL); /* or the system's would be trusted as well */
 	}
@@ -232,8 +238,9 @@ static void set_tls(CURL *easy, const struct hf_http_client_spec *spec)
 	}
 }
 
-static void set_connection(CURL *easy, const struct hf_http_client *client)
+static void set_connection(CURL *easy, struct hf_transfer *transfer)
 {
+	const struct hf_http_client *client = transfer->client;
 	const struct hf_http_client_spec *spec = &client->spec;
 
 	SET(easy, CURLOPT_NOSIGNAL, 1L);
@@ -255,7 +262,7 @@ static void set_connection(CURL *easy, const struct hf_http_client *client)
 		/* Rather wait for the first connection, which may carry all, than open more. */
 		SET(easy, CURLOPT_PIPEWAIT, hf_str_has_prefix(client->prefix, "https:") ? 1L : 0L);
 	}
-	set_tls(easy, spec);
+	set_tls(easy, transfer);
 }
 
 static void set_method(CURL *easy, const struct hf_transfer *transfer)
@@ -332,7 +339,7 @@ void hf_transfer_prepare(struct hf_transfer *transfer)
 	SET(easy, CURLOPT_WRITEDATA, transfer);
 	SET(easy, CURLOPT_HEADERFUNCTION, on_header);
 	SET(easy, CURLOPT_HEADERDATA, transfer);
-	set_connection(easy, transfer->client);
+	set_connection(easy, transfer);
 	set_method(easy, transfer);
 	set_headers(easy, transfer);
 	set_deadline(easy, transfer);

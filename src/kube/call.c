@@ -182,9 +182,7 @@ static bool repeat(struct kube_call *call, const struct hf_http_result *result,
 	};
 	hf_time left = call->op.deadline - hf_loop_mono(kube->loop), delay;
 
-	if (result->code == 0 && result->status == 401) {
-		if (left <= 0 || !hf_kube_op_sign_in_again(&call->op))
-			return false;
+	if (left > 0 && hf_kube_op_sign_in_again(&call->op, result)) {
 		hf_kube_op_start(&call->op);
 		return true;
 	}

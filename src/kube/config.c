@@ -24,10 +24,20 @@ static void wipe(char **text)
 
 void hf_kube_config_release(struct hf_kube_config *config)
 {
-	char **texts[] = {
-		&config->server, &config->ca_pem,     &config->cert_pem,        &config->key_pem,
-		&config->token,  &config->token_file, &config->tls_server_name, &config->proxy_url,
-		&config->ns,     &config->path,       &config->warning};
+	char **texts[] = {&config->server,
+			  &config->ca_pem,
+			  &config->cert_pem,
+			  &config->key_pem,
+			  &config->token,
+			  &config->token_file,
+			  &config->tls_server_name,
+			  &config->proxy_url,
+			  &config->ns,
+			  &config->path,
+			  &config->warning,
+			  &config->ca_file,
+			  &config->cert_file,
+			  &config->key_file};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
 		wipe(texts[i]);
@@ -46,7 +56,7 @@ static void warn(struct hf_kube_config *config, const char *text)
 
 /* "<key>-data" in base64, or else the file that "<key>" names; "" where there is neither. */
 static int read_pem(const struct hf_kubeconfig_entry *entry, const char *key, char **ret_pem,
-		    struct hf_error *err)
+		    char **ret_file, struct hf_error *err)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_KUBECONFIG_BYTES_MAX);
 	HF_AUTOFREE char *data_key = hf_xasprintf("%s-data", key);
@@ -67,6 +77,7 @@ static int read_pem(const struct hf_kubeconfig_entry *entry, const char *key, ch
 		if (rc != 0)
 			return hf_error_wrap(err, "kubeconfig '%s': %s.%s", entry->file,
 					     entry->place, key);
+		*ret_file = hf_steal(&path);
 	}
 	*ret_pem = hf_strbuf_detach(&sb);
 	return 0;
@@ -126,7 +137,8 @@ static int read_cluster(const struct hf_kubeconfig_entry *cluster, struct hf_kub
 	if (rc == 0)
 		rc = read_proxy(cluster, config, err);
 	if (rc == 0)
-		rc = read_pem(cluster, "certificate-authority", &config->ca_pem, err);
+		rc = read_pem(cluster, "certificate-authority", &config->ca_pem, &config->ca_file,
+			      err);
 	if (rc != 0 || !config->insecure)
 		return rc;
 	if (config->ca_pem[0] != '\0')
@@ -193,9 +205,10 @@ static int read_user(const struct hf_kubeconfig_entry *user,
 	int rc = refuse_user(user, err);
 
 	if (rc == 0)
-		rc = read_pem(user, "client-certificate", &config->cert_pem, err);
+		rc = read_pem(user, "client-certificate", &config->cert_pem, &config->cert_file,
+			      err);
 	if (rc == 0)
-		rc = read_pem(user, "client-key", &config->key_pem, err);
+		rc = read_pem(user, "client-key", &config->key_pem, &config->key_file, err);
 	if (rc == 0)
 		rc = read_token(user, config, err);
 	if (rc != 0)

@@ -14,7 +14,8 @@
  * How requests are signed, and how that changes in time:
  *
  *   fixed       a token or a certificate for good
- *   token file  read again when a minute old and upon 401: kubelets rotate them
+ *   files       read again when a minute old and upon 401: kubelets rotate tokens and
+ *               certificates; also where there is no connection
  *   plugin      run before the first request, when its answer is about to end, and upon 401
  *
  * One plugin runs at a time and all requests wait for it.  Its failure is told to all of
@@ -22,7 +23,8 @@
  * each of a thousand requests.
  */
 
-#define TOKEN_FILE_AGE_MAX HF_MINUTE
+#define FILES_AGE_MAX HF_MINUTE
+#define FILES_AGE_MIN HF_SECOND
 #define EXPIRY_LEEWAY (10 * HF_SECOND) /* an answer that ends this soon is fetched anew */
 #define FAILURE_HOLD_MIN HF_SECOND
 #define FAILURE_HOLD_MAX (30 * HF_SECOND)
@@ -38,7 +40,8 @@ struct hf_kube_credentials *hf_kube_credentials_create(struct hf_kube *kube,
 	c->token = hf_xstrdup(hf_str_or(config->token, ""));
 	if (!hf_str_is_empty(config->token_file))
 		c->token_file = hf_xstrdup(config->token_file);
-	c->token_read_at = hf_loop_mono(kube->loop);
+	hf_kube_rotation_init(&c->rotation, config);
+	c->files_read_at = hf_loop_mono(kube->loop);
 	c->exec = hf_kube_exec_copy(config->exec);
 	hf_http_client_set_bearer(kube->client, c->token);
 	return c;
@@ -53,6 +56,7 @@ struct hf_kube_credentials *hf_kube_credentials_destroy(struct hf_kube_credentia
 	explicit_bzero(c->token, strlen(c->token));
 	free(c->token);
 	free(c->token_file);
+	hf_kube_rotation_release(&c->rotation);
 	free(c->path);
 	free(c);
 	return NULL;
@@ -63,7 +67,7 @@ unsigned hf_kube_credentials_generation(const struct hf_kube_credentials *c)
 	return c->generation;
 }
 
-/* --- token files --- */
+/* --- files --- */
 
 /* true: there is another token than before.  A file that cannot be read now leaves the old one
  * standing: it may be in the middle of a rotation. */
@@ -71,8 +75,7 @@ static bool read_token_file(struct hf_kube_credentials *c)
 {
 	char *token;
 
-	c->token_read_at = hf_loop_mono(c->kube->loop);
-	if (hf_kube_token_read(c->token_file, &token, NULL) != 0)
+	if (c->token_file == NULL || hf_kube_token_read(c->token_file, &token, NULL) != 0)
 		return false;
 	if (hf_streq(token, c->token)) {
 		explicit_bzero(token, strlen(token));
@@ -82,8 +85,20 @@ static bool read_token_file(struct hf_kube_credentials *c)
 	explicit_bzero(c->token, strlen(c->token));
 	free(c->token);
 	c->token = token;
-	c->generation++;
 	hf_http_client_set_bearer(c->kube->client, token);
+	return true;
+}
+
+/* true: something of it is new. */
+static bool read_files(struct hf_kube_credentials *c)
+{
+	bool token = read_token_file(c);
+	bool certificates = hf_kube_rotation_read(&c->rotation, c->kube->client);
+
+	c->files_read_at = hf_loop_mono(c->kube->loop);
+	if (!token && !certificates)
+		return false;
+	c->generation++;
 	return true;
 }
 
@@ -301,12 +316,10 @@ static enum hf_kube_ready check_plugin(struct hf_kube_credentials *c, struct hf_
 
 enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *c, struct hf_error *err)
 {
-	if (c->exec != NULL)
-		return check_plugin(c, err);
-	if (c->token_file != NULL &&
-	    hf_loop_mono(c->kube->loop) - c->token_read_at >= TOKEN_FILE_AGE_MAX)
-		(void)read_token_file(c);
-	return HF_KUBE_READY;
+	if ((c->token_file != NULL || hf_kube_rotation_is_needed(&c->rotation)) &&
+	    hf_loop_mono(c->kube->loop) - c->files_read_at >= FILES_AGE_MAX)
+		(void)read_files(c);
+	return c->exec != NULL ? check_plugin(c, err) : HF_KUBE_READY;
 }
 
 bool hf_kube_credentials_rejected(struct hf_kube_credentials *c, unsigned generation)
@@ -317,5 +330,12 @@ bool hf_kube_credentials_rejected(struct hf_kube_credentials *c, unsigned genera
 		c->have = false;
 		return true;
 	}
-	return c->token_file != NULL && read_token_file(c);
+	return read_files(c);
+}
+
+bool hf_kube_credentials_distrusted(struct hf_kube_credentials *c, unsigned generation)
+{
+	/* Each of a thousand requests finds the server away: the files are not read for each. */
+	return generation != c->generation ||
+	       (hf_loop_mono(c->kube->loop) - c->files_read_at >= FILES_AGE_MIN && read_files(c));
 }

@@ -55,6 +55,7 @@ static int read_files(const char *dir, struct hf_kube_config *config, struct hf_
 	if (rc != 0)
 		return hf_error_wrap(err, "service account");
 	config->ca_pem = hf_strbuf_detach(&sb);
+	config->ca_file = hf_steal(&ca);
 	config->ns = find_namespace(dir);
 	return 0;
 }

@@ -148,10 +148,16 @@ void hf_kube_op_observe(struct hf_kube_op *op, int status)
 		kube->options.observe(kube->options.observe_arg, &seen);
 }
 
-bool hf_kube_op_sign_in_again(struct hf_kube_op *op)
+bool hf_kube_op_sign_in_again(struct hf_kube_op *op, const struct hf_http_result *result)
 {
-	if (op->signed_in_again ||
-	    !hf_kube_credentials_rejected(op->kube->credentials, op->credentials))
+	struct hf_kube_credentials *credentials = op->kube->credentials;
+	bool refused = result->code == 0 && result->status == 401;
+	/* TLS libraries have many words for a certificate that they do not take. */
+	bool connected = result->code != HF_E_UNAVAILABLE || result->status != 0;
+
+	if (op->signed_in_again || (!refused && connected) ||
+	    !(refused ? hf_kube_credentials_rejected(credentials, op->credentials)
+		      : hf_kube_credentials_distrusted(credentials, op->credentials)))
 		return false;
 	op->signed_in_again = true;
 	return true;

@@ -33,7 +33,8 @@ struct hf_kube_config {
 	char *ca_pem;
 	char *cert_pem, *key_pem;
 	char *token;
-	char *token_file;          /* the token's source, read again as it rotates; absolute */
+	/* Sources of the above, read again as they rotate. */
+	char *token_file, *ca_file, *cert_file, *key_file;
 	struct hf_kube_exec *exec; /* the credentials' source */
 	char *tls_server_name;
 	char *proxy_url; /* of the kubeconfig or of the environment; "": none */

@@ -79,8 +79,9 @@ void hf_kube_op_send(struct hf_kube_op *op, const struct hf_http_request *reques
 void hf_kube_op_fail(struct hf_kube_op *op);
 /* An answer has come, or the end: tell who counts requests. */
 void hf_kube_op_observe(struct hf_kube_op *op, int status);
-/* The answer was 401: true where there are, or soon will be, other credentials to try with. */
-bool hf_kube_op_sign_in_again(struct hf_kube_op *op);
+/* The answer was 401, or there is no connection, perhaps as a certificate is not taken (the server's
+ * by us, or ours).  True where there are, or soon will be, other credentials to try with. */
+bool hf_kube_op_sign_in_again(struct hf_kube_op *op, const struct hf_http_result *result);
 
 /* call.c */
 struct hf_call *hf_kube_request(struct hf_store *store, const struct hf_request *request,
@@ -144,13 +145,32 @@ struct hf_kube_try {
 /* The span to wait, or HF_TIME_NEVER: report it. */
 hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng);
 
+/* --- rotation.c: certificates in files that are replaced in time --- */
+
+struct hf_kube_pem {
+	char *file; /* NULL: does not rotate */
+	char *text; /* as last taken */
+};
+
+struct hf_kube_rotation {
+	struct hf_kube_pem ca, cert, key;
+};
+
+void hf_kube_rotation_init(struct hf_kube_rotation *rotation, const struct hf_kube_config *config);
+void hf_kube_rotation_release(struct hf_kube_rotation *rotation);
+bool hf_kube_rotation_is_needed(const struct hf_kube_rotation *rotation);
+/* Read again; what is new is given to the client.  true: something is.  A file that cannot be read,
+ * and a certificate whose key has not come yet, leave the last one standing. */
+bool hf_kube_rotation_read(struct hf_kube_rotation *rotation, struct hf_http_client *client);
+
 /* --- credentials.c --- */
 
 struct hf_kube_credentials {
 	struct hf_kube *kube;
 	char *path; /* the kubeconfig, for messages */
 	char *token_file, *token;
-	hf_time token_read_at;
+	struct hf_kube_rotation rotation;
+	hf_time files_read_at;
 	struct hf_kube_exec *exec;
 	struct hf_command *command; /* under way */
 	bool have;                  /* of a plugin: an answer that was not refused */
@@ -172,6 +192,8 @@ enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *credent
 unsigned hf_kube_credentials_generation(const struct hf_kube_credentials *credentials);
 /* A request sent with that generation was answered 401.  true: others are there or will be. */
 bool hf_kube_credentials_rejected(struct hf_kube_credentials *credentials, unsigned generation);
+/* ... or did not get that far. */
+bool hf_kube_credentials_distrusted(struct hf_kube_credentials *credentials, unsigned generation);
 /* kube.c: start (err NULL) or fail all ops that wait. */
 void hf_kube_wake(struct hf_kube *kube, const struct hf_error *err);
 

@@ -88,7 +88,7 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	logs->op.transfer = NULL;
 	if (logs->status == 0)
 		hf_kube_op_observe(&logs->op, result->code == 0 ? result->status : 0);
-	if (result->code == 0 && result->status == 401 && hf_kube_op_sign_in_again(&logs->op)) {
+	if (hf_kube_op_sign_in_again(&logs->op, result)) {
 		hf_strbuf_clear(&logs->refusal);
 		logs->status = 0;
 		hf_kube_op_start(&logs->op);

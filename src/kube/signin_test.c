@@ -16,7 +16,7 @@ static void let_pass(struct bench *bench, hf_time span)
 {
 	struct hf_kube_credentials *c = ((struct hf_kube *)bench->store)->credentials;
 
-	c->token_read_at -= span;
+	c->files_read_at -= span;
 	c->failed_at -= span;
 }
 

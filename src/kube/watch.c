@@ -173,25 +173,18 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 				      "an event of the watch is larger than 4194304 bytes");
 }
 
-/* The server would not begin: true where it is asked again, with other credentials. */
-static bool refused(struct kube_watch *watch, const struct hf_http_result *result,
+/* The server would not begin. */
+static void refused(struct kube_watch *watch, const struct hf_http_result *result,
 		    struct hf_kube_failure *ret_failure)
 {
 	struct hf_kube *kube = watch->op.kube;
 
-	if (result->status == 401 && hf_kube_op_sign_in_again(&watch->op)) {
-		hf_strbuf_clear(&watch->buffer);
-		watch->status = 0;
-		hf_kube_op_start(&watch->op);
-		return true;
-	}
 	hf_kube_failure_read(result, watch->buffer.data, watch->buffer.len,
 			     hf_loop_wall(kube->loop), ret_failure);
 	if (watch->initial && (result->status == 422 || result->status == 400)) {
 		kube->no_streams = true;
 		ret_failure->err.code = HF_E_INVALID;
 	}
-	return false;
 }
 
 static void on_done(void *arg, const struct hf_http_result *result)
@@ -202,11 +195,17 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	watch->op.transfer = NULL;
 	if (watch->status == 0)
 		hf_kube_op_observe(&watch->op, result->code == 0 ? result->status : 0);
+	if (hf_kube_op_sign_in_again(&watch->op, result)) {
+		hf_strbuf_clear(&watch->buffer);
+		watch->status = 0;
+		hf_kube_op_start(&watch->op);
+		return;
+	}
 	/* A server ends watches by itself after some minutes: code 0. */
 	if (result->code != 0)
 		hf_kube_failure_read(result, "", 0, HF_TIME_NONE, &failure);
-	else if (result->status != 200 && refused(watch, result, &failure))
-		return;
+	else if (result->status != 200)
+		refused(watch, result, &failure);
 	else if (result->status == 200 && watch->buffer.len > 0)
 		(void)hf_error_set(&failure.err, HF_E_UNAVAILABLE,
 				   "the watch ended inside an event");

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/real_loop.h"
+#include "harness/test.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "http/certificate.h"
+#include "http/server.h"
+#include "kube/kube_internal.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Certificates that are replaced in their files, before a server over TLS. */
+
+struct bench {
+	struct hf_test_loop t;
+	struct hf_http_server *server;
+	struct hf_store *store;
+	struct hf_kube_config config;
+	unsigned requests, refusals; /* the first so many are answered 401 */
+	bool done;
+	int code;
+};
+
+static struct hf_certificate ca, other_ca, server_pair, pair, other_pair;
+static char folder[] = "/tmp/holdfast-rotation-XXXXXX";
+
+static int make_all(void **state)
+{
+	static const char *const names[] = {"127.0.0.1", NULL};
+	struct hf_certificate_spec spec = {.common_name = "test CA",
+					   .now = (hf_time)time(NULL) * HF_SECOND,
+					   .valid_for = HF_DAY};
+	struct hf_error err;
+
+	assert_ok(hf_certificate_make_ca(&spec, &ca, &err), &err);
+	assert_ok(hf_certificate_make_ca(&spec, &other_ca, &err), &err);
+	spec.common_name = "someone";
+	assert_ok(hf_certificate_make_client(&ca, &spec, &pair, &err), &err);
+	assert_ok(hf_certificate_make_client(&ca, &spec, &other_pair, &err), &err);
+	spec.common_name = NULL;
+	spec.names = names;
+	assert_ok(hf_certificate_make_server(&ca, &spec, &server_pair, &err), &err);
+	return mkdtemp(folder) == NULL;
+}
+
+static int release_all(void **state)
+{
+	hf_certificate_release(&ca);
+	hf_certificate_release(&other_ca);
+	hf_certificate_release(&server_pair);
+	hf_certificate_release(&pair);
+	hf_certificate_release(&other_pair);
+	return hf_fs_remove_tree(folder, NULL);
+}
+
+static char *write_file(const char *name, const char *text)
+{
+	char *path = hf_xasprintf("%s/%s", folder, name);
+	struct hf_error err;
+
+	assert_ok(hf_fs_write_atomic(path, text, strlen(text), 0600, &err), &err);
+	return path;
+}
+
+static void replace(const char *name, const char *text)
+{
+	free(write_file(name, text));
+}
+
+static void on_request(void *arg, struct hf_exchange *ex)
+{
+	static const char pod[] = "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{"
+				  "\"name\":\"a\",\"resourceVersion\":\"5\"}}";
+	struct bench *bench = arg;
+	bool refused = bench->requests++ < bench->refusals;
+
+	hf_exchange_answer(ex, refused ? 401 : 200, "application/json", refused ? "" : pod,
+			   refused ? 0 : strlen(pod));
+}
+
+static int setup(void **state)
+{
+	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
+	struct hf_error err;
+
+	hf_test_loop_init(&bench->t);
+	const struct hf_http_server_spec spec = {
+		.address = "127.0.0.1",
+		.cert_pem = server_pair.cert_pem,
+		.key_pem = server_pair.key_pem,
+		.handler = on_request,
+		.arg = bench,
+	};
+	assert_ok(hf_http_server_create(bench->t.loop, &spec, &bench->server, &err), &err);
+	bench->config.server =
+		hf_xasprintf("https://127.0.0.1:%u", hf_http_server_port(bench->server));
+	bench->config.ca_pem = hf_xstrdup(ca.cert_pem);
+	bench->config.proxy_url = hf_xstrdup("");
+	*state = bench;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_store_destroy(bench->store);
+	hf_http_server_destroy(bench->server);
+	hf_kube_config_release(&bench->config);
+	hf_test_loop_release(&bench->t);
+	free(bench);
+	return 0;
+}
+
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static void on_reply(void *arg, const struct hf_reply *reply)
+{
+	struct bench *bench = arg;
+
+	bench->done = true;
+	bench->code = reply->code;
+	hf_loop_stop(bench->t.loop);
+}
+
+static int get_pod(struct bench *bench)
+{
+	const struct hf_request request = {
+		.verb = HF_VERB_GET, .resource = &hf_pods, .ns = "default", .name = "a"};
+	struct hf_error err;
+
+	if (bench->store == NULL)
+		assert_ok(hf_kube_create(bench->t.loop, &bench->config, &bench->store, &err), &err);
+	bench->done = false;
+	(void)hf_store_request(bench->store, &request, on_reply, bench);
+	while (!bench->done)
+		hf_test_loop_run(&bench->t);
+	return bench->code;
+}
+
+static void use_ca_file(struct bench *bench, const char *pem)
+{
+	bench->config.ca_file = write_file("ca", pem);
+	free(bench->config.ca_pem);
+	bench->config.ca_pem = hf_xstrdup(pem);
+}
+
+static void use_pair(struct bench *bench)
+{
+	bench->config.cert_file = write_file("cert", pair.cert_pem);
+	bench->config.key_file = write_file("key", pair.key_pem);
+	bench->config.cert_pem = hf_xstrdup(pair.cert_pem);
+	bench->config.key_pem = hf_xstrdup(pair.key_pem);
+}
+
+/* As if the files had been read so much earlier. */
+static void let_pass(struct bench *bench, hf_time span)
+{
+	((struct hf_kube *)bench->store)->credentials->files_read_at -= span;
+}
+
+static size_t connections(const struct bench *bench)
+{
+	return hf_http_server_connections(bench->server);
+}
+
+static void a_ca_that_was_replaced_is_read_when_the_server_is_not_trusted(void **state)
+{
+	struct bench *bench = *state;
+
+	use_ca_file(bench, other_ca.cert_pem);
+	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
+	replace("ca", ca.cert_pem);
+	let_pass(bench, HF_SECOND);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(bench->requests, 1);
+}
+
+static void files_are_read_again_when_a_minute_old(void **state)
+{
+	struct bench *bench = *state;
+
+	use_ca_file(bench, ca.cert_pem);
+	assert_int_equal(get_pod(bench), 0);
+	/* Long before the old one ends; nothing is wrong with a connection made under it. */
+	replace("ca", other_ca.cert_pem);
+	assert_int_equal(get_pod(bench), 0);
+	let_pass(bench, HF_MINUTE);
+	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
+	/* A file that is not there, or empty as it is being written, says nothing. */
+	replace("ca", ca.cert_pem);
+	let_pass(bench, HF_MINUTE);
+	assert_int_equal(get_pod(bench), 0);
+	replace("ca", "");
+	let_pass(bench, HF_MINUTE);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(unlink(bench->config.ca_file), 0);
+	let_pass(bench, HF_MINUTE);
+	assert_int_equal(get_pod(bench), 0);
+}
+
+static void a_client_certificate_that_was_replaced_is_read_upon_401(void **state)
+{
+	struct bench *bench = *state;
+
+	use_pair(bench);
+	assert_int_equal(get_pod(bench), 0);
+	bench->refusals = bench->requests + 1;
+	replace("cert", other_pair.cert_pem);
+	replace("key", other_pair.key_pem);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(bench->requests, 3);
+	assert_int_equal(connections(bench), 2);
+	/* Nothing new: reported after one request. */
+	bench->refusals = bench->requests + 1;
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_int_equal(bench->requests, 4);
+}
+
+static void a_certificate_is_taken_once_its_key_has_come(void **state)
+{
+	struct bench *bench = *state;
+
+	use_pair(bench);
+	bench->refusals = 1;
+	replace("cert", other_pair.cert_pem);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(connections(bench), 1);
+	bench->refusals = bench->requests + 1;
+	replace("key", other_pair.key_pem);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(connections(bench), 2);
+}
+
+static void without_files_nothing_is_read(void **state)
+{
+	struct bench *bench = *state;
+
+	free(bench->config.ca_pem);
+	bench->config.ca_pem = hf_xstrdup(other_ca.cert_pem);
+	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
+	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
+	assert_int_equal(bench->requests, 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		UNIT(a_ca_that_was_replaced_is_read_when_the_server_is_not_trusted),
+		UNIT(files_are_read_again_when_a_minute_old),
+		UNIT(a_client_certificate_that_was_replaced_is_read_upon_401),
+		UNIT(a_certificate_is_taken_once_its_key_has_come),
+		UNIT(without_files_nothing_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, make_all, release_all);
+}
