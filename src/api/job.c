@@ -126,6 +126,8 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 	read_elastic(&r, spec, &view.elastic);
 	/* A number is accepted by no API server here: the schema says string. */
 	view.nproc_per_node = hf_reader_str(&r, spec, "nprocPerNode");
+	view.success_policy = hf_reader_str(&r, spec, "successPolicy");
+	view.dynamic_workers = hf_reader_bool(&r, spec, "enableDynamicWorker").value;
 	hf_reader_leave(&r, mark);
 	hf_status_read(hf_json_get(root, "status"), framework, arena, &view.status);
 	hf_read_policy_annotation(&r, root, &view);

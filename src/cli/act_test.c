@@ -127,9 +127,9 @@ static void one_that_is_not_there_does_not_keep_the_others_back(void **state)
 	cli_world_run(w, "suspend", "nosuch", "a", NULL);
 	assert_said(w, 1, "pytorchjob/a suspended\n",
 		    "holdfast: no job 'nosuch' in namespace 'default'\n");
-	cli_world_run(w, "suspend", "tfjob/a", NULL);
+	cli_world_run(w, "suspend", "cronjob/a", NULL);
 	assert_int_equal(w->code, HF_EXIT_FAILED);
-	assert_has(w->err, "unknown kind of job 'tfjob'");
+	assert_has(w->err, "unknown kind of job 'cronjob'");
 	cli_world_run(w, "suspend", NULL);
 	assert_int_equal(w->code, HF_EXIT_USAGE);
 }

@@ -90,7 +90,7 @@ static void what_is_not_there_is_told_with_code_1(void **state)
 	cli_world_job(w, "a", 1, "Running");
 	cli_world_run(w, "get", "jobs", "nosuch", "a", NULL);
 	assert_int_equal(w->code, HF_EXIT_FAILED);
-	assert_string_equal(w->err, "holdfast: pytorchjobs.kubeflow.org \"nosuch\" not found\n");
+	assert_string_equal(w->err, "holdfast: no job 'nosuch' in namespace 'default'\n");
 	assert_has(w->out, "PyTorchJob   a");
 	cli_world_run(w, "get", "jobs", "nosuch", "-o", "json", NULL);
 	assert_int_equal(w->code, HF_EXIT_FAILED);
@@ -224,7 +224,7 @@ static void a_watch_of_what_is_not_there_is_refused(void **state)
 
 	cli_world_run(w, "get", "-w", "jobs", "nosuch", NULL);
 	assert_int_equal(w->code, HF_EXIT_FAILED);
-	assert_has(w->err, "not found");
+	assert_has(w->err, "no job 'nosuch'");
 }
 
 static void a_job_is_found_by_its_name_alone(void **state)

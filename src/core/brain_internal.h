@@ -106,6 +106,7 @@ struct hf_brain {
 
 	struct hf_actions deletes;
 	struct hf_actions creates;
+	size_t create_bytes; /* of their variables */
 	struct hf_plan_event *events;
 	size_t events_len, events_cap;
 	struct hf_reason *reasons;

@@ -9,8 +9,6 @@
 
 /* Edits of one pod: labels, stamps and some twenty variables fit without growing. */
 #define EDITS_FIRST 32
-/* One value of an environment variable; the longest is a list of host names. */
-#define ENV_VALUE_MAX ((size_t)64 << 10)
 
 int hf_framework_role(const struct hf_framework *framework, const char *type)
 {
@@ -29,6 +27,7 @@ void hf_edits_init(struct hf_edits *edits, struct hf_arena *arena)
 	edits->items = HF_ARENA_ARRAY(arena, struct hf_edit, EDITS_FIRST);
 	edits->len = 0;
 	edits->cap = EDITS_FIRST;
+	edits->bytes = 0;
 }
 
 void hf_edits_add(struct hf_edits *edits, const struct hf_edit *edit)
@@ -48,13 +47,14 @@ void hf_edits_add(struct hf_edits *edits, const struct hf_edit *edit)
 void hf_edits_env(struct hf_edits *edits, int container, const char *name, const char *fmt, ...)
 {
 	struct hf_edit edit = {.kind = HF_EDIT_ENV, .container = container, .name = name};
-	HF_AUTO_STRBUF value = HF_STRBUF_INIT(ENV_VALUE_MAX);
+	HF_AUTO_STRBUF value = HF_STRBUF_INIT(HF_ENV_VALUE_MAX);
 	va_list ap;
 
 	hf_assert(container >= HF_EDIT_EVERY_CONTAINER && name);
 	va_start(ap, fmt);
 	hf_strbuf_vaddf(&value, fmt, ap);
 	va_end(ap);
+	edits->bytes += value.len;
 	edit.value = hf_arena_strdup(edits->arena, value.data);
 	hf_edits_add(edits, &edit);
 }

@@ -21,16 +21,22 @@ struct hf_role_type {
 	int32_t default_replicas; /* when spec leaves them out */
 };
 
+/* Of one variable's value: what Linux lets a process be started with (MAX_ARG_STRLEN, 128 KiB
+ * with the name). */
+#define HF_ENV_VALUE_MAX ((size_t)127 << 10)
+
 /* Edits collected for one pod. */
 struct hf_edits {
 	struct hf_arena *arena;
 	struct hf_edit *items; /* grown in the arena */
 	size_t len;
 	size_t cap;
+	size_t bytes; /* of all values of variables */
 };
 void hf_edits_init(struct hf_edits *edits, struct hf_arena *arena);
 void hf_edits_add(struct hf_edits *edits, const struct hf_edit *edit);
-/* Append an environment variable to one container, or to every one. */
+/* Append an environment variable to one container, or to every one.  Who builds a value that may
+ * pass HF_ENV_VALUE_MAX checks that first: here it would be cut. */
 void hf_edits_env(struct hf_edits *edits, int container, const char *name, const char *fmt, ...)
 	HF_PRINTF(4, 5);
 

@@ -201,6 +201,8 @@ struct hf_job_view {
 	size_t replicas_len;
 	struct hf_elastic_policy elastic;
 	const char *nproc_per_node; /* PyTorchJob; NULL: absent */
+	const char *success_policy; /* TFJob; NULL: absent */
+	bool dynamic_workers;       /* TFJob: enableDynamicWorker */
 	/* Part of run_policy comes from an annotation, which no API server has checked. */
 	bool policy_annotated;
 	const char *policy_problem; /* why that annotation cannot be read; NULL: it can */

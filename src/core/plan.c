@@ -338,6 +338,15 @@ static void render_other(const struct hf_edit *edit, struct hf_strbuf *sb)
 	flow_end(sb, mark);
 }
 
+/* A key stands once in a map: a run that another kind has interrupted gets a name of its own. */
+static bool is_interrupted(const struct hf_edit *edits, size_t i)
+{
+	for (size_t j = 0; j + 1 < i; j++)
+		if (edits[j].kind == edits[i].kind && edits[j].container == edits[i].container)
+			return is_list(edits[i].kind);
+	return false;
+}
+
 static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 {
 	static const char *const kinds[] = {
@@ -359,7 +368,9 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 
 		hf_assert((size_t)edit->kind < HF_ARRAY_LEN(kinds));
 		if (!goes_on) {
-			hf_strbuf_addf(sb, "  %s", kinds[edit->kind]);
+			hf_strbuf_addf(sb, "  %s%s",
+				       is_interrupted(action->edits, i) ? "more " : "",
+				       kinds[edit->kind]);
 			if (edit->kind == HF_EDIT_ENV && edit->container >= 0)
 				hf_strbuf_addf(sb, " of container %d", edit->container);
 			hf_strbuf_addstr(sb, ": ");

@@ -133,6 +133,7 @@ static bool create(struct hf_brain *b, int role, int32_t index)
 		       b->crews[role].lower, index, err.text);
 		return false;
 	}
+	b->create_bytes += edits.bytes;
 	warn_of_template(b, &rank);
 	action.edits = edits.items;
 	action.edits_len = edits.len;
@@ -173,12 +174,19 @@ static void look(struct hf_brain *b, int role, int32_t index, struct missing *mi
 	}
 }
 
+/* Where every rank is told of all others their variables grow with the square of the ranks. */
+#define CREATE_BYTES_MAX ((size_t)32 << 20)
+
 static void create_missing(struct hf_brain *b)
 {
 	for (int r = 0; r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
 			const struct hf_slot *slot = &b->crews[r].slots[i];
 
+			if (b->create_bytes > CREATE_BYTES_MAX) {
+				hf_wake(b, b->now);
+				return;
+			}
 			if (slot->pod || slot->succeeded || slot->pod_taken)
 				continue;
 			/* What one rank of a role lacks, all of it lack. */

@@ -9,7 +9,11 @@ HF_BEGIN_DECLS
 
 /* The kinds this program knows: one const table each. */
 
+extern const struct hf_framework hf_framework_tensorflow;
 extern const struct hf_framework hf_framework_pytorch;
+extern const struct hf_framework hf_framework_xgboost;
+extern const struct hf_framework hf_framework_paddle;
+extern const struct hf_framework hf_framework_jax;
 
 /* All of them, in the order upstream lists them; ends with NULL. */
 extern const struct hf_framework *const hf_frameworks[];

@@ -31,8 +31,10 @@ static bool has_master(const struct hf_job *job)
 
 static void pytorch_validate(const struct hf_job_view *view, struct hf_field_errors *errors)
 {
-	static const struct hf_replicas_rules rules = {
-		.known_types_only = true, .single_role = MASTER, .others_at_least_one = true};
+	static const struct hf_replicas_rules rules = {.known_types_only = true,
+						       .single_role = MASTER,
+						       .others_at_least_one = true,
+						       .required_role = -1};
 	const struct hf_elastic_policy *elastic = &view->elastic;
 	bool worker = false;
 
@@ -55,19 +57,10 @@ static void pytorch_validate(const struct hf_job_view *view, struct hf_field_err
 
 static void pytorch_defaults(struct hf_arena *arena, struct hf_job *job)
 {
-	struct hf_elastic_policy *elastic = &job->elastic;
+	const struct hf_elastic_policy *elastic = &job->elastic;
 
 	hf_assert(job->framework == &hf_framework_pytorch);
-	if (elastic->present) {
-		struct hf_opt_int workers = HF_SOME_INT(job->roles[WORKER].replicas);
-
-		if (!elastic->min_replicas.set && !elastic->max_replicas.set)
-			elastic->min_replicas = elastic->max_replicas = workers;
-		else if (!elastic->min_replicas.set)
-			elastic->min_replicas = elastic->max_replicas;
-		else if (!elastic->max_replicas.set)
-			elastic->max_replicas = elastic->min_replicas;
-	}
+	hf_replicas_elastic(job, WORKER);
 	if (!job->nproc_per_node && !(elastic->present && elastic->nproc_per_node.set))
 		job->nproc_per_node = "auto";
 }
@@ -82,31 +75,6 @@ static int64_t processes_per_node(const struct hf_job *job)
 	return strtoll(job->nproc_per_node, NULL, 10);
 }
 
-/* The port is read from the container that has the kind's name, or there is none. */
-static int role_port(const struct hf_job *job, int role, int32_t *ret_port, struct hf_error *err)
-{
-	const struct hf_role *spec = &job->roles[role];
-
-	if (!spec->present || spec->pod->containers_len == 0 ||
-	    !hf_streq(spec->pod->containers[spec->default_container].name, CONTAINER_NAME))
-		return hf_error_set(err, HF_E_INVALID,
-				    "spec.pytorchReplicaSpecs[%s] has no container named '%s' to "
-				    "take the port from",
-				    job->framework->roles[role].name, CONTAINER_NAME);
-	*ret_port = spec->port;
-	return 0;
-}
-
-static void env(struct hf_edits *edits, const char *name, const char *value)
-{
-	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, name, "%s", value);
-}
-
-static void env_number(struct hf_edits *edits, const char *name, int64_t value)
-{
-	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, name, "%lld", (long long)value);
-}
-
 /* torch.distributed's variables, and the same for torchrun, which reads PET_*. */
 static int static_env(const struct hf_job *job, const struct hf_rank *rank, struct hf_edits *edits,
 		      struct hf_error *err)
@@ -114,17 +82,17 @@ static int static_env(const struct hf_job *job, const struct hf_rank *rank, stru
 	const char *address = hf_replica_name(edits->arena, job->view->name, "Master", 0);
 	int64_t number = rank->role == WORKER ? rank->index + 1 : rank->index;
 	int32_t port;
-	int rc = role_port(job, MASTER, &port, err);
+	int rc = hf_replicas_port(job, MASTER, &port, err);
 
 	if (rc < 0)
 		return rc;
-	env_number(edits, "MASTER_PORT", port);
-	env_number(edits, "PET_MASTER_PORT", port);
-	env(edits, "MASTER_ADDR", address);
-	env(edits, "PET_MASTER_ADDR", address);
-	env_number(edits, "WORLD_SIZE", hf_job_total(job) * processes_per_node(job));
-	env_number(edits, "RANK", number);
-	env_number(edits, "PET_NODE_RANK", number);
+	hf_replicas_env_number(edits, "MASTER_PORT", port);
+	hf_replicas_env_number(edits, "PET_MASTER_PORT", port);
+	hf_replicas_env(edits, "MASTER_ADDR", address);
+	hf_replicas_env(edits, "PET_MASTER_ADDR", address);
+	hf_replicas_env_number(edits, "WORLD_SIZE", hf_job_total(job) * processes_per_node(job));
+	hf_replicas_env_number(edits, "RANK", number);
+	hf_replicas_env_number(edits, "PET_NODE_RANK", number);
 	return 0;
 }
 
@@ -138,7 +106,7 @@ static int rdzv_endpoint(const struct hf_job *job, struct hf_edits *edits, struc
 	if (!host)
 		host = hf_replica_name(edits->arena, job->view->name, "Worker", 0);
 	if (!elastic->rdzv_port.set) {
-		int rc = role_port(job, WORKER, &port, err);
+		int rc = hf_replicas_port(job, WORKER, &port, err);
 
 		if (rc < 0)
 			return rc;
@@ -158,7 +126,7 @@ static void rdzv_id(const struct hf_job *job, const struct hf_rank *rank, struct
 		hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, "PET_RDZV_ID", "%s-%lld", id,
 			     (long long)rank->generation);
 	else if (id)
-		env(edits, "PET_RDZV_ID", id);
+		hf_replicas_env(edits, "PET_RDZV_ID", id);
 }
 
 /* In upstream's order, behind PET_NPROC_PER_NODE: a later value of one name wins. */
@@ -171,23 +139,24 @@ static int elastic_env(const struct hf_job *job, const struct hf_rank *rank, str
 
 	if (rc < 0)
 		return rc;
-	env(edits, "PET_RDZV_BACKEND", elastic->rdzv_backend ? elastic->rdzv_backend : "c10d");
+	hf_replicas_env(edits, "PET_RDZV_BACKEND",
+			elastic->rdzv_backend ? elastic->rdzv_backend : "c10d");
 	hf_assert(elastic->min_replicas.set && elastic->max_replicas.set);
 	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, "PET_NNODES", "%lld:%lld",
 		     (long long)elastic->min_replicas.value,
 		     (long long)elastic->max_replicas.value);
 	if (elastic->max_restarts.set)
-		env_number(edits, "PET_MAX_RESTARTS", elastic->max_restarts.value);
+		hf_replicas_env_number(edits, "PET_MAX_RESTARTS", elastic->max_restarts.value);
 	if (elastic->nproc_per_node.set)
-		env_number(edits, "PET_NPROC_PER_NODE", elastic->nproc_per_node.value);
+		hf_replicas_env_number(edits, "PET_NPROC_PER_NODE", elastic->nproc_per_node.value);
 	rdzv_id(job, rank, edits);
 	for (size_t i = 0; i < elastic->rdzv_conf_len; i++)
 		hf_strbuf_addf(&conf, "%s%s=%s", i > 0 ? "," : "", elastic->rdzv_conf[i].key,
 			       elastic->rdzv_conf[i].value);
 	if (elastic->rdzv_conf_len > 0)
-		env(edits, "PET_RDZV_CONF", conf.data);
+		hf_replicas_env(edits, "PET_RDZV_CONF", conf.data);
 	if (elastic->standalone.set && elastic->standalone.value)
-		env(edits, "PET_STANDALONE", "");
+		hf_replicas_env(edits, "PET_STANDALONE", "");
 	return 0;
 }
 
@@ -236,20 +205,20 @@ static int pytorch_pod(const struct hf_job *job, const struct hf_rank *rank, str
 	int rc;
 
 	hf_assert(rank->role == MASTER || rank->role == WORKER);
-	env(edits, "PYTHONUNBUFFERED", "1");
+	hf_replicas_env(edits, "PYTHONUNBUFFERED", "1");
 	if (has_master(job)) {
 		rc = static_env(job, rank, edits, err);
 		if (rc < 0)
 			return rc;
 	}
 	if (job->nproc_per_node)
-		env(edits, "PET_NPROC_PER_NODE", job->nproc_per_node);
+		hf_replicas_env(edits, "PET_NPROC_PER_NODE", job->nproc_per_node);
 	if (job->elastic.present) {
 		rc = elastic_env(job, rank, edits, err);
 		if (rc < 0)
 			return rc;
 	} else {
-		env_number(edits, "PET_NNODES", hf_job_total(job));
+		hf_replicas_env_number(edits, "PET_NNODES", hf_job_total(job));
 	}
 	if (has_master(job) && rank->role == WORKER)
 		init_container(job, edits);
@@ -269,28 +238,13 @@ static bool pytorch_is_master(const struct hf_job *job, const struct hf_rank *ra
 static void pytorch_judge(const struct hf_job *job, const struct hf_counts *counts,
 			  struct hf_arena *arena, struct hf_judgement *ret_judgement)
 {
-	const char *ns = hf_str_or(job->view->ns, "");
-	const char *name = job->view->name;
-	const struct hf_counts *workers = &counts[WORKER];
+	bool master = has_master(job);
 
-	/* Two shapes of message, as upstream has them. */
-	if (has_master(job)) {
-		ret_judgement->running = counts[MASTER].active > 0;
-		ret_judgement->succeeded = counts[MASTER].succeeded >= job->roles[MASTER].replicas;
-		ret_judgement->running_message =
-			hf_arena_printf(arena, "PyTorchJob %s is running.", name);
-		ret_judgement->succeeded_message =
-			hf_arena_printf(arena, "PyTorchJob %s is successfully completed.", name);
-		return;
-	}
-	ret_judgement->running = workers->active > 0;
-	ret_judgement->succeeded = job->roles[WORKER].present && job->roles[WORKER].replicas > 0 &&
-				   (workers->succeeded >= job->roles[WORKER].replicas ||
-				    (job->elastic.present && workers->succeeded > 0));
-	ret_judgement->running_message =
-		hf_arena_printf(arena, "PyTorchJob %s/%s is running.", ns, name);
-	ret_judgement->succeeded_message =
-		hf_arena_printf(arena, "PyTorchJob %s/%s successfully completed.", ns, name);
+	hf_replicas_judge(job, counts, master ? MASTER : WORKER, ret_judgement);
+	hf_replicas_messages(job, !master, arena, ret_judgement);
+	if (!master && job->elastic.present && job->roles[WORKER].replicas > 0 &&
+	    counts[WORKER].succeeded > 0)
+		ret_judgement->succeeded = true;
 }
 
 /* An elastic job goes on as long as torchrun would: with the minimum of nodes. */

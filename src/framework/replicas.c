@@ -23,10 +23,11 @@ static void check_type(const struct hf_job_view *view, const struct hf_replica_s
 }
 
 static void check_containers(const struct hf_job_view *view, const struct hf_replica_spec *spec,
-			     struct hf_field_errors *errors)
+			     const struct hf_replicas_rules *rules, struct hf_field_errors *errors)
 {
 	const struct hf_framework *framework = view->framework;
 	const char *key = framework->replicas_key;
+	const char *quote = rules->quoted_container ? "\"" : "";
 	bool named = false;
 
 	if (spec->null || spec->pod.containers_len == 0)
@@ -44,8 +45,8 @@ static void check_containers(const struct hf_job_view *view, const struct hf_rep
 	if (!named)
 		hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL,
 			     hf_arena_printf(errors->arena,
-					     "must have at least one container with name %s",
-					     framework->container_name),
+					     "must have at least one container with name %s%s%s",
+					     quote, framework->container_name, quote),
 			     CONTAINERS, key, spec->type);
 }
 
@@ -70,6 +71,17 @@ static void check_count(const struct hf_job_view *view, const struct hf_replica_
 	}
 }
 
+static void check_required(const struct hf_job_view *view, int role, struct hf_field_errors *errors)
+{
+	const struct hf_framework *framework = view->framework;
+
+	for (size_t i = 0; i < view->replicas_len; i++)
+		if (hf_streq(view->replicas[i].type, framework->roles[role].name))
+			return;
+	hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL, "must be present", "spec.%s[%s]",
+		     framework->replicas_key, framework->roles[role].name);
+}
+
 void hf_replicas_validate(const struct hf_job_view *view, const struct hf_replicas_rules *rules,
 			  struct hf_field_errors *errors)
 {
@@ -82,14 +94,91 @@ void hf_replicas_validate(const struct hf_job_view *view, const struct hf_replic
 	for (size_t i = 0; i < view->replicas_len; i++) {
 		if (rules->known_types_only)
 			check_type(view, specs[i], errors);
-		check_containers(view, specs[i], errors);
+		check_containers(view, specs[i], rules, errors);
 		if (!specs[i]->null)
 			check_count(view, specs[i], rules, errors);
 	}
+	if (rules->required_role >= 0)
+		check_required(view, rules->required_role, errors);
 }
 
 int32_t hf_job_total(const struct hf_job *job)
 {
 	hf_assert(job->ranks >= 0);
 	return job->ranks;
+}
+
+void hf_replicas_env(struct hf_edits *edits, const char *name, const char *value)
+{
+	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, name, "%s", value);
+}
+
+void hf_replicas_env_number(struct hf_edits *edits, const char *name, int64_t value)
+{
+	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, name, "%lld", (long long)value);
+}
+
+int hf_replicas_port(const struct hf_job *job, int role, int32_t *ret_port, struct hf_error *err)
+{
+	const struct hf_framework *framework = job->framework;
+	const struct hf_role *spec = &job->roles[role];
+
+	hf_assert(role < framework->roles_len);
+	if (!spec->present || spec->pod->containers_len == 0 ||
+	    !hf_streq(spec->pod->containers[spec->default_container].name,
+		      framework->container_name))
+		return hf_error_set(err, HF_E_INVALID,
+				    "spec.%s[%s] has no container named '%s' to take the port "
+				    "from",
+				    framework->replicas_key, framework->roles[role].name,
+				    framework->container_name);
+	*ret_port = spec->port;
+	return 0;
+}
+
+void hf_replicas_elastic(struct hf_job *job, int role)
+{
+	struct hf_elastic_policy *elastic = &job->elastic;
+
+	hf_assert(role < job->framework->roles_len);
+	if (!elastic->present)
+		return;
+	if (!elastic->min_replicas.set && !elastic->max_replicas.set)
+		elastic->min_replicas = elastic->max_replicas =
+			HF_SOME_INT(job->roles[role].replicas);
+	else if (!elastic->min_replicas.set)
+		elastic->min_replicas = elastic->max_replicas;
+	else if (!elastic->max_replicas.set)
+		elastic->max_replicas = elastic->min_replicas;
+}
+
+void hf_replicas_judge(const struct hf_job *job, const struct hf_counts *counts, int role,
+		       struct hf_judgement *ret_judgement)
+{
+	const struct hf_role *spec = &job->roles[role];
+
+	hf_assert(role < job->framework->roles_len);
+	ret_judgement->running = counts[role].active > 0;
+	ret_judgement->succeeded =
+		spec->present && spec->replicas > 0 && counts[role].succeeded >= spec->replicas;
+}
+
+void hf_replicas_messages(const struct hf_job *job, bool with_namespace, struct hf_arena *arena,
+			  struct hf_judgement *ret_judgement)
+{
+	const char *kind = job->framework->kind, *name = job->view->name;
+	const char *ns = hf_str_or(job->view->ns, "");
+
+	hf_assert(name);
+	if (with_namespace) {
+		ret_judgement->running_message =
+			hf_arena_printf(arena, "%s %s/%s is running.", kind, ns, name);
+		ret_judgement->succeeded_message =
+			hf_arena_printf(arena, "%s %s/%s successfully completed.", kind, ns, name);
+	} else {
+		ret_judgement->running_message =
+			hf_arena_printf(arena, "%s %s is running.", kind, name);
+		ret_judgement->succeeded_message =
+			hf_arena_printf(arena, "%s %s is successfully completed.", kind, name);
+	}
 }

@@ -17,9 +17,11 @@ static size_t complaints(struct hf_replicas_rules rules)
 	return errors.len;
 }
 
-static const struct hf_replicas_rules strict = {
-	.known_types_only = true, .single_role = BRAIN_BOSS, .others_at_least_one = true};
-static const struct hf_replicas_rules lax = {.single_role = -1};
+static const struct hf_replicas_rules strict = {.known_types_only = true,
+						.single_role = BRAIN_BOSS,
+						.others_at_least_one = true,
+						.required_role = -1};
+static const struct hf_replicas_rules lax = {.single_role = -1, .required_role = -1};
 
 static void kinds_differ_in_what_they_ask(void **state)
 {

@@ -198,9 +198,9 @@ static void the_manager_of_a_job_does_not_change(void **state)
 
 static void kinds_without_a_table_are_refused(void **state)
 {
-	assert_refused(*state, &hf_tfjobs,
-		       "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: t}\nspec: {}\n",
-		       HF_E_FORBIDDEN, "does not run TFJob");
+	assert_refused(*state, &hf_mpijobs,
+		       "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: t}\nspec: {}\n",
+		       HF_E_FORBIDDEN, "does not run MPIJob");
 }
 
 static void a_pod_gets_what_clients_show_and_the_kubelet_relies_on(void **state)

@@ -52,7 +52,7 @@ static void begin(struct life *life, bool elect, const char *rival_ns)
 	struct hf_manager_options options = {
 		.op = {.loop = life->loop,
 		       .store = &life->store->base,
-		       .frameworks = hf_frameworks,
+		       .frameworks = script_frameworks,
 		       .metrics = life->metrics,
 		       .problem = on_job_problem,
 		       .seed = 3},

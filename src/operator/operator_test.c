@@ -228,7 +228,7 @@ static void test_requests_keep_to_the_rate_that_was_asked_for(void **state)
 	struct bench *bench = *state;
 	struct hf_operator_options options = {.loop = bench->loop,
 					      .store = &bench->store->base,
-					      .frameworks = hf_frameworks,
+					      .frameworks = script_frameworks,
 					      .seed = 1,
 					      .qps = 2,
 					      .burst = 3};
@@ -621,7 +621,7 @@ static void test_an_unusable_template_is_refused_at_birth(void **state)
 	struct bench *bench = *state;
 	const struct hf_operator_options options = {.loop = bench->loop,
 						    .store = &bench->store->base,
-						    .frameworks = hf_frameworks,
+						    .frameworks = script_frameworks,
 						    .init_container_template = "not: a list"};
 	struct hf_operator *op = NULL;
 	struct hf_error err;

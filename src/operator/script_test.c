@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct hf_framework *const script_frameworks[] = {&hf_framework_pytorch, NULL};
+
 /* --- the scripted brain -------------------------------------------------------------------- */
 
 struct script brain;
@@ -90,7 +92,7 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 static int make_bench(void **state, bool watch_crds)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	struct hf_operator_options options = {.frameworks = hf_frameworks,
+	struct hf_operator_options options = {.frameworks = script_frameworks,
 					      .passed = on_passed,
 					      .problem = on_problem,
 					      .arg = bench,

@@ -17,6 +17,9 @@
 #define TEXT_MAX 4096
 #define JOB_TIME (1700000000 * HF_SECOND)
 
+/* One kind is enough here: what is asked for and answered is told one by one. */
+extern const struct hf_framework *const script_frameworks[];
+
 struct bench {
 	struct hf_loop *loop;
 	struct fake_store *store;
