@@ -233,6 +233,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.qps = flags->qps,
 		.burst = (unsigned)flags->burst,
 		.watch_crds = true,
+		.watch_nodes = true,
 		.passed = on_passed,
 		.problem = on_problem,
 		.arg = process,

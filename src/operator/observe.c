@@ -223,6 +223,32 @@ static void find(const struct hf_cache *cache, const struct hf_job *job, struct 
 	}
 }
 
+/* false: nothing is known of it. */
+static bool see_node(const struct hf_observe_args *args, const char *name, struct hf_arena *arena,
+		     struct hf_node_seen *ret_node)
+{
+	const struct hf_facts *facts = args->facts;
+	const struct hf_moment moment = {.now = args->now, .mono = args->mono};
+
+	if (facts != NULL && facts->nodes != NULL) {
+		if (!hf_nodes_see(facts->nodes, name, &moment, arena, ret_node))
+			return false;
+		hf_asks_see_node(facts->asks, &moment, ret_node);
+		return true;
+	}
+	*ret_node = (struct hf_node_seen){
+		.name = name,
+		.since = args->now,
+		.confirmed_at = HF_TIME_NONE,
+		.lease_read_at = HF_TIME_NONE,
+		.lease_since = HF_TIME_NONE,
+		.renewed_at = args->now,
+		.reported_at = HF_TIME_NONE,
+		.zone_nodes = 1,
+	};
+	return true;
+}
+
 static void find_nodes(const struct hf_observe_args *args, const struct hf_pod *pods, size_t len,
 		       struct hf_arena *arena, struct hf_observed *seen)
 {
@@ -233,28 +259,33 @@ static void find_nodes(const struct hf_observe_args *args, const struct hf_pod *
 
 	for (size_t i = 0; i < len; i++) {
 		const char *name = pods[i].node;
-		struct hf_node_seen *node = &nodes[n];
 
 		if (hf_str_is_empty(name) || !pods[i].owned || hf_map_has(known, name))
 			continue;
-		bool put = hf_map_put(known, name, node);
+		bool put = hf_map_put(known, name, &nodes[n]);
 
 		hf_assert(put);
-		*node = (struct hf_node_seen){.name = name,
-					      .since = args->now,
-					      .confirmed_at = HF_TIME_NONE,
-					      .lease_read_at = HF_TIME_NONE,
-					      .lease_since = HF_TIME_NONE,
-					      .renewed_at = args->now,
-					      .reported_at = HF_TIME_NONE,
-					      .zone_nodes = 1};
-		if (args->node != NULL)
-			args->node(args->node_arg, name, args->now, node);
-		n++;
+		if (see_node(args, name, arena, &nodes[n]))
+			n++;
 	}
 	hf_map_destroy(known);
 	seen->nodes = nodes;
 	seen->nodes_len = n;
+}
+
+static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods, size_t len,
+		       struct hf_arena *arena, struct hf_observed *seen)
+{
+	const struct hf_facts *facts = args->facts;
+	const struct hf_moment moment = {.now = args->now, .mono = args->mono};
+
+	find_nodes(args, pods, len, arena, seen);
+	if (facts == NULL || facts->nodes == NULL)
+		return;
+	for (size_t i = 0; i < len; i++)
+		pods[i].news_at = hf_moment_at(&moment, pods[i].news_at);
+	hf_traces_see(facts->traces, args->job->uid, &moment, arena, seen);
+	hf_asks_see_claims(facts->asks, args->key, arena, seen);
 }
 
 void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, struct hf_views *views,
@@ -283,6 +314,6 @@ void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, stru
 	}
 	seen.services = services;
 	seen.services_len = found.len;
-	find_nodes(args, pods, seen.pods_len, arena, &seen);
+	find_facts(args, pods, seen.pods_len, arena, &seen);
 	*ret_seen = seen;
 }

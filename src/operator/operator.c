@@ -59,7 +59,18 @@ static void enqueue_gathering(struct hf_operator *op, const char *key, bool calm
 		gather = GATHER_CALM;
 	if (gather < GATHER_MIN)
 		enqueue(op, key);
-	else if (op->running && !hf_queue_add_after(op->queue, key, gather))
+	else
+		hf_operator_enqueue_after(op, key, gather);
+}
+
+void hf_operator_enqueue(struct hf_operator *op, const char *key)
+{
+	enqueue_gathering(op, key, false);
+}
+
+void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay)
+{
+	if (op->running && !hf_queue_add_after(op->queue, key, delay))
 		hf_operator_problem(op, key, HF_E_TOO_LARGE, "too many jobs are waiting");
 }
 
@@ -102,7 +113,8 @@ void hf_operator_enqueue_kind(struct hf_kind *kind)
 
 void hf_operator_check_synced(struct hf_operator *op)
 {
-	bool synced = hf_cache_synced(op->pods.cache) && hf_cache_synced(op->services.cache);
+	bool synced = hf_cache_synced(op->pods.cache) && hf_cache_synced(op->services.cache) &&
+		      (op->facts.nodes == NULL || hf_nodes_synced(op->facts.nodes));
 
 	for (size_t i = 0; i < op->n_kinds; i++)
 		synced = synced && hf_cache_synced(op->kinds[i].cache) &&
@@ -110,6 +122,8 @@ void hf_operator_check_synced(struct hf_operator *op)
 	if (op->running || !synced)
 		return;
 	op->running = true;
+	if (op->facts.traces != NULL)
+		hf_traces_synced(op->facts.traces);
 	for (size_t i = 0; i < op->n_kinds; i++)
 		hf_operator_enqueue_kind(&op->kinds[i]);
 }
@@ -126,8 +140,11 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 	}
 	HF_AUTOFREE char *key = job_key(kind, entry->ns, entry->name);
 
-	if (change == HF_CACHE_DELETED)
+	if (change == HF_CACHE_DELETED) {
 		hf_map_remove(kind->op->job_keys, entry->uid);
+		if (kind->op->facts.traces != NULL)
+			hf_traces_forget(kind->op->facts.traces, entry->uid);
+	}
 	if (change == HF_CACHE_ADDED) {
 		char *copy = hf_xstrdup(key);
 
@@ -178,6 +195,8 @@ static void object_changed(void *arg, enum hf_cache_change change,
 		hf_operator_check_synced(kind->op);
 		return;
 	}
+	if (kind == &kind->op->pods && kind->op->facts.traces != NULL)
+		hf_traces_changed(kind->op->facts.traces, before, now);
 	calm = now != NULL && is_calm(kind, before == NULL ? NULL : before->view, now->view);
 	for (size_t i = 0; i < HF_ARRAY_LEN(both); i++) {
 		const struct hf_view *view = both[i] == NULL ? NULL : both[i]->view;
@@ -235,6 +254,15 @@ static const char *by_controller(const struct hf_cache_entry *entry)
 	return ((const struct hf_view *)entry->view)->controller_uid;
 }
 
+/* Of pods that have a controller: whose it is is looked up. */
+static const char *by_node(const struct hf_cache_entry *entry)
+{
+	const struct hf_view *view = entry->view;
+
+	return view->controller_uid == NULL || hf_str_is_empty(view->pod.node) ? NULL
+									       : view->pod.node;
+}
+
 /* --- life ---------------------------------------------------------------------------------- */
 
 static void kind_init(struct hf_operator *op, struct hf_kind *kind,
@@ -258,7 +286,9 @@ static void kind_init(struct hf_operator *op, struct hf_kind *kind,
 	} else {
 		options.decode = decode;
 		options.view_free = hf_view_unref;
-		options.index_key[0] = by_controller;
+		options.index_key[HF_PODS_BY_OWNER] = by_controller;
+		if (resource == &hf_pods && op->options.watch_nodes)
+			options.index_key[HF_PODS_BY_NODE] = by_node;
 	}
 	kind->op = op;
 	kind->framework = framework;
@@ -282,6 +312,11 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
 	hf_assert(op->n_kinds > 0);
 	kind_init(op, &op->pods, NULL, &hf_pods, decode_pod);
 	kind_init(op, &op->services, NULL, &hf_services, decode_service);
+	if (op->options.watch_nodes) {
+		op->facts.nodes = hf_nodes_create(op);
+		op->facts.asks = hf_asks_create(op);
+		op->facts.traces = hf_traces_create(op);
+	}
 	return 0;
 }
 
@@ -381,6 +416,8 @@ void hf_operator_start(struct hf_operator *op)
 		hf_cache_start(op->kinds[i].cache);
 		hf_narrow_start(&op->kinds[i]);
 	}
+	if (op->facts.nodes != NULL)
+		hf_nodes_start(op->facts.nodes);
 }
 
 static void each_pass(struct hf_operator *op, void (*fn)(struct hf_pass *))
@@ -403,6 +440,8 @@ void hf_operator_stop(struct hf_operator *op, hf_task_fn stopped, void *arg)
 	op->stopped = stopped;
 	op->stopped_arg = arg;
 	hf_queue_pause(op->queue);
+	if (op->facts.asks != NULL)
+		hf_asks_stop(op->facts.asks);
 	each_pass(op, hf_pass_stop);
 	hf_operator_check_stopped(op);
 }
@@ -437,6 +476,9 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 		hf_cache_destroy(op->kinds[i].cache);
 		hf_narrow_release(&op->kinds[i]);
 	}
+	hf_asks_destroy(op->facts.asks);
+	hf_nodes_destroy(op->facts.nodes);
+	hf_traces_destroy(op->facts.traces);
 	hf_cache_destroy(op->pods.cache);
 	hf_cache_destroy(op->services.cache);
 	hf_map_destroy(op->job_keys);
@@ -471,11 +513,14 @@ int hf_operator_explain(struct hf_operator *op, const struct hf_job_ref *job,
 	struct hf_observe_args args = {.pods = op->pods.cache,
 				       .services = op->services.cache,
 				       .job = ret_view,
-				       .node = op->options.node,
-				       .node_arg = op->options.arg};
+				       .facts = &op->facts,
+				       .mono = hf_loop_mono(op->loop)};
+	HF_AUTOFREE char *key =
+		hf_xasprintf("%s/%s/%s", job->framework->plural, job->ns, job->name);
 	const struct hf_cache_entry *entry = NULL;
 	struct hf_observed seen;
 
+	args.key = key;
 	for (size_t i = 0; i < op->n_kinds && entry == NULL; i++)
 		if (op->kinds[i].framework == job->framework)
 			entry = hf_cache_get(op->kinds[i].cache, job->ns, job->name);

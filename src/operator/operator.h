@@ -73,9 +73,10 @@ struct hf_operator_options {
 	 * the first reply that lacks it tells. */
 	bool watch_crds;
 
-	/* What is known of a node that carries a pod.  NULL: the kubelet is part of this process
-	 * and every node is alive now. */
-	void (*node)(void *arg, const char *name, hf_time now, struct hf_node_seen *ret_node);
+	/* Watch Nodes, and read Leases and the like while plans ask for them.  Without it the kubelet
+	 * is part of this process and every node is alive now.  Who may not list Nodes goes on
+	 * without: every node is silent then, and none is ever lost. */
+	bool watch_nodes;
 	/* May be NULL.  Each version of each job that the cache takes in; must not end the operator. */
 	void (*job_seen)(void *arg, struct hf_doc *job);
 	void *job_seen_arg;

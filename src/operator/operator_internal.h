@@ -9,6 +9,7 @@
 #include "ctl/cache.h"
 #include "ctl/queue.h"
 #include "ctl/recorder.h"
+#include "operator/facts_internal.h"
 #include "operator/operator.h"
 
 /* --- clock.c: API-server time ------------------------------------------------------------- */
@@ -49,8 +50,10 @@ struct hf_observe_args {
 	const struct hf_cache *pods, *services;
 	const struct hf_job_view *job;
 	hf_time now;
-	void (*node)(void *arg, const char *name, hf_time now, struct hf_node_seen *ret_node);
-	void *node_arg;
+	/* NULL, or none in it: the kubelet is part of this process, every node is alive now. */
+	const struct hf_facts *facts;
+	hf_time mono;    /* with facts: the same instant */
+	const char *key; /* with facts: of the job */
 };
 void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, struct hf_views *views,
 		struct hf_observed *ret_seen);
@@ -104,6 +107,9 @@ struct hf_job_state {
 	struct hf_pass *pass;   /* NULL: none is running */
 };
 
+/* Indexes of the pods' cache; the second one only where nodes are watched. */
+enum { HF_PODS_BY_OWNER, HF_PODS_BY_NODE };
+
 struct hf_operator_metrics {
 	struct hf_family *jobs[HF_METRICS]; /* by enum hf_metric */
 	struct hf_family *reconcile, *reconcile_errors, *reconcile_time;
@@ -114,6 +120,7 @@ struct hf_operator_metrics {
 	struct hf_family *queue_wait, *queue_work, *queue_unfinished, *queue_longest;
 	struct hf_family *recovery_time;
 	struct hf_family *crd_narrow;
+	struct hf_family *stray_evictions;
 	/* One series a job. */
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
 	/* What was added to counters that are kept elsewhere: they begin anew with each operator,
@@ -131,6 +138,7 @@ struct hf_operator {
 	struct hf_kind kinds[HF_KINDS_MAX];
 	size_t n_kinds;
 	struct hf_kind pods, services;
+	struct hf_facts facts;
 	struct hf_queue *queue;
 	struct hf_recorder *recorder;
 	struct hf_map *job_keys; /* uid → key of the job (char *) */
@@ -162,6 +170,9 @@ void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply);
 /* Passes begin once every cache is filled. */
 void hf_operator_check_synced(struct hf_operator *op);
 void hf_operator_enqueue_kind(struct hf_kind *kind);
+/* Step the job: as soon as its size allows, or in so long. */
+void hf_operator_enqueue(struct hf_operator *op, const char *key);
+void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
 /* Called when a reply came in while stopping. */
 void hf_operator_check_stopped(struct hf_operator *op);
 

@@ -553,8 +553,9 @@ static int step(struct hf_pass *pass, struct hf_error *err)
 				       .services = op->services.cache,
 				       .job = &pass->view,
 				       .now = now,
-				       .node = op->options.node,
-				       .node_arg = op->options.arg};
+				       .facts = &op->facts,
+				       .mono = begin,
+				       .key = pass->key};
 	struct hf_observed seen;
 	int rc;
 
@@ -568,6 +569,8 @@ static int step(struct hf_pass *pass, struct hf_error *err)
 	pass->state->size = seen.pods_len + seen.services_len;
 	rc = hf_job_step(&pass->view, &seen, now, pass->arena, &pass->plan, err);
 	pass->planned = rc == 0;
+	if (pass->planned && op->facts.asks != NULL)
+		hf_asks_set(op->facts.asks, pass->key, pass->view.ns, &pass->plan);
 	if (op->metrics.steps != NULL)
 		hf_family_observe(op->metrics.steps,
 				  (double)(hf_loop_mono(op->loop) - begin) / (double)HF_SECOND,
@@ -624,6 +627,8 @@ void hf_pass_run(void *arg, const char *key)
 
 	if (entry == NULL || op->stopping) {
 		hf_map_remove(op->states, key);
+		if (op->facts.asks != NULL)
+			hf_asks_forget(op->facts.asks, key);
 		hf_queue_forget(op->queue, key);
 		hf_queue_done(op->queue, key);
 		return;

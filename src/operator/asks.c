@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "operator/facts_internal.h"
+#include "operator/operator_internal.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Reading what plans ask for.  A thing is read once for all jobs that ask, soon, then every two
+ * seconds as long as one does, and is forgotten with the last: silence is measured from when
+ * it was asked about.
+ *
+ * What a reading proves is told from when its request was sent: the answer was made after that.
+ * That a Lease stands still is told from when the first answer was in: it was made before that.
+ */
+
+#define LEASE_NS "kube-node-lease"
+#define LEASE_KEY "lease/"
+#define NODE_KEY "node/"
+#define CLAIM_KEY "claim/"
+/* Readings that find nothing new: what follows from them is looked at together. */
+#define CALM (200 * HF_MS)
+#define BURST 50.0
+
+struct ask {
+	struct hf_asks *asks;
+	enum hf_ask_kind kind;
+	char *key;        /* in the table */
+	const char *name; /* the end of the key */
+	char *ns;         /* NULL: of no namespace */
+	HF_VEC(struct asker *) askers;
+
+	struct hf_call *call; /* NULL: it waits, or needs no reading any more */
+	bool queued;
+	struct ask *before, *after; /* queued */
+	hf_time due;
+	unsigned failures;
+	hf_time sent_at; /* the reading under way */
+
+	/* What was read; times are monotonic. */
+	bool known;
+	hf_time asked_at;   /* LEASE: the last good reading was sent */
+	char *version;      /* LEASE; NULL: there is none */
+	hf_time since;      /* LEASE: the version is that one */
+	hf_time renewed_at; /* LEASE */
+	hf_time missing_at; /* NODE */
+	bool exclusive;     /* CLAIM */
+};
+
+/* A job and what its newest plan asked for. */
+struct asker {
+	char *key;
+	struct ask **asks;
+	size_t len;
+};
+
+struct hf_asks {
+	struct hf_operator *op;
+	struct hf_map *table;     /* struct ask */
+	struct hf_map *askers;    /* job key → struct asker */
+	struct ask *first, *last; /* queued, by due */
+	struct hf_timer *timer;
+	size_t in_flight;
+	double tokens;
+	hf_time tokens_at;
+	bool full_told, stopped;
+};
+
+static void pump(struct hf_asks *asks);
+
+/* --- the queue ----------------------------------------------------------------------------- */
+
+/* Behind all that are due no later; mostly that is the end, or near it. */
+static void queue(struct ask *ask, hf_time due)
+{
+	struct hf_asks *asks = ask->asks;
+	struct ask *before = asks->last;
+
+	ask->due = due;
+	while (before != NULL && before->due > due)
+		before = before->before;
+	ask->before = before;
+	ask->after = before == NULL ? asks->first : before->after;
+	*(before == NULL ? &asks->first : &before->after) = ask;
+	*(ask->after == NULL ? &asks->last : &ask->after->before) = ask;
+	ask->queued = true;
+}
+
+static void unqueue(struct ask *ask)
+{
+	struct hf_asks *asks = ask->asks;
+
+	if (!ask->queued)
+		return;
+	*(ask->before == NULL ? &asks->first : &ask->before->after) = ask->after;
+	*(ask->after == NULL ? &asks->last : &ask->after->before) = ask->before;
+	ask->queued = false;
+}
+
+/* --- what a reading shows ------------------------------------------------------------------ */
+
+static void tell(const struct ask *ask, bool news)
+{
+	for (size_t i = 0; i < ask->askers.len; i++) {
+		const char *key = ask->askers.items[i]->key;
+
+		if (news)
+			hf_operator_enqueue(ask->asks->op, key);
+		else
+			hf_operator_enqueue_after(ask->asks->op, key, CALM);
+	}
+}
+
+/* Returns whether it is news. */
+static bool lease_read(struct ask *ask, const struct hf_reply *reply)
+{
+	hf_time now = hf_loop_mono(ask->asks->op->loop);
+	bool there = reply->code == 0;
+	const char *version = there ? hf_doc_resource_version(reply->object) : NULL;
+	bool news = !ask->known || !hf_streq(version, ask->version);
+
+	if (news) {
+		/* Somewhere between the two readings: after the earlier one was asked for. */
+		if (version != NULL && ask->version != NULL)
+			ask->renewed_at = ask->asked_at;
+		free(ask->version);
+		ask->version = version == NULL ? NULL : hf_xstrdup(version);
+		ask->since = version == NULL ? HF_TIME_NONE : now;
+	}
+	ask->asked_at = ask->sent_at;
+	return news;
+}
+
+static bool node_read(struct ask *ask, const struct hf_reply *reply)
+{
+	bool news = !ask->known || (reply->code == 0) != (ask->missing_at == HF_TIME_NONE);
+
+	ask->missing_at = reply->code == 0 ? HF_TIME_NONE : ask->sent_at;
+	if (reply->code == 0)
+		hf_nodes_put(ask->asks->op->facts.nodes, reply->object);
+	return news;
+}
+
+/* A claim that is gone guards nothing that could be told; its volume may be any. */
+static void claim_read(struct ask *ask, const struct hf_reply *reply)
+{
+	const struct hf_json *modes = reply->code == 0 ? hf_json_path(hf_doc_json(reply->object),
+								      "spec", "accessModes", NULL)
+						       : NULL;
+
+	ask->exclusive = reply->code != 0;
+	for (size_t i = 0; i < hf_json_len(modes); i++) {
+		const char *mode = hf_json_str(hf_json_item(modes, i), "");
+
+		if (hf_streq(mode, "ReadWriteOnce") || hf_streq(mode, "ReadWriteOncePod"))
+			ask->exclusive = true;
+	}
+}
+
+static void on_reply(void *arg, const struct hf_reply *reply)
+{
+	struct ask *ask = arg;
+	struct hf_asks *asks = ask->asks;
+	hf_time now = hf_loop_mono(asks->op->loop), wait = HF_ASKS_INTERVAL;
+	bool good = reply->code == 0 || reply->code == HF_E_NOT_FOUND, news = true;
+
+	ask->call = NULL;
+	asks->in_flight--;
+	hf_operator_heard(asks->op, reply);
+	if (!good) {
+		for (unsigned i = 0; i < ask->failures && wait < HF_ASKS_RETRY_MAX; i++)
+			wait *= 2;
+		if (ask->failures++ == 0)
+			hf_operator_problem(asks->op, ask->key, reply->code, reply->message);
+		queue(ask, now + (wait < HF_ASKS_RETRY_MAX ? wait : HF_ASKS_RETRY_MAX));
+		pump(asks);
+		return;
+	}
+	switch (ask->kind) {
+	case HF_ASK_LEASE: news = lease_read(ask, reply); break;
+	case HF_ASK_NODE: news = node_read(ask, reply); break;
+	case HF_ASK_CLAIM: claim_read(ask, reply); break;
+	}
+	ask->failures = 0;
+	ask->known = true;
+	/* The modes of a claim do not change. */
+	if (ask->kind != HF_ASK_CLAIM)
+		queue(ask, now + wait);
+	tell(ask, news);
+	pump(asks);
+}
+
+/* --- sending ------------------------------------------------------------------------------- */
+
+static void send(struct ask *ask)
+{
+	static const struct hf_resource *const resources[] = {
+		[HF_ASK_LEASE] = &hf_leases,
+		[HF_ASK_NODE] = &hf_nodes,
+		[HF_ASK_CLAIM] = &hf_persistentvolumeclaims,
+	};
+	struct hf_asks *asks = ask->asks;
+	const struct hf_request request = {
+		.verb = HF_VERB_GET,
+		.resource = resources[ask->kind],
+		.ns = ask->ns,
+		.name = ask->name,
+		.timeout = asks->op->options.request_timeout,
+	};
+
+	unqueue(ask);
+	ask->sent_at = hf_loop_mono(asks->op->loop);
+	asks->in_flight++;
+	ask->call = hf_store_request(asks->op->store, &request, on_reply, ask);
+}
+
+/* When the next one may be sent: now, or later. */
+static hf_time allowed_at(struct hf_asks *asks, hf_time now)
+{
+	asks->tokens += HF_ASKS_RATE * (double)(now - asks->tokens_at) / (double)HF_SECOND;
+	asks->tokens_at = now;
+	if (asks->tokens > BURST)
+		asks->tokens = BURST;
+	if (asks->tokens >= 1)
+		return now;
+	return now + (hf_time)((1 - asks->tokens) / HF_ASKS_RATE * (double)HF_SECOND) + 1;
+}
+
+static void pump(struct hf_asks *asks)
+{
+	hf_time now = hf_loop_mono(asks->op->loop);
+
+	while (asks->first != NULL && !asks->stopped && asks->in_flight < HF_ASKS_IN_FLIGHT_MAX) {
+		hf_time allowed = allowed_at(asks, now);
+		hf_time at = asks->first->due > allowed ? asks->first->due : allowed;
+
+		if (at > now) {
+			hf_timer_arm(asks->timer, at - now);
+			return;
+		}
+		asks->tokens--;
+		send(asks->first);
+	}
+}
+
+static void on_timer(void *arg)
+{
+	pump(arg);
+}
+
+/* --- who asks for what --------------------------------------------------------------------- */
+
+static void ask_free(void *arg)
+{
+	struct ask *ask = arg;
+
+	if (ask->call != NULL) {
+		hf_call_cancel(ask->call);
+		ask->asks->in_flight--;
+	}
+	unqueue(ask);
+	HF_VEC_RELEASE(&ask->askers);
+	free(ask->version);
+	free(ask->ns);
+	free(ask->key);
+	free(ask);
+}
+
+static char *key_of(enum hf_ask_kind kind, const char *ns, const char *name)
+{
+	if (kind == HF_ASK_CLAIM)
+		return hf_xasprintf(CLAIM_KEY "%s/%s", ns, name);
+	return hf_xasprintf("%s%s", kind == HF_ASK_LEASE ? LEASE_KEY : NODE_KEY, name);
+}
+
+/* NULL: there are too many. */
+static struct ask *ask_make(struct hf_asks *asks, const struct hf_ask *wanted, const char *ns)
+{
+	HF_AUTOFREE char *key = key_of(wanted->kind, ns, wanted->name);
+	struct ask *ask = hf_map_get(asks->table, key);
+
+	if (ask != NULL)
+		return ask;
+	ask = hf_xcalloc(1, sizeof(*ask));
+	if (!hf_map_put(asks->table, key, ask)) {
+		free(ask);
+		if (!asks->full_told)
+			hf_operator_problem(asks->op, key, HF_E_TOO_LARGE,
+					    "too many things are asked for at once");
+		asks->full_told = true;
+		return NULL;
+	}
+	ask->asks = asks;
+	ask->kind = wanted->kind;
+	ask->name = strrchr(key, '/') + 1;
+	ask->key = hf_steal(&key);
+	if (wanted->kind != HF_ASK_NODE)
+		ask->ns = hf_xstrdup(wanted->kind == HF_ASK_LEASE ? LEASE_NS : ns);
+	ask->askers.len_max = 2 * HF_QUEUE_KEYS_MAX;
+	ask->since = ask->renewed_at = ask->missing_at = ask->asked_at = HF_TIME_NONE;
+	return ask;
+}
+
+/* The record of one thing a job asks for, with the job among its askers. */
+static struct ask *ask_ref(struct asker *asker, const struct hf_ask *wanted, const char *ns,
+			   struct hf_asks *asks)
+{
+	struct ask *ask = ask_make(asks, wanted, ns);
+
+	if (ask == NULL)
+		return NULL;
+	/* No more than there are jobs, twice each while one list takes the place of another. */
+	bool pushed = HF_VEC_PUSH(&ask->askers, asker);
+
+	hf_assert(pushed);
+	/* New: it is neither read, nor waiting to be. */
+	if (!ask->known && !ask->queued && ask->call == NULL)
+		queue(ask, hf_loop_mono(asks->op->loop));
+	return ask;
+}
+
+static void ask_unref(struct asker *asker, struct ask *ask)
+{
+	for (size_t i = 0; i < ask->askers.len; i++) {
+		if (ask->askers.items[i] == asker) {
+			HF_VEC_REMOVE(&ask->askers, i);
+			break;
+		}
+	}
+	if (ask->askers.len == 0)
+		hf_map_remove(ask->asks->table, ask->key);
+}
+
+static bool same_asks(const struct asker *asker, const struct hf_plan *plan)
+{
+	if (asker->len != plan->asks_len)
+		return false;
+	for (size_t i = 0; i < asker->len; i++)
+		if (asker->asks[i]->kind != plan->asks[i].kind ||
+		    !hf_streq(asker->asks[i]->name, plan->asks[i].name))
+			return false;
+	return true;
+}
+
+static void asker_release(struct asker *asker)
+{
+	for (size_t i = 0; i < asker->len; i++)
+		ask_unref(asker, asker->asks[i]);
+	free(asker->asks);
+	asker->asks = NULL;
+	asker->len = 0;
+}
+
+static void asker_free(void *arg)
+{
+	struct asker *asker = arg;
+
+	asker_release(asker);
+	free(asker->key);
+	free(asker);
+}
+
+static struct asker *asker_make(struct hf_asks *asks, const char *key)
+{
+	struct asker *asker = hf_xcalloc(1, sizeof(*asker));
+
+	asker->key = hf_xstrdup(key);
+	/* No more than there are jobs. */
+	bool put = hf_map_put(asks->askers, key, asker);
+
+	hf_assert(put);
+	return asker;
+}
+
+void hf_asks_set(struct hf_asks *asks, const char *key, const char *ns, const struct hf_plan *plan)
+{
+	struct asker *asker = hf_map_get(asks->askers, key), old;
+	bool read_before = false;
+
+	if (plan->asks_len == 0 || asks->stopped) {
+		hf_asks_forget(asks, key);
+		return;
+	}
+	if (asker == NULL)
+		asker = asker_make(asks, key);
+	else if (same_asks(asker, plan))
+		return;
+	/* What is asked for again must not be forgotten in between. */
+	old = *asker;
+	asker->asks = hf_xcalloc(plan->asks_len, sizeof(*asker->asks));
+	asker->len = 0;
+	for (size_t i = 0; i < plan->asks_len; i++) {
+		struct ask *ask = ask_ref(asker, &plan->asks[i], ns, asks);
+
+		if (ask != NULL)
+			asker->asks[asker->len++] = ask;
+		read_before |= ask != NULL && ask->known && ask->kind == HF_ASK_CLAIM;
+	}
+	for (size_t i = 0; i < old.len; i++)
+		ask_unref(asker, old.asks[i]);
+	free(old.asks);
+	/* It was read for another job, and this one was not shown it. */
+	if (read_before)
+		hf_operator_enqueue_after(asks->op, key, CALM);
+	pump(asks);
+}
+
+void hf_asks_forget(struct hf_asks *asks, const char *key)
+{
+	/* Readings that are dropped may have kept others waiting. */
+	if (hf_map_remove(asks->askers, key))
+		pump(asks);
+}
+
+/* --- what is seen -------------------------------------------------------------------------- */
+
+static const struct ask *find(const struct hf_asks *asks, enum hf_ask_kind kind, const char *name)
+{
+	HF_AUTOFREE char *key = NULL;
+
+	if (hf_map_len(asks->table) == 0)
+		return NULL;
+	key = key_of(kind, "", name);
+	return hf_map_get(asks->table, key);
+}
+
+void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment,
+		      struct hf_node_seen *node)
+{
+	const struct ask *lease = find(asks, HF_ASK_LEASE, node->name), *live;
+
+	if (lease != NULL && lease->known) {
+		node->lease_read_at = hf_moment_at(moment, lease->asked_at);
+		node->lease_since = hf_moment_at(moment, lease->since);
+		node->renewed_at = hf_moment_at(moment, lease->renewed_at);
+	}
+	if (node->ready != HF_NODE_GONE)
+		return;
+	live = find(asks, HF_ASK_NODE, node->name);
+	if (live != NULL && live->known)
+		node->confirmed_at = hf_moment_at(moment, live->missing_at);
+}
+
+void hf_asks_see_claims(const struct hf_asks *asks, const char *key, struct hf_arena *arena,
+			struct hf_observed *seen)
+{
+	const struct asker *asker = hf_map_get(asks->askers, key);
+	struct hf_claim_seen *claims;
+
+	if (asker == NULL)
+		return;
+	claims = HF_ARENA_ARRAY(arena, struct hf_claim_seen, asker->len + 1);
+	for (size_t i = 0; i < asker->len; i++) {
+		const struct ask *ask = asker->asks[i];
+
+		if (ask->kind == HF_ASK_CLAIM && ask->known)
+			claims[seen->claims_len++] =
+				(struct hf_claim_seen){.name = hf_arena_strdup(arena, ask->name),
+						       .exclusive = ask->exclusive};
+	}
+	seen->claims = claims;
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+struct hf_asks *hf_asks_create(struct hf_operator *op)
+{
+	struct hf_asks *asks = hf_xcalloc(1, sizeof(*asks));
+
+	asks->op = op;
+	asks->table = hf_map_create(HF_ASKS_MAX, op->options.seed, ask_free);
+	asks->askers = hf_map_create(HF_QUEUE_KEYS_MAX, op->options.seed, asker_free);
+	asks->timer = hf_timer_create(op->loop, on_timer, asks);
+	asks->tokens = BURST;
+	asks->tokens_at = hf_loop_mono(op->loop);
+	return asks;
+}
+
+void hf_asks_stop(struct hf_asks *asks)
+{
+	asks->stopped = true;
+	hf_timer_disarm(asks->timer);
+}
+
+struct hf_asks *hf_asks_destroy(struct hf_asks *asks)
+{
+	if (asks == NULL)
+		return NULL;
+	hf_map_destroy(asks->askers);
+	hf_map_destroy(asks->table);
+	hf_timer_destroy(asks->timer);
+	free(asks);
+	return NULL;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_FACTS_INTERNAL_H
+#define HF_OPERATOR_FACTS_INTERNAL_H
+
+#include "base/arena.h"
+#include "core/observed.h"
+#include "core/plan.h"
+#include "json/doc.h"
+
+/*
+ * What a step is told of nodes, beyond pods and services.  Three sources:
+ *
+ *   nodes.c   Node objects are watched, as views of some fifty bytes
+ *   asks.c    what nobody watches (Leases, claims, a live look at a node) is read while
+ *             plans ask for it
+ *   traces.c  what pods leave behind: when their kubelet last wrote, names just freed
+ *
+ * Spans are measured on the monotonic clock from when we saw something; a step is told
+ * times on its own clock, by way of a moment.  Nothing here outlives the operator: a new
+ * leader measures anew, which delays what follows from silence and never hastens it.
+ *
+ * On a plane whose kubelet is this process there are none of the three (NULL).
+ */
+struct hf_operator;
+struct hf_view;
+struct hf_cache_entry;
+
+/* The same instant on the two clocks. */
+struct hf_moment {
+	hf_time now;  /* as the step has it: the API server's */
+	hf_time mono; /* the loop's */
+};
+/* A monotonic time as the step's; NONE stays NONE. */
+hf_time hf_moment_at(const struct hf_moment *moment, hf_time mono);
+
+struct hf_facts {
+	struct hf_nodes *nodes;
+	struct hf_asks *asks;
+	struct hf_traces *traces;
+};
+
+/* --- nodes.c ------------------------------------------------------------------------------- */
+
+/* A label is free text; what comes after this many counts as being in no zone. */
+#define HF_ZONES_MAX 4096
+
+struct hf_nodes *hf_nodes_create(struct hf_operator *op);
+void hf_nodes_start(struct hf_nodes *nodes);
+struct hf_nodes *hf_nodes_destroy(struct hf_nodes *nodes); /* NULL is fine; returns NULL */
+/* Filled, or not to be seen with our rights: then every node is silent. */
+bool hf_nodes_synced(const struct hf_nodes *nodes);
+/* false: nothing is known of nodes.  A name without an object is HF_NODE_GONE.  The Lease is not
+ * filled in. */
+bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_moment *moment,
+		  struct hf_arena *arena, struct hf_node_seen *ret_node);
+/* May taint eviction hold a timer for pods on this node?  Of a node that is not there or cannot be
+ * seen: yes. */
+bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name);
+/* The node of this name is there, by a live read. */
+void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node);
+/* Step the jobs that have pods on it. */
+void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name);
+/* For metrics: nodes that are there, and those of them lost without proof. */
+void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_nodes, int32_t *ret_lost);
+
+/* --- asks.c -------------------------------------------------------------------------------- */
+
+/* Things read at once, for all jobs: a job of 10,000 pods on as many nodes, and half as much. */
+#define HF_ASKS_MAX 16384
+/* Beside the requests of passes, and never more than that. */
+#define HF_ASKS_IN_FLIGHT_MAX 16
+/* A thousand nodes that are awaited by a settle are read in five seconds. */
+#define HF_ASKS_RATE 200
+/* Kubelets renew every ten seconds, and a settle is to be over then. */
+#define HF_ASKS_INTERVAL (2 * HF_SECOND)
+#define HF_ASKS_RETRY_MAX (60 * HF_SECOND)
+
+struct hf_asks *hf_asks_create(struct hf_operator *op);
+struct hf_asks *hf_asks_destroy(struct hf_asks *asks); /* NULL is fine; returns NULL */
+/* What the job's newest plan asks for, in place of what the one before did. */
+void hf_asks_set(struct hf_asks *asks, const char *key, const char *ns, const struct hf_plan *plan);
+/* The job is gone. */
+void hf_asks_forget(struct hf_asks *asks, const char *key);
+/* Nothing more is sent. */
+void hf_asks_stop(struct hf_asks *asks);
+/* What was read of the node's Lease, and of the node if it seems gone. */
+void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment,
+		      struct hf_node_seen *node);
+/* The claims that this job asked for and that were read. */
+void hf_asks_see_claims(const struct hf_asks *asks, const char *key, struct hf_arena *arena,
+			struct hf_observed *seen);
+
+/* --- traces.c ------------------------------------------------------------------------------ */
+
+/* A gang restart of the largest job, twice; past it all are forgotten and the watch counts as
+ * begun then. */
+#define HF_TRACES_MAX 65536
+/* Longer than any sensible replaceDelaySeconds. */
+#define HF_TRACES_KEPT (5 * HF_MINUTE)
+
+struct hf_traces *hf_traces_create(struct hf_operator *op);
+struct hf_traces *hf_traces_destroy(struct hf_traces *traces); /* NULL is fine; returns NULL */
+/* A change of a pod: now is NULL when it went.  Sets what the new view knows of the old one. */
+void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *before,
+		       const struct hf_cache_entry *now);
+/* All pods were listed. */
+void hf_traces_synced(struct hf_traces *traces);
+/* gone and watched_since, of the job of this UID. */
+void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_moment *moment,
+		   struct hf_arena *arena, struct hf_observed *seen);
+/* The job of this UID is gone. */
+void hf_traces_forget(struct hf_traces *traces, const char *uid);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/node.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "operator/facts_internal.h"
+#include "operator/operator_internal.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Nodes as they stand.  A kubelet's report every few minutes changes nothing here and wakes
+ * nobody; what can decide something (readiness, a taint) wakes the jobs that have pods there.
+ * The storm guard's numbers are kept up with each change: a step reads them.
+ */
+
+/* A storm changes the numbers of its zone by the second; jobs it holds look at them so often. */
+#define STORM_GATHER HF_SECOND
+/* Names of nodes that are gone are swept when there are twice as many as were in use. */
+#define MISSING_MIN 64
+#define MISSING_MAX 65536
+
+struct zone {
+	int32_t nodes, lost;
+};
+
+struct node_view {
+	struct hf_node_facts facts;
+	hf_time since; /* monotonic: facts.ready is as it is */
+	struct zone *zone;
+	char zone_name[];
+};
+
+struct missing {
+	hf_time since;
+};
+
+struct hf_nodes {
+	struct hf_operator *op;
+	struct hf_cache *cache;
+	bool unseen;
+	struct hf_map *zones; /* label → struct zone; never shrinks: views point into it */
+	struct zone whole;
+	struct hf_map *missing; /* name → struct missing, of nodes that pods name */
+	size_t sweep_at;
+	struct hf_timer *storm;
+};
+
+hf_time hf_moment_at(const struct hf_moment *moment, hf_time mono)
+{
+	return mono == HF_TIME_NONE ? HF_TIME_NONE : moment->now - (moment->mono - mono);
+}
+
+/* --- whom it concerns ---------------------------------------------------------------------- */
+
+void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name)
+{
+	struct hf_operator *op = nodes->op;
+	const struct hf_cache *pods = op->pods.cache;
+	const struct hf_cache_entry *e;
+
+	for (e = hf_cache_first(pods, HF_PODS_BY_NODE, name); e != NULL;
+	     e = hf_cache_after(pods, HF_PODS_BY_NODE, e)) {
+		const struct hf_view *view = e->view;
+		const char *key = hf_map_get(op->job_keys, view->controller_uid);
+
+		if (key != NULL)
+			hf_operator_enqueue(op, key);
+	}
+}
+
+static bool has_pods(const struct hf_nodes *nodes, const char *name)
+{
+	return hf_cache_first(nodes->op->pods.cache, HF_PODS_BY_NODE, name) != NULL;
+}
+
+/* The zone's numbers have changed: who is held by them looks again. */
+static void on_storm(void *arg)
+{
+	struct hf_nodes *nodes = arg;
+	const struct hf_cache_entry *entry;
+
+	for (size_t it = 0; (entry = hf_cache_next(nodes->cache, &it)) != NULL;)
+		if (((const struct node_view *)entry->view)->facts.ready == HF_NODE_UNKNOWN)
+			hf_nodes_enqueue(nodes, entry->name);
+}
+
+/* --- storm numbers ------------------------------------------------------------------------- */
+
+/* Proven deaths do not count: they are no doubt about our own sight. */
+static bool is_lost(const struct hf_node_facts *facts)
+{
+	return facts->ready == HF_NODE_UNKNOWN && !facts->out_of_service;
+}
+
+static struct zone *zone_of(struct hf_nodes *nodes, const char *name)
+{
+	struct zone *zone;
+
+	if (name == NULL)
+		return NULL;
+	zone = hf_map_get(nodes->zones, name);
+	if (zone != NULL)
+		return zone;
+	zone = hf_xcalloc(1, sizeof(*zone));
+	if (hf_map_put(nodes->zones, name, zone))
+		return zone;
+	free(zone);
+	return NULL;
+}
+
+static void count(struct hf_nodes *nodes, const struct node_view *view, int by)
+{
+	if (!view->facts.schedulable)
+		return;
+	nodes->whole.nodes += by;
+	nodes->whole.lost += is_lost(&view->facts) ? by : 0;
+	if (view->zone != NULL) {
+		view->zone->nodes += by;
+		view->zone->lost += is_lost(&view->facts) ? by : 0;
+	}
+}
+
+static bool counts_alike(const struct node_view *a, const struct node_view *b)
+{
+	return a->facts.schedulable == b->facts.schedulable && a->zone == b->zone &&
+	       is_lost(&a->facts) == is_lost(&b->facts);
+}
+
+static void recount(struct hf_nodes *nodes, const struct node_view *was,
+		    const struct node_view *now)
+{
+	int32_t lost = nodes->whole.lost;
+
+	if (was != NULL && now != NULL && counts_alike(was, now))
+		return;
+	if (was != NULL)
+		count(nodes, was, -1);
+	if (now != NULL)
+		count(nodes, now, 1);
+	if ((lost > 0 || nodes->whole.lost > 0) && !hf_timer_armed(nodes->storm))
+		hf_timer_arm(nodes->storm, STORM_GATHER);
+}
+
+/* --- nodes that are gone ------------------------------------------------------------------- */
+
+static void sweep(struct hf_nodes *nodes)
+{
+	const char *name;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(nodes->missing, &it, &name, &value);)
+		if (!has_pods(nodes, name))
+			hf_map_remove(nodes->missing, name);
+	nodes->sweep_at = 2 * hf_map_len(nodes->missing);
+	if (nodes->sweep_at < MISSING_MIN)
+		nodes->sweep_at = MISSING_MIN;
+}
+
+/* Since when it is gone. */
+static hf_time missing_since(struct hf_nodes *nodes, const char *name)
+{
+	struct missing *missing = hf_map_get(nodes->missing, name);
+	hf_time now = hf_loop_mono(nodes->op->loop);
+
+	if (missing != NULL)
+		return missing->since;
+	if (hf_map_len(nodes->missing) >= nodes->sweep_at)
+		sweep(nodes);
+	missing = hf_xcalloc(1, sizeof(*missing));
+	missing->since = now;
+	/* One more than fit is gone since this moment, always: never for long enough. */
+	if (!hf_map_put(nodes->missing, name, missing))
+		free(missing);
+	return now;
+}
+
+/* --- the watch ----------------------------------------------------------------------------- */
+
+static void *decode(void *arg, struct hf_doc *doc)
+{
+	struct hf_nodes *nodes = arg;
+	struct hf_arena *scratch = nodes->op->scratch;
+	struct hf_node_facts facts;
+	struct node_view *view;
+	size_t size;
+
+	hf_node_read(doc, scratch, &facts);
+	size = strlen(hf_str_or(facts.zone, "")) + 1;
+	view = hf_xcalloc(1, sizeof(*view) + size);
+	view->facts = facts;
+	memcpy(view->zone_name, hf_str_or(facts.zone, ""), size);
+	view->facts.zone = facts.zone == NULL ? NULL : view->zone_name;
+	view->zone = zone_of(nodes, view->facts.zone);
+	hf_arena_reset(scratch);
+	return view;
+}
+
+static bool same_standing(const struct hf_node_facts *a, const struct hf_node_facts *b)
+{
+	return a->ready == b->ready && a->unreachable == b->unreachable &&
+	       a->out_of_service == b->out_of_service && a->no_execute == b->no_execute;
+}
+
+static void changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
+		    const struct hf_cache_entry *now)
+{
+	struct hf_nodes *nodes = arg;
+	const struct node_view *was = before == NULL ? NULL : before->view;
+	struct node_view *view = now == NULL ? NULL : now->view;
+
+	nodes->unseen = false;
+	if (change == HF_CACHE_SYNCED) {
+		hf_operator_check_synced(nodes->op);
+		return;
+	}
+	if (view != NULL) {
+		bool as_before = was != NULL && was->facts.ready == view->facts.ready;
+
+		view->since = as_before ? was->since : hf_loop_mono(nodes->op->loop);
+		hf_map_remove(nodes->missing, now->name);
+	} else if (has_pods(nodes, before->name)) {
+		missing_since(nodes, before->name);
+	}
+	recount(nodes, was, view);
+	if (was == NULL || view == NULL || !same_standing(&was->facts, &view->facts))
+		hf_nodes_enqueue(nodes, (now != NULL ? now : before)->name);
+}
+
+static void problem(void *arg, int code, const char *message)
+{
+	struct hf_nodes *nodes = arg;
+	bool told = nodes->unseen;
+
+	/* An operator of one namespace may not look: it goes on without, and says so once. */
+	if (code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
+		nodes->unseen = true;
+		hf_operator_check_synced(nodes->op);
+		if (told)
+			return;
+	}
+	hf_operator_problem(nodes->op, hf_nodes.plural, code, message);
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+struct hf_nodes *hf_nodes_create(struct hf_operator *op)
+{
+	struct hf_nodes *nodes = hf_xcalloc(1, sizeof(*nodes));
+	const struct hf_cache_options options = {
+		.loop = op->loop,
+		.store = op->store,
+		.resource = &hf_nodes,
+		.seed = op->options.seed ^ hf_hash_str(hf_nodes.plural),
+		.decode = decode,
+		.view_free = free,
+		.changed = changed,
+		.problem = problem,
+		.arg = nodes,
+	};
+
+	nodes->op = op;
+	nodes->sweep_at = MISSING_MIN;
+	nodes->zones = hf_map_create(HF_ZONES_MAX, op->options.seed, free);
+	nodes->missing = hf_map_create(MISSING_MAX, op->options.seed, free);
+	nodes->storm = hf_timer_create(op->loop, on_storm, nodes);
+	nodes->cache = hf_cache_create(&options);
+	return nodes;
+}
+
+void hf_nodes_start(struct hf_nodes *nodes)
+{
+	hf_cache_start(nodes->cache);
+}
+
+struct hf_nodes *hf_nodes_destroy(struct hf_nodes *nodes)
+{
+	if (nodes == NULL)
+		return NULL;
+	hf_cache_destroy(nodes->cache);
+	hf_timer_destroy(nodes->storm);
+	hf_map_destroy(nodes->zones);
+	hf_map_destroy(nodes->missing);
+	free(nodes);
+	return NULL;
+}
+
+/* --- what is seen -------------------------------------------------------------------------- */
+
+static bool can_see(const struct hf_nodes *nodes)
+{
+	return !nodes->unseen && hf_cache_synced(nodes->cache);
+}
+
+bool hf_nodes_synced(const struct hf_nodes *nodes)
+{
+	return nodes->unseen || hf_cache_synced(nodes->cache);
+}
+
+bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_moment *moment,
+		  struct hf_arena *arena, struct hf_node_seen *ret_node)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(nodes->cache, NULL, name);
+	const struct node_view *view = entry == NULL ? NULL : entry->view;
+	const struct zone *zone = view == NULL || view->zone == NULL ? &nodes->whole : view->zone;
+	struct hf_node_seen node = {.name = name,
+				    .ready = HF_NODE_GONE,
+				    .confirmed_at = HF_TIME_NONE,
+				    .lease_read_at = HF_TIME_NONE,
+				    .lease_since = HF_TIME_NONE,
+				    .renewed_at = HF_TIME_NONE,
+				    .reported_at = HF_TIME_NONE,
+				    .zone_nodes = zone->nodes,
+				    .zone_lost = zone->lost};
+
+	if (!can_see(nodes))
+		return false;
+	if (view == NULL) {
+		node.since = hf_moment_at(moment, missing_since(nodes, name));
+	} else {
+		node.ready = view->facts.ready;
+		node.since = hf_moment_at(moment, view->since);
+		node.unreachable = view->facts.unreachable;
+		node.out_of_service = view->facts.out_of_service;
+		node.no_execute = view->facts.no_execute;
+		/* The plan may outlive the view. */
+		if (view->zone != NULL)
+			node.zone = hf_arena_strdup(arena, view->facts.zone);
+	}
+	*ret_node = node;
+	return true;
+}
+
+bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(nodes->cache, NULL, name);
+
+	return !can_see(nodes) || entry == NULL ||
+	       ((const struct node_view *)entry->view)->facts.no_execute;
+}
+
+void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node)
+{
+	hf_cache_put_reply(nodes->cache, node);
+}
+
+void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_nodes, int32_t *ret_lost)
+{
+	*ret_nodes = nodes->whole.nodes;
+	*ret_lost = nodes->whole.lost;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "base/mem.h"
+#include "base/str.h"
+#include "operator/facts_internal.h"
+#include "operator/operator_internal.h"
+
+#include <stdlib.h>
+
+/*
+ * What pods leave behind.  Two things of them are facts no view of the present holds: when
+ * their kubelet last wrote, and that a name was somebody's a moment ago.
+ */
+
+struct grave {
+	hf_time at; /* monotonic */
+	bool no_execute;
+	char *node;
+};
+
+struct hf_traces {
+	struct hf_operator *op;
+	struct hf_map *jobs; /* UID → struct hf_map: name → struct grave, oldest first */
+	size_t len;
+	uint64_t lists;   /* of the pods' cache, when last looked at */
+	hf_time watching; /* monotonic: nothing was missed since */
+};
+
+/* --- signs of life ------------------------------------------------------------------------- */
+
+static bool is_true(const struct hf_pod *pod, const char *type, const char *reason)
+{
+	for (size_t i = 0; i < pod->conditions_len; i++) {
+		const struct hf_pod_condition *condition = &pod->conditions[i];
+
+		if (hf_streq(condition->type, type))
+			return hf_streq(condition->status, "True") &&
+			       (reason == NULL || hf_streq(condition->reason, reason));
+	}
+	return false;
+}
+
+static bool same_container(const struct hf_container_seen *a, const struct hf_container_seen *b)
+{
+	return hf_streq(a->name, b->name) && a->init == b->init && a->phase == b->phase &&
+	       a->restart_count == b->restart_count && a->exit_code == b->exit_code &&
+	       a->signal == b->signal && a->started_at == b->started_at &&
+	       a->finished_at == b->finished_at && hf_streq(a->waiting_reason, b->waiting_reason) &&
+	       hf_streq(a->terminated_reason, b->terminated_reason);
+}
+
+/* Of a pod's status only its kubelet writes the containers, and Ready=True.  Ready=False,
+ * DisruptionTarget and phase Failed are written by controllers too, for a node that is dead. */
+static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
+{
+	if (was->containers_len != now->containers_len ||
+	    (is_true(now, "Ready", NULL) && !is_true(was, "Ready", NULL)))
+		return true;
+	for (size_t i = 0; i < now->containers_len; i++)
+		if (!same_container(&was->containers[i], &now->containers[i]))
+			return true;
+	return false;
+}
+
+/* Taint eviction keeps its timers by name, and may hit a pod that has taken the name on a node
+ * without any taint. */
+static bool is_stray_eviction(const struct hf_traces *traces, const struct hf_pod *pod)
+{
+	return pod->deletion_time != HF_TIME_NONE && pod->node != NULL &&
+	       is_true(pod, "DisruptionTarget", "DeletionByTaintManager") &&
+	       !hf_nodes_evicts(traces->op->facts.nodes, pod->node);
+}
+
+/* --- names that were freed ----------------------------------------------------------------- */
+
+static void grave_free(void *arg)
+{
+	struct grave *grave = arg;
+
+	free(grave->node);
+	free(grave);
+}
+
+static void graves_free(void *arg)
+{
+	hf_map_destroy(arg);
+}
+
+static void forget_all(struct hf_traces *traces)
+{
+	hf_map_clear(traces->jobs);
+	traces->len = 0;
+	traces->watching = hf_loop_mono(traces->op->loop);
+}
+
+static struct hf_map *graves_of(struct hf_traces *traces, const char *uid)
+{
+	struct hf_map *graves = hf_map_get(traces->jobs, uid);
+
+	if (graves != NULL)
+		return graves;
+	graves = hf_map_create(HF_TRACES_MAX, traces->op->options.seed, grave_free);
+	/* Each holds one at least, and they are counted. */
+	bool put = hf_map_put(traces->jobs, uid, graves);
+
+	hf_assert(put);
+	return graves;
+}
+
+static void expire(struct hf_traces *traces, const char *uid)
+{
+	struct hf_map *graves = hf_map_get(traces->jobs, uid);
+	hf_time now = hf_loop_mono(traces->op->loop);
+	const char *name;
+	void *value;
+
+	if (graves == NULL)
+		return;
+	for (size_t it = 0; hf_map_next(graves, &it, &name, &value);) {
+		const struct grave *grave = value;
+
+		if (now - grave->at < HF_TRACES_KEPT)
+			break;
+		hf_map_remove(graves, name);
+		traces->len--;
+	}
+	if (hf_map_len(graves) == 0)
+		hf_map_remove(traces->jobs, uid);
+}
+
+/* The pods of jobs only: others have controllers too. */
+static void bury(struct hf_traces *traces, const struct hf_view *view)
+{
+	const struct hf_pod *pod = &view->pod;
+	const char *uid = view->controller_uid;
+	struct grave *grave;
+	struct hf_map *graves;
+
+	if (uid == NULL || hf_str_is_empty(pod->node) ||
+	    hf_map_get(traces->op->job_keys, uid) == NULL)
+		return;
+	expire(traces, uid);
+	if (traces->len >= HF_TRACES_MAX)
+		forget_all(traces);
+	graves = graves_of(traces, uid);
+	/* The last one of a name counts, and stands last. */
+	if (hf_map_remove(graves, pod->name))
+		traces->len--;
+	grave = hf_xcalloc(1, sizeof(*grave));
+	grave->at = hf_loop_mono(traces->op->loop);
+	grave->no_execute = hf_nodes_evicts(traces->op->facts.nodes, pod->node);
+	grave->node = hf_xstrdup(pod->node);
+	bool put = hf_map_put(graves, pod->name, grave);
+
+	hf_assert(put);
+	traces->len++;
+}
+
+void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *before,
+		       const struct hf_cache_entry *now)
+{
+	const struct hf_view *was = before == NULL ? NULL : before->view;
+	struct hf_view *view = now == NULL ? NULL : now->view;
+	struct hf_family *strays = traces->op->metrics.stray_evictions;
+
+	if (view == NULL) {
+		bury(traces, was);
+		return;
+	}
+	if (was == NULL)
+		return;
+	view->pod.news_at = kubelet_wrote(&was->pod, &view->pod) ? hf_loop_mono(traces->op->loop)
+								 : was->pod.news_at;
+	if (strays != NULL && is_stray_eviction(traces, &view->pod) &&
+	    !is_stray_eviction(traces, &was->pod) &&
+	    hf_map_get(traces->op->job_keys, hf_str_or(view->controller_uid, "")) != NULL)
+		hf_family_add(strays, 1, NULL);
+}
+
+void hf_traces_synced(struct hf_traces *traces)
+{
+	traces->lists = hf_cache_stats(traces->op->pods.cache)->relists;
+	traces->watching = hf_loop_mono(traces->op->loop);
+}
+
+void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_moment *moment,
+		   struct hf_arena *arena, struct hf_observed *seen)
+{
+	struct hf_gone_seen *gone;
+	struct hf_map *graves;
+	const char *name;
+	void *value;
+
+	/* Who came and went while nobody watched is not known. */
+	if (traces->lists != hf_cache_stats(traces->op->pods.cache)->relists)
+		hf_traces_synced(traces);
+	seen->watched_since = hf_moment_at(moment, traces->watching);
+	expire(traces, uid);
+	graves = hf_map_get(traces->jobs, uid);
+	if (graves == NULL)
+		return;
+	gone = HF_ARENA_ARRAY(arena, struct hf_gone_seen, hf_map_len(graves));
+	for (size_t it = 0; hf_map_next(graves, &it, &name, &value);) {
+		const struct grave *grave = value;
+
+		/* The news of the taint may have come after that of the pod. */
+		gone[seen->gone_len++] = (struct hf_gone_seen){
+			.name = hf_arena_strdup(arena, name),
+			.at = hf_moment_at(moment, grave->at),
+			.no_execute = grave->no_execute ||
+				      hf_nodes_evicts(traces->op->facts.nodes, grave->node)};
+	}
+	seen->gone = gone;
+}
+
+void hf_traces_forget(struct hf_traces *traces, const char *uid)
+{
+	const struct hf_map *graves = hf_map_get(traces->jobs, uid);
+
+	if (graves == NULL)
+		return;
+	traces->len -= hf_map_len(graves);
+	hf_map_remove(traces->jobs, uid);
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+
+struct hf_traces *hf_traces_create(struct hf_operator *op)
+{
+	struct hf_traces *traces = hf_xcalloc(1, sizeof(*traces));
+
+	traces->op = op;
+	traces->jobs = hf_map_create(HF_TRACES_MAX, op->options.seed, graves_free);
+	return traces;
+}
+
+struct hf_traces *hf_traces_destroy(struct hf_traces *traces)
+{
+	if (traces == NULL)
+		return NULL;
+	hf_map_destroy(traces->jobs);
+	free(traces);
+	return NULL;
+}
