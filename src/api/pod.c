@@ -20,6 +20,7 @@
 #define CONTAINERS_MAX 1024
 #define CONDITIONS_MAX 64
 #define OWNERS_MAX 64
+#define FINALIZERS_MAX 64
 #define TOLERATIONS_MAX 1024
 #define VOLUMES_MAX 1024
 
@@ -54,8 +55,17 @@ struct metadata {
 	hf_time creation_time, deletion_time;
 	struct stamps stamps;
 	HF_LIST(struct owner) owners;
+	int64_t grace;
+	HF_LIST(const char *) finalizers;
 };
-enum { METADATA_CREATION, METADATA_DELETION, METADATA_ANNOTATIONS, METADATA_OWNERS };
+enum {
+	METADATA_CREATION,
+	METADATA_DELETION,
+	METADATA_ANNOTATIONS,
+	METADATA_OWNERS,
+	METADATA_GRACE,
+	METADATA_FINALIZERS,
+};
 static const struct hf_field metadata_fields[] = {
 	[METADATA_CREATION] = HF_FIELD_TIME("creationTimestamp", struct metadata, creation_time, 0),
 	[METADATA_DELETION] = HF_FIELD_TIME("deletionTimestamp", struct metadata, deletion_time, 0),
@@ -63,6 +73,10 @@ static const struct hf_field metadata_fields[] = {
 		HF_FIELD_OBJECT("annotations", struct metadata, stamps, &stamps_table, 0),
 	[METADATA_OWNERS] = HF_FIELD_OBJECTS("ownerReferences", struct metadata, owners,
 					     &owner_table, OWNERS_MAX, 0),
+	[METADATA_GRACE] = HF_FIELD_INT64("deletionGracePeriodSeconds", struct metadata, grace,
+					  INT64_MIN, INT64_MAX, 0),
+	[METADATA_FINALIZERS] =
+		HF_FIELD_STRINGS("finalizers", struct metadata, finalizers, FINALIZERS_MAX, 0),
 };
 static const struct hf_field_table metadata_table =
 	HF_FIELD_TABLE(metadata_fields, struct metadata);
@@ -459,6 +473,9 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 			time_or_none(metadata->present, METADATA_CREATION, metadata->creation_time),
 		.deletion_time =
 			time_or_none(metadata->present, METADATA_DELETION, metadata->deletion_time),
+		.forced = hf_field_has(metadata->present, METADATA_GRACE) && metadata->grace == 0,
+		.finalizers = metadata->finalizers.items,
+		.finalizers_len = metadata->finalizers.len,
 		.node = read.spec.node,
 		.news_at = HF_TIME_NONE,
 	};

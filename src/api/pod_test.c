@@ -240,6 +240,24 @@ static void claims_are_those_of_volumes_and_of_ephemeral_ones(void **state)
 	assert_false(hf_doc_has_tree(doc));
 }
 
+static void what_keeps_a_deleted_pod_is_told(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	HF_AUTO_DOC doc = from_text("{\"metadata\":{\"name\":\"a\",\"deletionTimestamp\":"
+				    "\"2026-01-02T03:05:05Z\",\"deletionGracePeriodSeconds\":0,"
+				    "\"finalizers\":[\"a.example/one\",\"b.example/two\"]}}");
+	HF_AUTO_DOC waiting = from_text("{\"metadata\":{\"deletionGracePeriodSeconds\":30}}");
+	struct hf_pod pod;
+
+	hf_pod_read(doc, NULL, arena, &pod);
+	assert_true(pod.forced);
+	assert_int_equal(pod.finalizers_len, 2);
+	assert_string_equal(pod.finalizers[1], "b.example/two");
+	hf_pod_read(waiting, NULL, arena, &pod);
+	assert_false(pod.forced);
+	assert_int_equal(pod.finalizers_len, 0);
+}
+
 static void a_service_tells_whose_it_is_and_whether_it_goes(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
@@ -265,6 +283,7 @@ int main(void)
 		cmocka_unit_test(no_tree_is_made_of_a_text),
 		cmocka_unit_test(tolerations_of_a_lost_node_are_read_as_taint_eviction_reads_them),
 		cmocka_unit_test(claims_are_those_of_volumes_and_of_ephemeral_ones),
+		cmocka_unit_test(what_keeps_a_deleted_pod_is_told),
 		cmocka_unit_test(a_service_tells_whose_it_is_and_whether_it_goes),
 	};
 

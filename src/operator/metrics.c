@@ -127,9 +127,6 @@ void hf_operator_metrics_init(struct hf_operator *op)
 	m->crd_narrow =
 		family(op, HF_METRIC_GAUGE, "holdfast_crd_narrow",
 		       "1: the kind's CRD does not keep the ledger, an annotation does.", kind);
-	m->stray_evictions =
-		family(op, HF_METRIC_COUNTER, "holdfast_stray_evictions_total",
-		       "Pods that taint eviction deleted on a node without a taint.", NULL);
 	hf_operator_job_metrics_init(op);
 }
 

@@ -336,9 +336,11 @@ bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_mome
 bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name)
 {
 	const struct hf_cache_entry *entry = hf_cache_get(nodes->cache, NULL, name);
+	const struct node_view *view = entry == NULL ? NULL : entry->view;
 
-	return !can_see(nodes) || entry == NULL ||
-	       ((const struct node_view *)entry->view)->facts.no_execute;
+	/* The taint of one that fell silent follows, or stands in its queue. */
+	return !can_see(nodes) || view == NULL || view->facts.no_execute ||
+	       view->facts.ready == HF_NODE_UNKNOWN;
 }
 
 void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node)

@@ -60,8 +60,18 @@ static void pack_condition(struct packer *packer, const struct hf_pod_condition 
 struct pod_lists {
 	struct hf_container_seen *containers;
 	struct hf_pod_condition *conditions;
-	const char **claims;
+	const char **claims, **finalizers;
 };
+
+static void pack_names(struct packer *packer, const char *const *from, size_t len, const char **to)
+{
+	for (size_t i = 0; i < len; i++) {
+		const char *name = pack(packer, from[i]);
+
+		if (to != NULL)
+			to[i] = name;
+	}
+}
 
 static void pack_pod(struct packer *packer, const struct hf_pod *from, struct hf_pod *to,
 		     const struct pod_lists *lists)
@@ -82,15 +92,12 @@ static void pack_pod(struct packer *packer, const struct hf_pod *from, struct hf
 	for (size_t i = 0; i < from->conditions_len; i++)
 		pack_condition(packer, &from->conditions[i],
 			       lists->conditions == NULL ? &condition : &lists->conditions[i]);
-	for (size_t i = 0; i < from->claims_len; i++) {
-		const char *claim = pack(packer, from->claims[i]);
-
-		if (lists->claims != NULL)
-			lists->claims[i] = claim;
-	}
+	pack_names(packer, from->claims, from->claims_len, lists->claims);
+	pack_names(packer, from->finalizers, from->finalizers_len, lists->finalizers);
 	to->containers = lists->containers;
 	to->conditions = lists->conditions;
 	to->claims = lists->claims;
+	to->finalizers = lists->finalizers;
 }
 
 struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
@@ -106,12 +113,13 @@ struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
 	pack(&packer, uid);
 	size = pod.containers_len * sizeof(*lists.containers) +
 	       pod.conditions_len * sizeof(*lists.conditions) +
-	       pod.claims_len * sizeof(*lists.claims);
+	       (pod.claims_len + pod.finalizers_len) * sizeof(*lists.claims);
 	view = hf_xcalloc(1, sizeof(*view) + size + packer.size);
 	lists.containers = (struct hf_container_seen *)(view + 1);
 	lists.conditions = (struct hf_pod_condition *)(lists.containers + pod.containers_len);
 	lists.claims = (const char **)(lists.conditions + pod.conditions_len);
-	packer.at = (char *)(lists.claims + pod.claims_len);
+	lists.finalizers = lists.claims + pod.claims_len;
+	packer.at = (char *)(lists.finalizers + pod.finalizers_len);
 	pack_pod(&packer, &pod, &view->pod, &lists);
 	view->controller_uid = pack(&packer, uid);
 	view->refs = 1;

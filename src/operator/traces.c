@@ -28,15 +28,11 @@ struct hf_traces {
 
 /* --- signs of life ------------------------------------------------------------------------- */
 
-static bool is_true(const struct hf_pod *pod, const char *type, const char *reason)
+static bool is_ready(const struct hf_pod *pod)
 {
-	for (size_t i = 0; i < pod->conditions_len; i++) {
-		const struct hf_pod_condition *condition = &pod->conditions[i];
-
-		if (hf_streq(condition->type, type))
-			return hf_streq(condition->status, "True") &&
-			       (reason == NULL || hf_streq(condition->reason, reason));
-	}
+	for (size_t i = 0; i < pod->conditions_len; i++)
+		if (hf_streq(pod->conditions[i].type, "Ready"))
+			return hf_streq(pod->conditions[i].status, "True");
 	return false;
 }
 
@@ -54,21 +50,12 @@ static bool same_container(const struct hf_container_seen *a, const struct hf_co
 static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 {
 	if (was->containers_len != now->containers_len ||
-	    (is_true(now, "Ready", NULL) && !is_true(was, "Ready", NULL)))
+	    (is_ready(now) && !is_ready(was)))
 		return true;
 	for (size_t i = 0; i < now->containers_len; i++)
 		if (!same_container(&was->containers[i], &now->containers[i]))
 			return true;
 	return false;
-}
-
-/* Taint eviction keeps its timers by name, and may hit a pod that has taken the name on a node
- * without any taint. */
-static bool is_stray_eviction(const struct hf_traces *traces, const struct hf_pod *pod)
-{
-	return pod->deletion_time != HF_TIME_NONE && pod->node != NULL &&
-	       is_true(pod, "DisruptionTarget", "DeletionByTaintManager") &&
-	       !hf_nodes_evicts(traces->op->facts.nodes, pod->node);
 }
 
 /* --- names that were freed ----------------------------------------------------------------- */
@@ -161,7 +148,6 @@ void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *be
 {
 	const struct hf_view *was = before == NULL ? NULL : before->view;
 	struct hf_view *view = now == NULL ? NULL : now->view;
-	struct hf_family *strays = traces->op->metrics.stray_evictions;
 
 	if (view == NULL) {
 		bury(traces, was);
@@ -171,10 +157,6 @@ void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *be
 		return;
 	view->pod.news_at = kubelet_wrote(&was->pod, &view->pod) ? hf_loop_mono(traces->op->loop)
 								 : was->pod.news_at;
-	if (strays != NULL && is_stray_eviction(traces, &view->pod) &&
-	    !is_stray_eviction(traces, &was->pod) &&
-	    hf_map_get(traces->op->job_keys, hf_str_or(view->controller_uid, "")) != NULL)
-		hf_family_add(strays, 1, NULL);
 }
 
 void hf_traces_synced(struct hf_traces *traces)
