@@ -49,8 +49,7 @@ static bool same_container(const struct hf_container_seen *a, const struct hf_co
  * DisruptionTarget and phase Failed are written by controllers too, for a node that is dead. */
 static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 {
-	if (was->containers_len != now->containers_len ||
-	    (is_ready(now) && !is_ready(was)))
+	if (was->containers_len != now->containers_len || (is_ready(now) && !is_ready(was)))
 		return true;
 	for (size_t i = 0; i < now->containers_len; i++)
 		if (!same_container(&was->containers[i], &now->containers[i]))
