@@ -158,8 +158,10 @@ static void on_log_end(void *arg, const char *pod, int code, const char *message
 
 static void create_follows(struct run *run)
 {
-	struct hf_follows_options options = {.store = hf_plane_store(run->plane),
+	struct hf_follows_options options = {.loop = run->loop,
+					     .store = hf_plane_store(run->plane),
 					     .ns = run->ns,
+					     .tail_lines = -1,
 					     .bytes = on_log,
 					     .ended = on_log_end,
 					     .arg = run};

@@ -8,13 +8,25 @@
 
 #include <stdlib.h>
 
+#define AGAIN_SPAN (500 * HF_MS)
+#define TRIES_MAX 10 /* of one log, before that is told */
+
 struct follow {
 	struct hf_follows *follows;
-	char *pod, *uid, *container;
+	struct hf_doc *pod; /* as it was told of last */
+	char *container;
 	int64_t told;   /* number of the newest run whose log was opened; -1: none */
 	int64_t newest; /* that there is; -1: none */
 	bool running;   /* the newest one */
+	bool joined;    /* the log that is opened next is that of a pod that was joined */
 	struct hf_log_stream *stream;
+	/* Of the run that is open, or was last. */
+	struct hf_log_options log;
+	struct hf_timer *again;
+	bool waiting;     /* for the timer */
+	bool failed;      /* given up */
+	hf_time heard_at; /* HF_TIME_NONE: nothing was written yet */
+	int tries;        /* since something was written */
 };
 
 struct hf_follows {
@@ -54,6 +66,14 @@ int64_t hf_container_run(const struct hf_json *pod, const char *container, bool 
 }
 
 static void next_run(struct follow *follow);
+static void open_log(void *arg);
+
+/* What runs no more has no log that goes on, and what is forbidden will stay so. */
+static bool worth_a_try(const struct follow *follow, int code)
+{
+	return code != 0 && code != HF_E_FORBIDDEN && code != HF_E_UNAUTHORIZED &&
+	       !follow->log.previous && follow->newest == follow->told;
+}
 
 static void on_log(void *arg, const char *bytes, size_t len, int code, const char *message)
 {
@@ -61,31 +81,63 @@ static void on_log(void *arg, const char *bytes, size_t len, int code, const cha
 	const struct hf_follows_options *options = &follow->follows->options;
 
 	if (len > 0) {
-		options->bytes(options->arg, follow->pod, bytes, len);
+		follow->tries = 0;
+		follow->heard_at = hf_loop_mono(options->loop);
+		options->bytes(options->arg, hf_doc_name(follow->pod), bytes, len);
 		return;
 	}
 	follow->stream = hf_log_stream_stop(follow->stream);
+	if (worth_a_try(follow, code) && ++follow->tries < TRIES_MAX) {
+		follow->waiting = true;
+		hf_timer_arm(follow->again, AGAIN_SPAN);
+		return;
+	}
+	follow->failed = worth_a_try(follow, code);
 	next_run(follow);
-	options->ended(options->arg, follow->pod, code, message);
+	options->ended(options->arg, hf_doc_name(follow->pod), code, message);
+}
+
+static void open_log(void *arg)
+{
+	struct follow *follow = arg;
+	const struct hf_follows_options *options = &follow->follows->options;
+
+	follow->waiting = false;
+	if (follow->heard_at != HF_TIME_NONE) {
+		hf_time silent = hf_loop_mono(options->loop) - follow->heard_at;
+		follow->log.tail_lines = -1;
+		follow->log.since_seconds = silent / HF_SECOND + 1;
+	}
+	follow->log.pod = hf_doc_name(follow->pod);
+	follow->stream = hf_store_logs(options->store, &follow->log, on_log, follow);
 }
 
 static void next_run(struct follow *follow)
 {
 	const struct hf_follows_options *options = &follow->follows->options;
-	struct hf_log_options log = {.ns = options->ns,
-				     .pod = follow->pod,
-				     .container = follow->container,
-				     .follow = true,
-				     .tail_lines = -1};
+	bool previous;
 
-	if (follow->stream != NULL || follow->newest <= follow->told)
+	if (follow->stream != NULL || follow->waiting || follow->newest <= follow->told)
 		return;
 	/* A short run may have been seen by its successor alone.  Of what ran before that one
 	 * nothing is kept. */
-	log.previous = follow->running && follow->newest - follow->told > 1;
-	log.follow = !log.previous;
-	follow->told = log.previous ? follow->newest - 1 : follow->newest;
-	follow->stream = hf_store_logs(options->store, &log, on_log, follow);
+	previous = follow->running && follow->newest - follow->told > 1;
+	follow->told = previous ? follow->newest - 1 : follow->newest;
+	follow->log = (struct hf_log_options){
+		.ns = options->ns,
+		.container = follow->container,
+		.follow = !previous,
+		.previous = previous,
+		.timestamps = options->timestamps,
+		.tail_lines = follow->joined ? options->tail_lines : -1,
+		.since_seconds = follow->joined ? options->since_seconds : 0,
+	};
+	follow->joined = follow->failed = false;
+	follow->heard_at = HF_TIME_NONE;
+	follow->tries = 0;
+	if (options->began != NULL)
+		options->began(options->arg, follow->pod, follow->told);
+	open_log(follow);
 }
 
 static struct follow *find(struct hf_follows *follows, struct hf_doc *pod)
@@ -93,7 +145,7 @@ static struct follow *find(struct hf_follows *follows, struct hf_doc *pod)
 	struct follow *follow;
 
 	for (size_t i = 0; i < follows->items.len; i++)
-		if (hf_streq(follows->items.items[i]->uid, hf_doc_uid(pod)))
+		if (hf_streq(hf_doc_uid(follows->items.items[i]->pod), hf_doc_uid(pod)))
 			return follows->items.items[i];
 	follow = hf_xcalloc(1, sizeof(*follow));
 	if (!HF_VEC_PUSH(&follows->items, follow)) {
@@ -101,13 +153,13 @@ static struct follow *find(struct hf_follows *follows, struct hf_doc *pod)
 		return NULL;
 	}
 	follow->follows = follows;
-	follow->pod = hf_xstrdup(hf_doc_name(pod));
-	follow->uid = hf_xstrdup(hf_doc_uid(pod));
+	follow->pod = hf_doc_ref(pod);
+	follow->again = hf_timer_create(follows->options.loop, open_log, follow);
 	follow->told = follow->newest = -1;
 	return follow;
 }
 
-void hf_follows_pod(struct hf_follows *follows, struct hf_doc *pod)
+static void look(struct hf_follows *follows, struct hf_doc *pod, bool join)
 {
 	const struct hf_json *root = hf_doc_json(pod);
 	const char *container = follows->options.container;
@@ -120,16 +172,50 @@ void hf_follows_pod(struct hf_follows *follows, struct hf_doc *pod)
 	if (follow->container == NULL)
 		follow->container = hf_xstrdup(
 			hf_json_path_str(container_status(root, container), "name", NULL));
+	hf_doc_unref(follow->pod);
+	follow->pod = hf_doc_ref(pod);
+	if (join && follow->told < run - 1)
+		follow->told = run - 1;
+	follow->joined = follow->joined || join;
 	if (run > follow->newest)
 		follow->newest = run;
 	follow->running = running;
+	if (follow->failed && follow->newest == follow->told) {
+		follow->failed = false;
+		follow->tries = 0;
+		open_log(follow);
+		return;
+	}
 	next_run(follow);
+}
+
+void hf_follows_pod(struct hf_follows *follows, struct hf_doc *pod)
+{
+	look(follows, pod, false);
+}
+
+void hf_follows_join(struct hf_follows *follows, struct hf_doc *pod)
+{
+	look(follows, pod, true);
+}
+
+static bool is_open(const struct follow *follow)
+{
+	return follow->stream != NULL || follow->waiting;
 }
 
 bool hf_follows_open(const struct hf_follows *follows)
 {
 	for (size_t i = 0; i < follows->items.len; i++)
-		if (follows->items.items[i]->stream != NULL)
+		if (is_open(follows->items.items[i]))
+			return true;
+	return false;
+}
+
+bool hf_follows_ending(const struct hf_follows *follows)
+{
+	for (size_t i = 0; i < follows->items.len; i++)
+		if (is_open(follows->items.items[i]) && !follows->items.items[i]->running)
 			return true;
 	return false;
 }
@@ -150,8 +236,8 @@ struct hf_follows *hf_follows_destroy(struct hf_follows *follows)
 	for (size_t i = 0; i < follows->items.len; i++) {
 		struct follow *follow = follows->items.items[i];
 		follow->stream = hf_log_stream_stop(follow->stream);
-		free(follow->pod);
-		free(follow->uid);
+		follow->again = hf_timer_destroy(follow->again);
+		hf_doc_unref(follow->pod);
 		free(follow->container);
 		free(follow);
 	}

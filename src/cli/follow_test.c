@@ -20,18 +20,21 @@ static void on_bytes(void *arg, const char *pod, const char *bytes, size_t len)
 
 static void on_ended(void *arg, const char *pod, int code, const char *message)
 {
-	hf_strbuf_addf(&said, "%s", hf_follows_open(follows) ? "" : ".");
+	hf_strbuf_addf(&said, "%s%s", code != 0 ? message : "",
+		       hf_follows_open(follows) ? "" : ".");
 	if (!hf_follows_open(follows))
 		hf_loop_stop(world.loop);
 }
 
 static void begin(void)
 {
-	struct hf_follows_options options = {.ns = "default", .bytes = on_bytes, .ended = on_ended};
+	struct hf_follows_options options = {
+		.ns = "default", .tail_lines = -1, .bytes = on_bytes, .ended = on_ended};
 
 	cli_world_init(&world);
 	cli_world_job(&world, "j", 1, "Running");
 	cli_world_pod(&world, "j", "worker-0", "Running");
+	options.loop = world.loop;
 	options.store = world.store;
 	follows = hf_follows_create(&options);
 	hf_strbuf_clear(&said);
@@ -135,6 +138,62 @@ static void what_a_crash_loop_wrote_last_is_told(void **state)
 	end();
 }
 
+static void write_log(struct cli_world *w)
+{
+	cli_world_log(w, "j-worker-0", "at last");
+}
+
+static void a_log_that_cannot_be_opened_is_tried_again(void **state)
+{
+	(void)state;
+	begin();
+	cli_world_log(&world, "j-worker-0", NULL);
+	becomes("'restartCount':0,'state':{'running':{}}");
+	cli_world_later(&world, 3 * HF_SECOND, write_log);
+	told_to_the_end();
+	assert_string_equal(said.data, "j-worker-0<at last>.");
+	end();
+}
+
+static void one_that_was_given_up_is_tried_when_its_pod_is_told_of_again(void **state)
+{
+	(void)state;
+	begin();
+	cli_world_log(&world, "j-worker-0", NULL);
+	becomes("'restartCount':0,'state':{'running':{}}");
+	told_to_the_end();
+	assert_string_equal(said.data, "container \"pytorch\" is waiting to start.");
+	write_log(&world);
+	becomes("'restartCount':0,'state':{'running':{}},'image':'y'");
+	told_to_the_end();
+	assert_true(hf_str_has_suffix(said.data, "start.j-worker-0<at last>."));
+	becomes("'restartCount':0,'state':{'running':{}},'image':'z'");
+	assert_false(hf_follows_open(follows));
+	end();
+}
+
+static void of_a_pod_that_is_joined_only_the_newest_run_is_told(void **state)
+{
+	struct hf_doc *pod;
+
+	(void)state;
+	begin();
+	cli_world_log(&world, "j-worker-0", "x");
+	pod = cli_world_get(&world, &hf_pods, "j-worker-0"); /* restarted twice */
+	hf_follows_join(follows, pod);
+	hf_doc_unref(pod);
+	assert_false(world.log_asked.previous);
+	told_to_the_end();
+	assert_string_equal(said.data, "j-worker-0<x>.");
+	becomes("'restartCount':3,'state':{'running':{}}");
+	assert_false(hf_follows_ending(follows));
+	becomes("'restartCount':3,'state':{'terminated':{'exitCode':0}}");
+	assert_true(hf_follows_ending(follows));
+	told_to_the_end();
+	assert_string_equal(said.data, "j-worker-0<x>.j-worker-0<x>.");
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +202,9 @@ int main(void)
 		cmocka_unit_test(a_run_that_was_missed_is_asked_for_as_the_previous_one),
 		cmocka_unit_test(nothing_is_asked_before_a_container_has_started),
 		cmocka_unit_test(what_a_crash_loop_wrote_last_is_told),
+		cmocka_unit_test(a_log_that_cannot_be_opened_is_tried_again),
+		cmocka_unit_test(one_that_was_given_up_is_tried_when_its_pod_is_told_of_again),
+		cmocka_unit_test(of_a_pod_that_is_joined_only_the_newest_run_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "cli/logs_internal.h"
 #include "cli/verbs_internal.h"
 
 #include "api/job.h"
@@ -17,161 +18,150 @@
 /*
  * logs JOB: of the rank that failed first, else of rank 0; of others with --rank.
  *
- * With -f a pod that is not there yet, or whose container has not started, is waited for.
+ * What there is, or with -f (logs_follow.c) all that comes until the job ends.
  */
 
-#define RANKS_MAX 128            /* streams of one verb */
-#define RETRY_SPAN (500 * HF_MS) /* while a container has not started */
-#define LINE_BYTES_MAX ((size_t)64 << 10)
+void hf_logs_lines_init(const struct hf_logs *logs, struct hf_cli_lines *lines, const char *pod)
+{
+	size_t skipped = strlen(hf_doc_name(logs->job)) + 1;
 
-struct logging;
+	hf_cli_lines_init(lines, logs->cli->out, logs->prefix ? pod + skipped : NULL);
+}
+
+int hf_logs_no_pods(const struct hf_logs *logs, const struct hf_json *job)
+{
+	struct hf_job_facts facts;
+	struct hf_error err;
+
+	hf_job_facts_read(job, &facts);
+	(void)hf_error_set(&err, HF_E_NOT_FOUND, "%s has no pods: it is %s", hf_doc_name(logs->job),
+			   facts.state);
+	return hf_cli_fail(logs->cli, &err);
+}
+
+/* ---- what there is ------------------------------------------------------------------------ */
+
+struct printing;
 
 struct source {
-	struct logging *logging;
-	char *pod;
+	struct printing *printing;
+	const char *pod;
+	struct hf_cli_lines lines;
 	struct hf_log_stream *stream;
-	struct hf_timer *again;
-	struct hf_strbuf line; /* with a prefix: a line not yet whole */
-	bool started;          /* bytes came */
-	bool told;             /* that it is waited for */
 	bool over;
 };
 
-struct logging {
-	struct hf_cli *cli;
-	struct hf_doc *job;
-	struct hf_log_options options;
-	bool prefix;
-	struct source sources[RANKS_MAX];
-	size_t n_sources;
+struct printing {
+	const struct hf_logs *logs;
+	struct source *sources; /* as many as logs->n_pods */
 	bool over;
 	int exit_code;
 };
 
-static void start(void *arg);
-
 static void finish_source(struct source *source)
 {
-	struct logging *logging = source->logging;
+	struct printing *printing = source->printing;
 
 	source->over = true;
-	for (size_t i = 0; i < logging->n_sources; i++)
-		if (!logging->sources[i].over)
+	for (size_t i = 0; i < printing->logs->n_pods; i++)
+		if (!printing->sources[i].over)
 			return;
-	logging->over = true;
-	hf_loop_stop(logging->cli->loop);
-}
-
-static void print_line(struct source *source)
-{
-	FILE *out = source->logging->cli->out;
-	const char *name = source->pod + strlen(hf_doc_name(source->logging->job)) + 1;
-
-	fprintf(out, "%s | ", name);
-	(void)fwrite(source->line.data, 1, source->line.len, out);
-	fputc('\n', out);
-	hf_strbuf_clear(&source->line);
-}
-
-static void print_bytes(struct source *source, const char *bytes, size_t len)
-{
-	if (!source->logging->prefix) {
-		(void)fwrite(bytes, 1, len, source->logging->cli->out);
-		return;
-	}
-	for (size_t i = 0; i < len; i++) {
-		if (bytes[i] == '\n')
-			print_line(source);
-		else
-			hf_strbuf_addch(&source->line, bytes[i]);
-	}
+	printing->over = true;
+	hf_loop_stop(printing->logs->cli->loop);
 }
 
 static void on_log(void *arg, const char *bytes, size_t len, int code, const char *message)
 {
 	struct source *source = arg;
-	struct logging *logging = source->logging;
+	struct printing *printing = source->printing;
 	struct hf_error err;
 
 	if (len > 0) {
-		source->started = true;
-		print_bytes(source, bytes, len);
-		if (fflush(logging->cli->out) != 0)
+		if (hf_cli_lines_write(&source->lines, bytes, len) != 0)
 			finish_source(source); /* the reader went away */
 		return;
 	}
 	source->stream = hf_log_stream_stop(source->stream);
-	if (source->line.len > 0)
-		print_line(source);
-	/* A real kubelet and the embedded one both answer "is waiting to start" with 400. */
-	if (logging->options.follow && !source->started && !logging->options.previous &&
-	    (code == HF_E_BAD_REQUEST || code == HF_E_NOT_FOUND)) {
-		if (!source->told)
-			fprintf(logging->cli->err, "holdfast: waiting for %s to start\n",
-				source->pod);
-		source->told = true;
-		hf_timer_arm(source->again, RETRY_SPAN);
-		return;
-	}
+	hf_cli_lines_end(&source->lines);
 	if (code != 0) {
 		(void)hf_error_set(&err, code, "%s: %s", source->pod, message);
-		logging->exit_code = hf_cli_fail(logging->cli, &err);
+		printing->exit_code = hf_cli_fail(printing->logs->cli, &err);
 	}
 	finish_source(source);
 }
 
-static void start(void *arg)
+static void start(struct source *source)
 {
-	struct source *source = arg;
-	struct hf_log_options options = source->logging->options;
+	const struct hf_logs *logs = source->printing->logs;
+	struct hf_log_options options = logs->options;
 
 	options.pod = source->pod;
-	source->stream = hf_store_logs(source->logging->cli->store, &options, on_log, source);
+	hf_logs_lines_init(logs, &source->lines, source->pod);
+	source->stream = hf_store_logs(logs->cli->store, &options, on_log, source);
 }
 
-static int add_source(struct logging *logging, const char *pod)
+int hf_logs_print(const struct hf_logs *logs)
 {
-	struct source *source = &logging->sources[logging->n_sources];
+	struct printing printing = {.logs = logs};
 
-	if (logging->n_sources == RANKS_MAX)
-		return hf_cli_usage(logging->cli, "more than %d ranks at a time", RANKS_MAX);
-	source->logging = logging;
-	source->pod = hf_xstrdup(pod);
-	hf_strbuf_init(&source->line, LINE_BYTES_MAX);
-	source->again = hf_timer_create(logging->cli->loop, start, source);
-	logging->n_sources++;
+	printing.sources = hf_xcalloc(logs->n_pods, sizeof(struct source));
+	for (size_t i = 0; i < logs->n_pods; i++) {
+		printing.sources[i].printing = &printing;
+		printing.sources[i].pod = logs->pods[i];
+		start(&printing.sources[i]);
+	}
+	hf_cli_run_until(logs->cli, &printing.over);
+	for (size_t i = 0; i < logs->n_pods; i++) {
+		(void)hf_log_stream_stop(printing.sources[i].stream);
+		hf_cli_lines_release(&printing.sources[i].lines);
+	}
+	free(printing.sources);
+	return printing.exit_code;
+}
+
+/* ---- whose -------------------------------------------------------------------------------- */
+
+static int add_pod(struct hf_logs *logs, const char *pod)
+{
+	for (size_t i = 0; i < logs->n_pods; i++)
+		if (hf_streq(logs->pods[i], pod))
+			return 0;
+	if (logs->n_pods == HF_LOGS_PODS_MAX)
+		return hf_cli_usage(logs->cli, "more than %d ranks at a time", HF_LOGS_PODS_MAX);
+	logs->pods[logs->n_pods++] = hf_xstrdup(pod);
 	return 0;
 }
 
 /* --rank worker-1,2 or all */
-static int add_ranks(struct logging *logging, const struct hf_framework *framework,
-		     const char *list, const struct hf_cli_reply *pods)
+static int add_ranks(struct hf_logs *logs, const struct hf_framework *framework, const char *list,
+		     const struct hf_cli_reply *pods)
 {
 	HF_AUTOFREE char *copy = hf_xstrdup(list);
 	char *rest = copy, *word;
 	int rc = 0;
 
 	if (hf_streq(list, "all")) {
+		logs->all = true;
 		for (size_t i = 0; rc == 0 && i < pods->n_items; i++)
-			rc = add_source(logging, hf_doc_name(pods->items[i]));
+			rc = add_pod(logs, hf_doc_name(pods->items[i]));
 		return rc;
 	}
 	while (rc == 0 && (word = strsep(&rest, ",")) != NULL) {
 		HF_AUTOFREE char *name = NULL;
 		HF_AUTOFREE char *pod = NULL;
 		struct hf_error err;
-		if (hf_cli_rank_name(framework, hf_doc_json(logging->job), word, &name, &err) != 0)
-			return hf_cli_fail(logging->cli, &err);
-		pod = hf_xasprintf("%s-%s", hf_doc_name(logging->job), name);
-		rc = add_source(logging, pod);
+		if (hf_cli_rank_name(framework, hf_doc_json(logs->job), word, &name, &err) != 0)
+			return hf_cli_fail(logs->cli, &err);
+		pod = hf_xasprintf("%s-%s", hf_doc_name(logs->job), name);
+		rc = add_pod(logs, pod);
 	}
 	return rc;
 }
 
 /* The pod that the ledger names as the first cause, if it is still there; else rank 0. */
-static const char *default_pod(const struct logging *logging, const struct hf_cli_reply *pods)
+static const char *default_pod(const struct hf_logs *logs, const struct hf_cli_reply *pods)
 {
-	HF_AUTO_JSON recovery = hf_job_recovery(hf_doc_json(logging->job));
+	HF_AUTO_JSON recovery = hf_job_recovery(hf_doc_json(logs->job));
 	const char *cause = hf_json_path_str(recovery, "last", "pod", NULL);
 	const char *first = NULL;
 
@@ -191,10 +181,10 @@ static const char *default_pod(const struct logging *logging, const struct hf_cl
 }
 
 /* -f before there is any pod: the names are known from the spec. */
-static char *expected_pod(struct logging *logging, const struct hf_framework *framework)
+static char *expected_pod(struct hf_logs *logs, const struct hf_framework *framework)
 {
 	const struct hf_json *specs =
-		hf_json_path(hf_doc_json(logging->job), "spec", framework->replicas_key, NULL);
+		hf_json_path(hf_doc_json(logs->job), "spec", framework->replicas_key, NULL);
 	HF_AUTOFREE char *type = NULL;
 
 	for (int role = 0; role < framework->roles_len && type == NULL; role++)
@@ -203,42 +193,31 @@ static char *expected_pod(struct logging *logging, const struct hf_framework *fr
 	if (type == NULL)
 		return NULL;
 	hf_str_lower(type);
-	return hf_xasprintf("%s-%s-0", hf_doc_name(logging->job), type);
+	return hf_xasprintf("%s-%s-0", hf_doc_name(logs->job), type);
 }
 
-static int no_pods(const struct logging *logging)
+static int choose(struct hf_logs *logs, const struct hf_framework *framework, bool follow,
+		  const struct hf_cli_reply *pods)
 {
-	struct hf_job_facts facts;
-	struct hf_error err;
-
-	hf_job_facts_read(hf_doc_json(logging->job), &facts);
-	(void)hf_error_set(&err, HF_E_NOT_FOUND, "%s has no pods: it is %s",
-			   hf_doc_name(logging->job), facts.state);
-	return hf_cli_fail(logging->cli, &err);
-}
-
-static int choose(struct logging *logging, const struct hf_framework *framework)
-{
-	const char *ranks = hf_cli_flag(logging->cli, "rank");
-	HF_AUTO_CLI_REPLY pods = {.object = NULL};
+	const char *ranks = hf_cli_flag(logs->cli, "rank");
 	HF_AUTOFREE char *expected = NULL;
 	const char *pod;
-	struct hf_error err;
+	int rc;
 
-	if (hf_cli_list_owned(logging->cli, &hf_pods, logging->job, &pods, &err) != 0)
-		return hf_cli_fail(logging->cli, &err);
-	if (ranks != NULL && hf_streq(ranks, "all") && pods.n_items == 0)
-		return no_pods(logging);
-	if (ranks != NULL)
-		return add_ranks(logging, framework, ranks, &pods);
-	pod = default_pod(logging, &pods);
-	if (pod == NULL && logging->options.follow) {
-		expected = expected_pod(logging, framework);
+	if (ranks != NULL) {
+		rc = add_ranks(logs, framework, ranks, pods);
+		return rc == 0 && logs->n_pods == 0 && !follow
+			       ? hf_logs_no_pods(logs, hf_doc_json(logs->job))
+			       : rc;
+	}
+	pod = default_pod(logs, pods);
+	if (pod == NULL && follow) {
+		expected = expected_pod(logs, framework);
 		pod = expected;
 	}
 	if (pod != NULL)
-		return add_source(logging, pod);
-	return no_pods(logging);
+		return add_pod(logs, pod);
+	return hf_logs_no_pods(logs, hf_doc_json(logs->job));
 }
 
 static int parse_options(struct hf_cli *cli, struct hf_log_options *options)
@@ -260,52 +239,48 @@ static int parse_options(struct hf_cli *cli, struct hf_log_options *options)
 	return 0;
 }
 
-static void release(struct logging *logging)
+static int run_logs(struct hf_logs *logs, const struct hf_framework *framework)
 {
-	for (size_t i = 0; i < logging->n_sources; i++) {
-		struct source *source = &logging->sources[i];
-		source->stream = hf_log_stream_stop(source->stream);
-		source->again = hf_timer_destroy(source->again);
-		hf_strbuf_release(&source->line);
-		free(source->pod);
-	}
+	/* The run before the last one has ended. */
+	bool follow = logs->options.follow && !logs->options.previous;
+	HF_AUTO_CLI_REPLY pods = {.object = NULL};
+	struct hf_error err;
+	int rc;
+
+	if (hf_cli_list_owned(logs->cli, &hf_pods, logs->job, &pods, &err) != 0)
+		return hf_cli_fail(logs->cli, &err);
+	rc = choose(logs, framework, follow, &pods);
+	if (rc != 0)
+		return rc;
+	logs->prefix = hf_cli_has(logs->cli, "prefix") || logs->n_pods > 1 || (follow && logs->all);
+	return follow ? hf_logs_follow(logs, &pods) : hf_logs_print(logs);
 }
 
 static int verb_logs(struct hf_cli *cli)
 {
-	struct logging *logging;
 	const struct hf_framework *framework;
+	struct hf_logs logs = {.cli = cli};
 	HF_AUTO_DOC job = NULL;
-	struct hf_log_options options = {.ns = NULL};
 	struct hf_error err;
-	int rc = parse_options(cli, &options);
+	int rc = parse_options(cli, &logs.options);
 
 	if (rc != 0)
 		return rc;
 	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	logging = hf_xcalloc(1, sizeof(*logging));
-	logging->cli = cli;
-	logging->job = job;
-	logging->options = options;
-	logging->options.ns = hf_doc_namespace(job);
-	if (options.container == NULL)
-		logging->options.container = framework->container_name;
-	rc = choose(logging, framework);
-	logging->prefix = hf_cli_has(cli, "prefix") || logging->n_sources > 1;
-	for (size_t i = 0; rc == 0 && i < logging->n_sources; i++)
-		start(&logging->sources[i]);
-	if (rc == 0 && logging->n_sources > 0) {
-		hf_cli_run_until(cli, &logging->over);
-		rc = logging->exit_code;
-	}
-	release(logging);
-	free(logging);
+	logs.job = job;
+	logs.resource = hf_cli_resource_of(framework);
+	logs.options.ns = hf_doc_namespace(job);
+	if (logs.options.container == NULL)
+		logs.options.container = framework->container_name;
+	rc = run_logs(&logs, framework);
+	for (size_t i = 0; i < logs.n_pods; i++)
+		free(logs.pods[i]);
 	return rc;
 }
 
 static const struct hf_flag logs_flags[] = {
-	{"follow", 'f', NULL, "go on as lines come; wait for a pod that has not started"},
+	{"follow", 'f', NULL, "go on as lines come, through restarts, until the job ends"},
 	{"rank", 0, "NAMES", "these replicas, such as master-0,worker-1 or 0,2, or all"},
 	{"container", 'c', "NAME", "this container; else the one the kind names"},
 	{"previous", 'p', NULL, "of the container before its last restart"},

@@ -7,18 +7,6 @@
 
 #include <string.h>
 
-static void start_worker(struct cli_world *w)
-{
-	cli_world_log(w, "a-worker-0", "at last\n");
-}
-
-static void make_master(struct cli_world *w)
-{
-	cli_world_log(w, "a-master-0", "here\n");
-	cli_world_create(w, "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a-master-0'},"
-			    "'spec':{'containers':[{'name':'pytorch','image':'x'}]}}");
-}
-
 static void job_with_pods(struct cli_world *w)
 {
 	cli_world_job(w, "a", 2, "Running");
@@ -70,6 +58,20 @@ static void ranks_are_chosen_by_name_number_or_all(void **state)
 	/* In the spec, but not made yet. */
 	cli_world_run(w, "logs", "a", "--rank=worker-1", NULL);
 	assert_said(w, 1, "", "holdfast: a-worker-1: pods \"a-worker-1\" not found\n");
+	/* Twice the same one is once. */
+	cli_world_run(w, "logs", "a", "--rank=0,master-0", NULL);
+	assert_said(w, 0, "one\ntwo", "");
+}
+
+static void a_container_that_waits_has_none(void **state)
+{
+	struct cli_world *w = *state;
+
+	job_with_pods(w);
+	cli_world_log(w, "a-worker-0", NULL);
+	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
+	assert_int_equal(w->code, HF_EXIT_FAILED);
+	assert_has(w->err, "is waiting to start");
 }
 
 static void flags_go_to_the_server(void **state)
@@ -87,31 +89,6 @@ static void flags_go_to_the_server(void **state)
 	assert_int_equal(w->code, HF_EXIT_USAGE);
 	cli_world_run(w, "logs", "a", "--since=x", NULL);
 	assert_int_equal(w->code, HF_EXIT_USAGE);
-}
-
-static void following_waits_for_a_container_and_says_so_once(void **state)
-{
-	struct cli_world *w = *state;
-
-	job_with_pods(w);
-	cli_world_log(w, "a-worker-0", NULL);
-	cli_world_later(w, 5 * HF_SECOND, start_worker);
-	cli_world_run(w, "logs", "a", "-f", "--rank=worker-0", NULL);
-	assert_said(w, 0, "at last\n", "holdfast: waiting for a-worker-0 to start\n");
-	cli_world_log(w, "a-worker-0", NULL);
-	cli_world_run(w, "logs", "a", "--rank=worker-0", NULL);
-	assert_int_equal(w->code, HF_EXIT_FAILED);
-	assert_has(w->err, "is waiting to start");
-}
-
-static void following_waits_for_pods(void **state)
-{
-	struct cli_world *w = *state;
-
-	cli_world_job(w, "a", 2, "Created");
-	cli_world_later(w, 5 * HF_SECOND, make_master);
-	cli_world_run(w, "logs", "a", "-f", NULL);
-	assert_said(w, 0, "here\n", "holdfast: waiting for a-master-0 to start\n");
 }
 
 static void without_pods_there_are_no_logs(void **state)
@@ -136,11 +113,9 @@ int main(void)
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(ranks_are_chosen_by_name_number_or_all,
 						cli_world_setup, cli_world_teardown),
-		cmocka_unit_test_setup_teardown(flags_go_to_the_server, cli_world_setup,
+		cmocka_unit_test_setup_teardown(a_container_that_waits_has_none, cli_world_setup,
 						cli_world_teardown),
-		cmocka_unit_test_setup_teardown(following_waits_for_a_container_and_says_so_once,
-						cli_world_setup, cli_world_teardown),
-		cmocka_unit_test_setup_teardown(following_waits_for_pods, cli_world_setup,
+		cmocka_unit_test_setup_teardown(flags_go_to_the_server, cli_world_setup,
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(without_pods_there_are_no_logs, cli_world_setup,
 						cli_world_teardown),

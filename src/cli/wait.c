@@ -23,6 +23,7 @@ struct waiting {
 	char *field_selector;
 	const struct hf_resource *resource;
 	struct hf_watch *watch;
+	struct hf_call *call; /* not NULL: looking */
 	struct hf_timer *timeout, *again;
 	struct hf_cli_tail *tail; /* --logs */
 	bool look_once;           /* --timeout 0: as it is now */
@@ -142,6 +143,7 @@ static void on_looked(void *arg, const struct hf_reply *reply)
 {
 	struct waiting *waiting = arg;
 
+	waiting->call = NULL;
 	if (waiting->ending)
 		return;
 	if (reply->code == HF_E_NOT_FOUND ||
@@ -167,7 +169,7 @@ static void look_and_watch(void *arg)
 				     .ns = hf_doc_namespace(waiting->job),
 				     .name = hf_doc_name(waiting->job)};
 
-	(void)hf_store_request(waiting->cli->store, &request, on_looked, waiting);
+	waiting->call = hf_store_request(waiting->cli->store, &request, on_looked, waiting);
 }
 
 static int run_wait(struct waiting *waiting, hf_time timeout)
@@ -180,6 +182,7 @@ static int run_wait(struct waiting *waiting, hf_time timeout)
 	hf_strbuf_init(&waiting->last_word, LAST_WORD_BYTES_MAX);
 	look_and_watch(waiting);
 	hf_cli_run_until(waiting->cli, &waiting->over);
+	hf_call_cancel(waiting->call);
 	waiting->watch = hf_watch_stop(waiting->watch);
 	waiting->timeout = hf_timer_destroy(waiting->timeout);
 	waiting->again = hf_timer_destroy(waiting->again);

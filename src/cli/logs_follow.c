@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/logs_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cli/follow.h"
+#include "cli/states.h"
+#include "core/names.h"
+#include "store/resource.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/*
+ * logs -f: the pods of a job through restarts, of containers and of the job, until it ends.
+ * The logs are data; what is told between them goes to stderr.
+ *
+ * WATCHING, then LAST_LOOK: the job has ended, and its pods are listed once more, as events of
+ * two watches come in no order; then ENDING: what is still open is told to its end.
+ */
+
+#define AGAIN_SPAN HF_SECOND
+#define LINGER_SPAN (2 * HF_SECOND) /* for pods that run on behind the job's end */
+
+struct rank {
+	char *pod;
+	struct hf_cli_lines lines;
+	bool began;
+	int64_t code; /* how the container of the last pod ended; -1: not known */
+};
+
+enum following_state { FOLLOWING_WATCHING, FOLLOWING_LAST_LOOK, FOLLOWING_ENDING };
+
+struct following {
+	const struct hf_logs *logs;
+	struct hf_cli *cli;
+	enum following_state state;
+	struct hf_follows *follows;
+	struct hf_watch *job_watch, *pod_watch;
+	struct hf_call *call; /* one at a time */
+	struct hf_timer *job_again, *pods_again, *linger;
+	char *field_selector, *label_selector;
+	HF_VEC(struct rank *) ranks;
+	bool full;     /* it was told that there are more pods than that */
+	bool away;     /* it was told that the server is */
+	bool paused;   /* that the job is suspended */
+	bool watched;  /* the job was seen before its end */
+	bool lingered; /* what runs on is not waited for any more */
+	bool over;
+	int exit_code;
+};
+
+static void finish(struct following *following)
+{
+	following->over = true;
+	hf_loop_stop(following->cli->loop);
+}
+
+static void HF_PRINTF(2, 3) tell(struct following *following, const char *fmt, ...)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX);
+	struct hf_error err;
+	va_list ap;
+
+	va_start(ap, fmt);
+	hf_strbuf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	(void)hf_error_set(&err, HF_E_INTERNAL, "%s", text.data);
+	(void)fflush(following->cli->out);
+	(void)hf_cli_fail(following->cli, &err);
+	(void)fflush(following->cli->err);
+}
+
+static void fail(struct following *following, int code, const char *message)
+{
+	struct hf_error err;
+
+	(void)hf_error_set(&err, code, "%s", message);
+	following->exit_code = hf_cli_fail(following->cli, &err);
+	finish(following);
+}
+
+/* ---- ranks -------------------------------------------------------------------------------- */
+
+static struct rank *add_rank(struct following *following, const char *pod)
+{
+	struct rank *rank = hf_xcalloc(1, sizeof(*rank));
+
+	if (!HF_VEC_PUSH(&following->ranks, rank)) {
+		free(rank);
+		if (!following->full)
+			tell(following, "more than %d ranks: %s and others are not followed",
+			     HF_LOGS_PODS_MAX, pod);
+		following->full = true;
+		return NULL;
+	}
+	rank->pod = hf_xstrdup(pod);
+	rank->code = -1;
+	hf_logs_lines_init(following->logs, &rank->lines, pod);
+	return rank;
+}
+
+/* NULL: not one that is wanted. */
+static struct rank *rank_of(struct following *following, const char *pod)
+{
+	for (size_t i = 0; i < following->ranks.len; i++)
+		if (hf_streq(following->ranks.items[i]->pod, pod))
+			return following->ranks.items[i];
+	return following->logs->all ? add_rank(following, pod) : NULL;
+}
+
+static const struct hf_json *container_of(const struct following *following,
+					  const struct hf_json *pod)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
+	const char *wanted = following->logs->options.container;
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL), wanted))
+			return hf_json_item(list, i);
+	return NULL;
+}
+
+static int64_t exit_code_of(const struct hf_json *state)
+{
+	return hf_json_i64(hf_json_path(state, "terminated", "exitCode", NULL), -1);
+}
+
+static const char *annotation(const struct hf_json *pod, const char *name)
+{
+	return hf_str_or(hf_json_path_str(pod, "metadata", "annotations", name, NULL), "?");
+}
+
+static void tell_restart(struct following *following, struct rank *rank, struct hf_doc *pod,
+			 int64_t run)
+{
+	const struct hf_json *root = hf_doc_json(pod);
+	const struct hf_json *status = container_of(following, root);
+	int64_t code = run > 0 ? exit_code_of(hf_json_get(status, "lastState")) : rank->code;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_ERROR_TEXT_MAX);
+
+	hf_strbuf_addstr(&text, rank->pod);
+	if (code >= 0)
+		hf_strbuf_addf(&text, " ended with code %" PRId64 " and", code);
+	hf_strbuf_addstr(&text, " starts again: ");
+	if (run > 0)
+		hf_strbuf_addf(&text, "restart %" PRId64 " of its container", run);
+	else
+		hf_strbuf_addf(&text, "a new pod, generation %s, attempt %s",
+			       annotation(root, HF_ANNOTATION_GENERATION),
+			       annotation(root, HF_ANNOTATION_ATTEMPT));
+	tell(following, "%s", text.data);
+}
+
+/* ---- logs --------------------------------------------------------------------------------- */
+
+static void on_began(void *arg, struct hf_doc *pod, int64_t run)
+{
+	struct following *following = arg;
+	struct rank *rank = rank_of(following, hf_doc_name(pod));
+
+	if (rank->began) {
+		hf_cli_lines_break(&rank->lines);
+		tell_restart(following, rank, pod, run);
+	}
+	rank->began = true;
+	rank->code = -1;
+}
+
+static void on_bytes(void *arg, const char *pod, const char *bytes, size_t len)
+{
+	struct following *following = arg;
+
+	if (following->over || hf_cli_lines_write(&rank_of(following, pod)->lines, bytes, len) == 0)
+		return;
+	following->exit_code = HF_EXIT_FAILED; /* the reader went away */
+	finish(following);
+}
+
+static void check_end(struct following *following)
+{
+	if (following->state != FOLLOWING_ENDING)
+		return;
+	if (!hf_follows_open(following->follows) ||
+	    (following->lingered && !hf_follows_ending(following->follows)))
+		finish(following);
+}
+
+static void on_ended(void *arg, const char *pod, int code, const char *message)
+{
+	struct following *following = arg;
+	struct hf_error err;
+
+	hf_cli_lines_end(&rank_of(following, pod)->lines);
+	if (fflush(following->cli->out) == 0 && code != 0) {
+		(void)hf_error_set(&err, code, "%s: %s", pod, message);
+		following->exit_code = hf_cli_fail(following->cli, &err);
+	}
+	check_end(following);
+}
+
+static void on_linger(void *arg)
+{
+	struct following *following = arg;
+
+	following->lingered = true;
+	check_end(following);
+}
+
+/* ---- pods --------------------------------------------------------------------------------- */
+
+static void see_pod(struct following *following, struct hf_doc *pod, bool join)
+{
+	struct rank *rank = rank_of(following, hf_doc_name(pod));
+	int64_t code;
+
+	if (rank == NULL)
+		return;
+	if (join)
+		hf_follows_join(following->follows, pod);
+	else
+		hf_follows_pod(following->follows, pod);
+	code = exit_code_of(hf_json_get(container_of(following, hf_doc_json(pod)), "state"));
+	if (code >= 0)
+		rank->code = code;
+}
+
+/* A server that restarts is worth waiting for, one that refuses is not. */
+static bool is_away(struct following *following, int code, const char *message)
+{
+	if (code == HF_E_FORBIDDEN || code == HF_E_UNAUTHORIZED) {
+		fail(following, code, message);
+		return false;
+	}
+	if (!following->away && code != 0 && code != HF_E_GONE)
+		tell(following, "%s: trying again", hf_str_or(message, "the watch ended"));
+	following->away = following->away || (code != 0 && code != HF_E_GONE);
+	return true;
+}
+
+static void on_pod(void *arg, const struct hf_event *event)
+{
+	struct following *following = arg;
+
+	if (event->type == HF_EVENT_ENDED) {
+		following->pod_watch = hf_watch_stop(following->pod_watch);
+		if (is_away(following, event->code, event->message))
+			hf_timer_arm(following->pods_again, AGAIN_SPAN);
+		return;
+	}
+	following->away = false;
+	if (event->type == HF_EVENT_ADDED || event->type == HF_EVENT_MODIFIED)
+		see_pod(following, event->object, false);
+}
+
+static void watch_pods(void *arg)
+{
+	struct following *following = arg;
+	struct hf_watch_options options = {.resource = &hf_pods,
+					   .ns = hf_doc_namespace(following->logs->job),
+					   .label_selector = following->label_selector};
+
+	following->pod_watch = hf_store_watch(following->cli->store, &options, on_pod, following);
+}
+
+/* ---- the job ------------------------------------------------------------------------------ */
+
+/* Of a job that is over: replicas that nobody will see any more. */
+static void tell_missing(struct following *following)
+{
+	const struct hf_logs *logs = following->logs;
+
+	if (logs->all && following->ranks.len == 0 && !following->watched) {
+		following->exit_code = hf_logs_no_pods(logs, hf_doc_json(logs->job));
+		return;
+	}
+	for (size_t i = 0; i < following->ranks.len; i++) {
+		if (following->ranks.items[i]->began)
+			continue;
+		tell(following, "%s has no log", following->ranks.items[i]->pod);
+		following->exit_code = HF_EXIT_FAILED;
+	}
+}
+
+static void on_last_look(void *arg, const struct hf_reply *reply)
+{
+	struct following *following = arg;
+
+	following->call = NULL;
+	for (size_t i = 0; i < reply->n_items; i++)
+		see_pod(following, reply->items[i], false);
+	following->state = FOLLOWING_ENDING;
+	tell_missing(following);
+	hf_timer_arm(following->linger, LINGER_SPAN);
+	check_end(following);
+}
+
+static void end_job(struct following *following, const char *how)
+{
+	struct hf_request request = {.verb = HF_VERB_LIST,
+				     .resource = &hf_pods,
+				     .ns = hf_doc_namespace(following->logs->job),
+				     .label_selector = following->label_selector};
+
+	if (following->state != FOLLOWING_WATCHING)
+		return;
+	following->state = FOLLOWING_LAST_LOOK;
+	if (following->watched)
+		tell(following, "%s %s", hf_doc_name(following->logs->job), how);
+	hf_call_cancel(following->call);
+	following->call =
+		hf_store_request(following->cli->store, &request, on_last_look, following);
+}
+
+static void see_job(struct following *following, struct hf_doc *job)
+{
+	HF_AUTOFREE char *how = NULL;
+	struct hf_job_facts facts;
+	bool paused;
+
+	if (!hf_streq(hf_doc_uid(job), hf_doc_uid(following->logs->job))) {
+		end_job(following, "was deleted"); /* another one of that name */
+		return;
+	}
+	hf_job_facts_read(hf_doc_json(job), &facts);
+	if (hf_streq(facts.state, "Succeeded") || hf_streq(facts.state, "Failed")) {
+		how = hf_xasprintf("is %s", facts.state);
+		end_job(following, how);
+		return;
+	}
+	following->watched = true;
+	paused = hf_streq(facts.state, "Suspended");
+	if (paused && !following->paused)
+		tell(following, "%s is suspended: waiting for it to be resumed", hf_doc_name(job));
+	following->paused = paused;
+}
+
+static void on_job(void *arg, const struct hf_event *event)
+{
+	struct following *following = arg;
+
+	switch (event->type) {
+	case HF_EVENT_ADDED:
+	case HF_EVENT_MODIFIED: see_job(following, event->object); break;
+	case HF_EVENT_DELETED: end_job(following, "was deleted"); break;
+	case HF_EVENT_BOOKMARK: break;
+	case HF_EVENT_ENDED:
+		following->job_watch = hf_watch_stop(following->job_watch);
+		if (is_away(following, event->code, event->message))
+			hf_timer_arm(following->job_again, AGAIN_SPAN);
+		break;
+	}
+}
+
+static void on_looked(void *arg, const struct hf_reply *reply)
+{
+	struct following *following = arg;
+	struct hf_watch_options options = {.resource = following->logs->resource,
+					   .ns = hf_doc_namespace(following->logs->job),
+					   .field_selector = following->field_selector};
+
+	following->call = NULL;
+	if (reply->code == HF_E_NOT_FOUND) {
+		end_job(following, "was deleted");
+	} else if (reply->code != 0) {
+		if (is_away(following, reply->code, reply->message))
+			hf_timer_arm(following->job_again, AGAIN_SPAN);
+	} else {
+		see_job(following, reply->object);
+		if (following->state != FOLLOWING_WATCHING)
+			return;
+		options.resource_version = hf_doc_resource_version(reply->object);
+		following->job_watch =
+			hf_store_watch(following->cli->store, &options, on_job, following);
+	}
+}
+
+/* Look before watching: a deletion while nobody watched makes no event. */
+static void look_and_watch(void *arg)
+{
+	struct following *following = arg;
+	struct hf_request request = {.verb = HF_VERB_GET,
+				     .resource = following->logs->resource,
+				     .ns = hf_doc_namespace(following->logs->job),
+				     .name = hf_doc_name(following->logs->job)};
+
+	following->call = hf_store_request(following->cli->store, &request, on_looked, following);
+}
+
+/* ---- from beginning to end ---------------------------------------------------------------- */
+
+static bool has_ended(const struct hf_logs *logs)
+{
+	struct hf_job_facts facts;
+
+	hf_job_facts_read(hf_doc_json(logs->job), &facts);
+	return hf_streq(facts.state, "Succeeded") || hf_streq(facts.state, "Failed");
+}
+
+static void begin(struct following *following, const struct hf_cli_reply *pods)
+{
+	const struct hf_logs *logs = following->logs;
+	struct hf_follows_options options = {.loop = logs->cli->loop,
+					     .store = logs->cli->store,
+					     .ns = hf_doc_namespace(logs->job),
+					     .container = logs->options.container,
+					     .timestamps = logs->options.timestamps,
+					     .tail_lines = logs->options.tail_lines,
+					     .since_seconds = logs->options.since_seconds,
+					     .began = on_began,
+					     .bytes = on_bytes,
+					     .ended = on_ended,
+					     .arg = following};
+
+	following->follows = hf_follows_create(&options);
+	for (size_t i = 0; i < logs->n_pods; i++)
+		(void)add_rank(following, logs->pods[i]);
+	for (size_t i = 0; i < pods->n_items; i++)
+		see_pod(following, pods->items[i], true);
+	if (!has_ended(logs)) {
+		for (size_t i = 0; i < following->ranks.len; i++)
+			if (!following->ranks.items[i]->began)
+				tell(following, "waiting for %s to start",
+				     following->ranks.items[i]->pod);
+		if (following->ranks.len == 0)
+			tell(following, "waiting for pods of %s", hf_doc_name(logs->job));
+	}
+	watch_pods(following);
+	look_and_watch(following);
+}
+
+static void release(struct following *following)
+{
+	hf_call_cancel(following->call);
+	following->job_watch = hf_watch_stop(following->job_watch);
+	following->pod_watch = hf_watch_stop(following->pod_watch);
+	following->follows = hf_follows_destroy(following->follows);
+	following->job_again = hf_timer_destroy(following->job_again);
+	following->pods_again = hf_timer_destroy(following->pods_again);
+	following->linger = hf_timer_destroy(following->linger);
+	for (size_t i = 0; i < following->ranks.len; i++) {
+		struct rank *rank = following->ranks.items[i];
+		hf_cli_lines_end(&rank->lines);
+		hf_cli_lines_release(&rank->lines);
+		free(rank->pod);
+		free(rank);
+	}
+	HF_VEC_RELEASE(&following->ranks);
+	free(following->field_selector);
+	free(following->label_selector);
+}
+
+int hf_logs_follow(const struct hf_logs *logs, const struct hf_cli_reply *pods)
+{
+	struct following following = {
+		.logs = logs, .cli = logs->cli, .ranks = HF_VEC_INIT(HF_LOGS_PODS_MAX)};
+	const char *name = hf_doc_name(logs->job);
+
+	following.field_selector = hf_xasprintf("metadata.name=%s", name);
+	following.label_selector = hf_xasprintf("%s=%s", HF_LABEL_JOB_NAME, name);
+	following.job_again = hf_timer_create(logs->cli->loop, look_and_watch, &following);
+	following.pods_again = hf_timer_create(logs->cli->loop, watch_pods, &following);
+	following.linger = hf_timer_create(logs->cli->loop, on_linger, &following);
+	begin(&following, pods);
+	hf_cli_run_until(logs->cli, &following.over);
+	release(&following);
+	return following.exit_code;
+}
