@@ -82,6 +82,9 @@ int hf_render_init_containers(const char *text, const char *address,
  * NULL: there is nothing to write. */
 struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *framework,
 			       const struct hf_status *status);
+/* The strategic merge patch of a pod's status that HF_ACTION_FAIL_POD asks for: conditions of
+ * others stay. */
+struct hf_doc *hf_fail_pod_patch(const struct hf_action *action, hf_time now);
 /* Whether the object in the reply holds all that was sent. */
 bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply);
 

@@ -129,6 +129,28 @@ static void judge_delete_read(struct hf_pass_call *call, const struct hf_reply *
 		bad(call, HF_E_CONFLICT, "the object has changed since the decision to delete it");
 }
 
+/* Only a pod that is no longer there, or has ended, need not be failed. */
+static void judge_fail_read(struct hf_pass_call *call, const struct hf_reply *reply)
+{
+	struct hf_pod pod;
+	bool other;
+
+	if (reply->code == HF_E_NOT_FOUND) {
+		put_gone(call);
+		good_already(call);
+		return;
+	}
+	hf_pod_read(reply->object, NULL, call->pass->arena, &pod);
+	other = !hf_streq(pod.uid, call->action->uid);
+	if (other)
+		put_gone(call);
+	hf_cache_put_reply(cache_of(call), reply->object);
+	if (!other && (pod.phase == HF_POD_FAILED || pod.phase == HF_POD_SUCCEEDED))
+		good_already(call);
+	else
+		bad(call, HF_E_CONFLICT, "the pod has changed since it was given up");
+}
+
 static void read_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_pass_call *call = arg;
@@ -138,6 +160,8 @@ static void read_reply(void *arg, const struct hf_reply *reply)
 		bad(call, reply->code, reply->message);
 	else if (is_create(call->action))
 		judge_create_read(call, reply);
+	else if (call->action->kind == HF_ACTION_FAIL_POD)
+		judge_fail_read(call, reply);
 	else
 		judge_delete_read(call, reply);
 	hf_pass_replied(call->pass, reply);
@@ -202,6 +226,21 @@ static void judge_delete(struct hf_pass_call *call, const struct hf_reply *reply
 	}
 }
 
+static void judge_fail(struct hf_pass_call *call, const struct hf_reply *reply)
+{
+	if (reply->code == 0) {
+		hf_cache_put_reply(cache_of(call), reply->object);
+		good(call);
+	} else if (reply->code == HF_E_NOT_FOUND) {
+		put_gone(call);
+		good_already(call);
+	} else if (reply->code == HF_E_CONFLICT || tells_nothing(reply->code)) {
+		unsure(call);
+	} else {
+		bad(call, reply->code, reply->message);
+	}
+}
+
 static void action_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_pass_call *call = arg;
@@ -209,6 +248,8 @@ static void action_reply(void *arg, const struct hf_reply *reply)
 	call->call = NULL;
 	if (is_create(call->action))
 		judge_create(call, reply);
+	else if (call->action->kind == HF_ACTION_FAIL_POD)
+		judge_fail(call, reply);
 	else
 		judge_delete(call, reply);
 	if (call->state == HF_CALL_BAD)
@@ -252,6 +293,13 @@ void hf_perform_send(struct hf_pass_call *call)
 			return;
 		}
 		request.verb = HF_VERB_CREATE;
+		request.body = body;
+	} else if (action->kind == HF_ACTION_FAIL_POD) {
+		body = hf_fail_pod_patch(action, hf_operator_now(pass->op));
+		request.verb = HF_VERB_PATCH;
+		request.name = action->name;
+		request.subresource = "status";
+		request.patch_type = HF_PATCH_STRATEGIC;
 		request.body = body;
 	} else {
 		request.verb = HF_VERB_DELETE;

@@ -228,6 +228,90 @@ static void test_nothing_is_decided_on_a_job_that_is_no_json(void **state)
 	assert_int_equal(bench->last_code, HF_E_UNAVAILABLE);
 }
 
+/* --- giving up a pod ----------------------------------------------------------------------- */
+
+static struct fake_call *fail_is_sent(struct bench *bench)
+{
+	want(0, HF_ACTION_FAIL_POD, 0, 1);
+	actions[0].resource_version = "31";
+	actions[0].message = "node n-1 is lost";
+	want(1, HF_ACTION_CREATE_POD, 1, 1);
+	start(bench);
+	return expect(bench, HF_VERB_PATCH, "pods");
+}
+
+static void test_a_pod_is_given_up_by_one_guarded_patch_of_its_status(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call = fail_is_sent(bench);
+	const struct hf_json *body = hf_doc_json(call->request->body);
+	const struct hf_json *status = hf_json_get(body, "status");
+	const struct hf_json *condition = hf_json_item(hf_json_get(status, "conditions"), 0);
+
+	assert_string_equal(call->request->name, "ddp-worker-0");
+	assert_string_equal(call->request->subresource, "status");
+	assert_int_equal(call->request->patch_type, HF_PATCH_STRATEGIC);
+	assert_string_equal(hf_json_path_str(body, "metadata", "uid", NULL), "p-uid");
+	assert_string_equal(hf_json_path_str(body, "metadata", "resourceVersion", NULL), "31");
+	assert_string_equal(hf_json_path_str(status, "phase", NULL), "Failed");
+	assert_string_equal(hf_json_path_str(condition, "type", NULL), "holdfast.dev/NodeLost");
+	assert_string_equal(hf_json_path_str(condition, "status", NULL), "True");
+	assert_string_equal(hf_json_path_str(condition, "message", NULL), "node n-1 is lost");
+	assert_non_null(hf_json_path_str(condition, "lastTransitionTime", NULL));
+	fake_answer_object(call, pod_doc("ddp-worker-0", "p-uid", 101, "u-1", ""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_a_kubelet_that_came_back_keeps_its_pod(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(fail_is_sent(bench), HF_E_CONFLICT);
+	fake_answer_object(expect(bench, HF_VERB_GET, "pods"),
+			   pod_doc("ddp-worker-0", "p-uid", 101, "u-1",
+				   "},\"status\":{\"phase\":\"Running\""));
+	assert_int_equal(bench->last_code, HF_E_CONFLICT);
+	assert_null(next(bench));
+	gathered(bench);
+	/* It is stepped again, on what was read. */
+	assert_int_equal(brain.steps, 2);
+	assert_int_equal(brain.pods, 1);
+}
+
+static void test_a_pod_that_was_given_up_already_or_is_gone_is_good(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(fail_is_sent(bench), HF_E_TIMEOUT);
+	fake_answer_object(
+		expect(bench, HF_VERB_GET, "pods"),
+		pod_doc("ddp-worker-0", "p-uid", 101, "u-1", "},\"status\":{\"phase\":\"Failed\""));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_a_pod_that_went_while_it_was_given_up_is_good(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(fail_is_sent(bench), HF_E_NOT_FOUND);
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	assert_int_equal(bench->last_code, 0);
+}
+
+static void test_another_pod_of_the_name_is_left_alone(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_refuse(fail_is_sent(bench), HF_E_CONFLICT);
+	fake_answer_object(
+		expect(bench, HF_VERB_GET, "pods"),
+		pod_doc("ddp-worker-0", "p-2", 101, "u-1", "},\"status\":{\"phase\":\"Failed\""));
+	assert_int_equal(bench->last_code, HF_E_CONFLICT);
+	assert_null(next(bench));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +329,11 @@ int main(void)
 		T(test_a_delete_that_timed_out_is_read),
 		T(test_deleting_the_job_is_foreground_by_uid_and_counted),
 		T(test_nothing_is_decided_on_a_job_that_is_no_json),
+		T(test_a_pod_is_given_up_by_one_guarded_patch_of_its_status),
+		T(test_a_kubelet_that_came_back_keeps_its_pod),
+		T(test_a_pod_that_was_given_up_already_or_is_gone_is_good),
+		T(test_a_pod_that_went_while_it_was_given_up_is_good),
+		T(test_another_pod_of_the_name_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

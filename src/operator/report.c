@@ -78,7 +78,10 @@ void hf_report_failure(struct hf_pass *pass, enum hf_action_kind kind, const cha
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
 
 	hf_strbuf_addf(&text, "Error %s: %s",
-		       hf_streq(words[kind].verb, "Created") ? "creating" : "deleting", message);
+		       kind == HF_ACTION_FAIL_POD              ? "failing"
+		       : hf_streq(words[kind].verb, "Created") ? "creating"
+							       : "deleting",
+		       message);
 	hf_report_job(pass, true, words[kind].failed, text.data);
 }
 

@@ -15,12 +15,41 @@ const struct hf_framework *const script_frameworks[] = {&hf_framework_pytorch, N
 
 struct script brain;
 
+/* All but the texts, which live as long as the step. */
+static void remember(const struct hf_observed *seen, hf_time now)
+{
+	brain.now = now;
+	brain.watched_since = seen->watched_since;
+	brain.news_at = seen->pods_len > 0 ? seen->pods[0].news_at : HF_TIME_NONE;
+	brain.n_nodes = seen->nodes_len;
+	brain.n_gone = seen->gone_len;
+	brain.n_claims = seen->claims_len;
+	for (size_t i = 0; i < SEEN_MAX; i++) {
+		if (i < seen->nodes_len) {
+			brain.nodes[i] = seen->nodes[i];
+			snprintf(brain.node_names[i], sizeof(brain.node_names[i]), "%s",
+				 seen->nodes[i].name);
+		}
+		if (i < seen->gone_len) {
+			brain.gone[i] = seen->gone[i];
+			snprintf(brain.gone_names[i], sizeof(brain.gone_names[i]), "%s",
+				 seen->gone[i].name);
+		}
+		if (i < seen->claims_len) {
+			brain.claims[i] = seen->claims[i];
+			snprintf(brain.claim_names[i], sizeof(brain.claim_names[i]), "%s",
+				 seen->claims[i].name);
+		}
+	}
+}
+
 int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
 		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)
 {
 	brain.steps++;
 	brain.pods = seen->pods_len;
 	brain.services = seen->services_len;
+	remember(seen, now);
 	if (brain.code != 0)
 		return hf_error_set(err, brain.code, "the brain said no");
 	*ret_plan = brain.plan;
@@ -89,7 +118,7 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 	snprintf(bench->problem, sizeof(bench->problem), "%s: %s", key, message);
 }
 
-static int make_bench(void **state, bool watch_crds)
+static int make_bench(void **state, bool watch_crds, bool watch_nodes)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 	struct hf_operator_options options = {.frameworks = script_frameworks,
@@ -97,6 +126,7 @@ static int make_bench(void **state, bool watch_crds)
 					      .problem = on_problem,
 					      .arg = bench,
 					      .watch_crds = watch_crds,
+					      .watch_nodes = watch_nodes,
 					      .seed = 1};
 	struct hf_error err;
 
@@ -117,12 +147,17 @@ static int make_bench(void **state, bool watch_crds)
 
 int setup(void **state)
 {
-	return make_bench(state, false);
+	return make_bench(state, false, false);
 }
 
 int setup_with_crds(void **state)
 {
-	return make_bench(state, true);
+	return make_bench(state, true, false);
+}
+
+int setup_with_nodes(void **state)
+{
+	return make_bench(state, false, true);
 }
 
 int teardown(void **state)
@@ -211,9 +246,17 @@ void start_with(struct bench *bench, struct hf_doc **jobs, size_t n)
 	while ((call = next(bench)) != NULL) {
 		assert_int_equal(call->request->verb, HF_VERB_LIST);
 		assert_int_equal(brain.steps, 0);
-		bool is_jobs = hf_streq(call->request->resource->plural, "pytorchjobs");
+		const char *plural = call->request->resource->plural;
+		bool is_jobs = hf_streq(plural, "pytorchjobs"),
+		     is_nodes = hf_streq(plural, "nodes");
 
-		fake_answer_list(call, "100", "", is_jobs ? jobs : NULL, is_jobs ? n : 0);
+		fake_answer_list(call, "100", "",
+				 is_jobs    ? jobs
+				 : is_nodes ? bench->nodes
+					    : NULL,
+				 is_jobs    ? n
+				 : is_nodes ? bench->n_nodes
+					    : 0);
 		if (hf_operator_synced(bench->op))
 			break;
 	}
@@ -250,9 +293,13 @@ void grant_pod(struct fake_call *call, int version)
 
 struct fake_watch *watch_of(struct bench *bench, const char *plural)
 {
-	/* Watches begin in the order in which the lists were answered: pods, services, jobs. */
+	/* Watches begin in the order in which the lists were answered: pods, services, jobs of each
+	 * kind, nodes. */
 	size_t i = hf_streq(plural, "pods") ? 0 : hf_streq(plural, "services") ? 1 : 2;
 
+	if (hf_streq(plural, "nodes"))
+		while (hf_frameworks[i - 2] != NULL)
+			i++;
 	return &bench->store->watches[i];
 }
 

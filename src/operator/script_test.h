@@ -16,6 +16,7 @@
  */
 #define TEXT_MAX 4096
 #define JOB_TIME (1700000000 * HF_SECOND)
+#define SEEN_MAX 8
 
 /* One kind is enough here: what is asked for and answered is told one by one. */
 extern const struct hf_framework *const script_frameworks[];
@@ -28,6 +29,8 @@ struct bench {
 	int passes, last_code;
 	int stopped;
 	char problem[TEXT_MAX];
+	struct hf_doc *nodes[SEEN_MAX]; /* what the list of nodes brings; taken over */
+	size_t n_nodes;
 };
 
 struct script {
@@ -38,6 +41,13 @@ struct script {
 	int steps, code;
 	size_t pods, services; /* as the last step saw them */
 	struct hf_ledger seen; /* likewise; its texts are gone */
+	/* Likewise, the first few; texts are gone but for `name`, cut. */
+	hf_time now, watched_since, news_at;
+	struct hf_node_seen nodes[SEEN_MAX];
+	struct hf_gone_seen gone[SEEN_MAX];
+	struct hf_claim_seen claims[SEEN_MAX];
+	char node_names[SEEN_MAX][32], gone_names[SEEN_MAX][32], claim_names[SEEN_MAX][32];
+	size_t n_nodes, n_gone, n_claims;
 };
 extern struct script brain;
 extern struct hf_action actions[64];
@@ -49,6 +59,8 @@ void want_status(hf_time start_time, bool urgent);
 int setup(void **state);
 /* The operator watches the CRDs of its kinds. */
 int setup_with_crds(void **state);
+/* It watches nodes; `nodes` of the bench are there at the start. */
+int setup_with_nodes(void **state);
 int teardown(void **state);
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 

@@ -24,6 +24,26 @@ struct hf_doc *hf_status_patch(struct hf_doc *job, const struct hf_framework *fr
 	return hf_doc_from_json(patch);
 }
 
+struct hf_doc *hf_fail_pod_patch(const struct hf_action *action, hf_time now)
+{
+	struct hf_json *patch = hf_json_object(), *condition = hf_json_object();
+	struct hf_json *metadata = hf_json_ensure_object(patch, "metadata");
+	struct hf_json *status = hf_json_ensure_object(patch, "status");
+	char time[HF_TIME_TEXT_MAX];
+
+	hf_time_format(now, time);
+	hf_json_set_str(metadata, "uid", action->uid);
+	hf_json_set_str(metadata, "resourceVersion", action->resource_version);
+	hf_json_set_str(status, "phase", hf_pod_phase_name(HF_POD_FAILED));
+	hf_json_set_str(condition, "type", HF_POD_COND_NODE_LOST);
+	hf_json_set_str(condition, "status", "True");
+	hf_json_set_str(condition, "reason", "NodeLost");
+	hf_json_set_str(condition, "message", action->message);
+	hf_json_set_str(condition, "lastTransitionTime", time);
+	hf_json_append(hf_json_ensure_array(status, "conditions"), condition);
+	return hf_doc_from_json(patch);
+}
+
 bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply)
 {
 	const struct hf_json *sent = hf_json_get(hf_doc_json(patch), "status");

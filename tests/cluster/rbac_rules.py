@@ -32,6 +32,16 @@ for resource in ("pods", "services"):
         "create": ("src/operator/perform.c", "request.verb = HF_VERB_CREATE"),
         "delete": ("src/operator/perform.c", "request.verb = HF_VERB_DELETE"),
     }
+CLUSTER["", "pods/status"] = {
+    "patch": ("src/operator/perform.c", "hf_fail_pod_patch("),
+}
+CLUSTER["", "nodes"] = {
+    **CACHE,
+    "get": ("src/operator/asks.c", "[HF_ASK_NODE] = &hf_nodes"),
+}
+CLUSTER["", "persistentvolumeclaims"] = {
+    "get": ("src/operator/asks.c", "[HF_ASK_CLAIM] = &hf_persistentvolumeclaims"),
+}
 CLUSTER["", "events"] = {
     "create": ("src/ctl/recorder.c", "created ? HF_VERB_PATCH : HF_VERB_CREATE"),
     "patch": ("src/ctl/recorder.c", "created ? HF_VERB_PATCH : HF_VERB_CREATE"),
@@ -49,5 +59,12 @@ NAMESPACE = {
         "get": ("src/ctl/lease.c", ".verb = HF_VERB_GET"),
         "create": ("src/ctl/lease.c", "HF_VERB_UPDATE : HF_VERB_CREATE"),
         "update": ("src/ctl/lease.c", "HF_VERB_UPDATE : HF_VERB_CREATE"),
+    },
+}
+
+# In kube-node-lease.
+NODE_LEASES = {
+    ("coordination.k8s.io", "leases"): {
+        "get": ("src/operator/asks.c", "[HF_ASK_LEASE] = &hf_leases"),
     },
 }

@@ -151,18 +151,23 @@ class RightsTest(unittest.TestCase):
     documents = [d for d in re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "operator", "rbac.yaml"))
                  .split("\n---\n")]
 
-    def role(self, kind):
-        (text,) = [d for d in self.documents if re.search(r"^kind: %s$" % kind, d, re.M)]
+    needed = (("ClusterRole", "holdfast-operator", rbac_rules.CLUSTER),
+              ("Role", "holdfast-operator", rbac_rules.NAMESPACE),
+              ("Role", "holdfast-operator-node-leases", rbac_rules.NODE_LEASES))
+
+    def role(self, kind, name):
+        (text,) = [d for d in self.documents
+                   if re.search(r"^kind: %s\nmetadata:\n  name: %s$" % (kind, name), d, re.M)]
         return granted(text)
 
     def test_a_role_grants_what_is_needed_and_nothing_else(self):
-        for kind, needed in (("ClusterRole", rbac_rules.CLUSTER), ("Role", rbac_rules.NAMESPACE)):
-            role = self.role(kind)
+        for kind, name, needed in self.needed:
+            role = self.role(kind, name)
             self.assertEqual({k: sorted(v) for k, v in role.items()},
                              {k: sorted(v) for k, v in needed.items()}, kind)
 
     def test_each_right_is_needed_by_code_that_is_there(self):
-        for needed in (rbac_rules.CLUSTER, rbac_rules.NAMESPACE):
+        for _, _, needed in self.needed:
             for what, verbs in needed.items():
                 for verb, (path, text) in verbs.items():
                     self.assertTrue(text in read(path), "%s %s: %s" % (verb, what, path))
