@@ -293,14 +293,14 @@ void grant_pod(struct fake_call *call, int version)
 
 struct fake_watch *watch_of(struct bench *bench, const char *plural)
 {
-	/* Watches begin in the order in which the lists were answered: pods, services, jobs of each
-	 * kind, nodes. */
-	size_t i = hf_streq(plural, "pods") ? 0 : hf_streq(plural, "services") ? 1 : 2;
+	struct fake_watch *watch = NULL;
 
-	if (hf_streq(plural, "nodes"))
-		while (hf_frameworks[i - 2] != NULL)
-			i++;
-	return &bench->store->watches[i];
+	for (size_t i = 0; i < bench->store->n_watches; i++)
+		if (bench->store->watches[i].live &&
+		    hf_streq(bench->store->watches[i].resource->plural, plural))
+			watch = &bench->store->watches[i];
+	assert_non_null(watch);
+	return watch;
 }
 
 /* All events sent so far, as "reason: message" lines. */

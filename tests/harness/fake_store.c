@@ -43,6 +43,7 @@ static struct hf_watch *fake_watch(struct hf_store *base, const struct hf_watch_
 		watch->resource_version = hf_xstrdup(options->resource_version);
 	if (options->field_selector != NULL)
 		watch->field_selector = hf_xstrdup(options->field_selector);
+	watch->resource = options->resource;
 	watch->timeout = options->timeout;
 	watch->initial_events = options->initial_events;
 	watch->fn = fn;

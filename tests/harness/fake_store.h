@@ -23,7 +23,8 @@ struct fake_call {
 };
 
 struct fake_watch {
-	struct hf_watch base;   /* first */
+	struct hf_watch base; /* first */
+	const struct hf_resource *resource;
 	char *resource_version; /* NULL as asked */
 	char *field_selector;   /* likewise */
 	hf_time timeout;

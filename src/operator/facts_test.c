@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/facts_internal.h"
+#include "operator/script_test.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a step is told of nodes: by the watch, by what it asks for, by traces of pods. */
+
+#define N(name) cmocka_unit_test_setup_teardown(name, setup_with_nodes, teardown)
+
+static struct hf_doc *node_doc(const char *name, int version, const char *ready, const char *more)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"uid\":\"uid-%s\",\"resourceVersion\":\"%d\","
+		 "\"labels\":{\"topology.kubernetes.io/zone\":\"z\"}},\"spec\":{%s},\"status\":{"
+		 "\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\"}]}}",
+		 name, name, version, more, ready);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+/* A pod of the job on a node, with a container in that state. */
+static struct hf_doc *bound_pod(const char *name, int version, const char *node, const char *status)
+{
+	char more[TEXT_MAX], uid[64];
+
+	snprintf(more, sizeof(more), "},\"spec\":{\"nodeName\":\"%s\"},\"status\":{%s", node,
+		 status);
+	snprintf(uid, sizeof(uid), "uid-%s", name);
+	return pod_doc(name, uid, version, "u-1", more);
+}
+
+#define RUNNING                                                                                    \
+	"\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"           \
+	"\"running\":{\"startedAt\":\"2026-01-01T00:00:00Z\"}}}]"
+
+/* One job with one pod, on node a. */
+static void start_on_a(struct bench *bench, struct hf_doc *node)
+{
+	if (node != NULL)
+		bench->nodes[bench->n_nodes++] = node;
+	start(bench);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   bound_pod("ddp-worker-0", 110, "a", RUNNING));
+	turn_for(bench, HF_SECOND);
+}
+
+static void step_again(struct bench *bench)
+{
+	static int version = 1000;
+	int steps = brain.steps;
+
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
+		   job_doc("ddp", "u-1", version++, ""));
+	turn(bench);
+	assert_true(brain.steps > steps);
+}
+
+static void node_becomes(struct bench *bench, int version, const char *ready, const char *more)
+{
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED,
+		   node_doc("a", version, ready, more));
+	turn_for(bench, 100 * HF_MS);
+}
+
+/* --- the watch ----------------------------------------------------------------------------- */
+
+static void test_a_node_is_seen_as_it_stands_and_since_when(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	assert_int_equal(brain.n_nodes, 1);
+	assert_string_equal(brain.node_names[0], "a");
+	assert_int_equal(brain.nodes[0].ready, HF_NODE_READY);
+	assert_int_equal(brain.nodes[0].zone_nodes, 1);
+	assert_int_equal(brain.nodes[0].renewed_at, HF_TIME_NONE);
+	turn_for(bench, HF_MINUTE);
+	node_becomes(bench, 120, "Unknown",
+		     "\"taints\":[{\"key\":\"node.kubernetes.io/unreachable\",\"effect\":"
+		     "\"NoSchedule\"}]");
+	assert_int_equal(brain.nodes[0].ready, HF_NODE_UNKNOWN);
+	assert_true(brain.nodes[0].unreachable);
+	assert_false(brain.nodes[0].no_execute);
+	assert_int_equal(brain.nodes[0].zone_lost, 1);
+	assert_int_equal(brain.nodes[0].since, brain.now);
+	/* The taint that follows does not begin the time anew. */
+	turn_for(bench, 10 * HF_SECOND);
+	node_becomes(bench, 121, "Unknown",
+		     "\"taints\":[{\"key\":\"node.kubernetes.io/unreachable\",\"effect\":"
+		     "\"NoExecute\"}]");
+	assert_true(brain.nodes[0].no_execute);
+	assert_true(brain.now - brain.nodes[0].since >= 10 * HF_SECOND);
+}
+
+static void test_a_kubelets_usual_report_wakes_nobody(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	int steps = brain.steps;
+
+	node_becomes(bench, 120, "True", "\"podCIDR\":\"10.0.0.0/24\"");
+	turn_for(bench, HF_MINUTE);
+	assert_int_equal(brain.steps, steps);
+	/* A node without pods of jobs wakes nobody either. */
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED, node_doc("b", 121, "Unknown", ""));
+	turn_for(bench, 100 * HF_MS);
+	assert_int_equal(brain.steps, steps);
+}
+
+static void test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "Unknown", ""));
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "b%d", i);
+		fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+			   node_doc(name, 130 + i, i == 0 ? "Unknown" : "True",
+				    i == 3 ? "\"unschedulable\":true" : ""));
+	}
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+		   node_doc("dead", 140, "Unknown",
+			    "\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
+			    "\"effect\":\"NoExecute\"}]"));
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 5);
+	assert_int_equal(brain.nodes[0].zone_lost, 2);
+	/* The jobs it holds back look again when the storm has passed, a second later at most. */
+	int steps = brain.steps;
+
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc("b0", 150, "True", ""));
+	turn_for(bench, HF_SECOND + 100 * HF_MS);
+	assert_true(brain.steps > steps);
+	assert_int_equal(brain.nodes[0].zone_lost, 1);
+}
+
+static void test_a_node_that_pods_name_and_nobody_has_is_gone(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, NULL);
+	hf_time since = brain.nodes[0].since;
+
+	assert_int_equal(brain.nodes[0].ready, HF_NODE_GONE);
+	assert_int_equal(brain.nodes[0].confirmed_at, HF_TIME_NONE);
+	turn_for(bench, 40 * HF_SECOND);
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].since, since);
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED, node_doc("a", 150, "True", ""));
+	turn_for(bench, 100 * HF_MS);
+	assert_int_equal(brain.nodes[0].ready, HF_NODE_READY);
+	/* Deleted: gone since now, and those who have pods there are told. */
+	int steps = brain.steps;
+
+	turn_for(bench, 10 * HF_SECOND);
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_DELETED, node_doc("a", 151, "True", ""));
+	turn(bench);
+	assert_true(brain.steps > steps);
+	assert_int_equal(brain.nodes[0].ready, HF_NODE_GONE);
+	assert_int_equal(brain.nodes[0].since, brain.now);
+}
+
+static void test_without_the_right_to_see_nodes_none_is_told(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {job_doc("ddp", "u-1", 7, "")};
+	struct fake_call *call;
+
+	hf_operator_start(bench->op);
+	while ((call = next(bench)) != NULL) {
+		const char *plural = call->request->resource->plural;
+		bool is_jobs = hf_streq(plural, "pytorchjobs");
+
+		if (hf_streq(plural, "nodes"))
+			fake_refuse(call, HF_E_FORBIDDEN);
+		else
+			fake_answer_list(call, "100", "", is_jobs ? jobs : NULL, is_jobs ? 1 : 0);
+	}
+	assert_true(hf_operator_synced(bench->op));
+	assert_non_null(strstr(bench->problem, "nodes"));
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   bound_pod("ddp-worker-0", 110, "a", RUNNING));
+	turn_for(bench, HF_SECOND);
+	assert_int_equal(brain.pods, 1);
+	assert_int_equal(brain.n_nodes, 0);
+	/* What cannot be seen may have a taint. */
+	fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
+		   bound_pod("ddp-worker-0", 111, "a", RUNNING));
+	turn_for(bench, HF_SECOND);
+	assert_int_equal(brain.n_gone, 1);
+	assert_true(brain.gone[0].no_execute);
+}
+
+/* --- asks ---------------------------------------------------------------------------------- */
+
+static const struct hf_ask lease_of_a[] = {{HF_ASK_LEASE, "a"}};
+
+static void ask_for(struct bench *bench, const struct hf_ask *asks, size_t n)
+{
+	brain.once = false;
+	brain.plan = (struct hf_plan){.wake_at = HF_TIME_NEVER, .asks = asks, .asks_len = n};
+	step_again(bench);
+}
+
+static void answer_lease(struct bench *bench, int version)
+{
+	struct fake_call *call = expect(bench, HF_VERB_GET, "leases");
+	char text[16];
+
+	assert_string_equal(call->request->ns, "kube-node-lease");
+	assert_string_equal(call->request->name, "a");
+	snprintf(text, sizeof(text), "%d", version);
+	fake_answer_object(call, fake_object("a", "lease", text, ""));
+	turn_for(bench, 300 * HF_MS);
+}
+
+static void test_a_lease_is_read_every_two_seconds_while_a_plan_asks(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	ask_for(bench, lease_of_a, 1);
+	hf_time asked = brain.now;
+
+	answer_lease(bench, 50);
+	assert_int_equal(brain.nodes[0].lease_since, asked);
+	assert_int_equal(brain.nodes[0].lease_read_at, asked);
+	assert_int_equal(brain.nodes[0].renewed_at, HF_TIME_NONE);
+	for (int i = 0; i < 3; i++) {
+		assert_null(next(bench));
+		turn_for(bench, HF_ASKS_INTERVAL - 300 * HF_MS);
+		answer_lease(bench, 50);
+	}
+	/* It stands still from the first answer to the last question. */
+	assert_int_equal(brain.nodes[0].lease_since, asked);
+	assert_int_equal(brain.nodes[0].lease_read_at, asked + 3 * HF_ASKS_INTERVAL);
+	ask_for(bench, NULL, 0);
+	turn_for(bench, HF_MINUTE);
+	assert_null(next(bench));
+	/* Asked for again, silence is measured anew. */
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].lease_since, HF_TIME_NONE);
+	assert_int_equal(brain.nodes[0].lease_read_at, HF_TIME_NONE);
+}
+
+static void test_a_renewal_is_no_older_than_the_reading_before_it(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	ask_for(bench, lease_of_a, 1);
+	hf_time asked = brain.now;
+
+	answer_lease(bench, 50);
+	turn_for(bench, HF_ASKS_INTERVAL - 300 * HF_MS);
+	answer_lease(bench, 51);
+	assert_int_equal(brain.nodes[0].renewed_at, asked);
+	assert_int_equal(brain.nodes[0].lease_since, asked + HF_ASKS_INTERVAL);
+	/* What had not changed says nothing of when it last did. */
+	turn_for(bench, HF_ASKS_INTERVAL - 300 * HF_MS);
+	answer_lease(bench, 51);
+	assert_int_equal(brain.nodes[0].renewed_at, asked);
+}
+
+static void test_a_missing_lease_is_read_and_says_nothing(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	ask_for(bench, lease_of_a, 1);
+	hf_time asked = brain.now;
+
+	fake_refuse(expect(bench, HF_VERB_GET, "leases"), HF_E_NOT_FOUND);
+	turn_for(bench, HF_SECOND);
+	assert_int_equal(brain.nodes[0].lease_read_at, asked);
+	assert_int_equal(brain.nodes[0].lease_since, HF_TIME_NONE);
+	assert_int_equal(brain.nodes[0].renewed_at, HF_TIME_NONE);
+}
+
+static void test_a_reading_that_fails_is_tried_less_and_less_often(void **state)
+{
+	struct bench *bench = *state;
+	hf_time wait = HF_ASKS_INTERVAL;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	ask_for(bench, lease_of_a, 1);
+	for (int i = 0; i < 6; i++) {
+		fake_refuse(expect(bench, HF_VERB_GET, "leases"), HF_E_FORBIDDEN);
+		turn_for(bench, wait - HF_MS);
+		assert_null(next(bench));
+		turn_for(bench, HF_MS);
+		wait = 2 * wait < HF_ASKS_RETRY_MAX ? 2 * wait : HF_ASKS_RETRY_MAX;
+	}
+	assert_non_null(strstr(bench->problem, "lease/a: "));
+	assert_int_equal(brain.nodes[0].lease_read_at, HF_TIME_NONE);
+}
+
+static void test_a_node_that_seems_gone_is_read_live(void **state)
+{
+	static const struct hf_ask asks[] = {{HF_ASK_NODE, "a"}};
+	struct bench *bench = *state;
+
+	start_on_a(bench, NULL);
+	ask_for(bench, asks, 1);
+	hf_time asked = brain.now;
+
+	fake_refuse(expect(bench, HF_VERB_GET, "nodes"), HF_E_NOT_FOUND);
+	turn_for(bench, 300 * HF_MS);
+	assert_int_equal(brain.nodes[0].confirmed_at, asked);
+	/* There after all: the watch was late. */
+	turn_for(bench, HF_ASKS_INTERVAL);
+	fake_answer_object(expect(bench, HF_VERB_GET, "nodes"), node_doc("a", 160, "True", ""));
+	turn_for(bench, 300 * HF_MS);
+	assert_int_equal(brain.nodes[0].ready, HF_NODE_READY);
+	assert_int_equal(brain.nodes[0].confirmed_at, HF_TIME_NONE);
+}
+
+static void test_a_claim_is_read_once_for_all_who_ask(void **state)
+{
+	static const struct hf_ask asks[] = {{HF_ASK_CLAIM, "data"}, {HF_ASK_CLAIM, "gone"}};
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	ask_for(bench, asks, 2);
+	call = expect(bench, HF_VERB_GET, "persistentvolumeclaims");
+	assert_string_equal(call->request->ns, "n");
+	assert_string_equal(call->request->name, "data");
+	fake_answer_object(call,
+			   fake_object("data", "c", "1",
+				       "{\"x\":1},\"spec\":{\"accessModes\":[\"ReadWriteMany\"]}"));
+	fake_refuse(expect(bench, HF_VERB_GET, "persistentvolumeclaims"), HF_E_NOT_FOUND);
+	turn_for(bench, HF_MINUTE);
+	assert_null(next(bench));
+	assert_int_equal(brain.n_claims, 2);
+	assert_string_equal(brain.claim_names[0], "data");
+	assert_false(brain.claims[0].exclusive);
+	assert_true(brain.claims[1].exclusive);
+}
+
+static void test_readings_are_few_at_once_and_so_many_a_second(void **state)
+{
+	enum { MANY = 400 };
+	static char names[MANY][16];
+	static struct hf_ask asks[MANY];
+	struct bench *bench = *state;
+	struct fake_call *calls[HF_ASKS_IN_FLIGHT_MAX], *call;
+	size_t n = 0;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	for (size_t i = 0; i < MANY; i++) {
+		snprintf(names[i], sizeof(names[i]), "n-%03zu", i);
+		asks[i] = (struct hf_ask){HF_ASK_LEASE, names[i]};
+	}
+	ask_for(bench, asks, MANY);
+	while ((call = next(bench)) != NULL)
+		calls[n++] = call;
+	assert_int_equal(n, HF_ASKS_IN_FLIGHT_MAX);
+	for (size_t i = 0; i < n; i++)
+		fake_answer_object(calls[i], fake_object("x", "x", "1", ""));
+	/* Answered at once, 50 go at once and the rest at 200 a second. */
+	n = HF_ASKS_IN_FLIGHT_MAX;
+	while ((call = next(bench)) != NULL) {
+		fake_answer_object(call, fake_object("x", "x", "1", ""));
+		n++;
+	}
+	assert_in_range(n, 49, 51);
+	for (int i = 0; i < 100; i++) {
+		turn_for(bench, 10 * HF_MS);
+		while ((call = next(bench)) != NULL) {
+			fake_answer_object(call, fake_object("x", "x", "1", ""));
+			n++;
+		}
+	}
+	assert_in_range(n, 240, 255);
+	/* Those who do not ask any more leave nothing behind. */
+	ask_for(bench, NULL, 0);
+	turn_for(bench, HF_MINUTE);
+	assert_null(next(bench));
+}
+
+static void test_a_stopping_operator_asks_no_more(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	ask_for(bench, lease_of_a, 1);
+	answer_lease(bench, 50);
+	hf_operator_stop(bench->op, NULL, NULL);
+	turn_for(bench, HF_MINUTE);
+	assert_null(next(bench));
+}
+
+/* --- traces -------------------------------------------------------------------------------- */
+
+static void pod_becomes(struct bench *bench, int version, const char *status)
+{
+	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED,
+		   bound_pod("ddp-worker-0", version, "a", status));
+	turn_for(bench, HF_SECOND);
+}
+
+static void test_what_only_a_kubelet_writes_is_a_sign_of_life(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	assert_int_equal(brain.news_at, HF_TIME_NONE);
+	/* The node life cycle says so of a silent node. */
+	pod_becomes(bench, 120,
+		    RUNNING ",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]");
+	step_again(bench);
+	assert_int_equal(brain.news_at, HF_TIME_NONE);
+	/* Taint eviction, and the pod garbage collector. */
+	pod_becomes(bench, 121,
+		    "\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"
+		    "\"running\":{\"startedAt\":\"2026-01-01T00:00:00Z\"}}}],\"conditions\":[{"
+		    "\"type\":\"DisruptionTarget\",\"status\":\"True\"}]");
+	assert_int_equal(brain.news_at, HF_TIME_NONE);
+	pod_becomes(bench, 122,
+		    RUNNING ",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]");
+	step_again(bench);
+	assert_int_equal(brain.now - brain.news_at, HF_SECOND);
+	pod_becomes(bench, 123,
+		    "\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"pytorch\","
+		    "\"restartCount\":1,\"state\":{\"waiting\":{}}}]");
+	step_again(bench);
+	assert_int_equal(brain.now - brain.news_at, HF_SECOND);
+}
+
+static void test_a_name_that_was_freed_is_told_for_a_while(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	assert_int_equal(brain.n_gone, 0);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
+		   bound_pod("ddp-worker-0", 120, "a", RUNNING));
+	turn(bench);
+	step_again(bench);
+	assert_int_equal(brain.n_gone, 1);
+	assert_string_equal(brain.gone_names[0], "ddp-worker-0");
+	assert_int_equal(brain.gone[0].at, brain.now);
+	assert_false(brain.gone[0].no_execute);
+	/* The taint was there all along, and its news come late. */
+	node_becomes(bench, 121, "True", "\"taints\":[{\"key\":\"x\",\"effect\":\"NoExecute\"}]");
+	step_again(bench);
+	assert_true(brain.gone[0].no_execute);
+	turn_for(bench, HF_TRACES_KEPT);
+	step_again(bench);
+	assert_int_equal(brain.n_gone, 0);
+}
+
+static void test_the_last_holder_of_a_name_counts(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True",
+				   "\"taints\":[{\"key\":\"x\",\"effect\":\"NoExecute\"}]"));
+	for (int i = 0; i < 3; i++) {
+		fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
+			   bound_pod("ddp-worker-0", 120 + 2 * i, "a", RUNNING));
+		turn_for(bench, HF_SECOND);
+		fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+			   bound_pod("ddp-worker-0", 121 + 2 * i, "a", RUNNING));
+		turn_for(bench, HF_SECOND);
+	}
+	step_again(bench);
+	assert_int_equal(brain.n_gone, 1);
+	assert_true(brain.gone[0].no_execute);
+	assert_int_equal(brain.now - brain.gone[0].at, 2 * HF_SECOND);
+}
+
+static void test_a_gap_in_the_watch_of_pods_is_told(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	turn_for(bench, HF_MINUTE);
+	step_again(bench);
+	assert_int_equal(brain.now - brain.watched_since, HF_MINUTE + HF_SECOND);
+	fake_end(watch_of(bench, "pods"), HF_E_GONE, 0);
+	turn_for(bench, HF_MINUTE);
+	while ((call = next(bench)) != NULL)
+		if (hf_streq(call->request->resource->plural, "pods"))
+			fake_answer_list(call, "200", "", NULL, 0);
+	turn_for(bench, HF_SECOND);
+	assert_true(brain.now - brain.watched_since <= HF_MINUTE);
+	/* The pod was not in the list: it has gone, some time ago. */
+	assert_int_equal(brain.n_gone, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		N(test_a_node_is_seen_as_it_stands_and_since_when),
+		N(test_a_kubelets_usual_report_wakes_nobody),
+		N(test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost),
+		N(test_a_node_that_pods_name_and_nobody_has_is_gone),
+		N(test_without_the_right_to_see_nodes_none_is_told),
+		N(test_a_lease_is_read_every_two_seconds_while_a_plan_asks),
+		N(test_a_renewal_is_no_older_than_the_reading_before_it),
+		N(test_a_missing_lease_is_read_and_says_nothing),
+		N(test_a_reading_that_fails_is_tried_less_and_less_often),
+		N(test_a_node_that_seems_gone_is_read_live),
+		N(test_a_claim_is_read_once_for_all_who_ask),
+		N(test_readings_are_few_at_once_and_so_many_a_second),
+		N(test_a_stopping_operator_asks_no_more),
+		N(test_what_only_a_kubelet_writes_is_a_sign_of_life),
+		N(test_a_name_that_was_freed_is_told_for_a_while),
+		N(test_the_last_holder_of_a_name_counts),
+		N(test_a_gap_in_the_watch_of_pods_is_told),
+	};
+
+	return cmocka_run_group_tests_name("facts", tests, NULL, NULL);
+}
