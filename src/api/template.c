@@ -52,6 +52,19 @@ static const struct hf_container *read_containers(struct hf_reader *r, const str
 	return containers;
 }
 
+/* Kueue's gate waits for the node that it will choose, and its selector names it then. */
+static bool is_placed(struct hf_reader *r, const struct hf_json *pod)
+{
+	const struct hf_json *gates = hf_reader_get(r, pod, "schedulingGates", HF_JSON_ARRAY);
+	const struct hf_json *selector = hf_reader_get(r, pod, "nodeSelector", HF_JSON_OBJECT);
+
+	for (size_t i = 0; i < hf_json_len(gates); i++)
+		if (hf_streq(hf_json_str(hf_json_get(hf_json_item(gates, i), "name"), NULL),
+			     "kueue.x-k8s.io/topology"))
+			return true;
+	return hf_json_get(selector, "kubernetes.io/hostname") != NULL;
+}
+
 void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
 		      struct hf_template *ret_template)
 {
@@ -66,6 +79,7 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
 		read_containers(r, pod, "initContainers", &ret_template->init_containers_len);
 	ret_template->restart_policy = hf_reader_str(r, pod, "restartPolicy");
 	ret_template->scheduler_name = hf_reader_str(r, pod, "schedulerName");
+	ret_template->placed = is_placed(r, pod);
 	ret_template->termination_grace_seconds =
 		hf_reader_int(r, pod, "terminationGracePeriodSeconds", 0, INT32_MAX);
 	hf_reader_leave(r, mark);

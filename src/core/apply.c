@@ -102,6 +102,7 @@ static bool adopt_causes(struct hf_brain *b)
 		if (!hf_incident_adopt(b, end)) {
 			enum hf_budget budget = hf_class_budget(end->cls);
 
+			hf_assert(!end->stray);
 			hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
 			return false;
 		}

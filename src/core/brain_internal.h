@@ -44,6 +44,7 @@ enum hf_end_kind {
 	HF_END_DELETED,   /* somebody else is deleting it */
 	HF_END_VANISHED,  /* it was there, and is not */
 	HF_END_RESTARTED, /* the kubelet restarted containers in it */
+	HF_END_LOST,      /* its node is lost, and nobody has ended it yet */
 };
 
 enum hf_fate { HF_FATE_RESTART, HF_FATE_FAIL };
@@ -63,6 +64,8 @@ struct hf_end {
 	/* classify */
 	enum hf_class cls;
 	bool evidence; /* the class rests on something seen, not on absence */
+	bool lost;     /* its node is lost */
+	bool stray;    /* evicted for a taint that its own node does not have: charged to nothing */
 	/* rules */
 	int rule; /* -1: none matched */
 	/* policy, then rule */
@@ -75,6 +78,12 @@ struct hf_end {
 struct hf_actions {
 	struct hf_action *items;
 	size_t len, cap;
+};
+
+/* A node that carries pods of the job, with what these tell of it. */
+struct hf_node {
+	const struct hf_node_seen *seen;
+	hf_time news_at; /* the last sign of its kubelet's life among them; NONE: none */
 };
 
 struct hf_brain {
@@ -90,7 +99,11 @@ struct hf_brain {
 	int crews_len;
 	const struct hf_pod **strays; /* ours, but under no replica's name */
 	size_t strays_len;
-	int32_t older_pods; /* of an older generation than the ledger's */
+	int32_t older_pods;    /* of an older generation than the ledger's */
+	struct hf_node *nodes; /* by name; NULL: not asked for yet */
+	size_t nodes_lost;
+	const struct hf_gone_seen **gone; /* those that matter, by name; NULL: not asked for yet */
+	size_t gone_len;
 	struct hf_counts counts[HF_ROLES_MAX];
 
 	struct hf_end *ends;
@@ -100,6 +113,7 @@ struct hf_brain {
 	struct hf_condition *conditions;
 	size_t conditions_len, conditions_cap;
 	bool settling;       /* a verdict waits for its cause */
+	const char *blocker; /* what keeps a pod of a lost node, or one that is stuck; NULL: none */
 	bool restarting;     /* something was restarted in this step … */
 	int restarting_role; /* … in this role first */
 	int32_t restarting_count;
@@ -107,6 +121,8 @@ struct hf_brain {
 	struct hf_actions deletes;
 	struct hf_actions creates;
 	size_t create_bytes; /* of their variables */
+	struct hf_ask *asks;
+	size_t asks_len, asks_cap;
 	struct hf_plan_event *events;
 	size_t events_len, events_cap;
 	struct hf_reason *reasons;
@@ -150,7 +166,11 @@ void hf_ends_collect(struct hf_brain *b);
 const char *hf_default_container(const struct hf_brain *b, int role);
 /* Upstream's event that a pod exited with a code: once, when that is counted. */
 void hf_end_event(struct hf_brain *b, const struct hf_end *end);
-void hf_classify(const struct hf_brain *b, struct hf_end *end);
+void hf_classify(struct hf_brain *b, struct hf_end *end);
+/* What was seen, in one word for the record; NULL: its exit code says it all. */
+const char *hf_end_reason(const struct hf_end *end);
+#define HF_REASON_NODE_LOST "NodeLost"
+#define HF_REASON_STRAY "StrayEviction"
 /* Index of the first rule that matches, or -1; fills the matched container of exit codes. */
 int hf_rules_match(const struct hf_brain *b, struct hf_end *end);
 /* Fate, scope, budget and verdict of one end, as if it opened an incident. */
@@ -191,7 +211,61 @@ hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int6
 /* Lengthen the streak and set notBefore.  Before the restart is recorded. */
 void hf_delay_next(struct hf_brain *b, enum hf_budget budget);
 
-/* ---- nodes: node.c ------------------------------------------------------------------------- */
+/* ---- nodes: node.c, lost.c, stuck.c, avoid.c ----------------------------------------------- */
+
+/* The node that the pod is bound to; NULL: not bound, or nothing is known of it. */
+const struct hf_node *hf_node_of(struct hf_brain *b, const struct hf_pod *pod);
+/* That node where it is lost, else NULL; cheap where no node is. */
+const struct hf_node *hf_node_lost(struct hf_brain *b, const struct hf_pod *pod);
+
+/* What keeps us from giving up a pod of a lost node; the higher, the more it takes to end it. */
+enum hf_guard {
+	HF_GUARD_NONE,
+	HF_GUARD_DEADLINE,   /* its own grace, and forceDeleteAfterSeconds */
+	HF_GUARD_SILENCE,    /* the node has not been silent for long enough */
+	HF_GUARD_READ,       /* a Lease, the node or a claim is to be read first */
+	HF_GUARD_TAINT,      /* the control plane has not tainted the node */
+	HF_GUARD_TOLERATION, /* the user wants it to stay for longer */
+	HF_GUARD_VOLUME,     /* a volume that only one node may have: this needs proof */
+	HF_GUARD_MODE,       /* forceDelete is Never, or Proven and there is no proof */
+	HF_GUARD_STORM,      /* too many nodes are lost at once */
+	HF_GUARDS,
+};
+struct hf_evidence {
+	enum hf_guard guard;
+	bool proven;   /* the machine is dead, not just silent */
+	hf_time until; /* when the guard ends by itself; NEVER: when something changes */
+};
+/* What is known of the death of the pod's node, by the job's mode.  Nothing of the pod's own
+ * deadline or tolerations. */
+struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,
+				    const struct hf_pod *pod);
+
+/* What keeps the pod, which is on a lost node, from being given up: the evidence, and then its
+ * toleration, or its deadline when it is terminating. */
+struct hf_evidence hf_lost_evidence(struct hf_brain *b, const struct hf_node *node,
+				    const struct hf_pod *pod);
+/* Nobody has ended the pod, and it is to be given up. */
+bool hf_lost_is_given_up(struct hf_brain *b, const struct hf_pod *pod);
+/* A rank of the open incident whose node is lost, as an end; false: there is none.  It is the
+ * cause, also before the node has been silent for long enough to give its pods up. */
+bool hf_lost_cause(struct hf_brain *b, struct hf_end *ret_end);
+/* While the open incident is being mended it takes that cause. */
+void hf_lost_adopt(struct hf_brain *b);
+/* Fail and delete the terminating pods that are to be given up; ask, wake, say and show what is
+ * waited for.  After everything that deletes. */
+void hf_lost_step(struct hf_brain *b);
+/* The same for a job that is being deleted: no condition. */
+void hf_lost_force(struct hf_brain *b);
+
+/* Pods that are past their deadline on a node that is reachable: said and shown, never forced. */
+void hf_stuck_step(struct hf_brain *b);
+
+/* Keep a pod of the role off the nodes that its job has had bad luck with. */
+struct hf_edits;
+void hf_avoid_nodes(struct hf_brain *b, int role, struct hf_edits *edits);
+
+void hf_ask(struct hf_brain *b, enum hf_ask_kind kind, const char *name);
 
 /* Gone, out of service, or not heard of by the control plane. */
 bool hf_node_is_lost(const struct hf_node_seen *node);
@@ -216,8 +290,7 @@ void hf_verdict_reconsider(struct hf_brain *b);
 void hf_verdict_settle(struct hf_brain *b);
 /* Whether every node of the job has been heard of since; else when to look again at the
  * latest, and one silent node. */
-bool hf_settle_done(const struct hf_brain *b, hf_time since, hf_time *ret_until,
-		    const char **ret_silent);
+bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const char **ret_silent);
 
 /* ---- consequences -------------------------------------------------------------------------- */
 
@@ -250,6 +323,16 @@ void hf_phase_step(struct hf_brain *b);
 /* When phase, Running or Restarting have changed: the time until now was productive (Running)
  * or down (Restarting), and begins anew. */
 void hf_phase_book(struct hf_brain *b);
+
+/* replace.c: names that stay empty for a while after their pod was removed from a tainted node. */
+struct hf_empty {
+	int32_t count;
+	const char *first;
+	hf_time until; /* of the first that may be used again */
+};
+/* The rank's name is one of them, which is counted. */
+bool hf_replace_waits(struct hf_brain *b, int role, int32_t index, struct hf_empty *empty);
+void hf_replace_say(struct hf_brain *b, const struct hf_empty *empty);
 
 /* pods.c, services.c: actions that bring the objects to what the ledger says. */
 void hf_pods_plan(struct hf_brain *b);

@@ -6,8 +6,8 @@
 
 /*
  * What an end is put down to: the first row that matches.  "Ours" has no row: an end of an
- * older generation or attempt is never collected.  Node and device evidence get their rows
- * when they are observed.
+ * older generation or attempt is never collected.  Device evidence gets its row when it is
+ * observed.
  */
 
 static bool out_of_memory(const struct hf_end *end)
@@ -22,19 +22,32 @@ static bool out_of_memory(const struct hf_end *end)
 	return false;
 }
 
+static const struct hf_pod_condition *disruption(const struct hf_pod *pod)
+{
+	for (size_t i = 0; i < pod->conditions_len; i++) {
+		if (hf_streq(pod->conditions[i].type, "DisruptionTarget") &&
+		    hf_streq(pod->conditions[i].status, "True"))
+			return &pod->conditions[i];
+	}
+	return NULL;
+}
+
 /* The control plane or the kubelet says that it took the pod away.  Plain "Evicted" is not
  * here: without the condition, the pod broke a limit of its own. */
 static bool disrupted(const struct hf_end *end)
 {
 	if (!end->pod)
 		return false;
-	for (size_t i = 0; i < end->pod->conditions_len; i++) {
-		if (hf_streq(end->pod->conditions[i].type, "DisruptionTarget") &&
-		    hf_streq(end->pod->conditions[i].status, "True"))
-			return true;
-	}
+	if (disruption(end->pod))
+		return true;
 	return end->kind == HF_END_FAILED && (hf_streq(end->pod->reason, "NodeShutdown") ||
 					      hf_streq(end->pod->reason, "Terminated"));
+}
+
+/* A container that the kubelet restarted is no end of the node. */
+static bool lost(const struct hf_end *end)
+{
+	return end->kind == HF_END_LOST || (end->lost && end->kind != HF_END_RESTARTED);
 }
 
 static bool vanished(const struct hf_end *end)
@@ -66,18 +79,51 @@ static const struct {
 	enum hf_class cls;
 	bool evidence;
 } rows[] = {
-	{out_of_memory, HF_CLASS_OUT_OF_MEMORY, true},
-	{disrupted, HF_CLASS_INFRASTRUCTURE, true},
-	{vanished, HF_CLASS_INFRASTRUCTURE, false},
-	{refused, HF_CLASS_ADMISSION, true},
-	{deleted, HF_CLASS_USER, true},
+	{out_of_memory, HF_CLASS_OUT_OF_MEMORY, true}, {disrupted, HF_CLASS_INFRASTRUCTURE, true},
+	{lost, HF_CLASS_INFRASTRUCTURE, true},         {vanished, HF_CLASS_INFRASTRUCTURE, false},
+	{refused, HF_CLASS_ADMISSION, true},           {deleted, HF_CLASS_USER, true},
 	{anything, HF_CLASS_APPLICATION, true},
 };
 
-void hf_classify(const struct hf_brain *b, struct hf_end *end)
+/*
+ * Taint eviction has one timer for each name, and deletes by name: one that was set for a pod of
+ * a tainted node, and not cancelled, hits the pod that has taken its place elsewhere.
+ */
+static bool is_stray(struct hf_brain *b, const struct hf_end *end)
+{
+	const struct hf_pod_condition *said = disruption(end->pod);
+	const struct hf_node *node;
+
+	if (!said || !hf_streq(said->reason, "DeletionByTaintManager"))
+		return false;
+	node = hf_node_of(b, end->pod);
+	return node && node->seen->ready != HF_NODE_GONE && !node->seen->no_execute;
+}
+
+const char *hf_end_reason(const struct hf_end *end)
+{
+	const struct hf_pod_condition *said = end->pod ? disruption(end->pod) : NULL;
+
+	if (end->kind == HF_END_RESTARTED)
+		return NULL;
+	if (end->cls == HF_CLASS_OUT_OF_MEMORY)
+		return "OOMKilled";
+	if (end->stray)
+		return HF_REASON_STRAY;
+	if (end->kind == HF_END_LOST || end->lost)
+		return HF_REASON_NODE_LOST;
+	if (said && !hf_str_is_empty(said->reason))
+		return said->reason;
+	return end->kind == HF_END_FAILED && !hf_str_is_empty(end->pod->reason) ? end->pod->reason
+										: NULL;
+}
+
+void hf_classify(struct hf_brain *b, struct hf_end *end)
 {
 	hf_assert(b->ledger.present);
 	hf_assert(end->pod || end->kind == HF_END_VANISHED);
+	end->lost = end->pod && hf_node_lost(b, end->pod);
+	end->stray = end->pod && end->kind != HF_END_RESTARTED && is_stray(b, end);
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
 		if (rows[i].matches(end)) {
 			end->cls = rows[i].cls;

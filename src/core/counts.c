@@ -44,12 +44,22 @@ static void count_active(struct hf_brain *b, int role)
 	}
 }
 
+/* We set its phase, and are about to remove it: until then it is there. */
+static bool is_given_up(const struct hf_pod *pod)
+{
+	for (size_t i = 0; i < pod->conditions_len; i++) {
+		if (hf_streq(pod->conditions[i].type, HF_POD_COND_NODE_LOST))
+			return pod->deletion_time != HF_TIME_NONE;
+	}
+	return false;
+}
+
 static void count_suspended(struct hf_brain *b, int role)
 {
 	for (int32_t i = 0; i < b->crews[role].slots_len; i++) {
 		const struct hf_pod *pod = b->crews[role].slots[i].pod;
 
-		if (pod && !is_terminal(pod))
+		if (pod && (!is_terminal(pod) || is_given_up(pod)))
 			b->counts[role].active++;
 	}
 }

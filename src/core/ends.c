@@ -97,6 +97,8 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		end.kind = HF_END_DELETED;
 	else if (slot->pod->phase == HF_POD_FAILED)
 		end.kind = HF_END_FAILED;
+	else if (hf_lost_is_given_up(b, slot->pod))
+		end.kind = HF_END_LOST;
 	else
 		return;
 	end.units = 0;

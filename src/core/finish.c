@@ -169,6 +169,8 @@ void hf_finished(struct hf_brain *b)
 		b->plan->status.completion_time = terminal->last_transition;
 	recount(b);
 	clean_up(b);
+	hf_lost_step(b);
+	hf_stuck_step(b);
 	if (b->deletes.len > 0) {
 		struct hf_stage *stage = &b->plan->stages[b->plan->stages_len++];
 

@@ -71,6 +71,21 @@ static void record_last_exit(const struct hf_brain *b, const struct hf_end *end,
 	}
 }
 
+/* Whose end it was, and how it ended. */
+static void record_end(struct hf_brain *b, const struct hf_end *end, struct hf_record *record)
+{
+	record->replica = hf_rank_name(b->arena, b->crews[end->role].type, end->index);
+	record->reason = hf_end_reason(end);
+	record->exit_code = end->exit_code;
+	record->signal = end->signal;
+	if (end->ended_container)
+		record->exit_code = HF_SOME_INT(end->ended_code);
+	record->pod = end->pod ? end->pod->name : NULL;
+	record->node = end->pod ? end->pod->node : NULL;
+	if (end->pod && end->kind == HF_END_RESTARTED)
+		record_last_exit(b, end, record);
+}
+
 /* Newest first; the oldest falls off the end. */
 void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 {
@@ -91,17 +106,7 @@ void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 	};
 	if (!end)
 		return;
-	first->replica = hf_rank_name(b->arena, b->crews[end->role].type, end->index);
-	first->exit_code = end->exit_code;
-	first->signal = end->signal;
-	if (end->ended_container)
-		first->exit_code = HF_SOME_INT(end->ended_code);
-	if (end->pod) {
-		first->pod = end->pod->name;
-		first->node = end->pod->node;
-		if (end->kind == HF_END_RESTARTED)
-			record_last_exit(b, end, first);
-	}
+	record_end(b, end, first);
 	if (end->rule >= 0)
 		first->rule = hf_str_or(b->view->run_policy.rules[end->rule].name,
 					hf_arena_printf(b->arena, "#%d", end->rule));
@@ -142,15 +147,18 @@ void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_clas
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end)
 {
 	struct hf_incident *incident = &b->ledger.incident;
-	enum hf_budget budget = hf_class_budget(end->cls);
+	enum hf_budget budget = end->stray ? HF_BUDGET_NONE : hf_class_budget(end->cls);
 
-	hf_assert(hf_end_outranks(end) && incident->id > 0 && budget < HF_BUDGETS);
+	hf_assert(hf_end_outranks(end) && incident->id > 0 && budget <= HF_BUDGET_NONE);
 	/* The first cause that outranks stands; a second one changes nothing. */
 	if (incident->cause != HF_CLASS_APPLICATION && incident->cause != HF_CLASS_OUT_OF_MEMORY)
 		return true;
 	incident->cause = end->cls;
-	if (b->ledger.records_len > 0 && b->ledger.records[0].incident == incident->id)
+	/* The record tells of the cause, not of the first that died of it. */
+	if (b->ledger.records_len > 0 && b->ledger.records[0].incident == incident->id) {
 		b->ledger.records[0].cause = end->cls;
+		record_end(b, end, &b->ledger.records[0]);
+	}
 	if (incident->charged != HF_BUDGET_APPLICATION)
 		return true;
 	if (!hf_budget_allows(b, budget))

@@ -2,10 +2,29 @@
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
 
-/* What the facts about a node come to. */
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What the facts about a node come to.
+ *
+ * A node that is not heard of is not a dead one: its kubelet may have crashed while the
+ * containers run on.  So there are two kinds of evidence.  Proof is that the Node object is gone
+ * and stays gone, or that an administrator says by the out-of-service taint that it is off.  A presumption is
+ * silence: the control plane calls the node Unknown, its Lease stands still between two reads of
+ * ours, and no pod on it has news.  Every span is measured on our own clock from what we saw;
+ * nothing is ever computed from a time that the node wrote.
+ */
 
 /* Kubelets renew their Lease every 10 seconds; a tick of slack for one that is busy. */
 #define RENEWAL_LATE_SECONDS 15
+/* A node that is re-registered comes back within seconds; the pod garbage collector waits as long. */
+#define GONE_SECONDS 40
+/* A storm is more than two nodes and this share of a zone's: the control plane's own numbers. */
+#define STORM_NODES_MIN 2
+#define STORM_PERCENT 55
 
 static const char *const names[] = {
 	[HF_NODE_READY] = "Ready",
@@ -32,4 +51,188 @@ bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now)
 		return true;
 	return node->lease_since != HF_TIME_NONE &&
 	       hf_elapsed(node->lease_since, now) >= hf_seconds(RENEWAL_LATE_SECONDS);
+}
+
+/* ---- which one a pod is on ---------------------------------------------------------------------- */
+
+static int by_name(const void *left, const void *right)
+{
+	const struct hf_node *a = left;
+	const struct hf_node *b = right;
+
+	return strcmp(a->seen->name, b->seen->name);
+}
+
+static int find_name(const void *key, const void *item)
+{
+	const struct hf_node *node = item;
+
+	return strcmp(key, node->seen->name);
+}
+
+static struct hf_node *find(const struct hf_brain *b, const char *name)
+{
+	return bsearch(name, b->nodes, b->seen->nodes_len, sizeof(*b->nodes), find_name);
+}
+
+/* Made when first asked for: a job at rest does not need it. */
+static void index_nodes(struct hf_brain *b)
+{
+	const struct hf_observed *seen = b->seen;
+
+	b->nodes = HF_ARENA_ARRAY(b->arena, struct hf_node, seen->nodes_len + 1);
+	for (size_t i = 0; i < seen->nodes_len; i++)
+		b->nodes[i] = (struct hf_node){.seen = &seen->nodes[i], .news_at = HF_TIME_NONE};
+	qsort(b->nodes, seen->nodes_len, sizeof(*b->nodes), by_name);
+	for (size_t i = 0; i < seen->pods_len && b->nodes_lost > 0; i++) {
+		const struct hf_pod *pod = &seen->pods[i];
+		struct hf_node *node;
+
+		if (!pod->owned || !pod->node || pod->news_at == HF_TIME_NONE)
+			continue;
+		node = find(b, pod->node);
+		if (node && (node->news_at == HF_TIME_NONE || node->news_at < pod->news_at))
+			node->news_at = pod->news_at;
+	}
+}
+
+const struct hf_node *hf_node_of(struct hf_brain *b, const struct hf_pod *pod)
+{
+	if (!pod->node || b->seen->nodes_len == 0)
+		return NULL;
+	if (!b->nodes)
+		index_nodes(b);
+	return find(b, pod->node);
+}
+
+const struct hf_node *hf_node_lost(struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_node *node = b->nodes_lost > 0 ? hf_node_of(b, pod) : NULL;
+
+	return node && hf_node_is_lost(node->seen) ? node : NULL;
+}
+
+/* ---- evidence of its death ------------------------------------------------------------------------ */
+
+static struct hf_evidence held(enum hf_guard guard, hf_time until)
+{
+	return (struct hf_evidence){.guard = guard, .until = until};
+}
+
+static struct hf_evidence proven(void)
+{
+	return (struct hf_evidence){.proven = true, .until = HF_TIME_NEVER};
+}
+
+static struct hf_evidence evidence_of_gone(const struct hf_brain *b,
+					   const struct hf_node_seen *node)
+{
+	hf_time at = hf_time_add(node->since, hf_seconds(GONE_SECONDS));
+
+	if (b->now < at)
+		return held(HF_GUARD_SILENCE, at);
+	/* Our watch may be behind: a live look, after that time, has the last word. */
+	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at)
+		return held(HF_GUARD_READ, HF_TIME_NEVER);
+	return proven();
+}
+
+/* The taint is an administrator's word that the machine is off.  On a node whose kubelet was heard
+ * of a moment ago it merely evicts, and what is evicted ends by itself: there the Lease must stand
+ * still as well. */
+static struct hf_evidence evidence_of_the_taint(const struct hf_brain *b,
+						const struct hf_node_seen *node)
+{
+	hf_time at;
+
+	if (node->ready == HF_NODE_UNKNOWN || node->ready == HF_NODE_GONE)
+		return proven();
+	if (node->lease_since == HF_TIME_NONE)
+		return held(HF_GUARD_READ, HF_TIME_NEVER);
+	at = hf_time_add(node->lease_since, hf_seconds(RENEWAL_LATE_SECONDS));
+	if (node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at)
+		return proven();
+	return b->now < at ? held(HF_GUARD_SILENCE, at) : held(HF_GUARD_READ, HF_TIME_NEVER);
+}
+
+static bool is_storm(const struct hf_node_seen *node)
+{
+	return node->zone_lost > STORM_NODES_MIN &&
+	       (int64_t)node->zone_lost * 100 >= (int64_t)node->zone_nodes * STORM_PERCENT;
+}
+
+/* A claim that has not been read yet may be one that only one node may have. */
+static enum hf_guard claims_guard(const struct hf_brain *b, const struct hf_pod *pod)
+{
+	enum hf_guard guard = HF_GUARD_NONE;
+
+	for (size_t i = 0; i < pod->claims_len; i++) {
+		const struct hf_claim_seen *claim = NULL;
+
+		for (size_t c = 0; c < b->seen->claims_len && !claim; c++) {
+			if (hf_streq(b->seen->claims[c].name, pod->claims[i]))
+				claim = &b->seen->claims[c];
+		}
+		if (claim && claim->exclusive)
+			return HF_GUARD_VOLUME;
+		if (!claim)
+			guard = HF_GUARD_READ;
+	}
+	return guard;
+}
+
+static hf_time later(hf_time a, hf_time b)
+{
+	return a == HF_TIME_NONE || (b != HF_TIME_NONE && b > a) ? b : a;
+}
+
+/* Silence: of the node since it was called Unknown, of its Lease between two reads, of its agent
+ * and of the job's pods on it.  A sign of life begins the wait anew. */
+static struct hf_evidence evidence_of_silence(const struct hf_brain *b, const struct hf_node *node)
+{
+	const struct hf_node_seen *seen = node->seen;
+	hf_time after = hf_seconds(b->job.recovery.node_lost_after_seconds);
+	hf_time quiet = later(later(seen->since, seen->renewed_at),
+			      later(seen->reported_at, node->news_at));
+	hf_time at = hf_time_add(quiet, after);
+
+	if (b->now < at)
+		return held(HF_GUARD_SILENCE, at);
+	/* The Lease stood still from a read at the beginning to one at the end. */
+	if (seen->lease_since != HF_TIME_NONE)
+		at = later(at, hf_time_add(seen->lease_since, after));
+	if (b->now < at)
+		return held(HF_GUARD_SILENCE, at);
+	if (seen->lease_read_at == HF_TIME_NONE || seen->lease_read_at < at)
+		return held(HF_GUARD_READ, HF_TIME_NEVER);
+	return held(HF_GUARD_NONE, HF_TIME_NEVER);
+}
+
+struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,
+				    const struct hf_pod *pod)
+{
+	const struct hf_node_seen *seen = node->seen;
+	struct hf_evidence silence;
+	enum hf_guard claims;
+
+	hf_assert(hf_node_is_lost(seen));
+	if (b->job.recovery.force == HF_FORCE_NEVER)
+		return held(HF_GUARD_MODE, HF_TIME_NEVER);
+	if (seen->out_of_service)
+		return evidence_of_the_taint(b, seen);
+	if (seen->ready == HF_NODE_GONE)
+		return evidence_of_gone(b, seen);
+	if (b->job.recovery.force == HF_FORCE_PROVEN)
+		return held(HF_GUARD_MODE, HF_TIME_NEVER);
+	claims = claims_guard(b, pod);
+	if (claims == HF_GUARD_VOLUME)
+		return held(claims, HF_TIME_NEVER);
+	if (!seen->unreachable)
+		return held(HF_GUARD_TAINT, HF_TIME_NEVER);
+	if (is_storm(seen))
+		return held(HF_GUARD_STORM, HF_TIME_NEVER);
+	silence = evidence_of_silence(b, node);
+	if (silence.guard == HF_GUARD_NONE && claims != HF_GUARD_NONE)
+		return held(claims, HF_TIME_NEVER);
+	return silence;
 }

@@ -327,7 +327,9 @@ static void render_other(const struct hf_edit *edit, struct hf_strbuf *sb)
 	}
 	mark = flow_begin(sb, "");
 	text(sb, "name", edit->add ? edit->add->name : edit->name);
-	if (edit->kind == HF_EDIT_PORT) {
+	if (edit->kind == HF_EDIT_AVOID_NODE) {
+		text(sb, "how", edit->number ? "required" : "preferred");
+	} else if (edit->kind == HF_EDIT_PORT) {
 		number(sb, "number", edit->number);
 		hf_strbuf_addf(sb, ", container: %d", edit->container);
 	} else if (edit->add) {
@@ -404,6 +406,7 @@ static void render_action(const struct hf_action *action, struct hf_strbuf *sb)
 	text(sb, "uid", action->uid);
 	text(sb, "resourceVersion", action->resource_version);
 	opt_number(sb, "grace", action->grace_seconds);
+	text(sb, "message", action->message);
 	for (size_t i = 0; i < action->labels_len; i++)
 		text(sb, action->labels[i].key, action->labels[i].value);
 	for (size_t i = 0; i < action->ports_len; i++) {
@@ -424,6 +427,22 @@ static void render_stages(const struct hf_plan *plan, struct hf_strbuf *sb)
 }
 
 /* ---- words ------------------------------------------------------------------------------------------ */
+
+static void render_asks(const struct hf_plan *plan, struct hf_strbuf *sb)
+{
+	static const char *const kinds[] = {
+		[HF_ASK_LEASE] = "lease", [HF_ASK_NODE] = "node", [HF_ASK_CLAIM] = "claim"};
+	size_t mark;
+
+	if (plan->asks_len > 0)
+		hf_strbuf_addstr(sb, "asks:\n");
+	for (size_t i = 0; i < plan->asks_len; i++) {
+		hf_assert((size_t)plan->asks[i].kind < HF_ARRAY_LEN(kinds));
+		mark = flow_begin(sb, "- ");
+		text(sb, kinds[plan->asks[i].kind], plan->asks[i].name);
+		flow_end(sb, mark);
+	}
+}
 
 /* Events, counters, the next wake-up, and the explanation. */
 static void render_words(const struct hf_plan *plan, struct hf_strbuf *sb)
@@ -456,6 +475,7 @@ static void render_words(const struct hf_plan *plan, struct hf_strbuf *sb)
 		hf_strbuf_truncate(sb, sb->len - 2);
 		hf_strbuf_addch(sb, '\n');
 	}
+	render_asks(plan, sb);
 	hf_strbuf_addstr(sb, "summary: ");
 	quote(sb, hf_str_or(plan->summary, ""));
 	hf_strbuf_addstr(sb, "\nwhy:\n");

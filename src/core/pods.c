@@ -96,6 +96,7 @@ static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits
 		hf_edits_add(edits, &port);
 	}
 	add(edits, HF_EDIT_RESTART_POLICY, NULL, pod_restart_policy(b, role));
+	hf_avoid_nodes(b, rank->role, edits);
 	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
 }
 
@@ -177,23 +178,31 @@ static void look(struct hf_brain *b, int role, int32_t index, struct missing *mi
 /* Where every rank is told of all others their variables grow with the square of the ranks. */
 #define CREATE_BYTES_MAX ((size_t)32 << 20)
 
+static void create_role(struct hf_brain *b, int role, struct hf_empty *empty)
+{
+	for (int32_t i = 0; i < b->crews[role].replicas; i++) {
+		const struct hf_slot *slot = &b->crews[role].slots[i];
+
+		if (b->create_bytes > CREATE_BYTES_MAX) {
+			hf_wake(b, b->now + HF_US);
+			return;
+		}
+		if (slot->pod || slot->succeeded || slot->pod_taken ||
+		    hf_replace_waits(b, role, i, empty))
+			continue;
+		/* What one rank of a role lacks, all of it lack. */
+		if (!create(b, role, i))
+			break;
+	}
+}
+
 static void create_missing(struct hf_brain *b)
 {
-	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
+	struct hf_empty empty = {0};
 
-			if (b->create_bytes > CREATE_BYTES_MAX) {
-				hf_wake(b, b->now);
-				return;
-			}
-			if (slot->pod || slot->succeeded || slot->pod_taken)
-				continue;
-			/* What one rank of a role lacks, all of it lack. */
-			if (!create(b, r, i))
-				break;
-		}
-	}
+	for (int r = 0; r < b->crews_len; r++)
+		create_role(b, r, &empty);
+	hf_replace_say(b, &empty);
 }
 
 static void say_leaving(struct hf_brain *b, const struct missing *missing)

@@ -95,7 +95,8 @@ void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
 			restart == HF_RESTART_NEVER ? HF_VERDICT_NEVER : HF_VERDICT_EXIT_CODE;
 	}
 	end->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
-	end->budget = verb == RESTART ? hf_class_budget(end->cls) : HF_BUDGET_NONE;
+	/* A stray eviction is nobody's fault, whatever a rule would charge for it. */
+	end->budget = verb == RESTART && !end->stray ? hf_class_budget(end->cls) : HF_BUDGET_NONE;
 	if (end->fate != HF_FATE_FAIL)
 		end->verdict = NULL;
 }

@@ -47,11 +47,23 @@ static bool match_exit_codes(const struct hf_rule *rule, struct hf_end *end)
 }
 
 /* Any pattern that equals an actual condition; a reason narrows it, which batch/v1 cannot. */
+/* The control plane marks the pods of a lost node when it evicts them; we are earlier than that,
+ * and a rule is to match all the same. */
+static bool stands_for(const struct hf_rule_condition *pattern, const struct hf_end *end)
+{
+	return end->kind == HF_END_LOST && !pattern->reason &&
+	       hf_streq(hf_str_or(pattern->status, "True"), "True") &&
+	       (hf_streq(pattern->type, "DisruptionTarget") ||
+		hf_streq(pattern->type, HF_POD_COND_NODE_LOST));
+}
+
 static bool match_conditions(const struct hf_rule *rule, const struct hf_end *end)
 {
 	for (size_t p = 0; p < rule->pod_conditions_len; p++) {
 		const struct hf_rule_condition *pattern = &rule->pod_conditions[p];
 
+		if (stands_for(pattern, end))
+			return true;
 		for (size_t i = 0; i < end->pod->conditions_len; i++) {
 			const struct hf_pod_condition *seen = &end->pod->conditions[i];
 

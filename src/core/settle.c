@@ -2,7 +2,6 @@
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -15,21 +14,6 @@
 /* How much longer than it takes to call a node lost, while one is suspect. */
 #define SUSPECT_EXTRA_SECONDS 60
 
-static int by_name(const void *left, const void *right)
-{
-	const struct hf_node_seen *const *a = left;
-	const struct hf_node_seen *const *b = right;
-
-	return strcmp((*a)->name, (*b)->name);
-}
-
-static int find_name(const void *key, const void *item)
-{
-	const struct hf_node_seen *const *node = item;
-
-	return strcmp(key, (*node)->name);
-}
-
 /* Losing a node is news as well: its pods then say what became of them. */
 static bool heard(const struct hf_node_seen *node, hf_time since)
 {
@@ -41,41 +25,39 @@ static bool heard(const struct hf_node_seen *node, hf_time since)
 	       (node->reported_at != HF_TIME_NONE && node->reported_at >= since);
 }
 
-bool hf_settle_done(const struct hf_brain *b, hf_time since, hf_time *ret_until,
-		    const char **ret_silent)
+bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const char **ret_silent)
 {
 	const struct hf_observed *seen = b->seen;
-	const struct hf_node_seen **nodes =
-		HF_ARENA_ARRAY(b->arena, const struct hf_node_seen *, seen->nodes_len + 1);
 	const char *silent = NULL;
 	int64_t seconds = b->job.recovery.settle_seconds;
+	size_t asked = b->asks_len;
 	hf_time until;
 
 	hf_assert(since != HF_TIME_NONE);
-	for (size_t i = 0; i < seen->nodes_len; i++)
-		nodes[i] = &seen->nodes[i];
-	qsort(nodes, seen->nodes_len, sizeof(*nodes), by_name);
 	for (size_t i = 0; i < seen->pods_len; i++) {
 		const struct hf_pod *pod = &seen->pods[i];
-		const struct hf_node_seen **node = NULL;
+		const struct hf_node *node;
 
 		if (!pod->owned || !pod->node)
 			continue;
-		if (seen->nodes_len > 0)
-			node = bsearch(pod->node, nodes, seen->nodes_len, sizeof(*nodes),
-				       find_name);
-		if (node && hf_node_is_suspect(*node, b->now))
+		node = hf_node_of(b, pod);
+		if (node && hf_node_is_suspect(node->seen, b->now))
 			seconds = b->job.recovery.node_lost_after_seconds + SUSPECT_EXTRA_SECONDS;
-		if (node && heard(*node, since))
+		if (node && heard(node->seen, since))
 			continue;
+		if (!node || node->seen->renewed_at == HF_TIME_NONE ||
+		    node->seen->renewed_at < since)
+			hf_ask(b, HF_ASK_LEASE, pod->node);
 		if (!silent || strcmp(pod->node, silent) < 0)
 			silent = pod->node;
 	}
 	if (seconds < b->job.recovery.settle_seconds)
 		seconds = b->job.recovery.settle_seconds;
 	until = hf_time_add(since, hf_seconds(seconds));
-	if (!silent || b->now >= until)
+	if (!silent || b->now >= until) {
+		b->asks_len = asked;
 		return true;
+	}
 	*ret_until = until;
 	*ret_silent = silent;
 	return false;

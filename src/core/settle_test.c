@@ -82,7 +82,7 @@ static void a_longer_settling_is_not_shortened_by_suspicion(void **state)
 	brain_release(&b);
 }
 
-static void a_lost_node_is_news_and_a_silent_agent_is_none(void **state)
+static void a_silent_agent_is_waited_for(void **state)
 {
 	(void)state;
 	begin();
@@ -93,9 +93,38 @@ static void a_lost_node_is_news_and_a_silent_agent_is_none(void **state)
 	assert_false(failed());
 	b.nodes[1].reported_at = b.now;
 	assert_true(failed());
-	b.nodes[1].reported_at = HF_TIME_NONE;
+	brain_release(&b);
+}
+
+static void a_node_that_is_lost_meanwhile_is_the_cause(void **state)
+{
+	(void)state;
+	begin();
+	brain_perform_all(&b);
+	brain_after(&b, 1);
 	b.nodes[1].ready = HF_NODE_UNKNOWN;
+	assert_false(failed());
+	assert_int_equal(b.plan.status.ledger.incident.cause, HF_CLASS_INFRASTRUCTURE);
+	assert_int_equal(b.plan.status.ledger.incident.charged, HF_BUDGET_INFRASTRUCTURE);
+	assert_null(b.plan.status.ledger.verdict.reason);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RESTARTING);
+	brain_release(&b);
+}
+
+static void leases_are_read_of_the_silent_ones_alone(void **state)
+{
+	(void)state;
+	begin();
+	brain_perform_all(&b);
+	brain_after(&b, 1);
+	b.nodes[0].renewed_at = b.now;
+	brain_step(&b);
+	assert_int_equal(b.plan.asks_len, 1);
+	assert_int_equal(b.plan.asks[0].kind, HF_ASK_LEASE);
+	assert_string_equal(b.plan.asks[0].name, "n1");
+	brain_nodes_heard(&b);
 	assert_true(failed());
+	assert_int_equal(b.plan.asks_len, 0);
 	brain_release(&b);
 }
 
@@ -146,7 +175,9 @@ int main(void)
 		cmocka_unit_test(at_most_settle_seconds),
 		cmocka_unit_test(longer_while_a_node_is_suspect),
 		cmocka_unit_test(a_longer_settling_is_not_shortened_by_suspicion),
-		cmocka_unit_test(a_lost_node_is_news_and_a_silent_agent_is_none),
+		cmocka_unit_test(a_silent_agent_is_waited_for),
+		cmocka_unit_test(a_node_that_is_lost_meanwhile_is_the_cause),
+		cmocka_unit_test(leases_are_read_of_the_silent_ones_alone),
 		cmocka_unit_test(a_node_that_nobody_watches_counts_as_silent),
 		cmocka_unit_test(nodes_without_pods_of_the_job_do_not_matter),
 		cmocka_unit_test(restarts_do_not_wait),

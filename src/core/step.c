@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "core/names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -43,6 +44,21 @@ static void init(struct hf_brain *b, const struct hf_job_view *view, const struc
 	hf_cond_load(b, stored);
 	hf_strbuf_init(&b->scratch, SCRATCH_MAX);
 	hf_job_defaults(view, arena, &b->job);
+	for (size_t i = 0; i < seen->nodes_len; i++)
+		b->nodes_lost += hf_node_is_lost(&seen->nodes[i]);
+}
+
+/* Deletes before creates: a name must be free before it is used again. */
+static void add_stage(struct hf_brain *b, const struct hf_actions *actions)
+{
+	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
+
+	hf_assert(b->plan->stages_len < HF_STAGES_MAX);
+	if (actions->len == 0)
+		return;
+	stage->actions = actions->items;
+	stage->actions_len = actions->len;
+	b->plan->stages_len++;
 }
 
 /* ---- may we decide at all? -------------------------------------------------------------------- */
@@ -62,6 +78,9 @@ static bool is_ours(struct hf_brain *b)
 	if (b->view->deletion_time != HF_TIME_NONE) {
 		hf_say(b, b->view->deletion_time, HF_TOPIC_NEXT,
 		       "the job is being deleted: its pods and services go with it");
+		/* Its pods keep it until they are gone. */
+		hf_lost_force(b);
+		add_stage(b, &b->deletes);
 		b->plan->summary = "being deleted";
 		return false;
 	}
@@ -161,22 +180,10 @@ static void decide_ends(struct hf_brain *b)
 	hf_restart_requested(b);
 	hf_ends_collect(b);
 	hf_verdict_reconsider(b);
+	hf_lost_adopt(b);
 	if (!hf_verdict_pending(b))
 		hf_ends_apply(b);
 	hf_verdict_settle(b);
-}
-
-/* Deletes before creates: a name must be free before it is used again. */
-static void add_stage(struct hf_brain *b, const struct hf_actions *actions)
-{
-	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
-
-	hf_assert(b->plan->stages_len < HF_STAGES_MAX);
-	if (actions->len == 0)
-		return;
-	stage->actions = actions->items;
-	stage->actions_len = actions->len;
-	b->plan->stages_len++;
 }
 
 static void run(struct hf_brain *b)
@@ -210,6 +217,8 @@ static void run(struct hf_brain *b)
 	/* Services first: a rank that starts looks for the names of the others. */
 	hf_services_plan(b);
 	hf_pods_plan(b);
+	hf_lost_step(b);
+	hf_stuck_step(b);
 	hf_trouble_say(b);
 	add_stage(b, &b->deletes);
 	add_stage(b, &b->creates);
@@ -226,6 +235,8 @@ static void decide(struct hf_brain *b)
 		if (b->job.suspend) {
 			hf_suspend(b);
 			hf_counts_write(b);
+			hf_lost_step(b);
+			hf_stuck_step(b);
 			add_stage(b, &b->deletes);
 		} else {
 			run(b);
@@ -257,12 +268,36 @@ static void arrange_reasons(struct hf_brain *b)
 	hf_why_summary(b);
 }
 
+static int by_kind_and_name(const void *left, const void *right)
+{
+	const struct hf_ask *a = left;
+	const struct hf_ask *b = right;
+
+	return a->kind != b->kind ? (int)a->kind - (int)b->kind : strcmp(a->name, b->name);
+}
+
+/* Each once, in an order that does not depend on the input's. */
+static void arrange_asks(struct hf_brain *b)
+{
+	size_t len = 0;
+
+	if (b->asks_len > 0)
+		qsort(b->asks, b->asks_len, sizeof(*b->asks), by_kind_and_name);
+	for (size_t i = 0; i < b->asks_len; i++) {
+		if (len == 0 || by_kind_and_name(&b->asks[len - 1], &b->asks[i]) != 0)
+			b->asks[len++] = b->asks[i];
+	}
+	b->plan->asks = b->asks;
+	b->plan->asks_len = len;
+}
+
 static void finish(struct hf_brain *b)
 {
 	struct hf_plan *plan = b->plan;
 
 	hf_cond_arrange(b);
 	arrange_reasons(b);
+	arrange_asks(b);
 	plan->status.conditions = b->conditions;
 	plan->status.conditions_len = b->conditions_len;
 	plan->status.ledger = b->ledger;
@@ -292,6 +327,7 @@ int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, h
 		decide(b);
 		finish(b);
 	} else {
+		arrange_asks(b);
 		ret_plan->reasons = b->reasons;
 		ret_plan->reasons_len = b->reasons_len;
 	}

@@ -75,36 +75,45 @@ void hf_verdict_of_end(struct hf_brain *b, const struct hf_end *end)
 	hf_verdict_set(b, end->verdict, end_message(b, end));
 }
 
-void hf_verdict_reconsider(struct hf_brain *b)
+/* The job is not to fail after all. */
+static void give_way(struct hf_brain *b, const struct hf_end *end)
 {
 	struct hf_ledger *ledger = &b->ledger;
+	enum hf_budget budget = end->stray ? HF_BUDGET_NONE : hf_class_budget(end->cls);
 
-	/* A person wrote the rule; a deadline does not care for causes. */
-	if (!hf_verdict_pending(b) || hf_streq(ledger->verdict.reason, HF_VERDICT_RULE))
-		return;
-	for (size_t i = 0; i < b->ends_len; i++) {
-		const struct hf_end *end = &b->ends[i];
-		enum hf_budget budget = hf_class_budget(end->cls);
-
-		if (!hf_end_outranks(end))
-			continue;
-		if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget)) {
-			hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
-			return;
-		}
-		ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
-		/* The end belonged to an incident that had been charged: adopting moved that. */
-		if (ledger->incident.charged != HF_BUDGET_PENDING)
-			return;
-		hf_delay_next(b, budget);
-		hf_budget_charge(b, budget);
-		hf_incident_ensure_record(b, end);
-		ledger->records[0].decided_at = b->now;
-		b->plan->metrics[HF_METRIC_RESTARTED]++;
-		b->plan->metrics[HF_METRIC_RESTARTS]++;
-		b->plan->restart_cause = end->cls;
+	if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget)) {
+		hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
 		return;
 	}
+	ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
+	/* The end belonged to an incident that had been charged: adopting moved that. */
+	if (ledger->incident.charged != HF_BUDGET_PENDING)
+		return;
+	hf_delay_next(b, hf_class_budget(end->cls));
+	hf_budget_charge(b, budget);
+	hf_incident_ensure_record(b, end);
+	ledger->records[0].decided_at = b->now;
+	b->plan->metrics[HF_METRIC_RESTARTED]++;
+	b->plan->metrics[HF_METRIC_RESTARTS]++;
+	b->plan->restart_cause = end->cls;
+}
+
+void hf_verdict_reconsider(struct hf_brain *b)
+{
+	struct hf_end lost;
+
+	/* A person wrote the rule; a deadline does not care for causes. */
+	if (!hf_verdict_pending(b) || hf_streq(b->ledger.verdict.reason, HF_VERDICT_RULE))
+		return;
+	for (size_t i = 0; i < b->ends_len; i++) {
+		if (hf_end_outranks(&b->ends[i])) {
+			give_way(b, &b->ends[i]);
+			return;
+		}
+	}
+	/* Peers of a node that dies see it long before anybody calls it lost. */
+	if (hf_lost_cause(b, &lost))
+		give_way(b, &lost);
 }
 
 void hf_verdict_settle(struct hf_brain *b)

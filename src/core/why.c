@@ -69,6 +69,12 @@ void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *f
 		.time = time, .topic = topic, .text = hf_arena_strdup(b->arena, text)};
 }
 
+void hf_ask(struct hf_brain *b, enum hf_ask_kind kind, const char *name)
+{
+	b->asks = hf_grow(b->arena, b->asks, b->asks_len, &b->asks_cap, sizeof(*b->asks));
+	b->asks[b->asks_len++] = (struct hf_ask){.kind = kind, .name = name};
+}
+
 /* Never in the past: a plan that wakes at once would spin. */
 void hf_wake(struct hf_brain *b, hf_time at)
 {
@@ -93,6 +99,10 @@ static void say_evidence(struct hf_brain *b, const struct hf_record *record)
 	}
 	if (record->cause == HF_CLASS_USER) {
 		how = "was deleted by somebody";
+	} else if (hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set) {
+		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s was lost with node %s", who,
+		       hf_str_or(record->node, ""));
+		return;
 	} else if (record->exit_code.set) {
 		how = hf_arena_printf(b->arena, "exited with code %lld",
 				      (long long)record->exit_code.value);
@@ -104,8 +114,9 @@ static void say_evidence(struct hf_brain *b, const struct hf_record *record)
 	} else if (!record->pod) {
 		how = "vanished";
 	}
-	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s %s%s%s", who, how,
-	       record->node ? " on node " : "", hf_str_or(record->node, ""));
+	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s %s%s%s%s%s", who, how,
+	       record->node ? " on node " : "", hf_str_or(record->node, ""),
+	       record->reason ? ": " : "", hf_str_or(record->reason, ""));
 }
 
 /* The restart policy of the replica type, where that has decided. */
@@ -242,6 +253,9 @@ void hf_why_summary(struct hf_brain *b)
 
 	if (hf_streq(state, HF_COND_RESTARTING))
 		detail = find_reason(b, HF_TOPIC_EVIDENCE);
+	/* What keeps a pod for ever, unless somebody does something, comes before how it began. */
+	if (b->blocker)
+		detail = b->blocker;
 	if (!detail)
 		detail = find_reason(b, HF_TOPIC_NEXT);
 	/* The end of a job and a held one explain themselves by their message. */

@@ -49,10 +49,15 @@ static void read_nodes(struct moment *moment, const struct hf_json *list, struct
 		const struct hf_json *node = hf_json_item(list, i);
 
 		nodes[i].name = hf_json_str(hf_json_get(node, "name"), "");
-		nodes[i].renewed_at = time_of(hf_json_get(node, "renewedAt"), moment->now);
 		nodes[i].reported_at = time_of(hf_json_get(node, "reportedAt"), HF_TIME_NONE);
 		nodes[i].has_agent = hf_json_true(hf_json_get(node, "hasAgent"), false);
 		nodes[i].ready = ready_of(hf_json_str(hf_json_get(node, "ready"), "Ready"));
+		/* What is well has just been heard of. */
+		nodes[i].renewed_at = time_of(hf_json_get(node, "renewedAt"),
+					      nodes[i].ready == HF_NODE_READY ||
+							      nodes[i].ready == HF_NODE_NOT_READY
+						      ? moment->now
+						      : HF_TIME_NONE);
 		nodes[i].since = time_of(hf_json_get(node, "since"), moment->now);
 		nodes[i].confirmed_at = time_of(hf_json_get(node, "confirmedAt"), HF_TIME_NONE);
 		nodes[i].lease_read_at = time_of(hf_json_get(node, "leaseReadAt"), HF_TIME_NONE);
@@ -86,6 +91,10 @@ static void read_pods(struct moment *moment, const struct hf_json *list, struct 
 
 		if (doc)
 			hf_pod_read(doc, moment->view.uid, arena, &pods[moment->seen.pods_len++]);
+		/* What we saw of it is not in the document: it stands beside its metadata. */
+		if (doc)
+			pods[moment->seen.pods_len - 1].news_at =
+				time_of(hf_json_get(hf_json_item(list, i), "newsAt"), HF_TIME_NONE);
 	}
 	moment->seen.pods = pods;
 }
@@ -107,6 +116,37 @@ static void read_services(struct moment *moment, const struct hf_json *list, str
 	moment->seen.services = services;
 }
 
+static void read_gone(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
+{
+	size_t n = hf_json_len(list);
+	struct hf_gone_seen *gone = HF_ARENA_ARRAY(arena, struct hf_gone_seen, n + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+
+		gone[i].name = hf_json_str(hf_json_get(item, "name"), "");
+		gone[i].at = time_of(hf_json_get(item, "at"), moment->now);
+		gone[i].no_execute = hf_json_true(hf_json_get(item, "noExecute"), false);
+	}
+	moment->seen.gone = gone;
+	moment->seen.gone_len = n;
+}
+
+static void read_claims(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
+{
+	size_t n = hf_json_len(list);
+	struct hf_claim_seen *claims = HF_ARENA_ARRAY(arena, struct hf_claim_seen, n + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+
+		claims[i].name = hf_json_str(hf_json_get(item, "name"), "");
+		claims[i].exclusive = hf_json_true(hf_json_get(item, "exclusive"), false);
+	}
+	moment->seen.claims = claims;
+	moment->seen.claims_len = n;
+}
+
 void moment_read(struct moment *moment, const struct hf_json *root, struct hf_arena *arena)
 {
 	const struct hf_json *job = hf_json_get(root, "job");
@@ -124,6 +164,9 @@ void moment_read(struct moment *moment, const struct hf_json *root, struct hf_ar
 	read_pods(moment, hf_json_get(root, "pods"), arena);
 	read_services(moment, hf_json_get(root, "services"), arena);
 	read_nodes(moment, hf_json_get(root, "nodes"), arena);
+	read_gone(moment, hf_json_get(root, "gone"), arena);
+	read_claims(moment, hf_json_get(root, "claims"), arena);
+	moment->seen.watched_since = time_of(hf_json_get(root, "watchedSince"), HF_TIME_NONE);
 }
 
 void moment_release(struct moment *moment)
