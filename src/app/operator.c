@@ -3,6 +3,7 @@
 #include "app/operator_flags.h"
 #include "app/operator_log.h"
 #include "app/probes.h"
+#include "app/process_memory.h"
 #include "app/process_metrics.h"
 #include "app/verbs.h"
 #include "base/fs.h"
@@ -27,6 +28,10 @@
 #define HOST_NAME_BYTES_MAX 256
 /* Where upstream's manifests put the training operator. */
 #define GO_OPERATOR_NS "kubeflow"
+/* By then it is connected and has listed; what takes longer maps what it needs again. */
+#define STARTED_AFTER (2 * HF_SECOND)
+/* From the first pass of a busy time until its holes are given back: the next one would fill them. */
+#define TRIM_AFTER (5 * HF_SECOND)
 
 struct process {
 	struct hf_cli *cli;
@@ -42,6 +47,7 @@ struct process {
 	struct hf_operator_log *log;
 	struct hf_manager *manager;
 	struct hf_signal *sigterm, *sigint;
+	struct hf_timer *started_timer, *trim_timer;
 	uint64_t seed;
 	/* What went wrong last since its state changed: why it is not ready, perhaps. */
 	char trouble[HF_ERROR_TEXT_MAX];
@@ -94,7 +100,22 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 
 static void on_passed(void *arg, const struct hf_operator_pass *pass)
 {
-	hf_operator_log_passed(((struct process *)arg)->log, pass);
+	struct process *process = arg;
+
+	hf_operator_log_passed(process->log, pass);
+	if (!hf_timer_armed(process->trim_timer))
+		hf_timer_arm(process->trim_timer, TRIM_AFTER);
+}
+
+static void on_started(void *arg)
+{
+	hf_process_memory_drop_start();
+	(void)hf_process_memory_trim();
+}
+
+static void on_trim(void *arg)
+{
+	(void)hf_process_memory_trim();
 }
 
 static void on_problem(void *arg, const char *key, int code, const char *message)
@@ -348,6 +369,9 @@ static int begin(struct process *process, struct hf_error *err)
 	if (rc != 0)
 		return rc;
 	process->log = hf_operator_log_create(process->loop, process->seed);
+	process->started_timer = hf_timer_create(process->loop, on_started, process);
+	process->trim_timer = hf_timer_create(process->loop, on_trim, process);
+	hf_timer_arm(process->started_timer, STARTED_AFTER);
 	rc = create_manager(process, err);
 	if (rc == 0)
 		rc = create_probes(process, err);
@@ -370,6 +394,8 @@ static void release(struct process *process)
 	hf_store_destroy(process->lease_store);
 	hf_store_destroy(process->store);
 	hf_operator_log_destroy(process->log);
+	hf_timer_destroy(process->started_timer);
+	hf_timer_destroy(process->trim_timer);
 	hf_metrics_destroy(process->metrics);
 	hf_kube_config_release(&process->kube);
 	hf_operator_config_destroy(process->config);
@@ -385,6 +411,7 @@ static int verb_operator(struct hf_cli *cli)
 
 	if (rc != 0)
 		return hf_cli_usage(cli, "%s", err.text);
+	hf_process_memory_set_up();
 	set_up_log(&process);
 	rc = begin(&process, &err);
 	if (rc == 0) {
