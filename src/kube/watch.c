@@ -144,10 +144,46 @@ static void on_head(void *arg, struct hf_transfer *transfer, int status)
 	hf_kube_op_observe(&watch->op, status);
 }
 
+/* Whole lines of this chunk, read where they are.  false: nothing more of it counts. */
+static bool take_lines(struct kube_watch *watch, const char **bytes, size_t *len)
+{
+	const char *end;
+
+	while ((end = memchr(*bytes, '\n', *len)) != NULL) {
+		const char *line = *bytes;
+		size_t line_len = (size_t)(end - line);
+
+		*bytes = end + 1;
+		*len -= line_len + 1;
+		if (line_len > 0 && (!take_line(watch, line, line_len) || watch->ended))
+			return false;
+	}
+	return true;
+}
+
+/* The line that began in an earlier chunk, once its end is here. */
+static bool take_joined(struct kube_watch *watch, const char **bytes, size_t *len)
+{
+	const char *end = memchr(*bytes, '\n', *len);
+	size_t more = end == NULL ? *len : (size_t)(end - *bytes);
+
+	hf_strbuf_add(&watch->buffer, *bytes, more);
+	if (end == NULL || watch->buffer.full) {
+		*len = 0;
+		return true;
+	}
+	*bytes = end + 1;
+	*len -= more + 1;
+	/* Out of the watch's reach: whoever is told may stop it. */
+	HF_AUTO_STRBUF line = watch->buffer;
+
+	hf_strbuf_init(&watch->buffer, line.bytes_max);
+	return take_line(watch, line.data, line.len) && !watch->ended;
+}
+
 static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, size_t len)
 {
 	struct kube_watch *watch = watch_of(arg);
-	size_t start = 0;
 
 	if (watch->status != 200) {
 		/* The Status of a refusal: read when it is whole. */
@@ -155,19 +191,12 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 			hf_strbuf_add(&watch->buffer, bytes, len);
 		return;
 	}
+	if (watch->buffer.len > 0 && !take_joined(watch, &bytes, &len))
+		return;
+	if (!take_lines(watch, &bytes, &len))
+		return;
+	/* Between two lines a watch that may be quiet for long has no buffer at all. */
 	hf_strbuf_add(&watch->buffer, bytes, len);
-	for (;;) {
-		const char *from = watch->buffer.data + start;
-		const char *end = memchr(from, '\n', watch->buffer.len - start);
-		if (end == NULL)
-			break;
-		if (end > from && !take_line(watch, from, (size_t)(end - from)))
-			return;
-		if (watch->ended)
-			return;
-		start = (size_t)(end - watch->buffer.data) + 1;
-	}
-	hf_strbuf_consume(&watch->buffer, start);
 	if (watch->buffer.full)
 		(void)deliver_failure(watch, HF_E_TOO_LARGE,
 				      "an event of the watch is larger than 4194304 bytes");
