@@ -180,8 +180,9 @@ int hf_strbuf_ok(const struct hf_strbuf *sb, const char *what, struct hf_error *
 
 char *hf_strbuf_detach(struct hf_strbuf *sb)
 {
-	/* Always something to free, so that callers need no second case. */
-	char *data = sb->cap ? sb->data : hf_xstrdup("");
+	/* Always something to free, so that callers need no second case; and no more than what
+	 * was written, since it may be kept for long. */
+	char *data = sb->cap ? hf_xrealloc(sb->data, sb->len + 1) : hf_xstrdup("");
 
 	hf_strbuf_init(sb, sb->bytes_max);
 	return data;

@@ -18,7 +18,7 @@
  */
 
 /* Received for a stream and not yet handed over: beyond it curl is told to hold back. */
-#define HF_TRANSFER_INBOX_BYTES_MAX ((size_t)256 * 1024)
+#define HF_TRANSFER_INBOX_BYTES_MAX ((size_t)64 * 1024)
 
 enum hf_transfer_state { HF_TRANSFER_QUEUED, HF_TRANSFER_RUNNING, HF_TRANSFER_DONE };
 

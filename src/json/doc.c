@@ -142,8 +142,7 @@ const char *hf_doc_text(struct hf_doc *doc, size_t *ret_len)
 		hf_json_write(doc->root, HF_JSON_COMPACT, &sb);
 		hf_assert(hf_strbuf_ok(&sb, "a document", NULL) == 0);
 		doc->text_len = sb.len;
-		/* It may be kept for long: what the buffer has beyond it is not. */
-		doc->text = hf_xrealloc(hf_strbuf_detach(&sb), doc->text_len + 1);
+		doc->text = hf_strbuf_detach(&sb);
 	}
 	if (ret_len)
 		*ret_len = doc->text_len;
