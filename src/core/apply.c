@@ -110,6 +110,17 @@ static bool adopt_causes(struct hf_brain *b)
 	return true;
 }
 
+static void report_stray(struct hf_brain *b, const struct hf_end *end)
+{
+	b->plan->metrics[HF_METRIC_STRAYS]++;
+	hf_event_pod(b, true, HF_REASON_STRAY,
+		     hf_arena_printf(b->arena,
+				     "Pod %s was evicted for a taint that its node %s does not "
+				     "have: the timer was set for an earlier pod of that name",
+				     end->pod->name, end->pod->node),
+		     end->pod);
+}
+
 /* Restart the ranks that ended, or all of them when any of them asks for that. */
 static void restart_ended(struct hf_brain *b)
 {
@@ -127,6 +138,8 @@ static void restart_ended(struct hf_brain *b)
 		if (end->scope == HF_SCOPE_JOB)
 			scope = HF_SCOPE_JOB;
 		hf_end_event(b, end);
+		if (end->stray)
+			report_stray(b, end);
 	}
 	if (!first)
 		return;

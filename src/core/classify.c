@@ -97,7 +97,7 @@ static bool is_stray(struct hf_brain *b, const struct hf_end *end)
 	if (!said || !hf_streq(said->reason, "DeletionByTaintManager"))
 		return false;
 	node = hf_node_of(b, end->pod);
-	return node && node->seen->ready != HF_NODE_GONE && !node->seen->no_execute;
+	return node && !hf_node_is_lost(node->seen) && !node->seen->no_execute;
 }
 
 const char *hf_end_reason(const struct hf_end *end)

@@ -263,8 +263,8 @@ static void walk(struct hf_brain *b, bool finished, struct waiting waiting[HF_GU
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
 static const char *const reasons[HF_GUARDS] = {
-	[HF_GUARD_NONE] = "GivenUp",
-	[HF_GUARD_DEADLINE] = "GracePeriod",
+	[HF_GUARD_NONE] = "GivingUp",
+	[HF_GUARD_DEADLINE] = "GivingUp",
 	[HF_GUARD_SILENCE] = "AwaitingEvidence",
 	[HF_GUARD_READ] = "AwaitingEvidence",
 	[HF_GUARD_TAINT] = "AwaitingEvidence",
@@ -332,9 +332,12 @@ static const char *detail(struct hf_brain *b, enum hf_guard guard, const struct 
 {
 	if (guard == HF_GUARD_TAINT)
 		return "; the control plane has not tainted the node yet";
+	if (guard == HF_GUARD_READ && waiting->node->ready == HF_NODE_GONE)
+		return "; a live look is awaited";
 	if (guard == HF_GUARD_READ)
-		return waiting->node->ready == HF_NODE_GONE ? "; a live look is awaited"
-							    : "; a read of its Lease is awaited";
+		return waiting->pod->claims_len > 0
+			       ? "; a read of its Lease and of the pod's claims is awaited"
+			       : "; a read of its Lease is awaited";
 	if (waiting->until == HF_TIME_NEVER)
 		return "";
 	return hf_arena_printf(b->arena, "; not before %s", hf_time_text(b->arena, waiting->until));

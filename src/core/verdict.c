@@ -82,7 +82,9 @@ static void give_way(struct hf_brain *b, const struct hf_end *end)
 	enum hf_budget budget = end->stray ? HF_BUDGET_NONE : hf_class_budget(end->cls);
 
 	if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget)) {
-		hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
+		/* Once: its time is that of the end, and the settling counts from there. */
+		if (!hf_streq(ledger->verdict.reason, hf_budget_verdict(budget)))
+			hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
 		return;
 	}
 	ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
@@ -98,12 +100,26 @@ static void give_way(struct hf_brain *b, const struct hf_end *end)
 	b->plan->restart_cause = end->cls;
 }
 
+/* A person wrote the rule; a deadline does not care for causes. */
+static bool may_turn(const struct hf_brain *b)
+{
+	return hf_verdict_pending(b) && !hf_streq(b->ledger.verdict.reason, HF_VERDICT_RULE);
+}
+
+/* Peers of a node that dies see it long before anybody calls it lost. */
+static bool find_lost(struct hf_brain *b, struct hf_end *ret_end)
+{
+	enum hf_class cause = b->ledger.incident.cause;
+
+	return may_turn(b) && (cause == HF_CLASS_APPLICATION || cause == HF_CLASS_OUT_OF_MEMORY) &&
+	       hf_lost_cause(b, ret_end);
+}
+
 void hf_verdict_reconsider(struct hf_brain *b)
 {
 	struct hf_end lost;
 
-	/* A person wrote the rule; a deadline does not care for causes. */
-	if (!hf_verdict_pending(b) || hf_streq(b->ledger.verdict.reason, HF_VERDICT_RULE))
+	if (!may_turn(b))
 		return;
 	for (size_t i = 0; i < b->ends_len; i++) {
 		if (hf_end_outranks(&b->ends[i])) {
@@ -111,8 +127,7 @@ void hf_verdict_reconsider(struct hf_brain *b)
 			return;
 		}
 	}
-	/* Peers of a node that dies see it long before anybody calls it lost. */
-	if (hf_lost_cause(b, &lost))
+	if (find_lost(b, &lost))
 		give_way(b, &lost);
 }
 
@@ -120,10 +135,18 @@ void hf_verdict_settle(struct hf_brain *b)
 {
 	const struct hf_verdict *verdict = &b->ledger.verdict;
 	const char *silent = NULL;
+	struct hf_end lost;
 	hf_time until;
 
 	if (!hf_verdict_pending(b))
 		return;
+	if (find_lost(b, &lost)) {
+		/* The verdict is of this step, and its cause is here already: the next step, with the
+		 * incident written down, lets it give way. */
+		b->settling = true;
+		hf_wake(b, hf_time_add(b->now, HF_SECOND));
+		return;
+	}
 	if (hf_settle_done(b, verdict->at, &until, &silent)) {
 		hf_finish_failed(b);
 		return;
