@@ -74,10 +74,12 @@ static void drain(struct face_log *log)
 {
 	size_t left = log->waiting.len - log->written;
 	size_t room = hf_exchange_room(log->stream.ex);
-	size_t len = left < room ? left : room;
 
-	if (len > 0 && hf_exchange_write(log->stream.ex, log->waiting.data + log->written, len))
-		log->written += len;
+	/* That not all of it fits is what on_drained is owed for: asked before a part is. */
+	if (hf_exchange_write(log->stream.ex, log->waiting.data + log->written, left))
+		log->written += left;
+	else if (hf_exchange_write(log->stream.ex, log->waiting.data + log->written, room))
+		log->written += room;
 	if (log->written >= CONSUME_BYTES) {
 		hf_strbuf_consume(&log->waiting, log->written);
 		log->written = 0;

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "framework/framework.h"
 #include "local/admission.h"
+#include "store/backend.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
@@ -454,6 +455,79 @@ static void a_short_token_is_refused(void **state)
 	assert_null(face);
 }
 
+/* ---- logs --------------------------------------------------------------------------------- */
+
+#define LOG_LINE "0123456789012345678901234567890123456789012345678901234567890123\n"
+#define LOG_LINES 160000 /* 10 MiB: more than any buffer on the way */
+
+struct long_log {
+	struct hf_log_stream base; /* first */
+	struct hf_timer *timer;
+	hf_log_fn fn;
+	void *arg;
+};
+
+static void long_log_stop(struct hf_log_stream *base)
+{
+	struct long_log *log = (struct long_log *)base;
+
+	hf_timer_destroy(log->timer);
+	free(log);
+}
+
+static void long_log_write(void *arg)
+{
+	struct long_log *log = arg;
+
+	for (int i = 0; i < LOG_LINES; i++)
+		log->fn(log->arg, LOG_LINE, strlen(LOG_LINE), 0, "");
+	log->fn(log->arg, NULL, 0, 0, "");
+}
+
+static struct hf_log_stream *long_log_start(void *arg, struct hf_doc *pod,
+					    const struct hf_log_options *options, hf_log_fn fn,
+					    void *fn_arg)
+{
+	static const struct hf_store_ops ops = {.logs_stop = long_log_stop};
+	struct bench *bench = arg;
+	struct long_log *log = hf_xcalloc(1, sizeof(*log));
+
+	log->base.ops = &ops;
+	log->fn = fn;
+	log->arg = fn_arg;
+	log->timer = hf_timer_create(bench->t.loop, long_log_write, log);
+	hf_timer_arm(log->timer, 0);
+	return &log->base;
+}
+
+static size_t count(const struct hf_strbuf *sb, char byte)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sb->len; i++)
+		n += sb->data[i] == byte;
+	return n;
+}
+
+static void a_log_longer_than_what_may_wait_comes_whole(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_local_set_logs(bench->local,
+			  &(struct hf_local_logs){.start = long_log_start, .arg = bench});
+	ask(bench, "POST /api/v1/namespaces/default/pods", "",
+	    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":"
+	    "{\"containers\":[{\"name\":\"c\",\"image\":\"x\"}]}}",
+	    "HTTP/1.1 201 ");
+	say(bench, "GET /api/v1/namespaces/default/pods/p/log", "Connection: close\r\n", "");
+	hf_raw_expect_eof(&bench->raw);
+	assert_true(hf_str_has_suffix(bench->raw.in.data, "\r\n0\r\n\r\n"));
+	/* Chunks have line ends of their own. */
+	assert_true(bench->raw.in.len > LOG_LINES * strlen(LOG_LINE));
+	assert_in_range(count(&bench->raw.in, '\n'), LOG_LINES, LOG_LINES + 4096);
+	hf_local_set_logs(bench->local, NULL);
+}
+
 static void a_port_that_is_taken_is_said_so(void **state)
 {
 	struct bench *bench = *state;
@@ -492,6 +566,7 @@ int main(void)
 		T(quiescing_ends_the_watches_that_are_open),
 		T(a_watcher_that_leaves_leaves_nothing_behind),
 		T(a_short_token_is_refused),
+		T(a_log_longer_than_what_may_wait_comes_whole),
 		T(a_port_that_is_taken_is_said_so),
 	};
 
