@@ -36,7 +36,7 @@ const char *hf_reader_path(const struct hf_reader *r)
 }
 
 /* In the words of the API server's structural check of custom resources. */
-static void report_type(struct hf_reader *r, const struct hf_json *value, const char *want)
+void hf_reader_report_type(struct hf_reader *r, const struct hf_json *value, const char *want)
 {
 	const char *got = hf_json_type_name(hf_json_type(value));
 	char quoted[32], detail[HF_READER_PATH_MAX + 80];
@@ -72,7 +72,7 @@ const struct hf_json *hf_reader_get(struct hf_reader *r, const struct hf_json *o
 	if (hf_json_type(value) == type)
 		return value;
 	mark = hf_reader_enter(r, ".%s", key);
-	report_type(r, value, want_name(type));
+	hf_reader_report_type(r, value, want_name(type));
 	hf_reader_leave(r, mark);
 	return NULL;
 }
@@ -86,7 +86,7 @@ const struct hf_json *hf_reader_item(struct hf_reader *r, const struct hf_json *
 	if (hf_json_type(value) == type)
 		return value;
 	mark = hf_reader_enter(r, ".%s[%zu]", key, i);
-	report_type(r, value, want_name(type));
+	hf_reader_report_type(r, value, want_name(type));
 	hf_reader_leave(r, mark);
 	return NULL;
 }

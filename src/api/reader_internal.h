@@ -40,6 +40,8 @@ hf_time hf_reader_time(struct hf_reader *r, const struct hf_json *object, const 
 /* The items that are strings, as an arena array; others are reported. */
 const char *const *hf_reader_strings(struct hf_reader *r, const struct hf_json *object,
 				     const char *key, size_t len_max, size_t *ret_len);
+/* "… in body must be of type <want>", of the value at the path. */
+void hf_reader_report_type(struct hf_reader *r, const struct hf_json *value, const char *want);
 /* Item i of an array if it is of that type, else reported and NULL. */
 const struct hf_json *hf_reader_item(struct hf_reader *r, const struct hf_json *array,
 				     const char *key, size_t i, enum hf_json_type type);
@@ -62,6 +64,8 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 		    const struct hf_framework *framework, struct hf_ledger *ret_ledger);
 struct hf_json *hf_ledger_json(const struct hf_ledger *ledger,
 			       const struct hf_framework *framework);
+/* Every type in a pod template, at the path; false after errors; types.c. */
+bool hf_check_template_types(struct hf_reader *r, const struct hf_json *pod);
 void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
 		      struct hf_template *ret_template);
 

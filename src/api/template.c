@@ -69,9 +69,14 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
 		      struct hf_template *ret_template)
 {
 	const struct hf_json *template = hf_reader_get(r, replica, "template", HF_JSON_OBJECT);
+	struct hf_field_errors *errors = r->errors;
 	size_t mark = hf_reader_enter(r, ".template");
-	const struct hf_json *pod = hf_reader_get(r, template, "spec", HF_JSON_OBJECT);
+	const struct hf_json *pod;
 
+	/* What is wrong there is told once. */
+	if (errors != NULL && !hf_check_template_types(r, template))
+		r->errors = NULL;
+	pod = hf_reader_get(r, template, "spec", HF_JSON_OBJECT);
 	(void)hf_reader_enter(r, ".spec");
 	ret_template->containers =
 		read_containers(r, pod, "containers", &ret_template->containers_len);
@@ -82,5 +87,6 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
 	ret_template->placed = is_placed(r, pod);
 	ret_template->termination_grace_seconds =
 		hf_reader_int(r, pod, "terminationGracePeriodSeconds", 0, INT32_MAX);
+	r->errors = errors;
 	hf_reader_leave(r, mark);
 }

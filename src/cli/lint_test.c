@@ -15,7 +15,7 @@
 	"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: " metadata                       \
 	"\nspec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n"                        \
 	"      template:\n        spec:\n"                                                         \
-	"          containers:\n          - {name: pytorch, image: x}\n"
+	"          containers:\n          - {name: pytorch, image: x, command: [ls]}\n"
 
 static char dir[64];
 
@@ -93,9 +93,73 @@ static void what_is_not_there_is_told_with_its_name(void **state)
 	assert_int_equal(w->code, HF_EXIT_USAGE);
 }
 
+#define POD_JOB(container)                                                                         \
+	"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\nspec:\n"              \
+	"  pytorchReplicaSpecs:\n    Worker:\n      template:\n        spec:\n"                    \
+	"          containers:\n          - " container "\n"
+
+static void a_container_without_a_command_is_warned_of(void **state)
+{
+	struct cli_world *w = *state;
+
+	put("good.yaml", POD_JOB("{name: pytorch, image: x, args: [a]}"));
+	cli_world_run(w, "lint", "good.yaml", NULL);
+	assert_said(
+		w, 0, "good.yaml: PyTorchJob 'j' is fine\n",
+		"holdfast: good.yaml:10: warning: "
+		"spec.pytorchReplicaSpecs[Worker].template.spec.containers[0].command: not set: "
+		"a cluster runs what the image says, but one machine pulls no image and cannot "
+		"start it\n");
+}
+
+static void what_would_keep_every_pod_from_being_made_is_refused(void **state)
+{
+	static const char *const containers[] = {
+		"{name: pytorch, image: x, command: [ls], env: [{name: A=B}]}",
+		"{name: pytorch, image: x, command: [ls], env: [{name: STEPS, value: 300}]}",
+		"{name: pytorch, image: x, command: ls}",
+		"{name: pytorch, image: x, command: [ls], resources: {limits: {memory: 1GB}}}",
+		"{name: pytorch, image: x, command: [ls], resources: {limits: {memory: -1Gi}}}",
+		"{name: pytorch, image: x, command: [ls], volumeMounts: [{name: v, mountPath: /v}]}",
+	};
+	static const char *const fields[] = {
+		"spec.containers[0].env[0].name", "spec.containers[0].env[0].value",
+		"spec.containers[0].command",     "spec.containers[0].resources.limits.memory",
+		"resources.limits[memory]",       "spec.containers[0].volumeMounts[0].name",
+	};
+	struct cli_world *w = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(containers); i++) {
+		HF_AUTOFREE char *text = hf_xasprintf(POD_JOB("%s"), containers[i]);
+		put("bad.yaml", text);
+		cli_world_run(w, "lint", "bad.yaml", NULL);
+		assert_int_equal(w->code, HF_EXIT_USAGE);
+		assert_string_equal(w->out, "");
+		assert_has(w->err, "bad.yaml:10: spec.pytorchReplicaSpecs");
+		assert_has(w->err, fields[i]);
+	}
+}
+
+static void a_job_without_replicas_is_refused(void **state)
+{
+	struct cli_world *w = *state;
+
+	put("bad.yaml", "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n"
+			"spec: {pytorchReplicaSpecs: {}}\n");
+	cli_world_run(w, "lint", "bad.yaml", NULL);
+	assert_said(w, HF_EXIT_USAGE, "",
+		    "holdfast: bad.yaml:4: spec.pytorchReplicaSpecs: Required value: a job without "
+		    "replicas never ends\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_container_without_a_command_is_warned_of, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			what_would_keep_every_pod_from_being_made_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_job_without_replicas_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_good_file_is_called_fine, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			one_bad_file_of_several_is_code_2_and_the_others_are_looked_at, setup,

@@ -4,6 +4,7 @@
 
 #include "api/job.h"
 #include "api/metadata.h"
+#include "api/pod_rules.h"
 #include "base/arena.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -154,6 +155,51 @@ static void choose_name(struct hf_json *meta)
 	hf_json_set_str(meta, "name", name);
 }
 
+/* ---- pods --------------------------------------------------------------------------------- */
+
+/* No image is pulled here, so nothing but a command says what to run. */
+static void warn_of_commands(const struct loading *ld, const struct hf_json *spec,
+			     const char *field)
+{
+	static const char *const lists[] = {"initContainers", "containers"};
+
+	for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
+		const struct hf_json *list = hf_json_get(spec, lists[l]);
+		for (size_t i = 0; i < hf_json_len(list); i++) {
+			HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+			if (hf_json_len(hf_json_get(hf_json_item(list, i), "command")) > 0)
+				continue;
+			hf_strbuf_addf(&text, "%s.%s[%zu].command", field, lists[l], i);
+			int line = hf_yaml_find(ld->yaml, ld->doc, text.data).line;
+			hf_strbuf_addstr(&text,
+					 ": not set: a cluster runs what the image says, but "
+					 "one machine pulls no image and cannot start it");
+			print_line(ld, line, "warning: ", text.data);
+		}
+	}
+}
+
+/* What a server takes, to refuse each pod of it afterwards. */
+static void check_pods(const struct loading *ld, const struct hf_framework *framework,
+		       struct hf_field_errors *errors)
+{
+	const struct hf_json *replicas =
+		hf_json_path(hf_yaml_doc(ld->yaml, ld->doc), "spec", framework->replicas_key, NULL);
+	struct hf_json *value;
+	const char *key;
+
+	if (hf_json_type(replicas) == HF_JSON_OBJECT && hf_json_len(replicas) == 0)
+		hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL, "a job without replicas never ends",
+			     "spec.%s", framework->replicas_key);
+	for (void *it = NULL; (it = hf_json_next(replicas, it, &key, &value)) != NULL;) {
+		const struct hf_json *spec = hf_json_path(value, "template", "spec", NULL);
+		HF_AUTO_STRBUF field = HF_STRBUF_INIT(1024);
+		hf_strbuf_addf(&field, "spec.%s[%s].template.spec", framework->replicas_key, key);
+		hf_pod_rules_check(spec, field.data, errors);
+		warn_of_commands(ld, spec, field.data);
+	}
+}
+
 static int check_document(const struct loading *ld, struct hf_manifest *ret_manifest)
 {
 	struct hf_json *root = hf_yaml_doc(ld->yaml, ld->doc), *meta;
@@ -175,6 +221,8 @@ static int check_document(const struct loading *ld, struct hf_manifest *ret_mani
 	hf_field_errors_init(&errors, arena);
 	hf_job_read_unknown(doc, framework, &errors);
 	hf_job_check(doc, NULL, framework, &errors);
+	if (errors.len == 0)
+		check_pods(ld, framework, &errors);
 	if (print_errors(ld, &errors) != 0)
 		rc = HF_EXIT_USAGE;
 	if (rc != 0)

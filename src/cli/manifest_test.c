@@ -15,7 +15,7 @@
 
 #define TEMPLATE                                                                                   \
 	"      template:\n        spec:\n          containers:\n"                                  \
-	"          - {name: pytorch, image: x}\n"
+	"          - {name: pytorch, image: x, command: [ls]}\n"
 #define HEAD "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n"
 #define GOOD HEAD "spec:\n  pytorchReplicaSpecs:\n    Master:\n      replicas: 1\n" TEMPLATE
 

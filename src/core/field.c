@@ -19,6 +19,7 @@ static const struct {
 	[HF_PROBLEM_TYPE] = {"Invalid value", "FieldValueTypeInvalid", true},
 	[HF_PROBLEM_UNKNOWN] = {"unknown field", "FieldValueInvalid", false},
 	[HF_PROBLEM_TOO_MANY] = {"Too many", "FieldValueTooMany", true},
+	[HF_PROBLEM_NOT_FOUND] = {"Not found", "FieldValueNotFound", true},
 };
 
 /* A field path or a text made here; paths are as deep as the schema, texts name one value. */

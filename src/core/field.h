@@ -28,6 +28,7 @@ enum hf_problem {
 	HF_PROBLEM_TYPE,          /* "Invalid value: <value>", reason FieldValueTypeInvalid */
 	HF_PROBLEM_UNKNOWN,       /* "unknown field", as strict decoding reports it */
 	HF_PROBLEM_TOO_MANY,      /* "Too many: <value>" */
+	HF_PROBLEM_NOT_FOUND,     /* "Not found: <value>" */
 };
 /* The cause's reason in a Status: "FieldValueRequired", … */
 const char *hf_problem_reason(enum hf_problem problem);

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory of one check: texts of a job (1.5 MiB at most), quoted (four times) and copied. */
-#define ARENA_BYTES_MAX ((size_t)64 << 20)
 /* Passes that look for unknown fields, each finding HF_FIELD_ERRORS_MAX at most. */
 #define UNKNOWN_PASSES_MAX 64
 
@@ -59,7 +57,7 @@ static int prune_job(struct hf_json *object, const struct hf_framework *framewor
 	return HF_E_BAD_REQUEST;
 }
 
-static void report(struct hf_admission *admission, const struct hf_field_errors *errors)
+void hf_admission_report(struct hf_admission *admission, const struct hf_field_errors *errors)
 {
 	for (size_t i = 0; i < errors->len; i++) {
 		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(8192);
@@ -76,7 +74,7 @@ static void report(struct hf_admission *admission, const struct hf_field_errors 
 int hf_admit_job(void *arg, struct hf_admission *admission, struct hf_error *err)
 {
 	const struct hf_framework *framework = arg;
-	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
+	HF_AUTO_ARENA arena = hf_arena_create(HF_ADMISSION_BYTES_MAX);
 	char *unknown[HF_FIELDS_UNKNOWN_MAX];
 	struct hf_field_errors errors;
 	size_t n_unknown = 0;
@@ -95,7 +93,7 @@ int hf_admit_job(void *arg, struct hf_admission *admission, struct hf_error *err
 				  : hf_doc_from_json(hf_json_share(admission->before));
 	hf_field_errors_init(&errors, arena);
 	hf_job_check(doc, old, framework, &errors);
-	report(admission, &errors);
+	hf_admission_report(admission, &errors);
 	return errors.len == 0 ? 0 : hf_error_set(err, HF_E_INVALID, "%zu problems", errors.len);
 }
 

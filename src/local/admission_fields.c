@@ -77,30 +77,6 @@ void hf_problem_not_supported(struct hf_admission *admission, const char *value,
 	va_end(ap);
 }
 
-void hf_problem_duplicate(struct hf_admission *admission, const char *value, const char *fmt, ...)
-{
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(MESSAGE_BYTES_MAX);
-	va_list ap;
-
-	hf_strbuf_addstr(&sb, "Duplicate value: ");
-	add_quoted(&sb, value);
-	va_start(ap, fmt);
-	add_cause(admission, "FieldValueDuplicate", sb.data, fmt, ap);
-	va_end(ap);
-}
-
-void hf_problem_not_found(struct hf_admission *admission, const char *value, const char *fmt, ...)
-{
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(MESSAGE_BYTES_MAX);
-	va_list ap;
-
-	hf_strbuf_addstr(&sb, "Not found: ");
-	add_quoted(&sb, value);
-	va_start(ap, fmt);
-	add_cause(admission, "FieldValueNotFound", sb.data, fmt, ap);
-	va_end(ap);
-}
-
 /* ---- defaults ----------------------------------------------------------------------------- */
 
 static bool is_absent(const struct hf_json *object, const char *key)

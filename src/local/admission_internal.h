@@ -3,6 +3,7 @@
 #ifndef HF_LOCAL_ADMISSION_INTERNAL_H
 #define HF_LOCAL_ADMISSION_INTERNAL_H
 
+#include "api/pod_rules.h"
 #include "api/schema.h"
 #include "base/strbuf.h"
 #include "local/local.h"
@@ -37,10 +38,11 @@ void hf_problem_invalid(struct hf_admission *admission, const struct hf_json *va
 /* supported ends with NULL. */
 void hf_problem_not_supported(struct hf_admission *admission, const char *value,
 			      const char *const *supported, const char *fmt, ...) HF_PRINTF(4, 5);
-void hf_problem_duplicate(struct hf_admission *admission, const char *value, const char *fmt, ...)
-	HF_PRINTF(3, 4);
-void hf_problem_not_found(struct hf_admission *admission, const char *value, const char *fmt, ...)
-	HF_PRINTF(3, 4);
+
+/* Memory of one check: texts of an object (1.5 MiB at most), quoted (four times) and copied. */
+#define HF_ADMISSION_BYTES_MAX ((size_t)64 << 20)
+/* As causes and warnings. */
+void hf_admission_report(struct hf_admission *admission, const struct hf_field_errors *errors);
 
 /* Set a member that is absent. */
 void hf_default_str(struct hf_json *object, const char *key, const char *value);
