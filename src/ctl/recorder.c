@@ -65,6 +65,9 @@ struct hf_recorder {
 	hf_task_fn idle;
 	void *idle_arg;
 	struct hf_recorder_stats stats;
+	void (*refused)(void *arg, int code, const char *message);
+	void *refused_arg;
+	bool refused_told[2]; /* creates, patches */
 };
 
 static void event_free(void *value)
@@ -299,6 +302,14 @@ static bool may_pass(int code)
 	       code == HF_E_INTERNAL || code == HF_E_IO || code == HF_E_CONFLICT;
 }
 
+/* Without the right to write events each of them is refused: that is said once. */
+static void refused(struct hf_recorder *recorder, bool created, const struct hf_reply *reply)
+{
+	if (recorder->refused != NULL && !recorder->refused_told[created])
+		recorder->refused(recorder->refused_arg, reply->code, reply->message);
+	recorder->refused_told[created] = true;
+}
+
 static void sent(void *arg, const struct hf_reply *reply)
 {
 	struct hf_recorder *recorder = arg;
@@ -312,6 +323,7 @@ static void sent(void *arg, const struct hf_reply *reply)
 	if (code == 0) {
 		event->sent_count = recorder->sending_count;
 		*(created ? &recorder->stats.patched : &recorder->stats.created) += 1;
+		recorder->refused_told[created] = false;
 		advance(recorder, true);
 		return;
 	}
@@ -323,6 +335,7 @@ static void sent(void *arg, const struct hf_reply *reply)
 		event_name(recorder, event, recorder->last_stamp);
 	} else if (!may_pass(code)) {
 		recorder->stats.dropped++;
+		refused(recorder, created, reply);
 		advance(recorder, false);
 		return;
 	}
@@ -376,6 +389,8 @@ struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options
 	recorder->loop = options->loop;
 	recorder->store = options->store;
 	recorder->component = hf_xstrdup(options->component);
+	recorder->refused = options->refused;
+	recorder->refused_arg = options->arg;
 	recorder->events = hf_map_create(HF_RECORDER_KEYS_MAX, options->seed, event_free);
 	recorder->groups = hf_map_create(HF_RECORDER_KEYS_MAX, options->seed, free);
 	recorder->sources = hf_map_create(HF_RECORDER_KEYS_MAX, options->seed, free);

@@ -277,6 +277,41 @@ static void test_what_may_pass_is_tried_again_and_what_is_refused_dropped(void *
 	grant(call);
 }
 
+static void count_refusal(void *arg, int code, const char *message)
+{
+	assert_int_equal(code, HF_E_FORBIDDEN);
+	assert_non_null(message);
+	(*(unsigned *)arg)++;
+}
+
+static void test_the_first_refusal_of_many_is_told(void **state)
+{
+	struct bench *bench = *state;
+	unsigned told = 0;
+	struct hf_recorder_options options = {.loop = bench->loop,
+					      .store = &bench->store->base,
+					      .component = "c",
+					      .refused = count_refusal,
+					      .arg = &told};
+
+	hf_recorder_destroy(bench->recorder);
+	bench->recorder = hf_recorder_create(&options);
+	record(bench, "ddp", "R", "m");
+	record(bench, "ddp", "S", "m");
+	fake_refuse(next(bench), HF_E_FORBIDDEN);
+	fake_refuse(next(bench), HF_E_FORBIDDEN);
+	assert_int_equal(told, 1);
+	record(bench, "ddp", "T", "m");
+	grant(next(bench));
+	/* A right to create is none to patch. */
+	record(bench, "ddp", "T", "m");
+	fake_refuse(next(bench), HF_E_FORBIDDEN);
+	assert_int_equal(told, 2);
+	record(bench, "ddp", "U", "m");
+	fake_refuse(next(bench), HF_E_FORBIDDEN);
+	assert_int_equal(told, 3);
+}
+
 static void test_after_twelve_tries_an_event_is_given_up(void **state)
 {
 	struct bench *bench = *state;
@@ -433,6 +468,7 @@ int main(void)
 		T(test_a_full_queue_drops_and_counts),
 		T(test_old_correlations_make_room_for_new_ones),
 		T(test_what_may_pass_is_tried_again_and_what_is_refused_dropped),
+		T(test_the_first_refusal_of_many_is_told),
 		T(test_after_twelve_tries_an_event_is_given_up),
 		T(test_a_create_whose_reply_was_lost_is_not_made_twice),
 		T(test_a_name_that_is_taken_by_another_event_is_changed),
