@@ -122,7 +122,9 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 {
 	struct process *process = arg;
 
-	if (strchr(key, '/') == NULL)
+	if (code == 0)
+		process->trouble[0] = '\0';
+	else if (strchr(key, '/') == NULL)
 		snprintf(process->trouble, sizeof(process->trouble), "%s: %s", key, message);
 	hf_operator_log_problem(process->log, key, code, message);
 }

@@ -213,9 +213,15 @@ void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int c
 		if (*p == '/')
 			return;
 	add(&pairs, "resource", key);
+	if (code == 0) {
+		add(&pairs, "reason", message);
+		write_line(log, HF_LOG_INFO, "Found", &pairs);
+		return;
+	}
 	add(&pairs, "error", message);
 	add(&pairs, "code", hf_code_name(code));
-	write_line(log, HF_LOG_ERROR, "Failed to list or watch", &pairs);
+	write_line(log, HF_LOG_ERROR,
+		   hf_streq(key, "events") ? "Failed to write" : "Failed to list or watch", &pairs);
 }
 
 void hf_operator_log_trouble(struct hf_operator_log *log, const char *what, int code,

@@ -43,7 +43,8 @@ static void on_health(void *arg, struct hf_exchange *ex)
 	} else if (!hf_streq(path, "/readyz")) {
 		answer(ex, 404, "there is /healthz and /readyz\n");
 	} else if (probes->options.ready(probes->options.arg, &err) == 0) {
-		answer(ex, 200, "ok\n");
+		hf_strbuf_addf(&text, "ok%s%s\n", err.text[0] != '\0' ? "; " : "", err.text);
+		answer(ex, 200, text.data);
 	} else {
 		hf_strbuf_addf(&text, "not ready: %s\n", err.text);
 		answer(ex, 503, text.data);

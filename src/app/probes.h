@@ -21,6 +21,7 @@ struct hf_probes_options {
 	struct hf_loop *loop; /* real */
 	/* ":8081", "127.0.0.1:0"; "0" or "": nowhere. */
 	const char *health_address, *metrics_address;
+	/* 0: ready; err's text is then "" or a note. */
 	int (*ready)(void *arg, struct hf_error *err);
 	void (*metrics)(void *arg, struct hf_strbuf *sb); /* text 0.0.4 */
 	void *arg;

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "ctl/backoff.h"
 #include "ctl/front.h"
+#include "ctl/recorder.h"
 #include "operator/rival.h"
 
 #include <stdio.h>
@@ -35,6 +36,8 @@ struct hf_manager {
 	hf_time led_since; /* monotonic */
 	hf_time since;     /* server time; a rival's write after this one counts */
 	char rival[HF_RIVAL_NAME_MAX];
+	struct hf_doc *rival_job; /* that it wrote to */
+	struct hf_recorder *recorder;
 	struct hf_task *yield; /* out of the cache's callback that saw the rival */
 	struct hf_task *stopped_task;
 	hf_task_fn stopped;
@@ -84,6 +87,30 @@ static void drop_operator(struct hf_manager *manager)
 	manager->op = hf_operator_destroy(manager->op);
 	hf_task_cancel(manager->yield);
 	manager->rival[0] = '\0';
+	manager->rival_job = hf_doc_unref(manager->rival_job);
+}
+
+/* Where whoever wonders looks: at the job that stands still, or at the Deployment.  The only thing
+ * that is written beside another operator. */
+static void tell_rival(struct hf_manager *manager, struct hf_doc *about, const char *why,
+		       hf_time now)
+{
+	const struct hf_json *root = hf_doc_json(about);
+	HF_AUTOFREE char *message = hf_xasprintf("Holdfast steps back: %s", why);
+	const struct hf_event_note note = {
+		.api_version = hf_json_path_str(root, "apiVersion", NULL),
+		.kind = hf_json_path_str(root, "kind", NULL),
+		.ns = hf_doc_namespace(about),
+		.name = hf_doc_name(about),
+		.uid = hf_doc_uid(about),
+		.resource_version = hf_doc_resource_version(about),
+		.type = "Warning",
+		.reason = "AnotherOperator",
+		.message = message,
+	};
+
+	hf_recorder_record(manager->recorder, &note,
+			   now != HF_TIME_NONE ? now : hf_loop_wall(manager->loop));
 }
 
 static void yield(struct hf_manager *manager, const char *why)
@@ -103,12 +130,14 @@ static void yield(struct hf_manager *manager, const char *why)
 static void on_yield(void *arg)
 {
 	struct hf_manager *manager = arg;
+	hf_time now = hf_operator_now(manager->op);
 	char why[WHY_MAX];
 
 	snprintf(why, sizeof(why), "another operator writes to our jobs, as '%s'", manager->rival);
 	/* What it writes from here on says whether it is still there; our idea of the server's time
 	 * may lag by the second that its stamps are cut to. */
-	manager->since = hf_operator_now(manager->op) + HF_SECOND;
+	manager->since = now + HF_SECOND;
+	tell_rival(manager, manager->rival_job, why, now);
 	yield(manager, why);
 }
 
@@ -120,6 +149,7 @@ static void job_seen(void *arg, struct hf_doc *job)
 	if (manager->rival[0] != '\0' || manager->state != HF_MANAGER_LEADING ||
 	    !hf_rival_wrote(job, manager->since, manager->scratch, manager->rival))
 		return;
+	manager->rival_job = hf_doc_ref(job);
 	hf_task_post(manager->yield);
 }
 
@@ -175,6 +205,7 @@ static void look_reply(void *arg, const struct hf_reply *reply)
 			 "Deployment %s/" HF_RIVAL_DEPLOYMENT
 			 " is ready: scale it to 0, it runs the same jobs",
 			 manager->rival_ns[manager->looking_at]);
+		tell_rival(manager, reply->object, why, reply->server_time);
 		yield(manager, why);
 		return;
 	case HF_E_NOT_FOUND: break;
@@ -371,6 +402,25 @@ static void create_front(struct hf_manager *manager)
 	manager->front = hf_front_create(&front);
 }
 
+static void recorder_refused(void *arg, int code, const char *message)
+{
+	problem(arg, "events", code, message);
+}
+
+static void create_recorder(struct hf_manager *manager)
+{
+	const struct hf_recorder_options options = {
+		.loop = manager->loop,
+		.store = manager->options.op.store,
+		.component = "holdfast",
+		.seed = manager->options.op.seed,
+		.refused = recorder_refused,
+		.arg = manager,
+	};
+
+	manager->recorder = hf_recorder_create(&options);
+}
+
 int hf_manager_create(const struct hf_manager_options *options, struct hf_manager **ret_manager,
 		      struct hf_error *err)
 {
@@ -393,6 +443,7 @@ int hf_manager_create(const struct hf_manager_options *options, struct hf_manage
 	manager->yield = hf_task_create(manager->loop, on_yield, manager);
 	manager->stopped_task = hf_task_create(manager->loop, on_stopped, manager);
 	create_front(manager);
+	create_recorder(manager);
 	if (options->elect)
 		create_lease(manager);
 	create_metrics(manager);
@@ -422,6 +473,8 @@ struct hf_manager *hf_manager_destroy(struct hf_manager *manager)
 		return NULL;
 	hf_call_cancel(manager->look);
 	hf_operator_destroy(manager->op);
+	hf_doc_unref(manager->rival_job);
+	hf_recorder_destroy(manager->recorder);
 	hf_store_destroy(manager->front);
 	hf_lease_destroy(manager->lease);
 	hf_timer_destroy(manager->timer);
@@ -447,6 +500,21 @@ struct hf_operator *hf_manager_operator(const struct hf_manager *manager)
 	return manager->op;
 }
 
+/* Missing kinds are told, but no reason not to be ready for the others. */
+static int operator_ready(const struct hf_operator *op, struct hf_error *err)
+{
+	HF_AUTO_STRBUF missing = HF_STRBUF_INIT(WHY_MAX);
+	bool synced = hf_operator_synced(op);
+
+	hf_operator_missing(op, &missing);
+	if (synced && err != NULL)
+		snprintf(err->text, sizeof(err->text), "%s", missing.data);
+	if (synced)
+		return 0;
+	return hf_error_set(err, HF_E_UNAVAILABLE, "jobs and pods are being listed%s%s",
+			    missing.len > 0 ? "; " : "", missing.data);
+}
+
 int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err)
 {
 	switch (manager->state) {
@@ -455,10 +523,7 @@ int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err)
 		if (hf_lease_holder(manager->lease)[0] != '\0')
 			return 0;
 		break;
-	case HF_MANAGER_LEADING:
-		if (hf_operator_synced(manager->op))
-			return 0;
-		return hf_error_set(err, HF_E_UNAVAILABLE, "jobs and pods are being listed");
+	case HF_MANAGER_LEADING: return operator_ready(manager->op, err);
 	default: break;
 	}
 	return hf_error_set(err, HF_E_UNAVAILABLE, "%s",

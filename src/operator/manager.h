@@ -73,7 +73,8 @@ struct hf_manager *hf_manager_destroy(struct hf_manager *manager);
 enum hf_manager_state hf_manager_state(const struct hf_manager *manager);
 /* NULL unless LEADING or STOPPING. */
 struct hf_operator *hf_manager_operator(const struct hf_manager *manager);
-/* 0: it acts, or stands by for another that does.  HF_E_UNAVAILABLE: why not. */
+/* 0: it acts, or stands by for another that does; err's text is then "" or what a person should know.
+ * HF_E_UNAVAILABLE: why not. */
 int hf_manager_ready(const struct hf_manager *manager, struct hf_error *err) HF_MUST_CHECK;
 /* Before hf_metrics_render. */
 void hf_manager_update_metrics(struct hf_manager *manager);

@@ -117,6 +117,7 @@ static struct fake_call *request(struct life *life, enum hf_verb verb, const cha
 	return NULL;
 }
 
+/* Of objects that others read; events are told while nothing is done. */
 static size_t writes(const struct life *life)
 {
 	size_t n = 0;
@@ -125,7 +126,8 @@ static size_t writes(const struct life *life)
 		const struct hf_request *r = life->store->calls[i].request;
 
 		n += r->verb != HF_VERB_GET && r->verb != HF_VERB_LIST &&
-		     !hf_streq(r->resource->plural, "leases");
+		     !hf_streq(r->resource->plural, "leases") &&
+		     !hf_streq(r->resource->plural, "events");
 	}
 	return n;
 }
@@ -297,9 +299,24 @@ static void test_counters_go_on_when_it_leads_again(void **state)
 
 static struct hf_doc *deployment(int ready)
 {
-	HF_AUTOFREE char *text = hf_xasprintf("{\"status\":{\"readyReplicas\":%d}}", ready);
+	HF_AUTOFREE char *text = hf_xasprintf(
+		"{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":"
+		"\"training-operator\",\"namespace\":\"kubeflow\"},\"status\":{\"readyReplicas\":%d}}",
+		ready);
 
 	return hf_doc_from_text(text, strlen(text));
+}
+
+/* The event that says why nothing is done. */
+static void grant_event(struct life *life, const char *kind, const char *name)
+{
+	struct fake_call *call = request(life, HF_VERB_CREATE, "events");
+	const struct hf_json *event = hf_doc_json(call->request->body);
+
+	assert_string_equal(hf_json_path_str(event, "involvedObject", "kind", NULL), kind);
+	assert_string_equal(hf_json_path_str(event, "involvedObject", "name", NULL), name);
+	assert_string_equal(hf_json_path_str(event, "reason", NULL), "AnotherOperator");
+	fake_answer_object(call, fake_object("e", "e", "1", ""));
 }
 
 static void test_beside_a_ready_go_operator_it_waits_and_looks_again(void **state)
@@ -316,10 +333,12 @@ static void test_beside_a_ready_go_operator_it_waits_and_looks_again(void **stat
 	assert_string_equal(not_ready(life),
 			    "Deployment kubeflow/training-operator is ready: scale "
 			    "it to 0, it runs the same jobs");
+	grant_event(life, "Deployment", "training-operator");
 	pass_time(life, 29 * HF_SECOND);
 	assert_null(fake_next(life->store));
 	pass_time(life, 8 * HF_SECOND);
 	fake_answer_object(request(life, HF_VERB_GET, "deployments"), deployment(1));
+	fake_answer_object(request(life, HF_VERB_PATCH, "events"), fake_object("e", "e", "2", ""));
 	pass_time(life, 59 * HF_SECOND);
 	assert_null(fake_next(life->store));
 	pass_time(life, 15 * HF_SECOND);
@@ -372,6 +391,7 @@ static void test_a_status_that_somebody_else_writes_makes_it_step_back_at_once(v
 	assert_string_equal(life->why, "another operator writes to our jobs, as 'manager'");
 	assert_int_equal(writes(life), 0);
 	assert_null(hf_manager_operator(life->manager));
+	grant_event(life, "PyTorchJob", "ddp");
 }
 
 static void test_it_comes_back_when_the_other_has_fallen_silent(void **state)

@@ -127,6 +127,8 @@ void hf_operator_metrics_init(struct hf_operator *op)
 	m->crd_narrow =
 		family(op, HF_METRIC_GAUGE, "holdfast_crd_narrow",
 		       "1: the kind's CRD does not keep the ledger, an annotation does.", kind);
+	m->crd_missing = family(op, HF_METRIC_GAUGE, "holdfast_crd_missing",
+				"1: the cluster does not know the kind.", kind);
 	hf_operator_job_metrics_init(op);
 }
 
@@ -239,6 +241,8 @@ void hf_operator_update_metrics(struct hf_operator *op)
 	for (size_t i = 0; i < op->n_kinds; i++) {
 		update_kind(op, &op->kinds[i], &m->told[i]);
 		hf_family_set(m->crd_narrow, op->kinds[i].narrow ? 1 : 0,
+			      op->kinds[i].framework->kind, NULL);
+		hf_family_set(m->crd_missing, op->kinds[i].missing ? 1 : 0,
 			      op->kinds[i].framework->kind, NULL);
 	}
 	update_kind(op, &op->pods, &m->told[HF_KINDS_MAX]);

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "core/names.h"
 #include "json/fields.h"
+#include "operator/kinds_internal.h"
 #include "operator/pass_internal.h"
 
 #include <stdlib.h>
@@ -177,6 +178,7 @@ static void crd_changed(void *arg, enum hf_cache_change change, const struct hf_
 {
 	struct hf_kind *kind = arg;
 
+	kind->crd_unseen = false;
 	if (change == HF_CACHE_SYNCED) {
 		hf_operator_check_synced(kind->op);
 		return;
@@ -184,20 +186,24 @@ static void crd_changed(void *arg, enum hf_cache_change change, const struct hf_
 	if (now == NULL)
 		return;
 	kind->narrow = ((const struct crd_view *)now->view)->narrow;
+	if (kind->running)
+		hf_kind_found(kind);
 	hf_operator_enqueue_kind(kind);
 }
 
 static void crd_problem(void *arg, int code, const char *message)
 {
 	struct hf_kind *kind = arg;
-	HF_AUTOFREE char *name = hf_xasprintf("crd/%s", kind->resource->plural);
+	bool told = kind->crd_unseen;
 
-	/* Without the right to look, the replies will tell. */
+	/* Without the right to look, the replies will tell.  That is said once. */
 	if (code == HF_E_FORBIDDEN || code == HF_E_NOT_FOUND || code == HF_E_UNSUPPORTED) {
 		kind->crd_unseen = true;
 		hf_operator_check_synced(kind->op);
+		if (told)
+			return;
 	}
-	hf_operator_problem(kind->op, name, code, message);
+	hf_operator_problem(kind->op, hf_crds.plural, code, message);
 }
 
 void hf_narrow_init(struct hf_kind *kind)

@@ -327,7 +327,7 @@ static void who_may_not_read_crds_learns_from_replies(void **state)
 		else
 			fake_answer_list(call, "100", "", NULL, 0);
 	}
-	assert_true(hf_str_has_prefix(bench->problem, "crd/pytorchjobs: "));
+	assert_true(hf_str_has_prefix(bench->problem, "customresourcedefinitions: "));
 	assert_string_equal(expect(bench, HF_VERB_PATCH, "pytorchjobs")->request->subresource,
 			    "status");
 }

@@ -5,6 +5,7 @@
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "operator/kinds_internal.h"
 #include "operator/narrow_internal.h"
 #include "operator/pass_internal.h"
 #include "store/resource.h"
@@ -111,23 +112,6 @@ void hf_operator_enqueue_kind(struct hf_kind *kind)
 	}
 }
 
-void hf_operator_check_synced(struct hf_operator *op)
-{
-	bool synced = hf_cache_synced(op->pods.cache) && hf_cache_synced(op->services.cache) &&
-		      (op->facts.nodes == NULL || hf_nodes_synced(op->facts.nodes));
-
-	for (size_t i = 0; i < op->n_kinds; i++)
-		synced = synced && hf_cache_synced(op->kinds[i].cache) &&
-			 hf_narrow_synced(&op->kinds[i]);
-	if (op->running || !synced)
-		return;
-	op->running = true;
-	if (op->facts.traces != NULL)
-		hf_traces_synced(op->facts.traces);
-	for (size_t i = 0; i < op->n_kinds; i++)
-		hf_operator_enqueue_kind(&op->kinds[i]);
-}
-
 static void job_changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
 			const struct hf_cache_entry *now)
 {
@@ -138,6 +122,7 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 		hf_operator_check_synced(kind->op);
 		return;
 	}
+	hf_kind_found(kind);
 	HF_AUTOFREE char *key = job_key(kind, entry->ns, entry->name);
 
 	if (change == HF_CACHE_DELETED) {
@@ -214,9 +199,12 @@ static void object_changed(void *arg, enum hf_cache_change change,
 
 static void cache_problem(void *arg, int code, const char *message)
 {
-	const struct hf_kind *kind = arg;
+	struct hf_kind *kind = arg;
 
-	hf_operator_problem(kind->op, kind->resource->plural, code, message);
+	if (kind->framework != NULL)
+		hf_kind_problem(kind, code, message);
+	else
+		hf_operator_problem(kind->op, kind->resource->plural, code, message);
 }
 
 /* --- views --------------------------------------------------------------------------------- */
@@ -347,6 +335,11 @@ static void on_gate_timer(void *arg)
 	hf_gate_open(arg);
 }
 
+static void event_refused(void *arg, int code, const char *message)
+{
+	hf_operator_problem(arg, "events", code, message);
+}
+
 static void queue_init(struct hf_operator *op)
 {
 	const struct hf_operator_options *options = &op->options;
@@ -363,6 +356,8 @@ static void queue_init(struct hf_operator *op)
 		.store = op->store,
 		.component = "holdfast",
 		.seed = options->seed,
+		.refused = event_refused,
+		.arg = op,
 	};
 
 	op->queue = hf_queue_create(&queue);
@@ -497,7 +492,12 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 
 bool hf_operator_synced(const struct hf_operator *op)
 {
-	return op->running;
+	return hf_kinds_known(op);
+}
+
+void hf_operator_missing(const struct hf_operator *op, struct hf_strbuf *sb)
+{
+	hf_kinds_describe(op, sb);
 }
 
 bool hf_operator_idle(const struct hf_operator *op)

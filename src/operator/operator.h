@@ -82,7 +82,8 @@ struct hf_operator_options {
 	void *job_seen_arg;
 	/* May be NULL. */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass);
-	/* Something went wrong and is being retried; key is "pytorchjobs/ns/name" or a plural. */
+	/* Something went wrong and is being retried; key is "pytorchjobs/ns/name" or a plural.  Code 0:
+	 * what was said of a plural is over. */
 	void (*problem)(void *arg, const char *key, int code, const char *message);
 	void *arg;
 };
@@ -91,7 +92,8 @@ struct hf_operator_options {
  * know a kind. */
 int hf_operator_create(const struct hf_operator_options *options, struct hf_operator **ret_operator,
 		       struct hf_error *err) HF_MUST_CHECK;
-/* Begins to list and watch, from the loop; passes begin once every cache is filled. */
+/* Begins to list and watch, from the loop; passes over a kind begin once its jobs, pods and
+ * services are known.  A kind whose CRD is missing is waited for, and holds up no other. */
 void hf_operator_start(struct hf_operator *op);
 /* No pass begins and no request is sent any more; `stopped` is called from the loop when the
  * replies to those under way are in. */
@@ -99,7 +101,10 @@ void hf_operator_stop(struct hf_operator *op, hf_task_fn stopped, void *arg);
 /* At once: what is under way is canceled, as if the process had died.  NULL is fine. */
 struct hf_operator *hf_operator_destroy(struct hf_operator *op);
 
+/* It knows all jobs of the kinds that the cluster knows, and there is one. */
 bool hf_operator_synced(const struct hf_operator *op);
+/* The kinds that the cluster does not know, for people; nothing where there are none. */
+void hf_operator_missing(const struct hf_operator *op, struct hf_strbuf *sb);
 /* No pass is running or waiting, and no event is waiting to be sent. */
 bool hf_operator_idle(const struct hf_operator *op);
 /* API-server time, as estimated from its replies and the monotonic clock; never steps back. */

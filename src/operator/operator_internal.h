@@ -97,6 +97,8 @@ struct hf_kind {
 	const struct hf_resource *resource;
 	struct hf_cache *cache;
 	struct hf_cache *crd; /* of its CRD; NULL: it is not watched */
+	bool running;         /* its jobs are known and worked on */
+	bool missing;         /* the cluster does not know it, which was told */
 	bool crd_unseen;      /* we may not look at it */
 	bool narrow;          /* it does not keep the ledger (narrow_internal.h) */
 	bool narrow_told;
@@ -122,7 +124,7 @@ struct hf_operator_metrics {
 	struct hf_family *queue_depth, *queue_adds, *queue_retries, *events_dropped;
 	struct hf_family *queue_wait, *queue_work, *queue_unfinished, *queue_longest;
 	struct hf_family *recovery_time;
-	struct hf_family *crd_narrow;
+	struct hf_family *crd_narrow, *crd_missing;
 	/* One series a job. */
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
 	/* What was added to counters that are kept elsewhere: they begin anew with each operator,
@@ -148,7 +150,7 @@ struct hf_operator {
 	struct hf_arena *scratch;
 	struct hf_server_clock clock;
 	struct hf_operator_metrics metrics;
-	bool running; /* every cache is filled */
+	bool running; /* pods, services and jobs of some kind are known */
 
 	/* The gate: passes that have a request to send, first come first served. */
 	struct hf_pass *gate_first, **gate_last;
@@ -169,7 +171,7 @@ struct hf_operator {
 void hf_operator_problem(struct hf_operator *op, const char *key, int code, const char *message);
 /* Every reply passes here first: its Date sets the clock. */
 void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply);
-/* Passes begin once every cache is filled. */
+/* kinds.c: begin with every kind that can be begun with; called whenever a cache is filled. */
 void hf_operator_check_synced(struct hf_operator *op);
 void hf_operator_enqueue_kind(struct hf_kind *kind);
 /* Step the job: as soon as its size allows, or in so long. */

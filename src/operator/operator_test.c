@@ -103,6 +103,19 @@ static void test_a_time_out_of_the_status_is_unknown_and_read(void **state)
 	fails_then_rereads(*state, HF_E_TIMEOUT);
 }
 
+static void test_a_conflict_that_may_not_be_read_is_told_as_that(void **state)
+{
+	struct bench *bench = *state;
+
+	want_status(JOB_TIME, true);
+	start(bench);
+	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_CONFLICT);
+	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_FORBIDDEN);
+	turn(bench);
+	assert_int_equal(bench->passes, 1);
+	assert_int_equal(bench->last_code, HF_E_FORBIDDEN);
+}
+
 static void test_a_job_that_turns_out_to_be_gone_is_left_alone(void **state)
 {
 	struct bench *bench = *state;
@@ -638,6 +651,7 @@ int main(void)
 		T(test_a_status_that_needs_no_writing_lets_actions_begin),
 		T(test_a_conflict_is_read_live_and_stepped_again),
 		T(test_a_time_out_of_the_status_is_unknown_and_read),
+		T(test_a_conflict_that_may_not_be_read_is_told_as_that),
 		T(test_a_job_that_turns_out_to_be_gone_is_left_alone),
 		T(test_a_reply_that_lacks_what_was_sent_stops_the_actions),
 		T(test_counts_are_written_once_a_second_and_hold_nothing_up),

@@ -527,6 +527,13 @@ static void status_reply(void *arg, const struct hf_reply *reply)
 	hf_gate_open(op);
 }
 
+/* A conflict is nothing to tell of; that it cannot be resolved is. */
+static void read_failed(struct hf_pass *pass, const struct hf_reply *reply)
+{
+	pass->code = 0;
+	hf_pass_fail(pass, reply->code, reply->message);
+}
+
 static void reread_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_pass *pass = arg;
@@ -539,6 +546,8 @@ static void reread_reply(void *arg, const struct hf_reply *reply)
 	else if (reply->code == HF_E_NOT_FOUND)
 		hf_cache_put_gone(pass->kind->cache, hf_doc_namespace(pass->job),
 				  hf_doc_name(pass->job), hf_doc_uid(pass->job));
+	else
+		read_failed(pass, reply);
 	advance(pass);
 	hf_gate_open(op);
 }
@@ -625,7 +634,8 @@ void hf_pass_run(void *arg, const char *key)
 	const struct hf_cache_entry *entry = hf_cache_get(kind->cache, ns, name);
 	struct hf_pass *pass;
 
-	if (entry == NULL || op->stopping) {
+	/* All jobs of a kind are looked at when it begins. */
+	if (entry == NULL || op->stopping || !kind->running) {
 		hf_map_remove(op->states, key);
 		if (op->facts.asks != NULL)
 			hf_asks_forget(op->facts.asks, key);

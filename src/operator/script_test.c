@@ -118,10 +118,11 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 	snprintf(bench->problem, sizeof(bench->problem), "%s: %s", key, message);
 }
 
-static int make_bench(void **state, bool watch_crds, bool watch_nodes)
+static int make_bench(void **state, const struct hf_framework *const *frameworks, bool watch_crds,
+		      bool watch_nodes)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	struct hf_operator_options options = {.frameworks = script_frameworks,
+	struct hf_operator_options options = {.frameworks = frameworks,
 					      .passed = on_passed,
 					      .problem = on_problem,
 					      .arg = bench,
@@ -147,17 +148,25 @@ static int make_bench(void **state, bool watch_crds, bool watch_nodes)
 
 int setup(void **state)
 {
-	return make_bench(state, false, false);
+	return make_bench(state, script_frameworks, false, false);
 }
 
 int setup_with_crds(void **state)
 {
-	return make_bench(state, true, false);
+	return make_bench(state, script_frameworks, true, false);
 }
 
 int setup_with_nodes(void **state)
 {
-	return make_bench(state, false, true);
+	return make_bench(state, script_frameworks, false, true);
+}
+
+int setup_with_two_kinds(void **state)
+{
+	static const struct hf_framework *const two[] = {&hf_framework_pytorch,
+							 &hf_framework_tensorflow, NULL};
+
+	return make_bench(state, two, false, false);
 }
 
 int teardown(void **state)

@@ -18,7 +18,7 @@
 #define JOB_TIME (1700000000 * HF_SECOND)
 #define SEEN_MAX 8
 
-/* One kind is enough here: what is asked for and answered is told one by one. */
+/* One kind is enough for most: what is asked for and answered is told one by one. */
 extern const struct hf_framework *const script_frameworks[];
 
 struct bench {
@@ -61,6 +61,8 @@ int setup(void **state);
 int setup_with_crds(void **state);
 /* It watches nodes; `nodes` of the bench are there at the start. */
 int setup_with_nodes(void **state);
+/* PyTorchJobs and TFJobs. */
+int setup_with_two_kinds(void **state);
 int teardown(void **state);
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 

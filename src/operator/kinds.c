@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/kinds_internal.h"
+
+#include "base/str.h"
+#include "operator/facts_internal.h"
+#include "operator/narrow_internal.h"
+
+/*
+ * Kinds begin one by one.  A cluster may lack the CRD of one, or refuse its list: that is told, asked
+ * for again and again, and holds up no other kind.  Pods and services, which are all kinds', come
+ * first.
+ */
+
+void hf_operator_check_synced(struct hf_operator *op)
+{
+	if (!hf_cache_synced(op->pods.cache) || !hf_cache_synced(op->services.cache) ||
+	    (op->facts.nodes != NULL && !hf_nodes_synced(op->facts.nodes)))
+		return;
+	for (size_t i = 0; i < op->n_kinds; i++) {
+		struct hf_kind *kind = &op->kinds[i];
+
+		if (kind->running || !hf_cache_synced(kind->cache) || !hf_narrow_synced(kind))
+			continue;
+		kind->running = true;
+		if (!op->running && op->facts.traces != NULL)
+			hf_traces_synced(op->facts.traces);
+		op->running = true;
+		hf_kind_found(kind);
+		hf_operator_enqueue_kind(kind);
+	}
+}
+
+void hf_kind_found(struct hf_kind *kind)
+{
+	if (!kind->missing)
+		return;
+	kind->missing = false;
+	hf_operator_problem(kind->op, kind->resource->plural, 0, "the cluster knows it now");
+}
+
+void hf_kind_problem(struct hf_kind *kind, int code, const char *message)
+{
+	if (code != HF_E_NOT_FOUND) {
+		hf_operator_problem(kind->op, kind->resource->plural, code, message);
+		return;
+	}
+	if (kind->missing)
+		return;
+	kind->missing = true;
+	hf_operator_problem(kind->op, kind->resource->plural, code,
+			    "the cluster does not know this kind; it is looked for again until its "
+			    "CRD is there (see holdfast manifests --crds)");
+}
+
+bool hf_kinds_known(const struct hf_operator *op)
+{
+	bool known = op->running;
+
+	for (size_t i = 0; i < op->n_kinds; i++)
+		known = known && (op->kinds[i].running || op->kinds[i].missing);
+	return known;
+}
+
+void hf_kinds_describe(const struct hf_operator *op, struct hf_strbuf *sb)
+{
+	const char *between = "the cluster lacks the CRD of ";
+
+	for (size_t i = 0; i < op->n_kinds; i++) {
+		if (!op->kinds[i].missing)
+			continue;
+		hf_strbuf_addf(sb, "%s%s", between, op->kinds[i].framework->kind);
+		between = ", ";
+	}
+}
