@@ -21,7 +21,7 @@ apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-- {level: Metadata, users: [operator]}
+- {level: Metadata, users: [operator, rotated]}
 - {level: Metadata, verbs: [delete], resources: [{group: "", resources: [pods]}]}
 - {level: Metadata, userGroups: ["system:serviceaccounts"]}
 - {level: None}
@@ -212,8 +212,31 @@ class Cluster:
     def client(self, token="admin-token", **options):
         return client.Client(self.port(API), self.path("tls.crt"), token, **options)
 
-    def kubeconfig(self, who, token=None, token_file=None, port=None):
+    def client_pair(self, who, known=True):
+        """PEM texts of a certificate and its key for a user who may do all.
+
+        known: signed by the one that an API server with --client-ca-file tls.crt takes; else by
+        itself.
+        """
+        run = dict(check=True, cwd=self.folder, capture_output=True)
+        subject = ["-newkey", "rsa:2048", "-nodes", "-keyout", f"{who}.key", "-subj",
+                   f"/O=system:masters/CN={who}"]
+        if known:
+            subprocess.run(["openssl", "req", *subject, "-out", f"{who}.csr"], **run)
+            subprocess.run(["openssl", "x509", "-req", "-in", f"{who}.csr", "-CA", "tls.crt", "-CAkey",
+                            "tls.key", "-CAcreateserial", "-days", "1", "-out", f"{who}.crt"], **run)
+        else:
+            subprocess.run(["openssl", "req", "-x509", *subject, "-out", f"{who}.crt"], **run)
+        texts = []
+        for end in ("crt", "key"):
+            with open(self.path(f"{who}.{end}"), encoding="utf-8") as f:
+                texts.append(f.read())
+        return texts
+
+    def kubeconfig(self, who, token=None, token_file=None, port=None, pair=None):
         how = f"tokenFile: {token_file}" if token_file else f"token: {token or who + '-token'}"
+        if pair:
+            how = "client-certificate: {}, client-key: {}".format(*pair)
         name = self.write(f"kubeconfig.{who}", KUBECONFIG.format(
             port=port or self.port(API), folder=self.folder, who=who, how=how))
         os.chmod(name, 0o600)
@@ -310,7 +333,9 @@ class Cluster:
         self.start("kwok", [
             build.find("kwok"), "--kubeconfig", "kubeconfig.kwok", "--manage-all-nodes=false",
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-            "--node-ip=127.0.0.1", "--server-address", f"127.0.0.1:{self.port(KWOK)}"], kept=True)
+            # Without Leases the nodes are not ready for a moment every 50 s, and their pods neither.
+            "--node-lease-duration-seconds=40", "--node-ip=127.0.0.1",
+            "--server-address", f"127.0.0.1:{self.port(KWOK)}"], kept=True)
         self.kubectl("apply", "-f", "-", text=KWOK_POLICY)
         self.until("kwok's nodes are ready", lambda: len(self.ready_nodes("type=kwok")) == count)
         self.until("kwok may not delete what lives", self.kwok_is_held)

@@ -8,10 +8,34 @@ breaks every connection, "hold" lets nothing through until "flow".
 """
 
 import asyncio
+import subprocess
 import sys
 
 
 class Proxy:
+    """One as a process; port is where it listens."""
+
+    def __init__(self, to, delay_ms, rate=0):
+        self.child = subprocess.Popen(
+            [sys.executable, __file__, "0", str(to), str(delay_ms), str(rate)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.child.stdout.readline())
+
+    def say(self, word):
+        self.child.stdin.write(word + "\n")
+        self.child.stdin.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        self.child.kill()
+        self.child.wait()
+        self.child.stdin.close()
+        self.child.stdout.close()
+
+
+class Server:
     def __init__(self, to, delay_s, rate):
         self.to, self.delay_s, self.rate = to, delay_s, rate
         self.writers = set()
@@ -72,7 +96,7 @@ class Proxy:
 
 
 async def main(listen, to, delay_ms, rate):
-    proxy = Proxy(to, delay_ms / 1000, rate)
+    proxy = Server(to, delay_ms / 1000, rate)
     server = await asyncio.start_server(proxy.accept, "127.0.0.1", listen)
     print(server.sockets[0].getsockname()[1], flush=True)
     loop = asyncio.get_running_loop()

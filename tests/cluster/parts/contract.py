@@ -5,11 +5,12 @@
 import os
 import subprocess
 
-from kit.check import Fail, Skip
+from kit import audit
+from kit.check import Fail, Skip, condition, equal, parallel, pytorchjob, want
 
 NEEDS = {}
 BUILD = ["control"]
-MINUTES = 3
+MINUTES = 5
 
 
 def setup(w):
@@ -33,3 +34,23 @@ def check_contract(w):
         raise Fail(f"exit code {run.returncode}: " + "; ".join((failed or lines[-3:])[:4])[:500])
     passed = [l for l in lines if "PASSED" in l]
     return passed[-1].strip("[] ") if passed else None
+
+
+def check_pages(w):
+    """A server that streams no lists: the suite passes, and lists of 1,100 jobs are read in pages"""
+    ns = w.namespace()
+    count = 1100
+    parallel(range(count), lambda i: w.api.create("pytorchjobs", ns, pytorchjob(
+        f"job-{i}", ns, 0, run_policy={"suspend": True})))
+    w.cluster.state["programs"]["apiserver"]["argv"] += ["--feature-gates", "WatchList=false"]
+    w.cluster.restart("apiserver")
+    w.until("the API server is back", w.cluster.ready)
+    note = check_contract(w)
+    w.operator()
+    w.until("each job was seen", lambda: all(
+        condition(j, "Suspended") == "True" for j in w.api.list("pytorchjobs", ns)), 120)
+    pages = audit.count(w.cluster.path("audit.log"), user="operator",
+                        key=lambda c: (c["verb"], c["resource"], c["code"]))
+    equal("pages of the list of jobs", pages["list", "pytorchjobs", 200], 3)
+    want(pages["watch", "pytorchjobs", 422] <= 1, "it asks for a stream again and again")
+    return f"{note}, then {count} jobs in 3 pages"

@@ -5,14 +5,15 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 
 from kit import audit, client
 from kit.check import Skip, equal, want
+from kit.cluster import API
 from kit.load import Load
+from kit.proxy import Proxy
 
+API_FLAGS = ["--client-ca-file", "tls.crt"]
 NEEDS = {"kwok": 4}
 BUILD = ["control", "kwok"]
 MINUTES = 15
@@ -155,6 +156,39 @@ def open_text(path):
         return f.read()
 
 
+def check_certificate(w):
+    """A client certificate is taken from its files as it is replaced there, without a restart"""
+    if w.options.peer:
+        raise Skip("for Holdfast alone")
+    names = ("signs.crt", "signs.key")
+
+    def put(who, known=True):
+        for name, text in zip(names, w.cluster.client_pair(who, known)):
+            w.cluster.write(name, text)
+
+    def acts(who):
+        return audit.count(w.cluster.path("audit.log"), user=who, agent="holdfast/")
+    put("stranger", known=False)
+    o = w.operator(config=w.cluster.kubeconfig("signs", pair=[w.cluster.path(n) for n in names]),
+                   start=False).start(ready_s=0)
+    client.until("the stranger is refused", lambda: "Unauthorized" in o.said(), 30)
+    before = acts("operator")
+    put("operator")
+    load = Load(w, 10)
+    load.create(load.names[:5])
+    load.until_running(load.names[:5])
+    want(acts("operator") != before, "it has signed in as somebody else")
+    # While the old one is still good.
+    put("rotated")
+    client.until("the new one is used", lambda: acts("rotated"), 90, 0.5)
+    load.create(load.names[5:])
+    load.until_running()
+    load.fail_some()
+    load.finish()
+    want(o.child.poll() is None, "the operator has ended")
+    return load.audit()
+
+
 def holder(w):
     for lease in w.api.list("leases", "default"):
         if "training-operator" in lease["metadata"]["name"]:
@@ -195,35 +229,11 @@ def check_leaders(w):
     return note
 
 
-class Proxy:
-    """kit/proxy.py as a process in front of the API server."""
-
-    def __init__(self, w, delay_ms, rate=0):
-        from kit import proxy
-        self.child = subprocess.Popen(
-            [sys.executable, proxy.__file__, "0", str(w.cluster.port(0)), str(delay_ms), str(rate)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.port = int(self.child.stdout.readline())
-
-    def say(self, word):
-        self.child.stdin.write(word + "\n")
-        self.child.stdin.flush()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *why):
-        self.child.kill()
-        self.child.wait()
-        self.child.stdin.close()
-        self.child.stdout.close()
-
-
 def check_slow(w):
     """A slow API server: 200 ms each way, then silence for 20 s, then every connection cut"""
     if w.options.peer:
         raise Skip("for Holdfast alone")
-    with Proxy(w, 200) as proxy:
+    with Proxy(w.cluster.port(API), 200) as proxy:
         load = Load(w, 30)
         o = w.operator(config=w.cluster.kubeconfig("slow", token="operator-token", port=proxy.port))
         load.create(load.names[:10])

@@ -8,7 +8,7 @@ import subprocess
 from kit.check import Skip, condition, equal, has_verb, pytorchjob, want
 
 NEEDS = {"kwok": 2}
-BUILD = ["control", "kwok", "peer"]
+BUILD = ["control", "kwok"]
 MINUTES = 3
 
 LEDGER, POLICY = "holdfast.dev/ledger", "holdfast.dev/run-policy"

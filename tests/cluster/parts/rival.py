@@ -20,9 +20,16 @@ def setup(w):
 
 
 def writes(w):
-    """Of Holdfast: the Go operator has the same kubeconfig."""
+    """Of Holdfast, but for events: the Go operator has the same kubeconfig."""
     return audit.count(w.cluster.path("audit.log"), agent="holdfast/",
-                       key=lambda c: c["verb"] not in ("get", "list", "watch"))[True]
+                       key=lambda c: c["verb"] not in ("get", "list", "watch")
+                       and c["resource"] != "events")[True]
+
+
+def told(w, ns, name):
+    """The event that says why nothing is done."""
+    return any(e["reason"] == "AnotherOperator" and e["involvedObject"]["name"] == name
+               for e in w.api.list("events", ns))
 
 
 def readiness(w, o):
@@ -47,6 +54,7 @@ def check_writes(w):
     w.until_condition("default", "both", "Running")
     client.until("it steps back", both_act, 60, 1)
     want("another operator writes to our jobs" in readiness(w, o), "it does not say why")
+    client.until("an event says why", lambda: told(w, "default", "both"), 20)
     before = writes(w)
     w.api.create("pytorchjobs", "default", pytorchjob("other", "default", workers=2))
     w.until_condition("default", "other", "Running", 60)
@@ -82,6 +90,7 @@ def check_deployment(w):
     o = w.operator(start=False)
     o.start(ready_s=0)
     client.until("it steps back", lambda: "training-operator is ready" in readiness(w, o), 30)
+    client.until("an event says why", lambda: told(w, "kubeflow", "training-operator"), 20)
     w.api.create("pytorchjobs", "default", pytorchjob("waits", "default", workers=0))
     equal("writes beside it", writes(w), before)
     w.api.patch("deployments", "kubeflow", "training-operator", {"spec": {"replicas": 0}})
