@@ -108,7 +108,7 @@ static int read_argv(const struct hf_kubeconfig_entry *entry, struct hf_kube_exe
 static int read_env(const struct hf_kubeconfig_entry *entry, struct hf_kube_exec *exec,
 		    struct hf_error *err)
 {
-	const struct hf_json *env;
+	const struct hf_json *env = NULL;
 	int rc = check_list(entry, "env", &env, err);
 
 	if (rc != 0)
