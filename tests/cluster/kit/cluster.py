@@ -250,8 +250,11 @@ class Cluster:
         return run.stdout
 
     # ---- the control plane
-    def up(self, owner=None, flags=()):
-        """etcd, kube-apiserver, controller-manager, scheduler.  flags: more for the API server."""
+    def up(self, owner=None, flags=(), manager_flags=()):
+        """etcd, kube-apiserver, controller-manager, scheduler.
+
+        flags: more for the API server; manager_flags: for the controller-manager.
+        """
         if os.path.exists(self.folder):
             machine.clear(self.folder)
         os.makedirs(self.folder, mode=0o700)
@@ -295,7 +298,7 @@ class Cluster:
             "--service-account-private-key-file", "sa.key", "--root-ca-file", "tls.crt",
             "--controllers", "*,-bootstrapsigner,-tokencleaner",
             "--flex-volume-plugin-dir", self.path("plugins"),
-            "--kube-api-qps", "300", "--kube-api-burst", "600"], kept=True)
+            "--kube-api-qps", "300", "--kube-api-burst", "600", *manager_flags], kept=True)
         self.start("scheduler", [build.find("kube-scheduler"), *own, "--secure-port",
                                  str(self.port(SCHEDULER)), "--kube-api-qps", "1000",
                                  "--kube-api-burst", "2000"], kept=True)
@@ -317,28 +320,39 @@ class Cluster:
         os.umask(old)
 
     # ---- nodes
-    def add_kwok(self, count):
-        """Nodes that only say so: pods bound to them become Running at once."""
+    def add_kwok(self, count, group="fake", lease_s=40):
+        """Nodes that only say so: pods bound to them become Running at once.
+
+        Each group is a process of its own, "kwok" or "kwok-GROUP": stopped, its nodes fall silent
+        and their pods are in nobody's hands, as when machines lose power.
+        """
         api = self.client()
         room = {"cpu": "640", "memory": "2560Gi", "ephemeral-storage": "10Ti",
                 "nvidia.com/gpu": "64", "pods": "5000"}
+        first = group == "fake"
+        program = "kwok" if first else "kwok-" + group
         for i in range(count):
-            name = f"fake-{i}"
-            api.create("nodes", None, {
-                "apiVersion": "v1", "kind": "Node",
-                "metadata": {"name": name, "labels": {"type": "kwok",
-                                                      "kubernetes.io/hostname": name},
-                             "annotations": {"kwok.x-k8s.io/node": "fake"}},
-                "status": {"allocatable": room, "capacity": room}})
-        self.start("kwok", [
+            api.create("nodes", None, self.kwok_node(f"{group}-{i}", group, room))
+        self.start(program, [
             build.find("kwok"), "--kubeconfig", "kubeconfig.kwok", "--manage-all-nodes=false",
-            "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+            f"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node={group}",
             # Without Leases the nodes are not ready for a moment every 50 s, and their pods neither.
-            "--node-lease-duration-seconds=40", "--node-ip=127.0.0.1",
-            "--server-address", f"127.0.0.1:{self.port(KWOK)}"], kept=True)
-        self.kubectl("apply", "-f", "-", text=KWOK_POLICY)
-        self.until("kwok's nodes are ready", lambda: len(self.ready_nodes("type=kwok")) == count)
-        self.until("kwok may not delete what lives", self.kwok_is_held)
+            "--node-lease-duration-seconds", str(lease_s), "--node-ip=127.0.0.1",
+            "--server-address", f"127.0.0.1:{self.port(KWOK if first else SPARE)}"], kept=True)
+        if first:
+            self.kubectl("apply", "-f", "-", text=KWOK_POLICY)
+        self.until("kwok's nodes are ready",
+                   lambda: len(self.ready_nodes(f"type=kwok,group={group}")) == count)
+        if first:
+            self.until("kwok may not delete what lives", self.kwok_is_held)
+
+    @staticmethod
+    def kwok_node(name, group, room):
+        return {"apiVersion": "v1", "kind": "Node",
+                "metadata": {"name": name, "labels": {"type": "kwok", "group": group,
+                                                      "kubernetes.io/hostname": name},
+                             "annotations": {"kwok.x-k8s.io/node": group}},
+                "status": {"allocatable": room, "capacity": room}}
 
     def kwok_is_held(self):
         """Whether the policy works yet: tried on a pod that no node gets."""
