@@ -6,8 +6,11 @@
 
 /*
  * What is new in a status.  "Urgent" is what must be written before anything is done: every
- * decision.  Counts, and the bits and times that only describe progress, may wait for a second:
- * a thousand pods that start are not a thousand writes.
+ * decision.  Counts, that a job runs, and the bits and times that only describe progress, may
+ * wait for a second: a thousand pods that start are not a thousand writes.
+ *
+ * Nor does a job that begins wait: its first ledger says nothing that its pods' stamps do not
+ * say.  Whoever dies before it was written finds those pods, or begins anew.
  */
 
 static bool same(const char *a, const char *b)
@@ -20,20 +23,49 @@ static bool same_opt(struct hf_opt_int a, struct hf_opt_int b)
 	return a.set == b.set && (!a.set || a.value == b.value);
 }
 
+static bool same_condition(const struct hf_condition *x, const struct hf_condition *y)
+{
+	return same(x->type, y->type) && same(x->status, y->status) && same(x->reason, y->reason) &&
+	       same(x->message, y->message) && x->last_update == y->last_update &&
+	       x->last_transition == y->last_transition;
+}
+
 static bool same_conditions(const struct hf_status *a, const struct hf_status *b)
 {
 	if (a->conditions_len != b->conditions_len)
 		return false;
 	for (size_t i = 0; i < a->conditions_len; i++) {
-		const struct hf_condition *x = &a->conditions[i];
-		const struct hf_condition *y = &b->conditions[i];
-
-		if (!same(x->type, y->type) || !same(x->status, y->status) ||
-		    !same(x->reason, y->reason) || !same(x->message, y->message) ||
-		    x->last_update != y->last_update || x->last_transition != y->last_transition)
+		if (!same_condition(&a->conditions[i], &b->conditions[i]))
 			return false;
 	}
 	return true;
+}
+
+/* It was seen, it runs, it runs again: nobody acts on that. */
+static bool is_progress(const struct hf_condition *now)
+{
+	bool is_true = hf_streq(now->status, "True");
+
+	if (hf_streq(now->type, HF_COND_RESTARTING))
+		return !is_true;
+	return is_true &&
+	       (hf_streq(now->type, HF_COND_CREATED) || hf_streq(now->type, HF_COND_RUNNING));
+}
+
+/* All that is new in the conditions is progress, their order apart. */
+static bool conditions_progress(const struct hf_status *a, const struct hf_status *b)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < b->conditions_len; i++) {
+		const struct hf_condition *now = &b->conditions[i];
+		const struct hf_condition *before = hf_status_condition(a, now->type);
+
+		kept += before != NULL;
+		if ((!before || !same_condition(before, now)) && !is_progress(now))
+			return false;
+	}
+	return kept == a->conditions_len;
 }
 
 static bool same_counts(const struct hf_status *a, const struct hf_status *b)
@@ -132,18 +164,30 @@ static bool same_progress(const struct hf_ledger *a, const struct hf_ledger *b)
 	       a->productive_seconds == b->productive_seconds;
 }
 
+/* A job of which nothing was known, and nothing has been decided. */
+static bool begins(const struct hf_status *a, const struct hf_status *b)
+{
+	struct hf_ledger blank;
+
+	if (a->ledger.present || a->conditions_len > 0 || a->start_time != HF_TIME_NONE)
+		return false;
+	hf_ledger_blank(&blank);
+	blank.generation = 1;
+	return same_decisions(&blank, &b->ledger);
+}
+
 bool hf_status_differs(const struct hf_status *a, const struct hf_status *b, bool *ret_urgent)
 {
-	bool written;
+	bool written, urgent;
 
 	hf_assert(a && b && ret_urgent);
 	/* A ledger that is kept is not written, so whatever was made of it is not news: it would
 	 * be for ever. */
 	written = b->ledger.present && !b->ledger.kept;
-	*ret_urgent = !same_conditions(a, b) || a->start_time != b->start_time ||
-		      a->completion_time != b->completion_time ||
-		      a->ledger.present != b->ledger.present ||
-		      (written && !same_decisions(&a->ledger, &b->ledger));
-	return *ret_urgent || !same_counts(a, b) ||
+	urgent = a->start_time != b->start_time || a->ledger.present != b->ledger.present ||
+		 (written && !same_decisions(&a->ledger, &b->ledger));
+	*ret_urgent = (urgent && !begins(a, b)) || a->completion_time != b->completion_time ||
+		      !conditions_progress(a, b);
+	return urgent || *ret_urgent || !same_conditions(a, b) || !same_counts(a, b) ||
 	       (written && !same_progress(&a->ledger, &b->ledger));
 }

@@ -119,6 +119,56 @@ static void a_ledger_that_is_kept_is_no_news(void **state)
 	assert_string_equal(compare(&a, &b), "urgent");
 }
 
+/* One condition of a job that had another before. */
+static const char *becomes(const char *type, const char *was, const char *is)
+{
+	struct hf_condition before[2] = {condition, {.type = type, .status = was}};
+	struct hf_condition now[2] = {condition, {.type = type, .status = is}};
+	struct hf_status a = plain(), b = plain();
+
+	a.conditions = before;
+	a.conditions_len = was != NULL ? 2 : 1;
+	b.conditions = now;
+	b.conditions_len = is != NULL ? 2 : 1;
+	return compare(&a, &b);
+}
+
+static void that_a_job_runs_is_progress_and_that_it_does_not_is_a_decision(void **state)
+{
+	(void)state;
+	assert_string_equal(becomes("Created", NULL, "True"), "progress");
+	assert_string_equal(becomes("Running", NULL, "True"), "progress");
+	assert_string_equal(becomes("Running", "False", "True"), "progress");
+	assert_string_equal(becomes("Restarting", "True", "False"), "progress");
+	assert_string_equal(becomes("Running", "True", "False"), "urgent");
+	assert_string_equal(becomes("Restarting", NULL, "True"), "urgent");
+	assert_string_equal(becomes("Suspended", "True", "False"), "urgent");
+	assert_string_equal(becomes("Succeeded", NULL, "True"), "urgent");
+	assert_string_equal(becomes("Running", "True", NULL), "urgent");
+}
+
+static void a_job_that_begins_may_wait_unless_something_was_decided(void **state)
+{
+	struct hf_status a = {.start_time = HF_TIME_NONE}, b = {.start_time = 5};
+
+	(void)state;
+	hf_ledger_blank(&b.ledger);
+	b.ledger.generation = 1;
+	assert_string_equal(compare(&a, &b), "progress");
+	b.ledger.roles[0].created = "0-3";
+	assert_string_equal(compare(&a, &b), "progress");
+	b.ledger.roles[0].attempts = "0:1";
+	assert_string_equal(compare(&a, &b), "urgent");
+	b.ledger.roles[0].attempts = NULL;
+	b.ledger.generation = 0; /* pods that another operator made */
+	assert_string_equal(compare(&a, &b), "urgent");
+	b.ledger.generation = 1;
+	a.conditions = &condition; /* somebody erased the ledger alone */
+	a.conditions_len = b.conditions_len = 1;
+	b.conditions = &condition;
+	assert_string_equal(compare(&a, &b), "urgent");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +176,8 @@ int main(void)
 		cmocka_unit_test(progress_may_wait),
 		cmocka_unit_test(decisions_may_not),
 		cmocka_unit_test(a_ledger_that_is_kept_is_no_news),
+		cmocka_unit_test(that_a_job_runs_is_progress_and_that_it_does_not_is_a_decision),
+		cmocka_unit_test(a_job_that_begins_may_wait_unless_something_was_decided),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,6 +254,19 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 
 /* ---- the beginning ---------------------------------------------------------------------------- */
 
+void hf_ledger_blank(struct hf_ledger *ledger)
+{
+	memset(ledger, 0, sizeof(*ledger));
+	ledger->present = true;
+	ledger->schema = HF_LEDGER_SCHEMA;
+	ledger->phase = HF_PHASE_CREATING;
+	ledger->since = HF_TIME_NONE;
+	ledger->not_before = HF_TIME_NONE;
+	ledger->incident.opened_at = HF_TIME_NONE;
+	ledger->incident.charged = HF_BUDGET_NONE;
+	ledger->verdict.at = HF_TIME_NONE;
+}
+
 /*
  * A ledger for a job that has none.  A new job starts at generation 1.  Pods that are there
  * already were made by upstream's operator (no stamps: generation 0) or belong to a ledger
@@ -266,15 +279,8 @@ void hf_ledger_begin(struct hf_brain *b)
 	bool pods = false;
 
 	hf_assert(!ledger->present);
-	memset(ledger, 0, sizeof(*ledger));
-	ledger->present = true;
-	ledger->schema = HF_LEDGER_SCHEMA;
-	ledger->phase = HF_PHASE_CREATING;
+	hf_ledger_blank(ledger);
 	ledger->since = b->now;
-	ledger->not_before = HF_TIME_NONE;
-	ledger->incident.opened_at = HF_TIME_NONE;
-	ledger->incident.charged = HF_BUDGET_NONE;
-	ledger->verdict.at = HF_TIME_NONE;
 	for (int r = 0; r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
 			const struct hf_pod *pod = b->crews[r].slots[i].pod;

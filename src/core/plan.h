@@ -14,8 +14,9 @@ HF_BEGIN_DECLS
  * 1. status, when status_changed: ONE patch of the status subresource, guarded by the
  *    view's resourceVersion.  When status_urgent, everything below waits for its success
  *    and is dropped on any other outcome (a conflict: read again and step again; a
- *    time-out: read).  When not urgent (counts only) it may be put off until a second
- *    after the last one, and nothing waits for it.
+ *    time-out: read).  When not urgent (a job that begins, that it runs, counts) it may be
+ *    put off for some seconds, and nothing waits for it: the step after the stages has it
+ *    again, with what they did.
  * 2. events and metrics, once the status is written.
  * 3. stages, one after the other: the actions of a stage may run together; the next
  *    stage starts when every reply is in and good.  A reply that is neither good nor a

@@ -303,6 +303,8 @@ static void finish(struct hf_brain *b)
 	plan->status.ledger = b->ledger;
 	plan->status_changed =
 		hf_status_differs(&b->view->status, &plan->status, &plan->status_urgent);
+	/* What is told is told once it is written, and not again by the next step. */
+	plan->status_urgent |= plan->status_changed && b->events_len > 0;
 	plan->events = b->events;
 	plan->events_len = b->events_len;
 	plan->reasons = b->reasons;

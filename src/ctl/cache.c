@@ -18,7 +18,8 @@
 #define IDLE_MAX (3 * HF_MINUTE)
 /* A watch is asked to end after 5 to 10 min, so that watchers spread over the servers. */
 #define WATCH_MIN (5 * HF_MINUTE)
-/* A watch that ended sooner than this is no progress: the next one waits. */
+/* A watch that ended sooner than this and told nothing is no progress: the next one waits.  (API
+ * servers end watches that they cannot serve fast enough, one after the other when they are busy.) */
 #define WATCH_SHORT HF_SECOND
 #define VERSION_UNKNOWN 0 /* not a number; no server gives 0 to an object */
 #define KEY_MAX 512       /* namespace (63), slash, name (253), NUL, and head room */
@@ -61,7 +62,8 @@ struct hf_cache {
 	char *continue_token; /* of the list under way; NULL: first page */
 	uintptr_t round;      /* lists begun */
 	hf_time watch_since;
-	bool streaming; /* the watch is a list as a stream, not yet at its end */
+	bool watch_told; /* something, since then */
+	bool streaming;  /* the watch is a list as a stream, not yet at its end */
 	bool synced, full;
 	struct hf_cache_stats stats;
 };
@@ -427,7 +429,9 @@ static void watch_ended(struct hf_cache *cache, const struct hf_event *event)
 	}
 	if (code == HF_E_GONE)
 		set_string(&cache->version, NULL);
-	if ((code == 0 || code == HF_E_GONE) && lasted >= WATCH_SHORT && event->retry_after <= 0)
+	bool progress = lasted >= WATCH_SHORT || (code == 0 && cache->watch_told);
+
+	if ((code == 0 || code == HF_E_GONE) && progress && event->retry_after <= 0)
 		hf_timer_arm(cache->retry_timer, 0);
 	else
 		retry_later(cache, event->retry_after);
@@ -481,6 +485,7 @@ static void watch_event(void *arg, const struct hf_event *event)
 		return;
 	}
 	cache->stats.events++;
+	cache->watch_told = true;
 	hf_backoff_reset(&cache->backoff);
 	idle_arm(cache);
 	if (event->type == HF_EVENT_DELETED)
@@ -511,6 +516,7 @@ static void stream_start(struct hf_cache *cache)
 	cache->stats.relists++;
 	cache->streaming = true;
 	cache->watch_since = hf_loop_mono(options->loop);
+	cache->watch_told = false;
 	idle_arm(cache);
 	cache->watch = hf_store_watch(options->store, &watch, watch_event, cache);
 }
@@ -530,6 +536,7 @@ static void watch_start(struct hf_cache *cache)
 	};
 
 	cache->watch_since = hf_loop_mono(options->loop);
+	cache->watch_told = false;
 	idle_arm(cache);
 	cache->watch = hf_store_watch(options->store, &watch, watch_event, cache);
 }

@@ -277,6 +277,25 @@ static void test_a_watch_that_always_ends_at_once_is_slowed_down(void **state)
 	assert_true(delay >= 12 * HF_SECOND);
 }
 
+static void test_a_watch_that_told_something_goes_on_at_once_however_short(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	struct fake_call *call;
+
+	for (int i = 12; i < 15; i++) {
+		HF_AUTOFREE char *version = hf_xasprintf("%d", i);
+
+		fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", version, version));
+		fake_end(watch, 0, 0);
+		assert_int_equal(next_request(bench, &call), 0);
+		watch = fake_watch_live(bench->store);
+		assert_string_equal(watch->resource_version, version);
+	}
+	fake_end(watch, 0, 0);
+	assert_true(next_request(bench, &call) >= 800 * HF_MS);
+}
+
 static void test_a_silent_watch_is_opened_anew_and_a_bookmark_counts_as_life(void **state)
 {
 	struct bench *bench = *state;
@@ -653,6 +672,7 @@ int main(void)
 		T(test_a_watch_that_ends_goes_on_from_the_last_version),
 		T(test_a_watch_that_always_ends_at_once_is_slowed_down),
 		T(test_a_silent_watch_is_opened_anew_and_a_bookmark_counts_as_life),
+		T(test_a_watch_that_told_something_goes_on_at_once_however_short),
 		T(test_after_gone_a_new_list_removes_what_it_does_not_name),
 		T(test_a_list_may_be_a_stream_and_the_watch_goes_on_with_it),
 		T(test_after_gone_a_stream_removes_what_it_does_not_name),

@@ -22,6 +22,10 @@
 /* Pods that are created, placed and started pass through some ten changes in a moment, none of
  * which decides anything alone: they are looked at together. */
 #define GATHER_CALM (50 * HF_MS)
+/* While many jobs wait for an API server, their progress is told less often: for each about what
+ * the server needs for the pods and services of a small job, so that one status tells it all. */
+#define GATHER_PER_JOB (20 * HF_MS)
+#define GATHER_MAX (5 * HF_SECOND)
 /* One object decoded at a time; its text is bounded by the store. */
 #define SCRATCH_BYTES_MAX ((size_t)64 << 20)
 
@@ -49,6 +53,16 @@ static void enqueue(struct hf_operator *op, const char *key)
 		hf_operator_problem(op, key, HF_E_TOO_LARGE, "too many jobs are waiting");
 }
 
+hf_time hf_operator_gather(const struct hf_operator *op)
+{
+	size_t jobs = hf_queue_waiting(op->queue) + hf_queue_running(op->queue);
+	hf_time gather = (hf_time)jobs * GATHER_PER_JOB;
+
+	if (gather < GATHER_CALM)
+		return GATHER_CALM;
+	return gather < GATHER_MAX ? gather : GATHER_MAX;
+}
+
 /* Pods change by the hundred; a step costs as much as the job is big.  So their changes gather, the
  * longer the bigger the job, and a job of ten thousand does not keep the process busy. */
 static void enqueue_gathering(struct hf_operator *op, const char *key, bool calm)
@@ -56,8 +70,8 @@ static void enqueue_gathering(struct hf_operator *op, const char *key, bool calm
 	const struct hf_job_state *state = hf_map_get(op->states, key);
 	hf_time gather = state == NULL ? 0 : (hf_time)state->size * GATHER_PER_OBJECT;
 
-	if (calm && gather < GATHER_CALM)
-		gather = GATHER_CALM;
+	if (calm && gather < hf_operator_gather(op))
+		gather = hf_operator_gather(op);
 	if (gather < GATHER_MIN)
 		enqueue(op, key);
 	else
@@ -137,10 +151,11 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 		if (!hf_map_put(kind->op->job_keys, entry->uid, copy))
 			free(copy);
 	}
-	if (kind->op->own_write)
-		enqueue_gathering(kind->op, key, true);
-	else
+	/* Progress that was written as it was planned changes nothing that a step would see. */
+	if (!kind->op->own_write)
 		enqueue(kind->op, key);
+	else if (!kind->op->own_calm)
+		enqueue_gathering(kind->op, key, true);
 }
 
 /* No news that somebody waits for: the object is there, and nothing of it has ended. */
@@ -381,7 +396,8 @@ int hf_operator_create(const struct hf_operator_options *options, struct hf_oper
 		op->options.request_timeout = REQUEST_TIMEOUT;
 	op->in_flight_max =
 		options->in_flight_max ? options->in_flight_max : HF_OPERATOR_IN_FLIGHT_MAX;
-	op->gate_last = &op->gate_first;
+	for (size_t i = 0; i < HF_ARRAY_LEN(op->gates); i++)
+		op->gates[i].last = &op->gates[i].first;
 	op->tokens = options->burst;
 	op->tokens_at = hf_loop_mono(op->loop);
 	op->gate_timer = hf_timer_create(op->loop, on_gate_timer, op);

@@ -101,6 +101,7 @@ struct hf_kind {
 	bool missing;         /* the cluster does not know it, which was told */
 	bool crd_unseen;      /* we may not look at it */
 	bool narrow;          /* it does not keep the ledger (narrow_internal.h) */
+	bool keeps;           /* a reply showed that it does */
 	bool narrow_told;
 };
 #define HF_KINDS_MAX 8
@@ -108,6 +109,8 @@ struct hf_kind {
 /* What is remembered of a job between passes. */
 struct hf_job_state {
 	hf_time status_written; /* monotonic; HF_TIME_NONE: not by this process */
+	hf_time status_gap;     /* until the next one that may wait */
+	hf_time status_owed;    /* since when there is one to write that may wait; or NONE */
 	size_t size;            /* pods and services at the last step */
 	struct hf_pass *pass;   /* NULL: none is running */
 };
@@ -134,6 +137,10 @@ struct hf_operator_metrics {
 	uint64_t told_events_dropped;
 };
 
+struct hf_gate {
+	struct hf_pass *first, **last;
+};
+
 struct hf_operator {
 	struct hf_operator_options options;
 	char *ns, *init_container_template;
@@ -152,11 +159,13 @@ struct hf_operator {
 	struct hf_operator_metrics metrics;
 	bool running; /* pods, services and jobs of some kind are known */
 
-	/* The gate: passes that have a request to send, first come first served. */
-	struct hf_pass *gate_first, **gate_last;
+	/* The gates: passes that have a request to send, first come first served, and nobody
+	 * through the second while somebody waits at the first. */
+	struct hf_gate gates[2];
 	size_t in_flight, in_flight_max;
 	bool in_gate;   /* the gate is being worked on */
 	bool own_write; /* what the job's cache takes in now is our status and nothing else */
+	bool own_calm;  /* ... and it was one that nothing waits for */
 	double tokens;  /* requests that may be sent now, where there is a rate */
 	hf_time tokens_at;
 	struct hf_timer *gate_timer; /* when the next one may */
@@ -177,6 +186,8 @@ void hf_operator_enqueue_kind(struct hf_kind *kind);
 /* Step the job: as soon as its size allows, or in so long. */
 void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
+/* How long what nobody waits for is left to gather: the longer, the more jobs wait for a pass. */
+hf_time hf_operator_gather(const struct hf_operator *op);
 /* Called when a reply came in while stopping. */
 void hf_operator_check_stopped(struct hf_operator *op);
 

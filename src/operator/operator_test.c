@@ -187,6 +187,90 @@ static void test_an_urgent_status_does_not_wait_for_the_second(void **state)
 	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_FORBIDDEN);
 }
 
+/* What a first status has that tells whether the kind keeps the ledger. */
+static void want_first_status(void)
+{
+	want_status(JOB_TIME, false);
+	brain.generation = 1;
+}
+
+static void test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_kept(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	/* Nobody knows yet: the status tells, then the pod. */
+	want_first_status();
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+	gathered(bench);
+	/* From here on the pod goes first, and the status when it is there. */
+	brain.once = false;
+	want_first_status();
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_ADDED, job_doc("b", "u-b", 110, ""));
+	call = expect(bench, HF_VERB_CREATE, "pods");
+	assert_null(next(bench));
+	brain.plan.stages_len = 0;
+	fake_answer_object(call, pod_doc("ddp-worker-0", "uid-111", 111, "u-b", ""));
+	turn_for(bench, 49 * HF_MS);
+	assert_null(next(bench));
+	turn_for(bench, HF_MS);
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	assert_string_equal(call->request->name, "b");
+	fake_refuse(call, HF_E_FORBIDDEN);
+}
+
+static void test_a_status_does_not_wait_for_ever_for_actions_that_fail(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+	int refused = 0;
+
+	brain.once = false;
+	want_status(JOB_TIME, false);
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	for (int i = 0; i < 100; i++) {
+		call = next(bench);
+		if (call != NULL && call->request->verb == HF_VERB_PATCH)
+			break;
+		if (call != NULL) {
+			fake_refuse(call, HF_E_FORBIDDEN);
+			refused++;
+		}
+		turn_for(bench, HF_MS);
+	}
+	assert_true(refused >= 3);
+	assert_non_null(call);
+	assert_int_equal(call->request->verb, HF_VERB_PATCH);
+	fake_refuse(call, HF_E_FORBIDDEN);
+}
+
+static void test_counts_that_go_on_changing_are_written_less_and_less_often(void **state)
+{
+	static const int gaps[] = {1, 2, 4, 4};
+	struct bench *bench = *state;
+	int version = 101;
+
+	want_status(JOB_TIME, false);
+	start(bench);
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), version++);
+	for (size_t i = 0; i < HF_ARRAY_LEN(gaps); i++) {
+		brain.once = false;
+		want_status(JOB_TIME + (hf_time)(i + 1) * HF_SECOND, false);
+		fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+			   pod_doc("ddp-worker-0", "p", version++, "u-1", ""));
+		turn_for(bench, gaps[i] * HF_SECOND - HF_MS);
+		assert_null(next(bench));
+		turn_for(bench, HF_MS);
+		grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), version++);
+		brain.plan.status_changed = false;
+	}
+}
+
 /* --- the gate ------------------------------------------------------------------------------ */
 
 static void test_no_more_than_32_requests_are_under_way(void **state)
@@ -209,31 +293,58 @@ static void test_no_more_than_32_requests_are_under_way(void **state)
 	assert_int_equal(bench->last_code, 0);
 }
 
-static void test_jobs_take_turns_at_the_gate(void **state)
+static const char *owner_of(const struct fake_call *call)
+{
+	const struct hf_json *owner = hf_json_item(
+		hf_json_path(hf_doc_json(call->request->body), "metadata", "ownerReferences", NULL),
+		0);
+
+	return hf_json_path_str(owner, "uid", NULL);
+}
+
+static void test_jobs_take_turns_of_16_at_the_gate(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_doc *jobs[] = {job_doc("big", "u-a", 7, ""), job_doc("small", "u-b", 8, "")};
-	struct fake_call *call;
-	size_t n = 0;
+	struct fake_call *calls[76];
+	size_t n = 0, answered = 0;
 
 	brain.once = false;
-	want(0, HF_ACTION_CREATE_POD, 0, 40);
+	want(0, HF_ACTION_CREATE_POD, 0, 60);
 	start_with(bench, jobs, 2);
-	/* Both want 40: the last of the 32 under way are of the one and the other. */
-	char uids[2][8] = {"", ""};
-
-	while ((call = next(bench)) != NULL) {
-		const struct hf_json *owner =
-			hf_json_item(hf_json_path(hf_doc_json(call->request->body), "metadata",
-						  "ownerReferences", NULL),
-				     0);
-
-		snprintf(uids[n++ % 2], sizeof(uids[0]), "%s",
-			 hf_json_path_str(owner, "uid", NULL));
-	}
+	while ((calls[n] = next(bench)) != NULL)
+		n++;
 	assert_int_equal(n, 32);
 	assert_int_equal(brain.steps, 2);
-	fake_refuse(&bench->store->calls[bench->store->n_calls - 32], HF_E_FORBIDDEN);
+	/* The big one was alone when it took these, and has begun another turn. */
+	while (n < HF_ARRAY_LEN(calls)) {
+		grant_pod(calls[answered++], 101 + (int)n);
+		calls[n++] = next(bench);
+	}
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(owner_of(calls[i]), i >= 48 && i < 64 ? "u-b" : "u-a");
+}
+
+static void test_a_decision_goes_before_what_waits_at_the_gate(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {job_doc("big", "u-a", 7, ""), job_doc("small", "u-b", 8, "")};
+	struct fake_call *first, *call;
+	size_t n = 1;
+
+	brain.once = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 60);
+	start_with(bench, jobs, 1);
+	first = expect(bench, HF_VERB_CREATE, "pods");
+	while (next(bench) != NULL)
+		n++;
+	assert_int_equal(n, 32);
+	want_status(JOB_TIME, true);
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_ADDED, jobs[1]);
+	assert_null(next(bench));
+	fake_refuse(first, HF_E_EXISTS);
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	assert_string_equal(call->request->name, "small");
 }
 
 static void test_requests_keep_to_the_rate_that_was_asked_for(void **state)
@@ -656,8 +767,12 @@ int main(void)
 		T(test_a_reply_that_lacks_what_was_sent_stops_the_actions),
 		T(test_counts_are_written_once_a_second_and_hold_nothing_up),
 		T(test_an_urgent_status_does_not_wait_for_the_second),
+		T(test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_kept),
+		T(test_a_status_does_not_wait_for_ever_for_actions_that_fail),
+		T(test_counts_that_go_on_changing_are_written_less_and_less_often),
+		T(test_a_decision_goes_before_what_waits_at_the_gate),
 		T(test_no_more_than_32_requests_are_under_way),
-		T(test_jobs_take_turns_at_the_gate),
+		T(test_jobs_take_turns_of_16_at_the_gate),
 		T(test_requests_keep_to_the_rate_that_was_asked_for),
 		T(test_one_pass_of_a_job_at_a_time),
 		T(test_the_plan_says_when_to_wake),

@@ -12,8 +12,12 @@
 #include <string.h>
 
 /* Counts are written at most this often, so that other writers of the status (Kueue) get
- * their turn. */
+ * their turn; while they go on changing, each write waits twice as long as the last. */
 #define STATUS_GAP HF_SECOND
+#define STATUS_GAP_MAX (4 * HF_SECOND)
+/* Requests of one pass in its turn: a small job's pods come together, and are scheduled and told
+ * of together; a job of thousands lets others in between. */
+#define GATE_TURN 16
 /* A wake-up that is due already would spin if the step kept asking for it. */
 #define WAKE_MIN (10 * HF_MS)
 
@@ -59,22 +63,22 @@ static void pass_free(struct hf_pass *pass)
 
 static void gate_leave(struct hf_pass *pass)
 {
-	struct hf_operator *op = pass->op;
+	struct hf_gate *gate = pass->gate;
 
-	for (struct hf_pass **p = &op->gate_first; *p != NULL; p = &(*p)->gate_next) {
+	for (struct hf_pass **p = &gate->first; *p != NULL; p = &(*p)->gate_next) {
 		if (*p != pass)
 			continue;
 		*p = pass->gate_next;
 		if (*p == NULL)
-			op->gate_last = p;
+			gate->last = p;
 		break;
 	}
-	pass->in_gate = false;
+	pass->gate = NULL;
 }
 
 void hf_pass_abort(struct hf_pass *pass)
 {
-	if (pass->in_gate)
+	if (pass->gate != NULL)
 		gate_leave(pass);
 	hf_call_cancel(pass->call);
 	for (size_t i = 0; i < pass->n_calls; i++)
@@ -105,11 +109,8 @@ static void ask_again(struct hf_pass *pass)
 	} else {
 		hf_queue_retry(op->queue, key);
 	}
-	if (pass->status_put_off) {
-		hf_time since = hf_loop_mono(op->loop) - pass->state->status_written;
-
-		hf_queue_add_after(op->queue, key, STATUS_GAP - since);
-	}
+	if (pass->status_put_off)
+		hf_queue_add_after(op->queue, key, pass->status_due - hf_loop_mono(op->loop));
 	if (pass->planned && pass->plan.wake_at != HF_TIME_NEVER) {
 		hf_time after = pass->plan.wake_at - hf_operator_now(op);
 
@@ -121,7 +122,7 @@ static void finish(struct hf_pass *pass)
 {
 	struct hf_operator *op = pass->op;
 
-	if (pass->in_gate)
+	if (pass->gate != NULL)
 		gate_leave(pass);
 	if (op->options.passed != NULL) {
 		const struct hf_operator_pass done = {
@@ -165,16 +166,25 @@ static bool wants_to_send(const struct hf_pass *pass)
 	return false;
 }
 
+/* Decisions go before what was decided earlier: one request each. */
+static struct hf_gate *gate_of(struct hf_pass *pass)
+{
+	bool first = pass->phase == HF_PASS_STAGE ? pass->n_unsure > 0 : pass->plan.status_urgent;
+
+	return &pass->op->gates[first ? 0 : 1];
+}
+
 static void gate_enter(struct hf_pass *pass)
 {
-	struct hf_operator *op = pass->op;
+	struct hf_gate *gate = gate_of(pass);
 
-	if (pass->in_gate || !wants_to_send(pass))
+	if (pass->gate != NULL || !wants_to_send(pass))
 		return;
-	pass->in_gate = true;
+	pass->gate = gate;
 	pass->gate_next = NULL;
-	*op->gate_last = pass;
-	op->gate_last = &pass->gate_next;
+	pass->turn_left = GATE_TURN;
+	*gate->last = pass;
+	gate->last = &pass->gate_next;
 }
 
 /* The job of this pass is still the one under its name. */
@@ -268,6 +278,11 @@ static bool rate_allows(struct hf_operator *op)
 	return false;
 }
 
+static struct hf_pass *gate_first(struct hf_operator *op)
+{
+	return op->gates[0].first != NULL ? op->gates[0].first : op->gates[1].first;
+}
+
 void hf_gate_open(struct hf_operator *op)
 {
 	struct hf_pass *pass;
@@ -275,10 +290,11 @@ void hf_gate_open(struct hf_operator *op)
 	if (op->in_gate)
 		return;
 	op->in_gate = true;
-	while (op->in_flight < op->in_flight_max && (pass = op->gate_first) != NULL) {
+	while (op->in_flight < op->in_flight_max && (pass = gate_first(op)) != NULL) {
 		if (wants_to_send(pass) && !rate_allows(op))
 			break;
-		gate_leave(pass);
+		if (--pass->turn_left <= 0 || pass->phase != HF_PASS_STAGE || !wants_to_send(pass))
+			gate_leave(pass);
 		if (!wants_to_send(pass)) {
 			advance(pass);
 		} else if (!still_there(pass)) {
@@ -392,6 +408,7 @@ static void job_is_now(struct hf_pass *pass, struct hf_doc *object)
 
 	pass->op->own_write = entry != NULL &&
 			      hf_streq(entry->resource_version, hf_doc_resource_version(pass->job));
+	pass->op->own_calm = !pass->plan.status_urgent;
 	hf_cache_put_reply(pass->kind->cache, object);
 	pass->op->own_write = false;
 	hf_doc_unref(pass->job);
@@ -478,11 +495,26 @@ static void ledger_reply(void *arg, const struct hf_reply *reply)
 	hf_gate_open(op);
 }
 
+static void note_written(struct hf_pass *pass)
+{
+	struct hf_job_state *state = pass->state;
+	hf_time now = hf_loop_mono(pass->op->loop), last = state->status_written;
+
+	if (pass->plan.status_urgent || last == HF_TIME_NONE || now - last > 2 * state->status_gap)
+		state->status_gap = STATUS_GAP;
+	else if (state->status_gap < STATUS_GAP_MAX)
+		state->status_gap *= 2;
+	state->status_written = now;
+	state->status_owed = HF_TIME_NONE;
+}
+
 static void status_good(struct hf_pass *pass, struct hf_doc *object)
 {
 	bool arrived = hf_status_arrived(pass->patch, object);
 
-	pass->state->status_written = hf_loop_mono(pass->op->loop);
+	note_written(pass);
+	if (arrived && pass->plan.status.ledger.present && !pass->plan.status.ledger.kept)
+		pass->kind->keeps = true;
 	job_is_now(pass, object);
 	if (!arrived && hf_narrow_learn(pass, object)) {
 		hf_narrow_tell(pass);
@@ -587,11 +619,43 @@ static int step(struct hf_pass *pass, struct hf_error *err)
 	return rc;
 }
 
+/* Whether a first ledger that is not written yet would be kept: pods are made before it is. */
+static bool ledger_has_place(const struct hf_kind *kind)
+{
+	return kind->keeps || kind->narrow || (kind->crd != NULL && !kind->crd_unseen);
+}
+
+static bool begins_ledger(const struct hf_pass *pass)
+{
+	return pass->plan.status.ledger.present && !pass->view.status.ledger.present;
+}
+
+/* What nothing waits for is written when the actions have brought more of it, or its time is up. */
+static bool put_off(struct hf_pass *pass)
+{
+	const struct hf_plan *plan = &pass->plan;
+	struct hf_job_state *state = pass->state;
+	hf_time now = hf_loop_mono(pass->op->loop), due;
+
+	if (!plan->status_changed)
+		state->status_owed = HF_TIME_NONE;
+	if (!plan->status_changed || plan->status_urgent ||
+	    (begins_ledger(pass) && !ledger_has_place(pass->kind)))
+		return false;
+	if (state->status_owed == HF_TIME_NONE)
+		state->status_owed = now;
+	due = state->status_owed;
+	if (plan->stages_len > 0)
+		due += hf_operator_gather(pass->op);
+	if (state->status_written != HF_TIME_NONE &&
+	    due < state->status_written + state->status_gap)
+		due = state->status_written + state->status_gap;
+	pass->status_due = due;
+	return now < due;
+}
+
 static void begin(struct hf_pass *pass)
 {
-	hf_time since_status = pass->state->status_written == HF_TIME_NONE
-				       ? STATUS_GAP
-				       : hf_loop_mono(pass->op->loop) - pass->state->status_written;
 	struct hf_error err;
 
 	if (step(pass, &err) != 0) {
@@ -600,8 +664,8 @@ static void begin(struct hf_pass *pass)
 		pass->phase = HF_PASS_OVER;
 		return;
 	}
-	if (pass->plan.status_changed && !pass->plan.status_urgent && since_status < STATUS_GAP) {
-		pass->status_put_off = true;
+	pass->status_put_off = put_off(pass);
+	if (pass->status_put_off) {
 		stages_begin(pass);
 		return;
 	}
@@ -617,7 +681,8 @@ static struct hf_job_state *state_of(struct hf_operator *op, const char *key)
 	if (state != NULL)
 		return state;
 	state = hf_xcalloc(1, sizeof(*state));
-	state->status_written = HF_TIME_NONE;
+	state->status_written = state->status_owed = HF_TIME_NONE;
+	state->status_gap = STATUS_GAP;
 	/* The queue holds fewer keys than the map may. */
 	bool put = hf_map_put(op->states, key, state);
 

@@ -69,6 +69,7 @@ struct hf_pass {
 	bool ledger_left, status_left; /* to be written */
 	bool status_first;
 	bool status_put_off;
+	hf_time status_due; /* monotonic; when it was put off */
 
 	enum hf_pass_phase phase;
 	struct hf_call *call; /* STATUS, REREAD */
@@ -80,8 +81,9 @@ struct hf_pass {
 	size_t n_unsure;
 	struct hf_tally tally[HF_ACTION_KINDS];
 
-	bool in_gate;
+	struct hf_gate *gate; /* NULL: it waits at none */
 	struct hf_pass *gate_next;
+	int turn_left; /* requests */
 
 	int code; /* the first thing that went wrong */
 	char message[HF_ERROR_TEXT_MAX];
