@@ -128,6 +128,69 @@ static void test_edits_are_applied_in_order_behind_what_the_user_wrote(void **st
 		    "{\"k\":\"v\",\"holdfast.dev/generation\":\"3\"}");
 }
 
+/* The affinity of a pod whose template has that one, after avoiding a and b. */
+static struct hf_json *avoided(struct bench *bench, const char *affinity, int32_t number)
+{
+	static const char text[] = "{\"metadata\":{\"name\":\"ddp\",\"uid\":\"u\"},\"spec\":{"
+				   "\"pytorchReplicaSpecs\":{\"Worker\":{\"template\":{\"spec\":{%s"
+				   "\"containers\":[{\"name\":\"pytorch\"}]}}}}}}";
+	const struct hf_edit edits[] = {
+		{.kind = HF_EDIT_AVOID_NODE, .name = "a", .number = number},
+		{.kind = HF_EDIT_AVOID_NODE, .name = "b", .number = number},
+	};
+	struct hf_action action = pod_action(edits, HF_ARRAY_LEN(edits));
+	HF_AUTO_STRBUF job = HF_STRBUF_INIT(TEXT_MAX);
+	HF_AUTO_DOC pod = NULL;
+	struct hf_error err;
+
+	hf_strbuf_addf(&job, text, affinity);
+	hf_doc_unref(bench->job);
+	bench->job = hf_doc_from_text(job.data, job.len);
+	bench->args.job = bench->job;
+	assert_ok(hf_render_pod(&bench->args, &action, &pod, &err), &err);
+	return hf_json_copy(hf_json_path(hf_doc_json(pod), "spec", "affinity", NULL));
+}
+
+#define OFF(node) "{\"key\":\"metadata.name\",\"operator\":\"NotIn\",\"values\":[\"" node "\"]}"
+#define REQUIRED "\"requiredDuringSchedulingIgnoredDuringExecution\""
+#define PREFERRED "\"preferredDuringSchedulingIgnoredDuringExecution\""
+
+static void test_a_node_is_kept_off_in_every_term(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_JSON bare = avoided(bench, "", 1);
+	HF_AUTO_JSON users = avoided(
+		bench,
+		"\"affinity\":{\"podAffinity\":{\"x\":1},\"nodeAffinity\":{" REQUIRED
+		":{\"nodeSelectorTerms\":[{\"matchExpressions\":[1]},{},{\"matchFields\":[2]}]}}},",
+		1);
+
+	assert_json(bare,
+		    "{\"nodeAffinity\":{" REQUIRED
+		    ":{\"nodeSelectorTerms\":[{\"matchFields\":[" OFF("a") "," OFF("b") "]}]}}}");
+	/* Terms are ORed; one that is empty matches nothing and must stay empty. */
+	assert_json(
+		users,
+		"{\"podAffinity\":{\"x\":1},\"nodeAffinity\":{" REQUIRED
+		":{\"nodeSelectorTerms\":[{\"matchExpressions\":[1],\"matchFields\":[" OFF(
+			"a") "," OFF("b") "]},{},{\"matchFields\":[2," OFF("a") "," OFF("b") "]}]}}}");
+}
+
+static void test_a_node_is_rather_avoided_beside_what_the_user_prefers(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_JSON got = avoided(bench,
+				   "\"affinity\":{\"nodeAffinity\":{" PREFERRED
+				   ":[{\"weight\":1,\"preference\":{\"matchExpressions\":[1]}}]}},",
+				   0);
+
+	assert_json(
+		got,
+		"{\"nodeAffinity\":{" PREFERRED ":[{\"weight\":1,\"preference\":{"
+		"\"matchExpressions\":[1]}},{\"weight\":100,\"preference\":{\"matchFields\":[" OFF(
+			"a") "]}},{\"weight\":100,\"preference\":{\"matchFields\":[" OFF("b") "]}}]}}");
+}
+
 static void test_an_init_container_is_written_out(void **state)
 {
 	struct bench *bench = *state;
@@ -234,6 +297,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_a_pod_is_the_kept_template_with_name_and_owner),
 		T(test_edits_are_applied_in_order_behind_what_the_user_wrote),
+		T(test_a_node_is_kept_off_in_every_term),
+		T(test_a_node_is_rather_avoided_beside_what_the_user_prefers),
 		T(test_an_init_container_is_written_out),
 		T(test_a_template_of_the_operators_own_is_expanded),
 		cmocka_unit_test(test_templates_that_are_no_lists_are_refused),

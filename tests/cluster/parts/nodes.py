@@ -234,7 +234,8 @@ def check_not_ready(w):
             now = w.api.get("pods", ns, pod["metadata"]["name"])
             equal("the pod", now["metadata"]["uid"], pod["metadata"]["uid"])
             equal("its phase", now["status"]["phase"], "Running")
-        watched("it stays", held, 2 + LOST["nodeLost"]["afterSeconds"] + GRACE_S + 6)
+        # It is called stuck half a minute after its own deadline.
+        watched("it stays", held, 2 + 30 + 4)
         equal("PodStuckTerminating", condition(w.job(ns, "job"), STUCK), "True")
         text = w.holdfast("why", "job", ns=ns)
         want("frail-0" in text, "why does not name the node: " + text[:500])
