@@ -236,6 +236,7 @@ struct hf_kpod {
 	struct hf_call *status_call, *delete_call;
 	bool removed; /* we asked for the object to be removed, and it was taken */
 	uint64_t doc_version;
+	unsigned looks; /* how often it was looked at, for tests */
 };
 
 /* A pod of the store; or one found on disk (doc NULL). */

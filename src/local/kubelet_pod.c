@@ -652,6 +652,8 @@ void hf_kpod_stop(struct hf_kpod *pod, enum hf_kpod_stop why, hf_time grace)
 		pod->stop_grace = grace;
 	} else if (hf_time_add(pod->stop_since, pod->stop_grace) > hf_time_add(now, grace)) {
 		pod->stop_grace = now + grace - pod->stop_since;
+	} else {
+		return; /* no news: each pass over the pod asks for the same again */
 	}
 	hf_kpod_wake(pod);
 }
@@ -799,6 +801,7 @@ static void sync_pod(void *arg)
 	bool settled = true;
 
 	hf_timer_disarm(pod->timer);
+	pod->looks++;
 	/* Found on disk: wait for the store to say what it is. */
 	if (!pod->doc && pod->stop == HF_KPOD_GO && pod->state != HF_KPOD_ENDED)
 		return;

@@ -255,6 +255,36 @@ static void a_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over(void **s
 	assert_true(hf_loop_mono(n->loop) - began >= HF_SECOND);
 }
 
+static bool is_killing(struct testnode *n, void *arg)
+{
+	return testnode_events(n, arg, "Killing") > 0;
+}
+
+/* A kubelet that looked at it all the time would answer nobody else. */
+static void a_pod_that_waits_for_its_end_is_looked_at_now_and_then(void **state)
+{
+	struct testnode *n = *state;
+	HF_AUTOFREE char *script = hf_xasprintf("trap \\\"\\\" TERM; touch %s/up; "
+						"while :; do tail -f /dev/null; done",
+						n->dir);
+	char up[] = "up", a[] = "a";
+	const char *uid;
+	struct hf_kpod *pod;
+	unsigned looks;
+
+	testnode_script(n, "a", "Always", script);
+	testnode_wait(n, file_has, up);
+	uid = hf_json_path_str(testnode_get(n, "a"), "metadata", "uid", NULL);
+	pod = hf_map_get(n->kubelet->pods, uid);
+	looks = pod->looks;
+	testnode_delete(n, "a", 600);
+	testnode_wait(n, is_killing, a);
+	testnode_delete(n, "a", 600);
+	assert_in_range(pod->looks - looks, 1, 20);
+	testnode_delete(n, "a", 0);
+	testnode_wait_gone(n, "a");
+}
+
 static bool dirs_empty(struct testnode *n, void *arg HF_UNUSED)
 {
 	return hf_map_len(n->kubelet->pods) == 0;
@@ -677,6 +707,7 @@ int main(int argc, char **argv)
 		T(a_worker_finds_its_master_by_name_once_that_runs),
 		T(a_deleted_pod_gets_sigterm_and_time_to_end),
 		T(a_pod_that_ignores_sigterm_is_killed_when_its_grace_is_over),
+		T(a_pod_that_waits_for_its_end_is_looked_at_now_and_then),
 		T(a_pod_deleted_with_force_is_killed_and_leaves_nothing),
 		T(a_pod_past_its_deadline_fails),
 		T(a_pod_that_somebody_declared_failed_is_stopped_and_stays_so),

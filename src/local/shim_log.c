@@ -100,6 +100,24 @@ static void add_line(struct hf_strbuf *sb, hf_time now, int stream, char tag, co
 	hf_strbuf_addch(sb, '\n');
 }
 
+/* What is missing before here, if anything; false: that cannot be written either. */
+static bool write_note(struct hf_log_sink *sink, hf_time now)
+{
+	HF_AUTO_STRBUF note = HF_STRBUF_INIT(512);
+	char text[128];
+	int n;
+
+	if (!sink->lost)
+		return true;
+	n = snprintf(text, sizeof(text),
+		     "holdfast: %" PRIu64 " bytes of output could not be written here", sink->lost);
+	add_line(&note, now, 1, 'F', text, (size_t)n);
+	if (!write_batch(sink, note.data, note.len))
+		return false;
+	sink->lost = 0;
+	return true;
+}
+
 static void flush(struct hf_log_sink *sink, const struct hf_strbuf *batch, size_t raw_len,
 		  hf_time now)
 {
@@ -107,19 +125,9 @@ static void flush(struct hf_log_sink *sink, const struct hf_strbuf *batch, size_
 		return;
 	if (sink->bytes > 0 && sink->bytes + (int64_t)batch->len > sink->bytes_max)
 		rotate(sink);
-	if (sink->lost) {
-		HF_AUTO_STRBUF note = HF_STRBUF_INIT(512);
-		char text[128];
-		int n = snprintf(text, sizeof(text),
-				 "holdfast: %" PRIu64 " bytes of output could not be written here",
-				 sink->lost);
-
-		add_line(&note, now, 1, 'F', text, (size_t)n);
-		if (!write_batch(sink, note.data, note.len)) {
-			sink->lost += raw_len;
-			return;
-		}
-		sink->lost = 0;
+	if (!write_note(sink, now)) {
+		sink->lost += raw_len;
+		return;
 	}
 	if (!write_batch(sink, batch->data, batch->len))
 		sink->lost += raw_len;
@@ -162,5 +170,6 @@ void hf_log_sink_close(struct hf_log_sink *sink, hf_time now)
 		flush(sink, &batch, len, now);
 		sink->part[stream].len = 0;
 	}
+	(void)write_note(sink, now);
 	hf_fd_cleanup(&sink->fd);
 }
