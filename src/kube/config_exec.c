@@ -81,7 +81,7 @@ static int check_list(const struct hf_kubeconfig_entry *entry, const char *key,
 static int read_argv(const struct hf_kubeconfig_entry *entry, struct hf_kube_exec *exec,
 		     struct hf_error *err)
 {
-	const struct hf_json *args;
+	const struct hf_json *args = NULL;
 	const char *command;
 	int rc = hf_kubeconfig_str(entry, "command", &command, err);
 
