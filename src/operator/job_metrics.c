@@ -126,6 +126,14 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 		.labels = {"stage", "cause"},
 		.buckets = {0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600},
 	};
+	const struct hf_metric_options start = {
+		.name = "holdfast_job_start_duration_seconds",
+		.help = "From a job's creation until work on it began (queue: a suspended job waits), "
+			"and from there until it was Running for the first time (start).",
+		.type = HF_METRIC_HISTOGRAM,
+		.labels = {"stage"},
+		.buckets = {1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400},
+	};
 	struct hf_operator_metrics *m = &op->metrics;
 
 	m->job_info = gauge(op, HF_METRIC_GAUGE, "holdfast_job_info", "Each job: always 1.", info);
@@ -136,6 +144,7 @@ void hf_operator_job_metrics_init(struct hf_operator *op)
 	m->job_downtime = gauge(op, HF_METRIC_COUNTER, "holdfast_job_downtime_seconds_total",
 				"Time in which a job that had begun did not run.", job);
 	m->recovery_time = hf_metrics_family(op->options.metrics, &recovery);
+	m->start_time = hf_metrics_family(op->options.metrics, &start);
 }
 
 void hf_operator_job_metrics_clear(struct hf_operator *op)
@@ -241,4 +250,25 @@ void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *
 	if (last->decided_at != HF_TIME_NONE)
 		observe(op, "decide", last, last->decided_at);
 	observe(op, "total", last, last->running_at);
+}
+
+static void observe_start(struct hf_operator *op, const char *stage, hf_time span)
+{
+	/* Both ends are cut to seconds, by two clocks at times. */
+	hf_family_observe(op->metrics.start_time, span > 0 ? (double)span / (double)HF_SECOND : 0,
+			  stage, NULL);
+}
+
+void hf_operator_count_start(struct hf_operator *op, const struct hf_job_view *job,
+			     const struct hf_status *now)
+{
+	const struct hf_condition *running = hf_status_condition(now, HF_COND_RUNNING);
+
+	/* Once it has run the condition stays, False at times. */
+	if (running == NULL || !hf_streq(running->status, "True") ||
+	    now->start_time == HF_TIME_NONE ||
+	    hf_status_condition(&job->status, HF_COND_RUNNING) != NULL)
+		return;
+	observe_start(op, "queue", now->start_time - job->creation_time);
+	observe_start(op, "start", running->last_transition - now->start_time);
 }

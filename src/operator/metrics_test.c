@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What a scrape shows, after passes of the scripted brain. */
@@ -142,6 +143,30 @@ static void test_a_recovery_is_measured_once_when_it_is_over(void **state)
 			    "cause=\"infrastructure\"} 1\n");
 }
 
+static void test_a_start_is_measured_once_from_creation_to_running(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_condition condition = {.type = HF_COND_RUNNING,
+					 .status = "True",
+					 .last_transition = JOB_TIME + 42 * HF_SECOND};
+	struct hf_job_view *job = hf_xcalloc(1, sizeof(*job));
+	struct hf_status now = {.start_time = JOB_TIME + 30 * HF_SECOND};
+
+	job->creation_time = JOB_TIME;
+	hf_operator_count_start(bench->op, job, &now);
+	assert_hides(bench, "holdfast_job_start_duration_seconds_count");
+	now.conditions = &condition;
+	now.conditions_len = 1;
+	hf_operator_count_start(bench->op, job, &now);
+	/* Neither what goes on nor what comes back after a restart begins. */
+	job->status = now;
+	hf_operator_count_start(bench->op, job, &now);
+	assert_shows(bench, "holdfast_job_start_duration_seconds_sum{stage=\"queue\"} 30\n");
+	assert_shows(bench, "holdfast_job_start_duration_seconds_sum{stage=\"start\"} 12\n");
+	assert_shows(bench, "holdfast_job_start_duration_seconds_count{stage=\"start\"} 1\n");
+	free(job);
+}
+
 static void test_passes_show_in_the_queues_and_workers_names(void **state)
 {
 	struct bench *bench = *state;
@@ -178,6 +203,7 @@ int main(void)
 		T(test_a_status_that_cannot_be_read_is_counted_all_the_same),
 		T(test_jobs_beyond_the_limit_are_counted_as_dropped),
 		T(test_a_recovery_is_measured_once_when_it_is_over),
+		T(test_a_start_is_measured_once_from_creation_to_running),
 		T(test_passes_show_in_the_queues_and_workers_names),
 	};
 

@@ -126,7 +126,7 @@ struct hf_operator_metrics {
 	struct hf_family *states, *watch_events, *relists, *cache_objects;
 	struct hf_family *queue_depth, *queue_adds, *queue_retries, *events_dropped;
 	struct hf_family *queue_wait, *queue_work, *queue_unfinished, *queue_longest;
-	struct hf_family *recovery_time;
+	struct hf_family *recovery_time, *start_time;
 	struct hf_family *crd_narrow, *crd_missing;
 	/* One series a job. */
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
@@ -202,6 +202,9 @@ void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framewo
 /* A recovery that is over with this status and was not before. */
 void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *before,
 				const struct hf_status *now);
+/* A job that is Running with this status and never was before. */
+void hf_operator_count_start(struct hf_operator *op, const struct hf_job_view *job,
+			     const struct hf_status *now);
 void hf_operator_count_pass(struct hf_operator *op, const struct hf_framework *framework, int code,
 			    hf_time took);
 void hf_operator_count_wait(void *op, hf_time waited); /* the queue's waited */
