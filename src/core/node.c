@@ -155,10 +155,14 @@ static struct hf_evidence evidence_of_the_taint(const struct hf_brain *b,
 	return b->now < at ? held(HF_GUARD_SILENCE, at) : held(HF_GUARD_READ, HF_TIME_NEVER);
 }
 
+bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost)
+{
+	return lost > STORM_NODES_MIN && (int64_t)lost * 100 >= (int64_t)nodes * STORM_PERCENT;
+}
+
 static bool is_storm(const struct hf_node_seen *node)
 {
-	return node->zone_lost > STORM_NODES_MIN &&
-	       (int64_t)node->zone_lost * 100 >= (int64_t)node->zone_nodes * STORM_PERCENT;
+	return hf_nodes_are_in_storm(node->zone_nodes, node->zone_lost);
 }
 
 /* A claim that has not been read yet may be one that only one node may have. */

@@ -150,6 +150,10 @@ struct hf_node_seen {
 	const char *zone; /* NULL: none */
 };
 
+/* So many of a zone's nodes are lost at once that the fault is rather in our sight of them:
+ * nothing is presumed dead then. */
+bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost);
+
 /* A name that was held by a pod of this job until a moment ago. */
 struct hf_gone_seen {
 	const char *name;

@@ -61,8 +61,8 @@ bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name);
 void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node);
 /* Step the jobs that have pods on it. */
 void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name);
-/* For metrics: nodes that are there, and those of them lost without proof. */
-void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_nodes, int32_t *ret_lost);
+/* For metrics: schedulable nodes lost without proof, and zones where the storm guard holds. */
+void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_lost, int32_t *ret_storms);
 
 /* --- asks.c -------------------------------------------------------------------------------- */
 

@@ -169,6 +169,35 @@ static void test_a_node_that_pods_name_and_nobody_has_is_gone(void **state)
 	assert_int_equal(brain.nodes[0].since, brain.now);
 }
 
+static void assert_metric(struct bench *bench, const char *line)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)1 << 20);
+
+	hf_operator_update_metrics(bench->op);
+	hf_metrics_render(bench->metrics, &text);
+	if (strstr(text.data, line) == NULL)
+		fail_msg("no line \"%s\"", line);
+}
+
+static void test_a_storm_is_a_metric(void **state)
+{
+	struct bench *bench = *state;
+
+	for (int i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "b%d", i);
+		bench->nodes[bench->n_nodes++] =
+			node_doc(name, 20 + i, i < 2 ? "Unknown" : "True", "");
+	}
+	start(bench);
+	assert_metric(bench, "holdfast_nodes_lost 2\n");
+	assert_metric(bench, "holdfast_node_loss_guard{reason=\"storm\"} 0\n");
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc("b2", 130, "Unknown", ""));
+	assert_metric(bench, "holdfast_nodes_lost 3\n");
+	assert_metric(bench, "holdfast_node_loss_guard{reason=\"storm\"} 1\n");
+}
+
 static void test_without_the_right_to_see_nodes_none_is_told(void **state)
 {
 	struct bench *bench = *state;
@@ -507,6 +536,7 @@ int main(void)
 		N(test_a_kubelets_usual_report_wakes_nobody),
 		N(test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost),
 		N(test_a_node_that_pods_name_and_nobody_has_is_gone),
+		N(test_a_storm_is_a_metric),
 		N(test_without_the_right_to_see_nodes_none_is_told),
 		N(test_a_lease_is_read_every_two_seconds_while_a_plan_asks),
 		N(test_a_renewal_is_no_older_than_the_reading_before_it),

@@ -82,6 +82,7 @@ void hf_operator_metrics_init(struct hf_operator *op)
 	static const char *const kind[] = {"kind", NULL};
 	static const char *const states[] = {"namespace", "framework", "state", NULL};
 	static const char *const name[] = {"name", NULL};
+	static const char *const reason[] = {"reason", NULL};
 	struct hf_operator_metrics *m = &op->metrics;
 
 	if (op->options.metrics == NULL)
@@ -129,6 +130,11 @@ void hf_operator_metrics_init(struct hf_operator *op)
 		       "1: the kind's CRD does not keep the ledger, an annotation does.", kind);
 	m->crd_missing = family(op, HF_METRIC_GAUGE, "holdfast_crd_missing",
 				"1: the cluster does not know the kind.", kind);
+	m->nodes_lost = family(op, HF_METRIC_GAUGE, "holdfast_nodes_lost",
+			       "Schedulable nodes that are Unknown, without proof of death.", NULL);
+	m->node_loss_guard =
+		family(op, HF_METRIC_GAUGE, "holdfast_node_loss_guard",
+		       "Zones where nothing is deleted by force, by what keeps it.", reason);
 	hf_operator_job_metrics_init(op);
 }
 
@@ -229,6 +235,17 @@ static void update_workers(struct hf_operator *op)
 		      NULL);
 }
 
+static void update_nodes(struct hf_operator *op)
+{
+	int32_t lost, storms;
+
+	if (op->facts.nodes == NULL)
+		return;
+	hf_nodes_count(op->facts.nodes, &lost, &storms);
+	hf_family_set(op->metrics.nodes_lost, lost, NULL);
+	hf_family_set(op->metrics.node_loss_guard, storms, "storm", NULL);
+}
+
 void hf_operator_update_metrics(struct hf_operator *op)
 {
 	const struct hf_queue_stats *queue = hf_queue_stats(op->queue);
@@ -249,6 +266,7 @@ void hf_operator_update_metrics(struct hf_operator *op)
 	update_kind(op, &op->pods, &m->told[HF_KINDS_MAX]);
 	update_kind(op, &op->services, &m->told[HF_KINDS_MAX + 1]);
 	update_workers(op);
+	update_nodes(op);
 	hf_family_set(m->queue_depth, (double)hf_queue_waiting(op->queue), queue_name, NULL);
 	hf_family_add(m->queue_adds, (double)(queue->adds - m->told_queue.adds), queue_name, NULL);
 	hf_family_add(m->queue_retries, (double)(queue->retries - m->told_queue.retries),

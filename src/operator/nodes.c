@@ -348,8 +348,19 @@ void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node)
 	hf_cache_put_reply(nodes->cache, node);
 }
 
-void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_nodes, int32_t *ret_lost)
+void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_lost, int32_t *ret_storms)
 {
-	*ret_nodes = nodes->whole.nodes;
+	const char *name;
+	void *value;
+
 	*ret_lost = nodes->whole.lost;
+	*ret_storms = 0;
+	for (size_t it = 0; hf_map_next(nodes->zones, &it, &name, &value);) {
+		const struct zone *zone = value;
+
+		*ret_storms += hf_nodes_are_in_storm(zone->nodes, zone->lost);
+	}
+	/* The cluster is the zone of nodes that name none. */
+	if (hf_map_len(nodes->zones) == 0)
+		*ret_storms = hf_nodes_are_in_storm(nodes->whole.nodes, nodes->whole.lost);
 }

@@ -128,6 +128,7 @@ struct hf_operator_metrics {
 	struct hf_family *queue_wait, *queue_work, *queue_unfinished, *queue_longest;
 	struct hf_family *recovery_time, *start_time;
 	struct hf_family *crd_narrow, *crd_missing;
+	struct hf_family *nodes_lost, *node_loss_guard;
 	/* One series a job. */
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
 	/* What was added to counters that are kept elsewhere: they begin anew with each operator,

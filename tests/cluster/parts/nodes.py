@@ -19,7 +19,9 @@ NEEDS = {"kwok": 4}
 BUILD = ["control", "kwok"]
 MINUTES = 8
 GRACE_S, LEASE_S, FRAIL = 8, 6, 6
-MANAGER_FLAGS = [f"--node-monitor-grace-period={GRACE_S}s", "--node-monitor-period=1s"]
+# All frail nodes are silent together; taints that evict are set all the same, and at once.
+MANAGER_FLAGS = [f"--node-monitor-grace-period={GRACE_S}s", "--node-monitor-period=1s",
+                 "--node-eviction-rate=10", "--unhealthy-zone-threshold=0.95"]
 if os.environ.get("HOLDFAST_TEST_STOCK"):  # the figures of an untouched cluster, once
     GRACE_S, LEASE_S, MANAGER_FLAGS = 50, 40, []
 LOST = {"nodeLost": {"afterSeconds": 6}, "forceDeleteAfterSeconds": 1}
