@@ -105,11 +105,19 @@ const struct hf_node *hf_node_of(struct hf_brain *b, const struct hf_pod *pod)
 	return find(b, pod->node);
 }
 
+static bool is_heard_of(const struct hf_node_seen *node)
+{
+	return node->ready == HF_NODE_READY || node->ready == HF_NODE_NOT_READY;
+}
+
 const struct hf_node *hf_node_lost(struct hf_brain *b, const struct hf_pod *pod)
 {
 	const struct hf_node *node = b->nodes_lost > 0 ? hf_node_of(b, pod) : NULL;
 
-	return node && hf_node_is_lost(node->seen) ? node : NULL;
+	if (!node || !hf_node_is_lost(node->seen))
+		return NULL;
+	/* Out of service and still heard of: it evicts its pods; one that is left tolerates it. */
+	return is_heard_of(node->seen) && pod->deletion_time == HF_TIME_NONE ? NULL : node;
 }
 
 /* ---- evidence of its death ------------------------------------------------------------------------ */
@@ -145,7 +153,7 @@ static struct hf_evidence evidence_of_the_taint(const struct hf_brain *b,
 {
 	hf_time at;
 
-	if (node->ready == HF_NODE_UNKNOWN || node->ready == HF_NODE_GONE)
+	if (!is_heard_of(node))
 		return proven();
 	if (node->lease_since == HF_TIME_NONE)
 		return held(HF_GUARD_READ, HF_TIME_NEVER);

@@ -220,6 +220,7 @@ void brain_step(struct brain *b)
 
 		pod->pod.name = hf_arena_strdup(b->pass, pod->name);
 		pod->pod.uid = hf_arena_strdup(b->pass, pod->uid);
+		pod->pod.resource_version = hf_arena_strdup(b->pass, pod->version);
 		pod->pod.node = *pod->node ? hf_arena_strdup(b->pass, pod->node) : NULL;
 		pod->pod.containers = pod->containers;
 		pod->pod.conditions = &pod->condition;
@@ -237,6 +238,11 @@ void brain_step(struct brain *b)
 		.services_len = b->services_len,
 		.nodes = b->nodes,
 		.nodes_len = b->nodes_len,
+		.gone = b->gone,
+		.gone_len = b->gone_len,
+		.claims = b->claims,
+		.claims_len = b->claims_len,
+		.watched_since = HF_TIME_NONE,
 	};
 	assert_ok(hf_job_step(&b->view, &b->seen, b->now, b->pass, &b->plan, &err), &err);
 }
@@ -254,6 +260,25 @@ static void fill(char to[BRAIN_TEXT_MAX], const char *text)
 	int n = snprintf(to, BRAIN_TEXT_MAX, "%s", text);
 
 	assert_true(n < BRAIN_TEXT_MAX);
+}
+
+/* Somebody has written the object. */
+static void touch(struct brain *b, struct brain_pod *pod)
+{
+	snprintf(pod->version, sizeof(pod->version), "%d", ++b->next_version);
+}
+
+/* A scheduler takes the nodes in turn, and none that is tainted: "" when there is no other. */
+static const char *find_node(const struct brain *b)
+{
+	for (size_t i = 0; i < b->nodes_len; i++) {
+		const struct hf_node_seen *node =
+			&b->nodes[((size_t)b->next_uid + 1 + i) % b->nodes_len];
+
+		if (node->ready == HF_NODE_READY && !node->no_execute)
+			return node->name;
+	}
+	return "";
 }
 
 static int64_t edit_number(const struct hf_action *action, const char *name)
@@ -282,7 +307,8 @@ static void create_pod(struct brain *b, const struct hf_action *action)
 	memset(pod, 0, sizeof(*pod));
 	fill(pod->name, action->name);
 	snprintf(pod->uid, sizeof(pod->uid), "uid-%d", ++b->next_uid);
-	fill(pod->node, b->next_uid % 2 ? "n0" : "n1");
+	fill(pod->node, find_node(b));
+	touch(b, pod);
 	pod->pod = (struct hf_pod){
 		.owned = true,
 		.stamped = true,
@@ -292,6 +318,7 @@ static void create_pod(struct brain *b, const struct hf_action *action)
 		.incident = edit_number(action, HF_ANNOTATION_INCIDENT),
 		.creation_time = b->now,
 		.deletion_time = HF_TIME_NONE,
+		.news_at = HF_TIME_NONE,
 		.containers_len = 1,
 	};
 	pod->containers[0] = (struct hf_container_seen){
@@ -307,14 +334,17 @@ static void delete_pod(struct brain *b, const struct hf_action *action)
 {
 	struct brain_pod *pod = brain_pod(b, action->name);
 
-	if (!pod || !hf_streq(pod->uid, action->uid))
+	if (!pod || !hf_streq(pod->uid, action->uid) ||
+	    (action->resource_version && !hf_streq(pod->version, action->resource_version)))
 		return; /* not found, or the precondition says no */
 	assert_true(pod->pod.owned);
 	pod->ours = true;
-	if (pod->pod.phase == HF_POD_SUCCEEDED || pod->pod.phase == HF_POD_FAILED)
+	/* No kubelet has to let go of it. */
+	if (pod->pod.phase == HF_POD_SUCCEEDED || pod->pod.phase == HF_POD_FAILED || !*pod->node ||
+	    (action->grace_seconds.set && action->grace_seconds.value == 0))
 		brain_gone(b, action->name);
-	else if (pod->pod.deletion_time == HF_TIME_NONE)
-		pod->pod.deletion_time = b->now + 30 * HF_SECOND;
+	else
+		brain_terminate(b, action->name);
 }
 
 /* As an API server does: what has changed since is a conflict. */
@@ -323,9 +353,14 @@ static void fail_pod(struct brain *b, const struct hf_action *action)
 	struct brain_pod *pod = brain_pod(b, action->name);
 
 	assert_non_null(action->message);
-	if (pod && hf_streq(pod->uid, action->uid) &&
-	    hf_streq(pod->pod.resource_version, action->resource_version))
-		pod->pod.phase = HF_POD_FAILED;
+	if (!pod || !hf_streq(pod->uid, action->uid) ||
+	    !hf_streq(pod->version, action->resource_version))
+		return;
+	pod->pod.phase = HF_POD_FAILED;
+	pod->condition =
+		(struct hf_pod_condition){.type = HF_POD_COND_NODE_LOST, .status = "True"};
+	pod->pod.conditions_len = 1;
+	touch(b, pod);
 }
 
 static void create_service(struct brain *b, const struct hf_action *action)
@@ -419,10 +454,28 @@ static struct brain_pod *must(struct brain *b, const char *name)
 	return pod;
 }
 
+static bool is_lost(const struct brain *b, const struct brain_pod *pod)
+{
+	for (size_t i = 0; i < b->nodes_len; i++) {
+		if (hf_streq(b->nodes[i].name, pod->node))
+			return b->nodes[i].ready == HF_NODE_UNKNOWN ||
+			       b->nodes[i].ready == HF_NODE_GONE;
+	}
+	return false;
+}
+
+/* News of a container, from a kubelet that lives. */
+static void kubelet_writes(struct brain *b, struct brain_pod *pod)
+{
+	pod->pod.news_at = b->now;
+	touch(b, pod);
+}
+
 void brain_start(struct brain *b, const char *name)
 {
 	struct brain_pod *pod = must(b, name);
 
+	kubelet_writes(b, pod);
 	pod->pod.phase = HF_POD_RUNNING;
 	pod->containers[0].phase = HF_CONTAINER_RUNNING;
 	pod->containers[0].started_at = b->now;
@@ -431,9 +484,15 @@ void brain_start(struct brain *b, const char *name)
 void brain_start_all(struct brain *b)
 {
 	for (size_t i = 0; i < b->pods_len; i++) {
-		if (b->pods[i].pod.phase == HF_POD_PENDING &&
-		    b->pods[i].pod.deletion_time == HF_TIME_NONE)
-			brain_start(b, b->pods[i].name);
+		struct brain_pod *pod = &b->pods[i];
+
+		if (pod->pod.phase != HF_POD_PENDING || pod->pod.deletion_time != HF_TIME_NONE ||
+		    is_lost(b, pod))
+			continue;
+		if (!*pod->node)
+			fill(pod->node, find_node(b));
+		if (*pod->node)
+			brain_start(b, pod->name);
 	}
 }
 
@@ -441,6 +500,7 @@ void brain_exit(struct brain *b, const char *name, int code)
 {
 	struct brain_pod *pod = must(b, name);
 
+	kubelet_writes(b, pod);
 	pod->pod.phase = code == 0 ? HF_POD_SUCCEEDED : HF_POD_FAILED;
 	pod->containers[0].phase = HF_CONTAINER_TERMINATED;
 	pod->containers[0].exit_code = code;
@@ -450,19 +510,44 @@ void brain_exit(struct brain *b, const char *name, int code)
 
 void brain_crash_in_place(struct brain *b, const char *name)
 {
-	must(b, name)->containers[0].restart_count++;
+	struct brain_pod *pod = must(b, name);
+
+	kubelet_writes(b, pod);
+	pod->containers[0].restart_count++;
 }
 
 void brain_terminate(struct brain *b, const char *name)
 {
 	struct brain_pod *pod = must(b, name);
 
-	if (pod->pod.deletion_time == HF_TIME_NONE)
-		pod->pod.deletion_time = b->now + 30 * HF_SECOND;
+	if (pod->pod.deletion_time != HF_TIME_NONE)
+		return;
+	pod->pod.deletion_time = b->now + 30 * HF_SECOND;
+	touch(b, pod);
+}
+
+/* What whoever watches remembers of a name for a while. */
+static void remember_gone(struct brain *b, const struct brain_pod *pod)
+{
+	size_t i = 0;
+
+	while (i < b->gone_len && !hf_streq(b->gone_names[i], pod->name))
+		i++;
+	assert_true(i < BRAIN_PODS_MAX);
+	if (i == b->gone_len)
+		b->gone_len++;
+	memcpy(b->gone_names[i], pod->name, BRAIN_TEXT_MAX);
+	b->gone[i] = (struct hf_gone_seen){
+		.name = b->gone_names[i], .at = b->now, .no_execute = is_lost(b, pod)};
+	for (size_t n = 0; n < b->nodes_len; n++) {
+		if (hf_streq(b->nodes[n].name, pod->node) && b->nodes[n].no_execute)
+			b->gone[i].no_execute = true;
+	}
 }
 
 static void take_away(struct brain *b, struct brain_pod *pod)
 {
+	remember_gone(b, pod);
 	if (pod->ours && b->gone_ours_len < BRAIN_PODS_MAX)
 		memcpy(b->gone_ours[b->gone_ours_len++], pod->name, BRAIN_TEXT_MAX);
 	*pod = b->pods[--b->pods_len];
@@ -485,7 +570,7 @@ void brain_gone(struct brain *b, const char *name)
 void brain_terminating_gone(struct brain *b)
 {
 	for (size_t i = b->pods_len; i-- > 0;) {
-		if (b->pods[i].pod.deletion_time != HF_TIME_NONE)
+		if (b->pods[i].pod.deletion_time != HF_TIME_NONE && !is_lost(b, &b->pods[i]))
 			take_away(b, &b->pods[i]);
 	}
 }
@@ -494,6 +579,7 @@ void brain_disrupt(struct brain *b, const char *name)
 {
 	struct brain_pod *pod = must(b, name);
 
+	touch(b, pod);
 	pod->condition = (struct hf_pod_condition){
 		.type = "DisruptionTarget", .status = "True", .reason = "PreemptionByScheduler"};
 	pod->pod.conditions_len = 1;
@@ -501,8 +587,76 @@ void brain_disrupt(struct brain *b, const char *name)
 
 void brain_nodes_heard(struct brain *b)
 {
-	for (size_t i = 0; i < b->nodes_len; i++)
-		b->nodes[i].renewed_at = b->now;
+	for (size_t i = 0; i < b->nodes_len; i++) {
+		if (b->nodes[i].ready == HF_NODE_READY)
+			b->nodes[i].renewed_at = b->now;
+	}
+}
+
+struct hf_node_seen *brain_node(struct brain *b, const char *name)
+{
+	for (size_t i = 0; i < b->nodes_len; i++) {
+		if (hf_streq(b->nodes[i].name, name))
+			return &b->nodes[i];
+	}
+	fail_msg("there is no node %s", name);
+	return NULL;
+}
+
+void brain_lose(struct brain *b, const char *name)
+{
+	struct hf_node_seen *node = brain_node(b, name);
+
+	node->ready = HF_NODE_UNKNOWN;
+	node->since = b->now;
+	node->unreachable = node->no_execute = true;
+	node->lease_since = node->lease_read_at = node->confirmed_at = HF_TIME_NONE;
+}
+
+void brain_regain(struct brain *b, const char *name)
+{
+	struct hf_node_seen *node = brain_node(b, name);
+
+	node->ready = HF_NODE_READY;
+	node->since = node->renewed_at = b->now;
+	node->unreachable = node->no_execute = node->out_of_service = false;
+	node->lease_since = node->lease_read_at = node->confirmed_at = HF_TIME_NONE;
+}
+
+static void read_lease(struct brain *b, struct hf_node_seen *node)
+{
+	bool lost = node->ready == HF_NODE_UNKNOWN || node->ready == HF_NODE_GONE;
+
+	if (!lost)
+		node->renewed_at = b->now;
+	if (!lost || node->lease_since == HF_TIME_NONE)
+		node->lease_since = b->now;
+	node->lease_read_at = b->now;
+}
+
+static void read_claim(struct brain *b, const char *name)
+{
+	for (size_t i = 0; i < b->claims_len; i++) {
+		if (hf_streq(b->claims[i].name, name))
+			return;
+	}
+	assert_true(b->claims_len < HF_ARRAY_LEN(b->claims));
+	b->claims[b->claims_len++] =
+		(struct hf_claim_seen){.name = name, .exclusive = b->claims_exclusive};
+}
+
+void brain_answer(struct brain *b)
+{
+	for (size_t i = 0; i < b->plan.asks_len; i++) {
+		const struct hf_ask *ask = &b->plan.asks[i];
+
+		if (ask->kind == HF_ASK_LEASE)
+			read_lease(b, brain_node(b, ask->name));
+		else if (ask->kind == HF_ASK_CLAIM)
+			read_claim(b, ask->name);
+		else if (brain_node(b, ask->name)->ready == HF_NODE_GONE)
+			brain_node(b, ask->name)->confirmed_at = b->now;
+	}
 }
 
 void brain_after(struct brain *b, int seconds)
@@ -575,6 +729,23 @@ bool brain_deletes(const struct brain *b, const char *name)
 	int count = 0;
 
 	return find_action(b, HF_ACTION_DELETE_POD, name, &count) != NULL;
+}
+
+const struct hf_action *brain_action(const struct brain *b, enum hf_action_kind kind,
+				     const char *name)
+{
+	int count = 0;
+
+	return find_action(b, kind, name, &count);
+}
+
+bool brain_asks(const struct brain *b, enum hf_ask_kind kind, const char *name)
+{
+	for (size_t i = 0; i < b->plan.asks_len; i++) {
+		if (b->plan.asks[i].kind == kind && hf_streq(b->plan.asks[i].name, name))
+			return true;
+	}
+	return false;
 }
 
 const char *brain_edit(const struct brain *b, const char *pod, enum hf_edit_kind kind,

@@ -29,6 +29,7 @@ struct brain_pod {
 	char name[BRAIN_TEXT_MAX];
 	char uid[BRAIN_TEXT_MAX];
 	char node[BRAIN_TEXT_MAX];
+	char version[BRAIN_TEXT_MAX]; /* resourceVersion: another with each change */
 	struct hf_container_seen containers[BRAIN_CONTAINERS_MAX];
 	struct hf_pod_condition condition; /* one is enough */
 	bool ours;                         /* a plan has deleted it */
@@ -60,6 +61,12 @@ struct brain {
 	size_t services_len;
 	struct hf_node_seen nodes[8];
 	size_t nodes_len;
+	struct hf_gone_seen gone[BRAIN_PODS_MAX];
+	char gone_names[BRAIN_PODS_MAX][BRAIN_TEXT_MAX];
+	size_t gone_len;
+	struct hf_claim_seen claims[4];
+	size_t claims_len;
+	bool claims_exclusive; /* those that are asked for turn out to be so */
 	/* what the last step was given, in whatever order the test wants */
 	struct hf_pod seen_pods[BRAIN_PODS_MAX];
 	struct hf_service_seen seen_services[BRAIN_PODS_MAX];
@@ -71,6 +78,7 @@ struct brain {
 	char gone_ours[BRAIN_PODS_MAX][BRAIN_TEXT_MAX];
 	size_t gone_ours_len;
 	int next_uid;
+	int next_version;
 	bool job_deleted;
 	int64_t created; /* pods, ever */
 };
@@ -88,7 +96,7 @@ char *brain_text(struct brain *b);
 /* Write the plan's status as an API server would, and nothing else. */
 void brain_write_status(struct brain *b);
 /* One action, as an API server and a kubelet do it: deletes of what has not ended leave the pod
- * terminating. */
+ * terminating, where it has a node. */
 void brain_perform(struct brain *b, const struct hf_action *action);
 /* Status and all stages. */
 void brain_perform_all(struct brain *b);
@@ -106,7 +114,12 @@ void brain_terminate(struct brain *b, const char *name);      /* somebody else d
 void brain_gone(struct brain *b, const char *name);           /* the object is removed */
 void brain_terminating_gone(struct brain *b);                 /* every pod that is terminating */
 void brain_disrupt(struct brain *b, const char *name);        /* DisruptionTarget=True */
-void brain_nodes_heard(struct brain *b);                      /* renewed now */
+void brain_nodes_heard(struct brain *b);                      /* renewed now, unless lost */
+struct hf_node_seen *brain_node(struct brain *b, const char *name);
+void brain_lose(struct brain *b, const char *name);  /* Unknown and tainted from now on */
+void brain_regain(struct brain *b, const char *name); /* Ready, and heard of now */
+/* What the last plan asks for is read now: the Lease of a lost node stands still. */
+void brain_answer(struct brain *b);
 void brain_after(struct brain *b, int seconds);
 
 /* Conditions as "Created=True Running=False …", in order. */
@@ -115,6 +128,9 @@ const char *brain_last_condition(struct brain *b);
 int brain_count(const struct brain *b, enum hf_action_kind kind);
 bool brain_creates(const struct brain *b, const char *name);
 bool brain_deletes(const struct brain *b, const char *name);
+const struct hf_action *brain_action(const struct brain *b, enum hf_action_kind kind,
+				     const char *name);
+bool brain_asks(const struct brain *b, enum hf_ask_kind kind, const char *name);
 bool brain_gone_by_us(const struct brain *b, const char *name);
 /* The value of an edit of the pod that the plan creates, or NULL. */
 const char *brain_edit(const struct brain *b, const char *pod, enum hf_edit_kind kind,

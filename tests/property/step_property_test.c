@@ -69,6 +69,7 @@ static void random_job(struct life *life)
 {
 	static const char *const restart[] = {"OnFailure", "Never", "ExitCode", "Always", NULL};
 	static const char *const clean[] = {NULL, "None", "Running", "All"};
+	static const char *const force[] = {NULL, NULL, "Presumed", "Proven", "Never"};
 	struct brain *b = life->b;
 	struct hf_run_policy *policy = &b->view.run_policy;
 
@@ -93,6 +94,10 @@ static void random_job(struct life *life)
 		policy->recovery.restart_grace_seconds = HF_SOME_INT(1);
 	if (roll(life, 4) == 0)
 		random_rules(life);
+	policy->recovery.node_lost_force_delete = force[roll(life, HF_ARRAY_LEN(force))];
+	if (roll(life, 3) == 0)
+		policy->recovery.node_lost_after_seconds = HF_SOME_INT(1 + roll(life, 90));
+	b->claims_exclusive = roll(life, 2);
 	if (roll(life, 4) == 0 && b->view.replicas_len == 1) {
 		b->view.elastic.present = true;
 		b->view.elastic.min_replicas = HF_SOME_INT(1);
@@ -148,6 +153,57 @@ static void happens_to_pod(struct life *life, struct brain_pod *pod)
 	}
 }
 
+static void happens_to_node(struct life *life)
+{
+	struct brain *b = life->b;
+	struct hf_node_seen *node = &b->nodes[roll(life, (unsigned)b->nodes_len)];
+	bool lost = node->ready == HF_NODE_UNKNOWN || node->ready == HF_NODE_GONE;
+
+	switch (roll(life, 8)) {
+	case 0:
+	case 1:
+		if (!lost)
+			brain_lose(b, node->name);
+		break;
+	case 2:
+		if (node->ready != HF_NODE_GONE) {
+			brain_lose(b, node->name);
+			node->ready = HF_NODE_GONE;
+		}
+		break;
+	case 3:
+		node->out_of_service = true;
+		node->no_execute = true;
+		break;
+	case 4:
+		node->zone_lost = (int32_t)roll(life, 10);
+		break;
+	case 5:
+		if (lost && node->ready == HF_NODE_UNKNOWN)
+			node->lease_since = node->renewed_at = b->now;
+		break;
+	default: brain_regain(b, node->name);
+	}
+}
+
+/* Facts of the spec that an API server would have written at its birth. */
+static void furnish_pods(struct life *life)
+{
+	static const char *const claims[] = {"data"};
+
+	for (size_t i = 0; i < life->b->pods_len; i++) {
+		struct hf_pod *pod = &life->b->pods[i].pod;
+
+		if (pod->tolerates_unreachable.set)
+			continue;
+		pod->tolerates_unreachable = HF_SOME_INT(roll(life, 5) ? 300 : 400);
+		if (roll(life, 5) == 0) {
+			pod->claims = claims;
+			pod->claims_len = HF_ARRAY_LEN(claims);
+		}
+	}
+}
+
 static void happens(struct life *life)
 {
 	static const char *const requests[] = {"2026-01-01T00:00:01Z",
@@ -156,7 +212,9 @@ static void happens(struct life *life)
 	struct brain *b = life->b;
 	struct hf_run_policy *policy = &b->view.run_policy;
 
-	switch (roll(life, 14)) {
+	switch (roll(life, 16)) {
+	case 14: happens_to_node(life); break;
+	case 15: brain_answer(b); break;
 	case 0: brain_after(b, (int)roll(life, 300)); break;
 	case 1: brain_after(b, 1 + (int)roll(life, 20)); break;
 	case 2: brain_nodes_heard(b); break;
@@ -235,15 +293,24 @@ static void no_success_runs_again(struct life *life)
 	}
 }
 
-/* What is terminating is not deleted again. */
+/* What is terminating is not deleted again, unless by force. */
 static void no_delete_twice(struct life *life)
 {
 	for (size_t i = 0; i < life->b->pods_len; i++) {
 		const struct brain_pod *pod = &life->b->pods[i];
 
-		if (pod->pod.deletion_time != HF_TIME_NONE)
-			assert_false(brain_deletes(life->b, pod->name));
+		const struct hf_action *action =
+			brain_action(life->b, HF_ACTION_DELETE_POD, pod->name);
+
+		if (pod->pod.deletion_time != HF_TIME_NONE && action)
+			assert_non_null(action->resource_version);
 	}
+}
+
+static bool is_on_a_lost_node(struct brain *b, const struct brain_pod *pod)
+{
+	return *pod->node && (brain_node(b, pod->node)->ready != HF_NODE_READY ||
+			      brain_node(b, pod->node)->out_of_service);
 }
 
 /* What a plan itself ended opens no incident: somebody else ended something, something is
@@ -263,13 +330,97 @@ static void no_incident_of_ours(struct life *life)
 
 		if (!pod->ours &&
 		    (pod->pod.phase == HF_POD_FAILED || pod->pod.deletion_time != HF_TIME_NONE ||
-		     pod->containers[0].restart_count > 0))
+		     pod->containers[0].restart_count > 0 || is_on_a_lost_node(b, pod)))
 			return;
 	}
 	assert_non_null(after->records[0].replica);
 	name = hf_arena_printf(b->pass, "demo-%s", after->records[0].replica);
 	assert_null(brain_pod(b, name));
 	assert_false(brain_gone_by_us(b, name));
+}
+
+/* ---- nodes: what is lost, said once more and differently than in core --------------------------- */
+
+static bool is_silent(struct brain *b, const struct hf_node_seen *node)
+{
+	hf_time after = 60 * HF_SECOND;
+	hf_time last = node->since;
+
+	if (b->view.run_policy.recovery.node_lost_after_seconds.set)
+		after = b->view.run_policy.recovery.node_lost_after_seconds.value * HF_SECOND;
+	if (node->renewed_at > last)
+		last = node->renewed_at;
+	for (size_t i = 0; i < b->pods_len; i++) {
+		if (hf_streq(b->pods[i].node, node->name) && b->pods[i].pod.news_at > last)
+			last = b->pods[i].pod.news_at;
+	}
+	return node->unreachable && b->now - last >= after &&
+	       node->lease_read_at - last >= after &&
+	       (node->lease_since == HF_TIME_NONE ||
+		node->lease_read_at - node->lease_since >= after);
+}
+
+static bool is_proven_dead(const struct brain *b, const struct hf_node_seen *node)
+{
+	if (node->out_of_service)
+		return node->ready != HF_NODE_READY ||
+		       (node->lease_since != HF_TIME_NONE &&
+			node->lease_read_at - node->lease_since >= 15 * HF_SECOND);
+	return node->ready == HF_NODE_GONE && b->now - node->since >= 40 * HF_SECOND &&
+	       node->confirmed_at - node->since >= 40 * HF_SECOND;
+}
+
+static void forced_with_evidence(struct life *life, const struct hf_action *action)
+{
+	struct brain *b = life->b;
+	const struct brain_pod *pod = brain_pod(b, action->name);
+	const char *mode = b->view.run_policy.recovery.node_lost_force_delete;
+	const struct hf_node_seen *node;
+	bool over;
+
+	assert_non_null(pod);
+	assert_string_equal(action->uid, pod->uid);
+	assert_string_equal(action->resource_version, pod->version);
+	assert_true(pod->pod.deletion_time != HF_TIME_NONE);
+	over = pod->pod.phase == HF_POD_FAILED || pod->pod.phase == HF_POD_SUCCEEDED;
+	assert_int_equal(over, action->kind == HF_ACTION_DELETE_POD);
+	node = brain_node(b, pod->node);
+	assert_false(hf_streq(mode, "Never"));
+	if (is_proven_dead(b, node))
+		return;
+	assert_false(hf_streq(mode, "Proven"));
+	assert_int_equal(node->ready, HF_NODE_UNKNOWN);
+	assert_true(is_silent(b, node));
+	assert_true(b->now - pod->pod.deletion_time >= 5 * HF_SECOND);
+	assert_true(node->zone_lost <= 2 || node->zone_lost * 100 < node->zone_nodes * 55);
+	if (pod->pod.claims_len > 0)
+		assert_true(b->claims_len > 0 && !b->claims_exclusive);
+}
+
+static void names_stay_empty(struct brain *b, const struct hf_action *action)
+{
+	for (size_t i = 0; i < b->gone_len; i++) {
+		if (b->gone[i].no_execute && hf_streq(b->gone[i].name, action->name))
+			assert_true(b->now - b->gone[i].at >= 2 * HF_SECOND);
+	}
+}
+
+static void nodes_hold(struct life *life)
+{
+	struct brain *b = life->b;
+
+	for (size_t s = 0; s < b->plan.stages_len; s++) {
+		for (size_t a = 0; a < b->plan.stages[s].actions_len; a++) {
+			const struct hf_action *action = &b->plan.stages[s].actions[a];
+
+			if (action->kind == HF_ACTION_FAIL_POD ||
+			    (action->kind == HF_ACTION_DELETE_POD && action->grace_seconds.set &&
+			     action->grace_seconds.value == 0))
+				forced_with_evidence(life, action);
+			if (action->kind == HF_ACTION_CREATE_POD)
+				names_stay_empty(b, action);
+		}
+	}
 }
 
 static void actions_hold(struct life *life)
@@ -290,6 +441,7 @@ static void actions_hold(struct life *life)
 		assert_true(finished);
 	assert_true(b->plan.wake_at > b->now);
 	/* harness/brain.c checks that deletes name our own objects. */
+	nodes_hold(life);
 	no_success_runs_again(life);
 	no_delete_twice(life);
 	no_incident_of_ours(life);
@@ -444,14 +596,17 @@ static void comes_to_rest(struct life *life)
 				return;
 			b->now = b->plan.wake_at;
 			brain_nodes_heard(b);
+			brain_answer(b);
+			brain_terminating_gone(b);
 			continue;
 		}
 		brain_perform_all(b);
+		brain_answer(b);
 		remember(life);
 		brain_terminating_gone(b);
 		brain_start_all(b);
 	}
-	fail_msg("seed %llu: no rest", (unsigned long long)life->seed);
+	fail_msg("seed %llu: no rest, after\n%s", (unsigned long long)life->seed, brain_text(b));
 }
 
 static void live(uint64_t seed)
@@ -461,6 +616,7 @@ static void live(uint64_t seed)
 	random_job(&life);
 	for (int i = 0; i < EVENTS && !world.job_deleted; i++) {
 		happens(&life);
+		furnish_pods(&life);
 		brain_step(&world);
 		check_plan(&life);
 		if (i % 5 == 0)
@@ -519,6 +675,7 @@ static bool pass_with_cut(struct brain *b, const struct cut *cut)
 	if (at_status)
 		return true;
 	died = perform_until(b, cut);
+	brain_answer(b);
 	brain_terminating_gone(b);
 	brain_start_all(b);
 	return died;
@@ -535,6 +692,7 @@ static bool run_with_cut(struct brain *b, const struct cut *cut)
 			if (b->plan.wake_at == HF_TIME_NEVER)
 				return cut_off;
 			b->now = b->plan.wake_at;
+			brain_answer(b);
 			continue;
 		}
 		if (pass_with_cut(b, step == cut->step ? cut : NULL))
@@ -542,6 +700,17 @@ static bool run_with_cut(struct brain *b, const struct cut *cut)
 	}
 	fail_msg("no rest");
 	return false;
+}
+
+/* Only one pod of the job is on its node. */
+static void strand_others(struct brain *b, const char *name)
+{
+	const struct brain_pod *pod = brain_pod(b, name);
+
+	for (size_t i = 0; i < b->pods_len; i++) {
+		if (&b->pods[i] != pod)
+			memcpy(b->pods[i].node, hf_streq(pod->node, "n0") ? "n1" : "n0", 3);
+	}
 }
 
 static void one_failure(struct brain *b, const char *scope, const char *what)
@@ -558,6 +727,9 @@ static void one_failure(struct brain *b, const char *scope, const char *what)
 		brain_exit(b, "demo-hand-2", 1);
 	} else if (hf_streq(what, "in place")) {
 		brain_crash_in_place(b, "demo-hand-1");
+	} else if (hf_streq(what, "node lost")) {
+		brain_lose(b, brain_pod(b, "demo-hand-1")->node);
+		strand_others(b, "demo-hand-1");
 	} else {
 		brain_gone(b, "demo-hand-1");
 	}
@@ -567,7 +739,7 @@ static void count_once_at_every_cut(const char *scope, const char *what, enum hf
 {
 	static const bool lost[] = {false, true};
 
-	for (int step = 0; step < 8; step++) {
+	for (int step = 0; step < 16; step++) {
 		for (size_t action = 0; action < 12; action++) {
 			for (size_t l = 0; l < HF_ARRAY_LEN(lost); l++) {
 				struct cut cut = {step, action, lost[l]};
@@ -598,6 +770,8 @@ static void each_observed_end_counts_once_wherever_the_operator_dies(void **stat
 	count_once_at_every_cut("Replica", "in place", HF_BUDGET_APPLICATION);
 	count_once_at_every_cut("Replica", "vanish", HF_BUDGET_INFRASTRUCTURE);
 	count_once_at_every_cut("Job", "vanish", HF_BUDGET_INFRASTRUCTURE);
+	count_once_at_every_cut("Replica", "node lost", HF_BUDGET_INFRASTRUCTURE);
+	count_once_at_every_cut("Job", "node lost", HF_BUDGET_INFRASTRUCTURE);
 }
 
 int main(void)
