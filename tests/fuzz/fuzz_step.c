@@ -56,6 +56,9 @@ static void check_plan(const struct moment *moment, const struct hf_plan *plan)
 				hf_assert(!finished && !suspended);
 			else if (action->kind != HF_ACTION_CREATE_SERVICE)
 				hf_assert(!hf_str_is_empty(action->uid));
+			if (action->kind == HF_ACTION_FAIL_POD ||
+			    (action->grace_seconds.set && action->grace_seconds.value == 0))
+				hf_assert(!hf_str_is_empty(action->resource_version));
 		}
 	}
 }
@@ -65,6 +68,9 @@ static void check_order(struct moment *moment, struct hf_arena *arena, const cha
 	size_t n = moment->seen.pods_len;
 	struct hf_pod *pods = HF_ARENA_ARRAY(arena, struct hf_pod, n + 1);
 	const struct hf_pod *before = moment->seen.pods;
+	struct hf_node_seen *nodes =
+		HF_ARENA_ARRAY(arena, struct hf_node_seen, moment->seen.nodes_len + 1);
+	const struct hf_node_seen *nodes_before = moment->seen.nodes;
 	HF_AUTOFREE char *text = NULL;
 	struct hf_plan plan;
 
@@ -76,11 +82,20 @@ static void check_order(struct moment *moment, struct hf_arena *arena, const cha
 				return;
 		}
 	}
+	for (size_t i = 0; i < moment->seen.nodes_len; i++) {
+		nodes[i] = nodes_before[moment->seen.nodes_len - 1 - i];
+		for (size_t k = 0; k < i; k++) {
+			if (hf_streq(nodes[k].name, nodes[i].name))
+				return;
+		}
+	}
 	moment->seen.pods = pods;
+	moment->seen.nodes = nodes;
 	step(moment, arena, &plan);
 	text = text_of(&plan, moment->framework);
 	hf_assert(strcmp(text, expected) == 0);
 	moment->seen.pods = before;
+	moment->seen.nodes = nodes_before;
 }
 
 static bool crashes_for_long(const struct moment *moment)
@@ -197,6 +212,10 @@ static struct hf_json *odd_value(unsigned *seed)
 					    "BackoffLimitExceeded",
 					    "application",
 					    "infrastructure",
+					    "Unknown",
+					    "Gone",
+					    "Proven",
+					    "NodeLost",
 					    "user",
 					    "none",
 					    "Created",

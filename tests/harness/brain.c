@@ -357,8 +357,7 @@ static void fail_pod(struct brain *b, const struct hf_action *action)
 	    !hf_streq(pod->version, action->resource_version))
 		return;
 	pod->pod.phase = HF_POD_FAILED;
-	pod->condition =
-		(struct hf_pod_condition){.type = HF_POD_COND_NODE_LOST, .status = "True"};
+	pod->condition = (struct hf_pod_condition){.type = HF_POD_COND_NODE_LOST, .status = "True"};
 	pod->pod.conditions_len = 1;
 	touch(b, pod);
 }

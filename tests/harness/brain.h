@@ -116,7 +116,7 @@ void brain_terminating_gone(struct brain *b);                 /* every pod that 
 void brain_disrupt(struct brain *b, const char *name);        /* DisruptionTarget=True */
 void brain_nodes_heard(struct brain *b);                      /* renewed now, unless lost */
 struct hf_node_seen *brain_node(struct brain *b, const char *name);
-void brain_lose(struct brain *b, const char *name);  /* Unknown and tainted from now on */
+void brain_lose(struct brain *b, const char *name);   /* Unknown and tainted from now on */
 void brain_regain(struct brain *b, const char *name); /* Ready, and heard of now */
 /* What the last plan asks for is read now: the Lease of a lost node stands still. */
 void brain_answer(struct brain *b);

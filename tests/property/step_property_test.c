@@ -175,9 +175,7 @@ static void happens_to_node(struct life *life)
 		node->out_of_service = true;
 		node->no_execute = true;
 		break;
-	case 4:
-		node->zone_lost = (int32_t)roll(life, 10);
-		break;
+	case 4: node->zone_lost = (int32_t)roll(life, 10); break;
 	case 5:
 		if (lost && node->ready == HF_NODE_UNKNOWN)
 			node->lease_since = node->renewed_at = b->now;
@@ -354,8 +352,7 @@ static bool is_silent(struct brain *b, const struct hf_node_seen *node)
 		if (hf_streq(b->pods[i].node, node->name) && b->pods[i].pod.news_at > last)
 			last = b->pods[i].pod.news_at;
 	}
-	return node->unreachable && b->now - last >= after &&
-	       node->lease_read_at - last >= after &&
+	return node->unreachable && b->now - last >= after && node->lease_read_at - last >= after &&
 	       (node->lease_since == HF_TIME_NONE ||
 		node->lease_read_at - node->lease_since >= after);
 }
