@@ -82,7 +82,8 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		b->ends[b->ends_len++] = end;
 		return;
 	}
-	if (!slot->current)
+	/* A success is for good: whatever somebody writes into its pod later is no end of it. */
+	if (!slot->current || slot->succeeded)
 		return;
 	units = hf_pod_restarts(slot->pod) - slot->seen;
 	if (units > 0) {

@@ -24,6 +24,20 @@ static void what_runs_or_has_succeeded_is_no_end(void **state)
 	brain_release(&b);
 }
 
+static void a_success_is_for_good_whatever_is_written_into_its_pod_later(void **state)
+{
+	(void)state;
+	begin();
+	brain_exit(&b, "demo-hand-0", 0);
+	brain_quiet(&b);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_crash_in_place(&b, "demo-hand-0");
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.incident.id, 0);
+	assert_int_equal(b.plan.status.replicas[BRAIN_HAND].succeeded, 1);
+	brain_release(&b);
+}
+
 static void ends_of_older_attempts_and_generations_are_ours(void **state)
 {
 	(void)state;
@@ -108,6 +122,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_runs_or_has_succeeded_is_no_end),
+		cmocka_unit_test(a_success_is_for_good_whatever_is_written_into_its_pod_later),
 		cmocka_unit_test(ends_of_older_attempts_and_generations_are_ours),
 		cmocka_unit_test(an_end_beyond_the_replicas_is_ours),
 		cmocka_unit_test(a_pod_that_ended_while_somebody_deletes_it_ended_by_that),

@@ -44,6 +44,146 @@ static void a_lease_that_stands_still_makes_a_node_suspect(void **state)
 	assert_true(hf_node_is_suspect(&well, now));
 }
 
+/* ---- evidence, of one pod on one node --------------------------------------------------------- */
+
+static struct hf_brain brain;
+static struct hf_observed seen;
+
+static struct hf_evidence evidence(struct hf_node_seen *facts, const struct hf_pod *pod)
+{
+	struct hf_node known = {.seen = facts, .news_at = HF_TIME_NONE};
+
+	brain.now = now;
+	brain.seen = &seen;
+	brain.job.recovery.node_lost_after_seconds = 60;
+	return hf_node_evidence(&brain, &known, pod);
+}
+
+static struct hf_node_seen silent(int seconds)
+{
+	struct hf_node_seen facts = node(HF_NODE_UNKNOWN);
+
+	facts.since = facts.lease_since = now - seconds * HF_SECOND;
+	facts.lease_read_at = now;
+	facts.unreachable = true;
+	return facts;
+}
+
+static void silence_is_measured_to_the_second(void **state)
+{
+	struct hf_node_seen early = silent(59), late = silent(60);
+	struct hf_pod pod = {.name = "p"};
+	struct hf_evidence found = evidence(&early, &pod);
+
+	(void)state;
+	brain.job.recovery.force = HF_FORCE_PRESUMED;
+	assert_int_equal(found.guard, HF_GUARD_SILENCE);
+	assert_int_equal(found.until, now + HF_SECOND);
+	found = evidence(&late, &pod);
+	assert_int_equal(found.guard, HF_GUARD_NONE);
+	assert_false(found.proven);
+}
+
+static void the_lease_must_be_read_at_both_ends(void **state)
+{
+	struct hf_node_seen facts = silent(100);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	facts.lease_since = now - 30 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
+	assert_int_equal(evidence(&facts, &pod).until, now + 30 * HF_SECOND);
+	facts = silent(100);
+	facts.lease_read_at = now - 41 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	facts.lease_read_at = now - 40 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	facts.lease_since = HF_TIME_NONE;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	facts.lease_read_at = HF_TIME_NONE;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+}
+
+static void a_storm_is_more_than_two_and_55_percent(void **state)
+{
+	static const struct {
+		int32_t lost, nodes;
+		enum hf_guard guard;
+	} rows[] = {{1, 1, HF_GUARD_NONE},    {2, 2, HF_GUARD_NONE},    {3, 3, HF_GUARD_STORM},
+		    {11, 20, HF_GUARD_STORM}, {10, 20, HF_GUARD_NONE},  {54, 100, HF_GUARD_NONE},
+		    {3, 0, HF_GUARD_STORM},   {55, 100, HF_GUARD_STORM}};
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		struct hf_node_seen facts = silent(100);
+
+		facts.zone_lost = rows[i].lost;
+		facts.zone_nodes = rows[i].nodes;
+		assert_int_equal(evidence(&facts, &pod).guard, rows[i].guard);
+	}
+}
+
+static void the_mode_decides_what_is_enough(void **state)
+{
+	static const struct {
+		enum hf_force force;
+		enum hf_guard silent, gone;
+	} rows[] = {{HF_FORCE_PRESUMED, HF_GUARD_NONE, HF_GUARD_NONE},
+		    {HF_FORCE_PROVEN, HF_GUARD_MODE, HF_GUARD_NONE},
+		    {HF_FORCE_NEVER, HF_GUARD_MODE, HF_GUARD_MODE}};
+	struct hf_node_seen unknown = silent(100), gone = node(HF_NODE_GONE);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	gone.since = now - 40 * HF_SECOND;
+	gone.confirmed_at = now;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		brain.job.recovery.force = rows[i].force;
+		assert_int_equal(evidence(&unknown, &pod).guard, rows[i].silent);
+		assert_int_equal(evidence(&gone, &pod).guard, rows[i].gone);
+	}
+	brain.job.recovery.force = HF_FORCE_PRESUMED;
+	assert_true(evidence(&gone, &pod).proven);
+	gone.confirmed_at = now - HF_SECOND;
+	assert_int_equal(evidence(&gone, &pod).guard, HF_GUARD_READ);
+}
+
+static void the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kubelet_lives(
+	void **state)
+{
+	struct hf_node_seen facts = silent(0);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	facts.out_of_service = true;
+	assert_true(evidence(&facts, &pod).proven);
+	facts.ready = HF_NODE_NOT_READY;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
+	facts.lease_since = now - 15 * HF_SECOND;
+	assert_true(evidence(&facts, &pod).proven);
+	facts.lease_since = HF_TIME_NONE;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+}
+
+static void claims_are_read_before_anything_is_presumed(void **state)
+{
+	static const char *const names[] = {"a", "b"};
+	struct hf_claim_seen claims[] = {{.name = "a"}, {.name = "b", .exclusive = true}};
+	struct hf_pod pod = {.name = "p", .claims = names, .claims_len = 2};
+	struct hf_node_seen facts = silent(100);
+
+	(void)state;
+	seen.claims = claims;
+	seen.claims_len = 1;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	seen.claims_len = 2;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_VOLUME);
+	claims[1].exclusive = false;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	seen.claims_len = 0;
+}
+
 static void states_have_names(void **state)
 {
 	(void)state;
@@ -56,6 +196,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lost_is_gone_unknown_or_out_of_service_and_never_not_ready),
 		cmocka_unit_test(a_lease_that_stands_still_makes_a_node_suspect),
+		cmocka_unit_test(silence_is_measured_to_the_second),
+		cmocka_unit_test(the_lease_must_be_read_at_both_ends),
+		cmocka_unit_test(a_storm_is_more_than_two_and_55_percent),
+		cmocka_unit_test(the_mode_decides_what_is_enough),
+		cmocka_unit_test(
+			the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kubelet_lives),
+		cmocka_unit_test(claims_are_read_before_anything_is_presumed),
 		cmocka_unit_test(states_have_names),
 	};
 
