@@ -287,6 +287,27 @@ static void a_pod_deleted_while_nobody_watched_is_ended(void **state)
 	testnode_wait(n, shim_is_dead, &shim);
 }
 
+/* To wake oneself at each look would keep the next kubelet from ever reaching the shim. */
+static void a_pod_that_was_being_ended_is_ended_by_the_next_kubelet(void **state)
+{
+	struct testnode *n = *state;
+	HF_AUTOFREE char *script = hf_xasprintf("trap \\\"\\\" TERM; touch %s/up; "
+						"while :; do tail -f /dev/null; done",
+						n->dir);
+	char up[] = "up";
+	struct hf_process_id shim;
+
+	testnode_script(n, "a", "Always", script);
+	testnode_wait(n, file_has, up);
+	testnode_wait_state(n, "a", "running", NULL);
+	shim = shim_of(n, "a");
+	testnode_delete(n, "a", 2);
+	testnode_stop(n);
+	testnode_start(n);
+	testnode_wait_gone(n, "a");
+	testnode_wait(n, shim_is_dead, &shim);
+}
+
 static void pods_from_before_and_after_share_one_network(void **state)
 {
 	struct testnode *n = *state;
@@ -592,6 +613,7 @@ int main(int argc, char **argv)
 		T(a_damaged_journal_loses_the_pod_and_says_so),
 		T(a_pod_whose_folder_is_gone_is_lost_and_not_run_again),
 		T(a_pod_deleted_while_nobody_watched_is_ended),
+		T(a_pod_that_was_being_ended_is_ended_by_the_next_kubelet),
 		T(pods_from_before_and_after_share_one_network),
 		T(back_off_goes_on_where_it_was),
 		T(what_has_ended_is_not_said_in_other_words_later),
