@@ -63,6 +63,14 @@ hf_time hf_kube_retry_after_parse(const char *text, hf_time now)
 							  : RETRY_AFTER_S_MAX * HF_SECOND;
 }
 
+hf_time hf_kube_status_retry_after(const struct hf_json *status)
+{
+	int64_t seconds =
+		hf_json_i64(hf_json_path(status, "details", "retryAfterSeconds", NULL), 0);
+
+	return seconds > 0 && seconds <= RETRY_AFTER_S_MAX ? seconds * HF_SECOND : 0;
+}
+
 bool hf_kube_warning_parse(const char *header, char **ret_text)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1024);
@@ -83,8 +91,6 @@ bool hf_kube_warning_parse(const char *header, char **ret_text)
 static hf_time read_retry_after(const struct hf_http_result *result, const struct hf_json *status,
 				hf_time now)
 {
-	int64_t seconds =
-		hf_json_i64(hf_json_path(status, "details", "retryAfterSeconds", NULL), 0);
 	hf_time server_now, told;
 
 	if (result->transfer != NULL) {
@@ -96,7 +102,7 @@ static hf_time read_retry_after(const struct hf_http_result *result, const struc
 		if (told > 0)
 			return told;
 	}
-	return seconds > 0 && seconds <= RETRY_AFTER_S_MAX ? seconds * HF_SECOND : 0;
+	return hf_kube_status_retry_after(status);
 }
 
 void hf_kube_failure_read(const struct hf_http_result *result, const char *body, size_t len,

@@ -57,6 +57,32 @@ static void retry_after_is_seconds_or_a_date(void **state)
 			 0);
 }
 
+static void a_status_says_when_to_come_back_in_whole_seconds(void **state)
+{
+	static const struct {
+		const char *text;
+		hf_time span;
+	} cases[] = {
+		{"{\"details\":{\"retryAfterSeconds\":5}}", 5 * HF_SECOND},
+		{"{\"details\":{\"retryAfterSeconds\":86400}}", HF_DAY},
+		{"{\"details\":{\"retryAfterSeconds\":86401}}", 0},
+		{"{\"details\":{\"retryAfterSeconds\":-1}}", 0},
+		{"{\"details\":{\"retryAfterSeconds\":\"5\"}}", 0},
+		{"{\"details\":[]}", 0},
+		{"{}", 0},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		HF_AUTO_JSON status = NULL;
+		struct hf_error err;
+		assert_ok(hf_json_parse(cases[i].text, strlen(cases[i].text), NULL, &status, &err),
+			  &err);
+		if (hf_kube_status_retry_after(status) != cases[i].span)
+			fail_msg("%s", cases[i].text);
+	}
+	assert_int_equal(hf_kube_status_retry_after(NULL), 0);
+}
+
 static void warnings_are_the_quoted_text_of_code_299(void **state)
 {
 	static const struct {
@@ -121,6 +147,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dates_are_read_in_the_one_form_that_servers_send),
 		cmocka_unit_test(retry_after_is_seconds_or_a_date),
+		cmocka_unit_test(a_status_says_when_to_come_back_in_whole_seconds),
 		cmocka_unit_test(warnings_are_the_quoted_text_of_code_299),
 		cmocka_unit_test(a_failure_is_what_its_status_says_or_else_its_number),
 	};

@@ -116,6 +116,8 @@ void hf_kube_failure_read(const struct hf_http_result *result, const char *body,
 hf_time hf_kube_date_parse(const char *text);
 /* Retry-After, seconds or a date; 0: absent, malformed or past.  At most a day. */
 hf_time hf_kube_retry_after_parse(const char *text, hf_time now);
+/* details.retryAfterSeconds; 0: absent or not between a second and a day. */
+hf_time hf_kube_status_retry_after(const struct hf_json *status);
 /* The text of a Warning header ('299 - "text"'): false where it is none.  To be freed. */
 bool hf_kube_warning_parse(const char *header, char **ret_text);
 

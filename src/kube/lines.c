@@ -37,13 +37,12 @@ static int read_error(const struct hf_kube_event_text *text, struct hf_kube_fail
 {
 	HF_AUTO_JSON status = NULL;
 	struct hf_kube_failure failure = {.retry_after = 0};
-	int64_t http, retry_s;
+	int64_t http;
 	int rc = hf_json_parse(text->object, text->object_len, NULL, &status, err);
 
 	if (rc != 0)
 		return rc;
 	http = hf_json_i64(hf_json_get(status, "code"), 500);
-	retry_s = hf_json_i64(hf_json_path(status, "details", "retryAfterSeconds", NULL), 0);
 	/* It ended the watch, so that a code of success would be a lie. */
 	if (http < 400 || http > 599)
 		http = 500;
@@ -51,8 +50,7 @@ static int read_error(const struct hf_kube_event_text *text, struct hf_kube_fail
 		&failure.err,
 		hf_code_from_http((int)http, hf_json_path_str(status, "reason", NULL)), "%s",
 		hf_str_or(hf_json_path_str(status, "message", NULL), "the watch failed"));
-	if (retry_s > 0 && retry_s <= 86400)
-		failure.retry_after = retry_s * HF_SECOND;
+	failure.retry_after = hf_kube_status_retry_after(status);
 	*ret_failure = failure;
 	return 0;
 }
