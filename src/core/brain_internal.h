@@ -144,8 +144,6 @@ int64_t hf_pod_restarts(const struct hf_pod *pod);
 
 /* Begin a ledger for a job that has none: from the stamps of its pods, if there are any. */
 void hf_ledger_begin(struct hf_brain *b);
-/* Present, and empty. */
-void hf_ledger_blank(struct hf_ledger *ledger);
 /* HF_E_INVALID: a number in it makes no sense.  Drops a verdict that is not whole. */
 int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err) HF_MUST_CHECK;
 /* Texts into slots (sized for what they name) and back.  */

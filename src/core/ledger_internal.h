@@ -47,6 +47,10 @@ void hf_ranges_add(struct hf_ranges_writer *writer, int32_t index);
 void hf_ranges_finish(struct hf_ranges_writer *writer);
 void hf_sparse_add(struct hf_strbuf *sb, int32_t index, int64_t value); /* value 0: left out */
 
+struct hf_ledger;
+/* Present, and empty. */
+void hf_ledger_blank(struct hf_ledger *ledger);
+
 HF_END_DECLS
 
 #endif

@@ -662,6 +662,26 @@ static void test_destroy_in_the_middle_cancels_what_is_under_way(void **state)
 
 /* --- words and numbers ---------------------------------------------------------------------- */
 
+static void test_pods_and_services_that_are_made_together_are_told_of_together(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX);
+
+	want(0, HF_ACTION_CREATE_SERVICE, 0, 2);
+	want(1, HF_ACTION_CREATE_POD, 2, 2);
+	brain.plan.stages[0].actions_len = 4;
+	brain.plan.stages_len = 1;
+	start(bench);
+	for (int i = 0; i < 2; i++)
+		fake_answer_object(expect(bench, HF_VERB_CREATE, "services"),
+				   pod_doc("s", "s", 102 + i, "u-1", ""));
+	for (int i = 2; i < 4; i++)
+		grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102 + i);
+	event_lines(bench, &lines);
+	assert_string_equal(lines.data, "SuccessfulCreatePod: Created 2 pods and their services: "
+					"ddp-worker-2, ddp-worker-3\n");
+}
+
 static void test_what_a_stage_did_is_one_event_and_plans_are_counted(void **state)
 {
 	struct bench *bench = *state;
@@ -788,6 +808,7 @@ int main(void)
 		T(test_stop_before_anything_is_listed),
 		T(test_destroy_in_the_middle_cancels_what_is_under_way),
 		T(test_what_a_stage_did_is_one_event_and_plans_are_counted),
+		T(test_pods_and_services_that_are_made_together_are_told_of_together),
 		T(test_nothing_of_a_plan_is_told_when_its_status_did_not_land),
 		T(test_explain_steps_without_doing),
 		T(test_an_unusable_template_is_refused_at_birth),

@@ -85,25 +85,39 @@ void hf_report_failure(struct hf_pass *pass, enum hf_action_kind kind, const cha
 	hf_report_job(pass, true, words[kind].failed, text.data);
 }
 
-/* One event for all that a stage did of a kind, where upstream writes one each. */
+static void report_done(struct hf_pass *pass, int kind, bool with_services)
+{
+	const struct hf_tally *tally = &pass->tally[kind];
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+
+	if (tally->n == 1)
+		hf_strbuf_addf(&text, "%s %s%s: ", words[kind].verb, words[kind].thing,
+			       with_services ? " and its service" : "");
+	else
+		hf_strbuf_addf(&text, "%s %zu %ss%s: ", words[kind].verb, tally->n,
+			       words[kind].thing, with_services ? " and their services" : "");
+	for (size_t i = 0; i < tally->n && i < HF_TALLY_NAMES_MAX; i++)
+		hf_strbuf_addf(&text, "%s%s", i == 0 ? "" : ", ", tally->names[i]);
+	if (tally->n > HF_TALLY_NAMES_MAX)
+		hf_strbuf_addstr(&text, ", ...");
+	hf_report_job(pass, false, words[kind].done, text.data);
+}
+
+/* One event for all that a stage did of a kind, where upstream writes one each; one also for pods
+ * and services that were made together, since a service has its pod's name. */
 void hf_report_stage(struct hf_pass *pass)
 {
+	struct hf_tally *services = &pass->tally[HF_ACTION_CREATE_SERVICE];
+	bool paired = services->n > 0 && services->n == pass->tally[HF_ACTION_CREATE_POD].n;
+
+	if (paired)
+		services->n = 0;
 	for (int kind = 0; kind < HF_ACTION_KINDS; kind++) {
 		struct hf_tally *tally = &pass->tally[kind];
-		HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
 
 		if (tally->n == 0)
 			continue;
-		if (tally->n == 1)
-			hf_strbuf_addf(&text, "%s %s: ", words[kind].verb, words[kind].thing);
-		else
-			hf_strbuf_addf(&text, "%s %zu %ss: ", words[kind].verb, tally->n,
-				       words[kind].thing);
-		for (size_t i = 0; i < tally->n && i < HF_TALLY_NAMES_MAX; i++)
-			hf_strbuf_addf(&text, "%s%s", i == 0 ? "" : ", ", tally->names[i]);
-		if (tally->n > HF_TALLY_NAMES_MAX)
-			hf_strbuf_addstr(&text, ", ...");
-		hf_report_job(pass, false, words[kind].done, text.data);
+		report_done(pass, kind, paired && kind == HF_ACTION_CREATE_POD);
 		if (kind == HF_ACTION_DELETE_JOB &&
 		    pass->op->metrics.jobs[HF_METRIC_DELETED] != NULL)
 			hf_family_add(pass->op->metrics.jobs[HF_METRIC_DELETED], 1,

@@ -207,10 +207,11 @@ def check_events(w):
     w.until_condition(ns, "job", "Succeeded")
 
     def reasons():
-        found = {e["reason"] for e in w.api.list("events", ns)
+        found = {e["reason"]: e["message"] for e in w.api.list("events", ns)
                  if e["involvedObject"]["kind"] == "PyTorchJob"}
-        return found if {"SuccessfulCreatePod", "SuccessfulCreateService",
-                         "PyTorchJobSucceeded"} <= found else None
+        made = found.get("SuccessfulCreatePod", "")
+        return found if "PyTorchJobSucceeded" in found and (
+            "services" in made or "SuccessfulCreateService" in found) else None
     w.until("events of creates and of the end", reasons, 20)
 
 
