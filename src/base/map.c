@@ -17,7 +17,7 @@
  */
 struct entry {
 	uint64_t hash;
-	char *key; /* NULL: removed */
+	const char *key; /* NULL: removed */
 	void *value;
 };
 
@@ -30,6 +30,7 @@ struct hf_map {
 	size_t entries_max;
 	uint64_t seed;
 	void (*value_free)(void *value);
+	bool borrowing; /* keys are the values' */
 };
 
 /* Half of the slots stay empty, removed entries included, so a probe ends soon; and
@@ -48,6 +49,21 @@ struct hf_map *hf_map_create(size_t entries_max, unsigned long long seed,
 	map->seed = seed;
 	map->value_free = value_free;
 	return map;
+}
+
+struct hf_map *hf_map_create_borrowing(size_t entries_max, unsigned long long seed,
+				       void (*value_free)(void *value))
+{
+	struct hf_map *map = hf_map_create(entries_max, seed, value_free);
+
+	map->borrowing = true;
+	return map;
+}
+
+static void key_free(const struct hf_map *map, const char *key)
+{
+	if (!map->borrowing)
+		free((char *)(uintptr_t)key);
 }
 
 struct hf_map *hf_map_destroy(struct hf_map *map)
@@ -152,6 +168,8 @@ bool hf_map_put(struct hf_map *map, const char *key, void *value)
 		void *old = entry->value;
 
 		entry->value = value;
+		if (map->borrowing)
+			entry->key = key;
 		if (old != value)
 			value_drop(map, old);
 		return true;
@@ -161,7 +179,8 @@ bool hf_map_put(struct hf_map *map, const char *key, void *value)
 	if (map->used == map->cap)
 		rebuild(map);
 	entry = &map->entries[map->used];
-	*entry = (struct entry){.hash = hash, .key = hf_xstrdup(key), .value = value};
+	*entry = (struct entry){
+		.hash = hash, .key = map->borrowing ? key : hf_xstrdup(key), .value = value};
 	slot_set(map, map->used);
 	map->used++;
 	map->live++;
@@ -177,7 +196,7 @@ bool hf_map_remove(struct hf_map *map, const char *key)
 		return false;
 	value = entry->value;
 	/* Gone from the map before value_free runs: it may look at the map. */
-	free(hf_steal(&entry->key));
+	key_free(map, hf_steal(&entry->key));
 	entry->value = NULL;
 	map->live--;
 	value_drop(map, value);
@@ -198,7 +217,7 @@ void hf_map_clear(struct hf_map *map)
 
 		if (!entry.key)
 			continue;
-		free(entry.key);
+		key_free(map, entry.key);
 		value_drop(map, entry.value);
 	}
 }

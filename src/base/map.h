@@ -12,8 +12,8 @@ HF_BEGIN_DECLS
 
 /*
  * A map from strings to pointers that iterates in order of insertion, so that
- * nothing downstream depends on a hash seed.  Keys are copied; values belong to
- * the caller, and value_free (may be NULL) is called when one is replaced,
+ * nothing downstream depends on a hash seed.  Keys are copied (but see below); values belong
+ * to the caller, and value_free (may be NULL) is called when one is replaced,
  * removed, or left at destroy.
  *
  * entries_max is declared at birth; hf_map_put past it returns false.
@@ -24,6 +24,10 @@ struct hf_map;
 
 struct hf_map *hf_map_create(size_t entries_max, unsigned long long seed,
 			     void (*value_free)(void *value));
+/* Keys are not copied: each is part of its value, or lives as long.  A put under a key that is
+ * there takes the new one. */
+struct hf_map *hf_map_create_borrowing(size_t entries_max, unsigned long long seed,
+				       void (*value_free)(void *value));
 struct hf_map *hf_map_destroy(struct hf_map *map); /* NULL is fine; returns NULL */
 
 size_t hf_map_len(const struct hf_map *map);

@@ -359,12 +359,57 @@ static void it_behaves_as_a_plain_list_does(void **state)
 	}
 }
 
+struct named {
+	int number;
+	char name[8];
+};
+
+static struct named *named(const char *name, int number)
+{
+	struct named *thing = hf_xcalloc(1, sizeof(*thing));
+
+	thing->number = number;
+	(void)snprintf(thing->name, sizeof(thing->name), "%s", name);
+	return thing;
+}
+
+static void a_borrowed_key_is_that_of_the_newest_value(void **state)
+{
+	struct hf_map *map = hf_map_create_borrowing(100, 0, free);
+	struct named *first = named("a", 1), *second = named("a", 2);
+	const char *key = NULL;
+	size_t it = 0;
+
+	assert_true(hf_map_put(map, first->name, first));
+	assert_true(hf_map_put(map, second->name, second)); /* frees the first, with its key */
+	assert_true(hf_map_next(map, &it, &key, NULL));
+	assert_ptr_equal(key, second->name);
+	assert_int_equal(((struct named *)hf_map_get(map, "a"))->number, 2);
+	/* Growth moves entries, not keys. */
+	for (int i = 0; i < 50; i++) {
+		char name[8];
+		struct named *thing;
+
+		(void)snprintf(name, sizeof(name), "n%d", i);
+		thing = named(name, i);
+		assert_true(hf_map_put(map, thing->name, thing));
+	}
+	assert_int_equal(((struct named *)hf_map_get(map, "n49"))->number, 49);
+	/* By the value's own key, which goes with it. */
+	assert_true(hf_map_remove(map, second->name));
+	assert_false(hf_map_has(map, "a"));
+	hf_map_clear(map);
+	assert_int_equal(hf_map_len(map), 0);
+	hf_map_destroy(map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_put_is_found),
 		cmocka_unit_test(a_new_map_is_empty),
 		cmocka_unit_test(keys_are_copied),
+		cmocka_unit_test(a_borrowed_key_is_that_of_the_newest_value),
 		cmocka_unit_test(a_value_may_be_null),
 		cmocka_unit_test(iteration_is_in_order_of_insertion),
 		cmocka_unit_test(the_order_does_not_depend_on_the_seed),

@@ -37,19 +37,22 @@ struct link {
 	struct node *prev, *next;
 };
 
+/* One block: the struct, a link for each index, and the texts: the key ("namespace/name", of which the
+ * name is a part), namespace, uid and version, each with its NUL. */
 struct node {
 	struct hf_cache_entry entry; /* first: an entry is its node */
-	struct link links[HF_CACHE_INDEXES_MAX];
 	uint64_t version;
 	uintptr_t list_round; /* the list that last named it */
-	char text[];          /* namespace, name, uid and version, each with its NUL */
+	const char *key;
+	struct link links[];
 };
 
 struct hf_cache {
 	struct hf_cache_options options;
 	char *ns, *label_selector, *field_selector;
-	struct hf_map *nodes;                         /* "ns/name" → struct node */
-	struct hf_map *indexes[HF_CACHE_INDEXES_MAX]; /* key → struct chain */
+	struct hf_map *nodes; /* "ns/name" → struct node, which has the key */
+	struct hf_map *indexes[HF_CACHE_INDEXES_MAX]; /* key → struct chain, which has the key */
+	size_t n_indexes;
 	struct hf_map *gone; /* uid → round when it was said to be gone */
 	struct hf_call *call;
 	struct hf_watch *watch;
@@ -147,16 +150,19 @@ static const char *text_put(char **at, const char *s)
 	return start;
 }
 
-static struct node *node_create(const struct hf_cache *cache, struct hf_doc *doc, void *view)
+static struct node *node_create(const struct hf_cache *cache, const char *key, struct hf_doc *doc,
+				void *view)
 {
-	const char *ns = hf_doc_namespace(doc), *name = hf_doc_name(doc), *uid = hf_doc_uid(doc);
+	const char *ns = hf_doc_namespace(doc), *uid = hf_doc_uid(doc);
 	const char *version = hf_doc_resource_version(doc);
-	size_t size = strlen(ns) + strlen(name) + strlen(uid) + strlen(version) + 4;
-	struct node *node = hf_xcalloc(1, sizeof(*node) + size);
-	char *at = node->text;
+	size_t texts = strlen(key) + strlen(ns) + strlen(uid) + strlen(version) + 4;
+	size_t links = cache->n_indexes * sizeof(struct link);
+	struct node *node = hf_xcalloc(1, sizeof(*node) + links + texts);
+	char *at = (char *)&node->links[cache->n_indexes];
 
+	node->key = text_put(&at, key);
+	node->entry.name = node->key + strlen(ns) + 1;
 	node->entry.ns = text_put(&at, ns);
-	node->entry.name = text_put(&at, name);
 	node->entry.uid = text_put(&at, uid);
 	node->entry.resource_version = text_put(&at, version);
 	if (cache->options.keep_docs)
@@ -183,7 +189,7 @@ static void node_free(const struct hf_cache *cache, struct node *node)
 
 static void link_in(struct hf_cache *cache, struct node *node)
 {
-	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++) {
+	for (size_t i = 0; i < cache->n_indexes; i++) {
 		struct link *link = &node->links[i];
 		const char *key;
 
@@ -200,7 +206,7 @@ static void link_in(struct hf_cache *cache, struct node *node)
 			chain = hf_xcalloc(1, sizeof(*chain) + size);
 			memcpy(chain->key, key, size);
 			/* An index has at most a key per node, and the nodes fit. */
-			bool put = hf_map_put(cache->indexes[i], key, chain);
+			bool put = hf_map_put(cache->indexes[i], chain->key, chain);
 
 			hf_assert(put);
 		}
@@ -214,7 +220,7 @@ static void link_in(struct hf_cache *cache, struct node *node)
 
 static void link_out(struct hf_cache *cache, struct node *node)
 {
-	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++) {
+	for (size_t i = 0; i < cache->n_indexes; i++) {
 		struct link *link = &node->links[i];
 		struct chain *chain = link->chain;
 
@@ -230,17 +236,13 @@ static void link_out(struct hf_cache *cache, struct node *node)
 
 static void node_remove(struct hf_cache *cache, struct node *node)
 {
-	char key[KEY_MAX];
-	bool made = key_make(key, node->entry.ns, node->entry.name);
-
-	hf_assert(made);
 	link_out(cache, node);
-	hf_map_remove(cache->nodes, key);
+	hf_map_remove(cache->nodes, node->key);
 	changed(cache, HF_CACHE_DELETED, node, NULL);
 	node_free(cache, node);
 }
 
-static void node_put(struct hf_cache *cache, const char *key, struct node *old, struct node *node)
+static void node_put(struct hf_cache *cache, struct node *old, struct node *node)
 {
 	if (old != NULL && node->list_round < old->list_round)
 		node->list_round = old->list_round;
@@ -251,7 +253,7 @@ static void node_put(struct hf_cache *cache, const char *key, struct node *old, 
 	}
 	if (old != NULL)
 		link_out(cache, old);
-	if (!hf_map_put(cache->nodes, key, node)) {
+	if (!hf_map_put(cache->nodes, node->key, node)) {
 		hf_assert(old == NULL);
 		node_free(cache, node);
 		if (!cache->full)
@@ -293,10 +295,10 @@ static bool upsert(struct hf_cache *cache, struct hf_doc *doc, uintptr_t round)
 			return true;
 		}
 	}
-	struct node *node = node_create(cache, doc, view);
+	struct node *node = node_create(cache, key, doc, view);
 
 	node->list_round = round;
-	node_put(cache, key, old, node);
+	node_put(cache, old, node);
 	return true;
 }
 
@@ -574,10 +576,13 @@ struct hf_cache *hf_cache_create(const struct hf_cache_options *options)
 	set_string(&cache->ns, options->ns);
 	set_string(&cache->label_selector, options->label_selector);
 	set_string(&cache->field_selector, options->field_selector);
-	cache->nodes = hf_map_create(max, options->seed, NULL);
-	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++)
-		if (options->index_key[i] != NULL)
-			cache->indexes[i] = hf_map_create(max, options->seed, free);
+	cache->nodes = hf_map_create_borrowing(max, options->seed, NULL);
+	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++) {
+		if (options->index_key[i] == NULL)
+			continue;
+		cache->indexes[i] = hf_map_create_borrowing(max, options->seed, free);
+		cache->n_indexes = i + 1;
+	}
 	cache->gone = hf_map_create(HF_CACHE_GONE_MAX, options->seed, NULL);
 	cache->retry_timer = hf_timer_create(options->loop, go_on, cache);
 	cache->idle_timer = hf_timer_create(options->loop, watch_hung, cache);

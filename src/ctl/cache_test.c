@@ -9,6 +9,8 @@
 #include "base/strbuf.h"
 #include "store/resource.h"
 
+#include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -660,6 +662,45 @@ static void test_nothing_runs_after_destroy_at_any_stage(void **state)
 	assert_null(fake_next(bench->store));
 }
 
+static const char *by_nothing(const struct hf_cache_entry *entry)
+{
+	return NULL;
+}
+
+/* What the cache itself takes for a pod of a job, its view not counted.  Whoever needs more bytes for
+ * each of 40,000 says so here. */
+static void test_an_entry_takes_so_many_bytes(void **state)
+{
+	enum { PODS = 4000, BYTES_MAX = 360 };
+	struct bench *bench = *state;
+	const struct hf_cache_options options = {.loop = bench->loop,
+						 .store = &bench->store->base,
+						 .resource = &hf_pods,
+						 .index_key = {by_nothing, by_nothing}};
+	struct hf_cache *cache = hf_cache_create(&options);
+	size_t before = mallinfo2().uordblks;
+
+	/* Its heap is not the one that is asked here. */
+	if (HF_UNDER_ASAN) {
+		hf_cache_destroy(cache);
+		skip();
+	}
+	for (int i = 0; i < PODS; i++) {
+		char text[512];
+
+		snprintf(
+			text, sizeof(text),
+			"{\"metadata\":{\"name\":\"ddp-%d-worker-1\",\"namespace\":\"default\",\"uid\":"
+			"\"0b9f5f0e-7c5c-4a37-9b53-0d2a4a3a8c11\",\"resourceVersion\":\"%d\"}}",
+			i, 100000 + i);
+		HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+
+		assert_true(hf_cache_put_reply(cache, doc));
+	}
+	assert_in_range((mallinfo2().uordblks - before) / PODS, 1, BYTES_MAX);
+	hf_cache_destroy(cache);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -691,6 +732,7 @@ int main(void)
 		T(test_an_index_finds_entries_by_key_and_follows_changes),
 		T(test_a_full_cache_says_so_once_and_keeps_what_it_has),
 		T(test_nothing_runs_after_destroy_at_any_stage),
+		T(test_an_entry_takes_so_many_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
