@@ -2,7 +2,6 @@
  * Copyright The Holdfast authors */
 #include "operator/operator_internal.h"
 
-#include "api/pod.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -10,166 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* --- views: everything of an object that a step may ask for, in one block ---------------- */
-
-/* Strings behind the structs.  The first walk measures (at == NULL), the second copies. */
-struct packer {
-	char *at;
-	size_t size;
-};
-
-static const char *pack(struct packer *packer, const char *s)
-{
-	size_t size;
-	char *start = packer->at;
-
-	if (s == NULL)
-		return NULL;
-	size = strlen(s) + 1;
-	packer->size += size;
-	if (start == NULL)
-		return NULL;
-	memcpy(start, s, size);
-	packer->at += size;
-	return start;
-}
-
-static void pack_container(struct packer *packer, const struct hf_container_seen *from,
-			   struct hf_container_seen *to)
-{
-	*to = *from;
-	to->name = pack(packer, from->name);
-	to->waiting_reason = pack(packer, from->waiting_reason);
-	to->waiting_message = pack(packer, from->waiting_message);
-	to->last_reason = pack(packer, from->last_reason);
-	to->last_message = pack(packer, from->last_message);
-	to->terminated_reason = pack(packer, from->terminated_reason);
-}
-
-static void pack_condition(struct packer *packer, const struct hf_pod_condition *from,
-			   struct hf_pod_condition *to)
-{
-	to->type = pack(packer, from->type);
-	to->status = pack(packer, from->status);
-	to->reason = pack(packer, from->reason);
-	to->message = pack(packer, from->message);
-}
-
-/* The lists behind the view; all NULL on the walk that measures. */
-struct pod_lists {
-	struct hf_container_seen *containers;
-	struct hf_pod_condition *conditions;
-	const char **claims, **finalizers;
-};
-
-static void pack_names(struct packer *packer, const char *const *from, size_t len, const char **to)
-{
-	for (size_t i = 0; i < len; i++) {
-		const char *name = pack(packer, from[i]);
-
-		if (to != NULL)
-			to[i] = name;
-	}
-}
-
-static void pack_pod(struct packer *packer, const struct hf_pod *from, struct hf_pod *to,
-		     const struct pod_lists *lists)
-{
-	struct hf_container_seen container;
-	struct hf_pod_condition condition;
-
-	*to = *from;
-	to->name = pack(packer, from->name);
-	to->uid = pack(packer, from->uid);
-	to->resource_version = pack(packer, from->resource_version);
-	to->reason = pack(packer, from->reason);
-	to->message = pack(packer, from->message);
-	to->node = pack(packer, from->node);
-	for (size_t i = 0; i < from->containers_len; i++)
-		pack_container(packer, &from->containers[i],
-			       lists->containers == NULL ? &container : &lists->containers[i]);
-	for (size_t i = 0; i < from->conditions_len; i++)
-		pack_condition(packer, &from->conditions[i],
-			       lists->conditions == NULL ? &condition : &lists->conditions[i]);
-	pack_names(packer, from->claims, from->claims_len, lists->claims);
-	pack_names(packer, from->finalizers, from->finalizers_len, lists->finalizers);
-	to->containers = lists->containers;
-	to->conditions = lists->conditions;
-	to->claims = lists->claims;
-	to->finalizers = lists->finalizers;
-}
-
-struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
-{
-	struct packer packer = {0};
-	struct pod_lists lists = {.containers = NULL};
-	struct hf_view *view;
-	struct hf_pod pod, sink;
-	const char *uid = hf_pod_read(doc, NULL, scratch, &pod);
-	size_t size;
-
-	pack_pod(&packer, &pod, &sink, &lists);
-	pack(&packer, uid);
-	size = pod.containers_len * sizeof(*lists.containers) +
-	       pod.conditions_len * sizeof(*lists.conditions) +
-	       (pod.claims_len + pod.finalizers_len) * sizeof(*lists.claims);
-	view = hf_xcalloc(1, sizeof(*view) + size + packer.size);
-	lists.containers = (struct hf_container_seen *)(view + 1);
-	lists.conditions = (struct hf_pod_condition *)(lists.containers + pod.containers_len);
-	lists.claims = (const char **)(lists.conditions + pod.conditions_len);
-	lists.finalizers = lists.claims + pod.claims_len;
-	packer.at = (char *)(lists.finalizers + pod.finalizers_len);
-	pack_pod(&packer, &pod, &view->pod, &lists);
-	view->controller_uid = pack(&packer, uid);
-	view->refs = 1;
-	return view;
-}
-
-struct hf_view *hf_view_of_service(struct hf_doc *doc, struct hf_arena *scratch)
-{
-	struct hf_service_seen service;
-	const char *uid = hf_service_read(doc, NULL, scratch, &service);
-	struct packer packer = {0};
-	struct hf_view *view = NULL;
-
-	for (int walk = 0; walk < 2; walk++) {
-		struct hf_view sink = {.refs = 1, .service = service};
-
-		sink.service.name = pack(&packer, service.name);
-		sink.service.uid = pack(&packer, service.uid);
-		sink.service.resource_version = pack(&packer, service.resource_version);
-		sink.controller_uid = pack(&packer, uid);
-		if (walk == 0) {
-			view = hf_xcalloc(1, sizeof(*view) + packer.size);
-			packer.at = (char *)(view + 1);
-		} else {
-			*view = sink;
-		}
-	}
-	return view;
-}
-
-struct hf_view *hf_view_ref(struct hf_view *view)
-{
-	view->refs++;
-	return view;
-}
-
-void hf_view_unref(void *arg)
-{
-	struct hf_view *view = arg;
-
-	if (view != NULL && --view->refs == 0)
-		free(view);
-}
-
-void hf_views_release(struct hf_views *views)
-{
-	for (size_t i = 0; i < views->len; i++)
-		hf_view_unref(views->items[i]);
-	HF_VEC_RELEASE(views);
-}
 
 /* --- what a step sees -------------------------------------------------------------------- */
 
@@ -309,7 +148,7 @@ void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, stru
 	find(args->pods, &job, arena, views, &found);
 	pods = HF_ARENA_ARRAY(arena, struct hf_pod, found.len);
 	for (size_t i = 0; i < found.len; i++) {
-		pods[i] = found.views[i]->pod;
+		hf_view_pod(found.views[i], arena, &pods[i]);
 		pods[i].owned = found.owned[i];
 	}
 	seen.pods = pods;
@@ -317,7 +156,7 @@ void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, stru
 	find(args->services, &job, arena, views, &found);
 	services = HF_ARENA_ARRAY(arena, struct hf_service_seen, found.len);
 	for (size_t i = 0; i < found.len; i++) {
-		services[i] = found.views[i]->service;
+		hf_view_service(found.views[i], &services[i]);
 		services[i].owned = found.owned[i];
 	}
 	seen.services = services;

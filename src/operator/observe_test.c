@@ -41,57 +41,6 @@ static struct hf_doc *pod(const char *name, const char *uid, const char *owner, 
 	return hf_doc_from_text(text, strlen(text));
 }
 
-static void test_a_view_holds_all_that_a_step_asks_for_without_the_document(void **state)
-{
-	struct hf_arena *arena = hf_arena_create(ARENA_MAX);
-	struct hf_doc *doc = pod("ddp-worker-1", "p1", "u-1", "node-a");
-	struct hf_view *view = hf_view_of_pod(doc, arena);
-
-	/* What it was read from may go. */
-	hf_doc_unref(doc);
-	hf_arena_destroy(arena);
-	assert_string_equal(view->controller_uid, "u-1");
-	assert_string_equal(view->pod.name, "ddp-worker-1");
-	assert_string_equal(view->pod.uid, "p1");
-	assert_string_equal(view->pod.resource_version, "5");
-	assert_true(view->pod.stamped);
-	assert_int_equal(view->pod.generation, 3);
-	assert_int_equal(view->pod.attempt, 2);
-	assert_int_equal(view->pod.phase, HF_POD_FAILED);
-	assert_string_equal(view->pod.reason, "Evicted");
-	assert_string_equal(view->pod.node, "node-a");
-	assert_int_equal(view->pod.containers_len, 1);
-	assert_string_equal(view->pod.containers[0].name, "pytorch");
-	assert_int_equal(view->pod.containers[0].restart_count, 4);
-	assert_int_equal(view->pod.containers[0].exit_code, 137);
-	assert_string_equal(view->pod.containers[0].terminated_reason, "OOMKilled");
-	assert_int_equal(view->pod.conditions_len, 1);
-	assert_string_equal(view->pod.conditions[0].type, "DisruptionTarget");
-	struct hf_view *second = hf_view_ref(view);
-
-	hf_view_unref(view);
-	assert_string_equal(second->pod.name, "ddp-worker-1");
-	hf_view_unref(second);
-	hf_view_unref(NULL);
-}
-
-static void test_objects_without_status_or_owner_have_views_too(void **state)
-{
-	HF_AUTO_ARENA arena = hf_arena_create(ARENA_MAX);
-	static const char text[] = "{\"metadata\":{\"name\":\"x\",\"namespace\":\"n\"}}";
-	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
-	struct hf_view *view = hf_view_of_pod(doc, arena);
-
-	assert_null(view->controller_uid);
-	assert_int_equal(view->pod.phase, HF_POD_PENDING);
-	assert_false(view->pod.owned);
-	hf_view_unref(view);
-	view = hf_view_of_service(doc, arena);
-	assert_string_equal(view->service.name, "x");
-	assert_null(view->controller_uid);
-	hf_view_unref(view);
-}
-
 /* --- what a step sees -------------------------------------------------------------------- */
 
 struct bench {
@@ -250,8 +199,6 @@ static void test_views_that_were_taken_outlive_the_cache_entries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_view_holds_all_that_a_step_asks_for_without_the_document),
-		cmocka_unit_test(test_objects_without_status_or_owner_have_views_too),
 		T(test_a_step_sees_what_the_job_owns_and_strangers_under_its_names),
 		T(test_nodes_are_those_of_our_pods_each_once_and_alive_now),
 		T(test_views_that_were_taken_outlive_the_cache_entries),

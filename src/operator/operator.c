@@ -159,28 +159,40 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 }
 
 /* No news that somebody waits for: the object is there, and nothing of it has ended. */
-static bool is_calm(const struct hf_kind *kind, const struct hf_view *was,
-		    const struct hf_view *now)
+static bool is_calm_pod(const struct hf_pod *was, const struct hf_pod *pod)
 {
-	const struct hf_pod *pod = &now->pod;
-	bool is_pod = kind == &kind->op->pods;
-
-	if (!is_pod)
-		return !now->service.terminating;
 	if (pod->deletion_time != HF_TIME_NONE ||
 	    (pod->phase != HF_POD_PENDING && pod->phase != HF_POD_RUNNING))
 		return false;
 	for (size_t i = 0; i < pod->containers_len; i++) {
 		const struct hf_container_seen *container = &pod->containers[i];
-		int32_t restarts = was != NULL && i < was->pod.containers_len
-					   ? was->pod.containers[i].restart_count
-					   : 0;
+		int32_t restarts = i < was->containers_len ? was->containers[i].restart_count : 0;
 
 		if (container->restart_count != restarts ||
 		    (container->phase == HF_CONTAINER_TERMINATED && !container->init))
 			return false;
 	}
 	return true;
+}
+
+static bool is_calm(const struct hf_kind *kind, const struct hf_view *was,
+		    const struct hf_view *now)
+{
+	struct hf_operator *op = kind->op;
+	struct hf_service_seen service;
+	struct hf_pod before = {.containers_len = 0}, pod;
+	bool calm;
+
+	if (kind != &op->pods) {
+		hf_view_service(now, &service);
+		return !service.terminating;
+	}
+	if (was != NULL)
+		hf_view_pod(was, op->scratch, &before);
+	hf_view_pod(now, op->scratch, &pod);
+	calm = is_calm_pod(&before, &pod);
+	hf_arena_reset(op->scratch);
+	return calm;
 }
 
 static void object_changed(void *arg, enum hf_cache_change change,
@@ -262,8 +274,7 @@ static const char *by_node(const struct hf_cache_entry *entry)
 {
 	const struct hf_view *view = entry->view;
 
-	return view->controller_uid == NULL || hf_str_is_empty(view->pod.node) ? NULL
-									       : view->pod.node;
+	return view->controller_uid == NULL || hf_str_is_empty(view->node) ? NULL : view->node;
 }
 
 /* --- life ---------------------------------------------------------------------------------- */

@@ -24,19 +24,28 @@ void hf_server_clock_hear(struct hf_server_clock *clock, hf_time server_time, hf
 /* wall is taken as long as no server was heard. */
 hf_time hf_server_clock_now(struct hf_server_clock *clock, hf_time mono, hf_time wall);
 
-/* --- observe.c: small views of pods and services, and what a step sees -------------------- */
+/* --- view.c: what the cache keeps of pods and services ------------------------------------ */
 
-/* What the cache keeps of a pod or service: one block of memory, shared by passes. */
+/* One block of memory, shared by passes: some 200 bytes for a pod, all of it packed but what caches
+ * and indexes look at. */
 struct hf_view {
 	unsigned refs;
+	uint32_t record;            /* where in bytes the rest begins */
 	const char *controller_uid; /* of the controller ownerReference; NULL: none */
-	struct hf_pod pod;          /* owned: has a controller; whose is decided by the step */
-	struct hf_service_seen service;
+	const char *node;           /* as in struct hf_pod */
+	hf_time news_at;            /* as in struct hf_pod, but on the monotonic clock */
+	unsigned char bytes[];
 };
 struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch);
 struct hf_view *hf_view_of_service(struct hf_doc *doc, struct hf_arena *scratch);
+/* Texts are the view's, lists come from the arena.  owned: it has a controller; whose is decided by
+ * the step. */
+void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_pod *ret_pod);
+void hf_view_service(const struct hf_view *view, struct hf_service_seen *ret_service);
 struct hf_view *hf_view_ref(struct hf_view *view);
 void hf_view_unref(void *view);
+
+/* --- observe.c: what a step sees ----------------------------------------------------------- */
 
 /* The job's pods, services and nodes as the caches have them.  Views taken into it are
  * referenced and pushed onto views (may be NULL: then they are borrowed). */

@@ -115,14 +115,14 @@ static void expire(struct hf_traces *traces, const char *uid)
 }
 
 /* The pods of jobs only: others have controllers too. */
-static void bury(struct hf_traces *traces, const struct hf_view *view)
+static void bury(struct hf_traces *traces, const struct hf_cache_entry *entry)
 {
-	const struct hf_pod *pod = &view->pod;
-	const char *uid = view->controller_uid;
+	const struct hf_view *view = entry->view;
+	const char *uid = view->controller_uid, *name = entry->name;
 	struct grave *grave;
 	struct hf_map *graves;
 
-	if (uid == NULL || hf_str_is_empty(pod->node) ||
+	if (uid == NULL || hf_str_is_empty(view->node) ||
 	    hf_map_get(traces->op->job_keys, uid) == NULL)
 		return;
 	expire(traces, uid);
@@ -130,13 +130,13 @@ static void bury(struct hf_traces *traces, const struct hf_view *view)
 		forget_all(traces);
 	graves = graves_of(traces, uid);
 	/* The last one of a name counts, and stands last. */
-	if (hf_map_remove(graves, pod->name))
+	if (hf_map_remove(graves, name))
 		traces->len--;
 	grave = hf_xcalloc(1, sizeof(*grave));
 	grave->at = hf_loop_mono(traces->op->loop);
-	grave->no_execute = hf_nodes_evicts(traces->op->facts.nodes, pod->node);
-	grave->node = hf_xstrdup(pod->node);
-	bool put = hf_map_put(graves, pod->name, grave);
+	grave->no_execute = hf_nodes_evicts(traces->op->facts.nodes, view->node);
+	grave->node = hf_xstrdup(view->node);
+	bool put = hf_map_put(graves, name, grave);
 
 	hf_assert(put);
 	traces->len++;
@@ -148,14 +148,19 @@ void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *be
 	const struct hf_view *was = before == NULL ? NULL : before->view;
 	struct hf_view *view = now == NULL ? NULL : now->view;
 
+	struct hf_arena *scratch = traces->op->scratch;
+	struct hf_pod old, new;
+
 	if (view == NULL) {
-		bury(traces, was);
+		bury(traces, before);
 		return;
 	}
 	if (was == NULL)
 		return;
-	view->pod.news_at = kubelet_wrote(&was->pod, &view->pod) ? hf_loop_mono(traces->op->loop)
-								 : was->pod.news_at;
+	hf_view_pod(was, scratch, &old);
+	hf_view_pod(view, scratch, &new);
+	view->news_at = kubelet_wrote(&old, &new) ? hf_loop_mono(traces->op->loop) : was->news_at;
+	hf_arena_reset(scratch);
 }
 
 void hf_traces_synced(struct hf_traces *traces)

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/operator_internal.h"
+
+#include "api/pod.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A view is one block: the struct, the texts its pointers name, and the record of everything else.
+ * Most of a pod is not there, zero, or the same in all pods, and pods are read a thousand times
+ * less often than they are held.  So a record is a row of small values without names or holes:
+ *
+ *   number   zigzag, seven bits a byte, least significant first
+ *   time     0: none; 1 and whole seconds; 2 and nanoseconds
+ *   text     0: NULL; 1, the bytes and a NUL; otherwise a word's place in the list below
+ *
+ * Packing and unpacking name the fields in the same order.  Nothing of it leaves the process.
+ */
+
+/* What API servers, kubelets and our own jobs say again and again. */
+static const char *const words[] = {
+	"",
+	"True",
+	"False",
+	"Unknown",
+	"Ready",
+	"Initialized",
+	"PodScheduled",
+	"ContainersReady",
+	"PodReadyToStartContainers",
+	"DisruptionTarget",
+	"Unschedulable",
+	"SchedulingGated",
+	"PodCompleted",
+	"ContainersNotReady",
+	"ContainersNotInitialized",
+	"pytorch",
+	"init-pytorch",
+	"ContainerCreating",
+	"PodInitializing",
+	"CrashLoopBackOff",
+	"ImagePullBackOff",
+	"ErrImagePull",
+	"Completed",
+	"Error",
+	"OOMKilled",
+};
+enum { TEXT_NULL, TEXT_BYTES, TEXT_WORDS };
+enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
+
+_Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
+/* Whoever adds a field: pack it, unpack it, and let view_test see it. */
+_Static_assert(sizeof(struct hf_pod) == 200 && sizeof(struct hf_container_seen) == 112 &&
+		       sizeof(struct hf_pod_condition) == 32 &&
+		       sizeof(struct hf_service_seen) == 32,
+	       "a field that is not packed below is lost");
+
+/* ---- packing: a first walk measures (at is NULL), a second writes ------------------------- */
+
+struct packer {
+	unsigned char *at;
+	size_t size;
+};
+
+static void put(struct packer *packer, const void *bytes, size_t len)
+{
+	packer->size += len;
+	if (packer->at == NULL)
+		return;
+	memcpy(packer->at, bytes, len);
+	packer->at += len;
+}
+
+static void put_byte(struct packer *packer, unsigned value)
+{
+	unsigned char byte = (unsigned char)value;
+
+	put(packer, &byte, 1);
+}
+
+static void put_number(struct packer *packer, int64_t value)
+{
+	uint64_t left = ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);
+
+	for (; left >= 128; left >>= 7)
+		put_byte(packer, (unsigned)(left & 127) | 128);
+	put_byte(packer, (unsigned)left);
+}
+
+static void put_time(struct packer *packer, hf_time time)
+{
+	bool whole = time % HF_SECOND == 0;
+
+	put_byte(packer, time == HF_TIME_NONE ? TIME_NONE : whole ? TIME_SECONDS : TIME_NANOS);
+	if (time != HF_TIME_NONE)
+		put_number(packer, whole ? time / HF_SECOND : time);
+}
+
+static void put_text(struct packer *packer, const char *s)
+{
+	if (s == NULL) {
+		put_byte(packer, TEXT_NULL);
+		return;
+	}
+	for (size_t i = 0; i < HF_ARRAY_LEN(words); i++) {
+		if (words[i][0] == s[0] && strcmp(words[i], s) == 0) {
+			put_byte(packer, TEXT_WORDS + (unsigned)i);
+			return;
+		}
+	}
+	put_byte(packer, TEXT_BYTES);
+	put(packer, s, strlen(s) + 1);
+}
+
+static void put_texts(struct packer *packer, const char *const *texts, size_t len)
+{
+	put_number(packer, (int64_t)len);
+	for (size_t i = 0; i < len; i++)
+		put_text(packer, texts[i]);
+}
+
+static void put_option(struct packer *packer, const struct hf_opt_int *option)
+{
+	put_byte(packer, option->set);
+	if (option->set)
+		put_number(packer, option->value);
+}
+
+static void put_container(struct packer *packer, const struct hf_container_seen *container)
+{
+	put_text(packer, container->name);
+	put_byte(packer, container->init);
+	put_number(packer, container->restart_count);
+	put_number(packer, container->phase);
+	put_text(packer, container->waiting_reason);
+	put_text(packer, container->waiting_message);
+	put_number(packer, container->exit_code);
+	put_number(packer, container->signal);
+	put_text(packer, container->terminated_reason);
+	put_time(packer, container->finished_at);
+	put_time(packer, container->started_at);
+	put_option(packer, &container->last_exit_code);
+	put_number(packer, container->last_signal);
+	put_text(packer, container->last_reason);
+	put_text(packer, container->last_message);
+}
+
+static void put_condition(struct packer *packer, const struct hf_pod_condition *condition)
+{
+	put_text(packer, condition->type);
+	put_text(packer, condition->status);
+	put_text(packer, condition->reason);
+	put_text(packer, condition->message);
+}
+
+static void put_pod(struct packer *packer, const struct hf_pod *pod)
+{
+	put_text(packer, pod->name);
+	put_text(packer, pod->uid);
+	put_text(packer, pod->resource_version);
+	put_byte(packer, pod->owned);
+	put_byte(packer, pod->stamped);
+	put_number(packer, pod->generation);
+	put_number(packer, pod->attempt);
+	put_number(packer, pod->incident);
+	put_number(packer, pod->phase);
+	put_text(packer, pod->reason);
+	put_text(packer, pod->message);
+	put_time(packer, pod->creation_time);
+	put_time(packer, pod->deletion_time);
+	put_option(packer, &pod->tolerates_unreachable);
+	put_byte(packer, pod->forced);
+	put_texts(packer, pod->claims, pod->claims_len);
+	put_texts(packer, pod->finalizers, pod->finalizers_len);
+	put_number(packer, (int64_t)pod->containers_len);
+	for (size_t i = 0; i < pod->containers_len; i++)
+		put_container(packer, &pod->containers[i]);
+	put_number(packer, (int64_t)pod->conditions_len);
+	for (size_t i = 0; i < pod->conditions_len; i++)
+		put_condition(packer, &pod->conditions[i]);
+}
+
+static void put_service(struct packer *packer, const struct hf_service_seen *service)
+{
+	put_text(packer, service->name);
+	put_text(packer, service->uid);
+	put_text(packer, service->resource_version);
+	put_byte(packer, service->owned);
+	put_byte(packer, service->terminating);
+}
+
+/* ---- unpacking ---------------------------------------------------------------------------- */
+
+struct unpacker {
+	const unsigned char *at;
+	struct hf_arena *arena; /* for lists */
+};
+
+static bool get_bool(struct unpacker *unpacker)
+{
+	return *unpacker->at++ != 0;
+}
+
+static int64_t get_number(struct unpacker *unpacker)
+{
+	uint64_t value = 0;
+	unsigned char byte;
+	unsigned shift = 0;
+
+	do {
+		byte = *unpacker->at++;
+		value |= (uint64_t)(byte & 127) << shift;
+		shift += 7;
+	} while (byte >= 128);
+	return (int64_t)((value >> 1) ^ ((value & 1) != 0 ? UINT64_MAX : 0));
+}
+
+static int32_t get_small(struct unpacker *unpacker)
+{
+	return (int32_t)get_number(unpacker);
+}
+
+static hf_time get_time(struct unpacker *unpacker)
+{
+	unsigned char kind = *unpacker->at++;
+
+	if (kind == TIME_NONE)
+		return HF_TIME_NONE;
+	return get_number(unpacker) * (kind == TIME_SECONDS ? HF_SECOND : 1);
+}
+
+static const char *get_text(struct unpacker *unpacker)
+{
+	unsigned char kind = *unpacker->at++;
+	const char *text = (const char *)unpacker->at;
+
+	if (kind == TEXT_NULL)
+		return NULL;
+	if (kind != TEXT_BYTES)
+		return words[kind - TEXT_WORDS];
+	unpacker->at += strlen(text) + 1;
+	return text;
+}
+
+static const char *const *get_texts(struct unpacker *unpacker, size_t *ret_len)
+{
+	size_t len = (size_t)get_number(unpacker);
+	const char **texts = len == 0 ? NULL : HF_ARENA_ARRAY(unpacker->arena, const char *, len);
+
+	for (size_t i = 0; i < len; i++)
+		texts[i] = get_text(unpacker);
+	*ret_len = len;
+	return texts;
+}
+
+static struct hf_opt_int get_option(struct unpacker *unpacker)
+{
+	struct hf_opt_int option = {.set = get_bool(unpacker)};
+
+	if (option.set)
+		option.value = get_number(unpacker);
+	return option;
+}
+
+static void get_container(struct unpacker *unpacker, struct hf_container_seen *container)
+{
+	container->name = get_text(unpacker);
+	container->init = get_bool(unpacker);
+	container->restart_count = get_small(unpacker);
+	container->phase = (enum hf_container_phase)get_number(unpacker);
+	container->waiting_reason = get_text(unpacker);
+	container->waiting_message = get_text(unpacker);
+	container->exit_code = get_small(unpacker);
+	container->signal = get_small(unpacker);
+	container->terminated_reason = get_text(unpacker);
+	container->finished_at = get_time(unpacker);
+	container->started_at = get_time(unpacker);
+	container->last_exit_code = get_option(unpacker);
+	container->last_signal = get_small(unpacker);
+	container->last_reason = get_text(unpacker);
+	container->last_message = get_text(unpacker);
+}
+
+static void get_condition(struct unpacker *unpacker, struct hf_pod_condition *condition)
+{
+	condition->type = get_text(unpacker);
+	condition->status = get_text(unpacker);
+	condition->reason = get_text(unpacker);
+	condition->message = get_text(unpacker);
+}
+
+static void get_lists(struct unpacker *unpacker, struct hf_pod *pod)
+{
+	struct hf_container_seen *containers;
+	struct hf_pod_condition *conditions;
+
+	pod->claims = get_texts(unpacker, &pod->claims_len);
+	pod->finalizers = get_texts(unpacker, &pod->finalizers_len);
+	pod->containers_len = (size_t)get_number(unpacker);
+	containers = HF_ARENA_ARRAY(unpacker->arena, struct hf_container_seen, pod->containers_len);
+	for (size_t i = 0; i < pod->containers_len; i++)
+		get_container(unpacker, &containers[i]);
+	pod->containers = containers;
+	pod->conditions_len = (size_t)get_number(unpacker);
+	conditions = HF_ARENA_ARRAY(unpacker->arena, struct hf_pod_condition, pod->conditions_len);
+	for (size_t i = 0; i < pod->conditions_len; i++)
+		get_condition(unpacker, &conditions[i]);
+	pod->conditions = conditions;
+}
+
+static struct unpacker record_of(const struct hf_view *view, struct hf_arena *arena)
+{
+	return (struct unpacker){.at = view->bytes + view->record, .arena = arena};
+}
+
+void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_pod *ret_pod)
+{
+	struct unpacker unpacker = record_of(view, arena);
+	struct hf_pod pod = {.node = view->node, .news_at = view->news_at};
+
+	pod.name = get_text(&unpacker);
+	pod.uid = get_text(&unpacker);
+	pod.resource_version = get_text(&unpacker);
+	pod.owned = get_bool(&unpacker);
+	pod.stamped = get_bool(&unpacker);
+	pod.generation = get_number(&unpacker);
+	pod.attempt = get_number(&unpacker);
+	pod.incident = get_number(&unpacker);
+	pod.phase = (enum hf_pod_phase)get_number(&unpacker);
+	pod.reason = get_text(&unpacker);
+	pod.message = get_text(&unpacker);
+	pod.creation_time = get_time(&unpacker);
+	pod.deletion_time = get_time(&unpacker);
+	pod.tolerates_unreachable = get_option(&unpacker);
+	pod.forced = get_bool(&unpacker);
+	get_lists(&unpacker, &pod);
+	*ret_pod = pod;
+}
+
+void hf_view_service(const struct hf_view *view, struct hf_service_seen *ret_service)
+{
+	struct unpacker unpacker = record_of(view, NULL);
+
+	*ret_service = (struct hf_service_seen){.name = get_text(&unpacker)};
+	ret_service->uid = get_text(&unpacker);
+	ret_service->resource_version = get_text(&unpacker);
+	ret_service->owned = get_bool(&unpacker);
+	ret_service->terminating = get_bool(&unpacker);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+/* Room for `size` bytes of record behind the two texts. */
+static struct hf_view *view_create(const char *controller_uid, const char *node, size_t size,
+				   struct packer *ret_packer)
+{
+	size_t uid_size = controller_uid == NULL ? 0 : strlen(controller_uid) + 1;
+	size_t node_size = node == NULL ? 0 : strlen(node) + 1;
+	struct hf_view *view = hf_xmalloc(sizeof(*view) + uid_size + node_size + size);
+	unsigned char *node_at = view->bytes + uid_size;
+
+	*view = (struct hf_view){.refs = 1, .news_at = HF_TIME_NONE};
+	view->record = (uint32_t)(uid_size + node_size);
+	if (uid_size > 0)
+		view->controller_uid = memcpy(view->bytes, controller_uid, uid_size);
+	if (node_size > 0)
+		view->node = memcpy(node_at, node, node_size);
+	*ret_packer = (struct packer){.at = view->bytes + view->record};
+	return view;
+}
+
+struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
+{
+	struct packer packer = {.at = NULL};
+	struct hf_view *view;
+	struct hf_pod pod;
+	const char *uid = hf_pod_read(doc, NULL, scratch, &pod);
+
+	put_pod(&packer, &pod);
+	view = view_create(uid, pod.node, packer.size, &packer);
+	view->news_at = pod.news_at;
+	put_pod(&packer, &pod);
+	return view;
+}
+
+struct hf_view *hf_view_of_service(struct hf_doc *doc, struct hf_arena *scratch)
+{
+	struct packer packer = {.at = NULL};
+	struct hf_service_seen service;
+	struct hf_view *view;
+	const char *uid = hf_service_read(doc, NULL, scratch, &service);
+
+	put_service(&packer, &service);
+	view = view_create(uid, NULL, packer.size, &packer);
+	put_service(&packer, &service);
+	return view;
+}
+
+struct hf_view *hf_view_ref(struct hf_view *view)
+{
+	view->refs++;
+	return view;
+}
+
+void hf_view_unref(void *arg)
+{
+	struct hf_view *view = arg;
+
+	if (view != NULL && --view->refs == 0)
+		free(view);
+}
+
+void hf_views_release(struct hf_views *views)
+{
+	for (size_t i = 0; i < views->len; i++)
+		hf_view_unref(views->items[i]);
+	HF_VEC_RELEASE(views);
+}
