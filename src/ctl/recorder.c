@@ -9,6 +9,7 @@
 #include "ctl/backoff.h"
 #include "store/resource.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,18 +23,24 @@
 #define TRY_MAX (10 * HF_SECOND)
 #define NAME_MAX_BYTES 236 /* of the object, so that ".<16 hex digits>" fits into 253 */
 #define KEY_BYTES_MAX 8192
+/* Thousands of keys are remembered, and their words are nobody's business: 128 bits of hash. */
+#define DIGEST_SIZE 33
 #define COMBINED "(combined from similar events): "
 
 /* One Event object, as it is or should be in the store. */
 struct event {
 	struct event *next; /* in the send queue */
-	char *key, *name;   /* name: of the Event */
-	char *api_version, *kind, *ns, *object, *uid, *object_version, *field_path;
-	char *type, *reason, *message, *component;
+	char *name;         /* of the Event */
+	char *message;
+	/* Behind the struct, in its block. */
+	const char *api_version, *kind, *ns, *object, *uid, *object_version, *field_path;
+	const char *type, *reason, *component;
 	hf_time first, last;
 	int64_t count, sent_count; /* sent_count 0: not created yet */
 	bool queued;               /* in the queue or being sent */
 	bool unsure;               /* a create timed out: it may be there */
+	char key[DIGEST_SIZE];
+	char text[];
 };
 
 /* Events alike but for the message. */
@@ -58,6 +65,7 @@ struct hf_recorder {
 	struct hf_call *call;
 	struct hf_timer *timer; /* armed: the next send */
 	struct hf_rng rng;
+	uint64_t seed;
 	struct hf_backoff backoff;
 	int64_t sending_count;
 	hf_time last_stamp;
@@ -73,14 +81,9 @@ struct hf_recorder {
 static void event_free(void *value)
 {
 	struct event *event = value;
-	char *const strings[] = {
-		event->key,        event->name,   event->api_version, event->kind,
-		event->ns,         event->object, event->uid,         event->object_version,
-		event->field_path, event->type,   event->reason,      event->message,
-		event->component};
 
-	for (size_t i = 0; i < HF_ARRAY_LEN(strings); i++)
-		free(strings[i]);
+	free(event->name);
+	free(event->message);
 	free(event);
 }
 
@@ -161,6 +164,15 @@ static void key_add(struct hf_strbuf *sb, const char *part)
 	hf_strbuf_addch(sb, '\n');
 }
 
+static const char *digest(const struct hf_recorder *recorder, const struct hf_strbuf *key,
+			  char buf[DIGEST_SIZE])
+{
+	snprintf(buf, DIGEST_SIZE, "%016llx%016llx",
+		 (unsigned long long)hf_siphash(recorder->seed, key->data, key->len),
+		 (unsigned long long)hf_siphash(~recorder->seed, key->data, key->len));
+	return buf;
+}
+
 static char *message_cut(const char *prefix, const char *message)
 {
 	size_t prefix_len = strlen(prefix), len = strlen(message);
@@ -181,21 +193,44 @@ static char *message_cut(const char *prefix, const char *message)
 	return text;
 }
 
-static struct event *event_create(struct hf_recorder *recorder, const struct hf_event_note *note,
-				  const char *component, char *message)
+static const char *text_put(char **at, const char *s)
 {
-	struct event *event = hf_xcalloc(1, sizeof(*event));
+	const char *start = *at;
+	size_t size = strlen(s) + 1;
 
-	event->api_version = hf_xstrdup(or_empty(note->api_version));
-	event->kind = hf_xstrdup(or_empty(note->kind));
-	event->ns = hf_xstrdup(or_empty(note->ns));
-	event->object = hf_xstrdup(or_empty(note->name));
-	event->uid = hf_xstrdup(or_empty(note->uid));
-	event->object_version = hf_xstrdup(or_empty(note->resource_version));
-	event->field_path = hf_xstrdup(or_empty(note->field_path));
-	event->type = hf_xstrdup(or_empty(note->type));
-	event->reason = hf_xstrdup(or_empty(note->reason));
-	event->component = hf_xstrdup(component);
+	memcpy(*at, s, size);
+	*at += size;
+	return start;
+}
+
+static struct event *event_create(const struct hf_event_note *note, const char *component,
+				  char *message)
+{
+	const char *const texts[] = {
+		or_empty(note->api_version), or_empty(note->kind),
+		or_empty(note->ns),          or_empty(note->name),
+		or_empty(note->uid),         or_empty(note->resource_version),
+		or_empty(note->field_path),  or_empty(note->type),
+		or_empty(note->reason),      component,
+	};
+	struct event *event;
+	size_t size = 0;
+	char *at;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
+		size += strlen(texts[i]) + 1;
+	event = hf_xcalloc(1, sizeof(*event) + size);
+	at = event->text;
+	event->api_version = text_put(&at, texts[0]);
+	event->kind = text_put(&at, texts[1]);
+	event->ns = text_put(&at, texts[2]);
+	event->object = text_put(&at, texts[3]);
+	event->uid = text_put(&at, texts[4]);
+	event->object_version = text_put(&at, texts[5]);
+	event->field_path = text_put(&at, texts[6]);
+	event->type = text_put(&at, texts[7]);
+	event->reason = text_put(&at, texts[8]);
+	event->component = text_put(&at, texts[9]);
 	event->message = message;
 	return event;
 }
@@ -391,13 +426,14 @@ struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options
 	recorder->component = hf_xstrdup(options->component);
 	recorder->refused = options->refused;
 	recorder->refused_arg = options->arg;
-	recorder->events = hf_map_create(HF_RECORDER_KEYS_MAX, options->seed, event_free);
+	recorder->events = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, event_free);
 	recorder->groups = hf_map_create(HF_RECORDER_KEYS_MAX, options->seed, free);
 	recorder->sources = hf_map_create(HF_RECORDER_KEYS_MAX, options->seed, free);
 	recorder->last = &recorder->first;
 	recorder->timer = hf_timer_create(options->loop, send_first, recorder);
 	recorder->idle_task = hf_task_create(options->loop, tell_idle, recorder);
 	hf_rng_init(&recorder->rng, options->seed);
+	recorder->seed = options->seed;
 	recorder->backoff = (struct hf_backoff)HF_BACKOFF_INIT(TRY_MIN, TRY_MAX, 100);
 	return recorder;
 }
@@ -431,12 +467,12 @@ static void record_event(struct hf_recorder *recorder, const struct hf_event_not
 		}
 	}
 	if (event == NULL) {
-		event = event_create(recorder, note, component, message);
-		event->key = hf_xstrdup(key);
+		event = event_create(note, component, message);
+		memcpy(event->key, key, DIGEST_SIZE);
 		event->first = now;
 		event_name(recorder, event, now);
 		make_room(recorder->events, true);
-		bool put = hf_map_put(recorder->events, key, event);
+		bool put = hf_map_put(recorder->events, event->key, event);
 
 		hf_assert(put);
 	} else {
@@ -453,6 +489,7 @@ void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note
 {
 	const char *message = or_empty(note->message);
 	HF_AUTO_STRBUF key = HF_STRBUF_INIT(KEY_BYTES_MAX);
+	char buf[DIGEST_SIZE];
 	bool combine;
 
 	recorder->stats.recorded++;
@@ -461,17 +498,18 @@ void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note
 	key_add(&key, note->ns);
 	key_add(&key, note->name);
 	key_add(&key, note->uid);
-	if (!source_may(recorder, key.data, now)) {
+	if (!source_may(recorder, digest(recorder, &key, buf), now)) {
 		recorder->stats.spam++;
 		return;
 	}
 	key_add(&key, note->field_path);
 	key_add(&key, note->type);
 	key_add(&key, note->reason);
-	combine = group_is_full(recorder, key.data, message, now);
+	combine = group_is_full(recorder, digest(recorder, &key, buf), message, now);
 	if (!combine)
 		hf_strbuf_addstr(&key, message);
-	record_event(recorder, note, key.data, message_cut(combine ? COMBINED : "", message), now);
+	record_event(recorder, note, digest(recorder, &key, buf),
+		     message_cut(combine ? COMBINED : "", message), now);
 }
 
 void hf_recorder_drain(struct hf_recorder *recorder, hf_task_fn idle, void *arg)
