@@ -23,7 +23,8 @@
 /*
  * A list of blocks, the newest in front; only that one is allocated from.  What is
  * left of an older block is not looked at again: finding a gap would cost more than
- * the gap.  Blocks double, so that a pass of any size takes few of them.
+ * the gap.  Each block is half as large as all before it, so that a pass of any size takes few
+ * of them and wastes at most a third.
  */
 #define ALIGN ((size_t)16)
 #define BLOCK_FIRST ((size_t)4096)
@@ -40,7 +41,7 @@ struct hf_arena {
 	struct block *newest; /* NULL before the first allocation */
 	size_t bytes_max;
 	size_t used;       /* of all blocks, with what alignment adds */
-	size_t block_next; /* size of the next block */
+	size_t block_first; /* size of the first block */
 };
 
 struct hf_arena *hf_arena_create(size_t bytes_max)
@@ -48,7 +49,7 @@ struct hf_arena *hf_arena_create(size_t bytes_max)
 	struct hf_arena *arena = hf_xcalloc(1, sizeof(*arena));
 
 	arena->bytes_max = bytes_max;
-	arena->block_next = BLOCK_FIRST;
+	arena->block_first = BLOCK_FIRST;
 	return arena;
 }
 
@@ -92,8 +93,8 @@ void hf_arena_reset(struct hf_arena *arena)
 		 * pass was, so that passes of one size come to need one block. */
 		while (arena->newest)
 			block_drop(arena);
-		arena->block_next = keep > BLOCK_FIRST ? keep : BLOCK_FIRST;
-		block_add(arena, arena->block_next);
+		arena->block_first = keep > BLOCK_FIRST ? keep : BLOCK_FIRST;
+		block_add(arena, arena->block_first);
 	} else if (arena->newest && arena->newest->size > BLOCK_MAX) {
 		block_drop(arena);
 	} else if (arena->newest) {
@@ -114,6 +115,15 @@ size_t hf_arena_left(const struct hf_arena *arena)
 	return (arena->bytes_max - arena->used) & ~(ALIGN - 1);
 }
 
+static size_t next_block_size(const struct hf_arena *arena)
+{
+	size_t size = arena->newest ? arena->used / 2 : arena->block_first;
+
+	if (size < BLOCK_FIRST)
+		return BLOCK_FIRST;
+	return size < BLOCK_MAX ? size : BLOCK_MAX;
+}
+
 void *hf_arena_alloc(struct hf_arena *arena, size_t size)
 {
 	size_t take;
@@ -127,10 +137,10 @@ void *hf_arena_alloc(struct hf_arena *arena, size_t size)
 	take = (take + ALIGN - 1) & ~(ALIGN - 1);
 	block = arena->newest;
 	if (!block || take > block->size - block->used) {
-		block_add(arena, take > arena->block_next ? take : arena->block_next);
+		size_t next = next_block_size(arena);
+
+		block_add(arena, take > next ? take : next);
 		block = arena->newest;
-		if (arena->block_next < BLOCK_MAX)
-			arena->block_next *= 2;
 	}
 	ptr = block->bytes + block->used;
 	block->used += take;
