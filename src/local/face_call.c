@@ -180,16 +180,16 @@ static int read_body(struct hf_exchange *ex,
 	return rc == 0 ? 0 : hf_error_wrap(err, "cannot read the body");
 }
 
-static int read_object(struct hf_exchange *ex, struct hf_request *request, struct hf_error *err)
+int hf_face_read_object(struct hf_exchange *ex, struct hf_doc **ret_doc, struct hf_error *err)
 {
 	const char *type = hf_exchange_header(ex, "Content-Type");
 
 	if (hf_str_is_empty(type) || hf_face_media_is(type, "application/json"))
-		return read_body(ex, parse_json, &request->body, err);
+		return read_body(ex, parse_json, ret_doc, err);
 	if (hf_face_media_is(type, "application/yaml"))
-		return read_body(ex, parse_yaml, &request->body, err);
+		return read_body(ex, parse_yaml, ret_doc, err);
 	if (hf_face_media_is(type, "application/vnd.kubernetes.protobuf"))
-		return read_body(ex, parse_protobuf, &request->body, err);
+		return read_body(ex, parse_protobuf, ret_doc, err);
 	return hf_error_set(err, HF_E_MEDIA_TYPE,
 			    UNKNOWN_FORMAT "application/json, application/yaml, "
 					   "application/vnd.kubernetes.protobuf");
@@ -259,9 +259,8 @@ static int check_dry_run(const char *text, bool *ret, struct hf_error *err)
 	return 0;
 }
 
-/* Strings are borrowed from options. */
-static int apply_delete_options(const struct hf_json *options, struct hf_request *request,
-				struct hf_error *err)
+int hf_face_delete_options(const struct hf_json *options, struct hf_request *request,
+			   struct hf_error *err)
 {
 	const struct hf_json *grace = hf_json_get(options, "gracePeriodSeconds");
 	const struct hf_json *dry_run = hf_json_get(options, "dryRun");
@@ -298,11 +297,11 @@ static int read_delete(struct hf_exchange *ex, struct hf_request *request,
 
 	(void)hf_exchange_body(ex, &len);
 	if (len > 0) {
-		rc = read_object(ex, request, err);
+		rc = hf_face_read_object(ex, &request->body, err);
 		if (rc != 0)
 			return rc;
 		*ret_options = hf_steal(&request->body);
-		return apply_delete_options(hf_doc_json(*ret_options), request, err);
+		return hf_face_delete_options(hf_doc_json(*ret_options), request, err);
 	}
 	if (!hf_str_is_empty(grace)) {
 		rc = hf_str_to_i64(grace, 0, INT32_MAX, &request->grace_seconds, err);
@@ -332,8 +331,8 @@ static int read_validation(const struct hf_exchange *ex, struct hf_request *requ
 	return 0;
 }
 
-static int read_common(const struct hf_exchange *ex, struct hf_request *request,
-		       struct hf_error *err)
+int hf_face_read_common(const struct hf_exchange *ex, struct hf_request *request,
+			struct hf_error *err)
 {
 	const char *dry_run = hf_exchange_query(ex, "dryRun");
 	const char *manager = hf_exchange_query(ex, "fieldManager");
@@ -402,7 +401,7 @@ static int verb_of(const struct hf_exchange *ex, const struct face_route *route)
 static int read_request(struct hf_exchange *ex, struct hf_request *request,
 			struct hf_doc **ret_options, struct hf_error *err)
 {
-	int rc = read_common(ex, request, err);
+	int rc = hf_face_read_common(ex, request, err);
 
 	if (rc != 0)
 		return rc;
@@ -410,7 +409,7 @@ static int read_request(struct hf_exchange *ex, struct hf_request *request,
 	case HF_VERB_GET: return 0;
 	case HF_VERB_LIST: return read_list(ex, request, err);
 	case HF_VERB_CREATE:
-	case HF_VERB_UPDATE: return read_object(ex, request, err);
+	case HF_VERB_UPDATE: return hf_face_read_object(ex, &request->body, err);
 	case HF_VERB_PATCH: return read_patch(ex, request, err);
 	case HF_VERB_DELETE: return read_delete(ex, request, ret_options, err);
 	}
@@ -487,13 +486,17 @@ static void delete_collection(struct hf_face *face, struct hf_exchange *ex,
 static bool serve_special(struct hf_face *face, struct hf_exchange *ex,
 			  const struct face_route *route)
 {
-	static const char *const refused[] = {
-		"exec", "attach", "portforward", "proxy", "ephemeralcontainers", "eviction"};
+	static const char *const refused[] = {"exec", "attach", "portforward", "proxy",
+					      "ephemeralcontainers"};
 
 	if (route->resource != &hf_pods || route->sub == NULL)
 		return false;
 	if (hf_streq(route->sub, "log") && !route->too_long) {
 		hf_face_log(face, ex, route);
+		return true;
+	}
+	if (hf_streq(route->sub, "eviction") && !route->too_long) {
+		hf_face_evict(face, ex, route);
 		return true;
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(refused); i++) {

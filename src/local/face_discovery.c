@@ -97,6 +97,10 @@ static void add_parts(struct hf_json *list, const struct hf_resource_info *info)
 
 	if (resource == &hf_pods) {
 		hf_json_append(list, kind_entry(resource, "binding", "Binding", create));
+		struct hf_json *eviction = kind_entry(resource, "eviction", "Eviction", create);
+		hf_json_set_str(eviction, "group", "policy");
+		hf_json_set_str(eviction, "version", "v1");
+		hf_json_append(list, eviction);
 		hf_json_append(list, kind_entry(resource, "log", resource->kind, get));
 	}
 	if (info->scale_spec != NULL) {

@@ -13,6 +13,7 @@
  * three are structs of their own that live until the exchange ends or is closed; so
  * destroying the server, which closes all, frees them all.
  */
+struct face_route;
 struct face_stream;
 
 struct hf_face {
@@ -36,6 +37,19 @@ struct face_stream {
 };
 void hf_face_stream_link(struct hf_face *face, struct face_stream *stream);
 void hf_face_stream_unlink(struct face_stream *stream);
+
+/* --- what a request says (face_call.c); strings are borrowed from the exchange or options --- */
+/* dryRun, fieldManager, fieldValidation. */
+int hf_face_read_common(const struct hf_exchange *ex, struct hf_request *request,
+			struct hf_error *err) HF_MUST_CHECK;
+/* The body, by its Content-Type; ret_doc is the caller's. */
+int hf_face_read_object(struct hf_exchange *ex, struct hf_doc **ret_doc, struct hf_error *err)
+	HF_MUST_CHECK;
+/* A DeleteOptions; absent is fine. */
+int hf_face_delete_options(const struct hf_json *options, struct hf_request *request,
+			   struct hf_error *err) HF_MUST_CHECK;
+/* --- face_evict.c --- */
+void hf_face_evict(struct hf_face *face, struct hf_exchange *ex, const struct face_route *route);
 
 /* --- paths (face_route.c) --- */
 struct face_route {

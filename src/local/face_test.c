@@ -455,6 +455,92 @@ static void a_short_token_is_refused(void **state)
 	assert_null(face);
 }
 
+/* ---- evictions ---------------------------------------------------------------------------- */
+
+#define PODS "/api/v1/namespaces/default/pods"
+#define POD_P                                                                                      \
+	"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":{"         \
+	"\"nodeName\":\"n\",\"terminationGracePeriodSeconds\":7,"                                  \
+	"\"containers\":[{\"name\":\"c\",\"image\":\"x\"}]}}"
+#define EVICTION(more)                                                                             \
+	"{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"p\"}" more "}"
+
+static void an_evicted_pod_is_marked_and_given_its_grace(void **state)
+{
+	struct bench *bench = *state;
+
+	ask(bench, "POST " PODS, "", POD_P, "HTTP/1.1 201 ");
+	ask(bench, "POST " PODS "/p/eviction?dryRun=All", "", EVICTION(""), "HTTP/1.1 201 ");
+	ask(bench, "GET " PODS "/p", "", "", "HTTP/1.1 200 ");
+	assert_null(strstr(bench->raw.in.data, "DisruptionTarget"));
+	ask(bench, "POST " PODS "/p/eviction", "", EVICTION(""), "\"status\":\"Success\"");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 201 ");
+	ask(bench, "GET " PODS "/p", "", "", "\"deletionGracePeriodSeconds\":7");
+	hf_raw_expect(&bench->raw, "\"type\":\"DisruptionTarget\",\"status\":\"True\"");
+	hf_raw_expect(&bench->raw, "\"reason\":\"EvictionByEvictionAPI\","
+				   "\"message\":\"Eviction API: evicting\"");
+	/* Once more, with less time. */
+	ask(bench, "POST " PODS "/p/eviction", "",
+	    EVICTION(",\"deleteOptions\":{\"gracePeriodSeconds\":2}"), "HTTP/1.1 201 ");
+	ask(bench, "GET " PODS "/p", "", "", "\"deletionGracePeriodSeconds\":2");
+	assert_null(strstr(strstr(bench->raw.in.data, "DisruptionTarget") + 1, "DisruptionTarget"));
+	ask(bench, "POST " PODS "/p/eviction", "",
+	    EVICTION(",\"deleteOptions\":{\"gracePeriodSeconds\":0}"), "HTTP/1.1 201 ");
+	ask(bench, "POST " PODS "/p/eviction", "", EVICTION(""), "pods \\\"p\\\" not found");
+	hf_raw_expect(&bench->raw, "HTTP/1.1 404 ");
+}
+
+static void an_eviction_that_is_refused_leaves_no_mark(void **state)
+{
+	static const struct {
+		const char *line, *body, *wanted;
+	} cases[] = {
+		{"POST " PODS "/p/eviction",
+		 EVICTION(",\"deleteOptions\":{\"preconditions\":{\"uid\":\"u\"}}"),
+		 "\"code\":409}"},
+		{"POST " PODS "/p/eviction",
+		 EVICTION(",\"deleteOptions\":{\"preconditions\":{\"resourceVersion\":\"1\"}}"),
+		 "\"code\":409}"},
+		{"POST " PODS "/p/eviction", "{}", "name in URL does not match"},
+		{"POST " PODS "/p/eviction",
+		 "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"}}",
+		 "the body must be an Eviction of policy/v1, not Pod of v1"},
+		{"POST " PODS "/p/eviction",
+		 "{\"metadata\":{\"name\":\"p\",\"namespace\":\"other\"}}",
+		 "does not match the namespace"},
+		{"POST " PODS "/p/eviction?dryRun=Some", EVICTION(""), "\"code\":400}"},
+		{"POST " PODS "/p/eviction", "", "\"code\":400}"},
+		{"GET " PODS "/p/eviction", "", "\"code\":405}"},
+		{"POST " PODS "/p/eviction/x", EVICTION(""), "\"code\":404}"},
+	};
+	struct bench *bench = *state;
+
+	ask(bench, "POST " PODS, "", POD_P, "HTTP/1.1 201 ");
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
+		ask(bench, cases[i].line, "", cases[i].body, cases[i].wanted);
+	ask(bench, "GET " PODS "/p", "", "", "HTTP/1.1 200 ");
+	assert_null(strstr(bench->raw.in.data, "DisruptionTarget"));
+	assert_null(strstr(bench->raw.in.data, "deletionTimestamp"));
+}
+
+static void an_eviction_may_name_the_version_that_it_saw(void **state)
+{
+	struct bench *bench = *state;
+	const char *version;
+
+	ask(bench, "POST " PODS, "", POD_P, "\"resourceVersion\":\"");
+	version = strstr(bench->raw.in.data, "\"resourceVersion\":\"") +
+		  strlen("\"resourceVersion\":\"");
+	HF_AUTOFREE char *body = hf_xasprintf(
+		EVICTION(",\"deleteOptions\":{\"preconditions\":{\"resourceVersion\":\"%.*s\"}}"),
+		(int)strcspn(version, "\""), version);
+	ask(bench, "POST " PODS "/p/eviction", "", body, "HTTP/1.1 201 ");
+	ask(bench, "GET " PODS "/p", "", "", "\"deletionTimestamp\"");
+	ask(bench, "GET /api/v1", "", "", "{\"name\":\"pods/eviction\",");
+	hf_raw_expect(&bench->raw,
+		      "\"verbs\":[\"create\"],\"group\":\"policy\",\"version\":\"v1\"");
+}
+
 /* ---- logs --------------------------------------------------------------------------------- */
 
 #define LOG_LINE "0123456789012345678901234567890123456789012345678901234567890123\n"
@@ -566,6 +652,9 @@ int main(void)
 		T(quiescing_ends_the_watches_that_are_open),
 		T(a_watcher_that_leaves_leaves_nothing_behind),
 		T(a_short_token_is_refused),
+		T(an_evicted_pod_is_marked_and_given_its_grace),
+		T(an_eviction_that_is_refused_leaves_no_mark),
+		T(an_eviction_may_name_the_version_that_it_saw),
 		T(a_log_longer_than_what_may_wait_comes_whole),
 		T(a_port_that_is_taken_is_said_so),
 	};
