@@ -7,6 +7,7 @@
 #include "cli/events.h"
 #include "cli/explain.h"
 #include "cli/output.h"
+#include "cli/ready.h"
 #include "cli/request.h"
 #include "cli/states.h"
 #include "cli/text.h"
@@ -81,21 +82,16 @@ static void print_restarts(FILE *out, const struct hf_json *job)
 	hf_table_destroy(table);
 }
 
-static int print_pods(struct hf_cli *cli, struct hf_doc *job, struct hf_error *err)
+static void print_pods(struct hf_cli *cli, const struct hf_cli_reply *pods)
 {
 	static const char *const headers[] = {"NAME", "READY", "STATUS", "RESTARTS", "NODE"};
-	HF_AUTO_CLI_REPLY pods = {.object = NULL};
-	struct hf_table *table;
-	int rc = hf_cli_list_owned(cli, &hf_pods, job, &pods, err);
+	struct hf_table *table = hf_table_create(headers, HF_ARRAY_LEN(headers));
 
-	if (rc != 0)
-		return rc;
-	table = hf_table_create(headers, HF_ARRAY_LEN(headers));
-	for (size_t i = 0; i < pods.n_items; i++) {
-		const struct hf_json *pod = hf_doc_json(pods.items[i]);
+	for (size_t i = 0; i < pods->n_items; i++) {
+		const struct hf_json *pod = hf_doc_json(pods->items[i]);
 		struct hf_pod_facts facts;
 		hf_pod_facts_read(pod, &facts);
-		hf_table_cell(table, "%s", hf_doc_name(pods.items[i]));
+		hf_table_cell(table, "%s", hf_doc_name(pods->items[i]));
 		hf_table_cell(table, "%" PRId64 "/%" PRId64, facts.ready, facts.containers);
 		hf_table_cell(table, "%s", facts.status);
 		hf_table_cell(table, "%" PRId64, facts.restarts);
@@ -105,14 +101,14 @@ static int print_pods(struct hf_cli *cli, struct hf_doc *job, struct hf_error *e
 	fputs("\nPods:\n", cli->out);
 	hf_table_print(table, cli->out, true);
 	hf_table_destroy(table);
-	return 0;
 }
 
-static void print_head(struct hf_cli *cli, struct hf_doc *job)
+static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_cli_reply *pods)
 {
 	const struct hf_json *root = hf_doc_json(job);
 	struct hf_job_facts facts;
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(256);
+	struct hf_ready *ready = hf_ready_create();
 
 	hf_job_facts_read(root, &facts);
 	print_field(cli->out, "Name:", hf_doc_name(job));
@@ -123,7 +119,13 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job)
 	print_optional(cli->out, "Started:", hf_json_path_str(root, "status", "startTime", NULL));
 	print_optional(cli->out,
 		       "Completed:", hf_json_path_str(root, "status", "completionTime", NULL));
-	hf_strbuf_addf(&line, "%" PRId64 " of %" PRId64, facts.ready, facts.wanted);
+	for (size_t i = 0; i < pods->n_items; i++)
+		(void)hf_ready_see(ready, pods->items[i], false);
+	hf_strbuf_addf(&line, "%" PRId64 " of %" PRId64,
+		       facts.succeeded +
+			       hf_ready_count(ready, hf_doc_namespace(job), hf_doc_name(job)),
+		       facts.wanted);
+	hf_ready_destroy(ready);
 	print_field(cli->out, "Ready:", line.data);
 	hf_strbuf_clear(&line);
 	hf_strbuf_addf(&line, "%" PRId64, facts.generation);
@@ -138,17 +140,20 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job)
 static int verb_describe(struct hf_cli *cli)
 {
 	HF_AUTO_EXPLANATION explanation = {.arena = NULL};
+	HF_AUTO_CLI_REPLY pods = {.object = NULL};
 	const struct hf_framework *framework;
 	struct hf_table *events;
 	HF_AUTO_DOC job = NULL;
 	struct hf_error err;
 
-	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0)
+	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
+	    hf_cli_list_owned(cli, &hf_pods, job, &pods, &err) != 0)
 		return hf_cli_fail(cli, &err);
-	print_head(cli, job);
+	print_head(cli, job, &pods);
 	print_conditions(cli->out, hf_doc_json(job));
 	print_restarts(cli->out, hf_doc_json(job));
-	if (print_pods(cli, job, &err) != 0 || hf_cli_events(cli, job, &events, &err) != 0)
+	print_pods(cli, &pods);
+	if (hf_cli_events(cli, job, &events, &err) != 0)
 		return hf_cli_fail(cli, &err);
 	if (hf_table_rows(events) > 0) {
 		fputs("\nEvents:\n", cli->out);

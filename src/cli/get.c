@@ -6,8 +6,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/output.h"
+#include "cli/ready.h"
 #include "cli/request.h"
 #include "cli/states.h"
+#include "core/names.h"
 #include "framework/framework.h"
 #include "store/resource.h"
 #include "store/selector.h"
@@ -36,6 +38,7 @@ struct getting {
 	struct hf_jsonpath *sort_by; /* NULL: as the server lists them */
 	int64_t limit;               /* of objects; 0: all */
 	bool failed;                 /* only what has failed */
+	struct hf_ready *ready;      /* NULL: not known, or not asked for */
 	bool deleted;                /* the row being printed is the last of its object */
 };
 
@@ -97,7 +100,12 @@ static void add_job_row(const struct getting *get, struct hf_table *table, struc
 	hf_table_cell(table, "%s", facts.kind);
 	hf_table_cell(table, "%s", hf_doc_name(doc));
 	hf_table_cell(table, "%s", get->deleted ? "Deleted" : facts.state);
-	hf_table_cell(table, "%" PRId64 "/%" PRId64, facts.ready, facts.wanted);
+	hf_table_cell(table, "%" PRId64 "/%" PRId64,
+		      facts.succeeded + (get->ready != NULL
+						 ? hf_ready_count(get->ready, hf_doc_namespace(doc),
+								  hf_doc_name(doc))
+						 : facts.active),
+		      facts.wanted);
 	hf_table_cell(table, "%" PRId64, facts.generation);
 	hf_table_cell(table, "%" PRId64 "a %" PRId64 "i %" PRId64 "d", facts.application,
 		      facts.infrastructure, facts.device);
@@ -330,6 +338,29 @@ static int list_kind(const struct getting *get, const struct hf_resource *kind, 
 	return rc;
 }
 
+static bool is_table(const struct getting *get)
+{
+	return get->output.kind == HF_OUTPUT_TABLE || get->output.kind == HF_OUTPUT_WIDE;
+}
+
+/* Of the pods of one job, or of all; who may not see pods is shown what the job says. */
+static void see_pods(struct getting *get, const char *job)
+{
+	HF_AUTOFREE char *selector = job != NULL ? hf_xasprintf("%s=%s", HF_LABEL_JOB_NAME, job)
+						 : hf_xstrdup(HF_LABEL_JOB_NAME);
+	struct hf_request request = {.verb = HF_VERB_LIST,
+				     .resource = &hf_pods,
+				     .ns = get->cli->all_namespaces ? NULL : get->cli->ns,
+				     .label_selector = selector};
+	HF_AUTO_CLI_REPLY pods = {.object = NULL};
+
+	if (!get->jobs || !is_table(get) || hf_cli_request(get->cli, &request, &pods, NULL) != 0)
+		return;
+	get->ready = hf_ready_create();
+	for (size_t i = 0; i < pods.n_items; i++)
+		(void)hf_ready_see(get->ready, pods.items[i], false);
+}
+
 static int get_named(const struct getting *get, const char *name, struct docs *docs,
 		     struct hf_error *err)
 {
@@ -371,6 +402,8 @@ static int get_once(struct getting *get, const char *const *names, int n_names)
 	if (rc != 0)
 		worst = hf_cli_fail(get->cli, &err);
 	else if (worst == HF_EXIT_OK || docs.len > 0) {
+		if (docs.len > 0)
+			see_pods(get, docs.len == 1 ? hf_doc_name(docs.items[0]) : NULL);
 		rc = print_docs(get, &docs, n_names == 1);
 		worst = worst != HF_EXIT_OK ? worst : rc;
 	}
@@ -384,48 +417,96 @@ struct watching {
 	struct getting *get;
 	const char *name; /* only this one; NULL: all */
 	struct hf_table_widths widths;
+	struct docs jobs; /* as they were shown last, to be shown again when their pods change */
 	bool headers_done;
 	bool over;
 	int exit_code;
 };
 
-static void on_event(void *arg, const struct hf_event *event)
+static void end_watching(struct watching *watching, int exit_code)
 {
-	struct watching *watching = arg;
-	struct getting *get = watching->get;
-	struct docs docs = {.items = NULL};
+	watching->exit_code = exit_code;
+	watching->over = true;
+	hf_loop_stop(watching->get->cli->loop);
+}
 
-	if (event->type == HF_EVENT_ENDED) {
-		struct hf_error err = {.code = 0};
-		(void)hf_error_set(&err, event->code != 0 ? event->code : HF_E_UNAVAILABLE, "%s",
-				   hf_str_or(event->message, "the server ended the watch"));
-		watching->exit_code = hf_cli_fail(get->cli, &err);
-		watching->over = true;
-		hf_loop_stop(get->cli->loop);
-		return;
-	}
-	if (event->type == HF_EVENT_BOOKMARK ||
-	    (watching->name != NULL && !hf_streq(hf_doc_name(event->object), watching->name)))
-		return;
-	docs_add(&docs, event->object);
-	if (get->output.kind == HF_OUTPUT_TABLE || get->output.kind == HF_OUTPUT_WIDE) {
+/* true: nothing is shown any more. */
+static bool is_end(struct watching *watching, const struct hf_event *event)
+{
+	struct hf_error err = {.code = 0};
+
+	if (watching->over)
+		return true;
+	if (event->type != HF_EVENT_ENDED)
+		return false;
+	(void)hf_error_set(&err, event->code != 0 ? event->code : HF_E_UNAVAILABLE, "%s",
+			   hf_str_or(event->message, "the server ended the watch"));
+	end_watching(watching, hf_cli_fail(watching->get->cli, &err));
+	return true;
+}
+
+static void show(struct watching *watching, struct hf_doc *doc, bool deleted)
+{
+	struct getting *get = watching->get;
+
+	if (is_table(get)) {
 		struct hf_table *table = make_table(get);
-		get->deleted = event->type == HF_EVENT_DELETED;
-		add_row(get, table, event->object);
+		get->deleted = deleted;
+		add_row(get, table, doc);
 		hf_table_print_on(table, get->cli->out,
 				  !watching->headers_done && !hf_cli_has(get->cli, "no-headers"),
 				  &watching->widths);
 		hf_table_destroy(table);
 		watching->headers_done = true;
 	} else {
-		(void)hf_output_docs(get->cli, &get->output, docs.items, docs.len, true);
+		(void)hf_output_docs(get->cli, &get->output, &doc, 1, true);
 	}
-	docs_release(&docs);
 	/* A reader that went away is told of by the next flush. */
-	if (fflush(get->cli->out) != 0) {
-		watching->over = true;
-		watching->exit_code = HF_EXIT_FAILED;
-		hf_loop_stop(get->cli->loop);
+	if (fflush(get->cli->out) != 0)
+		end_watching(watching, HF_EXIT_FAILED);
+}
+
+static void remember(struct watching *watching, struct hf_doc *doc, bool deleted)
+{
+	struct docs *jobs = &watching->jobs;
+	size_t i = 0;
+
+	if (watching->get->ready == NULL)
+		return;
+	while (i < jobs->len && !hf_streq(hf_doc_uid(jobs->items[i]), hf_doc_uid(doc)))
+		i++;
+	if (i == jobs->len && !deleted)
+		docs_add(jobs, doc);
+	if (i == jobs->len || jobs->items[i] == doc)
+		return;
+	hf_doc_unref(jobs->items[i]);
+	jobs->items[i] = deleted ? jobs->items[--jobs->len] : hf_doc_ref(doc);
+}
+
+static void on_event(void *arg, const struct hf_event *event)
+{
+	struct watching *watching = arg;
+
+	if (is_end(watching, event) || event->type == HF_EVENT_BOOKMARK ||
+	    (watching->name != NULL && !hf_streq(hf_doc_name(event->object), watching->name)))
+		return;
+	remember(watching, event->object, event->type == HF_EVENT_DELETED);
+	show(watching, event->object, event->type == HF_EVENT_DELETED);
+}
+
+/* A job whose pods became ready, or are no more, is shown again. */
+static void on_pod(void *arg, const struct hf_event *event)
+{
+	struct watching *watching = arg;
+
+	if (is_end(watching, event) || event->type == HF_EVENT_BOOKMARK ||
+	    !hf_ready_see(watching->get->ready, event->object, event->type == HF_EVENT_DELETED))
+		return;
+	for (size_t i = 0; i < watching->jobs.len; i++) {
+		struct hf_doc *job = watching->jobs.items[i];
+		if (hf_streq(hf_doc_name(job), hf_pod_job(event->object)) &&
+		    hf_streq(hf_doc_namespace(job), hf_doc_namespace(event->object)))
+			show(watching, job, false);
 	}
 }
 
@@ -434,7 +515,7 @@ static void fit(const struct getting *get, const struct docs *docs, struct hf_ta
 {
 	struct hf_table *table;
 
-	if (get->output.kind != HF_OUTPUT_TABLE && get->output.kind != HF_OUTPUT_WIDE)
+	if (!is_table(get))
 		return;
 	table = make_table(get);
 	for (size_t i = 0; i < docs->len; i++)
@@ -451,7 +532,7 @@ static void fit(const struct getting *get, const struct docs *docs, struct hf_ta
 static int get_watch(struct getting *get, const char *name)
 {
 	struct watching watching = {.get = get, .name = name, .exit_code = HF_EXIT_FAILED};
-	struct hf_watch *watches[KINDS_MAX];
+	struct hf_watch *watches[KINDS_MAX + 1] = {NULL};
 	struct docs now = {.items = NULL};
 	struct hf_error err;
 	int rc = 0;
@@ -461,6 +542,8 @@ static int get_watch(struct getting *get, const char *name)
 		rc = get_named(get, name, &now, &err);
 	else
 		rc = list_kind(get, get->kinds[0], &now, &err);
+	if (rc == 0)
+		see_pods(get, name);
 	fit(get, &now, &watching.widths);
 	docs_release(&now);
 	if (rc != 0)
@@ -474,9 +557,19 @@ static int get_watch(struct getting *get, const char *name)
 		};
 		watches[i] = hf_store_watch(get->cli->store, &options, on_event, &watching);
 	}
+	if (get->ready != NULL) {
+		struct hf_watch_options options = {
+			.resource = &hf_pods,
+			.ns = get->cli->all_namespaces ? NULL : get->cli->ns,
+			.label_selector = HF_LABEL_JOB_NAME,
+		};
+		watches[get->n_kinds] =
+			hf_store_watch(get->cli->store, &options, on_pod, &watching);
+	}
 	hf_cli_run_until(get->cli, &watching.over);
-	for (size_t i = 0; i < get->n_kinds; i++)
+	for (size_t i = 0; i <= get->n_kinds; i++)
 		(void)hf_watch_stop(watches[i]);
+	docs_release(&watching.jobs);
 	return watching.exit_code;
 }
 
@@ -561,6 +654,7 @@ static int get_names(struct getting *get, const char *const *names, int n_names)
 	if (rc == 0)
 		rc = hf_cli_has(get->cli, "watch") ? get_watch(get, n_names > 0 ? names[0] : NULL)
 						   : get_once(get, names, n_names);
+	get->ready = hf_ready_destroy(get->ready);
 	hf_jsonpath_destroy(get->sort_by);
 	hf_output_release(&get->output);
 	return rc;

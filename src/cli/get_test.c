@@ -8,21 +8,39 @@
 
 #include <string.h>
 
+static void set_ready(struct cli_world *w, const char *pod, const char *status)
+{
+	HF_AUTOFREE char *patch =
+		hf_xasprintf("{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}", status);
+
+	cli_world_patch(w, &hf_pods, pod, patch);
+}
+
+static void ready_pod(struct cli_world *w, const char *job, const char *rank, const char *status)
+{
+	HF_AUTOFREE char *pod = hf_xasprintf("%s-%s", job, rank);
+
+	cli_world_pod(w, job, rank, "Running");
+	set_ready(w, pod, status);
+}
+
 static void jobs_are_listed_with_what_they_are_doing(void **state)
 {
 	struct cli_world *w = *state;
 
 	cli_world_job(w, "b", 2, "Running");
 	cli_world_job(w, "a", 1, "Created");
+	ready_pod(w, "b", "master-0", "True");
+	ready_pod(w, "b", "worker-0", "True");
 	cli_world_run(w, "get", NULL);
 	assert_said(w, 0,
 		    "KIND         NAME   STATE     READY   GEN   RESTARTS   AGE\n"
-		    "PyTorchJob   a      Created   1/2     0     0a 0i 0d   0s\n"
-		    "PyTorchJob   b      Running   1/3     0     0a 0i 0d   0s\n",
+		    "PyTorchJob   a      Created   0/2     0     0a 0i 0d   0s\n"
+		    "PyTorchJob   b      Running   2/3     0     0a 0i 0d   0s\n",
 		    "");
 	cli_world_run(w, "get", "jobs", "b", "--no-headers", "-o", "wide", NULL);
 	assert_said(w, 0,
-		    "PyTorchJob   b   Running   1/3   0   0a 0i 0d   0s   <none>   it is so\n", "");
+		    "PyTorchJob   b   Running   2/3   0   0a 0i 0d   0s   <none>   it is so\n", "");
 	cli_world_run(w, "get", "-A", NULL);
 	assert_has(w->out, "NAMESPACE   KIND");
 	assert_has(w->out, "default     PyTorchJob   a");
@@ -199,10 +217,67 @@ static void a_watch_prints_each_change_until_it_ends(void **state)
 	cli_world_run(w, "get", "-w", NULL);
 	assert_string_equal(w->out,
 			    "KIND         NAME   STATE        READY   GEN   RESTARTS   AGE\n"
-			    "PyTorchJob   a      Running      1/2     0     0a 0i 0d   0s\n"
-			    "PyTorchJob   a      Succeeded    1/2     0     0a 0i 0d   1s\n"
-			    "PyTorchJob   a      Deleted      1/2     0     0a 0i 0d   2s\n");
+			    "PyTorchJob   a      Running      0/2     0     0a 0i 0d   0s\n"
+			    "PyTorchJob   a      Succeeded    0/2     0     0a 0i 0d   1s\n"
+			    "PyTorchJob   a      Deleted      0/2     0     0a 0i 0d   2s\n");
 	assert_int_not_equal(w->code, 0);
+}
+
+static void a_rank_in_a_crash_loop_is_not_ready(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running"); /* whose status counts it as active */
+	ready_pod(w, "a", "master-0", "False");
+	cli_world_run(w, "get", "--no-headers", NULL);
+	assert_said(w, 0, "PyTorchJob   a   Running   0/2   0   0a 0i 0d   0s\n", "");
+	cli_world_run(w, "describe", "a", NULL);
+	assert_has(w->out, "Ready:         0 of 2\n");
+	set_ready(w, "a-master-0", "True");
+	cli_world_run(w, "get", "a", "--no-headers", NULL);
+	assert_said(w, 0, "PyTorchJob   a   Running   1/2   0   0a 0i 0d   0s\n", "");
+	cli_world_run(w, "describe", "a", NULL);
+	assert_has(w->out, "Ready:         1 of 2\n");
+}
+
+static void what_has_succeeded_counts_as_ready_also_without_its_pod(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Succeeded");
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
+			"{'status':{'replicaStatuses':{'Master':{'active':0,'succeeded':1}}}}");
+	cli_world_run(w, "get", "--no-headers", NULL);
+	assert_said(w, 0, "PyTorchJob   a   Succeeded   1/2   0   0a 0i 0d   0s\n", "");
+}
+
+static void crash(struct cli_world *w)
+{
+	set_ready(w, "a-master-0", "False");
+}
+
+static void delete_pod(struct cli_world *w)
+{
+	cli_world_delete(w, &hf_pods, "a-worker-0");
+}
+
+static void a_watch_shows_a_job_again_when_its_pods_change(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	ready_pod(w, "a", "master-0", "True");
+	ready_pod(w, "a", "worker-0", "True");
+	ready_pod(w, "other", "master-0", "True");
+	cli_world_later(w, HF_SECOND, crash);
+	cli_world_later(w, 2 * HF_SECOND, delete_pod);
+	cli_world_later(w, 33 * HF_SECOND, delete_a);
+	cli_world_later(w, 34 * HF_SECOND, break_off);
+	cli_world_run(w, "get", "-w", "--no-headers", NULL);
+	assert_has(w->out, "a   Running      2/2   0   0a 0i 0d   0s\n");
+	assert_has(w->out, "a   Running      1/2   0   0a 0i 0d   1s\n");
+	assert_has(w->out, "a   Running      0/2   0   0a 0i 0d   ");
+	assert_string_equal(w->err, "holdfast: the server went away\n");
 }
 
 static void a_watch_begins_as_wide_as_its_widest_row(void **state)
@@ -294,6 +369,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(programs_get_lists_names_paths_and_columns,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(a_watch_prints_each_change_until_it_ends,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_rank_in_a_crash_loop_is_not_ready,
+						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test_setup_teardown(
+			what_has_succeeded_counts_as_ready_also_without_its_pod, cli_world_setup,
+			cli_world_teardown),
+		cmocka_unit_test_setup_teardown(a_watch_shows_a_job_again_when_its_pods_change,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(a_watch_begins_as_wide_as_its_widest_row,
 						cli_world_setup, cli_world_teardown),

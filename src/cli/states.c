@@ -41,8 +41,10 @@ static void count_ranks(const struct hf_json *job, const struct hf_framework *fr
 			facts->wanted += hf_json_i64(hf_json_get(value, "replicas"),
 						     framework->roles[role].default_replicas);
 	}
-	for (void *it = NULL; (it = hf_json_next(statuses, it, &key, &value)) != NULL;)
-		facts->ready += number(value, "active") + number(value, "succeeded");
+	for (void *it = NULL; (it = hf_json_next(statuses, it, &key, &value)) != NULL;) {
+		facts->active += number(value, "active");
+		facts->succeeded += number(value, "succeeded");
+	}
 }
 
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts)

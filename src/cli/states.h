@@ -15,8 +15,9 @@ struct hf_job_facts {
 	const char *kind;
 	const char *state;   /* type of the last condition that is True; "Created" before any */
 	const char *message; /* of that condition; "" */
-	int64_t ready;       /* ranks active or succeeded */
-	int64_t wanted;      /* ranks of the spec */
+	int64_t active;      /* ranks with a pod that runs, or is in a crash loop */
+	int64_t succeeded;
+	int64_t wanted; /* ranks of the spec */
 	int64_t generation;
 	int64_t application, infrastructure, device; /* restarts, by what they were charged to */
 };

@@ -76,7 +76,8 @@ static void a_job_is_what_its_last_true_condition_says(void **state)
 	assert_string_equal(facts.state, "Running");
 	assert_string_equal(facts.message, "m");
 	assert_int_equal(facts.wanted, 5);
-	assert_int_equal(facts.ready, 3);
+	assert_int_equal(facts.active, 2);
+	assert_int_equal(facts.succeeded, 1);
 	hf_job_facts_read(NULL, &facts);
 	assert_string_equal(facts.state, "Created");
 	assert_int_equal(facts.wanted, 0);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "cli/ready.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/request.h"
+#include "core/names.h"
+
+#include <stdlib.h>
+
+/* Keys are of the server's making; order is never taken from the map. */
+#define SEED 0x7265616479u
+
+struct count {
+	int64_t n;
+};
+
+struct hf_ready {
+	struct hf_map *jobs; /* "namespace/job" to struct count */
+	struct hf_map *pods; /* UIDs of those that are ready, to their struct count */
+};
+
+struct hf_ready *hf_ready_create(void)
+{
+	struct hf_ready *ready = hf_xcalloc(1, sizeof(*ready));
+
+	ready->jobs = hf_map_create(HF_CLI_ITEMS_MAX, SEED, free);
+	ready->pods = hf_map_create(HF_CLI_ITEMS_MAX, SEED, NULL);
+	return ready;
+}
+
+struct hf_ready *hf_ready_destroy(struct hf_ready *ready)
+{
+	if (ready == NULL)
+		return NULL;
+	hf_map_destroy(ready->pods);
+	hf_map_destroy(ready->jobs);
+	free(ready);
+	return NULL;
+}
+
+const char *hf_pod_job(struct hf_doc *pod)
+{
+	return hf_json_path_str(hf_doc_json(pod), "metadata", "labels", HF_LABEL_JOB_NAME, NULL);
+}
+
+static bool is_ready(const struct hf_json *pod)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		if (hf_streq(hf_json_path_str(item, "type", NULL), "Ready"))
+			return hf_streq(hf_json_path_str(item, "status", NULL), "True");
+	}
+	return false;
+}
+
+static struct count *count_of(struct hf_ready *ready, const char *ns, const char *job)
+{
+	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", ns, job);
+	struct count *count = hf_map_get(ready->jobs, key);
+
+	if (count != NULL)
+		return count;
+	count = hf_xcalloc(1, sizeof(*count));
+	if (hf_map_put(ready->jobs, key, count))
+		return count;
+	free(count);
+	return NULL;
+}
+
+bool hf_ready_see(struct hf_ready *ready, struct hf_doc *pod, bool gone)
+{
+	const char *job = hf_pod_job(pod), *uid = hf_doc_uid(pod);
+	struct count *was = hf_map_get(ready->pods, uid), *count;
+
+	if (job == NULL || (was != NULL) == (!gone && is_ready(hf_doc_json(pod))))
+		return false;
+	if (was != NULL) {
+		was->n--;
+		(void)hf_map_remove(ready->pods, uid);
+		return true;
+	}
+	count = count_of(ready, hf_doc_namespace(pod), job);
+	if (count == NULL || !hf_map_put(ready->pods, uid, count))
+		return false;
+	count->n++;
+	return true;
+}
+
+int64_t hf_ready_count(const struct hf_ready *ready, const char *ns, const char *job)
+{
+	HF_AUTOFREE char *key = hf_xasprintf("%s/%s", ns, job);
+	const struct count *count = hf_map_get(ready->jobs, key);
+
+	return count != NULL ? count->n : 0;
+}
