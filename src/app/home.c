@@ -213,7 +213,7 @@ static int have_token(struct hf_home *home, struct hf_error *err)
 int hf_home_open(const char *dir, hf_time now, struct hf_home *ret_home, struct hf_error *err)
 {
 	struct hf_home home = {.dir = hf_xstrdup(dir), .lock = -1};
-	int rc = hf_fs_mkdirs(dir, 0700, err);
+	int rc = hf_plane_make_dir(dir, err);
 
 	if (rc == 0)
 		rc = take_lock(dir, &home.lock, err);

@@ -49,6 +49,20 @@ int hf_plane_default_dir(char **ret_dir, struct hf_error *err)
 	return 0;
 }
 
+int hf_plane_make_dir(const char *dir, struct hf_error *err)
+{
+	struct hf_error why;
+	int rc = hf_fs_mkdirs(dir, 0700, &why);
+
+	if (rc == 0 || rc == HF_E_NO_SPACE) {
+		if (rc != 0)
+			*err = why;
+		return rc;
+	}
+	/* Whatever the machine says: it is not an object that is missing or a right of the API. */
+	return hf_error_set(err, HF_E_IO, "%s", why.text);
+}
+
 static void on_notice(void *arg, const char *text)
 {
 	struct hf_plane *plane = arg;
@@ -158,7 +172,7 @@ int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **re
 
 	plane->options = *options;
 	plane->metrics = hf_metrics_create();
-	rc = hf_fs_mkdirs(options->dir, 0700, err);
+	rc = hf_plane_make_dir(options->dir, err);
 	if (rc == 0)
 		rc = create_store(plane, err);
 	if (rc == 0)

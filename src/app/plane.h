@@ -55,5 +55,7 @@ struct hf_metrics *hf_plane_metrics(struct hf_plane *plane);
  * ~/.local/state/holdfast.  The text is the caller's.
  */
 int hf_plane_default_dir(char **ret_dir, struct hf_error *err) HF_MUST_CHECK;
+/* HF_E_IO or HF_E_NO_SPACE: it is not there and cannot be made. */
+int hf_plane_make_dir(const char *dir, struct hf_error *err) HF_MUST_CHECK;
 
 #endif

@@ -620,18 +620,15 @@ static void create_timers(struct run *run, hf_time timeout)
 }
 
 /* A folder of its own for each run, so that two at a time do not meet. */
-static int make_dir(struct run *run, struct hf_error *err)
+static int make_dir(struct run *run, const char *base, struct hf_error *err)
 {
-	HF_AUTOFREE char *base = NULL;
 	HF_AUTOFREE char *dir = NULL;
-	int rc = hf_plane_default_dir(&base, err);
+	int rc;
 
-	if (rc != 0)
-		return rc;
 	(void)hf_leftovers_sweep(base);
 	dir = hf_xasprintf("%s/%s/%s-%d", base, hf_cli_has(run->cli, "keep") ? "kept" : "run",
 			   run->name, (int)getpid());
-	rc = hf_fs_mkdirs(dir, 0700, err);
+	rc = hf_plane_make_dir(dir, err);
 	/* What could not be made is not there to be removed. */
 	if (rc == 0)
 		run->dir = hf_steal(&dir);
@@ -736,9 +733,13 @@ static void print_end(const struct run *run)
 
 static int run_job(struct run *run, hf_time timeout)
 {
+	HF_AUTOFREE char *base = NULL;
 	struct hf_error err;
-	int rc = make_dir(run, &err);
+	int rc;
 
+	if (hf_plane_default_dir(&base, &err) != 0)
+		return hf_cli_usage(run->cli, "%s", err.text);
+	rc = make_dir(run, base, &err);
 	if (rc == 0)
 		rc = hf_loop_create(&run->loop, &err);
 	if (rc != 0)

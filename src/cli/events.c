@@ -105,6 +105,37 @@ int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_
 	return 0;
 }
 
+hf_time hf_event_time(const struct hf_json *event)
+{
+	hf_time time;
+
+	return hf_time_parse(last_seen(event), &time, NULL) == 0 ? time : HF_TIME_NONE;
+}
+
+int hf_cli_last_refusal(struct hf_cli *cli, struct hf_doc *job, struct hf_doc **ret_event,
+			struct hf_error *err)
+{
+	struct hf_request request = {
+		.verb = HF_VERB_LIST, .resource = &hf_events, .ns = hf_doc_namespace(job)};
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
+	int rc = hf_cli_request(cli, &request, &reply, err);
+
+	if (rc != 0)
+		return rc;
+	if (reply.n_items > 1)
+		qsort(reply.items, reply.n_items, sizeof(struct hf_doc *), by_time);
+	*ret_event = NULL;
+	for (size_t i = reply.n_items; i > 0 && *ret_event == NULL; i--) {
+		const struct hf_json *event = hf_doc_json(reply.items[i - 1]);
+		if (hf_streq(hf_json_path_str(event, "involvedObject", "uid", NULL),
+			     hf_doc_uid(job)) &&
+		    hf_str_has_prefix(hf_str_or(hf_json_path_str(event, "reason", NULL), ""),
+				      "FailedCreate"))
+			*ret_event = hf_doc_ref(reply.items[i - 1]);
+	}
+	return 0;
+}
+
 static int verb_events(struct hf_cli *cli)
 {
 	const struct hf_framework *framework;

@@ -13,6 +13,13 @@ HF_BEGIN_DECLS
 int hf_cli_events(struct hf_cli *cli, struct hf_doc *job, struct hf_table **ret_table,
 		  struct hf_error *err) HF_MUST_CHECK;
 
+/* What the server said last when it refused a pod or service of that job: an Event, the caller's
+ * reference; NULL: it has refused none, as far as Events go back. */
+int hf_cli_last_refusal(struct hf_cli *cli, struct hf_doc *job, struct hf_doc **ret_event,
+			struct hf_error *err) HF_MUST_CHECK;
+/* When it was seen last; HF_TIME_NONE: it does not say. */
+hf_time hf_event_time(const struct hf_json *event);
+
 HF_END_DECLS
 
 #endif

@@ -3,10 +3,12 @@
 #include "cli/verbs_internal.h"
 
 #include "base/str.h"
+#include "cli/events.h"
 #include "cli/explain.h"
 #include "cli/request.h"
 #include "cli/text.h"
 
+#include <inttypes.h>
 #include <time.h>
 
 /* why JOB: the brain's own account of how the job came to where it is, and what comes next. */
@@ -61,11 +63,14 @@ static struct hf_json *plan_to_json(const struct hf_plan *plan)
 	return object;
 }
 
-static int print_json(struct hf_cli *cli, const struct hf_plan *plan)
+static int print_json(struct hf_cli *cli, const struct hf_plan *plan, struct hf_doc *refusal)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PRINT_BYTES_MAX);
 	HF_AUTO_JSON object = plan_to_json(plan);
 
+	if (refusal != NULL)
+		hf_json_set_str(object, "refused",
+				hf_json_path_str(hf_doc_json(refusal), "message", NULL));
 	hf_json_write(object, HF_JSON_INDENTED, &text);
 	fprintf(cli->out, "%s\n", text.data);
 	return HF_EXIT_OK;
@@ -85,12 +90,37 @@ static void print_text(struct hf_cli *cli, struct hf_doc *job, const struct hf_p
 	}
 }
 
+/* What the plan still wants to make was asked for already, and refused: it is asked again and
+ * again, and nothing comes of it until somebody changes something. */
+static void print_refusal(struct hf_cli *cli, const struct hf_json *event)
+{
+	int64_t count = hf_json_i64(hf_json_get(event, "count"), 1);
+
+	print_clock(cli->out, hf_event_time(event));
+	fprintf(cli->out, "%-9s ", "blocked");
+	hf_text_print_safe(cli->out, hf_str_or(hf_json_path_str(event, "message", NULL), ""));
+	if (count > 1)
+		fprintf(cli->out, " (%" PRId64 " times)", count);
+	fputs("\n now       next      it is tried again, with growing delays\n", cli->out);
+}
+
+static bool makes_something(const struct hf_plan *plan)
+{
+	for (size_t i = 0; i < plan->stages_len; i++)
+		for (size_t k = 0; k < plan->stages[i].actions_len; k++)
+			if (plan->stages[i].actions[k].kind == HF_ACTION_CREATE_POD ||
+			    plan->stages[i].actions[k].kind == HF_ACTION_CREATE_SERVICE)
+				return true;
+	return false;
+}
+
 static int verb_why(struct hf_cli *cli)
 {
 	HF_AUTO_EXPLANATION explanation = {.arena = NULL};
 	const char *output = hf_cli_flag(cli, "output");
 	const struct hf_framework *framework;
 	HF_AUTO_DOC job = NULL;
+	HF_AUTO_DOC refusal = NULL;
 	struct hf_error err;
 
 	if (output != NULL && !hf_streq(output, "json"))
@@ -98,9 +128,14 @@ static int verb_why(struct hf_cli *cli)
 	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
 	    hf_cli_explain(cli, framework, job, &explanation, &err) != 0)
 		return hf_cli_fail(cli, &err);
+	/* Who may not see Events is told the rest. */
+	if (makes_something(&explanation.plan))
+		(void)!hf_cli_last_refusal(cli, job, &refusal, &err);
 	if (output != NULL)
-		return print_json(cli, &explanation.plan);
+		return print_json(cli, &explanation.plan, refusal);
 	print_text(cli, job, &explanation.plan);
+	if (refusal != NULL)
+		print_refusal(cli, hf_doc_json(refusal));
 	return HF_EXIT_OK;
 }
 

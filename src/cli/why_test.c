@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "base/mem.h"
 #include "base/str.h"
 #include "json/doc.h"
 
@@ -39,6 +40,33 @@ static void why_tells_programs_the_whole_plan(void **state)
 	assert_has(w->err, "-o takes json here, not 'yaml'");
 }
 
+static void why_names_what_the_server_refused(void **state)
+{
+	struct cli_world *w = *state;
+	struct hf_doc *job;
+
+	cli_world_job(w, "a", 1, "Created");
+	cli_world_run(w, "why", "a", NULL);
+	assert_null(strstr(w->out, "blocked"));
+	job = cli_world_get(w, hf_resource_by_word("pytorchjobs"), "a");
+	for (int i = 1; i <= 2; i++) {
+		HF_AUTOFREE char *event = hf_xasprintf(
+			"{'apiVersion':'v1','kind':'Event','metadata':{'name':'a.%d'},"
+			"'involvedObject':{'kind':'PyTorchJob','name':'a','namespace':'default',"
+			"'uid':'%s'},'type':'Warning','reason':'FailedCreatePod','count':%d,"
+			"'lastTimestamp':'2023-11-14T22:13:0%dZ','message':'refused %d'}",
+			i, hf_doc_uid(job), i, i, i);
+		cli_world_put(w, event);
+	}
+	hf_doc_unref(job);
+	cli_world_run(w, "why", "a", NULL);
+	assert_int_equal(w->code, 0);
+	assert_has(w->out, "  blocked   refused 2 (2 times)\n"
+			   " now       next      it is tried again, with growing delays\n");
+	cli_world_run(w, "why", "a", "-o", "json", NULL);
+	assert_has(w->out, "\"refused\": \"refused 2\"");
+}
+
 static void describe_shows_all_there_is_of_a_job(void **state)
 {
 	struct cli_world *w = *state;
@@ -55,7 +83,7 @@ static void describe_shows_all_there_is_of_a_job(void **state)
 	assert_int_equal(w->code, 0);
 	assert_has(w->out, "Name:          a\nNamespace:     default\nKind:          PyTorchJob\n"
 			   "State:         Running\nMessage:       it is so\n");
-	assert_has(w->out, "Ready:         1 of 2\nGeneration:    3\n"
+	assert_has(w->out, "Ready:         0 of 2\nGeneration:    3\n"
 			   "Restarts:      application 1, infrastructure 0, device 0\n");
 	assert_has(w->out, "Running   True     R        ");
 	assert_has(w->out, "2023-11-14T22:13:01Z   application   Job     worker-0   9      r1\n"
@@ -90,6 +118,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(why_begins_with_where_the_job_is, cli_world_setup,
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(why_tells_programs_the_whole_plan, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(why_names_what_the_server_refused, cli_world_setup,
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(describe_shows_all_there_is_of_a_job,
 						cli_world_setup, cli_world_teardown),

@@ -240,6 +240,15 @@ expect 'for run too' "^rc 125@holdfast: [^@]*$folder/file[^@]*@[^@]*$" \
 	one_line env HOLDFAST_DIR="$folder/file" "$holdfast" run "$folder/keep.yaml"
 expect 'a folder that cannot be' "$folder/file.*rc 125" \
 	rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/file/plane"
+expect 'a folder where none can be' '/proc/nowhere.*rc 125' \
+	rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir /proc/nowhere
+expect 'for run too' '/proc/nowhere.*rc 125' \
+	rc_of env HOLDFAST_DIR=/proc/nowhere "$holdfast" run "$folder/keep.yaml"
+for verb in "run $folder/keep.yaml" up down; do
+	# shellcheck disable=SC2086 # words
+	expect "no folder to work in, for $verb" 'set HOME or HOLDFAST_DIR.*rc 2' \
+		rc_of env -u HOME -u HOLDFAST_DIR -u XDG_STATE_HOME "$holdfast" $verb
+done
 if [ "$(id -u)" -ne 0 ]; then
 	mkdir -m 500 "$folder/closed"
 	expect 'a folder that cannot be written' 'Permission denied.*rc 125' \
