@@ -89,6 +89,37 @@ expect 'metrics are told' 'holdfast_' api /metrics
 expect 'strangers are not let in' '"code":401' \
 	curl -sS --cacert "$plane/ca.pem" "$(sed -n 's/ *server: //p' "$KUBECONFIG")/api"
 
+# ---- logs -f through a restart of the job
+gang() {
+	cat <<-END
+	apiVersion: kubeflow.org/v1
+	kind: PyTorchJob
+	metadata: {name: gang}
+	spec:
+	  runPolicy: {recovery: {restartScope: Job}}
+	  pytorchReplicaSpecs:
+	    Master:
+	      replicas: 1
+	      restartPolicy: ExitCode
+	      template: {spec: {containers: [{name: pytorch, image: none, command: [sh, -c, "echo master; read x < $folder/gate"]}]}}
+	    Worker:
+	      replicas: 1
+	      restartPolicy: ExitCode
+	      template: {spec: {containers: [{name: pytorch, image: none, command: [sh, -c,
+	        "echo worker; [ -e $folder/again ] || { touch $folder/again; exit 137; }; echo x > $folder/gate"]}]}}
+	END
+}
+mkfifo "$folder/gate"
+gang >"$folder/gang.yaml"
+expect 'a job that restarts once is taken' '"uid":' \
+	api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs \
+	-H 'Content-Type: application/yaml' --data-binary "@$folder/gang.yaml"
+expect 'its logs are followed to its end' 'worker-0 \| worker.*worker-0 ended with code 137 and starts again: a new pod, generation 2.*worker-0 \| worker.*gang is Succeeded' \
+	timeout 120 "$holdfast" logs gang -f --rank all
+expect 'and then there is what is left of them' '^(master-0 \| master.worker-0 \| worker|worker-0 \| worker.master-0 \| master).$' \
+	timeout 120 "$holdfast" logs gang -f --rank all
+"$holdfast" delete gang -y >/dev/null
+
 # ---- killed, and back
 sleeper keep >"$folder/keep.yaml"
 expect 'a job is taken' '"kind":"PyTorchJob"' api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs \
