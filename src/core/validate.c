@@ -160,6 +160,43 @@ static bool container_exists(const struct hf_job_view *view, const struct hf_rul
 	return false;
 }
 
+/* Wherever it stands, as in batch/v1; a list of at most 255. */
+static bool stands_before(const struct hf_rule *rule, size_t v)
+{
+	for (size_t i = 0; i < v; i++) {
+		if (rule->values[i] == rule->values[v])
+			return true;
+	}
+	return false;
+}
+
+static void check_values(const struct hf_rule *rule, size_t i, struct hf_field_errors *errors)
+{
+	bool unordered = false;
+	char text[VALUE_TEXT];
+
+	for (size_t v = 0; v < rule->values_len && v <= HF_RULE_VALUES_MAX; v++) {
+		int32_t value = rule->values[v];
+
+		if (value < 0)
+			hf_field_add(errors, HF_PROBLEM_INVALID, number(text, value),
+				     "must be greater than or equal to 0",
+				     RULES "[%zu].onExitCodes.values[%zu]", i, v);
+		if (value == 0 && rule->op == HF_RULE_IN)
+			hf_field_add(errors, HF_PROBLEM_INVALID, "0",
+				     "must not be 0 for the In operator",
+				     RULES "[%zu].onExitCodes.values[%zu]", i, v);
+		if (stands_before(rule, v))
+			hf_field_add(errors, HF_PROBLEM_DUPLICATE, number(text, value), "",
+				     RULES "[%zu].onExitCodes.values[%zu]", i, v);
+		if (v > 0 && rule->values[v - 1] > value && !unordered) {
+			hf_field_add(errors, HF_PROBLEM_INVALID, number(text, value),
+				     "must be ordered", RULES "[%zu].onExitCodes.values", i);
+			unordered = true;
+		}
+	}
+}
+
 /* What batch/v1 checks of exit codes, in its order. */
 static void check_exit_codes(const struct hf_job_view *view, const struct hf_rule *rule, size_t i,
 			     struct hf_field_errors *errors)
@@ -180,26 +217,8 @@ static void check_exit_codes(const struct hf_job_view *view, const struct hf_rul
 	if (rule->values_len > HF_RULE_VALUES_MAX)
 		hf_field_add(errors, HF_PROBLEM_TOO_MANY, number(text, (int64_t)rule->values_len),
 			     "must have at most 255 items", RULES "[%zu].onExitCodes.values", i);
-	for (size_t v = 0; v < rule->values_len; v++) {
-		int32_t value = rule->values[v];
-
-		if (value < 0)
-			hf_field_add(errors, HF_PROBLEM_INVALID, number(text, value),
-				     "must be greater than or equal to 0",
-				     RULES "[%zu].onExitCodes.values[%zu]", i, v);
-		if (value == 0 && rule->op == HF_RULE_IN)
-			hf_field_add(errors, HF_PROBLEM_INVALID, "0",
-				     "must not be 0 for the In operator",
-				     RULES "[%zu].onExitCodes.values[%zu]", i, v);
-		if (v > 0 && rule->values[v - 1] == value)
-			hf_field_add(errors, HF_PROBLEM_DUPLICATE, number(text, value), "",
-				     RULES "[%zu].onExitCodes.values[%zu]", i, v);
-		if (v > 0 && rule->values[v - 1] > value)
-			hf_field_add(errors, HF_PROBLEM_INVALID, number(text, value),
-				     "must be ordered", RULES "[%zu].onExitCodes.values", i);
-	}
+	check_values(rule, i, errors);
 }
-
 static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_field_errors *errors)
 {
 	char text[VALUE_TEXT];
@@ -241,10 +260,16 @@ static void check_rule(const struct hf_job_view *view, const struct hf_rule *rul
 {
 	static const char *const actions[] = {"FailJob",        "Ignore",     "Count",
 					      "RestartReplica", "RestartJob", NULL};
-	int kinds = rule->has_exit_codes + rule->has_pod_conditions + rule->has_pod_reasons +
+	/* An empty list of conditions is none, as in batch/v1. */
+	int kinds = rule->has_exit_codes + (rule->pod_conditions_len > 0) + rule->has_pod_reasons +
 		    rule->has_device;
 
-	if (rule->action == HF_RULE_UNKNOWN)
+	if (hf_str_is_empty(rule->action_text) && rule->action == HF_RULE_UNKNOWN)
+		hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL,
+			     "valid values: \"FailJob\", \"Ignore\", \"Count\", "
+			     "\"RestartReplica\", \"RestartJob\"",
+			     RULES "[%zu].action", i);
+	else if (rule->action == HF_RULE_UNKNOWN)
 		one_of(errors, hf_str_or(rule->action_text, ""), actions,
 		       hf_arena_printf(errors->arena, RULES "[%zu].action", i));
 	if (kinds != 1)
