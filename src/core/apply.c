@@ -29,6 +29,9 @@ static bool open_for(struct hf_brain *b, const struct hf_end *end)
 	if (end->kind != HF_END_RESTARTED)
 		hf_delay_next(b, hf_class_budget(end->cls));
 	hf_incident_open(b, end, end->cls, end->budget);
+	if (end->kind == HF_END_RESTARTED)
+		b->ledger.records[0].scope = "Container";
+	hf_cause_event(b);
 	b->plan->metrics[HF_METRIC_RESTARTED]++;
 	b->plan->metrics[HF_METRIC_RESTARTS]++;
 	b->plan->restart_cause = end->cls;

@@ -382,6 +382,8 @@ void hf_event_pod(struct hf_brain *b, bool warning, const char *reason, const ch
 		  const struct hf_pod *pod);
 void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *fmt, ...)
 	HF_PRINTF(4, 5);
+/* One event for each incident that restarts something: who, why, by which rule, at what cost. */
+void hf_cause_event(struct hf_brain *b);
 /* What the ledger tells of the last restart; before anything of this step is said. */
 void hf_why_history(struct hf_brain *b);
 /* What keeps ranks from running, where the brain waits for somebody else. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "core/framework.h"
+#include "core/observed.h"
 
 #include "base/str.h"
 
@@ -58,6 +59,8 @@ static void default_node_loss(const struct hf_recovery_spec *own,
 		     FORCE_DELETE_AFTER_SECONDS);
 	ret->replace_delay_seconds = pick(own->replace_delay_seconds,
 					  cluster->replace_delay_seconds, REPLACE_DELAY_SECONDS);
+	if (ret->replace_delay_seconds > HF_GONE_KEPT_SECONDS)
+		ret->replace_delay_seconds = HF_GONE_KEPT_SECONDS;
 }
 
 /* A job's own field, else the cluster's default from the operator's file, else ours. */

@@ -195,6 +195,12 @@ static size_t text_bytes(const char *text)
 	return text ? 2 * strlen(text) + KEY_BYTES : 0;
 }
 
+/* Digits and what stands between them: nothing that JSON writes in another way. */
+static size_t compact_bytes(const char *text)
+{
+	return text ? strlen(text) + KEY_BYTES : 0;
+}
+
 /* An upper bound that needs no document: what matters is that it is never too small. */
 size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 {
@@ -204,15 +210,15 @@ size_t hf_ledger_bytes(const struct hf_ledger *ledger)
 	for (int r = 0; r < HF_ROLES_MAX; r++) {
 		const struct hf_role_ledger *role = &ledger->roles[r];
 
-		bytes += text_bytes(role->attempts) + text_bytes(role->created) +
-			 text_bytes(role->succeeded) + text_bytes(role->seen) +
-			 text_bytes(role->covered) + KEY_BYTES;
+		bytes += compact_bytes(role->attempts) + compact_bytes(role->created) +
+			 compact_bytes(role->succeeded) + compact_bytes(role->seen) +
+			 compact_bytes(role->covered) + KEY_BYTES;
 	}
 	hf_assert(ledger->records_len <= HF_RECORDS_MAX);
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		const struct hf_record *record = &ledger->records[i];
 
-		bytes += 8 * SCALAR_BYTES + text_bytes(record->scope) +
+		bytes += 8 * SCALAR_BYTES + text_bytes(record->reason) + text_bytes(record->scope) +
 			 text_bytes(record->replica) + text_bytes(record->pod) +
 			 text_bytes(record->node) + text_bytes(record->device) +
 			 text_bytes(record->rule);

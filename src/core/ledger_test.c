@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
+#include "core/ledger_internal.h"
 
 #include "harness/brain.h"
 #include "harness/test.h"
@@ -148,6 +149,64 @@ static void size_is_bounded_and_counts_every_text(void **state)
 	assert_true(hf_ledger_bytes(&ledger) > empty + HF_RECORDS_MAX * 100);
 }
 
+/* ---- what it weighs -------------------------------------------------------------------------------- */
+
+/* A ledger of one type with so many ranks, each step-th of which was restarted alone so often. */
+static size_t weigh(int32_t ranks, int32_t step, int64_t attempt, size_t records)
+{
+	HF_AUTO_STRBUF attempts = HF_STRBUF_INIT((size_t)1 << 20);
+	HF_AUTO_STRBUF created = HF_STRBUF_INIT((size_t)1 << 20);
+	struct hf_ranges_writer writer = HF_RANGES_WRITER_INIT(&created);
+	struct hf_ledger ledger;
+
+	hf_ledger_blank(&ledger);
+	for (int32_t i = 0; i < ranks; i++) {
+		bool alone = step > 0 && i % step == 0;
+
+		hf_sparse_add(&attempts, i, alone ? attempt : 0);
+		/* Those that were restarted last are not made yet: the ranges fall apart. */
+		if (!alone)
+			hf_ranges_add(&writer, i);
+	}
+	hf_ranges_finish(&writer);
+	ledger.roles[0].attempts = attempts.data;
+	ledger.roles[0].created = created.data;
+	ledger.records_len = records;
+	for (size_t i = 0; i < records; i++)
+		ledger.records[i] = (struct hf_record){.reason = "DeletionByTaintManager",
+						       .scope = "Replica",
+						       .replica = "worker-9999",
+						       .pod = "a-name-of-middle-length-worker-9999",
+						       .node = "gpu-node-1234.example.internal"};
+	return hf_ledger_bytes(&ledger);
+}
+
+static void what_it_weighs_does_not_depend_on_the_ranks_but_on_those_restarted_alone(void **state)
+{
+	static const int32_t sizes[] = {1000, 10000};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(sizes); i++) {
+		int32_t n = sizes[i];
+
+		print_message(
+			"%d ranks, bytes at most: at rest %zu, after a restart %zu, with all "
+			"its history %zu; each fiftieth restarted alone %zu, every other %zu, "
+			"each %zu\n",
+			n, weigh(n, 0, 0, 0), weigh(n, 0, 0, 1), weigh(n, 0, 0, HF_RECORDS_MAX),
+			weigh(n, 50, 3, HF_RECORDS_MAX), weigh(n, 2, 12, HF_RECORDS_MAX),
+			weigh(n, 1, 12, HF_RECORDS_MAX));
+		/* Typical: ranges collapse. */
+		assert_true(weigh(n, 0, 0, 1) < 3072);
+		assert_true(weigh(n, 0, 0, HF_RECORDS_MAX) < 12288);
+	}
+	/* Worst: a thousand fit, ten thousand begin anew (restart.c). */
+	assert_true(weigh(1000, 1, 12, HF_RECORDS_MAX) < HF_LEDGER_BYTES_MAX / 2);
+	assert_true(weigh(1000, 2, 999, HF_RECORDS_MAX) < HF_LEDGER_BYTES_MAX / 2);
+	assert_true(weigh(10000, 50, 3, HF_RECORDS_MAX) < HF_LEDGER_BYTES_MAX / 2);
+	assert_true(weigh(10000, 1, 12, HF_RECORDS_MAX) > HF_LEDGER_BYTES_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +217,8 @@ int main(void)
 		cmocka_unit_test(texts_survive_writing_and_reading),
 		cmocka_unit_test(a_ledger_that_nobody_can_read_holds_the_job),
 		cmocka_unit_test(size_is_bounded_and_counts_every_text),
+		cmocka_unit_test(
+			what_it_weighs_does_not_depend_on_the_ranks_but_on_those_restarted_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,7 +154,9 @@ struct hf_node_seen {
  * nothing is presumed dead then. */
 bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost);
 
-/* A name that was held by a pod of this job until a moment ago. */
+/* A name that was held by a pod of this job until a moment ago.  Whoever watches forgets it after
+ * so many seconds: no name stays empty for longer. */
+#define HF_GONE_KEPT_SECONDS 300
 struct hf_gone_seen {
 	const char *name;
 	hf_time at;      /* when we saw that it was gone */

@@ -82,6 +82,7 @@ static void requested(struct hf_brain *b)
 	hf_assert(b->ledger.records_len > 0);
 	b->ledger.records[0].rule = HF_ANNOTATION_RESTART;
 	b->restarting = true;
+	hf_cause_event(b);
 	b->plan->restart_cause = HF_CLASS_USER;
 	b->plan->metrics[HF_METRIC_RESTARTED]++;
 	b->plan->metrics[HF_METRIC_RESTARTS]++;

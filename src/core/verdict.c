@@ -95,6 +95,7 @@ static void give_way(struct hf_brain *b, const struct hf_end *end)
 	hf_budget_charge(b, budget);
 	hf_incident_ensure_record(b, end);
 	ledger->records[0].decided_at = b->now;
+	hf_cause_event(b);
 	b->plan->metrics[HF_METRIC_RESTARTED]++;
 	b->plan->metrics[HF_METRIC_RESTARTS]++;
 	b->plan->restart_cause = end->cls;

@@ -85,38 +85,43 @@ void hf_wake(struct hf_brain *b, hf_time at)
 
 /* ---- the last restart --------------------------------------------------------------------------- */
 
-/* "worker-3 exited with code 137 (signal 9) on node n1" */
-static void say_evidence(struct hf_brain *b, const struct hf_record *record)
+static const char *how_it_ended(struct hf_brain *b, const struct hf_record *record)
 {
-	const char *who = hf_str_or(record->replica, "a replica");
-	const char *how = "ended";
+	const char *how;
 
-	if (hf_streq(record->rule, HF_ANNOTATION_RESTART)) {
-		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE,
-		       "somebody asked for a restart of %s",
-		       hf_str_or(record->replica, "all ranks"));
-		return;
-	}
-	if (record->cause == HF_CLASS_USER) {
-		how = "was deleted by somebody";
-	} else if (hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set) {
-		hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s was lost with node %s", who,
-		       hf_str_or(record->node, ""));
-		return;
-	} else if (record->exit_code.set) {
+	if (record->cause == HF_CLASS_USER)
+		return "was deleted by somebody";
+	if (record->exit_code.set) {
 		how = hf_arena_printf(b->arena, "exited with code %lld",
 				      (long long)record->exit_code.value);
-		if (record->signal.set)
-			how = hf_arena_printf(b->arena, "%s (signal %lld)", how,
-					      (long long)record->signal.value);
-	} else if (hf_streq(record->scope, "Container")) {
-		how = "had a container restarted by the kubelet";
-	} else if (!record->pod) {
-		how = "vanished";
+		return record->signal.set ? hf_arena_printf(b->arena, "%s (signal %lld)", how,
+							    (long long)record->signal.value)
+					  : how;
 	}
-	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s %s%s%s%s%s", who, how,
-	       record->node ? " on node " : "", hf_str_or(record->node, ""),
-	       record->reason ? ": " : "", hf_str_or(record->reason, ""));
+	if (hf_streq(record->scope, "Container"))
+		return "had a container restarted by the kubelet";
+	return record->pod ? "ended" : "vanished";
+}
+
+/* "worker-3 exited with code 137 (signal 9) on node n1" */
+static const char *evidence(struct hf_brain *b, const struct hf_record *record)
+{
+	const char *who = hf_str_or(record->replica, "a replica");
+
+	if (hf_streq(record->rule, HF_ANNOTATION_RESTART))
+		return hf_arena_printf(b->arena, "somebody asked for a restart of %s",
+				       hf_str_or(record->replica, "all ranks"));
+	if (hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set)
+		return hf_arena_printf(b->arena, "%s was lost with node %s", who,
+				       hf_str_or(record->node, ""));
+	return hf_arena_printf(b->arena, "%s %s%s%s%s%s", who, how_it_ended(b, record),
+			       record->node ? " on node " : "", hf_str_or(record->node, ""),
+			       record->reason ? ": " : "", hf_str_or(record->reason, ""));
+}
+
+static void say_evidence(struct hf_brain *b, const struct hf_record *record)
+{
+	hf_say(b, record->detected_at, HF_TOPIC_EVIDENCE, "%s", evidence(b, record));
 }
 
 /* The restart policy of the replica type, where that has decided. */
@@ -181,26 +186,54 @@ static void say_decision(struct hf_brain *b, const struct hf_record *record)
 		       hf_str_or(record->replica, "it"));
 }
 
+/* Of an incident that is decided. */
+static const char *charge(struct hf_brain *b)
+{
+	enum hf_budget budget = b->ledger.incident.charged;
+	const struct hf_opt_int *limit;
+	long long used;
+
+	hf_assert(budget != HF_BUDGET_PENDING);
+	if (budget == HF_BUDGET_NONE)
+		return "nothing is charged";
+	limit = &b->job.recovery.limits[budget];
+	used = (long long)b->ledger.restarts[budget];
+	if (limit->set)
+		return hf_arena_printf(b->arena, "%s budget: %lld of %lld used",
+				       hf_budget_name(budget), used, (long long)limit->value);
+	return hf_arena_printf(b->arena, "%s budget: %lld used, unlimited", hf_budget_name(budget),
+			       used);
+}
+
+void hf_cause_event(struct hf_brain *b)
+{
+	static const char *const reasons[] = {
+		[HF_CLASS_OUT_OF_MEMORY] = "OutOfMemory",
+		[HF_CLASS_INFRASTRUCTURE] = "InfrastructureFailure",
+		[HF_CLASS_DEVICE] = "DeviceFailure",
+		[HF_CLASS_ADMISSION] = "AdmissionFailure",
+		[HF_CLASS_USER] = "RestartWanted",
+		[HF_CLASS_APPLICATION] = "ApplicationFailure",
+	};
+	const struct hf_record *record = &b->ledger.records[0];
+	const char *rule = record->rule;
+
+	hf_assert(b->ledger.records_len > 0 && (size_t)record->cause < HF_ARRAY_LEN(reasons) &&
+		  reasons[record->cause]);
+	if (hf_streq(rule, HF_ANNOTATION_RESTART))
+		rule = NULL;
+	hf_event(b, record->cause != HF_CLASS_USER, reasons[record->cause],
+		 hf_arena_printf(b->arena, "Incident %lld: %s%s%s; %s", (long long)record->incident,
+				 evidence(b, record), rule ? "; rule " : "", hf_str_or(rule, ""),
+				 charge(b)));
+}
+
 static void say_budget(struct hf_brain *b, hf_time at)
 {
-	const struct hf_ledger *ledger = &b->ledger;
-	enum hf_budget budget = ledger->incident.charged;
-	const struct hf_opt_int *limit;
+	enum hf_budget budget = b->ledger.incident.charged;
 
-	if (budget == HF_BUDGET_PENDING)
-		return;
-	if (budget == HF_BUDGET_NONE) {
-		hf_say(b, at, HF_TOPIC_BUDGET, "nothing is charged");
-		return;
-	}
-	limit = &b->job.recovery.limits[budget];
-	if (limit->set)
-		hf_say(b, at, HF_TOPIC_BUDGET, "%s budget: %lld of %lld used",
-		       hf_budget_name(budget), (long long)ledger->restarts[budget],
-		       (long long)limit->value);
-	else
-		hf_say(b, at, HF_TOPIC_BUDGET, "%s budget: %lld used, unlimited",
-		       hf_budget_name(budget), (long long)ledger->restarts[budget]);
+	if (budget != HF_BUDGET_PENDING)
+		hf_say(b, at, HF_TOPIC_BUDGET, "%s", charge(b));
 }
 
 void hf_why_history(struct hf_brain *b)
