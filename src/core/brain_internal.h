@@ -4,6 +4,7 @@
 #define HF_CORE_BRAIN_INTERNAL_H
 
 #include "base/strbuf.h"
+#include "core/nodes_internal.h"
 #include "core/step.h"
 
 HF_BEGIN_DECLS
@@ -78,12 +79,6 @@ struct hf_end {
 struct hf_actions {
 	struct hf_action *items;
 	size_t len, cap;
-};
-
-/* A node that carries pods of the job, with what these tell of it. */
-struct hf_node {
-	const struct hf_node_seen *seen;
-	hf_time news_at; /* the last sign of its kubelet's life among them; NONE: none */
 };
 
 struct hf_brain {
@@ -211,68 +206,6 @@ hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int6
 /* Lengthen the streak and set notBefore.  Before the restart is recorded. */
 void hf_delay_next(struct hf_brain *b, enum hf_budget budget);
 
-/* ---- nodes: node.c, lost.c, stuck.c, avoid.c ----------------------------------------------- */
-
-/* The node that the pod is bound to; NULL: not bound, or nothing is known of it. */
-const struct hf_node *hf_node_of(struct hf_brain *b, const struct hf_pod *pod);
-/* That node where it is lost, else NULL; cheap where no node is. */
-const struct hf_node *hf_node_lost(struct hf_brain *b, const struct hf_pod *pod);
-
-/* What keeps us from giving up a pod of a lost node; the higher, the more it takes to end it. */
-enum hf_guard {
-	HF_GUARD_NONE,
-	HF_GUARD_DEADLINE,   /* its own grace, and forceDeleteAfterSeconds */
-	HF_GUARD_SILENCE,    /* the node has not been silent for long enough */
-	HF_GUARD_READ,       /* a Lease, the node or a claim is to be read first */
-	HF_GUARD_TAINT,      /* the control plane has not tainted the node */
-	HF_GUARD_TOLERATION, /* the user wants it to stay for longer */
-	HF_GUARD_VOLUME,     /* a volume that only one node may have: this needs proof */
-	HF_GUARD_MODE,       /* forceDelete is Never, or Proven and there is no proof */
-	HF_GUARD_STORM,      /* too many nodes are lost at once */
-	HF_GUARDS,
-};
-struct hf_evidence {
-	enum hf_guard guard;
-	bool proven;   /* the machine is dead, not just silent */
-	hf_time until; /* when the guard ends by itself; NEVER: when something changes */
-};
-/* What is known of the death of the pod's node, by the job's mode.  Nothing of the pod's own
- * deadline or tolerations. */
-struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,
-				    const struct hf_pod *pod);
-
-/* What keeps the pod, which is on a lost node, from being given up: the evidence, and then its
- * toleration, or its deadline when it is terminating. */
-struct hf_evidence hf_lost_evidence(struct hf_brain *b, const struct hf_node *node,
-				    const struct hf_pod *pod);
-/* Nobody has ended the pod, and it is to be given up. */
-bool hf_lost_is_given_up(struct hf_brain *b, const struct hf_pod *pod);
-/* A rank of the open incident whose node is lost, as an end; false: there is none.  It is the
- * cause, also before the node has been silent for long enough to give its pods up. */
-bool hf_lost_cause(struct hf_brain *b, struct hf_end *ret_end);
-/* While the open incident is being mended it takes that cause. */
-void hf_lost_adopt(struct hf_brain *b);
-/* Fail and delete the terminating pods that are to be given up; ask, wake, say and show what is
- * waited for.  After everything that deletes. */
-void hf_lost_step(struct hf_brain *b);
-/* The same for a job that is being deleted: no condition. */
-void hf_lost_force(struct hf_brain *b);
-
-/* Pods that are past their deadline on a node that is reachable: said and shown, never forced. */
-void hf_stuck_step(struct hf_brain *b);
-
-/* Keep a pod of the role off the nodes that its job has had bad luck with. */
-struct hf_edits;
-void hf_avoid_nodes(struct hf_brain *b, int role, struct hf_edits *edits);
-
-void hf_ask(struct hf_brain *b, enum hf_ask_kind kind, const char *name);
-
-/* Gone, out of service, or not heard of by the control plane. */
-bool hf_node_is_lost(const struct hf_node_seen *node);
-/* May be about to become lost: its kubelet says that it is not ready, or has let more than one
- * renewal of its Lease pass while we looked. */
-bool hf_node_is_suspect(const struct hf_node_seen *node, hf_time now);
-
 /* ---- verdicts: verdict.c, settle.c --------------------------------------------------------- */
 
 #define HF_VERDICT_RULE "PodFailurePolicy"
@@ -323,16 +256,6 @@ void hf_phase_step(struct hf_brain *b);
 /* When phase, Running or Restarting have changed: the time until now was productive (Running)
  * or down (Restarting), and begins anew. */
 void hf_phase_book(struct hf_brain *b);
-
-/* replace.c: names that stay empty for a while after their pod was removed from a tainted node. */
-struct hf_empty {
-	int32_t count;
-	const char *first;
-	hf_time until; /* of the first that may be used again */
-};
-/* The rank's name is one of them, which is counted. */
-bool hf_replace_waits(struct hf_brain *b, int role, int32_t index, struct hf_empty *empty);
-void hf_replace_say(struct hf_brain *b, const struct hf_empty *empty);
 
 /* pods.c, services.c: actions that bring the objects to what the ledger says. */
 void hf_pods_plan(struct hf_brain *b);

@@ -25,6 +25,17 @@ static bool heard(const struct hf_node_seen *node, hf_time since)
 	       (node->reported_at != HF_TIME_NONE && node->reported_at >= since);
 }
 
+/* The node that the pod is on has not been heard of; its Lease is asked for where that is why. */
+static bool is_silent(struct hf_brain *b, const struct hf_pod *pod, const struct hf_node *node,
+		      hf_time since)
+{
+	if (node && heard(node->seen, since))
+		return false;
+	if (!node || node->seen->renewed_at == HF_TIME_NONE || node->seen->renewed_at < since)
+		hf_ask(b, HF_ASK_LEASE, pod->node);
+	return true;
+}
+
 bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const char **ret_silent)
 {
 	const struct hf_observed *seen = b->seen;
@@ -43,12 +54,7 @@ bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const
 		node = hf_node_of(b, pod);
 		if (node && hf_node_is_suspect(node->seen, b->now))
 			seconds = b->job.recovery.node_lost_after_seconds + SUSPECT_EXTRA_SECONDS;
-		if (node && heard(node->seen, since))
-			continue;
-		if (!node || node->seen->renewed_at == HF_TIME_NONE ||
-		    node->seen->renewed_at < since)
-			hf_ask(b, HF_ASK_LEASE, pod->node);
-		if (!silent || strcmp(pod->node, silent) < 0)
+		if (is_silent(b, pod, node, since) && (!silent || strcmp(pod->node, silent) < 0))
 			silent = pod->node;
 	}
 	if (seconds < b->job.recovery.settle_seconds)

@@ -210,9 +210,7 @@ static void happens(struct life *life)
 	struct brain *b = life->b;
 	struct hf_run_policy *policy = &b->view.run_policy;
 
-	switch (roll(life, 16)) {
-	case 14: happens_to_node(life); break;
-	case 15: brain_answer(b); break;
+	switch (roll(life, 14)) {
 	case 0: brain_after(b, (int)roll(life, 300)); break;
 	case 1: brain_after(b, 1 + (int)roll(life, 20)); break;
 	case 2: brain_nodes_heard(b); break;
@@ -612,7 +610,12 @@ static void live(uint64_t seed)
 
 	random_job(&life);
 	for (int i = 0; i < EVENTS && !world.job_deleted; i++) {
-		happens(&life);
+		if (roll(&life, 8) > 0)
+			happens(&life);
+		else if (roll(&life, 2))
+			happens_to_node(&life);
+		else
+			brain_answer(&world);
 		furnish_pods(&life);
 		brain_step(&world);
 		check_plan(&life);
