@@ -32,7 +32,7 @@ static void keep(struct hf_explanation *explanation, struct hf_cli_reply *reply)
 }
 
 /* One entry for each node, alive: a settling verdict is shown as the operator of the embedded
- * plane sees it. */
+ * plane sees it.  What is known of nodes that are lost stands in the status. */
 static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *seen)
 {
 	struct hf_node_seen *nodes = HF_ARENA_ARRAY(arena, struct hf_node_seen, seen->pods_len + 1);
@@ -44,9 +44,15 @@ static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *s
 			known = hf_streq(nodes[k].name, seen->pods[i].node);
 		if (!known)
 			nodes[len++] = (struct hf_node_seen){.name = seen->pods[i].node,
+							     .since = now,
+							     .confirmed_at = HF_TIME_NONE,
+							     .lease_read_at = HF_TIME_NONE,
+							     .lease_since = HF_TIME_NONE,
 							     .renewed_at = now,
 							     .reported_at = HF_TIME_NONE};
 	}
+	seen->blind = true;
+	seen->watched_since = HF_TIME_NONE;
 	seen->nodes = nodes;
 	seen->nodes_len = len;
 }

@@ -393,11 +393,27 @@ void hf_lost_force(struct hf_brain *b)
 	say_all(b, waiting, &worst);
 }
 
+bool hf_lost_unseen(struct hf_brain *b, const char *type)
+{
+	const struct hf_condition *condition = hf_cond_find(b, type);
+
+	if (!b->seen->blind)
+		return false;
+	if (condition && hf_streq(condition->status, "True")) {
+		b->blocker = hf_str_or(condition->message, type);
+		hf_say(b, condition->last_transition, HF_TOPIC_BLOCKED, "%s", b->blocker);
+	}
+	return true;
+}
+
 void hf_lost_step(struct hf_brain *b)
 {
 	struct waiting waiting[HF_GUARDS] = {0};
 	enum hf_guard worst = HF_GUARD_NONE;
 	size_t pods;
+
+	if (hf_lost_unseen(b, HF_COND_NODE_UNREACHABLE))
+		return;
 
 	walk(b, hf_cond_finished(b), waiting);
 	pods = say_all(b, waiting, &worst);

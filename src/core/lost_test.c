@@ -208,6 +208,26 @@ static void many_pods_are_one_line_and_the_hardest_guard_names_the_condition(voi
 	brain_release(&b);
 }
 
+static void who_is_blind_to_nodes_tells_what_the_status_says(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	pod = lose();
+	brain_step(&b);
+	brain_perform_all(&b);
+	brain_terminate(&b, "demo-hand-1");
+	brain_quiet(&b);
+	brain_after(&b, 1000);
+	b.blind = true;
+	brain_regain(&b, pod->node);
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "without a sign of life"));
+	assert_string_equal(unreachable()->status, "True");
+	assert_null(hf_status_condition(&b.plan.status, HF_COND_POD_STUCK));
+	brain_release(&b);
+}
+
 static void a_pending_verdict_gives_way_only_once(void **state)
 {
 	(void)state;
@@ -238,6 +258,7 @@ int main(void)
 		cmocka_unit_test(a_pod_without_a_version_is_not_forced),
 		cmocka_unit_test(others_pods_are_left_alone),
 		cmocka_unit_test(many_pods_are_one_line_and_the_hardest_guard_names_the_condition),
+		cmocka_unit_test(who_is_blind_to_nodes_tells_what_the_status_says),
 		cmocka_unit_test(a_pending_verdict_gives_way_only_once),
 	};
 

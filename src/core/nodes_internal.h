@@ -70,6 +70,9 @@ void hf_lost_step(struct hf_brain *b);
 /* The same for a job that is being deleted: no condition. */
 void hf_lost_force(struct hf_brain *b);
 
+/* Whoever looks is blind to nodes: the condition stands, and its message is said. */
+bool hf_lost_unseen(struct hf_brain *b, const char *type);
+
 /* Pods that are past their deadline on a node that is reachable: said and shown, never forced. */
 void hf_stuck_step(struct hf_brain *b);
 

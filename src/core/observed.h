@@ -182,6 +182,9 @@ struct hf_observed {
 	size_t claims_len;
 	/* We have watched pods without a gap since: who was gone before is not in `gone`. */
 	hf_time watched_since;
+	/* Whoever looks does not watch nodes (a person's `why`): what the status says of lost nodes
+	 * and stuck pods stands, and nothing is concluded from nodes that seem well. */
+	bool blind;
 };
 
 HF_END_DECLS

@@ -69,6 +69,8 @@ void hf_stuck_step(struct hf_brain *b)
 	struct stuck stuck = {0};
 	const char *message;
 
+	if (hf_lost_unseen(b, HF_COND_POD_STUCK))
+		return;
 	for (size_t i = 0; i < b->seen->pods_len; i++)
 		look(b, &b->seen->pods[i], &stuck);
 	if (stuck.count == 0) {

@@ -243,6 +243,7 @@ void brain_step(struct brain *b)
 		.claims = b->claims,
 		.claims_len = b->claims_len,
 		.watched_since = HF_TIME_NONE,
+		.blind = b->blind,
 	};
 	assert_ok(hf_job_step(&b->view, &b->seen, b->now, b->pass, &b->plan, &err), &err);
 }
