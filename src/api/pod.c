@@ -135,6 +135,17 @@ bool hf_is_terminating(struct hf_doc *doc, struct hf_arena *arena)
 	return hf_field_has(metadata.present, METADATA_DELETION);
 }
 
+bool hf_is_deleted(struct hf_doc *doc, struct hf_arena *arena)
+{
+	struct metadata metadata;
+
+	read_metadata(doc, arena, &metadata);
+	if (!hf_field_has(metadata.present, METADATA_DELETION))
+		return true;
+	return hf_field_has(metadata.present, METADATA_GRACE) && metadata.grace == 0 &&
+	       metadata.finalizers.len == 0;
+}
+
 /* ---- pods ---------------------------------------------------------------------------------- */
 
 struct waiting {

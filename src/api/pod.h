@@ -26,6 +26,9 @@ const char *hf_service_read(struct hf_doc *doc, const char *job_uid, struct hf_a
  * has a deletionTimestamp. */
 const char *hf_controller_uid(struct hf_doc *doc, struct hf_arena *arena);
 bool hf_is_terminating(struct hf_doc *doc, struct hf_arena *arena);
+/* Of an object that a DELETE answered with: it is not stored any more.  Marked it is with a grace, or
+ * where finalizers keep it. */
+bool hf_is_deleted(struct hf_doc *doc, struct hf_arena *arena);
 
 HF_END_DECLS
 

@@ -4,6 +4,9 @@
 
 #include "harness/test.h"
 
+#include "base/mem.h"
+#include "base/str.h"
+
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)1 << 20)
@@ -271,6 +274,32 @@ static void a_service_tells_whose_it_is_and_whether_it_goes(void **state)
 	assert_true(hf_is_terminating(doc, arena));
 }
 
+static void what_a_delete_answers_tells_whether_the_object_is_gone(void **state)
+{
+	static const struct {
+		const char *metadata;
+		bool gone;
+	} cases[] = {
+		{"{}", true}, /* as it last was */
+		{"{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"}", false},
+		{"{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"deletionGracePeriodSeconds\":30}",
+		 false},
+		{"{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"deletionGracePeriodSeconds\":0}",
+		 true},
+		{"{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"deletionGracePeriodSeconds\":0,"
+		 "\"finalizers\":[\"a.example/one\"]}",
+		 false},
+	};
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		HF_AUTOFREE char *text = hf_xasprintf("{\"metadata\":%s}", cases[i].metadata);
+		HF_AUTO_DOC doc = parse(text);
+
+		assert_int_equal(hf_is_deleted(doc, arena), cases[i].gone);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +307,7 @@ int main(void)
 		cmocka_unit_test(a_pod_of_another_owner_is_not_owned),
 		cmocka_unit_test(stamps_count_together_or_not_at_all),
 		cmocka_unit_test(an_empty_pod_is_pending_and_of_nobody),
+		cmocka_unit_test(what_a_delete_answers_tells_whether_the_object_is_gone),
 		cmocka_unit_test(fields_of_a_wrong_type_are_absent_and_the_rest_is_read),
 		cmocka_unit_test(broken_text_has_no_fields),
 		cmocka_unit_test(no_tree_is_made_of_a_text),

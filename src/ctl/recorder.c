@@ -67,6 +67,7 @@ struct hf_recorder {
 	struct hf_rng rng;
 	uint64_t seed;
 	struct hf_backoff backoff;
+	hf_time delay;
 	int64_t sending_count;
 	hf_time last_stamp;
 	struct hf_task *idle_task;
@@ -261,7 +262,7 @@ static void enqueue(struct hf_recorder *recorder, struct event *event)
 	*recorder->last = event;
 	recorder->last = &event->next;
 	recorder->n_queued++;
-	send_soon(recorder, 0);
+	send_soon(recorder, recorder->delay);
 }
 
 /* The first event's turn is over; one that changed meanwhile goes to the end. */
@@ -424,6 +425,7 @@ struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options
 	recorder->loop = options->loop;
 	recorder->store = options->store;
 	recorder->component = hf_xstrdup(options->component);
+	recorder->delay = options->delay;
 	recorder->refused = options->refused;
 	recorder->refused_arg = options->arg;
 	recorder->events = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, event_free);
@@ -516,8 +518,11 @@ void hf_recorder_drain(struct hf_recorder *recorder, hf_task_fn idle, void *arg)
 {
 	recorder->idle = idle;
 	recorder->idle_arg = arg;
+	recorder->delay = 0;
 	if (recorder->first == NULL)
 		hf_task_post(recorder->idle_task);
+	else if (recorder->call == NULL && recorder->backoff.failures == 0)
+		hf_timer_arm(recorder->timer, 0);
 }
 
 size_t hf_recorder_pending(const struct hf_recorder *recorder)

@@ -37,6 +37,7 @@ struct hf_recorder_options {
 	const char
 		*component; /* source.component and reportingComponent of events that name none */
 	uint64_t seed;      /* of the retry jitter */
+	hf_time delay;      /* before the first of a row is sent, so that what is told goes first */
 	/* A create or patch was refused, the first since one was taken; may be NULL, must not record. */
 	void (*refused)(void *arg, int code, const char *message);
 	void *arg;

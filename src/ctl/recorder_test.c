@@ -418,6 +418,34 @@ static void count_call(void *arg)
 	++*(int *)arg;
 }
 
+static void test_a_delay_holds_the_first_of_a_row_and_drain_ends_it(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_recorder_options options = {.loop = bench->loop,
+					      .store = &bench->store->base,
+					      .component = "c",
+					      .delay = 200 * HF_MS};
+	int told = 0;
+
+	hf_recorder_destroy(bench->recorder);
+	bench->recorder = hf_recorder_create(&options);
+	record(bench, "ddp", "R", "m");
+	record(bench, "ddp", "R", "m2");
+	hf_loop_run_until(bench->loop, 199 * HF_MS);
+	assert_null(fake_next(bench->store));
+	hf_loop_run_until(bench->loop, 200 * HF_MS);
+	grant(fake_next(bench->store));
+	grant(next(bench));
+	record(bench, "ddp", "R", "m3");
+	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop));
+	assert_null(fake_next(bench->store));
+	hf_recorder_drain(bench->recorder, count_call, &told);
+	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop));
+	grant(fake_next(bench->store));
+	next(bench);
+	assert_int_equal(told, 1);
+}
+
 static void test_drain_tells_once_when_nothing_waits_any_more(void **state)
 {
 	struct bench *bench = *state;
@@ -476,6 +504,7 @@ int main(void)
 		T(test_long_messages_are_cut_between_characters),
 		T(test_events_about_cluster_objects_live_in_namespace_default),
 		T(test_drain_tells_once_when_nothing_waits_any_more),
+		T(test_a_delay_holds_the_first_of_a_row_and_drain_ends_it),
 		T(test_destroy_drops_what_waits),
 	};
 

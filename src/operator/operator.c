@@ -26,6 +26,8 @@
  * the server needs for the pods and services of a small job, so that one status tells it all. */
 #define GATHER_PER_JOB (20 * HF_MS)
 #define GATHER_MAX (5 * HF_SECOND)
+/* A pod is replaced within some three requests; what is told of it does not compete with them. */
+#define EVENT_DELAY (200 * HF_MS)
 /* One object decoded at a time; its text is bounded by the store. */
 #define SCRATCH_BYTES_MAX ((size_t)64 << 20)
 
@@ -382,6 +384,7 @@ static void queue_init(struct hf_operator *op)
 		.store = op->store,
 		.component = "holdfast",
 		.seed = options->seed,
+		.delay = EVENT_DELAY,
 		.refused = event_refused,
 		.arg = op,
 	};

@@ -203,8 +203,9 @@ static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply
 	}
 }
 
-/* A DELETE that is complete answers with a Status or with the object as it last was; one that
- * waits (grace, finalizers) with the object marked. */
+/* A DELETE that is complete answers with a Status, with the object as it last was, or, of a pod that had
+ * ended, marked without grace: its name is free before the watch tells.  One that waits (grace,
+ * finalizers) answers with the object marked. */
 static void judge_delete(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == HF_E_NOT_FOUND) {
@@ -214,7 +215,7 @@ static void judge_delete(struct hf_pass_call *call, const struct hf_reply *reply
 		struct hf_doc *object = reply->object;
 
 		if (object != NULL && hf_streq(hf_doc_uid(object), call->action->uid) &&
-		    hf_is_terminating(object, call->pass->arena))
+		    !hf_is_deleted(object, call->pass->arena))
 			hf_cache_put_reply(cache_of(call), object);
 		else
 			put_gone(call);

@@ -171,6 +171,19 @@ static void test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache(void *
 	assert_int_equal(brain.pods, 1);
 }
 
+static void test_a_pod_that_had_ended_is_gone_with_the_answer_although_marked(void **state)
+{
+	struct bench *bench = *state;
+
+	fake_answer_object(delete_begins(bench),
+			   pod_doc("ddp-worker-0", "p-uid", 106, "u-1",
+				   ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\","
+				   "\"deletionGracePeriodSeconds\":0"));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 107);
+	gathered(bench);
+	assert_int_equal(brain.pods, 1);
+}
+
 static void test_a_refused_precondition_is_read_and_stepped_again(void **state)
 {
 	struct bench *bench = *state;
@@ -325,6 +338,7 @@ int main(void)
 		T(test_retry_after_is_kept),
 		T(test_a_graceful_delete_leaves_the_pod_marked_in_the_cache),
 		T(test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache),
+		T(test_a_pod_that_had_ended_is_gone_with_the_answer_although_marked),
 		T(test_a_refused_precondition_is_read_and_stepped_again),
 		T(test_a_delete_that_timed_out_is_read),
 		T(test_deleting_the_job_is_foreground_by_uid_and_counted),

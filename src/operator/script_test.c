@@ -315,7 +315,7 @@ struct fake_watch *watch_of(struct bench *bench, const char *plural)
 /* All events sent so far, as "reason: message" lines. */
 void event_lines(struct bench *bench, struct hf_strbuf *lines)
 {
-	turn(bench);
+	turn_for(bench, 200 * HF_MS);
 	for (size_t i = 0; i < bench->store->n_calls; i++) {
 		struct fake_call *call = &bench->store->calls[i];
 
