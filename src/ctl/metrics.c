@@ -124,17 +124,23 @@ struct hf_family *hf_metrics_family(struct hf_metrics *metrics,
 
 /* --- series --- */
 
-static void add_escaped(struct hf_strbuf *sb, const char *text, bool quotes)
+static void add_escaped(struct hf_strbuf *sb, const char *text, size_t len, bool quotes)
 {
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p == '\\')
-			hf_strbuf_addstr(sb, "\\\\");
-		else if (*p == '\n')
-			hf_strbuf_addstr(sb, "\\n");
-		else if (*p == '"' && quotes)
-			hf_strbuf_addstr(sb, "\\\"");
-		else
-			hf_strbuf_addch(sb, *p);
+	const char *special = quotes ? "\\\n\"" : "\\\n";
+
+	while (len > 0) {
+		size_t plain = strcspn(text, special);
+
+		if (plain > len)
+			plain = len;
+		hf_strbuf_add(sb, text, plain);
+		text += plain;
+		len -= plain;
+		if (len == 0)
+			return;
+		hf_strbuf_addstr(sb, *text == '\\' ? "\\\\" : *text == '\n' ? "\\n" : "\\\"");
+		text++;
+		len--;
 	}
 }
 
@@ -145,10 +151,11 @@ static void make_labels(const struct hf_family *metric, struct hf_strbuf *sb, va
 		const char *value = va_arg(ap, const char *);
 
 		hf_assert(value != NULL);
-		HF_AUTOFREE char *cut = hf_xstrndup(value, LABEL_VALUE_MAX);
-
-		hf_strbuf_addf(sb, "%s%s=\"", i == 0 ? "" : ",", metric->labels[i]);
-		add_escaped(sb, cut, true);
+		if (i > 0)
+			hf_strbuf_addch(sb, ',');
+		hf_strbuf_addstr(sb, metric->labels[i]);
+		hf_strbuf_addstr(sb, "=\"");
+		add_escaped(sb, value, strnlen(value, LABEL_VALUE_MAX), true);
 		hf_strbuf_addch(sb, '"');
 	}
 	hf_assert(va_arg(ap, const char *) == NULL);
@@ -315,7 +322,7 @@ static void render_histogram(struct hf_strbuf *sb, const struct hf_family *metri
 static void render_head(struct hf_strbuf *sb, const char *name, const char *help, const char *type)
 {
 	hf_strbuf_addf(sb, "# HELP %s ", name);
-	add_escaped(sb, help, false);
+	add_escaped(sb, help, strlen(help), false);
 	hf_strbuf_addf(sb, "\n# TYPE %s %s\n", name, type);
 }
 
