@@ -3,6 +3,7 @@
 #include "json/skip_internal.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -81,30 +82,100 @@ const char *hf_skip_string_end(const char *p, const char *end, bool *escaped)
 	return string_tail(p, end, escaped);
 }
 
-/* [ and { differ in one bit, and so do ] and }: with it set, two comparisons find all four. */
-const char *hf_skip_container_end(const char *p, const char *end)
+#define BLOCK 64
+
+struct masks {
+	uint64_t quotes, backslashes, opens, closes;
+};
+
+/* One bit for each byte.  [ and { differ in one bit, and so do ] and }: with it set, two
+ * comparisons find all four. */
+static inline struct masks look(const char *p)
 {
-	const __m128i quote = _mm_set1_epi8('"'), bit = _mm_set1_epi8(0x20);
+	const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
 	const __m128i open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
-	size_t depth = 0;
+	const __m128i bit = _mm_set1_epi8(0x20);
+	struct masks m = {0};
+
+	for (int i = 0; i < BLOCK; i += 16) {
+		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+		__m128i folded = _mm_or_si128(v, bit);
+
+#define MASK(a, b) ((uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) << i)
+		m.quotes |= MASK(v, quote);
+		m.backslashes |= MASK(v, backslash);
+		m.opens |= MASK(folded, open);
+		m.closes |= MASK(folded, close);
+#undef MASK
+	}
+	return m;
+}
+
+/* Each bit: whether an odd number of bits is set up to and with it. */
+static inline uint64_t parity(uint64_t bits)
+{
+	for (int shift = 1; shift < BLOCK; shift *= 2)
+		bits ^= bits << shift;
+	return bits;
+}
+
+/* Behind the string that p is in or that begins in the block at p. */
+static const char *behind_string(const char *p, const char *end, bool inside)
+{
 	bool escaped;
 
-	while (p && end - p >= 16) {
-		__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-		__m128i folded = _mm_or_si128(v, bit);
-		unsigned quotes = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, quote));
-		unsigned opens = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(folded, open));
-		unsigned closes = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(folded, close));
-		/* Only what stands before the first quote is known to be outside of strings. */
-		unsigned before = quotes ? (quotes & -quotes) - 1 : ~0u;
-		for (unsigned hits = (opens | closes) & before; hits; hits &= hits - 1) {
-			if (opens & hits & -hits)
-				depth++;
-			else if (--depth == 0)
-				return p + __builtin_ctz(hits) + 1;
-		}
-		p = quotes ? hf_skip_string_end(p + __builtin_ctz(quotes), end, &escaped) : p + 16;
+	return inside ? string_tail(p, end, &escaped) : hf_skip_string_end(p, end, &escaped);
+}
+
+/* Brackets of the block that are outside of strings; NULL: the end is not among them. */
+static const char *count_brackets(const char *p, const struct masks *m, uint64_t outside,
+				  size_t *depth)
+{
+	for (uint64_t hits = (m->opens | m->closes) & outside; hits; hits &= hits - 1) {
+		if (m->opens & hits & -hits)
+			++*depth;
+		else if (--*depth == 0)
+			return p + __builtin_ctzll(hits) + 1;
 	}
+	return NULL;
+}
+
+/* Block by block, however many strings are in one.  Where there is a backslash, what stands before
+ * the next string counts, and then the scan begins anew behind that string. */
+const char *hf_skip_container_end(const char *p, const char *end)
+{
+	bool inside = false;
+	size_t depth = 0;
+
+	while (p && end - p >= BLOCK) {
+		struct masks m = look(p);
+		uint64_t strings = parity(m.quotes) ^ (inside ? ~0ull : 0);
+		const char *found;
+
+		if (m.backslashes && inside) {
+			p = behind_string(p, end, true);
+			inside = false;
+			continue;
+		}
+		if (m.backslashes) {
+			uint64_t first = m.quotes & -m.quotes;
+
+			/* Outside of strings a backslash is no JSON: nothing is found then. */
+			found = count_brackets(p, &m, first ? first - 1 : ~0ull, &depth);
+			if (found)
+				return found;
+			p = first ? behind_string(p + __builtin_ctzll(first), end, false)
+				  : p + BLOCK;
+			continue;
+		}
+		found = count_brackets(p, &m, ~strings, &depth);
+		if (found)
+			return found;
+		inside = strings >> (BLOCK - 1);
+		p += BLOCK;
+	}
+	if (p && inside)
+		p = behind_string(p, end, true);
 	return container_tail(p, end, depth);
 }
 #else
