@@ -360,6 +360,8 @@ static void list_reply(void *arg, const struct hf_reply *reply)
 	struct hf_cache *cache = arg;
 
 	cache->call = NULL;
+	if (cache->options.heard != NULL)
+		cache->options.heard(cache->options.arg, reply);
 	if (reply->code != 0) {
 		cache->stats.errors++;
 		problem(cache, reply->code, reply->message);

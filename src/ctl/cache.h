@@ -106,6 +106,7 @@ struct hf_cache_options {
 
 	hf_cache_fn changed;         /* may be NULL; must not change this cache */
 	hf_cache_problem_fn problem; /* may be NULL */
+	hf_reply_fn heard;           /* of every list's reply, good or not; may be NULL */
 	void *arg;
 };
 

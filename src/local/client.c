@@ -113,6 +113,8 @@ static void on_late(void *arg)
 {
 	struct local_call *call = arg;
 
+	if (call->client->paused)
+		return;
 	if (call->fault.lose_reply) {
 		hf_result_release(&call->result);
 		call->result.code = hf_error_set(&call->result.err, HF_E_TIMEOUT,
@@ -135,12 +137,24 @@ static void finish(struct local_call *call)
 
 	if (call->fault.lose_reply)
 		after = call->request->timeout ? call->request->timeout : HF_LOCAL_TIMEOUT;
-	if (after > 0) {
+	if (after > 0 || call->client->paused) {
 		call->state = CALL_LATE;
 		arm(call, on_late, after);
 		return;
 	}
 	reply(call);
+}
+
+void hf_local_client_pause(struct hf_store *store, bool paused)
+{
+	struct local_client *client = (struct local_client *)store;
+
+	client->paused = paused;
+	for (struct local_call *call = client->calls; !paused && call; call = call->next)
+		if (call->state == CALL_LATE && !hf_timer_armed(call->timer))
+			hf_timer_arm(call->timer, 0);
+	if (!paused)
+		hf_local_watches_wake(client);
 }
 
 /* --- a turn --- */

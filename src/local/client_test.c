@@ -410,6 +410,47 @@ static void two_runs_of_one_seed_are_alike(void **state)
 	assert_string_equal(first, second);
 }
 
+static void a_paused_client_is_answered_when_it_goes_on(void **state)
+{
+	struct plane p;
+	struct script s = {.fault = {.delay_after = HF_SECOND}};
+	AUTO_OUTCOME late = {0};
+	AUTO_OUTCOME soon = {0};
+
+	plane_open(&p, NULL, false);
+	struct hf_store *store = faulty(&p, &s);
+	send_create(store, "late", &late, NULL);
+	send_create(store, "soon", &soon, NULL);
+	hf_local_client_pause(store, true);
+	p.w.pass(&p.w, HF_MINUTE);
+	assert_true(there(&p, "late") && there(&p, "soon"));
+	assert_int_equal(late.calls + soon.calls, 0);
+	hf_local_client_pause(store, false);
+	settle(&p.w);
+	assert_int_equal(late.calls, 1);
+	assert_int_equal(soon.calls, 1);
+	assert_int_equal(late.code, 0);
+	hf_store_destroy(store);
+	plane_close(&p);
+}
+
+static void a_paused_client_may_be_destroyed(void **state)
+{
+	struct plane p;
+	struct script s = {0};
+	AUTO_OUTCOME o = {0};
+
+	plane_open(&p, NULL, false);
+	struct hf_store *store = faulty(&p, &s);
+	send_create(store, "c", &o, NULL);
+	hf_local_client_pause(store, true);
+	settle(&p.w);
+	hf_store_destroy(store);
+	assert_int_equal(o.calls, 1);
+	assert_int_equal(o.code, HF_E_CANCELED);
+	plane_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +465,8 @@ int main(void)
 		cmocka_unit_test(a_watch_from_a_stale_list_catches_up),
 		cmocka_unit_test(too_many_waiting_requests_are_sent_back),
 		cmocka_unit_test(the_servers_time_is_the_loops),
+		cmocka_unit_test(a_paused_client_is_answered_when_it_goes_on),
+		cmocka_unit_test(a_paused_client_may_be_destroyed),
 		cmocka_unit_test(two_runs_of_one_seed_are_alike),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

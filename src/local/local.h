@@ -102,6 +102,9 @@ struct hf_store *hf_local_client_create(struct hf_local *local,
 					const struct hf_local_faults *faults); /* may be NULL */
 /* Ends every watch of that client now with this code; ENDED arrives from the loop. */
 void hf_local_client_break_watches(struct hf_store *client, int code, const char *message);
+/* As while a process is stopped: requests that were sent are done, replies and events wait for it.
+ * A watch that waits longer than history reaches ends with HF_E_GONE. */
+void hf_local_client_pause(struct hf_store *client, bool paused);
 
 /*
  * --- in-process controllers: synchronous ---

@@ -30,6 +30,7 @@ struct local_client {
 	struct local_call *calls; /* all that are under way */
 	struct local_watch *watches;
 	struct local_stream *streams;
+	bool paused; /* neither replies nor events reach it */
 };
 
 struct hf_local {
@@ -71,6 +72,7 @@ struct hf_watch *hf_local_watch_start(struct hf_store *store,
 void hf_local_watch_stop(struct hf_watch *watch);
 void hf_local_watches_pump(struct hf_local *local);
 void hf_local_watches_bookmark(void *local);
+void hf_local_watches_wake(struct local_client *client);
 void hf_local_watches_cancel(struct local_client *client); /* ENDED with HF_E_CANCELED, now */
 
 /* stream.c: logs */

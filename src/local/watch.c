@@ -333,7 +333,7 @@ static enum step step_begin(struct local_watch *w)
 
 static enum step step(struct local_watch *w)
 {
-	if (w->ended || !w->client)
+	if (w->ended || !w->client || w->client->paused)
 		return STEP_IDLE;
 	if (w->ending)
 		return deliver_end(w) ? STEP_IDLE : STEP_GONE;
@@ -387,8 +387,8 @@ static void bookmark(struct local_watch *w, uint64_t version)
 
 static bool wants_bookmark(const struct local_watch *w, uint64_t version)
 {
-	return w->options.bookmarks && w->told < version && !w->begins && !w->initial &&
-	       !w->ending && !w->asked && !hf_history_at(&w->kind->history, w->seq);
+	return w->options.bookmarks && !w->client->paused && w->told < version && !w->begins &&
+	       !w->initial && !w->ending && !w->asked && !hf_history_at(&w->kind->history, w->seq);
 }
 
 /* Armed by a commit; watches that have seen all there is and were told less get one. */
@@ -512,6 +512,12 @@ void hf_local_client_break_watches(struct hf_store *store, int code, const char 
 	for (struct local_watch *w = client->watches; w; w = w->next)
 		if (!w->ended)
 			set_ending(w, code, message);
+}
+
+void hf_local_watches_wake(struct local_client *client)
+{
+	for (struct local_watch *w = client->watches; w; w = w->next)
+		wake(w);
 }
 
 /* The handles outlive their store, until hf_watch_stop: their owner still has them. */

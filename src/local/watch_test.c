@@ -103,6 +103,24 @@ static void a_late_event_holds_up_those_behind_it(void **state)
 	tear_down(&s);
 }
 
+static void a_paused_client_hears_all_of_it_later(void **state)
+{
+	struct setup s;
+
+	set_up(&s);
+	watch_all(&s);
+	make(&s, "a");
+	hf_local_client_pause(s.store, true);
+	make(&s, "b");
+	make(&s, "c");
+	s.p.w.pass(&s.p.w, 5 * HF_MINUTE);
+	assert_string_equal(seen_text(&s.seen), "A:a");
+	hf_local_client_pause(s.store, false);
+	settle(&s.p.w);
+	assert_string_equal(seen_text(&s.seen), "A:a A:b A:c");
+	tear_down(&s);
+}
+
 static void faults_hold_for_the_beginning_too(void **state)
 {
 	struct setup s;
@@ -490,6 +508,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_may_be_lost_or_come_twice),
 		cmocka_unit_test(a_late_event_holds_up_those_behind_it),
+		cmocka_unit_test(a_paused_client_hears_all_of_it_later),
 		cmocka_unit_test(faults_hold_for_the_beginning_too),
 		cmocka_unit_test(a_watch_may_break_at_any_event),
 		cmocka_unit_test(all_watches_of_a_client_can_be_broken),

@@ -50,6 +50,8 @@ hf_time hf_loop_mono(const struct hf_loop *loop); /* since some start; never ste
 hf_time hf_loop_wall(const struct hf_loop *loop); /* since 1970; may step */
 /* Virtual only: move the wall clock, as an operator of a machine might. */
 void hf_loop_step_wall(struct hf_loop *loop, hf_time by);
+/* When the next timer is due; HF_TIME_NEVER: none is armed. */
+hf_time hf_loop_next_due(const struct hf_loop *loop);
 /* Virtual only: time passes and nothing runs, as while a process is stopped (SIGSTOP). */
 void hf_loop_freeze(struct hf_loop *loop, hf_time span);
 

@@ -67,7 +67,6 @@ void hf_loop_release_base(struct hf_loop *loop);
 /* Run the oldest task, or else the first timer due at `now`; false: there was none. */
 bool hf_loop_step(struct hf_loop *loop, hf_time now);
 bool hf_loop_has_tasks(const struct hf_loop *loop);
-hf_time hf_loop_next_due(const struct hf_loop *loop); /* HF_TIME_NEVER: no timer is armed */
 
 /* From here on the watch neither keeps hf_loop_run going nor counts as an object: for what
  * the loop itself looks after (children whose owner has gone).  Destroyed as others are. */

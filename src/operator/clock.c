@@ -10,16 +10,18 @@
  */
 #define SLACK (3 * HF_SECOND)
 
-void hf_server_clock_hear(struct hf_server_clock *clock, hf_time server_time, hf_time mono)
+bool hf_server_clock_hear(struct hf_server_clock *clock, hf_time server_time, hf_time mono,
+			  hf_time wall)
 {
-	hf_time offset;
+	hf_time offset, before = clock->known ? clock->offset : wall - mono;
 
 	if (server_time == HF_TIME_NONE)
-		return;
+		return false;
 	offset = server_time - mono;
 	if (!clock->known || offset > clock->offset || offset < clock->offset - SLACK)
 		clock->offset = offset;
 	clock->known = true;
+	return clock->offset > before + SLACK || clock->offset < before - SLACK;
 }
 
 hf_time hf_server_clock_now(struct hf_server_clock *clock, hf_time mono, hf_time wall)

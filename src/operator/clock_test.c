@@ -10,7 +10,7 @@ static void test_until_a_server_is_heard_our_own_clock_counts(void **state)
 	struct hf_server_clock clock = {0};
 
 	assert_int_equal(hf_server_clock_now(&clock, 5, T0), T0);
-	hf_server_clock_hear(&clock, HF_TIME_NONE, 6);
+	hf_server_clock_hear(&clock, HF_TIME_NONE, 6, 0);
 	assert_int_equal(hf_server_clock_now(&clock, 6, T0 + 1), T0 + 1);
 }
 
@@ -20,7 +20,7 @@ static void test_the_servers_date_counts_and_goes_on_with_our_monotonic_clock(vo
 
 	/* Our own clock is an hour ahead: no matter. */
 	assert_int_equal(hf_server_clock_now(&clock, 0, T0 + HF_HOUR), T0 + HF_HOUR);
-	hf_server_clock_hear(&clock, T0, 10 * HF_SECOND);
+	hf_server_clock_hear(&clock, T0, 10 * HF_SECOND, 0);
 	assert_int_equal(hf_server_clock_now(&clock, 10 * HF_SECOND, 0), T0);
 	assert_int_equal(hf_server_clock_now(&clock, 25 * HF_SECOND, 0), T0 + 15 * HF_SECOND);
 }
@@ -30,11 +30,11 @@ static void test_the_highest_bound_is_the_best_estimate(void **state)
 	struct hf_server_clock clock = {0};
 
 	/* True time is T0 + 0.9 s at 0; dates are cut to the second. */
-	hf_server_clock_hear(&clock, T0, 0);
+	hf_server_clock_hear(&clock, T0, 0, 0);
 	assert_int_equal(hf_server_clock_now(&clock, 0, 0), T0);
-	hf_server_clock_hear(&clock, T0 + HF_SECOND, 200 * HF_MS);
+	hf_server_clock_hear(&clock, T0 + HF_SECOND, 200 * HF_MS, 0);
 	assert_int_equal(hf_server_clock_now(&clock, 200 * HF_MS, 0), T0 + HF_SECOND);
-	hf_server_clock_hear(&clock, T0 + HF_SECOND, 900 * HF_MS);
+	hf_server_clock_hear(&clock, T0 + HF_SECOND, 900 * HF_MS, 0);
 	assert_int_equal(hf_server_clock_now(&clock, 900 * HF_MS, 0), T0 + HF_SECOND + 700 * HF_MS);
 }
 
@@ -42,9 +42,9 @@ static void test_time_stands_still_while_the_server_went_back_and_then_goes_on(v
 {
 	struct hf_server_clock clock = {0};
 
-	hf_server_clock_hear(&clock, T0 + 10 * HF_MINUTE, 0);
+	hf_server_clock_hear(&clock, T0 + 10 * HF_MINUTE, 0, 0);
 	assert_int_equal(hf_server_clock_now(&clock, 0, 0), T0 + 10 * HF_MINUTE);
-	hf_server_clock_hear(&clock, T0, HF_SECOND);
+	hf_server_clock_hear(&clock, T0, HF_SECOND, 0);
 	assert_int_equal(hf_server_clock_now(&clock, HF_SECOND, 0), T0 + 10 * HF_MINUTE);
 	assert_int_equal(hf_server_clock_now(&clock, 5 * HF_MINUTE, 0), T0 + 10 * HF_MINUTE);
 	assert_int_equal(hf_server_clock_now(&clock, 11 * HF_MINUTE + HF_SECOND, 0),
@@ -55,9 +55,24 @@ static void test_a_step_forward_is_followed_at_once(void **state)
 {
 	struct hf_server_clock clock = {0};
 
-	hf_server_clock_hear(&clock, T0, 0);
-	hf_server_clock_hear(&clock, T0 + HF_HOUR, HF_SECOND);
+	hf_server_clock_hear(&clock, T0, 0, 0);
+	hf_server_clock_hear(&clock, T0 + HF_HOUR, HF_SECOND, 0);
 	assert_int_equal(hf_server_clock_now(&clock, HF_SECOND, 0), T0 + HF_HOUR);
+}
+
+static void test_a_jump_is_told_so_that_what_was_planned_is_planned_again(void **state)
+{
+	struct hf_server_clock clock = {0};
+
+	/* Our own clock was right, within a second. */
+	assert_false(hf_server_clock_hear(&clock, T0, HF_SECOND, T0 + HF_SECOND));
+	/* It was ten minutes off. */
+	clock = (struct hf_server_clock){0};
+	assert_true(hf_server_clock_hear(&clock, T0, HF_SECOND, T0 - 10 * HF_MINUTE));
+	assert_false(hf_server_clock_hear(&clock, T0 + HF_SECOND, 2 * HF_SECOND, 0));
+	assert_true(hf_server_clock_hear(&clock, T0 + HF_MINUTE, 3 * HF_SECOND, 0));
+	assert_true(hf_server_clock_hear(&clock, T0, 4 * HF_SECOND, 0));
+	assert_false(hf_server_clock_hear(&clock, HF_TIME_NONE, 5 * HF_SECOND, 0));
 }
 
 int main(void)
@@ -68,6 +83,7 @@ int main(void)
 		cmocka_unit_test(test_the_highest_bound_is_the_best_estimate),
 		cmocka_unit_test(
 			test_time_stands_still_while_the_server_went_back_and_then_goes_on),
+		cmocka_unit_test(test_a_jump_is_told_so_that_what_was_planned_is_planned_again),
 		cmocka_unit_test(test_a_step_forward_is_followed_at_once),
 	};
 

@@ -39,7 +39,12 @@ void hf_operator_problem(struct hf_operator *op, const char *key, int code, cons
 
 void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply)
 {
-	hf_server_clock_hear(&op->clock, reply->server_time, hf_loop_mono(op->loop));
+	bool jumped = hf_server_clock_hear(&op->clock, reply->server_time, hf_loop_mono(op->loop),
+					   hf_loop_wall(op->loop));
+
+	/* Wake-ups were armed by the old estimate: nothing else would bring these jobs back. */
+	for (size_t i = 0; jumped && i < op->n_kinds; i++)
+		hf_operator_enqueue_kind(&op->kinds[i]);
 }
 
 hf_time hf_operator_now(struct hf_operator *op)
@@ -226,6 +231,11 @@ static void object_changed(void *arg, enum hf_cache_change change,
 	}
 }
 
+static void cache_heard(void *arg, const struct hf_reply *reply)
+{
+	hf_operator_heard(((const struct hf_kind *)arg)->op, reply);
+}
+
 static void cache_problem(void *arg, int code, const char *message)
 {
 	struct hf_kind *kind = arg;
@@ -294,6 +304,7 @@ static void kind_init(struct hf_operator *op, struct hf_kind *kind,
 		.keep_docs = framework != NULL,
 		.changed = framework != NULL ? job_changed : object_changed,
 		.problem = cache_problem,
+		.heard = cache_heard,
 		.arg = kind,
 	};
 

@@ -19,8 +19,10 @@ struct hf_server_clock {
 	hf_time offset; /* server time minus monotonic, as far as told */
 	hf_time last;   /* what was given out last: never less after */
 };
-/* A reply with that Date arrived when the monotonic clock read mono. */
-void hf_server_clock_hear(struct hf_server_clock *clock, hf_time server_time, hf_time mono);
+/* A reply with that Date arrived when our clocks read mono and wall.  true: the estimate jumped, so
+ * that what was planned by the old one is to be planned again. */
+bool hf_server_clock_hear(struct hf_server_clock *clock, hf_time server_time, hf_time mono,
+			  hf_time wall);
 /* wall is taken as long as no server was heard. */
 hf_time hf_server_clock_now(struct hf_server_clock *clock, hf_time mono, hf_time wall);
 

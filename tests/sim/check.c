@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "sim/sim.h"
+#include "sim/check.h"
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "sim/nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,12 +43,12 @@ static void job_truth_free(void *value)
 
 struct sim_pod_truth *sim_pod_truth(struct sim *sim, const char *uid)
 {
-	return hf_map_get(sim->checks.pods, uid);
+	return hf_map_get(sim->checks->pods, uid);
 }
 
 struct sim_job_truth *sim_job_truth(struct sim *sim, const char *uid)
 {
-	return hf_map_get(sim->checks.jobs, uid);
+	return hf_map_get(sim->checks->jobs, uid);
 }
 
 /* --- reading documents --------------------------------------------------------------------- */
@@ -183,7 +184,7 @@ static int64_t rank_is_there(struct sim *sim, const struct sim_job_truth *job, i
 	const char *uid;
 	void *value;
 
-	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &uid, &value);) {
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &uid, &value);) {
 		const struct sim_pod_truth *pod = value;
 
 		if (!pod->ended && pod->role == (enum sim_role)role && pod->index == index &&
@@ -191,6 +192,21 @@ static int64_t rank_is_there(struct sim *sim, const struct sim_job_truth *job, i
 			return 1;
 	}
 	return 0;
+}
+
+/* Pods that have not ended, on nodes that cannot speak for them, or could not. */
+static int64_t pods_away(struct sim *sim, const struct sim_job_truth *job)
+{
+	int64_t n = 0;
+	const char *uid;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &uid, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		n += !pod->ended && pod->away && hf_streq(pod->job_uid, job->uid);
+	}
+	return n;
 }
 
 /* 3: each observed end changes the ledger at most once. */
@@ -209,7 +225,8 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 					 role_names[role], i, job->name, sparse_get(attempts, i),
 					 (long long)job->ended[role][i]);
 	}
-	if (all_restarts(status) > job->ends)
+	/* A pod on a node that is lost is given up, and charged, before it is deleted. */
+	if (all_restarts(status) > job->ends + pods_away(sim, job))
 		sim_fail(sim, "3 each end counts once", "%lld charged, but %lld ends",
 			 (long long)all_restarts(status), (long long)job->ends);
 }
@@ -223,7 +240,7 @@ static void check_incidents_are_charged(struct sim *sim, const struct sim_job_tr
 	bool open = charged == NULL || hf_streq(charged, "none") || charged[0] == '\0';
 	int64_t incidents = ledger_int(status, "incident", "id");
 
-	if (!job->touched && !job->has_rules &&
+	if (!job->touched && !job->has_rules && !job->evicted &&
 	    all_restarts(status) != incidents - (incidents > 0 && open))
 		sim_fail(sim, "4 incidents are charged", "%s: %lld incidents, %lld charged, now %s",
 			 job->name, (long long)incidents, (long long)all_restarts(status),
@@ -251,8 +268,8 @@ static int unit_movable(const struct hf_json *before, const char *budget)
 
 /* 5: restarts, generation and attempts never fall for one job UID; a unit may only move with its
  * incident's cause, and the sum never falls. */
-static void check_counters_never_fall(struct sim *sim, const struct hf_json *before,
-				      const struct hf_json *after)
+static void check_counters_never_fall(struct sim *sim, const struct sim_job_truth *job,
+				      const struct hf_json *before, const struct hf_json *after)
 {
 	int64_t generation = ledger_int(before, NULL, "generation");
 
@@ -265,7 +282,8 @@ static void check_counters_never_fall(struct sim *sim, const struct hf_json *bef
 		if (ledger_int(after, "restarts", budgets[i]) + unit_movable(before, budgets[i]) <
 		    ledger_int(before, "restarts", budgets[i]))
 			sim_fail(sim, "5 counters never fall", "restarts.%s fell", budgets[i]);
-	if (all_restarts(after) < all_restarts(before))
+	/* Peers of a pod that a stray eviction hit have died of that, which costs nothing. */
+	if (all_restarts(after) + job->evicted < all_restarts(before))
 		sim_fail(sim, "5 counters never fall", "a charge disappeared");
 	for (int r = 0; r < SIM_ROLES; r++)
 		for (long long i = 0; i < SIM_PODS_MAX; i++)
@@ -460,10 +478,12 @@ void sim_check_process_starts(struct sim *sim, const char *pod_uid)
 	const char *key;
 	void *value;
 
-	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *other = value;
 
-		if (job == NULL || other == pod || !other->alive ||
+		/* Whose object is gone was given up by somebody: whether that was right is looked
+		 * at when it is done. */
+		if (job == NULL || other == pod || !other->alive || other->gone ||
 		    !hf_streq(other->job_uid, pod->job_uid))
 			continue; /* a stranger's pod is no rank */
 		check_one_process_per_rank(sim, pod, other);
@@ -483,11 +503,12 @@ static void job_created(struct sim *sim, struct hf_doc *doc)
 	HF_AUTO_JSON policy = sim_run_policy(doc);
 	const char *scope = hf_json_path_str(policy, "recovery", "restartScope", NULL);
 
+	job->state = SIM_IN_CREATED;
 	job->uid = hf_xstrdup(hf_doc_uid(doc));
 	job->name = hf_xstrdup(hf_doc_name(doc));
 	job->scope_job = hf_streq(scope, "Job");
 	job->has_rules = hf_json_get(policy, "podFailurePolicy") != NULL;
-	bool put = hf_map_put(sim->checks.jobs, job->uid, job);
+	bool put = hf_map_put(sim->checks->jobs, job->uid, job);
 
 	hf_assert(put);
 }
@@ -500,6 +521,8 @@ static void tell_status(struct sim *sim, const struct sim_job_truth *job,
 	const struct hf_json *last = len > 0 ? hf_json_item(list, len - 1) : NULL;
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
 
+	if (!sim->story.kept)
+		return;
 	hf_json_write(hf_json_get(status, "recovery"), HF_JSON_COMPACT, &text);
 	sim_tell(sim, "status: %s %s=%s %s %s", job->name,
 		 hf_json_str(hf_json_get(last, "type"), "-"),
@@ -507,18 +530,21 @@ static void tell_status(struct sim *sim, const struct sim_job_truth *job,
 		 hf_json_str(hf_json_get(last, "message"), ""), text.data);
 }
 
+static enum sim_state state_of(const struct hf_json *job, const struct hf_json *status);
+
 static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *after)
 {
 	HF_AUTO_JSON old = sim_status(before);
 	HF_AUTO_JSON status = sim_status(after);
 	struct sim_job_truth *job = sim_job_truth(sim, hf_doc_uid(after));
 
+	job->state = state_of(hf_doc_json(after), status);
 	if (hf_json_equal(old, status))
 		return;
 	tell_status(sim, job, status);
 	check_guarded_write(sim, job, before);
 	check_terminal_stays(sim, job, status);
-	check_counters_never_fall(sim, old, status);
+	check_counters_never_fall(sim, job, old, status);
 	check_ends_count_once(sim, job, status);
 	check_incidents_are_charged(sim, job, status);
 	check_completion_time(sim, job, status);
@@ -557,7 +583,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	pod->attempt = stamp(object, "holdfast.dev/attempt");
 	pod->incident = stamp(object, "holdfast.dev/incident");
 	read_name(pod);
-	bool put = hf_map_put(sim->checks.pods, pod->uid, pod);
+	bool put = hf_map_put(sim->checks->pods, pod->uid, pod);
 
 	hf_assert(put);
 	sim_tell(sim, "store: %s made, generation %lld attempt %lld incident %lld", pod->name,
@@ -576,6 +602,25 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	check_replacement_has_cause(sim, job, pod, status);
 }
 
+static bool is_refusal(const char *reason)
+{
+	return reason != NULL &&
+	       (hf_streq(reason, "UnexpectedAdmissionError") || hf_streq(reason, "NodeShutdown") ||
+		hf_streq(reason, "NodeAffinity") || strncmp(reason, "OutOf", 5) == 0);
+}
+
+/* By the timer of a taint, rightly or as a stray. */
+static bool was_evicted(const struct hf_json *pod)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_str(hf_json_get(hf_json_item(list, i), "reason"), ""),
+			     "DeletionByTaintManager"))
+			return true;
+	return false;
+}
+
 static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, uid);
@@ -590,6 +635,10 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	pod->failed = pod->failed || hf_streq(phase, "Failed");
 	pod->disrupted =
 		pod->disrupted || condition_is(hf_json_get(object, "status"), "DisruptionTarget");
+	if (job != NULL && after != NULL && was_evicted(object))
+		job->evicted = true;
+	pod->refused =
+		pod->refused || is_refusal(hf_json_path_str(object, "status", "reason", NULL));
 	pod->gone = after == NULL;
 	if (!ended || pod->ended)
 		return;
@@ -610,6 +659,23 @@ void sim_check_touched(struct sim *sim, struct hf_doc *doc)
 		job->touched = true;
 }
 
+void sim_check_oom(struct sim *sim, const char *pod_uid)
+{
+	sim_pod_truth(sim, pod_uid)->oom = true;
+}
+
+void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node)
+{
+	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+
+	snprintf(pod->node, sizeof(pod->node), "%s", node);
+}
+
+void sim_check_away(struct sim *sim, const char *pod_uid)
+{
+	sim_pod_truth(sim, pod_uid)->away = true;
+}
+
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
@@ -619,12 +685,24 @@ void sim_check_restart_in_place(struct sim *sim, const char *pod_uid)
 		sim_job_truth(sim, pod->job_uid)->ends++;
 }
 
+/* Equal runs have equal digests: who changed, when, and into which version. */
+static void digest(struct sim *sim, const struct hf_local_change *change, struct hf_doc *doc)
+{
+	uint64_t value = sim->checks->digest;
+
+	value = (value ^ hf_hash_str(hf_doc_name(doc))) * 0x100000001b3u;
+	value = (value ^ hf_hash_str(hf_doc_uid(doc))) * 0x100000001b3u;
+	value = (value ^ change->version ^ (uint64_t)sim_now(sim)) * 0x100000001b3u;
+	sim->checks->digest = value ^ (value >> 29);
+}
+
 static void on_change(void *arg, const struct hf_local_change *change)
 {
 	struct sim *sim = arg;
 	struct hf_doc *doc = change->after != NULL ? change->after : change->before;
 
-	sim->checks.checked++;
+	sim->checks->checked++;
+	digest(sim, change, doc);
 	if (change->resource == &hf_pods) {
 		if (change->before == NULL)
 			pod_created(sim, doc);
@@ -656,7 +734,7 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 	/* An incident begins with the end of an attempt that was started in the one before: as many
 	 * as there are stamps among ended pods.  A pod that vanished took its stamp along and may
 	 * have been an incident of its own; so may each restart in place. */
-	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
 		bool first = pod->ended && (!pod->succeeded || pod->gone);
 		void *other;
@@ -665,7 +743,7 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 			continue;
 		incidents += pod->restarts;
 		for (size_t at = 0;
-		     first && pod->known && hf_map_next(sim->checks.pods, &at, &key, &other);) {
+		     first && pod->known && hf_map_next(sim->checks->pods, &at, &key, &other);) {
 			const struct sim_pod_truth *o = other;
 
 			if (o == pod)
@@ -681,23 +759,35 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 			 hf_doc_name(job), (long long)all_restarts(status), (long long)incidents);
 }
 
-/* 4, by class: what is charged to a class was seen to happen in it.  A pod that vanished without the
+/* 4 and 21, by class: what is charged to a class was seen to happen in it; the application never
+ * pays for what a disruption or a refusal of the kubelet did, but for memory it does.  A pod that vanished without the
  * operator's doing counts as the infrastructure's. */
 static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 {
 	HF_AUTO_JSON status = sim_status(job);
-	int64_t application = 0, infrastructure = 0;
+	int64_t application = 0, infrastructure = 0, ends = 0;
+	bool away = false;
 	const char *key;
 	void *value;
 
-	for (size_t it = 0; hf_map_next(sim->checks.pods, &it, &key, &value);) {
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
 
 		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
 			continue;
-		application += (int64_t)pod->restarts + pod->failed;
-		infrastructure += pod->disrupted || (pod->gone && !pod->known);
+		application += (int64_t)pod->restarts +
+			       (pod->failed && !pod->refused && (!pod->disrupted || pod->oom));
+		/* Restarts in place that are seen together with the end that came of a disruption
+		 * have its cause. */
+		infrastructure += pod->disrupted ? pod->restarts : 0;
+		ends += (int64_t)pod->restarts + pod->ended;
+		away = away || pod->away;
+		infrastructure +=
+			pod->disrupted || pod->away || pod->refused || (pod->gone && !pod->known);
 	}
+	/* Peers of a node that is lost die of that, whatever they say. */
+	if (away)
+		infrastructure = ends;
 	if (ledger_int(status, "restarts", "application") > application)
 		sim_fail(sim, "4 restarts match the truth", "%s: application %lld of %lld",
 			 hf_doc_name(job), (long long)ledger_int(status, "restarts", "application"),
@@ -758,6 +848,71 @@ static void check_who_acts(struct sim *sim)
 		sim_fail(sim, "leader", "%zu operators act in the end", acting);
 }
 
+/* --- where a job stands ---------------------------------------------------------------------- */
+
+static enum sim_state state_of(const struct hf_json *job, const struct hf_json *status)
+{
+	const char *phase = hf_json_str(hf_json_path(status, "recovery", "phase", NULL), "");
+
+	if (terminal_of(status) != NULL)
+		return SIM_IN_ENDED;
+	if (hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false))
+		return condition_is(status, "Suspended") ? SIM_IN_SUSPENDED : SIM_IN_SUSPENDING;
+	if (hf_streq(phase, "Tearing"))
+		return SIM_IN_TEARING;
+	if (hf_streq(phase, "Creating"))
+		return SIM_IN_CREATING;
+	if (condition_is(status, "Restarting"))
+		return SIM_IN_RESTARTING;
+	return condition_is(status, "Running") ? SIM_IN_RUNNING : SIM_IN_CREATED;
+}
+
+size_t sim_states_count(struct sim *sim, unsigned long long hits[SIM_STATES])
+{
+	size_t n = 0;
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->jobs, &it, &key, &value);) {
+		const struct sim_job_truth *job = value;
+
+		if (job->gone)
+			continue;
+		hits[job->state]++;
+		n++;
+	}
+	return n;
+}
+
+static void look_whether_settled(void *arg, struct hf_doc *doc)
+{
+	const struct hf_json *job = hf_doc_json(doc), *status = hf_json_get(job, "status");
+	bool *settled = arg;
+
+	/* One that has a time to live is still to go. */
+	if (terminal_of(status) != NULL &&
+	    hf_json_path(job, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL) != NULL)
+		*settled = false;
+	*settled = *settled && (terminal_of(status) != NULL || condition_is(status, "Suspended"));
+}
+
+static void look_whether_ending(void *arg, struct hf_doc *pod)
+{
+	bool *settled = arg;
+
+	*settled = *settled &&
+		   hf_json_path(hf_doc_json(pod), "metadata", "deletionTimestamp", NULL) == NULL;
+}
+
+bool sim_is_settled(struct sim *sim)
+{
+	bool settled = true;
+
+	hf_local_each(sim->local, &hf_pytorchjobs, "default", look_whether_settled, &settled);
+	hf_local_each(sim->local, &hf_pods, "default", look_whether_ending, &settled);
+	return settled && sim_nodes_are_well(sim);
+}
+
 void sim_check_end(struct sim *sim)
 {
 	hf_local_each(sim->local, &hf_pytorchjobs, "default", check_job_settled, sim);
@@ -771,16 +926,18 @@ void sim_check_end(struct sim *sim)
 
 void sim_checks_init(struct sim *sim)
 {
-	sim->checks.pods = hf_map_create(TRUTHS_MAX, 0, pod_truth_free);
-	sim->checks.jobs = hf_map_create(TRUTHS_MAX, 0, job_truth_free);
-	sim->checks.observer =
+	sim->checks = hf_xcalloc(1, sizeof(*sim->checks));
+	sim->checks->pods = hf_map_create(TRUTHS_MAX, 0, pod_truth_free);
+	sim->checks->jobs = hf_map_create(TRUTHS_MAX, 0, job_truth_free);
+	sim->checks->observer =
 		(struct hf_local_observer){.changed = on_change, .reset = sim_on_reset, .arg = sim};
-	hf_local_observe(sim->local, &sim->checks.observer);
+	hf_local_observe(sim->local, &sim->checks->observer);
 }
 
 void sim_checks_release(struct sim *sim)
 {
-	hf_local_unobserve(sim->local, &sim->checks.observer);
-	hf_map_destroy(sim->checks.pods);
-	hf_map_destroy(sim->checks.jobs);
+	hf_local_unobserve(sim->local, &sim->checks->observer);
+	hf_map_destroy(sim->checks->pods);
+	hf_map_destroy(sim->checks->jobs);
+	free(sim->checks);
 }

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "sim/sim.h"
+#include "sim/check.h"
 
 #include "base/str.h"
+#include "sim/nodes.h"
+
+#include <string.h>
 
 /*
  * What goes wrong between the operator and the store, and where the operator dies: before a
- * request is sent, after it was done and before the reply is in, or some time after.
+ * request is sent, after it was done and before the reply is in, at an event, or some time
+ * after.
  */
+
+#define LATE_MAX (2 * HF_SECOND)
+#define LIST_LATE_MAX (10 * HF_SECOND)
+#define WATCH_LATE_MAX (5 * HF_SECOND)
+#define HISTORY_PAST_MAX 50 /* events a list from the past lags behind */
+#define LOST_MAX (2 * HF_MINUTE)
+#define QUOTA_MAX (3 * HF_MINUTE)
 
 static const char *verb_name(const struct hf_request *request)
 {
@@ -23,41 +34,57 @@ static const char *object_name(const struct hf_request *request)
 	return request->body != NULL ? hf_doc_name(request->body) : "*";
 }
 
-static void refuse(struct sim *sim, struct hf_fault *fault)
+static bool writes_pod(const struct hf_request *request)
+{
+	return request->verb == HF_VERB_CREATE && request->resource == &hf_pods;
+}
+
+/* --- refusals ---------------------------------------------------------------------------------- */
+
+static bool refuse(struct sim *sim, const struct hf_request *request, struct hf_fault *fault)
 {
 	static const struct {
+		enum sim_trouble trouble;
 		int code;
 		hf_time retry_after;
 	} kinds[] = {
-		{HF_E_TOO_MANY, HF_SECOND}, {HF_E_INTERNAL, 0}, {HF_E_UNAVAILABLE, 0},
-		{HF_E_TIMEOUT, 0},          {HF_E_CONFLICT, 0}, {HF_E_UNAVAILABLE, 3 * HF_SECOND},
+		{SIM_REFUSE_409, HF_E_CONFLICT, 0},
+		{SIM_REFUSE_429, HF_E_TOO_MANY, HF_SECOND},
+		{SIM_REFUSE_500, HF_E_INTERNAL, 0},
+		{SIM_REFUSE_503, HF_E_UNAVAILABLE, 3 * HF_SECOND},
+		{SIM_REFUSE_TIMEOUT, HF_E_TIMEOUT, 0},
 	};
-	size_t i = (size_t)hf_rng_below(&sim->rng, HF_ARRAY_LEN(kinds));
 
-	fault->refuse = kinds[i].code;
-	fault->retry_after = kinds[i].retry_after;
-	fault->message = "refused by the simulator";
-	sim_tell(sim, "  fault: refused with %s", hf_code_name(fault->refuse));
+	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++) {
+		if (!sim_happens(sim, kinds[i].trouble))
+			continue;
+		fault->refuse = kinds[i].code;
+		fault->retry_after = kinds[i].retry_after;
+		fault->message = "refused by the simulator";
+		return true;
+	}
+	/* A quota that is used up stays so for a while. */
+	if (writes_pod(request) && sim_happens(sim, SIM_REFUSE_QUOTA))
+		sim->quota_until = sim_now(sim) + sim_how_span(sim, QUOTA_MAX);
+	if (!writes_pod(request) || sim->calm || sim_now(sim) >= sim->quota_until)
+		return false;
+	fault->refuse = HF_E_FORBIDDEN;
+	fault->message = "exceeded quota: simulated";
+	return true;
 }
 
 static void maybe_crash(struct sim_life *life, struct hf_fault *fault)
 {
 	struct sim *sim = life->sim;
 
-	if (!sim_chance(sim, sim->mood.crash_permille))
-		return;
-	switch (hf_rng_below(&sim->rng, 4)) {
-	case 0:
-		sim_tell(sim, "  fault: the operator dies before this is sent");
+	if (sim_happens(sim, SIM_DIES_UNSENT)) {
 		fault->delay_before = HF_MINUTE;
 		sim_crash_in(life, 0);
-		break;
-	case 1:
-		sim_tell(sim, "  fault: the operator dies before the reply is in");
+	} else if (sim_happens(sim, SIM_DIES_UNANSWERED)) {
 		fault->delay_after = HF_MINUTE;
 		sim_crash_in(life, HF_MS);
-		break;
-	default: sim_crash_in(life, sim_span(sim, HF_SECOND)); break;
+	} else if (sim_happens(sim, SIM_DIES_LATER)) {
+		sim_crash_in(life, sim_how_span(sim, HF_SECOND));
 	}
 }
 
@@ -66,11 +93,31 @@ static void tell_request(const struct sim_life *life, const struct hf_request *r
 	struct sim *sim = life->sim;
 	bool is_lease = hf_streq(request->resource->plural, "leases");
 
-	if (!hf_streq(request->resource->plural, "events") && !(is_lease && sim->calm))
+	if (!hf_streq(request->resource->plural, "events") && !is_lease)
 		sim_tell(sim, "%s: %s %s %s%s%s", life->name, verb_name(request),
 			 request->resource->plural, object_name(request),
 			 request->subresource ? "/" : "",
 			 request->subresource ? request->subresource : "");
+}
+
+static void put_fault(struct sim *sim, const struct hf_request *request, struct hf_fault *fault)
+{
+	if (request->verb != HF_VERB_LIST && sim_happens(sim, SIM_MEDDLED))
+		sim_people_act(sim);
+	if (refuse(sim, request, fault))
+		return;
+	if (sim_happens(sim, SIM_REPLY_LOST)) {
+		fault->lose_reply = true;
+	} else if (request->verb == HF_VERB_LIST && sim_happens(sim, SIM_LIST_LATE)) {
+		/* A long list takes its time, and much happens behind it. */
+		fault->delay_after = sim_how_span(sim, LIST_LATE_MAX);
+	} else if (sim_happens(sim, SIM_REPLY_LATE)) {
+		fault->delay_before = sim_how_span(sim, LATE_MAX);
+		fault->delay_after = sim_how_span(sim, LATE_MAX);
+	}
+	/* Only who allows it is answered from the past. */
+	if (hf_streq(request->resource_version, "0") && sim_happens(sim, SIM_LIST_PAST))
+		fault->stale = 1 + sim_how(sim, HISTORY_PAST_MAX);
 }
 
 static void on_request(void *arg, const struct hf_request *request, struct hf_fault *fault)
@@ -82,46 +129,54 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 
 	sim->requests++;
 	/* Whoever leads, or would like to, goes on saying so. */
+	sim->work += !is_lease;
 	sim->requests_quiet += sim->quiet && !is_lease;
 	tell_request(life, request);
 	if (life->stopped)
 		sim_fail(sim, "stop", "a request after the operator said it had stopped");
+	sim_nodes_asked(sim, request);
 	sim_check_request(sim, request);
 	sim_check_leader(life, request);
 	if (sim->calm)
 		return;
-	if (sim_chance(sim, sim->mood.refuse_permille)) {
-		refuse(sim, fault);
-	} else if (sim_chance(sim, sim->mood.lose_permille)) {
-		sim_tell(sim, "  fault: done, but the reply is lost");
-		fault->lose_reply = true;
-	} else if (request->verb == HF_VERB_LIST && sim_chance(sim, sim->mood.late_permille)) {
-		/* A long list takes its time, and much happens behind it. */
-		fault->delay_after = sim_span(sim, 10 * HF_SECOND);
-	} else if (sim_chance(sim, sim->mood.late_permille)) {
-		fault->delay_before = sim_span(sim, 2 * HF_SECOND);
-		fault->delay_after = sim_span(sim, 2 * HF_SECOND);
-	}
+	put_fault(sim, request, fault);
 	if (!is_event && !is_lease)
 		maybe_crash(life, fault);
+}
+
+/* --- watches ----------------------------------------------------------------------------------- */
+
+static bool ends(struct sim *sim, struct hf_event_fault *fault)
+{
+	if (sim_happens(sim, SIM_WATCH_410))
+		fault->end = HF_E_GONE;
+	else if (sim_happens(sim, SIM_WATCH_5XX))
+		fault->end = sim_how(sim, 2) == 0 ? HF_E_UNAVAILABLE : HF_E_INTERNAL;
+	return fault->end != 0;
 }
 
 static void on_event(void *arg, const struct hf_watch_options *options,
 		     const struct hf_event *event, struct hf_event_fault *fault)
 {
-	static const int ends[] = {HF_E_GONE, HF_E_UNAVAILABLE, HF_E_INTERNAL};
-	struct sim *sim = ((struct sim_life *)arg)->sim;
+	struct sim_life *life = arg;
+	struct sim *sim = life->sim;
 
-	if (sim->calm)
+	if (sim->calm || ends(sim, fault))
 		return;
-	if (sim_chance(sim, sim->mood.watch_end_permille)) {
-		fault->end = ends[hf_rng_below(&sim->rng, HF_ARRAY_LEN(ends))];
-		sim_tell(sim, "  fault: the watch of %s ends with %s", options->resource->plural,
-			 hf_code_name(fault->end));
-	} else if (sim_chance(sim, sim->mood.watch_late_permille)) {
-		fault->delay = sim_span(sim, 5 * HF_SECOND);
+	if (sim_happens(sim, SIM_WATCH_LOST)) {
+		/* Whoever lost it finds out, and lists anew. */
+		fault->drop = true;
+		if (!hf_timer_armed(life->relist_timer))
+			hf_timer_arm(life->relist_timer, sim_how_span(sim, LOST_MAX));
+		return;
 	}
-	fault->duplicate = sim_chance(sim, sim->mood.watch_twice_permille);
+	if (sim_happens(sim, SIM_WATCH_LAG))
+		fault->delay = sim_how_span(sim, sim->mood.lag_max);
+	else if (sim_happens(sim, SIM_WATCH_LATE))
+		fault->delay = sim_how_span(sim, WATCH_LATE_MAX);
+	fault->duplicate = sim_happens(sim, SIM_WATCH_TWICE);
+	if (sim_happens(sim, SIM_DIES_AT_EVENT))
+		sim_crash_in(life, 0);
 }
 
 void sim_faults_init(struct sim_life *life, struct hf_local_faults *ret_faults)

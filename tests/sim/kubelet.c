@@ -1,37 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "sim/sim.h"
+#include "sim/nodes.h"
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vec.h"
+#include "sim/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * Scheduler and kubelet in one: pods are bound after a while, started after another, run,
- * exit with some code, are restarted in place where their policy says so, and end when they
- * are deleted, with or without a word about how.
+ * Scheduler and kubelets: pods are bound after a while, started after another, run, exit with
+ * some code, are restarted in place where their policy says so, and end when they are deleted,
+ * with or without a word about how.  A process belongs to a machine: while its kubelet is dead
+ * or cut off it runs on, ends, and nobody is told until the kubelet is back; objects that were
+ * deleted meanwhile are zombies until then.
  */
-#define NODES 4
 #define TEXT_MAX 2048
+#define SCHEDULE_AGAIN (5 * HF_SECOND)
+#define ZOMBIE_MAX (5 * HF_SECOND) /* a kubelet finds out what is deleted */
+#define STUCK_SPAN (10 * HF_MINUTE)
+#define UNBOUND_MAX HF_SECOND
+#define PODS_MAX 100000
 
-enum pod_state { POD_NEW, POD_BOUND, POD_RUNNING, POD_WAITING, POD_ENDING, POD_OVER };
+enum pod_state {
+	POD_NEW,     /* waits for a node */
+	POD_BOUND,   /* waits for its kubelet */
+	POD_RUNNING, /* its process lives */
+	POD_EXITED,  /* it has ended, and the kubelet could not say so */
+	POD_WAITING, /* to be started again in place */
+	POD_ENDING,  /* told to end */
+	POD_OVER,    /* ended, and said so */
+	POD_ZOMBIE,  /* its object is gone; its process may live */
+};
 
 struct sim_pod {
 	struct sim *sim;
 	struct hf_timer *timer;
 	char *name, *uid;
 	char *policy; /* restartPolicy */
+	struct sim_node *node;
 	enum pod_state state;
+	bool deleted; /* its object has a deletionTimestamp */
+	bool process;
+	bool power_lost; /* its process went with the machine */
 	hf_time grace;
 	int restarts, code;
+	const char *why; /* reason of the end: static */
 };
 
 struct sim_kubelet {
 	struct hf_map *pods; /* uid → struct sim_pod */
 	struct hf_local_observer observer;
+	struct hf_timer *deeds;
+	struct hf_rng rng;
 };
 
 static void pod_free(void *value)
@@ -43,6 +67,11 @@ static void pod_free(void *value)
 	free(pod->uid);
 	free(pod->policy);
 	free(pod);
+}
+
+static bool can_say(const struct sim_pod *pod)
+{
+	return pod->node != NULL && sim_node_alive(pod->node);
 }
 
 /* --- status -------------------------------------------------------------------------------- */
@@ -58,9 +87,9 @@ static void report(struct sim_pod *pod, const char *phase, const char *state, co
 	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 }
 
-static const char *now_text(struct sim *sim, char buf[HF_TIME_TEXT_MAX])
+static const char *node_time(const struct sim_pod *pod, char buf[HF_TIME_TEXT_MAX])
 {
-	hf_time_format(hf_loop_wall(sim->loop), buf);
+	hf_time_format(hf_loop_wall(pod->sim->loop) + (pod->node ? pod->node->clock : 0), buf);
 	return buf;
 }
 
@@ -68,8 +97,7 @@ static void report_running(struct sim_pod *pod)
 {
 	char state[256], now[HF_TIME_TEXT_MAX];
 
-	snprintf(state, sizeof(state), "\"running\":{\"startedAt\":\"%s\"}",
-		 now_text(pod->sim, now));
+	snprintf(state, sizeof(state), "\"running\":{\"startedAt\":\"%s\"}", node_time(pod, now));
 	report(pod, "Running", state, "");
 }
 
@@ -79,43 +107,52 @@ static void report_ended(struct sim_pod *pod, const char *more)
 
 	snprintf(state, sizeof(state),
 		 "\"terminated\":{\"exitCode\":%d,\"reason\":\"%s\",\"finishedAt\":\"%s\"}",
-		 pod->code, pod->code == 0 ? "Completed" : "Error", now_text(pod->sim, now));
+		 pod->code,
+		 pod->why != NULL ? pod->why
+		 : pod->code == 0 ? "Completed"
+				  : "Error",
+		 node_time(pod, now));
 	report(pod, pod->code == 0 ? "Succeeded" : "Failed", state, more);
 }
 
 /* --- a pod's life -------------------------------------------------------------------------- */
 
+static void process_ends(struct sim_pod *pod)
+{
+	if (pod->process)
+		sim_check_process_ends(pod->sim, pod->uid);
+	pod->process = false;
+}
+
 static void process_starts(struct sim_pod *pod)
 {
 	struct sim *sim = pod->sim;
 
+	if (!can_say(pod))
+		return; /* when its kubelet is back */
 	pod->state = POD_RUNNING;
-	sim_tell(sim, "kubelet: %s runs (restarts %d)", pod->name, pod->restarts);
+	pod->process = true;
+	pod->why = NULL;
+	sim_tell(sim, "kubelet: %s runs on %s (restarts %d)", pod->name, pod->node->name,
+		 pod->restarts);
 	sim_check_process_starts(sim, pod->uid);
 	report_running(pod);
 	hf_timer_arm(pod->timer, HF_SECOND + sim_span(sim, sim->mood.run_max));
 }
 
-static int random_code(struct sim *sim)
-{
-	static const int codes[] = {1, 1, 2, 137, 137, 143, 220};
-
-	if (sim->calm || hf_rng_below(&sim->rng, 100) >= sim->mood.fail_percent)
-		return 0;
-	return codes[hf_rng_below(&sim->rng, HF_ARRAY_LEN(codes))];
-}
-
-static void process_exits(struct sim_pod *pod)
+/* The kubelet sees that the process has ended, restarts it or says so. */
+static void see_end(struct sim_pod *pod, const char *more)
 {
 	struct sim *sim = pod->sim;
-	bool again;
-
-	pod->code = random_code(sim);
 	/* A pod that restarts for ever keeps no job from its end: in the calm it does not. */
-	again = (hf_streq(pod->policy, "Always") && !sim->calm) ||
-		(hf_streq(pod->policy, "OnFailure") && pod->code != 0);
-	sim_check_process_ends(sim, pod->uid);
-	if (again) {
+	bool again = (hf_streq(pod->policy, "Always") && !sim->calm) ||
+		     (hf_streq(pod->policy, "OnFailure") && pod->code != 0);
+
+	if (!can_say(pod)) {
+		pod->state = POD_EXITED;
+		return;
+	}
+	if (again && more[0] == '\0') {
 		pod->state = POD_WAITING;
 		pod->restarts++;
 		sim_check_restart_in_place(sim, pod->uid);
@@ -126,13 +163,16 @@ static void process_exits(struct sim_pod *pod)
 		return;
 	}
 	pod->state = POD_OVER;
-	sim_tell(sim, "kubelet: %s exited with %d", pod->name, pod->code);
-	if (pod->code != 0 && sim_chance(sim, 150))
-		report_ended(pod, ",\"reason\":\"Preempting\",\"conditions\":[{\"type\":"
-				  "\"DisruptionTarget\",\"status\":\"True\",\"reason\":"
-				  "\"PreemptionByScheduler\"}]");
-	else
-		report_ended(pod, "");
+	hf_timer_disarm(pod->timer);
+	sim_tell(sim, "kubelet: %s exited with %d%s", pod->name, pod->code, more);
+	report_ended(pod, more);
+}
+
+static void process_exits(struct sim_pod *pod, int code, const char *more)
+{
+	pod->code = code;
+	process_ends(pod);
+	see_end(pod, more);
 }
 
 static void pod_ends(struct sim_pod *pod)
@@ -145,25 +185,47 @@ static void pod_ends(struct sim_pod *pod)
 					   .name = name,
 					   .precondition_uid = uid};
 
-	sim_check_process_ends(sim, pod->uid);
+	if (!can_say(pod) && pod->node != NULL)
+		return;
+	process_ends(pod);
 	if (pod->state == POD_ENDING && sim_chance(sim, 500)) {
 		pod->code = 143;
 		report_ended(pod, "");
 	}
 	sim_tell(sim, "kubelet: %s is gone", name);
+	pod->state = POD_OVER;
 	sim_apply(sim, &request); /* the observer frees the pod, in the next turn */
+}
+
+static void reject(struct sim_pod *pod, const char *reason)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "{\"status\":{\"phase\":\"Failed\",\"reason\":\"%s\"}}",
+		 reason);
+	sim_tell(pod->sim, "kubelet: %s is refused: %s", pod->name, reason);
+	pod->state = POD_OVER;
+	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 }
 
 static void pod_bind(struct sim_pod *pod)
 {
+	static const char *const refusals[] = {"UnexpectedAdmissionError", "OutOfcpu",
+					       "NodeAffinity"};
 	struct sim *sim = pod->sim;
+	struct hf_doc *doc = hf_local_peek(sim->local, &hf_pods, "default", pod->name);
+	struct sim_node *node = sim_node_for(sim, hf_json_get(hf_doc_json(doc), "spec"));
 	char text[256];
 	HF_AUTO_DOC body = NULL;
 
+	if (node == NULL) {
+		hf_timer_arm(pod->timer, SCHEDULE_AGAIN);
+		return;
+	}
 	snprintf(text, sizeof(text),
 		 "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"%s\"},"
-		 "\"target\":{\"kind\":\"Node\",\"name\":\"node-%d\"}}",
-		 pod->name, (int)hf_rng_below(&sim->rng, NODES));
+		 "\"target\":{\"kind\":\"Node\",\"name\":\"%s\"}}",
+		 pod->name, node->name);
 	body = hf_doc_from_text(text, strlen(text));
 	const struct hf_request request = {.verb = HF_VERB_CREATE,
 					   .resource = &hf_pods,
@@ -172,10 +234,31 @@ static void pod_bind(struct sim_pod *pod)
 					   .subresource = "binding",
 					   .body = body};
 
-	if (sim_apply(sim, &request) != 0)
+	pod->node = node;
+	if (sim_apply(sim, &request) != 0) {
+		pod->node = NULL;
 		return;
+	}
+	sim_check_bound(sim, pod->uid, node->name);
+	if (!sim_node_alive(node))
+		sim_check_away(sim, pod->uid);
 	pod->state = POD_BOUND;
-	hf_timer_arm(pod->timer, sim_span(sim, sim->mood.start_max));
+	if (node->shutting_down && can_say(pod))
+		reject(pod, "NodeShutdown");
+	else if (can_say(pod) && sim->mood.per_hour[SIM_BY_POD] > 0 &&
+		 sim->mood.weight[SIM_REJECTED] > 0 && !sim->calm && sim_chance(sim, 20) &&
+		 sim_do(sim, SIM_REJECTED))
+		reject(pod, refusals[sim_how(sim, HF_ARRAY_LEN(refusals))]);
+	else
+		hf_timer_arm(pod->timer, sim_span(sim, sim->mood.start_max));
+}
+
+static void zombie_ends(struct sim_pod *pod)
+{
+	if (pod->node != NULL && !sim_node_alive(pod->node) && pod->process)
+		return; /* when its kubelet is back */
+	process_ends(pod);
+	hf_map_remove(pod->sim->kubelet->pods, pod->uid);
 }
 
 static void pod_turn(void *arg)
@@ -186,10 +269,215 @@ static void pod_turn(void *arg)
 	case POD_NEW: pod_bind(pod); break;
 	case POD_BOUND:
 	case POD_WAITING: process_starts(pod); break;
-	case POD_RUNNING: process_exits(pod); break;
+	case POD_RUNNING: process_exits(pod, 0, ""); break;
+	case POD_EXITED: see_end(pod, ""); break;
 	case POD_ENDING:
 	case POD_OVER: pod_ends(pod); break;
+	case POD_ZOMBIE: zombie_ends(pod); break;
 	}
+}
+
+/* --- what happens to pods -------------------------------------------------------------------- */
+
+static void delete_pod(struct sim_pod *pod, int64_t grace)
+{
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = &hf_pods,
+					   .ns = "default",
+					   .name = pod->name,
+					   .grace_seconds = grace,
+					   .precondition_uid = pod->uid};
+
+	sim_apply(pod->sim, &request);
+}
+
+static void disrupt(struct sim_pod *pod, const char *reason)
+{
+	sim_tell(pod->sim, "world: %s goes: %s", pod->name, reason);
+	sim_pod_mark(pod->sim, pod->name, "DisruptionTarget", "True", reason, NULL);
+	delete_pod(pod, HF_GRACE_DEFAULT);
+}
+
+#define EVICTED_BY_NODE                                                                            \
+	",\"reason\":\"Evicted\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":"       \
+	"\"True\",\"reason\":\"TerminationByKubelet\"}]"
+
+/* What only a kubelet that lives can do to a pod that runs. */
+static bool happen_at_home(struct sim_pod *pod, enum sim_trouble kind)
+{
+	if (kind != SIM_OOM_KILLED && kind != SIM_EVICTED_NODE && kind != SIM_OWN_LIMIT)
+		return false;
+	if (!can_say(pod) || pod->state != POD_RUNNING)
+		return true;
+	if (kind == SIM_OOM_KILLED) {
+		pod->why = "OOMKilled";
+		sim_check_oom(pod->sim, pod->uid);
+	}
+	process_exits(pod, 137,
+		      kind == SIM_OOM_KILLED     ? ""
+		      : kind == SIM_EVICTED_NODE ? EVICTED_BY_NODE
+						 : ",\"reason\":\"Evicted\"");
+	return true;
+}
+
+static void happen(struct sim_pod *pod, enum sim_trouble kind)
+{
+	static const int codes[] = {1, 1, 2, 137, 137, 143, 220};
+	struct sim *sim = pod->sim;
+
+	if (happen_at_home(pod, kind))
+		return;
+	switch (kind) {
+	case SIM_EXITED:
+		if (pod->state == POD_RUNNING)
+			process_exits(pod, codes[sim_how(sim, HF_ARRAY_LEN(codes))], "");
+		break;
+	case SIM_PREEMPTED: disrupt(pod, "PreemptionByScheduler"); break;
+	case SIM_EVICTED_API: disrupt(pod, "EvictionByEvictionAPI"); break;
+	case SIM_VANISHED: delete_pod(pod, 0); break;
+	case SIM_STUCK:
+		if (can_say(pod) && pod->state == POD_ENDING)
+			hf_timer_arm(pod->timer, sim_how_span(sim, STUCK_SPAN));
+		break;
+	default: break; /* REJECTED: when they are bound */
+	}
+}
+
+static struct sim_pod *random_pod(struct sim *sim)
+{
+	struct sim_pod *found = NULL;
+	uint64_t seen = 0;
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->kubelet->pods, &it, &key, &value);) {
+		struct sim_pod *pod = value;
+
+		if (pod->state != POD_ZOMBIE && pod->state != POD_OVER &&
+		    hf_rng_below(&sim->kubelet->rng, ++seen) == 0)
+			found = pod;
+	}
+	return found;
+}
+
+static void deed_arm(struct sim *sim)
+{
+	unsigned per_hour = sim->mood.per_hour[SIM_BY_POD];
+
+	if (per_hour > 0 && !sim->calm)
+		hf_timer_arm(sim->kubelet->deeds,
+			     HF_MS + (hf_time)hf_rng_below(&sim->kubelet->rng,
+							   (uint64_t)(2 * HF_HOUR / per_hour)));
+}
+
+static void on_deed(void *arg)
+{
+	struct sim *sim = arg;
+	enum sim_trouble kind = sim_pick(sim, SIM_BY_POD, &sim->kubelet->rng);
+	struct sim_pod *pod = random_pod(sim);
+	/* One fault may end several in the same moment. */
+	uint64_t many = hf_rng_below(&sim->kubelet->rng, 5) == 0 ? 4 : 1;
+
+	deed_arm(sim);
+	if (sim->calm || pod == NULL || kind == SIM_TROUBLES || kind == SIM_REJECTED ||
+	    !sim_do(sim, kind))
+		return;
+	for (uint64_t i = 0; i < many && pod != NULL; i++, pod = random_pod(sim))
+		happen(pod, kind);
+}
+
+/* --- nodes ----------------------------------------------------------------------------------- */
+
+/* A node's pods; walking the map itself would meet pods that go. */
+struct pods {
+	HF_VEC(struct sim_pod *) pods;
+};
+
+static void pods_of(const struct sim_node *node, struct pods *ret_pods)
+{
+	const char *key;
+	void *value;
+
+	*ret_pods = (struct pods){.pods = HF_VEC_INIT(PODS_MAX)};
+	for (size_t it = 0; hf_map_next(node->sim->kubelet->pods, &it, &key, &value);) {
+		struct sim_pod *pod = value;
+
+		if (pod->node != node)
+			continue;
+		bool pushed = HF_VEC_PUSH(&ret_pods->pods, pod);
+
+		hf_assert(pushed);
+	}
+}
+
+void sim_kubelet_down(struct sim_node *node)
+{
+	struct pods list;
+
+	pods_of(node, &list);
+	for (size_t i = 0; i < list.pods.len; i++) {
+		struct sim_pod *pod = list.pods.items[i];
+
+		sim_check_away(node->sim, pod->uid);
+		if (node->power)
+			continue;
+		pod->power_lost = pod->power_lost || pod->process;
+		process_ends(pod);
+		hf_timer_disarm(pod->timer);
+		if (pod->state == POD_ZOMBIE)
+			hf_map_remove(node->sim->kubelet->pods, pod->uid);
+		else if (pod->state == POD_RUNNING)
+			pod->state = POD_EXITED;
+	}
+	HF_VEC_RELEASE(&list.pods);
+}
+
+static void find_again(struct sim_pod *pod)
+{
+	struct sim *sim = pod->sim;
+
+	if (pod->power_lost && pod->state == POD_EXITED) {
+		pod->code = 137;
+		pod->why = "ContainerStatusUnknown";
+	}
+	pod->power_lost = false;
+	if (pod->deleted && pod->state != POD_ZOMBIE)
+		pod->state = pod->state == POD_OVER ? POD_OVER : POD_ENDING;
+	if (pod->state == POD_RUNNING || (pod->state == POD_OVER && !pod->deleted))
+		return;
+	hf_timer_arm(pod->timer, sim_span(sim, ZOMBIE_MAX));
+}
+
+void sim_kubelet_up(struct sim_node *node)
+{
+	struct pods list;
+
+	pods_of(node, &list);
+	for (size_t i = 0; i < list.pods.len; i++)
+		find_again(list.pods.items[i]);
+	HF_VEC_RELEASE(&list.pods);
+}
+
+void sim_kubelet_shutdown(struct sim_node *node)
+{
+	struct sim *sim = node->sim;
+	bool lost = sim_how(sim, 4) == 0; /* power goes before the last word */
+	struct pods list;
+
+	pods_of(node, &list);
+	for (size_t i = 0; i < list.pods.len; i++) {
+		struct sim_pod *pod = list.pods.items[i];
+
+		sim_check_away(sim, pod->uid);
+		if (pod->state != POD_RUNNING || (lost && sim_how(sim, 2) == 0))
+			continue;
+		pod->why = NULL;
+		process_exits(pod, 143,
+			      ",\"reason\":\"Terminated\",\"conditions\":[{\"type\":"
+			      "\"DisruptionTarget\",\"status\":\"True\",\"reason\":"
+			      "\"TerminationByKubelet\"}]");
+	}
+	HF_VEC_RELEASE(&list.pods);
 }
 
 /* --- what it hears ------------------------------------------------------------------------- */
@@ -207,7 +495,29 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	bool put = hf_map_put(sim->kubelet->pods, pod->uid, pod);
 
 	hf_assert(put);
-	hf_timer_arm(pod->timer, sim_span(sim, HF_SECOND));
+	hf_timer_arm(pod->timer, sim_span(sim, UNBOUND_MAX));
+}
+
+/* By force, or because it was over: the kubelet ends what is left when it sees that. */
+static void pod_gone(struct sim_pod *pod)
+{
+	pod->state = POD_ZOMBIE;
+	if (!pod->process)
+		hf_map_remove(pod->sim->kubelet->pods, pod->uid);
+	else
+		hf_timer_arm(pod->timer, sim_span(pod->sim, ZOMBIE_MAX));
+}
+
+static void pod_told_to_end(struct sim_pod *pod, const struct hf_json *meta)
+{
+	pod->deleted = true;
+	if (pod->state == POD_ENDING || (!can_say(pod) && pod->node != NULL))
+		return;
+	pod->grace = hf_json_i64(hf_json_get(meta, "deletionGracePeriodSeconds"), 0) * HF_SECOND;
+	pod->state = pod->state == POD_OVER ? POD_OVER : POD_ENDING;
+	if (pod->state == POD_OVER && hf_timer_armed(pod->timer))
+		return;
+	hf_timer_arm(pod->timer, sim_span(pod->sim, pod->grace + HF_SECOND));
 }
 
 static void on_change(void *arg, const struct hf_local_change *change)
@@ -219,6 +529,7 @@ static void on_change(void *arg, const struct hf_local_change *change)
 
 	if (change->resource != &hf_pods)
 		return;
+	sim_lifecycle_pod(sim, change);
 	if (change->before == NULL) {
 		pod_created(sim, doc);
 		return;
@@ -227,35 +538,34 @@ static void on_change(void *arg, const struct hf_local_change *change)
 	if (pod == NULL)
 		return;
 	if (change->after == NULL) {
-		/* Forced: the node ends what is left. */
-		sim_check_process_ends(sim, pod->uid);
-		hf_map_remove(sim->kubelet->pods, pod->uid);
+		pod_gone(pod);
 		return;
 	}
 	meta = hf_json_get(hf_doc_json(doc), "metadata");
-	if (hf_json_get(meta, "deletionTimestamp") == NULL || pod->state == POD_ENDING)
-		return;
-	pod->grace = hf_json_i64(hf_json_get(meta, "deletionGracePeriodSeconds"), 0) * HF_SECOND;
-	pod->state = pod->state == POD_OVER ? POD_OVER : POD_ENDING;
-	if (pod->state == POD_OVER && hf_timer_armed(pod->timer))
-		return;
-	hf_timer_arm(pod->timer, sim_span(sim, pod->grace + HF_SECOND));
+	if (hf_json_get(meta, "deletionTimestamp") != NULL && !pod->deleted)
+		pod_told_to_end(pod, meta);
 }
 
 void sim_kubelet_init(struct sim *sim)
 {
 	struct sim_kubelet *kubelet = hf_xcalloc(1, sizeof(*kubelet));
 
-	kubelet->pods = hf_map_create(100000, 0, pod_free);
+	kubelet->pods = hf_map_create(PODS_MAX, 0, pod_free);
 	kubelet->observer =
 		(struct hf_local_observer){.changed = on_change, .reset = sim_on_reset, .arg = sim};
+	hf_rng_init(&kubelet->rng, sim->seed + 4);
+	kubelet->deeds = hf_timer_create(sim->loop, on_deed, sim);
 	sim->kubelet = kubelet;
 	hf_local_observe(sim->local, &kubelet->observer);
+	sim_nodes_init(sim);
+	deed_arm(sim);
 }
 
 void sim_kubelet_release(struct sim *sim)
 {
+	sim_nodes_release(sim);
 	hf_local_unobserve(sim->local, &sim->kubelet->observer);
 	hf_map_destroy(sim->kubelet->pods);
+	hf_timer_destroy(sim->kubelet->deeds);
 	free(sim->kubelet);
 }

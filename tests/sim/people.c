@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "sim/sim.h"
+#include "sim/check.h"
+#include "sim/nodes.h"
 
 #include "api/job.h"
 #include "base/mem.h"
@@ -12,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* People make jobs, suspend, resume, scale and delete them, and delete pods by hand. */
+/* People and programs make jobs, suspend, resume, scale, edit and delete them, and delete pods
+ * by hand; Kueue stops and starts jobs. */
 struct sim_people {
 	struct hf_timer *timer;
 	unsigned jobs_made;
@@ -36,7 +38,7 @@ static void pick_one(void *arg, struct hf_doc *doc)
 	struct pick *pick = arg;
 
 	pick->seen++;
-	if (hf_rng_below(&pick->sim->rng, pick->seen) == 0)
+	if (sim_how(pick->sim, pick->seen) == 0)
 		pick->doc = doc;
 }
 
@@ -63,7 +65,7 @@ static void check_valid(struct sim *sim, struct hf_doc *job)
 
 static void create_job(struct sim *sim)
 {
-	const char *name = names[hf_rng_below(&sim->rng, SIM_JOBS_MAX)];
+	const char *name = names[sim_how(sim, SIM_JOBS_MAX)];
 	HF_AUTO_DOC body = hf_doc_from_json(sim_random_job(sim, name));
 	const struct hf_request request = {
 		.verb = HF_VERB_CREATE, .resource = &hf_pytorchjobs, .ns = "default", .body = body};
@@ -73,26 +75,32 @@ static void create_job(struct sim *sim)
 		sim_tell(sim, "person: creates %s: %s", name, hf_doc_text(body, NULL));
 }
 
-static void delete_object(struct sim *sim, const struct hf_resource *resource, struct hf_doc *doc)
+static void delete_object(struct sim *sim, const struct hf_resource *resource, struct hf_doc *doc,
+			  bool force)
 {
-	const struct hf_request request = {
-		.verb = HF_VERB_DELETE,
-		.resource = resource,
-		.ns = "default",
-		.name = hf_doc_name(doc),
-		.grace_seconds = sim_chance(sim, 200) ? 0 : HF_GRACE_DEFAULT,
-		.propagation =
-			sim_chance(sim, 500) ? HF_PROPAGATE_FOREGROUND : HF_PROPAGATE_BACKGROUND};
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = resource,
+					   .ns = "default",
+					   .name = hf_doc_name(doc),
+					   .grace_seconds = force ? 0 : HF_GRACE_DEFAULT,
+					   .propagation = sim_how(sim, 2) == 0
+								  ? HF_PROPAGATE_FOREGROUND
+								  : HF_PROPAGATE_BACKGROUND};
 
 	sim_tell(sim, "person: deletes %s %s%s", resource->singular, hf_doc_name(doc),
-		 request.grace_seconds == 0 ? " by force" : "");
+		 force ? " by force" : "");
 	sim_apply(sim, &request);
+}
+
+static void patch_job(struct sim *sim, struct hf_doc *job, const char *text)
+{
+	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL, text);
 }
 
 static void set_suspend(struct sim *sim, struct hf_doc *job, bool suspend)
 {
 	sim_tell(sim, "person: %s %s", suspend ? "suspends" : "resumes", hf_doc_name(job));
-	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL,
+	patch_job(sim, job,
 		  suspend ? "{\"spec\":{\"runPolicy\":{\"suspend\":true}}}"
 			  : "{\"spec\":{\"runPolicy\":{\"suspend\":false}}}");
 }
@@ -103,29 +111,81 @@ static bool is_suspended(struct hf_doc *job)
 			    false);
 }
 
+static const struct hf_json *replicas_of(struct hf_doc *job)
+{
+	return hf_json_path(hf_doc_json(job), "spec", "pytorchReplicaSpecs", NULL);
+}
+
+/* Kueue starts and stops a job with one patch: suspend, and where the pods may go. */
+static void kueue(struct sim *sim, struct hf_doc *job, bool start)
+{
+	const char *types[] = {"Master", "Worker"};
+	HF_AUTO_JSON patch = hf_json_object();
+	struct hf_json *spec = hf_json_ensure_object(patch, "spec");
+	struct hf_json *specs = hf_json_ensure_object(spec, "pytorchReplicaSpecs");
+	char zone[16];
+
+	snprintf(zone, sizeof(zone), "zone-%d", (int)sim_how(sim, (uint64_t)sim->nodes->zones));
+	hf_json_set_bool(hf_json_ensure_object(spec, "runPolicy"), "suspend", !start);
+	for (size_t i = 0; i < HF_ARRAY_LEN(types); i++) {
+		struct hf_json *pod;
+
+		if (hf_json_get(replicas_of(job), types[i]) == NULL)
+			continue;
+		pod = hf_json_ensure_object(
+			hf_json_ensure_object(hf_json_ensure_object(specs, types[i]), "template"),
+			"spec");
+		hf_json_set(hf_json_ensure_object(pod, "nodeSelector"), "zone",
+			    start ? hf_json_string(zone) : hf_json_null());
+	}
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	hf_json_write(patch, HF_JSON_COMPACT, &text);
+	sim_tell(sim, "kueue: %s %s", start ? "starts" : "stops", hf_doc_name(job));
+	patch_job(sim, job, text.data);
+}
+
 static void scale(struct sim *sim, struct hf_doc *job)
 {
-	const struct hf_json *worker =
-		hf_json_path(hf_doc_json(job), "spec", "pytorchReplicaSpecs", "Worker", NULL);
-	int replicas = 1 + (int)hf_rng_below(&sim->rng, SIM_PODS_MAX - 2);
+	int replicas = 1 + (int)sim_how(sim, SIM_PODS_MAX - 2);
 	char text[128];
 
-	if (worker == NULL)
+	if (hf_json_get(replicas_of(job), "Worker") == NULL)
 		return;
 	snprintf(text, sizeof(text),
 		 "{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":%d}}}}", replicas);
 	sim_tell(sim, "person: scales the workers of %s to %d", hf_doc_name(job), replicas);
-	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL, text);
+	patch_job(sim, job, text);
 }
 
-static void touch(struct sim *sim, struct hf_doc *job)
+static void edit(struct sim *sim, struct hf_doc *job)
+{
+	static const char *const edits[] = {
+		"{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"template\":{\"spec\":{"
+		"\"terminationGracePeriodSeconds\":3}}}}}}",
+		"{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"restartPolicy\":\"OnFailure\"}}}}",
+		"{\"spec\":{\"runPolicy\":{\"backoffLimit\":4}}}",
+		"{\"spec\":{\"runPolicy\":{\"backoffLimit\":null}}}",
+		"{\"spec\":{\"runPolicy\":{\"cleanPodPolicy\":\"Running\"}}}",
+		"{\"spec\":{\"runPolicy\":{\"activeDeadlineSeconds\":300}}}",
+		"{\"spec\":{\"runPolicy\":{\"ttlSecondsAfterFinished\":60}}}",
+	};
+	const char *text = edits[sim_how(sim, HF_ARRAY_LEN(edits))];
+
+	if (strstr(text, "Worker") != NULL && hf_json_get(replicas_of(job), "Worker") == NULL)
+		return;
+	sim_tell(sim, "person: edits %s: %s", hf_doc_name(job), text);
+	patch_job(sim, job, text);
+}
+
+static void label(struct sim *sim, struct hf_doc *job)
 {
 	char text[128];
 
 	snprintf(text, sizeof(text), "{\"metadata\":{\"labels\":{\"touched\":\"%llu\"}}}",
-		 (unsigned long long)hf_rng_below(&sim->rng, 1000));
+		 (unsigned long long)sim_how(sim, 1000));
 	sim_tell(sim, "person: labels %s", hf_doc_name(job));
-	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL, text);
+	patch_job(sim, job, text);
 }
 
 static void restart(struct sim *sim, struct hf_doc *job)
@@ -136,20 +196,20 @@ static void restart(struct sim *sim, struct hf_doc *job)
 	snprintf(text, sizeof(text),
 		 "{\"metadata\":{\"annotations\":{\"holdfast.dev/restart\":\"%s\"}}}", now);
 	sim_tell(sim, "person: restarts %s", hf_doc_name(job));
-	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL, text);
+	patch_job(sim, job, text);
 }
 
 /* A stranger takes a name that the job will want. */
 static void squat(struct sim *sim, struct hf_doc *job)
 {
-	bool pod = sim_chance(sim, 500);
+	bool pod = sim_how(sim, 2) == 0;
 	const struct hf_resource *resource = pod ? &hf_pods : &hf_services;
 	char text[512];
 
 	snprintf(text, sizeof(text),
 		 "{\"apiVersion\":\"v1\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s-worker-%d\","
 		 "\"namespace\":\"default\",\"labels\":{\"stranger\":\"yes\"}},\"spec\":{%s}}",
-		 resource->kind, hf_doc_name(job), (int)hf_rng_below(&sim->rng, 4),
+		 resource->kind, hf_doc_name(job), (int)sim_how(sim, 4),
 		 pod ? "\"containers\":[{\"name\":\"pytorch\",\"image\":\"x\"}]"
 		     : "\"clusterIP\":\"None\",\"ports\":[{\"port\":80}]");
 	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
@@ -189,63 +249,155 @@ static void write_foreign_status(struct sim *sim, struct hf_doc *job)
 	sim_tell(sim, "stranger: writes into the status of %s", hf_doc_name(job));
 }
 
-static void step_clock(struct sim *sim)
+/* Somebody's finalizer keeps the pod's object for a while. */
+static void add_finalizer(struct sim *sim, struct hf_doc *pod)
 {
-	hf_time by = sim_span(sim, 20 * HF_MINUTE) - 10 * HF_MINUTE;
-
-	sim_tell(sim, "world: the API server's clock steps by %lld s", (long long)(by / HF_SECOND));
-	hf_loop_step_wall(sim->loop, by);
+	sim_tell(sim, "stranger: a finalizer on %s", hf_doc_name(pod));
+	sim_patch(sim, &hf_pods, "default", hf_doc_name(pod), NULL,
+		  "{\"metadata\":{\"finalizers\":[\"example.com/hold\"]}}");
 }
 
-static void do_something(struct sim *sim)
+static void drop_finalizer(void *arg, struct hf_doc *pod)
 {
-	uint64_t what = hf_rng_below(&sim->rng, 24);
-	const struct hf_resource *resource = what < 5   ? &hf_pods
-					     : what < 6 ? &hf_services
-							: &hf_pytorchjobs;
-	HF_AUTO_DOC doc = random_object(sim, resource);
+	struct job_list *list = arg;
 
-	if (sim_chance(sim, sim->mood.clock_permille))
-		step_clock(sim);
-	if (doc == NULL || (what >= 17 && what < 20)) {
+	if (hf_json_len(hf_json_path(hf_doc_json(pod), "metadata", "finalizers", NULL)) > 0) {
+		bool pushed = HF_VEC_PUSH(&list->jobs, hf_doc_ref(pod));
+
+		hf_assert(pushed);
+	}
+}
+
+static void drop_finalizers(struct sim *sim)
+{
+	struct job_list list = {.jobs = HF_VEC_INIT(10000)};
+
+	hf_local_each(sim->local, &hf_pods, "default", drop_finalizer, &list);
+	for (size_t i = 0; i < list.jobs.len; i++) {
+		sim_patch(sim, &hf_pods, "default", hf_doc_name(list.jobs.items[i]), NULL,
+			  "{\"metadata\":{\"finalizers\":null}}");
+		hf_doc_unref(list.jobs.items[i]);
+	}
+	HF_VEC_RELEASE(&list.jobs);
+}
+
+static const struct hf_resource *resource_of(enum sim_trouble kind)
+{
+	switch (kind) {
+	case SIM_POD_DELETED:
+	case SIM_POD_FORCED:
+	case SIM_FINALIZER: return &hf_pods;
+	case SIM_SERVICE_DELETED: return &hf_services;
+	default: return &hf_pytorchjobs;
+	}
+}
+
+/* What ends or restarts pods, so that their ends are not the job's own. */
+static bool touches(enum sim_trouble kind)
+{
+	return kind != SIM_LABELED && kind != SIM_SQUATTED && kind != SIM_STATUS_FOREIGN &&
+	       kind != SIM_FINALIZER;
+}
+
+static void delete_job(struct sim *sim, struct hf_doc *doc)
+{
+	delete_object(sim, &hf_pytorchjobs, doc, false);
+}
+
+static void delete_pod(struct sim *sim, struct hf_doc *doc)
+{
+	delete_object(sim, &hf_pods, doc, false);
+}
+
+static void force_pod(struct sim *sim, struct hf_doc *doc)
+{
+	delete_object(sim, &hf_pods, doc, true);
+}
+
+static void delete_service(struct sim *sim, struct hf_doc *doc)
+{
+	delete_object(sim, &hf_services, doc, false);
+}
+
+static void suspend(struct sim *sim, struct hf_doc *job)
+{
+	set_suspend(sim, job, true);
+}
+
+static void resume(struct sim *sim, struct hf_doc *job)
+{
+	set_suspend(sim, job, false);
+}
+
+static void kueue_stops(struct sim *sim, struct hf_doc *job)
+{
+	kueue(sim, job, false);
+}
+
+static void kueue_starts(struct sim *sim, struct hf_doc *job)
+{
+	kueue(sim, job, true);
+}
+
+static void act_on(struct sim *sim, enum sim_trouble kind, struct hf_doc *doc)
+{
+	static void (*const deeds[SIM_TROUBLES])(struct sim *, struct hf_doc *) = {
+		[SIM_JOB_DELETED] = delete_job,
+		[SIM_POD_DELETED] = delete_pod,
+		[SIM_POD_FORCED] = force_pod,
+		[SIM_SERVICE_DELETED] = delete_service,
+		[SIM_SUSPENDED] = suspend,
+		[SIM_RESUMED] = resume,
+		[SIM_SCALED] = scale,
+		[SIM_EDITED] = edit,
+		[SIM_RESTARTED] = restart,
+		[SIM_LABELED] = label,
+		[SIM_KUEUE_STOPS] = kueue_stops,
+		[SIM_KUEUE_STARTS] = kueue_starts,
+		[SIM_SQUATTED] = squat,
+		[SIM_STATUS_FOREIGN] = write_foreign_status,
+		[SIM_FINALIZER] = add_finalizer,
+	};
+
+	hf_assert(deeds[kind] != NULL);
+	deeds[kind](sim, doc);
+}
+
+static void act(struct sim *sim, enum sim_trouble kind)
+{
+	if (!sim_do(sim, kind))
+		return;
+	HF_AUTO_DOC doc = kind == SIM_JOB_MADE ? NULL : random_object(sim, resource_of(kind));
+
+	if (kind == SIM_JOB_MADE)
 		create_job(sim);
+	if (doc == NULL)
 		return;
-	}
-	if (what >= 20) {
-		if (what < 22)
-			squat(sim, doc);
-		else
-			write_foreign_status(sim, doc);
-		return;
-	}
-	if (what < 15)
+	if (touches(kind))
 		sim_check_touched(sim, doc);
-	if (what < 6)
-		delete_object(sim, resource, doc);
-	else if (what < 7)
-		delete_object(sim, resource, doc);
-	else if (what < 11)
-		set_suspend(sim, doc, !is_suspended(doc));
-	else if (what < 13)
-		scale(sim, doc);
-	else if (what < 15)
-		restart(sim, doc);
-	else
-		touch(sim, doc);
+	act_on(sim, kind, doc);
+}
+
+void sim_people_act(struct sim *sim)
+{
+	act(sim, sim_pick(sim, SIM_BY_PEOPLE, &sim->people_rng));
 }
 
 static void on_timer(void *arg)
 {
 	struct sim *sim = arg;
+	hf_time mean = HF_HOUR / sim->mood.per_hour[SIM_BY_PEOPLE];
 
 	if (sim->calm)
 		return;
 	if (sim->people->jobs_made++ < 1 + sim->seed % SIM_JOBS_MAX)
-		create_job(sim);
+		act(sim, SIM_JOB_MADE);
 	else
-		do_something(sim);
+		sim_people_act(sim);
+	if (hf_rng_below(&sim->people_rng, 4) == 0)
+		drop_finalizers(sim);
 	hf_timer_arm(sim->people->timer,
-		     HF_MS + sim_span(sim, 2 * HF_HOUR / sim->mood.people_per_hour));
+		     HF_MS + (hf_time)hf_rng_below(&sim->people_rng, 2 * (uint64_t)mean));
 }
 
 static void collect(void *arg, struct hf_doc *job)
@@ -267,7 +419,7 @@ static void evict_strangers(struct sim *sim, const struct hf_resource *resource)
 
 	hf_local_apply(sim->local, &list, &result);
 	for (size_t i = 0; i < result.n_items; i++)
-		delete_object(sim, resource, result.items[i]);
+		delete_object(sim, resource, result.items[i], false);
 }
 
 void sim_people_calm(struct sim *sim)
@@ -288,10 +440,12 @@ void sim_people_calm(struct sim *sim)
 	HF_VEC_RELEASE(&list.jobs);
 	evict_strangers(sim, &hf_pods);
 	evict_strangers(sim, &hf_services);
+	drop_finalizers(sim);
 }
 
 void sim_people_init(struct sim *sim)
 {
+	hf_rng_init(&sim->people_rng, sim->seed + 2);
 	sim->people = hf_xcalloc(1, sizeof(*sim->people));
 	sim->people->timer = hf_timer_create(sim->loop, on_timer, sim);
 	hf_timer_arm(sim->people->timer, 0);

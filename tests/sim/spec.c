@@ -6,7 +6,7 @@
 
 static uint64_t below(struct sim *sim, uint64_t bound)
 {
-	return hf_rng_below(&sim->rng, bound);
+	return sim_how(sim, bound);
 }
 
 static bool one_in(struct sim *sim, uint64_t n)

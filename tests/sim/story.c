@@ -10,7 +10,7 @@
 
 #define LINE_MAX_BYTES 600
 
-void sim_tell(struct sim *sim, const char *fmt, ...)
+void sim_say(struct sim *sim, const char *fmt, ...)
 {
 	hf_time now = hf_loop_mono(sim->loop);
 	HF_AUTO_STRBUF line = HF_STRBUF_INIT(LINE_MAX_BYTES);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_TESTS_SIM_CHECK_H
+#define HF_TESTS_SIM_CHECK_H
+
+#include "sim/sim.h"
+
+/* What must hold, and the truth that it is held against. */
+
+enum sim_role { SIM_MASTER, SIM_WORKER, SIM_ROLES };
+
+/* The truth about one pod, as the world and not the operator knows it. */
+struct sim_pod_truth {
+	char *uid, *job_uid, *name;
+	enum sim_role role;
+	int64_t index, generation, attempt, incident;
+	bool alive; /* its process runs */
+	bool ended; /* phase Failed or Succeeded, being deleted, or gone */
+	bool succeeded, gone;
+	bool known;     /* the operator asked for its end: it knew what it was */
+	bool disrupted; /* its end was the cluster's doing */
+	bool away;      /* its node was dead, cut off or shut down at some time */
+	bool refused;   /* by its kubelet */
+	bool oom;
+	char node[16];
+	bool failed;
+	unsigned restarts; /* in place, by the kubelet */
+};
+/* And about one job. */
+struct sim_job_truth {
+	char *uid, *name;
+	bool scope_job, has_rules;
+	bool touched; /* by people, in a way that ends or restarts pods */
+	bool evicted; /* a taint evicted one of its pods: a stray eviction costs nothing */
+	bool foreign; /* another controller wrote into its status */
+	bool gone;
+	char *terminal; /* "Succeeded" or "Failed" once it was seen */
+	char *completion_time;
+	char *patch_version;                    /* of the last status patch sent for it */
+	int64_t ended[SIM_ROLES][SIM_PODS_MAX]; /* pods, by replica */
+	int64_t ends;                           /* and restarts in place */
+	enum sim_state state;
+};
+
+struct sim_checks {
+	struct hf_map *pods; /* uid → struct sim_pod_truth */
+	struct hf_map *jobs; /* uid → struct sim_job_truth */
+	struct hf_local_observer observer;
+	unsigned long long checked; /* changes looked at */
+	uint64_t digest;
+};
+void sim_checks_init(struct sim *sim);
+void sim_checks_release(struct sim *sim);
+void sim_check_request(struct sim *sim, const struct hf_request *request);
+void sim_check_leader(struct sim_life *life, const struct hf_request *request);
+void sim_check_process_starts(struct sim *sim, const char *pod_uid);
+void sim_check_process_ends(struct sim *sim, const char *pod_uid);
+/* It was killed for its memory: that is the application's, whatever else is. */
+void sim_check_oom(struct sim *sim, const char *pod_uid);
+void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
+/* Its node is, or was for a while, unable to speak for it. */
+void sim_check_away(struct sim *sim, const char *pod_uid);
+void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
+/* Every job has ended or is suspended, with nothing left that is to go. */
+bool sim_is_settled(struct sim *sim);
+/* When the quiet is over. */
+void sim_check_end(struct sim *sim);
+struct sim_pod_truth *sim_pod_truth(struct sim *sim, const char *uid);
+struct sim_job_truth *sim_job_truth(struct sim *sim, const char *uid);
+/* A person did something to this job, pod or service. */
+void sim_check_touched(struct sim *sim, struct hf_doc *doc);
+/* Adds one for each job to the state it is in; how many there are. */
+size_t sim_states_count(struct sim *sim, unsigned long long hits[SIM_STATES]);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_TESTS_SIM_NODES_H
+#define HF_TESTS_SIM_NODES_H
+
+#include "sim/sim.h"
+
+/*
+ * Machines, their kubelets, and what the control plane believes of them.
+ *
+ * A machine has power or not; its kubelet runs or not, and reaches the API server or not.  While
+ * it does all three it renews its Lease every 10 s.  The rest is belief: the node life-cycle
+ * controller looks every 5 s and calls a node Unknown after 50 s without a renewal, taints it,
+ * and the taint-eviction controller deletes pods by name.
+ */
+#define SIM_NODES_MAX 8
+#define SIM_ZONES_MAX 3
+#define SIM_NODE_LEASES "kube-node-lease"
+
+enum sim_shown { SIM_SHOWN_READY, SIM_SHOWN_NOT_READY, SIM_SHOWN_UNKNOWN };
+
+struct sim_node {
+	struct sim *sim;
+	char name[16];
+	int zone;
+
+	/* the truth */
+	bool power, kubelet, link;
+	bool runtime_bad;             /* its kubelet says Ready=False, and renews */
+	bool shutting_down;           /* refuses pods; power goes soon */
+	bool flaps;                   /* comes back soon, goes again */
+	hf_time alive_since, renewed; /* monotonic; the last renewal that arrived */
+	hf_time dead_since;           /* of the kubelet's word, while it is not alive */
+	hf_time clock;                /* of the machine, against the API server's */
+	struct hf_timer *timer;       /* the next turn of its fate */
+
+	/* the belief */
+	bool exists; /* its Node object */
+	hf_time gone_since;
+	enum sim_shown shown;
+	hf_time shown_since;
+	bool unreachable_execute, out_of_service, drained; /* taints NoExecute */
+	bool tainted;                                      /* any, in the store */
+};
+
+struct sim_nodes {
+	struct sim_node nodes[SIM_NODES_MAX];
+	size_t n;
+	int zones;
+	struct hf_rng rng;
+	struct hf_timer *deeds;
+	/* lifecycle.c */
+	struct hf_timer *monitor, *gc;
+	hf_time next_taint[SIM_ZONES_MAX]; /* the zone's queue lets the next one through */
+	struct hf_map *evictions;          /* pod name → its timer */
+	struct sim_handling *handling;     /* pods the controller has yet to look at */
+	bool kcm_down;
+	struct hf_timer *kcm_up;
+	hf_time handle_max; /* how long its queue may take */
+};
+
+/* --- nodes.c --- */
+void sim_nodes_init(struct sim *sim);
+void sim_nodes_release(struct sim *sim);
+void sim_nodes_calm(struct sim *sim);
+/* All are back, and the control plane knows. */
+bool sim_nodes_are_well(const struct sim *sim);
+bool sim_node_alive(const struct sim_node *node);
+/* When its kubelet last renewed, as far as that arrived. */
+hf_time sim_node_renewed(const struct sim_node *node);
+struct sim_node *sim_node_get(struct sim *sim, const char *name);
+/* Where a pod may go now; NULL: nowhere. */
+struct sim_node *sim_node_for(struct sim *sim, const struct hf_json *pod_spec);
+/* Leases are brought up to date when somebody asks for them. */
+void sim_nodes_asked(struct sim *sim, const struct hf_request *request);
+void sim_node_write(struct sim_node *node); /* Ready and taints, as they are believed */
+void sim_node_make(struct sim_node *node);
+
+/* --- lifecycle.c: the controllers that act upon nodes --- */
+void sim_lifecycle_init(struct sim *sim);
+void sim_lifecycle_release(struct sim *sim);
+/* Something about a node changed: they look again. */
+void sim_lifecycle_wake(struct sim *sim);
+void sim_lifecycle_pod(struct sim *sim, const struct hf_local_change *change);
+void sim_lifecycle_taints(struct sim_node *node);
+void sim_lifecycle_restart(struct sim *sim);
+/* A condition on a pod, by type, and perhaps a phase (NULL: as it is). */
+void sim_pod_mark(struct sim *sim, const char *name, const char *type, const char *status,
+		  const char *reason, const char *phase);
+
+/* --- kubelet.c: what becomes of the pods there --- */
+void sim_kubelet_down(struct sim_node *node); /* it can say nothing; power may be gone */
+void sim_kubelet_up(struct sim_node *node);
+void sim_kubelet_shutdown(struct sim_node *node); /* gracefully */
+
+#endif

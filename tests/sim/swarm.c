@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/swarm.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a worker shares with who waits for it. */
+struct worker {
+	pid_t pid;
+	bool done, failed; /* not done: it died of the seed */
+	uint64_t seed;
+	char failure[1024];
+	double cpu; /* seconds */
+	struct sim_summary summary;
+};
+
+struct swarm {
+	const struct sim_args *args;
+	uint64_t *corpus;
+	size_t n_corpus;
+	time_t begin;
+	bool *stop; /* shared: somebody failed */
+};
+
+static double cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* --- a seed that failed ---------------------------------------------------------------------- */
+
+static void print_again(const struct sim_options *options, const struct sim_ids *only)
+{
+	printf("again: ./dev sim --seed %llu%s", (unsigned long long)options->seed,
+	       options->narrow ? " --narrow" : "");
+	if (only != NULL) {
+		printf(" --only ");
+		sim_ids_print(only);
+	}
+	printf(" --verbose\n");
+}
+
+/* Run it again, with few troubles, and tell the story. */
+static void tell_failure(const struct sim_options *base)
+{
+	struct sim_options options = *base;
+	struct sim_outcome first, last;
+	struct sim_ids kept;
+
+	sim_try(&options, &first);
+	if (!first.failed) {
+		printf("seed %llu did not fail when it was run again\n",
+		       (unsigned long long)options.seed);
+		sim_ids_release(&first.happened);
+		return;
+	}
+	sim_shrink(&options, &first, &kept);
+	options.only = &kept;
+	options.story = true;
+	sim_try(&options, &last);
+	/* Who died could not tell: so aloud. */
+	if (strncmp(last.failure, "died", 4) == 0) {
+		options.aloud = true;
+		sim_ids_release(&last.happened);
+		sim_try(&options, &last);
+	}
+	printf("%zu of %zu troubles are enough:\n", kept.len, first.happened.len);
+	print_again(&options, &kept);
+	sim_ids_release(&first.happened);
+	sim_ids_release(&last.happened);
+	sim_ids_release(&kept);
+}
+
+/* --- a worker -------------------------------------------------------------------------------- */
+
+static bool run_seed(struct worker *worker, const struct sim_args *args, uint64_t seed, bool *stop)
+{
+	const struct sim_options options = {.seed = seed, .narrow = args->narrow};
+	struct sim_outcome outcome, again;
+	struct sim_summary unused = {0};
+
+	worker->seed = seed;
+	sim_run(&options, &worker->summary, &outcome);
+	if (args->twice && !outcome.failed) {
+		sim_run(&options, &unused, &again);
+		if (again.digest != outcome.digest) {
+			outcome.failed = true;
+			snprintf(outcome.failure, sizeof(outcome.failure),
+				 "35 the same again: two runs differ");
+		}
+		sim_ids_release(&again.happened);
+	}
+	if (outcome.failed && args->go_on)
+		printf("seed %llu: %s\n", (unsigned long long)seed, outcome.failure);
+	if (outcome.failed)
+		snprintf(worker->failure, sizeof(worker->failure), "%s", outcome.failure);
+	worker->failed = outcome.failed || worker->failed;
+	sim_ids_release(&outcome.happened);
+	if (outcome.failed && !args->go_on)
+		*stop = true;
+	return !outcome.failed || args->go_on;
+}
+
+static void work(const struct swarm *swarm, struct worker *worker, int number)
+{
+	const struct sim_args *args = swarm->args;
+	bool good = true;
+
+	for (size_t i = (size_t)number; good && i < swarm->n_corpus; i += (size_t)args->jobs)
+		good = run_seed(worker, args, swarm->corpus[i], swarm->stop);
+	for (int64_t i = number; good && i < args->seeds && !*swarm->stop; i += args->jobs) {
+		if (args->seconds > 0 && time(NULL) - swarm->begin >= args->seconds)
+			break;
+		good = run_seed(worker, args, (uint64_t)(args->start + i), swarm->stop);
+	}
+	worker->cpu = cpu_seconds();
+	worker->done = true;
+}
+
+/* --- the swarm ------------------------------------------------------------------------------- */
+
+static int read_corpus(struct swarm *swarm)
+{
+	FILE *file = fopen(swarm->args->corpus, "r");
+	size_t size = 0;
+	char line[256];
+
+	if (file == NULL) {
+		fprintf(stderr, "cannot read '%s': %s\n", swarm->args->corpus, strerror(errno));
+		return 2;
+	}
+	while (fgets(line, sizeof(line), file) != NULL) {
+		unsigned long long seed;
+
+		if (sscanf(line, "%llu", &seed) != 1)
+			continue;
+		if (swarm->n_corpus == size) {
+			size = size == 0 ? 64 : 2 * size;
+			swarm->corpus = hf_xrealloc(swarm->corpus, size * sizeof(*swarm->corpus));
+		}
+		swarm->corpus[swarm->n_corpus++] = seed;
+	}
+	fclose(file);
+	return 0;
+}
+
+static void add(struct sim_summary *to, const struct sim_summary *from)
+{
+	to->seeds += from->seeds;
+	to->crashes += from->crashes;
+	to->leaders += from->leaders;
+	to->requests += from->requests;
+	to->checked += from->checked;
+	to->troubles += from->troubles;
+	to->minutes += from->minutes;
+	sim_coverage_add(&to->coverage, &from->coverage);
+}
+
+static void print_summary(const struct sim_summary *sum, double cpu)
+{
+	printf("%llu seeds, %llu hours, %llu troubles, %llu deaths of the operator, %llu changes of "
+	       "leader, %llu requests, %llu changes checked\n",
+	       sum->seeds, sum->minutes / 60, sum->troubles, sum->crashes, sum->leaders,
+	       sum->requests, sum->checked);
+	if (cpu > 0)
+		printf("%.0f seeds a second of one core\n", (double)sum->seeds / cpu);
+}
+
+static int wait_for_all(const struct swarm *swarm, struct worker *workers, size_t n)
+{
+	const struct sim_args *args = swarm->args;
+	struct sim_summary sum = {0};
+	double cpu = 0;
+	const struct worker *bad = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		struct worker *worker = &workers[i];
+		int status = 0;
+
+		while (waitpid(worker->pid, &status, 0) != worker->pid)
+			;
+		if (!worker->done) {
+			*swarm->stop = true;
+			snprintf(worker->failure, sizeof(worker->failure), "died: of signal %d",
+				 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+		}
+		if (bad == NULL && (!worker->done || worker->failed))
+			bad = worker;
+		add(&sum, &worker->summary);
+		cpu += worker->cpu;
+	}
+	if (args->coverage)
+		sim_coverage_print(&sum.coverage);
+	print_summary(&sum, cpu);
+	if (bad == NULL)
+		return 0;
+	if (args->go_on && bad->done)
+		return 1;
+	printf("seed %llu: %s\n", (unsigned long long)bad->seed, bad->failure);
+	tell_failure(&(struct sim_options){.seed = bad->seed, .narrow = args->narrow});
+	return 1;
+}
+
+int sim_swarm(const struct sim_args *args)
+{
+	size_t n = (size_t)args->jobs;
+	size_t bytes = n * sizeof(struct worker) + sizeof(bool);
+	struct worker *workers =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct swarm swarm = {.args = args, .begin = time(NULL)};
+	int rc = 0;
+
+	hf_assert(workers != MAP_FAILED);
+	swarm.stop = (bool *)(workers + n);
+	if (args->corpus != NULL)
+		rc = read_corpus(&swarm);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		pid_t pid = fork();
+
+		hf_assert(pid >= 0);
+		if (pid == 0) {
+			work(&swarm, &workers[i], (int)i);
+			free(swarm.corpus);
+			munmap(workers, bytes);
+			exit(0);
+		}
+		workers[i].pid = pid;
+	}
+	if (rc == 0)
+		rc = wait_for_all(&swarm, workers, n);
+	free(swarm.corpus);
+	munmap(workers, bytes);
+	return rc;
+}
+
+int sim_swarm_one(const struct sim_args *args)
+{
+	const struct sim_options options = {.seed = (uint64_t)args->start,
+					    .narrow = args->narrow,
+					    .aloud = args->verbose,
+					    .only = args->has_only ? &args->only : NULL};
+	struct sim_summary summary = {0};
+	struct sim_outcome outcome;
+
+	sim_run(&options, &summary, &outcome);
+	if (args->coverage)
+		sim_coverage_print(&summary.coverage);
+	print_summary(&summary, 0);
+	printf("digest %016llx\n", (unsigned long long)outcome.digest);
+	sim_ids_release(&outcome.happened);
+	if (!outcome.failed)
+		return 0;
+	printf("seed %llu: %s\n", (unsigned long long)options.seed, outcome.failure);
+	if (!args->verbose && !args->has_only)
+		tell_failure(&options);
+	return 1;
+}
