@@ -16,8 +16,6 @@
  */
 
 #define TRUTHS_MAX 100000
-static const char *const role_names[SIM_ROLES] = {"Master", "Worker"};
-static const char *const budgets[3] = {"application", "infrastructure", "device"};
 
 static void pod_truth_free(void *value)
 {
@@ -49,109 +47,6 @@ struct sim_pod_truth *sim_pod_truth(struct sim *sim, const char *uid)
 struct sim_job_truth *sim_job_truth(struct sim *sim, const char *uid)
 {
 	return hf_map_get(sim->checks->jobs, uid);
-}
-
-/* --- reading documents --------------------------------------------------------------------- */
-
-static const char *controller_uid(const struct hf_json *object)
-{
-	const struct hf_json *list = hf_json_path(object, "metadata", "ownerReferences", NULL);
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *ref = hf_json_item(list, i);
-
-		if (hf_json_true(hf_json_get(ref, "controller"), false))
-			return hf_json_str(hf_json_get(ref, "uid"), "");
-	}
-	return "";
-}
-
-static int64_t stamp(const struct hf_json *pod, const char *key)
-{
-	const char *text = hf_json_path_str(pod, "metadata", "annotations", key, NULL);
-	int64_t value = -1;
-
-	if (text != NULL && hf_str_to_i64(text, 0, INT64_MAX, &value, NULL) != 0)
-		value = -1;
-	return value;
-}
-
-static bool condition_is(const struct hf_json *status, const char *type)
-{
-	const struct hf_json *list = hf_json_get(status, "conditions");
-
-	for (size_t i = 0; i < hf_json_len(list); i++) {
-		const struct hf_json *c = hf_json_item(list, i);
-
-		if (hf_streq(hf_json_str(hf_json_get(c, "type"), ""), type))
-			return hf_streq(hf_json_str(hf_json_get(c, "status"), ""), "True");
-	}
-	return false;
-}
-
-static const char *terminal_of(const struct hf_json *status)
-{
-	if (condition_is(status, "Succeeded"))
-		return "Succeeded";
-	return condition_is(status, "Failed") ? "Failed" : NULL;
-}
-
-/* The value of an index in "17:2,40:1"; 0 when it is not named. */
-static long long sparse_get(const char *text, long long index)
-{
-	long long i, value;
-	int len;
-
-	for (const char *p = text; sscanf(p, "%lld:%lld%n", &i, &value, &len) == 2;) {
-		if (i == index)
-			return value;
-		p += len;
-		if (*p++ != ',')
-			break;
-	}
-	return 0;
-}
-
-/* Whether "0-9,12" names an index. */
-static bool ranges_have(const char *text, long long index)
-{
-	long long from, to;
-	int len;
-
-	for (const char *p = text; sscanf(p, "%lld%n", &from, &len) == 1;) {
-		p += len;
-		to = from;
-		if (*p == '-' && sscanf(p + 1, "%lld%n", &to, &len) == 1)
-			p += len + 1;
-		if (index >= from && index <= to)
-			return true;
-		if (*p++ != ',')
-			break;
-	}
-	return false;
-}
-
-static int64_t ledger_int(const struct hf_json *status, const char *group, const char *key)
-{
-	const struct hf_json *ledger = hf_json_get(status, "recovery");
-
-	if (group != NULL)
-		ledger = hf_json_get(ledger, group);
-	return hf_json_i64(hf_json_get(ledger, key), 0);
-}
-
-static const char *ledger_text(const struct hf_json *status, const char *role, const char *key)
-{
-	return hf_json_str(hf_json_path(status, "recovery", "replicas", role, key, NULL), "");
-}
-
-static int64_t all_restarts(const struct hf_json *status)
-{
-	int64_t sum = 0;
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(budgets); i++)
-		sum += ledger_int(status, "restarts", budgets[i]);
-	return sum;
 }
 
 /* --- invariants ---------------------------------------------------------------------------- */
@@ -214,21 +109,22 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 				  const struct hf_json *status)
 {
 	for (int role = 0; role < SIM_ROLES; role++) {
-		const char *attempts = ledger_text(status, role_names[role], "attempts");
+		const char *attempts = sim_ledger_text(status, sim_role_names[role], "attempts");
 
 		for (int i = 0; i < SIM_PODS_MAX; i++)
-			if (sparse_get(attempts, i) > job->ended[role][i] &&
-			    sparse_get(attempts, i) >
+			if (sim_sparse_get(attempts, i) > job->ended[role][i] &&
+			    sim_sparse_get(attempts, i) >
 				    job->ended[role][i] + rank_is_there(sim, job, role, i))
 				sim_fail(sim, "3 each end counts once",
 					 "%s %d of %s: %lld attempts are over, but %lld pods ended",
-					 role_names[role], i, job->name, sparse_get(attempts, i),
+					 sim_role_names[role], i, job->name,
+					 sim_sparse_get(attempts, i),
 					 (long long)job->ended[role][i]);
 	}
 	/* A pod on a node that is lost is given up, and charged, before it is deleted. */
-	if (all_restarts(status) > job->ends + pods_away(sim, job))
+	if (sim_all_restarts(status) > job->ends + pods_away(sim, job))
 		sim_fail(sim, "3 each end counts once", "%lld charged, but %lld ends",
-			 (long long)all_restarts(status), (long long)job->ends);
+			 (long long)sim_all_restarts(status), (long long)job->ends);
 }
 
 /* 4, while it runs: each incident is charged once, to one budget; the present one perhaps not yet.
@@ -238,12 +134,12 @@ static void check_incidents_are_charged(struct sim *sim, const struct sim_job_tr
 {
 	const char *charged = hf_json_path_str(status, "recovery", "incident", "charged", NULL);
 	bool open = charged == NULL || hf_streq(charged, "none") || charged[0] == '\0';
-	int64_t incidents = ledger_int(status, "incident", "id");
+	int64_t incidents = sim_ledger_int(status, "incident", "id");
 
 	if (!job->touched && !job->has_rules && !job->evicted &&
-	    all_restarts(status) != incidents - (incidents > 0 && open))
+	    sim_all_restarts(status) != incidents - (incidents > 0 && open))
 		sim_fail(sim, "4 incidents are charged", "%s: %lld incidents, %lld charged, now %s",
-			 job->name, (long long)incidents, (long long)all_restarts(status),
+			 job->name, (long long)incidents, (long long)sim_all_restarts(status),
 			 hf_str_or(charged, "undecided"));
 }
 
@@ -253,7 +149,7 @@ static void check_replacement_has_cause(struct sim *sim, const struct sim_job_tr
 					const struct hf_json *job_status)
 {
 	if (!job->touched && (pod->attempt > 0 || pod->generation > 1) &&
-	    ledger_int(job_status, "incident", "id") == 0)
+	    sim_ledger_int(job_status, "incident", "id") == 0)
 		sim_fail(sim, "4 incidents are charged",
 			 "%s is attempt %lld of generation %lld, but there was no incident",
 			 pod->name, (long long)pod->attempt, (long long)pod->generation);
@@ -271,26 +167,29 @@ static int unit_movable(const struct hf_json *before, const char *budget)
 static void check_counters_never_fall(struct sim *sim, const struct sim_job_truth *job,
 				      const struct hf_json *before, const struct hf_json *after)
 {
-	int64_t generation = ledger_int(before, NULL, "generation");
+	int64_t generation = sim_ledger_int(before, NULL, "generation");
 
 	if (hf_json_get(before, "recovery") == NULL)
 		return;
-	if (ledger_int(after, NULL, "generation") < generation)
+	if (sim_ledger_int(after, NULL, "generation") < generation)
 		sim_fail(sim, "5 counters never fall", "generation fell from %lld",
 			 (long long)generation);
-	for (size_t i = 0; i < HF_ARRAY_LEN(budgets); i++)
-		if (ledger_int(after, "restarts", budgets[i]) + unit_movable(before, budgets[i]) <
-		    ledger_int(before, "restarts", budgets[i]))
-			sim_fail(sim, "5 counters never fall", "restarts.%s fell", budgets[i]);
+	for (size_t i = 0; i < HF_ARRAY_LEN(sim_budgets); i++)
+		if (sim_ledger_int(after, "restarts", sim_budgets[i]) +
+			    unit_movable(before, sim_budgets[i]) <
+		    sim_ledger_int(before, "restarts", sim_budgets[i]))
+			sim_fail(sim, "5 counters never fall", "restarts.%s fell", sim_budgets[i]);
 	/* Peers of a pod that a stray eviction hit have died of that, which costs nothing. */
-	if (all_restarts(after) + job->evicted < all_restarts(before))
+	if (sim_all_restarts(after) + job->evicted < sim_all_restarts(before))
 		sim_fail(sim, "5 counters never fall", "a charge disappeared");
 	for (int r = 0; r < SIM_ROLES; r++)
 		for (long long i = 0; i < SIM_PODS_MAX; i++)
-			if (sparse_get(ledger_text(after, role_names[r], "attempts"), i) <
-			    sparse_get(ledger_text(before, role_names[r], "attempts"), i))
+			if (sim_sparse_get(sim_ledger_text(after, sim_role_names[r], "attempts"),
+					   i) <
+			    sim_sparse_get(sim_ledger_text(before, sim_role_names[r], "attempts"),
+					   i))
 				sim_fail(sim, "5 counters never fall", "attempts of %s %lld fell",
-					 role_names[r], i);
+					 sim_role_names[r], i);
 }
 
 /* 6: no status write lands with a stale resourceVersion or on another UID. */
@@ -309,7 +208,7 @@ static void check_guarded_write(struct sim *sim, const struct sim_job_truth *job
 static void check_terminal_stays(struct sim *sim, struct sim_job_truth *job,
 				 const struct hf_json *status)
 {
-	const char *now = terminal_of(status);
+	const char *now = sim_terminal_of(status);
 
 	if (job->terminal == NULL) {
 		job->terminal = now == NULL ? NULL : hf_xstrdup(now);
@@ -335,9 +234,10 @@ static void check_completion_time(struct sim *sim, struct sim_job_truth *job,
 	const char *start = hf_json_str(hf_json_get(status, "startTime"), NULL);
 	const char *end = hf_json_str(hf_json_get(status, "completionTime"), NULL);
 
-	if ((end != NULL) != (terminal_of(status) != NULL))
+	if ((end != NULL) != (sim_terminal_of(status) != NULL))
 		sim_fail(sim, "9 completionTime", "%s is %s with completionTime %s", job->name,
-			 hf_str_or(terminal_of(status), "not terminal"), hf_str_or(end, "absent"));
+			 hf_str_or(sim_terminal_of(status), "not terminal"),
+			 hf_str_or(end, "absent"));
 	if (job->completion_time != NULL && !hf_streq(job->completion_time, end))
 		sim_fail(sim, "9 completionTime", "%s: changed from %s to %s", job->name,
 			 job->completion_time, hf_str_or(end, "absent"));
@@ -353,13 +253,13 @@ static void check_completion_time(struct sim *sim, struct sim_job_truth *job,
 static void check_running_xor_restarting(struct sim *sim, const struct sim_job_truth *job,
 					 const struct hf_json *status)
 {
-	bool running = condition_is(status, "Running");
-	bool restarting = condition_is(status, "Restarting");
+	bool running = sim_condition_is(status, "Running");
+	bool restarting = sim_condition_is(status, "Restarting");
 
 	if (running && restarting)
 		sim_fail(sim, "10 Running xor Restarting", "%s has both", job->name);
 	if ((running || restarting) &&
-	    (terminal_of(status) != NULL || condition_is(status, "Suspended")))
+	    (sim_terminal_of(status) != NULL || sim_condition_is(status, "Suspended")))
 		sim_fail(sim, "10 Running xor Restarting", "%s has %s beside a final one",
 			 job->name, running ? "Running" : "Restarting");
 }
@@ -388,8 +288,9 @@ static void check_conditions(struct sim *sim, const struct sim_job_truth *job,
 static void check_succeeded_not_run_again(struct sim *sim, const struct sim_pod_truth *pod,
 					  const struct hf_json *job_status)
 {
-	if (ledger_int(job_status, NULL, "generation") == pod->generation &&
-	    ranges_have(ledger_text(job_status, role_names[pod->role], "succeeded"), pod->index))
+	if (sim_ledger_int(job_status, NULL, "generation") == pod->generation &&
+	    sim_ranges_have(sim_ledger_text(job_status, sim_role_names[pod->role], "succeeded"),
+			    pod->index))
 		sim_fail(sim, "24 succeeded is not run again", "%s", pod->name);
 }
 
@@ -424,10 +325,102 @@ static void check_only_ours(struct sim *sim, const struct hf_request *request)
 		return; /* refused by its precondition */
 	if (is_job && sim_job_truth(sim, hf_doc_uid(object))->terminal == NULL)
 		sim_fail(sim, "28 only ours", "deletes job %s, which has not ended", request->name);
-	if (!is_job && sim_job_truth(sim, controller_uid(hf_doc_json(object))) == NULL)
+	if (!is_job && sim_job_truth(sim, sim_controller_uid(hf_doc_json(object))) == NULL)
 		sim_fail(sim, "28 only ours", "deletes %s, which is no job's", request->name);
 	if (request->resource == &hf_pods)
 		sim_pod_truth(sim, hf_doc_uid(object))->known = true;
+}
+
+/* 26: a job goes when its time to live is over, and with it what is its. */
+static void check_time_to_live(struct sim *sim, const struct hf_request *request)
+{
+	struct hf_doc *doc;
+	const struct hf_json *job;
+	const char *end;
+	hf_time at = HF_TIME_NONE;
+	int64_t ttl;
+
+	if (request->verb != HF_VERB_DELETE || !hf_resource_is_job(request->resource))
+		return;
+	doc = hf_local_peek(sim->local, request->resource, request->ns, request->name);
+	if (doc == NULL || !hf_streq(hf_doc_uid(doc), request->precondition_uid))
+		return;
+	job = hf_doc_json(doc);
+	end = hf_json_path_str(job, "status", "completionTime", NULL);
+	ttl = hf_json_i64(hf_json_path(job, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL),
+			  -1);
+	if (request->propagation != HF_PROPAGATE_FOREGROUND)
+		sim_fail(sim, "26 time to live", "%s is not deleted foreground", request->name);
+	if (end == NULL || hf_time_parse(end, &at, NULL) != 0 ||
+	    (sim->mood.weight[SIM_CLOCK_SERVER] > 0 && sim->mood.per_hour[SIM_BY_LIFE] > 0))
+		return;
+	/* A cache may still show a time to live that was since made longer or taken away. */
+	if (ttl >= 0 && sim->mood.weight[SIM_EDITED] == 0 &&
+	    hf_loop_wall(sim->loop) + HF_SECOND < at + ttl * HF_SECOND)
+		sim_fail(sim, "26 time to live", "%s ended at %s and may live %lld s",
+			 request->name, end, (long long)ttl);
+}
+
+/* 12: while it is suspended, and the operator has said so, nothing is made. */
+static void check_no_create_while_suspended(struct sim *sim, const struct sim_pod_truth *pod,
+					    const struct hf_json *job, const struct hf_json *status)
+{
+	if (sim->n_lives == 1 && sim_condition_is(status, "Suspended") &&
+	    hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false))
+		sim_fail(sim, "12 suspended", "%s is made", pod->name);
+}
+
+/* 13: no active pods while suspended means that none of the job holds a node. */
+static void check_active_while_suspended(struct sim *sim, const struct sim_job_truth *job,
+					 const struct hf_json *status)
+{
+	int64_t active = 0, holding = 0;
+	const char *key;
+	void *value;
+
+	if (sim->n_lives > 1 || !sim_condition_is(status, "Suspended") ||
+	    sim_terminal_of(status) != NULL)
+		return;
+	for (size_t i = 0; i < HF_ARRAY_LEN(sim_role_names); i++)
+		active += hf_json_i64(
+			hf_json_path(status, "replicaStatuses", sim_role_names[i], "active", NULL),
+			0);
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		holding += !pod->gone && !pod->failed && !pod->succeeded && pod->node[0] != '\0' &&
+			   hf_streq(pod->job_uid, job->uid);
+	}
+	if (active == 0 && holding > 0)
+		sim_fail(sim, "13 quota", "%s says that no pod is active, and %lld hold nodes",
+			 job->name, (long long)holding);
+}
+
+/* 23: BackoffLimitExceeded if and only if the application has used up what it may. */
+static void check_limit_of_application(struct sim *sim, const struct sim_job_truth *job,
+				       const struct hf_json *spec, const struct hf_json *status)
+{
+	const struct hf_json *limit = hf_json_path(spec, "spec", "runPolicy", "backoffLimit", NULL);
+	const struct hf_json *list = hf_json_get(status, "conditions");
+	int64_t used = sim_ledger_int(status, "restarts", "application");
+
+	if (sim->mood.weight[SIM_EDITED] > 0)
+		return;
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_str(hf_json_get(hf_json_item(list, i), "reason"), ""),
+			     "BackoffLimitExceeded") &&
+		    (limit == NULL || used < hf_json_i64(limit, 0)))
+			sim_fail(sim, "23 limit", "%s: failed with %lld of %lld used", job->name,
+				 (long long)used, (long long)hf_json_i64(limit, -1));
+	if (limit != NULL && sim_terminal_of(status) == NULL && used > hf_json_i64(limit, 0))
+		sim_fail(sim, "23 limit", "%s goes on with %lld used", job->name, (long long)used);
+}
+
+/* 36: what another controller manages is left alone. */
+static void check_not_ours(struct sim *sim, const struct sim_job_truth *job)
+{
+	if (job->not_ours)
+		sim_fail(sim, "36 managed by another", "%s was written to", job->name);
 }
 
 /* --- what is looked at, and when ----------------------------------------------------------- */
@@ -440,6 +433,8 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 		return;
 	if (request->verb == HF_VERB_DELETE)
 		check_only_ours(sim, request);
+	sim_check_forced(sim, request);
+	check_time_to_live(sim, request);
 	/* The ledger is in the status or, under narrow CRDs, in an annotation. */
 	if (request->verb == HF_VERB_PATCH && (status || sim->narrow)) {
 		struct hf_doc *job =
@@ -504,6 +499,8 @@ static void job_created(struct sim *sim, struct hf_doc *doc)
 	const char *scope = hf_json_path_str(policy, "recovery", "restartScope", NULL);
 
 	job->state = SIM_IN_CREATED;
+	job->not_ours =
+		hf_json_path(hf_doc_json(doc), "spec", "runPolicy", "managedBy", NULL) != NULL;
 	job->uid = hf_xstrdup(hf_doc_uid(doc));
 	job->name = hf_xstrdup(hf_doc_name(doc));
 	job->scope_job = hf_streq(scope, "Job");
@@ -530,15 +527,13 @@ static void tell_status(struct sim *sim, const struct sim_job_truth *job,
 		 hf_json_str(hf_json_get(last, "message"), ""), text.data);
 }
 
-static enum sim_state state_of(const struct hf_json *job, const struct hf_json *status);
-
 static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *after)
 {
 	HF_AUTO_JSON old = sim_status(before);
 	HF_AUTO_JSON status = sim_status(after);
 	struct sim_job_truth *job = sim_job_truth(sim, hf_doc_uid(after));
 
-	job->state = state_of(hf_doc_json(after), status);
+	job->state = sim_state_of(hf_doc_json(after), status);
 	if (hf_json_equal(old, status))
 		return;
 	tell_status(sim, job, status);
@@ -550,6 +545,9 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	check_completion_time(sim, job, status);
 	check_running_xor_restarting(sim, job, status);
 	check_conditions(sim, job, status);
+	check_active_while_suspended(sim, job, status);
+	check_limit_of_application(sim, job, hf_doc_json(after), status);
+	check_not_ours(sim, job);
 	check_foreign_survives(sim, job, status);
 }
 
@@ -577,11 +575,11 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	struct sim_job_truth *job;
 
 	pod->uid = hf_xstrdup(hf_doc_uid(doc));
-	pod->job_uid = hf_xstrdup(controller_uid(object));
+	pod->job_uid = hf_xstrdup(sim_controller_uid(object));
 	pod->name = hf_xstrdup(hf_doc_name(doc));
-	pod->generation = stamp(object, "holdfast.dev/generation");
-	pod->attempt = stamp(object, "holdfast.dev/attempt");
-	pod->incident = stamp(object, "holdfast.dev/incident");
+	pod->generation = sim_stamp(object, "holdfast.dev/generation");
+	pod->attempt = sim_stamp(object, "holdfast.dev/attempt");
+	pod->incident = sim_stamp(object, "holdfast.dev/incident");
 	read_name(pod);
 	bool put = hf_map_put(sim->checks->pods, pod->uid, pod);
 
@@ -590,6 +588,8 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 		 (long long)pod->generation, (long long)pod->attempt, (long long)pod->incident);
 	job = sim_job_truth(sim, pod->job_uid);
 	check_no_create_after_end(sim, job, doc);
+	if (job != NULL)
+		check_not_ours(sim, job);
 	struct hf_doc *stored =
 		job == NULL ? NULL
 			    : hf_local_peek(sim->local, &hf_pytorchjobs, "default", job->name);
@@ -599,6 +599,9 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	HF_AUTO_JSON status = sim_status(stored);
 
 	check_succeeded_not_run_again(sim, pod, status);
+	check_no_create_while_suspended(sim, pod, hf_doc_json(stored), status);
+	sim_check_replace_delay(sim, pod);
+	sim_check_barrier(sim, job, pod);
 	check_replacement_has_cause(sim, job, pod, status);
 }
 
@@ -633,13 +636,15 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 
 	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
 	pod->failed = pod->failed || hf_streq(phase, "Failed");
-	pod->disrupted =
-		pod->disrupted || condition_is(hf_json_get(object, "status"), "DisruptionTarget");
+	pod->disrupted = pod->disrupted ||
+			 sim_condition_is(hf_json_get(object, "status"), "DisruptionTarget");
 	if (job != NULL && after != NULL && was_evicted(object))
 		job->evicted = true;
 	pod->refused =
 		pod->refused || is_refusal(hf_json_path_str(object, "status", "reason", NULL));
 	pod->gone = after == NULL;
+	if (pod->gone)
+		sim_check_gone(sim, pod);
 	if (!ended || pod->ended)
 		return;
 	pod->ended = true;
@@ -654,7 +659,7 @@ void sim_check_touched(struct sim *sim, struct hf_doc *doc)
 	struct sim_job_truth *job = sim_job_truth(sim, hf_doc_uid(doc));
 
 	if (job == NULL)
-		job = sim_job_truth(sim, controller_uid(hf_doc_json(doc)));
+		job = sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc)));
 	if (job != NULL)
 		job->touched = true;
 }
@@ -709,8 +714,8 @@ static void on_change(void *arg, const struct hf_local_change *change)
 		else
 			pod_changed(sim, change->after, hf_doc_uid(doc));
 	} else if (change->resource == &hf_services && change->before == NULL) {
-		check_no_create_after_end(sim, sim_job_truth(sim, controller_uid(hf_doc_json(doc))),
-					  doc);
+		check_no_create_after_end(
+			sim, sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc))), doc);
 	} else if (change->resource == &hf_pytorchjobs) {
 		if (change->before == NULL)
 			job_created(sim, doc);
@@ -719,209 +724,6 @@ static void on_change(void *arg, const struct hf_local_change *change)
 		else
 			job_changed(sim, change->before, change->after);
 	}
-}
-
-/* --- the end ------------------------------------------------------------------------------- */
-
-/* 4: at the end the restarts counted are those that happened, but for unseen ones. */
-static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
-{
-	HF_AUTO_JSON status = sim_status(job);
-	int64_t incidents = 0;
-	const char *key;
-	void *value;
-
-	/* An incident begins with the end of an attempt that was started in the one before: as many
-	 * as there are stamps among ended pods.  A pod that vanished took its stamp along and may
-	 * have been an incident of its own; so may each restart in place. */
-	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
-		const struct sim_pod_truth *pod = value;
-		bool first = pod->ended && (!pod->succeeded || pod->gone);
-		void *other;
-
-		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
-			continue;
-		incidents += pod->restarts;
-		for (size_t at = 0;
-		     first && pod->known && hf_map_next(sim->checks->pods, &at, &key, &other);) {
-			const struct sim_pod_truth *o = other;
-
-			if (o == pod)
-				break;
-			first = !(o->known && o->ended && !o->succeeded &&
-				  o->incident == pod->incident &&
-				  hf_streq(o->job_uid, pod->job_uid));
-		}
-		incidents += first;
-	}
-	if (all_restarts(status) > incidents)
-		sim_fail(sim, "4 restarts match the truth", "%s: %lld charged, %lld incidents",
-			 hf_doc_name(job), (long long)all_restarts(status), (long long)incidents);
-}
-
-/* 4 and 21, by class: what is charged to a class was seen to happen in it; the application never
- * pays for what a disruption or a refusal of the kubelet did, but for memory it does.  A pod that vanished without the
- * operator's doing counts as the infrastructure's. */
-static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
-{
-	HF_AUTO_JSON status = sim_status(job);
-	int64_t application = 0, infrastructure = 0, ends = 0;
-	bool away = false;
-	const char *key;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
-		const struct sim_pod_truth *pod = value;
-
-		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
-			continue;
-		application += (int64_t)pod->restarts +
-			       (pod->failed && !pod->refused && (!pod->disrupted || pod->oom));
-		/* Restarts in place that are seen together with the end that came of a disruption
-		 * have its cause. */
-		infrastructure += pod->disrupted ? pod->restarts : 0;
-		ends += (int64_t)pod->restarts + pod->ended;
-		away = away || pod->away;
-		infrastructure +=
-			pod->disrupted || pod->away || pod->refused || (pod->gone && !pod->known);
-	}
-	/* Peers of a node that is lost die of that, whatever they say. */
-	if (away)
-		infrastructure = ends;
-	if (ledger_int(status, "restarts", "application") > application)
-		sim_fail(sim, "4 restarts match the truth", "%s: application %lld of %lld",
-			 hf_doc_name(job), (long long)ledger_int(status, "restarts", "application"),
-			 (long long)application);
-	if (ledger_int(status, "restarts", "infrastructure") > infrastructure)
-		sim_fail(sim, "4 restarts match the truth", "%s: infrastructure %lld of %lld",
-			 hf_doc_name(job),
-			 (long long)ledger_int(status, "restarts", "infrastructure"),
-			 (long long)infrastructure);
-}
-
-/* Liveness: when faults stop, every job ends, or is suspended with nothing running. */
-static void check_job_settled(void *arg, struct hf_doc *doc)
-{
-	struct sim *sim = arg;
-	const struct hf_json *job = hf_doc_json(doc), *status = hf_json_get(job, "status");
-	bool suspend = hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false);
-
-	check_restarts_match_truth(sim, doc);
-	check_classes_match_truth(sim, doc);
-	if (terminal_of(status) != NULL)
-		return;
-	if (!suspend || !condition_is(status, "Suspended"))
-		sim_fail(sim, "liveness", "%s is neither finished nor suspended", hf_doc_name(doc));
-}
-
-static void check_pod_settled(void *arg, struct hf_doc *doc)
-{
-	struct sim *sim = arg;
-	const struct sim_pod_truth *pod = sim_pod_truth(sim, hf_doc_uid(doc));
-	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
-
-	if (job == NULL) {
-		sim_fail(sim, "liveness", "%s is a stranger's and was not removed", pod->name);
-		return;
-	}
-	struct hf_doc *stored = hf_local_peek(sim->local, &hf_pytorchjobs, "default", job->name);
-
-	if (job->gone)
-		sim_fail(sim, "liveness", "%s outlives its job", pod->name);
-	else if (stored != NULL && job->terminal == NULL)
-		sim_fail(sim, "liveness", "%s is left of suspended job %s", pod->name, job->name);
-}
-
-/* In the end one acts, and has nothing to do. */
-static void check_who_acts(struct sim *sim)
-{
-	size_t acting = 0;
-
-	for (size_t i = 0; i < sim->n_lives; i++) {
-		const struct hf_operator *op = sim_acting(&sim->lives[i]);
-
-		acting += op != NULL;
-		if (op != NULL && !hf_operator_idle(op))
-			sim_fail(sim, "31 quiet", "the operator is busy although nothing happens");
-	}
-	if (acting != 1)
-		sim_fail(sim, "leader", "%zu operators act in the end", acting);
-}
-
-/* --- where a job stands ---------------------------------------------------------------------- */
-
-static enum sim_state state_of(const struct hf_json *job, const struct hf_json *status)
-{
-	const char *phase = hf_json_str(hf_json_path(status, "recovery", "phase", NULL), "");
-
-	if (terminal_of(status) != NULL)
-		return SIM_IN_ENDED;
-	if (hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false))
-		return condition_is(status, "Suspended") ? SIM_IN_SUSPENDED : SIM_IN_SUSPENDING;
-	if (hf_streq(phase, "Tearing"))
-		return SIM_IN_TEARING;
-	if (hf_streq(phase, "Creating"))
-		return SIM_IN_CREATING;
-	if (condition_is(status, "Restarting"))
-		return SIM_IN_RESTARTING;
-	return condition_is(status, "Running") ? SIM_IN_RUNNING : SIM_IN_CREATED;
-}
-
-size_t sim_states_count(struct sim *sim, unsigned long long hits[SIM_STATES])
-{
-	size_t n = 0;
-	const char *key;
-	void *value;
-
-	for (size_t it = 0; hf_map_next(sim->checks->jobs, &it, &key, &value);) {
-		const struct sim_job_truth *job = value;
-
-		if (job->gone)
-			continue;
-		hits[job->state]++;
-		n++;
-	}
-	return n;
-}
-
-static void look_whether_settled(void *arg, struct hf_doc *doc)
-{
-	const struct hf_json *job = hf_doc_json(doc), *status = hf_json_get(job, "status");
-	bool *settled = arg;
-
-	/* One that has a time to live is still to go. */
-	if (terminal_of(status) != NULL &&
-	    hf_json_path(job, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL) != NULL)
-		*settled = false;
-	*settled = *settled && (terminal_of(status) != NULL || condition_is(status, "Suspended"));
-}
-
-static void look_whether_ending(void *arg, struct hf_doc *pod)
-{
-	bool *settled = arg;
-
-	*settled = *settled &&
-		   hf_json_path(hf_doc_json(pod), "metadata", "deletionTimestamp", NULL) == NULL;
-}
-
-bool sim_is_settled(struct sim *sim)
-{
-	bool settled = true;
-
-	hf_local_each(sim->local, &hf_pytorchjobs, "default", look_whether_settled, &settled);
-	hf_local_each(sim->local, &hf_pods, "default", look_whether_ending, &settled);
-	return settled && sim_nodes_are_well(sim);
-}
-
-void sim_check_end(struct sim *sim)
-{
-	hf_local_each(sim->local, &hf_pytorchjobs, "default", check_job_settled, sim);
-	hf_local_each(sim->local, &hf_pods, "default", check_pod_settled, sim);
-	/* 31: in a quiet world there are no requests. */
-	check_who_acts(sim);
-	if (sim->requests_quiet > 0)
-		sim_fail(sim, "31 quiet", "%llu requests although nothing happens",
-			 sim->requests_quiet);
 }
 
 void sim_checks_init(struct sim *sim)

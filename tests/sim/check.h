@@ -8,6 +8,20 @@
 /* What must hold, and the truth that it is held against. */
 
 enum sim_role { SIM_MASTER, SIM_WORKER, SIM_ROLES };
+#define SIM_BUDGETS 3
+extern const char *const sim_role_names[SIM_ROLES];
+extern const char *const sim_budgets[SIM_BUDGETS];
+
+/* --- check_read.c: documents, read apart from the code that wrote them --- */
+const char *sim_controller_uid(const struct hf_json *object);
+int64_t sim_stamp(const struct hf_json *pod, const char *key);
+bool sim_condition_is(const struct hf_json *status, const char *type);
+const char *sim_terminal_of(const struct hf_json *status);
+long long sim_sparse_get(const char *text, long long index);
+bool sim_ranges_have(const char *text, long long index);
+int64_t sim_ledger_int(const struct hf_json *status, const char *group, const char *key);
+const char *sim_ledger_text(const struct hf_json *status, const char *role, const char *key);
+int64_t sim_all_restarts(const struct hf_json *status);
 
 /* The truth about one pod, as the world and not the operator knows it. */
 struct sim_pod_truth {
@@ -23,6 +37,9 @@ struct sim_pod_truth {
 	bool refused;   /* by its kubelet */
 	bool oom;
 	char node[16];
+	bool forced;  /* the operator deleted it without grace */
+	bool tainted; /* its node kept pods off when it went */
+	hf_time gone_at;
 	bool failed;
 	unsigned restarts; /* in place, by the kubelet */
 };
@@ -30,9 +47,10 @@ struct sim_pod_truth {
 struct sim_job_truth {
 	char *uid, *name;
 	bool scope_job, has_rules;
-	bool touched; /* by people, in a way that ends or restarts pods */
-	bool evicted; /* a taint evicted one of its pods: a stray eviction costs nothing */
-	bool foreign; /* another controller wrote into its status */
+	bool touched;  /* by people, in a way that ends or restarts pods */
+	bool not_ours; /* managedBy names another */
+	bool evicted;  /* a taint evicted one of its pods: a stray eviction costs nothing */
+	bool foreign;  /* another controller wrote into its status */
 	bool gone;
 	char *terminal; /* "Succeeded" or "Failed" once it was seen */
 	char *completion_time;
@@ -61,6 +79,13 @@ void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
 /* Its node is, or was for a while, unable to speak for it. */
 void sim_check_away(struct sim *sim, const char *pod_uid);
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
+/* check_nodes.c */
+void sim_check_forced(struct sim *sim, const struct hf_request *request);
+void sim_check_given_up(struct sim *sim, const char *pod_uid);
+void sim_check_gone(struct sim *sim, struct sim_pod_truth *pod);
+void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod);
+void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
+		       const struct sim_pod_truth *pod);
 /* Every job has ended or is suspended, with nothing left that is to go. */
 bool sim_is_settled(struct sim *sim);
 /* When the quiet is over. */
@@ -69,6 +94,7 @@ struct sim_pod_truth *sim_pod_truth(struct sim *sim, const char *uid);
 struct sim_job_truth *sim_job_truth(struct sim *sim, const char *uid);
 /* A person did something to this job, pod or service. */
 void sim_check_touched(struct sim *sim, struct hf_doc *doc);
+enum sim_state sim_state_of(const struct hf_json *job, const struct hf_json *status);
 /* Adds one for each job to the state it is in; how many there are. */
 size_t sim_states_count(struct sim *sim, unsigned long long hits[SIM_STATES]);
 

@@ -443,6 +443,9 @@ static void find_again(struct sim_pod *pod)
 	pod->power_lost = false;
 	if (pod->deleted && pod->state != POD_ZOMBIE)
 		pod->state = pod->state == POD_OVER ? POD_OVER : POD_ENDING;
+	/* The control plane had called it not ready: the kubelet says that it is. */
+	if (pod->state == POD_RUNNING)
+		sim_pod_mark(sim, pod->name, "Ready", "True", "", NULL);
 	if (pod->state == POD_RUNNING || (pod->state == POD_OVER && !pod->deleted))
 		return;
 	hf_timer_arm(pod->timer, sim_span(sim, ZOMBIE_MAX));
@@ -502,6 +505,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 static void pod_gone(struct sim_pod *pod)
 {
 	pod->state = POD_ZOMBIE;
+	sim_check_given_up(pod->sim, pod->uid);
 	if (!pod->process)
 		hf_map_remove(pod->sim->kubelet->pods, pod->uid);
 	else

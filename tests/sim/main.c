@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,6 +77,11 @@ int main(int argc, char **argv)
 	int rc = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	/* Worlds come and go by the thousand: nothing is given back to the kernel in between, and
+	 * small chunks are merged as they are freed instead of all at once, again and again. */
+	mallopt(M_MXFAST, 0);
+	mallopt(M_TRIM_THRESHOLD, 256 << 20);
+	mallopt(M_MMAP_THRESHOLD, 256 << 20);
 	for (int c; rc == 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
 		rc = read_arg(c, &args);
 	if (rc != 0 || optind != argc || ((args.has_only || args.verbose) && !args.one))

@@ -28,6 +28,7 @@ struct sim_node {
 	bool power, kubelet, link;
 	bool runtime_bad;             /* its kubelet says Ready=False, and renews */
 	bool shutting_down;           /* refuses pods; power goes soon */
+	bool stays_dead;              /* in the calm: for ever */
 	bool flaps;                   /* comes back soon, goes again */
 	hf_time alive_since, renewed; /* monotonic; the last renewal that arrived */
 	hf_time dead_since;           /* of the kubelet's word, while it is not alive */

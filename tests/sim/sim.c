@@ -98,8 +98,8 @@ static void draw_mood(struct sim *sim)
 	}
 	mood->weight[SIM_JOB_MADE] = sim_troubles[SIM_JOB_MADE].much;
 	mood->per_hour[SIM_BY_LIFE] = mood->sunny ? 0 : level(sim, 5, 30);
-	mood->per_hour[SIM_BY_PEOPLE] = 10 + level(sim, 40, 200);
-	mood->per_hour[SIM_BY_POD] = level(sim, 40, 300);
+	mood->per_hour[SIM_BY_PEOPLE] = 10 + level(sim, 30, 120);
+	mood->per_hour[SIM_BY_POD] = level(sim, 40, 200);
 	mood->per_hour[SIM_BY_NODE] = mood->sunny ? 0 : level(sim, 6, 40);
 	mood->trouble = SIM_TROUBLE_MIN + sim_span(sim, SIM_TROUBLE_MAX - SIM_TROUBLE_MIN);
 	mood->run_max = HF_SECOND * (hf_time)(10 + hf_rng_below(&sim->rng, 290));

@@ -82,6 +82,8 @@ static void random_policy(struct sim *sim, struct hf_json *spec)
 
 	if (!one_in(sim, 4))
 		hf_json_set_str(policy, "cleanPodPolicy", clean[below(sim, HF_ARRAY_LEN(clean))]);
+	if (one_in(sim, 16))
+		hf_json_set_str(policy, "managedBy", "kueue.x-k8s.io/multikueue");
 	if (one_in(sim, 2))
 		hf_json_set_i64(policy, "backoffLimit", (int64_t)below(sim, 7));
 	if (one_in(sim, 4))
@@ -100,7 +102,8 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name)
 {
 	struct hf_json *job = hf_json_object(), *meta, *spec, *replicas;
 	bool master = !one_in(sim, 4);
-	int64_t workers = (int64_t)below(sim, SIM_PODS_MAX - 1);
+	/* Most faults need few ranks, and a small job is soon done. */
+	int64_t workers = (int64_t)below(sim, one_in(sim, 3) ? SIM_PODS_MAX - 1 : 4);
 
 	hf_json_set_str(job, "apiVersion", "kubeflow.org/v1");
 	hf_json_set_str(job, "kind", "PyTorchJob");

@@ -54,7 +54,7 @@ enum sim_group {
 	X(CLOCK_OPERATOR, "operator-clock", LIFE, 1, 1)                                            \
 	X(CLOCK_SERVER, "server-clock", LIFE, 1, 1)                                                \
 	X(KILLED, "killed", LIFE, 1, 3)                                                            \
-	X(JOB_MADE, "job-made", PEOPLE, 30, 30)                                                    \
+	X(JOB_MADE, "job-made", PEOPLE, 15, 15)                                                    \
 	X(JOB_DELETED, "job-deleted", PEOPLE, 10, 10)                                              \
 	X(SUSPENDED, "suspended", PEOPLE, 15, 30)                                                  \
 	X(RESUMED, "resumed", PEOPLE, 20, 40)                                                      \

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/check.h"
+
+#include "base/str.h"
+#include "sim/nodes.h"
+
+/* What must hold when it is over. */
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+/* 4: at the end the restarts counted are those that happened, but for unseen ones. */
+static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
+{
+	HF_AUTO_JSON status = sim_status(job);
+	int64_t incidents = 0;
+	const char *key;
+	void *value;
+
+	/* An incident begins with the end of an attempt that was started in the one before: as many
+	 * as there are stamps among ended pods.  A pod that vanished took its stamp along and may
+	 * have been an incident of its own; so may each restart in place. */
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+		bool first = pod->ended && (!pod->succeeded || pod->gone);
+		void *other;
+
+		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
+			continue;
+		incidents += pod->restarts;
+		for (size_t at = 0;
+		     first && pod->known && hf_map_next(sim->checks->pods, &at, &key, &other);) {
+			const struct sim_pod_truth *o = other;
+
+			if (o == pod)
+				break;
+			first = !(o->known && o->ended && !o->succeeded &&
+				  o->incident == pod->incident &&
+				  hf_streq(o->job_uid, pod->job_uid));
+		}
+		incidents += first;
+	}
+	if (sim_all_restarts(status) > incidents)
+		sim_fail(sim, "4 restarts match the truth", "%s: %lld charged, %lld incidents",
+			 hf_doc_name(job), (long long)sim_all_restarts(status),
+			 (long long)incidents);
+}
+
+/* 4 and 21, by class: what is charged to a class was seen to happen in it; the application never
+ * pays for what a disruption or a refusal of the kubelet did, but for memory it does.  A pod that vanished without the
+ * operator's doing counts as the infrastructure's. */
+static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
+{
+	HF_AUTO_JSON status = sim_status(job);
+	int64_t application = 0, infrastructure = 0, ends = 0;
+	bool away = false;
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
+			continue;
+		application += (int64_t)pod->restarts +
+			       (pod->failed && !pod->refused && (!pod->disrupted || pod->oom));
+		/* Restarts in place that are seen together with the end that came of a disruption
+		 * have its cause. */
+		infrastructure += pod->disrupted ? pod->restarts : 0;
+		ends += (int64_t)pod->restarts + pod->ended;
+		away = away || pod->away;
+		infrastructure +=
+			pod->disrupted || pod->away || pod->refused || (pod->gone && !pod->known);
+	}
+	/* Peers of a node that is lost die of that, whatever they say. */
+	if (away)
+		infrastructure = ends;
+	if (sim_ledger_int(status, "restarts", "application") > application)
+		sim_fail(sim, "4 restarts match the truth", "%s: application %lld of %lld",
+			 hf_doc_name(job),
+			 (long long)sim_ledger_int(status, "restarts", "application"),
+			 (long long)application);
+	if (sim_ledger_int(status, "restarts", "infrastructure") > infrastructure)
+		sim_fail(sim, "4 restarts match the truth", "%s: infrastructure %lld of %lld",
+			 hf_doc_name(job),
+			 (long long)sim_ledger_int(status, "restarts", "infrastructure"),
+			 (long long)infrastructure);
+}
+
+/* Liveness: when faults stop, every job ends, or is suspended with nothing running. */
+static void check_job_settled(void *arg, struct hf_doc *doc)
+{
+	struct sim *sim = arg;
+	const struct hf_json *job = hf_doc_json(doc), *status = hf_json_get(job, "status");
+	bool suspend = hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false);
+
+	check_restarts_match_truth(sim, doc);
+	check_classes_match_truth(sim, doc);
+	if (sim_terminal_of(status) != NULL || sim_job_truth(sim, hf_doc_uid(doc))->not_ours)
+		return;
+	if (!suspend || !sim_condition_is(status, "Suspended"))
+		sim_fail(sim, "liveness", "%s is neither finished nor suspended", hf_doc_name(doc));
+}
+
+/* Nobody ends what is left of a job that is gone on a node that stays dead. */
+static bool may_stay(struct sim *sim, const struct sim_pod_truth *pod)
+{
+	const struct sim_node *node = sim_node_get(sim, pod->node);
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+
+	return node != NULL && node->stays_dead && (job == NULL || job->gone || job->terminal);
+}
+
+static void check_pod_settled(void *arg, struct hf_doc *doc)
+{
+	struct sim *sim = arg;
+	const struct sim_pod_truth *pod = sim_pod_truth(sim, hf_doc_uid(doc));
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+
+	if (may_stay(sim, pod))
+		return;
+	if (job == NULL) {
+		sim_fail(sim, "liveness", "%s is a stranger's and was not removed", pod->name);
+		return;
+	}
+	struct hf_doc *stored = hf_local_peek(sim->local, &hf_pytorchjobs, "default", job->name);
+
+	if (job->gone)
+		sim_fail(sim, "liveness", "%s outlives its job", pod->name);
+	else if (stored != NULL && job->terminal == NULL)
+		sim_fail(sim, "liveness", "%s is left of suspended job %s", pod->name, job->name);
+}
+
+/* In the end one acts, and has nothing to do. */
+static void check_who_acts(struct sim *sim)
+{
+	size_t acting = 0;
+
+	for (size_t i = 0; i < sim->n_lives; i++) {
+		const struct hf_operator *op = sim_acting(&sim->lives[i]);
+
+		acting += op != NULL;
+		if (op != NULL && !hf_operator_idle(op))
+			sim_fail(sim, "31 quiet", "the operator is busy although nothing happens");
+	}
+	if (acting != 1)
+		sim_fail(sim, "leader", "%zu operators act in the end", acting);
+}
+
+/* --- where a job stands ---------------------------------------------------------------------- */
+
+enum sim_state sim_state_of(const struct hf_json *job, const struct hf_json *status)
+{
+	const char *phase = hf_json_str(hf_json_path(status, "recovery", "phase", NULL), "");
+
+	if (sim_terminal_of(status) != NULL)
+		return SIM_IN_ENDED;
+	if (hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false))
+		return sim_condition_is(status, "Suspended") ? SIM_IN_SUSPENDED : SIM_IN_SUSPENDING;
+	if (hf_streq(phase, "Tearing"))
+		return SIM_IN_TEARING;
+	if (hf_streq(phase, "Creating"))
+		return SIM_IN_CREATING;
+	if (sim_condition_is(status, "Restarting"))
+		return SIM_IN_RESTARTING;
+	return sim_condition_is(status, "Running") ? SIM_IN_RUNNING : SIM_IN_CREATED;
+}
+
+size_t sim_states_count(struct sim *sim, unsigned long long hits[SIM_STATES])
+{
+	size_t n = 0;
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->jobs, &it, &key, &value);) {
+		const struct sim_job_truth *job = value;
+
+		if (job->gone)
+			continue;
+		hits[job->state]++;
+		n++;
+	}
+	return n;
+}
+
+static void look_whether_settled(void *arg, struct hf_doc *doc)
+{
+	const struct hf_json *job = hf_doc_json(doc), *status = hf_json_get(job, "status");
+	bool *settled = arg;
+
+	/* One that has a time to live is still to go. */
+	if (sim_terminal_of(status) != NULL &&
+	    hf_json_path(job, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL) != NULL)
+		*settled = false;
+	if (hf_json_path(job, "spec", "runPolicy", "managedBy", NULL) != NULL)
+		return;
+	*settled = *settled &&
+		   (sim_terminal_of(status) != NULL || sim_condition_is(status, "Suspended"));
+}
+
+struct ending {
+	struct sim *sim;
+	bool any;
+};
+
+static void look_whether_ending(void *arg, struct hf_doc *pod)
+{
+	struct ending *ending = arg;
+
+	ending->any =
+		ending->any ||
+		(hf_json_path(hf_doc_json(pod), "metadata", "deletionTimestamp", NULL) != NULL &&
+		 !may_stay(ending->sim, sim_pod_truth(ending->sim, hf_doc_uid(pod))));
+}
+
+bool sim_is_settled(struct sim *sim)
+{
+	bool settled = true;
+	struct ending ending = {.sim = sim};
+
+	hf_local_each(sim->local, &hf_pytorchjobs, "default", look_whether_settled, &settled);
+	hf_local_each(sim->local, &hf_pods, "default", look_whether_ending, &ending);
+	return settled && !ending.any && sim_nodes_are_well(sim);
+}
+
+void sim_check_end(struct sim *sim)
+{
+	hf_local_each(sim->local, &hf_pytorchjobs, "default", check_job_settled, sim);
+	hf_local_each(sim->local, &hf_pods, "default", check_pod_settled, sim);
+	/* 31: in a quiet world there are no requests. */
+	check_who_acts(sim);
+	if (sim->requests_quiet > 0)
+		sim_fail(sim, "31 quiet", "%llu requests although nothing happens",
+			 sim->requests_quiet);
+}

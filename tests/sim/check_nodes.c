@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/check.h"
+
+#include "base/str.h"
+#include "sim/nodes.h"
+
+#include <string.h>
+
+/*
+ * What must hold where nodes are lost: who is given up, upon what evidence, and when a name is
+ * taken again.  The evidence that counts is the world's.
+ */
+
+#define FORCE_AFTER (5 * HF_SECOND)         /* recovery.forceDeleteAfterSeconds */
+#define REPLACE_DELAY (2 * HF_SECOND)       /* recovery.replaceDelaySeconds */
+#define SIGN_OF_LIFE_SLACK (15 * HF_SECOND) /* a renewal, and its way to who reads it */
+#define EVIDENCE_MAX (5 * HF_MINUTE)        /* how old a cache may be, and a pause beside it */
+#define STORM_SEEN (10 * HF_SECOND)
+
+/* Nothing between the operator and the store that makes it see the past. */
+static bool sees_the_present(const struct sim *sim)
+{
+	const unsigned *weight = sim->mood.weight;
+
+	return weight[SIM_WATCH_LATE] + weight[SIM_WATCH_LAG] + weight[SIM_WATCH_LOST] +
+			       weight[SIM_WATCH_410] + weight[SIM_WATCH_5XX] +
+			       weight[SIM_REPLY_LATE] + weight[SIM_LIST_LATE] ==
+		       0 &&
+	       sim->mood.per_hour[SIM_BY_LIFE] == 0;
+}
+
+static bool clocks_are_right(const struct sim *sim)
+{
+	return sim->mood.per_hour[SIM_BY_LIFE] == 0 || sim->mood.weight[SIM_CLOCK_SERVER] == 0;
+}
+
+static bool is_proven(const struct sim_node *node)
+{
+	return !node->exists || node->out_of_service;
+}
+
+/* 15: a forced delete names UID and version, its node was lost, and the pod's time was over. */
+static void check_forced_has_evidence(struct sim *sim, const struct hf_request *request,
+				      struct hf_doc *pod, const struct sim_node *node)
+{
+	const char *until =
+		hf_json_path_str(hf_doc_json(pod), "metadata", "deletionTimestamp", NULL);
+	hf_time at = HF_TIME_NONE;
+
+	if (request->precondition_resource_version == NULL)
+		sim_fail(sim, "15 evidence", "%s is forced without a resourceVersion",
+			 request->name);
+	if (sim_node_alive(node) && sim_now(sim) - node->alive_since > EVIDENCE_MAX)
+		sim_fail(sim, "15 evidence", "%s is forced, and %s is well", request->name,
+			 node->name);
+	if (is_proven(node) || until == NULL || hf_time_parse(until, &at, NULL) != 0 ||
+	    !clocks_are_right(sim))
+		return;
+	if (hf_loop_wall(sim->loop) < at + FORCE_AFTER - HF_SECOND)
+		sim_fail(sim, "15 evidence", "%s is forced, and has until %s", request->name,
+			 until);
+}
+
+/* 16: none is forced while the storm guard holds, unless its death is proven. */
+static void check_no_force_in_storm(struct sim *sim, const struct hf_request *request,
+				    const struct sim_node *node)
+{
+	int nodes = 0, lost = 0;
+
+	for (size_t i = 0; i < sim->nodes->n; i++) {
+		const struct sim_node *other = &sim->nodes->nodes[i];
+
+		if (!other->exists || other->zone != node->zone)
+			continue;
+		nodes++;
+		lost += other->shown == SIM_SHOWN_UNKNOWN && !other->out_of_service &&
+			sim_now(sim) - other->shown_since >= STORM_SEEN;
+	}
+	if (!is_proven(node) && sees_the_present(sim) && lost > 2 && lost * 100 >= nodes * 55)
+		sim_fail(sim, "16 storm", "%s is forced while %d of %d nodes of zone %d are lost",
+			 request->name, lost, nodes, node->zone);
+}
+
+void sim_check_forced(struct sim *sim, const struct hf_request *request)
+{
+	struct hf_doc *pod;
+	struct sim_pod_truth *truth;
+	const struct sim_node *node;
+
+	if (request->resource != &hf_pods || request->verb != HF_VERB_DELETE ||
+	    request->grace_seconds != 0)
+		return;
+	pod = hf_local_peek(sim->local, &hf_pods, request->ns, request->name);
+	if (pod == NULL || !hf_streq(hf_doc_uid(pod), request->precondition_uid))
+		return;
+	truth = sim_pod_truth(sim, hf_doc_uid(pod));
+	node = sim_node_get(sim, truth->node);
+	if (node == NULL) {
+		sim_fail(sim, "15 evidence", "%s is forced, and was never bound", request->name);
+		return;
+	}
+	truth->forced = true;
+	sim_tell(sim, "check: %s on %s is forced", request->name, node->name);
+	check_forced_has_evidence(sim, request, pod, node);
+	check_no_force_in_storm(sim, request, node);
+}
+
+/* 17 and 25: no process of a node that is well again is given up: its kubelet has said so in the
+ * pod's status, and the delete names the version before. */
+void sim_check_given_up(struct sim *sim, const char *pod_uid)
+{
+	const struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+	const struct sim_node *node = sim_node_get(sim, pod->node);
+
+	if (pod->forced && node != NULL && pod->alive && sim_node_alive(node) &&
+	    sim_now(sim) - node->alive_since > SIGN_OF_LIFE_SLACK)
+		sim_fail(sim, "25 reachable is not forced",
+			 "%s runs on %s, which is well, and is gone", pod->name, node->name);
+}
+
+void sim_check_gone(struct sim *sim, struct sim_pod_truth *pod)
+{
+	const struct sim_node *node = sim_node_get(sim, pod->node);
+
+	pod->gone_at = sim_now(sim);
+	pod->tainted = node != NULL && (!node->exists || node->out_of_service || node->drained ||
+					node->unreachable_execute);
+}
+
+/* 18: no name is taken within the replace delay after a pod on a tainted node had it. */
+void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod)
+{
+	const char *key;
+	void *value;
+
+	/* A late watch may tell of the pod when the taint is gone already. */
+	if (sim->mood.per_hour[SIM_BY_NODE] == 0 || !sees_the_present(sim))
+		return;
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *other = value;
+
+		if (other->gone && other->tainted && hf_streq(other->job_uid, pod->job_uid) &&
+		    hf_streq(other->name, pod->name) &&
+		    sim_now(sim) - other->gone_at < REPLACE_DELAY)
+			sim_fail(sim, "18 replace delay",
+				 "%s is made %lld ms after its predecessor on tainted %s went",
+				 pod->name, (long long)((sim_now(sim) - other->gone_at) / HF_MS),
+				 other->node);
+	}
+}
+
+/* 19: in scope Job nothing of a generation is made while a pod of an older one is there. */
+void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
+		       const struct sim_pod_truth *pod)
+{
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; job->scope_job && hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *other = value;
+
+		if (!other->gone && other->generation < pod->generation &&
+		    hf_streq(other->job_uid, pod->job_uid))
+			sim_fail(sim, "19 barrier",
+				 "%s of generation %lld is made beside %s of %lld", pod->name,
+				 (long long)pod->generation, other->name,
+				 (long long)other->generation);
+	}
+}

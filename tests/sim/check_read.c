@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/check.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Reading documents, apart from the code that wrote them. */
+
+const char *const sim_role_names[SIM_ROLES] = {"Master", "Worker"};
+const char *const sim_budgets[SIM_BUDGETS] = {"application", "infrastructure", "device"};
+
+const char *sim_controller_uid(const struct hf_json *object)
+{
+	const struct hf_json *list = hf_json_path(object, "metadata", "ownerReferences", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *ref = hf_json_item(list, i);
+
+		if (hf_json_true(hf_json_get(ref, "controller"), false))
+			return hf_json_str(hf_json_get(ref, "uid"), "");
+	}
+	return "";
+}
+
+int64_t sim_stamp(const struct hf_json *pod, const char *key)
+{
+	const char *text = hf_json_path_str(pod, "metadata", "annotations", key, NULL);
+	int64_t value = -1;
+
+	if (text != NULL && hf_str_to_i64(text, 0, INT64_MAX, &value, NULL) != 0)
+		value = -1;
+	return value;
+}
+
+bool sim_condition_is(const struct hf_json *status, const char *type)
+{
+	const struct hf_json *list = hf_json_get(status, "conditions");
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+
+		if (hf_streq(hf_json_str(hf_json_get(c, "type"), ""), type))
+			return hf_streq(hf_json_str(hf_json_get(c, "status"), ""), "True");
+	}
+	return false;
+}
+
+const char *sim_terminal_of(const struct hf_json *status)
+{
+	if (sim_condition_is(status, "Succeeded"))
+		return "Succeeded";
+	return sim_condition_is(status, "Failed") ? "Failed" : NULL;
+}
+
+/* The value of an index in "17:2,40:1"; 0 when it is not named. */
+long long sim_sparse_get(const char *text, long long index)
+{
+	long long i, value;
+	int len;
+
+	for (const char *p = text; sscanf(p, "%lld:%lld%n", &i, &value, &len) == 2;) {
+		if (i == index)
+			return value;
+		p += len;
+		if (*p++ != ',')
+			break;
+	}
+	return 0;
+}
+
+/* Whether "0-9,12" names an index. */
+bool sim_ranges_have(const char *text, long long index)
+{
+	long long from, to;
+	int len;
+
+	for (const char *p = text; sscanf(p, "%lld%n", &from, &len) == 1;) {
+		p += len;
+		to = from;
+		if (*p == '-' && sscanf(p + 1, "%lld%n", &to, &len) == 1)
+			p += len + 1;
+		if (index >= from && index <= to)
+			return true;
+		if (*p++ != ',')
+			break;
+	}
+	return false;
+}
+
+int64_t sim_ledger_int(const struct hf_json *status, const char *group, const char *key)
+{
+	const struct hf_json *ledger = hf_json_get(status, "recovery");
+
+	if (group != NULL)
+		ledger = hf_json_get(ledger, group);
+	return hf_json_i64(hf_json_get(ledger, key), 0);
+}
+
+const char *sim_ledger_text(const struct hf_json *status, const char *role, const char *key)
+{
+	return hf_json_str(hf_json_path(status, "recovery", "replicas", role, key, NULL), "");
+}
+
+int64_t sim_all_restarts(const struct hf_json *status)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(sim_budgets); i++)
+		sum += sim_ledger_int(status, "restarts", sim_budgets[i]);
+	return sum;
+}
