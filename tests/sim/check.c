@@ -396,24 +396,27 @@ static void check_active_while_suspended(struct sim *sim, const struct sim_job_t
 			 job->name, (long long)holding);
 }
 
-/* 23: BackoffLimitExceeded if and only if the application has used up what it may. */
+/* 23: the limit ends the job if and only if the application was charged more than it may. */
 static void check_limit_of_application(struct sim *sim, const struct sim_job_truth *job,
 				       const struct hf_json *spec, const struct hf_json *status)
 {
 	const struct hf_json *limit = hf_json_path(spec, "spec", "runPolicy", "backoffLimit", NULL);
 	const struct hf_json *list = hf_json_get(status, "conditions");
 	int64_t used = sim_ledger_int(status, "restarts", "application");
+	bool settles = hf_json_path(status, "recovery", "verdict", NULL) != NULL;
 
 	if (sim->mood.weight[SIM_EDITED] > 0)
 		return;
 	for (size_t i = 0; i < hf_json_len(list); i++)
-		if (hf_streq(hf_json_str(hf_json_get(hf_json_item(list, i), "reason"), ""),
-			     "BackoffLimitExceeded") &&
-		    (limit == NULL || used < hf_json_i64(limit, 0)))
-			sim_fail(sim, "23 limit", "%s: failed with %lld of %lld used", job->name,
+		if (strstr(hf_json_str(hf_json_get(hf_json_item(list, i), "message"), ""),
+			   "specified backoff limit") != NULL &&
+		    (limit == NULL || used <= hf_json_i64(limit, 0)))
+			sim_fail(sim, "23 limit", "%s: failed with %lld of %lld charged", job->name,
 				 (long long)used, (long long)hf_json_i64(limit, -1));
-	if (limit != NULL && sim_terminal_of(status) == NULL && used > hf_json_i64(limit, 0))
-		sim_fail(sim, "23 limit", "%s goes on with %lld used", job->name, (long long)used);
+	if (limit != NULL && sim_terminal_of(status) == NULL && !settles &&
+	    used > hf_json_i64(limit, 0))
+		sim_fail(sim, "23 limit", "%s goes on with %lld charged", job->name,
+			 (long long)used);
 }
 
 /* 36: what another controller manages is left alone. */

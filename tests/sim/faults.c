@@ -3,6 +3,7 @@
 #include "sim/check.h"
 
 #include "base/str.h"
+#include "sim/crashes.h"
 #include "sim/nodes.h"
 
 #include <string.h>
@@ -137,6 +138,8 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	sim_nodes_asked(sim, request);
 	sim_check_request(sim, request);
 	sim_check_leader(life, request);
+	if (sim->script != NULL)
+		sim_script_request(life, fault);
 	if (sim->calm)
 		return;
 	put_fault(sim, request, fault);

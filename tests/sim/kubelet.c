@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "sim/check.h"
+#include "sim/crashes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,11 +49,13 @@ struct sim_pod {
 	bool power_lost; /* its process went with the machine */
 	hf_time grace;
 	int restarts, code;
-	const char *why; /* reason of the end: static */
+	const char *why;                       /* reason of the end: static */
+	const struct sim_script_end *scripted; /* how this run ends; NULL: as chance has it */
 };
 
 struct sim_kubelet {
-	struct hf_map *pods; /* uid → struct sim_pod */
+	struct hf_map *pods;   /* uid → struct sim_pod */
+	struct hf_map *starts; /* name → how often its process started, in scripts */
 	struct hf_local_observer observer;
 	struct hf_timer *deeds;
 	struct hf_rng rng;
@@ -124,6 +127,21 @@ static void process_ends(struct sim_pod *pod)
 	pod->process = false;
 }
 
+/* Starts are counted by name, as replacements go on where their predecessors ended. */
+static const struct sim_script_end *scripted(const struct sim_pod *pod)
+{
+	struct hf_map *starts = pod->sim->kubelet->starts;
+	unsigned char *count = hf_map_get(starts, pod->name);
+
+	if (count == NULL) {
+		count = hf_xcalloc(1, 1);
+		bool put = hf_map_put(starts, pod->name, count);
+
+		hf_assert(put);
+	}
+	return sim_script_of(pod->sim, pod->name, (*count)++);
+}
+
 static void process_starts(struct sim_pod *pod)
 {
 	struct sim *sim = pod->sim;
@@ -137,7 +155,13 @@ static void process_starts(struct sim_pod *pod)
 		 pod->restarts);
 	sim_check_process_starts(sim, pod->uid);
 	report_running(pod);
-	hf_timer_arm(pod->timer, HF_SECOND + sim_span(sim, sim->mood.run_max));
+	pod->scripted = sim->script == NULL ? NULL : scripted(pod);
+	if (pod->scripted != NULL)
+		hf_timer_arm(pod->timer, pod->scripted->after);
+	else if (sim->script != NULL)
+		hf_timer_arm(pod->timer, sim->mood.run_max);
+	else
+		hf_timer_arm(pod->timer, HF_SECOND + sim_span(sim, sim->mood.run_max));
 }
 
 /* The kubelet sees that the process has ended, restarts it or says so. */
@@ -261,6 +285,18 @@ static void zombie_ends(struct sim_pod *pod)
 	hf_map_remove(pod->sim->kubelet->pods, pod->uid);
 }
 
+static void happen(struct sim_pod *pod, enum sim_trouble kind);
+
+static void run_is_over(struct sim_pod *pod)
+{
+	const struct sim_script_end *end = pod->scripted;
+
+	if (end == NULL || end->kind == SIM_EXITED)
+		process_exits(pod, end == NULL ? 0 : end->code, "");
+	else
+		happen(pod, end->kind);
+}
+
 static void pod_turn(void *arg)
 {
 	struct sim_pod *pod = arg;
@@ -269,7 +305,7 @@ static void pod_turn(void *arg)
 	case POD_NEW: pod_bind(pod); break;
 	case POD_BOUND:
 	case POD_WAITING: process_starts(pod); break;
-	case POD_RUNNING: process_exits(pod, 0, ""); break;
+	case POD_RUNNING: run_is_over(pod); break;
 	case POD_EXITED: see_end(pod, ""); break;
 	case POD_ENDING:
 	case POD_OVER: pod_ends(pod); break;
@@ -555,6 +591,7 @@ void sim_kubelet_init(struct sim *sim)
 	struct sim_kubelet *kubelet = hf_xcalloc(1, sizeof(*kubelet));
 
 	kubelet->pods = hf_map_create(PODS_MAX, 0, pod_free);
+	kubelet->starts = hf_map_create(PODS_MAX, 0, free);
 	kubelet->observer =
 		(struct hf_local_observer){.changed = on_change, .reset = sim_on_reset, .arg = sim};
 	hf_rng_init(&kubelet->rng, sim->seed + 4);
@@ -570,6 +607,7 @@ void sim_kubelet_release(struct sim *sim)
 	sim_nodes_release(sim);
 	hf_local_unobserve(sim->local, &sim->kubelet->observer);
 	hf_map_destroy(sim->kubelet->pods);
+	hf_map_destroy(sim->kubelet->starts);
 	hf_timer_destroy(sim->kubelet->deeds);
 	free(sim->kubelet);
 }

@@ -162,7 +162,8 @@ static void be_born(void *arg)
 		.store = life->client,
 		.frameworks = sim->seed % 8 == 1 ? hf_frameworks : pytorch,
 		/* Where no node fails, some worlds have the kubelet in the process. */
-		.watch_nodes = sim->mood.per_hour[SIM_BY_NODE] > 0 || sim->seed % 3 == 0,
+		.watch_nodes = sim->mood.per_hour[SIM_BY_NODE] > 0 || sim->seed % 3 == 0 ||
+			       sim->script != NULL,
 		.seed = hf_rng_next(&sim->rng),
 		.passed = on_passed,
 		.problem = on_problem,
@@ -317,7 +318,7 @@ void sim_lives_begin(struct sim *sim)
 	static const char *const names[SIM_LIVES_MAX] = {"operator", "other"};
 
 	/* Of every four worlds one has two, who elect a leader. */
-	sim->n_lives = sim->seed % 4 == 3 ? 2 : 1;
+	sim->n_lives = sim->seed % 4 == 3 && sim->script == NULL ? 2 : 1;
 	sim->lives_timer = hf_timer_create(sim->loop, on_deed, sim);
 	deed_timer_arm(sim);
 	for (size_t i = 0; i < sim->n_lives; i++) {

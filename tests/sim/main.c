@@ -3,6 +3,7 @@
 #include "sim/swarm.h"
 
 #include "base/str.h"
+#include "sim/crashes.h"
 
 #include <getopt.h>
 #include <malloc.h>
@@ -16,6 +17,7 @@ static int usage(void)
 	fprintf(stderr,
 		"usage: sim [--seeds N] [--start S] [--jobs J] [--seconds S] [--corpus FILE]\n"
 		"           [--narrow] [--coverage] [--twice] [--go-on]\n"
+		"       sim --crash-points [--scenario NAME] [--each N] [--verbose]\n"
 		"       sim --seed N [--only TROUBLES] [--narrow] [--verbose]\n");
 	return 2;
 }
@@ -29,11 +31,13 @@ static int read_numbers(int c, struct sim_args *args)
 {
 	int64_t number = 0;
 
-	if (read_number(optarg, c == 'j' ? SIM_JOBS_AT_ONCE_MAX : INT64_MAX, &number) != 0)
+	if (read_number(optarg, c == 'j' || c == 'a' ? SIM_JOBS_AT_ONCE_MAX : INT64_MAX, &number) !=
+	    0)
 		return 2;
 	switch (c) {
 	case 'n': args->seeds = number; break;
 	case 't': args->seconds = number; break;
+	case 'a': args->each = number > 0 ? (unsigned)number : 1; break;
 	case 'j': args->jobs = number > 0 ? (int)number : 1; break;
 	default: args->start = number; args->one = args->one || c == '1';
 	}
@@ -50,6 +54,8 @@ static int read_arg(int c, struct sim_args *args)
 	case 'v': args->verbose = true; return 0;
 	case 'g': args->coverage = true; return 0;
 	case 'k': args->go_on = true; return 0;
+	case 'p': args->crash_points = true; return 0;
+	case 'e': args->scenario = optarg; return 0;
 	case '2': args->twice = true; return 0;
 	case '?': return 2;
 	default: return read_numbers(c, args);
@@ -71,9 +77,12 @@ int main(int argc, char **argv)
 		{"coverage", no_argument, NULL, 'g'},
 		{"twice", no_argument, NULL, '2'},
 		{"go-on", no_argument, NULL, 'k'},
+		{"crash-points", no_argument, NULL, 'p'},
+		{"scenario", required_argument, NULL, 'e'},
+		{"each", required_argument, NULL, 'a'},
 		{0},
 	};
-	struct sim_args args = {.start = 1, .seeds = 100, .jobs = 1};
+	struct sim_args args = {.start = 1, .seeds = 100, .jobs = 1, .each = 1};
 	int rc = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -84,8 +93,11 @@ int main(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 256 << 20);
 	for (int c; rc == 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
 		rc = read_arg(c, &args);
-	if (rc != 0 || optind != argc || ((args.has_only || args.verbose) && !args.one))
+	if (rc != 0 || optind != argc ||
+	    ((args.has_only || args.verbose) && !args.one && !args.crash_points))
 		rc = usage();
+	else if (args.crash_points)
+		rc = sim_crash_points(args.scenario, args.each, args.verbose);
 	else
 		rc = args.one ? sim_swarm_one(&args) : sim_swarm(&args);
 	sim_ids_release(&args.only);

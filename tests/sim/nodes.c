@@ -356,6 +356,12 @@ static void node_off(struct sim_node *node)
 	away(node);
 }
 
+void sim_node_off_for_ever(struct sim_node *node)
+{
+	node->stays_dead = true;
+	lose(node, &node->power, "loses power");
+}
+
 static void kubelet_dead(struct sim_node *node)
 {
 	lose(node, &node->kubelet, "'s kubelet dies");
@@ -479,6 +485,14 @@ void sim_nodes_init(struct sim *sim)
 	deed_arm(sim);
 }
 
+static bool may_stay_dead(const struct sim_node *node)
+{
+	const struct sim_nodes *nodes = node->sim->nodes;
+
+	return !sim_node_alive(node) && node->exists && !node->out_of_service && !node->drained &&
+	       nodes->n > 4 && nodes->zones == 1;
+}
+
 void sim_nodes_calm(struct sim *sim)
 {
 	size_t dead = 0;
@@ -489,9 +503,7 @@ void sim_nodes_calm(struct sim *sim)
 		node->flaps = false;
 		/* One or two never come back: no storm, so what ran there runs elsewhere, unless
 		 * Kueue ties it to a zone that has no other node. */
-		if (!sim_node_alive(node) && node->exists && !node->out_of_service &&
-		    !node->drained && dead < 2 && sim->nodes->n > 4 && sim->nodes->zones == 1 &&
-		    span(node, 1) == 0) {
+		if (dead < 2 && may_stay_dead(node) && span(node, 1) == 0) {
 			node->stays_dead = true;
 			hf_timer_disarm(node->timer);
 			dead++;

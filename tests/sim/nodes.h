@@ -64,6 +64,7 @@ struct sim_nodes {
 void sim_nodes_init(struct sim *sim);
 void sim_nodes_release(struct sim *sim);
 void sim_nodes_calm(struct sim *sim);
+void sim_node_off_for_ever(struct sim_node *node);
 /* All are back, and the control plane knows. */
 bool sim_nodes_are_well(const struct sim *sim);
 bool sim_node_alive(const struct sim_node *node);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "sim/check.h"
+#include "sim/crashes.h"
 #include "sim/nodes.h"
 
 #include <stdarg.h>
@@ -107,6 +108,14 @@ static void draw_mood(struct sim *sim)
 	mood->lag_max = HF_SECOND * (hf_time)(10 + hf_rng_below(&sim->rng, 170));
 }
 
+/* Nothing happens that is not written. */
+static void script_mood(struct sim *sim)
+{
+	sim->mood.sunny = sim->calm = true;
+	sim->mood.run_max = SIM_SCRIPT_RUN;
+	sim->mood.start_max = HF_SECOND;
+}
+
 /* --- one seed ------------------------------------------------------------------------------ */
 
 static void random_bytes(void *arg, void *bytes, size_t len)
@@ -138,13 +147,15 @@ static bool calm_down(struct sim *sim)
 
 static void live(struct sim *sim)
 {
-	if (!sim_advance(sim, sim->mood.trouble))
+	if (sim->script == NULL && !sim_advance(sim, sim->mood.trouble))
 		return;
 	sim_tell(sim, "---- calm ----");
 	sim->calm = true;
-	sim_lives_calm(sim);
-	sim_nodes_calm(sim);
-	sim_people_calm(sim);
+	if (sim->script == NULL) {
+		sim_lives_calm(sim);
+		sim_nodes_calm(sim);
+		sim_people_calm(sim);
+	}
 	if (!calm_down(sim))
 		return;
 	sim_tell(sim, "---- quiet ----");
@@ -165,14 +176,20 @@ static void world_begin(struct sim *sim)
 	sim->gc = hf_gc_create(sim->local, NULL);
 	sim_checks_init(sim);
 	sim_kubelet_init(sim);
-	sim_people_init(sim);
+	if (sim->script != NULL)
+		sim_script_begin(sim);
+	else
+		sim_people_init(sim);
 	sim_lives_begin(sim);
 }
 
 static void world_end(struct sim *sim)
 {
 	sim_lives_end(sim);
-	sim_people_release(sim);
+	if (sim->script != NULL)
+		sim_script_end(sim);
+	else
+		sim_people_release(sim);
 	sim_kubelet_release(sim);
 	sim_checks_release(sim);
 	hf_gc_destroy(sim->gc);
@@ -208,12 +225,20 @@ void sim_run(const struct sim_options *options, struct sim_summary *summary,
 	hf_rng_init(&sim->rng, options->seed);
 	hf_rng_init(&sim->engine_rng, options->seed + 1);
 	sim_dice_init(sim, options->only);
-	draw_mood(sim);
+	sim->script = options->script;
+	sim->crash_at = options->crash_at;
+	sim->crash = options->crash;
+	if (sim->script == NULL)
+		draw_mood(sim);
+	else
+		script_mood(sim);
 	world_begin(sim);
 	live(sim);
 	if (sim->failed && sim->story.kept && !sim->story.aloud)
 		sim_story_print(sim);
 	sum_up(sim, summary, ret_outcome);
+	if (sim->script != NULL)
+		sim_script_result(sim, ret_outcome->result);
 	world_end(sim);
 	sim_story_release(sim);
 	free(sim);

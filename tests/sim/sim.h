@@ -149,6 +149,12 @@ struct sim {
 	struct sim_story story;
 	struct sim_checks *checks;
 
+	/* crashes.c */
+	const struct sim_script *script; /* NULL: chance rules */
+	struct sim_script_state *script_state;
+	unsigned long long crash_at;
+	int crash;
+
 	bool failed;
 	char failure[1024];
 };
@@ -170,9 +176,13 @@ int sim_patch(struct sim *sim, const struct hf_resource *resource, const char *n
 
 /* --- sim.c: a run ------------------------------------------------------------------------------ */
 
+struct sim_script;
 struct sim_options {
 	uint64_t seed;
-	bool narrow; /* the API does not keep what is ours */
+	const struct sim_script *script; /* NULL: what the seed makes */
+	unsigned long long crash_at;     /* of a script: the request, from 1 */
+	int crash;                       /* enum sim_crash */
+	bool narrow;                     /* the API does not keep what is ours */
 	bool aloud;
 	bool story;                 /* keep the story, for sim_failure */
 	const struct sim_ids *only; /* NULL: every trouble happens that is drawn */
@@ -185,6 +195,7 @@ struct sim_summary {
 struct sim_outcome {
 	bool failed;
 	char failure[1024];
+	char result[256];        /* of a script */
 	uint64_t digest;         /* of all that was stored: the same run has the same */
 	struct sim_ids happened; /* the troubles, in order; release with sim_ids_release */
 };

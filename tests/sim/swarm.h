@@ -16,6 +16,9 @@ struct sim_args {
 	bool twice; /* each seed is run again, and has to do the same */
 	bool go_on; /* after a failure, of which a line is told */
 	bool one;   /* the seed `start` alone */
+	bool crash_points;
+	const char *scenario; /* of these, the one */
+	unsigned each;        /* of these, every so manieth point */
 	bool has_only;
 	struct sim_ids only;
 };

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/crashes.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "sim/check.h"
+#include "sim/nodes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEMPLATE "\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"x\"}]}}"
+#define REPLICAS(type, n, policy)                                                                  \
+	"\"" type "\":{\"replicas\":" n ",\"restartPolicy\":\"" policy "\"," TEMPLATE "}"
+#define JOB(policy, replicas)                                                                      \
+	"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{\"name\":"      \
+	"\"ant\",\"namespace\":\"default\"},\"spec\":{\"runPolicy\":{" policy                      \
+	"},\"pytorchReplicaSpecs\":{" replicas "}}}"
+#define TWO(policy) REPLICAS("Master", "1", policy) "," REPLICAS("Worker", "2", policy)
+#define GANG "\"recovery\":{\"restartScope\":\"Job\"}"
+#define RULE(action)                                                                               \
+	"\"podFailurePolicy\":{\"rules\":[{\"action\":\"" action                                   \
+	"\",\"onExitCodes\":{\"containerName\":\"pytorch\",\"operator\":\"In\",\"values\":[220]}}]}"
+#define POLICY(text) "{\"spec\":{\"runPolicy\":{" text "}}}"
+#define WORKERS(n) "{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":" n "}}}}"
+#define S HF_SECOND
+
+static const struct sim_script scripts[] = {
+	{"success", JOB("", TWO("OnFailure")), {{0}}, {{0}}, "Succeeded 0/0"},
+	{"retried",
+	 JOB("", TWO("ExitCode")),
+	 {{"ant-worker-1", 0, 5 * S, 137, SIM_EXITED}},
+	 {{0}},
+	 "Succeeded 1/0"},
+	{"not-retried",
+	 JOB("", TWO("ExitCode")),
+	 {{"ant-worker-1", 0, 5 * S, 2, SIM_EXITED}},
+	 {{0}},
+	 "Failed 0/0"},
+	{"in-place",
+	 JOB("", TWO("OnFailure")),
+	 {{"ant-worker-0", 0, 5 * S, 1, SIM_EXITED}, {"ant-worker-0", 1, 5 * S, 1, SIM_EXITED}},
+	 {{0}},
+	 "Succeeded 2/0"},
+	{"gang",
+	 JOB(GANG, TWO("OnFailure")),
+	 {{"ant-worker-1", 0, 5 * S, 137, SIM_EXITED}},
+	 {{0}},
+	 "Succeeded 1/0"},
+	{"gang-of-failures",
+	 JOB(GANG, TWO("OnFailure")),
+	 {{"ant-worker-0", 0, 5 * S, 137, SIM_EXITED},
+	  {"ant-worker-1", 0, 5 * S, 1, SIM_EXITED},
+	  {"ant-master-0", 0, 6 * S, 1, SIM_EXITED}},
+	 {{0}},
+	 "Succeeded 1/0"},
+	{"limit",
+	 JOB("\"backoffLimit\":1", TWO("ExitCode")),
+	 {{"ant-worker-0", 0, 5 * S, 137, SIM_EXITED}, {"ant-worker-0", 1, 5 * S, 137, SIM_EXITED}},
+	 {{0}},
+	 "Failed 2/0"},
+	{"never",
+	 JOB("", TWO("Never")),
+	 {{"ant-master-0", 0, 5 * S, 1, SIM_EXITED}},
+	 {{0}},
+	 "Failed 0/0"},
+	{"preempted",
+	 JOB("", TWO("Never")),
+	 {{"ant-worker-0", 0, 5 * S, 0, SIM_PREEMPTED}},
+	 {{0}},
+	 "Succeeded 0/1"},
+	{"evicted",
+	 JOB("", TWO("ExitCode")),
+	 {{"ant-worker-0", 0, 5 * S, 0, SIM_EVICTED_NODE}},
+	 {{0}},
+	 "Succeeded 0/1"},
+	{"out-of-memory",
+	 JOB("", TWO("ExitCode")),
+	 {{"ant-worker-0", 0, 5 * S, 137, SIM_OOM_KILLED}},
+	 {{0}},
+	 "Succeeded 1/0"},
+	{"infrastructure-limit",
+	 JOB("\"recovery\":{\"infrastructureLimit\":0}", TWO("Never")),
+	 {{"ant-worker-0", 0, 5 * S, 0, SIM_EVICTED_NODE}},
+	 {{0}},
+	 "Failed 0/1"},
+	{"suspended",
+	 JOB("", TWO("OnFailure")),
+	 {{0}},
+	 {{10 * S, POLICY("\"suspend\":true"), NULL}, {90 * S, POLICY("\"suspend\":false"), NULL}},
+	 "Succeeded 0/0"},
+	{"suspended-with-ttl",
+	 JOB("\"ttlSecondsAfterFinished\":5", TWO("OnFailure")),
+	 {{0}},
+	 {{10 * S, POLICY("\"suspend\":true"), NULL}, {90 * S, POLICY("\"suspend\":false"), NULL}},
+	 "gone"},
+	{"scaled-down",
+	 JOB("", TWO("OnFailure")),
+	 {{0}},
+	 {{10 * S, WORKERS("1"), NULL}},
+	 "Succeeded 0/0"},
+	{"scaled-up",
+	 JOB("", TWO("OnFailure")),
+	 {{0}},
+	 {{10 * S, WORKERS("4"), NULL}},
+	 "Succeeded 0/0"},
+	{"deleted", JOB("", TWO("OnFailure")), {{0}}, {{10 * S, NULL, NULL}}, "gone"},
+	{"restarted",
+	 JOB("", TWO("OnFailure")),
+	 {{0}},
+	 {{10 * S,
+	   "{\"metadata\":{\"annotations\":{\"holdfast.dev/restart\":\"2023-11-14T22:13:30Z\"}}}",
+	   NULL}},
+	 "Succeeded 0/0"},
+	{"deadline",
+	 JOB("\"activeDeadlineSeconds\":15,\"cleanPodPolicy\":\"All\"", TWO("OnFailure")),
+	 {{0}},
+	 {{0}},
+	 "Failed 0/0"},
+	{"rule-fails",
+	 JOB(RULE("FailJob"), TWO("OnFailure")),
+	 {{"ant-worker-0", 0, 5 * S, 220, SIM_EXITED}},
+	 {{0}},
+	 "Failed 0/0"},
+	{"rule-restarts",
+	 JOB(RULE("RestartJob"), TWO("OnFailure")),
+	 {{"ant-worker-0", 0, 5 * S, 220, SIM_EXITED}},
+	 {{0}},
+	 "Succeeded 1/0"},
+	{"node-off",
+	 JOB("", TWO("OnFailure")),
+	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED}},
+	 {{10 * S, NULL, "ant-worker-0"}},
+	 "Succeeded 0/1"},
+};
+
+/* --- in the world ---------------------------------------------------------------------------- */
+
+struct sim_script_state {
+	struct hf_timer *timers[SIM_SCRIPT_PARTS_MAX], *birth;
+	struct deed_arg {
+		struct sim *sim;
+		const struct sim_script_deed *deed;
+	} args[SIM_SCRIPT_PARTS_MAX];
+};
+
+static void make_job(void *arg)
+{
+	struct sim *sim = arg;
+	HF_AUTO_DOC body = hf_doc_from_text(sim->script->job, strlen(sim->script->job));
+	const struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = &hf_pytorchjobs, .ns = "default", .body = body};
+
+	sim_apply(sim, &request);
+}
+
+static void switch_off(struct sim *sim, const char *pod)
+{
+	struct hf_doc *doc = hf_local_peek(sim->local, &hf_pods, "default", pod);
+	const char *name =
+		doc == NULL ? NULL : hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL);
+	struct sim_node *node = name == NULL ? NULL : sim_node_get(sim, name);
+
+	if (node != NULL)
+		sim_node_off_for_ever(node);
+}
+
+static void do_deed(void *arg)
+{
+	const struct deed_arg *deed = arg;
+	struct sim *sim = deed->sim;
+	struct hf_doc *job = hf_local_peek(sim->local, &hf_pytorchjobs, "default", "ant");
+	const struct hf_request remove = {.verb = HF_VERB_DELETE,
+					  .resource = &hf_pytorchjobs,
+					  .ns = "default",
+					  .name = "ant",
+					  .propagation = HF_PROPAGATE_BACKGROUND};
+
+	sim_tell(sim, "person: %s", hf_str_or(deed->deed->patch, "acts"));
+	if (deed->deed->off != NULL) {
+		switch_off(sim, deed->deed->off);
+		return;
+	}
+	if (job != NULL)
+		sim_check_touched(sim, job);
+	if (deed->deed->patch == NULL)
+		sim_apply(sim, &remove);
+	else
+		sim_patch(sim, &hf_pytorchjobs, "default", "ant", NULL, deed->deed->patch);
+}
+
+void sim_script_begin(struct sim *sim)
+{
+	struct sim_script_state *state = hf_xcalloc(1, sizeof(*state));
+
+	sim->script_state = state;
+	state->birth = hf_timer_create(sim->loop, make_job, sim);
+	hf_timer_arm(state->birth, 0);
+	for (size_t i = 0; i < SIM_SCRIPT_PARTS_MAX; i++) {
+		state->args[i] = (struct deed_arg){sim, &sim->script->deeds[i]};
+		state->timers[i] = hf_timer_create(sim->loop, do_deed, &state->args[i]);
+		if (sim->script->deeds[i].at > 0)
+			hf_timer_arm(state->timers[i], sim->script->deeds[i].at);
+	}
+}
+
+void sim_script_end(struct sim *sim)
+{
+	struct sim_script_state *state = sim->script_state;
+
+	for (size_t i = 0; i < SIM_SCRIPT_PARTS_MAX; i++)
+		hf_timer_destroy(state->timers[i]);
+	hf_timer_destroy(state->birth);
+	free(state);
+}
+
+const struct sim_script_end *sim_script_of(struct sim *sim, const char *pod, int start)
+{
+	for (size_t i = 0; i < SIM_SCRIPT_PARTS_MAX; i++) {
+		const struct sim_script_end *end = &sim->script->ends[i];
+
+		if (hf_streq(end->pod, pod) && end->start == start)
+			return end;
+	}
+	return NULL;
+}
+
+void sim_script_request(struct sim_life *life, struct hf_fault *fault)
+{
+	struct sim *sim = life->sim;
+
+	if (sim->requests != sim->crash_at || sim->crash == SIM_CRASH_NEVER)
+		return;
+	if (sim->crash == SIM_CRASH_UNSENT)
+		fault->delay_before = HF_MINUTE;
+	else if (sim->crash == SIM_CRASH_UNANSWERED)
+		fault->delay_after = HF_MINUTE;
+	sim_crash_in(life, sim->crash == SIM_CRASH_UNSENT ? 0 : HF_US);
+}
+
+void sim_script_result(struct sim *sim, char result[256])
+{
+	struct hf_doc *job = hf_local_peek(sim->local, &hf_pytorchjobs, "default", "ant");
+	const struct hf_json *status;
+
+	if (job == NULL) {
+		snprintf(result, 256, "gone");
+		return;
+	}
+	status = hf_json_get(hf_doc_json(job), "status");
+	snprintf(result, 256, "%s %lld/%lld", hf_str_or(sim_terminal_of(status), "unfinished"),
+		 (long long)sim_ledger_int(status, "restarts", "application"),
+		 (long long)sim_ledger_int(status, "restarts", "infrastructure"));
+}
+
+/* --- all points ------------------------------------------------------------------------------ */
+
+static bool run_point(const struct sim_script *script, unsigned long long at, enum sim_crash crash,
+		      bool aloud, unsigned long long *ret_requests)
+{
+	const struct sim_options options = {
+		.seed = 1, .script = script, .crash_at = at, .crash = crash, .aloud = aloud};
+	struct sim_summary summary = {0};
+	struct sim_outcome outcome;
+	bool good;
+
+	sim_run(&options, &summary, &outcome);
+	sim_ids_release(&outcome.happened);
+	good = !outcome.failed && hf_streq(outcome.result, script->result);
+	if (!good && aloud)
+		printf("%s, dies at request %llu (%d): %s; expected %s; %s\n", script->name, at,
+		       (int)crash, outcome.result, script->result, outcome.failure);
+	*ret_requests = summary.requests;
+	return good;
+}
+
+static bool run_script(const struct sim_script *script, unsigned each, bool verbose,
+		       unsigned long long *points)
+{
+	unsigned long long n = 0, unused;
+
+	if (!run_point(script, 0, SIM_CRASH_NEVER, verbose, &n))
+		return run_point(script, 0, SIM_CRASH_NEVER, true, &n);
+	for (unsigned long long at = 1; at <= n; at++)
+		for (enum sim_crash crash = SIM_CRASH_UNSENT; crash <= SIM_CRASH_ANSWERED;
+		     crash++) {
+			if ((at * 3 + crash) % each != 0)
+				continue;
+			++*points;
+			if (!run_point(script, at, crash, false, &unused))
+				return run_point(script, at, crash, true, &unused);
+		}
+	return true;
+}
+
+int sim_crash_points(const char *only, unsigned each, bool verbose)
+{
+	unsigned long long points = 0, scenarios = 0;
+	bool good = true;
+
+	for (size_t i = 0; good && i < HF_ARRAY_LEN(scripts); i++) {
+		if (only != NULL && !hf_streq(only, scripts[i].name))
+			continue;
+		good = run_script(&scripts[i], each, verbose, &points);
+		scenarios++;
+	}
+	printf("%llu scenarios, %llu crash points: %s\n", scenarios, points,
+	       good ? "all end as they should" : "one does not");
+	return good && scenarios > 0 ? 0 : 1;
+}
