@@ -16,7 +16,7 @@ static int usage(void)
 {
 	fprintf(stderr,
 		"usage: sim [--seeds N] [--start S] [--jobs J] [--seconds S] [--corpus FILE]\n"
-		"           [--narrow] [--coverage] [--twice] [--go-on]\n"
+		"           [--narrow] [--coverage] [--twice] [--go-on] [--brief]\n"
 		"       sim --crash-points [--scenario NAME] [--each N] [--verbose]\n"
 		"       sim --seed N [--only TROUBLES] [--narrow] [--verbose]\n");
 	return 2;
@@ -54,6 +54,7 @@ static int read_arg(int c, struct sim_args *args)
 	case 'v': args->verbose = true; return 0;
 	case 'g': args->coverage = true; return 0;
 	case 'k': args->go_on = true; return 0;
+	case 'b': args->brief = true; return 0;
 	case 'p': args->crash_points = true; return 0;
 	case 'e': args->scenario = optarg; return 0;
 	case '2': args->twice = true; return 0;
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
 		{"go-on", no_argument, NULL, 'k'},
 		{"crash-points", no_argument, NULL, 'p'},
 		{"scenario", required_argument, NULL, 'e'},
-		{"each", required_argument, NULL, 'a'},
+		{"brief", no_argument, NULL, 'b'},         {"each", required_argument, NULL, 'a'},
 		{0},
 	};
 	struct sim_args args = {.start = 1, .seeds = 100, .jobs = 1, .each = 1};

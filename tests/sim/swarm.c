@@ -207,10 +207,9 @@ static int wait_for_all(const struct swarm *swarm, struct worker *workers, size_
 	print_summary(&sum, cpu);
 	if (bad == NULL)
 		return 0;
-	if (args->go_on && bad->done)
-		return 1;
 	printf("seed %llu: %s\n", (unsigned long long)bad->seed, bad->failure);
-	tell_failure(&(struct sim_options){.seed = bad->seed, .narrow = args->narrow});
+	if (!args->brief && !args->go_on)
+		tell_failure(&(struct sim_options){.seed = bad->seed, .narrow = args->narrow});
 	return 1;
 }
 

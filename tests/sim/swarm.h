@@ -14,6 +14,7 @@ struct sim_args {
 	const char *corpus;
 	bool narrow, verbose, coverage;
 	bool twice; /* each seed is run again, and has to do the same */
+	bool brief; /* no story of a failure */
 	bool go_on; /* after a failure, of which a line is told */
 	bool one;   /* the seed `start` alone */
 	bool crash_points;
