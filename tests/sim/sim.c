@@ -87,7 +87,9 @@ static void draw_mood(struct sim *sim)
 	/* What comes with requests is drawn kind by kind; also, a third of the seeds has none. */
 	unsigned api = level(sim, 1, 1), watch = level(sim, 1, 1);
 
-	mood->sunny = sim->seed % 8 == 0;
+	bool nodes_only = sim->seed % 8 == 4;
+
+	mood->sunny = sim->seed % 8 == 0 || nodes_only;
 	for (unsigned kind = 0; kind < SIM_TROUBLES; kind++) {
 		const struct sim_trouble_info *info = &sim_troubles[kind];
 		unsigned weight = level(sim, info->little, info->much);
@@ -101,7 +103,7 @@ static void draw_mood(struct sim *sim)
 	mood->per_hour[SIM_BY_LIFE] = mood->sunny ? 0 : level(sim, 5, 30);
 	mood->per_hour[SIM_BY_PEOPLE] = 10 + level(sim, 30, 120);
 	mood->per_hour[SIM_BY_POD] = level(sim, 40, 200);
-	mood->per_hour[SIM_BY_NODE] = mood->sunny ? 0 : level(sim, 6, 40);
+	mood->per_hour[SIM_BY_NODE] = nodes_only ? 40 : mood->sunny ? 0 : level(sim, 6, 40);
 	mood->trouble = SIM_TROUBLE_MIN + sim_span(sim, SIM_TROUBLE_MAX - SIM_TROUBLE_MIN);
 	mood->run_max = HF_SECOND * (hf_time)(10 + hf_rng_below(&sim->rng, 290));
 	mood->start_max = HF_MS * (hf_time)(1 + hf_rng_below(&sim->rng, 5000));

@@ -44,7 +44,7 @@ struct sim_mood {
 	hf_time trouble;               /* how long it lasts */
 	hf_time run_max, start_max;    /* of processes */
 	hf_time lag_max;               /* of watch events that lag */
-	bool sunny;                    /* the API and the nodes are well: exact times hold */
+	bool sunny; /* the API and the operators are well; in half of these worlds the nodes too */
 };
 
 struct sim;
