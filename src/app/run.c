@@ -470,15 +470,16 @@ static bool has_keyboard(const struct run *run)
 	return run->cli->tty && isatty(STDIN_FILENO) == 1;
 }
 
-/* Here nobody could give it another name later. */
-static char *find_unnameable(const struct run *run)
+/* What a server takes, and here nobody could mend later; NULL: nothing. */
+static char *find_hopeless(const struct run *run)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_OPERATOR_PASS_BYTES_MAX);
 	struct hf_job_view view;
 	const char *text;
 
 	hf_job_read(run->manifest.doc, run->manifest.framework, NULL, arena, NULL, &view);
-	text = hf_job_unnameable(&view, arena);
+	text = view.replicas_len > 0 ? hf_job_unnameable(&view, arena)
+				     : "the job has no replicas: nothing would ever run or end";
 	return text != NULL ? hf_xstrdup(text) : NULL;
 }
 
@@ -490,7 +491,7 @@ static int prepare_job(struct run *run)
 	bool suspended = hf_json_true(
 		hf_json_path(hf_doc_json(run->manifest.doc), "spec", "runPolicy", "suspend", NULL),
 		false);
-	HF_AUTOFREE char *unnameable = NULL;
+	HF_AUTOFREE char *hopeless = NULL;
 
 	run->name = hf_xstrdup(hf_str_or(hf_json_path_str(metadata, "name", NULL), ""));
 	run->ns = hf_xstrdup(
@@ -502,9 +503,9 @@ static int prepare_job(struct run *run)
 		return hf_cli_usage(run->cli,
 				    "the job is suspended (spec.runPolicy.suspend), and without a "
 				    "terminal nothing can resume it here");
-	unnameable = find_unnameable(run);
-	if (unnameable != NULL)
-		return hf_cli_usage(run->cli, "%s", unnameable);
+	hopeless = find_hopeless(run);
+	if (hopeless != NULL)
+		return hf_cli_usage(run->cli, "%s", hopeless);
 	run->resource = hf_resource_by_plural(run->manifest.framework->group,
 					      run->manifest.framework->plural);
 	hf_assert(run->resource != NULL);

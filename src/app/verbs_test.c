@@ -72,6 +72,8 @@ static int setup(void **state)
 	    "  pytorchReplicaSpecs:\n    Worker:\n      template:\n        spec:\n"
 	    "          containers:\n          - {name: pytorch, image: x, command: [ls]}\n");
 	put("bad.yaml", "kind: [\n");
+	put("empty.yaml", "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n"
+			  "spec: {pytorchReplicaSpecs: {}}\n");
 	return setenv("HOLDFAST_DIR", path, 1);
 }
 
@@ -83,6 +85,7 @@ static int teardown(void **state)
 	(void)unlink("job.yaml");
 	(void)unlink("named.yaml");
 	(void)unlink("bad.yaml");
+	(void)unlink("empty.yaml");
 	return chdir("/") == 0 && rmdir(dir) == 0 ? 0 : -1; /* nothing else was made */
 }
 
@@ -103,6 +106,7 @@ static void a_wrong_command_line_is_code_2_and_nothing_is_made(void **state)
 		{{"run", "job.yaml", "--progress", "loud"}, "--progress takes auto or plain"},
 		{{"run", "named.yaml", "-n", "other"}, "is in namespace 'team', not in 'other'"},
 		{{"run", "job.yaml", "--nosuch"}, "--nosuch"},
+		{{"run", "empty.yaml"}, "the job has no replicas"},
 		{{"up", "here"}, "holdfast: "},
 		{{"up", "--listen", "0.0.0.0:1"}, "127.0.0.1"},
 		{{"up", "--listen", "127.0.0.1"}, "--listen takes ADDRESS:PORT"},

@@ -140,16 +140,16 @@ static void what_would_keep_every_pod_from_being_made_is_refused(void **state)
 	}
 }
 
-static void a_job_without_replicas_is_refused(void **state)
+static void a_job_without_replicas_is_warned_of(void **state)
 {
 	struct cli_world *w = *state;
 
 	put("bad.yaml", "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n"
 			"spec: {pytorchReplicaSpecs: {}}\n");
 	cli_world_run(w, "lint", "bad.yaml", NULL);
-	assert_said(w, HF_EXIT_USAGE, "",
-		    "holdfast: bad.yaml:4: spec.pytorchReplicaSpecs: Required value: a job without "
-		    "replicas never ends\n");
+	assert_said(w, 0, "bad.yaml: PyTorchJob 'j' is fine\n",
+		    "holdfast: bad.yaml: warning: spec.pytorchReplicaSpecs: it is empty, and a job "
+		    "without replicas never ends\n");
 }
 
 int main(void)
@@ -159,7 +159,8 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(
 			what_would_keep_every_pod_from_being_made_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_job_without_replicas_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_job_without_replicas_is_warned_of, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_good_file_is_called_fine, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			one_bad_file_of_several_is_code_2_and_the_others_are_looked_at, setup,

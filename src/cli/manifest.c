@@ -188,12 +188,15 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 	struct hf_json *value;
 	const char *key;
 
+	/* Upstream takes it, so a server does. */
 	if (hf_json_type(replicas) == HF_JSON_OBJECT && hf_json_len(replicas) == 0)
-		hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL, "a job without replicas never ends",
-			     "spec.%s", framework->replicas_key);
+		hf_field_warn(errors, "spec.%s: it is empty, and a job without replicas never ends",
+			      framework->replicas_key);
 	for (void *it = NULL; (it = hf_json_next(replicas, it, &key, &value)) != NULL;) {
 		const struct hf_json *spec = hf_json_path(value, "template", "spec", NULL);
 		HF_AUTO_STRBUF field = HF_STRBUF_INIT(1024);
+		if (hf_json_type(value) == HF_JSON_NULL)
+			continue;
 		hf_strbuf_addf(&field, "spec.%s[%s].template.spec", framework->replicas_key, key);
 		hf_pod_rules_check(spec, field.data, errors);
 		warn_of_commands(ld, spec, field.data);
