@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/rules.h"
+
+/*
+ * The table of this program.  Xid numbers follow the vendor's catalogue of October 2025; where
+ * what is known of clusters disagrees with it, the line says so.
+ */
+
+#define ANY .subcode = -1
+
+/* One code or a range, with what mends it by its class. */
+#define RULE(det, from, to, class_, action_, scope_, clear_)                                       \
+	ANY, .detector = HF_HEALTH_##det, .code_min = (from), .code_max = (to),                    \
+	     .cls = HF_HEALTH_##class_, .action = HF_HEALTH_##action_,                             \
+	     .scope = HF_HEALTH_OF_##scope_, .clear = HF_HEALTH_BY_##clear_
+
+#define INFO_XID(from, to)                                                                         \
+	{                                                                                          \
+		RULE(XID, from, to, INFO, RECORD, DEVICE, AGE)                                     \
+	}
+#define APP_XID(from, to)                                                                          \
+	{                                                                                          \
+		RULE(XID, from, to, APP, RESTART_PROCESS, DEVICE, AGE)                             \
+	}
+#define RESET_XID(from, to)                                                                        \
+	{                                                                                          \
+		RULE(XID, from, to, GPU_RESET, RESET_DEVICE, DEVICE, SIGNAL)                       \
+	}
+
+#define BIT(n) (UINT32_C(1) << (n))
+/* Register 0 of Xid 74, as the vendor reads it. */
+#define LINK_HARDWARE                                                                              \
+	(BIT(4) | BIT(5) | BIT(8) | BIT(9) | BIT(12) | BIT(16) | BIT(17) | BIT(24) | BIT(28))
+#define LINK_SIGNAL (BIT(1) | BIT(20) | BIT(21) | BIT(22))
+#define LINK_NOTHING (BIT(0) | BIT(23) | BIT(30))
+
+static const struct hf_health_rule rules[] = {
+	/* 13 and 31 are a program's; on the same unit again, the unit is to be looked at. */
+	{RULE(XID, 13, 13, DEGRADED, MOVE_POD, DEVICE, AGE), .count = 2, .window = HF_DAY,
+	 .burst = 15 * HF_SECOND, .below = HF_HEALTH_APP, .same_unit = true},
+	{RULE(XID, 31, 31, DEGRADED, MOVE_POD, DEVICE, AGE), .count = 2, .window = HF_DAY,
+	 .burst = 3 * HF_MINUTE, .below = HF_HEALTH_APP},
+	/* What a killed process leaves, and what follows another Xid. */
+	{RULE(XID, 45, 45, APP, RESTART_PROCESS, DEVICE, AGE), .follows = true},
+	/* Ignored by the vendor; after 13 and 31 it is their consequence. */
+	{RULE(XID, 43, 43, INFO, RECORD, DEVICE, AGE), .follows = true},
+	/* A double-bit error: the row must be remapped, which a reset does. */
+	RESET_XID(48, 48),
+	{RULE(XID, 171, 172, INFO, RECORD, DEVICE, AGE), .follows = true},
+	/* NVLink before the fifth: by register 0. */
+	{RULE(XID, 74, 74, GPU_RESET, RESET_DEVICE, DEVICE, SIGNAL), .bits_any = LINK_HARDWARE,
+	 .count = 2, .window = HF_DAY, .burst = 15 * HF_SECOND, .below = HF_HEALTH_FABRIC,
+	 .same_unit = true},
+	{RULE(XID, 74, 74, FABRIC, MOVE_POD, FABRIC, SIGNAL), .bits_any = LINK_SIGNAL,
+	 .follows = true},
+	{RULE(XID, 74, 74, INFO, RECORD, DEVICE, AGE), .bits_any = LINK_NOTHING,
+	 .bits_only = LINK_NOTHING},
+	{RULE(XID, 74, 74, FABRIC, MOVE_POD, FABRIC, SIGNAL)},
+	/* NVLink 5: each line says how bad it is; without that word nobody knows. */
+	{RULE(XID, 144, 150, GPU_RESET, RESET_DEVICE, FABRIC, SIGNAL), .severity = HF_HEALTH_FATAL},
+	{RULE(XID, 144, 150, INFO, RECORD, FABRIC, AGE), .severity = HF_HEALTH_NONFATAL},
+	/* Auxiliary power is not connected. */
+	{RULE(XID, 54, 54, SUPPORT, REPLACE_NODE, DEVICE, BOOT)},
+	/* 109: device plugins skip it; the vendor resets, and so do we. */
+	RESET_XID(46, 46),
+	RESET_XID(62, 62),
+	RESET_XID(64, 64),
+	RESET_XID(95, 95),
+	RESET_XID(109, 110),
+	RESET_XID(119, 120),
+	RESET_XID(136, 136),
+	RESET_XID(140, 140),
+	RESET_XID(143, 143),
+	RESET_XID(155, 156),
+	RESET_XID(158, 158),
+	{RULE(XID, 151, 151, REBOOT, RESTART_NODE, NODE, BOOT)},
+	/* Software or firmware is too old for what was asked of it. */
+	{RULE(XID, 78, 78, SOFTWARE, RESTART_DRIVER, DEVICE, SIGNAL)},
+	{RULE(XID, 159, 159, SOFTWARE, RESTART_DRIVER, DEVICE, SIGNAL)},
+	{RULE(XID, 142, 142, SUPPORT, REPLACE_NODE, DEVICE, BOOT)},
+	/* 63, a row was remapped, and 160: EC2 replaces for 63; what counts is whether the
+	 * remapping is pending or failed, and detector ecc measures that. */
+	INFO_XID(14, 14),
+	INFO_XID(37, 38),
+	INFO_XID(44, 44),
+	INFO_XID(63, 63),
+	INFO_XID(66, 67),
+	INFO_XID(92, 93),
+	INFO_XID(106, 107),
+	INFO_XID(121, 121),
+	INFO_XID(137, 137),
+	INFO_XID(141, 141),
+	INFO_XID(152, 154),
+	INFO_XID(157, 157),
+	INFO_XID(160, 161),
+	APP_XID(8, 8),
+	APP_XID(11, 11),
+	APP_XID(25, 25),
+	APP_XID(32, 32),
+	APP_XID(39, 41),
+	APP_XID(60, 60),
+	APP_XID(68, 72),
+	APP_XID(75, 77),
+	APP_XID(80, 80),
+	APP_XID(82, 86),
+	APP_XID(88, 89),
+	APP_XID(94, 94),
+	APP_XID(96, 105),
+	APP_XID(126, 135),
+	APP_XID(139, 139),
+	/* The bus.  The step sees to it that one witness other than the kernel is too few. */
+	{RULE(BUSLOST, HF_HEALTH_CODE_BUS, HF_HEALTH_CODE_BUS, REBOOT, RESTART_NODE, NODE, BOOT)},
+	/* NVSwitch: the line says how bad it is.  A switch is nobody's own. */
+	{RULE(SXID, 0, 99999, REBOOT, RESTART_NODE, FABRIC, BOOT), .severity = HF_HEALTH_FATAL},
+	{RULE(SXID, 0, 99999, INFO, RECORD, FABRIC, AGE), .severity = HF_HEALTH_NONFATAL},
+	/* What the driver itself asks for. */
+	{RULE(RECOVERY, 1, 1, GPU_RESET, RESET_DEVICE, DEVICE, SIGNAL)},
+	{RULE(RECOVERY, 2, 2, REBOOT, RESTART_NODE, NODE, SIGNAL)},
+	{RULE(RECOVERY, 3, 3, DRAIN, QUARANTINE, NODE, SIGNAL)},
+	{RULE(RECOVERY, 4, 4, GPU_RESET, RESET_DEVICE, NODE, SIGNAL)},
+	{RULE(RECOVERY, 5, 5, FABRIC, RESTART_DRIVER, FABRIC, SIGNAL)},
+	{RULE(RECOVERY, HF_HEALTH_CODE_RESET_REQUIRED, HF_HEALTH_CODE_RESET_REQUIRED, GPU_RESET,
+	      RESET_DEVICE, DEVICE, SIGNAL)},
+	/* Memory. */
+	{RULE(ECC, HF_HEALTH_CODE_UNCORRECTABLE, HF_HEALTH_CODE_UNCORRECTABLE, GPU_RESET,
+	      RESET_DEVICE, DEVICE, SIGNAL)},
+	{RULE(ECC, HF_HEALTH_CODE_REMAP_PENDING, HF_HEALTH_CODE_REMAP_PENDING, GPU_RESET,
+	      RESET_DEVICE, DEVICE, LEVEL)},
+	{RULE(ECC, HF_HEALTH_CODE_REMAP_FAILED, HF_HEALTH_CODE_REMAP_RMA, REPLACE, REPLACE_NODE,
+	      DEVICE, PERSON)},
+	/* Slow. */
+	{RULE(THROTTLE, 1, 1, DEGRADED, MOVE_POD, DEVICE, LEVEL)},
+	{RULE(CLOCK, 1, 1, DEGRADED, MOVE_POD, DEVICE, LEVEL)},
+	{RULE(PCIE, 1, 2, DEGRADED, MOVE_POD, DEVICE, LEVEL)},
+	{RULE(REPLAY, 1, 1, DEGRADED, MOVE_POD, DEVICE, LEVEL)},
+	{RULE(STRAGGLER, 1, 1, DEGRADED, MOVE_POD, DEVICE, LEVEL)},
+	/* Counts. */
+	{RULE(COUNT, 1, 1, REBOOT, RESTART_NODE, NODE, LEVEL)},
+	{RULE(COUNT, 2, 2, SOFTWARE, RESTART_DRIVER, NODE, LEVEL)},
+	/* Links and ports.  Three times degraded within an hour is for a person. */
+	{RULE(NVLINK, 1, 1, GPU_RESET, RESET_DEVICE, FABRIC, LEVEL)},
+	{RULE(IB, HF_HEALTH_CODE_PORT_DOWN, HF_HEALTH_CODE_PORT_ERRORS, FABRIC, QUARANTINE, FABRIC,
+	      LEVEL)},
+	{RULE(IB, HF_HEALTH_CODE_PORT_SLOW, HF_HEALTH_CODE_PORT_SLOW, DEGRADED, MOVE_POD, FABRIC,
+	      LEVEL)},
+	{RULE(IB, HF_HEALTH_CODE_PORT_MISSING, HF_HEALTH_CODE_PORT_MISSING, FABRIC, QUARANTINE,
+	      FABRIC, LEVEL)},
+	{RULE(IB, HF_HEALTH_CODE_PORT_BLINK, HF_HEALTH_CODE_PORT_BLINK, INFO, RECORD, FABRIC, AGE)},
+	{RULE(MLX5, 1, 3, REBOOT, RESTART_NODE, FABRIC, BOOT)},
+	{RULE(MLX5, 4, 7, INFO, RECORD, FABRIC, AGE)},
+	/* PCIe's own reports. */
+	{RULE(AER, 1, 1, REBOOT, RESTART_NODE, DEVICE, BOOT), .severity = HF_HEALTH_FATAL},
+	{RULE(AER, 1, 1, DEGRADED, MOVE_POD, DEVICE, AGE), .severity = HF_HEALTH_NONFATAL,
+	 .count = 3, .window = HF_HOUR, .below = HF_HEALTH_INFO},
+	{RULE(AER, 1, 1, INFO, RECORD, DEVICE, AGE), .severity = HF_HEALTH_CORRECTED},
+	/* What stands between a device and its users. */
+	{RULE(DRIVER, 1, 3, SOFTWARE, RESTART_DRIVER, NODE, LEVEL)},
+	{RULE(PLUGIN, 1, 2, SOFTWARE, RESTART_DRIVER, NODE, LEVEL)},
+	{RULE(PEERS, 1, 2, SOFTWARE, RESTART_DRIVER, NODE, LEVEL)},
+	/* AMD. */
+	{RULE(AMD, HF_HEALTH_CODE_UNCORRECTABLE, HF_HEALTH_CODE_UNCORRECTABLE, GPU_RESET,
+	      RESET_DEVICE, DEVICE, SIGNAL)},
+	{RULE(AMD, HF_HEALTH_CODE_AMD_SLOW, HF_HEALTH_CODE_AMD_SLOW, DEGRADED, MOVE_POD, DEVICE,
+	      LEVEL)},
+};
+
+const struct hf_health_rules hf_health_rules_builtin = {
+	.items = rules,
+	.len = HF_ARRAY_LEN(rules),
+	.escalate_count = 5,
+	.escalate_window = HF_DAY,
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_EVIDENCE_H
+#define HF_HEALTH_EVIDENCE_H
+
+#include "health/types.h"
+
+HF_BEGIN_DECLS
+
+/* What one observation says, before any rule has looked at it. */
+
+enum hf_health_verb {
+	HF_HEALTH_FAULT,     /* this is wrong */
+	HF_HEALTH_CLEARED,   /* detector (and code, if not 0) measures that it is right again */
+	HF_HEALTH_RECOVERED, /* the driver says that the device needs nothing any more */
+};
+
+struct hf_health_evidence {
+	enum hf_health_detector detector;
+	enum hf_health_verb verb;
+	enum hf_health_source source;
+	enum hf_health_severity severity;
+	int32_t code;    /* Xid, SXid, or one of enum hf_health_code below */
+	int32_t subcode; /* -1: none */
+	int32_t cause;   /* the Xid that this one (45) is a consequence of; 0: not said */
+	uint32_t word;   /* the first register or interrupt word, where there is one */
+	bool has_word;
+	int32_t gpu_instance;     /* MIG; -1: the whole device */
+	int32_t compute_instance; /* -1: none */
+	hf_time at;
+	uint64_t seq; /* of the kernel's log; 0 elsewhere */
+	char device[HF_HEALTH_DEVICE_MAX];
+	char unit[HF_HEALTH_UNIT_MAX];
+	char line[HF_HEALTH_LINE_MAX]; /* printable ASCII */
+};
+
+/* Codes of detectors that have no numbers of their own; unique within a detector. */
+enum hf_health_code {
+	HF_HEALTH_CODE_BUS = 79, /* buslost: the Xid of the same meaning */
+
+	HF_HEALTH_CODE_RESET_REQUIRED = 6, /* recovery: NVML 16; 1 to 5 are the driver's actions */
+
+	HF_HEALTH_CODE_UNCORRECTABLE = 1, /* ecc, amd */
+	HF_HEALTH_CODE_REMAP_PENDING = 2,
+	HF_HEALTH_CODE_REMAP_FAILED = 3,
+	HF_HEALTH_CODE_REMAP_RMA = 4, /* failed, with uncorrectable errors remapped */
+
+	HF_HEALTH_CODE_SLOW = 1,     /* throttle, clock, replay, straggler */
+	HF_HEALTH_CODE_AMD_SLOW = 2, /* amd */
+	HF_HEALTH_CODE_WIDTH = 1,    /* pcie */
+	HF_HEALTH_CODE_SPEED = 2,
+
+	HF_HEALTH_CODE_PCI_MISSING = 1, /* count */
+	HF_HEALTH_CODE_KUBELET_FEWER = 2,
+
+	HF_HEALTH_CODE_LINK_INACTIVE = 1, /* nvlink */
+
+	HF_HEALTH_CODE_PORT_DOWN = 1, /* ib */
+	HF_HEALTH_CODE_PORT_FLAP = 2,
+	HF_HEALTH_CODE_PORT_ERRORS = 3, /* counters of which any rise is one too many */
+	HF_HEALTH_CODE_PORT_SLOW = 4,   /* counters that rise too fast */
+	HF_HEALTH_CODE_PORT_MISSING = 5,
+	HF_HEALTH_CODE_PORT_BLINK = 6, /* link_downed rose: written down */
+
+	HF_HEALTH_CODE_MISMATCH = 1, /* driver */
+	HF_HEALTH_CODE_NOT_LOADED = 2,
+	HF_HEALTH_CODE_UNRESPONSIVE = 3,
+
+	HF_HEALTH_CODE_PLUGIN_ABSENT = 1, /* plugin */
+	HF_HEALTH_CODE_RESOURCE_GONE = 2,
+
+	HF_HEALTH_CODE_AER = 1, /* aer; the severity tells */
+
+	HF_HEALTH_CODE_MLX5_LEAK = 1, /* mlx5: a command timed out and leaks */
+	HF_HEALTH_CODE_MLX5_HEALTH = 2,
+	HF_HEALTH_CODE_MLX5_HARDWARE = 3,
+	HF_HEALTH_CODE_MLX5_TIMEOUT = 4, /* transmit queue */
+	HF_HEALTH_CODE_MLX5_POWER = 5,
+	HF_HEALTH_CODE_MLX5_HOT = 6,
+	HF_HEALTH_CODE_MLX5_CABLE = 7,
+
+	HF_HEALTH_CODE_SAME = 1, /* peers: the same fault on half of the node's devices */
+	HF_HEALTH_CODE_ALL = 2,  /* all of them at once, with whatever faults */
+};
+
+/* One with nothing in it: no subcode, no instance, no time. */
+struct hf_health_evidence hf_health_evidence_none(void);
+
+/*
+ * "PCI:0000:1A:00", "0000:1a:00.0", "00000000:1A:00.0" (NVML), "1a:00.0" become
+ * "0000:1a:00.0".  A domain beyond 16 bits keeps the digits that it needs.  False when the bytes
+ * are no such address, as a whole; ret_text is untouched then.
+ */
+bool hf_health_pci_normalize(const char *bytes, size_t len, char ret_text[HF_HEALTH_DEVICE_MAX]);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/kmsg.h"
+#include "health/scan_internal.h"
+
+#include <string.h>
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+/* The kernel writes \xHH, lower case, for all it would not print; the backslash too. */
+static void unescape(const struct hf_scan *s, struct hf_health_record *record)
+{
+	const char *p = s->at;
+	size_t n = 0;
+
+	while (p < s->end && n < sizeof(record->text)) {
+		if (s->end - p >= 4 && p[0] == '\\' && p[1] == 'x' && hex_value(p[2]) >= 0 &&
+		    hex_value(p[3]) >= 0) {
+			record->text[n++] = (char)(hex_value(p[2]) << 4 | hex_value(p[3]));
+			p += 4;
+		} else {
+			record->text[n++] = *p++;
+		}
+	}
+	record->text_len = n;
+}
+
+/* "prio,seq,usec,flags" and whatever a newer kernel puts behind it, up to the semicolon. */
+static bool header(struct hf_scan *s, struct hf_health_record *record)
+{
+	struct hf_scan head;
+	uint64_t prefix;
+
+	/* Facilities are at most 8 bits and more: the kernel keeps what fits an int. */
+	if (!hf_scan_until(s, ";", &head) || !hf_scan_decimal(&head, 9, &prefix) ||
+	    !hf_scan_char(&head, ',') || !hf_scan_decimal(&head, 19, &record->seq) ||
+	    !hf_scan_char(&head, ',') || !hf_scan_decimal(&head, 19, &record->usec) ||
+	    !hf_scan_char(&head, ','))
+		return false;
+	record->priority = (unsigned)prefix & 7;
+	record->facility = (unsigned)prefix >> 3;
+	record->continuation = hf_scan_char(&head, 'c') || hf_scan_char(&head, '+');
+	return true;
+}
+
+enum hf_health_kmsg hf_health_kmsg_parse(const char *bytes, size_t len,
+					 struct hf_health_record *ret_record)
+{
+	struct hf_scan s = hf_scan_of(bytes, len), text;
+
+	ret_record->text_len = 0;
+	if (len > HF_HEALTH_RECORD_MAX)
+		s.end = s.at + HF_HEALTH_RECORD_MAX;
+	if (!header(&s, ret_record))
+		return HF_HEALTH_KMSG_BROKEN;
+	/* The text ends with its line; context follows. */
+	text = s;
+	if (hf_scan_until(&s, "\n", &text))
+		hf_assert(text.end < s.end || s.at == s.end);
+	unescape(&text, ret_record);
+	return ret_record->facility == 0 ? HF_HEALTH_KMSG_KERNEL : HF_HEALTH_KMSG_FORGED;
+}
+
+/* "[   12.345678] " */
+static void bare_time(struct hf_scan *s, struct hf_health_record *record)
+{
+	struct hf_scan p = *s;
+	uint64_t seconds, fraction = 0;
+
+	if (!hf_scan_char(&p, '['))
+		return;
+	hf_scan_blanks(&p);
+	if (!hf_scan_decimal(&p, 9, &seconds))
+		return;
+	if (hf_scan_char(&p, '.')) {
+		const char *digits = p.at;
+
+		if (!hf_scan_decimal(&p, 6, &fraction))
+			return;
+		for (size_t n = (size_t)(p.at - digits); n < 6; n++)
+			fraction *= 10;
+	}
+	if (!hf_scan_char(&p, ']'))
+		return;
+	hf_scan_char(&p, ' ');
+	record->usec = seconds * 1000000 + fraction;
+	*s = p;
+}
+
+void hf_health_kmsg_bare(const char *bytes, size_t len, struct hf_health_record *ret_record)
+{
+	struct hf_scan s = hf_scan_of(bytes, len), p;
+	uint64_t prefix;
+
+	ret_record->priority = 6;
+	ret_record->facility = 0;
+	ret_record->seq = 0;
+	ret_record->usec = 0;
+	ret_record->continuation = false;
+	p = s;
+	if (hf_scan_char(&p, '<') && hf_scan_decimal(&p, 9, &prefix) && hf_scan_char(&p, '>')) {
+		ret_record->priority = (unsigned)prefix & 7;
+		ret_record->facility = (unsigned)prefix >> 3;
+		s = p;
+	}
+	bare_time(&s, ret_record);
+	while (s.end > s.at && (s.end[-1] == '\n' || s.end[-1] == '\r'))
+		s.end--;
+	if (hf_scan_left(&s) > HF_HEALTH_RECORD_MAX)
+		s.end = s.at + HF_HEALTH_RECORD_MAX;
+	if (hf_scan_left(&s) > 0)
+		memcpy(ret_record->text, s.at, hf_scan_left(&s));
+	ret_record->text_len = hf_scan_left(&s);
+}

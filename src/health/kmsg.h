@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_KMSG_H
+#define HF_HEALTH_KMSG_H
+
+#include "health/evidence.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * Records of the kernel's log, as read from /dev/kmsg one at a time:
+ *
+ *     6,1234,5678901,-;text, with \x0a for what cannot be printed
+ *      KEY=value            (lines of context, ignored)
+ *
+ * A process cannot write a record of facility 0 (the kernel enforces it), so every other
+ * facility is somebody's text that looks like the kernel's.
+ */
+
+/* The kernel's own buffer for one record on this device (CONSOLE_EXT_LOG_MAX). */
+#define HF_HEALTH_RECORD_MAX 8192
+
+enum hf_health_kmsg {
+	HF_HEALTH_KMSG_KERNEL,
+	HF_HEALTH_KMSG_FORGED, /* of another facility */
+	HF_HEALTH_KMSG_BROKEN, /* no record at all */
+};
+
+struct hf_health_record {
+	unsigned priority; /* 0 emergency … 7 debug */
+	unsigned facility;
+	uint64_t seq;
+	uint64_t usec;     /* since boot */
+	bool continuation; /* a fragment of a line that another record began */
+	char text[HF_HEALTH_RECORD_MAX];
+	size_t text_len;
+};
+
+/* ret_record is filled for FORGED too, so that it can be counted and shown; the text is cut to
+ * what fits, escapes undone (so it may hold any byte). */
+enum hf_health_kmsg hf_health_kmsg_parse(const char *bytes, size_t len,
+					 struct hf_health_record *ret_record);
+
+/* A line of a plain file, as dmesg and journals print it: "<6>[   12.345] text", "[ 12.3] text"
+ * or "text".  For inputs that an administrator named; seq and usec are 0 where it says none. */
+void hf_health_kmsg_bare(const char *bytes, size_t len, struct hf_health_record *ret_record);
+
+/*
+ * What a record says of a device.  A notice of three lines may come as three records (the
+ * printk is one, but consoles and journals break it): the reader remembers which device the
+ * first of them named.
+ */
+struct hf_health_line_reader {
+	char pending[HF_HEALTH_DEVICE_MAX]; /* "": none */
+	unsigned pending_lines;             /* records since */
+};
+
+/* True with ret_evidence filled (`at` is left HF_TIME_NONE); false when the line is about
+ * something else or is broken.  Text that names no valid device is about the node. */
+bool hf_health_line_parse(struct hf_health_line_reader *reader,
+			  const struct hf_health_record *record,
+			  struct hf_health_evidence *ret_evidence) HF_MUST_CHECK;
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_RULES_H
+#define HF_HEALTH_RULES_H
+
+#include "health/evidence.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * What evidence means, as data: a table in the program, which a file may replace (whoever
+ * reads the file fills the same structs).  The first rule that matches counts, so narrow
+ * ones stand first.  Evidence that no rule matches is UNRATED: written down, never acted on.
+ */
+
+/* Of a table from a file. */
+#define HF_HEALTH_RULES_MAX 512
+/* Times of repeats that a fault remembers; no rule may count further. */
+#define HF_HEALTH_REPEATS_MAX 8
+
+struct hf_health_rule {
+	/* What it matches. */
+	enum hf_health_detector detector;
+	int32_t code_min, code_max;
+	int32_t subcode;                  /* -1: any */
+	enum hf_health_severity severity; /* UNSAID: any */
+	uint32_t bits_any;  /* one of these must be set in the first word; 0: do not look */
+	uint32_t bits_only; /* and none beside these; 0: do not look */
+	/* What it means. */
+	enum hf_health_class cls;
+	enum hf_health_action action;
+	enum hf_health_scope scope;
+	enum hf_health_clear clear;
+	/* It means that only from the count-th time within the window on, and `below` until
+	 * then.  Times closer together than the burst are one. */
+	int32_t count; /* 0 and 1: at once */
+	hf_time window;
+	hf_time burst;
+	enum hf_health_class below;
+	bool same_unit; /* each unit of a device counts for itself */
+	/* A consequence: beside another fault of the device it follows that one and never acts. */
+	bool follows;
+};
+
+struct hf_health_rules {
+	const struct hf_health_rule *items;
+	size_t len;
+	/* Whatever the fault: so many that stop a device, within the window, are for a person. */
+	int32_t escalate_count;
+	hf_time escalate_window;
+};
+
+extern const struct hf_health_rules hf_health_rules_builtin;
+
+/* NULL when none matches. */
+const struct hf_health_rule *hf_health_rules_match(const struct hf_health_rules *rules,
+						   const struct hf_health_evidence *evidence);
+/* Over what the table says, the same on every machine: published, so that one sees which nodes
+ * judge alike. */
+uint64_t hf_health_rules_hash(const struct hf_health_rules *rules);
+/* NULL, or what is wrong with a table that somebody wrote: a static text; ret_index tells where. */
+const char *hf_health_rules_problem(const struct hf_health_rules *rules, size_t *ret_index);
+
+HF_END_DECLS
+
+#endif

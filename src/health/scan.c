@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/scan_internal.h"
+
+#include <string.h>
+
+struct hf_scan hf_scan_of(const char *bytes, size_t len)
+{
+	return (struct hf_scan){.at = bytes, .end = bytes + len};
+}
+
+size_t hf_scan_left(const struct hf_scan *s)
+{
+	return (size_t)(s->end - s->at);
+}
+
+bool hf_scan_text(struct hf_scan *s, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (hf_scan_left(s) < len || memcmp(s->at, text, len) != 0)
+		return false;
+	s->at += len;
+	return true;
+}
+
+bool hf_scan_char(struct hf_scan *s, char c)
+{
+	if (s->at == s->end || *s->at != c)
+		return false;
+	s->at++;
+	return true;
+}
+
+void hf_scan_blanks(struct hf_scan *s)
+{
+	while (s->at < s->end && *s->at == ' ')
+		s->at++;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+bool hf_scan_decimal(struct hf_scan *s, int digits_max, uint64_t *ret_value)
+{
+	const char *p = s->at;
+	uint64_t value = 0;
+
+	/* 19 digits always fit. */
+	hf_assert(digits_max > 0 && digits_max <= 19);
+	for (; p < s->end && is_digit(*p); p++) {
+		if (p - s->at == digits_max)
+			return false;
+		value = value * 10 + (uint64_t)(*p - '0');
+	}
+	if (p == s->at)
+		return false;
+	s->at = p;
+	*ret_value = value;
+	return true;
+}
+
+static int hex_digit(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+bool hf_scan_hex32(struct hf_scan *s, uint32_t *ret_value)
+{
+	struct hf_scan p = *s;
+	const char *digits;
+	uint32_t value = 0;
+
+	if (!hf_scan_text(&p, "0x"))
+		return false;
+	for (digits = p.at; p.at < p.end && hex_digit(*p.at) >= 0; p.at++) {
+		if (p.at - digits == 8)
+			return false;
+		value = value << 4 | (uint32_t)hex_digit(*p.at);
+	}
+	if (p.at == digits)
+		return false;
+	*s = p;
+	*ret_value = value;
+	return true;
+}
+
+bool hf_scan_until(struct hf_scan *s, const char *text, struct hf_scan *ret_before)
+{
+	size_t len = strlen(text);
+	const char *found = hf_scan_left(s) > 0 ? memmem(s->at, hf_scan_left(s), text, len) : NULL;
+
+	if (!found)
+		return false;
+	if (ret_before)
+		*ret_before = (struct hf_scan){.at = s->at, .end = found};
+	s->at = found + len;
+	return true;
+}
+
+static bool is_word(char c, const char *also)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c != '\0' && strchr(also, c) != NULL);
+}
+
+bool hf_scan_word(struct hf_scan *s, const char *also, struct hf_scan *ret_word)
+{
+	const char *p = s->at;
+
+	while (p < s->end && is_word(*p, also))
+		p++;
+	if (p == s->at)
+		return false;
+	*ret_word = (struct hf_scan){.at = s->at, .end = p};
+	s->at = p;
+	return true;
+}
+
+bool hf_scan_has(const struct hf_scan *s, const char *text)
+{
+	struct hf_scan p = *s;
+
+	return hf_scan_until(&p, text, NULL);
+}
+
+bool hf_scan_is(const struct hf_scan *s, const char *text)
+{
+	struct hf_scan p = *s;
+
+	return hf_scan_text(&p, text) && p.at == p.end;
+}
+
+void hf_scan_print(const struct hf_scan *s, char *ret_text, size_t size)
+{
+	size_t len = hf_scan_left(s);
+
+	hf_assert(size > 0);
+	if (len > size - 1)
+		len = size - 1;
+	for (size_t i = 0; i < len; i++)
+		ret_text[i] = s->at[i] >= ' ' && s->at[i] <= '~' ? s->at[i] : '?';
+	/* The rest too: records are compared and hashed as bytes. */
+	memset(ret_text + len, 0, size - len);
+}

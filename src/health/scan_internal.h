@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_SCAN_INTERNAL_H
+#define HF_HEALTH_SCAN_INTERNAL_H
+
+#include "base/compiler.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+HF_BEGIN_DECLS
+
+/*
+ * A cursor over bytes that anybody may have written: never past `end`, NUL is a byte like
+ * any other.  Each function moves only when it succeeds.
+ */
+struct hf_scan {
+	const char *at;
+	const char *end;
+};
+
+struct hf_scan hf_scan_of(const char *bytes, size_t len);
+size_t hf_scan_left(const struct hf_scan *s);
+bool hf_scan_text(struct hf_scan *s, const char *text); /* exactly these bytes come next */
+bool hf_scan_char(struct hf_scan *s, char c);
+void hf_scan_blanks(struct hf_scan *s);
+/* One to digits_max decimal digits, not followed by another. */
+bool hf_scan_decimal(struct hf_scan *s, int digits_max, uint64_t *ret_value);
+/* "0x" and one to eight hexadecimal digits. */
+bool hf_scan_hex32(struct hf_scan *s, uint32_t *ret_value);
+/* To just behind the first `text`; what was before it goes to ret_before, which may be NULL. */
+bool hf_scan_until(struct hf_scan *s, const char *text, struct hf_scan *ret_before);
+/* As far as the bytes are letters, digits or one of `also`; false for none of them. */
+bool hf_scan_word(struct hf_scan *s, const char *also, struct hf_scan *ret_word);
+bool hf_scan_has(const struct hf_scan *s, const char *text);
+bool hf_scan_is(const struct hf_scan *s, const char *text); /* the whole of it */
+
+/* Printable ASCII, everything else as '?', cut to fit; size counts the NUL. */
+void hf_scan_print(const struct hf_scan *s, char *ret_text, size_t size);
+
+HF_END_DECLS
+
+#endif
