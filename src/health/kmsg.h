@@ -56,7 +56,7 @@ struct hf_health_line_reader {
 };
 
 /* True with ret_evidence filled (`at` is left HF_TIME_NONE); false when the line is about
- * something else or is broken.  Text that names no valid device is about the node. */
+ * something else, is broken or names no device. */
 bool hf_health_line_parse(struct hf_health_line_reader *reader,
 			  const struct hf_health_record *record,
 			  struct hf_health_evidence *ret_evidence) HF_MUST_CHECK;

@@ -17,7 +17,7 @@
 
 static void set_device(struct hf_health_evidence *e, const struct hf_scan *address)
 {
-	/* A broken address leaves "": the node has a fault that nobody can place. */
+	/* A broken address leaves "": nobody can tell whose the fault would be. */
 	(void)hf_health_pci_normalize(address->at, hf_scan_left(address), e->device);
 }
 
@@ -219,6 +219,8 @@ static bool xid(struct hf_scan s, struct hf_health_evidence *e)
 	    !hf_scan_decimal(&s, 4, &number))
 		return false;
 	set_device(e, &address);
+	if (e->device[0] == '\0')
+		return false;
 	e->detector = HF_HEALTH_XID;
 	e->code = (int32_t)number;
 	if (hf_scan_char(&s, ',')) {
@@ -270,7 +272,7 @@ static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 		while (address.end > address.at && address.end[-1] == ':')
 			address.end--;
 		set_device(e, &address);
-		return bus(e);
+		return e->device[0] != '\0' && bus(e);
 	}
 	return notice(reader, s, e);
 }

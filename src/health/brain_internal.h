@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_BRAIN_INTERNAL_H
+#define HF_HEALTH_BRAIN_INTERNAL_H
+
+#include "health/step.h"
+
+HF_BEGIN_DECLS
+
+/* One step at work. */
+struct hf_health_brain {
+	const struct hf_health_input *input;
+	const struct hf_health_config *config;
+	struct hf_arena *arena;
+	hf_time now;
+	struct hf_health_memory *memory; /* the new one */
+	struct hf_health_plan *plan;
+	bool changed;
+	struct hf_health_evidence *evidence; /* what came and what samples made */
+	size_t evidence_len, evidence_cap;
+	struct hf_health_move *moves;
+	size_t moves_len, moves_cap;
+	struct hf_health_told *events;
+	size_t events_len, events_cap;
+	hf_time wake_at;
+};
+
+/* At `at`, if that is still to come. */
+void hf_health_wake(struct hf_health_brain *b, hf_time at);
+/* The device of that name, made where there is none and `kind` is not NODE; NULL: no room. */
+struct hf_health_device *hf_health_device_get(struct hf_health_brain *b, const char *name,
+					      enum hf_health_kind kind);
+void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *device,
+		     const char *reason, const char *message);
+/* Adds a time to the newest `max` of a list, drops those before `from`. */
+void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at, hf_time from);
+
+/* judge.c, ports.c: a sample becomes evidence. */
+void hf_health_judge(struct hf_health_brain *b);
+void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_sample *s,
+			  struct hf_health_track *t);
+/* Evidence of a sample about a fault (code) or its end (0: of all). */
+void hf_health_find(struct hf_health_brain *b, const struct hf_health_sample *s, int32_t code,
+		    const char *line);
+void hf_health_clear(struct hf_health_brain *b, const struct hf_health_sample *s, int32_t code);
+
+/* faults.c: evidence becomes faults; a fault ends. */
+void hf_health_faults_apply(struct hf_health_brain *b);
+void hf_health_faults_age(struct hf_health_brain *b);
+void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fault);
+void hf_health_fault_sight(struct hf_health_brain *b, struct hf_health_device *device, hf_time at);
+/* For peers.c, too: a fault of the device as the evidence and its rule say. */
+struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
+					    struct hf_health_device *device,
+					    const struct hf_health_evidence *e);
+
+void hf_health_peers(struct hf_health_brain *b);  /* peers.c: several devices at once */
+void hf_health_boot(struct hf_health_brain *b);   /* orders.c */
+void hf_health_orders(struct hf_health_brain *b); /* orders.c */
+/* settle.c */
+bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,
+		    enum hf_health_event event, const char *why);
+void hf_health_settle(struct hf_health_brain *b);
+void hf_health_publish(struct hf_health_brain *b); /* publish.c */
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at, hf_time from)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < *len; i++) {
+		if (times[i] >= from)
+			times[kept++] = times[i];
+	}
+	if (kept == max) {
+		memmove(times, times + 1, (max - 1) * sizeof(*times));
+		kept--;
+	}
+	times[kept++] = at;
+	for (uint32_t i = kept; i < max; i++)
+		times[i] = 0;
+	*len = kept;
+}
+
+/* ---- which fault ------------------------------------------------------------------------------ */
+
+/* The key of de-duplication.  A rule that counts over all units of a device has one fault for
+ * them all. */
+static bool is_about(const struct hf_health_fault *f, const struct hf_health_evidence *e,
+		     const struct hf_health_rule *rule)
+{
+	bool any_unit = rule && rule->count > 1 && !rule->same_unit;
+
+	return f->detector == e->detector && f->code == e->code && f->severity == e->severity &&
+	       f->subcode == e->subcode && (any_unit || hf_streq(f->unit, e->unit));
+}
+
+/* Closed before open, weak before strict, old before new. */
+static bool is_less(const struct hf_health_fault *a, const struct hf_health_fault *b)
+{
+	if (a->open != b->open)
+		return !a->open;
+	return a->cls != b->cls ? a->cls < b->cls : a->last < b->last;
+}
+
+/* A slot for a fault of this class; NULL when all that are there matter more. */
+static struct hf_health_fault *slot(struct hf_health_device *device, enum hf_health_class cls)
+{
+	struct hf_health_fault *least = &device->faults[0];
+
+	if (device->faults_len < HF_HEALTH_FAULTS_MAX)
+		return &device->faults[device->faults_len++];
+	for (size_t i = 1; i < device->faults_len; i++) {
+		if (is_less(&device->faults[i], least))
+			least = &device->faults[i];
+	}
+	return least->open && least->cls > cls ? NULL : least;
+}
+
+static struct hf_health_fault *get(struct hf_health_brain *b, struct hf_health_device *device,
+				   const struct hf_health_evidence *e,
+				   const struct hf_health_rule *rule)
+{
+	struct hf_health_fault *f;
+
+	for (size_t i = 0; i < device->faults_len; i++) {
+		if (is_about(&device->faults[i], e, rule))
+			return &device->faults[i];
+	}
+	f = slot(device, rule ? rule->cls : HF_HEALTH_UNRATED);
+	if (!f) {
+		b->memory->faults_dropped++;
+		return NULL;
+	}
+	memset(f, 0, sizeof(*f));
+	f->detector = e->detector;
+	f->code = e->code;
+	f->subcode = e->subcode;
+	f->severity = e->severity;
+	memcpy(f->unit, e->unit, sizeof(f->unit));
+	f->opened_at = f->last = f->closed_at = f->told_at = HF_TIME_NONE;
+	return f;
+}
+
+/* ---- what class ------------------------------------------------------------------------------- */
+
+static void repeat(struct hf_health_fault *f, const struct hf_health_rule *rule, hf_time at)
+{
+	if (f->repeats_len > 0 && at - f->repeats[f->repeats_len - 1] <= rule->burst)
+		return;
+	hf_health_times_add(f->repeats, &f->repeats_len, HF_HEALTH_REPEATS_MAX, at,
+			    at - rule->window);
+}
+
+/* One witness other than the kernel is too few for a lost bus: a hung driver calls every device
+ * lost. */
+static enum hf_health_class of_bus(const struct hf_health_fault *f, enum hf_health_class cls)
+{
+	bool kernel = f->sources & 1u << HF_HEALTH_BY_KMSG;
+
+	return kernel || (f->sources & (f->sources - 1)) ? cls : HF_HEALTH_DEGRADED;
+}
+
+static void rate(struct hf_health_fault *f, const struct hf_health_rule *rule, hf_time at)
+{
+	static const struct hf_health_rule unrated = {.cls = HF_HEALTH_UNRATED};
+	bool counted = rule && rule->count > 1;
+	/* Twice somewhere is not twice in the same place. */
+	bool placed = !counted || !rule->same_unit || f->unit[0] != '\0';
+
+	if (!rule)
+		rule = &unrated;
+	if (counted)
+		repeat(f, rule, at);
+	f->cls = counted && (!placed || f->repeats_len < (uint32_t)rule->count) ? rule->below
+										: rule->cls;
+	f->action = rule->action;
+	f->scope = rule->scope;
+	f->clear = rule->clear;
+	f->follows = rule->follows;
+	if (f->detector == HF_HEALTH_BUSLOST)
+		f->cls = of_bus(f, f->cls);
+	/* What only counted so far says nothing that a signal could take back. */
+	if (!hf_health_is_fatal(f->cls) && counted)
+		f->clear = HF_HEALTH_BY_AGE;
+	if (f->cls <= HF_HEALTH_APP) {
+		f->clear = HF_HEALTH_BY_AGE;
+		f->action = f->cls == HF_HEALTH_APP ? HF_HEALTH_RESTART_PROCESS : HF_HEALTH_RECORD;
+	}
+}
+
+/* So many stops of one device that the next cure is not worth its reboot. */
+static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
+		     struct hf_health_fault *f, hf_time at)
+{
+	const struct hf_health_rules *rules = b->config->rules;
+	/* A burst of one fault is one stop. */
+	const hf_time burst = 3 * HF_MINUTE;
+
+	if (rules->escalate_count == 0 || !hf_health_is_fatal(f->cls) ||
+	    f->clear == HF_HEALTH_BY_LEVEL)
+		return;
+	if (device->fatals_len == 0 || at - device->fatals[device->fatals_len - 1] > burst)
+		hf_health_times_add(device->fatals, &device->fatals_len, HF_HEALTH_REPEATS_MAX, at,
+				    at - rules->escalate_window);
+	if (device->fatals_len >= (uint32_t)rules->escalate_count && f->cls < HF_HEALTH_SUPPORT) {
+		f->cls = HF_HEALTH_SUPPORT;
+		f->action = HF_HEALTH_REPLACE_NODE;
+	}
+}
+
+/* ---- consequences --------------------------------------------------------------------------------- */
+
+static bool near(const struct hf_health_brain *b, hf_time a, hf_time c)
+{
+	hf_time d = a > c ? a - c : c - a;
+
+	return d <= b->config->same_event;
+}
+
+/* A fault that follows hangs on another of its device that was seen at about the same time, in
+ * whichever order the two came. */
+static void attach(struct hf_health_brain *b, struct hf_health_device *device,
+		   struct hf_health_fault *f, const struct hf_health_evidence *e)
+{
+	f->attached = f->follows && e->cause > 0;
+	for (size_t i = 0; i < device->faults_len; i++) {
+		struct hf_health_fault *other = &device->faults[i];
+
+		if (other == f || !other->open || !near(b, other->last, e->at))
+			continue;
+		if (f->follows && !other->follows)
+			f->attached = true;
+		else if (!f->follows && other->follows)
+			other->attached = true;
+	}
+}
+
+/* ---- one piece of evidence ------------------------------------------------------------------------ */
+
+void hf_health_fault_sight(struct hf_health_brain *b, struct hf_health_device *device, hf_time at)
+{
+	uint32_t max = HF_HEALTH_SIGHTINGS_MAX;
+
+	hf_health_times_add(device->sightings, &device->sightings_len, max, at,
+			    at - b->config->confirm_window);
+}
+
+/* True for the same event seen once more, or by another way.  The kernel tells of a lost bus in
+ * several lines and minutes; who measures says the same thing anew each time. */
+static bool is_same_event(const struct hf_health_brain *b, const struct hf_health_fault *f,
+			  const struct hf_health_evidence *e)
+{
+	bool told = e->source == HF_HEALTH_BY_KMSG || !(f->sources & 1u << e->source);
+	hf_time span = f->detector == HF_HEALTH_BUSLOST && told ? b->config->same_bus
+								: b->config->same_event;
+
+	return f->open && e->at - f->last <= span;
+}
+
+static void count(struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
+{
+	/* The other way to learn of it is no second time. */
+	if (!same || (f->sources & 1u << e->source))
+		f->count++;
+	f->sources = (same || f->detector == HF_HEALTH_BUSLOST ? f->sources : 0) | 1u << e->source;
+	if (e->at > f->last || f->last == HF_TIME_NONE)
+		f->last = e->at;
+	f->seq = e->seq ? e->seq : f->seq;
+	f->gpu_instance = e->gpu_instance;
+	f->compute_instance = e->compute_instance;
+	if (e->line[0] != '\0')
+		memcpy(f->line, e->line, sizeof(f->line));
+}
+
+struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
+					    struct hf_health_device *device,
+					    const struct hf_health_evidence *e)
+{
+	const struct hf_health_rule *rule = hf_health_rules_match(b->config->rules, e);
+	struct hf_health_fault *f = get(b, device, e, rule);
+	bool same, was_fatal;
+
+	if (!f)
+		return NULL;
+	b->changed = true;
+	same = is_same_event(b, f, e);
+	was_fatal = same && hf_health_is_fatal(f->cls);
+	if (!f->open) {
+		f->open = true;
+		f->opened_at = e->at;
+		f->closed_at = HF_TIME_NONE;
+		f->covered = f->attached = false;
+		f->sources = 0;
+	}
+	count(f, e, same);
+	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
+		rate(f, rule, e->at);
+	attach(b, device, f, e);
+	if (!was_fatal && !f->attached)
+		escalate(b, device, f, e->at);
+	if (!f->attached && f->cls >= HF_HEALTH_SOFTWARE) {
+		device->weak_at = e->at > device->weak_at ? e->at : device->weak_at;
+		if (!same)
+			hf_health_fault_sight(b, device, e->at);
+	}
+	return f;
+}
+
+void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fault)
+{
+	if (!fault->open)
+		return;
+	fault->open = fault->covered = fault->attached = false;
+	fault->closed_at = b->now;
+	b->changed = true;
+}
+
+static void close_where(struct hf_health_brain *b, struct hf_health_device *device,
+			const struct hf_health_evidence *e)
+{
+	for (size_t i = 0; i < device->faults_len; i++) {
+		struct hf_health_fault *f = &device->faults[i];
+
+		if (e->verb == HF_HEALTH_RECOVERED
+			    ? f->clear == HF_HEALTH_BY_SIGNAL
+			    : f->clear == HF_HEALTH_BY_LEVEL && f->detector == e->detector &&
+				      (e->code == 0 || e->code == f->code))
+			hf_health_fault_close(b, f);
+	}
+}
+
+/* The driver asks for one thing at a time: a new one takes the place of the last. */
+static void replace_request(struct hf_health_brain *b, struct hf_health_device *device, int code)
+{
+	for (size_t i = 0; i < device->faults_len; i++) {
+		if (device->faults[i].detector == HF_HEALTH_RECOVERY &&
+		    device->faults[i].code != code)
+			hf_health_fault_close(b, &device->faults[i]);
+	}
+}
+
+static enum hf_health_kind kind_of(enum hf_health_detector detector)
+{
+	switch (detector) {
+	case HF_HEALTH_SXID: return HF_HEALTH_SWITCH;
+	case HF_HEALTH_IB: return HF_HEALTH_PORT;
+	/* Any device on the bus may have such lines: only known ones are ours. */
+	case HF_HEALTH_AER:
+	case HF_HEALTH_MLX5:
+	case HF_HEALTH_DRIVER:
+	case HF_HEALTH_PLUGIN:
+	case HF_HEALTH_PEERS: return HF_HEALTH_NODE;
+	default: return HF_HEALTH_GPU;
+	}
+}
+
+static bool is_stale(const struct hf_health_brain *b, const struct hf_health_device *device,
+		     const struct hf_health_evidence *e)
+{
+	return (b->input->boot_at != HF_TIME_NONE && e->at < b->input->boot_at) ||
+	       (device->fresh_after != HF_TIME_NONE && e->at < device->fresh_after);
+}
+
+static void apply(struct hf_health_brain *b, const struct hf_health_evidence *given)
+{
+	struct hf_health_evidence e = *given;
+	struct hf_health_device *device;
+
+	if (e.at == HF_TIME_NONE || e.at > b->now)
+		e.at = b->now;
+	if (e.detector == HF_HEALTH_XID && e.code == HF_HEALTH_CODE_BUS)
+		e.detector = HF_HEALTH_BUSLOST;
+	device = hf_health_device_get(b, e.device, kind_of(e.detector));
+	if (!device)
+		return;
+	if (is_stale(b, device, &e)) {
+		b->memory->evidence_dropped++;
+		return;
+	}
+	/* Whoever says anything of it can see it. */
+	if (e.at > device->heard_at)
+		device->heard_at = e.at;
+	if (e.verb != HF_HEALTH_FAULT) {
+		close_where(b, device, &e);
+		return;
+	}
+	if (e.detector == HF_HEALTH_RECOVERY)
+		replace_request(b, device, e.code);
+	(void)hf_health_fault_see(b, device, &e);
+}
+
+void hf_health_faults_apply(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->evidence_len; i++)
+		apply(b, &b->evidence[i]);
+}
+
+/* ---- age ---------------------------------------------------------------------------------------------- */
+
+void hf_health_faults_age(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			struct hf_health_fault *f = &d->faults[k];
+			hf_time end = hf_time_add(f->last, b->config->age);
+
+			if (!f->open || f->clear != HF_HEALTH_BY_AGE)
+				continue;
+			if (b->now >= end)
+				hf_health_fault_close(b, f);
+			else
+				hf_health_wake(b, end);
+		}
+	}
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Measurements of a device become evidence that something is wrong or is right again.  Each
+ * kind has a track per device: how often in a row it was bad or good, since when, and whether it
+ * is firing.  While it fires every bad measurement is evidence once more, which is what confirms
+ * it; the first good streak that is long enough ends it.
+ */
+
+void hf_health_find(struct hf_health_brain *b, const struct hf_health_sample *s, int32_t code,
+		    const char *line)
+{
+	struct hf_health_evidence *e = &b->evidence[b->evidence_len];
+
+	hf_assert(b->evidence_len < b->evidence_cap);
+	b->evidence_len++;
+	*e = hf_health_evidence_none();
+	e->detector = s->detector;
+	e->source = s->source;
+	e->code = code;
+	e->at = s->at;
+	memcpy(e->device, s->device, sizeof(e->device));
+	snprintf(e->line, sizeof(e->line), "%s", line);
+}
+
+void hf_health_clear(struct hf_health_brain *b, const struct hf_health_sample *s, int32_t code)
+{
+	hf_health_find(b, s, code, "");
+	b->evidence[b->evidence_len - 1].verb = HF_HEALTH_CLEARED;
+}
+
+/* Bad or good so many times in a row; a measurement that is neither changes nothing. */
+static void streak(struct hf_health_brain *b, const struct hf_health_sample *s,
+		   struct hf_health_track *t, int32_t code, int bad_good[2])
+{
+	if (t->bad >= bad_good[0])
+		t->firing = true;
+	if (t->firing && t->bad > 0)
+		hf_health_find(b, s, code, "");
+	if (t->firing && t->good >= bad_good[1]) {
+		t->firing = false;
+		hf_health_clear(b, s, code);
+	}
+}
+
+static void note(struct hf_health_track *t, bool bad)
+{
+	/* Far above any limit, and it must not wrap. */
+	const uint16_t enough = 1000;
+
+	if (bad) {
+		t->bad = t->bad < enough ? t->bad + 1 : enough;
+		t->good = 0;
+	} else {
+		t->good = t->good < enough ? t->good + 1 : enough;
+		t->bad = 0;
+	}
+}
+
+/* Since when it is so; a change begins anew. */
+static hf_time lasting(struct hf_health_track *t, int state, hf_time at)
+{
+	if (t->base[0] != (uint64_t)state || !t->primed) {
+		t->primed = true;
+		t->base[0] = (uint64_t)state;
+		t->since = at;
+	}
+	return at - t->since;
+}
+
+/* ---- what the driver says ------------------------------------------------------------------------- */
+
+/* Zero is what it says of a device that never had anything: only the way back from something else
+ * is a sign, and it must be said twice. */
+static void recovery(struct hf_health_brain *b, const struct hf_health_sample *s,
+		     struct hf_health_track *t)
+{
+	if (s->recovery.action > 5)
+		return;
+	note(t, s->recovery.action != 0);
+	if (s->recovery.action != 0) {
+		t->firing = true;
+		hf_health_find(b, s, (int32_t)s->recovery.action, "");
+	} else if (t->firing && t->good >= 2) {
+		t->firing = false;
+		hf_health_find(b, s, 0, "");
+		b->evidence[b->evidence_len - 1].verb = HF_HEALTH_RECOVERED;
+	}
+}
+
+static void bus(struct hf_health_brain *b, const struct hf_health_sample *s)
+{
+	if (s->bus.lost)
+		hf_health_find(b, s, HF_HEALTH_CODE_BUS, "");
+	if (s->bus.reset_required) {
+		hf_health_find(b, s, HF_HEALTH_CODE_RESET_REQUIRED, "");
+		b->evidence[b->evidence_len - 1].detector = HF_HEALTH_RECOVERY;
+	}
+}
+
+static void ecc(struct hf_health_brain *b, const struct hf_health_sample *s,
+		struct hf_health_track *t)
+{
+	/* A counter that fell was reset; one that is seen for the first time is old news. */
+	if (t->primed && s->ecc.uncorrectable > t->base[0])
+		hf_health_find(b, s, HF_HEALTH_CODE_UNCORRECTABLE, "");
+	t->primed = true;
+	t->base[0] = s->ecc.uncorrectable;
+	if (!s->ecc.remap_known)
+		return;
+	if (s->ecc.pending)
+		hf_health_find(b, s, HF_HEALTH_CODE_REMAP_PENDING, "");
+	else if (t->firing)
+		hf_health_clear(b, s, HF_HEALTH_CODE_REMAP_PENDING);
+	t->firing = s->ecc.pending;
+	if (s->ecc.failed)
+		hf_health_find(b, s,
+			       s->ecc.remapped_uncorrectable > 0 ? HF_HEALTH_CODE_REMAP_RMA
+								 : HF_HEALTH_CODE_REMAP_FAILED,
+			       "");
+}
+
+/* ---- slow ---------------------------------------------------------------------------------------------- */
+
+/* Hardware slowdown, thermal slowdown, power brake: what the device did not choose. */
+#define THROTTLE_BITS UINT64_C(0xc8)
+#define THROTTLE_MINUTES 10
+#define BUCKET_BITS 6
+#define BUCKET_MAX ((UINT64_C(1) << BUCKET_BITS) - 1)
+
+/* Ten counters of a minute each, the newest lowest. */
+static unsigned sum(uint64_t buckets)
+{
+	unsigned total = 0;
+
+	for (int i = 0; i < THROTTLE_MINUTES; i++)
+		total += (unsigned)(buckets >> (i * BUCKET_BITS) & BUCKET_MAX);
+	return total;
+}
+
+static void advance(struct hf_health_track *t, hf_time at)
+{
+	const uint64_t all = (UINT64_C(1) << (THROTTLE_MINUTES * BUCKET_BITS)) - 1;
+
+	if (!t->primed) {
+		t->primed = true;
+		t->since = at;
+		t->at = at;
+	}
+	for (int i = 0; i <= THROTTLE_MINUTES && at - t->at >= HF_MINUTE; i++) {
+		t->base[0] = t->base[0] << BUCKET_BITS & all;
+		t->base[1] = t->base[1] << BUCKET_BITS & all;
+		t->at += HF_MINUTE;
+	}
+	/* After a long silence what is in the window says nothing. */
+	if (at - t->at >= HF_MINUTE) {
+		t->base[0] = t->base[1] = 0;
+		t->at = t->since = at;
+	}
+}
+
+static void throttle(struct hf_health_brain *b, const struct hf_health_sample *s,
+		     struct hf_health_track *t)
+{
+	bool slow = s->throttle.reasons & THROTTLE_BITS;
+	unsigned bad, total;
+
+	/* An idle device is slow as it likes. */
+	if (s->throttle.load_percent < 50 && !t->firing)
+		return;
+	advance(t, s->at);
+	if ((t->base[1] & BUCKET_MAX) < BUCKET_MAX) {
+		t->base[0] += slow;
+		t->base[1]++;
+	}
+	bad = sum(t->base[0]);
+	total = sum(t->base[1]);
+	if (s->at - t->since < (THROTTLE_MINUTES - 1) * HF_MINUTE || total < THROTTLE_MINUTES)
+		return;
+	if (bad * 10 >= total * 6)
+		t->firing = true;
+	if (t->firing && bad * 10 < total) {
+		t->firing = false;
+		hf_health_clear(b, s, HF_HEALTH_CODE_SLOW);
+	} else if (t->firing && slow) {
+		hf_health_find(b, s, HF_HEALTH_CODE_SLOW, "");
+	}
+}
+
+static int by_value(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, c = *(const uint32_t *)right;
+
+	return a < c ? -1 : a > c;
+}
+
+/* The median of those of this step that work: 0 for fewer than three, which have no middle. */
+static uint32_t median_clock(struct hf_health_brain *b)
+{
+	uint32_t *mhz = HF_ARENA_ARRAY(b->arena, uint32_t, b->input->samples_len + 1);
+	size_t len = 0;
+
+	for (size_t i = 0; i < b->input->samples_len; i++) {
+		const struct hf_health_sample *s = &b->input->samples[i];
+
+		if (s->detector == HF_HEALTH_CLOCK && s->supported && s->clock.load_percent > 50)
+			mhz[len++] = s->clock.mhz;
+	}
+	if (len < 3)
+		return 0;
+	qsort(mhz, len, sizeof(*mhz), by_value);
+	return mhz[len / 2];
+}
+
+/* Slower than its peers that work as much: 85 % for 5 minutes; well again at 95 % for 10. */
+static void clock_rate(struct hf_health_brain *b, const struct hf_health_sample *s,
+		       struct hf_health_track *t, uint32_t median)
+{
+	uint64_t mhz = s->clock.mhz;
+	hf_time span;
+	int state;
+
+	if (median == 0 || s->clock.load_percent <= 50)
+		return;
+	state = mhz * 100 < (uint64_t)median * 85 ? 2 : mhz * 100 >= (uint64_t)median * 95;
+	span = lasting(t, state, s->at);
+	if (state == 2 && span >= 5 * HF_MINUTE)
+		t->firing = true;
+	if (t->firing && state == 2)
+		hf_health_find(b, s, HF_HEALTH_CODE_SLOW, "");
+	if (t->firing && state == 1 && span >= 10 * HF_MINUTE) {
+		t->firing = false;
+		hf_health_clear(b, s, HF_HEALTH_CODE_SLOW);
+	}
+}
+
+/* A width is true at any time, a speed only under load: an idle link slows down to save power. */
+static void pcie(struct hf_health_brain *b, const struct hf_health_sample *s,
+		 struct hf_health_track *t)
+{
+	bool narrow = s->pcie.width > 0 && s->pcie.width < s->pcie.width_max;
+	bool slow = s->pcie.speed > 0 && s->pcie.speed < s->pcie.speed_max;
+	bool busy = s->pcie.load_percent > 50;
+
+	if (narrow)
+		hf_health_find(b, s, HF_HEALTH_CODE_WIDTH, "");
+	t->base[0] = narrow ? 0 : t->base[0] + (t->base[0] < 3);
+	if (t->base[0] == 3)
+		hf_health_clear(b, s, HF_HEALTH_CODE_WIDTH);
+	if (!busy && slow)
+		return;
+	note(t, slow);
+	streak(b, s, t, HF_HEALTH_CODE_SPEED, (int[2]){2, 3});
+}
+
+/* What a link with a bit error rate of 1e-12 replays: per lane and minute, in hundredths. */
+static const unsigned replays[] = {0, 15, 30, 48, 96, 192, 384};
+
+static void replay(struct hf_health_brain *b, const struct hf_health_sample *s,
+		   struct hf_health_track *t)
+{
+	uint64_t lanes = s->replay.lanes, limit, rise;
+	hf_time span = s->at - t->at;
+	bool primed = t->primed;
+
+	if (s->replay.generation == 0 || s->replay.generation >= HF_ARRAY_LEN(replays) ||
+	    lanes == 0 || lanes > 32)
+		return;
+	if (primed && span < HF_MINUTE)
+		return;
+	rise = s->replay.counter >= t->base[0] ? s->replay.counter - t->base[0] : 0;
+	t->primed = true;
+	t->at = s->at;
+	t->base[0] = s->replay.counter;
+	if (!primed)
+		return;
+	/* By the minutes that really passed, rounded up. */
+	limit = (lanes * replays[s->replay.generation] * (uint64_t)(span / HF_MINUTE) + 99) / 100;
+	note(t, rise > limit);
+	streak(b, s, t, HF_HEALTH_CODE_SLOW, (int[2]){2, 5});
+}
+
+/* ---- counts and links -------------------------------------------------------------------------------- */
+
+/* Three polls that disagree.  What the driver does not see is missing; what only the kubelet does
+ * not see was lost on the way. */
+static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
+		   struct hf_health_track *t)
+{
+	int32_t pci = s->count.pci, nvml = s->count.nvml, kubelet = s->count.allocatable;
+	int32_t most = pci > nvml ? pci : nvml;
+	bool missing = pci >= 0 && nvml >= 0 && pci != nvml;
+	bool fewer = !missing && kubelet >= 0 && most >= 0 && kubelet < most;
+	int32_t code = missing ? HF_HEALTH_CODE_PCI_MISSING : HF_HEALTH_CODE_KUBELET_FEWER;
+
+	if (most < 0)
+		return;
+	if ((missing || fewer) && t->base[0] != (uint64_t)code)
+		t->bad = 0;
+	if (missing || fewer)
+		t->base[0] = (uint64_t)code;
+	note(t, missing || fewer);
+	if (t->firing && t->bad == 1 && t->base[1] != t->base[0]) {
+		/* From one disagreement into the other. */
+		hf_health_clear(b, s, (int32_t)t->base[1]);
+		t->firing = false;
+	}
+	if (t->bad >= 3)
+		t->base[1] = t->base[0];
+	streak(b, s, t, t->firing ? (int32_t)t->base[1] : (int32_t)t->base[0], (int[2]){3, 3});
+}
+
+/* A link counts from when it was first active in this boot: cards without a bridge have links that
+ * never are. */
+static void nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
+		   struct hf_health_track *t)
+{
+	char line[64];
+	uint32_t lost;
+
+	t->base[0] |= s->nvlink.active;
+	lost = (uint32_t)t->base[0] & ~s->nvlink.active;
+	note(t, lost != 0);
+	if (lost != 0) {
+		t->firing = true;
+		snprintf(line, sizeof(line), "links inactive: 0x%x", lost);
+		hf_health_find(b, s, HF_HEALTH_CODE_LINK_INACTIVE, line);
+	} else if (t->firing && t->good >= 3) {
+		t->firing = false;
+		hf_health_clear(b, s, HF_HEALTH_CODE_LINK_INACTIVE);
+	}
+}
+
+/* ---- between a device and its users -------------------------------------------------------------------- */
+
+/* Three deadlines missed in a row; the other two are said outright. */
+static void driver(struct hf_health_brain *b, const struct hf_health_sample *s,
+		   struct hf_health_track *t)
+{
+	note(t, s->driver.timed_out);
+	streak(b, s, t, HF_HEALTH_CODE_UNRESPONSIVE, (int[2]){3, 1});
+	if (s->driver.timed_out)
+		return;
+	if (s->driver.mismatch)
+		hf_health_find(b, s, HF_HEALTH_CODE_MISMATCH, "");
+	else
+		hf_health_clear(b, s, HF_HEALTH_CODE_MISMATCH);
+	if (s->driver.not_loaded)
+		hf_health_find(b, s, HF_HEALTH_CODE_NOT_LOADED, "");
+	else
+		hf_health_clear(b, s, HF_HEALTH_CODE_NOT_LOADED);
+}
+
+/* A minute without, and a minute with: plugins restart, and so does the kubelet. */
+static void plugin(struct hf_health_brain *b, const struct hf_health_sample *s,
+		   struct hf_health_track *t)
+{
+	int state = s->plugin.unreachable ? 1 : s->plugin.resource_gone ? 2 : 0;
+	hf_time span = lasting(t, state, s->at);
+
+	if (state != 0 && span >= HF_MINUTE) {
+		t->firing = true;
+		hf_health_find(b, s, state, "");
+	} else if (state == 0 && t->firing && span >= HF_MINUTE) {
+		t->firing = false;
+		hf_health_clear(b, s, 0);
+	}
+}
+
+static void amd(struct hf_health_brain *b, const struct hf_health_sample *s,
+		struct hf_health_track *t)
+{
+	if (t->primed && s->amd.uncorrectable > t->base[0])
+		hf_health_find(b, s, HF_HEALTH_CODE_UNCORRECTABLE, "");
+	t->primed = true;
+	t->base[0] = s->amd.uncorrectable;
+	note(t, s->amd.throttle_percent >= 20);
+	/* Ten minutes of it, at a measurement each half minute. */
+	streak(b, s, t, HF_HEALTH_CODE_AMD_SLOW, (int[2]){20, 20});
+}
+
+static void straggler(struct hf_health_brain *b, const struct hf_health_sample *s,
+		      struct hf_health_track *t)
+{
+	note(t, s->straggler.slow);
+	/* The verdict took two windows to find; two clean ones end it. */
+	streak(b, s, t, HF_HEALTH_CODE_SLOW, (int[2]){1, 2});
+}
+
+/* ---- all of them -------------------------------------------------------------------------------------------- */
+
+static void judge(struct hf_health_brain *b, const struct hf_health_sample *s,
+		  struct hf_health_track *t, uint32_t median)
+{
+	switch (s->detector) {
+	case HF_HEALTH_RECOVERY: recovery(b, s, t); break;
+	case HF_HEALTH_BUSLOST: bus(b, s); break;
+	case HF_HEALTH_ECC: ecc(b, s, t); break;
+	case HF_HEALTH_THROTTLE: throttle(b, s, t); break;
+	case HF_HEALTH_CLOCK: clock_rate(b, s, t, median); break;
+	case HF_HEALTH_PCIE: pcie(b, s, t); break;
+	case HF_HEALTH_REPLAY: replay(b, s, t); break;
+	case HF_HEALTH_COUNT: counts(b, s, t); break;
+	case HF_HEALTH_NVLINK: nvlink(b, s, t); break;
+	case HF_HEALTH_IB: hf_health_judge_port(b, s, t); break;
+	case HF_HEALTH_DRIVER: driver(b, s, t); break;
+	case HF_HEALTH_PLUGIN: plugin(b, s, t); break;
+	case HF_HEALTH_AMD: amd(b, s, t); break;
+	case HF_HEALTH_STRAGGLER: straggler(b, s, t); break;
+	default: break;
+	}
+}
+
+static enum hf_health_kind kind_of(enum hf_health_detector detector)
+{
+	switch (detector) {
+	case HF_HEALTH_COUNT:
+	case HF_HEALTH_DRIVER:
+	case HF_HEALTH_PLUGIN: return HF_HEALTH_NODE;
+	case HF_HEALTH_IB: return HF_HEALTH_PORT;
+	default: return HF_HEALTH_GPU;
+	}
+}
+
+void hf_health_judge(struct hf_health_brain *b)
+{
+	uint32_t median = median_clock(b);
+
+	for (size_t i = 0; i < b->input->samples_len; i++) {
+		struct hf_health_sample s = b->input->samples[i];
+		enum hf_health_kind kind = kind_of(s.detector);
+		struct hf_health_device *d;
+
+		if (!s.supported)
+			continue;
+		if (s.at == HF_TIME_NONE || s.at > b->now)
+			s.at = b->now;
+		d = hf_health_device_get(b, kind == HF_HEALTH_NODE ? "" : s.device, kind);
+		/* What says that it is about a device but names none is about nothing. */
+		if (!d || d->kind != kind)
+			continue;
+		memcpy(s.device, d->id, sizeof(s.device));
+		b->changed = true;
+		judge(b, &s, &d->tracks[s.detector], median);
+	}
+}

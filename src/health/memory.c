@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/memory.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+void hf_health_memory_init(struct hf_health_memory *memory)
+{
+	memset(memory, 0, sizeof(*memory));
+	memory->now = HF_TIME_NONE;
+	memory->written_at = HF_TIME_NONE;
+	memory->tokens_at = HF_TIME_NONE;
+	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++)
+		memory->conditions[i].changed_at = HF_TIME_NONE;
+}
+
+struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *memory,
+					       struct hf_arena *arena)
+{
+	struct hf_health_memory *copy = HF_ARENA_NEW(arena, struct hf_health_memory);
+
+	memcpy(copy, memory, sizeof(*copy));
+	/* A step may find as many as there can be. */
+	copy->devices = HF_ARENA_ARRAY(arena, struct hf_health_device, HF_HEALTH_DEVICES_MAX);
+	if (memory->devices_len > 0)
+		memcpy(copy->devices, memory->devices,
+		       memory->devices_len * sizeof(*copy->devices));
+	return copy;
+}
+
+static bool ends(const char *text, size_t size)
+{
+	return memchr(text, '\0', size) != NULL;
+}
+
+static bool fault_is_sound(const struct hf_health_fault *f)
+{
+	return (unsigned)f->detector < HF_HEALTH_DETECTORS &&
+	       (unsigned)f->severity < HF_HEALTH_SEVERITIES &&
+	       (unsigned)f->cls < HF_HEALTH_CLASSES && (unsigned)f->action < HF_HEALTH_ACTIONS &&
+	       (unsigned)f->scope < HF_HEALTH_SCOPES && (unsigned)f->clear < HF_HEALTH_CLEARS &&
+	       f->repeats_len <= HF_HEALTH_REPEATS_MAX && ends(f->unit, sizeof(f->unit)) &&
+	       ends(f->line, sizeof(f->line));
+}
+
+static bool device_is_sound(const struct hf_health_device *d)
+{
+	if (!ends(d->id, sizeof(d->id)) || !ends(d->uuid, sizeof(d->uuid)) ||
+	    !ends(d->alias, sizeof(d->alias)))
+		return false;
+	if ((unsigned)d->kind >= HF_HEALTH_KINDS || (unsigned)d->state >= HF_HEALTH_STATES)
+		return false;
+	if (d->sightings_len > HF_HEALTH_SIGHTINGS_MAX || d->fatals_len > HF_HEALTH_REPEATS_MAX ||
+	    d->flaps_len > HF_HEALTH_FLAPS_MAX || d->faults_len > HF_HEALTH_FAULTS_MAX)
+		return false;
+	for (size_t i = 0; i < d->faults_len; i++) {
+		if (!fault_is_sound(&d->faults[i]))
+			return false;
+	}
+	return true;
+}
+
+const char *hf_health_memory_problem(const struct hf_health_memory *memory)
+{
+	if (!ends(memory->boot_id, sizeof(memory->boot_id)))
+		return "a boot id without an end";
+	if (memory->devices_len > HF_HEALTH_DEVICES_MAX)
+		return "too many devices";
+	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
+		const struct hf_health_condition *c = &memory->conditions[i];
+
+		if ((unsigned)c->status > HF_HEALTH_FALSE || !ends(c->reason, sizeof(c->reason)) ||
+		    !ends(c->message, sizeof(c->message)))
+			return "a condition that is none";
+	}
+	for (size_t i = 0; i < memory->devices_len; i++) {
+		const struct hf_health_device *d = &memory->devices[i];
+
+		if (!device_is_sound(d))
+			return "a device that is none";
+		if (i > 0 && strcmp(memory->devices[i - 1].id, d->id) >= 0)
+			return "devices out of order";
+		if ((d->kind == HF_HEALTH_NODE) != (i == 0) || (i == 0) != (d->id[0] == '\0'))
+			return "the node does not come first";
+	}
+	return NULL;
+}
+
+struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *memory,
+					       const char *name)
+{
+	for (size_t i = 0; i < memory->devices_len; i++) {
+		struct hf_health_device *d = &memory->devices[i];
+
+		if (hf_streq(d->id, name) ||
+		    (name[0] != '\0' && (hf_streq(d->uuid, name) || hf_streq(d->alias, name))))
+			return d;
+	}
+	return NULL;
+}
+
+enum hf_health_class hf_health_device_class(const struct hf_health_device *device)
+{
+	enum hf_health_class strictest = HF_HEALTH_NONE;
+
+	for (size_t i = 0; i < device->faults_len; i++) {
+		const struct hf_health_fault *f = &device->faults[i];
+
+		if (hf_health_fault_acts(f) && f->cls > strictest)
+			strictest = f->cls;
+	}
+	return strictest;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_MEMORY_H
+#define HF_HEALTH_MEMORY_H
+
+#include "base/arena.h"
+#include "health/rules.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * What the device brain remembers of a node between two steps; whoever keeps it writes it to a
+ * journal.  All texts are inline; the devices are one array, the node itself (id "") first, the
+ * others by id.  Times are those of the steps' clock; HF_TIME_NONE: never.
+ */
+
+/* Entries into Suspect that are remembered; no limit of them may be set higher. */
+#define HF_HEALTH_FLAPS_MAX 8
+/* Sightings that confirm; no limit of them may be set higher. */
+#define HF_HEALTH_SIGHTINGS_MAX 8
+#define HF_HEALTH_CONDITIONS 4
+#define HF_HEALTH_REASON_MAX 48
+#define HF_HEALTH_MESSAGE_MAX 1025 /* 1 KiB and the NUL */
+
+struct hf_health_fault {
+	enum hf_health_detector detector;
+	enum hf_health_severity severity;
+	int32_t code, subcode;
+	enum hf_health_class cls;
+	enum hf_health_action action;
+	enum hf_health_scope scope;
+	enum hf_health_clear clear;
+	bool open;
+	bool follows;     /* its rule says that it is a consequence beside another */
+	bool attached;    /* the consequence of another fault of the device: never acts */
+	bool covered;     /* part of what happened to the node: acts there */
+	uint32_t sources; /* a bit for each enum hf_health_source */
+	hf_time opened_at, last, closed_at, told_at;
+	uint64_t count; /* since it was first seen in this boot */
+	hf_time repeats[HF_HEALTH_REPEATS_MAX];
+	uint32_t repeats_len;
+	int32_t gpu_instance, compute_instance;
+	uint64_t seq;
+	char unit[HF_HEALTH_UNIT_MAX];
+	char line[HF_HEALTH_LINE_MAX];
+};
+
+/* What a judge of samples remembers of one device; see judge.c for what the numbers are. */
+struct hf_health_track {
+	bool primed, firing;
+	uint16_t bad, good;
+	hf_time since, at;
+	uint64_t base[9];
+};
+
+struct hf_health_device {
+	char id[HF_HEALTH_DEVICE_MAX];
+	char uuid[HF_HEALTH_UUID_MAX];
+	char alias[HF_HEALTH_DEVICE_MAX]; /* the PCI address of a port */
+	enum hf_health_kind kind;
+	bool owned; /* quarantined by somebody who will release it */
+	enum hf_health_state state;
+	hf_time since;
+	uint64_t generation;                        /* of states: grows by one with each */
+	hf_time heard_at;                           /* some detector that can see it worked */
+	hf_time fresh_after;                        /* evidence from before tells of another life */
+	hf_time weak_at;                            /* last evidence that counts against it */
+	hf_time sightings[HF_HEALTH_SIGHTINGS_MAX]; /* of what is weak, the newest last */
+	uint32_t sightings_len;
+	hf_time fatals[HF_HEALTH_REPEATS_MAX]; /* of what is fatal */
+	uint32_t fatals_len;
+	hf_time flaps[HF_HEALTH_FLAPS_MAX];
+	uint32_t flaps_len;
+	hf_time hold_until;
+	struct hf_health_fault faults[HF_HEALTH_FAULTS_MAX];
+	size_t faults_len;
+	struct hf_health_track tracks[HF_HEALTH_DETECTORS];
+};
+
+enum hf_health_truth {
+	HF_HEALTH_UNCERTAIN, /* "Unknown" */
+	HF_HEALTH_TRUE,
+	HF_HEALTH_FALSE,
+};
+
+/* A condition of the Node; True is a problem. */
+struct hf_health_condition {
+	enum hf_health_truth status;
+	hf_time changed_at; /* of the status */
+	char reason[HF_HEALTH_REASON_MAX];
+	char message[HF_HEALTH_MESSAGE_MAX];
+};
+
+struct hf_health_memory {
+	char boot_id[HF_HEALTH_BOOT_MAX]; /* "": nothing is remembered */
+	hf_time now;                      /* of the last step: time does not go back */
+	uint64_t rules_hash;
+	uint64_t evidence_dropped; /* older than the boot or than a verified cure */
+	uint64_t faults_dropped;   /* no room */
+	/* As last given out to be written, and what limits the writing. */
+	struct hf_health_condition conditions[HF_HEALTH_CONDITIONS];
+	hf_time written_at;
+	uint64_t written_hash; /* of the devices */
+	hf_time tokens_at;
+	int64_t tokens_ms; /* a write costs 1000 */
+	size_t devices_len;
+	struct hf_health_device *devices; /* of the arena that the step got */
+};
+
+/* Nothing known: what a node begins with, and what a journal that cannot be read gives. */
+void hf_health_memory_init(struct hf_health_memory *memory);
+/* With its devices, into another arena. */
+struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *memory,
+					       struct hf_arena *arena);
+/* NULL, or what cannot be in a memory that was read from a journal: a static text.  A step takes
+ * only what is sound. */
+const char *hf_health_memory_problem(const struct hf_health_memory *memory);
+/* By id, uuid or alias; "" is the node.  NULL: none. */
+struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *memory,
+					       const char *name);
+
+/* It counts against its device now. */
+static inline bool hf_health_fault_acts(const struct hf_health_fault *fault)
+{
+	return fault->open && !fault->attached && !fault->covered;
+}
+
+/* The strictest class of the faults that act. */
+enum hf_health_class hf_health_device_class(const struct hf_health_device *device);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+/* ---- a new boot ----------------------------------------------------------------------------------- */
+
+static bool stops(const struct hf_health_device *device)
+{
+	return hf_health_is_fatal(hf_health_device_class(device));
+}
+
+static void boot_device(struct hf_health_brain *b, struct hf_health_device *d)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		if (d->faults[i].clear != HF_HEALTH_BY_PERSON)
+			hf_health_fault_close(b, &d->faults[i]);
+	}
+	/* Counters begin anew, and so does what was measured by them. */
+	memset(d->tracks, 0, sizeof(d->tracks));
+	d->sightings_len = 0;
+	memset(d->sightings, 0, sizeof(d->sightings));
+	d->fresh_after = b->input->boot_at;
+	hf_health_move(b, d, HF_HEALTH_BOOTED, "a new boot");
+	if (d->state == HF_HEALTH_UNHEALTHY && !stops(d))
+		hf_health_move(b, d, HF_HEALTH_MENDED, "a new boot");
+}
+
+void hf_health_boot(struct hf_health_brain *b)
+{
+	struct hf_health_memory *m = b->memory;
+
+	if (hf_streq(m->boot_id, b->input->boot_id))
+		return;
+	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
+		boot_device(b, &m->devices[i]);
+	memcpy(m->boot_id, b->input->boot_id, sizeof(m->boot_id));
+	b->changed = true;
+}
+
+/* ---- orders -------------------------------------------------------------------------------------------- */
+
+/* What an action that was verified has mended. */
+static bool mends(enum hf_health_action action, const struct hf_health_fault *f)
+{
+	switch (action) {
+	case HF_HEALTH_REPLACE_NODE: return true;
+	case HF_HEALTH_RESTART_NODE: return f->clear != HF_HEALTH_BY_PERSON;
+	case HF_HEALTH_RESET_DEVICE:
+	case HF_HEALTH_RESTART_DRIVER:
+		/* A driver that is loaded anew resets its devices. */
+		return f->clear == HF_HEALTH_BY_SIGNAL || f->clear == HF_HEALTH_BY_AGE ||
+		       f->detector == HF_HEALTH_PEERS;
+	default: return false;
+	}
+}
+
+static void mend(struct hf_health_brain *b, struct hf_health_device *d,
+		 enum hf_health_action action, hf_time at)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		if (mends(action, &d->faults[i]))
+			hf_health_fault_close(b, &d->faults[i]);
+	}
+	/* What was seen before the cure tells nothing of it. */
+	d->fresh_after = at;
+	b->changed = true;
+}
+
+static void verified(struct hf_health_brain *b, struct hf_health_device *d,
+		     const struct hf_health_order *order)
+{
+	if (d->state != HF_HEALTH_REMEDIATING)
+		return;
+	mend(b, d, order->action, order->at);
+	if (stops(d))
+		hf_health_move(b, d, HF_HEALTH_MISSED, "verified, but a fault stands");
+	else
+		hf_health_move(b, d, HF_HEALTH_VERIFIED, hf_health_action_name(order->action));
+}
+
+static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
+		    const struct hf_health_order *order)
+{
+	enum hf_health_state next;
+
+	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next))
+		return;
+	mend(b, d, HF_HEALTH_REPLACE_NODE, order->at);
+	d->flaps_len = 0;
+	memset(d->flaps, 0, sizeof(d->flaps));
+	d->fatals_len = 0;
+	memset(d->fatals, 0, sizeof(d->fatals));
+	d->hold_until = 0;
+	hf_health_move(b, d, HF_HEALTH_CLEARED_BY_PERSON, "a person says that it is well");
+}
+
+static void obey(struct hf_health_brain *b, struct hf_health_device *d,
+		 const struct hf_health_order *order)
+{
+	switch (order->kind) {
+	case HF_HEALTH_ORDER_QUARANTINE:
+		if (hf_health_move(b, d, HF_HEALTH_TAKEN, "by order"))
+			d->owned = true;
+		break;
+	case HF_HEALTH_ORDER_REMEDIATE: hf_health_move(b, d, HF_HEALTH_BEGUN, "by order"); break;
+	case HF_HEALTH_ORDER_VERIFIED: verified(b, d, order); break;
+	case HF_HEALTH_ORDER_RUNG_FAILED: hf_health_move(b, d, HF_HEALTH_MISSED, "by order"); break;
+	case HF_HEALTH_ORDER_GIVE_UP: hf_health_move(b, d, HF_HEALTH_GIVEN_UP, "by order"); break;
+	case HF_HEALTH_ORDER_RELEASE:
+		/* Not while anything stands against it. */
+		if (hf_health_device_class(d) < HF_HEALTH_SOFTWARE)
+			hf_health_move(b, d, HF_HEALTH_RELEASED, "by order");
+		break;
+	case HF_HEALTH_ORDER_CLEAR: cleared(b, d, order); break;
+	default: break;
+	}
+}
+
+void hf_health_orders(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->input->orders_len; i++) {
+		struct hf_health_order order = b->input->orders[i];
+		struct hf_health_device *d = hf_health_memory_find(b->memory, order.device);
+
+		if (order.at == HF_TIME_NONE || order.at > b->now)
+			order.at = b->now;
+		/* An order of before this boot was given to another life. */
+		if (!d || (b->input->boot_at != HF_TIME_NONE && order.at < b->input->boot_at))
+			continue;
+		obey(b, d, &order);
+		/* A driver that was restarted was so for every device of the node. */
+		for (size_t k = 1;
+		     d->kind == HF_HEALTH_NODE && order.kind == HF_HEALTH_ORDER_VERIFIED &&
+		     k < b->memory->devices_len;
+		     k++)
+			mend(b, &b->memory->devices[k], order.action, order.at);
+	}
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Several devices of a node at once.  Half of them with the same fault within a minute share a
+ * cause, and all of them stopped at once is no wear of eight chips but the driver, the agent or
+ * the board: the node has the fault then, and the devices' own are covered, open but not acting,
+ * until they end or the node's does.
+ */
+
+struct key {
+	enum hf_health_detector detector;
+	int32_t code;
+};
+
+static bool is_candidate(const struct hf_health_device *d, const struct hf_health_fault *f)
+{
+	return d->kind == HF_HEALTH_GPU && f->open && !f->attached && f->cls >= HF_HEALTH_SOFTWARE;
+}
+
+static bool is_of(const struct hf_health_fault *f, const struct key *key)
+{
+	if (!key)
+		return hf_health_is_fatal(f->cls);
+	return f->detector == key->detector && f->code == key->code;
+}
+
+/* The fault of a device that a group is about, NULL for none; key NULL: any that is fatal.  Only
+ * what began within the window before `last` belongs together. */
+static struct hf_health_fault *member(struct hf_health_brain *b, struct hf_health_device *d,
+				      const struct key *key, hf_time last)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		struct hf_health_fault *f = &d->faults[i];
+
+		if (is_candidate(d, f) && is_of(f, key) && f->opened_at <= last &&
+		    last - f->opened_at <= b->config->peers_window)
+			return f;
+	}
+	return NULL;
+}
+
+static size_t members(struct hf_health_brain *b, const struct key *key, hf_time last)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->memory->devices_len; i++)
+		n += member(b, &b->memory->devices[i], key, last) != NULL;
+	return n;
+}
+
+static size_t gpus(const struct hf_health_brain *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->memory->devices_len; i++)
+		n += b->memory->devices[i].kind == HF_HEALTH_GPU;
+	return n;
+}
+
+/* The node's fault, and the devices' under it. */
+static void cover(struct hf_health_brain *b, const struct key *key, hf_time last)
+{
+	struct hf_health_evidence e = hf_health_evidence_none();
+	struct hf_health_device *node = &b->memory->devices[0];
+	enum hf_health_action action = HF_HEALTH_RESTART_DRIVER;
+	enum hf_health_class strictest = HF_HEALTH_SOFTWARE;
+	struct hf_health_fault *of_node;
+
+	e.detector = HF_HEALTH_PEERS;
+	e.source = HF_HEALTH_BY_STEP;
+	e.code = key ? HF_HEALTH_CODE_SAME : HF_HEALTH_CODE_ALL;
+	e.at = last;
+	if (key)
+		snprintf(e.unit, sizeof(e.unit), "%s %d", hf_health_detector_name(key->detector),
+			 key->code);
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_fault *f = member(b, &b->memory->devices[i], key, last);
+
+		if (!f)
+			continue;
+		if (f->cls > strictest) {
+			strictest = f->cls;
+			action = f->action;
+		}
+		f->covered = true;
+		hf_health_fault_sight(b, node, last);
+	}
+	of_node = hf_health_fault_see(b, node, &e);
+	/* The same fault on half of the devices needs what one of them would need, but all devices
+	 * dead at once need a look at the driver first. */
+	if (of_node && key) {
+		of_node->cls = strictest;
+		of_node->action = action;
+	}
+}
+
+/* The latest beginning of an uncovered fault of that kind; NONE: there is no news. */
+static hf_time news(struct hf_health_brain *b, const struct key *key)
+{
+	hf_time last = HF_TIME_NONE;
+
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			const struct hf_health_fault *f = &d->faults[k];
+
+			if (is_candidate(d, f) && !f->covered && is_of(f, key) &&
+			    f->opened_at > last)
+				last = f->opened_at;
+		}
+	}
+	return last;
+}
+
+static bool any_covered(const struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			if (d->faults[k].open && d->faults[k].covered)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool node_covers(const struct hf_health_brain *b)
+{
+	const struct hf_health_device *node = &b->memory->devices[0];
+
+	for (size_t i = 0; i < node->faults_len; i++) {
+		if (node->faults[i].detector == HF_HEALTH_PEERS && node->faults[i].open)
+			return true;
+	}
+	return false;
+}
+
+/* The node's fault ends with the last of those under it; and they act for themselves again when
+ * the node's is gone before them. */
+static void uncover(struct hf_health_brain *b)
+{
+	struct hf_health_device *node = &b->memory->devices[0];
+	bool covered = any_covered(b), covers = node_covers(b);
+
+	for (size_t i = 0; covers && !covered && i < node->faults_len; i++) {
+		if (node->faults[i].detector == HF_HEALTH_PEERS)
+			hf_health_fault_close(b, &node->faults[i]);
+	}
+	if (covers || !covered)
+		return;
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++)
+			d->faults[k].covered = false;
+	}
+	b->changed = true;
+}
+
+static void same_fault(struct hf_health_brain *b, size_t all)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			struct key key = {.detector = d->faults[k].detector,
+					  .code = d->faults[k].code};
+			hf_time last;
+			size_t n;
+
+			if (!is_candidate(d, &d->faults[k]) || d->faults[k].covered)
+				continue;
+			last = news(b, &key);
+			n = members(b, &key, last);
+			if (n >= 2 && n * 2 >= all)
+				cover(b, &key, last);
+		}
+	}
+}
+
+void hf_health_peers(struct hf_health_brain *b)
+{
+	size_t all = gpus(b);
+	hf_time last;
+
+	uncover(b);
+	if (all < 2)
+		return;
+	last = news(b, NULL);
+	if (last != HF_TIME_NONE && members(b, NULL, last) == all)
+		cover(b, NULL, last);
+	same_fault(b, all);
+}

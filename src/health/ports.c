@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/brain_internal.h"
+
+/*
+ * Ports of InfiniBand and RoCE.  A cable that is pulled, a switch that restarts and a link that
+ * flaps look alike at first: what tells them apart is how long it is down and how often.
+ */
+
+/* Shorter is a retraining of the link; GPUd counts from here. */
+#define FLAP_DOWN_MIN (25 * HF_SECOND)
+#define FLAP_WINDOW (12 * HF_HOUR)
+/* One outage of so long is a fault: NVIDIA's validation calls it critical. */
+#define DOWN_MIN (30 * HF_SECOND)
+#define WELL_MIN (10 * HF_MINUTE)
+#define MISSING_POLLS 3
+
+/* What a track holds for a port. */
+enum {
+	DOWNED,  /* link_downed */
+	FATAL,   /* counters of which any rise is one too many */
+	SYMBOLS, /* symbol errors at the begin of the hour */
+	HOUR,    /* when that was */
+	RECOVERED,
+	RESTARTS,
+	FLAP,                /* the ends of the last two outages: FLAP, FLAP + 1 */
+	FLAPS_ON = FLAP + 2, /* too many of them, until it is well */
+};
+
+/* The last two flaps are remembered as times; the third one now makes it a fault. */
+static bool flapped(struct hf_health_track *t, hf_time at)
+{
+	hf_time first = (hf_time)t->base[FLAP];
+	bool third = t->base[FLAP] != 0 && at - first <= FLAP_WINDOW;
+
+	t->base[FLAP] = t->base[FLAP + 1];
+	t->base[FLAP + 1] = (uint64_t)at;
+	return third;
+}
+
+/* Codes that fire, as bits of `good`; `bad` counts polls in which it was missing. */
+static void fire(struct hf_health_brain *b, const struct hf_health_sample *s,
+		 struct hf_health_track *t, int32_t code)
+{
+	t->firing = true;
+	hf_health_find(b, s, code, "");
+}
+
+static void state(struct hf_health_brain *b, const struct hf_health_sample *s,
+		  struct hf_health_track *t)
+{
+	bool was_up = t->good;
+	hf_time span = s->at - t->since;
+
+	if (was_up != s->ib.up) {
+		if (s->ib.up && span >= FLAP_DOWN_MIN && flapped(t, s->at))
+			t->base[FLAPS_ON] = 1;
+		t->good = s->ib.up;
+		t->since = s->at;
+		span = 0;
+	}
+	if (t->base[FLAPS_ON])
+		fire(b, s, t, HF_HEALTH_CODE_PORT_FLAP);
+	if (!s->ib.up && span >= DOWN_MIN)
+		fire(b, s, t, HF_HEALTH_CODE_PORT_DOWN);
+}
+
+static uint64_t rise(uint64_t now, uint64_t before)
+{
+	/* A counter that fell was cleared. */
+	return now > before ? now - before : 0;
+}
+
+/* Per span, without dividing: rise × span of the limit > limit × span that passed. */
+static bool faster(uint64_t rose, hf_time span, uint64_t limit, hf_time per)
+{
+	return span > 0 && rose > 0 && (double)rose * (double)per > (double)limit * (double)span;
+}
+
+/* True where one of them says that it is not well. */
+static bool counters(struct hf_health_brain *b, const struct hf_health_sample *s,
+		     struct hf_health_track *t)
+{
+	hf_time span = s->at - t->at;
+	uint64_t symbols = rise(s->ib.symbol_errors, t->base[SYMBOLS]);
+	hf_time hour = s->at - (hf_time)t->base[HOUR];
+	bool slow, bad = false;
+
+	if (s->ib.link_downed > t->base[DOWNED]) {
+		hf_health_find(b, s, HF_HEALTH_CODE_PORT_BLINK, "");
+		bad = true;
+	}
+	slow = faster(rise(s->ib.recoveries, t->base[RECOVERED]), span, 5, HF_MINUTE) ||
+	       faster(rise(s->ib.slow_restarts, t->base[RESTARTS]), span, 10, HF_SECOND) ||
+	       (hour >= HF_SECOND && faster(symbols, hour, 10, HF_SECOND));
+	if (slow)
+		fire(b, s, t, HF_HEALTH_CODE_PORT_SLOW);
+	if (s->ib.fatal_errors > t->base[FATAL] || symbols > 120) {
+		fire(b, s, t, HF_HEALTH_CODE_PORT_ERRORS);
+		bad = true;
+	}
+	return slow || bad;
+}
+
+static void remember(const struct hf_health_sample *s, struct hf_health_track *t)
+{
+	t->base[DOWNED] = s->ib.link_downed;
+	t->base[FATAL] = s->ib.fatal_errors;
+	t->base[RECOVERED] = s->ib.recoveries;
+	t->base[RESTARTS] = s->ib.slow_restarts;
+	if (!t->primed || s->at - (hf_time)t->base[HOUR] >= HF_HOUR ||
+	    s->ib.symbol_errors < t->base[SYMBOLS] ||
+	    s->ib.symbol_errors - t->base[SYMBOLS] > 120) {
+		t->base[SYMBOLS] = s->ib.symbol_errors;
+		t->base[HOUR] = (uint64_t)s->at;
+	}
+	t->at = s->at;
+}
+
+void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_sample *s,
+			  struct hf_health_track *t)
+{
+	bool bad = false;
+
+	if (s->ib.missing) {
+		if (++t->bad >= MISSING_POLLS) {
+			t->bad = MISSING_POLLS;
+			fire(b, s, t, HF_HEALTH_CODE_PORT_MISSING);
+		}
+		return;
+	}
+	t->bad = 0;
+	if (t->primed) {
+		state(b, s, t);
+		bad = counters(b, s, t);
+	} else {
+		/* What counters say at first is from before anybody looked. */
+		t->good = s->ib.up;
+		t->since = s->at;
+	}
+	remember(s, t);
+	t->primed = true;
+	/* Up, and nothing new, for ten minutes: the time begins again with each that is bad. */
+	if (bad && t->good)
+		t->since = s->at;
+	if (t->firing && t->good && s->at - t->since >= WELL_MIN) {
+		t->firing = false;
+		t->base[FLAPS_ON] = 0;
+		hf_health_clear(b, s, 0);
+	}
+}

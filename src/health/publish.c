@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One write a second, five at once. */
+#define TOKEN_MS 1000
+#define TOKENS_MAX_MS 5000
+
+const char *const hf_health_condition_names[HF_HEALTH_CONDITIONS] = {
+	"AcceleratorUnhealthy",
+	"AcceleratorDegraded",
+	"AcceleratorDriverUnresponsive",
+	"FabricUnhealthy",
+};
+
+static const char *const reasons[HF_HEALTH_CLASSES] = {
+	"OutOfService",  "OutOfService",      "OutOfService",  "OutOfService",  "SoftwareFault",
+	"Slow",          "FabricFault",       "DrainRequired", "ResetRequired", "RestartRequired",
+	"SupportNeeded", "ReplacementNeeded",
+};
+
+static bool is_out(enum hf_health_state state)
+{
+	return state == HF_HEALTH_UNHEALTHY || state == HF_HEALTH_QUARANTINED ||
+	       state == HF_HEALTH_REMEDIATING || state == HF_HEALTH_FAILED;
+}
+
+static bool is_bad(enum hf_health_state state)
+{
+	return state == HF_HEALTH_DEGRADED_STATE || is_out(state);
+}
+
+static const struct hf_health_fault *worst(const struct hf_health_device *d)
+{
+	const struct hf_health_fault *found = NULL;
+
+	for (size_t i = 0; i < d->faults_len; i++) {
+		const struct hf_health_fault *f = &d->faults[i];
+
+		if (hf_health_fault_acts(f) && (!found || f->cls > found->cls))
+			found = f;
+	}
+	return found;
+}
+
+static bool is_of_driver(const struct hf_health_device *d)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		const struct hf_health_fault *f = &d->faults[i];
+
+		if (hf_health_fault_acts(f) &&
+		    (f->detector == HF_HEALTH_DRIVER || f->detector == HF_HEALTH_PLUGIN ||
+		     (f->detector == HF_HEALTH_PEERS && f->code == HF_HEALTH_CODE_ALL)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_fabric(const struct hf_health_device *d)
+{
+	const struct hf_health_fault *f = worst(d);
+
+	return d->kind == HF_HEALTH_PORT || d->kind == HF_HEALTH_SWITCH ||
+	       (f && f->scope == HF_HEALTH_OF_FABRIC);
+}
+
+/* Which condition a device speaks to. */
+static bool counts(const struct hf_health_device *d, size_t condition)
+{
+	bool accelerator = d->kind == HF_HEALTH_GPU || d->kind == HF_HEALTH_NODE;
+
+	switch (condition) {
+	case 0: return accelerator && is_out(d->state);
+	case 1:
+		return accelerator && d->state == HF_HEALTH_DEGRADED_STATE &&
+		       !(d->kind == HF_HEALTH_NODE && is_of_driver(d));
+	case 2: return d->kind == HF_HEALTH_NODE && is_bad(d->state) && is_of_driver(d);
+	default: return is_bad(d->state) && is_of_fabric(d);
+	}
+}
+
+/* Somebody who could know has spoken. */
+static bool is_known(const struct hf_health_brain *b, size_t condition)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+		bool fabric = d->kind == HF_HEALTH_PORT || d->kind == HF_HEALTH_SWITCH;
+		bool asked = condition == 2   ? d->kind == HF_HEALTH_NODE
+			     : condition == 3 ? fabric || d->kind == HF_HEALTH_GPU
+					      : d->kind == HF_HEALTH_GPU;
+
+		any |= asked && d->state != HF_HEALTH_UNKNOWN;
+	}
+	return any;
+}
+
+/* "0000:1a:00.0 Unhealthy (xid 119: gpu-reset)", without anything that grows by itself. */
+static void name_device(struct hf_strbuf *sb, const struct hf_health_device *d)
+{
+	const struct hf_health_fault *f = worst(d);
+
+	hf_strbuf_addf(sb, "%s%s %s", sb->len > 0 ? "; " : "",
+		       d->kind == HF_HEALTH_NODE ? "node" : d->id, hf_health_state_name(d->state));
+	if (f)
+		hf_strbuf_addf(sb, " (%s %d%s%s: %s)", hf_health_detector_name(f->detector),
+			       f->code, f->unit[0] ? " " : "", f->unit,
+			       hf_health_class_name(f->cls));
+}
+
+static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_condition *ret)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_HEALTH_MESSAGE_MAX - 1);
+	enum hf_health_class strictest = HF_HEALTH_NONE;
+	bool found = false;
+
+	memset(ret, 0, sizeof(*ret));
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+		enum hf_health_class cls = hf_health_device_class(d);
+
+		if (!counts(d, condition))
+			continue;
+		found = true;
+		strictest = cls > strictest ? cls : strictest;
+		name_device(&sb, d);
+	}
+	ret->status = found                    ? HF_HEALTH_TRUE
+		      : is_known(b, condition) ? HF_HEALTH_FALSE
+					       : HF_HEALTH_UNCERTAIN;
+	snprintf(ret->reason, sizeof(ret->reason), "%s",
+		 found                            ? reasons[strictest]
+		 : ret->status == HF_HEALTH_FALSE ? "NoFault"
+						  : "NotKnown");
+	memcpy(ret->message, sb.data, sb.len);
+}
+
+/* ---- when to write ---------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	const uint64_t both[2] = {hash, value};
+
+	return hf_hash_bytes(both, sizeof(both));
+}
+
+/* Of what others decide by; not of counts and times, which change by themselves. */
+static uint64_t hash_devices(const struct hf_health_brain *b)
+{
+	uint64_t hash = b->memory->rules_hash;
+
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+
+		hash = mix(hash, hf_hash_str(d->id));
+		hash = mix(hash, hf_hash_str(d->uuid));
+		hash = mix(hash, d->generation);
+		hash = mix(hash, d->state);
+		for (size_t k = 0; k < d->faults_len; k++) {
+			const struct hf_health_fault *f = &d->faults[k];
+
+			if (!f->open)
+				continue;
+			hash = mix(hash, (uint64_t)f->detector << 32 | (uint32_t)f->code);
+			hash = mix(hash,
+				   (uint64_t)f->cls << 2 | (uint64_t)f->attached << 1 | f->covered);
+			hash = mix(hash, hf_hash_str(f->unit));
+		}
+	}
+	return hash;
+}
+
+/* The heartbeats of a thousand nodes must not fall on one moment. */
+static hf_time heartbeat(const struct hf_health_brain *b)
+{
+	hf_time span = b->config->heartbeat;
+	uint64_t spread = b->input->node ? hf_hash_str(b->input->node) % 401 : 200;
+
+	return span * 4 / 5 + span / 1000 * (hf_time)spread;
+}
+
+static bool take_token(struct hf_health_brain *b)
+{
+	struct hf_health_memory *m = b->memory;
+	hf_time passed;
+
+	if (m->tokens_at == HF_TIME_NONE) {
+		m->tokens_at = b->now;
+		m->tokens_ms = TOKENS_MAX_MS;
+	}
+	passed = (b->now - m->tokens_at) / HF_MS;
+	if (passed > TOKENS_MAX_MS - m->tokens_ms) {
+		m->tokens_ms = TOKENS_MAX_MS;
+		m->tokens_at = b->now;
+	} else {
+		m->tokens_ms += passed;
+		m->tokens_at += passed * HF_MS;
+	}
+	if (m->tokens_ms < TOKEN_MS) {
+		hf_health_wake(b, m->tokens_at + (TOKEN_MS - m->tokens_ms) * HF_MS);
+		return false;
+	}
+	m->tokens_ms -= TOKEN_MS;
+	return true;
+}
+
+static bool differ(const struct hf_health_condition *a, const struct hf_health_condition *b)
+{
+	return a->status != b->status || !hf_streq(a->reason, b->reason) ||
+	       !hf_streq(a->message, b->message);
+}
+
+static void write(struct hf_health_brain *b)
+{
+	struct hf_health_memory *m = b->memory;
+	struct hf_health_condition now[HF_HEALTH_CONDITIONS];
+	bool first = m->written_at == HF_TIME_NONE;
+	bool due = first || b->now - m->written_at >= heartbeat(b), news = first;
+	uint64_t hash = hash_devices(b);
+
+	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
+		judge(b, i, &now[i]);
+		news |= differ(&now[i], &m->conditions[i]);
+		now[i].changed_at = first || now[i].status != m->conditions[i].status
+					    ? b->now
+					    : m->conditions[i].changed_at;
+	}
+	if ((news || due || hash != m->written_hash) && take_token(b)) {
+		b->plan->write_conditions = news || due;
+		b->plan->write_devices = first || hash != m->written_hash;
+		memcpy(m->conditions, now, sizeof(now));
+		m->written_hash = hash;
+		m->written_at = b->now;
+		b->changed = true;
+	}
+	if (m->written_at != HF_TIME_NONE)
+		hf_health_wake(b, m->written_at + heartbeat(b));
+}
+
+/* ---- events and the node in a word ---------------------------------------------------------------- */
+
+static void tell_faults(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			struct hf_health_fault *f = &d->faults[k];
+
+			if (!hf_health_fault_acts(f) || f->cls < HF_HEALTH_SOFTWARE)
+				continue;
+			/* Once while it is open, and not for each return of one that comes and
+			 * goes. */
+			if (f->told_at != HF_TIME_NONE &&
+			    (f->told_at >= f->opened_at ||
+			     b->now - f->told_at < b->config->event_every))
+				continue;
+			f->told_at = b->now;
+			hf_health_event(b, d, "DeviceFault",
+					hf_arena_printf(b->arena, "%s %d%s%s: %s, %s",
+							hf_health_detector_name(f->detector),
+							f->code, f->unit[0] ? " " : "", f->unit,
+							hf_health_class_name(f->cls),
+							hf_health_action_name(f->action)));
+		}
+	}
+}
+
+/* The worst first. */
+static const struct {
+	enum hf_health_state state;
+	const char *label;
+} labels[] = {
+	{HF_HEALTH_FAILED, "failed"},           {HF_HEALTH_REMEDIATING, "remediating"},
+	{HF_HEALTH_QUARANTINED, "quarantined"}, {HF_HEALTH_UNHEALTHY, "unhealthy"},
+	{HF_HEALTH_DEGRADED_STATE, "degraded"}, {HF_HEALTH_PROBATION, "probation"},
+	{HF_HEALTH_SUSPECT, "suspect"},         {HF_HEALTH_HEALTHY, "healthy"},
+};
+
+static const char *label(const struct hf_health_memory *m)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(labels); i++) {
+		for (size_t k = 0; k < m->devices_len; k++) {
+			if (m->devices[k].state == labels[i].state)
+				return labels[i].label;
+		}
+	}
+	return "unknown";
+}
+
+void hf_health_publish(struct hf_health_brain *b)
+{
+	tell_faults(b);
+	write(b);
+	b->plan->label = label(b->memory);
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		enum hf_health_class cls = hf_health_device_class(&b->memory->devices[i]);
+
+		b->plan->cls = cls > b->plan->cls ? cls : b->plan->cls;
+	}
+}

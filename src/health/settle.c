@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/brain_internal.h"
+
+#include <string.h>
+
+/* What stands against a device at this moment. */
+struct standing {
+	enum hf_health_class cls;
+	bool fatal, weak, level, covered;
+	hf_time closed_at; /* the latest end of what stood */
+	const char *why;
+};
+
+static const char *words(struct hf_health_brain *b, const struct hf_health_fault *f)
+{
+	const char *det = hf_health_detector_name(f->detector);
+
+	if (f->unit[0] != '\0')
+		return hf_arena_printf(b->arena, "%s %d %s: %s", det, f->code, f->unit,
+				       hf_health_class_name(f->cls));
+	return hf_arena_printf(b->arena, "%s %d: %s", det, f->code, hf_health_class_name(f->cls));
+}
+
+static struct standing look(struct hf_health_brain *b, const struct hf_health_device *d)
+{
+	struct standing s = {.closed_at = 0, .why = ""};
+	const struct hf_health_fault *worst = NULL;
+
+	for (size_t i = 0; i < d->faults_len; i++) {
+		const struct hf_health_fault *f = &d->faults[i];
+
+		if (f->open && f->covered)
+			s.covered = true;
+		if (!f->open && f->cls >= HF_HEALTH_SOFTWARE && f->closed_at > s.closed_at)
+			s.closed_at = f->closed_at;
+		if (!hf_health_fault_acts(f) || f->cls < HF_HEALTH_SOFTWARE)
+			continue;
+		s.fatal |= hf_health_is_fatal(f->cls);
+		s.weak |= hf_health_is_weak(f->cls);
+		s.level |= f->clear == HF_HEALTH_BY_LEVEL || f->clear == HF_HEALTH_BY_PERSON;
+		if (!worst || f->cls > worst->cls)
+			worst = f;
+	}
+	if (worst) {
+		s.cls = worst->cls;
+		s.why = words(b, worst);
+	}
+	return s;
+}
+
+/* ---- moves ---------------------------------------------------------------------------------------- */
+
+/* Into and out of suspicion again and again: each time it stays longer, and at last for good. */
+static void flap(struct hf_health_brain *b, struct hf_health_device *d)
+{
+	const struct hf_health_config *c = b->config;
+	hf_time hold = c->hold_base;
+	uint32_t flaps;
+
+	hf_health_times_add(d->flaps, &d->flaps_len, HF_HEALTH_FLAPS_MAX, b->now,
+			    b->now - c->flap_window);
+	flaps = d->flaps_len;
+	if (flaps >= (uint32_t)c->flap_fail) {
+		hf_health_move(b, d, HF_HEALTH_FLAPPED, "too many times within the window");
+		return;
+	}
+	if (flaps < (uint32_t)c->flap_count)
+		return;
+	for (uint32_t i = (uint32_t)c->flap_count; i < flaps && hold < c->hold_max; i++)
+		hold *= 2;
+	d->hold_until = b->now + (hold < c->hold_max ? hold : c->hold_max);
+	hf_health_event(b, d, "DeviceFlapping",
+			hf_arena_printf(b->arena, "suspect %u times, held for %lld s", flaps,
+					(long long)((d->hold_until - b->now) / HF_SECOND)));
+}
+
+bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,
+		    enum hf_health_event event, const char *why)
+{
+	enum hf_health_state from = device->state, to;
+
+	if (!hf_health_next(from, event, &to))
+		return false;
+	hf_assert(b->moves_len < b->moves_cap);
+	b->moves[b->moves_len++] = (struct hf_health_move){
+
+		.device = hf_arena_strdup(b->arena, device->id),
+		.from = from,
+		.to = to,
+		.event = event,
+		.why = why};
+	device->state = to;
+	device->since = b->now;
+	device->generation++;
+	b->changed = true;
+	if (to == HF_HEALTH_HEALTHY && from != HF_HEALTH_UNKNOWN) {
+		device->owned = false;
+		hf_health_event(b, device, "DeviceRecovered",
+				from == HF_HEALTH_PROBATION ? "probation is over"
+							    : "quiet for long enough");
+	}
+	if (to == HF_HEALTH_SUSPECT && (from == HF_HEALTH_HEALTHY || from == HF_HEALTH_PROBATION))
+		flap(b, device);
+	return true;
+}
+
+/* ---- which event --------------------------------------------------------------------------------------- */
+
+static bool is_heard(struct hf_health_brain *b, const struct hf_health_device *d)
+{
+	hf_time end;
+
+	if (d->heard_at == HF_TIME_NONE)
+		return false;
+	end = hf_time_add(d->heard_at, b->config->stale_after + 1);
+	hf_health_wake(b, end);
+	return b->now < end;
+}
+
+/* All that counts against it has ended, or was never more than a suspicion, long enough ago. */
+static bool is_quiet(struct hf_health_brain *b, const struct hf_health_device *d,
+		     const struct standing *s)
+{
+	hf_time from = d->weak_at > s->closed_at ? d->weak_at : s->closed_at, end;
+
+	if (s->fatal || s->level || (s->weak && d->state != HF_HEALTH_SUSPECT))
+		return false;
+	end = hf_time_add(from, b->config->clear_after);
+	if (d->hold_until > end)
+		end = d->hold_until;
+	hf_health_wake(b, end);
+	return b->now >= end;
+}
+
+static void forget_weak(struct hf_health_brain *b, struct hf_health_device *d)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		if (hf_health_fault_acts(&d->faults[i]))
+			hf_health_fault_close(b, &d->faults[i]);
+	}
+}
+
+static bool is_confirmed(const struct hf_health_brain *b, const struct hf_health_device *d)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->sightings_len; i++)
+		n += b->now - d->sightings[i] <= b->config->confirm_window;
+	return n >= (uint32_t)b->config->confirm_count;
+}
+
+static bool settle_unknown(struct hf_health_brain *b, struct hf_health_device *d,
+			   const struct standing *s)
+{
+	if (s->fatal)
+		return hf_health_move(b, d, HF_HEALTH_STOPPED, s->why);
+	if (!is_heard(b, d) || s->covered)
+		return false;
+	if (s->weak)
+		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
+	return hf_health_move(b, d, HF_HEALTH_HEARD, "");
+}
+
+/* Healthy, Suspect, Degraded. */
+static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d,
+			   const struct standing *s)
+{
+	if (s->fatal)
+		return hf_health_move(b, d, HF_HEALTH_STOPPED, s->why);
+	if (s->covered && !s->weak)
+		return hf_health_move(b, d, HF_HEALTH_COVERED,
+				      "what stood against it is the node's");
+	if (s->weak && d->state == HF_HEALTH_HEALTHY)
+		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
+	if (s->weak && d->state == HF_HEALTH_SUSPECT && is_confirmed(b, d))
+		return hf_health_move(b, d, HF_HEALTH_CONFIRMED, s->why);
+	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s)) {
+		forget_weak(b, d);
+		return hf_health_move(b, d, HF_HEALTH_QUIET, "");
+	}
+	return !is_heard(b, d) && hf_health_move(b, d, HF_HEALTH_SILENT, "nobody sees it");
+}
+
+static bool settle_unhealthy(struct hf_health_brain *b, struct hf_health_device *d,
+			     const struct standing *s)
+{
+	if (s->fatal)
+		return false;
+	if (s->covered)
+		return hf_health_move(b, d, HF_HEALTH_COVERED,
+				      "what stood against it is the node's");
+	if (s->weak)
+		return hf_health_move(b, d, HF_HEALTH_EASED, s->why);
+	return hf_health_move(b, d, HF_HEALTH_MENDED, "nothing stands against it any more");
+}
+
+static bool settle_probation(struct hf_health_brain *b, struct hf_health_device *d,
+			     const struct standing *s)
+{
+	bool again = s->fatal || (s->weak && d->weak_at > d->since);
+	hf_time end = hf_time_add(d->since, b->config->probation);
+
+	if (again && d->owned)
+		return hf_health_move(b, d, HF_HEALTH_RELAPSED, s->why);
+	if (again)
+		return hf_health_move(b, d, s->fatal ? HF_HEALTH_STOPPED : HF_HEALTH_WEAK, s->why);
+	hf_health_wake(b, end);
+	/* Nobody looked: that is no proof. */
+	if (b->now < end || s->weak || !is_heard(b, d))
+		return false;
+	return hf_health_move(b, d, HF_HEALTH_PASSED, "");
+}
+
+static bool settle(struct hf_health_brain *b, struct hf_health_device *d)
+{
+	struct standing s = look(b, d);
+
+	switch (d->state) {
+	case HF_HEALTH_UNKNOWN: return settle_unknown(b, d, &s);
+	case HF_HEALTH_HEALTHY:
+	case HF_HEALTH_SUSPECT:
+	case HF_HEALTH_DEGRADED_STATE: return settle_running(b, d, &s);
+	case HF_HEALTH_UNHEALTHY: return settle_unhealthy(b, d, &s);
+	case HF_HEALTH_PROBATION: return settle_probation(b, d, &s);
+	default: return false; /* by order alone */
+	}
+}
+
+void hf_health_settle(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+		int rounds = 0;
+
+		/* Unknown, Suspect, Degraded is the longest way; nothing goes in a circle. */
+		while (settle(b, d))
+			hf_assert(++rounds < HF_HEALTH_STATES);
+	}
+}

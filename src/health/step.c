@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct hf_health_config hf_health_config_default = {
+	.rules = &hf_health_rules_builtin,
+	.confirm_count = 2,
+	.confirm_window = 5 * HF_MINUTE,
+	.clear_after = 10 * HF_MINUTE,
+	.probation = 15 * HF_MINUTE,
+	.flap_count = 3,
+	.flap_fail = 5,
+	.flap_window = 12 * HF_HOUR,
+	.hold_base = 10 * HF_MINUTE,
+	.hold_max = 6 * HF_HOUR,
+	.age = 10 * HF_MINUTE,
+	.stale_after = 90 * HF_SECOND,
+	.same_event = 5 * HF_SECOND,
+	.same_bus = 5 * HF_MINUTE,
+	.peers_window = HF_MINUTE,
+	.heartbeat = 5 * HF_MINUTE,
+	.event_every = 10 * HF_MINUTE,
+};
+
+/* The most evidence that one sample makes. */
+#define EVIDENCE_PER_SAMPLE 6
+/* States passed in one step: by boot, by order, by evidence. */
+#define MOVES_PER_DEVICE 16
+
+const char *hf_health_config_problem(const struct hf_health_config *c)
+{
+	const hf_time spans[] = {c->confirm_window, c->clear_after, c->probation,    c->flap_window,
+				 c->hold_base,      c->hold_max,    c->age,          c->stale_after,
+				 c->same_event,     c->same_bus,    c->peers_window, c->heartbeat,
+				 c->event_every};
+	size_t at;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(spans); i++) {
+		if (spans[i] <= 0 || spans[i] > 30 * HF_DAY)
+			return "a span that is not between 0 and 30 days";
+	}
+	if (c->confirm_count < 1 || c->confirm_count > HF_HEALTH_SIGHTINGS_MAX)
+		return "more sightings than are remembered";
+	if (c->flap_count < 1 || c->flap_fail < c->flap_count || c->flap_fail > HF_HEALTH_FLAPS_MAX)
+		return "more flaps than are remembered";
+	return c->rules ? hf_health_rules_problem(c->rules, &at) : "no rules";
+}
+
+void hf_health_wake(struct hf_health_brain *b, hf_time at)
+{
+	if (at > b->now && at < b->wake_at)
+		b->wake_at = at;
+}
+
+void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *device,
+		     const char *reason, const char *message)
+{
+	/* Each fault and each move tells at most once in a step. */
+	hf_assert(b->events_len < b->events_cap);
+	b->events[b->events_len++] = (struct hf_health_told){
+		.device = hf_arena_strdup(b->arena, device->id),
+		.warning = !hf_streq(reason, "DeviceRecovered"),
+		.reason = reason,
+		.message = message,
+	};
+}
+
+/* ---- devices ---------------------------------------------------------------------------------- */
+
+static struct hf_health_device *insert(struct hf_health_brain *b, const char *id,
+				       enum hf_health_kind kind)
+{
+	struct hf_health_memory *m = b->memory;
+	struct hf_health_device *d;
+	size_t at = 0;
+
+	if (m->devices_len == HF_HEALTH_DEVICES_MAX)
+		return NULL;
+	while (at < m->devices_len && strcmp(m->devices[at].id, id) < 0)
+		at++;
+	d = &m->devices[at];
+	memmove(d + 1, d, (m->devices_len - at) * sizeof(*d));
+	m->devices_len++;
+	memset(d, 0, sizeof(*d));
+	memcpy(d->id, id, strnlen(id, sizeof(d->id) - 1));
+	d->kind = kind;
+	d->heard_at = HF_TIME_NONE;
+	d->fresh_after = HF_TIME_NONE;
+	d->since = b->now;
+	b->changed = true;
+	return d;
+}
+
+struct hf_health_device *hf_health_device_get(struct hf_health_brain *b, const char *name,
+					      enum hf_health_kind kind)
+{
+	struct hf_health_device *d = hf_health_memory_find(b->memory, name);
+
+	if (d || kind == HF_HEALTH_NODE)
+		return d;
+	d = insert(b, name, kind);
+	if (!d)
+		b->memory->faults_dropped++;
+	return d;
+}
+
+/* Devices that are known to be there.  One that is gone stays: detector count finds that. */
+static void take_devices(struct hf_health_brain *b)
+{
+	if (b->memory->devices_len == 0)
+		(void)insert(b, "", HF_HEALTH_NODE);
+	for (size_t i = 0; i < b->input->devices_len; i++) {
+		const struct hf_health_presence *p = &b->input->devices[i];
+		struct hf_health_device *d;
+
+		if (p->id[0] == '\0' || p->kind == HF_HEALTH_NODE)
+			continue;
+		d = hf_health_memory_find(b->memory, p->id);
+		if (!d)
+			d = insert(b, p->id, p->kind);
+		if (!d || d->kind == HF_HEALTH_NODE)
+			continue;
+		d->kind = p->kind;
+		memcpy(d->uuid, p->uuid, sizeof(d->uuid));
+		memcpy(d->alias, p->alias, sizeof(d->alias));
+		d->uuid[sizeof(d->uuid) - 1] = d->alias[sizeof(d->alias) - 1] = '\0';
+	}
+}
+
+/* Which detectors can see a device of a kind at all. */
+static bool sees(enum hf_health_detector detector, enum hf_health_kind kind)
+{
+	switch (kind) {
+	case HF_HEALTH_NODE: return true;
+	case HF_HEALTH_SWITCH: return detector == HF_HEALTH_SXID;
+	case HF_HEALTH_PORT: return detector == HF_HEALTH_IB || detector == HF_HEALTH_MLX5;
+	default:
+		return detector != HF_HEALTH_SXID && detector != HF_HEALTH_IB &&
+		       detector != HF_HEALTH_MLX5 && detector != HF_HEALTH_PLUGIN &&
+		       detector != HF_HEALTH_COUNT && detector != HF_HEALTH_DRIVER;
+	}
+}
+
+static void take_heard(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->input->heard_len; i++) {
+		const struct hf_health_heard *h = &b->input->heard[i];
+		hf_time at = h->at > b->now ? b->now : h->at;
+
+		for (size_t k = 0; k < b->memory->devices_len; k++) {
+			struct hf_health_device *d = &b->memory->devices[k];
+
+			if (sees(h->detector, d->kind) && at > d->heard_at)
+				d->heard_at = at;
+		}
+	}
+}
+
+/* ---- order of what came ---------------------------------------------------------------------------- */
+
+static int by_number(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_evidence(const void *left, const void *right)
+{
+	const struct hf_health_evidence *a = left, *b = right;
+	const int64_t keys[][2] = {
+		{a->at, b->at},
+		{(int64_t)a->verb, b->verb},
+		{(int64_t)a->seq, (int64_t)b->seq},
+		{a->detector, b->detector},
+		{a->code, b->code},
+		{a->subcode, b->subcode},
+		{a->severity, b->severity},
+		{a->source, b->source},
+		{a->cause, b->cause},
+		{a->word, b->word},
+		{a->has_word, b->has_word},
+		{a->gpu_instance, b->gpu_instance},
+		{a->compute_instance, b->compute_instance},
+	};
+	int d;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++) {
+		if (keys[i][0] != keys[i][1])
+			return by_number(keys[i][0], keys[i][1]);
+	}
+	d = strcmp(a->device, b->device);
+	if (d == 0)
+		d = strcmp(a->unit, b->unit);
+	return d != 0 ? d : strcmp(a->line, b->line);
+}
+
+static int by_sample(const void *left, const void *right)
+{
+	const struct hf_health_sample *a = left, *b = right;
+	int d = by_number(a->at, b->at);
+
+	if (d == 0)
+		d = by_number(a->detector, b->detector);
+	return d != 0 ? d : strcmp(a->device, b->device);
+}
+
+static int by_order(const void *left, const void *right)
+{
+	const struct hf_health_order *a = left, *b = right;
+	int d = by_number(a->at, b->at);
+
+	if (d == 0)
+		d = by_number(a->kind, b->kind);
+	if (d == 0)
+		d = by_number(a->action, b->action);
+	return d != 0 ? d : strcmp(a->device, b->device);
+}
+
+static void *sorted(struct hf_arena *arena, const void *items, size_t len, size_t size,
+		    int (*order)(const void *, const void *))
+{
+	void *copy = hf_arena_array(arena, len + 1, size);
+
+	if (len > 0) {
+		memcpy(copy, items, len * size);
+		qsort(copy, len, size, order);
+	}
+	return copy;
+}
+
+/* Evidence that came goes behind what samples made, and all of it by time. */
+static void take_evidence(struct hf_health_brain *b)
+{
+	if (b->input->evidence_len > 0)
+		memcpy(b->evidence + b->evidence_len, b->input->evidence,
+		       b->input->evidence_len * sizeof(*b->evidence));
+	b->evidence_len += b->input->evidence_len;
+	hf_assert(b->evidence_len <= b->evidence_cap);
+	for (size_t i = 0; i < b->evidence_len; i++) {
+		struct hf_health_evidence *e = &b->evidence[i];
+
+		e->device[sizeof(e->device) - 1] = e->unit[sizeof(e->unit) - 1] =
+			e->line[sizeof(e->line) - 1] = '\0';
+		if (e->at < 0 || e->at > b->now)
+			e->at = e->at == HF_TIME_NONE || e->at > b->now ? b->now : 0;
+	}
+	if (b->evidence_len > 0)
+		qsort(b->evidence, b->evidence_len, sizeof(*b->evidence), by_evidence);
+}
+
+/* ---- one step ---------------------------------------------------------------------------------------- */
+
+static struct hf_health_input *arranged(const struct hf_health_input *given, hf_time now,
+					struct hf_arena *arena)
+{
+	struct hf_health_input *input = HF_ARENA_NEW(arena, struct hf_health_input);
+	struct hf_health_sample *samples;
+	struct hf_health_order *orders;
+
+	*input = *given;
+	input->boot_id[sizeof(input->boot_id) - 1] = '\0';
+	samples = sorted(arena, given->samples, given->samples_len, sizeof(*samples), by_sample);
+	for (size_t i = 0; i < given->samples_len; i++) {
+		samples[i].device[sizeof(samples[i].device) - 1] = '\0';
+		/* Now, where nothing sensible is said. */
+		if (samples[i].at < 0 || samples[i].at > now)
+			samples[i].at = now;
+	}
+	orders = sorted(arena, given->orders, given->orders_len, sizeof(*orders), by_order);
+	for (size_t i = 0; i < given->orders_len; i++)
+		orders[i].device[sizeof(orders[i].device) - 1] = '\0';
+	input->samples = samples;
+	input->orders = orders;
+	return input;
+}
+
+static void init(struct hf_health_brain *b, const struct hf_health_memory *memory,
+		 const struct hf_health_input *input, struct hf_arena *arena)
+{
+	/* Time does not go back: a clock that was set must not undo what was waited for. */
+	b->now = input->now > memory->now ? input->now : memory->now;
+	b->arena = arena;
+	b->memory = hf_health_memory_copy(memory, arena);
+	b->memory->now = b->now;
+	b->input = arranged(input, b->now, arena);
+	b->wake_at = HF_TIME_NEVER;
+	b->evidence_cap = input->samples_len * EVIDENCE_PER_SAMPLE + input->evidence_len;
+	b->evidence = HF_ARENA_ARRAY(arena, struct hf_health_evidence, b->evidence_cap + 1);
+	b->moves_cap = HF_HEALTH_DEVICES_MAX * MOVES_PER_DEVICE + input->orders_len;
+	b->moves = HF_ARENA_ARRAY(arena, struct hf_health_move, b->moves_cap);
+	b->events_cap = b->moves_cap + HF_HEALTH_DEVICES_MAX * HF_HEALTH_FAULTS_MAX;
+	b->events = HF_ARENA_ARRAY(arena, struct hf_health_told, b->events_cap);
+}
+
+static void finish(struct hf_health_brain *b, struct hf_health_plan *plan)
+{
+	plan->memory = *b->memory;
+	plan->changed = b->changed;
+	plan->moves = b->moves;
+	plan->moves_len = b->moves_len;
+	plan->events = b->events;
+	plan->events_len = b->events_len;
+	plan->wake_at = b->wake_at;
+}
+
+int hf_health_step(const struct hf_health_memory *memory, const struct hf_health_input *input,
+		   const struct hf_health_config *config, struct hf_arena *arena,
+		   struct hf_health_plan *ret_plan, struct hf_error *err)
+{
+	struct hf_health_brain *b;
+
+	hf_assert(!hf_health_config_problem(config) && !hf_health_memory_problem(memory));
+	if (input->now < 0 || input->now > HF_TIME_NEVER / 2 || input->boot_id[0] == '\0')
+		return hf_error_set(err, HF_E_INVALID, "a step needs a boot id and a time");
+	if (input->devices_len > HF_HEALTH_INPUT_MAX || input->samples_len > HF_HEALTH_INPUT_MAX ||
+	    input->evidence_len > HF_HEALTH_INPUT_MAX || input->heard_len > HF_HEALTH_INPUT_MAX ||
+	    input->orders_len > HF_HEALTH_INPUT_MAX)
+		return hf_error_set(err, HF_E_TOO_LARGE, "a step takes at most %d of a kind",
+				    HF_HEALTH_INPUT_MAX);
+	b = HF_ARENA_NEW(arena, struct hf_health_brain);
+	b->config = config;
+	b->plan = ret_plan;
+	init(b, memory, input, arena);
+	memset(ret_plan, 0, sizeof(*ret_plan));
+	b->memory->rules_hash = hf_health_rules_hash(config->rules);
+	take_devices(b);
+	hf_health_boot(b);
+	take_heard(b);
+	hf_health_orders(b);
+	hf_health_judge(b);
+	take_evidence(b);
+	hf_health_faults_apply(b);
+	hf_health_peers(b);
+	hf_health_faults_age(b);
+	hf_health_settle(b);
+	hf_health_publish(b);
+	finish(b, ret_plan);
+	return 0;
+}

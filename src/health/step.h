@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_STEP_H
+#define HF_HEALTH_STEP_H
+
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "health/machine.h"
+#include "health/memory.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * The device brain of one node: what is remembered, what was seen since, and the time, give what
+ * is to be remembered, what is to be told, and when to look again.  Pure: the same input, in
+ * whatever order its lists come, gives the same bytes.
+ */
+
+struct hf_health_config {
+	const struct hf_health_rules *rules;
+	int32_t confirm_count;  /* sightings that make weak evidence a state … */
+	hf_time confirm_window; /* … within so long */
+	hf_time clear_after;    /* quiet for so long ends Suspect and Degraded */
+	hf_time probation;
+	int32_t flap_count; /* entries into Suspect within the window: hold, doubling */
+	int32_t flap_fail;  /* and so many: Failed */
+	hf_time flap_window, hold_base, hold_max;
+	hf_time age;         /* of faults that end by themselves */
+	hf_time stale_after; /* nobody heard: Unknown */
+	hf_time same_event;  /* one fact by two ways, and consequences of another */
+	hf_time same_bus;    /* the same for a lost bus, which is told of three times */
+	hf_time peers_window;
+	hf_time heartbeat;   /* conditions are written again after so long, ± 20 % by node */
+	hf_time event_every; /* of one fault */
+};
+extern const struct hf_health_config hf_health_config_default;
+/* NULL, or what cannot be meant: a static text. */
+const char *hf_health_config_problem(const struct hf_health_config *config);
+
+/* A device that is known to be there. */
+struct hf_health_presence {
+	enum hf_health_kind kind;
+	char id[HF_HEALTH_DEVICE_MAX];
+	char uuid[HF_HEALTH_UUID_MAX];
+	char alias[HF_HEALTH_DEVICE_MAX];
+};
+
+/* A detector looked, and could: what it can see is not Unknown.  One that cannot (no library, no
+ * permission, no answer) is simply not in the list. */
+struct hf_health_heard {
+	enum hf_health_detector detector;
+	hf_time at;
+};
+
+/* Measurements, one kind a detector.  `supported` false: nothing is known, nothing changes. */
+struct hf_health_sample {
+	enum hf_health_detector detector;
+	enum hf_health_source source;
+	hf_time at;
+	char device[HF_HEALTH_DEVICE_MAX];
+	bool supported;
+	union {
+		/* recovery, and buslost: NVML's field 230, and what a call for the device gave. */
+		struct {
+			uint32_t action;
+		} recovery;
+		struct {
+			bool lost;           /* NVML 15, or no such directory in sysfs */
+			bool reset_required; /* NVML 16 */
+		} bus;
+		struct {
+			uint64_t uncorrectable; /* a counter */
+			uint32_t remapped_uncorrectable;
+			bool remap_known, pending, failed;
+		} ecc;
+		struct {
+			uint64_t reasons; /* NVML's bits */
+			uint32_t load_percent;
+		} throttle;
+		struct {
+			uint32_t mhz, load_percent;
+		} clock;
+		struct {
+			uint32_t width, width_max, speed, speed_max; /* speed in 0.1 GT/s */
+			uint32_t load_percent;
+		} pcie;
+		struct {
+			uint64_t counter;
+			uint32_t lanes, generation;
+		} replay;
+		struct {
+			int32_t pci, nvml, allocatable; /* -1: not known */
+		} count;
+		struct {
+			uint32_t active; /* a bit a link */
+		} nvlink;
+		struct {
+			bool missing, up;
+			uint64_t link_downed, fatal_errors; /* overrun + integrity + retries */
+			uint64_t symbol_errors, recoveries, slow_restarts;
+		} ib;
+		struct {
+			bool mismatch, not_loaded, timed_out;
+		} driver;
+		struct {
+			bool unreachable, resource_gone;
+		} plugin;
+		struct {
+			bool slow;
+		} straggler;
+		struct {
+			uint64_t uncorrectable;
+			uint32_t throttle_percent;
+		} amd;
+	};
+};
+
+/* What whoever decides about the fleet has done or wants.  `device` "" is the node. */
+enum hf_health_order_kind {
+	HF_HEALTH_ORDER_QUARANTINE,
+	HF_HEALTH_ORDER_REMEDIATE,
+	HF_HEALTH_ORDER_VERIFIED, /* the action was done and what it promised was found true */
+	HF_HEALTH_ORDER_RUNG_FAILED,
+	HF_HEALTH_ORDER_GIVE_UP,
+	HF_HEALTH_ORDER_RELEASE,
+	HF_HEALTH_ORDER_CLEAR, /* a person says that it is well */
+	HF_HEALTH_ORDERS
+};
+struct hf_health_order {
+	enum hf_health_order_kind kind;
+	enum hf_health_action action; /* of VERIFIED */
+	hf_time at;
+	char device[HF_HEALTH_DEVICE_MAX];
+};
+
+struct hf_health_input {
+	hf_time now;
+	char boot_id[HF_HEALTH_BOOT_MAX];
+	hf_time boot_at; /* evidence from before is not of this boot; NONE: take all */
+	const char *node;
+	const struct hf_health_presence *devices;
+	size_t devices_len;
+	const struct hf_health_heard *heard;
+	size_t heard_len;
+	const struct hf_health_sample *samples;
+	size_t samples_len;
+	const struct hf_health_evidence *evidence;
+	size_t evidence_len;
+	const struct hf_health_order *orders;
+	size_t orders_len;
+};
+
+struct hf_health_move {
+	const char *device;
+	enum hf_health_state from, to;
+	enum hf_health_event event;
+	const char *why;
+};
+
+struct hf_health_told {
+	const char *device;
+	bool warning;
+	const char *reason; /* DeviceFault, DeviceRecovered, DeviceFlapping */
+	const char *message;
+};
+
+/* In the order of hf_health_memory.conditions. */
+extern const char *const hf_health_condition_names[HF_HEALTH_CONDITIONS];
+
+struct hf_health_plan {
+	struct hf_health_memory memory;
+	bool changed; /* memory holds more than a later `now`: to the journal before all else */
+	const struct hf_health_move *moves;
+	size_t moves_len;
+	const struct hf_health_told *events;
+	size_t events_len;
+	bool write_conditions, write_devices;
+	const char *label; /* the node in a word */
+	enum hf_health_class cls;
+	hf_time wake_at; /* NEVER: only when something comes in */
+};
+
+/* memory must be sound (hf_health_memory_problem).  The plan lives in the arena.  HF_E_TOO_LARGE
+ * where a list is longer than HF_HEALTH_INPUT_MAX, HF_E_INVALID for an input without a boot id. */
+int hf_health_step(const struct hf_health_memory *memory, const struct hf_health_input *input,
+		   const struct hf_health_config *config, struct hf_arena *arena,
+		   struct hf_health_plan *ret_plan, struct hf_error *err) HF_MUST_CHECK;
+
+/* The plan as a person reads it, the same bytes for the same plan; times relative to zero. */
+void hf_health_plan_render(const struct hf_health_plan *plan, hf_time zero, struct hf_strbuf *sb);
+
+HF_END_DECLS
+
+#endif
