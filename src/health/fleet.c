@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/fleet.h"
+#include "health/ladder_internal.h"
+
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct hf_health_policy hf_health_policy_default = {
+	.mode = HF_HEALTH_OBSERVE,
+	.unavailable = {.count = -1, .percent = 10, .at_least_one = true},
+	.quarantines = {.count = 5, .percent = -1},
+	.quarantine_window = HF_HOUR,
+	.concurrent = 1,
+	.per_domain = 2,
+	.node_attempts = 5,
+	.node_window = 7 * HF_DAY,
+	.job_evictions = 2,
+	/* A breaker that is larger than what may be out in its window would never trip. */
+	.breaker = {.count = -1, .percent = 20, .at_least_one = false},
+	.breaker_window = 5 * HF_MINUTE,
+	.rungs =
+		{
+			[HF_HEALTH_RESTART_PROCESS] = {.attempts = 3,
+						       .window = HF_HOUR,
+						       .timeout = 5 * HF_MINUTE},
+			[HF_HEALTH_MOVE_POD] = {.attempts = 2,
+						.window = HF_HOUR,
+						.timeout = 5 * HF_MINUTE},
+			[HF_HEALTH_QUARANTINE] = {.timeout = 5 * HF_MINUTE},
+			[HF_HEALTH_RESET_DEVICE] = {.attempts = 2,
+						    .window = HF_DAY,
+						    .timeout = 10 * HF_MINUTE,
+						    .settle = HF_MINUTE},
+			[HF_HEALTH_RESTART_DRIVER] = {.attempts = 2,
+						      .window = HF_DAY,
+						      .timeout = 10 * HF_MINUTE,
+						      .settle = 2 * HF_MINUTE},
+			[HF_HEALTH_RESTART_NODE] = {.attempts = 2,
+						    .window = HF_DAY,
+						    .timeout = HF_HOUR,
+						    .settle = 10 * HF_MINUTE},
+			[HF_HEALTH_REPLACE_NODE] = {.attempts = 1,
+						    .window = 7 * HF_DAY,
+						    .timeout = HF_HOUR},
+		},
+	.stale_after = 5 * HF_MINUTE,
+};
+
+static const char *const mode_names[] = {"observe", "quarantine", "remediate"};
+static const char *const answer_names[HF_HEALTH_ANSWERS] = {"nothing", "go", "would", "held",
+							    "waits"};
+static const char *const doing_names[HF_HEALTH_DOINGS] = {"nothing", "quarantine", "remedy",
+							  "fail",    "give-up",    "release"};
+static const char *const why_texts[] = {
+#define X(name, text) text,
+	HF_HEALTH_WHYS(X)
+#undef X
+};
+
+const char *hf_health_mode_name(enum hf_health_mode mode)
+{
+	return (unsigned)mode < HF_ARRAY_LEN(mode_names) ? mode_names[mode] : "?";
+}
+
+const char *hf_health_answer_name(enum hf_health_answer answer)
+{
+	return (unsigned)answer < HF_HEALTH_ANSWERS ? answer_names[answer] : "?";
+}
+
+const char *hf_health_doing_name(enum hf_health_doing doing)
+{
+	return (unsigned)doing < HF_HEALTH_DOINGS ? doing_names[doing] : "?";
+}
+
+const char *hf_health_why_text(enum hf_health_why why)
+{
+	return (unsigned)why < HF_HEALTH_WHY_COUNT ? why_texts[why] : "?";
+}
+
+/* ---- the policy ---------------------------------------------------------------------------------- */
+
+static bool limit_is_sound(const struct hf_health_limit *limit)
+{
+	return limit->count >= -1 && limit->percent >= -1 && limit->percent <= 100;
+}
+
+const char *hf_health_policy_problem(const struct hf_health_policy *policy)
+{
+	if ((unsigned)policy->mode > HF_HEALTH_REMEDIATES)
+		return "a mode that is none";
+	if (!limit_is_sound(&policy->unavailable) || !limit_is_sound(&policy->quarantines) ||
+	    !limit_is_sound(&policy->breaker))
+		return "a limit that is none";
+	if (policy->concurrent < 0 || policy->per_domain < 0 || policy->node_attempts < 0 ||
+	    policy->job_evictions < 0 || policy->quarantine_window < 0 ||
+	    policy->breaker_window < 0 || policy->node_window < 0 || policy->stale_after <= 0)
+		return "a number below zero";
+	for (size_t i = 0; i < HF_HEALTH_ACTIONS; i++) {
+		const struct hf_health_rung *r = &policy->rungs[i];
+
+		if (r->attempts < 0 || r->window < 0 || r->timeout < 0 || r->settle < 0)
+			return "a number below zero";
+		if (r->attempts > 0 && r->timeout < HF_MINUTE)
+			return "a rung with less than a minute";
+	}
+	return policy->windows_len > HF_HEALTH_WINDOWS_MAX ? "too many windows" : NULL;
+}
+
+int32_t hf_health_limit_of(const struct hf_health_limit *limit, size_t total)
+{
+	int64_t share = limit->percent < 0 ? -1 : (int64_t)total * limit->percent / 100;
+	int64_t value = limit->count;
+
+	if (share == 0 && limit->at_least_one && total > 0)
+		share = 1;
+	if (value < 0 || (share >= 0 && share < value))
+		value = share;
+	return value > INT32_MAX ? INT32_MAX : (int32_t)value;
+}
+
+/* Days since 1970-01-01, a Thursday. */
+static bool in_window(const struct hf_health_policy *policy, hf_time now)
+{
+	int64_t minute = now / HF_MINUTE, day = minute / (24 * 60);
+	int32_t of_day = (int32_t)(minute % (24 * 60));
+
+	for (size_t i = 0; i < policy->windows_len; i++) {
+		const struct hf_health_window *w = &policy->windows[i];
+		bool over = w->to_minute < w->from_minute;
+		bool late = of_day >= w->from_minute, early = of_day < w->to_minute;
+		/* Behind midnight it is the window of the day before. */
+		int64_t begun = over && !late ? day - 1 : day;
+
+		if ((over ? late || early : late && early) &&
+		    w->days & 1u << (unsigned)((begun + 4) % 7))
+			return true;
+	}
+	return policy->windows_len == 0;
+}
+
+/* ---- budgets ----------------------------------------------------------------------------------------- */
+
+struct budgets {
+	const struct hf_health_fleet *fleet;
+	const struct hf_health_policy *policy;
+	int32_t unavailable, quarantines, concurrent; /* left; -1: no limit */
+	bool in_window;
+	struct hf_health_breaker breaker;
+	/* Nodes by domain, sorted: how many of each are out. */
+	struct domain {
+		const char *name;
+		int32_t out;
+	} * domains;
+	size_t domains_len;
+};
+
+static int32_t minus(int32_t limit, int32_t used)
+{
+	if (limit < 0)
+		return -1;
+	return used >= limit ? 0 : limit - used;
+}
+
+static int by_domain(const void *left, const void *right)
+{
+	return strcmp(((const struct domain *)left)->name, ((const struct domain *)right)->name);
+}
+
+static void count_domains(struct budgets *b, struct hf_arena *arena)
+{
+	const struct hf_health_fleet *fleet = b->fleet;
+	struct domain *all = HF_ARENA_ARRAY(arena, struct domain, fleet->nodes_len + 1);
+	size_t len = 0;
+
+	for (size_t i = 0; i < fleet->nodes_len; i++)
+		all[i] = (struct domain){.name = hf_str_or(fleet->nodes[i].domain, ""),
+					 .out = fleet->nodes[i].unavailable};
+	if (fleet->nodes_len > 0)
+		qsort(all, fleet->nodes_len, sizeof(*all), by_domain);
+	for (size_t i = 0; i < fleet->nodes_len; i++) {
+		if (len > 0 && hf_streq(all[len - 1].name, all[i].name))
+			all[len - 1].out += all[i].out;
+		else
+			all[len++] = all[i];
+	}
+	b->domains = all;
+	b->domains_len = len;
+}
+
+static struct domain *domain_of(struct budgets *b, const struct hf_health_node *node)
+{
+	struct domain key = {.name = hf_str_or(node->domain, "")};
+
+	if (key.name[0] == '\0')
+		return NULL;
+	return bsearch(&key, b->domains, b->domains_len, sizeof(key), by_domain);
+}
+
+static int32_t within(const struct hf_health_fleet *fleet, hf_time window)
+{
+	int32_t n = 0;
+
+	for (size_t i = 0; i < fleet->quarantined_len; i++)
+		n += fleet->now - fleet->quarantined[i] <= window;
+	return n;
+}
+
+static void begin(struct budgets *b, struct hf_arena *arena)
+{
+	const struct hf_health_policy *policy = b->policy;
+	const struct hf_health_fleet *fleet = b->fleet;
+	int32_t out = 0, at_work = 0;
+
+	for (size_t i = 0; i < fleet->nodes_len; i++) {
+		out += fleet->nodes[i].unavailable;
+		at_work += fleet->nodes[i].running != HF_HEALTH_RECORD;
+	}
+	b->unavailable = minus(hf_health_limit_of(&policy->unavailable, fleet->selected), out);
+	b->quarantines = minus(hf_health_limit_of(&policy->quarantines, fleet->selected),
+			       within(fleet, policy->quarantine_window));
+	b->concurrent = minus(policy->concurrent, at_work);
+	b->in_window = in_window(policy, fleet->now);
+	b->breaker = fleet->breaker;
+	count_domains(b, arena);
+}
+
+/* ---- the breaker -------------------------------------------------------------------------------------- */
+
+/* So many new ones within the window are no row of bad luck: nothing more is done until a person
+ * has looked.  It counts what is wanted too, so that it trips before the first of a thousand. */
+static void trip(struct budgets *b, const struct hf_health_decision *decisions, size_t len)
+{
+	int32_t limit = hf_health_limit_of(&b->policy->breaker, b->fleet->selected);
+	int32_t bad = within(b->fleet, b->policy->breaker_window);
+
+	for (size_t i = 0; i < len; i++)
+		bad += decisions[i].doing == HF_HEALTH_DO_QUARANTINE &&
+		       decisions[i].answer == HF_HEALTH_GO;
+	/* One node alone never trips it, however small the cluster. */
+	if (limit >= 0 && bad > (limit > 1 ? limit : 1))
+		b->breaker.tripped = true;
+}
+
+struct hf_health_breaker hf_health_breaker_close(const struct hf_health_breaker *breaker,
+						 hf_time now)
+{
+	return (struct hf_health_breaker){
+		.tripped = false, .epoch = breaker->epoch + 1, .closed_at = now};
+}
+
+/* ---- one decision ------------------------------------------------------------------------------------- */
+
+static enum hf_health_why hold_quarantine(struct budgets *b, const struct hf_health_node *node)
+{
+	const struct domain *domain = domain_of(b, node);
+
+	if (!node->unavailable) {
+		if (b->unavailable == 0)
+			return HF_HEALTH_WHY_UNAVAILABLE;
+		if (domain && b->policy->per_domain > 0 && domain->out >= b->policy->per_domain)
+			return HF_HEALTH_WHY_DOMAIN;
+	}
+	if (b->quarantines == 0)
+		return HF_HEALTH_WHY_RATE;
+	/* A gang that starts anew loses nothing more when this one goes with it. */
+	if (!hf_str_is_empty(node->job) && !node->job_restarting && b->policy->job_evictions > 0 &&
+	    node->job_evictions >= b->policy->job_evictions && !hf_health_is_fatal(node->cls))
+		return HF_HEALTH_WHY_JOB;
+	/* What has stopped anyway is taken out at any time. */
+	if (!b->in_window && !hf_health_is_fatal(node->cls))
+		return HF_HEALTH_WHY_WINDOW;
+	return HF_HEALTH_WHY_COUNT;
+}
+
+static enum hf_health_why hold(struct budgets *b, const struct hf_health_node *node,
+			       const struct hf_health_decision *d)
+{
+	if (b->policy->paused)
+		return HF_HEALTH_WHY_PAUSED;
+	if (b->breaker.tripped)
+		return HF_HEALTH_WHY_BREAKER;
+	if (d->doing == HF_HEALTH_DO_QUARANTINE)
+		return hold_quarantine(b, node);
+	if (d->doing != HF_HEALTH_DO_REMEDY)
+		return HF_HEALTH_WHY_COUNT;
+	/* Somebody else's cordon says that somebody else is at work there. */
+	if (node->foreign)
+		return HF_HEALTH_WHY_FOREIGN;
+	if (b->concurrent == 0)
+		return HF_HEALTH_WHY_CONCURRENT;
+	return b->in_window ? HF_HEALTH_WHY_COUNT : HF_HEALTH_WHY_WINDOW;
+}
+
+static void spend(struct budgets *b, const struct hf_health_node *node,
+		  const struct hf_health_decision *d)
+{
+	struct domain *domain = domain_of(b, node);
+
+	if (d->doing == HF_HEALTH_DO_REMEDY && b->concurrent > 0)
+		b->concurrent--;
+	if (d->doing != HF_HEALTH_DO_QUARANTINE)
+		return;
+	if (b->quarantines > 0)
+		b->quarantines--;
+	if (node->unavailable)
+		return;
+	if (b->unavailable > 0)
+		b->unavailable--;
+	if (domain)
+		domain->out++;
+}
+
+static bool mode_does(enum hf_health_mode mode, enum hf_health_doing doing)
+{
+	if (doing == HF_HEALTH_DO_QUARANTINE || doing == HF_HEALTH_DO_RELEASE)
+		return mode >= HF_HEALTH_QUARANTINES;
+	return mode >= HF_HEALTH_REMEDIATES;
+}
+
+static void decide(struct budgets *b, const struct hf_health_node *node,
+		   struct hf_health_decision *d)
+{
+	enum hf_health_why why;
+
+	/* To write down that a remedy did not help disturbs nobody. */
+	if (d->answer != HF_HEALTH_GO || d->doing == HF_HEALTH_DO_FAIL)
+		return;
+	why = hold(b, node, d);
+	if (why != HF_HEALTH_WHY_COUNT) {
+		d->answer = HF_HEALTH_HELD;
+		d->why = why;
+		return;
+	}
+	if (node->job_restarting && d->doing == HF_HEALTH_DO_QUARANTINE)
+		d->why = HF_HEALTH_WHY_JOB_RESTARTING;
+	/* What would be done takes its part of the budgets too: what is shown is what would be. */
+	spend(b, node, d);
+	if (!mode_does(b->policy->mode, d->doing))
+		d->answer = HF_HEALTH_WOULD;
+}
+
+/* The strictest first, then the longest known, then by name: a budget goes where it matters. */
+static int by_need(const void *left, const void *right)
+{
+	const struct hf_health_node *a = *(const struct hf_health_node *const *)left;
+	const struct hf_health_node *b = *(const struct hf_health_node *const *)right;
+
+	if (a->cls != b->cls)
+		return a->cls > b->cls ? -1 : 1;
+	if (a->evidence_at != b->evidence_at)
+		return a->evidence_at < b->evidence_at ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static int by_name(const void *left, const void *right)
+{
+	return strcmp(((const struct hf_health_decision *)left)->node,
+		      ((const struct hf_health_decision *)right)->node);
+}
+
+int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
+			   const struct hf_health_policy *policy, struct hf_arena *arena,
+			   struct hf_health_fleet_plan *ret_plan, struct hf_error *err)
+{
+	struct budgets b = {.fleet = fleet, .policy = policy};
+	struct hf_health_decision *decisions;
+	const struct hf_health_node **nodes;
+	hf_time wake = HF_TIME_NEVER, at;
+	size_t len = fleet->nodes_len;
+
+	hf_assert(!hf_health_policy_problem(policy));
+	if (len > HF_HEALTH_NODES_MAX)
+		return hf_error_set(err, HF_E_TOO_LARGE, "%zu nodes, at most %d are decided about",
+				    len, HF_HEALTH_NODES_MAX);
+	begin(&b, arena);
+	nodes = HF_ARENA_ARRAY(arena, const struct hf_health_node *, len + 1);
+	decisions = HF_ARENA_ARRAY(arena, struct hf_health_decision, len + 1);
+	for (size_t i = 0; i < len; i++)
+		nodes[i] = &fleet->nodes[i];
+	if (len > 0)
+		qsort(nodes, len, sizeof(*nodes), by_need);
+	for (size_t i = 0; i < len; i++) {
+		decisions[i] = hf_health_ladder(nodes[i], fleet, policy, &at);
+		wake = at < wake ? at : wake;
+	}
+	trip(&b, decisions, len);
+	for (size_t i = 0; i < len; i++)
+		decide(&b, nodes[i], &decisions[i]);
+	if (len > 0)
+		qsort(decisions, len, sizeof(*decisions), by_name);
+	*ret_plan = (struct hf_health_fleet_plan){
+		.decisions = decisions,
+		.len = len,
+		.breaker = b.breaker,
+		.breaker_tripped_now = b.breaker.tripped && !fleet->breaker.tripped,
+		.unavailable_left = b.unavailable,
+		.quarantines_left = b.quarantines,
+		.concurrent_left = b.concurrent,
+		.wake_at = wake,
+	};
+	return 0;
+}
+
+void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb)
+{
+	for (size_t i = 0; i < plan->len; i++) {
+		const struct hf_health_decision *d = &plan->decisions[i];
+
+		hf_strbuf_addf(sb, "- %s: %s", d->node, hf_health_answer_name(d->answer));
+		if (d->doing != HF_HEALTH_DO_NOTHING)
+			hf_strbuf_addf(sb, " %s", hf_health_doing_name(d->doing));
+		if (d->action != HF_HEALTH_RECORD && d->doing != HF_HEALTH_DO_QUARANTINE)
+			hf_strbuf_addf(sb, " %s", hf_health_action_name(d->action));
+		hf_strbuf_addf(sb, ", %s\n", hf_health_why_text(d->why));
+	}
+	hf_strbuf_addf(sb, "left: unavailable %d, quarantines %d, concurrent %d\n",
+		       plan->unavailable_left, plan->quarantines_left, plan->concurrent_left);
+	hf_strbuf_addf(sb, "breaker: %s, epoch %llu\n", plan->breaker.tripped ? "open" : "closed",
+		       (unsigned long long)plan->breaker.epoch);
+}

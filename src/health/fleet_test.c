@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/fleet.h"
+
+#include "base/str.h"
+#include "harness/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NODES 1000
+
+static struct hf_health_node nodes[NODES];
+static char names[NODES][16];
+static struct hf_health_fleet fleet;
+static struct hf_health_policy policy;
+static struct hf_health_fleet_plan plan;
+static struct hf_arena *arena;
+static const hf_time now = 1000 * HF_DAY;
+
+static int setup(void **state)
+{
+	(void)state;
+	arena = hf_arena_create((size_t)8 << 20);
+	policy = hf_health_policy_default;
+	policy.mode = HF_HEALTH_REMEDIATES;
+	memset(nodes, 0, sizeof(nodes));
+	for (int i = 0; i < NODES; i++) {
+		snprintf(names[i], sizeof(names[i]), "n%03d", i);
+		nodes[i] = (struct hf_health_node){
+			.name = names[i],
+			.state = HF_HEALTH_HEALTHY,
+			.evidence_at = HF_TIME_NONE,
+			.observed_at = now,
+			.same_boot = true,
+			.replaceable = true,
+		};
+	}
+	fleet = (struct hf_health_fleet){
+		.now = now,
+		.nodes = nodes,
+		.nodes_len = 20,
+		.selected = 100,
+		.breaker = {.closed_at = HF_TIME_NONE},
+	};
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena = hf_arena_destroy(arena);
+	return 0;
+}
+
+static struct hf_health_node *ill(int i, enum hf_health_class cls, enum hf_health_action action)
+{
+	nodes[i].state = hf_health_is_fatal(cls) ? HF_HEALTH_UNHEALTHY : HF_HEALTH_DEGRADED_STATE;
+	nodes[i].cls = cls;
+	nodes[i].action = action;
+	nodes[i].evidence_at = now - HF_MINUTE;
+	return &nodes[i];
+}
+
+/* Ill and already quarantined by us. */
+static struct hf_health_node *kept(int i, enum hf_health_class cls, enum hf_health_action action)
+{
+	struct hf_health_node *n = ill(i, cls, action);
+
+	n->state = HF_HEALTH_QUARANTINED;
+	n->owned = n->unavailable = true;
+	n->owned_at = now - 2 * HF_MINUTE;
+	return n;
+}
+
+static void decide(void)
+{
+	struct hf_error err = {0};
+
+	assert_ok(hf_health_fleet_decide(&fleet, &policy, arena, &plan, &err), &err);
+	assert_int_equal(plan.len, fleet.nodes_len);
+}
+
+static void expect(int i, enum hf_health_answer answer, enum hf_health_doing doing,
+		   enum hf_health_why why)
+{
+	const struct hf_health_decision *d = &plan.decisions[i];
+
+	assert_string_equal(d->node, names[i]);
+	assert_string_equal(hf_health_answer_name(d->answer), hf_health_answer_name(answer));
+	assert_string_equal(hf_health_doing_name(d->doing), hf_health_doing_name(doing));
+	assert_string_equal(hf_health_why_text(d->why), hf_health_why_text(why));
+}
+
+static int going(enum hf_health_doing doing)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < plan.len; i++)
+		n += plan.decisions[i].answer == HF_HEALTH_GO && plan.decisions[i].doing == doing;
+	return n;
+}
+
+#define EXPECT(i, answer, doing, why)                                                              \
+	expect((i), HF_HEALTH_##answer, HF_HEALTH_DO_##doing, HF_HEALTH_WHY_##why)
+
+/* ---- the way of one node ------------------------------------------------------------------------ */
+
+static void a_stopped_node_is_quarantined_then_mended_then_released(void **state)
+{
+	(void)state;
+	ill(0, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE);
+	decide();
+	EXPECT(0, GO, QUARANTINE, EVIDENCE);
+	EXPECT(1, NOTHING, NOTHING, WELL);
+	kept(0, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE);
+	decide();
+	EXPECT(0, GO, REMEDY, EVIDENCE);
+	assert_int_equal(plan.decisions[0].action, HF_HEALTH_RESET_DEVICE);
+	nodes[0].running = HF_HEALTH_RESET_DEVICE;
+	nodes[0].running_since = now - HF_MINUTE;
+	decide();
+	EXPECT(0, WAITS, NOTHING, RUNNING);
+	assert_int_equal(plan.wake_at, now + 9 * HF_MINUTE);
+	nodes[0].running = HF_HEALTH_RECORD;
+	nodes[0].cls = HF_HEALTH_NONE;
+	nodes[0].state = HF_HEALTH_PROBATION;
+	decide();
+	EXPECT(0, WAITS, NOTHING, SETTLING);
+	nodes[0].state = HF_HEALTH_HEALTHY;
+	decide();
+	EXPECT(0, GO, RELEASE, MENDED);
+}
+
+static void a_suspicion_moves_nothing(void **state)
+{
+	(void)state;
+	ill(0, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->state = HF_HEALTH_SUSPECT;
+	decide();
+	EXPECT(0, NOTHING, NOTHING, UNCONFIRMED);
+}
+
+static void each_mode_does_what_it_says_and_shows_the_rest(void **state)
+{
+	(void)state;
+	ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	policy.mode = HF_HEALTH_OBSERVE;
+	decide();
+	EXPECT(0, WOULD, QUARANTINE, EVIDENCE);
+	EXPECT(1, WOULD, REMEDY, EVIDENCE);
+	policy.mode = HF_HEALTH_QUARANTINES;
+	decide();
+	EXPECT(0, GO, QUARANTINE, EVIDENCE);
+	EXPECT(1, WOULD, REMEDY, EVIDENCE);
+	policy.paused = true;
+	decide();
+	EXPECT(0, HELD, QUARANTINE, PAUSED);
+}
+
+/* ---- the promises ------------------------------------------------------------------------------- */
+
+static void promise_1_unknown_is_left_alone(void **state)
+{
+	(void)state;
+	ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->state = HF_HEALTH_UNKNOWN;
+	ill(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->observed_at = HF_TIME_NONE;
+	ill(2, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->observed_at = now - 6 * HF_MINUTE;
+	decide();
+	for (int i = 0; i < 3; i++)
+		EXPECT(i, NOTHING, NOTHING, SILENT);
+}
+
+static void promise_2_what_others_have_taken_out_stays_theirs(void **state)
+{
+	(void)state;
+	/* Well and cordoned by a person: nothing to release. */
+	nodes[0].unavailable = nodes[0].foreign = true;
+	/* Ours, and a person's as well: no remedy beside theirs. */
+	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->foreign = true;
+	decide();
+	EXPECT(0, NOTHING, NOTHING, WELL);
+	EXPECT(1, HELD, REMEDY, FOREIGN);
+}
+
+static void promise_3_old_evidence_moves_nothing(void **state)
+{
+	(void)state;
+	ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->same_boot = false;
+	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->same_boot = false;
+	decide();
+	EXPECT(0, HELD, QUARANTINE, STALE);
+	EXPECT(1, HELD, REMEDY, STALE);
+	/* The breaker was closed since. */
+	nodes[0].same_boot = true;
+	fleet.breaker = hf_health_breaker_close(&fleet.breaker, now - HF_SECOND);
+	assert_int_equal(fleet.breaker.epoch, 1);
+	decide();
+	EXPECT(0, HELD, QUARANTINE, STALE);
+	nodes[0].evidence_at = now;
+	decide();
+	EXPECT(0, GO, QUARANTINE, EVIDENCE);
+}
+
+static void promise_4_a_rung_is_not_repeated_beyond_its_cap(void **state)
+{
+	struct hf_health_attempt tried[6] = {
+		{.action = HF_HEALTH_RESET_DEVICE, .at = now - 3 * HF_HOUR},
+		{.action = HF_HEALTH_RESET_DEVICE, .at = now - 2 * HF_HOUR},
+	};
+	struct hf_health_node *n = kept(0, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE);
+
+	(void)state;
+	n->attempts = tried;
+	n->attempts_len = 1;
+	decide();
+	assert_int_equal(plan.decisions[0].action, HF_HEALTH_RESET_DEVICE);
+	n->attempts_len = 2;
+	decide();
+	EXPECT(0, GO, REMEDY, ESCALATED);
+	assert_int_equal(plan.decisions[0].action, HF_HEALTH_RESTART_NODE);
+	for (int i = 2; i < 4; i++)
+		tried[i] = (struct hf_health_attempt){.action = HF_HEALTH_RESTART_NODE,
+						      .at = now - HF_HOUR};
+	n->attempts_len = 4;
+	decide();
+	EXPECT(0, GO, GIVE_UP, EXHAUSTED);
+	/* And of any rungs together, over a week. */
+	for (int i = 0; i < 5; i++)
+		tried[i].at = now - (i + 2) * HF_DAY;
+	n->attempts_len = 5;
+	decide();
+	EXPECT(0, GO, GIVE_UP, EXHAUSTED);
+}
+
+static void promise_4_what_a_rung_does_itself_is_no_new_fault(void **state)
+{
+	const struct hf_health_attempt restart = {.action = HF_HEALTH_RESTART_NODE,
+						  .at = now - 9 * HF_MINUTE};
+
+	(void)state;
+	nodes[0] = *ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	nodes[0].attempts = &restart;
+	nodes[0].attempts_len = 1;
+	decide();
+	EXPECT(0, WAITS, NOTHING, SETTLING);
+	assert_int_equal(plan.wake_at, now + HF_MINUTE);
+}
+
+static void promise_5_a_thousand_at_once_open_the_breaker(void **state)
+{
+	(void)state;
+	fleet.nodes_len = fleet.selected = NODES;
+	for (int i = 0; i < NODES; i++)
+		ill(i, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	decide();
+	assert_true(plan.breaker.tripped && plan.breaker_tripped_now);
+	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 0);
+	EXPECT(0, HELD, QUARANTINE, BREAKER);
+	/* It does not close by itself. */
+	fleet.breaker = plan.breaker;
+	for (int i = 1; i < NODES; i++)
+		nodes[i].cls = HF_HEALTH_NONE;
+	decide();
+	assert_true(plan.breaker.tripped);
+	assert_false(plan.breaker_tripped_now);
+	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 0);
+}
+
+static void promise_5_budgets_hold_together(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		ill(i, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE);
+	decide();
+	/* Five an hour. */
+	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 5);
+	EXPECT(5, HELD, QUARANTINE, RATE);
+	assert_int_equal(plan.quarantines_left, 0);
+	/* Ten in a hundred out, whoever did it. */
+	policy.quarantines.count = -1;
+	for (int i = 10; i < 18; i++)
+		nodes[i].unavailable = nodes[i].foreign = true;
+	decide();
+	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 2);
+	EXPECT(2, HELD, QUARANTINE, UNAVAILABLE);
+	/* What is out already takes nothing more. */
+	nodes[2].unavailable = true;
+	decide();
+	EXPECT(2, GO, QUARANTINE, EVIDENCE);
+}
+
+static void promise_5_domains_and_remedies(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		ill(i, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE)->domain = "rack-1";
+	kept(5, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	kept(6, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE);
+	decide();
+	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 2);
+	EXPECT(2, HELD, QUARANTINE, DOMAIN);
+	/* One remedy at a time, the stricter fault first. */
+	EXPECT(5, GO, REMEDY, EVIDENCE);
+	EXPECT(6, HELD, REMEDY, CONCURRENT);
+}
+
+static void promise_5_a_job_is_not_disturbed_without_end(void **state)
+{
+	struct hf_health_node *n = ill(0, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD);
+
+	(void)state;
+	n->job = "default/llm";
+	n->job_evictions = 2;
+	decide();
+	EXPECT(0, HELD, QUARANTINE, JOB);
+	/* It restarts already: this one goes with it. */
+	n->job_restarting = true;
+	decide();
+	EXPECT(0, GO, QUARANTINE, JOB_RESTARTING);
+	/* What has stopped does not run on for the sake of a budget. */
+	n = ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	n->job_restarting = false;
+	decide();
+	EXPECT(0, GO, QUARANTINE, EVIDENCE);
+}
+
+static void promise_6_a_rung_without_a_verdict_has_failed_and_the_next_follows(void **state)
+{
+	struct hf_health_attempt failed = {
+		.action = HF_HEALTH_RESET_DEVICE, .at = now - HF_MINUTE, .failed = true};
+	struct hf_health_node *n = kept(0, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE);
+
+	(void)state;
+	n->running = HF_HEALTH_RESET_DEVICE;
+	n->running_since = now - 10 * HF_MINUTE;
+	decide();
+	EXPECT(0, GO, FAIL, TIMED_OUT);
+	n->running = HF_HEALTH_RECORD;
+	n->attempts = &failed;
+	n->attempts_len = 1;
+	decide();
+	EXPECT(0, GO, REMEDY, ESCALATED);
+	assert_int_equal(plan.decisions[0].action, HF_HEALTH_RESTART_NODE);
+	failed.action = HF_HEALTH_RESTART_NODE;
+	decide();
+	EXPECT(0, GO, GIVE_UP, EXHAUSTED);
+}
+
+static void promise_7_nothing_is_reset_or_restarted_under_somebody(void **state)
+{
+	(void)state;
+	policy.concurrent = 5;
+	kept(0, HF_HEALTH_GPU_RESET, HF_HEALTH_RESET_DEVICE)->device_busy = true;
+	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->undrainable = true;
+	decide();
+	EXPECT(0, HELD, REMEDY, DEVICE_BUSY);
+	EXPECT(1, HELD, REMEDY, UNDRAINABLE);
+	policy.force_drain = true;
+	decide();
+	EXPECT(0, HELD, REMEDY, DEVICE_BUSY);
+	EXPECT(1, GO, REMEDY, EVIDENCE);
+}
+
+static void promise_8_slow_is_better_than_nothing(void **state)
+{
+	(void)state;
+	ill(0, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->replaceable = false;
+	ill(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->replaceable = false;
+	decide();
+	EXPECT(0, HELD, QUARANTINE, NO_CAPACITY);
+	EXPECT(1, GO, QUARANTINE, EVIDENCE);
+}
+
+/* ---- the rest --------------------------------------------------------------------------------------- */
+
+static void excluded_and_failed_nodes_are_a_persons(void **state)
+{
+	(void)state;
+	ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->excluded = true;
+	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->excluded = true;
+	ill(2, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->state = HF_HEALTH_FAILED;
+	kept(3, HF_HEALTH_REPLACE, HF_HEALTH_REPLACE_NODE);
+	decide();
+	EXPECT(0, NOTHING, NOTHING, EXCLUDED);
+	EXPECT(1, NOTHING, NOTHING, EXCLUDED);
+	EXPECT(2, NOTHING, NOTHING, FAILED_STATE);
+	EXPECT(3, GO, GIVE_UP, EVIDENCE);
+}
+
+static void windows_hold_what_can_wait(void **state)
+{
+	/* 1000 days after 1970-01-01, a Thursday, is a Wednesday. */
+	const struct hf_health_window night = {
+		.days = 1u << 2, .from_minute = 1320, .to_minute = 60};
+	const struct hf_health_window day = {.days = 1u << 3, .from_minute = 60, .to_minute = 120};
+
+	(void)state;
+	ill(0, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD);
+	ill(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	policy.windows[0] = day;
+	policy.windows_len = 1;
+	decide();
+	EXPECT(0, HELD, QUARANTINE, WINDOW);
+	EXPECT(1, GO, QUARANTINE, EVIDENCE);
+	/* Of Tuesday, over midnight. */
+	policy.windows[0] = night;
+	decide();
+	EXPECT(0, GO, QUARANTINE, EVIDENCE);
+}
+
+static void shares_are_rounded_down(void **state)
+{
+	const struct hf_health_limit share = {.count = -1, .percent = 10};
+	const struct hf_health_limit one = {.count = -1, .percent = 10, .at_least_one = true};
+	const struct hf_health_limit both = {.count = 3, .percent = 10};
+	const struct hf_health_limit none = {.count = -1, .percent = -1};
+
+	(void)state;
+	assert_int_equal(hf_health_limit_of(&share, 9), 0);
+	assert_int_equal(hf_health_limit_of(&share, 19), 1);
+	assert_int_equal(hf_health_limit_of(&one, 9), 1);
+	assert_int_equal(hf_health_limit_of(&one, 0), 0);
+	assert_int_equal(hf_health_limit_of(&both, 100), 3);
+	assert_int_equal(hf_health_limit_of(&both, 20), 2);
+	assert_int_equal(hf_health_limit_of(&none, 20), -1);
+}
+
+static void the_order_of_the_nodes_does_not_matter(void **state)
+{
+	struct hf_strbuf a = HF_STRBUF_INIT(100000), b = HF_STRBUF_INIT(100000);
+	static struct hf_health_node turned[NODES];
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		ill(i, i % 2 ? HF_HEALTH_REBOOT : HF_HEALTH_GPU_RESET, HF_HEALTH_RESTART_NODE);
+	decide();
+	hf_health_fleet_render(&plan, &a);
+	for (size_t i = 0; i < fleet.nodes_len; i++)
+		turned[i] = nodes[fleet.nodes_len - 1 - i];
+	fleet.nodes = turned;
+	decide();
+	hf_health_fleet_render(&plan, &b);
+	assert_string_equal(a.data, b.data);
+	assert_non_null(strstr(a.data, "- n002: held quarantine, rate: "));
+	hf_strbuf_release(&a);
+	hf_strbuf_release(&b);
+}
+
+static void what_cannot_be_meant_is_refused(void **state)
+{
+	struct hf_error err = {0};
+
+	(void)state;
+	assert_null(hf_health_policy_problem(&hf_health_policy_default));
+	policy.breaker.percent = 101;
+	assert_non_null(hf_health_policy_problem(&policy));
+	policy = hf_health_policy_default;
+	policy.rungs[HF_HEALTH_RESET_DEVICE].timeout = HF_SECOND;
+	assert_non_null(hf_health_policy_problem(&policy));
+	policy = hf_health_policy_default;
+	policy.windows_len = HF_HEALTH_WINDOWS_MAX + 1;
+	assert_non_null(hf_health_policy_problem(&policy));
+	policy = hf_health_policy_default;
+	policy.concurrent = -1;
+	assert_non_null(hf_health_policy_problem(&policy));
+	policy = hf_health_policy_default;
+	fleet.nodes_len = HF_HEALTH_NODES_MAX + 1;
+	assert_code(hf_health_fleet_decide(&fleet, &policy, arena, &plan, &err), HF_E_TOO_LARGE);
+	assert_string_equal(hf_health_mode_name(HF_HEALTH_OBSERVE), "observe");
+	assert_string_equal(hf_health_why_text(HF_HEALTH_WHY_COUNT), "?");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_stopped_node_is_quarantined_then_mended_then_released),
+		TEST(a_suspicion_moves_nothing),
+		TEST(each_mode_does_what_it_says_and_shows_the_rest),
+		TEST(promise_1_unknown_is_left_alone),
+		TEST(promise_2_what_others_have_taken_out_stays_theirs),
+		TEST(promise_3_old_evidence_moves_nothing),
+		TEST(promise_4_a_rung_is_not_repeated_beyond_its_cap),
+		TEST(promise_4_what_a_rung_does_itself_is_no_new_fault),
+		TEST(promise_5_a_thousand_at_once_open_the_breaker),
+		TEST(promise_5_budgets_hold_together),
+		TEST(promise_5_domains_and_remedies),
+		TEST(promise_5_a_job_is_not_disturbed_without_end),
+		TEST(promise_6_a_rung_without_a_verdict_has_failed_and_the_next_follows),
+		TEST(promise_7_nothing_is_reset_or_restarted_under_somebody),
+		TEST(promise_8_slow_is_better_than_nothing),
+		TEST(excluded_and_failed_nodes_are_a_persons),
+		TEST(windows_hold_what_can_wait),
+		TEST(shares_are_rounded_down),
+		TEST(the_order_of_the_nodes_does_not_matter),
+		TEST(what_cannot_be_meant_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/ladder_internal.h"
+
+static struct hf_health_decision say(const struct hf_health_node *node, enum hf_health_doing doing,
+				     enum hf_health_answer answer, enum hf_health_why why)
+{
+	return (struct hf_health_decision){.node = node->name,
+					   .doing = doing,
+					   .action = HF_HEALTH_RECORD,
+					   .answer = answer,
+					   .why = why};
+}
+
+/* ---- what has been tried ------------------------------------------------------------------------- */
+
+static int32_t tried(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+		     enum hf_health_action action, hf_time window)
+{
+	int32_t n = 0;
+
+	for (size_t i = 0; i < node->attempts_len; i++) {
+		const struct hf_health_attempt *a = &node->attempts[i];
+
+		n += (action == HF_HEALTH_ACTIONS || a->action == action) &&
+		     fleet->now - a->at <= window;
+	}
+	return n;
+}
+
+/* The mildest rung from the one that is asked for on that may still be taken; RECORD for none.  A
+ * rung that failed is not taken again while the same trouble stands: what did not help does not
+ * help the second time. */
+static enum hf_health_action next_rung(const struct hf_health_node *node,
+				       const struct hf_health_fleet *fleet,
+				       const struct hf_health_policy *policy)
+{
+	enum hf_health_action from = node->action;
+
+	for (size_t i = 0; i < node->attempts_len; i++) {
+		const struct hf_health_attempt *a = &node->attempts[i];
+
+		if (a->failed && node->owned && a->at >= node->owned_at && a->action >= from)
+			from = a->action + 1;
+	}
+	for (int r = from; r < HF_HEALTH_ACTIONS; r++) {
+		const struct hf_health_rung *rung = &policy->rungs[r];
+
+		/* Restarting the driver does not mend what a reset could not, and the other way
+		 * round: each class has the one it asked for, then the restart of the node. */
+		if (r != (int)node->action && r < HF_HEALTH_RESTART_NODE)
+			continue;
+		if (rung->attempts > 0 &&
+		    tried(node, fleet, (enum hf_health_action)r, rung->window) < rung->attempts)
+			return (enum hf_health_action)r;
+	}
+	return HF_HEALTH_RECORD;
+}
+
+/* ---- what is under way ---------------------------------------------------------------------------- */
+
+static bool under_way(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+		      const struct hf_health_policy *policy, hf_time *ret_wake,
+		      struct hf_health_decision *ret)
+{
+	hf_time end;
+
+	if (node->running != HF_HEALTH_RECORD) {
+		end = hf_time_add(node->running_since, policy->rungs[node->running].timeout);
+		*ret = say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS, HF_HEALTH_WHY_RUNNING);
+		ret->action = node->running;
+		if (fleet->now < end) {
+			*ret_wake = end;
+		} else {
+			ret->doing = HF_HEALTH_DO_FAIL;
+			ret->answer = HF_HEALTH_GO;
+			ret->why = HF_HEALTH_WHY_TIMED_OUT;
+		}
+		return true;
+	}
+	/* What a remedy does to its node in its first minutes is no new fault. */
+	for (size_t i = 0; i < node->attempts_len; i++) {
+		const struct hf_health_attempt *a = &node->attempts[i];
+
+		end = hf_time_add(a->at, policy->rungs[a->action].settle);
+		if (fleet->now >= end || a->failed)
+			continue;
+		*ret = say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS, HF_HEALTH_WHY_SETTLING);
+		*ret_wake = end;
+		return true;
+	}
+	return false;
+}
+
+/* ---- may it be judged at all? --------------------------------------------------------------------- */
+
+static bool is_stale(const struct hf_health_node *node, const struct hf_health_fleet *fleet)
+{
+	const struct hf_health_breaker *breaker = &fleet->breaker;
+
+	if (!node->same_boot || node->evidence_at == HF_TIME_NONE)
+		return true;
+	return breaker->closed_at != HF_TIME_NONE && node->evidence_at < breaker->closed_at;
+}
+
+static bool is_silent(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+		      const struct hf_health_policy *policy)
+{
+	return node->observed_at == HF_TIME_NONE ||
+	       fleet->now - node->observed_at > policy->stale_after ||
+	       node->state == HF_HEALTH_UNKNOWN;
+}
+
+static bool left_alone(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+		       const struct hf_health_policy *policy, struct hf_health_decision *ret)
+{
+	enum hf_health_why why;
+
+	if (node->excluded)
+		why = HF_HEALTH_WHY_EXCLUDED;
+	else if (is_silent(node, fleet, policy))
+		why = HF_HEALTH_WHY_SILENT;
+	else if (node->state == HF_HEALTH_FAILED)
+		why = HF_HEALTH_WHY_FAILED_STATE;
+	else if (node->state == HF_HEALTH_SUSPECT && !node->owned)
+		why = HF_HEALTH_WHY_UNCONFIRMED;
+	else
+		return false;
+	*ret = say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, why);
+	return true;
+}
+
+/* ---- what next -------------------------------------------------------------------------------------- */
+
+static bool needs_nobody_on_it(enum hf_health_action action)
+{
+	return action == HF_HEALTH_RESET_DEVICE || action == HF_HEALTH_RESTART_DRIVER;
+}
+
+static struct hf_health_decision remedy(const struct hf_health_node *node,
+					const struct hf_health_fleet *fleet,
+					const struct hf_health_policy *policy)
+{
+	struct hf_health_decision d =
+		say(node, HF_HEALTH_DO_REMEDY, HF_HEALTH_GO, HF_HEALTH_WHY_EVIDENCE);
+
+	d.action = next_rung(node, fleet, policy);
+	if (d.action == HF_HEALTH_RECORD ||
+	    tried(node, fleet, HF_HEALTH_ACTIONS, policy->node_window) >= policy->node_attempts ||
+	    node->cls >= HF_HEALTH_SUPPORT) {
+		d.doing = HF_HEALTH_DO_GIVE_UP;
+		d.action = HF_HEALTH_REPLACE_NODE;
+		d.why = node->cls >= HF_HEALTH_SUPPORT ? HF_HEALTH_WHY_EVIDENCE
+						       : HF_HEALTH_WHY_EXHAUSTED;
+		return d;
+	}
+	if (d.action == HF_HEALTH_REPLACE_NODE) {
+		d.doing = HF_HEALTH_DO_GIVE_UP;
+		d.why = HF_HEALTH_WHY_EXHAUSTED;
+		return d;
+	}
+	if (d.action != node->action)
+		d.why = HF_HEALTH_WHY_ESCALATED;
+	if (needs_nobody_on_it(d.action) && node->device_busy) {
+		d.answer = HF_HEALTH_HELD;
+		d.why = HF_HEALTH_WHY_DEVICE_BUSY;
+	} else if (d.action == HF_HEALTH_RESTART_NODE && node->undrainable &&
+		   !policy->force_drain) {
+		d.answer = HF_HEALTH_HELD;
+		d.why = HF_HEALTH_WHY_UNDRAINABLE;
+	}
+	return d;
+}
+
+static struct hf_health_decision quarantine(const struct hf_health_node *node,
+					    const struct hf_health_fleet *fleet)
+{
+	struct hf_health_decision d =
+		say(node, HF_HEALTH_DO_QUARANTINE, HF_HEALTH_GO, HF_HEALTH_WHY_EVIDENCE);
+
+	d.action = HF_HEALTH_QUARANTINE;
+	if (is_stale(node, fleet)) {
+		d.answer = HF_HEALTH_HELD;
+		d.why = HF_HEALTH_WHY_STALE;
+	} else if (!hf_health_is_fatal(node->cls) && !node->replaceable) {
+		/* Slow is better than not at all. */
+		d.answer = HF_HEALTH_HELD;
+		d.why = HF_HEALTH_WHY_NO_CAPACITY;
+	}
+	return d;
+}
+
+struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
+					   const struct hf_health_fleet *fleet,
+					   const struct hf_health_policy *policy, hf_time *ret_wake)
+{
+	struct hf_health_decision d;
+
+	*ret_wake = HF_TIME_NEVER;
+	if (node->excluded && !node->owned)
+		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, HF_HEALTH_WHY_EXCLUDED);
+	if (under_way(node, fleet, policy, ret_wake, &d) || left_alone(node, fleet, policy, &d))
+		return d;
+	if (node->cls < HF_HEALTH_SOFTWARE) {
+		if (!node->owned)
+			return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING,
+				   HF_HEALTH_WHY_WELL);
+		/* It was on probation, or its faults ended while it was kept. */
+		if (node->state == HF_HEALTH_PROBATION)
+			return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
+				   HF_HEALTH_WHY_SETTLING);
+		return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_GO, HF_HEALTH_WHY_MENDED);
+	}
+	if (!node->owned)
+		return quarantine(node, fleet);
+	if (is_stale(node, fleet))
+		return say(node, HF_HEALTH_DO_REMEDY, HF_HEALTH_HELD, HF_HEALTH_WHY_STALE);
+	return remedy(node, fleet, policy);
+}

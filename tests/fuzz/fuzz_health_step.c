@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* The device brain with evidence, samples and orders that nobody would think of: every step ends
+ * in a sound memory, the same one for the same input in another order, and keeps what it promises
+ * whatever it is told. */
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "fuzz/fuzz.h"
+#include "health/step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_BYTES ((size_t)64 << 20)
+#define TEXT_MAX ((size_t)4 << 20)
+#define STEPS_MAX 40
+#define ITEMS_MAX 16
+#define DEVICES 6
+
+struct bytes {
+	const uint8_t *at, *end;
+};
+
+struct life {
+	struct bytes in;
+	struct hf_arena *arenas[3]; /* two in turn, and one for asking again */
+	struct hf_health_memory memory;
+	hf_time now;
+	int boot;
+	struct hf_health_presence devices[DEVICES];
+	struct hf_health_evidence evidence[ITEMS_MAX];
+	struct hf_health_sample samples[ITEMS_MAX];
+	struct hf_health_order orders[ITEMS_MAX];
+	struct hf_health_heard heard[ITEMS_MAX];
+};
+
+static unsigned draw(struct bytes *in, unsigned below)
+{
+	return in->at < in->end ? *in->at++ % below : 0;
+}
+
+static uint64_t wide(struct bytes *in)
+{
+	static const uint64_t odd[] = {0,         1,         2,          UINT32_MAX,
+				       INT64_MAX, INT64_MIN, UINT64_MAX, 1000000000};
+	uint64_t value = 0;
+
+	switch (draw(in, 3)) {
+	case 0: return odd[draw(in, 8)];
+	case 1: return draw(in, 256);
+	default:
+		for (int i = 0; i < 8; i++)
+			value = value << 8 | draw(in, 256);
+		return value;
+	}
+}
+
+/* Mostly about now, sometimes anything. */
+static hf_time moment(struct life *l)
+{
+	if (draw(&l->in, 8) > 0)
+		return l->now - (hf_time)draw(&l->in, 256) * HF_SECOND;
+	return (hf_time)wide(&l->in);
+}
+
+static void name(struct life *l, char text[HF_HEALTH_DEVICE_MAX])
+{
+	unsigned n = draw(&l->in, DEVICES + 3);
+
+	memset(text, 0, HF_HEALTH_DEVICE_MAX);
+	if (n < DEVICES)
+		memcpy(text, l->devices[n].id, HF_HEALTH_DEVICE_MAX);
+	else if (n == DEVICES)
+		snprintf(text, HF_HEALTH_DEVICE_MAX, "new-%u", draw(&l->in, 200));
+	else if (n == DEVICES + 1)
+		memset(text, 'x', HF_HEALTH_DEVICE_MAX); /* no end */
+}
+
+static void draw_evidence(struct life *l, struct hf_health_evidence *e)
+{
+	static const int codes[] = {13, 31, 43, 45, 48, 62, 74, 78, 79, 94, 95, 119, 149, 154, 166};
+
+	*e = hf_health_evidence_none();
+	e->detector = (enum hf_health_detector)draw(&l->in, HF_HEALTH_DETECTORS);
+	e->verb = (enum hf_health_verb)draw(&l->in, 3);
+	e->source = (enum hf_health_source)draw(&l->in, HF_HEALTH_SOURCES);
+	e->severity = (enum hf_health_severity)draw(&l->in, HF_HEALTH_SEVERITIES);
+	e->code = draw(&l->in, 2) ? codes[draw(&l->in, HF_ARRAY_LEN(codes))]
+				  : (int32_t)draw(&l->in, 8);
+	e->has_word = draw(&l->in, 2);
+	e->word = (uint32_t)wide(&l->in);
+	e->cause = (int32_t)draw(&l->in, 2);
+	e->at = moment(l);
+	e->seq = wide(&l->in);
+	name(l, e->device);
+	snprintf(e->unit, sizeof(e->unit), "%.*s", (int)draw(&l->in, 2), "a");
+}
+
+static void draw_sample(struct life *l, struct hf_health_sample *s)
+{
+	uint64_t fill[8];
+
+	memset(s, 0, sizeof(*s));
+	/* The union as it comes, but for its switches, which are 0 or 1. */
+	for (size_t i = 0; i < HF_ARRAY_LEN(fill); i++)
+		fill[i] = wide(&l->in);
+	s->detector = (enum hf_health_detector)draw(&l->in, HF_HEALTH_DETECTORS);
+	s->source = (enum hf_health_source)draw(&l->in, HF_HEALTH_SOURCES);
+	s->at = moment(l);
+	name(l, s->device);
+	s->supported = draw(&l->in, 8) > 0;
+	switch (s->detector) {
+	case HF_HEALTH_BUSLOST:
+	case HF_HEALTH_DRIVER:
+	case HF_HEALTH_PLUGIN:
+	case HF_HEALTH_STRAGGLER:
+		s->driver.mismatch = fill[0] & 1;
+		s->driver.not_loaded = fill[1] & 1;
+		s->driver.timed_out = fill[2] & 1;
+		break;
+	case HF_HEALTH_ECC:
+		s->ecc.uncorrectable = fill[0];
+		s->ecc.remapped_uncorrectable = (uint32_t)fill[1];
+		s->ecc.remap_known = fill[2] & 1;
+		s->ecc.pending = fill[3] & 1;
+		s->ecc.failed = fill[4] & 1;
+		break;
+	case HF_HEALTH_IB:
+		s->ib.missing = fill[0] & 1;
+		s->ib.up = fill[1] & 1;
+		s->ib.link_downed = fill[2];
+		s->ib.fatal_errors = fill[3];
+		s->ib.symbol_errors = fill[4];
+		s->ib.recoveries = fill[5];
+		s->ib.slow_restarts = fill[6];
+		break;
+	default: memcpy(&s->recovery, fill, 24); break;
+	}
+}
+
+static void draw_order(struct life *l, struct hf_health_order *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->kind = (enum hf_health_order_kind)draw(&l->in, HF_HEALTH_ORDERS);
+	o->action = (enum hf_health_action)draw(&l->in, HF_HEALTH_ACTIONS);
+	o->at = moment(l);
+	name(l, o->device);
+}
+
+static void draw_input(struct life *l, struct hf_health_input *input)
+{
+	static const hf_time spans[] = {
+		0, HF_SECOND, 10 * HF_SECOND, HF_MINUTE, 5 * HF_MINUTE, HF_HOUR, -HF_HOUR, HF_DAY};
+
+	memset(input, 0, sizeof(*input));
+	l->now += spans[draw(&l->in, 8)];
+	l->boot += draw(&l->in, 16) == 15;
+	input->now = l->now;
+	input->boot_at = draw(&l->in, 2) ? HF_TIME_NONE : moment(l);
+	snprintf(input->boot_id, sizeof(input->boot_id), "boot-%d", l->boot);
+	input->node = "n";
+	input->devices = l->devices;
+	input->devices_len = draw(&l->in, DEVICES + 1);
+	input->evidence = l->evidence;
+	input->evidence_len = draw(&l->in, ITEMS_MAX);
+	input->samples = l->samples;
+	input->samples_len = draw(&l->in, ITEMS_MAX);
+	input->orders = l->orders;
+	input->orders_len = draw(&l->in, 4);
+	input->heard = l->heard;
+	input->heard_len = draw(&l->in, 4);
+	for (size_t i = 0; i < input->evidence_len; i++)
+		draw_evidence(l, &l->evidence[i]);
+	for (size_t i = 0; i < input->samples_len; i++)
+		draw_sample(l, &l->samples[i]);
+	for (size_t i = 0; i < input->orders_len; i++)
+		draw_order(l, &l->orders[i]);
+	for (size_t i = 0; i < input->heard_len; i++)
+		l->heard[i] = (struct hf_health_heard){
+			.detector = (enum hf_health_detector)draw(&l->in, HF_HEALTH_DETECTORS),
+			.at = moment(l)};
+}
+
+static void check_moves(const struct hf_health_plan *plan)
+{
+	for (size_t i = 0; i < plan->moves_len; i++) {
+		const struct hf_health_move *m = &plan->moves[i];
+
+		/* Promise 1, and 6: what was out of service comes back by way of probation, and
+		 * what failed by a person. */
+		if (m->to == HF_HEALTH_QUARANTINED)
+			hf_assert(m->from != HF_HEALTH_UNKNOWN && m->from != HF_HEALTH_HEALTHY);
+		if (m->to == HF_HEALTH_HEALTHY)
+			hf_assert(m->from != HF_HEALTH_UNHEALTHY &&
+				  m->from != HF_HEALTH_QUARANTINED &&
+				  m->from != HF_HEALTH_REMEDIATING && m->from != HF_HEALTH_FAILED);
+		if (m->from == HF_HEALTH_FAILED)
+			hf_assert(m->event == HF_HEALTH_CLEARED_BY_PERSON);
+	}
+}
+
+static void check_devices(const struct hf_health_plan *plan)
+{
+	const struct hf_health_memory *m = &plan->memory;
+
+	for (size_t i = 0; i < m->devices_len; i++) {
+		enum hf_health_class cls = hf_health_device_class(&m->devices[i]);
+
+		if (m->devices[i].state == HF_HEALTH_HEALTHY)
+			hf_assert(cls < HF_HEALTH_SOFTWARE);
+		if (hf_health_is_fatal(cls))
+			hf_assert(m->devices[i].state >= HF_HEALTH_UNHEALTHY &&
+				  m->devices[i].state != HF_HEALTH_PROBATION);
+	}
+}
+
+static void step(const struct hf_health_memory *memory, const struct hf_health_input *input,
+		 struct hf_arena *arena, struct hf_health_plan *ret_plan)
+{
+	struct hf_error err;
+
+	hf_arena_reset(arena);
+	hf_assert(hf_health_step(memory, input, &hf_health_config_default, arena, ret_plan, &err) ==
+		  0);
+	hf_assert(!hf_health_memory_problem(&ret_plan->memory));
+	hf_assert(ret_plan->wake_at > ret_plan->memory.now);
+}
+
+static char *text_of(const struct hf_health_plan *plan)
+{
+	struct hf_strbuf sb = HF_STRBUF_INIT(TEXT_MAX);
+
+	hf_health_plan_render(plan, 0, &sb);
+	return hf_strbuf_detach(&sb);
+}
+
+static void check_order(struct life *l, const struct hf_health_input *input, const char *expected)
+{
+	struct hf_health_evidence swap;
+	struct hf_health_plan plan;
+	HF_AUTOFREE char *text = NULL;
+
+	for (size_t i = 0; i < input->evidence_len / 2; i++) {
+		swap = l->evidence[i];
+		l->evidence[i] = l->evidence[input->evidence_len - 1 - i];
+		l->evidence[input->evidence_len - 1 - i] = swap;
+	}
+	step(&l->memory, input, l->arenas[2], &plan);
+	text = text_of(&plan);
+	hf_assert(strcmp(text, expected) == 0);
+}
+
+static void live(struct life *l)
+{
+	for (int i = 0; i < STEPS_MAX && l->in.at < l->in.end; i++) {
+		struct hf_health_input input;
+		struct hf_health_plan plan;
+		HF_AUTOFREE char *text = NULL;
+
+		draw_input(l, &input);
+		if (input.now < 0)
+			return;
+		step(&l->memory, &input, l->arenas[i % 2], &plan);
+		check_moves(&plan);
+		check_devices(&plan);
+		text = text_of(&plan);
+		check_order(l, &input, text);
+		l->memory = plan.memory;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct life *l = calloc(1, sizeof(*l));
+
+	hf_assert(l);
+	l->in = (struct bytes){.at = data, .end = data + size};
+	l->now = 100 * HF_DAY;
+	for (int i = 0; i < 3; i++)
+		l->arenas[i] = hf_arena_create(ARENA_BYTES);
+	for (int i = 0; i < DEVICES; i++) {
+		l->devices[i].kind = i < 4    ? HF_HEALTH_GPU
+				     : i == 4 ? HF_HEALTH_SWITCH
+					      : HF_HEALTH_PORT;
+		snprintf(l->devices[i].id, sizeof(l->devices[i].id), "0000:%02x:00.0", i);
+	}
+	hf_health_memory_init(&l->memory);
+	live(l);
+	for (int i = 0; i < 3; i++)
+		hf_arena_destroy(l->arenas[i]);
+	free(l);
+	return 0;
+}
