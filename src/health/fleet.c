@@ -87,6 +87,28 @@ static bool limit_is_sound(const struct hf_health_limit *limit)
 	return limit->count >= -1 && limit->percent >= -1 && limit->percent <= 100;
 }
 
+static bool numbers_are_sound(const struct hf_health_policy *policy)
+{
+	const int64_t numbers[] = {policy->concurrent,        policy->per_domain,
+				   policy->node_attempts,     policy->job_evictions,
+				   policy->quarantine_window, policy->breaker_window,
+				   policy->node_window,       policy->stale_after - 1};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(numbers); i++) {
+		if (numbers[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+static const char *rung_problem(const struct hf_health_rung *rung)
+{
+	if (rung->attempts < 0 || rung->window < 0 || rung->timeout < 0 || rung->settle < 0)
+		return "a number below zero";
+	return rung->attempts > 0 && rung->timeout < HF_MINUTE ? "a rung with less than a minute"
+							       : NULL;
+}
+
 const char *hf_health_policy_problem(const struct hf_health_policy *policy)
 {
 	if ((unsigned)policy->mode > HF_HEALTH_REMEDIATES)
@@ -94,17 +116,13 @@ const char *hf_health_policy_problem(const struct hf_health_policy *policy)
 	if (!limit_is_sound(&policy->unavailable) || !limit_is_sound(&policy->quarantines) ||
 	    !limit_is_sound(&policy->breaker))
 		return "a limit that is none";
-	if (policy->concurrent < 0 || policy->per_domain < 0 || policy->node_attempts < 0 ||
-	    policy->job_evictions < 0 || policy->quarantine_window < 0 ||
-	    policy->breaker_window < 0 || policy->node_window < 0 || policy->stale_after <= 0)
+	if (!numbers_are_sound(policy))
 		return "a number below zero";
 	for (size_t i = 0; i < HF_HEALTH_ACTIONS; i++) {
-		const struct hf_health_rung *r = &policy->rungs[i];
+		const char *problem = rung_problem(&policy->rungs[i]);
 
-		if (r->attempts < 0 || r->window < 0 || r->timeout < 0 || r->settle < 0)
-			return "a number below zero";
-		if (r->attempts > 0 && r->timeout < HF_MINUTE)
-			return "a rung with less than a minute";
+		if (problem)
+			return problem;
 	}
 	return policy->windows_len > HF_HEALTH_WINDOWS_MAX ? "too many windows" : NULL;
 }

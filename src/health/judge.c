@@ -290,32 +290,39 @@ static void replay(struct hf_health_brain *b, const struct hf_health_sample *s,
 
 /* ---- counts and links -------------------------------------------------------------------------------- */
 
-/* Three polls that disagree.  What the driver does not see is missing; what only the kubelet does
- * not see was lost on the way. */
+/* What the driver does not see is missing; what only the kubelet does not see was lost on the way.
+ * 0 where they agree. */
+static int32_t disagreement(const struct hf_health_sample *s)
+{
+	int32_t pci = s->count.pci, nvml = s->count.nvml, kubelet = s->count.allocatable;
+
+	if (pci >= 0 && nvml >= 0 && pci != nvml)
+		return HF_HEALTH_CODE_PCI_MISSING;
+	return kubelet >= 0 && kubelet < (pci > nvml ? pci : nvml) ? HF_HEALTH_CODE_KUBELET_FEWER
+								   : 0;
+}
+
+/* Three polls in a row, of the same disagreement (base[0]); base[1] is the one that fires. */
 static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 		   struct hf_health_track *t)
 {
-	int32_t pci = s->count.pci, nvml = s->count.nvml, kubelet = s->count.allocatable;
-	int32_t most = pci > nvml ? pci : nvml;
-	bool missing = pci >= 0 && nvml >= 0 && pci != nvml;
-	bool fewer = !missing && kubelet >= 0 && most >= 0 && kubelet < most;
-	int32_t code = missing ? HF_HEALTH_CODE_PCI_MISSING : HF_HEALTH_CODE_KUBELET_FEWER;
+	int32_t code = disagreement(s);
 
-	if (most < 0)
+	if (s->count.pci < 0 && s->count.nvml < 0)
 		return;
-	if ((missing || fewer) && t->base[0] != (uint64_t)code)
-		t->bad = 0;
-	if (missing || fewer)
+	if (code != 0 && t->base[0] != (uint64_t)code) {
 		t->base[0] = (uint64_t)code;
-	note(t, missing || fewer);
-	if (t->firing && t->bad == 1 && t->base[1] != t->base[0]) {
+		t->bad = 0;
+	}
+	note(t, code != 0);
+	if (t->firing && code != 0 && t->base[1] != t->base[0]) {
 		/* From one disagreement into the other. */
 		hf_health_clear(b, s, (int32_t)t->base[1]);
 		t->firing = false;
 	}
 	if (t->bad >= 3)
 		t->base[1] = t->base[0];
-	streak(b, s, t, t->firing ? (int32_t)t->base[1] : (int32_t)t->base[0], (int[2]){3, 3});
+	streak(b, s, t, (int32_t)(t->firing ? t->base[1] : t->base[0]), (int[2]){3, 3});
 }
 
 /* A link counts from when it was first active in this boot: cards without a bridge have links that
