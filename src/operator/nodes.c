@@ -20,6 +20,8 @@
 #define STORM_GATHER HF_SECOND
 /* Names of nodes that are gone are swept when there are twice as many as were in use. */
 #define MISSING_MIN 64
+/* A Node names every image it holds: 20 KB and more. */
+#define PAGE_LIMIT 100
 #define MISSING_MAX 65536
 
 struct zone {
@@ -253,6 +255,7 @@ struct hf_nodes *hf_nodes_create(struct hf_operator *op)
 		.loop = op->loop,
 		.store = op->store,
 		.resource = &hf_nodes,
+		.page_limit = PAGE_LIMIT,
 		.seed = op->options.seed ^ hf_hash_str(hf_nodes.plural),
 		.decode = decode,
 		.view_free = free,
