@@ -11,9 +11,10 @@ import os
 import signal
 import time
 
-from kit import client
+from kit import audit, client
 from kit.check import Skip, condition, equal, parallel, pytorchjob, want
 from kit.load import restarts
+from parts import rbac
 
 NEEDS = {"kwok": 4}
 BUILD = ["control", "kwok"]
@@ -380,6 +381,62 @@ def check_operator_dies(w):
         took = until_replaced(w, ns, old, silence, 120)
         charged(w, ns, 1)
     return f"{took:.1f} s with three kills"
+
+
+def shipped_operator(w):
+    """An operator with the rights of `holdfast manifests` and no other; the name it goes by."""
+    keep = [o for o in rbac.shipped(w) if o["kind"] in (
+        "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")]
+    for namespace in (True, False):
+        for o in keep:
+            if namespace == (o["kind"] == "Namespace"):
+                w.cluster.kubectl("apply", "-f", "-", text=json.dumps(o))
+    account = next(o["metadata"] for o in keep if o["kind"] == "ServiceAccount")
+    ns, name = account["namespace"], account["name"]
+    w.operator(config=w.cluster.kubeconfig("shipped", token=w.api.token_of(ns, name)),
+               env={"MY_POD_NAMESPACE": ns})
+    return f"system:serviceaccount:{ns}:{name}"
+
+
+def claim(w, ns, mode):
+    """A volume and a claim on it, bound; volumes of a pod that has it."""
+    room = {"accessModes": [mode], "storageClassName": ""}
+    w.api.create("persistentvolumes", None, {"metadata": {"name": ns}, "spec": {
+        **room, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/tmp"}}})
+    w.api.create("persistentvolumeclaims", ns, {"metadata": {"name": "data"}, "spec": {
+        **room, "volumeName": ns, "resources": {"requests": {"storage": "1Gi"}}}})
+    w.until("the claim is bound", lambda: w.api.get(
+        "persistentvolumeclaims", ns, "data")["status"].get("phase") == "Bound", 60)
+    return [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+
+
+def check_claims(w):
+    """With the shipped rights alone: a volume of one node wants proof of death, a shared one does not"""
+    user = shipped_operator(w)
+    spaces = [w.namespace(), w.namespace()]
+    for ns, mode in zip(spaces, ("ReadWriteMany", "ReadWriteOnce")):
+        job_on_frail(w, workers=1, nodes=["frail-1"], ns=ns, volumes=claim(w, ns, mode))
+    shared, alone = spaces
+    old = {ns: uids(workers_of(w, ns)) for ns in spaces}
+    with Silence(w) as silence:
+        until_replaced(w, shared, old[shared], silence, 60)
+
+        def held():
+            equal("the pod", uids(workers_of(w, alone)), old[alone])
+        watched("the volume of one node", held, 8)
+        job = w.job(alone, "job")
+        equal("the reason", next(c["reason"] for c in job["status"]["conditions"]
+                                 if c["type"] == UNREACHABLE), "ExclusiveVolume")
+        taint(w, "frail-1", [{"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown",
+                              "effect": "NoExecute"}])
+        proof = silence.seconds()
+        took = until_replaced(w, alone, old[alone], silence, 60) - proof
+        taint(w, "frail-1", None)
+    w.end_operators()
+    refused = sorted({f"{c['verb']} {c['resource']}" for c in audit.calls(
+        w.cluster.path("audit.log"), user=user) if c["code"] == 403})
+    equal("requests that were forbidden", refused, [])
+    return f"replaced {took:.1f} s after the proof"
 
 
 def check_many(w):
