@@ -170,7 +170,7 @@ def taint(w, node, taints):
 def check_silent(w):
     """S1: a node loses power; its ranks run elsewhere, nobody does a thing, one charge is made"""
     stock = not MANAGER_FLAGS
-    w.operator()
+    o = w.operator()
     ns = job_on_frail(w, recovery={} if stock else None, grace_s=30 if stock else 2)
     old = uids(workers_of(w, ns))
     with Silence(w) as silence:
@@ -178,6 +178,9 @@ def check_silent(w):
         unknown = silence.seconds()
         took = until_replaced(w, ns, old, silence, 200)
         charged(w, ns, 1)
+        equal("holdfast_nodes_lost", o.metric("holdfast_nodes_lost"), 1)
+        equal("holdfast_force_deletes_total",
+              o.metric("holdfast_force_deletes_total", reason="Presumed"), len(old))
         on = {p["spec"]["nodeName"] for p in workers_of(w, ns)}
         want("frail-0" not in on, f"a replacement is on {sorted(on)}")
     why = w.holdfast("why", "job", ns=ns)
@@ -287,7 +290,7 @@ def check_out_of_service(w):
 
 def check_storm(w):
     """60 % of a zone fall silent at once: nothing is deleted while it lasts, and it says so"""
-    w.operator()
+    o = w.operator()
     for name in frail(w):
         w.api.patch("nodes", None, name, {"metadata": {"labels": {ZONE: "a"}}})
     fakes = [n for n in w.cluster.ready_nodes("group=fake")]
@@ -303,6 +306,7 @@ def check_storm(w):
         equal("NodeUnreachable", condition(job, UNREACHABLE), "True")
         text = next(c["message"] for c in job["status"]["conditions"]
                     if c["type"] == UNREACHABLE)
+        equal("holdfast_node_loss_guard", o.metric("holdfast_node_loss_guard", reason="storm"), 1)
         want(str(FRAIL) in text and str(FRAIL + len(fakes)) in text,
              "the condition lacks the numbers: " + text)
     for name in fakes:
