@@ -193,6 +193,21 @@ static void test_passes_show_in_the_queues_and_workers_names(void **state)
 		     "result=\"success\"} ");
 }
 
+static void test_deletes_by_force_are_counted_though_nothing_else_is_to_be_told(void **state)
+{
+	struct bench *bench = *state;
+
+	/* Counts only: such a status may wait, what it counts may not. */
+	want_status(JOB_TIME, false);
+	want(0, HF_ACTION_DELETE_POD, 0, 2);
+	brain.plan.metrics[HF_METRIC_FORCED_PRESUMED] = 2;
+	start(bench);
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
+	fake_refuse(expect(bench, HF_VERB_DELETE, "pods"), HF_E_NOT_FOUND);
+	assert_shows(bench, "holdfast_force_deletes_total{namespace=\"n\",framework=\"pytorch\","
+			    "reason=\"Presumed\"} 2\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +219,7 @@ int main(void)
 		T(test_jobs_beyond_the_limit_are_counted_as_dropped),
 		T(test_a_recovery_is_measured_once_when_it_is_over),
 		T(test_a_start_is_measured_once_from_creation_to_running),
+		T(test_deletes_by_force_are_counted_though_nothing_else_is_to_be_told),
 		T(test_passes_show_in_the_queues_and_workers_names),
 	};
 

@@ -630,6 +630,13 @@ static bool begins_ledger(const struct hf_pass *pass)
 	return pass->plan.status.ledger.present && !pass->view.status.ledger.present;
 }
 
+/* Told with the status, and known to this plan alone: the next one sees no pod to force. */
+static bool forces(const struct hf_plan *plan)
+{
+	return plan->metrics[HF_METRIC_FORCED_PROVEN] > 0 ||
+	       plan->metrics[HF_METRIC_FORCED_PRESUMED] > 0;
+}
+
 /* What nothing waits for is written when the actions have brought more of it, or its time is up. */
 static bool put_off(struct hf_pass *pass)
 {
@@ -639,7 +646,7 @@ static bool put_off(struct hf_pass *pass)
 
 	if (!plan->status_changed)
 		state->status_owed = HF_TIME_NONE;
-	if (!plan->status_changed || plan->status_urgent ||
+	if (!plan->status_changed || plan->status_urgent || forces(plan) ||
 	    (begins_ledger(pass) && !ledger_has_place(pass->kind)))
 		return false;
 	if (state->status_owed == HF_TIME_NONE)
