@@ -51,6 +51,13 @@ class Operator:
             raise build.Broken(f"{self.name} ended with {self.child.returncode}: {lines[-1][:300]}")
         return self.cluster.healthy(self.ports[1])
 
+    def readiness(self):
+        """What /readyz says, ready or not."""
+        try:
+            return self.cluster.fetch(self.ports[1], "/readyz")
+        except OSError as e:
+            return e.read().decode() if hasattr(e, "read") else str(e)
+
     def metrics(self):
         """{'name{labels}': value} of /metrics."""
         text = self.cluster.fetch(self.ports[0], "/metrics")

@@ -8,12 +8,12 @@ import os
 import subprocess
 import sys
 
-from kit import build
-from kit.check import Fail, Skip, has_verb, want
+from kit import build, client
+from kit.check import Fail, Skip, equal, has_verb, pytorchjob, want
 
 NEEDS = {}
 BUILD = ["control"]
-MINUTES = 2
+MINUTES = 3
 
 
 def setup(w):
@@ -58,3 +58,29 @@ def check_deployment(w):
     lax = copy.deepcopy(pod)
     del lax["spec"]["containers"][0]["securityContext"]["capabilities"]
     want("PodSecurity" in refused(lax), "a pod with capabilities is let in: nothing is enforced")
+
+
+def check_missing(w):
+    """A kind whose CRD is missing is told, holds up no other, and is found once it is there"""
+    w.cluster.kubectl("delete", "crd", "--all", "--timeout=60s")
+    crds = subprocess.run([w.program, "manifests", "--crds"], capture_output=True, text=True,
+                          check=True).stdout.split("\n---\n")
+    tf = [c for c in crds if "name: tfjobs.kubeflow.org" in c]
+    equal("CRDs of TFJob", len(tf), 1)
+    o = w.operator(start=False).start(ready_s=0)
+    client.until("it says what is missing", lambda: all(
+        k in o.readiness() for k in ("not ready", "lacks the CRD of", "PyTorchJob", "TFJob")), 60)
+    w.cluster.kubectl("apply", "--server-side", "-f", "-",
+                      text="\n---\n".join(c for c in crds if c not in tf))
+    ns = w.namespace()
+    client.until("a job is made", lambda: w.api.create("pytorchjobs", ns, pytorchjob(
+        "job", ns, 0, run_policy={"suspend": True})), 30)
+    w.until_condition(ns, "job", "Suspended", 120)
+    client.until("it is ready for the others", lambda: o.readiness().strip() ==
+                 "ok; the cluster lacks the CRD of TFJob", 120)
+    equal("missing", o.metric("holdfast_crd_missing"), 1)
+    w.cluster.kubectl("apply", "--server-side", "-f", "-", text=tf[0])
+    client.until("the last kind is found", lambda: o.readiness().strip() == "ok", 120)
+    equal("missing", o.metric("holdfast_crd_missing"), 0)
+    said = o.said()
+    equal("how often that was told", said.count("does not know this kind"), said.count("knows it now"))

@@ -32,13 +32,6 @@ def told(w, ns, name):
                for e in w.api.list("events", ns))
 
 
-def readiness(w, o):
-    try:
-        return w.cluster.fetch(o.ports[1], "/readyz")
-    except OSError as e:
-        return e.read().decode() if hasattr(e, "read") else str(e)
-
-
 def check_writes(w):
     """When the Go operator writes to a job Holdfast stops at once, and goes on when it is gone"""
     o = w.operator()
@@ -53,7 +46,7 @@ def check_writes(w):
         return o.metric("holdfast_yields_total") >= 1
     w.until_condition("default", "both", "Running")
     client.until("it steps back", both_act, 60, 1)
-    want("another operator writes to our jobs" in readiness(w, o), "it does not say why")
+    want("another operator writes to our jobs" in o.readiness(), "it does not say why")
     client.until("an event says why", lambda: told(w, "default", "both"), 20)
     before = writes(w)
     w.api.create("pytorchjobs", "default", pytorchjob("other", "default", workers=2))
@@ -61,7 +54,7 @@ def check_writes(w):
     equal("writes beside it", writes(w), before)
     w.cluster.stop("peer")
     # It looks once while the other's writes are fresh, waits twice as long, and looks again.
-    client.until("it is back", lambda: "ok" in readiness(w, o), 3 * BACK_S, 0.5)
+    client.until("it is back", lambda: "ok" in o.readiness(), 3 * BACK_S, 0.5)
     w.api.forget()  # idle for too long
     w.api.create("pytorchjobs", "default", pytorchjob("alone", "default", workers=2))
     w.until_condition("default", "alone", "Running", 60)
@@ -89,7 +82,7 @@ def check_deployment(w):
     before = writes(w)
     o = w.operator(start=False)
     o.start(ready_s=0)
-    client.until("it steps back", lambda: "training-operator is ready" in readiness(w, o), 30)
+    client.until("it steps back", lambda: "training-operator is ready" in o.readiness(), 30)
     client.until("an event says why", lambda: told(w, "kubeflow", "training-operator"), 20)
     w.api.create("pytorchjobs", "default", pytorchjob("waits", "default", workers=0))
     equal("writes beside it", writes(w), before)
