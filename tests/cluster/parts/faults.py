@@ -8,7 +8,7 @@ import signal
 import threading
 
 from kit import audit, client
-from kit.check import Skip, equal, want
+from kit.check import Skip, equal, pytorchjob, want
 from kit.cluster import API
 from kit.load import Load
 from kit.proxy import Proxy
@@ -178,9 +178,15 @@ def check_certificate(w):
     load.create(load.names[:5])
     load.until_running(load.names[:5])
     want(acts("operator") != before, "it has signed in as somebody else")
-    # While the old one is still good.
+    # While the old one is still good.  Files are looked at when something is sent.
     put("rotated")
-    client.until("the new one is used", lambda: acts("rotated"), 90, 0.5)
+    ns = w.namespace()
+
+    def something_to_do():
+        w.api.create("pytorchjobs", ns, {**pytorchjob("", ns, 0, run_policy={"suspend": True}),
+                                         "metadata": {"generateName": "any-"}})
+        return acts("rotated")
+    client.until("the new one is used", something_to_do, 90, 3)
     load.create(load.names[5:])
     load.until_running()
     load.fail_some()
