@@ -30,7 +30,9 @@ struct hf_doc {
 	bool from_text; /* it had the text first: metadata is read from that alone */
 	bool bad;       /* the text was parsed and refused */
 	bool has_metadata;
-	char *metadata[METADATA_LEN]; /* read from the text when there was no tree; NULL: absent */
+	/* Read from the text when there was no tree; NULL: absent.  In one block. */
+	const char *metadata[METADATA_LEN];
+	char *metadata_block;
 };
 
 static struct hf_doc *doc_new(struct hf_json *root, char *text, size_t text_len)
@@ -97,8 +99,7 @@ struct hf_doc *hf_doc_unref(struct hf_doc *doc)
 	if (--doc->refs == 0) {
 		hf_json_unref(doc->root);
 		free(doc->text);
-		for (int i = 0; i < METADATA_LEN; i++)
-			free(doc->metadata[i]);
+		free(doc->metadata_block);
 		free(doc);
 	}
 	return NULL;
@@ -236,42 +237,53 @@ struct hf_doc *hf_doc_without(struct hf_doc *doc, const char *outer, const char 
 	return from_own_text(text, head + tail);
 }
 
-/* One of the four, or any other member of metadata; false where the text is broken. */
-static bool read_member(struct hf_doc *doc, struct hf_skip *s, const struct hf_skip_string *name,
-			struct hf_arena *arena)
-{
-	struct hf_skip_string value;
-	size_t len;
+/* Of metadata: the four strings, where they are there. */
+struct found {
+	struct hf_skip_string strings[METADATA_LEN];
+	int left;
+};
 
+/* One of the four, or any other member of metadata; false where the text is broken. */
+static bool find_string(struct found *found, struct hf_skip *s, const struct hf_skip_string *name)
+{
 	for (int i = 0; i < METADATA_LEN; i++) {
 		if (!hf_skip_equals(name, metadata_keys[i], strlen(metadata_keys[i])) ||
 		    hf_skip_peek(s) != HF_JSON_STRING)
 			continue;
-		if (!hf_skip_string(s, &value))
-			return false;
-		const char *text = hf_skip_text(&value, arena, &len);
-		free(doc->metadata[i]);
-		doc->metadata[i] = text ? hf_xstrndup(text, len) : NULL;
-		hf_arena_reset(arena);
-		return doc->metadata[i];
+		found->left -= found->strings[i].bytes == NULL;
+		return hf_skip_string(s, &found->strings[i]);
 	}
 	return hf_skip_value(s);
 }
 
-static bool all_found(const struct hf_doc *doc)
+static void keep_found(struct hf_doc *doc, const struct found *found)
 {
+	size_t size = 0;
+	char *at;
+
 	for (int i = 0; i < METADATA_LEN; i++)
-		if (!doc->metadata[i])
-			return false;
-	return true;
+		size += found->strings[i].bytes != NULL ? found->strings[i].len + 1 : 0;
+	if (size == 0)
+		return;
+	at = doc->metadata_block = hf_xmalloc(size);
+	for (int i = 0; i < METADATA_LEN; i++) {
+		const struct hf_skip_string *string = &found->strings[i];
+		size_t len;
+
+		if (string->bytes == NULL || !hf_skip_copy(string, at, &len))
+			continue;
+		doc->metadata[i] = at;
+		at += len + 1;
+	}
 }
 
 /* Caches index by these four: a tree for each object of a list would cost ten times its text. */
 static void read_metadata(struct hf_doc *doc)
 {
-	HF_AUTO_ARENA arena = hf_arena_create(doc->text_len + 256);
+	struct found found = {.left = METADATA_LEN};
 	struct hf_skip_string name;
 	struct hf_skip s;
+	bool whole = true;
 
 	doc->has_metadata = true;
 	hf_skip_init(&s, doc->text, doc->text_len);
@@ -279,9 +291,9 @@ static void read_metadata(struct hf_doc *doc)
 		return;
 	/* API servers write these before labels, annotations and the long managedFields. */
 	for (bool first = true;
-	     !all_found(doc) && hf_skip_next_key(&s, &first, &name) == HF_SKIP_ENTRY;)
-		if (!read_member(doc, &s, &name, arena))
-			return;
+	     whole && found.left > 0 && hf_skip_next_key(&s, &first, &name) == HF_SKIP_ENTRY;)
+		whole = find_string(&found, &s, &name);
+	keep_found(doc, &found);
 }
 
 static const char *metadata(struct hf_doc *doc, int i)

@@ -374,30 +374,36 @@ static bool is_text(const char *bytes, size_t len)
 	return ascii || hf_utf8_valid(bytes, len);
 }
 
-char *hf_skip_text(const struct hf_skip_string *string, struct hf_arena *arena, size_t *ret_len)
+bool hf_skip_copy(const struct hf_skip_string *string, char *to, size_t *ret_len)
 {
 	size_t len = 0;
 
 	if (!is_text(string->bytes, string->len))
-		return NULL;
-	char *text = hf_arena_alloc(arena, string->len + 1);
+		return false;
 	if (string->escaped) {
 		/* An escape is never shorter than what it stands for. */
 		const char *p = string->bytes, *end = p + string->len;
 		while (p < end) {
-			size_t n = resolve(&p, end, text + len);
+			size_t n = resolve(&p, end, to + len);
 			if (n == 0)
-				return NULL;
+				return false;
 			len += n;
 		}
 	} else {
 		len = string->len;
-		memcpy(text, string->bytes, len);
+		memcpy(to, string->bytes, len);
 	}
-	text[len] = '\0';
+	to[len] = '\0';
 	if (ret_len)
 		*ret_len = len;
-	return text;
+	return true;
+}
+
+char *hf_skip_text(const struct hf_skip_string *string, struct hf_arena *arena, size_t *ret_len)
+{
+	char *text = hf_arena_alloc(arena, string->len + 1);
+
+	return hf_skip_copy(string, text, ret_len) ? text : NULL;
 }
 
 int hf_skip_error(const struct hf_skip *s, const char *what, struct hf_error *err)

@@ -71,8 +71,10 @@ bool hf_skip_at_end(struct hf_skip *s) HF_MUST_CHECK; /* only blanks are left */
 
 /* Is the string this one?  Resolves escapes where there are any; no allocation. */
 bool hf_skip_equals(const struct hf_skip_string *string, const char *text, size_t len);
-/* The string as text, NUL-terminated, from the arena; NULL where it is no valid string
+/* The string as text, NUL-terminated, into string->len + 1 bytes; false where it is no valid string
  * (escapes, UTF-8, control characters, \u0000). */
+bool hf_skip_copy(const struct hf_skip_string *string, char *to, size_t *ret_len) HF_MUST_CHECK;
+/* The same from the arena; NULL where it is none. */
 char *hf_skip_text(const struct hf_skip_string *string, struct hf_arena *arena, size_t *ret_len);
 
 /* HF_E_BAD_REQUEST with line and column of where the reader stands. */
