@@ -36,7 +36,7 @@ struct hf_operator;
 /* Requests under way, all jobs together: beyond about 32 an API server only gets slower. */
 #define HF_OPERATOR_IN_FLIGHT_MAX 32
 /* Passes at once.  Each holds one step's memory (about 1 KB a rank) until it is over. */
-#define HF_OPERATOR_PASSES_MAX 64
+#define HF_OPERATOR_PASSES_MAX 40
 /* Of one step: a job of 20,000 ranks with its edits and texts. */
 #define HF_OPERATOR_PASS_BYTES_MAX ((size_t)256 << 20)
 
