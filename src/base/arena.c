@@ -40,7 +40,7 @@ struct block {
 struct hf_arena {
 	struct block *newest; /* NULL before the first allocation */
 	size_t bytes_max;
-	size_t used;       /* of all blocks, with what alignment adds */
+	size_t used;        /* of all blocks, with what alignment adds */
 	size_t block_first; /* size of the first block */
 };
 

@@ -27,24 +27,28 @@
 #define DIGEST_SIZE 33
 #define COMBINED "(combined from similar events): "
 
+/* What an Event says, in one block.  Whoever records it again brings it along. */
+struct content {
+	const char *api_version, *kind, *ns, *object, *uid, *object_version, *field_path;
+	const char *type, *reason, *component, *message;
+	char text[];
+};
+
 /* One Event object, as it is or should be in the store. */
 struct event {
-	struct event *next; /* in the send queue */
-	char *name;         /* of the Event */
-	char *message;
-	/* Behind the struct, in its block. */
-	const char *api_version, *kind, *ns, *object, *uid, *object_version, *field_path;
-	const char *type, *reason, *component;
+	struct event *next;      /* in the send queue */
+	struct content *content; /* NULL: it is in the store */
+	char *name;              /* of the Event */
 	hf_time first, last;
 	int64_t count, sent_count; /* sent_count 0: not created yet */
 	bool queued;               /* in the queue or being sent */
 	bool unsure;               /* a create timed out: it may be there */
 	char key[DIGEST_SIZE];
-	char text[];
 };
 
 /* Events alike but for the message. */
 struct group {
+	char key[DIGEST_SIZE];        /* first */
 	uint64_t messages[ALIKE_MAX]; /* hashes */
 	size_t n_messages;
 	hf_time last;
@@ -52,6 +56,7 @@ struct group {
 
 /* A token bucket per object, as the time at which it would be full again. */
 struct source {
+	char key[DIGEST_SIZE]; /* first */
 	hf_time full_at;
 };
 
@@ -84,7 +89,7 @@ static void event_free(void *value)
 	struct event *event = value;
 
 	free(event->name);
-	free(event->message);
+	free(event->content);
 	free(event);
 }
 
@@ -108,15 +113,17 @@ static void make_room(struct hf_map *map, bool events)
 	hf_assert(HF_RECORDER_QUEUE_MAX >= HF_RECORDER_KEYS_MAX);
 }
 
+/* A group or a source: either begins with its key. */
 static void *remember(struct hf_map *map, const char *key, size_t size)
 {
-	void *value = hf_map_get(map, key);
+	char *value = hf_map_get(map, key);
 
 	if (value != NULL)
 		return value;
 	make_room(map, false);
 	value = hf_xcalloc(1, size);
-	bool put = hf_map_put(map, key, value);
+	memcpy(value, key, DIGEST_SIZE);
+	bool put = hf_map_put(map, value, value);
 
 	hf_assert(put);
 	return value;
@@ -204,43 +211,49 @@ static const char *text_put(char **at, const char *s)
 	return start;
 }
 
-static struct event *event_create(const struct hf_event_note *note, const char *component,
-				  char *message)
+static struct content *content_create(const struct hf_event_note *note, const char *component,
+				      const char *message)
 {
 	const char *const texts[] = {
-		or_empty(note->api_version), or_empty(note->kind),
-		or_empty(note->ns),          or_empty(note->name),
-		or_empty(note->uid),         or_empty(note->resource_version),
-		or_empty(note->field_path),  or_empty(note->type),
-		or_empty(note->reason),      component,
+		or_empty(note->api_version),
+		or_empty(note->kind),
+		or_empty(note->ns),
+		or_empty(note->name),
+		or_empty(note->uid),
+		or_empty(note->resource_version),
+		or_empty(note->field_path),
+		or_empty(note->type),
+		or_empty(note->reason),
+		component,
+		message,
 	};
-	struct event *event;
+	struct content *content;
 	size_t size = 0;
 	char *at;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
 		size += strlen(texts[i]) + 1;
-	event = hf_xcalloc(1, sizeof(*event) + size);
-	at = event->text;
-	event->api_version = text_put(&at, texts[0]);
-	event->kind = text_put(&at, texts[1]);
-	event->ns = text_put(&at, texts[2]);
-	event->object = text_put(&at, texts[3]);
-	event->uid = text_put(&at, texts[4]);
-	event->object_version = text_put(&at, texts[5]);
-	event->field_path = text_put(&at, texts[6]);
-	event->type = text_put(&at, texts[7]);
-	event->reason = text_put(&at, texts[8]);
-	event->component = text_put(&at, texts[9]);
-	event->message = message;
-	return event;
+	content = hf_xmalloc(sizeof(*content) + size);
+	at = content->text;
+	content->api_version = text_put(&at, texts[0]);
+	content->kind = text_put(&at, texts[1]);
+	content->ns = text_put(&at, texts[2]);
+	content->object = text_put(&at, texts[3]);
+	content->uid = text_put(&at, texts[4]);
+	content->object_version = text_put(&at, texts[5]);
+	content->field_path = text_put(&at, texts[6]);
+	content->type = text_put(&at, texts[7]);
+	content->reason = text_put(&at, texts[8]);
+	content->component = text_put(&at, texts[9]);
+	content->message = text_put(&at, texts[10]);
+	return content;
 }
 
 /* Unique for this process's life: the stamp never repeats. */
 static void event_name(struct hf_recorder *recorder, struct event *event, hf_time now)
 {
 	hf_time stamp = now > recorder->last_stamp ? now : recorder->last_stamp + 1;
-	HF_AUTOFREE char *object = hf_xstrndup(event->object, NAME_MAX_BYTES);
+	HF_AUTOFREE char *object = hf_xstrndup(event->content->object, NAME_MAX_BYTES);
 
 	recorder->last_stamp = stamp;
 	free(event->name);
@@ -280,6 +293,8 @@ static void advance(struct hf_recorder *recorder, bool keep)
 		hf_map_remove(recorder->events, event->key);
 	else if (event->count != event->sent_count)
 		enqueue(recorder, event);
+	else
+		free(hf_steal(&event->content));
 	send_soon(recorder, 0);
 	if (recorder->first == NULL && recorder->idle != NULL)
 		hf_task_post(recorder->idle_task);
@@ -287,6 +302,7 @@ static void advance(struct hf_recorder *recorder, bool keep)
 
 static struct hf_doc *event_body(const struct event *event)
 {
+	const struct content *content = event->content;
 	struct hf_json *root = hf_json_object(), *meta, *object;
 	char first[HF_TIME_TEXT_MAX], last[HF_TIME_TEXT_MAX];
 
@@ -296,26 +312,26 @@ static struct hf_doc *event_body(const struct event *event)
 	hf_json_set_str(root, "kind", "Event");
 	meta = hf_json_ensure_object(root, "metadata");
 	hf_json_set_str(meta, "name", event->name);
-	hf_json_set_str(meta, "namespace", hf_str_or(event->ns, "default"));
+	hf_json_set_str(meta, "namespace", hf_str_or(content->ns, "default"));
 	object = hf_json_ensure_object(root, "involvedObject");
-	hf_json_set_str(object, "kind", event->kind);
-	if (event->ns[0] != '\0')
-		hf_json_set_str(object, "namespace", event->ns);
-	hf_json_set_str(object, "name", event->object);
-	hf_json_set_str(object, "uid", event->uid);
-	hf_json_set_str(object, "apiVersion", event->api_version);
-	if (event->object_version[0] != '\0')
-		hf_json_set_str(object, "resourceVersion", event->object_version);
-	if (event->field_path[0] != '\0')
-		hf_json_set_str(object, "fieldPath", event->field_path);
-	hf_json_set_str(root, "reason", event->reason);
-	hf_json_set_str(root, "message", event->message);
-	hf_json_set_str(hf_json_ensure_object(root, "source"), "component", event->component);
+	hf_json_set_str(object, "kind", content->kind);
+	if (content->ns[0] != '\0')
+		hf_json_set_str(object, "namespace", content->ns);
+	hf_json_set_str(object, "name", content->object);
+	hf_json_set_str(object, "uid", content->uid);
+	hf_json_set_str(object, "apiVersion", content->api_version);
+	if (content->object_version[0] != '\0')
+		hf_json_set_str(object, "resourceVersion", content->object_version);
+	if (content->field_path[0] != '\0')
+		hf_json_set_str(object, "fieldPath", content->field_path);
+	hf_json_set_str(root, "reason", content->reason);
+	hf_json_set_str(root, "message", content->message);
+	hf_json_set_str(hf_json_ensure_object(root, "source"), "component", content->component);
 	hf_json_set_str(root, "firstTimestamp", first);
 	hf_json_set_str(root, "lastTimestamp", last);
 	hf_json_set_i64(root, "count", event->count);
-	hf_json_set_str(root, "type", event->type);
-	hf_json_set_str(root, "reportingComponent", event->component);
+	hf_json_set_str(root, "type", content->type);
+	hf_json_set_str(root, "reportingComponent", content->component);
 	hf_json_set_str(root, "reportingInstance", "");
 	return hf_doc_from_json(root);
 }
@@ -328,7 +344,7 @@ static struct hf_doc *event_patch(const struct event *event)
 	hf_time_format(event->last, last);
 	hf_json_set_i64(root, "count", event->count);
 	hf_json_set_str(root, "lastTimestamp", last);
-	hf_json_set_str(root, "message", event->message);
+	hf_json_set_str(root, "message", event->content->message);
 	return hf_doc_from_json(root);
 }
 
@@ -394,7 +410,7 @@ static void send_first(void *arg)
 	struct hf_request request = {
 		.verb = created ? HF_VERB_PATCH : HF_VERB_CREATE,
 		.resource = &hf_events,
-		.ns = hf_str_or(event->ns, "default"),
+		.ns = hf_str_or(event->content->ns, "default"),
 		.name = created ? event->name : NULL,
 		.body = body,
 		.patch_type = HF_PATCH_MERGE,
@@ -429,8 +445,8 @@ struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options
 	recorder->refused = options->refused;
 	recorder->refused_arg = options->arg;
 	recorder->events = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, event_free);
-	recorder->groups = hf_map_create(HF_RECORDER_KEYS_MAX, options->seed, free);
-	recorder->sources = hf_map_create(HF_RECORDER_KEYS_MAX, options->seed, free);
+	recorder->groups = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, free);
+	recorder->sources = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, free);
 	recorder->last = &recorder->first;
 	recorder->timer = hf_timer_create(options->loop, send_first, recorder);
 	recorder->idle_task = hf_task_create(options->loop, tell_idle, recorder);
@@ -456,7 +472,7 @@ struct hf_recorder *hf_recorder_destroy(struct hf_recorder *recorder)
 }
 
 static void record_event(struct hf_recorder *recorder, const struct hf_event_note *note,
-			 const char *key, char *message, hf_time now)
+			 const char *key, const char *message, hf_time now)
 {
 	const char *component = note->component != NULL ? note->component : recorder->component;
 	struct event *event = hf_map_get(recorder->events, key);
@@ -464,13 +480,13 @@ static void record_event(struct hf_recorder *recorder, const struct hf_event_not
 	if (event == NULL || !event->queued) {
 		if (recorder->n_queued >= HF_RECORDER_QUEUE_MAX) {
 			recorder->stats.dropped++;
-			free(message);
 			return;
 		}
 	}
 	if (event == NULL) {
-		event = event_create(note, component, message);
+		event = hf_xcalloc(1, sizeof(*event));
 		memcpy(event->key, key, DIGEST_SIZE);
+		event->content = content_create(note, component, message);
 		event->first = now;
 		event_name(recorder, event, now);
 		make_room(recorder->events, true);
@@ -478,8 +494,8 @@ static void record_event(struct hf_recorder *recorder, const struct hf_event_not
 
 		hf_assert(put);
 	} else {
-		free(event->message);
-		event->message = message;
+		free(event->content);
+		event->content = content_create(note, component, message);
 	}
 	event->count++;
 	event->last = now;
@@ -510,8 +526,9 @@ void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note
 	combine = group_is_full(recorder, digest(recorder, &key, buf), message, now);
 	if (!combine)
 		hf_strbuf_addstr(&key, message);
-	record_event(recorder, note, digest(recorder, &key, buf),
-		     message_cut(combine ? COMBINED : "", message), now);
+	HF_AUTOFREE char *cut = message_cut(combine ? COMBINED : "", message);
+
+	record_event(recorder, note, digest(recorder, &key, buf), cut, now);
 }
 
 void hf_recorder_drain(struct hf_recorder *recorder, hf_task_fn idle, void *arg)
