@@ -16,6 +16,8 @@
 #define OWN_MAPPING_BYTES (128 << 10)
 /* A walk over the heap takes a millisecond for ten MiB. */
 #define TRIM_BYTES_MIN ((size_t)512 << 10)
+/* Linkers make three that are read-only: tables, code, constants. */
+#define SEGMENTS_MAX 8
 
 void hf_process_memory_set_up(void)
 {
@@ -55,25 +57,34 @@ static bool is_as_in_file(const struct dl_phdr_info *object)
 	return true;
 }
 
+struct range {
+	uintptr_t start, end;
+};
+
+/* Its own headers lie in what is dropped, and reading one brings sixteen pages back: they are read
+ * first. */
 static int drop_object(struct dl_phdr_info *object, size_t size, void *arg)
 {
 	uintptr_t page = *(const uintptr_t *)arg;
+	struct range ranges[SEGMENTS_MAX];
+	size_t len = 0;
 
 	if (!is_as_in_file(object))
 		return 0;
-	for (size_t i = 0; i < object->dlpi_phnum; i++) {
+	for (size_t i = 0; i < object->dlpi_phnum && len < SEGMENTS_MAX; i++) {
 		const ElfW(Phdr) *header = &object->dlpi_phdr[i];
 		uintptr_t start = object->dlpi_addr + header->p_vaddr;
-		uintptr_t end = start + header->p_filesz;
 
 		/* Tables that are read-only only after relocation lie in a writable segment. */
-		if (header->p_type != PT_LOAD || (header->p_flags & PF_W) != 0)
-			continue;
-		start &= ~(page - 1);
-		/* What the kernel refuses (its own vdso, locked memory) simply stays. */
-		(void)madvise((void *)start, ((end + page - 1) & ~(page - 1)) - start,
-			      MADV_DONTNEED);
+		if (header->p_type == PT_LOAD && (header->p_flags & PF_W) == 0)
+			ranges[len++] =
+				(struct range){start & ~(page - 1),
+					       (start + header->p_filesz + page - 1) & ~(page - 1)};
 	}
+	for (size_t i = 0; i < len; i++)
+		/* What the kernel refuses (its own vdso, locked memory) simply stays. */
+		(void)madvise((void *)ranges[i].start, ranges[i].end - ranges[i].start,
+			      MADV_DONTNEED);
 	return 0;
 }
 
