@@ -84,6 +84,8 @@ static void link_unit(struct hf_health_evidence *e, const struct hf_scan *unit, 
 	char name[HF_HEALTH_UNIT_MAX];
 
 	hf_scan_print(unit, name, sizeof(name) - sizeof(" link 9999"));
+	/* What is longer has been there before. */
+	memset(e->unit, 0, sizeof(e->unit));
 	if (number == UINT64_MAX)
 		snprintf(e->unit, sizeof(e->unit), "%s link none", name);
 	else
