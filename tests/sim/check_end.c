@@ -159,10 +159,10 @@ enum sim_state sim_state_of(const struct hf_json *job, const struct hf_json *sta
 		return sim_condition_is(status, "Suspended") ? SIM_IN_SUSPENDED : SIM_IN_SUSPENDING;
 	if (hf_streq(phase, "Tearing"))
 		return SIM_IN_TEARING;
-	if (hf_streq(phase, "Creating"))
-		return SIM_IN_CREATING;
 	if (sim_condition_is(status, "Restarting"))
 		return SIM_IN_RESTARTING;
+	if (hf_streq(phase, "Creating"))
+		return SIM_IN_CREATING;
 	return sim_condition_is(status, "Running") ? SIM_IN_RUNNING : SIM_IN_CREATED;
 }
 
