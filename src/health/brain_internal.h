@@ -14,6 +14,7 @@ struct hf_health_brain {
 	struct hf_arena *arena;
 	hf_time now;
 	struct hf_health_memory *memory; /* the new one */
+	size_t devices_cap;              /* of its devices */
 	struct hf_health_plan *plan;
 	bool changed;
 	struct hf_health_evidence *evidence; /* what came and what samples made */

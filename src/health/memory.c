@@ -16,17 +16,16 @@ void hf_health_memory_init(struct hf_health_memory *memory)
 		memory->conditions[i].changed_at = HF_TIME_NONE;
 }
 
-struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *memory,
+struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *memory, size_t more,
 					       struct hf_arena *arena)
 {
 	struct hf_health_memory *copy = HF_ARENA_NEW(arena, struct hf_health_memory);
+	size_t len = memory->devices_len;
 
 	memcpy(copy, memory, sizeof(*copy));
-	/* A step may find as many as there can be. */
-	copy->devices = HF_ARENA_ARRAY(arena, struct hf_health_device, HF_HEALTH_DEVICES_MAX);
-	if (memory->devices_len > 0)
-		memcpy(copy->devices, memory->devices,
-		       memory->devices_len * sizeof(*copy->devices));
+	copy->devices = HF_ARENA_ARRAY(arena, struct hf_health_device, len + more + 1);
+	if (len > 0)
+		memcpy(copy->devices, memory->devices, len * sizeof(*copy->devices));
 	return copy;
 }
 

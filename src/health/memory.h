@@ -109,8 +109,8 @@ struct hf_health_memory {
 
 /* Nothing known: what a node begins with, and what a journal that cannot be read gives. */
 void hf_health_memory_init(struct hf_health_memory *memory);
-/* With its devices, into another arena. */
-struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *memory,
+/* With its devices and room for so many more, into another arena. */
+struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *memory, size_t more,
 					       struct hf_arena *arena);
 /* NULL, or what cannot be in a memory that was read from a journal: a static text.  A step takes
  * only what is sound. */

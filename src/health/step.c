@@ -79,7 +79,7 @@ static struct hf_health_device *insert(struct hf_health_brain *b, const char *id
 	struct hf_health_device *d;
 	size_t at = 0;
 
-	if (m->devices_len == HF_HEALTH_DEVICES_MAX)
+	if (m->devices_len == b->devices_cap)
 		return NULL;
 	while (at < m->devices_len && strcmp(m->devices[at].id, id) < 0)
 		at++;
@@ -281,18 +281,25 @@ static struct hf_health_input *arranged(const struct hf_health_input *given, hf_
 static void init(struct hf_health_brain *b, const struct hf_health_memory *memory,
 		 const struct hf_health_input *input, struct hf_arena *arena)
 {
+	size_t more;
+
 	/* Time does not go back: a clock that was set must not undo what was waited for. */
 	b->now = input->now > memory->now ? input->now : memory->now;
 	b->arena = arena;
-	b->memory = hf_health_memory_copy(memory, arena);
+	/* The node, what is known to be there, and what evidence may bring; a device is ten KiB. */
+	more = 1 + input->devices_len + input->samples_len + input->evidence_len;
+	if (more > HF_HEALTH_DEVICES_MAX - memory->devices_len)
+		more = HF_HEALTH_DEVICES_MAX - memory->devices_len;
+	b->devices_cap = memory->devices_len + more;
+	b->memory = hf_health_memory_copy(memory, more, arena);
 	b->memory->now = b->now;
 	b->input = arranged(input, b->now, arena);
 	b->wake_at = HF_TIME_NEVER;
 	b->evidence_cap = input->samples_len * EVIDENCE_PER_SAMPLE + input->evidence_len;
 	b->evidence = HF_ARENA_ARRAY(arena, struct hf_health_evidence, b->evidence_cap + 1);
-	b->moves_cap = HF_HEALTH_DEVICES_MAX * MOVES_PER_DEVICE + input->orders_len;
+	b->moves_cap = b->devices_cap * MOVES_PER_DEVICE + input->orders_len;
 	b->moves = HF_ARENA_ARRAY(arena, struct hf_health_move, b->moves_cap);
-	b->events_cap = b->moves_cap + HF_HEALTH_DEVICES_MAX * HF_HEALTH_FAULTS_MAX;
+	b->events_cap = b->moves_cap + b->devices_cap * HF_HEALTH_FAULTS_MAX;
 	b->events = HF_ARENA_ARRAY(arena, struct hf_health_told, b->events_cap);
 }
 

@@ -203,7 +203,7 @@ static void promise_9_a_crash_neither_clears_nor_raises(void **state)
 	input.evidence_len = 2;
 	step();
 	input.evidence_len = 0;
-	read = hf_health_memory_copy(&memory, arena);
+	read = hf_health_memory_copy(&memory, 0, arena);
 	input.now += HF_HOUR;
 	input.heard = &heard_later;
 	step();
