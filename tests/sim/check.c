@@ -405,7 +405,8 @@ static void check_limit_of_application(struct sim *sim, const struct sim_job_tru
 	int64_t used = sim_ledger_int(status, "restarts", "application");
 	bool settles = hf_json_path(status, "recovery", "verdict", NULL) != NULL;
 
-	if (sim->mood.weight[SIM_EDITED] > 0)
+	/* Under narrow CRDs status and ledger are two writes, and the last status comes first. */
+	if (sim->mood.weight[SIM_EDITED] > 0 || sim->narrow)
 		return;
 	for (size_t i = 0; i < hf_json_len(list); i++)
 		if (strstr(hf_json_str(hf_json_get(hf_json_item(list, i), "message"), ""),
