@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/health.h"
+
+#include "harness/test.h"
+#include "health/brain_internal.h"
+
+#include <string.h>
+
+static struct health_node n;
+
+static int setup(void **state)
+{
+	(void)state;
+	health_init(&n, 4, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	health_release(&n);
+	return 0;
+}
+
+static void a_flood_is_one_fault_and_one_sighting(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 200; i++)
+		health_xid(&n, 78, "gpu-0");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 78)->count, 200);
+	assert_int_equal(health_device(&n, "gpu-0")->sightings_len, 1);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_SUSPECT);
+}
+
+static void another_witness_is_no_second_time(void **state)
+{
+	(void)state;
+	health_xid(&n, 62, "gpu-0");
+	health_xid(&n, 62, "gpu-0")->source = HF_HEALTH_BY_NVML;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->count, 1);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->sources, 3);
+}
+
+static void severities_of_one_link_are_two_faults(void **state)
+{
+	(void)state;
+	health_xid(&n, 149, "gpu-0")->severity = HF_HEALTH_NONFATAL;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_HEALTHY);
+	health_xid(&n, 149, "gpu-0")->severity = HF_HEALTH_FATAL;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_UNHEALTHY);
+	assert_int_equal(health_device(&n, "gpu-0")->faults_len, 2);
+}
+
+static void a_program_that_fails_twice_in_unknown_places_condemns_no_device(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		health_xid(&n, 13, "gpu-0");
+		health_step(&n, HF_HOUR);
+	}
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_HEALTHY);
+}
+
+static void bursts_count_once(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		health_xid(&n, 31, "gpu-0");
+		health_step(&n, HF_MINUTE);
+	}
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 31)->cls, HF_HEALTH_APP);
+	health_step(&n, 4 * HF_MINUTE);
+	health_xid(&n, 31, "gpu-0");
+	health_step(&n, 0);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 31)->cls, HF_HEALTH_DEGRADED);
+}
+
+static void a_repeat_after_a_day_is_a_first_time(void **state)
+{
+	(void)state;
+	health_xid(&n, 31, "gpu-0");
+	health_step(&n, HF_HOUR);
+	health_xid(&n, 31, "gpu-0");
+	health_step(&n, 25 * HF_HOUR);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 31)->cls, HF_HEALTH_APP);
+}
+
+static void a_consequence_that_is_late_is_its_own(void **state)
+{
+	(void)state;
+	health_xid(&n, 62, "gpu-0");
+	health_step(&n, HF_SECOND);
+	health_xid(&n, 45, "gpu-0");
+	health_step(&n, 6 * HF_SECOND);
+	assert_false(health_fault(&n, "gpu-0", HF_HEALTH_XID, 45)->attached);
+	health_xid(&n, 62, "gpu-0");
+	health_xid(&n, 45, "gpu-0");
+	health_step(&n, HF_MINUTE);
+	assert_true(health_fault(&n, "gpu-0", HF_HEALTH_XID, 45)->attached);
+}
+
+static void lines_about_devices_that_are_not_ours_make_none(void **state)
+{
+	struct hf_health_evidence *e = health_xid(&n, 1, "0000:99:00.0");
+
+	(void)state;
+	e->detector = HF_HEALTH_AER;
+	e->severity = HF_HEALTH_FATAL;
+	health_step(&n, HF_SECOND);
+	assert_null(hf_health_memory_find(&n.memory, "0000:99:00.0"));
+}
+
+static void times_keep_the_newest_within_their_window(void **state)
+{
+	hf_time times[3] = {0};
+	uint32_t len = 0;
+
+	(void)state;
+	for (hf_time t = 1; t <= 5; t++)
+		hf_health_times_add(times, &len, 3, t, 0);
+	assert_int_equal(len, 3);
+	assert_int_equal(times[0], 3);
+	hf_health_times_add(times, &len, 3, 9, 5);
+	assert_int_equal(len, 2);
+	assert_int_equal(times[0], 5);
+	assert_int_equal(times[2], 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_flood_is_one_fault_and_one_sighting),
+		TEST(another_witness_is_no_second_time),
+		TEST(severities_of_one_link_are_two_faults),
+		TEST(a_program_that_fails_twice_in_unknown_places_condemns_no_device),
+		TEST(bursts_count_once),
+		TEST(a_repeat_after_a_day_is_a_first_time),
+		TEST(a_consequence_that_is_late_is_its_own),
+		TEST(lines_about_devices_that_are_not_ours_make_none),
+		TEST(times_keep_the_newest_within_their_window),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/health.h"
+
+#include "harness/test.h"
+
+#include <string.h>
+
+static struct health_node n;
+
+static int setup(void **state)
+{
+	(void)state;
+	health_init(&n, 2, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	health_release(&n);
+	return 0;
+}
+
+static void order(enum hf_health_order_kind kind, enum hf_health_action action)
+{
+	health_order(&n, kind, action, "gpu-0");
+	health_step(&n, HF_SECOND);
+}
+
+static enum hf_health_state state_of(void)
+{
+	return health_device(&n, "gpu-0")->state;
+}
+
+static void orders_that_do_not_fit_change_nothing(void **state)
+{
+	(void)state;
+	for (int i = 0; i < HF_HEALTH_ORDERS; i++)
+		order((enum hf_health_order_kind)i, HF_HEALTH_REPLACE_NODE);
+	assert_int_equal(state_of(), HF_HEALTH_HEALTHY);
+	health_order(&n, HF_HEALTH_ORDER_QUARANTINE, HF_HEALTH_RECORD, "nobody");
+	health_step(&n, HF_SECOND);
+}
+
+static void each_action_mends_what_it_can(void **state)
+{
+	static const struct {
+		enum hf_health_action action;
+		int xid;
+		enum hf_health_state then;
+	} rows[] = {
+		{HF_HEALTH_RESET_DEVICE, 62, HF_HEALTH_PROBATION},
+		{HF_HEALTH_RESET_DEVICE, 79, HF_HEALTH_QUARANTINED},
+		{HF_HEALTH_RESTART_PROCESS, 62, HF_HEALTH_QUARANTINED},
+		{HF_HEALTH_RESTART_DRIVER, 62, HF_HEALTH_PROBATION},
+		{HF_HEALTH_RESTART_NODE, 79, HF_HEALTH_PROBATION},
+		{HF_HEALTH_REPLACE_NODE, 54, HF_HEALTH_PROBATION},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		health_release(&n);
+		health_init(&n, 3, 0);
+		health_xid(&n, rows[i].xid, "gpu-0");
+		health_step(&n, HF_SECOND);
+		order(HF_HEALTH_ORDER_QUARANTINE, HF_HEALTH_RECORD);
+		order(HF_HEALTH_ORDER_REMEDIATE, HF_HEALTH_RECORD);
+		assert_int_equal(state_of(), HF_HEALTH_REMEDIATING);
+		order(HF_HEALTH_ORDER_VERIFIED, rows[i].action);
+		assert_int_equal(state_of(), rows[i].then);
+	}
+}
+
+static void nothing_is_released_while_something_stands(void **state)
+{
+	(void)state;
+	health_xid(&n, 62, "gpu-0");
+	health_step(&n, HF_SECOND);
+	order(HF_HEALTH_ORDER_QUARANTINE, HF_HEALTH_RECORD);
+	order(HF_HEALTH_ORDER_RELEASE, HF_HEALTH_RECORD);
+	assert_int_equal(state_of(), HF_HEALTH_QUARANTINED);
+	order(HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD);
+	assert_int_equal(state_of(), HF_HEALTH_PROBATION);
+	assert_null(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(orders_that_do_not_fit_change_nothing),
+		TEST(each_action_mends_what_it_can),
+		TEST(nothing_is_released_while_something_stands),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
