@@ -217,6 +217,18 @@ hf_time hf_loop_next_due(const struct hf_loop *loop)
 	return loop->timers.len > 0 ? loop->timers.items[0]->due : HF_TIME_NEVER;
 }
 
+bool hf_loop_step_timer(struct hf_loop *loop, hf_time now)
+{
+	struct hf_timer *timer;
+
+	if (loop->timers.len == 0 || hf_loop_next_due(loop) > now)
+		return false;
+	timer = loop->timers.items[0];
+	hf_timer_disarm(timer);
+	timer->fn(timer->arg);
+	return true;
+}
+
 bool hf_loop_step(struct hf_loop *loop, hf_time now)
 {
 	if (hf_loop_has_tasks(loop)) {
@@ -226,11 +238,5 @@ bool hf_loop_step(struct hf_loop *loop, hf_time now)
 		task->fn(task->arg);
 		return true;
 	}
-	if (hf_loop_next_due(loop) <= now && loop->timers.len > 0) {
-		struct hf_timer *timer = loop->timers.items[0];
-		hf_timer_disarm(timer);
-		timer->fn(timer->arg);
-		return true;
-	}
-	return false;
+	return hf_loop_step_timer(loop, now);
 }

@@ -22,7 +22,8 @@
  *
  * Order is defined, for the virtual loop exactly and for the real one per kind:
  * posted tasks in the order posted, before timers; timers by due time, equal ones
- * in the order armed.  The virtual clock starts at 0 and stands still while a
+ * in the order armed.  The real one lets due timers and fds through where tasks go
+ * on posting tasks.  The virtual clock starts at 0 and stands still while a
  * callback runs; one that never lets it move on is caught by an assert.
  */
 struct hf_loop;

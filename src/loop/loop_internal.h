@@ -66,6 +66,8 @@ void hf_loop_release_base(struct hf_loop *loop);
 
 /* Run the oldest task, or else the first timer due at `now`; false: there was none. */
 bool hf_loop_step(struct hf_loop *loop, hf_time now);
+/* The first timer that is due, whatever is posted; false: none. */
+bool hf_loop_step_timer(struct hf_loop *loop, hf_time now);
 bool hf_loop_has_tasks(const struct hf_loop *loop);
 
 /* From here on the watch neither keeps hf_loop_run going nor counts as an object: for what

@@ -101,9 +101,15 @@ static void real_run(struct hf_loop *loop)
 
 	while (!loop->stop) {
 		hf_time now = real_mono(loop);
+		int i;
 
-		for (int i = 0; i < REAL_ROUND_MAX && !loop->stop; i++) {
+		for (i = 0; i < REAL_ROUND_MAX && !loop->stop; i++) {
 			if (!hf_loop_step(loop, now))
+				break;
+		}
+		/* Tasks that post each other without end must not keep the timers waiting as well. */
+		for (; i >= REAL_ROUND_MAX && i < 2 * REAL_ROUND_MAX && !loop->stop; i++) {
+			if (!hf_loop_step_timer(loop, now))
 				break;
 		}
 		if (loop->stop)

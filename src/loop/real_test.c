@@ -207,6 +207,18 @@ static void a_flood_of_tasks_does_not_starve_fds(void **state)
 	assert_true(bench->calls > 1);
 }
 
+static void a_flood_of_tasks_does_not_starve_timers(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->task = hf_task_create(bench->loop, repost, bench);
+	bench->timer = hf_timer_create(bench->loop, on_stop, bench);
+	hf_task_post(bench->task);
+	hf_timer_arm(bench->timer, HF_MS);
+	hf_loop_run(bench->loop);
+	assert_true(bench->calls > 0);
+}
+
 static void note_task(void *arg)
 {
 	struct bench *bench = arg;
@@ -282,6 +294,7 @@ int main(void)
 		UNIT(an_io_may_destroy_itself_and_others_and_then_nothing_is_watched),
 		UNIT(an_fd_that_is_none_is_refused),
 		UNIT(a_flood_of_tasks_does_not_starve_fds),
+		UNIT(a_flood_of_tasks_does_not_starve_timers),
 		UNIT(tasks_come_before_timers_here_too),
 		UNIT(a_signal_arrives_in_the_loop),
 		UNIT(writing_to_who_has_gone_is_an_error_and_not_the_end),
