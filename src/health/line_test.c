@@ -93,10 +93,10 @@ static void only_the_whole_sentence_takes_a_fault_back(void **state)
 	static const char *const not_quite[] = {
 		"NVRM: Xid (PCI:0000:9b:00): 154, GPU recovery action changed from 0x2 (a) to 0x0 (",
 		"NVRM: Xid (PCI:0000:9b:00): 154, GPU recovery action changed from 0x2 (a) to 0x0",
-		"NVRM: Xid (PCI:0000:9b:00): 154, GPU recovery action changed from 0x2 (a) to 0x0 "
-		"(None) or not",
-		"NVRM: Xid (PCI:0000:9b:00): 154, x GPU recovery action changed from 0x2 (a) to 0x0 "
-		"(None)",
+		("NVRM: Xid (PCI:0000:9b:00): 154, GPU recovery action changed from 0x2 (a) to 0x0 "
+		 "(None) or not"),
+		("NVRM: Xid (PCI:0000:9b:00): 154, x GPU recovery action changed from 0x2 (a) to 0x0 "
+		 "(None)"),
 		"NVRM: Xid (PCI:0000:9b:00): 154, GPU recovery action changed from 0x2 (a) to 0x9 (x)",
 	};
 
@@ -221,8 +221,8 @@ static void what_a_user_wrote_is_dropped(void **state)
 static void every_cut_of_a_line_is_read_or_refused(void **state)
 {
 	static const char *const lines[] = {
-		"NVRM: Xid (PCI:0018:01:00 GPU-I:01 GPU-CI:02): 149, pid=1, name=a, NETIR_LINK_EVT  Fatal "
-		"XC0 i0 Link 09 (0x025525c6 0x00000000)",
+		("NVRM: Xid (PCI:0018:01:00 GPU-I:01 GPU-CI:02): 149, pid=1, name=a, NETIR_LINK_EVT  Fatal "
+		 "XC0 i0 Link 09 (0x025525c6 0x00000000)"),
 		"NVRM: Xid (PCI:0000:9b:00): 154, GPU recovery action changed from 0x1 (R) to 0x0 (None)",
 		"nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress",
 		"pcieport 0000:00:01.0: AER: Multiple Uncorrectable (Fatal) error received: 0000:1a:00.0",
