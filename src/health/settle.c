@@ -94,6 +94,11 @@ bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,
 	device->since = b->now;
 	device->generation++;
 	b->changed = true;
+	if (to == HF_HEALTH_PROBATION || to == HF_HEALTH_HEALTHY) {
+		/* What was seen before confirms nothing that comes now. */
+		device->sightings_len = 0;
+		memset(device->sightings, 0, sizeof(device->sightings));
+	}
 	if (to == HF_HEALTH_HEALTHY && from != HF_HEALTH_UNKNOWN) {
 		device->owned = false;
 		hf_health_event(b, device, "DeviceRecovered",
