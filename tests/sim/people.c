@@ -161,8 +161,8 @@ static void scale(struct sim *sim, struct hf_doc *job)
 static void edit(struct sim *sim, struct hf_doc *job)
 {
 	static const char *const edits[] = {
-		"{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"template\":{\"spec\":{"
-		"\"terminationGracePeriodSeconds\":3}}}}}}",
+		("{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"template\":{\"spec\":{"
+		 "\"terminationGracePeriodSeconds\":3}}}}}}"),
 		"{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"restartPolicy\":\"OnFailure\"}}}}",
 		"{\"spec\":{\"runPolicy\":{\"backoffLimit\":4}}}",
 		"{\"spec\":{\"runPolicy\":{\"backoffLimit\":null}}}",
