@@ -405,8 +405,12 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 		wake = at < wake ? at : wake;
 	}
 	trip(&b, decisions, len);
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++) {
 		decide(&b, nodes[i], &decisions[i]);
+		/* Windows open, rates fall: what holds it may end with time alone. */
+		if (decisions[i].answer == HF_HEALTH_HELD && fleet->now + HF_MINUTE < wake)
+			wake = fleet->now + HF_MINUTE;
+	}
 	if (len > 0)
 		qsort(decisions, len, sizeof(*decisions), by_name);
 	*ret_plan = (struct hf_health_fleet_plan){

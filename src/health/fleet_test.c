@@ -276,6 +276,7 @@ static void promise_5_budgets_hold_together(void **state)
 	/* Five an hour. */
 	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 5);
 	EXPECT(5, HELD, QUARANTINE, RATE);
+	assert_int_equal(plan.wake_at, now + HF_MINUTE);
 	assert_int_equal(plan.quarantines_left, 0);
 	/* Ten in a hundred out, whoever did it. */
 	policy.quarantines.count = -1;

@@ -205,7 +205,15 @@ static int by_sample(const void *left, const void *right)
 
 	if (d == 0)
 		d = by_number(a->detector, b->detector);
-	return d != 0 ? d : strcmp(a->device, b->device);
+	if (d == 0)
+		d = strcmp(a->device, b->device);
+	/* Two that contradict each other: any order will do, if it is always the same. */
+	return d != 0 ? d : memcmp(a, b, sizeof(*a));
+}
+
+static int by_presence(const void *left, const void *right)
+{
+	return memcmp(left, right, sizeof(struct hf_health_presence));
 }
 
 static int by_order(const void *left, const void *right)
@@ -258,11 +266,15 @@ static struct hf_health_input *arranged(const struct hf_health_input *given, hf_
 					struct hf_arena *arena)
 {
 	struct hf_health_input *input = HF_ARENA_NEW(arena, struct hf_health_input);
+	struct hf_health_presence *devices;
 	struct hf_health_sample *samples;
 	struct hf_health_order *orders;
 
 	*input = *given;
 	input->boot_id[sizeof(input->boot_id) - 1] = '\0';
+	devices = sorted(arena, given->devices, given->devices_len, sizeof(*devices), by_presence);
+	for (size_t i = 0; i < given->devices_len; i++)
+		devices[i].id[sizeof(devices[i].id) - 1] = '\0';
 	samples = sorted(arena, given->samples, given->samples_len, sizeof(*samples), by_sample);
 	for (size_t i = 0; i < given->samples_len; i++) {
 		samples[i].device[sizeof(samples[i].device) - 1] = '\0';
@@ -273,6 +285,7 @@ static struct hf_health_input *arranged(const struct hf_health_input *given, hf_
 	orders = sorted(arena, given->orders, given->orders_len, sizeof(*orders), by_order);
 	for (size_t i = 0; i < given->orders_len; i++)
 		orders[i].device[sizeof(orders[i].device) - 1] = '\0';
+	input->devices = devices;
 	input->samples = samples;
 	input->orders = orders;
 	return input;

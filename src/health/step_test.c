@@ -118,6 +118,41 @@ static void the_same_input_in_any_order_gives_the_same_bytes(void **state)
 	hf_strbuf_release(&again);
 }
 
+static void devices_and_samples_may_come_in_any_order_too(void **state)
+{
+	struct hf_strbuf texts[2] = {HF_STRBUF_INIT(1 << 20), HF_STRBUF_INIT(1 << 20)};
+	struct hf_health_sample samples[4], swap;
+	struct hf_health_presence first;
+
+	(void)state;
+	memset(samples, 0, sizeof(samples));
+	for (int i = 0; i < 4; i++) {
+		samples[i].detector = HF_HEALTH_ECC;
+		samples[i].supported = true;
+		samples[i].at = input.now;
+		samples[i].ecc.uncorrectable = (uint64_t)(i * 7 % 4);
+		memcpy(samples[i].device, devices[i % 2].id, sizeof(samples[i].device));
+	}
+	input.samples = samples;
+	input.samples_len = 4;
+	for (int round = 0; round < 2; round++) {
+		hf_health_memory_init(&memory);
+		step();
+		hf_health_plan_render(&plan, 0, &texts[round]);
+		for (int i = 0; i < 2; i++) {
+			swap = samples[i];
+			samples[i] = samples[3 - i];
+			samples[3 - i] = swap;
+		}
+		first = devices[0];
+		devices[0] = devices[2];
+		devices[2] = first;
+	}
+	assert_string_equal(texts[0].data, texts[1].data);
+	hf_strbuf_release(&texts[0]);
+	hf_strbuf_release(&texts[1]);
+}
+
 static void nothing_new_changes_nothing(void **state)
 {
 	(void)state;
@@ -303,6 +338,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_same_input_in_any_order_gives_the_same_bytes),
+		TEST(devices_and_samples_may_come_in_any_order_too),
 		TEST(nothing_new_changes_nothing),
 		TEST(time_does_not_go_back),
 		TEST(evidence_names_a_device_by_uuid_or_makes_it),
