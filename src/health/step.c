@@ -208,7 +208,7 @@ static int by_sample(const void *left, const void *right)
 	if (d == 0)
 		d = strcmp(a->device, b->device);
 	/* Two that contradict each other: any order will do, if it is always the same. */
-	return d != 0 ? d : memcmp(a, b, sizeof(*a));
+	return d != 0 ? d : memcmp(left, right, sizeof(struct hf_health_sample));
 }
 
 static int by_presence(const void *left, const void *right)

@@ -52,7 +52,8 @@ struct hf_health_heard {
 	hf_time at;
 };
 
-/* Measurements, one kind a detector.  `supported` false: nothing is known, nothing changes. */
+/* Measurements, one kind a detector.  `supported` false: nothing is known, nothing changes.  Begin
+ * with memset: samples that contradict each other are put in order by their bytes. */
 struct hf_health_sample {
 	enum hf_health_detector detector;
 	enum hf_health_source source;
