@@ -15,7 +15,7 @@ HF_BEGIN_DECLS
  */
 
 /* Steps in a window, and steps that are left out at the start (compilation, caches). */
-#define HF_HEALTH_WINDOW_STEPS 20
+#define HF_HEALTH_WINDOW_STEPS 10
 #define HF_HEALTH_SKIP_STEPS 5
 /* Steps that a window is compared with to see whether the job as a whole slowed down. */
 #define HF_HEALTH_BASE_STEPS 50

@@ -155,7 +155,7 @@ static void only_peers_are_compared(void **state)
 static void a_job_that_slows_down_together_has_no_straggler(void **state)
 {
 	(void)state;
-	train_steps(HF_HEALTH_SKIP_STEPS + 4 * HF_HEALTH_WINDOW_STEPS, -1, 100);
+	train_steps(HF_HEALTH_SKIP_STEPS + 6 * HF_HEALTH_WINDOW_STEPS, -1, 100);
 	assert_false(job.slow);
 	for (int s = 0; s < HF_HEALTH_WINDOW_STEPS; s++) {
 		uint64_t own[RANKS];
