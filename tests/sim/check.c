@@ -639,9 +639,12 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 		     hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
 
 	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
-	pod->failed = pod->failed || hf_streq(phase, "Failed");
 	pod->disrupted = pod->disrupted ||
 			 sim_condition_is(hf_json_get(object, "status"), "DisruptionTarget");
+	/* A taint may evict what had failed already: that changes nothing about the cause. */
+	if (!pod->failed && hf_streq(phase, "Failed"))
+		pod->failed_alone = !pod->disrupted;
+	pod->failed = pod->failed || hf_streq(phase, "Failed");
 	if (job != NULL && after != NULL && was_evicted(object))
 		job->evicted = true;
 	pod->refused =

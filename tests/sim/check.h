@@ -41,6 +41,7 @@ struct sim_pod_truth {
 	bool tainted; /* its node kept pods off when it went */
 	hf_time gone_at;
 	bool failed;
+	bool failed_alone; /* and was not disrupted when it did */
 	unsigned restarts; /* in place, by the kubelet */
 };
 /* And about one job. */

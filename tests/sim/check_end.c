@@ -63,7 +63,7 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
 			continue;
 		application += (int64_t)pod->restarts +
-			       (pod->failed && !pod->refused && (!pod->disrupted || pod->oom));
+			       (pod->failed && !pod->refused && (pod->failed_alone || pod->oom));
 		/* Restarts in place that are seen together with the end that came of a disruption
 		 * have its cause. */
 		infrastructure += pod->disrupted ? pod->restarts : 0;

@@ -133,6 +133,7 @@ static void random_bytes(void *arg, void *bytes, size_t len)
 static bool calm_down(struct sim *sim)
 {
 	hf_time still_since = sim_now(sim), limit = sim_now(sim) + SIM_CALM_MAX;
+	hf_time still = sim->n_lives > 1 ? SIM_CALM_STILL : SIM_CALM_STILL_ALONE;
 	unsigned long long work = sim->work;
 
 	while (sim_now(sim) < limit) {
@@ -141,7 +142,7 @@ static bool calm_down(struct sim *sim)
 		if (work != sim->work || !sim_is_settled(sim))
 			still_since = sim_now(sim);
 		work = sim->work;
-		if (sim_now(sim) - still_since >= SIM_CALM_STILL)
+		if (sim_now(sim) - still_since >= still)
 			break;
 	}
 	return true;

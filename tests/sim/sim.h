@@ -31,7 +31,10 @@
 #define SIM_TROUBLE_MAX (30 * HF_MINUTE)
 #define SIM_CALM_MAX (3 * HF_HOUR) /* back-off of up to 600 s, several times */
 #define SIM_CALM_LOOK (30 * HF_SECOND)
-#define SIM_CALM_STILL (4 * HF_MINUTE) /* longer than the TTLs of the generator */
+/* Longer than the TTLs of the generator; where one operator is alone, as long as its queue may keep
+ * a job after many failures in a row (ctl/queue.h): two renew a Lease all the while. */
+#define SIM_CALM_STILL (4 * HF_MINUTE)
+#define SIM_CALM_STILL_ALONE (17 * HF_MINUTE)
 #define SIM_QUIET (5 * HF_MINUTE)
 #define SIM_JOBS_MAX 3
 #define SIM_PODS_MAX 16 /* of one job */
