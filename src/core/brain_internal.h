@@ -21,7 +21,8 @@ struct hf_slot {
 	const struct hf_service_seen *service; /* ours */
 	bool pod_taken;                        /* the name is held by a pod of another owner */
 	bool service_taken;
-	bool created; /* the present attempt's pod was seen once */
+	bool pod_leaving, service_leaving; /* what holds the name is being deleted */
+	bool created;                      /* the present attempt's pod was seen once */
 	bool succeeded;
 	bool covered; /* its kubelet restart in this incident was taken */
 	bool current; /* the pod is of this generation and attempt */
@@ -309,6 +310,8 @@ void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *f
 void hf_cause_event(struct hf_brain *b);
 /* What the ledger tells of the last restart; before anything of this step is said. */
 void hf_why_history(struct hf_brain *b);
+/* taken.c: names that objects of other owners hold are said and shown. */
+void hf_taken_step(struct hf_brain *b);
 /* What keeps ranks from running, where the brain waits for somebody else. */
 void hf_trouble_say(struct hf_brain *b);
 /* One sentence for all of it. */

@@ -169,6 +169,7 @@ void hf_finished(struct hf_brain *b)
 		b->plan->status.completion_time = terminal->last_transition;
 	recount(b);
 	clean_up(b);
+	hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
 	hf_lost_step(b);
 	hf_stuck_step(b);
 	if (b->deletes.len > 0) {

@@ -149,8 +149,6 @@ struct missing {
 	int32_t count;
 	int32_t leaving; /* their last pod is not gone yet */
 	const char *leaving_name;
-	int32_t taken;
-	const char *taken_name;
 };
 
 /* One rank: delete what should not be there, count what is missing. */
@@ -169,9 +167,6 @@ static void look(struct hf_brain *b, int role, int32_t index, struct missing *mi
 			missing->leaving_name = slot->pod->name;
 	} else if (wanted && !slot->pod && !slot->succeeded) {
 		missing->count++;
-		if (slot->pod_taken && missing->taken++ == 0)
-			missing->taken_name =
-				hf_arena_printf(b->arena, "%s-%d", crew->lower, index);
 	}
 }
 
@@ -229,9 +224,6 @@ void hf_pods_plan(struct hf_brain *b)
 			look(b, r, i, &missing);
 	}
 	say_leaving(b, &missing);
-	if (missing.taken > 0)
-		hf_say(b, b->now, HF_TOPIC_BLOCKED,
-		       "the name of %s is taken by a pod of another owner", missing.taken_name);
 	/* A job whose end is being settled starts nothing more. */
 	if (missing.count + missing.leaving == 0 || b->settling)
 		return;

@@ -217,6 +217,7 @@ static void run(struct hf_brain *b)
 	/* Services first: a rank that starts looks for the names of the others. */
 	hf_services_plan(b);
 	hf_pods_plan(b);
+	hf_taken_step(b);
 	hf_lost_step(b);
 	hf_stuck_step(b);
 	hf_trouble_say(b);
@@ -235,6 +236,7 @@ static void decide(struct hf_brain *b)
 		if (b->job.suspend) {
 			hf_suspend(b);
 			hf_counts_write(b);
+			hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
 			hf_lost_step(b);
 			hf_stuck_step(b);
 			add_stage(b, &b->deletes);

@@ -106,10 +106,12 @@ static void put_pod(struct hf_brain *b, const struct hf_pod *pod, struct place p
 		return;
 	}
 	slot = &b->crews[place.role].slots[place.index];
-	if (pod->owned)
+	if (pod->owned) {
 		slot->pod = pod;
-	else
-		slot->pod_taken = true;
+		return;
+	}
+	slot->pod_taken = true;
+	slot->pod_leaving = pod->deletion_time != HF_TIME_NONE;
 }
 
 static void put_service(struct hf_brain *b, const struct hf_service_seen *service,
@@ -120,10 +122,12 @@ static void put_service(struct hf_brain *b, const struct hf_service_seen *servic
 	if (place.role < 0)
 		return;
 	slot = &b->crews[place.role].slots[place.index];
-	if (service->owned)
+	if (service->owned) {
 		slot->service = service;
-	else
-		slot->service_taken = true;
+		return;
+	}
+	slot->service_taken = true;
+	slot->service_leaving = service->terminating;
 }
 
 /* As many slots as the spec, the ledger or an object names: what is beyond the replicas has to be
