@@ -628,6 +628,17 @@ static bool was_evicted(const struct hf_json *pod)
 	return false;
 }
 
+static void learn_end(struct sim_pod_truth *pod, const struct hf_json *object, const char *phase)
+{
+	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
+	pod->disrupted = pod->disrupted ||
+			 sim_condition_is(hf_json_get(object, "status"), "DisruptionTarget");
+	/* A taint may evict what had failed already: that changes nothing about the cause. */
+	if (!pod->failed && hf_streq(phase, "Failed"))
+		pod->failed_alone = !pod->disrupted;
+	pod->failed = pod->failed || hf_streq(phase, "Failed");
+}
+
 static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, uid);
@@ -638,13 +649,7 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	bool ended = after == NULL || hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded") ||
 		     hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
 
-	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
-	pod->disrupted = pod->disrupted ||
-			 sim_condition_is(hf_json_get(object, "status"), "DisruptionTarget");
-	/* A taint may evict what had failed already: that changes nothing about the cause. */
-	if (!pod->failed && hf_streq(phase, "Failed"))
-		pod->failed_alone = !pod->disrupted;
-	pod->failed = pod->failed || hf_streq(phase, "Failed");
+	learn_end(pod, object, phase);
 	if (job != NULL && after != NULL && was_evicted(object))
 		job->evicted = true;
 	pod->refused =
