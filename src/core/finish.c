@@ -157,16 +157,21 @@ static void expire(struct hf_brain *b, const struct hf_condition *terminal)
 	hf_say(b, b->now, HF_TOPIC_NEXT, "the job's time to live is over: it is deleted");
 }
 
+/* Good until a condition is set: the list moves. */
+static const struct hf_condition *terminal_of(struct hf_brain *b)
+{
+	const struct hf_condition *failed = hf_cond_find(b, HF_COND_FAILED);
+
+	return failed && hf_streq(failed->status, "True") ? failed
+							  : hf_cond_find(b, HF_COND_SUCCEEDED);
+}
+
 void hf_finished(struct hf_brain *b)
 {
-	const struct hf_condition *terminal = hf_cond_find(b, HF_COND_FAILED);
-
 	hf_assert(hf_cond_finished(b));
-	if (!terminal || !hf_streq(terminal->status, "True"))
-		terminal = hf_cond_find(b, HF_COND_SUCCEEDED);
 	/* Upstream's operator left some failed jobs without it, which then never expired. */
 	if (b->plan->status.completion_time == HF_TIME_NONE)
-		b->plan->status.completion_time = terminal->last_transition;
+		b->plan->status.completion_time = terminal_of(b)->last_transition;
 	recount(b);
 	clean_up(b);
 	hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
@@ -179,5 +184,5 @@ void hf_finished(struct hf_brain *b)
 		stage->actions_len = b->deletes.len;
 		hf_say(b, b->now, HF_TOPIC_NEXT, "%zu object(s) are deleted", b->deletes.len);
 	}
-	expire(b, terminal);
+	expire(b, terminal_of(b));
 }
