@@ -92,6 +92,10 @@ int hf_cli_request(struct hf_cli *cli, const struct hf_request *request,
 		page.continue_token = token;
 		(void)hf_store_request(cli->store, &page, on_reply, &waiting);
 		hf_cli_run_until(cli, &waiting.over);
+		if (token != NULL && hf_streq(token, waiting.continue_token))
+			(void)hf_error_set(&waiting.err, HF_E_BAD_REQUEST,
+					   "the server's list does not end: its continue token "
+					   "leads to the same page again");
 		free(token);
 		token = hf_steal(&waiting.continue_token);
 	} while (waiting.err.code == 0 && token != NULL);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "harness/cli_world.h"
+#include "harness/fake_store.h"
 #include "harness/test.h"
 #include "store/resource.h"
 
@@ -45,6 +46,43 @@ static void lists_are_followed_page_by_page(void **state)
 	assert_int_equal(lines, 501);
 }
 
+struct liar {
+	struct fake_store *store;
+	struct hf_timer *timer;
+	int pages;
+};
+
+static void answer_with_the_same_token(void *arg)
+{
+	struct liar *liar = arg;
+	struct hf_doc *items[] = {fake_object("a", "u1", "5", "one")};
+
+	liar->pages++;
+	fake_answer_list(fake_next(liar->store), "10", "abc", items, 1);
+	hf_timer_arm(liar->timer, HF_MS);
+}
+
+static void a_list_whose_token_leads_nowhere_is_an_error(void **state)
+{
+	struct hf_loop *loop = hf_loop_create_virtual(0);
+	struct liar liar = {.store = fake_store_create()};
+	struct hf_cli cli = {.loop = loop, .store = &liar.store->base};
+	const struct hf_request request = {.verb = HF_VERB_LIST, .resource = &hf_pods};
+	struct hf_cli_reply reply = {.n_items = 0};
+	struct hf_error err;
+
+	(void)state;
+	liar.timer = hf_timer_create(loop, answer_with_the_same_token, &liar);
+	hf_timer_arm(liar.timer, HF_MS);
+	assert_int_equal(hf_cli_request(&cli, &request, &reply, &err), HF_E_BAD_REQUEST);
+	assert_string_equal(err.text, "the server's list does not end: its continue token leads "
+				      "to the same page again");
+	assert_int_equal(liar.pages, 2);
+	hf_timer_destroy(liar.timer);
+	fake_store_destroy(liar.store);
+	hf_loop_destroy(loop);
+}
+
 static void without_a_server_the_code_is_3(void **state)
 {
 	static const char *const verbs[] = {"get",  "describe", "why",    "logs",    "events",
@@ -70,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_job_is_found_by_name_kind_and_age,
 						cli_world_setup, cli_world_teardown),
+		cmocka_unit_test(a_list_whose_token_leads_nowhere_is_an_error),
 		cmocka_unit_test_setup_teardown(lists_are_followed_page_by_page, cli_world_setup,
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(without_a_server_the_code_is_3, cli_world_setup,

@@ -15,6 +15,8 @@
 #define RETRY_MAX (30 * HF_SECOND)
 #define JITTER_PERCENT 100
 #define PAGE_LIMIT 500
+/* As many times the pages that would fill the cache are no list any more. */
+#define LIST_FILLS_MAX 10
 #define IDLE_MAX (3 * HF_MINUTE)
 /* A watch is asked to end after 5 to 10 min, so that watchers spread over the servers. */
 #define WATCH_MIN (5 * HF_MINUTE)
@@ -63,6 +65,7 @@ struct hf_cache {
 	uint64_t position;    /* every change up to this version is in the cache */
 	char *list_version;   /* of the list under way; NULL: none is */
 	char *continue_token; /* of the list under way; NULL: first page */
+	size_t pages;         /* of the list under way */
 	uintptr_t round;      /* lists begun */
 	hf_time watch_since;
 	bool watch_told; /* something, since then */
@@ -321,6 +324,13 @@ static void retry_later(struct hf_cache *cache, hf_time at_least)
 	hf_timer_arm(cache->retry_timer, delay > at_least ? delay : at_least);
 }
 
+static void list_forget(struct hf_cache *cache)
+{
+	set_string(&cache->continue_token, NULL);
+	set_string(&cache->list_version, NULL);
+	cache->pages = 0;
+}
+
 /* Whatever the complete list does not name is gone, unless it is younger than the list. */
 static void list_sweep(struct hf_cache *cache)
 {
@@ -346,13 +356,48 @@ static void list_done(struct hf_cache *cache)
 	position_set(cache, cache->list_version);
 	free(cache->version);
 	cache->version = hf_steal(&cache->list_version);
-	set_string(&cache->continue_token, NULL);
+	list_forget(cache);
 	if (cache->watch == NULL)
 		watch_start(cache);
 	if (!cache->synced) {
 		cache->synced = true;
 		changed(cache, HF_CACHE_SYNCED, NULL, NULL);
 	}
+}
+
+/* Nothing that could go on for ever is asked for at the server's pace. */
+static void list_stuck(struct hf_cache *cache, const char *why)
+{
+	cache->stats.errors++;
+	problem(cache, HF_E_BAD_REQUEST, why);
+	retry_later(cache, 0);
+}
+
+static int64_t page_limit(const struct hf_cache *cache)
+{
+	return cache->options.page_limit > 0 ? cache->options.page_limit : PAGE_LIMIT;
+}
+
+/* There is another page. */
+static void list_more(struct hf_cache *cache, const struct hf_reply *reply)
+{
+	bool same = hf_streq(cache->continue_token, reply->continue_token);
+	size_t fill = cache->options.entries_max / (size_t)page_limit(cache) + 1;
+
+	if (same || ++cache->pages >= LIST_FILLS_MAX * fill) {
+		list_forget(cache);
+		list_stuck(cache, same ? "the server's list does not end: its continue token leads "
+					 "to the same page again"
+				       : "the server's list does not end: ten times the pages that "
+					 "may be kept were read");
+		return;
+	}
+	set_string(&cache->continue_token, reply->continue_token);
+	/* This one may end. */
+	if (reply->n_items == 0)
+		list_stuck(cache, "a page of the server's list is empty and tells of more");
+	else
+		list_page(cache);
 }
 
 static void list_reply(void *arg, const struct hf_reply *reply)
@@ -366,10 +411,8 @@ static void list_reply(void *arg, const struct hf_reply *reply)
 		cache->stats.errors++;
 		problem(cache, reply->code, reply->message);
 		/* Too old a token cannot go on; all else asks for the same page again. */
-		if (reply->code == HF_E_GONE) {
-			set_string(&cache->continue_token, NULL);
-			set_string(&cache->list_version, NULL);
-		}
+		if (reply->code == HF_E_GONE)
+			list_forget(cache);
 		retry_later(cache, reply->retry_after);
 		return;
 	}
@@ -381,8 +424,7 @@ static void list_reply(void *arg, const struct hf_reply *reply)
 		list_done(cache);
 		return;
 	}
-	set_string(&cache->continue_token, reply->continue_token);
-	list_page(cache);
+	list_more(cache, reply);
 }
 
 static void list_page(struct hf_cache *cache)
@@ -395,7 +437,7 @@ static void list_page(struct hf_cache *cache)
 		.label_selector = cache->label_selector,
 		.field_selector = cache->field_selector,
 		.continue_token = cache->continue_token,
-		.limit = options->page_limit > 0 ? options->page_limit : PAGE_LIMIT,
+		.limit = page_limit(cache),
 	};
 
 	if (cache->continue_token == NULL) {
@@ -575,6 +617,7 @@ struct hf_cache *hf_cache_create(const struct hf_cache_options *options)
 
 	hf_assert(options->loop != NULL && options->store != NULL && options->resource != NULL);
 	cache->options = *options;
+	cache->options.entries_max = max;
 	set_string(&cache->ns, options->ns);
 	set_string(&cache->label_selector, options->label_selector);
 	set_string(&cache->field_selector, options->field_selector);

@@ -216,6 +216,78 @@ static void test_a_failed_page_is_asked_for_again_and_an_expired_token_starts_ov
 	assert_string_equal(fake_watch_live(bench->store)->resource_version, "21");
 }
 
+static void answer_page(struct fake_call *call, const char *token, const char *name)
+{
+	struct hf_doc *items[] = {name == NULL ? NULL : fake_object(name, "u", "5", "one")};
+
+	fake_answer_list(call, "10", token, items, name == NULL ? 0 : 1);
+}
+
+static void test_a_token_that_leads_nowhere_is_told_and_the_list_begins_again_later(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+	hf_time low = 800 * HF_MS;
+
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	call = fake_next(bench->store);
+	for (unsigned i = 1; i < 8; i++) {
+		answer_page(call, "abc", "a");
+		call = fake_next(bench->store);
+		assert_string_equal(call->request->continue_token, "abc");
+		assert_int_equal(bench->problems, i - 1);
+		answer_page(call, "abc", "a");
+		assert_int_equal(bench->problems, i);
+		assert_int_equal(bench->problem_code, HF_E_BAD_REQUEST);
+		assert_in_range(next_request(bench, &call), low, 2 * low + 10 * HF_MS);
+		assert_null(call->request->continue_token);
+		low = low * 2 > 30 * HF_SECOND ? 30 * HF_SECOND : low * 2;
+	}
+	answer_page(call, "abc", "a");
+	answer_page(fake_next(bench->store), "", "b");
+	assert_trace(bench, "+a=one +b=one * ");
+}
+
+static void test_an_empty_page_that_tells_of_more_is_told_and_gone_on_from_later(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	answer_page(fake_next(bench->store), "x1", "a");
+	answer_page(fake_next(bench->store), "x2", NULL);
+	assert_int_equal(bench->problems, 1);
+	assert_in_range(next_request(bench, &call), 800 * HF_MS, 1610 * HF_MS);
+	assert_string_equal(call->request->continue_token, "x2");
+	answer_page(call, "", "b");
+	assert_trace(bench, "+a=one +b=one * ");
+	assert_int_equal(hf_cache_stats(bench->cache)->relists, 1);
+}
+
+static void test_a_list_of_ever_new_tokens_is_given_up_after_ten_times_its_pages(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+	char token[16];
+
+	make_cache(bench, 4500); /* of 500 a page */
+	hf_cache_start(bench->cache);
+	hf_loop_run_ready(bench->loop);
+	for (int i = 1; i <= 100; i++) {
+		assert_int_equal(bench->problems, 0);
+		snprintf(token, sizeof(token), "t%d", i);
+		answer_page(fake_next(bench->store), token, "a");
+	}
+	assert_int_equal(bench->problems, 1);
+	assert_in_range(next_request(bench, &call), 800 * HF_MS, 1610 * HF_MS);
+	assert_null(call->request->continue_token);
+	answer_page(call, "t1", "a");
+	answer_page(fake_next(bench->store), "", "b");
+	assert_trace(bench, "+a=one +b=one * ");
+}
+
 static void test_errors_are_retried_with_growing_delays_and_retry_after_is_kept(void **state)
 {
 	struct bench *bench = *state;
@@ -711,6 +783,9 @@ int main(void)
 		T(test_the_first_list_is_consistent_and_the_watch_goes_on_from_it),
 		T(test_pages_make_one_list),
 		T(test_a_failed_page_is_asked_for_again_and_an_expired_token_starts_over),
+		T(test_a_token_that_leads_nowhere_is_told_and_the_list_begins_again_later),
+		T(test_an_empty_page_that_tells_of_more_is_told_and_gone_on_from_later),
+		T(test_a_list_of_ever_new_tokens_is_given_up_after_ten_times_its_pages),
 		T(test_errors_are_retried_with_growing_delays_and_retry_after_is_kept),
 		T(test_a_watch_that_ends_goes_on_from_the_last_version),
 		T(test_a_watch_that_always_ends_at_once_is_slowed_down),
