@@ -179,11 +179,13 @@ static void log_event(struct hf_operator_log *log, const struct pass_line *line,
 			&pairs);
 }
 
-/* Conflicts are how concurrent writers find out about each other, what is not found was deleted
- * meanwhile, and what was canceled was canceled by us. */
-static bool is_ordinary(int code)
+/* Conflicts are how concurrent writers find out about each other, nothing can be done for a job that
+ * was deleted meanwhile, and what was canceled was canceled by us.  "Not found" for a job that is
+ * there is a server that refuses writes. */
+static bool is_ordinary(const struct hf_operator_pass *pass)
 {
-	return code == HF_E_CONFLICT || code == HF_E_NOT_FOUND || code == HF_E_CANCELED;
+	return pass->code == HF_E_CONFLICT || pass->code == HF_E_CANCELED ||
+	       (pass->code == HF_E_NOT_FOUND && pass->gone);
 }
 
 void hf_operator_log_passed(struct hf_operator_log *log, const struct hf_operator_pass *pass)
@@ -200,8 +202,8 @@ void hf_operator_log_passed(struct hf_operator_log *log, const struct hf_operato
 		return;
 	add(&pairs, "error", pass->message);
 	add(&pairs, "code", hf_code_name(pass->code));
-	write_pass_line(log, is_ordinary(pass->code) ? HF_LOG_DEBUG : HF_LOG_ERROR,
-			"Reconciler error", &line, &pairs);
+	write_pass_line(log, is_ordinary(pass) ? HF_LOG_DEBUG : HF_LOG_ERROR, "Reconciler error",
+			&line, &pairs);
 }
 
 void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int code,

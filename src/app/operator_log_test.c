@@ -89,7 +89,8 @@ static struct hf_doc *job(void)
 	return hf_doc_from_text(text, sizeof(text) - 1);
 }
 
-static void passed(struct bench *bench, const struct hf_plan *plan, int code, const char *message)
+static void passed_of(struct bench *bench, const struct hf_plan *plan, int code,
+		      const char *message, bool gone)
 {
 	HF_AUTO_DOC doc = job();
 	const struct hf_operator_pass pass = {.framework = &hf_framework_pytorch,
@@ -97,9 +98,15 @@ static void passed(struct bench *bench, const struct hf_plan *plan, int code, co
 					      .plan = plan,
 					      .told = plan != NULL,
 					      .code = code,
-					      .message = message};
+					      .message = message,
+					      .gone = gone};
 
 	hf_operator_log_passed(bench->log, &pass);
+}
+
+static void passed(struct bench *bench, const struct hf_plan *plan, int code, const char *message)
+{
+	passed_of(bench, plan, code, message, false);
 }
 
 static void test_a_failed_pass_is_a_line_with_controller_runtimes_keys(void **state)
@@ -156,9 +163,20 @@ static void test_quiet_passes_and_conflicts_are_not_told(void **state)
 	passed(bench, &plan, 0, "");
 	passed(bench, NULL, 0, "");
 	passed(bench, NULL, HF_E_CONFLICT, "modified");
-	passed(bench, NULL, HF_E_NOT_FOUND, "the job is gone");
+	passed_of(bench, NULL, HF_E_NOT_FOUND, "the job is gone", true);
 	passed(bench, NULL, HF_E_CANCELED, "stopping");
 	assert_int_equal(lines(bench), 0);
+}
+
+static void test_not_found_for_a_job_that_is_there_is_told(void **state)
+{
+	struct bench *bench = *state;
+
+	passed(bench, NULL, HF_E_NOT_FOUND, "the server answered with HTTP status 404");
+	HF_AUTO_JSON first = line(bench, 0);
+	assert_string_equal(get(first, "msg"), "Reconciler error");
+	assert_string_equal(get(first, "level"), "error");
+	assert_string_equal(get(first, "code"), "NOT_FOUND");
 }
 
 static void test_what_users_wrote_stays_in_its_line(void **state)
@@ -234,6 +252,7 @@ int main(void)
 		T(test_a_failed_pass_is_a_line_with_controller_runtimes_keys),
 		T(test_each_event_of_a_job_is_a_line),
 		T(test_quiet_passes_and_conflicts_are_not_told),
+		T(test_not_found_for_a_job_that_is_there_is_told),
 		T(test_what_users_wrote_stays_in_its_line),
 		T(test_a_kind_that_comes_too_often_is_thinned_out_and_counted),
 		T(test_kinds_without_end_share_one_limit),

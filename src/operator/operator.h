@@ -48,6 +48,7 @@ struct hf_operator_pass {
 	bool told;                  /* its events were recorded: what they say is stored */
 	int code;                   /* 0: everything planned was done; else why the rest was not */
 	const char *message;        /* of code, "" for 0 */
+	bool gone;                  /* the job is no longer there: what failed is no trouble */
 };
 
 struct hf_operator_options {

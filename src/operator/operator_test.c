@@ -128,6 +128,8 @@ static void test_a_job_that_turns_out_to_be_gone_is_left_alone(void **state)
 	turn_for(bench, HF_MINUTE);
 	assert_null(next(bench));
 	assert_int_equal(brain.steps, 1);
+	assert_int_equal(bench->last_code, HF_E_NOT_FOUND);
+	assert_true(bench->last_gone);
 }
 
 static void test_a_reply_that_lacks_what_was_sent_stops_the_actions(void **state)

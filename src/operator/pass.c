@@ -95,6 +95,15 @@ void hf_pass_fail(struct hf_pass *pass, int code, const char *message)
 	snprintf(pass->message, sizeof(pass->message), "%s", message);
 }
 
+/* The job of this pass is still the one under its name. */
+static bool still_there(const struct hf_pass *pass)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(
+		pass->kind->cache, hf_doc_namespace(pass->job), hf_doc_name(pass->job));
+
+	return entry != NULL && hf_streq(entry->uid, hf_doc_uid(pass->job));
+}
+
 /* --- the end ------------------------------------------------------------------------------- */
 
 static void ask_again(struct hf_pass *pass)
@@ -132,6 +141,7 @@ static void finish(struct hf_pass *pass)
 			.told = pass->told,
 			.code = pass->code,
 			.message = pass->message,
+			.gone = !still_there(pass),
 		};
 
 		op->options.passed(op->options.arg, &done);
@@ -185,15 +195,6 @@ static void gate_enter(struct hf_pass *pass)
 	pass->turn_left = GATE_TURN;
 	*gate->last = pass;
 	gate->last = &pass->gate_next;
-}
-
-/* The job of this pass is still the one under its name. */
-static bool still_there(const struct hf_pass *pass)
-{
-	const struct hf_cache_entry *entry = hf_cache_get(
-		pass->kind->cache, hf_doc_namespace(pass->job), hf_doc_name(pass->job));
-
-	return entry != NULL && hf_streq(entry->uid, hf_doc_uid(pass->job));
 }
 
 static void ledger_reply(void *arg, const struct hf_reply *reply);

@@ -199,6 +199,8 @@ static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply
 	} else if (reply->code == HF_E_EXISTS || tells_nothing(reply->code)) {
 		unsure(call);
 	} else {
+		/* Its namespace may be gone, and the job with it. */
+		call->pass->reread = call->pass->reread || reply->code == HF_E_NOT_FOUND;
 		bad(call, reply->code, reply->message);
 	}
 }

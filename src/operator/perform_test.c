@@ -112,6 +112,28 @@ static void test_a_refused_create_ends_the_stage_says_so_and_is_tried_later(void
 	assert_null(next(bench));
 }
 
+static void test_a_create_that_finds_no_place_has_the_job_read_and_is_tried_again(void **state)
+{
+	struct bench *bench = *state;
+
+	brain.once = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start(bench);
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_NOT_FOUND);
+	assert_int_equal(bench->passes, 0);
+	fake_answer_object(expect(bench, HF_VERB_GET, "pytorchjobs"),
+			   job_doc("ddp", "u-1", 150, ""));
+	assert_int_equal(bench->passes, 1);
+	assert_int_equal(bench->last_code, HF_E_NOT_FOUND);
+	assert_false(bench->last_gone);
+	turn_for(bench, 5 * HF_MS);
+	fake_refuse(expect(bench, HF_VERB_CREATE, "pods"), HF_E_NOT_FOUND);
+	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_NOT_FOUND);
+	assert_true(bench->last_gone);
+	turn_for(bench, HF_MINUTE);
+	assert_null(next(bench));
+}
+
 static void test_retry_after_is_kept(void **state)
 {
 	struct bench *bench = *state;
@@ -335,6 +357,7 @@ int main(void)
 		T(test_our_pod_of_an_older_attempt_is_not_the_one_wanted),
 		T(test_our_pod_on_its_way_out_is_not_the_one_wanted),
 		T(test_a_refused_create_ends_the_stage_says_so_and_is_tried_later),
+		T(test_a_create_that_finds_no_place_has_the_job_read_and_is_tried_again),
 		T(test_retry_after_is_kept),
 		T(test_a_graceful_delete_leaves_the_pod_marked_in_the_cache),
 		T(test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache),

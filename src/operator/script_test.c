@@ -109,6 +109,7 @@ static void on_passed(void *arg, const struct hf_operator_pass *pass)
 
 	bench->passes++;
 	bench->last_code = pass->code;
+	bench->last_gone = pass->gone;
 }
 
 static void on_problem(void *arg, const char *key, int code, const char *message)

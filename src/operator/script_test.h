@@ -27,6 +27,7 @@ struct bench {
 	struct hf_operator *op;
 	struct hf_metrics *metrics;
 	int passes, last_code;
+	bool last_gone;
 	int stopped;
 	char problem[TEXT_MAX];
 	struct hf_doc *nodes[SEEN_MAX]; /* what the list of nodes brings; taken over */
