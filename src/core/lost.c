@@ -175,6 +175,7 @@ static void ask_about(struct hf_brain *b, const struct hf_node_seen *node, const
 		return;
 	}
 	if (node->out_of_service) {
+		hf_ask(b, HF_ASK_NODE, node->name);
 		if (node->ready != HF_NODE_UNKNOWN)
 			hf_ask(b, HF_ASK_LEASE, node->name);
 		return;
@@ -291,7 +292,9 @@ static const char *guard_text(struct hf_brain *b, enum hf_guard guard,
 		if (node->ready == HF_NODE_GONE)
 			return "it is given up when the node stays away for 40 s";
 		if (node->out_of_service)
-			return "it is given up when the node's Lease stands still";
+			return node->ready == HF_NODE_UNKNOWN
+				       ? "it is given up when a live look finds that taint"
+				       : "it is given up when the node's Lease stands still";
 		return hf_arena_printf(b->arena,
 				       "it is given up after %lld s without a sign of life "
 				       "(nodeLost.afterSeconds)",
@@ -332,7 +335,9 @@ static const char *detail(struct hf_brain *b, enum hf_guard guard, const struct 
 {
 	if (guard == HF_GUARD_TAINT)
 		return "; the control plane has not tainted the node yet";
-	if (guard == HF_GUARD_READ && waiting->node->ready == HF_NODE_GONE)
+	if (guard == HF_GUARD_READ &&
+	    (waiting->node->ready == HF_NODE_GONE ||
+	     (waiting->node->out_of_service && waiting->node->ready == HF_NODE_UNKNOWN)))
 		return "; a live look is awaited";
 	if (guard == HF_GUARD_READ)
 		return waiting->pod->claims_len > 0

@@ -161,6 +161,10 @@ static void a_pod_without_a_version_is_not_forced(void **state)
 	brain_node(&b, pod->node)->out_of_service = true;
 	brain_terminate(&b, "demo-hand-1");
 	brain_step(&b);
+	assert_true(brain_asks(&b, HF_ASK_NODE, pod->node));
+	assert_null(brain_action(&b, HF_ACTION_FAIL_POD, "demo-hand-1"));
+	brain_answer(&b);
+	brain_step(&b);
 	assert_non_null(brain_action(&b, HF_ACTION_FAIL_POD, "demo-hand-1"));
 	pod->version[0] = '\0';
 	brain_step(&b);

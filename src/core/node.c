@@ -22,6 +22,8 @@
 #define RENEWAL_LATE_SECONDS 15
 /* A node that is re-registered comes back within seconds; the pod garbage collector waits as long. */
 #define GONE_SECONDS 40
+/* A live look is asked for every two seconds, as long as it is awaited. */
+#define LOOK_FRESH_SECONDS 10
 /* A storm is more than two nodes and this share of a zone's: the control plane's own numbers. */
 #define STORM_NODES_MIN 2
 #define STORM_PERCENT 55
@@ -149,10 +151,16 @@ static struct hf_evidence evidence_of_gone(const struct hf_brain *b,
  * of a moment ago it merely evicts, and what is evicted ends by itself: there the Lease must stand
  * still as well. */
 static struct hf_evidence evidence_of_the_taint(const struct hf_brain *b,
-						const struct hf_node_seen *node)
+						const struct hf_node_seen *node,
+						const struct hf_pod *pod)
 {
-	hf_time at;
+	hf_time at = hf_time_add(pod->creation_time, HF_SECOND);
 
+	/* Our watch may be behind: the taint taken off, the machine back, and this pod new on it.
+	 * A live look that found the taint while the pod was there has the last word. */
+	if (node->confirmed_at == HF_TIME_NONE || node->confirmed_at < at ||
+	    hf_elapsed(node->confirmed_at, b->now) > hf_seconds(LOOK_FRESH_SECONDS))
+		return held(HF_GUARD_READ, HF_TIME_NEVER);
 	if (!is_heard_of(node))
 		return proven();
 	if (node->lease_since == HF_TIME_NONE)
@@ -231,7 +239,7 @@ struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *no
 	if (b->job.recovery.force == HF_FORCE_NEVER)
 		return held(HF_GUARD_MODE, HF_TIME_NEVER);
 	if (seen->out_of_service)
-		return evidence_of_the_taint(b, seen);
+		return evidence_of_the_taint(b, seen, pod);
 	if (seen->ready == HF_NODE_GONE)
 		return evidence_of_gone(b, seen);
 	if (b->job.recovery.force == HF_FORCE_PROVEN)

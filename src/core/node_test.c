@@ -157,12 +157,31 @@ static void the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kub
 
 	(void)state;
 	facts.out_of_service = true;
+	facts.confirmed_at = now;
 	assert_true(evidence(&facts, &pod).proven);
 	facts.ready = HF_NODE_NOT_READY;
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
 	facts.lease_since = now - 15 * HF_SECOND;
 	assert_true(evidence(&facts, &pod).proven);
 	facts.lease_since = HF_TIME_NONE;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+}
+
+/* The watch may be behind: the taint gone, the machine back, and a new pod running on it. */
+static void the_out_of_service_taint_is_looked_at_live_while_the_pod_is_there(void **state)
+{
+	struct hf_node_seen facts = silent(0);
+	struct hf_pod pod = {.name = "p", .creation_time = now - 20 * HF_SECOND};
+
+	(void)state;
+	facts.out_of_service = true;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	facts.confirmed_at = now - 10 * HF_SECOND;
+	assert_true(evidence(&facts, &pod).proven);
+	facts.confirmed_at = now - 11 * HF_SECOND; /* too long ago */
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
+	facts.confirmed_at = now - 5 * HF_SECOND;
+	pod.creation_time = now - 5 * HF_SECOND; /* of the same second: perhaps after the look */
 	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_READ);
 }
 
@@ -202,6 +221,7 @@ int main(void)
 		cmocka_unit_test(the_mode_decides_what_is_enough),
 		cmocka_unit_test(
 			the_out_of_service_taint_needs_a_lease_that_stands_still_where_a_kubelet_lives),
+		cmocka_unit_test(the_out_of_service_taint_is_looked_at_live_while_the_pod_is_there),
 		cmocka_unit_test(claims_are_read_before_anything_is_presumed),
 		cmocka_unit_test(states_have_names),
 	};

@@ -132,7 +132,7 @@ struct hf_node_seen {
 	bool unreachable;     /* taint node.kubernetes.io/unreachable, of either effect */
 	bool out_of_service;  /* taint node.kubernetes.io/out-of-service */
 	bool no_execute;      /* any taint with effect NoExecute */
-	hf_time confirmed_at; /* GONE: a live GET last said so too; NONE: not yet */
+	hf_time confirmed_at; /* a live GET (HF_ASK_NODE) last said the same; NONE: not yet */
 	/*
 	 * Its Lease, which is read only while a plan asks (HF_ASK_LEASE).  lease_read_at: last
 	 * read, or last found missing; NONE: neither since it was last asked for.  lease_since:

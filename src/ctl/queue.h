@@ -33,7 +33,7 @@ typedef void (*hf_queue_fn)(void *arg, const char *key);
 /* One key a job; ten times the most jobs planned for. */
 #define HF_QUEUE_KEYS_MAX ((size_t)200000)
 #define HF_QUEUE_RETRY_MIN (5 * HF_MS)
-#define HF_QUEUE_RETRY_MAX (1000 * HF_SECOND)
+#define HF_QUEUE_RETRY_MAX (120 * HF_SECOND)
 
 struct hf_queue_options {
 	struct hf_loop *loop;

@@ -214,7 +214,7 @@ static void test_retries_wait_5_ms_doubled_each_time_until_forgotten(void **stat
 	assert_int_equal(hf_queue_stats(bench->queue)->retries, 5);
 }
 
-static void test_retries_wait_1000_s_at_most(void **state)
+static void test_retries_wait_two_minutes_at_most(void **state)
 {
 	struct bench *bench = *state;
 
@@ -225,7 +225,7 @@ static void test_retries_wait_1000_s_at_most(void **state)
 	}
 	hf_queue_retry(bench->queue, "a");
 	assert_int_equal(hf_queue_due(bench->queue, "a") - hf_loop_mono(bench->loop),
-			 1000 * HF_SECOND);
+			 120 * HF_SECOND);
 }
 
 static void test_a_full_queue_refuses_new_keys_and_keeps_the_old(void **state)
@@ -335,7 +335,7 @@ int main(void)
 		T(test_a_run_may_ask_for_the_next_one_later),
 		T(test_a_delay_that_ends_while_the_key_runs_makes_it_run_again),
 		T(test_retries_wait_5_ms_doubled_each_time_until_forgotten),
-		T(test_retries_wait_1000_s_at_most),
+		T(test_retries_wait_two_minutes_at_most),
 		T(test_a_full_queue_refuses_new_keys_and_keeps_the_old),
 		T(test_a_paused_queue_starts_nothing),
 		T(test_a_long_queue_lets_timers_run_in_between),

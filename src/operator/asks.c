@@ -48,7 +48,8 @@ struct ask {
 	char *version;      /* LEASE; NULL: there is none */
 	hf_time since;      /* LEASE: the version is that one */
 	hf_time renewed_at; /* LEASE */
-	hf_time missing_at; /* NODE */
+	hf_time looked_at;  /* NODE: the last good reading was sent */
+	bool missing;       /* NODE */
 	bool exclusive;     /* CLAIM */
 };
 
@@ -138,9 +139,10 @@ static bool lease_read(struct ask *ask, const struct hf_reply *reply)
 
 static bool node_read(struct ask *ask, const struct hf_reply *reply)
 {
-	bool news = !ask->known || (reply->code == 0) != (ask->missing_at == HF_TIME_NONE);
+	bool news = !ask->known || (reply->code == 0) == ask->missing;
 
-	ask->missing_at = reply->code == 0 ? HF_TIME_NONE : ask->sent_at;
+	ask->looked_at = ask->sent_at;
+	ask->missing = reply->code != 0;
 	if (reply->code == 0)
 		hf_nodes_put(ask->asks->op->facts.nodes, reply->object);
 	return news;
@@ -302,7 +304,7 @@ static struct ask *ask_make(struct hf_asks *asks, const struct hf_ask *wanted, c
 	if (wanted->kind != HF_ASK_NODE)
 		ask->ns = hf_xstrdup(wanted->kind == HF_ASK_LEASE ? LEASE_NS : ns);
 	ask->askers.len_max = 2 * HF_QUEUE_KEYS_MAX;
-	ask->since = ask->renewed_at = ask->missing_at = ask->asked_at = HF_TIME_NONE;
+	ask->since = ask->renewed_at = ask->looked_at = ask->asked_at = HF_TIME_NONE;
 	return ask;
 }
 
@@ -439,11 +441,10 @@ void hf_asks_see_node(const struct hf_asks *asks, const struct hf_moment *moment
 		node->lease_since = hf_moment_at(moment, lease->since);
 		node->renewed_at = hf_moment_at(moment, lease->renewed_at);
 	}
-	if (node->ready != HF_NODE_GONE)
-		return;
+	/* What was found is in the view by now, or what is newer. */
 	live = find(asks, HF_ASK_NODE, node->name);
-	if (live != NULL && live->known)
-		node->confirmed_at = hf_moment_at(moment, live->missing_at);
+	if (live != NULL && live->known && live->missing == (node->ready == HF_NODE_GONE))
+		node->confirmed_at = hf_moment_at(moment, live->looked_at);
 }
 
 void hf_asks_see_claims(const struct hf_asks *asks, const char *key, struct hf_arena *arena,

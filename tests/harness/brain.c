@@ -654,7 +654,7 @@ void brain_answer(struct brain *b)
 			read_lease(b, brain_node(b, ask->name));
 		else if (ask->kind == HF_ASK_CLAIM)
 			read_claim(b, ask->name);
-		else if (brain_node(b, ask->name)->ready == HF_NODE_GONE)
+		else
 			brain_node(b, ask->name)->confirmed_at = b->now;
 	}
 }
