@@ -231,20 +231,76 @@ int hf_certificate_make_client(const struct hf_certificate *ca,
 	return make_leaf(ca, spec, GNUTLS_KP_TLS_WWW_CLIENT, ret_certificate, err);
 }
 
-int hf_certificate_check(const char *cert_pem, const char *key_pem, struct hf_error *err)
+/* GnuTLS' code. */
+static int try_pair(const char *cert_pem, const char *key_pem)
 {
 	gnutls_certificate_credentials_t credentials;
+	gnutls_datum_t cert = datum(cert_pem), key = datum(key_pem);
+	int rc = gnutls_certificate_allocate_credentials(&credentials);
 
+	if (rc < 0)
+		return rc;
+	rc = gnutls_certificate_set_x509_key_mem(credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
+	gnutls_certificate_free_credentials(credentials);
+	return rc;
+}
+
+int hf_certificate_check(const char *cert_pem, const char *key_pem, struct hf_error *err)
+{
 	if (hf_str_is_empty(cert_pem) || hf_str_is_empty(key_pem))
 		return hf_error_set(err, HF_E_INVALID,
 				    "a certificate needs a key, and a key a certificate");
-	gnutls_datum_t cert = datum(cert_pem), key = datum(key_pem);
-	int rc = gnutls_certificate_allocate_credentials(&credentials);
-	if (rc < 0)
-		return tls_error(err, HF_E_INTERNAL, rc, "check a certificate");
-	rc = gnutls_certificate_set_x509_key_mem(credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
-	gnutls_certificate_free_credentials(credentials);
+	int rc = try_pair(cert_pem, key_pem);
 	return rc < 0 ? tls_error(err, HF_E_INVALID, rc, "use the certificate with its key") : 0;
+}
+
+/* Not GnuTLS' import of lists: it leaks where one of them is bad. */
+int hf_certificate_check_certs(const char *certs_pem, struct hf_error *err)
+{
+	static const char begin[] = "-----BEGIN CERTIFICATE-----";
+	const char *at = strstr(certs_pem, begin), *next;
+
+	if (at == NULL)
+		return hf_error_set(err, HF_E_INVALID, "holds no certificate in PEM");
+	for (unsigned n = 1; at != NULL; at = next, n++) {
+		gnutls_x509_crt_t crt;
+		int rc = gnutls_x509_crt_init(&crt);
+
+		if (rc < 0)
+			return tls_error(err, HF_E_INTERNAL, rc, "read a certificate");
+		next = strstr(at + 1, begin);
+		gnutls_datum_t pem = datum(at);
+		if (next != NULL)
+			pem.size = (unsigned)(next - at);
+		rc = gnutls_x509_crt_import(crt, &pem, GNUTLS_X509_FMT_PEM);
+		gnutls_x509_crt_deinit(crt);
+		if (rc < 0)
+			return hf_error_set(err, HF_E_INVALID, "certificate %u cannot be read: %s",
+					    n, gnutls_strerror(rc));
+	}
+	return 0;
+}
+
+int hf_certificate_check_key(const char *key_pem, struct hf_error *err)
+{
+	gnutls_datum_t pem = datum(key_pem);
+	gnutls_x509_privkey_t key;
+	int rc = gnutls_x509_privkey_init(&key);
+
+	if (rc < 0)
+		return tls_error(err, HF_E_INTERNAL, rc, "read a key");
+	rc = gnutls_x509_privkey_import2(key, &pem, GNUTLS_X509_FMT_PEM, NULL, 0);
+	gnutls_x509_privkey_deinit(key);
+	return rc < 0 ? hf_error_set(err, HF_E_INVALID, "holds no private key that can be used: %s",
+				     gnutls_strerror(rc))
+		      : 0;
+}
+
+int hf_certificate_check_pair(const char *cert_pem, const char *key_pem, struct hf_error *err)
+{
+	if (try_pair(cert_pem, key_pem) != GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
+		return 0;
+	return hf_error_set(err, HF_E_INVALID, "belongs to another certificate");
 }
 
 int hf_certificate_expiry(const char *cert_pem, hf_time *ret_expiry, struct hf_error *err)

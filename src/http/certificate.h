@@ -47,6 +47,14 @@ int hf_certificate_make_client(const struct hf_certificate *ca,
 int hf_certificate_check(const char *cert_pem, const char *key_pem, struct hf_error *err)
 	HF_MUST_CHECK;
 
+/* What somebody hands over, part by part: HF_E_INVALID for what cannot be read (also keys that have a
+ * passphrase or a curve that Go would not take either).  Certificates: one at least, and all of them. */
+int hf_certificate_check_certs(const char *certs_pem, struct hf_error *err) HF_MUST_CHECK;
+int hf_certificate_check_key(const char *key_pem, struct hf_error *err) HF_MUST_CHECK;
+/* Of two that passed. */
+int hf_certificate_check_pair(const char *cert_pem, const char *key_pem, struct hf_error *err)
+	HF_MUST_CHECK;
+
 /* When the first certificate of a PEM text ends: time to make a new one. */
 int hf_certificate_expiry(const char *cert_pem, hf_time *ret_expiry, struct hf_error *err)
 	HF_MUST_CHECK;

@@ -4,6 +4,7 @@
 #include "http/certificate.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <gnutls/x509.h>
 #include <stdlib.h>
@@ -146,6 +147,35 @@ static void what_does_not_belong_together_is_found(void **state)
 	hf_certificate_release(&two);
 }
 
+static void what_is_handed_over_is_checked_part_by_part(void **state)
+{
+	struct hf_certificate one = make_ca(), two = make_ca();
+	HF_AUTOFREE char *both =
+		hf_xasprintf("what it is for\n%s\n%s%s", one.cert_pem, two.cert_pem, one.key_pem);
+	HF_AUTOFREE char *one_bad = hf_xasprintf("%s-----BEGIN CERTIFICATE-----\nZ2FyYmFnZQ==\n"
+						 "-----END CERTIFICATE-----\n",
+						 one.cert_pem);
+	struct hf_error err = {0};
+
+	assert_ok(hf_certificate_check_certs(one.cert_pem, &err), &err);
+	assert_ok(hf_certificate_check_certs(both, &err), &err);
+	assert_ok(hf_certificate_check_key(one.key_pem, &err), &err);
+	assert_ok(hf_certificate_check_key(both, &err), &err);
+	assert_ok(hf_certificate_check_pair(both, both, &err), &err);
+	assert_code(hf_certificate_check_certs("garbage", &err), HF_E_INVALID);
+	assert_code(hf_certificate_check_certs("", &err), HF_E_INVALID);
+	assert_code(hf_certificate_check_certs(one.key_pem, &err), HF_E_INVALID);
+	assert_string_equal(err.text, "holds no certificate in PEM");
+	assert_code(hf_certificate_check_certs(one_bad, &err), HF_E_INVALID);
+	assert_true(hf_str_has_prefix(err.text, "certificate 2 cannot be read: "));
+	assert_code(hf_certificate_check_certs("-----BEGIN CERTIFICATE-----", &err), HF_E_INVALID);
+	assert_code(hf_certificate_check_key("garbage", &err), HF_E_INVALID);
+	assert_code(hf_certificate_check_key(one.cert_pem, &err), HF_E_INVALID);
+	assert_code(hf_certificate_check_pair(one.cert_pem, two.key_pem, &err), HF_E_INVALID);
+	hf_certificate_release(&one);
+	hf_certificate_release(&two);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +183,7 @@ int main(void)
 		cmocka_unit_test(a_client_certificate_names_user_and_groups),
 		cmocka_unit_test(validity_is_as_asked_and_serials_differ),
 		cmocka_unit_test(what_does_not_belong_together_is_found),
+		cmocka_unit_test(what_is_handed_over_is_checked_part_by_part),
 	};
 	return cmocka_run_group_tests_name("certificate", tests, NULL, NULL);
 }

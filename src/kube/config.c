@@ -6,6 +6,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "http/certificate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,28 @@ static int read_pem(const struct hf_kubeconfig_entry *entry, const char *key, ch
 	return 0;
 }
 
+/* Found here, it has a name; curl would tell of some "blob" with every request. */
+static int refuse_pem(const struct hf_kubeconfig_entry *entry, const char *key, const char *file,
+		      struct hf_error *err)
+{
+	if (file == NULL)
+		return hf_error_wrap(err, "kubeconfig '%s': %s.%s-data", entry->file, entry->place,
+				     key);
+	return hf_error_wrap(err, "kubeconfig '%s': %s.%s: '%s'", entry->file, entry->place, key,
+			     file);
+}
+
+static int check_client_pem(const struct hf_kubeconfig_entry *user,
+			    const struct hf_kube_config *config, struct hf_error *err)
+{
+	if (hf_certificate_check_certs(config->cert_pem, err) != 0)
+		return refuse_pem(user, "client-certificate", config->cert_file, err);
+	if (hf_certificate_check_key(config->key_pem, err) != 0 ||
+	    hf_certificate_check_pair(config->cert_pem, config->key_pem, err) != 0)
+		return refuse_pem(user, "client-key", config->key_file, err);
+	return 0;
+}
+
 static int read_proxy(const struct hf_kubeconfig_entry *cluster, struct hf_kube_config *config,
 		      struct hf_error *err)
 {
@@ -116,6 +139,23 @@ static int read_proxy(const struct hf_kubeconfig_entry *cluster, struct hf_kube_
 	return 0;
 }
 
+static int read_ca(const struct hf_kubeconfig_entry *cluster, struct hf_kube_config *config,
+		   struct hf_error *err)
+{
+	int rc = read_pem(cluster, "certificate-authority", &config->ca_pem, &config->ca_file, err);
+
+	if (rc != 0)
+		return rc;
+	if (config->insecure && config->ca_pem[0] != '\0')
+		return hf_kubeconfig_refuse(cluster, "insecure-skip-tls-verify", HF_E_INVALID, err,
+					    "excludes certificate-authority: it would not be used");
+	if (config->insecure)
+		warn(config, "insecure-skip-tls-verify: whoever answers is taken for the server");
+	if (config->ca_pem[0] != '\0' && hf_certificate_check_certs(config->ca_pem, err) != 0)
+		return refuse_pem(cluster, "certificate-authority", config->ca_file, err);
+	return 0;
+}
+
 static int read_cluster(const struct hf_kubeconfig_entry *cluster, struct hf_kube_config *config,
 			struct hf_error *err)
 {
@@ -136,16 +176,7 @@ static int read_cluster(const struct hf_kubeconfig_entry *cluster, struct hf_kub
 		rc = hf_kubeconfig_bool(cluster, "disable-compression", &config->no_gzip, err);
 	if (rc == 0)
 		rc = read_proxy(cluster, config, err);
-	if (rc == 0)
-		rc = read_pem(cluster, "certificate-authority", &config->ca_pem, &config->ca_file,
-			      err);
-	if (rc != 0 || !config->insecure)
-		return rc;
-	if (config->ca_pem[0] != '\0')
-		return hf_kubeconfig_refuse(cluster, "insecure-skip-tls-verify", HF_E_INVALID, err,
-					    "excludes certificate-authority: it would not be used");
-	warn(config, "insecure-skip-tls-verify: whoever answers is taken for the server");
-	return 0;
+	return rc == 0 ? read_ca(cluster, config, err) : rc;
 }
 
 static int refuse_user(const struct hf_kubeconfig_entry *user, struct hf_error *err)
@@ -219,6 +250,10 @@ static int read_user(const struct hf_kubeconfig_entry *user,
 	if (config->key_pem[0] != '\0' && config->cert_pem[0] == '\0')
 		return hf_kubeconfig_refuse(user, "client-certificate", HF_E_INVALID, err,
 					    "is missing: client-key needs it");
+	if (config->cert_pem[0] != '\0')
+		rc = check_client_pem(user, config, err);
+	if (rc != 0)
+		return rc;
 	/* A plugin is asked only where nothing else signs in, as in client-go. */
 	if (config->token[0] != '\0' || config->cert_pem[0] != '\0')
 		return 0;

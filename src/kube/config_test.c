@@ -2,10 +2,13 @@
  * Copyright The Holdfast authors */
 #include "harness/test.h"
 #include "kube/config_internal.h"
+#include "kube/pem_test.h"
 
+#include "base/base64.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "http/certificate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,22 +52,23 @@ static int read_config(const char *text, const char *context, struct hf_kube_con
 	"- {name: b, context: {cluster: two, user: u, namespace: team}}\n"                         \
 	"- {name: lost, context: {cluster: none, user: u}}\n"                                      \
 	"- {name: c, context: {cluster: open, user: u}}\n"
-#define CLUSTERS                                                                                    \
-	"clusters:\n"                                                                               \
-	"- {name: one, cluster: {server: 'https://one:1', certificate-authority-data: aGVsbG8=}}\n" \
-	"- {name: two, cluster: {server: 'https://two:2', certificate-authority: ca.pem}}\n"        \
+#define CLUSTERS                                                                                      \
+	"clusters:\n"                                                                                 \
+	"- {name: one, cluster: {server: 'https://one:1', certificate-authority-data: " PEM_CERT_DATA \
+	"}}\n"                                                                                        \
+	"- {name: two, cluster: {server: 'https://two:2', certificate-authority: ca.pem}}\n"          \
 	"- {name: open, cluster: {server: 'https://three:3', insecure-skip-tls-verify: true}}\n"
 #define USER(fields) "users: [{name: u, user: {" fields "}}]\n"
 
 static void the_current_context_is_read_or_the_one_asked_for(void **state)
 {
-	HF_AUTOFREE char *ca = write_file("ca.pem", "from a file");
+	HF_AUTOFREE char *ca = write_file("ca.pem", "of a file\n" PEM_CERT);
 	struct hf_kube_config config;
 	struct hf_error err;
 
 	assert_ok(read_config(CONTEXTS CLUSTERS USER("token: secret"), NULL, &config, &err), &err);
 	assert_string_equal(config.server, "https://one:1");
-	assert_string_equal(config.ca_pem, "hello");
+	assert_string_equal(config.ca_pem, PEM_CERT);
 	assert_string_equal(config.token, "secret");
 	assert_string_equal(config.ns, "default");
 	assert_false(config.insecure);
@@ -72,7 +76,7 @@ static void the_current_context_is_read_or_the_one_asked_for(void **state)
 
 	assert_ok(read_config(CONTEXTS CLUSTERS USER("token: secret"), "b", &config, &err), &err);
 	assert_string_equal(config.server, "https://two:2");
-	assert_string_equal(config.ca_pem, "from a file");
+	assert_string_equal(config.ca_pem, "of a file\n" PEM_CERT);
 	assert_string_equal(config.ns, "team");
 	assert_null(config.warning);
 	hf_kube_config_release(&config);
@@ -153,6 +157,9 @@ static void what_is_wrong_is_named_with_its_file_and_field(void **state)
 		{CLUSTER("server: 'https://h', insecure-skip-tls-verify: true, "
 			 "certificate-authority-data: aGk="),
 		 NULL, HF_E_INVALID, "insecure-skip-tls-verify: excludes"},
+		{CLUSTER("server: 'https://h', certificate-authority-data: Z2FyYmFnZQ=="), NULL,
+		 HF_E_INVALID,
+		 "clusters[one].cluster.certificate-authority-data: holds no certificate in PEM"},
 		{"kind: Pod", NULL, HF_E_INVALID, "kind is 'Pod'"},
 		{"[1]", NULL, HF_E_INVALID, "must be an object"},
 		{"a: [", NULL, HF_E_BAD_REQUEST, "kubeconfig '"},
@@ -212,7 +219,8 @@ static void a_plugin_is_told_what_the_file_says(void **state)
 {
 	static const char text[] = CONTEXTS
 		"clusters: [{name: one, cluster: {server: 'https://one:1', tls-server-name: inner,\n"
-		" certificate-authority-data: aGVsbG8=, extensions: [{name: other, extension: 1},\n"
+		" certificate-authority-data: " PEM_CERT_DATA
+		", extensions: [{name: other, extension: 1},\n"
 		" {name: client.authentication.k8s.io/exec, extension: {audience: x}}]}}]\n"
 		"users: [{name: u, user: {exec: {command: bin/get, args: [a, 'b c'],\n"
 		" apiVersion: client.authentication.k8s.io/v1, interactiveMode: IfAvailable,\n"
@@ -236,7 +244,8 @@ static void a_plugin_is_told_what_the_file_says(void **state)
 		config.exec->info,
 		"{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\","
 		"\"spec\":{\"cluster\":{\"server\":\"https://one:1\","
-		"\"tls-server-name\":\"inner\",\"certificate-authority-data\":\"aGVsbG8=\","
+		"\"tls-server-name\":\"inner\",\"certificate-authority-data\":\"" PEM_CERT_DATA
+		"\","
 		"\"config\":{\"audience\":\"x\"}},\"interactive\":false}}");
 	hf_kube_config_release(&config);
 
@@ -256,6 +265,62 @@ static void a_plugin_is_told_what_the_file_says(void **state)
 	hf_kube_config_release(&config);
 }
 
+static char *data_of(const char *pem)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+
+	hf_base64_encode(pem, strlen(pem), &sb);
+	return hf_strbuf_detach(&sb);
+}
+
+static void assert_client_refused(const char *fields, const char *message)
+{
+	HF_AUTOFREE char *text =
+		hf_xasprintf("%susers: [{name: u, user: {%s}}]\n", CONTEXTS CLUSTERS, fields);
+	struct hf_kube_config config;
+	struct hf_error err;
+
+	assert_code(read_config(text, NULL, &config, &err), HF_E_INVALID);
+	if (strstr(err.text, "config': users[u].user.") == NULL ||
+	    strstr(err.text, message) == NULL)
+		fail_msg("'%s' lacks '%s'", err.text, message);
+}
+
+static void a_certificate_that_cannot_be_used_is_refused_with_its_file_and_field(void **state)
+{
+	const struct hf_certificate_spec spec = {
+		.common_name = "a", .now = 1000000 * HF_SECOND, .valid_for = HF_HOUR};
+	struct hf_certificate one, two;
+	struct hf_kube_config config;
+	struct hf_error err;
+
+	assert_ok(hf_certificate_make_ca(&spec, &one, &err), &err);
+	assert_ok(hf_certificate_make_ca(&spec, &two, &err), &err);
+	HF_AUTOFREE char *file = write_file("client.pem", one.cert_pem);
+	HF_AUTOFREE char *bad = write_file("bad.pem", "garbage");
+	HF_AUTOFREE char *cert = data_of(one.cert_pem), *key = data_of(one.key_pem);
+	HF_AUTOFREE char *other = data_of(two.key_pem);
+	HF_AUTOFREE char *good = hf_xasprintf(
+		"%susers: [{name: u, user: {client-certificate: client.pem, client-key-data: %s}}]",
+		CONTEXTS CLUSTERS, key);
+	HF_AUTOFREE char *no_key =
+		hf_xasprintf("client-certificate-data: %s, client-key-data: Z2FyYmFnZQ==", cert);
+	HF_AUTOFREE char *not_its =
+		hf_xasprintf("client-certificate-data: %s, client-key-data: %s", cert, other);
+	HF_AUTOFREE char *bad_file =
+		hf_xasprintf("client-certificate: bad.pem, client-key-data: %s", key);
+
+	assert_ok(read_config(good, NULL, &config, &err), &err);
+	hf_kube_config_release(&config);
+	assert_client_refused("client-certificate-data: Z2FyYmFnZQ==, client-key-data: aGk=",
+			      "client-certificate-data: holds no certificate in PEM");
+	assert_client_refused(no_key, "client-key-data: holds no private key that can be used: ");
+	assert_client_refused(not_its, "client-key-data: belongs to another certificate");
+	assert_client_refused(bad_file, "/bad.pem': holds no certificate in PEM");
+	hf_certificate_release(&one);
+	hf_certificate_release(&two);
+}
+
 static void of_several_files_the_first_to_name_a_thing_has_all_of_it(void **state)
 {
 	HF_AUTOFREE char *one =
@@ -265,7 +330,7 @@ static void of_several_files_the_first_to_name_a_thing_has_all_of_it(void **stat
 	struct hf_error err;
 
 	assert_ok(hf_fs_mkdirs(sub, 0700, &err), &err);
-	HF_AUTOFREE char *ca = write_file("sub/ca.pem", "of sub");
+	HF_AUTOFREE char *ca = write_file("sub/ca.pem", "of sub\n" PEM_CERT);
 	HF_AUTOFREE char *two = write_file(
 		"sub/two",
 		"current-context: a\n"
@@ -281,9 +346,10 @@ static void of_several_files_the_first_to_name_a_thing_has_all_of_it(void **stat
 	struct hf_kube_config config;
 
 	assert_ok(hf_kube_config_load(&load, &config, &err), &err);
-	assert_string_equal(config.token, "first");   /* nothing of the second u */
-	assert_string_equal(config.ns, "default");    /* nothing of the second a */
-	assert_string_equal(config.ca_pem, "of sub"); /* beside the file that says so */
+	assert_string_equal(config.token, "first"); /* nothing of the second u */
+	assert_string_equal(config.ns, "default");  /* nothing of the second a */
+	/* Beside the file that says so. */
+	assert_string_equal(config.ca_pem, "of sub\n" PEM_CERT);
 	hf_kube_config_release(&config);
 
 	load.context = "b";
@@ -341,7 +407,7 @@ static void credentials_do_not_leave_the_machine_without_tls(void **state)
 static void a_pod_finds_its_server_token_and_namespace(void **state)
 {
 	HF_AUTOFREE char *token = write_file("token", " in-cluster\n");
-	HF_AUTOFREE char *ca = write_file("ca.crt", "the CA");
+	HF_AUTOFREE char *ca = write_file("ca.crt", PEM_CERT);
 	HF_AUTOFREE char *ns = write_file("namespace", "training\n");
 	struct hf_kube_config config;
 	struct hf_error err;
@@ -357,7 +423,7 @@ static void a_pod_finds_its_server_token_and_namespace(void **state)
 	assert_string_equal(config.server, "https://10.0.0.1:443");
 	assert_string_equal(config.token, "in-cluster");
 	assert_string_equal(config.token_file, token);
-	assert_string_equal(config.ca_pem, "the CA");
+	assert_string_equal(config.ca_pem, PEM_CERT);
 	assert_string_equal(config.ns, "training");
 	hf_kube_config_release(&config);
 
@@ -368,6 +434,11 @@ static void a_pod_finds_its_server_token_and_namespace(void **state)
 	assert_string_equal(config.ns, "mine");
 	hf_kube_config_release(&config);
 	unsetenv("POD_NAMESPACE");
+
+	HF_AUTOFREE char *bad_ca = write_file("ca.crt", "garbage");
+	assert_code(hf_kube_config_in_cluster(folder, &config, &err), HF_E_INVALID);
+	assert_non_null(strstr(err.text, "/ca.crt': holds no certificate in PEM"));
+	HF_AUTOFREE char *good_ca = write_file("ca.crt", PEM_CERT);
 
 	setenv("KUBERNETES_SERVICE_PORT", "https", 1);
 	assert_code(hf_kube_config_in_cluster(folder, &config, &err), HF_E_INVALID);
@@ -436,6 +507,8 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_named_with_its_file_and_field),
 		cmocka_unit_test(a_plugin_is_checked_before_it_is_ever_run),
 		cmocka_unit_test(a_plugin_is_told_what_the_file_says),
+		cmocka_unit_test(
+			a_certificate_that_cannot_be_used_is_refused_with_its_file_and_field),
 		cmocka_unit_test(of_several_files_the_first_to_name_a_thing_has_all_of_it),
 		cmocka_unit_test(credentials_do_not_leave_the_machine_without_tls),
 		cmocka_unit_test(a_pod_finds_its_server_token_and_namespace),

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "http/certificate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,8 @@ static int read_files(const char *dir, struct hf_kube_config *config, struct hf_
 	rc = hf_kube_token_read(config->token_file, &config->token, err);
 	if (rc == 0)
 		rc = hf_fs_read(ca, &sb, err);
+	if (rc == 0 && hf_certificate_check_certs(hf_str_or(sb.data, ""), err) != 0)
+		rc = hf_error_wrap(err, "'%s'", ca);
 	if (rc != 0)
 		return hf_error_wrap(err, "service account");
 	config->ca_pem = hf_strbuf_detach(&sb);
