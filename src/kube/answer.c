@@ -6,6 +6,7 @@
 #include "base/str.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -105,6 +106,37 @@ static hf_time read_retry_after(const struct hf_http_result *result, const struc
 	return hf_kube_status_retry_after(status);
 }
 
+#define WORDS_MAX 60
+
+/* Enough to know a login page or a proxy by. */
+void hf_kube_answer_describe(const struct hf_http_result *result, const char *body, size_t len,
+			     char ret_text[HF_KUBE_ANSWER_TEXT_MAX])
+{
+	const char *type = result->transfer != NULL
+				   ? hf_transfer_header(result->transfer, "Content-Type")
+				   : NULL;
+	char words[WORDS_MAX + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n < WORDS_MAX; i++) {
+		unsigned char c = (unsigned char)body[i];
+
+		if (c > ' ' && c < 0x7f && c != '\'')
+			words[n++] = (char)c;
+		else if (n > 0 && words[n - 1] != ' ')
+			words[n++] = ' ';
+	}
+	while (n > 0 && words[n - 1] == ' ')
+		n--;
+	words[n] = '\0';
+	/* What begins as an object says more by where it breaks off. */
+	if (words[0] == '{')
+		words[0] = '\0';
+	snprintf(ret_text, HF_KUBE_ANSWER_TEXT_MAX, "HTTP status %d%s%.60s%s%s%s", result->status,
+		 hf_str_is_empty(type) ? "" : ", ", hf_str_or(type, ""),
+		 words[0] == '\0' ? "" : ", begins '", words, words[0] == '\0' ? "" : "'");
+}
+
 void hf_kube_failure_read(const struct hf_http_result *result, const char *body, size_t len,
 			  hf_time now, struct hf_kube_failure *ret_failure)
 {
@@ -127,9 +159,13 @@ void hf_kube_failure_read(const struct hf_http_result *result, const char *body,
 		&failure.err,
 		hf_code_from_http(result->status, hf_json_path_str(status, "reason", NULL)), "%s",
 		hf_str_or(message, ""));
-	if (failure.err.text[0] == '\0')
-		(void)hf_error_set(&failure.err, failure.err.code,
-				   "the server answered with HTTP status %d", result->status);
+	if (failure.err.text[0] == '\0') {
+		char text[HF_KUBE_ANSWER_TEXT_MAX];
+
+		hf_kube_answer_describe(result, body, len, text);
+		(void)hf_error_set(&failure.err, failure.err.code, "the server answered with %s",
+				   text);
+	}
 	failure.retry_after = read_retry_after(result, status, now);
 	*ret_failure = failure;
 }

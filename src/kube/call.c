@@ -147,23 +147,25 @@ static int finish_object(struct kube_call *call, const struct hf_http_result *re
 	return 0;
 }
 
+static bool only_reads(const struct hf_request *request)
+{
+	return request->verb == HF_VERB_GET || request->verb == HF_VERB_LIST;
+}
+
 static void finish_success(struct kube_call *call, const struct hf_http_result *result)
 {
 	struct hf_kube_failure failure = {.retry_after = 0};
+	char text[HF_KUBE_ANSWER_TEXT_MAX];
 	int rc = call->request->verb == HF_VERB_LIST ? finish_list(call, result, &failure.err)
 						     : finish_object(call, result, &failure.err);
 
 	if (rc == 0)
 		return;
-	/* It was done, or not: an answer that cannot be read says neither. */
-	(void)hf_error_wrap(&failure.err, "bad answer from the server");
-	failure.err.code = HF_E_TIMEOUT;
+	hf_kube_answer_describe(result, result->body, result->body_len, text);
+	(void)hf_error_wrap(&failure.err, "bad answer from the server (%s)", text);
+	/* A write was done, or not: an answer that cannot be read says neither. */
+	failure.err.code = only_reads(call->request) ? HF_E_BAD_REQUEST : HF_E_TIMEOUT;
 	finish_error(call, &failure);
-}
-
-static bool only_reads(const struct hf_request *request)
-{
-	return request->verb == HF_VERB_GET || request->verb == HF_VERB_LIST;
 }
 
 /* true: it will be sent again. */

@@ -176,8 +176,26 @@ static void an_answer_that_is_no_json_leaves_the_outcome_unknown(void **state)
 		assert_int_equal(create_pod(bench), HF_E_TIMEOUT);
 		assert_non_null(strstr(bench->message, "bad answer"));
 		play(bench, steps);
-		assert_int_equal(list_pods(bench), HF_E_TIMEOUT);
+		assert_int_equal(list_pods(bench), HF_E_BAD_REQUEST); /* a read has no outcome */
 	}
+}
+
+static void a_page_of_somebody_else_is_told_by_status_type_and_first_words(void **state)
+{
+	struct bench *bench = *state;
+	static const struct step steps[] = {
+		SAYS("200 OK\r\nContent-Type: text/html", "<html>\n<b>Sign 'in'</b>\x1b"), DONE};
+	static const struct step refusal[] = {
+		SAYS("403 Forbidden\r\nContent-Type: text/plain", "no way\n"), DONE};
+
+	play(bench, steps);
+	assert_int_equal(list_pods(bench), HF_E_BAD_REQUEST);
+	assert_non_null(strstr(bench->message, "bad answer from the server (HTTP status 200, "
+					       "text/html, begins '<html> <b>Sign in </b>'): "));
+	play(bench, refusal);
+	assert_int_equal(list_pods(bench), HF_E_FORBIDDEN);
+	assert_string_equal(bench->message, "the server answered with HTTP status 403, "
+					    "text/plain, begins 'no way'");
 }
 
 static void a_list_without_a_version_is_no_list(void **state)
@@ -186,7 +204,7 @@ static void a_list_without_a_version_is_no_list(void **state)
 	static const struct step steps[] = {SAYS("200 OK", "{\"metadata\":{},\"items\":[]}"), DONE};
 
 	play(bench, steps);
-	assert_int_equal(list_pods(bench), HF_E_TIMEOUT);
+	assert_int_equal(list_pods(bench), HF_E_BAD_REQUEST);
 	assert_non_null(strstr(bench->message, "no resourceVersion"));
 }
 
@@ -295,6 +313,7 @@ int main(void)
 		UNIT(no_answer_in_time_is_a_timeout_and_the_end),
 		UNIT(a_body_past_its_limit_is_refused_with_the_limit),
 		UNIT(an_answer_that_is_no_json_leaves_the_outcome_unknown),
+		UNIT(a_page_of_somebody_else_is_told_by_status_type_and_first_words),
 		UNIT(a_list_without_a_version_is_no_list),
 		UNIT(what_is_forbidden_says_why),
 		UNIT(the_servers_clock_and_warnings_are_told),

@@ -112,6 +112,10 @@ struct hf_kube_failure {
 /* now: this machine's wall clock, for a Retry-After that is a date where there is no Date. */
 void hf_kube_failure_read(const struct hf_http_result *result, const char *body, size_t len,
 			  hf_time now, struct hf_kube_failure *ret_failure);
+/* "HTTP status 200, text/html, begins '<html>'": an answer that is not what an API server says. */
+#define HF_KUBE_ANSWER_TEXT_MAX 192
+void hf_kube_answer_describe(const struct hf_http_result *result, const char *body, size_t len,
+			     char ret_text[HF_KUBE_ANSWER_TEXT_MAX]);
 /* The Date header: HF_TIME_NONE where absent or malformed. */
 hf_time hf_kube_date_parse(const char *text);
 /* Retry-After, seconds or a date; 0: absent, malformed or past.  At most a day. */
