@@ -350,8 +350,6 @@ static void tell_start(const struct process *process)
 	       process->kube.server, "namespace", hf_str_or(flags->ns, "(all)"), "leaderElection",
 	       flags->leader_elect ? "true" : "false", "metricsPort", metrics, "healthPort", health,
 	       NULL);
-	if (!hf_str_is_empty(process->kube.warning))
-		hf_log(HF_LOG_WARN, "setup", "Kubeconfig", "warning", process->kube.warning, NULL);
 	for (size_t i = 0; i < flags->n_ignored; i++)
 		hf_log(HF_LOG_INFO, "setup", "Flag has no effect", "flag", flags->ignored[i].name,
 		       "reason", flags->ignored[i].why, NULL);

@@ -389,10 +389,13 @@ int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_o
 	};
 	const char *const default_template = flags.init_template;
 	struct words words = {.argc = argc, .argv = argv};
+	bool over = false; /* "--" was read */
 	int rc = 0;
 
 	for (; words.at < argc && rc == 0; words.at++) {
-		if (words.argv[words.at][0] != '-')
+		if (!over && hf_streq(argv[words.at], "--"))
+			over = true;
+		else if (over || words.argv[words.at][0] != '-')
 			rc = hf_error_set(err, HF_E_INVALID, "'%.100s' is no flag",
 					  words.argv[words.at]);
 		else
@@ -402,6 +405,10 @@ int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_o
 		ignore("kube-api-burst", "without --kube-api-qps there is no limit", &flags);
 	if (flags.burst == BURST_UNSET)
 		flags.burst = BURST;
+	/* Empty is not given, as for Go's flags. */
+	flags.kubeconfig = set_or_null(flags.kubeconfig);
+	flags.context = set_or_null(flags.context);
+	flags.config = set_or_null(flags.config);
 	flags.ns = set_or_null(flags.ns);
 	flags.lease_ns = set_or_null(flags.lease_ns);
 	flags.init_template_given = flags.init_template != default_template;

@@ -97,9 +97,20 @@ static void test_an_unknown_flag_is_refused_with_the_nearest_name(void **state)
 	assert_code(parse("--colour"), HF_E_INVALID);
 	assert_string_equal(err.text, "unknown flag '--colour'");
 	assert_code(parse("-"), HF_E_INVALID);
-	assert_code(parse("--"), HF_E_INVALID);
+	assert_code(parse("-- word"), HF_E_INVALID);
+	assert_code(parse("-- --leader-elect"), HF_E_INVALID);
+	assert_string_equal(err.text, "'--leader-elect' is no flag");
 	assert_code(parse("--=x"), HF_E_INVALID);
 	assert_code(parse("word"), HF_E_INVALID);
+}
+
+static void test_an_empty_name_is_none_and_two_dashes_end_the_flags(void **state)
+{
+	assert_ok(parse("--kubeconfig= -context= --config= --leader-elect --"), &err);
+	assert_null(flags.kubeconfig);
+	assert_null(flags.context);
+	assert_null(flags.config);
+	assert_true(flags.leader_elect);
 }
 
 static void test_every_flag_of_the_go_operator_is_taken(void **state)
@@ -260,6 +271,7 @@ int main(void)
 		T(test_one_dash_or_two_and_both_ways_to_give_a_value),
 		T(test_switches_take_a_value_only_behind_an_equals_sign),
 		T(test_an_unknown_flag_is_refused_with_the_nearest_name),
+		T(test_an_empty_name_is_none_and_two_dashes_end_the_flags),
 		T(test_every_flag_of_the_go_operator_is_taken),
 		T(test_flags_without_effect_say_why_and_once),
 		T(test_kinds_are_named_in_any_case_and_add_up),
