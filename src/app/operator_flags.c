@@ -337,6 +337,24 @@ static int parse_flag(struct words *words, struct hf_operator_flags *flags, stru
 	return take(i, value, flags, err);
 }
 
+static int parse_words(struct words *words, struct hf_operator_flags *flags, struct hf_error *err)
+{
+	bool over = false; /* "--" was read */
+	int rc = 0;
+
+	for (; words->at < words->argc && rc == 0; words->at++) {
+		const char *word = words->argv[words->at];
+
+		if (!over && hf_streq(word, "--"))
+			over = true;
+		else if (over || word[0] != '-')
+			rc = hf_error_set(err, HF_E_INVALID, "'%.100s' is no flag", word);
+		else
+			rc = parse_flag(words, flags, err);
+	}
+	return rc;
+}
+
 static const char *set_or_null(const char *text)
 {
 	return hf_str_is_empty(text) ? NULL : text;
@@ -389,18 +407,8 @@ int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_o
 	};
 	const char *const default_template = flags.init_template;
 	struct words words = {.argc = argc, .argv = argv};
-	bool over = false; /* "--" was read */
-	int rc = 0;
+	int rc = parse_words(&words, &flags, err);
 
-	for (; words.at < argc && rc == 0; words.at++) {
-		if (!over && hf_streq(argv[words.at], "--"))
-			over = true;
-		else if (over || words.argv[words.at][0] != '-')
-			rc = hf_error_set(err, HF_E_INVALID, "'%.100s' is no flag",
-					  words.argv[words.at]);
-		else
-			rc = parse_flag(&words, &flags, err);
-	}
 	if (rc == 0 && flags.qps == 0 && flags.burst != BURST_UNSET)
 		ignore("kube-api-burst", "without --kube-api-qps there is no limit", &flags);
 	if (flags.burst == BURST_UNSET)

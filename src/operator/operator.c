@@ -404,6 +404,14 @@ static void queue_init(struct hf_operator *op)
 	op->recorder = hf_recorder_create(&recorder);
 }
 
+static void state_free(void *value)
+{
+	struct hf_job_state *state = value;
+
+	free(state->doomed);
+	free(state);
+}
+
 int hf_operator_create(const struct hf_operator_options *options, struct hf_operator **ret_operator,
 		       struct hf_error *err)
 {
@@ -427,7 +435,7 @@ int hf_operator_create(const struct hf_operator_options *options, struct hf_oper
 	op->tokens_at = hf_loop_mono(op->loop);
 	op->gate_timer = hf_timer_create(op->loop, on_gate_timer, op);
 	op->job_keys = hf_map_create(jobs_max, options->seed, free);
-	op->states = hf_map_create(jobs_max, options->seed, free);
+	op->states = hf_map_create(jobs_max, options->seed, state_free);
 	op->scratch = hf_arena_create(SCRATCH_BYTES_MAX);
 	op->stopped_task = hf_task_create(op->loop, on_stopped, op);
 	op->stop_timer = hf_timer_create(op->loop, on_stopped, op);

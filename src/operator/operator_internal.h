@@ -124,6 +124,7 @@ struct hf_job_state {
 	hf_time status_owed;    /* since when there is one to write that may wait; or NONE */
 	size_t size;            /* pods and services at the last step */
 	struct hf_pass *pass;   /* NULL: none is running */
+	char *doomed; /* UID of the job whose namespace is being deleted; NULL: not known to be */
 };
 
 /* Indexes of the pods' cache; the second one only where nodes are watched. */

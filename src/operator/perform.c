@@ -3,9 +3,12 @@
 #include "operator/pass_internal.h"
 
 #include "api/pod.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "core/names.h"
 #include "store/resource.h"
+
+#include <stdlib.h>
 
 static const struct hf_resource *resource_of(const struct hf_pass_call *call)
 {
@@ -191,6 +194,31 @@ static bool tells_nothing(int code)
 	       code == HF_E_CANCELED;
 }
 
+/* A namespace that is being deleted takes nothing new and never comes back as what it was: tries
+ * for its jobs would only load the server that is clearing it (with each pod that goes, another). */
+static bool namespace_ends(const struct hf_reply *reply)
+{
+	const struct hf_json *causes =
+		hf_json_path(hf_doc_json(reply->object), "details", "causes", NULL);
+
+	for (size_t i = 0; reply->code == HF_E_FORBIDDEN && i < hf_json_len(causes); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(causes, i), "reason", NULL),
+			     "NamespaceTerminating"))
+			return true;
+	return false;
+}
+
+static bool is_doomed(const struct hf_pass *pass)
+{
+	return pass->state->doomed != NULL && hf_streq(pass->state->doomed, hf_doc_uid(pass->job));
+}
+
+static void doom(struct hf_pass *pass)
+{
+	free(pass->state->doomed);
+	pass->state->doomed = hf_xstrdup(hf_doc_uid(pass->job));
+}
+
 static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == 0) {
@@ -201,6 +229,8 @@ static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply
 	} else {
 		/* Its namespace may be gone, and the job with it. */
 		call->pass->reread = call->pass->reread || reply->code == HF_E_NOT_FOUND;
+		if (namespace_ends(reply))
+			doom(call->pass);
 		bad(call, reply->code, reply->message);
 	}
 }
@@ -255,7 +285,8 @@ static void action_reply(void *arg, const struct hf_reply *reply)
 		judge_fail(call, reply);
 	else
 		judge_delete(call, reply);
-	if (call->state == HF_CALL_BAD)
+	/* Events would be refused there as well. */
+	if (call->state == HF_CALL_BAD && !is_doomed(call->pass))
 		hf_report_failure(call->pass, call->action->kind, reply->message);
 	hf_pass_replied(call->pass, reply);
 }
@@ -288,6 +319,10 @@ void hf_perform_send(struct hf_pass_call *call)
 	HF_AUTO_DOC body = NULL;
 	struct hf_error err;
 
+	if (is_create(action) && is_doomed(pass)) {
+		good_already(call);
+		return;
+	}
 	if (is_create(action)) {
 		if (render(call, &body, &err) != 0) {
 			call->state = HF_CALL_BAD;

@@ -134,6 +134,46 @@ static void test_a_create_that_finds_no_place_has_the_job_read_and_is_tried_agai
 	assert_null(next(bench));
 }
 
+static void refuse_as_the_namespace_ends(struct fake_call *call)
+{
+	static const char text[] = "{\"kind\":\"Status\",\"details\":{\"causes\":[{\"reason\":"
+				   "\"NamespaceTerminating\",\"field\":\"metadata.namespace\"}]}}";
+	HF_AUTO_DOC status = hf_doc_from_text(text, strlen(text));
+	const struct hf_reply reply = {.code = HF_E_FORBIDDEN,
+				       .message = "because it is being terminated",
+				       .object = status,
+				       .resource_version = "",
+				       .continue_token = "",
+				       .server_time = HF_TIME_NONE};
+
+	fake_answer(call, &reply);
+}
+
+static void test_nothing_is_made_in_a_namespace_that_is_being_deleted(void **state)
+{
+	struct bench *bench = *state;
+	HF_AUTO_STRBUF lines = HF_STRBUF_INIT(TEXT_MAX);
+
+	brain.once = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	want(1, HF_ACTION_DELETE_POD, 1, 1);
+	start(bench);
+	refuse_as_the_namespace_ends(expect(bench, HF_VERB_CREATE, "pods"));
+	assert_int_equal(bench->last_code, HF_E_FORBIDDEN); /* told once, and by no event */
+	event_lines(bench, &lines);
+	assert_string_equal(lines.data, "");
+	/* All but creates goes on. */
+	turn_for(bench, 5 * HF_MS);
+	fake_refuse(expect(bench, HF_VERB_DELETE, "pods"), HF_E_NOT_FOUND);
+	assert_int_equal(bench->last_code, 0);
+	turn_for(bench, HF_HOUR);
+	assert_null(next(bench));
+	/* The same name in a namespace made anew is another job. */
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_ADDED, job_doc("ddp", "u-2", 200, ""));
+	turn(bench);
+	(void)expect(bench, HF_VERB_CREATE, "pods");
+}
+
 static void test_retry_after_is_kept(void **state)
 {
 	struct bench *bench = *state;
@@ -358,6 +398,7 @@ int main(void)
 		T(test_our_pod_on_its_way_out_is_not_the_one_wanted),
 		T(test_a_refused_create_ends_the_stage_says_so_and_is_tried_later),
 		T(test_a_create_that_finds_no_place_has_the_job_read_and_is_tried_again),
+		T(test_nothing_is_made_in_a_namespace_that_is_being_deleted),
 		T(test_retry_after_is_kept),
 		T(test_a_graceful_delete_leaves_the_pod_marked_in_the_cache),
 		T(test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache),
