@@ -76,6 +76,12 @@ static const struct hf_end *find_fail_rule(const struct hf_brain *b)
 	return NULL;
 }
 
+static bool is_ignored(const struct hf_end *end)
+{
+	return end->fate == HF_FATE_RESTART && end->budget == HF_BUDGET_NONE &&
+	       hf_class_budget(end->cls) == HF_BUDGET_APPLICATION;
+}
+
 /* The end that opens an incident: none if the open one covers them all. */
 static const struct hf_end *find_opener(const struct hf_brain *b)
 {
@@ -88,7 +94,8 @@ static const struct hf_end *find_opener(const struct hf_brain *b)
 			continue;
 		if (hf_end_outranks(end))
 			return end;
-		if (!first)
+		/* What a rule ignores explains nothing but itself. */
+		if (!first || (is_ignored(first) && !is_ignored(end)))
 			first = end;
 	}
 	return first;

@@ -164,6 +164,39 @@ static void every_exit_that_is_counted_has_its_event(void **state)
 	brain_release(&b);
 }
 
+/* A benign exit must not make what fails behind it free. */
+static void an_ignored_end_covers_nobody(void **state)
+{
+	static const int32_t values[] = {42};
+
+	(void)state;
+	for (int together = 0; together < 2; together++) {
+		brain_init(&b, &brain_kind, 0, 3);
+		b.view.run_policy.has_pod_failure_policy = true;
+		b.view.run_policy.rules_len = 1;
+		b.rules[0] = (struct hf_rule){.action = HF_RULE_IGNORE,
+					      .action_text = "Ignore",
+					      .has_exit_codes = true,
+					      .op = HF_RULE_IN,
+					      .values = values,
+					      .values_len = 1};
+		brain_run_up(&b);
+		brain_exit(&b, "demo-hand-0", 42);
+		if (!together) {
+			brain_quiet(&b);
+			assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 0);
+		}
+		brain_after(&b, 3);
+		brain_exit(&b, "demo-hand-1", 1);
+		brain_quiet(&b);
+		assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+		brain_exit(&b, "demo-hand-2", 1); /* a peer of that one */
+		brain_quiet(&b);
+		assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+		brain_release(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +208,7 @@ int main(void)
 		cmocka_unit_test(a_fail_rule_speaks_before_everything),
 		cmocka_unit_test(one_rank_that_wants_all_restarted_is_enough),
 		cmocka_unit_test(every_exit_that_is_counted_has_its_event),
+		cmocka_unit_test(an_ignored_end_covers_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

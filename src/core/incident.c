@@ -30,11 +30,19 @@ bool hf_incident_is_open(const struct hf_brain *b)
 	return b->now < hf_time_add(running_at, hf_seconds(b->job.recovery.incident_seconds));
 }
 
+/* An end that a rule ignores is not counted, and so not the first of a fault either: what fails
+ * behind it is a fault of its own. */
+static bool is_ignored(const struct hf_incident *incident)
+{
+	return incident->charged == HF_BUDGET_NONE && (incident->cause == HF_CLASS_APPLICATION ||
+						       incident->cause == HF_CLASS_OUT_OF_MEMORY);
+}
+
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end)
 {
 	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];
 
-	if (!hf_incident_is_open(b) || slot->covered)
+	if (!hf_incident_is_open(b) || slot->covered || is_ignored(&b->ledger.incident))
 		return false;
 	if (end->kind == HF_END_RESTARTED)
 		return true;

@@ -22,7 +22,8 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 	 * have been an incident of its own; so may each restart in place. */
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
-		bool first = pod->ended && (!pod->succeeded || pod->gone);
+		/* One that was given up on a node that came back may have succeeded after all. */
+		bool first = pod->ended && (!pod->succeeded || pod->gone || pod->away);
 		void *other;
 
 		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
