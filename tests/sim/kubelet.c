@@ -327,6 +327,18 @@ static void delete_pod(struct sim_pod *pod, int64_t grace)
 	sim_apply(pod->sim, &request);
 }
 
+/* Deleted with force behind everybody's back.  A finalizer keeps the object, marked for deletion
+ * and with nobody's word for it: that is what a person's delete looks like. */
+static void vanish(struct sim_pod *pod)
+{
+	struct hf_doc *doc = hf_local_peek(pod->sim->local, &hf_pods, "default", pod->name);
+
+	if (doc != NULL &&
+	    hf_json_len(hf_json_path(hf_doc_json(doc), "metadata", "finalizers", NULL)) > 0)
+		sim_check_touched(pod->sim, doc);
+	delete_pod(pod, 0);
+}
+
 static void disrupt(struct sim_pod *pod, const char *reason)
 {
 	sim_tell(pod->sim, "world: %s goes: %s", pod->name, reason);
@@ -370,7 +382,7 @@ static void happen(struct sim_pod *pod, enum sim_trouble kind)
 		break;
 	case SIM_PREEMPTED: disrupt(pod, "PreemptionByScheduler"); break;
 	case SIM_EVICTED_API: disrupt(pod, "EvictionByEvictionAPI"); break;
-	case SIM_VANISHED: delete_pod(pod, 0); break;
+	case SIM_VANISHED: vanish(pod); break;
 	case SIM_STUCK:
 		if (can_say(pod) && pod->state == POD_ENDING)
 			hf_timer_arm(pod->timer, sim_how_span(sim, STUCK_SPAN));
