@@ -17,6 +17,8 @@
  * of JSON; what is read from them is copied, since their trees do not outlive the reading.
  */
 
+#define VALUE_BYTES_MAX 80 /* of what cannot be read, in the message about it */
+
 /* 0; HF_E_NOT_FOUND: there is none; else as hf_json_parse, and for what is no object. */
 static int parse(const struct hf_json *root, const char *name, struct hf_json **ret_json,
 		 struct hf_error *err)
@@ -49,6 +51,20 @@ static struct hf_json *merge(const struct hf_json *annotation, const struct hf_j
 	return hf_json_merge_patch(annotation, patch);
 }
 
+/* What stands there, or how it begins. */
+static const char *quote_front(struct hf_field_errors *errors, const struct hf_json *root)
+{
+	const char *text =
+		hf_json_path_str(root, "metadata", "annotations", HF_ANNOTATION_RUN_POLICY, NULL);
+	size_t len = strlen(text), cut = len;
+
+	if (len > VALUE_BYTES_MAX)
+		for (cut = VALUE_BYTES_MAX; cut > 0 && ((unsigned char)text[cut] & 0xc0) == 0x80;)
+			cut--;
+	HF_AUTOFREE char *front = hf_xasprintf("%.*s%s", (int)cut, text, cut < len ? "..." : "");
+	return hf_field_quote(errors, front);
+}
+
 void hf_read_policy_annotation(struct hf_reader *outer, const struct hf_json *root,
 			       struct hf_job_view *view)
 {
@@ -65,8 +81,8 @@ void hf_read_policy_annotation(struct hf_reader *outer, const struct hf_json *ro
 	hf_field_errors_init(&errors, outer->arena);
 	(void)hf_reader_enter(&r, "metadata.annotations[" HF_ANNOTATION_RUN_POLICY "]");
 	if (rc != 0) {
-		hf_field_add(&errors, HF_PROBLEM_INVALID, "\"\"", err.text, "%s",
-			     hf_reader_path(&r));
+		hf_field_add(&errors, HF_PROBLEM_INVALID, quote_front(&errors, root), err.text,
+			     "%s", hf_reader_path(&r));
 	} else {
 		hf_check_policy_additions(&r, view->framework, annotation);
 		merged = merge(annotation, hf_json_get(root, "spec"));

@@ -106,11 +106,17 @@ static void without_annotations_nothing_is_said_of_them(void **state)
 	assert_false(view.status.ledger.present);
 }
 
+#define LONG_20 "01234567890123456789"
+#define LONG_80 LONG_20 LONG_20 LONG_20 LONG_20
+
 static void a_policy_that_cannot_be_read_is_a_problem(void **state)
 {
 	static const char *const bad[][2] = {
 		{"", "holdfast.dev/run-policy"},
 		{"[]", "no JSON object"},
+		{"[[[", "[holdfast.dev/run-policy]: Invalid value: \"[[[\": "},
+		{LONG_80 "x", "Invalid value: \"" LONG_80 "...\": "},
+		{LONG_20 LONG_20 LONG_20 "0123456789012345678\u00e4\u00e4", "78...\": "},
 		{"{\"recovery\":{\"restartScope\":1}}", "recovery.restartScope"},
 		{"{\"recovery\":{\"restartScop\":\"Job\"}}", "recovery.restartScop"},
 		{"{\"backoffLimit\":3}", "backoffLimit"},
