@@ -186,14 +186,29 @@ class Cluster:
 
     def stop(self, name, number=signal.SIGKILL):
         """End a program and wait until it is gone."""
+        pids = list(self.pids(name))
         self.send(name, number)
-        client.until(f"{name} ends", lambda: not machine.alive(self.pids(name)), 90)
+        client.until(f"{name} ends", lambda: not machine.alive(self.pids(name)) and
+                     not any(map(machine.lingers, pids)), 90)
         if name in self.children:
             self.children.pop(name).wait()
 
     def restart(self, name, number=signal.SIGKILL):
         self.stop(name, number)
         self.again(name)
+
+    def stays(self, name, for_s=3):
+        """A program that was started has not ended at once."""
+        try:
+            self.children[name].wait(for_s)
+        except subprocess.TimeoutExpired:
+            return
+        self.tell_death(name)
+
+    def tell_death(self, name):
+        with open(self.path(name + ".log"), encoding="utf-8", errors="replace") as f:
+            lines = f.read().strip().splitlines() or ["(nothing in its log)"]
+        raise Died(f"{name} has died: {lines[-1][:300]}")
 
     def dead(self):
         return [n for n, c in self.children.items() if c.poll() is not None]
@@ -202,9 +217,7 @@ class Cluster:
         def asked():
             gone = self.dead()
             if gone:
-                with open(self.path(gone[0] + ".log"), encoding="utf-8", errors="replace") as f:
-                    lines = f.read().strip().splitlines() or ["(nothing in its log)"]
-                raise Died(f"{gone[0]} has died: {lines[-1][:300]}")
+                self.tell_death(gone[0])
             return get()
         return client.until(what, asked, timeout_s)
 

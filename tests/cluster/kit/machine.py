@@ -113,6 +113,13 @@ def alive(pids):
     return [p for p in pids if started_at(p) is not None]
 
 
+def lingers(pid):
+    """Its first thread is gone, others are not yet: they still hold its ports."""
+    with contextlib.suppress(OSError):
+        return len(os.listdir(f"/proc/{pid}/task")) > 1
+    return False
+
+
 def end_processes(folder):
     pause = threading.Event()
     for _ in range(600):  # a minute; some fork while they are being looked for
