@@ -10,9 +10,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "framework/framework.h"
 #include "kube/kube.h"
 #include "operator/config.h"
 #include "operator/manager.h"
+#include "store/resource.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -339,6 +341,19 @@ static int create_probes(struct process *process, struct hf_error *err)
 	return hf_probes_create(&options, &process->probes, err);
 }
 
+/* Kinds whose CRD an administrator finds here, and whose jobs nobody would run. */
+static void tell_kinds(void)
+{
+	for (size_t i = 0; i < hf_resource_count(); i++) {
+		const struct hf_resource *resource = hf_resource_at(i)->resource;
+
+		if (hf_resource_is_job(resource) && !hf_framework_by_name(resource->plural))
+			hf_log(HF_LOG_WARN, "setup",
+			       "A kind is not built into this version: its jobs are left alone",
+			       "kind", resource->kind, NULL);
+	}
+}
+
 static void tell_start(const struct process *process)
 {
 	const struct hf_operator_flags *flags = &process->flags;
@@ -353,6 +368,7 @@ static void tell_start(const struct process *process)
 	for (size_t i = 0; i < flags->n_ignored; i++)
 		hf_log(HF_LOG_INFO, "setup", "Flag has no effect", "flag", flags->ignored[i].name,
 		       "reason", flags->ignored[i].why, NULL);
+	tell_kinds();
 }
 
 static int begin(struct process *process, struct hf_error *err)
