@@ -106,6 +106,19 @@ static bool deliver_failure(struct kube_watch *watch, int code, const char *text
 	return deliver_end(watch, &failure);
 }
 
+/* What is no event at all (a login page, a proxy's word) is told with its first words. */
+static void describe(const struct kube_watch *watch, const char *line, size_t len,
+		     const struct hf_transfer *transfer, struct hf_error *err)
+{
+	const struct hf_http_result head = {.status = watch->status, .transfer = transfer};
+	char text[HF_KUBE_ANSWER_TEXT_MAX];
+
+	if (len == 0 || line[0] == '{')
+		return;
+	hf_kube_answer_describe(&head, line, len, text);
+	(void)hf_error_wrap(err, "bad answer from the server (%s)", text);
+}
+
 /* false: nothing more of this chunk counts. */
 static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 {
@@ -115,8 +128,10 @@ static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 	struct hf_error err;
 	bool lives;
 
-	if (hf_kube_line_read(line, len, &kind, &event, &failure, &err) != 0)
+	if (hf_kube_line_read(line, len, &kind, &event, &failure, &err) != 0) {
+		describe(watch, line, len, watch->op.transfer, &err);
 		return deliver_failure(watch, HF_E_UNAVAILABLE, err.text);
+	}
 	switch (kind) {
 	case HF_KUBE_LINE_ERROR: return deliver_end(watch, &failure);
 	case HF_KUBE_LINE_UNKNOWN: return true;
@@ -235,9 +250,12 @@ static void on_done(void *arg, const struct hf_http_result *result)
 		hf_kube_failure_read(result, "", 0, HF_TIME_NONE, &failure);
 	else if (result->status != 200)
 		refused(watch, result, &failure);
-	else if (result->status == 200 && watch->buffer.len > 0)
+	else if (watch->buffer.len > 0) {
 		(void)hf_error_set(&failure.err, HF_E_UNAVAILABLE,
 				   "the watch ended inside an event");
+		describe(watch, watch->buffer.data, watch->buffer.len, result->transfer,
+			 &failure.err);
+	}
 	struct hf_doc *status = failure.status;
 	(void)deliver_end(watch, &failure);
 	(void)hf_doc_unref(status);

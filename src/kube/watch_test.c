@@ -105,6 +105,25 @@ static void events_come_whole_however_they_are_cut(void **state)
 	assert_string_equal(seen.text, "A:a/5 M:a/6 B:/7 D:a/9");
 }
 
+static void what_is_no_event_is_told_by_its_first_words(void **state)
+{
+	struct bench *bench = *state;
+	struct seen seen = {0};
+
+	open_stream(bench, &seen);
+	say_chunk(bench, "<html>please log in</html>");
+	end_stream(bench, true);
+	until_ended(bench, &seen);
+	assert_string_equal(seen.message,
+			    "bad answer from the server (HTTP status 200, begins '<html>please log "
+			    "in</html>'): the watch ended inside an event");
+
+	open_stream(bench, &seen);
+	say_chunk(bench, "<html>\nplease");
+	until_ended(bench, &seen);
+	assert_non_null(strstr(seen.message, "(HTTP status 200, begins '<html>'): "));
+}
+
 static void the_servers_timeout_is_asked_for_between_five_and_ten_minutes(void **state)
 {
 	struct bench *bench = *state;
@@ -360,6 +379,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		UNIT(events_come_whole_however_they_are_cut),
+		UNIT(what_is_no_event_is_told_by_its_first_words),
 		UNIT(the_servers_timeout_is_asked_for_between_five_and_ten_minutes),
 		UNIT(a_line_that_is_no_event_ends_the_watch_and_nothing_behind_it_counts),
 		UNIT(an_event_past_its_limit_is_refused_with_the_limit),
