@@ -70,7 +70,7 @@ def check_missing(w):
     o = w.operator(start=False).start(ready_s=0)
     client.until("it says what is missing", lambda: all(
         k in o.readiness() for k in ("not ready", "lacks the CRD of", "PyTorchJob", "TFJob")), 60)
-    w.cluster.kubectl("apply", "--server-side", "-f", "-",
+    w.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-",
                       text="\n---\n".join(c for c in crds if c not in tf))
     ns = w.namespace()
     client.until("a job is made", lambda: w.api.create("pytorchjobs", ns, pytorchjob(
@@ -79,7 +79,7 @@ def check_missing(w):
     client.until("it is ready for the others", lambda: o.readiness().strip() ==
                  "ok; the cluster lacks the CRD of TFJob", 120)
     equal("missing", o.metric("holdfast_crd_missing"), 1)
-    w.cluster.kubectl("apply", "--server-side", "-f", "-", text=tf[0])
+    w.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=tf[0])
     client.until("the last kind is found", lambda: o.readiness().strip() == "ok", 120)
     equal("missing", o.metric("holdfast_crd_missing"), 0)
     said = o.said()
