@@ -106,16 +106,28 @@ gang() {
 	      replicas: 1
 	      restartPolicy: ExitCode
 	      template: {spec: {containers: [{name: pytorch, image: none, command: [sh, -c,
-	        "echo worker; [ -e $folder/again ] || { touch $folder/again; exit 137; }; echo x > $folder/gate"]}]}}
+	        "echo worker; [ -e $folder/again ] || { touch $folder/again; read x < $folder/seen; exit 137; }; echo x > $folder/gate"]}]}}
 	END
 }
-mkfifo "$folder/gate"
+mkfifo "$folder/gate" "$folder/seen"
+# The worker fails once its first line has come through.
+followed() {
+	local line seen=
+	timeout 120 "$holdfast" logs gang -f --rank all 2>&1 | while IFS= read -r line; do
+		printf '%s\n' "$line"
+		if [ -z "$seen" ] && [[ $line == *'worker-0 | worker'* ]]; then
+			seen=yes
+			echo x >"$folder/seen"
+		fi
+	done
+	return "${PIPESTATUS[0]}"
+}
 gang >"$folder/gang.yaml"
 expect 'a job that restarts once is taken' '"uid":' \
 	api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs \
 	-H 'Content-Type: application/yaml' --data-binary "@$folder/gang.yaml"
 expect 'its logs are followed to its end' 'worker-0 \| worker.*worker-0 ended with code 137 and starts again: a new pod, generation 2.*worker-0 \| worker.*gang is Succeeded' \
-	timeout 120 "$holdfast" logs gang -f --rank all
+	followed
 expect 'and then there is what is left of them' '^(master-0 \| master.worker-0 \| worker|worker-0 \| worker.master-0 \| master).$' \
 	timeout 120 "$holdfast" logs gang -f --rank all
 "$holdfast" delete gang -y >/dev/null
