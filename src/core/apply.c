@@ -31,10 +31,7 @@ static bool open_for(struct hf_brain *b, const struct hf_end *end)
 	hf_incident_open(b, end, end->cls, end->budget);
 	if (end->kind == HF_END_RESTARTED)
 		b->ledger.records[0].scope = "Container";
-	hf_cause_event(b);
-	b->plan->metrics[HF_METRIC_RESTARTED]++;
-	b->plan->metrics[HF_METRIC_RESTARTS]++;
-	b->plan->restart_cause = end->cls;
+	hf_restart_tell(b, end->cls);
 	return true;
 }
 
@@ -79,7 +76,7 @@ static const struct hf_end *find_fail_rule(const struct hf_brain *b)
 static bool is_ignored(const struct hf_end *end)
 {
 	return end->fate == HF_FATE_RESTART && end->budget == HF_BUDGET_NONE &&
-	       hf_class_budget(end->cls) == HF_BUDGET_APPLICATION;
+	       hf_class_is_application(end->cls);
 }
 
 /* The end that opens an incident: none if the open one covers them all. */

@@ -172,6 +172,10 @@ int hf_rules_match(const struct hf_brain *b, struct hf_end *end);
 /* Fate, scope, budget and verdict of one end, as if it opened an incident. */
 void hf_policy_decide(const struct hf_brain *b, struct hf_end *end);
 enum hf_budget hf_class_budget(enum hf_class cls);
+/* The application's own doing, by whichever name. */
+bool hf_class_is_application(enum hf_class cls);
+/* What an incident is charged to whose cause this end is. */
+enum hf_budget hf_end_budget(const struct hf_end *end);
 
 bool hf_incident_is_open(const struct hf_brain *b);
 /* The end's attempt had started before the open incident did. */
@@ -234,6 +238,8 @@ void hf_gang_restart(struct hf_brain *b);
 void hf_restart_retire(struct hf_brain *b);
 /* The restart annotation, once per value. */
 void hf_restart_requested(struct hf_brain *b);
+/* What a restart that is decided tells and counts, once for its incident. */
+void hf_restart_tell(struct hf_brain *b, enum hf_class cause);
 /* A ledger that has grown too large is emptied by a new generation. */
 void hf_restart_when_too_large(struct hf_brain *b);
 
@@ -264,6 +270,8 @@ void hf_services_plan(struct hf_brain *b);
 void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_int grace);
 void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service);
 void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_action *action);
+/* The list as the plan's next stage, if there is anything in it. */
+void hf_stage_add(struct hf_brain *b, const struct hf_actions *actions);
 /* The four labels of a replica, in the arena. */
 #define HF_REPLICA_LABELS 4
 const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32_t index);

@@ -177,12 +177,8 @@ void hf_finished(struct hf_brain *b)
 	hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
 	hf_lost_step(b);
 	hf_stuck_step(b);
-	if (b->deletes.len > 0) {
-		struct hf_stage *stage = &b->plan->stages[b->plan->stages_len++];
-
-		stage->actions = b->deletes.items;
-		stage->actions_len = b->deletes.len;
+	hf_stage_add(b, &b->deletes);
+	if (b->deletes.len > 0)
 		hf_say(b, b->now, HF_TOPIC_NEXT, "%zu object(s) are deleted", b->deletes.len);
-	}
 	expire(b, terminal_of(b));
 }

@@ -34,8 +34,7 @@ bool hf_incident_is_open(const struct hf_brain *b)
  * behind it is a fault of its own. */
 static bool is_ignored(const struct hf_incident *incident)
 {
-	return incident->charged == HF_BUDGET_NONE && (incident->cause == HF_CLASS_APPLICATION ||
-						       incident->cause == HF_CLASS_OUT_OF_MEMORY);
+	return incident->charged == HF_BUDGET_NONE && hf_class_is_application(incident->cause);
 }
 
 bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end)
@@ -155,11 +154,11 @@ void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_clas
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end)
 {
 	struct hf_incident *incident = &b->ledger.incident;
-	enum hf_budget budget = end->stray ? HF_BUDGET_NONE : hf_class_budget(end->cls);
+	enum hf_budget budget = hf_end_budget(end);
 
 	hf_assert(hf_end_outranks(end) && incident->id > 0 && budget <= HF_BUDGET_NONE);
 	/* The first cause that outranks stands; a second one changes nothing. */
-	if (incident->cause != HF_CLASS_APPLICATION && incident->cause != HF_CLASS_OUT_OF_MEMORY)
+	if (!hf_class_is_application(incident->cause))
 		return true;
 	incident->cause = end->cls;
 	/* The record tells of the cause, not of the first that died of it. */

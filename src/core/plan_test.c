@@ -26,7 +26,8 @@ static void a_plan_reads_as_yaml(void **state)
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 1);
 	brain_step(&b);
-	assert_true(shows("write: within a second\nconditions:\n- {type: \"Created\", status: \"True\""));
+	assert_true(shows(
+		"write: within a second\nconditions:\n- {type: \"Created\", status: \"True\""));
 	assert_true(shows("\n- create pod: demo-hand-0\n  labels: [\"training"));
 	assert_true(shows("\n  env: [\"RANK=0\"]\n"));
 	assert_true(shows("\ncount created: 1\n"));

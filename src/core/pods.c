@@ -16,6 +16,18 @@ void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_
 	list->items[list->len++] = *action;
 }
 
+void hf_stage_add(struct hf_brain *b, const struct hf_actions *actions)
+{
+	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
+
+	hf_assert(b->plan->stages_len < HF_STAGES_MAX);
+	if (actions->len == 0)
+		return;
+	stage->actions = actions->items;
+	stage->actions_len = actions->len;
+	b->plan->stages_len++;
+}
+
 void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_int grace)
 {
 	struct hf_action action = {.kind = HF_ACTION_DELETE_POD,

@@ -60,6 +60,16 @@ enum hf_budget hf_class_budget(enum hf_class cls)
 	return budgets[cls];
 }
 
+bool hf_class_is_application(enum hf_class cls)
+{
+	return hf_class_budget(cls) == HF_BUDGET_APPLICATION;
+}
+
+enum hf_budget hf_end_budget(const struct hf_end *end)
+{
+	return end->stray ? HF_BUDGET_NONE : hf_class_budget(end->cls);
+}
+
 /* Upstream calls 128 and above retryable, and every end without a code of the kind's own
  * container (an init container, a sidecar, an eviction).  Code 0 in a Failed pod means that
  * something else in it failed: the same. */
@@ -96,7 +106,7 @@ void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
 	}
 	end->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
 	/* A stray eviction is nobody's fault, whatever a rule would charge for it. */
-	end->budget = verb == RESTART && !end->stray ? hf_class_budget(end->cls) : HF_BUDGET_NONE;
+	end->budget = verb == RESTART ? hf_end_budget(end) : HF_BUDGET_NONE;
 	if (end->fate != HF_FATE_FAIL)
 		end->verdict = NULL;
 }

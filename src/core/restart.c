@@ -22,6 +22,15 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index)
 	slot->created = slot->covered = slot->current = slot->up = false;
 }
 
+void hf_restart_tell(struct hf_brain *b, enum hf_class cause)
+{
+	hf_assert(b->ledger.incident.id > 0);
+	hf_cause_event(b);
+	b->plan->metrics[HF_METRIC_RESTARTED]++;
+	b->plan->metrics[HF_METRIC_RESTARTS]++;
+	b->plan->restart_cause = cause;
+}
+
 /* Ranks beyond the replicas: what becomes of their pods is ours, also when the job grows again
  * before they are gone. */
 void hf_restart_retire(struct hf_brain *b)
@@ -82,10 +91,7 @@ static void requested(struct hf_brain *b)
 	hf_assert(b->ledger.records_len > 0);
 	b->ledger.records[0].rule = HF_ANNOTATION_RESTART;
 	b->restarting = true;
-	hf_cause_event(b);
-	b->plan->restart_cause = HF_CLASS_USER;
-	b->plan->metrics[HF_METRIC_RESTARTED]++;
-	b->plan->metrics[HF_METRIC_RESTARTS]++;
+	hf_restart_tell(b, HF_CLASS_USER);
 }
 
 /* A request that cannot be met is handled too: said once, and not retried for ever. */

@@ -48,19 +48,6 @@ static void init(struct hf_brain *b, const struct hf_job_view *view, const struc
 		b->nodes_lost += hf_node_is_lost(&seen->nodes[i]);
 }
 
-/* Deletes before creates: a name must be free before it is used again. */
-static void add_stage(struct hf_brain *b, const struct hf_actions *actions)
-{
-	struct hf_stage *stage = &b->plan->stages[b->plan->stages_len];
-
-	hf_assert(b->plan->stages_len < HF_STAGES_MAX);
-	if (actions->len == 0)
-		return;
-	stage->actions = actions->items;
-	stage->actions_len = actions->len;
-	b->plan->stages_len++;
-}
-
 /* ---- may we decide at all? -------------------------------------------------------------------- */
 
 /* A job of another controller is not even looked at: its status belongs to somebody else. */
@@ -80,7 +67,7 @@ static bool is_ours(struct hf_brain *b)
 		       "the job is being deleted: its pods and services go with it");
 		/* Its pods keep it until they are gone. */
 		hf_lost_force(b);
-		add_stage(b, &b->deletes);
+		hf_stage_add(b, &b->deletes);
 		b->plan->summary = "being deleted";
 		return false;
 	}
@@ -221,8 +208,9 @@ static void run(struct hf_brain *b)
 	hf_lost_step(b);
 	hf_stuck_step(b);
 	hf_trouble_say(b);
-	add_stage(b, &b->deletes);
-	add_stage(b, &b->creates);
+	/* Deletes before creates: a name must be free before it is used again. */
+	hf_stage_add(b, &b->deletes);
+	hf_stage_add(b, &b->creates);
 }
 
 /* The outermost questions, in order: valid, readable, finished, suspended. */
@@ -239,7 +227,7 @@ static void decide(struct hf_brain *b)
 			hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
 			hf_lost_step(b);
 			hf_stuck_step(b);
-			add_stage(b, &b->deletes);
+			hf_stage_add(b, &b->deletes);
 		} else {
 			run(b);
 		}

@@ -2,46 +2,39 @@
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
 
+#include "base/str.h"
+
 /*
  * Names of ranks that objects of other owners hold.  They are left alone, whoever they belong to,
  * so a rank may never run: that is said, in words that upstream's event of a refused create has.
  * What is being deleted will be gone and is no news, as when a job is made anew under its name.
  */
 
-static const char *first_pod(struct hf_brain *b, int32_t *ret_count)
-{
-	const char *first = NULL;
+/* The first rank whose name is held, and how many are held by what stays. */
+struct taken {
+	const char *rank; /* NULL: none */
+	int32_t staying;
+};
 
+static void note(struct hf_brain *b, int role, int32_t index, bool leaving, struct taken *taken)
+{
+	if (!taken->rank)
+		taken->rank = hf_arena_printf(b->arena, "%s-%d", b->crews[role].lower, index);
+	taken->staying += !leaving;
+}
+
+static void look(struct hf_brain *b, struct taken *pods, struct taken *services)
+{
 	for (int r = 0; r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
 			const struct hf_slot *slot = &b->crews[r].slots[i];
 
-			if (slot->pod || slot->succeeded || !slot->pod_taken)
-				continue;
-			if (!first)
-				first = hf_arena_printf(b->arena, "%s-%d", b->crews[r].lower, i);
-			*ret_count += !slot->pod_leaving;
+			if (slot->pod_taken && !slot->pod && !slot->succeeded)
+				note(b, r, i, slot->pod_leaving, pods);
+			if (slot->service_taken && !slot->service && b->job.framework->has_services)
+				note(b, r, i, slot->service_leaving, services);
 		}
 	}
-	return first;
-}
-
-static const char *first_service(struct hf_brain *b, int32_t *ret_count)
-{
-	const char *first = NULL;
-
-	for (int r = 0; r < b->crews_len && b->job.framework->has_services; r++) {
-		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
-			const struct hf_slot *slot = &b->crews[r].slots[i];
-
-			if (slot->service || !slot->service_taken)
-				continue;
-			if (!first)
-				first = hf_arena_printf(b->arena, "%s-%d", b->crews[r].lower, i);
-			*ret_count += !slot->service_leaving;
-		}
-	}
-	return first;
 }
 
 static void show(struct hf_brain *b, const char *thing, const char *reason, const char *message)
@@ -54,25 +47,21 @@ static void show(struct hf_brain *b, const char *thing, const char *reason, cons
 
 void hf_taken_step(struct hf_brain *b)
 {
-	int32_t pods = 0, services = 0;
-	const char *pod, *service, *message = NULL;
+	struct taken pods = {0}, services = {0};
+	const char *message;
 
 	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN))
 		return;
-	pod = first_pod(b, &pods);
-	service = first_service(b, &services);
-	if (service)
-		message = hf_arena_printf(
-			b->arena, "the name of %s is taken by a service of another owner", service);
+	look(b, &pods, &services);
 	/* A rank that does not run outranks one that is not found. */
-	if (pod)
-		message = hf_arena_printf(b->arena,
-					  "the name of %s is taken by a pod of another owner", pod);
-	if (message)
+	message = hf_arena_printf(b->arena, "the name of %s is taken by a %s of another owner",
+				  pods.rank ? pods.rank : hf_str_or(services.rank, ""),
+				  pods.rank ? "pod" : "service");
+	if (pods.rank || services.rank)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
-	if (pods > 0)
+	if (pods.staying > 0)
 		show(b, "Pod", "PodOfAnotherOwner", message);
-	else if (services > 0)
+	else if (services.staying > 0)
 		show(b, "Service", "ServiceOfAnotherOwner", message);
 	else
 		hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesFree",

@@ -79,7 +79,7 @@ void hf_verdict_of_end(struct hf_brain *b, const struct hf_end *end)
 static void give_way(struct hf_brain *b, const struct hf_end *end)
 {
 	struct hf_ledger *ledger = &b->ledger;
-	enum hf_budget budget = end->stray ? HF_BUDGET_NONE : hf_class_budget(end->cls);
+	enum hf_budget budget = hf_end_budget(end);
 
 	if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget)) {
 		/* Once: its time is that of the end, and the settling counts from there. */
@@ -95,10 +95,7 @@ static void give_way(struct hf_brain *b, const struct hf_end *end)
 	hf_budget_charge(b, budget);
 	hf_incident_ensure_record(b, end);
 	ledger->records[0].decided_at = b->now;
-	hf_cause_event(b);
-	b->plan->metrics[HF_METRIC_RESTARTED]++;
-	b->plan->metrics[HF_METRIC_RESTARTS]++;
-	b->plan->restart_cause = end->cls;
+	hf_restart_tell(b, end->cls);
 }
 
 /* A person wrote the rule; a deadline does not care for causes. */
@@ -110,9 +107,7 @@ static bool may_turn(const struct hf_brain *b)
 /* Peers of a node that dies see it long before anybody calls it lost. */
 static bool find_lost(struct hf_brain *b, struct hf_end *ret_end)
 {
-	enum hf_class cause = b->ledger.incident.cause;
-
-	return may_turn(b) && (cause == HF_CLASS_APPLICATION || cause == HF_CLASS_OUT_OF_MEMORY) &&
+	return may_turn(b) && hf_class_is_application(b->ledger.incident.cause) &&
 	       hf_lost_cause(b, ret_end);
 }
 

@@ -127,8 +127,7 @@ static void say_evidence(struct hf_brain *b, const struct hf_record *record)
 /* The restart policy of the replica type, where that has decided. */
 static void say_policy(struct hf_brain *b, const struct hf_record *record)
 {
-	bool application =
-		record->cause == HF_CLASS_APPLICATION || record->cause == HF_CLASS_OUT_OF_MEMORY;
+	bool application = hf_class_is_application(record->cause);
 
 	for (int r = 0; r < b->crews_len && application && record->replica; r++) {
 		size_t len = strlen(b->crews[r].lower);
