@@ -10,7 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/clients/lib.sh
 . "$here/lib.sh"
 
-program=$1
+# A path that holds from the folder of the test too.
+program=$(realpath "$1")
 if ! kubectl=$("$here/get_kubectl.sh" "$2"); then
 	echo "SKIPPED: no kubectl" >&2
 	exit 77
@@ -194,7 +195,7 @@ if $pods_run; then
 	follower=$!
 	expect 'logs -f begins with what there is' '' until_true 100 grep -q two followed
 	kubectl delete pod live --grace-period=1 >/dev/null
-	expect 'logs -f ends with the pod' '' wait "$follower"
+	expect_end 'logs -f ends with the pod' "$follower"
 
 	# shellcheck disable=SC2016 # for the shell of the pod
 	job 'done' 1 'echo rank $RANK' | kubectl create -f - >/dev/null

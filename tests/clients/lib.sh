@@ -64,6 +64,17 @@ check() {
 		"$pattern" "$rc" "$out" | cut -c1-600 >&2
 }
 
+# expect_end WHAT PID: a child of the test ends by itself, with code 0.  Not a matter for expect,
+# whose command runs in a subshell: what a subshell awaits must be a child of its own.
+expect_end() {
+	local rc=0
+	checks=$((checks + 1))
+	wait "$2" || rc=$?
+	[ "$rc" -ne 0 ] || return 0
+	failures=$((failures + 1))
+	printf 'FAILED: %s: it ended with %s\n' "$1" "$rc" >&2
+}
+
 finish() {
 	echo "$checks checks, $failures failed"
 	[ "$failures" -eq 0 ]

@@ -150,14 +150,14 @@ expect 'and is the same one' '' test "$before" = "$after"
 
 # ---- stopped by a signal: pods run on; down ends them, with up or without
 kill "$SERVER_PID"
-wait "$SERVER_PID" || { failures=$((failures + 1)); echo 'FAILED: up does not end with code 0' >&2; }
+expect_end 'up ends with code 0' "$SERVER_PID"
 expect 'the processes of its pods run on' "sleep $unique" ps_of_plane
 expect 'down ends what is left' 'was not running' "$holdfast" down --data-dir "$plane"
 expect 'nothing runs any more' '^.?$' ps_of_plane
 expect 'down where there is nothing' 'was not running' "$holdfast" down --data-dir "$folder/none"
 start_again
 expect 'down ends a running one' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
-expect 'and it has ended' '' wait "$SERVER_PID"
+expect_end 'and it has ended' "$SERVER_PID"
 SERVER_PID=
 
 # ---- down ends no job: whatever its programs make of SIGTERM, and if down is cut short, it goes on
@@ -218,7 +218,7 @@ expect 'get is answered while down waits' 'slow-master-0.*Running' "$holdfast" g
 : >"$folder/free"
 exec 3<>"$folder/go"
 echo >&3
-wait "$down" || { failures=$((failures + 1)); echo 'FAILED: down does not end once slow is let go' >&2; }
+expect_end 'down ends once slow is let go' "$down"
 wait "$SERVER_PID" || true
 SERVER_PID=
 
