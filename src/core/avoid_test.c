@@ -23,7 +23,7 @@ static void begin(struct world *world)
 	world->brain.arena = world->arena;
 	world->brain.now = now;
 	world->brain.job.roles[0].pod = &world->pod;
-	hf_edits_init(&world->edits, world->arena);
+	hf_edits_init(&world->edits, &world->brain.shared, world->arena);
 }
 
 static void record(struct world *world, const char *node, const char *reason, enum hf_class cause,

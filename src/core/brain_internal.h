@@ -117,6 +117,7 @@ struct hf_brain {
 	struct hf_actions deletes;
 	struct hf_actions creates;
 	size_t create_bytes; /* of their variables */
+	const char *shared;  /* see struct hf_edits */
 	struct hf_ask *asks;
 	size_t asks_len, asks_cap;
 	struct hf_plan_event *events;

@@ -20,9 +20,10 @@ int hf_framework_role(const struct hf_framework *framework, const char *type)
 	return -1;
 }
 
-void hf_edits_init(struct hf_edits *edits, struct hf_arena *arena)
+void hf_edits_init(struct hf_edits *edits, const char **shared, struct hf_arena *arena)
 {
-	hf_assert(arena);
+	hf_assert(shared && arena);
+	edits->shared = shared;
 	edits->arena = arena;
 	edits->items = HF_ARENA_ARRAY(arena, struct hf_edit, EDITS_FIRST);
 	edits->len = 0;
@@ -44,17 +45,23 @@ void hf_edits_add(struct hf_edits *edits, const struct hf_edit *edit)
 	edits->items[edits->len++] = *edit;
 }
 
+void hf_edits_env_text(struct hf_edits *edits, int container, const char *name, const char *value)
+{
+	struct hf_edit edit = {
+		.kind = HF_EDIT_ENV, .container = container, .name = name, .value = value};
+
+	hf_assert(container >= HF_EDIT_EVERY_CONTAINER && name && value);
+	edits->bytes += strlen(value);
+	hf_edits_add(edits, &edit);
+}
+
 void hf_edits_env(struct hf_edits *edits, int container, const char *name, const char *fmt, ...)
 {
-	struct hf_edit edit = {.kind = HF_EDIT_ENV, .container = container, .name = name};
 	HF_AUTO_STRBUF value = HF_STRBUF_INIT(HF_ENV_VALUE_MAX);
 	va_list ap;
 
-	hf_assert(container >= HF_EDIT_EVERY_CONTAINER && name);
 	va_start(ap, fmt);
 	hf_strbuf_vaddf(&value, fmt, ap);
 	va_end(ap);
-	edits->bytes += value.len;
-	edit.value = hf_arena_strdup(edits->arena, value.data);
-	hf_edits_add(edits, &edit);
+	hf_edits_env_text(edits, container, name, hf_arena_strdup(edits->arena, value.data));
 }

@@ -32,13 +32,19 @@ struct hf_edits {
 	size_t len;
 	size_t cap;
 	size_t bytes; /* of all values of variables */
+	/* What the kind tells every rank of all others grows with the ranks; it is made with the
+	 * first pod of a step and kept here for the rest.  *shared is NULL at first; in the arena. */
+	const char **shared;
 };
-void hf_edits_init(struct hf_edits *edits, struct hf_arena *arena);
+/* shared outlives the edits. */
+void hf_edits_init(struct hf_edits *edits, const char **shared, struct hf_arena *arena);
 void hf_edits_add(struct hf_edits *edits, const struct hf_edit *edit);
 /* Append an environment variable to one container, or to every one.  Who builds a value that may
  * pass HF_ENV_VALUE_MAX checks that first: here it would be cut. */
 void hf_edits_env(struct hf_edits *edits, int container, const char *name, const char *fmt, ...)
 	HF_PRINTF(4, 5);
+/* The same with a value that is not copied: it lives as long as the arena. */
+void hf_edits_env_text(struct hf_edits *edits, int container, const char *name, const char *value);
 
 /* Which pod an edit list is for. */
 struct hf_rank {

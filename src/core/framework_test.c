@@ -18,9 +18,10 @@ static void edits_grow_and_keep_their_order(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(1 << 20);
 	struct hf_edits edits;
+	const char *shared = NULL;
 
 	(void)state;
-	hf_edits_init(&edits, arena);
+	hf_edits_init(&edits, &shared, arena);
 	for (int i = 0; i < 100; i++)
 		hf_edits_env(&edits, HF_EDIT_EVERY_CONTAINER, "N", "%d", i);
 	assert_int_equal(edits.len, 100);

@@ -140,7 +140,7 @@ static bool create(struct hf_brain *b, int role, int32_t index)
 	 * planned. */
 	if (b->job.framework->has_services && strlen(action.name) > HF_SERVICE_NAME_LEN_MAX)
 		return false;
-	hf_edits_init(&edits, b->arena);
+	hf_edits_init(&edits, &b->shared, b->arena);
 	if (build(b, &rank, &edits, &err) < 0) {
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "no pod can be made for %s-%d: %s",
 		       b->crews[role].lower, index, err.text);

@@ -154,7 +154,7 @@ static int elastic_env(const struct hf_job *job, const struct hf_rank *rank, str
 		hf_strbuf_addf(&conf, "%s%s=%s", i > 0 ? "," : "", elastic->rdzv_conf[i].key,
 			       elastic->rdzv_conf[i].value);
 	if (elastic->rdzv_conf_len > 0)
-		hf_replicas_env(edits, "PET_RDZV_CONF", conf.data);
+		hf_replicas_env(edits, "PET_RDZV_CONF", hf_arena_strdup(edits->arena, conf.data));
 	if (elastic->standalone.set && elastic->standalone.value)
 		hf_replicas_env(edits, "PET_STANDALONE", "");
 	return 0;

@@ -110,7 +110,7 @@ int32_t hf_job_total(const struct hf_job *job)
 
 void hf_replicas_env(struct hf_edits *edits, const char *name, const char *value)
 {
-	hf_edits_env(edits, HF_EDIT_EVERY_CONTAINER, name, "%s", value);
+	hf_edits_env_text(edits, HF_EDIT_EVERY_CONTAINER, name, value);
 }
 
 void hf_replicas_env_number(struct hf_edits *edits, const char *name, int64_t value)

@@ -23,7 +23,7 @@ struct hf_replicas_rules {
 void hf_replicas_validate(const struct hf_job_view *view, const struct hf_replicas_rules *rules,
 			  struct hf_field_errors *errors);
 
-/* A variable of every container. */
+/* A variable of every container; value lives as long as the arena. */
 void hf_replicas_env(struct hf_edits *edits, const char *name, const char *value);
 void hf_replicas_env_number(struct hf_edits *edits, const char *name, int64_t value);
 /* The port of the role's container with the kind's name.  HF_E_INVALID: there is no such

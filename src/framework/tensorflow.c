@@ -18,6 +18,7 @@ enum { CHIEF, EVALUATOR, MASTER, PS, WORKER };
 
 #define CONTAINER_NAME "tensorflow"
 #define ALL_WORKERS "AllWorkers"
+#define CONFIG_VARIABLE "the variable TF_CONFIG"
 
 /* ---- validation ----------------------------------------------------------------------------- */
 
@@ -62,21 +63,27 @@ static void add_addresses(const struct hf_job *job, int role, struct hf_arena *a
 	hf_strbuf_addstr(sb, "]");
 }
 
-/* All of them; the roles' order is the keys' own. */
-static void add_cluster(const struct hf_job *job, struct hf_arena *arena, struct hf_strbuf *sb)
+/* All of them, the same for every rank; the roles' order is the keys' own. */
+static int share_cluster(const struct hf_job *job, struct hf_edits *edits, struct hf_error *err)
 {
+	HF_AUTO_STRBUF cluster = HF_STRBUF_INIT(HF_ENV_VALUE_MAX);
 	const char *comma = "";
+	int rc;
 
-	hf_strbuf_addstr(sb, "{");
+	hf_strbuf_addstr(&cluster, "{");
 	for (int role = CHIEF; role <= WORKER; role++) {
 		if (!job->roles[role].present)
 			continue;
-		hf_strbuf_addf(sb, "%s\"%s\":", comma,
-			       hf_type_lower(arena, job->framework->roles[role].name));
-		add_addresses(job, role, arena, sb);
+		hf_strbuf_addf(&cluster, "%s\"%s\":", comma,
+			       hf_type_lower(edits->arena, job->framework->roles[role].name));
+		add_addresses(job, role, edits->arena, &cluster);
 		comma = ",";
 	}
-	hf_strbuf_addstr(sb, "}");
+	hf_strbuf_addstr(&cluster, "}");
+	rc = hf_strbuf_ok(&cluster, CONFIG_VARIABLE, err);
+	if (rc == 0)
+		*edits->shared = hf_arena_strdup(edits->arena, cluster.data);
+	return rc;
 }
 
 /* With dynamic workers nobody is told of a worker but itself: the others come and go. */
@@ -105,29 +112,34 @@ static void add_sparse_cluster(const struct hf_job *job, const struct hf_rank *r
 static int tensorflow_pod(const struct hf_job *job, const struct hf_rank *rank,
 			  struct hf_edits *edits, struct hf_error *err)
 {
-	const struct hf_role *role = &job->roles[rank->role];
+	const struct hf_role *role;
 	bool sparse = job->view->dynamic_workers;
 	HF_AUTO_STRBUF config = HF_STRBUF_INIT(HF_ENV_VALUE_MAX);
-	int rc;
+	int rc = 0;
 
 	hf_assert(rank->role >= CHIEF && rank->role <= WORKER);
+	role = &job->roles[rank->role];
 	/* One rank alone trains locally. */
 	if (hf_job_total(job) == 1 || role->pod->containers_len == 0 ||
 	    !hf_streq(role->pod->containers[role->default_container].name, CONTAINER_NAME))
 		return 0;
+	if (!sparse && !*edits->shared)
+		rc = share_cluster(job, edits, err);
+	if (rc < 0)
+		return rc;
 	hf_strbuf_addstr(&config, "{\"cluster\":");
 	if (sparse)
 		add_sparse_cluster(job, rank, edits->arena, &config);
 	else
-		add_cluster(job, edits->arena, &config);
+		hf_strbuf_addstr(&config, *edits->shared);
 	hf_strbuf_addf(&config, ",\"task\":{\"type\":\"%s\",\"index\":%d}%s}",
 		       hf_type_lower(edits->arena, job->framework->roles[rank->role].name),
 		       rank->index, sparse ? "" : ",\"environment\":\"cloud\"");
-	rc = hf_strbuf_ok(&config, "the variable TF_CONFIG", err);
-	if (rc < 0)
-		return rc;
-	hf_edits_env(edits, (int)role->default_container, "TF_CONFIG", "%s", config.data);
-	return 0;
+	rc = hf_strbuf_ok(&config, CONFIG_VARIABLE, err);
+	if (rc == 0)
+		hf_edits_env_text(edits, (int)role->default_container, "TF_CONFIG",
+				  hf_arena_strdup(edits->arena, config.data));
+	return rc;
 }
 
 /* ---- counts to conditions -------------------------------------------------------------------- */

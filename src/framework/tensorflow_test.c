@@ -85,6 +85,24 @@ static void a_dynamic_worker_is_told_of_itself_and_the_servers(void **state)
 	brain_release(&b);
 }
 
+/* It is made once a step; what a rank adds for itself is its own. */
+static void all_ranks_are_told_of_the_same_cluster(void **state)
+{
+	const char *first, *other, *task;
+
+	(void)state;
+	begin("Worker", 3, "PS", 1);
+	brain_step(&b);
+	first = env("demo-ps-0", "TF_CONFIG");
+	other = env("demo-worker-2", "TF_CONFIG");
+	task = strstr(first, ",\"task\"");
+	assert_non_null(task);
+	assert_memory_equal(first, other, (size_t)(task - first));
+	assert_non_null(strstr(task, "\"type\":\"ps\",\"index\":0"));
+	assert_non_null(strstr(other, "\"type\":\"worker\",\"index\":2"));
+	brain_release(&b);
+}
+
 static void who_is_master(void **state)
 {
 	static const char label[] = "training.kubeflow.org/job-role";
@@ -182,6 +200,7 @@ int main(void)
 		cmocka_unit_test(the_operators_cluster_domain_is_appended),
 		cmocka_unit_test(one_rank_trains_locally),
 		cmocka_unit_test(a_dynamic_worker_is_told_of_itself_and_the_servers),
+		cmocka_unit_test(all_ranks_are_told_of_the_same_cluster),
 		cmocka_unit_test(who_is_master),
 		cmocka_unit_test(success_is_the_chiefs_or_worker_0s_or_all_workers),
 		cmocka_unit_test(failure_has_words_of_its_own),

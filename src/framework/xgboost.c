@@ -20,24 +20,34 @@ static void xgboost_validate(const struct hf_job_view *view, struct hf_field_err
 	hf_replicas_validate(view, &rules, errors);
 }
 
-/* For LightGBM, which is told of its peers. */
-static int peers(const struct hf_job *job, int32_t total, struct hf_edits *edits,
-		 struct hf_error *err)
+static int join_peers(const struct hf_job *job, int32_t total, struct hf_edits *edits,
+		      struct hf_error *err)
 {
 	HF_AUTO_STRBUF addresses = HF_STRBUF_INIT(HF_ENV_VALUE_MAX);
-	int32_t port;
-	int rc = hf_replicas_port(job, WORKER, &port, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
 	for (int32_t i = 0; i < total - 1; i++)
 		hf_strbuf_addf(&addresses, "%s%s", i > 0 ? "," : "",
 			       hf_replica_name(edits->arena, job->view->name, "Worker", i));
 	rc = hf_strbuf_ok(&addresses, "the variable WORKER_ADDRS", err);
+	if (rc == 0)
+		*edits->shared = hf_arena_strdup(edits->arena, addresses.data);
+	return rc;
+}
+
+/* For LightGBM, which is told of its peers. */
+static int peers(const struct hf_job *job, int32_t total, struct hf_edits *edits,
+		 struct hf_error *err)
+{
+	int32_t port;
+	int rc = hf_replicas_port(job, WORKER, &port, err);
+
+	if (rc == 0 && !*edits->shared)
+		rc = join_peers(job, total, edits, err);
 	if (rc < 0)
 		return rc;
 	hf_replicas_env_number(edits, "WORKER_PORT", port);
-	hf_replicas_env(edits, "WORKER_ADDRS", addresses.data);
+	hf_replicas_env(edits, "WORKER_ADDRS", *edits->shared);
 	return 0;
 }
 
