@@ -31,6 +31,7 @@ static bool is_wanted(const struct hf_cli *cli, enum hf_manifest_section section
 	case HF_MANIFESTS_CRDS: return crds || all;
 	case HF_MANIFESTS_OPERATOR: return hf_cli_has(cli, "operator") || all;
 	case HF_MANIFESTS_DENY: return policy;
+	case HF_MANIFESTS_DEVICES:
 	case HF_MANIFESTS_WARN: return crds || policy || all;
 	}
 	return false;
@@ -72,10 +73,10 @@ static int verb_manifests(struct hf_cli *cli)
 }
 
 static const struct hf_flag manifests_flags[] = {
-	{"crds", 0, NULL, "the six CRDs"},
+	{"crds", 0, NULL, "the CRDs: six kinds of jobs, and DeviceHealth"},
 	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment"},
 	{"namespace", 'n', "NAME", "the namespace of the operator and of its rights"},
-	{"policy", 0, NULL, "instead of CRDs: their rules, for a cluster that keeps upstream's"},
+	{"policy", 0, NULL, "for a cluster that keeps upstream's CRDs: their rules instead"},
 	{"image", 0, "IMAGE", "the operator's image"},
 	{NULL, 0, NULL, NULL},
 };

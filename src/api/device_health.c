@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/device_health.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+/* The node itself has no id, and a list with keys needs one. */
+#define NODE_ID "node"
+
+static const struct hf_fields_options lenient = {.lenient = true};
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+/* Cut at a whole character: the schema counts characters, which are no more than bytes. */
+static void set_text(struct hf_json *object, const char *key, const char *text)
+{
+	size_t len;
+
+	if (hf_str_is_empty(text))
+		return;
+	len = strnlen(text, HF_DEVICE_HEALTH_TEXT_MAX + 1);
+	if (len > HF_DEVICE_HEALTH_TEXT_MAX) {
+		len = HF_DEVICE_HEALTH_TEXT_MAX;
+		while (len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80)
+			len--;
+	}
+	hf_json_set(object, key, hf_json_stringn(text, len));
+}
+
+static void set_time(struct hf_json *object, const char *key, hf_time time)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	if (time == HF_TIME_NONE)
+		return;
+	hf_time_format_micro(time, text);
+	hf_json_set_str(object, key, text);
+}
+
+static void set_count(struct hf_json *object, const char *key, int64_t count)
+{
+	if (count != 0)
+		hf_json_set_i64(object, key, count);
+}
+
+static void set_list(struct hf_json *object, const char *key, struct hf_json *list)
+{
+	if (hf_json_len(list) > 0)
+		hf_json_set(object, key, list);
+	else
+		hf_json_unref(list);
+}
+
+static struct hf_json *write_fault(const struct hf_device_fault *fault)
+{
+	struct hf_json *item = hf_json_object();
+
+	set_text(item, "detector", fault->detector);
+	hf_json_set_i64(item, "code", fault->code);
+	if (fault->subcode >= 0)
+		hf_json_set_i64(item, "subcode", fault->subcode);
+	set_text(item, "severity", fault->severity);
+	set_text(item, "class", fault->cls);
+	set_text(item, "action", fault->action);
+	set_text(item, "unit", fault->unit);
+	set_text(item, "line", fault->line);
+	set_time(item, "firstTime", fault->first);
+	set_time(item, "lastTime", fault->last);
+	set_count(item, "count", fault->count);
+	hf_json_set_bool(item, "active", fault->acts);
+	return item;
+}
+
+static struct hf_json *write_holder(const struct hf_device_holder *holder)
+{
+	struct hf_json *item = hf_json_object();
+
+	set_text(item, "namespace", holder->ns);
+	set_text(item, "pod", holder->pod);
+	set_text(item, "uid", holder->uid);
+	set_text(item, "container", holder->container);
+	set_text(item, "resource", holder->resource);
+	set_text(item, "resourceID", holder->resource_id);
+	set_time(item, "until", holder->until);
+	return item;
+}
+
+static size_t at_most(size_t len, size_t len_max)
+{
+	return len < len_max ? len : len_max;
+}
+
+static struct hf_json *write_device(const struct hf_device_report *device)
+{
+	struct hf_json *item = hf_json_object();
+	struct hf_json *faults = hf_json_array(), *holders = hf_json_array();
+
+	set_text(item, "id", hf_str_is_empty(device->id) ? NODE_ID : device->id);
+	set_text(item, "uuid", device->uuid);
+	set_text(item, "kind", device->kind);
+	set_text(item, "resource", device->resource);
+	set_text(item, "resourceID", device->resource_id);
+	set_text(item, "state", device->state);
+	set_text(item, "class", device->cls);
+	set_text(item, "action", device->action);
+	set_time(item, "since", device->since);
+	set_time(item, "holdUntil", device->hold_until);
+	set_count(item, "generation", device->generation);
+	for (size_t i = 0; i < at_most(device->faults.len, HF_DEVICE_HEALTH_FAULTS_MAX); i++)
+		hf_json_append(faults, write_fault(&device->faults.items[i]));
+	for (size_t i = 0; i < at_most(device->holders.len, HF_DEVICE_HEALTH_HOLDERS_MAX); i++)
+		hf_json_append(holders, write_holder(&device->holders.items[i]));
+	set_list(item, "faults", faults);
+	set_list(item, "holders", holders);
+	return item;
+}
+
+static struct hf_json *write_detector(const struct hf_detector_report *detector)
+{
+	struct hf_json *item = hf_json_object();
+
+	set_text(item, "name", detector->name);
+	set_text(item, "state", detector->state);
+	set_text(item, "reason", detector->reason);
+	set_time(item, "since", detector->since);
+	return item;
+}
+
+struct hf_json *hf_device_health_status(const struct hf_device_health *health)
+{
+	struct hf_json *status = hf_json_object();
+	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
+	size_t devices_len = at_most(health->devices.len, HF_DEVICE_HEALTH_DEVICES_MAX);
+
+	set_time(status, "observedTime", health->observed_at);
+	set_text(status, "bootID", health->boot_id);
+	set_text(status, "agentVersion", health->agent_version);
+	set_text(status, "rulesHash", health->rules_hash);
+	set_text(status, "state", health->state);
+	set_text(status, "class", health->cls);
+	set_text(status, "action", health->action);
+	set_time(status, "evidenceTime", health->evidence_at);
+	set_count(status, "lostRecords", health->lost_records);
+	set_count(status, "droppedDevices",
+		  health->dropped_devices + (int64_t)(health->devices.len - devices_len));
+	for (size_t i = 0; i < at_most(health->detectors.len, HF_DEVICE_HEALTH_DETECTORS_MAX); i++)
+		hf_json_append(detectors, write_detector(&health->detectors.items[i]));
+	for (size_t i = 0; i < devices_len; i++)
+		hf_json_append(devices, write_device(&health->devices.items[i]));
+	set_list(status, "detectors", detectors);
+	set_list(status, "devices", devices);
+	return status;
+}
+
+struct hf_json *hf_device_health_object(const char *node, const char *node_uid)
+{
+	struct hf_json *object = hf_json_object(), *meta = hf_json_object();
+
+	hf_json_set_str(object, "apiVersion", HF_DEVICE_HEALTH_API_VERSION);
+	hf_json_set_str(object, "kind", HF_DEVICE_HEALTH_KIND);
+	hf_json_set_str(meta, "name", node);
+	if (!hf_str_is_empty(node_uid)) {
+		struct hf_json *owners = hf_json_array(), *owner = hf_json_object();
+
+		hf_json_set_str(owner, "apiVersion", "v1");
+		hf_json_set_str(owner, "kind", "Node");
+		hf_json_set_str(owner, "name", node);
+		hf_json_set_str(owner, "uid", node_uid);
+		hf_json_append(owners, owner);
+		hf_json_set(meta, "ownerReferences", owners);
+	}
+	hf_json_set(object, "metadata", meta);
+	return object;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+struct fault {
+	uint64_t present;
+	const char *detector, *severity, *cls, *action, *unit, *line;
+	int64_t code, subcode, count;
+	hf_time first, last;
+	bool acts;
+};
+enum { FAULT_SUBCODE, FAULT_FIRST, FAULT_LAST };
+static const struct hf_field fault_fields[] = {
+	[FAULT_SUBCODE] = HF_FIELD_INT64("subcode", struct fault, subcode, 0, INT64_MAX, 0),
+	[FAULT_FIRST] = HF_FIELD_TIME("firstTime", struct fault, first, 0),
+	[FAULT_LAST] = HF_FIELD_TIME("lastTime", struct fault, last, 0),
+	HF_FIELD_STRING("detector", struct fault, detector, 0, 0),
+	HF_FIELD_INT64("code", struct fault, code, INT64_MIN, INT64_MAX, 0),
+	HF_FIELD_STRING("severity", struct fault, severity, 0, 0),
+	HF_FIELD_STRING("class", struct fault, cls, 0, 0),
+	HF_FIELD_STRING("action", struct fault, action, 0, 0),
+	HF_FIELD_STRING("unit", struct fault, unit, 0, 0),
+	HF_FIELD_STRING("line", struct fault, line, 0, 0),
+	HF_FIELD_INT64("count", struct fault, count, 0, INT64_MAX, 0),
+	HF_FIELD_BOOL("active", struct fault, acts, 0),
+};
+static const struct hf_field_table fault_table = HF_FIELD_TABLE(fault_fields, struct fault);
+
+struct holder {
+	uint64_t present;
+	const char *ns, *pod, *uid, *container, *resource, *resource_id;
+	hf_time until;
+};
+enum { HOLDER_UNTIL };
+static const struct hf_field holder_fields[] = {
+	[HOLDER_UNTIL] = HF_FIELD_TIME("until", struct holder, until, 0),
+	HF_FIELD_STRING("namespace", struct holder, ns, 0, 0),
+	HF_FIELD_STRING("pod", struct holder, pod, 0, 0),
+	HF_FIELD_STRING("uid", struct holder, uid, 0, 0),
+	HF_FIELD_STRING("container", struct holder, container, 0, 0),
+	HF_FIELD_STRING("resource", struct holder, resource, 0, 0),
+	HF_FIELD_STRING("resourceID", struct holder, resource_id, 0, 0),
+};
+static const struct hf_field_table holder_table = HF_FIELD_TABLE(holder_fields, struct holder);
+
+struct device {
+	uint64_t present;
+	const char *id, *uuid, *kind, *resource, *resource_id, *state, *cls, *action;
+	hf_time since, hold_until;
+	int64_t generation;
+	HF_LIST(struct fault) faults;
+	HF_LIST(struct holder) holders;
+};
+enum { DEVICE_SINCE, DEVICE_HOLD };
+static const struct hf_field device_fields[] = {
+	[DEVICE_SINCE] = HF_FIELD_TIME("since", struct device, since, 0),
+	[DEVICE_HOLD] = HF_FIELD_TIME("holdUntil", struct device, hold_until, 0),
+	HF_FIELD_STRING("id", struct device, id, 0, 0),
+	HF_FIELD_STRING("uuid", struct device, uuid, 0, 0),
+	HF_FIELD_STRING("kind", struct device, kind, 0, 0),
+	HF_FIELD_STRING("resource", struct device, resource, 0, 0),
+	HF_FIELD_STRING("resourceID", struct device, resource_id, 0, 0),
+	HF_FIELD_STRING("state", struct device, state, 0, 0),
+	HF_FIELD_STRING("class", struct device, cls, 0, 0),
+	HF_FIELD_STRING("action", struct device, action, 0, 0),
+	HF_FIELD_INT64("generation", struct device, generation, 0, INT64_MAX, 0),
+	HF_FIELD_OBJECTS("faults", struct device, faults, &fault_table, HF_DEVICE_HEALTH_FAULTS_MAX,
+			 0),
+	HF_FIELD_OBJECTS("holders", struct device, holders, &holder_table,
+			 HF_DEVICE_HEALTH_HOLDERS_MAX, 0),
+};
+static const struct hf_field_table device_table = HF_FIELD_TABLE(device_fields, struct device);
+
+struct detector {
+	uint64_t present;
+	const char *name, *state, *reason;
+	hf_time since;
+};
+enum { DETECTOR_SINCE };
+static const struct hf_field detector_fields[] = {
+	[DETECTOR_SINCE] = HF_FIELD_TIME("since", struct detector, since, 0),
+	HF_FIELD_STRING("name", struct detector, name, 0, 0),
+	HF_FIELD_STRING("state", struct detector, state, 0, 0),
+	HF_FIELD_STRING("reason", struct detector, reason, 0, 0),
+};
+static const struct hf_field_table detector_table =
+	HF_FIELD_TABLE(detector_fields, struct detector);
+
+struct status {
+	uint64_t present;
+	const char *boot_id, *agent_version, *rules_hash, *state, *cls, *action;
+	hf_time observed, evidence;
+	int64_t lost_records, dropped_devices;
+	HF_LIST(struct detector) detectors;
+	HF_LIST(struct device) devices;
+};
+enum { STATUS_OBSERVED, STATUS_EVIDENCE };
+static const struct hf_field status_fields[] = {
+	[STATUS_OBSERVED] = HF_FIELD_TIME("observedTime", struct status, observed, 0),
+	[STATUS_EVIDENCE] = HF_FIELD_TIME("evidenceTime", struct status, evidence, 0),
+	HF_FIELD_STRING("bootID", struct status, boot_id, 0, 0),
+	HF_FIELD_STRING("agentVersion", struct status, agent_version, 0, 0),
+	HF_FIELD_STRING("rulesHash", struct status, rules_hash, 0, 0),
+	HF_FIELD_STRING("state", struct status, state, 0, 0),
+	HF_FIELD_STRING("class", struct status, cls, 0, 0),
+	HF_FIELD_STRING("action", struct status, action, 0, 0),
+	HF_FIELD_INT64("lostRecords", struct status, lost_records, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("droppedDevices", struct status, dropped_devices, 0, INT64_MAX, 0),
+	HF_FIELD_OBJECTS("detectors", struct status, detectors, &detector_table,
+			 HF_DEVICE_HEALTH_DETECTORS_MAX, 0),
+	HF_FIELD_OBJECTS("devices", struct status, devices, &device_table,
+			 HF_DEVICE_HEALTH_DEVICES_MAX, 0),
+};
+static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
+
+struct object {
+	uint64_t present;
+	struct status status;
+};
+static const struct hf_field object_fields[] = {
+	HF_FIELD_OBJECT("status", struct object, status, &status_table, 0),
+};
+static const struct hf_field_table object_table = HF_FIELD_TABLE(object_fields, struct object);
+
+static hf_time time_or_none(uint64_t present, unsigned field, hf_time time)
+{
+	return hf_field_has(present, field) ? time : HF_TIME_NONE;
+}
+
+static struct hf_device_fault fault_of(const struct fault *f)
+{
+	return (struct hf_device_fault){
+		.detector = f->detector,
+		.code = f->code,
+		.subcode = hf_field_has(f->present, FAULT_SUBCODE) ? f->subcode : -1,
+		.severity = f->severity,
+		.cls = f->cls,
+		.action = f->action,
+		.unit = f->unit,
+		.line = f->line,
+		.first = time_or_none(f->present, FAULT_FIRST, f->first),
+		.last = time_or_none(f->present, FAULT_LAST, f->last),
+		.count = f->count,
+		.acts = f->acts,
+	};
+}
+
+static struct hf_device_holder holder_of(const struct holder *h)
+{
+	return (struct hf_device_holder){
+		.ns = h->ns,
+		.pod = h->pod,
+		.uid = h->uid,
+		.container = h->container,
+		.resource = h->resource,
+		.resource_id = h->resource_id,
+		.until = time_or_none(h->present, HOLDER_UNTIL, h->until),
+	};
+}
+
+static struct hf_device_report device_of(const struct device *d, struct hf_arena *arena)
+{
+	struct hf_device_report report = {
+		.id = d->id == NULL || hf_streq(d->id, NODE_ID) ? "" : d->id,
+		.uuid = d->uuid,
+		.kind = d->kind,
+		.resource = d->resource,
+		.resource_id = d->resource_id,
+		.state = d->state,
+		.cls = d->cls,
+		.action = d->action,
+		.since = time_or_none(d->present, DEVICE_SINCE, d->since),
+		.hold_until = time_or_none(d->present, DEVICE_HOLD, d->hold_until),
+		.generation = d->generation,
+		.faults = {HF_ARENA_ARRAY(arena, struct hf_device_fault, d->faults.len),
+			   d->faults.len},
+		.holders = {HF_ARENA_ARRAY(arena, struct hf_device_holder, d->holders.len),
+			    d->holders.len},
+	};
+
+	for (size_t i = 0; i < d->faults.len; i++)
+		report.faults.items[i] = fault_of(&d->faults.items[i]);
+	for (size_t i = 0; i < d->holders.len; i++)
+		report.holders.items[i] = holder_of(&d->holders.items[i]);
+	return report;
+}
+
+void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
+			   struct hf_device_health *ret_health)
+{
+	struct object object = {.present = 0};
+	const struct status *s = &object.status;
+	struct hf_device_health health;
+
+	if (hf_fields_read_doc(&object_table, doc, &lenient, arena, &object, NULL) < 0)
+		object = (struct object){.present = 0};
+	health = (struct hf_device_health){
+		.node = hf_doc_name(doc),
+		.observed_at = time_or_none(s->present, STATUS_OBSERVED, s->observed),
+		.boot_id = s->boot_id,
+		.agent_version = s->agent_version,
+		.rules_hash = s->rules_hash,
+		.state = s->state,
+		.cls = s->cls,
+		.action = s->action,
+		.evidence_at = time_or_none(s->present, STATUS_EVIDENCE, s->evidence),
+		.lost_records = s->lost_records,
+		.dropped_devices = s->dropped_devices,
+		.detectors = {HF_ARENA_ARRAY(arena, struct hf_detector_report, s->detectors.len),
+			      s->detectors.len},
+		.devices = {HF_ARENA_ARRAY(arena, struct hf_device_report, s->devices.len),
+			    s->devices.len},
+	};
+	for (size_t i = 0; i < s->detectors.len; i++) {
+		const struct detector *d = &s->detectors.items[i];
+
+		health.detectors.items[i] = (struct hf_detector_report){
+			.name = d->name,
+			.state = d->state,
+			.reason = d->reason,
+			.since = time_or_none(d->present, DETECTOR_SINCE, d->since),
+		};
+	}
+	for (size_t i = 0; i < s->devices.len; i++)
+		health.devices.items[i] = device_of(&s->devices.items[i], arena);
+	*ret_health = health;
+}
+
+/* ---- classes as reasons --------------------------------------------------------------------- */
+
+void hf_device_reason(const char *cls, char ret_reason[HF_DEVICE_REASON_MAX])
+{
+	size_t len = 0;
+	bool upper = true;
+
+	for (const char *c = cls ? cls : ""; *c != '\0' && len < HF_DEVICE_REASON_MAX - 1; c++) {
+		if (*c == '-') {
+			upper = true;
+			continue;
+		}
+		ret_reason[len++] = upper && *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
+		upper = false;
+	}
+	ret_reason[len] = '\0';
+}
+
+void hf_device_class(const char *reason, char ret_class[HF_DEVICE_REASON_MAX])
+{
+	size_t len = 0;
+
+	/* A capital may take two bytes. */
+	for (const char *c = reason ? reason : ""; *c != '\0' && len < HF_DEVICE_REASON_MAX - 2;
+	     c++) {
+		bool upper = *c >= 'A' && *c <= 'Z';
+
+		if (upper && len > 0)
+			ret_class[len++] = '-';
+		ret_class[len++] = upper ? (char)(*c - 'A' + 'a') : *c;
+	}
+	ret_class[len] = '\0';
+}

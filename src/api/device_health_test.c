@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/device_health.h"
+
+#include "base/str.h"
+#include "harness/test.h"
+
+#include <string.h>
+
+#define ARENA_BYTES ((size_t)4 << 20)
+#define T0 (1700000000 * HF_SECOND)
+
+static void read_status(struct hf_json *status, struct hf_arena *arena,
+			struct hf_device_health *ret_health)
+{
+	struct hf_json *object = hf_device_health_object("node-1", "n-uid");
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JSON_BYTES_MAX);
+	struct hf_doc *doc;
+
+	hf_json_set(object, "status", status);
+	hf_json_write(object, HF_JSON_COMPACT, &sb);
+	hf_json_unref(object);
+	doc = hf_doc_from_text(sb.data, sb.len);
+	hf_device_health_read(doc, arena, ret_health);
+	ret_health->node = hf_arena_strdup(arena, ret_health->node);
+	hf_doc_unref(doc);
+}
+
+static struct hf_device_health one_sick_device(void)
+{
+	static struct hf_device_fault fault = {
+		.detector = "xid",
+		.code = 119,
+		.subcode = -1,
+		.severity = "fatal",
+		.cls = "gpu-reset",
+		.action = "reset-device",
+		.unit = "GSP",
+		.line = "NVRM: Xid (PCI:0000:1A:00): 119, Timeout",
+		.first = T0,
+		.last = T0 + 5 * HF_SECOND,
+		.count = 2,
+		.acts = true,
+	};
+	static struct hf_device_holder holders[] = {
+		{.ns = "team",
+		 .pod = "a-worker-0",
+		 .uid = "u0",
+		 .container = "pytorch",
+		 .resource = "nvidia.com/gpu",
+		 .resource_id = "GPU-1",
+		 .until = HF_TIME_NONE},
+		{.ns = "team", .pod = "b-worker-0", .until = T0 + HF_SECOND},
+	};
+	static struct hf_device_report devices[] = {
+		{.id = "",
+		 .kind = "node",
+		 .state = "Healthy",
+		 .since = T0,
+		 .hold_until = HF_TIME_NONE},
+		{.id = "0000:1a:00.0",
+		 .uuid = "GPU-1",
+		 .kind = "gpu",
+		 .resource = "nvidia.com/gpu",
+		 .resource_id = "GPU-1",
+		 .state = "Unhealthy",
+		 .cls = "gpu-reset",
+		 .action = "reset-device",
+		 .since = T0,
+		 .hold_until = T0 + 600 * HF_SECOND,
+		 .generation = 3,
+		 .faults = {&fault, 1},
+		 .holders = {holders, 2}},
+	};
+	static struct hf_detector_report detectors[] = {
+		{.name = "xid", .state = "On", .since = T0},
+		{.name = "ecc", .state = "Off", .reason = "no libnvidia-ml.so.1", .since = T0},
+	};
+
+	return (struct hf_device_health){
+		.observed_at = T0 + 6 * HF_SECOND + 1234000,
+		.boot_id = "b-1",
+		.agent_version = "0.1.0",
+		.rules_hash = "00ff",
+		.state = "Unhealthy",
+		.cls = "gpu-reset",
+		.action = "reset-device",
+		.evidence_at = T0 + 5 * HF_SECOND,
+		.lost_records = 7,
+		.detectors = {detectors, 2},
+		.devices = {devices, 2},
+	};
+}
+
+static void test_what_is_written_is_read(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	struct hf_device_health health = one_sick_device(), got;
+	const struct hf_device_report *gpu;
+
+	(void)state;
+	read_status(hf_device_health_status(&health), arena, &got);
+	assert_string_equal(got.node, "node-1");
+	assert_int_equal(got.observed_at, health.observed_at);
+	assert_string_equal(got.boot_id, "b-1");
+	assert_string_equal(got.rules_hash, "00ff");
+	assert_string_equal(got.state, "Unhealthy");
+	assert_string_equal(got.cls, "gpu-reset");
+	assert_int_equal(got.evidence_at, health.evidence_at);
+	assert_int_equal(got.lost_records, 7);
+	assert_int_equal(got.detectors.len, 2);
+	assert_string_equal(got.detectors.items[1].reason, "no libnvidia-ml.so.1");
+	assert_null(got.detectors.items[0].reason);
+	assert_int_equal(got.devices.len, 2);
+	assert_string_equal(got.devices.items[0].id, "");
+	assert_int_equal(got.devices.items[0].hold_until, HF_TIME_NONE);
+	gpu = &got.devices.items[1];
+	assert_string_equal(gpu->id, "0000:1a:00.0");
+	assert_int_equal(gpu->generation, 3);
+	assert_int_equal(gpu->faults.len, 1);
+	assert_int_equal(gpu->faults.items[0].code, 119);
+	assert_int_equal(gpu->faults.items[0].subcode, -1);
+	assert_int_equal(gpu->faults.items[0].last, T0 + 5 * HF_SECOND);
+	assert_true(gpu->faults.items[0].acts);
+	assert_int_equal(gpu->holders.len, 2);
+	assert_string_equal(gpu->holders.items[0].uid, "u0");
+	assert_int_equal(gpu->holders.items[0].until, HF_TIME_NONE);
+	assert_null(gpu->holders.items[1].uid);
+	assert_int_equal(gpu->holders.items[1].until, T0 + HF_SECOND);
+}
+
+static void test_the_object_goes_with_its_node(void **state)
+{
+	struct hf_json *object = hf_device_health_object("node-1", "n-uid");
+	struct hf_json *bare = hf_device_health_object("node-1", NULL);
+	const struct hf_json *owner =
+		hf_json_item(hf_json_path(object, "metadata", "ownerReferences", NULL), 0);
+
+	(void)state;
+	assert_string_equal(hf_json_path_str(object, "apiVersion", NULL), "holdfast.dev/v1alpha1");
+	assert_string_equal(hf_json_path_str(object, "kind", NULL), "DeviceHealth");
+	assert_string_equal(hf_json_path_str(owner, "kind", NULL), "Node");
+	assert_string_equal(hf_json_path_str(owner, "uid", NULL), "n-uid");
+	assert_null(hf_json_path(bare, "metadata", "ownerReferences", NULL));
+	hf_json_unref(object);
+	hf_json_unref(bare);
+}
+
+static void test_no_more_is_written_than_the_schema_takes(void **state)
+{
+	static struct hf_device_report devices[HF_DEVICE_HEALTH_DEVICES_MAX + 3];
+	static struct hf_device_fault faults[HF_DEVICE_HEALTH_FAULTS_MAX + 1];
+	static char line[HF_DEVICE_HEALTH_TEXT_MAX + 8];
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	struct hf_device_health health = {.observed_at = T0, .evidence_at = HF_TIME_NONE}, got;
+
+	(void)state;
+	memset(line, 'x', sizeof(line) - 1);
+	/* A character of two bytes at the cut goes as a whole. */
+	line[HF_DEVICE_HEALTH_TEXT_MAX - 1] = (char)0xC3;
+	line[HF_DEVICE_HEALTH_TEXT_MAX] = (char)0xA4;
+	for (size_t i = 0; i < HF_ARRAY_LEN(faults); i++)
+		faults[i] = (struct hf_device_fault){.detector = "xid", .cls = "app", .line = line};
+	for (size_t i = 0; i < HF_ARRAY_LEN(devices); i++)
+		devices[i] = (struct hf_device_report){
+			.id = "d", .state = "Healthy", .faults = {faults, HF_ARRAY_LEN(faults)}};
+	health.devices.items = devices;
+	health.devices.len = HF_ARRAY_LEN(devices);
+	read_status(hf_device_health_status(&health), arena, &got);
+	assert_int_equal(got.devices.len, HF_DEVICE_HEALTH_DEVICES_MAX);
+	assert_int_equal(got.dropped_devices, 3);
+	assert_int_equal(got.devices.items[0].faults.len, HF_DEVICE_HEALTH_FAULTS_MAX);
+	assert_int_equal(strlen(got.devices.items[0].faults.items[0].line),
+			 HF_DEVICE_HEALTH_TEXT_MAX - 1);
+}
+
+static void test_broken_documents_have_no_fields(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"{",
+		"[]",
+		"{\"status\":7}",
+		"{\"status\":{\"devices\":{}}}",
+		"{\"status\":{\"observedTime\":\"yesterday\",\"devices\":[1,[],null]}}",
+	};
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
+		struct hf_doc *doc = hf_doc_from_text(bad[i], strlen(bad[i]));
+		struct hf_device_health got;
+
+		hf_device_health_read(doc, arena, &got);
+		assert_int_equal(got.observed_at, HF_TIME_NONE);
+		assert_null(got.state);
+		for (size_t d = 0; d < got.devices.len; d++)
+			assert_null(got.devices.items[d].state);
+		hf_doc_unref(doc);
+	}
+}
+
+static void test_classes_are_reasons_and_back(void **state)
+{
+	static const char *const classes[] = {"gpu-reset", "reboot", "replace", ""};
+	static const char *const reasons[] = {"GpuReset", "Reboot", "Replace", ""};
+	char text[HF_DEVICE_REASON_MAX], all[3 * HF_DEVICE_REASON_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(classes); i++) {
+		hf_device_reason(classes[i], text);
+		assert_string_equal(text, reasons[i]);
+		hf_device_class(reasons[i], text);
+		assert_string_equal(text, classes[i]);
+	}
+	hf_device_reason(NULL, text);
+	assert_string_equal(text, "");
+	memset(all, 'A', sizeof(all) - 1);
+	all[sizeof(all) - 1] = '\0';
+	hf_device_class(all, text);
+	assert_true(strlen(text) < sizeof(text));
+	hf_device_reason(all, text);
+	assert_int_equal(strlen(text), sizeof(text) - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_written_is_read),
+		cmocka_unit_test(test_the_object_goes_with_its_node),
+		cmocka_unit_test(test_no_more_is_written_than_the_schema_takes),
+		cmocka_unit_test(test_broken_documents_have_no_fields),
+		cmocka_unit_test(test_classes_are_reasons_and_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
