@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/intake.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a step: a flood is stepped in pieces, and what does not fit waits where it came from. */
+#define EVIDENCE_MAX 1024
+#define SAMPLES_MAX 2048
+/* Room that is kept between two steps; a flood's goes back. */
+#define KEPT_MAX 64
+#define LOAD_FRESH HF_MINUTE
+
+struct way {
+	enum hf_intake_state state;
+	hf_time heard_at;
+	bool heard; /* since the last step */
+	char why[HF_INTAKE_WHY_MAX];
+};
+
+struct load {
+	char device[HF_HEALTH_UUID_MAX];
+	uint32_t percent;
+	hf_time at;
+};
+
+struct hf_intake {
+	struct hf_intake_options options;
+	struct hf_health_presence devices[HF_HEALTH_DEVICES_MAX];
+	size_t devices_len;
+	struct way ways[HF_HEALTH_SOURCES][HF_HEALTH_DETECTORS];
+	uint64_t states_version, holdings_version;
+	struct hf_health_heard heard[HF_HEALTH_SOURCES * HF_HEALTH_DETECTORS];
+	struct hf_health_evidence *evidence;
+	size_t evidence_len, evidence_cap;
+	struct hf_health_sample *samples;
+	size_t samples_len, samples_cap;
+	int32_t counts[HF_COUNTS];
+	struct load loads[HF_HEALTH_DEVICES_MAX];
+	size_t loads_len;
+	struct hf_holding *holdings;
+	size_t holdings_len;
+	bool holdings_known;
+	bool news;
+};
+
+struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
+{
+	struct hf_intake *intake = hf_xcalloc(1, sizeof(*intake));
+
+	hf_assert(options->news != NULL);
+	intake->options = *options;
+	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++)
+		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++)
+			intake->ways[s][d].heard_at = HF_TIME_NONE;
+	for (size_t i = 0; i < HF_COUNTS; i++)
+		intake->counts[i] = -1;
+	return intake;
+}
+
+struct hf_intake *hf_intake_destroy(struct hf_intake *intake)
+{
+	if (intake == NULL)
+		return NULL;
+	free(intake->evidence);
+	free(intake->samples);
+	free(intake->holdings);
+	free(intake);
+	return NULL;
+}
+
+struct hf_loop *hf_intake_loop(const struct hf_intake *intake)
+{
+	return intake->options.loop;
+}
+
+hf_time hf_intake_now(const struct hf_intake *intake)
+{
+	return hf_time_add(intake->options.boot_at, hf_loop_mono(intake->options.loop));
+}
+
+hf_time hf_intake_boot_at(const struct hf_intake *intake)
+{
+	return intake->options.boot_at;
+}
+
+struct hf_metrics *hf_intake_metrics(const struct hf_intake *intake)
+{
+	return intake->options.metrics;
+}
+
+static void tell(struct hf_intake *intake, bool urgent)
+{
+	intake->news = true;
+	intake->options.news(intake->options.arg, urgent);
+}
+
+/* Cut, printable, and zeros behind it, so that equal texts are equal bytes. */
+static void put_text(char *to, size_t size, const char *from)
+{
+	size_t len = strnlen(from, size - 1);
+
+	for (size_t i = 0; i < len; i++)
+		to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+	memset(to + len, 0, size - len);
+}
+
+/* The same for a text that lies where it will stay; it may lack its end. */
+static void tidy(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	put_text(text, size, text);
+}
+
+/* ---- devices ------------------------------------------------------------------------------ */
+
+static struct hf_health_presence *find_device(struct hf_intake *intake, const char *id)
+{
+	for (size_t i = 0; i < intake->devices_len; i++)
+		if (hf_streq(intake->devices[i].id, id))
+			return &intake->devices[i];
+	return NULL;
+}
+
+void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device)
+{
+	struct hf_health_presence given = *device, *known, before;
+
+	tidy(given.id, sizeof(given.id));
+	tidy(given.uuid, sizeof(given.uuid));
+	tidy(given.alias, sizeof(given.alias));
+	known = find_device(intake, given.id);
+	if (given.id[0] == '\0' || (!known && intake->devices_len == HF_HEALTH_DEVICES_MAX))
+		return;
+	if (!known) {
+		known = &intake->devices[intake->devices_len++];
+		memset(known, 0, sizeof(*known));
+	}
+	before = *known;
+	known->kind = given.kind;
+	memcpy(known->id, given.id, sizeof(known->id));
+	if (given.uuid[0] != '\0')
+		memcpy(known->uuid, given.uuid, sizeof(known->uuid));
+	if (given.alias[0] != '\0')
+		memcpy(known->alias, given.alias, sizeof(known->alias));
+	if (memcmp(&before, known, sizeof(before)) != 0)
+		tell(intake, false);
+}
+
+const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intake, size_t *ret_len)
+{
+	*ret_len = intake->devices_len;
+	return intake->devices;
+}
+
+/* ---- who could see ------------------------------------------------------------------------ */
+
+static struct way *way_of(struct hf_intake *intake, enum hf_health_source source,
+			  enum hf_health_detector detector)
+{
+	hf_assert(source < HF_HEALTH_SOURCES && detector < HF_HEALTH_DETECTORS);
+	return &intake->ways[source][detector];
+}
+
+void hf_intake_heard(struct hf_intake *intake, enum hf_health_source source,
+		     enum hf_health_detector detector)
+{
+	struct way *way = way_of(intake, source, detector);
+
+	way->heard_at = hf_intake_now(intake);
+	way->heard = true;
+	if (way->state != HF_INTAKE_OK) {
+		way->state = HF_INTAKE_OK;
+		way->why[0] = '\0';
+		intake->states_version++;
+	}
+	tell(intake, false);
+}
+
+void hf_intake_off(struct hf_intake *intake, enum hf_health_source source,
+		   enum hf_health_detector detector, const char *why)
+{
+	struct way *way = way_of(intake, source, detector);
+	char text[HF_INTAKE_WHY_MAX];
+
+	put_text(text, sizeof(text), why);
+	if (way->state == HF_INTAKE_OFF && hf_streq(way->why, text))
+		return;
+	way->state = HF_INTAKE_OFF;
+	memcpy(way->why, text, sizeof(text));
+	intake->states_version++;
+	tell(intake, false);
+}
+
+enum hf_intake_state hf_intake_state(const struct hf_intake *intake, enum hf_health_source source,
+				     enum hf_health_detector detector, const char **ret_why)
+{
+	const struct way *way = &intake->ways[source][detector];
+
+	*ret_why = way->why;
+	return way->state;
+}
+
+enum hf_intake_state hf_intake_detector(const struct hf_intake *intake,
+					enum hf_health_detector detector, const char **ret_why)
+{
+	enum hf_intake_state state = HF_INTAKE_UNTOLD;
+
+	*ret_why = "";
+	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++) {
+		const struct way *way = &intake->ways[s][detector];
+
+		if (way->state == HF_INTAKE_OK) {
+			*ret_why = "";
+			return HF_INTAKE_OK;
+		}
+		if (way->state == HF_INTAKE_OFF && state == HF_INTAKE_UNTOLD) {
+			state = HF_INTAKE_OFF;
+			*ret_why = way->why;
+		}
+	}
+	return state;
+}
+
+hf_time hf_intake_heard_at(const struct hf_intake *intake, enum hf_health_detector detector)
+{
+	hf_time at = HF_TIME_NONE;
+
+	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++)
+		if (intake->ways[s][detector].heard_at > at)
+			at = intake->ways[s][detector].heard_at;
+	return at;
+}
+
+uint64_t hf_intake_states_version(const struct hf_intake *intake)
+{
+	return intake->states_version;
+}
+
+/* ---- what was seen ------------------------------------------------------------------------ */
+
+/* Room for one more, or NULL where the list has its most. */
+static void *room(void *items, size_t len, size_t *cap, size_t most, size_t size)
+{
+	if (len == most)
+		return NULL;
+	if (len < *cap)
+		return items;
+	*cap = *cap == 0 ? KEPT_MAX : 2 * *cap;
+	return hf_xrealloc(items, *cap * size);
+}
+
+bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *sample)
+{
+	struct hf_health_sample *to = room(intake->samples, intake->samples_len,
+					   &intake->samples_cap, SAMPLES_MAX, sizeof(*to));
+
+	if (to == NULL) {
+		tell(intake, true);
+		return false;
+	}
+	intake->samples = to;
+	to += intake->samples_len++;
+	memcpy(to, sample, sizeof(*to));
+	tidy(to->device, sizeof(to->device));
+	if (to->at == HF_TIME_NONE)
+		to->at = hf_intake_now(intake);
+	tell(intake, intake->samples_len == SAMPLES_MAX);
+	return true;
+}
+
+bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence)
+{
+	struct hf_health_evidence *to = room(intake->evidence, intake->evidence_len,
+					     &intake->evidence_cap, EVIDENCE_MAX, sizeof(*to));
+
+	if (to != NULL) {
+		intake->evidence = to;
+		to += intake->evidence_len++;
+		memcpy(to, evidence, sizeof(*to));
+		tidy(to->device, sizeof(to->device));
+		tidy(to->unit, sizeof(to->unit));
+		tidy(to->line, sizeof(to->line));
+		if (to->at == HF_TIME_NONE)
+			to->at = hf_intake_now(intake);
+	}
+	tell(intake, true);
+	return to != NULL;
+}
+
+/* ---- counts and loads --------------------------------------------------------------------- */
+
+void hf_intake_count(struct hf_intake *intake, enum hf_intake_count which, int32_t count)
+{
+	hf_assert(which < HF_COUNTS);
+	intake->counts[which] = count < 0 ? -1 : count;
+}
+
+int32_t hf_intake_counted(const struct hf_intake *intake, enum hf_intake_count which)
+{
+	return intake->counts[which];
+}
+
+static const char *id_of(const struct hf_intake *intake, const char *device)
+{
+	for (size_t i = 0; i < intake->devices_len; i++) {
+		const struct hf_health_presence *known = &intake->devices[i];
+
+		if (device[0] != '\0' &&
+		    (hf_streq(known->uuid, device) || hf_streq(known->alias, device)))
+			return known->id;
+	}
+	return device;
+}
+
+void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t percent)
+{
+	const char *id = id_of(intake, device);
+	size_t at = 0;
+
+	while (at < intake->loads_len && !hf_streq(intake->loads[at].device, id))
+		at++;
+	if (at == HF_HEALTH_DEVICES_MAX)
+		return;
+	if (at == intake->loads_len) {
+		put_text(intake->loads[at].device, sizeof(intake->loads[at].device), id);
+		intake->loads_len++;
+	}
+	intake->loads[at].percent = percent;
+	intake->loads[at].at = hf_intake_now(intake);
+}
+
+bool hf_intake_load_of(const struct hf_intake *intake, const char *device, uint32_t *ret_percent)
+{
+	const char *id = id_of(intake, device);
+
+	for (size_t i = 0; i < intake->loads_len; i++) {
+		if (!hf_streq(intake->loads[i].device, id))
+			continue;
+		if (hf_intake_now(intake) - intake->loads[i].at > LOAD_FRESH)
+			return false;
+		*ret_percent = intake->loads[i].percent;
+		return true;
+	}
+	return false;
+}
+
+/* ---- who holds what ----------------------------------------------------------------------- */
+
+static int by_holding(const void *left, const void *right)
+{
+	return memcmp(left, right, sizeof(struct hf_holding));
+}
+
+void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len)
+{
+	struct hf_holding *list;
+
+	if (len > HF_HOLDINGS_MAX)
+		len = HF_HOLDINGS_MAX;
+	list = hf_xcalloc(len + 1, sizeof(*list));
+	for (size_t i = 0; i < len; i++) {
+		list[i] = items[i];
+		tidy(list[i].ns, sizeof(list[i].ns));
+		tidy(list[i].pod, sizeof(list[i].pod));
+		tidy(list[i].container, sizeof(list[i].container));
+		tidy(list[i].resource, sizeof(list[i].resource));
+		tidy(list[i].id, sizeof(list[i].id));
+	}
+	/* The kubelet's order is that of a Go map. */
+	qsort(list, len, sizeof(*list), by_holding);
+	if (!intake->holdings_known || len != intake->holdings_len ||
+	    (len > 0 && memcmp(list, intake->holdings, len * sizeof(*list)) != 0)) {
+		intake->holdings_version++;
+		intake->holdings_known = true;
+		free(intake->holdings);
+		intake->holdings = list;
+		intake->holdings_len = len;
+		tell(intake, true);
+		return;
+	}
+	free(list);
+}
+
+void hf_intake_holdings_unknown(struct hf_intake *intake)
+{
+	if (!intake->holdings_known)
+		return;
+	intake->holdings_known = false;
+	intake->holdings_version++;
+	tell(intake, false);
+}
+
+uint64_t hf_intake_holdings_version(const struct hf_intake *intake)
+{
+	return intake->holdings_version;
+}
+
+const struct hf_holding *hf_intake_holdings_get(const struct hf_intake *intake, size_t *ret_len,
+						bool *ret_known)
+{
+	*ret_len = intake->holdings_len;
+	*ret_known = intake->holdings_known;
+	return intake->holdings;
+}
+
+/* ---- for the step ------------------------------------------------------------------------- */
+
+void hf_intake_take(struct hf_intake *intake, struct hf_health_input *input)
+{
+	size_t heard = 0;
+
+	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++) {
+		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++) {
+			const struct way *way = &intake->ways[s][d];
+
+			if (way->heard)
+				intake->heard[heard++] = (struct hf_health_heard){
+					.detector = (enum hf_health_detector)d,
+					.at = way->heard_at};
+		}
+	}
+	input->heard = intake->heard;
+	input->heard_len = heard;
+	input->devices = intake->devices;
+	input->devices_len = intake->devices_len;
+	input->samples = intake->samples;
+	input->samples_len = intake->samples_len;
+	input->evidence = intake->evidence;
+	input->evidence_len = intake->evidence_len;
+}
+
+void hf_intake_taken(struct hf_intake *intake)
+{
+	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++)
+		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++)
+			intake->ways[s][d].heard = false;
+	intake->samples_len = intake->evidence_len = 0;
+	if (intake->samples_cap > KEPT_MAX) {
+		free(hf_steal(&intake->samples));
+		intake->samples_cap = 0;
+	}
+	if (intake->evidence_cap > KEPT_MAX) {
+		free(hf_steal(&intake->evidence));
+		intake->evidence_cap = 0;
+	}
+	intake->news = false;
+}
+
+bool hf_intake_is_empty(const struct hf_intake *intake)
+{
+	return !intake->news;
+}

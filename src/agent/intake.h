@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_INTAKE_H
+#define HF_AGENT_INTAKE_H
+
+#include "ctl/metrics.h"
+#include "health/step.h"
+#include "loop/loop.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * Where the probes put what they find, until the next step of the brain takes it.
+ *
+ * Texts are cut to what fits and made printable; points in time that are not set become now.
+ * What there is no room for is refused: whoever was refused looks again later, or counts it as
+ * lost.  Every call may be made from any callback of the loop.
+ */
+struct hf_intake;
+
+/* Pods of a node hold devices: 110 pods with 8 devices is more than any node has. */
+#define HF_HOLDINGS_MAX 1024
+#define HF_HOLDING_NAME_MAX 254 /* names of pods; namespaces and containers are shorter */
+#define HF_HOLDING_ID_MAX 128   /* ids of device plugins and DRA; longer ones are cut */
+/* "for want of what" */
+#define HF_INTAKE_WHY_MAX 160
+
+/* A container holds a device, by the kubelet's word. */
+struct hf_holding {
+	char ns[64], pod[HF_HOLDING_NAME_MAX], container[64];
+	char resource[HF_HOLDING_NAME_MAX]; /* "nvidia.com/gpu"; a DRA driver's name */
+	char id[HF_HOLDING_ID_MAX];         /* the plugin's: a uuid, a PCI address, anything */
+};
+
+/* What of a node's devices is counted where (detector `count`). */
+enum hf_intake_count {
+	HF_COUNT_PCI,         /* directories of sysfs */
+	HF_COUNT_NVML,        /* the driver's library */
+	HF_COUNT_ALLOCATABLE, /* the kubelet */
+	HF_COUNTS
+};
+
+enum hf_intake_state {
+	HF_INTAKE_UNTOLD, /* nobody has said anything yet */
+	HF_INTAKE_OK,
+	HF_INTAKE_OFF, /* cannot see, see why */
+};
+
+struct hf_intake_options {
+	struct hf_loop *loop;
+	hf_time boot_at;            /* the steps' clock reads boot_at + hf_loop_mono(loop) */
+	struct hf_metrics *metrics; /* may be NULL */
+	/* Something is here for the next step; urgent: somebody waits for it (evidence, a list that
+	 * is full), else it may wait for company.  Never NULL; must not take at once. */
+	void (*news)(void *arg, bool urgent);
+	void *arg;
+};
+
+struct hf_intake *hf_intake_create(const struct hf_intake_options *options);
+struct hf_intake *hf_intake_destroy(struct hf_intake *intake); /* NULL is fine; returns NULL */
+
+/* --- for probes ---------------------------------------------------------------------------- */
+
+struct hf_loop *hf_intake_loop(const struct hf_intake *intake);
+/* The clock of everything that is put in here; never steps back. */
+hf_time hf_intake_now(const struct hf_intake *intake);
+hf_time hf_intake_boot_at(const struct hf_intake *intake);
+/* For a probe's own counters and times ("holdfast_agent_…"); NULL in some tests. */
+struct hf_metrics *hf_intake_metrics(const struct hf_intake *intake);
+
+/* A device is there.  It stays known; fields that are "" leave what another source said. */
+void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device);
+/* By this way the detector looked just now, and could see.  Say it at each look, also where
+ * nothing was found: devices that nobody can see become Unknown after 90 s. */
+void hf_intake_heard(struct hf_intake *intake, enum hf_health_source source,
+		     enum hf_health_detector detector);
+/* By this way the detector cannot see, for want of what: "libnvidia-ml.so.1: no such file". */
+void hf_intake_off(struct hf_intake *intake, enum hf_health_source source,
+		   enum hf_health_detector detector, const char *why);
+
+/* False: no room until the next step, which is soon. */
+bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *sample);
+bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence);
+
+/* The agent makes the samples of `count` from the last of each; -1: not known (any more). */
+void hf_intake_count(struct hf_intake *intake, enum hf_intake_count which, int32_t count);
+int32_t hf_intake_counted(const struct hf_intake *intake, enum hf_intake_count which);
+/* How busy a device is, for samples of others that need it; by id, uuid or alias. */
+void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t percent);
+/* What was said of it within the last minute; false: nothing. */
+bool hf_intake_load_of(const struct hf_intake *intake, const char *device, uint32_t *ret_percent);
+
+/* All that containers hold now; replaces the list before.  Beyond the maximum: cut. */
+void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len);
+/* The kubelet could not be asked: what it said last is no longer sure, and is kept. */
+void hf_intake_holdings_unknown(struct hf_intake *intake);
+
+/* --- for whoever steps --------------------------------------------------------------------- */
+
+/* Points input's lists at what is here.  It stays until hf_intake_taken. */
+void hf_intake_take(struct hf_intake *intake, struct hf_health_input *input);
+/* The step has it: forget it (what is known of devices, counts and holdings stays). */
+void hf_intake_taken(struct hf_intake *intake);
+bool hf_intake_is_empty(const struct hf_intake *intake);
+
+/* Of one way, and of a detector as a whole: OK if one way is, then the first that is off. */
+enum hf_intake_state hf_intake_state(const struct hf_intake *intake, enum hf_health_source source,
+				     enum hf_health_detector detector, const char **ret_why);
+enum hf_intake_state hf_intake_detector(const struct hf_intake *intake,
+					enum hf_health_detector detector, const char **ret_why);
+/* When it last could; HF_TIME_NONE: never. */
+hf_time hf_intake_heard_at(const struct hf_intake *intake, enum hf_health_detector detector);
+/* Grows with each change of a state or its why, and with each of the holdings. */
+uint64_t hf_intake_states_version(const struct hf_intake *intake);
+uint64_t hf_intake_holdings_version(const struct hf_intake *intake);
+const struct hf_holding *hf_intake_holdings_get(const struct hf_intake *intake, size_t *ret_len,
+						bool *ret_known);
+const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intake, size_t *ret_len);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/intake.h"
+
+#include "harness/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct world {
+	struct hf_loop *loop;
+	struct hf_intake *intake;
+	int news, urgent;
+};
+
+static void on_news(void *arg, bool urgent)
+{
+	struct world *w = arg;
+
+	w->news++;
+	w->urgent += urgent;
+}
+
+static int setup(void **state)
+{
+	static struct world w;
+	struct hf_intake_options options = {.boot_at = HF_DAY, .news = on_news, .arg = &w};
+
+	memset(&w, 0, sizeof(w));
+	w.loop = options.loop = hf_loop_create_virtual(0);
+	w.intake = hf_intake_create(&options);
+	*state = &w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	hf_intake_destroy(w->intake);
+	hf_loop_destroy(w->loop);
+	return 0;
+}
+
+static struct hf_health_presence gpu(const char *id, const char *uuid)
+{
+	struct hf_health_presence p = {.kind = HF_HEALTH_GPU};
+
+	snprintf(p.id, sizeof(p.id), "%s", id);
+	snprintf(p.uuid, sizeof(p.uuid), "%s", uuid);
+	return p;
+}
+
+static void what_two_sources_say_of_a_device_is_put_together(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_presence by_sysfs = gpu("0000:1a:00.0", "");
+	struct hf_health_presence by_nvml = gpu("0000:1a:00.0", "GPU-1");
+	const struct hf_health_presence *devices;
+	size_t len;
+
+	hf_intake_device(w->intake, &by_nvml);
+	assert_int_equal(w->news, 1);
+	hf_intake_device(w->intake, &by_sysfs);
+	hf_intake_device(w->intake, &by_nvml);
+	assert_int_equal(w->news, 1); /* nothing new */
+	devices = hf_intake_devices(w->intake, &len);
+	assert_int_equal(len, 1);
+	assert_string_equal(devices[0].uuid, "GPU-1");
+}
+
+static void a_device_without_a_name_or_beyond_the_limit_is_left_out(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_presence p = gpu("", "GPU-1");
+	size_t len;
+
+	hf_intake_device(w->intake, &p);
+	(void)hf_intake_devices(w->intake, &len);
+	assert_int_equal(len, 0);
+	for (int i = 0; i < HF_HEALTH_DEVICES_MAX + 5; i++) {
+		snprintf(p.id, sizeof(p.id), "gpu-%d", i);
+		hf_intake_device(w->intake, &p);
+	}
+	(void)hf_intake_devices(w->intake, &len);
+	assert_int_equal(len, HF_HEALTH_DEVICES_MAX);
+}
+
+static void texts_without_an_end_or_with_control_characters_are_made_tame(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_evidence e = hf_health_evidence_none();
+	struct hf_health_input input = {0};
+
+	memset(e.device, 'x', sizeof(e.device));
+	memcpy(e.line, "a\033[2Jb\xff", 7);
+	assert_true(hf_intake_evidence(w->intake, &e));
+	hf_intake_take(w->intake, &input);
+	assert_int_equal(input.evidence_len, 1);
+	assert_int_equal(strlen(input.evidence[0].device), HF_HEALTH_DEVICE_MAX - 1);
+	assert_string_equal(input.evidence[0].line, "a?[2Jb?");
+	assert_true(input.evidence[0].at == HF_DAY);
+}
+
+static void a_detector_is_on_where_one_way_sees_and_tells_why_else(void **state)
+{
+	struct world *w = *state;
+	uint64_t before = hf_intake_states_version(w->intake);
+	const char *why;
+
+	assert_int_equal(hf_intake_detector(w->intake, HF_HEALTH_BUSLOST, &why), HF_INTAKE_UNTOLD);
+	hf_intake_off(w->intake, HF_HEALTH_BY_NVML, HF_HEALTH_BUSLOST, "no library");
+	hf_intake_off(w->intake, HF_HEALTH_BY_NVML, HF_HEALTH_BUSLOST, "no library");
+	assert_int_equal(hf_intake_states_version(w->intake), before + 1);
+	assert_int_equal(hf_intake_detector(w->intake, HF_HEALTH_BUSLOST, &why), HF_INTAKE_OFF);
+	assert_string_equal(why, "no library");
+	hf_intake_heard(w->intake, HF_HEALTH_BY_KMSG, HF_HEALTH_BUSLOST);
+	assert_int_equal(hf_intake_detector(w->intake, HF_HEALTH_BUSLOST, &why), HF_INTAKE_OK);
+	assert_int_equal(hf_intake_state(w->intake, HF_HEALTH_BY_NVML, HF_HEALTH_BUSLOST, &why),
+			 HF_INTAKE_OFF);
+	assert_true(hf_intake_heard_at(w->intake, HF_HEALTH_BUSLOST) == HF_DAY);
+	assert_true(hf_intake_heard_at(w->intake, HF_HEALTH_IB) == HF_TIME_NONE);
+}
+
+static void a_step_gets_what_came_once_and_the_devices_each_time(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_presence p = gpu("gpu-0", "");
+	struct hf_health_sample sample;
+	struct hf_health_input input = {0};
+
+	memset(&sample, 0, sizeof(sample));
+	sample.detector = HF_HEALTH_ECC;
+	sample.at = HF_TIME_NONE;
+	assert_true(hf_intake_is_empty(w->intake));
+	hf_intake_device(w->intake, &p);
+	assert_true(hf_intake_sample(w->intake, &sample));
+	hf_intake_heard(w->intake, HF_HEALTH_BY_NVML, HF_HEALTH_ECC);
+	assert_false(hf_intake_is_empty(w->intake));
+	hf_intake_take(w->intake, &input);
+	assert_int_equal(input.samples_len, 1);
+	assert_true(input.samples[0].at == HF_DAY);
+	assert_int_equal(input.heard_len, 1);
+	assert_int_equal(input.devices_len, 1);
+	hf_intake_taken(w->intake);
+	assert_true(hf_intake_is_empty(w->intake));
+	hf_intake_take(w->intake, &input);
+	assert_int_equal(input.samples_len + input.heard_len, 0);
+	assert_int_equal(input.devices_len, 1);
+}
+
+static void a_full_list_refuses_and_asks_for_a_step_at_once(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_evidence e = hf_health_evidence_none();
+	struct hf_health_sample sample;
+	size_t n = 0;
+
+	memset(&sample, 0, sizeof(sample));
+	while (hf_intake_evidence(w->intake, &e))
+		n++;
+	assert_in_range(n, 100, HF_HEALTH_INPUT_MAX);
+	assert_int_equal(w->urgent, n + 1);
+	hf_intake_taken(w->intake);
+	assert_true(hf_intake_evidence(w->intake, &e));
+	w->urgent = 0;
+	for (n = 0; hf_intake_sample(w->intake, &sample); n++)
+		;
+	assert_in_range(n, 100, HF_HEALTH_INPUT_MAX);
+	assert_int_equal(w->urgent, 2); /* with the last that fitted, and with the refused one */
+}
+
+static void loads_are_found_by_any_name_and_grow_old(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_presence p = gpu("0000:1a:00.0", "GPU-1");
+	uint32_t percent;
+
+	hf_intake_device(w->intake, &p);
+	assert_false(hf_intake_load_of(w->intake, "GPU-1", &percent));
+	hf_intake_load(w->intake, "GPU-1", 70);
+	assert_true(hf_intake_load_of(w->intake, "0000:1a:00.0", &percent));
+	assert_int_equal(percent, 70);
+	assert_true(hf_loop_run_until(w->loop, 2 * HF_MINUTE));
+	assert_false(hf_intake_load_of(w->intake, "GPU-1", &percent));
+}
+
+static void counts_are_not_known_until_somebody_counts(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(hf_intake_counted(w->intake, HF_COUNT_PCI), -1);
+	hf_intake_count(w->intake, HF_COUNT_PCI, 8);
+	assert_int_equal(hf_intake_counted(w->intake, HF_COUNT_PCI), 8);
+	hf_intake_count(w->intake, HF_COUNT_PCI, -7);
+	assert_int_equal(hf_intake_counted(w->intake, HF_COUNT_PCI), -1);
+}
+
+static void holdings_in_another_order_are_the_same(void **state)
+{
+	struct world *w = *state;
+	struct hf_holding two[2], turned[2];
+	const struct hf_holding *items;
+	uint64_t version;
+	size_t len;
+	bool known;
+
+	memset(two, 0, sizeof(two));
+	snprintf(two[0].pod, sizeof(two[0].pod), "a");
+	snprintf(two[1].pod, sizeof(two[1].pod), "b");
+	turned[0] = two[1];
+	turned[1] = two[0];
+	/* What lies behind a text's end does not count. */
+	turned[0].id[5] = 'x';
+	hf_intake_holdings(w->intake, two, 2);
+	version = hf_intake_holdings_version(w->intake);
+	hf_intake_holdings(w->intake, turned, 2);
+	assert_int_equal(hf_intake_holdings_version(w->intake), version);
+	hf_intake_holdings(w->intake, two, 1);
+	assert_int_equal(hf_intake_holdings_version(w->intake), version + 1);
+	hf_intake_holdings_unknown(w->intake);
+	hf_intake_holdings_unknown(w->intake);
+	assert_int_equal(hf_intake_holdings_version(w->intake), version + 2);
+	items = hf_intake_holdings_get(w->intake, &len, &known);
+	assert_int_equal(len, 1);
+	assert_false(known);
+	assert_string_equal(items[0].pod, "a");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_two_sources_say_of_a_device_is_put_together),
+		TEST(a_device_without_a_name_or_beyond_the_limit_is_left_out),
+		TEST(texts_without_an_end_or_with_control_characters_are_made_tame),
+		TEST(a_detector_is_on_where_one_way_sees_and_tells_why_else),
+		TEST(a_step_gets_what_came_once_and_the_devices_each_time),
+		TEST(a_full_list_refuses_and_asks_for_a_step_at_once),
+		TEST(loads_are_found_by_any_name_and_grow_old),
+		TEST(counts_are_not_known_until_somebody_counts),
+		TEST(holdings_in_another_order_are_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
