@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/metadata.h"
 
+#include "harness/json_text.h"
 #include "harness/test.h"
 
 #include "base/mem.h"
@@ -11,19 +12,6 @@
 
 #include <string.h>
 
-static struct hf_json *parse(const char *text)
-{
-	HF_AUTOFREE char *json = hf_xstrdup(text);
-	struct hf_json *value;
-	struct hf_error err;
-
-	for (char *c = json; *c != '\0'; c++)
-		if (*c == '\'')
-			*c = '"';
-	assert_ok(hf_json_parse(json, strlen(json), NULL, &value, &err), &err);
-	return value;
-}
-
 static void on_problem(void *arg, const char *reason, const char *field, const char *text)
 {
 	hf_strbuf_addf(arg, "%s %s: %s\n", reason, field, text);
@@ -32,8 +20,8 @@ static void on_problem(void *arg, const char *reason, const char *field, const c
 static void check(const char *meta_text, const char *before_text, const char *wanted)
 {
 	HF_AUTO_STRBUF said = HF_STRBUF_INIT(4096);
-	HF_AUTO_JSON meta = parse(meta_text);
-	HF_AUTO_JSON before = before_text != NULL ? parse(before_text) : NULL;
+	HF_AUTO_JSON meta = json_of(meta_text);
+	HF_AUTO_JSON before = before_text != NULL ? json_of(before_text) : NULL;
 
 	hf_metadata_check(meta, before, on_problem, &said);
 	if (wanted[0] == '\0' ? said.len > 0 : strstr(said.data, wanted) == NULL)
@@ -68,7 +56,7 @@ static void problems_have_a_reason_and_their_field(void **state)
 
 static void what_was_stored_is_not_judged_again(void **state)
 {
-	HF_AUTO_JSON meta = parse("{'labels':{'a b':'c'}}");
+	HF_AUTO_JSON meta = json_of("{'labels':{'a b':'c'}}");
 	HF_AUTO_STRBUF said = HF_STRBUF_INIT(4096);
 
 	(void)state;

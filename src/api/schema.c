@@ -4,6 +4,22 @@
 
 #include "base/str.h"
 
+static const struct {
+	enum hf_json_type type, other;
+	const char *name;
+} values[] = {
+	[HF_SCHEMA_STRING] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
+	[HF_SCHEMA_INT32] = {HF_JSON_INT, HF_JSON_INT, "integer"},
+	[HF_SCHEMA_INT64] = {HF_JSON_INT, HF_JSON_INT, "integer"},
+	[HF_SCHEMA_BOOL] = {HF_JSON_BOOL, HF_JSON_BOOL, "boolean"},
+	[HF_SCHEMA_BYTES] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
+	[HF_SCHEMA_QUANTITY] = {HF_JSON_STRING, HF_JSON_INT, "integer or string"},
+	[HF_SCHEMA_TIME] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
+	[HF_SCHEMA_MICRO_TIME] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
+	[HF_SCHEMA_INT_OR_STRING] = {HF_JSON_INT, HF_JSON_STRING, "integer or string"},
+	[HF_SCHEMA_OBJECT] = {HF_JSON_OBJECT, HF_JSON_OBJECT, "object"},
+};
+
 const struct hf_schema *hf_schema_by_kind(const char *api_version, const char *kind)
 {
 	static const struct {
@@ -37,6 +53,23 @@ const struct hf_schema *hf_schema_by_kind(const char *api_version, const char *k
 		    (kinds[i].api_version == NULL || hf_streq(kinds[i].api_version, api_version)))
 			return kinds[i].schema;
 	return NULL;
+}
+
+bool hf_schema_takes(const struct hf_schema_field *field, enum hf_json_type type)
+{
+	hf_assert(field->type <= HF_SCHEMA_OBJECT);
+	if (field->type == HF_SCHEMA_RAW)
+		return true;
+	/* A quantity may have a fraction. */
+	if (field->type == HF_SCHEMA_QUANTITY && type == HF_JSON_REAL)
+		return true;
+	return type == values[field->type].type || type == values[field->type].other;
+}
+
+const char *hf_schema_type_name(enum hf_schema_type type)
+{
+	hf_assert(type <= HF_SCHEMA_OBJECT);
+	return hf_str_or(values[type].name, "");
 }
 
 const struct hf_schema_field *hf_schema_field(const struct hf_schema *schema, const char *name)

@@ -53,6 +53,11 @@ struct hf_schema {
 	const struct hf_schema_field *fields;
 };
 
+/* A JSON value of that type may stand in the field; of what is in it nothing is said. */
+bool hf_schema_takes(const struct hf_schema_field *field, enum hf_json_type type);
+/* "integer or string": what may, in the words of OpenAPI; "" where anything may. */
+const char *hf_schema_type_name(enum hf_schema_type type);
+
 extern const struct hf_schema hf_schema_binding;
 extern const struct hf_schema hf_schema_config_map;
 extern const struct hf_schema hf_schema_delete_options;

@@ -10,22 +10,6 @@
  * in it refuses.  Keys that no field has are told of in unknown.c.
  */
 
-static const struct {
-	enum hf_json_type type, other;
-	const char *name;
-} wanted[] = {
-	[HF_SCHEMA_STRING] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
-	[HF_SCHEMA_INT32] = {HF_JSON_INT, HF_JSON_INT, "integer"},
-	[HF_SCHEMA_INT64] = {HF_JSON_INT, HF_JSON_INT, "integer"},
-	[HF_SCHEMA_BOOL] = {HF_JSON_BOOL, HF_JSON_BOOL, "boolean"},
-	[HF_SCHEMA_BYTES] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
-	[HF_SCHEMA_QUANTITY] = {HF_JSON_STRING, HF_JSON_INT, "integer or string"},
-	[HF_SCHEMA_TIME] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
-	[HF_SCHEMA_MICRO_TIME] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
-	[HF_SCHEMA_INT_OR_STRING] = {HF_JSON_INT, HF_JSON_STRING, "integer or string"},
-	[HF_SCHEMA_OBJECT] = {HF_JSON_OBJECT, HF_JSON_OBJECT, "object"},
-};
-
 static void check_object(struct hf_reader *r, const struct hf_json *object,
 			 const struct hf_schema *schema);
 
@@ -51,14 +35,8 @@ static void check_range(struct hf_reader *r, const struct hf_json *value)
 static void check_scalar(struct hf_reader *r, const struct hf_json *value,
 			 const struct hf_schema_field *field)
 {
-	enum hf_json_type type = hf_json_type(value);
-
-	/* A quantity may have a fraction. */
-	if (field->type == HF_SCHEMA_RAW ||
-	    (field->type == HF_SCHEMA_QUANTITY && type == HF_JSON_REAL))
-		return;
-	if (type != wanted[field->type].type && type != wanted[field->type].other)
-		hf_reader_report_type(r, value, wanted[field->type].name);
+	if (!hf_schema_takes(field, hf_json_type(value)))
+		hf_reader_report_type(r, value, hf_schema_type_name(field->type));
 	else if (field->type == HF_SCHEMA_OBJECT)
 		check_object(r, value, field->schema);
 	else if (field->type == HF_SCHEMA_QUANTITY)

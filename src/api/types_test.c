@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "api/job.h"
+#include "api/lines_test.h"
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
+#include "harness/json_text.h"
 #include "harness/test.h"
 
 #include <string.h>
@@ -22,19 +24,11 @@ static char *said(const char *template)
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
 	HF_AUTO_STRBUF out = HF_STRBUF_INIT(65536);
 	struct hf_field_errors errors;
-	HF_AUTO_DOC doc = NULL;
-	struct hf_error err;
+	HF_AUTO_DOC doc = json_doc_of(text);
 
-	for (char *c = text; *c != '\0'; c++)
-		if (*c == '\'')
-			*c = '"';
-	assert_ok(hf_doc_parse(text, strlen(text), NULL, &doc, &err), &err);
 	hf_field_errors_init(&errors, arena);
 	hf_job_check(doc, NULL, &hf_framework_pytorch, &errors);
-	for (size_t i = 0; i < errors.len; i++) {
-		hf_field_error_write(&errors.items[i], &out);
-		hf_strbuf_addch(&out, '\n');
-	}
+	write_lines(&errors, &out);
 	return hf_strbuf_detach(&out);
 }
 

@@ -42,14 +42,10 @@ static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *s
 		bool known = seen->pods[i].node == NULL;
 		for (size_t k = 0; k < len && !known; k++)
 			known = hf_streq(nodes[k].name, seen->pods[i].node);
-		if (!known)
-			nodes[len++] = (struct hf_node_seen){.name = seen->pods[i].node,
-							     .since = now,
-							     .confirmed_at = HF_TIME_NONE,
-							     .lease_read_at = HF_TIME_NONE,
-							     .lease_since = HF_TIME_NONE,
-							     .renewed_at = now,
-							     .reported_at = HF_TIME_NONE};
+		if (known)
+			continue;
+		hf_node_seen_init(&nodes[len], seen->pods[i].node, HF_NODE_READY, now);
+		nodes[len++].renewed_at = now;
 	}
 	seen->blind = true;
 	seen->watched_since = HF_TIME_NONE;

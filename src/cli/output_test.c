@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "harness/json_text.h"
 #include "harness/test.h"
 
 #include <stdlib.h>
@@ -40,16 +41,6 @@ static void end(struct caught *c)
 	free(c->err);
 }
 
-static struct hf_doc *doc(const char *text)
-{
-	HF_AUTOFREE char *json = hf_xstrdup(text);
-
-	for (char *at = json; *at != '\0'; at++)
-		if (*at == '\'')
-			*at = '"';
-	return hf_doc_from_text(json, strlen(json));
-}
-
 /* What these objects look like in that format; n 0: none. */
 static void assert_prints(const char *format, const char *const *texts, size_t n, bool single,
 			  const char *wanted)
@@ -61,7 +52,7 @@ static void assert_prints(const char *format, const char *const *texts, size_t n
 	HF_AUTO_OUTPUT output = {.kind = HF_OUTPUT_TABLE};
 	assert_int_equal(hf_output_parse(&c.cli, &output), 0);
 	for (size_t i = 0; i < n; i++)
-		docs[i] = doc(texts[i]);
+		docs[i] = json_doc_of(texts[i]);
 	assert_int_equal(hf_output_docs(&c.cli, &output, docs, n, single), 0);
 	for (size_t i = 0; i < n; i++)
 		hf_doc_unref(docs[i]);
@@ -122,7 +113,7 @@ static void paths_and_columns_show_what_is_there(void **state)
 
 static void columns_may_do_without_headers(void **state)
 {
-	struct hf_doc *item = doc(two[0]);
+	struct hf_doc *item = json_doc_of(two[0]);
 	struct caught c;
 
 	(void)state;

@@ -41,6 +41,20 @@ const char *hf_node_ready_name(enum hf_node_ready ready)
 	return names[ready];
 }
 
+void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node_ready ready,
+		       hf_time since)
+{
+	hf_assert(name);
+	*node = (struct hf_node_seen){.name = name,
+				      .ready = ready,
+				      .since = since,
+				      .confirmed_at = HF_TIME_NONE,
+				      .lease_read_at = HF_TIME_NONE,
+				      .lease_since = HF_TIME_NONE,
+				      .renewed_at = HF_TIME_NONE,
+				      .reported_at = HF_TIME_NONE};
+}
+
 bool hf_node_is_lost(const struct hf_node_seen *node)
 {
 	return node->out_of_service || node->ready == HF_NODE_UNKNOWN ||

@@ -7,14 +7,10 @@ static const hf_time now = 1000 * HF_SECOND;
 
 static struct hf_node_seen node(enum hf_node_ready ready)
 {
-	return (struct hf_node_seen){.name = "n0",
-				     .ready = ready,
-				     .since = now,
-				     .confirmed_at = HF_TIME_NONE,
-				     .lease_read_at = HF_TIME_NONE,
-				     .lease_since = HF_TIME_NONE,
-				     .renewed_at = HF_TIME_NONE,
-				     .reported_at = HF_TIME_NONE};
+	struct hf_node_seen seen;
+
+	hf_node_seen_init(&seen, "n0", ready, now);
+	return seen;
 }
 
 static void lost_is_gone_unknown_or_out_of_service_and_never_not_ready(void **state)

@@ -149,6 +149,9 @@ struct hf_node_seen {
 	int32_t zone_nodes, zone_lost;
 	const char *zone; /* NULL: none */
 };
+/* Nothing is known of it but this: no Lease was read, nobody confirms or reports. */
+void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node_ready ready,
+		       hf_time since);
 
 /* So many of a zone's nodes are lost at once that the fault is rather in our sight of them:
  * nothing is presumed dead then. */

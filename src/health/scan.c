@@ -132,13 +132,6 @@ bool hf_scan_has(const struct hf_scan *s, const char *text)
 	return hf_scan_until(&p, text, NULL);
 }
 
-bool hf_scan_is(const struct hf_scan *s, const char *text)
-{
-	struct hf_scan p = *s;
-
-	return hf_scan_text(&p, text) && p.at == p.end;
-}
-
 void hf_scan_print(const struct hf_scan *s, char *ret_text, size_t size)
 {
 	size_t len = hf_scan_left(s);

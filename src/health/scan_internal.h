@@ -34,7 +34,6 @@ bool hf_scan_until(struct hf_scan *s, const char *text, struct hf_scan *ret_befo
 /* As far as the bytes are letters, digits or one of `also`; false for none of them. */
 bool hf_scan_word(struct hf_scan *s, const char *also, struct hf_scan *ret_word);
 bool hf_scan_has(const struct hf_scan *s, const char *text);
-bool hf_scan_is(const struct hf_scan *s, const char *text); /* the whole of it */
 
 /* Printable ASCII, everything else as '?', cut to fit; size counts the NUL. */
 void hf_scan_print(const struct hf_scan *s, char *ret_text, size_t size);

@@ -197,29 +197,8 @@ static int type_error(struct walk *walk, const struct hf_json *value, const char
 static int check_scalar(struct walk *walk, struct hf_json *value,
 			const struct hf_schema_field *field)
 {
-	static const struct {
-		enum hf_json_type type, other;
-		const char *name;
-	} wanted[] = {
-		[HF_SCHEMA_STRING] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
-		[HF_SCHEMA_INT32] = {HF_JSON_INT, HF_JSON_INT, "integer"},
-		[HF_SCHEMA_INT64] = {HF_JSON_INT, HF_JSON_INT, "integer"},
-		[HF_SCHEMA_BOOL] = {HF_JSON_BOOL, HF_JSON_BOOL, "boolean"},
-		[HF_SCHEMA_BYTES] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
-		[HF_SCHEMA_QUANTITY] = {HF_JSON_STRING, HF_JSON_INT, "string"},
-		[HF_SCHEMA_TIME] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
-		[HF_SCHEMA_MICRO_TIME] = {HF_JSON_STRING, HF_JSON_STRING, "string"},
-		[HF_SCHEMA_INT_OR_STRING] = {HF_JSON_INT, HF_JSON_STRING, "int or string"},
-		[HF_SCHEMA_OBJECT] = {HF_JSON_OBJECT, HF_JSON_OBJECT, "object"},
-	};
-	enum hf_json_type type = hf_json_type(value);
-
-	/* A quantity may have a fraction. */
-	if (field->type == HF_SCHEMA_RAW ||
-	    (field->type == HF_SCHEMA_QUANTITY && type == HF_JSON_REAL))
-		return 0;
-	if (type != wanted[field->type].type && type != wanted[field->type].other)
-		return type_error(walk, value, wanted[field->type].name);
+	if (!hf_schema_takes(field, hf_json_type(value)))
+		return type_error(walk, value, hf_schema_type_name(field->type));
 	return field->type == HF_SCHEMA_OBJECT ? check_object(walk, value, field->schema) : 0;
 }
 

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "local/kubelet_internal.h"
 
+#include "harness/json_text.h"
 #include "harness/test.h"
 
 #include "base/mem.h"
@@ -31,19 +32,6 @@ struct shelf {
 	size_t n_calls;
 	bool fetched;
 };
-
-static struct hf_json *parse(const char *text)
-{
-	HF_AUTOFREE char *copy = hf_xstrdup(text);
-	struct hf_json *json = NULL;
-	struct hf_error err;
-
-	for (char *p = copy; *p; p++)
-		if (*p == '\'')
-			*p = '"';
-	assert_ok(hf_json_parse(copy, strlen(copy), NULL, &json, &err), &err);
-	return json;
-}
 
 static const struct {
 	const char *plural, *name, *body;
@@ -80,7 +68,7 @@ static struct hf_call *on_request(struct hf_store *store, const struct hf_reques
 	for (size_t i = 0; i < HF_ARRAY_LEN(objects); i++)
 		if (hf_streq(objects[i].plural, request->resource->plural) &&
 		    hf_streq(objects[i].name, request->name))
-			s->calls[n].doc = hf_doc_from_json(parse(objects[i].body));
+			s->calls[n].doc = hf_doc_from_json(json_of(objects[i].body));
 	s->calls[n].task = hf_task_create(s->loop, answer, &s->calls[n]);
 	hf_task_post(s->calls[n].task);
 	return &s->call;
@@ -136,7 +124,7 @@ static const char *const base[] = {"PATH=/bin", "HOME=/root", NULL};
 static int build(struct shelf *s, const char *container_text, const char *const **ret_env,
 		 struct hf_error *err)
 {
-	struct hf_json *pod = parse(pod_text), *container = parse(container_text);
+	struct hf_json *pod = json_of(pod_text), *container = json_of(container_text);
 	struct hf_kenv_input input = {.pod = pod,
 				      .container = container,
 				      .refs = s->refs,
@@ -218,7 +206,7 @@ static void the_pods_own_fields_are_to_be_had(void **state)
 	static const char *const wrong[] = {"spec.x", "metadata.labels", "metadata.labels['x",
 					    "metadata.labels['x']y", ""};
 	struct shelf *s = *state;
-	struct hf_json *pod = parse(pod_text);
+	struct hf_json *pod = json_of(pod_text);
 	struct hf_kenv_input input = {.pod = pod, .pod_ip = "10.0.0.2", .host_ip = "127.0.0.1"};
 	struct hf_error err;
 
@@ -326,8 +314,8 @@ static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
 	struct hf_error err;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		HF_AUTO_JSON container = parse(rows[i][0]);
-		HF_AUTO_JSON command = parse("['x']");
+		HF_AUTO_JSON container = json_of(rows[i][0]);
+		HF_AUTO_JSON command = json_of("['x']");
 
 		hf_json_set(container, "command", hf_steal(&command));
 		assert_code(
@@ -341,11 +329,11 @@ static void what_is_not_done_is_refused_by_the_name_of_its_field(void **state)
 static void a_plain_container_is_taken_and_one_without_command_is_not(void **state)
 {
 	HF_AUTO_JSON good =
-		parse("{'name':'main','image':'x','command':['a'],'ports':[{}],'stdin':"
-		      "false,'securityContext':{'runAsUser':1000,'allowPrivilegeEscalation':"
-		      "false,'capabilities':{'drop':['ALL']},'seccompProfile':{'type':"
-		      "'RuntimeDefault'}},'volumeMounts':[{'name':'v','mountPath':'/x'}]}");
-	HF_AUTO_JSON bare = parse("{'name':'main','args':['a']}");
+		json_of("{'name':'main','image':'x','command':['a'],'ports':[{}],'stdin':"
+			"false,'securityContext':{'runAsUser':1000,'allowPrivilegeEscalation':"
+			"false,'capabilities':{'drop':['ALL']},'seccompProfile':{'type':"
+			"'RuntimeDefault'}},'volumeMounts':[{'name':'v','mountPath':'/x'}]}");
+	HF_AUTO_JSON bare = json_of("{'name':'main','args':['a']}");
 	const struct hf_kcheck facts = {.isolate = true, .root = false, .uid = 1000};
 	struct hf_error err;
 
@@ -375,12 +363,12 @@ static void non_root_is_checked_against_who_it_would_be(void **state)
 		struct hf_kcheck facts = {
 			.isolate = true, .root = rows[i].root, .uid = rows[i].root ? 0 : 1000};
 		HF_AUTO_JSON spec = hf_json_object();
-		HF_AUTO_JSON container = parse("{'command':['x']}");
+		HF_AUTO_JSON container = json_of("{'command':['x']}");
 		struct hf_error err;
 		int rc;
 
-		hf_json_set(spec, "securityContext", parse(rows[i].pod));
-		hf_json_set(container, "securityContext", parse(rows[i].container));
+		hf_json_set(spec, "securityContext", json_of(rows[i].pod));
+		hf_json_set(container, "securityContext", json_of(rows[i].container));
 		rc = hf_kcheck_container(container, spec, "c", &facts, &err);
 		if ((rc == 0) != rows[i].good)
 			fail_msg("row %zu: %d", i, rc);
@@ -400,12 +388,13 @@ static void pods_that_ask_for_more_than_there_is_are_refused(void **state)
 		 "spec.securityContext.supplementalGroups"},
 	};
 	const struct hf_kcheck facts = {.isolate = true, .root = false, .uid = 1000};
-	HF_AUTO_JSON plain = parse("{'containers':[{}],'dnsPolicy':'ClusterFirst','hostUsers':true,"
-				   "'tolerations':[{}],'os':{'name':'linux'},'hostPID':true}");
+	HF_AUTO_JSON plain =
+		json_of("{'containers':[{}],'dnsPolicy':'ClusterFirst','hostUsers':true,"
+			"'tolerations':[{}],'os':{'name':'linux'},'hostPID':true}");
 	struct hf_error err;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		HF_AUTO_JSON spec = parse(rows[i][0]);
+		HF_AUTO_JSON spec = json_of(rows[i][0]);
 
 		assert_code(hf_kcheck_pod(spec, &facts, &err), HF_E_UNSUPPORTED);
 		assert_true(hf_str_has_prefix(err.text, rows[i][1]));

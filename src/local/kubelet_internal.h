@@ -61,7 +61,6 @@ struct hf_kwatch_options {
 };
 struct hf_kwatch *hf_kwatch_create(const struct hf_kwatch_options *options);
 struct hf_kwatch *hf_kwatch_destroy(struct hf_kwatch *watch); /* NULL is fine; returns NULL */
-bool hf_kwatch_synced(const struct hf_kwatch *watch);
 /* for (size_t it = 0; hf_kwatch_next(watch, &it, &doc);) …   borrowed */
 bool hf_kwatch_next(const struct hf_kwatch *watch, size_t *it, struct hf_doc **ret_doc);
 

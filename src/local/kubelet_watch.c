@@ -193,11 +193,6 @@ struct hf_kwatch *hf_kwatch_destroy(struct hf_kwatch *w)
 	return NULL;
 }
 
-bool hf_kwatch_synced(const struct hf_kwatch *w)
-{
-	return w->synced;
-}
-
 bool hf_kwatch_next(const struct hf_kwatch *w, size_t *it, struct hf_doc **ret_doc)
 {
 	const char *key;

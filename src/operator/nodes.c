@@ -308,18 +308,13 @@ bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_mome
 	const struct hf_cache_entry *entry = hf_cache_get(nodes->cache, NULL, name);
 	const struct node_view *view = entry == NULL ? NULL : entry->view;
 	const struct zone *zone = view == NULL || view->zone == NULL ? &nodes->whole : view->zone;
-	struct hf_node_seen node = {.name = name,
-				    .ready = HF_NODE_GONE,
-				    .confirmed_at = HF_TIME_NONE,
-				    .lease_read_at = HF_TIME_NONE,
-				    .lease_since = HF_TIME_NONE,
-				    .renewed_at = HF_TIME_NONE,
-				    .reported_at = HF_TIME_NONE,
-				    .zone_nodes = zone->nodes,
-				    .zone_lost = zone->lost};
+	struct hf_node_seen node;
 
 	if (!can_see(nodes))
 		return false;
+	hf_node_seen_init(&node, name, HF_NODE_GONE, HF_TIME_NONE);
+	node.zone_nodes = zone->nodes;
+	node.zone_lost = zone->lost;
 	if (view == NULL) {
 		node.since = hf_moment_at(moment, missing_since(nodes, name));
 	} else {

@@ -83,16 +83,9 @@ static bool see_node(const struct hf_observe_args *args, const char *name, struc
 		hf_asks_see_node(facts->asks, &moment, ret_node);
 		return true;
 	}
-	*ret_node = (struct hf_node_seen){
-		.name = name,
-		.since = args->now,
-		.confirmed_at = HF_TIME_NONE,
-		.lease_read_at = HF_TIME_NONE,
-		.lease_since = HF_TIME_NONE,
-		.renewed_at = args->now,
-		.reported_at = HF_TIME_NONE,
-		.zone_nodes = 1,
-	};
+	hf_node_seen_init(ret_node, name, HF_NODE_READY, args->now);
+	ret_node->renewed_at = args->now;
+	ret_node->zone_nodes = 1;
 	return true;
 }
 

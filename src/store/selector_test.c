@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "harness/json_text.h"
 #include "harness/test.h"
 
 #include "base/mem.h"
@@ -9,24 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hf_json *json(const char *text)
-{
-	struct hf_error err = {0};
-	struct hf_json *value = NULL;
-	HF_AUTOFREE char *copy = hf_xstrdup(text);
-
-	for (char *c = copy; *c; c++)
-		if (*c == '\'')
-			*c = '"';
-	assert_ok(hf_json_parse(copy, strlen(copy), NULL, &value, &err), &err);
-	return value;
-}
-
 static bool labels_match(const char *selector, const char *labels)
 {
 	struct hf_error err = {0};
 	struct hf_selector *s = NULL;
-	HF_AUTO_JSON object = json(labels);
+	HF_AUTO_JSON object = json_of(labels);
 
 	assert_ok(hf_selector_parse_labels(selector, &s, &err), &err);
 	bool match = hf_selector_match_labels(s, object);
@@ -168,7 +156,7 @@ static void field_selectors_compare_text(void **state)
 		{"reason=a\\,b", false},
 		{",metadata.name=p,", true},
 	};
-	HF_AUTO_JSON object = json(object_text);
+	HF_AUTO_JSON object = json_of(object_text);
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		struct hf_error err = {0};
@@ -184,7 +172,7 @@ static void an_events_source_may_be_its_controller(void **state)
 {
 	struct hf_error err = {0};
 	struct hf_selector *s = NULL;
-	HF_AUTO_JSON object = json("{'reportingComponent':'sched'}");
+	HF_AUTO_JSON object = json_of("{'reportingComponent':'sched'}");
 
 	assert_ok(hf_selector_parse_fields("source=sched", NULL, &s, &err), &err);
 	assert_true(hf_selector_match_fields(s, object));
@@ -256,8 +244,8 @@ static void a_label_selector_object_is_read(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		struct hf_error err = {0};
 		struct hf_selector *s = NULL;
-		HF_AUTO_JSON selector = json(cases[i].selector);
-		HF_AUTO_JSON labels = json(cases[i].labels);
+		HF_AUTO_JSON selector = json_of(cases[i].selector);
+		HF_AUTO_JSON labels = json_of(cases[i].labels);
 		assert_ok(hf_selector_from_json(selector, &s, &err), &err);
 		if (hf_selector_match_labels(s, labels) != cases[i].match)
 			fail_msg("%s", cases[i].selector);
@@ -277,7 +265,7 @@ static void a_label_selector_object_that_is_none_is_refused(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
 		struct hf_error err = {0};
 		struct hf_selector *s = NULL;
-		HF_AUTO_JSON selector = json(bad[i]);
+		HF_AUTO_JSON selector = json_of(bad[i]);
 		assert_code(hf_selector_from_json(selector, &s, &err), HF_E_BAD_REQUEST);
 		assert_null(s);
 	}

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "harness/json_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,9 +90,7 @@ HF_PRINTF(1, 0) static struct hf_doc *vdoc(const char *text, va_list ap)
 	struct hf_doc *doc = NULL;
 
 	hf_strbuf_vaddf(&sb, text, ap);
-	for (size_t i = 0; i < sb.len; i++)
-		if (sb.data[i] == '\'')
-			sb.data[i] = '"';
+	json_text(sb.data);
 	const struct hf_json_limits limits = {.bytes_max = BODY_BYTES_MAX};
 	assert_ok(hf_doc_parse(sb.data, sb.len, &limits, &doc, &err), &err);
 	hf_strbuf_release(&sb);

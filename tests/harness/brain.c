@@ -121,15 +121,12 @@ void brain_init(struct brain *b, const struct hf_framework *kind, int boss, int 
 		b->view.replicas_len++;
 	}
 	no_status(&b->view.status);
-	for (int i = 0; i < 2; i++)
-		b->nodes[b->nodes_len++] = (struct hf_node_seen){.name = i ? "n1" : "n0",
-								 .since = b->now,
-								 .confirmed_at = HF_TIME_NONE,
-								 .lease_read_at = HF_TIME_NONE,
-								 .lease_since = HF_TIME_NONE,
-								 .renewed_at = HF_TIME_NONE,
-								 .reported_at = HF_TIME_NONE,
-								 .zone_nodes = 10};
+	for (int i = 0; i < 2; i++) {
+		struct hf_node_seen *node = &b->nodes[b->nodes_len++];
+
+		hf_node_seen_init(node, i ? "n1" : "n0", HF_NODE_READY, b->now);
+		node->zone_nodes = 10;
+	}
 	brain_nodes_heard(b);
 }
 

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "framework/framework.h"
+#include "harness/json_text.h"
 #include "harness/test.h"
 #include "local/admission.h"
 #include "store/backend.h"
@@ -59,16 +60,6 @@ static void on_done(void *arg, const struct hf_reply *reply)
 {
 	if (reply->code != 0)
 		fail_msg("%s", reply->message);
-}
-
-static struct hf_doc *parse(const char *text)
-{
-	HF_AUTOFREE char *json = hf_xstrdup(text);
-
-	for (char *c = json; *c != '\0'; c++)
-		if (*c == '\'')
-			*c = '"';
-	return hf_doc_from_text(json, strlen(json));
 }
 
 /* ---- logs ---------------------------------------------------------------------------------- */
@@ -206,7 +197,7 @@ static void put_status(struct cli_world *world, const struct hf_resource *resour
 
 void cli_world_put(struct cli_world *world, const char *text)
 {
-	HF_AUTO_DOC body = parse(text);
+	HF_AUTO_DOC body = json_doc_of(text);
 	const struct hf_json *object = hf_doc_json(body);
 	const struct hf_resource *resource =
 		hf_resource_by_kind(hf_json_path_str(object, "apiVersion", NULL),
@@ -256,7 +247,7 @@ void cli_world_pod(struct cli_world *world, const char *job, const char *rank, c
 void cli_world_patch(struct cli_world *world, const struct hf_resource *resource, const char *name,
 		     const char *text)
 {
-	HF_AUTO_DOC body = parse(text);
+	HF_AUTO_DOC body = json_doc_of(text);
 	struct hf_request request = {
 		.verb = HF_VERB_PATCH,
 		.resource = resource,
@@ -281,7 +272,7 @@ void cli_world_delete(struct cli_world *world, const struct hf_resource *resourc
 
 void cli_world_create(struct cli_world *world, const char *text)
 {
-	HF_AUTO_DOC body = parse(text);
+	HF_AUTO_DOC body = json_doc_of(text);
 	const struct hf_json *object = hf_doc_json(body);
 	struct hf_request request = {
 		.verb = HF_VERB_CREATE,

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "harness/json_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,9 +283,7 @@ static struct hf_doc *doc_of(const char *fmt, va_list ap)
 	struct hf_error err;
 
 	hf_strbuf_vaddf(&sb, fmt, ap);
-	for (size_t i = 0; i < sb.len; i++)
-		if (sb.data[i] == '\'')
-			sb.data[i] = '"';
+	json_text(sb.data);
 	assert_ok(hf_doc_parse(sb.data, sb.len, NULL, &doc, &err), &err);
 	return doc;
 }
