@@ -47,11 +47,12 @@ static struct hf_json *group_of(const char *group)
 {
 	struct hf_json *object = hf_json_object(), *version = hf_json_object();
 	struct hf_json *versions = hf_json_array();
+	const char *number = hf_resource_group_version(group);
 	char group_version[HF_API_VERSION_MAX];
 
-	snprintf(group_version, sizeof(group_version), "%s/v1", group);
+	snprintf(group_version, sizeof(group_version), "%s/%s", group, number);
 	hf_json_set_str(version, "groupVersion", group_version);
-	hf_json_set_str(version, "version", "v1");
+	hf_json_set_str(version, "version", number);
 	hf_json_append(versions, hf_json_copy(version));
 	hf_json_set_str(object, "name", group);
 	hf_json_set(object, "versions", versions);
@@ -137,7 +138,8 @@ static struct hf_json *kinds(const struct hf_face *face, const char *group)
 	char group_version[HF_API_VERSION_MAX];
 	struct hf_json *array;
 
-	snprintf(group_version, sizeof(group_version), "%s%sv1", group, *group != '\0' ? "/" : "");
+	snprintf(group_version, sizeof(group_version), "%s%s%s", group, *group != '\0' ? "/" : "",
+		 hf_resource_group_version(group));
 	hf_json_set_str(list, "groupVersion", group_version);
 	array = hf_json_ensure_array(list, "resources");
 	for (size_t i = 0; i < hf_resource_count(); i++)
@@ -159,7 +161,7 @@ static struct hf_json *legacy_versions(void)
 	return versions;
 }
 
-/* "/apis/G" and "/apis/G/v1"; NULL: neither. */
+/* "/apis/G" and "/apis/G/VERSION"; NULL: neither. */
 static struct hf_json *group_answer(const struct hf_face *face, const char *path)
 {
 	const char *name = path + strlen("/apis/");
@@ -173,10 +175,15 @@ static struct hf_json *group_answer(const struct hf_face *face, const char *path
 	group[len] = '\0';
 	if (!has_group(face, group))
 		return NULL;
-	if (hf_streq(name + len, "/v1") || hf_streq(name + len, "/v1/"))
+	if (name[len] != '\0' && !hf_streq(name + len, "/")) {
+		const char *version = hf_resource_group_version(group);
+		const char *said = name + len + 1, *behind = said + strlen(version);
+
+		if (!hf_str_has_prefix(said, version) ||
+		    (*behind != '\0' && !hf_streq(behind, "/")))
+			return NULL;
 		return kinds(face, group);
-	if (name[len] != '\0' && !hf_streq(name + len, "/"))
-		return NULL;
+	}
 	answer = group_of(group);
 	hf_json_set_str(answer, "kind", "APIGroup");
 	hf_json_set_str(answer, "apiVersion", "v1");

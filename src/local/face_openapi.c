@@ -153,9 +153,13 @@ static void add_schema(struct hf_json *schemas, const struct hf_resource *resour
 	const struct hf_schema *schema =
 		hf_schema_by_kind(hf_resource_api_version(resource, api_version), resource->kind);
 
-	hf_assert(schema != NULL);
-	add_tables(schemas, schema);
-	snprintf(name, sizeof(name), SCHEMA_PREFIX "%s", schema->name);
+	snprintf(name, sizeof(name), SCHEMA_PREFIX "%s",
+		 schema != NULL ? schema->name : resource->kind);
+	/* Without a table: whatever its own program puts there. */
+	if (schema != NULL)
+		add_tables(schemas, schema);
+	else
+		hf_json_set_str(object_with(schemas, name), "type", "object");
 	hf_json_append(
 		hf_json_ensure_array(hf_json_get(schemas, name), "x-kubernetes-group-version-kind"),
 		gvk_of(resource));
@@ -168,8 +172,8 @@ static void add_resource(struct hf_json *doc, const struct hf_resource *resource
 	struct hf_json *paths = object_with(doc, "paths"), *path;
 	char base[256], named[300];
 
-	snprintf(base, sizeof(base), "/%s%s%s/v1/%s%s", *resource->group != '\0' ? "apis" : "api",
-		 *resource->group != '\0' ? "/" : "", resource->group,
+	snprintf(base, sizeof(base), "/%s%s%s/%s/%s%s", *resource->group != '\0' ? "apis" : "api",
+		 *resource->group != '\0' ? "/" : "", resource->group, resource->version,
 		 resource->namespaced ? "namespaces/{namespace}/" : "", resource->plural);
 	snprintf(named, sizeof(named), "%s/{name}", base);
 	path = object_with(paths, base);
@@ -212,8 +216,8 @@ static struct hf_json *index_of_groups(const struct hf_face *face)
 		const struct hf_resource *resource = hf_resource_at(i)->resource;
 		char key[128], url[256];
 		HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_FACE_LIST_BYTES_MAX);
-		snprintf(key, sizeof(key), "%s%s/v1", *resource->group != '\0' ? "apis/" : "api",
-			 resource->group);
+		snprintf(key, sizeof(key), "%s%s/%s", *resource->group != '\0' ? "apis/" : "api",
+			 resource->group, resource->version);
 		if (!hf_face_serves(face, resource) || hf_json_get(paths, key) != NULL)
 			continue;
 		/* Clients keep what they have read under this address: it stands for the content. */
@@ -260,14 +264,16 @@ bool hf_face_openapi(struct hf_face *face, struct hf_exchange *ex)
 		answer = index_of_groups(face);
 	} else if (hf_streq(path, "/openapi/v3/api/v1")) {
 		answer = document(face, "");
-	} else if (hf_str_has_prefix(path, "/openapi/v3/apis/") && hf_str_has_suffix(path, "/v1")) {
+	} else if (hf_str_has_prefix(path, "/openapi/v3/apis/")) {
+		const char *name = path + strlen("/openapi/v3/apis/");
+		size_t len = strcspn(name, "/");
 		char group[HF_API_VERSION_MAX];
-		size_t prefix = strlen("/openapi/v3/apis/"), len = strlen(path) - prefix;
-		if (len <= 3 || len - 3 >= sizeof(group))
+		if (len == 0 || len >= sizeof(group) || name[len] == '\0')
 			return false;
-		memcpy(group, path + prefix, len - 3);
-		group[len - 3] = '\0';
-		answer = document(face, group);
+		memcpy(group, name, len);
+		group[len] = '\0';
+		if (hf_streq(name + len + 1, hf_resource_group_version(group)))
+			answer = document(face, group);
 	}
 	if (answer == NULL)
 		return false;

@@ -52,15 +52,17 @@ static const char *route_namespace(char **rest, struct face_route *route)
 
 static const char *route_group(char **rest)
 {
-	const char *first = next_segment(rest), *group;
+	const char *first = next_segment(rest), *group, *version;
 
 	if (hf_streq(first, "api"))
 		return hf_streq(next_segment(rest), "v1") ? "" : NULL;
 	if (!hf_streq(first, "apis"))
 		return NULL;
 	group = next_segment(rest);
+	version = next_segment(rest);
 	/* All groups here have one version. */
-	return hf_streq(next_segment(rest), "v1") ? group : NULL;
+	return version != NULL && hf_streq(version, hf_resource_group_version(group)) ? group
+										      : NULL;
 }
 
 /* Behind the plural: a name, and a part of what it names. */

@@ -26,7 +26,11 @@ static void paths_lead_to_kinds_objects_and_parts_of_them(void **state)
 		{"/apis/kubeflow.org/v1/namespaces/d/pytorchjobs/j/scale", &hf_pytorchjobs, "d",
 		 "j", "scale"},
 		{"/apis/coordination.k8s.io/v1/leases", &hf_leases, NULL, NULL, NULL},
+		{"/apis/holdfast.dev/v1alpha1/devicehealths/n/status", &hf_devicehealths, NULL, "n",
+		 "status"},
 		/* Not there. */
+		{"/apis/holdfast.dev/v1/devicehealths", NULL, NULL, NULL, NULL},
+		{"/apis/kubeflow.org", NULL, NULL, NULL, NULL},
 		{"/", NULL, NULL, NULL, NULL},
 		{"/api", NULL, NULL, NULL, NULL},
 		{"/api/v2/pods", NULL, NULL, NULL, NULL},

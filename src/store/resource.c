@@ -42,6 +42,15 @@ const struct hf_resource hf_leases = {
 	.namespaced = true,
 };
 
+const struct hf_resource hf_devicehealths = {
+	.group = "holdfast.dev",
+	.version = "v1alpha1",
+	.plural = "devicehealths",
+	.singular = "devicehealth",
+	.kind = "DeviceHealth",
+	.namespaced = false,
+};
+
 JOB(hf_pytorchjobs, "pytorchjob", "PyTorchJob");
 JOB(hf_tfjobs, "tfjob", "TFJob");
 JOB(hf_mpijobs, "mpijob", "MPIJob");
@@ -110,6 +119,12 @@ static const struct hf_resource_info table[] = {
 	{.resource = &hf_serviceaccounts, .short_name = "sa", .fields = no_fields},
 	{.resource = &hf_services, .short_name = "svc", .status = true, .fields = service_fields},
 	{.resource = &hf_leases, .fields = no_fields},
+	{.resource = &hf_devicehealths,
+	 .short_name = "dh",
+	 .custom = true,
+	 .status = true,
+	 .generation = true,
+	 .fields = no_fields},
 	{JOB_INFO(hf_jaxjobs), JOB_SCALE("jaxReplicaSpecs")},
 	{JOB_INFO(hf_mpijobs)},
 	{JOB_INFO(hf_paddlejobs), JOB_SCALE("paddleReplicaSpecs")},
@@ -153,6 +168,14 @@ const struct hf_resource *hf_resource_by_plural(const char *group, const char *p
 		if (hf_streq(table[i].resource->plural, plural) &&
 		    hf_streq(table[i].resource->group, group))
 			return table[i].resource;
+	return NULL;
+}
+
+const char *hf_resource_group_version(const char *group)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(table); i++)
+		if (hf_streq(table[i].resource->group, group))
+			return table[i].resource->version;
 	return NULL;
 }
 

@@ -20,6 +20,7 @@ extern const struct hf_resource hf_nodes;
 extern const struct hf_resource hf_persistentvolumeclaims;
 extern const struct hf_resource hf_serviceaccounts;
 extern const struct hf_resource hf_leases;
+extern const struct hf_resource hf_devicehealths; /* api/device_health.h */
 extern const struct hf_resource hf_pytorchjobs;
 extern const struct hf_resource hf_tfjobs;
 extern const struct hf_resource hf_mpijobs;
@@ -52,6 +53,8 @@ const struct hf_resource_info *hf_resource_at(size_t i); /* i < hf_resource_coun
 /* NULL: not a kind Holdfast knows. */
 const struct hf_resource_info *hf_resource_info(const struct hf_resource *resource);
 const struct hf_resource *hf_resource_by_plural(const char *group, const char *plural);
+/* The one version in which the kinds of a group are known here; NULL: no such group. */
+const char *hf_resource_group_version(const char *group);
 /* From a document's apiVersion ("v1", "kubeflow.org/v1") and kind. */
 const struct hf_resource *hf_resource_by_kind(const char *api_version, const char *kind);
 /* By what a person types: plural, singular, short name or kind in any case, each also with
