@@ -27,7 +27,8 @@ HF_BEGIN_DECLS
 #define HF_DEVICE_HEALTH_PLURAL "devicehealths"
 
 /* The condition that the agent writes on a pod which holds a device that cannot be worked with:
- * status False, reason as hf_device_reason makes it of the class, message names the device.  True
+ * status False, reason as hf_device_reason makes it of the class, message: the device's id, a blank,
+ * and words for people.  True
  * once that is over and the pod still holds it; never on a pod that was always well. */
 #define HF_POD_COND_DEVICE_HEALTHY "holdfast.dev/DeviceHealthy"
 

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/pod.h"
 
+#include "api/device_health.h"
 #include "api/node.h"
 #include "base/str.h"
 #include "core/names.h"
@@ -23,6 +24,8 @@
 #define FINALIZERS_MAX 64
 #define TOLERATIONS_MAX 1024
 #define VOLUMES_MAX 1024
+/* A node has some dozen devices; a claim may name each of them. */
+#define RESOURCES_MAX 256
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
@@ -190,17 +193,44 @@ static const struct hf_field state_fields[] = {
 };
 static const struct hf_field_table state_table = HF_FIELD_TABLE(state_fields, struct state);
 
+/* Two shapes, one form: a device plugin's resource ("nvidia.com/gpu") with its devices, a claim
+ * ("claim:NAME/REQUEST") with "driver/pool/device". */
+struct resource {
+	uint64_t present;
+	const char *id, *health;
+};
+static const struct hf_field resource_fields[] = {
+	HF_FIELD_STRING("resourceID", struct resource, id, 0, 0),
+	HF_FIELD_STRING("health", struct resource, health, 0, 0),
+};
+static const struct hf_field_table resource_table =
+	HF_FIELD_TABLE(resource_fields, struct resource);
+
+struct allocated {
+	uint64_t present;
+	HF_LIST(struct resource) resources;
+};
+static const struct hf_field allocated_fields[] = {
+	HF_FIELD_OBJECTS("resources", struct allocated, resources, &resource_table, RESOURCES_MAX,
+			 0),
+};
+static const struct hf_field_table allocated_table =
+	HF_FIELD_TABLE(allocated_fields, struct allocated);
+
 struct container {
 	uint64_t present;
 	const char *name;
 	int32_t restart_count;
 	struct state state, last_state;
+	HF_LIST(struct allocated) allocated;
 };
 static const struct hf_field container_fields[] = {
 	HF_FIELD_STRING("name", struct container, name, 0, 0),
 	HF_FIELD_INT32("restartCount", struct container, restart_count, 0, INT32_MAX, 0),
 	HF_FIELD_OBJECT("state", struct container, state, &state_table, 0),
 	HF_FIELD_OBJECT("lastState", struct container, last_state, &state_table, 0),
+	HF_FIELD_OBJECTS("allocatedResourcesStatus", struct container, allocated, &allocated_table,
+			 RESOURCES_MAX, 0),
 };
 static const struct hf_field_table container_table =
 	HF_FIELD_TABLE(container_fields, struct container);
@@ -394,6 +424,87 @@ static void put_conditions(const struct status *status, struct hf_arena *arena, 
 	pod->conditions_len = n;
 }
 
+/* ---- devices -------------------------------------------------------------------------------- */
+
+static struct hf_device_seen device_seen(const char *id, const char *cls, bool agent)
+{
+	return (struct hf_device_seen){.id = id,
+				       .cls = cls,
+				       .agent = agent,
+				       .fatal = true,
+				       .held = true,
+				       .first = HF_TIME_NONE,
+				       .last = HF_TIME_NONE};
+}
+
+/* "0000:1a:00.0 Unhealthy (xid 119: gpu-reset)": what comes before the first blank. */
+static struct hf_device_seen device_of_condition(const struct condition *condition,
+						 struct hf_arena *arena)
+{
+	const char *message = hf_str_or(condition->message, "");
+	size_t len = strcspn(message, " ");
+	char cls[HF_DEVICE_REASON_MAX];
+
+	hf_device_class(condition->reason, cls);
+	return device_seen(len > 0 ? hf_arena_strndup(arena, message, len) : "of the pod",
+			   cls[0] != '\0' ? hf_arena_strdup(arena, cls) : HF_DEVICE_UNHEALTHY,
+			   true);
+}
+
+/* The plugin's last word, which stays when the plugin goes.  "Healthy" is also said of devices that
+ * the kubelet has lost sight of, and "Unknown" of those that it never saw: both say nothing. */
+static size_t put_allocated(const struct container *container, struct hf_device_seen *devices)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < container->allocated.len; i++) {
+		const struct allocated *allocated = &container->allocated.items[i];
+
+		for (size_t r = 0; r < allocated->resources.len; r++) {
+			const struct resource *resource = &allocated->resources.items[r];
+
+			if (!hf_streq(resource->health, "Unhealthy"))
+				continue;
+			if (devices)
+				devices[len] = device_seen(hf_str_or(resource->id, "of the pod"),
+							   HF_DEVICE_UNHEALTHY, false);
+			len++;
+		}
+	}
+	return len;
+}
+
+static bool tells_of_device(const struct condition *condition)
+{
+	return hf_streq(condition->type, HF_POD_COND_DEVICE_HEALTHY) &&
+	       hf_streq(condition->status, "False");
+}
+
+static void put_devices(const struct status *status, struct hf_arena *arena, struct hf_pod *pod)
+{
+	struct hf_device_seen *devices;
+	size_t len = 0;
+
+	for (size_t i = 0; i < status->containers.len; i++)
+		len += put_allocated(&status->containers.items[i], NULL);
+	for (size_t i = 0; i < status->conditions.len; i++)
+		len += tells_of_device(&status->conditions.items[i]);
+	if (len == 0)
+		return;
+	devices = HF_ARENA_ARRAY(arena, struct hf_device_seen, len);
+	pod->devices = devices;
+	for (size_t i = 0; i < status->containers.len; i++)
+		pod->devices_len +=
+			put_allocated(&status->containers.items[i], &devices[pod->devices_len]);
+	for (size_t i = 0; i < status->conditions.len; i++)
+		if (tells_of_device(&status->conditions.items[i]))
+			devices[pod->devices_len++] =
+				device_of_condition(&status->conditions.items[i], arena);
+	hf_assert(pod->devices_len == len);
+}
+
+/* ---- where it may stay, and what it mounts ---------------------------------------------------- */
+
 /* The taint has no value, so a toleration by value is one for the empty one. */
 static bool tolerates_unreachable(const struct toleration *toleration)
 {
@@ -493,6 +604,7 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 	put_stamps(&metadata->stamps, &pod);
 	put_containers(&read.status, arena, &pod);
 	put_conditions(&read.status, arena, &pod);
+	put_devices(&read.status, arena, &pod);
 	put_tolerations(&read.spec, &pod);
 	put_claims(&read.spec, arena, &pod);
 	*ret_pod = pod;

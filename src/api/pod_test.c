@@ -300,9 +300,75 @@ static void what_a_delete_answers_tells_whether_the_object_is_gone(void **state)
 	}
 }
 
+static void read_devices(const char *container, const char *conditions, struct hf_arena *arena,
+			 struct hf_pod *ret_pod)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+	struct hf_doc *doc;
+
+	hf_strbuf_addf(
+		&text,
+		"{\"metadata\":{\"name\":\"p\"},\"status\":{\"containerStatuses\":[{\"name\":"
+		"\"a\",\"allocatedResourcesStatus\":%s}],\"conditions\":%s}}",
+		container, conditions);
+	doc = hf_doc_from_text(text.data, text.len);
+	hf_pod_read(doc, NULL, arena, ret_pod);
+	hf_doc_unref(doc);
+}
+
+static void test_only_unhealthy_tells_of_a_device(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	struct hf_pod pod;
+
+	(void)state;
+	read_devices(
+		"[{\"name\":\"nvidia.com/gpu\",\"resources\":[{\"resourceID\":\"g0\",\"health\":"
+		"\"Healthy\"},{\"resourceID\":\"g1\",\"health\":\"Unhealthy\"},{\"resourceID\":"
+		"\"g2\"}]},{\"name\":\"claim:c/r\",\"resources\":[{\"resourceID\":\"d/p/x\","
+		"\"health\":\"Unhealthy\"},{\"resourceID\":\"d/p/y\",\"health\":\"Unknown\"}]}]",
+		"[]", arena, &pod);
+	assert_int_equal(pod.devices_len, 2);
+	assert_string_equal(pod.devices[0].id, "g1");
+	assert_string_equal(pod.devices[1].id, "d/p/x");
+	assert_string_equal(pod.devices[1].cls, HF_DEVICE_UNHEALTHY);
+	assert_true(pod.devices[0].fatal && pod.devices[0].held && !pod.devices[0].agent);
+	assert_int_equal(pod.devices[0].first, HF_TIME_NONE);
+	read_devices("[]", "[]", arena, &pod);
+	assert_int_equal(pod.devices_len, 0);
+	read_devices("{\"resources\":7}", "[7]", arena, &pod);
+	assert_int_equal(pod.devices_len, 0);
+}
+
+static void test_the_agents_condition_tells_class_and_device(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	struct hf_pod pod;
+
+	(void)state;
+	read_devices("[]",
+		     "[{\"type\":\"holdfast.dev/DeviceHealthy\",\"status\":\"False\",\"reason\":"
+		     "\"GpuReset\",\"message\":\"0000:1a:00.0 Unhealthy (xid 119)\"}]",
+		     arena, &pod);
+	assert_int_equal(pod.devices_len, 1);
+	assert_string_equal(pod.devices[0].id, "0000:1a:00.0");
+	assert_string_equal(pod.devices[0].cls, "gpu-reset");
+	assert_true(pod.devices[0].agent && pod.devices[0].fatal);
+	read_devices("[]", "[{\"type\":\"holdfast.dev/DeviceHealthy\",\"status\":\"True\"}]", arena,
+		     &pod);
+	assert_int_equal(pod.devices_len, 0);
+	read_devices("[]", "[{\"type\":\"holdfast.dev/DeviceHealthy\",\"status\":\"False\"}]",
+		     arena, &pod);
+	assert_int_equal(pod.devices_len, 1);
+	assert_string_equal(pod.devices[0].cls, HF_DEVICE_UNHEALTHY);
+	assert_true(pod.devices[0].id[0] != '\0');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_only_unhealthy_tells_of_a_device),
+		cmocka_unit_test(test_the_agents_condition_tells_class_and_device),
 		cmocka_unit_test(a_pod_is_read_whole_from_tree_and_text),
 		cmocka_unit_test(a_pod_of_another_owner_is_not_owned),
 		cmocka_unit_test(stamps_count_together_or_not_at_all),

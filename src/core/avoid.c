@@ -8,7 +8,9 @@
 /*
  * Keep off nodes that this job has had bad luck with: lost ones, those with a failed device, and
  * those whose kubelet refused a pod.  A preference only, so that a job whose last node it is
- * still runs.  Where Kueue or the user has chosen the node, nothing is added: it could only make
+ * still runs; but where a device cannot be worked with, which the kubelet may not know, the same
+ * device would be given out again: there it is a must, until the node's agent calls it mended.
+ * Where Kueue or the user has chosen the node, nothing is added: it could only make
  * the pod unschedulable.
  */
 
@@ -21,8 +23,9 @@ static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record
 	if (hf_str_is_empty(record->node) || record->detected_at == HF_TIME_NONE ||
 	    hf_elapsed(record->detected_at, b->now) >= hf_seconds(AVOID_SECONDS))
 		return false;
-	return hf_streq(record->reason, HF_REASON_NODE_LOST) || record->cause == HF_CLASS_DEVICE ||
-	       record->cause == HF_CLASS_ADMISSION;
+	if (record->cause == HF_CLASS_DEVICE)
+		return b->job.recovery.avoid_devices;
+	return hf_streq(record->reason, HF_REASON_NODE_LOST) || record->cause == HF_CLASS_ADMISSION;
 }
 
 void hf_avoid_nodes(struct hf_brain *b, int role, struct hf_edits *edits)
@@ -34,13 +37,18 @@ void hf_avoid_nodes(struct hf_brain *b, int role, struct hf_edits *edits)
 		return;
 	/* Newest first: they matter most. */
 	for (size_t i = 0; i < ledger->records_len && edits->len - first < AVOID_NODES_MAX; i++) {
-		struct hf_edit edit = {.kind = HF_EDIT_AVOID_NODE, .name = ledger->records[i].node};
+		struct hf_edit edit = {.kind = HF_EDIT_AVOID_NODE,
+				       .name = ledger->records[i].node,
+				       .number = hf_device_is_out(b, &ledger->records[i])};
 		bool known = false;
 
 		if (!is_bad_luck(b, &ledger->records[i]))
 			continue;
-		for (size_t e = first; e < edits->len; e++)
-			known = known || hf_streq(edits->items[e].name, edit.name);
+		for (size_t e = first; e < edits->len && !known; e++) {
+			known = hf_streq(edits->items[e].name, edit.name);
+			if (known && edit.number)
+				edits->items[e].number = edit.number;
+		}
 		if (!known)
 			hf_edits_add(edits, &edit);
 	}

@@ -14,6 +14,7 @@ struct world {
 	struct hf_brain brain;
 	struct hf_template pod;
 	struct hf_edits edits;
+	struct hf_observed seen;
 };
 
 static void begin(struct world *world)
@@ -23,6 +24,8 @@ static void begin(struct world *world)
 	world->brain.arena = world->arena;
 	world->brain.now = now;
 	world->brain.job.roles[0].pod = &world->pod;
+	world->brain.job.recovery.avoid_devices = true;
+	world->brain.seen = &world->seen;
 	hf_edits_init(&world->edits, &world->brain.shared, world->arena);
 }
 
@@ -60,6 +63,36 @@ static void lost_nodes_broken_devices_and_refusals_are_avoided_newest_first(void
 	record(&world, "n2", NULL, HF_CLASS_DEVICE, now - HF_SECOND);
 	record(&world, "n1", "NodeLost", HF_CLASS_INFRASTRUCTURE, now - HF_SECOND);
 	expect(&world, "n3 n2 n1");
+}
+
+static void a_device_that_is_out_of_service_must_be_avoided(void **state)
+{
+	struct world world;
+
+	(void)state;
+	begin(&world);
+	record(&world, "n2", "NodeLost", HF_CLASS_INFRASTRUCTURE, now);
+	record(&world, "n1", "fabric", HF_CLASS_DEVICE, now);
+	record(&world, "n2", "reboot", HF_CLASS_DEVICE, now);
+	hf_avoid_nodes(&world.brain, 0, &world.edits);
+	assert_int_equal(world.edits.len, 2);
+	/* The stricter of two reasons counts. */
+	assert_string_equal(world.edits.items[0].name, "n2");
+	assert_int_equal(world.edits.items[0].number, 1);
+	assert_int_equal(world.edits.items[1].number, 0);
+	hf_arena_destroy(world.arena);
+}
+
+static void devices_are_not_avoided_where_nobody_wants_it(void **state)
+{
+	struct world world;
+
+	(void)state;
+	begin(&world);
+	world.brain.job.recovery.avoid_devices = false;
+	record(&world, "n2", "reboot", HF_CLASS_DEVICE, now);
+	record(&world, "n1", "NodeLost", HF_CLASS_INFRASTRUCTURE, now);
+	expect(&world, "n1");
 }
 
 static void other_ends_say_nothing_about_a_node(void **state)
@@ -111,6 +144,8 @@ static void nothing_is_added_where_somebody_else_places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_device_that_is_out_of_service_must_be_avoided),
+		cmocka_unit_test(devices_are_not_avoided_where_nobody_wants_it),
 		cmocka_unit_test(lost_nodes_broken_devices_and_refusals_are_avoided_newest_first),
 		cmocka_unit_test(other_ends_say_nothing_about_a_node),
 		cmocka_unit_test(a_day_is_enough),

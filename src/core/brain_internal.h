@@ -47,6 +47,7 @@ enum hf_end_kind {
 	HF_END_VANISHED,  /* it was there, and is not */
 	HF_END_RESTARTED, /* the kubelet restarted containers in it */
 	HF_END_LOST,      /* its node is lost, and nobody has ended it yet */
+	HF_END_SICK,      /* it runs, and a device that it holds cannot be worked with */
 };
 
 enum hf_fate { HF_FATE_RESTART, HF_FATE_FAIL };
@@ -68,6 +69,7 @@ struct hf_end {
 	bool evidence; /* the class rests on something seen, not on absence */
 	bool lost;     /* its node is lost */
 	bool stray;    /* evicted for a taint that its own node does not have: charged to nothing */
+	const struct hf_device_seen *device; /* that explains it; NULL: none does */
 	/* rules */
 	int rule; /* -1: none matched */
 	/* policy, then rule */
@@ -212,12 +214,26 @@ hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int6
 /* Lengthen the streak and set notBefore.  Before the restart is recorded. */
 void hf_delay_next(struct hf_brain *b, enum hf_budget budget);
 
+/* device.c: the device that explains the end of the pod best, NULL: none.  At: when it ended, by
+ * its node's clock; NONE: not known. */
+const struct hf_device_seen *hf_device_of(const struct hf_pod *pod, hf_time at);
+/* As that, of the classes that a rule names. */
+const struct hf_device_seen *hf_device_match(const struct hf_rule *rule, const struct hf_pod *pod,
+					     hf_time at);
+/* Nobody has ended the pod, and a device that it holds cannot be worked with. */
+bool hf_device_ends(struct hf_brain *b, const struct hf_pod *pod);
+/* While the open incident is being mended it takes what is told late of its pod's device. */
+void hf_device_adopt(struct hf_brain *b);
+/* The record tells of a device that cannot be worked with, and nobody says that it is mended. */
+bool hf_device_is_out(const struct hf_brain *b, const struct hf_record *record);
+
 /* ---- verdicts: verdict.c, settle.c --------------------------------------------------------- */
 
 #define HF_VERDICT_RULE "PodFailurePolicy"
 #define HF_VERDICT_NEVER "RestartPolicyNever"
 #define HF_VERDICT_EXIT_CODE "ExitCode"
 #define HF_VERDICT_DEADLINE "DeadlineExceeded"
+#define HF_VERDICT_DEVICE "DeviceUnhealthy"
 
 bool hf_verdict_pending(const struct hf_brain *b);
 /* The job is to fail because of this end; opens an incident unless one covers it. */

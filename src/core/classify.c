@@ -6,8 +6,7 @@
 
 /*
  * What an end is put down to: the first row that matches.  "Ours" has no row: an end of an
- * older generation or attempt is never collected.  Device evidence gets its row when it is
- * observed.
+ * older generation or attempt is never collected.
  */
 
 static bool out_of_memory(const struct hf_end *end)
@@ -55,6 +54,13 @@ static bool vanished(const struct hf_end *end)
 	return end->kind == HF_END_VANISHED;
 }
 
+/* Where the control plane took the pod away or the node is lost, the device is not needed to
+ * explain it; a person's delete stays one. */
+static bool sick(const struct hf_end *end)
+{
+	return end->device && end->kind != HF_END_DELETED;
+}
+
 static bool refused(const struct hf_end *end)
 {
 	const char *reason = end->pod ? end->pod->reason : NULL;
@@ -79,9 +85,13 @@ static const struct {
 	enum hf_class cls;
 	bool evidence;
 } rows[] = {
-	{out_of_memory, HF_CLASS_OUT_OF_MEMORY, true}, {disrupted, HF_CLASS_INFRASTRUCTURE, true},
-	{lost, HF_CLASS_INFRASTRUCTURE, true},         {vanished, HF_CLASS_INFRASTRUCTURE, false},
-	{refused, HF_CLASS_ADMISSION, true},           {deleted, HF_CLASS_USER, true},
+	{out_of_memory, HF_CLASS_OUT_OF_MEMORY, true},
+	{disrupted, HF_CLASS_INFRASTRUCTURE, true},
+	{lost, HF_CLASS_INFRASTRUCTURE, true},
+	{vanished, HF_CLASS_INFRASTRUCTURE, false},
+	{sick, HF_CLASS_DEVICE, true},
+	{refused, HF_CLASS_ADMISSION, true},
+	{deleted, HF_CLASS_USER, true},
 	{anything, HF_CLASS_APPLICATION, true},
 };
 
@@ -104,10 +114,12 @@ const char *hf_end_reason(const struct hf_end *end)
 {
 	const struct hf_pod_condition *said = end->pod ? disruption(end->pod) : NULL;
 
-	if (end->kind == HF_END_RESTARTED)
+	if (end->kind == HF_END_RESTARTED && end->cls != HF_CLASS_DEVICE)
 		return NULL;
 	if (end->cls == HF_CLASS_OUT_OF_MEMORY)
 		return "OOMKilled";
+	if (end->cls == HF_CLASS_DEVICE)
+		return end->device->cls;
 	if (end->stray)
 		return HF_REASON_STRAY;
 	if (end->kind == HF_END_LOST || end->lost)
@@ -123,6 +135,7 @@ void hf_classify(struct hf_brain *b, struct hf_end *end)
 	hf_assert(b->ledger.present);
 	hf_assert(end->pod || end->kind == HF_END_VANISHED);
 	end->lost = end->pod && hf_node_lost(b, end->pod);
+	end->device = end->pod ? hf_device_of(end->pod, end->finished_at) : NULL;
 	end->stray = end->pod && end->kind != HF_END_RESTARTED && is_stray(b, end);
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
 		if (rows[i].matches(end)) {

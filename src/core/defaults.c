@@ -63,6 +63,19 @@ static void default_node_loss(const struct hf_recovery_spec *own,
 		ret->replace_delay_seconds = HF_GONE_KEPT_SECONDS;
 }
 
+static void default_devices(const struct hf_recovery_spec *own,
+			    const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
+{
+	const char *text = hf_str_or(own->device_on_unhealthy, cluster->device_on_unhealthy);
+	const struct hf_opt_bool *avoid =
+		own->device_avoid.set ? &own->device_avoid : &cluster->device_avoid;
+
+	ret->on_unhealthy = hf_streq(text, "Ignore") ? HF_DEVICE_IGNORE
+			    : hf_streq(text, "Fail") ? HF_DEVICE_FAIL
+						     : HF_DEVICE_RESTART;
+	ret->avoid_devices = !avoid->set || avoid->value;
+}
+
 /* A job's own field, else the cluster's default from the operator's file, else ours. */
 static void default_recovery(const struct hf_run_policy *policy,
 			     const struct hf_recovery_spec *cluster, struct hf_recovery *ret)
@@ -86,6 +99,7 @@ static void default_recovery(const struct hf_run_policy *policy,
 		pick(own->incident_seconds, cluster->incident_seconds, INCIDENT_SECONDS);
 	ret->settle_seconds = pick(own->settle_seconds, cluster->settle_seconds, SETTLE_SECONDS);
 	default_node_loss(own, cluster, ret);
+	default_devices(own, cluster, ret);
 	ret->restart_grace_seconds =
 		pick_opt(own->restart_grace_seconds, cluster->restart_grace_seconds);
 	/* A grace of 0 removes the object without asking the kubelet: the next pod of that name

@@ -100,10 +100,14 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		end.kind = HF_END_FAILED;
 	else if (hf_lost_is_given_up(b, slot->pod))
 		end.kind = HF_END_LOST;
+	else if (hf_device_ends(b, slot->pod))
+		end.kind = HF_END_SICK;
 	else
 		return;
 	end.units = 0;
-	read_exit(b, &end);
+	/* One that runs has not ended, whichever of its containers has. */
+	if (end.kind != HF_END_SICK)
+		read_exit(b, &end);
 	b->ends[b->ends_len++] = end;
 }
 

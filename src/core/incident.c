@@ -89,6 +89,7 @@ static void record_end(struct hf_brain *b, const struct hf_end *end, struct hf_r
 		record->exit_code = HF_SOME_INT(end->ended_code);
 	record->pod = end->pod ? end->pod->name : NULL;
 	record->node = end->pod ? end->pod->node : NULL;
+	record->device = end->cls == HF_CLASS_DEVICE ? end->device->id : NULL;
 	if (end->pod && end->kind == HF_END_RESTARTED)
 		record_last_exit(b, end, record);
 }

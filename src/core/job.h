@@ -223,6 +223,13 @@ enum hf_force {
 	HF_FORCE_NEVER,
 };
 
+/* What becomes of a pod that holds a device which cannot be worked with: device.onUnhealthy. */
+enum hf_on_unhealthy {
+	HF_DEVICE_RESTART,
+	HF_DEVICE_IGNORE, /* nothing, as long as the pod runs */
+	HF_DEVICE_FAIL,   /* the job fails */
+};
+
 struct hf_recovery {
 	enum hf_scope scope;
 	struct hf_opt_int limits[HF_BUDGETS]; /* of charged incidents; not set: unlimited */
@@ -236,6 +243,8 @@ struct hf_recovery {
 	int64_t force_delete_after_seconds; /* past the pod's own deadline */
 	int64_t replace_delay_seconds;
 	struct hf_opt_int restart_grace_seconds; /* at least 1: 0 would be a forced delete */
+	enum hf_on_unhealthy on_unhealthy;
+	bool avoid_devices;
 };
 
 /* One replica type of this job, with the defaults of its kind. */

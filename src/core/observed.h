@@ -56,6 +56,21 @@ struct hf_container_seen {
 	const char *last_reason, *last_message;
 };
 
+/*
+ * What speaks against a device that a pod has, or had until its end.  There is no entry for a device
+ * that seems well: the kubelet calls devices healthy that it has lost sight of, so nothing follows
+ * from that.
+ */
+struct hf_device_seen {
+	const char *id;  /* a PCI address, or as the kubelet calls it */
+	const char *cls; /* what it needs, as the agent publishes it; "unhealthy": by the kubelet */
+	bool agent;      /* the node's agent says so, else the kubelet */
+	bool fatal;      /* it cannot be worked with; else it is known to be degraded */
+	bool held;       /* the pod has it now, as far as is known */
+	hf_time first, last; /* of the sightings, the node's clock; NONE: not told */
+};
+#define HF_DEVICE_UNHEALTHY "unhealthy"
+
 struct hf_pod_condition {
 	const char *type;
 	const char *status;
@@ -100,6 +115,11 @@ struct hf_pod {
 	 * Ready, and the types that rules of this job name. */
 	const struct hf_pod_condition *conditions;
 	size_t conditions_len;
+
+	const struct hf_device_seen *devices;
+	size_t devices_len;
+	/* An agent names it as the holder of a device: when it ends, the agent reports soon. */
+	bool watched;
 };
 
 struct hf_service_seen {
@@ -166,6 +186,13 @@ struct hf_gone_seen {
 	bool no_execute; /* its node had a NoExecute taint then, was Unknown, or did not exist */
 };
 
+/* What an agent says of a device that a pod had which is gone by now. */
+struct hf_late_seen {
+	const char *pod;  /* the name */
+	const char *node; /* it was on */
+	struct hf_device_seen device;
+};
+
 /* A PersistentVolumeClaim that a pod names; read only when a plan asks (HF_ASK_CLAIM). */
 struct hf_claim_seen {
 	const char *name;
@@ -183,6 +210,11 @@ struct hf_observed {
 	size_t gone_len;
 	const struct hf_claim_seen *claims;
 	size_t claims_len;
+	const struct hf_late_seen *late;
+	size_t late_len;
+	/* Nodes of the job's records whose agents say that no device is out of service now. */
+	const char *const *mended;
+	size_t mended_len;
 	/* We have watched pods without a gap since: who was gone before is not in `gone`. */
 	hf_time watched_since;
 	/* Whoever looks does not watch nodes (a person's `why`): what the status says of lost nodes

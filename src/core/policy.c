@@ -99,10 +99,13 @@ void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
 		verb = RESTART;
 	} else {
 		verb = without_rule[restart][end->cls];
+		if (end->cls == HF_CLASS_DEVICE && b->job.recovery.on_unhealthy == HF_DEVICE_FAIL)
+			verb = FAIL;
 		if (verb == BY_CODE)
 			verb = is_permanent(end) ? FAIL : RESTART;
-		end->verdict =
-			restart == HF_RESTART_NEVER ? HF_VERDICT_NEVER : HF_VERDICT_EXIT_CODE;
+		end->verdict = end->cls == HF_CLASS_DEVICE   ? HF_VERDICT_DEVICE
+			       : restart == HF_RESTART_NEVER ? HF_VERDICT_NEVER
+							     : HF_VERDICT_EXIT_CODE;
 	}
 	end->fate = verb == FAIL ? HF_FATE_FAIL : HF_FATE_RESTART;
 	/* A stray eviction is nobody's fault, whatever a rule would charge for it. */

@@ -92,6 +92,22 @@ static bool match_reasons(const struct hf_rule *rule, const struct hf_end *end)
 	return false;
 }
 
+/* By naming a class the person who wrote the rule says that it explains an end, also where it would
+ * not by itself; what is not the program's own doing keeps its class. */
+static bool match_device(const struct hf_rule *rule, struct hf_end *end)
+{
+	const struct hf_device_seen *device = hf_device_match(rule, end->pod, end->finished_at);
+
+	if (!device)
+		return false;
+	end->device = device;
+	if (hf_class_is_application(end->cls)) {
+		end->cls = HF_CLASS_DEVICE;
+		end->evidence = true;
+	}
+	return true;
+}
+
 /* No types named: every type is meant.  Keys may be in any case, as in the spec. */
 static bool match_type(const struct hf_brain *b, const struct hf_rule *rule, int role)
 {
@@ -112,7 +128,7 @@ static bool match(const struct hf_brain *b, const struct hf_rule *rule, struct h
 		return match_conditions(rule, end);
 	if (rule->has_pod_reasons)
 		return match_reasons(rule, end);
-	return false;
+	return rule->has_device && match_device(rule, end);
 }
 
 int hf_rules_match(const struct hf_brain *b, struct hf_end *end)

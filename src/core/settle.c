@@ -15,13 +15,14 @@
 #define SUSPECT_EXTRA_SECONDS 60
 
 /* Losing a node is news as well: its pods then say what became of them. */
-static bool heard(const struct hf_node_seen *node, hf_time since)
+static bool heard(const struct hf_node_seen *node, const struct hf_pod *pod, hf_time since)
 {
 	if (hf_node_is_lost(node))
 		return true;
 	if (node->renewed_at == HF_TIME_NONE || node->renewed_at < since)
 		return false;
-	return !node->has_agent ||
+	/* An agent reports soon after the end of a pod that held a device, and of no other. */
+	return !node->has_agent || !pod->watched ||
 	       (node->reported_at != HF_TIME_NONE && node->reported_at >= since);
 }
 
@@ -29,7 +30,7 @@ static bool heard(const struct hf_node_seen *node, hf_time since)
 static bool is_silent(struct hf_brain *b, const struct hf_pod *pod, const struct hf_node *node,
 		      hf_time since)
 {
-	if (node && heard(node->seen, since))
+	if (node && heard(node->seen, pod, since))
 		return false;
 	if (!node || node->seen->renewed_at == HF_TIME_NONE || node->seen->renewed_at < since)
 		hf_ask(b, HF_ASK_LEASE, pod->node);

@@ -90,8 +90,22 @@ static void a_silent_agent_is_waited_for(void **state)
 	brain_after(&b, 1);
 	b.nodes[1].renewed_at = b.now;
 	b.nodes[1].has_agent = true;
+	for (size_t i = 0; i < b.pods_len; i++)
+		b.pods[i].pod.watched = true;
 	assert_false(failed());
 	b.nodes[1].reported_at = b.now;
+	assert_true(failed());
+	brain_release(&b);
+}
+
+static void an_agent_that_watches_none_of_the_pods_is_not_waited_for(void **state)
+{
+	(void)state;
+	begin();
+	brain_perform_all(&b);
+	brain_after(&b, 1);
+	b.nodes[1].renewed_at = b.now;
+	b.nodes[1].has_agent = true;
 	assert_true(failed());
 	brain_release(&b);
 }
@@ -176,6 +190,7 @@ int main(void)
 		cmocka_unit_test(longer_while_a_node_is_suspect),
 		cmocka_unit_test(a_longer_settling_is_not_shortened_by_suspicion),
 		cmocka_unit_test(a_silent_agent_is_waited_for),
+		cmocka_unit_test(an_agent_that_watches_none_of_the_pods_is_not_waited_for),
 		cmocka_unit_test(a_node_that_is_lost_meanwhile_is_the_cause),
 		cmocka_unit_test(leases_are_read_of_the_silent_ones_alone),
 		cmocka_unit_test(a_node_that_nobody_watches_counts_as_silent),

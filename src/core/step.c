@@ -168,6 +168,7 @@ static void decide_ends(struct hf_brain *b)
 	hf_ends_collect(b);
 	hf_verdict_reconsider(b);
 	hf_lost_adopt(b);
+	hf_device_adopt(b);
 	if (!hf_verdict_pending(b))
 		hf_ends_apply(b);
 	hf_verdict_settle(b);

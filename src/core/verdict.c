@@ -39,6 +39,10 @@ static const char *rule_message(struct hf_brain *b, const struct hf_end *end)
 		return hf_arena_printf(
 			b->arena, "Pod %s/%s has condition %s matching FailJob rule at index %d",
 			ns, end->pod->name, rule->pod_conditions[0].type, end->rule);
+	if (rule->has_device)
+		return hf_arena_printf(
+			b->arena, "Pod %s/%s has device %s (%s) matching FailJob rule at index %d",
+			ns, end->pod->name, end->device->id, end->device->cls, end->rule);
 	return hf_arena_printf(b->arena,
 			       "Pod %s/%s has reason %s matching FailJob rule at index %d", ns,
 			       end->pod->name, hf_str_or(end->pod->reason, "OOMKilled"), end->rule);
@@ -53,6 +57,11 @@ static const char *end_message(struct hf_brain *b, const struct hf_end *end)
 
 	if (hf_streq(end->verdict, HF_VERDICT_RULE))
 		return rule_message(b, end);
+	if (hf_streq(end->verdict, HF_VERDICT_DEVICE))
+		return hf_arena_printf(b->arena,
+				       "%s %s is failed because device %s of pod %s failed (%s).",
+				       framework->kind, b->view->name, end->device->id,
+				       end->pod->name, end->device->cls);
 	if (hf_streq(end->verdict, HF_VERDICT_EXIT_CODE))
 		return hf_arena_printf(b->arena,
 				       "job \"%s\" is failing because \"%s\" replica(s) failed.",
@@ -98,10 +107,12 @@ static void give_way(struct hf_brain *b, const struct hf_end *end)
 	hf_restart_tell(b, end->cls);
 }
 
-/* A person wrote the rule; a deadline does not care for causes. */
+/* A person wrote the rule, or wants the job to fail with its device; a deadline does not care for
+ * causes. */
 static bool may_turn(const struct hf_brain *b)
 {
-	return hf_verdict_pending(b) && !hf_streq(b->ledger.verdict.reason, HF_VERDICT_RULE);
+	return hf_verdict_pending(b) && !hf_streq(b->ledger.verdict.reason, HF_VERDICT_RULE) &&
+	       !hf_streq(b->ledger.verdict.reason, HF_VERDICT_DEVICE);
 }
 
 /* Peers of a node that dies see it long before anybody calls it lost. */
@@ -118,7 +129,7 @@ void hf_verdict_reconsider(struct hf_brain *b)
 	if (!may_turn(b))
 		return;
 	for (size_t i = 0; i < b->ends_len; i++) {
-		if (hf_end_outranks(&b->ends[i])) {
+		if (hf_end_outranks(&b->ends[i]) && b->ends[i].fate != HF_FATE_FAIL) {
 			give_way(b, &b->ends[i]);
 			return;
 		}

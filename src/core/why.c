@@ -114,6 +114,12 @@ static const char *evidence(struct hf_brain *b, const struct hf_record *record)
 	if (hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set)
 		return hf_arena_printf(b->arena, "%s was lost with node %s", who,
 				       hf_str_or(record->node, ""));
+	if (record->cause == HF_CLASS_DEVICE && record->device)
+		return hf_arena_printf(b->arena, "%s%s%s on node %s: device %s failed (%s)", who,
+				       record->exit_code.set ? " " : "",
+				       record->exit_code.set ? how_it_ended(b, record) : "",
+				       hf_str_or(record->node, ""), record->device,
+				       hf_str_or(record->reason, HF_DEVICE_UNHEALTHY));
 	return hf_arena_printf(b->arena, "%s %s%s%s%s%s", who, how_it_ended(b, record),
 			       record->node ? " on node " : "", hf_str_or(record->node, ""),
 			       record->reason ? ": " : "", hf_str_or(record->reason, ""));

@@ -55,7 +55,7 @@ enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
 /* Whoever adds a field: pack it, unpack it, and let view_test see it. */
-_Static_assert(sizeof(struct hf_pod) == 200 && sizeof(struct hf_container_seen) == 112 &&
+_Static_assert(sizeof(struct hf_pod) == 224 && sizeof(struct hf_container_seen) == 112 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32,
 	       "a field that is not packed below is lost");
@@ -158,6 +158,17 @@ static void put_condition(struct packer *packer, const struct hf_pod_condition *
 	put_text(packer, condition->message);
 }
 
+static void put_device(struct packer *packer, const struct hf_device_seen *device)
+{
+	put_text(packer, device->id);
+	put_text(packer, device->cls);
+	put_byte(packer, device->agent);
+	put_byte(packer, device->fatal);
+	put_byte(packer, device->held);
+	put_time(packer, device->first);
+	put_time(packer, device->last);
+}
+
 static void put_pod(struct packer *packer, const struct hf_pod *pod)
 {
 	put_text(packer, pod->name);
@@ -183,6 +194,9 @@ static void put_pod(struct packer *packer, const struct hf_pod *pod)
 	put_number(packer, (int64_t)pod->conditions_len);
 	for (size_t i = 0; i < pod->conditions_len; i++)
 		put_condition(packer, &pod->conditions[i]);
+	put_number(packer, (int64_t)pod->devices_len);
+	for (size_t i = 0; i < pod->devices_len; i++)
+		put_device(packer, &pod->devices[i]);
 }
 
 static void put_service(struct packer *packer, const struct hf_service_seen *service)
@@ -294,6 +308,26 @@ static void get_condition(struct unpacker *unpacker, struct hf_pod_condition *co
 	condition->message = get_text(unpacker);
 }
 
+static void get_devices(struct unpacker *unpacker, struct hf_pod *pod)
+{
+	struct hf_device_seen *devices;
+
+	pod->devices_len = (size_t)get_number(unpacker);
+	if (pod->devices_len == 0)
+		return;
+	devices = HF_ARENA_ARRAY(unpacker->arena, struct hf_device_seen, pod->devices_len);
+	for (size_t i = 0; i < pod->devices_len; i++) {
+		devices[i] = (struct hf_device_seen){.id = get_text(unpacker)};
+		devices[i].cls = get_text(unpacker);
+		devices[i].agent = get_bool(unpacker);
+		devices[i].fatal = get_bool(unpacker);
+		devices[i].held = get_bool(unpacker);
+		devices[i].first = get_time(unpacker);
+		devices[i].last = get_time(unpacker);
+	}
+	pod->devices = devices;
+}
+
 static void get_lists(struct unpacker *unpacker, struct hf_pod *pod)
 {
 	struct hf_container_seen *containers;
@@ -311,6 +345,7 @@ static void get_lists(struct unpacker *unpacker, struct hf_pod *pod)
 	for (size_t i = 0; i < pod->conditions_len; i++)
 		get_condition(unpacker, &conditions[i]);
 	pod->conditions = conditions;
+	get_devices(unpacker, pod);
 }
 
 static struct unpacker record_of(const struct hf_view *view, struct hf_arena *arena)

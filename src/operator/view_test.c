@@ -41,7 +41,8 @@ static const char full[] =
 	"\"node.kubernetes.io/unreachable\",\"operator\":\"Exists\",\"effect\":\"NoExecute\","
 	"\"tolerationSeconds\":300}],\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{"
 	"\"claimName\":\"data\"}}]},\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\","
-	"\"message\":\"\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\","
+	"\"message\":\"\",\"conditions\":[{\"type\":\"holdfast.dev/DeviceHealthy\",\"status\":"
+	"\"False\",\"reason\":\"Reboot\",\"message\":\"0000:1a:00.0 lost\"},{\"type\":\"DisruptionTarget\",\"status\":\"True\","
 	"\"reason\":\"R\",\"message\":\"words of its own\"},{\"type\":\"x/y\",\"status\":"
 	"\"Unknown\"}],\"initContainerStatuses\":[{\"name\":\"i\",\"restartCount\":1,\"state\":{"
 	"\"waiting\":{\"reason\":\"CrashLoopBackOff\",\"message\":\"back-off\"}}}],"
@@ -122,6 +123,16 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 		same(a->conditions[i].status, b->conditions[i].status);
 		same(a->conditions[i].reason, b->conditions[i].reason);
 		same(a->conditions[i].message, b->conditions[i].message);
+	}
+	assert_int_equal(a->devices_len, b->devices_len);
+	for (size_t i = 0; i < a->devices_len; i++) {
+		same(a->devices[i].id, b->devices[i].id);
+		same(a->devices[i].cls, b->devices[i].cls);
+		assert_int_equal(a->devices[i].agent, b->devices[i].agent);
+		assert_int_equal(a->devices[i].fatal, b->devices[i].fatal);
+		assert_int_equal(a->devices[i].held, b->devices[i].held);
+		assert_int_equal(a->devices[i].first, b->devices[i].first);
+		assert_int_equal(a->devices[i].last, b->devices[i].last);
 	}
 }
 

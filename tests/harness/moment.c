@@ -80,6 +80,60 @@ static bool is_object(const struct hf_json *value)
 	       !hf_str_is_empty(hf_json_path_str(value, "metadata", "uid", NULL));
 }
 
+/* As an agent's object tells it, joined with the pod by whoever looks. */
+static struct hf_device_seen device_of(const struct hf_json *item)
+{
+	return (struct hf_device_seen){
+		.id = hf_json_str(hf_json_get(item, "id"), ""),
+		.cls = hf_json_str(hf_json_get(item, "class"), ""),
+		.agent = true,
+		.fatal = hf_json_true(hf_json_get(item, "fatal"), true),
+		.held = hf_json_true(hf_json_get(item, "held"), true),
+		.first = time_of(hf_json_get(item, "first"), HF_TIME_NONE),
+		.last = time_of(hf_json_get(item, "last"), HF_TIME_NONE),
+	};
+}
+
+/* Behind what the pod's own status tells. */
+static void add_devices(struct hf_pod *pod, const struct hf_json *list, struct hf_arena *arena)
+{
+	size_t n = hf_json_len(list);
+	struct hf_device_seen *devices;
+
+	pod->watched |= n > 0;
+	if (n == 0)
+		return;
+	devices = HF_ARENA_ARRAY(arena, struct hf_device_seen, pod->devices_len + n);
+	for (size_t i = 0; i < pod->devices_len; i++)
+		devices[i] = pod->devices[i];
+	for (size_t i = 0; i < n; i++)
+		devices[pod->devices_len + i] = device_of(hf_json_item(list, i));
+	pod->devices = devices;
+	pod->devices_len += n;
+}
+
+static void read_late(struct moment *moment, const struct hf_json *root, struct hf_arena *arena)
+{
+	const struct hf_json *list = hf_json_get(root, "late"),
+			     *names = hf_json_get(root, "mended");
+	struct hf_late_seen *late =
+		HF_ARENA_ARRAY(arena, struct hf_late_seen, hf_json_len(list) + 1);
+	const char **mended = HF_ARENA_ARRAY(arena, const char *, hf_json_len(names) + 1);
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		late[i] = (struct hf_late_seen){
+			.pod = hf_json_path_str(hf_json_item(list, i), "pod", NULL),
+			.node = hf_json_path_str(hf_json_item(list, i), "node", NULL),
+			.device = device_of(hf_json_item(list, i)),
+		};
+	for (size_t i = 0; i < hf_json_len(names); i++)
+		mended[i] = hf_json_str(hf_json_item(names, i), "");
+	moment->seen.late = late;
+	moment->seen.late_len = hf_json_len(list);
+	moment->seen.mended = mended;
+	moment->seen.mended_len = hf_json_len(names);
+}
+
 static void read_pods(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
 {
 	struct hf_pod *pods = HF_ARENA_ARRAY(arena, struct hf_pod, hf_json_len(list) + 1);
@@ -95,6 +149,13 @@ static void read_pods(struct moment *moment, const struct hf_json *list, struct 
 		if (doc)
 			pods[moment->seen.pods_len - 1].news_at =
 				time_of(hf_json_get(hf_json_item(list, i), "newsAt"), HF_TIME_NONE);
+		if (doc) {
+			struct hf_pod *pod = &pods[moment->seen.pods_len - 1];
+
+			pod->watched =
+				hf_json_true(hf_json_get(hf_json_item(list, i), "watched"), false);
+			add_devices(pod, hf_json_get(hf_json_item(list, i), "devices"), arena);
+		}
 	}
 	moment->seen.pods = pods;
 }
@@ -166,6 +227,7 @@ void moment_read(struct moment *moment, const struct hf_json *root, struct hf_ar
 	read_nodes(moment, hf_json_get(root, "nodes"), arena);
 	read_gone(moment, hf_json_get(root, "gone"), arena);
 	read_claims(moment, hf_json_get(root, "claims"), arena);
+	read_late(moment, root, arena);
 	moment->seen.watched_since = time_of(hf_json_get(root, "watchedSince"), HF_TIME_NONE);
 }
 
