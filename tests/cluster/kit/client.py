@@ -13,6 +13,7 @@ MERGE, JSON, APPLY = ("application/merge-patch+json", "application/json",
                       "application/apply-patch+yaml")
 # Where a resource lives; the rest is under /api/v1.
 GROUPS = {
+    "horizontalpodautoscalers": "autoscaling/v2",
     "deployments": "apps/v1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",
     "rolebindings": "rbac.authorization.k8s.io/v1",
@@ -142,6 +143,11 @@ class Client:
         made = self.call("POST", path("serviceaccounts", ns, account, "token"), {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})
         return made["status"]["token"]
+
+
+def pause(seconds):
+    """Between two looks."""
+    threading.Event().wait(seconds)
 
 
 def until(what, get, timeout_s=60, every_s=0.1):
