@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/kmsg.h"
+
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "ctl/backoff.h"
+#include "health/kmsg.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Others of the loop get their turn after so many: a few milliseconds. */
+#define RECORDS_PER_TURN 4096
+/* One read of a stream; a record of the device always fits. */
+#define READ_BYTES (64u << 10)
+/* A plain file says nothing when it grows. */
+#define FILE_EVERY (200 * HF_MS)
+/* The brain makes room within a step. */
+#define REFUSED_WAIT (5 * HF_MS)
+#define HEARD_EVERY (30 * HF_SECOND)
+
+enum mode { MODE_NONE, MODE_DEVICE, MODE_STREAM, MODE_FILE };
+
+/* What the lines of the kernel's log can tell of. */
+static const enum hf_health_detector detectors[] = {HF_HEALTH_XID, HF_HEALTH_BUSLOST,
+						    HF_HEALTH_SXID, HF_HEALTH_AER, HF_HEALTH_MLX5};
+
+struct kmsg {
+	struct hf_probe probe;
+	struct hf_intake *intake;
+	char *path;
+	bool trust_user;
+	struct hf_timer *timer, *heard_timer;
+	struct hf_backoff backoff;
+	struct hf_rng rng;
+	struct hf_kmsg_stats stats;
+	struct hf_kmsg_place place;
+
+	enum mode mode;
+	int fd;
+	struct hf_io *io;
+	bool live;     /* what comes now is news; before, the device tells what it still has */
+	bool overrun;  /* the device said so: the next record tells how many */
+	bool dry;      /* the last read found no more */
+	bool rotating; /* the file read has no name any more */
+
+	char buf[READ_BYTES];
+	size_t buf_at, buf_len;
+	char line[HF_HEALTH_RECORD_MAX]; /* of a stream, so far */
+	size_t line_len;
+	bool line_over;   /* its rest is skipped */
+	uint64_t line_at; /* offset of its first byte */
+	struct hf_health_record record;
+	struct hf_health_line_reader reader;
+	struct hf_health_evidence held; /* refused for want of room */
+	bool holding;
+	struct hf_kmsg_place held_place; /* as if it had not been read yet */
+};
+
+static void look(struct kmsg *k);
+
+static struct kmsg *kmsg_of(const struct hf_probe *probe)
+{
+	/* The probe is its first member. */
+	return (struct kmsg *)(uintptr_t)probe;
+}
+
+static void close_source(struct kmsg *k)
+{
+	hf_io_destroy(hf_steal(&k->io));
+	if (k->fd >= 0)
+		(void)close(k->fd);
+	k->fd = -1;
+	k->mode = MODE_NONE;
+	k->buf_at = k->buf_len = k->line_len = 0;
+	k->line_over = k->rotating = false;
+}
+
+/* For want of what; tried again later. */
+static void go_off(struct kmsg *k, const char *what, int errnum)
+{
+	char why[HF_INTAKE_WHY_MAX];
+	struct hf_error err;
+
+	(void)hf_error_errno(&err, errnum, "%s '%s'", what, k->path);
+	snprintf(why, sizeof(why), "%s", err.text);
+	close_source(k);
+	for (size_t i = 0; i < HF_ARRAY_LEN(detectors); i++)
+		hf_intake_off(k->intake, HF_HEALTH_BY_KMSG, detectors[i], why);
+	hf_timer_arm(k->timer, hf_backoff_next(&k->backoff, &k->rng));
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+static void give(struct kmsg *k)
+{
+	if (hf_intake_evidence(k->intake, &k->held)) {
+		k->holding = false;
+		k->stats.evidence++;
+	}
+}
+
+/* Records count through: a number that is left out was overwritten.  False: it is old news. */
+static bool count_through(struct kmsg *k, uint64_t seq)
+{
+	bool known = k->place.has_seq;
+	uint64_t last = k->place.seq;
+
+	if (known && seq <= last && k->mode == MODE_DEVICE)
+		return false;
+	if (known && seq > last + 1)
+		k->stats.lost += seq - last - 1;
+	else if (k->overrun && !known)
+		k->stats.lost++;
+	k->overrun = false;
+	k->place.has_seq = true;
+	k->place.seq = seq;
+	return true;
+}
+
+static hf_time time_of(const struct kmsg *k)
+{
+	hf_time now = hf_intake_now(k->intake), at;
+
+	/* The log's clock is not disciplined and drifts from the others by minutes in months, so it
+	 * counts only where the time of reading says nothing. */
+	if (k->live || k->record.usec > (uint64_t)(HF_TIME_NEVER / HF_US))
+		return now;
+	at = hf_time_add(hf_intake_boot_at(k->intake), (hf_time)k->record.usec * HF_US);
+	return at < now ? at : now;
+}
+
+static void take_record(struct kmsg *k, const char *bytes, size_t len)
+{
+	enum hf_health_kmsg kind = hf_health_kmsg_parse(bytes, len, &k->record);
+	bool numbered = kind != HF_HEALTH_KMSG_BROKEN;
+
+	k->stats.records++;
+	k->held_place = k->place;
+	k->held_place.file_offset = k->line_at;
+	if (!numbered && k->mode == MODE_DEVICE) {
+		k->stats.broken++;
+		return;
+	}
+	if (!numbered)
+		hf_health_kmsg_bare(bytes, len, &k->record);
+	if (numbered && !count_through(k, k->record.seq))
+		return;
+	if (k->record.facility != 0 && !k->trust_user) {
+		k->stats.forged++;
+		return;
+	}
+	k->record.facility = 0;
+	if (!hf_health_line_parse(&k->reader, &k->record, &k->held))
+		return;
+	k->held.at = time_of(k);
+	k->held.seq = k->record.seq;
+	k->holding = true;
+	give(k);
+}
+
+/* ---- the device: a record a read ----------------------------------------------------------- */
+
+static void read_device(struct kmsg *k)
+{
+	for (int n = 0; n < RECORDS_PER_TURN && !k->holding; n++) {
+		ssize_t got = read(k->fd, k->buf, sizeof(k->buf));
+
+		if (got > 0) {
+			take_record(k, k->buf, (size_t)got);
+		} else if (got < 0 && errno == EPIPE) {
+			k->overrun = true;
+		} else if (got < 0 && errno == EINVAL) {
+			/* Longer than any record may be; the kernel has gone past it. */
+			k->stats.cut++;
+		} else if (got < 0 && errno == EAGAIN) {
+			k->live = k->dry = true;
+			return;
+		} else if (got == 0 || errno != EINTR) {
+			go_off(k, "cannot read", got == 0 ? ENODATA : errno);
+			return;
+		}
+	}
+	k->dry = false;
+}
+
+/* ---- streams and files: lines --------------------------------------------------------------- */
+
+static void end_line(struct kmsg *k)
+{
+	size_t len = k->line_len;
+
+	k->stats.cut += k->line_over;
+	k->line_len = 0;
+	k->line_over = false;
+	/* Context of the record before begins with a blank and tells nothing. */
+	if (len > 0)
+		take_record(k, k->line, len);
+}
+
+/* False: a record is held, the rest of the buffer waits. */
+static bool take_buffer(struct kmsg *k)
+{
+	while (k->buf_at < k->buf_len && !k->holding) {
+		const char *from = k->buf + k->buf_at;
+		size_t left = k->buf_len - k->buf_at;
+		const char *newline = memchr(from, '\n', left);
+		size_t len = newline != NULL ? (size_t)(newline - from) : left;
+		size_t fits = sizeof(k->line) - k->line_len;
+
+		if (len > fits)
+			k->line_over = true;
+		memcpy(k->line + k->line_len, from, len < fits ? len : fits);
+		k->line_len += len < fits ? len : fits;
+		k->buf_at += len + (newline != NULL);
+		k->place.file_offset += len + (newline != NULL);
+		if (newline != NULL) {
+			end_line(k);
+			k->line_at = k->place.file_offset;
+		}
+	}
+	return !k->holding;
+}
+
+static void read_stream(struct kmsg *k)
+{
+	uint64_t before = k->stats.records;
+
+	while (take_buffer(k) && k->stats.records - before < RECORDS_PER_TURN) {
+		ssize_t got = read(k->fd, k->buf, sizeof(k->buf));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		k->buf_at = 0;
+		k->buf_len = got > 0 ? (size_t)got : 0;
+		if (got > 0)
+			continue;
+		k->dry = true;
+		if (k->mode == MODE_STREAM && (got == 0 || errno != EAGAIN))
+			go_off(k, "the other end closed", got == 0 ? EPIPE : errno);
+		else if (k->mode == MODE_FILE && got < 0)
+			go_off(k, "cannot read", errno);
+		return;
+	}
+	k->dry = false;
+}
+
+/* ---- plain files --------------------------------------------------------------------------- */
+
+static void remember_file(struct kmsg *k, const struct stat *st, uint64_t offset)
+{
+	k->place.file_device = st->st_dev;
+	k->place.file_inode = st->st_ino;
+	k->place.file_offset = k->line_at = offset;
+}
+
+/* Its rest has been read: the last line may lack its end, and another file has its name. */
+static void leave_file(struct kmsg *k)
+{
+	end_line(k);
+	close_source(k);
+	k->place.file_inode = UINT64_MAX; /* whatever stands there now is new */
+	hf_timer_arm(k->timer, 0);
+}
+
+static void look_at_file(struct kmsg *k)
+{
+	struct stat open_one, named;
+	bool gone;
+
+	if (fstat(k->fd, &open_one) != 0) {
+		go_off(k, "cannot look at", errno);
+		return;
+	}
+	if ((uint64_t)open_one.st_size < k->place.file_offset) {
+		/* Truncated where it stands. */
+		k->place.file_offset = k->line_at = 0;
+		k->line_len = k->buf_at = k->buf_len = 0;
+		k->line_over = false;
+		(void)lseek(k->fd, 0, SEEK_SET);
+	}
+	/* Asked before the rest is read: what comes later goes into the new one. */
+	gone = stat(k->path, &named) != 0 || named.st_ino != open_one.st_ino ||
+	       named.st_dev != open_one.st_dev;
+	read_stream(k);
+	if (k->mode != MODE_FILE)
+		return;
+	if (gone && k->dry && k->rotating)
+		leave_file(k);
+	else
+		hf_timer_arm(k->timer, k->dry ? FILE_EVERY : 0);
+	k->rotating = gone;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static void on_io(void *arg, unsigned events)
+{
+	look(arg);
+}
+
+static int watch(struct kmsg *k)
+{
+	struct hf_error err;
+
+	if (hf_io_create(hf_intake_loop(k->intake), k->fd, on_io, k, &k->io, &err) != 0)
+		return EPERM;
+	hf_io_want(k->io, HF_IO_READ);
+	return 0;
+}
+
+static int connect_socket(struct kmsg *k)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (strlen(k->path) >= sizeof(address.sun_path))
+		return ENAMETOOLONG;
+	memcpy(address.sun_path, k->path, strlen(k->path));
+	k->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (k->fd < 0 || connect(k->fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+		return errno;
+	k->mode = MODE_STREAM;
+	return watch(k);
+}
+
+static int open_file(struct kmsg *k, const struct stat *st)
+{
+	const struct hf_kmsg_place *place = &k->place;
+	bool same = place->file_inode == st->st_ino && place->file_device == st->st_dev;
+	off_t offset = st->st_size;
+
+	/* Another file than the one that is remembered is news as a whole. */
+	if (place->file_inode != 0)
+		offset = same && place->file_offset <= (uint64_t)st->st_size
+				 ? (off_t)place->file_offset
+				 : 0;
+	if (lseek(k->fd, offset, SEEK_SET) < 0)
+		return errno;
+	remember_file(k, st, (uint64_t)offset);
+	k->mode = MODE_FILE;
+	return 0;
+}
+
+/* 0 or an errno. */
+static int open_source(struct kmsg *k)
+{
+	struct stat st;
+
+	if (stat(k->path, &st) != 0)
+		return errno;
+	if (S_ISSOCK(st.st_mode))
+		return connect_socket(k);
+	/* A FIFO that is open for writing too does not end when its writer does. */
+	k->fd = open(k->path, (S_ISFIFO(st.st_mode) ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC |
+				      O_NOCTTY);
+	if (k->fd < 0 || fstat(k->fd, &st) != 0)
+		return errno;
+	k->live = !S_ISCHR(st.st_mode);
+	if (S_ISREG(st.st_mode))
+		return open_file(k, &st);
+	if (!S_ISCHR(st.st_mode) && !S_ISFIFO(st.st_mode))
+		return EINVAL;
+	k->mode = S_ISCHR(st.st_mode) ? MODE_DEVICE : MODE_STREAM;
+	return watch(k);
+}
+
+static void tell_heard(struct kmsg *k)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(detectors); i++)
+		hf_intake_heard(k->intake, HF_HEALTH_BY_KMSG, detectors[i]);
+}
+
+/* Whatever there is to do: open, hand over what was refused, read. */
+static void look(struct kmsg *k)
+{
+	hf_timer_disarm(k->timer);
+	if (k->holding)
+		give(k);
+	if (k->mode == MODE_NONE) {
+		int errnum = open_source(k);
+
+		if (errnum != 0) {
+			go_off(k, "cannot open", errnum);
+			return;
+		}
+		hf_backoff_reset(&k->backoff);
+		tell_heard(k);
+	}
+	if (!k->holding && k->mode == MODE_DEVICE)
+		read_device(k);
+	else if (!k->holding && k->mode == MODE_STREAM)
+		read_stream(k);
+	else if (!k->holding && k->mode == MODE_FILE)
+		look_at_file(k);
+	if (k->holding)
+		hf_timer_arm(k->timer, REFUSED_WAIT);
+	if (k->io != NULL)
+		hf_io_want(k->io, k->holding ? 0 : HF_IO_READ);
+}
+
+static void on_timer(void *arg)
+{
+	look(arg);
+}
+
+static void on_heard_timer(void *arg)
+{
+	struct kmsg *k = arg;
+
+	if (k->mode != MODE_NONE)
+		tell_heard(k);
+	hf_timer_arm(k->heard_timer, HEARD_EVERY);
+}
+
+/* ---- the probe ------------------------------------------------------------------------------ */
+
+static void start(struct hf_probe *probe)
+{
+	struct kmsg *k = kmsg_of(probe);
+
+	hf_timer_arm(k->timer, 0);
+	hf_timer_arm(k->heard_timer, HEARD_EVERY);
+}
+
+static void poke(struct hf_probe *probe)
+{
+	struct kmsg *k = kmsg_of(probe);
+
+	/* One that could not be opened keeps to its backoff. */
+	if (k->mode != MODE_NONE)
+		hf_timer_arm(k->timer, 0);
+}
+
+static void destroy(struct hf_probe *probe)
+{
+	struct kmsg *k = kmsg_of(probe);
+
+	close_source(k);
+	hf_timer_destroy(k->timer);
+	hf_timer_destroy(k->heard_timer);
+	free(k->path);
+	free(k);
+}
+
+static const struct hf_probe_ops ops = {
+	.name = "kmsg", .start = start, .poke = poke, .destroy = destroy};
+
+struct hf_probe *hf_kmsg_probe_create(struct hf_intake *intake,
+				      const struct hf_kmsg_options *options)
+{
+	struct kmsg *k = hf_xcalloc(1, sizeof(*k));
+
+	k->probe.ops = &ops;
+	k->intake = intake;
+	k->path = hf_xstrdup(options->path);
+	k->trust_user = options->trust_user;
+	k->place = options->place;
+	k->fd = -1;
+	k->backoff = (struct hf_backoff)HF_BACKOFF_INIT(HF_SECOND, HF_MINUTE, 20);
+	hf_rng_init(&k->rng, hf_hash_str(options->path));
+	k->timer = hf_timer_create(hf_intake_loop(intake), on_timer, k);
+	k->heard_timer = hf_timer_create(hf_intake_loop(intake), on_heard_timer, k);
+	return &k->probe;
+}
+
+const struct hf_kmsg_stats *hf_kmsg_probe_stats(const struct hf_probe *probe)
+{
+	return &kmsg_of(probe)->stats;
+}
+
+void hf_kmsg_probe_place(const struct hf_probe *probe, struct hf_kmsg_place *ret_place)
+{
+	const struct kmsg *k = kmsg_of(probe);
+
+	*ret_place = k->holding ? k->held_place : k->place;
+	/* A line that has begun is read again as a whole. */
+	if (!k->holding)
+		ret_place->file_offset = k->line_at;
+}
+
+bool hf_kmsg_probe_is_caught_up(const struct hf_probe *probe)
+{
+	const struct kmsg *k = kmsg_of(probe);
+
+	return k->mode == MODE_NONE || (k->dry && !k->holding);
+}
