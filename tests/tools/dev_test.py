@@ -113,6 +113,28 @@ class Dev(unittest.TestCase):
             self.assertEqual(code, 2)
             self.assertIn("usage: ./dev", out)
 
+    def test_every_verb_says_how_it_is_used_and_does_nothing(self):
+        for verb in ["build", "clean", *os.listdir(os.path.join(TOP, "tools/dev.d"))]:
+            for flag in ("-h", "--help"):
+                code, out = self.dev(verb, flag)
+                self.assertEqual(code, 0, out)
+                self.assertRegex(out, rf"^usage: ./dev {verb}\b")
+
+    def test_refuses_arguments_that_mean_nothing(self):
+        for args, why in (
+            (("build", "all"), "build takes no 'all'"),
+            (("clean", "--all"), "clean takes no '--all'"),
+            (("fuzz", "long"), "'long' is not a number of seconds"),
+            (("fuzz", "0"), "'0' is not a number of seconds"),
+            (("fuzz", "10", "../json"), "there is no harness '../json'"),
+            (("lint", "--fox"), "lint has no option '--fox'"),
+            (("lint", "src/nix.c"), "there is no file 'src/nix.c' here"),
+            (("test", "json"), "it runs all tests and takes no 'json'"),
+        ):
+            code, out = self.dev(*args)
+            self.assertEqual(code, 2, args)
+            self.assertIn(why, out)
+
     def test_run_wants_a_file(self):
         code, out = self.dev("run")
         self.assertEqual(code, 1)
