@@ -55,6 +55,12 @@ static pid_t read_pid(int fd)
 	return hf_str_to_i64(text, 1, INT32_MAX, &pid, NULL) == 0 ? (pid_t)pid : 0;
 }
 
+/* No process, in one byte: on a full disk an empty file could not be written again. */
+static bool write_no_pid(int fd)
+{
+	return pwrite(fd, "\n", 1, 0) == 1 && ftruncate(fd, 1) == 0;
+}
+
 static int take_lock(const char *dir, int *ret_fd, struct hf_error *err)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/up.pid", dir);
@@ -73,7 +79,7 @@ static int take_lock(const char *dir, int *ret_fd, struct hf_error *err)
 		return hf_error_set(err, HF_E_CONFLICT,
 				    "another 'holdfast up' is just starting in '%s'", dir);
 	}
-	if (ftruncate(fd, 0) != 0)
+	if (!write_no_pid(fd))
 		return hf_error_errno(err, errno, "cannot write '%s'", path);
 	*ret_fd = fd;
 	fd = -1;
@@ -234,7 +240,7 @@ void hf_home_release(struct hf_home *home)
 {
 	/* The file stays: removing it would let two lock two files of one name. */
 	if (home->lock >= 0) {
-		(void)!ftruncate(home->lock, 0);
+		(void)write_no_pid(home->lock);
 		(void)close(home->lock);
 	}
 	home->lock = -1;
@@ -265,5 +271,5 @@ int hf_home_write_kubeconfig(const struct hf_home *home, const char *address, ui
 	hf_base64_encode(home->ca_pem, strlen(home->ca_pem), &sb);
 	hf_strbuf_addf(&sb, "\nusers:\n- name: holdfast\n  user:\n    token: \"%s\"\n",
 		       home->token);
-	return hf_fs_write_atomic(home->kubeconfig, sb.data, sb.len, 0600, err);
+	return hf_fs_write_changed(home->kubeconfig, sb.data, sb.len, 0600, err);
 }

@@ -187,6 +187,14 @@ static void on_notice(void *arg, const char *text)
 
 static void on_health(void *arg, const struct hf_error *err)
 {
+	struct up *up = arg;
+
+	/* That it cannot start is told once, by on_starting. */
+	if (err != NULL && up->state == UP_STARTING) {
+		if (up->starting != NULL)
+			hf_timer_arm(up->starting, 0);
+		return;
+	}
 	if (err != NULL)
 		hf_log(HF_LOG_ERROR, "store", "nothing can be written; requests are refused", "why",
 		       err->text, NULL);
@@ -196,8 +204,11 @@ static void on_health(void *arg, const struct hf_error *err)
 
 static void on_problem(void *arg, const char *key, int code, const char *message)
 {
-	/* Conflicts are how concurrent writers find out about each other; they are retried. */
-	if (code != HF_E_CONFLICT)
+	const struct up *up = arg;
+
+	/* Conflicts are how concurrent writers find out about each other; they are retried.  That
+	 * there is no room is told by on_starting, once and not for each job. */
+	if (code != HF_E_CONFLICT && (code != HF_E_NO_SPACE || up->state != UP_STARTING))
 		hf_log(HF_LOG_WARN, "operator", message, "job", key, NULL);
 }
 

@@ -147,6 +147,27 @@ int hf_fs_write_atomic(const char *path, const void *bytes, size_t len, mode_t m
 	return 0;
 }
 
+/* Whether path is a file of ours with this content and mode. */
+static bool has_already(const char *path, const void *bytes, size_t len, mode_t mode)
+{
+	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(len + 1);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       (st.st_mode & 07777) == mode && st.st_size == (off_t)len &&
+	       hf_fs_read_fd(fd, path, &sb, NULL) == 0 && sb.len == len &&
+	       memcmp(sb.data, bytes, len) == 0;
+}
+
+int hf_fs_write_changed(const char *path, const void *bytes, size_t len, mode_t mode,
+			struct hf_error *err)
+{
+	return has_already(path, bytes, len, mode)
+		       ? 0
+		       : hf_fs_write_atomic(path, bytes, len, mode, err);
+}
+
 int hf_fs_mkdirs(const char *path, mode_t mode, struct hf_error *err)
 {
 	HF_AUTOFREE char *part = hf_xstrdup(path);

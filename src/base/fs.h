@@ -39,6 +39,11 @@ int hf_fs_write_all(int fd, const void *bytes, size_t len);
 int hf_fs_write_atomic(const char *path, const void *bytes, size_t len, mode_t mode,
 		       struct hf_error *err) HF_MUST_CHECK;
 
+/* As hf_fs_write_atomic, but a file of ours with this content and mode is left alone: a program
+ * that starts again on a full disk needs no room for what it wrote before. */
+int hf_fs_write_changed(const char *path, const void *bytes, size_t len, mode_t mode,
+			struct hf_error *err) HF_MUST_CHECK;
+
 /* mkdir -p; folders that are there keep their mode, new ones get mode less the umask. */
 int hf_fs_mkdirs(const char *path, mode_t mode, struct hf_error *err) HF_MUST_CHECK;
 

@@ -347,6 +347,28 @@ static void a_file_is_written_with_its_mode(void **state)
 	assert_int_equal(entries_in(folder), 1);
 }
 
+static void a_file_that_is_so_already_is_left_alone(void **state)
+{
+	struct hf_error err;
+	struct stat before, after;
+
+	assert_ok(hf_fs_write_changed(at("f"), "abc", 3, 0640, &err), &err);
+	assert_int_equal(stat(at("f"), &before), 0);
+	assert_ok(hf_fs_write_changed(at("f"), "abc", 3, 0640, &err), &err);
+	assert_int_equal(stat(at("f"), &after), 0);
+	assert_true(before.st_ino == after.st_ino);
+	/* Other bytes, another length, another mode. */
+	assert_ok(hf_fs_write_changed(at("f"), "abd", 3, 0640, &err), &err);
+	assert_content(at("f"), "abd");
+	assert_ok(hf_fs_write_changed(at("f"), "abde", 4, 0640, &err), &err);
+	assert_content(at("f"), "abde");
+	assert_ok(hf_fs_write_changed(at("f"), "abde", 4, 0600, &err), &err);
+	assert_int_equal(stat(at("f"), &after), 0);
+	assert_int_equal(after.st_mode & 07777, 0600);
+	assert_int_equal(entries_in(folder), 1);
+	assert_code(hf_fs_write_changed(at("none/f"), "x", 1, 0600, &err), HF_E_NOT_FOUND);
+}
+
 static void a_file_is_replaced_whole(void **state)
 {
 	put_file(at("f"), "a longer old content");
@@ -772,6 +794,7 @@ int main(void)
 		fs_test(a_pipe_is_read_to_its_end),
 		fs_test(an_fd_of_a_scope_is_closed_and_errno_kept),
 		fs_test(a_file_is_written_with_its_mode),
+		fs_test(a_file_that_is_so_already_is_left_alone),
 		fs_test(a_file_is_replaced_whole),
 		fs_test(a_path_may_be_relative),
 		fs_test(a_symlink_is_replaced_and_not_followed),

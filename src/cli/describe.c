@@ -4,6 +4,7 @@
 
 #include "api/job.h"
 #include "base/str.h"
+#include "cli/disks.h"
 #include "cli/events.h"
 #include "cli/explain.h"
 #include "cli/output.h"
@@ -103,6 +104,15 @@ static void print_pods(struct hf_cli *cli, const struct hf_cli_reply *pods)
 	hf_table_destroy(table);
 }
 
+static void print_disk(void *arg, const char *node, const char *why)
+{
+	const struct hf_cli *cli = arg;
+
+	fprintf(cli->out, "%-14s node '%s': ", "Disk:", node);
+	hf_text_print_safe(cli->out, why);
+	fputc('\n', cli->out);
+}
+
 static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_cli_reply *pods)
 {
 	const struct hf_json *root = hf_doc_json(job);
@@ -135,6 +145,7 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 		       "application %" PRId64 ", infrastructure %" PRId64 ", device %" PRId64,
 		       facts.application, facts.infrastructure, facts.device);
 	print_field(cli->out, "Restarts:", line.data);
+	hf_cli_short_disks(cli, pods->items, pods->n_items, print_disk, cli);
 }
 
 static int verb_describe(struct hf_cli *cli)

@@ -5,10 +5,12 @@
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/disks.h"
 #include "cli/output.h"
 #include "cli/ready.h"
 #include "cli/request.h"
 #include "cli/states.h"
+#include "cli/text.h"
 #include "core/names.h"
 #include "framework/framework.h"
 #include "store/resource.h"
@@ -135,7 +137,8 @@ static void add_node_row(const struct getting *get, struct hf_table *table, stru
 						    : "Unknown";
 	}
 	hf_table_cell(table, "%s", hf_doc_name(doc));
-	hf_table_cell(table, "%s%s", ready,
+	hf_table_cell(table, "%s%s%s", ready,
+		      hf_node_short_disk(doc) != NULL ? ",DiskPressure" : "",
 		      hf_json_true(hf_json_path(node, "spec", "unschedulable", NULL), false)
 			      ? ",SchedulingDisabled"
 			      : "");
@@ -343,6 +346,15 @@ static bool is_table(const struct getting *get)
 	return get->output.kind == HF_OUTPUT_TABLE || get->output.kind == HF_OUTPUT_WIDE;
 }
 
+static void warn_of_disk(void *arg, const char *node, const char *why)
+{
+	const struct hf_cli *cli = arg;
+
+	fprintf(cli->err, "holdfast: warning: node '%s': ", node);
+	hf_text_print_safe(cli->err, why);
+	fputc('\n', cli->err);
+}
+
 /* Of the pods of one job, or of all; who may not see pods is shown what the job says. */
 static void see_pods(struct getting *get, const char *job)
 {
@@ -359,6 +371,7 @@ static void see_pods(struct getting *get, const char *job)
 	get->ready = hf_ready_create();
 	for (size_t i = 0; i < pods.n_items; i++)
 		(void)hf_ready_see(get->ready, pods.items[i], false);
+	hf_cli_short_disks(get->cli, pods.items, pods.n_items, warn_of_disk, get->cli);
 }
 
 static int get_named(const struct getting *get, const char *name, struct docs *docs,
@@ -404,6 +417,8 @@ static int get_once(struct getting *get, const char *const *names, int n_names)
 	else if (worst == HF_EXIT_OK || docs.len > 0) {
 		if (docs.len > 0)
 			see_pods(get, docs.len == 1 ? hf_doc_name(docs.items[0]) : NULL);
+		if (is_only(get, &hf_pods) && is_table(get))
+			hf_cli_short_disks(get->cli, docs.items, docs.len, warn_of_disk, get->cli);
 		rc = print_docs(get, &docs, n_names == 1);
 		worst = worst != HF_EXIT_OK ? worst : rc;
 	}

@@ -2,7 +2,9 @@
  * Copyright The Holdfast authors */
 #include "cli/verbs_internal.h"
 
+#include "base/mem.h"
 #include "base/str.h"
+#include "cli/disks.h"
 #include "cli/events.h"
 #include "cli/explain.h"
 #include "cli/request.h"
@@ -63,14 +65,33 @@ static struct hf_json *plan_to_json(const struct hf_plan *plan)
 	return object;
 }
 
-static int print_json(struct hf_cli *cli, const struct hf_plan *plan, struct hf_doc *refusal)
+static void add_disk(void *arg, const char *node, const char *why)
+{
+	HF_AUTOFREE char *text = hf_xasprintf("node '%s': %s", node, why);
+
+	hf_json_append(hf_json_ensure_array(arg, "disks"), hf_json_string(text));
+}
+
+static void print_disk(void *arg, const char *node, const char *why)
+{
+	const struct hf_cli *cli = arg;
+
+	print_clock(cli->out, HF_TIME_NONE);
+	fprintf(cli->out, "%-9s node '%s': ", "disk", node);
+	hf_text_print_safe(cli->out, why);
+	fputc('\n', cli->out);
+}
+
+static int print_json(struct hf_cli *cli, const struct hf_explanation *explanation,
+		      struct hf_doc *refusal)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PRINT_BYTES_MAX);
-	HF_AUTO_JSON object = plan_to_json(plan);
+	HF_AUTO_JSON object = plan_to_json(&explanation->plan);
 
 	if (refusal != NULL)
 		hf_json_set_str(object, "refused",
 				hf_json_path_str(hf_doc_json(refusal), "message", NULL));
+	hf_cli_short_disks(cli, explanation->docs, explanation->n_docs, add_disk, object);
 	hf_json_write(object, HF_JSON_INDENTED, &text);
 	fprintf(cli->out, "%s\n", text.data);
 	return HF_EXIT_OK;
@@ -104,6 +125,20 @@ static void print_refusal(struct hf_cli *cli, const struct hf_json *event)
 	fputs("\n now       next      it is tried again, with growing delays\n", cli->out);
 }
 
+/* Some refusals are the brain's own, such as a name that is taken: it has told of that already. */
+static bool is_said(const struct hf_plan *plan, const struct hf_json *event)
+{
+	const char *message = hf_str_or(hf_json_path_str(event, "message", NULL), "");
+	static const char prefix[] = "Error creating: ";
+
+	if (hf_str_has_prefix(message, prefix))
+		message += sizeof(prefix) - 1;
+	for (size_t i = 0; i < plan->reasons_len; i++)
+		if (hf_streq(plan->reasons[i].text, message))
+			return true;
+	return false;
+}
+
 static bool makes_something(const struct hf_plan *plan)
 {
 	for (size_t i = 0; i < plan->stages_len; i++)
@@ -131,11 +166,16 @@ static int verb_why(struct hf_cli *cli)
 	/* Who may not see Events is told the rest. */
 	if (makes_something(&explanation.plan))
 		(void)!hf_cli_last_refusal(cli, job, &refusal, &err);
+	if (refusal != NULL && is_said(&explanation.plan, hf_doc_json(refusal))) {
+		hf_doc_unref(refusal);
+		refusal = NULL;
+	}
 	if (output != NULL)
-		return print_json(cli, &explanation.plan, refusal);
+		return print_json(cli, &explanation, refusal);
 	print_text(cli, job, &explanation.plan);
 	if (refusal != NULL)
 		print_refusal(cli, hf_doc_json(refusal));
+	hf_cli_short_disks(cli, explanation.docs, explanation.n_docs, print_disk, cli);
 	return HF_EXIT_OK;
 }
 

@@ -67,6 +67,73 @@ static void why_names_what_the_server_refused(void **state)
 	assert_has(w->out, "\"refused\": \"refused 2\"");
 }
 
+static void why_says_once_that_a_name_is_taken(void **state)
+{
+	struct cli_world *w = *state;
+	const char *message = "the name of master-0 is taken by a pod of another owner";
+	struct hf_doc *job;
+
+	cli_world_job(w, "a", 1, "Created");
+	job = cli_world_get(w, hf_resource_by_word("pytorchjobs"), "a");
+	HF_AUTOFREE char *event = hf_xasprintf(
+		"{'apiVersion':'v1','kind':'Event','metadata':{'name':'a.1'},"
+		"'involvedObject':{'kind':'PyTorchJob','name':'a','namespace':'default',"
+		"'uid':'%s'},'type':'Warning','reason':'FailedCreatePod','count':1,"
+		"'lastTimestamp':'2023-11-14T22:13:00Z','message':'Error creating: %s'}",
+		hf_doc_uid(job), message);
+	cli_world_put(w, event);
+	hf_doc_unref(job);
+	cli_world_run(w, "why", "a", NULL);
+	assert_has(w->out, "Error creating: the name of master-0");
+	HF_AUTOFREE char *status = hf_xasprintf(
+		"{'status':{'conditions':[{'type':'holdfast.dev/NameTaken','status':'True',"
+		"'reason':'PodOfAnotherOwner','message':'%s'}]}}",
+		message);
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a", status);
+	cli_world_run(w, "why", "a", NULL);
+	assert_int_equal(w->code, 0);
+	assert_has(w->out, message);
+	assert_null(strstr(w->out, "Error creating"));
+}
+
+/* cli_world's pods stand on the node n1. */
+static void a_disk_that_is_short_is_told_by_every_verb_that_looks(void **state)
+{
+	static const char *const verbs[] = {"why", "describe", "get"};
+	struct cli_world *w = *state;
+
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_pod(w, "a", "master-0", "Running");
+	cli_world_pod(w, "a", "worker-0", "Running");
+	for (size_t i = 0; i < HF_ARRAY_LEN(verbs); i++) {
+		cli_world_run(w, verbs[i], i == 2 ? "jobs" : "a", NULL);
+		assert_int_equal(w->code, 0);
+		assert_null(strstr(w->out, "isk"));
+		assert_string_equal(w->err, "");
+	}
+	cli_world_put(w, "{'apiVersion':'v1','kind':'Node','metadata':{'name':'n1'}}");
+	cli_world_patch(w, &hf_nodes, "n1",
+			"{'status':{'conditions':[{'type':'DiskPressure','status':'True',"
+			"'message':'nothing is free'}]}}");
+	cli_world_run(w, "why", "a", NULL);
+	assert_has(w->out, " now       disk      node 'n1': nothing is free\n");
+	cli_world_run(w, "why", "a", "-o", "json", NULL);
+	assert_has(w->out, "\"disks\": [");
+	assert_has(w->out, "\"node 'n1': nothing is free\"");
+	cli_world_run(w, "describe", "a", NULL);
+	assert_has(w->out, "\nDisk:          node 'n1': nothing is free\n");
+	for (size_t i = 0; i < 2; i++) {
+		cli_world_run(w, "get", i ? "pods" : "jobs", NULL);
+		assert_int_equal(w->code, 0);
+		assert_string_equal(w->err, "holdfast: warning: node 'n1': nothing is free\n");
+	}
+	/* Programs ask the node. */
+	cli_world_run(w, "get", "pods", "-o", "name", NULL);
+	assert_string_equal(w->err, "");
+	cli_world_run(w, "get", "nodes", NULL);
+	assert_has(w->out, "Unknown,DiskPressure");
+}
+
 static void describe_shows_all_there_is_of_a_job(void **state)
 {
 	struct cli_world *w = *state;
@@ -121,6 +188,11 @@ int main(void)
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(why_names_what_the_server_refused, cli_world_setup,
 						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(why_says_once_that_a_name_is_taken, cli_world_setup,
+						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_disk_that_is_short_is_told_by_every_verb_that_looks, cli_world_setup,
+			cli_world_teardown),
 		cmocka_unit_test_setup_teardown(describe_shows_all_there_is_of_a_job,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(what_comes_from_outside_moves_no_cursor,

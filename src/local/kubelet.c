@@ -275,8 +275,8 @@ static int make_folders(struct hf_kubelet *k, struct hf_error *err)
 	if (!rc)
 		rc = hf_fs_mkdirs(k->bin_dir, 0755, err);
 	if (!rc)
-		rc = hf_fs_write_atomic(nslookup, nslookup_script, sizeof(nslookup_script) - 1,
-					0755, err);
+		rc = hf_fs_write_changed(nslookup, nslookup_script, sizeof(nslookup_script) - 1,
+					 0755, err);
 	return rc;
 }
 

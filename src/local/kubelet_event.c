@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /*
- * Events about pods.  They are for people: one that cannot be written is left out, and
+ * Events about pods, and about the Node.  They are for people: one that cannot be written is left out, and
  * a pod that has nothing new to say says it once.
  */
 #define UNDER_WAY_MAX 64 /* more at once are left out */
@@ -59,60 +59,82 @@ static struct event_call *free_slot(struct hf_kevents *events)
 	return NULL;
 }
 
-static struct hf_json *compose(const struct hf_kpod *pod, const char *type, const char *reason,
-			       const char *message)
+/* What an event is about. */
+struct about {
+	const char *kind, *ns, *name, *uid;
+};
+
+static struct hf_json *compose(struct hf_kubelet *k, const struct about *of, const char *type,
+			       const char *reason, const char *message)
 {
-	struct hf_kevents *events = pod->kubelet->events;
 	struct hf_json *event = hf_json_object();
 	struct hf_json *meta = hf_json_ensure_object(event, "metadata");
 	struct hf_json *about = hf_json_ensure_object(event, "involvedObject");
 	struct hf_json *source = hf_json_ensure_object(event, "source");
-	hf_time now = hf_loop_wall(pod->kubelet->loop);
-	HF_AUTOFREE char *name = hf_xasprintf("%s.%" PRIx64 "%04" PRIx64, pod->name, (uint64_t)now,
-					      ++events->n & 0xffff);
+	hf_time now = hf_loop_wall(k->loop);
+	HF_AUTOFREE char *name = hf_xasprintf("%s.%" PRIx64 "%04" PRIx64, of->name, (uint64_t)now,
+					      ++k->events->n & 0xffff);
 	char at[HF_TIME_TEXT_MAX];
 
 	hf_time_format(now, at);
 	hf_json_set_str(event, "apiVersion", "v1");
 	hf_json_set_str(event, "kind", "Event");
 	hf_json_set_str(meta, "name", name);
-	hf_json_set_str(meta, "namespace", pod->ns);
+	hf_json_set_str(meta, "namespace", of->ns ? of->ns : "default");
 	hf_json_set_str(about, "apiVersion", "v1");
-	hf_json_set_str(about, "kind", "Pod");
-	hf_json_set_str(about, "namespace", pod->ns);
-	hf_json_set_str(about, "name", pod->name);
-	hf_json_set_str(about, "uid", pod->uid);
+	hf_json_set_str(about, "kind", of->kind);
+	if (of->ns)
+		hf_json_set_str(about, "namespace", of->ns);
+	hf_json_set_str(about, "name", of->name);
+	hf_json_set_str(about, "uid", of->uid);
 	hf_json_set_str(event, "type", type);
 	hf_json_set_str(event, "reason", reason);
 	hf_json_set_str(event, "message", message);
 	hf_json_set_str(source, "component", "kubelet");
-	hf_json_set_str(source, "host", pod->kubelet->node_name);
+	hf_json_set_str(source, "host", k->node_name);
 	hf_json_set_str(event, "reportingComponent", "kubelet");
-	hf_json_set_str(event, "reportingInstance", pod->kubelet->node_name);
+	hf_json_set_str(event, "reportingInstance", k->node_name);
 	hf_json_set_str(event, "firstTimestamp", at);
 	hf_json_set_str(event, "lastTimestamp", at);
 	hf_json_set_i64(event, "count", 1);
 	return event;
 }
 
-void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const char *fmt, ...)
+static void send(struct hf_kubelet *k, const char *ns, struct hf_json *event)
 {
-	struct event_call *call = free_slot(pod->kubelet->events);
-	char message[1024]; /* as the API server bounds it */
+	struct event_call *call = free_slot(k->events);
 	struct hf_request request = {.verb = HF_VERB_CREATE,
 				     .resource = &hf_events,
-				     .ns = pod->ns,
+				     .ns = ns,
 				     .field_manager = "kubelet"};
-	HF_AUTO_DOC body = NULL;
+	HF_AUTO_DOC body = hf_doc_from_json(event);
+
+	if (!call)
+		return;
+	request.body = body;
+	call->events = k->events;
+	call->call = hf_store_request(k->store, &request, on_reply, call);
+}
+
+void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const char *fmt, ...)
+{
+	const struct about about = {"Pod", pod->ns, pod->name, pod->uid};
+	char message[1024]; /* as the API server bounds it */
 	va_list ap;
 
-	if (!call || !pod->ns[0])
+	if (!pod->ns[0])
 		return;
 	va_start(ap, fmt);
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	body = hf_doc_from_json(compose(pod, type, reason, message));
-	request.body = body;
-	call->events = pod->kubelet->events;
-	call->call = hf_store_request(pod->kubelet->store, &request, on_reply, call);
+	send(pod->kubelet, pod->ns, compose(pod->kubelet, &about, type, reason, message));
+}
+
+void hf_kevent_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
+		    const char *message)
+{
+	/* Upstream's kubelet gives the name for the UID, and kubectl describe asks for it. */
+	const struct about about = {"Node", NULL, kubelet->node_name, kubelet->node_name};
+
+	send(kubelet, "default", compose(kubelet, &about, type, reason, message));
 }

@@ -33,6 +33,7 @@
  *   kubelet_probe.c    what the machine allows; the node's network
  *   kubelet_uplink.c   ... and the way out of it
  *   kubelet_node.c     the Node and its Lease
+ *   kubelet_disk.c     when the disk counts as short
  *   kubelet_event.c    Events
  *   kubelet_logs.c     reading log files
  */
@@ -284,6 +285,15 @@ struct hf_knode *hf_knode_destroy(struct hf_knode *node); /* NULL is fine; retur
 /* A container ended and the store knows: renew the Lease now rather than on time. */
 void hf_knode_renew(struct hf_knode *node);
 
+/* --- kubelet_disk.c --- */
+struct hf_kdisk {
+	uint64_t bytes, free_bytes, files, free_files;
+};
+bool hf_kdisk_read(const char *dir, struct hf_kdisk *ret_disk);
+/* before: it was short when last looked at. */
+bool hf_kdisk_is_short(const struct hf_kdisk *disk, bool before);
+void hf_kdisk_text(const struct hf_kdisk *disk, const char *dir, char *text, size_t size);
+
 /* --- kubelet_uplink.c: the way out of the pods' network --- */
 struct hf_kuplink;
 /* Needs netns_fd; ends in hf_kubelet_probed, at once (by the return, hf_kuplink_pending false) or
@@ -300,6 +310,9 @@ struct hf_kevents *hf_kevents_create(struct hf_kubelet *kubelet);
 struct hf_kevents *hf_kevents_destroy(struct hf_kevents *events);
 void hf_kevent(struct hf_kpod *pod, const char *type, const char *reason, const char *fmt, ...)
 	HF_PRINTF(4, 5);
+/* About the Node itself. */
+void hf_kevent_node(struct hf_kubelet *kubelet, const char *type, const char *reason,
+		    const char *message);
 
 /* --- kubelet_logs.c --- */
 struct hf_klogs;

@@ -9,9 +9,11 @@
 #include "local/shim.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,6 +138,42 @@ static void what_a_full_disk_cost_is_said_once_there_is_room(void **state)
 		   AT "stdout F before\n" AT
 		      "stderr F holdfast: 18 bytes of output could not be written here\n" AT
 		      "stdout F after\n");
+	close_sink(&t);
+}
+
+/* As of a disk whose last block has some room left. */
+static void set_file_limit(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_container_that_ends_on_a_full_disk_leaves_a_log_that_says_so(void **state)
+{
+	HF_AUTO_STRBUF line = HF_STRBUF_INIT(4096);
+	struct sink_test t;
+
+	for (int i = 0; i < 1000; i++)
+		hf_strbuf_add(&line, "x", 1);
+	hf_strbuf_add(&line, "\n", 1);
+	open_sink(&t, 1 << 20, 3);
+	add(&t, 0, "before\n");
+	set_file_limit(500);
+	add(&t, 0, line.data);
+	assert_log(&t, "c.0.log",
+		   AT "stdout F before\n" AT "stderr F holdfast: output is lost from here on: it "
+		      "cannot be written\n");
+	add(&t, 0, line.data);
+	hf_log_sink_close(t.sink, 1700000000 * HF_SECOND);
+	set_file_limit(RLIM_INFINITY);
+	assert_log(&t, "c.0.log",
+		   AT "stdout F before\n" AT "stderr F holdfast: output is lost from here on: it "
+		      "cannot be written\n" AT
+		      "stderr F holdfast: 2002 bytes of output could not be written here\n");
 	close_sink(&t);
 }
 
@@ -352,6 +390,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(long_lines_come_in_parts),
 		cmocka_unit_test(old_parts_are_kept_up_to_their_number),
 		cmocka_unit_test(what_a_full_disk_cost_is_said_once_there_is_room),
+		cmocka_unit_test(a_container_that_ends_on_a_full_disk_leaves_a_log_that_says_so),
 		T(tail_and_limit_cut_a_log),
 		T(timestamps_and_since_are_those_of_the_lines),
 		T(following_shows_lines_as_they_come_and_ends_with_the_container),

@@ -17,25 +17,31 @@
 /*
  * The Node object and its Lease.  Both are written first (create, or patch what is there)
  * and then kept fresh: the Lease every 10 s and whenever a container has ended, the
- * Node's heartbeats every 5 minutes, as upstream's kubelet does.
+ * Node's heartbeats every 5 minutes, as upstream's kubelet does, and when the disk becomes
+ * short or is not any more.  Nothing is evicted or kept away for that: there is nowhere else.
  */
 #define LEASE_NAMESPACE "kube-node-lease"
 #define LEASE_DURATION_S 40
 #define LEASE_EVERY (10 * HF_SECOND)
 #define STATUS_EVERY (5 * HF_MINUTE)
+#define DISK_EVERY (10 * HF_SECOND) /* as upstream's kubelet looks at it */
 #define RETRY_AFTER HF_SECOND
 #define NODE_IP "127.0.0.1"
 
 struct hf_knode {
 	struct hf_kubelet *kubelet;
 	struct hf_call *node_call, *lease_call;
-	struct hf_timer *node_timer, *lease_timer;
+	struct hf_timer *node_timer, *lease_timer, *disk_timer;
 	struct hf_kwatch *watch; /* of the Node */
 	char *selector;
 	bool node_made, lease_made;   /* it exists: patch it */
 	bool renew_again;             /* asked for while one was under way */
 	char *uid;                    /* of the Node */
 	char since[HF_TIME_TEXT_MAX]; /* when it became ready */
+	bool disk_short;
+	bool status_again;                 /* it changed while it was being written */
+	char disk_since[HF_TIME_TEXT_MAX]; /* when that became so */
+	char disk_text[1024];
 };
 
 static void write_node(void *arg);
@@ -114,6 +120,7 @@ struct condition {
 	const char *type;
 	bool value;
 	const char *reason, *message;
+	const char *since; /* NULL: as long as the node is ready */
 };
 
 static void add_condition(const struct hf_knode *node, struct hf_json *status,
@@ -124,7 +131,7 @@ static void add_condition(const struct hf_knode *node, struct hf_json *status,
 	hf_json_set_str(c, "type", of->type);
 	hf_json_set_str(c, "status", of->value ? "True" : "False");
 	hf_json_set_str(c, "lastHeartbeatTime", now);
-	hf_json_set_str(c, "lastTransitionTime", node->since);
+	hf_json_set_str(c, "lastTransitionTime", hf_str_or(of->since, node->since));
 	hf_json_set_str(c, "reason", of->reason);
 	hf_json_set_str(c, "message", of->message);
 	hf_json_append(hf_json_ensure_array(status, "conditions"), c);
@@ -157,13 +164,16 @@ static void set_info(struct hf_json *status, const struct utsname *names)
 
 static struct hf_json *node_status(const struct hf_knode *node)
 {
-	static const struct condition conditions[] = {
+	const struct condition conditions[] = {
 		{"MemoryPressure", false, "KubeletHasSufficientMemory",
-		 "kubelet has sufficient memory available"},
-		{"DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+		 "kubelet has sufficient memory available", NULL},
+		{"DiskPressure", node->disk_short,
+		 node->disk_short ? "KubeletHasDiskPressure" : "KubeletHasNoDiskPressure",
+		 node->disk_short ? node->disk_text : "kubelet has no disk pressure",
+		 node->disk_since},
 		{"PIDPressure", false, "KubeletHasSufficientPID",
-		 "kubelet has sufficient PID available"},
-		{"Ready", true, "KubeletReady", "kubelet is posting ready status"},
+		 "kubelet has sufficient PID available", NULL},
+		{"Ready", true, "KubeletReady", "kubelet is posting ready status", NULL},
 	};
 	struct hf_json *status = hf_json_object();
 	struct utsname names;
@@ -252,7 +262,7 @@ static void on_node_status(void *arg, const struct hf_reply *reply)
 		hf_timer_arm(node->node_timer, retry_after(reply));
 		return;
 	}
-	hf_timer_arm(node->node_timer, STATUS_EVERY);
+	hf_timer_arm(node->node_timer, node->status_again ? 0 : STATUS_EVERY);
 	if (!first)
 		return;
 	node->uid = hf_xstrdup(hf_doc_uid(reply->object));
@@ -271,6 +281,7 @@ static void write_status(struct hf_knode *node)
 				     .subresource = "status"};
 	struct hf_json *body = hf_json_object();
 
+	node->status_again = false;
 	hf_json_set(body, "status", node_status(node));
 	node->node_call = send(node, &request, body, on_node_status);
 }
@@ -360,6 +371,31 @@ void hf_knode_renew(struct hf_knode *node)
 		write_lease(node);
 }
 
+static void look_at_disk(void *arg)
+{
+	struct hf_knode *node = arg;
+	struct hf_kubelet *k = node->kubelet;
+	bool before = node->disk_short;
+	struct hf_kdisk disk;
+
+	hf_timer_arm(node->disk_timer, DISK_EVERY);
+	if (!hf_kdisk_read(k->state_dir, &disk))
+		return;
+	node->disk_short = hf_kdisk_is_short(&disk, before);
+	if (node->disk_short == before)
+		return;
+	hf_time_format(hf_loop_wall(k->loop), node->disk_since);
+	hf_kdisk_text(&disk, k->state_dir, node->disk_text, sizeof(node->disk_text));
+	hf_kubelet_notice(k, "%s", node->disk_short ? node->disk_text : "the disk has room again");
+	hf_kevent_node(k, node->disk_short ? "Warning" : "Normal",
+		       node->disk_short ? "NodeHasDiskPressure" : "NodeHasNoDiskPressure",
+		       node->disk_short ? node->disk_text : "the disk has room again");
+	if (node->node_call)
+		node->status_again = true;
+	else if (node->node_made)
+		hf_timer_arm(node->node_timer, 0);
+}
+
 static void on_changed(void *arg HF_UNUSED, struct hf_doc *doc HF_UNUSED)
 {
 }
@@ -410,6 +446,9 @@ struct hf_knode *hf_knode_create(struct hf_kubelet *kubelet)
 	hf_time_format(hf_loop_wall(kubelet->loop), node->since);
 	node->node_timer = hf_timer_create(kubelet->loop, write_node, node);
 	node->lease_timer = hf_timer_create(kubelet->loop, write_lease, node);
+	node->disk_timer = hf_timer_create(kubelet->loop, look_at_disk, node);
+	memcpy(node->disk_since, node->since, sizeof(node->disk_since));
+	look_at_disk(node);
 	write_node(node);
 	watch_node(node);
 	return node;
@@ -424,6 +463,7 @@ struct hf_knode *hf_knode_destroy(struct hf_knode *node)
 	node->watch = hf_kwatch_destroy(node->watch);
 	node->node_timer = hf_timer_destroy(node->node_timer);
 	node->lease_timer = hf_timer_destroy(node->lease_timer);
+	node->disk_timer = hf_timer_destroy(node->disk_timer);
 	free(node->uid);
 	free(node->selector);
 	free(node);

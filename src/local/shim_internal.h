@@ -125,6 +125,7 @@ struct hf_log_sink {
 	int64_t bytes, bytes_max;
 	int files_max;
 	uint64_t lost; /* bytes that could not be written since the last that could */
+	bool told;     /* that some are lost is said in the log, though not how many */
 	struct {
 		size_t len;
 		char line[HF_LOG_LINE_MAX];

@@ -40,6 +40,7 @@ int hf_log_sink_open(struct hf_log_sink *sink, int dir_fd, const char *name, int
 	sink->bytes_max = bytes_max;
 	sink->files_max = files_max;
 	sink->lost = 0;
+	sink->told = false;
 	sink->part[0].len = sink->part[1].len = 0;
 	if (open_file(sink) < 0)
 		return hf_error_errno(err, errno, "cannot open log '%s'", name);
@@ -100,37 +101,56 @@ static void add_line(struct hf_strbuf *sb, hf_time now, int stream, char tag, co
 	hf_strbuf_addch(sb, '\n');
 }
 
-/* What is missing before here, if anything; false: that cannot be written either. */
-static bool write_note(struct hf_log_sink *sink, hf_time now)
+static void add_note(const struct hf_log_sink *sink, struct hf_strbuf *sb, hf_time now)
 {
-	HF_AUTO_STRBUF note = HF_STRBUF_INIT(512);
 	char text[128];
-	int n;
+	int n = snprintf(text, sizeof(text),
+			 "holdfast: %" PRIu64 " bytes of output could not be written here",
+			 sink->lost);
 
-	if (!sink->lost)
-		return true;
-	n = snprintf(text, sizeof(text),
-		     "holdfast: %" PRIu64 " bytes of output could not be written here", sink->lost);
-	add_line(&note, now, 1, 'F', text, (size_t)n);
-	if (!write_batch(sink, note.data, note.len))
-		return false;
-	sink->lost = 0;
-	return true;
+	add_line(sb, now, 1, 'F', text, (size_t)n);
 }
 
+/* In words that fit into what the last block of the file has left, mostly: a container that ends
+ * before there is room again leaves a log that says where its hole is. */
+static void say_lost(struct hf_log_sink *sink, hf_time now)
+{
+	static const char text[] = "holdfast: output is lost from here on: it cannot be written";
+	HF_AUTO_STRBUF note = HF_STRBUF_INIT(512);
+
+	add_line(&note, now, 1, 'F', text, sizeof(text) - 1);
+	sink->told = sink->told || write_batch(sink, note.data, note.len);
+}
+
+static void lose(struct hf_log_sink *sink, size_t raw_len, hf_time now)
+{
+	sink->lost += raw_len;
+	say_lost(sink, now);
+}
+
+/* With what is missing before it, if anything; not the one without the other, or a block that has
+ * a little room fills with notes. */
 static void flush(struct hf_log_sink *sink, const struct hf_strbuf *batch, size_t raw_len,
 		  hf_time now)
 {
+	HF_AUTO_STRBUF both = HF_STRBUF_INIT(BATCH_BYTES_MAX + 512);
+
 	if (!batch->len)
 		return;
 	if (sink->bytes > 0 && sink->bytes + (int64_t)batch->len > sink->bytes_max)
 		rotate(sink);
-	if (!write_note(sink, now)) {
-		sink->lost += raw_len;
+	if (sink->lost) {
+		add_note(sink, &both, now);
+		hf_strbuf_add(&both, batch->data, batch->len);
+		hf_assert(!both.full);
+		batch = &both;
+	}
+	if (!write_batch(sink, batch->data, batch->len)) {
+		lose(sink, raw_len, now);
 		return;
 	}
-	if (!write_batch(sink, batch->data, batch->len))
-		sink->lost += raw_len;
+	sink->lost = 0;
+	sink->told = false;
 }
 
 void hf_log_sink_add(struct hf_log_sink *sink, int stream, const char *bytes, size_t len,
@@ -170,6 +190,12 @@ void hf_log_sink_close(struct hf_log_sink *sink, hf_time now)
 		flush(sink, &batch, len, now);
 		sink->part[stream].len = 0;
 	}
-	(void)write_note(sink, now);
+	if (sink->lost) {
+		HF_AUTO_STRBUF note = HF_STRBUF_INIT(512);
+
+		add_note(sink, &note, now);
+		if (write_batch(sink, note.data, note.len))
+			sink->lost = 0;
+	}
 	hf_fd_cleanup(&sink->fd);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /*
@@ -31,6 +32,13 @@
 #define CHECKPOINT_PAGES 1000     /* about 4 MiB: bounds the log, and the pause of a checkpoint */
 #define LOG_BYTES_MAX 16777216    /* what is left of a log after a burst */
 #define TEXT_BYTES_MAX ((size_t)16 << 20)
+/* Blocks held beyond what is used, so that a job can be ended and deleted on a disk that others
+ * filled: twice what the log needs between checkpoints, and room for the table to grow without
+ * which no checkpoint ends. */
+#define RESERVE_LOG_BYTES ((int64_t)8 << 20)
+#define RESERVE_TABLE_BYTES ((int64_t)1 << 20)
+#define RESERVE_SHARE 4   /* at most a quarter of what is free goes into either */
+#define RESERVE_EVERY 256 /* commits after which it is looked at again */
 
 #define TO_STRING(x) #x
 #define HF_STRING(x) TO_STRING(x)
@@ -39,6 +47,8 @@ struct hf_sqlite {
 	sqlite3 *db;
 	sqlite3_stmt *put, *del, *version, *begin, *commit, *rollback;
 	int lock_fd;
+	int table_fd; /* closed after SQLite's own: closing one would drop its locks */
+	unsigned commits;
 	int errnum; /* of the last step that failed: a reset forgets it */
 	char *dir;
 	bool fresh; /* made by this process */
@@ -89,9 +99,10 @@ static int take_lock(struct hf_sqlite *s, struct hf_error *err)
 			return lock_held(s->dir, fd, err);
 		return hf_error_errno(err, errno, "cannot lock '%s'", path);
 	}
-	/* For the message above; the lock itself is what counts. */
+	/* For the message above; the lock itself is what counts.  Never empty in between: on a full
+	 * disk somebody else would get the block. */
 	int len = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-	if (ftruncate(fd, 0) || pwrite(fd, pid, (size_t)len, 0) != len)
+	if (pwrite(fd, pid, (size_t)len, 0) != len || ftruncate(fd, len))
 		return hf_error_errno(err, errno, "cannot write '%s'", path);
 	s->lock_fd = fd;
 	fd = -1;
@@ -196,7 +207,7 @@ static int prepare_all(struct hf_sqlite *s, struct hf_error *err)
 }
 
 /* SQLite makes its files for all to read, and its log with the mode that the database has. */
-static int make_private(const char *path, struct hf_error *err)
+static int make_private(const char *path, int *ret_fd, struct hf_error *err)
 {
 	HF_AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
@@ -204,17 +215,52 @@ static int make_private(const char *path, struct hf_error *err)
 		return hf_error_errno(err, errno, "cannot open '%s'", path);
 	if (fchmod(fd, 0600) < 0)
 		return hf_error_errno(err, errno, "cannot make '%s' private", path);
+	if (ret_fd) {
+		*ret_fd = fd;
+		fd = -1;
+	}
 	return 0;
+}
+
+/* Have blocks for the first so many bytes of a file, which keeps its length.  Not every file
+ * system can, and a full one cannot: it is asked again later. */
+static void reserve_file(int fd, int64_t bytes)
+{
+	struct statvfs disk;
+	struct stat st;
+	int64_t have, room;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || fstatvfs(fd, &disk) < 0)
+		return;
+	have = (int64_t)st.st_blocks * 512;
+	room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize / RESERVE_SHARE;
+	if (bytes > have && bytes - have > room)
+		bytes = have + room;
+	/* Less than a page is no reserve. */
+	if (bytes - have >= 4096)
+		(void)fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes);
+}
+
+static void reserve(struct hf_sqlite *s)
+{
+	HF_AUTOFREE char *log = hf_xasprintf("%s/holdfast.db-wal", s->dir);
+	HF_AUTO_FD log_fd = open(log, O_RDWR | O_CLOEXEC);
+	struct stat st;
+
+	reserve_file(log_fd, RESERVE_LOG_BYTES);
+	if (fstat(s->table_fd, &st) == 0)
+		reserve_file(s->table_fd,
+			     (st.st_size / RESERVE_TABLE_BYTES + 2) * RESERVE_TABLE_BYTES);
 }
 
 static int open_db(struct hf_sqlite *s, struct hf_error *err)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/holdfast.db", s->dir);
 	HF_AUTOFREE char *log = hf_xasprintf("%s-wal", path);
-	int rc = make_private(path, err);
+	int rc = make_private(path, &s->table_fd, err);
 
 	if (rc == 0 && access(log, F_OK) == 0)
-		rc = make_private(log, err);
+		rc = make_private(log, NULL, err);
 	if (rc != 0)
 		return rc;
 
@@ -351,8 +397,11 @@ int hf_sqlite_commit(struct hf_sqlite *s, struct hf_engine *engine, struct hf_er
 		sqlite3_bind_int64(s->version, 1, (int64_t)engine->version);
 		good = step_done(s, s->version) && step_done(s, s->commit);
 	}
-	if (good)
+	if (good) {
+		if (++s->commits % RESERVE_EVERY == 0)
+			reserve(s);
 		return 0;
+	}
 	int rc = fail_db(s, err, "cannot write to");
 	/* SQLite has rolled back by itself after some errors. */
 	if (!sqlite3_get_autocommit(s->db))
@@ -370,6 +419,8 @@ struct hf_sqlite *hf_sqlite_close(struct hf_sqlite *s)
 	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++)
 		sqlite3_finalize(all[i]);
 	sqlite3_close(s->db);
+	if (s->table_fd >= 0)
+		close(s->table_fd);
 	if (s->lock_fd >= 0)
 		close(s->lock_fd);
 	free(s->dir);
@@ -412,7 +463,7 @@ int hf_sqlite_open(const char *data_dir, struct hf_engine *engine, struct hf_sql
 {
 	struct hf_sqlite *s = hf_xcalloc(1, sizeof(*s));
 	s->dir = hf_xstrdup(data_dir);
-	s->lock_fd = -1;
+	s->lock_fd = s->table_fd = -1;
 	int rc = hf_fs_mkdirs(data_dir, 0700, err);
 	if (rc == 0)
 		rc = take_lock(s, err);
@@ -426,6 +477,7 @@ int hf_sqlite_open(const char *data_dir, struct hf_engine *engine, struct hf_sql
 		hf_sqlite_abandon(s);
 		return rc;
 	}
+	reserve(s);
 	*ret_sqlite = s;
 	return 0;
 }

@@ -10,11 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -657,6 +659,52 @@ static void the_log_stays_bounded_however_much_is_written(void **state)
 	plane_close(&p);
 }
 
+/* A file that takes what is free. */
+static void fill_disk(const char *dir)
+{
+	static const char zeros[1 << 16];
+	char path[96];
+	HF_AUTO_FD fd = -1;
+
+	snprintf(path, sizeof(path), "%s/of-somebody-else", dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	assert_true(fd >= 0);
+	for (size_t size = sizeof(zeros); size > 0; size /= 2)
+		while (write(fd, zeros, size) > 0)
+			;
+	assert_int_equal(errno, ENOSPC);
+}
+
+static void on_a_disk_that_others_filled_things_end_and_are_deleted(void **state)
+{
+	char path[96], name[32];
+	struct plane p;
+	AUTO_OUTCOME o = {0};
+	struct stat st;
+
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		skip();
+	plane_open(&p, NULL, true);
+	assert_int_equal(mount("none", p.dir, "tmpfs", 0, "size=16m"), 0);
+	plane_reopen(&p, NULL);
+	snprintf(path, sizeof(path), "%s/holdfast.db-wal", p.dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true((int64_t)st.st_blocks * 512 >= 1 << 20);
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		assert_int_equal(create_configmap(&p.w, "default", name, &o), 0);
+	}
+	fill_disk(p.dir);
+	for (int i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		assert_int_equal(erase(&p.w, &hf_configmaps, "default", name, &o), 0);
+	}
+	assert_int_equal(hf_local_count(p.local, &hf_configmaps), 0);
+	/* For those that follow, with a detached disk: its files go when they are closed. */
+	assert_int_equal(umount2(p.dir, MNT_DETACH), 0);
+	plane_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -676,6 +724,7 @@ int main(void)
 		cmocka_unit_test(files_of_others_are_refused_by_name),
 		cmocka_unit_test(a_file_that_is_no_database_is_refused_and_kept),
 		cmocka_unit_test(the_log_stays_bounded_however_much_is_written),
+		cmocka_unit_test(on_a_disk_that_others_filled_things_end_and_are_deleted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

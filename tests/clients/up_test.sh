@@ -60,6 +60,36 @@ full_disk() {
 	unshare -rm sh -c 'mount -t tmpfs -o size="$3"k none "$1" && "$2" up --listen 127.0.0.1:0 --data-dir "$1/plane" 2>&1; echo "rc $?"' \
 		sh "$folder/small" "$holdfast" "$1"
 }
+# A plane whose disk is filled by the job it runs: what a person sees, kill -9, and the way out.
+filled_disk() {
+	if ! unshare -rm true 2>/dev/null; then
+		echo 'not tried: no mount namespace'
+		return
+	fi
+	sed 's/exec sleep [0-9]*/while :; do echo a line of output that says nothing; done/' \
+		"$folder/keep.yaml" >"$folder/big.yaml"
+	# shellcheck disable=SC2016 # for the shell inside
+	unshare -rm bash -c '
+		mount -t tmpfs -o size=3072k none "$1/small" || exit
+		plane=$1/small/plane
+		"$2" up -d --listen 127.0.0.1:0 --data-dir "$plane" >"$1/filled" || exit
+		port=$(sed -n "s/.*127.0.0.1:\([0-9]*\).*/\1/p" "$1/filled")
+		export KUBECONFIG=$plane/kubeconfig
+		curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
+			-H "Content-Type: application/yaml" --data-binary "@$1/big.yaml" \
+			"https://127.0.0.1:$port/apis/kubeflow.org/v1/namespaces/default/pytorchjobs" >/dev/null
+		grep -m1 -q DiskPressure < <(timeout 60 "$2" get nodes -w 2>/dev/null)
+		"$2" why keep | grep -o "disk  *node .local.: .* KiB are free"
+		"$2" describe keep | grep -o "Disk: .*nearly full"
+		"$2" get 2>&1 >/dev/null | grep -o "warning: node .local."
+		"$2" get nodes | grep -o "Ready,DiskPressure"
+		"$2" events | grep -o "NodeHasDiskPressure"
+		kill -9 "$(cat "$plane/up.pid")"
+		"$2" up -d --listen 127.0.0.1:"$port" --data-dir "$plane" >/dev/null && echo "up again"
+		"$2" delete keep -y
+		"$2" get pods -o name | wc -l
+		"$2" down --data-dir "$plane" --timeout 60s' bash "$folder" "$holdfast" 2>&1
+}
 # up where no file may become larger than so many KIB: to a program that is a full disk.
 small_files() {
 	(ulimit -f "$1" && rc_of "$holdfast" up --listen 127.0.0.1:0 --data-dir "$folder/small-files")
@@ -126,7 +156,7 @@ gang >"$folder/gang.yaml"
 expect 'a job that restarts once is taken' '"uid":' \
 	api /apis/kubeflow.org/v1/namespaces/default/pytorchjobs \
 	-H 'Content-Type: application/yaml' --data-binary "@$folder/gang.yaml"
-expect 'its logs are followed to its end' 'worker-0 \| worker.*worker-0 ended with code 137 and starts again: a new pod, generation 2.*worker-0 \| worker.*gang is Succeeded' \
+expect 'its logs are followed to its end' 'worker-0 \| worker.*worker-0 ended with code 137 and starts again: a new pod, generation 2.*(worker-0 \| worker.*gang is Succeeded|gang is Succeeded.*worker-0 \| worker)' \
 	followed
 expect 'and then there is what is left of them' '^(master-0 \| master.worker-0 \| worker|worker-0 \| worker.master-0 \| master).$' \
 	timeout 120 "$holdfast" logs gang -f --rank all
@@ -299,6 +329,9 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 expect 'a disk that is full before the store is there' 'disk is full.*rc 125' full_disk 32
 expect 'a limit of the size of files reads as a full disk' 'disk is full.*rc 125' small_files 8
-expect 'a disk that is full before the node is there' 'disk is full.*rc 125' full_disk 64
+expect 'a disk that is full before the node is there' '(disk is full|No space left on device).*rc 125' full_disk 64
+expect 'a disk that a job filled is told, and the job can be deleted' \
+	"^(not tried: no mount namespace.?|.*disk +node .local.: .* 0 of 3072 KiB are free.*Disk: .*nearly full.*warning: node .local.*Ready,DiskPressure.*NodeHasDiskPressure.*up again.*pytorchjob/keep deleted.0.stopped.?)$" \
+	filled_disk
 expect 'down ends the one in the background' 'stopped' "$holdfast" down --data-dir "$plane" --timeout 60s
 finish
