@@ -33,8 +33,8 @@ static bool explains(const struct hf_device_seen *device, hf_time at)
 	if (device->first != HF_TIME_NONE &&
 	    device->first > hf_time_add(at, hf_seconds(AFTER_SECONDS)))
 		return false;
-	/* What is fatal does not pass by itself; what is weak must have been seen lately. */
-	return device->fatal || device->last == HF_TIME_NONE ||
+	/* What is fatal does not pass by itself; what is weak or over must have been seen lately. */
+	return (device->fatal && !device->over) || device->last == HF_TIME_NONE ||
 	       hf_time_add(device->last, hf_seconds(BEFORE_SECONDS)) >= at;
 }
 
@@ -93,7 +93,7 @@ bool hf_device_ends(struct hf_brain *b, const struct hf_pod *pod)
 	for (size_t i = 0; i < pod->devices_len && !ends; i++) {
 		const struct hf_device_seen *device = &pod->devices[i];
 
-		if (!device->fatal || !device->held)
+		if (!device->fatal || !device->held || device->over)
 			continue;
 		ends = device->agent || pod->news_at == HF_TIME_NONE;
 		if (ends)

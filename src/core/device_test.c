@@ -53,6 +53,11 @@ static void a_fault_explains_ends_until_a_minute_before_it(void **state)
 	assert_ptr_equal(hf_device_of(&pod, HF_TIME_NONE), &device);
 	device.first = device.last = HF_TIME_NONE;
 	assert_ptr_equal(hf_device_of(&pod, T0), &device);
+	/* Mended since, it explains what came soon behind it. */
+	device = fatal("a", T0);
+	device.over = true;
+	assert_ptr_equal(hf_device_of(&pod, T0 + 1800 * HF_SECOND), &device);
+	assert_null(hf_device_of(&pod, T0 + 1801 * HF_SECOND));
 }
 
 static void what_is_degraded_explains_only_by_a_rule_and_only_lately(void **state)

@@ -66,6 +66,7 @@ struct hf_device_seen {
 	const char *cls; /* what it needs, as the agent publishes it; "unhealthy": by the kubelet */
 	bool agent;      /* the node's agent says so, else the kubelet */
 	bool fatal;      /* it cannot be worked with; else it is known to be degraded */
+	bool over;       /* it can be worked with again */
 	bool held;       /* the pod has it now, as far as is known */
 	hf_time first, last; /* of the sightings, the node's clock; NONE: not told */
 };

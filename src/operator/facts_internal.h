@@ -4,23 +4,25 @@
 #define HF_OPERATOR_FACTS_INTERNAL_H
 
 #include "base/arena.h"
+#include "core/job.h"
 #include "core/observed.h"
 #include "core/plan.h"
 #include "json/doc.h"
 
 /*
- * What a step is told of nodes, beyond pods and services.  Three sources:
+ * What a step is told of nodes, beyond pods and services.  Four sources:
  *
  *   nodes.c   Node objects are watched, as views of some fifty bytes
  *   asks.c    what nobody watches (Leases, claims, a live look at a node) is read while
  *             plans ask for it
+ *   devices.c what agents say of devices is watched, where their CRD is
  *   traces.c  what pods leave behind: when their kubelet last wrote, names just freed
  *
  * Spans are measured on the monotonic clock from when we saw something; a step is told
  * times on its own clock, by way of a moment.  Nothing here outlives the operator: a new
  * leader measures anew, which delays what follows from silence and never hastens it.
  *
- * On a plane whose kubelet is this process there are none of the three (NULL).
+ * On a plane whose kubelet is this process there are none of the four (NULL).
  */
 struct hf_operator;
 struct hf_view;
@@ -38,6 +40,7 @@ struct hf_facts {
 	struct hf_nodes *nodes;
 	struct hf_asks *asks;
 	struct hf_traces *traces;
+	struct hf_devices *devices;
 };
 
 /* --- nodes.c ------------------------------------------------------------------------------- */
@@ -63,6 +66,24 @@ void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node);
 void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name);
 /* For metrics: schedulable nodes lost without proof, and zones where the storm guard holds. */
 void hf_nodes_count(const struct hf_nodes *nodes, int32_t *ret_lost, int32_t *ret_storms);
+
+/* --- devices.c ----------------------------------------------------------------------------- */
+
+struct hf_devices *hf_devices_create(struct hf_operator *op);
+void hf_devices_start(struct hf_devices *devices);
+struct hf_devices *hf_devices_destroy(struct hf_devices *devices); /* NULL is fine; returns NULL */
+/* Filled, or not there, or not to be seen with our rights. */
+bool hf_devices_synced(const struct hf_devices *devices);
+/* Whether the node has an agent, and when that spoke last. */
+void hf_devices_see_node(const struct hf_devices *devices, const struct hf_moment *moment,
+			 struct hf_node_seen *node);
+/* What the agent of its node says of the pod's devices, behind what the pod's status says. */
+void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct hf_arena *arena,
+			struct hf_pod *pod);
+/* late and mended, by the records of the job; seen has its pods. */
+void hf_devices_see_records(const struct hf_devices *devices, const struct hf_job_view *job,
+			    const struct hf_moment *moment, struct hf_arena *arena,
+			    struct hf_observed *seen);
 
 /* --- asks.c -------------------------------------------------------------------------------- */
 

@@ -15,7 +15,8 @@
 void hf_operator_check_synced(struct hf_operator *op)
 {
 	if (!hf_cache_synced(op->pods.cache) || !hf_cache_synced(op->services.cache) ||
-	    (op->facts.nodes != NULL && !hf_nodes_synced(op->facts.nodes)))
+	    (op->facts.nodes != NULL &&
+	     (!hf_nodes_synced(op->facts.nodes) || !hf_devices_synced(op->facts.devices))))
 		return;
 	for (size_t i = 0; i < op->n_kinds; i++) {
 		struct hf_kind *kind = &op->kinds[i];

@@ -81,6 +81,7 @@ static bool see_node(const struct hf_observe_args *args, const char *name, struc
 		if (!hf_nodes_see(facts->nodes, name, &moment, arena, ret_node))
 			return false;
 		hf_asks_see_node(facts->asks, &moment, ret_node);
+		hf_devices_see_node(facts->devices, &moment, ret_node);
 		return true;
 	}
 	hf_node_seen_init(ret_node, name, HF_NODE_READY, args->now);
@@ -124,6 +125,10 @@ static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods, 
 		return;
 	for (size_t i = 0; i < len; i++)
 		pods[i].news_at = hf_moment_at(&moment, pods[i].news_at);
+	for (size_t i = 0; i < len; i++)
+		if (pods[i].owned)
+			hf_devices_see_pod(facts->devices, args->job->ns, arena, &pods[i]);
+	hf_devices_see_records(facts->devices, args->job, &moment, arena, seen);
 	hf_traces_see(facts->traces, args->job->uid, &moment, arena, seen);
 	hf_asks_see_claims(facts->asks, args->key, arena, seen);
 }

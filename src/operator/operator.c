@@ -343,6 +343,7 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
 		op->facts.nodes = hf_nodes_create(op);
 		op->facts.asks = hf_asks_create(op);
 		op->facts.traces = hf_traces_create(op);
+		op->facts.devices = hf_devices_create(op);
 	}
 	return 0;
 }
@@ -460,8 +461,10 @@ void hf_operator_start(struct hf_operator *op)
 		hf_cache_start(op->kinds[i].cache);
 		hf_narrow_start(&op->kinds[i]);
 	}
-	if (op->facts.nodes != NULL)
+	if (op->facts.nodes != NULL) {
 		hf_nodes_start(op->facts.nodes);
+		hf_devices_start(op->facts.devices);
+	}
 }
 
 static void each_pass(struct hf_operator *op, void (*fn)(struct hf_pass *))
@@ -521,6 +524,7 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 		hf_narrow_release(&op->kinds[i]);
 	}
 	hf_asks_destroy(op->facts.asks);
+	hf_devices_destroy(op->facts.devices);
 	hf_nodes_destroy(op->facts.nodes);
 	hf_traces_destroy(op->facts.traces);
 	hf_cache_destroy(op->pods.cache);

@@ -43,6 +43,23 @@ static void remember(const struct hf_observed *seen, hf_time now)
 	}
 }
 
+static void remember_devices(const struct hf_observed *seen)
+{
+	const struct hf_pod *pod = seen->pods_len > 0 ? &seen->pods[0] : NULL;
+
+	brain.n_late = seen->late_len;
+	brain.n_mended = seen->mended_len;
+	brain.n_devices = pod != NULL ? pod->devices_len : 0;
+	brain.watched = pod != NULL && pod->watched;
+	for (size_t i = 0; i < brain.n_devices && i < SEEN_MAX; i++) {
+		brain.devices[i] = pod->devices[i];
+		snprintf(brain.device_ids[i], sizeof(brain.device_ids[i]), "%s",
+			 pod->devices[i].id);
+		snprintf(brain.device_classes[i], sizeof(brain.device_classes[i]), "%s",
+			 pod->devices[i].cls);
+	}
+}
+
 int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
 		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)
 {
@@ -50,6 +67,7 @@ int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, h
 	brain.pods = seen->pods_len;
 	brain.services = seen->services_len;
 	remember(seen, now);
+	remember_devices(seen);
 	if (brain.code != 0)
 		return hf_error_set(err, brain.code, "the brain said no");
 	*ret_plan = brain.plan;

@@ -49,6 +49,11 @@ struct script {
 	struct hf_claim_seen claims[SEEN_MAX];
 	char node_names[SEEN_MAX][32], gone_names[SEEN_MAX][32], claim_names[SEEN_MAX][32];
 	size_t n_nodes, n_gone, n_claims;
+	/* Of the first pod, and what is told late; texts cut. */
+	struct hf_device_seen devices[SEEN_MAX];
+	char device_ids[SEEN_MAX][32], device_classes[SEEN_MAX][32];
+	size_t n_devices, n_late, n_mended;
+	bool watched;
 };
 extern struct script brain;
 extern struct hf_action actions[64];

@@ -164,6 +164,7 @@ static void put_device(struct packer *packer, const struct hf_device_seen *devic
 	put_text(packer, device->cls);
 	put_byte(packer, device->agent);
 	put_byte(packer, device->fatal);
+	put_byte(packer, device->over);
 	put_byte(packer, device->held);
 	put_time(packer, device->first);
 	put_time(packer, device->last);
@@ -321,6 +322,7 @@ static void get_devices(struct unpacker *unpacker, struct hf_pod *pod)
 		devices[i].cls = get_text(unpacker);
 		devices[i].agent = get_bool(unpacker);
 		devices[i].fatal = get_bool(unpacker);
+		devices[i].over = get_bool(unpacker);
 		devices[i].held = get_bool(unpacker);
 		devices[i].first = get_time(unpacker);
 		devices[i].last = get_time(unpacker);

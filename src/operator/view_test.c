@@ -130,6 +130,7 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 		same(a->devices[i].cls, b->devices[i].cls);
 		assert_int_equal(a->devices[i].agent, b->devices[i].agent);
 		assert_int_equal(a->devices[i].fatal, b->devices[i].fatal);
+		assert_int_equal(a->devices[i].over, b->devices[i].over);
 		assert_int_equal(a->devices[i].held, b->devices[i].held);
 		assert_int_equal(a->devices[i].first, b->devices[i].first);
 		assert_int_equal(a->devices[i].last, b->devices[i].last);

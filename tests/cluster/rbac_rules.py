@@ -39,6 +39,7 @@ CLUSTER["", "nodes"] = {
     **CACHE,
     "get": ("src/operator/asks.c", "[HF_ASK_NODE] = &hf_nodes"),
 }
+CLUSTER["holdfast.dev", "devicehealths"] = CACHE
 CLUSTER["", "persistentvolumeclaims"] = {
     "get": ("src/operator/asks.c", "[HF_ASK_CLAIM] = &hf_persistentvolumeclaims"),
 }

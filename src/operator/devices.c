@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/device_health.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "health/types.h"
+#include "operator/facts_internal.h"
+#include "operator/operator_internal.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What the agents of nodes say of devices, joined with the pods that hold them.  Kept of an object
+ * is a row for each holder, with the device's fault where there is one: a kilobyte for a node of
+ * eight devices, of the ten or more that the object has.
+ */
+
+/* An agent writes every six minutes at rest; one that let two of them pass is not waited for. */
+#define AGENT_SILENT (15 * HF_MINUTE)
+#define PAGE_LIMIT 100
+
+/* A device that a container has or had. */
+struct row {
+	const char *ns, *pod, *uid; /* uid "": the agent did not know it */
+	const char *device;
+	const char *cls; /* NULL: nothing is wrong with it */
+	bool fatal, over, held;
+	hf_time first, last; /* the node's clock */
+};
+
+struct device_view {
+	hf_time seen_at;     /* monotonic: this version came in */
+	hf_time reported_at; /* monotonic: the agent wrote while we watched; NONE: not yet */
+	hf_time observed_at; /* the node's clock */
+	bool out;            /* some device cannot be worked with */
+	bool known;          /* the agent knows how its devices stand */
+	size_t len;
+	struct row rows[]; /* and their texts behind them */
+};
+
+struct hf_devices {
+	struct hf_operator *op;
+	struct hf_cache *cache;
+	bool unseen; /* no CRD, or no right to look */
+};
+
+/* --- what of a device speaks against it ----------------------------------------------------- */
+
+static bool is_out(enum hf_health_state state)
+{
+	return state == HF_HEALTH_UNHEALTHY || state == HF_HEALTH_QUARANTINED ||
+	       state == HF_HEALTH_REMEDIATING || state == HF_HEALTH_FAILED;
+}
+
+static enum hf_health_state state_of(const struct hf_device_report *device)
+{
+	enum hf_health_state state;
+
+	return hf_health_state_of(hf_str_or(device->state, ""), &state) ? state : HF_HEALTH_UNKNOWN;
+}
+
+static enum hf_health_class class_of(const char *name)
+{
+	enum hf_health_class cls;
+
+	return hf_health_class_of(hf_str_or(name, ""), &cls) ? cls : HF_HEALTH_NONE;
+}
+
+/* The strictest of its faults that counts: while the device is out a fatal one that acts, then one
+ * that confirmed makes it degraded, then a fatal one that is over.  NULL: none. */
+static const struct hf_device_fault *worst(const struct hf_device_report *device)
+{
+	enum hf_health_state state = state_of(device);
+	const struct hf_device_fault *found = NULL;
+	int rank = 0;
+
+	for (size_t i = 0; i < device->faults.len; i++) {
+		const struct hf_device_fault *fault = &device->faults.items[i];
+		enum hf_health_class cls = class_of(fault->cls);
+		int mine = 0;
+
+		if (fault->acts && is_out(state) && hf_health_is_fatal(cls))
+			mine = 200 + (int)cls;
+		else if (fault->acts && state != HF_HEALTH_SUSPECT && hf_health_is_weak(cls))
+			mine = 100 + (int)cls;
+		else if (!fault->acts && hf_health_is_fatal(cls))
+			mine = (int)cls;
+		if (mine > rank) {
+			rank = mine;
+			found = fault;
+		}
+	}
+	return found;
+}
+
+static struct row judge(const struct hf_device_report *device)
+{
+	const struct hf_device_fault *fault = worst(device);
+	bool out = is_out(state_of(device));
+	struct row row = {.device = hf_str_is_empty(device->id) ? "node" : device->id,
+			  .fatal = out,
+			  .first = out ? device->since : HF_TIME_NONE,
+			  .last = HF_TIME_NONE};
+
+	if (fault != NULL) {
+		row.cls = fault->cls;
+		row.fatal = hf_health_is_fatal(class_of(fault->cls));
+		row.over = !fault->acts;
+		row.first = fault->first;
+		row.last = fault->last;
+	}
+	/* Failed by count, or its fault had no room: it is out all the same. */
+	if (out && (fault == NULL || !row.fatal || row.over)) {
+		row.cls =
+			class_of(device->cls) != HF_HEALTH_NONE ? device->cls : HF_DEVICE_UNHEALTHY;
+		row.fatal = true;
+		row.over = false;
+		row.first = device->since;
+		row.last = HF_TIME_NONE;
+	}
+	return row;
+}
+
+/* --- views ----------------------------------------------------------------------------------- */
+
+static size_t size_of(const char *text)
+{
+	return strlen(hf_str_or(text, "")) + 1;
+}
+
+static const char *keep(char **at, const char *text)
+{
+	size_t size = size_of(text);
+	char *kept = *at;
+
+	memcpy(kept, hf_str_or(text, ""), size);
+	*at += size;
+	return kept;
+}
+
+static void keep_row(struct row *to, const struct row *judged,
+		     const struct hf_device_holder *holder, char **at)
+{
+	*to = *judged;
+	to->ns = keep(at, holder->ns);
+	to->pod = keep(at, holder->pod);
+	to->uid = keep(at, holder->uid);
+	to->device = keep(at, judged->device);
+	if (judged->cls != NULL)
+		to->cls = keep(at, judged->cls);
+	to->held = holder->until == HF_TIME_NONE;
+}
+
+static struct device_view *view_of(const struct hf_device_health *health)
+{
+	size_t rows = 0, texts = 0;
+	struct device_view *view;
+	char *at;
+
+	for (size_t d = 0; d < health->devices.len; d++) {
+		const struct hf_device_report *device = &health->devices.items[d];
+		struct row row = judge(device);
+
+		rows += device->holders.len;
+		for (size_t h = 0; h < device->holders.len; h++) {
+			const struct hf_device_holder *holder = &device->holders.items[h];
+
+			texts += size_of(holder->ns) + size_of(holder->pod) + size_of(holder->uid) +
+				 size_of(row.device) + size_of(row.cls);
+		}
+	}
+	view = hf_xcalloc(1, sizeof(*view) + rows * sizeof(view->rows[0]) + texts);
+	at = (char *)&view->rows[rows];
+	for (size_t d = 0; d < health->devices.len; d++) {
+		const struct hf_device_report *device = &health->devices.items[d];
+		struct row row = judge(device);
+
+		view->out |= is_out(state_of(device));
+		view->known |= state_of(device) != HF_HEALTH_UNKNOWN;
+		for (size_t h = 0; h < device->holders.len; h++)
+			keep_row(&view->rows[view->len++], &row, &device->holders.items[h], &at);
+	}
+	view->observed_at = health->observed_at;
+	return view;
+}
+
+static void *decode(void *arg, struct hf_doc *doc)
+{
+	struct hf_devices *devices = arg;
+	struct hf_arena *scratch = devices->op->scratch;
+	struct hf_device_health health;
+	struct device_view *view;
+
+	hf_device_health_read(doc, scratch, &health);
+	view = view_of(&health);
+	hf_arena_reset(scratch);
+	return view;
+}
+
+/* --- the watch ------------------------------------------------------------------------------- */
+
+static void changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
+		    const struct hf_cache_entry *now)
+{
+	struct hf_devices *devices = arg;
+	struct hf_operator *op = devices->op;
+	const struct device_view *was = before == NULL ? NULL : before->view;
+	struct device_view *view = now == NULL ? NULL : now->view;
+
+	devices->unseen = false;
+	if (change == HF_CACHE_SYNCED) {
+		hf_operator_check_synced(op);
+		return;
+	}
+	if (view != NULL) {
+		bool spoke = was == NULL ? hf_cache_synced(devices->cache)
+					 : was->observed_at != view->observed_at;
+
+		view->seen_at = hf_loop_mono(op->loop);
+		/* What stands there when we come may be old. */
+		view->reported_at = spoke         ? view->seen_at
+				    : was != NULL ? was->reported_at
+						  : HF_TIME_NONE;
+	}
+	/* A verdict may wait for any word of it. */
+	hf_nodes_enqueue(op->facts.nodes, (now != NULL ? now : before)->name);
+}
+
+static void problem(void *arg, int code, const char *message)
+{
+	struct hf_devices *devices = arg;
+	bool told = devices->unseen;
+
+	/* No agents: looked for again and again, said only where it is forbidden. */
+	if (code == HF_E_NOT_FOUND || code == HF_E_FORBIDDEN || code == HF_E_UNSUPPORTED) {
+		devices->unseen = true;
+		hf_operator_check_synced(devices->op);
+		if (told || code != HF_E_FORBIDDEN)
+			return;
+	}
+	hf_operator_problem(devices->op, hf_devicehealths.plural, code, message);
+}
+
+struct hf_devices *hf_devices_create(struct hf_operator *op)
+{
+	struct hf_devices *devices = hf_xcalloc(1, sizeof(*devices));
+	const struct hf_cache_options options = {
+		.loop = op->loop,
+		.store = op->store,
+		.resource = &hf_devicehealths,
+		.page_limit = PAGE_LIMIT,
+		.seed = op->options.seed ^ hf_hash_str(hf_devicehealths.plural),
+		.decode = decode,
+		.view_free = free,
+		.changed = changed,
+		.problem = problem,
+		.arg = devices,
+	};
+
+	devices->op = op;
+	devices->cache = hf_cache_create(&options);
+	return devices;
+}
+
+void hf_devices_start(struct hf_devices *devices)
+{
+	hf_cache_start(devices->cache);
+}
+
+struct hf_devices *hf_devices_destroy(struct hf_devices *devices)
+{
+	if (devices == NULL)
+		return NULL;
+	hf_cache_destroy(devices->cache);
+	free(devices);
+	return NULL;
+}
+
+bool hf_devices_synced(const struct hf_devices *devices)
+{
+	return devices->unseen || hf_cache_synced(devices->cache);
+}
+
+/* --- what is seen ---------------------------------------------------------------------------- */
+
+static const struct device_view *view_at(const struct hf_devices *devices, const char *node)
+{
+	const struct hf_cache_entry *entry =
+		hf_str_is_empty(node) ? NULL : hf_cache_get(devices->cache, NULL, node);
+
+	return entry == NULL ? NULL : entry->view;
+}
+
+void hf_devices_see_node(const struct hf_devices *devices, const struct hf_moment *moment,
+			 struct hf_node_seen *node)
+{
+	const struct device_view *view = view_at(devices, node->name);
+
+	if (view == NULL)
+		return;
+	node->has_agent = moment->mono - view->seen_at < AGENT_SILENT;
+	node->reported_at = hf_moment_at(moment, view->reported_at);
+}
+
+/* The texts outlive the view: a plan may hold them. */
+static struct hf_device_seen seen_of(const struct row *row, struct hf_arena *arena)
+{
+	return (struct hf_device_seen){.id = hf_arena_strdup(arena, row->device),
+				       .cls = hf_arena_strdup(arena, row->cls),
+				       .agent = true,
+				       .fatal = row->fatal,
+				       .over = row->over,
+				       .held = row->held,
+				       .first = row->first,
+				       .last = row->last};
+}
+
+static bool is_holder(const struct row *row, const struct hf_pod *pod, const char *ns)
+{
+	if (*row->uid != '\0')
+		return hf_streq(row->uid, pod->uid);
+	return hf_streq(row->pod, pod->name) && hf_streq(row->ns, ns);
+}
+
+/* What was over before the pod began has nothing to do with it. */
+static bool concerns(const struct row *row, const struct hf_pod *pod)
+{
+	return row->cls != NULL &&
+	       (!row->over || row->last == HF_TIME_NONE || pod->creation_time == HF_TIME_NONE ||
+		row->last >= pod->creation_time);
+}
+
+void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct hf_arena *arena,
+			struct hf_pod *pod)
+{
+	const struct device_view *view = view_at(devices, pod->node);
+	struct hf_device_seen *seen;
+	size_t n = 0;
+
+	for (size_t i = 0; view != NULL && i < view->len; i++) {
+		if (!is_holder(&view->rows[i], pod, ns))
+			continue;
+		pod->watched = true;
+		n += concerns(&view->rows[i], pod);
+	}
+	if (n == 0)
+		return;
+	seen = HF_ARENA_ARRAY(arena, struct hf_device_seen, pod->devices_len + n);
+	if (pod->devices_len > 0)
+		memcpy(seen, pod->devices, pod->devices_len * sizeof(*seen));
+	for (size_t i = 0; i < view->len; i++) {
+		if (is_holder(&view->rows[i], pod, ns) && concerns(&view->rows[i], pod))
+			seen[pod->devices_len++] = seen_of(&view->rows[i], arena);
+	}
+	pod->devices = seen;
+}
+
+/* Rows of the pod that the job's last record tells of, and that is gone by now. */
+static void see_late(const struct device_view *view, const struct hf_record *record, const char *ns,
+		     struct hf_arena *arena, struct hf_observed *seen)
+{
+	struct hf_late_seen *late = HF_ARENA_ARRAY(arena, struct hf_late_seen, view->len + 1);
+
+	for (size_t i = 0; i < view->len; i++) {
+		const struct row *row = &view->rows[i];
+		bool present = false;
+
+		if (row->cls == NULL || !hf_streq(row->pod, record->pod) || !hf_streq(row->ns, ns))
+			continue;
+		/* Its replacement may have come to the same node. */
+		for (size_t p = 0; p < seen->pods_len && !present; p++)
+			present = is_holder(row, &seen->pods[p], ns);
+		if (!present)
+			late[seen->late_len++] =
+				(struct hf_late_seen){.pod = record->pod,
+						      .node = record->node,
+						      .device = seen_of(row, arena)};
+	}
+	seen->late = late;
+}
+
+void hf_devices_see_records(const struct hf_devices *devices, const struct hf_job_view *job,
+			    const struct hf_moment *moment, struct hf_arena *arena,
+			    struct hf_observed *seen)
+{
+	const struct hf_ledger *ledger = &job->status.ledger;
+	const char **mended;
+	const struct device_view *view;
+
+	if (ledger->records_len == 0)
+		return;
+	view = view_at(devices, ledger->records[0].node);
+	if (view != NULL && ledger->records[0].pod != NULL)
+		see_late(view, &ledger->records[0], job->ns, arena, seen);
+	mended = HF_ARENA_ARRAY(arena, const char *, ledger->records_len);
+	for (size_t i = 0; i < ledger->records_len; i++) {
+		if (ledger->records[i].cause != HF_CLASS_DEVICE)
+			continue;
+		view = view_at(devices, ledger->records[i].node);
+		if (view != NULL && view->known && !view->out &&
+		    moment->mono - view->seen_at < AGENT_SILENT)
+			mended[seen->mended_len++] = ledger->records[i].node;
+	}
+	seen->mended = mended;
+}

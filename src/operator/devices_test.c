@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/facts_internal.h"
+#include "operator/script_test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a step is told of devices, by way of the agents' objects. */
+
+#define N(name) cmocka_unit_test_setup_teardown(name, setup_with_nodes, teardown)
+
+static struct hf_doc *health(int version, const char *observed, const char *devices)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"a\",\"uid\":\"h-a\",\"resourceVersion\":\"%d\"},"
+		 "\"status\":{\"observedTime\":\"%s\",\"devices\":[%s]}}",
+		 version, observed, devices);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+#define HOLDER(more) "\"holders\":[{\"namespace\":\"n\",\"pod\":\"ddp-worker-0\"" more "}]"
+#define WELL "{\"id\":\"g0\",\"state\":\"Healthy\"," HOLDER(",\"uid\":\"uid-ddp-worker-0\"") "}"
+#define FAULT(cls, acts)                                                                           \
+	"\"faults\":[{\"detector\":\"xid\",\"code\":79,\"class\":\"" cls "\",\"active\":" acts     \
+	",\"firstTime\":\"2026-01-01T00:00:00Z\",\"lastTime\":\"2026-01-01T00:00:05Z\"}]"
+#define SICK(state, cls, acts, holder)                                                             \
+	"{\"id\":\"g0\",\"state\":\"" state "\"," FAULT(cls, acts) "," holder "}"
+
+static struct hf_doc *bound_pod(int version)
+{
+	return pod_doc("ddp-worker-0", "uid-ddp-worker-0", version, "u-1",
+		       "},\"spec\":{\"nodeName\":\"a\"},\"status\":{\"phase\":\"Running\"");
+}
+
+static struct hf_doc *node_doc(void)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"a\",\"uid\":\"n-a\",\"resourceVersion\":\"5\"},"
+		"\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}";
+
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static void start_with_agent(struct bench *bench)
+{
+	bench->nodes[bench->n_nodes++] = node_doc();
+	start(bench);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED, bound_pod(110));
+	turn_for(bench, HF_SECOND);
+}
+
+static void agent_says(struct bench *bench, int version, const char *observed, const char *devices)
+{
+	int steps = brain.steps;
+
+	fake_event(watch_of(bench, "devicehealths"),
+		   version == 200 ? HF_EVENT_ADDED : HF_EVENT_MODIFIED,
+		   health(version, observed, devices));
+	turn_for(bench, HF_SECOND);
+	assert_true(brain.steps > steps);
+}
+
+static void test_without_agents_nothing_is_told(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	assert_true(brain.steps > 0);
+	assert_int_equal(brain.n_devices, 0);
+	assert_int_equal(brain.n_late, 0);
+	assert_int_equal(brain.n_mended, 0);
+	assert_false(brain.watched);
+	assert_false(brain.nodes[0].has_agent);
+	assert_int_equal(brain.nodes[0].reported_at, HF_TIME_NONE);
+}
+
+static void test_a_missing_crd_holds_nothing_up_and_is_not_told(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {job_doc("ddp", "u-1", 7, "")};
+	struct fake_call *call;
+
+	hf_operator_start(bench->op);
+	while (!hf_operator_synced(bench->op) && (call = next(bench)) != NULL) {
+		const char *plural = call->request->resource->plural;
+
+		if (hf_streq(plural, "devicehealths"))
+			fake_refuse(call, HF_E_NOT_FOUND);
+		else
+			fake_answer_list(call, "100", "",
+					 hf_streq(plural, "pytorchjobs") ? jobs : NULL,
+					 hf_streq(plural, "pytorchjobs"));
+	}
+	assert_true(hf_operator_synced(bench->op));
+	assert_string_equal(bench->problem, "");
+	/* Looked for again. */
+	turn_for(bench, HF_MINUTE);
+	while ((call = next(bench)) != NULL &&
+	       !hf_streq(call->request->resource->plural, "devicehealths"))
+		;
+	assert_non_null(call);
+	fake_refuse(call, HF_E_FORBIDDEN);
+	turn(bench);
+	assert_string_equal(bench->problem, "");
+}
+
+static void test_an_agents_word_is_joined_with_the_pod_that_holds_the_device(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	agent_says(bench, 200, "2026-01-01T00:00:01Z", WELL);
+	assert_true(brain.watched);
+	assert_int_equal(brain.n_devices, 0);
+	assert_true(brain.nodes[0].has_agent);
+	assert_true(brain.now - brain.nodes[0].reported_at <= HF_SECOND);
+	agent_says(bench, 201, "2026-01-01T00:00:06Z",
+		   SICK("Unhealthy", "reboot", "true", HOLDER(",\"uid\":\"uid-ddp-worker-0\"")));
+	assert_int_equal(brain.n_devices, 1);
+	assert_string_equal(brain.device_ids[0], "g0");
+	assert_string_equal(brain.device_classes[0], "reboot");
+	assert_true(brain.devices[0].fatal && brain.devices[0].held && brain.devices[0].agent);
+	assert_int_equal(brain.devices[0].last - brain.devices[0].first, 5 * HF_SECOND);
+	/* It ended: the agent remembers who held it. */
+	agent_says(
+		bench, 202, "2026-01-01T00:00:07Z",
+		SICK("Unhealthy", "reboot", "true",
+		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2026-01-01T00:00:07Z\"")));
+	assert_int_equal(brain.n_devices, 1);
+	assert_false(brain.devices[0].held);
+	/* Without a UID it is the name. */
+	agent_says(bench, 203, "2026-01-01T00:00:08Z",
+		   SICK("Degraded", "fabric", "true", HOLDER("")));
+	assert_int_equal(brain.n_devices, 1);
+	assert_false(brain.devices[0].fatal);
+}
+
+static void test_what_does_not_count_is_not_told(void **state)
+{
+	static const char *const devices[] = {
+		/* of another pod, under the same name */
+		SICK("Unhealthy", "reboot", "true", HOLDER(",\"uid\":\"other\"")),
+		/* a suspicion; the program's own fault; a word that nobody knows */
+		SICK("Suspect", "fabric", "true", HOLDER("")),
+		SICK("Healthy", "app", "true", HOLDER("")),
+		SICK("Healthy", "martian", "true", HOLDER("")),
+		/* over before the pod began */
+		SICK("Healthy", "reboot", "false", HOLDER("")),
+	};
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	fake_event(
+		watch_of(bench, "pods"), HF_EVENT_MODIFIED,
+		pod_doc("ddp-worker-0", "uid-ddp-worker-0", 111, "u-1",
+			",\"creationTimestamp\":\"2026-01-01T00:01:00Z\"},\"spec\":{\"nodeName\":\"a\"},"
+			"\"status\":{\"phase\":\"Running\""));
+	for (size_t i = 0; i < HF_ARRAY_LEN(devices); i++) {
+		agent_says(bench, 200 + (int)i, "2026-01-01T00:02:00Z", devices[i]);
+		assert_int_equal(brain.n_devices, 0);
+	}
+}
+
+static void test_a_device_that_is_out_without_a_fault_is_out(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	agent_says(bench, 200, "2026-01-01T00:00:01Z",
+		   "{\"id\":\"g0\",\"state\":\"Failed\",\"since\":\"2026-01-01T00:00:00Z\"," HOLDER(
+			   "") "}");
+	assert_int_equal(brain.n_devices, 1);
+	assert_true(brain.devices[0].fatal);
+	assert_string_equal(brain.device_classes[0], HF_DEVICE_UNHEALTHY);
+}
+
+static void test_only_what_is_new_is_a_report_and_silence_is_no_agent(void **state)
+{
+	struct bench *bench = *state;
+	hf_time reported;
+
+	start_with_agent(bench);
+	agent_says(bench, 200, "2026-01-01T00:00:01Z", WELL);
+	reported = brain.nodes[0].reported_at;
+	turn_for(bench, HF_MINUTE);
+	/* Somebody else wrote into the object. */
+	agent_says(bench, 201, "2026-01-01T00:00:01Z", WELL);
+	assert_true(brain.nodes[0].reported_at - reported < HF_SECOND);
+	assert_true(brain.nodes[0].has_agent);
+	turn_for(bench, 16 * HF_MINUTE);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED, bound_pod(300));
+	turn_for(bench, HF_SECOND);
+	assert_false(brain.nodes[0].has_agent);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		N(test_without_agents_nothing_is_told),
+		N(test_a_missing_crd_holds_nothing_up_and_is_not_told),
+		N(test_an_agents_word_is_joined_with_the_pod_that_holds_the_device),
+		N(test_what_does_not_count_is_not_told),
+		N(test_a_device_that_is_out_without_a_fault_is_out),
+		N(test_only_what_is_new_is_a_report_and_silence_is_no_agent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
