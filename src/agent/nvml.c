@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/nvml.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "loop/pipe.h"
+#include "loop/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BACKOFF (1 * HF_SECOND)
+#define BACKOFF_MAX (5 * HF_MINUTE)
+
+/*
+ * A child is there (process) and well, or it was killed and the kernel has not let go of it yet
+ * (dying), or there is none and none may be started before the pause is over.
+ */
+struct hf_nvml_watch {
+	struct hf_loop *loop;
+	struct hf_nvml_watch_options options;
+	struct hf_process *process;
+	struct hf_reader *reader;
+	int ask_fd; /* -1: none */
+	bool asked, dying;
+	struct hf_strbuf in;
+	struct hf_nvml_record *record;
+	hf_time backoff;
+	struct hf_timer *deadline, *pause;
+	struct hf_task *tell_failed; /* what could not be started, told from the loop */
+	struct hf_error failed;
+	bool *dead;
+};
+
+static void on_deadline(void *arg);
+static void on_failed(void *arg);
+
+static void on_pause_over(HF_UNUSED void *arg)
+{
+	/* That the timer is not armed any more is all there is to know. */
+}
+
+struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
+					   const struct hf_nvml_watch_options *options)
+{
+	struct hf_nvml_watch *watch = hf_xcalloc(1, sizeof(*watch));
+
+	hf_assert(options->told && options->child_argv);
+	watch->loop = loop;
+	watch->options = *options;
+	if (watch->options.deadline == 0)
+		watch->options.deadline = HF_NVML_DEADLINE;
+	if (watch->options.backoff == 0)
+		watch->options.backoff = BACKOFF;
+	if (watch->options.backoff_max == 0)
+		watch->options.backoff_max = BACKOFF_MAX;
+	watch->backoff = watch->options.backoff;
+	watch->ask_fd = -1;
+	hf_strbuf_init(&watch->in, HF_NVML_FRAME_HEAD + HF_NVML_FRAME_MAX + HF_PIPE_READ_MAX);
+	watch->record = hf_xcalloc(1, sizeof(*watch->record));
+	watch->deadline = hf_timer_create(loop, on_deadline, watch);
+	watch->pause = hf_timer_create(loop, on_pause_over, watch);
+	watch->tell_failed = hf_task_create(loop, on_failed, watch);
+	return watch;
+}
+
+/* Its pipes are shut and it is told to die; who it was is kept until it has. */
+static void kill_child(struct hf_nvml_watch *watch)
+{
+	watch->reader = hf_reader_destroy(watch->reader);
+	if (watch->ask_fd >= 0)
+		close(watch->ask_fd);
+	watch->ask_fd = -1;
+	watch->asked = false;
+	hf_strbuf_clear(&watch->in);
+	if (watch->process && !watch->dying) {
+		(void)hf_process_kill(watch->process, SIGKILL, NULL);
+		watch->dying = true;
+	}
+}
+
+struct hf_nvml_watch *hf_nvml_watch_destroy(struct hf_nvml_watch *watch)
+{
+	if (!watch)
+		return NULL;
+	if (watch->dead)
+		*watch->dead = true;
+	kill_child(watch);
+	hf_process_destroy(watch->process);
+	hf_timer_destroy(watch->deadline);
+	hf_timer_destroy(watch->pause);
+	hf_task_destroy(watch->tell_failed);
+	hf_strbuf_release(&watch->in);
+	free(watch->record);
+	free(watch);
+	return NULL;
+}
+
+/* Twice as long as the last time, until an answer comes. */
+static void pause_before_next(struct hf_nvml_watch *watch)
+{
+	hf_timer_arm(watch->pause, watch->backoff);
+	watch->backoff = watch->backoff < watch->options.backoff_max / 2
+				 ? 2 * watch->backoff
+				 : watch->options.backoff_max;
+}
+
+static void told(struct hf_nvml_watch *watch, enum hf_nvml_outcome outcome,
+		 const struct hf_error *err)
+{
+	bool has = outcome == HF_NVML_ANSWERED || outcome == HF_NVML_EVENTS;
+
+	watch->options.told(watch->options.arg, outcome, has ? watch->record : NULL, err);
+}
+
+static void on_failed(void *arg)
+{
+	struct hf_nvml_watch *watch = arg;
+	struct hf_error err = watch->failed;
+
+	told(watch, HF_NVML_FAILED, &err);
+}
+
+static void fail(struct hf_nvml_watch *watch, const struct hf_error *err)
+{
+	hf_timer_disarm(watch->deadline);
+	kill_child(watch);
+	pause_before_next(watch);
+	watch->failed = *err;
+	hf_task_post(watch->tell_failed);
+}
+
+/* Neither an answer, nor, after it was killed for that, an end. */
+static void on_deadline(void *arg)
+{
+	struct hf_nvml_watch *watch = arg;
+	struct hf_error err = {0};
+
+	hf_error_set(&err, HF_E_TIMEOUT,
+		     watch->dying ? "the driver holds what was killed for it"
+				  : "the driver did not answer in time");
+	if (!watch->dying) {
+		kill_child(watch);
+		pause_before_next(watch);
+	}
+	hf_timer_arm(watch->deadline, watch->options.deadline);
+	told(watch, HF_NVML_TIMED_OUT, &err);
+}
+
+static void on_ended(void *arg, const struct hf_process_exit *exit)
+{
+	struct hf_nvml_watch *watch = arg;
+	struct hf_error err = {0};
+	bool killed = watch->dying;
+
+	watch->process = hf_process_destroy(watch->process);
+	watch->dying = false;
+	if (killed) {
+		hf_timer_disarm(watch->deadline);
+		return;
+	}
+	if (exit->signum != 0)
+		hf_error_set(&err, HF_E_INTERNAL, "what looks was ended by signal %d",
+			     exit->signum);
+	else
+		hf_error_set(&err, HF_E_INTERNAL, "what looks has ended, with %d", exit->code);
+	fail(watch, &err);
+}
+
+/* True: one more was there and was told of.  False: no more, or no watch any more. */
+static bool take(struct hf_nvml_watch *watch)
+{
+	struct hf_error err = {0};
+	int got = hf_nvml_record_read(&watch->in, watch->record, &err);
+
+	if (got == 1 && watch->record->kind == HF_NVML_ROUND && !watch->asked)
+		got = hf_error_set(&err, HF_E_BAD_REQUEST, "an answer that nobody asked for");
+	if (got < 0) {
+		fail(watch, &err);
+		return false;
+	}
+	if (got == 0)
+		return false;
+	if (watch->record->kind == HF_NVML_ROUND) {
+		watch->asked = false;
+		watch->backoff = watch->options.backoff;
+		hf_timer_disarm(watch->deadline);
+		told(watch, HF_NVML_ANSWERED, NULL);
+	} else {
+		told(watch, HF_NVML_EVENTS, NULL);
+	}
+	return true;
+}
+
+static void on_bytes(void *arg, const char *bytes, size_t len, HF_UNUSED int read_error)
+{
+	struct hf_nvml_watch *watch = arg;
+	bool dead = false;
+
+	/* Its end is told by the process, which must follow. */
+	if (len == 0)
+		return;
+	hf_assert(!watch->dead);
+	watch->dead = &dead;
+	hf_strbuf_add(&watch->in, bytes, len);
+	/* The longest record and one more read fit: it is never full before it is read. */
+	hf_assert(!watch->in.full);
+	while (take(watch) && !dead && watch->reader)
+		continue;
+	if (!dead)
+		watch->dead = NULL;
+}
+
+static int start(struct hf_nvml_watch *watch, struct hf_error *err)
+{
+	HF_AUTO_FD ask_read = -1, ask_write = -1, answer_read = -1, answer_write = -1;
+	int fds[2], rc = hf_pipe_make(fds, err);
+
+	if (rc < 0)
+		return rc;
+	ask_read = fds[0];
+	ask_write = fds[1];
+	rc = hf_pipe_make(fds, err);
+	if (rc < 0)
+		return rc;
+	answer_read = fds[0];
+	answer_write = fds[1];
+	rc = hf_process_spawn(watch->loop,
+			      &(struct hf_process_spec){
+				      .argv = watch->options.child_argv,
+				      .stdio = {ask_read, answer_write, HF_PROCESS_STDIO_NULL},
+				      .new_group = true,
+				      .die_with_parent = true,
+			      },
+			      on_ended, watch, &watch->process, err);
+	if (rc < 0)
+		return rc;
+	rc = hf_reader_create(watch->loop, answer_read, on_bytes, watch, &watch->reader, err);
+	if (rc < 0)
+		return rc;
+	answer_read = -1;
+	watch->ask_fd = ask_write;
+	ask_write = -1;
+	return 0;
+}
+
+bool hf_nvml_watch_ask(struct hf_nvml_watch *watch)
+{
+	struct hf_error err = {0};
+	int rc = 0;
+
+	if (watch->asked || watch->dying || hf_timer_armed(watch->pause))
+		return false;
+	if (!watch->process)
+		rc = start(watch, &err);
+	/* One byte at a time, each answered before the next: it never blocks. */
+	if (rc == 0 && hf_fs_write_all(watch->ask_fd, "?", 1) < 0)
+		rc = hf_error_errno(&err, errno, "cannot ask what looks");
+	if (rc < 0) {
+		hf_error_wrap(&err, "the driver's library");
+		fail(watch, &err);
+		return false;
+	}
+	watch->asked = true;
+	hf_timer_arm(watch->deadline, watch->options.deadline);
+	return true;
+}
+
+void hf_nvml_watch_renew(struct hf_nvml_watch *watch)
+{
+	if (!watch->process || watch->dying)
+		return;
+	kill_child(watch);
+	/* That it ends has its deadline too. */
+	hf_timer_arm(watch->deadline, watch->options.deadline);
+}

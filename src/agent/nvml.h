@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_NVML_H
+#define HF_AGENT_NVML_H
+
+#include "agent/nvml_record.h"
+#include "agent/probe.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * The driver's library (NVML), in a child process with a deadline for each look.
+ *
+ * One that passes its deadline is killed, and that is a sample of its own: the driver hangs.  While
+ * the kernel does not let go of it (it hangs in a system call) no other is started, and each
+ * further deadline that passes is one more such sample.  A child that dies or talks nonsense is
+ * no evidence of anything: nobody was heard.  Another is started with a backoff.
+ */
+
+/* --- the child, watched: no knowledge of what a record means --- */
+
+enum hf_nvml_outcome {
+	HF_NVML_ANSWERED,
+	HF_NVML_EVENTS,    /* news */
+	HF_NVML_TIMED_OUT, /* a look, or the end of one that was killed */
+	HF_NVML_FAILED,    /* died, talked nonsense, could not be started: err says */
+};
+
+struct hf_nvml_watch_options {
+	/* What is started; ends in a call of hf_nvml_child_main. */
+	const char *const *child_argv;
+	hf_time deadline;    /* of a look; 0: HF_NVML_DEADLINE */
+	hf_time backoff;     /* before the next child, doubling … */
+	hf_time backoff_max; /* … up to here; 0: a second, five minutes */
+	/* record is NULL where there is none; both live until it returns.  May destroy the watch. */
+	void (*told)(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_record *record,
+		     const struct hf_error *err);
+	void *arg;
+};
+#define HF_NVML_DEADLINE (30 * HF_SECOND)
+
+struct hf_nvml_watch;
+
+struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
+					   const struct hf_nvml_watch_options *options);
+struct hf_nvml_watch *hf_nvml_watch_destroy(struct hf_nvml_watch *watch); /* NULL is fine */
+/* Look.  One look at a time: false where one is under way, or a child is still to be started. */
+bool hf_nvml_watch_ask(struct hf_nvml_watch *watch);
+/* Let the child go, with all that it holds of the driver; the next look has a new one, which
+ * finds what this one cannot (devices that were reset). */
+void hf_nvml_watch_renew(struct hf_nvml_watch *watch);
+
+/* --- the probe --- */
+
+struct hf_nvml_options {
+	const char *library; /* "" or NULL: off, and it says so */
+	const char *const *child_argv;
+	hf_time every;    /* 0: ten seconds */
+	hf_time deadline; /* as above */
+	hf_time backoff, backoff_max;
+	hf_time renew_after; /* a child that sees a lost device is renewed; 0: a minute */
+};
+
+struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
+				      const struct hf_nvml_options *options);
+
+/* What a record means to the brain.  `pci` is how many devices there are on the bus, -1 for not
+ * known: where there is none, a driver that is not loaded is no fault. */
+void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record, int32_t pci);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_NVML_CHILD_H
+#define HF_AGENT_NVML_CHILD_H
+
+#include "agent/nvml_record.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * The process that looks: it alone has the driver's library in its memory, and may hang, crash or
+ * write nonsense for it.  Each byte that comes on fd 0 is a question, each record on fd 1 an
+ * answer or news; the end of fd 0 ends it.  Returns what the process exits with.
+ */
+int hf_nvml_child_main(const char *library);
+
+/* One look in this very process, for people: load, look, let go.  May hang like the driver. */
+void hf_nvml_look_once(const char *library, struct hf_nvml_record *ret_record);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/nvml.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVERY (10 * HF_SECOND)
+#define RENEW_AFTER HF_MINUTE
+
+struct nvml_probe {
+	struct hf_probe base; /* first */
+	struct hf_intake *intake;
+	struct hf_nvml_options options;
+	struct hf_nvml_watch *watch; /* NULL: off */
+	struct hf_timer *again;
+	hf_time renewed_at;
+	hf_time poked_at;
+	/* The last answer, with the names that lost devices had in those before. */
+	struct hf_nvml_record record;
+};
+
+static const enum hf_health_detector detectors[] = {
+	HF_HEALTH_BUSLOST, HF_HEALTH_RECOVERY, HF_HEALTH_ECC,    HF_HEALTH_THROTTLE,
+	HF_HEALTH_CLOCK,   HF_HEALTH_REPLAY,   HF_HEALTH_NVLINK, HF_HEALTH_DRIVER,
+};
+
+static void off(struct nvml_probe *p, const char *why)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(detectors); i++)
+		hf_intake_off(p->intake, HF_HEALTH_BY_NVML, detectors[i], why);
+	hf_intake_count(p->intake, HF_COUNT_NVML, -1);
+}
+
+/* Silence is what a driver that hangs has to say. */
+static void timed_out(struct nvml_probe *p)
+{
+	struct hf_health_sample s;
+
+	memset(&s, 0, sizeof(s));
+	s.detector = HF_HEALTH_DRIVER;
+	s.source = HF_HEALTH_BY_NVML;
+	s.at = HF_TIME_NONE;
+	s.supported = true;
+	s.driver.timed_out = true;
+	hf_intake_heard(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+	(void)hf_intake_sample(p->intake, &s);
+	hf_intake_count(p->intake, HF_COUNT_NVML, -1);
+}
+
+/* A library that has lost a device does not find it again, and one that found no driver may not
+ * find one later: a new child does. */
+static bool wants_renewal(const struct hf_nvml_record *r)
+{
+	if (r->code != HF_NVML_OK)
+		return true;
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (r->devices[i].code != HF_NVML_OK)
+			return true;
+	return false;
+}
+
+static bool is_named(const struct hf_nvml_record *r, const char *address)
+{
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (strcmp(r->devices[i].address, address) == 0)
+			return true;
+	return false;
+}
+
+/* A new child finds a lost device in its place, but does not get to know its name.  The library
+ * numbers devices by their place on the bus: with as many as before each has its old number. */
+static void keep_names(const struct hf_nvml_record *before, struct hf_nvml_record *now)
+{
+	if (now->count != before->count || now->devices_len != before->devices_len)
+		return;
+	for (size_t i = 0; i < now->devices_len; i++) {
+		const struct hf_nvml_device *from = &before->devices[i];
+		struct hf_nvml_device *to = &now->devices[i];
+
+		if (to->address[0] != '\0' || is_named(now, from->address))
+			continue;
+		memcpy(to->address, from->address, sizeof(to->address));
+		memcpy(to->uuid, from->uuid, sizeof(to->uuid));
+		memcpy(to->serial, from->serial, sizeof(to->serial));
+		memcpy(to->name, from->name, sizeof(to->name));
+	}
+}
+
+static void answered(struct nvml_probe *p, const struct hf_nvml_record *answer)
+{
+	struct hf_nvml_record *record = hf_xcalloc(1, sizeof(*record));
+	hf_time now = hf_intake_now(p->intake);
+
+	*record = *answer;
+	keep_names(&p->record, record);
+	/* While nothing can be seen, what was seen last stays. */
+	if (record->code == HF_NVML_OK)
+		p->record = *record;
+	hf_nvml_tell(p->intake, record, hf_intake_counted(p->intake, HF_COUNT_PCI));
+	if (!wants_renewal(record)) {
+		p->renewed_at = now;
+	} else if (now - p->renewed_at >= p->options.renew_after) {
+		p->renewed_at = now;
+		hf_nvml_watch_renew(p->watch);
+	}
+	free(record);
+}
+
+static void told(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_record *record,
+		 const struct hf_error *err)
+{
+	struct nvml_probe *p = arg;
+
+	switch (outcome) {
+	case HF_NVML_ANSWERED: answered(p, record); break;
+	case HF_NVML_EVENTS: hf_nvml_tell(p->intake, record, -1); break;
+	case HF_NVML_TIMED_OUT: timed_out(p); break;
+	case HF_NVML_FAILED: off(p, err->text); break;
+	}
+}
+
+static void look(void *arg)
+{
+	struct nvml_probe *p = arg;
+
+	(void)hf_nvml_watch_ask(p->watch);
+	hf_timer_arm(p->again, p->options.every);
+}
+
+static void start(struct hf_probe *probe)
+{
+	struct nvml_probe *p = (struct nvml_probe *)probe;
+
+	if (!p->options.library || p->options.library[0] == '\0') {
+		off(p, "NVML is turned off");
+		return;
+	}
+	p->watch = hf_nvml_watch_create(hf_intake_loop(p->intake),
+					&(struct hf_nvml_watch_options){
+						.child_argv = p->options.child_argv,
+						.deadline = p->options.deadline,
+						.backoff = p->options.backoff,
+						.backoff_max = p->options.backoff_max,
+						.told = told,
+						.arg = p,
+					});
+	p->again = hf_timer_create(hf_intake_loop(p->intake), look, p);
+	p->renewed_at = hf_intake_now(p->intake);
+	hf_timer_arm(p->again, 0);
+}
+
+/* At most once a second: who pokes may do it for each line of a flood. */
+static void poke(struct hf_probe *probe)
+{
+	struct nvml_probe *p = (struct nvml_probe *)probe;
+	hf_time now = hf_intake_now(p->intake);
+
+	if (!p->watch || now - p->poked_at < HF_SECOND)
+		return;
+	p->poked_at = now;
+	hf_timer_arm(p->again, 0);
+}
+
+static void destroy(struct hf_probe *probe)
+{
+	struct nvml_probe *p = (struct nvml_probe *)probe;
+
+	hf_timer_destroy(p->again);
+	hf_nvml_watch_destroy(p->watch);
+	free(p);
+}
+
+struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
+				      const struct hf_nvml_options *options)
+{
+	static const struct hf_probe_ops ops = {
+		.name = "nvml", .start = start, .poke = poke, .destroy = destroy};
+	struct nvml_probe *p = hf_xcalloc(1, sizeof(*p));
+
+	p->base.ops = &ops;
+	p->intake = intake;
+	p->options = *options;
+	if (p->options.every == 0)
+		p->options.every = EVERY;
+	if (p->options.renew_after == 0)
+		p->options.renew_after = RENEW_AFTER;
+	return &p->base;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/nvml.h"
+
+#include "agent/nvml_abi.h"
+#include "health/evidence.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * From a record to samples.  A fact that is not known makes no sample: that it is wrong must
+ * never be read from its absence.
+ */
+
+struct telling {
+	struct hf_intake *intake;
+	const struct hf_nvml_record *record;
+	/* Of each detector: how many devices it saw, and what it was refused with. */
+	unsigned seen[HF_HEALTH_DETECTORS];
+	int refused[HF_HEALTH_DETECTORS];
+};
+
+static bool knows(const struct hf_nvml_device *d, enum hf_nvml_fact fact)
+{
+	return d->codes[fact] == HF_NVML_OK;
+}
+
+static uint32_t narrow(uint64_t value)
+{
+	return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static bool load_of(const struct hf_nvml_device *d, uint32_t *ret_percent)
+{
+	if (!knows(d, HF_NVML_LOAD_PERCENT) || d->values[HF_NVML_LOAD_PERCENT] > 100)
+		return false;
+	*ret_percent = (uint32_t)d->values[HF_NVML_LOAD_PERCENT];
+	return true;
+}
+
+static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
+{
+	struct hf_health_sample s;
+
+	memset(&s, 0, sizeof(s));
+	s.detector = detector;
+	s.source = HF_HEALTH_BY_NVML;
+	s.at = HF_TIME_NONE;
+	s.supported = true;
+	snprintf(s.device, sizeof(s.device), "%s", device);
+	return s;
+}
+
+static void saw(struct telling *t, const struct hf_health_sample *s)
+{
+	t->seen[s->detector]++;
+	(void)hf_intake_sample(t->intake, s);
+}
+
+static void refused(struct telling *t, enum hf_health_detector detector, int code)
+{
+	if (t->refused[detector] == HF_NVML_OK)
+		t->refused[detector] = code;
+}
+
+/* Lost, or in need of a reset: what a call for the device gave. */
+static void tell_bus(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, d->address);
+
+	s.bus.lost = d->code == HF_NVML_LOST;
+	s.bus.reset_required = d->code == HF_NVML_RESET_REQUIRED;
+	if (d->code == HF_NVML_OK || s.bus.lost || s.bus.reset_required)
+		saw(t, &s);
+	else
+		refused(t, HF_HEALTH_BUSLOST, d->code);
+}
+
+static void tell_recovery(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_RECOVERY, d->address);
+
+	if (!knows(d, HF_NVML_RECOVERY_ACTION)) {
+		refused(t, HF_HEALTH_RECOVERY, d->codes[HF_NVML_RECOVERY_ACTION]);
+		return;
+	}
+	s.recovery.action = narrow(d->values[HF_NVML_RECOVERY_ACTION]);
+	saw(t, &s);
+}
+
+static void tell_ecc(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_ECC, d->address);
+
+	/* Without the counter no sample: one that is 0 now and 5 later has not risen. */
+	if (!knows(d, HF_NVML_ECC_UNCORRECTED)) {
+		refused(t, HF_HEALTH_ECC, d->codes[HF_NVML_ECC_UNCORRECTED]);
+		return;
+	}
+	s.ecc.uncorrectable = d->values[HF_NVML_ECC_UNCORRECTED];
+	if (knows(d, HF_NVML_REMAP_PENDING) && knows(d, HF_NVML_REMAP_FAILED)) {
+		s.ecc.remap_known = true;
+		s.ecc.pending = d->values[HF_NVML_REMAP_PENDING] == 1;
+		s.ecc.failed = d->values[HF_NVML_REMAP_FAILED] == 1;
+		s.ecc.remapped_uncorrectable = narrow(d->values[HF_NVML_REMAPPED_UNCORRECTED]);
+	} else if (knows(d, HF_NVML_RETIRE_PENDING)) {
+		/* Before rows were remapped, pages were retired, by a reset as well. */
+		s.ecc.remap_known = true;
+		s.ecc.pending = d->values[HF_NVML_RETIRE_PENDING] == 1;
+	}
+	saw(t, &s);
+}
+
+static void tell_speed(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample throttle = sample_of(HF_HEALTH_THROTTLE, d->address);
+	struct hf_health_sample rate = sample_of(HF_HEALTH_CLOCK, d->address);
+	uint32_t load;
+
+	if (!load_of(d, &load)) {
+		/* Slow means nothing of a device of which nobody knows whether it works: one that
+		 * is cut into instances does not say. */
+		refused(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_LOAD_PERCENT]);
+		refused(t, HF_HEALTH_CLOCK, d->codes[HF_NVML_LOAD_PERCENT]);
+		return;
+	}
+	hf_intake_load(t->intake, d->address, load);
+	throttle.throttle.load_percent = rate.clock.load_percent = load;
+	if (knows(d, HF_NVML_THROTTLE_REASONS)) {
+		throttle.throttle.reasons = d->values[HF_NVML_THROTTLE_REASONS];
+		saw(t, &throttle);
+	} else {
+		refused(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_THROTTLE_REASONS]);
+	}
+	if (knows(d, HF_NVML_SM_MHZ)) {
+		rate.clock.mhz = narrow(d->values[HF_NVML_SM_MHZ]);
+		saw(t, &rate);
+	} else {
+		refused(t, HF_HEALTH_CLOCK, d->codes[HF_NVML_SM_MHZ]);
+	}
+}
+
+/* The rate that a link may have is that of its full speed: an idle one slows down, and what it
+ * replayed before would be too much for the speed it has now. */
+static void tell_replays(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_REPLAY, d->address);
+
+	if (!knows(d, HF_NVML_PCIE_REPLAYS) || !knows(d, HF_NVML_PCIE_WIDTH) ||
+	    !knows(d, HF_NVML_PCIE_GENERATION_MAX)) {
+		refused(t, HF_HEALTH_REPLAY,
+			d->codes[HF_NVML_PCIE_REPLAYS] ? d->codes[HF_NVML_PCIE_REPLAYS]
+						       : HF_NVML_UNSUPPORTED);
+		return;
+	}
+	s.replay.counter = d->values[HF_NVML_PCIE_REPLAYS];
+	s.replay.lanes = narrow(d->values[HF_NVML_PCIE_WIDTH]);
+	s.replay.generation = narrow(d->values[HF_NVML_PCIE_GENERATION_MAX]);
+	saw(t, &s);
+}
+
+static void tell_links(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_NVLINK, d->address);
+
+	if (!knows(d, HF_NVML_NVLINKS)) {
+		refused(t, HF_HEALTH_NVLINK, d->codes[HF_NVML_NVLINKS]);
+		return;
+	}
+	s.nvlink.active = narrow(d->values[HF_NVML_NVLINKS]);
+	saw(t, &s);
+}
+
+static void tell_device(struct telling *t, const struct hf_nvml_device *d)
+{
+	struct hf_health_presence there;
+
+	if (d->address[0] == '\0') {
+		refused(t, HF_HEALTH_BUSLOST, d->code);
+		return;
+	}
+	memset(&there, 0, sizeof(there));
+	there.kind = HF_HEALTH_GPU;
+	memcpy(there.id, d->address, sizeof(there.id));
+	memcpy(there.uuid, d->uuid, sizeof(there.uuid));
+	/* As claims of the vendor's DRA driver name it. */
+	if (knows(d, HF_NVML_MINOR) && d->values[HF_NVML_MINOR] < 1024)
+		snprintf(there.alias, sizeof(there.alias), "gpu-%u",
+			 (unsigned)d->values[HF_NVML_MINOR]);
+	hf_intake_device(t->intake, &there);
+	tell_bus(t, d);
+	tell_recovery(t, d);
+	tell_ecc(t, d);
+	tell_speed(t, d);
+	tell_replays(t, d);
+	tell_links(t, d);
+}
+
+/* Xids that the library told of: where the kernel's log can be read too it is one event told
+ * twice, which the brain knows. */
+static void tell_events(struct hf_intake *intake, const struct hf_nvml_record *r)
+{
+	for (size_t i = 0; i < r->events_len; i++) {
+		const struct hf_nvml_event *from = &r->events[i];
+		struct hf_health_evidence e = hf_health_evidence_none();
+
+		/* 0 and 999 are noise of the library; a number that is none is noise as well. */
+		if (from->type != HF_NVML_EVENT_XID || from->data == 0 || from->data >= 999 ||
+		    from->address[0] == '\0')
+			continue;
+		e.detector = HF_HEALTH_XID;
+		e.source = HF_HEALTH_BY_NVML;
+		e.code = (int32_t)from->data;
+		if (from->gpu_instance <= 64)
+			e.gpu_instance = (int32_t)from->gpu_instance;
+		if (from->compute_instance <= 64)
+			e.compute_instance = (int32_t)from->compute_instance;
+		memcpy(e.device, from->address, sizeof(e.device));
+		snprintf(e.line, sizeof(e.line), "NVML event: Xid %d", e.code);
+		(void)hf_intake_evidence(intake, &e);
+	}
+}
+
+static const enum hf_health_detector of_devices[] = {
+	HF_HEALTH_BUSLOST, HF_HEALTH_RECOVERY, HF_HEALTH_ECC,    HF_HEALTH_THROTTLE,
+	HF_HEALTH_CLOCK,   HF_HEALTH_REPLAY,   HF_HEALTH_NVLINK,
+};
+
+static void off_all(struct hf_intake *intake, const char *why)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(of_devices); i++)
+		hf_intake_off(intake, HF_HEALTH_BY_NVML, of_devices[i], why);
+}
+
+/* Who saw at least one device could see; who saw none says why. */
+static void tell_states(struct telling *t)
+{
+	char why[HF_INTAKE_WHY_MAX];
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(of_devices); i++) {
+		enum hf_health_detector d = of_devices[i];
+
+		if (t->seen[d] > 0) {
+			hf_intake_heard(t->intake, HF_HEALTH_BY_NVML, d);
+			continue;
+		}
+		if (t->record->devices_len == 0)
+			snprintf(why, sizeof(why), "NVML: no device");
+		else if (t->refused[d] == HF_NVML_UNSUPPORTED ||
+			 t->refused[d] == HF_NVML_NO_FUNCTION)
+			snprintf(why, sizeof(why),
+				 "NVML: not supported by driver %s or its devices",
+				 t->record->driver);
+		else
+			snprintf(why, sizeof(why), "NVML: error %d", t->refused[d]);
+		hf_intake_off(t->intake, HF_HEALTH_BY_NVML, d, why);
+	}
+}
+
+/* Initializing failed: what of that is a fault of the driver? */
+static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r, int32_t pci)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	char why[HF_INTAKE_WHY_MAX];
+
+	s.driver.mismatch = r->code == HF_NVML_MISMATCH;
+	/* A driver is missing only where there is something to drive. */
+	s.driver.not_loaded = r->code == HF_NVML_NOT_LOADED && pci > 0;
+	if (r->code == HF_NVML_OK || s.driver.mismatch || s.driver.not_loaded) {
+		hf_intake_heard(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+		(void)hf_intake_sample(intake, &s);
+	}
+	if (r->code == HF_NVML_OK)
+		return;
+	if (r->code == HF_NVML_NO_LIBRARY)
+		snprintf(why, sizeof(why), "%s", r->why[0] ? r->why : "NVML: no library");
+	else if (r->code == HF_NVML_NOT_LOADED)
+		snprintf(why, sizeof(why), "NVML: the driver is not loaded");
+	else if (r->code == HF_NVML_MISMATCH)
+		snprintf(why, sizeof(why), "NVML: driver and library are of different versions");
+	else
+		snprintf(why, sizeof(why), "NVML: error %d", r->code);
+	off_all(intake, why);
+	if (!s.driver.mismatch && !s.driver.not_loaded)
+		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
+}
+
+void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record, int32_t pci)
+{
+	struct telling t = {.intake = intake, .record = record};
+
+	tell_events(intake, record);
+	if (record->kind != HF_NVML_ROUND)
+		return;
+	tell_driver(intake, record, pci);
+	hf_intake_count(intake, HF_COUNT_NVML, record->code == HF_NVML_OK ? record->count : -1);
+	if (record->code != HF_NVML_OK)
+		return;
+	for (size_t i = 0; i < record->devices_len; i++)
+		tell_device(&t, &record->devices[i]);
+	tell_states(&t);
+}

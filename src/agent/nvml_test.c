@@ -1,0 +1,734 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/nvml.h"
+#include "agent/nvml_child.h"
+#include "harness/real_loop.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * The watch and the probe with real children of this program, which load the double of the
+ * driver's library.  Each test writes what that does, and waits for what is told of it.
+ */
+
+#define DEADLINE (300 * HF_MS)
+#define BACKOFF (20 * HF_MS)
+
+static const char *library, *library_old, *self;
+
+struct bench {
+	struct hf_test_loop t;
+	char script[64];
+	const char *argv[5];
+	struct hf_intake *intake;
+	struct hf_nvml_watch *watch;
+	struct hf_probe *probe;
+	unsigned told[4], urgent;
+	enum hf_nvml_outcome last;
+	struct hf_nvml_record record, news;
+	char text[HF_ERROR_TEXT_MAX];
+	bool destroy_when_told;
+};
+
+static void on_news(void *arg, bool urgent)
+{
+	struct bench *b = arg;
+
+	b->urgent += urgent;
+	if (b->probe)
+		hf_loop_stop(b->t.loop);
+}
+
+static void script(struct bench *b, const char *lines)
+{
+	struct hf_error err = {0};
+
+	/* Written whole or not at all: the child reads it at any time. */
+	assert_ok(hf_fs_write_atomic(b->script, lines, strlen(lines), 0600, &err), &err);
+}
+
+static int setup(void **state)
+{
+	struct bench *b = hf_xcalloc(1, sizeof(*b));
+	int fd;
+
+	snprintf(b->script, sizeof(b->script), "/tmp/holdfast-nvml-XXXXXX");
+	fd = mkstemp(b->script);
+	assert_true(fd >= 0);
+	close(fd);
+	setenv("HF_NVML_DOUBLE", b->script, 1);
+	hf_test_loop_init(&b->t);
+	b->intake = hf_intake_create(
+		&(struct hf_intake_options){.loop = b->t.loop, .news = on_news, .arg = b});
+	b->argv[0] = self;
+	b->argv[1] = "child";
+	b->argv[2] = library;
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	hf_nvml_watch_destroy(b->watch);
+	if (b->probe)
+		b->probe->ops->destroy(b->probe);
+	hf_intake_destroy(b->intake);
+	hf_test_loop_release(&b->t);
+	unlink(b->script);
+	free(b);
+	return 0;
+}
+
+/* ---- the watch ------------------------------------------------------------------------------------------ */
+
+static void on_told(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_record *record,
+		    const struct hf_error *err)
+{
+	struct bench *b = arg;
+
+	b->told[outcome]++;
+	b->last = outcome;
+	if (outcome == HF_NVML_EVENTS)
+		b->news = *record;
+	else if (record)
+		b->record = *record;
+	snprintf(b->text, sizeof(b->text), "%s", err ? err->text : "");
+	if (b->destroy_when_told)
+		b->watch = hf_nvml_watch_destroy(b->watch);
+	hf_loop_stop(b->t.loop);
+}
+
+static void watch(struct bench *b)
+{
+	b->watch = hf_nvml_watch_create(b->t.loop, &(struct hf_nvml_watch_options){
+							   .child_argv = b->argv,
+							   .deadline = DEADLINE,
+							   .backoff = BACKOFF,
+							   .backoff_max = 4 * BACKOFF,
+							   .told = on_told,
+							   .arg = b,
+						   });
+}
+
+static void until(struct bench *b, enum hf_nvml_outcome outcome)
+{
+	unsigned before = b->told[outcome];
+
+	while (b->told[outcome] == before)
+		hf_test_loop_run(&b->t);
+}
+
+static void on_try(void *arg)
+{
+	struct bench *b = arg;
+
+	hf_loop_stop(b->t.loop);
+}
+
+/* Asks again and again: a child may be dying, or its successor waiting. */
+static void look(struct bench *b)
+{
+	struct hf_timer *again = hf_timer_create(b->t.loop, on_try, b);
+	unsigned before = b->told[HF_NVML_ANSWERED];
+
+	while (b->told[HF_NVML_ANSWERED] == before) {
+		(void)hf_nvml_watch_ask(b->watch);
+		hf_timer_arm(again, 10 * HF_MS);
+		hf_test_loop_run(&b->t);
+	}
+	hf_timer_destroy(again);
+}
+
+static uint64_t fact(const struct hf_nvml_device *d, enum hf_nvml_fact which)
+{
+	assert_int_equal(d->codes[which], HF_NVML_OK);
+	return d->values[which];
+}
+
+static void a_look_sees_all_facts_of_all_devices(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_nvml_device *d = &b->record.devices[1];
+
+	script(b, "devices 2\n"
+		  "value nvmlDeviceGetTotalEccErrors 1 14 3\n"
+		  "value nvmlDeviceGetRemappedRows 1 5 2 1 0\n"
+		  "value nvmlDeviceGetFieldValues 1 4\n"
+		  "value nvmlDeviceGetNvLinkState 1 0x3fffe\n"
+		  "value nvmlDeviceGetCurrentClocksEventReasons 1 0x48\n"
+		  "value nvmlDeviceGetComputeRunningProcesses_v3 1 2\n");
+	watch(b);
+	look(b);
+	assert_int_equal(b->record.code, HF_NVML_OK);
+	assert_string_equal(b->record.driver, "570.86.15");
+	assert_string_equal(b->record.library, "12.570.86.15");
+	assert_int_equal(b->record.count, 2);
+	assert_int_equal(b->record.devices_len, 2);
+	assert_string_equal(d->address, "0000:1b:00.0");
+	assert_string_equal(d->uuid, "GPU-5a1d0000-0000-4000-8000-000000000001");
+	assert_string_equal(d->serial, "1650000000001");
+	assert_int_equal(d->code, HF_NVML_OK);
+	assert_int_equal(fact(d, HF_NVML_MINOR), 1);
+	assert_int_equal(fact(d, HF_NVML_TEMPERATURE_C), 41);
+	assert_int_equal(fact(d, HF_NVML_LOAD_PERCENT), 97);
+	assert_int_equal(fact(d, HF_NVML_SM_MHZ), 1980);
+	assert_int_equal(fact(d, HF_NVML_ECC_CORRECTED), 14);
+	assert_int_equal(fact(d, HF_NVML_ECC_UNCORRECTED), 3);
+	assert_int_equal(fact(d, HF_NVML_REMAPPED_CORRECTED), 5);
+	assert_int_equal(fact(d, HF_NVML_REMAPPED_UNCORRECTED), 2);
+	assert_int_equal(fact(d, HF_NVML_REMAP_PENDING), 1);
+	assert_int_equal(fact(d, HF_NVML_REMAP_FAILED), 0);
+	assert_int_equal(fact(d, HF_NVML_RECOVERY_ACTION), 4);
+	assert_int_equal(fact(d, HF_NVML_NVLINKS), 0x3fffe);
+	assert_int_equal(fact(d, HF_NVML_THROTTLE_REASONS), 0x48);
+	assert_int_equal(fact(d, HF_NVML_PROCESSES), 2);
+	assert_int_equal(fact(d, HF_NVML_PCIE_WIDTH_MAX), 16);
+	assert_int_equal(d->codes[HF_NVML_RETIRE_PENDING], HF_NVML_UNSUPPORTED);
+}
+
+static void a_library_without_half_of_its_functions_is_used_as_far_as_it_goes(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_nvml_device *d = &b->record.devices[0];
+
+	b->argv[2] = library_old;
+	script(b, "devices 1\n"
+		  "value nvmlDeviceGetCurrentClocksThrottleReasons 0 0x8\n");
+	watch(b);
+	look(b);
+	assert_int_equal(b->record.code, HF_NVML_OK);
+	/* By the name that it had then. */
+	assert_int_equal(fact(d, HF_NVML_THROTTLE_REASONS), 8);
+	assert_int_equal(fact(d, HF_NVML_RETIRE_PENDING), 0);
+	assert_int_equal(d->codes[HF_NVML_REMAP_PENDING], HF_NVML_NO_FUNCTION);
+	assert_int_equal(d->codes[HF_NVML_RECOVERY_ACTION], HF_NVML_NO_FUNCTION);
+	assert_int_equal(d->codes[HF_NVML_PROCESSES], HF_NVML_NO_FUNCTION);
+	assert_int_equal(d->code, HF_NVML_OK);
+}
+
+static void a_library_that_is_not_there_is_told_with_the_loaders_words(void **state)
+{
+	struct bench *b = *state;
+
+	b->argv[2] = "libno-such-library.so.1";
+	watch(b);
+	look(b);
+	assert_int_equal(b->record.code, HF_NVML_NO_LIBRARY);
+	assert_non_null(strstr(b->record.why, "libno-such-library.so.1"));
+	assert_int_equal(b->record.count, -1);
+}
+
+static void a_driver_that_hangs_is_told_of_and_asked_again(void **state)
+{
+	struct bench *b = *state;
+
+	script(b, "devices 1\nhang nvmlDeviceGetTemperature\n");
+	watch(b);
+	assert_true(hf_nvml_watch_ask(b->watch));
+	assert_false(hf_nvml_watch_ask(b->watch)); /* one at a time */
+	until(b, HF_NVML_TIMED_OUT);
+	assert_string_equal(b->text, "the driver did not answer in time");
+	assert_false(hf_nvml_watch_ask(b->watch)); /* the pause */
+	script(b, "devices 1\n");
+	look(b);
+	assert_int_equal(b->record.devices_len, 1);
+	assert_int_equal(b->told[HF_NVML_TIMED_OUT], 1);
+	assert_int_equal(b->told[HF_NVML_FAILED], 0);
+}
+
+static void a_driver_that_kills_who_asks_is_no_driver_that_hangs(void **state)
+{
+	struct bench *b = *state;
+
+	script(b, "crash nvmlInitWithFlags\n");
+	watch(b);
+	assert_true(hf_nvml_watch_ask(b->watch));
+	until(b, HF_NVML_FAILED);
+	assert_string_equal(b->text, "what looks was ended by signal 9");
+	assert_int_equal(b->told[HF_NVML_TIMED_OUT], 0);
+	script(b, "devices 1\n");
+	look(b);
+}
+
+static void what_the_library_prints_is_not_in_the_way(void **state)
+{
+	struct bench *b = *state;
+
+	script(b, "devices 1\nprint nvmlInitWithFlags\nprint nvmlDeviceGetCount_v2\n");
+	watch(b);
+	look(b);
+	look(b);
+	assert_int_equal(b->record.devices_len, 1);
+}
+
+static void a_lost_device_keeps_the_name_that_it_had(void **state)
+{
+	struct bench *b = *state;
+
+	script(b, "devices 2\n");
+	watch(b);
+	look(b);
+	script(b, "devices 2\nlost 1\n");
+	look(b);
+	assert_int_equal(b->record.devices[0].code, HF_NVML_OK);
+	assert_int_equal(b->record.devices[1].code, HF_NVML_LOST);
+	assert_string_equal(b->record.devices[1].address, "0000:1b:00.0");
+	assert_string_equal(b->record.devices[1].uuid, "GPU-5a1d0000-0000-4000-8000-000000000001");
+	/* One that is lost from the beginning has none. */
+	hf_nvml_watch_renew(b->watch);
+	look(b);
+	assert_int_equal(b->record.devices[1].code, HF_NVML_LOST);
+	assert_string_equal(b->record.devices[1].address, "");
+}
+
+static void any_call_may_say_that_a_device_is_lost(void **state)
+{
+	struct bench *b = *state;
+
+	script(b, "devices 3\n"
+		  "code nvmlDeviceGetPowerUsage 0 16\n"
+		  "code nvmlDeviceGetTemperature 1 16\n"
+		  "code nvmlDeviceGetNvLinkState 1 15\n"
+		  "code nvmlDeviceGetTemperature 2 999\n");
+	watch(b);
+	look(b);
+	assert_int_equal(b->record.devices[0].code, HF_NVML_RESET_REQUIRED);
+	assert_int_equal(b->record.devices[1].code, HF_NVML_LOST);
+	assert_int_equal(b->record.devices[2].code, HF_NVML_OK);
+}
+
+static void an_xid_is_told_of_unasked(void **state)
+{
+	struct bench *b = *state;
+
+	script(b, "devices 2\n");
+	watch(b);
+	look(b);
+	script(b, "devices 2\nxid 1 94\nxid 0 31\n");
+	until(b, HF_NVML_EVENTS);
+	while (b->news.events_len < 2 && b->told[HF_NVML_EVENTS] < 2)
+		hf_test_loop_run(&b->t);
+	assert_int_equal(b->news.events[b->news.events_len - 1].data, 31);
+	assert_string_equal(b->news.events[b->news.events_len - 1].address, "0000:1a:00.0");
+	/* And questions are answered as before. */
+	look(b);
+}
+
+static void a_program_that_talks_otherwise_is_ended(void **state)
+{
+	static const char *const argv[] = {"/bin/sh", "-c", "echo hello; exec cat", NULL};
+	struct bench *b = *state;
+
+	memcpy(b->argv, argv, sizeof(argv));
+	watch(b);
+	assert_true(hf_nvml_watch_ask(b->watch));
+	until(b, HF_NVML_FAILED);
+	assert_string_equal(b->text, "what came begins with no record");
+}
+
+static void a_program_that_is_not_there_is_told_from_the_loop(void **state)
+{
+	struct bench *b = *state;
+
+	b->argv[0] = "/no/such/program";
+	watch(b);
+	assert_false(hf_nvml_watch_ask(b->watch));
+	assert_int_equal(b->told[HF_NVML_FAILED], 0);
+	until(b, HF_NVML_FAILED);
+	assert_true(hf_str_has_prefix(b->text, "the driver's library: cannot start"));
+	assert_false(hf_nvml_watch_ask(b->watch));
+}
+
+static void who_is_told_may_end_it_all(void **state)
+{
+	struct bench *b = *state;
+
+	script(b, "devices 1\n");
+	b->destroy_when_told = true;
+	watch(b);
+	assert_true(hf_nvml_watch_ask(b->watch));
+	until(b, HF_NVML_ANSWERED);
+	assert_null(b->watch);
+	script(b, "hang nvmlInitWithFlags\n");
+	watch(b);
+	assert_true(hf_nvml_watch_ask(b->watch));
+	until(b, HF_NVML_TIMED_OUT);
+	assert_null(b->watch);
+	watch(b);
+	assert_true(hf_nvml_watch_ask(b->watch));
+	b->watch = hf_nvml_watch_destroy(b->watch);
+}
+
+static void one_look_needs_no_child(void **state)
+{
+	struct bench *b = *state;
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+
+	script(b, "devices 1\n");
+	hf_nvml_look_once(library, &b->record);
+	hf_nvml_record_render(&b->record, &sb);
+	assert_non_null(strstr(sb.data, "device 0000:1a:00.0\n"));
+	assert_non_null(strstr(sb.data, "  retire_pending: not known (3)\n"));
+}
+
+/* ---- the probe -------------------------------------------------------------------------------------------- */
+
+static void probe(struct bench *b)
+{
+	b->probe = hf_nvml_probe_create(b->intake, &(struct hf_nvml_options){
+							   .library = b->argv[2],
+							   .child_argv = b->argv,
+							   .every = 20 * HF_MS,
+							   .deadline = DEADLINE,
+							   .backoff = BACKOFF,
+							   .backoff_max = BACKOFF,
+							   .renew_after = 50 * HF_MS,
+						   });
+	b->probe->ops->start(b->probe);
+}
+
+/* The next sample of that detector (and device) that says what `is` wants. */
+static struct hf_health_sample until_sample(struct bench *b, enum hf_health_detector detector,
+					    bool (*is)(const struct hf_health_sample *s))
+{
+	for (;;) {
+		struct hf_health_input input = {0};
+
+		hf_intake_take(b->intake, &input);
+		for (size_t i = 0; i < input.samples_len; i++)
+			if (input.samples[i].detector == detector &&
+			    (!is || is(&input.samples[i]))) {
+				struct hf_health_sample s = input.samples[i];
+
+				hf_intake_taken(b->intake);
+				return s;
+			}
+		hf_intake_taken(b->intake);
+		hf_test_loop_run(&b->t);
+	}
+}
+
+static bool is_timed_out(const struct hf_health_sample *s)
+{
+	return s->driver.timed_out;
+}
+
+static bool is_well(const struct hf_health_sample *s)
+{
+	return !s->driver.timed_out && !s->driver.mismatch && !s->driver.not_loaded;
+}
+
+static bool is_lost(const struct hf_health_sample *s)
+{
+	return s->bus.lost;
+}
+
+static bool needs_reset(const struct hf_health_sample *s)
+{
+	return s->bus.reset_required;
+}
+
+static bool is_there(const struct hf_health_sample *s)
+{
+	return !s->bus.lost && !s->bus.reset_required;
+}
+
+static bool second_is_there(const struct hf_health_sample *s)
+{
+	return is_there(s) && strcmp(s->device, "0000:1b:00.0") == 0;
+}
+
+static bool is_drain_and_reset(const struct hf_health_sample *s)
+{
+	return s->recovery.action == 4;
+}
+
+static bool is_reset(const struct hf_health_sample *s)
+{
+	return s->recovery.action == 1;
+}
+
+static bool is_none(const struct hf_health_sample *s)
+{
+	return s->recovery.action == 0;
+}
+
+static void the_probe_tells_what_the_brain_can_use(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_sample s;
+	const struct hf_health_presence *known;
+	const char *why;
+	uint32_t load = 0;
+	size_t len;
+
+	script(b, "devices 1\n"
+		  "value nvmlDeviceGetTotalEccErrors 0 14 3\n"
+		  "value nvmlDeviceGetRemappedRows 0 5 2 1 0\n");
+	probe(b);
+	s = until_sample(b, HF_HEALTH_ECC, NULL);
+	assert_string_equal(s.device, "0000:1a:00.0");
+	assert_int_equal(s.source, HF_HEALTH_BY_NVML);
+	assert_true(s.supported);
+	assert_int_equal(s.ecc.uncorrectable, 3);
+	assert_true(s.ecc.remap_known && s.ecc.pending && !s.ecc.failed);
+	assert_int_equal(s.ecc.remapped_uncorrectable, 2);
+	s = until_sample(b, HF_HEALTH_REPLAY, NULL);
+	assert_int_equal(s.replay.lanes, 16);
+	assert_int_equal(s.replay.generation, 5);
+	s = until_sample(b, HF_HEALTH_CLOCK, NULL);
+	assert_int_equal(s.clock.mhz, 1980);
+	assert_int_equal(s.clock.load_percent, 97);
+	s = until_sample(b, HF_HEALTH_NVLINK, NULL);
+	assert_int_equal(s.nvlink.active, 0x3ffff);
+	assert_true(hf_intake_load_of(b->intake, "0000:1a:00.0", &load));
+	assert_int_equal(load, 97);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), 1);
+	known = hf_intake_devices(b->intake, &len);
+	assert_int_equal(len, 1);
+	assert_string_equal(known->uuid, "GPU-5a1d0000-0000-4000-8000-000000000000");
+	assert_string_equal(known->alias, "gpu-0");
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_ECC, &why),
+			 HF_INTAKE_OK);
+}
+
+static void unsupported_is_off_and_never_a_sample(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_input input = {0};
+	const char *why;
+
+	b->argv[2] = library_old;
+	script(b, "devices 1\n"
+		  "code nvmlDeviceGetTotalEccErrors * 3\n"
+		  "code nvmlDeviceGetNvLinkState * 3\n"
+		  "code nvmlDeviceGetPcieReplayCounter * 999\n"
+		  "code nvmlDeviceGetUtilizationRates * 3\n");
+	probe(b);
+	(void)until_sample(b, HF_HEALTH_BUSLOST, is_there);
+	(void)until_sample(b, HF_HEALTH_BUSLOST, is_there);
+	hf_intake_take(b->intake, &input);
+	for (size_t i = 0; i < input.samples_len; i++)
+		assert_true(input.samples[i].detector == HF_HEALTH_BUSLOST ||
+			    input.samples[i].detector == HF_HEALTH_DRIVER);
+	hf_intake_taken(b->intake);
+	static const enum hf_health_detector off[] = {HF_HEALTH_RECOVERY, HF_HEALTH_ECC,
+						      HF_HEALTH_THROTTLE, HF_HEALTH_CLOCK,
+						      HF_HEALTH_REPLAY,   HF_HEALTH_NVLINK};
+	for (size_t i = 0; i < HF_ARRAY_LEN(off); i++)
+		assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, off[i], &why),
+				 HF_INTAKE_OFF);
+	(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_ECC, &why);
+	assert_string_equal(why, "NVML: not supported by driver 570.86.15 or its devices");
+	(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_REPLAY, &why);
+	assert_string_equal(why, "NVML: error 999");
+}
+
+static void a_hang_is_a_sample_of_the_driver_until_it_answers_again(void **state)
+{
+	struct bench *b = *state;
+
+	script(b, "devices 1\n");
+	probe(b);
+	(void)until_sample(b, HF_HEALTH_DRIVER, is_well);
+	script(b, "devices 1\nhang nvmlDeviceGetCount_v2\n");
+	(void)until_sample(b, HF_HEALTH_DRIVER, is_timed_out);
+	(void)until_sample(b, HF_HEALTH_DRIVER, is_timed_out);
+	(void)until_sample(b, HF_HEALTH_DRIVER, is_timed_out);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), -1);
+	script(b, "devices 1\n");
+	(void)until_sample(b, HF_HEALTH_DRIVER, is_well);
+}
+
+static void a_device_is_lost_needs_a_reset_and_is_back(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_sample s;
+
+	script(b, "devices 2\n");
+	probe(b);
+	(void)until_sample(b, HF_HEALTH_BUSLOST, is_there);
+	script(b, "devices 2\nlost 1\n");
+	s = until_sample(b, HF_HEALTH_BUSLOST, is_lost);
+	assert_string_equal(s.device, "0000:1b:00.0");
+	script(b, "devices 2\nreset 1\n");
+	/* Also by children that were never told its name. */
+	for (int i = 0; i < 10; i++)
+		s = until_sample(b, HF_HEALTH_BUSLOST, needs_reset);
+	assert_string_equal(s.device, "0000:1b:00.0");
+	script(b, "devices 2\n");
+	(void)until_sample(b, HF_HEALTH_BUSLOST, second_is_there);
+}
+
+static void the_recovery_action_is_followed_down_to_none(void **state)
+{
+	struct bench *b = *state;
+
+	script(b, "devices 1\nvalue nvmlDeviceGetFieldValues 0 4\n");
+	probe(b);
+	(void)until_sample(b, HF_HEALTH_RECOVERY, is_drain_and_reset);
+	script(b, "devices 1\nvalue nvmlDeviceGetFieldValues 0 1\n");
+	(void)until_sample(b, HF_HEALTH_RECOVERY, is_reset);
+	script(b, "devices 1\n");
+	(void)until_sample(b, HF_HEALTH_RECOVERY, is_none);
+}
+
+static void an_xid_becomes_evidence(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_input input = {0};
+
+	script(b, "devices 1\nxid 0 0\nxid 0 999\nxid 0 94\n");
+	probe(b);
+	while (input.evidence_len == 0) {
+		hf_test_loop_run(&b->t);
+		hf_intake_take(b->intake, &input);
+	}
+	assert_int_equal(input.evidence_len, 1);
+	assert_int_equal(input.evidence[0].detector, HF_HEALTH_XID);
+	assert_int_equal(input.evidence[0].source, HF_HEALTH_BY_NVML);
+	assert_int_equal(input.evidence[0].code, 94);
+	assert_int_equal(input.evidence[0].gpu_instance, -1);
+	assert_string_equal(input.evidence[0].device, "0000:1a:00.0");
+	hf_intake_taken(b->intake);
+}
+
+static void turned_off_or_without_a_library_it_says_so(void **state)
+{
+	struct bench *b = *state;
+	const char *why;
+
+	b->argv[2] = "";
+	probe(b);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
+			 HF_INTAKE_OFF);
+	assert_string_equal(why, "NVML is turned off");
+	b->probe->ops->poke(b->probe);
+	b->probe->ops->destroy(b->probe);
+	b->probe = NULL;
+	b->argv[2] = "libno-such-library.so.1";
+	probe(b);
+	do {
+		hf_test_loop_run(&b->t);
+		(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why);
+	} while (!strstr(why, "libno-such-library.so.1"));
+}
+
+/* ---- what a record means ---------------------------------------------------------------------------------- */
+
+static size_t told_of(struct bench *b, int code, int32_t pci, struct hf_health_sample *ret_sample)
+{
+	struct hf_health_input input = {0};
+	size_t len;
+
+	memset(ret_sample, 0, sizeof(*ret_sample));
+	memset(&b->record, 0, sizeof(b->record));
+	b->record.kind = HF_NVML_ROUND;
+	b->record.code = code;
+	b->record.count = -1;
+	hf_nvml_tell(b->intake, &b->record, pci);
+	hf_intake_take(b->intake, &input);
+	len = input.samples_len;
+	if (len > 0)
+		*ret_sample = input.samples[0];
+	hf_intake_taken(b->intake);
+	return len;
+}
+
+static void a_missing_driver_is_a_fault_only_where_there_is_something_to_drive(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_sample s = {0};
+
+	assert_int_equal(told_of(b, HF_NVML_NOT_LOADED, 2, &s), 1);
+	assert_true(s.detector == HF_HEALTH_DRIVER && s.driver.not_loaded && !s.driver.mismatch);
+	assert_int_equal(told_of(b, HF_NVML_NOT_LOADED, 0, &s), 0);
+	assert_int_equal(told_of(b, HF_NVML_NOT_LOADED, -1, &s), 0);
+	assert_int_equal(told_of(b, HF_NVML_MISMATCH, 2, &s), 1);
+	assert_true(s.driver.mismatch && !s.driver.not_loaded);
+	assert_int_equal(told_of(b, HF_NVML_OK, 2, &s), 1);
+	assert_true(is_well(&s));
+}
+
+static void other_errors_of_the_library_are_not_known_and_no_fault(void **state)
+{
+	static const int codes[] = {HF_NVML_NO_LIBRARY, HF_NVML_NO_PERMISSION, HF_NVML_NO_GPU,
+				    HF_NVML_UNKNOWN, HF_NVML_TIMEOUT};
+	struct bench *b = *state;
+	struct hf_health_sample s;
+	const char *why;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
+		assert_int_equal(told_of(b, codes[i], 2, &s), 0);
+		assert_int_equal(
+			hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
+			HF_INTAKE_OFF);
+	}
+}
+
+static void a_load_that_cannot_be_is_not_known(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_input input = {0};
+	struct hf_nvml_device *d = &b->record.devices[0];
+
+	b->record.kind = HF_NVML_ROUND;
+	b->record.devices_len = 1;
+	snprintf(d->address, sizeof(d->address), "0000:1a:00.0");
+	for (int i = 0; i < HF_NVML_FACTS; i++)
+		d->codes[i] = HF_NVML_UNSUPPORTED;
+	d->codes[HF_NVML_LOAD_PERCENT] = d->codes[HF_NVML_SM_MHZ] = HF_NVML_OK;
+	d->values[HF_NVML_LOAD_PERCENT] = 101;
+	hf_nvml_tell(b->intake, &b->record, 1);
+	hf_intake_take(b->intake, &input);
+	for (size_t i = 0; i < input.samples_len; i++)
+		assert_int_not_equal(input.samples[i].detector, HF_HEALTH_CLOCK);
+	hf_intake_taken(b->intake);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_look_sees_all_facts_of_all_devices),
+		T(a_library_without_half_of_its_functions_is_used_as_far_as_it_goes),
+		T(a_library_that_is_not_there_is_told_with_the_loaders_words),
+		T(a_driver_that_hangs_is_told_of_and_asked_again),
+		T(a_driver_that_kills_who_asks_is_no_driver_that_hangs),
+		T(what_the_library_prints_is_not_in_the_way),
+		T(a_lost_device_keeps_the_name_that_it_had),
+		T(any_call_may_say_that_a_device_is_lost),
+		T(an_xid_is_told_of_unasked),
+		T(a_program_that_talks_otherwise_is_ended),
+		T(a_program_that_is_not_there_is_told_from_the_loop),
+		T(who_is_told_may_end_it_all),
+		T(one_look_needs_no_child),
+		T(the_probe_tells_what_the_brain_can_use),
+		T(unsupported_is_off_and_never_a_sample),
+		T(a_hang_is_a_sample_of_the_driver_until_it_answers_again),
+		T(a_device_is_lost_needs_a_reset_and_is_back),
+		T(the_recovery_action_is_followed_down_to_none),
+		T(an_xid_becomes_evidence),
+		T(turned_off_or_without_a_library_it_says_so),
+		T(a_missing_driver_is_a_fault_only_where_there_is_something_to_drive),
+		T(other_errors_of_the_library_are_not_known_and_no_fault),
+		T(a_load_that_cannot_be_is_not_known),
+	};
+
+	if (argc == 3 && strcmp(argv[1], "child") == 0)
+		return hf_nvml_child_main(argv[2]);
+	if (argc != 3)
+		return 2;
+	self = "/proc/self/exe";
+	library = argv[1];
+	library_old = argv[2];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

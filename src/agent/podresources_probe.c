@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/podresources_probe.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVERY (10 * HF_SECOND)
+#define TIMEOUT (5 * HF_SECOND)
+#define POKE_EVERY (200 * HF_MS)
+
+static const char *const default_resources[] = {"nvidia.com/gpu", "amd.com/gpu", NULL};
+
+struct kubelet_probe {
+	struct hf_probe base; /* first */
+	struct hf_intake *intake;
+	struct hf_kubelet_options options;
+	struct hf_podresources_client *client; /* NULL: off */
+	struct hf_timer *again;
+	unsigned waiting; /* answers of this look that are still to come */
+	bool poked;       /* look again when they are in */
+	bool failed;      /* one of them was none */
+	bool heard;       /* the kubelet answered once */
+	uint32_t had;     /* a bit for each resource that was seen */
+	bool gone;        /* one of those is not there now */
+};
+
+/* ---- who holds what --------------------------------------------------------------------------------- */
+
+/* The name under which everybody else knows it, where the plugin's is another one. */
+static const char *known_as(struct kubelet_probe *p, const struct hf_podresources_device *d)
+{
+	size_t len;
+	const struct hf_health_presence *known = hf_intake_devices(p->intake, &len);
+
+	for (size_t i = 0; i < len; i++) {
+		int64_t minor = -1;
+		struct hf_podresources_names names = {.uuid = known[i].uuid,
+						      .address = known[i].id};
+
+		if (hf_str_has_prefix(known[i].alias, "gpu-") &&
+		    hf_str_to_i64(known[i].alias + 4, 0, 1023, &minor, NULL) < 0)
+			minor = -1;
+		names.minor = (int)minor;
+		if (known[i].kind == HF_HEALTH_GPU && hf_podresources_is(d, &names))
+			return hf_str_or(known[i].uuid, known[i].id);
+	}
+	return d->id;
+}
+
+static void hold(struct kubelet_probe *p, const struct hf_podresources *found)
+{
+	size_t len = found->devices_len < HF_HOLDINGS_MAX ? found->devices_len : HF_HOLDINGS_MAX;
+	HF_AUTOFREE struct hf_holding *items = hf_xcalloc(len + 1, sizeof(*items));
+
+	for (size_t i = 0; i < len; i++) {
+		const struct hf_podresources_device *d = &found->devices[i];
+		struct hf_holding *h = &items[i];
+
+		snprintf(h->ns, sizeof(h->ns), "%s", d->ns);
+		snprintf(h->pod, sizeof(h->pod), "%s", d->pod);
+		snprintf(h->container, sizeof(h->container), "%s", d->container);
+		snprintf(h->resource, sizeof(h->resource), "%s", d->resource);
+		snprintf(h->id, sizeof(h->id), "%s", known_as(p, d));
+	}
+	hf_intake_holdings(p->intake, items, len);
+}
+
+/* ---- whether it is all there ---------------------------------------------------------------------------- */
+
+static void off(struct kubelet_probe *p, const char *why)
+{
+	hf_intake_off(p->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, why);
+	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, -1);
+}
+
+static void tell_plugin(struct kubelet_probe *p, const char *why)
+{
+	struct hf_health_sample s;
+
+	if (p->failed && !p->heard) {
+		off(p, why);
+		return;
+	}
+	memset(&s, 0, sizeof(s));
+	s.detector = HF_HEALTH_PLUGIN;
+	s.source = HF_HEALTH_BY_KUBELET;
+	s.at = HF_TIME_NONE;
+	s.supported = true;
+	s.plugin.unreachable = p->failed;
+	s.plugin.resource_gone = !p->failed && p->gone;
+	hf_intake_heard(p->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN);
+	(void)hf_intake_sample(p->intake, &s);
+}
+
+static void on_poke(struct kubelet_probe *p)
+{
+	p->poked = false;
+	hf_timer_arm(p->again, POKE_EVERY);
+}
+
+/* Both answers are in, or what is there instead of them. */
+static void looked(struct kubelet_probe *p, const char *why)
+{
+	if (--p->waiting > 0)
+		return;
+	tell_plugin(p, why);
+	if (p->poked)
+		on_poke(p);
+}
+
+static void on_list(void *arg, int code, const struct hf_podresources *found,
+		    const struct hf_error *err)
+{
+	struct kubelet_probe *p = arg;
+
+	if (code < 0) {
+		p->failed = true;
+		hf_intake_holdings_unknown(p->intake);
+	} else {
+		p->heard = true;
+		hold(p, found);
+	}
+	looked(p, err->text);
+}
+
+static void count(struct kubelet_probe *p, const struct hf_podresources *found)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
+	int32_t counted = -1;
+
+	p->gone = false;
+	for (unsigned i = 0; i < HF_KUBELET_RESOURCES_MAX && p->options.resources[i]; i++) {
+		size_t here = hf_podresources_count(found, p->options.resources[i], arena);
+
+		if (here > 0)
+			p->had |= 1u << i;
+		/* One whose devices are all unhealthy looks as one whose plugin has gone. */
+		p->gone = p->gone || (here == 0 && (p->had >> i & 1));
+		if (counted < 0 && (p->had >> i & 1))
+			counted = (int32_t)here;
+	}
+	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, counted);
+}
+
+static void on_allocatable(void *arg, int code, const struct hf_podresources *found,
+			   const struct hf_error *err)
+{
+	struct kubelet_probe *p = arg;
+
+	if (code == 0) {
+		p->heard = true;
+		count(p, found);
+	} else {
+		hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, -1);
+		/* Kubelets before 1.28 may lack it, and answer the other one all the same. */
+		p->failed = p->failed || code != HF_E_UNSUPPORTED;
+	}
+	looked(p, err->text);
+}
+
+static void look(void *arg)
+{
+	struct kubelet_probe *p = arg;
+	struct hf_error err = {0};
+
+	hf_timer_arm(p->again, p->options.every);
+	if (p->waiting > 0)
+		return;
+	/* One for each answer, and one for this function: an error at once must not end the look. */
+	p->waiting = 3;
+	p->failed = false;
+	if (hf_podresources_list(p->client, on_list, p, &err) < 0)
+		on_list(p, err.code, NULL, &err);
+	if (hf_podresources_allocatable(p->client, on_allocatable, p, &err) < 0)
+		on_allocatable(p, err.code, NULL, &err);
+	looked(p, err.text);
+}
+
+/* ---- the probe ------------------------------------------------------------------------------------------ */
+
+static void start(struct hf_probe *probe)
+{
+	struct kubelet_probe *p = (struct kubelet_probe *)probe;
+	struct hf_error err = {0};
+
+	if (hf_str_is_empty(p->options.socket_path)) {
+		off(p, "the kubelet's PodResources are turned off");
+		return;
+	}
+	if (hf_podresources_client_create(hf_intake_loop(p->intake), p->options.socket_path,
+					  p->options.timeout, &p->client, &err) < 0) {
+		off(p, err.text);
+		return;
+	}
+	p->again = hf_timer_create(hf_intake_loop(p->intake), look, p);
+	hf_timer_arm(p->again, 0);
+}
+
+/* A container may have ended: somebody waits for that to be seen. */
+static void poke(struct hf_probe *probe)
+{
+	struct kubelet_probe *p = (struct kubelet_probe *)probe;
+
+	if (!p->client)
+		return;
+	if (p->waiting > 0)
+		p->poked = true;
+	else if (hf_timer_due(p->again) > hf_loop_mono(hf_intake_loop(p->intake)) + POKE_EVERY)
+		on_poke(p);
+}
+
+static void destroy(struct hf_probe *probe)
+{
+	struct kubelet_probe *p = (struct kubelet_probe *)probe;
+
+	hf_timer_destroy(p->again);
+	hf_podresources_client_destroy(p->client);
+	free(p);
+}
+
+struct hf_probe *hf_kubelet_probe_create(struct hf_intake *intake,
+					 const struct hf_kubelet_options *options)
+{
+	static const struct hf_probe_ops ops = {
+		.name = "kubelet", .start = start, .poke = poke, .destroy = destroy};
+	struct kubelet_probe *p = hf_xcalloc(1, sizeof(*p));
+
+	p->base.ops = &ops;
+	p->intake = intake;
+	p->options = *options;
+	if (p->options.every == 0)
+		p->options.every = EVERY;
+	if (p->options.timeout == 0)
+		p->options.timeout = TIMEOUT;
+	if (!p->options.resources)
+		p->options.resources = default_resources;
+	return &p->base;
+}

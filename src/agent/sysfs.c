@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/sysfs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "health/evidence.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PORTS_EVERY HF_SECOND
+#define DEVICES_EVERY (30 * HF_SECOND)
+/* Rates need a span: a counter that rose by one within a second says nothing yet. */
+#define COUNTERS_EVERY (10 * HF_SECOND)
+#define PORT_ACTIVE 4
+#define COUNTERS 7
+
+/* A device that was there. */
+struct known_gpu {
+	char address[HF_HEALTH_DEVICE_MAX];
+	uint64_t aer[3]; /* corrected, nonfatal, fatal, at the last look */
+	bool seen;       /* in this look */
+};
+
+/* A port that was up: one that never was may be one that nobody wired. */
+struct known_port {
+	char id[HF_HEALTH_DEVICE_MAX], address[HF_HEALTH_DEVICE_MAX];
+	unsigned counters; /* a bit for each that could be read at first; the others stay 0 */
+	bool up, seen;
+	struct hf_health_sample last;
+	bool sampled;
+};
+
+struct sysfs_probe {
+	struct hf_probe base; /* first */
+	struct hf_intake *intake;
+	struct hf_sysfs_options options;
+	struct hf_timer *devices, *ports;
+	hf_time counters_at, poked_at;
+	struct known_gpu gpus[HF_HEALTH_DEVICES_MAX];
+	size_t gpus_len;
+	struct known_port known[HF_HEALTH_DEVICES_MAX];
+	size_t known_len;
+	/* What a look fills; too large for a stack. */
+	struct hf_sysfs_gpus found_gpus;
+	struct hf_sysfs_ports found_ports;
+};
+
+static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
+{
+	struct hf_health_sample s;
+
+	memset(&s, 0, sizeof(s));
+	s.detector = detector;
+	s.source = HF_HEALTH_BY_SYSFS;
+	s.at = HF_TIME_NONE;
+	s.supported = true;
+	snprintf(s.device, sizeof(s.device), "%s", device);
+	return s;
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------ */
+
+static struct known_gpu *know_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
+{
+	struct known_gpu *known;
+
+	for (size_t i = 0; i < p->gpus_len; i++)
+		if (hf_streq(p->gpus[i].address, gpu->address))
+			return &p->gpus[i];
+	if (p->gpus_len == HF_HEALTH_DEVICES_MAX)
+		return NULL;
+	known = &p->gpus[p->gpus_len++];
+	memset(known, 0, sizeof(*known));
+	memcpy(known->address, gpu->address, sizeof(known->address));
+	known->aer[0] = gpu->aer_corrected;
+	known->aer[1] = gpu->aer_nonfatal;
+	known->aer[2] = gpu->aer_fatal;
+	return known;
+}
+
+static void tell_aer(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, struct known_gpu *known)
+{
+	static const enum hf_health_severity severities[3] = {HF_HEALTH_CORRECTED,
+							      HF_HEALTH_NONFATAL, HF_HEALTH_FATAL};
+	static const char *const names[3] = {"corrected", "non-fatal", "fatal"};
+	const uint64_t now[3] = {gpu->aer_corrected, gpu->aer_nonfatal, gpu->aer_fatal};
+
+	for (int i = 0; i < 3; i++) {
+		struct hf_health_evidence e = hf_health_evidence_none();
+		uint64_t before = known->aer[i];
+
+		if (now[i] == HF_SYSFS_NOT_KNOWN)
+			continue;
+		known->aer[i] = now[i];
+		if (before == HF_SYSFS_NOT_KNOWN || now[i] <= before)
+			continue;
+		e.detector = HF_HEALTH_AER;
+		e.source = HF_HEALTH_BY_SYSFS;
+		e.code = HF_HEALTH_CODE_AER;
+		e.severity = severities[i];
+		memcpy(e.device, gpu->address, sizeof(e.device));
+		snprintf(e.line, sizeof(e.line), "AER: %llu %s errors more",
+			 (unsigned long long)(now[i] - before), names[i]);
+		(void)hf_intake_evidence(p->intake, &e);
+	}
+}
+
+static void tell_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
+{
+	struct hf_health_presence there;
+	struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, gpu->address);
+	struct known_gpu *known = know_gpu(p, gpu);
+
+	memset(&there, 0, sizeof(there));
+	there.kind = HF_HEALTH_GPU;
+	memcpy(there.id, gpu->address, sizeof(there.id));
+	hf_intake_device(p->intake, &there);
+	(void)hf_intake_sample(p->intake, &s);
+	if (gpu->width > 0 || gpu->speed > 0) {
+		s = sample_of(HF_HEALTH_PCIE, gpu->address);
+		s.pcie.width = gpu->width;
+		s.pcie.width_max = gpu->width_max;
+		s.pcie.speed = gpu->speed;
+		s.pcie.speed_max = gpu->speed_max;
+		if (!hf_intake_load_of(p->intake, gpu->address, &s.pcie.load_percent))
+			s.pcie.load_percent = 0;
+		(void)hf_intake_sample(p->intake, &s);
+		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE);
+	}
+	if (gpu->ras_uncorrectable != HF_SYSFS_NOT_KNOWN) {
+		s = sample_of(HF_HEALTH_AMD, gpu->address);
+		s.amd.uncorrectable = gpu->ras_uncorrectable;
+		(void)hf_intake_sample(p->intake, &s);
+		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD);
+	}
+	if (known) {
+		known->seen = true;
+		if (p->options.aer)
+			tell_aer(p, gpu, known);
+	}
+}
+
+static bool is_on_bus(const struct sysfs_probe *p, const char *address)
+{
+	char path[512];
+	struct stat st;
+
+	return (size_t)snprintf(path, sizeof(path), "%s/bus/pci/devices/%s", p->options.sys_root,
+				address) < sizeof(path) &&
+	       stat(path, &st) == 0;
+}
+
+/* Not there any more, though it was: unless it only changed hands, and is a virtual machine's. */
+static void tell_gone(struct sysfs_probe *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->gpus_len; i++) {
+		struct known_gpu *gpu = &p->gpus[i];
+		struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, gpu->address);
+
+		if (!gpu->seen) {
+			if (is_on_bus(p, gpu->address))
+				continue;
+			s.bus.lost = true;
+			(void)hf_intake_sample(p->intake, &s);
+		}
+		gpu->seen = false;
+		p->gpus[kept++] = *gpu;
+	}
+	p->gpus_len = kept;
+}
+
+/* Where the driver's library speaks for it, nobody else does: a hung one would be called well
+ * because its module is loaded. */
+static void tell_driver(struct sysfs_probe *p, size_t nvidia, size_t amd)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	struct hf_sysfs_driver driver;
+	const char *why;
+
+	if (nvidia + amd == 0) {
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER, "no device");
+		return;
+	}
+	if (hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
+		return;
+	hf_sysfs_driver(p->options.sys_root, p->options.proc_root, &driver);
+	s.driver.not_loaded = (nvidia > 0 && !driver.nvidia) || (amd > 0 && !driver.amdgpu);
+	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER);
+	(void)hf_intake_sample(p->intake, &s);
+}
+
+static void off_devices(struct sysfs_probe *p, const char *why)
+{
+	static const enum hf_health_detector all[] = {HF_HEALTH_BUSLOST, HF_HEALTH_PCIE,
+						      HF_HEALTH_AMD, HF_HEALTH_DRIVER};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++)
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, all[i], why);
+	if (p->options.aer)
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AER, why);
+}
+
+/* Of what kinds of facts no device had any. */
+static void tell_unseen(struct sysfs_probe *p)
+{
+	const struct hf_sysfs_gpus *gpus = &p->found_gpus;
+	bool link = false, ras = false;
+
+	for (size_t i = 0; i < gpus->len; i++) {
+		link = link || gpus->items[i].width > 0 || gpus->items[i].speed > 0;
+		ras = ras || gpus->items[i].ras_uncorrectable != HF_SYSFS_NOT_KNOWN;
+	}
+	if (!link)
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE,
+			      "sysfs tells of no device's link");
+	if (!ras)
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD,
+			      "sysfs has no device's RAS counts");
+}
+
+static void look_devices(void *arg)
+{
+	struct sysfs_probe *p = arg;
+	struct hf_sysfs_gpus *gpus = &p->found_gpus;
+	size_t nvidia = 0;
+
+	hf_timer_arm(p->devices, p->options.devices_every);
+	hf_sysfs_gpus(p->options.sys_root, gpus);
+	if (!gpus->known) {
+		hf_intake_count(p->intake, HF_COUNT_PCI, -1);
+		off_devices(p, "sysfs shows no PCI bus");
+		return;
+	}
+	for (size_t i = 0; i < gpus->len; i++)
+		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
+	hf_intake_count(p->intake, HF_COUNT_PCI, (int32_t)(nvidia > 0 ? nvidia : gpus->len));
+	if (gpus->len == 0 && p->gpus_len == 0) {
+		off_devices(p, "no device");
+		return;
+	}
+	for (size_t i = 0; i < gpus->len; i++)
+		tell_gpu(p, &gpus->items[i]);
+	tell_gone(p);
+	tell_driver(p, nvidia, gpus->len - nvidia);
+	tell_unseen(p);
+	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_BUSLOST);
+	if (p->options.aer)
+		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AER);
+}
+
+/* ---- ports ---------------------------------------------------------------------------------------------- */
+
+static void counters_of(const struct hf_sysfs_port *port, uint64_t ret_counters[COUNTERS])
+{
+	const uint64_t counters[COUNTERS] = {
+		port->link_downed,   port->overruns,   port->integrity,     port->retries,
+		port->symbol_errors, port->recoveries, port->slow_restarts,
+	};
+
+	memcpy(ret_counters, counters, sizeof(counters));
+}
+
+static struct known_port *know_port(struct sysfs_probe *p, const struct hf_sysfs_port *port)
+{
+	struct known_port *known;
+	uint64_t counters[COUNTERS];
+
+	for (size_t i = 0; i < p->known_len; i++)
+		if (hf_streq(p->known[i].id, port->id))
+			return &p->known[i];
+	if (port->state != PORT_ACTIVE || p->known_len == HF_HEALTH_DEVICES_MAX)
+		return NULL;
+	known = &p->known[p->known_len++];
+	memset(known, 0, sizeof(*known));
+	memcpy(known->id, port->id, sizeof(known->id));
+	memcpy(known->address, port->address, sizeof(known->address));
+	counters_of(port, counters);
+	for (int i = 0; i < COUNTERS; i++)
+		known->counters |= (unsigned)(counters[i] != HF_SYSFS_NOT_KNOWN) << i;
+	return known;
+}
+
+/* False: one that could be read before cannot now; as 0 it would seem to rise when it is back. */
+static bool put_counters(const struct known_port *known, const struct hf_sysfs_port *port,
+			 struct hf_health_sample *s)
+{
+	uint64_t counters[COUNTERS];
+
+	counters_of(port, counters);
+	for (int i = 0; i < COUNTERS; i++) {
+		if ((known->counters >> i & 1) == 0)
+			counters[i] = 0;
+		else if (counters[i] == HF_SYSFS_NOT_KNOWN)
+			return false;
+	}
+	s->ib.link_downed = counters[0];
+	s->ib.fatal_errors = counters[1] + counters[2] + counters[3];
+	s->ib.symbol_errors = counters[4];
+	s->ib.recoveries = counters[5];
+	s->ib.slow_restarts = counters[6];
+	return true;
+}
+
+static void tell_port(struct sysfs_probe *p, struct known_port *known, struct hf_health_sample *s)
+{
+	struct hf_health_presence there;
+
+	memset(&there, 0, sizeof(there));
+	there.kind = HF_HEALTH_PORT;
+	memcpy(there.id, known->id, sizeof(there.id));
+	memcpy(there.alias, known->address, sizeof(there.alias));
+	hf_intake_device(p->intake, &there);
+	known->last = *s;
+	known->sampled = true;
+	(void)hf_intake_sample(p->intake, s);
+}
+
+/* A change of its state is told at once, with the counters of the last time. */
+static bool look_port(struct sysfs_probe *p, const struct hf_sysfs_port *port, bool counters)
+{
+	struct known_port *known = know_port(p, port);
+	struct hf_health_sample s = sample_of(HF_HEALTH_IB, port->id);
+	bool up = port->state == PORT_ACTIVE, changed;
+
+	if (!known)
+		return false;
+	known->seen = true;
+	/* Not known is neither up nor down. */
+	if (port->state < 0)
+		return false;
+	changed = known->sampled && up != known->up;
+	if (!changed && !counters && known->sampled)
+		return false;
+	if (changed && !counters)
+		s.ib = known->last.ib;
+	else if (!put_counters(known, port, &s))
+		return false;
+	s.ib.missing = false;
+	s.ib.up = up;
+	known->up = up;
+	tell_port(p, known, &s);
+	return changed;
+}
+
+static void tell_missing(struct sysfs_probe *p, bool counters)
+{
+	for (size_t i = 0; i < p->known_len; i++) {
+		struct known_port *known = &p->known[i];
+		struct hf_health_sample s = sample_of(HF_HEALTH_IB, known->id);
+
+		if (!known->seen && counters) {
+			s.ib.missing = true;
+			(void)hf_intake_sample(p->intake, &s);
+		}
+		known->seen = false;
+	}
+}
+
+static void look_ports(void *arg)
+{
+	struct sysfs_probe *p = arg;
+	struct hf_sysfs_ports *ports = &p->found_ports;
+	hf_time now = hf_intake_now(p->intake);
+	bool counters = p->counters_at == HF_TIME_NONE || now - p->counters_at >= COUNTERS_EVERY;
+	bool changed = false;
+
+	hf_sysfs_ports(p->options.sys_root, ports);
+	for (size_t i = 0; i < ports->len; i++)
+		changed = look_port(p, &ports->items[i], counters) || changed;
+	tell_missing(p, counters);
+	/* After a change the next counters are a whole span away from what was told with it. */
+	if (counters || changed)
+		p->counters_at = now;
+	if (ports->len > 0 || p->known_len > 0) {
+		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB);
+		hf_timer_arm(p->ports, p->options.ports_every);
+	} else {
+		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB,
+			      ports->known ? "no InfiniBand port" : "sysfs shows no InfiniBand");
+		hf_timer_arm(p->ports, p->options.devices_every);
+	}
+}
+
+/* ---- the probe ------------------------------------------------------------------------------------------ */
+
+static void start(struct hf_probe *probe)
+{
+	struct sysfs_probe *p = (struct sysfs_probe *)probe;
+
+	p->devices = hf_timer_create(hf_intake_loop(p->intake), look_devices, p);
+	p->ports = hf_timer_create(hf_intake_loop(p->intake), look_ports, p);
+	hf_timer_arm(p->devices, 0);
+	hf_timer_arm(p->ports, 0);
+}
+
+static void poke(struct hf_probe *probe)
+{
+	struct sysfs_probe *p = (struct sysfs_probe *)probe;
+	hf_time now = hf_intake_now(p->intake);
+
+	/* At most once a second: who pokes may do it for each line of a flood. */
+	if (!p->devices || now - p->poked_at < HF_SECOND)
+		return;
+	p->poked_at = now;
+	hf_timer_arm(p->devices, 0);
+}
+
+static void destroy(struct hf_probe *probe)
+{
+	struct sysfs_probe *p = (struct sysfs_probe *)probe;
+
+	hf_timer_destroy(p->devices);
+	hf_timer_destroy(p->ports);
+	free(p);
+}
+
+struct hf_probe *hf_sysfs_probe_create(struct hf_intake *intake,
+				       const struct hf_sysfs_options *options)
+{
+	static const struct hf_probe_ops ops = {
+		.name = "sysfs", .start = start, .poke = poke, .destroy = destroy};
+	struct sysfs_probe *p = hf_xcalloc(1, sizeof(*p));
+
+	p->base.ops = &ops;
+	p->intake = intake;
+	p->options = *options;
+	p->options.sys_root = hf_str_or(options->sys_root, "/sys");
+	p->options.proc_root = hf_str_or(options->proc_root, "/proc");
+	if (p->options.ports_every == 0)
+		p->options.ports_every = PORTS_EVERY;
+	if (p->options.devices_every == 0)
+		p->options.devices_every = DEVICES_EVERY;
+	p->counters_at = HF_TIME_NONE;
+	return &p->base;
+}

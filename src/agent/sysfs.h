@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_SYSFS_H
+#define HF_AGENT_SYSFS_H
+
+#include "agent/probe.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * What sysfs and procfs say: devices on the PCI bus and their links, InfiniBand ports, AMD's
+ * error counts, drivers.  Only regular files are read, a page of each at most, and none waits.
+ * What is written there is a driver's, and a broken device's: a number that is none is not known.
+ */
+
+/* A page, as sysfs has it. */
+#define HF_SYSFS_FILE_MAX 4096
+/* Of /sys/bus/pci/devices: servers have some hundreds. */
+#define HF_SYSFS_PCI_MAX 8192
+#define HF_SYSFS_NAME_MAX 32
+#define HF_SYSFS_NVIDIA 0x10deu
+#define HF_SYSFS_AMD 0x1002u
+#define HF_SYSFS_NOT_KNOWN UINT64_MAX
+
+/* ---- texts of files; pure ---- */
+
+/* A whole decimal number, or a hexadecimal one behind "0x"; blanks around it are fine. */
+bool hf_sysfs_number(const char *text, uint64_t *ret_number);
+/* "32.0 GT/s PCIe", "8 GT/s", "2.5 GT/s" in tenths of a GT/s; 0 for "Unknown" and any other. */
+uint32_t hf_sysfs_speed(const char *text);
+/* A width is 1 to 32 lanes; 0 for what is none (63: the device does not answer any more). */
+uint32_t hf_sysfs_width(const char *text);
+/* Of lines "NAME NUMBER" the one of that name; false: none. */
+bool hf_sysfs_line(const char *text, const char *name, uint64_t *ret_number);
+/* AMD's "ue: 3\nce: 14": the uncorrectable ones. */
+bool hf_sysfs_ras(const char *text, uint64_t *ret_uncorrectable);
+/* "4: ACTIVE" is 4; -1 for what is none. */
+int hf_sysfs_state(const char *text);
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue …": the version, or "". */
+void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MAX]);
+
+/* ---- looking ---- */
+
+struct hf_sysfs_gpu {
+	char address[HF_HEALTH_DEVICE_MAX];
+	uint32_t vendor;                /* HF_SYSFS_NVIDIA, HF_SYSFS_AMD */
+	char driver[HF_SYSFS_NAME_MAX]; /* "nvidia", "vfio-pci"; "": none is bound */
+	/* Now, and what device and slot can do together; 0: not known. */
+	uint32_t width, width_max, speed, speed_max;
+	/* In all since it came up; HF_SYSFS_NOT_KNOWN. */
+	uint64_t aer_corrected, aer_nonfatal, aer_fatal;
+	uint64_t ras_uncorrectable; /* of all blocks of an AMD device */
+};
+
+struct hf_sysfs_gpus {
+	size_t len;
+	struct hf_sysfs_gpu items[HF_HEALTH_DEVICES_MAX];
+	bool known; /* false: there is no PCI bus to be seen */
+};
+/* In the order of their addresses; those bound to a driver that is not theirs (handed to a
+ * virtual machine) are not there. */
+void hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus);
+
+struct hf_sysfs_port {
+	char id[HF_HEALTH_DEVICE_MAX]; /* "mlx5_0/1" */
+	char address[HF_HEALTH_DEVICE_MAX];
+	int state, phys_state; /* 4 is active, 5 is up; -1: not known */
+	/* HF_SYSFS_NOT_KNOWN where there is no such counter. */
+	uint64_t link_downed, overruns, integrity, retries, symbol_errors, recoveries,
+		slow_restarts;
+};
+
+struct hf_sysfs_ports {
+	size_t len;
+	struct hf_sysfs_port items[HF_HEALTH_DEVICES_MAX];
+	bool known;
+};
+void hf_sysfs_ports(const char *sys_root, struct hf_sysfs_ports *ret_ports);
+
+struct hf_sysfs_driver {
+	bool nvidia, amdgpu;             /* the module is loaded */
+	char version[HF_SYSFS_NAME_MAX]; /* of nvidia's; "" not known */
+};
+void hf_sysfs_driver(const char *sys_root, const char *proc_root,
+		     struct hf_sysfs_driver *ret_driver);
+
+/* All of it as text, the same bytes for the same files. */
+void hf_sysfs_render(const struct hf_sysfs_gpus *gpus, const struct hf_sysfs_ports *ports,
+		     const struct hf_sysfs_driver *driver, struct hf_strbuf *sb);
+
+/* ---- the probe ---- */
+
+struct hf_sysfs_options {
+	const char *sys_root, *proc_root; /* NULL: "/sys", "/proc" */
+	hf_time ports_every;              /* 0: a second */
+	hf_time devices_every;            /* 0: half a minute */
+	/* No: the kernel's log tells of PCIe errors (AER) as they happen, and what its counters say
+	 * later would be the same once more.  Where that log cannot be read: yes. */
+	bool aer;
+};
+
+struct hf_probe *hf_sysfs_probe_create(struct hf_intake *intake,
+				       const struct hf_sysfs_options *options);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/sysfs.h"
+#include "harness/test.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "health/evidence.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Trees of real files, as the kernel lays them out, on the virtual clock. */
+
+#define SLOT "/devices/pci0000:00/0000:00:01.0"
+#define GPU SLOT "/0000:1a:00.0"
+#define PORT "/class/infiniband/mlx5_0/ports/1"
+
+struct bench {
+	char root[64];
+	struct hf_loop *loop;
+	struct hf_intake *intake;
+	struct hf_probe *probe;
+	struct hf_health_input input;
+	struct hf_sysfs_gpus gpus;
+	struct hf_sysfs_ports ports;
+};
+
+static void on_news(HF_UNUSED void *arg, HF_UNUSED bool urgent)
+{
+}
+
+static void put(struct bench *b, const char *name, const char *text)
+{
+	char path[512], *slash;
+	struct hf_error err = {0};
+
+	snprintf(path, sizeof(path), "%s%s", b->root, name);
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	assert_ok(hf_fs_mkdirs(path, 0700, &err), &err);
+	*slash = '/';
+	assert_ok(hf_fs_write_atomic(path, text, strlen(text), 0600, &err), &err);
+}
+
+static void link_to(struct bench *b, const char *name, const char *target)
+{
+	char path[512], *slash;
+	struct hf_error err = {0};
+
+	snprintf(path, sizeof(path), "%s%s", b->root, name);
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	assert_ok(hf_fs_mkdirs(path, 0700, &err), &err);
+	*slash = '/';
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static void drop(struct bench *b, const char *name)
+{
+	char path[512];
+	struct hf_error err = {0};
+
+	snprintf(path, sizeof(path), "%s%s", b->root, name);
+	assert_ok(hf_fs_remove_tree(path, &err), &err);
+}
+
+static void put_gpu(struct bench *b)
+{
+	put(b, SLOT "/max_link_width", "16\n");
+	put(b, SLOT "/max_link_speed", "32.0 GT/s PCIe\n");
+	put(b, GPU "/vendor", "0x10de\n");
+	put(b, GPU "/class", "0x030200\n");
+	put(b, GPU "/current_link_width", "16\n");
+	put(b, GPU "/max_link_width", "16\n");
+	put(b, GPU "/current_link_speed", "32.0 GT/s PCIe\n");
+	put(b, GPU "/max_link_speed", "64.0 GT/s PCIe\n");
+	put(b, GPU "/aer_dev_correctable", "RxErr 3\nBadTLP 4\nTOTAL_ERR_COR 7\n");
+	put(b, GPU "/aer_dev_nonfatal", "Undefined 0\nTOTAL_ERR_NONFATAL 0\n");
+	put(b, GPU "/aer_dev_fatal", "Undefined 0\nTOTAL_ERR_FATAL 0\n");
+	link_to(b, GPU "/driver", "../../../../bus/pci/drivers/nvidia");
+	link_to(b, "/bus/pci/devices/0000:1a:00.0",
+		"../../../devices/pci0000:00/0000:00:01.0/0000:1a:00.0");
+}
+
+static void put_port(struct bench *b)
+{
+	put(b, PORT "/state", "4: ACTIVE\n");
+	put(b, PORT "/phys_state", "5: LinkUp\n");
+	put(b, PORT "/counters/link_downed", "2\n");
+	put(b, PORT "/counters/excessive_buffer_overrun_errors", "1\n");
+	put(b, PORT "/counters/local_link_integrity_errors", "2\n");
+	put(b, PORT "/counters/symbol_error", "40\n");
+	put(b, PORT "/counters/link_error_recovery", "5\n");
+	put(b, PORT "/hw_counters/rnr_nak_retry_err", "3\n");
+	put(b, PORT "/hw_counters/roce_slow_restart", "6\n");
+	link_to(b, "/class/infiniband/mlx5_0/device", "../../../0000:5e:00.0");
+}
+
+static int setup(void **state)
+{
+	struct bench *b = hf_xcalloc(1, sizeof(*b));
+
+	snprintf(b->root, sizeof(b->root), "/tmp/holdfast-sysfs-XXXXXX");
+	assert_non_null(mkdtemp(b->root));
+	b->loop = hf_loop_create_virtual(0);
+	b->intake = hf_intake_create(
+		&(struct hf_intake_options){.loop = b->loop, .news = on_news, .arg = b});
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+	struct hf_error err = {0};
+
+	if (b->probe)
+		b->probe->ops->destroy(b->probe);
+	hf_intake_destroy(b->intake);
+	hf_loop_destroy(b->loop);
+	assert_ok(hf_fs_remove_tree(b->root, &err), &err);
+	free(b);
+	return 0;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------ */
+
+static void numbers_are_whole_or_none(void **state)
+{
+	uint64_t n = 7;
+
+	assert_true(hf_sysfs_number("12\n", &n));
+	assert_int_equal(n, 12);
+	assert_true(hf_sysfs_number(" 0x10DE \n", &n));
+	assert_int_equal(n, 0x10de);
+	assert_true(hf_sysfs_number("18446744073709551615", &n));
+	assert_true(n == UINT64_MAX);
+	n = 7;
+	assert_false(hf_sysfs_number("18446744073709551616", &n));
+	assert_false(hf_sysfs_number("", &n));
+	assert_false(hf_sysfs_number("-1", &n));
+	assert_false(hf_sysfs_number("12 13", &n));
+	assert_false(hf_sysfs_number("0x", &n));
+	assert_false(hf_sysfs_number("N/A (no PMA)\n", &n));
+	assert_int_equal(n, 7);
+}
+
+static void speeds_and_widths_that_are_none_are_not_known(void **state)
+{
+	assert_int_equal(hf_sysfs_speed("2.5 GT/s PCIe\n"), 25);
+	assert_int_equal(hf_sysfs_speed("8 GT/s\n"), 80);
+	assert_int_equal(hf_sysfs_speed("64.0 GT/s PCIe\n"), 640);
+	assert_int_equal(hf_sysfs_speed("Unknown\n"), 0);
+	assert_int_equal(hf_sysfs_speed("Unknown speed\n"), 0);
+	assert_int_equal(hf_sysfs_speed("8.05 GT/s\n"), 0);
+	assert_int_equal(hf_sysfs_speed("8\n"), 0);
+	assert_int_equal(hf_sysfs_speed("99999 GT/s\n"), 0);
+	assert_int_equal(hf_sysfs_width("16\n"), 16);
+	assert_int_equal(hf_sysfs_width("63\n"), 0); /* what a device that is gone reads as */
+	assert_int_equal(hf_sysfs_width("0\n"), 0);
+	assert_int_equal(hf_sysfs_width("x16\n"), 0);
+}
+
+static void lines_states_and_versions_are_found(void **state)
+{
+	char version[HF_SYSFS_NAME_MAX];
+	uint64_t n = 7;
+
+	assert_true(hf_sysfs_line("RxErr 1\nTOTAL_ERR_COR 12\n", "TOTAL_ERR_COR", &n));
+	assert_int_equal(n, 12);
+	assert_false(hf_sysfs_line("TOTAL_ERR_CORX 12\n", "TOTAL_ERR_COR", &n));
+	assert_false(hf_sysfs_line("TOTAL_ERR_COR 12x\n", "TOTAL_ERR_COR", &n));
+	assert_false(hf_sysfs_line("TOTAL_ERR_COR ", "TOTAL_ERR_COR", &n));
+	assert_false(hf_sysfs_line("", "A", &n));
+	assert_true(hf_sysfs_ras("ue: 3\nce: 14\n", &n));
+	assert_int_equal(n, 3);
+	assert_false(hf_sysfs_ras("Query failed\n", &n));
+	assert_int_equal(hf_sysfs_state("4: ACTIVE\n"), 4);
+	assert_int_equal(hf_sysfs_state("ACTIVE"), -1);
+	assert_int_equal(hf_sysfs_state("400: ACTIVE"), -1);
+	hf_sysfs_driver_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue\n",
+				version);
+	assert_string_equal(version, "535.54.03");
+	hf_sysfs_driver_version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  "
+				"570.86.15  Release Build\nGCC version:  gcc version 12.2.0\n",
+				version);
+	assert_string_equal(version, "570.86.15");
+	hf_sysfs_driver_version("none\nGCC 12.2.0\n", version);
+	assert_string_equal(version, "");
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------ */
+
+static void a_link_can_do_what_device_and_slot_both_can(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_sysfs_gpu *gpu = &b->gpus.items[0];
+
+	put_gpu(b);
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_true(b->gpus.known);
+	assert_int_equal(b->gpus.len, 1);
+	assert_string_equal(gpu->address, "0000:1a:00.0");
+	assert_string_equal(gpu->driver, "nvidia");
+	assert_int_equal(gpu->width, 16);
+	assert_int_equal(gpu->width_max, 16);
+	assert_int_equal(gpu->speed, 320);
+	assert_int_equal(gpu->speed_max, 320); /* the slot's, not the device's 640 */
+	assert_int_equal(gpu->aer_corrected, 7);
+	assert_int_equal(gpu->aer_fatal, 0);
+	assert_true(gpu->ras_uncorrectable == HF_SYSFS_NOT_KNOWN);
+}
+
+static void what_is_no_accelerator_of_this_node_is_passed_over(void **state)
+{
+	struct bench *b = *state;
+
+	put(b, "/bus/pci/devices/0000:02:00.0/vendor", "0x8086\n");
+	put(b, "/bus/pci/devices/0000:02:00.0/class", "0x030000\n");
+	put(b, "/bus/pci/devices/0000:03:00.0/vendor", "0x10de\n");
+	put(b, "/bus/pci/devices/0000:03:00.0/class", "0x068000\n"); /* a switch */
+	put(b, "/bus/pci/devices/0000:04:00.0/vendor", "0x10de\n");
+	put(b, "/bus/pci/devices/0000:04:00.0/class", "0x030200\n");
+	link_to(b, "/bus/pci/devices/0000:04:00.0/driver", "../vfio-pci");
+	put(b, "/bus/pci/devices/0000:05:00.0/vendor", "0x1002\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/class", "0x120000\n");
+	put(b, "/bus/pci/devices/nonsense/vendor", "0x10de\n");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.len, 1);
+	assert_string_equal(b->gpus.items[0].address, "0000:05:00.0");
+	assert_int_equal(b->gpus.items[0].vendor, HF_SYSFS_AMD);
+	assert_int_equal(b->gpus.items[0].width, 0);
+}
+
+static void ras_counts_are_summed_or_not_known(void **state)
+{
+	struct bench *b = *state;
+
+	put(b, "/bus/pci/devices/0000:05:00.0/vendor", "0x1002\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/class", "0x120000\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/ras/umc_err_count", "ue: 2\nce: 9\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/ras/gfx_err_count", "ue: 1\nce: 0\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/ras/features", "feature mask: 0x7ff\n");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.items[0].ras_uncorrectable, 3);
+	/* One that cannot be read must not make the sum smaller. */
+	put(b, "/bus/pci/devices/0000:05:00.0/ras/gfx_err_count", "query failed\n");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_true(b->gpus.items[0].ras_uncorrectable == HF_SYSFS_NOT_KNOWN);
+}
+
+static void a_pipe_in_the_place_of_a_file_does_not_make_it_wait(void **state)
+{
+	struct bench *b = *state;
+	char path[512];
+
+	put_gpu(b);
+	drop(b, GPU "/current_link_width");
+	snprintf(path, sizeof(path), "%s%s", b->root, GPU "/current_link_width");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.len, 1);
+	assert_int_equal(b->gpus.items[0].width, 0);
+}
+
+static void drivers_are_found_by_their_modules(void **state)
+{
+	struct bench *b = *state;
+	struct hf_sysfs_driver driver;
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+
+	hf_sysfs_driver(b->root, b->root, &driver);
+	assert_false(driver.nvidia || driver.amdgpu);
+	put(b, "/module/nvidia/version", "570.86.15\n");
+	hf_sysfs_driver(b->root, b->root, &driver);
+	assert_true(driver.nvidia && !driver.amdgpu);
+	assert_string_equal(driver.version, "570.86.15");
+	put(b, "/driver/nvidia/version", "NVRM version: Kernel Module  535.54.03  Tue\n");
+	hf_sysfs_driver(b->root, b->root, &driver);
+	assert_string_equal(driver.version, "535.54.03");
+	put_gpu(b);
+	put_port(b);
+	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_ports(b->root, &b->ports);
+	hf_sysfs_render(&b->gpus, &b->ports, &driver, &sb);
+	assert_non_null(strstr(sb.data, "nvidia: loaded 535.54.03\n"));
+	assert_non_null(strstr(sb.data, "  speed: 32.0 of 32.0 GT/s\n"));
+	assert_non_null(strstr(sb.data, "port mlx5_0/1\n  address: 0000:5e:00.0\n  state: 4\n"));
+}
+
+static void nothing_there_is_not_known_and_no_error(void **state)
+{
+	struct bench *b = *state;
+
+	hf_sysfs_gpus("/nonexistent", &b->gpus);
+	hf_sysfs_ports("/nonexistent", &b->ports);
+	assert_false(b->gpus.known || b->ports.known);
+	assert_int_equal(b->gpus.len + b->ports.len, 0);
+}
+
+/* ---- the probe ------------------------------------------------------------------------------------------------ */
+
+static void start(struct bench *b, bool aer)
+{
+	b->probe = hf_sysfs_probe_create(
+		b->intake,
+		&(struct hf_sysfs_options){.sys_root = b->root, .proc_root = b->root, .aer = aer});
+	b->probe->ops->start(b->probe);
+}
+
+/* What it found in that time, and nothing from before. */
+static void pass(struct bench *b, hf_time span)
+{
+	hf_intake_taken(b->intake);
+	hf_loop_run_until(b->loop, hf_loop_mono(b->loop) + span);
+	memset(&b->input, 0, sizeof(b->input));
+	hf_intake_take(b->intake, &b->input);
+}
+
+static const struct hf_health_sample *last(const struct bench *b, enum hf_health_detector detector,
+					   size_t *ret_count)
+{
+	const struct hf_health_sample *found = NULL;
+
+	*ret_count = 0;
+	for (size_t i = 0; i < b->input.samples_len; i++)
+		if (b->input.samples[i].detector == detector) {
+			found = &b->input.samples[i];
+			++*ret_count;
+		}
+	return found;
+}
+
+static void a_device_is_measured_and_its_loss_is_seen(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put_gpu(b);
+	put(b, GPU "/current_link_width", "8\n");
+	hf_intake_load(b->intake, "0000:1a:00.0", 80);
+	start(b, false);
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_PCIE, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(s->device, "0000:1a:00.0");
+	assert_int_equal(s->source, HF_HEALTH_BY_SYSFS);
+	assert_true(s->supported);
+	assert_int_equal(s->pcie.width, 8);
+	assert_int_equal(s->pcie.width_max, 16);
+	assert_int_equal(s->pcie.load_percent, 80);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+	s = last(b, HF_HEALTH_BUSLOST, &count);
+	assert_true(s && !s->bus.lost);
+	/* Its directory goes. */
+	drop(b, "/bus/pci/devices/0000:1a:00.0");
+	pass(b, HF_MINUTE);
+	s = last(b, HF_HEALTH_BUSLOST, &count);
+	assert_int_equal(count, 2);
+	assert_true(s->bus.lost);
+	assert_string_equal(s->device, "0000:1a:00.0");
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 0);
+	assert_null(last(b, HF_HEALTH_PCIE, &count));
+}
+
+static void a_device_that_a_virtual_machine_got_is_not_lost(void **state)
+{
+	struct bench *b = *state;
+	size_t count;
+
+	put_gpu(b);
+	start(b, false);
+	pass(b, HF_SECOND);
+	drop(b, GPU "/driver");
+	link_to(b, GPU "/driver", "../../../../bus/pci/drivers/vfio-pci");
+	pass(b, HF_MINUTE);
+	assert_null(last(b, HF_HEALTH_BUSLOST, &count));
+}
+
+static void errors_of_the_bus_are_told_where_the_log_is_not(void **state)
+{
+	struct bench *b = *state;
+
+	put_gpu(b);
+	start(b, true);
+	pass(b, HF_SECOND);
+	assert_int_equal(b->input.evidence_len, 0); /* from before anybody looked */
+	put(b, GPU "/aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 3\n");
+	put(b, GPU "/aer_dev_fatal", "nonsense\n");
+	pass(b, HF_MINUTE);
+	assert_int_equal(b->input.evidence_len, 1);
+	assert_int_equal(b->input.evidence[0].detector, HF_HEALTH_AER);
+	assert_int_equal(b->input.evidence[0].severity, HF_HEALTH_NONFATAL);
+	assert_string_equal(b->input.evidence[0].line, "AER: 3 non-fatal errors more");
+	/* Fallen is cleared, and no news. */
+	put(b, GPU "/aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 1\n");
+	pass(b, HF_MINUTE);
+	assert_int_equal(b->input.evidence_len, 0);
+}
+
+static void errors_of_the_bus_are_left_to_the_log_otherwise(void **state)
+{
+	struct bench *b = *state;
+	const char *why;
+
+	put_gpu(b);
+	start(b, false);
+	pass(b, HF_SECOND);
+	put(b, GPU "/aer_dev_nonfatal", "TOTAL_ERR_NONFATAL 3\n");
+	pass(b, HF_MINUTE);
+	assert_int_equal(b->input.evidence_len, 0);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AER, &why),
+			 HF_INTAKE_UNTOLD);
+}
+
+static void a_driver_is_spoken_of_only_while_its_library_is_silent(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put_gpu(b);
+	start(b, false);
+	pass(b, HF_SECOND);
+	assert_null(last(b, HF_HEALTH_DRIVER, &count));
+	hf_intake_heard(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+	pass(b, HF_MINUTE);
+	assert_null(last(b, HF_HEALTH_DRIVER, &count));
+	hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no library");
+	pass(b, HF_MINUTE);
+	s = last(b, HF_HEALTH_DRIVER, &count);
+	assert_true(s && s->driver.not_loaded);
+	put(b, "/module/nvidia/version", "570.86.15\n");
+	pass(b, HF_MINUTE);
+	s = last(b, HF_HEALTH_DRIVER, &count);
+	assert_true(s && !s->driver.not_loaded);
+}
+
+static void a_node_without_devices_is_off_and_not_at_fault(void **state)
+{
+	struct bench *b = *state;
+	const char *why;
+
+	put(b, "/bus/pci/devices/0000:02:00.0/vendor", "0x8086\n");
+	start(b, false);
+	pass(b, HF_MINUTE);
+	assert_int_equal(b->input.samples_len, 0);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE, &why),
+			 HF_INTAKE_OFF);
+	assert_string_equal(why, "no device");
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB, &why),
+			 HF_INTAKE_OFF);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 0);
+	/* What is plugged in later is found. */
+	put_gpu(b);
+	put_port(b);
+	pass(b, HF_MINUTE);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE, &why),
+			 HF_INTAKE_OK);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB, &why),
+			 HF_INTAKE_OK);
+}
+
+static void amds_counts_are_told(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put(b, "/bus/pci/devices/0000:05:00.0/vendor", "0x1002\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/class", "0x120000\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/ras/umc_err_count", "ue: 2\nce: 9\n");
+	start(b, false);
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_AMD, &count);
+	assert_true(s && s->amd.uncorrectable == 2);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+}
+
+static void a_port_is_measured_each_ten_seconds_and_its_changes_at_once(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	const struct hf_health_presence *known;
+	size_t count, len;
+
+	put_port(b);
+	start(b, false);
+	pass(b, HF_SECOND / 2);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(s->device, "mlx5_0/1");
+	assert_true(s->ib.up && !s->ib.missing);
+	assert_int_equal(s->ib.link_downed, 2);
+	assert_int_equal(s->ib.fatal_errors, 6);
+	assert_int_equal(s->ib.symbol_errors, 40);
+	assert_int_equal(s->ib.recoveries, 5);
+	assert_int_equal(s->ib.slow_restarts, 6);
+	known = hf_intake_devices(b->intake, &len);
+	assert_int_equal(len, 1);
+	assert_int_equal(known->kind, HF_HEALTH_PORT);
+	assert_string_equal(known->alias, "0000:5e:00.0");
+	pass(b, 20 * HF_SECOND);
+	assert_non_null(last(b, HF_HEALTH_IB, &count));
+	assert_int_equal(count, 2);
+	put(b, PORT "/state", "1: DOWN\n");
+	put(b, PORT "/counters/link_downed", "3\n");
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_false(s->ib.up);
+	/* A counter has its span: what rose is told with the next of them. */
+	assert_int_equal(s->ib.link_downed, 2);
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(s->ib.link_downed, 3);
+}
+
+static void a_port_that_never_was_up_is_nobodys(void **state)
+{
+	struct bench *b = *state;
+	size_t count;
+
+	put_port(b);
+	put(b, PORT "/state", "1: DOWN\n");
+	start(b, false);
+	pass(b, HF_MINUTE);
+	assert_null(last(b, HF_HEALTH_IB, &count));
+	put(b, PORT "/state", "4: ACTIVE\n");
+	pass(b, HF_MINUTE);
+	assert_non_null(last(b, HF_HEALTH_IB, &count));
+}
+
+static void a_port_that_is_gone_is_missing(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put_port(b);
+	start(b, false);
+	pass(b, HF_SECOND);
+	drop(b, "/class/infiniband/mlx5_0");
+	pass(b, 30 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 3);
+	assert_true(s->ib.missing);
+	put_port(b);
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && !s->ib.missing && s->ib.up);
+}
+
+static void a_counter_that_cannot_be_read_makes_no_sample(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put_port(b);
+	drop(b, PORT "/hw_counters/roce_slow_restart");
+	start(b, false);
+	pass(b, HF_SECOND);
+	/* One that was not there at first is none. */
+	put(b, PORT "/hw_counters/roce_slow_restart", "6\n");
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.slow_restarts == 0);
+	put(b, PORT "/counters/symbol_error", "N/A (no PMA)\n");
+	pass(b, 30 * HF_SECOND);
+	assert_null(last(b, HF_HEALTH_IB, &count));
+	put(b, PORT "/counters/symbol_error", "40\n");
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.symbol_errors == 40);
+	/* A state that is none is neither up nor down. */
+	put(b, PORT "/state", "\n");
+	pass(b, 10 * HF_SECOND);
+	assert_null(last(b, HF_HEALTH_IB, &count));
+}
+
+static void a_poke_looks_now_but_once_a_second(void **state)
+{
+	struct bench *b = *state;
+	size_t count;
+
+	put_gpu(b);
+	start(b, false);
+	pass(b, 5 * HF_SECOND);
+	for (int i = 0; i < 100; i++) {
+		b->probe->ops->poke(b->probe);
+		hf_loop_run_ready(b->loop);
+	}
+	memset(&b->input, 0, sizeof(b->input));
+	hf_intake_take(b->intake, &b->input);
+	(void)last(b, HF_HEALTH_PCIE, &count);
+	assert_int_equal(count, 2);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_are_whole_or_none),
+		cmocka_unit_test(speeds_and_widths_that_are_none_are_not_known),
+		cmocka_unit_test(lines_states_and_versions_are_found),
+		T(a_link_can_do_what_device_and_slot_both_can),
+		T(what_is_no_accelerator_of_this_node_is_passed_over),
+		T(ras_counts_are_summed_or_not_known),
+		T(a_pipe_in_the_place_of_a_file_does_not_make_it_wait),
+		T(drivers_are_found_by_their_modules),
+		T(nothing_there_is_not_known_and_no_error),
+		T(a_device_is_measured_and_its_loss_is_seen),
+		T(a_device_that_a_virtual_machine_got_is_not_lost),
+		T(errors_of_the_bus_are_told_where_the_log_is_not),
+		T(errors_of_the_bus_are_left_to_the_log_otherwise),
+		T(a_driver_is_spoken_of_only_while_its_library_is_silent),
+		T(a_node_without_devices_is_off_and_not_at_fault),
+		T(amds_counts_are_told),
+		T(a_port_is_measured_each_ten_seconds_and_its_changes_at_once),
+		T(a_port_that_never_was_up_is_nobodys),
+		T(a_port_that_is_gone_is_missing),
+		T(a_counter_that_cannot_be_read_makes_no_sample),
+		T(a_poke_looks_now_but_once_a_second),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
