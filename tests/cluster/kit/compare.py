@@ -3,6 +3,31 @@
 """What two operators made of the same jobs, without what differs by chance, and how it differs."""
 
 import json
+import re
+import time
+
+from . import client
+
+# How a row of docs/differences.md looks here: KIND JOB ROUND/PATH GO -> HOLDFAST.
+SEEN_AS = {
+    "D1": r'/pods/\S+/metadata/annotations(/holdfast\.dev/| null -> \{"holdfast\.dev/)',
+    "D2": r" \d/status/recovery null -> ",
+    "D3": r"/events/(Normal (SuccessfulCreateService|ExitedWithCode)|Warning FailedCreate(Pod|Service))"
+          r" true -> null",
+    "D4": r"/events/Warning ApplicationFailure null -> true",
+    "D5": r'/status/(order \["Created", "Running"\] -> \["Created", "Restarting", "Running"\]'
+          r'|conditions/Restarting null -> \{"status": "False")',
+    "D6": r'/status/conditions/Running/(reason|message) .* -> ".*(Settling|waits for the cause of a '
+          r'failure\.)"',
+    "D7": r"\S+-broken 1/(status/completionTime null|events/(Warning \w+Restarting|Normal \w+Failed) true)",
+    "D8": r'\S+-suspended 1/status/startTime "there" -> null',
+    "D9": r"\S+-born-suspended 0/status/replicaStatuses null -> ",
+    "D10": r" 1/status/replicaStatuses/Worker/selector null -> ",
+    "D11": r"/events/Warning Unschedulable true -> null",
+}
+# Nothing has happened for so long: nothing more will.  Ours waits longer for the cause of an end.
+QUIET_S = {"go": 6, "holdfast": 25}
+ROUND_S = 120
 
 DROPPED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation",
            "generateName", "selfLink", "namespace")
@@ -93,3 +118,50 @@ def differences(left, right, at=""):
                 [(at + "/order", list(a), list(b))]
             return differences(a, b, at) + order
     return [] if left == right else [(at, left, right)]
+
+
+def row(entry, number, path, left, right):
+    """A difference in words, and the row of the table that has it, or None."""
+    place = f"{entry.kind} {entry.name} {number}{path} {json.dumps(left)} -> {json.dumps(right)}"
+    return place, next((r for r, seen_as in SEEN_AS.items() if re.search(seen_as, place)), None)
+
+
+def moving(w, ns, entries):
+    """What must stand still: who is there and how, and what is said of the jobs."""
+    pods = [(p["metadata"]["uid"], p["status"].get("phase"),
+             bool(p["metadata"].get("deletionTimestamp"))) for p in w.api.list("pods", ns)]
+    jobs = []
+    for plural in sorted({e.plural for e in entries}):
+        for j in w.api.list(plural, ns):
+            s = j.get("status") or {}
+            jobs.append((j["metadata"]["name"],
+                         sorted((c["type"], c["status"], c["reason"])
+                                for c in s.get("conditions") or []),
+                         json.dumps(s.get("replicaStatuses"), sort_keys=True)))
+    return sorted(pods), sorted(jobs, key=lambda j: j[0])
+
+
+def settle(w, ns, entries, quiet_s):
+    last, since, begun = None, time.monotonic(), time.monotonic()
+    while time.monotonic() - begun < ROUND_S:
+        seen = moving(w, ns, entries)
+        if seen != last:
+            last, since = seen, time.monotonic()
+        elif time.monotonic() - since >= quiet_s:
+            return
+        client.pause(0.5)
+
+
+def act(w, ns, entry, what):
+    kind, *how = what
+    if kind == "patch":
+        w.api.patch(entry.plural, ns, entry.name, how[0])
+    elif kind == "scale":
+        w.api.patch(entry.plural, ns, entry.name, {"spec": {"replicas": how[0]}}, "scale")
+    else:
+        ranks, code = how
+        for pod in w.api.list("pods", ns, f"training.kubeflow.org/job-name={entry.name}"):
+            rank = pod["metadata"]["name"][len(entry.name) + 1:]
+            if pod["status"].get("phase") == "Running" and (
+                    rank in ranks or rank.rpartition("-")[0] in ranks):
+                w.end_pod(pod, code)

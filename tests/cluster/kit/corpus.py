@@ -92,12 +92,12 @@ RICH = {  # a template with something of everything
 
 
 def common(c, kind, roles, first, last):
-    """What every kind is tried with.  first: the rank that decides; last: one that does not."""
+    """What every kind is tried with.  first: the ranks that decide; last: one that fails."""
     short = kind[:-3].lower()
 
     def add(name, *acts, **more):
         c.add(kind, f"{short}-{name}", *acts, roles=more.pop("roles", roles), **more)
-    add("succeeds", end(first, *([] if first == last else ["worker"])))
+    add("succeeds", end(first, "worker"))
     add("rich", **RICH)
     add("killed", end(last, code=KILLED), policy="ExitCode")
     add("broken", end(last, code=BROKEN), policy="ExitCode")
@@ -171,7 +171,7 @@ def xgboost(c):
 
 
 def paddle(c):
-    common(c, "PaddleJob", {"Worker": 2}, "worker-0", "worker-1")
+    common(c, "PaddleJob", {"Worker": 2}, "worker", "worker-1")
 
     def add(name, *acts, **more):
         c.add("PaddleJob", f"paddle-{name}", *acts, **more)
@@ -182,7 +182,7 @@ def paddle(c):
 
 
 def jax(c):
-    common(c, "JAXJob", {"Worker": 2}, "worker-0", "worker-1")
+    common(c, "JAXJob", {"Worker": 2}, "worker", "worker-1")
     c.add("JAXJob", "jax-alone", end("worker-0"), roles={"Worker": 1})
     c.add("JAXJob", "jax-down", scale(1), roles={"Worker": 3})
     c.add("JAXJob", "jax-on-failure", end("worker-0", code=BROKEN), roles={"Worker": 2},

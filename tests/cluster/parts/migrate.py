@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""From the Go operator to Holdfast and back, as docs/migrate.md says it, under running jobs."""
+
+from kit import compare, corpus
+from kit.check import PEER_FLAGS, Skip, equal, parallel, want
+from kit.operator import Operator
+
+NEEDS = {"kwok": 2}
+BUILD = ["control", "kwok", "peer"]
+MINUTES = 4
+
+NS = "migrate"
+# Running, suspended and finished ones, of every kind.
+TAKEN = ("-succeeds", "-scheduled", "-suspended", "-born-suspended", "-cleans-all", "-rich",
+         "pytorch-elastic", "pytorch-alone", "tf-all-types", "paddle-servers", "mpi-slots")
+
+
+def setup(w):
+    if w.options.peer:
+        raise Skip("it runs both")
+    w.cluster.add_peer(PEER_FLAGS)
+    return "upstream's CRDs and the Go operator"
+
+
+def pods(w):
+    return {p["metadata"]["name"]: p["metadata"]["uid"] for p in w.api.list("pods", NS)}
+
+
+def same(what, found, wanted):
+    """Two dictionaries; what differs alone is told."""
+    keys = {k for k in set(found) | set(wanted) if found.get(k) != wanted.get(k)}
+    equal(what, {str(k): found.get(k) for k in keys}, {str(k): wanted.get(k) for k in keys})
+
+
+def objects(w):
+    return {(r, o["metadata"]["name"]): o["metadata"]["uid"]
+            for r in ("services", "configmaps", "serviceaccounts", "roles", "rolebindings")
+            for o in w.api.list(r, NS)}
+
+
+def first(w, entries, wanted):
+    """The first act of those that have not come to it yet."""
+    parallel(wanted, lambda e: compare.act(w, NS, e, e.acts[0]))
+
+
+def unlike(entries, before, after):
+    """What changed that no row of docs/differences.md names."""
+    found = []
+    for e in entries:
+        for path, x, y in compare.differences(before[e.name], after[e.name]):
+            place, row = compare.row(e, 0, path, x, y)
+            # Its own events come beside the other's.
+            if not row and not path.startswith("/events/"):
+                found.append(place)
+    return found
+
+
+def check_there(w):
+    """Holdfast takes over running, suspended and finished jobs of every kind: no pod is touched"""
+    entries = [e for e in corpus.entries() if e.name.endswith(TAKEN)]
+    done = [e for e in entries if e.name.endswith("-cleans-all")]
+    w.api.create("namespaces", None, {"metadata": {"name": NS}})
+    parallel(entries, lambda e: w.api.create(e.plural, NS, e.job))
+    compare.settle(w, NS, entries, compare.QUIET_S["go"])
+    first(w, entries, done + [e for e in entries if e.name.endswith("-suspended")
+                              and not e.name.endswith("born-suspended")])
+    compare.settle(w, NS, entries, compare.QUIET_S["go"])
+    before, lived, owned = compare.look(w.api, NS, entries), pods(w), objects(w)
+    want(len(lived) > len(entries), f"{len(lived)} pods run")
+    w.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-",
+                      text=w.holdfast("manifests", "--crds"))
+    w.cluster.stop("peer")
+    o = Operator(w.cluster, w.program).start()
+    w.operators.append(o)
+    compare.settle(w, NS, entries, compare.QUIET_S["holdfast"])
+    same("pods", pods(w), lived)
+    left = unlike(entries, before, compare.look(w.api, NS, entries))
+    want(not left, f"{len(left)} things changed, the first: " + "; ".join(left[:3])[:600])
+    same("objects", {k: v for k, v in objects(w).items() if k in owned}, owned)
+    # And it has them in hand.
+    ends = [e for e in entries if e.name.endswith("-succeeds")]
+    first(w, entries, ends + [e for e in entries if e.name.endswith("-born-suspended")])
+    compare.settle(w, NS, entries, compare.QUIET_S["holdfast"])
+    seen = compare.look(w.api, NS, entries)
+    for e in entries:
+        last = seen[e.name]["status"]["order"][-1]
+        if e in ends or e in done:
+            equal(f"{e.name} is", last, "Succeeded")
+        elif e.name.endswith("-born-suspended"):
+            equal(f"{e.name} is", last, "Running")
+    return f"{len(entries)} jobs, {len(lived)} pods"
+
+
+def check_back(w):
+    """And back: the Go operator goes on with the jobs that Holdfast made and left"""
+    entries = [e for e in corpus.entries() if e.name.endswith(TAKEN)]
+    new = [e for e in corpus.entries() if e.name.endswith("-own-port")]
+    o = Operator(w.cluster, w.program).start()
+    w.operators.append(o)
+    parallel(new, lambda e: w.api.create(e.plural, NS, e.job))
+    compare.settle(w, NS, entries + new, compare.QUIET_S["holdfast"])
+    before, lived = compare.look(w.api, NS, entries + new), pods(w)
+    equal("exit code", o.stop(), 0)
+    w.cluster.again("peer")
+    compare.settle(w, NS, entries + new, compare.QUIET_S["go"])
+    same("pods", pods(w), lived)
+    seen = compare.look(w.api, NS, entries + new)
+    for e in entries + new:
+        equal(f"conditions of {e.name}", flat(seen[e.name]), flat(before[e.name]))
+    w.api.forget()
+    parallel(new, lambda e: compare.act(w, NS, e, corpus.end("master-0", "chief-0", "worker")))
+    compare.settle(w, NS, entries + new, compare.QUIET_S["go"])
+    seen = compare.look(w.api, NS, new)
+    for e in new:
+        equal(f"{e.name} is", seen[e.name]["status"]["order"][-1], "Succeeded")
+    return f"{len(entries + new)} jobs, {len(lived)} pods"
+
+
+def flat(seen):
+    return {k: v["status"] for k, v in seen["status"]["conditions"].items()}
