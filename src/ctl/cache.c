@@ -270,38 +270,45 @@ static void node_put(struct hf_cache *cache, struct node *old, struct node *node
 		node_free(cache, old);
 }
 
-/* Takes a version of an object in unless it is stale.  false: it was.  round: of the list that
- * names it, 0 when it comes from elsewhere. */
-static bool upsert(struct hf_cache *cache, struct hf_doc *doc, uintptr_t round)
+/* Takes an object in, whatever its version is.  round: as below. */
+static void take_in(struct hf_cache *cache, const char *key, struct hf_doc *doc, uintptr_t round)
 {
-	const char *name = hf_doc_name(doc), *uid = hf_doc_uid(doc);
-	uint64_t version = version_parse(hf_doc_resource_version(doc));
-	struct node *old;
-	char key[KEY_MAX];
+	struct node *old = hf_map_get(cache->nodes, key);
 	void *view = NULL;
 
-	if (!key_make(key, hf_doc_namespace(doc), name))
-		return false;
-	old = hf_map_get(cache->nodes, key);
-	if (old != NULL && round > 0)
-		old->list_round = round;
-	if (hf_map_has(cache->gone, uid) ||
-	    (old != NULL && version != VERSION_UNKNOWN && version <= old->version)) {
-		cache->stats.stale++;
-		return false;
-	}
 	if (cache->options.decode != NULL) {
 		view = cache->options.decode(cache->options.arg, doc);
 		if (view == NULL) {
 			if (old != NULL)
 				node_remove(cache, old);
-			return true;
+			return;
 		}
 	}
 	struct node *node = node_create(cache, key, doc, view);
 
 	node->list_round = round;
 	node_put(cache, old, node);
+}
+
+/* Takes a version of an object in unless it is stale.  false: it was.  round: of the list that
+ * names it, 0 when it comes from elsewhere. */
+static bool upsert(struct hf_cache *cache, struct hf_doc *doc, uintptr_t round)
+{
+	uint64_t version = version_parse(hf_doc_resource_version(doc));
+	struct node *old;
+	char key[KEY_MAX];
+
+	if (!key_make(key, hf_doc_namespace(doc), hf_doc_name(doc)))
+		return false;
+	old = hf_map_get(cache->nodes, key);
+	if (old != NULL && round > 0)
+		old->list_round = round;
+	if (hf_map_has(cache->gone, hf_doc_uid(doc)) ||
+	    (old != NULL && version != VERSION_UNKNOWN && version <= old->version)) {
+		cache->stats.stale++;
+		return false;
+	}
+	take_in(cache, key, doc, round);
 	return true;
 }
 
@@ -732,6 +739,20 @@ bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc)
 		return false;
 	}
 	return upsert(cache, doc, 0);
+}
+
+bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc)
+{
+	struct node *held = node_find(cache, hf_doc_namespace(doc), hf_doc_name(doc));
+	char key[KEY_MAX];
+
+	/* The same version of the same object: not even the watch is past it. */
+	if (held == NULL || !hf_streq(held->entry.uid, hf_doc_uid(doc)) ||
+	    !hf_streq(held->entry.resource_version, hf_doc_resource_version(doc)) ||
+	    !key_make(key, held->entry.ns, held->entry.name))
+		return hf_cache_put_reply(cache, doc);
+	take_in(cache, key, doc, held->list_round);
+	return true;
 }
 
 void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name, const char *uid)

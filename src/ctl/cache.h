@@ -143,6 +143,10 @@ const struct hf_cache_entry *hf_cache_after(const struct hf_cache *cache, size_t
 /* What a reply brought: taken in at once if newer than what is held, with `changed` called from
  * here.  false: it was stale (or its UID is known to be gone). */
 bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc);
+/* What a live read brought: as a reply, but of two texts under one version this one is right.  An API
+ * server whose schema of a kind has changed goes on for a second and more with the watches that it
+ * serves by the old one, so that they miss what a read under the same version shows. */
+bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc);
 /* A reply said that the object of this UID exists no more: removed if that is the one held. */
 void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name, const char *uid);
 

@@ -545,6 +545,27 @@ static void test_a_reply_runs_ahead_and_the_late_watch_events_are_stale(void **s
 	assert_trace(bench, "~a=new>newest ");
 }
 
+static void test_a_live_read_replaces_what_the_watch_told_under_its_version(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	HF_AUTO_DOC live = fake_object("a", "u1", "14", "whole");
+	HF_AUTO_DOC older = fake_object("a", "u1", "13", "older");
+	HF_AUTO_DOC other = fake_object("a", "u0", "14", "another");
+
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "14", "pruned"));
+	assert_false(hf_cache_put_reply(bench->cache, live));
+	assert_true(hf_cache_put_live(bench->cache, live));
+	/* What is told again of that version is stale, from both sides. */
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "14", "pruned"));
+	assert_false(hf_cache_put_live(bench->cache, older));
+	assert_false(hf_cache_put_live(bench->cache, other));
+	assert_trace(bench, "~a=one>pruned ~a=pruned>whole ");
+	fake_event(watch, HF_EVENT_DELETED, fake_object("a", "u1", "15", ""));
+	assert_false(hf_cache_put_live(bench->cache, live));
+	assert_int_equal(hf_cache_len(bench->cache), 0);
+}
+
 static void test_a_late_reply_does_not_revive_what_the_watch_saw_end(void **state)
 {
 	struct bench *bench = *state;
@@ -798,6 +819,7 @@ int main(void)
 		T(test_every_question_has_the_field_selector),
 		T(test_a_server_that_knows_no_streams_is_asked_for_pages_at_once),
 		T(test_a_reply_runs_ahead_and_the_late_watch_events_are_stale),
+		T(test_a_live_read_replaces_what_the_watch_told_under_its_version),
 		T(test_a_late_reply_does_not_revive_what_the_watch_saw_end),
 		T(test_a_reply_without_a_version_does_not_revive_what_the_watch_saw_end),
 		T(test_versions_are_compared_as_numbers_not_as_text),

@@ -173,6 +173,36 @@ static void *decode(void *arg, struct hf_doc *doc)
 	return view;
 }
 
+static bool schema_is_known(const struct hf_kind *kind)
+{
+	return kind->crd != NULL && !kind->crd_unseen;
+}
+
+static void wide_settled(void *arg)
+{
+	struct hf_kind *kind = arg;
+
+	kind->narrow = false;
+	hf_operator_enqueue_kind(kind);
+}
+
+/* At the start there is nothing to go over from; who has annotated jobs waits for itself. */
+static void schema_is(struct hf_kind *kind, bool narrow)
+{
+	bool goes_over = !narrow && kind->narrow && kind->running;
+
+	if (narrow) {
+		kind->wide_since = HF_TIME_NONE;
+		kind->was_narrow = true;
+		hf_timer_disarm(kind->wide_timer);
+	} else if (kind->wide_since == HF_TIME_NONE) {
+		kind->wide_since = hf_loop_mono(kind->op->loop);
+		if (goes_over)
+			hf_timer_arm(kind->wide_timer, HF_WIDE_SETTLE);
+	}
+	kind->narrow = narrow || hf_timer_armed(kind->wide_timer);
+}
+
 static void crd_changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
 			const struct hf_cache_entry *now)
 {
@@ -185,7 +215,7 @@ static void crd_changed(void *arg, enum hf_cache_change change, const struct hf_
 	}
 	if (now == NULL)
 		return;
-	kind->narrow = ((const struct crd_view *)now->view)->narrow;
+	schema_is(kind, ((const struct crd_view *)now->view)->narrow);
 	if (kind->running)
 		hf_kind_found(kind);
 	hf_operator_enqueue_kind(kind);
@@ -229,6 +259,8 @@ void hf_narrow_init(struct hf_kind *kind)
 	};
 
 	kind->crd = hf_cache_create(&options);
+	kind->wide_since = HF_TIME_NONE;
+	kind->wide_timer = hf_timer_create(op->loop, wide_settled, kind);
 }
 
 void hf_narrow_start(struct hf_kind *kind)
@@ -245,6 +277,7 @@ bool hf_narrow_synced(const struct hf_kind *kind)
 void hf_narrow_release(struct hf_kind *kind)
 {
 	kind->crd = hf_cache_destroy(kind->crd);
+	hf_timer_destroy(kind->wide_timer);
 }
 
 /* --- what follows --------------------------------------------------------------------------- */
@@ -271,19 +304,41 @@ bool hf_narrow_learn(struct hf_pass *pass, struct hf_doc *reply)
 	if (pass->kind->narrow || hf_json_type(sent) != HF_JSON_OBJECT ||
 	    hf_json_path(hf_doc_json(reply), "status", "recovery", NULL) != NULL)
 		return false;
-	pass->kind->narrow = true;
+	/* Where the schema has a place, this server is behind; the others keep what they are sent. */
+	pass->kind->was_narrow = true;
+	pass->kind->narrow = !schema_is_known(pass->kind);
 	return true;
+}
+
+bool hf_narrow_must_look(const struct hf_pass *pass)
+{
+	const struct hf_kind *kind = pass->kind;
+	const struct hf_status *status = &pass->view.status;
+	bool begun = status->conditions_len > 0 || status->start_time != HF_TIME_NONE;
+	bool hidden = pass->view.ledger_annotated ||
+		      (kind->was_narrow && begun && !status->ledger.present);
+
+	return hidden && schema_is_known(kind) && !kind->narrow && !hf_status_is_finished(status) &&
+	       !hf_streq(pass->state->looked, hf_doc_resource_version(pass->job));
+}
+
+/* Not long enough, at least, for a ledger that already has its place. */
+static bool is_fresh(const struct hf_kind *kind)
+{
+	return kind->wide_since != HF_TIME_NONE &&
+	       hf_loop_mono(kind->op->loop) - kind->wide_since < HF_WIDE_SETTLE;
 }
 
 void hf_narrow_begin(struct hf_pass *pass)
 {
 	struct hf_kind *kind = pass->kind;
+	bool annotated = pass->view.ledger_annotated;
 
 	/* What stands in an annotation stays there, unless the schema says that it need not: a
 	 * status that is written before its ledger would be ahead of it. */
-	if (!kind->narrow && pass->view.ledger_annotated && (kind->crd == NULL || kind->crd_unseen))
+	if (annotated && !schema_is_known(kind))
 		kind->narrow = true;
-	if (!kind->narrow || !pass->status_left)
+	if (!(kind->narrow || (annotated && is_fresh(kind))) || !pass->status_left)
 		return;
 	pass->narrow = true;
 	pass->ledger_left = true;

@@ -11,7 +11,15 @@
  * process may die: what was counted is counted, and the next step writes the status anew.
  * The other way round the status could say what the ledger never heard of.  Only the end of
  * a job is written into the status first: that is where it is final.
+ *
+ * When the CRDs become wide, every API server takes them over in its own time, and serves the watches that
+ * it has by the old schema for a second and more: they show a job without the ledger, under the
+ * version that has it.  Hence two rules.  The ledger stays in the annotation until the schema has been
+ * wide for HF_WIDE_SETTLE.  And a job that shows none in its status, though there should be one, is
+ * read live before it is stepped: what the annotation says was true before the ledger moved.
  */
+#define HF_WIDE_SETTLE                                                                             \
+	(5 * HF_SECOND) /* what Kubernetes reckons for a new CRD to be known everywhere */
 
 extern const struct hf_resource hf_crds;
 
@@ -30,6 +38,8 @@ void hf_narrow_tell(struct hf_pass *pass);
 /* The reply to a status patch lacks the whole ledger: from here on the kind is narrow.  false:
  * it was not that. */
 bool hf_narrow_learn(struct hf_pass *pass, struct hf_doc *reply);
+/* The job was read: whether it has to be read live before anything is decided. */
+bool hf_narrow_must_look(const struct hf_pass *pass);
 /* After a step that changes the status: what is to be written where, and in which order. */
 void hf_narrow_begin(struct hf_pass *pass);
 bool hf_ledger_arrived(struct hf_doc *patch, struct hf_doc *reply);

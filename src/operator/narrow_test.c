@@ -293,20 +293,180 @@ static void metrics_of_a_job_are_read_from_the_annotation(void **state)
 					  "job=\"ddp\"} 42\n"));
 }
 
+/* --- from narrow to wide -------------------------------------------------------------------- */
+
+#define RECOVERY(generation)                                                                       \
+	"\"recovery\":{\"schema\":1,\"generation\":" #generation ",\"phase\":\"Creating\"}"
+#define WIDE_STATUS(generation) "{" RECOVERY(generation) "}"
+
+static int64_t recovery_generation(const struct fake_call *call)
+{
+	return hf_json_i64(hf_json_path(hf_doc_json(call->request->body), "status", "recovery",
+					"generation", NULL),
+			   0);
+}
+
+/* The next step wants something, which is what the change of the job brings about. */
+static void change_job(struct bench *bench, struct hf_doc *job)
+{
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED, job);
+}
+
+/* What a look brings: the version that the cache has, as it is under the present schema. */
+static void answer_look(struct bench *bench, struct hf_doc *job)
+{
+	int steps = brain.steps;
+	struct fake_call *call = expect(bench, HF_VERB_GET, "pytorchjobs");
+
+	assert_int_equal(brain.steps, steps);
+	fake_answer_object(call, job);
+}
+
 static void under_a_wide_crd_an_annotated_ledger_moves_into_the_status(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	start_job_under(bench, WIDE, narrow_job(7, LEDGER(3), NULL));
+	answer_look(bench, narrow_job(7, LEDGER(3), NULL));
+	turn_for(bench, HF_WIDE_SETTLE);
+	want_ledger(4);
+	change_job(bench, narrow_job(101, LEDGER(3), NULL));
+	answer_look(bench, narrow_job(101, LEDGER(3), NULL));
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	assert_string_equal(call->request->subresource, "status");
+	assert_int_equal(brain.seen.generation, 3);
+	assert_int_equal(recovery_generation(call), 4);
+}
+
+static void a_ledger_stays_annotated_while_the_wide_crd_is_new(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
 
 	want_ledger(4);
 	start_job_under(bench, WIDE, narrow_job(7, LEDGER(3), NULL));
+	answer_look(bench, narrow_job(7, LEDGER(3), NULL));
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	assert_null(call->request->subresource);
+	assert_string_equal(ledger_of(call), LEDGER(4));
+	assert_true(narrow_metric(bench) == 0);
+}
+
+static void a_kind_is_narrow_until_its_wide_crd_has_settled(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	start_job_under(bench, NARROW, narrow_job(7, LEDGER(3), NULL));
+	assert_null(next(bench));
+	fake_event(watch_of(bench, CRDS), HF_EVENT_MODIFIED, crd_doc(101, WIDE));
+	turn_for(bench, HF_WIDE_SETTLE / 2);
+	/* Told again, it has not changed again. */
+	fake_event(watch_of(bench, CRDS), HF_EVENT_MODIFIED, crd_doc(102, WIDE));
+	assert_true(narrow_metric(bench) == 1);
+	want_ledger(4);
+	change_job(bench, narrow_job(103, LEDGER(3), NULL));
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	assert_string_equal(ledger_of(call), LEDGER(4));
+	fake_refuse(call, HF_E_CONFLICT);
+	fake_answer_object(expect(bench, HF_VERB_GET, "pytorchjobs"),
+			   narrow_job(103, LEDGER(3), NULL));
+	assert_null(next(bench));
+	turn_for(bench, HF_WIDE_SETTLE / 2);
+	assert_true(narrow_metric(bench) == 0);
+	/* Narrow again, it has to settle anew. */
+	fake_event(watch_of(bench, CRDS), HF_EVENT_MODIFIED, crd_doc(104, NARROW));
+	assert_true(narrow_metric(bench) == 1);
+	fake_event(watch_of(bench, CRDS), HF_EVENT_MODIFIED, crd_doc(105, WIDE));
+	assert_true(narrow_metric(bench) == 1);
+}
+
+/* The API server serves the watch by the old schema: version 101 comes without the ledger that
+ * it has, and the annotation tells what was so before. */
+static void a_job_that_a_watch_shows_pruned_is_not_stepped_by_its_old_ledger(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	start_job_under(bench, WIDE, narrow_job(7, LEDGER(3), WIDE_STATUS(4)));
+	assert_null(next(bench));
+	turn_for(bench, HF_WIDE_SETTLE);
+	want_ledger(6);
+	change_job(bench, narrow_job(101, LEDGER(3), "{\"startTime\":\"2023-11-14T22:13:20Z\"}"));
+	answer_look(bench, narrow_job(101, LEDGER(3), WIDE_STATUS(5)));
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	assert_int_equal(brain.seen.generation, 5);
+	assert_string_equal(call->request->subresource, "status");
+	assert_string_equal(hf_doc_resource_version(call->request->body), "101");
+	assert_int_equal(recovery_generation(call), 6);
+	/* The watch says it before the reply: what was written counts all the same. */
+	change_job(bench, narrow_job(102, LEDGER(3), "{\"startTime\":\"2023-11-14T22:13:20Z\"}"));
+	fake_answer_object(call,
+			   narrow_job(102, LEDGER(3),
+				      "{\"startTime\":\"2023-11-14T22:13:20Z\","
+				      "\"conditions\":[],\"replicaStatuses\":{}," RECOVERY(6) "}"));
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 103);
+	answer_look(bench, narrow_job(102, LEDGER(3), WIDE_STATUS(6)));
+	gathered(bench);
+	assert_int_equal(brain.seen.generation, 6);
+	assert_null(next(bench));
+}
+
+static void a_job_that_has_begun_without_a_ledger_is_looked_at_where_the_crd_was_narrow(
+	void **state)
+{
+	struct bench *bench = *state;
+	const char *begun = "{\"startTime\":\"2023-11-14T22:13:20Z\"}";
+
+	start_job_under(bench, NARROW, narrow_job(7, NULL, begun));
+	fake_event(watch_of(bench, CRDS), HF_EVENT_MODIFIED, crd_doc(101, WIDE));
+	assert_null(next(bench));
+	turn_for(bench, HF_WIDE_SETTLE);
+	answer_look(bench, narrow_job(7, NULL, WIDE_STATUS(5)));
+	gathered(bench);
+	assert_int_equal(brain.seen.generation, 5);
+	/* Nobody can have hidden anything of one that nothing was written of. */
+	change_job(bench, narrow_job(103, NULL, NULL));
+	assert_null(next(bench));
+	assert_int_equal(brain.seen.generation, 0);
+}
+
+static void a_look_that_fails_is_tried_again_and_nothing_is_done(void **state)
+{
+	struct bench *bench = *state;
+
+	start_job_under(bench, WIDE, narrow_job(7, LEDGER(3), NULL));
+	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_UNAVAILABLE);
+	assert_int_equal(bench->last_code, HF_E_UNAVAILABLE);
+	assert_int_equal(brain.steps, 0);
+	turn_for(bench, HF_SECOND);
+	answer_look(bench, narrow_job(7, LEDGER(3), NULL));
+	gathered(bench);
+	assert_int_equal(brain.steps, 1);
+	assert_int_equal(brain.seen.generation, 3);
+}
+
+static void a_server_that_is_behind_its_crd_makes_no_kind_narrow(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+	const char *pruned = "{\"startTime\":\"2023-11-14T22:13:20Z\","
+			     "\"conditions\":[],\"replicaStatuses\":{}}";
+
+	brain.once = false;
+	want_ledger(4);
+	start_under(bench, WIDE);
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	fake_answer_object(call, narrow_job(101, NULL, pruned));
+	assert_int_equal(bench->last_code, HF_E_UNSUPPORTED);
+	assert_true(narrow_metric(bench) == 0);
+	turn_for(bench, HF_SECOND);
+	fake_answer_object(expect(bench, HF_VERB_GET, "pytorchjobs"),
+			   narrow_job(101, NULL, pruned));
 	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
 	assert_string_equal(call->request->subresource, "status");
-	assert_int_equal(brain.seen.generation, 3);
-	assert_int_equal(hf_json_i64(hf_json_path(hf_doc_json(call->request->body), "status",
-						  "recovery", "generation", NULL),
-				     0),
-			 4);
+	assert_int_equal(recovery_generation(call), 4);
 }
 
 static void who_may_not_read_crds_learns_from_replies(void **state)
@@ -346,6 +506,12 @@ int main(void)
 		T(labels_and_annotations_of_a_job_do_not_disturb_its_metrics),
 		T(metrics_of_a_job_are_read_from_the_annotation),
 		W(under_a_wide_crd_an_annotated_ledger_moves_into_the_status),
+		W(a_ledger_stays_annotated_while_the_wide_crd_is_new),
+		W(a_kind_is_narrow_until_its_wide_crd_has_settled),
+		W(a_job_that_a_watch_shows_pruned_is_not_stepped_by_its_old_ledger),
+		W(a_job_that_has_begun_without_a_ledger_is_looked_at_where_the_crd_was_narrow),
+		W(a_look_that_fails_is_tried_again_and_nothing_is_done),
+		W(a_server_that_is_behind_its_crd_makes_no_kind_narrow),
 		W(who_may_not_read_crds_learns_from_replies),
 	};
 

@@ -409,6 +409,7 @@ static void state_free(void *value)
 {
 	struct hf_job_state *state = value;
 
+	free(state->looked);
 	free(state->doomed);
 	free(state);
 }

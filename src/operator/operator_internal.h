@@ -112,8 +112,11 @@ struct hf_kind {
 	bool missing;         /* the cluster does not know it, which was told */
 	bool crd_unseen;      /* we may not look at it */
 	bool narrow;          /* it does not keep the ledger (narrow_internal.h) */
+	bool was_narrow;      /* since this process began */
 	bool keeps;           /* a reply showed that it does */
 	bool narrow_told;
+	hf_time wide_since;          /* monotonic; the schema says so; HF_TIME_NONE: it does not */
+	struct hf_timer *wide_timer; /* it has said so long enough */
 };
 #define HF_KINDS_MAX 8
 
@@ -124,6 +127,7 @@ struct hf_job_state {
 	hf_time status_owed;    /* since when there is one to write that may wait; or NONE */
 	size_t size;            /* pods and services at the last step */
 	struct hf_pass *pass;   /* NULL: none is running */
+	char *looked; /* the version of the job that was read live for its ledger; or NULL */
 	char *doomed; /* UID of the job whose namespace is being deleted; NULL: not known to be */
 };
 

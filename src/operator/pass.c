@@ -113,6 +113,8 @@ static void ask_again(struct hf_pass *pass)
 
 	if (pass->code == 0) {
 		hf_queue_forget(op->queue, key);
+		if (pass->looking)
+			hf_queue_add(op->queue, key);
 	} else if (pass->retry_after > 0) {
 		hf_queue_add_after(op->queue, key, pass->retry_after);
 	} else {
@@ -520,8 +522,10 @@ static void status_good(struct hf_pass *pass, struct hf_doc *object)
 	if (!arrived && hf_narrow_learn(pass, object)) {
 		hf_narrow_tell(pass);
 		hf_pass_fail(pass, HF_E_UNSUPPORTED,
-			     "the API server drops status.recovery: an "
-			     "annotation will hold it");
+			     pass->kind->narrow ? "the API server drops status.recovery: an "
+						  "annotation will hold it"
+						: "the API server drops status.recovery, though "
+						  "its CRD has it: tried again");
 		return;
 	}
 	if (arrived)
@@ -567,6 +571,13 @@ static void read_failed(struct hf_pass *pass, const struct hf_reply *reply)
 	hf_pass_fail(pass, reply->code, reply->message);
 }
 
+static void live_read(struct hf_pass *pass, struct hf_doc *object)
+{
+	free(pass->state->looked);
+	pass->state->looked = hf_xstrdup(hf_doc_resource_version(object));
+	hf_cache_put_live(pass->kind->cache, object);
+}
+
 static void reread_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_pass *pass = arg;
@@ -575,7 +586,7 @@ static void reread_reply(void *arg, const struct hf_reply *reply)
 	pass->call = NULL;
 	replied(pass, reply);
 	if (reply->code == 0)
-		hf_cache_put_reply(pass->kind->cache, reply->object);
+		live_read(pass, reply->object);
 	else if (reply->code == HF_E_NOT_FOUND)
 		hf_cache_put_gone(pass->kind->cache, hf_doc_namespace(pass->job),
 				  hf_doc_name(pass->job), hf_doc_uid(pass->job));
@@ -586,6 +597,17 @@ static void reread_reply(void *arg, const struct hf_reply *reply)
 }
 
 /* --- the step ------------------------------------------------------------------------------ */
+
+static int read_job(struct hf_pass *pass, struct hf_error *err)
+{
+	/* An empty job would be a wrong one: nothing is decided on what cannot be read. */
+	if (hf_doc_json(pass->stepped) == NULL)
+		return hf_error_set(err, HF_E_UNAVAILABLE,
+				    "the job that the server sent is no JSON");
+	hf_job_read(pass->stepped, pass->kind->framework, &pass->op->options.settings, pass->arena,
+		    NULL, &pass->view);
+	return 0;
+}
 
 static int step(struct hf_pass *pass, struct hf_error *err)
 {
@@ -601,12 +623,6 @@ static int step(struct hf_pass *pass, struct hf_error *err)
 	struct hf_observed seen;
 	int rc;
 
-	/* An empty job would be a wrong one: nothing is decided on what cannot be read. */
-	if (hf_doc_json(pass->stepped) == NULL)
-		return hf_error_set(err, HF_E_UNAVAILABLE,
-				    "the job that the server sent is no JSON");
-	hf_job_read(pass->stepped, pass->kind->framework, &op->options.settings, pass->arena, NULL,
-		    &pass->view);
 	hf_observe(&args, pass->arena, &pass->views, &seen);
 	pass->state->size = seen.pods_len + seen.services_len;
 	rc = hf_job_step(&pass->view, &seen, now, pass->arena, &pass->plan, err);
@@ -665,8 +681,16 @@ static bool put_off(struct hf_pass *pass)
 static void begin(struct hf_pass *pass)
 {
 	struct hf_error err;
+	int rc = read_job(pass, &err);
 
-	if (step(pass, &err) != 0) {
+	if (rc == 0 && hf_narrow_must_look(pass)) {
+		pass->phase = HF_PASS_REREAD;
+		pass->looking = true;
+		return;
+	}
+	if (rc == 0)
+		rc = step(pass, &err);
+	if (rc != 0) {
 		hf_report_job(pass, true, "FailedStep", err.text);
 		hf_pass_fail(pass, err.code, err.text);
 		pass->phase = HF_PASS_OVER;

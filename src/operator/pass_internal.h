@@ -12,7 +12,8 @@
  *      │          │                     ▲
  *      └──────────┴──────▶ REREAD ──────┘      (the job may differ from what is cached)
  *
- * Under narrow CRDs LEDGER comes before STATUS, or after the one that ends the job.
+ * Under narrow CRDs LEDGER comes before STATUS, or after the one that ends the job.  A job whose ledger
+ * may be hidden is only reread; the next pass steps it.
  *
  * Lives for one pass: everything in it is in its arena or referenced, since the caches
  * change under it.
@@ -88,7 +89,8 @@ struct hf_pass {
 	int code; /* the first thing that went wrong */
 	char message[HF_ERROR_TEXT_MAX];
 	hf_time retry_after;
-	bool reread; /* the job itself is to be read before it is stepped again */
+	bool reread;  /* the job itself is to be read before it is stepped again */
+	bool looking; /* that is all this pass is for */
 };
 
 /* Remember what went wrong; the first one stays. */

@@ -115,10 +115,11 @@ def check_policy(w):
 
 
 def check_upgrade(w):
-    """Under our CRDs the ledger moves into the status, and nothing is restarted"""
+    """Under our CRDs the ledger moves into the status, every end counted once, nothing restarted"""
     ns = w.namespace()
     operator = start(w)
-    w.api.create("pytorchjobs", ns, annotated(ns, "job", {}, workers=1, policy="ExitCode"))
+    w.api.create("pytorchjobs", ns, annotated(
+        ns, "job", {"recovery": {"backoff": {"initialSeconds": 1}}}, workers=1, policy="ExitCode"))
     running(w, ns, "job", 2)
     again(w, ns, "job-worker-0", fail(w, ns, "job-worker-0", 137))
     running(w, ns, "job", 2)
@@ -126,12 +127,16 @@ def check_upgrade(w):
     text = subprocess.run([w.program, "manifests", "--crds"], capture_output=True, text=True,
                           check=True).stdout
     w.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=text)
+    # While the server still serves watches by the old schema, and after.
+    again(w, ns, "job-worker-0", fail(w, ns, "job-worker-0", 137))
     w.until("the operator has seen it",
             lambda: operator.metric("holdfast_crd_narrow", kind="PyTorchJob") == 0)
     again(w, ns, "job-worker-0", fail(w, ns, "job-worker-0", 137))
     recovery = w.until("the ledger is in the status",
                        lambda: w.job(ns, "job")["status"].get("recovery"))
-    equal("restarts", recovery["restarts"], {"application": 2})
+    equal("restarts", recovery["restarts"], {"application": 3})
+    again(w, ns, "job-worker-0", fail(w, ns, "job-worker-0", 137))
+    equal("restarts", w.job(ns, "job")["status"]["recovery"]["restarts"], {"application": 4})
     kept = {p["metadata"]["uid"] for p in w.pods(ns, "job")
             if p["metadata"]["name"] == "job-master-0"}
     want(kept <= before, "the master was restarted")
