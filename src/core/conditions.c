@@ -148,18 +148,15 @@ static const char *restarting_message(struct hf_brain *b)
 void hf_cond_active(struct hf_brain *b, const struct hf_judgement *judgement)
 {
 	const struct hf_framework *framework = b->job.framework;
-	const char *kind = framework->kind;
 	bool goes_on = framework->goes_on && framework->goes_on(&b->job, b->counts);
 	bool restarting = b->restarting || hf_cond_is_true(b, HF_COND_RESTARTING);
 
 	hf_assert(!hf_cond_finished(b) && !b->job.suspend);
-	if (b->settling) {
-		const char *message = hf_arena_printf(
-			b->arena, "%s %s waits for the cause of a failure.", kind, b->view->name);
-
-		hf_cond_lower(b, HF_COND_RUNNING, hf_cond_reason(b, "Settling"), message);
-		hf_cond_lower(b, HF_COND_RESTARTING, NULL, NULL);
-	} else if (restarting && b->ledger.phase != HF_PHASE_RUNNING && !goes_on) {
+	/* Nothing is decided: the job is what it was.  Running would be lowered with the verdict, as
+	 * upstream does; without it the state would read as that of a job that never began. */
+	if (b->settling)
+		return;
+	if (restarting && b->ledger.phase != HF_PHASE_RUNNING && !goes_on) {
 		const char *message = restarting_message(b);
 		bool news = !hf_cond_is_true(b, HF_COND_RESTARTING);
 

@@ -55,7 +55,8 @@ void hf_phase_book(struct hf_brain *b)
 		int64_t seconds =
 			hf_time_add(hf_elapsed(ledger->since, b->now), HF_SECOND / 2) / HF_SECOND;
 
-		if (was_true(b, HF_COND_RUNNING))
+		/* A rank was missing while a verdict settled. */
+		if (was_true(b, HF_COND_RUNNING) && before->verdict.reason == NULL)
 			ledger->productive_seconds += seconds;
 		else if (was_true(b, HF_COND_RESTARTING))
 			ledger->downtime_seconds += seconds;
