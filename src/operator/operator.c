@@ -30,6 +30,8 @@
 #define EVENT_DELAY (200 * HF_MS)
 /* One object decoded at a time; its text is bounded by the store. */
 #define SCRATCH_BYTES_MAX ((size_t)64 << 20)
+/* More namespaces than that are not deleted in the life of an operator. */
+#define ENDING_MAX ((size_t)16384)
 
 void hf_operator_problem(struct hf_operator *op, const char *key, int code, const char *message)
 {
@@ -122,6 +124,17 @@ static void enqueue_by_name(struct hf_operator *op, const char *ns, const char *
 	}
 }
 
+void hf_operator_namespace_ends(struct hf_operator *op, const char *ns)
+{
+	if (!hf_map_put(op->ending, ns, op))
+		return; /* a full table costs each job there a try a pass */
+}
+
+bool hf_operator_is_ending(const struct hf_operator *op, const char *ns)
+{
+	return hf_map_has(op->ending, ns);
+}
+
 void hf_operator_enqueue_kind(struct hf_kind *kind)
 {
 	const struct hf_cache_entry *entry;
@@ -154,6 +167,7 @@ static void job_changed(void *arg, enum hf_cache_change change, const struct hf_
 	if (change == HF_CACHE_ADDED) {
 		char *copy = hf_xstrdup(key);
 
+		hf_map_remove(kind->op->ending, entry->ns);
 		/* A full table costs this job the wake-ups by its pods. */
 		if (!hf_map_put(kind->op->job_keys, entry->uid, copy))
 			free(copy);
@@ -410,7 +424,6 @@ static void state_free(void *value)
 	struct hf_job_state *state = value;
 
 	free(state->looked);
-	free(state->doomed);
 	free(state);
 }
 
@@ -438,6 +451,7 @@ int hf_operator_create(const struct hf_operator_options *options, struct hf_oper
 	op->gate_timer = hf_timer_create(op->loop, on_gate_timer, op);
 	op->job_keys = hf_map_create(jobs_max, options->seed, free);
 	op->states = hf_map_create(jobs_max, options->seed, state_free);
+	op->ending = hf_map_create(ENDING_MAX, options->seed, NULL);
 	op->scratch = hf_arena_create(SCRATCH_BYTES_MAX);
 	op->stopped_task = hf_task_create(op->loop, on_stopped, op);
 	op->stop_timer = hf_timer_create(op->loop, on_stopped, op);
@@ -532,6 +546,7 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	hf_cache_destroy(op->services.cache);
 	hf_map_destroy(op->job_keys);
 	hf_map_destroy(op->states);
+	hf_map_destroy(op->ending);
 	hf_arena_destroy(op->scratch);
 	hf_task_destroy(op->stopped_task);
 	hf_timer_destroy(op->stop_timer);

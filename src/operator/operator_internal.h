@@ -128,7 +128,6 @@ struct hf_job_state {
 	size_t size;            /* pods and services at the last step */
 	struct hf_pass *pass;   /* NULL: none is running */
 	char *looked; /* the version of the job that was read live for its ledger; or NULL */
-	char *doomed; /* UID of the job whose namespace is being deleted; NULL: not known to be */
 };
 
 /* Indexes of the pods' cache; the second one only where nodes are watched. */
@@ -171,6 +170,7 @@ struct hf_operator {
 	struct hf_recorder *recorder;
 	struct hf_map *job_keys; /* uid → key of the job (char *) */
 	struct hf_map *states;   /* key → struct hf_job_state */
+	struct hf_map *ending;   /* namespaces that are being deleted, as far as was told */
 	struct hf_arena *scratch;
 	struct hf_server_clock clock;
 	struct hf_operator_metrics metrics;
@@ -205,6 +205,10 @@ void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
 /* How long what nobody waits for is left to gather: the longer, the more jobs wait for a pass. */
 hf_time hf_operator_gather(const struct hf_operator *op);
+/* A namespace that is being deleted never comes back as what it was: one that gets a new job is
+ * another.  All jobs in it are on their way out, though some may not be marked yet. */
+void hf_operator_namespace_ends(struct hf_operator *op, const char *ns);
+bool hf_operator_is_ending(const struct hf_operator *op, const char *ns);
 /* Called when a reply came in while stopping. */
 void hf_operator_check_stopped(struct hf_operator *op);
 

@@ -606,6 +606,10 @@ static int read_job(struct hf_pass *pass, struct hf_error *err)
 				    "the job that the server sent is no JSON");
 	hf_job_read(pass->stepped, pass->kind->framework, &pass->op->options.settings, pass->arena,
 		    NULL, &pass->view);
+	/* What happens to its pods is no failure, though the job itself may not be marked yet. */
+	if (pass->view.deletion_time == HF_TIME_NONE &&
+	    hf_operator_is_ending(pass->op, pass->view.ns))
+		pass->view.deletion_time = hf_operator_now(pass->op);
 	return 0;
 }
 

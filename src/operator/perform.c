@@ -210,13 +210,7 @@ static bool namespace_ends(const struct hf_reply *reply)
 
 static bool is_doomed(const struct hf_pass *pass)
 {
-	return pass->state->doomed != NULL && hf_streq(pass->state->doomed, hf_doc_uid(pass->job));
-}
-
-static void doom(struct hf_pass *pass)
-{
-	free(pass->state->doomed);
-	pass->state->doomed = hf_xstrdup(hf_doc_uid(pass->job));
+	return hf_operator_is_ending(pass->op, hf_doc_namespace(pass->job));
 }
 
 static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply)
@@ -230,7 +224,8 @@ static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply
 		/* Its namespace may be gone, and the job with it. */
 		call->pass->reread = call->pass->reread || reply->code == HF_E_NOT_FOUND;
 		if (namespace_ends(reply))
-			doom(call->pass);
+			hf_operator_namespace_ends(call->pass->op,
+						   hf_doc_namespace(call->pass->job));
 		bad(call, reply->code, reply->message);
 	}
 }

@@ -158,12 +158,14 @@ static void test_nothing_is_made_in_a_namespace_that_is_being_deleted(void **sta
 	want(0, HF_ACTION_CREATE_POD, 0, 1);
 	want(1, HF_ACTION_DELETE_POD, 1, 1);
 	start(bench);
+	assert_false(brain.leaving);
 	refuse_as_the_namespace_ends(expect(bench, HF_VERB_CREATE, "pods"));
 	assert_int_equal(bench->last_code, HF_E_FORBIDDEN); /* told once, and by no event */
 	event_lines(bench, &lines);
 	assert_string_equal(lines.data, "");
-	/* All but creates goes on. */
+	/* All but creates goes on; what ends from here on is no failure. */
 	turn_for(bench, 5 * HF_MS);
+	assert_true(brain.leaving);
 	fake_refuse(expect(bench, HF_VERB_DELETE, "pods"), HF_E_NOT_FOUND);
 	assert_int_equal(bench->last_code, 0);
 	turn_for(bench, HF_HOUR);
@@ -172,6 +174,26 @@ static void test_nothing_is_made_in_a_namespace_that_is_being_deleted(void **sta
 	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_ADDED, job_doc("ddp", "u-2", 200, ""));
 	turn(bench);
 	(void)expect(bench, HF_VERB_CREATE, "pods");
+	assert_false(brain.leaving);
+}
+
+static void test_what_one_job_learns_of_its_namespace_holds_for_its_neighbours(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *jobs[] = {job_doc("ddp", "u-1", 7, ""), job_doc("other", "u-2", 8, "")};
+	struct fake_call *first, *second;
+
+	brain.once = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	start_with(bench, jobs, 2);
+	first = expect(bench, HF_VERB_CREATE, "pods");
+	second = expect(bench, HF_VERB_CREATE, "pods");
+	refuse_as_the_namespace_ends(first);
+	/* Whatever the reason given, it was under way. */
+	fake_refuse(second, HF_E_FORBIDDEN);
+	turn_for(bench, HF_SECOND);
+	assert_true(brain.leaving);
+	assert_null(next(bench));
 }
 
 static void test_retry_after_is_kept(void **state)
@@ -399,6 +421,7 @@ int main(void)
 		T(test_a_refused_create_ends_the_stage_says_so_and_is_tried_later),
 		T(test_a_create_that_finds_no_place_has_the_job_read_and_is_tried_again),
 		T(test_nothing_is_made_in_a_namespace_that_is_being_deleted),
+		T(test_what_one_job_learns_of_its_namespace_holds_for_its_neighbours),
 		T(test_retry_after_is_kept),
 		T(test_a_graceful_delete_leaves_the_pod_marked_in_the_cache),
 		T(test_a_delete_that_is_complete_takes_the_pod_out_of_the_cache),

@@ -73,6 +73,7 @@ int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, h
 	*ret_plan = brain.plan;
 	ret_plan->status = job->status;
 	brain.seen = job->status.ledger;
+	brain.leaving = job->deletion_time != HF_TIME_NONE;
 	if (brain.generation != 0) {
 		ret_plan->status.ledger.present = true;
 		ret_plan->status.ledger.schema = HF_LEDGER_SCHEMA;

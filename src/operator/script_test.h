@@ -42,6 +42,7 @@ struct script {
 	int steps, code;
 	size_t pods, services; /* as the last step saw them */
 	struct hf_ledger seen; /* likewise; its texts are gone */
+	bool leaving;          /* likewise: the job is being deleted */
 	/* Likewise, the first few; texts are gone but for `name`, cut. */
 	hf_time now, watched_since, news_at;
 	struct hf_node_seen nodes[SEEN_MAX];
