@@ -20,7 +20,7 @@
 struct hf_manager {
 	struct hf_manager_options options;
 	char *rival_ns[HF_RIVAL_NS_MAX], *lease_name;
-	size_t looking_at; /* LOOKING: index of rival_ns */
+	size_t looking_at; /* LOOKING, LEADING: index of rival_ns */
 	struct hf_loop *loop;
 	struct hf_lease *lease; /* NULL: no election */
 	struct hf_store *front; /* the operator's; lives as long as the manager */
@@ -29,7 +29,7 @@ struct hf_manager {
 	char why[WHY_MAX];
 
 	struct hf_call *look;
-	struct hf_timer *timer; /* YIELDING: look again; STOPPING: patience */
+	struct hf_timer *timer; /* YIELDING, LEADING: look again; STOPPING: patience */
 	struct hf_backoff patience, retry;
 	struct hf_rng rng;
 	struct hf_arena *scratch;
@@ -117,6 +117,8 @@ static void yield(struct hf_manager *manager, const char *why)
 {
 	bool led = manager->state == HF_MANAGER_LEADING;
 
+	hf_call_cancel(manager->look);
+	manager->look = NULL;
 	drop_operator(manager);
 	/* Undisturbed for long: this rival is a new one. */
 	if (led && hf_loop_mono(manager->loop) - manager->led_since > HF_MANAGER_YIELD_MAX)
@@ -165,6 +167,12 @@ static int create_operator(struct hf_manager *manager, struct hf_operator **ret_
 	return hf_operator_create(&options, ret_op, err);
 }
 
+static void look_later(struct hf_manager *manager)
+{
+	if (manager->rival_ns[0] != NULL)
+		hf_timer_arm(manager->timer, HF_MANAGER_LOOK_AGAIN);
+}
+
 static void lead(struct hf_manager *manager)
 {
 	struct hf_error err;
@@ -174,6 +182,7 @@ static void lead(struct hf_manager *manager)
 		return;
 	}
 	manager->led_since = hf_loop_mono(manager->loop);
+	look_later(manager);
 	enter(manager, HF_MANAGER_LEADING, "");
 	hf_operator_start(manager->op);
 }
@@ -192,6 +201,7 @@ static void look_next(struct hf_manager *manager)
 static void look_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_manager *manager = arg;
+	bool leads = manager->state == HF_MANAGER_LEADING;
 	char why[WHY_MAX];
 
 	manager->look = NULL;
@@ -206,15 +216,20 @@ static void look_reply(void *arg, const struct hf_reply *reply)
 			 " is ready: scale it to 0, it runs the same jobs",
 			 manager->rival_ns[manager->looking_at]);
 		tell_rival(manager, reply->object, why, reply->server_time);
+		/* What it writes until it is scaled down is no news afterwards. */
+		manager->since = HF_TIME_NONE;
 		yield(manager, why);
 		return;
 	case HF_E_NOT_FOUND: break;
 	case HF_E_FORBIDDEN:
-		/* Then its writes give it away. */
-		problem(manager, "deployment", reply->code, reply->message);
+		/* Then its writes give it away; who leads has told so. */
+		if (!leads)
+			problem(manager, "deployment", reply->code, reply->message);
 		break;
 	default:
 		problem(manager, "deployment", reply->code, reply->message);
+		if (leads)
+			break;
 		hf_timer_arm(manager->timer, hf_backoff_next(&manager->retry, &manager->rng));
 		return;
 	}
@@ -238,6 +253,10 @@ static void look_on(struct hf_manager *manager)
 			hf_store_request(manager->options.op.store, &request, look_reply, manager);
 		return;
 	}
+	if (manager->state == HF_MANAGER_LEADING) {
+		look_later(manager);
+		return;
+	}
 	if (manager->since == HF_TIME_NONE)
 		manager->since = hf_loop_wall(manager->loop);
 	lead(manager);
@@ -245,7 +264,7 @@ static void look_on(struct hf_manager *manager)
 
 static void look(struct hf_manager *manager)
 {
-	if (manager->state != HF_MANAGER_LOOKING)
+	if (manager->state != HF_MANAGER_LOOKING && manager->state != HF_MANAGER_LEADING)
 		enter(manager, HF_MANAGER_LOOKING, "looking whether another operator is at work");
 	manager->looking_at = 0;
 	look_on(manager);

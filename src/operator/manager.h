@@ -12,7 +12,7 @@
  *
  *   STANDBY ─Lease got─▶ LOOKING ─nobody else─▶ LEADING ─stop─▶ STOPPING ─▶ OVER
  *      ▲                  │    ▲                  │  │              (Lease given up)
- *      │               a rival │30 s to 10 min    │  └─ a rival wrote ─▶ YIELDING
+ *      │               a rival │30 s to 10 min    │  └─ a rival wrote, or is ready ─▶ YIELDING
  *      │                  └─▶ YIELDING ◀──────────┘
  *      └──────────── Lease lost, from any of them ┘
  *
@@ -39,6 +39,8 @@ const char *hf_manager_state_name(enum hf_manager_state state); /* "standby", �
 /* First and longest wait beside a rival. */
 #define HF_MANAGER_YIELD_MIN (30 * HF_SECOND)
 #define HF_MANAGER_YIELD_MAX (10 * HF_MINUTE)
+/* How often one that leads looks for the Go operator's Deployment: a GET for each place. */
+#define HF_MANAGER_LOOK_AGAIN HF_MINUTE
 /* How long requests under way are waited for at the end; with the Lease's own two seconds within
  * the ten that our Deployment gives. */
 #define HF_MANAGER_STOP_MAX (6 * HF_SECOND)

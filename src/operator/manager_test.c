@@ -349,6 +349,39 @@ static void test_beside_a_ready_go_operator_it_waits_and_looks_again(void **stat
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 }
 
+static void test_a_go_operator_that_becomes_ready_later_is_seen_within_a_minute(void **state)
+{
+	struct life *life = *state;
+
+	begin(life, false, "kubeflow");
+	for (int i = 0; i < 2; i++)
+		fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
+	answer_lists(life, job_doc("ddp", "u-1", 7, ""));
+	pass_time(life, HF_MANAGER_LOOK_AGAIN - HF_MS);
+	assert_null(fake_next(life->store));
+	/* Neither a server that is away nor a right that was taken away stops it, or the looking. */
+	pass_time(life, HF_MS);
+	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_UNAVAILABLE);
+	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_FORBIDDEN);
+	assert_int_equal(life->problem, HF_E_UNAVAILABLE);
+	assert_null(fake_next(life->store));
+	pass_time(life, HF_MANAGER_LOOK_AGAIN);
+	assert_int_equal(life->state, HF_MANAGER_LEADING);
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	fake_answer_object(request(life, HF_VERB_GET, "deployments"), deployment(1));
+	assert_int_equal(life->state, HF_MANAGER_YIELDING);
+	assert_null(hf_manager_operator(life->manager));
+	grant_event(life, "Deployment", "training-operator");
+	/* What it wrote until it was scaled down does not make this one step back again. */
+	pass_time(life, HF_MANAGER_YIELD_MIN * 2);
+	for (int i = 0; i < 2; i++)
+		fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
+	answer_lists(life, written_by("manager", "2023-11-14T22:14:25Z", 8));
+	pass_time(life, 0);
+	assert_int_equal(life->state, HF_MANAGER_LEADING);
+	assert_int_equal(writes(life), 1);
+}
+
 static void test_no_deployment_and_no_permission_to_look_are_no_hindrance(void **state)
 {
 	struct life *life = *state;
@@ -499,6 +532,7 @@ int main(void)
 		L(test_a_process_that_was_stopped_sends_nothing_whatever_runs_first),
 		L(test_counters_go_on_when_it_leads_again),
 		L(test_beside_a_ready_go_operator_it_waits_and_looks_again),
+		L(test_a_go_operator_that_becomes_ready_later_is_seen_within_a_minute),
 		L(test_no_deployment_and_no_permission_to_look_are_no_hindrance),
 		L(test_an_api_server_that_is_away_is_asked_again),
 		L(test_a_status_that_somebody_else_writes_makes_it_step_back_at_once),
