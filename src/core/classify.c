@@ -32,10 +32,11 @@ static const struct hf_pod_condition *disruption(const struct hf_pod *pod)
 }
 
 /* The control plane or the kubelet says that it took the pod away.  Plain "Evicted" is not
- * here: without the condition, the pod broke a limit of its own. */
+ * here: without the condition, the pod broke a limit of its own.  Nor is a container that was
+ * restarted before: whoever takes a pod away does not start it again. */
 static bool disrupted(const struct hf_end *end)
 {
-	if (!end->pod)
+	if (!end->pod || end->kind == HF_END_RESTARTED)
 		return false;
 	if (disruption(end->pod))
 		return true;

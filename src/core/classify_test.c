@@ -60,6 +60,20 @@ static void a_disruption_is_infrastructure_ended_or_not(void **state)
 	brain_release(&b);
 }
 
+static void restarts_in_place_are_the_applications_whatever_ends_the_pod(void **state)
+{
+	(void)state;
+	begin();
+	brain_crash_in_place(&b, "demo-hand-0");
+	brain_crash_in_place(&b, "demo-hand-0");
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_disrupt(&b, "demo-hand-0");
+	brain_step(&b);
+	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_APPLICATION], 2);
+	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	brain_release(&b);
+}
+
 static void a_disruption_that_is_not_true_is_none(void **state)
 {
 	struct brain_pod *pod = begin();
@@ -114,6 +128,7 @@ int main(void)
 		cmocka_unit_test(a_failed_pod_is_application),
 		cmocka_unit_test(out_of_memory_outranks_a_disruption),
 		cmocka_unit_test(a_disruption_is_infrastructure_ended_or_not),
+		cmocka_unit_test(restarts_in_place_are_the_applications_whatever_ends_the_pod),
 		cmocka_unit_test(a_disruption_that_is_not_true_is_none),
 		cmocka_unit_test(reasons_of_the_kubelet),
 		cmocka_unit_test(a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure),

@@ -65,9 +65,6 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 			continue;
 		application += (int64_t)pod->restarts +
 			       (pod->failed && !pod->refused && (pod->failed_alone || pod->oom));
-		/* Restarts in place that are seen together with the end that came of a disruption
-		 * have its cause. */
-		infrastructure += pod->disrupted ? pod->restarts : 0;
 		ends += (int64_t)pod->restarts + pod->ended;
 		away = away || pod->away;
 		infrastructure +=
