@@ -57,8 +57,8 @@ bool hf_nodes_synced(const struct hf_nodes *nodes);
  * filled in. */
 bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_moment *moment,
 		  struct hf_arena *arena, struct hf_node_seen *ret_node);
-/* May taint eviction hold a timer for pods on this node?  Of a node that is not there or cannot be
- * seen: yes. */
+/* May taint eviction hold a timer for pods that were on this node a moment ago?  Of a node that is
+ * not there, cannot be seen, or was tainted within HF_TRACES_KEPT: yes. */
 bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name);
 /* The node of this name is there, by a live read. */
 void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node);

@@ -489,6 +489,32 @@ static void test_a_name_that_was_freed_is_told_for_a_while(void **state)
 	assert_int_equal(brain.n_gone, 0);
 }
 
+static void test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "True",
+				   "\"taints\":[{\"key\":\"x\",\"effect\":\"NoExecute\"}]"));
+	turn_for(bench, HF_MINUTE);
+	node_becomes(bench, 110, "True", "");
+	turn_for(bench, HF_SECOND);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
+		   bound_pod("ddp-worker-0", 105, "a", RUNNING));
+	step_again(bench);
+	assert_int_equal(brain.n_gone, 1);
+	assert_true(brain.gone[0].no_execute);
+	/* Whoever goes long after the taint has no timer. */
+	turn_for(bench, HF_TRACES_KEPT);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   bound_pod("ddp-worker-0", 111, "a", RUNNING));
+	turn_for(bench, HF_SECOND);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
+		   bound_pod("ddp-worker-0", 112, "a", RUNNING));
+	step_again(bench);
+	assert_int_equal(brain.n_gone, 1);
+	assert_false(brain.gone[0].no_execute);
+}
+
 static void test_the_last_holder_of_a_name_counts(void **state)
 {
 	struct bench *bench = *state;
@@ -548,6 +574,7 @@ int main(void)
 		N(test_a_stopping_operator_asks_no_more),
 		N(test_what_only_a_kubelet_writes_is_a_sign_of_life),
 		N(test_a_name_that_was_freed_is_told_for_a_while),
+		N(test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for),
 		N(test_the_last_holder_of_a_name_counts),
 		N(test_a_gap_in_the_watch_of_pods_is_told),
 	};

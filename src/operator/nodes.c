@@ -30,7 +30,8 @@ struct zone {
 
 struct node_view {
 	struct hf_node_facts facts;
-	hf_time since; /* monotonic: facts.ready is as it is */
+	hf_time since;   /* monotonic: facts.ready is as it is */
+	hf_time evicted; /* monotonic: until then it evicted, or was not there; or NONE */
 	struct zone *zone;
 	char zone_name[];
 };
@@ -206,6 +207,21 @@ static bool same_standing(const struct hf_node_facts *a, const struct hf_node_fa
 	       a->out_of_service == b->out_of_service && a->no_execute == b->no_execute;
 }
 
+/* The taint of one that fell silent follows, or stands in its queue. */
+static bool evicts(const struct hf_node_facts *facts)
+{
+	return facts->no_execute || facts->ready == HF_NODE_UNKNOWN;
+}
+
+static hf_time evicted_until(const struct hf_nodes *nodes, const struct node_view *was,
+			     const char *name)
+{
+	if (was == NULL)
+		return hf_map_has(nodes->missing, name) ? hf_loop_mono(nodes->op->loop)
+							: HF_TIME_NONE;
+	return evicts(&was->facts) ? hf_loop_mono(nodes->op->loop) : was->evicted;
+}
+
 static void changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
 		    const struct hf_cache_entry *now)
 {
@@ -222,6 +238,7 @@ static void changed(void *arg, enum hf_cache_change change, const struct hf_cach
 		bool as_before = was != NULL && was->facts.ready == view->facts.ready;
 
 		view->since = as_before ? was->since : hf_loop_mono(nodes->op->loop);
+		view->evicted = evicted_until(nodes, was, now->name);
 		hf_map_remove(nodes->missing, now->name);
 	} else if (has_pods(nodes, before->name)) {
 		missing_since(nodes, before->name);
@@ -336,9 +353,11 @@ bool hf_nodes_evicts(const struct hf_nodes *nodes, const char *name)
 	const struct hf_cache_entry *entry = hf_cache_get(nodes->cache, NULL, name);
 	const struct node_view *view = entry == NULL ? NULL : entry->view;
 
-	/* The taint of one that fell silent follows, or stands in its queue. */
-	return !can_see(nodes) || view == NULL || view->facts.no_execute ||
-	       view->facts.ready == HF_NODE_UNKNOWN;
+	if (!can_see(nodes) || view == NULL || evicts(&view->facts))
+		return true;
+	/* The news of the pod may come after that of the taint: it went while that was there. */
+	return view->evicted != HF_TIME_NONE &&
+	       hf_loop_mono(nodes->op->loop) - view->evicted < HF_TRACES_KEPT;
 }
 
 void hf_nodes_put(struct hf_nodes *nodes, struct hf_doc *node)
