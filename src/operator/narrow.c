@@ -342,8 +342,6 @@ void hf_narrow_begin(struct hf_pass *pass)
 		return;
 	pass->narrow = true;
 	pass->ledger_left = true;
-	/* An end is decided once.  Written only in the ledger it would be thought over again. */
-	pass->status_first = hf_status_is_finished(&pass->plan.status);
 	hf_narrow_tell(pass);
 }
 

@@ -463,13 +463,13 @@ static bool status_begin(struct hf_pass *pass)
 	return true;
 }
 
-/* What is left to be written, each after the other's 200; then the actions. */
+/* What is left to be written, the ledger first, each after the other's 200; then the actions.
+ * Whoever dies in between finds a ledger that is ahead of the status, and has nothing to count
+ * again: a verdict stands in it, and so does every success. */
 static void write_on(struct hf_pass *pass)
 {
 	while (pass->ledger_left || pass->status_left) {
-		bool ledger = pass->ledger_left && !(pass->status_first && pass->status_left);
-
-		if (ledger ? ledger_begin(pass) : status_begin(pass))
+		if (pass->ledger_left ? ledger_begin(pass) : status_begin(pass))
 			return;
 	}
 	hf_report_plan(pass);

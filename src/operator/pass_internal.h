@@ -68,7 +68,6 @@ struct hf_pass {
 	struct hf_doc *patch;          /* of the status; NULL: none to send */
 	bool narrow;                   /* the ledger goes into the annotation */
 	bool ledger_left, status_left; /* to be written */
-	bool status_first;
 	bool status_put_off;
 	hf_time status_due; /* monotonic; when it was put off */
 
