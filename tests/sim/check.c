@@ -381,7 +381,7 @@ static void check_active_while_suspended(struct sim *sim, const struct sim_job_t
 	if (sim->n_lives > 1 || !sim_condition_is(status, "Suspended") ||
 	    sim_terminal_of(status) != NULL)
 		return;
-	for (size_t i = 0; i < HF_ARRAY_LEN(sim_role_names); i++)
+	for (size_t i = 0; i < SIM_ROLES; i++)
 		active += hf_json_i64(
 			hf_json_path(status, "replicaStatuses", sim_role_names[i], "active", NULL),
 			0);
@@ -405,8 +405,7 @@ static void check_limit_of_application(struct sim *sim, const struct sim_job_tru
 	int64_t used = sim_ledger_int(status, "restarts", "application");
 	bool settles = hf_json_path(status, "recovery", "verdict", NULL) != NULL;
 
-	/* Under narrow CRDs status and ledger are two writes, and the last status comes first. */
-	if (sim->mood.weight[SIM_EDITED] > 0 || sim->narrow)
+	if (sim->mood.weight[SIM_EDITED] > 0)
 		return;
 	for (size_t i = 0; i < hf_json_len(list); i++)
 		if (strstr(hf_json_str(hf_json_get(hf_json_item(list, i), "message"), ""),
@@ -566,7 +565,11 @@ static void read_name(struct sim_pod_truth *pod)
 	const char *type = strrchr(name, '-');
 
 	hf_assert(type != NULL);
-	pod->role = hf_streq(type + 1, "master") ? SIM_MASTER : SIM_WORKER;
+	/* A stranger's pod has a name like those of ranks. */
+	pod->role = SIM_WORKER;
+	for (int role = 0; role < SIM_ROLES; role++)
+		if (strcasecmp(type + 1, sim_role_names[role]) == 0)
+			pod->role = (enum sim_role)role;
 	int rc = hf_str_to_i64(index, 0, SIM_PODS_MAX - 1, &pod->index, NULL);
 
 	hf_assert(rc == 0);
@@ -595,8 +598,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	if (job != NULL)
 		check_not_ours(sim, job);
 	struct hf_doc *stored =
-		job == NULL ? NULL
-			    : hf_local_peek(sim->local, &hf_pytorchjobs, "default", job->name);
+		job == NULL ? NULL : sim_job_peek(sim, job->name);
 
 	if (stored == NULL || !hf_streq(hf_doc_uid(stored), job->uid))
 		return;
@@ -728,7 +730,7 @@ static void on_change(void *arg, const struct hf_local_change *change)
 	} else if (change->resource == &hf_services && change->before == NULL) {
 		check_no_create_after_end(
 			sim, sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc))), doc);
-	} else if (change->resource == &hf_pytorchjobs) {
+	} else if (hf_resource_is_job(change->resource)) {
 		if (change->before == NULL)
 			job_created(sim, doc);
 		else if (change->after == NULL)

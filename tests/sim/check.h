@@ -7,7 +7,7 @@
 
 /* What must hold, and the truth that it is held against. */
 
-enum sim_role { SIM_MASTER, SIM_WORKER, SIM_ROLES };
+enum sim_role { SIM_MASTER, SIM_WORKER, SIM_CHIEF, SIM_PS, SIM_EVALUATOR, SIM_ROLES };
 #define SIM_BUDGETS 3
 extern const char *const sim_role_names[SIM_ROLES];
 extern const char *const sim_budgets[SIM_BUDGETS];

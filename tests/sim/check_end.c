@@ -121,7 +121,7 @@ static void check_pod_settled(void *arg, struct hf_doc *doc)
 		sim_fail(sim, "liveness", "%s is a stranger's and was not removed", pod->name);
 		return;
 	}
-	struct hf_doc *stored = hf_local_peek(sim->local, &hf_pytorchjobs, "default", job->name);
+	struct hf_doc *stored = sim_job_peek(sim, job->name);
 
 	if (job->gone)
 		sim_fail(sim, "liveness", "%s outlives its job", pod->name);
@@ -216,14 +216,14 @@ bool sim_is_settled(struct sim *sim)
 	bool settled = true;
 	struct ending ending = {.sim = sim};
 
-	hf_local_each(sim->local, &hf_pytorchjobs, "default", look_whether_settled, &settled);
+	sim_each_job(sim, look_whether_settled, &settled);
 	hf_local_each(sim->local, &hf_pods, "default", look_whether_ending, &ending);
 	return settled && !ending.any && sim_nodes_are_well(sim);
 }
 
 void sim_check_end(struct sim *sim)
 {
-	hf_local_each(sim->local, &hf_pytorchjobs, "default", check_job_settled, sim);
+	sim_each_job(sim, check_job_settled, sim);
 	hf_local_each(sim->local, &hf_pods, "default", check_pod_settled, sim);
 	/* 31: in a quiet world there are no requests. */
 	check_who_acts(sim);

@@ -41,7 +41,8 @@ struct sim_pod {
 	struct sim *sim;
 	struct hf_timer *timer;
 	char *name, *uid;
-	char *policy; /* restartPolicy */
+	char *policy;    /* restartPolicy */
+	char *container; /* its first one's name */
 	struct sim_node *node;
 	enum pod_state state;
 	bool deleted; /* its object has a deletionTimestamp */
@@ -69,6 +70,7 @@ static void pod_free(void *value)
 	free(pod->name);
 	free(pod->uid);
 	free(pod->policy);
+	free(pod->container);
 	free(pod);
 }
 
@@ -84,9 +86,9 @@ static void report(struct sim_pod *pod, const char *phase, const char *state, co
 	char text[TEXT_MAX];
 
 	snprintf(text, sizeof(text),
-		 "{\"status\":{\"phase\":\"%s\"%s,\"containerStatuses\":[{\"name\":\"pytorch\","
+		 "{\"status\":{\"phase\":\"%s\"%s,\"containerStatuses\":[{\"name\":\"%s\","
 		 "\"ready\":%s,\"restartCount\":%d,\"state\":{%s}}]}}",
-		 phase, more, hf_streq(phase, "Running") ? "true" : "false", pod->restarts, state);
+		 phase, more, pod->container, hf_streq(phase, "Running") ? "true" : "false", pod->restarts, state);
 	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 }
 
@@ -542,6 +544,8 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	pod->name = hf_xstrdup(hf_doc_name(doc));
 	pod->uid = hf_xstrdup(hf_doc_uid(doc));
 	pod->policy = hf_xstrdup(hf_json_str(hf_json_get(spec, "restartPolicy"), "Always"));
+	pod->container = hf_xstrdup(hf_json_str(
+		hf_json_get(hf_json_item(hf_json_get(spec, "containers"), 0), "name"), "main"));
 	pod->timer = hf_timer_create(sim->loop, pod_turn, pod);
 	bool put = hf_map_put(sim->kubelet->pods, pod->uid, pod);
 

@@ -3,7 +3,6 @@
 #include "sim/sim.h"
 
 #include "base/str.h"
-#include "framework/framework.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -147,9 +146,6 @@ static void be_born(void *arg)
 	struct hf_error err;
 	int rc;
 
-	/* The others are empty in here: most worlds do without listing them. */
-	static const struct hf_framework *const pytorch[] = {&hf_framework_pytorch, NULL};
-
 	life->loop = hf_loop_create_virtual(hf_loop_wall(sim->loop) - sim_now(sim) + life->skew);
 	hf_loop_freeze(life->loop, sim_now(sim));
 	sim_faults_init(life, &faults);
@@ -160,7 +156,7 @@ static void be_born(void *arg)
 	const struct hf_operator_options options = {
 		.loop = life->loop,
 		.store = life->client,
-		.frameworks = sim->seed % 8 == 1 ? hf_frameworks : pytorch,
+		.frameworks = sim_frameworks(sim),
 		/* Where no node fails, some worlds have the kubelet in the process. */
 		.watch_nodes = sim->mood.per_hour[SIM_BY_NODE] > 0 || sim->seed % 3 == 0 ||
 			       sim->script != NULL,

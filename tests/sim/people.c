@@ -42,12 +42,21 @@ static void pick_one(void *arg, struct hf_doc *doc)
 		pick->doc = doc;
 }
 
+/* NULL: a job. */
 static struct hf_doc *random_object(struct sim *sim, const struct hf_resource *resource)
 {
 	struct pick pick = {.sim = sim};
 
-	hf_local_each(sim->local, resource, "default", pick_one, &pick);
+	if (resource == NULL)
+		sim_each_job(sim, pick_one, &pick);
+	else
+		hf_local_each(sim->local, resource, "default", pick_one, &pick);
 	return hf_doc_ref(pick.doc);
+}
+
+static const struct hf_resource *job_resource(struct sim *sim, struct hf_doc *job)
+{
+	return sim_kind_of(sim, hf_doc_name(job))->resource;
 }
 
 /* What admission would refuse is a mistake of the generator. */
@@ -58,7 +67,7 @@ static void check_valid(struct sim *sim, struct hf_doc *job)
 	struct hf_error err;
 
 	hf_field_errors_init(&errors, arena);
-	hf_job_check(job, NULL, &hf_framework_pytorch, &errors);
+	hf_job_check(job, NULL, sim_kind_of(sim, hf_doc_name(job))->framework, &errors);
 	if (hf_field_errors_result(&errors, &err) != 0)
 		sim_fail(sim, "generator", "%s", err.text);
 }
@@ -67,8 +76,10 @@ static void create_job(struct sim *sim)
 {
 	const char *name = names[sim_how(sim, SIM_JOBS_MAX)];
 	HF_AUTO_DOC body = hf_doc_from_json(sim_random_job(sim, name));
-	const struct hf_request request = {
-		.verb = HF_VERB_CREATE, .resource = &hf_pytorchjobs, .ns = "default", .body = body};
+	const struct hf_request request = {.verb = HF_VERB_CREATE,
+					   .resource = sim_kind_of(sim, name)->resource,
+					   .ns = "default",
+					   .body = body};
 
 	check_valid(sim, body);
 	if (sim_apply(sim, &request) == 0)
@@ -94,7 +105,7 @@ static void delete_object(struct sim *sim, const struct hf_resource *resource, s
 
 static void patch_job(struct sim *sim, struct hf_doc *job, const char *text)
 {
-	sim_patch(sim, &hf_pytorchjobs, "default", hf_doc_name(job), NULL, text);
+	sim_patch(sim, job_resource(sim, job), "default", hf_doc_name(job), NULL, text);
 }
 
 static void set_suspend(struct sim *sim, struct hf_doc *job, bool suspend)
@@ -111,29 +122,38 @@ static bool is_suspended(struct hf_doc *job)
 			    false);
 }
 
-static const struct hf_json *replicas_of(struct hf_doc *job)
+/* {"spec":{"<kind>ReplicaSpecs":{"Worker":<patch>}}}, if it has workers. */
+static void patch_workers(struct sim *sim, struct hf_doc *job, const char *patch)
 {
-	return hf_json_path(hf_doc_json(job), "spec", "pytorchReplicaSpecs", NULL);
+	char text[256];
+
+	if (hf_json_get(sim_replicas_of(sim, job), "Worker") == NULL)
+		return;
+	snprintf(text, sizeof(text), "{\"spec\":{\"%s\":{\"Worker\":%s}}}",
+		 sim_kind_of(sim, hf_doc_name(job))->framework->replicas_key, patch);
+	sim_tell(sim, "person: edits the workers of %s: %s", hf_doc_name(job), patch);
+	patch_job(sim, job, text);
 }
 
 /* Kueue starts and stops a job with one patch: suspend, and where the pods may go. */
 static void kueue(struct sim *sim, struct hf_doc *job, bool start)
 {
-	const char *types[] = {"Master", "Worker"};
+	const struct hf_framework *framework = sim_kind_of(sim, hf_doc_name(job))->framework;
 	HF_AUTO_JSON patch = hf_json_object();
 	struct hf_json *spec = hf_json_ensure_object(patch, "spec");
-	struct hf_json *specs = hf_json_ensure_object(spec, "pytorchReplicaSpecs");
+	struct hf_json *specs = hf_json_ensure_object(spec, framework->replicas_key);
 	char zone[16];
 
 	snprintf(zone, sizeof(zone), "zone-%d", (int)sim_how(sim, (uint64_t)sim->nodes->zones));
 	hf_json_set_bool(hf_json_ensure_object(spec, "runPolicy"), "suspend", !start);
-	for (size_t i = 0; i < HF_ARRAY_LEN(types); i++) {
+	for (int i = 0; i < framework->roles_len; i++) {
+		const char *type = framework->roles[i].name;
 		struct hf_json *pod;
 
-		if (hf_json_get(replicas_of(job), types[i]) == NULL)
+		if (hf_json_get(sim_replicas_of(sim, job), type) == NULL)
 			continue;
 		pod = hf_json_ensure_object(
-			hf_json_ensure_object(hf_json_ensure_object(specs, types[i]), "template"),
+			hf_json_ensure_object(hf_json_ensure_object(specs, type), "template"),
 			"spec");
 		hf_json_set(hf_json_ensure_object(pod, "nodeSelector"), "zone",
 			    start ? hf_json_string(zone) : hf_json_null());
@@ -147,35 +167,34 @@ static void kueue(struct sim *sim, struct hf_doc *job, bool start)
 
 static void scale(struct sim *sim, struct hf_doc *job)
 {
-	int replicas = 1 + (int)sim_how(sim, SIM_PODS_MAX - 2);
-	char text[128];
+	char text[32];
 
-	if (hf_json_get(replicas_of(job), "Worker") == NULL)
-		return;
-	snprintf(text, sizeof(text),
-		 "{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":%d}}}}", replicas);
-	sim_tell(sim, "person: scales the workers of %s to %d", hf_doc_name(job), replicas);
-	patch_job(sim, job, text);
+	snprintf(text, sizeof(text), "{\"replicas\":%d}", 1 + (int)sim_how(sim, SIM_PODS_MAX - 4));
+	patch_workers(sim, job, text);
 }
 
 static void edit(struct sim *sim, struct hf_doc *job)
 {
+	static const char *const workers[] = {
+		"{\"template\":{\"spec\":{\"terminationGracePeriodSeconds\":3}}}",
+		"{\"restartPolicy\":\"OnFailure\"}",
+	};
 	static const char *const edits[] = {
-		("{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"template\":{\"spec\":{"
-		 "\"terminationGracePeriodSeconds\":3}}}}}}"),
-		"{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"restartPolicy\":\"OnFailure\"}}}}",
 		"{\"spec\":{\"runPolicy\":{\"backoffLimit\":4}}}",
 		"{\"spec\":{\"runPolicy\":{\"backoffLimit\":null}}}",
 		"{\"spec\":{\"runPolicy\":{\"cleanPodPolicy\":\"Running\"}}}",
 		"{\"spec\":{\"runPolicy\":{\"activeDeadlineSeconds\":300}}}",
 		"{\"spec\":{\"runPolicy\":{\"ttlSecondsAfterFinished\":60}}}",
 	};
-	const char *text = edits[sim_how(sim, HF_ARRAY_LEN(edits))];
+	uint64_t which = sim_how(sim, HF_ARRAY_LEN(workers) + HF_ARRAY_LEN(edits));
 
-	if (strstr(text, "Worker") != NULL && hf_json_get(replicas_of(job), "Worker") == NULL)
+	if (which < HF_ARRAY_LEN(workers)) {
+		patch_workers(sim, job, workers[which]);
 		return;
-	sim_tell(sim, "person: edits %s: %s", hf_doc_name(job), text);
-	patch_job(sim, job, text);
+	}
+	which -= HF_ARRAY_LEN(workers);
+	sim_tell(sim, "person: edits %s: %s", hf_doc_name(job), edits[which]);
+	patch_job(sim, job, edits[which]);
 }
 
 static void label(struct sim *sim, struct hf_doc *job)
@@ -234,7 +253,7 @@ static void write_foreign_status(struct sim *sim, struct hf_doc *job)
 		return;
 	HF_AUTO_DOC body = hf_doc_from_text(text, strlen(text));
 	const struct hf_request request = {.verb = HF_VERB_PATCH,
-					   .resource = &hf_pytorchjobs,
+					   .resource = job_resource(sim, job),
 					   .ns = "default",
 					   .name = hf_doc_name(job),
 					   .subresource = "status",
@@ -281,6 +300,7 @@ static void drop_finalizers(struct sim *sim)
 	HF_VEC_RELEASE(&list.jobs);
 }
 
+/* NULL: a job. */
 static const struct hf_resource *resource_of(enum sim_trouble kind)
 {
 	switch (kind) {
@@ -288,7 +308,7 @@ static const struct hf_resource *resource_of(enum sim_trouble kind)
 	case SIM_POD_FORCED:
 	case SIM_FINALIZER: return &hf_pods;
 	case SIM_SERVICE_DELETED: return &hf_services;
-	default: return &hf_pytorchjobs;
+	default: return NULL;
 	}
 }
 
@@ -301,7 +321,7 @@ static bool touches(enum sim_trouble kind)
 
 static void delete_job(struct sim *sim, struct hf_doc *doc)
 {
-	delete_object(sim, &hf_pytorchjobs, doc, false);
+	delete_object(sim, job_resource(sim, doc), doc, false);
 }
 
 static void delete_pod(struct sim *sim, struct hf_doc *doc)
@@ -426,7 +446,7 @@ void sim_people_calm(struct sim *sim)
 {
 	struct job_list list = {.jobs = HF_VEC_INIT(SIM_JOBS_MAX)};
 
-	hf_local_each(sim->local, &hf_pytorchjobs, "default", collect, &list);
+	sim_each_job(sim, collect, &list);
 	for (size_t i = 0; i < list.jobs.len; i++) {
 		struct hf_doc *job = list.jobs.items[i];
 

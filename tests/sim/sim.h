@@ -120,6 +120,22 @@ void sim_people_act(struct sim *sim);
 void sim_people_calm(struct sim *sim); /* resume what they suspended, then do nothing more */
 struct hf_json *sim_random_job(struct sim *sim, const char *name);
 
+/* --- kinds.c: which kinds of jobs a world has ------------------------------------------------ */
+
+struct sim_kind {
+	const struct hf_framework *framework;
+	const struct hf_resource *resource;
+};
+/* A job's name tells its kind. */
+const struct sim_kind *sim_kind_of(const struct sim *sim, const char *job);
+bool sim_is_mixed(const struct sim *sim);
+/* Those that the operator knows; ends with NULL. */
+const struct hf_framework *const *sim_frameworks(const struct sim *sim);
+void sim_each_job(struct sim *sim, void (*fn)(void *arg, struct hf_doc *doc), void *arg);
+struct hf_doc *sim_job_peek(struct sim *sim, const char *name); /* NULL: none */
+/* Of a job's spec: an object by replica type. */
+const struct hf_json *sim_replicas_of(const struct sim *sim, struct hf_doc *job);
+
 /* --- check.c: what must hold --------------------------------------------------------------- */
 
 struct sim_checks;

@@ -2,6 +2,9 @@
  * Copyright The Holdfast authors */
 #include "sim/sim.h"
 
+#include "framework/framework.h"
+#include "store/resource.h"
+
 /* A job as people might write one: small numbers, so that limits are met. */
 
 static uint64_t below(struct sim *sim, uint64_t bound)
@@ -14,7 +17,8 @@ static bool one_in(struct sim *sim, uint64_t n)
 	return below(sim, n) == 0;
 }
 
-static struct hf_json *random_replica(struct sim *sim, bool master, int64_t replicas)
+static struct hf_json *random_replica(struct sim *sim, const char *main, bool master,
+				      int64_t replicas)
 {
 	static const char *const policies[] = {"OnFailure", "Always", "Never", "ExitCode"};
 	struct hf_json *spec = hf_json_object(), *pod, *container;
@@ -28,13 +32,13 @@ static struct hf_json *random_replica(struct sim *sim, bool master, int64_t repl
 	if (one_in(sim, 2))
 		hf_json_set_i64(pod, "terminationGracePeriodSeconds", (int64_t)below(sim, 20));
 	container = hf_json_object();
-	hf_json_set_str(container, "name", "pytorch");
+	hf_json_set_str(container, "name", main);
 	hf_json_set_str(container, "image", "train:1");
 	hf_json_append(hf_json_ensure_array(pod, "containers"), container);
 	return spec;
 }
 
-static void random_rules(struct sim *sim, struct hf_json *policy)
+static void random_rules(struct sim *sim, const char *main, struct hf_json *policy)
 {
 	static const char *const actions[] = {"FailJob", "Ignore", "Count", "RestartReplica",
 					      "RestartJob"};
@@ -47,7 +51,7 @@ static void random_rules(struct sim *sim, struct hf_json *policy)
 
 		hf_json_set_str(rule, "action", actions[below(sim, HF_ARRAY_LEN(actions))]);
 		on = hf_json_ensure_object(rule, "onExitCodes");
-		hf_json_set_str(on, "containerName", "pytorch");
+		hf_json_set_str(on, "containerName", main);
 		hf_json_set_str(on, "operator", "In");
 		hf_json_append(hf_json_ensure_array(on, "values"),
 			       hf_json_int(codes[below(sim, HF_ARRAY_LEN(codes))]));
@@ -75,7 +79,7 @@ static void random_recovery(struct sim *sim, struct hf_json *policy)
 		hf_json_set_i64(recovery, "restartGraceSeconds", (int64_t)below(sim, 10));
 }
 
-static void random_policy(struct sim *sim, struct hf_json *spec)
+static void random_policy(struct sim *sim, const char *main, struct hf_json *spec)
 {
 	static const char *const clean[] = {"None", "Running", "All"};
 	struct hf_json *policy = hf_json_ensure_object(spec, "runPolicy");
@@ -95,30 +99,65 @@ static void random_policy(struct sim *sim, struct hf_json *spec)
 	if (one_in(sim, 2))
 		random_recovery(sim, policy);
 	if (one_in(sim, 4))
-		random_rules(sim, policy);
+		random_rules(sim, main, policy);
+}
+
+/* What only TFJob has: a chief in the master's place, parameter servers, an evaluator. */
+static void random_tensorflow(struct sim *sim, const char *main, struct hf_json *replicas)
+{
+	struct hf_json *master = hf_json_get(replicas, "Master");
+
+	if (master != NULL && one_in(sim, 2)) {
+		hf_json_set(replicas, "Chief", hf_json_copy(master));
+		hf_json_remove(replicas, "Master");
+	}
+	if (one_in(sim, 2))
+		hf_json_set(replicas, "PS",
+			    random_replica(sim, main, false, 1 + (int64_t)below(sim, 2)));
+	if (one_in(sim, 4))
+		hf_json_set(replicas, "Evaluator", random_replica(sim, main, true, 1));
+}
+
+/* Some go on with fewer workers than they would like. */
+static void random_elastic(struct sim *sim, struct hf_json *spec, int64_t workers)
+{
+	struct hf_json *elastic;
+
+	if (workers < 2 || !one_in(sim, 4))
+		return;
+	elastic = hf_json_ensure_object(spec, "elasticPolicy");
+	hf_json_set_i64(elastic, "minReplicas", 1 + (int64_t)below(sim, (uint64_t)workers));
+	hf_json_set_i64(elastic, "maxReplicas", SIM_PODS_MAX);
 }
 
 struct hf_json *sim_random_job(struct sim *sim, const char *name)
 {
+	const struct sim_kind *kind = sim_kind_of(sim, name);
+	const char *main = kind->framework->container_name;
+	bool jax = kind->resource == &hf_jaxjobs;
 	struct hf_json *job = hf_json_object(), *meta, *spec, *replicas;
-	bool master = !one_in(sim, 4);
+	bool master = (!one_in(sim, 4) || kind->resource == &hf_xgboostjobs) && !jax;
 	/* Most faults need few ranks, and a small job is soon done. */
-	int64_t workers = (int64_t)below(sim, one_in(sim, 3) ? SIM_PODS_MAX - 1 : 4);
+	int64_t workers = (int64_t)below(sim, one_in(sim, 3) ? SIM_PODS_MAX - 4 : 4);
 
-	hf_json_set_str(job, "apiVersion", "kubeflow.org/v1");
-	hf_json_set_str(job, "kind", "PyTorchJob");
+	hf_json_set_str(job, "apiVersion", kind->framework->api_version);
+	hf_json_set_str(job, "kind", kind->framework->kind);
 	meta = hf_json_ensure_object(job, "metadata");
 	hf_json_set_str(meta, "name", name);
 	hf_json_set_str(meta, "namespace", "default");
 	spec = hf_json_ensure_object(job, "spec");
-	replicas = hf_json_ensure_object(spec, "pytorchReplicaSpecs");
+	replicas = hf_json_ensure_object(spec, kind->framework->replicas_key);
 	if (master)
-		hf_json_set(replicas, "Master", random_replica(sim, true, 1));
+		hf_json_set(replicas, "Master", random_replica(sim, main, true, 1));
 	if (!master || workers > 0)
 		hf_json_set(replicas, "Worker",
-			    random_replica(sim, false, workers > 0 ? workers : 1));
+			    random_replica(sim, main, false, workers > 0 ? workers : 1));
 	if (!one_in(sim, 5))
-		random_policy(sim, spec);
+		random_policy(sim, main, spec);
+	if (kind->resource == &hf_tfjobs)
+		random_tensorflow(sim, main, replicas);
+	if (kind->resource == &hf_pytorchjobs)
+		random_elastic(sim, spec, workers);
 	if (sim->narrow)
 		sim_narrow_job(job);
 	return job;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/sim.h"
+
+#include "framework/framework.h"
+#include "store/resource.h"
+
+/*
+ * Which kinds of jobs there are.  Most worlds have one, and their operator knows that one alone:
+ * lists of the others would be empty.  In every eighth the operator knows all, and each of the
+ * three names is of a kind of its own (two jobs of one name would fight for their pods' names, which
+ * nobody can settle).
+ */
+
+static const struct sim_kind kinds[] = {
+	{&hf_framework_pytorch, &hf_pytorchjobs},  {&hf_framework_tensorflow, &hf_tfjobs},
+	{&hf_framework_xgboost, &hf_xgboostjobs},  {&hf_framework_paddle, &hf_paddlejobs},
+	{&hf_framework_jax, &hf_jaxjobs},
+};
+#define KINDS HF_ARRAY_LEN(kinds)
+
+bool sim_is_mixed(const struct sim *sim)
+{
+	return sim->script == NULL && sim->seed % 8 == 1;
+}
+
+/* Half of the worlds are PyTorchJob's. */
+static size_t kind_of_seed(const struct sim *sim)
+{
+	uint64_t number = sim->seed / 8 % (2 * (KINDS - 1));
+
+	return sim->script != NULL || number >= KINDS - 1 ? 0 : number + 1;
+}
+
+const struct sim_kind *sim_kind_of(const struct sim *sim, const char *job)
+{
+	if (sim_is_mixed(sim))
+		return &kinds[(sim->seed / 8 + (size_t)(unsigned char)job[0]) % KINDS];
+	return &kinds[kind_of_seed(sim)];
+}
+
+const struct hf_framework *const *sim_frameworks(const struct sim *sim)
+{
+	static const struct hf_framework *const alone[KINDS][2] = {
+		{&hf_framework_pytorch, NULL}, {&hf_framework_tensorflow, NULL},
+		{&hf_framework_xgboost, NULL}, {&hf_framework_paddle, NULL},
+		{&hf_framework_jax, NULL},
+	};
+
+	return sim_is_mixed(sim) ? hf_frameworks : alone[kind_of_seed(sim)];
+}
+
+void sim_each_job(struct sim *sim, void (*fn)(void *arg, struct hf_doc *doc), void *arg)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (sim_is_mixed(sim) || i == kind_of_seed(sim))
+			hf_local_each(sim->local, kinds[i].resource, "default", fn, arg);
+}
+
+struct hf_doc *sim_job_peek(struct sim *sim, const char *name)
+{
+	return hf_local_peek(sim->local, sim_kind_of(sim, name)->resource, "default", name);
+}
+
+const struct hf_json *sim_replicas_of(const struct sim *sim, struct hf_doc *job)
+{
+	return hf_json_path(hf_doc_json(job), "spec",
+			    sim_kind_of(sim, hf_doc_name(job))->framework->replicas_key, NULL);
+}
