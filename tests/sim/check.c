@@ -16,6 +16,7 @@
  */
 
 #define TRUTHS_MAX 100000
+#define LEDGER_MAX 8192
 
 static void pod_truth_free(void *value)
 {
@@ -111,7 +112,7 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 	for (int role = 0; role < SIM_ROLES; role++) {
 		const char *attempts = sim_ledger_text(status, sim_role_names[role], "attempts");
 
-		for (int i = 0; i < SIM_PODS_MAX; i++)
+		for (int i = 0; attempts[0] != '\0' && i < SIM_PODS_MAX; i++)
 			if (sim_sparse_get(attempts, i) > job->ended[role][i] &&
 			    sim_sparse_get(attempts, i) >
 				    job->ended[role][i] + rank_is_there(sim, job, role, i))
@@ -122,6 +123,11 @@ static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *j
 					 (long long)job->ended[role][i]);
 	}
 	/* A pod on a node that is lost is given up, and charged, before it is deleted. */
+	if (sim_all_restarts(status) > job->ends - job->ours + pods_away(sim, job))
+		sim_fail(sim, "14 our own ends cost nothing",
+			 "%s: %lld charged, but of %lld ends %lld were ours", job->name,
+			 (long long)sim_all_restarts(status), (long long)job->ends,
+			 (long long)job->ours);
 	if (sim_all_restarts(status) > job->ends + pods_away(sim, job))
 		sim_fail(sim, "3 each end counts once", "%lld charged, but %lld ends",
 			 (long long)sim_all_restarts(status), (long long)job->ends);
@@ -182,14 +188,15 @@ static void check_counters_never_fall(struct sim *sim, const struct sim_job_trut
 	/* Peers of a pod that a stray eviction hit have died of that, which costs nothing. */
 	if (sim_all_restarts(after) + job->evicted < sim_all_restarts(before))
 		sim_fail(sim, "5 counters never fall", "a charge disappeared");
-	for (int r = 0; r < SIM_ROLES; r++)
-		for (long long i = 0; i < SIM_PODS_MAX; i++)
-			if (sim_sparse_get(sim_ledger_text(after, sim_role_names[r], "attempts"),
-					   i) <
-			    sim_sparse_get(sim_ledger_text(before, sim_role_names[r], "attempts"),
-					   i))
+	for (int r = 0; r < SIM_ROLES; r++) {
+		const char *had = sim_ledger_text(before, sim_role_names[r], "attempts");
+		const char *has = sim_ledger_text(after, sim_role_names[r], "attempts");
+
+		for (long long i = 0; had[0] != '\0' && i < SIM_PODS_MAX; i++)
+			if (sim_sparse_get(has, i) < sim_sparse_get(had, i))
 				sim_fail(sim, "5 counters never fall", "attempts of %s %lld fell",
 					 sim_role_names[r], i);
+	}
 }
 
 /* 6: no status write lands with a stale resourceVersion or on another UID. */
@@ -419,6 +426,21 @@ static void check_limit_of_application(struct sim *sim, const struct sim_job_tru
 			 (long long)used);
 }
 
+/* 33: what is counted stays small. */
+static void check_small(struct sim *sim, const struct sim_job_truth *job,
+			const struct hf_json *status)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)1 << 20);
+	const struct hf_json *ledger = hf_json_get(status, "recovery");
+
+	if (ledger == NULL)
+		return;
+	hf_json_write(ledger, HF_JSON_COMPACT, &text);
+	/* 64 KiB of 20,000 ranks; of these few, with their history, some 3 KB. */
+	if (text.full || text.len > LEDGER_MAX)
+		sim_fail(sim, "33 size", "the ledger of %s has %zu bytes", job->name, text.len);
+}
+
 /* 36: what another controller manages is left alone. */
 static void check_not_ours(struct sim *sim, const struct sim_job_truth *job)
 {
@@ -437,6 +459,7 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 	if (request->verb == HF_VERB_DELETE)
 		check_only_ours(sim, request);
 	sim_check_forced(sim, request);
+	sim_check_cost(sim, request);
 	check_time_to_live(sim, request);
 	/* The ledger is in the status or, under narrow CRDs, in an annotation. */
 	if (request->verb == HF_VERB_PATCH && (status || sim->narrow)) {
@@ -552,6 +575,8 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	check_limit_of_application(sim, job, hf_doc_json(after), status);
 	check_not_ours(sim, job);
 	check_foreign_survives(sim, job, status);
+	check_small(sim, job, status);
+	sim_check_deadline(sim, job, hf_doc_json(after), status);
 }
 
 /* "<job>-<type>-<index>" */
@@ -597,6 +622,8 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	check_no_create_after_end(sim, job, doc);
 	if (job != NULL)
 		check_not_ours(sim, job);
+	if (job != NULL)
+		job->made++;
 	struct hf_doc *stored =
 		job == NULL ? NULL : sim_job_peek(sim, job->name);
 
@@ -609,6 +636,8 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	sim_check_replace_delay(sim, pod);
 	sim_check_barrier(sim, job, pod);
 	check_replacement_has_cause(sim, job, pod, status);
+	sim_check_avoids(sim, pod, doc, status);
+	sim_check_not_made_again(sim, job, pod);
 }
 
 static bool is_refusal(const char *reason)
@@ -665,6 +694,8 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	if (job != NULL) {
 		job->ended[pod->role][pod->index]++;
 		job->ends++;
+		job->ours += pod->known && !pod->away;
+		sim_check_ended(sim, job, pod, after);
 	}
 }
 
@@ -674,8 +705,10 @@ void sim_check_touched(struct sim *sim, struct hf_doc *doc)
 
 	if (job == NULL)
 		job = sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc)));
-	if (job != NULL)
+	if (job != NULL) {
 		job->touched = true;
+		job->deeds++;
+	}
 }
 
 void sim_check_oom(struct sim *sim, const char *pod_uid)
@@ -728,8 +761,11 @@ static void on_change(void *arg, const struct hf_local_change *change)
 		else
 			pod_changed(sim, change->after, hf_doc_uid(doc));
 	} else if (change->resource == &hf_services && change->before == NULL) {
-		check_no_create_after_end(
-			sim, sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc))), doc);
+		struct sim_job_truth *job = sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc)));
+
+		check_no_create_after_end(sim, job, doc);
+		if (job != NULL)
+			job->made++;
 	} else if (hf_resource_is_job(change->resource)) {
 		if (change->before == NULL)
 			job_created(sim, doc);

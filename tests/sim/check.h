@@ -59,6 +59,10 @@ struct sim_job_truth {
 	int64_t ended[SIM_ROLES][SIM_PODS_MAX]; /* pods, by replica */
 	int64_t ends;                           /* and restarts in place */
 	enum sim_state state;
+	int64_t ours;                         /* ends that the operator asked for */
+	int64_t made;                         /* pods and services */
+	int64_t writes, deeds;                /* requests of the operator; what people did */
+	hf_time must_fail_by, must_fail_since; /* monotonic; 0: it need not */
 };
 
 struct sim_checks {
@@ -84,9 +88,27 @@ void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
 void sim_check_forced(struct sim *sim, const struct hf_request *request);
 void sim_check_given_up(struct sim *sim, const char *pod_uid);
 void sim_check_gone(struct sim *sim, struct sim_pod_truth *pod);
+/* Nothing between the operator and the store that makes it see the past. */
+bool sim_sees_the_present(const struct sim *sim);
+void sim_check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struct hf_doc *object,
+		      const struct hf_json *status);
+/* Taint eviction deletes a pod whose node has no taint. */
+void sim_check_stray(struct sim *sim, const char *pod);
 void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod);
 void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod);
+/* check_time.c */
+void sim_check_deadline(struct sim *sim, const struct sim_job_truth *job,
+			const struct hf_json *spec, const struct hf_json *status);
+/* This pod has just ended; object as it is now, NULL: gone. */
+void sim_check_ended(struct sim *sim, struct sim_job_truth *job, const struct sim_pod_truth *pod,
+		     struct hf_doc *object);
+void sim_check_not_made_again(struct sim *sim, const struct sim_job_truth *job,
+			      const struct sim_pod_truth *pod);
+void sim_check_cost(struct sim *sim, const struct hf_request *request);
+void sim_check_writes(struct sim *sim, const struct sim_job_truth *job);
+/* Time goes by. */
+void sim_check_clock(struct sim *sim);
 /* Every job has ended or is suspended, with nothing left that is to go. */
 bool sim_is_settled(struct sim *sim);
 /* When the quiet is over. */

@@ -94,6 +94,7 @@ static void check_job_settled(void *arg, struct hf_doc *doc)
 
 	check_restarts_match_truth(sim, doc);
 	check_classes_match_truth(sim, doc);
+	sim_check_writes(sim, sim_job_truth(sim, hf_doc_uid(doc)));
 	if (sim_terminal_of(status) != NULL || sim_job_truth(sim, hf_doc_uid(doc))->not_ours)
 		return;
 	if (!suspend || !sim_condition_is(status, "Suspended"))

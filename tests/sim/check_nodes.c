@@ -3,8 +3,10 @@
 #include "sim/check.h"
 
 #include "base/str.h"
+#include "base/strbuf.h"
 #include "sim/nodes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -18,8 +20,7 @@
 #define EVIDENCE_MAX (5 * HF_MINUTE)        /* how old a cache may be, and a pause beside it */
 #define STORM_SEEN (10 * HF_SECOND)
 
-/* Nothing between the operator and the store that makes it see the past. */
-static bool sees_the_present(const struct sim *sim)
+bool sim_sees_the_present(const struct sim *sim)
 {
 	const unsigned *weight = sim->mood.weight;
 
@@ -77,7 +78,7 @@ static void check_no_force_in_storm(struct sim *sim, const struct hf_request *re
 		lost += other->shown == SIM_SHOWN_UNKNOWN && !other->out_of_service &&
 			sim_now(sim) - other->shown_since >= STORM_SEEN;
 	}
-	if (!is_proven(node) && sees_the_present(sim) && lost > 2 && lost * 100 >= nodes * 55)
+	if (!is_proven(node) && sim_sees_the_present(sim) && lost > 2 && lost * 100 >= nodes * 55)
 		sim_fail(sim, "16 storm", "%s is forced while %d of %d nodes of zone %d are lost",
 			 request->name, lost, nodes, node->zone);
 }
@@ -135,7 +136,7 @@ void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod)
 	void *value;
 
 	/* A late watch may tell of the pod when the taint is gone already. */
-	if (sim->mood.per_hour[SIM_BY_NODE] == 0 || !sees_the_present(sim))
+	if (sim->mood.per_hour[SIM_BY_NODE] == 0 || !sim_sees_the_present(sim))
 		return;
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *other = value;
@@ -167,4 +168,54 @@ void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
 				 (long long)pod->generation, other->name,
 				 (long long)other->generation);
 	}
+}
+
+/* 18, what the delay is for: no replacement is hit by the timer that was set for its predecessor. */
+void sim_check_stray(struct sim *sim, const char *name)
+{
+	struct hf_doc *doc = hf_local_peek(sim->local, &hf_pods, "default", name);
+	const struct sim_pod_truth *pod = sim_pod_truth(sim, hf_doc_uid(doc));
+
+	if (sim_sees_the_present(sim) && sim->n_lives == 1 && pod->attempt + pod->generation > 1)
+		sim_fail(sim, "18 taint race", "%s on %s is evicted for a taint of another node",
+			 name, pod->node);
+}
+
+static bool names_node(struct hf_doc *pod, const char *node)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)64 << 10);
+	char quoted[32];
+
+	hf_json_write(hf_json_path(hf_doc_json(pod), "spec", "affinity", "nodeAffinity", NULL),
+		      HF_JSON_COMPACT, &text);
+	snprintf(quoted, sizeof(quoted), "\"%s\"", node);
+	return strstr(hf_str_or(text.data, ""), quoted) != NULL;
+}
+
+static void check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struct hf_doc *object,
+			 const struct hf_json *record)
+{
+	const char *node = hf_json_str(hf_json_get(record, "node"), NULL);
+
+	if (node != NULL &&
+	    hf_streq(hf_json_str(hf_json_get(record, "reason"), NULL), "NodeLost") &&
+	    !names_node(object, node))
+		sim_fail(sim, "20 avoided nodes", "%s may go to %s, which was lost", pod->name,
+			 node);
+}
+
+/* 20: what is made after a node was lost keeps off it.  (Where it has to, the world's scheduler sees
+ * to that.) */
+void sim_check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struct hf_doc *object,
+		      const struct hf_json *status)
+{
+	const struct hf_json *ledger = hf_json_get(status, "recovery");
+	const struct hf_json *history = hf_json_get(ledger, "history");
+
+	/* Who lists from the past may make a pod by an older ledger. */
+	if (!sim_sees_the_present(sim) || sim->mood.weight[SIM_LIST_PAST] > 0 || sim->n_lives > 1)
+		return;
+	check_avoids(sim, pod, object, hf_json_get(ledger, "last"));
+	for (size_t i = 0; i < hf_json_len(history); i++)
+		check_avoids(sim, pod, object, hf_json_item(history, i));
 }

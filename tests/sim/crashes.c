@@ -149,7 +149,14 @@ struct sim_script_state {
 static void make_job(void *arg)
 {
 	struct sim *sim = arg;
-	HF_AUTO_DOC body = hf_doc_from_text(sim->script->job, strlen(sim->script->job));
+	struct hf_json *job = NULL;
+	struct hf_error err;
+	int rc = hf_json_parse(sim->script->job, strlen(sim->script->job), NULL, &job, &err);
+
+	hf_assert(rc == 0);
+	if (sim->narrow)
+		sim_narrow_job(job);
+	HF_AUTO_DOC body = hf_doc_from_json(job);
 	const struct hf_request request = {
 		.verb = HF_VERB_CREATE, .resource = &hf_pytorchjobs, .ns = "default", .body = body};
 
@@ -243,13 +250,13 @@ void sim_script_request(struct sim_life *life, struct hf_fault *fault)
 void sim_script_result(struct sim *sim, char result[256])
 {
 	struct hf_doc *job = hf_local_peek(sim->local, &hf_pytorchjobs, "default", "ant");
-	const struct hf_json *status;
 
 	if (job == NULL) {
 		snprintf(result, 256, "gone");
 		return;
 	}
-	status = hf_json_get(hf_doc_json(job), "status");
+	HF_AUTO_JSON status = sim_status(job);
+
 	snprintf(result, 256, "%s %lld/%lld", hf_str_or(sim_terminal_of(status), "unfinished"),
 		 (long long)sim_ledger_int(status, "restarts", "application"),
 		 (long long)sim_ledger_int(status, "restarts", "infrastructure"));
@@ -258,10 +265,14 @@ void sim_script_result(struct sim *sim, char result[256])
 /* --- all points ------------------------------------------------------------------------------ */
 
 static bool run_point(const struct sim_script *script, unsigned long long at, enum sim_crash crash,
-		      bool aloud, unsigned long long *ret_requests)
+		      bool narrow, bool aloud, unsigned long long *ret_requests)
 {
-	const struct sim_options options = {
-		.seed = 1, .script = script, .crash_at = at, .crash = crash, .aloud = aloud};
+	const struct sim_options options = {.seed = 1,
+					    .script = script,
+					    .crash_at = at,
+					    .crash = crash,
+					    .narrow = narrow,
+					    .aloud = aloud};
 	struct sim_summary summary = {0};
 	struct sim_outcome outcome;
 	bool good;
@@ -276,26 +287,26 @@ static bool run_point(const struct sim_script *script, unsigned long long at, en
 	return good;
 }
 
-static bool run_script(const struct sim_script *script, unsigned each, bool verbose,
-		       unsigned long long *points)
+static bool run_script(const struct sim_script *script, unsigned each, bool narrow,
+		       bool verbose, unsigned long long *points)
 {
 	unsigned long long n = 0, unused;
 
-	if (!run_point(script, 0, SIM_CRASH_NEVER, verbose, &n))
-		return run_point(script, 0, SIM_CRASH_NEVER, true, &n);
+	if (!run_point(script, 0, SIM_CRASH_NEVER, narrow, verbose, &n))
+		return run_point(script, 0, SIM_CRASH_NEVER, narrow, true, &n);
 	for (unsigned long long at = 1; at <= n; at++)
 		for (enum sim_crash crash = SIM_CRASH_UNSENT; crash <= SIM_CRASH_ANSWERED;
 		     crash++) {
 			if ((at * 3 + crash) % each != 0)
 				continue;
 			++*points;
-			if (!run_point(script, at, crash, false, &unused))
-				return run_point(script, at, crash, true, &unused);
+			if (!run_point(script, at, crash, narrow, false, &unused))
+				return run_point(script, at, crash, narrow, true, &unused);
 		}
 	return true;
 }
 
-int sim_crash_points(const char *only, unsigned each, bool verbose)
+int sim_crash_points(const char *only, unsigned each, bool narrow, bool verbose)
 {
 	unsigned long long points = 0, scenarios = 0;
 	bool good = true;
@@ -303,7 +314,7 @@ int sim_crash_points(const char *only, unsigned each, bool verbose)
 	for (size_t i = 0; good && i < HF_ARRAY_LEN(scripts); i++) {
 		if (only != NULL && !hf_streq(only, scripts[i].name))
 			continue;
-		good = run_script(&scripts[i], each, verbose, &points);
+		good = run_script(&scripts[i], each, narrow, verbose, &points);
 		scenarios++;
 	}
 	printf("%llu scenarios, %llu crash points: %s\n", scenarios, points,

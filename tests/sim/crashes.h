@@ -46,6 +46,6 @@ void sim_script_request(struct sim_life *life, struct hf_fault *fault);
 
 /* Every scenario (or the one of that name), every point; 0 or 1.  each: 1 takes every point, n
  * every nth. */
-int sim_crash_points(const char *only, unsigned each, bool verbose);
+int sim_crash_points(const char *only, unsigned each, bool narrow, bool verbose);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "sim/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +136,21 @@ static void eviction_free(void *value)
 	free(eviction);
 }
 
+static bool taints_execute(const struct sim_node *node)
+{
+	return node->exists && ((node->shown != SIM_SHOWN_READY && node->unreachable_execute) ||
+				node->out_of_service || node->drained);
+}
+
+static void check_stray(struct sim *sim, const char *name)
+{
+	const struct sim_node *node =
+		sim_node_get(sim, node_of(hf_local_peek(sim->local, &hf_pods, "default", name)));
+
+	if (node != NULL && !taints_execute(node))
+		sim_check_stray(sim, name);
+}
+
 static void evict(void *arg)
 {
 	struct eviction *eviction = arg;
@@ -145,6 +161,7 @@ static void evict(void *arg)
 	if (hf_local_peek(sim->local, &hf_pods, "default", name) == NULL)
 		return;
 	sim_tell(sim, "taint eviction: deletes %s, by name", name);
+	check_stray(sim, name);
 	sim_pod_mark(sim, name, "DisruptionTarget", "True", "DeletionByTaintManager", NULL);
 	delete_by_name(sim, name, HF_GRACE_DEFAULT);
 }
@@ -183,12 +200,6 @@ static void consider(struct sim_node *node, struct hf_doc *pod)
 
 	hf_assert(put);
 	hf_timer_arm(eviction->timer, tolerated(node, pod));
-}
-
-static bool taints_execute(const struct sim_node *node)
-{
-	return node->exists && ((node->shown != SIM_SHOWN_READY && node->unreachable_execute) ||
-				node->out_of_service || node->drained);
 }
 
 void sim_lifecycle_taints(struct sim_node *node)
@@ -255,7 +266,7 @@ void sim_lifecycle_pod(struct sim *sim, const struct hf_local_change *change)
 
 	/* In worlds without node trouble it has nothing to do. */
 	if (sim->nodes->kcm_down || (change->after != NULL && !bound) ||
-	    sim->mood.per_hour[SIM_BY_NODE] == 0)
+	    (sim->mood.per_hour[SIM_BY_NODE] == 0 && sim->script == NULL))
 		return;
 	handling = hf_xcalloc(1, sizeof(*handling));
 	handling->sim = sim;
@@ -388,6 +399,7 @@ static void on_look(void *arg)
 		zones[node->zone].not_ready += node->shown != SIM_SHOWN_READY;
 		again = again || is_of_interest(node);
 	}
+	sim_check_clock(sim);
 	for (int z = 0; z < SIM_ZONES_MAX; z++)
 		all_down = all_down && (zones[z].nodes == 0 || is_down(&zones[z]));
 	for (size_t i = 0; i < nodes->n; i++)

@@ -18,6 +18,7 @@ static int usage(void)
 		"usage: sim [--seeds N] [--start S] [--jobs J] [--seconds S] [--corpus FILE]\n"
 		"           [--narrow] [--coverage] [--twice] [--go-on] [--brief]\n"
 		"       sim --crash-points [--scenario NAME] [--each N] [--verbose]\n"
+		"           [--unchecked INVARIANT]\n"
 		"       sim --seed N [--only TROUBLES] [--narrow] [--verbose]\n");
 	return 2;
 }
@@ -50,6 +51,7 @@ static int read_arg(int c, struct sim_args *args)
 	switch (c) {
 	case 'o': args->has_only = true; return sim_ids_parse(optarg, &args->only) == 0 ? 0 : 2;
 	case 'c': args->corpus = optarg; return 0;
+	case 'u': args->unchecked = optarg; return 0;
 	case 'w': args->narrow = true; return 0;
 	case 'v': args->verbose = true; return 0;
 	case 'g': args->coverage = true; return 0;
@@ -73,6 +75,7 @@ int main(int argc, char **argv)
 		{"seconds", required_argument, NULL, 't'},
 		{"jobs", required_argument, NULL, 'j'},
 		{"only", required_argument, NULL, 'o'},
+		{"unchecked", required_argument, NULL, 'u'},
 		{"narrow", no_argument, NULL, 'w'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"coverage", no_argument, NULL, 'g'},
@@ -98,7 +101,7 @@ int main(int argc, char **argv)
 	    ((args.has_only || args.verbose) && !args.one && !args.crash_points))
 		rc = usage();
 	else if (args.crash_points)
-		rc = sim_crash_points(args.scenario, args.each, args.verbose);
+		rc = sim_crash_points(args.scenario, args.each, args.narrow, args.verbose);
 	else
 		rc = args.one ? sim_swarm_one(&args) : sim_swarm(&args);
 	sim_ids_release(&args.only);

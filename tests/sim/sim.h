@@ -174,6 +174,7 @@ struct sim {
 	unsigned long long crash_at;
 	int crash;
 
+	const char *unchecked; /* invariants that begin so may be broken; NULL: none */
 	bool failed;
 	char failure[1024];
 };
@@ -205,6 +206,7 @@ struct sim_options {
 	bool aloud;
 	bool story;                 /* keep the story, for sim_failure */
 	const struct sim_ids *only; /* NULL: every trouble happens that is drawn */
+	const char *unchecked;      /* NULL: nothing is left unchecked */
 };
 struct sim_summary {
 	unsigned long long seeds, crashes, leaders, requests, checked, troubles;

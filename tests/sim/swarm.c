@@ -88,7 +88,8 @@ static void tell_failure(const struct sim_options *base)
 
 static bool run_seed(struct worker *worker, const struct sim_args *args, uint64_t seed, bool *stop)
 {
-	const struct sim_options options = {.seed = seed, .narrow = args->narrow};
+	const struct sim_options options = {
+		.seed = seed, .narrow = args->narrow, .unchecked = args->unchecked};
 	struct sim_outcome outcome, again;
 	struct sim_summary unused = {0};
 
@@ -249,6 +250,7 @@ int sim_swarm_one(const struct sim_args *args)
 {
 	const struct sim_options options = {.seed = (uint64_t)args->start,
 					    .narrow = args->narrow,
+					    .unchecked = args->unchecked,
 					    .aloud = args->verbose,
 					    .only = args->has_only ? &args->only : NULL};
 	struct sim_summary summary = {0};

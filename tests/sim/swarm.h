@@ -12,6 +12,7 @@ struct sim_args {
 	int64_t start, seeds, seconds; /* seconds 0: no limit */
 	int jobs;                      /* processes */
 	const char *corpus;
+	const char *unchecked; /* what may be broken, by the beginning of its name */
 	bool narrow, verbose, coverage;
 	bool twice; /* each seed is run again, and has to do the same */
 	bool brief; /* no story of a failure */

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/check.h"
+
+#include "base/str.h"
+#include "sim/nodes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * What must happen in time, and with how many requests.  Both are promises about a cluster that
+ * works, so they are looked at where nothing stands between the operator and the store: in the
+ * eighth of worlds that are sunny, and the eighth where only nodes fail.
+ */
+
+#define SETTLE_DEFAULT (20 * HF_SECOND)
+#define SLACK (2 * HF_SECOND) /* a second as promised; times are told in whole ones */
+/* Another end within so long may be seen with the first, and be the cause of both. */
+#define TOGETHER (2 * HF_SECOND)
+/* Unknown after 50 s and a look of 5; then silence, grace, and force; two looks at the Lease. */
+#define LOST_AFTER ((50 + 5 + 60 + 30 + 5 + 15) * HF_SECOND)
+
+static bool works_well(const struct sim *sim)
+{
+	return sim->mood.sunny && sim->n_lives == 1 && sim->script == NULL;
+}
+
+/* --- 27: a deadline fires within a second of active time ---------------------------------------- */
+
+void sim_check_deadline(struct sim *sim, const struct sim_job_truth *job,
+			const struct hf_json *spec, const struct hf_json *status)
+{
+	int64_t seconds = hf_json_i64(
+		hf_json_path(spec, "spec", "runPolicy", "activeDeadlineSeconds", NULL), -1);
+	const char *start = hf_json_str(hf_json_get(status, "startTime"), NULL);
+	const char *end = hf_json_str(hf_json_get(status, "completionTime"), NULL);
+	hf_time began, ended = hf_loop_wall(sim->loop);
+
+	if (seconds < 0 || start == NULL || job->touched || job->not_ours ||
+	    !works_well(sim) || hf_time_parse(start, &began, NULL) != 0)
+		return;
+	if (end != NULL && hf_time_parse(end, &ended, NULL) != 0)
+		return;
+	if (ended - began > seconds * HF_SECOND + SLACK)
+		sim_fail(sim, "27 deadline", "%s has run %lld s of %lld", job->name,
+			 (long long)((ended - began) / HF_SECOND), (long long)seconds);
+}
+
+/* --- 22: an exit code that is no case for a retry ends the job, and nothing is made again ------- */
+
+static int64_t exit_code(const struct hf_json *pod)
+{
+	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
+
+	return hf_json_i64(hf_json_path(hf_json_item(list, 0), "state", "terminated", "exitCode",
+					NULL),
+			   -1);
+}
+
+static bool is_exit_code_policy(struct sim *sim, struct hf_doc *job, enum sim_role role)
+{
+	return hf_streq(hf_json_path_str(sim_replicas_of(sim, job), sim_role_names[role],
+					 "restartPolicy", NULL),
+			"ExitCode");
+}
+
+static hf_time settle_of(struct hf_doc *job)
+{
+	HF_AUTO_JSON policy = sim_run_policy(job);
+
+	return HF_SECOND * hf_json_i64(hf_json_path(policy, "recovery", "settleSeconds", NULL),
+				       SETTLE_DEFAULT / HF_SECOND);
+}
+
+void sim_check_ended(struct sim *sim, struct sim_job_truth *job, const struct sim_pod_truth *pod,
+		     struct hf_doc *object)
+{
+	struct hf_doc *stored = sim_job_peek(sim, job->name);
+	int64_t code = exit_code(hf_doc_json(object));
+	bool alone = job->ends == 1;
+
+	/* Together with another, or with evidence of another cause: that may decide. */
+	if (!alone && sim_now(sim) - job->must_fail_since < TOGETHER)
+		job->must_fail_by = 0;
+	if (pod->disrupted || pod->refused || pod->away || pod->gone || pod->known)
+		job->must_fail_by = 0;
+	if (!alone || !works_well(sim) || job->touched || job->not_ours || job->has_rules ||
+	    !pod->failed || pod->disrupted || pod->refused || pod->away || pod->oom || code < 1 ||
+	    code > 127 || sim->mood.per_hour[SIM_BY_NODE] > 0 || stored == NULL ||
+	    !hf_streq(hf_doc_uid(stored), job->uid) ||
+	    !is_exit_code_policy(sim, stored, pod->role))
+		return;
+	job->must_fail_since = sim_now(sim);
+	job->must_fail_by = sim_now(sim) + settle_of(stored) + SLACK;
+}
+
+static void check_must_fail(struct sim *sim, const struct sim_job_truth *job)
+{
+	if (job->must_fail_by > 0 && job->terminal == NULL && !job->touched && !job->gone &&
+	    sim_now(sim) > job->must_fail_by)
+		sim_fail(sim, "22 exit code", "%s goes on after an exit code that ends it",
+			 job->name);
+}
+
+void sim_check_not_made_again(struct sim *sim, const struct sim_job_truth *job,
+			      const struct sim_pod_truth *pod)
+{
+	if (job->must_fail_by > 0 && !job->touched && pod->attempt + pod->generation > 1 &&
+	    sim_now(sim) - job->must_fail_since > TOGETHER)
+		sim_fail(sim, "22 exit code", "%s is made again after an exit code that ends %s",
+			 pod->name, job->name);
+}
+
+/* --- 34: what a lost node holds up is mended, or a condition says why not ------------------------ */
+
+static void check_pod_of_lost(struct sim *sim, const struct sim_node *node,
+			      const struct sim_pod_truth *pod)
+{
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	struct hf_doc *stored = job == NULL || job->gone ? NULL : sim_job_peek(sim, job->name);
+
+	if (stored == NULL || job->not_ours || job->terminal != NULL || job->touched ||
+	    hf_json_path(hf_doc_json(stored), "metadata", "deletionTimestamp", NULL) != NULL)
+		return;
+	HF_AUTO_JSON status = sim_status(stored);
+
+	if (!sim_condition_is(status, "holdfast.dev/NodeUnreachable"))
+		sim_fail(sim, "34 liveness", "%s is on %s, silent for %lld s, and %s does not say so",
+			 pod->name, node->name,
+			 (long long)((sim_now(sim) - node->dead_since) / HF_SECOND), job->name);
+}
+
+static void check_lost(struct sim *sim, const struct sim_node *node)
+{
+	const char *key;
+	void *value;
+
+	/* A controller-manager that is away calls nobody Unknown. */
+	if (!works_well(sim) || sim->mood.weight[SIM_KCM_RESTART] > 0 || sim_node_alive(node) ||
+	    node->shown != SIM_SHOWN_UNKNOWN || sim_now(sim) - node->dead_since < LOST_AFTER)
+		return;
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		if (!pod->gone && !pod->failed && !pod->succeeded && hf_streq(pod->node, node->name))
+			check_pod_of_lost(sim, node, pod);
+	}
+}
+
+/* --- 32: what a restart may cost ----------------------------------------------------------------- */
+
+void sim_check_cost(struct sim *sim, const struct hf_request *request)
+{
+	const char *dash;
+	char name[64];
+	struct hf_doc *stored;
+	struct sim_job_truth *job;
+
+	if (request->verb == HF_VERB_GET || request->verb == HF_VERB_LIST ||
+	    hf_streq(request->resource->plural, "leases"))
+		return;
+	snprintf(name, sizeof(name), "%s",
+		 hf_str_or(request->name,
+			   request->body != NULL ? hf_doc_name(request->body) : ""));
+	dash = strchr(name, '-');
+	if (dash != NULL)
+		name[dash - name] = '\0';
+	stored = sim_job_peek(sim, name);
+	job = stored == NULL ? NULL : sim_job_truth(sim, hf_doc_uid(stored));
+	if (job != NULL)
+		job->writes++;
+}
+
+/* Two for each pod and each service that there was; some statuses and events for each thing that
+ * happened.  (Nodes that come and go are told of each time.) */
+void sim_check_writes(struct sim *sim, const struct sim_job_truth *job)
+{
+	int64_t bound = 2 * job->made + 6 + 3 * (job->ends + job->deeds);
+
+	if (works_well(sim) && sim->mood.per_hour[SIM_BY_NODE] == 0 && job->writes > bound)
+		sim_fail(sim, "32 requests", "%s took %lld writes for %lld objects and %lld ends",
+			 job->name, (long long)job->writes, (long long)job->made,
+			 (long long)job->ends);
+}
+
+/* --- looked at when time goes by ----------------------------------------------------------------- */
+
+void sim_check_clock(struct sim *sim)
+{
+	const char *key;
+	void *value;
+
+	for (size_t i = 0; i < sim->nodes->n; i++)
+		check_lost(sim, &sim->nodes->nodes[i]);
+	for (size_t it = 0; hf_map_next(sim->checks->jobs, &it, &key, &value);)
+		check_must_fail(sim, value);
+}
