@@ -624,8 +624,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 		check_not_ours(sim, job);
 	if (job != NULL)
 		job->made++;
-	struct hf_doc *stored =
-		job == NULL ? NULL : sim_job_peek(sim, job->name);
+	struct hf_doc *stored = job == NULL ? NULL : sim_job_peek(sim, job->name);
 
 	if (stored == NULL || !hf_streq(hf_doc_uid(stored), job->uid))
 		return;
@@ -761,7 +760,8 @@ static void on_change(void *arg, const struct hf_local_change *change)
 		else
 			pod_changed(sim, change->after, hf_doc_uid(doc));
 	} else if (change->resource == &hf_services && change->before == NULL) {
-		struct sim_job_truth *job = sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc)));
+		struct sim_job_truth *job =
+			sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc)));
 
 		check_no_create_after_end(sim, job, doc);
 		if (job != NULL)

@@ -59,9 +59,9 @@ struct sim_job_truth {
 	int64_t ended[SIM_ROLES][SIM_PODS_MAX]; /* pods, by replica */
 	int64_t ends;                           /* and restarts in place */
 	enum sim_state state;
-	int64_t ours;                         /* ends that the operator asked for */
-	int64_t made;                         /* pods and services */
-	int64_t writes, deeds;                /* requests of the operator; what people did */
+	int64_t ours;                          /* ends that the operator asked for */
+	int64_t made;                          /* pods and services */
+	int64_t writes, deeds;                 /* requests of the operator; what people did */
 	hf_time must_fail_by, must_fail_since; /* monotonic; 0: it need not */
 };
 

@@ -37,8 +37,8 @@ void sim_check_deadline(struct sim *sim, const struct sim_job_truth *job,
 	const char *end = hf_json_str(hf_json_get(status, "completionTime"), NULL);
 	hf_time began, ended = hf_loop_wall(sim->loop);
 
-	if (seconds < 0 || start == NULL || job->touched || job->not_ours ||
-	    !works_well(sim) || hf_time_parse(start, &began, NULL) != 0)
+	if (seconds < 0 || start == NULL || job->touched || job->not_ours || !works_well(sim) ||
+	    hf_time_parse(start, &began, NULL) != 0)
 		return;
 	if (end != NULL && hf_time_parse(end, &ended, NULL) != 0)
 		return;
@@ -53,9 +53,8 @@ static int64_t exit_code(const struct hf_json *pod)
 {
 	const struct hf_json *list = hf_json_path(pod, "status", "containerStatuses", NULL);
 
-	return hf_json_i64(hf_json_path(hf_json_item(list, 0), "state", "terminated", "exitCode",
-					NULL),
-			   -1);
+	return hf_json_i64(
+		hf_json_path(hf_json_item(list, 0), "state", "terminated", "exitCode", NULL), -1);
 }
 
 static bool is_exit_code_policy(struct sim *sim, struct hf_doc *job, enum sim_role role)
@@ -88,8 +87,7 @@ void sim_check_ended(struct sim *sim, struct sim_job_truth *job, const struct si
 	if (!alone || !works_well(sim) || job->touched || job->not_ours || job->has_rules ||
 	    !pod->failed || pod->disrupted || pod->refused || pod->away || pod->oom || code < 1 ||
 	    code > 127 || sim->mood.per_hour[SIM_BY_NODE] > 0 || stored == NULL ||
-	    !hf_streq(hf_doc_uid(stored), job->uid) ||
-	    !is_exit_code_policy(sim, stored, pod->role))
+	    !hf_streq(hf_doc_uid(stored), job->uid) || !is_exit_code_policy(sim, stored, pod->role))
 		return;
 	job->must_fail_since = sim_now(sim);
 	job->must_fail_by = sim_now(sim) + settle_of(stored) + SLACK;
@@ -126,9 +124,10 @@ static void check_pod_of_lost(struct sim *sim, const struct sim_node *node,
 	HF_AUTO_JSON status = sim_status(stored);
 
 	if (!sim_condition_is(status, "holdfast.dev/NodeUnreachable"))
-		sim_fail(sim, "34 liveness", "%s is on %s, silent for %lld s, and %s does not say so",
-			 pod->name, node->name,
-			 (long long)((sim_now(sim) - node->dead_since) / HF_SECOND), job->name);
+		sim_fail(sim, "34 liveness",
+			 "%s is on %s, silent for %lld s, and %s does not say so", pod->name,
+			 node->name, (long long)((sim_now(sim) - node->dead_since) / HF_SECOND),
+			 job->name);
 }
 
 static void check_lost(struct sim *sim, const struct sim_node *node)
@@ -143,7 +142,8 @@ static void check_lost(struct sim *sim, const struct sim_node *node)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
 
-		if (!pod->gone && !pod->failed && !pod->succeeded && hf_streq(pod->node, node->name))
+		if (!pod->gone && !pod->failed && !pod->succeeded &&
+		    hf_streq(pod->node, node->name))
 			check_pod_of_lost(sim, node, pod);
 	}
 }
@@ -161,8 +161,7 @@ void sim_check_cost(struct sim *sim, const struct hf_request *request)
 	    hf_streq(request->resource->plural, "leases"))
 		return;
 	snprintf(name, sizeof(name), "%s",
-		 hf_str_or(request->name,
-			   request->body != NULL ? hf_doc_name(request->body) : ""));
+		 hf_str_or(request->name, request->body != NULL ? hf_doc_name(request->body) : ""));
 	dash = strchr(name, '-');
 	if (dash != NULL)
 		name[dash - name] = '\0';

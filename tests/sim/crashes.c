@@ -287,8 +287,8 @@ static bool run_point(const struct sim_script *script, unsigned long long at, en
 	return good;
 }
 
-static bool run_script(const struct sim_script *script, unsigned each, bool narrow,
-		       bool verbose, unsigned long long *points)
+static bool run_script(const struct sim_script *script, unsigned each, bool narrow, bool verbose,
+		       unsigned long long *points)
 {
 	unsigned long long n = 0, unused;
 

@@ -13,8 +13,8 @@
  */
 
 static const struct sim_kind kinds[] = {
-	{&hf_framework_pytorch, &hf_pytorchjobs},  {&hf_framework_tensorflow, &hf_tfjobs},
-	{&hf_framework_xgboost, &hf_xgboostjobs},  {&hf_framework_paddle, &hf_paddlejobs},
+	{&hf_framework_pytorch, &hf_pytorchjobs}, {&hf_framework_tensorflow, &hf_tfjobs},
+	{&hf_framework_xgboost, &hf_xgboostjobs}, {&hf_framework_paddle, &hf_paddlejobs},
 	{&hf_framework_jax, &hf_jaxjobs},
 };
 #define KINDS HF_ARRAY_LEN(kinds)

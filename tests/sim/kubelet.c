@@ -88,7 +88,8 @@ static void report(struct sim_pod *pod, const char *phase, const char *state, co
 	snprintf(text, sizeof(text),
 		 "{\"status\":{\"phase\":\"%s\"%s,\"containerStatuses\":[{\"name\":\"%s\","
 		 "\"ready\":%s,\"restartCount\":%d,\"state\":{%s}}]}}",
-		 phase, more, pod->container, hf_streq(phase, "Running") ? "true" : "false", pod->restarts, state);
+		 phase, more, pod->container, hf_streq(phase, "Running") ? "true" : "false",
+		 pod->restarts, state);
 	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 }
 

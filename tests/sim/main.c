@@ -83,7 +83,8 @@ int main(int argc, char **argv)
 		{"go-on", no_argument, NULL, 'k'},
 		{"crash-points", no_argument, NULL, 'p'},
 		{"scenario", required_argument, NULL, 'e'},
-		{"brief", no_argument, NULL, 'b'},         {"each", required_argument, NULL, 'a'},
+		{"brief", no_argument, NULL, 'b'},
+		{"each", required_argument, NULL, 'a'},
 		{0},
 	};
 	struct sim_args args = {.start = 1, .seeds = 100, .jobs = 1, .each = 1};

@@ -103,7 +103,8 @@ static void draw_mood(struct sim *sim)
 		mood->weight[kind] = quiet ? 0 : weight;
 	}
 	/* In half of the sunny worlds people make jobs, and wait. */
-	for (unsigned kind = 0; mood->sunny && sim->seed / 64 % 2 == 0 && kind < SIM_TROUBLES; kind++)
+	for (unsigned kind = 0; mood->sunny && sim->seed / 64 % 2 == 0 && kind < SIM_TROUBLES;
+	     kind++)
 		if (sim_troubles[kind].group == SIM_BY_PEOPLE)
 			mood->weight[kind] = 0;
 	mood->weight[SIM_JOB_MADE] = sim_troubles[SIM_JOB_MADE].much;
