@@ -33,6 +33,7 @@ enum up_state { UP_STARTING, UP_SERVING, UP_DRAINING, UP_OVER };
 #define DEFAULT_LISTEN "127.0.0.1:7443"
 #define STARTING_LOOK (200 * HF_MS)
 #define STARTING_MAX HF_MINUTE /* a node registers in a fraction of a second */
+#define NOTICES_MAX 16
 /* Set for the process that --detach leaves behind. */
 #define DETACHED_ENV "HOLDFAST_UP_DETACHED"
 
@@ -50,6 +51,9 @@ struct up {
 	enum up_state state;
 	bool detached;
 	int exit_code;
+	/* What the kubelet said before it was known how the start ends. */
+	char *notices[NOTICES_MAX];
+	size_t n_notices;
 };
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -92,8 +96,20 @@ static void on_down(void *arg, int signum)
 	hf_plane_stop(up->plane, grace, on_drained, up);
 }
 
+static void tell_notices(struct up *up)
+{
+	for (size_t i = 0; i < up->n_notices; i++) {
+		hf_log(HF_LOG_WARN, "kubelet", up->notices[i], NULL);
+		free(up->notices[i]);
+	}
+	up->n_notices = 0;
+}
+
 static void fail(struct up *up, const struct hf_error *err)
 {
+	/* They may say why, but not more clearly than this does. */
+	if (err->code != HF_E_NO_SPACE)
+		tell_notices(up);
 	up->exit_code = hf_cli_fail(up->cli, err);
 	over(up);
 }
@@ -167,6 +183,7 @@ static void on_ready(void *arg, int code, const char *message)
 		rc = hf_home_announce(&up->home, &err);
 	if (rc == 0) {
 		print_ready(up);
+		tell_notices(up);
 		if (up->detached)
 			rc = leave_terminal(up, &err);
 	}
@@ -182,7 +199,12 @@ static void on_ready(void *arg, int code, const char *message)
 
 static void on_notice(void *arg, const char *text)
 {
-	hf_log(HF_LOG_WARN, "kubelet", text, NULL);
+	struct up *up = arg;
+
+	if (up->state == UP_STARTING && up->n_notices < NOTICES_MAX)
+		up->notices[up->n_notices++] = hf_xstrdup(text);
+	else
+		hf_log(HF_LOG_WARN, "kubelet", text, NULL);
 }
 
 static void on_health(void *arg, const struct hf_error *err)
@@ -362,6 +384,8 @@ static void release(struct up *up)
 	hf_home_release(&up->home);
 	up->loop = hf_loop_destroy(up->loop);
 	free(up->address);
+	for (size_t i = 0; i < up->n_notices; i++)
+		free(up->notices[i]);
 }
 
 static int serve(struct up *up, const char *dir, enum hf_kubelet_network network)

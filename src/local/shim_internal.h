@@ -123,6 +123,7 @@ struct hf_log_sink {
 	char name[HF_CONTAINER_NAME_MAX + 32];
 	int fd;
 	int64_t bytes, bytes_max;
+	int64_t held; /* up to where the file has blocks */
 	int files_max;
 	uint64_t lost; /* bytes that could not be written since the last that could */
 	bool told;     /* that some are lost is said in the log, though not how many */

@@ -15,6 +15,10 @@
 /* A piece of output grows by a time stamp a line: 64 KiB of newlines become 3 MiB. */
 #define BATCH_BYTES_MAX ((size_t)4 << 20)
 
+/* Blocks are taken ahead of the end, so many at a time; the last of them are for the notes. */
+#define HOLD_BYTES ((int64_t)64 << 10)
+#define NOTES_BYTES 512
+
 static const char *const stream_names[] = {"stdout", "stderr"};
 
 static int open_file(struct hf_log_sink *sink)
@@ -26,6 +30,7 @@ static int open_file(struct hf_log_sink *sink)
 	if (sink->fd < 0)
 		return -1;
 	sink->bytes = fstat(sink->fd, &st) == 0 ? (int64_t)st.st_size : 0;
+	sink->held = sink->bytes;
 	return 0;
 }
 
@@ -52,12 +57,20 @@ static void part_name(const struct hf_log_sink *sink, int i, char *out, size_t s
 	(void)snprintf(out, size, i ? "%s.%d" : "%s", sink->name, i);
 }
 
+/* Gives back what was held. */
+static void close_file(struct hf_log_sink *sink)
+{
+	if (sink->fd >= 0 && sink->held > sink->bytes)
+		(void)!ftruncate(sink->fd, (off_t)sink->bytes);
+	hf_fd_cleanup(&sink->fd);
+}
+
 /* NAME becomes NAME.1, NAME.1 becomes NAME.2 …; the oldest is overwritten. */
 static void rotate(struct hf_log_sink *sink)
 {
 	char from[sizeof(sink->name) + 16], to[sizeof(sink->name) + 16];
 
-	hf_fd_cleanup(&sink->fd);
+	close_file(sink);
 	if (sink->files_max == 1)
 		(void)unlinkat(sink->dir_fd, sink->name, 0);
 	for (int i = sink->files_max - 2; i >= 0; i--) {
@@ -66,6 +79,31 @@ static void rotate(struct hf_log_sink *sink)
 		(void)renameat(sink->dir_fd, from, sink->dir_fd, to);
 	}
 	(void)open_file(sink);
+}
+
+/* Have blocks for so many bytes and for the notes behind them; false: the disk is full.  A file
+ * system that cannot promise any is written to as it comes. */
+static bool hold(struct hf_log_sink *sink, size_t len)
+{
+	int64_t need = sink->bytes + (int64_t)len + NOTES_BYTES;
+	int64_t ahead = (need / HOLD_BYTES + 1) * HOLD_BYTES;
+	int64_t wanted[] = {ahead, need};
+
+	if (sink->fd < 0 && open_file(sink) < 0)
+		return false;
+	if (need <= sink->held)
+		return true;
+	for (size_t i = 0; i < HF_ARRAY_LEN(wanted); i++) {
+		if (fallocate(sink->fd, FALLOC_FL_KEEP_SIZE, (off_t)sink->held,
+			      (off_t)(wanted[i] - sink->held)) == 0) {
+			sink->held = wanted[i];
+			return true;
+		}
+	}
+	if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
+		return false;
+	sink->held = INT64_MAX;
+	return true;
 }
 
 /* All or nothing; half a line would be joined to the next. */
@@ -82,6 +120,7 @@ static bool write_batch(struct hf_log_sink *sink, const char *bytes, size_t len)
 			continue;
 		if (n < 0) {
 			(void)!ftruncate(sink->fd, (off_t)sink->bytes);
+			sink->held = sink->bytes;
 			return false;
 		}
 		done += (size_t)n;
@@ -111,8 +150,8 @@ static void add_note(const struct hf_log_sink *sink, struct hf_strbuf *sb, hf_ti
 	add_line(sb, now, 1, 'F', text, (size_t)n);
 }
 
-/* In words that fit into what the last block of the file has left, mostly: a container that ends
- * before there is room again leaves a log that says where its hole is. */
+/* In what is held for that: a container that ends before there is room again leaves a log that
+ * says where its hole is. */
 static void say_lost(struct hf_log_sink *sink, hf_time now)
 {
 	static const char text[] = "holdfast: output is lost from here on: it cannot be written";
@@ -145,7 +184,7 @@ static void flush(struct hf_log_sink *sink, const struct hf_strbuf *batch, size_
 		hf_assert(!both.full);
 		batch = &both;
 	}
-	if (!write_batch(sink, batch->data, batch->len)) {
+	if (!hold(sink, batch->len) || !write_batch(sink, batch->data, batch->len)) {
 		lose(sink, raw_len, now);
 		return;
 	}
@@ -197,5 +236,5 @@ void hf_log_sink_close(struct hf_log_sink *sink, hf_time now)
 		if (write_batch(sink, note.data, note.len))
 			sink->lost = 0;
 	}
-	hf_fd_cleanup(&sink->fd);
+	close_file(sink);
 }
