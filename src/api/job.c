@@ -30,7 +30,7 @@ static void read_metadata(struct hf_reader *r, const struct hf_json *root,
 }
 
 static void read_replica(struct hf_reader *r, const struct hf_json *map, const char *key,
-			 struct hf_replica_spec *ret_spec)
+			 bool reads_containers, struct hf_replica_spec *ret_spec)
 {
 	enum hf_json_type type = hf_json_type(hf_json_get(map, key));
 	const struct hf_json *replica = hf_reader_get(r, map, key, HF_JSON_OBJECT);
@@ -40,7 +40,7 @@ static void read_replica(struct hf_reader *r, const struct hf_json *map, const c
 	ret_spec->null = type == HF_JSON_NULL;
 	ret_spec->replicas = hf_reader_i32(r, replica, "replicas");
 	ret_spec->restart_policy = hf_reader_str(r, replica, "restartPolicy");
-	hf_read_template(r, replica, &ret_spec->pod);
+	hf_read_template(r, replica, reads_containers, &ret_spec->pod);
 	hf_reader_leave(r, mark);
 }
 
@@ -59,7 +59,7 @@ static void read_replicas(struct hf_reader *r, const struct hf_json *spec,
 		n = REPLICA_ENTRIES_MAX;
 	replicas = HF_ARENA_ARRAY(r->arena, struct hf_replica_spec, n + 1);
 	for (void *it = NULL; len < n && (it = hf_json_next(map, it, &key, &value)) != NULL;)
-		read_replica(r, map, key, &replicas[len++]);
+		read_replica(r, map, key, ret_view->framework->reads_containers, &replicas[len++]);
 	ret_view->has_replicas = map != NULL;
 	ret_view->replicas = replicas;
 	ret_view->replicas_len = len;
@@ -107,6 +107,14 @@ static void read_elastic(struct hf_reader *r, const struct hf_json *spec,
 	hf_reader_leave(r, mark);
 }
 
+/* MPIJob's own fields. */
+static void read_mpi(struct hf_reader *r, const struct hf_json *spec, struct hf_job_view *ret_view)
+{
+	ret_view->slots = hf_reader_i32(r, spec, "slotsPerWorker");
+	ret_view->main_container = hf_reader_str(r, spec, "mainContainer");
+	ret_view->spec_clean = hf_reader_str(r, spec, "cleanPodPolicy");
+}
+
 void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 		 const struct hf_settings *settings, struct hf_arena *arena,
 		 struct hf_field_errors *errors, struct hf_job_view *ret_view)
@@ -128,6 +136,8 @@ void hf_job_read(struct hf_doc *doc, const struct hf_framework *framework,
 	view.nproc_per_node = hf_reader_str(&r, spec, "nprocPerNode");
 	view.success_policy = hf_reader_str(&r, spec, "successPolicy");
 	view.dynamic_workers = hf_reader_bool(&r, spec, "enableDynamicWorker").value;
+	if (framework->reads_containers)
+		read_mpi(&r, spec, &view);
 	hf_reader_leave(&r, mark);
 	hf_status_read(hf_json_get(root, "status"), framework, arena, &view.status);
 	hf_read_policy_annotation(&r, root, &view);

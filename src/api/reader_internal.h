@@ -66,7 +66,8 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger,
 			       const struct hf_framework *framework);
 /* Every type in a pod template, at the path; false after errors; types.c. */
 bool hf_check_template_types(struct hf_reader *r, const struct hf_json *pod);
-void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
+/* details: of containers what few kinds ask for (hf_framework.reads_containers). */
+void hf_read_template(struct hf_reader *r, const struct hf_json *replica, bool details,
 		      struct hf_template *ret_template);
 
 #endif

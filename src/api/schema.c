@@ -44,6 +44,8 @@ const struct hf_schema *hf_schema_by_kind(const char *api_version, const char *k
 		{"kubeflow.org/v1", &hf_schema_xg_boost_job},
 		{"autoscaling/v1", &hf_schema_scale},
 		{"coordination.k8s.io/v1", &hf_schema_lease},
+		{"rbac.authorization.k8s.io/v1", &hf_schema_role},
+		{"rbac.authorization.k8s.io/v1", &hf_schema_role_binding},
 		/* In every group and version. */
 		{NULL, &hf_schema_delete_options},
 	};

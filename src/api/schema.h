@@ -71,6 +71,8 @@ extern const struct hf_schema hf_schema_object_meta;
 extern const struct hf_schema hf_schema_paddle_job;
 extern const struct hf_schema hf_schema_persistent_volume_claim;
 extern const struct hf_schema hf_schema_pod;
+extern const struct hf_schema hf_schema_role;
+extern const struct hf_schema hf_schema_role_binding;
 extern const struct hf_schema hf_schema_py_torch_job;
 extern const struct hf_schema hf_schema_scale;
 extern const struct hf_schema hf_schema_secret;

@@ -308,6 +308,50 @@ static const struct hf_schema_field pod_fields[] = {
 };
 const struct hf_schema hf_schema_pod = {"Pod", pod_fields};
 
+static const struct hf_schema_field policy_rule_fields[] = {
+	LIST(1, "verbs", STRING),
+	LIST(2, "apiGroups", STRING),
+	LIST(3, "resources", STRING),
+	LIST(4, "resourceNames", STRING),
+	LIST(5, "nonResourceURLs", STRING),
+	END,
+};
+static const struct hf_schema policy_rule = {"PolicyRule", policy_rule_fields};
+
+static const struct hf_schema_field role_fields[] = {
+	TYPE_META,
+	ONE_OF(1, "metadata", hf_schema_object_meta),
+	LIST_OF(2, "rules", policy_rule),
+	END,
+};
+const struct hf_schema hf_schema_role = {"Role", role_fields};
+
+static const struct hf_schema_field subject_fields[] = {
+	REQ(1, "kind", STRING),
+	ONE(2, "apiGroup", STRING),
+	REQ(3, "name", STRING),
+	ONE(4, "namespace", STRING),
+	END,
+};
+static const struct hf_schema subject = {"Subject", subject_fields};
+
+static const struct hf_schema_field role_ref_fields[] = {
+	REQ(1, "apiGroup", STRING),
+	REQ(2, "kind", STRING),
+	REQ(3, "name", STRING),
+	END,
+};
+static const struct hf_schema role_ref = {"RoleRef", role_ref_fields};
+
+static const struct hf_schema_field role_binding_fields[] = {
+	TYPE_META,
+	ONE_OF(1, "metadata", hf_schema_object_meta),
+	LIST_OF(2, "subjects", subject),
+	ONE_OF(3, "roleRef", role_ref),
+	END,
+};
+const struct hf_schema hf_schema_role_binding = {"RoleBinding", role_binding_fields};
+
 static const struct hf_schema_field scale_spec_fields[] = {
 	ONE(1, "replicas", INT32),
 	END,

@@ -43,6 +43,8 @@ static const char *const kinds[][2] = {
 	{"v1", "ServiceAccount"},
 	{"autoscaling/v1", "Scale"},
 	{"coordination.k8s.io/v1", "Lease"},
+	{"rbac.authorization.k8s.io/v1", "Role"},
+	{"rbac.authorization.k8s.io/v1", "RoleBinding"},
 	{"kubeflow.org/v1", "JAXJob"},
 	{"kubeflow.org/v1", "MPIJob"},
 	{"kubeflow.org/v1", "PaddleJob"},

@@ -33,8 +33,31 @@ static void read_ports(struct hf_reader *r, const struct hf_json *container,
 	ret_container->ports_len = len;
 }
 
+/* Names of variables, and of what limits are set for. */
+static void read_details(struct hf_reader *r, const struct hf_json *container,
+			 struct hf_container *ret_container)
+{
+	const struct hf_json *env = hf_reader_get(r, container, "env", HF_JSON_ARRAY);
+	const struct hf_json *limits = hf_json_path(container, "resources", "limits", NULL);
+	const char **names = HF_ARENA_ARRAY(r->arena, const char *, hf_json_len(env) + 1);
+	const char **keys = HF_ARENA_ARRAY(r->arena, const char *, hf_json_len(limits) + 1);
+	struct hf_json *value;
+	const char *key;
+
+	for (size_t i = 0; i < hf_json_len(env); i++)
+		names[i] = hf_json_str(hf_json_get(hf_json_item(env, i), "name"), "");
+	ret_container->env = names;
+	ret_container->env_len = hf_json_len(env);
+	if (hf_json_type(limits) == HF_JSON_OBJECT)
+		for (void *it = NULL; (it = hf_json_next(limits, it, &key, &value)) != NULL;)
+			keys[ret_container->limits_len++] = key;
+	ret_container->limits = keys;
+	ret_container->has_command =
+		hf_json_len(hf_reader_get(r, container, "command", HF_JSON_ARRAY)) > 0;
+}
+
 static const struct hf_container *read_containers(struct hf_reader *r, const struct hf_json *pod,
-						  const char *key, size_t *ret_len)
+						  const char *key, bool details, size_t *ret_len)
 {
 	const struct hf_json *array = hf_reader_get(r, pod, key, HF_JSON_ARRAY);
 	size_t n = hf_json_len(array) < CONTAINERS_MAX ? hf_json_len(array) : CONTAINERS_MAX;
@@ -46,6 +69,8 @@ static const struct hf_container *read_containers(struct hf_reader *r, const str
 		containers[i].name = hf_str_or(hf_reader_str(r, item, "name"), "");
 		containers[i].image = hf_str_or(hf_reader_str(r, item, "image"), "");
 		read_ports(r, item, &containers[i]);
+		if (details)
+			read_details(r, item, &containers[i]);
 		hf_reader_leave(r, mark);
 	}
 	*ret_len = n;
@@ -65,7 +90,7 @@ static bool is_placed(struct hf_reader *r, const struct hf_json *pod)
 	return hf_json_get(selector, "kubernetes.io/hostname") != NULL;
 }
 
-void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
+void hf_read_template(struct hf_reader *r, const struct hf_json *replica, bool details,
 		      struct hf_template *ret_template)
 {
 	const struct hf_json *template = hf_reader_get(r, replica, "template", HF_JSON_OBJECT);
@@ -79,11 +104,13 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica,
 	pod = hf_reader_get(r, template, "spec", HF_JSON_OBJECT);
 	(void)hf_reader_enter(r, ".spec");
 	ret_template->containers =
-		read_containers(r, pod, "containers", &ret_template->containers_len);
-	ret_template->init_containers =
-		read_containers(r, pod, "initContainers", &ret_template->init_containers_len);
+		read_containers(r, pod, "containers", details, &ret_template->containers_len);
+	ret_template->init_containers = read_containers(r, pod, "initContainers", false,
+							&ret_template->init_containers_len);
 	ret_template->restart_policy = hf_reader_str(r, pod, "restartPolicy");
 	ret_template->scheduler_name = hf_reader_str(r, pod, "schedulerName");
+	ret_template->service_account =
+		details ? hf_reader_str(r, pod, "serviceAccountName") : NULL;
 	ret_template->placed = is_placed(r, pod);
 	ret_template->termination_grace_seconds =
 		hf_reader_int(r, pod, "terminationGracePeriodSeconds", 0, INT32_MAX);

@@ -249,6 +249,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.ns = flags->ns,
 		.frameworks = flags->frameworks,
 		.settings = {.init_container_image = flags->init_image,
+			     .kubectl_image = flags->kubectl_image,
 			     .init_container_max_tries = (int)flags->init_tries,
 			     .cluster_domain = flags->cluster_domain},
 		.init_container_template =

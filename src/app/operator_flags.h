@@ -37,6 +37,7 @@ struct hf_operator_flags {
 	double qps;                                                /* 0: any number */
 	int64_t burst;
 	const char *init_image;     /* NULL: the default */
+	const char *kubectl_image;  /* NULL: the default */
 	const char *init_template;  /* a file */
 	bool init_template_given;   /* else it need not be there */
 	int64_t init_tries;         /* 0: the default */

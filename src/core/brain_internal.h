@@ -36,6 +36,7 @@ struct hf_crew {
 	const char *type;  /* "Worker" */
 	const char *lower; /* "worker" */
 	bool present;      /* the spec has it */
+	bool single;       /* its pod has no index in its name */
 	int32_t replicas;
 	struct hf_slot *slots;
 	int32_t slots_len; /* >= replicas: whatever the ledger or a pod names */
@@ -117,9 +118,13 @@ struct hf_brain {
 	int32_t restarting_count;
 
 	struct hf_actions deletes;
+	struct hf_actions extras;
 	struct hf_actions creates;
-	size_t create_bytes; /* of their variables */
-	const char *shared;  /* see struct hf_edits */
+	bool extras_wait; /* pods are not made: something that they need cannot be yet */
+	const struct hf_extra *extra_taken; /* the first whose name is held by another owner */
+	int32_t extras_staying;             /* ... by what nobody deletes */
+	size_t create_bytes;                /* of their variables */
+	const char *shared;                 /* see struct hf_edits */
 	struct hf_ask *asks;
 	size_t asks_len, asks_cap;
 	struct hf_plan_event *events;
@@ -137,6 +142,8 @@ int hf_world_load(struct hf_brain *b, struct hf_error *err) HF_MUST_CHECK;
 void hf_world_refresh(struct hf_brain *b);
 /* Index and role of a replica's name; false: no replica of this job is called so. */
 bool hf_world_find(const struct hf_brain *b, const char *name, int *ret_role, int32_t *ret_index);
+/* The name of a rank's pod. */
+const char *hf_rank_pod_name(struct hf_brain *b, int role, int64_t index);
 
 /* restartCounts of all containers of a pod, init ones too. */
 int64_t hf_pod_restarts(const struct hf_pod *pod);
@@ -281,6 +288,9 @@ void hf_phase_step(struct hf_brain *b);
  * or down (Restarting), and begins anew. */
 void hf_phase_book(struct hf_brain *b);
 
+/* extras.c: after the counts are known, before pods are planned. */
+void hf_extras_plan(struct hf_brain *b);
+
 /* pods.c, services.c: actions that bring the objects to what the ledger says. */
 void hf_pods_plan(struct hf_brain *b);
 void hf_services_plan(struct hf_brain *b);
@@ -289,9 +299,10 @@ void hf_service_delete(struct hf_brain *b, const struct hf_service_seen *service
 void hf_action_add(struct hf_brain *b, struct hf_actions *list, const struct hf_action *action);
 /* The list as the plan's next stage, if there is anything in it. */
 void hf_stage_add(struct hf_brain *b, const struct hf_actions *actions);
-/* The four labels of a replica, in the arena. */
+/* The labels of a replica, in the arena: HF_REPLICA_LABELS, or one less without the index. */
 #define HF_REPLICA_LABELS 4
-const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32_t index);
+const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32_t index,
+					     int *ret_len);
 
 /* ---- status: counts.c, conditions.c, changed.c ---------------------------------------------- */
 

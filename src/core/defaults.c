@@ -109,7 +109,7 @@ static void default_recovery(const struct hf_run_policy *policy,
 }
 
 /* None keeps everything, Running what has ended; any other text means all, as upstream. */
-static enum hf_clean default_clean(const char *text)
+enum hf_clean hf_clean_parse(const char *text)
 {
 	if (!text || hf_streq(text, "None"))
 		return HF_CLEAN_NONE;
@@ -207,6 +207,9 @@ static void default_role(const struct hf_job_view *view, int index, struct hf_ro
 	role->replicas = (int32_t)(replicas < 0              ? 0
 				   : replicas > HF_RANKS_MAX ? HF_RANKS_MAX
 							     : replicas);
+	/* Of a job that another operator has begun. */
+	if (framework->roles[index].single && role->replicas > 1)
+		role->replicas = 1;
 	role->restart = hf_restart_policy_parse(spec->restart_policy);
 	if (role->restart == HF_RESTART_UNSET)
 		role->restart = framework->default_restart;
@@ -226,7 +229,7 @@ void hf_job_defaults(const struct hf_job_view *view, struct hf_arena *arena, str
 	ret_job->framework = framework;
 	ret_job->settings = view->settings ? view->settings : &no_settings;
 	default_recovery(&view->run_policy, &ret_job->settings->recovery, &ret_job->recovery);
-	ret_job->clean = default_clean(view->run_policy.clean_pod_policy);
+	ret_job->clean = hf_clean_parse(view->run_policy.clean_pod_policy);
 	ret_job->suspend = view->run_policy.suspend.set && view->run_policy.suspend.value;
 	ret_job->elastic = view->elastic;
 	ret_job->nproc_per_node = view->nproc_per_node;

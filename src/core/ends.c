@@ -111,6 +111,42 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	b->ends[b->ends_len++] = end;
 }
 
+/* A pod that the job does without: it stays as it is, and nothing is charged.  A rule that a person
+ * wrote goes before that. */
+static bool is_outlived(const struct hf_brain *b, const struct hf_end *end)
+{
+	const struct hf_framework *framework = b->job.framework;
+
+	return framework->outlives && end->fate == HF_FATE_FAIL && end->rule < 0 &&
+	       framework->outlives(&b->job, end->role);
+}
+
+/* Class, rule and policy of each; those that nothing follows from are dropped. */
+static void decide(struct hf_brain *b)
+{
+	int32_t outlived = 0;
+	size_t len = 0;
+
+	for (size_t i = 0; i < b->ends_len; i++) {
+		struct hf_end *end = &b->ends[i];
+
+		hf_classify(b, end);
+		end->rule = hf_rules_match(b, end);
+		hf_policy_decide(b, end);
+		if (is_outlived(b, end)) {
+			outlived++;
+			continue;
+		}
+		if (end->kind != HF_END_RESTARTED)
+			b->failed_ends[end->role]++;
+		b->ends[len++] = *end;
+	}
+	b->ends_len = len;
+	if (outlived > 0)
+		hf_say(b, b->now, HF_TOPIC_RULE,
+		       "%d replica(s) have failed, and the job goes on without them", outlived);
+}
+
 void hf_ends_collect(struct hf_brain *b)
 {
 	size_t slots = 0;
@@ -126,15 +162,7 @@ void hf_ends_collect(struct hf_brain *b)
 	}
 	hf_assert(b->ends_len <= 2 * slots);
 	qsort(b->ends, b->ends_len, sizeof(*b->ends), by_time);
-	for (size_t i = 0; i < b->ends_len; i++) {
-		struct hf_end *end = &b->ends[i];
-
-		hf_classify(b, end);
-		end->rule = hf_rules_match(b, end);
-		hf_policy_decide(b, end);
-		if (end->kind != HF_END_RESTARTED)
-			b->failed_ends[end->role]++;
-	}
+	decide(b);
 }
 
 void hf_end_event(struct hf_brain *b, const struct hf_end *end)

@@ -28,7 +28,7 @@ static void end(struct hf_brain *b, const char *type, const char *reason, const 
 void hf_finish_failed(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
-	const char *reason = hf_cond_reason(b, "Failed");
+	const char *reason = hf_cond_reason(b, "Failed"), *shown = reason;
 	/* Upstream warns of exit codes and reports the rest as normal. */
 	bool warning = hf_streq(ledger->verdict.reason, HF_VERDICT_EXIT_CODE);
 
@@ -37,7 +37,9 @@ void hf_finish_failed(struct hf_brain *b)
 		hf_budget_charge(b, hf_budget_of_verdict(ledger->verdict.reason));
 	if (ledger->records_len > 0 && ledger->records[0].decided_at == HF_TIME_NONE)
 		ledger->records[0].decided_at = b->now;
-	end(b, HF_COND_FAILED, reason, ledger->verdict.message);
+	if (b->job.framework->failed_reason && hf_streq(ledger->verdict.reason, HF_VERDICT_NEVER))
+		shown = b->job.framework->failed_reason;
+	end(b, HF_COND_FAILED, shown, ledger->verdict.message);
 	hf_event(b, warning, reason, ledger->verdict.message);
 	b->plan->metrics[HF_METRIC_FAILED]++;
 }

@@ -3,6 +3,7 @@
 #include "core/framework.h"
 
 #include "base/str.h"
+#include "core/names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,21 @@ int hf_framework_role(const struct hf_framework *framework, const char *type)
 			return i;
 	}
 	return -1;
+}
+
+const char *hf_framework_pod_name(const struct hf_framework *framework, int role,
+				  struct hf_arena *arena, const char *job, int64_t index)
+{
+	const struct hf_role_type *type = &framework->roles[role];
+	char *name;
+
+	hf_assert(role < framework->roles_len);
+	if (!type->single)
+		return hf_replica_name(arena, job, type->name, index);
+	name = hf_arena_printf(arena, "%s-%s", job, hf_type_lower(arena, type->name));
+	for (char *c = strchr(name, '/'); c; c = strchr(c, '/'))
+		*c = '-';
+	return name;
 }
 
 void hf_edits_init(struct hf_edits *edits, const char **shared, struct hf_arena *arena)

@@ -19,6 +19,9 @@ HF_BEGIN_DECLS
 struct hf_role_type {
 	const char *name;         /* "Master": canonical case, key and condition texts */
 	int32_t default_replicas; /* when spec leaves them out */
+	/* There is one at most, and its pod is called "<job>-<type>" and has no label
+	 * replica-index. */
+	bool single;
 };
 
 /* Of one variable's value: what Linux lets a process be started with (MAX_ARG_STRLEN, 128 KiB
@@ -93,6 +96,15 @@ struct hf_framework {
 	struct hf_role_type roles[HF_ROLES_MAX]; /* the order of everything: status, creates */
 	int roles_len;
 
+	bool any_name;             /* no rule about metadata.name, as there are no services */
+	bool reads_containers;     /* env, limits and command of containers are read */
+	unsigned extra_kinds;      /* HF_EXTRA_BIT of every kind that `extras` may name */
+	const char *failed_reason; /* of the condition when replicas failed; NULL: "<Kind>Failed" */
+	/* Of the event about a template's own restart policy; NULL: SetPodTemplateRestartPolicy. */
+	const char *template_restart_reason;
+	/* Of the event when a name is taken; NULL: "FailedCreatePod" and the like. */
+	const char *taken_reason;
+
 	/* The kind's own rules, after core's common ones; paths and words are upstream's. */
 	void (*validate)(const struct hf_job_view *view, struct hf_field_errors *errors);
 	/* The kind's own defaults, after core's. */
@@ -106,6 +118,12 @@ struct hf_framework {
 	/* counts: one per role. */
 	void (*judge)(const struct hf_job *job, const struct hf_counts *counts,
 		      struct hf_arena *arena, struct hf_judgement *ret_judgement);
+	/* Optional: the objects that the job needs beside pods and services.  Pods are made once
+	 * they are there. */
+	void (*extras)(const struct hf_job *job, const struct hf_ranks_seen *seen,
+		       struct hf_extras *extras);
+	/* Optional: an end in this role that would fail the job does not; the pod stays as it is. */
+	bool (*outlives)(const struct hf_job *job, int role);
 	/* Optional: the job goes on training with so many active ranks missing (elastic). */
 	bool (*goes_on)(const struct hf_job *job, const struct hf_counts *counts);
 	/* Optional: upstream's text for "n replicas of this role failed and the job with them";
@@ -116,6 +134,10 @@ struct hf_framework {
 
 /* The index of the type in any case ("worker", "Worker"), or -1. */
 int hf_framework_role(const struct hf_framework *framework, const char *type);
+
+/* The name of a rank's pod and service: hf_replica_name, or without the index. */
+const char *hf_framework_pod_name(const struct hf_framework *framework, int role,
+				  struct hf_arena *arena, const char *job, int64_t index);
 
 /* The replica specs in an order that does not depend on the document's: known types in the
  * kind's order, the rest by name.  view->replicas_len of them, in the arena. */

@@ -26,6 +26,12 @@ struct hf_container {
 	const char *image; /* "" when absent */
 	const struct hf_port *ports;
 	size_t ports_len;
+	/* Where the kind's table asks for them: */
+	bool has_command;
+	const char *const *env; /* names of variables */
+	size_t env_len;
+	const char *const *limits; /* names of resources.limits */
+	size_t limits_len;
 };
 
 /* The facts of a pod template that the brain needs; the template itself stays in the kept
@@ -35,8 +41,9 @@ struct hf_template {
 	size_t containers_len;
 	const struct hf_container *init_containers;
 	size_t init_containers_len;
-	const char *restart_policy; /* NULL: absent, as it should be */
-	const char *scheduler_name; /* NULL: absent */
+	const char *restart_policy;  /* NULL: absent, as it should be */
+	const char *scheduler_name;  /* NULL: absent */
+	const char *service_account; /* NULL: absent */
 	/* Its node is chosen by somebody else: scheduling gate kueue.x-k8s.io/topology, or a
 	 * nodeSelector of kubernetes.io/hostname. */
 	bool placed;
@@ -177,6 +184,7 @@ struct hf_settings {
 	const char *init_container_image; /* NULL: upstream's alpine:3.10 */
 	int init_container_max_tries;     /* 0: upstream's 100 */
 	bool init_container_template;     /* the performer has a template file of its own */
+	const char *kubectl_image;        /* of MPIJob's init container; NULL: upstream's */
 	const char *cluster_domain;       /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
 	struct hf_recovery_spec recovery; /* cluster-wide defaults; a job's own field wins */
 };
@@ -203,6 +211,9 @@ struct hf_job_view {
 	const char *nproc_per_node; /* PyTorchJob; NULL: absent */
 	const char *success_policy; /* TFJob; NULL: absent */
 	bool dynamic_workers;       /* TFJob: enableDynamicWorker */
+	struct hf_opt_int slots;    /* MPIJob: slotsPerWorker */
+	const char *main_container; /* MPIJob; NULL: absent */
+	const char *spec_clean;     /* MPIJob: spec.cleanPodPolicy; NULL: absent */
 	/* Part of run_policy comes from an annotation, which no API server has checked. */
 	bool policy_annotated;
 	const char *policy_problem; /* why that annotation cannot be read; NULL: it can */
@@ -215,6 +226,9 @@ struct hf_job_view {
 
 enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };
 enum hf_clean { HF_CLEAN_NONE, HF_CLEAN_RUNNING, HF_CLEAN_ALL };
+
+/* NULL: None; a word nobody knows: All, as upstream. */
+enum hf_clean hf_clean_parse(const char *text);
 
 /* What it takes to force-delete a pod of a node that is lost: nodeLost.forceDelete. */
 enum hf_force {

@@ -3,6 +3,7 @@
 #ifndef HF_CORE_OBSERVED_H
 #define HF_CORE_OBSERVED_H
 
+#include "core/extra.h"
 #include "core/types.h"
 
 HF_BEGIN_DECLS
@@ -205,6 +206,8 @@ struct hf_observed {
 	size_t pods_len;
 	const struct hf_service_seen *services;
 	size_t services_len;
+	const struct hf_extra_seen *extras; /* by the names that the job's table wants */
+	size_t extras_len;
 	const struct hf_node_seen *nodes;
 	size_t nodes_len;
 	const struct hf_gone_seen *gone;
@@ -219,7 +222,8 @@ struct hf_observed {
 	/* We have watched pods without a gap since: who was gone before is not in `gone`. */
 	hf_time watched_since;
 	/* Whoever looks does not watch nodes (a person's `why`): what the status says of lost nodes
-	 * and stuck pods stands, and nothing is concluded from nodes that seem well. */
+	 * and stuck pods stands, and nothing is concluded from nodes that seem well.  Nor are extra
+	 * objects looked at. */
 	bool blind;
 };
 

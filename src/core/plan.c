@@ -17,6 +17,9 @@ static const char *const action_names[] = {
 	[HF_ACTION_DELETE_SERVICE] = "delete service",
 	[HF_ACTION_DELETE_JOB] = "delete job",
 	[HF_ACTION_FAIL_POD] = "fail pod",
+	[HF_ACTION_CREATE_EXTRA] = "create",
+	[HF_ACTION_UPDATE_EXTRA] = "update",
+	[HF_ACTION_DELETE_EXTRA] = "delete",
 };
 static const char *const topic_names[] = {
 	[HF_TOPIC_EVIDENCE] = "evidence", [HF_TOPIC_CLASS] = "class",   [HF_TOPIC_RULE] = "rule",
@@ -39,6 +42,15 @@ const char *hf_action_name(enum hf_action_kind kind)
 {
 	hf_assert((size_t)kind < HF_ARRAY_LEN(action_names));
 	return action_names[kind];
+}
+
+const char *hf_action_text(const struct hf_action *action, struct hf_arena *arena)
+{
+	const char *name = hf_action_name(action->kind);
+
+	return action->extra ? hf_arena_printf(arena, "%s %s", name,
+					       hf_extra_kind_name(action->extra->kind))
+			     : name;
 }
 
 const char *hf_topic_name(enum hf_topic topic)
@@ -67,7 +79,9 @@ static void quote_rest(struct hf_strbuf *sb, const char *text)
 
 		if (c == '"' || c == '\\')
 			hf_strbuf_addch(sb, '\\');
-		if (c < 0x20)
+		if (c == '\n')
+			hf_strbuf_addstr(sb, "\\n");
+		else if (c < 0x20)
 			hf_strbuf_addf(sb, "\\u%04x", c);
 		else
 			hf_strbuf_addch(sb, *text);
@@ -308,6 +322,12 @@ static void render_build(const struct hf_container_build *build, struct hf_strbu
 	for (size_t i = 0; i < build->requests_len; i++)
 		hf_strbuf_addf(sb, ", request-%s: %s", build->requests[i].key,
 			       build->requests[i].value);
+	for (size_t i = 0; i < build->env_len; i++) {
+		hf_strbuf_addf(sb, ", env-%s: ", build->env[i].key);
+		quote(sb, build->env[i].value);
+	}
+	for (size_t i = 0; i < build->mounts_len; i++)
+		hf_strbuf_addf(sb, ", mount-%s: %s", build->mounts[i].key, build->mounts[i].value);
 }
 
 /* Labels, annotations and variables stand one kind to a line: runs of them are long. */
@@ -321,17 +341,28 @@ static void render_other(const struct hf_edit *edit, struct hf_strbuf *sb)
 {
 	size_t mark;
 
-	if (edit->kind == HF_EDIT_RESTART_POLICY || edit->kind == HF_EDIT_SCHEDULER_NAME) {
+	if (edit->kind == HF_EDIT_RESTART_POLICY || edit->kind == HF_EDIT_SCHEDULER_NAME ||
+	    edit->kind == HF_EDIT_SERVICE_ACCOUNT) {
 		hf_strbuf_addf(sb, "%s\n", edit->value);
 		return;
 	}
 	mark = flow_begin(sb, "");
-	text(sb, "name", edit->add ? edit->add->name : edit->name);
+	if (edit->kind != HF_EDIT_MOUNT)
+		text(sb, "name", edit->add ? edit->add->name : edit->name);
 	if (edit->kind == HF_EDIT_AVOID_NODE) {
 		text(sb, "how", edit->number ? "required" : "preferred");
 	} else if (edit->kind == HF_EDIT_PORT) {
 		number(sb, "number", edit->number);
 		hf_strbuf_addf(sb, ", container: %d", edit->container);
+	} else if (edit->kind == HF_EDIT_VOLUME_CONFIG) {
+		text(sb, "configMap", edit->value);
+		for (size_t i = 0; i < edit->files_len; i++)
+			hf_strbuf_addf(sb, ", %s: 0%o", edit->files[i].name,
+				       (unsigned)edit->files[i].mode);
+	} else if (edit->kind >= HF_EDIT_COMMAND && edit->kind <= HF_EDIT_VOLUME_EMPTY) {
+		text(sb, edit->kind == HF_EDIT_MOUNT ? "at" : "word", edit->value);
+		if (edit->kind != HF_EDIT_VOLUME_EMPTY)
+			hf_strbuf_addf(sb, ", container: %d", edit->container);
 	} else if (edit->add) {
 		render_build(edit->add, sb);
 	} else {
@@ -361,6 +392,12 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 		[HF_EDIT_SCHEDULER_NAME] = "schedulerName",
 		[HF_EDIT_AVOID_NODE] = "avoid node",
 		[HF_EDIT_INIT_CONTAINER] = "init container",
+		[HF_EDIT_COMMAND] = "command",
+		[HF_EDIT_ARGS] = "args",
+		[HF_EDIT_SERVICE_ACCOUNT] = "serviceAccountName",
+		[HF_EDIT_MOUNT] = "mount",
+		[HF_EDIT_VOLUME_EMPTY] = "empty volume",
+		[HF_EDIT_VOLUME_CONFIG] = "volume",
 	};
 
 	for (size_t i = 0; i < action->edits_len; i++) {
@@ -375,6 +412,8 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 				       kinds[edit->kind]);
 			if (edit->kind == HF_EDIT_ENV && edit->container >= 0)
 				hf_strbuf_addf(sb, " of container %d", edit->container);
+			if (edit->kind == HF_EDIT_MOUNT)
+				hf_strbuf_addf(sb, " %s", edit->name);
 			hf_strbuf_addstr(sb, ": ");
 		}
 		if (!is_list(edit->kind)) {
@@ -390,10 +429,35 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 	}
 }
 
+/* Line by line too, and all of it: that is what is made. */
+static void render_extra(const struct hf_action *action, struct hf_strbuf *sb)
+{
+	const struct hf_extra *extra = action->extra;
+	bool content = action->kind != HF_ACTION_DELETE_EXTRA;
+
+	hf_strbuf_addf(sb, "- %s %s: %s\n", hf_action_name(action->kind),
+		       hf_extra_kind_name(extra->kind), action->name);
+	if (action->uid)
+		hf_strbuf_addf(sb, "  uid: %s\n", action->uid);
+	for (size_t i = 0; content && i < extra->labels_len; i++)
+		hf_strbuf_addf(sb, "  label %s: %s\n", extra->labels[i].path,
+			       extra->labels[i].value);
+	for (size_t i = 0; content && i < extra->content_len; i++) {
+		hf_strbuf_addf(sb, "  %s: ", extra->content[i].path);
+		quote(sb, extra->content[i].value);
+		hf_strbuf_addch(sb, '\n');
+	}
+}
+
 /* A create shows its edits line by line; everything else is one line. */
 static void render_action(const struct hf_action *action, struct hf_strbuf *sb)
 {
 	size_t mark;
+
+	if (action->extra) {
+		render_extra(action, sb);
+		return;
+	}
 
 	hf_strbuf_addf(sb, "- %s: ", hf_action_name(action->kind));
 	if (action->kind == HF_ACTION_CREATE_POD) {

@@ -4,6 +4,7 @@
 #define HF_CORE_PLAN_H
 
 #include "base/strbuf.h"
+#include "core/extra.h"
 #include "core/job.h"
 
 HF_BEGIN_DECLS
@@ -43,8 +44,14 @@ enum hf_edit_kind {
 	/* Keep off the node `name`: matchFields metadata.name NotIn in every term of the pod's
 	 * node affinity when number is 1, in a preferred term of weight 100 when it is 0. */
 	HF_EDIT_AVOID_NODE,
-	HF_EDIT_INIT_CONTAINER, /* append `add` to spec.initContainers; with `add` NULL: the
+	HF_EDIT_INIT_CONTAINER,  /* append `add` to spec.initContainers; with `add` NULL: the
 				  * operator's own template file, expanded for address `value` */
+	HF_EDIT_COMMAND,         /* command = [value] */
+	HF_EDIT_ARGS,            /* args = [value] */
+	HF_EDIT_SERVICE_ACCOUNT, /* spec.serviceAccountName = value */
+	HF_EDIT_MOUNT,           /* append {name, mountPath: value} to volumeMounts */
+	HF_EDIT_VOLUME_EMPTY,    /* append {name, emptyDir: {}} to spec.volumes */
+	HF_EDIT_VOLUME_CONFIG,   /* append {name, configMap: {name: value, items: files}} */
 };
 
 /* A container that the operator adds, written out. */
@@ -58,16 +65,29 @@ struct hf_container_build {
 	size_t limits_len;
 	const struct hf_key_value *requests; /* resources.requests */
 	size_t requests_len;
+	const struct hf_key_value *env;
+	size_t env_len;
+	const struct hf_key_value *mounts; /* of volumes: name, mountPath */
+	size_t mounts_len;
+};
+
+/* An item of a ConfigMap as a file of that name. */
+struct hf_config_file {
+	const char *name;
+	int32_t mode; /* 0555 */
 };
 
 #define HF_EDIT_EVERY_CONTAINER (-1)
 struct hf_edit {
 	enum hf_edit_kind kind;
-	int container; /* ENV*, PORT: index into spec.containers, or every one */
+	/* ENV*, PORT, COMMAND, ARGS, MOUNT: index into spec.containers, or every one */
+	int container;
 	const char *name;
 	const char *value;
 	int32_t number; /* PORT */
 	const struct hf_container_build *add;
+	const struct hf_config_file *files; /* VOLUME_CONFIG */
+	size_t files_len;
 };
 
 /* ---- actions ------------------------------------------------------------------------------ */
@@ -81,6 +101,9 @@ enum hf_action_kind {
 	/* The pod's status: phase Failed and condition holdfast.dev/NodeLost with `message`; one
 	 * patch, refused unless uid and resource_version are still the pod's. */
 	HF_ACTION_FAIL_POD,
+	HF_ACTION_CREATE_EXTRA,
+	HF_ACTION_UPDATE_EXTRA, /* all under the root of its kind as it should be */
+	HF_ACTION_DELETE_EXTRA,
 };
 const char *hf_action_name(enum hf_action_kind kind); /* "create pod", … */
 
@@ -88,7 +111,9 @@ struct hf_action {
 	enum hf_action_kind kind;
 	const char *name; /* of the object, in the job's namespace */
 
-	/* deletes: preconditions, and the grace in seconds (absent: the object's own) */
+	const struct hf_extra *extra; /* *_EXTRA */
+
+	/* deletes and updates: preconditions; the grace in seconds (absent: the object's own) */
 	const char *uid;                 /* always set */
 	const char *resource_version;    /* NULL: not a precondition */
 	struct hf_opt_int grace_seconds; /* 0 is a forced delete: the object goes at once */
@@ -191,6 +216,9 @@ struct hf_plan {
 	const struct hf_reason *reasons;
 	size_t reasons_len;
 };
+
+/* Of objects that are named, "create ConfigMap", …; else hf_action_name. */
+const char *hf_action_text(const struct hf_action *action, struct hf_arena *arena);
 
 /* Actions of all stages together. */
 size_t hf_plan_actions(const struct hf_plan *plan);

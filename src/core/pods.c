@@ -41,7 +41,8 @@ void hf_pod_delete(struct hf_brain *b, const struct hf_pod *pod, struct hf_opt_i
 		hf_action_add(b, &b->deletes, &action);
 }
 
-const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32_t index)
+const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32_t index,
+					     int *ret_len)
 {
 	struct hf_key_value *labels =
 		HF_ARENA_ARRAY(b->arena, struct hf_key_value, HF_REPLICA_LABELS);
@@ -53,6 +54,7 @@ const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32
 	labels[2] = (struct hf_key_value){HF_LABEL_REPLICA_TYPE, b->crews[role].lower};
 	labels[3] = (struct hf_key_value){HF_LABEL_REPLICA_INDEX,
 					  hf_arena_printf(b->arena, "%d", index)};
+	*ret_len = b->job.framework->roles[role].single ? HF_REPLICA_LABELS - 1 : HF_REPLICA_LABELS;
 	return labels;
 }
 
@@ -89,10 +91,12 @@ static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits
 {
 	const struct hf_framework *framework = b->job.framework;
 	const struct hf_role *role = &b->job.roles[rank->role];
-	const struct hf_key_value *labels = hf_replica_labels(b, rank->role, rank->index);
+	int labels_len;
+	const struct hf_key_value *labels =
+		hf_replica_labels(b, rank->role, rank->index, &labels_len);
 
 	hf_assert(role->present);
-	for (int i = 0; i < HF_REPLICA_LABELS; i++)
+	for (int i = 0; i < labels_len; i++)
 		add(edits, HF_EDIT_LABEL, labels[i].key, labels[i].value);
 	if (framework->is_master && framework->is_master(&b->job, rank))
 		add(edits, HF_EDIT_LABEL, HF_LABEL_JOB_ROLE, "master");
@@ -118,9 +122,11 @@ static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 	if (!b->job.roles[rank->role].pod->restart_policy || rank->index > 0 || rank->attempt > 0 ||
 	    rank->generation > 1)
 		return;
-	hf_event(b, true, "SetPodTemplateRestartPolicy",
-		 "Restart policy in pod template will be overwritten by restart policy in "
-		 "replica spec");
+	hf_event(
+		b, true,
+		hf_str_or(b->job.framework->template_restart_reason, "SetPodTemplateRestartPolicy"),
+		"Restart policy in pod template will be overwritten by restart policy in "
+		"replica spec");
 }
 
 static bool create(struct hf_brain *b, int role, int32_t index)
@@ -135,7 +141,7 @@ static bool create(struct hf_brain *b, int role, int32_t index)
 	struct hf_error err = {0};
 	struct hf_edits edits;
 
-	action.name = hf_replica_name(b->arena, b->view->name, b->crews[role].type, index);
+	action.name = hf_rank_pod_name(b, role, index);
 	/* Without its service nobody would find it; why there is none is said where services are
 	 * planned. */
 	if (b->job.framework->has_services && strlen(action.name) > HF_SERVICE_NAME_LEN_MAX)
@@ -248,6 +254,6 @@ void hf_pods_plan(struct hf_brain *b)
 		return;
 	}
 	/* The barrier: two generations never run side by side. */
-	if (b->older_pods == 0)
+	if (b->older_pods == 0 && !b->extras_wait)
 		create_missing(b);
 }

@@ -63,7 +63,7 @@ bool hf_replace_waits(struct hf_brain *b, int role, int32_t index, struct hf_emp
 		index_gone(b);
 	if (b->gone_len == 0 && !unknown)
 		return false;
-	name = hf_replica_name(b->arena, b->view->name, crew->type, index);
+	name = hf_rank_pod_name(b, role, index);
 	if (b->gone_len > 0)
 		gone = bsearch(name, b->gone, b->gone_len, sizeof(const struct hf_gone_seen *),
 			       find_name);

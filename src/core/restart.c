@@ -80,6 +80,11 @@ static struct hf_slot *find_replica(struct hf_brain *b, const char *replica, int
 {
 	const char *name = hf_arena_printf(b->arena, "%s-%s", b->view->name, replica);
 
+	/* The one of its role is found with its number too, as records have it. */
+	for (int r = 0; r < b->crews_len; r++)
+		if (b->crews[r].single &&
+		    hf_streq(replica, hf_rank_name(b->arena, b->crews[r].type, 0)))
+			name = hf_rank_pod_name(b, r, 0);
 	if (!hf_world_find(b, name, ret_role, ret_index) ||
 	    *ret_index >= b->crews[*ret_role].replicas)
 		return NULL;

@@ -64,10 +64,9 @@ static void plan_role(struct hf_brain *b, int role)
 
 	for (int32_t i = 0; i < crew->slots_len; i++) {
 		const struct hf_slot *slot = &crew->slots[i];
-		struct hf_action action = {.kind = HF_ACTION_CREATE_SERVICE,
-					   .role = role,
-					   .index = i,
-					   .labels_len = HF_REPLICA_LABELS};
+		struct hf_action action = {
+			.kind = HF_ACTION_CREATE_SERVICE, .role = role, .index = i};
+		int labels_len;
 
 		if (i >= crew->replicas) {
 			if (slot->service)
@@ -76,7 +75,7 @@ static void plan_role(struct hf_brain *b, int role)
 		}
 		if (slot->service || slot->service_taken)
 			continue;
-		action.name = hf_replica_name(b->arena, b->view->name, crew->type, i);
+		action.name = hf_rank_pod_name(b, role, i);
 		/* It would be refused at each try; those behind it are no shorter. */
 		if (strlen(action.name) > HF_SERVICE_NAME_LEN_MAX) {
 			hf_say(b, b->now, HF_TOPIC_BLOCKED,
@@ -90,7 +89,8 @@ static void plan_role(struct hf_brain *b, int role)
 			ports = service_ports(b, role, &ports_len);
 		if (!ports)
 			return;
-		action.labels = hf_replica_labels(b, role, i);
+		action.labels = hf_replica_labels(b, role, i, &labels_len);
+		action.labels_len = (size_t)labels_len;
 		action.ports = ports;
 		action.ports_len = ports_len;
 		hf_action_add(b, &b->creates, &action);

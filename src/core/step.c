@@ -204,6 +204,7 @@ static void run(struct hf_brain *b)
 	hf_cond_active(b, &judgement);
 	/* Services first: a rank that starts looks for the names of the others. */
 	hf_services_plan(b);
+	hf_extras_plan(b);
 	hf_pods_plan(b);
 	hf_taken_step(b);
 	hf_lost_step(b);
@@ -211,6 +212,7 @@ static void run(struct hf_brain *b)
 	hf_trouble_say(b);
 	/* Deletes before creates: a name must be free before it is used again. */
 	hf_stage_add(b, &b->deletes);
+	hf_stage_add(b, &b->extras);
 	hf_stage_add(b, &b->creates);
 }
 
@@ -308,6 +310,7 @@ int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, h
 	struct hf_brain *b;
 
 	hf_assert(job->framework && job->name && job->framework->judge);
+	hf_assert((job->framework->extra_kinds != 0) == (job->framework->extras != NULL));
 	hf_assert(now != HF_TIME_NONE && now != HF_TIME_NEVER);
 	if (seen->pods_len > OBSERVED_MAX || seen->services_len > OBSERVED_MAX)
 		return hf_error_set(err, HF_E_TOO_LARGE,

@@ -37,12 +37,33 @@ static void look(struct hf_brain *b, struct taken *pods, struct taken *services)
 	}
 }
 
-static void show(struct hf_brain *b, const char *thing, const char *reason, const char *message)
+static void show(struct hf_brain *b, const char *thing, const char *message)
 {
+	const char *reason = b->job.framework->taken_reason;
+
 	if (!hf_cond_is_true(b, HF_COND_NAME_TAKEN))
-		hf_event(b, true, hf_arena_printf(b->arena, "FailedCreate%s", thing),
+		hf_event(b, true,
+			 reason ? reason : hf_arena_printf(b->arena, "FailedCreate%s", thing),
 			 hf_arena_printf(b->arena, "Error creating: %s", message));
-	hf_cond_set(b, HF_COND_NAME_TAKEN, true, reason, message);
+	hf_cond_set(b, HF_COND_NAME_TAKEN, true,
+		    hf_arena_printf(b->arena, "%sOfAnotherOwner", thing), message);
+}
+
+/* No pod is made without it: that comes first. */
+static bool extra_is_taken(struct hf_brain *b)
+{
+	const struct hf_extra *extra = b->extra_taken;
+	const char *kind, *message;
+
+	if (!extra)
+		return false;
+	kind = hf_extra_kind_name(extra->kind);
+	message = hf_arena_printf(b->arena, "the name '%s' is taken by a %s of another owner",
+				  extra->name, kind);
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "no pod is made: %s", message);
+	if (b->extras_staying > 0)
+		show(b, kind, message);
+	return b->extras_staying > 0;
 }
 
 void hf_taken_step(struct hf_brain *b)
@@ -50,7 +71,7 @@ void hf_taken_step(struct hf_brain *b)
 	struct taken pods = {0}, services = {0};
 	const char *message;
 
-	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN))
+	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN) || extra_is_taken(b))
 		return;
 	look(b, &pods, &services);
 	/* A rank that does not run outranks one that is not found. */
@@ -60,9 +81,9 @@ void hf_taken_step(struct hf_brain *b)
 	if (pods.rank || services.rank)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
 	if (pods.staying > 0)
-		show(b, "Pod", "PodOfAnotherOwner", message);
+		show(b, "Pod", message);
 	else if (services.staying > 0)
-		show(b, "Service", "ServiceOfAnotherOwner", message);
+		show(b, "Service", message);
 	else
 		hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesFree",
 			      "No name of the job's is held by an object of another owner.");

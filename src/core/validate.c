@@ -373,7 +373,8 @@ void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *o
 	hf_assert(view->framework && errors->arena);
 	if (unnameable)
 		hf_field_warn(errors, "%s", unnameable);
-	check_name(view, errors);
+	if (!view->framework->any_name)
+		check_name(view, errors);
 	check_managed_by(view, old, errors);
 	if (view->framework->validate)
 		view->framework->validate(view, errors);

@@ -45,6 +45,12 @@ static bool parse_index(const char *text, int32_t *ret_index)
 	return true;
 }
 
+const char *hf_rank_pod_name(struct hf_brain *b, int role, int64_t index)
+{
+	hf_assert(role < b->crews_len);
+	return hf_framework_pod_name(b->job.framework, role, b->arena, b->view->name, index);
+}
+
 bool hf_world_find(const struct hf_brain *b, const char *name, int *ret_role, int32_t *ret_index)
 {
 	size_t job_len = strlen(b->view->name);
@@ -56,8 +62,13 @@ bool hf_world_find(const struct hf_brain *b, const char *name, int *ret_role, in
 	for (int r = 0; r < b->crews_len; r++) {
 		size_t len = strlen(b->crews[r].lower);
 
-		if (strncmp(name, b->crews[r].lower, len) == 0 && name[len] == '-' &&
-		    parse_index(name + len + 1, ret_index)) {
+		if (strncmp(name, b->crews[r].lower, len) != 0)
+			continue;
+		if (b->crews[r].single
+			    ? name[len] == '\0'
+			    : name[len] == '-' && parse_index(name + len + 1, ret_index)) {
+			if (b->crews[r].single)
+				*ret_index = 0;
 			*ret_role = r;
 			return true;
 		}
@@ -142,6 +153,7 @@ static int size_crews(struct hf_brain *b, struct hf_error *err)
 
 		crew->type = framework->roles[r].name;
 		crew->lower = hf_type_lower(b->arena, crew->type);
+		crew->single = framework->roles[r].single;
 		crew->present = b->job.roles[r].present;
 		crew->replicas = b->job.roles[r].replicas;
 	}

@@ -5,8 +5,13 @@
 #include "base/str.h"
 
 const struct hf_framework *const hf_frameworks[] = {
-	&hf_framework_tensorflow, &hf_framework_pytorch, &hf_framework_xgboost,
-	&hf_framework_paddle,     &hf_framework_jax,     NULL,
+	&hf_framework_tensorflow,
+	&hf_framework_pytorch,
+	&hf_framework_mpi,
+	&hf_framework_xgboost,
+	&hf_framework_paddle,
+	&hf_framework_jax,
+	NULL,
 };
 
 const struct hf_framework *hf_framework_by_kind(const char *api_version, const char *kind)

@@ -11,6 +11,7 @@ HF_BEGIN_DECLS
 
 extern const struct hf_framework hf_framework_tensorflow;
 extern const struct hf_framework hf_framework_pytorch;
+extern const struct hf_framework hf_framework_mpi;
 extern const struct hf_framework hf_framework_xgboost;
 extern const struct hf_framework hf_framework_paddle;
 extern const struct hf_framework hf_framework_jax;

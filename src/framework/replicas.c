@@ -41,8 +41,11 @@ static void check_containers(const struct hf_job_view *view, const struct hf_rep
 				     CONTAINERS "[%zu].image", key, spec->type, i);
 		if (hf_streq(container->name, framework->container_name))
 			named = true;
+		if (rules->any_container && hf_str_is_empty(container->name))
+			hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL, "must be required",
+				     CONTAINERS "[%zu].name", key, spec->type, i);
 	}
-	if (!named)
+	if (!named && !rules->any_container)
 		hf_field_add(errors, HF_PROBLEM_REQUIRED, NULL,
 			     hf_arena_printf(errors->arena,
 					     "must have at least one container with name %s%s%s",
@@ -59,7 +62,7 @@ static void check_count(const struct hf_job_view *view, const struct hf_replica_
 	struct hf_opt_int replicas = spec->replicas;
 
 	if (role >= 0 && role == rules->single_role) {
-		if (!replicas.set || replicas.value != 1)
+		if (replicas.set ? replicas.value != 1 : !rules->single_by_default)
 			hf_field_add(errors, HF_PROBLEM_FORBIDDEN, NULL, "must be 1",
 				     "spec.%s[%s].replicas", framework->replicas_key, spec->type);
 	} else if (rules->others_at_least_one && replicas.set && replicas.value < 1) {

@@ -14,6 +14,8 @@ HF_BEGIN_DECLS
 struct hf_replicas_rules {
 	bool known_types_only;    /* an unknown key is refused; keys are case-sensitive */
 	int single_role;          /* replicas of this role must be written and be 1; -1: none */
+	bool single_by_default;   /* ... or left out */
+	bool any_container;       /* containers may be called anything, but something */
 	bool others_at_least_one; /* replicas of every other role, when written */
 	int required_role;        /* this role must be there; -1: none */
 	bool quoted_container;    /* the container's name stands in quotes in the error */

@@ -173,6 +173,13 @@ static void tensorflow_judge(const struct hf_job *job, const struct hf_counts *c
 		ret_judgement->succeeded = true;
 }
 
+/* Dynamic workers come and go: the job does without one that fails, as upstream has it. */
+static bool tensorflow_outlives(const struct hf_job *job, int role)
+{
+	hf_assert(job->framework == &hf_framework_tensorflow);
+	return role == WORKER && job->view->dynamic_workers;
+}
+
 static const char *tensorflow_failed(const struct hf_job *job, int role, int32_t failed,
 				     struct hf_arena *arena)
 {
@@ -207,5 +214,6 @@ const struct hf_framework hf_framework_tensorflow = {
 	.pod = tensorflow_pod,
 	.is_master = tensorflow_is_master,
 	.judge = tensorflow_judge,
+	.outlives = tensorflow_outlives,
 	.failed_message = tensorflow_failed,
 };

@@ -18,6 +18,7 @@ void hf_operator_check_synced(struct hf_operator *op)
 	    (op->facts.nodes != NULL &&
 	     (!hf_nodes_synced(op->facts.nodes) || !hf_devices_synced(op->facts.devices))))
 		return;
+	hf_extras_enqueue(op);
 	for (size_t i = 0; i < op->n_kinds; i++) {
 		struct hf_kind *kind = &op->kinds[i];
 

@@ -265,6 +265,9 @@ void hf_operator_update_metrics(struct hf_operator *op)
 	}
 	update_kind(op, &op->pods, &m->told[HF_KINDS_MAX]);
 	update_kind(op, &op->services, &m->told[HF_KINDS_MAX + 1]);
+	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)
+		if (op->extras[i].started)
+			update_kind(op, &op->extras[i], &m->told[HF_KINDS_MAX + 2 + i]);
 	update_workers(op);
 	update_nodes(op);
 	hf_family_set(m->queue_depth, (double)hf_queue_waiting(op->queue), queue_name, NULL);

@@ -57,11 +57,10 @@ static void find(const struct hf_cache *cache, const struct hf_job *job, struct 
 		if (hf_streq(e->ns, job->view->ns))
 			found_add(ret_found, views, e->view, true);
 	for (int role = 0; role < job->framework->roles_len; role++) {
-		const char *type = job->framework->roles[role].name;
-
 		for (int32_t i = 0; job->roles[role].present && i < job->roles[role].replicas;
 		     i++) {
-			const char *name = hf_replica_name(arena, job->view->name, type, i);
+			const char *name = hf_framework_pod_name(job->framework, role, arena,
+								 job->view->name, i);
 
 			e = stranger(cache, job, name);
 			if (e != NULL)
@@ -159,6 +158,8 @@ void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, stru
 	}
 	seen.services = services;
 	seen.services_len = found.len;
+	if (job.framework->extras != NULL)
+		hf_extras_see(args, &job, arena, views, &seen);
 	find_facts(args, pods, seen.pods_len, arena, &seen);
 	*ret_seen = seen;
 }

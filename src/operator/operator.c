@@ -103,7 +103,8 @@ static char *job_key(const struct hf_kind *kind, const char *ns, const char *nam
 	return hf_xasprintf("%s/%s/%s", kind->resource->plural, ns, name);
 }
 
-/* A stranger's object may hold or free a name that a job waits for: "<job>-<type>-<index>". */
+/* A stranger's object may hold or free a name that a job waits for: "<job>-<type>-<index>", or with
+ * one word behind the job's. */
 static void enqueue_by_name(struct hf_operator *op, const char *ns, const char *name)
 {
 	HF_AUTOFREE char *job = hf_xstrdup(name);
@@ -114,12 +115,12 @@ static void enqueue_by_name(struct hf_operator *op, const char *ns, const char *
 		if (dash == NULL)
 			return;
 		*dash = '\0';
-	}
-	for (size_t i = 0; i < op->n_kinds; i++) {
-		if (hf_cache_get(op->kinds[i].cache, ns, job) != NULL) {
-			HF_AUTOFREE char *key = job_key(&op->kinds[i], ns, job);
+		for (size_t i = 0; i < op->n_kinds; i++) {
+			if (hf_cache_get(op->kinds[i].cache, ns, job) != NULL) {
+				HF_AUTOFREE char *key = job_key(&op->kinds[i], ns, job);
 
-			enqueue(op, key);
+				enqueue(op, key);
+			}
 		}
 	}
 }
@@ -202,7 +203,13 @@ static bool is_calm(const struct hf_kind *kind, const struct hf_view *was,
 	struct hf_operator *op = kind->op;
 	struct hf_service_seen service;
 	struct hf_pod before = {.containers_len = 0}, pod;
+	struct hf_extra_seen extra;
 	bool calm;
+
+	if (kind >= op->extras && kind < op->extras + HF_EXTRA_KINDS) {
+		hf_view_extra(now, &extra);
+		return !extra.terminating;
+	}
 
 	if (kind != &op->pods) {
 		hf_view_service(now, &service);
@@ -290,6 +297,17 @@ static void *decode_service(void *arg, struct hf_doc *doc)
 	return view;
 }
 
+/* Of a cluster's ConfigMaps most are nobody's: their names are all that may matter. */
+static void *decode_extra(void *arg, struct hf_doc *doc)
+{
+	const struct hf_kind *kind = arg;
+	struct hf_view *view = hf_view_of_extra(doc, kind->extra, kind->op->scratch);
+
+	hf_doc_drop_tree(doc);
+	hf_arena_reset(kind->op->scratch);
+	return view;
+}
+
 static const char *by_controller(const struct hf_cache_entry *entry)
 {
 	return ((const struct hf_view *)entry->view)->controller_uid;
@@ -353,6 +371,11 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
 	hf_assert(op->n_kinds > 0);
 	kind_init(op, &op->pods, NULL, &hf_pods, decode_pod);
 	kind_init(op, &op->services, NULL, &hf_services, decode_service);
+	for (size_t i = 0; i < HF_EXTRA_KINDS; i++) {
+		op->extras[i].extra = (enum hf_extra_kind)i;
+		kind_init(op, &op->extras[i], NULL, hf_extra_resource((enum hf_extra_kind)i),
+			  decode_extra);
+	}
 	if (op->options.watch_nodes) {
 		op->facts.nodes = hf_nodes_create(op);
 		op->facts.asks = hf_asks_create(op);
@@ -544,6 +567,8 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	hf_traces_destroy(op->facts.traces);
 	hf_cache_destroy(op->pods.cache);
 	hf_cache_destroy(op->services.cache);
+	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)
+		hf_cache_destroy(op->extras[i].cache);
 	hf_map_destroy(op->job_keys);
 	hf_map_destroy(op->states);
 	hf_map_destroy(op->ending);
@@ -590,6 +615,8 @@ int hf_operator_explain(struct hf_operator *op, const struct hf_job_ref *job,
 	struct hf_observed seen;
 
 	args.key = key;
+	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)
+		args.extras[i] = op->extras[i].cache;
 	for (size_t i = 0; i < op->n_kinds && entry == NULL; i++)
 		if (op->kinds[i].framework == job->framework)
 			entry = hf_cache_get(op->kinds[i].cache, job->ns, job->name);

@@ -44,6 +44,9 @@ struct hf_view *hf_view_of_service(struct hf_doc *doc, struct hf_arena *scratch)
  * the step. */
 void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_pod *ret_pod);
 void hf_view_service(const struct hf_view *view, struct hf_service_seen *ret_service);
+struct hf_view *hf_view_of_extra(struct hf_doc *doc, enum hf_extra_kind kind,
+				 struct hf_arena *scratch);
+void hf_view_extra(const struct hf_view *view, struct hf_extra_seen *ret_seen);
 struct hf_view *hf_view_ref(struct hf_view *view);
 void hf_view_unref(void *view);
 
@@ -59,6 +62,8 @@ void hf_views_release(struct hf_views *views);
 
 struct hf_observe_args {
 	const struct hf_cache *pods, *services;
+	/* By enum hf_extra_kind; looked at where the job's table has the kind. */
+	const struct hf_cache *extras[HF_EXTRA_KINDS];
 	const struct hf_job_view *job;
 	hf_time now;
 	/* NULL, or none in it: the kubelet is part of this process, every node is alive now. */
@@ -82,6 +87,7 @@ struct hf_render_args {
 int hf_render_pod(const struct hf_render_args *args, const struct hf_action *action,
 		  struct hf_doc **ret_pod, struct hf_error *err) HF_MUST_CHECK;
 struct hf_doc *hf_render_service(const struct hf_render_args *args, const struct hf_action *action);
+struct hf_doc *hf_render_extra(const struct hf_render_args *args, const struct hf_action *action);
 /* The list in a template text, expanded for this address. */
 int hf_render_init_containers(const char *text, const char *address,
 			      const struct hf_settings *settings, struct hf_json **ret_list,
@@ -104,7 +110,7 @@ bool hf_status_arrived(struct hf_doc *patch, struct hf_doc *reply);
 /* A kind that is watched.  Jobs are kept as documents, pods and services as views. */
 struct hf_kind {
 	struct hf_operator *op;
-	const struct hf_framework *framework; /* NULL: pods, services */
+	const struct hf_framework *framework; /* NULL: pods, services, extra objects */
 	const struct hf_resource *resource;
 	struct hf_cache *cache;
 	struct hf_cache *crd; /* of its CRD; NULL: it is not watched */
@@ -117,6 +123,8 @@ struct hf_kind {
 	bool narrow_told;
 	hf_time wide_since;          /* monotonic; the schema says so; HF_TIME_NONE: it does not */
 	struct hf_timer *wide_timer; /* it has said so long enough */
+	enum hf_extra_kind extra; /* of extra objects */
+	bool started;             /* extra objects: they are watched */
 };
 #define HF_KINDS_MAX 8
 
@@ -148,7 +156,7 @@ struct hf_operator_metrics {
 	struct hf_family *job_info, *job_condition, *job_productive, *job_downtime;
 	/* What was added to counters that are kept elsewhere: they begin anew with each operator,
 	 * the metrics do not. */
-	struct hf_cache_stats told[HF_KINDS_MAX + 2];
+	struct hf_cache_stats told[HF_KINDS_MAX + 2 + HF_EXTRA_KINDS];
 	struct hf_queue_stats told_queue;
 	uint64_t told_events_dropped;
 };
@@ -165,6 +173,7 @@ struct hf_operator {
 	struct hf_kind kinds[HF_KINDS_MAX];
 	size_t n_kinds;
 	struct hf_kind pods, services;
+	struct hf_kind extras[HF_EXTRA_KINDS]; /* watched from the first job on that has any */
 	struct hf_facts facts;
 	struct hf_queue *queue;
 	struct hf_recorder *recorder;
@@ -211,6 +220,20 @@ void hf_operator_namespace_ends(struct hf_operator *op, const char *ns);
 bool hf_operator_is_ending(const struct hf_operator *op, const char *ns);
 /* Called when a reply came in while stopping. */
 void hf_operator_check_stopped(struct hf_operator *op);
+
+/* --- extras.c: ConfigMaps and the like --------------------------------------------------- */
+
+const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind);
+/* The job's kind has some: begin to watch those that are not watched yet. */
+void hf_extras_start(struct hf_operator *op, const struct hf_framework *framework);
+/* All that the jobs of this kind need are known. */
+bool hf_extras_synced(const struct hf_operator *op, const struct hf_framework *framework);
+/* Jobs whose passes waited for that. */
+void hf_extras_enqueue(struct hf_operator *op);
+/* A view of an object that a job may need, or that may hold a name; what no controller has is kept
+ * for its name alone. */
+void hf_extras_see(const struct hf_observe_args *args, const struct hf_job *job,
+		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen);
 
 /* --- metrics.c ----------------------------------------------------------------------------- */
 

@@ -624,6 +624,9 @@ static int step(struct hf_pass *pass, struct hf_error *err)
 				       .facts = &op->facts,
 				       .mono = begin,
 				       .key = pass->key};
+
+	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)
+		args.extras[i] = op->extras[i].cache;
 	struct hf_observed seen;
 	int rc;
 
@@ -735,8 +738,11 @@ void hf_pass_run(void *arg, const char *key)
 	const struct hf_cache_entry *entry = hf_cache_get(kind->cache, ns, name);
 	struct hf_pass *pass;
 
-	/* All jobs of a kind are looked at when it begins. */
-	if (entry == NULL || op->stopping || !kind->running) {
+	/* All jobs of a kind are looked at when it begins, and when what they need is known. */
+	if (entry != NULL && !op->stopping)
+		hf_extras_start(op, kind->framework);
+	if (entry == NULL || op->stopping || !kind->running ||
+	    !hf_extras_synced(op, kind->framework)) {
 		hf_map_remove(op->states, key);
 		if (op->facts.asks != NULL)
 			hf_asks_forget(op->facts.asks, key);

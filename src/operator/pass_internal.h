@@ -49,7 +49,7 @@ struct hf_tally {
 	size_t n;
 	const char *names[HF_TALLY_NAMES_MAX];
 };
-#define HF_ACTION_KINDS (HF_ACTION_FAIL_POD + 1)
+#define HF_ACTION_KINDS (HF_ACTION_DELETE_EXTRA + 1)
 
 struct hf_pass {
 	struct hf_operator *op;

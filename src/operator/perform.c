@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/pass_internal.h"
 
+#include "api/extra.h"
 #include "api/pod.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -18,6 +19,9 @@ static const struct hf_resource *resource_of(const struct hf_pass_call *call)
 	case HF_ACTION_FAIL_POD: return &hf_pods;
 	case HF_ACTION_CREATE_SERVICE:
 	case HF_ACTION_DELETE_SERVICE: return &hf_services;
+	case HF_ACTION_CREATE_EXTRA:
+	case HF_ACTION_UPDATE_EXTRA:
+	case HF_ACTION_DELETE_EXTRA: return hf_extra_resource(call->action->extra->kind);
 	case HF_ACTION_DELETE_JOB: break;
 	}
 	return call->pass->kind->resource;
@@ -29,12 +33,15 @@ static struct hf_cache *cache_of(const struct hf_pass_call *call)
 
 	if (resource == &hf_pods)
 		return call->pass->op->pods.cache;
+	if (call->action->extra != NULL)
+		return call->pass->op->extras[call->action->extra->kind].cache;
 	return resource == &hf_services ? call->pass->op->services.cache : call->pass->kind->cache;
 }
 
 static bool is_create(const struct hf_action *action)
 {
-	return action->kind == HF_ACTION_CREATE_POD || action->kind == HF_ACTION_CREATE_SERVICE;
+	return action->kind == HF_ACTION_CREATE_POD || action->kind == HF_ACTION_CREATE_SERVICE ||
+	       action->kind == HF_ACTION_CREATE_EXTRA;
 }
 
 static void put_gone(const struct hf_pass_call *call)
@@ -154,6 +161,26 @@ static void judge_fail_read(struct hf_pass_call *call, const struct hf_reply *re
 		bad(call, HF_E_CONFLICT, "the pod has changed since it was given up");
 }
 
+/* Whatever is there now, the next step sees it and asks for what is still missing. */
+static void judge_update_read(struct hf_pass_call *call, const struct hf_reply *reply)
+{
+	struct hf_extra_seen seen;
+
+	if (reply->code == HF_E_NOT_FOUND) {
+		put_gone(call);
+		bad(call, HF_E_CONFLICT, "the object went while it was changed");
+		return;
+	}
+	hf_cache_put_reply(cache_of(call), reply->object);
+	(void)hf_extra_read(reply->object, call->action->extra->kind, NULL, call->pass->arena,
+			    &seen);
+	if (hf_streq(seen.uid, call->action->uid) &&
+	    seen.digest == hf_extra_digest(call->action->extra))
+		good(call);
+	else
+		bad(call, HF_E_TIMEOUT, "a change was not answered and has not been done so far");
+}
+
 static void read_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_pass_call *call = arg;
@@ -165,6 +192,8 @@ static void read_reply(void *arg, const struct hf_reply *reply)
 		judge_create_read(call, reply);
 	else if (call->action->kind == HF_ACTION_FAIL_POD)
 		judge_fail_read(call, reply);
+	else if (call->action->kind == HF_ACTION_UPDATE_EXTRA)
+		judge_update_read(call, reply);
 	else
 		judge_delete_read(call, reply);
 	hf_pass_replied(call->pass, reply);
@@ -269,6 +298,21 @@ static void judge_fail(struct hf_pass_call *call, const struct hf_reply *reply)
 	}
 }
 
+static void judge_update(struct hf_pass_call *call, const struct hf_reply *reply)
+{
+	if (reply->code == 0) {
+		hf_cache_put_reply(cache_of(call), reply->object);
+		good(call);
+	} else if (reply->code == HF_E_NOT_FOUND) {
+		put_gone(call);
+		bad(call, HF_E_CONFLICT, "the object went while it was changed");
+	} else if (tells_nothing(reply->code)) {
+		unsure(call);
+	} else {
+		bad(call, reply->code, reply->message);
+	}
+}
+
 static void action_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_pass_call *call = arg;
@@ -278,6 +322,8 @@ static void action_reply(void *arg, const struct hf_reply *reply)
 		judge_create(call, reply);
 	else if (call->action->kind == HF_ACTION_FAIL_POD)
 		judge_fail(call, reply);
+	else if (call->action->kind == HF_ACTION_UPDATE_EXTRA)
+		judge_update(call, reply);
 	else
 		judge_delete(call, reply);
 	/* Events would be refused there as well. */
@@ -298,6 +344,10 @@ static int render(const struct hf_pass_call *call, struct hf_doc **ret_doc, stru
 
 	if (call->action->kind == HF_ACTION_CREATE_POD)
 		return hf_render_pod(&args, call->action, ret_doc, err);
+	if (call->action->kind == HF_ACTION_CREATE_EXTRA) {
+		*ret_doc = hf_render_extra(&args, call->action);
+		return 0;
+	}
 	*ret_doc = hf_render_service(&args, call->action);
 	return 0;
 }
@@ -333,6 +383,12 @@ void hf_perform_send(struct hf_pass_call *call)
 		request.name = action->name;
 		request.subresource = "status";
 		request.patch_type = HF_PATCH_STRATEGIC;
+		request.body = body;
+	} else if (action->kind == HF_ACTION_UPDATE_EXTRA) {
+		body = hf_doc_from_json(hf_extra_patch(action->extra, action->uid));
+		request.verb = HF_VERB_PATCH;
+		request.name = action->name;
+		request.patch_type = HF_PATCH_JSON;
 		request.body = body;
 	} else {
 		request.verb = HF_VERB_DELETE;

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/operator_internal.h"
 
+#include "api/extra.h"
 #include "base/str.h"
 #include "core/names.h"
 #include "json/yaml.h"
@@ -123,6 +124,15 @@ static void set_pairs(struct hf_json *object, const struct hf_key_value *pairs, 
 		hf_json_set_str(object, pairs[i].key, pairs[i].value);
 }
 
+static struct hf_json *new_pair(const char *first, const char *a, const char *second, const char *b)
+{
+	struct hf_json *object = hf_json_object();
+
+	hf_json_set_str(object, first, a);
+	hf_json_set_str(object, second, b);
+	return object;
+}
+
 static struct hf_json *build_container(const struct hf_container_build *build)
 {
 	struct hf_json *container = hf_json_object(), *command, *resources;
@@ -130,13 +140,21 @@ static struct hf_json *build_container(const struct hf_container_build *build)
 	hf_json_set_str(container, "name", build->name);
 	hf_json_set_str(container, "image", build->image);
 	hf_json_set_str(container, "imagePullPolicy", build->image_pull_policy);
-	command = hf_json_ensure_array(container, "command");
-	for (size_t i = 0; i < build->command_len; i++)
+	for (size_t i = 0; i < build->command_len; i++) {
+		command = hf_json_ensure_array(container, "command");
 		hf_json_append(command, hf_json_string(build->command[i]));
+	}
 	resources = hf_json_ensure_object(container, "resources");
 	set_pairs(hf_json_ensure_object(resources, "limits"), build->limits, build->limits_len);
 	set_pairs(hf_json_ensure_object(resources, "requests"), build->requests,
 		  build->requests_len);
+	for (size_t i = 0; i < build->env_len; i++)
+		hf_json_append(hf_json_ensure_array(container, "env"),
+			       new_pair("name", build->env[i].key, "value", build->env[i].value));
+	for (size_t i = 0; i < build->mounts_len; i++)
+		hf_json_append(hf_json_ensure_array(container, "volumeMounts"),
+			       new_pair("name", build->mounts[i].key, "mountPath",
+					build->mounts[i].value));
 	return container;
 }
 
@@ -157,11 +175,21 @@ static struct hf_json *build_env(const struct hf_edit *edit)
 
 static void edit_container(struct hf_json *container, const struct hf_edit *edit)
 {
-	struct hf_json *port;
+	struct hf_json *port, *words;
 
-	if (edit->kind != HF_EDIT_PORT) {
-		hf_json_append(hf_json_ensure_array(container, "env"), build_env(edit));
+	switch (edit->kind) {
+	case HF_EDIT_PORT: break;
+	case HF_EDIT_COMMAND:
+	case HF_EDIT_ARGS:
+		words = hf_json_array();
+		hf_json_append(words, hf_json_string(edit->value));
+		hf_json_set(container, edit->kind == HF_EDIT_ARGS ? "args" : "command", words);
 		return;
+	case HF_EDIT_MOUNT:
+		hf_json_append(hf_json_ensure_array(container, "volumeMounts"),
+			       new_pair("name", edit->name, "mountPath", edit->value));
+		return;
+	default: hf_json_append(hf_json_ensure_array(container, "env"), build_env(edit)); return;
 	}
 	port = hf_json_object();
 	hf_json_set_str(port, "name", edit->name);
@@ -256,6 +284,25 @@ static void edit_avoid(struct hf_json *spec, const struct hf_edit *edit)
 		edit_preferred(affinity, edit->name);
 }
 
+static void edit_volumes(struct hf_json *spec, const struct hf_edit *edit)
+{
+	struct hf_json *volume = hf_json_object(), *config, *item;
+
+	hf_json_set_str(volume, "name", edit->name);
+	if (edit->kind == HF_EDIT_VOLUME_EMPTY) {
+		hf_json_set(volume, "emptyDir", hf_json_object());
+	} else {
+		config = hf_json_ensure_object(volume, "configMap");
+		hf_json_set_str(config, "name", edit->value);
+		for (size_t i = 0; i < edit->files_len; i++) {
+			item = new_pair("key", edit->files[i].name, "path", edit->files[i].name);
+			hf_json_set_i64(item, "mode", edit->files[i].mode);
+			hf_json_append(hf_json_ensure_array(config, "items"), item);
+		}
+	}
+	hf_json_append(hf_json_ensure_array(spec, "volumes"), volume);
+}
+
 static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 		      const struct hf_edit *edit, struct hf_error *err)
 {
@@ -272,9 +319,17 @@ static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 		return 0;
 	case HF_EDIT_ENV:
 	case HF_EDIT_ENV_FIELD:
+	case HF_EDIT_COMMAND:
+	case HF_EDIT_ARGS:
+	case HF_EDIT_MOUNT:
 	case HF_EDIT_PORT: return edit_containers(spec, edit, err);
 	case HF_EDIT_RESTART_POLICY: hf_json_set_str(spec, "restartPolicy", edit->value); return 0;
 	case HF_EDIT_SCHEDULER_NAME: hf_json_set_str(spec, "schedulerName", edit->value); return 0;
+	case HF_EDIT_SERVICE_ACCOUNT:
+		hf_json_set_str(spec, "serviceAccountName", edit->value);
+		return 0;
+	case HF_EDIT_VOLUME_EMPTY:
+	case HF_EDIT_VOLUME_CONFIG: edit_volumes(spec, edit); return 0;
 	case HF_EDIT_AVOID_NODE: edit_avoid(spec, edit); return 0;
 	case HF_EDIT_INIT_CONTAINER: return edit_init_containers(args, spec, edit, err);
 	}
@@ -317,6 +372,16 @@ int hf_render_pod(const struct hf_render_args *args, const struct hf_action *act
 	if (rc == 0)
 		*ret_pod = hf_doc_from_json(hf_json_ref(pod));
 	return rc;
+}
+
+struct hf_doc *hf_render_extra(const struct hf_render_args *args, const struct hf_action *action)
+{
+	struct hf_json *object = hf_extra_write(action->extra), *meta;
+
+	meta = hf_json_get(object, "metadata");
+	hf_json_set_str(meta, "namespace", hf_doc_namespace(args->job));
+	set_owner(meta, args->job, args->framework);
+	return hf_doc_from_json(object);
 }
 
 struct hf_doc *hf_render_service(const struct hf_render_args *args, const struct hf_action *action)

@@ -71,6 +71,9 @@ static const struct {
 				      "service"},
 	[HF_ACTION_DELETE_JOB] = {"SuccessfulDeleteJob", "FailedDeleteJob", "Deleted", "job"},
 	[HF_ACTION_FAIL_POD] = {"PodNodeLost", "FailedPodNodeLost", "Gave up", "pod"},
+	[HF_ACTION_CREATE_EXTRA] = {NULL, "FailedCreateObject", "Created", "object"},
+	[HF_ACTION_UPDATE_EXTRA] = {NULL, "FailedUpdateObject", "Changed", "object"},
+	[HF_ACTION_DELETE_EXTRA] = {NULL, "FailedDeleteObject", "Deleted", "object"},
 };
 
 void hf_report_failure(struct hf_pass *pass, enum hf_action_kind kind, const char *message)
@@ -79,6 +82,7 @@ void hf_report_failure(struct hf_pass *pass, enum hf_action_kind kind, const cha
 
 	hf_strbuf_addf(&text, "Error %s: %s",
 		       kind == HF_ACTION_FAIL_POD              ? "failing"
+		       : kind == HF_ACTION_UPDATE_EXTRA        ? "changing"
 		       : hf_streq(words[kind].verb, "Created") ? "creating"
 							       : "deleting",
 		       message);
@@ -117,7 +121,9 @@ void hf_report_stage(struct hf_pass *pass)
 
 		if (tally->n == 0)
 			continue;
-		report_done(pass, kind, paired && kind == HF_ACTION_CREATE_POD);
+		/* Upstream is silent about extra objects, which change with each worker. */
+		if (words[kind].done != NULL)
+			report_done(pass, kind, paired && kind == HF_ACTION_CREATE_POD);
 		if (kind == HF_ACTION_DELETE_JOB &&
 		    pass->op->metrics.jobs[HF_METRIC_DELETED] != NULL)
 			hf_family_add(pass->op->metrics.jobs[HF_METRIC_DELETED], 1,

@@ -189,6 +189,13 @@ int setup_with_two_kinds(void **state)
 	return make_bench(state, two, false, false);
 }
 
+int setup_with_mpi(void **state)
+{
+	static const struct hf_framework *const frameworks[] = {&hf_framework_mpi, NULL};
+
+	return make_bench(state, frameworks, false, false);
+}
+
 int teardown(void **state)
 {
 	struct bench *bench = *state;

@@ -70,6 +70,8 @@ int setup_with_crds(void **state);
 int setup_with_nodes(void **state);
 /* PyTorchJobs and TFJobs. */
 int setup_with_two_kinds(void **state);
+/* MPIJobs. */
+int setup_with_mpi(void **state);
 int teardown(void **state);
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/operator_internal.h"
 
+#include "api/extra.h"
 #include "api/pod.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -57,7 +58,7 @@ _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one b
 /* Whoever adds a field: pack it, unpack it, and let view_test see it. */
 _Static_assert(sizeof(struct hf_pod) == 224 && sizeof(struct hf_container_seen) == 112 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
-		       sizeof(struct hf_service_seen) == 32,
+		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
 	       "a field that is not packed below is lost");
 
 /* ---- packing: a first walk measures (at is NULL), a second writes ------------------------- */
@@ -207,6 +208,17 @@ static void put_service(struct packer *packer, const struct hf_service_seen *ser
 	put_text(packer, service->resource_version);
 	put_byte(packer, service->owned);
 	put_byte(packer, service->terminating);
+}
+
+static void put_extra(struct packer *packer, const struct hf_extra_seen *seen)
+{
+	put_number(packer, seen->kind);
+	put_text(packer, seen->name);
+	put_text(packer, seen->uid);
+	put_text(packer, seen->resource_version);
+	put_byte(packer, seen->owned);
+	put_byte(packer, seen->terminating);
+	put_number(packer, (int64_t)seen->digest);
 }
 
 /* ---- unpacking ---------------------------------------------------------------------------- */
@@ -390,6 +402,19 @@ void hf_view_service(const struct hf_view *view, struct hf_service_seen *ret_ser
 	ret_service->terminating = get_bool(&unpacker);
 }
 
+void hf_view_extra(const struct hf_view *view, struct hf_extra_seen *ret_seen)
+{
+	struct unpacker unpacker = record_of(view, NULL);
+
+	*ret_seen = (struct hf_extra_seen){.kind = (enum hf_extra_kind)get_number(&unpacker)};
+	ret_seen->name = get_text(&unpacker);
+	ret_seen->uid = get_text(&unpacker);
+	ret_seen->resource_version = get_text(&unpacker);
+	ret_seen->owned = get_bool(&unpacker);
+	ret_seen->terminating = get_bool(&unpacker);
+	ret_seen->digest = (uint64_t)get_number(&unpacker);
+}
+
 /* ---- life --------------------------------------------------------------------------------- */
 
 /* Room for `size` bytes of record behind the two texts. */
@@ -435,6 +460,20 @@ struct hf_view *hf_view_of_service(struct hf_doc *doc, struct hf_arena *scratch)
 	put_service(&packer, &service);
 	view = view_create(uid, NULL, packer.size, &packer);
 	put_service(&packer, &service);
+	return view;
+}
+
+struct hf_view *hf_view_of_extra(struct hf_doc *doc, enum hf_extra_kind kind,
+				 struct hf_arena *scratch)
+{
+	struct packer packer = {.at = NULL};
+	struct hf_extra_seen seen;
+	struct hf_view *view;
+	const char *uid = hf_extra_read(doc, kind, NULL, scratch, &seen);
+
+	put_extra(&packer, &seen);
+	view = view_create(uid, NULL, packer.size, &packer);
+	put_extra(&packer, &seen);
 	return view;
 }
 

@@ -51,6 +51,16 @@ const struct hf_resource hf_devicehealths = {
 	.namespaced = false,
 };
 
+#define RBAC(var, singular_, kind_)                                                                \
+	const struct hf_resource var = {.group = "rbac.authorization.k8s.io",                      \
+					.version = "v1",                                           \
+					.plural = singular_ "s",                                   \
+					.singular = (singular_),                                   \
+					.kind = (kind_),                                           \
+					.namespaced = true}
+RBAC(hf_roles, "role", "Role");
+RBAC(hf_rolebindings, "rolebinding", "RoleBinding");
+
 JOB(hf_pytorchjobs, "pytorchjob", "PyTorchJob");
 JOB(hf_tfjobs, "tfjob", "TFJob");
 JOB(hf_mpijobs, "mpijob", "MPIJob");
@@ -131,6 +141,8 @@ static const struct hf_resource_info table[] = {
 	{JOB_INFO(hf_pytorchjobs), JOB_SCALE("pytorchReplicaSpecs")},
 	{JOB_INFO(hf_tfjobs)},
 	{JOB_INFO(hf_xgboostjobs)},
+	{.resource = &hf_rolebindings, .fields = no_fields},
+	{.resource = &hf_roles, .fields = no_fields},
 };
 _Static_assert(HF_ARRAY_LEN(table) <= HF_RESOURCES_MAX, "raise HF_RESOURCES_MAX");
 

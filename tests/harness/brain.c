@@ -228,7 +228,14 @@ void brain_step(struct brain *b)
 		b->services[i].service.uid = hf_arena_strdup(b->pass, b->services[i].uid);
 		b->seen_services[place(b, i, b->services_len)] = b->services[i].service;
 	}
+	for (size_t i = 0; i < b->extras_len; i++) {
+		b->extras[i].extra.name = hf_arena_strdup(b->pass, b->extras[i].name);
+		b->extras[i].extra.uid = hf_arena_strdup(b->pass, b->extras[i].uid);
+		b->seen_extras[place(b, i, b->extras_len)] = b->extras[i].extra;
+	}
 	b->seen = (struct hf_observed){
+		.extras = b->seen_extras,
+		.extras_len = b->extras_len,
 		.pods = b->seen_pods,
 		.pods_len = b->pods_len,
 		.services = b->seen_services,
@@ -387,6 +394,57 @@ static void delete_service(struct brain *b, const struct hf_action *action)
 	}
 }
 
+struct brain_extra *brain_extra(struct brain *b, const char *name)
+{
+	for (size_t i = 0; i < b->extras_len; i++) {
+		if (hf_streq(b->extras[i].name, name))
+			return &b->extras[i];
+	}
+	return NULL;
+}
+
+void brain_extra_gone(struct brain *b, const char *name)
+{
+	struct brain_extra *extra = brain_extra(b, name);
+
+	assert_non_null(extra);
+	*extra = b->extras[--b->extras_len];
+}
+
+static void create_extra(struct brain *b, const struct hf_action *action)
+{
+	struct brain_extra *extra = &b->extras[b->extras_len];
+
+	for (size_t i = 0; i < b->extras_len; i++) {
+		if (b->extras[i].extra.kind == action->extra->kind &&
+		    hf_streq(b->extras[i].name, action->name))
+			return;
+	}
+	assert_true(b->extras_len < BRAIN_EXTRAS_MAX);
+	b->extras_len++;
+	memset(extra, 0, sizeof(*extra));
+	fill(extra->name, action->name);
+	snprintf(extra->uid, sizeof(extra->uid), "uid-%d", ++b->next_uid);
+	extra->extra.kind = action->extra->kind;
+	extra->extra.owned = true;
+	extra->extra.digest = hf_extra_digest(action->extra);
+}
+
+static void change_extra(struct brain *b, const struct hf_action *action)
+{
+	for (size_t i = 0; i < b->extras_len; i++) {
+		struct brain_extra *extra = &b->extras[i];
+
+		if (extra->extra.kind != action->extra->kind || !hf_streq(extra->uid, action->uid))
+			continue;
+		if (action->kind == HF_ACTION_UPDATE_EXTRA)
+			extra->extra.digest = hf_extra_digest(action->extra);
+		else
+			*extra = b->extras[--b->extras_len];
+		return;
+	}
+}
+
 void brain_perform(struct brain *b, const struct hf_action *action)
 {
 	switch (action->kind) {
@@ -395,6 +453,9 @@ void brain_perform(struct brain *b, const struct hf_action *action)
 	case HF_ACTION_CREATE_SERVICE: create_service(b, action); break;
 	case HF_ACTION_DELETE_SERVICE: delete_service(b, action); break;
 	case HF_ACTION_FAIL_POD: fail_pod(b, action); break;
+	case HF_ACTION_CREATE_EXTRA: create_extra(b, action); break;
+	case HF_ACTION_UPDATE_EXTRA:
+	case HF_ACTION_DELETE_EXTRA: change_extra(b, action); break;
 	case HF_ACTION_DELETE_JOB:
 		assert_string_equal(action->uid, b->view.uid);
 		b->view.deletion_time = b->now;

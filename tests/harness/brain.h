@@ -42,6 +42,13 @@ struct brain_service {
 	struct hf_service_seen service;
 };
 
+#define BRAIN_EXTRAS_MAX 16
+struct brain_extra {
+	char name[BRAIN_TEXT_MAX];
+	char uid[BRAIN_TEXT_MAX];
+	struct hf_extra_seen extra;
+};
+
 struct brain {
 	struct hf_arena *stored[2]; /* the status as it is stored; the other one is the next */
 	int stored_now;
@@ -59,6 +66,8 @@ struct brain {
 	size_t pods_len;
 	struct brain_service services[BRAIN_PODS_MAX];
 	size_t services_len;
+	struct brain_extra extras[BRAIN_EXTRAS_MAX];
+	size_t extras_len;
 	struct hf_node_seen nodes[8];
 	size_t nodes_len;
 	struct hf_gone_seen gone[BRAIN_PODS_MAX];
@@ -71,6 +80,7 @@ struct brain {
 	/* what the last step was given, in whatever order the test wants */
 	struct hf_pod seen_pods[BRAIN_PODS_MAX];
 	struct hf_service_seen seen_services[BRAIN_PODS_MAX];
+	struct hf_extra_seen seen_extras[BRAIN_EXTRAS_MAX];
 	struct hf_observed seen;
 	unsigned shuffle; /* 0: as they are */
 
@@ -122,6 +132,9 @@ void brain_regain(struct brain *b, const char *name); /* Ready, and heard of now
 /* What the last plan asks for is read now: the Lease of a lost node stands still. */
 void brain_answer(struct brain *b);
 void brain_after(struct brain *b, int seconds);
+
+struct brain_extra *brain_extra(struct brain *b, const char *name); /* NULL: none */
+void brain_extra_gone(struct brain *b, const char *name);
 
 /* Conditions as "Created=True Running=False …", in order. */
 const char *brain_conditions(struct brain *b);

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "harness/moment.h"
 
+#include "api/extra.h"
 #include "api/job.h"
 #include "api/pod.h"
 #include "base/str.h"
@@ -177,6 +178,29 @@ static void read_services(struct moment *moment, const struct hf_json *list, str
 	moment->seen.services = services;
 }
 
+/* Documents of any kind that a job may have beside pods and services. */
+static void read_extras(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
+{
+	struct hf_extra_seen *extras =
+		HF_ARENA_ARRAY(arena, struct hf_extra_seen, hf_json_len(list) + 1);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+		const char *name = hf_json_path_str(item, "kind", NULL);
+
+		for (int k = 0; k < HF_EXTRA_KINDS && is_object(item); k++) {
+			struct hf_doc *doc = NULL;
+
+			if (hf_streq(hf_extra_kind_name((enum hf_extra_kind)k), name))
+				doc = keep(moment, item);
+			if (doc)
+				hf_extra_read(doc, (enum hf_extra_kind)k, moment->view.uid, arena,
+					      &extras[moment->seen.extras_len++]);
+		}
+	}
+	moment->seen.extras = extras;
+}
+
 static void read_gone(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
 {
 	size_t n = hf_json_len(list);
@@ -224,6 +248,7 @@ void moment_read(struct moment *moment, const struct hf_json *root, struct hf_ar
 		    &moment->view);
 	read_pods(moment, hf_json_get(root, "pods"), arena);
 	read_services(moment, hf_json_get(root, "services"), arena);
+	read_extras(moment, hf_json_get(root, "extras"), arena);
 	read_nodes(moment, hf_json_get(root, "nodes"), arena);
 	read_gone(moment, hf_json_get(root, "gone"), arena);
 	read_claims(moment, hf_json_get(root, "claims"), arena);

@@ -20,6 +20,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,8 +45,8 @@ var files = []file{
 	{"pod", "Pods.", []any{corev1.PodSpec{}, corev1.PodStatus{}, corev1.PodTemplateSpec{}}, false},
 	{"kinds", "The kinds, and what only they have.", []any{corev1.Binding{}, corev1.ConfigMap{},
 		metav1.DeleteOptions{}, corev1.Event{}, coordinationv1.Lease{}, corev1.Namespace{}, corev1.Node{},
-		corev1.PersistentVolumeClaim{}, corev1.Pod{}, autoscalingv1.Scale{}, corev1.Secret{},
-		corev1.ServiceAccount{}, corev1.Service{}}, true},
+		corev1.PersistentVolumeClaim{}, corev1.Pod{}, rbacv1.Role{}, rbacv1.RoleBinding{},
+		autoscalingv1.Scale{}, corev1.Secret{}, corev1.ServiceAccount{}, corev1.Service{}}, true},
 }
 
 var (
@@ -298,6 +299,8 @@ func sample(dir string, object any, filled bool) {
 	switch t.PkgPath() {
 	case "k8s.io/api/coordination/v1":
 		group = "coordination.k8s.io/v1"
+	case "k8s.io/api/rbac/v1":
+		group = "rbac.authorization.k8s.io/v1"
 	case "k8s.io/api/autoscaling/v1":
 		group = "autoscaling/v1"
 	}

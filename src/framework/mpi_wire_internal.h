@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_FRAMEWORK_MPI_WIRE_INTERNAL_H
+#define HF_FRAMEWORK_MPI_WIRE_INTERNAL_H
+
+#include "core/framework.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * UPSTREAM'S API.  Names, paths and texts that images, mpirun, horovodrun and people's scripts
+ * meet inside an MPIJob's pods, byte for byte as upstream 1.9 has them.
+ */
+#define MPI_CONFIG_VOLUME "mpi-job-config"
+#define MPI_CONFIG_PATH "/etc/mpi"
+#define MPI_KUBECTL_VOLUME "mpi-job-kubectl"
+#define MPI_KUBECTL_PATH "/opt/kube"
+#define MPI_KUBECTL_CONTAINER "kubectl-delivery"
+#define MPI_KUBECTL_IMAGE "ghcr.io/kubeflow/training-v1/kubectl-delivery:latest"
+#define MPI_HOSTFILE "hostfile"
+#define MPI_KUBEXEC "kubexec.sh"
+#define MPI_DISCOVER_HOSTS "discover_hosts.sh"
+
+/* The hosts are the job's names; memory comes from the arena. */
+const char *hf_mpi_launcher(struct hf_arena *arena, const char *job); /* "<job>-launcher" */
+const char *hf_mpi_config(struct hf_arena *arena, const char *job);   /* "<job>-config" */
+
+/* One line for each host: the launcher if it computes, then all workers. */
+const char *hf_mpi_hostfile(struct hf_arena *arena, const char *job, int32_t workers, int64_t slots,
+			    bool launcher_computes);
+/* The remote shell of mpirun. */
+const char *hf_mpi_kubexec(struct hf_arena *arena, const char *main_container);
+/* Who runs now, for elastic Horovod: workers is an array of names, sorted here. */
+const char *hf_mpi_discover_hosts(struct hf_arena *arena, const char *job, const char **workers,
+				  size_t workers_len, int64_t slots, bool launcher_computes);
+
+HF_END_DECLS
+
+#endif
