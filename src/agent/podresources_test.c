@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/podresources.h"
+#include "agent/podresources_probe.h"
+#include "harness/grpc_server.h"
+#include "harness/protobuf.h"
+
+#include "base/str.h"
+
+/* Messages as a kubelet makes them, and as none would; then the client and the probe against a
+ * server on a unix socket. */
+
+#define WAIT HF_MINUTE
+
+/* ---- messages ------------------------------------------------------------------------------------------- */
+
+/* ContainerDevices with one device, its topology, and a field that nobody knows yet. */
+static void add_device(struct hf_strbuf *to, unsigned field, const char *resource, const char *id)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
+
+	hf_pb_text(&sb, 1, resource);
+	hf_pb_text(&sb, 2, id);
+	hf_pb_text(&sb, 3, "\x0a\x02\x08\x01");
+	hf_pb_number(&sb, 77, UINT64_MAX);
+	hf_pb_bytes(to, field, sb.data, sb.len);
+}
+
+/* A claim of one device. */
+static void add_claim(struct hf_strbuf *to, const char *claim, const char *device)
+{
+	HF_AUTO_STRBUF cdi = HF_STRBUF_INIT(4096);
+	HF_AUTO_STRBUF resource = HF_STRBUF_INIT(4096);
+	HF_AUTO_STRBUF dynamic = HF_STRBUF_INIT(4096);
+
+	hf_pb_text(&cdi, 1, "k8s.gpu.nvidia.com/device=gpu-1");
+	hf_pb_bytes(&resource, 1, cdi.data, cdi.len);
+	hf_pb_text(&resource, 2, "gpu.nvidia.com");
+	hf_pb_text(&resource, 3, "node-a");
+	hf_pb_text(&resource, 4, device);
+	hf_pb_text(&dynamic, 2, claim);
+	hf_pb_text(&dynamic, 3, "ml");
+	hf_pb_bytes(&dynamic, 4, resource.data, resource.len);
+	hf_pb_bytes(to, 5, dynamic.data, dynamic.len);
+}
+
+/* One pod with a container that holds one device, of a plugin or by a claim. */
+static void add_pod(struct hf_strbuf *to, const char *pod, const char *id, const char *claim)
+{
+	HF_AUTO_STRBUF container = HF_STRBUF_INIT(4096);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
+
+	hf_pb_text(&container, 1, "trainer");
+	hf_pb_text(&container, 3, "\x01\x02"); /* CPUs, packed */
+	if (claim)
+		add_claim(&container, claim, id);
+	else
+		add_device(&container, 2, "nvidia.com/gpu", id);
+	/* Fields come in any order. */
+	hf_pb_bytes(&sb, 3, container.data, container.len);
+	hf_pb_text(&sb, 1, pod);
+	hf_pb_text(&sb, 2, "ml");
+	hf_pb_bytes(to, 1, sb.data, sb.len);
+}
+
+static int decode(const struct hf_strbuf *sb, struct hf_arena *arena,
+		  struct hf_podresources *ret_found)
+{
+	struct hf_error err = {0};
+	int rc = hf_podresources_decode_list(sb->data, sb->len, arena, ret_found, &err);
+
+	assert_int_equal(err.code, rc);
+	return rc;
+}
+
+static void both_shapes_of_a_list_are_read(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+	struct hf_podresources found = {0};
+	const struct hf_podresources_device *d;
+
+	add_pod(&sb, "rank-0", "GPU-5a1d", NULL);
+	add_pod(&sb, "rank-1", "gpu-1", "rank-1-gpu");
+	hf_pb_text(&sb, 1, ""); /* a pod without anything */
+	assert_int_equal(decode(&sb, arena, &found), 0);
+	assert_int_equal(found.pods, 3);
+	assert_int_equal(found.devices_len, 2);
+	d = &found.devices[0];
+	assert_string_equal(d->ns, "ml");
+	assert_string_equal(d->pod, "rank-0");
+	assert_string_equal(d->container, "trainer");
+	assert_string_equal(d->resource, "nvidia.com/gpu");
+	assert_string_equal(d->id, "GPU-5a1d");
+	assert_string_equal(d->claim, "");
+	d = &found.devices[1];
+	assert_string_equal(d->pod, "rank-1");
+	assert_string_equal(d->resource, "gpu.nvidia.com");
+	assert_string_equal(d->pool, "node-a");
+	assert_string_equal(d->id, "gpu-1");
+	assert_string_equal(d->claim_ns, "ml");
+	assert_string_equal(d->claim, "rank-1-gpu");
+	assert_string_equal(d->cdi, "k8s.gpu.nvidia.com/device=gpu-1");
+}
+
+static void an_empty_answer_is_nobody(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
+	struct hf_podresources found = {.pods = 9};
+	struct hf_error err = {0};
+
+	assert_ok(hf_podresources_decode_list("", 0, arena, &found, &err), &err);
+	assert_int_equal(found.pods + found.devices_len, 0);
+}
+
+static void no_part_of_an_answer_is_one(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+	struct hf_podresources found = {.pods = 9};
+	size_t whole;
+
+	add_pod(&sb, "rank-1", "gpu-1", "rank-1-gpu");
+	whole = sb.len;
+	for (size_t len = whole - 1; len > 0; len--) {
+		hf_strbuf_truncate(&sb, len);
+		assert_int_equal(decode(&sb, arena, &found), HF_E_BAD_REQUEST);
+		hf_arena_reset(arena);
+	}
+	assert_int_equal(found.pods, 9);
+}
+
+static void bytes_that_are_no_message_are_refused(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} bad[] = {
+		{"\x0a\x05"
+		 "abc",
+		 5},                                                  /* longer than it is */
+		{"\x0b\x00", 2},                                      /* a group */
+		{"\x07", 1},                                          /* wire type 7 */
+		{"\x02\x00", 2},                                      /* field 0 */
+		{"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11}, /* 65 bits */
+		{"\x09\x01\x02", 3},                                  /* half of a fixed64 */
+		{"\x0d\x01\x02", 3},                                  /* half of a fixed32 */
+		{"\x0a\x05\x0a\x03"
+		 "a\nb",
+		 7}, /* a line break in a name */
+		{"\x0a\x05\x0a\x03"
+		 "a\xff"
+		 "b",
+		 7}, /* not UTF-8 */
+	};
+	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
+	struct hf_podresources found;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
+		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(64);
+
+		hf_strbuf_add(&sb, bad[i].bytes, bad[i].len);
+		assert_int_equal(decode(&sb, arena, &found), HF_E_BAD_REQUEST);
+	}
+}
+
+static void names_and_lists_have_limits(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)8 << 20);
+	HF_AUTO_STRBUF devices = HF_STRBUF_INIT((size_t)8 << 20);
+	HF_AUTO_STRBUF container = HF_STRBUF_INIT((size_t)8 << 20);
+	char name[HF_PODRESOURCES_TEXT_MAX + 2];
+	struct hf_podresources found;
+
+	memset(name, 'n', sizeof(name));
+	name[HF_PODRESOURCES_TEXT_MAX] = '\0';
+	add_pod(&sb, name, "GPU-1", NULL);
+	assert_int_equal(decode(&sb, arena, &found), 0);
+	name[HF_PODRESOURCES_TEXT_MAX] = 'n';
+	name[HF_PODRESOURCES_TEXT_MAX + 1] = '\0';
+	add_pod(&sb, name, "GPU-1", NULL);
+	assert_int_equal(decode(&sb, arena, &found), HF_E_BAD_REQUEST);
+	/* Two bytes a device in the message cost more here: their number is bounded. */
+	hf_strbuf_clear(&sb);
+	for (int i = 0; i <= HF_PODRESOURCES_DEVICES_MAX; i++)
+		hf_pb_text(&devices, 2, "");
+	hf_pb_bytes(&container, 2, devices.data, devices.len);
+	hf_strbuf_clear(&devices);
+	hf_pb_bytes(&devices, 3, container.data, container.len);
+	hf_pb_bytes(&sb, 1, devices.data, devices.len);
+	assert_int_equal(decode(&sb, arena, &found), HF_E_TOO_LARGE);
+	/* And so is what names take, of which a byte costs sixteen. */
+	hf_arena_reset(arena);
+	hf_strbuf_clear(&sb);
+	while (sb.len < HF_PODRESOURCES_BYTES_MAX - 64)
+		hf_pb_bytes(&sb, 1, "\x0a\x01n\x12\x01n", 6);
+	assert_int_equal(decode(&sb, arena, &found), HF_E_TOO_LARGE);
+	while (sb.len <= HF_PODRESOURCES_BYTES_MAX)
+		hf_pb_text(&sb, 1, "");
+	assert_int_equal(decode(&sb, arena, &found), HF_E_TOO_LARGE);
+}
+
+static void what_is_allocatable_is_counted_by_device_and_not_by_share(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+	struct hf_podresources found;
+	struct hf_error err = {0};
+
+	add_device(&sb, 1, "nvidia.com/gpu", "GPU-b::1");
+	add_device(&sb, 1, "nvidia.com/gpu", "GPU-a");
+	add_device(&sb, 1, "nvidia.com/gpu", "GPU-b::0");
+	add_device(&sb, 1, "nvidia.com/gpu", "GPU-bb::0");
+	add_device(&sb, 1, "example.com/nic", "nic-0");
+	assert_ok(hf_podresources_decode_allocatable(sb.data, sb.len, arena, &found, &err), &err);
+	assert_int_equal(found.devices_len, 5);
+	assert_int_equal(hf_podresources_count(&found, "nvidia.com/gpu", arena), 3);
+	assert_int_equal(hf_podresources_count(&found, "example.com/nic", arena), 1);
+	assert_int_equal(hf_podresources_count(&found, "amd.com/gpu", arena), 0);
+}
+
+static bool is(const char *id, const char *claim)
+{
+	const struct hf_podresources_names names = {
+		.uuid = "GPU-5a1d", .address = "0000:1a:00.0", .minor = 12};
+	const struct hf_podresources_device device = {.id = id, .claim = claim};
+
+	return hf_podresources_is(&device, &names);
+}
+
+static void a_device_is_known_by_any_of_its_names(void **state)
+{
+	const struct hf_podresources_names nameless = {.uuid = "", .address = "", .minor = -1};
+	const struct hf_podresources_device empty = {.id = "", .claim = ""};
+
+	assert_true(is("GPU-5a1d", ""));
+	assert_true(is("GPU-5a1d::3", ""));
+	assert_true(is("0000:1A:00.0", ""));
+	assert_true(is("gpu-12", "claim"));
+	assert_false(is("gpu-12", ""));
+	assert_false(is("12", ""));
+	assert_false(is("12", "claim"));
+	assert_false(is("gpu-1", "claim"));
+	assert_false(is("gpu-", "claim"));
+	assert_false(is("gpu-12x", "claim"));
+	assert_false(is("GPU-5a1", ""));
+	assert_false(is("", ""));
+	assert_false(hf_podresources_is(&empty, &nameless));
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------- */
+
+struct bench {
+	struct hf_test_loop t;
+	char folder[48], path[64];
+	struct hf_grpc_server server;
+	struct hf_strbuf list, allocatable;
+	size_t list_head; /* how long the head of a List is: that of the other is longer */
+	bool refuse, unsupported, silent;
+	char asked_for[64];
+
+	struct hf_podresources_client *client;
+	unsigned done;
+	int code;
+	size_t devices, pods;
+	char first[64], text[HF_ERROR_TEXT_MAX];
+
+	struct hf_intake *intake;
+	struct hf_probe *probe;
+};
+
+/* With gRPC's five bytes before it. */
+static void frame(struct hf_strbuf *sb, const struct hf_strbuf *message)
+{
+	hf_strbuf_clear(sb);
+	hf_strbuf_addch(sb, 0);
+	for (int i = 3; i >= 0; i--)
+		hf_strbuf_addch(sb, (char)(message->len >> (8 * i) & 255));
+	hf_strbuf_add(sb, message->data, message->len);
+}
+
+static void serve(void *arg, size_t head_len, const char *message, size_t len,
+		  struct hf_grpc_answer *ret_answer)
+{
+	struct bench *b = arg;
+	struct hf_strbuf *body = &b->list;
+
+	if (len > 0)
+		snprintf(b->asked_for, sizeof(b->asked_for), "%.*s", (int)len, message);
+	else if (b->list_head == 0)
+		b->list_head = head_len;
+	else if (head_len > b->list_head + 4)
+		body = &b->allocatable;
+	*ret_answer = (struct hf_grpc_answer){
+		.body = body->data, .body_len = body->len, .status = "0", .silent = b->silent};
+	if (b->refuse)
+		*ret_answer = (struct hf_grpc_answer){
+			.status = "2", .message = "not ready", .trailers_only = true};
+	if (b->unsupported && body == &b->allocatable)
+		*ret_answer = (struct hf_grpc_answer){.status = "12", .trailers_only = true};
+}
+
+static void on_news(void *arg, HF_UNUSED bool urgent)
+{
+	struct bench *b = arg;
+
+	hf_loop_stop(b->t.loop);
+}
+
+static void hold(struct bench *b, const char *id)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+
+	if (id)
+		add_pod(&sb, "rank-0", id, NULL);
+	frame(&b->list, &sb);
+}
+
+static void offer(struct bench *b, int gpus)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+
+	for (int i = 0; i < gpus; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "GPU-%d", i);
+		add_device(&sb, 1, "nvidia.com/gpu", id);
+	}
+	frame(&b->allocatable, &sb);
+}
+
+static void listen_again(struct bench *b)
+{
+	b->server.serve = serve;
+	b->server.arg = b;
+	hf_grpc_server_start(&b->server, b->t.loop, b->path);
+}
+
+static void on_found(void *arg, int code, const struct hf_podresources *found,
+		     const struct hf_error *err)
+{
+	struct bench *b = arg;
+
+	b->done++;
+	b->code = code;
+	b->devices = found ? found->devices_len : 0;
+	b->pods = found ? found->pods : 0;
+	snprintf(b->first, sizeof(b->first), "%s", b->devices > 0 ? found->devices[0].id : "");
+	snprintf(b->text, sizeof(b->text), "%s", err->text);
+	hf_loop_stop(b->t.loop);
+}
+
+static void await(struct bench *b)
+{
+	unsigned before = b->done;
+
+	while (b->done == before)
+		hf_test_loop_run(&b->t);
+}
+
+static void list(struct bench *b)
+{
+	struct hf_error err = {0};
+
+	assert_ok(hf_podresources_list(b->client, on_found, b, &err), &err);
+	await(b);
+}
+
+static int setup(void **state)
+{
+	struct bench *b = hf_xcalloc(1, sizeof(*b));
+	struct hf_error err = {0};
+
+	snprintf(b->folder, sizeof(b->folder), "/tmp/holdfast-podresources-XXXXXX");
+	assert_non_null(mkdtemp(b->folder));
+	snprintf(b->path, sizeof(b->path), "%s/s", b->folder);
+	hf_strbuf_init(&b->list, 1 << 16);
+	hf_strbuf_init(&b->allocatable, 1 << 16);
+	hf_test_loop_init(&b->t);
+	hold(b, "GPU-0");
+	offer(b, 4);
+	listen_again(b);
+	assert_ok(hf_podresources_client_create(b->t.loop, b->path, WAIT, &b->client, &err), &err);
+	list(b); /* from when on the server can tell the two apart */
+	b->intake = hf_intake_create(
+		&(struct hf_intake_options){.loop = b->t.loop, .news = on_news, .arg = b});
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	if (b->probe)
+		b->probe->ops->destroy(b->probe);
+	hf_intake_destroy(b->intake);
+	hf_podresources_client_destroy(b->client);
+	hf_grpc_server_stop(&b->server);
+	hf_test_loop_release(&b->t);
+	hf_strbuf_release(&b->list);
+	hf_strbuf_release(&b->allocatable);
+	rmdir(b->folder);
+	free(b);
+	return 0;
+}
+
+static void the_three_questions_are_answered(void **state)
+{
+	struct bench *b = *state;
+	struct hf_error err = {0};
+
+	assert_int_equal(b->code, 0);
+	assert_int_equal(b->pods, 1);
+	assert_string_equal(b->first, "GPU-0");
+	assert_ok(hf_podresources_allocatable(b->client, on_found, b, &err), &err);
+	await(b);
+	assert_int_equal(b->code, 0);
+	assert_int_equal(b->devices, 4);
+	assert_ok(hf_podresources_get(b->client, "ml", "rank-0", on_found, b, &err), &err);
+	await(b);
+	assert_int_equal(b->code, 0);
+	assert_string_equal(b->asked_for, "\x0a\x06rank-0\x12\x02ml");
+}
+
+static void a_question_of_a_kind_is_asked_once_at_a_time(void **state)
+{
+	struct bench *b = *state;
+	struct hf_error err = {0};
+	char name[600];
+
+	assert_ok(hf_podresources_list(b->client, on_found, b, &err), &err);
+	assert_code(hf_podresources_list(b->client, on_found, b, &err), HF_E_CONFLICT);
+	await(b);
+	assert_int_equal(b->code, 0);
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_code(hf_podresources_get(b->client, "ml", name, on_found, b, &err), HF_E_INVALID);
+	/* Names of two bytes of length. */
+	name[200] = '\0';
+	assert_ok(hf_podresources_get(b->client, "ml", name, on_found, b, &err), &err);
+	await(b);
+	assert_memory_equal(b->asked_for, "\x0a\xc8\x01nnn", 6);
+}
+
+static void errors_of_kubelet_and_socket_are_told(void **state)
+{
+	struct bench *b = *state;
+
+	b->refuse = true;
+	list(b);
+	assert_int_equal(b->code, HF_E_INTERNAL);
+	assert_string_equal(b->text, "PodResources: gRPC status 2: not ready");
+	b->refuse = false;
+	hf_strbuf_addch(&b->list, 7); /* a byte too many */
+	list(b);
+	assert_int_equal(b->code, HF_E_BAD_REQUEST);
+	hf_grpc_server_stop(&b->server);
+	list(b);
+	assert_int_equal(b->code, HF_E_UNAVAILABLE);
+	/* A kubelet that has restarted is found again. */
+	hold(b, "GPU-0");
+	listen_again(b);
+	list(b);
+	assert_int_equal(b->code, 0);
+}
+
+/* ---- the probe -------------------------------------------------------------------------------------------- */
+
+static void probe(struct bench *b, const char *path)
+{
+	b->probe = hf_kubelet_probe_create(b->intake,
+					   &(struct hf_kubelet_options){.socket_path = path,
+									.every = 20 * HF_MS,
+									.timeout = 200 * HF_MS});
+	b->probe->ops->start(b->probe);
+}
+
+static struct hf_health_sample until_plugin(struct bench *b, bool unreachable, bool gone)
+{
+	for (;;) {
+		struct hf_health_input input = {0};
+		struct hf_health_sample s;
+		bool found = false;
+
+		hf_test_loop_run(&b->t);
+		hf_intake_take(b->intake, &input);
+		for (size_t i = 0; i < input.samples_len; i++) {
+			s = input.samples[i];
+			found = found || (s.detector == HF_HEALTH_PLUGIN &&
+					  s.plugin.unreachable == unreachable &&
+					  s.plugin.resource_gone == gone);
+		}
+		hf_intake_taken(b->intake);
+		if (found)
+			return s;
+	}
+}
+
+static void holdings_and_counts_are_told(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_holding *items;
+	size_t len;
+	bool known;
+
+	probe(b, b->path);
+	(void)until_plugin(b, false, false);
+	items = hf_intake_holdings_get(b->intake, &len, &known);
+	assert_true(known);
+	assert_int_equal(len, 1);
+	assert_string_equal(items[0].ns, "ml");
+	assert_string_equal(items[0].pod, "rank-0");
+	assert_string_equal(items[0].container, "trainer");
+	assert_string_equal(items[0].resource, "nvidia.com/gpu");
+	assert_string_equal(items[0].id, "GPU-0");
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), 4);
+	/* The container ends. */
+	hold(b, NULL);
+	do {
+		(void)until_plugin(b, false, false);
+		(void)hf_intake_holdings_get(b->intake, &len, &known);
+	} while (len > 0);
+}
+
+static void a_share_of_a_device_is_held_by_its_known_name(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_presence gpu = {.kind = HF_HEALTH_GPU};
+	const struct hf_holding *items;
+	size_t len;
+	bool known;
+
+	snprintf(gpu.id, sizeof(gpu.id), "0000:1a:00.0");
+	snprintf(gpu.uuid, sizeof(gpu.uuid), "GPU-0");
+	hf_intake_device(b->intake, &gpu);
+	hold(b, "GPU-0::7");
+	probe(b, b->path);
+	(void)until_plugin(b, false, false);
+	items = hf_intake_holdings_get(b->intake, &len, &known);
+	assert_string_equal(items[0].id, "GPU-0");
+}
+
+static void a_kubelet_that_stops_answering_is_unreachable(void **state)
+{
+	struct bench *b = *state;
+	size_t len;
+	bool known;
+
+	probe(b, b->path);
+	(void)until_plugin(b, false, false);
+	b->silent = true;
+	(void)until_plugin(b, true, false);
+	(void)hf_intake_holdings_get(b->intake, &len, &known);
+	assert_false(known);
+	assert_int_equal(len, 1); /* and what it said last is kept */
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), -1);
+	b->silent = false;
+	(void)until_plugin(b, false, false);
+	hf_grpc_server_stop(&b->server);
+	(void)until_plugin(b, true, false);
+}
+
+static void a_kubelet_that_never_answered_is_no_fault(void **state)
+{
+	struct bench *b = *state;
+	const char *why;
+
+	hf_grpc_server_stop(&b->server);
+	probe(b, b->path);
+	while (hf_intake_state(b->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, &why) !=
+	       HF_INTAKE_OFF)
+		hf_test_loop_run(&b->t);
+	assert_true(hf_str_has_prefix(why, "PodResources: POST"));
+	listen_again(b);
+	(void)until_plugin(b, false, false);
+}
+
+static void a_resource_that_was_there_is_gone(void **state)
+{
+	struct bench *b = *state;
+
+	offer(b, 0);
+	probe(b, b->path);
+	(void)until_plugin(b, false, false); /* never there: no fault */
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), -1);
+	offer(b, 3);
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != 3)
+		(void)until_plugin(b, false, false);
+	offer(b, 0);
+	(void)until_plugin(b, false, true);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), 0);
+	offer(b, 4);
+	(void)until_plugin(b, false, false);
+}
+
+static void a_kubelet_that_lacks_one_of_the_questions_is_no_fault(void **state)
+{
+	struct bench *b = *state;
+	size_t len;
+	bool known;
+
+	b->unsupported = true;
+	probe(b, b->path);
+	(void)until_plugin(b, false, false);
+	(void)hf_intake_holdings_get(b->intake, &len, &known);
+	assert_true(known && len == 1);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), -1);
+}
+
+static void turned_off_it_says_so(void **state)
+{
+	struct bench *b = *state;
+	const char *why;
+
+	probe(b, "");
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, &why),
+			 HF_INTAKE_OFF);
+	b->probe->ops->poke(b->probe);
+}
+
+static void a_poke_asks_soon(void **state)
+{
+	struct bench *b = *state;
+	unsigned calls;
+
+	b->probe = hf_kubelet_probe_create(
+		b->intake, &(struct hf_kubelet_options){.socket_path = b->path, .every = HF_HOUR});
+	b->probe->ops->start(b->probe);
+	(void)until_plugin(b, false, false);
+	calls = b->server.calls;
+	for (int i = 0; i < 100; i++)
+		b->probe->ops->poke(b->probe);
+	(void)until_plugin(b, false, false);
+	assert_int_equal(b->server.calls, calls + 2);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_shapes_of_a_list_are_read),
+		cmocka_unit_test(an_empty_answer_is_nobody),
+		cmocka_unit_test(no_part_of_an_answer_is_one),
+		cmocka_unit_test(bytes_that_are_no_message_are_refused),
+		cmocka_unit_test(names_and_lists_have_limits),
+		cmocka_unit_test(what_is_allocatable_is_counted_by_device_and_not_by_share),
+		cmocka_unit_test(a_device_is_known_by_any_of_its_names),
+		T(the_three_questions_are_answered),
+		T(a_question_of_a_kind_is_asked_once_at_a_time),
+		T(errors_of_kubelet_and_socket_are_told),
+		T(holdings_and_counts_are_told),
+		T(a_share_of_a_device_is_held_by_its_known_name),
+		T(a_kubelet_that_stops_answering_is_unreachable),
+		T(a_kubelet_that_never_answered_is_no_fault),
+		T(a_resource_that_was_there_is_gone),
+		T(a_kubelet_that_lacks_one_of_the_questions_is_no_fault),
+		T(turned_off_it_says_so),
+		T(a_poke_asks_soon),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
