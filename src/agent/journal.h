@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_JOURNAL_H
+#define HF_AGENT_JOURNAL_H
+
+#include "agent/kmsg.h"
+#include "base/strbuf.h"
+#include "health/memory.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * What an agent must still know after a crash, an upgrade or a loss of power: the brain's memory
+ * and where reading had stopped, in one file that is replaced as a whole.  Words stand in it as
+ * words, so that another version of this program reads them; a checksum covers all of it.
+ */
+
+#define HF_JOURNAL_FILE "journal"
+/* 64 devices with all their faults and what the judges remember of them is 1.2 MiB. */
+#define HF_JOURNAL_BYTES_MAX ((size_t)4 << 20)
+
+struct hf_journal {
+	struct hf_health_memory memory;
+	hf_time boot_at; /* the steps' clock of that boot read zero plus this at its start */
+	struct hf_kmsg_place place;
+	uint64_t lost; /* records of the kernel's log, in that boot */
+};
+
+void hf_journal_encode(const struct hf_journal *journal, struct hf_strbuf *sb);
+/* HF_E_INVALID: cut, changed, or not what an agent writes; the text says what.  Devices come from
+ * the arena. */
+int hf_journal_decode(const char *bytes, size_t len, struct hf_arena *arena,
+		      struct hf_journal *ret_journal, struct hf_error *err) HF_MUST_CHECK;
+
+/* In its folder, which is made.  After a failure the one before still stands. */
+int hf_journal_save(const char *dir, const struct hf_journal *journal, struct hf_error *err)
+	HF_MUST_CHECK;
+/* HF_E_NOT_FOUND: there is none yet. */
+int hf_journal_load(const char *dir, struct hf_arena *arena, struct hf_journal *ret_journal,
+		    struct hf_error *err) HF_MUST_CHECK;
+
+HF_END_DECLS
+
+#endif
