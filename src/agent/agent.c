@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/agent_internal.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOGGER "agent"
+/* Evidence of one event comes in several lines: they are taken together. */
+#define URGENT_WAIT (20 * HF_MS)
+#define STEP_GAP (100 * HF_MS)
+#define NEWS_WAIT HF_SECOND
+#define COUNT_EVERY (30 * HF_SECOND)
+/* What only measurements changed is on disk within so long. */
+#define JOURNAL_EVERY (5 * HF_MINUTE)
+/* After a container's end: what the kernel and the driver say of it follows within moments. */
+#define REPORT_AFTER HF_SECOND
+#define EVENT_COMPONENT "holdfast-agent"
+
+/* ---- the journal ------------------------------------------------------------------------------ */
+
+uint64_t hf_agent_lost(const struct hf_agent *a)
+{
+	return a->lost_before + (a->kmsg != NULL ? hf_kmsg_probe_stats(a->kmsg)->lost : 0);
+}
+
+static void save_journal(struct hf_agent *a)
+{
+	struct hf_journal journal = {
+		.memory = a->memory, .boot_at = a->boot_at, .lost = hf_agent_lost(a)};
+	struct hf_error err;
+
+	a->journal_dirty = false;
+	if (a->state_dir == NULL)
+		return;
+	if (a->kmsg != NULL)
+		hf_kmsg_probe_place(a->kmsg, &journal.place);
+	if (hf_journal_save(a->state_dir, &journal, &err) == 0) {
+		if (a->journal_failing)
+			hf_log(HF_LOG_INFO, LOGGER, "The journal is written again", NULL);
+		a->journal_failing = false;
+		return;
+	}
+	/* Going on without one is better than being blind. */
+	if (!a->journal_failing)
+		hf_log(HF_LOG_ERROR, LOGGER,
+		       "The journal cannot be written: after a restart less will be known", "error",
+		       err.text, NULL);
+	a->journal_failing = true;
+	a->journal_dirty = true;
+}
+
+static void on_journal_timer(void *arg)
+{
+	struct hf_agent *a = arg;
+
+	if (a->journal_dirty)
+		save_journal(a);
+	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
+}
+
+static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
+{
+	struct hf_journal journal;
+	struct hf_error err;
+	int rc;
+
+	hf_health_memory_init(&a->memory);
+	a->boot_at = hf_loop_wall(a->options.loop) - hf_loop_mono(a->options.loop);
+	if (a->state_dir == NULL)
+		return;
+	rc = hf_journal_load(a->state_dir, a->arenas[a->arena], &journal, &err);
+	if (rc != 0) {
+		if (rc != HF_E_NOT_FOUND)
+			hf_log(HF_LOG_WARN, LOGGER,
+			       "What was known before is lost: every device begins as Unknown",
+			       "error", err.text, NULL);
+		return;
+	}
+	a->memory = journal.memory;
+	/* Of another boot only the memory counts: the brain knows what a boot ends. */
+	if (!hf_streq(journal.memory.boot_id, a->boot_id))
+		return;
+	a->boot_at = journal.boot_at;
+	a->lost_before = journal.lost;
+	*ret_place = journal.place;
+}
+
+/* ---- what is told ------------------------------------------------------------------------------- */
+
+struct hf_report hf_agent_report(struct hf_agent *a)
+{
+	hf_time now = hf_intake_now(a->intake);
+	struct hf_report report = {
+		.node = a->node,
+		.memory = &a->memory,
+		.intake = a->intake,
+		.label = a->label,
+		.lost = hf_agent_lost(a),
+		.now = now,
+		.wall_less = hf_loop_wall(a->options.loop) - now,
+		.reaches = a->stepped_at != HF_TIME_NONE ? a->stepped_at : now,
+	};
+
+	report.holders = hf_holders_list(a->holders, &report.holders_len);
+	return report;
+}
+
+static void publish_pods(struct hf_agent *a, const struct hf_report *report)
+{
+	for (size_t i = 0; i < report->holders_len; i++) {
+		const struct hf_holder *h = &report->holders[i];
+		const struct hf_holder_pod *pod = hf_holders_pod(a->holders, h);
+		struct hf_pod_verdict verdict;
+
+		if (pod == NULL || (i > 0 && hf_streq(report->holders[i - 1].uid, h->uid)))
+			continue;
+		hf_report_pod(report, i, &verdict);
+		if (verdict.word == HF_POD_NO_WORD ||
+		    (verdict.word == HF_POD_WELL && pod->word != HF_POD_SICK))
+			continue;
+		if (verdict.word == pod->word && hf_streq(verdict.reason, pod->reason) &&
+		    hf_streq(verdict.message, pod->message))
+			continue;
+		hf_publisher_pod(
+			a->publisher, h->holding.ns, h->holding.pod, h->uid,
+			hf_report_pod_patch(&verdict, h->uid, report->now + report->wall_less));
+	}
+}
+
+static void record(struct hf_agent *a, const char *type, const char *reason, const char *message)
+{
+	/* The kubelet's way: kubectl describe looks for a node's events by its name as the UID. */
+	const struct hf_event_note note = {
+		.api_version = "v1",
+		.kind = "Node",
+		.name = a->node,
+		.uid = a->node,
+		.type = type,
+		.reason = reason,
+		.message = message,
+	};
+
+	hf_recorder_record(a->recorder, &note, hf_loop_wall(a->options.loop));
+}
+
+static void record_for_pods(struct hf_agent *a, const struct hf_report *report,
+			    const struct hf_health_told *told, const char *message)
+{
+	for (size_t i = 0; i < report->holders_len; i++) {
+		const struct hf_holder *h = &report->holders[i];
+		const struct hf_health_device *d = hf_report_device_of(report, h);
+		const struct hf_event_note note = {
+			.api_version = "v1",
+			.kind = "Pod",
+			.ns = h->holding.ns,
+			.name = h->holding.pod,
+			.uid = h->uid,
+			.type = told->warning ? "Warning" : "Normal",
+			.reason = told->reason,
+			.message = message,
+		};
+
+		if (d != NULL && h->until == HF_TIME_NONE && h->uid[0] != '\0' &&
+		    hf_streq(d->id, told->device))
+			hf_recorder_record(a->recorder, &note, hf_loop_wall(a->options.loop));
+	}
+}
+
+static void tell_events(struct hf_agent *a, const struct hf_report *report,
+			const struct hf_health_plan *plan)
+{
+	for (size_t i = 0; i < plan->events_len; i++) {
+		const struct hf_health_told *told = &plan->events[i];
+		HF_AUTOFREE char *message = hf_xasprintf(
+			"%s: %s", told->device[0] != '\0' ? told->device : "node", told->message);
+
+		hf_log(told->warning ? HF_LOG_WARN : HF_LOG_INFO, LOGGER, told->reason, "device",
+		       told->device, "message", told->message, NULL);
+		record(a, told->warning ? "Warning" : "Normal", told->reason, message);
+		record_for_pods(a, report, told, message);
+	}
+	for (size_t i = 0; i < plan->moves_len; i++)
+		hf_log(HF_LOG_INFO, LOGGER, "State", "device", plan->moves[i].device, "from",
+		       hf_health_state_name(plan->moves[i].from), "to",
+		       hf_health_state_name(plan->moves[i].to), "why", plan->moves[i].why, NULL);
+	if (hf_agent_lost(a) > a->lost_told) {
+		char text[128];
+
+		snprintf(text, sizeof(text),
+			 "%llu records of the kernel's log were overwritten before they were read",
+			 (unsigned long long)(hf_agent_lost(a) - a->lost_told));
+		hf_log(HF_LOG_WARN, LOGGER, text, NULL);
+		record(a, "Warning", "EvidenceLost", text);
+		a->lost_told = hf_agent_lost(a);
+	}
+}
+
+/* Once for each change, so that an administrator finds it in the log of any agent. */
+static void tell_detectors(struct hf_agent *a)
+{
+	if (hf_intake_states_version(a->intake) == a->states_seen)
+		return;
+	a->states_seen = hf_intake_states_version(a->intake);
+	a->device_dirty = true;
+	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++) {
+		HF_AUTO_STRBUF off = HF_STRBUF_INIT(1024);
+		const char *first = NULL;
+
+		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++) {
+			const char *why;
+
+			if (hf_intake_state(a->intake, (enum hf_health_source)s,
+					    (enum hf_health_detector)d, &why) != HF_INTAKE_OFF)
+				continue;
+			first = first != NULL ? first : why;
+			if (hf_streq(first, why))
+				hf_strbuf_addf(&off, "%s%s", off.len > 0 ? " " : "",
+					       hf_health_detector_name((enum hf_health_detector)d));
+		}
+		if (first != NULL)
+			hf_log(HF_LOG_INFO, LOGGER, "Detectors are off", "source",
+			       hf_health_source_name((enum hf_health_source)s), "detectors",
+			       off.data, "why", first, NULL);
+	}
+}
+
+static void publish(struct hf_agent *a, const struct hf_health_plan *plan)
+{
+	struct hf_report report = hf_agent_report(a);
+
+	tell_events(a, &report, plan);
+	/* Once at the start, whatever the journal says was written. */
+	if (plan->write_conditions || a->steps == 1)
+		hf_publisher_node(a->publisher, hf_report_node_patch(&report));
+	if (plan->write_conditions || plan->write_devices || a->device_dirty)
+		hf_publisher_device(a->publisher, hf_report_device_patch(&report));
+	if (plan->write_conditions || plan->write_devices || plan->moves_len > 0 || a->pods_dirty)
+		publish_pods(a, &report);
+	a->device_dirty = a->pods_dirty = false;
+}
+
+/* ---- a step ------------------------------------------------------------------------------------- */
+
+static void arm_step(struct hf_agent *a, hf_time wait)
+{
+	hf_time now = hf_intake_now(a->intake);
+	hf_time due = now + (wait > 0 ? wait : 0);
+
+	if (a->stepped_at != HF_TIME_NONE && due < a->stepped_at + STEP_GAP)
+		due = a->stepped_at + STEP_GAP;
+	if (hf_timer_armed(a->step_timer) && a->step_due <= due)
+		return;
+	a->step_due = due;
+	hf_timer_arm(a->step_timer, due - now);
+}
+
+static void take_holdings(struct hf_agent *a)
+{
+	const struct hf_holding *items;
+	size_t len;
+	bool known;
+
+	if (hf_intake_holdings_version(a->intake) == a->holdings_seen)
+		return;
+	a->holdings_seen = hf_intake_holdings_version(a->intake);
+	items = hf_intake_holdings_get(a->intake, &len, &known);
+	hf_holders_update(a->holders, items, len, known);
+	a->device_dirty = a->pods_dirty = true;
+}
+
+static void step(struct hf_agent *a)
+{
+	struct hf_arena *arena = a->arenas[1 - a->arena];
+	struct hf_health_input input = {
+		.now = hf_intake_now(a->intake), .boot_at = a->boot_at, .node = a->node};
+	struct hf_health_plan plan;
+	struct hf_error err;
+	bool weighty;
+
+	hf_arena_reset(arena);
+	snprintf(input.boot_id, sizeof(input.boot_id), "%s", a->boot_id);
+	hf_intake_take(a->intake, &input);
+	if (hf_health_step(&a->memory, &input, &a->config, arena, &plan, &err) != 0) {
+		hf_log(HF_LOG_ERROR, LOGGER, "A step was refused", "error", err.text, NULL);
+		hf_intake_taken(a->intake);
+		return;
+	}
+	weighty = input.evidence_len > 0 || plan.moves_len > 0 || plan.events_len > 0 ||
+		  plan.write_conditions || plan.write_devices;
+	a->steps++;
+	a->stepped_at = input.now;
+	a->label = plan.label;
+	a->memory = plan.memory;
+	a->arena = 1 - a->arena;
+	hf_intake_taken(a->intake);
+	take_holdings(a);
+	tell_detectors(a);
+	a->journal_dirty |= plan.changed;
+	if (plan.changed && weighty)
+		save_journal(a);
+	publish(a, &plan);
+	if (plan.wake_at != HF_TIME_NEVER)
+		arm_step(a, plan.wake_at - input.now);
+}
+
+static void on_step_timer(void *arg)
+{
+	step(arg);
+}
+
+static void on_news(void *arg, bool urgent)
+{
+	arm_step(arg, urgent ? URGENT_WAIT : NEWS_WAIT);
+}
+
+/* ---- what comes from elsewhere -------------------------------------------------------------------- */
+
+static void on_count_timer(void *arg)
+{
+	struct hf_agent *a = arg;
+	struct hf_health_sample sample;
+	int known = 0;
+
+	memset(&sample, 0, sizeof(sample));
+	sample.detector = HF_HEALTH_COUNT;
+	sample.source = HF_HEALTH_BY_KUBELET;
+	sample.at = HF_TIME_NONE;
+	sample.count.pci = hf_intake_counted(a->intake, HF_COUNT_PCI);
+	sample.count.nvml = hf_intake_counted(a->intake, HF_COUNT_NVML);
+	sample.count.allocatable = hf_intake_counted(a->intake, HF_COUNT_ALLOCATABLE);
+	known = (sample.count.pci >= 0) + (sample.count.nvml >= 0) +
+		(sample.count.allocatable >= 0);
+	if (known >= 2) {
+		sample.supported = true;
+		(void)hf_intake_sample(a->intake, &sample);
+		hf_intake_heard(a->intake, HF_HEALTH_BY_STEP, HF_HEALTH_COUNT);
+	} else {
+		hf_intake_off(a->intake, HF_HEALTH_BY_STEP, HF_HEALTH_COUNT,
+			      "fewer than two of sysfs, NVML and the kubelet count devices");
+	}
+	hf_timer_arm(a->count_timer, COUNT_EVERY);
+}
+
+static void on_report_timer(void *arg)
+{
+	struct hf_agent *a = arg;
+
+	a->device_dirty = true;
+	arm_step(a, 0);
+}
+
+static void on_container_ended(void *arg)
+{
+	struct hf_agent *a = arg;
+
+	for (size_t i = 0; i < a->probes_len; i++)
+		if (a->probes[i]->ops->poke != NULL)
+			a->probes[i]->ops->poke(a->probes[i]);
+	if (!hf_timer_armed(a->report_timer))
+		hf_timer_arm(a->report_timer, REPORT_AFTER);
+}
+
+static void on_pods_changed(void *arg)
+{
+	struct hf_agent *a = arg;
+
+	a->pods_dirty = true;
+	if (a->started)
+		arm_step(a, NEWS_WAIT);
+}
+
+static void on_pods_problem(void *arg, int code, const char *message)
+{
+	hf_log(HF_LOG_WARN, LOGGER, "The node's pods cannot be watched", "code", hf_code_name(code),
+	       "error", message, NULL);
+}
+
+static void on_trouble(void *arg, const char *what, int code, const char *message)
+{
+	if (code == 0)
+		hf_log(HF_LOG_INFO, LOGGER, "Written again", "object", what, NULL);
+	else
+		hf_log(HF_LOG_WARN, LOGGER, "Cannot write", "object", what, "code",
+		       hf_code_name(code), "error", message, NULL);
+}
+
+static hf_time now_of(void *arg)
+{
+	const struct hf_agent *a = arg;
+
+	return hf_intake_now(a->intake);
+}
+
+/* ---- life ----------------------------------------------------------------------------------------- */
+
+static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
+{
+	const struct hf_agent_options *o = &a->options;
+	const struct hf_intake_options intake = {.loop = o->loop,
+						 .boot_at = a->boot_at,
+						 .metrics = o->metrics,
+						 .news = on_news,
+						 .arg = a};
+	const struct hf_kmsg_options kmsg = {
+		.path = o->kmsg, .trust_user = o->kmsg_trust_user, .place = *place};
+	const struct hf_holders_options holders = {.loop = o->loop,
+						   .store = o->store,
+						   .node = a->node,
+						   .seed = o->seed,
+						   .now = now_of,
+						   .ended = on_container_ended,
+						   .changed = on_pods_changed,
+						   .problem = on_pods_problem,
+						   .arg = a};
+	const struct hf_publisher_options publisher = {.loop = o->loop,
+						       .store = o->store,
+						       .node = a->node,
+						       .seed = o->seed,
+						       .metrics = o->metrics,
+						       .trouble = on_trouble,
+						       .arg = a};
+	const struct hf_recorder_options recorder = {
+		.loop = o->loop, .store = o->store, .component = EVENT_COMPONENT, .seed = o->seed};
+
+	a->intake = hf_intake_create(&intake);
+	a->holders = hf_holders_create(&holders);
+	a->publisher = hf_publisher_create(&publisher);
+	a->recorder = hf_recorder_create(&recorder);
+	if (o->kmsg != NULL) {
+		a->kmsg = hf_kmsg_probe_create(a->intake, &kmsg);
+		hf_agent_add_probe(a, a->kmsg);
+	}
+}
+
+int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **ret_agent,
+		    struct hf_error *err)
+{
+	struct hf_kmsg_place place = {0};
+	struct hf_agent *a;
+
+	if (hf_str_is_empty(options->node) || hf_str_is_empty(options->boot_id) ||
+	    strlen(options->boot_id) >= HF_HEALTH_BOOT_MAX)
+		return hf_error_set(err, HF_E_INVALID, "an agent needs a node and a boot id");
+	a = hf_xcalloc(1, sizeof(*a));
+	a->options = *options;
+	a->node = hf_xstrdup(options->node);
+	a->boot_id = hf_xstrdup(options->boot_id);
+	a->state_dir = options->state_dir != NULL ? hf_xstrdup(options->state_dir) : NULL;
+	a->config = hf_health_config_default;
+	if (options->rules != NULL)
+		a->config.rules = options->rules;
+	a->arenas[0] = hf_arena_create(HF_AGENT_ARENA_BYTES_MAX);
+	a->arenas[1] = hf_arena_create(HF_AGENT_ARENA_BYTES_MAX);
+	a->stepped_at = HF_TIME_NONE;
+	a->label = "unknown";
+	a->step_timer = hf_timer_create(options->loop, on_step_timer, a);
+	a->count_timer = hf_timer_create(options->loop, on_count_timer, a);
+	a->journal_timer = hf_timer_create(options->loop, on_journal_timer, a);
+	a->report_timer = hf_timer_create(options->loop, on_report_timer, a);
+	load_journal(a, &place);
+	create_parts(a, &place);
+	a->lost_told = a->lost_before;
+	*ret_agent = a;
+	return 0;
+}
+
+struct hf_intake *hf_agent_intake(struct hf_agent *a)
+{
+	return a->intake;
+}
+
+void hf_agent_add_probe(struct hf_agent *a, struct hf_probe *probe)
+{
+	hf_assert(a->probes_len < HF_AGENT_PROBES_MAX && !a->started);
+	a->probes[a->probes_len++] = probe;
+}
+
+void hf_agent_start(struct hf_agent *a)
+{
+	a->started = true;
+	hf_holders_start(a->holders);
+	for (size_t i = 0; i < a->probes_len; i++)
+		a->probes[i]->ops->start(a->probes[i]);
+	if (a->kmsg == NULL)
+		hf_intake_off(a->intake, HF_HEALTH_BY_KMSG, HF_HEALTH_XID, "--kmsg is empty");
+	hf_timer_arm(a->count_timer, COUNT_EVERY);
+	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
+	arm_step(a, NEWS_WAIT);
+}
+
+void hf_agent_stop(struct hf_agent *a)
+{
+	if (a->stopped || !a->started)
+		return;
+	a->stopped = true;
+	if (!hf_intake_is_empty(a->intake))
+		step(a);
+	save_journal(a);
+}
+
+struct hf_agent *hf_agent_destroy(struct hf_agent *a)
+{
+	if (a == NULL)
+		return NULL;
+	for (size_t i = 0; i < a->probes_len; i++)
+		a->probes[i]->ops->destroy(a->probes[i]);
+	hf_timer_destroy(a->step_timer);
+	hf_timer_destroy(a->count_timer);
+	hf_timer_destroy(a->journal_timer);
+	hf_timer_destroy(a->report_timer);
+	hf_recorder_destroy(a->recorder);
+	hf_publisher_destroy(a->publisher);
+	hf_holders_destroy(a->holders);
+	hf_intake_destroy(a->intake);
+	hf_arena_destroy(a->arenas[0]);
+	hf_arena_destroy(a->arenas[1]);
+	free(a->node);
+	free(a->boot_id);
+	free(a->state_dir);
+	free(a);
+	return NULL;
+}
+
+int hf_agent_ready(const struct hf_agent *a, struct hf_error *err)
+{
+	if (a->steps == 0)
+		return hf_error_set(err, HF_E_UNAVAILABLE, "no step yet");
+	if (!hf_publisher_has_written(a->publisher))
+		return hf_error_set(err, HF_E_UNAVAILABLE,
+				    "the node's objects have not been written yet");
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_AGENT_H
+#define HF_AGENT_AGENT_H
+
+#include "agent/journal.h"
+#include "agent/probe.h"
+#include "ctl/metrics.h"
+#include "health/rules.h"
+#include "store/store.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * The agent of a node: probes → intake → step of the brain → journal → objects.
+ *
+ * A step comes within 20 ms of evidence (100 ms after the one before) and a second after anything
+ * else; what it changed is in the journal before anybody hears of it.  The clock of the steps is
+ * the monotonic one since the boot plus what the wall clock said when this boot was first seen: a
+ * wall clock that is set moves what is shown and nothing that is waited for.
+ */
+struct hf_agent;
+
+struct hf_agent_options {
+	struct hf_loop *loop;
+	struct hf_store *store;
+	const char *node;
+	const char *boot_id;
+	const char *state_dir; /* NULL: nothing outlives this process */
+	const char *kmsg;      /* NULL: not read */
+	bool kmsg_trust_user;
+	const struct hf_health_rules *rules; /* NULL: the built-in ones; outlives the agent */
+	struct hf_metrics *metrics;
+	uint64_t seed;
+};
+
+/* Strings are copied.  A journal that cannot be used is told in the log and begun anew. */
+int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **ret_agent,
+		    struct hf_error *err) HF_MUST_CHECK;
+struct hf_agent *hf_agent_destroy(struct hf_agent *agent); /* NULL is fine; returns NULL */
+
+/* Where further probes put what they find; they are the agent's from then on. */
+struct hf_intake *hf_agent_intake(struct hf_agent *agent);
+#define HF_AGENT_PROBES_MAX 8
+void hf_agent_add_probe(struct hf_agent *agent, struct hf_probe *probe);
+
+void hf_agent_start(struct hf_agent *agent);
+/* Steps and writes the journal once more; the last word is not waited for. */
+void hf_agent_stop(struct hf_agent *agent);
+
+/* 0: the node's objects have been written; else err says what is missing. */
+int hf_agent_ready(const struct hf_agent *agent, struct hf_error *err);
+/* The node's state for a person, and as DeviceHealth would show it now. */
+void hf_agent_page(struct hf_agent *agent, struct hf_strbuf *sb);
+struct hf_json *hf_agent_status(struct hf_agent *agent);
+/* Before each render of the metrics. */
+void hf_agent_update_metrics(struct hf_agent *agent);
+
+HF_END_DECLS
+
+#endif

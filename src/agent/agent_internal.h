@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_AGENT_INTERNAL_H
+#define HF_AGENT_AGENT_INTERNAL_H
+
+#include "agent/agent.h"
+#include "agent/holders.h"
+#include "agent/publish.h"
+#include "agent/report.h"
+#include "ctl/recorder.h"
+
+/* What agent.c and page.c share. */
+
+/* A device is ten KiB; evidence of a flood and what is made of it comes on top. */
+#define HF_AGENT_ARENA_BYTES_MAX ((size_t)64 << 20)
+
+struct hf_agent {
+	struct hf_agent_options options;
+	char *node, *boot_id, *state_dir;
+	struct hf_health_config config;
+	struct hf_intake *intake;
+	struct hf_probe *probes[HF_AGENT_PROBES_MAX], *kmsg;
+	size_t probes_len;
+	struct hf_holders *holders;
+	struct hf_publisher *publisher;
+	struct hf_recorder *recorder;
+
+	struct hf_arena *arenas[2]; /* the memory is in the one, the next step in the other */
+	int arena;
+	struct hf_health_memory memory;
+	hf_time boot_at;
+	uint64_t lost_before; /* of this boot, by the journal */
+	const char *label;
+
+	struct hf_timer *step_timer, *count_timer, *journal_timer, *report_timer;
+	hf_time stepped_at, step_due;
+	uint64_t steps, states_seen, holdings_seen, lost_told;
+	bool stepping, stopped, started;
+	bool journal_dirty, journal_failing;
+	bool device_dirty; /* DeviceHealth would read otherwise */
+	bool pods_dirty;
+};
+
+uint64_t hf_agent_lost(const struct hf_agent *agent);
+/* Of now. */
+struct hf_report hf_agent_report(struct hf_agent *agent);
+
+#endif

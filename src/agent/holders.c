@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/holders.h"
+
+#include "api/device_health.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "ctl/cache.h"
+#include "json/json.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Three times what a kubelet runs unless it is told otherwise, and with room for ended ones. */
+#define PODS_MAX 2048
+#define FIELD_MAX 300
+
+struct hf_holders {
+	struct hf_holders_options options;
+	struct hf_cache *cache;
+	struct hf_holder *items;
+	size_t len;
+};
+
+/* ---- the node's pods ------------------------------------------------------------------------- */
+
+static uint64_t count_ends(const struct hf_json *statuses)
+{
+	uint64_t ends = 0;
+
+	for (size_t i = 0; i < hf_json_len(statuses); i++) {
+		const struct hf_json *one = hf_json_item(statuses, i);
+
+		ends += (uint64_t)hf_json_i64(hf_json_get(one, "restartCount"), 0);
+		ends += hf_json_path(one, "state", "terminated", NULL) != NULL;
+	}
+	return ends;
+}
+
+static void read_condition(struct hf_holder_pod *pod, const struct hf_json *conditions)
+{
+	for (size_t i = 0; i < hf_json_len(conditions); i++) {
+		const struct hf_json *one = hf_json_item(conditions, i);
+
+		if (!hf_streq(hf_json_path_str(one, "type", NULL), HF_POD_COND_DEVICE_HEALTHY))
+			continue;
+		pod->word = hf_streq(hf_json_path_str(one, "status", NULL), "True") ? HF_POD_WELL
+										    : HF_POD_SICK;
+		snprintf(pod->reason, sizeof(pod->reason), "%s",
+			 hf_json_str(hf_json_get(one, "reason"), ""));
+		snprintf(pod->message, sizeof(pod->message), "%s",
+			 hf_json_str(hf_json_get(one, "message"), ""));
+	}
+}
+
+static void *decode(void *arg, struct hf_doc *doc)
+{
+	const struct hf_json *status = hf_json_get(hf_doc_json(doc), "status");
+	struct hf_holder_pod *pod = hf_xcalloc(1, sizeof(*pod));
+
+	pod->ends = count_ends(hf_json_get(status, "containerStatuses")) +
+		    count_ends(hf_json_get(status, "initContainerStatuses"));
+	read_condition(pod, hf_json_get(status, "conditions"));
+	hf_doc_drop_tree(doc);
+	return pod;
+}
+
+static bool is_held(const struct hf_holders *h, const struct hf_cache_entry *pod)
+{
+	for (size_t i = 0; i < h->len; i++)
+		if (hf_streq(h->items[i].holding.pod, pod->name) &&
+		    hf_streq(h->items[i].holding.ns, pod->ns))
+			return true;
+	return false;
+}
+
+/* Names of pods come again (rank 0 of a job): a UID belongs to what holds now. */
+static void set_uids(struct hf_holders *h, const struct hf_cache_entry *pod)
+{
+	for (size_t i = 0; i < h->len; i++) {
+		struct hf_holder *holder = &h->items[i];
+
+		if (holder->uid[0] == '\0' && hf_streq(holder->holding.pod, pod->name) &&
+		    hf_streq(holder->holding.ns, pod->ns))
+			snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
+	}
+}
+
+static void on_pod(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
+		   const struct hf_cache_entry *now)
+{
+	struct hf_holders *h = arg;
+	const struct hf_holder_pod *was = before != NULL ? before->view : NULL;
+	const struct hf_holder_pod *is = now != NULL ? now->view : NULL;
+
+	if (now != NULL)
+		set_uids(h, now);
+	if (change == HF_CACHE_DELETED ? is_held(h, before)
+				       : is && was && is->ends > was->ends && is_held(h, now))
+		h->options.ended(h->options.arg);
+	h->options.changed(h->options.arg);
+}
+
+static void on_problem(void *arg, int code, const char *message)
+{
+	const struct hf_holders *h = arg;
+
+	h->options.problem(h->options.arg, code, message);
+}
+
+struct hf_holders *hf_holders_create(const struct hf_holders_options *options)
+{
+	struct hf_holders *h = hf_xcalloc(1, sizeof(*h));
+	char selector[FIELD_MAX];
+	struct hf_cache_options cache = {
+		.loop = options->loop,
+		.store = options->store,
+		.resource = &hf_pods,
+		.field_selector = selector,
+		.seed = options->seed,
+		.entries_max = PODS_MAX,
+		.decode = decode,
+		.view_free = free,
+		.changed = on_pod,
+		.problem = on_problem,
+		.arg = h,
+	};
+
+	h->options = *options;
+	h->options.node = NULL;
+	snprintf(selector, sizeof(selector), "spec.nodeName=%s", options->node);
+	h->cache = hf_cache_create(&cache);
+	return h;
+}
+
+struct hf_holders *hf_holders_destroy(struct hf_holders *h)
+{
+	if (h == NULL)
+		return NULL;
+	hf_cache_destroy(h->cache);
+	free(h->items);
+	free(h);
+	return NULL;
+}
+
+void hf_holders_start(struct hf_holders *h)
+{
+	hf_cache_start(h->cache);
+}
+
+bool hf_holders_synced(const struct hf_holders *h)
+{
+	return hf_cache_synced(h->cache);
+}
+
+/* ---- the kubelet's word ----------------------------------------------------------------------- */
+
+static bool is_same(const struct hf_holding *a, const struct hf_holding *b)
+{
+	return hf_streq(a->pod, b->pod) && hf_streq(a->ns, b->ns) &&
+	       hf_streq(a->container, b->container) && hf_streq(a->resource, b->resource) &&
+	       hf_streq(a->id, b->id);
+}
+
+static struct hf_holder *find(struct hf_holders *h, const struct hf_holding *holding)
+{
+	for (size_t i = 0; i < h->len; i++)
+		if (h->items[i].until == HF_TIME_NONE && is_same(&h->items[i].holding, holding))
+			return &h->items[i];
+	return NULL;
+}
+
+static void forget_old(struct hf_holders *h, hf_time now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->len; i++) {
+		if (h->items[i].until != HF_TIME_NONE && now - h->items[i].until > HF_HOLDER_KEPT)
+			continue;
+		if (kept != i)
+			h->items[kept] = h->items[i];
+		kept++;
+	}
+	h->len = kept;
+}
+
+/* The list is sorted by the intake, and so are the ends of those that are gone. */
+static bool is_named(const struct hf_holding *items, size_t len, const struct hf_holding *one)
+{
+	for (size_t i = 0; i < len; i++)
+		if (is_same(&items[i], one))
+			return true;
+	return false;
+}
+
+static void add(struct hf_holders *h, const struct hf_holding *holding)
+{
+	const struct hf_cache_entry *pod = hf_cache_get(h->cache, holding->ns, holding->pod);
+	struct hf_holder *holder;
+
+	if (h->len == 2 * HF_HOLDINGS_MAX) {
+		/* The oldest makes room. */
+		memmove(h->items, h->items + 1, (h->len - 1) * sizeof(*h->items));
+		h->len--;
+	}
+	h->items = hf_xrealloc(h->items, (h->len + 1) * sizeof(*h->items));
+	holder = &h->items[h->len++];
+	*holder = (struct hf_holder){.holding = *holding, .until = HF_TIME_NONE};
+	if (pod != NULL)
+		snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
+}
+
+void hf_holders_update(struct hf_holders *h, const struct hf_holding *items, size_t len, bool known)
+{
+	hf_time now = h->options.now(h->options.arg);
+
+	forget_old(h, now);
+	if (!known)
+		return;
+	for (size_t i = 0; i < h->len; i++) {
+		struct hf_holder *holder = &h->items[i];
+		const struct hf_cache_entry *pod =
+			hf_cache_get(h->cache, holder->holding.ns, holder->holding.pod);
+		bool other =
+			pod != NULL && holder->uid[0] != '\0' && !hf_streq(pod->uid, holder->uid);
+
+		if (holder->until == HF_TIME_NONE &&
+		    (other || !is_named(items, len, &holder->holding)))
+			holder->until = now;
+	}
+	for (size_t i = 0; i < len; i++)
+		if (find(h, &items[i]) == NULL)
+			add(h, &items[i]);
+}
+
+const struct hf_holder *hf_holders_list(struct hf_holders *h, size_t *ret_len)
+{
+	forget_old(h, h->options.now(h->options.arg));
+	*ret_len = h->len;
+	return h->items;
+}
+
+const struct hf_holder_pod *hf_holders_pod(const struct hf_holders *h,
+					   const struct hf_holder *holder)
+{
+	const struct hf_cache_entry *pod =
+		hf_cache_get(h->cache, holder->holding.ns, holder->holding.pod);
+
+	return pod != NULL && hf_streq(pod->uid, holder->uid) ? pod->view : NULL;
+}

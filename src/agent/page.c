@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/agent_internal.h"
+
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The node's state for whoever asks this program and not the API server: text and metrics. */
+
+static void add_ago(struct hf_strbuf *sb, const struct hf_report *report, hf_time at)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_span_format(at == HF_TIME_NONE ? at : report->now - at, text);
+	hf_strbuf_addstr(sb, text);
+}
+
+static void add_fault(struct hf_strbuf *sb, const struct hf_report *report,
+		      const struct hf_health_fault *f)
+{
+	if (!f->open)
+		return;
+	hf_strbuf_addf(sb, "    %s %d%s%s: %s, %s; %" PRIu64 " times, last ",
+		       hf_health_detector_name(f->detector), f->code, f->unit[0] != '\0' ? " " : "",
+		       f->unit, hf_health_class_name(f->cls), hf_health_action_name(f->action),
+		       f->count);
+	add_ago(sb, report, f->last);
+	hf_strbuf_addf(sb, " ago%s\n", hf_health_fault_acts(f) ? "" : "; does not act");
+	if (f->line[0] != '\0')
+		hf_strbuf_addf(sb, "      %s\n", f->line);
+}
+
+static void add_device(struct hf_strbuf *sb, const struct hf_report *report,
+		       const struct hf_health_device *d)
+{
+	hf_strbuf_addf(sb, "  %-14s %-12s since ", d->id[0] != '\0' ? d->id : "(node)",
+		       hf_health_state_name(d->state));
+	add_ago(sb, report, d->since);
+	hf_strbuf_addf(sb, "%s%s\n", d->uuid[0] != '\0' ? "  " : "", d->uuid);
+	for (size_t i = 0; i < d->faults_len; i++)
+		add_fault(sb, report, &d->faults[i]);
+	for (size_t i = 0; i < report->holders_len; i++) {
+		const struct hf_holder *h = &report->holders[i];
+
+		if (h->until == HF_TIME_NONE && hf_report_device_of(report, h) == d)
+			hf_strbuf_addf(sb, "    held by %s/%s (%s)\n", h->holding.ns,
+				       h->holding.pod, h->holding.container);
+	}
+}
+
+static void add_detectors(struct hf_strbuf *sb, const struct hf_report *report)
+{
+	hf_strbuf_addstr(sb, "\nDetectors\n");
+	for (size_t i = 0; i < HF_HEALTH_DETECTORS; i++) {
+		enum hf_health_detector detector = (enum hf_health_detector)i;
+		const char *why, *state;
+
+		if (detector == HF_HEALTH_PEERS)
+			continue;
+		state = hf_report_detector(report, detector, &why);
+		hf_strbuf_addf(sb, "  %-10s %s%s%s\n", hf_health_detector_name(detector), state,
+			       why[0] != '\0' ? ": " : "", why);
+	}
+}
+
+void hf_agent_page(struct hf_agent *a, struct hf_strbuf *sb)
+{
+	struct hf_report report = hf_agent_report(a);
+
+	hf_strbuf_addf(sb, "Holdfast %s agent of node %s: %s\nboot %s, rules %016" PRIx64 "\n",
+		       HF_VERSION, a->node, a->label, a->boot_id, a->memory.rules_hash);
+	if (report.lost > 0)
+		hf_strbuf_addf(sb, "%" PRIu64 " records of the kernel's log were lost\n",
+			       report.lost);
+	if (a->journal_failing)
+		hf_strbuf_addstr(sb, "the journal cannot be written\n");
+	hf_strbuf_addstr(sb, "\nConditions\n");
+	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
+		const struct hf_health_condition *c = &a->memory.conditions[i];
+
+		hf_strbuf_addf(sb, "  %-30s %-8s %s%s%s\n", hf_health_condition_names[i],
+			       c->status == HF_HEALTH_TRUE    ? "True"
+			       : c->status == HF_HEALTH_FALSE ? "False"
+							      : "Unknown",
+			       c->reason, c->message[0] != '\0' ? ": " : "", c->message);
+	}
+	hf_strbuf_addstr(sb, "\nDevices\n");
+	for (size_t i = 0; i < a->memory.devices_len; i++)
+		add_device(sb, &report, &a->memory.devices[i]);
+	add_detectors(sb, &report);
+}
+
+struct hf_json *hf_agent_status(struct hf_agent *a)
+{
+	struct hf_report report = hf_agent_report(a);
+
+	return hf_report_device_patch(&report);
+}
+
+/* ---- metrics ----------------------------------------------------------------------------------- */
+
+static struct hf_family *family(struct hf_agent *a, enum hf_metric_type type, const char *name,
+				const char *help, const char *label, const char *second)
+{
+	const struct hf_metric_options options = {
+		.name = name, .help = help, .type = type, .labels = {label, second}};
+
+	return hf_metrics_family(a->options.metrics, &options);
+}
+
+static void kmsg_metrics(struct hf_agent *a)
+{
+	const struct hf_kmsg_stats *stats = hf_kmsg_probe_stats(a->kmsg);
+	const struct {
+		const char *name, *help;
+		uint64_t value;
+	} counters[] = {
+		{"holdfast_agent_kmsg_records_total", "Records of the kernel's log read.",
+		 stats->records},
+		{"holdfast_agent_kmsg_lost_total",
+		 "Records overwritten before they could be read, in this boot.", hf_agent_lost(a)},
+		{"holdfast_agent_kmsg_forged_total", "Records that a process wrote, dropped.",
+		 stats->forged},
+		{"holdfast_agent_evidence_total", "Records that told of a device.",
+		 stats->evidence},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(counters); i++)
+		hf_family_set(family(a, HF_METRIC_COUNTER, counters[i].name, counters[i].help, NULL,
+				     NULL),
+			      (double)counters[i].value, NULL);
+}
+
+void hf_agent_update_metrics(struct hf_agent *a)
+{
+	struct hf_report report = hf_agent_report(a);
+	struct hf_family *states =
+		family(a, HF_METRIC_GAUGE, "holdfast_agent_device_state",
+		       "1 for the state that a device is in.", "device", "state");
+	struct hf_family *up = family(a, HF_METRIC_GAUGE, "holdfast_agent_detector_up",
+				      "Whether a detector sees.", "detector", NULL);
+
+	for (size_t i = 0; i < a->memory.devices_len; i++) {
+		const struct hf_health_device *d = &a->memory.devices[i];
+		const char *id = d->id[0] != '\0' ? d->id : "node";
+
+		for (size_t s = 0; s < HF_HEALTH_STATES; s++)
+			hf_family_set(states, d->state == s ? 1 : 0, id,
+				      hf_health_state_name((enum hf_health_state)s), NULL);
+	}
+	for (size_t i = 0; i < HF_HEALTH_DETECTORS; i++) {
+		const char *why;
+		const char *state = hf_report_detector(&report, (enum hf_health_detector)i, &why);
+
+		if (i != HF_HEALTH_PEERS)
+			hf_family_set(up, hf_streq(state, "On") ? 1 : 0,
+				      hf_health_detector_name((enum hf_health_detector)i), NULL);
+	}
+	hf_family_set(family(a, HF_METRIC_COUNTER, "holdfast_agent_steps_total",
+			     "Decisions of the brain.", NULL, NULL),
+		      (double)a->steps, NULL);
+	if (a->kmsg != NULL)
+		kmsg_metrics(a);
+}

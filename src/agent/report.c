@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/report.h"
+
+#include "api/device_health.h"
+#include "base/arena.h"
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A fault's line may come that long after the process it ended. */
+#define LATE_LINE (10 * HF_SECOND)
+/* Of a detector that looks at intervals; the slowest looks each minute. */
+#define STALE_AFTER (3 * HF_MINUTE)
+#define REPORT_ARENA_BYTES_MAX ((size_t)16 << 20)
+/* "GPU-…::3": the fourth share of one that is given out several times. */
+#define SHARE_MARK "::"
+
+static hf_time wall_of(const struct hf_report *report, hf_time time)
+{
+	return time == HF_TIME_NONE || time == 0 ? HF_TIME_NONE
+						 : hf_time_add(time, report->wall_less);
+}
+
+static bool is_out(const struct hf_health_device *d)
+{
+	return d->state == HF_HEALTH_UNHEALTHY || d->state == HF_HEALTH_QUARANTINED ||
+	       d->state == HF_HEALTH_REMEDIATING || d->state == HF_HEALTH_FAILED;
+}
+
+/* ---- the Node --------------------------------------------------------------------------------- */
+
+static const char *truth(enum hf_health_truth status)
+{
+	return status == HF_HEALTH_TRUE ? "True" : status == HF_HEALTH_FALSE ? "False" : "Unknown";
+}
+
+static void set_time(struct hf_json *object, const char *key, hf_time time)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_time_format(time, text);
+	hf_json_set_str(object, key, text);
+}
+
+struct hf_json *hf_report_node_patch(const struct hf_report *report)
+{
+	struct hf_json *root = hf_json_object(), *status = hf_json_object();
+	struct hf_json *list = hf_json_array();
+
+	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
+		const struct hf_health_condition *c = &report->memory->conditions[i];
+		struct hf_json *item = hf_json_object();
+
+		hf_json_set_str(item, "type", hf_health_condition_names[i]);
+		hf_json_set_str(item, "status", truth(c->status));
+		hf_json_set_str(item, "reason", c->reason);
+		hf_json_set_str(item, "message", c->message);
+		set_time(item, "lastHeartbeatTime", wall_of(report, report->now));
+		set_time(item, "lastTransitionTime", wall_of(report, c->changed_at));
+		hf_json_append(list, item);
+	}
+	hf_json_set(status, "conditions", list);
+	hf_json_set(root, "status", status);
+	return root;
+}
+
+/* ---- detectors --------------------------------------------------------------------------------- */
+
+const char *hf_report_detector(const struct hf_report *report, enum hf_health_detector detector,
+			       const char **ret_why)
+{
+	hf_time heard = hf_intake_heard_at(report->intake, detector);
+
+	switch (hf_intake_detector(report->intake, detector, ret_why)) {
+	case HF_INTAKE_UNTOLD: *ret_why = "no source of it has begun"; return "Off";
+	case HF_INTAKE_OFF: return "Off";
+	default: break;
+	}
+	if (report->now - heard <= STALE_AFTER)
+		return "On";
+	*ret_why = "nothing was heard of it for three minutes";
+	return "Stale";
+}
+
+static void list_detectors(const struct hf_report *report, struct hf_device_health *health,
+			   struct hf_arena *arena)
+{
+	struct hf_detector_report *items =
+		HF_ARENA_ARRAY(arena, struct hf_detector_report, HF_HEALTH_DETECTORS);
+	size_t len = 0;
+
+	for (size_t i = 0; i < HF_HEALTH_DETECTORS; i++) {
+		enum hf_health_detector detector = (enum hf_health_detector)i;
+		const char *why;
+
+		/* Made by the step of what the others found. */
+		if (detector == HF_HEALTH_PEERS)
+			continue;
+		items[len].name = hf_health_detector_name(detector);
+		items[len].state = hf_report_detector(report, detector, &why);
+		items[len].reason = why;
+		items[len++].since = HF_TIME_NONE;
+	}
+	health->detectors.items = items;
+	health->detectors.len = len;
+}
+
+/* ---- devices ----------------------------------------------------------------------------------- */
+
+const struct hf_health_device *hf_report_device_of(const struct hf_report *report,
+						   const struct hf_holder *holder)
+{
+	const struct hf_health_device *device;
+	char id[HF_HOLDING_ID_MAX], address[HF_HEALTH_DEVICE_MAX];
+	char *share;
+
+	snprintf(id, sizeof(id), "%s", holder->holding.id);
+	share = strstr(id, SHARE_MARK);
+	if (share != NULL)
+		*share = '\0';
+	if (id[0] == '\0')
+		return NULL;
+	device = hf_health_memory_find(report->memory, id);
+	if (device == NULL && hf_health_pci_normalize(id, strlen(id), address))
+		device = hf_health_memory_find(report->memory, address);
+	return device;
+}
+
+static const struct hf_health_fault *worst(const struct hf_health_device *d)
+{
+	const struct hf_health_fault *found = NULL;
+
+	for (size_t i = 0; i < d->faults_len; i++) {
+		const struct hf_health_fault *f = &d->faults[i];
+
+		if (hf_health_fault_acts(f) && (!found || f->cls > found->cls))
+			found = f;
+	}
+	return found;
+}
+
+static const char *severity_text(enum hf_health_severity severity)
+{
+	return severity == HF_HEALTH_UNSAID ? NULL : hf_health_severity_name(severity);
+}
+
+/* Those that act first, then the strictest: what is cut is the mildest. */
+static int by_weight(const void *left, const void *right)
+{
+	const struct hf_health_fault *a = *(const struct hf_health_fault *const *)left;
+	const struct hf_health_fault *b = *(const struct hf_health_fault *const *)right;
+	bool a_acts = hf_health_fault_acts(a), b_acts = hf_health_fault_acts(b);
+
+	if (a_acts != b_acts)
+		return a_acts ? -1 : 1;
+	if (a->cls != b->cls)
+		return a->cls > b->cls ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void list_faults(const struct hf_report *report, const struct hf_health_device *d,
+			struct hf_device_report *out, struct hf_arena *arena)
+{
+	const struct hf_health_fault *sorted[HF_HEALTH_FAULTS_MAX];
+	size_t len = 0;
+
+	for (size_t i = 0; i < d->faults_len; i++)
+		if (d->faults[i].open)
+			sorted[len++] = &d->faults[i];
+	qsort(sorted, len, sizeof(sorted[0]), by_weight);
+	out->faults.items = HF_ARENA_ARRAY(arena, struct hf_device_fault, len);
+	out->faults.len = len;
+	for (size_t i = 0; i < len; i++) {
+		const struct hf_health_fault *f = sorted[i];
+
+		out->faults.items[i] = (struct hf_device_fault){
+			.detector = hf_health_detector_name(f->detector),
+			.code = f->code,
+			.subcode = f->subcode,
+			.severity = severity_text(f->severity),
+			.cls = hf_health_class_name(f->cls),
+			.action = hf_health_action_name(f->action),
+			.unit = f->unit,
+			.line = f->line,
+			.first = wall_of(report, f->opened_at),
+			.last = wall_of(report, f->last),
+			.count = (int64_t)f->count,
+			.acts = hf_health_fault_acts(f),
+		};
+	}
+}
+
+static void list_holders(const struct hf_report *report, const struct hf_health_device *d,
+			 struct hf_device_report *out, struct hf_arena *arena)
+{
+	size_t len = 0;
+
+	out->holders.items = HF_ARENA_ARRAY(arena, struct hf_device_holder, report->holders_len);
+	/* Those that hold it now first: what is cut is of the past. */
+	for (int past = 0; past < 2; past++) {
+		for (size_t i = report->holders_len; i-- > 0;) {
+			const struct hf_holder *h = &report->holders[i];
+
+			if ((h->until != HF_TIME_NONE) != past ||
+			    hf_report_device_of(report, h) != d)
+				continue;
+			out->holders.items[len++] = (struct hf_device_holder){
+				.ns = h->holding.ns,
+				.pod = h->holding.pod,
+				.uid = h->uid,
+				.container = h->holding.container,
+				.resource = h->holding.resource,
+				.resource_id = h->holding.id,
+				.until = wall_of(report, h->until),
+			};
+			out->resource = h->holding.resource;
+			out->resource_id = h->holding.id;
+		}
+	}
+	out->holders.len = len;
+}
+
+static void write_device(const struct hf_report *report, const struct hf_health_device *d,
+			 struct hf_device_report *out, struct hf_arena *arena)
+{
+	const struct hf_health_fault *fault = worst(d);
+
+	*out = (struct hf_device_report){
+		.id = d->id,
+		.uuid = d->uuid,
+		.kind = hf_health_kind_name(d->kind),
+		.state = hf_health_state_name(d->state),
+		.cls = fault != NULL ? hf_health_class_name(fault->cls) : NULL,
+		.action = fault != NULL ? hf_health_action_name(fault->action) : NULL,
+		.since = wall_of(report, d->since),
+		.hold_until =
+			d->hold_until > report->now ? wall_of(report, d->hold_until) : HF_TIME_NONE,
+		.generation = (int64_t)d->generation,
+	};
+	list_faults(report, d, out, arena);
+	list_holders(report, d, out, arena);
+}
+
+/* The node's word is that of its worst device. */
+static void write_node(const struct hf_report *report, struct hf_device_health *health)
+{
+	static const enum hf_health_state order[] = {
+		HF_HEALTH_FAILED,    HF_HEALTH_REMEDIATING,    HF_HEALTH_QUARANTINED,
+		HF_HEALTH_UNHEALTHY, HF_HEALTH_DEGRADED_STATE, HF_HEALTH_PROBATION,
+		HF_HEALTH_SUSPECT,   HF_HEALTH_HEALTHY,        HF_HEALTH_UNKNOWN,
+	};
+	const struct hf_health_memory *m = report->memory;
+	const struct hf_health_fault *strictest = NULL;
+	size_t at = HF_ARRAY_LEN(order) - 1;
+
+	for (size_t i = 0; i < m->devices_len; i++) {
+		const struct hf_health_device *d = &m->devices[i];
+		const struct hf_health_fault *fault = worst(d);
+
+		for (size_t k = 0; k < at; k++)
+			if (d->state == order[k])
+				at = k;
+		if (fault != NULL && (strictest == NULL || fault->cls > strictest->cls))
+			strictest = fault;
+		for (size_t k = 0; k < d->faults_len; k++)
+			if (hf_health_fault_acts(&d->faults[k]) &&
+			    wall_of(report, d->faults[k].last) > health->evidence_at)
+				health->evidence_at = wall_of(report, d->faults[k].last);
+	}
+	health->state = hf_health_state_name(order[at]);
+	if (strictest != NULL) {
+		health->cls = hf_health_class_name(strictest->cls);
+		health->action = hf_health_action_name(strictest->action);
+	}
+}
+
+struct hf_json *hf_report_device_patch(const struct hf_report *report)
+{
+	const struct hf_health_memory *m = report->memory;
+	HF_AUTO_ARENA arena = hf_arena_create(REPORT_ARENA_BYTES_MAX);
+	struct hf_json *root = hf_json_object();
+	struct hf_device_health health = {
+		.node = report->node,
+		.observed_at = wall_of(report, report->reaches),
+		.boot_id = m->boot_id,
+		.agent_version = HF_VERSION,
+		.evidence_at = HF_TIME_NONE,
+		.lost_records = (int64_t)report->lost,
+		.dropped_devices = (int64_t)m->faults_dropped,
+	};
+	char rules[24];
+
+	snprintf(rules, sizeof(rules), "%016" PRIx64, m->rules_hash);
+	health.rules_hash = rules;
+	write_node(report, &health);
+	list_detectors(report, &health, arena);
+	health.devices.items = HF_ARENA_ARRAY(arena, struct hf_device_report, m->devices_len);
+	health.devices.len = m->devices_len;
+	for (size_t i = 0; i < m->devices_len; i++)
+		write_device(report, &m->devices[i], &health.devices.items[i], arena);
+	hf_json_set(root, "status", hf_device_health_status(&health));
+	return root;
+}
+
+/* ---- pods --------------------------------------------------------------------------------------- */
+
+/* What is sick of what this one holds, or held when it began; NULL: nothing. */
+static const struct hf_health_device *sick_of(const struct hf_report *report,
+					      const struct hf_holder *h)
+{
+	const struct hf_health_device *device = hf_report_device_of(report, h);
+	const struct hf_health_device *node = hf_health_memory_find(report->memory, "");
+
+	if (device == NULL)
+		return NULL;
+	if (!is_out(device) && node != NULL && is_out(node))
+		device = node;
+	if (!is_out(device))
+		return NULL;
+	return h->until == HF_TIME_NONE || device->since <= h->until + LATE_LINE ? device : NULL;
+}
+
+void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_verdict *ret)
+{
+	const struct hf_holder *of = &report->holders[first];
+	const struct hf_health_device *sick = NULL;
+	bool holds = false;
+
+	memset(ret, 0, sizeof(*ret));
+	for (size_t i = 0; i < report->holders_len && sick == NULL; i++) {
+		const struct hf_holder *h = &report->holders[i];
+
+		if (!hf_streq(h->uid, of->uid) || !hf_streq(h->holding.pod, of->holding.pod) ||
+		    !hf_streq(h->holding.ns, of->holding.ns))
+			continue;
+		sick = sick_of(report, h);
+		holds |= h->until == HF_TIME_NONE;
+	}
+	if (sick != NULL) {
+		const struct hf_health_fault *fault = worst(sick);
+		const char *cls = hf_health_class_name(fault != NULL ? fault->cls : HF_HEALTH_NONE);
+		char about[64] = "";
+
+		ret->word = HF_POD_SICK;
+		hf_device_reason(fault != NULL ? cls : "out-of-service", ret->reason);
+		if (fault != NULL)
+			snprintf(about, sizeof(about), ": %s %d",
+				 hf_health_detector_name(fault->detector), fault->code);
+		snprintf(ret->message, sizeof(ret->message), "%s is %s%s",
+			 sick->id[0] != '\0' ? sick->id : "the node",
+			 hf_health_state_name(sick->state), about);
+	} else if (holds) {
+		ret->word = HF_POD_WELL;
+		snprintf(ret->reason, sizeof(ret->reason), "Recovered");
+		snprintf(ret->message, sizeof(ret->message), "what it holds can be worked with");
+	}
+}
+
+struct hf_json *hf_report_pod_patch(const struct hf_pod_verdict *verdict, const char *uid,
+				    hf_time wall)
+{
+	struct hf_json *root = hf_json_object(), *meta = hf_json_object();
+	struct hf_json *status = hf_json_object(), *list = hf_json_array();
+	struct hf_json *item = hf_json_object();
+
+	/* Another pod of that name is none of ours. */
+	hf_json_set_str(meta, "uid", uid);
+	hf_json_set(root, "metadata", meta);
+	hf_json_set_str(item, "type", HF_POD_COND_DEVICE_HEALTHY);
+	hf_json_set_str(item, "status", verdict->word == HF_POD_SICK ? "False" : "True");
+	hf_json_set_str(item, "reason", verdict->reason);
+	hf_json_set_str(item, "message", verdict->message);
+	set_time(item, "lastTransitionTime", wall);
+	hf_json_append(list, item);
+	hf_json_set(status, "conditions", list);
+	hf_json_set(root, "status", status);
+	return root;
+}

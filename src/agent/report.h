@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_REPORT_H
+#define HF_AGENT_REPORT_H
+
+#include "agent/holders.h"
+#include "agent/intake.h"
+#include "health/step.h"
+#include "json/json.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * What the agent knows, in the words of the objects it is written to.  Pure: reads no clock.
+ */
+struct hf_report {
+	const char *node;
+	const struct hf_health_memory *memory;
+	const struct hf_intake *intake;
+	const struct hf_holder *holders;
+	size_t holders_len;
+	const char *label; /* the node in a word */
+	uint64_t lost;
+	hf_time now;       /* of the steps' clock */
+	hf_time wall_less; /* the wall clock less that one: what is shown is the wall's */
+	hf_time reaches;   /* the evidence is whole until then */
+};
+
+/* {"status": {"conditions": […]}}: the four of a Node, for a strategic merge patch. */
+struct hf_json *hf_report_node_patch(const struct hf_report *report);
+/* {"status": {…}} of DeviceHealth, for a merge patch. */
+struct hf_json *hf_report_device_patch(const struct hf_report *report);
+
+/* What our condition of a pod should say. */
+struct hf_pod_verdict {
+	enum hf_pod_word word;
+	char reason[64], message[HF_POD_MESSAGE_MAX];
+};
+/* Of the holders of one pod (index `first` names it); NO_WORD: nothing is to be said. */
+void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_verdict *ret);
+/* {"metadata": {"uid": …}, "status": {"conditions": […]}}, strategic. */
+struct hf_json *hf_report_pod_patch(const struct hf_pod_verdict *verdict, const char *uid,
+				    hf_time wall);
+/* The device that a holder's id names; NULL: none that is known. */
+const struct hf_health_device *hf_report_device_of(const struct hf_report *report,
+						   const struct hf_holder *holder);
+
+/* Of a detector: On, Off (with why) or Stale. */
+const char *hf_report_detector(const struct hf_report *report, enum hf_health_detector detector,
+			       const char **ret_why);
+
+HF_END_DECLS
+
+#endif
