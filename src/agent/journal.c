@@ -142,9 +142,18 @@ static void code_track(struct codec *c, struct hf_health_track *t)
 	}
 }
 
+static bool is_blank(const struct hf_health_track *t)
+{
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(t->base); i++)
+		any |= t->base[i];
+	return any == 0 && !t->primed && !t->firing && t->bad == 0 && t->good == 0 &&
+	       t->since == 0 && t->at == 0;
+}
+
 static void code_tracks(struct codec *c, struct hf_health_device *d)
 {
-	static const struct hf_health_track none;
 	struct codec in = {.writing = c->writing,
 			   .object = c->writing ? hf_json_object()
 						: hf_json_get(c->object, "tracks")};
@@ -153,7 +162,7 @@ static void code_tracks(struct codec *c, struct hf_health_device *d)
 		const char *name = hf_health_detector_name((enum hf_health_detector)i);
 		struct codec one = {.writing = c->writing};
 
-		if (c->writing && memcmp(&d->tracks[i], &none, sizeof(none)) == 0)
+		if (c->writing && is_blank(&d->tracks[i]))
 			continue;
 		one.object = c->writing ? hf_json_object() : hf_json_get(in.object, name);
 		code_track(&one, &d->tracks[i]);

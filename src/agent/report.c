@@ -165,7 +165,7 @@ static int by_weight(const void *left, const void *right)
 static void list_faults(const struct hf_report *report, const struct hf_health_device *d,
 			struct hf_device_report *out, struct hf_arena *arena)
 {
-	const struct hf_health_fault *sorted[HF_HEALTH_FAULTS_MAX];
+	const struct hf_health_fault *sorted[HF_HEALTH_FAULTS_MAX] = {NULL};
 	size_t len = 0;
 
 	for (size_t i = 0; i < d->faults_len; i++)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const struct hf_cli_verb *const plane_verbs[] = {&hf_verb_run, &hf_verb_up, &hf_verb_down,
-							&hf_verb_operator, NULL};
+							&hf_verb_operator, &hf_verb_agent, NULL};
 
 /* A standard stream that came closed would be the number of the next file that is opened, and get
  * what is meant for a person.  Held the wrong way round, it goes on failing as a closed one. */

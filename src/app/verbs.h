@@ -10,6 +10,8 @@ extern const struct hf_cli_verb hf_verb_run;
 extern const struct hf_cli_verb hf_verb_up;
 /* The operator alone, for a cluster that there is. */
 extern const struct hf_cli_verb hf_verb_operator;
+/* On each node of such a cluster. */
+extern const struct hf_cli_verb hf_verb_agent;
 /* And the one that ends such a plane. */
 extern const struct hf_cli_verb hf_verb_down;
 

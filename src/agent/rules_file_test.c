@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/rules_file.h"
+
+#include "base/fs.h"
+#include "harness/test.h"
+
+#include <string.h>
+
+static int parse(const char *text, struct hf_arena *arena, struct hf_health_rules *rules,
+		 struct hf_error *err)
+{
+	return hf_rules_parse(text, strlen(text), arena, rules, err);
+}
+
+static void a_table_says_what_its_words_say(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
+	struct hf_health_rules rules;
+	struct hf_error err;
+
+	assert_ok(parse("{\"rules\": [{\"detector\": \"xid\", \"code\": 43, \"class\": \"app\","
+			" \"action\": \"restart-process\", \"comment\": \"as we see it\"},"
+			"{\"detector\": \"xid\", \"codes\": [144, 150], \"severity\": \"fatal\","
+			" \"class\": \"gpu-reset\", \"action\": \"reset-device\","
+			" \"clear\": \"signal\", \"count\": 3, \"window\": \"10m\","
+			" \"burst\": \"15s\", \"below\": \"info\", \"sameUnit\": true}],"
+			" \"escalateCount\": 4, \"escalateWindow\": \"12h\"}",
+			arena, &rules, &err),
+		  &err);
+	assert_int_equal(rules.len, 2);
+	assert_int_equal(rules.items[0].code_min, 43);
+	assert_int_equal(rules.items[0].code_max, 43);
+	assert_int_equal(rules.items[0].subcode, -1);
+	assert_int_equal(rules.items[0].cls, HF_HEALTH_APP);
+	assert_int_equal(rules.items[1].code_max, 150);
+	assert_int_equal(rules.items[1].severity, HF_HEALTH_FATAL);
+	assert_int_equal(rules.items[1].clear, HF_HEALTH_BY_SIGNAL);
+	assert_int_equal(rules.items[1].count, 3);
+	assert_true(rules.items[1].window == 10 * HF_MINUTE);
+	assert_true(rules.items[1].same_unit);
+	assert_int_equal(rules.escalate_count, 4);
+	assert_true(rules.escalate_window == 12 * HF_HOUR);
+}
+
+static void what_is_no_table_is_refused_by_rule_and_key(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} cases[] = {
+		{"[]", "'rules' is no list"},
+		{"{\"rules\": 3}", "'rules' is no list"},
+		{"{\"rules\": [3]}", "rule 1: is no object"},
+		{"{\"rules\": [{\"class\": \"app\", \"action\": \"record\"}]}",
+		 "'detector' is missing"},
+		{"{\"rules\": [{\"detector\": \"xyz\", \"class\": \"app\", \"action\": \"record\"}]}",
+		 "rule 1: 'detector' is no word"},
+		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
+		 " \"colour\": 1}]}",
+		 "a key that nobody knows"},
+		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
+		 " \"code\": -1}]}",
+		 "'code' is no number"},
+		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
+		 " \"codes\": [5, 4]}]}",
+		 "'codes' is not"},
+		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
+		 " \"window\": \"soon\"}]}",
+		 "'window' is no span"},
+		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
+		 " \"follows\": 1}]}",
+		 "'follows' is neither"},
+		{"{\"rules\": [], \"escalateCount\": 1000}", "'escalateCount' is no number"},
+		{"{\"rules\": [], \"other\": 1}", "a key that nobody knows"},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
+		struct hf_health_rules rules;
+		struct hf_error err;
+
+		assert_code(parse(cases[i].text, arena, &rules, &err), HF_E_INVALID);
+		if (strstr(err.text, cases[i].error) == NULL)
+			fail_msg("%s: %s", cases[i].text, err.text);
+	}
+}
+
+static void text_that_is_cut_and_files_that_are_not_there_are_told(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
+	struct hf_health_rules rules;
+	struct hf_error err;
+
+	assert_true(parse("{\"rules\": [", arena, &rules, &err) < 0);
+	assert_code(hf_rules_load("/nowhere/rules.json", arena, &rules, &err), HF_E_NOT_FOUND);
+	assert_non_null(strstr(err.text, "/nowhere/rules.json"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_table_says_what_its_words_say),
+		cmocka_unit_test(what_is_no_table_is_refused_by_rule_and_key),
+		cmocka_unit_test(text_that_is_cut_and_files_that_are_not_there_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/agent.h"
+#include "agent/nvml.h"
+#include "agent/nvml_child.h"
+#include "agent/podresources_probe.h"
+#include "agent/rules_file.h"
+#include "agent/sysfs.h"
+#include "app/agent_page.h"
+#include "app/process_memory.h"
+#include "app/verbs.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/kube.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * `holdfast agent`: the agent of a node.  Puts together the store over HTTPS, the probes, the
+ * agent and what is asked over HTTP.
+ */
+#define HOST_NAME_BYTES_MAX 256
+#define BOOT_ID_BYTES_MAX 64
+#define RULES_ARENA_BYTES_MAX ((size_t)1 << 20)
+#define STARTED_AFTER (2 * HF_SECOND)
+#define TRIM_EVERY (5 * HF_MINUTE)
+
+#define DEFAULT_KMSG "/dev/kmsg"
+#define DEFAULT_STATE_DIR "/var/lib/holdfast-agent"
+#define DEFAULT_NVML "libnvidia-ml.so.1"
+#define DEFAULT_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
+#define DEFAULT_LISTEN "127.0.0.1:7445"
+
+struct process {
+	struct hf_cli *cli;
+	struct hf_loop *loop;
+	struct hf_kube_config kube;
+	struct hf_store *store;
+	struct hf_metrics *metrics;
+	struct hf_arena *arena; /* of the rules */
+	struct hf_health_rules rules;
+	bool has_rules;
+	char node[HOST_NAME_BYTES_MAX], boot_id[BOOT_ID_BYTES_MAX];
+	const char *nvml;
+	char *child_argv[5];
+	struct hf_agent *agent;
+	struct hf_agent_page *page;
+	struct hf_signal *sigterm, *sigint;
+	struct hf_timer *trim_timer;
+};
+
+static const char *flag_or(const struct process *process, const char *name, const char *fallback)
+{
+	return hf_cli_has(process->cli, name) ? hf_cli_flag(process->cli, name) : fallback;
+}
+
+static void on_signal(void *arg, int signum)
+{
+	struct process *process = arg;
+
+	hf_log(HF_LOG_INFO, "setup", "Stopping", "signal", strsignal(signum), NULL);
+	hf_agent_stop(process->agent);
+	hf_loop_stop(process->loop);
+}
+
+static void on_trim(void *arg)
+{
+	struct process *process = arg;
+
+	hf_process_memory_drop_start();
+	(void)hf_process_memory_trim();
+	hf_timer_arm(process->trim_timer, TRIM_EVERY);
+}
+
+/* ---- set-up ----------------------------------------------------------------------------------- */
+
+/* A folder of /proc may be another one in tests and in containers. */
+static int read_boot_id(struct process *process, struct hf_error *err)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(BOOT_ID_BYTES_MAX);
+	HF_AUTOFREE char *path = hf_xasprintf("%s/sys/kernel/random/boot_id",
+					      flag_or(process, "proc", "/proc"));
+	int rc = hf_fs_read(path, &text, err);
+
+	if (rc != 0)
+		return hf_error_wrap(err, "cannot tell one boot from another");
+	snprintf(process->boot_id, sizeof(process->boot_id), "%.*s",
+		 (int)strcspn(text.data, "\n"), text.data);
+	return 0;
+}
+
+/* The kubelet registers under the host's name in lower case, unless it is told otherwise. */
+static int find_node(struct process *process, struct hf_error *err)
+{
+	const char *name = flag_or(process, "node-name", getenv("NODE_NAME"));
+
+	if (hf_str_is_empty(name)) {
+		if (gethostname(process->node, sizeof(process->node) - 1) != 0)
+			process->node[0] = '\0';
+		hf_str_lower(process->node);
+	} else {
+		snprintf(process->node, sizeof(process->node), "%s", name);
+	}
+	if (hf_dns1123_subdomain_problem(process->node) != NULL)
+		return hf_error_set(err, HF_E_INVALID, "--node-name '%s': not the name of a node",
+				    process->node);
+	return 0;
+}
+
+static int read_rules(struct process *process, struct hf_error *err)
+{
+	const char *path = hf_cli_flag(process->cli, "rules");
+
+	if (path == NULL)
+		return 0;
+	process->arena = hf_arena_create(RULES_ARENA_BYTES_MAX);
+	process->has_rules = true;
+	return hf_rules_load(path, process->arena, &process->rules, err);
+}
+
+static int connect(struct process *process, struct hf_error *err)
+{
+	const char *path = hf_cli_flag(process->cli, "kubeconfig");
+	const struct hf_kube_load load = {
+		.paths = path,
+		.required = path != NULL,
+		.context = hf_cli_flag(process->cli, "context"),
+	};
+	int rc = hf_kube_config_find(&load, &process->kube, err);
+
+	if (rc == 0)
+		rc = hf_loop_create(&process->loop, err);
+	if (rc == 0)
+		rc = hf_kube_create(process->loop, &process->kube, &process->store, err);
+	return rc;
+}
+
+static void add_probes(struct process *process)
+{
+	struct hf_intake *intake = hf_agent_intake(process->agent);
+	const struct hf_nvml_options nvml = {
+		.library = process->nvml,
+		.child_argv = (const char *const *)process->child_argv,
+	};
+	const struct hf_sysfs_options sysfs = {
+		.sys_root = hf_cli_flag(process->cli, "sysfs"),
+		.proc_root = hf_cli_flag(process->cli, "proc"),
+		.aer = *flag_or(process, "kmsg", DEFAULT_KMSG) == '\0',
+	};
+	const struct hf_kubelet_options kubelet = {
+		.socket_path = flag_or(process, "kubelet-socket", DEFAULT_SOCKET)};
+
+	hf_agent_add_probe(process->agent, hf_nvml_probe_create(intake, &nvml));
+	hf_agent_add_probe(process->agent, hf_sysfs_probe_create(intake, &sysfs));
+	hf_agent_add_probe(process->agent, hf_kubelet_probe_create(intake, &kubelet));
+}
+
+static int create_agent(struct process *process, struct hf_error *err)
+{
+	const char *kmsg = flag_or(process, "kmsg", DEFAULT_KMSG);
+	const char *dir = flag_or(process, "state-dir", DEFAULT_STATE_DIR);
+	struct hf_agent_options options = {
+		.loop = process->loop,
+		.store = process->store,
+		.node = process->node,
+		.boot_id = process->boot_id,
+		.state_dir = *dir != '\0' ? dir : NULL,
+		.kmsg = *kmsg != '\0' ? kmsg : NULL,
+		.kmsg_trust_user = hf_cli_has(process->cli, "kmsg-trust-user"),
+		.rules = process->has_rules ? &process->rules : NULL,
+		.metrics = process->metrics,
+	};
+	int rc = hf_random_bytes(&options.seed, sizeof(options.seed), err);
+
+	if (rc == 0)
+		rc = hf_agent_create(&options, &process->agent, err);
+	if (rc == 0)
+		add_probes(process);
+	return rc;
+}
+
+static int begin(struct process *process, struct hf_error *err)
+{
+	const char *listen = flag_or(process, "listen", DEFAULT_LISTEN);
+	int rc = find_node(process, err);
+
+	process->metrics = hf_metrics_create();
+	if (rc == 0)
+		rc = read_boot_id(process, err);
+	if (rc == 0)
+		rc = read_rules(process, err);
+	if (rc == 0)
+		rc = connect(process, err);
+	if (rc == 0)
+		rc = create_agent(process, err);
+	if (rc == 0)
+		rc = hf_agent_page_create(process->loop, process->agent, process->metrics, listen,
+					  &process->page, err);
+	if (rc == 0)
+		rc = hf_signal_create(process->loop, SIGTERM, on_signal, process, &process->sigterm,
+				      err);
+	if (rc == 0)
+		rc = hf_signal_create(process->loop, SIGINT, on_signal, process, &process->sigint,
+				      err);
+	if (rc != 0)
+		return rc;
+	process->trim_timer = hf_timer_create(process->loop, on_trim, process);
+	hf_timer_arm(process->trim_timer, STARTED_AFTER);
+	return 0;
+}
+
+static void release(struct process *process)
+{
+	hf_signal_destroy(process->sigterm);
+	hf_signal_destroy(process->sigint);
+	hf_agent_page_destroy(process->page);
+	hf_agent_destroy(process->agent);
+	hf_store_destroy(process->store);
+	hf_timer_destroy(process->trim_timer);
+	hf_metrics_destroy(process->metrics);
+	hf_kube_config_release(&process->kube);
+	hf_arena_destroy(process->arena);
+	hf_loop_destroy(process->loop);
+}
+
+static void tell_start(const struct process *process)
+{
+	char port[8];
+
+	snprintf(port, sizeof(port), "%u", (unsigned)hf_agent_page_port(process->page));
+	hf_log(HF_LOG_INFO, "setup", "Starting", "version", HF_VERSION, "server",
+	       process->kube.server, "node", process->node, "bootID", process->boot_id, "port",
+	       port, NULL);
+}
+
+static int verb_agent(struct hf_cli *cli)
+{
+	struct process process = {.cli = cli};
+	struct hf_error err;
+	int rc;
+
+	process.nvml = flag_or(&process, "nvml", DEFAULT_NVML);
+	/* What the driver's library hangs or crashes is another process. */
+	if (hf_cli_has(cli, "nvml-child"))
+		return hf_nvml_child_main(process.nvml);
+	process.child_argv[0] = hf_xstrdup("/proc/self/exe");
+	process.child_argv[1] = hf_xstrdup("agent");
+	process.child_argv[2] = hf_xasprintf("--nvml=%s", process.nvml);
+	process.child_argv[3] = hf_xstrdup("--nvml-child");
+	hf_process_memory_set_up();
+	hf_log_setup(stderr, HF_LOG_INFO, isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON);
+	rc = begin(&process, &err);
+	if (rc == 0) {
+		tell_start(&process);
+		hf_agent_start(process.agent);
+		hf_loop_run(process.loop);
+	} else {
+		rc = err.code == HF_E_INVALID || err.code == HF_E_BAD_REQUEST
+			     ? hf_cli_usage(cli, "%s", err.text)
+			     : hf_cli_fail(cli, &err);
+	}
+	release(&process);
+	for (size_t i = 0; i < HF_ARRAY_LEN(process.child_argv); i++)
+		free(process.child_argv[i]);
+	return rc;
+}
+
+static const struct hf_flag agent_flags[] = {
+	{"node-name", 0, "NAME", "the Node that this machine is; else $NODE_NAME, else the host's"},
+	{"kubeconfig", 0, "FILE", "the API server; else the service account, else $KUBECONFIG"},
+	{"context", 0, "NAME", "of the kubeconfig"},
+	{"kmsg", 0, "FILE", "the kernel's log, " DEFAULT_KMSG "; a FIFO, socket or file; '': off"},
+	{"kmsg-trust-user", 0, NULL, "believe what processes wrote to the kernel's log: for tests"},
+	{"sysfs", 0, "DIR", "/sys"},
+	{"proc", 0, "DIR", "/proc"},
+	{"nvml", 0, "LIB", "the driver's library, " DEFAULT_NVML "; '': off"},
+	{"nvml-child", 0, NULL, "be the process that loads it: started by the agent itself"},
+	{"kubelet-socket", 0, "PATH", "PodResources, " DEFAULT_SOCKET "; '': off"},
+	{"rules", 0, "FILE", "what evidence means, in JSON; else the table in the program"},
+	{"state-dir", 0, "DIR", "the journal, " DEFAULT_STATE_DIR "; '': none"},
+	{"listen", 0, "ADDRESS", "the page, /metrics, /healthz, /readyz: " DEFAULT_LISTEN "; 0: none"},
+	{NULL, 0, NULL, NULL},
+};
+
+const struct hf_cli_verb hf_verb_agent = {
+	.name = "agent",
+	.summary = "Watch the devices of this node: what a DaemonSet runs on each",
+	.usage = "[FLAGS]",
+	.examples = "  holdfast agent --node-name gpu-7 --kubeconfig agent.conf\n"
+		    "  holdfast agent --kmsg /tmp/kmsg.fifo --nvml '' --kubelet-socket ''\n"
+		    "  holdfast agent --rules rules.json --listen 127.0.0.1:0\n",
+	.flags = agent_flags,
+	.run = verb_agent,
+};
