@@ -34,8 +34,7 @@ static int64_t number(struct reader *r, const char *key, int64_t min, int64_t ma
 	const struct hf_json *value = value_of(r, key);
 	int64_t found = hf_json_i64(value, fallback);
 
-	if (value != NULL &&
-	    (hf_json_type(value) != HF_JSON_INT || found < min || found > max)) {
+	if (value != NULL && (hf_json_type(value) != HF_JSON_INT || found < min || found > max)) {
 		refuse(r, key, "is no number that can be");
 		return fallback;
 	}
@@ -145,11 +144,9 @@ static int read_all(const struct hf_json *root, struct hf_arena *arena,
 		if (read_rule(hf_json_item(list, i), &items[i], err) != 0)
 			return hf_error_wrap(err, "rule %zu", i + 1);
 	rules.items = items;
-	rules.escalate_count =
-		(int32_t)number(&r, "escalateCount", 0, HF_HEALTH_REPEATS_MAX,
-				hf_health_rules_builtin.escalate_count);
-	rules.escalate_window =
-		span(&r, "escalateWindow", hf_health_rules_builtin.escalate_window);
+	rules.escalate_count = (int32_t)number(&r, "escalateCount", 0, HF_HEALTH_REPEATS_MAX,
+					       hf_health_rules_builtin.escalate_count);
+	rules.escalate_window = span(&r, "escalateWindow", hf_health_rules_builtin.escalate_window);
 	(void)value_of(&r, "comment");
 	if (r.rc != 0)
 		return r.rc;

@@ -84,14 +84,14 @@ static void on_trim(void *arg)
 static int read_boot_id(struct process *process, struct hf_error *err)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(BOOT_ID_BYTES_MAX);
-	HF_AUTOFREE char *path = hf_xasprintf("%s/sys/kernel/random/boot_id",
-					      flag_or(process, "proc", "/proc"));
+	HF_AUTOFREE char *path =
+		hf_xasprintf("%s/sys/kernel/random/boot_id", flag_or(process, "proc", "/proc"));
 	int rc = hf_fs_read(path, &text, err);
 
 	if (rc != 0)
 		return hf_error_wrap(err, "cannot tell one boot from another");
-	snprintf(process->boot_id, sizeof(process->boot_id), "%.*s",
-		 (int)strcspn(text.data, "\n"), text.data);
+	snprintf(process->boot_id, sizeof(process->boot_id), "%.*s", (int)strcspn(text.data, "\n"),
+		 text.data);
 	return 0;
 }
 
@@ -284,7 +284,8 @@ static const struct hf_flag agent_flags[] = {
 	{"kubelet-socket", 0, "PATH", "PodResources, " DEFAULT_SOCKET "; '': off"},
 	{"rules", 0, "FILE", "what evidence means, in JSON; else the table in the program"},
 	{"state-dir", 0, "DIR", "the journal, " DEFAULT_STATE_DIR "; '': none"},
-	{"listen", 0, "ADDRESS", "the page, /metrics, /healthz, /readyz: " DEFAULT_LISTEN "; 0: none"},
+	{"listen", 0, "ADDRESS",
+	 "the page, /metrics, /healthz, /readyz: " DEFAULT_LISTEN "; 0: none"},
 	{NULL, 0, NULL, NULL},
 };
 

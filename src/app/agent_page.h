@@ -15,8 +15,8 @@ struct hf_agent_page;
 
 /* address: "127.0.0.1:7445", ":0"; "0" or "": nowhere. */
 int hf_agent_page_create(struct hf_loop *loop, struct hf_agent *agent, struct hf_metrics *metrics,
-			 const char *address, struct hf_agent_page **ret_page,
-			 struct hf_error *err) HF_MUST_CHECK;
+			 const char *address, struct hf_agent_page **ret_page, struct hf_error *err)
+	HF_MUST_CHECK;
 struct hf_agent_page *hf_agent_page_destroy(struct hf_agent_page *page); /* NULL is fine */
 uint16_t hf_agent_page_port(const struct hf_agent_page *page);
 

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+#
+# agent_test.sh HOLDFAST: `holdfast agent` as a process of its own on the node of an embedded plane,
+# with a FIFO for the kernel's log: a line becomes a condition and a DeviceHealth, survives the
+# agent's death, and is told over HTTP; what cannot be seen says why.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/clients/lib.sh
+. "$here/lib.sh"
+
+holdfast=$1
+folder=$(mktemp -d)
+plane=$folder/plane
+agent_pid=
+cleanup() {
+	[ -z "$agent_pid" ] || kill -9 "$agent_pid" 2>/dev/null || true
+	"$holdfast" down --data-dir "$plane" --timeout 60s >/dev/null 2>&1 || true
+	rm -rf "$folder"
+}
+trap cleanup EXIT
+
+api() {
+	curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
+		"$(sed -n 's/ *server: //p' "$KUBECONFIG")$1"
+}
+agent() {
+	"$holdfast" agent --node-name "$node" --kmsg "$folder/kmsg" --state-dir "$folder/state" \
+		--nvml "$folder/no-such-library.so" --kubelet-socket "$folder/no-such-socket" \
+		--sysfs "$folder/sys" --listen 127.0.0.1:0 "$@" 2>>"$folder/agent.log" &
+	agent_pid=$!
+	until_true 300 ask /healthz || { cat "$folder/agent.log" >&2; return 1; }
+}
+port() { sed -n 's/.*"msg":"Starting".*"port":"\([0-9]*\)".*/\1/p' "$folder/agent.log" | tail -n 1; }
+ask() { curl -fsS --max-time 10 "http://127.0.0.1:$(port)$1"; }
+health() { api "/apis/holdfast.dev/v1alpha1/devicehealths/$node"; }
+has() { local pattern=$1; shift; "$@" | tr -d ' \n' | grep -Eq -- "$pattern"; }
+condition() { # TYPE STATUS
+	api "/api/v1/nodes/$node" | tr -d ' \n' | sed 's/},{/}\n{/g' | grep "\"type\":\"$1\"" |
+		grep -q "\"status\":\"$2\""
+}
+events() { api /api/v1/events; }
+
+mkdir -p "$folder/sys/bus/pci/devices" "$folder/sys/class/infiniband"
+mkfifo "$folder/kmsg"
+start "$holdfast" "$plane"
+until_true 300 has '"kind":"Node"' api /api/v1/nodes
+until_true 300 has '"name":"[^"]*"' api /api/v1/nodes
+node=$(api /api/v1/nodes | tr -d ' \n' | sed -n 's/.*"metadata":{[^}]*"name":"\([^"]*\)".*/\1/p')
+
+agent
+until_true 300 ask /readyz
+expect "ready once the node's objects are written" ok ask /readyz
+expect "a detector that cannot see says why" "ecc +Off: .*no-such-library" ask /
+expect "and so does DeviceHealth" '"name": *"ecc"' health
+expect "nothing is known of any device yet" '"AcceleratorUnhealthy"' api "/api/v1/nodes/$node"
+
+echo "NVRM: Xid (PCI:0000:1a:00): 79, pid=1, GPU has fallen off the bus." >"$folder/kmsg"
+until_true 100 condition AcceleratorUnhealthy True || true
+expect "a line of the kernel becomes a condition of the node" "" condition AcceleratorUnhealthy True
+until_true 100 has '"state":"Unhealthy"' health || true
+expect "and a device in DeviceHealth" '0000:1a:00.0' health
+expect "with the line as it was found" 'fallen off the bus' health
+until_true 100 has DeviceFault events || true
+expect "and an event" 'DeviceFault' events
+expect "the page tells it" '0000:1a:00.0 +Unhealthy' ask /
+expect "and the metrics" 'holdfast_agent_device_state\{device="0000:1a:00.0",state="Unhealthy"\} 1' \
+	ask /metrics
+expect "the status is DeviceHealth's" '"bootID"' ask /status
+
+kill -9 "$agent_pid"
+wait "$agent_pid" 2>/dev/null || true
+agent
+until_true 300 ask /readyz
+expect "what was known outlives a kill" '0000:1a:00.0 +Unhealthy' ask /
+expect "the condition stands" "" condition AcceleratorUnhealthy True
+
+echo "6,1,1,-;nothing" >"$folder/kmsg"
+echo "12,9,1,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off the bus." >"$folder/kmsg"
+until_true 100 has 'holdfast_agent_kmsg_forged_total1' ask /metrics || true
+expect "a process's line is dropped and counted" 'kmsg_forged_total 1' ask /metrics
+expect "records that were overwritten are counted" 'kmsg_lost_total 7' ask /metrics
+kill -9 "$agent_pid"
+wait "$agent_pid" 2>/dev/null || true
+agent_pid=
+printf 'x' >>"$folder/state/journal"
+agent
+until_true 300 ask /readyz
+expect "a journal that was changed is told" 'checksum is wrong' cat "$folder/agent.log"
+kill -TERM "$agent_pid"
+expect_end "a signal ends it" "$agent_pid"
+agent_pid=
+refuse "rules that cannot be are refused" "cannot take the rules" \
+	"$holdfast" agent --rules "$folder/agent.log" --node-name x
+expect "it explains itself" "DaemonSet" "$holdfast" agent --help
+finish
