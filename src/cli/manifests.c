@@ -25,13 +25,14 @@ static bool image_is_plain(const char *image)
 static bool is_wanted(const struct hf_cli *cli, enum hf_manifest_section section)
 {
 	bool crds = hf_cli_has(cli, "crds"), policy = hf_cli_has(cli, "policy");
-	bool all = !crds && !policy && !hf_cli_has(cli, "operator");
+	bool all = !crds && !policy && !hf_cli_has(cli, "operator") && !hf_cli_has(cli, "agent");
 
 	switch (section) {
 	case HF_MANIFESTS_CRDS: return crds || all;
 	case HF_MANIFESTS_OPERATOR: return hf_cli_has(cli, "operator") || all;
 	case HF_MANIFESTS_DENY: return policy;
-	case HF_MANIFESTS_DEVICES:
+	case HF_MANIFESTS_AGENT: return hf_cli_has(cli, "agent");
+	case HF_MANIFESTS_DEVICES: return crds || policy || all || hf_cli_has(cli, "agent");
 	case HF_MANIFESTS_WARN: return crds || policy || all;
 	}
 	return false;
@@ -59,6 +60,9 @@ static int verb_manifests(struct hf_cli *cli)
 
 	if (image != NULL && !image_is_plain(image))
 		return hf_cli_usage(cli, "--image '%s': not the name of an image", image);
+	/* Theirs differ in what they allow, and one name would be given to both. */
+	if (hf_cli_has(cli, "namespace") && hf_cli_has(cli, "agent") && hf_cli_has(cli, "operator"))
+		return hf_cli_usage(cli, "--namespace: operator and agent have one each");
 	if (hf_cli_has(cli, "crds") && hf_cli_has(cli, "policy"))
 		return hf_cli_usage(cli,
 				    "--crds and --policy exclude each other: the CRDs have the "
@@ -75,16 +79,18 @@ static int verb_manifests(struct hf_cli *cli)
 static const struct hf_flag manifests_flags[] = {
 	{"crds", 0, NULL, "the CRDs: six kinds of jobs, and DeviceHealth"},
 	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment"},
-	{"namespace", 'n', "NAME", "the namespace of the operator and of its rights"},
+	{"agent", 0, NULL, "the agent of the nodes: namespace, rights, policy, DaemonSet"},
+	{"namespace", 'n', "NAME",
+	 "the namespace of the operator, or of the agent, and of its rights"},
 	{"policy", 0, NULL, "for a cluster that keeps upstream's CRDs: their rules instead"},
-	{"image", 0, "IMAGE", "the operator's image"},
+	{"image", 0, "IMAGE", "of operator and agent"},
 	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_manifests = {
 	.name = "manifests",
 	.summary = "Print what a cluster needs to run Holdfast, for kubectl apply",
-	.usage = "[--crds] [--operator] [--policy] [-n NAMESPACE] [--image IMAGE]",
+	.usage = "[--crds] [--operator] [--agent] [--policy] [-n NAMESPACE] [--image IMAGE]",
 	.examples =
 		"  holdfast manifests --image registry.example/holdfast:1 | kubectl apply -f -\n"
 		"  holdfast manifests --crds | kubectl apply -f -\n"

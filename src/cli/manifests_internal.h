@@ -25,8 +25,9 @@ enum hf_manifest_section {
 	HF_MANIFESTS_CRDS,
 	HF_MANIFESTS_DEVICES, /* CRDs that no other operator has */
 	HF_MANIFESTS_OPERATOR,
-	HF_MANIFESTS_DENY, /* the rules of the CRDs, for clusters that keep others */
-	HF_MANIFESTS_WARN, /* goes with either */
+	HF_MANIFESTS_AGENT, /* only where asked for: it is privileged */
+	HF_MANIFESTS_DENY,  /* the rules of the CRDs, for clusters that keep others */
+	HF_MANIFESTS_WARN,  /* goes with either */
 };
 
 struct hf_manifest {

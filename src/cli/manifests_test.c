@@ -106,6 +106,23 @@ static void namespace_and_image_are_put_everywhere(void **state)
 	assert_int_equal(count(plain.out, "# --"), 0);
 }
 
+static void the_agent_comes_where_it_is_asked_for(void **state)
+{
+	AUTO_SAID all = RUN();
+	AUTO_SAID agent = RUN("--agent", "-n", "watch", "--image", "r.example/h:2");
+	AUTO_SAID both = RUN("--agent", "--operator", "-n", "one");
+
+	assert_int_equal(count(all.out, "kind: DaemonSet\n"), 0);
+	assert_int_equal(agent.code, HF_EXIT_OK);
+	assert_int_equal(count(agent.out, "kind: DaemonSet\n"), 1);
+	assert_int_equal(count(agent.out, "kind: Deployment\n"), 0);
+	assert_int_equal(count(agent.out, "kind: ValidatingAdmissionPolicy\n"), 1);
+	assert_int_equal(count(agent.out, "name: devicehealths.holdfast.dev,"), 1);
+	assert_int_equal(count(agent.out, "image: r.example/h:2\n"), 1);
+	assert_int_equal(count(agent.out, "namespace: watch\n"), 3);
+	assert_int_equal(both.code, HF_EXIT_USAGE);
+}
+
 static void what_is_no_image_is_refused(void **state)
 {
 	static const char *const bad[] = {"", "a b", "a\nb: c", "a:", "{}", "-a", "\"a\""};
@@ -253,6 +270,7 @@ int main(void)
 		cmocka_unit_test(each_kind_has_its_crd_and_the_operator_comes_with_it),
 		cmocka_unit_test(a_part_is_printed_alone),
 		cmocka_unit_test(namespace_and_image_are_put_everywhere),
+		cmocka_unit_test(the_agent_comes_where_it_is_asked_for),
 		cmocka_unit_test(what_is_no_image_is_refused),
 		cmocka_unit_test(crds_and_policy_exclude_each_other),
 		cmocka_unit_test(all_that_is_written_into_status_has_its_place_in_the_crds),
