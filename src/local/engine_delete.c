@@ -82,7 +82,15 @@ static void mark(struct hf_op *op, struct hf_json *meta, int64_t grace)
 		hf_meta_set_time(meta, "deletionTimestamp", op->now + grace * HF_SECOND);
 		hf_json_set_i64(meta, "deletionGracePeriodSeconds", grace);
 	} else if (grace < old) {
-		hf_meta_set_time(meta, "deletionTimestamp", marked - (old - grace) * HF_SECOND);
+		hf_time end = marked - (old - grace) * HF_SECOND;
+
+		/* It runs from the first request.  What is over already is brought to an end as one
+		 * that is not: whoever waits for the object is told, and finishes it. */
+		if (end < op->now) {
+			end = op->now;
+			grace = grace == 0 ? 0 : 1;
+		}
+		hf_meta_set_time(meta, "deletionTimestamp", end);
 		hf_json_set_i64(meta, "deletionGracePeriodSeconds", grace);
 	}
 }
@@ -94,9 +102,10 @@ static int64_t grace_of(const struct hf_op *op, const struct hf_json *object)
 
 	if (op->kind->resource != &hf_pods)
 		return 0;
-	/* Already on its way and nobody asks for a shorter one: as it is. */
-	if (left && op->request->grace_seconds == HF_GRACE_DEFAULT)
-		return hf_json_i64(left, 0);
+	/* Already on its way, whether it has ended by now or not: as it is, or shorter. */
+	if (left)
+		return op->request->grace_seconds == HF_GRACE_DEFAULT ? hf_json_i64(left, 0)
+								      : op->request->grace_seconds;
 	return hf_pod_grace_seconds(object, op->request->grace_seconds);
 }
 
@@ -119,6 +128,8 @@ static bool same_mark(const struct hf_json *a, const struct hf_json *b)
 {
 	return hf_json_equal(hf_json_get(a, "deletionTimestamp"),
 			     hf_json_get(b, "deletionTimestamp")) &&
+	       hf_json_equal(hf_json_get(a, "deletionGracePeriodSeconds"),
+			     hf_json_get(b, "deletionGracePeriodSeconds")) &&
 	       hf_json_equal(hf_json_get(a, "finalizers"), hf_json_get(b, "finalizers"));
 }
 

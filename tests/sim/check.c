@@ -17,6 +17,7 @@
 
 #define TRUTHS_MAX 100000
 #define LEDGER_MAX 8192
+#define WATCH_BEHIND_MAX (6 * HF_MINUTE) /* 190 s behind, and 120 s until a list */
 
 static void pod_truth_free(void *value)
 {
@@ -377,6 +378,14 @@ static void check_no_create_while_suspended(struct sim *sim, const struct sim_po
 		sim_fail(sim, "12 suspended", "%s is made", pod->name);
 }
 
+/* A pod whose create was not answered, and the look for it neither, is seen when the watch tells of it:
+ * where that is minutes behind, minutes later. */
+static bool may_be_seen(const struct sim *sim, const struct sim_pod_truth *pod)
+{
+	return sim->mood.weight[SIM_WATCH_LAG] + sim->mood.weight[SIM_WATCH_LOST] == 0 ||
+	       sim_now(sim) - pod->made_at > WATCH_BEHIND_MAX;
+}
+
 /* 13: no active pods while suspended means that none of the job holds a node. */
 static void check_active_while_suspended(struct sim *sim, const struct sim_job_truth *job,
 					 const struct hf_json *status)
@@ -396,7 +405,7 @@ static void check_active_while_suspended(struct sim *sim, const struct sim_job_t
 		const struct sim_pod_truth *pod = value;
 
 		holding += !pod->gone && !pod->failed && !pod->succeeded && pod->node[0] != '\0' &&
-			   hf_streq(pod->job_uid, job->uid);
+			   may_be_seen(sim, pod) && hf_streq(pod->job_uid, job->uid);
 	}
 	if (active == 0 && holding > 0)
 		sim_fail(sim, "13 quota", "%s says that no pod is active, and %lld hold nodes",
@@ -612,6 +621,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	pod->generation = sim_stamp(object, "holdfast.dev/generation");
 	pod->attempt = sim_stamp(object, "holdfast.dev/attempt");
 	pod->incident = sim_stamp(object, "holdfast.dev/incident");
+	pod->made_at = sim_now(sim);
 	read_name(pod);
 	bool put = hf_map_put(sim->checks->pods, pod->uid, pod);
 

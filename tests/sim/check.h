@@ -39,7 +39,7 @@ struct sim_pod_truth {
 	char node[16];
 	bool forced;  /* the operator deleted it without grace */
 	bool tainted; /* its node kept pods off when it went */
-	hf_time gone_at;
+	hf_time made_at, gone_at;
 	bool failed;
 	bool failed_alone; /* and was not disrupted when it did */
 	unsigned restarts; /* in place, by the kubelet */

@@ -107,7 +107,7 @@ static void report_running(struct sim_pod *pod)
 	report(pod, "Running", state, "");
 }
 
-static void report_ended(struct sim_pod *pod, const char *more)
+static void report_exit(struct sim_pod *pod, const char *phase, const char *more)
 {
 	char state[256], now[HF_TIME_TEXT_MAX];
 
@@ -118,7 +118,21 @@ static void report_ended(struct sim_pod *pod, const char *more)
 		 : pod->code == 0 ? "Completed"
 				  : "Error",
 		 node_time(pod, now));
-	report(pod, pod->code == 0 ? "Succeeded" : "Failed", state, more);
+	report(pod, phase, state, more);
+}
+
+static void report_ended(struct sim_pod *pod, const char *more)
+{
+	report_exit(pod, pod->code == 0 ? "Succeeded" : "Failed", more);
+}
+
+/* The first time it says how the container ended; then, that it waits longer each time. */
+static void report_waiting(struct sim_pod *pod)
+{
+	if (pod->restarts == 0)
+		report_exit(pod, "Running", "");
+	else
+		report(pod, "Running", "\"waiting\":{\"reason\":\"CrashLoopBackOff\"}", "");
 }
 
 /* --- a pod's life -------------------------------------------------------------------------- */
@@ -151,6 +165,10 @@ static void process_starts(struct sim_pod *pod)
 
 	if (!can_say(pod))
 		return; /* when its kubelet is back */
+	if (pod->state == POD_WAITING) {
+		pod->restarts++;
+		sim_check_restart_in_place(sim, pod->uid);
+	}
 	pod->state = POD_RUNNING;
 	pod->process = true;
 	pod->why = NULL;
@@ -181,17 +199,18 @@ static void see_end(struct sim_pod *pod, const char *more)
 	}
 	if (again && more[0] == '\0') {
 		pod->state = POD_WAITING;
-		pod->restarts++;
-		sim_check_restart_in_place(sim, pod->uid);
-		sim_tell(sim, "kubelet: %s exited with %d, restart %d", pod->name, pod->code,
-			 pod->restarts);
-		report(pod, "Running", "\"waiting\":{\"reason\":\"CrashLoopBackOff\"}", "");
+		sim_tell(sim, "kubelet: %s exited with %d, and is to be restarted", pod->name,
+			 pod->code);
+		report_waiting(pod);
 		hf_timer_arm(pod->timer, sim_span(sim, 10 * HF_SECOND));
 		return;
 	}
 	pod->state = POD_OVER;
 	hf_timer_disarm(pod->timer);
 	sim_tell(sim, "kubelet: %s exited with %d%s", pod->name, pod->code, more);
+	/* A container is seen to have ended before its pod is. */
+	if (more[0] == '\0')
+		report_exit(pod, "Running", "");
 	report_ended(pod, more);
 }
 
@@ -215,7 +234,7 @@ static void pod_ends(struct sim_pod *pod)
 	if (!can_say(pod) && pod->node != NULL)
 		return;
 	process_ends(pod);
-	if (pod->state == POD_ENDING && sim_chance(sim, 500)) {
+	if (pod->state == POD_ENDING && (sim->played || sim_chance(sim, 500))) {
 		pod->code = 143;
 		report_ended(pod, "");
 	}
@@ -270,6 +289,8 @@ static void pod_bind(struct sim_pod *pod)
 	if (!sim_node_alive(node))
 		sim_check_away(sim, pod->uid);
 	pod->state = POD_BOUND;
+	if (can_say(pod))
+		report(pod, "Pending", "\"waiting\":{\"reason\":\"ContainerCreating\"}", "");
 	if (node->shutting_down && can_say(pod))
 		reject(pod, "NodeShutdown");
 	else if (can_say(pod) && sim->mood.per_hour[SIM_BY_POD] > 0 &&

@@ -413,7 +413,7 @@ static void kcm_restarts(struct sim_node *node)
 	sim_lifecycle_restart(node->sim);
 }
 
-static void happen(struct sim_node *node, enum sim_trouble kind)
+void sim_node_happens(struct sim_node *node, enum sim_trouble kind)
 {
 	static void (*const deeds[SIM_TROUBLES])(struct sim_node *) = {
 		[SIM_NODE_OFF] = node_off,
@@ -453,7 +453,7 @@ static void on_deed(void *arg)
 
 	deed_arm(sim);
 	if (!sim->calm && kind != SIM_TROUBLES && sim_do(sim, kind))
-		happen(node, kind);
+		sim_node_happens(node, kind);
 }
 
 /* --- all of them ----------------------------------------------------------------------------- */

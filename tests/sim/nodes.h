@@ -95,4 +95,7 @@ void sim_kubelet_down(struct sim_node *node); /* it can say nothing; power may b
 void sim_kubelet_up(struct sim_node *node);
 void sim_kubelet_shutdown(struct sim_node *node); /* gracefully */
 
+/* One of the troubles of nodes. */
+void sim_node_happens(struct sim_node *node, enum sim_trouble kind);
+
 #endif

@@ -188,6 +188,8 @@ static void world_begin(struct sim *sim)
 	sim->gc = hf_gc_create(sim->local, NULL);
 	sim_checks_init(sim);
 	sim_kubelet_init(sim);
+	if (sim->played)
+		return;
 	if (sim->script != NULL)
 		sim_script_begin(sim);
 	else
@@ -197,11 +199,12 @@ static void world_begin(struct sim *sim)
 
 static void world_end(struct sim *sim)
 {
-	sim_lives_end(sim);
-	if (sim->script != NULL)
-		sim_script_end(sim);
-	else
+	if (!sim->played)
+		sim_lives_end(sim);
+	if (sim->script == NULL)
 		sim_people_release(sim);
+	else if (!sim->played)
+		sim_script_end(sim);
 	sim_kubelet_release(sim);
 	sim_checks_release(sim);
 	hf_gc_destroy(sim->gc);
@@ -241,16 +244,20 @@ void sim_run(const struct sim_options *options, struct sim_summary *summary,
 	sim->script = options->script;
 	sim->crash_at = options->crash_at;
 	sim->crash = options->crash;
+	sim->played = options->play != NULL;
 	if (sim->script == NULL)
 		draw_mood(sim);
 	else
 		script_mood(sim);
 	world_begin(sim);
-	live(sim);
+	if (sim->played)
+		options->play(sim, options->play_arg);
+	else
+		live(sim);
 	if (sim->failed && sim->story.kept && !sim->story.aloud)
 		sim_story_print(sim);
 	sum_up(sim, summary, ret_outcome);
-	if (sim->script != NULL)
+	if (sim->script != NULL && !sim->played)
 		sim_script_result(sim, ret_outcome->result);
 	world_end(sim);
 	sim_story_release(sim);

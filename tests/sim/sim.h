@@ -170,6 +170,7 @@ struct sim {
 
 	/* crashes.c */
 	const struct sim_script *script; /* NULL: chance rules */
+	bool played;                     /* from outside: no people, no operators */
 	struct sim_script_state *script_state;
 	unsigned long long crash_at;
 	int crash;
@@ -207,6 +208,9 @@ struct sim_options {
 	bool story;                 /* keep the story, for sim_failure */
 	const struct sim_ids *only; /* NULL: every trouble happens that is drawn */
 	const char *unchecked;      /* NULL: nothing is left unchecked */
+	/* With a script; not NULL: a world without job, people and operators, and this happens. */
+	void (*play)(struct sim *sim, void *arg);
+	void *play_arg;
 };
 struct sim_summary {
 	unsigned long long seeds, crashes, leaders, requests, checked, troubles;
