@@ -41,7 +41,11 @@ bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end)
 {
 	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];
 
-	if (!hf_incident_is_open(b) || slot->covered || is_ignored(&b->ledger.incident))
+	if (!hf_incident_is_open(b) || is_ignored(&b->ledger.incident))
+		return false;
+	/* It was started again within the incident, so what ends it is a fault of its own; but for
+	 * evidence of another cause, which is the cause of all of it. */
+	if (slot->covered && (end->kind == HF_END_RESTARTED || !hf_end_outranks(end)))
 		return false;
 	if (end->kind == HF_END_RESTARTED)
 		return true;
