@@ -135,6 +135,7 @@ struct hf_job_state {
 	hf_time status_owed;    /* since when there is one to write that may wait; or NONE */
 	size_t size;            /* pods and services at the last step */
 	struct hf_pass *pass;   /* NULL: none is running */
+	bool unsure; /* a write may have been done that nobody has read since */
 	char *looked; /* the version of the job that was read live for its ledger; or NULL */
 };
 

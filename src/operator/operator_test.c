@@ -225,6 +225,26 @@ static void test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_ke
 	fake_refuse(call, HF_E_FORBIDDEN);
 }
 
+static void test_nothing_is_made_while_nobody_knows_whether_a_status_was_written(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	brain.once = false;
+	want_status(JOB_TIME, true);
+	start(bench);
+	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_TIMEOUT);
+	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_UNAVAILABLE);
+	/* There may be a ledger that says that the pod was there, and has succeeded. */
+	want_status(JOB_TIME, false);
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	turn_for(bench, HF_SECOND);
+	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
+	assert_null(next(bench));
+	grant_status(call, 101);
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+}
+
 static void test_a_status_does_not_wait_for_ever_for_actions_that_fail(void **state)
 {
 	struct bench *bench = *state;
@@ -790,6 +810,7 @@ int main(void)
 		T(test_counts_are_written_once_a_second_and_hold_nothing_up),
 		T(test_an_urgent_status_does_not_wait_for_the_second),
 		T(test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_kept),
+		T(test_nothing_is_made_while_nobody_knows_whether_a_status_was_written),
 		T(test_a_status_does_not_wait_for_ever_for_actions_that_fail),
 		T(test_counts_that_go_on_changing_are_written_less_and_less_often),
 		T(test_a_decision_goes_before_what_waits_at_the_gate),

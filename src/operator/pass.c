@@ -485,8 +485,9 @@ static void ledger_reply(void *arg, const struct hf_reply *reply)
 	replied(pass, reply);
 	if (reply->code != 0) {
 		hf_pass_fail(pass, reply->code, reply->message);
-		pass->reread = true;
+		pass->state->unsure = pass->reread = true;
 	} else {
+		pass->state->unsure = false;
 		pass->state->status_written = hf_loop_mono(op->loop);
 		job_is_now(pass, reply->object);
 		if (hf_ledger_arrived(pass->ledger_patch, reply->object))
@@ -509,6 +510,7 @@ static void note_written(struct hf_pass *pass)
 		state->status_gap *= 2;
 	state->status_written = now;
 	state->status_owed = HF_TIME_NONE;
+	state->unsure = false;
 }
 
 static void status_good(struct hf_pass *pass, struct hf_doc *object)
@@ -558,7 +560,7 @@ static void status_reply(void *arg, const struct hf_reply *reply)
 		hf_pass_fail(pass, reply->code, reply->message);
 		/* Whatever it was: a time-out may have been done, a conflict or "not found" says
 		 * that the cache is behind. */
-		pass->reread = true;
+		pass->state->unsure = pass->reread = true;
 	}
 	advance(pass);
 	hf_gate_open(op);
@@ -575,6 +577,7 @@ static void live_read(struct hf_pass *pass, struct hf_doc *object)
 {
 	free(pass->state->looked);
 	pass->state->looked = hf_xstrdup(hf_doc_resource_version(object));
+	pass->state->unsure = false;
 	hf_cache_put_live(pass->kind->cache, object);
 }
 
@@ -670,7 +673,8 @@ static bool put_off(struct hf_pass *pass)
 
 	if (!plan->status_changed)
 		state->status_owed = HF_TIME_NONE;
-	if (!plan->status_changed || plan->status_urgent || forces(plan) ||
+	/* A ledger may be there that the cache has not: nothing is made before the guarded write. */
+	if (!plan->status_changed || plan->status_urgent || forces(plan) || state->unsure ||
 	    (begins_ledger(pass) && !ledger_has_place(pass->kind)))
 		return false;
 	if (state->status_owed == HF_TIME_NONE)
