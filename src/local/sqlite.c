@@ -387,7 +387,7 @@ static bool write_change(struct hf_sqlite *s, const struct hf_change *change)
 	return entry || delete_object(s, change);
 }
 
-int hf_sqlite_commit(struct hf_sqlite *s, struct hf_engine *engine, struct hf_error *err)
+static int try_commit(struct hf_sqlite *s, struct hf_engine *engine, struct hf_error *err)
 {
 	bool good = step_done(s, s->begin);
 
@@ -397,15 +397,28 @@ int hf_sqlite_commit(struct hf_sqlite *s, struct hf_engine *engine, struct hf_er
 		sqlite3_bind_int64(s->version, 1, (int64_t)engine->version);
 		good = step_done(s, s->version) && step_done(s, s->commit);
 	}
-	if (good) {
-		if (++s->commits % RESERVE_EVERY == 0)
-			reserve(s);
+	if (good)
 		return 0;
-	}
 	int rc = fail_db(s, err, "cannot write to");
 	/* SQLite has rolled back by itself after some errors. */
 	if (!sqlite3_get_autocommit(s->db))
 		step_done(s, s->rollback);
+	return rc;
+}
+
+int hf_sqlite_commit(struct hf_sqlite *s, struct hf_engine *engine, struct hf_error *err)
+{
+	int rc = try_commit(s, engine, err);
+
+	/* Where the log got less room than it has between checkpoints, one is due now: the log
+	 * then begins anew in the blocks it has. */
+	if (rc == HF_E_NO_SPACE && sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
+							     NULL, NULL) == SQLITE_OK) {
+		reserve(s);
+		rc = try_commit(s, engine, err);
+	}
+	if (rc == 0 && ++s->commits % RESERVE_EVERY == 0)
+		reserve(s);
 	return rc;
 }
 
