@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* What files of sysfs and procfs may hold when a driver or a device is broken: any bytes.  What is
+ * read is in range, or not known. */
+
+#include "agent/sysfs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "fuzz/fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	HF_AUTOFREE char *text = hf_xstrndup((const char *)data, size);
+	char version[HF_SYSFS_NAME_MAX], again[24];
+	uint64_t number = 0, other = 0;
+	int state = hf_sysfs_state(text);
+
+	hf_assert(state >= -1 && state < 100);
+	hf_assert(hf_sysfs_width(text) <= 32);
+	hf_assert(hf_sysfs_speed(text) <= 10009);
+	if (hf_sysfs_number(text, &number)) {
+		bool ok;
+
+		snprintf(again, sizeof(again), "%llu\n", (unsigned long long)number);
+		ok = hf_sysfs_number(again, &other);
+		hf_assert(ok && other == number);
+	}
+	if (hf_sysfs_line(text, "TOTAL_ERR_COR", &number))
+		hf_assert(strstr(text, "TOTAL_ERR_COR ") != NULL);
+	if (hf_sysfs_ras(text, &number))
+		hf_assert(strstr(text, "ue: ") != NULL);
+	hf_sysfs_driver_version(text, version);
+	hf_assert(memchr(version, '\0', sizeof(version)) != NULL);
+	hf_assert(strspn(version, "0123456789.") == strlen(version));
+	return 0;
+}
