@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "loop/loop.h"
 
 #include <stdbool.h>
@@ -73,6 +74,9 @@ struct hf_podresources_names {
  * claims of the vendor's DRA driver "gpu-1" by the minor number. */
 bool hf_podresources_is(const struct hf_podresources_device *device,
 			const struct hf_podresources_names *names);
+
+/* A line for each device, the same bytes for the same list. */
+void hf_podresources_render(const struct hf_podresources *found, struct hf_strbuf *sb);
 
 /* ---- asking ---- */
 

@@ -382,3 +382,19 @@ bool hf_podresources_is(const struct hf_podresources_device *device,
 	return device->claim[0] != '\0' && hf_str_has_prefix(id, "gpu-") &&
 	       is_number(id + 4, len - 4, names->minor);
 }
+
+void hf_podresources_render(const struct hf_podresources *found, struct hf_strbuf *sb)
+{
+	hf_strbuf_addf(sb, "pods: %zu\n", found->pods);
+	for (size_t i = 0; i < found->devices_len; i++) {
+		const struct hf_podresources_device *d = &found->devices[i];
+
+		if (d->pod[0] != '\0')
+			hf_strbuf_addf(sb, "%s/%s %s: ", d->ns, d->pod, d->container);
+		hf_strbuf_addf(sb, "%s %s", d->resource, d->id);
+		if (d->claim[0] != '\0')
+			hf_strbuf_addf(sb, " of pool '%s' by claim %s/%s, CDI '%s'", d->pool,
+				       d->claim_ns, d->claim, d->cdi);
+		hf_strbuf_addch(sb, '\n');
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+
+/* look NVML-LIBRARY SYS PROC PODRESOURCES-SOCKET: one look of the agent's probes, printed.  "" for
+ * one that is not asked. */
+
+#include "agent/look.h"
+#include "agent/nvml_child.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TIMEOUT (10 * HF_SECOND)
+
+int main(int argc, char **argv)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_LOOK_BYTES_MAX);
+	struct hf_loop *loop = NULL;
+	struct hf_error err = {0};
+
+	if (argc == 3 && strcmp(argv[1], "child") == 0)
+		return hf_nvml_child_main(argv[2]);
+	if (argc != 5 || hf_loop_create(&loop, &err) < 0) {
+		fprintf(stderr, "usage: look NVML-LIBRARY SYS PROC PODRESOURCES-SOCKET %s\n",
+			err.text);
+		return 2;
+	}
+	const char *const child[] = {"/proc/self/exe", "child", argv[1], NULL};
+
+	hf_look(loop,
+		&(struct hf_look_options){
+			.library = argv[1],
+			.child_argv = child,
+			.sys_root = argv[2],
+			.proc_root = argv[3],
+			.podresources = argv[4],
+			.timeout = TIMEOUT,
+		},
+		&sb);
+	hf_loop_destroy(loop);
+	fputs(sb.data, stdout);
+	return 0;
+}
