@@ -221,15 +221,18 @@ static hf_time later(hf_time a, hf_time b)
 }
 
 /* Silence: of the node since it was called Unknown, of its Lease between two reads, of its agent
- * and of the job's pods on it.  A sign of life begins the wait anew. */
+ * and of the job's pods on it.  A sign of life begins the wait anew; and who gave one may say nothing
+ * more until its Lease is due, though less would do for a node that was never heard of. */
 static struct hf_evidence evidence_of_silence(const struct hf_brain *b, const struct hf_node *node)
 {
 	const struct hf_node_seen *seen = node->seen;
 	hf_time after = hf_seconds(b->job.recovery.node_lost_after_seconds);
-	hf_time quiet = later(later(seen->since, seen->renewed_at),
-			      later(seen->reported_at, node->news_at));
-	hf_time at = hf_time_add(quiet, after);
+	hf_time late = hf_seconds(RENEWAL_LATE_SECONDS);
+	hf_time heard = later(later(seen->renewed_at, seen->reported_at), node->news_at);
+	hf_time at = hf_time_add(seen->since, after);
 
+	if (heard != HF_TIME_NONE)
+		at = later(at, hf_time_add(heard, after > late ? after : late));
 	if (b->now < at)
 		return held(HF_GUARD_SILENCE, at);
 	/* The Lease stood still from a read at the beginning to one at the end. */

@@ -44,6 +44,7 @@ static void a_lease_that_stands_still_makes_a_node_suspect(void **state)
 
 static struct hf_brain brain;
 static struct hf_observed seen;
+static int64_t after_seconds = 60;
 
 static struct hf_evidence evidence(struct hf_node_seen *facts, const struct hf_pod *pod)
 {
@@ -51,7 +52,7 @@ static struct hf_evidence evidence(struct hf_node_seen *facts, const struct hf_p
 
 	brain.now = now;
 	brain.seen = &seen;
-	brain.job.recovery.node_lost_after_seconds = 60;
+	brain.job.recovery.node_lost_after_seconds = after_seconds;
 	return hf_node_evidence(&brain, &known, pod);
 }
 
@@ -78,6 +79,26 @@ static void silence_is_measured_to_the_second(void **state)
 	found = evidence(&late, &pod);
 	assert_int_equal(found.guard, HF_GUARD_NONE);
 	assert_false(found.proven);
+}
+
+static void who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late(void **state)
+{
+	struct hf_node_seen facts = silent(14);
+	struct hf_pod pod = {.name = "p"};
+
+	(void)state;
+	after_seconds = 8;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	/* Its kubelet was held up and woke: Unknown still, the Lease renewed, due again in 10 s. */
+	facts.since -= HF_MINUTE;
+	facts.renewed_at = facts.lease_since;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
+	assert_int_equal(evidence(&facts, &pod).until, now + HF_SECOND);
+	facts.renewed_at = facts.lease_since = now - 15 * HF_SECOND;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_NONE);
+	after_seconds = 60;
+	assert_int_equal(evidence(&facts, &pod).guard, HF_GUARD_SILENCE);
+	assert_int_equal(evidence(&facts, &pod).until, now + 45 * HF_SECOND);
 }
 
 static void the_lease_must_be_read_at_both_ends(void **state)
@@ -212,6 +233,7 @@ int main(void)
 		cmocka_unit_test(lost_is_gone_unknown_or_out_of_service_and_never_not_ready),
 		cmocka_unit_test(a_lease_that_stands_still_makes_a_node_suspect),
 		cmocka_unit_test(silence_is_measured_to_the_second),
+		cmocka_unit_test(who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late),
 		cmocka_unit_test(the_lease_must_be_read_at_both_ends),
 		cmocka_unit_test(a_storm_is_more_than_two_and_55_percent),
 		cmocka_unit_test(the_mode_decides_what_is_enough),
