@@ -123,7 +123,8 @@ def check_succeeds(w):
 def check_clean(w):
     """cleanPodPolicy All removes pods and services at the end"""
     ns = running(w, run_policy={"cleanPodPolicy": "All"})
-    for pod in w.pods(ns):
+    # The master last: with its end the others are taken away.
+    for pod in sorted(w.pods(ns), key=lambda p: "-master-" in p["metadata"]["name"]):
         w.end_pod(pod)
     w.until_condition(ns, "job", "Succeeded")
     w.until("no pod and no service is left",
