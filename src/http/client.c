@@ -44,15 +44,18 @@ static void list_remove(struct hf_http_client *client, struct hf_transfer *trans
 void hf_http_client_start(struct hf_transfer *transfer)
 {
 	struct hf_http_client *client = transfer->client;
+	bool stream = transfer->request.stream;
 
 	hf_transfer_prepare(transfer);
 	transfer->state = HF_TRANSFER_RUNNING;
-	if (transfer->request.stream)
+	if (stream)
 		client->streams++;
 	else
 		client->in_flight++;
+	if (stream && !client->streamed)
+		client->streamed = hf_http_pool_create(client);
 	transfer->started_at = hf_loop_mono(client->loop);
-	hf_http_pool_add(client->pool, transfer);
+	hf_http_pool_add(stream ? client->streamed : client->pool, transfer);
 }
 
 static void start_waiting(struct hf_http_client *client)
@@ -93,16 +96,17 @@ void hf_http_client_suspect(struct hf_transfer *transfer)
 {
 	struct hf_http_client *client = transfer->client;
 	struct hf_http_pool *pool = transfer->pool;
+	struct hf_http_pool **place = transfer->request.stream ? &client->streamed : &client->pool;
 	hf_time since;
 
-	if (transfer->state != HF_TRANSFER_RUNNING || pool != client->pool)
+	if (transfer->state != HF_TRANSFER_RUNNING || pool != *place)
 		return;
 	since = pool->heard_at > transfer->started_at ? pool->heard_at : transfer->started_at;
 	if (hf_loop_mono(client->loop) - since < client->spec.silence_max)
 		return;
 	pool->next = client->retired;
 	client->retired = pool;
-	client->pool = hf_http_pool_create(client);
+	*place = hf_http_pool_create(client);
 }
 
 int hf_http_client_send(struct hf_http_client *client, const struct hf_http_request *request,
@@ -283,6 +287,7 @@ struct hf_http_client *hf_http_client_destroy(struct hf_http_client *client)
 	while (client->retired)
 		hf_http_pool_destroy(client->retired);
 	hf_http_pool_destroy(client->pool);
+	hf_http_pool_destroy(client->streamed);
 	curl_global_cleanup();
 	curl_slist_free_all(client->connect_to);
 	hf_http_client_set_cert(client, NULL, NULL);

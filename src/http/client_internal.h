@@ -71,8 +71,12 @@ struct hf_socket {
 /*
  * The connections of a client.  There is one pool that new requests go to; one whose server has
  * fallen silent is retired: what runs in it goes on, and when that is over it goes too.  (On
- * HTTP/2 everything shares one connection, so what is sent after a connection died unseen
+ * HTTP/2 everything of a pool shares one connection, so what is sent after a connection died unseen
  * would wait on it as well.)
+ *
+ * Streams have a pool, and so a connection, of their own: for each event of a socket curl looks at
+ * every transfer on it, and a dozen watches would be looked at for each answer, as all that is
+ * under way would for each word of a watch.
  */
 struct hf_http_pool {
 	struct hf_http_client *client;
@@ -93,7 +97,8 @@ struct hf_http_client {
 	struct curl_slist *connect_to;   /* with tls_server_name */
 	char *bearer_line;
 	struct hf_http_ca *ca;     /* NULL: the system's */
-	struct hf_http_pool *pool; /* where requests start */
+	struct hf_http_pool *pool;    /* where requests start */
+	struct hf_http_pool *streamed; /* where streams do; NULL: none was asked for yet */
 	struct hf_http_pool *retired;
 	struct hf_transfer *first, *last; /* all transfers */
 	struct hf_transfer *next_queued;  /* the oldest that waits */

@@ -132,7 +132,7 @@ void hf_http_pool_remove(struct hf_transfer *transfer)
 	hf_assert(rc == CURLM_OK && pool->running > 0);
 	transfer->pool = NULL;
 	/* Not freed here: this may be inside a loop over the pool's own messages. */
-	if (--pool->running == 0 && pool != pool->client->pool)
+	if (--pool->running == 0 && pool != pool->client->pool && pool != pool->client->streamed)
 		hf_task_post(pool->reap);
 }
 

@@ -133,6 +133,7 @@ struct hf_job_state {
 	hf_time status_written; /* monotonic; HF_TIME_NONE: not by this process */
 	hf_time status_gap;     /* until the next one that may wait */
 	hf_time status_owed;    /* since when there is one to write that may wait; or NONE */
+	hf_time rising_since;   /* ranks are missing or not running yet since then; or NONE */
 	size_t size;            /* pods and services at the last step */
 	struct hf_pass *pass;   /* NULL: none is running */
 	bool unsure; /* a write may have been done that nobody has read since */
@@ -193,6 +194,7 @@ struct hf_operator {
 	bool in_gate;   /* the gate is being worked on */
 	bool own_write; /* what the job's cache takes in now is our status and nothing else */
 	bool own_calm;  /* ... and it was one that nothing waits for */
+	hf_time rise;   /* how long jobs took lately until all of their ranks ran; 0: none did */
 	double tokens;  /* requests that may be sent now, where there is a rate */
 	hf_time tokens_at;
 	struct hf_timer *gate_timer; /* when the next one may */

@@ -217,7 +217,7 @@ static void test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_ke
 	assert_null(next(bench));
 	brain.plan.stages_len = 0;
 	fake_answer_object(call, pod_doc("ddp-worker-0", "uid-111", 111, "u-b", ""));
-	turn_for(bench, 49 * HF_MS);
+	turn_for(bench, HF_SECOND - HF_MS);
 	assert_null(next(bench));
 	turn_for(bench, HF_MS);
 	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
@@ -243,6 +243,62 @@ static void test_nothing_is_made_while_nobody_knows_whether_a_status_was_written
 	assert_null(next(bench));
 	grant_status(call, 101);
 	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
+}
+
+/* A job that is known, of whose ranks more are awaited: they begin to rise. */
+static void rises(struct bench *bench)
+{
+	want_first_status();
+	start(bench);
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
+	turn_for(bench, 10 * HF_SECOND);
+	brain.once = false;
+	want_status(JOB_TIME + HF_SECOND, false);
+}
+
+static void a_pod_comes(struct bench *bench, int version)
+{
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   pod_doc("ddp-worker-0", "p", version, "u-1", ""));
+	gathered(bench);
+}
+
+static void test_counts_of_a_job_whose_ranks_still_come_wait_until_all_run(void **state)
+{
+	struct bench *bench = *state;
+
+	rises(bench);
+	a_pod_comes(bench, 102);
+	turn_for(bench, 500 * HF_MS);
+	assert_null(next(bench));
+	brain.phase = HF_PHASE_RUNNING;
+	a_pod_comes(bench, 103);
+	brain.once = true;
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 104);
+}
+
+static void test_counts_do_not_wait_for_ever_for_ranks_that_do_not_come(void **state)
+{
+	struct bench *bench = *state;
+
+	rises(bench);
+	a_pod_comes(bench, 102);
+	turn_for(bench, HF_SECOND - HF_MS);
+	assert_null(next(bench));
+	turn_for(bench, HF_MS);
+	brain.once = true;
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 103);
+}
+
+static void test_a_job_with_a_time_to_keep_is_told_of_at_once(void **state)
+{
+	struct bench *bench = *state;
+
+	rises(bench);
+	brain.plan.wake_at = JOB_TIME + HF_HOUR;
+	a_pod_comes(bench, 102);
+	brain.once = true;
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 103);
 }
 
 static void test_a_status_does_not_wait_for_ever_for_actions_that_fail(void **state)
@@ -811,6 +867,9 @@ int main(void)
 		T(test_an_urgent_status_does_not_wait_for_the_second),
 		T(test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_kept),
 		T(test_nothing_is_made_while_nobody_knows_whether_a_status_was_written),
+		T(test_counts_of_a_job_whose_ranks_still_come_wait_until_all_run),
+		T(test_counts_do_not_wait_for_ever_for_ranks_that_do_not_come),
+		T(test_a_job_with_a_time_to_keep_is_told_of_at_once),
 		T(test_a_status_does_not_wait_for_ever_for_actions_that_fail),
 		T(test_counts_that_go_on_changing_are_written_less_and_less_often),
 		T(test_a_decision_goes_before_what_waits_at_the_gate),

@@ -15,6 +15,11 @@
  * their turn; while they go on changing, each write waits twice as long as the last. */
 #define STATUS_GAP HF_SECOND
 #define STATUS_GAP_MAX (4 * HF_SECOND)
+/* While ranks are on their way up, a status waits half as long again as jobs took lately until all
+ * ran: mostly it then tells all at once.  Where they take longer than RISE_MAX (and what load adds),
+ * the first one would be late and not the last one all the same. */
+#define RISE_MIN HF_SECOND
+#define RISE_MAX (5 * HF_SECOND)
 /* Requests of one pass in its turn: a small job's pods come together, and are scheduled and told
  * of together; a job of thousands lets others in between. */
 #define GATE_TURN 16
@@ -664,6 +669,45 @@ static bool forces(const struct hf_plan *plan)
 	       plan->metrics[HF_METRIC_FORCED_PRESUMED] > 0;
 }
 
+static bool is_rising(const struct hf_plan *plan)
+{
+	return plan->status.ledger.present && plan->status.ledger.phase == HF_PHASE_CREATING;
+}
+
+static void note_rise(struct hf_pass *pass)
+{
+	struct hf_operator *op = pass->op;
+	struct hf_job_state *state = pass->state;
+	hf_time now = hf_loop_mono(op->loop), took;
+
+	if (is_rising(&pass->plan)) {
+		if (state->rising_since == HF_TIME_NONE)
+			state->rising_since = now;
+	} else if (state->rising_since != HF_TIME_NONE) {
+		took = now - state->rising_since;
+		if (took > 2 * RISE_MAX)
+			took = 2 * RISE_MAX;
+		op->rise += (took - op->rise) / 4;
+		state->rising_since = HF_TIME_NONE;
+	}
+}
+
+/* How long progress waits for more of it.  A job with a deadline is not told late of its start. */
+static hf_time patience(const struct hf_pass *pass)
+{
+	const struct hf_plan *plan = &pass->plan;
+	hf_time gather = hf_operator_gather(pass->op), rise = pass->op->rise * 3 / 2;
+	hf_time rise_max = RISE_MAX + gather;
+
+	if (!is_rising(plan) || plan->wake_at != HF_TIME_NEVER)
+		return plan->stages_len > 0 ? gather : 0;
+	if (rise > rise_max)
+		rise = begins_ledger(pass) ? RISE_MIN : rise_max;
+	if (rise < RISE_MIN)
+		rise = RISE_MIN;
+	return rise > gather ? rise : gather;
+}
+
 /* What nothing waits for is written when the actions have brought more of it, or its time is up. */
 static bool put_off(struct hf_pass *pass)
 {
@@ -679,9 +723,7 @@ static bool put_off(struct hf_pass *pass)
 		return false;
 	if (state->status_owed == HF_TIME_NONE)
 		state->status_owed = now;
-	due = state->status_owed;
-	if (plan->stages_len > 0)
-		due += hf_operator_gather(pass->op);
+	due = state->status_owed + patience(pass);
 	if (state->status_written != HF_TIME_NONE &&
 	    due < state->status_written + state->status_gap)
 		due = state->status_written + state->status_gap;
@@ -707,6 +749,7 @@ static void begin(struct hf_pass *pass)
 		pass->phase = HF_PASS_OVER;
 		return;
 	}
+	note_rise(pass);
 	pass->status_put_off = put_off(pass);
 	if (pass->status_put_off) {
 		stages_begin(pass);
@@ -724,7 +767,7 @@ static struct hf_job_state *state_of(struct hf_operator *op, const char *key)
 	if (state != NULL)
 		return state;
 	state = hf_xcalloc(1, sizeof(*state));
-	state->status_written = state->status_owed = HF_TIME_NONE;
+	state->status_written = state->status_owed = state->rising_since = HF_TIME_NONE;
 	state->status_gap = STATUS_GAP;
 	/* The queue holds fewer keys than the map may. */
 	bool put = hf_map_put(op->states, key, state);

@@ -79,6 +79,8 @@ int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, h
 		ret_plan->status.ledger.schema = HF_LEDGER_SCHEMA;
 		ret_plan->status.ledger.generation = brain.generation;
 	}
+	if (brain.phase != HF_PHASE_CREATING)
+		ret_plan->status.ledger.phase = brain.phase;
 	if (brain.start_time != HF_TIME_NONE)
 		ret_plan->status.start_time = brain.start_time;
 	if (brain.once) {

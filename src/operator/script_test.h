@@ -38,6 +38,7 @@ struct script {
 	struct hf_plan plan; /* what the next steps want; status is taken from the view */
 	hf_time start_time;  /* NONE: leave the status as it is */
 	int64_t generation;  /* of the ledger; 0: leave it as it is */
+	enum hf_phase phase; /* of the ledger, where it is not Creating */
 	bool once;           /* only the next step: those after want nothing */
 	int steps, code;
 	size_t pods, services; /* as the last step saw them */
