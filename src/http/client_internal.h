@@ -96,8 +96,8 @@ struct hf_http_client {
 	char *host_line;                 /* "Host: …", with tls_server_name */
 	struct curl_slist *connect_to;   /* with tls_server_name */
 	char *bearer_line;
-	struct hf_http_ca *ca;     /* NULL: the system's */
-	struct hf_http_pool *pool;    /* where requests start */
+	struct hf_http_ca *ca;         /* NULL: the system's */
+	struct hf_http_pool *pool;     /* where requests start */
 	struct hf_http_pool *streamed; /* where streams do; NULL: none was asked for yet */
 	struct hf_http_pool *retired;
 	struct hf_transfer *first, *last; /* all transfers */

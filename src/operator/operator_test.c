@@ -217,7 +217,8 @@ static void test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_ke
 	assert_null(next(bench));
 	brain.plan.stages_len = 0;
 	fake_answer_object(call, pod_doc("ddp-worker-0", "uid-111", 111, "u-b", ""));
-	turn_for(bench, HF_SECOND - HF_MS);
+	/* Two seconds, and half a one for each of two jobs that begin. */
+	turn_for(bench, 3 * HF_SECOND - HF_MS);
 	assert_null(next(bench));
 	turn_for(bench, HF_MS);
 	call = expect(bench, HF_VERB_PATCH, "pytorchjobs");
@@ -283,11 +284,34 @@ static void test_counts_do_not_wait_for_ever_for_ranks_that_do_not_come(void **s
 
 	rises(bench);
 	a_pod_comes(bench, 102);
-	turn_for(bench, HF_SECOND - HF_MS);
+	turn_for(bench, 5 * HF_SECOND - HF_MS);
 	assert_null(next(bench));
 	turn_for(bench, HF_MS);
 	brain.once = true;
 	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 103);
+}
+
+static void test_counts_wait_half_as_long_again_as_jobs_took_lately(void **state)
+{
+	struct bench *bench = *state;
+
+	/* 1 s until all ran, 10 s later one is gone. */
+	want_first_status();
+	start(bench);
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 101);
+	turn_for(bench, HF_SECOND - 50 * HF_MS);
+	brain.phase = HF_PHASE_RUNNING;
+	a_pod_comes(bench, 102);
+	turn_for(bench, 10 * HF_SECOND);
+	brain.phase = HF_PHASE_CREATING;
+	brain.once = false;
+	want_status(JOB_TIME + HF_SECOND, false);
+	a_pod_comes(bench, 103);
+	turn_for(bench, 1500 * HF_MS - HF_MS);
+	assert_null(next(bench));
+	turn_for(bench, HF_MS);
+	brain.once = true;
+	grant_status(expect(bench, HF_VERB_PATCH, "pytorchjobs"), 104);
 }
 
 static void test_a_job_with_a_time_to_keep_is_told_of_at_once(void **state)
@@ -869,6 +893,7 @@ int main(void)
 		T(test_nothing_is_made_while_nobody_knows_whether_a_status_was_written),
 		T(test_counts_of_a_job_whose_ranks_still_come_wait_until_all_run),
 		T(test_counts_do_not_wait_for_ever_for_ranks_that_do_not_come),
+		T(test_counts_wait_half_as_long_again_as_jobs_took_lately),
 		T(test_a_job_with_a_time_to_keep_is_told_of_at_once),
 		T(test_a_status_does_not_wait_for_ever_for_actions_that_fail),
 		T(test_counts_that_go_on_changing_are_written_less_and_less_often),

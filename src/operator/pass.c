@@ -16,10 +16,14 @@
 #define STATUS_GAP HF_SECOND
 #define STATUS_GAP_MAX (4 * HF_SECOND)
 /* While ranks are on their way up, a status waits half as long again as jobs took lately until all
- * ran: mostly it then tells all at once.  Where they take longer than RISE_MAX (and what load adds),
- * the first one would be late and not the last one all the same. */
+ * ran: mostly it then tells all at once.  The first one of a job is not kept back for longer than
+ * people look at one job, or at many that begin together; where it could not be the last one all
+ * the same, it is not kept back at all. */
 #define RISE_MIN HF_SECOND
 #define RISE_MAX (5 * HF_SECOND)
+#define FIRST_MAX (2 * HF_SECOND)
+#define FIRST_PER_JOB (500 * HF_MS)
+#define FIRST_MAX_MANY (20 * HF_SECOND)
 /* Requests of one pass in its turn: a small job's pods come together, and are scheduled and told
  * of together; a job of thousands lets others in between. */
 #define GATE_TURN 16
@@ -674,6 +678,13 @@ static bool is_rising(const struct hf_plan *plan)
 	return plan->status.ledger.present && plan->status.ledger.phase == HF_PHASE_CREATING;
 }
 
+static void rise_ends(struct hf_operator *op, struct hf_job_state *state)
+{
+	if (state->rising_since != HF_TIME_NONE)
+		op->n_rising--;
+	state->rising_since = HF_TIME_NONE;
+}
+
 static void note_rise(struct hf_pass *pass)
 {
 	struct hf_operator *op = pass->op;
@@ -681,15 +692,27 @@ static void note_rise(struct hf_pass *pass)
 	hf_time now = hf_loop_mono(op->loop), took;
 
 	if (is_rising(&pass->plan)) {
-		if (state->rising_since == HF_TIME_NONE)
+		if (state->rising_since == HF_TIME_NONE) {
 			state->rising_since = now;
+			op->n_rising++;
+		}
 	} else if (state->rising_since != HF_TIME_NONE) {
 		took = now - state->rising_since;
-		if (took > 2 * RISE_MAX)
-			took = 2 * RISE_MAX;
-		op->rise += (took - op->rise) / 4;
-		state->rising_since = HF_TIME_NONE;
+		if (took > FIRST_MAX_MANY)
+			took = FIRST_MAX_MANY;
+		/* At once where load grows, slowly back. */
+		op->rise = took > op->rise ? took : op->rise - (op->rise - took) / 4;
+		rise_ends(op, state);
 	}
+}
+
+static hf_time rise_max(const struct hf_pass *pass)
+{
+	hf_time max = FIRST_MAX + (hf_time)pass->op->n_rising * FIRST_PER_JOB;
+
+	if (!begins_ledger(pass))
+		return RISE_MAX;
+	return max < FIRST_MAX_MANY ? max : FIRST_MAX_MANY;
 }
 
 /* How long progress waits for more of it.  A job with a deadline is not told late of its start. */
@@ -697,13 +720,15 @@ static hf_time patience(const struct hf_pass *pass)
 {
 	const struct hf_plan *plan = &pass->plan;
 	hf_time gather = hf_operator_gather(pass->op), rise = pass->op->rise * 3 / 2;
-	hf_time rise_max = RISE_MAX + gather;
+	hf_time max = rise_max(pass);
 
 	if (!is_rising(plan) || plan->wake_at != HF_TIME_NEVER)
 		return plan->stages_len > 0 ? gather : 0;
-	if (rise > rise_max)
-		rise = begins_ledger(pass) ? RISE_MIN : rise_max;
-	if (rise < RISE_MIN)
+	if (rise == 0)
+		rise = max; /* nothing is known yet */
+	else if (rise > max)
+		rise = begins_ledger(pass) ? RISE_MIN : max;
+	else if (rise < RISE_MIN)
 		rise = RISE_MIN;
 	return rise > gather ? rise : gather;
 }
@@ -776,6 +801,15 @@ static struct hf_job_state *state_of(struct hf_operator *op, const char *key)
 	return state;
 }
 
+static void state_forget(struct hf_operator *op, const char *key)
+{
+	struct hf_job_state *state = hf_map_get(op->states, key);
+
+	if (state != NULL)
+		rise_ends(op, state);
+	hf_map_remove(op->states, key);
+}
+
 void hf_pass_run(void *arg, const char *key)
 {
 	struct hf_operator *op = arg;
@@ -790,7 +824,7 @@ void hf_pass_run(void *arg, const char *key)
 		hf_extras_start(op, kind->framework);
 	if (entry == NULL || op->stopping || !kind->running ||
 	    !hf_extras_synced(op, kind->framework)) {
-		hf_map_remove(op->states, key);
+		state_forget(op, key);
 		if (op->facts.asks != NULL)
 			hf_asks_forget(op->facts.asks, key);
 		hf_queue_forget(op->queue, key);

@@ -283,7 +283,7 @@ class Bench:
         self.filled = None
         self.figures = Figures(before)
         self.machine = None
-        self.jobs = []
+        self.jobs, self.alone = [], []
 
     def program(self, name, *args):
         """The lines of one of the C programs, as dictionaries."""
@@ -434,7 +434,7 @@ class Bench:
         return int(re.search(r"Collected : (\d+)", run.stderr).group(1))
 
     def operator(self):
-        fleet.measure(self, self.jobs)
+        fleet.measure(self, self.jobs, self.alone)
 
     def json(self):
         for f in self.program("json", 20000):
@@ -526,7 +526,9 @@ def arguments():
         description=__doc__, epilog=f"parts:\n{parts}")
     parser.add_argument("parts", nargs="*", metavar="PART", help="all but those by hand, if none is named")
     parser.add_argument("--jobs", metavar="N,...", default="300",
-                        help="operator: how many at once, a cluster each (300)")
+                        help="operator: how many at once, two clusters each (300); '' for none")
+    parser.add_argument("--alone", metavar="N,...", default="",
+                        help="operator: more sizes, for Holdfast without the Go operator")
     parser.add_argument("--json", metavar="FILE", help="write the figures, one JSON object a line")
     parser.add_argument("--against", metavar="FILE", help="show the figures of such a file beside")
     parser.add_argument("--build", default="build", help=argparse.SUPPRESS)
@@ -534,10 +536,12 @@ def arguments():
     for part in args.parts:
         if part not in PARTS | BY_HAND:
             parser.error(f"no part '{part}': {', '.join(PARTS | BY_HAND)}")
-    try:
-        args.jobs = [int(n) for n in args.jobs.split(",")]
-    except ValueError:
-        parser.error(f"--jobs: '{args.jobs}' is no list of numbers")
+    for name in ("jobs", "alone"):
+        text = getattr(args, name)
+        try:
+            setattr(args, name, [int(n) for n in text.split(",") if n])
+        except ValueError:
+            parser.error(f"--{name}: '{text}' is no list of numbers")
     return args
 
 
@@ -550,7 +554,7 @@ def main():
     args = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     bench = Bench(args.build, earlier(args.against))
-    bench.jobs = args.jobs
+    bench.jobs, bench.alone = args.jobs, args.alone
     try:
         bench.machine = Machine(bench.folder, bench.build)
         print(f"\n  {'figure':<32} {'value':>10} {'unit':<8} {'samples':>7}  what")

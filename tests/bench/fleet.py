@@ -49,14 +49,13 @@ class Process:
     def peak_mib(self):
         return field(f"/proc/{self.pid}/status", "VmHWM") / 1024
 
-    def settle(self, quiet_s=3.0):
-        """Until it has done what there was: next to no CPU for a while.  The CPU until then."""
-        for _ in range(300):
+    def rest(self, quiet_s=3.0):
+        """Until it has started: next to no CPU for a while."""
+        for _ in range(100):
             before = self.cpu_s()
             pause(quiet_s)
             if self.cpu_s() - before <= 0.02 * quiet_s:
-                return before
-        return self.cpu_s()
+                return
 
 
 class Run:
@@ -98,17 +97,34 @@ class Run:
         admin = self.cluster.path("kubeconfig.admin")
         return self.bench.program("fleet", admin, "default", mode, *args)[0]
 
-    def calls(self):
-        return audit.count(self.cluster.path("audit.log"), user="operator",
-                           key=lambda c: (c["verb"], c["resource"], c["code"]))
+    def all_told(self):
+        """Whether each job's status says that all of its ranks run."""
+        for job in self.cluster.client().list("pytorchjobs", "default"):
+            ranks = job.get("status", {}).get("replicaStatuses", {})
+            if sum(r.get("active", 0) for r in ranks.values()) != RANKS:
+                return False
+        return True
+
+    def settle(self, follower, quiet_s=6.0):
+        """Until each job is told of and no request was made for a while: its own Lease and the
+        watches apart, which go on for ever.  Each operator is measured up to the same state."""
+        for _ in range(600):
+            before = own_calls(follower.look())
+            pause(quiet_s)
+            if own_calls(follower.look()) == before and self.all_told():
+                return
+        raise SystemExit("fleet: the operator did not come to rest")
 
     def measure(self, jobs):
         """Figures of so many jobs, all at once."""
-        self.process.settle()
-        idle, cpu, before = self.process.rss_mib(), self.process.cpu_s(), self.calls()
+        self.process.rest()
+        follower = audit.Follower(self.cluster.path("audit.log"), user="operator",
+                                  key=lambda c: (c["verb"], c["resource"], c["code"]))
+        idle, cpu, before = self.process.rss_mib(), self.process.cpu_s(), follower.look()
         f = self.load("jobs", jobs, 3600)
-        cpu = self.process.settle() - cpu
-        calls = self.calls() - before
+        self.settle(follower)
+        cpu = self.process.cpu_s() - cpu
+        calls = follower.look() - before
         total = sum(calls.values())
         creates = sum(n for (verb, what, code), n in calls.items()
                       if verb == "create" and what in ("pods", "services") and code < 300)
@@ -119,6 +135,10 @@ class Run:
             "conflicts": sum(n for (_, _, code), n in calls.items() if code == 409),
             "table": calls,
         }
+
+
+def own_calls(counts):
+    return sum(n for (verb, what, _), n in counts.items() if verb != "watch" and what != "leases")
 
 
 def program(pid):
@@ -153,14 +173,17 @@ def floor(bench, run, jobs):
                       f"the pods and services of {jobs:,} jobs from a bare load generator")
 
 
-def measure(bench, sizes, peers=("holdfast", "go")):
-    targets = ["control", "kwok"] + (["peer"] if "go" in peers else [])
-    build.build(targets)
+def measure(bench, sizes, alone):
+    """sizes: with the Go operator and the bare load beside; alone: Holdfast and nothing else."""
+    build.build(["control", "kwok"] + (["peer"] if sizes else []))
     for jobs in sizes:
-        for which in peers:
+        for which in ("holdfast", "go"):
             with Run(bench, which) as run:
                 show(bench, which, jobs, run.measure(jobs))
                 if jobs == min(sizes):
                     replacements(bench, run)
                 if which == "holdfast":
                     floor(bench, run, jobs)
+    for jobs in alone:
+        with Run(bench, "holdfast") as run:
+            show(bench, "holdfast", jobs, run.measure(jobs))
