@@ -35,6 +35,7 @@ struct question {
 
 struct hf_podresources_client {
 	struct hf_http_client *http;
+	char *path; /* for people */
 	hf_time timeout;
 	struct question questions[KINDS];
 };
@@ -57,6 +58,7 @@ int hf_podresources_client_create(struct hf_loop *loop, const char *socket_path,
 		free(client);
 		return rc;
 	}
+	client->path = hf_xstrdup(socket_path);
 	client->timeout = timeout;
 	for (int i = 0; i < KINDS; i++) {
 		client->questions[i].client = client;
@@ -73,6 +75,7 @@ struct hf_podresources_client *hf_podresources_client_destroy(struct hf_podresou
 	for (int i = 0; i < KINDS; i++)
 		hf_grpc_call_cancel(&client->questions[i].call);
 	hf_http_client_destroy(client->http);
+	free(client->path);
 	free(client);
 	return NULL;
 }
@@ -87,6 +90,9 @@ static void on_answer(void *arg, const struct hf_grpc_result *result)
 
 	if (code < 0) {
 		err = *result->err;
+		/* What HTTP says of it has a host and a port, and there are none. */
+		if (code == HF_E_UNAVAILABLE && result->status < 0)
+			hf_error_set(&err, code, "nobody answers at '%s'", q->client->path);
 		hf_error_wrap(&err, "PodResources");
 	} else {
 		code = kinds[q->kind].decode(result->message, result->message_len, arena, &found,

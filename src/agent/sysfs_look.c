@@ -335,8 +335,9 @@ static void render_gpu(const struct hf_sysfs_gpu *gpu, struct hf_strbuf *sb)
 void hf_sysfs_render(const struct hf_sysfs_gpus *gpus, const struct hf_sysfs_ports *ports,
 		     const struct hf_sysfs_driver *driver, struct hf_strbuf *sb)
 {
-	hf_strbuf_addf(sb, "nvidia: %s %s\namdgpu: %s\n", driver->nvidia ? "loaded" : "not loaded",
-		       driver->version, driver->amdgpu ? "loaded" : "not loaded");
+	hf_strbuf_addf(sb, "nvidia: %s%s%s\namdgpu: %s\n", driver->nvidia ? "loaded" : "not loaded",
+		       driver->version[0] ? ", " : "", driver->version,
+		       driver->amdgpu ? "loaded" : "not loaded");
 	if (!gpus->known)
 		hf_strbuf_addstr(sb, "no PCI bus\n");
 	for (size_t i = 0; i < gpus->len; i++)

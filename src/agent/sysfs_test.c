@@ -288,7 +288,7 @@ static void drivers_are_found_by_their_modules(void **state)
 	hf_sysfs_gpus(b->root, &b->gpus);
 	hf_sysfs_ports(b->root, &b->ports);
 	hf_sysfs_render(&b->gpus, &b->ports, &driver, &sb);
-	assert_non_null(strstr(sb.data, "nvidia: loaded 535.54.03\n"));
+	assert_non_null(strstr(sb.data, "nvidia: loaded, 535.54.03\n"));
 	assert_non_null(strstr(sb.data, "  speed: 32.0 of 32.0 GT/s\n"));
 	assert_non_null(strstr(sb.data, "port mlx5_0/1\n  address: 0000:5e:00.0\n  state: 4\n"));
 }

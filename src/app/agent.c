@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "agent/agent.h"
+#include "agent/look.h"
 #include "agent/nvml.h"
 #include "agent/nvml_child.h"
 #include "agent/podresources_probe.h"
@@ -30,6 +31,7 @@
 #define RULES_ARENA_BYTES_MAX ((size_t)1 << 20)
 #define STARTED_AFTER (2 * HF_SECOND)
 #define TRIM_EVERY (5 * HF_MINUTE)
+#define LOOK_TIMEOUT (30 * HF_SECOND)
 
 #define DEFAULT_KMSG "/dev/kmsg"
 #define DEFAULT_STATE_DIR "/var/lib/holdfast-agent"
@@ -49,6 +51,8 @@ struct process {
 	char node[HOST_NAME_BYTES_MAX], boot_id[BOOT_ID_BYTES_MAX];
 	const char *nvml;
 	char *child_argv[5];
+	char *resource_names; /* what resources[] points into */
+	const char *resources[HF_KUBELET_RESOURCES_MAX + 1];
 	struct hf_agent *agent;
 	struct hf_agent_page *page;
 	struct hf_signal *sigterm, *sigint;
@@ -154,11 +158,31 @@ static void add_probes(struct process *process)
 		.aer = *flag_or(process, "kmsg", DEFAULT_KMSG) == '\0',
 	};
 	const struct hf_kubelet_options kubelet = {
-		.socket_path = flag_or(process, "kubelet-socket", DEFAULT_SOCKET)};
+		.socket_path = flag_or(process, "kubelet-socket", DEFAULT_SOCKET),
+		.resources = process->resources[0] ? process->resources : NULL,
+	};
 
 	hf_agent_add_probe(process->agent, hf_nvml_probe_create(intake, &nvml));
 	hf_agent_add_probe(process->agent, hf_sysfs_probe_create(intake, &sysfs));
 	hf_agent_add_probe(process->agent, hf_kubelet_probe_create(intake, &kubelet));
+}
+
+static int read_resources(struct process *process, struct hf_error *err)
+{
+	size_t len = 0;
+	char *save = NULL;
+
+	process->resource_names = hf_xstrdup(flag_or(process, "resources", ""));
+	for (char *name = strtok_r(process->resource_names, ",", &save); name;
+	     name = strtok_r(NULL, ",", &save)) {
+		if (len == HF_KUBELET_RESOURCES_MAX || hf_qualified_name_problem(name))
+			return hf_error_set(err, HF_E_INVALID,
+					    "--resources: '%s' is none, or one "
+					    "too many",
+					    name);
+		process->resources[len++] = name;
+	}
+	return 0;
 }
 
 static int create_agent(struct process *process, struct hf_error *err)
@@ -196,6 +220,8 @@ static int begin(struct process *process, struct hf_error *err)
 	if (rc == 0)
 		rc = read_rules(process, err);
 	if (rc == 0)
+		rc = read_resources(process, err);
+	if (rc == 0)
 		rc = connect(process, err);
 	if (rc == 0)
 		rc = create_agent(process, err);
@@ -226,6 +252,7 @@ static void release(struct process *process)
 	hf_metrics_destroy(process->metrics);
 	hf_kube_config_release(&process->kube);
 	hf_arena_destroy(process->arena);
+	free(process->resource_names);
 	hf_loop_destroy(process->loop);
 }
 
@@ -239,10 +266,52 @@ static void tell_start(const struct process *process)
 	       port, NULL);
 }
 
+/* What the probes would see, and nothing else: no server, no journal. */
+static int probe_once(struct process *process)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_LOOK_BYTES_MAX);
+	const struct hf_look_options options = {
+		.library = process->nvml,
+		.child_argv = (const char *const *)process->child_argv,
+		.sys_root = flag_or(process, "sysfs", "/sys"),
+		.proc_root = flag_or(process, "proc", "/proc"),
+		.podresources = flag_or(process, "kubelet-socket", DEFAULT_SOCKET),
+		.timeout = LOOK_TIMEOUT,
+	};
+	struct hf_error err;
+
+	if (hf_loop_create(&process->loop, &err) != 0)
+		return hf_cli_fail(process->cli, &err);
+	hf_look(process->loop, &options, &text);
+	hf_loop_destroy(process->loop);
+	fwrite(text.data, 1, text.len, process->cli->out);
+	return 0;
+}
+
+static int run(struct process *process)
+{
+	struct hf_error err;
+	int rc;
+
+	hf_process_memory_set_up();
+	hf_log_setup(stderr, HF_LOG_INFO, isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON);
+	rc = begin(process, &err);
+	if (rc == 0) {
+		tell_start(process);
+		hf_agent_start(process->agent);
+		hf_loop_run(process->loop);
+	} else {
+		rc = err.code == HF_E_INVALID || err.code == HF_E_BAD_REQUEST
+			     ? hf_cli_usage(process->cli, "%s", err.text)
+			     : hf_cli_fail(process->cli, &err);
+	}
+	release(process);
+	return rc;
+}
+
 static int verb_agent(struct hf_cli *cli)
 {
 	struct process process = {.cli = cli};
-	struct hf_error err;
 	int rc;
 
 	process.nvml = flag_or(&process, "nvml", DEFAULT_NVML);
@@ -253,19 +322,7 @@ static int verb_agent(struct hf_cli *cli)
 	process.child_argv[1] = hf_xstrdup("agent");
 	process.child_argv[2] = hf_xasprintf("--nvml=%s", process.nvml);
 	process.child_argv[3] = hf_xstrdup("--nvml-child");
-	hf_process_memory_set_up();
-	hf_log_setup(stderr, HF_LOG_INFO, isatty(STDERR_FILENO) == 1 ? HF_LOG_TEXT : HF_LOG_JSON);
-	rc = begin(&process, &err);
-	if (rc == 0) {
-		tell_start(&process);
-		hf_agent_start(process.agent);
-		hf_loop_run(process.loop);
-	} else {
-		rc = err.code == HF_E_INVALID || err.code == HF_E_BAD_REQUEST
-			     ? hf_cli_usage(cli, "%s", err.text)
-			     : hf_cli_fail(cli, &err);
-	}
-	release(&process);
+	rc = hf_cli_has(cli, "probe-once") ? probe_once(&process) : run(&process);
 	for (size_t i = 0; i < HF_ARRAY_LEN(process.child_argv); i++)
 		free(process.child_argv[i]);
 	return rc;
@@ -281,7 +338,9 @@ static const struct hf_flag agent_flags[] = {
 	{"proc", 0, "DIR", "/proc"},
 	{"nvml", 0, "LIB", "the driver's library, " DEFAULT_NVML "; '': off"},
 	{"nvml-child", 0, NULL, "be the process that loads it: started by the agent itself"},
+	{"probe-once", 0, NULL, "print what sysfs, library and kubelet say now, and end"},
 	{"kubelet-socket", 0, "PATH", "PodResources, " DEFAULT_SOCKET "; '': off"},
+	{"resources", 0, "NAMES", "whole devices, counted: else nvidia.com/gpu,amd.com/gpu"},
 	{"rules", 0, "FILE", "what evidence means, in JSON; else the table in the program"},
 	{"state-dir", 0, "DIR", "the journal, " DEFAULT_STATE_DIR "; '': none"},
 	{"listen", 0, "ADDRESS",
@@ -295,6 +354,7 @@ const struct hf_cli_verb hf_verb_agent = {
 	.usage = "[FLAGS]",
 	.examples = "  holdfast agent --node-name gpu-7 --kubeconfig agent.conf\n"
 		    "  holdfast agent --kmsg /tmp/kmsg.fifo --nvml '' --kubelet-socket ''\n"
+		    "  holdfast agent --probe-once\n"
 		    "  holdfast agent --rules rules.json --listen 127.0.0.1:0\n",
 	.flags = agent_flags,
 	.run = verb_agent,
