@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* Of a step: a flood is stepped in pieces, and what does not fit waits where it came from. */
-#define EVIDENCE_MAX 1024
-#define SAMPLES_MAX 2048
+#define EVIDENCE_MAX HF_HEALTH_INPUT_MAX
+#define SAMPLES_MAX HF_HEALTH_INPUT_MAX
 /* Room that is kept between two steps; a flood's goes back. */
 #define KEPT_MAX 64
 #define LOAD_FRESH HF_MINUTE

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/agent.h"
+
+#include "api/device_health.h"
+#include "base/fs.h"
+#include "base/str.h"
+#include "harness/test.h"
+#include "local/local.h"
+#include "store/resource.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A whole agent on the embedded store and the virtual clock; the kernel's log is a plain file. */
+
+#define GPU "0000:1a:00.0"
+#define UUID "GPU-00000000-1111"
+#define LOST "NVRM: Xid (PCI:0000:1a:00): 79, pid=1, GPU has fallen off the bus.\n"
+#define HUNG "NVRM: Xid (PCI:0000:1a:00): 119, pid=1, Timeout after 6s of waiting\n"
+#define MENDED                                                                                     \
+	"NVRM: Xid (PCI:0000:1a:00): 154, GPU recovery action changed from 0x1 (GPU Reset "        \
+	"Required) to 0x0 (None)\n"
+
+struct world {
+	struct hf_loop *loop;
+	struct hf_local *local;
+	struct hf_store *store;
+	struct hf_metrics *metrics;
+	struct hf_agent *agent;
+	char dir[64], log[96], state[96];
+	const char *boot;
+	/* What the API server is asked, and how it answers. */
+	int writes, node_writes, device_writes, pod_writes;
+	int refuse;
+	bool no_crd;
+};
+
+static void on_request(void *arg, const struct hf_request *request, struct hf_fault *ret)
+{
+	struct world *w = arg;
+
+	if (request->verb != HF_VERB_PATCH && request->verb != HF_VERB_CREATE)
+		return;
+	w->writes++;
+	w->node_writes += request->resource == &hf_nodes;
+	w->device_writes += request->resource == &hf_devicehealths;
+	w->pod_writes += request->resource == &hf_pods;
+	ret->refuse = w->refuse;
+	if (w->no_crd && request->resource == &hf_devicehealths)
+		ret->refuse = HF_E_NOT_FOUND;
+	ret->message = "as the test wants it";
+}
+
+static void apply(struct world *w, enum hf_verb verb, const struct hf_resource *resource,
+		  const char *name, const char *sub, const char *text)
+{
+	HF_AUTO_DOC body = text != NULL ? hf_doc_from_text(text, strlen(text)) : NULL;
+	const struct hf_request request = {
+		.verb = verb,
+		.resource = resource,
+		.ns = resource->namespaced ? "default" : NULL,
+		.name = verb == HF_VERB_CREATE ? NULL : name,
+		.subresource = sub,
+		.body = body,
+		.patch_type = HF_PATCH_MERGE,
+		.grace_seconds = verb == HF_VERB_DELETE ? 0 : HF_GRACE_DEFAULT,
+	};
+	HF_AUTO_RESULT result;
+
+	hf_local_apply(w->local, &request, &result);
+	if (result.code != 0)
+		fail_msg("%s: %s", name, result.err.text);
+}
+
+static void run_for(struct world *w, hf_time span)
+{
+	assert_true(hf_loop_run_until(w->loop, hf_loop_mono(w->loop) + span));
+}
+
+static void open_agent(struct world *w)
+{
+	const struct hf_agent_options options = {
+		.loop = w->loop,
+		.store = w->store,
+		.node = "n1",
+		.boot_id = w->boot,
+		.state_dir = w->state,
+		.kmsg = w->log,
+		.metrics = w->metrics,
+		.seed = 7,
+	};
+	struct hf_health_presence gpu = {.kind = HF_HEALTH_GPU};
+	struct hf_error err;
+
+	assert_ok(hf_agent_create(&options, &w->agent, &err), &err);
+	snprintf(gpu.id, sizeof(gpu.id), GPU);
+	snprintf(gpu.uuid, sizeof(gpu.uuid), UUID);
+	hf_intake_device(hf_agent_intake(w->agent), &gpu);
+	snprintf(gpu.id, sizeof(gpu.id), "0000:1b:00.0");
+	snprintf(gpu.uuid, sizeof(gpu.uuid), "GPU-2");
+	hf_intake_device(hf_agent_intake(w->agent), &gpu);
+	snprintf(gpu.id, sizeof(gpu.id), "0000:1c:00.0");
+	snprintf(gpu.uuid, sizeof(gpu.uuid), "GPU-3");
+	hf_intake_device(hf_agent_intake(w->agent), &gpu);
+	hf_agent_start(w->agent);
+}
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	const struct hf_local_options options = {.data_dir = NULL};
+	struct hf_local_faults faults = {.request = on_request, .arg = w};
+	struct hf_error err;
+
+	w->loop = hf_loop_create_virtual(20000 * HF_DAY);
+	assert_ok(hf_local_create(w->loop, &options, &w->local, &err), &err);
+	w->store = hf_local_client_create(w->local, &faults);
+	w->metrics = hf_metrics_create();
+	snprintf(w->dir, sizeof(w->dir), "/tmp/hf-agent-XXXXXX");
+	assert_non_null(mkdtemp(w->dir));
+	snprintf(w->log, sizeof(w->log), "%s/kmsg", w->dir);
+	snprintf(w->state, sizeof(w->state), "%s/state", w->dir);
+	assert_ok(hf_fs_write_atomic(w->log, "", 0, 0600, &err), &err);
+	w->boot = "11111111-2222";
+	apply(w, HF_VERB_CREATE, &hf_nodes, "n1", NULL,
+	      "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\"},"
+	      "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+	struct hf_error err;
+
+	hf_agent_destroy(w->agent);
+	hf_store_destroy(w->store);
+	hf_local_destroy(w->local);
+	hf_metrics_destroy(w->metrics);
+	hf_loop_destroy(w->loop);
+	assert_ok(hf_fs_remove_tree(w->dir, &err), &err);
+	free(w);
+	return 0;
+}
+
+static void kernel_says(struct world *w, const char *line)
+{
+	int fd = open(w->log, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, line, strlen(line)), strlen(line));
+	close(fd);
+}
+
+static const struct hf_json *condition_of(struct world *w, const struct hf_resource *resource,
+					  const char *name, const char *type)
+{
+	struct hf_doc *doc =
+		hf_local_peek(w->local, resource, resource->namespaced ? "default" : NULL, name);
+	const struct hf_json *list = hf_json_path(hf_doc_json(doc), "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "type", NULL), type))
+			return hf_json_item(list, i);
+	return NULL;
+}
+
+static const char *status_of(struct world *w, const struct hf_resource *resource, const char *name,
+			     const char *type)
+{
+	return hf_str_or(hf_json_path_str(condition_of(w, resource, name, type), "status", NULL),
+			 "-");
+}
+
+static struct hf_device_health health_of(struct world *w, struct hf_arena *arena)
+{
+	struct hf_device_health health = {0};
+	struct hf_doc *doc = hf_local_peek(w->local, &hf_devicehealths, NULL, "n1");
+
+	assert_non_null(doc);
+	hf_device_health_read(doc, arena, &health);
+	return health;
+}
+
+static const struct hf_device_report *device_in(const struct hf_device_health *health,
+						const char *id)
+{
+	for (size_t i = 0; i < health->devices.len; i++)
+		if (hf_streq(health->devices.items[i].id, id))
+			return &health->devices.items[i];
+	return NULL;
+}
+
+static void create_pod(struct world *w, const char *name)
+{
+	char text[512];
+
+	snprintf(
+		text, sizeof(text),
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\",\"namespace\":"
+		"\"default\"},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\","
+		"\"image\":\"i\"}]}}",
+		name);
+	apply(w, HF_VERB_CREATE, &hf_pods, name, NULL, text);
+}
+
+static void holds(struct world *w, const char *pod, const char *id)
+{
+	struct hf_holding holding;
+
+	memset(&holding, 0, sizeof(holding));
+	snprintf(holding.ns, sizeof(holding.ns), "default");
+	snprintf(holding.pod, sizeof(holding.pod), "%s", pod);
+	snprintf(holding.container, sizeof(holding.container), "c");
+	snprintf(holding.resource, sizeof(holding.resource), "nvidia.com/gpu");
+	snprintf(holding.id, sizeof(holding.id), "%s", id);
+	hf_intake_holdings(hf_agent_intake(w->agent), &holding, pod[0] != '\0');
+}
+
+/* ---- */
+
+static void a_line_of_the_kernel_becomes_a_condition_and_a_device_health(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+	const struct hf_device_report *gpu;
+	struct hf_error err;
+
+	open_agent(w);
+	assert_true(hf_agent_ready(w->agent, &err) < 0);
+	run_for(w, 5 * HF_SECOND);
+	assert_ok(hf_agent_ready(w->agent, &err), &err);
+	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "False");
+	kernel_says(w, LOST);
+	run_for(w, 400 * HF_MS);
+	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "True");
+	assert_string_equal(status_of(w, &hf_nodes, "n1", "Ready"), "True");
+	run_for(w, 2 * HF_SECOND);
+	health = health_of(w, arena);
+	gpu = device_in(&health, GPU);
+	assert_non_null(gpu);
+	assert_string_equal(gpu->state, "Unhealthy");
+	assert_string_equal(gpu->uuid, UUID);
+	assert_int_equal(gpu->faults.items[0].code, 79);
+	assert_non_null(strstr(gpu->faults.items[0].line, "fallen off the bus"));
+	assert_string_equal(health.state, "Unhealthy");
+	assert_string_equal(health.boot_id, "11111111-2222");
+	assert_string_equal(device_in(&health, "0000:1b:00.0")->state, "Healthy");
+	assert_true(health.evidence_at > 20000 * HF_DAY);
+	assert_int_equal(hf_local_count(w->local, &hf_events), 1);
+}
+
+static void nothing_is_written_at_rest_but_the_heartbeat(void **state)
+{
+	struct world *w = *state;
+
+	open_agent(w);
+	run_for(w, HF_MINUTE);
+	w->writes = 0;
+	run_for(w, HF_HOUR);
+	/* Each 5 minutes ± 20 %: the Node and DeviceHealth. */
+	assert_in_range(w->node_writes + w->device_writes, 20, 40);
+	assert_in_range(w->writes, 2 * 9, 2 * 16);
+}
+
+static void a_pod_that_holds_the_sick_device_is_told_and_no_other(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+	const struct hf_device_report *gpu;
+
+	open_agent(w);
+	create_pod(w, "sick");
+	create_pod(w, "well");
+	run_for(w, 2 * HF_SECOND);
+	holds(w, "sick", UUID "::1");
+	run_for(w, 5 * HF_SECOND);
+	assert_string_equal(status_of(w, &hf_pods, "sick", HF_POD_COND_DEVICE_HEALTHY), "-");
+	kernel_says(w, HUNG);
+	run_for(w, 2 * HF_SECOND);
+	assert_string_equal(status_of(w, &hf_pods, "sick", HF_POD_COND_DEVICE_HEALTHY), "False");
+	assert_string_equal(
+		hf_json_path_str(condition_of(w, &hf_pods, "sick", HF_POD_COND_DEVICE_HEALTHY),
+				 "reason", NULL),
+		"GpuReset");
+	assert_string_equal(status_of(w, &hf_pods, "well", HF_POD_COND_DEVICE_HEALTHY), "-");
+	assert_int_equal(w->pod_writes, 1);
+	health = health_of(w, arena);
+	gpu = device_in(&health, GPU);
+	assert_int_equal(gpu->holders.len, 1);
+	assert_string_equal(gpu->holders.items[0].pod, "sick");
+	assert_non_null(gpu->holders.items[0].uid);
+	/* Events: of the node and of the pod. */
+	assert_int_equal(hf_local_count(w->local, &hf_events), 2);
+	kernel_says(w, MENDED);
+	run_for(w, 30 * HF_SECOND);
+	assert_string_equal(status_of(w, &hf_pods, "sick", HF_POD_COND_DEVICE_HEALTHY), "True");
+	assert_int_equal(w->pod_writes, 2);
+}
+
+static void the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_hour(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+	hf_time ended;
+
+	open_agent(w);
+	create_pod(w, "p");
+	run_for(w, 2 * HF_SECOND);
+	holds(w, "p", UUID);
+	run_for(w, HF_MINUTE);
+	ended = hf_loop_wall(w->loop);
+	apply(w, HF_VERB_PATCH, &hf_pods, "p", "status",
+	      "{\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"c\",\"state\":"
+	      "{\"terminated\":{\"exitCode\":1}}}]}}");
+	run_for(w, 3 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_true(health.observed_at >= ended);
+	holds(w, "", "");
+	run_for(w, HF_MINUTE);
+	health = health_of(w, arena);
+	assert_int_equal(device_in(&health, GPU)->holders.len, 1);
+	assert_true(device_in(&health, GPU)->holders.items[0].until >= ended);
+	/* Its fault comes behind it and is still its own: the line was late. */
+	run_for(w, 2 * HF_HOUR);
+	health = health_of(w, arena);
+	assert_int_equal(device_in(&health, GPU)->holders.len, 0);
+}
+
+static void a_fault_long_after_a_pods_end_is_not_that_pods(void **state)
+{
+	struct world *w = *state;
+
+	open_agent(w);
+	create_pod(w, "p");
+	run_for(w, 2 * HF_SECOND);
+	holds(w, "p", UUID);
+	run_for(w, HF_MINUTE);
+	holds(w, "", "");
+	run_for(w, HF_MINUTE);
+	kernel_says(w, HUNG);
+	run_for(w, 5 * HF_SECOND);
+	assert_string_equal(status_of(w, &hf_pods, "p", HF_POD_COND_DEVICE_HEALTHY), "-");
+	assert_int_equal(w->pod_writes, 0);
+}
+
+static void an_api_server_that_refuses_is_asked_ever_more_rarely_and_told_in_the_end(void **state)
+{
+	struct world *w = *state;
+
+	w->refuse = HF_E_UNAVAILABLE;
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, LOST);
+	run_for(w, 10 * HF_MINUTE);
+	/* Two objects and an event, each 30 s at the last. */
+	assert_in_range(w->writes, 30, 120);
+	w->refuse = 0;
+	run_for(w, HF_MINUTE);
+	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "True");
+	assert_non_null(hf_local_peek(w->local, &hf_devicehealths, NULL, "n1"));
+}
+
+static void without_the_crd_the_node_is_written_all_the_same(void **state)
+{
+	struct world *w = *state;
+	struct hf_error err;
+
+	w->no_crd = true;
+	open_agent(w);
+	kernel_says(w, "");
+	run_for(w, 10 * HF_SECOND);
+	kernel_says(w, LOST);
+	run_for(w, 10 * HF_MINUTE);
+	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "True");
+	assert_in_range(w->device_writes, 10, 60);
+	assert_true(hf_agent_ready(w->agent, &err) < 0);
+	w->no_crd = false;
+	run_for(w, HF_MINUTE);
+	assert_ok(hf_agent_ready(w->agent, &err), &err);
+}
+
+static void a_death_forgets_nothing_and_repeats_nothing(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, HUNG);
+	run_for(w, 3 * HF_SECOND);
+	/* As kill -9: what is not in the journal is gone. */
+	w->agent = hf_agent_destroy(w->agent);
+	kernel_says(w, "NVRM: Xid (PCI:0000:1b:00): 119, pid=1, Timeout\n");
+	run_for(w, HF_MINUTE);
+	open_agent(w);
+	run_for(w, 5 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Unhealthy");
+	assert_int_equal(device_in(&health, GPU)->faults.items[0].count, 1);
+	/* And what the kernel said meanwhile is read. */
+	assert_string_equal(device_in(&health, "0000:1b:00.0")->state, "Unhealthy");
+}
+
+static void another_boot_ends_what_a_boot_ends(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, LOST);
+	run_for(w, 3 * HF_SECOND);
+	w->agent = hf_agent_destroy(w->agent);
+	kernel_says(w, HUNG); /* of the boot before: nobody will read it */
+	w->boot = "33333333-4444";
+	run_for(w, HF_MINUTE);
+	open_agent(w);
+	run_for(w, 5 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_string_equal(health.boot_id, "33333333-4444");
+	assert_string_not_equal(device_in(&health, GPU)->state, "Unhealthy");
+	assert_int_equal(device_in(&health, GPU)->faults.len, 0);
+}
+
+static void a_wall_clock_that_steps_moves_what_is_shown_and_nothing_else(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, HUNG);
+	run_for(w, 2 * HF_SECOND);
+	hf_loop_step_wall(w->loop, -HF_DAY);
+	w->device_writes = 0;
+	run_for(w, 7 * HF_MINUTE);
+	assert_true(w->device_writes > 0);
+	health = health_of(w, arena);
+	assert_true(health.observed_at <= hf_loop_wall(w->loop));
+	assert_true(health.observed_at > hf_loop_wall(w->loop) - 7 * HF_MINUTE);
+	assert_true(device_in(&health, GPU)->since < hf_loop_wall(w->loop));
+}
+
+static void a_detector_that_cannot_see_says_why_on_the_page_and_in_the_object(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	HF_AUTO_STRBUF page = HF_STRBUF_INIT((size_t)1 << 20);
+	struct hf_device_health health;
+	size_t found = 0;
+
+	open_agent(w);
+	hf_intake_off(hf_agent_intake(w->agent), HF_HEALTH_BY_NVML, HF_HEALTH_ECC, "no library");
+	run_for(w, 5 * HF_SECOND);
+	health = health_of(w, arena);
+	for (size_t i = 0; i < health.detectors.len; i++) {
+		const struct hf_detector_report *d = &health.detectors.items[i];
+
+		if (hf_streq(d->name, "ecc")) {
+			assert_string_equal(d->state, "Off");
+			assert_string_equal(d->reason, "no library");
+			found++;
+		}
+		if (hf_streq(d->name, "xid")) {
+			assert_string_equal(d->state, "On");
+			found++;
+		}
+	}
+	assert_int_equal(found, 2);
+	hf_agent_page(w->agent, &page);
+	assert_non_null(strstr(page.data, "ecc        Off: no library"));
+	hf_agent_update_metrics(w->agent);
+	hf_strbuf_clear(&page);
+	hf_metrics_render(w->metrics, &page);
+	assert_non_null(strstr(page.data, "holdfast_agent_detector_up{detector=\"ecc\"} 0"));
+	assert_non_null(strstr(page.data, "holdfast_agent_detector_up{detector=\"xid\"} 1"));
+}
+
+static void a_journal_that_cannot_be_written_does_not_blind_the_agent(void **state)
+{
+	struct world *w = *state;
+	struct hf_error err;
+
+	/* A file where the folder should be. */
+	assert_ok(hf_fs_write_atomic(w->state, "x", 1, 0600, &err), &err);
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, LOST);
+	run_for(w, 2 * HF_SECOND);
+	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "True");
+	hf_agent_stop(w->agent);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_line_of_the_kernel_becomes_a_condition_and_a_device_health),
+		TEST(nothing_is_written_at_rest_but_the_heartbeat),
+		TEST(a_pod_that_holds_the_sick_device_is_told_and_no_other),
+		TEST(the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_hour),
+		TEST(a_fault_long_after_a_pods_end_is_not_that_pods),
+		TEST(an_api_server_that_refuses_is_asked_ever_more_rarely_and_told_in_the_end),
+		TEST(without_the_crd_the_node_is_written_all_the_same),
+		TEST(a_death_forgets_nothing_and_repeats_nothing),
+		TEST(another_boot_ends_what_a_boot_ends),
+		TEST(a_wall_clock_that_steps_moves_what_is_shown_and_nothing_else),
+		TEST(a_detector_that_cannot_see_says_why_on_the_page_and_in_the_object),
+		TEST(a_journal_that_cannot_be_written_does_not_blind_the_agent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
