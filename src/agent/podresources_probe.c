@@ -128,6 +128,16 @@ static void on_list(void *arg, int code, const struct hf_podresources *found,
 	looked(p, err->text);
 }
 
+/* Some devices are handed out in instances, under names of their own: then those that are handed
+ * out whole are fewer than there are, and that says nothing. */
+static bool has_instances(const struct hf_podresources *found)
+{
+	for (size_t i = 0; i < found->devices_len; i++)
+		if (strstr(found->devices[i].resource, "/mig-"))
+			return true;
+	return false;
+}
+
 static void count(struct kubelet_probe *p, const struct hf_podresources *found)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
@@ -144,7 +154,7 @@ static void count(struct kubelet_probe *p, const struct hf_podresources *found)
 		if (counted < 0 && (p->had >> i & 1))
 			counted = (int32_t)here;
 	}
-	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, counted);
+	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, has_instances(found) ? -1 : counted);
 }
 
 static void on_allocatable(void *arg, int code, const struct hf_podresources *found,

@@ -595,6 +595,21 @@ static void a_resource_that_was_there_is_gone(void **state)
 	(void)until_plugin(b, false, false);
 }
 
+static void devices_cut_into_instances_are_not_counted(void **state)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+	struct bench *b = *state;
+
+	probe(b, b->path);
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != 4)
+		(void)until_plugin(b, false, false);
+	add_device(&sb, 1, "nvidia.com/gpu", "GPU-0");
+	add_device(&sb, 1, "nvidia.com/mig-1g.5gb", "MIG-0");
+	frame(&b->allocatable, &sb);
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != -1)
+		(void)until_plugin(b, false, false);
+}
+
 static void a_kubelet_that_lacks_one_of_the_questions_is_no_fault(void **state)
 {
 	struct bench *b = *state;
@@ -656,6 +671,7 @@ int main(void)
 		T(a_kubelet_that_stops_answering_is_unreachable),
 		T(a_kubelet_that_never_answered_is_no_fault),
 		T(a_resource_that_was_there_is_gone),
+		T(devices_cut_into_instances_are_not_counted),
 		T(a_kubelet_that_lacks_one_of_the_questions_is_no_fault),
 		T(turned_off_it_says_so),
 		T(a_poke_asks_soon),
