@@ -11,7 +11,7 @@
 
 /*
  * An HTTP client on the real loop, for one server: HTTP/2 over TLS where the
- * server has it (one connection carries everything), else HTTP/1.1 (connections
+ * server has it (one connection for requests, one for streams), else HTTP/1.1 (connections
  * kept and reused).
  *
  * A request is copied and queued; nothing is called back from inside send.  Its

@@ -144,6 +144,40 @@ static void a_slow_answer_alone_is_no_silence(void **state)
 	assert_ptr_equal(bench->client->pool, before);
 }
 
+static void on_data(HF_UNUSED void *arg, HF_UNUSED struct hf_transfer *transfer,
+		    HF_UNUSED const char *bytes, HF_UNUSED size_t len)
+{
+}
+
+static void streams_have_connections_of_their_own_which_fall_silent_alone(void **state)
+{
+	struct bench *bench = *state;
+	const struct hf_http_request stream = {.method = "GET",
+					       .target = "/watch",
+					       .stream = true,
+					       .idle_timeout = 50 * HF_MS,
+					       .on_data = on_data,
+					       .on_done = on_done,
+					       .arg = bench};
+	struct hf_error err = {0};
+
+	start(bench, "http", (struct hf_http_client_spec){.silence_max = 20 * HF_MS});
+	fetch(bench, 0);
+	const struct hf_http_pool *before = bench->client->pool;
+	bench->silent = true;
+	assert_ok(hf_http_client_send(bench->client, &stream, NULL, &err), &err);
+	const struct hf_http_pool *streamed = bench->client->streamed;
+	while (bench->done < 2)
+		hf_test_loop_run(&bench->t);
+	assert_int_equal(bench->code, HF_E_TIMEOUT);
+	assert_ptr_not_equal(bench->client->streamed, streamed);
+	assert_ptr_equal(bench->client->pool, before);
+	bench->silent = false;
+	fetch(bench, 0);
+	assert_int_equal(bench->server.accepted, 2);
+	assert_null(bench->client->retired);
+}
+
 static void the_client_may_be_destroyed_with_old_connections_at_work(void **state)
 {
 	struct bench *bench = *state;
@@ -179,6 +213,7 @@ int main(void)
 		UNIT(a_server_that_falls_silent_is_left_for_new_connections),
 		UNIT(what_runs_on_the_old_connections_goes_on),
 		UNIT(a_slow_answer_alone_is_no_silence),
+		UNIT(streams_have_connections_of_their_own_which_fall_silent_alone),
 		UNIT(the_client_may_be_destroyed_with_old_connections_at_work),
 		UNIT(a_certificate_that_cannot_be_used_is_a_permanent_failure),
 	};

@@ -123,8 +123,8 @@ struct hf_kind {
 	bool narrow_told;
 	hf_time wide_since;          /* monotonic; the schema says so; HF_TIME_NONE: it does not */
 	struct hf_timer *wide_timer; /* it has said so long enough */
-	enum hf_extra_kind extra; /* of extra objects */
-	bool started;             /* extra objects: they are watched */
+	enum hf_extra_kind extra;    /* of extra objects */
+	bool started;                /* extra objects: they are watched */
 };
 #define HF_KINDS_MAX 8
 
@@ -136,7 +136,7 @@ struct hf_job_state {
 	hf_time rising_since;   /* ranks are missing or not running yet since then; or NONE */
 	size_t size;            /* pods and services at the last step */
 	struct hf_pass *pass;   /* NULL: none is running */
-	bool unsure; /* a write may have been done that nobody has read since */
+	bool unsure;            /* a write may have been done that nobody has read since */
 	char *looked; /* the version of the job that was read live for its ledger; or NULL */
 };
 

@@ -160,9 +160,10 @@ def show(bench, which, jobs, figures):
     print("      " + ", ".join(f"{v} {r} {c}: {n}" for (v, r, c), n in rows if n >= jobs // 10))
 
 
-def replacements(bench, run):
-    f = run.load("replace", 0, REPLACED)
-    bench.figures.add(f"operator.{run.which}.replace", float(f["p50_ms"]), "ms", REPLACED,
+def replacements(bench, run, jobs):
+    count = min(REPLACED, jobs)
+    f = run.load("replace", 0, count)
+    bench.figures.add(f"operator.{run.which}.replace", float(f["p50_ms"]), "ms", count,
                       "a pod's failure (exit 137) until its replacement, one at a time",
                       p90=float(f["p90_ms"]), max=float(f["max_ms"]))
 
@@ -181,7 +182,7 @@ def measure(bench, sizes, alone):
             with Run(bench, which) as run:
                 show(bench, which, jobs, run.measure(jobs))
                 if jobs == min(sizes):
-                    replacements(bench, run)
+                    replacements(bench, run, jobs)
                 if which == "holdfast":
                     floor(bench, run, jobs)
     for jobs in alone:
