@@ -123,9 +123,7 @@ def check_succeeds(w):
 def check_clean(w):
     """cleanPodPolicy All removes pods and services at the end"""
     ns = running(w, run_policy={"cleanPodPolicy": "All"})
-    # The master last: with its end the others are taken away.
-    for pod in sorted(w.pods(ns), key=lambda p: "-master-" in p["metadata"]["name"]):
-        w.end_pod(pod)
+    w.end_pods(w.pods(ns))
     w.until_condition(ns, "job", "Succeeded")
     w.until("no pod and no service is left",
             lambda: not w.pods(ns) and not w.api.list("services", ns))

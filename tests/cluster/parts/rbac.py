@@ -113,8 +113,7 @@ def jobs(w):
     w.until("no pod is left", lambda: not w.pods(ns))
     w.api.patch("pytorchjobs", ns, "job", {"spec": {"runPolicy": {"suspend": False}}})
     running("job", 3)
-    for pod in w.pods(ns):
-        w.end_pod(pod)
+    w.end_pods(w.pods(ns))
     w.until("the job is gone", lambda: w.api.find("pytorchjobs", ns, "job") is None, 60)
     want(w.api.list("events", ns), "no events")
 
@@ -198,8 +197,7 @@ class Story:
                 p["status"].get("phase") != "Running" for p in pods):
             return
         if self.fails == 0:
-            for pod in pods:
-                self.w.end_pod(pod)
+            self.w.end_pods(pods)
             return
         # The same again, so that the event is the same too.
         self.w.end_pod(worker, 1)
