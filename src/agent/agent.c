@@ -266,11 +266,15 @@ static void take_holdings(struct hf_agent *a)
 	size_t len;
 	bool known;
 
-	if (hf_intake_holdings_version(a->intake) == a->holdings_seen)
+	/* A pod of the same name that holds the same is news of the API server's alone. */
+	if (hf_intake_holdings_version(a->intake) == a->holdings_seen && !a->pods_dirty)
 		return;
 	a->holdings_seen = hf_intake_holdings_version(a->intake);
 	items = hf_intake_holdings_get(a->intake, &len, &known);
 	hf_holders_update(a->holders, items, len, known);
+	if (hf_holders_version(a->holders) == a->holders_seen)
+		return;
+	a->holders_seen = hf_holders_version(a->holders);
 	a->device_dirty = a->pods_dirty = true;
 }
 
@@ -488,7 +492,9 @@ void hf_agent_start(struct hf_agent *a)
 	for (size_t i = 0; i < a->probes_len; i++)
 		a->probes[i]->ops->start(a->probes[i]);
 	if (a->kmsg == NULL)
-		hf_intake_off(a->intake, HF_HEALTH_BY_KMSG, HF_HEALTH_XID, "--kmsg is empty");
+		hf_kmsg_off(a->intake, "the kernel's log is turned off");
+	hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
+		      "nobody reports steps to the agent");
 	hf_timer_arm(a->count_timer, COUNT_EVERY);
 	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
 	arm_step(a, NEWS_WAIT);

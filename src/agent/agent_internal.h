@@ -34,7 +34,7 @@ struct hf_agent {
 
 	struct hf_timer *step_timer, *count_timer, *journal_timer, *report_timer;
 	hf_time stepped_at, step_due;
-	uint64_t steps, states_seen, holdings_seen, lost_told;
+	uint64_t steps, states_seen, holdings_seen, holders_seen, lost_told;
 	bool stepping, stopped, started;
 	bool journal_dirty, journal_failing;
 	bool device_dirty; /* DeviceHealth would read otherwise */

@@ -335,6 +335,35 @@ static void the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_
 	assert_int_equal(device_in(&health, GPU)->holders.len, 0);
 }
 
+static void a_pod_of_the_same_name_is_another_holder(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+	const struct hf_device_report *gpu;
+
+	open_agent(w);
+	create_pod(w, "rank-0");
+	run_for(w, 2 * HF_SECOND);
+	holds(w, "rank-0", UUID);
+	run_for(w, HF_MINUTE);
+	apply(w, HF_VERB_DELETE, &hf_pods, "rank-0", NULL, NULL);
+	run_for(w, HF_SECOND);
+	create_pod(w, "rank-0");
+	/* Of which the kubelet's list shows nothing. */
+	holds(w, "rank-0", UUID);
+	run_for(w, 5 * HF_SECOND);
+	health = health_of(w, arena);
+	gpu = device_in(&health, GPU);
+	assert_int_equal(gpu->holders.len, 2);
+	assert_true(gpu->holders.items[0].until == HF_TIME_NONE);
+	assert_true(gpu->holders.items[1].until != HF_TIME_NONE);
+	assert_string_not_equal(gpu->holders.items[0].uid, gpu->holders.items[1].uid);
+	kernel_says(w, HUNG);
+	run_for(w, 3 * HF_SECOND);
+	assert_string_equal(status_of(w, &hf_pods, "rank-0", HF_POD_COND_DEVICE_HEALTHY), "False");
+}
+
 static void a_fault_long_after_a_pods_end_is_not_that_pods(void **state)
 {
 	struct world *w = *state;
@@ -512,6 +541,7 @@ int main(void)
 		TEST(nothing_is_written_at_rest_but_the_heartbeat),
 		TEST(a_pod_that_holds_the_sick_device_is_told_and_no_other),
 		TEST(the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_hour),
+		TEST(a_pod_of_the_same_name_is_another_holder),
 		TEST(a_fault_long_after_a_pods_end_is_not_that_pods),
 		TEST(an_api_server_that_refuses_is_asked_ever_more_rarely_and_told_in_the_end),
 		TEST(without_the_crd_the_node_is_written_all_the_same),

@@ -22,6 +22,7 @@ struct hf_holders {
 	struct hf_cache *cache;
 	struct hf_holder *items;
 	size_t len;
+	uint64_t version;
 };
 
 /* ---- the node's pods ------------------------------------------------------------------------- */
@@ -82,9 +83,11 @@ static void set_uids(struct hf_holders *h, const struct hf_cache_entry *pod)
 	for (size_t i = 0; i < h->len; i++) {
 		struct hf_holder *holder = &h->items[i];
 
-		if (holder->uid[0] == '\0' && hf_streq(holder->holding.pod, pod->name) &&
-		    hf_streq(holder->holding.ns, pod->ns))
-			snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
+		if (holder->uid[0] != '\0' || !hf_streq(holder->holding.pod, pod->name) ||
+		    !hf_streq(holder->holding.ns, pod->ns))
+			continue;
+		snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
+		h->version++;
 	}
 }
 
@@ -207,6 +210,7 @@ static void add(struct hf_holders *h, const struct hf_holding *holding)
 	}
 	h->items = hf_xrealloc(h->items, (h->len + 1) * sizeof(*h->items));
 	holder = &h->items[h->len++];
+	h->version++;
 	*holder = (struct hf_holder){.holding = *holding, .until = HF_TIME_NONE};
 	if (pod != NULL)
 		snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
@@ -227,12 +231,19 @@ void hf_holders_update(struct hf_holders *h, const struct hf_holding *items, siz
 			pod != NULL && holder->uid[0] != '\0' && !hf_streq(pod->uid, holder->uid);
 
 		if (holder->until == HF_TIME_NONE &&
-		    (other || !is_named(items, len, &holder->holding)))
+		    (other || !is_named(items, len, &holder->holding))) {
 			holder->until = now;
+			h->version++;
+		}
 	}
 	for (size_t i = 0; i < len; i++)
 		if (find(h, &items[i]) == NULL)
 			add(h, &items[i]);
+}
+
+uint64_t hf_holders_version(const struct hf_holders *h)
+{
+	return h->version;
 }
 
 const struct hf_holder *hf_holders_list(struct hf_holders *h, size_t *ret_len)

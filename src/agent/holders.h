@@ -55,6 +55,8 @@ void hf_holders_start(struct hf_holders *holders);
 /* What the kubelet says now; where it could not be asked (known false) nothing ends. */
 void hf_holders_update(struct hf_holders *holders, const struct hf_holding *items, size_t len,
 		       bool known);
+/* Grows with each change of the list but forgetting. */
+uint64_t hf_holders_version(const struct hf_holders *holders);
 const struct hf_holder *hf_holders_list(struct hf_holders *holders, size_t *ret_len);
 /* NULL: no such pod, or with another UID. */
 const struct hf_holder_pod *hf_holders_pod(const struct hf_holders *holders,

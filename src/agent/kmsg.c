@@ -85,6 +85,12 @@ static void close_source(struct kmsg *k)
 	k->line_over = k->rotating = false;
 }
 
+void hf_kmsg_off(struct hf_intake *intake, const char *why)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(detectors); i++)
+		hf_intake_off(intake, HF_HEALTH_BY_KMSG, detectors[i], why);
+}
+
 /* For want of what; tried again later. */
 static void go_off(struct kmsg *k, const char *what, int errnum)
 {
@@ -94,8 +100,7 @@ static void go_off(struct kmsg *k, const char *what, int errnum)
 	(void)hf_error_errno(&err, errnum, "%s '%s'", what, k->path);
 	snprintf(why, sizeof(why), "%s", err.text);
 	close_source(k);
-	for (size_t i = 0; i < HF_ARRAY_LEN(detectors); i++)
-		hf_intake_off(k->intake, HF_HEALTH_BY_KMSG, detectors[i], why);
+	hf_kmsg_off(k->intake, why);
 	hf_timer_arm(k->timer, hf_backoff_next(&k->backoff, &k->rng));
 }
 

@@ -45,6 +45,8 @@ struct hf_kmsg_options {
 
 struct hf_probe *hf_kmsg_probe_create(struct hf_intake *intake,
 				      const struct hf_kmsg_options *options);
+/* Where there is none: tells so of all detectors that live on the log. */
+void hf_kmsg_off(struct hf_intake *intake, const char *why);
 const struct hf_kmsg_stats *hf_kmsg_probe_stats(const struct hf_probe *probe);
 void hf_kmsg_probe_place(const struct hf_probe *probe, struct hf_kmsg_place *ret_place);
 /* Everything that was there to be read has been: the evidence reaches to now. */

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/report.h"
+
+#include "api/device_health.h"
+#include "base/str.h"
+#include "harness/health.h"
+#include "harness/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The objects that are made of a node that the brain has judged. */
+
+struct world {
+	struct hf_loop *loop;
+	struct hf_intake *intake;
+	struct health_node node;
+	struct hf_holder holders[24];
+	struct hf_report report;
+};
+
+static void on_news(void *arg, bool urgent)
+{
+}
+
+static int setup(void **state)
+{
+	static struct world w;
+	struct hf_intake_options options = {.news = on_news};
+
+	memset(&w, 0, sizeof(w));
+	w.loop = options.loop = hf_loop_create_virtual(0);
+	w.intake = hf_intake_create(&options);
+	health_init(&w.node, 3, 1);
+	health_step(&w.node, HF_SECOND);
+	w.report = (struct hf_report){
+		.node = "n1", .intake = w.intake, .holders = w.holders, .label = "healthy"};
+	*state = &w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	health_release(&w->node);
+	hf_intake_destroy(w->intake);
+	hf_loop_destroy(w->loop);
+	return 0;
+}
+
+static void look(struct world *w)
+{
+	w->report.memory = &w->node.memory;
+	w->report.now = w->report.reaches = w->node.now;
+}
+
+static void hold(struct world *w, const char *pod, const char *id, hf_time until)
+{
+	struct hf_holder *h = &w->holders[w->report.holders_len++];
+
+	snprintf(h->holding.ns, sizeof(h->holding.ns), "d");
+	snprintf(h->holding.pod, sizeof(h->holding.pod), "%s", pod);
+	snprintf(h->holding.id, sizeof(h->holding.id), "%s", id);
+	snprintf(h->uid, sizeof(h->uid), "uid-%s", pod);
+	h->until = until;
+}
+
+static void ids_of_plugins_lead_to_devices(void **state)
+{
+	struct world *w = *state;
+
+	look(w);
+	hold(w, "a", "gpu-1", HF_TIME_NONE);
+	hold(w, "b", "gpu-1::3", HF_TIME_NONE);
+	hold(w, "c", "something-else", HF_TIME_NONE);
+	hold(w, "d", "", HF_TIME_NONE);
+	assert_string_equal(hf_report_device_of(&w->report, &w->holders[0])->id, "gpu-1");
+	assert_string_equal(hf_report_device_of(&w->report, &w->holders[1])->id, "gpu-1");
+	assert_null(hf_report_device_of(&w->report, &w->holders[2]));
+	assert_null(hf_report_device_of(&w->report, &w->holders[3]));
+}
+
+static void a_pod_is_sick_by_what_it_holds_or_held_then(void **state)
+{
+	struct world *w = *state;
+	struct hf_pod_verdict verdict;
+
+	(void)health_xid(&w->node, 119, "gpu-1");
+	health_step(&w->node, HF_SECOND);
+	look(w);
+	hold(w, "holds", "gpu-1", HF_TIME_NONE);
+	hold(w, "other", "gpu-2", HF_TIME_NONE);
+	hold(w, "just-before", "gpu-1", w->node.now - 5 * HF_SECOND);
+	hold(w, "long-before", "gpu-1", w->node.now - HF_MINUTE);
+	hold(w, "unknown", "what", HF_TIME_NONE);
+	hf_report_pod(&w->report, 0, &verdict);
+	assert_int_equal(verdict.word, HF_POD_SICK);
+	assert_string_equal(verdict.reason, "GpuReset");
+	assert_string_equal(verdict.message, "gpu-1 is Unhealthy: xid 119");
+	hf_report_pod(&w->report, 1, &verdict);
+	assert_int_equal(verdict.word, HF_POD_WELL);
+	hf_report_pod(&w->report, 2, &verdict);
+	assert_int_equal(verdict.word, HF_POD_SICK);
+	hf_report_pod(&w->report, 3, &verdict);
+	assert_int_equal(verdict.word, HF_POD_NO_WORD);
+	hf_report_pod(&w->report, 4, &verdict);
+	assert_int_equal(verdict.word, HF_POD_WELL);
+}
+
+static void a_pod_of_several_devices_is_sick_by_one(void **state)
+{
+	struct world *w = *state;
+	struct hf_pod_verdict verdict;
+
+	(void)health_xid(&w->node, 119, "gpu-2");
+	health_step(&w->node, HF_SECOND);
+	look(w);
+	hold(w, "p", "gpu-0", HF_TIME_NONE);
+	hold(w, "p", "gpu-1", HF_TIME_NONE);
+	hold(w, "p", "gpu-2", HF_TIME_NONE);
+	hf_report_pod(&w->report, 0, &verdict);
+	assert_int_equal(verdict.word, HF_POD_SICK);
+	assert_non_null(strstr(verdict.message, "gpu-2"));
+}
+
+static void a_fault_of_all_devices_at_once_is_the_nodes_and_all_holders_are_told(void **state)
+{
+	struct world *w = *state;
+	struct hf_pod_verdict verdict;
+
+	for (int i = 0; i < 3; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "gpu-%d", i);
+		(void)health_xid(&w->node, 119, id);
+	}
+	health_step(&w->node, HF_SECOND);
+	look(w);
+	hold(w, "p", "gpu-0", HF_TIME_NONE);
+	assert_int_equal(health_device(&w->node, "gpu-0")->state, HF_HEALTH_UNKNOWN);
+	hf_report_pod(&w->report, 0, &verdict);
+	if (health_device(&w->node, "")->state == HF_HEALTH_UNHEALTHY) {
+		assert_int_equal(verdict.word, HF_POD_SICK);
+		assert_non_null(strstr(verdict.message, "the node is Unhealthy"));
+	} else {
+		assert_int_equal(verdict.word, HF_POD_WELL);
+	}
+}
+
+static void times_are_shown_on_the_wall_clock(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+	HF_AUTO_DOC doc = NULL;
+
+	(void)health_xid(&w->node, 119, "gpu-1");
+	health_step(&w->node, HF_SECOND);
+	look(w);
+	w->report.wall_less = 30 * HF_DAY;
+	w->report.lost = 12;
+	for (int i = 0; i < 20; i++)
+		hold(w, i % 2 ? "odd" : "even", "gpu-1", i < 18 ? w->node.now : HF_TIME_NONE);
+	doc = hf_doc_from_json(hf_report_device_patch(&w->report));
+	hf_device_health_read(doc, arena, &health);
+	assert_true(health.observed_at == w->node.now + 30 * HF_DAY);
+	assert_int_equal(health.lost_records, 12);
+	assert_string_equal(health.state, "Unhealthy");
+	assert_string_equal(health.cls, "gpu-reset");
+	assert_string_equal(health.action, "reset-device");
+	for (size_t i = 0; i < health.devices.len; i++) {
+		const struct hf_device_report *d = &health.devices.items[i];
+
+		if (!hf_streq(d->id, "gpu-1"))
+			continue;
+		assert_true(d->since == w->node.now + 30 * HF_DAY);
+		assert_true(d->faults.items[0].acts);
+		/* Cut, and those that hold it now come first. */
+		assert_int_equal(d->holders.len, HF_DEVICE_HEALTH_HOLDERS_MAX);
+		assert_true(d->holders.items[0].until == HF_TIME_NONE);
+		assert_true(d->holders.items[1].until == HF_TIME_NONE);
+		assert_true(d->holders.items[2].until != HF_TIME_NONE);
+	}
+}
+
+static void the_nodes_patch_names_the_four_conditions(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_JSON patch = NULL;
+	const struct hf_json *list;
+
+	look(w);
+	patch = hf_report_node_patch(&w->report);
+	list = hf_json_path(patch, "status", "conditions", NULL);
+	assert_int_equal(hf_json_len(list), HF_HEALTH_CONDITIONS);
+	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+
+		assert_string_equal(hf_json_path_str(c, "type", NULL), hf_health_condition_names[i]);
+		assert_string_equal(hf_json_path_str(c, "status", NULL), "False");
+		assert_non_null(hf_json_path_str(c, "lastHeartbeatTime", NULL));
+	}
+}
+
+static void a_detector_nobody_has_heard_for_long_is_stale(void **state)
+{
+	struct world *w = *state;
+	const char *why;
+
+	hf_intake_heard(w->intake, HF_HEALTH_BY_NVML, HF_HEALTH_ECC);
+	look(w);
+	w->report.now = HF_MINUTE;
+	assert_string_equal(hf_report_detector(&w->report, HF_HEALTH_ECC, &why), "On");
+	w->report.now = HF_HOUR;
+	assert_string_equal(hf_report_detector(&w->report, HF_HEALTH_ECC, &why), "Stale");
+	assert_string_not_equal(why, "");
+	assert_string_equal(hf_report_detector(&w->report, HF_HEALTH_IB, &why), "Off");
+	assert_string_not_equal(why, "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(ids_of_plugins_lead_to_devices),
+		TEST(a_pod_is_sick_by_what_it_holds_or_held_then),
+		TEST(a_pod_of_several_devices_is_sick_by_one),
+		TEST(a_fault_of_all_devices_at_once_is_the_nodes_and_all_holders_are_told),
+		TEST(times_are_shown_on_the_wall_clock),
+		TEST(the_nodes_patch_names_the_four_conditions),
+		TEST(a_detector_nobody_has_heard_for_long_is_stale),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
