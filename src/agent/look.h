@@ -16,7 +16,7 @@ HF_BEGIN_DECLS
  */
 
 struct hf_look_options {
-	const char *library; /* of NVML; "" or NULL: not asked, here and below */
+	const char *library;           /* of NVML; "" or NULL: not asked, here and below */
 	const char *const *child_argv; /* as in agent/nvml.h */
 	const char *sys_root, *proc_root;
 	const char *podresources; /* the kubelet's socket */

@@ -198,7 +198,8 @@ static void the_nodes_patch_names_the_four_conditions(void **state)
 	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
 		const struct hf_json *c = hf_json_item(list, i);
 
-		assert_string_equal(hf_json_path_str(c, "type", NULL), hf_health_condition_names[i]);
+		assert_string_equal(hf_json_path_str(c, "type", NULL),
+				    hf_health_condition_names[i]);
 		assert_string_equal(hf_json_path_str(c, "status", NULL), "False");
 		assert_non_null(hf_json_path_str(c, "lastHeartbeatTime", NULL));
 	}
