@@ -8,8 +8,8 @@
 /*
  * Keep off nodes that this job has had bad luck with: lost ones, those with a failed device, and
  * those whose kubelet refused a pod.  A preference only, so that a job whose last node it is
- * still runs; but where a device cannot be worked with, which the kubelet may not know, the same
- * device would be given out again: there it is a must, until the node's agent calls it mended.
+ * still runs; but while a node's agent calls a device out of service, which the kubelet may not know,
+ * the same device would be given out again: there it is a must.
  * Where Kueue or the user has chosen the node, nothing is added: it could only make
  * the pod unschedulable.
  */

@@ -67,6 +67,7 @@ static void lost_nodes_broken_devices_and_refusals_are_avoided_newest_first(void
 
 static void a_device_that_is_out_of_service_must_be_avoided(void **state)
 {
+	static const char *const sick[] = {"n2"};
 	struct world world;
 
 	(void)state;
@@ -74,6 +75,8 @@ static void a_device_that_is_out_of_service_must_be_avoided(void **state)
 	record(&world, "n2", "NodeLost", HF_CLASS_INFRASTRUCTURE, now);
 	record(&world, "n1", "fabric", HF_CLASS_DEVICE, now);
 	record(&world, "n2", "reboot", HF_CLASS_DEVICE, now);
+	world.seen.sick = sick;
+	world.seen.sick_len = 1;
 	hf_avoid_nodes(&world.brain, 0, &world.edits);
 	assert_int_equal(world.edits.len, 2);
 	/* The stricter of two reasons counts. */

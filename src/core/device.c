@@ -17,14 +17,11 @@
  */
 
 /* The kernel's line may be dated a little after the death that it tells of. */
-#define AFTER_SECONDS 60
+#define AFTER_SECONDS 10
 /* Collectives give up on a peer after half an hour at most. */
 #define BEFORE_SECONDS 1800
 /* Plugins that restart call devices broken for a moment; who runs on well is not moved for that. */
 #define KUBELET_SECONDS 30
-
-/* What the agent calls classes of what is degraded; all others mean that it is out of service. */
-static const char *const weak[] = {"software", "degraded", "fabric", "drain"};
 
 static bool explains(const struct hf_device_seen *device, hf_time at)
 {
@@ -133,7 +130,7 @@ static const struct hf_late_seen *find_late(const struct hf_brain *b,
 		const struct hf_late_seen *late = &b->seen->late[i];
 
 		if (hf_streq(late->pod, record->pod) && hf_streq(late->node, record->node) &&
-		    late->device.fatal && explains(&late->device, record->detected_at) &&
+		    late->device.fatal && !late->device.over &&
 		    is_better(&late->device, best ? &best->device : NULL))
 			best = late;
 	}
@@ -167,17 +164,9 @@ void hf_device_adopt(struct hf_brain *b)
 
 bool hf_device_is_out(const struct hf_brain *b, const struct hf_record *record)
 {
-	/* What the kubelet itself calls unhealthy it gives to nobody. */
-	if (record->cause != HF_CLASS_DEVICE || hf_str_is_empty(record->reason) ||
-	    hf_streq(record->reason, HF_DEVICE_UNHEALTHY))
-		return false;
-	for (size_t i = 0; i < HF_ARRAY_LEN(weak); i++) {
-		if (hf_streq(record->reason, weak[i]))
-			return false;
+	for (size_t i = 0; record->cause == HF_CLASS_DEVICE && i < b->seen->sick_len; i++) {
+		if (hf_streq(b->seen->sick[i], record->node))
+			return true;
 	}
-	for (size_t i = 0; i < b->seen->mended_len; i++) {
-		if (hf_streq(b->seen->mended[i], record->node))
-			return false;
-	}
-	return true;
+	return false;
 }

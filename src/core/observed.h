@@ -188,7 +188,8 @@ struct hf_gone_seen {
 	bool no_execute; /* its node had a NoExecute taint then, was Unknown, or did not exist */
 };
 
-/* What an agent says of a device that a pod had which is gone by now. */
+/* What an agent says of a device that a pod had which is gone by now: it failed before the pod let
+ * go of it. */
 struct hf_late_seen {
 	const char *pod;  /* the name */
 	const char *node; /* it was on */
@@ -216,9 +217,9 @@ struct hf_observed {
 	size_t claims_len;
 	const struct hf_late_seen *late;
 	size_t late_len;
-	/* Nodes of the job's records whose agents say that no device is out of service now. */
-	const char *const *mended;
-	size_t mended_len;
+	/* Nodes of the job's records whose agents say that a device is out of service now. */
+	const char *const *sick;
+	size_t sick_len;
 	/* We have watched pods without a gap since: who was gone before is not in `gone`. */
 	hf_time watched_since;
 	/* Whoever looks does not watch nodes (a person's `why`): what the status says of lost nodes

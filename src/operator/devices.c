@@ -28,6 +28,7 @@ struct row {
 	const char *cls; /* NULL: nothing is wrong with it */
 	bool fatal, over, held;
 	hf_time first, last; /* the node's clock */
+	hf_time until;       /* likewise: the pod has it no more; NONE: it has it */
 };
 
 struct device_view {
@@ -35,7 +36,6 @@ struct device_view {
 	hf_time reported_at; /* monotonic: the agent wrote while we watched; NONE: not yet */
 	hf_time observed_at; /* the node's clock */
 	bool out;            /* some device cannot be worked with */
-	bool known;          /* the agent knows how its devices stand */
 	size_t len;
 	struct row rows[]; /* and their texts behind them */
 };
@@ -151,6 +151,7 @@ static void keep_row(struct row *to, const struct row *judged,
 	if (judged->cls != NULL)
 		to->cls = keep(at, judged->cls);
 	to->held = holder->until == HF_TIME_NONE;
+	to->until = holder->until;
 }
 
 static struct device_view *view_of(const struct hf_device_health *health)
@@ -178,7 +179,6 @@ static struct device_view *view_of(const struct hf_device_health *health)
 		struct row row = judge(device);
 
 		view->out |= is_out(state_of(device));
-		view->known |= state_of(device) != HF_HEALTH_UNKNOWN;
 		for (size_t h = 0; h < device->holders.len; h++)
 			keep_row(&view->rows[view->len++], &row, &device->holders.items[h], &at);
 	}
@@ -324,10 +324,17 @@ static bool is_holder(const struct row *row, const struct hf_pod *pod, const cha
 	return hf_streq(row->pod, pod->name) && hf_streq(row->ns, ns);
 }
 
-/* What was over before the pod began has nothing to do with it. */
+/* What began after the pod had let go of the device has nothing to do with it, by one clock. */
+static bool is_told_of(const struct row *row)
+{
+	return row->cls != NULL && (row->until == HF_TIME_NONE || row->first == HF_TIME_NONE ||
+				    row->first <= row->until);
+}
+
+/* Nor has what was over before it began. */
 static bool concerns(const struct row *row, const struct hf_pod *pod)
 {
-	return row->cls != NULL &&
+	return is_told_of(row) &&
 	       (!row->over || row->last == HF_TIME_NONE || pod->creation_time == HF_TIME_NONE ||
 		row->last >= pod->creation_time);
 }
@@ -367,7 +374,8 @@ static void see_late(const struct device_view *view, const struct hf_record *rec
 		const struct row *row = &view->rows[i];
 		bool present = false;
 
-		if (row->cls == NULL || !hf_streq(row->pod, record->pod) || !hf_streq(row->ns, ns))
+		if (!is_told_of(row) || row->over || !hf_streq(row->pod, record->pod) ||
+		    !hf_streq(row->ns, ns))
 			continue;
 		/* Its replacement may have come to the same node. */
 		for (size_t p = 0; p < seen->pods_len && !present; p++)
@@ -382,11 +390,10 @@ static void see_late(const struct device_view *view, const struct hf_record *rec
 }
 
 void hf_devices_see_records(const struct hf_devices *devices, const struct hf_job_view *job,
-			    const struct hf_moment *moment, struct hf_arena *arena,
-			    struct hf_observed *seen)
+			    struct hf_arena *arena, struct hf_observed *seen)
 {
 	const struct hf_ledger *ledger = &job->status.ledger;
-	const char **mended;
+	const char **sick;
 	const struct device_view *view;
 
 	if (ledger->records_len == 0)
@@ -394,14 +401,13 @@ void hf_devices_see_records(const struct hf_devices *devices, const struct hf_jo
 	view = view_at(devices, ledger->records[0].node);
 	if (view != NULL && ledger->records[0].pod != NULL)
 		see_late(view, &ledger->records[0], job->ns, arena, seen);
-	mended = HF_ARENA_ARRAY(arena, const char *, ledger->records_len);
+	sick = HF_ARENA_ARRAY(arena, const char *, ledger->records_len);
 	for (size_t i = 0; i < ledger->records_len; i++) {
 		if (ledger->records[i].cause != HF_CLASS_DEVICE)
 			continue;
 		view = view_at(devices, ledger->records[i].node);
-		if (view != NULL && view->known && !view->out &&
-		    moment->mono - view->seen_at < AGENT_SILENT)
-			mended[seen->mended_len++] = ledger->records[i].node;
+		if (view != NULL && view->out)
+			sick[seen->sick_len++] = ledger->records[i].node;
 	}
-	seen->mended = mended;
+	seen->sick = sick;
 }

@@ -71,7 +71,7 @@ static void test_without_agents_nothing_is_told(void **state)
 	assert_true(brain.steps > 0);
 	assert_int_equal(brain.n_devices, 0);
 	assert_int_equal(brain.n_late, 0);
-	assert_int_equal(brain.n_mended, 0);
+	assert_int_equal(brain.n_sick, 0);
 	assert_false(brain.watched);
 	assert_false(brain.nodes[0].has_agent);
 	assert_int_equal(brain.nodes[0].reported_at, HF_TIME_NONE);
@@ -131,8 +131,15 @@ static void test_an_agents_word_is_joined_with_the_pod_that_holds_the_device(voi
 		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2026-01-01T00:00:07Z\"")));
 	assert_int_equal(brain.n_devices, 1);
 	assert_false(brain.devices[0].held);
+	/* It had let go of the device when that failed. */
+	agent_says(
+		bench, 204, "2026-01-01T00:00:09Z",
+		SICK("Unhealthy", "reboot", "true",
+		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2025-12-31T23:59:59Z\"")));
+	assert_int_equal(brain.n_devices, 0);
+	assert_true(brain.watched);
 	/* Without a UID it is the name. */
-	agent_says(bench, 203, "2026-01-01T00:00:08Z",
+	agent_says(bench, 205, "2026-01-01T00:00:10Z",
 		   SICK("Degraded", "fabric", "true", HOLDER("")));
 	assert_int_equal(brain.n_devices, 1);
 	assert_false(brain.devices[0].fatal);
@@ -162,6 +169,37 @@ static void test_what_does_not_count_is_not_told(void **state)
 		agent_says(bench, 200 + (int)i, "2026-01-01T00:02:00Z", devices[i]);
 		assert_int_equal(brain.n_devices, 0);
 	}
+}
+
+static void test_what_concerns_the_last_record_is_told_late(void **state)
+{
+	static const char record[] =
+		",\"status\":{\"recovery\":{\"schema\":1,\"generation\":2,\"incident\":{\"id\":1,"
+		"\"openedAt\":\"2026-01-01T00:00:02.000000Z\",\"cause\":\"device\"},\"last\":{"
+		"\"generation\":2,\"incident\":1,\"cause\":\"device\",\"pod\":\"ddp-worker-1\","
+		"\"node\":\"a\"}}}";
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
+		   job_doc("ddp", "u-1", 8, record));
+	turn_for(bench, HF_SECOND);
+	assert_int_equal(brain.n_late, 0);
+	assert_int_equal(brain.n_sick, 0);
+	agent_says(
+		bench, 200, "2026-01-01T00:00:06Z",
+		SICK("Unhealthy", "reboot", "true",
+		     "\"holders\":[{\"namespace\":\"n\",\"pod\":\"ddp-worker-1\",\"uid\":\"gone\","
+		     "\"until\":\"2026-01-01T00:00:03Z\"},{\"namespace\":\"other\",\"pod\":"
+		     "\"ddp-worker-1\"}]"));
+	assert_int_equal(brain.n_late, 1);
+	assert_int_equal(brain.n_sick, 1);
+	assert_false(brain.watched);
+	/* Mended. */
+	agent_says(bench, 201, "2026-01-01T00:00:07Z",
+		   SICK("Healthy", "reboot", "false", HOLDER("")));
+	assert_int_equal(brain.n_late, 0);
+	assert_int_equal(brain.n_sick, 0);
 }
 
 static void test_a_device_that_is_out_without_a_fault_is_out(void **state)
@@ -203,6 +241,7 @@ int main(void)
 		N(test_a_missing_crd_holds_nothing_up_and_is_not_told),
 		N(test_an_agents_word_is_joined_with_the_pod_that_holds_the_device),
 		N(test_what_does_not_count_is_not_told),
+		N(test_what_concerns_the_last_record_is_told_late),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_only_what_is_new_is_a_report_and_silence_is_no_agent),
 	};

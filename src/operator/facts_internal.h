@@ -80,10 +80,9 @@ void hf_devices_see_node(const struct hf_devices *devices, const struct hf_momen
 /* What the agent of its node says of the pod's devices, behind what the pod's status says. */
 void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct hf_arena *arena,
 			struct hf_pod *pod);
-/* late and mended, by the records of the job; seen has its pods. */
+/* late and sick, by the records of the job; seen has its pods. */
 void hf_devices_see_records(const struct hf_devices *devices, const struct hf_job_view *job,
-			    const struct hf_moment *moment, struct hf_arena *arena,
-			    struct hf_observed *seen);
+			    struct hf_arena *arena, struct hf_observed *seen);
 
 /* --- asks.c -------------------------------------------------------------------------------- */
 

@@ -48,7 +48,7 @@ static void remember_devices(const struct hf_observed *seen)
 	const struct hf_pod *pod = seen->pods_len > 0 ? &seen->pods[0] : NULL;
 
 	brain.n_late = seen->late_len;
-	brain.n_mended = seen->mended_len;
+	brain.n_sick = seen->sick_len;
 	brain.n_devices = pod != NULL ? pod->devices_len : 0;
 	brain.watched = pod != NULL && pod->watched;
 	for (size_t i = 0; i < brain.n_devices && i < SEEN_MAX; i++) {

@@ -54,7 +54,7 @@ struct script {
 	/* Of the first pod, and what is told late; texts cut. */
 	struct hf_device_seen devices[SEEN_MAX];
 	char device_ids[SEEN_MAX][32], device_classes[SEEN_MAX][32];
-	size_t n_devices, n_late, n_mended;
+	size_t n_devices, n_late, n_sick;
 	bool watched;
 };
 extern struct script brain;

@@ -115,11 +115,10 @@ static void add_devices(struct hf_pod *pod, const struct hf_json *list, struct h
 
 static void read_late(struct moment *moment, const struct hf_json *root, struct hf_arena *arena)
 {
-	const struct hf_json *list = hf_json_get(root, "late"),
-			     *names = hf_json_get(root, "mended");
+	const struct hf_json *list = hf_json_get(root, "late"), *names = hf_json_get(root, "sick");
 	struct hf_late_seen *late =
 		HF_ARENA_ARRAY(arena, struct hf_late_seen, hf_json_len(list) + 1);
-	const char **mended = HF_ARENA_ARRAY(arena, const char *, hf_json_len(names) + 1);
+	const char **sick = HF_ARENA_ARRAY(arena, const char *, hf_json_len(names) + 1);
 
 	for (size_t i = 0; i < hf_json_len(list); i++)
 		late[i] = (struct hf_late_seen){
@@ -128,11 +127,11 @@ static void read_late(struct moment *moment, const struct hf_json *root, struct 
 			.device = device_of(hf_json_item(list, i)),
 		};
 	for (size_t i = 0; i < hf_json_len(names); i++)
-		mended[i] = hf_json_str(hf_json_item(names, i), "");
+		sick[i] = hf_json_str(hf_json_item(names, i), "");
 	moment->seen.late = late;
 	moment->seen.late_len = hf_json_len(list);
-	moment->seen.mended = mended;
-	moment->seen.mended_len = hf_json_len(names);
+	moment->seen.sick = sick;
+	moment->seen.sick_len = hf_json_len(names);
 }
 
 static void read_pods(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)

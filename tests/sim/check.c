@@ -91,7 +91,8 @@ static int64_t rank_is_there(struct sim *sim, const struct sim_job_truth *job, i
 	return 0;
 }
 
-/* Pods that have not ended, on nodes that cannot speak for them, or could not. */
+/* Pods that have not ended, on nodes that cannot speak for them, or could not, or with a device that
+ * is broken: they are charged before they are deleted. */
 static int64_t pods_away(struct sim *sim, const struct sim_job_truth *job)
 {
 	int64_t n = 0;
@@ -101,7 +102,7 @@ static int64_t pods_away(struct sim *sim, const struct sim_job_truth *job)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &uid, &value);) {
 		const struct sim_pod_truth *pod = value;
 
-		n += !pod->ended && pod->away && hf_streq(pod->job_uid, job->uid);
+		n += !pod->ended && (pod->away || pod->sick) && hf_streq(pod->job_uid, job->uid);
 	}
 	return n;
 }
@@ -735,6 +736,11 @@ void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node)
 void sim_check_away(struct sim *sim, const char *pod_uid)
 {
 	sim_pod_truth(sim, pod_uid)->away = true;
+}
+
+void sim_check_sick(struct sim *sim, const char *pod_uid)
+{
+	sim_pod_truth(sim, pod_uid)->sick = true;
 }
 
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid)

@@ -33,6 +33,7 @@ struct sim_pod_truth {
 	bool succeeded, gone;
 	bool known;     /* the operator asked for its end: it knew what it was */
 	bool disrupted; /* its end was the cluster's doing */
+	bool sick;      /* its device was broken at some time */
 	bool away;      /* its node was dead, cut off or shut down at some time */
 	bool refused;   /* by its kubelet */
 	bool oom;
@@ -83,6 +84,8 @@ void sim_check_oom(struct sim *sim, const char *pod_uid);
 void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
 /* Its node is, or was for a while, unable to speak for it. */
 void sim_check_away(struct sim *sim, const char *pod_uid);
+/* Its device is broken. */
+void sim_check_sick(struct sim *sim, const char *pod_uid);
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
 /* check_nodes.c */
 void sim_check_forced(struct sim *sim, const struct hf_request *request);

@@ -9,6 +9,12 @@
 
 /* --- the end ------------------------------------------------------------------------------- */
 
+/* One that was given up, on a node that came back or for its device, may have succeeded after all. */
+static bool may_count(const struct sim_pod_truth *pod)
+{
+	return pod->ended && (!pod->succeeded || pod->gone || pod->away || pod->sick);
+}
+
 /* 4: at the end the restarts counted are those that happened, but for unseen ones. */
 static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 {
@@ -22,8 +28,7 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 	 * have been an incident of its own; so may each restart in place. */
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		const struct sim_pod_truth *pod = value;
-		/* One that was given up on a node that came back may have succeeded after all. */
-		bool first = pod->ended && (!pod->succeeded || pod->gone || pod->away);
+		bool first = may_count(pod);
 		void *other;
 
 		if (!hf_streq(pod->job_uid, hf_doc_uid(job)))
@@ -47,13 +52,23 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 			 (long long)incidents);
 }
 
+static void check_budget(struct sim *sim, struct hf_doc *job, const struct hf_json *status,
+			 const char *budget, int64_t truth)
+{
+	int64_t charged = sim_ledger_int(status, "restarts", budget);
+
+	if (charged > truth)
+		sim_fail(sim, "4 restarts match the truth", "%s: %s %lld of %lld", hf_doc_name(job),
+			 budget, (long long)charged, (long long)truth);
+}
+
 /* 4 and 21, by class: what is charged to a class was seen to happen in it; the application never
  * pays for what a disruption or a refusal of the kubelet did, but for memory it does.  A pod that vanished without the
  * operator's doing counts as the infrastructure's. */
 static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 {
 	HF_AUTO_JSON status = sim_status(job);
-	int64_t application = 0, infrastructure = 0, ends = 0;
+	int64_t application = 0, infrastructure = 0, device = 0, ends = 0;
 	bool away = false;
 	const char *key;
 	void *value;
@@ -65,6 +80,7 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 			continue;
 		application += (int64_t)pod->restarts +
 			       (pod->failed && !pod->refused && (pod->failed_alone || pod->oom));
+		device += pod->sick ? 1 + (int64_t)pod->restarts : 0;
 		ends += (int64_t)pod->restarts + pod->ended;
 		away = away || pod->away;
 		infrastructure +=
@@ -73,16 +89,9 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 	/* Peers of a node that is lost die of that, whatever they say. */
 	if (away)
 		infrastructure = ends;
-	if (sim_ledger_int(status, "restarts", "application") > application)
-		sim_fail(sim, "4 restarts match the truth", "%s: application %lld of %lld",
-			 hf_doc_name(job),
-			 (long long)sim_ledger_int(status, "restarts", "application"),
-			 (long long)application);
-	if (sim_ledger_int(status, "restarts", "infrastructure") > infrastructure)
-		sim_fail(sim, "4 restarts match the truth", "%s: infrastructure %lld of %lld",
-			 hf_doc_name(job),
-			 (long long)sim_ledger_int(status, "restarts", "infrastructure"),
-			 (long long)infrastructure);
+	check_budget(sim, job, status, "application", application);
+	check_budget(sim, job, status, "infrastructure", infrastructure);
+	check_budget(sim, job, status, "device", device);
 }
 
 /* Liveness: when faults stop, every job ends, or is suspended with nothing running. */

@@ -176,6 +176,7 @@ static void process_starts(struct sim_pod *pod)
 		 pod->restarts);
 	sim_check_process_starts(sim, pod->uid);
 	report_running(pod);
+	sim_device_pod(pod->node, pod->name, pod->uid, false);
 	pod->scripted = sim->script == NULL ? NULL : scripted(pod);
 	if (pod->scripted != NULL)
 		hf_timer_arm(pod->timer, pod->scripted->after);
@@ -207,6 +208,7 @@ static void see_end(struct sim_pod *pod, const char *more)
 	}
 	pod->state = POD_OVER;
 	hf_timer_disarm(pod->timer);
+	sim_device_pod(pod->node, pod->name, pod->uid, false);
 	sim_tell(sim, "kubelet: %s exited with %d%s", pod->name, pod->code, more);
 	/* A container is seen to have ended before its pod is. */
 	if (more[0] == '\0')
@@ -286,6 +288,7 @@ static void pod_bind(struct sim_pod *pod)
 		return;
 	}
 	sim_check_bound(sim, pod->uid, node->name);
+	sim_device_pod(node, pod->name, pod->uid, false);
 	if (!sim_node_alive(node))
 		sim_check_away(sim, pod->uid);
 	pod->state = POD_BOUND;
@@ -533,6 +536,39 @@ void sim_kubelet_up(struct sim_node *node)
 	HF_VEC_RELEASE(&list.pods);
 }
 
+void sim_kubelet_device_fails(struct sim_node *node)
+{
+	static const int codes[] = {1, 137, 139};
+	struct sim *sim = node->sim;
+	bool hang = sim_how(sim, 2) == 0;
+	struct pods list;
+
+	pods_of(node, &list);
+	for (size_t i = 0; i < list.pods.len; i++) {
+		struct sim_pod *pod = list.pods.items[i];
+
+		sim_check_sick(sim, pod->uid);
+		if (pod->state == POD_RUNNING && !hang)
+			process_exits(pod, codes[sim_how(sim, HF_ARRAY_LEN(codes))], "");
+	}
+	HF_VEC_RELEASE(&list.pods);
+}
+
+void sim_kubelet_each(struct sim_node *node,
+		      void (*fn)(void *arg, const char *name, const char *uid, bool over),
+		      void *arg)
+{
+	struct pods list;
+
+	pods_of(node, &list);
+	for (size_t i = 0; i < list.pods.len; i++) {
+		const struct sim_pod *pod = list.pods.items[i];
+
+		fn(arg, pod->name, pod->uid, pod->state == POD_OVER || pod->state == POD_ZOMBIE);
+	}
+	HF_VEC_RELEASE(&list.pods);
+}
+
 void sim_kubelet_shutdown(struct sim_node *node)
 {
 	struct sim *sim = node->sim;
@@ -580,6 +616,8 @@ static void pod_gone(struct sim_pod *pod)
 {
 	pod->state = POD_ZOMBIE;
 	sim_check_given_up(pod->sim, pod->uid);
+	if (pod->node != NULL)
+		sim_device_pod(pod->node, pod->name, pod->uid, true);
 	if (!pod->process)
 		hf_map_remove(pod->sim->kubelet->pods, pod->uid);
 	else

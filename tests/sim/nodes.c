@@ -430,6 +430,7 @@ void sim_node_happens(struct sim_node *node, enum sim_trouble kind)
 		[SIM_DRAINED] = drained,
 		[SIM_NODE_CLOCK] = clock_steps,
 		[SIM_KCM_RESTART] = kcm_restarts,
+		[SIM_DEVICE_FAILED] = sim_device_fails,
 	};
 
 	hf_assert(deeds[kind] != NULL);
@@ -482,6 +483,7 @@ void sim_nodes_init(struct sim *sim)
 		node->timer = hf_timer_create(sim->loop, on_fate, node);
 		sim_node_make(node);
 	}
+	sim_devices_init(sim);
 	deed_arm(sim);
 }
 
@@ -497,6 +499,7 @@ void sim_nodes_calm(struct sim *sim)
 {
 	size_t dead = 0;
 
+	sim_devices_calm(sim);
 	for (size_t i = 0; i < sim->nodes->n; i++) {
 		struct sim_node *node = &sim->nodes->nodes[i];
 
@@ -531,6 +534,7 @@ bool sim_nodes_are_well(const struct sim *sim)
 
 void sim_nodes_release(struct sim *sim)
 {
+	sim_devices_release(sim);
 	for (size_t i = 0; i < sim->nodes->n; i++)
 		hf_timer_destroy(sim->nodes->nodes[i].timer);
 	hf_timer_destroy(sim->nodes->deeds);

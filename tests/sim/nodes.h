@@ -35,6 +35,9 @@ struct sim_node {
 	hf_time clock;                /* of the machine, against the API server's */
 	struct hf_timer *timer;       /* the next turn of its fate */
 
+	/* devices.c: one device, which all its pods hold */
+	struct sim_device *device; /* NULL: no agent, and nothing to tell of */
+
 	/* the belief */
 	bool exists; /* its Node object */
 	hf_time gone_since;
@@ -78,6 +81,14 @@ void sim_nodes_asked(struct sim *sim, const struct hf_request *request);
 void sim_node_write(struct sim_node *node); /* Ready and taints, as they are believed */
 void sim_node_make(struct sim_node *node);
 
+/* --- devices.c: a device of each machine, and its agent --- */
+void sim_devices_init(struct sim *sim);
+void sim_devices_release(struct sim *sim);
+void sim_devices_calm(struct sim *sim); /* all are mended */
+void sim_device_fails(struct sim_node *node);
+/* A pod there has begun, ended or gone: its agent tells of it soon. */
+void sim_device_pod(struct sim_node *node, const char *name, const char *uid, bool gone);
+
 /* --- lifecycle.c: the controllers that act upon nodes --- */
 void sim_lifecycle_init(struct sim *sim);
 void sim_lifecycle_release(struct sim *sim);
@@ -94,6 +105,12 @@ void sim_pod_mark(struct sim *sim, const char *name, const char *type, const cha
 void sim_kubelet_down(struct sim_node *node); /* it can say nothing; power may be gone */
 void sim_kubelet_up(struct sim_node *node);
 void sim_kubelet_shutdown(struct sim_node *node); /* gracefully */
+/* Processes on it hang, or exit with that code. */
+void sim_kubelet_device_fails(struct sim_node *node);
+/* Each pod there. */
+void sim_kubelet_each(struct sim_node *node,
+		      void (*fn)(void *arg, const char *name, const char *uid, bool over),
+		      void *arg);
 
 /* One of the troubles of nodes. */
 void sim_node_happens(struct sim_node *node, enum sim_trouble kind);

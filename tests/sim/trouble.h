@@ -92,7 +92,8 @@ enum sim_group {
 	X(OUT_OF_SERVICE, "out-of-service", NODE, 10, 10)                                          \
 	X(DRAINED, "drained", NODE, 10, 10)                                                        \
 	X(NODE_CLOCK, "node-clock", NODE, 5, 5)                                                    \
-	X(KCM_RESTART, "kcm-restart", NODE, 5, 5)
+	X(KCM_RESTART, "kcm-restart", NODE, 5, 5)                                                  \
+	X(DEVICE_FAILED, "device-failed", NODE, 20, 40)
 
 #define SIM_KIND(kind, name, group, little, much) SIM_##kind,
 enum sim_trouble { SIM_TROUBLES_LIST(SIM_KIND) SIM_TROUBLES };

@@ -14,7 +14,7 @@ MERGE, JSON, APPLY = ("application/merge-patch+json", "application/json",
 # Where a resource lives; the rest is under /api/v1.
 GROUPS = {
     "horizontalpodautoscalers": "autoscaling/v2",
-    "deployments": "apps/v1",
+    "deployments": "apps/v1", "devicehealths": "holdfast.dev/v1alpha1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",
     "rolebindings": "rbac.authorization.k8s.io/v1",
     "clusterroles": "rbac.authorization.k8s.io/v1",

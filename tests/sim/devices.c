@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/nodes.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "sim/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * A device of each machine, which all its pods hold.  When it fails, their processes hang or exit,
+ * and the agent tells of it within some seconds, by the machine's clock: before or after the pods'
+ * ends are seen, or while nobody can hear it.  A new pod there gets the same broken device.
+ */
+#define TELL_MAX (4 * HF_SECOND)
+#define TELL_LATE_MAX HF_MINUTE /* later than anybody waits */
+#define MEND_MIN HF_MINUTE
+#define MEND_MAX (20 * HF_MINUTE)
+#define AGAIN (5 * HF_SECOND) /* the agent cannot reach the API server */
+#define GONE_MAX 8            /* holders that are remembered */
+#define TEXT_MAX 8192
+
+struct gone {
+	char name[64], uid[64];
+	hf_time until;
+};
+
+struct sim_device {
+	struct sim_node *node;
+	struct hf_timer *tell, *mend;
+	bool sick, late;
+	hf_time first, last; /* of its fault, the machine's clock; NONE: there was none */
+	struct gone gone[GONE_MAX];
+	size_t n_gone;
+	struct hf_strbuf *holders; /* while the agent writes */
+};
+
+static hf_time machine_time(const struct sim_node *node)
+{
+	return hf_loop_wall(node->sim->loop) + node->clock;
+}
+
+static void tell_soon(struct sim_device *device, hf_time within)
+{
+	if (!hf_timer_armed(device->tell))
+		hf_timer_arm(device->tell, HF_MS + sim_span(device->node->sim, within));
+}
+
+static void remember(struct sim_device *device, const char *name, const char *uid)
+{
+	struct gone *gone = NULL;
+
+	for (size_t i = 0; i < device->n_gone; i++)
+		if (hf_streq(device->gone[i].uid, uid))
+			return;
+	if (device->n_gone == GONE_MAX) {
+		for (size_t i = 1; i < GONE_MAX; i++)
+			device->gone[i - 1] = device->gone[i];
+		device->n_gone--;
+	}
+	gone = &device->gone[device->n_gone++];
+	gone->until = machine_time(device->node);
+	snprintf(gone->name, sizeof(gone->name), "%s", name);
+	snprintf(gone->uid, sizeof(gone->uid), "%s", uid);
+}
+
+static void add_holder(struct hf_strbuf *sb, const char *name, const char *uid, hf_time until)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_strbuf_addf(sb, "%s{\"namespace\":\"default\",\"pod\":\"%s\",\"uid\":\"%s\"",
+		       sb->len > 0 ? "," : "", name, uid);
+	if (until != HF_TIME_NONE) {
+		hf_time_format_micro(until, text);
+		hf_strbuf_addf(sb, ",\"until\":\"%s\"", text);
+	}
+	hf_strbuf_addf(sb, "}");
+}
+
+static void note_holder(void *arg, const char *name, const char *uid, bool over)
+{
+	struct sim_device *device = arg;
+
+	if (over)
+		remember(device, name, uid);
+	else
+		add_holder(device->holders, name, uid, HF_TIME_NONE);
+}
+
+static void write_health(struct sim_device *device)
+{
+	struct sim_node *node = device->node;
+	struct sim *sim = node->sim;
+	HF_AUTO_STRBUF holders = HF_STRBUF_INIT(TEXT_MAX);
+	char text[TEXT_MAX + 1024], now[HF_TIME_TEXT_MAX], first[HF_TIME_TEXT_MAX];
+	char last[HF_TIME_TEXT_MAX], fault[512] = "";
+
+	device->holders = &holders;
+	sim_kubelet_each(node, note_holder, device);
+	for (size_t i = 0; i < device->n_gone; i++)
+		add_holder(&holders, device->gone[i].name, device->gone[i].uid,
+			   device->gone[i].until);
+	hf_time_format_micro(machine_time(node), now);
+	if (device->first != HF_TIME_NONE) {
+		hf_time_format_micro(device->first, first);
+		hf_time_format_micro(device->last, last);
+		snprintf(fault, sizeof(fault),
+			 "{\"detector\":\"xid\",\"code\":79,\"class\":\"reboot\",\"active\":%s,"
+			 "\"firstTime\":\"%s\",\"lastTime\":\"%s\"}",
+			 device->sick ? "true" : "false", first, last);
+	}
+	snprintf(text, sizeof(text),
+		 "{\"status\":{\"observedTime\":\"%s\",\"devices\":[{\"id\":\"0000:1a:00.0\","
+		 "\"state\":\"%s\",\"faults\":[%s],\"holders\":[%s]}]}}",
+		 now, device->sick ? "Unhealthy" : "Healthy", fault,
+		 holders.data != NULL ? holders.data : "");
+	sim_patch(sim, &hf_devicehealths, NULL, node->name, "status", text);
+	sim_tell(sim, "agent: %s is %s", node->name, device->sick ? "sick" : "well");
+}
+
+static void on_tell(void *arg)
+{
+	struct sim_device *device = arg;
+	struct sim_node *node = device->node;
+	char text[256];
+	HF_AUTO_DOC body = NULL;
+
+	if (!sim_node_alive(node) || !node->exists) {
+		hf_timer_arm(device->tell, AGAIN);
+		return;
+	}
+	if (hf_local_peek(node->sim->local, &hf_devicehealths, NULL, node->name) == NULL) {
+		snprintf(text, sizeof(text),
+			 "{\"apiVersion\":\"holdfast.dev/v1alpha1\",\"kind\":\"DeviceHealth\","
+			 "\"metadata\":{\"name\":\"%s\"}}",
+			 node->name);
+		body = hf_doc_from_text(text, strlen(text));
+		const struct hf_request request = {
+			.verb = HF_VERB_CREATE, .resource = &hf_devicehealths, .body = body};
+
+		sim_apply(node->sim, &request);
+	}
+	write_health(device);
+}
+
+static void mend(void *arg)
+{
+	struct sim_device *device = arg;
+
+	if (!device->sick)
+		return;
+	device->sick = false;
+	sim_tell(device->node->sim, "world: the device of %s is mended", device->node->name);
+	tell_soon(device, TELL_MAX);
+}
+
+void sim_device_fails(struct sim_node *node)
+{
+	struct sim_device *device = node->device;
+	struct sim *sim = node->sim;
+
+	if (device == NULL || device->sick || !node->power)
+		return;
+	device->sick = true;
+	device->first = device->last = machine_time(node);
+	sim_tell(sim, "world: the device of %s fails", node->name);
+	sim_kubelet_device_fails(node);
+	hf_timer_arm(device->mend, MEND_MIN + sim_how_span(sim, MEND_MAX));
+	/* What it was about to tell is overtaken by this. */
+	hf_timer_arm(device->tell,
+		     HF_MS + sim_how_span(sim, sim_how(sim, 4) == 0 ? TELL_LATE_MAX : TELL_MAX));
+}
+
+void sim_device_pod(struct sim_node *node, const char *name, const char *uid, bool gone)
+{
+	struct sim_device *device = node->device;
+
+	if (device == NULL)
+		return;
+	if (gone)
+		remember(device, name, uid);
+	else if (device->sick)
+		sim_check_sick(node->sim, uid);
+	tell_soon(device, TELL_MAX);
+}
+
+void sim_devices_calm(struct sim *sim)
+{
+	for (size_t i = 0; i < sim->nodes->n; i++)
+		if (sim->nodes->nodes[i].device != NULL)
+			mend(sim->nodes->nodes[i].device);
+}
+
+void sim_devices_init(struct sim *sim)
+{
+	/* Without the trouble there are no agents, and all is as before there were any. */
+	if (sim->mood.weight[SIM_DEVICE_FAILED] == 0 || sim->script != NULL)
+		return;
+	for (size_t i = 0; i < sim->nodes->n; i++) {
+		struct sim_node *node = &sim->nodes->nodes[i];
+
+		node->device = hf_xcalloc(1, sizeof(*node->device));
+		*node->device = (struct sim_device){
+			.node = node, .first = HF_TIME_NONE, .last = HF_TIME_NONE};
+		node->device->tell = hf_timer_create(sim->loop, on_tell, node->device);
+		node->device->mend = hf_timer_create(sim->loop, mend, node->device);
+		tell_soon(node->device, TELL_MAX);
+	}
+}
+
+void sim_devices_release(struct sim *sim)
+{
+	for (size_t i = 0; i < sim->nodes->n; i++) {
+		struct sim_device *device = sim->nodes->nodes[i].device;
+
+		if (device == NULL)
+			continue;
+		hf_timer_destroy(device->tell);
+		hf_timer_destroy(device->mend);
+		free(device);
+	}
+}
