@@ -704,7 +704,7 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	if (job != NULL) {
 		job->ended[pod->role][pod->index]++;
 		job->ends++;
-		job->ours += pod->known && !pod->away;
+		job->ours += pod->known && !pod->away && !pod->sick;
 		sim_check_ended(sim, job, pod, after);
 	}
 }
