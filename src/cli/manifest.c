@@ -157,9 +157,10 @@ static void choose_name(struct hf_json *meta)
 
 /* ---- pods --------------------------------------------------------------------------------- */
 
-/* No image is pulled here, so nothing but a command says what to run. */
+/* No image is pulled here, so nothing but a command says what to run.  Of a role whose first
+ * container gets one from the operator, that is not looked at. */
 static void warn_of_commands(const struct loading *ld, const struct hf_json *spec,
-			     const char *field)
+			     const char *field, bool first_given)
 {
 	static const char *const lists[] = {"initContainers", "containers"};
 
@@ -167,7 +168,8 @@ static void warn_of_commands(const struct loading *ld, const struct hf_json *spe
 		const struct hf_json *list = hf_json_get(spec, lists[l]);
 		for (size_t i = 0; i < hf_json_len(list); i++) {
 			HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
-			if (hf_json_len(hf_json_get(hf_json_item(list, i), "command")) > 0)
+			if (hf_json_len(hf_json_get(hf_json_item(list, i), "command")) > 0 ||
+			    (first_given && l == 1 && i == 0))
 				continue;
 			hf_strbuf_addf(&text, "%s.%s[%zu].command", field, lists[l], i);
 			int line = hf_yaml_find(ld->yaml, ld->doc, text.data).line;
@@ -199,7 +201,10 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 			continue;
 		hf_strbuf_addf(&field, "spec.%s[%s].template.spec", framework->replicas_key, key);
 		hf_pod_rules_check(spec, field.data, errors);
-		warn_of_commands(ld, spec, field.data);
+		int role = hf_framework_role(framework, key);
+
+		warn_of_commands(ld, spec, field.data,
+				 role >= 0 && framework->roles[role].given_command);
 	}
 }
 

@@ -22,6 +22,7 @@ struct hf_role_type {
 	/* There is one at most, and its pod is called "<job>-<type>" and has no label
 	 * replica-index. */
 	bool single;
+	bool given_command; /* a first container without a command gets one from `pod` */
 };
 
 /* Of one variable's value: what Linux lets a process be started with (MAX_ARG_STRLEN, 128 KiB
@@ -96,7 +97,7 @@ struct hf_framework {
 	struct hf_role_type roles[HF_ROLES_MAX]; /* the order of everything: status, creates */
 	int roles_len;
 
-	bool any_name;             /* no rule about metadata.name, as there are no services */
+	bool any_name; /* any an API server takes, as there are no services; else a DNS label */
 	bool reads_containers;     /* env, limits and command of containers are read */
 	unsigned extra_kinds;      /* HF_EXTRA_BIT of every kind that `extras` may name */
 	const char *failed_reason; /* of the condition when replicas failed; NULL: "<Kind>Failed" */

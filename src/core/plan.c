@@ -337,6 +337,21 @@ static bool is_list(enum hf_edit_kind kind)
 	       kind == HF_EDIT_ENV_FIELD;
 }
 
+/* Edits of a container's words and of volumes. */
+static void render_word(const struct hf_edit *edit, struct hf_strbuf *sb)
+{
+	if (edit->kind == HF_EDIT_VOLUME_CONFIG) {
+		text(sb, "configMap", edit->value);
+		for (size_t i = 0; i < edit->files_len; i++)
+			hf_strbuf_addf(sb, ", %s: 0%o", edit->files[i].name,
+				       (unsigned)edit->files[i].mode);
+		return;
+	}
+	text(sb, edit->kind == HF_EDIT_MOUNT ? "at" : "word", edit->value);
+	if (edit->kind != HF_EDIT_VOLUME_EMPTY)
+		hf_strbuf_addf(sb, ", container: %d", edit->container);
+}
+
 static void render_other(const struct hf_edit *edit, struct hf_strbuf *sb)
 {
 	size_t mark;
@@ -354,15 +369,8 @@ static void render_other(const struct hf_edit *edit, struct hf_strbuf *sb)
 	} else if (edit->kind == HF_EDIT_PORT) {
 		number(sb, "number", edit->number);
 		hf_strbuf_addf(sb, ", container: %d", edit->container);
-	} else if (edit->kind == HF_EDIT_VOLUME_CONFIG) {
-		text(sb, "configMap", edit->value);
-		for (size_t i = 0; i < edit->files_len; i++)
-			hf_strbuf_addf(sb, ", %s: 0%o", edit->files[i].name,
-				       (unsigned)edit->files[i].mode);
-	} else if (edit->kind >= HF_EDIT_COMMAND && edit->kind <= HF_EDIT_VOLUME_EMPTY) {
-		text(sb, edit->kind == HF_EDIT_MOUNT ? "at" : "word", edit->value);
-		if (edit->kind != HF_EDIT_VOLUME_EMPTY)
-			hf_strbuf_addf(sb, ", container: %d", edit->container);
+	} else if (edit->kind >= HF_EDIT_COMMAND) {
+		render_word(edit, sb);
 	} else if (edit->add) {
 		render_build(edit->add, sb);
 	} else {

@@ -63,7 +63,8 @@ static void one_of(struct hf_field_errors *errors, const char *value, const char
 static void check_name(const struct hf_job_view *view, struct hf_field_errors *errors)
 {
 	const char *name = view->name ? view->name : "";
-	const char *problem = hf_dns1035_label_problem(name);
+	const char *problem = view->framework->any_name ? hf_dns1123_subdomain_problem(name)
+							: hf_dns1035_label_problem(name);
 
 	if (!problem)
 		return;
@@ -373,8 +374,7 @@ void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *o
 	hf_assert(view->framework && errors->arena);
 	if (unnameable)
 		hf_field_warn(errors, "%s", unnameable);
-	if (!view->framework->any_name)
-		check_name(view, errors);
+	check_name(view, errors);
 	check_managed_by(view, old, errors);
 	if (view->framework->validate)
 		view->framework->validate(view, errors);

@@ -188,7 +188,8 @@ int hf_kcheck_container(const struct hf_json *container, const struct hf_json *s
 			     err);
 
 	(void)snprintf(context_path, sizeof(context_path), "%.100s.securityContext", path);
-	if (!rc && hf_json_len(hf_json_get(container, "command")) == 0)
+	if (!rc && hf_json_len(hf_json_get(container, "command")) == 0 &&
+	    !hf_kubectl_is_delivery(container))
 		rc = hf_error_set(
 			err, HF_E_UNSUPPORTED,
 			"%s.command is needed: images are not pulled here, so there is no "

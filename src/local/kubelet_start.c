@@ -110,6 +110,17 @@ static const char *const *expand_all(const struct hf_json *container, const char
 	return argv;
 }
 
+/* There is no image to bring kubectl from: this program brings its stand-in. */
+static const char *const *delivery(const struct hf_kpod *pod, struct hf_arena *arena)
+{
+	const char *words[] = {pod->kubelet->exe, "shim", "deliver", pod->kubelet->pods_dir,
+			       pod->ns};
+	const char **argv = HF_ARENA_ARRAY(arena, const char *, HF_ARRAY_LEN(words) + 1);
+
+	memcpy(argv, words, sizeof(words));
+	return argv;
+}
+
 /* HOME of the user it runs as; what the pod sets wins. */
 static void set_home(const struct hf_run *run, const char **env, struct hf_arena *arena)
 {
@@ -273,7 +284,9 @@ static int build(struct hf_kpod *pod, struct hf_kpod_container *c, struct hf_are
 					 : check_in_place(mounts, err);
 	if (rc)
 		return rc;
-	run->argv = expand_all(c->spec, run->env, arena);
+	run->argv = hf_kubectl_is_delivery(c->spec) ? delivery(pod, arena)
+						    : expand_all(c->spec, run->env, arena);
+	run->init = c->init;
 	run->cwd = hf_json_path_str(c->spec, "workingDir", NULL);
 	run->mounts = mounts->items;
 	run->n_mounts = pod->config.isolate ? mounts->n : 0;

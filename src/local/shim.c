@@ -45,6 +45,8 @@ struct container {
 	struct hf_child_report end; /* type 0: none came */
 	struct hf_cgroup group;
 	struct hf_log_sink *log;
+	struct hf_arena *arena; /* of run */
+	struct hf_run run;
 };
 
 struct shim {
@@ -204,6 +206,7 @@ static void release_container(struct container *c)
 	hf_fd_cleanup(&c->err);
 	hf_fd_cleanup(&c->report);
 	free(c->log);
+	hf_arena_destroy(c->arena);
 	memset(c, 0, sizeof(*c));
 	c->out = c->err = c->report = -1;
 }
@@ -382,10 +385,8 @@ static void start(struct shim *shim, const char *name, unsigned attempt, unsigne
 		  struct hf_error *err)
 {
 	const struct hf_container_past *past = hf_pod_past_find(&shim->journal.past, name);
-	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
 	struct container *c = free_slot(shim);
 	struct hf_journal_record r;
-	struct hf_run run;
 
 	hf_error_clear(err);
 	if (past && (attempt <= past->last.number || find(shim, name)))
@@ -394,8 +395,9 @@ static void start(struct shim *shim, const char *name, unsigned attempt, unsigne
 		(void)hf_error_set(err, HF_E_TOO_MANY, "the pod takes no more containers");
 		return;
 	}
+	c->arena = hf_arena_create(ARENA_BYTES_MAX);
 	if (prepare(shim, c, name, attempt, err) != 0 ||
-	    read_run(shim, name, attempt, arena, &run, err) != 0) {
+	    read_run(shim, name, attempt, c->arena, &c->run, err) != 0) {
 		release_container(c);
 		return;
 	}
@@ -405,7 +407,7 @@ static void start(struct shim *shim, const char *name, unsigned attempt, unsigne
 		release_container(c);
 		return;
 	}
-	if (launch(shim, c, &run, err) != 0) {
+	if (launch(shim, c, &c->run, err) != 0) {
 		r = record_of(c, HF_JOURNAL_FAIL);
 		(void)snprintf(r.text, sizeof(r.text), "%s", err->text);
 		hf_error_clear(err);
@@ -491,15 +493,88 @@ static void obey(struct shim *shim, int client, char *message)
 	}
 }
 
+/* --- exec --- */
+
+/* The one of that name; without a name the first that is no init container. */
+static const struct container *find_for_exec(const struct shim *shim, const char *name)
+{
+	for (size_t i = 0; i < HF_POD_CONTAINERS_MAX; i++) {
+		const struct container *c = &shim->containers[i];
+
+		if (c->pid && c->started && (name[0] ? hf_streq(c->name, name) : !c->run.init))
+			return c;
+	}
+	return NULL;
+}
+
+/* text: the container's name, then words, each behind a NUL. */
+static void exec_in(struct shim *shim, int client, const char *text, size_t len, const int stdio[3])
+{
+	const struct container *c = find_for_exec(shim, text);
+	const char *argv[HF_SHIM_EXEC_WORDS_MAX + 1];
+	struct hf_exec exec = {.pod = &shim->pod, .argv = argv, .client = client};
+	size_t n = 0;
+
+	for (const char *word = text + strlen(text) + 1;
+	     word < text + len && n < HF_SHIM_EXEC_WORDS_MAX; word += strlen(word) + 1)
+		argv[n++] = word;
+	argv[n] = NULL;
+	if (!c || shim->stopping || shim->quitting) {
+		tell(client, "wait");
+		return;
+	}
+	exec.run = &c->run;
+	exec.cgroup = &c->group;
+	exec.pid = c->pid;
+	memcpy(exec.stdio, stdio, sizeof(exec.stdio));
+	if (n == 0 || hf_exec_start(&exec) < 0)
+		tell(client, "fail it cannot be started");
+}
+
+/* Three or none: what came beyond them is closed by the kernel. */
+static bool take_stdio(struct msghdr *message, int ret_stdio[3])
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+
+	ret_stdio[0] = ret_stdio[1] = ret_stdio[2] = -1;
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+		return false;
+	memcpy(ret_stdio, CMSG_DATA(header),
+	       header->cmsg_len >= CMSG_LEN(3 * sizeof(int)) ? 3 * sizeof(int)
+							     : header->cmsg_len - CMSG_LEN(0));
+	return header->cmsg_len == CMSG_LEN(3 * sizeof(int));
+}
+
 static void read_client(struct shim *shim, int *client)
 {
-	char message[HF_SHIM_MESSAGE_MAX + 1];
-	ssize_t n = recv(*client, message, sizeof(message) - 1, 0);
+	static char text[HF_SHIM_EXEC_MAX + 1];
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(3 * sizeof(int))];
+	} control;
+	struct iovec part = {.iov_base = text, .iov_len = HF_SHIM_EXEC_MAX};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control.bytes,
+				 .msg_controllen = sizeof(control.bytes)};
+	ssize_t n = recvmsg(*client, &message, MSG_CMSG_CLOEXEC);
+	int stdio[3] = {-1, -1, -1};
 
 	if (n > 0) {
-		message[n] = '\0';
-		obey(shim, *client, message);
-		tell(*client, "journal");
+		bool passed = take_stdio(&message, stdio);
+
+		text[n] = '\0';
+		if (passed && hf_str_has_prefix(text, "exec ")) {
+			exec_in(shim, *client, text + strlen("exec "), (size_t)n - strlen("exec "),
+				stdio);
+			/* The helper has its own. */
+			hf_fd_cleanup(client);
+		} else {
+			obey(shim, *client, text);
+			tell(*client, "journal");
+		}
+		for (size_t i = 0; i < HF_ARRAY_LEN(stdio); i++)
+			hf_fd_cleanup(&stdio[i]);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		hf_fd_cleanup(client);
 	}

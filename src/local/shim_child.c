@@ -93,7 +93,7 @@ void hf_child_kill_strays(const pid_t *keep, size_t n_keep)
 
 /* --- the program --- */
 
-static void set_signals(bool blocked)
+void hf_child_signals(bool blocked)
 {
 	sigset_t set;
 
@@ -115,31 +115,35 @@ HF_NORETURN static void complain(int fd, const char *stage)
 	_exit(HF_START_FAILED_CODE);
 }
 
-static void change_user(const struct hf_run *run, int complaints)
+const char *hf_child_change_user(const struct hf_run *run)
 {
 	gid_t groups[HF_RUN_GROUPS_MAX];
 
 	if (run->uid < 0 && run->gid < 0 && run->n_groups == 0)
-		return;
+		return NULL;
 	for (size_t i = 0; i < run->n_groups; i++)
 		groups[i] = (gid_t)run->groups[i];
 	/* An unprivileged user namespace forbids this, and its user has nothing to change. */
 	if (geteuid() == 0 && setgroups(run->n_groups, groups) < 0)
-		complain(complaints, "set groups");
+		return "set groups";
 	if (run->gid >= 0 && setresgid((gid_t)run->gid, (gid_t)run->gid, (gid_t)run->gid) < 0)
-		complain(complaints, "set group");
+		return "set group";
 	if (run->uid >= 0 && setresuid((uid_t)run->uid, (uid_t)run->uid, (uid_t)run->uid) < 0)
-		complain(complaints, "set user");
+		return "set user";
+	return NULL;
 }
 
 HF_NORETURN static void become_program(const struct hf_child *child, int complaints)
 {
 	const struct hf_run *run = child->run;
+	const char *stage;
 
 	(void)setsid();
 	if (dup2(child->out, STDOUT_FILENO) < 0 || dup2(child->err, STDERR_FILENO) < 0)
 		complain(complaints, "set up output");
-	change_user(run, complaints);
+	stage = hf_child_change_user(run);
+	if (stage)
+		complain(complaints, stage);
 	/* Behind the change of user, which forgets it. */
 	if (!child->pod->pid_ns)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -148,7 +152,7 @@ HF_NORETURN static void become_program(const struct hf_child *child, int complai
 	if (chdir(run->cwd ? run->cwd : "/") < 0)
 		complain(complaints, "chdir");
 	(void)umask(022);
-	set_signals(false);
+	hf_child_signals(false);
 	errno = hf_shim_exec(run->argv, run->env);
 	complain(complaints, "exec");
 }
@@ -298,7 +302,7 @@ HF_NORETURN static void init_main(const struct hf_child *child)
 
 	/* Blocked signals wait for watch_program, even those the first process of a
 	 * namespace would never see. */
-	set_signals(true);
+	hf_child_signals(true);
 	(void)setsid();
 	close_all_but(child);
 	tie_to_shim(child);

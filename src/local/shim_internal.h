@@ -37,9 +37,13 @@
  *     signal NAME N SIGNUM       to the container's main process; SIGKILL ends all of it
  *     stop WHY                   write down that what ends from here on was ended, by the
  *                                plane (drain) or for its time (deadline); no more starts
+ *     exec NAME\0WORD\0WORD…     with three descriptors: a program more in a container (no NAME:
+ *                                the first main one); this connection is its from here on
  *     quit                       kill what runs, write the last record, end
  * From it:
  *     journal                    the journal has grown (several changes may make one message)
+ *     wait                       (exec) that container does not run
+ *     started N, exit N, fail T  (exec) it has begun; it has ended with that; it could not begin
  *     error TEXT                 a start that could not even be begun
  * A start of an attempt that is not newer than the last one does nothing, so a kubelet
  * that does not know whether it asked already asks again.
@@ -51,6 +55,8 @@
 #define HF_SHIM_NEW_ROOT "root"
 #define HF_SHIM_MESSAGE_MAX 1024
 #define HF_SHIM_CLIENTS_MAX 4
+#define HF_SHIM_EXEC_MAX ((size_t)128 << 10) /* what a packet may be, by the kernel's default */
+#define HF_SHIM_EXEC_WORDS_MAX 4096
 
 #define HF_RUN_BYTES_MAX                                                                           \
 	((size_t)3 << 20) /* arguments and environment; the kernel's own limit
@@ -101,6 +107,7 @@ struct hf_run {
 	size_t n_mounts;
 	bool read_only_root;
 	bool no_new_privs;
+	bool init; /* an init container */
 	struct hf_cgroup_limits limits;
 };
 
@@ -175,6 +182,29 @@ pid_t hf_child_start(const struct hf_child *child);
 /* SIGKILL to every child of this process but those in keep, and reap them, until there is
  * none: descendants come up as their parents die (this process must be a subreaper). */
 void hf_child_kill_strays(const pid_t *keep, size_t n_keep);
+
+/* What failed, with errno; NULL: it is who it should be. */
+const char *hf_child_change_user(const struct hf_run *run);
+/* All signals as at the start of a program; blocked: none comes. */
+void hf_child_signals(bool blocked);
+
+/* --- a program more in a container --- */
+struct hf_exec {
+	const struct hf_shim_pod *pod;
+	const struct hf_run *run; /* of the container: environment, folder, user */
+	const struct hf_cgroup *cgroup;
+	pid_t pid; /* its first process */
+	const char *const *argv;
+	int client, stdio[3];
+};
+/* The descriptors stay the caller's. -1 and errno: nothing was started. */
+int hf_exec_start(const struct hf_exec *exec);
+
+/* --- kubectl.c: what pods have as kubectl --- */
+/* An init container that would bring kubectl from its image. */
+bool hf_kubectl_is_delivery(const struct hf_json *container);
+int hf_kubectl_deliver(const char *pods_dir, const char *ns);           /* "shim deliver" */
+int hf_kubectl_main(const char *pods_dir, const char *ns, char **argv); /* "shim kubectl" */
 
 /* --- fork, clone and exec, all of this module (tools/layers names the file) --- */
 pid_t hf_shim_fork(unsigned long namespaces); /* as clone(2) with SIGCHLD; 0 in the child */

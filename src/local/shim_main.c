@@ -305,6 +305,10 @@ int hf_shim_main(int argc, char **argv)
 		return hf_shim_run_net();
 	if (argc == 2 && hf_streq(argv[1], "uplink"))
 		return hf_shim_run_uplink();
+	if (argc == 4 && hf_streq(argv[1], "deliver"))
+		return hf_kubectl_deliver(argv[2], argv[3]);
+	if (argc >= 4 && hf_streq(argv[1], "kubectl"))
+		return hf_kubectl_main(argv[2], argv[3], argv + 4);
 	(void)fprintf(stderr, "this verb is for the program's own use\n");
 	return 2;
 }

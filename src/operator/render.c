@@ -303,12 +303,25 @@ static void edit_volumes(struct hf_json *spec, const struct hf_edit *edit)
 	hf_json_append(hf_json_ensure_array(spec, "volumes"), volume);
 }
 
+static void set_text(struct hf_json *spec, const struct hf_edit *edit)
+{
+	hf_json_set_str(spec,
+			edit->kind == HF_EDIT_RESTART_POLICY   ? "restartPolicy"
+			: edit->kind == HF_EDIT_SCHEDULER_NAME ? "schedulerName"
+							       : "serviceAccountName",
+			edit->value);
+}
+
 static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 		      const struct hf_edit *edit, struct hf_error *err)
 {
 	struct hf_json *meta = hf_json_ensure_object(pod, "metadata");
 	struct hf_json *spec = hf_json_ensure_object(pod, "spec");
 
+	if (edit->kind == HF_EDIT_VOLUME_EMPTY || edit->kind == HF_EDIT_VOLUME_CONFIG) {
+		edit_volumes(spec, edit);
+		return 0;
+	}
 	switch (edit->kind) {
 	case HF_EDIT_LABEL:
 		hf_json_set_str(hf_json_ensure_object(meta, "labels"), edit->name, edit->value);
@@ -323,15 +336,12 @@ static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 	case HF_EDIT_ARGS:
 	case HF_EDIT_MOUNT:
 	case HF_EDIT_PORT: return edit_containers(spec, edit, err);
-	case HF_EDIT_RESTART_POLICY: hf_json_set_str(spec, "restartPolicy", edit->value); return 0;
-	case HF_EDIT_SCHEDULER_NAME: hf_json_set_str(spec, "schedulerName", edit->value); return 0;
+	case HF_EDIT_SCHEDULER_NAME:
 	case HF_EDIT_SERVICE_ACCOUNT:
-		hf_json_set_str(spec, "serviceAccountName", edit->value);
-		return 0;
-	case HF_EDIT_VOLUME_EMPTY:
-	case HF_EDIT_VOLUME_CONFIG: edit_volumes(spec, edit); return 0;
+	case HF_EDIT_RESTART_POLICY: set_text(spec, edit); return 0;
 	case HF_EDIT_AVOID_NODE: edit_avoid(spec, edit); return 0;
 	case HF_EDIT_INIT_CONTAINER: return edit_init_containers(args, spec, edit, err);
+	default: break;
 	}
 	return hf_error_set(err, HF_E_INTERNAL, "an edit of an unknown kind (%d)", (int)edit->kind);
 }

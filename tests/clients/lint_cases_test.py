@@ -25,6 +25,8 @@ DIFFER = {
     "PaddleJob: a null replica": "program",
     "JAXJob: a null replica": "program",
     # Upstream looks at it for every kind but this one; the operator leaves such a job alone.
+    "MPIJob: managed by 'example.com/me'": "program",
+    "MPIJob: managed by ''": "program",
     "JAXJob: managed by 'example.com/me'": "program",
     "JAXJob: managed by ''": "program",
     # A bound that the cost of CEL's rules needs.
