@@ -318,7 +318,7 @@ static int apply_edit(const struct hf_render_args *args, struct hf_json *pod,
 	struct hf_json *meta = hf_json_ensure_object(pod, "metadata");
 	struct hf_json *spec = hf_json_ensure_object(pod, "spec");
 
-	if (edit->kind == HF_EDIT_VOLUME_EMPTY || edit->kind == HF_EDIT_VOLUME_CONFIG) {
+	if (edit->kind >= HF_EDIT_VOLUME_EMPTY) {
 		edit_volumes(spec, edit);
 		return 0;
 	}
