@@ -32,6 +32,18 @@ for resource in ("pods", "services"):
         "create": ("src/operator/perform.c", "request.verb = HF_VERB_CREATE"),
         "delete": ("src/operator/perform.c", "request.verb = HF_VERB_DELETE"),
     }
+EXTRA = {
+    **CACHE,
+    "get": ("src/operator/perform.c", ".verb = HF_VERB_GET"),
+    "create": ("src/operator/perform.c", "HF_ACTION_CREATE_EXTRA"),
+}
+for group, resource in (("", "configmaps"), ("rbac.authorization.k8s.io", "roles"),
+                        ("rbac.authorization.k8s.io", "rolebindings")):
+    CLUSTER[group, resource] = {
+        **EXTRA, "patch": ("src/operator/perform.c", "hf_extra_patch(")}
+CLUSTER["", "serviceaccounts"] = {
+    **EXTRA, "delete": ("src/operator/perform.c", "request.verb = HF_VERB_DELETE")}
+CLUSTER["", "pods/exec"] = {"create": ("src/framework/mpi.c", "pods/exec")}
 CLUSTER["", "pods/status"] = {
     "patch": ("src/operator/perform.c", "hf_fail_pod_patch("),
 }
