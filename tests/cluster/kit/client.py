@@ -13,6 +13,7 @@ MERGE, JSON, APPLY = ("application/merge-patch+json", "application/json",
                       "application/apply-patch+yaml")
 # Where a resource lives; the rest is under /api/v1.
 GROUPS = {
+    "devicehealths": "holdfast.dev/v1alpha1",
     "horizontalpodautoscalers": "autoscaling/v2",
     "deployments": "apps/v1", "devicehealths": "holdfast.dev/v1alpha1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",

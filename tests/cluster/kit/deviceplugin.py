@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""python3 -P deviceplugin.py FOLDER HEALTH: a device plugin with four devices of example.com/gpu, gpu-0 to gpu-3.
+
+FOLDER is the kubelet's device-plugins; the devices that the file HEALTH names are Unhealthy, at any
+time.  Messages are written by hand, so that grpcio (Debian: python3-grpcio) is all it needs.
+"""
+
+import os
+import sys
+import threading
+from concurrent import futures
+
+import grpc
+
+SOCKET = "holdfast-test.sock"
+LOOK_S = 0.2
+
+
+def field(number, value):
+    """A text or a message, of less than 128 bytes."""
+    value = value.encode() if isinstance(value, str) else value
+    assert len(value) < 128
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+def devices(bad):
+    return b"".join(field(1, field(1, f"gpu-{i}") +
+                          field(2, "Unhealthy" if f"gpu-{i}" in bad else "Healthy"))
+                    for i in range(4))
+
+
+def main():
+    folder, health = sys.argv[1:]
+    ended = threading.Event()
+
+    def list_and_watch(request, context):
+        told = None
+        context.add_callback(ended.set)
+        while context.is_active():
+            bad = set()
+            if os.path.exists(health):
+                with open(health, encoding="ascii") as f:
+                    bad = set(f.read().split())
+            if bad != told:
+                told = bad
+                yield devices(bad)
+            ended.wait(LOOK_S)
+
+    server = grpc.server(futures.ThreadPoolExecutor(8))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(
+        "v1beta1.DevicePlugin", {
+            "GetDevicePluginOptions": grpc.unary_unary_rpc_method_handler(lambda r, c: b""),
+            "ListAndWatch": grpc.unary_stream_rpc_method_handler(list_and_watch),
+            "Allocate": grpc.unary_unary_rpc_method_handler(lambda r, c: field(1, b"")),
+        }),))
+    path = os.path.join(folder, SOCKET)
+    if os.path.exists(path):
+        os.unlink(path)
+    server.add_insecure_port("unix:" + path)
+    server.start()
+    channel = grpc.insecure_channel("unix:" + os.path.join(folder, "kubelet.sock"))
+    channel.unary_unary("/v1beta1.Registration/Register")(
+        field(1, "v1beta1") + field(2, SOCKET) + field(3, "example.com/gpu"), timeout=10)
+    print("registered", flush=True)
+    server.wait_for_termination()
+
+
+main()
