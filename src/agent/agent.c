@@ -20,6 +20,8 @@
 #define JOURNAL_EVERY (5 * HF_MINUTE)
 /* After a container's end: what the kernel and the driver say of it follows within moments. */
 #define REPORT_AFTER HF_SECOND
+/* Each detector with a why of its own fits. */
+#define OFF_TEXT_MAX ((size_t)4096)
 #define EVENT_COMPONENT "holdfast-agent"
 
 /* ---- the journal ------------------------------------------------------------------------------ */
@@ -201,6 +203,31 @@ static void tell_events(struct hf_agent *a, const struct hf_report *report,
 	}
 }
 
+/* "ecc recovery: no library; pcie: no bus": the detectors of a source that are off, by their why. */
+static void list_off(const struct hf_agent *a, enum hf_health_source source, struct hf_strbuf *sb)
+{
+	bool listed[HF_HEALTH_DETECTORS] = {false};
+	const char *why, *other;
+
+	for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++) {
+		if (listed[d] || hf_intake_state(a->intake, source, (enum hf_health_detector)d,
+						 &why) != HF_INTAKE_OFF)
+			continue;
+		hf_strbuf_addstr(sb, sb->len > 0 ? "; " : "");
+		for (size_t k = d; k < HF_HEALTH_DETECTORS; k++) {
+			enum hf_health_detector detector = (enum hf_health_detector)k;
+
+			if (hf_intake_state(a->intake, source, detector, &other) != HF_INTAKE_OFF ||
+			    !hf_streq(why, other))
+				continue;
+			listed[k] = true;
+			hf_strbuf_addf(sb, "%s%s", k > d ? " " : "",
+				       hf_health_detector_name(detector));
+		}
+		hf_strbuf_addf(sb, ": %s", why);
+	}
+}
+
 /* Once for each change, so that an administrator finds it in the log of any agent. */
 static void tell_detectors(struct hf_agent *a)
 {
@@ -209,24 +236,18 @@ static void tell_detectors(struct hf_agent *a)
 	a->states_seen = hf_intake_states_version(a->intake);
 	a->device_dirty = true;
 	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++) {
-		HF_AUTO_STRBUF off = HF_STRBUF_INIT(1024);
-		const char *first = NULL;
+		HF_AUTO_STRBUF off = HF_STRBUF_INIT(OFF_TEXT_MAX);
+		uint64_t hash;
 
-		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++) {
-			const char *why;
-
-			if (hf_intake_state(a->intake, (enum hf_health_source)s,
-					    (enum hf_health_detector)d, &why) != HF_INTAKE_OFF)
-				continue;
-			first = first != NULL ? first : why;
-			if (hf_streq(first, why))
-				hf_strbuf_addf(&off, "%s%s", off.len > 0 ? " " : "",
-					       hf_health_detector_name((enum hf_health_detector)d));
-		}
-		if (first != NULL)
-			hf_log(HF_LOG_INFO, LOGGER, "Detectors are off", "source",
-			       hf_health_source_name((enum hf_health_source)s), "detectors",
-			       off.data, "why", first, NULL);
+		list_off(a, (enum hf_health_source)s, &off);
+		hash = hf_hash_str(off.data);
+		if (hash == a->off_told[s] || (off.len == 0 && a->off_told[s] == 0))
+			continue;
+		a->off_told[s] = hash;
+		hf_log(HF_LOG_INFO, LOGGER,
+		       off.len > 0 ? "Detectors are off" : "No detector is off any more", "source",
+		       hf_health_source_name((enum hf_health_source)s), "detectors", off.data,
+		       NULL);
 	}
 }
 

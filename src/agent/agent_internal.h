@@ -35,7 +35,8 @@ struct hf_agent {
 	struct hf_timer *step_timer, *count_timer, *journal_timer, *report_timer;
 	hf_time stepped_at, step_due;
 	uint64_t steps, states_seen, holdings_seen, holders_seen, lost_told;
-	bool stepping, stopped, started;
+	uint64_t off_told[HF_HEALTH_SOURCES]; /* hash of what the log says; 0: nothing yet */
+	bool stopped, started;
 	bool journal_dirty, journal_failing;
 	bool device_dirty; /* DeviceHealth would read otherwise */
 	bool pods_dirty;
