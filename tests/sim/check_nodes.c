@@ -41,6 +41,13 @@ static bool is_proven(const struct sim_node *node)
 	return !node->exists || node->out_of_service;
 }
 
+/* A request may be under way, and a cache minutes old, when the node comes back. */
+static bool was_proven(const struct sim *sim, const struct sim_node *node)
+{
+	return is_proven(node) ||
+	       (node->proven_until > 0 && sim_now(sim) - node->proven_until < EVIDENCE_MAX);
+}
+
 /* 15: a forced delete names UID and version, its node was lost, and the pod's time was over. */
 static void check_forced_has_evidence(struct sim *sim, const struct hf_request *request,
 				      struct hf_doc *pod, const struct sim_node *node)
@@ -55,7 +62,7 @@ static void check_forced_has_evidence(struct sim *sim, const struct hf_request *
 	if (sim_node_alive(node) && sim_now(sim) - node->alive_since > EVIDENCE_MAX)
 		sim_fail(sim, "15 evidence", "%s is forced, and %s is well", request->name,
 			 node->name);
-	if (is_proven(node) || until == NULL || hf_time_parse(until, &at, NULL) != 0 ||
+	if (was_proven(sim, node) || until == NULL || hf_time_parse(until, &at, NULL) != 0 ||
 	    !clocks_are_right(sim))
 		return;
 	if (hf_loop_wall(sim->loop) < at + FORCE_AFTER - HF_SECOND)
@@ -78,7 +85,8 @@ static void check_no_force_in_storm(struct sim *sim, const struct hf_request *re
 		lost += other->shown == SIM_SHOWN_UNKNOWN && !other->out_of_service &&
 			sim_now(sim) - other->shown_since >= STORM_SEEN;
 	}
-	if (!is_proven(node) && sim_sees_the_present(sim) && lost > 2 && lost * 100 >= nodes * 55)
+	if (!was_proven(sim, node) && sim_sees_the_present(sim) && lost > 2 &&
+	    lost * 100 >= nodes * 55)
 		sim_fail(sim, "16 storm", "%s is forced while %d of %d nodes of zone %d are lost",
 			 request->name, lost, nodes, node->zone);
 }

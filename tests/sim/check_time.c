@@ -72,25 +72,38 @@ static hf_time settle_of(struct hf_doc *job)
 				       SETTLE_DEFAULT / HF_SECOND);
 }
 
-void sim_check_ended(struct sim *sim, struct sim_job_truth *job, const struct sim_pod_truth *pod,
-		     struct hf_doc *object)
+static bool has_another_cause(const struct sim_pod_truth *pod)
+{
+	return pod->disrupted || pod->refused || pod->away || pod->oom || pod->gone || pod->known;
+}
+
+/* In a world without trouble with nodes, of a job that nobody touched. */
+static bool ends_its_job(struct sim *sim, const struct sim_job_truth *job,
+			 const struct sim_pod_truth *pod, struct hf_doc *object)
 {
 	struct hf_doc *stored = sim_job_peek(sim, job->name);
 	int64_t code = exit_code(hf_doc_json(object));
+
+	if (!works_well(sim) || sim->mood.per_hour[SIM_BY_NODE] > 0 || job->touched ||
+	    job->not_ours || job->has_rules || !pod->failed || has_another_cause(pod))
+		return false;
+	return code >= 1 && code <= 127 && stored != NULL &&
+	       hf_streq(hf_doc_uid(stored), job->uid) &&
+	       is_exit_code_policy(sim, stored, pod->role);
+}
+
+void sim_check_ended(struct sim *sim, struct sim_job_truth *job, const struct sim_pod_truth *pod,
+		     struct hf_doc *object)
+{
 	bool alone = job->ends == 1;
 
 	/* Together with another, or with evidence of another cause: that may decide. */
-	if (!alone && sim_now(sim) - job->must_fail_since < TOGETHER)
+	if ((!alone && sim_now(sim) - job->must_fail_since < TOGETHER) || has_another_cause(pod))
 		job->must_fail_by = 0;
-	if (pod->disrupted || pod->refused || pod->away || pod->gone || pod->known)
-		job->must_fail_by = 0;
-	if (!alone || !works_well(sim) || job->touched || job->not_ours || job->has_rules ||
-	    !pod->failed || pod->disrupted || pod->refused || pod->away || pod->oom || code < 1 ||
-	    code > 127 || sim->mood.per_hour[SIM_BY_NODE] > 0 || stored == NULL ||
-	    !hf_streq(hf_doc_uid(stored), job->uid) || !is_exit_code_policy(sim, stored, pod->role))
+	if (!alone || !ends_its_job(sim, job, pod, object))
 		return;
 	job->must_fail_since = sim_now(sim);
-	job->must_fail_by = sim_now(sim) + settle_of(stored) + SLACK;
+	job->must_fail_by = sim_now(sim) + settle_of(sim_job_peek(sim, job->name)) + SLACK;
 }
 
 static void check_must_fail(struct sim *sim, const struct sim_job_truth *job)

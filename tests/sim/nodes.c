@@ -229,8 +229,10 @@ static void come_back(struct sim_node *node)
 
 	node->power = node->kubelet = node->link = true;
 	node->runtime_bad = node->shutting_down = false;
-	if (!node->exists)
+	if (!node->exists) {
+		node->proven_until = sim_now(node->sim);
 		sim_node_make(node);
+	}
 	if (!was_alive) {
 		sim_tell(node->sim, "world: %s is back", node->name);
 		node->alive_since = sim_now(node->sim);
@@ -260,6 +262,7 @@ static void on_fate(void *arg)
 		come_back(node);
 		if (node->out_of_service) {
 			node->out_of_service = false;
+			node->proven_until = sim_now(node->sim);
 			sim_node_write(node);
 			sim_lifecycle_taints(node);
 		}

@@ -41,6 +41,7 @@ struct sim_node {
 	/* the belief */
 	bool exists; /* its Node object */
 	hf_time gone_since;
+	hf_time proven_until; /* its death was proven until then; 0: never */
 	enum sim_shown shown;
 	hf_time shown_since;
 	bool unreachable_execute, out_of_service, drained; /* taints NoExecute */

@@ -84,6 +84,14 @@ static unsigned level(struct sim *sim, unsigned little, unsigned much)
 	return levels[hf_rng_below(&sim->rng, HF_ARRAY_LEN(levels))];
 }
 
+/* In half of the sunny worlds people make jobs, and wait. */
+static void people_wait(struct sim_mood *mood)
+{
+	for (unsigned kind = 0; kind < SIM_TROUBLES; kind++)
+		if (sim_troubles[kind].group == SIM_BY_PEOPLE)
+			mood->weight[kind] = 0;
+}
+
 static void draw_mood(struct sim *sim)
 {
 	struct sim_mood *mood = &sim->mood;
@@ -102,11 +110,8 @@ static void draw_mood(struct sim *sim)
 
 		mood->weight[kind] = quiet ? 0 : weight;
 	}
-	/* In half of the sunny worlds people make jobs, and wait. */
-	for (unsigned kind = 0; mood->sunny && sim->seed / 64 % 2 == 0 && kind < SIM_TROUBLES;
-	     kind++)
-		if (sim_troubles[kind].group == SIM_BY_PEOPLE)
-			mood->weight[kind] = 0;
+	if (mood->sunny && sim->seed / 64 % 2 == 0)
+		people_wait(mood);
 	mood->weight[SIM_JOB_MADE] = sim_troubles[SIM_JOB_MADE].much;
 	mood->per_hour[SIM_BY_LIFE] = mood->sunny ? 0 : level(sim, 5, 30);
 	mood->per_hour[SIM_BY_PEOPLE] = 10 + level(sim, 30, 120);
