@@ -22,6 +22,7 @@ import tempfile
 import time
 
 import fleet
+import recovery
 
 JOBS = 1000
 STARTS = 10
@@ -436,6 +437,18 @@ class Bench:
     def operator(self):
         fleet.measure(self, self.jobs, self.alone)
 
+    def status(self):
+        recovery.ledger(self)
+
+    def sim(self):
+        recovery.simulator(self)
+
+    def gang(self):
+        recovery.gang(self)
+
+    def lost(self):
+        recovery.lost(self)
+
     def json(self):
         for f in self.program("json", 20000):
             name = f["words"][1]
@@ -459,11 +472,15 @@ PARTS = {
     "memory": "resident memory of the plane",
     "store": "commits of the embedded store",
     "brain": "steps of the job brain",
+    "status": "bytes of status at 1,000 and 10,000 replicas",
+    "sim": "schedules of the simulator",
     "json": "reading and writing a Pod",
 }
 # Only when named: they build a Kubernetes with Go first, and take long.
 BY_HAND = {
     "operator": "the operator under load on a real control plane, and the Go operator beside it",
+    "gang": "a gang of 1,000 restarts on kwok's nodes",
+    "lost": "a node loses power, on a real control plane: tuned, and with stock timings",
 }
 
 

@@ -15,7 +15,7 @@
  * What one step of the brain costs: a job of N ranks that all run ("quiet"), and the same job
  * in the moment one rank has failed ("failed").
  *
- *     step_bench RANKS STEPS [quiet|failed]    steps per second
+ *     step_bench RANKS STEPS [quiet|failed|status]    steps per second
  *     valgrind --tool=callgrind --toggle-collect=hf_job_step step_bench RANKS STEPS quiet
  *                                              instructions, those of settling included: the
  *                                              difference between two runs is that of the steps
@@ -122,6 +122,46 @@ static void measure(const char *name, struct world *world, int steps)
 	hf_arena_destroy(arena);
 }
 
+static size_t bytes_of(const struct hf_json *json)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)64 << 20);
+
+	hf_json_write(json, HF_JSON_COMPACT, &text);
+	return text.len;
+}
+
+/* As it is written, all of it and the part that is ours. */
+static void weigh(const char *when, const struct world *world)
+{
+	HF_AUTO_JSON status = hf_status_write(&world->view.status, &hf_framework_pytorch, NULL);
+
+	printf(" %s=%zu %s_recovery=%zu", when, bytes_of(status), when,
+	       bytes_of(hf_json_get(status, "recovery")));
+}
+
+/* One rank fails, is made anew, and all run again. */
+static void weigh_all(struct world *world, int ranks, struct hf_container_seen *ended,
+		      struct hf_arena *arena)
+{
+	struct hf_pod *pod = &world->pods[ranks / 2], running = *pod;
+	struct hf_plan plan;
+
+	printf("status ranks=%d", ranks);
+	weigh("rest", world);
+	pod->phase = HF_POD_FAILED;
+	pod->containers = ended;
+	step(world, START + HF_MINUTE, arena, &plan);
+	world->view.status = plan.status;
+	*pod = running;
+	pod->attempt = pod->incident = 1;
+	for (int i = 1; i < 8; i++) {
+		step(world, START + HF_MINUTE + i * HF_SECOND, arena, &plan);
+		world->view.status = plan.status;
+	}
+	weigh("restarted", world);
+	printf("\n");
+}
+
 int main(int argc, char **argv)
 {
 	int ranks = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1000;
@@ -147,6 +187,12 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 8; i++) {
 		step(&world, START + i * HF_SECOND, arena, &plan);
 		world.view.status = plan.status;
+	}
+	if (strcmp(only, "status") == 0) {
+		weigh_all(&world, ranks, &ended, arena);
+		hf_doc_unref(doc);
+		hf_arena_destroy(arena);
+		return 0;
 	}
 	if (strcmp(only, "failed") != 0)
 		measure("quiet", &world, steps);

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""What failures cost: the simulator's speed, bytes of status, a gang of a thousand, a lost node."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import fleet
+
+from kit import build
+from kit.check import World, pytorchjob
+
+SEEDS = 300
+RANKS = 1000
+ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
+
+
+def ledger(bench):
+    """Bytes of status as they are written, from the brain alone."""
+    for ranks in (1000, 10000):
+        f = bench.program("step", ranks, 1, "status")[0]
+        what = f"{ranks:,} replicas, status as it is written"
+        bench.figures.add(f"status.rest.{ranks}", int(f["rest"]), "bytes", 1, what + ", at rest",
+                          recovery=int(f["rest_recovery"]))
+        bench.figures.add(f"status.restarted.{ranks}", int(f["restarted"]), "bytes", 1,
+                          what + ", one rank restarted", recovery=int(f["restarted_recovery"]))
+
+
+def simulator(bench):
+    out = bench.run([os.path.join(ROOT, "dev"), "sim", "--seeds", str(SEEDS), "--start", "1"]).stdout
+    rate = int(re.search(r"(\d+) seeds a second", out).group(1))
+    said = re.search(r"(\d+) seeds, (\d+) hours, (\d+) troubles, (\d+) deaths.*?(\d+) requests", out)
+    hours, troubles, deaths, requests = (int(n) for n in said.groups()[1:])
+    bench.figures.add("sim.seeds", rate, "/s", SEEDS, "schedules of the simulator, of one core",
+                      hours=hours, troubles=troubles, deaths=deaths, requests=requests)
+
+
+def gang(bench):
+    """A job of scope Job on kwok's nodes; one rank exits with 137."""
+    build.build(["control", "kwok"])
+    with fleet.Run(bench, "holdfast") as run:
+        api = run.cluster.client()
+        job = pytorchjob("gang", "default", RANKS - 1,
+                         run_policy={"recovery": {"restartScope": "Job"}})
+        api.create("pytorchjobs", "default", job)
+        until(lambda: running(api, 1) == RANKS)
+        run.process.settle()
+        before, calls = run.process.cpu_s(), run.calls()
+        pod = api.get("pods", "default", "gang-worker-7")
+        start = time.monotonic()
+        World.end_pod(type("W", (), {"api": api}), pod, 137)
+        until(lambda: running(api, 2) == RANKS)
+        took = time.monotonic() - start
+        cpu = run.process.settle() - before
+        calls = run.calls() - calls
+        writes = {verb: sum(n for (v, what, _), n in calls.items() if v == verb and what == "pods")
+                  for verb in ("create", "delete")}
+        status = api.get("pytorchjobs", "default", "gang")["status"]
+        bench.figures.add("gang.time", took, "s", 1,
+                          f"{RANKS:,} ranks in scope Job on kwok: one exits until all run again")
+        bench.figures.add("gang.cpu", cpu, "s", 1, "CPU of the operator meanwhile",
+                          creates=writes["create"], deletes=writes["delete"],
+                          statuses=sum(n for (v, what, _), n in calls.items()
+                                       if v == "patch" and what.startswith("pytorchjobs")))
+        bench.figures.add("gang.status", len(json.dumps(status, separators=(",", ":"))), "bytes", 1,
+                          "its status after that",
+                          charged=status["recovery"]["restarts"]["application"])
+
+
+def running(api, generation):
+    return sum(p["status"].get("phase") == "Running" and
+               p["metadata"]["annotations"].get("holdfast.dev/generation") == str(generation)
+               for p in api.list("pods", "default") if "deletionTimestamp" not in p["metadata"])
+
+
+def until(true, timeout_s=600):
+    end = time.monotonic() + timeout_s
+    while not true():
+        if time.monotonic() > end:
+            sys.exit("bench: the gang does not run")
+        fleet.pause(0.5)
+
+
+def lost(bench):
+    """The check of the conformance run that a node's power goes, tuned and with stock timings."""
+    for stock in (False, True):
+        env = {**os.environ, **({"HOLDFAST_TEST_STOCK": "1"} if stock else {})}
+        run = subprocess.run([os.path.join(ROOT, "dev"), "conformance", "--only", "silent", "nodes"],
+                             env=env, capture_output=True, text=True, check=False)
+        said = re.search(r"Unknown after ([\d.]+) s, replacements run after ([\d.]+) s", run.stdout)
+        if not said:
+            sys.exit("bench: " + (run.stdout + run.stderr)[-800:])
+        unknown, replaced = (float(n) for n in said.groups())
+        bench.figures.add("lost." + ("stock" if stock else "tuned"), replaced, "s", 1,
+                          "power off until the replacement runs, "
+                          + ("stock timings" if stock else "grace 8 s, afterSeconds 6"),
+                          unknown=unknown)
