@@ -86,6 +86,8 @@ void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
 void sim_check_away(struct sim *sim, const char *pod_uid);
 /* Its device is broken. */
 void sim_check_sick(struct sim *sim, const char *pod_uid);
+/* A node goes down: late watches may still show pods there that went a while ago. */
+void sim_check_node_down(struct sim *sim, const char *node);
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
 /* check_nodes.c */
 void sim_check_forced(struct sim *sim, const struct hf_request *request);

@@ -128,6 +128,21 @@ void sim_check_given_up(struct sim *sim, const char *pod_uid)
 			 "%s runs on %s, which is well, and is gone", pod->name, node->name);
 }
 
+void sim_check_node_down(struct sim *sim, const char *node)
+{
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; !sim_sees_the_present(sim) &&
+			    hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		struct sim_pod_truth *pod = value;
+
+		if (pod->gone && hf_streq(pod->node, node) &&
+		    sim_now(sim) - pod->gone_at < EVIDENCE_MAX)
+			pod->away = true;
+	}
+}
+
 void sim_check_gone(struct sim *sim, struct sim_pod_truth *pod)
 {
 	const struct sim_node *node = sim_node_get(sim, pod->node);

@@ -489,6 +489,7 @@ void sim_kubelet_down(struct sim_node *node)
 {
 	struct pods list;
 
+	sim_check_node_down(node->sim, node->name);
 	pods_of(node, &list);
 	for (size_t i = 0; i < list.pods.len; i++) {
 		struct sim_pod *pod = list.pods.items[i];
