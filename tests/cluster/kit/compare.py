@@ -24,6 +24,11 @@ SEEN_AS = {
     "D9": r"\S+-born-suspended 0/status/replicaStatuses null -> ",
     "D10": r" 1/status/replicaStatuses/Worker/selector null -> ",
     "D11": r"/events/Warning Unschedulable true -> null",
+    "D12": r"MPIJob \S+ \d/events/",
+    "D13": r"MPIJob mpi-alone \d/roles/mpi-alone-launcher/rules ",
+    "D14": r"MPIJob \S+ 1/status/replicaStatuses/Worker/(succeeded 0 -> 2|active 0 -> 2)",
+    "D15": r"MPIJob mpi-alone \d/status/replicaStatuses/Worker .* -> null",
+    "D16": r"MPIJob mpi-(killed|broken) 1/(configmaps|status)/",
 }
 # Nothing has happened for so long: nothing more will.  Ours waits longer for the cause of an end.
 QUIET_S = {"go": 6, "holdfast": 25}
