@@ -190,7 +190,7 @@ void sim_check_writes(struct sim *sim, const struct sim_job_truth *job)
 {
 	/* Under narrow CRDs the ledger is a patch of its own. */
 	int64_t patches = sim->narrow ? 2 : 1;
-	int64_t bound = 2 * job->made + patches * (6 + 3 * (job->ends + job->deeds));
+	int64_t bound = 2 * job->made + patches * (6 + 4 * (job->ends + job->deeds));
 
 	if (works_well(sim) && sim->mood.per_hour[SIM_BY_NODE] == 0 && job->writes > bound)
 		sim_fail(sim, "32 requests", "%s took %lld writes for %lld objects and %lld ends",
