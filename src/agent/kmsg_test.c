@@ -518,7 +518,7 @@ static void a_file_that_is_gone_is_off_and_its_successor_is_news(void **state)
 static void a_flood_waits_where_it_is_until_there_is_room(void **state)
 {
 	struct world *w = *state;
-	size_t n = 0, all = 3000;
+	size_t n = 0, all = 9000;
 	struct hf_kmsg_place place;
 
 	append(w->path, "old\n");

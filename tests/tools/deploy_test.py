@@ -176,6 +176,32 @@ class RightsTest(unittest.TestCase):
         self.assertNotIn("*", "".join(self.documents))
 
 
+class AgentRightsTest(unittest.TestCase):
+    text = re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "agent", "rbac.yaml"))
+
+    def test_the_agents_role_grants_what_its_code_asks_for(self):
+        # What for: publish.c patches and creates, holders.c lists and watches.
+        self.assertEqual(granted(self.text), {
+            ("", "nodes"): ["get"],
+            ("", "nodes/status"): ["patch"],
+            ("holdfast.dev", "devicehealths"): ["create"],
+            ("holdfast.dev", "devicehealths/status"): ["patch"],
+            ("", "pods"): ["list", "watch"],
+            ("", "pods/status"): ["patch"],
+            ("", "events"): ["create", "patch"],
+        })
+
+    def test_the_policy_looks_at_each_status_that_the_role_may_write(self):
+        policy = read("deploy", "agent", "policy.yaml")
+        for resource in ("nodes/status", "pods/status", "devicehealths/status", "devicehealths"):
+            self.assertIn(resource, policy)
+        self.assertIn("failurePolicy: Fail", policy)
+
+    def test_its_service_account_is_the_one_that_the_policy_matches(self):
+        name = re.search(r"kind: ServiceAccount\nmetadata:\n  name: (\S+)", self.text)[1]
+        self.assertIn("endsWith(':%s')" % name, read("deploy", "agent", "policy.yaml"))
+
+
 class DeploymentTest(unittest.TestCase):
     """The restricted pod security standard, line by line."""
     text = read("deploy", "operator", "deployment.yaml")

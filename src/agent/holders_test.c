@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/holders.h"
+
+#include "base/str.h"
+#include "harness/fake_store.h"
+#include "harness/test.h"
+#include "json/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct world {
+	struct hf_loop *loop;
+	struct fake_store *store;
+	struct hf_holders *holders;
+	int ended, changed;
+};
+
+static hf_time now_of(void *arg)
+{
+	const struct world *w = arg;
+
+	return hf_loop_mono(w->loop);
+}
+
+static void on_ended(void *arg)
+{
+	struct world *w = arg;
+
+	w->ended++;
+}
+
+static void on_changed(void *arg)
+{
+	struct world *w = arg;
+
+	w->changed++;
+}
+
+static void on_problem(void *arg, int code, const char *message)
+{
+}
+
+static struct hf_doc *pod(const char *name, const char *uid, int version, const char *status)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"d\",\"uid\":\"%s\","
+		 "\"resourceVersion\":\"%d\"},\"status\":{%s}}",
+		 name, uid, version, status);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static int setup(void **state)
+{
+	static struct world w;
+	struct hf_holders_options options = {.node = "n1",
+					     .seed = 5,
+					     .now = now_of,
+					     .ended = on_ended,
+					     .changed = on_changed,
+					     .problem = on_problem,
+					     .arg = &w};
+	struct hf_doc *list[] = {pod("a", "uid-a", 1, "")};
+	struct fake_call *call;
+
+	memset(&w, 0, sizeof(w));
+	w.loop = options.loop = hf_loop_create_virtual(0);
+	w.store = fake_store_create();
+	options.store = &w.store->base;
+	w.holders = hf_holders_create(&options);
+	hf_holders_start(w.holders);
+	assert_true(hf_loop_run_until(w.loop, HF_SECOND));
+	call = fake_next(w.store);
+	assert_string_equal(call->request->field_selector, "spec.nodeName=n1");
+	fake_answer_list(call, "2", "", list, 1);
+	assert_true(hf_loop_run_until(w.loop, 2 * HF_SECOND));
+	*state = &w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	hf_holders_destroy(w->holders);
+	fake_store_destroy(w->store);
+	hf_loop_destroy(w->loop);
+	return 0;
+}
+
+static struct hf_holding holding(const char *name, const char *id)
+{
+	struct hf_holding h;
+
+	memset(&h, 0, sizeof(h));
+	snprintf(h.ns, sizeof(h.ns), "d");
+	snprintf(h.pod, sizeof(h.pod), "%s", name);
+	snprintf(h.container, sizeof(h.container), "c");
+	snprintf(h.id, sizeof(h.id), "%s", id);
+	return h;
+}
+
+static void a_uid_is_found_before_or_after_the_kubelet_names_the_pod(void **state)
+{
+	struct world *w = *state;
+	const struct hf_holding two[] = {holding("a", "gpu-0"), holding("b", "gpu-1")};
+	const struct hf_holder *items;
+	uint64_t version;
+	size_t len;
+
+	hf_holders_update(w->holders, two, 2, true);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 2);
+	assert_string_equal(items[0].uid, "uid-a");
+	assert_string_equal(items[1].uid, "");
+	assert_null(hf_holders_pod(w->holders, &items[1]));
+	version = hf_holders_version(w->holders);
+	fake_event(fake_watch_live(w->store), HF_EVENT_ADDED, pod("b", "uid-b", 3, ""));
+	items = hf_holders_list(w->holders, &len);
+	assert_string_equal(items[1].uid, "uid-b");
+	assert_non_null(hf_holders_pod(w->holders, &items[1]));
+	assert_int_equal(hf_holders_version(w->holders), version + 1);
+}
+
+static void what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_be_asked(void **state)
+{
+	struct world *w = *state;
+	const struct hf_holding one = holding("a", "gpu-0");
+	const struct hf_holder *items;
+	size_t len;
+
+	hf_holders_update(w->holders, &one, 1, true);
+	hf_holders_update(w->holders, NULL, 0, false);
+	items = hf_holders_list(w->holders, &len);
+	assert_true(items[0].until == HF_TIME_NONE);
+	hf_holders_update(w->holders, NULL, 0, true);
+	items = hf_holders_list(w->holders, &len);
+	assert_true(items[0].until == 2 * HF_SECOND);
+	/* It holds it again: another entry, and the end of the first stands. */
+	hf_holders_update(w->holders, &one, 1, true);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 2);
+	assert_true(hf_loop_run_until(w->loop, 2 * HF_HOUR));
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 1);
+	assert_true(items[0].until == HF_TIME_NONE);
+}
+
+static void the_end_of_a_container_counts_where_the_pod_holds_something(void **state)
+{
+	static const char over[] = "\"containerStatuses\":[{\"restartCount\":0,\"state\":"
+				   "{\"terminated\":{\"exitCode\":1}}}]";
+	static const char again[] = "\"containerStatuses\":[{\"restartCount\":2,\"state\":"
+				    "{\"running\":{}}}]";
+	struct world *w = *state;
+	const struct hf_holding one = holding("a", "gpu-0");
+	struct fake_watch *watch = fake_watch_live(w->store);
+
+	fake_event(watch, HF_EVENT_ADDED, pod("b", "uid-b", 3, ""));
+	fake_event(watch, HF_EVENT_MODIFIED, pod("b", "uid-b", 4, over));
+	assert_int_equal(w->ended, 0);
+	hf_holders_update(w->holders, &one, 1, true);
+	fake_event(watch, HF_EVENT_MODIFIED, pod("a", "uid-a", 5, "\"phase\":\"Running\""));
+	assert_int_equal(w->ended, 0);
+	fake_event(watch, HF_EVENT_MODIFIED, pod("a", "uid-a", 6, over));
+	assert_int_equal(w->ended, 1);
+	fake_event(watch, HF_EVENT_MODIFIED, pod("a", "uid-a", 7, again));
+	assert_int_equal(w->ended, 2);
+	fake_event(watch, HF_EVENT_DELETED, pod("a", "uid-a", 8, again));
+	assert_int_equal(w->ended, 3);
+}
+
+static void our_condition_is_read_whatever_stands_beside_it(void **state)
+{
+	struct world *w = *state;
+	const struct hf_holding one = holding("a", "gpu-0");
+	const struct hf_holder *items;
+	const struct hf_holder_pod *seen;
+	size_t len;
+
+	hf_holders_update(w->holders, &one, 1, true);
+	items = hf_holders_list(w->holders, &len);
+	seen = hf_holders_pod(w->holders, &items[0]);
+	assert_int_equal(seen->word, HF_POD_NO_WORD);
+	fake_event(fake_watch_live(w->store), HF_EVENT_MODIFIED,
+		   pod("a", "uid-a", 5,
+		       "\"conditions\":[7,{\"type\":\"Ready\",\"status\":\"True\"},"
+		       "{\"type\":\"holdfast.dev/DeviceHealthy\",\"status\":\"False\","
+		       "\"reason\":\"GpuReset\",\"message\":\"m\"}]"));
+	seen = hf_holders_pod(w->holders, &items[0]);
+	assert_int_equal(seen->word, HF_POD_SICK);
+	assert_string_equal(seen->reason, "GpuReset");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_uid_is_found_before_or_after_the_kubelet_names_the_pod),
+		TEST(what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_be_asked),
+		TEST(the_end_of_a_container_counts_where_the_pod_holds_something),
+		TEST(our_condition_is_read_whatever_stands_beside_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
