@@ -66,7 +66,7 @@ const struct hf_framework hf_framework_jax = {
 	.metrics_name = "jax",
 	.has_scale = true,
 	.scale_role = WORKER,
-	.roles = {[WORKER] = {"Worker", 1}},
+	.roles = {[WORKER] = {.name = "Worker", .default_replicas = 1}},
 	.roles_len = 1,
 	.validate = jax_validate,
 	.pod = jax_pod,
