@@ -106,7 +106,7 @@ struct hf_report hf_agent_report(struct hf_agent *a)
 		.lost = hf_agent_lost(a),
 		.now = now,
 		.wall_less = hf_loop_wall(a->options.loop) - now,
-		.reaches = a->stepped_at != HF_TIME_NONE ? a->stepped_at : now,
+		.reaches = a->reaches != HF_TIME_NONE ? a->reaches : now,
 	};
 
 	report.holders = hf_holders_list(a->holders, &report.holders_len);
@@ -320,6 +320,9 @@ static void step(struct hf_agent *a)
 		  plan.write_conditions || plan.write_devices;
 	a->steps++;
 	a->stepped_at = input.now;
+	/* While a flood is being read, what was said last is not in here yet. */
+	if (a->kmsg == NULL || hf_kmsg_probe_is_caught_up(a->kmsg))
+		a->reaches = input.now;
 	a->label = plan.label;
 	a->memory = plan.memory;
 	a->arena = 1 - a->arena;
@@ -482,7 +485,7 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 		a->config.rules = options->rules;
 	a->arenas[0] = hf_arena_create(HF_AGENT_ARENA_BYTES_MAX);
 	a->arenas[1] = hf_arena_create(HF_AGENT_ARENA_BYTES_MAX);
-	a->stepped_at = HF_TIME_NONE;
+	a->stepped_at = a->reaches = HF_TIME_NONE;
 	a->label = "unknown";
 	a->step_timer = hf_timer_create(options->loop, on_step_timer, a);
 	a->count_timer = hf_timer_create(options->loop, on_count_timer, a);
