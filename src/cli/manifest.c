@@ -204,7 +204,7 @@ static void check_pods(const struct loading *ld, const struct hf_framework *fram
 		int role = hf_framework_role(framework, key);
 
 		warn_of_commands(ld, spec, field.data,
-				 role >= 0 && framework->roles[role].given_command);
+				 role >= 0 && (framework->given_commands >> role & 1u) != 0);
 	}
 }
 

@@ -208,7 +208,7 @@ static void default_role(const struct hf_job_view *view, int index, struct hf_ro
 				   : replicas > HF_RANKS_MAX ? HF_RANKS_MAX
 							     : replicas);
 	/* Of a job that another operator has begun. */
-	if (framework->roles[index].single && role->replicas > 1)
+	if ((framework->single_roles >> index & 1u) != 0 && role->replicas > 1)
 		role->replicas = 1;
 	role->restart = hf_restart_policy_parse(spec->restart_policy);
 	if (role->restart == HF_RESTART_UNSET)

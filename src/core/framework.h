@@ -19,10 +19,6 @@ HF_BEGIN_DECLS
 struct hf_role_type {
 	const char *name;         /* "Master": canonical case, key and condition texts */
 	int32_t default_replicas; /* when spec leaves them out */
-	/* There is one at most, and its pod is called "<job>-<type>" and has no label
-	 * replica-index. */
-	bool single;
-	bool given_command; /* a first container without a command gets one from `pod` */
 };
 
 /* Of one variable's value: what Linux lets a process be started with (MAX_ARG_STRLEN, 128 KiB
@@ -96,6 +92,9 @@ struct hf_framework {
 	int scale_role;
 	struct hf_role_type roles[HF_ROLES_MAX]; /* the order of everything: status, creates */
 	int roles_len;
+	/* Bits by role.  Single: there is one at most, its pod is called "<job>-<type>" and has no
+	 * label replica-index.  Given: a first container without a command gets one from `pod`. */
+	unsigned single_roles, given_commands;
 
 	bool any_name; /* any an API server takes, as there are no services; else a DNS label */
 	bool reads_containers;     /* env, limits and command of containers are read */

@@ -54,7 +54,7 @@ const struct hf_key_value *hf_replica_labels(struct hf_brain *b, int role, int32
 	labels[2] = (struct hf_key_value){HF_LABEL_REPLICA_TYPE, b->crews[role].lower};
 	labels[3] = (struct hf_key_value){HF_LABEL_REPLICA_INDEX,
 					  hf_arena_printf(b->arena, "%d", index)};
-	*ret_len = b->job.framework->roles[role].single ? HF_REPLICA_LABELS - 1 : HF_REPLICA_LABELS;
+	*ret_len = b->crews[role].single ? HF_REPLICA_LABELS - 1 : HF_REPLICA_LABELS;
 	return labels;
 }
 

@@ -153,7 +153,7 @@ static int size_crews(struct hf_brain *b, struct hf_error *err)
 
 		crew->type = framework->roles[r].name;
 		crew->lower = hf_type_lower(b->arena, crew->type);
-		crew->single = framework->roles[r].single;
+		crew->single = (framework->single_roles >> r & 1u) != 0;
 		crew->present = b->job.roles[r].present;
 		crew->replicas = b->job.roles[r].replicas;
 	}

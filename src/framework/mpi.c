@@ -328,9 +328,11 @@ const struct hf_framework hf_framework_mpi = {
 	.default_restart = HF_RESTART_NEVER,
 	.controller_name = "mpijob-controller",
 	.metrics_name = "mpi",
-	.roles = {[LAUNCHER] = {"Launcher", 1, .single = true},
-		  [WORKER] = {"Worker", 0, .given_command = true}},
+	.roles = {[LAUNCHER] = {"Launcher", 1},
+		  [WORKER] = {"Worker", 0}},
 	.roles_len = 2,
+	.single_roles = 1u << LAUNCHER,
+	.given_commands = 1u << WORKER,
 	.extra_kinds = HF_EXTRA_BIT(HF_EXTRA_SERVICE_ACCOUNT) | HF_EXTRA_BIT(HF_EXTRA_CONFIG_MAP) |
 		       HF_EXTRA_BIT(HF_EXTRA_ROLE) | HF_EXTRA_BIT(HF_EXTRA_ROLE_BINDING),
 	/* Upstream puts the kind before it twice. */
