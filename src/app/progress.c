@@ -298,12 +298,24 @@ static const char *unschedulable(const struct hf_json *pod)
 	return NULL;
 }
 
+/* What kept the main container's program from being started, the last time; NULL: it was. */
+static const char *why_no_start(const struct hf_json *pod)
+{
+	const struct hf_json *last =
+		hf_json_path(main_container(pod), "lastState", "terminated", NULL);
+
+	if (!hf_streq(hf_json_path_str(last, "reason", NULL), "StartError"))
+		return NULL;
+	return hf_json_path_str(last, "message", NULL);
+}
+
 /* In a few words: the phase, or what a container waits for or ended with. */
 static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 {
 	const struct hf_json *state = hf_json_get(main_container(pod), "state");
 	const char *waiting = hf_json_path_str(state, "waiting", "reason", NULL);
 	const char *message = hf_str_or(hf_json_path_str(state, "waiting", "message", NULL), "");
+	const char *why = why_no_start(pod);
 	const char *phase = hf_str_or(hf_json_path_str(pod, "status", "phase", NULL), "Pending");
 	const struct hf_json *code = hf_json_path(state, "terminated", "exitCode", NULL);
 	bool ended = hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded");
@@ -316,8 +328,9 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "Pending: %s", unschedulable(pod));
 	else if (!ended && waiting != NULL && !hf_streq(waiting, "PodInitializing") &&
 		 (!hf_streq(waiting, "ContainerCreating") || message[0] != '\0'))
-		hf_strbuf_addf(sb, "%s: %s%s%s", hf_streq(phase, "Pending") ? phase : "Waiting",
-			       waiting, message[0] != '\0' ? ": " : "", message);
+		hf_strbuf_addf(sb, "%s: %s%s%s%s%s", hf_streq(phase, "Pending") ? phase : "Waiting",
+			       waiting, message[0] != '\0' ? ": " : "", message,
+			       why != NULL ? ": " : "", hf_str_or(why, ""));
 	else
 		hf_strbuf_addstr(sb, phase);
 }

@@ -480,6 +480,12 @@ static char *find_hopeless(const struct run *run)
 	hf_job_read(run->manifest.doc, run->manifest.framework, NULL, arena, NULL, &view);
 	text = view.replicas_len > 0 ? hf_job_unnameable(&view, arena)
 				     : "the job has no replicas: nothing would ever run or end";
+	if (text == NULL && !hf_str_is_empty(view.run_policy.managed_by) &&
+	    !hf_streq(view.run_policy.managed_by, HF_MANAGED_BY_US))
+		text = hf_arena_printf(arena,
+				       "the job is managed by '%s' (spec.runPolicy.managedBy), which "
+				       "is not here to make its pods",
+				       view.run_policy.managed_by);
 	return text != NULL ? hf_xstrdup(text) : NULL;
 }
 
@@ -780,7 +786,7 @@ static const struct hf_flag run_flags[] = {
 	{"progress", 0, "HOW", "auto, or plain: lines instead of a block that is redrawn"},
 	{"no-logs", 0, NULL, "do not show what the ranks print"},
 	{"ranks", 0, "LIST", "show the logs of these ranks only, such as 0,2 or worker-1"},
-	{"timeout", 0, "SPAN", "give up after so long, such as 10m; exit code 124"},
+	{"timeout", 0, "SPAN", "give up after so long, such as 10m, with exit code 124; 0: never"},
 	{"inject", 0, "FAULT", "make a fault: 'kill worker-1 at 5s' after the job first runs"},
 	{"keep", 0, NULL, "keep the logs of the ranks in files"},
 	{"namespace", 'n', "NAME", "the job's namespace where the manifest names none"},

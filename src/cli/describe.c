@@ -132,8 +132,8 @@ static void print_head(struct hf_cli *cli, struct hf_doc *job, const struct hf_c
 	for (size_t i = 0; i < pods->n_items; i++)
 		(void)hf_ready_see(ready, pods->items[i], false);
 	hf_strbuf_addf(&line, "%" PRId64 " of %" PRId64,
-		       facts.succeeded +
-			       hf_ready_count(ready, hf_doc_namespace(job), hf_doc_name(job)),
+		       hf_job_ready(&facts, hf_ready_count(ready, hf_doc_namespace(job),
+							   hf_doc_name(job))),
 		       facts.wanted);
 	hf_ready_destroy(ready);
 	print_field(cli->out, "Ready:", line.data);

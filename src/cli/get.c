@@ -103,10 +103,11 @@ static void add_job_row(const struct getting *get, struct hf_table *table, struc
 	hf_table_cell(table, "%s", hf_doc_name(doc));
 	hf_table_cell(table, "%s", get->deleted ? "Deleted" : facts.state);
 	hf_table_cell(table, "%" PRId64 "/%" PRId64,
-		      facts.succeeded + (get->ready != NULL
-						 ? hf_ready_count(get->ready, hf_doc_namespace(doc),
-								  hf_doc_name(doc))
-						 : facts.active),
+		      hf_job_ready(&facts,
+				   get->ready != NULL
+					   ? hf_ready_count(get->ready, hf_doc_namespace(doc),
+							    hf_doc_name(doc))
+					   : facts.active),
 		      facts.wanted);
 	hf_table_cell(table, "%" PRId64, facts.generation);
 	hf_table_cell(table, "%" PRId64 "a %" PRId64 "i %" PRId64 "d", facts.application,

@@ -4,6 +4,7 @@
 
 #include "api/job.h"
 #include "base/str.h"
+#include "core/names.h"
 #include "framework/framework.h"
 
 #include <inttypes.h>
@@ -45,6 +46,11 @@ static void count_ranks(const struct hf_json *job, const struct hf_framework *fr
 		facts->active += number(value, "active");
 		facts->succeeded += number(value, "succeeded");
 	}
+}
+
+int64_t hf_job_ready(const struct hf_job_facts *facts, int64_t ready)
+{
+	return facts->succeeded + (hf_streq(facts->state, HF_COND_SUCCEEDED) ? 0 : ready);
 }
 
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts)

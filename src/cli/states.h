@@ -22,6 +22,9 @@ struct hf_job_facts {
 	int64_t application, infrastructure, device; /* restarts, by what they were charged to */
 };
 void hf_job_facts_read(const struct hf_json *job, struct hf_job_facts *ret_facts);
+/* Ranks that run or have succeeded.  A job that has succeeded counts in its status, as upstream's
+ * do, those that still ran; ready: pods that are. */
+int64_t hf_job_ready(const struct hf_job_facts *facts, int64_t ready);
 
 /* A pod in one row, as kubectl sums it up. */
 struct hf_pod_facts {

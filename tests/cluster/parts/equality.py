@@ -68,6 +68,6 @@ def check_corpus(w):
     want(not left, f"{len(left)} differences that the table has not, the first: "
                    + "; ".join(left[:3])[:600])
     equal("rows of docs/differences.md", rows(), list(compare.SEEN_AS))
-    unseen = [r for r in compare.SEEN_AS if r not in shown]
+    unseen = [r for r, seen_as in compare.SEEN_AS.items() if seen_as and r not in shown]
     want(not unseen or kinds, f"no job shows {unseen} of docs/differences.md")
     return f"{len(entries)} jobs, {len(shown)} kinds of difference"
