@@ -22,20 +22,26 @@ static bool image_is_plain(const char *image)
 	return strspn(image, LETTERS "._-/:@") == len && image[len - 1] != ':';
 }
 
+enum { CRDS = 1, OPERATOR = 2, AGENT = 4, POLICY = 8, ALL = 16 };
+
+/* By what each section is asked for; ALL is that nothing is named. */
+static const unsigned asked_by[] = {
+	[HF_MANIFESTS_CRDS] = CRDS | ALL,
+	[HF_MANIFESTS_DEVICES] = CRDS | POLICY | AGENT | ALL,
+	[HF_MANIFESTS_OPERATOR] = OPERATOR | ALL,
+	[HF_MANIFESTS_AGENT] = AGENT,
+	[HF_MANIFESTS_DENY] = POLICY,
+	[HF_MANIFESTS_WARN] = CRDS | POLICY | ALL,
+};
+
 static bool is_wanted(const struct hf_cli *cli, enum hf_manifest_section section)
 {
-	bool crds = hf_cli_has(cli, "crds"), policy = hf_cli_has(cli, "policy");
-	bool all = !crds && !policy && !hf_cli_has(cli, "operator") && !hf_cli_has(cli, "agent");
+	unsigned asked = (hf_cli_has(cli, "crds") ? CRDS : 0) |
+			 (hf_cli_has(cli, "operator") ? OPERATOR : 0) |
+			 (hf_cli_has(cli, "agent") ? AGENT : 0) |
+			 (hf_cli_has(cli, "policy") ? POLICY : 0);
 
-	switch (section) {
-	case HF_MANIFESTS_CRDS: return crds || all;
-	case HF_MANIFESTS_OPERATOR: return hf_cli_has(cli, "operator") || all;
-	case HF_MANIFESTS_DENY: return policy;
-	case HF_MANIFESTS_AGENT: return hf_cli_has(cli, "agent");
-	case HF_MANIFESTS_DEVICES: return crds || policy || all || hf_cli_has(cli, "agent");
-	case HF_MANIFESTS_WARN: return crds || policy || all;
-	}
-	return false;
+	return (asked_by[section] & (asked != 0 ? asked : (unsigned)ALL)) != 0;
 }
 
 static void print(const struct hf_cli *cli, const struct hf_manifest *manifest)
