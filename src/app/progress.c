@@ -309,13 +309,27 @@ static const char *why_no_start(const struct hf_json *pod)
 	return hf_json_path_str(last, "message", NULL);
 }
 
+/* What the container waits for, where that is more than its start; false: nothing. */
+static bool describe_waiting(const struct hf_json *pod, const char *phase, struct hf_strbuf *sb)
+{
+	const struct hf_json *waiting = hf_json_path(main_container(pod), "state", "waiting", NULL);
+	const char *reason = hf_json_path_str(waiting, "reason", NULL);
+	const char *message = hf_str_or(hf_json_path_str(waiting, "message", NULL), "");
+	const char *why = why_no_start(pod);
+
+	if (reason == NULL || hf_streq(reason, "PodInitializing") ||
+	    (hf_streq(reason, "ContainerCreating") && message[0] == '\0'))
+		return false;
+	hf_strbuf_addf(sb, "%s: %s%s%s%s%s", hf_streq(phase, "Pending") ? phase : "Waiting", reason,
+		       message[0] != '\0' ? ": " : "", message, why != NULL ? ": " : "",
+		       hf_str_or(why, ""));
+	return true;
+}
+
 /* In a few words: the phase, or what a container waits for or ended with. */
 static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 {
 	const struct hf_json *state = hf_json_get(main_container(pod), "state");
-	const char *waiting = hf_json_path_str(state, "waiting", "reason", NULL);
-	const char *message = hf_str_or(hf_json_path_str(state, "waiting", "message", NULL), "");
-	const char *why = why_no_start(pod);
 	const char *phase = hf_str_or(hf_json_path_str(pod, "status", "phase", NULL), "Pending");
 	const struct hf_json *code = hf_json_path(state, "terminated", "exitCode", NULL);
 	bool ended = hf_streq(phase, "Failed") || hf_streq(phase, "Succeeded");
@@ -326,12 +340,7 @@ static void describe_pod(const struct hf_json *pod, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "Failed code=%" PRId64, hf_json_i64(code, 0));
 	else if (hf_streq(phase, "Pending") && unschedulable(pod) != NULL)
 		hf_strbuf_addf(sb, "Pending: %s", unschedulable(pod));
-	else if (!ended && waiting != NULL && !hf_streq(waiting, "PodInitializing") &&
-		 (!hf_streq(waiting, "ContainerCreating") || message[0] != '\0'))
-		hf_strbuf_addf(sb, "%s: %s%s%s%s%s", hf_streq(phase, "Pending") ? phase : "Waiting",
-			       waiting, message[0] != '\0' ? ": " : "", message,
-			       why != NULL ? ": " : "", hf_str_or(why, ""));
-	else
+	else if (ended || !describe_waiting(pod, phase, sb))
 		hf_strbuf_addstr(sb, phase);
 }
 
