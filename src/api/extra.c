@@ -119,14 +119,14 @@ static struct hf_json *descend(struct hf_json *at, const char *key, bool list)
 static void set_leaf(struct hf_json *object, const struct hf_leaf *leaf)
 {
 	struct hf_json *at = object;
-	char path[256], *rest = path, *key;
+	char path[256], *key = path, *slash;
 
 	hf_assert(strlen(leaf->path) < sizeof(path));
 	memcpy(path, leaf->path, strlen(leaf->path) + 1);
-	key = strsep(&rest, "/");
-	while (rest != NULL) {
-		at = descend(at, key, rest[0] == '[');
-		key = strsep(&rest, "/");
+	while ((slash = strchr(key, '/')) != NULL) {
+		*slash = '\0';
+		at = descend(at, key, slash[1] == '[');
+		key = slash + 1;
 	}
 	if (key[0] == '[')
 		hf_json_append(at, hf_json_string(leaf->value));
