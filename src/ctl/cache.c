@@ -741,6 +741,14 @@ bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc)
 	return upsert(cache, doc, 0);
 }
 
+static bool same_text(struct hf_doc *one, struct hf_doc *other)
+{
+	size_t len, other_len;
+	const char *text = hf_doc_text(one, &len), *other_text = hf_doc_text(other, &other_len);
+
+	return len == other_len && memcmp(text, other_text, len) == 0;
+}
+
 bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc)
 {
 	struct node *held = node_find(cache, hf_doc_namespace(doc), hf_doc_name(doc));
@@ -751,7 +759,9 @@ bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc)
 	    !hf_streq(held->entry.resource_version, hf_doc_resource_version(doc)) ||
 	    !key_make(key, held->entry.ns, held->entry.name))
 		return hf_cache_put_reply(cache, doc);
-	take_in(cache, key, doc, held->list_round);
+	/* No news: a reader whom it wakes, to read again, would never end. */
+	if (held->entry.doc == NULL || !same_text(held->entry.doc, doc))
+		take_in(cache, key, doc, held->list_round);
 	return true;
 }
 

@@ -145,7 +145,8 @@ const struct hf_cache_entry *hf_cache_after(const struct hf_cache *cache, size_t
 bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc);
 /* What a live read brought: as a reply, but of two texts under one version this one is right.  An API
  * server whose schema of a kind has changed goes on for a second and more with the watches that it
- * serves by the old one, so that they miss what a read under the same version shows. */
+ * serves by the old one, so that they miss what a read under the same version shows.  Nothing is
+ * called where docs are kept and the text is the one that is held. */
 bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc);
 /* A reply said that the object of this UID exists no more: removed if that is the one held. */
 void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name, const char *uid);

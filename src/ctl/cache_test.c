@@ -403,6 +403,42 @@ static void test_after_gone_a_new_list_removes_what_it_does_not_name(void **stat
 	assert_string_equal(fake_watch_live(bench->store)->resource_version, "20");
 }
 
+static void count_change(void *arg, enum hf_cache_change change,
+			 const struct hf_cache_entry *before, const struct hf_cache_entry *now)
+{
+	*(int *)arg += change == HF_CACHE_UPDATED && before != NULL && now != NULL;
+}
+
+/* Who reads again because of a change, and changes nothing, would do so for ever. */
+static void test_a_live_read_of_what_is_held_changes_nothing(void **state)
+{
+	struct bench *bench = *state;
+	int changes = 0;
+	const struct hf_cache_options options = {
+		.loop = bench->loop,
+		.store = &bench->store->base,
+		.resource = &hf_pods,
+		.seed = 1,
+		.keep_docs = true,
+		.changed = count_change,
+		.arg = &changes,
+	};
+	struct hf_cache *cache = hf_cache_create(&options);
+	HF_AUTO_DOC held = fake_object("a", "u1", "5", "one");
+	HF_AUTO_DOC same = fake_object("a", "u1", "5", "one");
+	HF_AUTO_DOC other = fake_object("a", "u1", "5", "two");
+	struct hf_doc *items[] = {hf_doc_ref(held)};
+
+	hf_cache_start(cache);
+	hf_loop_run_ready(bench->loop);
+	fake_answer_list(fake_next(bench->store), "10", "", items, 1);
+	assert_true(hf_cache_put_live(cache, same));
+	assert_int_equal(changes, 0);
+	assert_true(hf_cache_put_live(cache, other));
+	assert_int_equal(changes, 1);
+	hf_cache_destroy(cache);
+}
+
 static void test_every_question_has_the_field_selector(void **state)
 {
 	struct bench *bench = *state;
@@ -816,6 +852,7 @@ int main(void)
 		T(test_a_list_may_be_a_stream_and_the_watch_goes_on_with_it),
 		T(test_after_gone_a_stream_removes_what_it_does_not_name),
 		T(test_a_stream_that_breaks_off_begins_again_and_is_no_list),
+		T(test_a_live_read_of_what_is_held_changes_nothing),
 		T(test_every_question_has_the_field_selector),
 		T(test_a_server_that_knows_no_streams_is_asked_for_pages_at_once),
 		T(test_a_reply_runs_ahead_and_the_late_watch_events_are_stale),
