@@ -104,7 +104,7 @@ static bool adopt_causes(struct hf_brain *b)
 	for (size_t i = 0; i < b->ends_len; i++) {
 		const struct hf_end *end = &b->ends[i];
 
-		if (!hf_end_outranks(end) || !hf_incident_covers(b, end))
+		if (end->spent || !hf_end_outranks(end) || !hf_incident_covers(b, end))
 			continue;
 		if (!hf_incident_adopt(b, end)) {
 			enum hf_budget budget = hf_class_budget(end->cls);

@@ -70,6 +70,7 @@ struct hf_end {
 	bool evidence; /* the class rests on something seen, not on absence */
 	bool lost;     /* its node is lost */
 	bool stray;    /* evicted for a taint that its own node does not have: charged to nothing */
+	bool spent;    /* a verdict gave way to it: it is the cause of that incident, of no other */
 	const struct hf_device_seen *device; /* that explains it; NULL: none does */
 	/* rules */
 	int rule; /* -1: none matched */

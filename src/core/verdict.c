@@ -130,6 +130,7 @@ void hf_verdict_reconsider(struct hf_brain *b)
 		return;
 	for (size_t i = 0; i < b->ends_len; i++) {
 		if (hf_end_outranks(&b->ends[i]) && b->ends[i].fate != HF_FATE_FAIL) {
+			b->ends[i].spent = true;
 			give_way(b, &b->ends[i]);
 			return;
 		}

@@ -73,6 +73,24 @@ static void infrastructure_withdraws_it(void **state)
 	brain_release(&b);
 }
 
+/* Crashes that were not counted while the verdict waited are the application's, though the pod's
+ * own end is what withdraws it. */
+static void what_withdraws_it_is_the_cause_of_nothing_else(void **state)
+{
+	(void)state;
+	pending();
+	for (int i = 0; i < 2; i++)
+		brain_crash_in_place(&b, "demo-hand-1");
+	brain_disrupt(&b, "demo-hand-1");
+	brain_terminate(&b, "demo-hand-1");
+	brain_step(&b);
+	assert_null(b.plan.status.ledger.verdict.reason);
+	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	assert_int_equal(b.plan.status.ledger.incident.id, 2);
+	brain_release(&b);
+}
+
 static void infrastructure_without_budget_changes_its_reason(void **state)
 {
 	(void)state;
@@ -145,6 +163,7 @@ int main(void)
 		cmocka_unit_test(it_outlives_the_pod_it_was_read_from),
 		cmocka_unit_test(nothing_is_created_or_restarted_meanwhile),
 		cmocka_unit_test(infrastructure_withdraws_it),
+		cmocka_unit_test(what_withdraws_it_is_the_cause_of_nothing_else),
 		cmocka_unit_test(infrastructure_without_budget_changes_its_reason),
 		cmocka_unit_test(a_rule_that_a_person_wrote_is_not_withdrawn),
 		cmocka_unit_test(success_overtakes_it),
