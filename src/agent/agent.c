@@ -352,20 +352,16 @@ static void on_news(void *arg, bool urgent)
 static void on_count_timer(void *arg)
 {
 	struct hf_agent *a = arg;
-	struct hf_health_sample sample;
+	struct hf_health_sample sample =
+		hf_intake_sample_of(HF_HEALTH_BY_KUBELET, HF_HEALTH_COUNT, "");
 	int known = 0;
 
-	memset(&sample, 0, sizeof(sample));
-	sample.detector = HF_HEALTH_COUNT;
-	sample.source = HF_HEALTH_BY_KUBELET;
-	sample.at = HF_TIME_NONE;
 	sample.count.pci = hf_intake_counted(a->intake, HF_COUNT_PCI);
 	sample.count.nvml = hf_intake_counted(a->intake, HF_COUNT_NVML);
 	sample.count.allocatable = hf_intake_counted(a->intake, HF_COUNT_ALLOCATABLE);
 	known = (sample.count.pci >= 0) + (sample.count.nvml >= 0) +
 		(sample.count.allocatable >= 0);
 	if (known >= 2) {
-		sample.supported = true;
 		(void)hf_intake_sample(a->intake, &sample);
 		hf_intake_heard(a->intake, HF_HEALTH_BY_STEP, HF_HEALTH_COUNT);
 	} else {

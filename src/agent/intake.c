@@ -255,6 +255,20 @@ static void *room(void *items, size_t len, size_t *cap, size_t most, size_t size
 	return hf_xrealloc(items, *cap * size);
 }
 
+struct hf_health_sample hf_intake_sample_of(enum hf_health_source source,
+					    enum hf_health_detector detector, const char *device)
+{
+	struct hf_health_sample s;
+
+	memset(&s, 0, sizeof(s));
+	s.detector = detector;
+	s.source = source;
+	s.at = HF_TIME_NONE;
+	s.supported = true;
+	snprintf(s.device, sizeof(s.device), "%s", device);
+	return s;
+}
+
 bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *sample)
 {
 	struct hf_health_sample *to = room(intake->samples, intake->samples_len,

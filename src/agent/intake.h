@@ -78,6 +78,9 @@ void hf_intake_heard(struct hf_intake *intake, enum hf_health_source source,
 void hf_intake_off(struct hf_intake *intake, enum hf_health_source source,
 		   enum hf_health_detector detector, const char *why);
 
+/* A sample to fill: of now, supported, and all else 0. */
+struct hf_health_sample hf_intake_sample_of(enum hf_health_source source,
+					    enum hf_health_detector detector, const char *device);
 /* False: no room until the next step, which is soon. */
 bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *sample);
 bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence);

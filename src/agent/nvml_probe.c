@@ -38,13 +38,8 @@ static void off(struct nvml_probe *p, const char *why)
 /* Silence is what a driver that hangs has to say. */
 static void timed_out(struct nvml_probe *p)
 {
-	struct hf_health_sample s;
+	struct hf_health_sample s = hf_intake_sample_of(HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "");
 
-	memset(&s, 0, sizeof(s));
-	s.detector = HF_HEALTH_DRIVER;
-	s.source = HF_HEALTH_BY_NVML;
-	s.at = HF_TIME_NONE;
-	s.supported = true;
 	s.driver.timed_out = true;
 	hf_intake_heard(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
 	(void)hf_intake_sample(p->intake, &s);

@@ -41,15 +41,7 @@ static bool load_of(const struct hf_nvml_device *d, uint32_t *ret_percent)
 
 static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
 {
-	struct hf_health_sample s;
-
-	memset(&s, 0, sizeof(s));
-	s.detector = detector;
-	s.source = HF_HEALTH_BY_NVML;
-	s.at = HF_TIME_NONE;
-	s.supported = true;
-	snprintf(s.device, sizeof(s.device), "%s", device);
-	return s;
+	return hf_intake_sample_of(HF_HEALTH_BY_NVML, detector, device);
 }
 
 static void saw(struct telling *t, const struct hf_health_sample *s)

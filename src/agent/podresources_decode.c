@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "base/vec.h"
+#include "base/wire.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,19 +21,6 @@
 	((size_t)HF_PODRESOURCES_DEVICES_MAX *                                                     \
 		 (sizeof(struct hf_podresources_device) + sizeof(char *)) +                        \
 	 4096)
-#define FIELD_NUMBER_MAX 536870911 /* by protobuf's rules */
-
-enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-
-struct slice {
-	const unsigned char *at, *end;
-};
-
-struct field {
-	uint32_t number;
-	enum wire wire;
-	struct slice bytes; /* of WIRE_BYTES */
-};
 
 struct reader {
 	struct hf_arena *arena;
@@ -46,68 +34,26 @@ static int broken(struct reader *r, const char *what)
 	return hf_error_set(r->err, HF_E_BAD_REQUEST, "PodResources: %s", what);
 }
 
-static bool read_varint(struct slice *in, uint64_t *ret_value)
-{
-	uint64_t value = 0;
-
-	for (unsigned shift = 0; shift < 64 && in->at < in->end; shift += 7) {
-		unsigned char byte = *in->at++;
-
-		/* The tenth byte has one bit left. */
-		if (shift == 63 && byte > 1)
-			return false;
-		value |= (uint64_t)(byte & 127) << shift;
-		if (byte < 128) {
-			*ret_value = value;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool skip(struct slice *in, uint64_t len)
-{
-	if (len > (uint64_t)(in->end - in->at))
-		return false;
-	in->at += len;
-	return true;
-}
-
 /* 1 and the next field, 0 at the end, or an error. */
-static int next(struct reader *r, struct slice *in, struct field *ret_field)
+static int next(struct reader *r, struct hf_wire *in, struct hf_wire_field *ret_field)
 {
-	uint64_t key, value;
-	bool ok = false;
-
 	if (in->at == in->end)
 		return 0;
-	if (!read_varint(in, &key) || key >> 3 == 0 || key >> 3 > FIELD_NUMBER_MAX)
-		return broken(r, "no field where one must be");
-	ret_field->number = (uint32_t)(key >> 3);
-	ret_field->wire = (enum wire)(key & 7);
-	switch (key & 7) {
-	case WIRE_VARINT: ok = read_varint(in, &value); break;
-	case WIRE_FIXED64: ok = skip(in, 8); break;
-	case WIRE_FIXED32: ok = skip(in, 4); break;
-	case WIRE_BYTES:
-		ok = read_varint(in, &value);
-		ret_field->bytes.at = in->at;
-		ok = ok && skip(in, value);
-		ret_field->bytes.end = in->at;
-		break;
-	default: break; /* groups have been given up long ago */
+	switch (hf_wire_next(in, ret_field)) {
+	case HF_WIRE_OK: return 1;
+	case HF_WIRE_NO_FIELD: return broken(r, "no field where one must be");
+	default: return broken(r, "a field that is cut off");
 	}
-	return ok ? 1 : broken(r, "a field that is cut off");
 }
 
 /* The field has bytes and this number. */
-static bool is(const struct field *f, uint32_t number)
+static bool is(const struct hf_wire_field *f, uint32_t number)
 {
-	return f->number == number && f->wire == WIRE_BYTES;
+	return f->number == number && f->type == HF_WIRE_BYTES;
 }
 
 /* They go into messages, events and metrics: nothing that is not text may pass. */
-static int text(struct reader *r, const struct field *f, const char **ret_text)
+static int text(struct reader *r, const struct hf_wire_field *f, const char **ret_text)
 {
 	size_t len = (size_t)(f->bytes.end - f->bytes.at);
 	const char *bytes = (const char *)f->bytes.at;
@@ -126,9 +72,9 @@ static int text(struct reader *r, const struct field *f, const char **ret_text)
 }
 
 /* The last text of that number in the message; "" where there is none. */
-static int text_of(struct reader *r, struct slice in, uint32_t number, const char **ret_text)
+static int text_of(struct reader *r, struct hf_wire in, uint32_t number, const char **ret_text)
 {
-	struct field f, found = {.number = 0};
+	struct hf_wire_field f, found = {.number = 0};
 	int rc;
 
 	while ((rc = next(r, &in, &f)) > 0)
@@ -149,11 +95,11 @@ static int push(struct reader *r, const struct hf_podresources_device *device)
 }
 
 /* ContainerDevices: resource_name 1, device_ids 2, topology 3. */
-static int container_devices(struct reader *r, struct slice in,
+static int container_devices(struct reader *r, struct hf_wire in,
 			     const struct hf_podresources_device *holder)
 {
 	struct hf_podresources_device device = *holder;
-	struct field f;
+	struct hf_wire_field f;
 	int rc = text_of(r, in, 1, &device.resource);
 
 	if (rc < 0)
@@ -171,12 +117,12 @@ static int container_devices(struct reader *r, struct slice in,
 }
 
 /* ClaimResource: cdi_devices 1 (name 1), driver_name 2, pool_name 3, device_name 4. */
-static int claim_resource(struct reader *r, struct slice in,
+static int claim_resource(struct reader *r, struct hf_wire in,
 			  const struct hf_podresources_device *holder)
 {
 	struct hf_podresources_device device = *holder;
-	struct slice all = in;
-	struct field f;
+	struct hf_wire all = in;
+	struct hf_wire_field f;
 	int rc = text_of(r, all, 2, &device.resource);
 
 	if (rc == 0)
@@ -196,12 +142,12 @@ static int claim_resource(struct reader *r, struct slice in,
 }
 
 /* DynamicResource: claim_name 2, claim_namespace 3, claim_resources 4. */
-static int dynamic_resource(struct reader *r, struct slice in,
+static int dynamic_resource(struct reader *r, struct hf_wire in,
 			    const struct hf_podresources_device *holder)
 {
 	struct hf_podresources_device device = *holder;
-	struct slice all = in;
-	struct field f;
+	struct hf_wire all = in;
+	struct hf_wire_field f;
 	int rc = text_of(r, all, 2, &device.claim);
 
 	if (rc == 0)
@@ -219,10 +165,10 @@ static int dynamic_resource(struct reader *r, struct slice in,
 }
 
 /* ContainerResources: name 1, devices 2, cpu_ids 3, memory 4, dynamic_resources 5. */
-static int container(struct reader *r, struct slice in, const struct hf_podresources_device *pod)
+static int container(struct reader *r, struct hf_wire in, const struct hf_podresources_device *pod)
 {
 	struct hf_podresources_device holder = *pod;
-	struct field f;
+	struct hf_wire_field f;
 	int rc = text_of(r, in, 1, &holder.container);
 
 	if (rc < 0)
@@ -252,10 +198,10 @@ static const struct hf_podresources_device nobody = {
 };
 
 /* PodResources: name 1, namespace 2, containers 3. */
-static int pod_resources(struct reader *r, struct slice in)
+static int pod_resources(struct reader *r, struct hf_wire in)
 {
 	struct hf_podresources_device holder = nobody;
-	struct field f;
+	struct hf_wire_field f;
 	int rc = text_of(r, in, 1, &holder.pod);
 
 	r->pods++;
@@ -277,9 +223,9 @@ static int pod_resources(struct reader *r, struct slice in)
 static int answer(const void *bytes, size_t len, bool pods, struct reader *r,
 		  struct hf_podresources *ret_found)
 {
-	struct slice in = {bytes, (const unsigned char *)bytes + len};
+	struct hf_wire in = {bytes, (const unsigned char *)bytes + len};
 	struct hf_podresources_device *copy;
-	struct field f;
+	struct hf_wire_field f;
 	int rc = 0;
 
 	r->devices.len_max = HF_PODRESOURCES_DEVICES_MAX;

@@ -86,11 +86,7 @@ static void tell_plugin(struct kubelet_probe *p, const char *why)
 		off(p, why);
 		return;
 	}
-	memset(&s, 0, sizeof(s));
-	s.detector = HF_HEALTH_PLUGIN;
-	s.source = HF_HEALTH_BY_KUBELET;
-	s.at = HF_TIME_NONE;
-	s.supported = true;
+	s = hf_intake_sample_of(HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, "");
 	s.plugin.unreachable = p->failed;
 	s.plugin.resource_gone = !p->failed && p->gone;
 	hf_intake_heard(p->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN);

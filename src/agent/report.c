@@ -130,19 +130,6 @@ const struct hf_health_device *hf_report_device_of(const struct hf_report *repor
 	return device;
 }
 
-static const struct hf_health_fault *worst(const struct hf_health_device *d)
-{
-	const struct hf_health_fault *found = NULL;
-
-	for (size_t i = 0; i < d->faults_len; i++) {
-		const struct hf_health_fault *f = &d->faults[i];
-
-		if (hf_health_fault_acts(f) && (!found || f->cls > found->cls))
-			found = f;
-	}
-	return found;
-}
-
 static const char *severity_text(enum hf_health_severity severity)
 {
 	return severity == HF_HEALTH_UNSAID ? NULL : hf_health_severity_name(severity);
@@ -227,7 +214,7 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 static void write_device(const struct hf_report *report, const struct hf_health_device *d,
 			 struct hf_device_report *out, struct hf_arena *arena)
 {
-	const struct hf_health_fault *fault = worst(d);
+	const struct hf_health_fault *fault = hf_health_device_worst(d);
 
 	*out = (struct hf_device_report){
 		.id = d->id,
@@ -259,7 +246,7 @@ static void write_node(const struct hf_report *report, struct hf_device_health *
 
 	for (size_t i = 0; i < m->devices_len; i++) {
 		const struct hf_health_device *d = &m->devices[i];
-		const struct hf_health_fault *fault = worst(d);
+		const struct hf_health_fault *fault = hf_health_device_worst(d);
 
 		for (size_t k = 0; k < at; k++)
 			if (d->state == order[k])
@@ -341,7 +328,7 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 		holds |= h->until == HF_TIME_NONE;
 	}
 	if (sick != NULL) {
-		const struct hf_health_fault *fault = worst(sick);
+		const struct hf_health_fault *fault = hf_health_device_worst(sick);
 		const char *cls = hf_health_class_name(fault != NULL ? fault->cls : HF_HEALTH_NONE);
 		char about[64] = "";
 

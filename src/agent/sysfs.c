@@ -51,15 +51,7 @@ struct sysfs_probe {
 
 static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
 {
-	struct hf_health_sample s;
-
-	memset(&s, 0, sizeof(s));
-	s.detector = detector;
-	s.source = HF_HEALTH_BY_SYSFS;
-	s.at = HF_TIME_NONE;
-	s.supported = true;
-	snprintf(s.device, sizeof(s.device), "%s", device);
-	return s;
+	return hf_intake_sample_of(HF_HEALTH_BY_SYSFS, detector, device);
 }
 
 /* ---- devices ------------------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/device_health.h"
 
+#include "api/writer_internal.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -29,22 +30,6 @@ static void set_text(struct hf_json *object, const char *key, const char *text)
 	hf_json_set(object, key, hf_json_stringn(text, len));
 }
 
-static void set_time(struct hf_json *object, const char *key, hf_time time)
-{
-	char text[HF_TIME_TEXT_MAX];
-
-	if (time == HF_TIME_NONE)
-		return;
-	hf_time_format_micro(time, text);
-	hf_json_set_str(object, key, text);
-}
-
-static void set_count(struct hf_json *object, const char *key, int64_t count)
-{
-	if (count != 0)
-		hf_json_set_i64(object, key, count);
-}
-
 static void set_list(struct hf_json *object, const char *key, struct hf_json *list)
 {
 	if (hf_json_len(list) > 0)
@@ -66,9 +51,9 @@ static struct hf_json *write_fault(const struct hf_device_fault *fault)
 	set_text(item, "action", fault->action);
 	set_text(item, "unit", fault->unit);
 	set_text(item, "line", fault->line);
-	set_time(item, "firstTime", fault->first);
-	set_time(item, "lastTime", fault->last);
-	set_count(item, "count", fault->count);
+	hf_write_micro_time(item, "firstTime", fault->first);
+	hf_write_micro_time(item, "lastTime", fault->last);
+	hf_write_count(item, "count", fault->count);
 	hf_json_set_bool(item, "active", fault->acts);
 	return item;
 }
@@ -83,7 +68,7 @@ static struct hf_json *write_holder(const struct hf_device_holder *holder)
 	set_text(item, "container", holder->container);
 	set_text(item, "resource", holder->resource);
 	set_text(item, "resourceID", holder->resource_id);
-	set_time(item, "until", holder->until);
+	hf_write_micro_time(item, "until", holder->until);
 	return item;
 }
 
@@ -105,9 +90,9 @@ static struct hf_json *write_device(const struct hf_device_report *device)
 	set_text(item, "state", device->state);
 	set_text(item, "class", device->cls);
 	set_text(item, "action", device->action);
-	set_time(item, "since", device->since);
-	set_time(item, "holdUntil", device->hold_until);
-	set_count(item, "generation", device->generation);
+	hf_write_micro_time(item, "since", device->since);
+	hf_write_micro_time(item, "holdUntil", device->hold_until);
+	hf_write_count(item, "generation", device->generation);
 	for (size_t i = 0; i < at_most(device->faults.len, HF_DEVICE_HEALTH_FAULTS_MAX); i++)
 		hf_json_append(faults, write_fault(&device->faults.items[i]));
 	for (size_t i = 0; i < at_most(device->holders.len, HF_DEVICE_HEALTH_HOLDERS_MAX); i++)
@@ -124,7 +109,7 @@ static struct hf_json *write_detector(const struct hf_detector_report *detector)
 	set_text(item, "name", detector->name);
 	set_text(item, "state", detector->state);
 	set_text(item, "reason", detector->reason);
-	set_time(item, "since", detector->since);
+	hf_write_micro_time(item, "since", detector->since);
 	return item;
 }
 
@@ -134,17 +119,17 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
 	size_t devices_len = at_most(health->devices.len, HF_DEVICE_HEALTH_DEVICES_MAX);
 
-	set_time(status, "observedTime", health->observed_at);
+	hf_write_micro_time(status, "observedTime", health->observed_at);
 	set_text(status, "bootID", health->boot_id);
 	set_text(status, "agentVersion", health->agent_version);
 	set_text(status, "rulesHash", health->rules_hash);
 	set_text(status, "state", health->state);
 	set_text(status, "class", health->cls);
 	set_text(status, "action", health->action);
-	set_time(status, "evidenceTime", health->evidence_at);
-	set_count(status, "lostRecords", health->lost_records);
-	set_count(status, "droppedDevices",
-		  health->dropped_devices + (int64_t)(health->devices.len - devices_len));
+	hf_write_micro_time(status, "evidenceTime", health->evidence_at);
+	hf_write_count(status, "lostRecords", health->lost_records);
+	hf_write_count(status, "droppedDevices",
+		       health->dropped_devices + (int64_t)(health->devices.len - devices_len));
 	for (size_t i = 0; i < at_most(health->detectors.len, HF_DEVICE_HEALTH_DETECTORS_MAX); i++)
 		hf_json_append(detectors, write_detector(&health->detectors.items[i]));
 	for (size_t i = 0; i < devices_len; i++)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +17,7 @@
  * makes at most n values.
  */
 
-#define NUMBER_MAX 536870911 /* of a field, by protobuf's rules */
 #define SECONDS_MAX INT64_C(9223372000)
-
-enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-
-struct slice {
-	const unsigned char *at, *end;
-};
-
-/* A field as it stands there: a number, or bytes. */
-struct entry {
-	uint32_t number;
-	enum wire wire;
-	uint64_t value;
-	struct slice bytes;
-};
 
 struct decoder {
 	const char *where; /* the message's table's name */
@@ -45,58 +31,19 @@ static int broken(const struct decoder *d, const char *what)
 
 /* ---- the wire ----------------------------------------------------------------------------- */
 
-static bool read_varint(struct slice *in, uint64_t *ret_value)
+static int next_field(const struct decoder *d, struct hf_wire *in, struct hf_wire_field *ret_field)
 {
-	uint64_t value = 0;
-
-	for (unsigned shift = 0; shift < 64 && in->at < in->end; shift += 7) {
-		unsigned char byte = *in->at++;
-		/* The tenth byte has one bit left. */
-		if (shift == 63 && byte > 1)
-			return false;
-		value |= (uint64_t)(byte & 127) << shift;
-		if (byte < 128) {
-			*ret_value = value;
-			return true;
-		}
+	switch (hf_wire_next(in, ret_field)) {
+	case HF_WIRE_OK: return 0;
+	case HF_WIRE_NO_FIELD: return broken(d, "no field begins here");
+	case HF_WIRE_NO_TYPE: return broken(d, "a wire type that is none");
+	default: return broken(d, "it is cut off");
 	}
-	return false;
-}
-
-static bool read_bytes(struct slice *in, uint64_t len, struct slice *ret_bytes)
-{
-	if (len > (uint64_t)(in->end - in->at))
-		return false;
-	*ret_bytes = (struct slice){in->at, in->at + len};
-	in->at += len;
-	return true;
-}
-
-/* Groups have been given up long ago: none of Kubernetes' messages has one. */
-static int next_entry(const struct decoder *d, struct slice *in, struct entry *ret_entry)
-{
-	struct slice fixed;
-	uint64_t key, len;
-	bool ok;
-
-	if (!read_varint(in, &key) || key >> 3 == 0 || key >> 3 > NUMBER_MAX)
-		return broken(d, "no field begins here");
-	*ret_entry = (struct entry){.number = (uint32_t)(key >> 3), .wire = (enum wire)(key & 7)};
-	switch (key & 7) {
-	case WIRE_VARINT: ok = read_varint(in, &ret_entry->value); break;
-	case WIRE_FIXED64: ok = read_bytes(in, 8, &fixed); break;
-	case WIRE_FIXED32: ok = read_bytes(in, 4, &fixed); break;
-	case WIRE_BYTES:
-		ok = read_varint(in, &len) && read_bytes(in, len, &ret_entry->bytes);
-		break;
-	default: return broken(d, "a wire type that is none");
-	}
-	return ok ? 0 : broken(d, "it is cut off");
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-static int read_text(const struct decoder *d, struct slice bytes, char **ret_text)
+static int read_text(const struct decoder *d, struct hf_wire bytes, char **ret_text)
 {
 	size_t len = (size_t)(bytes.end - bytes.at);
 
@@ -107,7 +54,7 @@ static int read_text(const struct decoder *d, struct slice bytes, char **ret_tex
 	return 0;
 }
 
-static int text_value(const struct decoder *d, struct slice bytes, struct hf_json **ret_value)
+static int text_value(const struct decoder *d, struct hf_wire bytes, struct hf_json **ret_value)
 {
 	HF_AUTOFREE char *text = NULL;
 	int rc = read_text(d, bytes, &text);
@@ -117,7 +64,7 @@ static int text_value(const struct decoder *d, struct slice bytes, struct hf_jso
 	return rc;
 }
 
-static struct hf_json *bytes_value(struct slice bytes)
+static struct hf_json *bytes_value(struct hf_wire bytes)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(2 * HF_JSON_BYTES_MAX);
 
@@ -128,22 +75,22 @@ static struct hf_json *bytes_value(struct slice bytes)
 /* The small messages that are one value in JSON: their first three fields. */
 struct parts {
 	uint64_t numbers[4];
-	struct slice bytes[4];
+	struct hf_wire bytes[4];
 };
 
-static int read_parts(const struct decoder *d, struct slice in, struct parts *ret_parts)
+static int read_parts(const struct decoder *d, struct hf_wire in, struct parts *ret_parts)
 {
 	*ret_parts = (struct parts){0};
 	while (in.at < in.end) {
-		struct entry entry;
-		int rc = next_entry(d, &in, &entry);
+		struct hf_wire_field entry;
+		int rc = next_field(d, &in, &entry);
 		if (rc != 0)
 			return rc;
 		if (entry.number >= HF_ARRAY_LEN(ret_parts->numbers))
 			continue;
-		if (entry.wire == WIRE_VARINT)
+		if (entry.type == HF_WIRE_VARINT)
 			ret_parts->numbers[entry.number] = entry.value;
-		else if (entry.wire == WIRE_BYTES)
+		else if (entry.type == HF_WIRE_BYTES)
 			ret_parts->bytes[entry.number] = entry.bytes;
 	}
 	return 0;
@@ -173,7 +120,7 @@ static int time_value(const struct decoder *d, const struct parts *parts, bool m
 }
 
 static int parts_value(const struct decoder *d, const struct hf_schema_field *field,
-		       struct slice bytes, struct hf_json **ret_value)
+		       struct hf_wire bytes, struct hf_json **ret_value)
 {
 	struct parts parts;
 	int rc = read_parts(d, bytes, &parts);
@@ -214,13 +161,13 @@ static int number_value(const struct hf_schema_field *field, uint64_t value,
 
 /* NULL in ret_value: nothing that JSON would show. */
 static int scalar_value(const struct decoder *d, const struct hf_schema_field *field,
-			const struct entry *entry, struct hf_json **ret_value)
+			const struct hf_wire_field *entry, struct hf_json **ret_value)
 {
 	bool number = field->type == HF_SCHEMA_BOOL || field->type == HF_SCHEMA_INT32 ||
 		      field->type == HF_SCHEMA_INT64;
 
 	*ret_value = NULL;
-	if (entry->wire != (number ? WIRE_VARINT : WIRE_BYTES))
+	if (entry->type != (number ? HF_WIRE_VARINT : HF_WIRE_BYTES))
 		return broken(d, "a field of another wire type");
 	if (number)
 		return number_value(field, entry->value, ret_value);
@@ -245,7 +192,7 @@ static bool is_zero(const struct hf_json *value)
 
 /* ---- messages ----------------------------------------------------------------------------- */
 
-static int decode_message(const struct hf_schema *schema, struct slice in, struct hf_json *object,
+static int decode_message(const struct hf_schema *schema, struct hf_wire in, struct hf_json *object,
 			  struct hf_error *err);
 
 static const struct hf_schema_field *field_of(const struct hf_schema *schema, uint32_t number)
@@ -258,7 +205,7 @@ static const struct hf_schema_field *field_of(const struct hf_schema *schema, ui
 
 /* What stands twice replaces what stood before; an object is merged into it. */
 static int decode_one(const struct decoder *d, const struct hf_schema_field *field,
-		      const struct entry *entry, struct hf_json *object)
+		      const struct hf_wire_field *entry, struct hf_json *object)
 {
 	struct hf_json *value;
 	int rc;
@@ -273,7 +220,7 @@ static int decode_one(const struct decoder *d, const struct hf_schema_field *fie
 			hf_json_unref(rc == 0 ? value : NULL);
 		return rc;
 	}
-	if (entry->wire != WIRE_BYTES)
+	if (entry->type != HF_WIRE_BYTES)
 		return broken(d, "a field of another wire type");
 	value = hf_json_ensure_object(object, field->name);
 	rc = decode_message(field->schema, entry->bytes, value, d->err);
@@ -284,12 +231,12 @@ static int decode_one(const struct decoder *d, const struct hf_schema_field *fie
 
 /* Numbers may come packed: several in one. */
 static int decode_packed(const struct decoder *d, const struct hf_schema_field *field,
-			 struct slice in, struct hf_json *list)
+			 struct hf_wire in, struct hf_json *list)
 {
 	while (in.at < in.end) {
 		struct hf_json *value;
 		uint64_t number;
-		if (!read_varint(&in, &number))
+		if (!hf_wire_varint(&in, &number))
 			return broken(d, "it is cut off");
 		(void)number_value(field, number, &value);
 		hf_json_append(list, value);
@@ -298,17 +245,17 @@ static int decode_packed(const struct decoder *d, const struct hf_schema_field *
 }
 
 static int decode_item(const struct decoder *d, const struct hf_schema_field *field,
-		       const struct entry *entry, struct hf_json *object)
+		       const struct hf_wire_field *entry, struct hf_json *object)
 {
 	struct hf_json *list = hf_json_ensure_array(object, field->name), *value = NULL;
 	int rc;
 
-	if (entry->wire == WIRE_BYTES &&
+	if (entry->type == HF_WIRE_BYTES &&
 	    (field->type == HF_SCHEMA_INT32 || field->type == HF_SCHEMA_INT64))
 		return decode_packed(d, field, entry->bytes, list);
 	if (field->type != HF_SCHEMA_OBJECT) {
 		rc = scalar_value(d, field, entry, &value);
-	} else if (entry->wire != WIRE_BYTES) {
+	} else if (entry->type != HF_WIRE_BYTES) {
 		rc = broken(d, "a field of another wire type");
 	} else {
 		value = hf_json_object();
@@ -323,20 +270,20 @@ static int decode_item(const struct decoder *d, const struct hf_schema_field *fi
 
 /* An entry of a map is a message: the key is field 1, the value field 2. */
 static int decode_pair(const struct decoder *d, const struct hf_schema_field *field,
-		       struct slice in, struct hf_json *object)
+		       struct hf_wire in, struct hf_json *object)
 {
 	struct hf_json *map = hf_json_ensure_object(object, field->name), *value = NULL;
-	struct entry of_value = {.wire = WIRE_BYTES};
-	struct slice of_key = {NULL, NULL};
+	struct hf_wire_field of_value = {.type = HF_WIRE_BYTES};
+	struct hf_wire of_key = {NULL, NULL};
 	HF_AUTOFREE char *key = NULL;
 	int rc = 0;
 
 	while (in.at < in.end) {
-		struct entry entry;
-		rc = next_entry(d, &in, &entry);
+		struct hf_wire_field entry;
+		rc = next_field(d, &in, &entry);
 		if (rc != 0)
 			return rc;
-		if (entry.number == 1 && entry.wire == WIRE_BYTES)
+		if (entry.number == 1 && entry.type == HF_WIRE_BYTES)
 			of_key = entry.bytes;
 		else if (entry.number == 2)
 			of_value = entry;
@@ -357,13 +304,13 @@ static int decode_pair(const struct decoder *d, const struct hf_schema_field *fi
 }
 
 static int decode_field(const struct decoder *d, const struct hf_schema_field *field,
-			const struct entry *entry, struct hf_json *object)
+			const struct hf_wire_field *entry, struct hf_json *object)
 {
 	switch (field->shape) {
 	case HF_SCHEMA_LIST: return decode_item(d, field, entry, object);
 	case HF_SCHEMA_MAP:
 	case HF_SCHEMA_INLINE:
-		if (entry->wire != WIRE_BYTES)
+		if (entry->type != HF_WIRE_BYTES)
 			return broken(d, "a field of another wire type");
 		return field->shape == HF_SCHEMA_MAP
 			       ? decode_pair(d, field, entry->bytes, object)
@@ -372,15 +319,15 @@ static int decode_field(const struct decoder *d, const struct hf_schema_field *f
 	}
 }
 
-static int decode_message(const struct hf_schema *schema, struct slice in, struct hf_json *object,
+static int decode_message(const struct hf_schema *schema, struct hf_wire in, struct hf_json *object,
 			  struct hf_error *err)
 {
 	const struct decoder d = {.where = schema->name, .err = err};
 
 	while (in.at < in.end) {
 		const struct hf_schema_field *field;
-		struct entry entry;
-		int rc = next_entry(&d, &in, &entry);
+		struct hf_wire_field entry;
+		int rc = next_field(&d, &in, &entry);
 		if (rc != 0)
 			return rc;
 		field = field_of(schema, entry.number);
@@ -395,8 +342,8 @@ static int decode_message(const struct hf_schema *schema, struct slice in, struc
 /* ---- the envelope ------------------------------------------------------------------------- */
 
 /* Of a runtime.Unknown: TypeMeta is field 1, the object 2, then how that is encoded. */
-static int decode_envelope(const struct decoder *d, struct slice in, char *ret_type[2],
-			   struct slice *ret_raw)
+static int decode_envelope(const struct decoder *d, struct hf_wire in, char *ret_type[2],
+			   struct hf_wire *ret_raw)
 {
 	struct parts unknown, type = {0};
 	int rc = read_parts(d, in, &unknown);
@@ -416,7 +363,7 @@ int hf_protobuf_decode(const void *bytes, size_t len, struct hf_json **ret_objec
 {
 	static const unsigned char magic[] = {'k', '8', 's', 0};
 	const struct decoder d = {.where = "Unknown", .err = err};
-	struct slice in = {bytes, bytes}, raw = {NULL, NULL};
+	struct hf_wire in = {bytes, bytes}, raw = {NULL, NULL};
 	const struct hf_schema *schema;
 	HF_AUTOFREE char *api_version = NULL;
 	HF_AUTOFREE char *kind = NULL;

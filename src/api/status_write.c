@@ -3,6 +3,7 @@
 #include "api/job.h"
 
 #include "api/reader_internal.h"
+#include "api/writer_internal.h"
 
 /*
  * The brain's status to JSON.  Each object starts as a copy of what is stored, so that members
@@ -27,24 +28,6 @@ static void set_time(struct hf_json *object, const char *key, hf_time time)
 	}
 	hf_time_format(time, text);
 	hf_json_set_str(object, key, text);
-}
-
-static void set_micro_time(struct hf_json *object, const char *key, hf_time time)
-{
-	char text[HF_TIME_TEXT_MAX];
-
-	if (time == HF_TIME_NONE)
-		return;
-	hf_time_format_micro(time, text);
-	hf_json_set_str(object, key, text);
-}
-
-static void set_count(struct hf_json *object, const char *key, int64_t count)
-{
-	if (count != 0)
-		hf_json_set_i64(object, key, count);
-	else
-		hf_json_remove(object, key);
 }
 
 /* The object that stood there, to be changed; or a new one. */
@@ -90,9 +73,9 @@ static struct hf_json *write_replica_statuses(const struct hf_status *status,
 			continue;
 		}
 		entry = copy_or_new(hf_json_get(stored, name));
-		set_count(entry, "active", counts->active);
-		set_count(entry, "succeeded", counts->succeeded);
-		set_count(entry, "failed", counts->failed);
+		hf_write_count(entry, "active", counts->active);
+		hf_write_count(entry, "succeeded", counts->succeeded);
+		hf_write_count(entry, "failed", counts->failed);
 		set_text(entry, "selector", counts->selector);
 		hf_json_set(map, name, entry);
 	}
@@ -105,7 +88,7 @@ static void write_budgets(struct hf_json *ledger, const char *key,
 	struct hf_json *object = hf_json_object();
 
 	for (int budget = 0; budget < HF_BUDGETS; budget++)
-		set_count(object, hf_budget_name((enum hf_budget)budget), budgets[budget]);
+		hf_write_count(object, hf_budget_name((enum hf_budget)budget), budgets[budget]);
 	if (hf_json_len(object) > 0)
 		hf_json_set(ledger, key, object);
 	else
@@ -116,8 +99,8 @@ static struct hf_json *write_record(const struct hf_record *record)
 {
 	struct hf_json *object = hf_json_object();
 
-	set_count(object, "generation", record->generation);
-	set_count(object, "incident", record->incident);
+	hf_write_count(object, "generation", record->generation);
+	hf_write_count(object, "incident", record->incident);
 	set_text(object, "cause", hf_class_name(record->cause));
 	set_text(object, "reason", record->reason);
 	set_text(object, "scope", record->scope);
@@ -130,9 +113,9 @@ static struct hf_json *write_record(const struct hf_record *record)
 	if (record->signal.set)
 		hf_json_set_i64(object, "signal", record->signal.value);
 	set_text(object, "rule", record->rule);
-	set_micro_time(object, "detectedAt", record->detected_at);
-	set_micro_time(object, "decidedAt", record->decided_at);
-	set_micro_time(object, "runningAt", record->running_at);
+	hf_write_micro_time(object, "detectedAt", record->detected_at);
+	hf_write_micro_time(object, "decidedAt", record->decided_at);
+	hf_write_micro_time(object, "runningAt", record->running_at);
 	return object;
 }
 
@@ -159,7 +142,7 @@ static void write_incident(struct hf_json *object, const struct hf_incident *inc
 		return;
 	entry = hf_json_object();
 	hf_json_set_i64(entry, "id", incident->id);
-	set_micro_time(entry, "openedAt", incident->opened_at);
+	hf_write_micro_time(entry, "openedAt", incident->opened_at);
 	set_text(entry, "cause", hf_class_name(incident->cause));
 	set_text(entry, "charged", hf_budget_name(incident->charged));
 	hf_json_set(object, "incident", entry);
@@ -196,22 +179,22 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 	hf_json_set_i64(object, "schema", ledger->schema);
 	hf_json_set_i64(object, "generation", ledger->generation);
 	hf_json_set_str(object, "phase", hf_phase_name(ledger->phase));
-	set_micro_time(object, "since", ledger->since);
+	hf_write_micro_time(object, "since", ledger->since);
 	write_incident(object, &ledger->incident);
-	set_micro_time(object, "notBefore", ledger->not_before);
-	set_count(object, "activeSeconds", ledger->active_seconds);
+	hf_write_micro_time(object, "notBefore", ledger->not_before);
+	hf_write_count(object, "activeSeconds", ledger->active_seconds);
 	write_budgets(object, "restarts", ledger->restarts);
 	write_budgets(object, "streak", ledger->streak);
 	write_role_ledgers(object, ledger, framework);
 	write_records(object, ledger);
-	set_count(object, "downtimeSeconds", ledger->downtime_seconds);
-	set_count(object, "productiveSeconds", ledger->productive_seconds);
+	hf_write_count(object, "downtimeSeconds", ledger->downtime_seconds);
+	hf_write_count(object, "productiveSeconds", ledger->productive_seconds);
 	set_text(object, "restartHandled", ledger->restart_handled);
 	if (ledger->verdict.reason != NULL) {
 		struct hf_json *verdict = hf_json_object();
 		hf_json_set_str(verdict, "reason", ledger->verdict.reason);
 		set_text(verdict, "message", ledger->verdict.message);
-		set_micro_time(verdict, "at", ledger->verdict.at);
+		hf_write_micro_time(verdict, "at", ledger->verdict.at);
 		hf_json_set(object, "verdict", verdict);
 	}
 	return object;

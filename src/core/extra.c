@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "core/extra.h"
+#include "core/brain_internal.h"
 
 #include "base/str.h"
 
@@ -35,25 +35,11 @@ const char *hf_extra_kind_root(enum hf_extra_kind kind)
 	return kinds[kind].root;
 }
 
-/* A longer copy of a list in the arena, when it is full. */
-static void *grow(struct hf_arena *arena, void *items, size_t len, size_t *cap, size_t size)
-{
-	void *grown;
-
-	if (len < *cap)
-		return items;
-	*cap = *cap ? 2 * *cap : 8;
-	grown = hf_arena_array(arena, *cap, size);
-	if (len > 0)
-		memcpy(grown, items, len * size);
-	return grown;
-}
-
 struct hf_extra *hf_extras_add(struct hf_extras *extras, enum hf_extra_kind kind, const char *name)
 {
 	hf_assert(extras->arena && name);
-	extras->items = grow(extras->arena, extras->items, extras->len, &extras->cap,
-			     sizeof(*extras->items));
+	extras->items = hf_grow(extras->arena, extras->items, extras->len, &extras->cap,
+				sizeof(*extras->items));
 	extras->items[extras->len] = (struct hf_extra){.kind = kind, .name = name};
 	return &extras->items[extras->len++];
 }
@@ -62,8 +48,8 @@ void hf_extra_label(struct hf_extras *extras, struct hf_extra *extra, const char
 		    const char *value)
 {
 	hf_assert(key && value);
-	extra->labels = grow(extras->arena, extra->labels, extra->labels_len, &extra->labels_cap,
-			     sizeof(*extra->labels));
+	extra->labels = hf_grow(extras->arena, extra->labels, extra->labels_len, &extra->labels_cap,
+				sizeof(*extra->labels));
 	extra->labels[extra->labels_len++] = (struct hf_leaf){key, value};
 }
 
@@ -71,8 +57,8 @@ void hf_extra_set(struct hf_extras *extras, struct hf_extra *extra, const char *
 		  const char *value)
 {
 	hf_assert(path && value);
-	extra->content = grow(extras->arena, extra->content, extra->content_len,
-			      &extra->content_cap, sizeof(*extra->content));
+	extra->content = hf_grow(extras->arena, extra->content, extra->content_len,
+				 &extra->content_cap, sizeof(*extra->content));
 	extra->content[extra->content_len++] = (struct hf_leaf){path, value};
 }
 

@@ -100,15 +100,22 @@ struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *me
 	return NULL;
 }
 
-enum hf_health_class hf_health_device_class(const struct hf_health_device *device)
+const struct hf_health_fault *hf_health_device_worst(const struct hf_health_device *device)
 {
-	enum hf_health_class strictest = HF_HEALTH_NONE;
+	const struct hf_health_fault *found = NULL;
 
 	for (size_t i = 0; i < device->faults_len; i++) {
 		const struct hf_health_fault *f = &device->faults[i];
 
-		if (hf_health_fault_acts(f) && f->cls > strictest)
-			strictest = f->cls;
+		if (hf_health_fault_acts(f) && (!found || f->cls > found->cls))
+			found = f;
 	}
-	return strictest;
+	return found;
+}
+
+enum hf_health_class hf_health_device_class(const struct hf_health_device *device)
+{
+	const struct hf_health_fault *worst = hf_health_device_worst(device);
+
+	return worst ? worst->cls : HF_HEALTH_NONE;
 }

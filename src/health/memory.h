@@ -125,7 +125,9 @@ static inline bool hf_health_fault_acts(const struct hf_health_fault *fault)
 	return fault->open && !fault->attached && !fault->covered;
 }
 
-/* The strictest class of the faults that act. */
+/* The first of the strictest faults that act; NULL: none does. */
+const struct hf_health_fault *hf_health_device_worst(const struct hf_health_device *device);
+/* Its class; HF_HEALTH_NONE: none acts. */
 enum hf_health_class hf_health_device_class(const struct hf_health_device *device);
 
 HF_END_DECLS

@@ -35,19 +35,6 @@ static bool is_bad(enum hf_health_state state)
 	return state == HF_HEALTH_DEGRADED_STATE || is_out(state);
 }
 
-static const struct hf_health_fault *worst(const struct hf_health_device *d)
-{
-	const struct hf_health_fault *found = NULL;
-
-	for (size_t i = 0; i < d->faults_len; i++) {
-		const struct hf_health_fault *f = &d->faults[i];
-
-		if (hf_health_fault_acts(f) && (!found || f->cls > found->cls))
-			found = f;
-	}
-	return found;
-}
-
 static bool is_of_driver(const struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++) {
@@ -63,7 +50,7 @@ static bool is_of_driver(const struct hf_health_device *d)
 
 static bool is_of_fabric(const struct hf_health_device *d)
 {
-	const struct hf_health_fault *f = worst(d);
+	const struct hf_health_fault *f = hf_health_device_worst(d);
 
 	return d->kind == HF_HEALTH_PORT || d->kind == HF_HEALTH_SWITCH ||
 	       (f && f->scope == HF_HEALTH_OF_FABRIC);
@@ -104,7 +91,7 @@ static bool is_known(const struct hf_health_brain *b, size_t condition)
 /* "0000:1a:00.0 Unhealthy (xid 119: gpu-reset)", without anything that grows by itself. */
 static void name_device(struct hf_strbuf *sb, const struct hf_health_device *d)
 {
-	const struct hf_health_fault *f = worst(d);
+	const struct hf_health_fault *f = hf_health_device_worst(d);
 
 	hf_strbuf_addf(sb, "%s%s %s", sb->len > 0 ? "; " : "",
 		       d->kind == HF_HEALTH_NODE ? "node" : d->id, hf_health_state_name(d->state));

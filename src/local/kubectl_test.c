@@ -3,6 +3,7 @@
 #include "local/shim.h"
 
 #include "harness/test.h"
+#include "local/self_test.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -12,14 +13,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* What pods have as kubectl, against a shim on the machine itself.  This program is both: main asks
@@ -30,29 +29,6 @@ struct fixture {
 	char pod[96];
 	int client; /* the kubelet's end */
 };
-
-static char *const environment[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
-
-static pid_t spawn(char *const argv[], const int stdio[3])
-{
-	posix_spawn_file_actions_t actions;
-	pid_t pid;
-
-	assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(posix_spawn_file_actions_adddup2(&actions, stdio[i], i), 0);
-	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environment), 0);
-	(void)posix_spawn_file_actions_destroy(&actions);
-	return pid;
-}
-
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 static void write_json(const char *path, struct hf_json *json)
 {

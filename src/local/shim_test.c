@@ -3,6 +3,7 @@
 #include "local/shim.h"
 
 #include "harness/test.h"
+#include "local/self_test.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -14,7 +15,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* This program is its own shim: main asks hf_local_helper_main first. */
@@ -47,29 +46,6 @@ static struct {
 	bool isolate, pid_ns;
 	struct hf_cgroup_base cgroups;
 } node = {.hold = -1, .net_fd = -1};
-
-static char *const environment[] = {(char[]){"PATH=/usr/bin:/bin"}, NULL};
-
-static pid_t spawn(char *const argv[], const int stdio[3])
-{
-	posix_spawn_file_actions_t actions;
-	pid_t pid;
-
-	assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(posix_spawn_file_actions_adddup2(&actions, stdio[i], i), 0);
-	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environment), 0);
-	(void)posix_spawn_file_actions_destroy(&actions);
-	return pid;
-}
-
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 static void write_file(struct fixture *f, const char *name, const struct hf_json *json)
 {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_API_WRITER_INTERNAL_H
+#define HF_API_WRITER_INTERNAL_H
+
+#include "base/time.h"
+#include "json/json.h"
+
+/* Members of an object that may have been stored before: what is not set is not there. */
+
+static inline void hf_write_micro_time(struct hf_json *object, const char *key, hf_time time)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	if (time == HF_TIME_NONE) {
+		hf_json_remove(object, key);
+		return;
+	}
+	hf_time_format_micro(time, text);
+	hf_json_set_str(object, key, text);
+}
+
+static inline void hf_write_count(struct hf_json *object, const char *key, int64_t count)
+{
+	if (count != 0)
+		hf_json_set_i64(object, key, count);
+	else
+		hf_json_remove(object, key);
+}
+
+#endif

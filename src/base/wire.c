@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "base/wire.h"
+
+#define NUMBER_MAX 536870911 /* of a field, by protobuf's rules */
+
+bool hf_wire_varint(struct hf_wire *in, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; shift < 64 && in->at < in->end; shift += 7) {
+		unsigned char byte = *in->at++;
+
+		/* The tenth byte has one bit left. */
+		if (shift == 63 && byte > 1)
+			return false;
+		value |= (uint64_t)(byte & 127) << shift;
+		if (byte < 128) {
+			*ret_value = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take(struct hf_wire *in, uint64_t len, struct hf_wire *ret_bytes)
+{
+	if (len > (uint64_t)(in->end - in->at))
+		return false;
+	*ret_bytes = (struct hf_wire){in->at, in->at + len};
+	in->at += len;
+	return true;
+}
+
+enum hf_wire_found hf_wire_next(struct hf_wire *in, struct hf_wire_field *ret_field)
+{
+	struct hf_wire fixed;
+	uint64_t key, len;
+	bool ok;
+
+	if (!hf_wire_varint(in, &key) || key >> 3 == 0 || key >> 3 > NUMBER_MAX)
+		return HF_WIRE_NO_FIELD;
+	*ret_field = (struct hf_wire_field){.number = (uint32_t)(key >> 3),
+					    .type = (enum hf_wire_type)(key & 7)};
+	switch (key & 7) {
+	case HF_WIRE_VARINT: ok = hf_wire_varint(in, &ret_field->value); break;
+	case HF_WIRE_FIXED64: ok = take(in, 8, &fixed); break;
+	case HF_WIRE_FIXED32: ok = take(in, 4, &fixed); break;
+	case HF_WIRE_BYTES:
+		ok = hf_wire_varint(in, &len) && take(in, len, &ret_field->bytes);
+		break;
+	default: return HF_WIRE_NO_TYPE;
+	}
+	return ok ? HF_WIRE_OK : HF_WIRE_CUT_OFF;
+}

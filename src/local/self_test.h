@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_LOCAL_SELF_TEST_H
+#define HF_LOCAL_SELF_TEST_H
+
+/* For tests that are the programs they start: main asks hf_local_helper_main first. */
+
+#include "harness/test.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+static inline pid_t spawn(char *const argv[], const int stdio[3])
+{
+	char path[] = "PATH=/usr/bin:/bin", *const environment[] = {path, NULL};
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+
+	assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(posix_spawn_file_actions_adddup2(&actions, stdio[i], i), 0);
+	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environment), 0);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return pid;
+}
+
+static inline int wait_for(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#endif
