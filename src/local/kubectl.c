@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,8 +68,7 @@ int hf_kubectl_deliver(const char *pods_dir, const char *ns)
 			    "exec '%s' shim kubectl '%s' '%s' \"$@\"\n",
 			    exe, pods_dir, ns);
 	path = hf_xasprintf("%s/kubectl", dir && dir[0] ? dir : TARGET_DIR);
-	if (hf_fs_write_atomic(path, text, strlen(text), 0755, &err) != 0 ||
-	    chmod(path, 0755) < 0) {
+	if (hf_fs_write_atomic(path, text, strlen(text), 0755, &err) != 0) {
 		(void)fprintf(stderr, "kubectl: %s\n", err.text);
 		return 1;
 	}

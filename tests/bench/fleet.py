@@ -6,13 +6,12 @@ Each run has a cluster of its own, kwok's nodes, and jobs of 1 master and 3 work
 
 import os
 import re
-import select
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "cluster"))
-from kit import audit, build, machine
+from kit import audit, build, client, machine
 from kit.cluster import Cluster
 from kit.operator import Operator
 
@@ -20,10 +19,6 @@ RANKS = 4
 NODES = 20
 REPLACED = 50
 PEER_FLAGS = ["-kube-api-qps", "1000", "-kube-api-burst", "2000", "-controller-threads", "8"]
-
-
-def pause(seconds):
-    select.select([], [], [], seconds)
 
 
 def field(path, name):
@@ -53,7 +48,7 @@ class Process:
         """Until it has started: next to no CPU for a while."""
         for _ in range(100):
             before = self.cpu_s()
-            pause(quiet_s)
+            client.pause(quiet_s)
             if self.cpu_s() - before <= 0.02 * quiet_s:
                 return
 
@@ -97,29 +92,33 @@ class Run:
         admin = self.cluster.path("kubeconfig.admin")
         return self.bench.program("fleet", admin, "default", mode, *args)[0]
 
-    def all_told(self):
-        """Whether each job's status says that all of its ranks run."""
+    def follow(self):
+        """The operator's calls as they come."""
+        return audit.Follower(self.cluster.path("audit.log"), user="operator",
+                              key=lambda c: (c["verb"], c["resource"], c["code"]))
+
+    def all_told(self, wanted):
+        """Whether each job's status says that so many of its ranks run."""
         for job in self.cluster.client().list("pytorchjobs", "default"):
             ranks = job.get("status", {}).get("replicaStatuses", {})
-            if sum(r.get("active", 0) for r in ranks.values()) != RANKS:
+            if sum(r.get("active", 0) for r in ranks.values()) != wanted:
                 return False
         return True
 
-    def settle(self, follower, quiet_s=6.0):
+    def settle(self, follower, ranks=RANKS, quiet_s=6.0):
         """Until each job is told of and no request was made for a while: its own Lease and the
         watches apart, which go on for ever.  Each operator is measured up to the same state."""
         for _ in range(600):
             before = own_calls(follower.look())
-            pause(quiet_s)
-            if own_calls(follower.look()) == before and self.all_told():
+            client.pause(quiet_s)
+            if own_calls(follower.look()) == before and self.all_told(ranks):
                 return
         raise SystemExit("fleet: the operator did not come to rest")
 
     def measure(self, jobs):
         """Figures of so many jobs, all at once."""
         self.process.rest()
-        follower = audit.Follower(self.cluster.path("audit.log"), user="operator",
-                                  key=lambda c: (c["verb"], c["resource"], c["code"]))
+        follower = self.follow()
         idle, cpu, before = self.process.rss_mib(), self.process.cpu_s(), follower.look()
         f = self.load("jobs", jobs, 3600)
         self.settle(follower)

@@ -11,8 +11,8 @@ import time
 
 import fleet
 
-from kit import build
-from kit.check import World, pytorchjob
+from kit import build, client
+from kit.check import end_pod, pytorchjob
 
 SEEDS = 300
 RANKS = 1000
@@ -47,16 +47,17 @@ def gang(bench):
         job = pytorchjob("gang", "default", RANKS - 1,
                          run_policy={"recovery": {"restartScope": "Job"}})
         api.create("pytorchjobs", "default", job)
-        until(lambda: running(api, 1) == RANKS)
-        run.process.settle()
-        before, calls = run.process.cpu_s(), run.calls()
+        until_running(api, 1)
+        follower = run.follow()
+        run.settle(follower, RANKS)
+        before, calls = run.process.cpu_s(), follower.look()
         pod = api.get("pods", "default", "gang-worker-7")
         start = time.monotonic()
-        World.end_pod(type("W", (), {"api": api}), pod, 137)
-        until(lambda: running(api, 2) == RANKS)
+        end_pod(api, pod, 137)
+        until_running(api, 2)
         took = time.monotonic() - start
-        cpu = run.process.settle() - before
-        calls = run.calls() - calls
+        run.settle(follower, RANKS)
+        cpu, calls = run.process.cpu_s() - before, follower.look() - calls
         writes = {verb: sum(n for (v, what, _), n in calls.items() if v == verb and what == "pods")
                   for verb in ("create", "delete")}
         status = api.get("pytorchjobs", "default", "gang")["status"]
@@ -71,18 +72,13 @@ def gang(bench):
                           charged=status["recovery"]["restarts"]["application"])
 
 
-def running(api, generation):
-    return sum(p["status"].get("phase") == "Running" and
-               p["metadata"]["annotations"].get("holdfast.dev/generation") == str(generation)
-               for p in api.list("pods", "default") if "deletionTimestamp" not in p["metadata"])
-
-
-def until(true, timeout_s=600):
-    end = time.monotonic() + timeout_s
-    while not true():
-        if time.monotonic() > end:
-            sys.exit("bench: the gang does not run")
-        fleet.pause(0.5)
+def until_running(api, generation):
+    def all_run():
+        return RANKS == sum(
+            p["status"].get("phase") == "Running" and
+            p["metadata"]["annotations"].get("holdfast.dev/generation") == str(generation)
+            for p in api.list("pods", "default") if "deletionTimestamp" not in p["metadata"])
+    client.until(f"the gang runs as generation {generation}", all_run, 600, 0.5)
 
 
 def lost(bench):

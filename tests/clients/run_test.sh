@@ -39,32 +39,35 @@ code() {
 	[ "$rc" = "$wanted" ] || { echo "wanted $wanted, got $rc:"; cat "$dir/out"; return 1; }
 	cat "$dir/out"
 }
+# begin FLAG…: the long job in the background, up to where its worker is there; sets RUN_PID.
+begin() {
+	rm -f "$dir/out" # or what a run before it wrote is taken for this one's
+	"$program" run "$dir/long.yaml" "$@" >"$dir/out" 2>&1 &
+	RUN_PID=$!
+	until_true 300 grep -q 'here worker' "$dir/out"
+}
+kill_hard() {
+	kill -9 "$RUN_PID"
+	wait "$RUN_PID" 2>/dev/null
+}
 killed_run() {
-	"$program" run "$dir/long.yaml" >"$dir/out" 2>&1 &
-	local pid=$!
-	until_true 300 grep -q 'here worker' "$dir/out" || return 1
-	kill -9 "$pid"
-	wait "$pid" 2>/dev/null
+	begin || return 1
+	kill_hard
 	# A quick one after it: what was left is gone.
 	"$program" run "$dir/quick.yaml" && [ -z "$(ls -A "$HOLDFAST_DIR/run")" ] &&
 		! pgrep -f "shim pod $HOLDFAST_DIR" && echo nothing is left
 }
 # With --keep the logs stay, and the pods do not.
 killed_kept_run() {
-	"$program" run "$dir/long.yaml" --keep >"$dir/out" 2>&1 &
-	local pid=$!
-	until_true 300 grep -q 'here worker' "$dir/out" || return 1
-	kill -9 "$pid"
-	wait "$pid" 2>/dev/null
+	begin --keep || return 1
+	kill_hard
 	"$program" down && ! pgrep -f "shim pod $HOLDFAST_DIR" && cat "$HOLDFAST_DIR"/kept/*/node/pods/*/logs/*
 }
 interrupted_run() {
-	"$program" run "$dir/long.yaml" >"$dir/out" 2>&1 &
-	local pid=$!
-	until_true 300 grep -q 'here worker' "$dir/out" || return 1
-	kill "-${1:-INT}" "$pid"
+	begin || return 1
+	kill "-${1:-INT}" "$RUN_PID"
 	local rc=0
-	wait "$pid" || rc=$?
+	wait "$RUN_PID" || rc=$?
 	echo "code $rc"
 	[ "$rc" = 130 ] && [ -z "$(ls -A "$HOLDFAST_DIR/run")" ]
 }

@@ -134,22 +134,27 @@ class World:
 
     def end_pod(self, pod, code=0, reason=None):
         """Say, as a kubelet would, that every container of the pod has ended."""
-        ns, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        started = pod["status"].get("startTime") or now()
-        self.api.patch("pods", ns, name, {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {
-            "phase": "Succeeded" if code == 0 else "Failed",
-            "containerStatuses": [{
-                "name": c["name"], "image": c["image"], "imageID": "", "ready": False,
-                "restartCount": 0, "started": False,
-                "state": {"terminated": {
-                    "exitCode": code, "reason": reason or ("Completed" if code == 0 else "Error"),
-                    "startedAt": started, "finishedAt": now(), "containerID": "test://" + name}}}
-                for c in pod["spec"]["containers"]]}}, "status")
+        end_pod(self.api, pod, code, reason)
 
     def end_pods(self, pods):
         """All of them end with 0, the master last: with its end the others may be taken away."""
         for pod in sorted(pods, key=lambda p: "-master-" in p["metadata"]["name"]):
             self.end_pod(pod)
+
+
+def end_pod(api, pod, code=0, reason=None):
+    """Say, as a kubelet would, that every container of the pod has ended."""
+    ns, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    started = pod["status"].get("startTime") or now()
+    api.patch("pods", ns, name, {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {
+        "phase": "Succeeded" if code == 0 else "Failed",
+        "containerStatuses": [{
+            "name": c["name"], "image": c["image"], "imageID": "", "ready": False,
+            "restartCount": 0, "started": False,
+            "state": {"terminated": {
+                "exitCode": code, "reason": reason or ("Completed" if code == 0 else "Error"),
+                "startedAt": started, "finishedAt": now(), "containerID": "test://" + name}}}
+            for c in pod["spec"]["containers"]]}}, "status")
 
 
 def now():

@@ -15,7 +15,7 @@ MERGE, JSON, APPLY = ("application/merge-patch+json", "application/json",
 GROUPS = {
     "devicehealths": "holdfast.dev/v1alpha1",
     "horizontalpodautoscalers": "autoscaling/v2",
-    "deployments": "apps/v1", "devicehealths": "holdfast.dev/v1alpha1",
+    "deployments": "apps/v1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",
     "rolebindings": "rbac.authorization.k8s.io/v1",
     "clusterroles": "rbac.authorization.k8s.io/v1",
