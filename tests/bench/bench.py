@@ -480,7 +480,7 @@ PARTS = {
 BY_HAND = {
     "operator": "the operator under load on a real control plane, and the Go operator beside it",
     "gang": "a gang of 1,000 restarts on kwok's nodes",
-    "lost": "a node loses power, on a real control plane: tuned, and with stock timings",
+    "lost": "a node loses power, on a real control plane: with proof and without, tuned and stock",
 }
 
 
