@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/beat.h"
+
+#include "base/str.h"
+#include "health/scan_internal.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY_MAX 16
+#define STEP_DIGITS 18 /* of what fits 63 bits, whatever the digits are */
+#define US_DIGITS 15
+
+enum key { STEP, TOTAL, OWN, WAIT, LOSS, PHASE, RANK, GROUP, ATTEMPT, FENCE, KEYS };
+
+static const char *const names[KEYS] = {
+	[STEP] = "step",       [TOTAL] = "total", [OWN] = "own_us", [WAIT] = "wait_us",
+	[LOSS] = "loss",       [PHASE] = "phase", [RANK] = "rank",  [GROUP] = "group",
+	[ATTEMPT] = "attempt", [FENCE] = "fence",
+};
+
+static bool is_over(const struct hf_scan *value)
+{
+	return hf_scan_left(value) == 0;
+}
+
+static bool take_number(struct hf_scan *value, int digits_max, uint64_t max, uint64_t *ret_number)
+{
+	uint64_t number;
+
+	if (!hf_scan_decimal(value, digits_max, &number) || number > max || !is_over(value))
+		return false;
+	*ret_number = number;
+	return true;
+}
+
+static bool take_small(struct hf_scan *value, uint64_t max, uint32_t *ret_number)
+{
+	uint64_t number;
+
+	if (!take_number(value, 9, max, &number))
+		return false;
+	*ret_number = (uint32_t)number;
+	return true;
+}
+
+static void copy(const struct hf_scan *value, char *ret_text)
+{
+	memcpy(ret_text, value->at, hf_scan_left(value));
+	ret_text[hf_scan_left(value)] = '\0';
+}
+
+/* Digits with at most one point among them; false: none. */
+static bool skip_decimal(struct hf_scan *s)
+{
+	size_t digits = 0;
+
+	for (int points = 0; s->at < s->end; s->at++) {
+		if (*s->at == '.' && points == 0)
+			points++;
+		else if (*s->at >= '0' && *s->at <= '9')
+			digits++;
+		else
+			break;
+	}
+	return digits > 0;
+}
+
+/* Kept as text: nobody here calculates with it. */
+static bool take_loss(struct hf_scan *value, char ret_loss[HF_BEAT_LOSS_MAX])
+{
+	struct hf_scan s = *value;
+	uint64_t exponent;
+
+	if (hf_scan_left(value) >= HF_BEAT_LOSS_MAX)
+		return false;
+	(void)(hf_scan_char(&s, '-') || hf_scan_char(&s, '+'));
+	if (!hf_scan_text(&s, "nan") && !hf_scan_text(&s, "inf")) {
+		if (!skip_decimal(&s))
+			return false;
+		if (hf_scan_char(&s, 'e') || hf_scan_char(&s, 'E')) {
+			(void)(hf_scan_char(&s, '-') || hf_scan_char(&s, '+'));
+			if (!hf_scan_decimal(&s, 4, &exponent))
+				return false;
+		}
+	}
+	if (!is_over(&s))
+		return false;
+	copy(value, ret_loss);
+	return true;
+}
+
+static bool take_phase(const struct hf_scan *value, enum hf_health_phase *ret_phase)
+{
+	struct hf_scan s = *value;
+
+	if (hf_scan_text(&s, "training"))
+		*ret_phase = HF_HEALTH_TRAINING;
+	else if (hf_scan_text(&s, "other"))
+		*ret_phase = HF_HEALTH_OTHER_PHASE;
+	else
+		return false;
+	return is_over(&s);
+}
+
+static bool take_group(struct hf_scan *value, char ret_group[HF_BEAT_GROUP_MAX])
+{
+	struct hf_scan word;
+
+	if (hf_scan_left(value) >= HF_BEAT_GROUP_MAX || !hf_scan_word(value, "-_.", &word) ||
+	    !is_over(value))
+		return false;
+	copy(&word, ret_group);
+	return true;
+}
+
+static bool take_value(struct hf_beat *beat, enum key key, struct hf_scan *value)
+{
+	uint32_t rank;
+
+	switch (key) {
+	case STEP:
+		beat->has_step = true;
+		return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->step);
+	case TOTAL: return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->total);
+	case OWN:
+		beat->has_own = true;
+		return take_number(value, US_DIGITS, UINT64_MAX, &beat->own_us);
+	case WAIT: return take_number(value, US_DIGITS, UINT64_MAX, &beat->wait_us);
+	case LOSS: return take_loss(value, beat->loss);
+	case PHASE: return take_phase(value, &beat->phase);
+	case GROUP: return take_group(value, beat->group);
+	case ATTEMPT: return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->attempt);
+	case FENCE: return take_small(value, HF_BEAT_FENCE_MAX, &beat->fence_s);
+	case RANK:
+		if (!take_small(value, HF_HEALTH_RANKS_MAX - 1, &rank))
+			return false;
+		beat->rank = (int32_t)rank;
+		return true;
+	default: return false;
+	}
+}
+
+static enum key key_of(const struct hf_scan *name)
+{
+	for (int key = 0; key < KEYS; key++) {
+		struct hf_scan s = *name;
+
+		if (hf_scan_text(&s, names[key]) && is_over(&s))
+			return (enum key)key;
+	}
+	return KEYS;
+}
+
+/* "KEY=VALUE" */
+static bool take_pair(struct hf_beat *beat, struct hf_scan pair, uint32_t *seen)
+{
+	struct hf_scan name;
+	enum key key;
+
+	if (!hf_scan_until(&pair, "=", &name) || is_over(&name) || hf_scan_left(&name) > KEY_MAX ||
+	    is_over(&pair))
+		return false;
+	key = key_of(&name);
+	if (key == KEYS)
+		return true;
+	if (*seen & 1u << key)
+		return false;
+	*seen |= 1u << key;
+	return take_value(beat, key, &pair);
+}
+
+static bool is_printable(const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (bytes[i] < ' ' || bytes[i] > '~')
+			return false;
+	return true;
+}
+
+bool hf_beat_parse(const char *bytes, size_t len, struct hf_beat *ret_beat)
+{
+	struct hf_beat beat = {.rank = -1};
+	struct hf_scan s;
+	uint32_t seen = 0;
+
+	if (len > 0 && len < HF_BEAT_BYTES_MAX && bytes[len - 1] == '\n')
+		len--;
+	if (len >= HF_BEAT_BYTES_MAX || !is_printable(bytes, len))
+		return false;
+	s = hf_scan_of(bytes, len);
+	if (!hf_scan_text(&s, HF_BEAT_VERSION))
+		return false;
+	for (int keys = 0; !is_over(&s); keys++) {
+		struct hf_scan pair;
+
+		if (keys == HF_BEAT_KEYS_MAX || !hf_scan_char(&s, ' '))
+			return false;
+		pair = s;
+		while (s.at < s.end && *s.at != ' ')
+			s.at++;
+		pair.end = s.at;
+		if (!take_pair(&beat, pair, &seen))
+			return false;
+	}
+	*ret_beat = beat;
+	return true;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* All keys at their longest fit, so nothing is ever cut. */
+HF_PRINTF(3, 4)
+static void add(char *text, size_t *len, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text + *len, HF_BEAT_BYTES_MAX - *len, fmt, ap);
+	va_end(ap);
+	hf_assert(n >= 0 && (size_t)n < HF_BEAT_BYTES_MAX - *len);
+	*len += (size_t)n;
+}
+
+size_t hf_beat_format(const struct hf_beat *beat, char *ret_text)
+{
+	size_t len = 0;
+
+	add(ret_text, &len, "%s", HF_BEAT_VERSION);
+	if (beat->has_step)
+		add(ret_text, &len, " step=%" PRIu64, beat->step);
+	if (beat->total > 0)
+		add(ret_text, &len, " total=%" PRIu64, beat->total);
+	if (beat->has_own)
+		add(ret_text, &len, " own_us=%" PRIu64, beat->own_us);
+	if (beat->wait_us > 0)
+		add(ret_text, &len, " wait_us=%" PRIu64, beat->wait_us);
+	if (beat->loss[0] != '\0')
+		add(ret_text, &len, " loss=%s", beat->loss);
+	if (beat->phase != HF_HEALTH_TRAINING)
+		add(ret_text, &len, " phase=other");
+	if (beat->rank >= 0)
+		add(ret_text, &len, " rank=%" PRId32, beat->rank);
+	if (beat->group[0] != '\0')
+		add(ret_text, &len, " group=%s", beat->group);
+	if (beat->attempt > 0)
+		add(ret_text, &len, " attempt=%" PRIu64, beat->attempt);
+	if (beat->fence_s > 0)
+		add(ret_text, &len, " fence=%" PRIu32, beat->fence_s);
+	return len;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HEALTH_BEAT_H
+#define HF_HEALTH_BEAT_H
+
+#include "health/straggle.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * What a training process says of itself, in one datagram of text:
+ *
+ *     holdfast/1 step=120 total=200 own_us=31000 wait_us=1200 loss=0.0972 phase=training rank=3
+ *
+ * The version, then KEY=VALUE by single blanks; a line feed at the end is allowed.  Without a step
+ * it is a sign of life.  Keys that are not known are skipped, so that a newer program may say more;
+ * one that is known and has no sense, or stands twice, spoils the whole datagram.  Nobody says who
+ * it is: the receiver knows that from the kernel.
+ *
+ *   step      the last step that is done, from 1
+ *   total     how many there will be
+ *   own_us    microseconds of the step that this rank worked, before it waited for the others
+ *   wait_us   ... and waited
+ *   loss      a number as people write it: digits, sign, point, exponent; or nan, inf, -inf
+ *   phase     training (the default), or other: checkpoint, evaluation, compilation
+ *   rank      of all ranks of the job, where a pod has several; "group" compares with its like only
+ *   attempt   a number that grows with each start of the process (holdfast exec adds it)
+ *   fence     the process is ended after so many seconds without contact (holdfast exec)
+ */
+#define HF_BEAT_VERSION "holdfast/1"
+#define HF_BEAT_BYTES_MAX 512
+#define HF_BEAT_KEYS_MAX 32
+#define HF_BEAT_LOSS_MAX 25  /* the longest of a double, and the NUL */
+#define HF_BEAT_GROUP_MAX 33 /* letters, digits, '-', '_', '.', and the NUL */
+#define HF_BEAT_FENCE_MAX 86400
+
+struct hf_beat {
+	bool has_step;
+	uint64_t step;
+	uint64_t total; /* 0: not said */
+	uint64_t own_us, wait_us;
+	bool has_own;
+	char loss[HF_BEAT_LOSS_MAX]; /* "": not said */
+	char group[HF_BEAT_GROUP_MAX];
+	enum hf_health_phase phase;
+	int32_t rank;     /* -1: not said */
+	uint64_t attempt; /* 0: not said */
+	uint32_t fence_s; /* 0: it does not fence itself */
+};
+
+/* False: it is none, whatever it is.  The bytes need no NUL. */
+bool hf_beat_parse(const char *bytes, size_t len, struct hf_beat *ret_beat);
+/* Into a buffer of HF_BEAT_BYTES_MAX bytes; returns its length without the NUL.  What is written
+ * can be parsed, and gives the same. */
+size_t hf_beat_format(const struct hf_beat *beat, char *ret_text);
+
+HF_END_DECLS
+
+#endif
