@@ -2,7 +2,9 @@
  * Copyright The Holdfast authors */
 #include "app/connect.h"
 #include "app/verbs.h"
+#include "base/str.h"
 #include "cli/cli.h"
+#include "exec/exec.h"
 #include "json/json.h"
 #include "local/shim.h"
 
@@ -15,8 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const struct hf_cli_verb *const plane_verbs[] = {&hf_verb_run, &hf_verb_up, &hf_verb_down,
-							&hf_verb_operator, &hf_verb_agent, NULL};
+static const struct hf_cli_verb *const plane_verbs[] = {
+	&hf_verb_run,   &hf_verb_up,   &hf_verb_down, &hf_verb_operator,
+	&hf_verb_agent, &hf_verb_exec, NULL};
 
 /* A standard stream that came closed would be the number of the next file that is opened, and get
  * what is meant for a person.  Held the wrong way round, it goes on failing as a closed one. */
@@ -48,6 +51,10 @@ int main(int argc, char **argv)
 	rc = hf_local_helper_main(argc, argv);
 	if (rc >= 0)
 		return rc;
+	/* Its program gets signals and limits as they are here, before anything is changed. */
+	if (argc > 2 && hf_streq(argv[1], "exec") && !hf_streq(argv[2], "--help") &&
+	    !hf_streq(argv[2], "-h"))
+		return hf_exec_main(argc - 1, argv + 1);
 	prepare_process();
 	if (hf_random_bytes(&seed, sizeof(seed), &err) != 0)
 		return hf_cli_fail(&cli, &err);

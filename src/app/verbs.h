@@ -12,6 +12,8 @@ extern const struct hf_cli_verb hf_verb_up;
 extern const struct hf_cli_verb hf_verb_operator;
 /* On each node of such a cluster. */
 extern const struct hf_cli_verb hf_verb_agent;
+/* In a pod, around the training process. */
+extern const struct hf_cli_verb hf_verb_exec;
 /* And the one that ends such a plane. */
 extern const struct hf_cli_verb hf_verb_down;
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/exec.h"
+
+#include "app/verbs.h"
+
+/* `holdfast exec` in the list of verbs.  With a command it never gets here: main runs it before the
+ * process is made ready for the other verbs. */
+
+static int verb_exec(struct hf_cli *cli)
+{
+	return hf_cli_usage(cli, "no command: holdfast exec [FLAGS] -- CMD…");
+}
+
+#define ROW(name, value, help) {name, 0, value, help},
+static const struct hf_flag exec_flags[] = {HF_EXEC_FLAGS(ROW){NULL, 0, NULL, NULL}};
+
+const struct hf_cli_verb hf_verb_exec = {
+	.name = "exec",
+	.summary = "Run a training process and tell the node's agent how far it is",
+	.usage = "[FLAGS] -- CMD...",
+	.examples = "  holdfast exec -- python train.py\n"
+		    "  holdfast exec --hang-after 10m -- torchrun train.py\n"
+		    "  holdfast exec --keep-code -- sh -c 'exit 3'\n",
+	.flags = exec_flags,
+	.raw = true,
+	.run = verb_exec,
+};

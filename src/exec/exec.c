@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/exec_internal.h"
+
+#include "base/str.h"
+#include "exec/tail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* An agent calls a rank lost that says nothing for 30 s. */
+#define BEAT_MS 5000
+/* Steps faster than this are told in part: the last always. */
+#define STEP_GAP_MS 20
+/* After SIGABRT, which makes interpreters print their stacks. */
+#define STACKS_MS 10000
+/* For what is left in the pipe once CMD has ended, while nobody reads our stderr. */
+#define DRAIN_MS 2000
+/* poll() calls a pipe writable when so much fits: writing no more never blocks. */
+#define CHUNK 4096
+
+enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG };
+
+struct exec {
+	const struct hf_exec_options *options;
+	struct hf_link link;
+	struct hf_tail tail;
+	int signal_fd, err_fd; /* -1: stderr is CMD's own */
+	char chunk[CHUNK];     /* of CMD's stderr, on its way to ours */
+	size_t chunk_len, chunk_at;
+	pid_t child;
+	bool ended;
+	int status;
+	enum ending ending;
+	bool foreground;
+	uint64_t attempt;
+	int64_t now_ms, beat_at_ms, step_at_ms, kill_at_ms;
+	bool any_step, step_waits;
+	struct hf_beat step; /* the last one */
+	int64_t told_at_ms;
+};
+
+static int64_t clock_ms(void)
+{
+	struct timespec ts;
+
+	/* A machine that slept has let the time pass for its peers too. */
+	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* ---- the agent --------------------------------------------------------------------------------- */
+
+static void tell_step(struct exec *x)
+{
+	x->step_waits = false;
+	x->told_at_ms = x->now_ms;
+	(void)hf_link_send(&x->link, &x->step);
+}
+
+static void take_reports(struct exec *x)
+{
+	struct hf_beat beat;
+
+	while (hf_link_receive(&x->link, &beat)) {
+		bool other = x->step_waits && beat.rank != x->step.rank;
+
+		/* Several ranks report through us: none's last step is lost. */
+		if (other)
+			tell_step(x);
+		if (beat.attempt == 0)
+			beat.attempt = x->attempt;
+		if (beat.has_step)
+			x->any_step = true;
+		x->step_at_ms = x->now_ms;
+		x->step = beat;
+		x->step_waits = true;
+		if (x->now_ms - x->told_at_ms >= STEP_GAP_MS)
+			tell_step(x);
+	}
+}
+
+static void beat(struct exec *x)
+{
+	struct hf_beat alive = {.rank = -1, .attempt = x->attempt};
+
+	if (x->step_waits && x->now_ms - x->told_at_ms >= STEP_GAP_MS)
+		tell_step(x);
+	if (x->now_ms < x->beat_at_ms)
+		return;
+	(void)hf_link_send(&x->link, &alive);
+	x->beat_at_ms = x->now_ms + BEAT_MS;
+}
+
+/* ---- CMD --------------------------------------------------------------------------------------- */
+
+static void reap(struct exec *x)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != x->child)
+			continue;
+		x->ended = true;
+		x->status = status;
+	}
+}
+
+static bool ends(uint32_t signum)
+{
+	return signum == SIGTERM || signum == SIGINT || signum == SIGHUP || signum == SIGQUIT;
+}
+
+static void on_signals(struct exec *x)
+{
+	struct signalfd_siginfo info;
+
+	while (read(x->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			reap(x);
+			continue;
+		}
+		/* Of our own writes, and of a terminal whose foreground is CMD's. */
+		if (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGTTOU ||
+		    info.ssi_signo == SIGTTIN)
+			continue;
+		if (ends(info.ssi_signo) && x->ending == ENDS_ITSELF)
+			x->ending = ENDS_TOLD;
+		if (!x->ended)
+			(void)kill(x->child, (int)info.ssi_signo);
+	}
+}
+
+static void watch_for_hang(struct exec *x)
+{
+	if (x->ending == ENDS_HUNG && x->now_ms >= x->kill_at_ms) {
+		(void)kill(x->child, SIGKILL);
+		x->kill_at_ms = x->now_ms + STACKS_MS;
+	}
+	if (x->options->hang_after_s == 0 || !x->any_step || x->ending != ENDS_ITSELF ||
+	    x->now_ms - x->step_at_ms < (int64_t)x->options->hang_after_s * 1000)
+		return;
+	x->ending = ENDS_HUNG;
+	x->kill_at_ms = x->now_ms + STACKS_MS;
+	(void)kill(x->child, SIGABRT);
+}
+
+/* Of what CMD left behind we are the parent now; in a container all of it would die with us. */
+static void kill_rest(void)
+{
+	char path[64], text[4096];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	for (int round = 0; round < 100; round++) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+		char *at = text;
+
+		if (fd >= 0)
+			(void)close(fd);
+		if (n <= 0)
+			return;
+		text[n] = '\0';
+		/* A number that was cut is another process: each has a blank behind it. */
+		for (long pid; (pid = strtol(at, &at, 10)) > 0 && *at == ' ';) {
+			(void)kill((pid_t)pid, SIGKILL);
+			(void)waitpid((pid_t)pid, NULL, 0);
+		}
+	}
+}
+
+/* ---- stderr ------------------------------------------------------------------------------------ */
+
+static void stop_reading(struct exec *x)
+{
+	(void)close(x->err_fd);
+	x->err_fd = -1;
+	hf_tail_end(&x->tail, x->now_ms / 1000);
+}
+
+static void read_stderr(struct exec *x)
+{
+	ssize_t n = read(x->err_fd, x->chunk, sizeof(x->chunk));
+
+	if (n > 0) {
+		hf_tail_add(&x->tail, x->chunk, (size_t)n, x->now_ms / 1000);
+		x->chunk_len = (size_t)n;
+		x->chunk_at = 0;
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		stop_reading(x);
+	} else if (x->ended) {
+		/* Nothing is left, and who may still hold the other end is not waited for. */
+		stop_reading(x);
+	}
+}
+
+static void write_stderr(struct exec *x)
+{
+	ssize_t n = write(STDERR_FILENO, x->chunk + x->chunk_at, x->chunk_len - x->chunk_at);
+
+	if (n > 0) {
+		x->chunk_at += (size_t)n;
+	} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		x->chunk_len = x->chunk_at = 0;
+		/* Who writes to a stderr that nobody reads is to notice. */
+		if (errno == EPIPE && x->err_fd >= 0)
+			stop_reading(x);
+	}
+	if (x->chunk_at == x->chunk_len)
+		x->chunk_at = x->chunk_len = 0;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------- */
+
+static int until_next(const struct exec *x)
+{
+	int64_t at = x->beat_at_ms;
+
+	if (x->step_waits && x->told_at_ms + STEP_GAP_MS < at)
+		at = x->told_at_ms + STEP_GAP_MS;
+	if (x->options->hang_after_s > 0 && x->now_ms + 1000 < at)
+		at = x->now_ms + 1000;
+	return at > x->now_ms ? (int)(at - x->now_ms) : 0;
+}
+
+static void turn(struct exec *x, int timeout_ms)
+{
+	bool full = x->chunk_len > 0;
+	struct pollfd fds[] = {
+		{.fd = x->signal_fd, .events = POLLIN},
+		{.fd = full ? -1 : x->err_fd, .events = POLLIN},
+		{.fd = full ? STDERR_FILENO : -1, .events = POLLOUT},
+		{.fd = x->link.report_fd, .events = POLLIN},
+	};
+
+	(void)poll(fds, HF_ARRAY_LEN(fds), timeout_ms);
+	x->now_ms = clock_ms();
+	if (fds[0].revents != 0)
+		on_signals(x);
+	if (fds[2].revents != 0)
+		write_stderr(x);
+	if (fds[1].revents != 0)
+		read_stderr(x);
+	if (fds[3].revents != 0)
+		take_reports(x);
+}
+
+static void drain(struct exec *x)
+{
+	int64_t until = clock_ms() + DRAIN_MS;
+
+	while ((x->err_fd >= 0 || x->chunk_len > 0) && x->now_ms < until) {
+		if (x->err_fd >= 0 && x->chunk_len == 0)
+			read_stderr(x);
+		if (x->chunk_len > 0)
+			turn(x, (int)(until - x->now_ms));
+	}
+}
+
+/* ---- the end ----------------------------------------------------------------------------------- */
+
+static int code_of(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int finish(struct exec *x)
+{
+	struct hf_exec_ending ending = {.code = code_of(x->status), .why = "", .tail = &x->tail};
+	enum hf_exec_cause cause = hf_tail_cause(&x->tail, x->now_ms / 1000);
+	char why[96];
+
+	ending.given = ending.code;
+	if (x->ending == ENDS_HUNG) {
+		ending.given = HF_EXEC_CAUSE_HANG;
+		snprintf(why, sizeof(why), "no step was reported for %u s",
+			 x->options->hang_after_s);
+		ending.why = why;
+	} else if (x->ending == ENDS_ITSELF && ending.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
+		ending.given = (int)cause;
+		ending.why = x->tail.cause_line;
+	}
+	if (x->options->keep_code)
+		ending.given = ending.code;
+	if (ending.given != 0)
+		hf_exec_message_write(x->options->termination_log, x->options->termination_create,
+				      &ending);
+	if (x->foreground)
+		(void)tcsetpgrp(STDIN_FILENO, getpgrp());
+	return ending.given;
+}
+
+/* ---- the start --------------------------------------------------------------------------------- */
+
+static int cannot_start(struct exec *x, int err)
+{
+	struct hf_exec_ending ending = {.tail = &x->tail};
+	char text[512];
+
+	snprintf(text, sizeof(text), "cannot run '%s': %s", x->options->argv[0], strerror(err));
+	fprintf(stderr, "holdfast exec: %s\n", text);
+	ending.code = ending.given = err == ENOENT ? HF_EXEC_CODE_NOT_FOUND
+				     : err == EACCES || err == ENOEXEC || err == EISDIR
+					     ? HF_EXEC_CODE_NOT_EXECUTABLE
+					     : HF_EXEC_CODE_INTERNAL;
+	ending.why = text;
+	hf_exec_message_write(x->options->termination_log, x->options->termination_create, &ending);
+	return ending.given;
+}
+
+/* A terminal is left to CMD: what is written there is read by a person, now. */
+static int make_pipe(struct exec *x, int *ret_write)
+{
+	int fds[2];
+
+	x->err_fd = *ret_write = -1;
+	if (isatty(STDERR_FILENO) == 1)
+		return 0;
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return errno;
+	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	x->err_fd = fds[0];
+	*ret_write = fds[1];
+	return 0;
+}
+
+static int start(struct exec *x)
+{
+	struct hf_exec_child child = {.argv = x->options->argv};
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	/* Ignored, the kernel would reap for us and keep the codes to itself. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	x->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (x->signal_fd < 0)
+		return errno;
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	err = make_pipe(x, &child.err_fd);
+	if (err != 0)
+		return err;
+	x->foreground = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+	child.foreground = x->foreground;
+	child.mask = &before;
+	if (x->link.report_fd >= 0)
+		(void)setenv("HOLDFAST_REPORT_SOCKET", x->link.report_name, 1);
+	err = hf_exec_start(&child, &x->child);
+	if (child.err_fd >= 0)
+		(void)close(child.err_fd);
+	return err;
+}
+
+int hf_exec_run(const struct hf_exec_options *options)
+{
+	/* Not on the stack of the program: 12 KiB that are there from the start. */
+	static struct exec exec;
+	struct exec *x = &exec;
+	int err;
+
+	*x = (struct exec){.options = options, .signal_fd = -1, .err_fd = -1};
+	x->now_ms = clock_ms();
+	x->attempt = (uint64_t)x->now_ms;
+	hf_link_open(&x->link, options->agent_socket);
+	err = start(x);
+	if (err != 0)
+		return cannot_start(x, err);
+	while (!x->ended) {
+		beat(x);
+		watch_for_hang(x);
+		turn(x, until_next(x));
+	}
+	if (x->step_waits)
+		tell_step(x);
+	kill_rest();
+	drain(x);
+	return finish(x);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_EXEC_EXEC_INTERNAL_H
+#define HF_EXEC_EXEC_INTERNAL_H
+
+#include "exec/exec.h"
+#include "health/beat.h"
+
+#include <signal.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+HF_BEGIN_DECLS
+
+/* ---- start.c ----------------------------------------------------------------------------------- */
+
+struct hf_exec_child {
+	char *const *argv;
+	int err_fd;           /* becomes its stderr; -1: it keeps ours */
+	bool foreground;      /* a group of its own, and the terminal's foreground */
+	const sigset_t *mask; /* that it starts with */
+};
+/* 0, or the errno of what failed; execvp's own included. */
+int hf_exec_start(const struct hf_exec_child *child, pid_t *ret_pid);
+
+/* ---- link.c ------------------------------------------------------------------------------------ */
+
+/*
+ * Two datagram sockets: one to the agent, and one of our own to which the program reports.  That
+ * one has an abstract name, so that it needs no folder; only processes of our own user are heard.
+ */
+#define HF_LINK_NAME_MAX 16
+struct hf_link {
+	int agent_fd;
+	struct sockaddr_un agent;
+	int report_fd;                      /* -1: there is none */
+	char report_name[HF_LINK_NAME_MAX]; /* "@0a1b2" */
+};
+void hf_link_open(struct hf_link *link, const char *agent_socket);
+/* Never waits; what cannot be sent is lost. */
+bool hf_link_send(const struct hf_link *link, const struct hf_beat *beat);
+/* The next report of the program; false: none is here. */
+bool hf_link_receive(const struct hf_link *link, struct hf_beat *ret_beat);
+
+/* ---- message.c --------------------------------------------------------------------------------- */
+
+struct hf_tail;
+struct hf_exec_ending {
+	int code;        /* as CMD ended, 128 + signal */
+	int given;       /* as we end */
+	const char *why; /* a line about it; "" */
+	const struct hf_tail *tail;
+};
+/* Into the file, unless the program has written there itself. */
+void hf_exec_message_write(const char *path, bool create, const struct hf_exec_ending *ending);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/exec_internal.h"
+
+#include "base/str.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Five hexadecimal digits behind the NUL: the kernel's own choice. */
+#define AUTOBIND_LEN 6
+
+static int open_socket(void)
+{
+	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static void open_report(struct hf_link *link)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	socklen_t len = sizeof(name);
+	int on = 1;
+
+	link->report_fd = open_socket();
+	if (link->report_fd < 0)
+		return;
+	if (setsockopt(link->report_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0 &&
+	    bind(link->report_fd, (const struct sockaddr *)&name, sizeof(name.sun_family)) == 0 &&
+	    getsockname(link->report_fd, (struct sockaddr *)&name, &len) == 0 &&
+	    len == offsetof(struct sockaddr_un, sun_path) + AUTOBIND_LEN) {
+		snprintf(link->report_name, sizeof(link->report_name), "@%.*s", AUTOBIND_LEN - 1,
+			 name.sun_path + 1);
+		return;
+	}
+	(void)close(link->report_fd);
+	link->report_fd = -1;
+}
+
+void hf_link_open(struct hf_link *link, const char *agent_socket)
+{
+	*link = (struct hf_link){.agent_fd = -1, .report_fd = -1};
+	open_report(link);
+	if (hf_str_is_empty(agent_socket) || strlen(agent_socket) >= sizeof(link->agent.sun_path))
+		return;
+	link->agent.sun_family = AF_UNIX;
+	memcpy(link->agent.sun_path, agent_socket, strlen(agent_socket) + 1);
+	link->agent_fd = open_socket();
+}
+
+bool hf_link_send(const struct hf_link *link, const struct hf_beat *beat)
+{
+	char text[HF_BEAT_BYTES_MAX];
+	size_t len;
+
+	if (link->agent_fd < 0)
+		return false;
+	len = hf_beat_format(beat, text);
+	/* By name each time: an agent that was renewed is found again. */
+	return sendto(link->agent_fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL,
+		      (const struct sockaddr *)&link->agent, sizeof(link->agent)) >= 0;
+}
+
+/* Our own user's, or the superuser's. */
+static bool is_ours(const struct msghdr *message)
+{
+	const struct cmsghdr *c = CMSG_FIRSTHDR(message);
+	struct ucred sender;
+
+	if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+		return false;
+	memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+	return sender.uid == geteuid() || sender.uid == 0;
+}
+
+bool hf_link_receive(const struct hf_link *link, struct hf_beat *ret_beat)
+{
+	char text[HF_BEAT_BYTES_MAX];
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+
+	while (link->report_fd >= 0) {
+		struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
+		struct msghdr message = {.msg_iov = &part,
+					 .msg_iovlen = 1,
+					 .msg_control = control.bytes,
+					 .msg_controllen = sizeof(control.bytes)};
+		ssize_t n = recvmsg(link->report_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+		if (n < 0)
+			return false;
+		if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 && is_ours(&message) &&
+		    hf_beat_parse(text, (size_t)n, ret_beat))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/exec_internal.h"
+
+#include "base/fs.h"
+#include "base/str.h"
+#include "exec/tail.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "exit code 1, given as 220 (device-fatal): …" */
+static size_t headline(const struct hf_exec_ending *ending, char *text, size_t size)
+{
+	const char *name = hf_exec_cause_name((enum hf_exec_cause)ending->given);
+	int n;
+
+	if (ending->given != ending->code)
+		n = snprintf(text, size, "exit code %d, given as %d (%s)%s%s\n", ending->code,
+			     ending->given, name, hf_str_is_empty(ending->why) ? "" : ": ",
+			     hf_str_or(ending->why, ""));
+	else
+		n = snprintf(text, size, "exit code %d%s%s\n", ending->code,
+			     hf_str_is_empty(ending->why) ? "" : ": ", hf_str_or(ending->why, ""));
+	return n > 0 && (size_t)n < size ? (size_t)n : 0;
+}
+
+void hf_exec_message_write(const char *path, bool create, const struct hf_exec_ending *ending)
+{
+	char text[HF_EXEC_MESSAGE_BYTES_MAX];
+	struct stat st;
+	size_t len;
+	int fd;
+
+	if (hf_str_is_empty(path))
+		return;
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (create ? O_CREAT : 0),
+		  0644);
+	if (fd < 0)
+		return;
+	/* What the program wrote there itself is what it wants to be known by. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
+		len = headline(ending, text, 512);
+		len += hf_tail_text(ending->tail, text + len, sizeof(text) - len);
+		(void)hf_fs_write_all(fd, text, len);
+	}
+	(void)close(fd);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/exec.h"
+
+#include "base/str.h"
+#include "base/time.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The words of the command line.  It stands alone as well, so it does not use the verbs' parser. */
+
+#define ROW(name, value, help) {name, value, help},
+static const struct {
+	const char *name, *value, *help;
+} flags[] = {HF_EXEC_FLAGS(ROW)};
+
+static int complain(const char *text, const char *word)
+{
+	fprintf(stderr, "holdfast exec: %s%s%s%s\nSee 'holdfast exec --help'.\n", text,
+		word != NULL ? " '" : "", hf_str_or(word, ""), word != NULL ? "'" : "");
+	return HF_EXEC_CODE_USAGE;
+}
+
+static int take_hang(struct hf_exec_options *options, const char *value)
+{
+	struct hf_error err;
+	hf_time span;
+
+	if (hf_span_parse(value, &span, &err) != 0 || span < 0 ||
+	    span / HF_SECOND > (hf_time)INT32_MAX || (span > 0 && span < HF_SECOND))
+		return complain("--hang-after takes a span of a second or more, such as 10m, not",
+				value);
+	options->hang_after_s = (uint32_t)(span / HF_SECOND);
+	return 0;
+}
+
+static int take(struct hf_exec_options *options, const char *name, const char *value)
+{
+	if (hf_streq(name, "agent-socket")) {
+		options->agent_socket = value;
+	} else if (hf_streq(name, "termination-log")) {
+		options->termination_log = value;
+		options->termination_create = true;
+	} else if (hf_streq(name, "hang-after")) {
+		return take_hang(options, value);
+	} else {
+		options->keep_code = true;
+	}
+	return 0;
+}
+
+/* "--name=value", "--name value" or "--switch"; moves *at to the last word that it took. */
+static int take_word(struct hf_exec_options *options, int argc, char *const *argv, int *at)
+{
+	const char *word = argv[*at] + 2, *equals = strchr(word, '=');
+	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(flags); i++) {
+		const char *name = flags[i].name;
+		const char *value = equals != NULL ? equals + 1 : NULL;
+
+		if (strlen(name) != len || strncmp(name, word, len) != 0)
+			continue;
+		if (flags[i].value == NULL && value != NULL)
+			return complain("no value is taken by", argv[*at]);
+		if (flags[i].value != NULL && value == NULL) {
+			if (*at + 1 >= argc)
+				return complain("a value is missing behind", argv[*at]);
+			value = argv[++*at];
+		}
+		return take(options, name, value);
+	}
+	return complain("unknown flag", argv[*at]);
+}
+
+int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_options)
+{
+	struct hf_exec_options options = {
+		.agent_socket = getenv("HOLDFAST_AGENT_SOCKET"),
+		.termination_log =
+			hf_str_or(getenv("TERMINATION_MESSAGE_PATH"), HF_EXEC_TERMINATION_LOG),
+	};
+	int at = 0;
+
+	/* Set and empty says that there is none. */
+	if (options.agent_socket == NULL)
+		options.agent_socket = HF_EXEC_AGENT_SOCKET;
+	for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
+		int rc;
+
+		if (argv[at][2] == '\0') {
+			at++;
+			break;
+		}
+		rc = take_word(&options, argc, argv, &at);
+		if (rc != 0)
+			return rc;
+	}
+	if (at >= argc)
+		return complain("no command: holdfast exec [FLAGS] -- CMD…", NULL);
+	options.argv = argv + at;
+	*ret_options = options;
+	return 0;
+}
+
+static int help(void)
+{
+	puts("Run a training process and tell the node's agent how far it is\n\n"
+	     "Usage: holdfast exec [FLAGS] -- CMD…\n\nFlags:");
+	for (size_t i = 0; i < HF_ARRAY_LEN(flags); i++)
+		printf("  --%s%s%-*s %s\n", flags[i].name, flags[i].value != NULL ? " " : "",
+		       (int)(22 - strlen(flags[i].name)), hf_str_or(flags[i].value, ""),
+		       flags[i].help);
+	return 0;
+}
+
+int hf_exec_main(int argc, char **argv)
+{
+	struct hf_exec_options options;
+	int rc;
+
+	if (argc == 2 && (hf_streq(argv[1], "--help") || hf_streq(argv[1], "-h")))
+		return help();
+	rc = hf_exec_parse(argc - 1, argv + 1, &options);
+	return rc != 0 ? rc : hf_exec_run(&options);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/test.h"
+#include "exec/exec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct hf_exec_options options;
+
+/* The words as a command line has them. */
+static int parse(const char *words)
+{
+	static char text[256];
+	static char *argv[32];
+	int argc = 0;
+	char *save = NULL;
+
+	memset(&options, 0, sizeof(options));
+	snprintf(text, sizeof(text), "%s", words);
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	return hf_exec_parse(argc, argv, &options);
+}
+
+static int clean(void **state)
+{
+	(void)unsetenv("HOLDFAST_AGENT_SOCKET");
+	(void)unsetenv("TERMINATION_MESSAGE_PATH");
+	return 0;
+}
+
+static void without_flags_all_is_where_it_usually_is(void **state)
+{
+	assert_int_equal(parse("-- python train.py -v"), 0);
+	assert_string_equal(options.argv[0], "python");
+	assert_string_equal(options.argv[2], "-v");
+	assert_null(options.argv[3]);
+	assert_string_equal(options.agent_socket, HF_EXEC_AGENT_SOCKET);
+	assert_string_equal(options.termination_log, HF_EXEC_TERMINATION_LOG);
+	assert_false(options.termination_create);
+	assert_false(options.keep_code);
+	assert_int_equal(options.hang_after_s, 0);
+}
+
+static void flags_are_taken_in_both_ways(void **state)
+{
+	assert_int_equal(
+		parse("--agent-socket=/a --termination-log /t --hang-after 10m --keep-code x"), 0);
+	assert_string_equal(options.argv[0], "x");
+	assert_string_equal(options.agent_socket, "/a");
+	assert_string_equal(options.termination_log, "/t");
+	assert_true(options.termination_create);
+	assert_int_equal(options.hang_after_s, 600);
+	assert_true(options.keep_code);
+}
+
+static void the_environment_stands_behind_the_flags(void **state)
+{
+	(void)setenv("HOLDFAST_AGENT_SOCKET", "", 1);
+	(void)setenv("TERMINATION_MESSAGE_PATH", "/env", 1);
+	assert_int_equal(parse("x"), 0);
+	assert_string_equal(options.agent_socket, "");
+	assert_string_equal(options.termination_log, "/env");
+	assert_int_equal(parse("--agent-socket=/b x"), 0);
+	assert_string_equal(options.agent_socket, "/b");
+}
+
+static void words_of_the_command_are_none_of_ours(void **state)
+{
+	assert_int_equal(parse("-- --keep-code --hang-after"), 0);
+	assert_string_equal(options.argv[0], "--keep-code");
+	assert_false(options.keep_code);
+	assert_int_equal(parse("cmd --keep-code"), 0);
+	assert_false(options.keep_code);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"--",
+		"--keep-code",
+		"--nosuch x",
+		"--keep-code=yes x",
+		"--hang-after",
+		"--hang-after x -- y",
+		"--hang-after 10ms -- y",
+		"--agent-socket",
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(lines); i++)
+		assert_int_equal(parse(lines[i]), HF_EXEC_CODE_USAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(without_flags_all_is_where_it_usually_is, clean),
+		cmocka_unit_test_setup(flags_are_taken_in_both_ways, clean),
+		cmocka_unit_test_setup(the_environment_stands_behind_the_flags, clean),
+		cmocka_unit_test_setup(words_of_the_command_are_none_of_ours, clean),
+		cmocka_unit_test_setup(what_makes_no_sense_is_refused, clean),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

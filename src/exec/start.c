@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/exec_internal.h"
+
+#include "base/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The one file of exec that forks and executes. */
+
+/* In the child, with all signals blocked: a terminal that gives it its foreground sends none. */
+HF_NORETURN static void become(const struct hf_exec_child *child, pid_t parent, int tell_fd)
+{
+	int err = 0;
+
+	/* Nobody would reap, fence or end it any more. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(HF_EXEC_CODE_INTERNAL);
+	if (child->foreground && setpgid(0, 0) == 0)
+		(void)tcsetpgrp(STDIN_FILENO, getpid());
+	if (child->err_fd >= 0 && dup2(child->err_fd, STDERR_FILENO) < 0)
+		err = errno;
+	if (err == 0) {
+		(void)sigprocmask(SIG_SETMASK, child->mask, NULL);
+		(void)execvp(child->argv[0], child->argv);
+		err = errno;
+	}
+	(void)!write(tell_fd, &err, sizeof(err));
+	_exit(HF_EXEC_CODE_INTERNAL);
+}
+
+int hf_exec_start(const struct hf_exec_child *child, pid_t *ret_pid)
+{
+	pid_t parent = getpid(), pid;
+	int tell[2], err = 0;
+	ssize_t n;
+
+	if (pipe2(tell, O_CLOEXEC) != 0)
+		return errno;
+	pid = fork();
+	if (pid == 0)
+		become(child, parent, tell[1]);
+	if (pid < 0)
+		err = errno;
+	(void)close(tell[1]);
+	/* It ends without a word when the program has taken over. */
+	do
+		n = read(tell[0], &err, sizeof(err));
+	while (n < 0 && errno == EINTR);
+	(void)close(tell[0]);
+	if (pid > 0 && err != 0)
+		(void)waitpid(pid, NULL, 0);
+	if (err == 0)
+		*ret_pid = pid;
+	return err;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/tail.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- lines ------------------------------------------------------------------------------------- */
+
+static void end_line(struct hf_tail *tail, int64_t now_s)
+{
+	enum hf_exec_cause cause = hf_exec_cause_of(tail->line, tail->line_len);
+
+	if (cause != HF_EXEC_CAUSE_NONE) {
+		tail->cause = cause;
+		tail->cause_at_s = now_s;
+		snprintf(tail->cause_line, sizeof(tail->cause_line), "%.*s", (int)tail->line_len,
+			 tail->line);
+	}
+	tail->line_len = 0;
+}
+
+static void add_to_line(struct hf_tail *tail, const char *bytes, size_t len)
+{
+	size_t room = sizeof(tail->line) - tail->line_len;
+
+	if (len > room)
+		len = room;
+	memcpy(tail->line + tail->line_len, bytes, len);
+	tail->line_len += len;
+}
+
+static void scan(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s)
+{
+	while (len > 0) {
+		const char *end = memchr(bytes, '\n', len);
+		size_t n = end != NULL ? (size_t)(end - bytes) : len;
+
+		add_to_line(tail, bytes, n);
+		if (end == NULL)
+			return;
+		end_line(tail, now_s);
+		bytes += n + 1;
+		len -= n + 1;
+	}
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------- */
+
+static void keep(struct hf_tail *tail, const char *bytes, size_t len)
+{
+	if (len > sizeof(tail->ring)) {
+		tail->total += len - sizeof(tail->ring);
+		bytes += len - sizeof(tail->ring);
+		len = sizeof(tail->ring);
+	}
+	while (len > 0) {
+		size_t at = tail->total % sizeof(tail->ring);
+		size_t n = sizeof(tail->ring) - at < len ? sizeof(tail->ring) - at : len;
+
+		memcpy(tail->ring + at, bytes, n);
+		tail->total += n;
+		bytes += n;
+		len -= n;
+	}
+}
+
+void hf_tail_add(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s)
+{
+	scan(tail, bytes, len, now_s);
+	keep(tail, bytes, len);
+}
+
+void hf_tail_end(struct hf_tail *tail, int64_t now_s)
+{
+	if (tail->line_len > 0)
+		end_line(tail, now_s);
+}
+
+enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t now_s)
+{
+	return now_s - tail->cause_at_s <= HF_TAIL_CAUSE_SECONDS ? tail->cause : HF_EXEC_CAUSE_NONE;
+}
+
+static bool continues_character(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Where to begin in a text that was cut in front: behind the first line's end, unless that is all
+ * there is. */
+static size_t first_whole(const char *text, size_t len)
+{
+	const char *end = memchr(text, '\n', len);
+	size_t at = 0;
+
+	if (end != NULL && (size_t)(end - text) + 1 < len)
+		return (size_t)(end - text) + 1;
+	while (at < len && at < 4 && continues_character(text[at]))
+		at++;
+	return at;
+}
+
+size_t hf_tail_text(const struct hf_tail *tail, char *ret_text, size_t size)
+{
+	size_t have = tail->total < sizeof(tail->ring) ? (size_t)tail->total : sizeof(tail->ring);
+	size_t len = have < size ? have : size;
+	bool cut = len < tail->total;
+	size_t from;
+
+	for (size_t i = 0; i < len; i++)
+		ret_text[i] = tail->ring[(tail->total - len + i) % sizeof(tail->ring)];
+	from = cut ? first_whole(ret_text, len) : 0;
+	memmove(ret_text, ret_text + from, len - from);
+	return len - from;
+}

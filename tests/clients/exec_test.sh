@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+#
+# exec_test.sh EXEC REPORT.PY: `holdfast exec` (or holdfast-exec) around real processes: codes,
+# signals, orphans, last words, and what an agent hears, here a Python program that listens.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/clients/lib.sh
+. "$here/lib.sh"
+
+read -ra exec <<<"$1"
+report=$2
+folder=$(mktemp -d)
+agent_pid=
+cleanup() {
+	[ -z "$agent_pid" ] || kill "$agent_pid" 2>/dev/null || true
+	rm -rf "$folder"
+}
+trap cleanup EXIT
+export HOLDFAST_AGENT_SOCKET=$folder/agent.sock
+log=$folder/termination
+run() { rm -f "$log"; "${exec[@]}" --termination-log "$log" "$@"; }
+code() { # CODE COMMAND…: ends with it
+	local wanted=$1 rc=0
+	shift
+	"$@" || rc=$?
+	echo "code $rc"
+	[ "$rc" -eq "$wanted" ]
+}
+ecc='RuntimeError: CUDA error: uncorrectable ECC error encountered'
+
+# --- without an agent: as the program ends, so does exec
+expect "a good end is one" 'code 0' code 0 run -- true
+refuse "and leaves no message" . cat "$log"
+expect "a code is passed on" 'code 3' code 3 run -- sh -c 'exit 3'
+expect "a signal is 128 and its number" 'code 137' code 137 run -- sh -c 'kill -9 $$'
+expect "no program: as a shell says it" 'code 127' code 127 run -- "$folder/none"
+expect "... and in the message" "cannot run '.*none': No such file" cat "$log"
+expect "not executable: as a shell says it" 'code 126' code 126 run -- "$folder"
+expect "no command is a wrong command line" 'code 2' code 2 "${exec[@]}" --keep-code
+expect "words of the program are its own" '--keep-code -h' run -- echo --keep-code -h
+expect "stdin and stdout are the program's" 'abc' run -- cat <<<abc
+
+# --- last words
+# shellcheck disable=SC2016
+many='i=0; while [ $i -lt 20000 ]; do echo "line $i of many" >&2; i=$((i + 1)); done; exit 4'
+rc=0
+run -- sh -c "$many" 2>"$folder/err" || rc=$?
+expect "stderr passes unchanged" '4' echo "$rc"
+expect "... every byte of it" '20000' grep -c 'line [0-9]* of many' "$folder/err"
+expect "the message has the code and the last lines" 'exit code 4.line [0-9]+ of many.*line 19999 of many' cat "$log"
+expect "... and no more than the kubelet reads" "" test "$(stat -c %s "$log")" -le 4096
+expect "a device's end has its code" 'code 220' code 220 run -- sh -c "echo '$ecc' >&2; exit 1"
+expect "... and the program's is in the message" 'exit code 1, given as 220 .device-fatal.: .*ECC' cat "$log"
+expect "unless it is to be kept" 'code 1' code 1 run --keep-code -- sh -c "echo '$ecc' >&2; exit 1"
+expect "or the program ended well" 'code 0' code 0 run -- sh -c "echo '$ecc' >&2"
+expect "a reader that is gone ends no program" 'code 0' code 0 sh -c '"$@" 2>&1 >&3 | true' sh \
+	"${exec[@]}" -- sh -c 'trap "" PIPE; echo x >&2; exit 0' 3>&1
+
+# --- signals and orphans
+mkfifo "$folder/hold"
+# shellcheck disable=SC2016
+"${exec[@]}" -- bash -c 'trap "echo got it; exit 7" TERM; echo up; read -r x <>"$1"' bash "$folder/hold" \
+	>"$folder/out" &
+pid=$!
+until_true 100 grep -q up "$folder/out"
+kill -TERM "$pid"
+rc=0
+wait "$pid" || rc=$?
+expect "SIGTERM reaches the program, and its answer counts" 'got it' cat "$folder/out"
+expect "... with its code" '7' echo "$rc"
+# shellcheck disable=SC2016
+expect "orphans are reaped while the program runs" 'zombies 0' run -- bash -c \
+	'for i in 1 2 3 4 5; do (true & exec true); done; read -r -t 0.5 <> <(:); echo "zombies $(ps -o stat= --ppid $PPID | grep -c Z)"'
+# shellcheck disable=SC2016
+run -- bash -c '(exec cat "$1") </dev/null >/dev/null 2>&1 & echo $! >"$2"' bash "$folder/hold" "$folder/orphan"
+refuse "and end with it" . kill -0 "$(cat "$folder/orphan")"
+# shellcheck disable=SC2016
+expect "ignored signals and the limits are as they were" 'Max open files +77 ' \
+	bash -c 'ulimit -Sn 77; "$@"' bash "${exec[@]}" -- grep 'open files' /proc/self/limits
+
+# --- an agent
+cat >"$folder/agent.py" <<'PY'
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    print(s.recv(1024).decode(), flush=True)
+PY
+python3 "$folder/agent.py" "$HOLDFAST_AGENT_SOCKET" >>"$folder/heard" &
+agent_pid=$!
+until_true 100 test -S "$HOLDFAST_AGENT_SOCKET"
+heard() { until_true 50 grep -Eq -- "$1" "$folder/heard" && grep -E -- "$1" "$folder/heard"; }
+export PYTHONPATH=${report%/*}
+cat >"$folder/train.py" <<'PY'
+import select
+from holdfast_report import report
+for step in range(1, 101):
+    select.select([], [], [], 0.002)  # a step takes a while, and queues of sockets are short
+    report(step, own_ms=31, wait_ms=1.5, total=100, loss=1 / step, rank=3)
+PY
+expect "a program reports through exec" 'code 0' code 0 run -- python3 "$folder/train.py"
+expect "the agent hears that it lives" 'holdfast/1 attempt=[0-9]+' heard '^holdfast/1 attempt='
+expect "... and its last step, whatever was left out" 'own_us=31000 wait_us=1500 loss=0.01 rank=3 attempt=[0-9]+' \
+	heard '^holdfast/1 step=100 total=100 own'
+: >"$folder/heard"
+expect "without exec it reports to the agent" 'code 0' code 0 python3 "$folder/train.py"
+expect "... which hears it" 'step=100' heard '^holdfast/1 step=100 total=100 rank=3 loss=0.01'
+expect "nobody who listens does no harm" 'code 0' code 0 \
+	env HOLDFAST_AGENT_SOCKET="$folder/nobody" python3 "$folder/train.py"
+kill -STOP "$agent_pid"
+expect "nor one that does not read" 'code 0' code 0 run -- python3 "$folder/train.py"
+kill -CONT "$agent_pid"
+
+# --- hangs
+cat >"$folder/hang.py" <<'PY'
+import faulthandler, select
+from holdfast_report import report
+faulthandler.enable()
+report(1)
+select.select([], [], [])
+PY
+expect "a program that stops advancing is ended" 'code 225' code 225 \
+	run --hang-after 1s -- python3 "$folder/hang.py"
+expect "... and says why and where" 'given as 225 .hang.: no step was reported for 1 s.*hang.py' cat "$log"
+
+finish
