@@ -11,6 +11,7 @@
 #include "ctl/recorder.h"
 #include "operator/facts_internal.h"
 #include "operator/operator.h"
+#include "operator/rises_internal.h"
 
 /* --- clock.c: API-server time ------------------------------------------------------------- */
 
@@ -191,12 +192,11 @@ struct hf_operator {
 	 * through the second while somebody waits at the first. */
 	struct hf_gate gates[2];
 	size_t in_flight, in_flight_max;
-	bool in_gate;    /* the gate is being worked on */
-	bool own_write;  /* what the job's cache takes in now is our status and nothing else */
-	bool own_calm;   /* ... and it was one that nothing waits for */
-	hf_time rise;    /* how long jobs took lately until all of their ranks ran; 0: none did */
-	size_t n_rising; /* jobs with ranks that are missing or not running yet */
-	double tokens;   /* requests that may be sent now, where there is a rate */
+	bool in_gate;   /* the gate is being worked on */
+	bool own_write; /* what the job's cache takes in now is our status and nothing else */
+	bool own_calm;  /* ... and it was one that nothing waits for */
+	struct hf_rises rises;
+	double tokens; /* requests that may be sent now, where there is a rate */
 	hf_time tokens_at;
 	struct hf_timer *gate_timer; /* when the next one may */
 

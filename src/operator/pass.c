@@ -15,15 +15,6 @@
  * their turn; while they go on changing, each write waits twice as long as the last. */
 #define STATUS_GAP HF_SECOND
 #define STATUS_GAP_MAX (4 * HF_SECOND)
-/* While ranks are on their way up, a status waits half as long again as jobs took lately until all
- * ran: mostly it then tells all at once.  The first one of a job is not kept back for longer than
- * people look at one job, or at many that begin together; where it could not be the last one all
- * the same, it is not kept back at all. */
-#define RISE_MIN HF_SECOND
-#define RISE_MAX (5 * HF_SECOND)
-#define FIRST_MAX (2 * HF_SECOND)
-#define FIRST_PER_JOB (500 * HF_MS)
-#define FIRST_MAX_MANY (20 * HF_SECOND)
 /* Requests of one pass in its turn: a small job's pods come together, and are scheduled and told
  * of together; a job of thousands lets others in between. */
 #define GATE_TURN 16
@@ -678,58 +669,31 @@ static bool is_rising(const struct hf_plan *plan)
 	return plan->status.ledger.present && plan->status.ledger.phase == HF_PHASE_CREATING;
 }
 
-static void rise_ends(struct hf_operator *op, struct hf_job_state *state)
-{
-	if (state->rising_since != HF_TIME_NONE)
-		op->n_rising--;
-	state->rising_since = HF_TIME_NONE;
-}
-
 static void note_rise(struct hf_pass *pass)
 {
-	struct hf_operator *op = pass->op;
 	struct hf_job_state *state = pass->state;
-	hf_time now = hf_loop_mono(op->loop), took;
+	hf_time now = hf_loop_mono(pass->op->loop);
+	bool rising = is_rising(&pass->plan), was = state->rising_since != HF_TIME_NONE;
 
-	if (is_rising(&pass->plan)) {
-		if (state->rising_since == HF_TIME_NONE) {
-			state->rising_since = now;
-			op->n_rising++;
-		}
-	} else if (state->rising_since != HF_TIME_NONE) {
-		took = now - state->rising_since;
-		if (took > FIRST_MAX_MANY)
-			took = FIRST_MAX_MANY;
-		/* At once where load grows, slowly back. */
-		op->rise = took > op->rise ? took : op->rise - (op->rise - took) / 4;
-		rise_ends(op, state);
+	if (rising && !was) {
+		state->rising_since = now;
+		hf_rises_begin(&pass->op->rises, now);
+	} else if (was && !rising) {
+		hf_rises_end(&pass->op->rises, state->rising_since, true, now);
+		state->rising_since = HF_TIME_NONE;
 	}
-}
-
-static hf_time rise_max(const struct hf_pass *pass)
-{
-	hf_time max = FIRST_MAX + (hf_time)pass->op->n_rising * FIRST_PER_JOB;
-
-	if (!begins_ledger(pass))
-		return RISE_MAX;
-	return max < FIRST_MAX_MANY ? max : FIRST_MAX_MANY;
 }
 
 /* How long progress waits for more of it.  A job with a deadline is not told late of its start. */
 static hf_time patience(const struct hf_pass *pass)
 {
+	struct hf_operator *op = pass->op;
 	const struct hf_plan *plan = &pass->plan;
-	hf_time gather = hf_operator_gather(pass->op), rise = pass->op->rise * 3 / 2;
-	hf_time max = rise_max(pass);
+	hf_time gather = hf_operator_gather(op), rise;
 
 	if (!is_rising(plan) || plan->wake_at != HF_TIME_NEVER)
 		return plan->stages_len > 0 ? gather : 0;
-	if (rise == 0)
-		rise = max; /* nothing is known yet */
-	else if (rise > max)
-		rise = begins_ledger(pass) ? RISE_MIN : max;
-	else if (rise < RISE_MIN)
-		rise = RISE_MIN;
+	rise = hf_rises_patience(&op->rises, begins_ledger(pass), hf_loop_mono(op->loop));
 	return rise > gather ? rise : gather;
 }
 
@@ -805,8 +769,8 @@ static void state_forget(struct hf_operator *op, const char *key)
 {
 	struct hf_job_state *state = hf_map_get(op->states, key);
 
-	if (state != NULL)
-		rise_ends(op, state);
+	if (state != NULL && state->rising_since != HF_TIME_NONE)
+		hf_rises_end(&op->rises, state->rising_since, false, hf_loop_mono(op->loop));
 	hf_map_remove(op->states, key);
 }
 

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/test.h"
+#include "operator/rises_internal.h"
+
+#define T0 (1000 * HF_SECOND)
+
+static void begin_many(struct hf_rises *rises, int jobs, hf_time now)
+{
+	for (int i = 0; i < jobs; i++)
+		hf_rises_begin(rises, now);
+}
+
+/* One that took so long, and is over. */
+static void one_took(struct hf_rises *rises, hf_time span, hf_time now)
+{
+	hf_rises_begin(rises, now - span);
+	hf_rises_end(rises, now - span, true, now);
+}
+
+static void test_as_long_as_nothing_is_known_a_lone_job_waits_shortly(void **state)
+{
+	struct hf_rises rises = {0};
+
+	hf_rises_begin(&rises, T0);
+	assert_int_equal(hf_rises_patience(&rises, true, T0), 2 * HF_SECOND);
+	assert_int_equal(hf_rises_patience(&rises, false, T0), 5 * HF_SECOND);
+}
+
+static void test_jobs_wait_half_as_long_again_as_others_took(void **state)
+{
+	struct hf_rises rises = {0};
+
+	one_took(&rises, 1200 * HF_MS, T0);
+	hf_rises_begin(&rises, T0);
+	assert_int_equal(hf_rises_patience(&rises, true, T0), 1800 * HF_MS);
+	assert_int_equal(hf_rises_patience(&rises, false, T0), 1800 * HF_MS);
+}
+
+static void test_a_second_is_the_least(void **state)
+{
+	struct hf_rises rises = {0};
+
+	one_took(&rises, 10 * HF_MS, T0);
+	assert_int_equal(hf_rises_patience(&rises, true, T0), HF_SECOND);
+}
+
+static void test_who_would_wait_in_vain_is_told_of_soon(void **state)
+{
+	struct hf_rises rises = {0};
+
+	one_took(&rises, HF_HOUR, T0);
+	hf_rises_begin(&rises, T0);
+	assert_int_equal(hf_rises_patience(&rises, true, T0), HF_SECOND);
+	assert_int_equal(hf_rises_patience(&rises, false, T0), 5 * HF_SECOND);
+}
+
+static void test_of_many_that_begin_together_each_waits_longer(void **state)
+{
+	struct hf_rises rises = {0};
+
+	one_took(&rises, 12 * HF_SECOND, T0);
+	begin_many(&rises, 31, T0);
+	assert_int_equal(hf_rises_patience(&rises, true, T0), 17 * HF_SECOND);
+	begin_many(&rises, 10, T0);
+	assert_int_equal(hf_rises_patience(&rises, true, T0), 18 * HF_SECOND);
+	assert_int_equal(hf_rises_patience(&rises, false, T0), 9 * HF_SECOND);
+}
+
+static void test_there_is_a_longest_wait(void **state)
+{
+	struct hf_rises rises = {0};
+
+	begin_many(&rises, 100000, T0);
+	assert_int_equal(hf_rises_patience(&rises, true, T0), 60 * HF_SECOND);
+	assert_int_equal(hf_rises_patience(&rises, false, T0), 30 * HF_SECOND);
+}
+
+static void test_more_load_counts_at_once_and_less_of_it_slowly(void **state)
+{
+	struct hf_rises rises = {0};
+
+	one_took(&rises, 10 * HF_SECOND, T0);
+	one_took(&rises, 20 * HF_SECOND, T0);
+	assert_int_equal(rises.lately, 20 * HF_SECOND);
+	one_took(&rises, 4 * HF_SECOND, T0);
+	assert_int_equal(rises.lately, 16 * HF_SECOND);
+}
+
+static void test_what_was_given_up_says_nothing_of_how_long_it_takes(void **state)
+{
+	struct hf_rises rises = {0};
+
+	hf_rises_begin(&rises, T0);
+	hf_rises_end(&rises, T0, false, T0 + HF_SECOND);
+	assert_int_equal(rises.count, 0);
+	assert_int_equal(rises.lately, 0);
+}
+
+static void test_jobs_that_wait_for_machines_delay_nobody(void **state)
+{
+	struct hf_rises rises = {0};
+
+	begin_many(&rises, 500, T0);
+	hf_rises_begin(&rises, T0 + 60 * HF_SECOND);
+	assert_int_equal(rises.count, 501);
+	assert_int_equal(hf_rises_patience(&rises, true, T0 + 70 * HF_SECOND), 2 * HF_SECOND);
+	assert_int_equal(rises.count, 1);
+	/* They end long after they were counted. */
+	hf_rises_end(&rises, T0, false, T0 + HF_HOUR);
+	assert_int_equal(rises.count, 0);
+	hf_rises_begin(&rises, T0 + HF_HOUR);
+	hf_rises_end(&rises, T0, false, T0 + HF_HOUR);
+	assert_int_equal(rises.count, 1);
+}
+
+static void test_each_is_counted_until_it_ends(void **state)
+{
+	struct hf_rises rises = {0};
+
+	for (int i = 0; i < 1000; i++)
+		hf_rises_begin(&rises, T0 + i * 50 * HF_MS);
+	assert_int_equal(rises.count, 1000);
+	for (int i = 0; i < 1000; i++)
+		hf_rises_end(&rises, T0 + i * 50 * HF_MS, true, T0 + 50 * HF_SECOND);
+	assert_int_equal(rises.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_as_long_as_nothing_is_known_a_lone_job_waits_shortly),
+		cmocka_unit_test(test_jobs_wait_half_as_long_again_as_others_took),
+		cmocka_unit_test(test_a_second_is_the_least),
+		cmocka_unit_test(test_who_would_wait_in_vain_is_told_of_soon),
+		cmocka_unit_test(test_of_many_that_begin_together_each_waits_longer),
+		cmocka_unit_test(test_there_is_a_longest_wait),
+		cmocka_unit_test(test_more_load_counts_at_once_and_less_of_it_slowly),
+		cmocka_unit_test(test_what_was_given_up_says_nothing_of_how_long_it_takes),
+		cmocka_unit_test(test_jobs_that_wait_for_machines_delay_nobody),
+		cmocka_unit_test(test_each_is_counted_until_it_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
