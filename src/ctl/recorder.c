@@ -18,6 +18,9 @@
 #define ALIKE_WINDOW (10 * HF_MINUTE)
 #define SPAM_BURST 25
 #define SPAM_REFILL (5 * HF_MINUTE)
+/* Ours: an event is a write to etcd as big as a status, kept for an hour. */
+#define ROUTINE_BURST 256
+#define ROUTINE_REFILL HF_SECOND
 #define TRIES_MAX 12
 #define TRY_MIN HF_SECOND
 #define TRY_MAX (10 * HF_SECOND)
@@ -78,6 +81,7 @@ struct hf_recorder {
 	struct hf_task *idle_task;
 	hf_task_fn idle;
 	void *idle_arg;
+	hf_time routine_full_at; /* as a source's full_at */
 	struct hf_recorder_stats stats;
 	void (*refused)(void *arg, int code, const char *message);
 	void *refused_arg;
@@ -148,16 +152,22 @@ static bool group_is_full(struct hf_recorder *recorder, const char *key, const c
 	return false;
 }
 
+/* Takes a token of a bucket, if there is one. */
+static bool bucket_take(hf_time *full_at, hf_time refill, int burst, hf_time now)
+{
+	if (*full_at < now)
+		*full_at = now;
+	if (*full_at + refill > now + burst * refill)
+		return false;
+	*full_at += refill;
+	return true;
+}
+
 static bool source_may(struct hf_recorder *recorder, const char *key, hf_time now)
 {
 	struct source *source = remember(recorder->sources, key, sizeof(*source));
 
-	if (source->full_at < now)
-		source->full_at = now;
-	if (source->full_at + SPAM_REFILL > now + SPAM_BURST * SPAM_REFILL)
-		return false;
-	source->full_at += SPAM_REFILL;
-	return true;
+	return bucket_take(&source->full_at, SPAM_REFILL, SPAM_BURST, now);
 }
 
 static const char *or_empty(const char *s)
@@ -511,6 +521,11 @@ void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note
 	bool combine;
 
 	recorder->stats.recorded++;
+	if (note->routine &&
+	    !bucket_take(&recorder->routine_full_at, ROUTINE_REFILL, ROUTINE_BURST, now)) {
+		recorder->stats.spared++;
+		return;
+	}
 	key_add(&key, note->component != NULL ? note->component : recorder->component);
 	key_add(&key, note->kind);
 	key_add(&key, note->ns);

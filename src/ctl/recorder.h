@@ -18,7 +18,9 @@
  *   - more than 10 events alike but for their message within 10 min become one whose
  *     message starts "(combined from similar events): ";
  *   - an object may cause 25 events at once and one more each 5 min; the rest is
- *     dropped and counted.
+ *     dropped and counted;
+ *   - of routine events, which tell what the objects themselves show, 256 may come at once
+ *     and one more each second, over all objects; the rest is left out and counted.
  *
  * Events are sent one after the other, in the order recorded.  A write that fails for
  * a reason that may pass is tried again, at most 12 times; one that is refused is
@@ -51,12 +53,14 @@ struct hf_event_note {
 	const char *reason;
 	const char *message;
 	const char *component; /* NULL: the recorder's */
+	bool routine;          /* may be left out where thousands come */
 };
 
 struct hf_recorder_stats {
 	uint64_t recorded;
 	uint64_t created, patched; /* writes that were done */
 	uint64_t spam;             /* dropped by the limit per object */
+	uint64_t spared;           /* routine, and beyond what may come of that */
 	uint64_t dropped;          /* queue full, or refused, or out of tries */
 };
 

@@ -223,6 +223,42 @@ static void test_an_object_may_cause_25_events_and_then_one_in_5_minutes(void **
 	assert_int_equal(hf_recorder_pending(bench->recorder), 27);
 }
 
+static void record_routine(struct bench *bench, int i)
+{
+	HF_AUTOFREE char *name = hf_xasprintf("job-%d", i);
+	const struct hf_event_note note = {
+		.kind = "PyTorchJob",
+		.ns = "team-a",
+		.name = name,
+		.uid = name,
+		.type = "Normal",
+		.reason = "SuccessfulCreatePod",
+		.message = "Created 4 pods",
+		.routine = true,
+	};
+
+	hf_recorder_record(bench->recorder, &note, bench->now);
+}
+
+static void test_of_routine_256_may_come_at_once_and_one_a_second(void **state)
+{
+	struct bench *bench = *state;
+	const struct hf_recorder_stats *stats = hf_recorder_stats(bench->recorder);
+
+	for (int i = 0; i < 300; i++)
+		record_routine(bench, i);
+	assert_int_equal(hf_recorder_pending(bench->recorder), 256);
+	assert_int_equal(stats->spared, 300 - 256);
+	/* What is no routine is written as ever. */
+	record(bench, "job-299", "PyTorchJobFailed", "m");
+	assert_int_equal(hf_recorder_pending(bench->recorder), 257);
+	bench->now += 2 * HF_SECOND;
+	for (int i = 300; i < 310; i++)
+		record_routine(bench, i);
+	assert_int_equal(hf_recorder_pending(bench->recorder), 259);
+	assert_int_equal(stats->dropped + stats->spam, 0);
+}
+
 static void test_a_full_queue_drops_and_counts(void **state)
 {
 	struct bench *bench = *state;
@@ -493,6 +529,7 @@ int main(void)
 		T(test_two_events_of_one_moment_have_two_names),
 		T(test_more_than_ten_alike_become_one),
 		T(test_an_object_may_cause_25_events_and_then_one_in_5_minutes),
+		T(test_of_routine_256_may_come_at_once_and_one_a_second),
 		T(test_a_full_queue_drops_and_counts),
 		T(test_old_correlations_make_room_for_new_ones),
 		T(test_what_may_pass_is_tried_again_and_what_is_refused_dropped),

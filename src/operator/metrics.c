@@ -250,7 +250,7 @@ void hf_operator_update_metrics(struct hf_operator *op)
 {
 	const struct hf_queue_stats *queue = hf_queue_stats(op->queue);
 	const struct hf_recorder_stats *events = hf_recorder_stats(op->recorder);
-	uint64_t dropped = events->dropped + events->spam;
+	uint64_t dropped = events->dropped + events->spam + events->spared;
 	struct hf_operator_metrics *m = &op->metrics;
 
 	if (op->options.metrics == NULL)

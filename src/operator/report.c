@@ -6,10 +6,12 @@
 
 #define TEXT_MAX 4096
 
-void hf_report_job(struct hf_pass *pass, bool warning, const char *reason, const char *message)
+static struct hf_event_note job_note(const struct hf_pass *pass, bool warning, const char *reason,
+				     const char *message)
 {
 	const struct hf_framework *framework = pass->kind->framework;
-	const struct hf_event_note note = {
+
+	return (struct hf_event_note){
 		.api_version = framework->api_version,
 		.kind = framework->kind,
 		.ns = hf_doc_namespace(pass->job),
@@ -21,6 +23,11 @@ void hf_report_job(struct hf_pass *pass, bool warning, const char *reason, const
 		.message = message,
 		.component = framework->controller_name,
 	};
+}
+
+void hf_report_job(struct hf_pass *pass, bool warning, const char *reason, const char *message)
+{
+	const struct hf_event_note note = job_note(pass, warning, reason, message);
 
 	hf_recorder_record(pass->op->recorder, &note, hf_operator_now(pass->op));
 }
@@ -104,7 +111,12 @@ static void report_done(struct hf_pass *pass, int kind, bool with_services)
 		hf_strbuf_addf(&text, "%s%s", i == 0 ? "" : ", ", tally->names[i]);
 	if (tally->n > HF_TALLY_NAMES_MAX)
 		hf_strbuf_addstr(&text, ", ...");
-	hf_report_job(pass, false, words[kind].done, text.data);
+	struct hf_event_note note = job_note(pass, false, words[kind].done, text.data);
+
+	/* The first pods of a job: its status and they themselves tell as much. */
+	note.routine = !pass->view.status.ledger.present &&
+		       (kind == HF_ACTION_CREATE_POD || kind == HF_ACTION_CREATE_SERVICE);
+	hf_recorder_record(pass->op->recorder, &note, hf_operator_now(pass->op));
 }
 
 /* One event for all that a stage did of a kind, where upstream writes one each; one also for pods
