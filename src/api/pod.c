@@ -251,20 +251,32 @@ static const struct hf_field_table condition_table =
 struct status {
 	uint64_t present;
 	const char *phase, *reason, *message;
+	hf_time start_time;
 	HF_LIST(struct container) init_containers;
 	HF_LIST(struct container) containers;
 	HF_LIST(struct condition) conditions;
 };
+enum {
+	STATUS_PHASE,
+	STATUS_REASON,
+	STATUS_MESSAGE,
+	STATUS_STARTED,
+	STATUS_INIT_CONTAINERS,
+	STATUS_CONTAINERS,
+	STATUS_CONDITIONS,
+};
 static const struct hf_field status_fields[] = {
-	HF_FIELD_STRING("phase", struct status, phase, 0, 0),
-	HF_FIELD_STRING("reason", struct status, reason, 0, 0),
-	HF_FIELD_STRING("message", struct status, message, 0, 0),
-	HF_FIELD_OBJECTS("initContainerStatuses", struct status, init_containers, &container_table,
-			 CONTAINERS_MAX, 0),
-	HF_FIELD_OBJECTS("containerStatuses", struct status, containers, &container_table,
-			 CONTAINERS_MAX, 0),
-	HF_FIELD_OBJECTS("conditions", struct status, conditions, &condition_table, CONDITIONS_MAX,
-			 0),
+	[STATUS_PHASE] = HF_FIELD_STRING("phase", struct status, phase, 0, 0),
+	[STATUS_REASON] = HF_FIELD_STRING("reason", struct status, reason, 0, 0),
+	[STATUS_MESSAGE] = HF_FIELD_STRING("message", struct status, message, 0, 0),
+	[STATUS_STARTED] = HF_FIELD_TIME("startTime", struct status, start_time, 0),
+	[STATUS_INIT_CONTAINERS] =
+		HF_FIELD_OBJECTS("initContainerStatuses", struct status, init_containers,
+				 &container_table, CONTAINERS_MAX, 0),
+	[STATUS_CONTAINERS] = HF_FIELD_OBJECTS("containerStatuses", struct status, containers,
+					       &container_table, CONTAINERS_MAX, 0),
+	[STATUS_CONDITIONS] = HF_FIELD_OBJECTS("conditions", struct status, conditions,
+					       &condition_table, CONDITIONS_MAX, 0),
 };
 static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
 
@@ -593,6 +605,8 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 		.message = read.status.message,
 		.creation_time =
 			time_or_none(metadata->present, METADATA_CREATION, metadata->creation_time),
+		.start_time =
+			time_or_none(read.status.present, STATUS_STARTED, read.status.start_time),
 		.deletion_time =
 			time_or_none(metadata->present, METADATA_DELETION, metadata->deletion_time),
 		.forced = hf_field_has(metadata->present, METADATA_GRACE) && metadata->grace == 0,

@@ -33,6 +33,7 @@ static const char pod_text[] =
 	"\"annotations\":{\"holdfast.dev/generation\":\"2\",\"holdfast.dev/attempt\":\"1\","
 	"\"holdfast.dev/incident\":\"0\"}},\"spec\":{\"nodeName\":\"n\"},"
 	"\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"low\","
+	"\"startTime\":\"2026-01-02T03:04:07Z\","
 	"\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\",\"reason\":\"r\"}],"
 	"\"initContainerStatuses\":[{\"name\":\"i\",\"restartCount\":1,"
 	"\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\",\"message\":\"back-off 10s\"}},"
@@ -57,6 +58,7 @@ static void read_whole(struct hf_doc *doc)
 	assert_string_equal(pod.reason, "Evicted");
 	assert_string_equal(pod.node, "n");
 	assert_int_equal(pod.deletion_time - pod.creation_time, HF_MINUTE);
+	assert_int_equal(pod.start_time - pod.creation_time, 2 * HF_SECOND);
 	assert_int_equal(pod.conditions_len, 1);
 	assert_int_equal(pod.containers_len, 3);
 	assert_true(pod.containers[0].init);
@@ -145,6 +147,7 @@ static void fields_of_a_wrong_type_are_absent_and_the_rest_is_read(void **state)
 	assert_string_equal(hf_pod_read(doc, "job", arena, &pod), "job");
 	assert_true(pod.owned);
 	assert_int_equal(pod.creation_time, HF_TIME_NONE);
+	assert_int_equal(pod.start_time, HF_TIME_NONE);
 	assert_null(pod.node);
 	assert_int_equal(pod.phase, HF_POD_FAILED);
 	assert_null(pod.reason);

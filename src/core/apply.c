@@ -8,7 +8,8 @@
  * All ends of one step, decided together.  They were seen at once, so no order among them is
  * certain: at most one incident opens for the pods among them, and the end that decides it is
  * the one that best explains the rest: evidence of infrastructure or a device, else the one that
- * finished first.
+ * finished first.  Where a verdict has just given way, its cause explains them, and is acted upon before
+ * another verdict may be reached: that would give way to the same cause, and charge it again.
  */
 
 /* Open an incident for the end and charge it, or let the job fail with it. */
@@ -35,6 +36,14 @@ static bool open_for(struct hf_brain *b, const struct hf_end *end)
 	return true;
 }
 
+/* It would be a verdict again: the next step reaches that, when the cause that this one gave way to has
+ * been acted upon. */
+static bool is_for_later(const struct hf_brain *b, const struct hf_end *end)
+{
+	return b->gave_way && !hf_incident_covers(b, end) &&
+	       (end->fate == HF_FATE_FAIL || !hf_budget_allows(b, end->budget));
+}
+
 /*
  * Container restarts.  A pod's first one in an incident is covered, its second opens the next.
  * Counted in rounds over the ranks, so that two restarts of each of a thousand ranks are two
@@ -51,6 +60,8 @@ static void count_restarts(struct hf_brain *b)
 			struct hf_slot *slot = &b->crews[end->role].slots[end->index];
 
 			if (end->kind != HF_END_RESTARTED || end->units < round)
+				continue;
+			if (is_for_later(b, end))
 				continue;
 			more = true;
 			if (!hf_incident_covers(b, end) && !open_for(b, end))
@@ -185,7 +196,7 @@ void hf_ends_apply(struct hf_brain *b)
 	count_restarts(b);
 	if (hf_verdict_pending(b) || !adopt_causes(b))
 		return;
-	end = find_opener(b);
+	end = b->gave_way ? NULL : find_opener(b);
 	if (end && !open_for(b, end))
 		return;
 	restart_ended(b);

@@ -114,6 +114,7 @@ static const struct hf_pod *ghost(struct hf_brain *b, const struct hf_record *re
 	*pod = (struct hf_pod){.name = record->pod,
 			       .node = record->node,
 			       .creation_time = HF_TIME_NONE,
+			       .start_time = HF_TIME_NONE,
 			       .deletion_time = HF_TIME_NONE,
 			       .news_at = HF_TIME_NONE,
 			       .devices = &late->device,

@@ -95,6 +95,7 @@ struct hf_pod {
 	const char *reason;  /* status.reason: "Evicted", "NodeShutdown", … */
 	const char *message; /* status.message */
 	hf_time creation_time;
+	hf_time start_time;    /* status.startTime: its kubelet took it on; the node's clock */
 	hf_time deletion_time; /* metadata.deletionTimestamp; HF_TIME_NONE: not terminating */
 	const char *node;      /* spec.nodeName; NULL: not bound */
 	/* When its containers' part of the status was last seen to change, on our clock: a sign of

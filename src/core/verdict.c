@@ -97,6 +97,7 @@ static void give_way(struct hf_brain *b, const struct hf_end *end)
 		return;
 	}
 	ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
+	b->gave_way = true;
 	/* The end belonged to an incident that had been charged: adopting moved that. */
 	if (ledger->incident.charged != HF_BUDGET_PENDING)
 		return;

@@ -331,12 +331,13 @@ static bool is_told_of(const struct row *row)
 				    row->first <= row->until);
 }
 
-/* Nor has what was over before it began. */
+/* Nor has what was over before it began, by the node's clock as soon as that has a word for it. */
 static bool concerns(const struct row *row, const struct hf_pod *pod)
 {
-	return is_told_of(row) &&
-	       (!row->over || row->last == HF_TIME_NONE || pod->creation_time == HF_TIME_NONE ||
-		row->last >= pod->creation_time);
+	hf_time began = pod->start_time != HF_TIME_NONE ? pod->start_time : pod->creation_time;
+
+	return is_told_of(row) && (!row->over || row->last == HF_TIME_NONE ||
+				   began == HF_TIME_NONE || row->last >= began);
 }
 
 void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct hf_arena *arena,

@@ -171,6 +171,30 @@ static void test_what_does_not_count_is_not_told(void **state)
 	}
 }
 
+static void test_what_was_over_before_a_pod_began_is_told_by_the_nodes_clock(void **state)
+{
+	/* The fault was seen last at 00:00:05, by a clock that is ten minutes ahead. */
+	static const char *const pods[] = {
+		/* begun before that by the server's clock and after it by the node's */
+		",\"creationTimestamp\":\"2025-12-31T23:51:00Z\"},\"spec\":{\"nodeName\":\"a\"},"
+		"\"status\":{\"phase\":\"Running\",\"startTime\":\"2026-01-01T00:01:02Z\"",
+		/* the other way round */
+		",\"creationTimestamp\":\"2026-01-01T00:01:00Z\"},\"spec\":{\"nodeName\":\"a\"},"
+		"\"status\":{\"phase\":\"Running\",\"startTime\":\"2026-01-01T00:00:05Z\"",
+	};
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	for (size_t i = 0; i < HF_ARRAY_LEN(pods); i++) {
+		fake_event(
+			watch_of(bench, "pods"), HF_EVENT_MODIFIED,
+			pod_doc("ddp-worker-0", "uid-ddp-worker-0", 111 + (int)i, "u-1", pods[i]));
+		agent_says(bench, 200 + (int)i, "2026-01-01T00:02:00Z",
+			   SICK("Healthy", "reboot", "false", HOLDER("")));
+		assert_int_equal(brain.n_devices, i);
+	}
+}
+
 static void test_what_concerns_the_last_record_is_told_late(void **state)
 {
 	static const char record[] =
@@ -241,6 +265,7 @@ int main(void)
 		N(test_a_missing_crd_holds_nothing_up_and_is_not_told),
 		N(test_an_agents_word_is_joined_with_the_pod_that_holds_the_device),
 		N(test_what_does_not_count_is_not_told),
+		N(test_what_was_over_before_a_pod_began_is_told_by_the_nodes_clock),
 		N(test_what_concerns_the_last_record_is_told_late),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_only_what_is_new_is_a_report_and_silence_is_no_agent),

@@ -41,7 +41,7 @@ static const char full[] =
 	"\"node.kubernetes.io/unreachable\",\"operator\":\"Exists\",\"effect\":\"NoExecute\","
 	"\"tolerationSeconds\":300}],\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{"
 	"\"claimName\":\"data\"}}]},\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\","
-	"\"message\":\"\",\"conditions\":[{\"type\":\"holdfast.dev/DeviceHealthy\",\"status\":"
+	"\"message\":\"\",\"startTime\":\"2026-01-01T00:00:20Z\",\"conditions\":[{\"type\":\"holdfast.dev/DeviceHealthy\",\"status\":"
 	"\"False\",\"reason\":\"Reboot\",\"message\":\"0000:1a:00.0 lost\"},{\"type\":\"DisruptionTarget\",\"status\":\"True\","
 	"\"reason\":\"R\",\"message\":\"words of its own\"},{\"type\":\"x/y\",\"status\":"
 	"\"Unknown\"}],\"initContainerStatuses\":[{\"name\":\"i\",\"restartCount\":1,\"state\":{"
@@ -107,6 +107,7 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 	same(a->reason, b->reason);
 	same(a->message, b->message);
 	assert_int_equal(a->creation_time, b->creation_time);
+	assert_int_equal(a->start_time, b->start_time);
 	assert_int_equal(a->deletion_time, b->deletion_time);
 	same(a->node, b->node);
 	assert_int_equal(a->news_at, b->news_at);

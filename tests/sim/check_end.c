@@ -52,6 +52,17 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 			 (long long)incidents);
 }
 
+/* Which was first, a pod or the fault of its device, is told by the machine's clock: where that was set
+ * in between nobody knows. */
+static bool may_be_sick(struct sim *sim, const struct sim_pod_truth *pod)
+{
+	const struct sim_node *node = sim_node_get(sim, pod->node);
+
+	return pod->sick ||
+	       (sim->dice.seen[SIM_CLOCK_SERVER] + sim->dice.seen[SIM_NODE_CLOCK] > 0 &&
+		node != NULL && sim_device_has_failed(node));
+}
+
 static void check_budget(struct sim *sim, struct hf_doc *job, const struct hf_json *status,
 			 const char *budget, int64_t truth)
 {
@@ -80,7 +91,7 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 			continue;
 		application += (int64_t)pod->restarts +
 			       (pod->failed && !pod->refused && (pod->failed_alone || pod->oom));
-		device += pod->sick ? 1 + (int64_t)pod->restarts : 0;
+		device += may_be_sick(sim, pod) ? 1 + (int64_t)pod->restarts : 0;
 		ends += (int64_t)pod->restarts + pod->ended;
 		away = away || pod->away;
 		infrastructure +=

@@ -174,6 +174,11 @@ void sim_device_fails(struct sim_node *node)
 		     HF_MS + sim_how_span(sim, sim_how(sim, 4) == 0 ? TELL_LATE_MAX : TELL_MAX));
 }
 
+bool sim_device_has_failed(const struct sim_node *node)
+{
+	return node->device != NULL && node->device->first != HF_TIME_NONE;
+}
+
 void sim_device_pod(struct sim_node *node, const char *name, const char *uid, bool gone)
 {
 	struct sim_device *device = node->device;

@@ -49,6 +49,7 @@ struct sim_pod {
 	bool process;
 	bool power_lost; /* its process went with the machine */
 	hf_time grace;
+	char started[HF_TIME_TEXT_MAX]; /* when its kubelet took it on */
 	int restarts, code;
 	const char *why;                       /* reason of the end: static */
 	const struct sim_script_end *scripted; /* how this run ends; NULL: as chance has it */
@@ -81,22 +82,24 @@ static bool can_say(const struct sim_pod *pod)
 
 /* --- status -------------------------------------------------------------------------------- */
 
-static void report(struct sim_pod *pod, const char *phase, const char *state, const char *more)
-{
-	char text[TEXT_MAX];
-
-	snprintf(text, sizeof(text),
-		 "{\"status\":{\"phase\":\"%s\"%s,\"containerStatuses\":[{\"name\":\"%s\","
-		 "\"ready\":%s,\"restartCount\":%d,\"state\":{%s}}]}}",
-		 phase, more, pod->container, hf_streq(phase, "Running") ? "true" : "false",
-		 pod->restarts, state);
-	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
-}
-
 static const char *node_time(const struct sim_pod *pod, char buf[HF_TIME_TEXT_MAX])
 {
 	hf_time_format(hf_loop_wall(pod->sim->loop) + (pod->node ? pod->node->clock : 0), buf);
 	return buf;
+}
+
+static void report(struct sim_pod *pod, const char *phase, const char *state, const char *more)
+{
+	char text[TEXT_MAX];
+
+	if (pod->started[0] == '\0')
+		node_time(pod, pod->started);
+	snprintf(text, sizeof(text),
+		 "{\"status\":{\"phase\":\"%s\"%s,\"startTime\":\"%s\",\"containerStatuses\":[{"
+		 "\"name\":\"%s\",\"ready\":%s,\"restartCount\":%d,\"state\":{%s}}]}}",
+		 phase, more, pod->started, pod->container,
+		 hf_streq(phase, "Running") ? "true" : "false", pod->restarts, state);
+	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 }
 
 static void report_running(struct sim_pod *pod)

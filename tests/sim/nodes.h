@@ -87,6 +87,7 @@ void sim_devices_init(struct sim *sim);
 void sim_devices_release(struct sim *sim);
 void sim_devices_calm(struct sim *sim); /* all are mended */
 void sim_device_fails(struct sim_node *node);
+bool sim_device_has_failed(const struct sim_node *node); /* ever */
 /* A pod there has begun, ended or gone: its agent tells of it soon. */
 void sim_device_pod(struct sim_node *node, const char *name, const char *uid, bool gone);
 
