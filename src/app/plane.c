@@ -10,8 +10,12 @@
 #include "local/gc.h"
 #include "local/scheduler.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* All of a process's variables: ARG_MAX, and some. */
+#define ENVIRON_BYTES_MAX ((size_t)3 << 20)
 
 struct hf_plane {
 	struct hf_plane_options options;
@@ -21,6 +25,8 @@ struct hf_plane {
 	struct hf_kubelet *kubelet;
 	struct hf_metrics *metrics;
 	struct hf_operator *op;
+	struct hf_beats *beats;
+	char *beats_env; /* what tells containers of it; NULL: there is none */
 	/* hf_plane_stop */
 	hf_time grace;
 	void (*stopped)(void *arg);
@@ -121,14 +127,53 @@ static int create_store(struct hf_plane *plane, struct hf_error *err)
 	return 0;
 }
 
+static bool identify(void *arg HF_UNUSED, pid_t pid, char ret_uid[HF_BEATS_UID_MAX])
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(ENVIRON_BYTES_MAX);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	return hf_fs_read(path, &text, NULL) == 0 &&
+	       hf_beats_pod_of_environ(text.data, text.len, ret_uid);
+}
+
+static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
+{
+	struct hf_plane *plane = arg;
+
+	if (plane->options.heard != NULL)
+		plane->options.heard(plane->options.arg, pod_uid, beat);
+}
+
+/* Training goes on without: nobody hears then how far it is. */
+static void create_beats(struct hf_plane *plane)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/agent.sock", plane->options.dir);
+	const struct hf_beats_options options = {.loop = plane->options.loop,
+						 .path = path,
+						 .mode = 0600,
+						 .identify = identify,
+						 .heard = on_heard,
+						 .arg = plane,
+						 .metrics = plane->metrics};
+	struct hf_error err;
+
+	if (hf_beats_create(&options, &plane->beats, &err) == 0)
+		plane->beats_env = hf_xasprintf("HOLDFAST_AGENT_SOCKET=%s", path);
+	else
+		on_notice(plane, err.text);
+}
+
 static int create_kubelet(struct hf_plane *plane, struct hf_error *err)
 {
 	HF_AUTOFREE char *pods_dir = hf_xasprintf("%s/node", plane->options.dir);
+	const char *env[] = {plane->beats_env, NULL};
 	struct hf_kubelet_options options = {
 		.loop = plane->options.loop,
 		.store = hf_local_store(plane->local),
 		.state_dir = pods_dir,
 		.network = plane->options.network,
+		.env = env,
 		.notice = on_notice,
 		.ready = on_ready,
 		.arg = plane,
@@ -176,6 +221,8 @@ int hf_plane_create(const struct hf_plane_options *options, struct hf_plane **re
 	if (rc == 0)
 		rc = create_store(plane, err);
 	if (rc == 0)
+		create_beats(plane);
+	if (rc == 0)
 		rc = create_kubelet(plane, err);
 	if (rc == 0)
 		rc = create_operator(plane, err);
@@ -196,6 +243,8 @@ struct hf_plane *hf_plane_destroy(struct hf_plane *plane)
 	if (plane->local != NULL)
 		hf_local_set_logs(plane->local, NULL);
 	plane->kubelet = hf_kubelet_destroy(plane->kubelet);
+	plane->beats = hf_beats_destroy(plane->beats);
+	free(plane->beats_env);
 	plane->scheduler = hf_scheduler_destroy(plane->scheduler);
 	plane->gc = hf_gc_destroy(plane->gc);
 	plane->local = hf_local_destroy(plane->local);

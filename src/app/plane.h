@@ -3,6 +3,7 @@
 #ifndef HF_APP_PLANE_H
 #define HF_APP_PLANE_H
 
+#include "agent/beats.h"
 #include "ctl/metrics.h"
 #include "local/kubelet.h"
 #include "local/local.h"
@@ -29,6 +30,8 @@ struct hf_plane_options {
 	void (*passed)(void *arg, const struct hf_operator_pass *pass); /* may be NULL */
 	void (*problem)(void *arg, const char *key, int code,
 			const char *message); /* may be NULL */
+	/* A process of the pod says how far it is, or that it lives.  May be NULL. */
+	void (*heard)(void *arg, const char *pod_uid, const struct hf_beat *beat);
 	void *arg;
 };
 

@@ -24,7 +24,17 @@ struct rank {
 	char *last_line;
 	struct hf_strbuf partial; /* a line not yet whole */
 	int64_t restarts;         /* of containers, in this pod */
+	/* Of the process that reports, and with several ranks in a pod of the last that did. */
+	bool has_step;
+	struct hf_beat step;
+	double per_second; /* steps, over the last few seconds; 0: not known */
+	/* Where that is counted from. */
+	uint64_t counted_step;
+	hf_time counted_at;
 };
+
+/* Steps are counted for so long before their rate is told anew. */
+#define RATE_SPAN (2 * HF_SECOND)
 
 struct hf_progress {
 	struct hf_progress_options options;
@@ -137,6 +147,63 @@ static bool wants_logs_of(const struct hf_progress *p, const struct rank *rank)
 		at += len + (at[len] == ',');
 	}
 	return false;
+}
+
+/* ---- steps -------------------------------------------------------------------------------- */
+
+static void count_rate(struct rank *rank, const struct hf_beat *beat, hf_time now)
+{
+	bool anew = !rank->has_step || beat->step < rank->step.step ||
+		    beat->attempt != rank->step.attempt;
+
+	if (anew || now < rank->counted_at) {
+		rank->per_second = 0;
+	} else if (now - rank->counted_at < RATE_SPAN) {
+		return;
+	} else {
+		rank->per_second = (double)(beat->step - rank->counted_step) * (double)HF_SECOND /
+				   (double)(now - rank->counted_at);
+	}
+	rank->counted_step = beat->step;
+	rank->counted_at = now;
+}
+
+void hf_progress_step(struct hf_progress *p, const char *pod_uid, const struct hf_beat *beat,
+		      hf_time now)
+{
+	for (size_t i = 0; i < p->ranks.len; i++) {
+		struct rank *rank = p->ranks.items[i];
+
+		if (!hf_streq(rank->uid, pod_uid))
+			continue;
+		count_rate(rank, beat, now);
+		rank->step = *beat;
+		rank->has_step = true;
+		p->dirty = true;
+	}
+}
+
+/* "step 120/200 (own 31 ms)  4.1/s  loss 0.0972" */
+static void add_step(struct hf_strbuf *sb, const struct rank *rank)
+{
+	const struct hf_beat *step = &rank->step;
+
+	if (!rank->has_step)
+		return;
+	hf_strbuf_addf(sb, "step %" PRIu64, step->step);
+	if (step->total > 0)
+		hf_strbuf_addf(sb, "/%" PRIu64, step->total);
+	if (step->has_own && step->own_us < 10000)
+		hf_strbuf_addf(sb, " (own %.1f ms)", (double)step->own_us / 1000);
+	else if (step->has_own)
+		hf_strbuf_addf(sb, " (own %" PRIu64 " ms)", step->own_us / 1000);
+	if (rank->per_second > 0)
+		hf_strbuf_addf(sb, "  %.1f/s", rank->per_second);
+	if (step->loss[0] != '\0')
+		hf_strbuf_addf(sb, "  loss %s", step->loss);
+	if (step->phase != HF_HEALTH_TRAINING)
+		hf_strbuf_addstr(sb, "  (not training)");
+	hf_strbuf_addstr(sb, "  ");
 }
 
 /* ---- lines -------------------------------------------------------------------------------- */
@@ -374,8 +441,10 @@ void hf_progress_pod(struct hf_progress *p, struct hf_doc *doc, bool gone, hf_ti
 		describe_pod(pod, &text);
 	again = hf_streq(rank->uid, hf_doc_uid(doc)) && restarts > rank->restarts;
 	/* What the pod before said last is no news of this one. */
-	if (!hf_streq(rank->uid, hf_doc_uid(doc)))
+	if (!hf_streq(rank->uid, hf_doc_uid(doc))) {
 		replace(&rank->last_line, "");
+		rank->has_step = false;
+	}
 	replace(&rank->uid, hf_doc_uid(doc));
 	rank->restarts = restarts;
 	p->dirty = true;
@@ -472,6 +541,7 @@ static void draw_rank(struct hf_progress *p, const struct rank *rank)
 	hf_strbuf_addf(&line, " %-12s %-16s ", rank_name(p, rank), rank->state);
 	if (rank->restarts > 0)
 		hf_strbuf_addf(&line, "restarts %" PRId64 "  ", rank->restarts);
+	add_step(&line, rank);
 	if (p->options.logs)
 		hf_strbuf_addstr(&line, rank->last_line);
 	draw_line(p, paint(p, rank->state), line.data);
@@ -561,10 +631,28 @@ void hf_progress_toggle_logs(struct hf_progress *p)
 	p->dirty = true;
 }
 
+/* The job is as far as the last of its ranks. */
+static const char *slowest_step(const struct hf_progress *p, char ret_text[64])
+{
+	const struct rank *last = NULL;
+
+	for (size_t i = 0; i < p->ranks.len; i++)
+		if (p->ranks.items[i]->has_step &&
+		    (last == NULL || p->ranks.items[i]->step.step < last->step.step))
+			last = p->ranks.items[i];
+	ret_text[0] = '\0';
+	if (last != NULL && last->step.total > 0)
+		snprintf(ret_text, 64, " step=%" PRIu64 "/%" PRIu64, last->step.step,
+			 last->step.total);
+	else if (last != NULL)
+		snprintf(ret_text, 64, " step=%" PRIu64, last->step.step);
+	return ret_text;
+}
+
 void hf_progress_heartbeat(struct hf_progress *p, hf_time now)
 {
 	HF_AUTOFREE char *lower = hf_xstrdup(hf_str_or(p->state, "Starting"));
-	char span[HF_TIME_TEXT_MAX];
+	char span[HF_TIME_TEXT_MAX], step[64];
 	size_t running = 0;
 
 	if (p->options.redraw)
@@ -573,6 +661,6 @@ void hf_progress_heartbeat(struct hf_progress *p, hf_time now)
 	for (size_t i = 0; i < p->ranks.len; i++)
 		running += hf_streq(p->ranks.items[i]->state, "Running");
 	hf_span_format(p->first_seen != HF_TIME_NONE ? now - p->first_seen : 0, span);
-	hf_progress_note(p, now, "job/%s still %s elapsed=%s running=%zu/%zu", p->job, lower, span,
-			 running, p->ranks.len);
+	hf_progress_note(p, now, "job/%s still %s elapsed=%s running=%zu/%zu%s", p->job, lower,
+			 span, running, p->ranks.len, slowest_step(p, step));
 }

@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "cli/cli.h"
+#include "health/beat.h"
 #include "json/doc.h"
 
 /*
@@ -37,6 +38,9 @@ void hf_progress_pod(struct hf_progress *progress, struct hf_doc *pod, bool gone
 /* Bytes of a pod's log as they come. */
 void hf_progress_log(struct hf_progress *progress, const char *pod, const char *bytes, size_t len,
 		     hf_time now);
+/* What a process of the pod with that UID says of its last step. */
+void hf_progress_step(struct hf_progress *progress, const char *pod_uid, const struct hf_beat *beat,
+		      hf_time now);
 /* A line of our own: a notice, an injected fault. */
 void hf_progress_note(struct hf_progress *progress, hf_time now, const char *fmt, ...)
 	HF_PRINTF(3, 4);

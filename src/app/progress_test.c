@@ -369,9 +369,72 @@ static void a_suspended_job_says_what_it_waits_for(void **state)
 	teardown(&f);
 }
 
+static void tell_step(struct fixture *f, const char *uid, const char *text, hf_time now)
+{
+	struct hf_beat beat;
+
+	assert_true(hf_beat_parse(text, strlen(text), &beat));
+	hf_progress_step(f->progress, uid, &beat, now);
+}
+
+static void a_rank_shows_how_far_it_is(void **state)
+{
+	struct fixture f;
+
+	setup(&f, true);
+	hf_progress_resize(f.progress, 100, 10);
+	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 0);
+	tell_pod(&f, "ddp-worker-1", "b", RUNNING, 0);
+	tell_step(&f, "a", "holdfast/1 step=100 total=200 own_us=31000", 10 * HF_SECOND);
+	tell_step(&f, "a", "holdfast/1 step=120 total=200 own_us=31000 loss=0.5", 12 * HF_SECOND);
+	tell_step(&f, "b", "holdfast/1 step=7 own_us=1500 phase=other", 12 * HF_SECOND);
+	tell_step(&f, "nobody", "holdfast/1 step=9", 12 * HF_SECOND);
+	hf_progress_draw(f.progress, 12 * HF_SECOND, false);
+	assert_non_null(strstr(printed(&f),
+			       " worker-0     Running          step 120/200 (own 31 ms)  "
+			       "10.0/s  loss 0.5"));
+	assert_non_null(strstr(printed(&f), " worker-1     Running          step 7 (own 1.5 ms)  "
+					    "(not training)"));
+	teardown(&f);
+}
+
+static void the_next_pod_begins_anew(void **state)
+{
+	struct fixture f;
+
+	setup(&f, true);
+	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 0);
+	tell_step(&f, "a", "holdfast/1 step=100", 0);
+	tell_pod(&f, "ddp-worker-0", "c", RUNNING, 0);
+	hf_progress_draw(f.progress, 0, true);
+	assert_null(strstr(printed(&f), "step 100"));
+	tell_step(&f, "a", "holdfast/1 step=101", 0);
+	hf_progress_draw(f.progress, 0, true);
+	assert_null(strstr(printed(&f), "step 101"));
+	teardown(&f);
+}
+
+static void in_lines_the_minute_tells_the_last_ranks_step(void **state)
+{
+	struct fixture f;
+
+	setup(&f, false);
+	tell_job(&f, COND("Running"), 1, 0, 0);
+	tell_pod(&f, "ddp-worker-0", "a", RUNNING, 0);
+	tell_pod(&f, "ddp-worker-1", "b", RUNNING, 0);
+	tell_step(&f, "a", "holdfast/1 step=120 total=200", 0);
+	tell_step(&f, "b", "holdfast/1 step=119 total=200", 0);
+	hf_progress_heartbeat(f.progress, HF_MINUTE);
+	assert_non_null(strstr(printed(&f), "running=2/2 step=119/200\n"));
+	teardown(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rank_shows_how_far_it_is),
+		cmocka_unit_test(the_next_pod_begins_anew),
+		cmocka_unit_test(in_lines_the_minute_tells_the_last_ranks_step),
 		cmocka_unit_test(each_change_is_one_line_with_its_time),
 		cmocka_unit_test(log_lines_carry_the_rank_and_no_control_characters),
 		cmocka_unit_test(a_line_without_end_is_cut),

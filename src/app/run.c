@@ -237,6 +237,14 @@ static void on_pod(void *arg, const struct hf_event *event)
 		hf_follows_pod(run->follows, event->object);
 }
 
+static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
+{
+	struct run *run = arg;
+
+	if (beat->has_step)
+		hf_progress_step(run->progress, pod_uid, beat, now_of(run));
+}
+
 static void watch_job(struct run *run)
 {
 	struct hf_watch_options options = {
@@ -482,10 +490,11 @@ static char *find_hopeless(const struct run *run)
 				     : "the job has no replicas: nothing would ever run or end";
 	if (text == NULL && !hf_str_is_empty(view.run_policy.managed_by) &&
 	    !hf_streq(view.run_policy.managed_by, HF_MANAGED_BY_US))
-		text = hf_arena_printf(arena,
-				       "the job is managed by '%s' (spec.runPolicy.managedBy), which "
-				       "is not here to make its pods",
-				       view.run_policy.managed_by);
+		text = hf_arena_printf(
+			arena,
+			"the job is managed by '%s' (spec.runPolicy.managedBy), which "
+			"is not here to make its pods",
+			view.run_policy.managed_by);
 	return text != NULL ? hf_xstrdup(text) : NULL;
 }
 
@@ -658,6 +667,7 @@ static int begin(struct run *run, struct hf_error *err)
 		.notice = on_notice,
 		.ready = on_ready,
 		.problem = on_problem,
+		.heard = on_heard,
 		.arg = run,
 	};
 	int rc = hf_signal_create(run->loop, SIGINT, on_signal, run, &run->sigint, err);

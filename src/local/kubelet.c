@@ -263,6 +263,16 @@ static const char nslookup_script[] =
 	"\t[ \"$type\" != STREAM ] || printf 'Address: %s\\n' \"$address\"\n"
 	"done\n";
 
+/* So that a pod's command can be `holdfast exec`, wherever this program lies. */
+static void link_program(const struct hf_kubelet *k)
+{
+	HF_AUTOFREE char *link = hf_xasprintf("%s/holdfast", k->bin_dir);
+
+	(void)unlink(link);
+	if (!hf_streq(k->exe, "/proc/self/exe"))
+		(void)!symlink(k->exe, link);
+}
+
 static int make_folders(struct hf_kubelet *k, struct hf_error *err)
 {
 	HF_AUTOFREE char *nslookup = hf_xasprintf("%s/nslookup", k->bin_dir);
@@ -277,6 +287,8 @@ static int make_folders(struct hf_kubelet *k, struct hf_error *err)
 	if (!rc)
 		rc = hf_fs_write_changed(nslookup, nslookup_script, sizeof(nslookup_script) - 1,
 					 0755, err);
+	if (!rc)
+		link_program(k);
 	return rc;
 }
 
@@ -312,13 +324,16 @@ static char *find_preload(const char *exe)
 
 /* What of this program's environment a container starts with: where programs are found and how
  * text is written; nothing that may be a secret. */
-static void make_base_env(struct hf_kubelet *k)
+static void make_base_env(struct hf_kubelet *k, const char *const *env)
 {
 	static const char *const names[] = {"HOME",   "USER",     "LOGNAME", "LANG",
 					    "LC_ALL", "LC_CTYPE", "TZ",      "LD_LIBRARY_PATH"};
 	const char *path = getenv("PATH");
+	size_t more = 0;
 
-	k->base_env = hf_xcalloc(HF_ARRAY_LEN(names) + 2, sizeof(*k->base_env));
+	while (env && env[more])
+		more++;
+	k->base_env = hf_xcalloc(HF_ARRAY_LEN(names) + more + 2, sizeof(*k->base_env));
 	k->base_env[k->n_base_env++] =
 		hf_xasprintf("PATH=%s:%s", k->bin_dir, hf_str_or(path, DEFAULT_PATH));
 	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
@@ -327,6 +342,8 @@ static void make_base_env(struct hf_kubelet *k)
 		if (!hf_str_is_empty(value))
 			k->base_env[k->n_base_env++] = hf_xasprintf("%s=%s", names[i], value);
 	}
+	for (size_t i = 0; i < more; i++)
+		k->base_env[k->n_base_env++] = hf_xstrdup(env[i]);
 }
 
 static int find_pods(struct hf_kubelet *k, struct hf_error *err)
@@ -371,7 +388,7 @@ static struct hf_kubelet *allocate(const struct hf_kubelet_options *o)
 	k->selector = hf_xasprintf("spec.nodeName=%s", k->node_name);
 	k->exe = find_exe(o->exe);
 	k->preload = find_preload(k->exe);
-	make_base_env(k);
+	make_base_env(k, o->env);
 	k->pods = hf_map_create(PODS_KNOWN_MAX, 0, free_pod);
 	k->hosts_task = hf_task_create(k->loop, hf_khosts_write_all, k);
 	k->drain_task = hf_task_create(k->loop, on_drain_task, k);

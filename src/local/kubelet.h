@@ -41,6 +41,9 @@ struct hf_kubelet_options {
 	/* The program that answers to "shim" (local/shim.h).  NULL: /proc/self/exe. */
 	const char *exe;
 	enum hf_kubelet_network network;
+	/* "NAME=value" of every container, unless the pod says otherwise; NULL-terminated; NULL:
+	 * none. */
+	const char *const *env;
 	/* Something a person should know once: no isolation and how to get it, limits that are
 	 * not kept.  text is one line; borrowed for the call.  May be NULL. */
 	void (*notice)(void *arg, const char *text);

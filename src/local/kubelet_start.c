@@ -144,9 +144,9 @@ static const char *const *base_env(const struct hf_kpod *pod, const struct hf_ru
 	for (; n < k->n_base_env; n++)
 		env[n] = k->base_env[n];
 	set_home(run, env, arena);
+	env[n++] = hf_arena_printf(arena, "HOLDFAST_POD_UID=%s", pod->uid);
 	if (!pod->config.isolate) {
 		env[n++] = hf_arena_printf(arena, "HOLDFAST_HOSTS=%s/hosts", pod->dir);
-		env[n++] = hf_arena_printf(arena, "HOLDFAST_POD_UID=%s", pod->uid);
 		if (k->preload)
 			env[n++] = hf_arena_printf(arena, "LD_PRELOAD=%s", k->preload);
 	}

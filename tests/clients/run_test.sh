@@ -75,6 +75,14 @@ interrupted_run() {
 # shellcheck disable=SC2016 # for the shells of the pods
 {
 	job quick.yaml quick Never Replica 'echo hello from $RANK of $WORLD_SIZE at $MASTER_ADDR'
+	cat >"$dir/steps.py" <<-'PY'
+	import select
+	from holdfast_report import report
+	for step in range(1, 31):
+	    report(step, own_ms=31, total=30)
+	    select.select([], [], [], 0.03)
+	PY
+	job steps.yaml steps Never Replica 'PYTHONPATH='"$(cd "$examples/../python" && pwd)"' exec holdfast exec -- python3 '"$dir"'/steps.py'
 	job flaky.yaml flaky OnFailure Replica 'mkdir '"$dir"'/tried-$RANK && { echo first run; exit 7; }; echo second run'
 	sed -e 's/backoffLimit: 2/backoffLimit: 1/' -e '/Worker/d' "$dir/flaky.yaml" |
 		sed -e 's/flaky/stays/' -e "s/command: .*/command: [\/bin\/sh, -c, 'exit 5']}/" >"$dir/stays.yaml"
@@ -103,6 +111,8 @@ expect 'a killed rank restarts the gang once' \
 expect 'a time-out' 'timed out' code 124 "$program" run "$dir/long.yaml" --timeout 1s
 expect 'a bad manifest: nothing is made' 'quick.yaml:3|unknown kind' \
 	code 2 sh -c "sed s/PyTorchJob/TorchJob/ '$dir/quick.yaml' >'$dir/bad.yaml'; exec '$program' run '$dir/bad.yaml'"
+expect 'on a terminal a rank shows how far it is' 'worker-0 +Running +step [0-9]+/30 [(]own 31 ms[)]' \
+	env TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$program" run "$dir/steps.yaml"
 expect 'no logs where they are not wanted' '^[^|]*$' "$program" run "$dir/quick.yaml" --no-logs
 expect 'the namespace of the manifest is made' 'job/quick succeeded' \
 	sh -c "sed 's/{name: quick}/{name: quick, namespace: team-a}/' '$dir/quick.yaml' | '$program' run -"

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/beats.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Then the loop has its turn: whoever floods us delays nobody else by more. */
+#define AT_ONCE 128
+/* Who is counted in a second; with more senders some share a count. */
+#define SENDERS 1024
+
+struct count {
+	uint64_t who; /* 0: nobody */
+	uint32_t reports;
+};
+
+struct hf_beats {
+	struct hf_beats_options options;
+	char *path;
+	int fd;
+	struct hf_io *io;
+	struct hf_family *reports;
+	hf_time second; /* that the counts are of */
+	uint32_t total;
+	struct count processes[SENDERS], pods[SENDERS];
+};
+
+/* ---- limits ------------------------------------------------------------------------------------ */
+
+static void tell(struct hf_beats *b, const char *result)
+{
+	if (b->reports != NULL)
+		hf_family_add(b->reports, 1, result, NULL);
+}
+
+static void begin_second(struct hf_beats *b)
+{
+	hf_time second = hf_loop_mono(b->options.loop) / HF_SECOND;
+
+	if (second == b->second)
+		return;
+	b->second = second;
+	b->total = 0;
+	memset(b->processes, 0, sizeof(b->processes));
+	memset(b->pods, 0, sizeof(b->pods));
+}
+
+/* One more of theirs in this second is still allowed. */
+static bool allow(struct count *counts, uint64_t who, uint32_t max)
+{
+	size_t at = who % SENDERS;
+
+	for (size_t i = 0; i < 8; i++) {
+		struct count *c = &counts[(at + i) % SENDERS];
+
+		if (c->who == 0)
+			c->who = who;
+		if (c->who == who)
+			return c->reports++ < max;
+	}
+	return counts[at].reports++ < max;
+}
+
+/* ---- reports ------------------------------------------------------------------------------------ */
+
+static bool sender_of(const struct msghdr *message, pid_t *ret_pid)
+{
+	const struct cmsghdr *c = CMSG_FIRSTHDR(message);
+	struct ucred sender;
+
+	if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+		return false;
+	memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+	*ret_pid = sender.pid;
+	return sender.pid > 0;
+}
+
+static void take(struct hf_beats *b, const struct msghdr *message, const char *text, size_t len)
+{
+	char uid[HF_BEATS_UID_MAX];
+	struct hf_beat beat;
+	pid_t pid;
+
+	begin_second(b);
+	if ((message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
+	    !hf_beat_parse(text, len, &beat)) {
+		tell(b, "broken");
+	} else if (!sender_of(message, &pid)) {
+		tell(b, "unknown");
+	} else if (!allow(b->processes, (uint64_t)pid, HF_BEATS_PROCESS_RATE) ||
+		   b->total >= HF_BEATS_RATE) {
+		/* Before anything is looked up for it. */
+		tell(b, "limited");
+	} else if (b->total++, !b->options.identify(b->options.arg, pid, uid)) {
+		tell(b, "unknown");
+	} else if (!allow(b->pods, hf_hash_str(uid) | 1, HF_BEATS_POD_RATE)) {
+		tell(b, "limited");
+	} else {
+		tell(b, "taken");
+		b->options.heard(b->options.arg, uid, &beat);
+	}
+}
+
+static void on_socket(void *arg, unsigned events HF_UNUSED)
+{
+	struct hf_beats *b = arg;
+	char text[HF_BEAT_BYTES_MAX];
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+
+	for (int i = 0; i < AT_ONCE; i++) {
+		struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
+		struct msghdr message = {.msg_iov = &part,
+					 .msg_iovlen = 1,
+					 .msg_control = control.bytes,
+					 .msg_controllen = sizeof(control.bytes)};
+		/* Descriptors that somebody adds do not fit, and are closed by the kernel. */
+		ssize_t n = recvmsg(b->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+		if (n < 0)
+			return;
+		take(b, &message, text, (size_t)n);
+	}
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+static int open_socket(struct hf_beats *b, struct hf_error *err)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct stat st;
+	int on = 1;
+
+	if (strlen(b->path) >= sizeof(name.sun_path))
+		return hf_error_set(err, HF_E_INVALID,
+				    "'%s' is too long for a socket, of %zu bytes", b->path,
+				    sizeof(name.sun_path) - 1);
+	memcpy(name.sun_path, b->path, strlen(b->path) + 1);
+	b->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (b->fd < 0 || setsockopt(b->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0)
+		return hf_error_errno(err, errno, "cannot make a socket");
+	if (lstat(b->path, &st) == 0 && S_ISSOCK(st.st_mode))
+		(void)unlink(b->path);
+	if (bind(b->fd, (const struct sockaddr *)&name, sizeof(name)) != 0 ||
+	    chmod(b->path, b->options.mode) != 0)
+		return hf_error_errno(err, errno, "cannot make the socket '%s'", b->path);
+	return 0;
+}
+
+static struct hf_family *make_family(struct hf_metrics *metrics)
+{
+	static const struct hf_metric_options options = {
+		.name = "holdfast_agent_reports_total",
+		.help = "Reports of training processes, by what became of them.",
+		.type = HF_METRIC_COUNTER,
+		.labels = {"result"},
+		.series_max = 4,
+	};
+
+	return metrics != NULL ? hf_metrics_family(metrics, &options) : NULL;
+}
+
+int hf_beats_create(const struct hf_beats_options *options, struct hf_beats **ret_beats,
+		    struct hf_error *err)
+{
+	struct hf_beats *b = hf_xcalloc(1, sizeof(*b));
+	int rc;
+
+	b->options = *options;
+	b->path = hf_xstrdup(options->path);
+	b->fd = -1;
+	b->reports = make_family(options->metrics);
+	rc = open_socket(b, err);
+	if (rc == 0)
+		rc = hf_io_create(options->loop, b->fd, on_socket, b, &b->io, err);
+	if (rc != 0) {
+		hf_beats_destroy(b);
+		return rc;
+	}
+	hf_io_want(b->io, HF_IO_READ);
+	*ret_beats = b;
+	return 0;
+}
+
+struct hf_beats *hf_beats_destroy(struct hf_beats *b)
+{
+	if (b == NULL)
+		return NULL;
+	/* Only a name that we made: where no io is, bind may have failed. */
+	if (b->io != NULL)
+		(void)unlink(b->path);
+	b->io = hf_io_destroy(b->io);
+	hf_fd_cleanup(&b->fd);
+	free(b->path);
+	free(b);
+	return NULL;
+}
+
+/* ---- whose pod ---------------------------------------------------------------------------------- */
+
+static bool is_uid(const char *text, size_t len)
+{
+	/* Of static pods the kubelet makes 32 digits. */
+	if (len != 36 && len != 32)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (strchr("0123456789abcdef-_", text[i]) == NULL)
+			return false;
+	return true;
+}
+
+/* "pod<uid>", or systemd's "kubepods-burstable-pod<uid with '_'>.slice" */
+static bool pod_of_component(const char *text, size_t len, char ret_uid[HF_BEATS_UID_MAX])
+{
+	static const char slice[] = ".slice";
+	size_t from = 0;
+
+	if (len > sizeof(slice) - 1 &&
+	    memcmp(text + len - (sizeof(slice) - 1), slice, sizeof(slice) - 1) == 0)
+		len -= sizeof(slice) - 1;
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '-' && len - i > 4 && memcmp(text + i + 1, "pod", 3) == 0 &&
+		    is_uid(text + i + 4, len - i - 4))
+			from = i + 1;
+	if (len - from < 4 || memcmp(text + from, "pod", 3) != 0 ||
+	    !is_uid(text + from + 3, len - from - 3))
+		return false;
+	for (size_t i = 0; i < len - from - 3; i++)
+		ret_uid[i] = text[from + 3 + i] == '_' ? '-' : text[from + 3 + i];
+	ret_uid[len - from - 3] = '\0';
+	return true;
+}
+
+bool hf_beats_pod_of_cgroup(const char *text, size_t len, char ret_uid[HF_BEATS_UID_MAX])
+{
+	const char *end = text + len;
+
+	for (const char *at = text; at < end;) {
+		const char *stop = at;
+
+		while (stop < end && *stop != '/' && *stop != '\n')
+			stop++;
+		if (pod_of_component(at, (size_t)(stop - at), ret_uid))
+			return true;
+		at = stop + 1;
+	}
+	return false;
+}
+
+bool hf_beats_pod_of_environ(const char *text, size_t len, char ret_uid[HF_BEATS_UID_MAX])
+{
+	static const char mark[] = "HOLDFAST_POD_UID=";
+	const char *end = text + len;
+
+	for (const char *at = text; at < end;) {
+		size_t n = strnlen(at, (size_t)(end - at));
+
+		if (n >= sizeof(mark) && n - (sizeof(mark) - 1) < HF_BEATS_UID_MAX &&
+		    memcmp(at, mark, sizeof(mark) - 1) == 0) {
+			snprintf(ret_uid, HF_BEATS_UID_MAX, "%.*s", (int)(n - (sizeof(mark) - 1)),
+				 at + sizeof(mark) - 1);
+			return true;
+		}
+		at += n + 1;
+	}
+	return false;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_BEATS_H
+#define HF_AGENT_BEATS_H
+
+#include "ctl/metrics.h"
+#include "health/beat.h"
+#include "loop/loop.h"
+
+#include <sys/types.h>
+
+HF_BEGIN_DECLS
+
+/*
+ * Where training processes of this machine report: a datagram socket in the file system.  Whoever
+ * may open it may write anything there, so a sender is not asked who it is: the kernel tells its
+ * process, and that process's pod is what counts.  Nothing is ever answered.
+ */
+struct hf_beats;
+
+#define HF_BEATS_UID_MAX 64
+/* Reports a second; a rank that makes more steps tells a part of them. */
+#define HF_BEATS_PROCESS_RATE 60
+#define HF_BEATS_POD_RATE 500 /* eight ranks, and who else has something to say */
+#define HF_BEATS_RATE 4000    /* of the node */
+
+struct hf_beats_options {
+	struct hf_loop *loop;
+	const char *path; /* an old socket there is replaced; its folder is there */
+	mode_t mode;      /* of the socket: 0666 where pods of other users report */
+	/* The UID of the process's pod; false: it is in none.  Called once for each report. */
+	bool (*identify)(void *arg, pid_t pid, char ret_uid[HF_BEATS_UID_MAX]);
+	void (*heard)(void *arg, const char *pod_uid, const struct hf_beat *beat);
+	void *arg;
+	struct hf_metrics *metrics; /* may be NULL */
+};
+
+/* HF_E_INVALID: the path is too long for a socket.  HF_E_IO: it cannot be made. */
+int hf_beats_create(const struct hf_beats_options *options, struct hf_beats **ret_beats,
+		    struct hf_error *err) HF_MUST_CHECK;
+/* The socket's name goes too.  NULL is fine; returns NULL. */
+struct hf_beats *hf_beats_destroy(struct hf_beats *beats);
+
+/* The pod of a process by what /proc/PID/cgroup holds, as kubelets name the groups of pods.  The
+ * outermost counts: what a container makes inside its own group is its own word. */
+bool hf_beats_pod_of_cgroup(const char *text, size_t len, char ret_uid[HF_BEATS_UID_MAX]);
+/* Of a process of the embedded plane: a variable of its environment. */
+bool hf_beats_pod_of_environ(const char *text, size_t len, char ret_uid[HF_BEATS_UID_MAX]);
+
+HF_END_DECLS
+
+#endif
