@@ -18,7 +18,9 @@ GO_MIN = (1, 26)
 # What is built of each folder of ../go: program name to package.
 PROGRAMS = {
     "kubernetes": {n: "./cmd/" + n for n in (
-        "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")},
+        "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet",
+        "kube-proxy")},
+    "coredns": {"coredns": "./cmd/coredns"},
     "containerd": {n: "github.com/containerd/containerd/v2/cmd/" + n for n in (
         "containerd", "containerd-shim-runc-v2", "ctr")},
     "kwok": {"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
@@ -30,11 +32,13 @@ TARGETS = {
     "control": [("kubernetes", n) for n in (
         "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")],
     "node": [("kubernetes", "kubelet")] + [("containerd", n) for n in PROGRAMS["containerd"]],
+    "inside": [("kubernetes", "kube-proxy"), ("coredns", "coredns")],
     "kwok": [("kwok", "kwok")],
     "kueue": [("kueue", "kueue")],
     "peer": [("peer", "training-operator")],
 }
-PACKAGES = {"control": ["cluster"], "node": ["cluster", "cluster-node"]}  # purposes of tools/need
+PACKAGES = {"control": ["cluster"], "node": ["cluster", "cluster-node"],
+            "inside": ["cluster-inside"]}  # purposes of tools/need
 
 
 class Unavailable(Exception):
@@ -56,6 +60,7 @@ def module(folder):
 
 
 MAIN = {"kubernetes": "k8s.io/kubernetes", "containerd": "github.com/containerd/containerd/v2",
+        "coredns": "github.com/coredns/coredns",
         "kwok": "sigs.k8s.io/kwok", "kueue": "sigs.k8s.io/kueue",
         "peer": "github.com/kubeflow/training-operator"}
 

@@ -48,17 +48,19 @@ def path(resource, ns=None, name=None, sub=None, **query):
 
 
 class Client:
-    """Speaks to https://127.0.0.1:PORT; lost connections are made anew, and reads tried again."""
+    """Speaks to https://ADDRESS:PORT; lost connections are made anew, and reads tried again."""
 
-    def __init__(self, port, ca, token, timeout_s=60, agent="holdfast-conformance"):
+    def __init__(self, port, ca, token, timeout_s=60, agent="holdfast-conformance",
+                 address="127.0.0.1"):
         self.port, self.token, self.timeout_s, self.agent = port, token, timeout_s, agent
+        self.address = address
         self.tls = ssl.create_default_context(cafile=ca)
         self.local = threading.local()
 
     def connection(self):
         if getattr(self.local, "connection", None) is None:
             self.local.connection = http.client.HTTPSConnection(
-                "127.0.0.1", self.port, timeout=self.timeout_s, context=self.tls)
+                self.address, self.port, timeout=self.timeout_s, context=self.tls)
         return self.local.connection
 
     def forget(self):

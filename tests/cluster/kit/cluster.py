@@ -10,7 +10,7 @@ import signal
 import subprocess
 import urllib.request
 
-from . import build, client, image, machine
+from . import build, client, image, inside, machine
 
 # Offsets into the ports of the cluster.
 (API, ETCD, ETCD_PEER, MANAGER, SCHEDULER, KWOK, KUEUE_HEALTH, KUEUE_METRICS, KUEUE_WEBHOOK,
@@ -49,7 +49,7 @@ spec: {policyName: kwok-deletes-what-is-marked, validationActions: [Deny]}
 KUBECONFIG = """\
 apiVersion: v1
 kind: Config
-clusters: [{{name: local, cluster: {{server: "https://127.0.0.1:{port}", certificate-authority: {folder}/tls.crt}}}}]
+clusters: [{{name: local, cluster: {{server: "https://{address}:{port}", certificate-authority: {folder}/tls.crt}}}}]
 users: [{{name: {who}, user: {{{how}}}}}]
 contexts: [{{name: local, context: {{cluster: local, user: {who}, namespace: default}}}}]
 current-context: local
@@ -93,7 +93,7 @@ podLogsDir: {folder}/pod-logs
 volumePluginDir: {folder}/plugins
 containerRuntimeEndpoint: unix://{folder}/containerd.sock
 evictionHard: {{memory.available: 10Mi, nodefs.available: 1%, imagefs.available: 1%}}
-"""
+{more}"""
 KUEUE_CONFIG = """\
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
@@ -139,6 +139,15 @@ class Cluster:
     def port(self, which):
         return machine.ports(self.state["number"])[which]
 
+    @property
+    def inside(self):
+        """Whether pods reach the API server: see kit/inside.py."""
+        return self.state.get("inside", False)
+
+    @property
+    def address(self):
+        return inside.address(self.state["number"]) if self.inside else "127.0.0.1"
+
     # ---- processes
     def start(self, name, argv, private=False, env=None, kept=False):
         """Start a program and remember how.
@@ -158,7 +167,9 @@ class Cluster:
         argv = how["argv"]
         if how["private"]:
             # When the first process of the namespace dies, all of it ends: containers too.
-            argv = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", *argv]
+            own = ["--net"] if self.inside and name == "node" else []
+            argv = ["unshare", "--mount", "--pid", *own, "--fork", "--kill-child", "--mount-proc",
+                    *argv]
         log = open(self.path(name + ".log"), "ab")
         with log:
             self.children[name] = subprocess.Popen(
@@ -166,6 +177,8 @@ class Cluster:
                 start_new_session=True,
                 env={**os.environ, machine.MARK: self.folder, "HOLDFAST_TEST_PROGRAM": name,
                      **how["env"]})
+        if self.inside and name == "node":
+            inside.join(self)
 
     def pids(self, name):
         mark = f"HOLDFAST_TEST_PROGRAM={name}".encode()
@@ -223,7 +236,8 @@ class Cluster:
 
     # ---- clients
     def client(self, token="admin-token", **options):
-        return client.Client(self.port(API), self.path("tls.crt"), token, **options)
+        return client.Client(self.port(API), self.path("tls.crt"), token, address=self.address,
+                             **options)
 
     def client_pair(self, who, known=True):
         """PEM texts of a certificate and its key for a user who may do all.
@@ -251,7 +265,8 @@ class Cluster:
         if pair:
             how = "client-certificate: {}, client-key: {}".format(*pair)
         name = self.write(f"kubeconfig.{who}", KUBECONFIG.format(
-            port=port or self.port(API), folder=self.folder, who=who, how=how))
+            address="127.0.0.1" if port else self.address, port=port or self.port(API),
+            folder=self.folder, who=who, how=how))
         os.chmod(name, 0o600)
         return name
 
@@ -263,16 +278,20 @@ class Cluster:
         return run.stdout
 
     # ---- the control plane
-    def up(self, owner=None, flags=(), manager_flags=()):
+    def up(self, owner=None, flags=(), manager_flags=(), pods_inside=False):
         """etcd, kube-apiserver, controller-manager, scheduler.
 
         flags: more for the API server; manager_flags: for the controller-manager.
+        pods_inside: pods of the node to come reach the API server, and have ServiceAccounts.
         """
         if os.path.exists(self.folder):
             machine.clear(self.folder)
         os.makedirs(self.folder, mode=0o700)
-        self.state = {"number": machine.take(self.folder, owner), "programs": {}}
+        self.state = {"number": machine.take(self.folder, owner), "programs": {},
+                      "inside": pods_inside}
         self.save()
+        if pods_inside:
+            machine.make_bridge(self.state["number"], self.address)
         self.make_keys()
         self.write("tokens.csv", 'admin-token,admin,admin,"system:masters"\n'
                                  'operator-token,operator,operator,"system:masters"\n'
@@ -293,13 +312,15 @@ class Cluster:
             "--unsafe-no-fsync", "--log-level", "warn"])
         self.start("apiserver", [
             build.find("kube-apiserver"), "--etcd-servers", local % self.port(ETCD),
-            "--bind-address", "127.0.0.1", "--secure-port", str(self.port(API)),
+            "--secure-port", str(self.port(API)),
             "--tls-cert-file", "tls.crt", "--tls-private-key-file", "tls.key",
             "--token-auth-file", "tokens.csv", "--authorization-mode", "RBAC",
             "--service-account-issuer", "https://kubernetes.default.svc",
             "--service-account-signing-key-file", "sa.key", "--service-account-key-file", "sa.key",
-            "--service-cluster-ip-range", "10.0.0.0/16", "--endpoint-reconciler-type", "none",
-            "--disable-admission-plugins", "ServiceAccount", "--allow-privileged",
+            "--service-cluster-ip-range", "10.0.0.0/16", "--allow-privileged",
+            *(inside.api_flags(self.state["number"]) if pods_inside else (
+                "--bind-address", "127.0.0.1", "--endpoint-reconciler-type", "none",
+                "--disable-admission-plugins", "ServiceAccount")),
             "--kubelet-preferred-address-types", "InternalIP",
             "--audit-policy-file", "audit.yaml", "--audit-log-path", "audit.log",
             "--etcd-compaction-interval", "0",  # kit/history.py reads all of it
@@ -327,11 +348,13 @@ class Cluster:
     def make_keys(self):
         run = dict(check=True, cwd=self.folder, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
+        names = "subjectAltName=IP:127.0.0.1,IP:10.0.0.1,DNS:localhost" + (
+            f",IP:{self.address}{inside.NAMES}" if self.inside else "")
         old = os.umask(0o077)
         subprocess.run(["openssl", "genrsa", "-out", "sa.key", "2048"], **run)
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout",
                         "tls.key", "-out", "tls.crt", "-days", "30", "-subj", "/CN=127.0.0.1",
-                        "-addext", "subjectAltName=IP:127.0.0.1,IP:10.0.0.1,DNS:localhost"], **run)
+                        "-addext", names], **run)
         os.umask(old)
 
     # ---- nodes
@@ -413,37 +436,46 @@ class Cluster:
 
     def add_node(self, name="real-0"):
         """containerd and a kubelet of this machine: pods really run (image localhost/busybox:1)."""
-        why = self.why_no_node()
+        why = self.why_no_node() or (inside.why_not() if self.inside else "")
         if why:
             raise build.Unavailable(why)
         for folder in ("cni", "cni-state", "kubelet", "pod-logs"):
             os.makedirs(self.path(folder))
         number = self.state["number"]
-        device, net = machine.bridge(number), f"10.244.{number}"
+        address = inside.node_address(number) if self.inside else f"10.244.{number}.1"
         self.write("containerd.toml", CONTAINERD.format(folder=self.folder))
-        self.write("cni/10-bridge.conflist", json.dumps({
+        self.write("cni/10-net.conflist", inside.cni(number) if self.inside else
+                   self.bridge_conflist(machine.bridge(number), f"10.244.{number}"))
+        self.write("kubelet.yaml", KUBELET_CONFIG.format(
+            folder=self.folder, address=address, port=self.port(KUBELET),
+            health=self.port(KUBELET_HEALTH), more=inside.KUBELET_MORE if self.inside else ""))
+        if not self.inside:
+            machine.make_bridge(number, address)
+        # Both in one private namespace; what they write to /run, /var/lib and the like is its own.
+        folders = {os.path.dirname(build.find(p)) for p in ("containerd", "kubelet")}
+        here = os.path.dirname(os.path.abspath(__file__))
+        for which in ("kubelet", "cni", *(["agent"] if self.inside else [])):
+            self.mount_point(which)
+        for which in ("pause", "busybox"):
+            image.write(self.path(f"image-{which}.tar"), f"localhost/{which}:1")
+        more = []
+        if self.inside:
+            more = [inside.address(number)]
+            self.write("kube-proxy.yaml", inside.PROXY_CONFIG.format(
+                folder=self.folder, name=name, pods=inside.pods(number)))
+        self.start("node", ["bash", os.path.join(here, "node.sh"), self.folder, name, address, *more],
+                   private=True, env={"PATH": ":".join([*sorted(folders), os.environ["PATH"]])})
+        self.until(f"node {name} is ready", lambda: name in self.ready_nodes(), 120)
+        if self.inside:
+            inside.add_dns(self)
+
+    def bridge_conflist(self, device, net):
+        return json.dumps({
             "cniVersion": "1.0.0", "name": device, "plugins": [{
                 "type": "bridge", "bridge": device, "isGateway": True,
                 "ipam": {"type": "host-local", "dataDir": self.path("cni-state"),
                          "ranges": [[{"subnet": net + ".0/24", "gateway": net + ".1"}]],
-                         "routes": [{"dst": "0.0.0.0/0"}]}}]}))
-        self.write("kubelet.yaml", KUBELET_CONFIG.format(
-            folder=self.folder, address=net + ".1", port=self.port(KUBELET),
-            health=self.port(KUBELET_HEALTH)))
-        for command in (["ip", "link", "add", device, "type", "bridge"],
-                        ["ip", "address", "add", net + ".1/24", "dev", device],
-                        ["ip", "link", "set", device, "up"]):
-            subprocess.run(command, check=True)
-        # Both in one private namespace; what they write to /run, /var/lib and the like is its own.
-        folders = {os.path.dirname(build.find(p)) for p in ("containerd", "kubelet")}
-        here = os.path.dirname(os.path.abspath(__file__))
-        for which in ("kubelet", "cni"):
-            self.mount_point(which)
-        for which in ("pause", "busybox"):
-            image.write(self.path(f"image-{which}.tar"), f"localhost/{which}:1")
-        self.start("node", ["bash", os.path.join(here, "node.sh"), self.folder, name, net + ".1"],
-                   private=True, env={"PATH": ":".join([*sorted(folders), os.environ["PATH"]])})
-        self.until(f"node {name} is ready", lambda: name in self.ready_nodes(), 120)
+                         "routes": [{"dst": "0.0.0.0/0"}]}}]})
 
     # ---- programs beside it
     def add_kueue(self):

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""python3 -P deviceplugin.py FOLDER HEALTH: a device plugin with four devices of example.com/gpu, gpu-0 to gpu-3.
+"""python3 -P deviceplugin.py FOLDER HEALTH [RESOURCE]: a device plugin with four devices, gpu-0 to gpu-3,
+of example.com/gpu if nothing else is said.
 
 FOLDER is the kubelet's device-plugins; the devices that the file HEALTH names are Unhealthy, at any
 time.  Messages are written by hand, so that grpcio (Debian: python3-grpcio) is all it needs.
@@ -32,7 +33,7 @@ def devices(bad):
 
 
 def main():
-    folder, health = sys.argv[1:]
+    folder, health, resource = (*sys.argv[1:], "example.com/gpu")[:3]
     ended = threading.Event()
 
     def list_and_watch(request, context):
@@ -62,7 +63,7 @@ def main():
     server.start()
     channel = grpc.insecure_channel("unix:" + os.path.join(folder, "kubelet.sock"))
     channel.unary_unary("/v1beta1.Registration/Register")(
-        field(1, "v1beta1") + field(2, SOCKET) + field(3, "example.com/gpu"), timeout=10)
+        field(1, "v1beta1") + field(2, SOCKET) + field(3, resource), timeout=10)
     print("registered", flush=True)
     server.wait_for_termination()
 

@@ -27,7 +27,8 @@ REGISTRY = f"/tmp/holdfast-test-clusters-{os.getuid()}"
 # Each with the folder above it that is the machine's.
 MOUNT_POINTS = {"kueue": ("/etc/kueue/metrics/certs", "/etc"),
                 "peer": ("/tmp/k8s-webhook-server/serving-certs", "/tmp"),
-                "kubelet": ("/var/lib/kubelet", "/var/lib"), "cni": ("/var/lib/cni", "/var/lib")}
+                "kubelet": ("/var/lib/kubelet", "/var/lib"), "cni": ("/var/lib/cni", "/var/lib"),
+                "agent": ("/var/lib/holdfast-agent", "/var/lib")}
 
 
 @contextlib.contextmanager
@@ -169,6 +170,14 @@ def remove_empty(path, stop):
 
 def bridge(number):
     return f"hftest{number}"
+
+
+def make_bridge(number, address):
+    device = bridge(number)
+    for command in (["ip", "link", "add", device, "type", "bridge"],
+                    ["ip", "address", "add", address + "/24", "dev", device],
+                    ["ip", "link", "set", device, "up"]):
+        subprocess.run(command, check=True)
 
 
 def clear(folder, keep=False):
