@@ -3,6 +3,7 @@
 #include "api/extra.h"
 
 #include "api/pod.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 
@@ -15,6 +16,20 @@
 
 static uint64_t digest(const struct hf_json *value, struct hf_strbuf *path);
 
+/* As hf_leaf_key, which wants an arena. */
+static void add_key(struct hf_strbuf *path, const char *key)
+{
+	hf_strbuf_addch(path, '/');
+	if (*key == '[')
+		hf_strbuf_addstr(path, "~2");
+	for (const char *at = *key == '[' ? key + 1 : key; *at; at++) {
+		if (*at == '~' || *at == '/')
+			hf_strbuf_addstr(path, *at == '~' ? "~0" : "~1");
+		else
+			hf_strbuf_addch(path, *at);
+	}
+}
+
 static uint64_t digest_members(const struct hf_json *object, struct hf_strbuf *path)
 {
 	struct hf_json *value;
@@ -24,7 +39,7 @@ static uint64_t digest_members(const struct hf_json *object, struct hf_strbuf *p
 	for (void *it = NULL; (it = hf_json_next(object, it, &key, &value)) != NULL;) {
 		size_t mark = path->len;
 
-		hf_strbuf_addf(path, "/%s", key);
+		add_key(path, key);
 		sum += digest(value, path);
 		hf_strbuf_truncate(path, mark);
 	}
@@ -45,23 +60,57 @@ static uint64_t digest_items(const struct hf_json *array, struct hf_strbuf *path
 	return sum;
 }
 
-/* Only texts are ever wanted: of anything else it is enough that it does not count as one. */
 static uint64_t digest(const struct hf_json *value, struct hf_strbuf *path)
 {
 	switch (hf_json_type(value)) {
 	case HF_JSON_OBJECT: return digest_members(value, path);
 	case HF_JSON_ARRAY: return digest_items(value, path);
 	case HF_JSON_STRING: return hf_leaf_digest(path->data, hf_json_str(value, ""));
+	case HF_JSON_INT: return hf_number_digest(path->data, hf_json_i64(value, 0));
 	case HF_JSON_NULL: return 0;
-	default: return hf_leaf_digest(path->data, "\x01");
+	/* Never wanted: it is enough that it does not count as something else. */
+	default: return hf_leaf_digest(path->data, hf_json_true(value, false) ? "\x01" : "\x02");
 	}
+}
+
+uint64_t hf_extra_value_digest(const char *path, const struct hf_json *value)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(PATH_MAX_BYTES);
+
+	if (value == NULL)
+		return 0;
+	hf_strbuf_addstr(&sb, path);
+	return digest(value, &sb);
+}
+
+/* What is under "spec/minMember". */
+static struct hf_json *member(const struct hf_json *object, const char *path)
+{
+	const char *slash = strchr(path, '/');
+	char first[32];
+
+	if (slash == NULL)
+		return hf_json_get(object, path);
+	hf_assert((size_t)(slash - path) < sizeof(first));
+	memcpy(first, path, (size_t)(slash - path));
+	first[slash - path] = '\0';
+	return hf_json_get(hf_json_get(object, first), slash + 1);
+}
+
+/* Volcano has looked at the group, and there is room for it. */
+static bool is_ready(struct hf_doc *doc, enum hf_extra_kind kind)
+{
+	const char *phase = hf_json_path_str(hf_doc_json(doc), "status", "phase", NULL);
+
+	return kind != HF_EXTRA_VOLCANO_GROUP ||
+	       !(hf_str_is_empty(phase) || hf_streq(phase, "Pending"));
 }
 
 const char *hf_extra_read(struct hf_doc *doc, enum hf_extra_kind kind, const char *job_uid,
 			  struct hf_arena *arena, struct hf_extra_seen *ret_seen)
 {
 	const char *controller = hf_controller_uid(doc, arena);
-	const char *root = hf_extra_kind_root(kind);
+	const char *const *members = hf_extra_kind_members(kind);
 
 	*ret_seen = (struct hf_extra_seen){
 		.kind = kind,
@@ -70,13 +119,11 @@ const char *hf_extra_read(struct hf_doc *doc, enum hf_extra_kind kind, const cha
 		.resource_version = hf_doc_resource_version(doc),
 		.owned = controller != NULL && (job_uid == NULL || hf_streq(controller, job_uid)),
 		.terminating = hf_is_terminating(doc, arena),
+		.ready = is_ready(doc, kind),
 	};
-	if (root != NULL && controller != NULL) {
-		HF_AUTO_STRBUF path = HF_STRBUF_INIT(PATH_MAX_BYTES);
-
-		hf_strbuf_addstr(&path, root);
-		ret_seen->digest = digest(hf_json_get(hf_doc_json(doc), root), &path);
-	}
+	for (size_t i = 0; members[i] != NULL && controller != NULL; i++)
+		ret_seen->digest +=
+			hf_extra_value_digest(members[i], member(hf_doc_json(doc), members[i]));
 	return controller;
 }
 
@@ -116,22 +163,57 @@ static struct hf_json *descend(struct hf_json *at, const char *key, bool list)
 	return next;
 }
 
+/* The texts of the brain were JSON once. */
+static struct hf_json *value_of(const struct hf_leaf *leaf)
+{
+	struct hf_json *value = NULL;
+	struct hf_error err;
+	int rc;
+
+	switch (leaf->type) {
+	case HF_LEAF_NUMBER: return hf_json_int(leaf->number);
+	case HF_LEAF_OBJECT: return hf_json_object();
+	case HF_LEAF_JSON:
+		rc = hf_json_parse(leaf->value, strlen(leaf->value), NULL, &value, &err);
+		hf_assert(rc == 0);
+		return value;
+	case HF_LEAF_TEXT: break;
+	}
+	return hf_json_string(leaf->value);
+}
+
+/* In place: what hf_leaf_key escaped.  Only the last key may be anybody's. */
+static const char *unescape(char *key)
+{
+	char *to = key;
+
+	for (const char *from = key; *from != '\0'; from++) {
+		if (*from == '~' && from[1] != '\0') {
+			from++;
+			*to++ = *from == '0' ? '~' : *from == '1' ? '/' : '[';
+		} else {
+			*to++ = *from;
+		}
+	}
+	*to = '\0';
+	return key;
+}
+
 static void set_leaf(struct hf_json *object, const struct hf_leaf *leaf)
 {
+	HF_AUTOFREE char *path = hf_xstrdup(leaf->path);
 	struct hf_json *at = object;
-	char path[256], *key = path, *slash;
+	char *key = path, *slash;
 
-	hf_assert(strlen(leaf->path) < sizeof(path));
-	memcpy(path, leaf->path, strlen(leaf->path) + 1);
 	while ((slash = strchr(key, '/')) != NULL) {
 		*slash = '\0';
 		at = descend(at, key, slash[1] == '[');
 		key = slash + 1;
 	}
 	if (key[0] == '[')
-		hf_json_append(at, hf_json_string(leaf->value));
+		hf_json_append(at, value_of(leaf));
 	else
-		hf_json_set_str(at, key, leaf->value);
+		hf_json_set(at, unescape(key), value_of(leaf));
 }
 
 struct hf_json *hf_extra_write(const struct hf_extra *extra)
@@ -161,17 +243,25 @@ static void add_operation(struct hf_json *patch, const char *op, const char *pat
 	hf_json_append(patch, operation);
 }
 
+/* A member that is not wanted becomes null, which an API server drops: to remove what is not there
+ * would fail. */
 struct hf_json *hf_extra_patch(const struct hf_extra *extra, const char *uid)
 {
-	const char *root = hf_extra_kind_root(extra->kind);
+	const char *const *members = hf_extra_kind_members(extra->kind);
 	HF_AUTO_JSON whole = hf_extra_write(extra);
 	struct hf_json *patch = hf_json_array();
-	char path[64];
 
-	hf_assert(root != NULL && uid != NULL && strlen(root) < sizeof(path) - 1);
-	path[0] = '/';
-	memcpy(path + 1, root, strlen(root) + 1);
+	hf_assert(members[0] != NULL && uid != NULL);
 	add_operation(patch, "test", "/metadata/uid", hf_json_string(uid));
-	add_operation(patch, "add", path, hf_json_ref(hf_json_get(whole, root)));
+	for (size_t i = 0; members[i] != NULL; i++) {
+		struct hf_json *value = member(whole, members[i]);
+		char path[64];
+
+		hf_assert(strlen(members[i]) < sizeof(path) - 1);
+		path[0] = '/';
+		memcpy(path + 1, members[i], strlen(members[i]) + 1);
+		add_operation(patch, "add", path,
+			      value == NULL ? hf_json_null() : hf_json_ref(value));
+	}
 	return patch;
 }

@@ -19,9 +19,12 @@ HF_BEGIN_DECLS
 const char *hf_extra_read(struct hf_doc *doc, enum hf_extra_kind kind, const char *job_uid,
 			  struct hf_arena *arena, struct hf_extra_seen *ret_seen);
 
+/* The digest of a value that stands at the path. */
+uint64_t hf_extra_value_digest(const char *path, const struct hf_json *value);
+
 /* The object without its owner: apiVersion, kind, metadata.name and labels, content. */
 struct hf_json *hf_extra_write(const struct hf_extra *extra);
-/* The JSON patch that makes what is under the root as it should be, refused when the object is
+/* The JSON patch that makes the members of its kind as they should be, refused when the object is
  * another one than that of this UID. */
 struct hf_json *hf_extra_patch(const struct hf_extra *extra, const char *uid);
 

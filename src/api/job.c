@@ -2,8 +2,10 @@
  * Copyright The Holdfast authors */
 #include "api/job.h"
 
+#include "api/extra.h"
 #include "api/reader_internal.h"
 #include "base/str.h"
+#include "base/strbuf.h"
 #include "core/names.h"
 
 /* More replica types than any kind has are reported as unknown; so many are looked at. */
@@ -30,7 +32,7 @@ static void read_metadata(struct hf_reader *r, const struct hf_json *root,
 }
 
 static void read_replica(struct hf_reader *r, const struct hf_json *map, const char *key,
-			 bool reads_containers, struct hf_replica_spec *ret_spec)
+			 unsigned details, struct hf_replica_spec *ret_spec)
 {
 	enum hf_json_type type = hf_json_type(hf_json_get(map, key));
 	const struct hf_json *replica = hf_reader_get(r, map, key, HF_JSON_OBJECT);
@@ -40,7 +42,7 @@ static void read_replica(struct hf_reader *r, const struct hf_json *map, const c
 	ret_spec->null = type == HF_JSON_NULL;
 	ret_spec->replicas = hf_reader_i32(r, replica, "replicas");
 	ret_spec->restart_policy = hf_reader_str(r, replica, "restartPolicy");
-	hf_read_template(r, replica, reads_containers, &ret_spec->pod);
+	hf_read_template(r, replica, details, &ret_spec->pod);
 	hf_reader_leave(r, mark);
 }
 
@@ -51,6 +53,10 @@ static void read_replicas(struct hf_reader *r, const struct hf_json *spec,
 	const struct hf_json *map = hf_reader_get(r, spec, map_key, HF_JSON_OBJECT);
 	size_t n = hf_json_len(map), len = 0;
 	size_t mark = hf_reader_enter(r, ".%s", map_key);
+	const struct hf_settings *settings = ret_view->settings;
+	unsigned details =
+		(ret_view->framework->reads_containers ? HF_READ_DETAILS : 0) |
+		(settings != NULL && settings->gang_scheduler != NULL ? HF_READ_REQUESTS : 0);
 	struct hf_replica_spec *replicas;
 	struct hf_json *value;
 	const char *key;
@@ -59,7 +65,7 @@ static void read_replicas(struct hf_reader *r, const struct hf_json *spec,
 		n = REPLICA_ENTRIES_MAX;
 	replicas = HF_ARENA_ARRAY(r->arena, struct hf_replica_spec, n + 1);
 	for (void *it = NULL; len < n && (it = hf_json_next(map, it, &key, &value)) != NULL;)
-		read_replica(r, map, key, ret_view->framework->reads_containers, &replicas[len++]);
+		read_replica(r, map, key, details, &replicas[len++]);
 	ret_view->has_replicas = map != NULL;
 	ret_view->replicas = replicas;
 	ret_view->replicas_len = len;
@@ -86,6 +92,21 @@ static void read_rdzv_conf(struct hf_reader *r, const struct hf_json *policy,
 	ret_elastic->rdzv_conf_len = n;
 }
 
+/* Handed on to the autoscaler as it is. */
+static void read_metrics(struct hf_reader *r, const struct hf_json *policy,
+			 struct hf_elastic_policy *ret_elastic)
+{
+	const struct hf_json *metrics = hf_reader_get(r, policy, "metrics", HF_JSON_ARRAY);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_JSON_BYTES_MAX);
+
+	ret_elastic->has_metrics = metrics != NULL;
+	if (hf_json_len(metrics) == 0)
+		return;
+	hf_json_write(metrics, HF_JSON_COMPACT, &text);
+	ret_elastic->metrics = hf_arena_strdup(r->arena, text.data);
+	ret_elastic->metrics_digest = hf_extra_value_digest(HF_AUTOSCALER_METRICS, metrics);
+}
+
 static void read_elastic(struct hf_reader *r, const struct hf_json *spec,
 			 struct hf_elastic_policy *ret_elastic)
 {
@@ -103,7 +124,7 @@ static void read_elastic(struct hf_reader *r, const struct hf_json *spec,
 	ret_elastic->standalone = hf_reader_bool(r, policy, "standalone");
 	ret_elastic->nproc_per_node = hf_reader_i32(r, policy, "nProcPerNode");
 	ret_elastic->max_restarts = hf_reader_i32(r, policy, "maxRestarts");
-	ret_elastic->has_metrics = hf_reader_get(r, policy, "metrics", HF_JSON_ARRAY) != NULL;
+	read_metrics(r, policy, ret_elastic);
 	hf_reader_leave(r, mark);
 }
 

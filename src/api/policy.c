@@ -167,7 +167,7 @@ void hf_read_run_policy(struct hf_reader *r, const struct hf_json *spec,
 			struct hf_run_policy *ret_policy)
 {
 	const struct hf_json *policy = hf_reader_get(r, spec, "runPolicy", HF_JSON_OBJECT);
-	const struct hf_json *scheduling;
+	const struct hf_json *scheduling, *resources;
 	size_t mark = hf_reader_enter(r, ".runPolicy"), inner;
 
 	ret_policy->clean_pod_policy = hf_reader_str(r, policy, "cleanPodPolicy");
@@ -181,6 +181,9 @@ void hf_read_run_policy(struct hf_reader *r, const struct hf_json *spec,
 	scheduling = hf_reader_get(r, policy, "schedulingPolicy", HF_JSON_OBJECT);
 	inner = hf_reader_enter(r, ".schedulingPolicy");
 	ret_policy->min_available = hf_reader_i32(r, scheduling, "minAvailable");
+	resources = hf_reader_get(r, scheduling, "minResources", HF_JSON_OBJECT);
+	ret_policy->has_min_resources = resources != NULL;
+	ret_policy->min_resources = hf_read_amounts(r, resources, &ret_policy->min_resources_len);
 	ret_policy->queue = hf_reader_str(r, scheduling, "queue");
 	ret_policy->priority_class = hf_reader_str(r, scheduling, "priorityClass");
 	ret_policy->schedule_timeout_seconds =

@@ -66,8 +66,13 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger,
 			       const struct hf_framework *framework);
 /* Every type in a pod template, at the path; false after errors; types.c. */
 bool hf_check_template_types(struct hf_reader *r, const struct hf_json *pod);
-/* details: of containers what few kinds ask for (hf_framework.reads_containers). */
-void hf_read_template(struct hf_reader *r, const struct hf_json *replica, bool details,
+/* Of containers what not every job needs: for kinds with hf_framework.reads_containers, and where
+ * there is a gang scheduler. */
+enum { HF_READ_DETAILS = 1, HF_READ_REQUESTS = 2 };
+void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsigned details,
 		      struct hf_template *ret_template);
+/* A map of quantities; none for what is no object. */
+const struct hf_key_value *hf_read_amounts(struct hf_reader *r, const struct hf_json *amounts,
+					   size_t *ret_len);
 
 #endif

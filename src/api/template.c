@@ -3,6 +3,7 @@
 #include "api/reader_internal.h"
 
 #include "base/str.h"
+#include "base/strbuf.h"
 
 /* The facts of a pod template that the brain asks for; the rest stays in the document. */
 
@@ -10,6 +11,7 @@
  * are read, and the API server has its own limits on what it then takes. */
 #define CONTAINERS_MAX 4096
 #define PORTS_MAX 4096
+#define QUANTITY_BYTES_MAX 64 /* of one that is a number */
 
 static void read_ports(struct hf_reader *r, const struct hf_json *container,
 		       struct hf_container *ret_container)
@@ -56,8 +58,42 @@ static void read_details(struct hf_reader *r, const struct hf_json *container,
 		hf_json_len(hf_reader_get(r, container, "command", HF_JSON_ARRAY)) > 0;
 }
 
+/* Names and quantities, which are texts or numbers. */
+const struct hf_key_value *hf_read_amounts(struct hf_reader *r, const struct hf_json *amounts,
+					   size_t *ret_len)
+{
+	size_t n = hf_json_type(amounts) == HF_JSON_OBJECT ? hf_json_len(amounts) : 0, len = 0;
+	struct hf_key_value *read = HF_ARENA_ARRAY(r->arena, struct hf_key_value, n + 1);
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; n > 0 && (it = hf_json_next(amounts, it, &key, &value)) != NULL;) {
+		HF_AUTO_STRBUF text = HF_STRBUF_INIT(QUANTITY_BYTES_MAX);
+
+		if (hf_json_type(value) != HF_JSON_STRING)
+			hf_json_write(value, HF_JSON_COMPACT, &text);
+		read[len].key = key;
+		read[len++].value = hf_json_str(value, hf_arena_strdup(r->arena, text.data));
+	}
+	*ret_len = len;
+	return read;
+}
+
+/* What a group's members ask for, as upstream reads it: an empty map of requests is one. */
+static void read_requests(struct hf_reader *r, const struct hf_json *container,
+			  struct hf_container *ret_container)
+{
+	const struct hf_json *resources = hf_json_get(container, "resources");
+	const struct hf_json *requests = hf_json_get(resources, "requests");
+
+	if (hf_json_type(requests) != HF_JSON_OBJECT)
+		requests = hf_json_get(resources, "limits");
+	ret_container->requests = hf_read_amounts(r, requests, &ret_container->requests_len);
+}
+
 static const struct hf_container *read_containers(struct hf_reader *r, const struct hf_json *pod,
-						  const char *key, bool details, size_t *ret_len)
+						  const char *key, unsigned details,
+						  size_t *ret_len)
 {
 	const struct hf_json *array = hf_reader_get(r, pod, key, HF_JSON_ARRAY);
 	size_t n = hf_json_len(array) < CONTAINERS_MAX ? hf_json_len(array) : CONTAINERS_MAX;
@@ -69,8 +105,10 @@ static const struct hf_container *read_containers(struct hf_reader *r, const str
 		containers[i].name = hf_str_or(hf_reader_str(r, item, "name"), "");
 		containers[i].image = hf_str_or(hf_reader_str(r, item, "image"), "");
 		read_ports(r, item, &containers[i]);
-		if (details)
+		if ((details & HF_READ_DETAILS) != 0)
 			read_details(r, item, &containers[i]);
+		if ((details & HF_READ_REQUESTS) != 0)
+			read_requests(r, item, &containers[i]);
 		hf_reader_leave(r, mark);
 	}
 	*ret_len = n;
@@ -90,7 +128,7 @@ static bool is_placed(struct hf_reader *r, const struct hf_json *pod)
 	return hf_json_get(selector, "kubernetes.io/hostname") != NULL;
 }
 
-void hf_read_template(struct hf_reader *r, const struct hf_json *replica, bool details,
+void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsigned details,
 		      struct hf_template *ret_template)
 {
 	const struct hf_json *template = hf_reader_get(r, replica, "template", HF_JSON_OBJECT);
@@ -105,12 +143,13 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica, bool d
 	(void)hf_reader_enter(r, ".spec");
 	ret_template->containers =
 		read_containers(r, pod, "containers", details, &ret_template->containers_len);
-	ret_template->init_containers = read_containers(r, pod, "initContainers", false,
-							&ret_template->init_containers_len);
+	ret_template->init_containers =
+		read_containers(r, pod, "initContainers", 0, &ret_template->init_containers_len);
 	ret_template->restart_policy = hf_reader_str(r, pod, "restartPolicy");
 	ret_template->scheduler_name = hf_reader_str(r, pod, "schedulerName");
-	ret_template->service_account =
-		details ? hf_reader_str(r, pod, "serviceAccountName") : NULL;
+	ret_template->service_account = (details & HF_READ_DETAILS) != 0
+						? hf_reader_str(r, pod, "serviceAccountName")
+						: NULL;
 	ret_template->placed = is_placed(r, pod);
 	ret_template->termination_grace_seconds =
 		hf_reader_int(r, pod, "terminationGracePeriodSeconds", 0, INT32_MAX);

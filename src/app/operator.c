@@ -251,6 +251,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.settings = {.init_container_image = flags->init_image,
 			     .kubectl_image = flags->kubectl_image,
 			     .init_container_max_tries = (int)flags->init_tries,
+			     .gang_scheduler = flags->gang_scheduler,
 			     .cluster_domain = flags->cluster_domain},
 		.init_container_template =
 			process->template.len > 0 ? process->template.data : NULL,

@@ -18,7 +18,6 @@ enum kind {
 	SCHEME,
 	LEVEL,
 	ENCODER,
-	GANG,
 	UNUSED,
 };
 
@@ -51,9 +50,9 @@ const struct hf_flag hf_operator_flag_table[] = {
 	{"zap-stacktrace-level", 0, "LEVEL", "no effect"},
 	{"zap-time-encoding", 0, "NAME", "no effect"},
 	{"controller-threads", 0, "N", "no effect"},
-	{"gang-scheduler-name", 0, "NAME", "refused: pod groups are not built"},
-	{"mpi-kubectl-delivery-image", 0, "IMAGE",
-	 "brings kubectl to the launchers of MPIJobs"},
+	{"gang-scheduler-name", 0, "NAME",
+	 "make pod groups: volcano, or the name of a scheduler that reads scheduler-plugins'"},
+	{"mpi-kubectl-delivery-image", 0, "IMAGE", "brings kubectl to the launchers of MPIJobs"},
 	{"webhook-server-port", 0, "PORT", "no effect"},
 	{"webhook-service-name", 0, "NAME", "no effect"},
 	{"webhook-secret-name", 0, "NAME", "no effect"},
@@ -89,7 +88,7 @@ static const struct {
 	{UNUSED, 0, 0, "no stack traces are logged"},
 	{UNUSED, 0, 0, "times are RFC 3339 with milliseconds"},
 	{UNUSED, 0, 0, "one thread works on many jobs at once"},
-	{GANG, 0, 0, NULL},
+	{TEXT, AT(gang_scheduler), 0, NULL},
 	{TEXT, AT(kubectl_image), 0, NULL},
 	{UNUSED, 0, 0, WEBHOOK},
 	{UNUSED, 0, 0, WEBHOOK},
@@ -286,15 +285,6 @@ static int take(size_t i, const char *value, struct hf_operator_flags *flags, st
 	case SCHEME: return add_scheme(value, flags, err);
 	case LEVEL: return parse_level(value, flags, err);
 	case ENCODER: return parse_encoder(value, flags, err);
-	case GANG:
-		/* To run such jobs without their pod groups would be another behaviour. */
-		if (*value == '\0' || hf_streq(value, "none"))
-			return 0;
-		return hf_error_set(
-			err, HF_E_INVALID,
-			"--gang-scheduler-name=%s: pod groups are not built into this "
-			"version of Holdfast; leave the flag out to run jobs without them",
-			value);
 	case UNUSED: break;
 	}
 	ignore(name, meanings[i].why, flags);
@@ -420,6 +410,10 @@ int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_o
 	flags.config = set_or_null(flags.config);
 	flags.ns = set_or_null(flags.ns);
 	flags.lease_ns = set_or_null(flags.lease_ns);
+	/* "None" is upstream's own word for none. */
+	if (flags.gang_scheduler != NULL &&
+	    (*flags.gang_scheduler == '\0' || hf_str_case_eq(flags.gang_scheduler, "none")))
+		flags.gang_scheduler = NULL;
 	flags.init_template_given = flags.init_template != default_template;
 	if (flags.devel && !flags.log_level_given)
 		flags.log_level = HF_LOG_DEBUG;

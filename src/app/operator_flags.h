@@ -41,6 +41,7 @@ struct hf_operator_flags {
 	const char *init_template;  /* a file */
 	bool init_template_given;   /* else it need not be there */
 	int64_t init_tries;         /* 0: the default */
+	const char *gang_scheduler; /* NULL: none */
 	const char *cluster_domain; /* NULL: none */
 	enum hf_log_level log_level;
 	bool log_level_given;
@@ -59,7 +60,7 @@ struct hf_operator_env {
 extern const struct hf_flag hf_operator_flag_table[];
 
 /* HF_E_INVALID: an unknown flag (with the nearest name), a value that is none, or what is not
- * built (kinds, gang scheduling). */
+ * built (kinds). */
 int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_operator_env *env,
 			    struct hf_operator_flags *ret_flags, struct hf_error *err)
 	HF_MUST_CHECK;

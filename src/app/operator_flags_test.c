@@ -189,11 +189,14 @@ static void test_kinds_that_are_not_built_are_named(void **state)
 	}
 }
 
-static void test_gang_scheduling_is_refused_rather_than_left_out(void **state)
+static void test_a_gang_scheduler_is_one_unless_it_is_none(void **state)
 {
-	assert_code(parse("--gang-scheduler-name=volcano"), HF_E_INVALID);
-	assert_true(hf_str_has_prefix(err.text, "--gang-scheduler-name=volcano: pod groups are "));
-	assert_ok(parse("--gang-scheduler-name=none"), &err);
+	assert_ok(parse("--gang-scheduler-name=volcano"), &err);
+	assert_string_equal(flags.gang_scheduler, "volcano");
+	assert_ok(parse("--gang-scheduler-name=None"), &err);
+	assert_null(flags.gang_scheduler);
+	assert_ok(parse("--gang-scheduler-name="), &err);
+	assert_null(flags.gang_scheduler);
 }
 
 static void test_the_environment_counts_where_a_flag_is_missing(void **state)
@@ -276,7 +279,7 @@ int main(void)
 		T(test_flags_without_effect_say_why_and_once),
 		T(test_kinds_are_named_in_any_case_and_add_up),
 		T(test_kinds_that_are_not_built_are_named),
-		T(test_gang_scheduling_is_refused_rather_than_left_out),
+		T(test_a_gang_scheduler_is_one_unless_it_is_none),
 		T(test_the_environment_counts_where_a_flag_is_missing),
 		T(test_zaps_flags_set_the_log),
 		T(test_values_that_are_none_are_refused),

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Kubernetes has no limit here; nothing a person or a program writes comes near. */
@@ -27,6 +28,7 @@ struct decimal {
 	int point;
 	int kibis;
 	bool negative;
+	bool exponent; /* its suffix is one */
 };
 
 static bool is_digit(char c)
@@ -97,6 +99,7 @@ static bool read_suffix(const char *text, struct decimal *d)
 	if ((*text != 'e' && *text != 'E') || !read_exponent(text + 1, &exponent))
 		return false;
 	d->point += exponent;
+	d->exponent = true;
 	return true;
 }
 
@@ -112,14 +115,13 @@ static uint64_t add_capped(uint64_t whole, uint64_t factor, uint64_t more)
 }
 
 /*
- * Exact long-hand arithmetic: the digits before the point make `whole`, those behind
+ * Exact long-hand arithmetic: the digits before the point make the whole, those behind
  * it stay digits, so that nothing is lost before the one rounding at the end.
  */
-static int64_t decimal_round_up(struct decimal *d)
+static uint64_t decimal_whole(struct decimal *d)
 {
 	uint64_t whole = 0;
 	int from = d->point < 0 ? 0 : d->point;
-	bool rest = false;
 
 	for (int i = 0; i < d->point && (i < d->len || whole); i++) {
 		whole = add_capped(whole, 10, i < d->len ? d->digits[i] : 0);
@@ -139,29 +141,146 @@ static int64_t decimal_round_up(struct decimal *d)
 		}
 		whole = add_capped(whole, 1024, carry);
 	}
-	for (int i = from; i < d->len; i++)
+	return whole;
+}
+
+static int64_t decimal_round_up(struct decimal *d)
+{
+	uint64_t whole = decimal_whole(d);
+	bool rest = false;
+
+	for (int i = d->point < 0 ? 0 : d->point; i < d->len; i++)
 		rest = rest || d->digits[i] != 0;
 	if (rest && whole < INT64_MAX)
 		whole++;
 	return d->negative ? -(int64_t)whole : (int64_t)whole;
 }
 
-int hf_quantity_parse_milli(const char *text, int64_t *ret_milli, struct hf_error *err)
+static int decimal_read(const char *text, struct decimal *d, struct hf_error *err)
 {
-	struct decimal d = {.len = 0};
 	const char *suffix;
 
 	if (strnlen(text, TEXT_MAX + 1) > TEXT_MAX)
 		return hf_error_set(err, HF_E_INVALID, "a quantity has at most %d bytes", TEXT_MAX);
-	suffix = read_number(text, &d);
+	suffix = read_number(text, d);
 	if (!suffix)
 		return hf_error_set(err, HF_E_INVALID, "%s", FORMAT_WRONG);
-	if (!read_suffix(suffix, &d))
+	if (!read_suffix(suffix, d))
 		return hf_error_set(err, HF_E_INVALID, "%s",
 				    strspn(suffix, "eEinumkKMGTP+-0123456789") == strlen(suffix)
 					    ? SUFFIX_WRONG
 					    : FORMAT_WRONG);
+	return 0;
+}
+
+int hf_quantity_parse_milli(const char *text, int64_t *ret_milli, struct hf_error *err)
+{
+	struct decimal d = {.len = 0};
+	int rc = decimal_read(text, &d, err);
+
+	if (rc != 0)
+		return rc;
 	d.point += MILLI_PLACES;
 	*ret_milli = decimal_round_up(&d);
 	return 0;
+}
+
+/* ---- exact ones ----------------------------------------------------------------------------- */
+
+#define NANO 1000000000
+
+static void normalize(struct hf_quantity *quantity, uint64_t whole, int64_t nano)
+{
+	whole = add_capped(whole, 1, (uint64_t)(nano / NANO));
+	quantity->whole = (int64_t)whole;
+	quantity->nano = whole == INT64_MAX ? 0 : (int32_t)(nano % NANO);
+}
+
+int hf_quantity_parse(const char *text, struct hf_quantity *ret_quantity, struct hf_error *err)
+{
+	struct decimal d = {.len = 0};
+	int rc = decimal_read(text, &d, err);
+	uint64_t whole;
+	int64_t nano = 0;
+	int i;
+
+	if (rc != 0)
+		return rc;
+	if (d.negative)
+		return hf_error_set(err, HF_E_INVALID, "must be greater than or equal to 0");
+	/* By the suffix, also where that was one of thousandths. */
+	whole = decimal_whole(&d);
+	/* The i-th digit counts 10^(point-1-i): nine places behind the point are kept. */
+	for (i = d.point; i < d.point + 9; i++)
+		nano = nano * 10 + (i >= 0 && i < d.len ? d.digits[i] : 0);
+	for (i = i < 0 ? 0 : i; i < d.len; i++) {
+		if (d.digits[i] != 0) {
+			nano++;
+			break;
+		}
+	}
+	ret_quantity->form = d.kibis > 0  ? HF_QUANTITY_BINARY
+			     : d.exponent ? HF_QUANTITY_EXPONENT
+					  : HF_QUANTITY_DECIMAL;
+	normalize(ret_quantity, whole, nano);
+	return 0;
+}
+
+void hf_quantity_add(struct hf_quantity *quantity, const struct hf_quantity *other, int32_t n)
+{
+	uint64_t product = add_capped((uint64_t)other->whole, (uint64_t)n, 0);
+
+	hf_assert(n >= 0);
+	if (quantity->whole == 0 && quantity->nano == 0)
+		quantity->form = other->form;
+	normalize(quantity, add_capped((uint64_t)quantity->whole, 1, product),
+		  quantity->nano + (int64_t)other->nano * n);
+}
+
+static const char *format_binary(uint64_t whole, char *buf)
+{
+	static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+	size_t k = 0;
+
+	for (; whole != 0 && whole % 1024 == 0 && k + 1 < HF_ARRAY_LEN(suffixes); k++)
+		whole /= 1024;
+	snprintf(buf, HF_QUANTITY_TEXT_MAX, "%llu%s", (unsigned long long)whole, suffixes[k]);
+	return buf;
+}
+
+/* The number's digits without zeros at either end, and a power of ten that three divides. */
+static const char *format_decimal(const struct hf_quantity *quantity, char *buf)
+{
+	static const char *const suffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+	char digits[HF_QUANTITY_TEXT_MAX];
+	int len = snprintf(digits, sizeof(digits), "%lld%09d", (long long)quantity->whole,
+			   (int)quantity->nano);
+	int power = -9, from = (int)strspn(digits, "0");
+
+	hf_assert(len > 0 && len < (int)sizeof(digits));
+	while (len - 3 > from && strcmp(digits + len - 3, "000") == 0 && power < 18) {
+		len -= 3;
+		digits[len] = '\0';
+		power += 3;
+	}
+	if (quantity->form != HF_QUANTITY_EXPONENT)
+		snprintf(buf, HF_QUANTITY_TEXT_MAX, "%s%s", digits + from, suffixes[power / 3 + 3]);
+	else
+		snprintf(buf, HF_QUANTITY_TEXT_MAX, "%se%d", digits + from, power);
+	return buf;
+}
+
+const char *hf_quantity_format(const struct hf_quantity *quantity, char buf[HF_QUANTITY_TEXT_MAX])
+{
+	uint64_t whole = (uint64_t)quantity->whole;
+
+	hf_assert(quantity->whole >= 0 && quantity->nano >= 0 && quantity->nano < NANO);
+	if (whole == 0 && quantity->nano == 0) {
+		snprintf(buf, HF_QUANTITY_TEXT_MAX, "0");
+		return buf;
+	}
+	/* Bytes come whole. */
+	if (quantity->form == HF_QUANTITY_BINARY && whole >= 1024)
+		return format_binary(whole + (quantity->nano > 0), buf);
+	return format_decimal(quantity, buf);
 }

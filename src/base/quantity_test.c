@@ -290,6 +290,116 @@ static void no_text_does_harm(void **state)
 	}
 }
 
+static const char *canonical(const char *text, char *buf)
+{
+	struct hf_quantity quantity;
+	struct hf_error err;
+
+	if (hf_quantity_parse(text, &quantity, &err) != 0)
+		fail_msg("'%s': %s", text, err.text);
+	return hf_quantity_format(&quantity, buf);
+}
+
+static void an_exact_one_is_written_as_an_api_server_does(void **state)
+{
+	static const struct {
+		const char *text, *written;
+	} rows[] = {
+		{"0", "0"},
+		{"0Gi", "0"},
+		{"1", "1"},
+		{"1000m", "1"},
+		{"1500m", "1500m"},
+		{"0.5", "500m"},
+		{".25", "250m"},
+		{"1000", "1k"},
+		{"1200000", "1200k"},
+		{"1001", "1001"},
+		{"1024Mi", "1Gi"},
+		{"0.5Gi", "512Mi"},
+		{"1023", "1023"},
+		{"1Ki", "1Ki"},
+		{"1.5Ki", "1536"},
+		{"0.1Ki", "102400m"},
+		{"100Ki", "100Ki"},
+		{"1e3", "1e3"},
+		{"1500e0", "1500e0"},
+		{"12e-1", "1200e-3"},
+		{"1n", "1n"},
+		{"0.1n", "1n"},
+		{"1.0000000001", "1000000001n"},
+		{"9223372036854775807", "9223372036854775807"},
+		{"9223372036854775808", "9223372036854775807"},
+		{"8Ei", "9223372036854775807"},
+		{"3E", "3E"},
+	};
+	char buf[HF_QUANTITY_TEXT_MAX];
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++)
+		assert_string_equal(canonical(rows[i].text, buf), rows[i].written);
+}
+
+static void what_is_below_0_is_no_exact_one(void **state)
+{
+	struct hf_quantity quantity;
+	struct hf_error err;
+
+	assert_int_equal(hf_quantity_parse("-1", &quantity, &err), HF_E_INVALID);
+	assert_int_equal(hf_quantity_parse("one", &quantity, &err), HF_E_INVALID);
+}
+
+static void a_sum_is_exact_and_takes_the_form_of_its_first_part(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		int32_t n;
+		const char *sum;
+	} rows[] = {
+		{"0", "2Gi", 3, "6Gi"},
+		{"100m", "2", 2, "4100m"},
+		{"1Gi", "1", 1, "1073741825"},
+		{"1", "1Ki", 1, "1025"},
+		{"500m", "500m", 3, "2"},
+		{"1", "1", 0, "1"},
+		{"0", "1n", 20000, "20u"},
+		{"5E", "5E", 4, "9223372036854775807"},
+		{"0", "999999999n", 20000, "19999999980u"},
+	};
+	char buf[HF_QUANTITY_TEXT_MAX];
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		struct hf_quantity a, b;
+		struct hf_error err;
+
+		assert_int_equal(hf_quantity_parse(rows[i].a, &a, &err), 0);
+		assert_int_equal(hf_quantity_parse(rows[i].b, &b, &err), 0);
+		hf_quantity_add(&a, &b, rows[i].n);
+		assert_string_equal(hf_quantity_format(&a, buf), rows[i].sum);
+	}
+}
+
+/* What is written reads as the same, and no text is longer than the buffer. */
+static void what_is_written_reads_the_same(void **state)
+{
+	static const char letters[] = "0123456789.eEnumkKMGTPi";
+	uint64_t seed = 11;
+
+	for (int i = 0; i < 100000; i++) {
+		char text[24], once[HF_QUANTITY_TEXT_MAX], twice[HF_QUANTITY_TEXT_MAX];
+		size_t len = test_random_below(&seed, sizeof(text));
+		struct hf_quantity quantity, again;
+
+		for (size_t at = 0; at < len; at++)
+			text[at] = letters[test_random_below(&seed, sizeof(letters) - 1)];
+		text[len] = '\0';
+		if (hf_quantity_parse(text, &quantity, NULL) != 0)
+			continue;
+		hf_quantity_format(&quantity, once);
+		assert_int_equal(hf_quantity_parse(once, &again, NULL), 0);
+		assert_string_equal(hf_quantity_format(&again, twice), once);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +414,10 @@ int main(void)
 		cmocka_unit_test(all_ways_to_write_a_number_agree),
 		cmocka_unit_test(binary_numbers_agree_with_shifts),
 		cmocka_unit_test(no_text_does_harm),
+		cmocka_unit_test(an_exact_one_is_written_as_an_api_server_does),
+		cmocka_unit_test(what_is_below_0_is_no_exact_one),
+		cmocka_unit_test(a_sum_is_exact_and_takes_the_form_of_its_first_part),
+		cmocka_unit_test(what_is_written_reads_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,7 @@ static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *s
 		nodes[len++].renewed_at = now;
 	}
 	seen->blind = true;
+	seen->extras_unknown = ~0u;
 	seen->watched_since = HF_TIME_NONE;
 	seen->nodes = nodes;
 	seen->nodes_len = len;

@@ -8,6 +8,7 @@
 
 /* Longer than any registry takes. */
 #define IMAGE_LEN_MAX 512
+#define SCHEDULER_LEN_MAX 63 /* a label's value */
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -22,6 +23,15 @@ static bool image_is_plain(const char *image)
 	return strspn(image, LETTERS "._-/:@") == len && image[len - 1] != ':';
 }
 
+/* A label's letters: it goes into YAML and onto a command line. */
+static bool scheduler_is_plain(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len <= SCHEDULER_LEN_MAX && strspn(name, LETTERS "._-") == len &&
+	       strchr(LETTERS, name[0]) != NULL;
+}
+
 enum { CRDS = 1, OPERATOR = 2, AGENT = 4, POLICY = 8, ALL = 16 };
 
 /* By what each section is asked for; ALL is that nothing is named. */
@@ -29,6 +39,7 @@ static const unsigned asked_by[] = {
 	[HF_MANIFESTS_CRDS] = CRDS | ALL,
 	[HF_MANIFESTS_DEVICES] = CRDS | POLICY | AGENT | ALL,
 	[HF_MANIFESTS_OPERATOR] = OPERATOR | ALL,
+	[HF_MANIFESTS_GANG] = OPERATOR | ALL,
 	[HF_MANIFESTS_AGENT] = AGENT,
 	[HF_MANIFESTS_DENY] = POLICY,
 	[HF_MANIFESTS_WARN] = CRDS | POLICY | ALL,
@@ -41,12 +52,15 @@ static bool is_wanted(const struct hf_cli *cli, enum hf_manifest_section section
 			 (hf_cli_has(cli, "agent") ? AGENT : 0) |
 			 (hf_cli_has(cli, "policy") ? POLICY : 0);
 
+	if (section == HF_MANIFESTS_GANG && hf_cli_flag(cli, "gang-scheduler-name") == NULL)
+		return false;
 	return (asked_by[section] & (asked != 0 ? asked : (unsigned)ALL)) != 0;
 }
 
 static void print(const struct hf_cli *cli, const struct hf_manifest *manifest)
 {
 	const char *ns = hf_cli_flag(cli, "namespace"), *image = hf_cli_flag(cli, "image");
+	const char *scheduler = hf_cli_flag(cli, "gang-scheduler-name");
 
 	for (size_t i = 0; i < manifest->chunks_len; i++) {
 		const struct hf_manifest_chunk *chunk = &manifest->chunks[i];
@@ -56,16 +70,24 @@ static void print(const struct hf_cli *cli, const struct hf_manifest *manifest)
 			text = ns;
 		if (chunk->slot == HF_MANIFEST_IMAGE && image != NULL)
 			text = image;
-		fputs(text, cli->out);
+		if (chunk->slot == HF_MANIFEST_ARGS && scheduler != NULL)
+			fprintf(cli->out, "%.*s, --gang-scheduler-name=%s]", (int)strlen(text) - 1,
+				text, scheduler);
+		else
+			fputs(text, cli->out);
 	}
 }
 
 static int verb_manifests(struct hf_cli *cli)
 {
 	const char *image = hf_cli_flag(cli, "image");
+	const char *scheduler = hf_cli_flag(cli, "gang-scheduler-name");
 
 	if (image != NULL && !image_is_plain(image))
 		return hf_cli_usage(cli, "--image '%s': not the name of an image", image);
+	if (scheduler != NULL && !scheduler_is_plain(scheduler))
+		return hf_cli_usage(cli, "--gang-scheduler-name '%s': not the name of a scheduler",
+				    scheduler);
 	/* Theirs differ in what they allow, and one name would be given to both. */
 	if (hf_cli_has(cli, "namespace") && hf_cli_has(cli, "agent") && hf_cli_has(cli, "operator"))
 		return hf_cli_usage(cli, "--namespace: operator and agent have one each");
@@ -90,13 +112,16 @@ static const struct hf_flag manifests_flags[] = {
 	 "the namespace of the operator, or of the agent, and of its rights"},
 	{"policy", 0, NULL, "for a cluster that keeps upstream's CRDs: their rules instead"},
 	{"image", 0, "IMAGE", "of operator and agent"},
+	{"gang-scheduler-name", 0, "NAME",
+	 "the operator makes pod groups for it: volcano, or what reads scheduler-plugins'"},
 	{NULL, 0, NULL, NULL},
 };
 
 const struct hf_cli_verb hf_verb_manifests = {
 	.name = "manifests",
 	.summary = "Print what a cluster needs to run Holdfast, for kubectl apply",
-	.usage = "[--crds] [--operator] [--agent] [--policy] [-n NAMESPACE] [--image IMAGE]",
+	.usage = "[--crds] [--operator] [--agent] [--policy] [-n NAMESPACE] [--image IMAGE] "
+		 "[--gang-scheduler-name NAME]",
 	.examples =
 		"  holdfast manifests --image registry.example/holdfast:1 | kubectl apply -f -\n"
 		"  holdfast manifests --crds | kubectl apply -f -\n"

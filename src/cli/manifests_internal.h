@@ -14,6 +14,7 @@ enum hf_manifest_slot {
 	HF_MANIFEST_TEXT,
 	HF_MANIFEST_NAMESPACE, /* text: the namespace unless another is asked for */
 	HF_MANIFEST_IMAGE,     /* likewise */
+	HF_MANIFEST_ARGS,      /* text: the operator's flags, "[--a]", where none is asked for */
 };
 
 struct hf_manifest_chunk {
@@ -25,6 +26,7 @@ enum hf_manifest_section {
 	HF_MANIFESTS_CRDS,
 	HF_MANIFESTS_DEVICES, /* CRDs that no other operator has */
 	HF_MANIFESTS_OPERATOR,
+	HF_MANIFESTS_GANG, /* the operator's rights to pod groups, where a gang scheduler is named */
 	HF_MANIFESTS_AGENT, /* only where asked for: it is privileged */
 	HF_MANIFESTS_DENY,  /* the rules of the CRDs, for clusters that keep others */
 	HF_MANIFESTS_WARN,  /* goes with either */

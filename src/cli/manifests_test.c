@@ -75,6 +75,23 @@ static void each_kind_has_its_crd_and_the_operator_comes_with_it(void **state)
 	}
 }
 
+static void a_gang_scheduler_brings_its_rights_and_its_flag(void **state)
+{
+	AUTO_SAID plain = RUN("--operator");
+	AUTO_SAID said = RUN("--operator", "--gang-scheduler-name", "volcano", "-n", "mine");
+	AUTO_SAID crds = RUN("--crds", "--gang-scheduler-name", "volcano");
+	AUTO_SAID wrong = RUN("--operator", "--gang-scheduler-name", "a]");
+
+	assert_int_equal(count(plain.out, "podgroups"), 0);
+	assert_int_equal(count(plain.out, "args: [--leader-elect]\n"), 1);
+	assert_int_equal(count(said.out, "[podgroups]"), 2);
+	assert_int_equal(count(said.out, "args: [--leader-elect, --gang-scheduler-name=volcano]\n"),
+			 1);
+	assert_int_equal(count(said.out, "holdfast-system"), 0);
+	assert_int_equal(count(crds.out, "[podgroups]"), 0);
+	assert_int_equal(wrong.code, HF_EXIT_USAGE);
+}
+
 static void a_part_is_printed_alone(void **state)
 {
 	AUTO_SAID crds = RUN("--crds");
@@ -268,6 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_has_its_crd_and_the_operator_comes_with_it),
+		cmocka_unit_test(a_gang_scheduler_brings_its_rights_and_its_flag),
 		cmocka_unit_test(a_part_is_printed_alone),
 		cmocka_unit_test(namespace_and_image_are_put_everywhere),
 		cmocka_unit_test(the_agent_comes_where_it_is_asked_for),

@@ -122,9 +122,12 @@ struct hf_brain {
 	struct hf_actions deletes;
 	struct hf_actions extras;
 	struct hf_actions creates;
-	bool extras_wait; /* pods are not made: something that they need cannot be yet */
+	struct hf_actions asides; /* extra objects that no pod waits for */
+	bool extras_wait;         /* pods are not made: something that they need cannot be yet */
+	bool gated;               /* nor services: Volcano has not let the job's group in yet */
 	const struct hf_extra *extra_taken; /* the first whose name is held by another owner */
 	int32_t extras_staying;             /* ... by what nobody deletes */
+	int32_t creates_pods;               /* roles that begin with this step */
 	size_t create_bytes;                /* of their variables */
 	const char *shared;                 /* see struct hf_edits */
 	struct hf_ask *asks;
@@ -292,6 +295,17 @@ void hf_phase_book(struct hf_brain *b);
 
 /* extras.c: after the counts are known, before pods are planned. */
 void hf_extras_plan(struct hf_brain *b);
+/* Of a job that is not active: those that are to go. */
+void hf_extras_drop(struct hf_brain *b, enum hf_life life);
+
+/* podgroup.c: the group itself; whether its pods must wait; what its pods say of it; a warning where
+ * a template has a scheduler of its own. */
+enum hf_extra_kind hf_podgroup_kind(const struct hf_settings *settings);
+void hf_podgroup_extra(const struct hf_job *job, const struct hf_ranks_seen *seen,
+		       struct hf_extras *extras);
+bool hf_podgroup_awaited(const struct hf_brain *b);
+void hf_podgroup_edits(struct hf_brain *b, int role, struct hf_edits *edits);
+void hf_podgroup_warn(struct hf_brain *b);
 
 /* pods.c, services.c: actions that bring the objects to what the ledger says. */
 void hf_pods_plan(struct hf_brain *b);

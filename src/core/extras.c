@@ -6,7 +6,8 @@
 
 /*
  * Extra objects, level-triggered like everything: what the kind's table wants against what is
- * seen.  They come before the pods, which mount them and run with their rights.
+ * seen.  They come before the pods, which mount them, run with their rights, or are scheduled by
+ * them; those that are aside come last.
  */
 
 static void see_ranks(struct hf_brain *b, struct hf_ranks_seen *ret_ranks)
@@ -40,52 +41,138 @@ static const struct hf_extra_seen *find(const struct hf_brain *b, const struct h
 	return NULL;
 }
 
-static void add(struct hf_brain *b, enum hf_action_kind kind, const struct hf_extra *extra,
-		const struct hf_extra_seen *seen)
+static void add(struct hf_actions *list, struct hf_brain *b, enum hf_action_kind kind,
+		const struct hf_extra *extra, const struct hf_extra_seen *seen)
 {
 	struct hf_action action = {
 		.kind = kind, .name = extra->name, .uid = seen ? seen->uid : NULL, .extra = extra};
 
-	hf_action_add(b, &b->extras, &action);
+	hf_action_add(b, list, &action);
+}
+
+static void plan_delete(struct hf_brain *b, const struct hf_extra *extra, struct hf_actions *list)
+{
+	const struct hf_extra_seen *seen = find(b, extra);
+
+	if (seen && seen->owned && !seen->terminating)
+		add(list, b, HF_ACTION_DELETE_EXTRA, extra, seen);
+}
+
+static void say_awaited(struct hf_brain *b, const struct hf_extra *extra,
+			const struct hf_extra_seen *seen)
+{
+	hf_say(b, b->now, HF_TOPIC_BLOCKED,
+	       seen ? "no pod is made until Volcano lets PodGroup '%s' in: there is no room for it, "
+		      "or nobody has looked at it yet"
+		    : "no pod is made until PodGroup '%s' is there and Volcano lets it in",
+	       extra->name);
+}
+
+/* Held by another owner, or by ours that is on its way out. */
+static void plan_held(struct hf_brain *b, const struct hf_extra *extra,
+		      const struct hf_extra_seen *seen)
+{
+	b->extras_wait = b->extras_wait || !extra->aside;
+	if (!seen->owned) {
+		if (!b->extra_taken || (b->extra_taken->aside && !extra->aside))
+			b->extra_taken = extra;
+		b->extras_staying += !seen->terminating;
+	} else if (!extra->aside) {
+		hf_say(b, b->now, HF_TOPIC_BLOCKED,
+		       "no pod is made until %s '%s', which is being deleted, can be made anew",
+		       hf_extra_kind_name(extra->kind), extra->name);
+	}
 }
 
 static void plan_one(struct hf_brain *b, const struct hf_extra *extra)
 {
 	const struct hf_extra_seen *seen = find(b, extra);
+	struct hf_actions *list = extra->aside ? &b->asides : &b->extras;
 
-	hf_assert(b->job.framework->extra_kinds & HF_EXTRA_BIT(extra->kind));
 	if (extra->gone) {
-		if (seen && seen->owned && !seen->terminating)
-			add(b, HF_ACTION_DELETE_EXTRA, extra, seen);
-	} else if (!seen) {
-		add(b, HF_ACTION_CREATE_EXTRA, extra, NULL);
-	} else if (!seen->owned && extra->shared) {
+		plan_delete(b, extra, list);
 		return;
-	} else if (!seen->owned) {
-		b->extras_wait = true;
-		if (!b->extra_taken)
-			b->extra_taken = extra;
-		b->extras_staying += !seen->terminating;
-	} else if (seen->terminating) {
-		b->extras_wait = true;
-		hf_say(b, b->now, HF_TOPIC_BLOCKED,
-		       "no pod is made until %s '%s', which is being deleted, can be made anew",
-		       hf_extra_kind_name(extra->kind), extra->name);
-	} else if (hf_extra_kind_root(extra->kind) && seen->digest != hf_extra_digest(extra)) {
-		add(b, HF_ACTION_UPDATE_EXTRA, extra, seen);
 	}
+	if (!seen)
+		add(list, b, HF_ACTION_CREATE_EXTRA, extra, NULL);
+	else if (!seen->owned && extra->shared)
+		return;
+	else if (!seen->owned || seen->terminating)
+		plan_held(b, extra, seen);
+	else if (*hf_extra_kind_members(extra->kind) && seen->digest != hf_extra_digest(extra))
+		add(list, b, HF_ACTION_UPDATE_EXTRA, extra, seen);
+	if (extra->gate && b->gated && (!seen || seen->owned))
+		say_awaited(b, extra, seen);
+}
+
+static void collect(struct hf_brain *b, const struct hf_ranks_seen *ranks, struct hf_extras *extras)
+{
+	unsigned kinds = hf_extra_kinds(b->job.framework, b->job.settings);
+
+	hf_job_extras(&b->job, ranks, extras);
+	for (size_t i = 0; i < extras->len; i++)
+		hf_assert(kinds & HF_EXTRA_BIT(extras->items[i].kind));
+}
+
+static bool is_unknown(const struct hf_brain *b, const struct hf_extra *extra)
+{
+	return (b->seen->extras_unknown & HF_EXTRA_BIT(extra->kind)) != 0;
+}
+
+/* Told once in the job's life, as nothing else shows that what it asks for does not come. */
+static void say_no_autoscaler(struct hf_brain *b)
+{
+	if (b->job.settings->no_autoscaler && b->job.elastic.has_metrics &&
+	    (b->job.framework->extra_kinds & HF_EXTRA_BIT(HF_EXTRA_AUTOSCALER)) &&
+	    b->plan->metrics[HF_METRIC_CREATED] > 0)
+		hf_event(b, false, "NoAutoscaler",
+			 "nothing here scales by elasticPolicy.metrics: the job keeps its Workers "
+			 "until somebody scales it");
 }
 
 void hf_extras_plan(struct hf_brain *b)
 {
 	struct hf_extras extras = {.arena = b->arena};
-	struct hf_ranks_seen ranks = {0};
+	struct hf_ranks_seen ranks = {.life = HF_LIFE_ACTIVE};
 
 	hf_assert(!b->job.suspend);
-	if (!b->job.framework->extras || b->seen->blind)
+	if (hf_extra_kinds(b->job.framework, b->job.settings) == 0)
 		return;
+	say_no_autoscaler(b);
 	see_ranks(b, &ranks);
-	b->job.framework->extras(&b->job, &ranks, &extras);
+	collect(b, &ranks, &extras);
 	for (size_t i = 0; i < extras.len; i++)
-		plan_one(b, &extras.items[i]);
+		if (!is_unknown(b, &extras.items[i]))
+			plan_one(b, &extras.items[i]);
+}
+
+void hf_extras_drop(struct hf_brain *b, enum hf_life life)
+{
+	struct hf_extras extras = {.arena = b->arena};
+	const struct hf_ranks_seen ranks = {.life = life};
+
+	hf_assert(life != HF_LIFE_ACTIVE);
+	if (hf_extra_kinds(b->job.framework, b->job.settings) == 0)
+		return;
+	collect(b, &ranks, &extras);
+	for (size_t i = 0; i < extras.len; i++)
+		if (extras.items[i].gone && !is_unknown(b, &extras.items[i]))
+			plan_delete(b, &extras.items[i], &b->deletes);
+}
+
+void hf_job_extras(const struct hf_job *job, const struct hf_ranks_seen *seen,
+		   struct hf_extras *extras)
+{
+	if (job->framework->extras)
+		job->framework->extras(job, seen, extras);
+	hf_podgroup_extra(job, seen, extras);
+}
+
+unsigned hf_extra_kinds(const struct hf_framework *framework, const struct hf_settings *settings)
+{
+	unsigned kinds = framework->extra_kinds;
+
+	if (settings && settings->gang_scheduler)
+		kinds |= HF_EXTRA_BIT(hf_podgroup_kind(settings));
+	return kinds;
 }

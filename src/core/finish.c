@@ -179,6 +179,7 @@ void hf_finished(struct hf_brain *b)
 	hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
 	hf_lost_step(b);
 	hf_stuck_step(b);
+	hf_extras_drop(b, HF_LIFE_FINISHED);
 	hf_stage_add(b, &b->deletes);
 	if (b->deletes.len > 0)
 		hf_say(b, b->now, HF_TOPIC_NEXT, "%zu object(s) are deleted", b->deletes.len);

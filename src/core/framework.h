@@ -99,9 +99,12 @@ struct hf_framework {
 	bool any_name; /* any an API server takes, as there are no services; else a DNS label */
 	bool reads_containers;     /* env, limits and command of containers are read */
 	unsigned extra_kinds;      /* HF_EXTRA_BIT of every kind that `extras` may name */
+	unsigned rare_kinds;       /* those among them that few jobs have; they are all aside */
 	const char *failed_reason; /* of the condition when replicas failed; NULL: "<Kind>Failed" */
 	/* Of the event about a template's own restart policy; NULL: SetPodTemplateRestartPolicy. */
 	const char *template_restart_reason;
+	/* Of the event about a template's own scheduler; NULL: SetPodTemplateSchedulerName. */
+	const char *template_scheduler_reason;
 	/* Of the event when a name is taken; NULL: "FailedCreatePod" and the like. */
 	const char *taken_reason;
 
@@ -119,7 +122,7 @@ struct hf_framework {
 	void (*judge)(const struct hf_job *job, const struct hf_counts *counts,
 		      struct hf_arena *arena, struct hf_judgement *ret_judgement);
 	/* Optional: the objects that the job needs beside pods and services.  Pods are made once
-	 * they are there. */
+	 * they are there.  Of a job that is not active those count that are to go. */
 	void (*extras)(const struct hf_job *job, const struct hf_ranks_seen *seen,
 		       struct hf_extras *extras);
 	/* Optional: an end in this role that would fail the job does not; the pod stays as it is. */
@@ -131,6 +134,12 @@ struct hf_framework {
 	const char *(*failed_message)(const struct hf_job *job, int role, int32_t failed,
 				      struct hf_arena *arena);
 };
+
+/* All extra objects of a job: its kind's, and the pod group where there is a gang scheduler. */
+void hf_job_extras(const struct hf_job *job, const struct hf_ranks_seen *seen,
+		   struct hf_extras *extras);
+/* HF_EXTRA_BIT of all kinds that may be among them. */
+unsigned hf_extra_kinds(const struct hf_framework *framework, const struct hf_settings *settings);
 
 /* The index of the type in any case ("worker", "Worker"), or -1. */
 int hf_framework_role(const struct hf_framework *framework, const char *type);

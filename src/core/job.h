@@ -16,6 +16,11 @@ HF_BEGIN_DECLS
  */
 struct hf_framework;
 
+struct hf_key_value {
+	const char *key;
+	const char *value;
+};
+
 struct hf_port {
 	const char *name; /* "" when it has none */
 	int32_t number;   /* containerPort */
@@ -32,6 +37,9 @@ struct hf_container {
 	size_t env_len;
 	const char *const *limits; /* names of resources.limits */
 	size_t limits_len;
+	/* With a gang scheduler: resources.requests, or the limits where there are no requests. */
+	const struct hf_key_value *requests;
+	size_t requests_len;
 };
 
 /* The facts of a pod template that the brain needs; the template itself stays in the kept
@@ -145,8 +153,11 @@ struct hf_run_policy {
 	struct hf_opt_int backoff_limit;
 	struct hf_opt_bool suspend;
 	const char *managed_by; /* NULL: absent; "" is not absent */
-	/* schedulingPolicy: kept for the pod group that comes with gang schedulers. */
+	/* schedulingPolicy: for the pod group, where there is a gang scheduler. */
 	struct hf_opt_int min_available;
+	bool has_min_resources;
+	const struct hf_key_value *min_resources;
+	size_t min_resources_len;
 	const char *queue;
 	const char *priority_class;
 	struct hf_opt_int schedule_timeout_seconds;
@@ -154,11 +165,6 @@ struct hf_run_policy {
 	const struct hf_rule *rules;
 	size_t rules_len;
 	struct hf_recovery_spec recovery;
-};
-
-struct hf_key_value {
-	const char *key;
-	const char *value;
 };
 
 /* spec.elasticPolicy (PyTorchJob, PaddleJob). */
@@ -177,6 +183,9 @@ struct hf_elastic_policy {
 	struct hf_opt_int nproc_per_node; /* deprecated upstream, still honoured */
 	struct hf_opt_int max_restarts;
 	bool has_metrics; /* asks for an autoscaler */
+	/* What it scales by, as JSON, and the digest of that at HF_AUTOSCALER_METRICS (extra.h). */
+	const char *metrics;
+	uint64_t metrics_digest;
 };
 
 /* Set by who runs the operator, the same for every job. */
@@ -186,6 +195,10 @@ struct hf_settings {
 	bool init_container_template;     /* the performer has a template file of its own */
 	const char *kubectl_image;        /* of MPIJob's init container; NULL: upstream's */
 	const char *cluster_domain;       /* CUSTOM_CLUSTER_DOMAIN; NULL: none */
+	/* Who schedules pods as groups: "volcano" in any case, or the name of a scheduler that reads
+	 * scheduler-plugins' PodGroups; NULL: nobody. */
+	const char *gang_scheduler;
+	bool no_autoscaler;               /* nobody would act on one: none is made */
 	struct hf_recovery_spec recovery; /* cluster-wide defaults; a job's own field wins */
 };
 

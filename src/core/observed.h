@@ -210,6 +210,8 @@ struct hf_observed {
 	size_t services_len;
 	const struct hf_extra_seen *extras; /* by the names that the job's table wants */
 	size_t extras_len;
+	unsigned
+		extras_unknown; /* HF_EXTRA_BIT of kinds that were not looked at: left as they are */
 	const struct hf_node_seen *nodes;
 	size_t nodes_len;
 	const struct hf_gone_seen *gone;
@@ -224,8 +226,7 @@ struct hf_observed {
 	/* We have watched pods without a gap since: who was gone before is not in `gone`. */
 	hf_time watched_since;
 	/* Whoever looks does not watch nodes (a person's `why`): what the status says of lost nodes
-	 * and stuck pods stands, and nothing is concluded from nodes that seem well.  Nor are extra
-	 * objects looked at. */
+	 * and stuck pods stands, and nothing is concluded from nodes that seem well. */
 	bool blind;
 };
 

@@ -438,6 +438,16 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 }
 
 /* Line by line too, and all of it: that is what is made. */
+static void render_leaf(const struct hf_leaf *leaf, struct hf_strbuf *sb)
+{
+	switch (leaf->type) {
+	case HF_LEAF_TEXT: quote(sb, leaf->value); return;
+	case HF_LEAF_NUMBER: hf_strbuf_addf(sb, "%lld", (long long)leaf->number); return;
+	case HF_LEAF_OBJECT: hf_strbuf_addstr(sb, "{}"); return;
+	case HF_LEAF_JSON: hf_strbuf_addstr(sb, leaf->value); return;
+	}
+}
+
 static void render_extra(const struct hf_action *action, struct hf_strbuf *sb)
 {
 	const struct hf_extra *extra = action->extra;
@@ -447,12 +457,14 @@ static void render_extra(const struct hf_action *action, struct hf_strbuf *sb)
 		       hf_extra_kind_name(extra->kind), action->name);
 	if (action->uid)
 		hf_strbuf_addf(sb, "  uid: %s\n", action->uid);
+	if (content && extra->annotated && !action->uid)
+		hf_strbuf_addstr(sb, "  annotations: the job's\n");
 	for (size_t i = 0; content && i < extra->labels_len; i++)
 		hf_strbuf_addf(sb, "  label %s: %s\n", extra->labels[i].path,
 			       extra->labels[i].value);
 	for (size_t i = 0; content && i < extra->content_len; i++) {
 		hf_strbuf_addf(sb, "  %s: ", extra->content[i].path);
-		quote(sb, extra->content[i].value);
+		render_leaf(&extra->content[i], sb);
 		hf_strbuf_addch(sb, '\n');
 	}
 }

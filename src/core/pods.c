@@ -103,6 +103,7 @@ static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits
 	add_number(edits, HF_ANNOTATION_GENERATION, rank->generation);
 	add_number(edits, HF_ANNOTATION_ATTEMPT, rank->attempt);
 	add_number(edits, HF_ANNOTATION_INCIDENT, rank->incident);
+	hf_podgroup_edits(b, rank->role, edits);
 	if (role->add_port) {
 		struct hf_edit port = {.kind = HF_EDIT_PORT,
 				       .container = (int)role->default_container,
@@ -119,8 +120,11 @@ static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits
 /* Once in a job's life as a rule: with the first pod of the type, if that is created at once. */
 static void warn_of_template(struct hf_brain *b, const struct hf_rank *rank)
 {
-	if (!b->job.roles[rank->role].pod->restart_policy || rank->index > 0 || rank->attempt > 0 ||
-	    rank->generation > 1)
+	if (rank->index > 0 || rank->attempt > 0 || rank->generation > 1)
+		return;
+	if (b->creates_pods++ == 0)
+		hf_podgroup_warn(b);
+	if (!b->job.roles[rank->role].pod->restart_policy)
 		return;
 	hf_event(
 		b, true,
@@ -254,6 +258,6 @@ void hf_pods_plan(struct hf_brain *b)
 		return;
 	}
 	/* The barrier: two generations never run side by side. */
-	if (b->older_pods == 0 && !b->extras_wait)
+	if (b->older_pods == 0 && !b->extras_wait && !b->gated)
 		create_missing(b);
 }

@@ -73,7 +73,7 @@ static void plan_role(struct hf_brain *b, int role)
 				hf_service_delete(b, slot->service);
 			continue;
 		}
-		if (slot->service || slot->service_taken)
+		if (slot->service || slot->service_taken || b->gated)
 			continue;
 		action.name = hf_rank_pod_name(b, role, i);
 		/* It would be refused at each try; those behind it are no shorter. */

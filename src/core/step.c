@@ -180,7 +180,9 @@ static void run(struct hf_brain *b)
 
 	if (hf_cond_is_true(b, HF_COND_SUSPENDED))
 		hf_resume(b);
-	if (b->plan->status.start_time == HF_TIME_NONE)
+	b->gated = hf_podgroup_awaited(b);
+	/* In a queue it has not started: its deadline does not run. */
+	if (b->plan->status.start_time == HF_TIME_NONE && !b->gated)
 		b->plan->status.start_time = hf_time_floor_second(b->now);
 	hf_ledger_note(b);
 	hf_restart_retire(b);
@@ -214,6 +216,7 @@ static void run(struct hf_brain *b)
 	hf_stage_add(b, &b->deletes);
 	hf_stage_add(b, &b->extras);
 	hf_stage_add(b, &b->creates);
+	hf_stage_add(b, &b->asides);
 }
 
 /* The outermost questions, in order: valid, readable, finished, suspended. */
@@ -230,6 +233,7 @@ static void decide(struct hf_brain *b)
 			hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
 			hf_lost_step(b);
 			hf_stuck_step(b);
+			hf_extras_drop(b, HF_LIFE_SUSPENDED);
 			hf_stage_add(b, &b->deletes);
 		} else {
 			run(b);

@@ -49,18 +49,18 @@ static void show(struct hf_brain *b, const char *thing, const char *message)
 		    hf_arena_printf(b->arena, "%sOfAnotherOwner", thing), message);
 }
 
-/* No pod is made without it: that comes first. */
-static bool extra_is_taken(struct hf_brain *b)
+/* Whether it is shown: what is being deleted is not. */
+static bool extra_is_taken(struct hf_brain *b, bool aside)
 {
 	const struct hf_extra *extra = b->extra_taken;
 	const char *kind, *message;
 
-	if (!extra)
+	if (!extra || extra->aside != aside)
 		return false;
 	kind = hf_extra_kind_name(extra->kind);
 	message = hf_arena_printf(b->arena, "the name '%s' is taken by a %s of another owner",
 				  extra->name, kind);
-	hf_say(b, b->now, HF_TOPIC_BLOCKED, "no pod is made: %s", message);
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s%s", aside ? "" : "no pod is made: ", message);
 	if (b->extras_staying > 0)
 		show(b, kind, message);
 	return b->extras_staying > 0;
@@ -71,7 +71,8 @@ void hf_taken_step(struct hf_brain *b)
 	struct taken pods = {0}, services = {0};
 	const char *message;
 
-	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN) || extra_is_taken(b))
+	/* No pod is made without it, so it comes first. */
+	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN) || extra_is_taken(b, false))
 		return;
 	look(b, &pods, &services);
 	/* A rank that does not run outranks one that is not found. */
@@ -84,7 +85,7 @@ void hf_taken_step(struct hf_brain *b)
 		show(b, "Pod", message);
 	else if (services.staying > 0)
 		show(b, "Service", message);
-	else
+	else if (!extra_is_taken(b, true))
 		hf_cond_lower(b, HF_COND_NAME_TAKEN, "NamesFree",
 			      "No name of the job's is held by an object of another owner.");
 }

@@ -297,6 +297,8 @@ static void mpi_extras(const struct hf_job *job, const struct hf_ranks_seen *see
 		       struct hf_extras *extras)
 {
 	hf_assert(job->framework == &hf_framework_mpi);
+	if (seen->life != HF_LIFE_ACTIVE)
+		return;
 	add_account(job, seen, extras);
 	add_config(job, seen, extras);
 	add_role(job, extras);
@@ -337,6 +339,7 @@ const struct hf_framework hf_framework_mpi = {
 	/* Upstream puts the kind before it twice. */
 	.failed_reason = "MPIJobMPIJobFailed",
 	.template_restart_reason = "SettedPodTemplateRestartPolicy",
+	.template_scheduler_reason = "SettedPodTemplateSchedulerName",
 	.taken_reason = "ErrResourceExists",
 	.validate = mpi_validate,
 	.defaults = mpi_defaults,

@@ -233,6 +233,40 @@ static bool pytorch_is_master(const struct hf_job *job, const struct hf_rank *ra
 	return rank->role == WORKER && rank->index == 0;
 }
 
+/* ---- the autoscaler --------------------------------------------------------------------------- */
+
+/* What an API server takes for an empty list of metrics. */
+#define CPU_METRIC                                                                                 \
+	"[{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":"                       \
+	"{\"type\":\"Utilization\",\"averageUtilization\":80}}}]"
+
+/* It scales the Workers by /scale and is never waited for.  As upstream, one is there while a job
+ * with metrics is not suspended, and stays with a job that has finished. */
+static void pytorch_extras(const struct hf_job *job, const struct hf_ranks_seen *seen,
+			   struct hf_extras *extras)
+{
+	const struct hf_elastic_policy *elastic = &job->elastic;
+	struct hf_extra *scaler;
+
+	hf_assert(job->framework == &hf_framework_pytorch);
+	if (!elastic->present || !elastic->has_metrics || job->settings->no_autoscaler ||
+	    seen->life == HF_LIFE_FINISHED)
+		return;
+	scaler = hf_extras_add(extras, HF_EXTRA_AUTOSCALER, job->view->name);
+	scaler->aside = true;
+	scaler->gone = seen->life != HF_LIFE_ACTIVE;
+	if (scaler->gone)
+		return;
+	hf_extra_set(extras, scaler, "spec/scaleTargetRef/kind", job->framework->kind);
+	hf_extra_set(extras, scaler, "spec/scaleTargetRef/name", job->view->name);
+	hf_extra_set(extras, scaler, "spec/scaleTargetRef/apiVersion", job->framework->api_version);
+	hf_assert(elastic->min_replicas.set && elastic->max_replicas.set);
+	hf_extra_set_number(extras, scaler, "spec/minReplicas", elastic->min_replicas.value);
+	hf_extra_set_number(extras, scaler, "spec/maxReplicas", elastic->max_replicas.value);
+	hf_extra_set_json(extras, scaler, HF_AUTOSCALER_METRICS,
+			  hf_str_or(elastic->metrics, CPU_METRIC), elastic->metrics_digest);
+}
+
 /* ---- counts to conditions -------------------------------------------------------------------------- */
 
 static void pytorch_judge(const struct hf_job *job, const struct hf_counts *counts,
@@ -276,6 +310,8 @@ const struct hf_framework hf_framework_pytorch = {
 	.metrics_name = "pytorch",
 	.has_scale = true,
 	.scale_role = WORKER,
+	.extra_kinds = HF_EXTRA_BIT(HF_EXTRA_AUTOSCALER),
+	.rare_kinds = HF_EXTRA_BIT(HF_EXTRA_AUTOSCALER),
 	.roles = {[MASTER] = {.name = "Master", .default_replicas = 1},
 		  [WORKER] = {.name = "Worker", .default_replicas = 1}},
 	.roles_len = 2,
@@ -284,5 +320,6 @@ const struct hf_framework hf_framework_pytorch = {
 	.pod = pytorch_pod,
 	.is_master = pytorch_is_master,
 	.judge = pytorch_judge,
+	.extras = pytorch_extras,
 	.goes_on = pytorch_goes_on,
 };

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "operator/operator_internal.h"
 
+#include "api/extra.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "store/resource.h"
@@ -9,7 +10,8 @@
 /*
  * Extra objects of jobs are watched from the first job on whose kind has any: a cluster without
  * such jobs pays nothing for them, and an operator whose role lacks the rights is told so only
- * then.  Until they are known, passes of those jobs wait.
+ * then.  Until they are known, passes of those jobs wait.  Rare ones are watched from the first job
+ * on that has one, and no pass waits for them.
  */
 
 const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind)
@@ -19,6 +21,9 @@ const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind)
 		[HF_EXTRA_CONFIG_MAP] = &hf_configmaps,
 		[HF_EXTRA_ROLE] = &hf_roles,
 		[HF_EXTRA_ROLE_BINDING] = &hf_rolebindings,
+		[HF_EXTRA_AUTOSCALER] = &hf_autoscalers,
+		[HF_EXTRA_POD_GROUP] = &hf_podgroups,
+		[HF_EXTRA_VOLCANO_GROUP] = &hf_volcano_podgroups,
 	};
 
 	_Static_assert(HF_ARRAY_LEN(resources) == HF_EXTRA_KINDS, "each has its resource");
@@ -26,45 +31,88 @@ const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind)
 	return resources[kind];
 }
 
-static bool has(const struct hf_framework *framework, size_t kind)
+/* Those that passes of the kind wait for. */
+static bool needs(const struct hf_operator *op, const struct hf_framework *framework, size_t kind)
 {
-	return (framework->extra_kinds & HF_EXTRA_BIT(kind)) != 0;
+	unsigned kinds = hf_extra_kinds(framework, &op->options.settings);
+
+	return (kinds & ~framework->rare_kinds & HF_EXTRA_BIT(kind)) != 0;
+}
+
+static void start(struct hf_operator *op, size_t kind)
+{
+	if (op->extras[kind].started || op->stopping)
+		return;
+	op->extras[kind].started = true;
+	hf_cache_start(op->extras[kind].cache);
 }
 
 void hf_extras_start(struct hf_operator *op, const struct hf_framework *framework)
 {
-	for (size_t i = 0; i < HF_EXTRA_KINDS; i++) {
-		if (!has(framework, i) || op->extras[i].started || op->stopping)
-			continue;
-		op->extras[i].started = true;
-		hf_cache_start(op->extras[i].cache);
-	}
+	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)
+		if (needs(op, framework, i))
+			start(op, i);
+}
+
+void hf_extras_start_rare(struct hf_operator *op, const struct hf_job_view *job)
+{
+	if (job->elastic.has_metrics && !op->options.settings.no_autoscaler &&
+	    (job->framework->rare_kinds & HF_EXTRA_BIT(HF_EXTRA_AUTOSCALER)) != 0)
+		start(op, HF_EXTRA_AUTOSCALER);
 }
 
 bool hf_extras_synced(const struct hf_operator *op, const struct hf_framework *framework)
 {
 	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)
-		if (has(framework, i) && !hf_cache_synced(op->extras[i].cache))
+		if (needs(op, framework, i) && !hf_cache_synced(op->extras[i].cache))
 			return false;
 	return true;
 }
 
+/* Jobs that waited; or that go on without, and now learn what there is. */
 void hf_extras_enqueue(struct hf_operator *op)
 {
 	for (size_t i = 0; i < op->n_kinds; i++) {
 		struct hf_kind *kind = &op->kinds[i];
 
-		if (kind->framework->extra_kinds != 0 && kind->running &&
+		if (hf_extra_kinds(kind->framework, &op->options.settings) != 0 && kind->running &&
 		    hf_extras_synced(op, kind->framework))
 			hf_operator_enqueue_kind(kind);
 	}
 }
 
-static void see(const struct hf_extra *extra, const struct hf_cache *cache,
-		const struct hf_job *job, struct hf_views *views, struct hf_extra_seen *list,
-		size_t *len)
+/* ---- what a server makes of what it is given ------------------------------------------------- */
+
+/* An API server fills in what was left out, and writes numbers its own way: what it answered with is
+ * what was wanted, as far as it goes.  Forgotten with the process, which then writes once more. */
+void hf_extras_settle(struct hf_job_state *state, const struct hf_extra *extra,
+		      struct hf_doc *object, struct hf_arena *arena)
 {
-	const struct hf_cache_entry *entry = hf_cache_get(cache, job->view->ns, extra->name);
+	struct hf_settled *settled = &state->settled[extra->kind];
+	struct hf_extra_seen seen;
+
+	if (object == NULL || *hf_extra_kind_members(extra->kind) == NULL)
+		return;
+	(void)hf_extra_read(object, extra->kind, NULL, arena, &seen);
+	*settled = (struct hf_settled){.wanted = hf_extra_digest(extra), .seen = seen.digest};
+}
+
+static uint64_t as_wanted(const struct hf_job_state *state, enum hf_extra_kind kind,
+			  uint64_t digest)
+{
+	if (state != NULL && state->settled[kind].seen == digest)
+		return state->settled[kind].wanted;
+	return digest;
+}
+
+/* ---- what a step sees ------------------------------------------------------------------------ */
+
+static void see(const struct hf_extra *extra, const struct hf_cache *cache,
+		const struct hf_observe_args *args, struct hf_views *views,
+		struct hf_extra_seen *list, size_t *len)
+{
+	const struct hf_job_view *job = args->job;
+	const struct hf_cache_entry *entry = hf_cache_get(cache, job->ns, extra->name);
 	struct hf_view *view = entry == NULL ? NULL : entry->view;
 
 	if (view == NULL)
@@ -77,7 +125,8 @@ static void see(const struct hf_extra *extra, const struct hf_cache *cache,
 	}
 	hf_view_extra(view, &list[*len]);
 	list[*len].kind = extra->kind;
-	list[(*len)++].owned = hf_streq(view->controller_uid, job->view->uid);
+	list[*len].digest = as_wanted(args->state, extra->kind, list[*len].digest);
+	list[(*len)++].owned = hf_streq(view->controller_uid, job->uid);
 }
 
 /* Looked up by the names that the table wants, of ranks that are all absent: that finds strangers'
@@ -89,11 +138,16 @@ void hf_extras_see(const struct hf_observe_args *args, const struct hf_job *job,
 	struct hf_extras wanted = {.arena = arena};
 	struct hf_extra_seen *list;
 
-	job->framework->extras(job, &nobody, &wanted);
+	hf_job_extras(job, &nobody, &wanted);
 	list = HF_ARENA_ARRAY(arena, struct hf_extra_seen, wanted.len + 1);
-	for (size_t i = 0; i < wanted.len; i++)
-		if (args->extras[wanted.items[i].kind] != NULL)
-			see(&wanted.items[i], args->extras[wanted.items[i].kind], job, views, list,
+	for (size_t i = 0; i < wanted.len; i++) {
+		enum hf_extra_kind kind = wanted.items[i].kind;
+
+		if (args->extras[kind] != NULL && hf_cache_synced(args->extras[kind]))
+			see(&wanted.items[i], args->extras[kind], args, views, list,
 			    &seen->extras_len);
+		else
+			seen->extras_unknown |= HF_EXTRA_BIT(kind);
+	}
 	seen->extras = list;
 }

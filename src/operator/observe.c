@@ -158,7 +158,7 @@ void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, stru
 	}
 	seen.services = services;
 	seen.services_len = found.len;
-	if (job.framework->extras != NULL)
+	if (hf_extra_kinds(job.framework, job.settings) != 0)
 		hf_extras_see(args, &job, arena, views, &seen);
 	find_facts(args, pods, seen.pods_len, arena, &seen);
 	*ret_seen = seen;

@@ -203,12 +203,14 @@ static bool is_calm(const struct hf_kind *kind, const struct hf_view *was,
 	struct hf_operator *op = kind->op;
 	struct hf_service_seen service;
 	struct hf_pod before = {.containers_len = 0}, pod;
-	struct hf_extra_seen extra;
+	struct hf_extra_seen extra, extra_before = {.ready = false};
 	bool calm;
 
 	if (kind >= op->extras && kind < op->extras + HF_EXTRA_KINDS) {
+		if (was != NULL)
+			hf_view_extra(was, &extra_before);
 		hf_view_extra(now, &extra);
-		return !extra.terminating;
+		return !extra.terminating && extra.ready == extra_before.ready;
 	}
 
 	if (kind != &op->pods) {

@@ -61,10 +61,12 @@ struct hf_views {
 };
 void hf_views_release(struct hf_views *views);
 
+struct hf_job_state;
 struct hf_observe_args {
 	const struct hf_cache *pods, *services;
 	/* By enum hf_extra_kind; looked at where the job's table has the kind. */
 	const struct hf_cache *extras[HF_EXTRA_KINDS];
+	const struct hf_job_state *state; /* NULL: nothing is remembered */
 	const struct hf_job_view *job;
 	hf_time now;
 	/* NULL, or none in it: the kubelet is part of this process, every node is alive now. */
@@ -129,6 +131,11 @@ struct hf_kind {
 };
 #define HF_KINDS_MAX 8
 
+/* Digests of what was last written to an extra object, and of what the server made of it. */
+struct hf_settled {
+	uint64_t wanted, seen;
+};
+
 /* What is remembered of a job between passes. */
 struct hf_job_state {
 	hf_time status_written; /* monotonic; HF_TIME_NONE: not by this process */
@@ -139,6 +146,7 @@ struct hf_job_state {
 	struct hf_pass *pass;   /* NULL: none is running */
 	bool unsure;            /* a write may have been done that nobody has read since */
 	char *looked; /* the version of the job that was read live for its ledger; or NULL */
+	struct hf_settled settled[HF_EXTRA_KINDS];
 };
 
 /* Indexes of the pods' cache; the second one only where nodes are watched. */
@@ -230,6 +238,11 @@ void hf_operator_check_stopped(struct hf_operator *op);
 const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind);
 /* The job's kind has some: begin to watch those that are not watched yet. */
 void hf_extras_start(struct hf_operator *op, const struct hf_framework *framework);
+/* This job has one of those that few have. */
+void hf_extras_start_rare(struct hf_operator *op, const struct hf_job_view *job);
+/* The server has answered a create or a change with this object. */
+void hf_extras_settle(struct hf_job_state *state, const struct hf_extra *extra,
+		      struct hf_doc *object, struct hf_arena *arena);
 /* All that the jobs of this kind need are known. */
 bool hf_extras_synced(const struct hf_operator *op, const struct hf_framework *framework);
 /* Jobs whose passes waited for that. */

@@ -623,6 +623,7 @@ static int step(struct hf_pass *pass, struct hf_error *err)
 	struct hf_observe_args args = {.pods = op->pods.cache,
 				       .services = op->services.cache,
 				       .job = &pass->view,
+				       .state = pass->state,
 				       .now = now,
 				       .facts = &op->facts,
 				       .mono = begin,
@@ -633,6 +634,7 @@ static int step(struct hf_pass *pass, struct hf_error *err)
 	struct hf_observed seen;
 	int rc;
 
+	hf_extras_start_rare(op, &pass->view);
 	hf_observe(&args, pass->arena, &pass->views, &seen);
 	pass->state->size = seen.pods_len + seen.services_len;
 	rc = hf_job_step(&pass->view, &seen, now, pass->arena, &pass->plan, err);

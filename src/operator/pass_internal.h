@@ -104,7 +104,9 @@ void hf_pass_replied(struct hf_pass *pass, const struct hf_reply *reply);
 /* report.c: events. */
 void hf_report_plan(struct hf_pass *pass);
 void hf_report_stage(struct hf_pass *pass);
-void hf_report_failure(struct hf_pass *pass, enum hf_action_kind kind, const char *message);
+void hf_report_failure(struct hf_pass *pass, const struct hf_action *action, const char *message);
+/* Of what upstream tells when an extra object is done with. */
+void hf_report_extra(struct hf_pass *pass, const struct hf_action *action);
 void hf_report_job(struct hf_pass *pass, bool warning, const char *reason, const char *message);
 
 #endif

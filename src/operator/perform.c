@@ -80,6 +80,7 @@ static void good(struct hf_pass_call *call)
 	struct hf_tally *tally = &call->pass->tally[action->kind];
 
 	call->state = HF_CALL_GOOD;
+	hf_report_extra(call->pass, action);
 	if (tally->n < HF_TALLY_NAMES_MAX)
 		tally->names[tally->n] = action->name;
 	tally->n++;
@@ -117,7 +118,7 @@ static void judge_create_read(struct hf_pass_call *call, const struct hf_reply *
 	else
 		bad(call, HF_E_EXISTS, "the name is taken by another object");
 	if (call->state == HF_CALL_BAD)
-		hf_report_failure(call->pass, call->action->kind, call->pass->message);
+		hf_report_failure(call->pass, call->action, call->pass->message);
 }
 
 static void judge_delete_read(struct hf_pass_call *call, const struct hf_reply *reply)
@@ -242,9 +243,16 @@ static bool is_doomed(const struct hf_pass *pass)
 	return hf_operator_is_ending(pass->op, hf_doc_namespace(pass->job));
 }
 
+static void settle(struct hf_pass_call *call, struct hf_doc *object)
+{
+	if (call->action->extra != NULL)
+		hf_extras_settle(call->pass->state, call->action->extra, object, call->pass->arena);
+}
+
 static void judge_create(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == 0) {
+		settle(call, reply->object);
 		hf_cache_put_reply(cache_of(call), reply->object);
 		good(call);
 	} else if (reply->code == HF_E_EXISTS || tells_nothing(reply->code)) {
@@ -301,6 +309,7 @@ static void judge_fail(struct hf_pass_call *call, const struct hf_reply *reply)
 static void judge_update(struct hf_pass_call *call, const struct hf_reply *reply)
 {
 	if (reply->code == 0) {
+		settle(call, reply->object);
 		hf_cache_put_reply(cache_of(call), reply->object);
 		good(call);
 	} else if (reply->code == HF_E_NOT_FOUND) {
@@ -328,7 +337,7 @@ static void action_reply(void *arg, const struct hf_reply *reply)
 		judge_delete(call, reply);
 	/* Events would be refused there as well. */
 	if (call->state == HF_CALL_BAD && !is_doomed(call->pass))
-		hf_report_failure(call->pass, call->action->kind, reply->message);
+		hf_report_failure(call->pass, call->action, reply->message);
 	hf_pass_replied(call->pass, reply);
 }
 
@@ -372,7 +381,7 @@ void hf_perform_send(struct hf_pass_call *call)
 		if (render(call, &body, &err) != 0) {
 			call->state = HF_CALL_BAD;
 			hf_pass_fail(pass, err.code, err.text);
-			hf_report_failure(pass, action->kind, err.text);
+			hf_report_failure(pass, action, err.text);
 			return;
 		}
 		request.verb = HF_VERB_CREATE;

@@ -384,11 +384,27 @@ int hf_render_pod(const struct hf_render_args *args, const struct hf_action *act
 	return rc;
 }
 
+/* Schedulers are told things so.  What is said to us, and kubectl's copy of the job, is not theirs. */
+static void copy_annotations(struct hf_json *meta, const struct hf_json *job)
+{
+	const struct hf_json *from = hf_json_path(job, "metadata", "annotations", NULL);
+	struct hf_json *value;
+	const char *key;
+
+	for (void *it = NULL; (it = hf_json_next(from, it, &key, &value)) != NULL;)
+		if (!hf_str_has_prefix(key, "holdfast.dev/") &&
+		    !hf_streq(key, "kubectl.kubernetes.io/last-applied-configuration"))
+			hf_json_set(hf_json_ensure_object(meta, "annotations"), key,
+				    hf_json_ref(value));
+}
+
 struct hf_doc *hf_render_extra(const struct hf_render_args *args, const struct hf_action *action)
 {
 	struct hf_json *object = hf_extra_write(action->extra), *meta;
 
 	meta = hf_json_get(object, "metadata");
+	if (action->extra->annotated)
+		copy_annotations(meta, hf_doc_json(args->job));
 	hf_json_set_str(meta, "namespace", hf_doc_namespace(args->job));
 	set_owner(meta, args->job, args->framework);
 	return hf_doc_from_json(object);

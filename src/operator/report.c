@@ -78,14 +78,16 @@ static const struct {
 				      "service"},
 	[HF_ACTION_DELETE_JOB] = {"SuccessfulDeleteJob", "FailedDeleteJob", "Deleted", "job"},
 	[HF_ACTION_FAIL_POD] = {"PodNodeLost", "FailedPodNodeLost", "Gave up", "pod"},
-	[HF_ACTION_CREATE_EXTRA] = {NULL, "FailedCreateObject", "Created", "object"},
-	[HF_ACTION_UPDATE_EXTRA] = {NULL, "FailedUpdateObject", "Changed", "object"},
-	[HF_ACTION_DELETE_EXTRA] = {NULL, "FailedDeleteObject", "Deleted", "object"},
+	[HF_ACTION_CREATE_EXTRA] = {NULL, "FailedCreate", "Created", "object"},
+	[HF_ACTION_UPDATE_EXTRA] = {NULL, "FailedUpdate", "Changed", "object"},
+	[HF_ACTION_DELETE_EXTRA] = {NULL, "FailedDelete", "Deleted", "object"},
 };
 
-void hf_report_failure(struct hf_pass *pass, enum hf_action_kind kind, const char *message)
+void hf_report_failure(struct hf_pass *pass, const struct hf_action *action, const char *message)
 {
+	enum hf_action_kind kind = action->kind;
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+	HF_AUTO_STRBUF reason = HF_STRBUF_INIT(TEXT_MAX);
 
 	hf_strbuf_addf(&text, "Error %s: %s",
 		       kind == HF_ACTION_FAIL_POD              ? "failing"
@@ -93,7 +95,21 @@ void hf_report_failure(struct hf_pass *pass, enum hf_action_kind kind, const cha
 		       : hf_streq(words[kind].verb, "Created") ? "creating"
 							       : "deleting",
 		       message);
-	hf_report_job(pass, true, words[kind].failed, text.data);
+	hf_strbuf_addf(&reason, "%s%s", words[kind].failed,
+		       action->extra == NULL ? "" : hf_extra_kind_name(action->extra->kind));
+	hf_report_job(pass, true, reason.data, text.data);
+}
+
+void hf_report_extra(struct hf_pass *pass, const struct hf_action *action)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+
+	if (action->kind != HF_ACTION_DELETE_EXTRA ||
+	    (action->extra->kind != HF_EXTRA_POD_GROUP &&
+	     action->extra->kind != HF_EXTRA_VOLCANO_GROUP))
+		return;
+	hf_strbuf_addf(&text, "Deleted PodGroup: %s", action->name);
+	hf_report_job(pass, false, "SuccessfulDeletePodGroup", text.data);
 }
 
 static void report_done(struct hf_pass *pass, int kind, bool with_services)

@@ -219,6 +219,7 @@ static void put_extra(struct packer *packer, const struct hf_extra_seen *seen)
 	put_text(packer, seen->resource_version);
 	put_byte(packer, seen->owned);
 	put_byte(packer, seen->terminating);
+	put_byte(packer, seen->ready);
 	put_number(packer, (int64_t)seen->digest);
 }
 
@@ -414,6 +415,7 @@ void hf_view_extra(const struct hf_view *view, struct hf_extra_seen *ret_seen)
 	ret_seen->resource_version = get_text(&unpacker);
 	ret_seen->owned = get_bool(&unpacker);
 	ret_seen->terminating = get_bool(&unpacker);
+	ret_seen->ready = get_bool(&unpacker);
 	ret_seen->digest = (uint64_t)get_number(&unpacker);
 }
 

@@ -61,6 +61,25 @@ const struct hf_resource hf_devicehealths = {
 RBAC(hf_roles, "role", "Role");
 RBAC(hf_rolebindings, "rolebinding", "RoleBinding");
 
+const struct hf_resource hf_autoscalers = {
+	.group = "autoscaling",
+	.version = "v2",
+	.plural = "horizontalpodautoscalers",
+	.singular = "horizontalpodautoscaler",
+	.kind = "HorizontalPodAutoscaler",
+	.namespaced = true,
+};
+
+#define POD_GROUPS(var, group_, version_)                                                          \
+	const struct hf_resource var = {.group = (group_),                                         \
+					.version = (version_),                                     \
+					.plural = "podgroups",                                     \
+					.singular = "podgroup",                                    \
+					.kind = "PodGroup",                                        \
+					.namespaced = true}
+POD_GROUPS(hf_podgroups, "scheduling.x-k8s.io", "v1alpha1");
+POD_GROUPS(hf_volcano_podgroups, "scheduling.volcano.sh", "v1beta1");
+
 JOB(hf_pytorchjobs, "pytorchjob", "PyTorchJob");
 JOB(hf_tfjobs, "tfjob", "TFJob");
 JOB(hf_mpijobs, "mpijob", "MPIJob");

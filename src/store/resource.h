@@ -30,6 +30,11 @@ extern const struct hf_resource hf_xgboostjobs;
 extern const struct hf_resource hf_paddlejobs;
 extern const struct hf_resource hf_jaxjobs;
 
+/* Those that only an API server has: not in the table. */
+extern const struct hf_resource hf_autoscalers;
+extern const struct hf_resource hf_podgroups;
+extern const struct hf_resource hf_volcano_podgroups;
+
 #define HF_RESOURCES_MAX 32 /* the table is shorter; for arrays indexed by it */
 
 /* What an API server knows about a kind beyond its names. */

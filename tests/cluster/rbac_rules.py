@@ -41,8 +41,13 @@ for group, resource in (("", "configmaps"), ("rbac.authorization.k8s.io", "roles
                         ("rbac.authorization.k8s.io", "rolebindings")):
     CLUSTER[group, resource] = {
         **EXTRA, "patch": ("src/operator/perform.c", "hf_extra_patch(")}
+GROUPS = {**EXTRA, "patch": ("src/operator/perform.c", "hf_extra_patch("),
+          "delete": ("src/operator/perform.c", "request.verb = HF_VERB_DELETE")}
+CLUSTER["autoscaling", "horizontalpodautoscalers"] = GROUPS
 CLUSTER["", "serviceaccounts"] = {
     **EXTRA, "delete": ("src/operator/perform.c", "request.verb = HF_VERB_DELETE")}
+# deploy/operator/gang.yaml, with --gang-scheduler-name.
+GANG = {("scheduling.volcano.sh", "podgroups"): GROUPS, ("scheduling.x-k8s.io", "podgroups"): GROUPS}
 CLUSTER["", "pods/exec"] = {"create": ("src/framework/mpi.c", "pods/exec")}
 CLUSTER["", "pods/status"] = {
     "patch": ("src/operator/perform.c", "hf_fail_pod_patch("),

@@ -237,6 +237,7 @@ void brain_step(struct brain *b)
 	b->seen = (struct hf_observed){
 		.extras = b->seen_extras,
 		.extras_len = b->extras_len,
+		.extras_unknown = b->blind ? ~0u : 0,
 		.pods = b->seen_pods,
 		.pods_len = b->pods_len,
 		.services = b->seen_services,
@@ -428,6 +429,7 @@ static void create_extra(struct brain *b, const struct hf_action *action)
 	snprintf(extra->uid, sizeof(extra->uid), "uid-%d", ++b->next_uid);
 	extra->extra.kind = action->extra->kind;
 	extra->extra.owned = true;
+	extra->extra.ready = action->extra->kind != HF_EXTRA_VOLCANO_GROUP;
 	extra->extra.digest = hf_extra_digest(action->extra);
 }
 

@@ -186,11 +186,13 @@ static void read_extras(struct moment *moment, const struct hf_json *list, struc
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		const struct hf_json *item = hf_json_item(list, i);
 		const char *name = hf_json_path_str(item, "kind", NULL);
+		const char *version = hf_json_path_str(item, "apiVersion", NULL);
 
 		for (int k = 0; k < HF_EXTRA_KINDS && is_object(item); k++) {
 			struct hf_doc *doc = NULL;
 
-			if (hf_streq(hf_extra_kind_name((enum hf_extra_kind)k), name))
+			if (hf_streq(hf_extra_kind_name((enum hf_extra_kind)k), name) &&
+			    hf_streq(hf_extra_kind_version((enum hf_extra_kind)k), version))
 				doc = keep(moment, item);
 			if (doc)
 				hf_extra_read(doc, (enum hf_extra_kind)k, moment->view.uid, arena,
@@ -243,6 +245,9 @@ void moment_read(struct moment *moment, const struct hf_json *root, struct hf_ar
 						 hf_json_path_str(job, "kind", NULL));
 	if (!moment->framework)
 		return;
+	moment->settings.gang_scheduler = hf_json_path_str(root, "settings", "gangScheduler", NULL);
+	moment->settings.no_autoscaler =
+		hf_json_true(hf_json_path(root, "settings", "noAutoscaler", NULL), false);
 	hf_job_read(keep(moment, job), moment->framework, &moment->settings, arena, NULL,
 		    &moment->view);
 	read_pods(moment, hf_json_get(root, "pods"), arena);

@@ -148,10 +148,12 @@ def granted(text):
 
 
 class RightsTest(unittest.TestCase):
-    documents = [d for d in re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "operator", "rbac.yaml"))
+    documents = [d for name in ("rbac.yaml", "gang.yaml")
+                 for d in re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "operator", name))
                  .split("\n---\n")]
 
     needed = (("ClusterRole", "holdfast-operator", rbac_rules.CLUSTER),
+              ("ClusterRole", "holdfast-operator-gang-scheduling", rbac_rules.GANG),
               ("Role", "holdfast-operator", rbac_rules.NAMESPACE),
               ("Role", "holdfast-operator-node-leases", rbac_rules.NODE_LEASES))
 
