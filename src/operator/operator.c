@@ -81,6 +81,9 @@ static void enqueue_gathering(struct hf_operator *op, const char *key, bool calm
 
 	if (calm && gather < hf_operator_gather(op))
 		gather = hf_operator_gather(op);
+	if (calm && state != NULL && state->rising_since != HF_TIME_NONE &&
+	    gather < hf_rises_gather(&op->rises))
+		gather = hf_rises_gather(&op->rises);
 	if (gather < GATHER_MIN)
 		enqueue(op, key);
 	else

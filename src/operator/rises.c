@@ -14,6 +14,10 @@
 #define LATER_MAX (5 * HF_SECOND)
 #define LATER_PER_JOB (100 * HF_MS)
 #define LATER_MAX_MANY (30 * HF_SECOND)
+/* Who waits ten seconds for the last rank is not harmed by one more; a job that is alone on its way
+ * waits for nobody. */
+#define GATHER_SHARE 8
+#define GATHER_PER_JOB (20 * HF_MS)
 /* One job that took an hour says nothing of the next: a few that are quick make up for it. */
 #define TOOK_MAX (2 * FIRST_MAX_MANY)
 
@@ -83,4 +87,12 @@ hf_time hf_rises_patience(struct hf_rises *rises, bool first, hf_time now)
 		return wait;
 	/* Where even the longest wait would not tell all, the first word comes soon. */
 	return first && rises->lately > max ? LEAST : max;
+}
+
+hf_time hf_rises_gather(const struct hf_rises *rises)
+{
+	hf_time share = rises->lately / GATHER_SHARE;
+	hf_time max = (hf_time)rises->count * GATHER_PER_JOB;
+
+	return share < max ? share : max;
 }

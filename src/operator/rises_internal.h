@@ -31,5 +31,8 @@ void hf_rises_begin(struct hf_rises *rises, hf_time now);
 void hf_rises_end(struct hf_rises *rises, hf_time since, bool risen, hf_time now);
 /* How long a status waits; first: the job has none yet. */
 hf_time hf_rises_patience(struct hf_rises *rises, bool first, hf_time now);
+/* How long changes of a job on its way up that decide nothing alone are left to gather: a small
+ * part of the way. */
+hf_time hf_rises_gather(const struct hf_rises *rises);
 
 #endif

@@ -126,6 +126,24 @@ static void test_each_is_counted_until_it_ends(void **state)
 	assert_int_equal(rises.count, 0);
 }
 
+static void test_changes_gather_for_a_small_part_of_the_way(void **state)
+{
+	struct hf_rises rises = {0};
+
+	one_took(&rises, 8 * HF_SECOND, T0);
+	begin_many(&rises, 100, T0);
+	assert_int_equal(hf_rises_gather(&rises), HF_SECOND);
+}
+
+static void test_a_job_alone_on_its_way_is_looked_at_soon(void **state)
+{
+	struct hf_rises rises = {0};
+
+	one_took(&rises, HF_MINUTE, T0);
+	hf_rises_begin(&rises, T0);
+	assert_int_equal(hf_rises_gather(&rises), 20 * HF_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +157,8 @@ int main(void)
 		cmocka_unit_test(test_what_was_given_up_says_nothing_of_how_long_it_takes),
 		cmocka_unit_test(test_jobs_that_wait_for_machines_delay_nobody),
 		cmocka_unit_test(test_each_is_counted_until_it_ends),
+		cmocka_unit_test(test_changes_gather_for_a_small_part_of_the_way),
+		cmocka_unit_test(test_a_job_alone_on_its_way_is_looked_at_soon),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
