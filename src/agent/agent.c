@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/agent_internal.h"
 
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -22,6 +23,11 @@
 #define REPORT_AFTER HF_SECOND
 /* Each detector with a why of its own fits. */
 #define OFF_TEXT_MAX ((size_t)4096)
+/* Whether ranks advance is looked at so often. */
+#define RANKS_EVERY (5 * HF_SECOND)
+#define RANKS_ARENA_BYTES_MAX ((size_t)1 << 20)
+/* A line for each hierarchy, each a path. */
+#define CGROUP_BYTES_MAX ((size_t)64 << 10)
 #define EVENT_COMPONENT "holdfast-agent"
 
 /* ---- the journal ------------------------------------------------------------------------------ */
@@ -95,8 +101,16 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 
 /* ---- what is told ------------------------------------------------------------------------------- */
 
+static bool pod_name(void *arg, const char *uid, const char **ret_ns, const char **ret_name)
+{
+	const struct hf_agent *a = arg;
+
+	return hf_holders_name(a->holders, uid, ret_ns, ret_name);
+}
+
 struct hf_report hf_agent_report(struct hf_agent *a)
 {
+	struct hf_device_health ranks;
 	hf_time now = hf_intake_now(a->intake);
 	struct hf_report report = {
 		.node = a->node,
@@ -110,6 +124,10 @@ struct hf_report hf_agent_report(struct hf_agent *a)
 	};
 
 	report.holders = hf_holders_list(a->holders, &report.holders_len);
+	hf_arena_reset(a->ranks_arena);
+	hf_ranks_list(a->ranks, pod_name, a, now, a->ranks_arena, &ranks);
+	report.ranks = ranks.ranks.items;
+	report.ranks_len = ranks.ranks.len;
 	return report;
 }
 
@@ -259,8 +277,10 @@ static void publish(struct hf_agent *a, const struct hf_health_plan *plan)
 	/* Once at the start, whatever the journal says was written. */
 	if (plan->write_conditions || a->steps == 1)
 		hf_publisher_node(a->publisher, hf_report_node_patch(&report));
-	if (plan->write_conditions || plan->write_devices || a->device_dirty)
+	if (plan->write_conditions || plan->write_devices || a->device_dirty) {
 		hf_publisher_device(a->publisher, hf_report_device_patch(&report));
+		hf_ranks_published(a->ranks, pod_name, a, report.now);
+	}
 	if (plan->write_conditions || plan->write_devices || plan->moves_len > 0 || a->pods_dirty)
 		publish_pods(a, &report);
 	a->device_dirty = a->pods_dirty = false;
@@ -379,6 +399,78 @@ static void on_report_timer(void *arg)
 	arm_step(a, 0);
 }
 
+/* ---- training processes --------------------------------------------------------------------------- */
+
+static void on_ranks_timer(void *arg)
+{
+	struct hf_agent *a = arg;
+	hf_time now = hf_intake_now(a->intake);
+
+	if (hf_ranks_look(a->ranks, pod_name, a, now)) {
+		a->device_dirty = true;
+		arm_step(a, 0);
+	}
+	hf_silence_want(a->silence, hf_ranks_alive(a->ranks, now));
+	if (hf_ranks_count(a->ranks) > 0)
+		hf_timer_arm(a->ranks_timer, RANKS_EVERY);
+}
+
+void hf_agent_heard(struct hf_agent *a, const char *pod_uid, const struct hf_beat *beat)
+{
+	hf_ranks_heard(a->ranks, pod_uid, beat, hf_intake_now(a->intake));
+	if (hf_ranks_count(a->ranks) == 0)
+		return;
+	hf_intake_heard(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER);
+	if (!hf_timer_armed(a->ranks_timer))
+		hf_timer_arm(a->ranks_timer, NEWS_WAIT);
+}
+
+static void on_heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
+{
+	hf_agent_heard(arg, pod_uid, beat);
+}
+
+/* The kubelet is not heard of, and we are here: what DeviceHealth says of ranks is said anew. */
+static void on_kubelet_silent(void *arg)
+{
+	struct hf_agent *a = arg;
+
+	a->device_dirty = true;
+	arm_step(a, 0);
+}
+
+static bool identify(void *arg, pid_t pid, char ret_uid[HF_BEATS_UID_MAX])
+{
+	const struct hf_agent *a = arg;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(CGROUP_BYTES_MAX);
+	HF_AUTOFREE char *path =
+		hf_xasprintf("%s/%d/cgroup", hf_str_or(a->options.proc, "/proc"), (int)pid);
+
+	return hf_fs_read(path, &text, NULL) == 0 &&
+	       hf_beats_pod_of_cgroup(text.data, text.len, ret_uid);
+}
+
+static void listen_to_ranks(struct hf_agent *a)
+{
+	const struct hf_beats_options options = {.loop = a->options.loop,
+						 .path = a->options.report_socket,
+						 .mode = 0666,
+						 .identify = identify,
+						 .heard = on_heard,
+						 .arg = a,
+						 .metrics = a->options.metrics};
+	struct hf_error err;
+
+	if (a->options.report_socket == NULL)
+		hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
+			      "the socket for reports is turned off");
+	else if (hf_beats_create(&options, &a->beats, &err) != 0)
+		hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER, err.text);
+	else
+		hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
+			      "nobody reports steps to the agent");
+}
+
 static void on_container_ended(void *arg)
 {
 	struct hf_agent *a = arg;
@@ -451,7 +543,16 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 						       .arg = a};
 	const struct hf_recorder_options recorder = {
 		.loop = o->loop, .store = o->store, .component = EVENT_COMPONENT, .seed = o->seed};
+	const struct hf_silence_options silence = {.loop = o->loop,
+						   .store = o->store,
+						   .node = a->node,
+						   .still = on_kubelet_silent,
+						   .arg = a};
 
+	a->ranks = hf_ranks_create();
+	a->ranks_arena = hf_arena_create(RANKS_ARENA_BYTES_MAX);
+	a->ranks_timer = hf_timer_create(o->loop, on_ranks_timer, a);
+	a->silence = hf_silence_create(&silence);
 	a->intake = hf_intake_create(&intake);
 	a->holders = hf_holders_create(&holders);
 	a->publisher = hf_publisher_create(&publisher);
@@ -513,8 +614,7 @@ void hf_agent_start(struct hf_agent *a)
 		a->probes[i]->ops->start(a->probes[i]);
 	if (a->kmsg == NULL)
 		hf_kmsg_off(a->intake, "the kernel's log is turned off");
-	hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
-		      "nobody reports steps to the agent");
+	listen_to_ranks(a);
 	hf_timer_arm(a->count_timer, COUNT_EVERY);
 	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
 	arm_step(a, NEWS_WAIT);
@@ -536,6 +636,11 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 		return NULL;
 	for (size_t i = 0; i < a->probes_len; i++)
 		a->probes[i]->ops->destroy(a->probes[i]);
+	hf_beats_destroy(a->beats);
+	hf_silence_destroy(a->silence);
+	hf_timer_destroy(a->ranks_timer);
+	hf_ranks_destroy(a->ranks);
+	hf_arena_destroy(a->ranks_arena);
 	hf_timer_destroy(a->step_timer);
 	hf_timer_destroy(a->count_timer);
 	hf_timer_destroy(a->journal_timer);

@@ -6,6 +6,7 @@
 #include "agent/journal.h"
 #include "agent/probe.h"
 #include "ctl/metrics.h"
+#include "health/beat.h"
 #include "health/rules.h"
 #include "store/store.h"
 
@@ -32,6 +33,9 @@ struct hf_agent_options {
 	const struct hf_health_rules *rules; /* NULL: the built-in ones; outlives the agent */
 	struct hf_metrics *metrics;
 	uint64_t seed;
+	/* Where training processes report, and where processes are looked up; NULL: nobody does. */
+	const char *report_socket;
+	const char *proc; /* NULL: /proc */
 };
 
 /* Strings are copied.  A journal that cannot be used is told in the log and begun anew. */
@@ -43,6 +47,9 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *agent); /* NULL is fine; retu
 struct hf_intake *hf_agent_intake(struct hf_agent *agent);
 #define HF_AGENT_PROBES_MAX 8
 void hf_agent_add_probe(struct hf_agent *agent, struct hf_probe *probe);
+
+/* A training process of that pod says something (what the socket does). */
+void hf_agent_heard(struct hf_agent *agent, const char *pod_uid, const struct hf_beat *beat);
 
 void hf_agent_start(struct hf_agent *agent);
 /* Steps and writes the journal once more; the last word is not waited for. */

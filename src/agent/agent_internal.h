@@ -4,9 +4,12 @@
 #define HF_AGENT_AGENT_INTERNAL_H
 
 #include "agent/agent.h"
+#include "agent/beats.h"
 #include "agent/holders.h"
 #include "agent/publish.h"
+#include "agent/ranks.h"
 #include "agent/report.h"
+#include "agent/silence.h"
 #include "ctl/recorder.h"
 
 /* What agent.c and page.c share. */
@@ -24,6 +27,11 @@ struct hf_agent {
 	struct hf_holders *holders;
 	struct hf_publisher *publisher;
 	struct hf_recorder *recorder;
+	struct hf_ranks *ranks;
+	struct hf_beats *beats;
+	struct hf_silence *silence;
+	struct hf_arena *ranks_arena; /* of the list in the report that was made last */
+	struct hf_timer *ranks_timer;
 
 	struct hf_arena *arenas[2]; /* the memory is in the one, the next step in the other */
 	int arena;

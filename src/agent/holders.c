@@ -158,6 +158,21 @@ bool hf_holders_synced(const struct hf_holders *h)
 	return hf_cache_synced(h->cache);
 }
 
+bool hf_holders_name(const struct hf_holders *h, const char *uid, const char **ret_ns,
+		     const char **ret_name)
+{
+	const struct hf_cache_entry *pod;
+
+	for (size_t it = 0; (pod = hf_cache_next(h->cache, &it)) != NULL;) {
+		if (!hf_streq(pod->uid, uid))
+			continue;
+		*ret_ns = pod->ns;
+		*ret_name = pod->name;
+		return true;
+	}
+	return false;
+}
+
 /* ---- the kubelet's word ----------------------------------------------------------------------- */
 
 static bool is_same(const struct hf_holding *a, const struct hf_holding *b)

@@ -61,6 +61,9 @@ const struct hf_holder *hf_holders_list(struct hf_holders *holders, size_t *ret_
 /* NULL: no such pod, or with another UID. */
 const struct hf_holder_pod *hf_holders_pod(const struct hf_holders *holders,
 					   const struct hf_holder *holder);
+/* Any pod of this node, whether it holds something or not; false: none has this UID. */
+bool hf_holders_name(const struct hf_holders *holders, const char *uid, const char **ret_ns,
+		     const char **ret_name);
 bool hf_holders_synced(const struct hf_holders *holders);
 
 HF_END_DECLS

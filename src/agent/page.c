@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The node's state for whoever asks this program and not the API server: text and metrics. */
@@ -65,6 +66,45 @@ static void add_detectors(struct hf_strbuf *sb, const struct hf_report *report)
 	}
 }
 
+/* The slowest first; who cannot be compared stands behind. */
+static int by_own(const void *left, const void *right)
+{
+	const struct hf_rank_report *a = *(const struct hf_rank_report *const *)left;
+	const struct hf_rank_report *b = *(const struct hf_rank_report *const *)right;
+	int order;
+
+	if (a->own_us != b->own_us)
+		return a->own_us > b->own_us ? -1 : 1;
+	order = strcmp(a->pod, b->pod);
+	return order != 0 ? order : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static void add_ranks(struct hf_strbuf *sb, const struct hf_report *report)
+{
+	const struct hf_rank_report *sorted[HF_RANKS_MAX];
+	size_t len = report->ranks_len < HF_RANKS_MAX ? report->ranks_len : HF_RANKS_MAX;
+
+	for (size_t i = 0; i < len; i++)
+		sorted[i] = &report->ranks[i];
+	if (len > 0) {
+		qsort(sorted, len, sizeof(sorted[0]), by_own);
+		hf_strbuf_addstr(sb, "\nTraining processes\n");
+	}
+	for (size_t i = 0; i < len; i++) {
+		const struct hf_rank_report *r = sorted[i];
+
+		hf_strbuf_addf(sb, "  %s/%s", r->ns, r->pod);
+		if (r->rank >= 0)
+			hf_strbuf_addf(sb, " rank %" PRId64, r->rank);
+		hf_strbuf_addf(sb, "  %s  step %" PRId64, r->state, r->step);
+		if (r->own_us > 0)
+			hf_strbuf_addf(sb, "  own %.1f ms", (double)r->own_us / 1000);
+		hf_strbuf_addstr(sb, "  advanced ");
+		add_ago(sb, report, r->advanced_at);
+		hf_strbuf_addstr(sb, " ago\n");
+	}
+}
+
 void hf_agent_page(struct hf_agent *a, struct hf_strbuf *sb)
 {
 	struct hf_report report = hf_agent_report(a);
@@ -89,6 +129,7 @@ void hf_agent_page(struct hf_agent *a, struct hf_strbuf *sb)
 	hf_strbuf_addstr(sb, "\nDevices\n");
 	for (size_t i = 0; i < a->memory.devices_len; i++)
 		add_device(sb, &report, &a->memory.devices[i]);
+	add_ranks(sb, &report);
 	add_detectors(sb, &report);
 }
 
@@ -133,6 +174,22 @@ static void kmsg_metrics(struct hf_agent *a)
 			      (double)counters[i].value, NULL);
 }
 
+static void rank_metrics(struct hf_agent *a, const struct hf_report *report)
+{
+	struct hf_family *states =
+		family(a, HF_METRIC_GAUGE, "holdfast_agent_ranks",
+		       "Training processes that report, by state.", "state", NULL);
+	static const char *const names[] = {HF_RANK_ADVANCING, HF_RANK_STALLED, HF_RANK_SILENT};
+
+	for (size_t s = 0; s < HF_ARRAY_LEN(names); s++) {
+		size_t n = 0;
+
+		for (size_t i = 0; i < report->ranks_len; i++)
+			n += hf_streq(report->ranks[i].state, names[s]);
+		hf_family_set(states, (double)n, names[s], NULL);
+	}
+}
+
 void hf_agent_update_metrics(struct hf_agent *a)
 {
 	struct hf_report report = hf_agent_report(a);
@@ -158,6 +215,7 @@ void hf_agent_update_metrics(struct hf_agent *a)
 			hf_family_set(up, hf_streq(state, "On") ? 1 : 0,
 				      hf_health_detector_name((enum hf_health_detector)i), NULL);
 	}
+	rank_metrics(a, &report);
 	hf_family_set(family(a, HF_METRIC_COUNTER, "holdfast_agent_steps_total",
 			     "Decisions of the brain.", NULL, NULL),
 		      (double)a->steps, NULL);

@@ -265,6 +265,20 @@ static void write_node(const struct hf_report *report, struct hf_device_health *
 	}
 }
 
+static void list_ranks(const struct hf_report *report, struct hf_device_health *health,
+		       struct hf_arena *arena)
+{
+	health->ranks.items = HF_ARENA_ARRAY(arena, struct hf_rank_report, report->ranks_len + 1);
+	health->ranks.len = report->ranks_len;
+	for (size_t i = 0; i < report->ranks_len; i++) {
+		struct hf_rank_report *rank = &health->ranks.items[i];
+
+		*rank = report->ranks[i];
+		rank->advanced_at = wall_of(report, rank->advanced_at);
+		rank->heard_at = wall_of(report, rank->heard_at);
+	}
+}
+
 struct hf_json *hf_report_device_patch(const struct hf_report *report)
 {
 	const struct hf_health_memory *m = report->memory;
@@ -289,6 +303,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 	health.devices.len = m->devices_len;
 	for (size_t i = 0; i < m->devices_len; i++)
 		write_device(report, &m->devices[i], &health.devices.items[i], arena);
+	list_ranks(report, &health, arena);
 	hf_json_set(root, "status", hf_device_health_status(&health));
 	return root;
 }

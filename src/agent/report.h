@@ -5,6 +5,7 @@
 
 #include "agent/holders.h"
 #include "agent/intake.h"
+#include "api/device_health.h"
 #include "health/step.h"
 #include "json/json.h"
 
@@ -19,6 +20,8 @@ struct hf_report {
 	const struct hf_intake *intake;
 	const struct hf_holder *holders;
 	size_t holders_len;
+	const struct hf_rank_report *ranks; /* of the steps' clock */
+	size_t ranks_len;
 	const char *label; /* the node in a word */
 	uint64_t lost;
 	hf_time now;       /* of the steps' clock */

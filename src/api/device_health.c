@@ -113,10 +113,30 @@ static struct hf_json *write_detector(const struct hf_detector_report *detector)
 	return item;
 }
 
+static struct hf_json *write_rank(const struct hf_rank_report *rank)
+{
+	struct hf_json *item = hf_json_object();
+
+	set_text(item, "namespace", rank->ns);
+	set_text(item, "pod", rank->pod);
+	set_text(item, "uid", rank->uid);
+	if (rank->rank >= 0)
+		hf_json_set_i64(item, "rank", rank->rank);
+	set_text(item, "group", rank->group);
+	set_text(item, "state", rank->state);
+	hf_write_count(item, "step", rank->step);
+	hf_write_count(item, "totalSteps", rank->total);
+	hf_write_count(item, "ownMicros", rank->own_us);
+	hf_write_micro_time(item, "advancedTime", rank->advanced_at);
+	hf_write_micro_time(item, "heardTime", rank->heard_at);
+	return item;
+}
+
 struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 {
 	struct hf_json *status = hf_json_object();
 	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
+	struct hf_json *ranks = hf_json_array();
 	size_t devices_len = at_most(health->devices.len, HF_DEVICE_HEALTH_DEVICES_MAX);
 
 	hf_write_micro_time(status, "observedTime", health->observed_at);
@@ -134,8 +154,12 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 		hf_json_append(detectors, write_detector(&health->detectors.items[i]));
 	for (size_t i = 0; i < devices_len; i++)
 		hf_json_append(devices, write_device(&health->devices.items[i]));
+	for (size_t i = 0; i < at_most(health->ranks.len, HF_DEVICE_HEALTH_RANKS_MAX); i++)
+		hf_json_append(ranks, write_rank(&health->ranks.items[i]));
 	set_list(status, "detectors", detectors);
 	set_list(status, "devices", devices);
+	/* Also when it is empty: a merge patch leaves what it does not name. */
+	hf_json_set(status, "ranks", ranks);
 	return status;
 }
 
@@ -246,6 +270,28 @@ static const struct hf_field detector_fields[] = {
 static const struct hf_field_table detector_table =
 	HF_FIELD_TABLE(detector_fields, struct detector);
 
+struct rank {
+	uint64_t present;
+	const char *ns, *pod, *uid, *group, *state;
+	int64_t rank, step, total, own_us;
+	hf_time advanced, heard;
+};
+enum { RANK_RANK, RANK_ADVANCED, RANK_HEARD };
+static const struct hf_field rank_fields[] = {
+	[RANK_RANK] = HF_FIELD_INT64("rank", struct rank, rank, 0, INT32_MAX, 0),
+	[RANK_ADVANCED] = HF_FIELD_TIME("advancedTime", struct rank, advanced, 0),
+	[RANK_HEARD] = HF_FIELD_TIME("heardTime", struct rank, heard, 0),
+	HF_FIELD_STRING("namespace", struct rank, ns, 0, 0),
+	HF_FIELD_STRING("pod", struct rank, pod, 0, 0),
+	HF_FIELD_STRING("uid", struct rank, uid, 0, 0),
+	HF_FIELD_STRING("group", struct rank, group, 0, 0),
+	HF_FIELD_STRING("state", struct rank, state, 0, 0),
+	HF_FIELD_INT64("step", struct rank, step, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("totalSteps", struct rank, total, 0, INT64_MAX, 0),
+	HF_FIELD_INT64("ownMicros", struct rank, own_us, 0, INT64_MAX, 0),
+};
+static const struct hf_field_table rank_table = HF_FIELD_TABLE(rank_fields, struct rank);
+
 struct status {
 	uint64_t present;
 	const char *boot_id, *agent_version, *rules_hash, *state, *cls, *action;
@@ -253,6 +299,7 @@ struct status {
 	int64_t lost_records, dropped_devices;
 	HF_LIST(struct detector) detectors;
 	HF_LIST(struct device) devices;
+	HF_LIST(struct rank) ranks;
 };
 enum { STATUS_OBSERVED, STATUS_EVIDENCE };
 static const struct hf_field status_fields[] = {
@@ -270,6 +317,7 @@ static const struct hf_field status_fields[] = {
 			 HF_DEVICE_HEALTH_DETECTORS_MAX, 0),
 	HF_FIELD_OBJECTS("devices", struct status, devices, &device_table,
 			 HF_DEVICE_HEALTH_DEVICES_MAX, 0),
+	HF_FIELD_OBJECTS("ranks", struct status, ranks, &rank_table, HF_DEVICE_HEALTH_RANKS_MAX, 0),
 };
 static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
 
@@ -345,6 +393,23 @@ static struct hf_device_report device_of(const struct device *d, struct hf_arena
 	return report;
 }
 
+static struct hf_rank_report rank_of(const struct rank *r)
+{
+	return (struct hf_rank_report){
+		.ns = r->ns,
+		.pod = r->pod,
+		.uid = r->uid,
+		.rank = hf_field_has(r->present, RANK_RANK) ? r->rank : -1,
+		.group = r->group,
+		.state = r->state,
+		.step = r->step,
+		.total = r->total,
+		.own_us = r->own_us,
+		.advanced_at = time_or_none(r->present, RANK_ADVANCED, r->advanced),
+		.heard_at = time_or_none(r->present, RANK_HEARD, r->heard),
+	};
+}
+
 void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 			   struct hf_device_health *ret_health)
 {
@@ -370,7 +435,10 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 			      s->detectors.len},
 		.devices = {HF_ARENA_ARRAY(arena, struct hf_device_report, s->devices.len),
 			    s->devices.len},
+		.ranks = {HF_ARENA_ARRAY(arena, struct hf_rank_report, s->ranks.len), s->ranks.len},
 	};
+	for (size_t i = 0; i < s->ranks.len; i++)
+		health.ranks.items[i] = rank_of(&s->ranks.items[i]);
 	for (size_t i = 0; i < s->detectors.len; i++) {
 		const struct detector *d = &s->detectors.items[i];
 

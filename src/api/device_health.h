@@ -37,7 +37,8 @@ HF_BEGIN_DECLS
 #define HF_DEVICE_HEALTH_FAULTS_MAX 8   /* of one device */
 #define HF_DEVICE_HEALTH_HOLDERS_MAX 16 /* of one device: a GPU has seven instances at most */
 #define HF_DEVICE_HEALTH_DETECTORS_MAX 32
-#define HF_DEVICE_HEALTH_TEXT_MAX 256 /* bytes of any text */
+#define HF_DEVICE_HEALTH_RANKS_MAX 128 /* of one node; a kubelet runs 110 pods */
+#define HF_DEVICE_HEALTH_TEXT_MAX 256  /* bytes of any text */
 
 struct hf_detector_report {
 	const char *name;   /* "name": "xid", "nvml" */
@@ -88,6 +89,25 @@ struct hf_device_report {
 	HF_LIST(struct hf_device_holder) holders;
 };
 
+/*
+ * A training process that reports its steps to the agent.  Written when something about it changes
+ * that somebody decides on: it came or went, stopped or began to advance, or its own work takes
+ * 5 % longer or shorter than was written.  The step is of that moment.
+ */
+#define HF_RANK_ADVANCING "Advancing"
+#define HF_RANK_STALLED "Stalled" /* it reports, and no step was done for a while */
+#define HF_RANK_SILENT "Silent"   /* nothing was heard of its pod for 30 s */
+struct hf_rank_report {
+	const char *ns, *pod, *uid; /* "namespace", "pod", "uid" */
+	int64_t rank;               /* "rank" among all of the job; -1: not said */
+	const char *group;          /* "group": it is compared with its like only; NULL: none */
+	const char *state;          /* "state" */
+	int64_t step, total;        /* "step", "totalSteps"; 0: not said */
+	int64_t own_us;             /* "ownMicros" of a step, median; 0: not known yet */
+	hf_time advanced_at;        /* "advancedTime": its last step was done */
+	hf_time heard_at;           /* "heardTime": of its pod */
+};
+
 struct hf_device_health {
 	const char *node; /* metadata.name */
 	/*
@@ -108,6 +128,7 @@ struct hf_device_health {
 	int64_t dropped_devices; /* "droppedDevices": there was no room for */
 	HF_LIST(struct hf_detector_report) detectors;
 	HF_LIST(struct hf_device_report) devices; /* the node first, then by id */
+	HF_LIST(struct hf_rank_report) ranks;     /* by pod and rank */
 };
 
 /* The object's status, to be put under "status" (a merge patch of it replaces all lists). */

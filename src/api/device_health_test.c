@@ -223,9 +223,50 @@ static void test_classes_are_reasons_and_back(void **state)
 	assert_int_equal(strlen(text), sizeof(text) - 1);
 }
 
+static void ranks_are_read_as_they_were_written(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	struct hf_rank_report ranks[] = {
+		{.ns = "team",
+		 .pod = "a-worker-0",
+		 .uid = "u0",
+		 .rank = 3,
+		 .group = "tp-0",
+		 .state = HF_RANK_STALLED,
+		 .step = 120,
+		 .total = 200,
+		 .own_us = 31000,
+		 .advanced_at = T0,
+		 .heard_at = T0 + HF_SECOND},
+		{.pod = "b",
+		 .rank = -1,
+		 .state = HF_RANK_ADVANCING,
+		 .advanced_at = HF_TIME_NONE,
+		 .heard_at = HF_TIME_NONE},
+	};
+	struct hf_device_health health = {
+		.observed_at = T0, .evidence_at = HF_TIME_NONE, .ranks = {ranks, 2}};
+	struct hf_device_health again;
+
+	read_status(hf_device_health_status(&health), arena, &again);
+	assert_int_equal(again.ranks.len, 2);
+	assert_string_equal(again.ranks.items[0].pod, "a-worker-0");
+	assert_string_equal(again.ranks.items[0].group, "tp-0");
+	assert_string_equal(again.ranks.items[0].state, "Stalled");
+	assert_int_equal(again.ranks.items[0].rank, 3);
+	assert_int_equal(again.ranks.items[0].step, 120);
+	assert_int_equal(again.ranks.items[0].own_us, 31000);
+	assert_true(again.ranks.items[0].advanced_at == T0);
+	assert_true(again.ranks.items[0].heard_at == T0 + HF_SECOND);
+	assert_int_equal(again.ranks.items[1].rank, -1);
+	assert_null(again.ranks.items[1].group);
+	assert_true(again.ranks.items[1].advanced_at == HF_TIME_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ranks_are_read_as_they_were_written),
 		cmocka_unit_test(test_what_is_written_is_read),
 		cmocka_unit_test(test_the_object_goes_with_its_node),
 		cmocka_unit_test(test_no_more_is_written_than_the_schema_takes),

@@ -37,6 +37,7 @@
 #define DEFAULT_STATE_DIR "/var/lib/holdfast-agent"
 #define DEFAULT_NVML "libnvidia-ml.so.1"
 #define DEFAULT_SOCKET "/var/lib/kubelet/pod-resources/kubelet.sock"
+#define DEFAULT_REPORT_SOCKET "/run/holdfast/agent.sock"
 #define DEFAULT_LISTEN "127.0.0.1:7445"
 
 struct process {
@@ -189,6 +190,7 @@ static int create_agent(struct process *process, struct hf_error *err)
 {
 	const char *kmsg = flag_or(process, "kmsg", DEFAULT_KMSG);
 	const char *dir = flag_or(process, "state-dir", DEFAULT_STATE_DIR);
+	const char *reports = flag_or(process, "report-socket", DEFAULT_REPORT_SOCKET);
 	struct hf_agent_options options = {
 		.loop = process->loop,
 		.store = process->store,
@@ -199,6 +201,8 @@ static int create_agent(struct process *process, struct hf_error *err)
 		.kmsg_trust_user = hf_cli_has(process->cli, "kmsg-trust-user"),
 		.rules = process->has_rules ? &process->rules : NULL,
 		.metrics = process->metrics,
+		.report_socket = *reports != '\0' ? reports : NULL,
+		.proc = hf_cli_flag(process->cli, "proc"),
 	};
 	int rc = hf_random_bytes(&options.seed, sizeof(options.seed), err);
 
@@ -341,6 +345,8 @@ static const struct hf_flag agent_flags[] = {
 	{"probe-once", 0, NULL, "print what sysfs, library and kubelet say now, and end"},
 	{"kubelet-socket", 0, "PATH", "PodResources, " DEFAULT_SOCKET "; '': off"},
 	{"resources", 0, "NAMES", "whole devices, counted: else nvidia.com/gpu,amd.com/gpu"},
+	{"report-socket", 0, "PATH",
+	 "where training processes report, " DEFAULT_REPORT_SOCKET "; '': off"},
 	{"rules", 0, "FILE", "what evidence means, in JSON; else the table in the program"},
 	{"state-dir", 0, "DIR", "the journal, " DEFAULT_STATE_DIR "; '': none"},
 	{"listen", 0, "ADDRESS",

@@ -136,7 +136,7 @@ static void the_agent_comes_where_it_is_asked_for(void **state)
 	assert_int_equal(count(agent.out, "kind: ValidatingAdmissionPolicy\n"), 1);
 	assert_int_equal(count(agent.out, "name: devicehealths.holdfast.dev,"), 1);
 	assert_int_equal(count(agent.out, "image: r.example/h:2\n"), 1);
-	assert_int_equal(count(agent.out, "namespace: watch\n"), 3);
+	assert_int_equal(count(agent.out, "namespace: watch\n"), 4);
 	assert_int_equal(both.code, HF_EXIT_USAGE);
 }
 

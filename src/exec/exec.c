@@ -91,7 +91,9 @@ static void take_reports(struct exec *x)
 
 static void beat(struct exec *x)
 {
-	struct hf_beat alive = {.rank = -1, .attempt = x->attempt};
+	/* An agent that was renewed learns from it where we stand. */
+	struct hf_beat alive =
+		x->any_step ? x->step : (struct hf_beat){.rank = -1, .attempt = x->attempt};
 
 	if (x->step_waits && x->now_ms - x->told_at_ms >= STEP_GAP_MS)
 		tell_step(x);

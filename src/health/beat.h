@@ -25,14 +25,12 @@ HF_BEGIN_DECLS
  *   phase     training (the default), or other: checkpoint, evaluation, compilation
  *   rank      of all ranks of the job, where a pod has several; "group" compares with its like only
  *   attempt   a number that grows with each start of the process (holdfast exec adds it)
- *   fence     the process is ended after so many seconds without contact (holdfast exec)
  */
 #define HF_BEAT_VERSION "holdfast/1"
 #define HF_BEAT_BYTES_MAX 512
 #define HF_BEAT_KEYS_MAX 32
 #define HF_BEAT_LOSS_MAX 25  /* the longest of a double, and the NUL */
 #define HF_BEAT_GROUP_MAX 33 /* letters, digits, '-', '_', '.', and the NUL */
-#define HF_BEAT_FENCE_MAX 86400
 
 struct hf_beat {
 	bool has_step;
@@ -45,7 +43,6 @@ struct hf_beat {
 	enum hf_health_phase phase;
 	int32_t rank;     /* -1: not said */
 	uint64_t attempt; /* 0: not said */
-	uint32_t fence_s; /* 0: it does not fence itself */
 };
 
 /* False: it is none, whatever it is.  The bytes need no NUL. */

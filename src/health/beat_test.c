@@ -19,7 +19,7 @@ static const struct {
 	{"holdfast/1\n", "holdfast/1"},
 	{"holdfast/1 step=120 total=200 own_us=31000 wait_us=1200 loss=0.0972 phase=training rank=3",
 	 "holdfast/1 step=120 total=200 own_us=31000 wait_us=1200 loss=0.0972 rank=3"},
-	{"holdfast/1 attempt=77 fence=50", "holdfast/1 attempt=77 fence=50"},
+	{"holdfast/1 attempt=77", "holdfast/1 attempt=77"},
 	{"holdfast/1 phase=other step=7", "holdfast/1 step=7 phase=other"},
 	{"holdfast/1 group=Worker.tp-0", "holdfast/1 group=Worker.tp-0"},
 	{"holdfast/1 step=0 own_us=0", "holdfast/1 step=0 own_us=0"},
@@ -64,7 +64,6 @@ static const struct {
 	{"holdfast/1 rank=-1", NULL},
 	{"holdfast/1 rank=20000", NULL},
 	{"holdfast/1 rank=19999", "holdfast/1 rank=19999"},
-	{"holdfast/1 fence=86401", NULL},
 	{"holdfast/1 phase=", NULL},
 	{"holdfast/1 phase=trainings", NULL},
 	{"holdfast/1 group=a/b", NULL},
@@ -153,7 +152,6 @@ static void the_longest_beat_fits(void **state)
 		.phase = HF_HEALTH_OTHER_PHASE,
 		.rank = 19999,
 		.attempt = UINT64_C(999999999999999999),
-		.fence_s = HF_BEAT_FENCE_MAX,
 	};
 	struct hf_beat again;
 	char text[HF_BEAT_BYTES_MAX];
@@ -162,7 +160,7 @@ static void the_longest_beat_fits(void **state)
 	assert_true(hf_beat_parse(text, len, &again));
 	assert_string_equal(again.group, beat.group);
 	assert_string_equal(again.loss, beat.loss);
-	assert_true(again.step == beat.step && again.fence_s == beat.fence_s);
+	assert_true(again.step == beat.step && again.attempt == beat.attempt);
 }
 
 int main(void)

@@ -47,6 +47,7 @@ static void close_window(struct hf_health_rank_memory *rank)
 
 	memcpy(own, rank->own_us, sizeof(own));
 	rank->window++;
+	rank->previous_own_us = rank->median_own_us;
 	rank->median_own_us = median(own, HF_HEALTH_WINDOW_STEPS);
 	rank->mean_us = rank->total_us / HF_HEALTH_WINDOW_STEPS;
 	/* Without enough steps before it there is nothing to compare with. */

@@ -51,6 +51,7 @@ struct hf_health_rank_memory {
 	/* The last full window. */
 	uint64_t window;
 	uint64_t median_own_us, mean_us, base_mean_us;
+	uint64_t previous_own_us; /* the median of the window before it; 0: there was none */
 };
 
 /* A report that is older than what is known, or repeats it, changes nothing but the sign of life. */

@@ -534,9 +534,107 @@ static void a_journal_that_cannot_be_written_does_not_blind_the_agent(void **sta
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void says(struct world *w, const char *pod, const char *text)
+{
+	struct hf_doc *doc = hf_local_peek(w->local, &hf_pods, "default", pod);
+	struct hf_beat beat;
+
+	assert_true(hf_beat_parse(text, strlen(text), &beat));
+	hf_agent_heard(w->agent, hf_doc_uid(doc), &beat);
+}
+
+static void a_rank_that_reports_stands_in_device_health(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	HF_AUTO_STRBUF page = HF_STRBUF_INIT(65536);
+	struct hf_device_health health;
+
+	open_agent(w);
+	create_pod(w, "r0");
+	run_for(w, HF_MINUTE);
+	says(w, "r0", "holdfast/1 step=7 total=100 rank=0");
+	run_for(w, 5 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_int_equal(health.ranks.len, 1);
+	assert_string_equal(health.ranks.items[0].pod, "r0");
+	assert_string_equal(health.ranks.items[0].state, HF_RANK_ADVANCING);
+	assert_int_equal(health.ranks.items[0].step, 7);
+	assert_true(health.ranks.items[0].heard_at > 20000 * HF_DAY);
+	hf_agent_page(w->agent, &page);
+	assert_non_null(strstr(page.data, "default/r0 rank 0  Advancing  step 7"));
+	run_for(w, HF_MINUTE);
+	health = health_of(w, arena);
+	assert_string_equal(health.ranks.items[0].state, HF_RANK_SILENT);
+	apply(w, HF_VERB_DELETE, &hf_pods, "r0", NULL, NULL);
+	run_for(w, HF_MINUTE);
+	health = health_of(w, arena);
+	assert_int_equal(health.ranks.len, 0);
+}
+
+static void lease(struct world *w, enum hf_verb verb, int renewal)
+{
+	char text[256];
+	HF_AUTO_DOC body = NULL;
+	struct hf_request request = {.verb = verb,
+				     .resource = &hf_leases,
+				     .ns = "kube-node-lease",
+				     .name = verb == HF_VERB_CREATE ? NULL : "n1",
+				     .patch_type = HF_PATCH_MERGE,
+				     .grace_seconds = HF_GRACE_DEFAULT};
+	HF_AUTO_RESULT result;
+
+	snprintf(text, sizeof(text),
+		 "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":"
+		 "{\"name\":\"n1\",\"namespace\":\"kube-node-lease\"},\"spec\":"
+		 "{\"leaseTransitions\":%d}}",
+		 renewal);
+	body = hf_doc_from_text(text, strlen(text));
+	request.body = body;
+	hf_local_apply(w->local, &request, &result);
+	if (result.code != 0)
+		fail_msg("lease: %s", result.err.text);
+}
+
+/* An operator far away would take the node for dead. */
+static void while_ranks_live_and_the_kubelet_is_silent_the_agent_says_so(void **state)
+{
+	struct world *w = *state;
+	int renewal = 0, before;
+
+	open_agent(w);
+	create_pod(w, "r0");
+	apply(w, HF_VERB_CREATE, &hf_namespaces, "kube-node-lease", NULL,
+	      "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":"
+	      "\"kube-node-lease\"}}");
+	lease(w, HF_VERB_CREATE, renewal);
+	run_for(w, HF_MINUTE);
+	for (int i = 0; i < 30; i++) {
+		says(w, "r0", "holdfast/1 step=7 phase=other");
+		lease(w, HF_VERB_PATCH, ++renewal);
+		run_for(w, 10 * HF_SECOND);
+	}
+	before = w->device_writes;
+	for (int i = 0; i < 12; i++) {
+		says(w, "r0", "holdfast/1 step=7 phase=other");
+		run_for(w, 10 * HF_SECOND);
+	}
+	assert_in_range(w->device_writes - before, 8, 13);
+	/* Once they are gone as well there is nothing to save. */
+	run_for(w, HF_MINUTE);
+	before = w->device_writes;
+	run_for(w, 3 * HF_MINUTE);
+	assert_in_range(w->device_writes - before, 0, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_rank_that_reports_stands_in_device_health, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			while_ranks_live_and_the_kubelet_is_silent_the_agent_says_so, setup,
+			teardown),
 		TEST(a_line_of_the_kernel_becomes_a_condition_and_a_device_health),
 		TEST(nothing_is_written_at_rest_but_the_heartbeat),
 		TEST(a_pod_that_holds_the_sick_device_is_told_and_no_other),

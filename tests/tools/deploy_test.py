@@ -182,7 +182,9 @@ class AgentRightsTest(unittest.TestCase):
     text = re.sub(r"(?m)^\s*#.*\n", "", read("deploy", "agent", "rbac.yaml"))
 
     def test_the_agents_role_grants_what_its_code_asks_for(self):
-        # What for: publish.c patches and creates, holders.c lists and watches.
+        # What for: publish.c patches and creates, holders.c lists and watches, silence.c gets its
+        # Lease, by a Role of that namespace.
+        self.assertIn("namespace: kube-node-lease", self.text)
         self.assertEqual(granted(self.text), {
             ("", "nodes"): ["get"],
             ("", "nodes/status"): ["patch"],
@@ -191,6 +193,7 @@ class AgentRightsTest(unittest.TestCase):
             ("", "pods"): ["list", "watch"],
             ("", "pods/status"): ["patch"],
             ("", "events"): ["create", "patch"],
+            ("coordination.k8s.io", "leases"): ["get"],
         })
 
     def test_the_policy_looks_at_each_status_that_the_role_may_write(self):

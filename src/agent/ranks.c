@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/ranks.h"
+
+#include "agent/beats.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of what was written; less is noise of a single window. */
+#define OWN_PERCENT 5
+#define STALLED_FACTOR 5
+
+struct rank {
+	char uid[HF_BEATS_UID_MAX];
+	int32_t number; /* -1: not said */
+	struct hf_health_rank_memory memory;
+	uint64_t total;
+	char group[HF_BEAT_GROUP_MAX];
+	hf_time heard_at;
+	hf_time longest; /* between two steps */
+	/* What was written of it last. */
+	const char *state; /* NULL: nothing yet */
+	uint64_t own_us;
+};
+
+struct hf_ranks {
+	struct rank *items;
+	size_t len;
+	bool gone; /* one that was published is not there any more */
+	hf_time published_at;
+};
+
+struct hf_ranks *hf_ranks_create(void)
+{
+	struct hf_ranks *ranks = hf_xcalloc(1, sizeof(*ranks));
+
+	ranks->items = hf_xcalloc(HF_RANKS_MAX, sizeof(*ranks->items));
+	ranks->published_at = HF_TIME_NONE;
+	return ranks;
+}
+
+struct hf_ranks *hf_ranks_destroy(struct hf_ranks *ranks)
+{
+	if (ranks == NULL)
+		return NULL;
+	free(ranks->items);
+	free(ranks);
+	return NULL;
+}
+
+/* ---- what is heard ------------------------------------------------------------------------------ */
+
+static struct rank *find(struct hf_ranks *ranks, const char *uid, int32_t number)
+{
+	for (size_t i = 0; i < ranks->len; i++)
+		if (ranks->items[i].number == number && hf_streq(ranks->items[i].uid, uid))
+			return &ranks->items[i];
+	return NULL;
+}
+
+static struct rank *add(struct hf_ranks *ranks, const char *uid, int32_t number)
+{
+	struct rank *rank;
+
+	if (ranks->len == HF_RANKS_MAX)
+		return NULL;
+	rank = &ranks->items[ranks->len++];
+	*rank = (struct rank){.number = number};
+	snprintf(rank->uid, sizeof(rank->uid), "%s", uid);
+	return rank;
+}
+
+static void take_step(struct rank *rank, const struct hf_beat *beat, hf_time now)
+{
+	struct hf_health_report report = {
+		.attempt = beat->attempt,
+		.step = beat->step,
+		.own_us = beat->own_us,
+		.wait_us = beat->wait_us,
+		/* Without its own work there is nothing to compare. */
+		.phase = beat->has_own ? beat->phase : HF_HEALTH_OTHER_PHASE,
+		.at = now,
+	};
+	hf_time before = rank->memory.any ? rank->memory.advanced_at : now;
+
+	hf_health_rank_report(&rank->memory, &report);
+	if (rank->memory.advanced_at - before > rank->longest)
+		rank->longest = rank->memory.advanced_at - before;
+	rank->total = beat->total;
+	memcpy(rank->group, beat->group, sizeof(rank->group));
+}
+
+void hf_ranks_heard(struct hf_ranks *ranks, const char *pod_uid, const struct hf_beat *beat,
+		    hf_time now)
+{
+	struct rank *rank;
+
+	/* A sign of life is one of all that its pod has. */
+	for (size_t i = 0; i < ranks->len; i++)
+		if (hf_streq(ranks->items[i].uid, pod_uid))
+			ranks->items[i].heard_at = now;
+	if (!beat->has_step)
+		return;
+	rank = find(ranks, pod_uid, beat->rank);
+	if (rank == NULL)
+		rank = add(ranks, pod_uid, beat->rank);
+	if (rank == NULL)
+		return;
+	rank->heard_at = now;
+	take_step(rank, beat, now);
+}
+
+/* ---- what is made of it ------------------------------------------------------------------------- */
+
+static const char *state_of(const struct rank *rank, hf_time now)
+{
+	hf_time limit = rank->longest * STALLED_FACTOR;
+
+	if (now - rank->heard_at >= HF_RANKS_SILENT_AFTER)
+		return HF_RANK_SILENT;
+	if (limit < HF_RANKS_STALLED_AFTER)
+		limit = HF_RANKS_STALLED_AFTER;
+	return now - rank->memory.advanced_at >= limit ? HF_RANK_STALLED : HF_RANK_ADVANCING;
+}
+
+/* Whoever is slow is so in two windows: the faster of the last two says so of both. */
+static uint64_t own_of(const struct rank *rank)
+{
+	const struct hf_health_rank_memory *m = &rank->memory;
+
+	if (m->window < 2)
+		return 0;
+	return m->previous_own_us < m->median_own_us ? m->previous_own_us : m->median_own_us;
+}
+
+static bool differs(const struct rank *rank, hf_time now)
+{
+	uint64_t own = own_of(rank);
+	uint64_t by = own > rank->own_us ? own - rank->own_us : rank->own_us - own;
+
+	return !hf_streq(rank->state, state_of(rank, now)) ||
+	       (own > 0 && by * 100 > rank->own_us * OWN_PERCENT);
+}
+
+static void forget_gone(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ranks->len; i++) {
+		struct rank *rank = &ranks->items[i];
+		const char *ns, *name;
+
+		/* The API server's word of a new pod may come after its first report. */
+		if (!pod(arg, rank->uid, &ns, &name) &&
+		    (rank->state != NULL || now - rank->heard_at >= HF_RANKS_SILENT_AFTER)) {
+			ranks->gone |= rank->state != NULL;
+			continue;
+		}
+		if (kept != i)
+			ranks->items[kept] = *rank;
+		kept++;
+	}
+	ranks->len = kept;
+}
+
+bool hf_ranks_look(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now)
+{
+	bool news;
+
+	forget_gone(ranks, pod, arg, now);
+	if (ranks->published_at != HF_TIME_NONE && now - ranks->published_at < HF_RANKS_GAP)
+		return false;
+	news = ranks->gone;
+	for (size_t i = 0; i < ranks->len && !news; i++) {
+		const char *ns, *name;
+
+		news = differs(&ranks->items[i], now) && pod(arg, ranks->items[i].uid, &ns, &name);
+	}
+	return news;
+}
+
+static int by_pod(const void *left, const void *right)
+{
+	const struct hf_rank_report *a = left, *b = right;
+	int order = strcmp(a->ns, b->ns);
+
+	if (order == 0)
+		order = strcmp(a->pod, b->pod);
+	return order != 0 ? order : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+void hf_ranks_list(const struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now,
+		   struct hf_arena *arena, struct hf_device_health *health)
+{
+	struct hf_rank_report *items = HF_ARENA_ARRAY(arena, struct hf_rank_report, ranks->len + 1);
+	size_t len = 0;
+
+	for (size_t i = 0; i < ranks->len; i++) {
+		const struct rank *rank = &ranks->items[i];
+		const char *ns, *name;
+
+		if (!pod(arg, rank->uid, &ns, &name))
+			continue;
+		items[len++] = (struct hf_rank_report){
+			.ns = hf_arena_strdup(arena, ns),
+			.pod = hf_arena_strdup(arena, name),
+			.uid = hf_arena_strdup(arena, rank->uid),
+			.rank = rank->number,
+			.group =
+				rank->group[0] != '\0' ? hf_arena_strdup(arena, rank->group) : NULL,
+			.state = state_of(rank, now),
+			.step = (int64_t)rank->memory.step,
+			.total = (int64_t)rank->total,
+			.own_us = (int64_t)own_of(rank),
+			.advanced_at = rank->memory.advanced_at,
+			.heard_at = rank->heard_at,
+		};
+	}
+	if (len > 0)
+		qsort(items, len, sizeof(*items), by_pod);
+	health->ranks.items = items;
+	health->ranks.len = len;
+}
+
+void hf_ranks_published(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now)
+{
+	ranks->gone = false;
+	ranks->published_at = now;
+	for (size_t i = 0; i < ranks->len; i++) {
+		const char *ns, *name;
+
+		if (!pod(arg, ranks->items[i].uid, &ns, &name))
+			continue;
+		ranks->items[i].state = state_of(&ranks->items[i], now);
+		ranks->items[i].own_us = own_of(&ranks->items[i]);
+	}
+}
+
+size_t hf_ranks_count(const struct hf_ranks *ranks)
+{
+	return ranks->len;
+}
+
+bool hf_ranks_alive(const struct hf_ranks *ranks, hf_time now)
+{
+	for (size_t i = 0; i < ranks->len; i++)
+		if (now - ranks->items[i].heard_at < HF_RANKS_SILENT_AFTER)
+			return true;
+	return false;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/silence.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "loop/loop.h"
+#include "store/resource.h"
+
+#include <stdlib.h>
+
+#define LEASE_NS "kube-node-lease"
+#define TIMEOUT (5 * HF_SECOND)
+
+struct hf_silence {
+	struct hf_silence_options options;
+	char *node;
+	bool wanted;
+	struct hf_timer *timer;
+	struct hf_call *call;
+	char *version; /* of the last reading; NULL: there was none since it is wanted */
+	hf_time since; /* monotonic: it was first read with that version */
+};
+
+static void on_read(void *arg, const struct hf_reply *reply)
+{
+	struct hf_silence *s = arg;
+	hf_time now = hf_loop_mono(s->options.loop);
+	const char *version;
+
+	s->call = NULL;
+	hf_timer_arm(s->timer, HF_SILENCE_LOOK_EVERY);
+	/* Whoever cannot ask knows nothing, and could not say it either. */
+	if (reply->code != 0 || reply->object == NULL)
+		return;
+	version = hf_doc_resource_version(reply->object);
+	if (s->version == NULL || !hf_streq(s->version, version)) {
+		free(s->version);
+		s->version = hf_xstrdup(version);
+		s->since = now;
+	} else if (now - s->since >= HF_SILENCE_AFTER) {
+		s->options.still(s->options.arg);
+	}
+}
+
+static void on_timer(void *arg)
+{
+	struct hf_silence *s = arg;
+	const struct hf_request request = {.verb = HF_VERB_GET,
+					   .resource = &hf_leases,
+					   .ns = LEASE_NS,
+					   .name = s->node,
+					   .timeout = TIMEOUT};
+
+	s->call = hf_store_request(s->options.store, &request, on_read, s);
+}
+
+struct hf_silence *hf_silence_create(const struct hf_silence_options *options)
+{
+	struct hf_silence *s = hf_xcalloc(1, sizeof(*s));
+
+	s->options = *options;
+	s->node = hf_xstrdup(options->node);
+	s->timer = hf_timer_create(options->loop, on_timer, s);
+	return s;
+}
+
+struct hf_silence *hf_silence_destroy(struct hf_silence *s)
+{
+	if (s == NULL)
+		return NULL;
+	hf_silence_want(s, false);
+	hf_timer_destroy(s->timer);
+	free(s->node);
+	free(s);
+	return NULL;
+}
+
+void hf_silence_want(struct hf_silence *s, bool wanted)
+{
+	if (wanted == s->wanted)
+		return;
+	s->wanted = wanted;
+	if (wanted) {
+		hf_timer_arm(s->timer, HF_SILENCE_LOOK_EVERY);
+		return;
+	}
+	hf_timer_disarm(s->timer);
+	hf_call_cancel(s->call);
+	s->call = NULL;
+	free(s->version);
+	s->version = NULL;
+}
