@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Holdfast authors
-"""What people call of kubeflow.training.TrainingClient, in the order in which they do."""
+"""What people call of kubeflow.training.TrainingClient, in the order in which they do.
+
+KUBECONFIG names a plane of ours or a real cluster; HOLDFAST_TEST_IMAGE an image with a shell, where
+one is needed.
+"""
 
 import os
 import unittest
@@ -11,10 +15,11 @@ from kubeflow.training import (KubeflowOrgV1PyTorchJob, KubeflowOrgV1PyTorchJobS
                                KubeflowOrgV1ReplicaSpec, KubeflowOrgV1RunPolicy, TrainingClient)
 
 NAMESPACE = "default"
+IMAGE = os.environ.get("HOLDFAST_TEST_IMAGE", "none")
 
 
 def replica(command, replicas=1):
-    container = V1Container(name="pytorch", image="none", command=["sh", "-c", command])
+    container = V1Container(name="pytorch", image=IMAGE, command=["sh", "-c", command])
     return KubeflowOrgV1ReplicaSpec(
         replicas=replicas, restart_policy="Never",
         template=V1PodTemplateSpec(spec=V1PodSpec(containers=[container])))

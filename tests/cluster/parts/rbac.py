@@ -23,8 +23,8 @@ MINUTES = 6
 OTHER_KINDS = ("tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs")
 # Of lost nodes: the part about those shows what they are for.
 LOST_NODES = {("patch", "pods/status"), ("get", "nodes"), ("get", "persistentvolumeclaims")}
-# Of what MPIJobs have beside pods: used in check_enough, and not taken away one by one.
-MPI = {"configmaps", "serviceaccounts", "roles", "rolebindings", "pods/exec"}
+# What MPIJobs have beside pods.
+MPI = ("configmaps", "serviceaccounts", "roles", "rolebindings", "pods/exec")
 ACCOUNT = "system:serviceaccount:holdfast-system:holdfast-operator"
 LATE_MS = 500
 LEASE = "1ca428e5.training-operator.kubeflow.org"
@@ -118,11 +118,7 @@ def jobs(w):
     w.end_pods(w.pods(ns))
     w.until("the job is gone", lambda: w.api.find("pytorchjobs", ns, "job") is None, 60)
     want(w.api.list("events", ns), "no events")
-    w.api.create("mpijobs", ns, {
-        "apiVersion": "kubeflow.org/v1", "kind": "MPIJob",
-        "metadata": {"name": "pi", "namespace": ns},
-        "spec": {"mpiReplicaSpecs": {kind: {"replicas": 1, "template": {"spec": {"containers": [
-            {"name": "mpi", "image": "i"}]}}} for kind in ("Launcher", "Worker")}}})
+    w.api.create("mpijobs", ns, mpijob(ns, "pi"))
     running("pi", 2)
     # Which workers run is changed in the ConfigMap.
     w.until("the worker is found", lambda: "pi-worker-0:1" in w.api.get(
@@ -191,6 +187,9 @@ class Story:
     """A job's life that uses every right but those of a bad day; pushed on from outside, so that it
     gets as far as the operator can bring it."""
 
+    plural = "pytorchjobs"
+    makes = ("pods", "services")
+
     def __init__(self, w):
         self.w, self.ns = w, w.namespace()
         self.fails, self.failed, self.suspended = 2, None, False
@@ -222,6 +221,36 @@ class Story:
             self.suspend(True)
 
 
+def mpijob(ns, name):
+    return {"apiVersion": "kubeflow.org/v1", "kind": "MPIJob",
+            "metadata": {"name": name, "namespace": ns},
+            "spec": {"mpiReplicaSpecs": {kind: {"replicas": 1, "template": {"spec": {"containers": [
+                {"name": "mpi", "image": "i"}]}}} for kind in ("Launcher", "Worker")}}}
+
+
+class MpiStory:
+    """An MPIJob that gets another worker and another account: hosts and rights change with them."""
+
+    plural = "mpijobs"
+    makes = MPI[:4]
+
+    def __init__(self, w):
+        self.w, self.ns, self.workers = w, w.namespace(), 1
+        w.api.create("mpijobs", self.ns, mpijob(self.ns, "job"))
+
+    def push(self):
+        if len(self.w.pods(self.ns, "job")) < 1 + self.workers or self.workers == 2:
+            return
+        self.workers = 2
+        self.w.api.patch("mpijobs", self.ns, "job", {"spec": {"mpiReplicaSpecs": {"Worker": {
+            "replicas": 2}}}})
+        job = self.w.api.get("mpijobs", self.ns, "job")
+        launcher = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]
+        launcher["spec"]["serviceAccountName"] = "own"
+        self.w.api.patch("mpijobs", self.ns, "job", {"spec": {"mpiReplicaSpecs": {"Launcher": {
+            "template": launcher}}}})
+
+
 class Conflicts(Story):
     """Somebody else writes to the job all the time, and what the operator knows is old."""
 
@@ -231,20 +260,19 @@ class Conflicts(Story):
         super().push()
 
 
-class LostReplies(Story):
+class LostReplies:
     """Connections break as soon as there is something that the operator has not heard of yet."""
 
-    def __init__(self, w, proxy):
-        super().__init__(w)
-        self.proxy, self.seen = proxy, set()
+    def __init__(self, w, proxy, story):
+        self.w, self.proxy, self.story, self.seen = w, proxy, story, set()
+        self.ns, self.plural = story.ns, story.plural
 
     def push(self):
-        found = {o["metadata"]["uid"] for r in ("pods", "services")
-                 for o in self.w.api.list(r, self.ns)}
+        found = {o["metadata"]["uid"] for r in self.story.makes for o in self.w.api.list(r, self.ns)}
         if not found <= self.seen:
             self.proxy.say("cut")
         self.seen |= found
-        super().push()
+        self.story.push()
 
 
 def rights(role, namespaced):
@@ -252,8 +280,7 @@ def rights(role, namespaced):
     found = [(v, r, namespaced) for rule in role["rules"] for r in rule["resources"]
              for v in rule["verbs"] if r.split("/")[0] not in OTHER_KINDS]
     # Asked for in the API server, by check_owners.
-    return [f for f in found if not f[1].endswith("/finalizers") and f[:2] not in LOST_NODES
-            and f[1] not in MPI]
+    return [f for f in found if not f[1].endswith("/finalizers") and f[:2] not in LOST_NODES]
 
 
 def without(role, verb, resource):
@@ -272,11 +299,14 @@ def without(role, verb, resource):
 
 def missed(w, verb, resource, since):
     """Whether the operator was refused this, and has said so."""
+    words = f'cannot {verb} resource \\"{resource}\\"'
+    if resource == "pods/exec":  # it is a right that a role of a launcher gives
+        verb, resource, words = "create", "roles", "attempting to grant RBAC permissions"
     refused = any(c["code"] == 403 and (c["verb"], c["resource"]) == (verb, resource)
                   for c in audit.calls(w.cluster.path("audit.log"), user=ACCOUNT)
                   if c["at"] >= since)
     said = [l for l in w.operators[-1].said().splitlines()
-            if f'cannot {verb} resource \\"{resource}\\"' in l]
+            if words in l]
     return (refused and said) or None
 
 
@@ -289,14 +319,16 @@ def one_right_less(w, role, verb, resource, namespaced):
     flags = ["--leader-elect"] if namespaced else []
     if (verb, resource) == ("create", "leases"):
         w.api.delete("leases", "holdfast-system", LEASE)
-    replies = verb == "get" and resource in ("pods", "services")
+    replies = verb == "get" and resource in ("pods", "services", *MPI)
     conflicts = (verb, resource) == ("get", "pytorchjobs")
     with Proxy(w.cluster.port(API), LATE_MS if replies or conflicts else 0) as proxy:
         config = w.cluster.kubeconfig("less", token=token, port=proxy.port)
         o = w.operator(f"without-{verb}-{resource.replace('/', '-')}", config=config, flags=flags,
                        env={"MY_POD_NAMESPACE": "holdfast-system"}, start=False)
         o.start(ready_s=0)
-        story = LostReplies(w, proxy) if replies else (Conflicts if conflicts else Story)(w)
+        story = (MpiStory if resource in MPI else Conflicts if conflicts else Story)(w)
+        if replies:
+            story = LostReplies(w, proxy, story)
 
         def tried():
             try:
@@ -309,9 +341,8 @@ def one_right_less(w, role, verb, resource, namespaced):
         want(o.child.poll() is None, f"without {verb} {resource} it has ended")
         w.end_operators()
     w.cluster.kubectl("replace", "-f", "-", text=json.dumps(role))
-    if not w.api.find("pytorchjobs", story.ns, "job"):
-        return said
-    w.api.delete("pytorchjobs", story.ns, "job")
+    if w.api.find(story.plural, story.ns, "job"):
+        w.api.delete(story.plural, story.ns, "job")
     return said
 
 
