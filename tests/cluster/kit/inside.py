@@ -126,7 +126,7 @@ def cni(number):
 def join(cluster):
     """A cable from the bridge to the namespace in which the node's first process is."""
     number = cluster.state["number"]
-    device, end = machine.bridge(number), f"hftest{number}n"
+    device, end = machine.bridge(number), machine.cable(number)
 
     def other():
         mine = os.readlink("/proc/self/ns/net")

@@ -172,6 +172,10 @@ def bridge(number):
     return f"hftest{number}"
 
 
+def cable(number):
+    return f"hftest{number}n"
+
+
 def make_bridge(number, address):
     device = bridge(number)
     for command in (["ip", "link", "add", device, "type", "bridge"],
@@ -194,8 +198,10 @@ def clear(folder, keep=False):
     with registry():
         mine = [n for n, e in entries().items() if e["folder"] == folder]
         for number in mine:
-            if os.path.exists("/sys/class/net/" + bridge(number)):
-                subprocess.run(["ip", "link", "delete", bridge(number)], check=False)
+            # A cable ends with the namespace it leads to, but not at once.
+            for device in (cable(number), bridge(number)):
+                if os.path.exists("/sys/class/net/" + device):
+                    subprocess.run(["ip", "link", "delete", device], check=False)
             os.unlink(os.path.join(REGISTRY, str(number)))
         if not entries():
             for point, stop in MOUNT_POINTS.values():

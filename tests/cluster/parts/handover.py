@@ -22,20 +22,16 @@ OLD, OLD_NS = "training-operator", "kubeflow"
 GO_IMAGE = "ghcr.io/kubeflow/training-v1/training-operator:v1-93c5489"
 PAGE = os.path.join(build.TOP, "docs/migrate.md")
 INIT = f"--pytorch-init-container-image={incluster.LOOKUP}"
-STEPS = (("There", 5), ("Back", 1))
 
 
 def setup(w):
     if w.options.peer:
         raise Skip("it runs both")
     incluster.load_holdfast(w)
-    for name, write in ((GO_IMAGE, lambda path: image.write_program(
-            path, GO_IMAGE, "/manager", build.find(OLD))),
-                        (incluster.LOOKUP, lambda path: image.write_lookup(path, incluster.LOOKUP))):
-        del name
-        path = w.cluster.path("image.tar")
-        write(path)
-        inside.load(w.cluster, path)
+    incluster.load_images(w)
+    path = w.cluster.path("image.tar")
+    image.write_program(path, GO_IMAGE, "/manager", build.find(OLD))
+    inside.load(w.cluster, path)
     w.old = os.path.join(build.source("peer"), "manifests/overlays/standalone")
     w.cluster.kubectl("apply", "--server-side", "-k", w.old)
     # As an administrator without a registry would set it.
