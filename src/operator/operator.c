@@ -76,9 +76,14 @@ hf_time hf_operator_gather(const struct hf_operator *op)
  * longer the bigger the job, and a job of ten thousand does not keep the process busy. */
 static void enqueue_gathering(struct hf_operator *op, const char *key, bool calm)
 {
-	const struct hf_job_state *state = hf_map_get(op->states, key);
+	struct hf_job_state *state = hf_map_get(op->states, key);
 	hf_time gather = state == NULL ? 0 : (hf_time)state->size * GATHER_PER_OBJECT;
 
+	/* Mostly what the pass itself makes: one right behind it would see nothing else. */
+	if (calm && state != NULL && state->pass != NULL) {
+		state->calm_owed = true;
+		return;
+	}
 	if (calm && gather < hf_operator_gather(op))
 		gather = hf_operator_gather(op);
 	if (calm && state != NULL && state->rising_since != HF_TIME_NONE &&
@@ -93,6 +98,11 @@ static void enqueue_gathering(struct hf_operator *op, const char *key, bool calm
 void hf_operator_enqueue(struct hf_operator *op, const char *key)
 {
 	enqueue_gathering(op, key, false);
+}
+
+void hf_operator_enqueue_calm(struct hf_operator *op, const char *key)
+{
+	enqueue_gathering(op, key, true);
 }
 
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay)

@@ -145,6 +145,7 @@ struct hf_job_state {
 	size_t size;            /* pods and services at the last step */
 	struct hf_pass *pass;   /* NULL: none is running */
 	bool unsure;            /* a write may have been done that nobody has read since */
+	bool calm_owed;         /* while the pass runs: there were changes that may gather */
 	char *looked; /* the version of the job that was read live for its ledger; or NULL */
 	struct hf_settled settled[HF_EXTRA_KINDS];
 };
@@ -224,6 +225,8 @@ void hf_operator_enqueue_kind(struct hf_kind *kind);
 /* Step the job: as soon as its size allows, or in so long. */
 void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);
+/* Step the job when changes that decide nothing alone have gathered. */
+void hf_operator_enqueue_calm(struct hf_operator *op, const char *key);
 /* How long what nobody waits for is left to gather: the longer, the more jobs wait for a pass. */
 hf_time hf_operator_gather(const struct hf_operator *op);
 /* A namespace that is being deleted never comes back as what it was: one that gets a new job is

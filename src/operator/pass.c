@@ -154,8 +154,12 @@ static void finish(struct hf_pass *pass)
 			       hf_loop_mono(op->loop) - pass->began);
 	ask_again(pass);
 	HF_AUTOFREE char *key = hf_steal(&pass->key);
+	bool calm_owed = pass->state->calm_owed;
 
+	pass->state->calm_owed = false;
 	pass_free(pass);
+	if (calm_owed)
+		hf_operator_enqueue_calm(op, key);
 	hf_queue_done(op->queue, key);
 	hf_operator_check_stopped(op);
 }

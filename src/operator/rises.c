@@ -14,9 +14,9 @@
 #define LATER_MAX (5 * HF_SECOND)
 #define LATER_PER_JOB (100 * HF_MS)
 #define LATER_MAX_MANY (30 * HF_SECOND)
-/* Who waits ten seconds for the last rank is not harmed by one more; a job that is alone on its way
+/* Who waits eight seconds for the last rank is not harmed by two more; a job that is alone on its way
  * waits for nobody. */
-#define GATHER_SHARE 8
+#define GATHER_SHARE 4
 #define GATHER_PER_JOB (20 * HF_MS)
 /* One job that took an hour says nothing of the next: a few that are quick make up for it. */
 #define TOOK_MAX (2 * FIRST_MAX_MANY)

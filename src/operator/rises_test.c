@@ -132,7 +132,7 @@ static void test_changes_gather_for_a_small_part_of_the_way(void **state)
 
 	one_took(&rises, 8 * HF_SECOND, T0);
 	begin_many(&rises, 100, T0);
-	assert_int_equal(hf_rises_gather(&rises), HF_SECOND);
+	assert_int_equal(hf_rises_gather(&rises), 2 * HF_SECOND);
 }
 
 static void test_a_job_alone_on_its_way_is_looked_at_soon(void **state)
