@@ -614,6 +614,7 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 		.finalizers_len = metadata->finalizers.len,
 		.node = read.spec.node,
 		.news_at = HF_TIME_NONE,
+		.unwell_at = HF_TIME_NONE,
 	};
 	put_stamps(&metadata->stamps, &pod);
 	put_containers(&read.status, arena, &pod);

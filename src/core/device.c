@@ -92,10 +92,10 @@ bool hf_device_ends(struct hf_brain *b, const struct hf_pod *pod)
 
 		if (!device->fatal || !device->held || device->over)
 			continue;
-		ends = device->agent || pod->news_at == HF_TIME_NONE;
+		ends = device->agent || pod->unwell_at == HF_TIME_NONE;
 		if (ends)
 			break;
-		at = hf_time_add(pod->news_at, hf_seconds(KUBELET_SECONDS));
+		at = hf_time_add(pod->unwell_at, hf_seconds(KUBELET_SECONDS));
 		ends = b->now >= at;
 		if (!ends)
 			hf_wake(b, at);
@@ -117,6 +117,7 @@ static const struct hf_pod *ghost(struct hf_brain *b, const struct hf_record *re
 			       .start_time = HF_TIME_NONE,
 			       .deletion_time = HF_TIME_NONE,
 			       .news_at = HF_TIME_NONE,
+			       .unwell_at = HF_TIME_NONE,
 			       .devices = &late->device,
 			       .devices_len = 1};
 	return pod;

@@ -101,6 +101,9 @@ struct hf_pod {
 	/* When its containers' part of the status was last seen to change, on our clock: a sign of
 	 * life of its kubelet, which alone writes there.  NONE: not since we first saw it. */
 	hf_time news_at;
+	/* Since when its kubelet has called a device of it unhealthy, without a break, on our clock.
+	 * NONE: it does not. */
+	hf_time unwell_at;
 	/* For how many seconds it tolerates taint unreachable:NoExecute; INT64_MAX: for ever.
 	 * Not set: not at all.  Admission adds 300 s to pods that say nothing of it. */
 	struct hf_opt_int tolerates_unreachable;

@@ -466,6 +466,57 @@ static void test_what_only_a_kubelet_writes_is_a_sign_of_life(void **state)
 	assert_int_equal(brain.now - brain.news_at, HF_SECOND);
 }
 
+#define ALLOCATED(health)                                                                            \
+	"\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"             \
+	"\"running\":{\"startedAt\":\"2026-01-01T00:00:00Z\"}},\"allocatedResourcesStatus\":[{"      \
+	"\"name\":\"example.com/gpu\",\"resources\":[{\"resourceID\":\"gpu-0\",\"health\":\"" health \
+	"\"}]}]}]"
+
+static void test_what_a_kubelet_says_of_a_device_stands_since_it_said_so_last(void **state)
+{
+	struct bench *bench = *state;
+	hf_time first;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	pod_becomes(bench, 120, ALLOCATED("Healthy"));
+	step_again(bench);
+	assert_int_equal(brain.unwell_at, HF_TIME_NONE);
+	pod_becomes(bench, 121, ALLOCATED("Unhealthy"));
+	turn_for(bench, 10 * HF_SECOND);
+	step_again(bench);
+	assert_int_equal(brain.now - brain.unwell_at, 11 * HF_SECOND);
+	/* It is a word of the kubelet's as well. */
+	assert_int_equal(brain.news_at, brain.unwell_at);
+	first = brain.unwell_at;
+	/* Whatever else is written meanwhile. */
+	pod_becomes(
+		bench, 122,
+		ALLOCATED(
+			"Unhealthy") ",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]");
+	step_again(bench);
+	assert_int_equal(brain.unwell_at, first);
+	pod_becomes(bench, 123, ALLOCATED("Healthy"));
+	step_again(bench);
+	assert_int_equal(brain.unwell_at, HF_TIME_NONE);
+	pod_becomes(bench, 124, ALLOCATED("Unhealthy"));
+	step_again(bench);
+	assert_int_equal(brain.now - brain.unwell_at, HF_SECOND);
+}
+
+static void test_what_stood_there_when_we_came_may_have_been_said_just_then(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->nodes[bench->n_nodes++] = node_doc("a", 5, "True", "");
+	start(bench);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   bound_pod("ddp-worker-0", 110, "a", ALLOCATED("Unhealthy")));
+	turn_for(bench, HF_SECOND);
+	step_again(bench);
+	assert_int_equal(brain.now - brain.unwell_at, HF_SECOND);
+	assert_int_equal(brain.news_at, HF_TIME_NONE);
+}
+
 static void test_a_name_that_was_freed_is_told_for_a_while(void **state)
 {
 	struct bench *bench = *state;
@@ -573,6 +624,8 @@ int main(void)
 		N(test_readings_are_few_at_once_and_so_many_a_second),
 		N(test_a_stopping_operator_asks_no_more),
 		N(test_what_only_a_kubelet_writes_is_a_sign_of_life),
+		N(test_what_a_kubelet_says_of_a_device_stands_since_it_said_so_last),
+		N(test_what_stood_there_when_we_came_may_have_been_said_just_then),
 		N(test_a_name_that_was_freed_is_told_for_a_while),
 		N(test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for),
 		N(test_the_last_holder_of_a_name_counts),

@@ -122,8 +122,10 @@ static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods, 
 	find_nodes(args, pods, len, arena, seen);
 	if (facts == NULL || facts->nodes == NULL)
 		return;
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++) {
 		pods[i].news_at = hf_moment_at(&moment, pods[i].news_at);
+		pods[i].unwell_at = hf_moment_at(&moment, pods[i].unwell_at);
+	}
 	for (size_t i = 0; i < len; i++)
 		if (pods[i].owned)
 			hf_devices_see_pod(facts->devices, args->job->ns, arena, &pods[i]);

@@ -37,6 +37,7 @@ struct hf_view {
 	const char *controller_uid; /* of the controller ownerReference; NULL: none */
 	const char *node;           /* as in struct hf_pod */
 	hf_time news_at;            /* as in struct hf_pod, but on the monotonic clock */
+	hf_time unwell_at;          /* likewise */
 	unsigned char bytes[];
 };
 struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch);

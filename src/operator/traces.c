@@ -45,11 +45,38 @@ static bool same_container(const struct hf_container_seen *a, const struct hf_co
 	       hf_streq(a->terminated_reason, b->terminated_reason);
 }
 
+/* The next device from `at` on of which the kubelet says that it is unhealthy; NULL: none. */
+static const struct hf_device_seen *unwell(const struct hf_pod *pod, size_t *at)
+{
+	while (*at < pod->devices_len) {
+		const struct hf_device_seen *device = &pod->devices[(*at)++];
+
+		if (!device->agent)
+			return device;
+	}
+	return NULL;
+}
+
+static bool same_unwell(const struct hf_pod *a, const struct hf_pod *b)
+{
+	size_t at_a = 0, at_b = 0;
+
+	for (;;) {
+		const struct hf_device_seen *one = unwell(a, &at_a), *other = unwell(b, &at_b);
+
+		if (one == NULL || other == NULL)
+			return one == other;
+		if (!hf_streq(one->id, other->id))
+			return false;
+	}
+}
+
 /* Of a pod's status only its kubelet writes the containers, and Ready=True.  Ready=False,
  * DisruptionTarget and phase Failed are written by controllers too, for a node that is dead. */
 static bool kubelet_wrote(const struct hf_pod *was, const struct hf_pod *now)
 {
-	if (was->containers_len != now->containers_len || (is_ready(now) && !is_ready(was)))
+	if (was->containers_len != now->containers_len || (is_ready(now) && !is_ready(was)) ||
+	    !same_unwell(was, now))
 		return true;
 	for (size_t i = 0; i < now->containers_len; i++)
 		if (!same_container(&was->containers[i], &now->containers[i]))
@@ -150,16 +177,23 @@ void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *be
 
 	struct hf_arena *scratch = traces->op->scratch;
 	struct hf_pod old, new;
+	size_t at = 0;
 
 	if (view == NULL) {
 		bury(traces, before);
 		return;
 	}
-	if (was == NULL)
-		return;
-	hf_view_pod(was, scratch, &old);
 	hf_view_pod(view, scratch, &new);
-	view->news_at = kubelet_wrote(&old, &new) ? hf_loop_mono(traces->op->loop) : was->news_at;
+	/* What stood there when we came may have begun at that moment. */
+	if (unwell(&new, &at) != NULL)
+		view->unwell_at = was != NULL && was->unwell_at != HF_TIME_NONE
+					  ? was->unwell_at
+					  : hf_loop_mono(traces->op->loop);
+	if (was != NULL) {
+		hf_view_pod(was, scratch, &old);
+		view->news_at =
+			kubelet_wrote(&old, &new) ? hf_loop_mono(traces->op->loop) : was->news_at;
+	}
 	hf_arena_reset(scratch);
 }
 

@@ -372,7 +372,8 @@ static struct unpacker record_of(const struct hf_view *view, struct hf_arena *ar
 void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_pod *ret_pod)
 {
 	struct unpacker unpacker = record_of(view, arena);
-	struct hf_pod pod = {.node = view->node, .news_at = view->news_at};
+	struct hf_pod pod = {
+		.node = view->node, .news_at = view->news_at, .unwell_at = view->unwell_at};
 
 	pod.name = get_text(&unpacker);
 	pod.uid = get_text(&unpacker);
@@ -430,7 +431,7 @@ static struct hf_view *view_create(const char *controller_uid, const char *node,
 	struct hf_view *view = hf_xmalloc(sizeof(*view) + uid_size + node_size + size);
 	unsigned char *node_at = view->bytes + uid_size;
 
-	*view = (struct hf_view){.refs = 1, .news_at = HF_TIME_NONE};
+	*view = (struct hf_view){.refs = 1, .news_at = HF_TIME_NONE, .unwell_at = HF_TIME_NONE};
 	view->record = (uint32_t)(uid_size + node_size);
 	if (uid_size > 0)
 		view->controller_uid = memcpy(view->bytes, controller_uid, uid_size);
@@ -450,6 +451,7 @@ struct hf_view *hf_view_of_pod(struct hf_doc *doc, struct hf_arena *scratch)
 	put_pod(&packer, &pod);
 	view = view_create(uid, pod.node, packer.size, &packer);
 	view->news_at = pod.news_at;
+	view->unwell_at = pod.unwell_at;
 	put_pod(&packer, &pod);
 	return view;
 }

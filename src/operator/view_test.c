@@ -111,6 +111,7 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 	assert_int_equal(a->deletion_time, b->deletion_time);
 	same(a->node, b->node);
 	assert_int_equal(a->news_at, b->news_at);
+	assert_int_equal(a->unwell_at, b->unwell_at);
 	same_option(&a->tolerates_unreachable, &b->tolerates_unreachable);
 	assert_int_equal(a->forced, b->forced);
 	same_texts(a->claims, a->claims_len, b->claims, b->claims_len);

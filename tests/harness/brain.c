@@ -326,6 +326,7 @@ static void create_pod(struct brain *b, const struct hf_action *action)
 		.creation_time = b->now,
 		.deletion_time = HF_TIME_NONE,
 		.news_at = HF_TIME_NONE,
+		.unwell_at = HF_TIME_NONE,
 		.containers_len = 1,
 	};
 	pod->containers[0] = (struct hf_container_seen){

@@ -152,6 +152,9 @@ static void read_pods(struct moment *moment, const struct hf_json *list, struct 
 		if (doc) {
 			struct hf_pod *pod = &pods[moment->seen.pods_len - 1];
 
+			pod->unwell_at = time_of(hf_json_get(hf_json_item(list, i), "unwellAt"),
+						 HF_TIME_NONE);
+
 			pod->watched =
 				hf_json_true(hf_json_get(hf_json_item(list, i), "watched"), false);
 			add_devices(pod, hf_json_get(hf_json_item(list, i), "devices"), arena);
