@@ -37,30 +37,43 @@ uint64_t hf_agent_lost(const struct hf_agent *a)
 	return a->lost_before + (a->kmsg != NULL ? hf_kmsg_probe_stats(a->kmsg)->lost : 0);
 }
 
-static void save_journal(struct hf_agent *a)
+/* True: it is under way, and on_saved follows. */
+static bool save_journal(struct hf_agent *a)
 {
 	struct hf_journal journal = {
 		.memory = a->memory, .boot_at = a->boot_at, .lost = hf_agent_lost(a)};
-	struct hf_error err;
 
-	a->journal_dirty = false;
-	if (a->state_dir == NULL)
-		return;
+	if (a->saver == NULL) {
+		a->journal_dirty = false;
+		return false;
+	}
 	if (a->kmsg != NULL)
 		hf_kmsg_probe_place(a->kmsg, &journal.place);
-	if (hf_journal_save(a->state_dir, &journal, &err) == 0) {
-		if (a->journal_failing)
-			hf_log(HF_LOG_INFO, LOGGER, "The journal is written again", NULL);
-		a->journal_failing = false;
-		return;
-	}
+	if (!hf_saver_save(a->saver, &journal))
+		return false;
+	a->journal_dirty = a->journal_behind = false;
+	return true;
+}
+
+static void tell(struct hf_agent *a);
+
+static void on_saved(void *arg, int code, const char *message)
+{
+	struct hf_agent *a = arg;
+
+	if (code == 0 && a->journal_failing)
+		hf_log(HF_LOG_INFO, LOGGER, "The journal is written again", NULL);
 	/* Going on without one is better than being blind. */
-	if (!a->journal_failing)
+	if (code != 0 && !a->journal_failing)
 		hf_log(HF_LOG_ERROR, LOGGER,
 		       "The journal cannot be written: after a restart less will be known", "error",
-		       err.text, NULL);
-	a->journal_failing = true;
-	a->journal_dirty = true;
+		       message, NULL);
+	a->journal_failing = code != 0;
+	a->journal_dirty |= code != 0;
+	if (a->journal_behind)
+		(void)save_journal(a);
+	if (a->untold)
+		tell(a);
 }
 
 static void on_journal_timer(void *arg)
@@ -68,7 +81,7 @@ static void on_journal_timer(void *arg)
 	struct hf_agent *a = arg;
 
 	if (a->journal_dirty)
-		save_journal(a);
+		(void)save_journal(a);
 	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
 }
 
@@ -80,9 +93,9 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 
 	hf_health_memory_init(&a->memory);
 	a->boot_at = hf_loop_wall(a->options.loop) - hf_loop_mono(a->options.loop);
-	if (a->state_dir == NULL)
+	if (a->saver == NULL)
 		return;
-	rc = hf_journal_load(a->state_dir, a->arenas[a->arena], &journal, &err);
+	rc = hf_journal_load(a->options.state_dir, a->arenas[a->arena], &journal, &err);
 	if (rc != 0) {
 		if (rc != HF_E_NOT_FOUND)
 			hf_log(HF_LOG_WARN, LOGGER,
@@ -319,6 +332,20 @@ static void take_holdings(struct hf_agent *a)
 	a->device_dirty = a->pods_dirty = true;
 }
 
+/* What the last step led to, when it is on disk. */
+static void tell(struct hf_agent *a)
+{
+	hf_time wake_at = a->plan.wake_at;
+	bool wanted = a->step_wanted;
+
+	a->untold = a->step_wanted = false;
+	publish(a, &a->plan);
+	if (wake_at != HF_TIME_NEVER)
+		arm_step(a, wake_at - hf_intake_now(a->intake));
+	if (wanted)
+		arm_step(a, 0);
+}
+
 static void step(struct hf_agent *a)
 {
 	struct hf_arena *arena = a->arenas[1 - a->arena];
@@ -328,6 +355,10 @@ static void step(struct hf_agent *a)
 	struct hf_error err;
 	bool weighty;
 
+	if (a->untold) {
+		a->step_wanted = true;
+		return;
+	}
 	hf_arena_reset(arena);
 	snprintf(input.boot_id, sizeof(input.boot_id), "%s", a->boot_id);
 	hf_intake_take(a->intake, &input);
@@ -350,11 +381,14 @@ static void step(struct hf_agent *a)
 	take_holdings(a);
 	tell_detectors(a);
 	a->journal_dirty |= plan.changed;
-	if (plan.changed && weighty)
-		save_journal(a);
-	publish(a, &plan);
-	if (plan.wake_at != HF_TIME_NEVER)
-		arm_step(a, plan.wake_at - input.now);
+	a->plan = plan;
+	a->untold = true;
+	if (plan.changed && weighty) {
+		if (save_journal(a))
+			return;
+		a->journal_behind = a->saver != NULL;
+	}
+	tell(a);
 }
 
 static void on_step_timer(void *arg)
@@ -576,7 +610,6 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 	a->options = *options;
 	a->node = hf_xstrdup(options->node);
 	a->boot_id = hf_xstrdup(options->boot_id);
-	a->state_dir = options->state_dir != NULL ? hf_xstrdup(options->state_dir) : NULL;
 	a->config = hf_health_config_default;
 	if (options->rules != NULL)
 		a->config.rules = options->rules;
@@ -588,7 +621,13 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 	a->count_timer = hf_timer_create(options->loop, on_count_timer, a);
 	a->journal_timer = hf_timer_create(options->loop, on_journal_timer, a);
 	a->report_timer = hf_timer_create(options->loop, on_report_timer, a);
+	if (options->state_dir != NULL)
+		a->saver = hf_saver_create(&(struct hf_saver_options){.loop = options->loop,
+								      .dir = options->state_dir,
+								      .saved = on_saved,
+								      .arg = a});
 	load_journal(a, &place);
+	a->options.state_dir = NULL;
 	create_parts(a, &place);
 	a->lost_told = a->lost_before;
 	*ret_agent = a;
@@ -620,14 +659,23 @@ void hf_agent_start(struct hf_agent *a)
 	arm_step(a, NEWS_WAIT);
 }
 
+static void settle(struct hf_agent *a)
+{
+	if (a->saver != NULL)
+		hf_saver_settle(a->saver);
+}
+
 void hf_agent_stop(struct hf_agent *a)
 {
 	if (a->stopped || !a->started)
 		return;
 	a->stopped = true;
+	settle(a);
 	if (!hf_intake_is_empty(a->intake))
 		step(a);
-	save_journal(a);
+	settle(a);
+	if (save_journal(a))
+		settle(a);
 }
 
 struct hf_agent *hf_agent_destroy(struct hf_agent *a)
@@ -641,6 +689,7 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 	hf_timer_destroy(a->ranks_timer);
 	hf_ranks_destroy(a->ranks);
 	hf_arena_destroy(a->ranks_arena);
+	hf_saver_destroy(a->saver);
 	hf_timer_destroy(a->step_timer);
 	hf_timer_destroy(a->count_timer);
 	hf_timer_destroy(a->journal_timer);
@@ -653,7 +702,6 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 	hf_arena_destroy(a->arenas[1]);
 	free(a->node);
 	free(a->boot_id);
-	free(a->state_dir);
 	free(a);
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #include "agent/publish.h"
 #include "agent/ranks.h"
 #include "agent/report.h"
+#include "agent/saver.h"
 #include "agent/silence.h"
 #include "ctl/recorder.h"
 
@@ -19,7 +20,8 @@
 
 struct hf_agent {
 	struct hf_agent_options options;
-	char *node, *boot_id, *state_dir;
+	char *node, *boot_id;
+	struct hf_saver *saver; /* NULL: nothing outlives this process */
 	struct hf_health_config config;
 	struct hf_intake *intake;
 	struct hf_probe *probes[HF_AGENT_PROBES_MAX], *kmsg;
@@ -47,6 +49,12 @@ struct hf_agent {
 	uint64_t off_told[HF_HEALTH_SOURCES]; /* hash of what the log says; 0: nothing yet */
 	bool stopped, started;
 	bool journal_dirty, journal_failing;
+	/* Weighty, and refused as the one before was not done. */
+	bool journal_behind;
+	/* The last step's, in the arena of the memory; it is told when the journal has it, and no
+	 * other step is made until then. */
+	struct hf_health_plan plan;
+	bool untold, step_wanted;
 	bool device_dirty; /* DeviceHealth would read otherwise */
 	bool pods_dirty;
 };

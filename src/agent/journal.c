@@ -345,22 +345,28 @@ int hf_journal_decode(const char *bytes, size_t len, struct hf_arena *arena,
 	return decode_body(root, arena, ret_journal, err);
 }
 
+int hf_journal_write(const char *dir, const struct hf_strbuf *encoded, struct hf_error *err)
+{
+	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_JOURNAL_FILE, dir);
+	int rc = hf_strbuf_ok(encoded, "the journal", err);
+
+	if (rc == 0)
+		rc = hf_fs_mkdirs(dir, 0700, err);
+	return rc == 0 ? hf_fs_write_atomic(path, encoded->data, encoded->len, 0600, err) : rc;
+}
+
 int hf_journal_save(const char *dir, const struct hf_journal *journal, struct hf_error *err)
 {
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JOURNAL_BYTES_MAX + 64);
-	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_JOURNAL_FILE, dir);
-	int rc = hf_fs_mkdirs(dir, 0700, err);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JOURNAL_ENCODED_MAX);
 
 	hf_journal_encode(journal, &sb);
-	if (rc == 0)
-		rc = hf_strbuf_ok(&sb, "the journal", err);
-	return rc == 0 ? hf_fs_write_atomic(path, sb.data, sb.len, 0600, err) : rc;
+	return hf_journal_write(dir, &sb, err);
 }
 
 int hf_journal_load(const char *dir, struct hf_arena *arena, struct hf_journal *ret_journal,
 		    struct hf_error *err)
 {
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JOURNAL_BYTES_MAX + 64);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JOURNAL_ENCODED_MAX);
 	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_JOURNAL_FILE, dir);
 	int rc = hf_fs_read(path, &sb, err);
 

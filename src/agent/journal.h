@@ -19,6 +19,9 @@ HF_BEGIN_DECLS
 /* 64 devices with all their faults and what the judges remember of them is 1.2 MiB. */
 #define HF_JOURNAL_BYTES_MAX ((size_t)4 << 20)
 
+/* With the line before it. */
+#define HF_JOURNAL_ENCODED_MAX (HF_JOURNAL_BYTES_MAX + 64)
+
 struct hf_journal {
 	struct hf_health_memory memory;
 	hf_time boot_at; /* the steps' clock of that boot read zero plus this at its start */
@@ -34,6 +37,9 @@ int hf_journal_decode(const char *bytes, size_t len, struct hf_arena *arena,
 
 /* In its folder, which is made.  After a failure the one before still stands. */
 int hf_journal_save(const char *dir, const struct hf_journal *journal, struct hf_error *err)
+	HF_MUST_CHECK;
+/* The same of what was encoded; may be called from any thread. */
+int hf_journal_write(const char *dir, const struct hf_strbuf *encoded, struct hf_error *err)
 	HF_MUST_CHECK;
 /* HF_E_NOT_FOUND: there is none yet. */
 int hf_journal_load(const char *dir, struct hf_arena *arena, struct hf_journal *ret_journal,

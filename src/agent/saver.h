@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_SAVER_H
+#define HF_AGENT_SAVER_H
+
+#include "agent/journal.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * Writes journals on a thread: two fsyncs take milliseconds on a good disk, seconds on one that is
+ * busy, and never end on one that hangs.  What is said waits for them, but not for ever.
+ */
+struct hf_saver;
+
+/* A disk that takes longer is told to be failing, and whoever waited goes on. */
+#define HF_SAVER_DEADLINE (5 * HF_SECOND)
+
+struct hf_saver_options {
+	struct hf_loop *loop;
+	const char *dir; /* copied */
+	/* What came of it; HF_E_TIMEOUT: nothing yet, and what does come is told too. */
+	void (*saved)(void *arg, int code, const char *message);
+	void *arg;
+};
+
+struct hf_saver *hf_saver_create(const struct hf_saver_options *options);
+struct hf_saver *hf_saver_destroy(struct hf_saver *saver); /* NULL is fine; returns NULL */
+/* Encodes it now and writes it by and by.  False: the one before is not done; nothing is told. */
+bool hf_saver_save(struct hf_saver *saver, const struct hf_journal *journal) HF_MUST_CHECK;
+bool hf_saver_is_busy(const struct hf_saver *saver);
+/* Waits for what is under way, for the deadline at most: for the end of a program. */
+void hf_saver_settle(struct hf_saver *saver);
+/* Of the last one that was done; HF_TIME_NONE: none was. */
+hf_time hf_saver_took(const struct hf_saver *saver);
+
+HF_END_DECLS
+
+#endif
