@@ -47,7 +47,40 @@ struct hf_intake {
 	size_t holdings_len;
 	bool holdings_known;
 	bool news;
+	hf_time looked_at[HF_PROBES];
+	struct hf_family *seconds, *timeouts; /* NULL: nobody asks for them */
 };
+
+const char *hf_intake_probe_name(enum hf_intake_probe probe)
+{
+	static const char *const names[HF_PROBES] = {"nvml", "sysfs-devices", "sysfs-ports",
+						     "kubelet"};
+
+	return names[probe];
+}
+
+static void create_metrics(struct hf_intake *intake)
+{
+	static const struct hf_metric_options seconds = {
+		.name = "holdfast_agent_probe_seconds",
+		.help = "Time of a look that was answered, by probe.",
+		.type = HF_METRIC_HISTOGRAM,
+		.labels = {"probe"},
+		.buckets = {0.001, 0.005, 0.025, 0.1, 0.5, 2, 10, 30},
+	};
+	static const struct hf_metric_options timeouts = {
+		.name = "holdfast_agent_probe_timeouts_total",
+		.help = "Looks that passed their deadline, by probe.",
+		.type = HF_METRIC_COUNTER,
+		.labels = {"probe"},
+	};
+
+	intake->seconds = hf_metrics_family(intake->options.metrics, &seconds);
+	intake->timeouts = hf_metrics_family(intake->options.metrics, &timeouts);
+	for (size_t i = 0; i < HF_PROBES; i++)
+		hf_family_add(intake->timeouts, 0, hf_intake_probe_name((enum hf_intake_probe)i),
+			      NULL);
+}
 
 struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
 {
@@ -60,6 +93,10 @@ struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
 			intake->ways[s][d].heard_at = HF_TIME_NONE;
 	for (size_t i = 0; i < HF_COUNTS; i++)
 		intake->counts[i] = -1;
+	for (size_t i = 0; i < HF_PROBES; i++)
+		intake->looked_at[i] = HF_TIME_NONE;
+	if (options->metrics != NULL)
+		create_metrics(intake);
 	return intake;
 }
 
@@ -92,6 +129,25 @@ hf_time hf_intake_boot_at(const struct hf_intake *intake)
 struct hf_metrics *hf_intake_metrics(const struct hf_intake *intake)
 {
 	return intake->options.metrics;
+}
+
+void hf_intake_looked(struct hf_intake *intake, enum hf_intake_probe probe, hf_time took)
+{
+	intake->looked_at[probe] = hf_intake_now(intake);
+	if (intake->seconds != NULL)
+		hf_family_observe(intake->seconds, (double)took / (double)HF_SECOND,
+				  hf_intake_probe_name(probe), NULL);
+}
+
+void hf_intake_timed_out(struct hf_intake *intake, enum hf_intake_probe probe)
+{
+	if (intake->timeouts != NULL)
+		hf_family_add(intake->timeouts, 1, hf_intake_probe_name(probe), NULL);
+}
+
+hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe probe)
+{
+	return intake->looked_at[probe];
 }
 
 static void tell(struct hf_intake *intake, bool urgent)

@@ -40,6 +40,15 @@ enum hf_intake_count {
 	HF_COUNTS
 };
 
+/* Who looks, where its looks take time. */
+enum hf_intake_probe {
+	HF_PROBE_NVML,
+	HF_PROBE_DEVICES, /* of sysfs */
+	HF_PROBE_PORTS,   /* likewise */
+	HF_PROBE_KUBELET,
+	HF_PROBES
+};
+
 enum hf_intake_state {
 	HF_INTAKE_UNTOLD, /* nobody has said anything yet */
 	HF_INTAKE_OK,
@@ -67,6 +76,13 @@ hf_time hf_intake_now(const struct hf_intake *intake);
 hf_time hf_intake_boot_at(const struct hf_intake *intake);
 /* For a probe's own counters and times ("holdfast_agent_…"); NULL in some tests. */
 struct hf_metrics *hf_intake_metrics(const struct hf_intake *intake);
+
+/* A look was answered, after so long; one was not, within its deadline. */
+void hf_intake_looked(struct hf_intake *intake, enum hf_intake_probe probe, hf_time took);
+void hf_intake_timed_out(struct hf_intake *intake, enum hf_intake_probe probe);
+const char *hf_intake_probe_name(enum hf_intake_probe probe);
+/* Of its answers; HF_TIME_NONE: there was none. */
+hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe probe);
 
 /* A device is there.  It stays known; fields that are "" leave what another source said. */
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device);

@@ -70,7 +70,7 @@ static void look_sysfs(struct look *look, const struct hf_look_options *options)
 
 	hf_strbuf_addstr(look->sb, "# sysfs\n");
 	hf_sysfs_gpus(options->sys_root, gpus);
-	hf_sysfs_ports(options->sys_root, ports);
+	hf_sysfs_ports(options->sys_root, true, ports);
 	hf_sysfs_driver(options->sys_root, proc_root, &driver);
 	hf_sysfs_render(gpus, ports, &driver, look->sb);
 	free(gpus);

@@ -18,7 +18,7 @@ struct nvml_probe {
 	struct hf_nvml_watch *watch; /* NULL: off */
 	struct hf_timer *again;
 	hf_time renewed_at;
-	hf_time poked_at;
+	hf_time poked_at, asked_at;
 	/* The last answer, with the names that lost devices had in those before. */
 	struct hf_nvml_record record;
 };
@@ -41,6 +41,7 @@ static void timed_out(struct nvml_probe *p)
 	struct hf_health_sample s = hf_intake_sample_of(HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "");
 
 	s.driver.timed_out = true;
+	hf_intake_timed_out(p->intake, HF_PROBE_NVML);
 	hf_intake_heard(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
 	(void)hf_intake_sample(p->intake, &s);
 	hf_intake_count(p->intake, HF_COUNT_NVML, -1);
@@ -90,6 +91,7 @@ static void answered(struct nvml_probe *p, const struct hf_nvml_record *answer)
 	struct hf_nvml_record *record = hf_xcalloc(1, sizeof(*record));
 	hf_time now = hf_intake_now(p->intake);
 
+	hf_intake_looked(p->intake, HF_PROBE_NVML, now - p->asked_at);
 	*record = *answer;
 	keep_names(&p->record, record);
 	/* While nothing can be seen, what was seen last stays. */
@@ -122,7 +124,8 @@ static void look(void *arg)
 {
 	struct nvml_probe *p = arg;
 
-	(void)hf_nvml_watch_ask(p->watch);
+	if (hf_nvml_watch_ask(p->watch))
+		p->asked_at = hf_intake_now(p->intake);
 	hf_timer_arm(p->again, p->options.every);
 }
 

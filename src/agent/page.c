@@ -190,6 +190,41 @@ static void rank_metrics(struct hf_agent *a, const struct hf_report *report)
 	}
 }
 
+/* How long ago each of them saw; who never did has none. */
+static void age_metrics(struct hf_agent *a, const struct hf_report *report)
+{
+	struct hf_family *detectors = family(
+		a, HF_METRIC_GAUGE, "holdfast_agent_detector_age_seconds",
+		"Time since a detector could see; none where it never could.", "detector", NULL);
+	struct hf_family *probes =
+		family(a, HF_METRIC_GAUGE, "holdfast_agent_probe_age_seconds",
+		       "Time since a look was answered; none where none was.", "probe", NULL);
+
+	for (size_t i = 0; i < HF_HEALTH_DETECTORS; i++) {
+		enum hf_health_detector detector = (enum hf_health_detector)i;
+		hf_time at = hf_intake_heard_at(a->intake, detector);
+
+		if (detector != HF_HEALTH_PEERS && at != HF_TIME_NONE)
+			hf_family_set(detectors, (double)(report->now - at) / (double)HF_SECOND,
+				      hf_health_detector_name(detector), NULL);
+	}
+	for (size_t i = 0; i < HF_PROBES; i++) {
+		enum hf_intake_probe probe = (enum hf_intake_probe)i;
+		hf_time at = hf_intake_looked_at(a->intake, probe);
+
+		if (at != HF_TIME_NONE)
+			hf_family_set(probes, (double)(report->now - at) / (double)HF_SECOND,
+				      hf_intake_probe_name(probe), NULL);
+	}
+	if (a->saver != NULL && hf_saver_took(a->saver) != HF_TIME_NONE)
+		hf_family_set(family(a, HF_METRIC_GAUGE, "holdfast_agent_journal_write_seconds",
+				     "Time that the last write of the journal took.", NULL, NULL),
+			      (double)hf_saver_took(a->saver) / (double)HF_SECOND, NULL);
+	hf_family_set(family(a, HF_METRIC_GAUGE, "holdfast_agent_journal_failing",
+			     "1 while the journal cannot be written.", NULL, NULL),
+		      a->journal_failing ? 1 : 0, NULL);
+}
+
 void hf_agent_update_metrics(struct hf_agent *a)
 {
 	struct hf_report report = hf_agent_report(a);
@@ -216,6 +251,7 @@ void hf_agent_update_metrics(struct hf_agent *a)
 				      hf_health_detector_name((enum hf_health_detector)i), NULL);
 	}
 	rank_metrics(a, &report);
+	age_metrics(a, &report);
 	hf_family_set(family(a, HF_METRIC_COUNTER, "holdfast_agent_steps_total",
 			     "Decisions of the brain.", NULL, NULL),
 		      (double)a->steps, NULL);

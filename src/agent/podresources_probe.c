@@ -24,9 +24,11 @@ struct kubelet_probe {
 	unsigned waiting; /* answers of this look that are still to come */
 	bool poked;       /* look again when they are in */
 	bool failed;      /* one of them was none */
-	bool heard;       /* the kubelet answered once */
-	uint32_t had;     /* a bit for each resource that was seen */
-	bool gone;        /* one of those is not there now */
+	bool late;        /* for want of time */
+	hf_time began;
+	bool heard;   /* the kubelet answered once */
+	uint32_t had; /* a bit for each resource that was seen */
+	bool gone;    /* one of those is not there now */
 };
 
 /* ---- who holds what --------------------------------------------------------------------------------- */
@@ -104,6 +106,10 @@ static void looked(struct kubelet_probe *p, const char *why)
 {
 	if (--p->waiting > 0)
 		return;
+	if (p->late)
+		hf_intake_timed_out(p->intake, HF_PROBE_KUBELET);
+	else if (!p->failed)
+		hf_intake_looked(p->intake, HF_PROBE_KUBELET, hf_intake_now(p->intake) - p->began);
 	tell_plugin(p, why);
 	if (p->poked)
 		on_poke(p);
@@ -114,6 +120,7 @@ static void on_list(void *arg, int code, const struct hf_podresources *found,
 {
 	struct kubelet_probe *p = arg;
 
+	p->late |= code == HF_E_TIMEOUT;
 	if (code < 0) {
 		p->failed = true;
 		hf_intake_holdings_unknown(p->intake);
@@ -158,6 +165,7 @@ static void on_allocatable(void *arg, int code, const struct hf_podresources *fo
 {
 	struct kubelet_probe *p = arg;
 
+	p->late |= code == HF_E_TIMEOUT;
 	if (code == 0) {
 		p->heard = true;
 		count(p, found);
@@ -179,7 +187,8 @@ static void look(void *arg)
 		return;
 	/* One for each answer, and one for this function: an error at once must not end the look. */
 	p->waiting = 3;
-	p->failed = false;
+	p->failed = p->late = false;
+	p->began = hf_intake_now(p->intake);
 	if (hf_podresources_list(p->client, on_list, p, &err) < 0)
 		on_list(p, err.code, NULL, &err);
 	if (hf_podresources_allocatable(p->client, on_allocatable, p, &err) < 0)

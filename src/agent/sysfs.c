@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "agent/looker.h"
 #include "agent/sysfs.h"
 
 #include "base/mem.h"
@@ -44,9 +45,24 @@ struct sysfs_probe {
 	size_t gpus_len;
 	struct known_port known[HF_HEALTH_DEVICES_MAX];
 	size_t known_len;
-	/* What a look fills; too large for a stack. */
-	struct hf_sysfs_gpus found_gpus;
-	struct hf_sysfs_ports found_ports;
+	/* A thread each: a device that does not answer must not hide the ports. */
+	struct hf_looker *device_looker, *port_looker;
+	struct device_bench *gpu_bench;
+	struct port_bench *port_bench;
+	bool amd; /* there was one of its devices */
+};
+
+/* What the threads fill. */
+struct device_bench {
+	char *sys_root, *proc_root;
+	struct hf_sysfs_gpus gpus;
+	struct hf_sysfs_driver driver;
+};
+
+struct port_bench {
+	char *sys_root;
+	bool counters; /* as asked for */
+	struct hf_sysfs_ports ports;
 };
 
 static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
@@ -172,7 +188,7 @@ static void tell_gone(struct sysfs_probe *p)
 static void tell_driver(struct sysfs_probe *p, size_t nvidia, size_t amd)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
-	struct hf_sysfs_driver driver;
+	const struct hf_sysfs_driver *driver = &p->gpu_bench->driver;
 	const char *why;
 
 	if (nvidia + amd == 0) {
@@ -181,16 +197,15 @@ static void tell_driver(struct sysfs_probe *p, size_t nvidia, size_t amd)
 	}
 	if (hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
 		return;
-	hf_sysfs_driver(p->options.sys_root, p->options.proc_root, &driver);
-	s.driver.not_loaded = (nvidia > 0 && !driver.nvidia) || (amd > 0 && !driver.amdgpu);
+	s.driver.not_loaded = (nvidia > 0 && !driver->nvidia) || (amd > 0 && !driver->amdgpu);
 	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER);
 	(void)hf_intake_sample(p->intake, &s);
 }
 
-static void off_devices(struct sysfs_probe *p, const char *why)
+static void off_looks(struct sysfs_probe *p, const char *why)
 {
 	static const enum hf_health_detector all[] = {HF_HEALTH_BUSLOST, HF_HEALTH_PCIE,
-						      HF_HEALTH_AMD, HF_HEALTH_DRIVER};
+						      HF_HEALTH_AMD};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(all); i++)
 		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, all[i], why);
@@ -198,10 +213,16 @@ static void off_devices(struct sysfs_probe *p, const char *why)
 		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AER, why);
 }
 
+static void off_devices(struct sysfs_probe *p, const char *why)
+{
+	off_looks(p, why);
+	hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER, why);
+}
+
 /* Of what kinds of facts no device had any. */
 static void tell_unseen(struct sysfs_probe *p)
 {
-	const struct hf_sysfs_gpus *gpus = &p->found_gpus;
+	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
 	bool link = false, ras = false;
 
 	for (size_t i = 0; i < gpus->len; i++) {
@@ -216,14 +237,54 @@ static void tell_unseen(struct sysfs_probe *p)
 			      "sysfs has no device's RAS counts");
 }
 
+static void read_devices(void *arg)
+{
+	struct device_bench *bench = arg;
+
+	hf_sysfs_gpus(bench->sys_root, &bench->gpus);
+	hf_sysfs_driver(bench->sys_root, bench->proc_root, &bench->driver);
+}
+
+static void release_devices(void *arg)
+{
+	struct device_bench *bench = arg;
+
+	free(bench->sys_root);
+	free(bench->proc_root);
+	free(bench);
+}
+
 static void look_devices(void *arg)
 {
 	struct sysfs_probe *p = arg;
-	struct hf_sysfs_gpus *gpus = &p->found_gpus;
-	size_t nvidia = 0;
 
 	hf_timer_arm(p->devices, p->options.devices_every);
-	hf_sysfs_gpus(p->options.sys_root, gpus);
+	(void)hf_looker_look(p->device_looker);
+}
+
+/* Of AMD's devices sysfs is the only voice, and its silence what a driver that hangs has to say. */
+static void late_devices(void *arg)
+{
+	struct sysfs_probe *p = arg;
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	const char *why;
+
+	hf_intake_count(p->intake, HF_COUNT_PCI, -1);
+	off_looks(p, "sysfs does not answer");
+	if (!p->amd ||
+	    hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
+		return;
+	s.driver.timed_out = true;
+	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER);
+	(void)hf_intake_sample(p->intake, &s);
+}
+
+static void looked_devices(void *arg)
+{
+	struct sysfs_probe *p = arg;
+	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
+	size_t nvidia = 0;
+
 	if (!gpus->known) {
 		hf_intake_count(p->intake, HF_COUNT_PCI, -1);
 		off_devices(p, "sysfs shows no PCI bus");
@@ -231,6 +292,7 @@ static void look_devices(void *arg)
 	}
 	for (size_t i = 0; i < gpus->len; i++)
 		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
+	p->amd = gpus->len > nvidia;
 	hf_intake_count(p->intake, HF_COUNT_PCI, (int32_t)(nvidia > 0 ? nvidia : gpus->len));
 	if (gpus->len == 0 && p->gpus_len == 0) {
 		off_devices(p, "no device");
@@ -258,7 +320,8 @@ static void counters_of(const struct hf_sysfs_port *port, uint64_t ret_counters[
 	memcpy(ret_counters, counters, sizeof(counters));
 }
 
-static struct known_port *know_port(struct sysfs_probe *p, const struct hf_sysfs_port *port)
+static struct known_port *know_port(struct sysfs_probe *p, const struct hf_sysfs_port *port,
+				    bool counted)
 {
 	struct known_port *known;
 	uint64_t counters[COUNTERS];
@@ -266,7 +329,7 @@ static struct known_port *know_port(struct sysfs_probe *p, const struct hf_sysfs
 	for (size_t i = 0; i < p->known_len; i++)
 		if (hf_streq(p->known[i].id, port->id))
 			return &p->known[i];
-	if (port->state != PORT_ACTIVE || p->known_len == HF_HEALTH_DEVICES_MAX)
+	if (!counted || port->state != PORT_ACTIVE || p->known_len == HF_HEALTH_DEVICES_MAX)
 		return NULL;
 	known = &p->known[p->known_len++];
 	memset(known, 0, sizeof(*known));
@@ -316,7 +379,7 @@ static void tell_port(struct sysfs_probe *p, struct known_port *known, struct hf
 /* A change of its state is told at once, with the counters of the last time. */
 static bool look_port(struct sysfs_probe *p, const struct hf_sysfs_port *port, bool counters)
 {
-	struct known_port *known = know_port(p, port);
+	struct known_port *known = know_port(p, port, counters);
 	struct hf_health_sample s = sample_of(HF_HEALTH_IB, port->id);
 	bool up = port->state == PORT_ACTIVE, changed;
 
@@ -354,37 +417,98 @@ static void tell_missing(struct sysfs_probe *p, bool counters)
 	}
 }
 
+static void read_ports(void *arg)
+{
+	struct port_bench *bench = arg;
+
+	hf_sysfs_ports(bench->sys_root, bench->counters, &bench->ports);
+}
+
+static void release_ports(void *arg)
+{
+	struct port_bench *bench = arg;
+
+	free(bench->sys_root);
+	free(bench);
+}
+
+/* States each time, counters and word of it every tenth: they take a step of the brain. */
 static void look_ports(void *arg)
 {
 	struct sysfs_probe *p = arg;
-	struct hf_sysfs_ports *ports = &p->found_ports;
 	hf_time now = hf_intake_now(p->intake);
-	bool counters = p->counters_at == HF_TIME_NONE || now - p->counters_at >= COUNTERS_EVERY;
-	bool changed = false;
 
-	hf_sysfs_ports(p->options.sys_root, ports);
+	hf_timer_arm(p->ports, p->options.ports_every);
+	if (!hf_looker_is_free(p->port_looker))
+		return;
+	p->port_bench->counters =
+		p->counters_at == HF_TIME_NONE || now - p->counters_at >= COUNTERS_EVERY;
+	(void)hf_looker_look(p->port_looker);
+}
+
+static void late_ports(void *arg)
+{
+	struct sysfs_probe *p = arg;
+
+	hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB, "sysfs does not answer");
+}
+
+static void looked_ports(void *arg)
+{
+	struct sysfs_probe *p = arg;
+	const struct hf_sysfs_ports *ports = &p->port_bench->ports;
+	bool counters = p->port_bench->counters, changed = false;
+
 	for (size_t i = 0; i < ports->len; i++)
 		changed = look_port(p, &ports->items[i], counters) || changed;
 	tell_missing(p, counters);
 	/* After a change the next counters are a whole span away from what was told with it. */
 	if (counters || changed)
-		p->counters_at = now;
-	if (ports->len > 0 || p->known_len > 0) {
-		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB);
-		hf_timer_arm(p->ports, p->options.ports_every);
-	} else {
+		p->counters_at = hf_intake_now(p->intake);
+	if (ports->len == 0 && p->known_len == 0) {
 		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB,
 			      ports->known ? "no InfiniBand port" : "sysfs shows no InfiniBand");
+		/* One that comes is seen from its counters on. */
+		p->counters_at = HF_TIME_NONE;
 		hf_timer_arm(p->ports, p->options.devices_every);
+	} else if (counters || changed) {
+		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB);
 	}
 }
 
 /* ---- the probe ------------------------------------------------------------------------------------------ */
 
+static void create_lookers(struct sysfs_probe *p)
+{
+	struct hf_looker_options looker = {
+		.intake = p->intake, .deadline = p->options.deadline, .arg = p};
+
+	p->gpu_bench = hf_xcalloc(1, sizeof(*p->gpu_bench));
+	p->gpu_bench->sys_root = hf_xstrdup(p->options.sys_root);
+	p->gpu_bench->proc_root = hf_xstrdup(p->options.proc_root);
+	looker.probe = HF_PROBE_DEVICES;
+	looker.bench = p->gpu_bench;
+	looker.look = read_devices;
+	looker.release = release_devices;
+	looker.looked = looked_devices;
+	looker.late = late_devices;
+	p->device_looker = hf_looker_create(&looker);
+	p->port_bench = hf_xcalloc(1, sizeof(*p->port_bench));
+	p->port_bench->sys_root = hf_xstrdup(p->options.sys_root);
+	looker.probe = HF_PROBE_PORTS;
+	looker.bench = p->port_bench;
+	looker.look = read_ports;
+	looker.release = release_ports;
+	looker.looked = looked_ports;
+	looker.late = late_ports;
+	p->port_looker = hf_looker_create(&looker);
+}
+
 static void start(struct hf_probe *probe)
 {
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 
+	create_lookers(p);
 	p->devices = hf_timer_create(hf_intake_loop(p->intake), look_devices, p);
 	p->ports = hf_timer_create(hf_intake_loop(p->intake), look_ports, p);
 	hf_timer_arm(p->devices, 0);
@@ -407,6 +531,8 @@ static void destroy(struct hf_probe *probe)
 {
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 
+	hf_looker_destroy(p->device_looker);
+	hf_looker_destroy(p->port_looker);
 	hf_timer_destroy(p->devices);
 	hf_timer_destroy(p->ports);
 	free(p);

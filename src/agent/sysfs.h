@@ -9,7 +9,8 @@ HF_BEGIN_DECLS
 
 /*
  * What sysfs and procfs say: devices on the PCI bus and their links, InfiniBand ports, AMD's
- * error counts, drivers.  Only regular files are read, a page of each at most, and none waits.
+ * error counts, drivers.  Only regular files are read, a page of each at most.  Who answers is a
+ * driver, which may ask the device and wait for it, so the probe looks on threads (looker.h).
  * What is written there is a driver's, and a broken device's: a number that is none is not known.
  */
 
@@ -75,7 +76,8 @@ struct hf_sysfs_ports {
 	struct hf_sysfs_port items[HF_HEALTH_DEVICES_MAX];
 	bool known;
 };
-void hf_sysfs_ports(const char *sys_root, struct hf_sysfs_ports *ret_ports);
+/* counters: their states alone are cheaper, by ten files a port; else they are not known. */
+void hf_sysfs_ports(const char *sys_root, bool counters, struct hf_sysfs_ports *ret_ports);
 
 struct hf_sysfs_driver {
 	bool nvidia, amdgpu;             /* the module is loaded */
@@ -94,6 +96,7 @@ struct hf_sysfs_options {
 	const char *sys_root, *proc_root; /* NULL: "/sys", "/proc" */
 	hf_time ports_every;              /* 0: a second */
 	hf_time devices_every;            /* 0: half a minute */
+	hf_time deadline;                 /* of a look; 0: HF_LOOKER_DEADLINE */
 	/* No: the kernel's log tells of PCIe errors (AER) as they happen, and what its counters say
 	 * later would be the same once more.  Where that log cannot be read: yes. */
 	bool aer;

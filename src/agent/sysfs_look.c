@@ -211,12 +211,8 @@ void hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus)
 
 /* ---- ports ---------------------------------------------------------------------------------------------- */
 
-static void look_port(const char *dir, struct hf_sysfs_port *port)
+static void look_counters(const char *dir, struct hf_sysfs_port *port)
 {
-	char text[HF_SYSFS_FILE_MAX + 1];
-
-	port->state = read_at(dir, "state", text) ? hf_sysfs_state(text) : -1;
-	port->phys_state = read_at(dir, "phys_state", text) ? hf_sysfs_state(text) : -1;
 	port->link_downed = number_at(dir, "counters/link_downed");
 	port->overruns = number_at(dir, "counters/excessive_buffer_overrun_errors");
 	port->integrity = number_at(dir, "counters/local_link_integrity_errors");
@@ -226,7 +222,22 @@ static void look_port(const char *dir, struct hf_sysfs_port *port)
 	port->slow_restarts = number_at(dir, "hw_counters/roce_slow_restart");
 }
 
-static void look_ports_of(const char *devices, const char *name, struct hf_sysfs_ports *ports)
+static void look_port(const char *dir, bool counters, struct hf_sysfs_port *port)
+{
+	char text[HF_SYSFS_FILE_MAX + 1];
+
+	port->state = read_at(dir, "state", text) ? hf_sysfs_state(text) : -1;
+	port->phys_state = read_at(dir, "phys_state", text) ? hf_sysfs_state(text) : -1;
+	if (counters) {
+		look_counters(dir, port);
+		return;
+	}
+	port->link_downed = port->overruns = port->integrity = port->symbol_errors =
+		port->recoveries = port->retries = port->slow_restarts = HF_SYSFS_NOT_KNOWN;
+}
+
+static void look_ports_of(const char *devices, const char *name, bool counters,
+			  struct hf_sysfs_ports *ports)
 {
 	char dir[PATH_MAX_HERE], address[HF_HEALTH_DEVICE_MAX];
 
@@ -248,7 +259,7 @@ static void look_ports_of(const char *devices, const char *name, struct hf_sysfs
 			break;
 		if (!hf_health_pci_normalize(address, strlen(address), port->address))
 			memset(port->address, 0, sizeof(port->address));
-		look_port(dir, port);
+		look_port(dir, counters, port);
 		ports->len++;
 	}
 }
@@ -260,7 +271,7 @@ static int by_id(const void *left, const void *right)
 	return strcmp(a->id, b->id);
 }
 
-void hf_sysfs_ports(const char *sys_root, struct hf_sysfs_ports *ret_ports)
+void hf_sysfs_ports(const char *sys_root, bool counters, struct hf_sysfs_ports *ret_ports)
 {
 	char dir[PATH_MAX_HERE];
 	DIR *d;
@@ -274,7 +285,7 @@ void hf_sysfs_ports(const char *sys_root, struct hf_sysfs_ports *ret_ports)
 		return;
 	for (const struct dirent *e; (e = readdir(d)) && ret_ports->len < HF_HEALTH_DEVICES_MAX;) {
 		if (e->d_name[0] != '.')
-			look_ports_of(dir, e->d_name, ret_ports);
+			look_ports_of(dir, e->d_name, counters, ret_ports);
 	}
 	closedir(d);
 	qsort(ret_ports->items, ret_ports->len, sizeof(ret_ports->items[0]), by_id);

@@ -286,7 +286,7 @@ static void drivers_are_found_by_their_modules(void **state)
 	put_gpu(b);
 	put_port(b);
 	hf_sysfs_gpus(b->root, &b->gpus);
-	hf_sysfs_ports(b->root, &b->ports);
+	hf_sysfs_ports(b->root, true, &b->ports);
 	hf_sysfs_render(&b->gpus, &b->ports, &driver, &sb);
 	assert_non_null(strstr(sb.data, "nvidia: loaded, 535.54.03\n"));
 	assert_non_null(strstr(sb.data, "  speed: 32.0 of 32.0 GT/s\n"));
@@ -298,7 +298,7 @@ static void nothing_there_is_not_known_and_no_error(void **state)
 	struct bench *b = *state;
 
 	hf_sysfs_gpus("/nonexistent", &b->gpus);
-	hf_sysfs_ports("/nonexistent", &b->ports);
+	hf_sysfs_ports("/nonexistent", true, &b->ports);
 	assert_false(b->gpus.known || b->ports.known);
 	assert_int_equal(b->gpus.len + b->ports.len, 0);
 }

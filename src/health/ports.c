@@ -14,15 +14,21 @@
 #define DOWN_MIN (30 * HF_SECOND)
 #define WELL_MIN (10 * HF_MINUTE)
 #define MISSING_POLLS 3
+/* Rates are those of a minute: of a shorter span a link that retrains once would be over them. */
+#define RATE_SPAN HF_MINUTE
+#define RECOVERIES_MAX 5
+#define RESTARTS_MAX 600
+/* Ten a second, over ten seconds at least. */
+#define SYMBOLS_SPAN (10 * HF_SECOND)
 
 /* What a track holds for a port. */
 enum {
-	DOWNED,  /* link_downed */
-	FATAL,   /* counters of which any rise is one too many */
-	SYMBOLS, /* symbol errors at the begin of the hour */
-	HOUR,    /* when that was */
-	RECOVERED,
-	RESTARTS,
+	DOWNED,              /* link_downed */
+	FATAL,               /* counters of which any rise is one too many */
+	SYMBOLS,             /* symbol errors at the begin of the hour */
+	HOUR,                /* when that was */
+	RECOVERED,           /* at the begin of the minute: track.at */
+	RESTARTS,            /* likewise */
 	FLAP,                /* the ends of the last two outages: FLAP, FLAP + 1 */
 	FLAPS_ON = FLAP + 2, /* too many of them, until it is well */
 };
@@ -77,6 +83,19 @@ static bool faster(uint64_t rose, hf_time span, uint64_t limit, hf_time per)
 	return span > 0 && rose > 0 && (double)rose * (double)per > (double)limit * (double)span;
 }
 
+static void begin_rates(const struct hf_health_sample *s, struct hf_health_track *t)
+{
+	t->base[RECOVERED] = s->ib.recoveries;
+	t->base[RESTARTS] = s->ib.slow_restarts;
+	t->at = s->at;
+}
+
+/* More than the limit of a minute: within one, as soon as it is passed; over more, by rate. */
+static bool often(uint64_t rose, hf_time span, uint64_t limit)
+{
+	return faster(rose, span < RATE_SPAN ? RATE_SPAN : span, limit, RATE_SPAN);
+}
+
 /* True where one of them says that it is not well. */
 static bool counters(struct hf_health_brain *b, const struct hf_health_sample *s,
 		     struct hf_health_track *t)
@@ -90,11 +109,14 @@ static bool counters(struct hf_health_brain *b, const struct hf_health_sample *s
 		hf_health_find(b, s, HF_HEALTH_CODE_PORT_BLINK, "");
 		bad = true;
 	}
-	slow = faster(rise(s->ib.recoveries, t->base[RECOVERED]), span, 5, HF_MINUTE) ||
-	       faster(rise(s->ib.slow_restarts, t->base[RESTARTS]), span, 10, HF_SECOND) ||
-	       (hour >= HF_SECOND && faster(symbols, hour, 10, HF_SECOND));
+	slow = often(rise(s->ib.recoveries, t->base[RECOVERED]), span, RECOVERIES_MAX) ||
+	       often(rise(s->ib.slow_restarts, t->base[RESTARTS]), span, RESTARTS_MAX) ||
+	       (hour >= SYMBOLS_SPAN && faster(symbols, hour, 10, HF_SECOND));
 	if (slow)
 		fire(b, s, t, HF_HEALTH_CODE_PORT_SLOW);
+	/* What was found counts once: who sees it again must count anew. */
+	if (slow || span >= RATE_SPAN)
+		begin_rates(s, t);
 	if (s->ib.fatal_errors > t->base[FATAL] || symbols > 120) {
 		fire(b, s, t, HF_HEALTH_CODE_PORT_ERRORS);
 		bad = true;
@@ -106,15 +128,16 @@ static void remember(const struct hf_health_sample *s, struct hf_health_track *t
 {
 	t->base[DOWNED] = s->ib.link_downed;
 	t->base[FATAL] = s->ib.fatal_errors;
-	t->base[RECOVERED] = s->ib.recoveries;
-	t->base[RESTARTS] = s->ib.slow_restarts;
+	/* Counters that fell were cleared. */
+	if (!t->primed || s->ib.recoveries < t->base[RECOVERED] ||
+	    s->ib.slow_restarts < t->base[RESTARTS])
+		begin_rates(s, t);
 	if (!t->primed || s->at - (hf_time)t->base[HOUR] >= HF_HOUR ||
 	    s->ib.symbol_errors < t->base[SYMBOLS] ||
 	    s->ib.symbol_errors - t->base[SYMBOLS] > 120) {
 		t->base[SYMBOLS] = s->ib.symbol_errors;
 		t->base[HOUR] = (uint64_t)s->at;
 	}
-	t->at = s->at;
 }
 
 void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_sample *s,

@@ -5,12 +5,15 @@
 of example.com/gpu if nothing else is said.
 
 FOLDER is the kubelet's device-plugins; the devices that the file HEALTH names are Unhealthy, at any
-time.  Messages are written by hand, so that grpcio (Debian: python3-grpcio) is all it needs.
+time.  A kubelet that starts removes the sockets of plugins and waits to be called: this one calls it
+again, as real ones do.  Messages are written by hand, so that grpcio (Debian: python3-grpcio) is all
+it needs.
 """
 
 import os
 import sys
 import threading
+import time
 from concurrent import futures
 
 import grpc
@@ -32,8 +35,7 @@ def devices(bad):
                     for i in range(4))
 
 
-def main():
-    folder, health, resource = (*sys.argv[1:], "example.com/gpu")[:3]
+def watcher(health):
     ended = threading.Event()
 
     def list_and_watch(request, context):
@@ -49,23 +51,48 @@ def main():
                 yield devices(bad)
             ended.wait(LOOK_S)
 
+    return list_and_watch
+
+
+def serve(path, health):
+    if os.path.exists(path):
+        os.unlink(path)
     server = grpc.server(futures.ThreadPoolExecutor(8))
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(
         "v1beta1.DevicePlugin", {
             "GetDevicePluginOptions": grpc.unary_unary_rpc_method_handler(lambda r, c: b""),
-            "ListAndWatch": grpc.unary_stream_rpc_method_handler(list_and_watch),
+            "ListAndWatch": grpc.unary_stream_rpc_method_handler(watcher(health)),
             "Allocate": grpc.unary_unary_rpc_method_handler(lambda r, c: field(1, b"")),
         }),))
-    path = os.path.join(folder, SOCKET)
-    if os.path.exists(path):
-        os.unlink(path)
     server.add_insecure_port("unix:" + path)
     server.start()
-    channel = grpc.insecure_channel("unix:" + os.path.join(folder, "kubelet.sock"))
-    channel.unary_unary("/v1beta1.Registration/Register")(
-        field(1, "v1beta1") + field(2, SOCKET) + field(3, resource), timeout=10)
-    print("registered", flush=True)
-    server.wait_for_termination()
+    return server
+
+
+def register(folder, resource):
+    """Until the kubelet has taken it; False: it has started anew meanwhile."""
+    while os.path.exists(os.path.join(folder, SOCKET)):
+        try:
+            with grpc.insecure_channel("unix:" + os.path.join(folder, "kubelet.sock")) as channel:
+                channel.unary_unary("/v1beta1.Registration/Register")(
+                    field(1, "v1beta1") + field(2, SOCKET) + field(3, resource), timeout=10)
+            print("registered", flush=True)
+            return True
+        except grpc.RpcError as e:
+            print("not registered:", e.code(), flush=True)
+            time.sleep(LOOK_S)
+    return False
+
+
+def main():
+    folder, health, resource = (*sys.argv[1:], "example.com/gpu")[:3]
+    path = os.path.join(folder, SOCKET)
+    while True:
+        server = serve(path, health)
+        if register(folder, resource):
+            while os.path.exists(path):
+                time.sleep(LOOK_S)
+        server.stop(None).wait()
 
 
 main()

@@ -47,10 +47,14 @@ wait_for 300 'containerd does not answer' ctr version
 for image in "$folder"/image-*.tar; do
 	ctr images import "$image"
 done
-kubelet --config "$folder/kubelet.yaml" --kubeconfig "$folder/kubeconfig.admin" \
-	--hostname-override "$name" --node-ip "$address" --root-dir "$root" \
-	--cert-dir "$root/pki" >>"$folder/kubelet.log" 2>&1 &
+# A kubelet that ends is started again, as systemd does: containers live on meanwhile.
+while :; do
+	kubelet --config "$folder/kubelet.yaml" --kubeconfig "$folder/kubeconfig.admin" \
+		--hostname-override "$name" --node-ip "$address" --root-dir "$root" \
+		--cert-dir "$root/pki" >>"$folder/kubelet.log" 2>&1 || true
+	read -r -t 0.5 <> <(:) || true
+done &
 [ -z "$gateway" ] || kube-proxy --config "$folder/kube-proxy.yaml" >>"$folder/kube-proxy.log" 2>&1 &
 wait -n
-echo 'containerd, the kubelet or kube-proxy has ended'
+echo 'containerd or kube-proxy has ended'
 exit 1
