@@ -13,13 +13,13 @@ it needs.
 import os
 import sys
 import threading
-import time
 from concurrent import futures
 
 import grpc
 
 SOCKET = "holdfast-test.sock"
 LOOK_S = 0.2
+NEVER = threading.Event()
 
 
 def field(number, value):
@@ -80,7 +80,7 @@ def register(folder, resource):
             return True
         except grpc.RpcError as e:
             print("not registered:", e.code(), flush=True)
-            time.sleep(LOOK_S)
+            NEVER.wait(LOOK_S)
     return False
 
 
@@ -91,7 +91,7 @@ def main():
         server = serve(path, health)
         if register(folder, resource):
             while os.path.exists(path):
-                time.sleep(LOOK_S)
+                NEVER.wait(LOOK_S)
         server.stop(None).wait()
 
 
