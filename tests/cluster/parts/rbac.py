@@ -25,6 +25,7 @@ OTHER_KINDS = ("tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs")
 LOST_NODES = {("patch", "pods/status"), ("get", "nodes"), ("get", "persistentvolumeclaims")}
 # What MPIJobs have beside pods.
 MPI = ("configmaps", "serviceaccounts", "roles", "rolebindings", "pods/exec")
+SCALER = "horizontalpodautoscalers"
 ACCOUNT = "system:serviceaccount:holdfast-system:holdfast-operator"
 LATE_MS = 500
 LEASE = "1ca428e5.training-operator.kubeflow.org"
@@ -239,7 +240,14 @@ class MpiStory:
         w.api.create("mpijobs", self.ns, mpijob(self.ns, "job"))
 
     def push(self):
-        if len(self.w.pods(self.ns, "job")) < 1 + self.workers or self.workers == 2:
+        pods = self.w.pods(self.ns, "job")
+        if len(pods) < 1 + self.workers:
+            return
+        if self.workers == 2:
+            # The account that was made for it goes with the pod that used it.
+            launcher = next(p for p in pods if p["metadata"]["name"] == "job-launcher")
+            if launcher["spec"].get("serviceAccountName") == "job-launcher":
+                self.w.api.delete("pods", self.ns, "job-launcher")
             return
         self.workers = 2
         self.w.api.patch("mpijobs", self.ns, "job", {"spec": {"mpiReplicaSpecs": {"Worker": {
@@ -249,6 +257,31 @@ class MpiStory:
         launcher["spec"]["serviceAccountName"] = "own"
         self.w.api.patch("mpijobs", self.ns, "job", {"spec": {"mpiReplicaSpecs": {"Launcher": {
             "template": launcher}}}})
+
+
+class ScalerStory:
+    """An elastic job whose bounds change, and that is suspended: so does its autoscaler, and it goes."""
+
+    plural = "pytorchjobs"
+    makes = (SCALER,)
+
+    def __init__(self, w):
+        self.w, self.ns, self.most = w, w.namespace(), 3
+        job = pytorchjob("job", self.ns, 1)
+        del job["spec"]["pytorchReplicaSpecs"]["Master"]
+        job["spec"]["elasticPolicy"] = {"minReplicas": 1, "maxReplicas": 3, "metrics": [
+            {"type": "Resource", "resource": {"name": "cpu", "target": {
+                "type": "Utilization", "averageUtilization": 80}}}]}
+        w.api.create("pytorchjobs", self.ns, job)
+
+    def push(self):
+        found = self.w.api.find(SCALER, self.ns, "job")
+        if not found or found["spec"]["maxReplicas"] != self.most:
+            return
+        change = {"runPolicy": {"suspend": True}}
+        if self.most == 3:
+            self.most, change = 4, {"elasticPolicy": {"maxReplicas": 4}}
+        self.w.api.patch("pytorchjobs", self.ns, "job", {"spec": change})
 
 
 class Conflicts(Story):
@@ -319,14 +352,15 @@ def one_right_less(w, role, verb, resource, namespaced):
     flags = ["--leader-elect"] if namespaced else []
     if (verb, resource) == ("create", "leases"):
         w.api.delete("leases", "holdfast-system", LEASE)
-    replies = verb == "get" and resource in ("pods", "services", *MPI)
+    replies = verb == "get" and resource in ("pods", "services", SCALER, *MPI)
     conflicts = (verb, resource) == ("get", "pytorchjobs")
     with Proxy(w.cluster.port(API), LATE_MS if replies or conflicts else 0) as proxy:
         config = w.cluster.kubeconfig("less", token=token, port=proxy.port)
         o = w.operator(f"without-{verb}-{resource.replace('/', '-')}", config=config, flags=flags,
                        env={"MY_POD_NAMESPACE": "holdfast-system"}, start=False)
         o.start(ready_s=0)
-        story = (MpiStory if resource in MPI else Conflicts if conflicts else Story)(w)
+        story = (MpiStory if resource in MPI else ScalerStory if resource == SCALER else
+                 Conflicts if conflicts else Story)(w)
         if replies:
             story = LostReplies(w, proxy, story)
 
