@@ -44,12 +44,13 @@ static const struct hf_field_table owner_table = HF_FIELD_TABLE(owner_fields, st
 
 struct stamps {
 	uint64_t present;
-	const char *generation, *attempt, *incident;
+	const char *generation, *attempt, *incident, *avoids;
 };
 static const struct hf_field stamps_fields[] = {
 	HF_FIELD_STRING(HF_ANNOTATION_GENERATION, struct stamps, generation, 0, 0),
 	HF_FIELD_STRING(HF_ANNOTATION_ATTEMPT, struct stamps, attempt, 0, 0),
 	HF_FIELD_STRING(HF_ANNOTATION_INCIDENT, struct stamps, incident, 0, 0),
+	HF_FIELD_STRING(HF_ANNOTATION_AVOIDS, struct stamps, avoids, 0, 0),
 };
 static const struct hf_field_table stamps_table = HF_FIELD_TABLE(stamps_fields, struct stamps);
 
@@ -366,6 +367,7 @@ static void put_stamps(const struct stamps *stamps, struct hf_pod *pod)
 	pod->generation = number_or(stamps->generation, -1);
 	pod->attempt = number_or(stamps->attempt, -1);
 	pod->incident = number_or(stamps->incident, -1);
+	pod->avoids = stamps->avoids;
 	pod->stamped = pod->generation >= 0 && pod->attempt >= 0 && pod->incident >= 0;
 	if (!pod->stamped)
 		pod->generation = pod->attempt = pod->incident = 0;

@@ -4,6 +4,7 @@
 #include "core/brain_internal.h"
 
 #include "base/str.h"
+#include "core/names.h"
 
 /*
  * Keep off nodes that this job has had bad luck with: lost ones, those with a failed device, and
@@ -26,6 +27,23 @@ static bool is_bad_luck(const struct hf_brain *b, const struct hf_record *record
 	if (record->cause == HF_CLASS_DEVICE)
 		return b->job.recovery.avoid_devices;
 	return hf_streq(record->reason, HF_REASON_NODE_LOST) || record->cause == HF_CLASS_ADMISSION;
+}
+
+/* What was a must is written on the pod, which keeps it when that is over: unplaced.c. */
+static void note_musts(struct hf_edits *edits, size_t first)
+{
+	size_t last = edits->len;
+	struct hf_edit note = {.kind = HF_EDIT_ANNOTATION, .name = HF_ANNOTATION_AVOIDS};
+
+	for (size_t i = first; i < last; i++) {
+		if (edits->items[i].number == 0)
+			continue;
+		note.value = note.value ? hf_arena_printf(edits->arena, "%s,%s", note.value,
+							  edits->items[i].name)
+					: edits->items[i].name;
+	}
+	if (note.value)
+		hf_edits_add(edits, &note);
 }
 
 void hf_avoid_nodes(struct hf_brain *b, int role, struct hf_edits *edits)
@@ -52,4 +70,5 @@ void hf_avoid_nodes(struct hf_brain *b, int role, struct hf_edits *edits)
 		if (!known)
 			hf_edits_add(edits, &edit);
 	}
+	note_musts(edits, first);
 }

@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "core/brain_internal.h"
 #include "core/framework.h"
+#include "core/names.h"
 #include "harness/test.h"
 
 #include <string.h>
@@ -78,11 +79,14 @@ static void a_device_that_is_out_of_service_must_be_avoided(void **state)
 	world.seen.sick = sick;
 	world.seen.sick_len = 1;
 	hf_avoid_nodes(&world.brain, 0, &world.edits);
-	assert_int_equal(world.edits.len, 2);
+	assert_int_equal(world.edits.len, 3);
 	/* The stricter of two reasons counts. */
 	assert_string_equal(world.edits.items[0].name, "n2");
 	assert_int_equal(world.edits.items[0].number, 1);
 	assert_int_equal(world.edits.items[1].number, 0);
+	/* The pod says so itself. */
+	assert_string_equal(world.edits.items[2].name, HF_ANNOTATION_AVOIDS);
+	assert_string_equal(world.edits.items[2].value, "n2");
 	hf_arena_destroy(world.arena);
 }
 

@@ -112,9 +112,10 @@ struct hf_brain {
 
 	struct hf_condition *conditions;
 	size_t conditions_len, conditions_cap;
-	bool settling;       /* a verdict waits for its cause */
-	bool gave_way;       /* one was withdrawn in this step, for a cause that is still there */
-	const char *blocker; /* what keeps a pod of a lost node, or one that is stuck; NULL: none */
+	bool settling; /* a verdict waits for its cause */
+	bool gave_way; /* one was withdrawn in this step, for a cause that is still there */
+	const char *
+		blocker; /* what keeps a pod of a lost node, one that is stuck, or that no node takes; NULL: none */
 	bool restarting;     /* something was restarted in this step … */
 	int restarting_role; /* … in this role first */
 	int32_t restarting_count;

@@ -21,6 +21,8 @@ HF_BEGIN_DECLS
 #define HF_ANNOTATION_GENERATION "holdfast.dev/generation"
 #define HF_ANNOTATION_ATTEMPT "holdfast.dev/attempt"
 #define HF_ANNOTATION_INCIDENT "holdfast.dev/incident"
+/* On a pod: the nodes that it must not go to because of their devices, parted by commas. */
+#define HF_ANNOTATION_AVOIDS "holdfast.dev/avoids"
 /* On a job: restart what the value names.  "<RFC 3339 time>" or "<time> <type>-<index>";
  * each new value is acted on once. */
 #define HF_ANNOTATION_RESTART "holdfast.dev/restart"

@@ -23,7 +23,7 @@ struct hf_node {
 	hf_time news_at; /* the last sign of its kubelet's life among them; NONE: none */
 };
 
-/* ---- nodes: node.c, lost.c, stuck.c, avoid.c ----------------------------------------------- */
+/* ---- nodes: node.c, lost.c, stuck.c, avoid.c, unplaced.c ----------------------------------------------- */
 
 /* The node that the pod is bound to; NULL: not bound, or nothing is known of it. */
 const struct hf_node *hf_node_of(struct hf_brain *b, const struct hf_pod *pod);
@@ -75,6 +75,9 @@ bool hf_lost_unseen(struct hf_brain *b, const char *type);
 
 /* Pods that are past their deadline on a node that is reachable: said and shown, never forced. */
 void hf_stuck_step(struct hf_brain *b);
+
+/* Pods that no node takes and that a must keeps off some: shown, and made anew when that is over. */
+void hf_unplaced_step(struct hf_brain *b);
 
 /* Keep a pod of the role off the nodes that its job has had bad luck with. */
 void hf_avoid_nodes(struct hf_brain *b, int role, struct hf_edits *edits);

@@ -90,6 +90,7 @@ struct hf_pod {
 	int64_t generation; /* holdfast.dev/generation */
 	int64_t attempt;    /* holdfast.dev/attempt */
 	int64_t incident;   /* holdfast.dev/incident */
+	const char *avoids; /* holdfast.dev/avoids; NULL: it may go anywhere */
 
 	enum hf_pod_phase phase;
 	const char *reason;  /* status.reason: "Evicted", "NodeShutdown", … */

@@ -179,6 +179,8 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_NODE_UNREACHABLE "holdfast.dev/NodeUnreachable"
 /* A pod is past the end of its grace, and its node, which is reachable, has not let go of it. */
 #define HF_COND_POD_STUCK "holdfast.dev/PodStuckTerminating"
+/* No node takes a pod, which is kept off some because of their devices. */
+#define HF_COND_POD_UNPLACED "holdfast.dev/PodUnschedulable"
 #define HF_COND_NAME_TAKEN "holdfast.dev/NameTaken" /* of a rank, by another owner's object */
 
 /* On a pod that we gave up: its node is lost. */

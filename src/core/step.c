@@ -199,6 +199,8 @@ static void run(struct hf_brain *b)
 		decide_ends(b);
 	if (hf_cond_finished(b))
 		return;
+	if (!hf_verdict_pending(b))
+		hf_unplaced_step(b);
 	hf_phase_step(b);
 	hf_counts_take(b);
 	hf_counts_write(b);
@@ -231,6 +233,7 @@ static void decide(struct hf_brain *b)
 			hf_suspend(b);
 			hf_counts_write(b);
 			hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
+			hf_cond_lower(b, HF_COND_POD_UNPLACED, NULL, NULL);
 			hf_lost_step(b);
 			hf_stuck_step(b);
 			hf_extras_drop(b, HF_LIFE_SUSPENDED);

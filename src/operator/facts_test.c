@@ -566,6 +566,26 @@ static void test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for(voi
 	assert_false(brain.gone[0].no_execute);
 }
 
+static void test_a_strangers_pod_frees_a_name_too(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_doc *pod;
+
+	start_on_a(bench, node_doc("a", 5, "True",
+				   "\"taints\":[{\"key\":\"x\",\"effect\":\"NoExecute\"}]"));
+	for (int i = 0; i < 2; i++) {
+		pod = pod_doc("ddp-worker-1", "uid-stranger", 120 + i, "u-9",
+			      "},\"spec\":{\"nodeName\":\"a\"},\"status\":{\"phase\":\"Running\"");
+		fake_event(watch_of(bench, "pods"), i == 0 ? HF_EVENT_ADDED : HF_EVENT_DELETED,
+			   pod);
+		turn_for(bench, HF_SECOND);
+	}
+	step_again(bench);
+	assert_int_equal(brain.n_gone, 1);
+	assert_string_equal(brain.gone_names[0], "ddp-worker-1");
+	assert_true(brain.gone[0].no_execute);
+}
+
 static void test_the_last_holder_of_a_name_counts(void **state)
 {
 	struct bench *bench = *state;
@@ -628,6 +648,7 @@ int main(void)
 		N(test_what_stood_there_when_we_came_may_have_been_said_just_then),
 		N(test_a_name_that_was_freed_is_told_for_a_while),
 		N(test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for),
+		N(test_a_strangers_pod_frees_a_name_too),
 		N(test_the_last_holder_of_a_name_counts),
 		N(test_a_gap_in_the_watch_of_pods_is_told),
 	};

@@ -116,9 +116,10 @@ static char *job_key(const struct hf_kind *kind, const char *ns, const char *nam
 	return hf_xasprintf("%s/%s/%s", kind->resource->plural, ns, name);
 }
 
-/* A stranger's object may hold or free a name that a job waits for: "<job>-<type>-<index>", or with
- * one word behind the job's. */
-static void enqueue_by_name(struct hf_operator *op, const char *ns, const char *name)
+void hf_operator_each_by_name(struct hf_operator *op, const char *ns, const char *name,
+			      void (*fn)(void *arg, const struct hf_kind *kind,
+					 const struct hf_cache_entry *job),
+			      void *arg)
 {
 	HF_AUTOFREE char *job = hf_xstrdup(name);
 
@@ -129,13 +130,20 @@ static void enqueue_by_name(struct hf_operator *op, const char *ns, const char *
 			return;
 		*dash = '\0';
 		for (size_t i = 0; i < op->n_kinds; i++) {
-			if (hf_cache_get(op->kinds[i].cache, ns, job) != NULL) {
-				HF_AUTOFREE char *key = job_key(&op->kinds[i], ns, job);
+			const struct hf_cache_entry *entry =
+				hf_cache_get(op->kinds[i].cache, ns, job);
 
-				enqueue(op, key);
-			}
+			if (entry != NULL)
+				fn(arg, &op->kinds[i], entry);
 		}
 	}
+}
+
+static void enqueue_job(void *arg, const struct hf_kind *kind, const struct hf_cache_entry *job)
+{
+	HF_AUTOFREE char *key = job_key(kind, job->ns, job->name);
+
+	enqueue(arg, key);
 }
 
 void hf_operator_namespace_ends(struct hf_operator *op, const char *ns)
@@ -262,7 +270,8 @@ static void object_changed(void *arg, enum hf_cache_change change,
 		if (key != NULL && key != last)
 			enqueue_gathering(kind->op, key, calm);
 		else if (view != NULL && key == NULL)
-			enqueue_by_name(kind->op, both[i]->ns, both[i]->name);
+			hf_operator_each_by_name(kind->op, both[i]->ns, both[i]->name, enqueue_job,
+						 kind->op);
 		last = key;
 	}
 }

@@ -223,6 +223,12 @@ void hf_operator_heard(struct hf_operator *op, const struct hf_reply *reply);
 /* kinds.c: begin with every kind that can be begun with; called whenever a cache is filled. */
 void hf_operator_check_synced(struct hf_operator *op);
 void hf_operator_enqueue_kind(struct hf_kind *kind);
+/* The jobs that may want a name: a stranger's object may hold or free "<job>-<type>-<index>", or a
+ * name with one word behind the job's. */
+void hf_operator_each_by_name(struct hf_operator *op, const char *ns, const char *name,
+			      void (*fn)(void *arg, const struct hf_kind *kind,
+					 const struct hf_cache_entry *job),
+			      void *arg);
 /* Step the job: as soon as its size allows, or in so long. */
 void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);

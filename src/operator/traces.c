@@ -141,32 +141,56 @@ static void expire(struct hf_traces *traces, const char *uid)
 		hf_map_remove(traces->jobs, uid);
 }
 
-/* The pods of jobs only: others have controllers too. */
-static void bury(struct hf_traces *traces, const struct hf_cache_entry *entry)
-{
-	const struct hf_view *view = entry->view;
-	const char *uid = view->controller_uid, *name = entry->name;
-	struct grave *grave;
-	struct hf_map *graves;
+struct burial {
+	struct hf_traces *traces;
+	const struct hf_cache_entry *pod;
+};
 
-	if (uid == NULL || hf_str_is_empty(view->node) ||
-	    hf_map_get(traces->op->job_keys, uid) == NULL)
-		return;
+static void bury_for(const struct burial *burial, const char *uid)
+{
+	struct hf_traces *traces = burial->traces;
+	const struct hf_view *view = burial->pod->view;
+	struct hf_map *graves;
+	struct grave *grave;
+
 	expire(traces, uid);
 	if (traces->len >= HF_TRACES_MAX)
 		forget_all(traces);
 	graves = graves_of(traces, uid);
 	/* The last one of a name counts, and stands last. */
-	if (hf_map_remove(graves, name))
+	if (hf_map_remove(graves, burial->pod->name))
 		traces->len--;
 	grave = hf_xcalloc(1, sizeof(*grave));
 	grave->at = hf_loop_mono(traces->op->loop);
 	grave->no_execute = hf_nodes_evicts(traces->op->facts.nodes, view->node);
 	grave->node = hf_xstrdup(view->node);
-	bool put = hf_map_put(graves, name, grave);
+	bool put = hf_map_put(graves, burial->pod->name, grave);
 
 	hf_assert(put);
 	traces->len++;
+}
+
+static void bury_stranger(void *arg, const struct hf_kind *kind, const struct hf_cache_entry *job)
+{
+	(void)kind;
+	bury_for(arg, job->uid);
+}
+
+/* A timer asks for the name alone: so a stranger's pod matters to the job that waits for its name,
+ * and that of a job that was before. */
+static void bury(struct hf_traces *traces, const struct hf_cache_entry *entry)
+{
+	struct burial burial = {traces, entry};
+	const struct hf_view *view = entry->view;
+
+	if (hf_str_is_empty(view->node))
+		return;
+	if (view->controller_uid != NULL &&
+	    hf_map_get(traces->op->job_keys, view->controller_uid) != NULL)
+		bury_for(&burial, view->controller_uid);
+	else
+		hf_operator_each_by_name(traces->op, entry->ns, entry->name, bury_stranger,
+					 &burial);
 }
 
 void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *before,

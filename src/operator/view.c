@@ -181,6 +181,7 @@ static void put_pod(struct packer *packer, const struct hf_pod *pod)
 	put_number(packer, pod->generation);
 	put_number(packer, pod->attempt);
 	put_number(packer, pod->incident);
+	put_text(packer, pod->avoids);
 	put_number(packer, pod->phase);
 	put_text(packer, pod->reason);
 	put_text(packer, pod->message);
@@ -383,6 +384,7 @@ void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_p
 	pod.generation = get_number(&unpacker);
 	pod.attempt = get_number(&unpacker);
 	pod.incident = get_number(&unpacker);
+	pod.avoids = get_text(&unpacker);
 	pod.phase = (enum hf_pod_phase)get_number(&unpacker);
 	pod.reason = get_text(&unpacker);
 	pod.message = get_text(&unpacker);

@@ -35,7 +35,8 @@ static const char full[] =
 	"\"resourceVersion\":\"5\",\"creationTimestamp\":\"1969-12-31T23:59:59Z\","
 	"\"deletionTimestamp\":\"2026-01-01T00:02:00Z\",\"deletionGracePeriodSeconds\":0,"
 	"\"finalizers\":[\"a/b\",\"True\"],\"annotations\":{\"holdfast.dev/generation\":\"3\","
-	"\"holdfast.dev/attempt\":\"200\",\"holdfast.dev/incident\":\"70000\"},"
+	"\"holdfast.dev/attempt\":\"200\",\"holdfast.dev/incident\":\"70000\","
+	"\"holdfast.dev/avoids\":\"n7,n8\"},"
 	"\"ownerReferences\":[{\"uid\":\"u-1\",\"controller\":true}]},"
 	"\"spec\":{\"nodeName\":\"a\",\"tolerations\":[{\"key\":"
 	"\"node.kubernetes.io/unreachable\",\"operator\":\"Exists\",\"effect\":\"NoExecute\","
@@ -103,6 +104,7 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 	assert_int_equal(a->generation, b->generation);
 	assert_int_equal(a->attempt, b->attempt);
 	assert_int_equal(a->incident, b->incident);
+	same(a->avoids, b->avoids);
 	assert_int_equal(a->phase, b->phase);
 	same(a->reason, b->reason);
 	same(a->message, b->message);

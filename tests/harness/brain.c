@@ -235,6 +235,8 @@ void brain_step(struct brain *b)
 		b->seen_extras[place(b, i, b->extras_len)] = b->extras[i].extra;
 	}
 	b->seen = (struct hf_observed){
+		.sick = b->sick,
+		.sick_len = b->sick_len,
 		.extras = b->seen_extras,
 		.extras_len = b->extras_len,
 		.extras_unknown = b->blind ? ~0u : 0,

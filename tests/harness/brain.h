@@ -75,7 +75,9 @@ struct brain {
 	size_t gone_len;
 	struct hf_claim_seen claims[4];
 	size_t claims_len;
-	bool blind;            /* whoever looks does not watch nodes */
+	bool blind;              /* whoever looks does not watch nodes */
+	const char *const *sick; /* nodes of records whose devices are out of service */
+	size_t sick_len;
 	bool claims_exclusive; /* those that are asked for turn out to be so */
 	/* what the last step was given, in whatever order the test wants */
 	struct hf_pod seen_pods[BRAIN_PODS_MAX];

@@ -717,6 +717,7 @@ void sim_check_touched(struct sim *sim, struct hf_doc *doc)
 		job = sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc)));
 	if (job != NULL) {
 		job->touched = true;
+		job->touched_at = sim_now(sim);
 		job->deeds++;
 	}
 }

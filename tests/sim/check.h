@@ -41,6 +41,7 @@ struct sim_pod_truth {
 	bool forced;  /* the operator deleted it without grace */
 	bool tainted; /* its node kept pods off when it went */
 	hf_time made_at, gone_at;
+	hf_time unplaced_since; /* no node takes it; 0: it has one */
 	bool failed;
 	bool failed_alone; /* and was not disrupted when it did */
 	unsigned restarts; /* in place, by the kubelet */
@@ -63,6 +64,7 @@ struct sim_job_truth {
 	int64_t ours;                          /* ends that the operator asked for */
 	int64_t made;                          /* pods and services */
 	int64_t writes, deeds;                 /* requests of the operator; what people did */
+	hf_time touched_at;                    /* the last time */
 	hf_time must_fail_by, must_fail_since; /* monotonic; 0: it need not */
 };
 
@@ -81,6 +83,8 @@ void sim_check_process_starts(struct sim *sim, const char *pod_uid);
 void sim_check_process_ends(struct sim *sim, const char *pod_uid);
 /* It was killed for its memory: that is the application's, whatever else is. */
 void sim_check_oom(struct sim *sim, const char *pod_uid);
+/* No node takes it, and its scheduler has said so; each time that it looks. */
+void sim_check_unplaced(struct sim *sim, const char *pod_uid);
 void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
 /* Its node is, or was for a while, unable to speak for it. */
 void sim_check_away(struct sim *sim, const char *pod_uid);

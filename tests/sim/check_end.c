@@ -105,25 +105,6 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 	check_budget(sim, job, status, "device", device);
 }
 
-/* Nodes whose devices failed for good are kept off for a day: where these are all that a job may go
- * to, it waits for somebody. */
-static bool waits_for_a_node(struct sim *sim, const char *job_uid)
-{
-	const char *key;
-	void *value;
-
-	for (size_t it = 0; sim->dice.seen[SIM_DEVICE_FAILED] > 0 &&
-			    hf_map_next(sim->checks->pods, &it, &key, &value);) {
-		const struct sim_pod_truth *pod = value;
-		struct hf_doc *doc = hf_local_peek(sim->local, &hf_pods, "default", pod->name);
-
-		if (!pod->gone && pod->node[0] == '\0' && hf_streq(pod->job_uid, job_uid) &&
-		    sim_node_for(sim, hf_json_get(hf_doc_json(doc), "spec")) == NULL)
-			return true;
-	}
-	return false;
-}
-
 /* Liveness: when faults stop, every job ends, or is suspended with nothing running. */
 static void check_job_settled(void *arg, struct hf_doc *doc)
 {
@@ -136,8 +117,7 @@ static void check_job_settled(void *arg, struct hf_doc *doc)
 	sim_check_writes(sim, sim_job_truth(sim, hf_doc_uid(doc)));
 	if (sim_terminal_of(status) != NULL || sim_job_truth(sim, hf_doc_uid(doc))->not_ours)
 		return;
-	if ((!suspend || !sim_condition_is(status, "Suspended")) &&
-	    !waits_for_a_node(sim, hf_doc_uid(doc)))
+	if (!suspend || !sim_condition_is(status, "Suspended"))
 		sim_fail(sim, "liveness", "%s is neither finished nor suspended", hf_doc_name(doc));
 }
 
@@ -166,7 +146,7 @@ static void check_pod_settled(void *arg, struct hf_doc *doc)
 
 	if (job->gone)
 		sim_fail(sim, "liveness", "%s outlives its job", pod->name);
-	else if (stored != NULL && job->terminal == NULL && !waits_for_a_node(sim, job->uid))
+	else if (stored != NULL && job->terminal == NULL)
 		sim_fail(sim, "liveness", "%s is left of suspended job %s", pod->name, job->name);
 }
 

@@ -161,6 +161,49 @@ static void check_lost(struct sim *sim, const struct sim_node *node)
 	}
 }
 
+/* --- 34, of nodes that are avoided: who waits for no other node says so ------------------------ */
+
+/* The delete of a pod that is made anew, and what comes with its word. */
+#define TOLD_WITHIN (5 * HF_SECOND)
+
+static bool is_about_to_change(struct sim *sim, const struct sim_job_truth *job,
+			       const struct sim_pod_truth *pod, struct hf_doc *stored)
+{
+	HF_AUTO_JSON status = sim_status(stored);
+	hf_time since =
+		job->touched_at > pod->unplaced_since ? job->touched_at : pod->unplaced_since;
+
+	return sim_now(sim) - since < TOLD_WITHIN || pod->ended || job->terminal != NULL ||
+	       hf_json_path(hf_doc_json(stored), "metadata", "deletionTimestamp", NULL) != NULL ||
+	       hf_json_true(hf_json_path(hf_doc_json(stored), "spec", "runPolicy", "suspend", NULL),
+			    false) ||
+	       hf_json_path(status, "recovery", "verdict", NULL) != NULL;
+}
+
+void sim_check_unplaced(struct sim *sim, const char *pod_uid)
+{
+	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	struct hf_doc *object = hf_local_peek(sim->local, &hf_pods, "default", pod->name);
+	struct hf_doc *stored = job == NULL || job->gone ? NULL : sim_job_peek(sim, job->name);
+
+	if (pod->unplaced_since == 0)
+		pod->unplaced_since = sim_now(sim);
+	if (!works_well(sim) || stored == NULL || job->not_ours || object == NULL ||
+	    hf_json_path(hf_doc_json(object), "metadata", "annotations", "holdfast.dev/avoids",
+			 NULL) == NULL ||
+	    is_about_to_change(sim, job, pod, stored))
+		return;
+	HF_AUTO_JSON status = sim_status(stored);
+
+	if (!sim_condition_is(status, "holdfast.dev/PodUnschedulable"))
+		sim_fail(sim, "34 liveness",
+			 "%s is kept off nodes, no other takes it for %lld s, and %s does not say "
+			 "so",
+			 pod->name, (long long)((sim_now(sim) - pod->unplaced_since) / HF_SECOND),
+			 job->name);
+}
+
 /* --- 32: what a restart may cost ----------------------------------------------------------------- */
 
 void sim_check_cost(struct sim *sim, const struct hf_request *request)

@@ -47,6 +47,7 @@ struct sim_pod {
 	enum pod_state state;
 	bool deleted; /* its object has a deletionTimestamp */
 	bool process;
+	bool unplaced;   /* no node takes it: the scheduler has said so */
 	bool power_lost; /* its process went with the machine */
 	hf_time grace;
 	char started[HF_TIME_TEXT_MAX]; /* when its kubelet took it on */
@@ -271,6 +272,12 @@ static void pod_bind(struct sim_pod *pod)
 
 	if (node == NULL) {
 		hf_timer_arm(pod->timer, SCHEDULE_AGAIN);
+		/* It is told once. */
+		if (!pod->unplaced)
+			sim_pod_mark(sim, pod->name, "PodScheduled", "False", "Unschedulable",
+				     NULL);
+		pod->unplaced = true;
+		sim_check_unplaced(sim, pod->uid);
 		return;
 	}
 	snprintf(text, sizeof(text),
@@ -291,6 +298,8 @@ static void pod_bind(struct sim_pod *pod)
 		return;
 	}
 	sim_check_bound(sim, pod->uid, node->name);
+	if (pod->unplaced)
+		sim_pod_mark(sim, pod->name, "PodScheduled", "True", "", NULL);
 	sim_device_pod(node, pod->name, pod->uid, false);
 	if (!sim_node_alive(node))
 		sim_check_away(sim, pod->uid);

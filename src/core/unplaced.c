@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "core/brain_internal.h"
+
+#include "base/str.h"
+#include "core/framework.h"
+#include "core/names.h"
+
+#include <string.h>
+
+/*
+ * Pods that no node takes, and that a must of ours keeps off some (avoid.c).  Where Kueue or the user
+ * has left nothing else, the job waits for what keeps it off to be over: that is said, and looked for,
+ * for a pod keeps the affinity that it was made with.  It never ran, so making it anew costs nothing.
+ */
+
+/* Nobody tells of an agent whose node has no pod of the job. */
+#define LOOK_SECONDS 30
+
+struct unplaced {
+	int32_t count;
+	int role; /* of the first */
+	int32_t index;
+	const char *nodes;
+};
+
+/* The names that a pod made now would be kept off by a must. */
+static struct hf_edits musts_of(struct hf_brain *b, int role)
+{
+	struct hf_edits all, musts;
+
+	hf_edits_init(&all, &b->shared, b->arena);
+	hf_edits_init(&musts, &b->shared, b->arena);
+	hf_avoid_nodes(b, role, &all);
+	for (size_t i = 0; i < all.len; i++) {
+		if (all.items[i].kind == HF_EDIT_AVOID_NODE && all.items[i].number != 0)
+			hf_edits_add(&musts, &all.items[i]);
+	}
+	return musts;
+}
+
+static bool is_waiting(const struct hf_slot *slot)
+{
+	const struct hf_pod *pod = slot->pod;
+
+	if (!pod || !slot->current || slot->succeeded || hf_str_is_empty(pod->avoids) ||
+	    pod->phase != HF_POD_PENDING || pod->node || pod->deletion_time != HF_TIME_NONE)
+		return false;
+	for (size_t i = 0; i < pod->conditions_len; i++) {
+		if (hf_streq(pod->conditions[i].type, "PodScheduled"))
+			return hf_streq(pod->conditions[i].reason, "Unschedulable");
+	}
+	return false;
+}
+
+/* One of the names, which commas part, is none of the musts any more. */
+static bool is_over(const char *avoids, const struct hf_edits *musts)
+{
+	for (const char *at = avoids; *at != '\0';) {
+		size_t len = strcspn(at, ",");
+		bool found = false;
+
+		for (size_t i = 0; i < musts->len && !found; i++) {
+			const char *name = musts->items[i].name;
+
+			found = strlen(name) == len && strncmp(name, at, len) == 0;
+		}
+		if (!found)
+			return true;
+		at += len;
+		at += *at == ',';
+	}
+	return false;
+}
+
+static void show(struct hf_brain *b, const struct unplaced *unplaced)
+{
+	const char *rank = hf_rank_name(b->arena, b->crews[unplaced->role].type, unplaced->index);
+	const char *message = hf_arena_printf(
+		b->arena,
+		"no node takes %d pod(s), %s first, which may not go to %s: a device is out of "
+		"service there",
+		unplaced->count, rank, unplaced->nodes);
+
+	if (!hf_cond_is_true(b, HF_COND_POD_UNPLACED))
+		hf_event(b, true, "PodUnschedulable", message);
+	hf_cond_set(b, HF_COND_POD_UNPLACED, true, "NodesAvoided", message);
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
+	hf_say(b, b->now, HF_TOPIC_NEXT,
+	       "they are made anew when a device of these is mended, a day after it failed at the "
+	       "latest; another node that the job may use helps at once");
+	hf_wake(b, hf_time_add(b->now, hf_seconds(LOOK_SECONDS)));
+	b->blocker = message;
+}
+
+void hf_unplaced_step(struct hf_brain *b)
+{
+	struct unplaced unplaced = {0};
+
+	if (hf_lost_unseen(b, HF_COND_POD_UNPLACED))
+		return;
+	for (int r = 0; r < b->crews_len; r++) {
+		struct hf_edits musts = {0};
+		bool known = false;
+
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			const struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (!is_waiting(slot))
+				continue;
+			if (!known)
+				musts = musts_of(b, r);
+			known = true;
+			if (is_over(slot->pod->avoids, &musts))
+				hf_restart_replica(b, r, i);
+			else if (unplaced.count++ == 0)
+				unplaced = (struct unplaced){1, r, i, slot->pod->avoids};
+		}
+	}
+	if (unplaced.count > 0)
+		show(b, &unplaced);
+	else
+		hf_cond_lower(b, HF_COND_POD_UNPLACED, "PodsPlaced",
+			      "No pod of the job waits for a node that it is kept off.");
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include <string.h>
+
+static struct brain b;
+
+static const struct hf_pod_condition refused = {
+	.type = "PodScheduled", .status = "False", .reason = "Unschedulable"};
+static const char *const sick[] = {"n8", "n7"};
+
+/* A device of n7 failed, and of n8 later; demo-hand-0 is kept off both, and no node takes it. */
+static struct brain_pod *wait_for_a_node(void)
+{
+	static const struct hf_record records[] = {
+		{.incident = 2, .cause = HF_CLASS_DEVICE, .node = "n8"},
+		{.incident = 1, .cause = HF_CLASS_DEVICE, .node = "n7"},
+	};
+	struct hf_ledger *ledger;
+	struct brain_pod *pod;
+
+	brain_init(&b, &brain_kind, 0, 2);
+	brain_run_up(&b);
+	ledger = &b.view.status.ledger;
+	ledger->incident = (struct hf_incident){
+		.id = 2, .opened_at = b.now, .cause = HF_CLASS_DEVICE, .charged = HF_BUDGET_DEVICE};
+	for (size_t i = 0; i < HF_ARRAY_LEN(records); i++) {
+		ledger->records[i] = records[i];
+		ledger->records[i].generation = 1;
+		ledger->records[i].detected_at = b.now;
+		ledger->records[i].decided_at = b.now;
+		ledger->records[i].running_at = HF_TIME_NONE;
+	}
+	ledger->records_len = HF_ARRAY_LEN(records);
+	pod = brain_pod(&b, "demo-hand-0");
+	pod->pod.phase = HF_POD_PENDING;
+	pod->node[0] = '\0';
+	pod->pod.avoids = "n8,n7";
+	pod->condition = refused;
+	pod->pod.conditions_len = 1;
+	b.sick = sick;
+	b.sick_len = HF_ARRAY_LEN(sick);
+	return pod;
+}
+
+static const struct hf_condition *shown(void)
+{
+	return hf_status_condition(&b.plan.status, HF_COND_POD_UNPLACED);
+}
+
+static void it_is_shown_once_and_looked_at_again(void **state)
+{
+	(void)state;
+	wait_for_a_node();
+	brain_step(&b);
+	assert_string_equal(shown()->status, "True");
+	assert_non_null(strstr(shown()->message, "hand-0 first, which may not go to n8,n7"));
+	assert_non_null(brain_event(&b, "PodUnschedulable"));
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "which may not go to n8,n7"));
+	assert_true(b.plan.wake_at <= b.now + 30 * HF_SECOND);
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	brain_write_status(&b);
+	brain_after(&b, 30);
+	brain_step(&b);
+	assert_null(brain_event(&b, "PodUnschedulable"));
+	assert_true(b.plan.wake_at <= b.now + 30 * HF_SECOND);
+	brain_release(&b);
+}
+
+static void one_of_two_that_is_mended_makes_the_pod_anew_at_no_cost(void **state)
+{
+	(void)state;
+	wait_for_a_node();
+	brain_step(&b);
+	brain_write_status(&b);
+	b.sick_len = 1;
+	brain_step(&b);
+	assert_string_equal(shown()->status, "False");
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	assert_true(b.plan.status_urgent);
+	assert_int_equal(b.plan.status.ledger.incident.id, 2);
+	brain_perform_all(&b);
+	brain_terminating_gone(&b);
+	brain_step(&b);
+	assert_true(brain_creates(&b, "demo-hand-0"));
+	assert_string_equal(
+		brain_edit(&b, "demo-hand-0", HF_EDIT_ANNOTATION, "holdfast.dev/avoids"), "n8");
+	brain_release(&b);
+}
+
+static void after_a_day_nothing_keeps_it_off(void **state)
+{
+	(void)state;
+	wait_for_a_node();
+	brain_after(&b, 24 * 3600);
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	brain_perform_all(&b);
+	brain_terminating_gone(&b);
+	brain_step(&b);
+	assert_null(brain_edit(&b, "demo-hand-0", HF_EDIT_ANNOTATION, "holdfast.dev/avoids"));
+	brain_release(&b);
+}
+
+static void what_the_scheduler_has_not_refused_is_left_alone(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	pod = wait_for_a_node();
+	pod->pod.conditions_len = 0;
+	b.sick_len = 0;
+	brain_step(&b);
+	assert_null(shown());
+	assert_false(brain_deletes(&b, "demo-hand-0"));
+	/* Nor what is refused without a must of ours. */
+	pod->pod.conditions_len = 1;
+	pod->pod.avoids = NULL;
+	brain_step(&b);
+	assert_null(shown());
+	assert_false(brain_deletes(&b, "demo-hand-0"));
+	brain_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_is_shown_once_and_looked_at_again),
+		cmocka_unit_test(one_of_two_that_is_mended_makes_the_pod_anew_at_no_cost),
+		cmocka_unit_test(after_a_day_nothing_keeps_it_off),
+		cmocka_unit_test(what_the_scheduler_has_not_refused_is_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
