@@ -515,6 +515,7 @@ static void note_written(struct hf_pass *pass)
 	state->status_written = now;
 	state->status_owed = HF_TIME_NONE;
 	state->unsure = false;
+	state->made = 0;
 }
 
 static void status_good(struct hf_pass *pass, struct hf_doc *object)
@@ -582,6 +583,7 @@ static void live_read(struct hf_pass *pass, struct hf_doc *object)
 	free(pass->state->looked);
 	pass->state->looked = hf_xstrdup(hf_doc_resource_version(object));
 	pass->state->unsure = false;
+	pass->state->made = 0;
 	hf_cache_put_live(pass->kind->cache, object);
 }
 
@@ -726,14 +728,32 @@ static bool put_off(struct hf_pass *pass)
 	return now < due;
 }
 
+/* Pods that go as soon as they are made, before anything was written of them: of a job that is gone,
+ * perhaps, which the garbage collector knows before we do. */
+static bool makes_in_vain(const struct hf_pass *pass)
+{
+	const struct hf_plan *plan = &pass->plan;
+	size_t creates = 0;
+
+	for (size_t s = 0; pass->state->made > 0 && s < plan->stages_len; s++)
+		for (size_t i = 0; i < plan->stages[s].actions_len; i++)
+			creates += plan->stages[s].actions[i].kind == HF_ACTION_CREATE_POD;
+	return creates > 0 && pass->state->made >= 2 * creates;
+}
+
+static void look_live(struct hf_pass *pass)
+{
+	pass->phase = HF_PASS_REREAD;
+	pass->looking = true;
+}
+
 static void begin(struct hf_pass *pass)
 {
 	struct hf_error err;
 	int rc = read_job(pass, &err);
 
 	if (rc == 0 && hf_narrow_must_look(pass)) {
-		pass->phase = HF_PASS_REREAD;
-		pass->looking = true;
+		look_live(pass);
 		return;
 	}
 	if (rc == 0)
@@ -746,6 +766,10 @@ static void begin(struct hf_pass *pass)
 	}
 	note_rise(pass);
 	pass->status_put_off = put_off(pass);
+	if ((pass->status_put_off || !pass->plan.status_changed) && makes_in_vain(pass)) {
+		look_live(pass);
+		return;
+	}
 	if (pass->status_put_off) {
 		stages_begin(pass);
 		return;
