@@ -261,6 +261,7 @@ static void fill_operator(struct process *process, struct hf_operator_options *o
 		.burst = (unsigned)flags->burst,
 		.watch_crds = true,
 		.watch_nodes = true,
+		.remedies = true,
 		.passed = on_passed,
 		.problem = on_problem,
 		.arg = process,

@@ -25,6 +25,7 @@ struct hf_manifest_chunk {
 enum hf_manifest_section {
 	HF_MANIFESTS_CRDS,
 	HF_MANIFESTS_DEVICES, /* CRDs that no other operator has */
+	HF_MANIFESTS_HEALTH,  /* the CRD of what the operator may do about devices */
 	HF_MANIFESTS_OPERATOR,
 	HF_MANIFESTS_GANG, /* the operator's rights to pod groups, where a gang scheduler is named */
 	HF_MANIFESTS_AGENT, /* only where asked for: it is privileged */

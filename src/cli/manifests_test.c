@@ -63,7 +63,7 @@ static void each_kind_has_its_crd_and_the_operator_comes_with_it(void **state)
 	AUTO_SAID said = RUN();
 
 	assert_int_equal(said.code, HF_EXIT_OK);
-	assert_int_equal(count(said.out, "kind: CustomResourceDefinition\n"), 7);
+	assert_int_equal(count(said.out, "kind: CustomResourceDefinition\n"), 8);
 	assert_int_equal(count(said.out, "kind: Deployment\n"), 1);
 	/* The warnings alone: the CRDs have the rules. */
 	assert_int_equal(count(said.out, "kind: ValidatingAdmissionPolicy\n"), 2);
@@ -98,12 +98,13 @@ static void a_part_is_printed_alone(void **state)
 	AUTO_SAID operator= RUN("--operator");
 	AUTO_SAID policy = RUN("--policy", "--operator");
 
-	assert_int_equal(count(crds.out, "kind: CustomResourceDefinition\n"), 7);
+	assert_int_equal(count(crds.out, "kind: CustomResourceDefinition\n"), 8);
 	assert_int_equal(count(crds.out, "kind: Deployment\n"), 0);
 	assert_int_equal(count(operator.out, "kind: CustomResourceDefinition\n"), 0);
 	assert_int_equal(count(operator.out, "kind: Deployment\n"), 1);
 	assert_int_equal(count(policy.out, "name: devicehealths.holdfast.dev,"), 1);
-	assert_int_equal(count(policy.out, "kind: CustomResourceDefinition\n"), 1);
+	assert_int_equal(count(policy.out, "name: healthpolicies.holdfast.dev,"), 1);
+	assert_int_equal(count(policy.out, "kind: CustomResourceDefinition\n"), 2);
 	assert_int_equal(count(policy.out, "kind: ValidatingAdmissionPolicy\n"), 8);
 }
 
@@ -135,6 +136,7 @@ static void the_agent_comes_where_it_is_asked_for(void **state)
 	assert_int_equal(count(agent.out, "kind: Deployment\n"), 0);
 	assert_int_equal(count(agent.out, "kind: ValidatingAdmissionPolicy\n"), 1);
 	assert_int_equal(count(agent.out, "name: devicehealths.holdfast.dev,"), 1);
+	assert_int_equal(count(agent.out, "name: healthpolicies.holdfast.dev,"), 0);
 	assert_int_equal(count(agent.out, "image: r.example/h:2\n"), 1);
 	assert_int_equal(count(agent.out, "namespace: watch\n"), 4);
 	assert_int_equal(both.code, HF_EXIT_USAGE);

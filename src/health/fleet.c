@@ -46,7 +46,8 @@ const struct hf_health_policy hf_health_policy_default = {
 						    .window = 7 * HF_DAY,
 						    .timeout = HF_HOUR},
 		},
-	.stale_after = 5 * HF_MINUTE,
+	/* An agent writes every six minutes at rest: two of them may be lost. */
+	.stale_after = 15 * HF_MINUTE,
 };
 
 static const char *const mode_names[] = {"observe", "quarantine", "remediate"};
@@ -424,6 +425,31 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 		.wake_at = wake,
 	};
 	return 0;
+}
+
+/* ---- spares ------------------------------------------------------------------------------------------ */
+
+static bool wants_a_spare(const struct hf_health_node *node)
+{
+	return hf_health_is_weak(node->cls) && !node->owned && !hf_str_is_empty(node->job);
+}
+
+void hf_health_fleet_spares(struct hf_health_node *nodes, size_t len, int32_t spares,
+			    struct hf_arena *arena)
+{
+	const struct hf_health_node **wanting =
+		HF_ARENA_ARRAY(arena, const struct hf_health_node *, len + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		nodes[i].replaceable = !wants_a_spare(&nodes[i]);
+		if (!nodes[i].replaceable)
+			wanting[n++] = &nodes[i];
+	}
+	if (n > 0)
+		qsort(wanting, n, sizeof(*wanting), by_need);
+	for (size_t i = 0; i < n && (int32_t)i < spares; i++)
+		nodes[wanting[i] - nodes].replaceable = true;
 }
 
 void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb)

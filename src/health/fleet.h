@@ -215,6 +215,11 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 struct hf_health_breaker hf_health_breaker_close(const struct hf_health_breaker *breaker,
 						 hf_time now);
 
+/* So many free nodes could take the work of others: who has work and is slow may be replaced in the
+ * order of need, each by one of its own; who has none needs nobody. */
+void hf_health_fleet_spares(struct hf_health_node *nodes, size_t len, int32_t spares,
+			    struct hf_arena *arena);
+
 void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb);
 
 HF_END_DECLS

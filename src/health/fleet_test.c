@@ -165,7 +165,7 @@ static void promise_1_unknown_is_left_alone(void **state)
 	(void)state;
 	ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->state = HF_HEALTH_UNKNOWN;
 	ill(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->observed_at = HF_TIME_NONE;
-	ill(2, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->observed_at = now - 6 * HF_MINUTE;
+	ill(2, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->observed_at = now - 16 * HF_MINUTE;
 	decide();
 	for (int i = 0; i < 3; i++)
 		EXPECT(i, NOTHING, NOTHING, SILENT);
@@ -373,6 +373,49 @@ static void promise_8_slow_is_better_than_nothing(void **state)
 	EXPECT(1, GO, QUARANTINE, EVIDENCE);
 }
 
+static void promise_6_release_needs_positive_evidence_of_this_boot(void **state)
+{
+	struct hf_health_node *n = kept(0, HF_HEALTH_NONE, HF_HEALTH_RECORD);
+
+	(void)state;
+	decide();
+	EXPECT(0, WAITS, NOTHING, SETTLING);
+	n->state = HF_HEALTH_UNKNOWN;
+	decide();
+	EXPECT(0, NOTHING, NOTHING, SILENT);
+	n->state = HF_HEALTH_SUSPECT;
+	decide();
+	EXPECT(0, WAITS, NOTHING, SETTLING);
+	n->state = HF_HEALTH_HEALTHY;
+	n->same_boot = false;
+	decide();
+	EXPECT(0, HELD, RELEASE, STALE);
+	n->same_boot = true;
+	n->observed_at = now - HF_HOUR;
+	decide();
+	EXPECT(0, NOTHING, NOTHING, SILENT);
+	n->observed_at = now;
+	decide();
+	EXPECT(0, GO, RELEASE, MENDED);
+}
+
+static void promise_8_each_spare_takes_the_work_of_one(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		ill(i, i == 1 ? HF_HEALTH_FABRIC : HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job =
+			"j";
+	ill(3, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD);
+	hf_health_fleet_spares(nodes, fleet.nodes_len, 1, arena);
+	policy.job_evictions = 0;
+	decide();
+	EXPECT(0, HELD, QUARANTINE, NO_CAPACITY);
+	EXPECT(1, GO, QUARANTINE, EVIDENCE);
+	EXPECT(2, HELD, QUARANTINE, NO_CAPACITY);
+	/* Nobody works there. */
+	EXPECT(3, GO, QUARANTINE, EVIDENCE);
+}
+
 /* ---- the rest --------------------------------------------------------------------------------------- */
 
 static void excluded_and_failed_nodes_are_a_persons(void **state)
@@ -491,7 +534,9 @@ int main(void)
 		TEST(promise_5_a_job_is_not_disturbed_without_end),
 		TEST(promise_6_a_rung_without_a_verdict_has_failed_and_the_next_follows),
 		TEST(promise_7_nothing_is_reset_or_restarted_under_somebody),
+		TEST(promise_6_release_needs_positive_evidence_of_this_boot),
 		TEST(promise_8_slow_is_better_than_nothing),
+		TEST(promise_8_each_spare_takes_the_work_of_one),
 		TEST(excluded_and_failed_nodes_are_a_persons),
 		TEST(windows_hold_what_can_wait),
 		TEST(shares_are_rounded_down),

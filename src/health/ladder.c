@@ -206,9 +206,12 @@ struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 			return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING,
 				   HF_HEALTH_WHY_WELL);
 		/* It was on probation, or its faults ended while it was kept. */
-		if (node->state == HF_HEALTH_PROBATION)
+		if (node->state != HF_HEALTH_HEALTHY)
 			return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
 				   HF_HEALTH_WHY_SETTLING);
+		/* What was said of it in its last life says nothing of this one. */
+		if (!node->same_boot)
+			return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD, HF_HEALTH_WHY_STALE);
 		return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_GO, HF_HEALTH_WHY_MENDED);
 	}
 	if (!node->owned)

@@ -201,3 +201,64 @@ int hf_op_delete(struct hf_op *op)
 		return remove_now(op, entry);
 	return mark_deleted(op, entry, finalizers, grace);
 }
+
+/* --- eviction: a deletion that says it is no fault of the pod's ------------------------------------ */
+
+/* The pod with condition DisruptionTarget; a later one takes the place of the earlier. */
+static struct hf_json *as_target(const struct hf_op *op, const struct hf_json *stored)
+{
+	struct hf_json *object = hf_json_shallow(stored), *condition = hf_json_object();
+	struct hf_json *status = hf_json_shallow(hf_json_get(stored, "status"));
+	const struct hf_json *old = hf_json_get(status, "conditions");
+	struct hf_json *list = hf_json_array();
+
+	for (size_t i = 0; i < hf_json_len(old); i++)
+		if (!hf_streq(hf_json_path_str(hf_json_item(old, i), "type", NULL),
+			      "DisruptionTarget"))
+			hf_json_append(list, hf_json_ref(hf_json_item(old, i)));
+	hf_json_set_str(condition, "type", "DisruptionTarget");
+	hf_json_set_str(condition, "status", "True");
+	hf_json_set(condition, "lastProbeTime", hf_json_null());
+	hf_meta_set_time(condition, "lastTransitionTime", op->now);
+	hf_json_set_str(condition, "reason", "EvictionByEvictionAPI");
+	hf_json_set_str(condition, "message", "Eviction API: evicting");
+	hf_json_append(list, condition);
+	hf_json_set(status, "conditions", list);
+	hf_json_set(object, "status", status);
+	hf_json_set(object, "metadata", hf_json_shallow(hf_json_get(stored, "metadata")));
+	return object;
+}
+
+int hf_op_evict(struct hf_op *op)
+{
+	const struct hf_request *asked = op->request;
+	struct hf_entry *entry = hf_kind_find(op->kind, asked->ns, asked->name);
+	struct hf_request deletion = {.verb = HF_VERB_DELETE,
+				      .resource = asked->resource,
+				      .ns = asked->ns,
+				      .name = asked->name,
+				      .grace_seconds = HF_GRACE_DEFAULT,
+				      .dry_run = asked->dry_run};
+	int rc;
+
+	if (op->kind->resource != &hf_pods)
+		return hf_op_fail(op, HF_E_NOT_FOUND,
+				  "the server could not find the requested resource");
+	if (!entry)
+		return hf_op_not_found(op);
+	deletion.precondition_uid = hf_json_path_str(hf_doc_json(asked->body), "deleteOptions",
+						     "preconditions", "uid", NULL);
+	op->request = &deletion;
+	rc = check_preconditions(op, entry);
+	if (rc == 0 && !asked->dry_run) {
+		HF_AUTO_JSON object = as_target(op, hf_doc_json(entry->doc));
+
+		rc = hf_op_size_check(op, object, entry->name, entry->bytes);
+		if (rc == 0)
+			hf_doc_unref(hf_op_store(op, entry, hf_steal(&object)));
+	}
+	if (rc == 0)
+		rc = hf_op_delete(op);
+	op->request = asked;
+	return rc;
+}

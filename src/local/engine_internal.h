@@ -210,7 +210,8 @@ int hf_op_update(struct hf_op *op);
 int hf_op_patch(struct hf_op *op);
 int hf_op_delete(struct hf_op *op);
 int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_json *scale);
-int hf_op_bind(struct hf_op *op); /* CREATE of pods/binding */
+int hf_op_bind(struct hf_op *op);  /* CREATE of pods/binding */
+int hf_op_evict(struct hf_op *op); /* CREATE of pods/eviction (engine_delete.c) */
 /* The object as a Scale, or NULL after hf_op_fail. */
 struct hf_json *hf_op_scale_of(struct hf_op *op, struct hf_entry *entry);
 /* What PUT and PATCH share: object (taken over) is the wish for entry. */

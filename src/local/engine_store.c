@@ -305,6 +305,8 @@ int hf_op_create(struct hf_op *op)
 {
 	const struct hf_json *body = hf_doc_json(op->request->body);
 
+	if (hf_streq(op->request->subresource, "eviction"))
+		return hf_op_evict(op);
 	if (op->request->subresource)
 		return hf_op_bind(op);
 	int rc = hf_meta_check_type(op, body);

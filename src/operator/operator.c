@@ -8,6 +8,7 @@
 #include "operator/kinds_internal.h"
 #include "operator/narrow_internal.h"
 #include "operator/pass_internal.h"
+#include "operator/remedy.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
@@ -510,6 +511,8 @@ int hf_operator_create(const struct hf_operator_options *options, struct hf_oper
 		hf_operator_destroy(op);
 		return rc;
 	}
+	if (options->remedies && options->watch_nodes && op->ns == NULL)
+		op->remedy = hf_remedy_create(op);
 	hf_operator_metrics_init(op);
 	*ret_operator = op;
 	return 0;
@@ -527,6 +530,8 @@ void hf_operator_start(struct hf_operator *op)
 		hf_nodes_start(op->facts.nodes);
 		hf_devices_start(op->facts.devices);
 	}
+	if (op->remedy != NULL)
+		hf_remedy_start(op->remedy);
 }
 
 static void each_pass(struct hf_operator *op, void (*fn)(struct hf_pass *))
@@ -551,6 +556,8 @@ void hf_operator_stop(struct hf_operator *op, hf_task_fn stopped, void *arg)
 	hf_queue_pause(op->queue);
 	if (op->facts.asks != NULL)
 		hf_asks_stop(op->facts.asks);
+	if (op->remedy != NULL)
+		hf_remedy_stop(op->remedy);
 	each_pass(op, hf_pass_stop);
 	hf_operator_check_stopped(op);
 }
@@ -579,6 +586,7 @@ struct hf_operator *hf_operator_destroy(struct hf_operator *op)
 	if (op->metrics.states != NULL)
 		hf_operator_job_metrics_clear(op);
 	each_pass(op, hf_pass_abort);
+	hf_remedy_destroy(op->remedy);
 	hf_queue_destroy(op->queue);
 	hf_recorder_destroy(op->recorder);
 	for (size_t i = 0; i < op->n_kinds; i++) {

@@ -78,6 +78,9 @@ struct hf_operator_options {
 	 * is part of this process and every node is alive now.  Who may not list Nodes goes on
 	 * without: every node is silent then, and none is ever lost. */
 	bool watch_nodes;
+	/* With watch_nodes and all namespaces: what HealthPolicy objects want done about nodes whose
+	 * devices fail (remedy.h). */
+	bool remedies;
 	/* May be NULL.  Each version of each job that the cache takes in; must not end the operator. */
 	void (*job_seen)(void *arg, struct hf_doc *job);
 	void *job_seen_arg;

@@ -189,6 +189,7 @@ struct hf_operator {
 	struct hf_kind pods, services;
 	struct hf_kind extras[HF_EXTRA_KINDS]; /* watched from the first job on that has any */
 	struct hf_facts facts;
+	struct hf_remedy *remedy; /* NULL: none */
 	struct hf_queue *queue;
 	struct hf_recorder *recorder;
 	struct hf_map *job_keys; /* uid → key of the job (char *) */

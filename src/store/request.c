@@ -51,7 +51,8 @@ static int check_subresource(const struct hf_request *request, struct hf_error *
 
 	if (!sub)
 		return 0;
-	if (hf_streq(sub, "binding") && request->verb == HF_VERB_CREATE)
+	if ((hf_streq(sub, "binding") || hf_streq(sub, "eviction")) &&
+	    request->verb == HF_VERB_CREATE)
 		return 0;
 	if (!hf_streq(sub, "status") && !hf_streq(sub, "scale") && !hf_streq(sub, "finalize"))
 		return hf_error_set(err, HF_E_NOT_FOUND,

@@ -51,6 +51,15 @@ const struct hf_resource hf_devicehealths = {
 	.namespaced = false,
 };
 
+const struct hf_resource hf_healthpolicies = {
+	.group = "holdfast.dev",
+	.version = "v1alpha1",
+	.plural = "healthpolicies",
+	.singular = "healthpolicy",
+	.kind = "HealthPolicy",
+	.namespaced = false,
+};
+
 #define RBAC(var, singular_, kind_)                                                                \
 	const struct hf_resource var = {.group = "rbac.authorization.k8s.io",                      \
 					.version = "v1",                                           \
@@ -150,6 +159,12 @@ static const struct hf_resource_info table[] = {
 	{.resource = &hf_leases, .fields = no_fields},
 	{.resource = &hf_devicehealths,
 	 .short_name = "dh",
+	 .custom = true,
+	 .status = true,
+	 .generation = true,
+	 .fields = no_fields},
+	{.resource = &hf_healthpolicies,
+	 .short_name = "hp",
 	 .custom = true,
 	 .status = true,
 	 .generation = true,

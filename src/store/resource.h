@@ -20,7 +20,8 @@ extern const struct hf_resource hf_nodes;
 extern const struct hf_resource hf_persistentvolumeclaims;
 extern const struct hf_resource hf_serviceaccounts;
 extern const struct hf_resource hf_leases;
-extern const struct hf_resource hf_devicehealths; /* api/device_health.h */
+extern const struct hf_resource hf_devicehealths;  /* api/device_health.h */
+extern const struct hf_resource hf_healthpolicies; /* api/health_policy.h */
 extern const struct hf_resource hf_roles;
 extern const struct hf_resource hf_rolebindings;
 extern const struct hf_resource hf_pytorchjobs;

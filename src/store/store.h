@@ -65,9 +65,9 @@ struct hf_request {
 	enum hf_verb verb;
 	const struct hf_resource *resource; /* static, or outlives the reply */
 	const char *ns;                     /* NULL: cluster-scoped, or LIST of all namespaces */
-	const char *name;                   /* NULL for LIST and CREATE (but not of a binding) */
-	const char *subresource;            /* NULL, "status", "scale"; "binding" (CREATE, pods);
-					       "finalize" (namespaces) */
+	const char *name;                   /* NULL for LIST and CREATE (but of a subresource) */
+	const char *subresource;            /* NULL, "status", "scale"; "binding", "eviction"
+					       (CREATE, pods); "finalize" (namespaces) */
 
 	struct hf_doc *body; /* CREATE, UPDATE: the object; PATCH: the patch */
 	enum hf_patch_type patch_type;

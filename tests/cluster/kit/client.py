@@ -14,6 +14,8 @@ MERGE, JSON, APPLY = ("application/merge-patch+json", "application/json",
 # Where a resource lives; the rest is under /api/v1.
 GROUPS = {
     "devicehealths": "holdfast.dev/v1alpha1",
+    "healthpolicies": "holdfast.dev/v1alpha1",
+    "poddisruptionbudgets": "policy/v1", "replicasets": "apps/v1",
     "horizontalpodautoscalers": "autoscaling/v2",
     "deployments": "apps/v1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",

@@ -23,6 +23,9 @@ MINUTES = 6
 OTHER_KINDS = ("tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs")
 # Of lost nodes: the part about those shows what they are for.
 LOST_NODES = {("patch", "pods/status"), ("get", "nodes"), ("get", "persistentvolumeclaims")}
+# Of nodes whose devices fail: the part "remedy" takes them away one by one.
+REMEDIES = {("patch", "nodes"), ("get", "devicehealths"), ("get", "healthpolicies"),
+            ("patch", "healthpolicies/status"), ("create", "pods/eviction")}
 # What MPIJobs have beside pods.
 MPI = ("configmaps", "serviceaccounts", "roles", "rolebindings", "pods/exec")
 SCALER = "horizontalpodautoscalers"
@@ -313,7 +316,8 @@ def rights(role, namespaced):
     found = [(v, r, namespaced) for rule in role["rules"] for r in rule["resources"]
              for v in rule["verbs"] if r.split("/")[0] not in OTHER_KINDS]
     # Asked for in the API server, by check_owners.
-    return [f for f in found if not f[1].endswith("/finalizers") and f[:2] not in LOST_NODES]
+    return [f for f in found if not f[1].endswith("/finalizers")
+            and f[:2] not in LOST_NODES | REMEDIES]
 
 
 def without(role, verb, resource):

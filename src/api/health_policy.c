@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/health_policy.h"
+
+#include "base/str.h"
+
+/* The defaults, and their reasons, are those of health/fleet.c; deploy/crds/healthpolicies.yaml
+ * describes them to people. */
+
+#define COUNT_MAX 20000
+#define SECONDS_MAX (30 * 24 * 3600)
+#define WINDOW_MIN 60
+
+static const struct hf_fields_options lenient = {.lenient = true};
+
+/* ---- the spec -------------------------------------------------------------------------------- */
+
+struct limit {
+	uint64_t present;
+	int32_t count, percent, window;
+	bool at_least_one;
+};
+enum { LIMIT_COUNT, LIMIT_PERCENT, LIMIT_ONE, LIMIT_WINDOW };
+static const struct hf_field share_fields[] = {
+	[LIMIT_COUNT] = HF_FIELD_INT32("count", struct limit, count, 0, COUNT_MAX, 0),
+	[LIMIT_PERCENT] = HF_FIELD_INT32("percent", struct limit, percent, 0, 100, 0),
+	[LIMIT_ONE] = HF_FIELD_BOOL("atLeastOne", struct limit, at_least_one, 0),
+};
+static const struct hf_field_table share_table = HF_FIELD_TABLE(share_fields, struct limit);
+static const struct hf_field rate_fields[] = {
+	[LIMIT_COUNT] =
+		HF_FIELD_INT32("count", struct limit, count, 0, HF_HEALTH_POLICY_RECENT_MAX / 2, 0),
+	[LIMIT_PERCENT] = HF_FIELD_INT32("percent", struct limit, percent, 0, 100, 0),
+	[LIMIT_ONE] = HF_FIELD_BOOL("atLeastOne", struct limit, at_least_one, 0),
+	[LIMIT_WINDOW] =
+		HF_FIELD_INT32("windowSeconds", struct limit, window, WINDOW_MIN, SECONDS_MAX, 0),
+};
+static const struct hf_field_table rate_table = HF_FIELD_TABLE(rate_fields, struct limit);
+
+struct domain {
+	uint64_t present;
+	const char *key;
+	int32_t max;
+};
+static const struct hf_field domain_fields[] = {
+	HF_FIELD_STRING("topologyKey", struct domain, key, 317,
+			HF_FIELD_REQUIRED | HF_FIELD_NONEMPTY),
+	HF_FIELD_INT32("max", struct domain, max, 1, COUNT_MAX, HF_FIELD_REQUIRED),
+};
+static const struct hf_field_table domain_table = HF_FIELD_TABLE(domain_fields, struct domain);
+
+struct job {
+	uint64_t present;
+	int32_t max, window;
+};
+enum { JOB_MAX, JOB_WINDOW };
+static const struct hf_field job_fields[] = {
+	[JOB_MAX] = HF_FIELD_INT32("quarantines", struct job, max, 0, COUNT_MAX, 0),
+	[JOB_WINDOW] =
+		HF_FIELD_INT32("windowSeconds", struct job, window, WINDOW_MIN, SECONDS_MAX, 0),
+};
+static const struct hf_field_table job_table = HF_FIELD_TABLE(job_fields, struct job);
+
+struct budget {
+	uint64_t present;
+	struct limit unavailable, quarantines;
+	struct domain domain;
+	struct job job;
+	int32_t spares;
+};
+enum { BUDGET_UNAVAILABLE, BUDGET_QUARANTINES, BUDGET_DOMAIN, BUDGET_JOB };
+static const struct hf_field budget_fields[] = {
+	[BUDGET_UNAVAILABLE] =
+		HF_FIELD_OBJECT("maxUnavailable", struct budget, unavailable, &share_table, 0),
+	[BUDGET_QUARANTINES] =
+		HF_FIELD_OBJECT("maxQuarantines", struct budget, quarantines, &rate_table, 0),
+	[BUDGET_DOMAIN] = HF_FIELD_OBJECT("perDomain", struct budget, domain, &domain_table, 0),
+	[BUDGET_JOB] = HF_FIELD_OBJECT("perJob", struct budget, job, &job_table, 0),
+	HF_FIELD_INT32("minSpares", struct budget, spares, 0, COUNT_MAX, 0),
+};
+static const struct hf_field_table budget_table = HF_FIELD_TABLE(budget_fields, struct budget);
+
+struct breaker {
+	uint64_t present;
+	int32_t count, percent, window;
+	int64_t epoch;
+};
+enum { BREAKER_COUNT, BREAKER_PERCENT, BREAKER_WINDOW };
+static const struct hf_field breaker_fields[] = {
+	[BREAKER_COUNT] = HF_FIELD_INT32("count", struct breaker, count, 0, COUNT_MAX, 0),
+	[BREAKER_PERCENT] = HF_FIELD_INT32("percent", struct breaker, percent, 0, 100, 0),
+	[BREAKER_WINDOW] =
+		HF_FIELD_INT32("windowSeconds", struct breaker, window, WINDOW_MIN, SECONDS_MAX, 0),
+	HF_FIELD_INT64("epoch", struct breaker, epoch, 0, INT32_MAX, 0),
+};
+static const struct hf_field_table breaker_table = HF_FIELD_TABLE(breaker_fields, struct breaker);
+
+struct drain {
+	uint64_t present;
+	const char *mode;
+	int32_t grace, timeout;
+};
+enum { DRAIN_MODE, DRAIN_GRACE, DRAIN_TIMEOUT, DRAIN_PODS };
+static const struct hf_field drain_fields[] = {
+	[DRAIN_MODE] = HF_FIELD_STRING("mode", struct drain, mode, 0, 0),
+	[DRAIN_GRACE] = HF_FIELD_INT32("graceSeconds", struct drain, grace, 0, SECONDS_MAX, 0),
+	[DRAIN_TIMEOUT] =
+		HF_FIELD_INT32("timeoutSeconds", struct drain, timeout, WINDOW_MIN, SECONDS_MAX, 0),
+	[DRAIN_PODS] = HF_FIELD_PRESENCE("podSelector", 0),
+};
+static const struct hf_field_table drain_table = HF_FIELD_TABLE(drain_fields, struct drain);
+
+struct spec {
+	uint64_t present;
+	const char *mode;
+	bool paused;
+	struct budget budget;
+	struct breaker breaker;
+	struct drain drain;
+	int32_t stale;
+	HF_LIST(const char *) taints;
+};
+enum { SPEC_MODE, SPEC_SELECTOR, SPEC_EXCLUDE, SPEC_STALE };
+static const struct hf_field spec_fields[] = {
+	[SPEC_MODE] = HF_FIELD_STRING("mode", struct spec, mode, 0, 0),
+	[SPEC_SELECTOR] = HF_FIELD_PRESENCE("selector", 0),
+	[SPEC_EXCLUDE] = HF_FIELD_PRESENCE("exclude", 0),
+	[SPEC_STALE] =
+		HF_FIELD_INT32("staleAfterSeconds", struct spec, stale, WINDOW_MIN, SECONDS_MAX, 0),
+	HF_FIELD_BOOL("paused", struct spec, paused, 0),
+	HF_FIELD_OBJECT("budget", struct spec, budget, &budget_table, 0),
+	HF_FIELD_OBJECT("breaker", struct spec, breaker, &breaker_table, 0),
+	HF_FIELD_OBJECT("drain", struct spec, drain, &drain_table, 0),
+	HF_FIELD_STRINGS("unavailableTaints", struct spec, taints, HF_HEALTH_POLICY_TAINTS_MAX, 0),
+};
+static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
+
+static int32_t or_else(uint64_t present, unsigned field, int32_t value, int32_t fallback)
+{
+	return hf_field_has(present, field) ? value : fallback;
+}
+
+static hf_time span_or(uint64_t present, unsigned field, int32_t seconds, hf_time fallback)
+{
+	return hf_field_has(present, field) ? (hf_time)seconds * HF_SECOND : fallback;
+}
+
+static struct hf_policy_limit limit_of(const struct limit *read)
+{
+	return (struct hf_policy_limit){
+		.count = or_else(read->present, LIMIT_COUNT, read->count, -1),
+		.percent = or_else(read->present, LIMIT_PERCENT, read->percent, -1),
+		.at_least_one = read->at_least_one,
+	};
+}
+
+static void read_budget(const struct budget *read, struct hf_health_policy_spec *spec)
+{
+	spec->unavailable = hf_field_has(read->present, BUDGET_UNAVAILABLE)
+				    ? limit_of(&read->unavailable)
+				    : (struct hf_policy_limit){
+					      .count = -1, .percent = 10, .at_least_one = true};
+	spec->quarantines = hf_field_has(read->present, BUDGET_QUARANTINES)
+				    ? limit_of(&read->quarantines)
+				    : (struct hf_policy_limit){.count = 5, .percent = -1};
+	/* What is remembered of quarantines is bounded, and so is their number. */
+	if (spec->quarantines.count < 0)
+		spec->quarantines.count = HF_HEALTH_POLICY_RECENT_MAX / 2;
+	spec->quarantine_window =
+		span_or(read->quarantines.present, LIMIT_WINDOW, read->quarantines.window, HF_HOUR);
+	spec->domain_key = read->domain.key;
+	spec->domain_max = read->domain.max;
+	spec->job_max = or_else(read->job.present, JOB_MAX, read->job.max, 2);
+	spec->job_window = span_or(read->job.present, JOB_WINDOW, read->job.window, HF_HOUR);
+	spec->spares_min = read->spares;
+}
+
+static void fill(const struct spec *read, struct hf_health_policy_spec *spec)
+{
+	const struct breaker *breaker = &read->breaker;
+	bool own_breaker = hf_field_has(breaker->present, BREAKER_COUNT) ||
+			   hf_field_has(breaker->present, BREAKER_PERCENT);
+
+	*spec = (struct hf_health_policy_spec){
+		.mode = hf_str_or(read->mode, "observe"),
+		.paused = read->paused,
+		.has_selector = hf_field_has(read->present, SPEC_SELECTOR),
+		.has_exclude = hf_field_has(read->present, SPEC_EXCLUDE),
+		.has_pod_selector = hf_field_has(read->drain.present, DRAIN_PODS),
+		.breaker = {.count = or_else(breaker->present, BREAKER_COUNT, breaker->count, -1),
+			    .percent = or_else(breaker->present, BREAKER_PERCENT, breaker->percent,
+					       own_breaker ? -1 : 20)},
+		.breaker_window =
+			span_or(breaker->present, BREAKER_WINDOW, breaker->window, 5 * HF_MINUTE),
+		.breaker_epoch = breaker->epoch,
+		.drain_evicts = !hf_streq(read->drain.mode, "complete"),
+		.drain_grace = span_or(read->drain.present, DRAIN_GRACE, read->drain.grace,
+				       30 * HF_SECOND),
+		.drain_timeout = span_or(read->drain.present, DRAIN_TIMEOUT, read->drain.timeout,
+					 10 * HF_MINUTE),
+		.stale_after = span_or(read->present, SPEC_STALE, read->stale, 15 * HF_MINUTE),
+		.taints_len = read->taints.len,
+	};
+	for (size_t i = 0; i < read->taints.len; i++)
+		spec->taints[i] = read->taints.items[i];
+	read_budget(&read->budget, spec);
+}
+
+static int check_words(const struct spec *read, struct hf_error *err)
+{
+	const char *mode = hf_str_or(read->mode, "observe");
+	const char *drain = hf_str_or(read->drain.mode, "immediate");
+
+	if (!hf_streq(mode, "observe") && !hf_streq(mode, "quarantine") &&
+	    !hf_streq(mode, "remediate"))
+		return hf_error_set(err, HF_E_INVALID,
+				    "spec.mode: Unsupported value: \"%s\": supported values: "
+				    "\"observe\", \"quarantine\", \"remediate\"",
+				    mode);
+	if (!hf_streq(drain, "immediate") && !hf_streq(drain, "complete"))
+		return hf_error_set(err, HF_E_INVALID,
+				    "spec.drain.mode: Unsupported value: \"%s\": supported values: "
+				    "\"complete\", \"immediate\"",
+				    drain);
+	return 0;
+}
+
+int hf_health_policy_read(struct hf_doc *doc, struct hf_arena *arena,
+			  struct hf_health_policy_spec *ret_spec, struct hf_error *err)
+{
+	static const struct hf_fields_options strict = {.root = "spec", .strict = true};
+	const struct hf_json *json = hf_json_get(hf_doc_json(doc), "spec");
+	struct spec read = {.present = 0};
+	int rc = 0;
+
+	if (json != NULL)
+		rc = hf_fields_read(&spec_table, json, &strict, arena, &read, err);
+	if (rc == 0)
+		rc = check_words(&read, err);
+	if (rc == 0)
+		fill(&read, ret_spec);
+	return rc;
+}
+
+/* ---- what the status keeps ------------------------------------------------------------------- */
+
+struct recent {
+	uint64_t present;
+	const char *node, *job;
+	hf_time at;
+	bool done;
+};
+enum { RECENT_AT };
+static const struct hf_field recent_fields[] = {
+	[RECENT_AT] = HF_FIELD_TIME("time", struct recent, at, 0),
+	HF_FIELD_STRING("node", struct recent, node, 0, 0),
+	HF_FIELD_STRING("job", struct recent, job, 0, 0),
+	HF_FIELD_BOOL("done", struct recent, done, 0),
+};
+static const struct hf_field_table recent_table = HF_FIELD_TABLE(recent_fields, struct recent);
+
+struct kept_breaker {
+	uint64_t present;
+	const char *state;
+	int64_t epoch;
+	hf_time opened, closed;
+};
+enum { KEPT_OPENED, KEPT_CLOSED };
+static const struct hf_field kept_fields[] = {
+	[KEPT_OPENED] = HF_FIELD_TIME("openedTime", struct kept_breaker, opened, 0),
+	[KEPT_CLOSED] = HF_FIELD_TIME("closedTime", struct kept_breaker, closed, 0),
+	HF_FIELD_STRING("state", struct kept_breaker, state, 0, 0),
+	HF_FIELD_INT64("epoch", struct kept_breaker, epoch, 0, INT32_MAX, 0),
+};
+static const struct hf_field_table kept_table = HF_FIELD_TABLE(kept_fields, struct kept_breaker);
+
+struct memory {
+	uint64_t present;
+	struct kept_breaker breaker;
+	HF_LIST(struct recent) recent;
+};
+enum { MEMORY_BREAKER };
+static const struct hf_field memory_fields[] = {
+	[MEMORY_BREAKER] = HF_FIELD_OBJECT("breaker", struct memory, breaker, &kept_table, 0),
+	HF_FIELD_OBJECTS("recent", struct memory, recent, &recent_table,
+			 HF_HEALTH_POLICY_RECENT_MAX, 0),
+};
+static const struct hf_field_table memory_table = HF_FIELD_TABLE(memory_fields, struct memory);
+
+struct whole {
+	uint64_t present;
+	struct memory status;
+};
+static const struct hf_field whole_fields[] = {
+	HF_FIELD_OBJECT("status", struct whole, status, &memory_table, 0),
+};
+static const struct hf_field_table whole_table = HF_FIELD_TABLE(whole_fields, struct whole);
+
+void hf_health_policy_read_memory(struct hf_doc *doc, struct hf_arena *arena,
+				  struct hf_health_policy_memory *ret_memory)
+{
+	struct whole read = {.present = 0};
+	const struct kept_breaker *b = &read.status.breaker;
+	struct hf_policy_recent *recent;
+	size_t n = 0;
+
+	if (hf_fields_read_doc(&whole_table, doc, &lenient, arena, &read, NULL) < 0)
+		read = (struct whole){.present = 0};
+	recent = HF_ARENA_ARRAY(arena, struct hf_policy_recent, read.status.recent.len + 1);
+	for (size_t i = 0; i < read.status.recent.len; i++) {
+		const struct recent *r = &read.status.recent.items[i];
+
+		if (hf_str_is_empty(r->node) || !hf_field_has(r->present, RECENT_AT))
+			continue;
+		recent[n++] = (struct hf_policy_recent){.node = r->node,
+							.job = hf_str_or(r->job, ""),
+							.at = r->at,
+							.done = r->done};
+	}
+	*ret_memory = (struct hf_health_policy_memory){
+		.breaker_open = hf_field_has(read.status.present, MEMORY_BREAKER) &&
+				!hf_streq(b->state, "Closed"),
+		.breaker_epoch = b->epoch,
+		.breaker_opened_at =
+			hf_field_has(b->present, KEPT_OPENED) ? b->opened : HF_TIME_NONE,
+		.breaker_closed_at =
+			hf_field_has(b->present, KEPT_CLOSED) ? b->closed : HF_TIME_NONE,
+		.recent = {recent, n},
+	};
+}
+
+/* ---- writing it ------------------------------------------------------------------------------ */
+
+static void set_time(struct hf_json *object, const char *key, hf_time at)
+{
+	char text[HF_TIME_TEXT_MAX];
+
+	if (at == HF_TIME_NONE)
+		return;
+	hf_time_format_micro(at, text);
+	hf_json_set_str(object, key, text);
+}
+
+static void set_text(struct hf_json *object, const char *key, const char *text)
+{
+	if (!hf_str_is_empty(text))
+		hf_json_set_str(object, key, text);
+}
+
+static const char *since(const struct hf_json *before, const char *status, char text[])
+{
+	const struct hf_json *old = hf_json_item(hf_json_get(before, "conditions"), 0);
+	const char *at = hf_json_path_str(old, "lastTransitionTime", NULL);
+
+	return at != NULL && hf_streq(hf_json_path_str(old, "status", NULL), status) ? at : text;
+}
+
+static struct hf_json *accepted(const struct hf_health_policy_status *status,
+				const struct hf_json *before, hf_time now)
+{
+	struct hf_json *list = hf_json_array(), *condition = hf_json_object();
+	const char *word = status->problem == NULL ? "True" : "False";
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_time_format(now, text);
+	hf_json_set_str(condition, "type", "Accepted");
+	hf_json_set_str(condition, "status", word);
+	hf_json_set_str(condition, "reason", status->problem == NULL ? "Valid" : "Invalid");
+	hf_json_set_str(condition, "message", hf_str_or(status->problem, "the policy is in force"));
+	hf_json_set_i64(condition, "observedGeneration", status->generation);
+	hf_json_set_str(condition, "lastTransitionTime", since(before, word, text));
+	hf_json_append(list, condition);
+	return list;
+}
+
+static struct hf_json *breaker_json(const struct hf_health_policy_status *status)
+{
+	const struct hf_health_policy_memory *memory = &status->memory;
+	struct hf_json *breaker = hf_json_object();
+
+	hf_json_set_str(breaker, "state", memory->breaker_open ? "Open" : "Closed");
+	hf_json_set_i64(breaker, "epoch", memory->breaker_epoch);
+	set_time(breaker, "openedTime", memory->breaker_opened_at);
+	set_time(breaker, "closedTime", memory->breaker_closed_at);
+	set_text(breaker, "message", status->breaker_message);
+	return breaker;
+}
+
+static struct hf_json *recent_json(const struct hf_health_policy_memory *memory)
+{
+	struct hf_json *list = hf_json_array();
+
+	for (size_t i = 0; i < memory->recent.len; i++) {
+		const struct hf_policy_recent *r = &memory->recent.items[i];
+		struct hf_json *item = hf_json_object();
+
+		hf_json_set_str(item, "node", r->node);
+		set_time(item, "time", r->at);
+		set_text(item, "job", r->job);
+		hf_json_set_bool(item, "done", r->done);
+		hf_json_append(list, item);
+	}
+	return list;
+}
+
+static struct hf_json *nodes_json(const struct hf_health_policy_status *status)
+{
+	struct hf_json *list = hf_json_array();
+
+	for (size_t i = 0; i < status->nodes.len && i < HF_HEALTH_POLICY_NODES_MAX; i++) {
+		const struct hf_policy_node *n = &status->nodes.items[i];
+		struct hf_json *item = hf_json_object();
+
+		hf_json_set_str(item, "name", n->name);
+		set_text(item, "state", n->state);
+		set_text(item, "class", n->cls);
+		hf_json_set_bool(item, "quarantined", n->quarantined);
+		hf_json_set_str(item, "answer", n->answer);
+		set_text(item, "next", n->next);
+		set_text(item, "why", n->why);
+		hf_json_set_i64(item, "pods", n->pods);
+		hf_json_append(list, item);
+	}
+	return list;
+}
+
+static void set_left(struct hf_json *object, const char *key, int32_t left)
+{
+	/* A merge patch forgets by null. */
+	if (left < 0)
+		hf_json_set(object, key, hf_json_null());
+	else
+		hf_json_set_i64(object, key, left);
+}
+
+struct hf_json *hf_health_policy_status_json(const struct hf_health_policy_status *status,
+					     const struct hf_json *before, hf_time now)
+{
+	struct hf_json *json = hf_json_object(), *counts = hf_json_object();
+	struct hf_json *budget = hf_json_object();
+	size_t more = status->nodes.len > HF_HEALTH_POLICY_NODES_MAX
+			      ? status->nodes.len - HF_HEALTH_POLICY_NODES_MAX
+			      : 0;
+
+	hf_json_set_i64(json, "observedGeneration", status->generation);
+	hf_json_set_str(json, "mode", status->mode);
+	hf_json_set(json, "conditions", accepted(status, before, now));
+	hf_json_set(json, "breaker", breaker_json(status));
+	hf_json_set_i64(counts, "selected", status->selected);
+	hf_json_set_i64(counts, "unhealthy", status->unhealthy);
+	hf_json_set_i64(counts, "quarantined", status->quarantined);
+	hf_json_set_i64(counts, "unavailable", status->unavailable);
+	hf_json_set_i64(counts, "silent", status->silent);
+	hf_json_set(json, "counts", counts);
+	set_left(budget, "unavailableLeft", status->unavailable_left);
+	set_left(budget, "quarantinesLeft", status->quarantines_left);
+	hf_json_set(json, "budget", budget);
+	hf_json_set(json, "recent", recent_json(&status->memory));
+	hf_json_set(json, "nodes", nodes_json(status));
+	hf_json_set_i64(json, "moreNodes", (int64_t)more);
+	return json;
+}
+
+struct hf_doc *hf_eviction(const char *ns, const char *name, const char *uid)
+{
+	struct hf_json *eviction = hf_json_object(), *meta = hf_json_object();
+	struct hf_json *options = hf_json_object();
+
+	hf_json_set_str(eviction, "apiVersion", "policy/v1");
+	hf_json_set_str(eviction, "kind", "Eviction");
+	hf_json_set_str(meta, "namespace", ns);
+	hf_json_set_str(meta, "name", name);
+	hf_json_set(eviction, "metadata", meta);
+	hf_json_set_str(hf_json_ensure_object(options, "preconditions"), "uid", uid);
+	hf_json_set(eviction, "deleteOptions", options);
+	return hf_doc_from_json(eviction);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "api/health_policy.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+/* What is on a Node, and what is put there: one taint and the annotation that says it is ours. */
+
+#define LABELS_MAX 512
+#define TAINTS_MAX 256
+#define CONDITIONS_MAX 64
+/* One with the same key and another effect is somebody else's. */
+#define EFFECT "NoSchedule"
+
+static const struct hf_fields_options lenient = {.lenient = true};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct annotations {
+	uint64_t present;
+	const char *quarantine, *paused;
+};
+static const struct hf_field annotations_fields[] = {
+	HF_FIELD_STRING(HF_QUARANTINE_ANNOTATION, struct annotations, quarantine, 0, 0),
+	HF_FIELD_STRING(HF_PAUSED_ANNOTATION, struct annotations, paused, 0, 0),
+};
+static const struct hf_field_table annotations_table =
+	HF_FIELD_TABLE(annotations_fields, struct annotations);
+
+struct metadata {
+	uint64_t present;
+	struct annotations annotations;
+	HF_LIST(struct hf_field_pair) labels;
+};
+static const struct hf_field metadata_fields[] = {
+	HF_FIELD_OBJECT("annotations", struct metadata, annotations, &annotations_table, 0),
+	HF_FIELD_STRING_MAP("labels", struct metadata, labels, LABELS_MAX, 0),
+};
+static const struct hf_field_table metadata_table =
+	HF_FIELD_TABLE(metadata_fields, struct metadata);
+
+struct taint {
+	uint64_t present;
+	const char *key, *value, *effect;
+};
+static const struct hf_field taint_fields[] = {
+	HF_FIELD_STRING("key", struct taint, key, 0, 0),
+	HF_FIELD_STRING("value", struct taint, value, 0, 0),
+	HF_FIELD_STRING("effect", struct taint, effect, 0, 0),
+};
+static const struct hf_field_table taint_table = HF_FIELD_TABLE(taint_fields, struct taint);
+
+struct spec {
+	uint64_t present;
+	bool unschedulable;
+	HF_LIST(struct taint) taints;
+};
+static const struct hf_field spec_fields[] = {
+	HF_FIELD_BOOL("unschedulable", struct spec, unschedulable, 0),
+	HF_FIELD_OBJECTS("taints", struct spec, taints, &taint_table, TAINTS_MAX, 0),
+};
+static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
+
+struct condition {
+	uint64_t present;
+	const char *type, *status;
+};
+static const struct hf_field condition_fields[] = {
+	HF_FIELD_STRING("type", struct condition, type, 0, 0),
+	HF_FIELD_STRING("status", struct condition, status, 0, 0),
+};
+static const struct hf_field_table condition_table =
+	HF_FIELD_TABLE(condition_fields, struct condition);
+
+struct info {
+	uint64_t present;
+	const char *boot_id;
+};
+static const struct hf_field info_fields[] = {
+	HF_FIELD_STRING("bootID", struct info, boot_id, 0, 0),
+};
+static const struct hf_field_table info_table = HF_FIELD_TABLE(info_fields, struct info);
+
+struct status {
+	uint64_t present;
+	HF_LIST(struct condition) conditions;
+	struct info info;
+};
+static const struct hf_field status_fields[] = {
+	HF_FIELD_OBJECTS("conditions", struct status, conditions, &condition_table, CONDITIONS_MAX,
+			 0),
+	HF_FIELD_OBJECT("nodeInfo", struct status, info, &info_table, 0),
+};
+static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
+
+struct node {
+	uint64_t present;
+	struct metadata metadata;
+	struct spec spec;
+	struct status status;
+};
+static const struct hf_field node_fields[] = {
+	HF_FIELD_OBJECT("metadata", struct node, metadata, &metadata_table, 0),
+	HF_FIELD_OBJECT("spec", struct node, spec, &spec_table, 0),
+	HF_FIELD_OBJECT("status", struct node, status, &status_table, 0),
+};
+static const struct hf_field_table node_table = HF_FIELD_TABLE(node_fields, struct node);
+
+void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_marks *ret_marks)
+{
+	struct node read = {.present = 0};
+	struct hf_node_marks marks;
+
+	if (hf_fields_read_doc(&node_table, doc, &lenient, arena, &read, NULL) < 0)
+		read = (struct node){.present = 0};
+	marks = (struct hf_node_marks){
+		.boot_id =
+			hf_str_is_empty(read.status.info.boot_id) ? NULL : read.status.info.boot_id,
+		.unschedulable = read.spec.unschedulable,
+		.paused = hf_streq(read.metadata.annotations.paused, "true"),
+		.quarantine = read.metadata.annotations.quarantine,
+		.labels = {read.metadata.labels.items, read.metadata.labels.len},
+	};
+	for (size_t i = 0; i < read.status.conditions.len; i++)
+		if (hf_streq(read.status.conditions.items[i].type, "Ready"))
+			marks.ready = hf_streq(read.status.conditions.items[i].status, "True");
+	marks.taints.items = HF_ARENA_ARRAY(arena, struct hf_node_taint, read.spec.taints.len + 1);
+	for (size_t i = 0; i < read.spec.taints.len; i++) {
+		const struct taint *t = &read.spec.taints.items[i];
+
+		if (!hf_str_is_empty(t->key))
+			marks.taints.items[marks.taints.len++] =
+				(struct hf_node_taint){.key = t->key,
+						       .value = hf_str_or(t->value, ""),
+						       .effect = hf_str_or(t->effect, "")};
+	}
+	*ret_marks = marks;
+}
+
+bool hf_node_has_quarantine_taint(const struct hf_node_marks *marks)
+{
+	for (size_t i = 0; i < marks->taints.len; i++)
+		if (hf_streq(marks->taints.items[i].key, HF_QUARANTINE_TAINT) &&
+		    hf_streq(marks->taints.items[i].effect, EFFECT))
+			return true;
+	return false;
+}
+
+/* ---- the mark -------------------------------------------------------------------------------- */
+
+struct hf_json *hf_quarantine_mark_json(const struct hf_quarantine_mark *mark)
+{
+	struct hf_json *json = hf_json_object();
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_time_format_micro(mark->at, text);
+	hf_json_set_str(json, "policy", mark->policy);
+	hf_json_set_str(json, "class", mark->cls);
+	hf_json_set_str(json, "time", text);
+	hf_json_set_i64(json, "epoch", mark->epoch);
+	return json;
+}
+
+struct read_mark {
+	uint64_t present;
+	const char *policy, *cls;
+	hf_time at;
+	int64_t epoch;
+};
+static const struct hf_field mark_fields[] = {
+	HF_FIELD_STRING("policy", struct read_mark, policy, 0,
+			HF_FIELD_REQUIRED | HF_FIELD_NONEMPTY),
+	HF_FIELD_STRING("class", struct read_mark, cls, 0, 0),
+	HF_FIELD_TIME("time", struct read_mark, at, HF_FIELD_REQUIRED),
+	HF_FIELD_INT64("epoch", struct read_mark, epoch, 0, INT32_MAX, 0),
+};
+static const struct hf_field_table mark_table = HF_FIELD_TABLE(mark_fields, struct read_mark);
+
+bool hf_quarantine_mark_read(const char *text, struct hf_arena *arena,
+			     struct hf_quarantine_mark *ret_mark)
+{
+	const struct hf_fields_text source = {text, text == NULL ? 0 : strlen(text)};
+	struct read_mark read;
+
+	if (text == NULL || hf_fields_read_text(&mark_table, &source, NULL, arena, &read, NULL) < 0)
+		return false;
+	*ret_mark = (struct hf_quarantine_mark){.policy = read.policy,
+						.cls = hf_str_or(read.cls, ""),
+						.at = read.at,
+						.epoch = read.epoch};
+	return true;
+}
+
+/* ---- putting it on --------------------------------------------------------------------------- */
+
+static struct hf_json *own_taint(const struct hf_quarantine_mark *mark, hf_time now)
+{
+	struct hf_json *taint = hf_json_object();
+	char text[HF_TIME_TEXT_MAX];
+
+	hf_time_format(now, text);
+	hf_json_set_str(taint, "key", HF_QUARANTINE_TAINT);
+	hf_json_set_str(taint, "value", mark->cls);
+	hf_json_set_str(taint, "effect", EFFECT);
+	hf_json_set_str(taint, "timeAdded", text);
+	return taint;
+}
+
+/* A list has no merge: all of it is sent, and the version sees to it that it is the whole. */
+struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_quarantine_mark *mark,
+					hf_time now)
+{
+	const struct hf_json *old = hf_json_path(hf_doc_json(node), "spec", "taints", NULL);
+	struct hf_json *patch = hf_json_object(), *meta, *annotations, *taints;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_HEALTH_POLICY_TEXT_MAX);
+
+	meta = hf_json_ensure_object(patch, "metadata");
+	hf_json_set_str(meta, "resourceVersion", hf_doc_resource_version(node));
+	annotations = hf_json_ensure_object(meta, "annotations");
+	taints = hf_json_ensure_array(hf_json_ensure_object(patch, "spec"), "taints");
+	for (size_t i = 0; i < hf_json_len(old); i++) {
+		const struct hf_json *taint = hf_json_item(old, i);
+
+		if (!hf_streq(hf_json_path_str(taint, "key", NULL), HF_QUARANTINE_TAINT) ||
+		    !hf_streq(hf_json_path_str(taint, "effect", NULL), EFFECT))
+			hf_json_append(taints, hf_json_copy(taint));
+	}
+	if (mark == NULL) {
+		hf_json_set(annotations, HF_QUARANTINE_ANNOTATION, hf_json_null());
+		return hf_doc_from_json(patch);
+	}
+	HF_AUTO_JSON json = hf_quarantine_mark_json(mark);
+
+	hf_json_write(json, HF_JSON_COMPACT, &text);
+	hf_json_set_str(annotations, HF_QUARANTINE_ANNOTATION, text.data);
+	hf_json_append(taints, own_taint(mark, now));
+	return hf_doc_from_json(patch);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/drain.h"
+
+/* A budget changes when a pod somewhere else has become ready: minutes, mostly. */
+#define BACKOFF_MIN (10 * HF_SECOND)
+#define BACKOFF_MAX (5 * HF_MINUTE)
+
+static const char *const texts[] = {
+#define X(name, text) text,
+	HF_HEALTH_DRAIN_WHYS(X)
+#undef X
+};
+
+const char *hf_health_drain_text(enum hf_health_drain_why why)
+{
+	return (unsigned)why < HF_HEALTH_DRAIN_WHY_COUNT ? texts[why] : "?";
+}
+
+/* What no time changes. */
+static enum hf_health_drain_why never(const struct hf_health_drain *drain,
+				      const struct hf_health_pod *pod)
+{
+	if (pod->ended)
+		return HF_HEALTH_DRAIN_ENDS;
+	if (drain->quarantined_at == HF_TIME_NONE)
+		return HF_HEALTH_DRAIN_NOT_OURS;
+	if (!pod->fatal)
+		return HF_HEALTH_DRAIN_WORKS;
+	if (pod->daemon)
+		return HF_HEALTH_DRAIN_DAEMON;
+	if (!pod->selected)
+		return HF_HEALTH_DRAIN_UNSELECTED;
+	if (!drain->evicts)
+		return HF_HEALTH_DRAIN_MODE;
+	if (drain->paused)
+		return HF_HEALTH_DRAIN_HALTED;
+	return drain->stale ? HF_HEALTH_DRAIN_OLD : HF_HEALTH_DRAIN_EVICT;
+}
+
+enum hf_health_drain_why hf_health_drain(const struct hf_health_drain *drain,
+					 const struct hf_health_pod *pod, hf_time *ret_wake)
+{
+	enum hf_health_drain_why why = never(drain, pod);
+	hf_time at;
+
+	if (why != HF_HEALTH_DRAIN_EVICT)
+		return why;
+	/* Whoever looks after the pod may move it by itself, a job its ranks: that is gentler. */
+	at = hf_time_add(drain->quarantined_at, drain->grace);
+	if (drain->now < at) {
+		why = HF_HEALTH_DRAIN_GRACE;
+	} else if (pod->restarting) {
+		at = hf_time_add(drain->now, BACKOFF_MIN);
+		why = HF_HEALTH_DRAIN_RESTARTING;
+	} else if (pod->not_before != HF_TIME_NONE && drain->now < pod->not_before) {
+		at = pod->not_before;
+		why = HF_HEALTH_DRAIN_REFUSED;
+	} else {
+		return HF_HEALTH_DRAIN_EVICT;
+	}
+	if (at < *ret_wake)
+		*ret_wake = at;
+	return why;
+}
+
+bool hf_health_drain_is_stuck(const struct hf_health_drain *drain)
+{
+	return drain->evicts && drain->quarantined_at != HF_TIME_NONE &&
+	       drain->now - drain->quarantined_at > drain->grace + drain->timeout;
+}
+
+hf_time hf_health_drain_backoff(unsigned refusals, hf_time asked)
+{
+	hf_time wait = BACKOFF_MIN;
+
+	for (unsigned i = 1; i < refusals && wait < BACKOFF_MAX; i++)
+		wait *= 2;
+	if (wait > BACKOFF_MAX)
+		wait = BACKOFF_MAX;
+	return asked > wait ? asked : wait;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/remedy_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/*
+ * Evictions, one after the other.  Before each the agent's word, the Node and the pod are read: what
+ * holds a device that was mended a moment ago, or has ended, is not evicted; nor is a pod that has
+ * taken the name of another.  A disruption budget that says no is asked again, ever more seldom.
+ */
+
+#define REFUSALS_MAX ((size_t)HF_REMEDY_PODS_MAX)
+#define RETRY (5 * HF_SECOND)
+
+enum { LOOK_HEALTH, LOOK_NODE, LOOK_POD, EVICT };
+
+/* --- who is next --------------------------------------------------------------------------- */
+
+static struct hf_health_drain drain_of(const struct remedy_seen *seen, size_t i)
+{
+	const struct hf_health_policy_spec *spec = &seen->policy->spec;
+	const struct hf_health_node *node = &seen->nodes[i];
+
+	return (struct hf_health_drain){
+		.evicts = hf_streq(spec->mode, "remediate") && spec->drain_evicts,
+		.paused = hf_remedy_halted(seen) || node->excluded,
+		.grace = spec->drain_grace,
+		.timeout = spec->drain_timeout,
+		.now = seen->now,
+		.quarantined_at = node->owned ? node->owned_at : HF_TIME_NONE,
+		.stale = hf_remedy_stale(seen, i),
+	};
+}
+
+static struct hf_health_pod pod_of(struct hf_remedy *remedy, const struct remedy_holder *holder)
+{
+	const struct remedy_refusal *refusal = hf_map_get(remedy->refusals, holder->uid);
+	const char *job = hf_remedy_job(remedy->op, holder->ns, holder->pod, holder->uid);
+
+	return (struct hf_health_pod){
+		.fatal = holder->fatal,
+		/* What its labels and owner say is looked at when it is read. */
+		.selected = true,
+		/* An agent that does not know the UID cannot say which pod it is. */
+		.ended = hf_str_is_empty(holder->uid),
+		.restarting = hf_remedy_restarts(remedy->op, job),
+		.not_before = refusal == NULL ? HF_TIME_NONE : refusal->not_before,
+	};
+}
+
+/* --- refusals ------------------------------------------------------------------------------ */
+
+static void refuse(struct hf_remedy *remedy, hf_time wait, bool grows)
+{
+	struct remedy_refusal *refusal = hf_map_get(remedy->refusals, remedy->evict_uid);
+
+	if (refusal == NULL) {
+		refusal = hf_xcalloc(1, sizeof(*refusal));
+		/* A table of refusals that is full is one of pods that are gone, mostly. */
+		if (hf_map_len(remedy->refusals) >= REFUSALS_MAX)
+			hf_map_clear(remedy->refusals);
+		if (!hf_map_put(remedy->refusals, remedy->evict_uid, refusal)) {
+			free(refusal);
+			return;
+		}
+	}
+	refusal->times += grows;
+	refusal->not_before = hf_operator_now(remedy->op) +
+			      (grows ? hf_health_drain_backoff(refusal->times, wait) : wait);
+}
+
+static void tell_refusal(struct hf_remedy *remedy, const struct hf_reply *reply)
+{
+	struct remedy_refusal *refusal = hf_map_get(remedy->refusals, remedy->evict_uid);
+	char message[1024];
+
+	if (refusal == NULL || refusal->told)
+		return;
+	refusal->told = true;
+	snprintf(message, sizeof(message),
+		 "pod %s/%s holds what has failed and may not be evicted "
+		 "yet: %s",
+		 remedy->evict_ns, remedy->evict_pod, reply->message);
+	hf_remedy_note_node(remedy, remedy->evict_node, true, "EvictionRefused", message);
+}
+
+/* --- one eviction -------------------------------------------------------------------------- */
+
+static void on_reply(void *arg, const struct hf_reply *reply);
+
+static void send(struct hf_remedy *remedy, struct hf_request *request, int step)
+{
+	request->timeout = remedy->op->options.request_timeout;
+	remedy->evict_step = step;
+	remedy->evicting = hf_store_request(remedy->op->store, request, on_reply, remedy);
+}
+
+static void look_at(struct hf_remedy *remedy, int step)
+{
+	struct hf_request request = {.verb = HF_VERB_GET,
+				     .resource = step == LOOK_HEALTH ? &hf_devicehealths
+						 : step == LOOK_NODE ? &hf_nodes
+								     : &hf_pods,
+				     .ns = step == LOOK_POD ? remedy->evict_ns : NULL,
+				     .name = step == LOOK_POD ? remedy->evict_pod
+							      : remedy->evict_node};
+
+	send(remedy, &request, step);
+}
+
+static void over(struct hf_remedy *remedy)
+{
+	hf_remedy_soon(remedy, 0);
+}
+
+/* Its controller makes it again on the very node, or the kubelet does. */
+static bool is_daemon(const struct hf_json *pod)
+{
+	const struct hf_json *owners = hf_json_path(pod, "metadata", "ownerReferences", NULL);
+
+	if (hf_json_path(pod, "metadata", "annotations", "kubernetes.io/config.mirror", NULL))
+		return true;
+	for (size_t i = 0; i < hf_json_len(owners); i++) {
+		const struct hf_json *owner = hf_json_item(owners, i);
+		const char *kind = hf_json_path_str(owner, "kind", NULL);
+
+		if (hf_json_true(hf_json_get(owner, "controller"), false) &&
+		    (hf_streq(kind, "DaemonSet") || hf_streq(kind, "Node")))
+			return true;
+	}
+	return false;
+}
+
+static bool has_ended(const struct hf_remedy *remedy, const struct hf_json *pod)
+{
+	const char *phase = hf_json_path_str(pod, "status", "phase", NULL);
+
+	return !hf_streq(hf_json_path_str(pod, "metadata", "uid", NULL), remedy->evict_uid) ||
+	       !hf_streq(hf_json_path_str(pod, "spec", "nodeName", NULL), remedy->evict_node) ||
+	       hf_json_path(pod, "metadata", "deletionTimestamp", NULL) != NULL ||
+	       hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
+}
+
+/* All has been read: what does the brain say now? */
+static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf_json *pod)
+{
+	struct remedy_policy *policy = hf_remedy_policy(remedy, remedy->evict_policy);
+	const struct hf_cache_entry *entry =
+		hf_cache_get(remedy->policies_cache, NULL, remedy->evict_policy);
+	HF_AUTO_ARENA arena = hf_arena_create(HF_REMEDY_ARENA_MAX);
+	hf_time wake = HF_TIME_NEVER;
+	struct remedy_seen seen;
+
+	if (policy == NULL || entry == NULL)
+		return HF_HEALTH_DRAIN_NOT_OURS;
+	hf_remedy_see(remedy, policy, entry->doc, arena, &seen);
+	for (size_t i = 0; i < seen.len; i++) {
+		const struct remedy_health *health = seen.items[i].health;
+
+		for (size_t h = 0; hf_streq(seen.items[i].name, remedy->evict_node) &&
+				   health != NULL && h < health->holders_len;
+		     h++) {
+			struct hf_health_drain drain = drain_of(&seen, i);
+			struct hf_health_pod about = pod_of(remedy, &health->holders[h]);
+
+			if (!hf_streq(health->holders[h].uid, remedy->evict_uid))
+				continue;
+			about.daemon = is_daemon(pod);
+			about.ended = has_ended(remedy, pod);
+			about.selected = !policy->spec.has_pod_selector ||
+					 hf_selector_match_labels(
+						 policy->pods,
+						 hf_json_path(pod, "metadata", "labels", NULL));
+			return hf_health_drain(&drain, &about, &wake);
+		}
+	}
+	return HF_HEALTH_DRAIN_ENDS;
+}
+
+static void evict(struct hf_remedy *remedy, const struct hf_json *pod)
+{
+	enum hf_health_drain_why why = decide(remedy, pod);
+	HF_AUTO_DOC body = NULL;
+
+	if (why != HF_HEALTH_DRAIN_EVICT) {
+		/* It does not change soon, and need not be asked each time. */
+		refuse(remedy, why == HF_HEALTH_DRAIN_ENDS ? RETRY : HF_MINUTE, false);
+		over(remedy);
+		return;
+	}
+	body = hf_eviction(remedy->evict_ns, remedy->evict_pod, remedy->evict_uid);
+	struct hf_request request = {.verb = HF_VERB_CREATE,
+				     .resource = &hf_pods,
+				     .ns = remedy->evict_ns,
+				     .name = remedy->evict_pod,
+				     .subresource = "eviction",
+				     .body = body};
+
+	send(remedy, &request, EVICT);
+}
+
+static void evicted(struct hf_remedy *remedy, const struct hf_reply *reply)
+{
+	char message[1024];
+
+	if (reply->code == HF_E_TOO_MANY) {
+		hf_remedy_count_eviction(remedy, "refused");
+		refuse(remedy, reply->retry_after, true);
+		tell_refusal(remedy, reply);
+		over(remedy);
+		return;
+	}
+	/* Gone, or another pod by that name: what was wanted has come about. */
+	if (reply->code != 0 && reply->code != HF_E_NOT_FOUND && reply->code != HF_E_CONFLICT) {
+		hf_remedy_count_eviction(remedy, "failed");
+		hf_operator_problem(remedy->op, "evictions", reply->code, reply->message);
+		refuse(remedy, reply->retry_after, true);
+		over(remedy);
+		return;
+	}
+	/* The agent tells of its end in its own time. */
+	refuse(remedy, HF_MINUTE, false);
+	if (reply->code == 0) {
+		hf_remedy_count_eviction(remedy, "done");
+		snprintf(message, sizeof(message),
+			 "pod %s/%s holds what has failed: it is evicted (policy %s)",
+			 remedy->evict_ns, remedy->evict_pod, remedy->evict_policy);
+		hf_remedy_note_node(remedy, remedy->evict_node, false, "PodEvicted", message);
+	}
+	over(remedy);
+}
+
+static void on_reply(void *arg, const struct hf_reply *reply)
+{
+	struct hf_remedy *remedy = arg;
+
+	remedy->evicting = NULL;
+	hf_operator_heard(remedy->op, reply);
+	if (remedy->nodes == NULL)
+		return;
+	if (remedy->evict_step == EVICT) {
+		evicted(remedy, reply);
+		return;
+	}
+	if (reply->code != 0) {
+		if (reply->code != HF_E_NOT_FOUND)
+			hf_operator_problem(remedy->op, "evictions", reply->code, reply->message);
+		refuse(remedy, RETRY, false);
+		over(remedy);
+		return;
+	}
+	if (remedy->evict_step == LOOK_HEALTH) {
+		hf_cache_put_live(remedy->health, reply->object);
+		look_at(remedy, LOOK_NODE);
+	} else if (remedy->evict_step == LOOK_NODE) {
+		hf_cache_put_live(remedy->nodes, reply->object);
+		look_at(remedy, LOOK_POD);
+	} else {
+		evict(remedy, hf_doc_json(reply->object));
+	}
+}
+
+void hf_remedy_drain(struct hf_remedy *remedy, const struct remedy_seen *seen, hf_time *ret_wake)
+{
+	for (size_t i = 0; i < seen->len && remedy->evicting == NULL; i++) {
+		const struct remedy_health *health = seen->items[i].health;
+		struct hf_health_drain drain = drain_of(seen, i);
+
+		for (size_t h = 0; health != NULL && h < health->holders_len; h++) {
+			const struct remedy_holder *holder = &health->holders[h];
+			struct hf_health_pod pod = pod_of(remedy, holder);
+
+			if (hf_health_drain(&drain, &pod, ret_wake) != HF_HEALTH_DRAIN_EVICT)
+				continue;
+			snprintf(remedy->evict_node, sizeof(remedy->evict_node), "%s",
+				 seen->items[i].name);
+			snprintf(remedy->evict_ns, sizeof(remedy->evict_ns), "%s", holder->ns);
+			snprintf(remedy->evict_pod, sizeof(remedy->evict_pod), "%s", holder->pod);
+			snprintf(remedy->evict_uid, sizeof(remedy->evict_uid), "%s", holder->uid);
+			snprintf(remedy->evict_policy, sizeof(remedy->evict_policy), "%s",
+				 seen->policy->name);
+			look_at(remedy, LOOK_HEALTH);
+			return;
+		}
+	}
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_REMEDY_INTERNAL_H
+#define HF_OPERATOR_REMEDY_INTERNAL_H
+
+#include "api/health_policy.h"
+#include "health/drain.h"
+#include "health/fleet.h"
+#include "operator/operator_internal.h"
+#include "store/selector.h"
+
+/*
+ * What is done about nodes whose devices fail, under HealthPolicy objects.
+ *
+ *   remedy.c        life, caches, when to look again
+ *   remedy_view.c   what is kept of policies, nodes and DeviceHealth objects
+ *   remedy_see.c    these joined into what the fleet's brain is asked, and its answer
+ *   remedy_act.c    quarantine and release: a live look, the record, the Node
+ *   remedy_drain.c  evictions
+ *   remedy_tell.c   status, events, metrics
+ *
+ *     changes ──▶ round: for each policy  see ─▶ decide ─▶ acts?  no: the status, if it differs
+ *        ▲                                         │ yes
+ *        └── again ◀── Nodes ◀── record (status) ◀─┴─ live look, decided once more
+ *
+ * Rounds come one after the other; a request that fails ends its round, and the next one sees
+ * anew.  Nothing is remembered that a new leader needs: the breaker and the quarantines begun are
+ * in the policy's status, what is ours of a Node is on the Node.
+ */
+
+/* Policies beyond these are told that they do not count. */
+#define HF_REMEDY_POLICIES_MAX 16
+#define HF_REMEDY_ACTS_MAX 64
+/* Pods that a round looks at. */
+#define HF_REMEDY_PODS_MAX 4096
+/* Memory of one round: 20,000 nodes with what is said of them. */
+#define HF_REMEDY_ARENA_MAX ((size_t)64 << 20)
+
+struct remedy_policy {
+	char *name, *uid;
+	int64_t generation;
+	struct hf_arena *arena; /* of the spec */
+	struct hf_health_policy_spec spec;
+	struct hf_selector *selector, *exclude, *pods;
+	bool usable;   /* some version of it could be read: spec and selectors are that one's */
+	bool paused;   /* by annotation */
+	char *problem; /* of the newest version; NULL: none */
+	bool problem_told;
+	struct hf_map *told; /* node → what the last event said (char *) */
+	/* Of the last round, for metrics. */
+	struct hf_health_policy_status status;
+	int32_t held[HF_HEALTH_WHY_COUNT];
+	bool seen;
+};
+
+/* Kept of a Node; texts are in its arena. */
+struct remedy_node {
+	struct hf_arena *arena;
+	struct hf_node_marks marks;
+	struct hf_quarantine_mark mark;
+	bool marked, tainted;
+	/* By the policies of `matched`. */
+	uint64_t matched;
+	struct remedy_policy *policy; /* NULL: none */
+	bool excluded;
+	const char *domain;
+};
+
+struct remedy_holder {
+	const char *ns, *pod, *uid;
+	bool fatal;
+};
+
+/* Kept of a DeviceHealth. */
+struct remedy_health {
+	struct hf_arena *arena;
+	enum hf_health_state state;
+	enum hf_health_class cls;
+	enum hf_health_action action;
+	hf_time observed_at, evidence_at; /* the node's clock */
+	hf_time seen_at;                  /* monotonic; NONE: it was there when we came */
+	const char *boot_id;
+	bool works;                    /* some device of it is held */
+	struct remedy_holder *holders; /* of what has failed, each pod once */
+	size_t holders_len;
+};
+
+/* A node of one policy, beside what the brain is told of it. */
+struct remedy_item {
+	const char *name, *uid;
+	const struct remedy_node *node;
+	const struct remedy_health *health; /* NULL: none */
+};
+
+struct remedy_seen {
+	struct remedy_policy *policy;
+	struct hf_doc *doc; /* of the policy, borrowed */
+	hf_time now;
+	struct hf_health_policy rules;
+	struct remedy_item *items;
+	struct hf_health_node *nodes; /* as items, by name */
+	size_t len;
+	struct hf_health_policy_memory memory; /* as it should be stored */
+	bool memory_moved;                     /* the breaker is not stored so yet */
+	struct hf_health_fleet_plan plan;      /* decisions as items */
+	int32_t silent, spares;
+};
+
+enum remedy_step {
+	REMEDY_IDLE,
+	REMEDY_LOOK_POLICY,
+	REMEDY_LOOK_NODES,
+	REMEDY_LOOK_HEALTH,
+	REMEDY_RECORD,
+	REMEDY_READ_NODE,
+	REMEDY_WRITE_NODE,
+	REMEDY_STATUS,
+};
+
+struct remedy_act {
+	char node[254], uid[64];
+	bool release, looked;
+	char cls[32], job[512];
+};
+
+/* A pod that was refused. */
+struct remedy_refusal {
+	hf_time not_before;
+	unsigned times;
+	bool told;
+};
+
+struct hf_remedy {
+	struct hf_operator *op;
+	struct hf_cache *policies_cache, *nodes, *health; /* the last two while there is a policy */
+	struct remedy_policy *policies[HF_REMEDY_POLICIES_MAX]; /* by name */
+	size_t n_policies, turn;
+	uint64_t version; /* of the policies as a whole */
+	struct hf_timer *timer;
+	struct hf_task *reset; /* caches are made and destroyed outside of their callbacks */
+	struct hf_arena *arena, *scratch;
+	bool stopped, unseen;
+
+	/* The act under way. */
+	enum remedy_step step;
+	struct hf_call *call;
+	char policy[254];
+	struct remedy_act acts[HF_REMEDY_ACTS_MAX];
+	size_t n_acts, act;
+	struct hf_map *looked; /* names of nodes that the live list had, with their UID */
+	char *token;           /* of its next page */
+	hf_time began;
+	unsigned failures;
+
+	/* Evictions: one at a time, beside the rounds. */
+	struct hf_call *evicting;
+	int evict_step;
+	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
+	struct hf_map *refusals; /* UID → struct remedy_refusal */
+
+	struct {
+		struct hf_family *nodes, *left, *blocked, *tripped, *epoch, *done, *evictions,
+			*seconds;
+	} metrics;
+};
+
+/* --- remedy.c --- */
+/* Look again, in so long at the latest. */
+void hf_remedy_soon(struct hf_remedy *remedy, hf_time within);
+struct remedy_policy *hf_remedy_policy(const struct hf_remedy *remedy, const char *name);
+
+/* --- remedy_view.c --- */
+void *hf_remedy_node_view(struct hf_remedy *remedy, struct hf_doc *doc);
+void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc);
+void hf_remedy_node_free(void *view);
+void hf_remedy_health_free(void *view);
+/* Nothing that decides anything is different. */
+bool hf_remedy_node_same(const struct remedy_node *a, const struct remedy_node *b);
+bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_health *b);
+/* The policy as its newest object has it. */
+void hf_remedy_policy_update(struct remedy_policy *policy, struct hf_doc *doc);
+struct remedy_policy *hf_remedy_policy_make(const struct hf_operator *op, const char *name);
+void hf_remedy_policy_free(struct remedy_policy *policy);
+
+/* --- remedy_see.c --- */
+void hf_remedy_see(struct hf_remedy *remedy, struct remedy_policy *policy, struct hf_doc *doc,
+		   struct hf_arena *arena, struct remedy_seen *ret_seen);
+bool hf_remedy_halted(const struct remedy_seen *seen);
+/* What is known of it is too old, or of another boot. */
+bool hf_remedy_stale(const struct remedy_seen *seen, size_t i);
+/* The job under this key ("pytorchjobs/ns/name", may be NULL) restarts at the moment. */
+bool hf_remedy_restarts(const struct hf_operator *op, const char *key);
+const char *hf_remedy_job(const struct hf_operator *op, const char *ns, const char *pod,
+			  const char *uid);
+
+/* --- remedy_act.c --- */
+/* Begin what the plan wants; false: nothing. */
+bool hf_remedy_act(struct hf_remedy *remedy, const struct remedy_seen *seen);
+/* Write the status where it differs; false: it does not. */
+bool hf_remedy_write(struct hf_remedy *remedy, const struct remedy_seen *seen);
+
+/* --- remedy_drain.c --- */
+/* Evict the next one, if there is one; ret_wake is lowered. */
+void hf_remedy_drain(struct hf_remedy *remedy, const struct remedy_seen *seen, hf_time *ret_wake);
+
+/* --- remedy_tell.c --- */
+void hf_remedy_status(struct hf_remedy *remedy, const struct remedy_seen *seen,
+		      struct hf_arena *arena, struct hf_health_policy_status *ret_status);
+void hf_remedy_tell(struct hf_remedy *remedy, const struct remedy_seen *seen);
+/* An event of a Node (whose UID is its name, as kubelets have it) or of a policy. */
+void hf_remedy_note_node(struct hf_remedy *remedy, const char *node, bool warning,
+			 const char *reason, const char *message);
+void hf_remedy_note_policy(struct hf_remedy *remedy, const struct remedy_policy *policy,
+			   bool warning, const char *reason, const char *message);
+void hf_remedy_metrics_init(struct hf_remedy *remedy);
+void hf_remedy_count(struct hf_remedy *remedy, const char *what, const char *result);
+void hf_remedy_count_eviction(struct hf_remedy *remedy, const char *result);
+
+#endif

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/remedy_internal.h"
+
+#include "base/str.h"
+#include "core/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Nodes, their agents' word and the policy, joined into what the fleet's brain is asked.
+ *
+ * Times.  An agent's are of its node's clock.  A report that came in while we watched was made just
+ * then, so that its age is known, and what it says is put on the server's clock by that.  One that
+ * was there when we came is believed as it stands, but never beyond now: a time to come is none.
+ */
+
+/* Taints by which others take a node out.  Those that only reserve a node for its kind of work
+ * (nvidia.com/gpu, say) leave it in. */
+static const char *const out_taints[] = {
+	"node.kubernetes.io/",
+	"ToBeDeletedByClusterAutoscaler",
+	"karpenter.sh/disrupted",
+	"nvidia.com/gpu-error",
+};
+
+/* No write lands so long after it was sent. */
+#define LATE_MAX HF_MINUTE
+
+/* --- which policy -------------------------------------------------------------------------- */
+
+static struct hf_json *labels_json(const struct hf_node_marks *marks)
+{
+	struct hf_json *labels = hf_json_object();
+
+	for (size_t i = 0; i < marks->labels.len; i++)
+		hf_json_set_str(labels, marks->labels.items[i].key, marks->labels.items[i].value);
+	return labels;
+}
+
+static void match(struct hf_remedy *remedy, struct remedy_node *node)
+{
+	HF_AUTO_JSON labels = labels_json(&node->marks);
+	bool owned = node->marked && node->tainted;
+
+	node->matched = remedy->version;
+	/* What is ours stays with the one it was done under, as long as that is there. */
+	node->policy = owned ? hf_remedy_policy(remedy, node->mark.policy) : NULL;
+	for (size_t i = 0; i < remedy->n_policies && node->policy == NULL; i++)
+		if (hf_selector_match_labels(remedy->policies[i]->selector, labels))
+			node->policy = remedy->policies[i];
+	node->excluded = false;
+	node->domain = NULL;
+	if (node->policy == NULL)
+		return;
+	node->excluded = node->policy->spec.has_exclude &&
+			 hf_selector_match_labels(node->policy->exclude, labels);
+	if (node->policy->spec.domain_key != NULL)
+		node->domain = hf_field_pair_find(node->marks.labels.items, node->marks.labels.len,
+						  node->policy->spec.domain_key);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct remedy_item *)a)->name, ((const struct remedy_item *)b)->name);
+}
+
+/* Nodes of the policy that have an agent, or that are ours. */
+static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct hf_arena *arena)
+{
+	const struct hf_cache_entry *entry;
+	size_t len = hf_cache_len(remedy->nodes);
+
+	seen->items = HF_ARENA_ARRAY(arena, struct remedy_item, len + 1);
+	for (size_t it = 0; (entry = hf_cache_next(remedy->nodes, &it)) != NULL;) {
+		struct remedy_node *node = entry->view;
+		const struct hf_cache_entry *said = hf_cache_get(remedy->health, NULL, entry->name);
+
+		if (node->matched != remedy->version)
+			match(remedy, node);
+		if (node->policy != seen->policy || (said == NULL && !node->marked) ||
+		    seen->len == HF_HEALTH_NODES_MAX)
+			continue;
+		seen->items[seen->len++] =
+			(struct remedy_item){.name = entry->name,
+					     .uid = entry->uid,
+					     .node = node,
+					     .health = said == NULL ? NULL : said->view};
+	}
+	if (seen->len > 0)
+		qsort(seen->items, seen->len, sizeof(*seen->items), by_name);
+}
+
+/* --- jobs ---------------------------------------------------------------------------------- */
+
+const char *hf_remedy_job(const struct hf_operator *op, const char *ns, const char *pod,
+			  const char *uid)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(op->pods.cache, ns, pod);
+	const struct hf_view *view = entry == NULL ? NULL : entry->view;
+
+	if (view == NULL || view->controller_uid == NULL ||
+	    (!hf_str_is_empty(uid) && !hf_streq(entry->uid, uid)))
+		return NULL;
+	return hf_map_get(op->job_keys, view->controller_uid);
+}
+
+static bool says_restarting(const struct hf_json *job)
+{
+	const struct hf_json *list = hf_json_path(job, "status", "conditions", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *c = hf_json_item(list, i);
+
+		if (hf_streq(hf_json_path_str(c, "type", NULL), HF_COND_RESTARTING))
+			return hf_streq(hf_json_path_str(c, "status", NULL), "True");
+	}
+	return false;
+}
+
+/* key: "pytorchjobs/ns/name". */
+bool hf_remedy_restarts(const struct hf_operator *op, const char *key)
+{
+	for (size_t i = 0; key != NULL && i < op->n_kinds; i++) {
+		const char *plural = op->kinds[i].resource->plural, *ns = key + strlen(plural) + 1;
+		const struct hf_cache_entry *entry;
+		const char *slash;
+		char space[64];
+
+		if (!hf_str_has_prefix(key, plural) || key[strlen(plural)] != '/')
+			continue;
+		slash = strchr(ns, '/');
+		if (slash == NULL || (size_t)(slash - ns) >= sizeof(space))
+			return false;
+		memcpy(space, ns, (size_t)(slash - ns));
+		space[slash - ns] = '\0';
+		entry = hf_cache_get(op->kinds[i].cache, space, slash + 1);
+		return entry != NULL && says_restarting(hf_doc_json(entry->doc));
+	}
+	return false;
+}
+
+static int32_t disturbed(const struct remedy_seen *seen, const char *job)
+{
+	int32_t n = 0;
+
+	for (size_t i = 0; i < seen->memory.recent.len; i++) {
+		const struct hf_policy_recent *r = &seen->memory.recent.items[i];
+
+		n += hf_streq(r->job, job) && seen->now - r->at <= seen->policy->spec.job_window;
+	}
+	return n;
+}
+
+/* --- one node ------------------------------------------------------------------------------ */
+
+static bool is_out_taint(const struct remedy_policy *policy, const char *key)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(out_taints); i++)
+		if (hf_str_has_prefix(key, out_taints[i]))
+			return true;
+	for (size_t i = 0; i < policy->spec.taints_len; i++)
+		if (hf_streq(key, policy->spec.taints[i]))
+			return true;
+	return false;
+}
+
+static bool is_foreign(const struct remedy_policy *policy, const struct remedy_node *node)
+{
+	if (!node->marks.ready || node->marks.unschedulable)
+		return true;
+	for (size_t i = 0; i < node->marks.taints.len; i++)
+		if (is_out_taint(policy, node->marks.taints.items[i].key))
+			return true;
+	/* Our taint without our word: somebody has put it there by hand. */
+	return node->tainted && !node->marked;
+}
+
+static hf_time at_most(hf_time at, hf_time now)
+{
+	return at == HF_TIME_NONE || at < now ? at : now;
+}
+
+static void set_times(const struct hf_operator *op, const struct remedy_health *health, hf_time now,
+		      struct hf_health_node *to)
+{
+	hf_time heard;
+
+	to->evidence_at = health->evidence_at;
+	to->observed_at = at_most(health->observed_at, now);
+	if (health->seen_at == HF_TIME_NONE || health->observed_at == HF_TIME_NONE) {
+		/* Whose clock is ahead has said nothing that could be placed, until it speaks. */
+		if (health->evidence_at != HF_TIME_NONE && health->evidence_at > now)
+			to->evidence_at = HF_TIME_NONE;
+		return;
+	}
+	heard = now - (hf_loop_mono(op->loop) - health->seen_at);
+	to->observed_at = heard;
+	if (health->evidence_at != HF_TIME_NONE)
+		to->evidence_at =
+			at_most(heard - (health->observed_at - health->evidence_at), heard);
+}
+
+static void set_job(const struct hf_operator *op, const struct remedy_seen *seen,
+		    const struct remedy_health *health, struct hf_health_node *to,
+		    struct hf_arena *arena)
+{
+	for (size_t i = 0; i < health->holders_len && hf_str_is_empty(to->job); i++) {
+		const struct remedy_holder *h = &health->holders[i];
+		const char *job = hf_remedy_job(op, h->ns, h->pod, h->uid);
+
+		/* What is no job is work all the same, of its own. */
+		to->job = job != NULL ? hf_arena_strdup(arena, job)
+				      : hf_arena_printf(arena, "pods/%s/%s", h->ns, h->pod);
+		to->job_restarting = hf_remedy_restarts(op, job);
+		to->job_evictions = disturbed(seen, to->job);
+	}
+}
+
+/* It was begun by somebody who may have died since: it counts as out. */
+static bool is_begun(const struct remedy_seen *seen, const char *name)
+{
+	for (size_t i = 0; i < seen->memory.recent.len; i++)
+		if (!seen->memory.recent.items[i].done &&
+		    hf_streq(seen->memory.recent.items[i].node, name))
+			return true;
+	return false;
+}
+
+static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
+		     const struct remedy_item *item, struct hf_health_node *to,
+		     struct hf_arena *arena)
+{
+	const struct remedy_node *node = item->node;
+	const struct remedy_health *health = item->health;
+
+	*to = (struct hf_health_node){
+		.name = item->name,
+		.domain = hf_str_or(node->domain, ""),
+		.job = "",
+		.evidence_at = HF_TIME_NONE,
+		.observed_at = HF_TIME_NONE,
+		.foreign = is_foreign(seen->policy, node),
+		.owned = node->marked && node->tainted,
+		.owned_at = node->marked ? node->mark.at : HF_TIME_NONE,
+		.excluded = node->excluded || node->marks.paused,
+	};
+	to->unavailable = to->foreign || to->owned || is_begun(seen, item->name);
+	/* Somebody has put our taint there without a word: it is theirs. */
+	to->excluded |= node->tainted && !node->marked;
+	if (health == NULL)
+		return;
+	to->state = health->state;
+	to->cls = health->cls;
+	to->action = health->action;
+	to->same_boot =
+		node->marks.boot_id != NULL && hf_streq(node->marks.boot_id, health->boot_id);
+	set_times(remedy->op, health, seen->now, to);
+	/* A person has taken it off: what was known then does not bring it back. */
+	if (node->marked && !node->tainted && to->evidence_at != HF_TIME_NONE &&
+	    to->evidence_at <= node->mark.at)
+		to->evidence_at = HF_TIME_NONE;
+	to->device_busy = health->holders_len > 0;
+	set_job(remedy->op, seen, health, to, arena);
+}
+
+/* --- what is kept -------------------------------------------------------------------------- */
+
+static const struct remedy_item *find(const struct remedy_seen *seen, const char *name)
+{
+	const struct remedy_item key = {.name = name};
+
+	return seen->len == 0 ? NULL : bsearch(&key, seen->items, seen->len, sizeof(key), by_name);
+}
+
+static bool is_owned(const struct remedy_item *item)
+{
+	return item != NULL && item->node->marked && item->node->tainted;
+}
+
+static bool is_kept(const struct remedy_seen *seen, const struct hf_policy_recent *r)
+{
+	const struct hf_health_policy_spec *spec = &seen->policy->spec;
+	hf_time window = spec->quarantine_window;
+
+	if (spec->breaker_window > window)
+		window = spec->breaker_window;
+	if (spec->job_window > window)
+		window = spec->job_window;
+	if (seen->now - r->at > window)
+		return false;
+	/* Begun, and not carried out: the write may be on its way still; later it is decided anew. */
+	return r->done || is_owned(find(seen, r->node)) || seen->now - r->at <= LATE_MAX;
+}
+
+static bool is_recent(const struct hf_health_policy_memory *memory, const char *node, hf_time at)
+{
+	for (size_t i = 0; i < memory->recent.len; i++)
+		if (hf_streq(memory->recent.items[i].node, node) &&
+		    memory->recent.items[i].at >= at - HF_SECOND)
+			return true;
+	return false;
+}
+
+/* What the status has, and what the Nodes say beyond it: a mark that was written while nobody was
+ * there to note it counts. */
+static void recall(struct remedy_seen *seen, struct hf_arena *arena)
+{
+	struct hf_health_policy_memory stored, *memory = &seen->memory;
+	size_t room;
+
+	hf_health_policy_read_memory(seen->doc, arena, &stored);
+	*memory = stored;
+	room = stored.recent.len + seen->len;
+	memory->recent.items = HF_ARENA_ARRAY(arena, struct hf_policy_recent, room + 1);
+	memory->recent.len = 0;
+	for (size_t i = 0; i < stored.recent.len; i++) {
+		struct hf_policy_recent *r = &stored.recent.items[i];
+
+		if (!is_kept(seen, r))
+			continue;
+		r->done |= is_owned(find(seen, r->node));
+		memory->recent.items[memory->recent.len++] = *r;
+	}
+	for (size_t i = 0; i < seen->len; i++) {
+		const struct remedy_item *item = &seen->items[i];
+		struct hf_policy_recent made = {
+			.node = item->name, .job = "", .at = item->node->mark.at, .done = true};
+
+		if (is_owned(item) && made.at <= seen->now && is_kept(seen, &made) &&
+		    !is_recent(memory, item->name, made.at))
+			memory->recent.items[memory->recent.len++] = made;
+	}
+	if (seen->policy->spec.breaker_epoch > memory->breaker_epoch) {
+		memory->breaker_open = false;
+		memory->breaker_epoch = seen->policy->spec.breaker_epoch;
+		memory->breaker_closed_at = seen->now;
+		seen->memory_moved = true;
+	}
+}
+
+/* --- the question and the answer ----------------------------------------------------------- */
+
+static struct hf_health_limit limit_of(const struct hf_policy_limit *limit)
+{
+	return (struct hf_health_limit){.count = limit->count,
+					.percent = limit->percent,
+					.at_least_one = limit->at_least_one};
+}
+
+static void set_rules(struct remedy_seen *seen)
+{
+	const struct hf_health_policy_spec *spec = &seen->policy->spec;
+	struct hf_health_policy *rules = &seen->rules;
+
+	*rules = hf_health_policy_default;
+	/* Beyond quarantine nothing is done, whatever the mode: it is shown. */
+	rules->mode = hf_streq(spec->mode, "observe") ? HF_HEALTH_OBSERVE : HF_HEALTH_QUARANTINES;
+	rules->paused = spec->paused || seen->policy->paused;
+	rules->unavailable = limit_of(&spec->unavailable);
+	rules->quarantines = limit_of(&spec->quarantines);
+	rules->quarantine_window = spec->quarantine_window;
+	rules->concurrent = HF_HEALTH_NODES_MAX;
+	rules->per_domain = spec->domain_max;
+	rules->job_evictions = spec->job_max;
+	rules->breaker = limit_of(&spec->breaker);
+	rules->breaker_window = spec->breaker_window;
+	rules->stale_after = spec->stale_after;
+	hf_assert(hf_health_policy_problem(rules) == NULL);
+}
+
+static bool is_spare(const struct remedy_seen *seen, size_t i)
+{
+	const struct hf_health_node *node = &seen->nodes[i];
+
+	return node->state == HF_HEALTH_HEALTHY && !node->unavailable && !node->excluded &&
+	       seen->now - node->observed_at <= seen->rules.stale_after &&
+	       !seen->items[i].health->works;
+}
+
+/* What was begun and is wanted still is counted as what is wanted, and not twice. */
+static bool is_wanted_again(const struct remedy_seen *seen, const struct hf_policy_recent *r)
+{
+	const struct remedy_item *item = r->done ? NULL : find(seen, r->node);
+
+	return item != NULL && !is_owned(item) &&
+	       seen->nodes[item - seen->items].cls >= HF_HEALTH_SOFTWARE;
+}
+
+static void ask(struct remedy_seen *seen, struct hf_arena *arena)
+{
+	struct hf_health_policy_memory *memory = &seen->memory;
+	hf_time *times = HF_ARENA_ARRAY(arena, hf_time, memory->recent.len + 1);
+	struct hf_health_fleet fleet = {.now = seen->now,
+					.nodes = seen->nodes,
+					.nodes_len = seen->len,
+					.selected = seen->len,
+					.quarantined = times,
+					.breaker = {.tripped = memory->breaker_open,
+						    .epoch = (uint64_t)memory->breaker_epoch,
+						    .closed_at = memory->breaker_closed_at}};
+	int32_t spares = -seen->policy->spec.spares_min;
+	int rc;
+
+	for (size_t i = 0; i < memory->recent.len; i++)
+		if (!is_wanted_again(seen, &memory->recent.items[i]))
+			times[fleet.quarantined_len++] = memory->recent.items[i].at;
+	for (size_t i = 0; i < seen->len; i++)
+		spares += is_spare(seen, i);
+	seen->spares = spares > 0 ? spares : 0;
+	hf_health_fleet_spares(seen->nodes, seen->len, seen->spares, arena);
+	/* No more nodes are collected than it takes. */
+	rc = hf_health_fleet_decide(&fleet, &seen->rules, arena, &seen->plan, NULL);
+	hf_assert(rc == 0);
+	if (!seen->plan.breaker_tripped_now)
+		return;
+	memory->breaker_open = true;
+	memory->breaker_opened_at = seen->now;
+	seen->memory_moved = true;
+}
+
+void hf_remedy_see(struct hf_remedy *remedy, struct remedy_policy *policy, struct hf_doc *doc,
+		   struct hf_arena *arena, struct remedy_seen *ret_seen)
+{
+	struct remedy_seen *seen = ret_seen;
+
+	*seen = (struct remedy_seen){
+		.policy = policy, .doc = doc, .now = hf_operator_now(remedy->op)};
+	set_rules(seen);
+	collect(remedy, seen, arena);
+	recall(seen, arena);
+	seen->nodes = HF_ARENA_ARRAY(arena, struct hf_health_node, seen->len + 1);
+	for (size_t i = 0; i < seen->len; i++)
+		see_node(remedy, seen, &seen->items[i], &seen->nodes[i], arena);
+	ask(seen, arena);
+	for (size_t i = 0; i < seen->len; i++)
+		seen->silent += seen->plan.decisions[i].why == HF_HEALTH_WHY_SILENT;
+}
+
+bool hf_remedy_halted(const struct remedy_seen *seen)
+{
+	return seen->rules.paused || seen->memory.breaker_open || seen->memory_moved;
+}
+
+bool hf_remedy_stale(const struct remedy_seen *seen, size_t i)
+{
+	const struct hf_health_node *node = &seen->nodes[i];
+
+	return !node->same_boot || node->observed_at == HF_TIME_NONE ||
+	       seen->now - node->observed_at > seen->rules.stale_after ||
+	       (seen->memory.breaker_closed_at != HF_TIME_NONE &&
+		(node->evidence_at == HF_TIME_NONE ||
+		 node->evidence_at < seen->memory.breaker_closed_at));
+}

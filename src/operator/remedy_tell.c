@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/remedy_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "operator/remedy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is told of it: the policy's status, events of nodes and policies, metrics. */
+
+#define SHOWN "shown: Holdfast shows this and leaves it to a person"
+
+/* --- words --------------------------------------------------------------------------------- */
+
+static const char *next_of(const struct hf_health_decision *d)
+{
+	switch (d->doing) {
+	case HF_HEALTH_DO_QUARANTINE: return "quarantine";
+	case HF_HEALTH_DO_RELEASE: return "release";
+	case HF_HEALTH_DO_REMEDY:
+	case HF_HEALTH_DO_GIVE_UP: return hf_health_action_name(d->action);
+	default: return NULL;
+	}
+}
+
+static bool is_shown_only(const struct hf_health_decision *d)
+{
+	return d->answer == HF_HEALTH_WOULD &&
+	       (d->doing == HF_HEALTH_DO_REMEDY || d->doing == HF_HEALTH_DO_GIVE_UP);
+}
+
+static const char *why_of(const struct hf_health_decision *d)
+{
+	return is_shown_only(d) ? SHOWN : hf_health_why_text(d->why);
+}
+
+/* Is there anything to say of it? */
+static bool is_news(const struct remedy_seen *seen, size_t i)
+{
+	const struct hf_health_decision *d = &seen->plan.decisions[i];
+
+	return d->answer != HF_HEALTH_NOTHING || seen->nodes[i].owned ||
+	       seen->nodes[i].cls >= HF_HEALTH_SOFTWARE;
+}
+
+/* --- status -------------------------------------------------------------------------------- */
+
+static int32_t count_pods(const struct remedy_item *item)
+{
+	int32_t n = 0;
+
+	for (size_t h = 0; item->health != NULL && h < item->health->holders_len; h++)
+		n += item->health->holders[h].fatal;
+	return n;
+}
+
+static void add_nodes(const struct remedy_seen *seen, struct hf_health_policy_status *status,
+		      struct hf_arena *arena)
+{
+	status->nodes.items = HF_ARENA_ARRAY(arena, struct hf_policy_node, seen->len + 1);
+	for (size_t i = 0; i < seen->len; i++) {
+		const struct hf_health_node *node = &seen->nodes[i];
+		const struct hf_health_decision *d = &seen->plan.decisions[i];
+
+		status->selected++;
+		status->unhealthy += node->cls >= HF_HEALTH_SOFTWARE;
+		status->quarantined += node->owned;
+		status->unavailable += node->unavailable;
+		if (!is_news(seen, i))
+			continue;
+		status->nodes.items[status->nodes.len++] = (struct hf_policy_node){
+			.name = node->name,
+			.state = hf_health_state_name(node->state),
+			.cls = hf_health_class_name(node->cls),
+			.answer = hf_health_answer_name(d->answer),
+			.next = next_of(d),
+			.why = why_of(d),
+			.quarantined = node->owned,
+			.pods = count_pods(&seen->items[i]),
+		};
+	}
+}
+
+void hf_remedy_status(struct hf_remedy *remedy, const struct remedy_seen *seen,
+		      struct hf_arena *arena, struct hf_health_policy_status *ret_status)
+{
+	struct hf_health_policy_status *status = ret_status;
+	bool limited = seen->rules.unavailable.count >= 0 || seen->rules.unavailable.percent >= 0;
+
+	(void)remedy;
+	*status = (struct hf_health_policy_status){
+		.generation = seen->policy->generation,
+		.mode = seen->policy->spec.mode,
+		.problem = seen->policy->problem,
+		.memory = seen->memory,
+		.silent = seen->silent,
+		.unavailable_left = limited ? seen->plan.unavailable_left : -1,
+		.quarantines_left = seen->plan.quarantines_left,
+	};
+	if (seen->memory.breaker_open)
+		status->breaker_message = hf_arena_printf(
+			arena,
+			"too many nodes failed at once: nothing is done until spec.breaker.epoch "
+			"is raised to %lld",
+			(long long)seen->memory.breaker_epoch + 1);
+	add_nodes(seen, status, arena);
+}
+
+/* --- events -------------------------------------------------------------------------------- */
+
+static void record(struct hf_remedy *remedy, struct hf_event_note *note, bool warning)
+{
+	note->type = warning ? "Warning" : "Normal";
+	hf_recorder_record(remedy->op->recorder, note, hf_operator_now(remedy->op));
+}
+
+void hf_remedy_note_node(struct hf_remedy *remedy, const char *node, bool warning,
+			 const char *reason, const char *message)
+{
+	struct hf_event_note note = {.api_version = "v1",
+				     .kind = "Node",
+				     .name = node,
+				     .uid = node,
+				     .reason = reason,
+				     .message = message};
+
+	record(remedy, &note, warning);
+}
+
+void hf_remedy_note_policy(struct hf_remedy *remedy, const struct remedy_policy *policy,
+			   bool warning, const char *reason, const char *message)
+{
+	struct hf_event_note note = {.api_version = HF_HEALTH_POLICY_API_VERSION,
+				     .kind = HF_HEALTH_POLICY_KIND,
+				     .name = policy->name,
+				     .uid = policy->uid,
+				     .reason = reason,
+				     .message = message};
+
+	record(remedy, &note, warning);
+}
+
+/* What the decision about a node is called; NULL: it is none that is told. */
+static const char *reason_of(const struct hf_health_decision *d)
+{
+	if (d->answer == HF_HEALTH_WOULD) {
+		if (d->doing == HF_HEALTH_DO_QUARANTINE)
+			return "WouldQuarantine";
+		if (d->doing == HF_HEALTH_DO_RELEASE)
+			return "WouldRelease";
+		return "RemediationNeeded";
+	}
+	/* Of the whole fleet it is told once, by the policy. */
+	if (d->answer == HF_HEALTH_HELD && d->why != HF_HEALTH_WHY_BREAKER &&
+	    d->why != HF_HEALTH_WHY_PAUSED)
+		return d->doing == HF_HEALTH_DO_QUARANTINE ? "QuarantineBlocked"
+							   : "RemediationBlocked";
+	return NULL;
+}
+
+static void tell_node(struct hf_remedy *remedy, const struct remedy_seen *seen, size_t i)
+{
+	const struct hf_health_decision *d = &seen->plan.decisions[i];
+	const char *reason = reason_of(d);
+	char message[512];
+	char *copy;
+
+	if (reason == NULL) {
+		if (d->answer == HF_HEALTH_NOTHING)
+			hf_map_remove(seen->policy->told, d->node);
+		return;
+	}
+	snprintf(message, sizeof(message), "%s: %s, %s (policy %s)",
+		 hf_health_class_name(seen->nodes[i].cls), hf_str_or(next_of(d), "nothing"),
+		 why_of(d), seen->policy->name);
+	if (hf_streq(hf_map_get(seen->policy->told, d->node), message))
+		return;
+	copy = hf_xstrdup(message);
+	/* One more than fits is told each time: the recorder puts those together. */
+	if (!hf_map_put(seen->policy->told, d->node, copy))
+		free(copy);
+	hf_remedy_note_node(remedy, d->node, d->answer == HF_HEALTH_HELD, reason, message);
+}
+
+static void tell_breaker(struct hf_remedy *remedy, const struct remedy_seen *seen)
+{
+	const struct hf_health_policy_memory *was = &seen->policy->status.memory;
+	struct remedy_policy *policy = seen->policy;
+	char message[256];
+
+	/* It is told when it is stored. */
+	if (seen->memory_moved && !policy->seen) {
+		policy->status.memory.breaker_open = !seen->memory.breaker_open;
+		policy->seen = true;
+	}
+	if (seen->memory_moved || !policy->seen)
+		return;
+	if (seen->memory.breaker_open && !was->breaker_open) {
+		snprintf(message, sizeof(message),
+			 "too many nodes failed at once: nothing is done until a person raises "
+			 "spec.breaker.epoch to %lld",
+			 (long long)seen->memory.breaker_epoch + 1);
+		hf_remedy_note_policy(remedy, policy, true, "BreakerTripped", message);
+	} else if (!seen->memory.breaker_open && was->breaker_open) {
+		hf_remedy_note_policy(
+			remedy, policy, false, "BreakerClosed",
+			"closed by spec.breaker.epoch: what was seen before moves nothing");
+	}
+}
+
+static void remember(const struct remedy_seen *seen, struct hf_remedy *remedy,
+		     struct hf_arena *arena)
+{
+	struct remedy_policy *policy = seen->policy;
+
+	hf_remedy_status(remedy, seen, arena, &policy->status);
+	/* Numbers alone: the rest goes with the arena. */
+	policy->status.nodes.items = NULL;
+	policy->status.nodes.len = 0;
+	policy->status.memory.recent.items = NULL;
+	policy->status.memory.recent.len = 0;
+	policy->status.breaker_message = policy->status.mode = policy->status.problem = NULL;
+	memset(policy->held, 0, sizeof(policy->held));
+	for (size_t i = 0; i < seen->plan.len; i++)
+		policy->held[seen->plan.decisions[i].why] +=
+			seen->plan.decisions[i].answer == HF_HEALTH_HELD;
+	policy->seen = true;
+}
+
+void hf_remedy_tell(struct hf_remedy *remedy, const struct remedy_seen *seen)
+{
+	struct remedy_policy *policy = seen->policy;
+
+	tell_breaker(remedy, seen);
+	if (policy->problem != NULL && !policy->problem_told) {
+		policy->problem_told = true;
+		hf_remedy_note_policy(remedy, policy, true, "InvalidPolicy", policy->problem);
+	}
+	for (size_t i = 0; i < seen->len; i++)
+		tell_node(remedy, seen, i);
+	if (!seen->memory_moved)
+		remember(seen, remedy, remedy->arena);
+}
+
+/* --- metrics ------------------------------------------------------------------------------- */
+
+static struct hf_family *family(struct hf_remedy *remedy, enum hf_metric_type type,
+				const char *name, const char *help, const char *first,
+				const char *second)
+{
+	const struct hf_metric_options options = {
+		.name = name, .help = help, .type = type, .labels = {first, second}};
+
+	return hf_metrics_family(remedy->op->options.metrics, &options);
+}
+
+void hf_remedy_metrics_init(struct hf_remedy *remedy)
+{
+	const struct hf_metric_options seconds = {
+		.name = "holdfast_quarantine_seconds",
+		.help = "From the decision to the Node's taint.",
+		.type = HF_METRIC_HISTOGRAM,
+		.labels = {"stage"},
+		.buckets = {0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30},
+	};
+
+	if (remedy->op->options.metrics == NULL)
+		return;
+	remedy->metrics.nodes = family(remedy, HF_METRIC_GAUGE, "holdfast_health_nodes",
+				       "Nodes of a HealthPolicy: selected, unhealthy, quarantined, "
+				       "unavailable, silent.",
+				       "policy", "what");
+	remedy->metrics.left = family(remedy, HF_METRIC_GAUGE, "holdfast_budget_remaining",
+				      "What is left of a policy's budgets.", "policy", "kind");
+	remedy->metrics.blocked = family(
+		remedy, HF_METRIC_GAUGE, "holdfast_actions_blocked",
+		"Nodes about which something would be done, by what holds it.", "policy", "reason");
+	remedy->metrics.tripped = family(remedy, HF_METRIC_GAUGE, "holdfast_breaker_tripped",
+					 "1: a person has to close it.", "policy", NULL);
+	remedy->metrics.epoch = family(remedy, HF_METRIC_GAUGE, "holdfast_breaker_epoch",
+				       "Times the breaker was closed.", "policy", NULL);
+	remedy->metrics.done = family(remedy, HF_METRIC_COUNTER, "holdfast_remediation_total",
+				      "Quarantines and releases.", "rung", "result");
+	remedy->metrics.evictions =
+		family(remedy, HF_METRIC_COUNTER, "holdfast_evictions_total",
+		       "Evictions of pods that hold what has failed.", "result", NULL);
+	remedy->metrics.seconds = hf_metrics_family(remedy->op->options.metrics, &seconds);
+}
+
+void hf_remedy_count(struct hf_remedy *remedy, const char *what, const char *result)
+{
+	hf_time took = hf_operator_now(remedy->op) - remedy->began;
+
+	if (remedy->op->options.metrics == NULL)
+		return;
+	hf_family_add(remedy->metrics.done, 1, what, result, NULL);
+	if (hf_streq(what, "quarantine") && hf_streq(result, "done"))
+		hf_family_observe(remedy->metrics.seconds, (double)took / (double)HF_SECOND,
+				  "taint", NULL);
+}
+
+void hf_remedy_count_eviction(struct hf_remedy *remedy, const char *result)
+{
+	if (remedy->op->options.metrics != NULL)
+		hf_family_add(remedy->metrics.evictions, 1, result, NULL);
+}
+
+static void update_policy(struct hf_remedy *remedy, const struct remedy_policy *policy)
+{
+	const struct hf_health_policy_status *s = &policy->status;
+	const struct {
+		const char *what;
+		int32_t value;
+	} nodes[] = {{"selected", s->selected},
+		     {"unhealthy", s->unhealthy},
+		     {"quarantined", s->quarantined},
+		     {"unavailable", s->unavailable},
+		     {"silent", s->silent}};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(nodes); i++)
+		hf_family_set(remedy->metrics.nodes, nodes[i].value, policy->name, nodes[i].what,
+			      NULL);
+	if (s->unavailable_left >= 0)
+		hf_family_set(remedy->metrics.left, s->unavailable_left, policy->name,
+			      "unavailable", NULL);
+	hf_family_set(remedy->metrics.left, s->quarantines_left, policy->name, "quarantines", NULL);
+	hf_family_set(remedy->metrics.tripped, s->memory.breaker_open ? 1 : 0, policy->name, NULL);
+	hf_family_set(remedy->metrics.epoch, (double)s->memory.breaker_epoch, policy->name, NULL);
+	for (size_t i = 0; i < HF_HEALTH_WHY_COUNT; i++) {
+		const char *text = hf_health_why_text((enum hf_health_why)i);
+		char name[32];
+
+		if (policy->held[i] == 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, ":"), text);
+		hf_family_set(remedy->metrics.blocked, policy->held[i], policy->name, name, NULL);
+	}
+}
+
+void hf_remedy_update_metrics(struct hf_remedy *remedy)
+{
+	hf_family_clear(remedy->metrics.nodes);
+	hf_family_clear(remedy->metrics.left);
+	hf_family_clear(remedy->metrics.blocked);
+	hf_family_clear(remedy->metrics.tripped);
+	hf_family_clear(remedy->metrics.epoch);
+	for (size_t i = 0; i < remedy->n_policies; i++)
+		if (remedy->policies[i]->seen)
+			update_policy(remedy, remedy->policies[i]);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/remedy_internal.h"
+
+#include "api/device_health.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A Node's labels and marks, four kilobytes mostly; beyond this it is somebody's mischief. */
+#define VIEW_MAX ((size_t)1 << 20)
+#define SPEC_MAX ((size_t)1 << 20)
+#define HOLDERS_MAX (HF_DEVICE_HEALTH_DEVICES_MAX * HF_DEVICE_HEALTH_HOLDERS_MAX)
+
+/* --- nodes --------------------------------------------------------------------------------- */
+
+static const char *keep(struct hf_arena *arena, const char *text)
+{
+	return text == NULL ? NULL : hf_arena_strdup(arena, text);
+}
+
+void *hf_remedy_node_view(struct hf_remedy *remedy, struct hf_doc *doc)
+{
+	struct remedy_node *view = hf_xcalloc(1, sizeof(*view));
+	struct hf_node_marks read;
+	struct hf_arena *arena;
+
+	view->arena = arena = hf_arena_create(VIEW_MAX);
+	hf_node_marks_read(doc, remedy->scratch, &read);
+	view->marks = read;
+	view->marks.boot_id = keep(arena, read.boot_id);
+	view->marks.quarantine = keep(arena, read.quarantine);
+	view->marks.labels.items = HF_ARENA_ARRAY(arena, struct hf_field_pair, read.labels.len + 1);
+	for (size_t i = 0; i < read.labels.len; i++)
+		view->marks.labels.items[i] =
+			(struct hf_field_pair){.key = keep(arena, read.labels.items[i].key),
+					       .value = keep(arena, read.labels.items[i].value)};
+	view->marks.taints.items = HF_ARENA_ARRAY(arena, struct hf_node_taint, read.taints.len + 1);
+	for (size_t i = 0; i < read.taints.len; i++)
+		view->marks.taints.items[i] =
+			(struct hf_node_taint){.key = keep(arena, read.taints.items[i].key),
+					       .value = keep(arena, read.taints.items[i].value),
+					       .effect = keep(arena, read.taints.items[i].effect)};
+	view->marked = hf_quarantine_mark_read(view->marks.quarantine, arena, &view->mark);
+	view->tainted = hf_node_has_quarantine_taint(&view->marks);
+	hf_arena_reset(remedy->scratch);
+	return view;
+}
+
+void hf_remedy_node_free(void *arg)
+{
+	struct remedy_node *view = arg;
+
+	hf_arena_destroy(view->arena);
+	free(view);
+}
+
+static bool same_pairs(const struct hf_node_marks *a, const struct hf_node_marks *b)
+{
+	if (a->labels.len != b->labels.len || a->taints.len != b->taints.len)
+		return false;
+	for (size_t i = 0; i < a->labels.len; i++)
+		if (!hf_streq(a->labels.items[i].key, b->labels.items[i].key) ||
+		    !hf_streq(a->labels.items[i].value, b->labels.items[i].value))
+			return false;
+	for (size_t i = 0; i < a->taints.len; i++)
+		if (!hf_streq(a->taints.items[i].key, b->taints.items[i].key) ||
+		    !hf_streq(a->taints.items[i].effect, b->taints.items[i].effect))
+			return false;
+	return true;
+}
+
+bool hf_remedy_node_same(const struct remedy_node *a, const struct remedy_node *b)
+{
+	return a->marks.ready == b->marks.ready &&
+	       a->marks.unschedulable == b->marks.unschedulable &&
+	       a->marks.paused == b->marks.paused && hf_streq(a->marks.boot_id, b->marks.boot_id) &&
+	       hf_streq(a->marks.quarantine, b->marks.quarantine) &&
+	       same_pairs(&a->marks, &b->marks);
+}
+
+/* --- DeviceHealth objects ------------------------------------------------------------------ */
+
+static bool is_out(enum hf_health_state state)
+{
+	return state == HF_HEALTH_UNHEALTHY || state == HF_HEALTH_QUARANTINED ||
+	       state == HF_HEALTH_REMEDIATING || state == HF_HEALTH_FAILED;
+}
+
+static enum hf_health_state state_of(const char *text)
+{
+	enum hf_health_state state;
+
+	return hf_health_state_of(hf_str_or(text, ""), &state) ? state : HF_HEALTH_UNKNOWN;
+}
+
+static void add_holder(struct remedy_health *view, const struct hf_device_holder *holder,
+		       bool fatal)
+{
+	const char *ns = hf_str_or(holder->ns, ""), *pod = hf_str_or(holder->pod, "");
+
+	for (size_t i = 0; i < view->holders_len; i++) {
+		struct remedy_holder *there = &view->holders[i];
+
+		if (hf_streq(there->pod, pod) && hf_streq(there->ns, ns)) {
+			there->fatal |= fatal;
+			return;
+		}
+	}
+	view->holders[view->holders_len++] = (struct remedy_holder){
+		.ns = hf_arena_strdup(view->arena, ns),
+		.pod = hf_arena_strdup(view->arena, pod),
+		.uid = hf_arena_strdup(view->arena, hf_str_or(holder->uid, "")),
+		.fatal = fatal};
+}
+
+/* 0: it works; 1: it is slow; 2: it cannot be worked with. */
+static int trouble_of(const struct hf_device_report *device)
+{
+	enum hf_health_state state = state_of(device->state);
+
+	if (is_out(state))
+		return 2;
+	return state == HF_HEALTH_DEGRADED_STATE ? 1 : 0;
+}
+
+static void read_holders(const struct hf_device_health *health, struct remedy_health *view)
+{
+	int node = 0;
+
+	view->holders = HF_ARENA_ARRAY(view->arena, struct remedy_holder, HOLDERS_MAX + 1);
+	/* What is wrong with the node is wrong with each of its devices. */
+	for (size_t i = 0; i < health->devices.len; i++)
+		if (hf_str_is_empty(health->devices.items[i].id))
+			node = trouble_of(&health->devices.items[i]);
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+		int own = trouble_of(device), trouble = own > node ? own : node;
+
+		for (size_t h = 0; h < device->holders.len; h++) {
+			const struct hf_device_holder *holder = &device->holders.items[h];
+
+			if (holder->until != HF_TIME_NONE || hf_str_is_empty(holder->pod))
+				continue;
+			view->works = true;
+			if (trouble > 0 && view->holders_len < HOLDERS_MAX)
+				add_holder(view, holder, trouble == 2);
+		}
+	}
+}
+
+void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
+{
+	struct remedy_health *view = hf_xcalloc(1, sizeof(*view));
+	struct hf_device_health health;
+
+	hf_device_health_read(doc, remedy->scratch, &health);
+	view->arena = hf_arena_create(VIEW_MAX);
+	view->state = state_of(health.state);
+	if (!hf_health_class_of(hf_str_or(health.cls, ""), &view->cls))
+		view->cls = HF_HEALTH_NONE;
+	if (!hf_health_action_of(hf_str_or(health.action, ""), &view->action))
+		view->action = HF_HEALTH_RECORD;
+	view->observed_at = health.observed_at;
+	view->evidence_at = health.evidence_at;
+	view->seen_at = HF_TIME_NONE;
+	view->boot_id = keep(view->arena, health.boot_id);
+	read_holders(&health, view);
+	hf_arena_reset(remedy->scratch);
+	return view;
+}
+
+void hf_remedy_health_free(void *arg)
+{
+	struct remedy_health *view = arg;
+
+	hf_arena_destroy(view->arena);
+	free(view);
+}
+
+bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_health *b)
+{
+	if (a->state != b->state || a->cls != b->cls || a->action != b->action ||
+	    a->evidence_at != b->evidence_at || !hf_streq(a->boot_id, b->boot_id) ||
+	    a->works != b->works || a->holders_len != b->holders_len)
+		return false;
+	for (size_t i = 0; i < a->holders_len; i++)
+		if (!hf_streq(a->holders[i].pod, b->holders[i].pod) ||
+		    !hf_streq(a->holders[i].ns, b->holders[i].ns) ||
+		    !hf_streq(a->holders[i].uid, b->holders[i].uid) ||
+		    a->holders[i].fatal != b->holders[i].fatal)
+			return false;
+	return true;
+}
+
+/* --- policies ------------------------------------------------------------------------------ */
+
+struct remedy_policy *hf_remedy_policy_make(const struct hf_operator *op, const char *name)
+{
+	struct remedy_policy *policy = hf_xcalloc(1, sizeof(*policy));
+
+	policy->name = hf_xstrdup(name);
+	policy->uid = hf_xstrdup("");
+	policy->told = hf_map_create(HF_HEALTH_NODES_MAX, op->options.seed, free);
+	return policy;
+}
+
+static void drop_spec(struct remedy_policy *policy)
+{
+	hf_selector_destroy(policy->selector);
+	hf_selector_destroy(policy->exclude);
+	hf_selector_destroy(policy->pods);
+	policy->selector = policy->exclude = policy->pods = NULL;
+	policy->arena = hf_arena_destroy(policy->arena);
+}
+
+void hf_remedy_policy_free(struct remedy_policy *policy)
+{
+	drop_spec(policy);
+	hf_map_destroy(policy->told);
+	free(policy->problem);
+	free(policy->uid);
+	free(policy->name);
+	free(policy);
+}
+
+static int read_selector(const struct hf_json *json, const char *path,
+			 struct hf_selector **ret_selector, struct hf_error *err)
+{
+	if (json == NULL)
+		return 0;
+	if (hf_selector_from_json(json, ret_selector, err) != 0)
+		return hf_error_wrap(err, "%s", path);
+	return 0;
+}
+
+static int read_spec(struct remedy_policy *to, struct hf_doc *doc, struct hf_error *err)
+{
+	const struct hf_json *spec = hf_json_get(hf_doc_json(doc), "spec");
+	int rc = hf_health_policy_read(doc, to->arena, &to->spec, err);
+
+	if (rc == 0)
+		rc = read_selector(hf_json_get(spec, "selector"), "spec.selector", &to->selector,
+				   err);
+	if (rc == 0)
+		rc = read_selector(hf_json_get(spec, "exclude"), "spec.exclude", &to->exclude, err);
+	if (rc == 0)
+		rc = read_selector(hf_json_path(spec, "drain", "podSelector", NULL),
+				   "spec.drain.podSelector", &to->pods, err);
+	return rc;
+}
+
+/* Nothing is known of what it wants: the nodes that it may mean are left alone by all others. */
+static void observe(struct remedy_policy *policy, const struct hf_json *selector)
+{
+	HF_AUTO_DOC empty = hf_doc_from_text("{}", 2);
+	int rc;
+
+	drop_spec(policy);
+	policy->arena = hf_arena_create(SPEC_MAX);
+	rc = hf_health_policy_read(empty, policy->arena, &policy->spec, NULL);
+	hf_assert(rc == 0);
+	if (read_selector(selector, "spec.selector", &policy->selector, NULL) != 0)
+		policy->selector = NULL;
+}
+
+void hf_remedy_policy_update(struct remedy_policy *policy, struct hf_doc *doc)
+{
+	const struct hf_json *root = hf_doc_json(doc);
+	struct remedy_policy fresh = {.arena = hf_arena_create(SPEC_MAX)};
+	struct hf_error err = {0};
+
+	policy->generation = hf_json_i64(hf_json_path(root, "metadata", "generation", NULL), 0);
+	policy->paused = hf_streq(
+		hf_json_path_str(root, "metadata", "annotations", HF_PAUSED_ANNOTATION, NULL),
+		"true");
+	free(policy->uid);
+	policy->uid = hf_xstrdup(hf_doc_uid(doc));
+	if (read_spec(&fresh, doc, &err) != 0) {
+		/* The last good one holds; who never had one observes. */
+		drop_spec(&fresh);
+		if (!hf_streq(policy->problem, err.text))
+			policy->problem_told = false;
+		free(policy->problem);
+		policy->problem = hf_xstrdup(err.text);
+		if (!policy->usable)
+			observe(policy, hf_json_path(root, "spec", "selector", NULL));
+		return;
+	}
+	drop_spec(policy);
+	policy->spec = fresh.spec;
+	policy->arena = fresh.arena;
+	policy->selector = fresh.selector;
+	policy->exclude = fresh.exclude;
+	policy->pods = fresh.pods;
+	policy->usable = true;
+	free(policy->problem);
+	policy->problem = NULL;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_TESTS_SIM_REMEDY_H
+#define HF_TESTS_SIM_REMEDY_H
+
+#include "base/random.h"
+#include "ctl/metrics.h"
+#include "harness/test.h"
+#include "local/local.h"
+#include "operator/operator.h"
+
+/*
+ * A fleet for HealthPolicy: nodes, the word of their agents, pods that hold devices, and an
+ * operator that may die at any of its requests, on the in-memory engine and a virtual clock.  What
+ * must hold always is looked at with each change of a Node.
+ */
+
+#define RW_NODES_MAX 1000
+#define RW_START (1700000000 * HF_SECOND)
+
+enum rw_death {
+	RW_ALIVE,
+	RW_BEFORE, /* the request is not sent */
+	RW_AFTER,  /* it is done, and the reply is never seen */
+};
+
+struct rw {
+	struct hf_loop *loop;
+	struct hf_local *local;
+	struct hf_store *client;
+	struct hf_operator *op;
+	struct hf_metrics *metrics;
+	struct hf_local_observer observer;
+	struct hf_timer *death;
+	struct hf_rng rng;
+	int nodes;
+	/* What is wrong with each: an index of rw_ills. */
+	int ill[RW_NODES_MAX];
+	hf_time ill_since[RW_NODES_MAX];
+	hf_time clock[RW_NODES_MAX]; /* of the node, ahead of the server's */
+	bool silent[RW_NODES_MAX];
+	const char *holder[RW_NODES_MAX]; /* the pod that holds its device; NULL: none */
+
+	/* Requests of the operator that write, and when it dies. */
+	unsigned long long writes, die_at;
+	enum rw_death how;
+	unsigned refuse_permille; /* of its requests, by chance */
+	bool refuse_evictions;
+
+	/* Invariants. */
+	int limit;      /* of nodes that are out at once; -1: none */
+	int rate;       /* of quarantines within the hour */
+	int taints_put; /* ever */
+	hf_time put_at[4096];
+	char broken[512];
+};
+
+struct rw_ill {
+	const char *state, *cls, *action;
+};
+extern const struct rw_ill rw_ills[];
+enum { RW_WELL, RW_RESET, RW_REBOOT, RW_SLOW, RW_SUSPECT, RW_UNKNOWN, RW_PROBATION, RW_FAILED };
+
+int rw_setup(void **state);
+int rw_teardown(void **state);
+
+void rw_fleet(struct rw *w, int nodes);
+void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind);
+/* JSON with ' for ". */
+void rw_policy(struct rw *w, const char *spec);
+void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text);
+void rw_say(struct rw *w, int node, int ill);
+void rw_say_again(struct rw *w); /* every agent, as a heartbeat */
+void rw_start(struct rw *w);
+void rw_stop(struct rw *w); /* as if it had died */
+void rw_run(struct rw *w, hf_time span);
+bool rw_tainted(struct rw *w, int node);
+int rw_count_tainted(struct rw *w);
+const struct hf_json *rw_get(struct rw *w, const struct hf_resource *resource, const char *ns,
+			     const char *name);
+const char *rw_status(struct rw *w, const char *a, const char *b);
+/* What the status says of that node: "answer next why", "" for nothing. */
+void rw_next(struct rw *w, int node, char text[256]);
+bool rw_event(struct rw *w, const char *reason, const char *name);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "framework/framework.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_MAX 4096
+#define HEARTBEAT (5 * HF_MINUTE)
+
+const struct rw_ill rw_ills[] = {
+	[RW_WELL] = {"Healthy", NULL, NULL},
+	[RW_RESET] = {"Unhealthy", "gpu-reset", "reset-device"},
+	[RW_REBOOT] = {"Unhealthy", "reboot", "restart-node"},
+	[RW_SLOW] = {"Degraded", "degraded", "move-pod"},
+	[RW_SUSPECT] = {"Suspect", "degraded", "move-pod"},
+	[RW_UNKNOWN] = {"Unknown", "reboot", "restart-node"},
+	[RW_PROBATION] = {"Probation", NULL, NULL},
+	[RW_FAILED] = {"Failed", "replace", "replace-node"},
+};
+
+/* --- documents ----------------------------------------------------------------------------- */
+
+static struct hf_doc *doc_of(const char *text)
+{
+	HF_AUTOFREE char *copy = hf_xstrdup(text);
+
+	for (char *c = copy; *c != '\0'; c++)
+		if (*c == '\'')
+			*c = '"';
+	return hf_doc_from_text(copy, strlen(copy));
+}
+
+static int apply(struct rw *w, const struct hf_request *request)
+{
+	HF_AUTO_RESULT result = {0};
+
+	hf_local_apply(w->local, request, &result);
+	if (result.code != 0)
+		fprintf(stderr, "%s: %s\n", hf_str_or(request->name, "?"), result.err.text);
+	return result.code;
+}
+
+static void create(struct rw *w, const struct hf_resource *resource, const char *ns,
+		   const char *text)
+{
+	HF_AUTO_DOC body = doc_of(text);
+	const struct hf_request request = {
+		.verb = HF_VERB_CREATE, .resource = resource, .ns = ns, .body = body};
+
+	assert_int_equal(apply(w, &request), 0);
+}
+
+static void patch(struct rw *w, const struct hf_resource *resource, const char *ns,
+		  const char *name, const char *sub, const char *text)
+{
+	HF_AUTO_DOC body = doc_of(text);
+	const struct hf_request request = {.verb = HF_VERB_PATCH,
+					   .resource = resource,
+					   .ns = ns,
+					   .name = name,
+					   .subresource = sub,
+					   .patch_type = HF_PATCH_MERGE,
+					   .body = body};
+
+	assert_int_equal(apply(w, &request), 0);
+}
+
+void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text)
+{
+	patch(w, resource, NULL, name, NULL, text);
+}
+
+const struct hf_json *rw_get(struct rw *w, const struct hf_resource *resource, const char *ns,
+			     const char *name)
+{
+	return hf_doc_json(hf_local_peek(w->local, resource, ns, name));
+}
+
+static void name_of(int node, char name[16])
+{
+	snprintf(name, 16, "n%03d", node);
+}
+
+/* --- the world ----------------------------------------------------------------------------- */
+
+void rw_fleet(struct rw *w, int nodes)
+{
+	char text[TEXT_MAX], name[16];
+
+	w->nodes = nodes;
+	for (int i = 0; i < nodes; i++) {
+		name_of(i, name);
+		snprintf(text, sizeof(text),
+			 "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{"
+			 "'pool':'%s','rack':'r%d'}},'spec':{'taints':[{'key':'nvidia.com/gpu',"
+			 "'value':'present','effect':'NoSchedule'}]}}",
+			 name, i % 2 ? "odd" : "even", i / 4);
+		create(w, &hf_nodes, NULL, text);
+		snprintf(text, sizeof(text),
+			 "{'status':{'nodeInfo':{'bootID':'b-%s'},'conditions':[{'type':'Ready',"
+			 "'status':'True'}]}}",
+			 name);
+		patch(w, &hf_nodes, NULL, name, "status", text);
+		snprintf(text, sizeof(text),
+			 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{"
+			 "'name':'%s'}}",
+			 name);
+		create(w, &hf_devicehealths, NULL, text);
+		rw_say(w, i, RW_WELL);
+	}
+}
+
+void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'default',"
+		 "'labels':{'app':'%s'},'ownerReferences':[{'apiVersion':'apps/v1','kind':'%s',"
+		 "'name':'o','uid':'o-uid','controller':true}]},'spec':{'nodeName':'n%03d',"
+		 "'containers':[{'name':'c','image':'i'}]}}",
+		 name, name, owner_kind, node);
+	create(w, &hf_pods, "default", text);
+	patch(w, &hf_pods, "default", name, "status", "{'status':{'phase':'Running'}}");
+	w->holder[node] = name;
+}
+
+void rw_policy(struct rw *w, const char *spec)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'HealthPolicy','metadata':{"
+		 "'name':'p'},'spec':%s}",
+		 spec);
+	create(w, &hf_healthpolicies, NULL, text);
+}
+
+static void add_holder(struct rw *w, int node, char *text, size_t size)
+{
+	const char *uid =
+		w->holder[node] == NULL
+			? NULL
+			: hf_json_path_str(rw_get(w, &hf_pods, "default", w->holder[node]),
+					   "metadata", "uid", NULL);
+
+	*text = '\0';
+	if (uid != NULL)
+		snprintf(text, size,
+			 "{'namespace':'default','pod':'%s','uid':'%s','container':'c'}",
+			 w->holder[node], uid);
+}
+
+static void say(struct rw *w, int node)
+{
+	const struct rw_ill *ill = &rw_ills[w->ill[node]];
+	char text[TEXT_MAX], name[16], observed[HF_TIME_TEXT_MAX], evidence[HF_TIME_TEXT_MAX];
+	char what[512] = "'class':null,'action':null,'evidenceTime':null", holder[256];
+
+	name_of(node, name);
+	hf_time_format_micro(hf_loop_wall(w->loop) + w->clock[node], observed);
+	hf_time_format_micro(w->ill_since[node] + w->clock[node], evidence);
+	if (ill->cls != NULL)
+		snprintf(what, sizeof(what), "'class':'%s','action':'%s','evidenceTime':'%s'",
+			 ill->cls, ill->action, evidence);
+	add_holder(w, node, holder, sizeof(holder));
+	snprintf(text, sizeof(text),
+		 "{'status':{'observedTime':'%s','bootID':'b-%s','state':'%s',%s,'devices':[{"
+		 "'id':'0000:1a:00.0','kind':'gpu','state':'%s','holders':[%s]}]}}",
+		 observed, name, ill->state, what, ill->state, holder);
+	patch(w, &hf_devicehealths, NULL, name, "status", text);
+}
+
+void rw_say(struct rw *w, int node, int ill)
+{
+	w->ill[node] = ill;
+	w->ill_since[node] = hf_loop_wall(w->loop);
+	if (!w->silent[node])
+		say(w, node);
+}
+
+void rw_say_again(struct rw *w)
+{
+	for (int i = 0; i < w->nodes; i++)
+		if (!w->silent[i])
+			say(w, i);
+}
+
+/* --- what must hold ------------------------------------------------------------------------ */
+
+static bool has_taint(const struct hf_json *node, const char *key)
+{
+	const struct hf_json *taints = hf_json_path(node, "spec", "taints", NULL);
+
+	for (size_t i = 0; i < hf_json_len(taints); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(taints, i), "key", NULL), key) &&
+		    hf_streq(hf_json_path_str(hf_json_item(taints, i), "effect", NULL),
+			     "NoSchedule"))
+			return true;
+	return false;
+}
+
+static bool is_out(const struct hf_json *node)
+{
+	return has_taint(node, "holdfast.dev/device") ||
+	       hf_json_true(hf_json_path(node, "spec", "unschedulable", NULL), false);
+}
+
+static int index_of(const struct hf_json *node)
+{
+	int64_t index = 0;
+
+	if (hf_str_to_i64(hf_json_path_str(node, "metadata", "name", NULL) + 1, 0, RW_NODES_MAX - 1,
+			  &index, NULL) != 0)
+		fail();
+	return (int)index;
+}
+
+static void count_out(void *arg, struct hf_doc *doc)
+{
+	*(int *)arg += is_out(hf_doc_json(doc));
+}
+
+static void break_it(struct rw *w, const char *what, const struct hf_json *node)
+{
+	if (*w->broken == '\0')
+		snprintf(w->broken, sizeof(w->broken), "%s: %s",
+			 hf_json_path_str(node, "metadata", "name", NULL), what);
+}
+
+static void check_put(struct rw *w, const struct hf_json *node)
+{
+	hf_time now = hf_loop_wall(w->loop);
+	int out = 0, lately = 1, index;
+
+	hf_local_each(w->local, &hf_nodes, NULL, count_out, &out);
+	if (w->limit >= 0 && out > w->limit)
+		break_it(w, "more nodes are out than may be", node);
+	for (int i = 0; i < w->taints_put; i++)
+		lately += now - w->put_at[i] < HF_HOUR;
+	if (w->rate >= 0 && lately > w->rate)
+		break_it(w, "more quarantines within the hour than may be", node);
+	if (w->taints_put < (int)HF_ARRAY_LEN(w->put_at))
+		w->put_at[w->taints_put++] = now;
+	index = index_of(node);
+	if (w->ill[index] == RW_UNKNOWN || w->ill[index] == RW_WELL ||
+	    w->ill[index] == RW_SUSPECT || w->silent[index])
+		break_it(w, "it is quarantined without a confirmed fault", node);
+	if (hf_json_path_str(node, "metadata", "annotations", "holdfast.dev/quarantine", NULL) ==
+	    NULL)
+		break_it(w, "the taint came without the mark", node);
+}
+
+static void on_change(void *arg, const struct hf_local_change *change)
+{
+	struct rw *w = arg;
+	const struct hf_json *before = hf_doc_json(change->before);
+	const struct hf_json *after = hf_doc_json(change->after);
+	bool was = has_taint(before, "holdfast.dev/device");
+	bool is = has_taint(after, "holdfast.dev/device");
+
+	if (change->resource != &hf_nodes || change->before == NULL || change->after == NULL)
+		return;
+	if (!has_taint(after, "nvidia.com/gpu"))
+		break_it(w, "a foreign taint is gone", after);
+	if (!was && is)
+		check_put(w, after);
+	if (was && !is && w->ill[index_of(after)] != RW_WELL &&
+	    hf_json_path(after, "metadata", "annotations", "holdfast.dev/quarantine", NULL) == NULL)
+		break_it(w, "it is released though it is not well", after);
+}
+
+/* In memory nothing is undone. */
+static void on_reset(void *arg)
+{
+	break_it(arg, "the store was reset", NULL);
+}
+
+/* --- the operator -------------------------------------------------------------------------- */
+
+static void die(void *arg)
+{
+	rw_stop(arg);
+}
+
+static bool is_of_interest(const struct hf_request *request)
+{
+	return request->verb != HF_VERB_GET && request->verb != HF_VERB_LIST &&
+	       request->resource != &hf_events;
+}
+
+static void on_request(void *arg, const struct hf_request *request, struct hf_fault *ret_fault)
+{
+	struct rw *w = arg;
+
+	if (w->refuse_evictions && hf_streq(request->subresource, "eviction")) {
+		ret_fault->refuse = HF_E_TOO_MANY;
+		ret_fault->message = "Cannot evict pod as it would violate the pod's disruption "
+				     "budget.";
+		return;
+	}
+	if (w->refuse_permille > 0 && hf_rng_below(&w->rng, 1000) < w->refuse_permille) {
+		if (hf_rng_below(&w->rng, 2))
+			ret_fault->refuse = HF_E_UNAVAILABLE;
+		else
+			ret_fault->lose_reply = true;
+	}
+	if (!is_of_interest(request))
+		return;
+	w->writes++;
+	if (w->how == RW_ALIVE || w->writes != w->die_at)
+		return;
+	if (w->how == RW_BEFORE)
+		ret_fault->delay_before = HF_HOUR;
+	else
+		ret_fault->delay_after = HF_HOUR;
+	w->how = RW_ALIVE;
+	/* By then the store has done it, where it does. */
+	hf_timer_arm(w->death, HF_MS);
+}
+
+void rw_start(struct rw *w)
+{
+	const struct hf_local_faults faults = {.request = on_request, .arg = w};
+	static const struct hf_framework *const frameworks[] = {&hf_framework_pytorch, NULL};
+	struct hf_operator_options options = {.loop = w->loop,
+					      .frameworks = frameworks,
+					      .seed = 1,
+					      .metrics = w->metrics,
+					      .watch_nodes = true,
+					      .remedies = true};
+	struct hf_error err = {0};
+
+	w->client = hf_local_client_create(w->local, &faults);
+	options.store = w->client;
+	assert_ok(hf_operator_create(&options, &w->op, &err), &err);
+	hf_operator_start(w->op);
+}
+
+void rw_stop(struct rw *w)
+{
+	if (w->op == NULL)
+		return;
+	w->op = hf_operator_destroy(w->op);
+	w->client = hf_store_destroy(w->client);
+}
+
+void rw_run(struct rw *w, hf_time span)
+{
+	hf_time until = hf_loop_mono(w->loop) + span;
+
+	while (hf_loop_mono(w->loop) < until) {
+		hf_time next = hf_loop_mono(w->loop) / HEARTBEAT * HEARTBEAT + HEARTBEAT;
+
+		hf_loop_run_until(w->loop, next < until ? next : until);
+		if (next <= until)
+			rw_say_again(w);
+	}
+	assert_string_equal(w->broken, "");
+}
+
+/* --- looking ------------------------------------------------------------------------------- */
+
+bool rw_tainted(struct rw *w, int node)
+{
+	char name[16];
+
+	name_of(node, name);
+	return has_taint(rw_get(w, &hf_nodes, NULL, name), "holdfast.dev/device");
+}
+
+int rw_count_tainted(struct rw *w)
+{
+	int n = 0;
+
+	for (int i = 0; i < w->nodes; i++)
+		n += rw_tainted(w, i);
+	return n;
+}
+
+const char *rw_status(struct rw *w, const char *a, const char *b)
+{
+	const struct hf_json *value =
+		hf_json_path(rw_get(w, &hf_healthpolicies, NULL, "p"), "status", a, b, NULL);
+	static char number[32];
+
+	if (hf_json_type(value) != HF_JSON_INT)
+		return hf_json_str(value, "");
+	snprintf(number, sizeof(number), "%lld", (long long)hf_json_i64(value, 0));
+	return number;
+}
+
+void rw_next(struct rw *w, int node, char text[256])
+{
+	const struct hf_json *list =
+		hf_json_path(rw_get(w, &hf_healthpolicies, NULL, "p"), "status", "nodes", NULL);
+	char name[16];
+
+	name_of(node, name);
+	*text = '\0';
+	for (size_t i = 0; i < hf_json_len(list); i++) {
+		const struct hf_json *item = hf_json_item(list, i);
+
+		if (hf_streq(hf_json_path_str(item, "name", NULL), name))
+			snprintf(text, 256, "%s %s %s", hf_json_path_str(item, "answer", NULL),
+				 hf_str_or(hf_json_path_str(item, "next", NULL), "-"),
+				 hf_str_or(hf_json_path_str(item, "why", NULL), "-"));
+	}
+}
+
+struct wanted_event {
+	const char *reason, *name;
+	bool found;
+};
+
+static void look_at_event(void *arg, struct hf_doc *doc)
+{
+	struct wanted_event *wanted = arg;
+	const struct hf_json *event = hf_doc_json(doc);
+
+	wanted->found |=
+		hf_streq(hf_json_path_str(event, "reason", NULL), wanted->reason) &&
+		hf_streq(hf_json_path_str(event, "involvedObject", "name", NULL), wanted->name);
+}
+
+bool rw_event(struct rw *w, const char *reason, const char *name)
+{
+	struct wanted_event wanted = {reason, name, false};
+
+	hf_local_each(w->local, &hf_events, NULL, look_at_event, &wanted);
+	return wanted.found;
+}
+
+int rw_setup(void **state)
+{
+	struct rw *w = hf_xcalloc(1, sizeof(*w));
+	const struct hf_local_options options = {.event_ttl = HF_DAY};
+	struct hf_error err = {0};
+
+	w->loop = hf_loop_create_virtual(RW_START);
+	assert_ok(hf_local_create(w->loop, &options, &w->local, &err), &err);
+	w->metrics = hf_metrics_create();
+	w->death = hf_timer_create(w->loop, die, w);
+	w->observer = (struct hf_local_observer){.changed = on_change, .reset = on_reset, .arg = w};
+	hf_local_observe(w->local, &w->observer);
+	w->limit = w->rate = -1;
+	hf_rng_init(&w->rng, 1);
+	*state = w;
+	return 0;
+}
+
+int rw_teardown(void **state)
+{
+	struct rw *w = *state;
+
+	rw_stop(w);
+	hf_local_unobserve(w->local, &w->observer);
+	hf_timer_destroy(w->death);
+	hf_local_destroy(w->local);
+	hf_metrics_destroy(w->metrics);
+	hf_loop_destroy(w->loop);
+	free(w);
+	return 0;
+}
