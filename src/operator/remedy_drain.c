@@ -266,12 +266,39 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	}
 }
 
+/* Once a quarantine. */
+static void tell_stuck(struct hf_remedy *remedy, const struct remedy_seen *seen, size_t i,
+		       const struct hf_health_drain *drain)
+{
+	const struct remedy_health *health = seen->items[i].health;
+	HF_AUTOFREE char *key = hf_xasprintf("drain/%s", seen->items[i].name);
+	char since[HF_TIME_TEXT_MAX], message[256];
+	int32_t pods = 0;
+	char *copy;
+
+	for (size_t h = 0; health != NULL && h < health->holders_len; h++)
+		pods += health->holders[h].fatal;
+	if (pods == 0 || !hf_health_drain_is_stuck(drain))
+		return;
+	hf_time_format(drain->quarantined_at, since);
+	if (hf_streq(hf_map_get(seen->policy->told, key), since))
+		return;
+	copy = hf_xstrdup(since);
+	if (!hf_map_put(seen->policy->told, key, copy))
+		free(copy);
+	snprintf(message, sizeof(message),
+		 "pods that hold what has failed since its quarantine at %s: %d; nothing is forced",
+		 since, pods);
+	hf_remedy_note_node(remedy, seen->items[i].name, true, "DrainStuck", message);
+}
+
 void hf_remedy_drain(struct hf_remedy *remedy, const struct remedy_seen *seen, hf_time *ret_wake)
 {
 	for (size_t i = 0; i < seen->len && remedy->evicting == NULL; i++) {
 		const struct remedy_health *health = seen->items[i].health;
 		struct hf_health_drain drain = drain_of(seen, i);
 
+		tell_stuck(remedy, seen, i, &drain);
 		for (size_t h = 0; health != NULL && h < health->holders_len; h++) {
 			const struct remedy_holder *holder = &health->holders[h];
 			struct hf_health_pod pod = pod_of(remedy, holder);

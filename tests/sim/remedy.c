@@ -493,8 +493,10 @@ static void pods_that_hold_what_has_failed_are_evicted_as_budgets_allow(void **s
 	assert_true(rw_event(w, "EvictionRefused", "n003"));
 	assert_false(is_going(w, "serve"));
 	/* However long it takes. */
+	assert_false(rw_event(w, "DrainStuck", "n003"));
 	rw_run(w, 30 * HF_MINUTE);
 	assert_false(is_going(w, "serve"));
+	assert_true(rw_event(w, "DrainStuck", "n003"));
 	w->refuse_evictions = false;
 	rw_run(w, 6 * HF_MINUTE);
 	assert_true(is_going(w, "serve"));
