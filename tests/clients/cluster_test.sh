@@ -138,7 +138,7 @@ expect 'the other one lets go of its field' 'serverside-applied' \
 expect 'which is gone' '^.?$' ttl
 
 # ---- pods that run
-job live 1 'echo rank $RANK; exec sleep 1000' | kubectl create -f - >/dev/null
+job live 1 'echo rank $RANK; exec tail -f /dev/null' | kubectl create -f - >/dev/null
 expect 'wait until it runs' 'condition met' \
 	kubectl wait pytorchjob/live --for=condition=Running --timeout=120s
 since_120 expect 'wait for a field' 'condition met' kubectl wait pytorchjob/live --timeout=60s \
