@@ -17,7 +17,8 @@
 /* Who waits eight seconds for the last rank is not harmed by two more; a job that is alone on its way
  * waits for nobody. */
 #define GATHER_SHARE 4
-#define GATHER_PER_JOB (20 * HF_MS)
+#define GATHER_PER_JOB (50 * HF_MS)
+#define GATHER_MAX (10 * HF_SECOND)
 /* One job that took an hour says nothing of the next: a few that are quick make up for it. */
 #define TOOK_MAX (2 * FIRST_MAX_MANY)
 
@@ -94,5 +95,7 @@ hf_time hf_rises_gather(const struct hf_rises *rises)
 	hf_time share = rises->lately / GATHER_SHARE;
 	hf_time max = (hf_time)rises->count * GATHER_PER_JOB;
 
+	if (max > GATHER_MAX)
+		max = GATHER_MAX;
 	return share < max ? share : max;
 }

@@ -141,7 +141,10 @@ static void test_a_job_alone_on_its_way_is_looked_at_soon(void **state)
 
 	one_took(&rises, HF_MINUTE, T0);
 	hf_rises_begin(&rises, T0);
-	assert_int_equal(hf_rises_gather(&rises), 20 * HF_MS);
+	assert_int_equal(hf_rises_gather(&rises), 50 * HF_MS);
+	one_took(&rises, HF_MINUTE, T0);
+	begin_many(&rises, 1000, T0);
+	assert_int_equal(hf_rises_gather(&rises), 10 * HF_SECOND);
 }
 
 int main(void)
