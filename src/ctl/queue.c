@@ -21,7 +21,7 @@
  */
 struct item {
 	struct hf_queue *queue;
-	struct item *next; /* in the ready list */
+	struct item *next; /* in a ready list */
 	struct hf_timer *timer;
 	unsigned failures;
 	bool ready, running, again;
@@ -29,11 +29,18 @@ struct item {
 	char key[];
 };
 
+struct list {
+	struct item *first, **last;
+};
+
+/* In the order they are worked on. */
+enum { READY, READY_BEHIND, LISTS };
+
 struct hf_queue {
 	struct hf_loop *loop;
 	struct hf_map *items; /* key → struct item */
 	struct hf_task *task;
-	struct item *first, **last;
+	struct list ready[LISTS];
 	size_t n_ready, n_running, running_max;
 	hf_queue_fn run;
 	void (*waited)(void *arg, hf_time span);
@@ -86,8 +93,10 @@ static void wake(struct hf_queue *queue)
 		hf_task_post(queue->task);
 }
 
-static void make_ready(struct hf_queue *queue, struct item *item)
+static void make_ready(struct hf_queue *queue, struct item *item, int which)
 {
+	struct list *list = &queue->ready[which];
+
 	if (item->timer != NULL)
 		hf_timer_disarm(item->timer);
 	if (item->running) {
@@ -100,26 +109,34 @@ static void make_ready(struct hf_queue *queue, struct item *item)
 	item->ready = true;
 	item->ready_since = hf_loop_mono(queue->loop);
 	item->next = NULL;
-	*queue->last = item;
-	queue->last = &item->next;
+	*list->last = item;
+	list->last = &item->next;
 	queue->n_ready++;
 	queue->stats.adds++;
 	wake(queue);
+}
+
+static struct item *take_first(struct hf_queue *queue)
+{
+	struct list *list = &queue->ready[queue->ready[READY].first != NULL ? READY : READY_BEHIND];
+	struct item *item = list->first;
+
+	list->first = item->next;
+	if (list->first == NULL)
+		list->last = &list->first;
+	queue->n_ready--;
+	return item;
 }
 
 static void start_some(void *arg)
 {
 	struct hf_queue *queue = arg;
 
-	for (int n = 0; n < STARTS_PER_TURN && queue->first != NULL && !queue->paused; n++) {
-		struct item *item = queue->first;
-
+	for (int n = 0; n < STARTS_PER_TURN && queue->n_ready > 0 && !queue->paused; n++) {
 		if (queue->running_max != 0 && queue->n_running >= queue->running_max)
 			return;
-		queue->first = item->next;
-		if (queue->first == NULL)
-			queue->last = &queue->first;
-		queue->n_ready--;
+		struct item *item = take_first(queue);
+
 		item->ready = false;
 		item->running = true;
 		queue->n_running++;
@@ -137,7 +154,7 @@ static void item_due(void *arg)
 {
 	struct item *item = arg;
 
-	make_ready(item->queue, item);
+	make_ready(item->queue, item, READY);
 }
 
 struct hf_queue *hf_queue_create(const struct hf_queue_options *options)
@@ -149,7 +166,8 @@ struct hf_queue *hf_queue_create(const struct hf_queue_options *options)
 	queue->items = hf_map_create(options->keys_max ? options->keys_max : HF_QUEUE_KEYS_MAX,
 				     options->seed, item_free);
 	queue->task = hf_task_create(queue->loop, start_some, queue);
-	queue->last = &queue->first;
+	for (int i = 0; i < LISTS; i++)
+		queue->ready[i].last = &queue->ready[i].first;
 	queue->running_max = options->running_max;
 	queue->run = options->run;
 	queue->waited = options->waited;
@@ -167,14 +185,24 @@ struct hf_queue *hf_queue_destroy(struct hf_queue *queue)
 	return NULL;
 }
 
-bool hf_queue_add(struct hf_queue *queue, const char *key)
+static bool add(struct hf_queue *queue, const char *key, int which)
 {
 	struct item *item = item_get(queue, key);
 
 	if (item == NULL)
 		return false;
-	make_ready(queue, item);
+	make_ready(queue, item, which);
 	return true;
+}
+
+bool hf_queue_add(struct hf_queue *queue, const char *key)
+{
+	return add(queue, key, READY);
+}
+
+bool hf_queue_add_behind(struct hf_queue *queue, const char *key)
+{
+	return add(queue, key, READY_BEHIND);
 }
 
 bool hf_queue_add_after(struct hf_queue *queue, const char *key, hf_time delay)
@@ -232,7 +260,7 @@ void hf_queue_done(struct hf_queue *queue, const char *key)
 	if (item->again) {
 		item->again = false;
 		queue->stats.adds--; /* counted when it was added */
-		make_ready(queue, item);
+		make_ready(queue, item, READY);
 	} else {
 		item_forget_if_idle(queue, item);
 	}

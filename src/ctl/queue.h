@@ -16,7 +16,8 @@
  *   - A key waits at most once, however often it is added.
  *   - A key is never worked on twice at once: added while it is being worked on, it
  *     waits until hf_queue_done and then runs again.
- *   - Order is first come, first served.
+ *   - Order is first come, first served; keys that were added behind run when no other is
+ *     ready, in their order.
  *   - Delayed adds: the earliest due wins; a plain add overtakes a delay and cancels
  *     it, since the run it causes will ask for its own.
  *   - After failures: hf_queue_retry adds with 5 ms · 2^n, at most 1,000 s, n counted
@@ -58,6 +59,8 @@ struct hf_queue *hf_queue_destroy(struct hf_queue *queue);
 
 /* Each copies the key.  false: the queue is full, counted as dropped. */
 bool hf_queue_add(struct hf_queue *queue, const char *key);
+/* A key that is ready already keeps its place, whichever it is. */
+bool hf_queue_add_behind(struct hf_queue *queue, const char *key);
 bool hf_queue_add_after(struct hf_queue *queue, const char *key, hf_time delay);
 bool hf_queue_retry(struct hf_queue *queue, const char *key);
 /* The key's last run was good. */

@@ -81,6 +81,29 @@ static void test_keys_run_in_the_order_added_and_from_the_loop(void **state)
 	assert_int_equal(hf_queue_waiting(bench->queue), 0);
 }
 
+static void test_keys_added_behind_run_after_the_others(void **state)
+{
+	struct bench *bench = *state;
+
+	make_queue(bench, 0, 1);
+	bench->done_at_once = false;
+	hf_queue_add_behind(bench->queue, "new-1");
+	hf_queue_add_behind(bench->queue, "new-2");
+	hf_queue_add_behind(bench->queue, "new-3");
+	hf_loop_run(bench->loop);
+	hf_queue_add(bench->queue, "known");
+	hf_queue_add(bench->queue, "new-2"); /* it waits already */
+	assert_int_equal(hf_queue_waiting(bench->queue), 3);
+	hf_queue_done(bench->queue, "new-1");
+	hf_loop_run(bench->loop);
+	hf_queue_done(bench->queue, "known");
+	hf_loop_run(bench->loop);
+	hf_queue_done(bench->queue, "new-2");
+	hf_loop_run(bench->loop);
+	assert_string_equal(bench->trace, "new-1@0 known@0 new-2@0 new-3@0");
+	hf_queue_done(bench->queue, "new-3");
+}
+
 static void test_a_key_waits_at_most_once(void **state)
 {
 	struct bench *bench = *state;
@@ -326,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_keys_run_in_the_order_added_and_from_the_loop),
+		T(test_keys_added_behind_run_after_the_others),
 		T(test_a_key_waits_at_most_once),
 		T(test_a_key_added_while_it_runs_runs_again_after_and_never_beside),
 		T(test_no_more_keys_run_at_once_than_allowed),

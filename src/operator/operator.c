@@ -57,9 +57,19 @@ hf_time hf_operator_now(struct hf_operator *op)
 
 /* --- from changes to jobs ------------------------------------------------------------------ */
 
+/* Jobs that have begun go before those that have not: of a thousand at once the first ones are told
+ * of before the last ones are made. */
 static void enqueue(struct hf_operator *op, const char *key)
 {
-	if (op->running && !hf_queue_add(op->queue, key))
+	bool added;
+
+	if (!op->running)
+		return;
+	if (hf_map_has(op->states, key))
+		added = hf_queue_add(op->queue, key);
+	else
+		added = hf_queue_add_behind(op->queue, key);
+	if (!added)
 		hf_operator_problem(op, key, HF_E_TOO_LARGE, "too many jobs are waiting");
 }
 
