@@ -96,6 +96,57 @@ class Need(unittest.TestCase):
         self.assertIn("'rootkit' is not a package examples may ask for", err)
 
 
+class PythonEnv(unittest.TestCase):
+    """With a Python that makes environments of a script."""
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.root)
+        os.makedirs(os.path.join(self.root, "tree/tools"))
+        shutil.copy(os.path.join(TOP, "tools/python-env"), os.path.join(self.root, "tree/tools"))
+        with open(os.path.join(self.root, "tree/tools/packages"), "w", encoding="utf-8") as f:
+            f.write("pip  gpu[cpu]==1.0  -\nexample  other  -\n")
+        self.python = os.path.join(self.root, "python")
+        with open(self.python, "w", encoding="utf-8") as f:
+            f.write(f'#!/bin/sh\necho "$*" >>{self.root}/log\n'
+                    'case "$2" in\n'
+                    f'venv) mkdir -p "$3/bin" && cp {self.python} "$3/bin/python" ;;\n'
+                    'pip) [ -z "$BROKEN" ] ;;\nesac\n')
+        os.chmod(self.python, 0o755)
+
+    def env(self, *args, **environment):
+        run = subprocess.run([os.path.join(self.root, "tree/tools/python-env"), *args],
+                             env={**os.environ, "HOME": self.root, "DEV_PYTHON": self.python,
+                                  **environment},
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return run.returncode, run.stdout.strip(), run.stderr
+
+    def asked(self):
+        with open(os.path.join(self.root, "log"), encoding="utf-8") as f:
+            return f.read()
+
+    def test_installs_once_and_says_where(self):
+        code, folder, err = self.env("gpu[cpu]==1.0")
+        self.assertEqual(code, 0, err)
+        self.assertTrue(os.path.exists(os.path.join(folder, "bin/python")))
+        self.assertIn("missing packages of PyPI: gpu[cpu]==1.0", err)
+        self.assertIn("pip install --quiet --disable-pip-version-check gpu[cpu]==1.0", self.asked())
+        code, again, err = self.env("gpu[cpu]==1.0")
+        self.assertEqual((code, again, err), (0, folder, ""))
+        self.assertEqual(self.asked().count("pip install"), 1)
+
+    def test_what_a_broken_run_left_is_made_again(self):
+        code, _, err = self.env("gpu[cpu]==1.0", BROKEN="1")
+        self.assertEqual(code, 1)
+        self.assertIn("pip could not install: gpu[cpu]==1.0", err)
+        self.assertEqual(self.env("gpu[cpu]==1.0")[0], 0)
+
+    def test_takes_only_what_the_list_names(self):
+        code, _, err = self.env("other")
+        self.assertEqual(code, 1)
+        self.assertIn("'other' is not a package examples may ask for", err)
+
+
 class Dev(unittest.TestCase):
     def dev(self, *args):
         run = subprocess.run([os.path.join(TOP, "dev"), *args], capture_output=True, text=True)
@@ -145,7 +196,9 @@ class Dev(unittest.TestCase):
             lines = [l.split() for l in f if l.strip() and not l.startswith("#")]
         for line in lines:
             self.assertEqual(len(line), 3, line)
-            self.assertRegex(line[1], r"^[a-z0-9][a-z0-9.+-]+$")
+            # Of PyPI one version, the same for everybody.
+            self.assertRegex(line[1], r"^[a-z0-9-]+(\[[a-z]+\])?==[0-9.]+$" if line[0] == "pip"
+                             else r"^[a-z0-9][a-z0-9.+-]+$")
             self.assertRegex(line[2], r"^((cmd|pc|py):\S+|-)$")
 
 
