@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "cli/explain.h"
 
+#include "api/extra.h"
 #include "api/job.h"
 #include "api/pod.h"
 #include "base/mem.h"
@@ -10,6 +11,7 @@
 #include "store/resource.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* As much as the operator allows one step (operator/operator.h). */
 #define STEP_BYTES_MAX ((size_t)256 << 20)
@@ -48,16 +50,93 @@ static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *s
 		nodes[len++].renewed_at = now;
 	}
 	seen->blind = true;
-	seen->extras_unknown = ~0u;
 	seen->watched_since = HF_TIME_NONE;
 	seen->nodes = nodes;
 	seen->nodes_len = len;
+}
+
+/* ---- what a job has beside pods and services ------------------------------------------------- */
+
+static const struct hf_resource *resource_of(enum hf_extra_kind kind)
+{
+	static const struct hf_resource *const others[] = {&hf_autoscalers, &hf_podgroups,
+							   &hf_volcano_podgroups};
+	const char *version = hf_extra_kind_version(kind);
+	char buf[HF_API_VERSION_MAX];
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(others); i++)
+		if (hf_streq(others[i]->kind, hf_extra_kind_name(kind)) &&
+		    hf_streq(hf_resource_api_version(others[i], buf), version))
+			return others[i];
+	return hf_resource_by_kind(version, hf_extra_kind_name(kind));
+}
+
+/* false: it may not be looked at, or the server does not know the kind. */
+static bool see_extra(struct hf_cli *cli, struct hf_explanation *explanation,
+		      const struct hf_job_view *view, const struct hf_extra *extra,
+		      struct hf_extra_seen *list, size_t *len)
+{
+	const struct hf_request request = {.verb = HF_VERB_GET,
+					   .resource = resource_of(extra->kind),
+					   .ns = view->ns,
+					   .name = extra->name};
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
+	struct hf_error err = {0};
+	int rc = hf_cli_request(cli, &request, &reply, &err);
+
+	if (rc != 0)
+		return rc == HF_E_NOT_FOUND &&
+		       strstr(err.text, "could not find the requested resource") == NULL;
+	explanation->docs =
+		hf_xrealloc(explanation->docs, (explanation->n_docs + 1) * sizeof(struct hf_doc *));
+	explanation->docs[explanation->n_docs++] = hf_doc_ref(reply.object);
+	(void)hf_extra_read(reply.object, extra->kind, view->uid, explanation->arena, &list[*len]);
+	list[(*len)++].kind = extra->kind;
+	return true;
+}
+
+/* Which gang scheduler the operator knows of is its own affair; a group of Volcano's that holds pods
+ * up gives it away. */
+static void find_scheduler(struct hf_cli *cli, struct hf_explanation *explanation,
+			   const struct hf_job_view *view, const struct hf_observed *seen,
+			   struct hf_settings *settings)
+{
+	const struct hf_extra group = {.kind = HF_EXTRA_VOLCANO_GROUP, .name = view->name};
+	struct hf_extra_seen found[1];
+	size_t len = 0;
+
+	if (seen->pods_len == 0 && view->deletion_time == HF_TIME_NONE &&
+	    !hf_status_is_finished(&view->status) &&
+	    see_extra(cli, explanation, view, &group, found, &len) && len > 0 && found[0].owned)
+		settings->gang_scheduler = "volcano";
+}
+
+static void see_extras(struct hf_cli *cli, struct hf_explanation *explanation,
+		       const struct hf_job_view *view, struct hf_observed *seen)
+{
+	const struct hf_ranks_seen nobody = {0};
+	struct hf_extras wanted = {.arena = explanation->arena};
+	struct hf_extra_seen *list;
+	struct hf_job job;
+
+	seen->extras_unknown = ~0u;
+	if (view->run_policy.suspend.value || view->deletion_time != HF_TIME_NONE ||
+	    hf_status_is_finished(&view->status))
+		return;
+	hf_job_defaults(view, explanation->arena, &job);
+	hf_job_extras(&job, &nobody, &wanted);
+	list = HF_ARENA_ARRAY(explanation->arena, struct hf_extra_seen, wanted.len + 1);
+	for (size_t i = 0; i < wanted.len; i++)
+		if (see_extra(cli, explanation, view, &wanted.items[i], list, &seen->extras_len))
+			seen->extras_unknown &= ~HF_EXTRA_BIT(wanted.items[i].kind);
+	seen->extras = list;
 }
 
 int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, struct hf_doc *job,
 		   struct hf_explanation *ret_explanation, struct hf_error *err)
 {
 	struct hf_explanation explanation = {.arena = hf_arena_create(STEP_BYTES_MAX)};
+	struct hf_settings *settings = HF_ARENA_NEW(explanation.arena, struct hf_settings);
 	HF_AUTO_CLI_REPLY pods = {.object = NULL};
 	HF_AUTO_CLI_REPLY services = {.object = NULL};
 	struct hf_observed seen = {.pods_len = 0};
@@ -72,7 +151,7 @@ int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, str
 	if (rc == 0) {
 		keep(&explanation, &pods);
 		keep(&explanation, &services);
-		hf_job_read(job, framework, NULL, explanation.arena, NULL, &view);
+		hf_job_read(job, framework, settings, explanation.arena, NULL, &view);
 		seen_pods = HF_ARENA_ARRAY(explanation.arena, struct hf_pod, pods.n_items + 1);
 		for (size_t i = 0; i < pods.n_items; i++)
 			hf_pod_read(pods.items[i], view.uid, explanation.arena, &seen_pods[i]);
@@ -86,6 +165,8 @@ int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, str
 					    .services = seen_services,
 					    .services_len = services.n_items};
 		see_nodes(explanation.arena, now, &seen);
+		find_scheduler(cli, &explanation, &view, &seen, settings);
+		see_extras(cli, &explanation, &view, &seen);
 		rc = hf_job_step(&view, &seen, now, explanation.arena, &explanation.plan, err);
 	}
 	if (rc != 0) {

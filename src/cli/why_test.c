@@ -67,6 +67,27 @@ static void why_names_what_the_server_refused(void **state)
 	assert_has(w->out, "\"refused\": \"refused 2\"");
 }
 
+static void why_looks_for_what_a_job_has_beside_pods(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_put(w, "{'apiVersion':'kubeflow.org/v1','kind':'MPIJob','metadata':{'name':'pi'},"
+			 "'spec':{'mpiReplicaSpecs':{'Launcher':{'template':{'spec':{'containers':["
+			 "{'name':'mpi','image':'i'}]}}}}}}");
+	cli_world_run(w, "why", "pi", NULL);
+	assert_int_equal(w->code, 0);
+	assert_has(w->out, "ConfigMap 'pi-config' is not there: where it cannot be made, the job's "
+			   "events say why\n");
+	/* This server knows no autoscalers: there is nothing to be missed. */
+	cli_world_put(w, "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':"
+			 "'e'},'spec':{'elasticPolicy':{'metrics':[]},'pytorchReplicaSpecs':{"
+			 "'Worker':{'template':{'spec':{'containers':[{'name':'pytorch','image':"
+			 "'i'}]}}}}}}");
+	cli_world_run(w, "why", "e", NULL);
+	assert_int_equal(w->code, 0);
+	assert_null(strstr(w->out, "is not there"));
+}
+
 static void why_says_once_that_a_name_is_taken(void **state)
 {
 	struct cli_world *w = *state;
@@ -188,6 +209,8 @@ int main(void)
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(why_names_what_the_server_refused, cli_world_setup,
 						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(why_looks_for_what_a_job_has_beside_pods,
+						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(why_says_once_that_a_name_is_taken, cli_world_setup,
 						cli_world_teardown),
 		cmocka_unit_test_setup_teardown(

@@ -84,6 +84,16 @@ static void plan_held(struct hf_brain *b, const struct hf_extra *extra,
 	}
 }
 
+/* Whoever only looks finds it missing where it cannot be made, or in the moment before it is. */
+static void plan_create(struct hf_brain *b, const struct hf_extra *extra, struct hf_actions *list)
+{
+	add(list, b, HF_ACTION_CREATE_EXTRA, extra, NULL);
+	if (b->seen->blind)
+		hf_say(b, b->now, HF_TOPIC_BLOCKED,
+		       "%s '%s' is not there: where it cannot be made, the job's events say why",
+		       hf_extra_kind_name(extra->kind), extra->name);
+}
+
 static void plan_one(struct hf_brain *b, const struct hf_extra *extra)
 {
 	const struct hf_extra_seen *seen = find(b, extra);
@@ -94,7 +104,7 @@ static void plan_one(struct hf_brain *b, const struct hf_extra *extra)
 		return;
 	}
 	if (!seen)
-		add(list, b, HF_ACTION_CREATE_EXTRA, extra, NULL);
+		plan_create(b, extra, list);
 	else if (!seen->owned && extra->shared)
 		return;
 	else if (!seen->owned || seen->terminating)

@@ -97,8 +97,8 @@ void hf_extras_settle(struct hf_job_state *state, const struct hf_extra *extra,
 	*settled = (struct hf_settled){.wanted = hf_extra_digest(extra), .seen = seen.digest};
 }
 
-static uint64_t as_wanted(const struct hf_job_state *state, enum hf_extra_kind kind,
-			  uint64_t digest)
+uint64_t hf_extras_as_wanted(const struct hf_job_state *state, enum hf_extra_kind kind,
+			     uint64_t digest)
 {
 	if (state != NULL && state->settled[kind].seen == digest)
 		return state->settled[kind].wanted;
@@ -125,7 +125,7 @@ static void see(const struct hf_extra *extra, const struct hf_cache *cache,
 	}
 	hf_view_extra(view, &list[*len]);
 	list[*len].kind = extra->kind;
-	list[*len].digest = as_wanted(args->state, extra->kind, list[*len].digest);
+	list[*len].digest = hf_extras_as_wanted(args->state, extra->kind, list[*len].digest);
 	list[(*len)++].owned = hf_streq(view->controller_uid, job->uid);
 }
 

@@ -163,6 +163,27 @@ static void a_delete_names_the_object(void **state)
 	assert_int_equal(bench->last_code, 0);
 }
 
+/* What a server fills in is no reason to write again; what somebody writes there is. */
+static void what_a_server_makes_of_it_is_taken_for_what_was_wanted(void **state)
+{
+	HF_AUTO_DOC filled = config_doc("cm-1", "u-9", "a b\\n");
+	HF_AUTO_DOC edited = config_doc("cm-1", "u-9", "c\\n");
+	struct hf_arena *arena = hf_arena_create(1 << 16);
+	struct hf_job_state job = {.status_written = HF_TIME_NONE};
+	struct hf_extra_seen seen;
+
+	(void)state;
+	hf_extra_read(filled, HF_EXTRA_CONFIG_MAP, NULL, arena, &seen);
+	assert_false(seen.digest == hf_extra_digest(&config));
+	assert_true(hf_extras_as_wanted(&job, HF_EXTRA_CONFIG_MAP, seen.digest) == seen.digest);
+	hf_extras_settle(&job, &config, filled, arena);
+	assert_true(hf_extras_as_wanted(&job, HF_EXTRA_CONFIG_MAP, seen.digest) ==
+		    hf_extra_digest(&config));
+	hf_extra_read(edited, HF_EXTRA_CONFIG_MAP, NULL, arena, &seen);
+	assert_true(hf_extras_as_wanted(&job, HF_EXTRA_CONFIG_MAP, seen.digest) == seen.digest);
+	hf_arena_destroy(arena);
+}
+
 static void a_view_keeps_what_is_compared(void **state)
 {
 	HF_AUTO_DOC doc = config_doc("cm-1", "u-9", "a\\n");
@@ -192,6 +213,7 @@ int main(void)
 		M(a_change_that_was_not_answered_is_looked_at),
 		M(a_change_of_what_is_not_there_any_more_is_stepped_again),
 		M(a_delete_names_the_object),
+		M(what_a_server_makes_of_it_is_taken_for_what_was_wanted),
 		M(a_view_keeps_what_is_compared),
 	};
 

@@ -255,6 +255,9 @@ void hf_extras_start_rare(struct hf_operator *op, const struct hf_job_view *job)
 /* The server has answered a create or a change with this object. */
 void hf_extras_settle(struct hf_job_state *state, const struct hf_extra *extra,
 		      struct hf_doc *object, struct hf_arena *arena);
+/* The digest that was wanted, where this one is what the server made of it. */
+uint64_t hf_extras_as_wanted(const struct hf_job_state *state, enum hf_extra_kind kind,
+			     uint64_t digest);
 /* All that the jobs of this kind need are known. */
 bool hf_extras_synced(const struct hf_operator *op, const struct hf_framework *framework);
 /* Jobs whose passes waited for that. */
