@@ -151,9 +151,13 @@ void hf_extras_plan(struct hf_brain *b)
 	say_no_autoscaler(b);
 	see_ranks(b, &ranks);
 	collect(b, &ranks, &extras);
-	for (size_t i = 0; i < extras.len; i++)
-		if (!is_unknown(b, &extras.items[i]))
-			plan_one(b, &extras.items[i]);
+	for (size_t i = 0; i < extras.len; i++) {
+		const struct hf_extra *extra = &extras.items[i];
+
+		/* What pods mount and run with waits as they do. */
+		if (!is_unknown(b, extra) && (!b->gated || extra->gate || extra->aside))
+			plan_one(b, extra);
+	}
 }
 
 void hf_extras_drop(struct hf_brain *b, enum hf_life life)

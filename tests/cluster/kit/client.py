@@ -17,6 +17,9 @@ GROUPS = {
     "healthpolicies": "holdfast.dev/v1alpha1",
     "poddisruptionbudgets": "policy/v1", "replicasets": "apps/v1",
     "horizontalpodautoscalers": "autoscaling/v2",
+    # Two groups have this name: what is behind the dot says which.
+    "podgroups.volcano": "scheduling.volcano.sh/v1beta1",
+    "podgroups.plugins": "scheduling.x-k8s.io/v1alpha1",
     "deployments": "apps/v1",
     "leases": "coordination.k8s.io/v1", "roles": "rbac.authorization.k8s.io/v1",
     "rolebindings": "rbac.authorization.k8s.io/v1",
@@ -43,7 +46,7 @@ def path(resource, ns=None, name=None, sub=None, **query):
     parts = ["/apis/" + group if group else "/api/v1"]
     if ns:
         parts += ["namespaces", ns]
-    parts += [p for p in (resource, name, sub) if p]
+    parts += [p for p in (resource.partition(".")[0], name, sub) if p]
     text = "/".join(parts)
     query = {k: v for k, v in query.items() if v is not None}
     return text + ("?" + urllib.parse.urlencode(query) if query else "")
@@ -148,6 +151,11 @@ class Client:
         made = self.call("POST", path("serviceaccounts", ns, account, "token"), {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})
         return made["status"]["token"]
+
+
+def stamp(later_s=0):
+    """RFC 3339, so many seconds from now."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + later_s))
 
 
 def pause(seconds):

@@ -526,6 +526,20 @@ class Cluster:
                      os.path.join(build.source("peer"), "manifests/base/crds"))
         self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
 
+    def add_podgroups(self):
+        """The kinds that gang schedulers read."""
+        self.kubectl("apply", "--server-side", "-f",
+                     os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))),
+                                  "crds/podgroups.yaml"))
+        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+
+    def peer_again(self, flags):
+        """The Go operator once more, with these flags."""
+        argv = self.state["programs"]["peer"]["argv"]
+        argv[argv.index("-zap-log-level") + 2:] = flags
+        self.again("peer")
+        self.until("the Go operator is ready", lambda: self.healthy(self.port(PEER_HEALTH)), 120)
+
     def add_peer(self, flags=(), crds=True):
         """The Go training-operator, for runs side by side.
 

@@ -19,16 +19,26 @@ SEEN_AS = {
           r'|conditions/Restarting null -> \{"status": "False")',
     "D6": None,  # of nothing that stands still
     "D7": r"\S+-broken 1/(status/completionTime null|events/(Warning \w+Restarting|Normal \w+Failed) true)",
-    "D8": r'\S+-suspended 1/status/startTime "there" -> null',
-    "D9": r"\S+-born-suspended 0/status/replicaStatuses null -> ",
-    "D10": r" 1/status/replicaStatuses/Worker/selector null -> ",
+    "D8": r'\S+-(suspended|scaled|scaled-by-default) [12]/status/startTime "there" -> null',
+    "D9": r"\S+-born-suspended [01]/status/replicaStatuses null -> "
+          r"|volcano-\S+ 0/status/replicaStatuses null -> ",
+    "D10": r" [12]/status/replicaStatuses/Worker/selector null -> ",
     "D11": r"/events/Warning Unschedulable true -> null",
     "D12": r"MPIJob \S+ \d/events/",
     "D13": r"MPIJob mpi-alone \d/roles/mpi-alone-launcher/rules ",
-    "D14": r"MPIJob \S+ 1/status/replicaStatuses/Worker/(succeeded 0 -> 2|active 0 -> 2)",
+    "D14": r"MPIJob \S+ [12]/status/replicaStatuses/Worker/(succeeded 0 -> 2|active 0 -> 2)",
     "D15": r"MPIJob mpi-alone \d/status/replicaStatuses/Worker .* -> null",
     "D16": r"MPIJob mpi-(killed|broken) 1/(configmaps|status)/",
+    "D17": r' (volcano|plugins)-\S+ \d/status/lastReconcileTime "there" -> null',
+    "D18": r" (volcano|plugins)-\S+ \d/events/(Normal (JobTerminated|SuccessfulDeletePodGroup)"
+           r"|Warning FailedDeletePodGroup) true -> null",
+    "D19": r' volcano-\S+ \d/status/order \[.*"Suspended"\] -> \[.*"Created"\]$',
+    "D20": r"-annotated \d/podgroups\.\S+/metadata/annotations/(kubectl|holdfast)\S+ .* -> null",
+    "D21": None,
+    "D22": None,
 }
+# Rows that only jobs with a gang scheduler show.
+GANG_ROWS = ("D17", "D18", "D19", "D20")
 # Nothing has happened for so long: nothing more will.  Ours waits longer for the cause of an end.
 QUIET_S = {"go": 6, "holdfast": 25}
 ROUND_S = 120
@@ -36,7 +46,7 @@ ROUND_S = 120
 DROPPED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation",
            "generateName", "selfLink", "namespace")
 RESOURCES = ("pods", "services", "configmaps", "serviceaccounts", "roles", "rolebindings",
-             "horizontalpodautoscalers")
+             "horizontalpodautoscalers", "podgroups.volcano", "podgroups.plugins")
 EVENTS_OF_OTHERS = ("default-scheduler", "kwok", "kubelet", "horizontal-pod-autoscaler")
 
 
@@ -49,11 +59,12 @@ def look(api, ns, entries):
         owners[e.name] = e
         found[e.name]["status"] = status(job.get("status") or {})
     for resource in RESOURCES:
-        for o in api.list(resource, ns):
+        for o in listed(api, resource, ns):
             owner = next((r["name"] for r in o["metadata"].get("ownerReferences", [])
                           if r.get("controller")), None)
             if owner in found and not o["metadata"].get("deletionTimestamp"):
                 made = clean(o, ns)
+                made.pop("status", None)
                 found[owner].setdefault(resource, {})[o["metadata"]["name"]] = made
     for o in api.list("events", ns):
         about = o["involvedObject"]
@@ -62,6 +73,16 @@ def look(api, ns, entries):
     for one in found.values():
         one["events"] = {reason: True for reason in sorted(set(one["events"]))}
     return found
+
+
+def listed(api, resource, ns):
+    """None of a kind that the cluster does not know."""
+    try:
+        return api.list(resource, ns)
+    except client.Refused as e:
+        if e.code == 404:
+            return []
+        raise
 
 
 def clean(o, ns):
@@ -146,9 +167,27 @@ def moving(w, ns, entries):
     return sorted(pods), sorted(jobs, key=lambda j: j[0])
 
 
+def bind(w, ns):
+    """Gang schedulers are not here: their pods, and those of schedulers that nobody knows, go to a
+    node at once."""
+    nodes = [n["metadata"]["name"] for n in w.api.list("nodes")]
+    for pod in w.api.list("pods", ns, fields="spec.nodeName="):
+        meta = pod["metadata"]
+        if pod["spec"]["schedulerName"] == "default-scheduler" or meta.get("deletionTimestamp"):
+            continue
+        try:
+            w.api.call("POST", client.path("pods", ns, meta["name"], "binding"), {
+                "apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]},
+                "target": {"apiVersion": "v1", "kind": "Node", "name": nodes[0]}})
+        except client.Refused as e:
+            if e.code not in (404, 409):
+                raise
+
+
 def settle(w, ns, entries, quiet_s):
     last, since, begun = None, time.monotonic(), time.monotonic()
     while time.monotonic() - begun < ROUND_S:
+        bind(w, ns)
         seen = moving(w, ns, entries)
         if seen != last:
             last, since = seen, time.monotonic()
@@ -161,6 +200,8 @@ def act(w, ns, entry, what):
     kind, *how = what
     if kind == "patch":
         w.api.patch(entry.plural, ns, entry.name, how[0])
+    elif kind == "admit":
+        w.api.patch("podgroups.volcano", ns, entry.name, {"status": {"phase": "Inqueue"}}, "status")
     elif kind == "scale":
         w.api.patch(entry.plural, ns, entry.name, {"spec": {"replicas": how[0]}}, "scale")
     else:

@@ -43,6 +43,11 @@ def scale(count):
     return ("scale", count)
 
 
+def admit():
+    """Volcano has room for the group."""
+    return ("admit",)
+
+
 # ---- manifests
 def role(kind, count, policy=None, container=None, pod=None, meta=None, more=()):
     """A replica spec; count None: left out."""
@@ -62,11 +67,12 @@ class Corpus:
     def __init__(self):
         self.entries = []
 
-    def add(self, kind, name, *acts, roles=None, run=None, spec=None, **more):
+    def add(self, kind, name, *acts, roles=None, run=None, spec=None, annotations=None, **more):
         """roles: {type: count}, or a whole replica spec; more: of every role."""
         replicas = {t: r if isinstance(r, dict) else role(kind, r, **more)
                     for t, r in (roles or {}).items()}
-        job = {"apiVersion": "kubeflow.org/v1", "kind": kind, "metadata": {"name": name},
+        job = {"apiVersion": "kubeflow.org/v1", "kind": kind,
+               "metadata": {"name": name, **({"annotations": annotations} if annotations else {})},
                "spec": {KINDS[kind][1]: replicas, **(spec or {})}}
         if run is not None:
             job["spec"]["runPolicy"] = run
@@ -142,6 +148,19 @@ def pytorch(c):
         "maxRestarts": 7, "standalone": True}})
     add("elastic-bare", scale(3), roles={"Worker": 2}, spec={"elasticPolicy": {}})
     add("elastic-max", roles={"Worker": 2}, spec={"elasticPolicy": {"maxReplicas": 4}})
+    scaled = {"minReplicas": 1, "maxReplicas": 3, "metrics": [
+        {"type": "Resource", "resource": {"name": "cpu", "target": {
+            "type": "Utilization", "averageUtilization": 80}}},
+        {"type": "Pods", "pods": {"metric": {"name": "loss", "selector": {"matchLabels": {"a/b": "c"}}},
+                                  "target": {"type": "AverageValue", "averageValue": "1000m"}}}]}
+    add("scaled", patch({"elasticPolicy": {"maxReplicas": 5}}), end("worker"), roles={"Worker": 2},
+        spec={"elasticPolicy": scaled})
+    add("scaled-by-default", suspend(), suspend(False), roles={"Worker": 2},
+        spec={"elasticPolicy": {"maxReplicas": 2, "metrics": []}})
+    add("scaled-born-suspended", roles={"Worker": 2}, spec={"elasticPolicy": scaled},
+        run={"suspend": True})
+    add("scaled-no-more", patch({"elasticPolicy": {"metrics": None}}), roles={"Worker": 2},
+        spec={"elasticPolicy": scaled})
     add("elastic-old-nproc", roles={"Worker": 2}, spec={"elasticPolicy": {"nProcPerNode": 2}})
 
 
@@ -208,6 +227,48 @@ def mpi(c):
         "serviceAccountName": "mine"})})
     add("fewer", patch({"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}),
         roles={"Launcher": 1, "Worker": 3})
+
+
+def gang(scheduler):
+    """With a gang scheduler: volcano lets groups in by an act, another by none."""
+    c = Corpus()
+    volcano = scheduler == "volcano"
+    let_in = [admit()] if volcano else []
+    asks = {"container": {"resources": {"requests": {"cpu": "250m", "nvidia.com/gpu": 1},
+                                        "limits": {"nvidia.com/gpu": 1}}}}
+    for kind, roles, first in (("PyTorchJob", {"Master": 1, "Worker": 2}, "master-0"),
+                               ("TFJob", {"PS": 1, "Worker": 2}, "worker"),
+                               ("XGBoostJob", {"Master": 1, "Worker": 2}, "master-0"),
+                               ("PaddleJob", {"Worker": 2}, "worker"),
+                               ("JAXJob", {"Worker": 2}, "worker"),
+                               ("MPIJob", {"Launcher": 1, "Worker": 2}, "launcher")):
+        short = kind[:-3].lower()
+
+        def add(name, *acts, kind=kind, roles=roles, short=short, **more):
+            c.add(kind, f"{scheduler}-{short}-{name}", *let_in, *acts, roles=more.pop("with_roles", roles),
+                  **more)
+        add("plain", end(first), **asks)
+        add("policy", end(first), run={"cleanPodPolicy": "All", "schedulingPolicy": {
+            "minAvailable": 2, "queue": "research", "priorityClass": "high",
+            "scheduleTimeoutSeconds": 90}}, **asks)
+        add("limits", run={"schedulingPolicy": {"minResources": {"cpu": "1500m", "memory": "2048Mi"}}},
+            container={"resources": {"limits": {"memory": "512Mi"}}})
+        add("suspended", suspend(), suspend(False), *let_in, policy="Never", **asks)
+
+    def pytorch_job(name, *acts, **more):
+        c.add("PyTorchJob", f"{scheduler}-{name}", *let_in, *acts, **more)
+    pytorch_job("up", scale(3), roles={"Master": 1, "Worker": 1}, **asks)
+    c.add("PyTorchJob", f"{scheduler}-born-suspended", suspend(False), *let_in, roles={"Worker": 2},
+          run={"suspend": True})
+    pytorch_job("own-scheduler", roles={"Worker": 1}, pod={"schedulerName": "mine"})
+    pytorch_job("named-scheduler", roles={"Worker": 1}, pod={"schedulerName": scheduler})
+    pytorch_job("annotated", roles={"Worker": 1}, annotations={
+        "volcano.sh/preemptable": "true", "kubectl.kubernetes.io/last-applied-configuration": "{}",
+        "holdfast.dev/restart": "never"})
+    pytorch_job("killed", end("worker-1", code=KILLED), roles={"Worker": 2}, policy="ExitCode")
+    pytorch_job("scaled", suspend(), roles={"Worker": 2}, spec={"elasticPolicy": {
+        "maxReplicas": 2, "metrics": []}})
+    return c.entries
 
 
 def entries(kinds=None):

@@ -117,7 +117,7 @@ class Peer:
     def start(self, ready_s=120):
         del ready_s
         if "peer" in self.cluster.state["programs"]:
-            self.cluster.again("peer")
+            self.cluster.peer_again(self.flags)
         else:
             self.cluster.add_peer(self.flags, crds=False)
         return self

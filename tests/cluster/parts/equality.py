@@ -11,7 +11,7 @@ from kit.operator import Operator, Peer
 
 NEEDS = {"kwok": 2}
 BUILD = ["control", "kwok", "peer"]
-MINUTES = 6
+MINUTES = 12
 
 TABLE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../../docs/differences.md")
 
@@ -28,9 +28,8 @@ def rows():
         return re.findall(r"^\| (D\d+) \|", f.read(), re.MULTILINE)
 
 
-def run(w, who, entries, operator):
+def run(w, who, ns, entries, operator):
     """What is seen after each round of acts."""
-    ns = f"equality-{who}"
     w.api.create("namespaces", None, {"metadata": {"name": ns}})
     operator.start()
     parallel(entries, lambda e: w.api.create(e.plural, ns, e.job))
@@ -45,29 +44,49 @@ def run(w, who, entries, operator):
     return seen
 
 
+def both(w, entries, scheduler=None):
+    """[(place, row or None)] of all differences, whichever operator runs these jobs."""
+    gang = ["--gang-scheduler-name", scheduler] if scheduler else []
+    ns = {who: f"{who}-{scheduler or 'none'}" for who in ("go", "holdfast")}
+    theirs = run(w, "go", ns["go"], entries, Peer(w.cluster, [
+        *PEER_FLAGS, "-namespace", ns["go"], *gang]))
+    ours = run(w, "holdfast", ns["holdfast"], entries, Operator(
+        w.cluster, w.program, name=f"operator-{scheduler or 'none'}",
+        flags=["--namespace", ns["holdfast"], *gang]))
+    return [compare.row(e, number, path, x, y)
+            for number, (a, b) in enumerate(zip(theirs, ours))
+            for e in entries if number <= len(e.acts)
+            for path, x, y in compare.differences(a[e.name], b[e.name])]
+
+
+def judge(w, entries, found, name, kinds):
+    """Each difference has a row, and each row of this corpus a difference."""
+    left = [place for place, row in found if not row]
+    with open(w.cluster.path(name + ".txt"), "w", encoding="utf-8") as f:
+        f.write("\n".join(left) + "\n")
+    want(not left, f"{len(left)} differences that the table has not, the first: "
+                   + "; ".join(left[:3])[:600])
+    shown = {row for _, row in found if row}
+    unseen = [r for r, seen_as in compare.SEEN_AS.items()
+              if seen_as and r not in shown and (r in compare.GANG_ROWS) == (name != "differences")]
+    want(not unseen or kinds, f"no job shows {unseen} of docs/differences.md")
+    return f"{len(entries)} jobs, {len(shown)} kinds of difference"
+
+
 def check_corpus(w):
     """Every object, variable, label, condition and event is the same but for what the table says"""
     kinds = os.environ.get("HOLDFAST_TEST_KINDS", "").split()
     entries = corpus.entries(kinds)
-    theirs = run(w, "go", entries, Peer(w.cluster, [*PEER_FLAGS, "-namespace", "equality-go"]))
-    ours = run(w, "holdfast", entries, Operator(
-        w.cluster, w.program, flags=["--namespace", "equality-holdfast"]))
-    shown, left = set(), []
-    for number, (a, b) in enumerate(zip(theirs, ours)):
-        for e in entries:
-            if number > len(e.acts):
-                continue
-            for path, x, y in compare.differences(a[e.name], b[e.name]):
-                place, row = compare.row(e, number, path, x, y)
-                if row:
-                    shown.add(row)
-                else:
-                    left.append(place)
-    with open(w.cluster.path("differences.txt"), "w", encoding="utf-8") as f:
-        f.write("\n".join(left) + "\n")
-    want(not left, f"{len(left)} differences that the table has not, the first: "
-                   + "; ".join(left[:3])[:600])
     equal("rows of docs/differences.md", rows(), list(compare.SEEN_AS))
-    unseen = [r for r, seen_as in compare.SEEN_AS.items() if seen_as and r not in shown]
-    want(not unseen or kinds, f"no job shows {unseen} of docs/differences.md")
-    return f"{len(entries)} jobs, {len(shown)} kinds of difference"
+    return judge(w, entries, both(w, entries), "differences", kinds)
+
+
+def check_gang(w):
+    """The same with Volcano, and with a scheduler that reads scheduler-plugins' groups"""
+    w.cluster.add_podgroups()
+    entries, found = [], []
+    for scheduler in ("volcano", "plugins-scheduler"):
+        entries.append(corpus.gang(scheduler))
+        found += both(w, entries[-1], scheduler)
+    return judge(w, [e for some in entries for e in some], found, "differences-gang",
+                 os.environ.get("HOLDFAST_TEST_KINDS"))
