@@ -236,6 +236,53 @@ static void the_master_role_is_the_masters_or_worker_0s(void **state)
 	brain_release(&b);
 }
 
+/* It comes, follows, goes and comes back; and with the job's end nobody looks at it any more. */
+static void an_autoscaler_is_there_while_a_job_with_metrics_is_active(void **state)
+{
+	(void)state;
+	begin(0, 2);
+	b.view.elastic.present = true;
+	brain_run_up(&b);
+	assert_null(brain_extra(&b, "demo"));
+	b.view.elastic.has_metrics = true;
+	b.view.elastic.metrics = "[1]";
+	brain_run_up(&b);
+	assert_non_null(brain_extra(&b, "demo"));
+	b.view.elastic.max_replicas = (struct hf_opt_int){.set = true, .value = 5};
+	brain_step(&b);
+	assert_int_equal(brain_count(&b, HF_ACTION_UPDATE_EXTRA), 1);
+	brain_quiet(&b);
+	b.view.run_policy.suspend = (struct hf_opt_bool){.set = true, .value = true};
+	brain_quiet(&b);
+	assert_null(brain_extra(&b, "demo"));
+	brain_terminating_gone(&b);
+	b.view.run_policy.suspend.value = false;
+	brain_run_up(&b);
+	assert_non_null(brain_extra(&b, "demo"));
+	brain_exit(&b, "demo-worker-0", 0);
+	brain_quiet(&b);
+	assert_true(hf_status_is_finished(&b.view.status));
+	assert_non_null(brain_extra(&b, "demo"));
+	brain_release(&b);
+}
+
+static void no_pod_waits_for_an_autoscaler(void **state)
+{
+	(void)state;
+	begin(0, 1);
+	b.view.elastic.present = true;
+	b.view.elastic.has_metrics = true;
+	brain_step(&b);
+	assert_int_equal(b.plan.stages_len, 2);
+	assert_int_equal(b.plan.stages[1].actions[0].kind, HF_ACTION_CREATE_EXTRA);
+	/* Where nobody acts on one there is none. */
+	b.settings.no_autoscaler = true;
+	brain_step(&b);
+	assert_int_equal(b.plan.stages_len, 1);
+	assert_non_null(brain_event(&b, "NoAutoscaler"));
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +297,8 @@ int main(void)
 		cmocka_unit_test(messages_have_upstreams_two_shapes),
 		cmocka_unit_test(a_job_without_workers_or_master_never_succeeds_by_itself),
 		cmocka_unit_test(the_master_role_is_the_masters_or_worker_0s),
+		cmocka_unit_test(an_autoscaler_is_there_while_a_job_with_metrics_is_active),
+		cmocka_unit_test(no_pod_waits_for_an_autoscaler),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,6 @@ def setup(w):
     # The autoscaler's source of figures: a kind whose objects the checks write.
     w.cluster.kubectl("apply", "-f", "-", text=METRICS)
     w.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-    w.operator()
     return what
 
 
@@ -68,6 +67,7 @@ def busy(w, ns, cores):
 
 def check_bounds(w):
     """A job with fewer Workers than its minimum grows by /scale, one with more shrinks"""
+    w.operator()
     few, many = w.namespace(), w.namespace()
     elastic(w, few, 1, minReplicas=3, maxReplicas=5, metrics=[CPU])
     elastic(w, many, 4, minReplicas=1, maxReplicas=2, metrics=[CPU])
@@ -80,6 +80,7 @@ def check_bounds(w):
 
 def check_load(w):
     """A job whose Workers are busy gets more of them, up to its maximum"""
+    w.operator()
     ns = w.namespace()
     elastic(w, ns, 1, minReplicas=1, maxReplicas=3, metrics=[CPU])
     running(w, ns, 1)
@@ -92,6 +93,7 @@ def check_load(w):
 def check_edits(w):
     """The autoscaler follows the job, keeps what others added, goes with a suspended job, and costs
     no request at rest"""
+    w.operator()
     ns = w.namespace()
     elastic(w, ns, 2, maxReplicas=2, metrics=[])
     running(w, ns, 2)
@@ -123,6 +125,7 @@ def check_edits(w):
 
 def check_refused(w):
     """An autoscaler that the API server refuses is told of, and the job runs"""
+    w.operator()
     ns = w.namespace()
     elastic(w, ns, 2, maxReplicas=2, metrics=[{"type": "Nonsense"}])
     running(w, ns, 2)
