@@ -143,9 +143,12 @@ static bool makes_something(const struct hf_plan *plan)
 {
 	for (size_t i = 0; i < plan->stages_len; i++)
 		for (size_t k = 0; k < plan->stages[i].actions_len; k++)
-			if (plan->stages[i].actions[k].kind == HF_ACTION_CREATE_POD ||
-			    plan->stages[i].actions[k].kind == HF_ACTION_CREATE_SERVICE)
-				return true;
+			switch (plan->stages[i].actions[k].kind) {
+			case HF_ACTION_CREATE_POD:
+			case HF_ACTION_CREATE_SERVICE:
+			case HF_ACTION_CREATE_EXTRA: return true;
+			default: break;
+			}
 	return false;
 }
 
