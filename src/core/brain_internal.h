@@ -49,6 +49,7 @@ enum hf_end_kind {
 	HF_END_RESTARTED, /* the kubelet restarted containers in it */
 	HF_END_LOST,      /* its node is lost, and nobody has ended it yet */
 	HF_END_SICK,      /* it runs, and a device that it holds cannot be worked with */
+	HF_END_HUNG,      /* it runs, and no rank has advanced for progressDeadlineSeconds */
 };
 
 enum hf_fate { HF_FATE_RESTART, HF_FATE_FAIL };
@@ -182,6 +183,7 @@ void hf_classify(struct hf_brain *b, struct hf_end *end);
 /* What was seen, in one word for the record; NULL: its exit code says it all. */
 const char *hf_end_reason(const struct hf_end *end);
 #define HF_REASON_NODE_LOST "NodeLost"
+#define HF_REASON_NO_PROGRESS "NoProgress"
 #define HF_REASON_STRAY "StrayEviction"
 /* Index of the first rule that matches, or -1; fills the matched container of exit codes. */
 int hf_rules_match(const struct hf_brain *b, struct hf_end *end);
@@ -239,6 +241,11 @@ bool hf_device_ends(struct hf_brain *b, const struct hf_pod *pod);
 void hf_device_adopt(struct hf_brain *b);
 /* The record tells of a device, and its node's agent calls one out of service now. */
 bool hf_device_is_out(const struct hf_brain *b, const struct hf_record *record);
+
+/* advance.c: the job hangs, as the end of the rank that stands for longest. */
+bool hf_advance_hung(struct hf_brain *b, struct hf_end *ret_end);
+/* Stragglers, and a deadline that is running: said and shown. */
+void hf_advance_step(struct hf_brain *b);
 
 /* ---- verdicts: verdict.c, settle.c --------------------------------------------------------- */
 

@@ -78,7 +78,8 @@ static bool deleted(const struct hf_end *end)
 
 static bool anything(const struct hf_end *end)
 {
-	return end->kind == HF_END_FAILED || end->kind == HF_END_RESTARTED;
+	return end->kind == HF_END_FAILED || end->kind == HF_END_RESTARTED ||
+	       end->kind == HF_END_HUNG;
 }
 
 static const struct {
@@ -121,6 +122,8 @@ const char *hf_end_reason(const struct hf_end *end)
 		return "OOMKilled";
 	if (end->cls == HF_CLASS_DEVICE)
 		return end->device->cls;
+	if (end->kind == HF_END_HUNG)
+		return HF_REASON_NO_PROGRESS;
 	if (end->stray)
 		return HF_REASON_STRAY;
 	if (end->kind == HF_END_LOST || end->lost)

@@ -100,6 +100,8 @@ static void default_recovery(const struct hf_run_policy *policy,
 	ret->settle_seconds = pick(own->settle_seconds, cluster->settle_seconds, SETTLE_SECONDS);
 	default_node_loss(own, cluster, ret);
 	default_devices(own, cluster, ret);
+	ret->progress_deadline_seconds =
+		pick_opt(own->progress_deadline_seconds, cluster->progress_deadline_seconds);
 	ret->restart_grace_seconds =
 		pick_opt(own->restart_grace_seconds, cluster->restart_grace_seconds);
 	/* A grace of 0 removes the object without asking the kubelet: the next pod of that name

@@ -160,6 +160,9 @@ void hf_ends_collect(struct hf_brain *b)
 		for (int32_t i = 0; i < b->crews[r].replicas; i++)
 			collect_slot(b, r, i);
 	}
+	/* What has ended explains why the others wait. */
+	if (b->ends_len == 0 && hf_advance_hung(b, &b->ends[0]))
+		b->ends_len = 1;
 	hf_assert(b->ends_len <= 2 * slots);
 	qsort(b->ends, b->ends_len, sizeof(*b->ends), by_time);
 	decide(b);

@@ -269,7 +269,8 @@ struct hf_recovery {
 	int64_t node_lost_after_seconds;
 	int64_t force_delete_after_seconds; /* past the pod's own deadline */
 	int64_t replace_delay_seconds;
-	struct hf_opt_int restart_grace_seconds; /* at least 1: 0 would be a forced delete */
+	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */
+	struct hf_opt_int restart_grace_seconds;     /* at least 1: 0 would be a forced delete */
 	enum hf_on_unhealthy on_unhealthy;
 	bool avoid_devices;
 };

@@ -52,7 +52,8 @@ void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node
 				      .lease_read_at = HF_TIME_NONE,
 				      .lease_since = HF_TIME_NONE,
 				      .renewed_at = HF_TIME_NONE,
-				      .reported_at = HF_TIME_NONE};
+				      .reported_at = HF_TIME_NONE,
+				      .beat_at = HF_TIME_NONE};
 }
 
 bool hf_node_is_lost(const struct hf_node_seen *node)
@@ -220,15 +221,16 @@ static hf_time later(hf_time a, hf_time b)
 	return a == HF_TIME_NONE || (b != HF_TIME_NONE && b > a) ? b : a;
 }
 
-/* Silence: of the node since it was called Unknown, of its Lease between two reads, of its agent
- * and of the job's pods on it.  A sign of life begins the wait anew; and who gave one may say nothing
+/* Silence: of the node since it was called Unknown, of its Lease between two reads, of its agent,
+ * of the training processes that this hears, and of the job's pods on it.  A sign of life begins the wait anew; and who gave one may say nothing
  * more until its Lease is due, though less would do for a node that was never heard of. */
 static struct hf_evidence evidence_of_silence(const struct hf_brain *b, const struct hf_node *node)
 {
 	const struct hf_node_seen *seen = node->seen;
 	hf_time after = hf_seconds(b->job.recovery.node_lost_after_seconds);
 	hf_time late = hf_seconds(RENEWAL_LATE_SECONDS);
-	hf_time heard = later(later(seen->renewed_at, seen->reported_at), node->news_at);
+	hf_time heard = later(later(seen->renewed_at, seen->reported_at),
+			      later(seen->beat_at, node->news_at));
 	hf_time at = hf_time_add(seen->since, after);
 
 	if (heard != HF_TIME_NONE)

@@ -73,6 +73,13 @@ struct hf_device_seen {
 };
 #define HF_DEVICE_UNHEALTHY "unhealthy"
 
+/* What a node's agent says of the training processes of a pod, where they report. */
+enum hf_advance {
+	HF_ADVANCE_UNKNOWN, /* none reports, or the agent is silent */
+	HF_ADVANCING,
+	HF_ADVANCE_STALLED, /* none of them has done a step for a while */
+};
+
 struct hf_pod_condition {
 	const char *type;
 	const char *status;
@@ -125,6 +132,9 @@ struct hf_pod {
 
 	const struct hf_device_seen *devices;
 	size_t devices_len;
+	enum hf_advance advance;
+	hf_time advanced_at;   /* STALLED: the last step of any of them, on our clock */
+	int32_t slow_permille; /* of its peers' own work in a step, when it is called slow; else 0 */
 	/* An agent names it as the holder of a device: when it ends, the agent reports soon. */
 	bool watched;
 };
@@ -171,6 +181,7 @@ struct hf_node_seen {
 	hf_time renewed_at; /* the Lease was last seen to change; NONE: never */
 	bool has_agent;
 	hf_time reported_at; /* the agent's evidence reaches to here; NONE: never */
+	hf_time beat_at;     /* its agent last heard of a training process there; NONE: never */
 	/* Schedulable nodes of its zone (of the cluster, where it names none), and how many of
 	 * these are lost without proof of death: the storm guard's numbers. */
 	int32_t zone_nodes, zone_lost;

@@ -78,6 +78,18 @@ static bool is_permanent(const struct hf_end *end)
 	return end->exit_code.set && end->exit_code.value > 0 && end->exit_code.value < 128;
 }
 
+static enum hf_scope scope_of(const struct hf_brain *b, const struct hf_end *end)
+{
+	/* Of ranks that hang nobody knows who is at fault. */
+	return end->kind == HF_END_HUNG ? HF_SCOPE_JOB : b->job.recovery.scope;
+}
+
+/* The kubelet has decided already, and it remains to be counted; or who set the deadline has. */
+static bool is_decided(const struct hf_end *end)
+{
+	return end->kind == HF_END_RESTARTED || end->kind == HF_END_HUNG;
+}
+
 void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
 {
 	enum hf_restart_policy restart = b->job.roles[end->role].restart;
@@ -85,7 +97,7 @@ void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
 
 	hf_assert((size_t)restart < HF_ARRAY_LEN(without_rule));
 	hf_assert(end->cls > HF_CLASS_OURS && end->cls <= HF_CLASS_APPLICATION);
-	end->scope = b->job.recovery.scope;
+	end->scope = scope_of(b, end);
 	if (end->rule >= 0) {
 		enum hf_rule_action action = b->view->run_policy.rules[end->rule].action;
 
@@ -94,8 +106,7 @@ void hf_policy_decide(const struct hf_brain *b, struct hf_end *end)
 		if (with_rule[action].sets_scope)
 			end->scope = with_rule[action].scope;
 		end->verdict = HF_VERDICT_RULE;
-	} else if (end->kind == HF_END_RESTARTED) {
-		/* The kubelet has decided already; it remains to be counted. */
+	} else if (is_decided(end)) {
 		verb = RESTART;
 	} else {
 		verb = without_rule[restart][end->cls];

@@ -181,6 +181,8 @@ bool hf_status_is_finished(const struct hf_status *status);
 #define HF_COND_POD_STUCK "holdfast.dev/PodStuckTerminating"
 /* No node takes a pod, which is kept off some because of their devices. */
 #define HF_COND_POD_UNPLACED "holdfast.dev/PodUnschedulable"
+/* A rank works longer in each step than its peers, which wait for it. */
+#define HF_COND_STRAGGLER "holdfast.dev/Straggler"
 #define HF_COND_NAME_TAKEN "holdfast.dev/NameTaken" /* of a rank, by another owner's object */
 
 /* On a pod that we gave up: its node is lost. */

@@ -213,6 +213,7 @@ static void run(struct hf_brain *b)
 	hf_taken_step(b);
 	hf_lost_step(b);
 	hf_stuck_step(b);
+	hf_advance_step(b);
 	hf_trouble_say(b);
 	/* Deletes before creates: a name must be free before it is used again. */
 	hf_stage_add(b, &b->deletes);
@@ -234,6 +235,7 @@ static void decide(struct hf_brain *b)
 			hf_counts_write(b);
 			hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
 			hf_cond_lower(b, HF_COND_POD_UNPLACED, NULL, NULL);
+			hf_cond_lower(b, HF_COND_STRAGGLER, NULL, NULL);
 			hf_lost_step(b);
 			hf_stuck_step(b);
 			hf_extras_drop(b, HF_LIFE_SUSPENDED);

@@ -114,6 +114,12 @@ static const char *evidence(struct hf_brain *b, const struct hf_record *record)
 	if (hf_streq(record->reason, HF_REASON_NODE_LOST) && !record->exit_code.set)
 		return hf_arena_printf(b->arena, "%s was lost with node %s", who,
 				       hf_str_or(record->node, ""));
+	if (hf_streq(record->reason, HF_REASON_NO_PROGRESS))
+		return hf_arena_printf(b->arena,
+				       "no rank advanced for progressDeadlineSeconds, %s%s%s the "
+				       "longest",
+				       who, record->node ? " on node " : "",
+				       hf_str_or(record->node, ""));
 	if (record->cause == HF_CLASS_DEVICE && record->device)
 		return hf_arena_printf(b->arena, "%s%s%s on node %s: device %s failed (%s)", who,
 				       record->exit_code.set ? " " : "",
@@ -135,6 +141,9 @@ static void say_policy(struct hf_brain *b, const struct hf_record *record)
 {
 	bool application = hf_class_is_application(record->cause);
 
+	/* Whoever set a deadline has decided. */
+	if (hf_streq(record->reason, HF_REASON_NO_PROGRESS))
+		return;
 	for (int r = 0; r < b->crews_len && application && record->replica; r++) {
 		size_t len = strlen(b->crews[r].lower);
 
@@ -161,7 +170,8 @@ static void say_class(struct hf_brain *b, const struct hf_record *record)
 
 	hf_assert((size_t)record->cause < HF_ARRAY_LEN(meaning));
 	hf_say(b, record->detected_at, HF_TOPIC_CLASS, "%s: %s", hf_class_name(record->cause),
-	       meaning[record->cause]);
+	       hf_streq(record->reason, HF_REASON_NO_PROGRESS) ? "it hung"
+							       : meaning[record->cause]);
 	if (record->rule && !hf_streq(record->rule, HF_ANNOTATION_RESTART))
 		hf_say(b, record->detected_at, HF_TOPIC_RULE, "podFailurePolicy rule %s",
 		       record->rule);

@@ -3,6 +3,7 @@
 #include "api/device_health.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "health/straggle.h"
 #include "health/types.h"
 #include "operator/facts_internal.h"
 #include "operator/operator_internal.h"
@@ -31,11 +32,21 @@ struct row {
 	hf_time until;       /* likewise: the pod has it no more; NONE: it has it */
 };
 
+/* A training process that reports. */
+struct rank_row {
+	const char *uid, *group;
+	bool advancing, silent;
+	int64_t own_us;
+	hf_time advanced, heard; /* the node's clock */
+};
+
 struct device_view {
 	hf_time seen_at;     /* monotonic: this version came in */
 	hf_time reported_at; /* monotonic: the agent wrote while we watched; NONE: not yet */
 	hf_time observed_at; /* the node's clock */
 	bool out;            /* some device cannot be worked with */
+	struct rank_row *ranks;
+	size_t ranks_len;
 	size_t len;
 	struct row rows[]; /* and their texts behind them */
 };
@@ -95,7 +106,7 @@ static const struct hf_device_fault *worst(const struct hf_device_report *device
 	return found;
 }
 
-static struct row judge(const struct hf_device_report *device)
+static struct row judge_device(const struct hf_device_report *device)
 {
 	const struct hf_device_fault *fault = worst(device);
 	bool out = is_out(state_of(device));
@@ -154,6 +165,17 @@ static void keep_row(struct row *to, const struct row *judged,
 	to->until = holder->until;
 }
 
+static void keep_rank(struct rank_row *to, const struct hf_rank_report *rank, char **at)
+{
+	*to = (struct rank_row){.advancing = hf_streq(rank->state, HF_RANK_ADVANCING),
+				.silent = hf_streq(rank->state, HF_RANK_SILENT),
+				.own_us = rank->own_us,
+				.advanced = rank->advanced_at,
+				.heard = rank->heard_at};
+	to->uid = keep(at, rank->uid);
+	to->group = keep(at, rank->group);
+}
+
 static struct device_view *view_of(const struct hf_device_health *health)
 {
 	size_t rows = 0, texts = 0;
@@ -162,7 +184,7 @@ static struct device_view *view_of(const struct hf_device_health *health)
 
 	for (size_t d = 0; d < health->devices.len; d++) {
 		const struct hf_device_report *device = &health->devices.items[d];
-		struct row row = judge(device);
+		struct row row = judge_device(device);
 
 		rows += device->holders.len;
 		for (size_t h = 0; h < device->holders.len; h++) {
@@ -172,11 +194,18 @@ static struct device_view *view_of(const struct hf_device_health *health)
 				 size_of(row.device) + size_of(row.cls);
 		}
 	}
-	view = hf_xcalloc(1, sizeof(*view) + rows * sizeof(view->rows[0]) + texts);
-	at = (char *)&view->rows[rows];
+	for (size_t r = 0; r < health->ranks.len; r++)
+		texts +=
+			size_of(health->ranks.items[r].uid) + size_of(health->ranks.items[r].group);
+	view = hf_xcalloc(1, sizeof(*view) + rows * sizeof(view->rows[0]) +
+				     health->ranks.len * sizeof(view->ranks[0]) + texts);
+	view->ranks = (struct rank_row *)&view->rows[rows];
+	at = (char *)&view->ranks[health->ranks.len];
+	for (size_t r = 0; r < health->ranks.len; r++)
+		keep_rank(&view->ranks[view->ranks_len++], &health->ranks.items[r], &at);
 	for (size_t d = 0; d < health->devices.len; d++) {
 		const struct hf_device_report *device = &health->devices.items[d];
-		struct row row = judge(device);
+		struct row row = judge_device(device);
 
 		view->out |= is_out(state_of(device));
 		for (size_t h = 0; h < device->holders.len; h++)
@@ -293,6 +322,16 @@ static const struct device_view *view_at(const struct hf_devices *devices, const
 	return entry == NULL ? NULL : entry->view;
 }
 
+/* A time of the node's clock on ours: as long before the agent's word as it was by its own clock. */
+static hf_time ours_of(const struct device_view *view, const struct hf_moment *moment,
+		       hf_time seen_at, hf_time theirs)
+{
+	if (seen_at == HF_TIME_NONE || theirs == HF_TIME_NONE || view->observed_at == HF_TIME_NONE)
+		return HF_TIME_NONE;
+	return hf_moment_at(moment, seen_at) -
+	       (view->observed_at > theirs ? view->observed_at - theirs : 0);
+}
+
 void hf_devices_see_node(const struct hf_devices *devices, const struct hf_moment *moment,
 			 struct hf_node_seen *node)
 {
@@ -302,6 +341,12 @@ void hf_devices_see_node(const struct hf_devices *devices, const struct hf_momen
 		return;
 	node->has_agent = moment->mono - view->seen_at < AGENT_SILENT;
 	node->reported_at = hf_moment_at(moment, view->reported_at);
+	for (size_t i = 0; i < view->ranks_len; i++) {
+		hf_time at = ours_of(view, moment, view->reported_at, view->ranks[i].heard);
+
+		if (at > node->beat_at)
+			node->beat_at = at;
+	}
 }
 
 /* The texts outlive the view: a plan may hold them. */
@@ -411,4 +456,110 @@ void hf_devices_see_records(const struct hf_devices *devices, const struct hf_jo
 			sick[seen->sick_len++] = ledger->records[i].node;
 	}
 	seen->sick = sick;
+}
+
+/* --- ranks ----------------------------------------------------------------------------------- */
+
+static void see_advance(const struct device_view *view, const struct hf_moment *moment,
+			const struct rank_row *row, struct hf_pod *pod)
+{
+	hf_time at = ours_of(view, moment, view->seen_at, row->advanced);
+
+	if (row->advancing) {
+		pod->advance = HF_ADVANCING;
+	} else if (pod->advance != HF_ADVANCING && at != HF_TIME_NONE) {
+		if (pod->advance == HF_ADVANCE_UNKNOWN || at > pod->advanced_at)
+			pod->advanced_at = at;
+		pod->advance = HF_ADVANCE_STALLED;
+	}
+}
+
+/* Its own work has been the same for two windows: that is what an agent writes. */
+static void add_rank(const struct rank_row *row, struct hf_health_rank_memory *memory,
+		     struct hf_health_rank_view *view)
+{
+	*memory = (struct hf_health_rank_memory){
+		.any = true, .window = 1, .median_own_us = (uint64_t)row->own_us};
+	*view = (struct hf_health_rank_view){
+		.name = row->uid, .group = row->group, .memory = memory, .slow_windows = 1};
+}
+
+static void judge_ranks(struct hf_health_rank_view *ranks, struct hf_pod **pods, size_t len,
+			struct hf_arena *arena)
+{
+	struct hf_health_job_verdict verdict;
+
+	hf_health_job_judge(ranks, len, 0, arena, &verdict);
+	for (size_t i = 0; i < len; i++) {
+		const struct hf_health_rank_verdict *rank = &verdict.ranks[i];
+		int32_t score = rank->score_permille < INT32_MAX ? (int32_t)rank->score_permille
+								 : INT32_MAX;
+
+		if (rank->straggler && score > pods[i]->slow_permille)
+			pods[i]->slow_permille = score;
+	}
+}
+
+/* What is known of the pod's training processes; NULL: nothing that holds now. */
+static const struct device_view *ranks_view(const struct hf_devices *devices,
+					    const struct hf_moment *moment,
+					    const struct hf_pod *pod)
+{
+	const struct device_view *view = pod->owned ? view_at(devices, pod->node) : NULL;
+
+	return view != NULL && view->ranks_len > 0 && moment->mono - view->seen_at < AGENT_SILENT
+		       ? view
+		       : NULL;
+}
+
+static bool is_comparable(const struct rank_row *row)
+{
+	return row->own_us > 0 && !row->silent;
+}
+
+/* Whether they advance; returns how many of them can be compared. */
+static size_t see_pod_ranks(const struct device_view *view, const struct hf_moment *moment,
+			    struct hf_pod *pod)
+{
+	size_t comparable = 0;
+
+	for (size_t i = 0; i < view->ranks_len; i++) {
+		if (!hf_streq(view->ranks[i].uid, pod->uid))
+			continue;
+		see_advance(view, moment, &view->ranks[i], pod);
+		comparable += is_comparable(&view->ranks[i]);
+	}
+	return comparable;
+}
+
+void hf_devices_see_ranks(const struct hf_devices *devices, const struct hf_moment *moment,
+			  struct hf_pod *pods, size_t len, struct hf_arena *arena)
+{
+	const struct device_view *view;
+	struct hf_health_rank_memory *memories;
+	struct hf_health_rank_view *ranks;
+	struct hf_pod **whose;
+	size_t n = 0, rows = 0;
+
+	for (size_t p = 0; p < len; p++)
+		if ((view = ranks_view(devices, moment, &pods[p])) != NULL)
+			rows += see_pod_ranks(view, moment, &pods[p]);
+	if (rows == 0)
+		return;
+	memories = HF_ARENA_ARRAY(arena, struct hf_health_rank_memory, rows);
+	ranks = HF_ARENA_ARRAY(arena, struct hf_health_rank_view, rows);
+	whose = HF_ARENA_ARRAY(arena, struct hf_pod *, rows);
+	for (size_t p = 0; p < len; p++) {
+		view = ranks_view(devices, moment, &pods[p]);
+		for (size_t i = 0; view != NULL && i < view->ranks_len; i++) {
+			const struct rank_row *row = &view->ranks[i];
+
+			if (n == HF_HEALTH_RANKS_MAX || !is_comparable(row) ||
+			    !hf_streq(row->uid, pods[p].uid))
+				continue;
+			add_rank(row, &memories[n], &ranks[n]);
+			whose[n++] = &pods[p];
+		}
+	}
+	judge_ranks(ranks, whose, n, arena);
 }

@@ -258,6 +258,83 @@ static void test_only_what_is_new_is_a_report_and_silence_is_no_agent(void **sta
 	assert_false(brain.nodes[0].has_agent);
 }
 
+/* A rank of the pod, as its agent writes it. */
+#define RANK(number, state, own, more)                                                                \
+	"{\"namespace\":\"n\",\"pod\":\"ddp-worker-0\",\"uid\":\"uid-ddp-worker-0\",\"rank\":" number \
+	",\"state\":\"" state "\",\"ownMicros\":" own more "}"
+#define ADVANCED(at) ",\"advancedTime\":\"" at "\",\"heardTime\":\"2026-01-01T00:01:00Z\""
+
+static void ranks_say(struct bench *bench, int version, const char *observed, const char *ranks)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text), WELL "],\"ranks\":[%s", ranks);
+	agent_says(bench, version, observed, text);
+}
+
+static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	ranks_say(bench, 200, "2026-01-01T00:01:00Z",
+		  RANK("0", "Advancing", "0", ADVANCED("2026-01-01T00:00:59Z")));
+	assert_int_equal(brain.advance, HF_ADVANCING);
+	assert_true(brain.now - brain.nodes[0].beat_at <= 2 * HF_SECOND);
+	/* It stood for 40 s when that was written. */
+	ranks_say(bench, 201, "2026-01-01T00:02:00Z",
+		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")));
+	assert_int_equal(brain.advance, HF_ADVANCE_STALLED);
+	assert_in_range(brain.now - brain.advanced_at, 40 * HF_SECOND, 42 * HF_SECOND);
+	/* One of two advances: so does the pod. */
+	ranks_say(bench, 202, "2026-01-01T00:03:00Z",
+		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")) "," RANK(
+			  "1", "Advancing", "0", ADVANCED("2026-01-01T00:02:20Z")));
+	assert_int_equal(brain.advance, HF_ADVANCING);
+	ranks_say(bench, 203, "2026-01-01T00:04:00Z", "");
+	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
+}
+
+static void test_a_silent_agents_word_of_ranks_is_of_the_past(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	ranks_say(bench, 200, "2026-01-01T00:02:00Z",
+		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")));
+	turn_for(bench, 16 * HF_MINUTE);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED, bound_pod(300));
+	turn_for(bench, HF_SECOND);
+	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
+}
+
+static void test_who_works_longer_than_its_peers_is_slow(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	ranks_say(bench, 200, "2026-01-01T00:01:00Z",
+		  RANK("0", "Advancing", "30000",
+		       "") "," RANK("1", "Advancing", "31000",
+				    "") "," RANK("2", "Advancing", "30500",
+						 "") "," RANK("3", "Advancing", "33000", ""));
+	assert_int_equal(brain.slow_permille, 0);
+	ranks_say(bench, 201, "2026-01-01T00:02:00Z",
+		  RANK("0", "Advancing", "30000",
+		       "") "," RANK("1", "Advancing", "31000",
+				    "") "," RANK("2", "Advancing", "30500",
+						 "") "," RANK("3", "Advancing", "45000", ""));
+	assert_in_range(brain.slow_permille, 1450, 1500);
+	/* Alone, or of another group, nobody can be compared with. */
+	ranks_say(bench, 202, "2026-01-01T00:03:00Z",
+		  RANK("0", "Advancing", "30000",
+		       "") "," RANK("1", "Advancing", "31000",
+				    "") "," RANK("2", "Advancing", "30500",
+						 "") "," RANK("3", "Advancing", "45000",
+							      ",\"group\":\"stage-1\""));
+	assert_int_equal(brain.slow_permille, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +345,9 @@ int main(void)
 		N(test_what_was_over_before_a_pod_began_is_told_by_the_nodes_clock),
 		N(test_what_concerns_the_last_record_is_told_late),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
+		N(test_a_rank_advances_or_stands_by_the_nodes_clock),
+		N(test_a_silent_agents_word_of_ranks_is_of_the_past),
+		N(test_who_works_longer_than_its_peers_is_slow),
 		N(test_only_what_is_new_is_a_report_and_silence_is_no_agent),
 	};
 

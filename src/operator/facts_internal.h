@@ -80,6 +80,10 @@ void hf_devices_see_node(const struct hf_devices *devices, const struct hf_momen
 /* What the agent of its node says of the pod's devices, behind what the pod's status says. */
 void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct hf_arena *arena,
 			struct hf_pod *pod);
+/* What the agents of their nodes say of the training processes of a job's pods: whether they advance,
+ * and who of them holds the others up. */
+void hf_devices_see_ranks(const struct hf_devices *devices, const struct hf_moment *moment,
+			  struct hf_pod *pods, size_t len, struct hf_arena *arena);
 /* late and sick, by the records of the job; seen has its pods. */
 void hf_devices_see_records(const struct hf_devices *devices, const struct hf_job_view *job,
 			    struct hf_arena *arena, struct hf_observed *seen);

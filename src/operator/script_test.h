@@ -56,6 +56,9 @@ struct script {
 	char device_ids[SEEN_MAX][32], device_classes[SEEN_MAX][32];
 	size_t n_devices, n_late, n_sick;
 	bool watched;
+	enum hf_advance advance; /* of the first pod */
+	hf_time advanced_at;
+	int32_t slow_permille;
 };
 extern struct script brain;
 extern struct hf_action actions[64];

@@ -51,6 +51,7 @@ static void read_nodes(struct moment *moment, const struct hf_json *list, struct
 
 		nodes[i].name = hf_json_str(hf_json_get(node, "name"), "");
 		nodes[i].reported_at = time_of(hf_json_get(node, "reportedAt"), HF_TIME_NONE);
+		nodes[i].beat_at = time_of(hf_json_get(node, "beatAt"), HF_TIME_NONE);
 		nodes[i].has_agent = hf_json_true(hf_json_get(node, "hasAgent"), false);
 		nodes[i].ready = ready_of(hf_json_str(hf_json_get(node, "ready"), "Ready"));
 		/* What is well has just been heard of. */
@@ -134,6 +135,17 @@ static void read_late(struct moment *moment, const struct hf_json *root, struct 
 	moment->seen.sick_len = hf_json_len(names);
 }
 
+static void add_progress(struct hf_pod *pod, const struct hf_json *item)
+{
+	const char *advance = hf_json_str(hf_json_get(item, "advance"), "");
+
+	pod->advance = hf_streq(advance, "Advancing") ? HF_ADVANCING
+		       : hf_streq(advance, "Stalled") ? HF_ADVANCE_STALLED
+						      : HF_ADVANCE_UNKNOWN;
+	pod->advanced_at = time_of(hf_json_get(item, "advancedAt"), HF_TIME_NONE);
+	pod->slow_permille = number_of(hf_json_get(item, "slowPermille"), 0);
+}
+
 static void read_pods(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
 {
 	struct hf_pod *pods = HF_ARENA_ARRAY(arena, struct hf_pod, hf_json_len(list) + 1);
@@ -157,6 +169,7 @@ static void read_pods(struct moment *moment, const struct hf_json *list, struct 
 
 			pod->watched =
 				hf_json_true(hf_json_get(hf_json_item(list, i), "watched"), false);
+			add_progress(pod, hf_json_item(list, i));
 			add_devices(pod, hf_json_get(hf_json_item(list, i), "devices"), arena);
 		}
 	}

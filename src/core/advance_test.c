@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/brain.h"
+#include "harness/test.h"
+
+#include <string.h>
+
+/* What a hang and a straggler look like; each decision is in tests/golden/failures. */
+
+/* Big, so not on the stack; set up anew by each test. */
+static struct brain b;
+
+static void set_up(int deadline)
+{
+	brain_init(&b, &brain_kind, 0, 3);
+	if (deadline > 0)
+		b.view.run_policy.recovery.progress_deadline_seconds = HF_SOME_INT(deadline);
+	brain_run_up(&b);
+}
+
+static void say(const char *name, enum hf_advance advance, hf_time at)
+{
+	struct hf_pod *pod = &brain_pod(&b, name)->pod;
+
+	pod->advance = advance;
+	pod->advanced_at = at;
+}
+
+static void all_stand_still(void)
+{
+	say("demo-hand-0", HF_ADVANCE_STALLED, b.now);
+	say("demo-hand-1", HF_ADVANCE_STALLED, b.now);
+	say("demo-hand-2", HF_ADVANCE_STALLED, b.now);
+}
+
+static void all_restart_once_when_the_deadline_is_over_and_begin_a_new_one(void **state)
+{
+	(void)state;
+	set_up(100);
+	all_stand_still();
+	brain_after(&b, 99);
+	brain_step(&b);
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	assert_int_equal(b.plan.wake_at, b.now + HF_SECOND);
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "progressDeadlineSeconds"));
+	brain_after(&b, 1);
+	brain_step(&b);
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 3);
+	assert_int_equal(b.plan.restart_scope, HF_SCOPE_JOB);
+	brain_quiet(&b);
+	brain_terminating_gone(&b);
+	brain_after(&b, 60);
+	brain_quiet(&b);
+	brain_start_all(&b);
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	/* The new ones have not reported yet, and then stand still in their turn. */
+	brain_after(&b, 1000);
+	brain_step(&b);
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	brain_release(&b);
+}
+
+static void an_end_explains_why_the_others_wait(void **state)
+{
+	(void)state;
+	set_up(100);
+	all_stand_still();
+	brain_after(&b, 200);
+	brain_exit(&b, "demo-hand-1", 1);
+	brain_step(&b);
+	assert_int_equal(b.plan.restart_scope, HF_SCOPE_REPLICA);
+	assert_true(brain_deletes(&b, "demo-hand-1"));
+	assert_false(brain_deletes(&b, "demo-hand-0"));
+	brain_release(&b);
+}
+
+static void on_a_lost_node_the_agents_last_word_is_of_the_past(void **state)
+{
+	(void)state;
+	set_up(100);
+	all_stand_still();
+	brain_lose(&b, brain_pod(&b, "demo-hand-0")->node);
+	brain_after(&b, 101);
+	brain_step(&b);
+	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_APPLICATION], 0);
+	brain_release(&b);
+}
+
+static void who_looks_on_without_agents_repeats_what_stands(void **state)
+{
+	(void)state;
+	set_up(0);
+	brain_pod(&b, "demo-hand-2")->pod.slow_permille = 1500;
+	brain_step(&b);
+	assert_non_null(brain_event(&b, "Straggler"));
+	brain_perform_all(&b);
+	brain_pod(&b, "demo-hand-2")->pod.slow_permille = 0;
+	b.blind = true;
+	brain_step(&b);
+	assert_false(b.plan.status_changed);
+	assert_true(brain_says(&b, HF_TOPIC_EVIDENCE, "1.50 times as long"));
+	b.blind = false;
+	brain_step(&b);
+	assert_string_equal(hf_status_condition(&b.plan.status, HF_COND_STRAGGLER)->status,
+			    "False");
+	brain_release(&b);
+}
+
+static void a_finished_job_has_no_straggler(void **state)
+{
+	(void)state;
+	set_up(0);
+	brain_pod(&b, "demo-hand-2")->pod.slow_permille = 1500;
+	brain_quiet(&b);
+	for (int i = 0; i < 3; i++)
+		brain_exit(&b, i == 0 ? "demo-hand-0" : i == 1 ? "demo-hand-1" : "demo-hand-2", 0);
+	brain_quiet(&b);
+	assert_string_equal(hf_status_condition(&b.plan.status, HF_COND_STRAGGLER)->status,
+			    "False");
+	assert_string_equal(brain_last_condition(&b), HF_COND_SUCCEEDED);
+	brain_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_restart_once_when_the_deadline_is_over_and_begin_a_new_one),
+		cmocka_unit_test(an_end_explains_why_the_others_wait),
+		cmocka_unit_test(on_a_lost_node_the_agents_last_word_is_of_the_past),
+		cmocka_unit_test(who_looks_on_without_agents_repeats_what_stands),
+		cmocka_unit_test(a_finished_job_has_no_straggler),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
