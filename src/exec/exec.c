@@ -358,7 +358,7 @@ static int start(struct exec *x)
 	child.mask = &before;
 	if (x->link.report_fd >= 0)
 		(void)setenv("HOLDFAST_REPORT_SOCKET", x->link.report_name, 1);
-	err = hf_exec_start(&child, &x->child);
+	err = hf_exec_child_start(&child, &x->child);
 	if (child.err_fd >= 0)
 		(void)close(child.err_fd);
 	return err;

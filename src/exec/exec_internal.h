@@ -21,7 +21,7 @@ struct hf_exec_child {
 	const sigset_t *mask; /* that it starts with */
 };
 /* 0, or the errno of what failed; execvp's own included. */
-int hf_exec_start(const struct hf_exec_child *child, pid_t *ret_pid);
+int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid);
 
 /* ---- link.c ------------------------------------------------------------------------------------ */
 

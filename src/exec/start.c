@@ -34,7 +34,7 @@ HF_NORETURN static void become(const struct hf_exec_child *child, pid_t parent, 
 	_exit(HF_EXEC_CODE_INTERNAL);
 }
 
-int hf_exec_start(const struct hf_exec_child *child, pid_t *ret_pid)
+int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid)
 {
 	pid_t parent = getpid(), pid;
 	int tell[2], err = 0;
