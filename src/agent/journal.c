@@ -269,6 +269,12 @@ static void code_rest(struct codec *c, struct hf_journal *j)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+void hf_journal_seal(const char *body, size_t len, struct hf_strbuf *sb)
+{
+	hf_strbuf_addf(sb, MAGIC "%0*" PRIx64 "\n", SUM_LEN, hf_siphash(SUM_KEY, body, len));
+	hf_strbuf_add(sb, body, len);
+}
+
 void hf_journal_encode(const struct hf_journal *journal, struct hf_strbuf *sb)
 {
 	HF_AUTO_JSON root = hf_json_object();
@@ -287,9 +293,7 @@ void hf_journal_encode(const struct hf_journal *journal, struct hf_strbuf *sb)
 	}
 	hf_json_set(root, "devices", devices);
 	hf_json_write(root, HF_JSON_COMPACT, &body);
-	hf_strbuf_addf(sb, MAGIC "%0*" PRIx64 "\n", SUM_LEN,
-		       hf_siphash(SUM_KEY, body.data, body.len));
-	hf_strbuf_add(sb, body.data, body.len);
+	hf_journal_seal(body.data, body.len, sb);
 }
 
 static int bad(struct hf_error *err, const char *what)

@@ -29,6 +29,8 @@ struct hf_journal {
 	uint64_t lost; /* records of the kernel's log, in that boot */
 };
 
+/* A body behind the line with its sum: how encode ends. */
+void hf_journal_seal(const char *body, size_t len, struct hf_strbuf *sb);
 void hf_journal_encode(const struct hf_journal *journal, struct hf_strbuf *sb);
 /* HF_E_INVALID: cut, changed, or not what an agent writes; the text says what.  Devices come from
  * the arena. */
