@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import agent
 import fleet
 import recovery
 
@@ -440,6 +441,9 @@ class Bench:
     def status(self):
         recovery.ledger(self)
 
+    def agent(self):
+        agent.measure(self, percentile)
+
     def sim(self):
         recovery.simulator(self)
 
@@ -472,6 +476,7 @@ PARTS = {
     "memory": "resident memory of the plane",
     "store": "commits of the embedded store",
     "brain": "steps of the job brain",
+    "agent": "the agent of a node: line to condition, floods, what it costs at rest",
     "status": "bytes of status at 1,000 and 10,000 replicas",
     "sim": "schedules of the simulator",
     "json": "reading and writing a Pod",
