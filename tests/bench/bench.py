@@ -476,13 +476,13 @@ PARTS = {
     "memory": "resident memory of the plane",
     "store": "commits of the embedded store",
     "brain": "steps of the job brain",
-    "agent": "the agent of a node: line to condition, floods, what it costs at rest",
     "status": "bytes of status at 1,000 and 10,000 replicas",
     "sim": "schedules of the simulator",
     "json": "reading and writing a Pod",
 }
-# Only when named: they build a Kubernetes with Go first, and take long.
+# Only when named: they take long, most because they build a Kubernetes with Go first.
 BY_HAND = {
+    "agent": "the agent of a node: line to condition, floods, what it costs at rest (four minutes)",
     "operator": "the operator under load on a real control plane, and the Go operator beside it",
     "gang": "a gang of 1,000 restarts on kwok's nodes",
     "lost": "a node loses power, on a real control plane: with proof and without, tuned and stock",
