@@ -135,6 +135,8 @@ def join(cluster):
                 return pid
         return None
     pid = cluster.until("the node has a network of its own", other)
+    if os.path.exists("/sys/class/net/" + end):  # of a node that has just ended
+        subprocess.run(["ip", "link", "delete", end], check=True)
     for command in (["ip", "link", "add", end, "type", "veth", "peer", "name", "eth0", "netns",
                      str(pid)],
                     ["ip", "link", "set", end, "master", device, "up"],

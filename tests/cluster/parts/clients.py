@@ -30,8 +30,8 @@ def run(w, argv, timeout_s, **env):
     """A test in a language of its own; its last line."""
     config = w.cluster.path("kubeconfig.client")
     shutil.copy(w.cluster.path("kubeconfig.admin"), config)
-    ran = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL,
-                         env={**os.environ, "KUBECONFIG": config, **env})
+    ran = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s,
+                         stdin=subprocess.DEVNULL, env={**os.environ, "KUBECONFIG": config, **env})
     said = ran.stdout + ran.stderr
     if ran.returncode != 0:
         with open(w.cluster.path(os.path.basename(argv[-1]) + "-client.txt"), "w", encoding="utf-8") as f:

@@ -283,7 +283,7 @@ def detectors(w):
 
 
 def check_agent(w):
-    """The agent's DaemonSet as it is printed: it reads the kernel's log and asks the kubelet, with its rights"""
+    """The agent as it is printed: it reads the kernel's log and asks the kubelet, with its rights"""
     agent(w)
     seen = w.until("it sees the kernel's log and the kubelet", lambda: (lambda d: d if all(
         d.get(n) == "On" for n in ("xid", "aer", "plugin", "count")) else None)(detectors(w)), 90)
