@@ -18,7 +18,7 @@ API_FLAGS = ["--enable-admission-plugins", "OwnerReferencesPermissionEnforcement
              "--feature-gates", "WatchList=false"]
 NEEDS = {"kwok": 2}
 BUILD = ["control", "kwok"]
-MINUTES = 6
+MINUTES = 7
 
 OTHER_KINDS = ("tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs")
 # Of lost nodes: the part about those shows what they are for.
@@ -196,7 +196,7 @@ class Story:
 
     def __init__(self, w):
         self.w, self.ns = w, w.namespace()
-        self.fails, self.failed, self.suspended = 2, None, False
+        self.fails, self.failed, self.suspended = 3, None, False
         w.api.create("pytorchjobs", self.ns, pytorchjob("job", self.ns, 1, run_policy={
             "ttlSecondsAfterFinished": 0, "cleanPodPolicy": "All"}))
 
@@ -217,11 +217,12 @@ class Story:
         if self.fails == 0:
             self.w.end_pods(pods)
             return
-        # The same again, so that the event is the same too.
+        # The same again, so that the event is the same too; the first may go unseen, as the job is
+        # suspended with it.
         self.w.end_pod(worker, 1)
         self.failed = worker["metadata"]["uid"]
         self.fails -= 1
-        if self.fails == 1:
+        if self.fails == 2:
             self.suspend(True)
 
 
