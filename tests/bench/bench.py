@@ -435,6 +435,17 @@ class Bench:
                         str(ranks), str(steps), state])
         return int(re.search(r"Collected : (\d+)", run.stderr).group(1))
 
+    def straggle(self):
+        for f in self.program("straggle", 300):
+            name, what = f["words"][1], f["words"][1].split("-")
+            what = f"noise {what[1]} %, a rank slower by {what[3]} %, 64 ranks"
+            # What is never found has no step at which it is.
+            if float(f["recall"]) > 0:
+                self.figures.add(f"straggle.{name}.steps", float(f["median"]), "steps",
+                                 int(f["jobs"]), f"{what}: to the verdict", p99=float(f["p99"]))
+            self.figures.add(f"straggle.{name}.recall", float(f["recall"]), "", int(f["jobs"]),
+                             f"{what}: found", precision=float(f["precision"]))
+
     def operator(self):
         fleet.measure(self, self.jobs, self.alone)
 
@@ -470,6 +481,7 @@ JSON = {
     "yaml": "the tree of a Pod from its YAML",
 }
 PARTS = {
+    "straggle": "slow ranks of simulated jobs: found, and after how many steps",
     "up": "from holdfast up to ready",
     "submit": "from submit to the last process",
     "api": "the API as a client sees it",

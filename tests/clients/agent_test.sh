@@ -28,7 +28,7 @@ api() {
 agent() {
 	"$holdfast" agent --node-name "$node" --kmsg "$folder/kmsg" --state-dir "$folder/state" \
 		--nvml "$folder/no-such-library.so" --kubelet-socket "$folder/no-such-socket" \
-		--sysfs "$folder/sys" --listen 127.0.0.1:0 "$@" 2>>"$folder/agent.log" &
+		--sysfs "$folder/sys" --proc "$folder/proc" --report-socket "$folder/reports" --listen 127.0.0.1:0 "$@" 2>>"$folder/agent.log" &
 	agent_pid=$!
 	until_true 300 ask /healthz || { cat "$folder/agent.log" >&2; return 1; }
 }
@@ -42,7 +42,8 @@ condition() { # TYPE STATUS
 }
 events() { api /api/v1/events; }
 
-mkdir -p "$folder/sys/bus/pci/devices" "$folder/sys/class/infiniband"
+mkdir -p "$folder/sys/bus/pci/devices" "$folder/sys/class/infiniband" "$folder/proc/sys/kernel/random"
+cp /proc/sys/kernel/random/boot_id "$folder/proc/sys/kernel/random"
 mkfifo "$folder/kmsg"
 start "$holdfast" "$plane"
 until_true 300 has '"kind":"Node"' api /api/v1/nodes
@@ -75,6 +76,32 @@ agent
 until_true 300 ask /readyz
 expect "what was known outlives a kill" '0000:1a:00.0 +Unhealthy' ask /
 expect "the condition stands" "" condition AcceleratorUnhealthy True
+
+# A training process: its pod's control group is what a kubelet would have made.
+create_pod() {
+	curl -sS --max-time 20 --cacert "$plane/ca.pem" -H "Authorization: Bearer $(cat "$plane/token")" \
+		-H 'Content-Type: application/json' -d '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"rank-0"},
+		"spec":{"containers":[{"name":"c","image":"none","command":["/bin/sh","-c","exec tail -f /dev/null"]}]}}' \
+		"$(sed -n 's/ *server: //p' "$KUBECONFIG")/api/v1/namespaces/default/pods"
+}
+uid=$(create_pod | tr -d ' \n' | sed -n 's/.*"uid":"\([^"]*\)".*/\1/p')
+cat >"$folder/train.py" <<'PY'
+import os, pathlib, sys
+sys.path.insert(0, sys.argv[1])
+own = pathlib.Path(sys.argv[2], str(os.getpid()))
+own.mkdir()
+(own / "cgroup").write_text(f"0::/kubepods/besteffort/pod{sys.argv[3]}/c\n")
+from holdfast_report import report
+report(41, own_ms=31, total=100, rank=0)
+PY
+until_true 100 has '"nodeName":"[^"]+"' api /api/v1/namespaces/default/pods/rank-0
+HOLDFAST_AGENT_SOCKET=$folder/reports python3 "$folder/train.py" "$here/../../python" "$folder/proc" "$uid"
+until_true 150 has '"pod":"rank-0"' health || true
+expect "a training process that reports stands in DeviceHealth" '"pod": *"rank-0"' health
+expect "and on the page" 'default/rank-0 rank 0 +Advancing +step 41' ask /
+HOLDFAST_AGENT_SOCKET=$folder/reports python3 "$folder/train.py" "$here/../../python" "$folder/proc" none
+until_true 50 has 'reports_total{result="unknown"}1' ask /metrics || true
+expect "one of no pod is not heard" 'reports_total.result="unknown". 1' ask /metrics
 
 echo "6,1,1,-;nothing" >"$folder/kmsg"
 echo "12,9,1,-;NVRM: Xid (PCI:0000:1b:00): 79, pid=1, GPU has fallen off the bus." >"$folder/kmsg"
