@@ -202,6 +202,17 @@ static void set_times(const struct hf_operator *op, const struct remedy_health *
 			at_most(heard - (health->observed_at - health->evidence_at), heard);
 }
 
+/* Its clock, which may be ahead, would decide whether it was seen before the breaker was closed, or
+ * before a person took the taint off.  With the agent's next word it is known. */
+static bool is_doubtful(const struct remedy_seen *seen, const struct remedy_item *item)
+{
+	hf_time closed = seen->memory.breaker_closed_at;
+
+	return item->health->seen_at == HF_TIME_NONE &&
+	       ((closed != HF_TIME_NONE && seen->now - closed < HF_DAY) ||
+		(item->node->marked && !item->node->tainted));
+}
+
 static void set_job(const struct hf_operator *op, const struct remedy_seen *seen,
 		    const struct remedy_health *health, struct hf_health_node *to,
 		    struct hf_arena *arena)
@@ -257,6 +268,8 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 	to->same_boot =
 		node->marks.boot_id != NULL && hf_streq(node->marks.boot_id, health->boot_id);
 	set_times(remedy->op, health, seen->now, to);
+	if (is_doubtful(seen, item))
+		to->evidence_at = HF_TIME_NONE;
 	/* A person has taken it off: what was known then does not bring it back. */
 	if (node->marked && !node->tainted && to->evidence_at != HF_TIME_NONE &&
 	    to->evidence_at <= node->mark.at)

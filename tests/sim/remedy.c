@@ -244,7 +244,9 @@ static void promise_3_what_was_seen_before_the_breaker_was_closed_moves_nothing(
 	struct rw *w = *state;
 
 	rw_fleet(w, 20);
-	w->clock[1] = HF_HOUR; /* its clock is ahead: it cannot make old news new */
+	/* Their clocks are ahead: that cannot make old news new. */
+	w->clock[1] = 5 * HF_HOUR / 2;
+	w->clock[2] = 6 * HF_HOUR;
 	rw_policy(w, "{'mode':'quarantine','breaker':{'count':3}}");
 	rw_start(w);
 	rw_run(w, 5 * HF_SECOND);
