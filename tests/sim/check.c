@@ -589,13 +589,17 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	sim_check_deadline(sim, job, hf_doc_json(after), status);
 }
 
-/* "<job>-<type>-<index>" */
+/* "<job>-<type>-<index>", or "<job>-launcher" */
 static void read_name(struct sim_pod_truth *pod)
 {
 	HF_AUTOFREE char *name = hf_xstrdup(pod->name);
 	char *index = strrchr(name, '-');
 
 	hf_assert(index != NULL);
+	if (hf_streq(index, "-launcher")) {
+		pod->role = SIM_LAUNCHER;
+		return;
+	}
 	*index++ = '\0';
 	const char *type = strrchr(name, '-');
 
@@ -764,6 +768,29 @@ static void digest(struct sim *sim, const struct hf_local_change *change, struct
 	sim->checks->digest = value ^ (value >> 29);
 }
 
+/* Services, and what MPIJobs and elastic jobs need. */
+static bool is_beside_pods(const struct hf_resource *resource)
+{
+	static const char *const plurals[] = {"services",        "configmaps",
+					      "serviceaccounts", "roles",
+					      "rolebindings",    "horizontalpodautoscalers"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(plurals); i++)
+		if (hf_streq(resource->plural, plurals[i]))
+			return true;
+	return false;
+}
+
+static void beside_changed(struct sim *sim, struct hf_doc *doc, bool made)
+{
+	struct sim_job_truth *job = sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc)));
+
+	if (made)
+		check_no_create_after_end(sim, job, doc);
+	if (job != NULL)
+		*(made ? &job->made : &job->remade) += 1;
+}
+
 static void on_change(void *arg, const struct hf_local_change *change)
 {
 	struct sim *sim = arg;
@@ -776,13 +803,8 @@ static void on_change(void *arg, const struct hf_local_change *change)
 			pod_created(sim, doc);
 		else
 			pod_changed(sim, change->after, hf_doc_uid(doc));
-	} else if (change->resource == &hf_services && change->before == NULL) {
-		struct sim_job_truth *job =
-			sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc)));
-
-		check_no_create_after_end(sim, job, doc);
-		if (job != NULL)
-			job->made++;
+	} else if (is_beside_pods(change->resource) && change->after != NULL) {
+		beside_changed(sim, doc, change->before == NULL);
 	} else if (hf_resource_is_job(change->resource)) {
 		if (change->before == NULL)
 			job_created(sim, doc);

@@ -7,7 +7,15 @@
 
 /* What must hold, and the truth that it is held against. */
 
-enum sim_role { SIM_MASTER, SIM_WORKER, SIM_CHIEF, SIM_PS, SIM_EVALUATOR, SIM_ROLES };
+enum sim_role {
+	SIM_MASTER,
+	SIM_WORKER,
+	SIM_CHIEF,
+	SIM_PS,
+	SIM_EVALUATOR,
+	SIM_LAUNCHER,
+	SIM_ROLES,
+};
 #define SIM_BUDGETS 3
 extern const char *const sim_role_names[SIM_ROLES];
 extern const char *const sim_budgets[SIM_BUDGETS];
@@ -61,10 +69,11 @@ struct sim_job_truth {
 	int64_t ended[SIM_ROLES][SIM_PODS_MAX]; /* pods, by replica */
 	int64_t ends;                           /* and restarts in place */
 	enum sim_state state;
-	int64_t ours;                          /* ends that the operator asked for */
-	int64_t made;                          /* pods and services */
-	int64_t writes, deeds;                 /* requests of the operator; what people did */
-	hf_time touched_at;                    /* the last time */
+	int64_t ours;          /* ends that the operator asked for */
+	int64_t made;          /* pods, and objects beside them */
+	int64_t remade;        /* a ConfigMap of hosts, a Role: brought up to date */
+	int64_t writes, deeds; /* requests of the operator; what people did */
+	hf_time touched_at;    /* the last time */
 	hf_time must_fail_by, must_fail_since; /* monotonic; 0: it need not */
 };
 

@@ -133,8 +133,8 @@ void sim_check_node_down(struct sim *sim, const char *node)
 	const char *key;
 	void *value;
 
-	for (size_t it = 0; !sim_sees_the_present(sim) &&
-			    hf_map_next(sim->checks->pods, &it, &key, &value);) {
+	for (size_t it = 0;
+	     !sim_sees_the_present(sim) && hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		struct sim_pod_truth *pod = value;
 
 		if (pod->gone && hf_streq(pod->node, node) &&

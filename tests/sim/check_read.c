@@ -8,7 +8,8 @@
 
 /* Reading documents, apart from the code that wrote them. */
 
-const char *const sim_role_names[SIM_ROLES] = {"Master", "Worker", "Chief", "PS", "Evaluator"};
+const char *const sim_role_names[SIM_ROLES] = {"Master", "Worker",    "Chief",
+					       "PS",     "Evaluator", "Launcher"};
 const char *const sim_budgets[SIM_BUDGETS] = {"application", "infrastructure", "device"};
 
 const char *sim_controller_uid(const struct hf_json *object)

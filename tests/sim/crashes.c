@@ -19,6 +19,13 @@
 	"\"ant\",\"namespace\":\"default\"},\"spec\":{\"runPolicy\":{" policy                      \
 	"},\"pytorchReplicaSpecs\":{" replicas "}}}"
 #define TWO(policy) REPLICAS("Master", "1", policy) "," REPLICAS("Worker", "2", policy)
+#define MPI_REPLICAS(type, n, policy)                                                              \
+	"\"" type "\":{\"replicas\":" n ",\"restartPolicy\":\"" policy                             \
+	"\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"mpi\",\"image\":\"x\"}]}}}"
+#define MPI_JOB(policy)                                                                            \
+	"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"MPIJob\",\"metadata\":{\"name\":"          \
+	"\"ant\",\"namespace\":\"default\"},\"spec\":{\"mpiReplicaSpecs\":{" MPI_REPLICAS(         \
+		"Launcher", "1", policy) "," MPI_REPLICAS("Worker", "2", policy) "}}}"
 #define GANG "\"recovery\":{\"restartScope\":\"Job\"}"
 #define RULE(action)                                                                               \
 	"\"podFailurePolicy\":{\"rules\":[{\"action\":\"" action                                   \
@@ -28,112 +35,143 @@
 #define S HF_SECOND
 
 static const struct sim_script scripts[] = {
-	{"success", JOB("", TWO("OnFailure")), {{0}}, {{0}}, "Succeeded 0/0"},
+	{"success", JOB("", TWO("OnFailure")), {{0}}, {{0}}, .result = "Succeeded 0/0"},
 	{"retried",
 	 JOB("", TWO("ExitCode")),
 	 {{"ant-worker-1", 0, 5 * S, 137, SIM_EXITED}},
 	 {{0}},
-	 "Succeeded 1/0"},
+	 .result = "Succeeded 1/0"},
 	{"not-retried",
 	 JOB("", TWO("ExitCode")),
 	 {{"ant-worker-1", 0, 5 * S, 2, SIM_EXITED}},
 	 {{0}},
-	 "Failed 0/0"},
+	 .result = "Failed 0/0"},
 	{"in-place",
 	 JOB("", TWO("OnFailure")),
 	 {{"ant-worker-0", 0, 5 * S, 1, SIM_EXITED}, {"ant-worker-0", 1, 5 * S, 1, SIM_EXITED}},
 	 {{0}},
-	 "Succeeded 2/0"},
+	 .result = "Succeeded 2/0"},
 	{"gang",
 	 JOB(GANG, TWO("OnFailure")),
 	 {{"ant-worker-1", 0, 5 * S, 137, SIM_EXITED}},
 	 {{0}},
-	 "Succeeded 1/0"},
+	 .result = "Succeeded 1/0"},
 	{"gang-of-failures",
 	 JOB(GANG, TWO("OnFailure")),
 	 {{"ant-worker-0", 0, 5 * S, 137, SIM_EXITED},
 	  {"ant-worker-1", 0, 5 * S, 1, SIM_EXITED},
 	  {"ant-master-0", 0, 6 * S, 1, SIM_EXITED}},
 	 {{0}},
-	 "Succeeded 1/0"},
+	 .result = "Succeeded 1/0"},
 	{"limit",
 	 JOB("\"backoffLimit\":1", TWO("ExitCode")),
 	 {{"ant-worker-0", 0, 5 * S, 137, SIM_EXITED}, {"ant-worker-0", 1, 5 * S, 137, SIM_EXITED}},
 	 {{0}},
-	 "Failed 2/0"},
+	 .result = "Failed 2/0"},
 	{"never",
 	 JOB("", TWO("Never")),
 	 {{"ant-master-0", 0, 5 * S, 1, SIM_EXITED}},
 	 {{0}},
-	 "Failed 0/0"},
+	 .result = "Failed 0/0"},
 	{"preempted",
 	 JOB("", TWO("Never")),
 	 {{"ant-worker-0", 0, 5 * S, 0, SIM_PREEMPTED}},
 	 {{0}},
-	 "Succeeded 0/1"},
+	 .result = "Succeeded 0/1"},
 	{"evicted",
 	 JOB("", TWO("ExitCode")),
 	 {{"ant-worker-0", 0, 5 * S, 0, SIM_EVICTED_NODE}},
 	 {{0}},
-	 "Succeeded 0/1"},
+	 .result = "Succeeded 0/1"},
 	{"out-of-memory",
 	 JOB("", TWO("ExitCode")),
 	 {{"ant-worker-0", 0, 5 * S, 137, SIM_OOM_KILLED}},
 	 {{0}},
-	 "Succeeded 1/0"},
+	 .result = "Succeeded 1/0"},
 	{"infrastructure-limit",
 	 JOB("\"recovery\":{\"infrastructureLimit\":0}", TWO("Never")),
 	 {{"ant-worker-0", 0, 5 * S, 0, SIM_EVICTED_NODE}},
 	 {{0}},
-	 "Failed 0/1"},
+	 .result = "Failed 0/1"},
 	{"suspended",
 	 JOB("", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, POLICY("\"suspend\":true"), NULL}, {90 * S, POLICY("\"suspend\":false"), NULL}},
-	 "Succeeded 0/0"},
+	 {{10 * S, POLICY("\"suspend\":true"), NULL, NULL},
+	  {90 * S, POLICY("\"suspend\":false"), NULL, NULL}},
+	 .result = "Succeeded 0/0"},
 	{"suspended-with-ttl",
 	 JOB("\"ttlSecondsAfterFinished\":5", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, POLICY("\"suspend\":true"), NULL}, {90 * S, POLICY("\"suspend\":false"), NULL}},
-	 "gone"},
+	 {{10 * S, POLICY("\"suspend\":true"), NULL, NULL},
+	  {90 * S, POLICY("\"suspend\":false"), NULL, NULL}},
+	 .result = "gone"},
 	{"scaled-down",
 	 JOB("", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, WORKERS("1"), NULL}},
-	 "Succeeded 0/0"},
+	 {{10 * S, WORKERS("1"), NULL, NULL}},
+	 .result = "Succeeded 0/0"},
 	{"scaled-up",
 	 JOB("", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, WORKERS("4"), NULL}},
-	 "Succeeded 0/0"},
-	{"deleted", JOB("", TWO("OnFailure")), {{0}}, {{10 * S, NULL, NULL}}, "gone"},
+	 {{10 * S, WORKERS("4"), NULL, NULL}},
+	 .result = "Succeeded 0/0"},
+	{"deleted",
+	 JOB("", TWO("OnFailure")),
+	 {{0}},
+	 {{10 * S, NULL, NULL, NULL}},
+	 .result = "gone"},
 	{"restarted",
 	 JOB("", TWO("OnFailure")),
 	 {{0}},
 	 {{10 * S,
 	   "{\"metadata\":{\"annotations\":{\"holdfast.dev/restart\":\"2023-11-14T22:13:30Z\"}}}",
-	   NULL}},
-	 "Succeeded 0/0"},
+	   NULL, NULL}},
+	 .result = "Succeeded 0/0"},
 	{"deadline",
 	 JOB("\"activeDeadlineSeconds\":15,\"cleanPodPolicy\":\"All\"", TWO("OnFailure")),
 	 {{0}},
 	 {{0}},
-	 "Failed 0/0"},
+	 .result = "Failed 0/0"},
 	{"rule-fails",
 	 JOB(RULE("FailJob"), TWO("OnFailure")),
 	 {{"ant-worker-0", 0, 5 * S, 220, SIM_EXITED}},
 	 {{0}},
-	 "Failed 0/0"},
+	 .result = "Failed 0/0"},
 	{"rule-restarts",
 	 JOB(RULE("RestartJob"), TWO("OnFailure")),
 	 {{"ant-worker-0", 0, 5 * S, 220, SIM_EXITED}},
 	 {{0}},
-	 "Succeeded 1/0"},
+	 .result = "Succeeded 1/0"},
 	{"node-off",
 	 JOB("", TWO("OnFailure")),
 	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED}},
-	 {{10 * S, NULL, "ant-worker-0"}},
-	 "Succeeded 0/1"},
+	 {{10 * S, NULL, "ant-worker-0", NULL}},
+	 .result = "Succeeded 0/1"},
+	{"mpi", MPI_JOB("ExitCode"), {{0}}, {{0}}, .result = "Succeeded 0/0", .mpi = true},
+	{"mpi-worker-fails",
+	 MPI_JOB("ExitCode"),
+	 {{"ant-worker-1", 0, 5 * S, 137, SIM_EXITED}},
+	 {{0}},
+	 .result = "Succeeded 1/0",
+	 .mpi = true},
+	{"mpi-launcher-fails",
+	 MPI_JOB("ExitCode"),
+	 {{"ant-launcher", 0, 5 * S, 137, SIM_EXITED}},
+	 {{0}},
+	 .result = "Succeeded 1/0",
+	 .mpi = true},
+	{"device-fails",
+	 JOB("", TWO("OnFailure")),
+	 {{0}},
+	 {{10 * S, NULL, NULL, "ant-worker-0"}},
+	 .result = "Succeeded 0/0/1",
+	 .devices = true},
+	{"device-fails-gang",
+	 JOB(GANG, TWO("OnFailure")),
+	 {{0}},
+	 {{10 * S, NULL, NULL, "ant-worker-1"}},
+	 .result = "Succeeded 0/0/1",
+	 .devices = true},
 };
 
 /* --- in the world ---------------------------------------------------------------------------- */
@@ -157,45 +195,57 @@ static void make_job(void *arg)
 	if (sim->narrow)
 		sim_narrow_job(job);
 	HF_AUTO_DOC body = hf_doc_from_json(job);
-	const struct hf_request request = {
-		.verb = HF_VERB_CREATE, .resource = &hf_pytorchjobs, .ns = "default", .body = body};
+	const struct hf_request request = {.verb = HF_VERB_CREATE,
+					   .resource = sim_kind_of(sim, "ant")->resource,
+					   .ns = "default",
+					   .body = body};
 
 	sim_apply(sim, &request);
 }
 
-static void switch_off(struct sim *sim, const char *pod)
+static struct sim_node *node_of(struct sim *sim, const char *pod)
 {
 	struct hf_doc *doc = hf_local_peek(sim->local, &hf_pods, "default", pod);
 	const char *name =
 		doc == NULL ? NULL : hf_json_path_str(hf_doc_json(doc), "spec", "nodeName", NULL);
-	struct sim_node *node = name == NULL ? NULL : sim_node_get(sim, name);
 
-	if (node != NULL)
+	return name == NULL ? NULL : sim_node_get(sim, name);
+}
+
+/* false: it is about the job. */
+static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
+{
+	const char *pod = hf_str_or(deed->off, deed->sick);
+	struct sim_node *node = pod == NULL ? NULL : node_of(sim, pod);
+
+	if (node != NULL && deed->off != NULL)
 		sim_node_off_for_ever(node);
+	else if (node != NULL)
+		sim_device_fails(node);
+	return pod != NULL;
 }
 
 static void do_deed(void *arg)
 {
 	const struct deed_arg *deed = arg;
 	struct sim *sim = deed->sim;
-	struct hf_doc *job = hf_local_peek(sim->local, &hf_pytorchjobs, "default", "ant");
+	struct hf_doc *job = sim_job_peek(sim, "ant");
+	const struct hf_resource *resource = sim_kind_of(sim, "ant")->resource;
 	const struct hf_request remove = {.verb = HF_VERB_DELETE,
-					  .resource = &hf_pytorchjobs,
+					  .resource = resource,
 					  .ns = "default",
 					  .name = "ant",
 					  .propagation = HF_PROPAGATE_BACKGROUND};
 
 	sim_tell(sim, "person: %s", hf_str_or(deed->deed->patch, "acts"));
-	if (deed->deed->off != NULL) {
-		switch_off(sim, deed->deed->off);
+	if (happens_to_node(sim, deed->deed))
 		return;
-	}
 	if (job != NULL)
 		sim_check_touched(sim, job);
 	if (deed->deed->patch == NULL)
 		sim_apply(sim, &remove);
 	else
-		sim_patch(sim, &hf_pytorchjobs, "default", "ant", NULL, deed->deed->patch);
+		sim_patch(sim, resource, "default", "ant", NULL, deed->deed->patch);
 }
 
 void sim_script_begin(struct sim *sim)
@@ -249,7 +299,9 @@ void sim_script_request(struct sim_life *life, struct hf_fault *fault)
 
 void sim_script_result(struct sim *sim, char result[256])
 {
-	struct hf_doc *job = hf_local_peek(sim->local, &hf_pytorchjobs, "default", "ant");
+	struct hf_doc *job = sim_job_peek(sim, "ant");
+	char device[32] = "";
+	int64_t devices;
 
 	if (job == NULL) {
 		snprintf(result, 256, "gone");
@@ -257,9 +309,12 @@ void sim_script_result(struct sim *sim, char result[256])
 	}
 	HF_AUTO_JSON status = sim_status(job);
 
-	snprintf(result, 256, "%s %lld/%lld", hf_str_or(sim_terminal_of(status), "unfinished"),
+	devices = sim_ledger_int(status, "restarts", "device");
+	if (devices > 0)
+		snprintf(device, sizeof(device), "/%lld", (long long)devices);
+	snprintf(result, 256, "%s %lld/%lld%s", hf_str_or(sim_terminal_of(status), "unfinished"),
 		 (long long)sim_ledger_int(status, "restarts", "application"),
-		 (long long)sim_ledger_int(status, "restarts", "infrastructure"));
+		 (long long)sim_ledger_int(status, "restarts", "infrastructure"), device);
 }
 
 /* --- all points ------------------------------------------------------------------------------ */

@@ -22,7 +22,8 @@ struct sim_script_end {
 struct sim_script_deed {
 	hf_time at;
 	const char *patch; /* of the job; NULL: it is deleted, or: */
-	const char *off;   /* the machine of this pod loses power for ever */
+	const char *off;   /* the machine of this pod loses power for ever, or: */
+	const char *sick;  /* the device of this pod's machine fails, and stays so for minutes */
 };
 #define SIM_SCRIPT_RUN (40 * HF_SECOND)
 #define SIM_SCRIPT_PARTS_MAX 4
@@ -31,6 +32,8 @@ struct sim_script {
 	struct sim_script_end ends[SIM_SCRIPT_PARTS_MAX];
 	struct sim_script_deed deeds[SIM_SCRIPT_PARTS_MAX];
 	const char *result; /* what comes of it, wherever the operator dies */
+	bool mpi;           /* an MPIJob; else a PyTorchJob */
+	bool devices;       /* there are agents */
 };
 
 enum sim_crash { SIM_CRASH_NEVER, SIM_CRASH_UNSENT, SIM_CRASH_UNANSWERED, SIM_CRASH_ANSWERED };
@@ -39,7 +42,8 @@ void sim_script_begin(struct sim *sim);
 void sim_script_end(struct sim *sim);
 /* How this start of this pod ends; NULL: well. */
 const struct sim_script_end *sim_script_of(struct sim *sim, const char *pod, int start);
-/* The world's end, as "Failed 2/0": charged to the application and the infrastructure. */
+/* The world's end, as "Failed 2/0": charged to the application and the infrastructure, and to
+ * devices where that is any. */
 void sim_script_result(struct sim *sim, char result[256]);
 /* The operator is about to send this request. */
 void sim_script_request(struct sim_life *life, struct hf_fault *fault);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sim/check.h"
+#include "sim/crashes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,9 +170,10 @@ void sim_device_fails(struct sim_node *node)
 	sim_tell(sim, "world: the device of %s fails", node->name);
 	sim_kubelet_device_fails(node);
 	hf_timer_arm(device->mend, MEND_MIN + sim_how_span(sim, MEND_MAX));
-	/* What it was about to tell is overtaken by this. */
-	hf_timer_arm(device->tell,
-		     HF_MS + sim_how_span(sim, sim_how(sim, 4) == 0 ? TELL_LATE_MAX : TELL_MAX));
+	/* What it was about to tell is overtaken by this.  In a script nobody is late. */
+	bool late = sim_how(sim, 4) == 0 && sim->script == NULL;
+
+	hf_timer_arm(device->tell, HF_MS + sim_how_span(sim, late ? TELL_LATE_MAX : TELL_MAX));
 }
 
 bool sim_device_has_failed(const struct sim_node *node)
@@ -202,7 +204,7 @@ void sim_devices_calm(struct sim *sim)
 void sim_devices_init(struct sim *sim)
 {
 	/* Without the trouble there are no agents, and all is as before there were any. */
-	if (sim->mood.weight[SIM_DEVICE_FAILED] == 0 || sim->script != NULL)
+	if (sim->script != NULL ? !sim->script->devices : sim->mood.weight[SIM_DEVICE_FAILED] == 0)
 		return;
 	for (size_t i = 0; i < sim->nodes->n; i++) {
 		struct sim_node *node = &sim->nodes->nodes[i];

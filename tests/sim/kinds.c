@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "sim/sim.h"
+#include "sim/crashes.h"
 
 #include "framework/framework.h"
 #include "store/resource.h"
@@ -9,33 +9,46 @@
  * Which kinds of jobs there are.  Most worlds have one, and their operator knows that one alone:
  * lists of the others would be empty.  In every eighth the operator knows all, and each of the
  * three names is of a kind of its own (two jobs of one name would fight for their pods' names, which
- * nobody can settle).
+ * nobody can settle).  MPIJobs came last: they have worlds that were PyTorchJob's, so that the seeds of
+ * all others mean what they did.
  */
 
 static const struct sim_kind kinds[] = {
 	{&hf_framework_pytorch, &hf_pytorchjobs}, {&hf_framework_tensorflow, &hf_tfjobs},
 	{&hf_framework_xgboost, &hf_xgboostjobs}, {&hf_framework_paddle, &hf_paddlejobs},
-	{&hf_framework_jax, &hf_jaxjobs},
+	{&hf_framework_jax, &hf_jaxjobs},         {&hf_framework_mpi, &hf_mpijobs},
 };
 #define KINDS HF_ARRAY_LEN(kinds)
+enum { MPI = KINDS - 1 };
+
+/* Every other row of 64 seeds knows of MPIJobs. */
+static bool has_mpi(const struct sim *sim)
+{
+	return sim->seed / 64 % 2 == 1;
+}
 
 bool sim_is_mixed(const struct sim *sim)
 {
 	return sim->script == NULL && sim->seed % 8 == 1;
 }
 
-/* Half of the worlds are PyTorchJob's. */
+/* Of eight worlds four are PyTorchJob's, or three and MPIJob's. */
 static size_t kind_of_seed(const struct sim *sim)
 {
-	uint64_t number = sim->seed / 8 % (2 * (KINDS - 1));
+	uint64_t number = sim->seed / 8 % 8;
 
-	return sim->script != NULL || number >= KINDS - 1 ? 0 : number + 1;
+	if (sim->script != NULL)
+		return sim->script->mpi ? MPI : 0;
+	if (number == 7 && has_mpi(sim))
+		return MPI;
+	return number < MPI - 1 ? number + 1 : 0;
 }
 
 const struct sim_kind *sim_kind_of(const struct sim *sim, const char *job)
 {
 	if (sim_is_mixed(sim))
-		return &kinds[(sim->seed / 8 + (size_t)(unsigned char)job[0]) % KINDS];
+		return &kinds[(sim->seed / 8 + (size_t)(unsigned char)job[0]) %
+			      (has_mpi(sim) ? KINDS : KINDS - 1)];
 	return &kinds[kind_of_seed(sim)];
 }
 
@@ -44,7 +57,7 @@ const struct hf_framework *const *sim_frameworks(const struct sim *sim)
 	static const struct hf_framework *const alone[KINDS][2] = {
 		{&hf_framework_pytorch, NULL}, {&hf_framework_tensorflow, NULL},
 		{&hf_framework_xgboost, NULL}, {&hf_framework_paddle, NULL},
-		{&hf_framework_jax, NULL},
+		{&hf_framework_jax, NULL},     {&hf_framework_mpi, NULL},
 	};
 
 	return sim_is_mixed(sim) ? hf_frameworks : alone[kind_of_seed(sim)];

@@ -134,9 +134,9 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name)
 {
 	const struct sim_kind *kind = sim_kind_of(sim, name);
 	const char *main = kind->framework->container_name;
-	bool jax = kind->resource == &hf_jaxjobs;
+	bool jax = kind->resource == &hf_jaxjobs, mpi = kind->resource == &hf_mpijobs;
 	struct hf_json *job = hf_json_object(), *meta, *spec, *replicas;
-	bool master = (!one_in(sim, 4) || kind->resource == &hf_xgboostjobs) && !jax;
+	bool master = (!one_in(sim, 4) || kind->resource == &hf_xgboostjobs || mpi) && !jax;
 	/* Most faults need few ranks, and a small job is soon done. */
 	int64_t workers = (int64_t)below(sim, one_in(sim, 3) ? SIM_PODS_MAX - 4 : 4);
 
@@ -148,7 +148,8 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name)
 	spec = hf_json_ensure_object(job, "spec");
 	replicas = hf_json_ensure_object(spec, kind->framework->replicas_key);
 	if (master)
-		hf_json_set(replicas, "Master", random_replica(sim, main, true, 1));
+		hf_json_set(replicas, mpi ? "Launcher" : "Master",
+			    random_replica(sim, main, true, 1));
 	if (!master || workers > 0)
 		hf_json_set(replicas, "Worker",
 			    random_replica(sim, main, false, workers > 0 ? workers : 1));
