@@ -153,11 +153,6 @@ void hf_holders_start(struct hf_holders *h)
 	hf_cache_start(h->cache);
 }
 
-bool hf_holders_synced(const struct hf_holders *h)
-{
-	return hf_cache_synced(h->cache);
-}
-
 bool hf_holders_name(const struct hf_holders *h, const char *uid, const char **ret_ns,
 		     const char **ret_name)
 {

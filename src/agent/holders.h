@@ -64,7 +64,6 @@ const struct hf_holder_pod *hf_holders_pod(const struct hf_holders *holders,
 /* Any pod of this node, whether it holds something or not; false: none has this UID. */
 bool hf_holders_name(const struct hf_holders *holders, const char *uid, const char **ret_ns,
 		     const char **ret_name);
-bool hf_holders_synced(const struct hf_holders *holders);
 
 HF_END_DECLS
 

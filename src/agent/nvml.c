@@ -4,6 +4,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "ctl/backoff.h"
 #include "loop/pipe.h"
 #include "loop/process.h"
 
@@ -29,7 +30,7 @@ struct hf_nvml_watch {
 	bool asked, dying;
 	struct hf_strbuf in;
 	struct hf_nvml_record *record;
-	hf_time backoff;
+	struct hf_backoff backoff;
 	struct hf_timer *deadline, *pause;
 	struct hf_task *tell_failed; /* what could not be started, told from the loop */
 	struct hf_error failed;
@@ -58,7 +59,9 @@ struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
 		watch->options.backoff = BACKOFF;
 	if (watch->options.backoff_max == 0)
 		watch->options.backoff_max = BACKOFF_MAX;
-	watch->backoff = watch->options.backoff;
+	/* One child a node: there is nobody to keep out of the way of. */
+	watch->backoff = (struct hf_backoff)HF_BACKOFF_INIT(watch->options.backoff,
+							    watch->options.backoff_max, 0);
 	watch->ask_fd = -1;
 	hf_strbuf_init(&watch->in, HF_NVML_FRAME_HEAD + HF_NVML_FRAME_MAX + HF_PIPE_READ_MAX);
 	watch->record = hf_xcalloc(1, sizeof(*watch->record));
@@ -103,10 +106,7 @@ struct hf_nvml_watch *hf_nvml_watch_destroy(struct hf_nvml_watch *watch)
 /* Twice as long as the last time, until an answer comes. */
 static void pause_before_next(struct hf_nvml_watch *watch)
 {
-	hf_timer_arm(watch->pause, watch->backoff);
-	watch->backoff = watch->backoff < watch->options.backoff_max / 2
-				 ? 2 * watch->backoff
-				 : watch->options.backoff_max;
+	hf_timer_arm(watch->pause, hf_backoff_next(&watch->backoff, NULL));
 }
 
 static void told(struct hf_nvml_watch *watch, enum hf_nvml_outcome outcome,
@@ -187,7 +187,7 @@ static bool take(struct hf_nvml_watch *watch)
 		return false;
 	if (watch->record->kind == HF_NVML_ROUND) {
 		watch->asked = false;
-		watch->backoff = watch->options.backoff;
+		hf_backoff_reset(&watch->backoff);
 		hf_timer_disarm(watch->deadline);
 		told(watch, HF_NVML_ANSWERED, NULL);
 	} else {

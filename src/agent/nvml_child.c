@@ -474,16 +474,3 @@ int hf_nvml_child_main(const char *library)
 	free(r);
 	return rc == 0 ? 0 : 1;
 }
-
-void hf_nvml_look_once(const char *library, struct hf_nvml_record *ret_record)
-{
-	struct nvml *n = hf_xcalloc(1, sizeof(*n));
-
-	load(n, library);
-	look(n, ret_record);
-	if (n->ready)
-		(void)CALL(n->shutdown);
-	if (n->library)
-		dlclose(n->library);
-	free(n);
-}

@@ -14,9 +14,6 @@ HF_BEGIN_DECLS
  */
 int hf_nvml_child_main(const char *library);
 
-/* One look in this very process, for people: load, look, let go.  May hang like the driver. */
-void hf_nvml_look_once(const char *library, struct hf_nvml_record *ret_record);
-
 HF_END_DECLS
 
 #endif

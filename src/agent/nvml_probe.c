@@ -23,18 +23,6 @@ struct nvml_probe {
 	struct hf_nvml_record record;
 };
 
-static const enum hf_health_detector detectors[] = {
-	HF_HEALTH_BUSLOST, HF_HEALTH_RECOVERY, HF_HEALTH_ECC,    HF_HEALTH_THROTTLE,
-	HF_HEALTH_CLOCK,   HF_HEALTH_REPLAY,   HF_HEALTH_NVLINK, HF_HEALTH_DRIVER,
-};
-
-static void off(struct nvml_probe *p, const char *why)
-{
-	for (size_t i = 0; i < HF_ARRAY_LEN(detectors); i++)
-		hf_intake_off(p->intake, HF_HEALTH_BY_NVML, detectors[i], why);
-	hf_intake_count(p->intake, HF_COUNT_NVML, -1);
-}
-
 /* Silence is what a driver that hangs has to say. */
 static void timed_out(struct nvml_probe *p)
 {
@@ -116,7 +104,7 @@ static void told(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_r
 	case HF_NVML_ANSWERED: answered(p, record); break;
 	case HF_NVML_EVENTS: hf_nvml_tell(p->intake, record, -1); break;
 	case HF_NVML_TIMED_OUT: timed_out(p); break;
-	case HF_NVML_FAILED: off(p, err->text); break;
+	case HF_NVML_FAILED: hf_nvml_off(p->intake, err->text); break;
 	}
 }
 
@@ -134,7 +122,7 @@ static void start(struct hf_probe *probe)
 	struct nvml_probe *p = (struct nvml_probe *)probe;
 
 	if (!p->options.library || p->options.library[0] == '\0') {
-		off(p, "NVML is turned off");
+		hf_nvml_off(p->intake, "NVML is turned off");
 		return;
 	}
 	p->watch = hf_nvml_watch_create(hf_intake_loop(p->intake),

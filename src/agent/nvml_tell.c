@@ -225,6 +225,13 @@ static void off_all(struct hf_intake *intake, const char *why)
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, of_devices[i], why);
 }
 
+void hf_nvml_off(struct hf_intake *intake, const char *why)
+{
+	off_all(intake, why);
+	hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
+	hf_intake_count(intake, HF_COUNT_NVML, -1);
+}
+
 /* Who saw at least one device could see; who saw none says why. */
 static void tell_states(struct telling *t)
 {

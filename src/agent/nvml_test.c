@@ -366,18 +366,6 @@ static void who_is_told_may_end_it_all(void **state)
 	b->watch = hf_nvml_watch_destroy(b->watch);
 }
 
-static void one_look_needs_no_child(void **state)
-{
-	struct bench *b = *state;
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
-
-	script(b, "devices 1\n");
-	hf_nvml_look_once(library, &b->record);
-	hf_nvml_record_render(&b->record, &sb);
-	assert_non_null(strstr(sb.data, "device 0000:1a:00.0\n"));
-	assert_non_null(strstr(sb.data, "  retire_pending: not known (3)\n"));
-}
-
 /* ---- the probe -------------------------------------------------------------------------------------------- */
 
 static void probe(struct bench *b)
@@ -710,7 +698,6 @@ int main(int argc, char **argv)
 		T(a_program_that_talks_otherwise_is_ended),
 		T(a_program_that_is_not_there_is_told_from_the_loop),
 		T(who_is_told_may_end_it_all),
-		T(one_look_needs_no_child),
 		T(the_probe_tells_what_the_brain_can_use),
 		T(unsupported_is_off_and_never_a_sample),
 		T(a_hang_is_a_sample_of_the_driver_until_it_answers_again),

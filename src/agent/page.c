@@ -121,10 +121,8 @@ void hf_agent_page(struct hf_agent *a, struct hf_strbuf *sb)
 		const struct hf_health_condition *c = &a->memory.conditions[i];
 
 		hf_strbuf_addf(sb, "  %-30s %-8s %s%s%s\n", hf_health_condition_names[i],
-			       c->status == HF_HEALTH_TRUE    ? "True"
-			       : c->status == HF_HEALTH_FALSE ? "False"
-							      : "Unknown",
-			       c->reason, c->message[0] != '\0' ? ": " : "", c->message);
+			       hf_health_truth_name(c->status), c->reason,
+			       c->message[0] != '\0' ? ": " : "", c->message);
 	}
 	hf_strbuf_addstr(sb, "\nDevices\n");
 	for (size_t i = 0; i < a->memory.devices_len; i++)

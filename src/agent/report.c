@@ -25,18 +25,7 @@ static hf_time wall_of(const struct hf_report *report, hf_time time)
 						 : hf_time_add(time, report->wall_less);
 }
 
-static bool is_out(const struct hf_health_device *d)
-{
-	return d->state == HF_HEALTH_UNHEALTHY || d->state == HF_HEALTH_QUARANTINED ||
-	       d->state == HF_HEALTH_REMEDIATING || d->state == HF_HEALTH_FAILED;
-}
-
 /* ---- the Node --------------------------------------------------------------------------------- */
-
-static const char *truth(enum hf_health_truth status)
-{
-	return status == HF_HEALTH_TRUE ? "True" : status == HF_HEALTH_FALSE ? "False" : "Unknown";
-}
 
 static void set_time(struct hf_json *object, const char *key, hf_time time)
 {
@@ -56,7 +45,7 @@ struct hf_json *hf_report_node_patch(const struct hf_report *report)
 		struct hf_json *item = hf_json_object();
 
 		hf_json_set_str(item, "type", hf_health_condition_names[i]);
-		hf_json_set_str(item, "status", truth(c->status));
+		hf_json_set_str(item, "status", hf_health_truth_name(c->status));
 		hf_json_set_str(item, "reason", c->reason);
 		hf_json_set_str(item, "message", c->message);
 		set_time(item, "lastHeartbeatTime", wall_of(report, report->now));
@@ -319,9 +308,9 @@ static const struct hf_health_device *sick_of(const struct hf_report *report,
 
 	if (device == NULL)
 		return NULL;
-	if (!is_out(device) && node != NULL && is_out(node))
+	if (!hf_health_is_out(device->state) && node != NULL && hf_health_is_out(node->state))
 		device = node;
-	if (!is_out(device))
+	if (!hf_health_is_out(device->state))
 		return NULL;
 	return h->until == HF_TIME_NONE || device->since <= h->until + LATE_LINE ? device : NULL;
 }

@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+const char *hf_health_truth_name(enum hf_health_truth truth)
+{
+	return truth == HF_HEALTH_TRUE ? "True" : truth == HF_HEALTH_FALSE ? "False" : "Unknown";
+}
+
 void hf_health_memory_init(struct hf_health_memory *memory)
 {
 	memset(memory, 0, sizeof(*memory));

@@ -83,6 +83,8 @@ enum hf_health_truth {
 	HF_HEALTH_FALSE,
 };
 
+const char *hf_health_truth_name(enum hf_health_truth truth); /* as Kubernetes writes it */
+
 /* A condition of the Node; True is a problem. */
 struct hf_health_condition {
 	enum hf_health_truth status;

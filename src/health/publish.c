@@ -24,15 +24,9 @@ static const char *const reasons[HF_HEALTH_CLASSES] = {
 	"SupportNeeded", "ReplacementNeeded",
 };
 
-static bool is_out(enum hf_health_state state)
-{
-	return state == HF_HEALTH_UNHEALTHY || state == HF_HEALTH_QUARANTINED ||
-	       state == HF_HEALTH_REMEDIATING || state == HF_HEALTH_FAILED;
-}
-
 static bool is_bad(enum hf_health_state state)
 {
-	return state == HF_HEALTH_DEGRADED_STATE || is_out(state);
+	return state == HF_HEALTH_DEGRADED_STATE || hf_health_is_out(state);
 }
 
 static bool is_of_driver(const struct hf_health_device *d)
@@ -62,7 +56,7 @@ static bool counts(const struct hf_health_device *d, size_t condition)
 	bool accelerator = d->kind == HF_HEALTH_GPU || d->kind == HF_HEALTH_NODE;
 
 	switch (condition) {
-	case 0: return accelerator && is_out(d->state);
+	case 0: return accelerator && hf_health_is_out(d->state);
 	case 1:
 		return accelerator && d->state == HF_HEALTH_DEGRADED_STATE &&
 		       !(d->kind == HF_HEALTH_NODE && is_of_driver(d));

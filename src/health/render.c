@@ -50,8 +50,6 @@ static void devices(const struct hf_health_plan *plan, hf_time zero, struct hf_s
 
 static void conditions(const struct hf_health_plan *plan, struct hf_strbuf *sb)
 {
-	static const char *const truths[] = {"Unknown", "True", "False"};
-
 	if (!plan->write_conditions)
 		return;
 	hf_strbuf_addstr(sb, "conditions:\n");
@@ -59,7 +57,8 @@ static void conditions(const struct hf_health_plan *plan, struct hf_strbuf *sb)
 		const struct hf_health_condition *c = &plan->memory.conditions[i];
 
 		hf_strbuf_addf(sb, "- %s %s %s%s%s\n", hf_health_condition_names[i],
-			       truths[c->status], c->reason, c->message[0] ? ": " : "", c->message);
+			       hf_health_truth_name(c->status), c->reason,
+			       c->message[0] ? ": " : "", c->message);
 	}
 }
 

@@ -59,12 +59,6 @@ struct hf_devices {
 
 /* --- what of a device speaks against it ----------------------------------------------------- */
 
-static bool is_out(enum hf_health_state state)
-{
-	return state == HF_HEALTH_UNHEALTHY || state == HF_HEALTH_QUARANTINED ||
-	       state == HF_HEALTH_REMEDIATING || state == HF_HEALTH_FAILED;
-}
-
 static enum hf_health_state state_of(const struct hf_device_report *device)
 {
 	enum hf_health_state state;
@@ -92,7 +86,7 @@ static const struct hf_device_fault *worst(const struct hf_device_report *device
 		enum hf_health_class cls = class_of(fault->cls);
 		int mine = 0;
 
-		if (fault->acts && is_out(state) && hf_health_is_fatal(cls))
+		if (fault->acts && hf_health_is_out(state) && hf_health_is_fatal(cls))
 			mine = 200 + (int)cls;
 		else if (fault->acts && state != HF_HEALTH_SUSPECT && hf_health_is_weak(cls))
 			mine = 100 + (int)cls;
@@ -109,7 +103,7 @@ static const struct hf_device_fault *worst(const struct hf_device_report *device
 static struct row judge_device(const struct hf_device_report *device)
 {
 	const struct hf_device_fault *fault = worst(device);
-	bool out = is_out(state_of(device));
+	bool out = hf_health_is_out(state_of(device));
 	struct row row = {.device = hf_str_is_empty(device->id) ? "node" : device->id,
 			  .fatal = out,
 			  .first = out ? device->since : HF_TIME_NONE,
@@ -207,7 +201,7 @@ static struct device_view *view_of(const struct hf_device_health *health)
 		const struct hf_device_report *device = &health->devices.items[d];
 		struct row row = judge_device(device);
 
-		view->out |= is_out(state_of(device));
+		view->out |= hf_health_is_out(state_of(device));
 		for (size_t h = 0; h < device->holders.len; h++)
 			keep_row(&view->rows[view->len++], &row, &device->holders.items[h], &at);
 	}
