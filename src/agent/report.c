@@ -170,19 +170,34 @@ static void list_faults(const struct hf_report *report, const struct hf_health_d
 	}
 }
 
+/* The device of each holder, found once: there are thousands of them and dozens of devices. */
+static const struct hf_health_device **held_devices(const struct hf_report *report,
+						    struct hf_arena *arena)
+{
+	const struct hf_health_device **held =
+		HF_ARENA_ARRAY(arena, const struct hf_health_device *, report->holders_len + 1);
+
+	for (size_t i = 0; i < report->holders_len; i++)
+		held[i] = hf_report_device_of(report, &report->holders[i]);
+	return held;
+}
+
 static void list_holders(const struct hf_report *report, const struct hf_health_device *d,
-			 struct hf_device_report *out, struct hf_arena *arena)
+			 const struct hf_health_device *const *held, struct hf_device_report *out,
+			 struct hf_arena *arena)
 {
 	size_t len = 0;
 
-	out->holders.items = HF_ARENA_ARRAY(arena, struct hf_device_holder, report->holders_len);
+	for (size_t i = 0; i < report->holders_len; i++)
+		len += held[i] == d;
+	out->holders.items = HF_ARENA_ARRAY(arena, struct hf_device_holder, len);
+	len = 0;
 	/* Those that hold it now first: what is cut is of the past. */
 	for (int past = 0; past < 2; past++) {
 		for (size_t i = report->holders_len; i-- > 0;) {
 			const struct hf_holder *h = &report->holders[i];
 
-			if ((h->until != HF_TIME_NONE) != past ||
-			    hf_report_device_of(report, h) != d)
+			if ((h->until != HF_TIME_NONE) != past || held[i] != d)
 				continue;
 			out->holders.items[len++] = (struct hf_device_holder){
 				.ns = h->holding.ns,
@@ -201,7 +216,8 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 }
 
 static void write_device(const struct hf_report *report, const struct hf_health_device *d,
-			 struct hf_device_report *out, struct hf_arena *arena)
+			 const struct hf_health_device *const *held, struct hf_device_report *out,
+			 struct hf_arena *arena)
 {
 	const struct hf_health_fault *fault = hf_health_device_worst(d);
 
@@ -218,7 +234,7 @@ static void write_device(const struct hf_report *report, const struct hf_health_
 		.generation = (int64_t)d->generation,
 	};
 	list_faults(report, d, out, arena);
-	list_holders(report, d, out, arena);
+	list_holders(report, d, held, out, arena);
 }
 
 /* The node's word is that of its worst device. */
@@ -282,16 +298,18 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 		.lost_records = (int64_t)report->lost,
 		.dropped_devices = (int64_t)m->faults_dropped,
 	};
+	const struct hf_health_device **held;
 	char rules[24];
 
 	snprintf(rules, sizeof(rules), "%016" PRIx64, m->rules_hash);
 	health.rules_hash = rules;
+	held = held_devices(report, arena);
 	write_node(report, &health);
 	list_detectors(report, &health, arena);
 	health.devices.items = HF_ARENA_ARRAY(arena, struct hf_device_report, m->devices_len);
 	health.devices.len = m->devices_len;
 	for (size_t i = 0; i < m->devices_len; i++)
-		write_device(report, &m->devices[i], &health.devices.items[i], arena);
+		write_device(report, &m->devices[i], held, &health.devices.items[i], arena);
 	list_ranks(report, &health, arena);
 	hf_json_set(root, "status", hf_device_health_status(&health));
 	return root;
