@@ -38,7 +38,7 @@ static bool open_for(struct hf_brain *b, const struct hf_end *end)
 
 /* It would be a verdict again: the next step reaches that, when the cause that this one gave way to has
  * been acted upon. */
-static bool is_for_later(const struct hf_brain *b, const struct hf_end *end)
+static bool is_for_later(struct hf_brain *b, const struct hf_end *end)
 {
 	return b->gave_way && !hf_incident_covers(b, end) &&
 	       (end->fate == HF_FATE_FAIL || !hf_budget_allows(b, end->budget));
@@ -91,7 +91,7 @@ static bool is_ignored(const struct hf_end *end)
 }
 
 /* The end that opens an incident: none if the open one covers them all. */
-static const struct hf_end *find_opener(const struct hf_brain *b)
+static const struct hf_end *find_opener(struct hf_brain *b)
 {
 	const struct hf_end *first = NULL;
 

@@ -197,7 +197,7 @@ enum hf_budget hf_end_budget(const struct hf_end *end);
 
 bool hf_incident_is_open(const struct hf_brain *b);
 /* The end's attempt had started before the open incident did. */
-bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end);
+bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end);
 /* A new incident and its record; budget PENDING: not decided, nothing charged yet.
  * end may be NULL for a restart that a person asked for. */
 void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_class cause,

@@ -37,7 +37,21 @@ static bool is_ignored(const struct hf_incident *incident)
 	return incident->charged == HF_BUDGET_NONE && hf_class_is_application(incident->cause);
 }
 
-bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end)
+/* A lost node is one fault until its pod has gone and all ranks run again: who lacks a peer crashes
+ * again and again, and each time would be charged to the same node. */
+static bool is_loss_being_mended(struct hf_brain *b)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+	const struct hf_pod there = {.node = last->node, .deletion_time = HF_TIME_NONE};
+
+	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
+	    b->ledger.incident.charged != HF_BUDGET_INFRASTRUCTURE ||
+	    !hf_streq(last->reason, HF_REASON_NODE_LOST))
+		return false;
+	return last->running_at == HF_TIME_NONE || hf_node_lost(b, &there);
+}
+
+bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
 {
 	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];
 
@@ -45,7 +59,9 @@ bool hf_incident_covers(const struct hf_brain *b, const struct hf_end *end)
 		return false;
 	/* It was started again within the incident, so what ends it is a fault of its own; but for
 	 * evidence of another cause, which is the cause of all of it. */
-	if (slot->covered && (end->kind == HF_END_RESTARTED || !hf_end_outranks(end)))
+	if (slot->covered && end->kind == HF_END_RESTARTED)
+		return is_loss_being_mended(b);
+	if (slot->covered && !hf_end_outranks(end))
 		return false;
 	if (end->kind == HF_END_RESTARTED)
 		return true;

@@ -105,6 +105,39 @@ static void the_whole_way_of_a_pod_that_is_given_up(void **state)
 	brain_release(&b);
 }
 
+/* Its peer lacks it, and the kubelet starts that again and again: one fault all the same. */
+static void a_peer_that_crashes_meanwhile_charges_it_no_second_time(void **state)
+{
+	const struct hf_ledger *ledger = &b.plan.status.ledger;
+
+	(void)state;
+	lose();
+	b.view.run_policy.backoff_limit = HF_SOME_INT(1);
+	b.view.run_policy.recovery.infrastructure_limit = HF_SOME_INT(2);
+	for (int i = 0; i < 6; i++) {
+		brain_crash_in_place(&b, "demo-hand-0");
+		turn();
+		brain_after(&b, 2);
+	}
+	for (int i = 0; i < 12; i++)
+		turn();
+	assert_int_equal(ledger->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	assert_true(ledger->restarts[HF_BUDGET_APPLICATION] <= 1);
+	assert_null(ledger->verdict.reason);
+	assert_string_equal(ledger->records[0].node, brain_pod(&b, "demo-hand-1")->node);
+	/* All seen at once: the verdict gives way, and what was not counted with it is covered. */
+	brain_release(&b);
+	lose();
+	b.view.run_policy.backoff_limit = HF_SOME_INT(1);
+	for (int i = 0; i < 6; i++)
+		brain_crash_in_place(&b, "demo-hand-0");
+	for (int i = 0; i < 12; i++)
+		turn();
+	assert_int_equal(ledger->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	assert_null(ledger->verdict.reason);
+	brain_release(&b);
+}
+
 static void a_sign_of_life_of_another_pod_on_the_node_counts(void **state)
 {
 	struct brain_pod *pod;
@@ -257,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lost_node_is_shown_and_asked_about_at_once),
 		cmocka_unit_test(the_whole_way_of_a_pod_that_is_given_up),
+		cmocka_unit_test(a_peer_that_crashes_meanwhile_charges_it_no_second_time),
 		cmocka_unit_test(a_sign_of_life_of_another_pod_on_the_node_counts),
 		cmocka_unit_test(a_kubelet_that_writes_one_word_wins),
 		cmocka_unit_test(a_pod_without_a_version_is_not_forced),
