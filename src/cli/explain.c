@@ -25,6 +25,62 @@ void hf_explanation_release(struct hf_explanation *explanation)
 	*explanation = (struct hf_explanation){.arena = NULL};
 }
 
+/* What the operator would see of them: it goes by the controller's UID, and by name where others hold
+ * one; labels can be edited. */
+static bool concerns(struct hf_doc *object, const struct hf_job_view *view, struct hf_arena *arena)
+{
+	size_t len = strlen(view->name);
+	const char *name = hf_doc_name(object);
+
+	return hf_streq(hf_controller_uid(object, arena), view->uid) ||
+	       (strncmp(name, view->name, len) == 0 && name[len] == '-');
+}
+
+/* Whose objects are listed. */
+struct looking {
+	struct hf_cli *cli;
+	struct hf_doc *job;
+	const struct hf_job_view *view;
+	struct hf_arena *arena;
+};
+
+/* Of a job that lacks some by its label, all of the namespace are looked at. */
+static int list(const struct looking *looking, const struct hf_resource *resource,
+		struct hf_cli_reply *ret_reply, struct hf_error *err)
+{
+	const struct hf_job_view *view = looking->view;
+	const struct hf_request all = {
+		.verb = HF_VERB_LIST, .resource = resource, .ns = hf_doc_namespace(looking->job)};
+	HF_AUTO_CLI_REPLY reply = {.object = NULL};
+	struct hf_job known;
+	int32_t ours = 0;
+	size_t len = 0;
+	int rc = hf_cli_list_owned(looking->cli, resource, looking->job, ret_reply, err);
+
+	if (rc != 0 || view->run_policy.suspend.value || view->deletion_time != HF_TIME_NONE ||
+	    hf_status_is_finished(&view->status))
+		return rc;
+	hf_job_defaults(view, looking->arena, &known);
+	for (size_t i = 0; i < ret_reply->n_items; i++)
+		ours += hf_streq(hf_controller_uid(ret_reply->items[i], looking->arena), view->uid);
+	if (ours >= known.ranks)
+		return 0;
+	rc = hf_cli_request(looking->cli, &all, &reply, err);
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < reply.n_items; i++) {
+		if (concerns(reply.items[i], view, looking->arena))
+			reply.items[len++] = reply.items[i];
+		else
+			hf_doc_unref(reply.items[i]);
+	}
+	reply.n_items = len;
+	hf_cli_reply_release(ret_reply);
+	*ret_reply = reply;
+	reply = (struct hf_cli_reply){.object = NULL};
+	return 0;
+}
+
 static void keep(struct hf_explanation *explanation, struct hf_cli_reply *reply)
 {
 	explanation->docs = hf_xrealloc(explanation->docs, (explanation->n_docs + reply->n_items +
@@ -143,15 +199,17 @@ int hf_cli_explain(struct hf_cli *cli, const struct hf_framework *framework, str
 	struct hf_service_seen *seen_services;
 	struct hf_pod *seen_pods;
 	struct hf_job_view view;
+	const struct looking looking = {cli, job, &view, explanation.arena};
 	hf_time now = hf_loop_wall(cli->loop);
-	int rc = hf_cli_list_owned(cli, &hf_pods, job, &pods, err);
+	int rc;
 
+	hf_job_read(job, framework, settings, explanation.arena, NULL, &view);
+	rc = list(&looking, &hf_pods, &pods, err);
 	if (rc == 0)
-		rc = hf_cli_list_owned(cli, &hf_services, job, &services, err);
+		rc = list(&looking, &hf_services, &services, err);
 	if (rc == 0) {
 		keep(&explanation, &pods);
 		keep(&explanation, &services);
-		hf_job_read(job, framework, settings, explanation.arena, NULL, &view);
 		seen_pods = HF_ARENA_ARRAY(explanation.arena, struct hf_pod, pods.n_items + 1);
 		for (size_t i = 0; i < pods.n_items; i++)
 			hf_pod_read(pods.items[i], view.uid, explanation.arena, &seen_pods[i]);

@@ -117,6 +117,32 @@ static void why_says_once_that_a_name_is_taken(void **state)
 	assert_null(strstr(w->out, "Error creating"));
 }
 
+static void why_finds_pods_whose_label_somebody_edited(void **state)
+{
+	struct cli_world *w = *state;
+	struct hf_doc *job;
+
+	cli_world_job(w, "a", 1, "Running");
+	job = cli_world_get(w, hf_resource_by_word("pytorchjobs"), "a");
+	for (int i = 0; i < 2; i++) {
+		HF_AUTOFREE char *pod = hf_xasprintf(
+			"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a-%s-0','labels':{"
+			"'training.kubeflow.org/job-name':'%s'},'ownerReferences':[{'apiVersion':"
+			"'kubeflow.org/v1','kind':'PyTorchJob','name':'a','uid':'%s','controller':"
+			"true}]},'spec':{'containers':[{'name':'pytorch','image':'i'}]}}",
+			i ? "worker" : "master", i ? "other" : "a", hf_doc_uid(job));
+		cli_world_put(w, pod);
+	}
+	hf_doc_unref(job);
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
+			"{'status':{'recovery':{'schema':1,'generation':1,'phase':'Running',"
+			"'replicas':{'Master':{'created':'0'},'Worker':{'created':'0'}}}}}");
+	cli_world_run(w, "why", "a", NULL);
+	assert_int_equal(w->code, 0);
+	assert_null(strstr(w->out, "vanished"));
+	assert_null(strstr(w->out, "infrastructure"));
+}
+
 /* cli_world's pods stand on the node n1. */
 static void a_disk_that_is_short_is_told_by_every_verb_that_looks(void **state)
 {
@@ -213,6 +239,8 @@ int main(void)
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(why_says_once_that_a_name_is_taken, cli_world_setup,
 						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(why_finds_pods_whose_label_somebody_edited,
+						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_disk_that_is_short_is_told_by_every_verb_that_looks, cli_world_setup,
 			cli_world_teardown),
