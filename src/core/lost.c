@@ -277,9 +277,10 @@ static const char *const reasons[HF_GUARDS] = {
 
 /* What is waited for, without a moment in time: a condition is not written anew for each. */
 static const char *guard_text(struct hf_brain *b, enum hf_guard guard,
-			      const struct hf_node_seen *node)
+			      const struct waiting *waiting)
 {
 	const struct hf_recovery *recovery = &b->job.recovery;
+	const struct hf_node_seen *node = waiting->node;
 
 	switch (guard) {
 	case HF_GUARD_NONE: return "it is given up";
@@ -299,7 +300,11 @@ static const char *guard_text(struct hf_brain *b, enum hf_guard guard,
 				       "it is given up after %lld s without a sign of life "
 				       "(nodeLost.afterSeconds)",
 				       (long long)recovery->node_lost_after_seconds);
-	case HF_GUARD_TOLERATION: return "the pod's own toleration lets it stay for longer";
+	case HF_GUARD_TOLERATION:
+		return waiting->until == HF_TIME_NEVER
+			       ? "the pod's own toleration lets it stay for ever: delete the pod, "
+				 "and it is given up"
+			       : "the pod's own toleration lets it stay for longer";
 	case HF_GUARD_VOLUME:
 		return "it has a volume that only one node may have, so the node's death must be "
 		       "proven";
@@ -350,10 +355,9 @@ static const char *detail(struct hf_brain *b, enum hf_guard guard, const struct 
 
 static void say(struct hf_brain *b, enum hf_guard guard, const struct waiting *waiting)
 {
-	const char *text =
-		hf_arena_printf(b->arena, "%s on node %s, which is %s: %s%s", who(b, waiting),
-				waiting->node->name, standing(waiting->node),
-				guard_text(b, guard, waiting->node), detail(b, guard, waiting));
+	const char *text = hf_arena_printf(
+		b->arena, "%s on node %s, which is %s: %s%s", who(b, waiting), waiting->node->name,
+		standing(waiting->node), guard_text(b, guard, waiting), detail(b, guard, waiting));
 
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", text);
 	b->blocker = text;
@@ -366,7 +370,7 @@ static void show(struct hf_brain *b, size_t pods, enum hf_guard guard,
 	const char *message = hf_arena_printf(
 		b->arena, "%zu pod(s) on nodes that are lost, %s on %s (%s) first: %s", pods,
 		waiting->pod->name, waiting->node->name, standing(waiting->node),
-		guard_text(b, guard, waiting->node));
+		guard_text(b, guard, waiting));
 
 	if (!hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE))
 		hf_event(b, true, "NodeUnreachable", message);

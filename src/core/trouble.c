@@ -135,6 +135,14 @@ static void say_ready(struct hf_brain *b, const struct found *found)
 	       "nothing is done about it: it is the program that must answer its readiness check");
 }
 
+/* Its node is not heard of: the control plane calls its pods not ready then, whatever the program
+ * answers.  Who is blind goes by the condition. */
+static bool is_the_nodes(struct hf_brain *b, const struct hf_pod *pod)
+{
+	return b->seen->blind ? hf_cond_is_true(b, HF_COND_NODE_UNREACHABLE)
+			      : hf_node_lost(b, pod) != NULL;
+}
+
 static void note(struct found *first, const struct found *found)
 {
 	int32_t count = first->count;
@@ -169,6 +177,9 @@ void hf_trouble_say(struct hf_brain *b)
 
 			if (slot->pod && slot->current && slot->pod->deletion_time == HF_TIME_NONE)
 				trouble = pod_trouble(slot->pod, &found);
+			/* lost.c has said it. */
+			if (trouble == TROUBLE_READY && is_the_nodes(b, slot->pod))
+				continue;
 			if (trouble != TROUBLES)
 				note(&troubles[trouble], &found);
 			else if (is_on_the_way(slot))

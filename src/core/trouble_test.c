@@ -105,6 +105,11 @@ static void a_failing_readiness_check_is_told(void **state)
 	brain_step(&b);
 	assert_string_equal(b.plan.summary, "Running for 6s: hand-0 runs but is not ready: "
 					    "containers with unready status: [main]");
+	/* Not when its node is not heard of: that is why, whatever the program answers. */
+	brain_lose(&b, brain_pod(&b, "demo-hand-0")->node);
+	brain_step(&b);
+	assert_false(brain_says(&b, HF_TOPIC_BLOCKED, "not ready"));
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "Unknown"));
 	brain_release(&b);
 }
 
