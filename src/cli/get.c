@@ -92,6 +92,27 @@ static void add_namespace(const struct getting *get, struct hf_table *table, str
 		hf_table_cell(table, "%s", hf_str_or(hf_doc_namespace(doc), "-"));
 }
 
+/* A ledger that somebody edited may have any number. */
+static void add_count(struct hf_strbuf *cell, int64_t count, char budget)
+{
+	if (count < 0 || count > INT32_MAX)
+		hf_strbuf_addf(cell, "?%c", budget);
+	else
+		hf_strbuf_addf(cell, "%" PRId64 "%c", count, budget);
+}
+
+static void add_restarts(struct hf_table *table, const struct hf_job_facts *facts)
+{
+	HF_AUTO_STRBUF cell = HF_STRBUF_INIT(64);
+
+	add_count(&cell, facts->application, 'a');
+	hf_strbuf_addstr(&cell, " ");
+	add_count(&cell, facts->infrastructure, 'i');
+	hf_strbuf_addstr(&cell, " ");
+	add_count(&cell, facts->device, 'd');
+	hf_table_cell(table, "%s", cell.data);
+}
+
 static void add_job_row(const struct getting *get, struct hf_table *table, struct hf_doc *doc,
 			hf_time now)
 {
@@ -102,16 +123,15 @@ static void add_job_row(const struct getting *get, struct hf_table *table, struc
 	hf_table_cell(table, "%s", facts.kind);
 	hf_table_cell(table, "%s", hf_doc_name(doc));
 	hf_table_cell(table, "%s", get->deleted ? "Deleted" : facts.state);
-	hf_table_cell(table, "%" PRId64 "/%" PRId64,
-		      hf_job_ready(&facts,
-				   get->ready != NULL
-					   ? hf_ready_count(get->ready, hf_doc_namespace(doc),
-							    hf_doc_name(doc))
-					   : facts.active),
-		      facts.wanted);
+	hf_table_cell(
+		table, "%" PRId64 "/%" PRId64,
+		hf_job_ready(&facts, get->ready != NULL
+					     ? hf_ready_count(get->ready, hf_doc_namespace(doc),
+							      hf_doc_name(doc))
+					     : facts.active),
+		facts.wanted);
 	hf_table_cell(table, "%" PRId64, facts.generation);
-	hf_table_cell(table, "%" PRId64 "a %" PRId64 "i %" PRId64 "d", facts.application,
-		      facts.infrastructure, facts.device);
+	add_restarts(table, &facts);
 	add_age(table, doc, now);
 	if (get->output.kind == HF_OUTPUT_WIDE) {
 		hf_table_cell(table, "%s",

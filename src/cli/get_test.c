@@ -56,6 +56,12 @@ static void restarts_are_shown_by_what_they_were_charged_to(void **state)
 			"'infrastructure':2,'device':3},'last':{'cause':'device'}}}}");
 	cli_world_run(w, "get", "jobs", "@latest", "-o", "wide", NULL);
 	assert_has(w->out, "4     1a 2i 3d   0s    device   it is so\n");
+	/* What nobody can have counted is not printed as if somebody had. */
+	cli_world_patch(w, hf_resource_by_word("pytorchjobs"), "a",
+			"{'status':{'recovery':{'restarts':{'application':-1,"
+			"'infrastructure':99999999999}}}}");
+	cli_world_run(w, "get", "jobs", NULL);
+	assert_has(w->out, "?a ?i 3d   0s");
 }
 
 static void pods_have_the_columns_of_kubectl(void **state)

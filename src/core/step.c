@@ -75,7 +75,7 @@ static bool is_ours(struct hf_brain *b)
 }
 
 /* Do nothing, say why, and leave the ledger byte for byte: it may be newer than this program. */
-static void hold(struct hf_brain *b, const char *suffix, const char *message)
+static void hold(struct hf_brain *b, const char *suffix, const char *message, const char *way_out)
 {
 	const char *reason = hf_cond_reason(b, suffix);
 	const struct hf_condition *held = hf_cond_find(b, HF_COND_HELD);
@@ -88,6 +88,8 @@ static void hold(struct hf_brain *b, const char *suffix, const char *message)
 	hf_cond_set(b, HF_COND_HELD, true, reason, message);
 	b->ledger.kept = b->ledger.present;
 	hf_say(b, b->now, HF_TOPIC_BLOCKED, "nothing is done for this job: %s", message);
+	hf_say(b, b->now, HF_TOPIC_NEXT, "%s%s", way_out,
+	       b->job.suspend ? "; that it is to be suspended waits until then" : "");
 }
 
 /* Rules are for jobs that begin.  One that runs goes on, whatever a newer version of the rules
@@ -100,18 +102,20 @@ static bool has_begun(const struct hf_brain *b)
 
 static bool is_valid(struct hf_brain *b)
 {
+	static const char correct[] = "it goes on when the job is corrected";
 	struct hf_field_errors *errors = HF_ARENA_NEW(b->arena, struct hf_field_errors);
 	struct hf_error err = {0};
 
 	/* Without it the job would be judged by rules that nobody meant. */
 	if (b->view->policy_problem && !hf_status_is_finished(&b->view->status)) {
-		hold(b, "FailedValidation", b->view->policy_problem);
+		hold(b, "FailedValidation", b->view->policy_problem, correct);
 		return false;
 	}
 	if (b->job.ranks > HF_RANKS_MAX) {
 		hold(b, "FailedValidation",
 		     hf_arena_printf(b->arena, "a job has at most %d replicas, not %d",
-				     HF_RANKS_MAX, b->job.ranks));
+				     HF_RANKS_MAX, b->job.ranks),
+		     correct);
 		return false;
 	}
 	hf_field_errors_init(errors, b->arena);
@@ -121,7 +125,7 @@ static bool is_valid(struct hf_brain *b)
 		hf_job_validate_additions(b->view, errors);
 	if (hf_field_errors_result(errors, &err) == 0)
 		return true;
-	hold(b, "FailedValidation", hf_arena_strdup(b->arena, err.text));
+	hold(b, "FailedValidation", hf_arena_strdup(b->arena, err.text), correct);
 	return false;
 }
 
@@ -134,12 +138,19 @@ static bool load(struct hf_brain *b)
 		hold(b, "LedgerSchema",
 		     hf_arena_printf(b->arena,
 				     "status.recovery has schema %lld, this version knows %d",
-				     (long long)b->ledger.schema, HF_LEDGER_SCHEMA));
+				     (long long)b->ledger.schema, HF_LEDGER_SCHEMA),
+		     "it goes on when the version that wrote it runs again, or when "
+		     "status.recovery is removed: counters then begin anew");
 		return false;
 	}
 	if ((b->ledger.present && hf_ledger_check(&b->ledger, &err) < 0) ||
 	    hf_world_load(b, &err) < 0) {
-		hold(b, "LedgerInvalid", hf_arena_strdup(b->arena, err.text));
+		hold(b, "LedgerInvalid", hf_arena_strdup(b->arena, err.text),
+		     b->ledger.broken
+			     ? "it goes on when that annotation is corrected or removed: counters "
+			       "then begin anew"
+			     : "it goes on when status.recovery is corrected or removed (kubectl "
+			       "edit --subresource=status): counters then begin anew");
 		return false;
 	}
 	/* A verdict that ends a job later than at once has its incident. */

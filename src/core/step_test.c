@@ -99,6 +99,22 @@ static void negative_counters_are_no_ledger(void **state)
 	brain_release(&b);
 }
 
+static void a_held_job_says_how_it_goes_on_and_that_suspension_waits(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 1);
+	brain_run_up(&b);
+	b.view.status.ledger.restarts[HF_BUDGET_APPLICATION] = -1;
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "negative"));
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "status.recovery is corrected or removed"));
+	assert_false(brain_says(&b, HF_TOPIC_NEXT, "suspended"));
+	b.view.run_policy.suspend = HF_SOME_BOOL(true);
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "to be suspended waits until then"));
+	brain_release(&b);
+}
+
 static void more_ranks_than_there_may_be_are_held(void **state)
 {
 	(void)state;
@@ -176,6 +192,7 @@ int main(void)
 		cmocka_unit_test(a_held_job_says_each_reason_once),
 		cmocka_unit_test(a_ledger_of_a_newer_schema_is_not_touched),
 		cmocka_unit_test(negative_counters_are_no_ledger),
+		cmocka_unit_test(a_held_job_says_how_it_goes_on_and_that_suspension_waits),
 		cmocka_unit_test(more_ranks_than_there_may_be_are_held),
 		cmocka_unit_test(more_objects_than_can_be_looked_at_are_refused),
 		cmocka_unit_test(a_quiet_job_costs_no_write_and_no_request),
