@@ -274,6 +274,8 @@ void hf_restart_replica(struct hf_brain *b, int role, int32_t index);
 void hf_gang_restart(struct hf_brain *b);
 void hf_restart_retire(struct hf_brain *b);
 /* The restart annotation, once per value. */
+/* The annotation as the ledger has it; NULL or empty: none. */
+const char *hf_restart_key(struct hf_brain *b);
 void hf_restart_requested(struct hf_brain *b);
 /* What a restart that is decided tells and counts, once for its incident. */
 void hf_restart_tell(struct hf_brain *b, enum hf_class cause);

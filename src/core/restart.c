@@ -99,7 +99,6 @@ static void requested(struct hf_brain *b)
 	hf_restart_tell(b, HF_CLASS_USER);
 }
 
-/* A request that cannot be met is handled too: said once, and not retried for ever. */
 static void restart_named(struct hf_brain *b, const char *replica)
 {
 	struct hf_slot *slot;
@@ -107,14 +106,7 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	int role;
 
 	slot = find_replica(b, replica, &role, &index);
-	if (!slot || !slot->pod || slot->succeeded) {
-		hf_event(b, true, hf_cond_reason(b, "Restarting"),
-			 hf_arena_printf(b->arena, "cannot restart '%s': %s", replica,
-					 !slot             ? "there is no such replica"
-					 : slot->succeeded ? "it has succeeded"
-							   : "it has no pod"));
-		return;
-	}
+	hf_assert(slot && slot->pod && !slot->succeeded);
 	hf_incident_open(b, NULL, HF_CLASS_USER, HF_BUDGET_NONE);
 	b->ledger.records[0].scope = "Replica";
 	b->ledger.records[0].replica = hf_rank_name(b->arena, b->crews[role].type, index);
@@ -126,20 +118,88 @@ static void restart_named(struct hf_brain *b, const char *replica)
 	requested(b);
 }
 
+/* What the ledger keeps of a request: anybody may write a long one, and that is never a good one. */
+#define HANDLED_BYTES_MAX 128
+
+const char *hf_restart_key(struct hf_brain *b)
+{
+	const char *request = b->view->restart;
+	size_t len = HANDLED_BYTES_MAX;
+
+	if (hf_str_is_empty(request) || strlen(request) <= HANDLED_BYTES_MAX)
+		return request;
+	/* Not in the middle of a character. */
+	while (len > 0 && ((unsigned char)request[len] & 0xc0) == 0x80)
+		len--;
+	return hf_arena_strndup(b->arena, request, len);
+}
+
+static bool is_time(struct hf_brain *b, const char *request)
+{
+	hf_time time;
+
+	return hf_time_parse(hf_arena_strndup(b->arena, request, strcspn(request, " ")), &time,
+			     NULL) == 0;
+}
+
+/* Why nothing can ever come of it; NULL: something can. */
+static const char *problem_of(struct hf_brain *b, const char *request)
+{
+	const char *replica = named_replica(request);
+	int32_t index;
+	int role;
+
+	if (strlen(request) > HANDLED_BYTES_MAX || !is_time(b, request))
+		return "annotation " HF_ANNOTATION_RESTART
+		       " is no time as 2026-01-31T12:00:00Z, with a replica as worker-1 behind it "
+		       "or without: nothing is restarted";
+	if (replica && !find_replica(b, replica, &role, &index))
+		return hf_arena_printf(b->arena, "cannot restart '%s': there is no such replica",
+				       replica);
+	return NULL;
+}
+
+/* What the named one lacks at this moment. */
+static const char *lack_of(struct hf_brain *b, const char *replica)
+{
+	const struct hf_slot *slot;
+	int32_t index;
+	int role;
+
+	if (!replica || b->job.recovery.scope == HF_SCOPE_JOB)
+		return NULL;
+	slot = find_replica(b, replica, &role, &index);
+	if (slot->pod && !slot->succeeded)
+		return NULL;
+	return hf_arena_printf(b->arena, "cannot restart '%s': %s", replica,
+			       slot->succeeded ? "it has succeeded" : "it has no pod");
+}
+
+/* A request that cannot be met is handled too: there is one event of it, and no further try. */
 void hf_restart_requested(struct hf_brain *b)
 {
 	const char *request = b->view->restart;
 	bool begun = b->view->status.ledger.present;
-	const char *replica;
+	const char *replica, *problem, *key = hf_restart_key(b);
 
-	if (hf_str_is_empty(request) || hf_streq(request, b->ledger.restart_handled) ||
-	    hf_verdict_pending(b))
+	if (hf_str_is_empty(request) || hf_verdict_pending(b))
 		return;
-	b->ledger.restart_handled = request;
+	problem = problem_of(b, request);
+	if (problem)
+		hf_say(b, b->now, HF_TOPIC_DECISION, "%s", problem);
+	if (hf_streq(key, b->ledger.restart_handled))
+		return;
+	b->ledger.restart_handled = key;
 	/* Written before anything ran: there is nothing to restart. */
 	if (!begun && b->seen->pods_len == 0)
 		return;
 	replica = named_replica(request);
+	if (!problem)
+		problem = lack_of(b, replica);
+	if (problem) {
+		hf_event(b, true, hf_cond_reason(b, "Restarting"), problem);
+		return;
+	}
 	if (replica && b->job.recovery.scope == HF_SCOPE_REPLICA) {
 		restart_named(b, replica);
 		return;

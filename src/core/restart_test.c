@@ -5,6 +5,8 @@
 
 #include "base/str.h"
 
+#include <string.h>
+
 static struct brain b;
 
 static void begin(void)
@@ -90,9 +92,17 @@ static void a_request_in_scope_job_restarts_all_even_if_it_names_one(void **stat
 
 static void a_request_that_cannot_be_is_answered_once(void **state)
 {
-	static const char *const requests[] = {"t hand-9", "t foot-1", "t nonsense"};
+	static char long_one[100001];
+	const char *const requests[] = {"2026-01-01T00:00:00Z hand-9",
+					"2026-01-01T00:00:00Z foot-1",
+					"2026-01-01T00:00:00Z nonsense",
+					"now",
+					"t hand-1",
+					"2026-01-01T00:00:00Zhand-1",
+					long_one};
 
 	(void)state;
+	memset(long_one, 'x', sizeof(long_one) - 1);
 	for (size_t i = 0; i < HF_ARRAY_LEN(requests); i++) {
 		begin();
 		b.view.restart = requests[i];
@@ -103,6 +113,10 @@ static void a_request_that_cannot_be_is_answered_once(void **state)
 		brain_step(&b);
 		assert_int_equal(b.plan.events_len, 0);
 		assert_false(b.plan.status_changed);
+		/* What is wrong with it is said for as long as it stands there. */
+		assert_true(brain_says(&b, HF_TOPIC_DECISION, "restart"));
+		assert_true(strlen(b.plan.status.ledger.restart_handled) <= 128);
+		assert_int_equal(b.plan.status.ledger.generation, 1);
 		brain_release(&b);
 	}
 }

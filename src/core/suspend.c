@@ -40,7 +40,7 @@ static void begin(struct hf_brain *b)
 	if (ledger->incident.charged == HF_BUDGET_PENDING)
 		ledger->incident.charged = HF_BUDGET_NONE;
 	if (!hf_str_is_empty(b->view->restart))
-		ledger->restart_handled = b->view->restart;
+		ledger->restart_handled = hf_restart_key(b);
 	hf_cond_lower(b, HF_COND_RESTARTING, reason, message);
 	hf_cond_lower(b, HF_COND_RUNNING, reason, message);
 	hf_cond_set(b, HF_COND_SUSPENDED, true, reason, message);
