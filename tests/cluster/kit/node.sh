@@ -42,6 +42,7 @@ done
 mount --make-rshared /
 
 containerd -c "$folder/containerd.toml" >>"$folder/containerd.log" 2>&1 &
+programs=($!)
 ctr() { command ctr -a "$folder/containerd.sock" -n k8s.io "$@"; }
 wait_for 300 'containerd does not answer' ctr version
 for image in "$folder"/image-*.tar; do
@@ -54,7 +55,11 @@ while :; do
 		--cert-dir "$root/pki" >>"$folder/kubelet.log" 2>&1 || true
 	read -r -t 0.5 <> <(:) || true
 done &
-[ -z "$gateway" ] || kube-proxy --config "$folder/kube-proxy.yaml" >>"$folder/kube-proxy.log" 2>&1 &
-wait -n
+if [ -n "$gateway" ]; then
+	kube-proxy --config "$folder/kube-proxy.yaml" >>"$folder/kube-proxy.log" 2>&1 &
+	programs+=($!)
+fi
+# By their numbers: a substitution that has ended is a child too.
+wait -n "${programs[@]}"
 echo 'containerd or kube-proxy has ended'
 exit 1
