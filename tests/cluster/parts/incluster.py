@@ -211,7 +211,7 @@ def ended(w, name):
         want(kinds.get("Failed") != "True", f"{name} has failed: {json.dumps(job.get('status'))[:600]}")
         return kinds.get("Succeeded") == "True"
     try:
-        w.until(f"{name} has Succeeded", over, 150)
+        w.until(f"{name} has Succeeded", over, 300)
     except TimeoutError as e:
         raise TimeoutError(f"{e}; rank 0: {said(w, name)[-300:]}; " +
                            w.holdfast("why", name, ns=NS, code=None)[:1200]) from None
@@ -278,12 +278,25 @@ def health(w):
     return (w.api.find("devicehealths", None, "real-0") or {}).get("status") or {}
 
 
+def start_plugin(w):
+    if subprocess.run([PYTHON, "-c", "import grpc"], capture_output=True).returncode != 0:
+        raise Skip("the device plugin needs grpcio (Debian: python3-grpcio)")
+    if "plugin" not in w.cluster.state["programs"]:
+        w.cluster.start("plugin", [
+            PYTHON, "-P", os.path.join(build.HERE, "kit/deviceplugin.py"),
+            w.cluster.path("private", "kubelet", "device-plugins"), w.cluster.path("unhealthy"),
+            RESOURCE])
+    w.until("the kubelet offers devices", lambda: w.api.get("nodes", None, "real-0")["status"][
+        "allocatable"].get(RESOURCE) == "4", 60)
+
+
 def detectors(w):
     return {d["name"]: d["state"] for d in health(w).get("detectors") or []}
 
 
 def check_agent(w):
     """The agent as it is printed: it reads the kernel's log and asks the kubelet, with its rights"""
+    start_plugin(w)
     agent(w)
     seen = w.until("it sees the kernel's log and the kubelet", lambda: (lambda d: d if all(
         d.get(n) == "On" for n in ("xid", "aer", "plugin", "count")) else None)(detectors(w)), 90)
@@ -297,8 +310,6 @@ def check_agent(w):
 
 def with_driver(w):
     """Our image with what NVIDIA's container runtime puts into it: a library, here a double."""
-    if subprocess.run([PYTHON, "-c", "import grpc"], capture_output=True).returncode != 0:
-        raise Skip("the device plugin needs grpcio (Debian: python3-grpcio)")
     made = w.cluster.path("libnvidia-ml.so.1")
     subprocess.run([os.environ.get("CC", "cc").split()[-1], "-std=gnu17", "-shared", "-fPIC", "-I",
                     os.path.join(build.TOP, "src"), "-o", made,
@@ -310,13 +321,6 @@ def with_driver(w):
     image.derive(w.archive, path, name, layer, ["HF_NVML_DOUBLE=/state/nvml"])
     inside.load(w.cluster, path)
     w.driver("devices 4\n")
-    if "plugin" not in w.cluster.state["programs"]:
-        w.cluster.start("plugin", [
-            PYTHON, "-P", os.path.join(build.HERE, "kit/deviceplugin.py"),
-            w.cluster.path("private", "kubelet", "device-plugins"), w.cluster.path("unhealthy"),
-            RESOURCE])
-    w.until("the kubelet offers devices", lambda: w.api.get("nodes", None, "real-0")["status"][
-        "allocatable"].get(RESOURCE) == "4", 60)
     return name
 
 
@@ -328,6 +332,7 @@ def check_devices(w):
             f.write(text)
         os.rename(place + ".new", place)
     w.driver = driver
+    start_plugin(w)
     agent(w, with_driver(w))
     w.api.create("pods", NS, {"metadata": {"name": "holder"}, "spec": {
         "restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [{
@@ -343,6 +348,7 @@ def check_devices(w):
         return next((c["status"] for c in w.api.get("nodes", None, "real-0")["status"]["conditions"]
                      if c["type"] == "AcceleratorDegraded"), None)
     try:
+        w.until("the driver is seen", lambda: detectors(w).get("ecc") == "On", 90)
         mine = w.until("it names the holder of two devices", lambda: (
             lambda h: sorted(h) if len(h) == 2 else None)(held()), 90)
         equal("states", set(held().values()), {"Healthy"})
