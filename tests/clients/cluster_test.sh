@@ -143,6 +143,8 @@ expect 'wait until it runs' 'condition met' \
 	kubectl wait pytorchjob/live --for=condition=Running --timeout=120s
 since_120 expect 'wait for a field' 'condition met' kubectl wait pytorchjob/live --timeout=60s \
 	--for='jsonpath={.status.replicaStatuses.Worker.active}=1'
+expect 'its worker comes, after the master' '' \
+	until_true 900 sh -c 'kubectl get pod live-worker-0 | grep -q Running'
 expect 'pods' 'live-master-0 +1/1 +Running.*live-worker-0 +1/1 +Running' kubectl get pods
 expect 'logs' 'rank 0' kubectl logs live-master-0
 expect 'logs by label' 'rank 1' kubectl logs -l training.kubeflow.org/replica-type=worker -c pytorch
