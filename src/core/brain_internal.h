@@ -19,7 +19,8 @@ HF_BEGIN_DECLS
 struct hf_slot {
 	const struct hf_pod *pod;              /* ours, by name; NULL: none */
 	const struct hf_service_seen *service; /* ours */
-	bool pod_taken;                        /* the name is held by a pod of another owner */
+	bool pod_taken;                        /* the name is held by a pod of another owner … */
+	const struct hf_pod *pod_holder;       /* … which is this one */
 	bool service_taken;
 	bool pod_leaving, service_leaving; /* what holds the name is being deleted */
 	bool created;                      /* the present attempt's pod was seen once */

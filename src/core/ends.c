@@ -64,6 +64,15 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 	}
 }
 
+/* The very pod that the ledger knows, with its owner taken off by somebody: it has not ended. */
+static bool is_orphaned(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	const struct hf_pod *holder = slot->pod_holder;
+
+	return holder && !slot->pod_leaving && holder->stamped &&
+	       holder->generation == b->ledger.generation && holder->attempt == slot->attempt;
+}
+
 /* Up to two ends of one rank: its containers were restarted, and then the pod ended. */
 static void collect_slot(struct hf_brain *b, int role, int32_t index)
 {
@@ -76,7 +85,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	int64_t units;
 
 	if (!slot->pod) {
-		if (!slot->created || slot->succeeded)
+		if (!slot->created || slot->succeeded || is_orphaned(b, slot))
 			return;
 		end.kind = HF_END_VANISHED;
 		b->ends[b->ends_len++] = end;

@@ -8,12 +8,18 @@
  * Names of ranks that objects of other owners hold.  They are left alone, whoever they belong to,
  * so a rank may never run: that is said, in words that upstream's event of a refused create has.
  * What is being deleted will be gone and is no news, as when a job is made anew under its name.
+ * What should have been gone by now is: nobody forces a pod that is not of this job, on a dead node
+ * neither.
  */
+
+/* As in stuck.c: past the pod's own deadline. */
+#define OVERDUE_SECONDS 30
 
 /* The first rank whose name is held, and how many are held by what stays. */
 struct taken {
 	const char *rank; /* NULL: none */
 	int32_t staying;
+	const struct hf_pod *holder, *overdue; /* the first pod that stays, and that is overdue */
 };
 
 static void note(struct hf_brain *b, int role, int32_t index, bool leaving, struct taken *taken)
@@ -23,6 +29,23 @@ static void note(struct hf_brain *b, int role, int32_t index, bool leaving, stru
 	taken->staying += !leaving;
 }
 
+static void note_pod(struct hf_brain *b, int role, int32_t index, struct taken *taken)
+{
+	const struct hf_pod *holder = b->crews[role].slots[index].pod_holder;
+	bool leaving = holder->deletion_time != HF_TIME_NONE;
+	hf_time at = leaving ? hf_time_add(holder->deletion_time, hf_seconds(OVERDUE_SECONDS))
+			     : HF_TIME_NONE;
+	bool overdue = leaving && b->now >= at;
+
+	if (leaving && !overdue)
+		hf_wake(b, at);
+	if (!leaving && !taken->holder)
+		taken->holder = holder;
+	if (overdue && !taken->overdue)
+		taken->overdue = holder;
+	note(b, role, index, leaving && !overdue, taken);
+}
+
 static void look(struct hf_brain *b, struct taken *pods, struct taken *services)
 {
 	for (int r = 0; r < b->crews_len; r++) {
@@ -30,7 +53,7 @@ static void look(struct hf_brain *b, struct taken *pods, struct taken *services)
 			const struct hf_slot *slot = &b->crews[r].slots[i];
 
 			if (slot->pod_taken && !slot->pod && !slot->succeeded)
-				note(b, r, i, slot->pod_leaving, pods);
+				note_pod(b, r, i, pods);
 			if (slot->service_taken && !slot->service && b->job.framework->has_services)
 				note(b, r, i, slot->service_leaving, services);
 		}
@@ -47,6 +70,39 @@ static void show(struct hf_brain *b, const char *thing, const char *message)
 			 hf_arena_printf(b->arena, "Error creating: %s", message));
 	hf_cond_set(b, HF_COND_NAME_TAKEN, true,
 		    hf_arena_printf(b->arena, "%sOfAnotherOwner", thing), message);
+}
+
+/* What a person has to do; nobody else does it. */
+static void say_way_out(struct hf_brain *b, const struct taken *pods)
+{
+	if (pods->holder)
+		hf_say(b, b->now, HF_TOPIC_NEXT,
+		       "the rank is made as soon as pod %s is gone: delete it, if it is not needed",
+		       pods->holder->name);
+	else if (pods->overdue)
+		hf_say(b, b->now, HF_TOPIC_NEXT,
+		       "the rank is made as soon as pod %s is gone; if its node%s%s is known to be "
+		       "dead, delete the pod by force (kubectl delete --force)",
+		       pods->overdue->name, pods->overdue->node ? " " : "",
+		       hf_str_or(pods->overdue->node, ""));
+}
+
+/* Without a moment that changes: the condition is not written anew for it. */
+static const char *message_of(struct hf_brain *b, const struct taken *pods,
+			      const struct taken *services)
+{
+	const char *rank = pods->rank ? pods->rank : hf_str_or(services->rank, "");
+
+	if (!pods->holder && pods->overdue)
+		return hf_arena_printf(
+			b->arena,
+			"the name of %s is taken by a pod of another owner, which should have been "
+			"gone since %s%s%s; it is not of this job, so it is not forced",
+			rank, hf_time_text(b->arena, pods->overdue->deletion_time),
+			pods->overdue->node ? ", on node " : "",
+			hf_str_or(pods->overdue->node, ""));
+	return hf_arena_printf(b->arena, "the name of %s is taken by a %s of another owner", rank,
+			       pods->rank ? "pod" : "service");
 }
 
 /* Whether it is shown: what is being deleted is not. */
@@ -71,16 +127,20 @@ void hf_taken_step(struct hf_brain *b)
 	struct taken pods = {0}, services = {0};
 	const char *message;
 
+	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN)) {
+		look(b, &pods, &services);
+		say_way_out(b, &pods);
+		return;
+	}
 	/* No pod is made without it, so it comes first. */
-	if (hf_lost_unseen(b, HF_COND_NAME_TAKEN) || extra_is_taken(b, false))
+	if (extra_is_taken(b, false))
 		return;
 	look(b, &pods, &services);
 	/* A rank that does not run outranks one that is not found. */
-	message = hf_arena_printf(b->arena, "the name of %s is taken by a %s of another owner",
-				  pods.rank ? pods.rank : hf_str_or(services.rank, ""),
-				  pods.rank ? "pod" : "service");
+	message = message_of(b, &pods, &services);
 	if (pods.rank || services.rank)
 		hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
+	say_way_out(b, &pods);
 	if (pods.staying > 0)
 		show(b, "Pod", message);
 	else if (services.staying > 0)

@@ -57,6 +57,54 @@ static void what_leaves_is_no_news(void **state)
 	brain_release(&b);
 }
 
+/* A job was deleted and made again under its name, and a pod of the first is on a dead node. */
+static void what_should_have_left_is_told_and_what_to_do(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	begin();
+	brain_terminate(&b, "demo-hand-0");
+	pod = brain_pod(&b, "demo-hand-0");
+	b.now = pod->pod.deletion_time + 29 * HF_SECOND;
+	brain_quiet(&b);
+	assert_null(taken());
+	assert_int_equal(b.plan.wake_at, pod->pod.deletion_time + 30 * HF_SECOND);
+	brain_after(&b, 1);
+	brain_step(&b);
+	assert_non_null(brain_event(&b, "FailedCreatePod"));
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	brain_quiet(&b);
+	assert_string_equal(taken()->status, "True");
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "should have been gone since"));
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "delete the pod by force"));
+	b.blind = true;
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "delete the pod by force"));
+	b.blind = false;
+	brain_gone(&b, "demo-hand-0");
+	brain_quiet(&b);
+	assert_string_equal(taken()->status, "False");
+	brain_release(&b);
+}
+
+/* Somebody took its owner off: it runs, so nothing is charged. */
+static void a_pod_whose_owner_was_taken_off_has_not_vanished(void **state)
+{
+	(void)state;
+	begin();
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.incident.id, 0);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 0);
+	assert_string_equal(taken()->status, "True");
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "as soon as pod demo-hand-0 is gone: delete it"));
+	/* When it has gone nobody saw how: that is charged, once. */
+	brain_gone(&b, "demo-hand-0");
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	brain_release(&b);
+}
+
 static void a_service_of_others_is_told_too_and_a_pod_outranks_it(void **state)
 {
 	(void)state;
@@ -95,6 +143,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_that_is_held_is_told_once_and_shown_until_it_is_free),
 		cmocka_unit_test(what_leaves_is_no_news),
+		cmocka_unit_test(what_should_have_left_is_told_and_what_to_do),
+		cmocka_unit_test(a_pod_whose_owner_was_taken_off_has_not_vanished),
 		cmocka_unit_test(a_service_of_others_is_told_too_and_a_pod_outranks_it),
 		cmocka_unit_test(a_job_that_is_suspended_wants_no_names),
 	};

@@ -122,6 +122,7 @@ static void put_pod(struct hf_brain *b, const struct hf_pod *pod, struct place p
 		return;
 	}
 	slot->pod_taken = true;
+	slot->pod_holder = pod;
 	slot->pod_leaving = pod->deletion_time != HF_TIME_NONE;
 }
 
