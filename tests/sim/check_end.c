@@ -5,6 +5,8 @@
 #include "base/str.h"
 #include "sim/nodes.h"
 
+#include <string.h>
+
 /* What must hold when it is over. */
 
 /* --- the end ------------------------------------------------------------------------------- */
@@ -105,6 +107,32 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 	check_budget(sim, job, status, "device", device);
 }
 
+/* Nobody ends what is left of a job that is gone on a node that stays dead. */
+static bool may_stay(struct sim *sim, const struct sim_pod_truth *pod)
+{
+	const struct sim_node *node = sim_node_get(sim, pod->node);
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+
+	return node != NULL && node->stays_dead && (job == NULL || job->gone || job->terminal);
+}
+
+/* What is left of an earlier job of that name holds the name of a rank, on a node that stays dead. */
+static bool name_is_held(struct sim *sim, struct hf_doc *job)
+{
+	size_t len = strlen(hf_doc_name(job));
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		if (!pod->gone && !hf_streq(pod->job_uid, hf_doc_uid(job)) &&
+		    strncmp(pod->name, hf_doc_name(job), len) == 0 && may_stay(sim, pod))
+			return true;
+	}
+	return false;
+}
+
 /* Liveness: when faults stop, every job ends, or is suspended with nothing running. */
 static void check_job_settled(void *arg, struct hf_doc *doc)
 {
@@ -117,17 +145,8 @@ static void check_job_settled(void *arg, struct hf_doc *doc)
 	sim_check_writes(sim, sim_job_truth(sim, hf_doc_uid(doc)));
 	if (sim_terminal_of(status) != NULL || sim_job_truth(sim, hf_doc_uid(doc))->not_ours)
 		return;
-	if (!suspend || !sim_condition_is(status, "Suspended"))
+	if ((!suspend || !sim_condition_is(status, "Suspended")) && !name_is_held(sim, doc))
 		sim_fail(sim, "liveness", "%s is neither finished nor suspended", hf_doc_name(doc));
-}
-
-/* Nobody ends what is left of a job that is gone on a node that stays dead. */
-static bool may_stay(struct sim *sim, const struct sim_pod_truth *pod)
-{
-	const struct sim_node *node = sim_node_get(sim, pod->node);
-	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
-
-	return node != NULL && node->stays_dead && (job == NULL || job->gone || job->terminal);
 }
 
 static void check_pod_settled(void *arg, struct hf_doc *doc)
@@ -146,7 +165,7 @@ static void check_pod_settled(void *arg, struct hf_doc *doc)
 
 	if (job->gone)
 		sim_fail(sim, "liveness", "%s outlives its job", pod->name);
-	else if (stored != NULL && job->terminal == NULL)
+	else if (stored != NULL && job->terminal == NULL && !name_is_held(sim, stored))
 		sim_fail(sim, "liveness", "%s is left of suspended job %s", pod->name, job->name);
 }
 
