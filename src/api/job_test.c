@@ -154,6 +154,13 @@ static void a_number_beyond_its_range_is_reported(void **state)
 	assert_non_null(
 		strstr(first_error(&f), "spec.runPolicy.backoffLimit: Invalid value: 3000000000"));
 	release(&f);
+	/* An exit code too, with the number that was written. */
+	read_text(&f, "{\"kind\":\"PyTorchJob\",\"spec\":{\"runPolicy\":{\"podFailurePolicy\":{"
+		      "\"rules\":[{\"onExitCodes\":{\"values\":[1,2147483648]}}]}}}}");
+	assert_non_null(
+		strstr(first_error(&f),
+		       "onExitCodes.values[1]: Invalid value: 2147483648: must be between"));
+	release(&f);
 }
 
 static void one_rule_too_many_is_kept_for_validation_to_see(void **state)

@@ -4,6 +4,9 @@
 
 #include "base/str.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 /* spec.runPolicy with its additions: podFailurePolicy and recovery. */
 
 /* One more than is allowed is read, so that validation sees that there are too many. */
@@ -17,6 +20,20 @@ static enum hf_rule_operator parse_operator(const char *text)
 	if (hf_streq(text, "In"))
 		return HF_RULE_IN;
 	return hf_streq(text, "NotIn") ? HF_RULE_NOT_IN : HF_RULE_OPERATOR_UNKNOWN;
+}
+
+static void report_value(struct hf_reader *r, size_t i, int64_t value)
+{
+	char text[24];
+	size_t mark;
+
+	if (r->errors == NULL)
+		return;
+	(void)snprintf(text, sizeof(text), "%" PRId64, value);
+	mark = hf_reader_enter(r, ".values[%zu]", i);
+	hf_field_add(r->errors, HF_PROBLEM_INVALID, text, "must be between 0 and 2147483647", "%s",
+		     hf_reader_path(r));
+	hf_reader_leave(r, mark);
 }
 
 static void read_exit_codes(struct hf_reader *r, const struct hf_json *rule,
@@ -36,8 +53,12 @@ static void read_exit_codes(struct hf_reader *r, const struct hf_json *rule,
 	for (size_t i = 0; i < n; i++) {
 		const struct hf_json *item = hf_reader_item(r, array, "values", i, HF_JSON_INT);
 		int64_t value = hf_json_i64(item, 0);
-		/* No exit code is outside; what is there never matches, and validation says so. */
-		values[i] = value >= INT32_MIN && value <= INT32_MAX ? (int32_t)value : -1;
+		/* No exit code is outside; what is there never matches. */
+		values[i] = value < INT32_MIN   ? INT32_MIN
+			    : value > INT32_MAX ? INT32_MAX
+						: (int32_t)value;
+		if (value != values[i])
+			report_value(r, i, value);
 	}
 	ret_rule->values = values;
 	ret_rule->values_len = n;

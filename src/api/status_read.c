@@ -132,9 +132,14 @@ void hf_read_ledger(struct hf_reader *r, const struct hf_json *ledger,
 {
 	const struct hf_json *incident = hf_reader_get(r, ledger, "incident", HF_JSON_OBJECT);
 	const struct hf_json *verdict = hf_reader_get(r, ledger, "verdict", HF_JSON_OBJECT);
+	const struct hf_json *schema;
 
 	ret_ledger->present = ledger != NULL;
 	ret_ledger->schema = number(r, ledger, "schema");
+	/* Of another type: whoever wrote that may mean another form, so nothing is guessed. */
+	schema = hf_json_get(ledger, "schema");
+	if (schema != NULL && hf_json_type(schema) != HF_JSON_INT)
+		ret_ledger->schema = -1;
 	ret_ledger->generation = number(r, ledger, "generation");
 	ret_ledger->phase = hf_phase_parse(hf_str_or(hf_reader_str(r, ledger, "phase"), ""));
 	ret_ledger->since = hf_reader_time(r, ledger, "since");

@@ -102,6 +102,23 @@ static void a_cleared_field_is_removed(void **state)
 	assert_non_null(hf_json_get(written, "completionTime"));
 }
 
+static void a_schema_that_is_no_number_is_told_from_none(void **state)
+{
+	static const char *const texts[] = {"{\"recovery\":{}}", "{\"recovery\":{\"schema\":1}}",
+					    "{\"recovery\":{\"schema\":\"1\"}}"};
+	static const int64_t want[] = {0, 1, -1};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
+		HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+		HF_AUTO_JSON stored = parse(texts[i]);
+		struct hf_status status;
+
+		hf_status_read(stored, &hf_framework_pytorch, arena, &status);
+		assert_int_equal(status.ledger.schema, want[i]);
+	}
+	(void)state;
+}
+
 static void a_broken_status_reads_as_not_written(void **state)
 {
 	static const char *const broken[] = {
@@ -128,6 +145,7 @@ int main(void)
 		cmocka_unit_test(what_was_read_is_written_the_same),
 		cmocka_unit_test(members_of_others_survive),
 		cmocka_unit_test(a_cleared_field_is_removed),
+		cmocka_unit_test(a_schema_that_is_no_number_is_told_from_none),
 		cmocka_unit_test(a_broken_status_reads_as_not_written),
 	};
 

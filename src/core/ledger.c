@@ -245,6 +245,8 @@ int hf_ledger_check(struct hf_ledger *ledger, struct hf_error *err)
 	if (ledger->broken)
 		return hf_error_set(err, HF_E_INVALID,
 				    "annotation " HF_ANNOTATION_LEDGER " cannot be read");
+	if (ledger->schema < 0)
+		return hf_error_set(err, HF_E_INVALID, "status.recovery.schema is no number");
 	for (int i = 0; i < HF_BUDGETS; i++)
 		sane = sane && fits(ledger->restarts[i], HF_COUNTER_MAX) &&
 		       fits(ledger->streak[i], HF_COUNTER_MAX);

@@ -133,6 +133,14 @@ static void a_ledger_that_nobody_can_read_holds_the_job(void **state)
 				       "status.recovery.replicas[Hand]"));
 		brain_release(&b);
 	}
+	/* A schema that is no number: the reader of the status says so by -1. */
+	brain_init(&b, &brain_kind, 1, 2);
+	brain_run_up(&b);
+	b.view.status.ledger.schema = -1;
+	brain_step(&b);
+	assert_true(hf_status_is_true(&b.plan.status, HF_COND_HELD));
+	assert_true(b.plan.status.ledger.kept);
+	brain_release(&b);
 }
 
 static void size_is_bounded_and_counts_every_text(void **state)

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "core/names.h"
+#include "core/observed.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +121,10 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 		 RECOVERY ".backoff.resetAfterSeconds");
 	at_least(errors, recovery->incident_seconds, 0, RECOVERY ".incidentSeconds");
 	at_least(errors, recovery->replace_delay_seconds, 0, RECOVERY ".replaceDelaySeconds");
+	if (recovery->replace_delay_seconds.set &&
+	    recovery->replace_delay_seconds.value > HF_GONE_KEPT_SECONDS)
+		hf_field_warn(errors, RECOVERY ".replaceDelaySeconds: more than %d acts as %d",
+			      HF_GONE_KEPT_SECONDS, HF_GONE_KEPT_SECONDS);
 	at_least(errors, recovery->settle_seconds, 0, RECOVERY ".settleSeconds");
 	at_least(errors, recovery->restart_grace_seconds, 0, RECOVERY ".restartGraceSeconds");
 	at_least(errors, recovery->node_lost_after_seconds, 1, RECOVERY ".nodeLost.afterSeconds");
@@ -243,17 +248,67 @@ static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_fie
 	}
 }
 
-static void check_words(bool present, size_t len, size_t i, const char *field,
-			struct hf_field_errors *errors)
+/* What a field of texts has: reasons, or classes. */
+struct words {
+	bool present;
+	const char *const *items;
+	size_t len;
+	const char *field;
+};
+
+static void check_words(const struct words *words, size_t i, struct hf_field_errors *errors)
 {
+	const char *field = words->field;
+	size_t len = words->len;
 	char text[VALUE_TEXT];
 
-	if (present && len == 0)
+	for (size_t w = 0; w < len && w <= HF_RULE_PATTERNS_MAX; w++)
+		if (hf_str_is_empty(words->items[w]))
+			hf_field_add(errors, HF_PROBLEM_INVALID, "\"\"", "must not be empty",
+				     RULES "[%zu].%s[%zu]", i, field, w);
+	if (words->present && len == 0)
 		hf_field_add(errors, HF_PROBLEM_INVALID, "[]", "at least one value is required",
 			     RULES "[%zu].%s", i, field);
 	if (len > HF_RULE_PATTERNS_MAX)
 		hf_field_add(errors, HF_PROBLEM_TOO_MANY, number(text, (int64_t)len),
 			     "must have at most 20 items", RULES "[%zu].%s", i, field);
+}
+
+/* What agents publish (health/types.c), and the kubelet's word.  A newer agent may have more. */
+static void warn_of_classes(const struct hf_rule *rule, size_t i, struct hf_field_errors *errors)
+{
+	static const char *const classes[] = {
+		"info",  "unrated",   "app",    "software", "degraded", "fabric",
+		"drain", "gpu-reset", "reboot", "support",  "replace",  HF_DEVICE_UNHEALTHY};
+
+	for (size_t c = 0; c < rule->device_classes_len && c <= HF_RULE_PATTERNS_MAX; c++) {
+		bool known = hf_str_is_empty(rule->device_classes[c]);
+
+		for (size_t k = 0; k < HF_ARRAY_LEN(classes) && !known; k++)
+			known = hf_streq(rule->device_classes[c], classes[k]);
+		if (!known)
+			hf_field_warn(errors,
+				      RULES "[%zu].onDevice[%zu]: no device has class %s, as far "
+					    "as this version knows",
+				      i, c, hf_field_quote(errors, rule->device_classes[c]));
+	}
+}
+
+static void check_rule_name(const char *name, size_t i, struct hf_field_errors *errors)
+{
+	bool plain = true;
+
+	if (!name)
+		return;
+	for (const char *c = name; *c; c++)
+		plain = plain && (unsigned char)*c >= 0x20 && *c != 0x7f;
+	if (*name == '\0' || strlen(name) > RULE_NAME_LEN_MAX)
+		hf_field_add(errors, HF_PROBLEM_INVALID, hf_field_quote(errors, name),
+			     *name ? "must have at most 63 bytes" : "must not be empty",
+			     RULES "[%zu].name", i);
+	if (!plain)
+		hf_field_add(errors, HF_PROBLEM_INVALID, hf_field_quote(errors, name),
+			     "must have no control characters", RULES "[%zu].name", i);
 }
 
 static void check_rule(const struct hf_job_view *view, const struct hf_rule *rule, size_t i,
@@ -288,11 +343,14 @@ static void check_rule(const struct hf_job_view *view, const struct hf_rule *rul
 		check_exit_codes(view, rule, i, errors);
 	if (rule->has_pod_conditions)
 		check_conditions(rule, i, errors);
-	check_words(rule->has_pod_reasons, rule->pod_reasons_len, i, "onPodReasons", errors);
-	check_words(rule->has_device, rule->device_classes_len, i, "onDevice", errors);
-	if (rule->name && strlen(rule->name) > RULE_NAME_LEN_MAX)
-		hf_field_add(errors, HF_PROBLEM_INVALID, hf_field_quote(errors, rule->name),
-			     "must have at most 63 bytes", RULES "[%zu].name", i);
+	check_words(&(struct words){rule->has_pod_reasons, rule->pod_reasons, rule->pod_reasons_len,
+				    "onPodReasons"},
+		    i, errors);
+	check_words(&(struct words){rule->has_device, rule->device_classes,
+				    rule->device_classes_len, "onDevice"},
+		    i, errors);
+	warn_of_classes(rule, i, errors);
+	check_rule_name(rule->name, i, errors);
 }
 
 static void check_rules(const struct hf_job_view *view, struct hf_field_errors *errors)

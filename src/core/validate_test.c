@@ -57,6 +57,42 @@ static void managed_by_may_not_appear_change_or_go(void **state)
 	brain_release(&b);
 }
 
+static void rules_have_plain_names_and_no_empty_words(void **state)
+{
+	static const char *const words[] = {"", "banana", "gpu-reset"};
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.rules[0] = (struct hf_rule){.action = HF_RULE_IGNORE,
+				      .has_device = true,
+				      .device_classes = words,
+				      .device_classes_len = 3};
+	b.rules[1] = (struct hf_rule){.action = HF_RULE_IGNORE,
+				      .has_pod_reasons = true,
+				      .pod_reasons = words,
+				      .pod_reasons_len = 3};
+	b.view.run_policy.rules_len = 2;
+	b.view.run_policy.has_pod_failure_policy = true;
+	assert_int_equal(complaints(NULL), 2);
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].onDevice[0]"));
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[1].onPodReasons[0]"));
+	/* A class that nobody has is no mistake for sure. */
+	assert_int_equal(errors.warnings_len, 1);
+	b.rules[0].device_classes = b.rules[1].pod_reasons = words + 2;
+	b.rules[0].device_classes_len = b.rules[1].pod_reasons_len = 1;
+	assert_int_equal(complaints(NULL), 0);
+	b.rules[0].name = "two\nlines";
+	b.rules[1].name = "";
+	assert_int_equal(complaints(NULL), 2);
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].name"));
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[1].name"));
+	b.view.run_policy.rules_len = 0;
+	b.view.run_policy.recovery.replace_delay_seconds = HF_SOME_INT(1000);
+	assert_int_equal(complaints(NULL), 0);
+	assert_int_equal(errors.warnings_len, 1);
+	brain_release(&b);
+}
+
 static void numbers_below_their_minimum_name_their_field(void **state)
 {
 	struct hf_run_policy *policy = &b.view.run_policy;
@@ -196,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plain_job_is_fine),
 		cmocka_unit_test(managed_by_may_not_appear_change_or_go),
+		cmocka_unit_test(rules_have_plain_names_and_no_empty_words),
 		cmocka_unit_test(numbers_below_their_minimum_name_their_field),
 		cmocka_unit_test(too_many_rules_values_and_patterns_are_refused),
 		cmocka_unit_test(long_names_and_lists_of_a_rule_are_refused),

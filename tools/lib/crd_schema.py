@@ -93,7 +93,8 @@ def failure_rule(types):
         "reason": text("Absent: any.", maxLength=1024),
     }, None, ["type"])
     return rules(record({
-        "name": text("Shown in status, events and by holdfast why.", minLength=1, maxLength=63),
+        "name": text("Shown in status, events and by holdfast why.", minLength=1, maxLength=63,
+                     pattern=r"^[^\x00-\x1f\x7f]*$"),
         "action": text("FailJob ends the job; Ignore replaces the rank and charges nothing; Count "
                        "replaces it and charges its budget; RestartReplica and RestartJob restart "
                        "that rank, or all of them as a new generation.",
