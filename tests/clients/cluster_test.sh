@@ -159,7 +159,8 @@ job 'done' 1 'echo rank $RANK' | kubectl create -f - >/dev/null
 expect 'wait until a job has succeeded' 'condition met' \
 	kubectl wait pytorchjob/done --for=condition=Succeeded --timeout=120s
 expect 'its state' 'done +Succeeded' kubectl get pytorchjobs
-expect 'its events' 'Events:.*PyTorchJobSucceeded' kubectl describe pytorchjob 'done'
+expect 'its events' '' until_true 300 \
+	sh -c 'kubectl describe pytorchjob "done" | grep -q "Normal *PyTorchJobSucceeded"'
 job fails 1 'exit 3' | kubectl create -f - >/dev/null
 expect 'wait until a job has failed' 'condition met' \
 	kubectl wait pytorchjob/fails --for=condition=Failed --timeout=120s
