@@ -52,9 +52,6 @@ struct hf_http_client_spec {
 	/* HTTP/2 without TLS and without asking (gRPC over a unix socket): each request on
 	 * a connection of its own, since libcurl 7.88 breaks the second one on a shared one. */
 	bool http2_plain;
-	/* Requests over HTTP/1.1, each connection with one at a time; streams share one of
-	 * HTTP/2 where the server has it.  For many requests this is half of libcurl's work. */
-	bool http1_requests;
 
 	unsigned in_flight_max; /* 0 takes the value above, here and below */
 	unsigned streams_max;

@@ -14,7 +14,6 @@ struct bench {
 	unsigned done;
 	int code, status;
 	bool permanent;
-	bool offers_http2, offers_http1;
 };
 
 static void serve(void *arg, struct hf_scripted_peer *peer, HF_UNUSED const char *head,
@@ -150,53 +149,6 @@ static void on_data(HF_UNUSED void *arg, HF_UNUSED struct hf_transfer *transfer,
 {
 }
 
-/* The protocols that the first message of a TLS handshake names. */
-static void on_hello(void *arg, const char *bytes, size_t len)
-{
-	struct bench *bench = arg;
-
-	bench->offers_http2 = memmem(bytes, len, "\x02h2", 3) != NULL;
-	bench->offers_http1 = memmem(bytes, len, "\x08http/1.1", 9) != NULL;
-	hf_loop_stop(bench->t.loop);
-}
-
-static void connects(struct bench *bench, bool stream)
-{
-	const struct hf_http_request request = {.method = "GET",
-						.target = "/",
-						.stream = stream,
-						.on_data = stream ? on_data : NULL,
-						.on_done = on_done,
-						.arg = bench};
-	struct hf_error err = {0};
-
-	assert_ok(hf_http_client_send(bench->client, &request, NULL, &err), &err);
-	hf_test_loop_run(&bench->t);
-}
-
-static void requests_take_http1_where_that_is_asked_for_and_streams_http2(void **state)
-{
-	struct bench *bench = *state;
-
-	start(bench, "https", (struct hf_http_client_spec){.http1_requests = true});
-	bench->server.raw = on_hello;
-	connects(bench, false);
-	assert_true(bench->offers_http1 && !bench->offers_http2);
-	connects(bench, true);
-	assert_true(bench->offers_http2);
-	assert_int_equal(bench->done, 0);
-}
-
-static void requests_take_http2_otherwise(void **state)
-{
-	struct bench *bench = *state;
-
-	start(bench, "https", (struct hf_http_client_spec){0});
-	bench->server.raw = on_hello;
-	connects(bench, false);
-	assert_true(bench->offers_http2);
-}
-
 static void streams_have_connections_of_their_own_which_fall_silent_alone(void **state)
 {
 	struct bench *bench = *state;
@@ -259,8 +211,6 @@ int main(void)
 #define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	static const struct CMUnitTest tests[] = {
 		UNIT(a_server_that_falls_silent_is_left_for_new_connections),
-		UNIT(requests_take_http1_where_that_is_asked_for_and_streams_http2),
-		UNIT(requests_take_http2_otherwise),
 		UNIT(what_runs_on_the_old_connections_goes_on),
 		UNIT(a_slow_answer_alone_is_no_silence),
 		UNIT(streams_have_connections_of_their_own_which_fall_silent_alone),

@@ -248,23 +248,6 @@ static void set_buffers(CURL *easy)
 	SET(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER_BYTES);
 }
 
-static void set_version(CURL *easy, const struct hf_transfer *transfer)
-{
-	const struct hf_http_client *client = transfer->client;
-
-	if (client->spec.http2_plain) {
-		SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
-		SET(easy, CURLOPT_FRESH_CONNECT, 1L);
-		SET(easy, CURLOPT_FORBID_REUSE, 1L);
-	} else if (client->spec.http1_requests && !transfer->request.stream) {
-		SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	} else {
-		SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-		/* Rather wait for the first connection, which may carry all, than open more. */
-		SET(easy, CURLOPT_PIPEWAIT, hf_str_has_prefix(client->prefix, "https:") ? 1L : 0L);
-	}
-}
-
 static void set_connection(CURL *easy, struct hf_transfer *transfer)
 {
 	const struct hf_http_client *client = transfer->client;
@@ -280,7 +263,15 @@ static void set_connection(CURL *easy, struct hf_transfer *transfer)
 		SET(easy, CURLOPT_PROXY, spec->unix_path ? "" : spec->proxy_url);
 	if (client->connect_to)
 		SET(easy, CURLOPT_CONNECT_TO, client->connect_to);
-	set_version(easy, transfer);
+	if (spec->http2_plain) {
+		SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+		SET(easy, CURLOPT_FRESH_CONNECT, 1L);
+		SET(easy, CURLOPT_FORBID_REUSE, 1L);
+	} else {
+		SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+		/* Rather wait for the first connection, which may carry all, than open more. */
+		SET(easy, CURLOPT_PIPEWAIT, hf_str_has_prefix(client->prefix, "https:") ? 1L : 0L);
+	}
 	set_tls(easy, transfer);
 }
 

@@ -238,7 +238,6 @@ int hf_kube_create_with(struct hf_loop *loop, const struct hf_kube_config *confi
 		.tls_server_name = none_if_empty(config->tls_server_name),
 		.proxy_url = hf_str_or(config->proxy_url, ""),
 		.insecure = config->insecure,
-		.http1_requests = true,
 	};
 	struct hf_kube *kube = hf_xcalloc(1, sizeof(*kube));
 	int rc = fill_options(kube, options, err);

@@ -38,8 +38,6 @@ typedef void (*hf_scripted_fn)(void *arg, struct hf_scripted_peer *peer, const c
 struct hf_scripted {
 	struct hf_loop *loop;
 	hf_scripted_fn serve;
-	/* NULL, or told whatever comes, as it comes: for what is no HTTP. */
-	void (*raw)(void *arg, const char *bytes, size_t len);
 	void *arg;
 	int fd;
 	struct hf_io *io;
@@ -119,15 +117,6 @@ static inline bool hf_scripted_take(struct hf_scripted_peer *peer)
 	return false;
 }
 
-static inline void hf_scripted_hear(struct hf_scripted_peer *peer, const char *bytes, size_t len)
-{
-	struct hf_scripted *server = peer->server;
-
-	if (server->raw)
-		server->raw(server->arg, bytes, len);
-	hf_strbuf_add(&peer->in, bytes, len);
-}
-
 static inline void hf_scripted_on_io(void *arg, unsigned events)
 {
 	struct hf_scripted_peer *peer = (struct hf_scripted_peer *)arg;
@@ -151,7 +140,7 @@ static inline void hf_scripted_on_io(void *arg, unsigned events)
 			return;
 		}
 		if (n > 0)
-			hf_scripted_hear(peer, bytes, (size_t)n);
+			hf_strbuf_add(&peer->in, bytes, (size_t)n);
 		while (hf_scripted_take(peer))
 			;
 		for (struct hf_scripted_peer *p = server->peers; p; p = p->next)
