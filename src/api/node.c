@@ -2,8 +2,8 @@
  * Copyright The Holdfast authors */
 #include "api/node.h"
 
+#include "api/node_internal.h"
 #include "base/str.h"
-#include "json/fields.h"
 
 /* Kubelets refresh their Node every few minutes each, with the list of all images: the text is
  * read as it stands, and only what is named here. */
@@ -31,73 +31,70 @@ static const struct hf_field metadata_fields[] = {
 static const struct hf_field_table metadata_table =
 	HF_FIELD_TABLE(metadata_fields, struct metadata);
 
-struct taint {
-	uint64_t present;
-	const char *key, *effect;
-};
 static const struct hf_field taint_fields[] = {
-	HF_FIELD_STRING("key", struct taint, key, 0, 0),
-	HF_FIELD_STRING("effect", struct taint, effect, 0, 0),
+	HF_FIELD_STRING("key", struct hf_node_taint_read, key, 0, 0),
+	HF_FIELD_STRING("value", struct hf_node_taint_read, value, 0, 0),
+	HF_FIELD_STRING("effect", struct hf_node_taint_read, effect, 0, 0),
 };
-static const struct hf_field_table taint_table = HF_FIELD_TABLE(taint_fields, struct taint);
+static const struct hf_field_table taint_table =
+	HF_FIELD_TABLE(taint_fields, struct hf_node_taint_read);
 
-struct spec {
-	uint64_t present;
-	bool unschedulable;
-	HF_LIST(struct taint) taints;
-};
 static const struct hf_field spec_fields[] = {
-	HF_FIELD_BOOL("unschedulable", struct spec, unschedulable, 0),
-	HF_FIELD_OBJECTS("taints", struct spec, taints, &taint_table, TAINTS_MAX, 0),
+	HF_FIELD_BOOL("unschedulable", struct hf_node_spec_read, unschedulable, 0),
+	HF_FIELD_OBJECTS("taints", struct hf_node_spec_read, taints, &taint_table, TAINTS_MAX, 0),
 };
-static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
+const struct hf_field_table hf_node_spec_table =
+	HF_FIELD_TABLE(spec_fields, struct hf_node_spec_read);
 
-struct condition {
-	uint64_t present;
-	const char *type, *status;
-};
 static const struct hf_field condition_fields[] = {
-	HF_FIELD_STRING("type", struct condition, type, 0, 0),
-	HF_FIELD_STRING("status", struct condition, status, 0, 0),
+	HF_FIELD_STRING("type", struct hf_node_condition_read, type, 0, 0),
+	HF_FIELD_STRING("status", struct hf_node_condition_read, status, 0, 0),
 };
 static const struct hf_field_table condition_table =
-	HF_FIELD_TABLE(condition_fields, struct condition);
+	HF_FIELD_TABLE(condition_fields, struct hf_node_condition_read);
 
-struct status {
-	uint64_t present;
-	HF_LIST(struct condition) conditions;
+static const struct hf_field info_fields[] = {
+	HF_FIELD_STRING("bootID", struct hf_node_info_read, boot_id, 0, 0),
 };
+static const struct hf_field_table info_table =
+	HF_FIELD_TABLE(info_fields, struct hf_node_info_read);
+
 static const struct hf_field status_fields[] = {
-	HF_FIELD_OBJECTS("conditions", struct status, conditions, &condition_table, CONDITIONS_MAX,
-			 0),
+	HF_FIELD_OBJECTS("conditions", struct hf_node_status_read, conditions, &condition_table,
+			 CONDITIONS_MAX, 0),
+	HF_FIELD_OBJECT("nodeInfo", struct hf_node_status_read, info, &info_table, 0),
 };
-static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
+const struct hf_field_table hf_node_status_table =
+	HF_FIELD_TABLE(status_fields, struct hf_node_status_read);
 
 struct node {
 	uint64_t present;
 	struct metadata metadata;
-	struct spec spec;
-	struct status status;
+	struct hf_node_spec_read spec;
+	struct hf_node_status_read status;
 };
 static const struct hf_field node_fields[] = {
 	HF_FIELD_OBJECT("metadata", struct node, metadata, &metadata_table, 0),
-	HF_FIELD_OBJECT("spec", struct node, spec, &spec_table, 0),
-	HF_FIELD_OBJECT("status", struct node, status, &status_table, 0),
+	HF_FIELD_OBJECT("spec", struct node, spec, &hf_node_spec_table, 0),
+	HF_FIELD_OBJECT("status", struct node, status, &hf_node_status_table, 0),
 };
 static const struct hf_field_table node_table = HF_FIELD_TABLE(node_fields, struct node);
 
-static enum hf_node_ready readiness(const struct status *status)
+const char *hf_node_ready_status(const struct hf_node_status_read *status)
 {
-	for (size_t i = 0; i < status->conditions.len; i++) {
-		const struct condition *condition = &status->conditions.items[i];
+	for (size_t i = 0; i < status->conditions.len; i++)
+		if (hf_streq(status->conditions.items[i].type, "Ready"))
+			return status->conditions.items[i].status;
+	return NULL;
+}
 
-		if (!hf_streq(condition->type, "Ready"))
-			continue;
-		if (hf_streq(condition->status, "True"))
-			return HF_NODE_READY;
-		return hf_streq(condition->status, "Unknown") ? HF_NODE_UNKNOWN : HF_NODE_NOT_READY;
-	}
-	return HF_NODE_NOT_READY;
+static enum hf_node_ready readiness(const struct hf_node_status_read *status)
+{
+	const char *said = hf_node_ready_status(status);
+
+	if (hf_streq(said, "True"))
+		return HF_NODE_READY;
+	return hf_streq(said, "Unknown") ? HF_NODE_UNKNOWN : HF_NODE_NOT_READY;
 }
 
 void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_facts *ret_facts)
@@ -114,7 +111,7 @@ void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_fac
 								   : read.metadata.labels.zone,
 	};
 	for (size_t i = 0; i < read.spec.taints.len; i++) {
-		const struct taint *taint = &read.spec.taints.items[i];
+		const struct hf_node_taint_read *taint = &read.spec.taints.items[i];
 
 		facts.unreachable |= hf_streq(taint->key, HF_TAINT_UNREACHABLE);
 		facts.out_of_service |= hf_streq(taint->key, HF_TAINT_OUT_OF_SERVICE);

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/health_policy.h"
 
+#include "api/node_internal.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -9,8 +10,6 @@
 /* What is on a Node, and what is put there: one taint and the annotation that says it is ours. */
 
 #define LABELS_MAX 512
-#define TAINTS_MAX 256
-#define CONDITIONS_MAX 64
 /* One with the same key and another effect is somebody else's. */
 #define EFFECT "NoSchedule"
 
@@ -41,70 +40,16 @@ static const struct hf_field metadata_fields[] = {
 static const struct hf_field_table metadata_table =
 	HF_FIELD_TABLE(metadata_fields, struct metadata);
 
-struct taint {
-	uint64_t present;
-	const char *key, *value, *effect;
-};
-static const struct hf_field taint_fields[] = {
-	HF_FIELD_STRING("key", struct taint, key, 0, 0),
-	HF_FIELD_STRING("value", struct taint, value, 0, 0),
-	HF_FIELD_STRING("effect", struct taint, effect, 0, 0),
-};
-static const struct hf_field_table taint_table = HF_FIELD_TABLE(taint_fields, struct taint);
-
-struct spec {
-	uint64_t present;
-	bool unschedulable;
-	HF_LIST(struct taint) taints;
-};
-static const struct hf_field spec_fields[] = {
-	HF_FIELD_BOOL("unschedulable", struct spec, unschedulable, 0),
-	HF_FIELD_OBJECTS("taints", struct spec, taints, &taint_table, TAINTS_MAX, 0),
-};
-static const struct hf_field_table spec_table = HF_FIELD_TABLE(spec_fields, struct spec);
-
-struct condition {
-	uint64_t present;
-	const char *type, *status;
-};
-static const struct hf_field condition_fields[] = {
-	HF_FIELD_STRING("type", struct condition, type, 0, 0),
-	HF_FIELD_STRING("status", struct condition, status, 0, 0),
-};
-static const struct hf_field_table condition_table =
-	HF_FIELD_TABLE(condition_fields, struct condition);
-
-struct info {
-	uint64_t present;
-	const char *boot_id;
-};
-static const struct hf_field info_fields[] = {
-	HF_FIELD_STRING("bootID", struct info, boot_id, 0, 0),
-};
-static const struct hf_field_table info_table = HF_FIELD_TABLE(info_fields, struct info);
-
-struct status {
-	uint64_t present;
-	HF_LIST(struct condition) conditions;
-	struct info info;
-};
-static const struct hf_field status_fields[] = {
-	HF_FIELD_OBJECTS("conditions", struct status, conditions, &condition_table, CONDITIONS_MAX,
-			 0),
-	HF_FIELD_OBJECT("nodeInfo", struct status, info, &info_table, 0),
-};
-static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
-
 struct node {
 	uint64_t present;
 	struct metadata metadata;
-	struct spec spec;
-	struct status status;
+	struct hf_node_spec_read spec;
+	struct hf_node_status_read status;
 };
 static const struct hf_field node_fields[] = {
 	HF_FIELD_OBJECT("metadata", struct node, metadata, &metadata_table, 0),
-	HF_FIELD_OBJECT("spec", struct node, spec, &spec_table, 0),
-	HF_FIELD_OBJECT("status", struct node, status, &status_table, 0),
+	HF_FIELD_OBJECT("spec", struct node, spec, &hf_node_spec_table, 0),
+	HF_FIELD_OBJECT("status", struct node, status, &hf_node_status_table, 0),
 };
 static const struct hf_field_table node_table = HF_FIELD_TABLE(node_fields, struct node);
 
@@ -118,17 +63,15 @@ void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_no
 	marks = (struct hf_node_marks){
 		.boot_id =
 			hf_str_is_empty(read.status.info.boot_id) ? NULL : read.status.info.boot_id,
+		.ready = hf_streq(hf_node_ready_status(&read.status), "True"),
 		.unschedulable = read.spec.unschedulable,
 		.paused = hf_streq(read.metadata.annotations.paused, "true"),
 		.quarantine = read.metadata.annotations.quarantine,
 		.labels = {read.metadata.labels.items, read.metadata.labels.len},
 	};
-	for (size_t i = 0; i < read.status.conditions.len; i++)
-		if (hf_streq(read.status.conditions.items[i].type, "Ready"))
-			marks.ready = hf_streq(read.status.conditions.items[i].status, "True");
 	marks.taints.items = HF_ARENA_ARRAY(arena, struct hf_node_taint, read.spec.taints.len + 1);
 	for (size_t i = 0; i < read.spec.taints.len; i++) {
-		const struct taint *t = &read.spec.taints.items[i];
+		const struct hf_node_taint_read *t = &read.spec.taints.items[i];
 
 		if (!hf_str_is_empty(t->key))
 			marks.taints.items[marks.taints.len++] =
