@@ -138,10 +138,28 @@ size_t hf_utf8_sequence(const char *bytes, size_t len)
 	return n;
 }
 
+/* How many bytes at the start are ASCII: nearly always all of them. */
+static size_t ascii_len(const char *bytes, size_t len)
+{
+	size_t n = 0;
+
+	for (uint64_t word; len - n >= sizeof(word); n += sizeof(word)) {
+		memcpy(&word, bytes + n, sizeof(word));
+		if (word & 0x8080808080808080u)
+			break;
+	}
+	while (n < len && (unsigned char)bytes[n] < 0x80)
+		n++;
+	return n;
+}
+
 bool hf_utf8_valid(const char *bytes, size_t len)
 {
 	while (len) {
-		size_t n = hf_utf8_sequence(bytes, len);
+		size_t n = ascii_len(bytes, len);
+
+		if (!n)
+			n = hf_utf8_sequence(bytes, len);
 
 		if (!n)
 			return false;

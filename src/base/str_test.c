@@ -242,6 +242,21 @@ static void malformed_utf8_is_found(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
 		assert_false(hf_utf8_valid(texts[i], strlen(texts[i])));
+	/* Wherever it stands among the plain ones, which are looked at by the word. */
+	for (size_t len = 1; len < 40; len++) {
+		for (size_t i = 0; i < len; i++) {
+			char text[40];
+			memset(text, 'a', sizeof(text));
+			text[i] = '\x80';
+			assert_false(hf_utf8_valid(text, len));
+			assert_true(hf_utf8_valid(text, i));
+			if (i + 1 < len) {
+				text[i] = '\xc3';
+				text[i + 1] = '\xaf';
+				assert_true(hf_utf8_valid(text, len));
+			}
+		}
+	}
 	assert_true(hf_utf8_valid("", 0));
 	assert_true(hf_utf8_valid("a\0b", 3));
 	assert_true(hf_utf8_valid("na\xc3\xafve \xe2\x82\xac \xf0\x9f\x98\x80", 15));

@@ -57,7 +57,18 @@ static int64_t floor_div(int64_t a, int64_t b)
 	return a / b - (a % b < 0);
 }
 
-/* places: digits of fraction, 0, 3 or 6. */
+/* The last `count` digits and what stands behind them; where to go on. */
+static char *put(char *at, int64_t value, int count, char then)
+{
+	for (int i = count - 1; i >= 0; i--) {
+		at[i] = (char)('0' + value % 10);
+		value /= 10;
+	}
+	at[count] = then;
+	return at + count + 1;
+}
+
+/* places: digits of fraction, 0, 3 or 6.  By hand: printf takes ten times as long. */
 static void format(hf_time t, int places, char ret_text[HF_TIME_TEXT_MAX])
 {
 	int64_t seconds = floor_div(t, HF_SECOND);
@@ -65,23 +76,26 @@ static void format(hf_time t, int places, char ret_text[HF_TIME_TEXT_MAX])
 	int64_t nanos = (t % HF_SECOND + HF_SECOND) % HF_SECOND;
 	int64_t days = floor_div(seconds, SECONDS_PER_DAY);
 	int of_day = (int)(seconds - days * SECONDS_PER_DAY);
-	int year, month, day, n;
+	int year, month, day;
+	char *at = ret_text;
 
 	if (t == HF_TIME_NONE) {
 		ret_text[0] = '\0';
 		return;
 	}
 	civil_from_days(days, &year, &month, &day);
-	n = snprintf(ret_text, HF_TIME_TEXT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d", year, month, day,
-		     of_day / 3600, of_day / 60 % 60, of_day % 60);
-	hf_assert(n == 19);
+	hf_assert(year >= YEAR_MIN - 1 && year <= YEAR_MAX + 1);
+	at = put(at, year, 4, '-');
+	at = put(at, month, 2, '-');
+	at = put(at, day, 2, 'T');
+	at = put(at, of_day / 3600, 2, ':');
+	at = put(at, of_day / 60 % 60, 2, ':');
+	at = put(at, of_day % 60, 2, places > 0 ? '.' : 'Z');
 	if (places == 6)
-		n = snprintf(ret_text + n, HF_TIME_TEXT_MAX - 19, ".%06dZ", (int)(nanos / HF_US));
+		at = put(at, nanos / HF_US, 6, 'Z');
 	else if (places == 3)
-		n = snprintf(ret_text + n, HF_TIME_TEXT_MAX - 19, ".%03dZ", (int)(nanos / HF_MS));
-	else
-		n = snprintf(ret_text + n, HF_TIME_TEXT_MAX - 19, "Z");
-	hf_assert(n > 0 && n < HF_TIME_TEXT_MAX - 19);
+		at = put(at, nanos / HF_MS, 3, 'Z');
+	*at = '\0';
 }
 
 void hf_time_format(hf_time t, char ret_text[HF_TIME_TEXT_MAX])

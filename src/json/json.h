@@ -95,6 +95,9 @@ bool hf_json_true(const struct hf_json *value, bool fallback);
 
 /* Objects and arrays.  Borrowed results; NULL when absent or not a container. */
 struct hf_json *hf_json_get(const struct hf_json *object, const char *key);
+/* The same for one key after the other: *at, NULL before the first, is where the last one was found,
+ * so that keys in the order of the object's own are not looked up. */
+struct hf_json *hf_json_get_along(const struct hf_json *object, void **at, const char *key);
 struct hf_json *hf_json_item(const struct hf_json *array, size_t i);
 size_t hf_json_len(const struct hf_json *container); /* keys or items; 0 for all else */
 /* Walk down keys: hf_json_path(pod, "metadata", "labels", NULL). */

@@ -124,6 +124,13 @@ struct hf_json *hf_json_null(void)
 	return hf_json_of(json_null());
 }
 
+/* jansson refuses only what would be a mistake in this program: another type, an index out
+ * of range, a value put inside itself. */
+static void must(int rc)
+{
+	hf_assert(rc == 0);
+}
+
 /* Nothing in the interface changes a scalar, so copies may share them. */
 struct hf_json *hf_json_copy(const struct hf_json *value)
 {
@@ -133,8 +140,10 @@ struct hf_json *hf_json_copy(const struct hf_json *value)
 		struct hf_json *copy = hf_json_object();
 		const char *key;
 		struct hf_json *item;
+		/* What is a key there was looked at when it was put. */
 		for (void *it = NULL; (it = hf_json_next(value, it, &key, &item));)
-			hf_json_set(copy, key, hf_json_copy(item));
+			must(json_object_set_new_nocheck(hf_json_raw(copy), key,
+							 hf_json_raw(hf_json_copy(item))));
 		return copy;
 	}
 	if (json_is_array(raw)) {
@@ -207,11 +216,12 @@ static bool objects_equal(const struct hf_json *a, const struct hf_json *b)
 {
 	const char *key;
 	struct hf_json *value;
+	void *at = NULL;
 
 	if (hf_json_len(a) != hf_json_len(b))
 		return false;
 	for (void *it = NULL; (it = hf_json_next(a, it, &key, &value));)
-		if (!hf_json_equal(value, hf_json_get(b, key)))
+		if (!hf_json_equal(value, hf_json_get_along(b, &at, key)))
 			return false;
 	return true;
 }
@@ -266,6 +276,19 @@ struct hf_json *hf_json_get(const struct hf_json *object, const char *key)
 	return hf_json_of(json_object_get(hf_json_raw(object), key));
 }
 
+struct hf_json *hf_json_get_along(const struct hf_json *object, void **at, const char *key)
+{
+	json_t *raw = hf_json_raw(object);
+	void *next = *at ? json_object_iter_next(raw, *at) : json_object_iter(raw);
+
+	if (!next || strcmp(json_object_iter_key(next), key) != 0)
+		next = json_object_iter_at(raw, key);
+	if (!next)
+		return NULL;
+	*at = next;
+	return hf_json_of(json_object_iter_value(next));
+}
+
 struct hf_json *hf_json_item(const struct hf_json *array, size_t i)
 {
 	return hf_json_of(json_array_get(hf_json_raw(array), i));
@@ -318,13 +341,6 @@ void *hf_json_next(const struct hf_json *object, void *it, const char **ret_key,
 		*ret_value = hf_json_of(json_object_iter_value(it));
 	}
 	return it;
-}
-
-/* jansson refuses only what would be a mistake in this program: another type, an index out
- * of range, a value put inside itself. */
-static void must(int rc)
-{
-	hf_assert(rc == 0);
 }
 
 void hf_json_set(struct hf_json *object, const char *key, struct hf_json *value)

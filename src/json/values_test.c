@@ -200,6 +200,23 @@ static void text_that_is_no_utf8_is_replaced_not_kept(void **state)
 	assert_int_equal(hf_json_i64(hf_json_get(v, "k\xef\xbf\xbd"), 0), 1);
 }
 
+static void keys_are_found_along_whatever_their_order_is(void **state)
+{
+	static const char *const orders[] = {"abcd", "dcba", "axbxcxd", "xdx", "aabbd", ""};
+	HF_AUTO_JSON v = parsed("{\"a\":1,\"b\":2,\"c\":3,\"d\":4}");
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(orders); i++) {
+		void *at = NULL;
+		for (const char *c = orders[i]; *c; c++) {
+			const char key[] = {*c, '\0'};
+			assert_ptr_equal(hf_json_get_along(v, &at, key), hf_json_get(v, key));
+		}
+	}
+	void *at = NULL;
+	assert_null(hf_json_get_along(NULL, &at, "a"));
+	assert_null(hf_json_get_along(hf_json_get(v, "a"), &at, "a"));
+}
+
 static void references_keep_a_value_alive(void **state)
 {
 	struct hf_json *v = parsed("{\"a\":[1]}");
@@ -223,6 +240,7 @@ int main(void)
 		cmocka_unit_test(a_copy_shares_nothing_that_can_change),
 		cmocka_unit_test(equality_ignores_key_order_and_compares_numbers_by_value),
 		cmocka_unit_test(text_that_is_no_utf8_is_replaced_not_kept),
+		cmocka_unit_test(keys_are_found_along_whatever_their_order_is),
 		cmocka_unit_test(references_keep_a_value_alive),
 	};
 

@@ -132,6 +132,22 @@ static void write_string(const struct writer *w, const char *s)
 	hf_strbuf_grew(w->sb, len + 2);
 }
 
+/* By hand: a status is full of numbers, and printf takes its time. */
+static void write_int(const struct writer *w, int64_t value)
+{
+	char text[24], *at = text + sizeof(text);
+	/* The smallest has no positive counterpart. */
+	uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+	do {
+		*--at = (char)('0' + left % 10);
+		left /= 10;
+	} while (left > 0);
+	if (value < 0)
+		*--at = '-';
+	hf_strbuf_add(w->sb, at, (size_t)(text + sizeof(text) - at));
+}
+
 static void write_array(const struct writer *w, const struct hf_json *array, int depth)
 {
 	size_t len = hf_json_len(array);
@@ -194,7 +210,7 @@ static void write_value(const struct writer *w, const struct hf_json *value, int
 	case HF_JSON_BOOL:
 		hf_strbuf_addstr(w->sb, hf_json_true(value, false) ? "true" : "false");
 		break;
-	case HF_JSON_INT: hf_strbuf_addf(w->sb, "%lld", (long long)hf_json_i64(value, 0)); break;
+	case HF_JSON_INT: write_int(w, hf_json_i64(value, 0)); break;
 	case HF_JSON_REAL:
 		hf_json_format_real(hf_json_num(value, 0), real);
 		hf_strbuf_addstr(w->sb, real);

@@ -104,6 +104,13 @@ static void reals_are_as_short_as_can_be_and_stay_reals(void **state)
 	}
 }
 
+static void integers_are_written_to_their_ends(void **state)
+{
+	assert_written("[0,-1,7,10,-10,1234567890,9223372036854775807,-9223372036854775808]",
+		       HF_JSON_COMPACT,
+		       "[0,-1,7,10,-10,1234567890,9223372036854775807,-9223372036854775808]");
+}
+
 static void many_doubles_survive_the_way_through_text(void **state)
 {
 	uint64_t x = 88172645463325252u; /* xorshift64 */
@@ -142,6 +149,7 @@ int main(void)
 		cmocka_unit_test(indented_is_what_kubectl_prints),
 		cmocka_unit_test(strings_are_escaped_only_where_they_must_be),
 		cmocka_unit_test(reals_are_as_short_as_can_be_and_stay_reals),
+		cmocka_unit_test(integers_are_written_to_their_ends),
 		cmocka_unit_test(many_doubles_survive_the_way_through_text),
 		cmocka_unit_test(a_full_buffer_is_flagged_not_overrun),
 	};

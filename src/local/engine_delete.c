@@ -153,7 +153,7 @@ static int mark_deleted(struct hf_op *op, struct hf_entry *entry, struct hf_json
 		return hf_op_done(op, hf_doc_ref(entry->doc));
 	if (op->request->dry_run)
 		return hf_op_done(op, hf_doc_from_json(hf_steal(&object)));
-	int rc = hf_op_size_check(op, object, entry->name, entry->bytes);
+	int rc = hf_op_size_check(op, object, entry->name, entry);
 	if (rc)
 		return rc;
 	return hf_op_done(op, hf_op_store(op, entry, hf_steal(&object)));
@@ -253,7 +253,7 @@ int hf_op_evict(struct hf_op *op)
 	if (rc == 0 && !asked->dry_run) {
 		HF_AUTO_JSON object = as_target(op, hf_doc_json(entry->doc));
 
-		rc = hf_op_size_check(op, object, entry->name, entry->bytes);
+		rc = hf_op_size_check(op, object, entry->name, entry);
 		if (rc == 0)
 			hf_doc_unref(hf_op_store(op, entry, hf_steal(&object)));
 	}

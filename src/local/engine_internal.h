@@ -144,8 +144,13 @@ int hf_key_compare(const char *ns_a, const char *name_a, const char *ns_b, const
 void hf_kind_put(struct hf_engine *engine, struct hf_kind *kind, const char *ns, const char *name,
 		 const struct hf_version *version);
 struct hf_owner *hf_engine_owner(struct hf_engine *engine, const char *uid);
+
+/* Sizes (engine_size.c). */
 /* Bytes of compact text, without writing it; stops counting beyond max. */
 size_t hf_json_text_size(const struct hf_json *value, size_t max);
+/* The same of `after`, where `before` has bytes_before: what they share is not measured again. */
+size_t hf_json_text_size_after(const struct hf_json *before, size_t bytes_before,
+			       const struct hf_json *after);
 
 /* History (engine_history.c). */
 void hf_history_release(struct hf_history *history);
@@ -193,7 +198,7 @@ void hf_op_warn(struct hf_op *op, const char *text);
 
 /* Storing (engine_store.c). */
 int hf_op_size_check(struct hf_op *op, const struct hf_json *object, const char *name,
-		     size_t bytes_before);
+		     const struct hf_entry *entry); /* that it takes the place of; NULL: none */
 /* Gives object (taken over; private root and metadata) the next version and stores it. */
 struct hf_doc *hf_op_store(struct hf_op *op, struct hf_entry *entry, struct hf_json *object);
 /* Removes it; returns its last version (a new reference). */

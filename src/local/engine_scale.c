@@ -182,7 +182,7 @@ int hf_op_bind(struct hf_op *op)
 					hf_json_ref(hf_json_path(binding, "target", "name", NULL)));
 	hf_json_set(object, "status", bound_status(stored, op->now));
 	hf_json_set(object, "metadata", hf_json_shallow(hf_json_get(stored, "metadata")));
-	rc = hf_op_size_check(op, object, entry->name, entry->bytes);
+	rc = hf_op_size_check(op, object, entry->name, entry);
 	if (rc)
 		return rc;
 	if (!op->request->dry_run)

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,10 +17,20 @@ static void add_change(struct hf_engine *engine, const struct hf_change *change)
 
 static void set_version(struct hf_json *object, uint64_t version)
 {
-	char text[24];
+	char text[24], *at = text + sizeof(text) - 1;
 
-	snprintf(text, sizeof(text), "%" PRIu64, version);
-	hf_json_set_str(hf_json_get(object, "metadata"), "resourceVersion", text);
+	*at = '\0';
+	for (; at > text && (version > 0 || *at == '\0'); version /= 10)
+		*--at = (char)('0' + version % 10);
+	hf_json_set_str(hf_json_get(object, "metadata"), "resourceVersion", at);
+}
+
+/* What its version takes of the text. */
+static size_t version_size(const struct hf_json *object)
+{
+	const struct hf_json *version = hf_json_path(object, "metadata", "resourceVersion", NULL);
+
+	return version ? strlen("\"resourceVersion\":,") + hf_json_text_size(version, SIZE_MAX) : 0;
 }
 
 static struct hf_version version_of(const struct hf_entry *entry)
@@ -33,11 +42,13 @@ static struct hf_version version_of(const struct hf_entry *entry)
 }
 
 int hf_op_size_check(struct hf_op *op, const struct hf_json *object, const char *name,
-		     size_t bytes_before)
+		     const struct hf_entry *entry)
 {
 	const struct hf_engine_env *env = &op->engine->env;
+	size_t bytes_before = entry ? entry->bytes : 0;
 
-	op->bytes = hf_json_text_size(object, env->object_bytes_max);
+	op->bytes = entry ? hf_json_text_size_after(hf_doc_json(entry->doc), bytes_before, object)
+			  : hf_json_text_size(object, env->object_bytes_max);
 	if (op->bytes > env->object_bytes_max)
 		return hf_op_fail(op, HF_E_TOO_LARGE,
 				  "%s \"%s\" is larger than the limit of %zu bytes",
@@ -59,7 +70,11 @@ static struct hf_doc *put(struct hf_op *op, const char *ns, const char *name,
 
 	if (entry)
 		change.before = version_of(entry);
+	/* No limit stops the server's own; but what is kept is the size of what is stored, since
+	 * the next one's is reckoned from it. */
+	op->bytes -= version_size(object);
 	set_version(object, change.version);
+	op->bytes += version_size(object);
 	struct hf_version version = {.doc = hf_doc_from_json(object),
 				     .number = change.version,
 				     .bytes = op->bytes,
@@ -121,14 +136,20 @@ hf_time hf_engine_expire(struct hf_engine *engine)
 
 static void make_uid(struct hf_engine *engine, char uid[37])
 {
+	static const char digits[] = "0123456789abcdef";
 	unsigned char b[16];
+	char *at = uid;
 
 	engine->env.random(engine->env.random_arg, b, sizeof(b));
 	b[6] = (unsigned char)((b[6] & 0x0f) | 0x40); /* RFC 9562: version 4 */
 	b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-	snprintf(uid, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
-		 b[13], b[14], b[15]);
+	for (size_t i = 0; i < sizeof(b); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*at++ = '-';
+		*at++ = digits[b[i] >> 4];
+		*at++ = digits[b[i] & 0x0f];
+	}
+	*at = '\0';
 }
 
 /* apimachinery's alphabet: no vowels, so no words. */
@@ -298,7 +319,7 @@ static int prepare_create(struct hf_op *op, struct hf_json **object)
 	if (op->kind->entries.len >= op->engine->env.objects_max)
 		return hf_op_fail(op, HF_E_TOO_LARGE, "the store is full: there may be %zu %s",
 				  op->engine->env.objects_max, op->kind->resource->plural);
-	return hf_op_size_check(op, *object, name, 0);
+	return hf_op_size_check(op, *object, name, NULL);
 }
 
 int hf_op_create(struct hf_op *op)

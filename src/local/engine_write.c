@@ -171,11 +171,12 @@ static bool meta_equal(const struct hf_json *a, const struct hf_json *b)
 	const char *key;
 	struct hf_json *value;
 	size_t seen = 0, total = 0;
+	void *at = NULL;
 
 	for (void *it = NULL; (it = hf_json_next(a, it, &key, &value));) {
 		if (hf_streq(key, "resourceVersion"))
 			continue;
-		if (!hf_json_equal(value, hf_json_get(b, key)))
+		if (!hf_json_equal(value, hf_json_get_along(b, &at, key)))
 			return false;
 		seen++;
 	}
@@ -254,7 +255,7 @@ static int check_result(struct hf_op *op, struct hf_entry *entry, const struct h
 		hf_pod_check_update(op, stored, object);
 	if (hf_op_has_problems(op))
 		return hf_op_invalid(op, entry->name);
-	return hf_op_size_check(op, object, entry->name, entry->bytes);
+	return hf_op_size_check(op, object, entry->name, entry);
 }
 
 static void count_generation(struct hf_op *op, const struct hf_json *stored, struct hf_json *object)

@@ -105,20 +105,24 @@ static struct hf_json *annotation(struct hf_doc *job, const char *name)
 
 struct hf_json *sim_status(struct hf_doc *job)
 {
-	const struct hf_json *stored = hf_json_get(hf_doc_json(job), "status");
-	struct hf_json *ledger = annotation(job, HF_ANNOTATION_LEDGER), *status;
+	struct hf_json *stored = hf_json_get(hf_doc_json(job), "status"), *status, *member;
+	struct hf_json *ledger = annotation(job, HF_ANNOTATION_LEDGER);
+	const char *key;
 
 	if (ledger == NULL)
-		return stored == NULL ? NULL : hf_json_copy(stored);
-	status = stored == NULL ? hf_json_object() : hf_json_copy(stored);
+		return hf_json_ref(stored);
+	status = hf_json_object();
+	for (void *it = NULL; (it = hf_json_next(stored, it, &key, &member)) != NULL;)
+		hf_json_set(status, key, hf_json_ref(member));
 	hf_json_set(status, "recovery", ledger);
 	return status;
 }
 
 struct hf_json *sim_run_policy(struct hf_doc *job)
 {
-	const struct hf_json *stored = hf_json_path(hf_doc_json(job), "spec", "runPolicy", NULL);
 	struct hf_json *policy = annotation(job, HF_ANNOTATION_RUN_POLICY);
 
-	return policy != NULL || stored == NULL ? policy : hf_json_copy(stored);
+	return policy != NULL
+		       ? policy
+		       : hf_json_ref(hf_json_path(hf_doc_json(job), "spec", "runPolicy", NULL));
 }
