@@ -11,7 +11,7 @@
  * Extra objects of jobs are watched from the first job on whose kind has any: a cluster without
  * such jobs pays nothing for them, and an operator whose role lacks the rights is told so only
  * then.  Until they are known, passes of those jobs wait.  Rare ones are watched from the first job
- * on that has one, and no pass waits for them.
+ * on that has one, and no pass waits for them.  Pod groups of a gang scheduler all jobs have: groups.c.
  */
 
 const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind)
@@ -39,7 +39,7 @@ static bool needs(const struct hf_operator *op, const struct hf_framework *frame
 	return (kinds & ~framework->rare_kinds & HF_EXTRA_BIT(kind)) != 0;
 }
 
-static void start(struct hf_operator *op, size_t kind)
+void hf_extras_start_kind(struct hf_operator *op, enum hf_extra_kind kind)
 {
 	if (op->extras[kind].started || op->stopping)
 		return;
@@ -51,14 +51,14 @@ void hf_extras_start(struct hf_operator *op, const struct hf_framework *framewor
 {
 	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)
 		if (needs(op, framework, i))
-			start(op, i);
+			hf_extras_start_kind(op, (enum hf_extra_kind)i);
 }
 
 void hf_extras_start_rare(struct hf_operator *op, const struct hf_job_view *job)
 {
 	if (job->elastic.has_metrics && !op->options.settings.no_autoscaler &&
 	    (job->framework->rare_kinds & HF_EXTRA_BIT(HF_EXTRA_AUTOSCALER)) != 0)
-		start(op, HF_EXTRA_AUTOSCALER);
+		hf_extras_start_kind(op, HF_EXTRA_AUTOSCALER);
 }
 
 bool hf_extras_synced(const struct hf_operator *op, const struct hf_framework *framework)

@@ -57,7 +57,8 @@ void hf_kind_problem(struct hf_kind *kind, int code, const char *message)
 
 bool hf_kinds_known(const struct hf_operator *op)
 {
-	bool known = op->running;
+	const struct hf_kind *groups = hf_groups_kind(op);
+	bool known = op->running && (groups == NULL || hf_cache_synced(groups->cache));
 
 	for (size_t i = 0; i < op->n_kinds; i++)
 		known = known && (op->kinds[i].running || op->kinds[i].missing);
@@ -66,6 +67,7 @@ bool hf_kinds_known(const struct hf_operator *op)
 
 void hf_kinds_describe(const struct hf_operator *op, struct hf_strbuf *sb)
 {
+	const struct hf_kind *groups = hf_groups_kind(op);
 	const char *between = "the cluster lacks the CRD of ";
 
 	for (size_t i = 0; i < op->n_kinds; i++) {
@@ -74,4 +76,7 @@ void hf_kinds_describe(const struct hf_operator *op, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "%s%s", between, op->kinds[i].framework->kind);
 		between = ", ";
 	}
+	if (groups != NULL && groups->missing)
+		hf_strbuf_addf(sb, "%s%s of %s", between, groups->resource->kind,
+			       groups->resource->group);
 }

@@ -4,6 +4,7 @@
 #include "operator/remedy.h"
 
 #include "base/str.h"
+#include "operator/kinds_internal.h"
 
 /* One queue for all kinds; a label value. */
 static const char queue_name[] = "holdfast";
@@ -253,6 +254,7 @@ void hf_operator_update_metrics(struct hf_operator *op)
 	const struct hf_recorder_stats *events = hf_recorder_stats(op->recorder);
 	uint64_t dropped = events->dropped + events->spam + events->spared;
 	struct hf_operator_metrics *m = &op->metrics;
+	const struct hf_kind *groups = hf_groups_kind(op);
 
 	if (op->options.metrics == NULL)
 		return;
@@ -264,6 +266,9 @@ void hf_operator_update_metrics(struct hf_operator *op)
 		hf_family_set(m->crd_missing, op->kinds[i].missing ? 1 : 0,
 			      op->kinds[i].framework->kind, NULL);
 	}
+	if (groups != NULL)
+		hf_family_set(m->crd_missing, groups->missing ? 1 : 0, groups->resource->kind,
+			      NULL);
 	update_kind(op, &op->pods, &m->told[HF_KINDS_MAX]);
 	update_kind(op, &op->services, &m->told[HF_KINDS_MAX + 1]);
 	for (size_t i = 0; i < HF_EXTRA_KINDS; i++)

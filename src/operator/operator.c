@@ -265,6 +265,7 @@ static void object_changed(void *arg, enum hf_cache_change change,
 	const char *last = NULL;
 	bool calm;
 
+	hf_kind_found(kind);
 	if (change == HF_CACHE_SYNCED) {
 		hf_operator_check_synced(kind->op);
 		return;
@@ -298,6 +299,8 @@ static void cache_problem(void *arg, int code, const char *message)
 
 	if (kind->framework != NULL)
 		hf_kind_problem(kind, code, message);
+	else if (kind == hf_groups_kind(kind->op))
+		hf_groups_problem(kind, code, message);
 	else
 		hf_operator_problem(kind->op, kind->resource->plural, code, message);
 }
@@ -532,6 +535,7 @@ void hf_operator_start(struct hf_operator *op)
 {
 	hf_cache_start(op->pods.cache);
 	hf_cache_start(op->services.cache);
+	hf_groups_start(op);
 	for (size_t i = 0; i < op->n_kinds; i++) {
 		hf_cache_start(op->kinds[i].cache);
 		hf_narrow_start(&op->kinds[i]);

@@ -248,6 +248,8 @@ void hf_operator_check_stopped(struct hf_operator *op);
 /* --- extras.c: ConfigMaps and the like --------------------------------------------------- */
 
 const struct hf_resource *hf_extra_resource(enum hf_extra_kind kind);
+/* Begin to watch this kind, unless it is watched. */
+void hf_extras_start_kind(struct hf_operator *op, enum hf_extra_kind kind);
 /* The job's kind has some: begin to watch those that are not watched yet. */
 void hf_extras_start(struct hf_operator *op, const struct hf_framework *framework);
 /* This job has one of those that few have. */
@@ -266,6 +268,12 @@ void hf_extras_enqueue(struct hf_operator *op);
  * for its name alone. */
 void hf_extras_see(const struct hf_observe_args *args, const struct hf_job *job,
 		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen);
+
+/* --- report.c --- */
+
+/* A warning of a job that no pass is begun for. */
+void hf_report_waiting(struct hf_kind *kind, struct hf_doc *job, const char *reason,
+		       const char *message);
 
 /* --- metrics.c ----------------------------------------------------------------------------- */
 

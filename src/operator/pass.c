@@ -5,6 +5,7 @@
 #include "api/job.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "operator/kinds_internal.h"
 #include "operator/narrow_internal.h"
 
 #include <stdio.h>
@@ -818,6 +819,8 @@ void hf_pass_run(void *arg, const char *key)
 		hf_extras_start(op, kind->framework);
 	if (entry == NULL || op->stopping || !kind->running ||
 	    !hf_extras_synced(op, kind->framework)) {
+		if (entry != NULL && kind->running && !op->stopping)
+			hf_groups_tell(kind, entry->doc);
 		state_forget(op, key);
 		if (op->facts.asks != NULL)
 			hf_asks_forget(op->facts.asks, key);

@@ -6,23 +6,39 @@
 
 #define TEXT_MAX 4096
 
-static struct hf_event_note job_note(const struct hf_pass *pass, bool warning, const char *reason,
-				     const char *message)
+static struct hf_event_note note_of(const struct hf_kind *kind, struct hf_doc *job, bool warning,
+				    const char *reason, const char *message)
 {
-	const struct hf_framework *framework = pass->kind->framework;
+	const struct hf_framework *framework = kind->framework;
 
 	return (struct hf_event_note){
 		.api_version = framework->api_version,
 		.kind = framework->kind,
-		.ns = hf_doc_namespace(pass->job),
-		.name = hf_doc_name(pass->job),
-		.uid = hf_doc_uid(pass->job),
-		.resource_version = hf_doc_resource_version(pass->job),
+		.ns = hf_doc_namespace(job),
+		.name = hf_doc_name(job),
+		.uid = hf_doc_uid(job),
+		.resource_version = hf_doc_resource_version(job),
 		.type = warning ? "Warning" : "Normal",
 		.reason = reason,
 		.message = message,
 		.component = framework->controller_name,
 	};
+}
+
+static struct hf_event_note job_note(const struct hf_pass *pass, bool warning, const char *reason,
+				     const char *message)
+{
+	return note_of(pass->kind, pass->job, warning, reason, message);
+}
+
+void hf_report_waiting(struct hf_kind *kind, struct hf_doc *job, const char *reason,
+		       const char *message)
+{
+	struct hf_event_note note = note_of(kind, job, true, reason, message);
+
+	/* All jobs of a cluster may wait for the same. */
+	note.routine = true;
+	hf_recorder_record(kind->op->recorder, &note, hf_operator_now(kind->op));
 }
 
 void hf_report_job(struct hf_pass *pass, bool warning, const char *reason, const char *message)

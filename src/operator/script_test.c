@@ -144,17 +144,10 @@ static void on_problem(void *arg, const char *key, int code, const char *message
 	snprintf(bench->problem, sizeof(bench->problem), "%s: %s", key, message);
 }
 
-static int make_bench(void **state, const struct hf_framework *const *frameworks, bool watch_crds,
-		      bool watch_nodes)
+/* What is one bench's alone stands in options. */
+static int make_bench(void **state, struct hf_operator_options options)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	struct hf_operator_options options = {.frameworks = frameworks,
-					      .passed = on_passed,
-					      .problem = on_problem,
-					      .arg = bench,
-					      .watch_crds = watch_crds,
-					      .watch_nodes = watch_nodes,
-					      .seed = 1};
 	struct hf_error err;
 
 	memset(&brain, 0, sizeof(brain));
@@ -164,6 +157,12 @@ static int make_bench(void **state, const struct hf_framework *const *frameworks
 	bench->loop = hf_loop_create_virtual(JOB_TIME);
 	bench->store = fake_store_create();
 	bench->metrics = hf_metrics_create();
+	if (options.frameworks == NULL)
+		options.frameworks = script_frameworks;
+	options.passed = on_passed;
+	options.problem = on_problem;
+	options.arg = bench;
+	options.seed = 1;
 	options.loop = bench->loop;
 	options.store = &bench->store->base;
 	options.metrics = bench->metrics;
@@ -174,17 +173,17 @@ static int make_bench(void **state, const struct hf_framework *const *frameworks
 
 int setup(void **state)
 {
-	return make_bench(state, script_frameworks, false, false);
+	return make_bench(state, (struct hf_operator_options){.seed = 1});
 }
 
 int setup_with_crds(void **state)
 {
-	return make_bench(state, script_frameworks, true, false);
+	return make_bench(state, (struct hf_operator_options){.watch_crds = true});
 }
 
 int setup_with_nodes(void **state)
 {
-	return make_bench(state, script_frameworks, false, true);
+	return make_bench(state, (struct hf_operator_options){.watch_nodes = true});
 }
 
 int setup_with_two_kinds(void **state)
@@ -192,14 +191,20 @@ int setup_with_two_kinds(void **state)
 	static const struct hf_framework *const two[] = {&hf_framework_pytorch,
 							 &hf_framework_tensorflow, NULL};
 
-	return make_bench(state, two, false, false);
+	return make_bench(state, (struct hf_operator_options){.frameworks = two});
 }
 
 int setup_with_mpi(void **state)
 {
 	static const struct hf_framework *const frameworks[] = {&hf_framework_mpi, NULL};
 
-	return make_bench(state, frameworks, false, false);
+	return make_bench(state, (struct hf_operator_options){.frameworks = frameworks});
+}
+
+int setup_with_gangs(void **state, const char *scheduler)
+{
+	return make_bench(state,
+			  (struct hf_operator_options){.settings = {.gang_scheduler = scheduler}});
 }
 
 int teardown(void **state)

@@ -76,6 +76,8 @@ int setup_with_nodes(void **state);
 int setup_with_two_kinds(void **state);
 /* MPIJobs. */
 int setup_with_mpi(void **state);
+/* PyTorchJobs and a gang scheduler of this name. */
+int setup_with_gangs(void **state, const char *scheduler);
 int teardown(void **state);
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 

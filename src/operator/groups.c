@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/kinds_internal.h"
+
+#include "base/strbuf.h"
+
+/*
+ * A gang scheduler brings the CRD of its pod groups.  A cluster may lack it, or get it later than the
+ * operator: upstream's exits then, and again whenever it is started.  Here it is not ready and says
+ * why; jobs wait as they are, and begin or go on once it is there.
+ */
+
+#define TEXT_MAX 1024
+#define GROUPS (HF_EXTRA_BIT(HF_EXTRA_POD_GROUP) | HF_EXTRA_BIT(HF_EXTRA_VOLCANO_GROUP))
+
+const struct hf_kind *hf_groups_kind(const struct hf_operator *op)
+{
+	unsigned kinds = hf_extra_kinds(op->options.frameworks[0], &op->options.settings) & GROUPS;
+
+	if (kinds == 0)
+		return NULL;
+	return &op->extras[kinds == HF_EXTRA_BIT(HF_EXTRA_POD_GROUP) ? HF_EXTRA_POD_GROUP
+								     : HF_EXTRA_VOLCANO_GROUP];
+}
+
+void hf_groups_start(struct hf_operator *op)
+{
+	const struct hf_kind *groups = hf_groups_kind(op);
+
+	if (groups != NULL)
+		hf_extras_start_kind(op, groups->extra);
+}
+
+void hf_groups_problem(struct hf_kind *groups, int code, const char *message)
+{
+	struct hf_operator *op = groups->op;
+	const struct hf_resource *resource = groups->resource;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+
+	if (code != HF_E_NOT_FOUND) {
+		hf_operator_problem(op, resource->plural, code, message);
+		return;
+	}
+	if (groups->missing)
+		return;
+	groups->missing = true;
+	hf_strbuf_addf(
+		&text,
+		"the cluster does not know this kind; jobs wait, and it is looked for again, "
+		"until the CRD %s.%s of the gang scheduler \"%s\" is there",
+		resource->plural, resource->group, op->options.settings.gang_scheduler);
+	hf_operator_problem(op, resource->plural, code, text.data);
+	/* Those that wait already are told. */
+	for (size_t i = 0; i < op->n_kinds; i++)
+		if (op->kinds[i].running)
+			hf_operator_enqueue_kind(&op->kinds[i]);
+}
+
+void hf_groups_tell(struct hf_kind *kind, struct hf_doc *job)
+{
+	const struct hf_kind *groups = hf_groups_kind(kind->op);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
+
+	if (groups == NULL || !groups->missing)
+		return;
+	hf_strbuf_addf(
+		&text,
+		"The job waits: the cluster lacks the CRD %s.%s of the gang scheduler \"%s\"",
+		groups->resource->plural, groups->resource->group,
+		kind->op->options.settings.gang_scheduler);
+	hf_report_waiting(kind, job, "MissingCRD", text.data);
+}
