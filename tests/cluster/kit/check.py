@@ -267,7 +267,8 @@ def one(world, check, results, again):
 def snapshot(world, path):
     """What a person looks at after a failure: jobs, pods and events as they were."""
     found = {}
-    for resource in ("pytorchjobs", "pods", "events", "leases"):
+    kinds = [r for r, group in client.GROUPS.items() if group == "kubeflow.org/v1"]
+    for resource in (*kinds, "pods", "events", "leases"):
         try:
             found[resource] = world.api.list(resource)[:200]
         except Exception as e:

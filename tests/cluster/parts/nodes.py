@@ -78,7 +78,7 @@ def cordon(w, nodes, yes):
 
 
 def job_on_frail(w, workers=3, recovery=None, nodes=("frail-0",), grace_s=2, name="job", ns=None,
-                 **more):
+                 run=None, **more):
     """A job whose workers would rather be on these nodes, and whose master is not.
 
     Other frail nodes are cordoned: what falls silent with these does not count as a storm then.
@@ -87,7 +87,7 @@ def job_on_frail(w, workers=3, recovery=None, nodes=("frail-0",), grace_s=2, nam
     cordon(w, nodes, False)
     ns = ns or w.namespace()
     job = pytorchjob(name, ns, workers, run_policy={"recovery": LOST if recovery is None
-                                                    else recovery, **more.pop("policy", {})},
+                                                    else recovery, **(run or {})},
                      terminationGracePeriodSeconds=grace_s, **more)
     for role, want_in in (("Master", False), ("Worker", True)):
         spec = job["spec"]["pytorchReplicaSpecs"][role]["template"]["spec"]
@@ -460,3 +460,24 @@ def check_many(w):
         for ns in spaces:
             charged(w, ns, 1)
     return ", ".join(f"{t:.1f} s" for t in took)
+
+
+def check_gang(w):
+    """A gang's node dies and its peers exit with 1 before anybody knows: once, infrastructure, no verdict"""
+    w.operator()
+    ns = job_on_frail(w, nodes=["frail-2"], policy="ExitCode", run={"backoffLimit": 0},
+                      recovery={**LOST, "restartScope": "Job"})
+    old = uids(w.pods(ns))
+    with Silence(w) as silence:
+        # As a rank does whose peer does not answer; its node lives.
+        w.end_pod(next(p for p in w.pods(ns) if "-master-" in p["metadata"]["name"]), 1)
+        w.until("the end is seen", lambda: (w.job(ns, "job")["status"]["recovery"].get(
+            "verdict") or {}).get("reason") == "ExitCode", 20)
+        took = until_replaced(w, ns, old, silence, 120)
+        charged(w, ns, 1)
+        recovery = w.job(ns, "job")["status"]["recovery"]
+        equal("what is recorded", {k: recovery["last"].get(k) for k in ("cause", "reason", "scope", "node")},
+              {"cause": "infrastructure", "reason": "NodeLost", "scope": "Job", "node": "frail-2"})
+        equal("generation", recovery["generation"], 2)
+        equal("Failed", condition(w.job(ns, "job"), "Failed"), None)
+    return f"all {len(old)} run after {took:.1f} s"
