@@ -10,16 +10,45 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Exit code 0: all seeds hold; 1: one failed (its number and story are printed); 2: usage. */
+static void help(FILE *to)
+{
+	fprintf(to,
+		"usage: sim [option…]                    many seeds, each a world of its own\n"
+		"       sim --seed N [option…]           one of them\n"
+		"       sim --crash-points [option…]     scenarios in which the operator dies once\n"
+		"\n"
+		"many seeds\n"
+		"  --seeds N       so many (100; with --seconds alone, as many as there is time for)\n"
+		"  --start S       from this one on (1)\n"
+		"  --corpus FILE   and first those of this file, whatever the time\n"
+		"  --seconds S     begin none after so long; what was not run is said\n"
+		"  --jobs J        in so many processes (1)\n"
+		"  --twice         each is run again, and must do the same\n"
+		"  --go-on         after a failure too: a line for each; exit code 1 at the end\n"
+		"  --brief         a failure is named, neither made small nor told\n"
+		"one seed\n"
+		"  --only LIST     these of its troubles happen, as \"reply-lost:3,node-off:0\" or "
+		"\"none\"\n"
+		"  --verbose       aloud\n"
+		"crash points\n"
+		"  --scenario NAME this one alone\n"
+		"  --each N        of its points every Nth (1)\n"
+		"  --verbose       aloud, as long as nobody dies\n"
+		"seeds, one or many\n"
+		"  --coverage      the table of troubles and what the jobs were doing\n"
+		"  --unchecked I   the invariants whose names begin so may break\n"
+		"all\n"
+		"  --narrow        under CRDs that drop what is ours\n"
+		"  --help          this\n"
+		"\n"
+		"exit code: 0 all held, 1 one failed or none was run, 2 wrong use\n");
+}
+
+#define SAID 3
 
 static int usage(void)
 {
-	fprintf(stderr,
-		"usage: sim [--seeds N] [--start S] [--jobs J] [--seconds S] [--corpus FILE]\n"
-		"           [--narrow] [--coverage] [--twice] [--go-on] [--brief]\n"
-		"       sim --crash-points [--scenario NAME] [--each N] [--verbose]\n"
-		"           [--unchecked INVARIANT]\n"
-		"       sim --seed N [--only TROUBLES] [--narrow] [--verbose]\n");
+	help(stderr);
 	return 2;
 }
 
@@ -45,11 +74,21 @@ static int read_numbers(int c, struct sim_args *args)
 	return 0;
 }
 
-/* One option; 0 or 2. */
+static int read_only(struct sim_args *args)
+{
+	if (sim_ids_parse(optarg, &args->only) == 0)
+		return 0;
+	fprintf(stderr, "'%s' does not name troubles; their kinds are:\n", optarg);
+	for (unsigned kind = 0; kind < SIM_TROUBLES; kind++)
+		fprintf(stderr, "  %s\n", sim_troubles[kind].name);
+	return SAID;
+}
+
+/* One option; 0, 2, or what is wrong was SAID. */
 static int read_arg(int c, struct sim_args *args)
 {
 	switch (c) {
-	case 'o': args->has_only = true; return sim_ids_parse(optarg, &args->only) == 0 ? 0 : 2;
+	case 'o': args->has_only = true; return read_only(args);
 	case 'c': args->corpus = optarg; return 0;
 	case 'u': args->unchecked = optarg; return 0;
 	case 'w': args->narrow = true; return 0;
@@ -60,6 +99,7 @@ static int read_arg(int c, struct sim_args *args)
 	case 'p': args->crash_points = true; return 0;
 	case 'e': args->scenario = optarg; return 0;
 	case '2': args->twice = true; return 0;
+	case 'h': args->help = true; return 0;
 	case '?': return 2;
 	default: return read_numbers(c, args);
 	}
@@ -85,9 +125,10 @@ int main(int argc, char **argv)
 		{"scenario", required_argument, NULL, 'e'},
 		{"brief", no_argument, NULL, 'b'},
 		{"each", required_argument, NULL, 'a'},
+		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	struct sim_args args = {.start = 1, .seeds = 100, .jobs = 1, .each = 1};
+	struct sim_args args = {.start = 1, .seeds = -1, .jobs = 1, .each = 1};
 	int rc = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -98,8 +139,12 @@ int main(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 256 << 20);
 	for (int c; rc == 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
 		rc = read_arg(c, &args);
-	if (rc != 0 || optind != argc ||
-	    ((args.has_only || args.verbose) && !args.one && !args.crash_points))
+	if (rc == SAID)
+		rc = 2;
+	else if (rc == 0 && args.help)
+		help(stdout);
+	else if (rc != 0 || optind != argc ||
+		 ((args.has_only || args.verbose) && !args.one && !args.crash_points))
 		rc = usage();
 	else if (args.crash_points)
 		rc = sim_crash_points(args.scenario, args.each, args.narrow, args.verbose);

@@ -17,8 +17,10 @@
 /* What a worker shares with who waits for it. */
 struct worker {
 	pid_t pid;
-	bool done, failed; /* not done: it died of the seed */
-	uint64_t seed;
+	bool done;                   /* else it died, of the seed */
+	uint64_t seed;               /* at hand */
+	unsigned long long failures; /* seeds; of the first: */
+	uint64_t bad;
 	char failure[1024];
 	double cpu; /* seconds */
 	struct sim_summary summary;
@@ -28,6 +30,7 @@ struct swarm {
 	const struct sim_args *args;
 	uint64_t *corpus;
 	size_t n_corpus;
+	int64_t seeds; /* beside the corpus */
 	time_t begin;
 	bool *stop; /* shared: somebody failed */
 };
@@ -86,6 +89,16 @@ static void tell_failure(const struct sim_options *base)
 
 /* --- a worker -------------------------------------------------------------------------------- */
 
+static void note_failure(struct worker *worker, const struct sim_args *args, const char *failure)
+{
+	if (args->go_on)
+		printf("seed %llu: %s\n", (unsigned long long)worker->seed, failure);
+	if (worker->failures++ > 0)
+		return;
+	worker->bad = worker->seed;
+	snprintf(worker->failure, sizeof(worker->failure), "%s", failure);
+}
+
 static bool run_seed(struct worker *worker, const struct sim_args *args, uint64_t seed, bool *stop)
 {
 	const struct sim_options options = {
@@ -104,11 +117,8 @@ static bool run_seed(struct worker *worker, const struct sim_args *args, uint64_
 		}
 		sim_ids_release(&again.happened);
 	}
-	if (outcome.failed && args->go_on)
-		printf("seed %llu: %s\n", (unsigned long long)seed, outcome.failure);
 	if (outcome.failed)
-		snprintf(worker->failure, sizeof(worker->failure), "%s", outcome.failure);
-	worker->failed = outcome.failed || worker->failed;
+		note_failure(worker, args, outcome.failure);
 	sim_ids_release(&outcome.happened);
 	if (outcome.failed && !args->go_on)
 		*stop = true;
@@ -122,10 +132,10 @@ static void work(const struct swarm *swarm, struct worker *worker, int number)
 
 	for (size_t i = (size_t)number; good && i < swarm->n_corpus; i += (size_t)args->jobs)
 		good = run_seed(worker, args, swarm->corpus[i], swarm->stop);
-	for (int64_t i = number; good && i < args->seeds && !*swarm->stop; i += args->jobs) {
+	for (int64_t i = number; good && i < swarm->seeds && !*swarm->stop; i += args->jobs) {
 		if (args->seconds > 0 && time(NULL) - swarm->begin >= args->seconds)
 			break;
-		good = run_seed(worker, args, (uint64_t)(args->start + i), swarm->stop);
+		good = run_seed(worker, args, (uint64_t)args->start + (uint64_t)i, swarm->stop);
 	}
 	worker->cpu = cpu_seconds();
 	worker->done = true;
@@ -180,37 +190,64 @@ static void print_summary(const struct sim_summary *sum, double cpu)
 		printf("%.0f seeds a second of one core\n", (double)sum->seeds / cpu);
 }
 
+static void wait_for(const struct swarm *swarm, struct worker *worker)
+{
+	char failure[64];
+	int status = 0;
+
+	while (waitpid(worker->pid, &status, 0) != worker->pid)
+		;
+	if (worker->done)
+		return;
+	*swarm->stop = true;
+	snprintf(failure, sizeof(failure), "died: of signal %d",
+		 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	note_failure(worker, swarm->args, failure);
+}
+
+/* What was asked for and was not run is said, whatever came of the rest. */
+static void print_left_out(const struct swarm *swarm, unsigned long long seeds)
+{
+	unsigned long long asked = swarm->n_corpus + (unsigned long long)swarm->args->seeds;
+
+	if (swarm->args->seeds >= 0 && seeds < asked)
+		printf("%llu of the %llu seeds were NOT run: %s\n", asked - seeds, asked,
+		       *swarm->stop ? "one failed before" : "the time was up (--seconds)");
+}
+
 static int wait_for_all(const struct swarm *swarm, struct worker *workers, size_t n)
 {
 	const struct sim_args *args = swarm->args;
 	struct sim_summary sum = {0};
 	double cpu = 0;
 	const struct worker *bad = NULL;
+	unsigned long long failures = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		struct worker *worker = &workers[i];
-		int status = 0;
 
-		while (waitpid(worker->pid, &status, 0) != worker->pid)
-			;
-		if (!worker->done) {
-			*swarm->stop = true;
-			snprintf(worker->failure, sizeof(worker->failure), "died: of signal %d",
-				 WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-		}
-		if (bad == NULL && (!worker->done || worker->failed))
+		wait_for(swarm, worker);
+		if (bad == NULL && worker->failures > 0)
 			bad = worker;
 		add(&sum, &worker->summary);
 		cpu += worker->cpu;
+		failures += worker->failures;
 	}
 	if (args->coverage)
 		sim_coverage_print(&sum.coverage);
 	print_summary(&sum, cpu);
+	print_left_out(swarm, sum.seeds);
+	if (bad == NULL && sum.seeds == 0)
+		printf("no seed was run, so nothing is known\n");
 	if (bad == NULL)
-		return 0;
-	printf("seed %llu: %s\n", (unsigned long long)bad->seed, bad->failure);
+		return sum.seeds == 0;
+	if (args->go_on)
+		printf("%llu seeds failed; their lines stand above\n", failures);
+	else
+		printf("seed %llu: %s\n", (unsigned long long)bad->bad, bad->failure);
 	if (!args->brief && !args->go_on)
-		tell_failure(&(struct sim_options){.seed = bad->seed, .narrow = args->narrow});
+		tell_failure(&(struct sim_options){
+			.seed = bad->bad, .narrow = args->narrow, .unchecked = args->unchecked});
 	return 1;
 }
 
@@ -220,7 +257,11 @@ int sim_swarm(const struct sim_args *args)
 	size_t bytes = n * sizeof(struct worker) + sizeof(bool);
 	struct worker *workers =
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct swarm swarm = {.args = args, .begin = time(NULL)};
+	struct swarm swarm = {.args = args,
+			      .begin = time(NULL),
+			      .seeds = args->seeds >= 0    ? args->seeds
+				       : args->seconds > 0 ? INT64_MAX
+							   : SIM_SEEDS};
 	int rc = 0;
 
 	hf_assert(workers != MAP_FAILED);

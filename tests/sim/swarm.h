@@ -7,10 +7,13 @@
 
 /* Many seeds, in several processes; and what is done with one that fails. */
 #define SIM_JOBS_AT_ONCE_MAX 256
+#define SIM_SEEDS 100 /* where neither a number nor a time is given */
 
 struct sim_args {
-	int64_t start, seeds, seconds; /* seconds 0: no limit */
-	int jobs;                      /* processes */
+	int64_t start;
+	int64_t seeds;   /* -1: not said */
+	int64_t seconds; /* 0: no limit */
+	int jobs;        /* processes */
 	const char *corpus;
 	const char *unchecked; /* what may be broken, by the beginning of its name */
 	bool narrow, verbose, coverage;
@@ -18,6 +21,7 @@ struct sim_args {
 	bool brief; /* no story of a failure */
 	bool go_on; /* after a failure, of which a line is told */
 	bool one;   /* the seed `start` alone */
+	bool help;
 	bool crash_points;
 	const char *scenario; /* of these, the one */
 	unsigned each;        /* of these, every so manieth point */

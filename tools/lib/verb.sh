@@ -6,7 +6,7 @@
 # line "# dev: NAME …", and the lines "#   …" right below.
 
 verb_usage() {
-	sed -n '/^# dev: /,/^#   \|[^#]/{s/^# dev: /usage: .\/dev /p;s/^#   /  /p}' \
+	sed -n '/^# dev: /,/^[^#]/{s/^# dev: /usage: .\/dev /p;s/^#   /  /p}' \
 		"tools/dev.d/${0##*/}"
 }
 
