@@ -24,6 +24,14 @@ enum rw_death {
 	RW_AFTER,  /* it is done, and the reply is never seen */
 };
 
+struct rw_met {
+	unsigned quarantines, releases; /* taints of ours that came and went */
+	unsigned opened, closed;        /* the breaker, by itself and by a person */
+	unsigned stale;                 /* of those, while evidence from before it still stood */
+	unsigned deaths;                /* of the operator, at a write */
+	unsigned refusals, lost;        /* of its requests and replies */
+};
+
 struct rw {
 	struct hf_loop *loop;
 	struct hf_local *local;
@@ -52,6 +60,9 @@ struct rw {
 	int rate;       /* of quarantines within the hour */
 	int taints_put; /* ever */
 	hf_time put_at[4096];
+	hf_time closed_at; /* a person closed the breaker, which was open; 0: never */
+	/* What was met, so that "nothing broke" means something. */
+	struct rw_met met;
 	char broken[512];
 };
 
@@ -69,6 +80,11 @@ void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind);
 /* JSON with ' for ". */
 void rw_policy(struct rw *w, const char *spec);
 void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text);
+void rw_patch_status(struct rw *w, const struct hf_resource *resource, const char *name,
+		     const char *text);
+/* A person closes the breaker, if it is open, by the next epoch. */
+void rw_close_breaker(struct rw *w, int epoch);
+void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name);
 void rw_say(struct rw *w, int node, int ill);
 void rw_say_again(struct rw *w); /* every agent, as a heartbeat */
 void rw_start(struct rw *w);

@@ -76,6 +76,40 @@ void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name
 	patch(w, resource, NULL, name, NULL, text);
 }
 
+void rw_patch_status(struct rw *w, const struct hf_resource *resource, const char *name,
+		     const char *text)
+{
+	patch(w, resource, NULL, name, "status", text);
+}
+
+void rw_close_breaker(struct rw *w, int epoch)
+{
+	char text[64];
+
+	if (hf_streq(rw_status(w, "breaker", "state"), "Open")) {
+		w->closed_at = hf_loop_wall(w->loop);
+		w->met.closed++;
+		for (int i = 0; i < w->nodes; i++)
+			if (rw_ills[w->ill[i]].cls != NULL && w->ill[i] != RW_SUSPECT &&
+			    w->ill[i] != RW_UNKNOWN) {
+				w->met.stale++;
+				break;
+			}
+	}
+	snprintf(text, sizeof(text), "{'spec':{'breaker':{'epoch':%d}}}", epoch);
+	rw_patch(w, &hf_healthpolicies, "p", text);
+}
+
+void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name)
+{
+	const struct hf_request request = {.verb = HF_VERB_DELETE,
+					   .resource = resource,
+					   .name = name,
+					   .grace_seconds = HF_GRACE_DEFAULT};
+
+	assert_int_equal(apply(w, &request), 0);
+}
+
 const struct hf_json *rw_get(struct rw *w, const struct hf_resource *resource, const char *ns,
 			     const char *name)
 {
@@ -252,9 +286,18 @@ static void check_put(struct rw *w, const struct hf_json *node)
 	if (w->ill[index] == RW_UNKNOWN || w->ill[index] == RW_WELL ||
 	    w->ill[index] == RW_SUSPECT || w->silent[index])
 		break_it(w, "it is quarantined without a confirmed fault", node);
+	if (w->ill_since[index] < w->closed_at)
+		break_it(w, "it is quarantined upon evidence from before the breaker was closed",
+			 node);
 	if (hf_json_path_str(node, "metadata", "annotations", "holdfast.dev/quarantine", NULL) ==
 	    NULL)
 		break_it(w, "the taint came without the mark", node);
+	w->met.quarantines++;
+}
+
+static bool is_open(const struct hf_json *policy)
+{
+	return hf_streq(hf_json_path_str(policy, "status", "breaker", "state", NULL), "Open");
 }
 
 static void on_change(void *arg, const struct hf_local_change *change)
@@ -265,12 +308,15 @@ static void on_change(void *arg, const struct hf_local_change *change)
 	bool was = has_taint(before, "holdfast.dev/device");
 	bool is = has_taint(after, "holdfast.dev/device");
 
+	if (change->resource == &hf_healthpolicies)
+		w->met.opened += is_open(after) && !is_open(before);
 	if (change->resource != &hf_nodes || change->before == NULL || change->after == NULL)
 		return;
 	if (!has_taint(after, "nvidia.com/gpu"))
 		break_it(w, "a foreign taint is gone", after);
 	if (!was && is)
 		check_put(w, after);
+	w->met.releases += was && !is;
 	if (was && !is && w->ill[index_of(after)] != RW_WELL &&
 	    hf_json_path(after, "metadata", "annotations", "holdfast.dev/quarantine", NULL) == NULL)
 		break_it(w, "it is released though it is not well", after);
@@ -286,7 +332,10 @@ static void on_reset(void *arg)
 
 static void die(void *arg)
 {
-	rw_stop(arg);
+	struct rw *w = arg;
+
+	w->met.deaths++;
+	rw_stop(w);
 }
 
 static bool is_of_interest(const struct hf_request *request)
@@ -306,10 +355,13 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 		return;
 	}
 	if (w->refuse_permille > 0 && hf_rng_below(&w->rng, 1000) < w->refuse_permille) {
-		if (hf_rng_below(&w->rng, 2))
+		bool refused = hf_rng_below(&w->rng, 2) != 0;
+
+		if (refused)
 			ret_fault->refuse = HF_E_UNAVAILABLE;
 		else
 			ret_fault->lose_reply = true;
+		*(refused ? &w->met.refusals : &w->met.lost) += 1;
 	}
 	if (!is_of_interest(request))
 		return;
