@@ -4,14 +4,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/strbuf.h"
 #include "ctl/backoff.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
 
-/* A record's text, to see whether it changed; what is longer is no Lease of anybody's. */
-#define RECORD_BYTES_MAX 4096
 #define TRANSITIONS_MAX INT32_MAX
 /* After a conflict, until the Lease is read: long enough that two who quarrel do not spin. */
 #define CONFLICT_DELAY (100 * HF_MS)
@@ -32,7 +29,8 @@ struct hf_lease {
 	hf_time valid_until; /* monotonic, while held */
 
 	/* Somebody's record and since when we see it as it is. */
-	char *holder, *record;
+	char *holder;
+	struct hf_doc *record;
 	hf_time record_since;
 
 	bool releasing;
@@ -86,17 +84,21 @@ static void on_expiry(void *arg)
 
 /* --- the record ---------------------------------------------------------------------------- */
 
+/* Metadata apart, which others may write. */
+static bool is_seen_as(struct hf_doc *record, struct hf_doc *doc, const struct hf_json *spec)
+{
+	return record != NULL && hf_streq(hf_doc_uid(record), hf_doc_uid(doc)) &&
+	       hf_json_equal(hf_json_get(hf_doc_json(record), "spec"), spec);
+}
+
 /* Take in what was read or written: from now on it is seen as it is, if that is new. */
 static void observe(struct hf_lease *lease, struct hf_doc *doc)
 {
 	const struct hf_json *spec = hf_json_get(hf_doc_json(doc), "spec");
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(RECORD_BYTES_MAX);
 
-	hf_strbuf_addf(&text, "%s ", hf_doc_uid(doc));
-	hf_json_write(spec, HF_JSON_SORTED, &text);
-	if (!hf_streq(text.data, lease->record)) {
-		free(lease->record);
-		lease->record = hf_strbuf_detach(&text);
+	if (!is_seen_as(lease->record, doc, spec)) {
+		hf_doc_unref(lease->record);
+		lease->record = hf_doc_ref(doc);
 		lease->record_since = now(lease);
 	}
 	free(lease->holder);
@@ -437,7 +439,7 @@ struct hf_lease *hf_lease_destroy(struct hf_lease *lease)
 	free(lease->name);
 	free(lease->identity);
 	free(lease->holder);
-	free(lease->record);
+	hf_doc_unref(lease->record);
 	free(lease);
 	return NULL;
 }

@@ -107,7 +107,8 @@ static int check_identity(struct hf_op *op, const struct hf_entry *entry,
 static struct hf_json *merged_meta(struct hf_op *op, const struct hf_json *wish,
 				   const struct hf_json *stored)
 {
-	if (is_status(op) && op->kind->info->custom)
+	/* A patch that leaves metadata alone shares it, and stored is what was put back before. */
+	if (wish == stored || (is_status(op) && op->kind->info->custom))
 		return hf_json_shallow(stored);
 
 	struct hf_json *meta = hf_json_members(wish);
