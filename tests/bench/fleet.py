@@ -18,6 +18,7 @@ from kit.operator import Operator
 RANKS = 4
 NODES = 20
 REPLACED = 50
+JOBS_PER_NAMESPACE = 1500  # as in fleet_bench.c, which says why
 PEER_FLAGS = ["-kube-api-qps", "1000", "-kube-api-burst", "2000", "-controller-threads", "8"]
 
 
@@ -99,7 +100,7 @@ class Run:
 
     def all_told(self, wanted):
         """Whether each job's status says that so many of its ranks run."""
-        for job in self.cluster.client().list("pytorchjobs", "default"):
+        for job in self.cluster.client().list("pytorchjobs"):
             ranks = job.get("status", {}).get("replicaStatuses", {})
             if sum(r.get("active", 0) for r in ranks.values()) != wanted:
                 return False
@@ -119,6 +120,8 @@ class Run:
         """Figures of so many jobs, all at once."""
         self.process.rest()
         follower = self.follow()
+        for i in range(1, (jobs - 1) // JOBS_PER_NAMESPACE + 1):
+            self.cluster.kubectl("create", "namespace", f"default-{i}")
         idle, cpu, before = self.process.rss_mib(), self.process.cpu_s(), follower.look()
         f = self.load("jobs", jobs, 3600)
         self.settle(follower)
