@@ -167,7 +167,8 @@ static void apply(struct local_call *call)
 	if (call->fault.refuse)
 		set_failure(call, call->fault.refuse,
 			    hf_str_or(call->fault.message, "refused by the test"));
-	else if (call->fault.stale && hf_streq(call->request->resource_version, "0"))
+	else if (call->fault.stale &&
+		 (call->fault.unaware || hf_streq(call->request->resource_version, "0")))
 		hf_engine_read_past(engine, call->request, call->fault.stale, &call->result);
 	else
 		hf_engine_apply(engine, call->request, &call->result);

@@ -303,6 +303,12 @@ static void reads_of_the_past_are_from_the_past(void **state)
 	hf_store_request(store, &list_it, outcome_take, &o);
 	wait_for(&p.w, &o.calls, 1);
 	assert_int_equal(o.n_items, 1);
+	/* But of a server that does not know how far behind it is. */
+	s.fault = (struct hf_fault){.stale = 1000, .unaware = true};
+	outcome_release(&o);
+	hf_store_request(store, &list_it, outcome_take, &o);
+	wait_for(&p.w, &o.calls, 1);
+	assert_int_equal(o.n_items, 0);
 	hf_store_destroy(store);
 	plane_close(&p);
 }

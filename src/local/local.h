@@ -84,6 +84,8 @@ struct hf_fault {
 	bool lose_reply;      /* performed, but the reply is HF_E_TIMEOUT when that is due */
 	uint64_t stale;       /* LIST and GET with resourceVersion "0": answer as it was this
 				 many events of the kind ago, as far as history reaches */
+	bool unaware;         /* with stale: whatever version was asked for, as a server does
+				 that is behind and does not know */
 };
 struct hf_event_fault {
 	hf_time delay;  /* span; events behind it wait too: order is kept */

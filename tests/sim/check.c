@@ -38,6 +38,7 @@ static void job_truth_free(void *value)
 	free(job->terminal);
 	free(job->completion_time);
 	free(job->patch_version);
+	free(job->stands_for);
 	free(job);
 }
 
@@ -91,8 +92,8 @@ static int64_t rank_is_there(struct sim *sim, const struct sim_job_truth *job, i
 	return 0;
 }
 
-/* Pods that have not ended, on nodes that cannot speak for them, or could not, or with a device that
- * is broken: they are charged before they are deleted. */
+/* Pods that have not ended, on nodes that cannot speak for them, or could not, with a device that is
+ * broken, or of a job that stood still: they are charged before they are deleted. */
 static int64_t pods_away(struct sim *sim, const struct sim_job_truth *job)
 {
 	int64_t n = 0;
@@ -102,7 +103,8 @@ static int64_t pods_away(struct sim *sim, const struct sim_job_truth *job)
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &uid, &value);) {
 		const struct sim_pod_truth *pod = value;
 
-		n += !pod->ended && (pod->away || pod->sick) && hf_streq(pod->job_uid, job->uid);
+		n += !pod->ended && (pod->away || pod->sick || pod->stalled) &&
+		     hf_streq(pod->job_uid, job->uid);
 	}
 	return n;
 }
@@ -111,6 +113,8 @@ static int64_t pods_away(struct sim *sim, const struct sim_job_truth *job)
 static void check_ends_count_once(struct sim *sim, const struct sim_job_truth *job,
 				  const struct hf_json *status)
 {
+	if (sim_lists_lie(sim))
+		return;
 	for (int role = 0; role < SIM_ROLES; role++) {
 		const char *attempts = sim_ledger_text(status, sim_role_names[role], "attempts");
 
@@ -231,7 +235,7 @@ static void check_terminal_stays(struct sim *sim, struct sim_job_truth *job,
 static void check_no_create_after_end(struct sim *sim, const struct sim_job_truth *job,
 				      struct hf_doc *object)
 {
-	if (job != NULL && job->terminal != NULL)
+	if (job != NULL && job->terminal != NULL && !sim_lists_lie(sim))
 		sim_fail(sim, "8 no create after the end", "%s was made for %s, which has %s",
 			 hf_doc_name(object), job->name, job->terminal);
 }
@@ -521,11 +525,17 @@ void sim_check_process_starts(struct sim *sim, const char *pod_uid)
 		check_generations_apart(sim, job, pod, other);
 	}
 	pod->alive = true;
+	if (job != NULL)
+		sim_check_service(sim, job, pod);
+	sim_training_started(sim, pod);
 }
 
 void sim_check_process_ends(struct sim *sim, const char *pod_uid)
 {
-	sim_pod_truth(sim, pod_uid)->alive = false;
+	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+
+	pod->alive = false;
+	sim_training_ended(sim, pod);
 }
 
 static void job_created(struct sim *sim, struct hf_doc *doc)
@@ -586,6 +596,8 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	check_not_ours(sim, job);
 	check_foreign_survives(sim, job, status);
 	check_small(sim, job, status);
+	sim_check_no_progress(sim, job, old, status);
+	sim_check_policy(sim, job, after, old, status);
 	sim_check_deadline(sim, job, hf_doc_json(after), status);
 }
 
@@ -652,6 +664,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	check_replacement_has_cause(sim, job, pod, status);
 	sim_check_avoids(sim, pod, doc, status);
 	sim_check_not_made_again(sim, job, pod);
+	sim_check_delay(sim, job, pod, stored, status);
 }
 
 static bool is_refusal(const char *reason)
@@ -708,7 +721,7 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 	if (job != NULL) {
 		job->ended[pod->role][pod->index]++;
 		job->ends++;
-		job->ours += pod->known && !pod->away && !pod->sick;
+		job->ours += pod->known && !pod->away && !pod->sick && !pod->stalled;
 		sim_check_ended(sim, job, pod, after);
 	}
 }
@@ -752,9 +765,13 @@ void sim_check_restart_in_place(struct sim *sim, const char *pod_uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
 
+	struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+
 	pod->restarts++;
-	if (sim_job_truth(sim, pod->job_uid) != NULL)
-		sim_job_truth(sim, pod->job_uid)->ends++;
+	if (job != NULL) {
+		job->ends++;
+		job->in_place = true;
+	}
 }
 
 /* Equal runs have equal digests: who changed, when, and into which version. */

@@ -42,6 +42,7 @@ struct sim_pod_truth {
 	bool known;     /* the operator asked for its end: it knew what it was */
 	bool disrupted; /* its end was the cluster's doing */
 	bool sick;      /* its device was broken at some time */
+	bool stalled;   /* its job stood still at some time */
 	bool away;      /* its node was dead, cut off or shut down at some time */
 	bool refused;   /* by its kubelet */
 	bool oom;
@@ -75,6 +76,17 @@ struct sim_job_truth {
 	int64_t writes, deeds; /* requests of the operator; what people did */
 	hf_time touched_at;    /* the last time */
 	hf_time must_fail_by, must_fail_since; /* monotonic; 0: it need not */
+	/* training.c: a rank hangs, and all stand still; since 0: they do not */
+	hf_time stands_since, stands_until, stood_until;
+	int64_t stands_ends;         /* ends at that time */
+	enum sim_state stands_state; /* where the job stood then */
+	char *stands_for;            /* UID of the pod that hangs */
+	/* check_policy.c */
+	hf_time active;      /* of the times before this one: it was suspended in between */
+	int64_t incident;    /* the newest */
+	hf_time incident_at; /* when it was written down */
+	bool late;           /* an hour lay between two of them */
+	bool in_place;       /* a kubelet restarted a container */
 };
 
 struct sim_checks {
@@ -106,6 +118,10 @@ void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);
 void sim_check_forced(struct sim *sim, const struct hf_request *request);
 void sim_check_given_up(struct sim *sim, const char *pod_uid);
 void sim_check_gone(struct sim *sim, struct sim_pod_truth *pod);
+/* Lists may be answered from the past though the present was asked for.  What is not there yet looks
+ * as if it had gone, and what has ended as if it had not: a unit may be charged, and a pod made that is
+ * removed again; all else holds. */
+bool sim_lists_lie(const struct sim *sim);
 /* Nothing between the operator and the store that makes it see the past. */
 bool sim_sees_the_present(const struct sim *sim);
 void sim_check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struct hf_doc *object,
@@ -115,6 +131,22 @@ void sim_check_stray(struct sim *sim, const char *pod);
 void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod);
 void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod);
+/* check_policy.c */
+void sim_check_policy(struct sim *sim, struct sim_job_truth *job, struct hf_doc *doc,
+		      const struct hf_json *before, const struct hf_json *after);
+void sim_check_delay(struct sim *sim, const struct sim_job_truth *job,
+		     const struct sim_pod_truth *pod, struct hf_doc *doc,
+		     const struct hf_json *status);
+void sim_check_service(struct sim *sim, const struct sim_job_truth *job,
+		       const struct sim_pod_truth *pod);
+void sim_check_left(struct sim *sim, struct hf_doc *doc);
+void sim_check_cleaned(struct sim *sim, const struct sim_job_truth *job,
+		       const struct sim_pod_truth *pod);
+/* training.c */
+void sim_check_no_progress(struct sim *sim, const struct sim_job_truth *job,
+			   const struct hf_json *before, const struct hf_json *after);
+void sim_training_started(struct sim *sim, struct sim_pod_truth *pod);
+void sim_training_ended(struct sim *sim, const struct sim_pod_truth *pod);
 /* check_time.c */
 void sim_check_deadline(struct sim *sim, const struct sim_job_truth *job,
 			const struct hf_json *spec, const struct hf_json *status);

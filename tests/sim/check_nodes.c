@@ -19,6 +19,12 @@
 #define SIGN_OF_LIFE_SLACK (15 * HF_SECOND) /* a renewal, and its way to who reads it */
 #define EVIDENCE_MAX (5 * HF_MINUTE)        /* how old a cache may be, and a pause beside it */
 #define STORM_SEEN (10 * HF_SECOND)
+#define AGENT_FRESH (40 * HF_SECOND) /* of nodeLost.afterSeconds, 60 */
+
+bool sim_lists_lie(const struct sim *sim)
+{
+	return sim->mood.weight[SIM_LIST_PAST] > 0;
+}
 
 bool sim_sees_the_present(const struct sim *sim)
 {
@@ -28,7 +34,7 @@ bool sim_sees_the_present(const struct sim *sim)
 			       weight[SIM_WATCH_410] + weight[SIM_WATCH_5XX] +
 			       weight[SIM_REPLY_LATE] + weight[SIM_LIST_LATE] ==
 		       0 &&
-	       sim->mood.per_hour[SIM_BY_LIFE] == 0;
+	       sim->mood.per_hour[SIM_BY_LIFE] == 0 && !sim_lists_lie(sim);
 }
 
 static bool clocks_are_right(const struct sim *sim)
@@ -68,6 +74,23 @@ static void check_forced_has_evidence(struct sim *sim, const struct hf_request *
 	if (hf_loop_wall(sim->loop) < at + FORCE_AFTER - HF_SECOND)
 		sim_fail(sim, "15 evidence", "%s is forced, and has until %s", request->name,
 			 until);
+}
+
+/* 15, of the mode: under Never nobody is forced, under Proven none whose node may live. */
+static void check_forced_as_asked(struct sim *sim, const struct sim_pod_truth *pod,
+				  const struct sim_node *node)
+{
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	struct hf_doc *doc = job == NULL || job->gone ? NULL : sim_job_peek(sim, job->name);
+
+	if (doc == NULL || !hf_streq(hf_doc_uid(doc), job->uid))
+		return;
+	HF_AUTO_JSON policy = sim_run_policy(doc);
+	const char *mode = hf_json_path_str(policy, "recovery", "nodeLost", "forceDelete", NULL);
+
+	if (hf_streq(mode, "Never") || (hf_streq(mode, "Proven") && !was_proven(sim, node)))
+		sim_fail(sim, "15 evidence", "%s is forced, and forceDelete is %s", pod->name,
+			 mode);
 }
 
 /* 16: none is forced while the storm guard holds, unless its death is proven. */
@@ -112,7 +135,20 @@ void sim_check_forced(struct sim *sim, const struct hf_request *request)
 	truth->forced = true;
 	sim_tell(sim, "check: %s on %s is forced", request->name, node->name);
 	check_forced_has_evidence(sim, request, pod, node);
+	check_forced_as_asked(sim, truth, node);
 	check_no_force_in_storm(sim, request, node);
+}
+
+/* 17, of ranks: who trains, and whose agent says so, is not given up for its kubelet's silence. */
+static void check_training_is_a_sign_of_life(struct sim *sim, const struct sim_pod_truth *pod,
+					     const struct sim_node *node)
+{
+	if (sim->mood.trains && pod->forced && pod->alive && node != NULL &&
+	    !was_proven(sim, node) && sim_sees_the_present(sim) && sim->n_lives == 1 &&
+	    sim_agent_spoke(node, AGENT_FRESH))
+		sim_fail(sim, "17 sign of life",
+			 "%s trains on %s, whose agent says so, and is gone", pod->name,
+			 node->name);
 }
 
 /* 17 and 25: no process of a node that is well again is given up: its kubelet has said so in the
@@ -126,6 +162,7 @@ void sim_check_given_up(struct sim *sim, const char *pod_uid)
 	    sim_now(sim) - node->alive_since > SIGN_OF_LIFE_SLACK)
 		sim_fail(sim, "25 reachable is not forced",
 			 "%s runs on %s, which is well, and is gone", pod->name, node->name);
+	check_training_is_a_sign_of_life(sim, pod, node);
 }
 
 void sim_check_node_down(struct sim *sim, const char *node)
@@ -235,8 +272,7 @@ void sim_check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struct h
 	const struct hf_json *ledger = hf_json_get(status, "recovery");
 	const struct hf_json *history = hf_json_get(ledger, "history");
 
-	/* Who lists from the past may make a pod by an older ledger. */
-	if (!sim_sees_the_present(sim) || sim->mood.weight[SIM_LIST_PAST] > 0 || sim->n_lives > 1)
+	if (!sim_sees_the_present(sim) || sim->n_lives > 1)
 		return;
 	check_avoids(sim, pod, object, hf_json_get(ledger, "last"));
 	for (size_t i = 0; i < hf_json_len(history); i++)

@@ -47,7 +47,7 @@ void sim_check_deadline(struct sim *sim, const struct sim_job_truth *job,
 			 (long long)((ended - began) / HF_SECOND), (long long)seconds);
 }
 
-/* --- 22: an exit code that is no case for a retry ends the job, and nothing is made again ------- */
+/* --- 22: an end that is no case for a retry ends the job, and nothing is made again ------------- */
 
 static int64_t exit_code(const struct hf_json *pod)
 {
@@ -57,11 +57,16 @@ static int64_t exit_code(const struct hf_json *pod)
 		hf_json_path(hf_json_item(list, 0), "state", "terminated", "exitCode", NULL), -1);
 }
 
-static bool is_exit_code_policy(struct sim *sim, struct hf_doc *job, enum sim_role role)
+/* Under Never any code does, but where a job may go on with fewer; under ExitCode those below 128. */
+static bool policy_ends_job(struct sim *sim, struct hf_doc *job, enum sim_role role, int64_t code)
 {
-	return hf_streq(hf_json_path_str(sim_replicas_of(sim, job), sim_role_names[role],
-					 "restartPolicy", NULL),
-			"ExitCode");
+	const char *policy = hf_json_path_str(sim_replicas_of(sim, job), sim_role_names[role],
+					      "restartPolicy", NULL);
+	bool may_shrink = sim_kind_of(sim, hf_doc_name(job))->resource == &hf_tfjobs ||
+			  hf_json_path(hf_doc_json(job), "spec", "elasticPolicy", NULL) != NULL;
+
+	return (hf_streq(policy, "Never") && code >= 1 && !may_shrink) ||
+	       (hf_streq(policy, "ExitCode") && code >= 1 && code <= 127);
 }
 
 static hf_time settle_of(struct hf_doc *job)
@@ -87,9 +92,8 @@ static bool ends_its_job(struct sim *sim, const struct sim_job_truth *job,
 	if (!works_well(sim) || sim->mood.per_hour[SIM_BY_NODE] > 0 || job->touched ||
 	    job->not_ours || job->has_rules || !pod->failed || has_another_cause(pod))
 		return false;
-	return code >= 1 && code <= 127 && stored != NULL &&
-	       hf_streq(hf_doc_uid(stored), job->uid) &&
-	       is_exit_code_policy(sim, stored, pod->role);
+	return stored != NULL && hf_streq(hf_doc_uid(stored), job->uid) &&
+	       policy_ends_job(sim, stored, pod->role, code);
 }
 
 void sim_check_ended(struct sim *sim, struct sim_job_truth *job, const struct sim_pod_truth *pod,

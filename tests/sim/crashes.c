@@ -33,6 +33,7 @@
 #define POLICY(text) "{\"spec\":{\"runPolicy\":{" text "}}}"
 #define WORKERS(n) "{\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"replicas\":" n "}}}}"
 #define S HF_SECOND
+#define MUTE_SPAN (4 * HF_MINUTE)
 
 static const struct sim_script scripts[] = {
 	{"success", JOB("", TWO("OnFailure")), {{0}}, {{0}}, .result = "Succeeded 0/0"},
@@ -96,36 +97,32 @@ static const struct sim_script scripts[] = {
 	{"suspended",
 	 JOB("", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, POLICY("\"suspend\":true"), NULL, NULL},
-	  {90 * S, POLICY("\"suspend\":false"), NULL, NULL}},
+	 {{.at = 10 * S, .patch = POLICY("\"suspend\":true")},
+	  {.at = 90 * S, .patch = POLICY("\"suspend\":false")}},
 	 .result = "Succeeded 0/0"},
 	{"suspended-with-ttl",
 	 JOB("\"ttlSecondsAfterFinished\":5", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, POLICY("\"suspend\":true"), NULL, NULL},
-	  {90 * S, POLICY("\"suspend\":false"), NULL, NULL}},
+	 {{.at = 10 * S, .patch = POLICY("\"suspend\":true")},
+	  {.at = 90 * S, .patch = POLICY("\"suspend\":false")}},
 	 .result = "gone"},
 	{"scaled-down",
 	 JOB("", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, WORKERS("1"), NULL, NULL}},
+	 {{.at = 10 * S, .patch = WORKERS("1")}},
 	 .result = "Succeeded 0/0"},
 	{"scaled-up",
 	 JOB("", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, WORKERS("4"), NULL, NULL}},
+	 {{.at = 10 * S, .patch = WORKERS("4")}},
 	 .result = "Succeeded 0/0"},
-	{"deleted",
-	 JOB("", TWO("OnFailure")),
-	 {{0}},
-	 {{10 * S, NULL, NULL, NULL}},
-	 .result = "gone"},
+	{"deleted", JOB("", TWO("OnFailure")), {{0}}, {{.at = 10 * S}}, .result = "gone"},
 	{"restarted",
 	 JOB("", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S,
-	   "{\"metadata\":{\"annotations\":{\"holdfast.dev/restart\":\"2023-11-14T22:13:30Z\"}}}",
-	   NULL, NULL}},
+	 {{.at = 10 * S,
+	   .patch = "{\"metadata\":{\"annotations\":{\"holdfast.dev/restart\":"
+		    "\"2023-11-14T22:13:30Z\"}}}"}},
 	 .result = "Succeeded 0/0"},
 	{"deadline",
 	 JOB("\"activeDeadlineSeconds\":15,\"cleanPodPolicy\":\"All\"", TWO("OnFailure")),
@@ -145,7 +142,7 @@ static const struct sim_script scripts[] = {
 	{"node-off",
 	 JOB("", TWO("OnFailure")),
 	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED}},
-	 {{10 * S, NULL, "ant-worker-0", NULL}},
+	 {{.at = 10 * S, .off = "ant-worker-0"}},
 	 .result = "Succeeded 0/1"},
 	{"mpi", MPI_JOB("ExitCode"), {{0}}, {{0}}, .result = "Succeeded 0/0", .mpi = true},
 	{"mpi-worker-fails",
@@ -163,15 +160,29 @@ static const struct sim_script scripts[] = {
 	{"device-fails",
 	 JOB("", TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, NULL, NULL, "ant-worker-0"}},
+	 {{.at = 10 * S, .sick = "ant-worker-0"}},
 	 .result = "Succeeded 0/0/1",
 	 .devices = true},
 	{"device-fails-gang",
 	 JOB(GANG, TWO("OnFailure")),
 	 {{0}},
-	 {{10 * S, NULL, NULL, "ant-worker-1"}},
+	 {{.at = 10 * S, .sick = "ant-worker-1"}},
 	 .result = "Succeeded 0/0/1",
 	 .devices = true},
+	{"stands-still",
+	 JOB("\"recovery\":{\"progressDeadlineSeconds\":60}", TWO("OnFailure")),
+	 {{0}},
+	 {{.at = 10 * S, .hangs = "ant-worker-1"}},
+	 .result = "Succeeded 1/0",
+	 .devices = true,
+	 .trains = true},
+	{"kubelet-silent-rank-trains",
+	 JOB("", TWO("OnFailure")),
+	 {{"ant-worker-0", 0, 200 * S, 0, SIM_EXITED}, {"ant-master-0", 0, 200 * S, 0, SIM_EXITED}},
+	 {{.at = 10 * S, .mute = "ant-worker-0"}},
+	 .result = "Succeeded 0/0",
+	 .devices = true,
+	 .trains = true},
 };
 
 /* --- in the world ---------------------------------------------------------------------------- */
@@ -215,13 +226,20 @@ static struct sim_node *node_of(struct sim *sim, const char *pod)
 /* false: it is about the job. */
 static bool happens_to_node(struct sim *sim, const struct sim_script_deed *deed)
 {
-	const char *pod = hf_str_or(deed->off, deed->sick);
+	const char *pod =
+		hf_str_or(hf_str_or(deed->off, deed->sick), hf_str_or(deed->hangs, deed->mute));
 	struct sim_node *node = pod == NULL ? NULL : node_of(sim, pod);
+	struct hf_doc *doc =
+		pod == NULL ? NULL : hf_local_peek(sim->local, &hf_pods, "default", pod);
 
 	if (node != NULL && deed->off != NULL)
 		sim_node_off_for_ever(node);
-	else if (node != NULL)
+	else if (node != NULL && deed->sick != NULL)
 		sim_device_fails(node);
+	else if (node != NULL && deed->mute != NULL)
+		sim_node_mute(node, MUTE_SPAN);
+	else if (doc != NULL && deed->hangs != NULL)
+		sim_training_hangs(sim, hf_doc_uid(doc));
 	return pod != NULL;
 }
 
@@ -361,6 +379,13 @@ static bool run_script(const struct sim_script *script, unsigned each, bool narr
 	return true;
 }
 
+static void tell_names(const char *wrong)
+{
+	fprintf(stderr, "there is no scenario '%s'; there are:\n", wrong);
+	for (size_t i = 0; i < HF_ARRAY_LEN(scripts); i++)
+		fprintf(stderr, "  %s\n", scripts[i].name);
+}
+
 int sim_crash_points(const char *only, unsigned each, bool narrow, bool verbose)
 {
 	unsigned long long points = 0, scenarios = 0;
@@ -372,7 +397,13 @@ int sim_crash_points(const char *only, unsigned each, bool narrow, bool verbose)
 		good = run_script(&scripts[i], each, narrow, verbose, &points);
 		scenarios++;
 	}
+	if (scenarios == 0) {
+		tell_names(only);
+		return 2;
+	}
 	printf("%llu scenarios, %llu crash points: %s\n", scenarios, points,
-	       good ? "all end as they should" : "one does not");
-	return good && scenarios > 0 ? 0 : 1;
+	       !good         ? "one does not end as it should"
+	       : points == 0 ? "nothing is known"
+			     : "all end as they should");
+	return good && points > 0 ? 0 : 1;
 }

@@ -23,7 +23,10 @@ struct sim_script_deed {
 	hf_time at;
 	const char *patch; /* of the job; NULL: it is deleted, or: */
 	const char *off;   /* the machine of this pod loses power for ever, or: */
-	const char *sick;  /* the device of this pod's machine fails, and stays so for minutes */
+	const char
+		*sick; /* the device of this pod's machine fails, and stays so for minutes, or: */
+	const char *hangs; /* this one hangs, and its job stands still, or: */
+	const char *mute;  /* the kubelet of this pod's machine is silent for four minutes */
 };
 #define SIM_SCRIPT_RUN (40 * HF_SECOND)
 #define SIM_SCRIPT_PARTS_MAX 4
@@ -34,6 +37,7 @@ struct sim_script {
 	const char *result; /* what comes of it, wherever the operator dies */
 	bool mpi;           /* an MPIJob; else a PyTorchJob */
 	bool devices;       /* there are agents */
+	bool trains;        /* and ranks tell them of their steps */
 };
 
 enum sim_crash { SIM_CRASH_NEVER, SIM_CRASH_UNSENT, SIM_CRASH_UNANSWERED, SIM_CRASH_ANSWERED };
@@ -48,8 +52,8 @@ void sim_script_result(struct sim *sim, char result[256]);
 /* The operator is about to send this request. */
 void sim_script_request(struct sim_life *life, struct hf_fault *fault);
 
-/* Every scenario (or the one of that name), every point; 0 or 1.  each: 1 takes every point, n
- * every nth. */
+/* Every scenario (or the one of that name), every point; 0, 1, or 2: there is none of that name.
+ * each: 1 takes every point, n every nth. */
 int sim_crash_points(const char *only, unsigned each, bool narrow, bool verbose);
 
 #endif

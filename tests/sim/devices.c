@@ -15,6 +15,9 @@
  * A device of each machine, which all its pods hold.  When it fails, their processes hang or exit,
  * and the agent tells of it within some seconds, by the machine's clock: before or after the pods'
  * ends are seen, or while nobody can hear it.  A new pod there gets the same broken device.
+ *
+ * Where ranks tell of their steps the agent passes on whether they advance, when that changes, and
+ * again and again while the node's kubelet is silent: it needs power and the network, no kubelet.
  */
 #define TELL_MAX (4 * HF_SECOND)
 #define TELL_LATE_MAX HF_MINUTE /* later than anybody waits */
@@ -22,7 +25,10 @@
 #define MEND_MAX (20 * HF_MINUTE)
 #define AGAIN (5 * HF_SECOND) /* the agent cannot reach the API server */
 #define GONE_MAX 8            /* holders that are remembered */
-#define TEXT_MAX 8192
+#define TEXT_MAX ((size_t)256 << 10)
+#define RANKS_EVERY (10 * HF_SECOND)
+#define STALLED_AFTER (30 * HF_SECOND)
+#define MUTE_MAX (10 * HF_MINUTE)
 
 struct gone {
 	char name[64], uid[64];
@@ -36,8 +42,24 @@ struct sim_device {
 	hf_time first, last; /* of its fault, the machine's clock; NONE: there was none */
 	struct gone gone[GONE_MAX];
 	size_t n_gone;
+	struct hf_timer *look;     /* at the ranks */
+	uint64_t ranks_told;       /* a hash of what was */
+	hf_time mute_until;        /* the agent is dead */
+	hf_time ranks_spoken_of;   /* when some that live were last told of; NONE: never */
 	struct hf_strbuf *holders; /* while the agent writes */
+	struct hf_strbuf *ranks;
+	uint64_t ranks_hash;
 };
+
+static bool can_speak(const struct sim_device *device)
+{
+	const struct sim_node *node = device->node;
+
+	if (!node->sim->mood.trains)
+		return sim_node_alive(node) && node->exists;
+	return node->power && node->link && node->exists && !node->stays_dead &&
+	       sim_now(node->sim) >= device->mute_until;
+}
 
 static hf_time machine_time(const struct sim_node *node)
 {
@@ -91,16 +113,63 @@ static void note_holder(void *arg, const char *name, const char *uid, bool over)
 		add_holder(device->holders, name, uid, HF_TIME_NONE);
 }
 
+static void add_rank(struct sim_device *device, const char *name, const char *uid, bool stalled)
+{
+	struct sim *sim = device->node->sim;
+	char advanced[HF_TIME_TEXT_MAX], heard[HF_TIME_TEXT_MAX];
+
+	hf_time_format_micro(sim_training_advanced(sim, uid) - sim_now(sim) +
+				     machine_time(device->node),
+			     advanced);
+	hf_time_format_micro(machine_time(device->node), heard);
+	hf_strbuf_addf(
+		device->ranks,
+		"%s{\"namespace\":\"default\",\"pod\":\"%s\",\"uid\":\"%s\",\"state\":\"%s\","
+		"\"advancedTime\":\"%s\",\"heardTime\":\"%s\"}",
+		device->ranks->len > 0 ? "," : "", name, uid, stalled ? "Stalled" : "Advancing",
+		advanced, heard);
+}
+
+/* Whose process lives, reports. */
+static void note_rank(void *arg, const char *name, const char *uid, bool over)
+{
+	struct sim_device *device = arg;
+	struct sim *sim = device->node->sim;
+	const struct sim_pod_truth *pod = sim_pod_truth(sim, uid);
+	bool stalled;
+
+	if (over || !pod->alive || sim_job_truth(sim, pod->job_uid) == NULL)
+		return;
+	stalled = sim_now(sim) - sim_training_advanced(sim, uid) >= STALLED_AFTER;
+	device->ranks_hash += hf_hash_str(uid) * (stalled ? 3 : 5);
+	if (device->ranks != NULL)
+		add_rank(device, name, uid, stalled);
+}
+
+static uint64_t look_at_ranks(struct sim_device *device, struct hf_strbuf *ranks)
+{
+	device->ranks = ranks;
+	device->ranks_hash = 0;
+	if (device->node->sim->mood.trains)
+		sim_kubelet_each(device->node, note_rank, device);
+	device->ranks = NULL;
+	return device->ranks_hash;
+}
+
 static void write_health(struct sim_device *device)
 {
 	struct sim_node *node = device->node;
 	struct sim *sim = node->sim;
-	HF_AUTO_STRBUF holders = HF_STRBUF_INIT(TEXT_MAX);
-	char text[TEXT_MAX + 1024], now[HF_TIME_TEXT_MAX], first[HF_TIME_TEXT_MAX];
+	HF_AUTO_STRBUF holders = HF_STRBUF_INIT(TEXT_MAX), ranks = HF_STRBUF_INIT(TEXT_MAX);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(2 * TEXT_MAX + 1024);
+	char now[HF_TIME_TEXT_MAX], first[HF_TIME_TEXT_MAX];
 	char last[HF_TIME_TEXT_MAX], fault[512] = "";
 
 	device->holders = &holders;
 	sim_kubelet_each(node, note_holder, device);
+	device->ranks_told = look_at_ranks(device, &ranks);
+	if (ranks.len > 0)
+		device->ranks_spoken_of = sim_now(sim);
 	for (size_t i = 0; i < device->n_gone; i++)
 		add_holder(&holders, device->gone[i].name, device->gone[i].uid,
 			   device->gone[i].until);
@@ -113,12 +182,14 @@ static void write_health(struct sim_device *device)
 			 "\"firstTime\":\"%s\",\"lastTime\":\"%s\"}",
 			 device->sick ? "true" : "false", first, last);
 	}
-	snprintf(text, sizeof(text),
-		 "{\"status\":{\"observedTime\":\"%s\",\"devices\":[{\"id\":\"0000:1a:00.0\","
-		 "\"state\":\"%s\",\"faults\":[%s],\"holders\":[%s]}]}}",
-		 now, device->sick ? "Unhealthy" : "Healthy", fault,
-		 holders.data != NULL ? holders.data : "");
-	sim_patch(sim, &hf_devicehealths, NULL, node->name, "status", text);
+	hf_strbuf_addf(&text,
+		       "{\"status\":{\"observedTime\":\"%s\",\"devices\":[{\"id\":\"0000:1a:00.0\","
+		       "\"state\":\"%s\",\"faults\":[%s],\"holders\":[%s]}]",
+		       now, device->sick ? "Unhealthy" : "Healthy", fault, holders.data);
+	if (sim->mood.trains)
+		hf_strbuf_addf(&text, ",\"ranks\":[%s]", ranks.data);
+	hf_strbuf_addf(&text, "}}");
+	sim_patch(sim, &hf_devicehealths, NULL, node->name, "status", text.data);
 	sim_tell(sim, "agent: %s is %s", node->name, device->sick ? "sick" : "well");
 }
 
@@ -129,7 +200,7 @@ static void on_tell(void *arg)
 	char text[256];
 	HF_AUTO_DOC body = NULL;
 
-	if (!sim_node_alive(node) || !node->exists) {
+	if (!can_speak(device)) {
 		hf_timer_arm(device->tell, AGAIN);
 		return;
 	}
@@ -145,6 +216,32 @@ static void on_tell(void *arg)
 		sim_apply(node->sim, &request);
 	}
 	write_health(device);
+}
+
+static void on_look(void *arg)
+{
+	struct sim_device *device = arg;
+	uint64_t seen = look_at_ranks(device, NULL);
+
+	hf_timer_arm(device->look, RANKS_EVERY);
+	if (seen != device->ranks_told || (seen != 0 && !device->node->kubelet))
+		tell_soon(device, HF_SECOND);
+}
+
+void sim_agent_dies(struct sim_node *node)
+{
+	if (node->device == NULL)
+		return;
+	sim_tell(node->sim, "world: the agent of %s dies", node->name);
+	node->device->mute_until = sim_now(node->sim) + sim_how_span(node->sim, MUTE_MAX);
+	/* The next one tells of all that it finds in its journal. */
+	tell_soon(node->device, TELL_MAX);
+}
+
+bool sim_agent_spoke(const struct sim_node *node, hf_time within)
+{
+	return node->device != NULL && node->device->ranks_spoken_of != HF_TIME_NONE &&
+	       sim_now(node->sim) - node->device->ranks_spoken_of <= within;
 }
 
 static void mend(void *arg)
@@ -196,24 +293,36 @@ void sim_device_pod(struct sim_node *node, const char *name, const char *uid, bo
 
 void sim_devices_calm(struct sim *sim)
 {
-	for (size_t i = 0; i < sim->nodes->n; i++)
-		if (sim->nodes->nodes[i].device != NULL)
-			mend(sim->nodes->nodes[i].device);
+	for (size_t i = 0; i < sim->nodes->n; i++) {
+		struct sim_device *device = sim->nodes->nodes[i].device;
+
+		if (device == NULL)
+			continue;
+		device->mute_until = 0;
+		mend(device);
+	}
 }
 
 void sim_devices_init(struct sim *sim)
 {
 	/* Without the trouble there are no agents, and all is as before there were any. */
-	if (sim->script != NULL ? !sim->script->devices : sim->mood.weight[SIM_DEVICE_FAILED] == 0)
+	if (sim->script != NULL ? !sim->script->devices
+				: sim->mood.weight[SIM_DEVICE_FAILED] == 0 && !sim->mood.trains)
 		return;
 	for (size_t i = 0; i < sim->nodes->n; i++) {
 		struct sim_node *node = &sim->nodes->nodes[i];
 
 		node->device = hf_xcalloc(1, sizeof(*node->device));
-		*node->device = (struct sim_device){
-			.node = node, .first = HF_TIME_NONE, .last = HF_TIME_NONE};
+		*node->device = (struct sim_device){.node = node,
+						    .first = HF_TIME_NONE,
+						    .last = HF_TIME_NONE,
+						    .ranks_spoken_of = HF_TIME_NONE};
 		node->device->tell = hf_timer_create(sim->loop, on_tell, node->device);
 		node->device->mend = hf_timer_create(sim->loop, mend, node->device);
+		if (sim->mood.trains) {
+			node->device->look = hf_timer_create(sim->loop, on_look, node->device);
+			hf_timer_arm(node->device->look, RANKS_EVERY);
+		}
 		tell_soon(node->device, TELL_MAX);
 	}
 }
@@ -227,6 +336,7 @@ void sim_devices_release(struct sim *sim)
 			continue;
 		hf_timer_destroy(device->tell);
 		hf_timer_destroy(device->mend);
+		hf_timer_destroy(device->look);
 		free(device);
 	}
 }

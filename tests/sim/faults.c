@@ -116,9 +116,13 @@ static void put_fault(struct sim *sim, const struct hf_request *request, struct 
 		fault->delay_before = sim_how_span(sim, LATE_MAX);
 		fault->delay_after = sim_how_span(sim, LATE_MAX);
 	}
-	/* Only who allows it is answered from the past. */
-	if (hf_streq(request->resource_version, "0") && sim_happens(sim, SIM_LIST_PAST))
+	/* The operator asks for the present.  A server that is behind without knowing it (it was cut
+	 * off from the others, its store was restored) answers with the past all the same, and goes on
+	 * from there: what it tells of later may be known already, or be another's deed long since. */
+	if (request->verb == HF_VERB_LIST && sim_happens(sim, SIM_LIST_PAST)) {
 		fault->stale = 1 + sim_how(sim, HISTORY_PAST_MAX);
+		fault->unaware = true;
+	}
 }
 
 static void on_request(void *arg, const struct hf_request *request, struct hf_fault *fault)

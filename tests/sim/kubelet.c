@@ -24,6 +24,7 @@
 #define ZOMBIE_MAX (5 * HF_SECOND) /* a kubelet finds out what is deleted */
 #define STUCK_SPAN (10 * HF_MINUTE)
 #define UNBOUND_MAX HF_SECOND
+#define STANDS_LOOK (10 * HF_SECOND)
 #define PODS_MAX 100000
 
 enum pod_state {
@@ -330,6 +331,11 @@ static void run_is_over(struct sim_pod *pod)
 {
 	const struct sim_script_end *end = pod->scripted;
 
+	/* Nobody comes to the last step while another hangs. */
+	if (sim_training_stands(pod->sim, pod->uid)) {
+		hf_timer_arm(pod->timer, STANDS_LOOK);
+		return;
+	}
 	if (end == NULL || end->kind == SIM_EXITED)
 		process_exits(pod, end == NULL ? 0 : end->code, "");
 	else
@@ -422,6 +428,7 @@ static void happen(struct sim_pod *pod, enum sim_trouble kind)
 	case SIM_PREEMPTED: disrupt(pod, "PreemptionByScheduler"); break;
 	case SIM_EVICTED_API: disrupt(pod, "EvictionByEvictionAPI"); break;
 	case SIM_VANISHED: vanish(pod); break;
+	case SIM_HUNG: sim_training_hangs(sim, pod->uid); break;
 	case SIM_STUCK:
 		if (can_say(pod) && pod->state == POD_ENDING)
 			hf_timer_arm(pod->timer, sim_how_span(sim, STUCK_SPAN));

@@ -365,6 +365,12 @@ void sim_node_off_for_ever(struct sim_node *node)
 	lose(node, &node->power, "loses power");
 }
 
+void sim_node_mute(struct sim_node *node, hf_time for_span)
+{
+	lose(node, &node->kubelet, "'s kubelet dies");
+	hf_timer_arm(node->timer, for_span);
+}
+
 static void kubelet_dead(struct sim_node *node)
 {
 	lose(node, &node->kubelet, "'s kubelet dies");
@@ -434,6 +440,7 @@ void sim_node_happens(struct sim_node *node, enum sim_trouble kind)
 		[SIM_NODE_CLOCK] = clock_steps,
 		[SIM_KCM_RESTART] = kcm_restarts,
 		[SIM_DEVICE_FAILED] = sim_device_fails,
+		[SIM_AGENT_DEAD] = sim_agent_dies,
 	};
 
 	hf_assert(deeds[kind] != NULL);
@@ -494,8 +501,9 @@ static bool may_stay_dead(const struct sim_node *node)
 {
 	const struct sim_nodes *nodes = node->sim->nodes;
 
+	/* Not where jobs may ask that nobody is given up: they would wait for ever, as they asked. */
 	return !sim_node_alive(node) && node->exists && !node->out_of_service && !node->drained &&
-	       nodes->n > 4 && nodes->zones == 1;
+	       nodes->n > 4 && nodes->zones == 1 && !node->sim->mood.rare;
 }
 
 void sim_nodes_calm(struct sim *sim)

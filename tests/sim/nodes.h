@@ -69,6 +69,8 @@ void sim_nodes_init(struct sim *sim);
 void sim_nodes_release(struct sim *sim);
 void sim_nodes_calm(struct sim *sim);
 void sim_node_off_for_ever(struct sim_node *node);
+/* Its kubelet is dead for so long; its processes are not. */
+void sim_node_mute(struct sim_node *node, hf_time for_span);
 /* All are back, and the control plane knows. */
 bool sim_nodes_are_well(const struct sim *sim);
 bool sim_node_alive(const struct sim_node *node);
@@ -90,6 +92,18 @@ void sim_device_fails(struct sim_node *node);
 bool sim_device_has_failed(const struct sim_node *node); /* ever */
 /* A pod there has begun, ended or gone: its agent tells of it soon. */
 void sim_device_pod(struct sim_node *node, const char *name, const char *uid, bool gone);
+
+/* An agent says nothing for a while, and then what it knows. */
+void sim_agent_dies(struct sim_node *node);
+/* Ranks that trained there were told of to the store within so long. */
+bool sim_agent_spoke(const struct sim_node *node, hf_time within);
+
+/* --- training.c: jobs whose ranks tell of their steps --- */
+/* This one hangs, and its job stands still: for a while, or until its process is ended. */
+void sim_training_hangs(struct sim *sim, const char *pod_uid);
+bool sim_training_stands(struct sim *sim, const char *pod_uid);
+/* When its last step was done: now, or when its job came to stand. */
+hf_time sim_training_advanced(struct sim *sim, const char *pod_uid);
 
 /* --- lifecycle.c: the controllers that act upon nodes --- */
 void sim_lifecycle_init(struct sim *sim);

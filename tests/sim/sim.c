@@ -92,6 +92,20 @@ static void people_wait(struct sim_mood *mood)
 			mood->weight[kind] = 0;
 }
 
+/* Some worlds have jobs with what few people write, and some ranks that tell of their steps, sunny
+ * ones among both; the others are as they were before there was either. */
+static void draw_jobs(struct sim *sim)
+{
+	/* The operator asks for the present, and may rely on it: elsewhere it gets it. */
+	if (sim->seed % 16 != 9)
+		sim->mood.weight[SIM_LIST_PAST] = 0;
+	sim->mood.rare = sim->seed % 8 == 5 || sim->seed % 64 == 24 || sim->seed % 64 == 28;
+	sim->mood.trains = sim->seed % 16 == 6 || sim->seed % 64 == 40 || sim->seed % 64 == 44;
+	for (unsigned kind = SIM_TRAINING_FIRST; sim->mood.trains && kind < SIM_TROUBLES; kind++)
+		sim->mood.weight[kind] =
+			level(sim, sim_troubles[kind].little, sim_troubles[kind].much);
+}
+
 static void draw_mood(struct sim *sim)
 {
 	struct sim_mood *mood = &sim->mood;
@@ -101,7 +115,7 @@ static void draw_mood(struct sim *sim)
 	bool nodes_only = sim->seed % 8 == 4;
 
 	mood->sunny = sim->seed % 8 == 0 || nodes_only;
-	for (unsigned kind = 0; kind < SIM_TROUBLES; kind++) {
+	for (unsigned kind = 0; kind < SIM_TRAINING_FIRST; kind++) {
 		const struct sim_trouble_info *info = &sim_troubles[kind];
 		unsigned weight = level(sim, info->little, info->much);
 		bool quiet = (info->group == SIM_BY_REQUEST && api == 0) ||
@@ -121,12 +135,14 @@ static void draw_mood(struct sim *sim)
 	mood->run_max = HF_SECOND * (hf_time)(10 + hf_rng_below(&sim->rng, 290));
 	mood->start_max = HF_MS * (hf_time)(1 + hf_rng_below(&sim->rng, 5000));
 	mood->lag_max = HF_SECOND * (hf_time)(10 + hf_rng_below(&sim->rng, 170));
+	draw_jobs(sim);
 }
 
 /* Nothing happens that is not written. */
 static void script_mood(struct sim *sim)
 {
 	sim->mood.sunny = sim->calm = true;
+	sim->mood.trains = sim->script->trains;
 	sim->mood.run_max = SIM_SCRIPT_RUN;
 	sim->mood.start_max = HF_SECOND;
 }

@@ -47,7 +47,9 @@ struct sim_mood {
 	hf_time trouble;               /* how long it lasts */
 	hf_time run_max, start_max;    /* of processes */
 	hf_time lag_max;               /* of watch events that lag */
-	bool sunny; /* the API and the operators are well; in half of these worlds the nodes too */
+	bool rare;                     /* jobs have fields that few people set (spec.c) */
+	bool trains; /* ranks tell of their steps, and agents are everywhere (training.c) */
+	bool sunny;  /* the API and the operators are well; in half of these worlds the nodes too */
 };
 
 struct sim;
@@ -104,7 +106,7 @@ void sim_faults_init(struct sim_life *life, struct hf_local_faults *ret_faults);
 /* A store in front, which it takes over. */
 struct hf_store *sim_narrow_create(struct hf_store *behind);
 void sim_narrow_job(struct hf_json *job);
-/* Status with the ledger in it, and runPolicy's additions, wherever they stand; the caller's,
+/* Status with the ledger in it, and runPolicy's additions, wherever they stand: to be read; the caller's,
  * NULL: none. */
 struct hf_json *sim_status(struct hf_doc *job);
 struct hf_json *sim_run_policy(struct hf_doc *job);

@@ -130,6 +130,84 @@ static void random_elastic(struct sim *sim, struct hf_json *spec, int64_t worker
 	hf_json_set_i64(elastic, "maxReplicas", SIM_PODS_MAX);
 }
 
+/* --- in one world of eight: what few people write --- */
+
+static void random_conditions(struct sim *sim, const struct sim_kind *kind, struct hf_json *spec,
+			      struct hf_json *policy)
+{
+	static const char *const actions[] = {"FailJob", "Ignore", "Count", "RestartReplica",
+					      "RestartJob"};
+	static const char *const reasons[] = {"Evicted", "OOMKilled", "NodeShutdown"};
+	struct hf_json *rule = hf_json_object(), *on;
+
+	hf_json_set_str(rule, "action", actions[below(sim, HF_ARRAY_LEN(actions))]);
+	switch (below(sim, 3)) {
+	case 0:
+		on = hf_json_object();
+		hf_json_set_str(on, "type", "DisruptionTarget");
+		hf_json_append(hf_json_ensure_array(rule, "onPodConditions"), on);
+		break;
+	case 1:
+		hf_json_append(hf_json_ensure_array(rule, "onPodReasons"),
+			       hf_json_string(reasons[below(sim, HF_ARRAY_LEN(reasons))]));
+		break;
+	default: hf_json_append(hf_json_ensure_array(rule, "onDevice"), hf_json_string("reboot"));
+	}
+	if (one_in(sim, 3) &&
+	    hf_json_path(spec, kind->framework->replicas_key, "Worker", NULL) != NULL)
+		hf_json_append(hf_json_ensure_array(rule, "replicaTypes"),
+			       hf_json_string("Worker"));
+	hf_json_append(
+		hf_json_ensure_array(hf_json_ensure_object(policy, "podFailurePolicy"), "rules"),
+		rule);
+}
+
+static void random_rarities(struct sim *sim, const struct sim_kind *kind, struct hf_json *spec)
+{
+	static const char *const modes[] = {"Presumed", "Proven", "Never"};
+	static const char *const unhealthy[] = {"Ignore", "Restart", "Fail"};
+	struct hf_json *policy = hf_json_ensure_object(spec, "runPolicy");
+	struct hf_json *recovery = hf_json_ensure_object(policy, "recovery");
+
+	if (one_in(sim, 2))
+		hf_json_set_str(hf_json_ensure_object(recovery, "nodeLost"), "forceDelete",
+				modes[below(sim, HF_ARRAY_LEN(modes))]);
+	if (one_in(sim, 3))
+		hf_json_set_i64(hf_json_ensure_object(recovery, "nodeLost"), "afterSeconds",
+				60 + (int64_t)below(sim, 60));
+	if (one_in(sim, 2))
+		hf_json_set_str(hf_json_ensure_object(recovery, "device"), "onUnhealthy",
+				unhealthy[below(sim, HF_ARRAY_LEN(unhealthy))]);
+	if (one_in(sim, 4))
+		hf_json_set_bool(hf_json_ensure_object(recovery, "device"), "avoid", false);
+	if (one_in(sim, 3))
+		hf_json_set_i64(recovery, "deviceLimit", (int64_t)below(sim, 3));
+	if (one_in(sim, 4))
+		hf_json_set_i64(recovery, "replaceDelaySeconds", 2 + (int64_t)below(sim, 5));
+	if (one_in(sim, 4))
+		hf_json_set_i64(recovery, "incidentSeconds", (int64_t)below(sim, 300));
+	if (one_in(sim, 3))
+		random_conditions(sim, kind, spec, policy);
+}
+
+/* Where ranks tell of their steps. */
+static void random_progress(struct sim *sim, struct hf_json *spec)
+{
+	struct hf_json *policy = hf_json_ensure_object(spec, "runPolicy");
+
+	if (!one_in(sim, 4))
+		hf_json_set_i64(hf_json_ensure_object(policy, "recovery"),
+				"progressDeadlineSeconds", 60 + (int64_t)below(sim, 240));
+}
+
+static void random_of_world(struct sim *sim, const struct sim_kind *kind, struct hf_json *spec)
+{
+	if (sim->mood.rare)
+		random_rarities(sim, kind, spec);
+	if (sim->mood.trains)
+		random_progress(sim, spec);
+}
+
 struct hf_json *sim_random_job(struct sim *sim, const char *name)
 {
 	const struct sim_kind *kind = sim_kind_of(sim, name);
@@ -159,6 +237,7 @@ struct hf_json *sim_random_job(struct sim *sim, const char *name)
 		random_tensorflow(sim, main, replicas);
 	if (kind->resource == &hf_pytorchjobs)
 		random_elastic(sim, spec, workers);
+	random_of_world(sim, kind, spec);
 	if (sim->narrow)
 		sim_narrow_job(job);
 	return job;

@@ -93,7 +93,10 @@ enum sim_group {
 	X(DRAINED, "drained", NODE, 10, 10)                                                        \
 	X(NODE_CLOCK, "node-clock", NODE, 5, 5)                                                    \
 	X(KCM_RESTART, "kcm-restart", NODE, 5, 5)                                                  \
-	X(DEVICE_FAILED, "device-failed", NODE, 20, 40)
+	X(DEVICE_FAILED, "device-failed", NODE, 20, 40)                                            \
+	X(HUNG, "hung", POD, 20, 40)                                                               \
+	X(AGENT_DEAD, "agent-dead", NODE, 10, 20)
+#define SIM_TRAINING_FIRST SIM_HUNG /* from here on they come where ranks tell of their steps */
 
 #define SIM_KIND(kind, name, group, little, much) SIM_##kind,
 enum sim_trouble { SIM_TROUBLES_LIST(SIM_KIND) SIM_TROUBLES };

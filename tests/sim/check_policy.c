@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/check.h"
+
+#include "base/str.h"
+#include "sim/nodes.h"
+
+#include <string.h>
+
+/*
+ * What a job asked for: limits, delays, deadlines, restart policies, clean-up and time to live, held
+ * against what the world saw of it.
+ */
+
+#define SLACK (3 * HF_SECOND) /* times are told in whole seconds, and a write takes a moment */
+#define BACKOFF_INITIAL 10    /* recovery.backoff */
+#define BACKOFF_MAX 600
+#define BACKOFF_RESET HF_HOUR
+#define SETTLE_DEFAULT 20
+/* Longer than a kubelet takes to renew. */
+#define DEAD_BEFORE (12 * HF_SECOND)
+
+static bool works_well(const struct sim *sim)
+{
+	return sim->mood.sunny && sim->n_lives == 1 && sim->script == NULL;
+}
+
+static bool clocks_are_right(const struct sim *sim)
+{
+	return sim->mood.per_hour[SIM_BY_LIFE] == 0 ||
+	       sim->mood.weight[SIM_CLOCK_SERVER] + sim->mood.weight[SIM_CLOCK_OPERATOR] == 0;
+}
+
+static hf_time time_in(const struct hf_json *value)
+{
+	hf_time at = HF_TIME_NONE;
+	const char *text = hf_json_str(value, NULL);
+
+	return text != NULL && hf_time_parse(text, &at, NULL) == 0 ? at : HF_TIME_NONE;
+}
+
+static const char *failed_message(const struct hf_json *status)
+{
+	const struct hf_json *list = hf_json_get(status, "conditions");
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "type", NULL), "Failed"))
+			return hf_str_or(hf_json_path_str(hf_json_item(list, i), "message", NULL),
+					 "");
+	return "";
+}
+
+/* --- 23, of the other budgets ------------------------------------------------------------------- */
+
+static void check_limit(struct sim *sim, const struct sim_job_truth *job,
+			const struct hf_json *policy, const struct hf_json *status,
+			const char *budget, const char *key)
+{
+	const struct hf_json *limit = hf_json_path(policy, "recovery", key, NULL);
+	int64_t used = sim_ledger_int(status, "restarts", budget);
+
+	if (limit != NULL && used > hf_json_i64(limit, 0) && sim_terminal_of(status) == NULL &&
+	    hf_json_path(status, "recovery", "verdict", NULL) == NULL)
+		sim_fail(sim, "23 limit", "%s goes on with %lld of %lld charged to %s", job->name,
+			 (long long)used, (long long)hf_json_i64(limit, 0), budget);
+}
+
+/* --- 27: over active time, neither late nor early ------------------------------------------------- */
+
+static hf_time active_time(const struct sim *sim, const struct sim_job_truth *job, hf_time start)
+{
+	hf_time now = hf_loop_wall(sim->loop);
+
+	return job->active + (start == HF_TIME_NONE || now < start ? 0 : now - start);
+}
+
+/* -1: none, or one that cannot be held against anything. */
+static hf_time deadline_of(const struct sim *sim, const struct sim_job_truth *job,
+			   const struct hf_json *spec)
+{
+	int64_t seconds = hf_json_i64(
+		hf_json_path(spec, "spec", "runPolicy", "activeDeadlineSeconds", NULL), -1);
+
+	if (sim->mood.weight[SIM_EDITED] > 0 || !clocks_are_right(sim) || job->not_ours)
+		return -1;
+	return seconds < 0 ? -1 : seconds * HF_SECOND;
+}
+
+static void check_active_time(struct sim *sim, struct sim_job_truth *job,
+			      const struct hf_json *spec, const struct hf_json *before,
+			      const struct hf_json *after)
+{
+	hf_time was = time_in(hf_json_get(before, "startTime"));
+	hf_time is = time_in(hf_json_get(after, "startTime"));
+	hf_time deadline = deadline_of(sim, job, spec), active;
+	bool ends = sim_terminal_of(after) != NULL;
+
+	if (was != HF_TIME_NONE && is != was)
+		job->active = active_time(sim, job, was);
+	active = active_time(sim, job, is);
+	/* What comes after the end is no activity. */
+	if (deadline < 0 || is == HF_TIME_NONE || sim_terminal_of(before) != NULL)
+		return;
+	if (ends && strstr(failed_message(after), "longer than specified deadline") != NULL &&
+	    active + SLACK < deadline)
+		sim_fail(sim, "27 deadline", "%s failed after %lld s of %lld", job->name,
+			 (long long)(active / HF_SECOND), (long long)(deadline / HF_SECOND));
+	if (works_well(sim) && active > deadline + SLACK)
+		sim_fail(sim, "27 deadline", "%s was active for %lld s of %lld", job->name,
+			 (long long)(active / HF_SECOND), (long long)(deadline / HF_SECOND));
+}
+
+/* --- 21: a verdict of the application's does not come before its cause ------------------------------ */
+
+static bool was_dead_before(struct sim *sim, const struct sim_pod_truth *pod, hf_time verdict_at)
+{
+	const struct sim_node *node = sim_node_get(sim, pod->node);
+	hf_time verdict = verdict_at - hf_loop_wall(sim->loop) + sim_now(sim);
+
+	return node != NULL && node->exists && !sim_node_alive(node) && !pod->ended &&
+	       node->dead_since + DEAD_BEFORE < verdict;
+}
+
+static void check_cause_comes_first(struct sim *sim, const struct sim_job_truth *job,
+				    const struct hf_json *policy, const struct hf_json *before,
+				    const struct hf_json *after)
+{
+	hf_time at = time_in(hf_json_path(before, "recovery", "verdict", "at", NULL));
+	const char *key;
+	void *value;
+
+	if (!works_well(sim) || sim->mood.weight[SIM_KCM_RESTART] > 0 || job->touched ||
+	    job->has_rules || sim_terminal_of(before) != NULL ||
+	    strstr(failed_message(after), "replica(s) failed") == NULL ||
+	    hf_json_i64(hf_json_path(policy, "recovery", "settleSeconds", NULL), SETTLE_DEFAULT) <
+		    SETTLE_DEFAULT)
+		return;
+	if (at == HF_TIME_NONE)
+		at = hf_loop_wall(sim->loop);
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		if (hf_streq(pod->job_uid, job->uid) && was_dead_before(sim, pod, at))
+			sim_fail(sim, "21 the cause comes first",
+				 "%s failed for what it did itself, and %s is on %s, which died "
+				 "before",
+				 job->name, pod->name, pod->node);
+	}
+}
+
+/* --- 2: a new generation is whole -------------------------------------------------------------------- */
+
+static bool has_pod(struct sim *sim, const struct sim_job_truth *job, int role, int64_t index,
+		    int64_t generation)
+{
+	const char *key;
+	void *value;
+
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		if (pod->role == (enum sim_role)role && pod->index == index &&
+		    pod->generation == generation && hf_streq(pod->job_uid, job->uid))
+			return true;
+	}
+	return false;
+}
+
+static void check_generation_is_whole(struct sim *sim, const struct sim_job_truth *job,
+				      struct hf_doc *doc, const struct hf_json *before,
+				      const struct hf_json *after)
+{
+	const struct hf_json *replicas = sim_replicas_of(sim, doc);
+	int64_t generation = sim_ledger_int(after, NULL, "generation");
+
+	if (!works_well(sim) || job->touched || !job->scope_job ||
+	    sim_terminal_of(before) != NULL || !sim_condition_is(after, "Succeeded"))
+		return;
+	for (int role = 0; role < SIM_ROLES; role++) {
+		const struct hf_json *spec = hf_json_get(replicas, sim_role_names[role]);
+		int64_t n = spec == NULL ? 0 : hf_json_i64(hf_json_get(spec, "replicas"), 1);
+
+		for (int64_t i = 0; i < n; i++)
+			if (!has_pod(sim, job, role, i, generation))
+				sim_fail(sim, "2 a generation is whole",
+					 "%s succeeded, and %s %lld was not in generation %lld",
+					 job->name, sim_role_names[role], (long long)i,
+					 (long long)generation);
+	}
+}
+
+/* --- the delay of a restart ------------------------------------------------------------------------ */
+
+static void note_incident(struct sim *sim, struct sim_job_truth *job, const struct hf_json *status)
+{
+	int64_t id = sim_ledger_int(status, "incident", "id");
+
+	if (id == job->incident)
+		return;
+	job->late = job->late ||
+		    (job->incident > 0 && sim_now(sim) - job->incident_at >= BACKOFF_RESET);
+	job->incident = id;
+	job->incident_at = sim_now(sim);
+}
+
+/* 38: what was charged to the application before waits before it is made again. */
+void sim_check_delay(struct sim *sim, const struct sim_job_truth *job,
+		     const struct sim_pod_truth *pod, struct hf_doc *doc,
+		     const struct hf_json *status)
+{
+	HF_AUTO_JSON policy = sim_run_policy(doc);
+	const struct hf_json *backoff = hf_json_path(policy, "recovery", "backoff", NULL);
+	int64_t wait = hf_json_i64(hf_json_get(backoff, "initialSeconds"), BACKOFF_INITIAL);
+	int64_t max = hf_json_i64(hf_json_get(backoff, "maxSeconds"), BACKOFF_MAX);
+
+	wait = wait < max ? wait : max;
+	if (job->touched || job->in_place || job->late || sim->n_lives > 1 ||
+	    !clocks_are_right(sim) || pod->attempt + pod->generation <= 1 ||
+	    pod->incident != job->incident ||
+	    sim_ledger_int(status, "restarts", "application") < 2 ||
+	    !hf_streq(hf_json_path_str(status, "recovery", "incident", "charged", NULL),
+		      "application"))
+		return;
+	if (sim_now(sim) - job->incident_at + SLACK < wait * HF_SECOND)
+		sim_fail(sim, "38 delay",
+			 "%s is made %lld s after incident %lld, and has to wait %lld", pod->name,
+			 (long long)((sim_now(sim) - job->incident_at) / HF_SECOND),
+			 (long long)job->incident, (long long)wait);
+}
+
+/* --- at each change of a status -------------------------------------------------------------------- */
+
+void sim_check_policy(struct sim *sim, struct sim_job_truth *job, struct hf_doc *doc,
+		      const struct hf_json *before, const struct hf_json *after)
+{
+	HF_AUTO_JSON policy = sim_run_policy(doc);
+
+	note_incident(sim, job, after);
+	check_limit(sim, job, policy, after, "infrastructure", "infrastructureLimit");
+	check_limit(sim, job, policy, after, "device", "deviceLimit");
+	check_active_time(sim, job, hf_doc_json(doc), before, after);
+	check_cause_comes_first(sim, job, policy, before, after);
+	check_generation_is_whole(sim, job, doc, before, after);
+}
+
+/* --- 39: whoever runs can be found -------------------------------------------------------------------- */
+
+void sim_check_service(struct sim *sim, const struct sim_job_truth *job,
+		       const struct sim_pod_truth *pod)
+{
+	const struct hf_doc *service =
+		hf_local_peek(sim->local, &hf_services, "default", pod->name);
+
+	if (works_well(sim) && !job->touched && job->terminal == NULL && service == NULL &&
+	    sim->mood.weight[SIM_SERVICE_DELETED] + sim->mood.weight[SIM_SQUATTED] == 0 &&
+	    sim_kind_of(sim, job->name)->framework->has_services)
+		sim_fail(sim, "39 service", "%s runs, and has no service", pod->name);
+}
+
+/* --- in the end -------------------------------------------------------------------------------------- */
+
+/* 26: what is over its time to live is gone.  (What holds it up is its pods' to tell.) */
+void sim_check_left(struct sim *sim, struct hf_doc *doc)
+{
+	const struct hf_json *job = hf_doc_json(doc);
+
+	if (sim_terminal_of(hf_json_get(job, "status")) != NULL &&
+	    hf_json_path(job, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL) != NULL &&
+	    hf_json_path(job, "spec", "runPolicy", "managedBy", NULL) == NULL &&
+	    hf_json_path(job, "metadata", "deletionTimestamp", NULL) == NULL)
+		sim_fail(sim, "26 time to live", "%s outlives it", hf_doc_name(doc));
+}
+
+/* 40: of a job that has ended the pods stay that its clean-up policy lets stay. */
+void sim_check_cleaned(struct sim *sim, const struct sim_job_truth *job,
+		       const struct sim_pod_truth *pod)
+{
+	struct hf_doc *stored = sim_job_peek(sim, job->name);
+	const char *clean = hf_str_or(
+		hf_json_path_str(hf_doc_json(stored), "spec", "runPolicy", "cleanPodPolicy", NULL),
+		"None");
+
+	if (stored == NULL || !hf_streq(hf_doc_uid(stored), job->uid) || job->not_ours)
+		return;
+	if (hf_streq(clean, "All") ||
+	    (hf_streq(clean, "Running") && !pod->failed && !pod->succeeded))
+		sim_fail(sim, "40 clean-up", "%s is left of %s, whose policy is %s", pod->name,
+			 job->name, clean);
+}
