@@ -46,8 +46,8 @@ void hf_http_client_start(struct hf_transfer *transfer)
 	struct hf_http_client *client = transfer->client;
 	bool stream = transfer->request.stream;
 
-	hf_transfer_prepare(transfer);
 	transfer->state = HF_TRANSFER_RUNNING;
+	hf_transfer_begin(transfer);
 	if (stream)
 		client->streams++;
 	else
@@ -160,6 +160,14 @@ size_t hf_http_client_queued(const struct hf_http_client *client)
 
 /* --- life of the client --- */
 
+/* Connections made with what was trusted or shown before are not used any more. */
+static void renew_links(struct hf_http_client *client)
+{
+	client->generation++;
+	if (client->link_off_until != HF_TIME_NEVER)
+		client->link_off_until = 0;
+}
+
 static char *dup_or_null(const char *text)
 {
 	return text ? hf_xstrdup(text) : NULL;
@@ -241,6 +249,8 @@ static int set_base(struct hf_http_client *client, const struct hf_http_client_s
 		client->connect_to = curl_slist_append(NULL, to);
 		client->host_line = hf_xasprintf("Host: %s:%s", parts.host, parts.port);
 	}
+	const struct hf_link_url url = {parts.scheme, parts.host, parts.port, parts.path, path_len};
+	hf_link_target_init(&client->target, spec, &url);
 	url_parts_release(&parts);
 	return 0;
 }
@@ -295,6 +305,7 @@ struct hf_http_client *hf_http_client_destroy(struct hf_http_client *client)
 	hf_http_client_set_ca(client, NULL);
 	free((char *)(uintptr_t)client->spec.unix_path);
 	free((char *)(uintptr_t)client->spec.proxy_url);
+	hf_link_target_release(&client->target);
 	free(client->host_line);
 	free(client->prefix);
 	free(client);
@@ -331,6 +342,7 @@ void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem
 			     const char *key_pem)
 {
 	hf_assert(!cert_pem == !key_pem);
+	renew_links(client);
 	free((char *)(uintptr_t)client->spec.cert_pem);
 	wipe((char *)(uintptr_t)client->spec.key_pem);
 	client->spec.cert_pem = dup_or_null(cert_pem);
@@ -346,6 +358,7 @@ struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca)
 
 void hf_http_client_set_ca(struct hf_http_client *client, const char *ca_pem)
 {
+	renew_links(client);
 	client->ca = hf_http_ca_unref(client->ca);
 	if (!ca_pem)
 		return;

@@ -12,7 +12,7 @@
 /*
  * An HTTP client on the real loop, for one server: HTTP/2 over TLS where the
  * server has it (one connection for requests, one for streams), else HTTP/1.1 (connections
- * kept and reused).
+ * kept and reused).  Where the URL has the server's address and there is no proxy, without libcurl.
  *
  * A request is copied and queued; nothing is called back from inside send.  Its
  * transfer ends in exactly one of: on_done, hf_transfer_cancel, or
@@ -92,11 +92,11 @@ struct hf_http_result {
 	 *   HF_E_TIMEOUT      sent, and no whole answer: whether it was done is not known;
 	 *                     of a stream: nothing came for idle_timeout
 	 *   HF_E_TOO_LARGE    body or head passed its limit
-	 *   HF_E_BAD_REQUEST  curl finds the request malformed (its URL)
+	 *   HF_E_BAD_REQUEST  the request is malformed (its URL)
 	 */
 	int code;
 	const struct hf_error *err;
-	/* HTTP/2 broke the stream or the server said GOAWAY (curl's codes 16 and 92): try
+	/* HTTP/2 broke the stream or the server said GOAWAY (of curl, codes 16 and 92): try
 	 * again at once on a new connection; a write may still have been done (code says).
 	 * curl 8 has tried a few times by itself after a GOAWAY: then this is false. */
 	bool retry_now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "http/client_internal.h"
+#include "http/link_internal.h"
 
 #include "base/mem.h"
 
@@ -115,21 +115,55 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 
 /* --- transfers --- */
 
-void hf_http_pool_add(struct hf_http_pool *pool, struct hf_transfer *transfer)
+void hf_http_pool_add_curl(struct hf_http_pool *pool, struct hf_transfer *transfer)
 {
+	hf_transfer_prepare(transfer);
 	CURLMcode rc = curl_multi_add_handle(pool->multi, transfer->easy);
 
 	hf_assert(rc == CURLM_OK);
+}
+
+static bool may_link(const struct hf_http_client *client, const struct hf_transfer *transfer)
+{
+	return client->target.address.ss_family != AF_UNSPEC && !transfer->request.gzip &&
+	       client->link_off_until <= hf_loop_mono(client->loop);
+}
+
+void hf_http_pool_place(struct hf_http_pool *pool, struct hf_transfer *transfer)
+{
+	struct hf_http_client *client = pool->client;
+
+	if (!may_link(client, transfer)) {
+		hf_http_pool_add_curl(pool, transfer);
+		return;
+	}
+	if (pool->link && pool->link->generation != client->generation)
+		hf_link_retire(pool->link);
+	if (!pool->link)
+		pool->link = hf_link_create(pool);
+	hf_link_add(pool->link, transfer);
+	if (client->spec.http2_plain) /* one request each */
+		hf_link_retire(pool->link);
+}
+
+void hf_http_pool_add(struct hf_http_pool *pool, struct hf_transfer *transfer)
+{
 	transfer->pool = pool;
 	pool->running++;
+	hf_http_pool_place(pool, transfer);
 }
 
 void hf_http_pool_remove(struct hf_transfer *transfer)
 {
 	struct hf_http_pool *pool = transfer->pool;
-	CURLMcode rc = curl_multi_remove_handle(pool->multi, transfer->easy);
 
-	hf_assert(rc == CURLM_OK && pool->running > 0);
+	hf_assert(pool->running > 0);
+	if (transfer->link) {
+		hf_link_remove(transfer);
+	} else {
+		CURLMcode rc = curl_multi_remove_handle(pool->multi, transfer->easy);
+		hf_assert(rc == CURLM_OK);
+	}
 	transfer->pool = NULL;
 	/* Not freed here: this may be inside a loop over the pool's own messages. */
 	if (--pool->running == 0 && pool != pool->client->pool && pool != pool->client->streamed)
@@ -184,6 +218,8 @@ struct hf_http_pool *hf_http_pool_destroy(struct hf_http_pool *pool)
 			break;
 		}
 	}
+	while (pool->links)
+		hf_link_destroy(pool->links);
 	/* Before curl closes their fds. */
 	while (pool->sockets)
 		socket_free(pool->sockets);

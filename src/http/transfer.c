@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "http/client_internal.h"
+#include "http/link_internal.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -20,6 +20,8 @@
 #define UPLOAD_BUFFER_BYTES 16384 /* curl's least */
 
 #define REQUEST_HEADERS_MAX 64 /* this program's own: a handful */
+
+#define INBOX_BYTES_MAX (HF_TRANSFER_WINDOW_BYTES + CURL_MAX_WRITE_SIZE) /* of a stream */
 
 /* --- making and freeing --- */
 
@@ -69,9 +71,7 @@ struct hf_transfer *hf_transfer_create(struct hf_http_client *client,
 	transfer->request.body = transfer->body;
 	if (!request->stream && bytes_max == 0)
 		bytes_max = HF_HTTP_RESPONSE_BYTES_MAX;
-	hf_strbuf_init(&transfer->inbox, request->stream
-						 ? HF_TRANSFER_INBOX_BYTES_MAX + CURL_MAX_WRITE_SIZE
-						 : bytes_max);
+	hf_strbuf_init(&transfer->inbox, request->stream ? INBOX_BYTES_MAX : bytes_max);
 	hf_strbuf_init(&transfer->head, HF_HTTP_RESPONSE_HEAD_BYTES_MAX);
 	transfer->deliver = hf_task_create(client->loop, on_deliver, transfer);
 	transfer->deadline = hf_timer_create(client->loop, on_deadline, transfer);
@@ -114,34 +114,42 @@ static void heard(struct hf_transfer *transfer)
 		transfer->pool->heard_at = hf_loop_mono(transfer->client->loop);
 }
 
+/* Both are false, with err, past the limit. */
+static bool take_whole(struct hf_transfer *transfer, const void *bytes, size_t len)
+{
+	hf_strbuf_add(&transfer->inbox, bytes, len);
+	return hf_strbuf_ok(&transfer->inbox, "the answer's body", &transfer->err) == 0;
+}
+
+static bool take_piece(struct hf_transfer *transfer, const void *bytes, size_t len)
+{
+	transfer->received += len;
+	if (transfer->request.response_bytes_max > 0 &&
+	    transfer->received > transfer->request.response_bytes_max) {
+		hf_error_set(&transfer->err, HF_E_TOO_LARGE, "the stream is longer than %zu bytes",
+			     transfer->request.response_bytes_max);
+		return false;
+	}
+	hf_strbuf_add(&transfer->inbox, bytes, len);
+	hf_assert(!transfer->inbox.full);
+	arm_idle(transfer);
+	hf_task_post(transfer->deliver);
+	return true;
+}
+
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 {
 	struct hf_transfer *transfer = arg;
 	size_t len = size * count;
 
 	heard(transfer);
-	if (!transfer->request.stream) {
-		hf_strbuf_add(&transfer->inbox, bytes, len);
-		if (hf_strbuf_ok(&transfer->inbox, "the answer's body", &transfer->err) < 0)
-			return CURL_WRITEFUNC_ERROR;
-		return len;
-	}
+	if (!transfer->request.stream)
+		return take_whole(transfer, bytes, len) ? len : CURL_WRITEFUNC_ERROR;
 	if (transfer->paused || transfer->inbox.len > HF_TRANSFER_INBOX_BYTES_MAX) {
 		transfer->held = true;
 		return CURL_WRITEFUNC_PAUSE;
 	}
-	transfer->received += len;
-	if (transfer->request.response_bytes_max > 0 &&
-	    transfer->received > transfer->request.response_bytes_max) {
-		hf_error_set(&transfer->err, HF_E_TOO_LARGE, "the stream is longer than %zu bytes",
-			     transfer->request.response_bytes_max);
-		return CURL_WRITEFUNC_ERROR;
-	}
-	hf_strbuf_add(&transfer->inbox, bytes, len);
-	hf_assert(!transfer->inbox.full);
-	arm_idle(transfer);
-	hf_task_post(transfer->deliver);
-	return len;
+	return take_piece(transfer, bytes, len) ? len : CURL_WRITEFUNC_ERROR;
 }
 
 static size_t trim(const char *text, size_t len)
@@ -183,7 +191,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 	return whole;
 }
 
-static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
+void hf_http_set_keepalive(int fd)
 {
 	int on = 1, idle = KEEPALIVE_IDLE_S, interval = KEEPALIVE_INTERVAL_S,
 	    probes = KEEPALIVE_PROBES;
@@ -195,6 +203,11 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked_ms, sizeof(unacked_ms));
+}
+
+static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+	hf_http_set_keepalive(fd);
 	return CURL_SOCKOPT_OK;
 }
 
@@ -219,14 +232,12 @@ static void set_blob(CURL *easy, CURLoption option, const char *pem)
 static void set_tls(CURL *easy, struct hf_transfer *transfer)
 {
 	const struct hf_http_client_spec *spec = &transfer->client->spec;
-	struct hf_http_ca *ca = transfer->client->ca;
+	struct hf_http_ca *ca = transfer->ca;
 
 	if (ca) {
 		struct curl_blob blob = {
 			.data = ca->pem, .len = ca->len, .flags = CURL_BLOB_NOCOPY};
 
-		ca->refs++;
-		transfer->ca = ca;
 		SET(easy, CURLOPT_CAINFO_BLOB, &blob);
 		SET(easy, CURLOPT_CAPATH, NULL); /* or the system's would be trusted as well */
 	}
@@ -333,6 +344,16 @@ static void set_deadline(CURL *easy, const struct hf_transfer *transfer)
 	SET(easy, CURLOPT_TIMEOUT_MS, (long)(left > 0 ? left / HF_MS : 0) + 1);
 }
 
+void hf_transfer_begin(struct hf_transfer *transfer)
+{
+	struct hf_http_ca *ca = transfer->client->ca;
+
+	transfer->ca = ca;
+	if (ca)
+		ca->refs++;
+	arm_idle(transfer);
+}
+
 void hf_transfer_prepare(struct hf_transfer *transfer)
 {
 	CURL *easy = curl_easy_init();
@@ -354,7 +375,6 @@ void hf_transfer_prepare(struct hf_transfer *transfer)
 	set_method(easy, transfer);
 	set_headers(easy, transfer);
 	set_deadline(easy, transfer);
-	arm_idle(transfer);
 }
 
 /* --- the end --- */
@@ -364,11 +384,19 @@ static bool was_sent(const struct hf_transfer *transfer)
 {
 	curl_off_t ready = 0;
 
-	if (transfer->status != 0)
+	if (transfer->status != 0 || transfer->sent)
 		return true;
 	return transfer->easy &&
 	       curl_easy_getinfo(transfer->easy, CURLINFO_PRETRANSFER_TIME_T, &ready) == CURLE_OK &&
 	       ready > 0;
+}
+
+static void leave(struct hf_transfer *transfer)
+{
+	hf_http_client_leave(transfer);
+	hf_timer_disarm(transfer->deadline);
+	hf_timer_disarm(transfer->idle);
+	hf_task_post(transfer->deliver);
 }
 
 void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what)
@@ -378,10 +406,7 @@ void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what)
 		hf_error_set(&transfer->err, code, "%s", what);
 	hf_error_wrap(&transfer->err, "%s '%s'", transfer->request.method,
 		      transfer->request.target);
-	hf_http_client_leave(transfer);
-	hf_timer_disarm(transfer->deadline);
-	hf_timer_disarm(transfer->idle);
-	hf_task_post(transfer->deliver);
+	leave(transfer);
 }
 
 static bool is_permanent(CURLcode result)
@@ -417,10 +442,7 @@ void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 		hf_transfer_fail(transfer, code, "the connection was closed inside the head");
 		return;
 	}
-	hf_http_client_leave(transfer);
-	hf_timer_disarm(transfer->deadline);
-	hf_timer_disarm(transfer->idle);
-	hf_task_post(transfer->deliver);
+	leave(transfer);
 }
 
 static void on_deadline(void *arg)
@@ -443,6 +465,66 @@ static void on_idle(void *arg)
 	hf_transfer_fail(arg, HF_E_TIMEOUT, "the stream went quiet");
 }
 
+/* --- what a link brings --- */
+
+bool hf_transfer_is_due(const struct hf_transfer *transfer)
+{
+	return hf_timer_due(transfer->deadline) <= hf_loop_mono(transfer->client->loop);
+}
+
+void hf_transfer_take_field(struct hf_transfer *transfer, const char *name, const char *value)
+{
+	if (hf_streq(name, ":status")) {
+		/* A later head takes the place of an informational one. */
+		transfer->status = (int)strtol(value, NULL, 10);
+		hf_strbuf_clear(&transfer->head);
+		return;
+	}
+	hf_strbuf_add(&transfer->head, name, strlen(name) + 1);
+	hf_strbuf_add(&transfer->head, value, strlen(value) + 1);
+	if (hf_strbuf_ok(&transfer->head, "the answer's head", &transfer->err) < 0)
+		hf_transfer_fail(transfer, HF_E_TOO_LARGE, "");
+}
+
+void hf_transfer_take_head(struct hf_transfer *transfer)
+{
+	if (transfer->head_done || transfer->status < 200)
+		return;
+	transfer->head_done = true;
+	arm_idle(transfer);
+	if (transfer->request.stream)
+		hf_task_post(transfer->deliver);
+}
+
+void hf_transfer_take_body(struct hf_transfer *transfer, const void *bytes, size_t len)
+{
+	bool taken = transfer->request.stream ? take_piece(transfer, bytes, len)
+					      : take_whole(transfer, bytes, len);
+
+	if (!taken)
+		hf_transfer_fail(transfer, HF_E_TOO_LARGE, "");
+}
+
+void hf_transfer_take_end(struct hf_transfer *transfer)
+{
+	if (!transfer->head_done) {
+		hf_transfer_broke(transfer, true, false, "the answer ended inside the head");
+		return;
+	}
+	transfer->ended = true;
+	leave(transfer);
+}
+
+void hf_transfer_broke(struct hf_transfer *transfer, bool seen, bool retry_now, const char *what)
+{
+	int code = seen ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
+
+	if (transfer->request.stream && transfer->head_done)
+		code = HF_E_UNAVAILABLE;
+	transfer->retry_now = retry_now;
+	hf_transfer_fail(transfer, code, what);
+}
+
 /* --- handing over --- */
 
 static void tell_data(struct hf_transfer *transfer, const bool *dead)
@@ -455,6 +537,7 @@ static void tell_data(struct hf_transfer *transfer, const bool *dead)
 		transfer->request.on_data(transfer->request.arg, transfer, bytes.data, bytes.len);
 		if (*dead)
 			return;
+		hf_link_consumed(transfer);
 	}
 }
 

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "http/link_internal.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Read in one turn, before others get theirs. */
+#define TURN_BYTES_MAX ((size_t)1 << 20)
+#define PLAIN_BYTES ((size_t)16384) /* of a TLS record */
+/* A server that could not be agreed with about TLS is tried again after a while: certificates
+ * are replaced.  One that speaks no HTTP/2 is not. */
+#define TLS_OFF_TIME HF_MINUTE
+
+/* --- transfers on it --- */
+
+static void list_add(struct hf_link *link, struct hf_transfer *transfer)
+{
+	transfer->link_prev = link->last;
+	transfer->link_next = NULL;
+	if (link->last)
+		link->last->link_next = transfer;
+	else
+		link->first = transfer;
+	link->last = transfer;
+	if (!link->unsent)
+		link->unsent = transfer;
+}
+
+static void list_remove(struct hf_link *link, struct hf_transfer *transfer)
+{
+	if (link->unsent == transfer)
+		link->unsent = transfer->link_next;
+	if (transfer->link_prev)
+		transfer->link_prev->link_next = transfer->link_next;
+	else
+		link->first = transfer->link_next;
+	if (transfer->link_next)
+		transfer->link_next->link_prev = transfer->link_prev;
+	else
+		link->last = transfer->link_prev;
+	transfer->link_prev = transfer->link_next = NULL;
+	transfer->link = NULL;
+}
+
+static bool is_current(const struct hf_link *link)
+{
+	return link->pool->link == link;
+}
+
+static void reap_if_done(struct hf_link *link)
+{
+	if (!is_current(link) && !link->first)
+		hf_task_post(link->reap);
+}
+
+void hf_link_add(struct hf_link *link, struct hf_transfer *transfer)
+{
+	transfer->link = link;
+	transfer->linked = true;
+	list_add(link, transfer);
+	if (link->state == HF_LINK_OPEN)
+		hf_task_post(link->flush);
+}
+
+void hf_link_remove(struct hf_transfer *transfer)
+{
+	struct hf_link *link = transfer->link;
+	bool over = transfer->ended && transfer->body_sent == transfer->request.body_len;
+
+	list_remove(link, transfer);
+	if (transfer->stream_id > 0 && link->session) {
+		(void)nghttp2_session_set_stream_user_data(link->session, transfer->stream_id,
+							   NULL);
+		if (!over)
+			(void)nghttp2_submit_rst_stream(link->session, NGHTTP2_FLAG_NONE,
+							transfer->stream_id, NGHTTP2_CANCEL);
+		hf_task_post(link->flush);
+	}
+	reap_if_done(link);
+}
+
+void hf_link_consumed(struct hf_transfer *transfer)
+{
+	struct hf_link *link = transfer->link;
+
+	if (!link || !link->session || transfer->unconsumed == 0)
+		return;
+	(void)nghttp2_session_consume_stream(link->session, transfer->stream_id,
+					     transfer->unconsumed);
+	transfer->unconsumed = 0;
+	hf_task_post(link->flush);
+}
+
+/* --- its end --- */
+
+static void leave_pool(struct hf_link *link)
+{
+	if (is_current(link))
+		link->pool->link = NULL;
+}
+
+static void close_socket(struct hf_link *link)
+{
+	link->state = HF_LINK_CLOSED;
+	link->io = hf_io_destroy(link->io);
+	if (link->fd >= 0)
+		close(link->fd);
+	link->fd = -1;
+	hf_timer_disarm(link->patience);
+}
+
+void hf_link_retire(struct hf_link *link)
+{
+	leave_pool(link);
+	reap_if_done(link);
+}
+
+/* With err; never from inside nghttp2. */
+static void fail(struct hf_link *link)
+{
+	leave_pool(link);
+	close_socket(link);
+	while (link->first) {
+		struct hf_transfer *transfer = link->first;
+
+		transfer->stream_id = -1; /* nothing is left to be reset */
+		hf_transfer_broke(transfer, transfer->sent, link->going_away && transfer->sent,
+				  link->err.text);
+	}
+	hf_task_post(link->reap);
+}
+
+/* Nothing was sent yet: curl does it all. */
+static void hand_over(struct hf_link *link, hf_time off_until)
+{
+	link->pool->client->link_off_until = off_until;
+	leave_pool(link);
+	close_socket(link);
+	while (link->first) {
+		struct hf_transfer *transfer = link->first;
+
+		list_remove(link, transfer);
+		transfer->linked = false;
+		hf_http_pool_add_curl(link->pool, transfer);
+	}
+	hf_task_post(link->reap);
+}
+
+static void on_impatient(void *arg)
+{
+	struct hf_link *link = arg;
+
+	if (link->err.code == 0)
+		hf_error_set(&link->err, HF_E_UNAVAILABLE, "not connected in time");
+	fail(link);
+}
+
+static void on_reap(void *arg)
+{
+	hf_link_destroy(arg);
+}
+
+struct hf_link *hf_link_destroy(struct hf_link *link)
+{
+	struct hf_link **at;
+
+	if (!link)
+		return NULL;
+	hf_assert(!link->first);
+	leave_pool(link);
+	close_socket(link);
+	for (at = &link->pool->links; *at != link; at = &(*at)->next)
+		;
+	*at = link->next;
+	hf_link_h2_stop(link);
+	hf_link_tls_destroy(link->tls);
+	hf_timer_destroy(link->patience);
+	hf_task_destroy(link->flush);
+	hf_task_destroy(link->more);
+	hf_task_destroy(link->reap);
+	hf_strbuf_release(&link->frames);
+	hf_strbuf_release(&link->out);
+	free(link);
+	return NULL;
+}
+
+/* --- sending --- */
+
+static int write_out(struct hf_link *link)
+{
+	size_t at = 0;
+
+	while (at < link->out.len) {
+		ssize_t n = send(link->fd, link->out.data + at, link->out.len - at, MSG_NOSIGNAL);
+
+		if (n >= 0) {
+			at += (size_t)n;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			break;
+		} else if (errno != EINTR) {
+			return hf_error_set(&link->err, HF_E_UNAVAILABLE, "cannot send: %s",
+					    strerror(errno));
+		}
+	}
+	hf_strbuf_consume(&link->out, at);
+	hf_io_want(link->io, HF_IO_READ | (link->out.len > 0 ? (unsigned)HF_IO_WRITE : 0u));
+	return 0;
+}
+
+/* After a stop of this process tasks and answers come before overdue timers: what is due is left
+ * to its timer, unsent. */
+static void submit_unsent(struct hf_link *link)
+{
+	while (link->unsent) {
+		struct hf_transfer *transfer = link->unsent;
+
+		link->unsent = transfer->link_next;
+		if (hf_transfer_is_due(transfer))
+			continue;
+		if (!hf_link_h2_submit(link, transfer)) {
+			transfer->stream_id = -1;
+			hf_transfer_broke(transfer, false, false, "cannot be sent");
+		}
+	}
+}
+
+static int send_all(struct hf_link *link)
+{
+	int rc = hf_link_h2_make(link);
+
+	if (rc == 0 && link->tls && link->frames.len > 0 &&
+	    !hf_link_tls_write(link->tls, &link->frames, &link->out))
+		return hf_error_set(&link->err, HF_E_UNAVAILABLE, "TLS cannot go on");
+	if (rc == 0 && !link->tls) {
+		hf_strbuf_add(&link->out, link->frames.data, link->frames.len);
+		hf_strbuf_clear(&link->frames);
+	}
+	return rc == 0 ? write_out(link) : rc;
+}
+
+static void on_flush(void *arg)
+{
+	struct hf_link *link = arg;
+
+	if (link->state != HF_LINK_OPEN)
+		return;
+	submit_unsent(link);
+	if (send_all(link) < 0)
+		fail(link);
+	else if (!nghttp2_session_want_read(link->session) &&
+		 !nghttp2_session_want_write(link->session)) {
+		hf_error_set(&link->err, HF_E_UNAVAILABLE, "the connection is over");
+		fail(link);
+	}
+}
+
+/* --- connecting --- */
+
+static void open_it(struct hf_link *link)
+{
+	link->state = HF_LINK_OPEN;
+	hf_timer_disarm(link->patience);
+	hf_link_h2_start(link);
+	hf_task_post(link->flush);
+}
+
+static void shake_hands(struct hf_link *link)
+{
+	/* Without: what is wrong with the certificates, curl says. */
+	enum hf_link_tls_end end = link->tls
+					   ? hf_link_tls_handshake(link->tls, link->fd, &link->out)
+					   : HF_LINK_TLS_FAILED;
+	hf_time now = hf_loop_mono(link->pool->client->loop);
+
+	if (end == HF_LINK_TLS_OTHER)
+		hand_over(link, HF_TIME_NEVER);
+	else if (end == HF_LINK_TLS_FAILED || write_out(link) < 0)
+		hand_over(link, now + TLS_OFF_TIME);
+	else if (end == HF_LINK_TLS_OPEN)
+		open_it(link);
+}
+
+static void on_connected(struct hf_link *link)
+{
+	int code = 0;
+	socklen_t len = sizeof(code);
+
+	if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &code, &len) != 0 || code != 0) {
+		hf_error_set(&link->err, HF_E_UNAVAILABLE, "cannot connect to %s: %s",
+			     link->pool->client->target.authority, strerror(code));
+		fail(link);
+		return;
+	}
+	hf_io_want(link->io, HF_IO_READ);
+	if (!link->pool->client->target.tls) {
+		open_it(link);
+		return;
+	}
+	link->state = HF_LINK_HANDSHAKE;
+	shake_hands(link);
+}
+
+/* --- receiving --- */
+
+static ssize_t read_plain(struct hf_link *link, void *bytes, size_t size)
+{
+	ssize_t n;
+
+	do {
+		n = recv(link->fd, bytes, size, 0);
+	} while (n < 0 && errno == EINTR);
+	if (n > 0)
+		return n;
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return 0;
+	return hf_error_set(&link->err, HF_E_UNAVAILABLE, "%s",
+			    n == 0 ? "the server closed the connection" : strerror(errno));
+}
+
+/* The server takes no more on this connection: what is under way may end there. */
+static void give_way(struct hf_link *link)
+{
+	struct hf_http_pool *pool = link->pool;
+
+	leave_pool(link);
+	while (link->unsent) {
+		struct hf_transfer *transfer = link->unsent;
+
+		list_remove(link, transfer);
+		hf_http_pool_place(pool, transfer);
+	}
+	reap_if_done(link);
+}
+
+static void on_readable(struct hf_link *link)
+{
+	char bytes[PLAIN_BYTES];
+	size_t total = 0;
+	ssize_t n = 0;
+
+	do {
+		n = link->tls ? hf_link_tls_read(link->tls, bytes, sizeof(bytes), &link->err)
+			      : read_plain(link, bytes, sizeof(bytes));
+		if (n > 0) {
+			link->pool->heard_at = hf_loop_mono(link->pool->client->loop);
+			total += (size_t)n;
+			n = hf_link_h2_take(link, bytes, (size_t)n) < 0 ? -1 : n;
+		}
+	} while (n > 0 && total < TURN_BYTES_MAX);
+	if (n < 0) {
+		fail(link);
+		return;
+	}
+	if (n > 0)
+		hf_task_post(link->more);
+	if (link->going_away)
+		give_way(link);
+	/* Behind the tasks that hand on what came: what they send goes along. */
+	hf_task_post(link->flush);
+}
+
+static void on_more(void *arg)
+{
+	struct hf_link *link = arg;
+
+	if (link->state == HF_LINK_OPEN)
+		on_readable(link);
+}
+
+static void on_io(void *arg, unsigned events)
+{
+	struct hf_link *link = arg;
+
+	if (events & HF_IO_HANGUP) /* an error has ended the watch; reading tells which */
+		hf_io_want(link->io, HF_IO_READ);
+	if (link->state == HF_LINK_CONNECTING)
+		on_connected(link);
+	else if (link->state == HF_LINK_HANDSHAKE)
+		shake_hands(link);
+	else if (link->state == HF_LINK_OPEN && events & (HF_IO_READ | HF_IO_HANGUP))
+		on_readable(link);
+	if (link->state == HF_LINK_OPEN && events & HF_IO_WRITE)
+		hf_task_post(link->flush);
+}
+
+/* --- life --- */
+
+static bool connect_it(struct hf_link *link)
+{
+	const struct hf_link_target *target = &link->pool->client->target;
+	struct hf_loop *loop = link->pool->client->loop;
+	int on = 1;
+
+	link->fd = socket(target->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (link->fd < 0 || hf_io_create(loop, link->fd, on_io, link, &link->io, NULL) < 0)
+		return false;
+	hf_http_set_keepalive(link->fd);
+	(void)setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (connect(link->fd, (const struct sockaddr *)&target->address, target->len) != 0 &&
+	    errno != EINPROGRESS)
+		return false;
+	hf_io_want(link->io, HF_IO_WRITE);
+	return true;
+}
+
+struct hf_link *hf_link_create(struct hf_http_pool *pool)
+{
+	struct hf_http_client *client = pool->client;
+	struct hf_link *link = hf_xcalloc(1, sizeof(*link));
+
+	link->pool = pool;
+	link->next = pool->links;
+	pool->links = link;
+	link->generation = client->generation;
+	link->fd = -1;
+	/* A frame more than the limit asks for is the most that can come behind it. */
+	hf_strbuf_init(&link->frames, 2 * HF_LINK_OUT_BYTES_MAX);
+	hf_strbuf_init(&link->out, 4 * HF_LINK_OUT_BYTES_MAX);
+	link->patience = hf_timer_create(client->loop, on_impatient, link);
+	link->flush = hf_task_create(client->loop, on_flush, link);
+	link->more = hf_task_create(client->loop, on_more, link);
+	link->reap = hf_task_create(client->loop, on_reap, link);
+	hf_timer_arm(link->patience, client->spec.connect_timeout);
+	/* By what is trusted now, whatever is when it has connected. */
+	if (client->target.tls)
+		link->tls = hf_link_tls_create(client);
+	if (!connect_it(link)) {
+		/* Told from the loop, as every other outcome is. */
+		hf_error_set(&link->err, HF_E_UNAVAILABLE, "cannot connect to %s: %s",
+			     client->target.authority, strerror(errno));
+		hf_timer_arm(link->patience, 0);
+	}
+	return link;
+}

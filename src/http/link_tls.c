@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "http/link_internal.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORD_BYTES ((size_t)16384) /* the largest there is */
+
+/* GnuTLS reads a record's head and its body apart, and writes each record at once: between it and
+ * the kernel there are buffers, so that a turn of the loop is one read and one write. */
+struct hf_link_tls {
+	gnutls_session_t session;
+	gnutls_certificate_credentials_t credentials;
+	int fd;
+	struct hf_strbuf *out; /* during a call that may write */
+	size_t at, len;        /* of in */
+	bool drained;          /* the last read had room left: the kernel has no more */
+	bool eof;
+	char in[HF_LINK_READ_BYTES];
+};
+
+static ssize_t on_pull(gnutls_transport_ptr_t arg, void *bytes, size_t size)
+{
+	struct hf_link_tls *tls = arg;
+	size_t len = tls->len - tls->at < size ? tls->len - tls->at : size;
+
+	if (len == 0 && !tls->eof) {
+		gnutls_transport_set_errno(tls->session, EAGAIN);
+		return -1;
+	}
+	memcpy(bytes, tls->in + tls->at, len);
+	tls->at += len;
+	return (ssize_t)len;
+}
+
+static ssize_t on_push(gnutls_transport_ptr_t arg, const void *bytes, size_t len)
+{
+	struct hf_link_tls *tls = arg;
+
+	if (!tls->out) { /* an alert while reading: the connection ends anyway */
+		gnutls_transport_set_errno(tls->session, EPIPE);
+		return -1;
+	}
+	hf_strbuf_add(tls->out, bytes, len);
+	return (ssize_t)len;
+}
+
+static int on_pull_timeout(gnutls_transport_ptr_t arg, HF_UNUSED unsigned ms)
+{
+	const struct hf_link_tls *tls = arg;
+
+	return tls->at < tls->len || tls->eof ? 1 : 0;
+}
+
+/* False: nothing came.  An error of the connection counts as its end. */
+static bool fill(struct hf_link_tls *tls)
+{
+	ssize_t len;
+
+	if (tls->eof || tls->drained)
+		return false;
+	do {
+		len = recv(tls->fd, tls->in, sizeof(tls->in), 0);
+	} while (len < 0 && errno == EINTR);
+	tls->at = 0;
+	tls->len = len > 0 ? (size_t)len : 0;
+	tls->drained = tls->len < sizeof(tls->in);
+	tls->eof = len == 0 || (len < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+	return tls->len > 0 || tls->eof;
+}
+
+static gnutls_datum_t datum(const char *text)
+{
+	return (gnutls_datum_t){.data = (unsigned char *)(uintptr_t)text,
+				.size = (unsigned)strlen(text)};
+}
+
+static int set_credentials(struct hf_link_tls *tls, const struct hf_http_client *client)
+{
+	gnutls_datum_t ca, cert, key;
+	int rc = gnutls_certificate_allocate_credentials(&tls->credentials);
+
+	if (rc < 0)
+		return rc;
+	if (client->ca) {
+		ca = datum(client->ca->pem);
+		rc = gnutls_certificate_set_x509_trust_mem(tls->credentials, &ca,
+							   GNUTLS_X509_FMT_PEM);
+	} else if (!client->spec.insecure) {
+		rc = gnutls_certificate_set_x509_system_trust(tls->credentials);
+	}
+	if (rc < 0 || !client->spec.cert_pem)
+		return rc;
+	cert = datum(client->spec.cert_pem);
+	key = datum(client->spec.key_pem);
+	return gnutls_certificate_set_x509_key_mem(tls->credentials, &cert, &key,
+						   GNUTLS_X509_FMT_PEM);
+}
+
+static int set_names(struct hf_link_tls *tls, const struct hf_http_client *client)
+{
+	const char *name = client->target.name;
+	struct in6_addr ip;
+	bool is_ip = inet_pton(AF_INET, name, &ip) == 1 || inet_pton(AF_INET6, name, &ip) == 1;
+	const gnutls_datum_t protocols[] = {datum("h2"), datum("http/1.1")};
+	int rc = gnutls_alpn_set_protocols(tls->session, protocols, 2, 0);
+
+	if (rc == 0 && !is_ip)
+		rc = gnutls_server_name_set(tls->session, GNUTLS_NAME_DNS, name, strlen(name));
+	if (!client->spec.insecure)
+		gnutls_session_set_verify_cert(tls->session, name, 0);
+	return rc;
+}
+
+struct hf_link_tls *hf_link_tls_create(const struct hf_http_client *client)
+{
+	/* Whoever trusts this client's CA may ask for a certificate of another's: as OpenSSL does,
+	 * it is shown what there is. */
+	const unsigned flags = GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL |
+			       GNUTLS_NO_TICKETS | GNUTLS_FORCE_CLIENT_CERT;
+	struct hf_link_tls *tls = hf_xcalloc(1, sizeof(*tls));
+	int rc = gnutls_init(&tls->session, flags);
+
+	if (rc == 0)
+		rc = set_credentials(tls, client);
+	if (rc >= 0)
+		rc = gnutls_set_default_priority(tls->session);
+	if (rc >= 0)
+		rc = gnutls_credentials_set(tls->session, GNUTLS_CRD_CERTIFICATE, tls->credentials);
+	if (rc >= 0)
+		rc = set_names(tls, client);
+	if (rc < 0)
+		return hf_link_tls_destroy(tls);
+	gnutls_transport_set_ptr(tls->session, tls);
+	gnutls_transport_set_pull_function(tls->session, on_pull);
+	gnutls_transport_set_push_function(tls->session, on_push);
+	gnutls_transport_set_pull_timeout_function(tls->session, on_pull_timeout);
+	return tls;
+}
+
+struct hf_link_tls *hf_link_tls_destroy(struct hf_link_tls *tls)
+{
+	if (!tls)
+		return NULL;
+	if (tls->session)
+		gnutls_deinit(tls->session);
+	if (tls->credentials)
+		gnutls_certificate_free_credentials(tls->credentials);
+	free(tls);
+	return NULL;
+}
+
+enum hf_link_tls_end hf_link_tls_handshake(struct hf_link_tls *tls, int fd, struct hf_strbuf *out)
+{
+	gnutls_datum_t protocol;
+	int rc;
+
+	tls->fd = fd;
+	tls->out = out;
+	tls->drained = false;
+	do {
+		rc = gnutls_handshake(tls->session);
+	} while ((rc == GNUTLS_E_AGAIN && fill(tls)) ||
+		 (rc < 0 && rc != GNUTLS_E_AGAIN && !gnutls_error_is_fatal(rc)));
+	tls->out = NULL;
+	if (rc == GNUTLS_E_AGAIN)
+		return HF_LINK_TLS_MORE;
+	if (rc < 0)
+		return HF_LINK_TLS_FAILED;
+	if (gnutls_alpn_get_selected_protocol(tls->session, &protocol) < 0 || protocol.size != 2 ||
+	    memcmp(protocol.data, "h2", 2) != 0)
+		return HF_LINK_TLS_OTHER;
+	return HF_LINK_TLS_OPEN;
+}
+
+bool hf_link_tls_write(struct hf_link_tls *tls, struct hf_strbuf *frames, struct hf_strbuf *out)
+{
+	size_t at = 0;
+	ssize_t rc = 0;
+
+	tls->out = out;
+	while (at < frames->len && rc >= 0) {
+		size_t left = frames->len - at;
+
+		rc = gnutls_record_send(tls->session, frames->data + at,
+					left < RECORD_BYTES ? left : RECORD_BYTES);
+		if (rc > 0)
+			at += (size_t)rc;
+		else if (rc == GNUTLS_E_INTERRUPTED)
+			rc = 0;
+	}
+	tls->out = NULL;
+	hf_strbuf_clear(frames);
+	return rc >= 0 && !out->full;
+}
+
+ssize_t hf_link_tls_read(struct hf_link_tls *tls, void *bytes, size_t size, struct hf_error *err)
+{
+	ssize_t rc;
+
+	do {
+		rc = gnutls_record_recv(tls->session, bytes, size);
+	} while ((rc == GNUTLS_E_AGAIN && fill(tls)) ||
+		 (rc < 0 && rc != GNUTLS_E_AGAIN && !gnutls_error_is_fatal((int)rc)));
+	if (rc > 0)
+		return rc;
+	if (rc == GNUTLS_E_AGAIN) {
+		tls->drained = false; /* until the loop says that there is more */
+		return 0;
+	}
+	return hf_error_set(err, HF_E_UNAVAILABLE, "%s",
+			    rc == 0 || rc == GNUTLS_E_PREMATURE_TERMINATION
+				    ? "the server closed the connection"
+				    : gnutls_strerror((int)rc));
+}
