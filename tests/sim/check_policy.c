@@ -178,7 +178,8 @@ static void check_generation_is_whole(struct sim *sim, const struct sim_job_trut
 		return;
 	for (int role = 0; role < SIM_ROLES; role++) {
 		const struct hf_json *spec = hf_json_get(replicas, sim_role_names[role]);
-		int64_t n = spec == NULL ? 0 : hf_json_i64(hf_json_get(spec, "replicas"), 1);
+		/* Where none are named, their kind says how many. */
+		int64_t n = hf_json_i64(hf_json_get(spec, "replicas"), 0);
 
 		for (int64_t i = 0; i < n; i++)
 			if (!has_pod(sim, job, role, i, generation))
