@@ -5,7 +5,7 @@
 of example.com/gpu if nothing else is said.
 
 FOLDER is the kubelet's device-plugins; the devices that the file HEALTH names are Unhealthy, at any
-time.  A kubelet that starts removes the sockets of plugins and waits to be called: this one calls it
+time; while there is a file HEALTH.refuses, none is given out.  A kubelet that starts removes the sockets of plugins and waits to be called: this one calls it
 again, as real ones do.  Messages are written by hand, so that grpcio (Debian: python3-grpcio) is all
 it needs.
 """
@@ -54,6 +54,15 @@ def watcher(health):
     return list_and_watch
 
 
+def allocator(health):
+    def allocate(request, context):
+        if os.path.exists(health + ".refuses"):
+            context.abort(grpc.StatusCode.INTERNAL, "this device is not given out")
+        return field(1, b"")
+
+    return allocate
+
+
 def serve(path, health):
     if os.path.exists(path):
         os.unlink(path)
@@ -62,7 +71,7 @@ def serve(path, health):
         "v1beta1.DevicePlugin", {
             "GetDevicePluginOptions": grpc.unary_unary_rpc_method_handler(lambda r, c: b""),
             "ListAndWatch": grpc.unary_stream_rpc_method_handler(watcher(health)),
-            "Allocate": grpc.unary_unary_rpc_method_handler(lambda r, c: field(1, b"")),
+            "Allocate": grpc.unary_unary_rpc_method_handler(allocator(health)),
         }),))
     server.add_insecure_port("unix:" + path)
     server.start()
