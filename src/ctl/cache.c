@@ -729,12 +729,22 @@ const struct hf_cache_entry *hf_cache_after(const struct hf_cache *cache, size_t
 
 /* --- replies --- */
 
+/* An older version of this very object is held: the watch has not told of this one. */
+static bool is_held_older(const struct hf_cache *cache, struct hf_doc *doc, uint64_t version)
+{
+	const struct node *held = node_find(cache, hf_doc_namespace(doc), hf_doc_name(doc));
+
+	return held != NULL && hf_streq(held->entry.uid, hf_doc_uid(doc)) &&
+	       held->version != VERSION_UNKNOWN && held->version < version;
+}
+
 bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc)
 {
 	uint64_t version = version_parse(hf_doc_resource_version(doc));
 
 	/* One that does not say its version cannot be told from the past: the watch will tell. */
-	if (version == VERSION_UNKNOWN || version <= cache->position) {
+	if (version == VERSION_UNKNOWN ||
+	    (version <= cache->position && !is_held_older(cache, doc, version))) {
 		cache->stats.stale++;
 		return false;
 	}

@@ -33,7 +33,8 @@
  *   - what is not newer than the version held is dropped (a late watch event after a
  *     reply was put in, a repeated event);
  *   - a reply is dropped when the watch is past its version: whatever it says was seen
- *     already, and the object may be gone since;
+ *     already, and the object may be gone since; unless an older version of that very object
+ *     is held, of whose change the watch has lost the event;
  *   - a DELETED event removes only the object of its own UID, whatever its version;
  *   - after hf_cache_put_gone a UID never comes back, until the watch says DELETED
  *     or a list that began later is complete;

@@ -581,6 +581,26 @@ static void test_a_reply_runs_ahead_and_the_late_watch_events_are_stale(void **s
 	assert_trace(bench, "~a=new>newest ");
 }
 
+/* The watch is past the reply, and has lost its event: what is held is older. */
+static void test_a_reply_mends_what_the_watch_has_lost(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch = sync_one(bench);
+	HF_AUTO_DOC lost = fake_object("a", "u1", "14", "lost");
+	HF_AUTO_DOC gone = fake_object("b", "u2", "15", "gone");
+	HF_AUTO_DOC other = fake_object("a", "u0", "16", "another");
+
+	fake_event(watch, HF_EVENT_ADDED, fake_object("c", "u3", "20", "later"));
+	assert_true(hf_cache_put_reply(bench->cache, lost));
+	assert_false(hf_cache_put_reply(bench->cache, lost));
+	/* What is not held may be gone since; so may its predecessor. */
+	assert_false(hf_cache_put_reply(bench->cache, gone));
+	assert_false(hf_cache_put_live(bench->cache, other));
+	assert_trace(bench, "+c=later ~a=one>lost ");
+	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "21", "new"));
+	assert_trace(bench, "~a=lost>new ");
+}
+
 static void test_a_live_read_replaces_what_the_watch_told_under_its_version(void **state)
 {
 	struct bench *bench = *state;
@@ -856,6 +876,7 @@ int main(void)
 		T(test_every_question_has_the_field_selector),
 		T(test_a_server_that_knows_no_streams_is_asked_for_pages_at_once),
 		T(test_a_reply_runs_ahead_and_the_late_watch_events_are_stale),
+		T(test_a_reply_mends_what_the_watch_has_lost),
 		T(test_a_live_read_replaces_what_the_watch_told_under_its_version),
 		T(test_a_late_reply_does_not_revive_what_the_watch_saw_end),
 		T(test_a_reply_without_a_version_does_not_revive_what_the_watch_saw_end),

@@ -246,6 +246,29 @@ static void test_nothing_is_made_while_nobody_knows_whether_a_status_was_written
 	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102);
 }
 
+/* Where the plan has nothing to write, no write finds out. */
+static void test_a_plan_without_a_status_looks_first_while_nobody_knows(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	brain.once = false;
+	want_status(JOB_TIME, true);
+	start(bench);
+	fake_refuse(expect(bench, HF_VERB_PATCH, "pytorchjobs"), HF_E_TIMEOUT);
+	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_UNAVAILABLE);
+	brain.plan.status_changed = false;
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	turn_for(bench, HF_SECOND);
+	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_UNAVAILABLE);
+	turn_for(bench, HF_SECOND);
+	call = expect(bench, HF_VERB_GET, "pytorchjobs");
+	assert_null(next(bench));
+	fake_answer_object(call, job_doc("ddp", "u-1", 150, ""));
+	turn_for(bench, HF_SECOND);
+	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 151);
+}
+
 /* The garbage collector knows before we do that the job is gone. */
 static void test_a_job_whose_pods_go_as_soon_as_they_are_made_is_looked_at(void **state)
 {
@@ -910,6 +933,7 @@ int main(void)
 		T(test_an_urgent_status_does_not_wait_for_the_second),
 		T(test_a_job_begins_before_its_status_where_ledgers_are_known_to_be_kept),
 		T(test_nothing_is_made_while_nobody_knows_whether_a_status_was_written),
+		T(test_a_plan_without_a_status_looks_first_while_nobody_knows),
 		T(test_a_job_whose_pods_go_as_soon_as_they_are_made_is_looked_at),
 		T(test_counts_of_a_job_whose_ranks_still_come_wait_until_all_run),
 		T(test_counts_do_not_wait_for_ever_for_ranks_that_do_not_come),

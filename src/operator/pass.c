@@ -742,6 +742,12 @@ static bool makes_in_vain(const struct hf_pass *pass)
 	return creates > 0 && pass->state->made >= 2 * creates;
 }
 
+/* There may be a status that says otherwise, and no guarded write goes before what this plan does. */
+static bool acts_unsure(const struct hf_pass *pass)
+{
+	return pass->state->unsure && !pass->plan.status_changed && pass->plan.stages_len > 0;
+}
+
 static void look_live(struct hf_pass *pass)
 {
 	pass->phase = HF_PASS_REREAD;
@@ -767,7 +773,8 @@ static void begin(struct hf_pass *pass)
 	}
 	note_rise(pass);
 	pass->status_put_off = put_off(pass);
-	if ((pass->status_put_off || !pass->plan.status_changed) && makes_in_vain(pass)) {
+	if (acts_unsure(pass) ||
+	    ((pass->status_put_off || !pass->plan.status_changed) && makes_in_vain(pass))) {
 		look_live(pass);
 		return;
 	}
