@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "framework/framework.h"
 #include "sim/nodes.h"
 
 #include <stdio.h>
@@ -540,9 +541,15 @@ void sim_check_process_ends(struct sim *sim, const char *pod_uid)
 
 static void job_created(struct sim *sim, struct hf_doc *doc)
 {
-	struct sim_job_truth *job = hf_xcalloc(1, sizeof(*job));
-	HF_AUTO_JSON policy = sim_run_policy(doc);
-	const char *scope = hf_json_path_str(policy, "recovery", "restartScope", NULL);
+	struct sim_job_truth *job;
+	HF_AUTO_JSON policy = NULL;
+	const char *scope;
+
+	if (sim_job_truth(sim, hf_doc_uid(doc)) != NULL)
+		return;
+	job = hf_xcalloc(1, sizeof(*job));
+	policy = sim_run_policy(doc);
+	scope = hf_json_path_str(policy, "recovery", "restartScope", NULL);
 
 	job->state = SIM_IN_CREATED;
 	job->not_ours =
@@ -729,7 +736,13 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 void sim_check_touched(struct sim *sim, struct hf_doc *doc)
 {
 	struct sim_job_truth *job = sim_job_truth(sim, hf_doc_uid(doc));
+	const char *kind = hf_json_str(hf_json_get(hf_doc_json(doc), "kind"), NULL);
 
+	/* Between two requests of one moment the store has not told of it yet. */
+	if (job == NULL && hf_streq(kind, sim_kind_of(sim, hf_doc_name(doc))->framework->kind)) {
+		job_created(sim, doc);
+		job = sim_job_truth(sim, hf_doc_uid(doc));
+	}
 	if (job == NULL)
 		job = sim_job_truth(sim, sim_controller_uid(hf_doc_json(doc)));
 	if (job != NULL) {
