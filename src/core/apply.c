@@ -180,9 +180,41 @@ static void restart_ended(struct hf_brain *b)
 	hf_restart_when_too_large(b);
 }
 
+/* A node of the job is lost at this moment: what its peers do now, they do for that. */
+static const struct hf_end *find_cause(struct hf_brain *b, const struct hf_end *opener,
+				       struct hf_end *lost)
+{
+	if (!opener || opener->fate == HF_FATE_FAIL || opener->budget != HF_BUDGET_APPLICATION ||
+	    !hf_lost_cause(b, b->ledger.incident.id + 1, lost))
+		return opener;
+	hf_policy_decide(b, lost);
+	return lost;
+}
+
+/* Its attempt was made within the incident, and belongs to it all the same. */
+static bool repeats(const struct hf_brain *b, const struct hf_end *end)
+{
+	hf_time opened_at = b->ledger.incident.opened_at;
+
+	return end->kind != HF_END_RESTARTED && end->pod && opened_at != HF_TIME_NONE &&
+	       end->pod->creation_time != HF_TIME_NONE && end->pod->creation_time >= opened_at;
+}
+
+/* Who is started again before the fault is mended, and ends of it again, costs nothing and waits. */
+static void delay_repeats(struct hf_brain *b)
+{
+	for (size_t i = 0; i < b->ends_len; i++) {
+		if (repeats(b, &b->ends[i])) {
+			hf_delay_next(b, HF_BUDGET_INFRASTRUCTURE);
+			return;
+		}
+	}
+}
+
 void hf_ends_apply(struct hf_brain *b)
 {
 	const struct hf_end *end;
+	struct hf_end lost;
 
 	hf_assert(b->ledger.present && !hf_verdict_pending(b));
 	if (b->ends_len == 0)
@@ -196,8 +228,10 @@ void hf_ends_apply(struct hf_brain *b)
 	count_restarts(b);
 	if (hf_verdict_pending(b) || !adopt_causes(b))
 		return;
-	end = b->gave_way ? NULL : find_opener(b);
+	end = b->gave_way ? NULL : find_cause(b, find_opener(b), &lost);
 	if (end && !open_for(b, end))
 		return;
+	if (!end)
+		delay_repeats(b);
 	restart_ended(b);
 }

@@ -51,6 +51,34 @@ static bool is_loss_being_mended(struct hf_brain *b)
 	return last->running_at == HF_TIME_NONE || hf_node_lost(b, &there);
 }
 
+/* The rank that the lost node had does not run again yet. */
+static bool is_rank_missed(struct hf_brain *b, int *ret_role, int32_t *ret_index)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+	const struct hf_slot *slot;
+
+	/* Where all ranks go together, they start together. */
+	if (!is_loss_being_mended(b) || hf_streq(last->scope, "Job") || !last->pod ||
+	    !hf_world_find(b, last->pod, ret_role, ret_index) ||
+	    *ret_index >= b->crews[*ret_role].replicas)
+		return false;
+	slot = &b->crews[*ret_role].slots[*ret_index];
+	return !slot->succeeded && (!slot->up || hf_node_lost(b, slot->pod));
+}
+
+int64_t hf_incident_stamp(struct hf_brain *b, int role, int32_t index)
+{
+	int64_t id = b->ledger.incident.id;
+	int32_t missed_index;
+	int missed_role;
+
+	hf_assert(role < b->crews_len);
+	if (!is_rank_missed(b, &missed_role, &missed_index))
+		return id;
+	/* What ends the missed one is a fault of its own. */
+	return role == missed_role && index == missed_index ? id : id - 1;
+}
+
 bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
 {
 	const struct hf_slot *slot = &b->crews[end->role].slots[end->index];

@@ -74,18 +74,18 @@ bool hf_lost_is_given_up(struct hf_brain *b, const struct hf_pod *pod)
 /* ---- as the cause of what others did ---------------------------------------------------------------- */
 
 /* Its attempt had started before the incident opened. */
-static bool is_covered(const struct hf_brain *b, const struct hf_pod *pod)
+static bool is_covered(const struct hf_pod *pod, int64_t incident)
 {
-	return (pod->stamped ? pod->incident : 0) < b->ledger.incident.id;
+	return (pod->stamped ? pod->incident : 0) < incident;
 }
 
-bool hf_lost_cause(struct hf_brain *b, struct hf_end *ret_end)
+bool hf_lost_cause(struct hf_brain *b, int64_t incident, struct hf_end *ret_end)
 {
 	for (int r = 0; b->nodes_lost > 0 && r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
 			const struct hf_pod *pod = b->crews[r].slots[i].pod;
 
-			if (!pod || pod->phase == HF_POD_SUCCEEDED || !is_covered(b, pod) ||
+			if (!pod || pod->phase == HF_POD_SUCCEEDED || !is_covered(pod, incident) ||
 			    !hf_node_lost(b, pod))
 				continue;
 			*ret_end = (struct hf_end){.kind = HF_END_LOST,
@@ -110,7 +110,7 @@ void hf_lost_adopt(struct hf_brain *b)
 	 * turns out to be dead, its pods' ends say so. */
 	if (ledger->incident.id == 0 || ledger->records_len == 0 ||
 	    ledger->records[0].running_at != HF_TIME_NONE || hf_verdict_pending(b) ||
-	    !hf_lost_cause(b, &cause))
+	    !hf_lost_cause(b, ledger->incident.id, &cause))
 		return;
 	if (!hf_incident_adopt(b, &cause)) {
 		enum hf_budget budget = hf_class_budget(cause.cls);

@@ -59,9 +59,13 @@ struct hf_evidence hf_lost_evidence(struct hf_brain *b, const struct hf_node *no
 				    const struct hf_pod *pod);
 /* Nobody has ended the pod, and it is to be given up. */
 bool hf_lost_is_given_up(struct hf_brain *b, const struct hf_pod *pod);
-/* A rank of the open incident whose node is lost, as an end; false: there is none.  It is the
- * cause, also before the node has been silent for long enough to give its pods up. */
-bool hf_lost_cause(struct hf_brain *b, struct hf_end *ret_end);
+/* A rank of that incident (started before it opened) whose node is lost, as an end; false: there is none.
+ * It is the cause, also before the node has been silent for long enough to give its pods up. */
+bool hf_lost_cause(struct hf_brain *b, int64_t incident, struct hf_end *ret_end);
+/* What a pod of that rank is stamped with: the open incident, so that its end is none of it; that before,
+ * while the rank that a lost node had does not run again: who is started then lacks a peer, and what
+ * ends it is the same fault. */
+int64_t hf_incident_stamp(struct hf_brain *b, int role, int32_t index);
 /* While the open incident is being mended it takes that cause. */
 void hf_lost_adopt(struct hf_brain *b);
 /* Fail and delete the terminating pods that are to be given up; ask, wake, say and show what is

@@ -140,7 +140,7 @@ static bool create(struct hf_brain *b, int role, int32_t index)
 			       .index = index,
 			       .generation = b->ledger.generation,
 			       .attempt = slot->attempt,
-			       .incident = b->ledger.incident.id};
+			       .incident = hf_incident_stamp(b, role, index)};
 	struct hf_action action = {.kind = HF_ACTION_CREATE_POD, .role = role, .index = index};
 	struct hf_error err = {0};
 	struct hf_edits edits;

@@ -120,7 +120,7 @@ static bool may_turn(const struct hf_brain *b)
 static bool find_lost(struct hf_brain *b, struct hf_end *ret_end)
 {
 	return may_turn(b) && hf_class_is_application(b->ledger.incident.cause) &&
-	       hf_lost_cause(b, ret_end);
+	       hf_lost_cause(b, b->ledger.incident.id, ret_end);
 }
 
 void hf_verdict_reconsider(struct hf_brain *b)
