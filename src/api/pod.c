@@ -33,10 +33,13 @@ static const struct hf_fields_options lenient = {.lenient = true};
 
 struct owner {
 	uint64_t present;
-	const char *uid;
+	const char *api_version, *kind, *name, *uid;
 	bool controller;
 };
 static const struct hf_field owner_fields[] = {
+	HF_FIELD_STRING("apiVersion", struct owner, api_version, 0, 0),
+	HF_FIELD_STRING("kind", struct owner, kind, 0, 0),
+	HF_FIELD_STRING("name", struct owner, name, 0, 0),
 	HF_FIELD_STRING("uid", struct owner, uid, 0, 0),
 	HF_FIELD_BOOL("controller", struct owner, controller, 0),
 };
@@ -90,12 +93,42 @@ static hf_time time_or_none(uint64_t present, unsigned field, hf_time time)
 	return hf_field_has(present, field) ? time : HF_TIME_NONE;
 }
 
-static const char *controller_of(const struct metadata *metadata)
+static const struct owner *find_controller(const struct metadata *metadata)
 {
 	for (size_t i = 0; i < metadata->owners.len; i++)
 		if (metadata->owners.items[i].controller)
-			return metadata->owners.items[i].uid;
+			return &metadata->owners.items[i];
 	return NULL;
+}
+
+static const char *controller_of(const struct metadata *metadata)
+{
+	const struct owner *controller = find_controller(metadata);
+
+	return controller ? controller->uid : NULL;
+}
+
+/* "<job>-<type>-<index>" or "<job>-<type>", and no type has a dash. */
+static bool is_rank_of(const char *pod, const char *job)
+{
+	size_t len = strlen(job);
+	const char *dash;
+
+	if (len == 0 || strncmp(pod, job, len) != 0 || pod[len] != '-')
+		return false;
+	dash = strchr(pod + len + 1, '-');
+	return !dash || !strchr(dash + 1, '-');
+}
+
+static const char *maker_of(const struct metadata *metadata, const char *pod)
+{
+	const struct owner *controller = find_controller(metadata);
+
+	if (!controller || !pod ||
+	    !hf_str_has_prefix(hf_str_or(controller->api_version, ""), "kubeflow.org/") ||
+	    !is_rank_of(pod, hf_str_or(controller->name, "")))
+		return NULL;
+	return controller->kind;
 }
 
 static bool is_owned(const char *controller_uid, const char *job_uid)
@@ -602,6 +635,7 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 		.uid = hf_doc_uid(doc),
 		.resource_version = hf_doc_resource_version(doc),
 		.owned = is_owned(controller, job_uid),
+		.maker = maker_of(metadata, hf_doc_name(doc)),
 		.phase = hf_pod_phase_parse(read.status.phase),
 		.reason = read.status.reason,
 		.message = read.status.message,

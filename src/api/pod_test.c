@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)1 << 20)
@@ -92,6 +93,41 @@ static void a_pod_of_another_owner_is_not_owned(void **state)
 	/* An ownerReference that is no controller's does not count. */
 	hf_pod_read(doc, "other", arena, &pod);
 	assert_false(pod.owned);
+}
+
+static const char *maker_of(struct hf_arena *arena, const char *pod, const char *owner)
+{
+	char text[512];
+	struct hf_pod read;
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"ownerReferences\":[{%s,\"uid\":\"u\"}]}}", pod,
+		 owner);
+	HF_AUTO_DOC doc = from_text(text);
+
+	hf_pod_read(doc, "job", arena, &read);
+	assert_false(read.owned);
+	return read.maker == NULL ? NULL : hf_arena_strdup(arena, read.maker);
+}
+
+static void who_made_a_rank_is_read_from_controller_and_name(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	static const char ddp[] = "\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\","
+				  "\"name\":\"ddp\",\"controller\":true";
+	static const char other[] = "\"apiVersion\":\"apps/v1\",\"kind\":\"PyTorchJob\","
+				    "\"name\":\"ddp\",\"controller\":true";
+	static const char owner[] = "\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\","
+				    "\"name\":\"ddp\"";
+
+	(void)state;
+	assert_string_equal(maker_of(arena, "ddp-worker-1", ddp), "PyTorchJob");
+	assert_string_equal(maker_of(arena, "ddp-launcher", ddp), "PyTorchJob");
+	assert_null(maker_of(arena, "ddp-b-worker-1", ddp));
+	assert_null(maker_of(arena, "dd-worker-1", ddp));
+	assert_null(maker_of(arena, "ddp", ddp));
+	assert_null(maker_of(arena, "ddp-worker-1", other));
+	assert_null(maker_of(arena, "ddp-worker-1", owner));
 }
 
 static void stamps_count_together_or_not_at_all(void **state)
@@ -374,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_the_agents_condition_tells_class_and_device),
 		cmocka_unit_test(a_pod_is_read_whole_from_tree_and_text),
 		cmocka_unit_test(a_pod_of_another_owner_is_not_owned),
+		cmocka_unit_test(who_made_a_rank_is_read_from_controller_and_name),
 		cmocka_unit_test(stamps_count_together_or_not_at_all),
 		cmocka_unit_test(an_empty_pod_is_pending_and_of_nobody),
 		cmocka_unit_test(what_a_delete_answers_tells_whether_the_object_is_gone),

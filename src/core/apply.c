@@ -197,7 +197,7 @@ static bool repeats(const struct hf_brain *b, const struct hf_end *end)
 	hf_time opened_at = b->ledger.incident.opened_at;
 
 	return end->kind != HF_END_RESTARTED && end->pod && opened_at != HF_TIME_NONE &&
-	       end->pod->creation_time != HF_TIME_NONE && end->pod->creation_time >= opened_at;
+	       end->pod->creation_time != HF_TIME_NONE && end->pod->creation_time > opened_at;
 }
 
 /* Who is started again before the fault is mended, and ends of it again, costs nothing and waits. */

@@ -14,13 +14,23 @@
  * doing, is waited for until its node is known to be dead; then its phase is set to Failed, so
  * that others see what became of it, and in the next step, when all still holds, its object is
  * removed by force.  Both requests name its resourceVersion: a kubelet that comes back and writes
- * one word wins.
+ * one word wins.  A job that was deleted decides nothing any more: for what it has left, the next job
+ * of its name and kind does, which waits for these names.
  */
 
 /* A read that was asked for should have been done by then. */
 #define READ_AGAIN_SECONDS 2
 /* Admission gives every pod this toleration; what is longer was written by a person. */
 #define INJECTED_TOLERATION_SECONDS 300
+
+bool hf_pod_is_inherited(const struct hf_job_view *job, const struct hf_pod *pod)
+{
+	hf_assert(job->framework);
+	/* One that was made later belongs to a job that this view is older than. */
+	return !pod->owned && hf_streq(pod->maker, job->framework->kind) &&
+	       pod->deletion_time != HF_TIME_NONE && pod->creation_time != HF_TIME_NONE &&
+	       job->creation_time != HF_TIME_NONE && pod->creation_time <= job->creation_time;
+}
 
 static bool is_terminal(const struct hf_pod *pod)
 {
@@ -132,8 +142,10 @@ struct waiting {
 /* Of a finished job nothing is given up: what runs was left to run by its clean-up policy. */
 static bool is_of_interest(const struct hf_brain *b, const struct hf_pod *pod, bool finished)
 {
-	if (!pod->owned || !pod->node || b->nodes_lost == 0)
+	if (!pod->node || b->nodes_lost == 0)
 		return false;
+	if (!pod->owned)
+		return hf_pod_is_inherited(b->view, pod);
 	return is_terminating(pod) || (!is_terminal(pod) && !finished);
 }
 

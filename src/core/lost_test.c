@@ -138,6 +138,71 @@ static void a_peer_that_crashes_meanwhile_charges_it_no_second_time(void **state
 	brain_release(&b);
 }
 
+/* Its peer fails again and again, and is made again each time: one fault, and one unit, until the lost
+ * rank runs again. */
+static void a_peer_that_fails_meanwhile_charges_it_no_second_time(void **state)
+{
+	const struct hf_ledger *ledger = &b.plan.status.ledger;
+
+	(void)state;
+	lose();
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(brain_pod(&b, "demo-hand-0")->pod.incident, 0);
+		brain_exit(&b, "demo-hand-0", 137);
+		brain_quiet(&b);
+		assert_int_equal(ledger->incident.id, 1);
+		/* Who was made later than it waits all the same, longer each time. */
+		assert_true(i <= 1 || !brain_pod(&b, "demo-hand-0"));
+		brain_after(&b, i <= 1 ? 2 : 6 << (i - 2));
+		brain_quiet(&b);
+		brain_start(&b, "demo-hand-0");
+		brain_quiet(&b);
+	}
+	assert_int_equal(ledger->restarts[HF_BUDGET_INFRASTRUCTURE], 1);
+	assert_int_equal(ledger->restarts[HF_BUDGET_APPLICATION], 0);
+	assert_string_equal(ledger->records[0].node, brain_pod(&b, "demo-hand-1")->node);
+	/* The node is back: what is started from now on answers for itself. */
+	brain_regain(&b, brain_pod(&b, "demo-hand-1")->node);
+	brain_after(&b, 20);
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_quiet(&b);
+	brain_after(&b, 60);
+	brain_run_up(&b);
+	assert_int_equal(ledger->incident.id, 1);
+	assert_int_equal(brain_pod(&b, "demo-hand-0")->pod.incident, 1);
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_step(&b);
+	assert_int_equal(ledger->incident.id, 2);
+	assert_string_equal(ledger->verdict.reason, "BackoffLimitExceeded");
+	brain_release(&b);
+}
+
+/* Whose replacement ends answers for that, and so do all where all are started together. */
+static void the_lost_rank_itself_and_a_whole_generation_answer_for_themselves(void **state)
+{
+	(void)state;
+	lose();
+	brain_node(&b, brain_pod(&b, "demo-hand-1")->node)->out_of_service = true;
+	for (int i = 0; i < 8; i++) {
+		turn();
+		brain_after(&b, 2);
+	}
+	assert_int_equal(b.plan.status.ledger.incident.id, 1);
+	assert_int_equal(brain_pod(&b, "demo-hand-1")->pod.incident, 1);
+	brain_release(&b);
+	lose();
+	b.view.run_policy.recovery.restart_scope = "Job";
+	brain_node(&b, brain_pod(&b, "demo-hand-1")->node)->out_of_service = true;
+	for (int i = 0; i < 8; i++) {
+		turn();
+		brain_terminating_gone(&b);
+		brain_after(&b, 2);
+	}
+	assert_int_equal(brain_pod(&b, "demo-hand-0")->pod.incident, 1);
+	assert_int_equal(brain_pod(&b, "demo-hand-1")->pod.incident, 1);
+	brain_release(&b);
+}
+
 static void a_sign_of_life_of_another_pod_on_the_node_counts(void **state)
 {
 	struct brain_pod *pod;
@@ -220,6 +285,60 @@ static void others_pods_are_left_alone(void **state)
 	brain_release(&b);
 }
 
+/* A job was deleted, and another one made under its name: nobody else can say that the pod is dead. */
+static void what_an_earlier_job_has_left_is_given_up_by_the_same_evidence(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	pod = lose();
+	brain_terminate(&b, "demo-hand-1");
+	pod->pod.owned = false;
+	pod->pod.maker = "TestJob";
+	pod->pod.creation_time = b.view.creation_time;
+	brain_after(&b, 61);
+	brain_quiet(&b);
+	assert_true(brain_asks(&b, HF_ASK_LEASE, pod->node));
+	brain_answer(&b);
+	brain_step(&b);
+	assert_non_null(brain_action(&b, HF_ACTION_FAIL_POD, "demo-hand-1"));
+	turn();
+	assert_int_equal(brain_action(&b, HF_ACTION_DELETE_POD, "demo-hand-1")->grace_seconds.value,
+			 0);
+	turn();
+	brain_after(&b, 2);
+	brain_quiet(&b);
+	assert_true(brain_pod(&b, "demo-hand-1")->pod.owned);
+	brain_release(&b);
+}
+
+static void what_is_no_legacy_is_left_alone(void **state)
+{
+	struct brain_pod *pod;
+
+	(void)state;
+	pod = lose();
+	brain_node(&b, pod->node)->out_of_service = true;
+	brain_terminate(&b, "demo-hand-1");
+	pod->pod.owned = false;
+	/* Of a job of another kind, … */
+	pod->pod.maker = "OtherJob";
+	assert_false(hf_pod_is_inherited(&b.view, &pod->pod));
+	pod->pod.maker = "TestJob";
+	pod->pod.creation_time = b.view.creation_time;
+	assert_true(hf_pod_is_inherited(&b.view, &pod->pod));
+	/* … made after this one, … */
+	pod->pod.creation_time = b.view.creation_time + HF_SECOND;
+	brain_step(&b);
+	assert_null(brain_action(&b, HF_ACTION_FAIL_POD, "demo-hand-1"));
+	/* … or not on its way. */
+	pod->pod.creation_time = b.view.creation_time;
+	pod->pod.deletion_time = HF_TIME_NONE;
+	brain_step(&b);
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	brain_release(&b);
+}
+
 static void many_pods_are_one_line_and_the_hardest_guard_names_the_condition(void **state)
 {
 	static const char *const claims[] = {"data"};
@@ -291,10 +410,14 @@ int main(void)
 		cmocka_unit_test(a_lost_node_is_shown_and_asked_about_at_once),
 		cmocka_unit_test(the_whole_way_of_a_pod_that_is_given_up),
 		cmocka_unit_test(a_peer_that_crashes_meanwhile_charges_it_no_second_time),
+		cmocka_unit_test(a_peer_that_fails_meanwhile_charges_it_no_second_time),
+		cmocka_unit_test(the_lost_rank_itself_and_a_whole_generation_answer_for_themselves),
 		cmocka_unit_test(a_sign_of_life_of_another_pod_on_the_node_counts),
 		cmocka_unit_test(a_kubelet_that_writes_one_word_wins),
 		cmocka_unit_test(a_pod_without_a_version_is_not_forced),
 		cmocka_unit_test(others_pods_are_left_alone),
+		cmocka_unit_test(what_an_earlier_job_has_left_is_given_up_by_the_same_evidence),
+		cmocka_unit_test(what_is_no_legacy_is_left_alone),
 		cmocka_unit_test(many_pods_are_one_line_and_the_hardest_guard_names_the_condition),
 		cmocka_unit_test(who_is_blind_to_nodes_tells_what_the_status_says),
 		cmocka_unit_test(a_pending_verdict_gives_way_only_once),

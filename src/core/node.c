@@ -105,7 +105,8 @@ static void index_nodes(struct hf_brain *b)
 		const struct hf_pod *pod = &seen->pods[i];
 		struct hf_node *node;
 
-		if (!pod->owned || !pod->node || pod->news_at == HF_TIME_NONE)
+		if ((!pod->owned && !hf_pod_is_inherited(b->view, pod)) || !pod->node ||
+		    pod->news_at == HF_TIME_NONE)
 			continue;
 		node = find(b, pod->node);
 		if (node && (node->news_at == HF_TIME_NONE || node->news_at < pod->news_at))

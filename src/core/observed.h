@@ -91,6 +91,9 @@ struct hf_pod {
 	const char *name;
 	const char *uid;
 	const char *resource_version;
+	/* The kind of its controller ("PyTorchJob"), where that is a job of kubeflow.org and the pod has the
+	 * name of one of its ranks, whichever its UID is; else NULL. */
+	const char *maker;
 	bool owned;
 
 	bool stamped;       /* the three annotations below were there and numbers */

@@ -20,7 +20,8 @@ HF_BEGIN_DECLS
  *    wake-up;
  *  - a finished job takes no action but clean-up, its TTL, and deleting pods that were
  *    created late;
- *  - no action names an object of another owner; every delete carries a UID;
+ *  - no action names an object of another owner, but for what an earlier job of this name and kind has
+ *    left on a node that is dead (hf_pod_is_inherited); every delete carries a UID;
  *  - a lost, repeated or late action heals; dying between any two of them counts each
  *    observed end exactly once.
  *
@@ -35,6 +36,12 @@ HF_BEGIN_DECLS
 int hf_job_step(const struct hf_job_view *job, const struct hf_observed *seen, hf_time now,
 		struct hf_arena *arena, struct hf_plan *ret_plan, struct hf_error *err)
 	HF_MUST_CHECK;
+
+/*
+ * A pod of an earlier job of this name and kind, which is gone: it is on its way, and if its node is dead,
+ * nobody but this job can say so.  Who looks must show the node of such a pod as those of the job's own.
+ */
+bool hf_pod_is_inherited(const struct hf_job_view *job, const struct hf_pod *pod);
 
 HF_END_DECLS
 

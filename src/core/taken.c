@@ -8,8 +8,8 @@
  * Names of ranks that objects of other owners hold.  They are left alone, whoever they belong to,
  * so a rank may never run: that is said, in words that upstream's event of a refused create has.
  * What is being deleted will be gone and is no news, as when a job is made anew under its name.
- * What should have been gone by now is: nobody forces a pod that is not of this job, on a dead node
- * neither.
+ * What should have been gone by now is: nobody forces a pod of another owner, on a dead node neither.
+ * What an earlier job of this name and kind has left is given up with its node (lost.c).
  */
 
 /* As in stuck.c: past the pod's own deadline. */
@@ -93,14 +93,19 @@ static const char *message_of(struct hf_brain *b, const struct taken *pods,
 {
 	const char *rank = pods->rank ? pods->rank : hf_str_or(services->rank, "");
 
-	if (!pods->holder && pods->overdue)
+	if (!pods->holder && pods->overdue) {
+		bool inherited = hf_pod_is_inherited(b->view, pods->overdue);
+
 		return hf_arena_printf(
 			b->arena,
-			"the name of %s is taken by a pod of another owner, which should have been "
-			"gone since %s%s%s; it is not of this job, so it is not forced",
-			rank, hf_time_text(b->arena, pods->overdue->deletion_time),
-			pods->overdue->node ? ", on node " : "",
-			hf_str_or(pods->overdue->node, ""));
+			"the name of %s is taken by a pod of %s, which should have been gone since "
+			"%s%s%s; %s",
+			rank, inherited ? "an earlier job of this name" : "another owner",
+			hf_time_text(b->arena, pods->overdue->deletion_time),
+			pods->overdue->node ? ", on node " : "", hf_str_or(pods->overdue->node, ""),
+			inherited ? "it is forced when that node is known to be dead"
+				  : "it is not of this job, so it is not forced");
+	}
 	return hf_arena_printf(b->arena, "the name of %s is taken by a %s of another owner", rank,
 			       pods->rank ? "pod" : "service");
 }

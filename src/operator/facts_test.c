@@ -586,6 +586,24 @@ static void test_a_strangers_pod_frees_a_name_too(void **state)
 	assert_true(brain.gone[0].no_execute);
 }
 
+/* What a job that is gone has left on a node: the next one of its name is told when that is lost. */
+static void test_a_node_wakes_who_waits_for_a_name_on_it(void **state)
+{
+	struct bench *bench = *state;
+	int steps;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED, node_doc("b", 110, "True", ""));
+	fake_event(watch_of(bench, "pods"), HF_EVENT_ADDED,
+		   pod_doc("ddp-worker-1", "uid-old", 120, "u-9",
+			   "},\"spec\":{\"nodeName\":\"b\"},\"status\":{\"phase\":\"Running\""));
+	turn_for(bench, HF_SECOND);
+	steps = brain.steps;
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc("b", 121, "Unknown", ""));
+	turn_for(bench, HF_SECOND);
+	assert_true(brain.steps > steps);
+}
+
 static void test_the_last_holder_of_a_name_counts(void **state)
 {
 	struct bench *bench = *state;
@@ -649,6 +667,7 @@ int main(void)
 		N(test_a_name_that_was_freed_is_told_for_a_while),
 		N(test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for),
 		N(test_a_strangers_pod_frees_a_name_too),
+		N(test_a_node_wakes_who_waits_for_a_name_on_it),
 		N(test_the_last_holder_of_a_name_counts),
 		N(test_a_gap_in_the_watch_of_pods_is_told),
 	};

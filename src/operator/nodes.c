@@ -71,6 +71,8 @@ void hf_nodes_enqueue(struct hf_nodes *nodes, const char *name)
 
 		if (key != NULL)
 			hf_operator_enqueue(op, key);
+		else /* its job is gone, and the next one may wait for its name */
+			hf_operator_enqueue_by_name(op, e->ns, e->name);
 	}
 }
 

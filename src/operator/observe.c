@@ -89,6 +89,12 @@ static bool see_node(const struct hf_observe_args *args, const char *name, struc
 	return true;
 }
 
+/* Its node matters to the job. */
+static bool is_looked_after(const struct hf_observe_args *args, const struct hf_pod *pod)
+{
+	return !hf_str_is_empty(pod->node) && (pod->owned || hf_pod_is_inherited(args->job, pod));
+}
+
 static void find_nodes(const struct hf_observe_args *args, const struct hf_pod *pods, size_t len,
 		       struct hf_arena *arena, struct hf_observed *seen)
 {
@@ -100,7 +106,7 @@ static void find_nodes(const struct hf_observe_args *args, const struct hf_pod *
 	for (size_t i = 0; i < len; i++) {
 		const char *name = pods[i].node;
 
-		if (hf_str_is_empty(name) || !pods[i].owned || hf_map_has(known, name))
+		if (!is_looked_after(args, &pods[i]) || hf_map_has(known, name))
 			continue;
 		bool put = hf_map_put(known, name, &nodes[n]);
 

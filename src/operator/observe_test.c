@@ -180,6 +180,28 @@ static void test_nodes_are_those_of_our_pods_each_once_and_alive_now(void **stat
 	assert_int_equal(seen.nodes[0].ready, HF_NODE_READY);
 }
 
+/* Of an earlier job of this name, on its way: whether its node is dead is this job's to say. */
+static void test_the_node_of_what_an_earlier_job_has_left_is_seen(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"ddp-worker-1\",\"namespace\":\"n\",\"uid\":\"p1\","
+		"\"resourceVersion\":\"5\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\","
+		"\"deletionTimestamp\":\"2026-01-01T00:02:00Z\",\"ownerReferences\":[{"
+		"\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"name\":\"ddp\","
+		"\"uid\":\"u-old\",\"controller\":true}]},\"spec\":{\"nodeName\":\"b\"}}";
+	struct bench *bench = *state;
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	struct hf_observed seen;
+
+	assert_true(hf_cache_put_reply(bench->pods, doc));
+	observe(bench, NULL, &seen);
+	assert_int_equal(seen.nodes_len, 0);
+	bench->view.creation_time = seen.pods[0].creation_time;
+	observe(bench, NULL, &seen);
+	assert_int_equal(seen.nodes_len, 1);
+	assert_string_equal(seen.nodes[0].name, "b");
+}
+
 static void test_views_that_were_taken_outlive_the_cache_entries(void **state)
 {
 	struct bench *bench = *state;
@@ -201,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_a_step_sees_what_the_job_owns_and_strangers_under_its_names),
 		T(test_nodes_are_those_of_our_pods_each_once_and_alive_now),
+		T(test_the_node_of_what_an_earlier_job_has_left_is_seen),
 		T(test_views_that_were_taken_outlive_the_cache_entries),
 	};
 

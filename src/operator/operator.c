@@ -157,6 +157,11 @@ static void enqueue_job(void *arg, const struct hf_kind *kind, const struct hf_c
 	enqueue(arg, key);
 }
 
+void hf_operator_enqueue_by_name(struct hf_operator *op, const char *ns, const char *name)
+{
+	hf_operator_each_by_name(op, ns, name, enqueue_job, op);
+}
+
 void hf_operator_namespace_ends(struct hf_operator *op, const char *ns)
 {
 	if (!hf_map_put(op->ending, ns, op))
@@ -282,8 +287,7 @@ static void object_changed(void *arg, enum hf_cache_change change,
 		if (key != NULL && key != last)
 			enqueue_gathering(kind->op, key, calm);
 		else if (view != NULL && key == NULL)
-			hf_operator_each_by_name(kind->op, both[i]->ns, both[i]->name, enqueue_job,
-						 kind->op);
+			hf_operator_enqueue_by_name(kind->op, both[i]->ns, both[i]->name);
 		last = key;
 	}
 }

@@ -231,6 +231,7 @@ void hf_operator_each_by_name(struct hf_operator *op, const char *ns, const char
 			      void (*fn)(void *arg, const struct hf_kind *kind,
 					 const struct hf_cache_entry *job),
 			      void *arg);
+void hf_operator_enqueue_by_name(struct hf_operator *op, const char *ns, const char *name);
 /* Step the job: as soon as its size allows, or in so long. */
 void hf_operator_enqueue(struct hf_operator *op, const char *key);
 void hf_operator_enqueue_after(struct hf_operator *op, const char *key, hf_time delay);

@@ -50,13 +50,19 @@ static const char *const words[] = {
 	"Completed",
 	"Error",
 	"OOMKilled",
+	"PyTorchJob",
+	"TFJob",
+	"XGBoostJob",
+	"PaddleJob",
+	"JAXJob",
+	"MPIJob",
 };
 enum { TEXT_NULL, TEXT_BYTES, TEXT_WORDS };
 enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
 /* Whoever adds a field: pack it, unpack it, and let view_test see it. */
-_Static_assert(sizeof(struct hf_pod) == 264 && sizeof(struct hf_container_seen) == 112 &&
+_Static_assert(sizeof(struct hf_pod) == 272 && sizeof(struct hf_container_seen) == 112 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
 	       "a field that is not packed below is lost");
@@ -177,6 +183,7 @@ static void put_pod(struct packer *packer, const struct hf_pod *pod)
 	put_text(packer, pod->uid);
 	put_text(packer, pod->resource_version);
 	put_byte(packer, pod->owned);
+	put_text(packer, pod->maker);
 	put_byte(packer, pod->stamped);
 	put_number(packer, pod->generation);
 	put_number(packer, pod->attempt);
@@ -380,6 +387,7 @@ void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_p
 	pod.uid = get_text(&unpacker);
 	pod.resource_version = get_text(&unpacker);
 	pod.owned = get_bool(&unpacker);
+	pod.maker = get_text(&unpacker);
 	pod.stamped = get_bool(&unpacker);
 	pod.generation = get_number(&unpacker);
 	pod.attempt = get_number(&unpacker);

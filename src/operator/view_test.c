@@ -100,6 +100,7 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 	same(a->uid, b->uid);
 	same(a->resource_version, b->resource_version);
 	assert_int_equal(a->owned, b->owned);
+	same(a->maker, b->maker);
 	assert_int_equal(a->stamped, b->stamped);
 	assert_int_equal(a->generation, b->generation);
 	assert_int_equal(a->attempt, b->attempt);

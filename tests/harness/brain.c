@@ -347,7 +347,7 @@ static void delete_pod(struct brain *b, const struct hf_action *action)
 	if (!pod || !hf_streq(pod->uid, action->uid) ||
 	    (action->resource_version && !hf_streq(pod->version, action->resource_version)))
 		return; /* not found, or the precondition says no */
-	assert_true(pod->pod.owned);
+	assert_true(pod->pod.owned || hf_pod_is_inherited(&b->view, &pod->pod));
 	pod->ours = true;
 	/* No kubelet has to let go of it. */
 	if (pod->pod.phase == HF_POD_SUCCEEDED || pod->pod.phase == HF_POD_FAILED || !*pod->node ||

@@ -109,13 +109,31 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 	check_budget(sim, job, status, "device", device);
 }
 
-/* Nobody ends what is left of a job that is gone on a node that stays dead. */
+/* The next job of that name and kind wants the name of this pod, and gives it up with its node.  Which of
+ * them was made first is told by the server's clock: where that is set nobody knows. */
+static bool has_heir(struct sim *sim, const struct sim_pod_truth *pod)
+{
+	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
+	struct hf_doc *next = job == NULL ? NULL : sim_job_peek(sim, job->name);
+	const struct hf_json *role;
+
+	if (next == NULL || hf_streq(hf_doc_uid(next), pod->job_uid) ||
+	    sim_job_truth(sim, hf_doc_uid(next))->not_ours ||
+	    sim->mood.weight[SIM_CLOCK_SERVER] > 0)
+		return false;
+	role = hf_json_get(sim_replicas_of(sim, next), sim_role_names[pod->role]);
+	return role != NULL && pod->index < hf_json_i64(hf_json_get(role, "replicas"), 1);
+}
+
+/* Nobody ends what is left of a job that is gone on a node that stays dead, as long as none of its name
+ * comes after it. */
 static bool may_stay(struct sim *sim, const struct sim_pod_truth *pod)
 {
 	const struct sim_node *node = sim_node_get(sim, pod->node);
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
 
-	return node != NULL && node->stays_dead && (job == NULL || job->gone || job->terminal);
+	return node != NULL && node->stays_dead && (job == NULL || job->gone || job->terminal) &&
+	       !has_heir(sim, pod);
 }
 
 /* What is left of an earlier job of that name holds the name of a rank, on a node that stays dead. */

@@ -144,6 +144,19 @@ static const struct sim_script scripts[] = {
 	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED}},
 	 {{.at = 10 * S, .off = "ant-worker-0"}},
 	 .result = "Succeeded 0/1"},
+	{"node-off-and-made-again",
+	 JOB("", TWO("OnFailure")),
+	 {{0}},
+	 {{.at = 10 * S, .off = "ant-worker-0"}, {.at = 12 * S}, {.at = 20 * S, .patch = ""}},
+	 .result = "Succeeded 0/0"},
+	{"node-off-and-a-peer-fails",
+	 JOB("\"backoffLimit\":0,\"recovery\":{\"infrastructureLimit\":1}", TWO("ExitCode")),
+	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED},
+	  {"ant-worker-1", 0, 80 * S, 137, SIM_EXITED},
+	  {"ant-worker-1", 1, 4 * S, 137, SIM_EXITED},
+	  {"ant-worker-1", 2, 4 * S, 1, SIM_EXITED}},
+	 {{.at = 10 * S, .off = "ant-worker-0"}},
+	 .result = "Succeeded 0/1"},
 	{"mpi", MPI_JOB("ExitCode"), {{0}}, {{0}}, .result = "Succeeded 0/0", .mpi = true},
 	{"mpi-worker-fails",
 	 MPI_JOB("ExitCode"),
@@ -258,6 +271,10 @@ static void do_deed(void *arg)
 	sim_tell(sim, "person: %s", hf_str_or(deed->deed->patch, "acts"));
 	if (happens_to_node(sim, deed->deed))
 		return;
+	if (hf_streq(deed->deed->patch, "")) {
+		make_job(sim);
+		return;
+	}
 	if (job != NULL)
 		sim_check_touched(sim, job);
 	if (deed->deed->patch == NULL)

@@ -21,7 +21,7 @@ struct sim_script_end {
 };
 struct sim_script_deed {
 	hf_time at;
-	const char *patch; /* of the job; NULL: it is deleted, or: */
+	const char *patch; /* of the job; "": it is made again; NULL: it is deleted, or: */
 	const char *off;   /* the machine of this pod loses power for ever, or: */
 	const char
 		*sick; /* the device of this pod's machine fails, and stays so for minutes, or: */
