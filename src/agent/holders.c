@@ -170,21 +170,6 @@ bool hf_holders_name(const struct hf_holders *h, const char *uid, const char **r
 
 /* ---- the kubelet's word ----------------------------------------------------------------------- */
 
-static bool is_same(const struct hf_holding *a, const struct hf_holding *b)
-{
-	return hf_streq(a->pod, b->pod) && hf_streq(a->ns, b->ns) &&
-	       hf_streq(a->container, b->container) && hf_streq(a->resource, b->resource) &&
-	       hf_streq(a->id, b->id);
-}
-
-static struct hf_holder *find(struct hf_holders *h, const struct hf_holding *holding)
-{
-	for (size_t i = 0; i < h->len; i++)
-		if (h->items[i].until == HF_TIME_NONE && is_same(&h->items[i].holding, holding))
-			return &h->items[i];
-	return NULL;
-}
-
 static void forget_old(struct hf_holders *h, hf_time now)
 {
 	size_t kept = 0;
@@ -197,15 +182,6 @@ static void forget_old(struct hf_holders *h, hf_time now)
 		kept++;
 	}
 	h->len = kept;
-}
-
-/* The list is sorted by the intake, and so are the ends of those that are gone. */
-static bool is_named(const struct hf_holding *items, size_t len, const struct hf_holding *one)
-{
-	for (size_t i = 0; i < len; i++)
-		if (is_same(&items[i], one))
-			return true;
-	return false;
 }
 
 static void add(struct hf_holders *h, const struct hf_holding *holding)
@@ -226,28 +202,42 @@ static void add(struct hf_holders *h, const struct hf_holding *holding)
 		snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
 }
 
+/* The name came again. */
+static bool is_another_pods(const struct hf_holders *h, const struct hf_holder *holder)
+{
+	const struct hf_cache_entry *pod =
+		hf_cache_get(h->cache, holder->holding.ns, holder->holding.pod);
+
+	return pod != NULL && holder->uid[0] != '\0' && !hf_streq(pod->uid, holder->uid);
+}
+
 void hf_holders_update(struct hf_holders *h, const struct hf_holding *items, size_t len, bool known)
 {
 	hf_time now = h->options.now(h->options.arg);
+	HF_AUTOFREE bool *held = NULL; /* of items: by a holder that we know */
 
 	forget_old(h, now);
 	if (!known)
 		return;
+	held = hf_xcalloc(len + 1, sizeof(*held));
 	for (size_t i = 0; i < h->len; i++) {
 		struct hf_holder *holder = &h->items[i];
-		const struct hf_cache_entry *pod =
-			hf_cache_get(h->cache, holder->holding.ns, holder->holding.pod);
-		bool other =
-			pod != NULL && holder->uid[0] != '\0' && !hf_streq(pod->uid, holder->uid);
+		const struct hf_holding *named;
 
-		if (holder->until == HF_TIME_NONE &&
-		    (other || !is_named(items, len, &holder->holding))) {
-			holder->until = now;
-			h->version++;
+		if (holder->until != HF_TIME_NONE)
+			continue;
+		named = len == 0 ? NULL
+				 : bsearch(&holder->holding, items, len, sizeof(*items),
+					   hf_holding_order);
+		if (named != NULL && !is_another_pods(h, holder)) {
+			held[named - items] = true;
+			continue;
 		}
+		holder->until = now;
+		h->version++;
 	}
 	for (size_t i = 0; i < len; i++)
-		if (find(h, &items[i]) == NULL)
+		if (!held[i])
 			add(h, &items[i]);
 }
 

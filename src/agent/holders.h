@@ -52,7 +52,8 @@ struct hf_holders *hf_holders_create(const struct hf_holders_options *options);
 struct hf_holders *hf_holders_destroy(struct hf_holders *holders); /* NULL is fine */
 void hf_holders_start(struct hf_holders *holders);
 
-/* What the kubelet says now; where it could not be asked (known false) nothing ends. */
+/* What the kubelet says now, as hf_intake_holdings_get tells it: each once, in hf_holding_order.
+ * Where it could not be asked (known false) nothing ends. */
 void hf_holders_update(struct hf_holders *holders, const struct hf_holding *items, size_t len,
 		       bool known);
 /* Grows with each change of the list but forgetting. */

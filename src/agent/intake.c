@@ -156,21 +156,10 @@ static void tell(struct hf_intake *intake, bool urgent)
 	intake->options.news(intake->options.arg, urgent);
 }
 
-/* Cut, printable, and zeros behind it, so that equal texts are equal bytes. */
-static void put_text(char *to, size_t size, const char *from)
-{
-	size_t len = strnlen(from, size - 1);
-
-	for (size_t i = 0; i < len; i++)
-		to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
-	memset(to + len, 0, size - len);
-}
-
-/* The same for a text that lies where it will stay; it may lack its end. */
+/* What did not come from us is made tame where it lies; it may lack its end. */
 static void tidy(char *text, size_t size)
 {
-	text[size - 1] = '\0';
-	put_text(text, size, text);
+	hf_str_print(text, size, text, strnlen(text, size));
 }
 
 /* ---- devices ------------------------------------------------------------------------------ */
@@ -244,7 +233,7 @@ void hf_intake_off(struct hf_intake *intake, enum hf_health_source source,
 	struct way *way = way_of(intake, source, detector);
 	char text[HF_INTAKE_WHY_MAX];
 
-	put_text(text, sizeof(text), why);
+	hf_str_print(text, sizeof(text), why, strlen(why));
 	if (way->state == HF_INTAKE_OFF && hf_streq(way->why, text))
 		return;
 	way->state = HF_INTAKE_OFF;
@@ -398,7 +387,8 @@ void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t perce
 	if (at == HF_HEALTH_DEVICES_MAX)
 		return;
 	if (at == intake->loads_len) {
-		put_text(intake->loads[at].device, sizeof(intake->loads[at].device), id);
+		hf_str_print(intake->loads[at].device, sizeof(intake->loads[at].device), id,
+			     strlen(id));
 		intake->loads_len++;
 	}
 	intake->loads[at].percent = percent;
@@ -422,9 +412,20 @@ bool hf_intake_load_of(const struct hf_intake *intake, const char *device, uint3
 
 /* ---- who holds what ----------------------------------------------------------------------- */
 
-static int by_holding(const void *left, const void *right)
+int hf_holding_order(const void *left, const void *right)
 {
 	return memcmp(left, right, sizeof(struct hf_holding));
+}
+
+/* Two shares of a device have one name here. */
+static size_t without_repeats(struct hf_holding *list, size_t len)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (i == 0 || hf_holding_order(&list[i], &list[kept - 1]) != 0)
+			list[kept++] = list[i];
+	return kept;
 }
 
 void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len)
@@ -443,7 +444,8 @@ void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items
 		tidy(list[i].id, sizeof(list[i].id));
 	}
 	/* The kubelet's order is that of a Go map. */
-	qsort(list, len, sizeof(*list), by_holding);
+	qsort(list, len, sizeof(*list), hf_holding_order);
+	len = without_repeats(list, len);
 	if (!intake->holdings_known || len != intake->holdings_len ||
 	    (len > 0 && memcmp(list, intake->holdings, len * sizeof(*list)) != 0)) {
 		intake->holdings_version++;

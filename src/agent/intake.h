@@ -31,6 +31,8 @@ struct hf_holding {
 	char resource[HF_HOLDING_NAME_MAX]; /* "nvidia.com/gpu"; a DRA driver's name */
 	char id[HF_HOLDING_ID_MAX];         /* the plugin's: a uuid, a PCI address, anything */
 };
+/* For qsort and bsearch: by all bytes, so NULs stand behind the texts. */
+int hf_holding_order(const void *left, const void *right);
 
 /* What of a node's devices is counted where (detector `count`). */
 enum hf_intake_count {
@@ -132,6 +134,7 @@ hf_time hf_intake_heard_at(const struct hf_intake *intake, enum hf_health_detect
 /* Grows with each change of a state or its why, and with each of the holdings. */
 uint64_t hf_intake_states_version(const struct hf_intake *intake);
 uint64_t hf_intake_holdings_version(const struct hf_intake *intake);
+/* Each once, in hf_holding_order. */
 const struct hf_holding *hf_intake_holdings_get(const struct hf_intake *intake, size_t *ret_len,
 						bool *ret_known);
 const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intake, size_t *ret_len);

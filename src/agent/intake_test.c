@@ -196,7 +196,7 @@ static void counts_are_not_known_until_somebody_counts(void **state)
 	assert_int_equal(hf_intake_counted(w->intake, HF_COUNT_PCI), -1);
 }
 
-static void holdings_in_another_order_are_the_same(void **state)
+static void holdings_in_another_order_are_the_same_and_two_shares_are_one(void **state)
 {
 	struct world *w = *state;
 	struct hf_holding two[2], turned[2];
@@ -216,7 +216,11 @@ static void holdings_in_another_order_are_the_same(void **state)
 	version = hf_intake_holdings_version(w->intake);
 	hf_intake_holdings(w->intake, turned, 2);
 	assert_int_equal(hf_intake_holdings_version(w->intake), version);
-	hf_intake_holdings(w->intake, two, 1);
+	turned[0] = two[0];
+	turned[1] = two[0];
+	hf_intake_holdings(w->intake, turned, 2);
+	(void)hf_intake_holdings_get(w->intake, &len, &known);
+	assert_int_equal(len, 1);
 	assert_int_equal(hf_intake_holdings_version(w->intake), version + 1);
 	hf_intake_holdings_unknown(w->intake);
 	hf_intake_holdings_unknown(w->intake);
@@ -240,7 +244,7 @@ int main(void)
 		TEST(a_full_list_refuses_and_asks_for_a_step_at_once),
 		TEST(loads_are_found_by_any_name_and_grow_old),
 		TEST(counts_are_not_known_until_somebody_counts),
-		TEST(holdings_in_another_order_are_the_same),
+		TEST(holdings_in_another_order_are_the_same_and_two_shares_are_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

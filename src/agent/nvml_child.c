@@ -151,7 +151,7 @@ static void load(struct nvml *n, const char *library)
 		const char *why = hf_str_or(dlerror(), "it cannot be loaded");
 
 		n->code = HF_NVML_NO_LIBRARY;
-		hf_nvml_text(n->why, sizeof(n->why), why, strlen(why));
+		hf_str_print(n->why, sizeof(n->why), why, strlen(why));
 		return;
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(symbols); i++) {
@@ -200,7 +200,7 @@ static void text_of(int (*fn)(void *, char *, unsigned), void *handle, char *ret
 	char text[256] = "";
 
 	if (CALL(fn, handle, text, HF_NVML_TEXT_MAX) == HF_NVML_OK)
-		hf_nvml_text(ret_text, size, text, sizeof(text) - 1);
+		hf_str_print(ret_text, size, text, strnlen(text, sizeof(text)));
 }
 
 static void look_names(struct nvml *n, void *handle, struct hf_nvml_device *d)
@@ -353,7 +353,7 @@ static void version_of(int (*fn)(char *, unsigned), char ret_text[HF_NVML_TEXT_M
 	char text[256] = "";
 
 	if (CALL(fn, text, 80) == HF_NVML_OK)
-		hf_nvml_text(ret_text, HF_NVML_TEXT_MAX, text, sizeof(text) - 1);
+		hf_str_print(ret_text, HF_NVML_TEXT_MAX, text, strnlen(text, sizeof(text)));
 }
 
 static void look(struct nvml *n, struct hf_nvml_record *r)

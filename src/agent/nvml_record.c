@@ -41,16 +41,6 @@ const char *hf_nvml_fact_name(enum hf_nvml_fact fact)
 	return (unsigned)fact < HF_NVML_FACTS ? fact_names[fact] : "?";
 }
 
-void hf_nvml_text(char *ret_text, size_t size, const char *bytes, size_t len)
-{
-	size_t n = 0;
-
-	hf_assert(size > 0);
-	for (; n < len && n + 1 < size && bytes[n] != '\0'; n++)
-		ret_text[n] = bytes[n] >= ' ' && bytes[n] <= '~' ? bytes[n] : '?';
-	memset(ret_text + n, 0, size - n);
-}
-
 /*
  * One description of the layout serves both directions: what is written is what is read.  Numbers
  * are little-endian; a text is a byte of length and its bytes.  After the first thing that does

@@ -120,9 +120,6 @@ int hf_nvml_record_read(struct hf_strbuf *in, struct hf_nvml_record *ret_record,
 /* All of it as text, one fact a line, the same bytes for the same record. */
 void hf_nvml_record_render(const struct hf_nvml_record *record, struct hf_strbuf *sb);
 
-/* Bytes of a library's text as they may be kept: printable, cut, NULs behind it. */
-void hf_nvml_text(char *ret_text, size_t size, const char *bytes, size_t len);
-
 HF_END_DECLS
 
 #endif

@@ -55,6 +55,16 @@ void hf_str_lower(char *s)
 		*s = lower(*s);
 }
 
+void hf_str_print(char *ret_text, size_t size, const char *bytes, size_t len)
+{
+	hf_assert(size > 0);
+	if (len > size - 1)
+		len = size - 1;
+	for (size_t i = 0; i < len; i++)
+		ret_text[i] = bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?';
+	memset(ret_text + len, 0, size - len);
+}
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';

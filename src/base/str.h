@@ -23,6 +23,9 @@ const char *hf_str_or(const char *s, const char *fallback); /* s unless NULL or 
 /* ASCII only, whatever the locale. */
 bool hf_str_case_eq(const char *a, const char *b);
 void hf_str_lower(char *s);
+/* Cut to what fits size with its NUL, all but printable ASCII as '?', and NULs behind it, so that
+ * equal texts are equal bytes.  ret_text may be where the bytes are. */
+void hf_str_print(char *ret_text, size_t size, const char *bytes, size_t len);
 
 /* The whole text is one decimal number in [min, max], "+" and blanks refused. */
 int hf_str_to_i64(const char *text, int64_t min, int64_t max, int64_t *ret_value,

@@ -68,6 +68,20 @@ static int64_t number(const char *text)
 	return value;
 }
 
+static void printing_cuts_and_fills_and_makes_tame(void **state)
+{
+	char text[8] = "a\x01\xff"
+		       "bcd";
+
+	(void)state;
+	hf_str_print(text, sizeof(text), text, 7);
+	assert_memory_equal(text, "a??bcd?", 8);
+	hf_str_print(text, 4, "\x1b[2J", 4);
+	assert_memory_equal(text, "?[2\0cd?", 8);
+	hf_str_print(text, sizeof(text), NULL, 0);
+	assert_memory_equal(text, "\0\0\0\0\0\0\0", 8);
+}
+
 static void whole_numbers_are_read(void **state)
 {
 	assert_int_equal(number("0"), 0);
@@ -480,6 +494,7 @@ int main(void)
 		cmocka_unit_test(prefixes_and_suffixes_are_found),
 		cmocka_unit_test(empty_is_null_or_nothing),
 		cmocka_unit_test(case_is_ascii_only),
+		cmocka_unit_test(printing_cuts_and_fills_and_makes_tame),
 		cmocka_unit_test(whole_numbers_are_read),
 		cmocka_unit_test(what_is_no_whole_number_is_refused),
 		cmocka_unit_test(the_range_is_held_and_told),

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "health/scan_internal.h"
 
+#include "base/str.h"
+
 #include <string.h>
 
 struct hf_scan hf_scan_of(const char *bytes, size_t len)
@@ -134,13 +136,6 @@ bool hf_scan_has(const struct hf_scan *s, const char *text)
 
 void hf_scan_print(const struct hf_scan *s, char *ret_text, size_t size)
 {
-	size_t len = hf_scan_left(s);
-
-	hf_assert(size > 0);
-	if (len > size - 1)
-		len = size - 1;
-	for (size_t i = 0; i < len; i++)
-		ret_text[i] = s->at[i] >= ' ' && s->at[i] <= '~' ? s->at[i] : '?';
 	/* The rest too: records are compared and hashed as bytes. */
-	memset(ret_text + len, 0, size - len);
+	hf_str_print(ret_text, size, s->at, hf_scan_left(s));
 }
