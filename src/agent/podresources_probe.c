@@ -33,24 +33,36 @@ struct kubelet_probe {
 
 /* ---- who holds what --------------------------------------------------------------------------------- */
 
-/* The name under which everybody else knows it, where the plugin's is another one. */
-static const char *known_as(struct kubelet_probe *p, const struct hf_podresources_device *d)
+struct known {
+	struct hf_podresources_names items[HF_HEALTH_DEVICES_MAX];
+	size_t len;
+};
+
+static void name_known(struct hf_intake *intake, struct known *ret_known)
 {
 	size_t len;
-	const struct hf_health_presence *known = hf_intake_devices(p->intake, &len);
+	const struct hf_health_presence *devices = hf_intake_devices(intake, &len);
 
-	for (size_t i = 0; i < len; i++) {
+	ret_known->len = 0;
+	for (size_t i = 0; i < len && ret_known->len < HF_HEALTH_DEVICES_MAX; i++) {
 		int64_t minor = -1;
-		struct hf_podresources_names names = {.uuid = known[i].uuid,
-						      .address = known[i].id};
 
-		if (hf_str_has_prefix(known[i].alias, "gpu-") &&
-		    hf_str_to_i64(known[i].alias + 4, 0, 1023, &minor, NULL) < 0)
+		if (devices[i].kind != HF_HEALTH_GPU)
+			continue;
+		if (hf_str_has_prefix(devices[i].alias, "gpu-") &&
+		    hf_str_to_i64(devices[i].alias + 4, 0, 1023, &minor, NULL) < 0)
 			minor = -1;
-		names.minor = (int)minor;
-		if (known[i].kind == HF_HEALTH_GPU && hf_podresources_is(d, &names))
-			return hf_str_or(known[i].uuid, known[i].id);
+		ret_known->items[ret_known->len++] = (struct hf_podresources_names){
+			.uuid = devices[i].uuid, .address = devices[i].id, .minor = (int)minor};
 	}
+}
+
+/* The name under which everybody else knows it, where the plugin's is another one. */
+static const char *known_as(const struct known *known, const struct hf_podresources_device *d)
+{
+	for (size_t i = 0; i < known->len; i++)
+		if (hf_podresources_is(d, &known->items[i]))
+			return hf_str_or(known->items[i].uuid, known->items[i].address);
 	return d->id;
 }
 
@@ -58,7 +70,9 @@ static void hold(struct kubelet_probe *p, const struct hf_podresources *found)
 {
 	size_t len = found->devices_len < HF_HOLDINGS_MAX ? found->devices_len : HF_HOLDINGS_MAX;
 	HF_AUTOFREE struct hf_holding *items = hf_xcalloc(len + 1, sizeof(*items));
+	struct known known;
 
+	name_known(p->intake, &known);
 	for (size_t i = 0; i < len; i++) {
 		const struct hf_podresources_device *d = &found->devices[i];
 		struct hf_holding *h = &items[i];
@@ -67,7 +81,7 @@ static void hold(struct kubelet_probe *p, const struct hf_podresources *found)
 		snprintf(h->pod, sizeof(h->pod), "%s", d->pod);
 		snprintf(h->container, sizeof(h->container), "%s", d->container);
 		snprintf(h->resource, sizeof(h->resource), "%s", d->resource);
-		snprintf(h->id, sizeof(h->id), "%s", known_as(p, d));
+		snprintf(h->id, sizeof(h->id), "%s", known_as(&known, d));
 	}
 	hf_intake_holdings(p->intake, items, len);
 }

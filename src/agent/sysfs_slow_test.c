@@ -105,8 +105,7 @@ static int teardown(void **state)
 		b->probe->ops->destroy(b->probe);
 	hf_intake_destroy(b->intake);
 	hf_metrics_destroy(b->metrics);
-	b->t.guard = hf_timer_destroy(b->t.guard);
-	hf_loop_destroy(b->t.loop);
+	hf_test_loop_release(&b->t);
 	free(b);
 	return 0;
 }
