@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "api/health_policy.h"
 
+#include "api/writer_internal.h"
 #include "base/str.h"
 
 /* The defaults, and their reasons, are those of health/fleet.c; deploy/crds/healthpolicies.yaml
@@ -331,22 +332,6 @@ void hf_health_policy_read_memory(struct hf_doc *doc, struct hf_arena *arena,
 
 /* ---- writing it ------------------------------------------------------------------------------ */
 
-static void set_time(struct hf_json *object, const char *key, hf_time at)
-{
-	char text[HF_TIME_TEXT_MAX];
-
-	if (at == HF_TIME_NONE)
-		return;
-	hf_time_format_micro(at, text);
-	hf_json_set_str(object, key, text);
-}
-
-static void set_text(struct hf_json *object, const char *key, const char *text)
-{
-	if (!hf_str_is_empty(text))
-		hf_json_set_str(object, key, text);
-}
-
 static const char *since(const struct hf_json *before, const char *status, char text[])
 {
 	const struct hf_json *old = hf_json_item(hf_json_get(before, "conditions"), 0);
@@ -380,9 +365,9 @@ static struct hf_json *breaker_json(const struct hf_health_policy_status *status
 
 	hf_json_set_str(breaker, "state", memory->breaker_open ? "Open" : "Closed");
 	hf_json_set_i64(breaker, "epoch", memory->breaker_epoch);
-	set_time(breaker, "openedTime", memory->breaker_opened_at);
-	set_time(breaker, "closedTime", memory->breaker_closed_at);
-	set_text(breaker, "message", status->breaker_message);
+	hf_write_micro_time(breaker, "openedTime", memory->breaker_opened_at);
+	hf_write_micro_time(breaker, "closedTime", memory->breaker_closed_at);
+	hf_write_text(breaker, "message", status->breaker_message);
 	return breaker;
 }
 
@@ -395,8 +380,8 @@ static struct hf_json *recent_json(const struct hf_health_policy_memory *memory)
 		struct hf_json *item = hf_json_object();
 
 		hf_json_set_str(item, "node", r->node);
-		set_time(item, "time", r->at);
-		set_text(item, "job", r->job);
+		hf_write_micro_time(item, "time", r->at);
+		hf_write_text(item, "job", r->job);
 		hf_json_set_bool(item, "done", r->done);
 		hf_json_append(list, item);
 	}
@@ -412,12 +397,12 @@ static struct hf_json *nodes_json(const struct hf_health_policy_status *status)
 		struct hf_json *item = hf_json_object();
 
 		hf_json_set_str(item, "name", n->name);
-		set_text(item, "state", n->state);
-		set_text(item, "class", n->cls);
+		hf_write_text(item, "state", n->state);
+		hf_write_text(item, "class", n->cls);
 		hf_json_set_bool(item, "quarantined", n->quarantined);
 		hf_json_set_str(item, "answer", n->answer);
-		set_text(item, "next", n->next);
-		set_text(item, "why", n->why);
+		hf_write_text(item, "next", n->next);
+		hf_write_text(item, "why", n->why);
 		hf_json_set_i64(item, "pods", n->pods);
 		hf_json_append(list, item);
 	}

@@ -10,14 +10,6 @@
  * of others survive; the ledger is ours alone and is written from scratch.
  */
 
-static void set_text(struct hf_json *object, const char *key, const char *text)
-{
-	if (text != NULL && text[0] != '\0')
-		hf_json_set_str(object, key, text);
-	else
-		hf_json_remove(object, key);
-}
-
 static void set_time(struct hf_json *object, const char *key, hf_time time)
 {
 	char text[HF_TIME_TEXT_MAX];
@@ -49,8 +41,8 @@ static struct hf_json *write_conditions(const struct hf_status *status,
 		struct hf_json *item = copy_or_new(before);
 		hf_json_set_str(item, "type", condition->type);
 		hf_json_set_str(item, "status", condition->status);
-		set_text(item, "reason", condition->reason);
-		set_text(item, "message", condition->message);
+		hf_write_text(item, "reason", condition->reason);
+		hf_write_text(item, "message", condition->message);
 		set_time(item, "lastUpdateTime", condition->last_update);
 		set_time(item, "lastTransitionTime", condition->last_transition);
 		hf_json_append(list, item);
@@ -76,7 +68,7 @@ static struct hf_json *write_replica_statuses(const struct hf_status *status,
 		hf_write_count(entry, "active", counts->active);
 		hf_write_count(entry, "succeeded", counts->succeeded);
 		hf_write_count(entry, "failed", counts->failed);
-		set_text(entry, "selector", counts->selector);
+		hf_write_text(entry, "selector", counts->selector);
 		hf_json_set(map, name, entry);
 	}
 	return map;
@@ -101,18 +93,18 @@ static struct hf_json *write_record(const struct hf_record *record)
 
 	hf_write_count(object, "generation", record->generation);
 	hf_write_count(object, "incident", record->incident);
-	set_text(object, "cause", hf_class_name(record->cause));
-	set_text(object, "reason", record->reason);
-	set_text(object, "scope", record->scope);
-	set_text(object, "replica", record->replica);
-	set_text(object, "pod", record->pod);
-	set_text(object, "node", record->node);
-	set_text(object, "device", record->device);
+	hf_write_text(object, "cause", hf_class_name(record->cause));
+	hf_write_text(object, "reason", record->reason);
+	hf_write_text(object, "scope", record->scope);
+	hf_write_text(object, "replica", record->replica);
+	hf_write_text(object, "pod", record->pod);
+	hf_write_text(object, "node", record->node);
+	hf_write_text(object, "device", record->device);
 	if (record->exit_code.set)
 		hf_json_set_i64(object, "exitCode", record->exit_code.value);
 	if (record->signal.set)
 		hf_json_set_i64(object, "signal", record->signal.value);
-	set_text(object, "rule", record->rule);
+	hf_write_text(object, "rule", record->rule);
 	hf_write_micro_time(object, "detectedAt", record->detected_at);
 	hf_write_micro_time(object, "decidedAt", record->decided_at);
 	hf_write_micro_time(object, "runningAt", record->running_at);
@@ -143,8 +135,8 @@ static void write_incident(struct hf_json *object, const struct hf_incident *inc
 	entry = hf_json_object();
 	hf_json_set_i64(entry, "id", incident->id);
 	hf_write_micro_time(entry, "openedAt", incident->opened_at);
-	set_text(entry, "cause", hf_class_name(incident->cause));
-	set_text(entry, "charged", hf_budget_name(incident->charged));
+	hf_write_text(entry, "cause", hf_class_name(incident->cause));
+	hf_write_text(entry, "charged", hf_budget_name(incident->charged));
 	hf_json_set(object, "incident", entry);
 }
 
@@ -156,11 +148,11 @@ static void write_role_ledgers(struct hf_json *object, const struct hf_ledger *l
 	for (int role = 0; role < framework->roles_len; role++) {
 		const struct hf_role_ledger *texts = &ledger->roles[role];
 		struct hf_json *entry = hf_json_object();
-		set_text(entry, "attempts", texts->attempts);
-		set_text(entry, "created", texts->created);
-		set_text(entry, "succeeded", texts->succeeded);
-		set_text(entry, "seen", texts->seen);
-		set_text(entry, "covered", texts->covered);
+		hf_write_text(entry, "attempts", texts->attempts);
+		hf_write_text(entry, "created", texts->created);
+		hf_write_text(entry, "succeeded", texts->succeeded);
+		hf_write_text(entry, "seen", texts->seen);
+		hf_write_text(entry, "covered", texts->covered);
 		if (hf_json_len(entry) > 0)
 			hf_json_set(map, framework->roles[role].name, entry);
 		else
@@ -189,11 +181,11 @@ struct hf_json *hf_ledger_json(const struct hf_ledger *ledger, const struct hf_f
 	write_records(object, ledger);
 	hf_write_count(object, "downtimeSeconds", ledger->downtime_seconds);
 	hf_write_count(object, "productiveSeconds", ledger->productive_seconds);
-	set_text(object, "restartHandled", ledger->restart_handled);
+	hf_write_text(object, "restartHandled", ledger->restart_handled);
 	if (ledger->verdict.reason != NULL) {
 		struct hf_json *verdict = hf_json_object();
 		hf_json_set_str(verdict, "reason", ledger->verdict.reason);
-		set_text(verdict, "message", ledger->verdict.message);
+		hf_write_text(verdict, "message", ledger->verdict.message);
 		hf_write_micro_time(verdict, "at", ledger->verdict.at);
 		hf_json_set(object, "verdict", verdict);
 	}

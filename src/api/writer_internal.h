@@ -3,10 +3,19 @@
 #ifndef HF_API_WRITER_INTERNAL_H
 #define HF_API_WRITER_INTERNAL_H
 
+#include "base/str.h"
 #include "base/time.h"
 #include "json/json.h"
 
 /* Members of an object that may have been stored before: what is not set is not there. */
+
+static inline void hf_write_text(struct hf_json *object, const char *key, const char *text)
+{
+	if (hf_str_is_empty(text))
+		hf_json_remove(object, key);
+	else
+		hf_json_set_str(object, key, text);
+}
 
 static inline void hf_write_micro_time(struct hf_json *object, const char *key, hf_time time)
 {
