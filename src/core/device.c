@@ -23,6 +23,19 @@
 /* Plugins that restart call devices broken for a moment; who runs on well is not moved for that. */
 #define KUBELET_SECONDS 30
 
+/* As health/types.c has them, which this module may not know; a test of the operator compares. */
+static const char *const classes[] = {"info",     "unrated", "app",     "software",
+				      "degraded", "fabric",  "drain",   "gpu-reset",
+				      "reboot",   "support", "replace", HF_DEVICE_UNHEALTHY};
+
+bool hf_device_class_is_known(const char *cls)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(classes); i++)
+		if (hf_streq(cls, classes[i]))
+			return true;
+	return false;
+}
+
 static bool explains(const struct hf_device_seen *device, hf_time at)
 {
 	if (at == HF_TIME_NONE)

@@ -72,6 +72,8 @@ struct hf_device_seen {
 	hf_time first, last; /* of the sightings, the node's clock; NONE: not told */
 };
 #define HF_DEVICE_UNHEALTHY "unhealthy"
+/* Whether an agent of this version, or the kubelet, publishes that class. */
+bool hf_device_class_is_known(const char *cls);
 
 /* What a node's agent says of the training processes of a pod, where they report. */
 enum hf_advance {

@@ -274,19 +274,12 @@ static void check_words(const struct words *words, size_t i, struct hf_field_err
 			     "must have at most 20 items", RULES "[%zu].%s", i, field);
 }
 
-/* What agents publish (health/types.c), and the kubelet's word.  A newer agent may have more. */
+/* A newer agent may have more. */
 static void warn_of_classes(const struct hf_rule *rule, size_t i, struct hf_field_errors *errors)
 {
-	static const char *const classes[] = {
-		"info",  "unrated",   "app",    "software", "degraded", "fabric",
-		"drain", "gpu-reset", "reboot", "support",  "replace",  HF_DEVICE_UNHEALTHY};
-
 	for (size_t c = 0; c < rule->device_classes_len && c <= HF_RULE_PATTERNS_MAX; c++) {
-		bool known = hf_str_is_empty(rule->device_classes[c]);
-
-		for (size_t k = 0; k < HF_ARRAY_LEN(classes) && !known; k++)
-			known = hf_streq(rule->device_classes[c], classes[k]);
-		if (!known)
+		if (!hf_str_is_empty(rule->device_classes[c]) &&
+		    !hf_device_class_is_known(rule->device_classes[c]))
 			hf_field_warn(errors,
 				      RULES "[%zu].onDevice[%zu]: no device has class %s, as far "
 					    "as this version knows",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "health/types.h"
 #include "operator/facts_internal.h"
 #include "operator/script_test.h"
 
@@ -335,6 +336,20 @@ static void test_who_works_longer_than_its_peers_is_slow(void **state)
 	assert_int_equal(brain.slow_permille, 0);
 }
 
+/* The job brain has a list of its own, since it may not know the device brain. */
+static void test_both_brains_know_the_same_classes(void **state)
+{
+	enum hf_health_class none;
+
+	(void)state;
+	for (int c = HF_HEALTH_NONE + 1; c < HF_HEALTH_CLASSES; c++)
+		assert_true(
+			hf_device_class_is_known(hf_health_class_name((enum hf_health_class)c)));
+	assert_false(hf_device_class_is_known(hf_health_class_name(HF_HEALTH_NONE)));
+	assert_true(hf_device_class_is_known(HF_DEVICE_UNHEALTHY));
+	assert_false(hf_health_class_of(HF_DEVICE_UNHEALTHY, &none));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +364,7 @@ int main(void)
 		N(test_a_silent_agents_word_of_ranks_is_of_the_past),
 		N(test_who_works_longer_than_its_peers_is_slow),
 		N(test_only_what_is_new_is_a_report_and_silence_is_no_agent),
+		cmocka_unit_test(test_both_brains_know_the_same_classes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
