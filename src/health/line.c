@@ -46,19 +46,20 @@ static bool action(struct hf_scan *s, uint32_t *ret_action)
 
 /* The whole text must be the sentence: a change to 0 takes a fault back, so half a line or a
  * process that is named like one must not do. */
-static void recovery(struct hf_scan s, struct hf_health_evidence *e)
+static bool recovery(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint32_t from, to;
 
 	if (!hf_scan_text(&s, "GPU recovery action changed from ") || !action(&s, &from) ||
 	    !hf_scan_text(&s, " to ") || !action(&s, &to))
-		return;
+		return false;
 	hf_scan_blanks(&s);
 	if (s.at != s.end || to > 5)
-		return;
+		return false;
 	e->detector = HF_HEALTH_RECOVERY;
 	e->verb = to == 0 ? HF_HEALTH_RECOVERED : HF_HEALTH_FAULT;
 	e->code = (int32_t)to;
+	return true;
 }
 
 /* "XC0", and "XC 0" before driver 575; so is "i0". */
@@ -92,25 +93,27 @@ static void link_unit(struct hf_health_evidence *e, const struct hf_scan *unit, 
 		snprintf(e->unit, sizeof(e->unit), "%s link %u", name, (unsigned)number);
 }
 
-/* UNIT[/SUBUNIT] Fatal|Nonfatal XCn iN Link NN (0x… 0x…): 144 to 150 */
-static void nvlink5(struct hf_scan s, struct hf_health_evidence *e)
+/* UNIT[/SUBUNIT] Fatal|Nonfatal XCn iN Link NN (0x… 0x…): 144 to 150.  As far as the link it must all be
+ * there: "Fatal" alone could be a process's name. */
+static bool nvlink5(struct hf_scan s, struct hf_health_evidence *e)
 {
+	enum hf_health_severity severity;
 	struct hf_scan unit;
 	uint64_t number;
 
 	hf_scan_blanks(&s);
 	if (!hf_scan_word(&s, "_/-", &unit))
-		return;
+		return false;
 	hf_scan_blanks(&s);
 	if (hf_scan_text(&s, "Fatal "))
-		e->severity = HF_HEALTH_FATAL;
+		severity = HF_HEALTH_FATAL;
 	else if (hf_scan_text(&s, "Nonfatal "))
-		e->severity = HF_HEALTH_NONFATAL;
+		severity = HF_HEALTH_NONFATAL;
 	else
-		return;
-	set_unit(e, &unit);
+		return false;
 	if (!tagged(&s, "XC", &number) || !tagged(&s, "i", &number) || !tagged(&s, "Link", &number))
-		return;
+		return false;
+	e->severity = severity;
 	link_unit(e, &unit, number);
 	hf_scan_blanks(&s);
 	if (hf_scan_char(&s, '(') && hf_scan_hex32(&s, &e->word)) {
@@ -120,6 +123,7 @@ static void nvlink5(struct hf_scan s, struct hf_health_evidence *e)
 		/* One status word and no interrupt information: there is no sub-code in it. */
 		e->has_word = true;
 	}
+	return true;
 }
 
 /* "… on link 2(0x10000, 0x0, …)": 74 */
@@ -157,6 +161,15 @@ static void contained(struct hf_scan s, struct hf_health_evidence *e)
 		set_unit(e, &unit);
 }
 
+/* The name of a process may hold the comma that would end it.  It is too short for any of these forms, so
+ * the first that is whole is the driver's. */
+static void behind_names(struct hf_scan s, struct hf_health_evidence *e,
+			 bool (*form)(struct hf_scan s, struct hf_health_evidence *e))
+{
+	while (!form(s, e) && hf_scan_until(&s, ", ", NULL))
+		continue;
+}
+
 static void details(struct hf_scan s, struct hf_health_evidence *e)
 {
 	switch (e->code) {
@@ -171,8 +184,8 @@ static void details(struct hf_scan s, struct hf_health_evidence *e)
 	case 147:
 	case 148:
 	case 149:
-	case 150: nvlink5(s, e); break;
-	case 154: recovery(s, e); break;
+	case 150: behind_names(s, e, nvlink5); break;
+	case 154: behind_names(s, e, recovery); break;
 	default: break;
 	}
 }
