@@ -64,6 +64,21 @@ static size_t gpus(const struct hf_health_brain *b)
 	return n;
 }
 
+/* What stopped half of the devices a moment ago was the begin of what has stopped all of them: it is the
+ * same fault, whether the lines came in one step or in two. */
+static void end_halves(struct hf_health_brain *b)
+{
+	struct hf_health_device *node = &b->memory->devices[0];
+
+	for (size_t i = 0; i < node->faults_len; i++) {
+		struct hf_health_fault *f = &node->faults[i];
+
+		if (f->detector == HF_HEALTH_PEERS && f->code == HF_HEALTH_CODE_SAME &&
+		    hf_health_is_fatal(f->cls))
+			hf_health_fault_close(b, f);
+	}
+}
+
 /* The node's fault, and the devices' under it. */
 static void cover(struct hf_health_brain *b, const struct key *key, hf_time last)
 {
@@ -196,7 +211,9 @@ void hf_health_peers(struct hf_health_brain *b)
 	if (all < 2)
 		return;
 	last = news(b, NULL);
-	if (last != HF_TIME_NONE && members(b, NULL, last) == all)
+	if (last != HF_TIME_NONE && members(b, NULL, last) == all) {
 		cover(b, NULL, last);
+		end_halves(b);
+	}
 	same_fault(b, all);
 }
