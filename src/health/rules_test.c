@@ -30,35 +30,53 @@ static void the_table_is_sound(void **state)
 	assert_null(hf_health_rules_problem(builtin, &at));
 }
 
-/* The catalogue, number by number. */
+/* The vendor's catalogue, number by number: who is not here is written down and acts on nothing.  79 is
+ * the lost bus, 144 to 150 go by their line, 13 and 31 are a program's until they come again. */
 static void numbers_have_the_vendors_class(void **state)
 {
 	static const struct {
 		int from, to;
 		enum hf_health_class cls;
 	} rows[] = {
-		{8, 8, HF_HEALTH_APP},           {39, 41, HF_HEALTH_APP},
-		{94, 94, HF_HEALTH_APP},         {126, 135, HF_HEALTH_APP},
-		{14, 14, HF_HEALTH_INFO},        {63, 63, HF_HEALTH_INFO},
-		{160, 161, HF_HEALTH_INFO},      {46, 46, HF_HEALTH_GPU_RESET},
-		{48, 48, HF_HEALTH_GPU_RESET},   {62, 62, HF_HEALTH_GPU_RESET},
-		{64, 64, HF_HEALTH_GPU_RESET},   {95, 95, HF_HEALTH_GPU_RESET},
-		{109, 110, HF_HEALTH_GPU_RESET}, {119, 120, HF_HEALTH_GPU_RESET},
+		{8, 8, HF_HEALTH_APP},           {11, 11, HF_HEALTH_APP},
+		{25, 25, HF_HEALTH_APP},         {32, 32, HF_HEALTH_APP},
+		{39, 41, HF_HEALTH_APP},         {45, 45, HF_HEALTH_APP},
+		{60, 60, HF_HEALTH_APP},         {68, 72, HF_HEALTH_APP},
+		{75, 77, HF_HEALTH_APP},         {80, 80, HF_HEALTH_APP},
+		{82, 86, HF_HEALTH_APP},         {88, 89, HF_HEALTH_APP},
+		{94, 94, HF_HEALTH_APP},         {96, 105, HF_HEALTH_APP},
+		{126, 135, HF_HEALTH_APP},       {139, 139, HF_HEALTH_APP},
+		{13, 13, HF_HEALTH_DEGRADED},    {31, 31, HF_HEALTH_DEGRADED},
+		{14, 14, HF_HEALTH_INFO},        {37, 38, HF_HEALTH_INFO},
+		{43, 44, HF_HEALTH_INFO},        {63, 63, HF_HEALTH_INFO},
+		{66, 67, HF_HEALTH_INFO},        {92, 93, HF_HEALTH_INFO},
+		{106, 107, HF_HEALTH_INFO},      {121, 121, HF_HEALTH_INFO},
+		{137, 137, HF_HEALTH_INFO},      {141, 141, HF_HEALTH_INFO},
+		{152, 154, HF_HEALTH_INFO},      {157, 157, HF_HEALTH_INFO},
+		{160, 161, HF_HEALTH_INFO},      {171, 172, HF_HEALTH_INFO},
+		{46, 46, HF_HEALTH_GPU_RESET},   {48, 48, HF_HEALTH_GPU_RESET},
+		{62, 62, HF_HEALTH_GPU_RESET},   {64, 64, HF_HEALTH_GPU_RESET},
+		{95, 95, HF_HEALTH_GPU_RESET},   {109, 110, HF_HEALTH_GPU_RESET},
+		{119, 120, HF_HEALTH_GPU_RESET}, {136, 136, HF_HEALTH_GPU_RESET},
+		{140, 140, HF_HEALTH_GPU_RESET}, {143, 143, HF_HEALTH_GPU_RESET},
 		{155, 156, HF_HEALTH_GPU_RESET}, {158, 158, HF_HEALTH_GPU_RESET},
 		{151, 151, HF_HEALTH_REBOOT},    {54, 54, HF_HEALTH_SUPPORT},
 		{142, 142, HF_HEALTH_SUPPORT},   {78, 78, HF_HEALTH_SOFTWARE},
-		{159, 159, HF_HEALTH_SOFTWARE},  {162, 170, HF_HEALTH_UNRATED},
-		{1, 7, HF_HEALTH_UNRATED},       {9000, 9000, HF_HEALTH_UNRATED},
+		{159, 159, HF_HEALTH_SOFTWARE},  {74, 74, HF_HEALTH_FABRIC},
 	};
+	enum hf_health_class expected[1000];
 
 	(void)state;
-	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		for (int code = rows[i].from; code <= rows[i].to; code++) {
-			struct hf_health_evidence e = xid(code);
+	for (size_t i = 0; i < HF_ARRAY_LEN(expected); i++)
+		expected[i] = HF_HEALTH_UNRATED;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++)
+		for (int code = rows[i].from; code <= rows[i].to; code++)
+			expected[code] = rows[i].cls;
+	for (int code = 0; code < (int)HF_ARRAY_LEN(expected); code++) {
+		struct hf_health_evidence e = xid(code);
 
-			if (class_of(&e) != rows[i].cls)
-				fail_msg("Xid %d is %s", code, hf_health_class_name(class_of(&e)));
-		}
+		if (class_of(&e) != expected[code])
+			fail_msg("Xid %d is %s", code, hf_health_class_name(class_of(&e)));
 	}
 }
 
