@@ -97,10 +97,11 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 		return;
 	rc = hf_journal_load(a->options.state_dir, a->arenas[a->arena], &journal, &err);
 	if (rc != 0) {
-		if (rc != HF_E_NOT_FOUND)
-			hf_log(HF_LOG_WARN, LOGGER,
-			       "What was known before is lost: every device begins as Unknown",
-			       "error", err.text, NULL);
+		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
+		       rc == HF_E_NOT_FOUND
+			       ? "There is no journal yet: every device begins as Unknown"
+			       : "What was known before is lost: every device begins as Unknown",
+		       "error", err.text, NULL);
 		return;
 	}
 	a->memory = journal.memory;
@@ -218,6 +219,7 @@ static void tell_events(struct hf_agent *a, const struct hf_report *report,
 		record(a, told->warning ? "Warning" : "Normal", told->reason, message);
 		record_for_pods(a, report, told, message);
 	}
+	hf_agent_count_moves(a, plan);
 	for (size_t i = 0; i < plan->moves_len; i++)
 		hf_log(HF_LOG_INFO, LOGGER, "State", "device", plan->moves[i].device, "from",
 		       hf_health_state_name(plan->moves[i].from), "to",

@@ -31,7 +31,7 @@ struct hf_agent_options {
 	const char *kmsg;      /* NULL: not read */
 	bool kmsg_trust_user;
 	const struct hf_health_rules *rules; /* NULL: the built-in ones; outlives the agent */
-	struct hf_metrics *metrics;
+	struct hf_metrics *metrics; /* may be NULL: then hf_agent_update_metrics is not called */
 	uint64_t seed;
 	/* Where training processes report, and where processes are looked up; NULL: nobody does. */
 	const char *report_socket;

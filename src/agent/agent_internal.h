@@ -60,6 +60,8 @@ struct hf_agent {
 };
 
 uint64_t hf_agent_lost(const struct hf_agent *agent);
+/* For the metrics. */
+void hf_agent_count_moves(struct hf_agent *agent, const struct hf_health_plan *plan);
 /* Of now. */
 struct hf_report hf_agent_report(struct hf_agent *agent);
 

@@ -172,6 +172,19 @@ static void kmsg_metrics(struct hf_agent *a)
 			      (double)counters[i].value, NULL);
 }
 
+void hf_agent_count_moves(struct hf_agent *a, const struct hf_health_plan *plan)
+{
+	struct hf_family *moves;
+
+	if (a->options.metrics == NULL)
+		return;
+	moves = family(a, HF_METRIC_COUNTER, "holdfast_agent_transitions_total",
+		       "Devices that went from one state into another.", "from", "to");
+	for (size_t i = 0; i < plan->moves_len; i++)
+		hf_family_add(moves, 1, hf_health_state_name(plan->moves[i].from),
+			      hf_health_state_name(plan->moves[i].to), NULL);
+}
+
 static void rank_metrics(struct hf_agent *a, const struct hf_report *report)
 {
 	struct hf_family *states =

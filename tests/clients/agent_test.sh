@@ -55,6 +55,7 @@ until_true 300 ask /readyz
 expect "ready once the node's objects are written" ok ask /readyz
 expect "a detector that cannot see says why" "ecc +Off: .*no-such-library" ask /
 expect "and so does DeviceHealth" '"name": *"ecc"' health
+expect "an agent without a journal says so" "There is no journal yet" cat "$folder/agent.log"
 expect "nothing is known of any device yet" '"AcceleratorUnhealthy"' api "/api/v1/nodes/$node"
 
 echo "NVRM: Xid (PCI:0000:1a:00): 79, pid=1, GPU has fallen off the bus." >"$folder/kmsg"
@@ -68,6 +69,7 @@ expect "and an event" 'DeviceFault' events
 expect "the page tells it" '0000:1a:00.0 +Unhealthy' ask /
 expect "and the metrics" 'holdfast_agent_device_state\{device="0000:1a:00.0",state="Unhealthy"\} 1' \
 	ask /metrics
+expect "and how it came to that" 'transitions_total\{from="Unknown",to="Unhealthy"\} 1' ask /metrics
 expect "the status is DeviceHealth's" '"bootID"' ask /status
 
 kill -9 "$agent_pid"
@@ -115,6 +117,21 @@ printf 'x' >>"$folder/state/journal"
 agent
 until_true 300 ask /readyz
 expect "a journal that was changed is told" 'checksum is wrong' cat "$folder/agent.log"
+rules_hash() { ask /status | tr -d ' \n' | sed -n 's/.*"rulesHash":"\([0-9a-f]*\)".*/\1/p'; }
+built_in=$(rules_hash)
+kill -9 "$agent_pid"
+wait "$agent_pid" 2>/dev/null || true
+# The table that docs/devices.md shows.
+sed -n '/^{"rules": \[/,/\]}/p' "$here/../../docs/devices.md" >"$folder/rules.json"
+agent --rules "$folder/rules.json"
+until_true 300 ask /readyz
+expect "another table has another hash" "^[0-9a-f]{16}" rules_hash
+expect "which is published" "$(rules_hash)" health
+expect "and is not the program's" "" test "$(rules_hash)" != "$built_in"
+echo "NVRM: Xid (PCI:0000:1c:00): 62, pid=1, x" >"$folder/kmsg"
+until_true 100 has 'xid62:unrated' ask / || true
+expect "what it does not name is written down and acts on nothing" 'xid 62: unrated, record' ask /
+
 kill -TERM "$agent_pid"
 expect_end "a signal ends it" "$agent_pid"
 agent_pid=
