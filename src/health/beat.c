@@ -14,12 +14,12 @@
 #define STEP_DIGITS 18 /* of what fits 63 bits, whatever the digits are */
 #define US_DIGITS 15
 
-enum key { STEP, TOTAL, OWN, WAIT, LOSS, PHASE, RANK, GROUP, ATTEMPT, KEYS };
+enum key { STEP, TOTAL, OWN, WAIT, LOSS, PHASE, RANK, GROUP, ATTEMPT, FENCE, KEYS };
 
 static const char *const names[KEYS] = {
-	[STEP] = "step",    [TOTAL] = "total", [OWN] = "own_us",
-	[WAIT] = "wait_us", [LOSS] = "loss",   [PHASE] = "phase",
-	[RANK] = "rank",    [GROUP] = "group", [ATTEMPT] = "attempt",
+	[STEP] = "step",       [TOTAL] = "total",   [OWN] = "own_us", [WAIT] = "wait_us",
+	[LOSS] = "loss",       [PHASE] = "phase",   [RANK] = "rank",  [GROUP] = "group",
+	[ATTEMPT] = "attempt", [FENCE] = "fence_s",
 };
 
 static bool is_over(const struct hf_scan *value)
@@ -134,6 +134,8 @@ static bool take_value(struct hf_beat *beat, enum key key, struct hf_scan *value
 	case PHASE: return take_phase(value, &beat->phase);
 	case GROUP: return take_group(value, beat->group);
 	case ATTEMPT: return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->attempt);
+	case FENCE:
+		return take_small(value, HF_BEAT_FENCE_MAX, &beat->fence_s) && beat->fence_s > 0;
 	case RANK:
 		if (!take_small(value, HF_HEALTH_RANKS_MAX - 1, &rank))
 			return false;
@@ -248,5 +250,7 @@ size_t hf_beat_format(const struct hf_beat *beat, char *ret_text)
 		add(ret_text, &len, " group=%s", beat->group);
 	if (beat->attempt > 0)
 		add(ret_text, &len, " attempt=%" PRIu64, beat->attempt);
+	if (beat->fence_s > 0)
+		add(ret_text, &len, " fence_s=%" PRIu32, beat->fence_s);
 	return len;
 }

@@ -25,12 +25,15 @@ HF_BEGIN_DECLS
  *   phase     training (the default), or other: checkpoint, evaluation, compilation
  *   rank      of all ranks of the job, where a pod has several; "group" compares with its like only
  *   attempt   a number that grows with each start of the process (holdfast exec adds it)
+ *   fence_s   the process is ended, or was not even started, when its node has had no contact with
+ *             the control plane for so many seconds (holdfast exec's word, and its alone)
  */
 #define HF_BEAT_VERSION "holdfast/1"
 #define HF_BEAT_BYTES_MAX 512
 #define HF_BEAT_KEYS_MAX 32
-#define HF_BEAT_LOSS_MAX 25  /* the longest of a double, and the NUL */
-#define HF_BEAT_GROUP_MAX 33 /* letters, digits, '-', '_', '.', and the NUL */
+#define HF_BEAT_LOSS_MAX 25     /* the longest of a double, and the NUL */
+#define HF_BEAT_FENCE_MAX 86400 /* seconds */
+#define HF_BEAT_GROUP_MAX 33    /* letters, digits, '-', '_', '.', and the NUL */
 
 struct hf_beat {
 	bool has_step;
@@ -43,6 +46,7 @@ struct hf_beat {
 	enum hf_health_phase phase;
 	int32_t rank;     /* -1: not said */
 	uint64_t attempt; /* 0: not said */
+	uint32_t fence_s; /* 0: nobody fences it */
 };
 
 /* False: it is none, whatever it is.  The bytes need no NUL. */

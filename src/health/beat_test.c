@@ -64,6 +64,12 @@ static const struct {
 	{"holdfast/1 rank=-1", NULL},
 	{"holdfast/1 rank=20000", NULL},
 	{"holdfast/1 rank=19999", "holdfast/1 rank=19999"},
+	{"holdfast/1 fence_s=50", "holdfast/1 fence_s=50"},
+	{"holdfast/1 fence_s=86400", "holdfast/1 fence_s=86400"},
+	{"holdfast/1 fence_s=86401", NULL},
+	{"holdfast/1 fence_s=0", NULL},
+	{"holdfast/1 fence_s=-5", NULL},
+	{"holdfast/1 fence_s=50 fence_s=50", NULL},
 	{"holdfast/1 phase=", NULL},
 	{"holdfast/1 phase=trainings", NULL},
 	{"holdfast/1 group=a/b", NULL},
@@ -152,6 +158,7 @@ static void the_longest_beat_fits(void **state)
 		.phase = HF_HEALTH_OTHER_PHASE,
 		.rank = 19999,
 		.attempt = UINT64_C(999999999999999999),
+		.fence_s = HF_BEAT_FENCE_MAX,
 	};
 	struct hf_beat again;
 	char text[HF_BEAT_BYTES_MAX];
