@@ -13,6 +13,7 @@ const char *hf_exec_cause_name(enum hf_exec_cause cause)
 	case HF_EXEC_CAUSE_STRAGGLER: return "straggler";
 	case HF_EXEC_CAUSE_DRIVER: return "driver";
 	case HF_EXEC_CAUSE_HANG: return "hang";
+	case HF_EXEC_CAUSE_NO_CONTACT: return "no-contact";
 	default: return "";
 	}
 }

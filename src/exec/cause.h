@@ -11,7 +11,7 @@
 HF_BEGIN_DECLS
 
 /*
- * Exit codes by cause, for rules of podFailurePolicy.  They are clear of a program's own (1–127)
+ * Exit codes by cause, for rules of podFailurePolicy and for the operator.  They are clear of a program's own (1–127)
  * and of signals (128 + n).
  */
 enum hf_exec_cause {
@@ -22,6 +22,7 @@ enum hf_exec_cause {
 	HF_EXEC_CAUSE_STRAGGLER = 223, /* kept free: nobody is ended for being slow */
 	HF_EXEC_CAUSE_DRIVER = 224,
 	HF_EXEC_CAUSE_HANG = 225,
+	HF_EXEC_CAUSE_NO_CONTACT = 226, /* it fenced itself: fence.c */
 };
 
 /* "device-fatal", …; "" for NONE */

@@ -40,7 +40,7 @@ static void what_follows_from_a_peer_or_a_mistake_names_none(void **state)
 
 static void each_code_has_a_name(void **state)
 {
-	for (int code = 220; code <= 225; code++)
+	for (int code = 220; code <= 226; code++)
 		assert_string_not_equal(hf_exec_cause_name((enum hf_exec_cause)code), "");
 	assert_string_equal(hf_exec_cause_name(HF_EXEC_CAUSE_NONE), "");
 	assert_string_equal(hf_exec_cause_name(HF_EXEC_CAUSE_HANG), "hang");

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -23,17 +24,20 @@
 #define STEP_GAP_MS 20
 /* After SIGABRT, which makes interpreters print their stacks. */
 #define STACKS_MS 10000
+/* The operator takes the rank for stopped ten seconds after the fence's limit. */
+#define FENCE_LOOK_MS 1000
 /* For what is left in the pipe once CMD has ended, while nobody reads our stderr. */
 #define DRAIN_MS 2000
 /* poll() calls a pipe writable when so much fits: writing no more never blocks. */
 #define CHUNK 4096
 
-enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG };
+enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG, ENDS_FENCED };
 
 struct exec {
 	const struct hf_exec_options *options;
 	struct hf_link link;
 	struct hf_tail tail;
+	struct hf_fence fence;
 	int signal_fd, err_fd; /* -1: stderr is CMD's own */
 	char chunk[CHUNK];     /* of CMD's stderr, on its way to ours */
 	size_t chunk_len, chunk_at;
@@ -41,9 +45,9 @@ struct exec {
 	bool ended;
 	int status;
 	enum ending ending;
-	bool foreground;
+	bool foreground, group;
 	uint64_t attempt;
-	int64_t now_ms, beat_at_ms, step_at_ms, kill_at_ms;
+	int64_t now_ms, beat_at_ms, step_at_ms, kill_at_ms, fence_at_ms;
 	bool any_step, step_waits;
 	struct hf_beat step; /* the last one */
 	int64_t told_at_ms;
@@ -79,6 +83,8 @@ static void take_reports(struct exec *x)
 			tell_step(x);
 		if (beat.attempt == 0)
 			beat.attempt = x->attempt;
+		/* Not the program's to say. */
+		beat.fence_s = 0;
 		if (beat.has_step)
 			x->any_step = true;
 		x->step_at_ms = x->now_ms;
@@ -99,6 +105,7 @@ static void beat(struct exec *x)
 		tell_step(x);
 	if (x->now_ms < x->beat_at_ms)
 		return;
+	alive.fence_s = x->options->fence_s;
 	(void)hf_link_send(&x->link, &alive);
 	x->beat_at_ms = x->now_ms + BEAT_MS;
 }
@@ -155,6 +162,20 @@ static void watch_for_hang(struct exec *x)
 	x->ending = ENDS_HUNG;
 	x->kill_at_ms = x->now_ms + STACKS_MS;
 	(void)kill(x->child, SIGABRT);
+}
+
+/* At once, and without a word: what it would still write, another may be writing by now. */
+static void watch_for_contact(struct exec *x)
+{
+	if (x->options->fence_s == 0 || x->now_ms < x->fence_at_ms)
+		return;
+	x->fence_at_ms = x->now_ms + FENCE_LOOK_MS;
+	if (x->ending != ENDS_FENCED && hf_fence_holds(&x->fence, clock_ms()))
+		return;
+	x->ending = ENDS_FENCED;
+	if (x->group)
+		(void)kill(-x->child, SIGKILL);
+	(void)kill(x->child, SIGKILL);
 }
 
 /* Of what CMD left behind we are the parent now; in a container all of it would die with us. */
@@ -232,6 +253,8 @@ static int until_next(const struct exec *x)
 		at = x->told_at_ms + STEP_GAP_MS;
 	if (x->options->hang_after_s > 0 && x->now_ms + 1000 < at)
 		at = x->now_ms + 1000;
+	if (x->options->fence_s > 0 && x->fence_at_ms < at)
+		at = x->fence_at_ms;
 	return at > x->now_ms ? (int)(at - x->now_ms) : 0;
 }
 
@@ -283,7 +306,10 @@ static int finish(struct exec *x)
 	char why[96];
 
 	ending.given = ending.code;
-	if (x->ending == ENDS_HUNG) {
+	if (x->ending == ENDS_FENCED) {
+		ending.given = HF_EXEC_CAUSE_NO_CONTACT;
+		ending.why = x->fence.why;
+	} else if (x->ending == ENDS_HUNG) {
 		ending.given = HF_EXEC_CAUSE_HANG;
 		snprintf(why, sizeof(why), "no step was reported for %u s",
 			 x->options->hang_after_s);
@@ -292,7 +318,8 @@ static int finish(struct exec *x)
 		ending.given = (int)cause;
 		ending.why = x->tail.cause_line;
 	}
-	if (x->options->keep_code)
+	/* What the operator is to know is no cause among others. */
+	if (x->options->keep_code && x->ending != ENDS_FENCED)
 		ending.given = ending.code;
 	if (ending.given != 0)
 		hf_exec_message_write(x->options->termination_log, x->options->termination_create,
@@ -336,26 +363,32 @@ static int make_pipe(struct exec *x, int *ret_write)
 	return 0;
 }
 
-static int start(struct exec *x)
+static int take_signals(struct exec *x, sigset_t *ret_before)
 {
-	struct hf_exec_child child = {.argv = x->options->argv};
-	sigset_t all, before;
-	int err;
+	sigset_t all;
 
 	sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	(void)sigprocmask(SIG_SETMASK, &all, ret_before);
 	/* Ignored, the kernel would reap for us and keep the codes to itself. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	x->signal_fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (x->signal_fd < 0)
-		return errno;
+	return x->signal_fd < 0 ? errno : 0;
+}
+
+static int start(struct exec *x, const sigset_t *before)
+{
+	struct hf_exec_child child = {.argv = x->options->argv, .mask = before};
+	int err;
+
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	err = make_pipe(x, &child.err_fd);
 	if (err != 0)
 		return err;
 	x->foreground = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
 	child.foreground = x->foreground;
-	child.mask = &before;
+	/* A whole group can be ended at once; one that a terminal knows stays as it is. */
+	child.group = x->options->fence_s > 0 && isatty(STDIN_FILENO) != 1;
+	x->group = child.foreground || child.group;
 	if (x->link.report_fd >= 0)
 		(void)setenv("HOLDFAST_REPORT_SOCKET", x->link.report_name, 1);
 	err = hf_exec_child_start(&child, &x->child);
@@ -364,21 +397,76 @@ static int start(struct exec *x)
 	return err;
 }
 
+/* ---- before the start --------------------------------------------------------------------------- */
+
+static int never_started(struct exec *x)
+{
+	struct hf_exec_ending ending = {.code = HF_EXEC_CAUSE_NO_CONTACT,
+					.given = HF_EXEC_CAUSE_NO_CONTACT,
+					.why = x->fence.why,
+					.tail = &x->tail};
+
+	fprintf(stderr, "holdfast exec: not started: %s\n", x->fence.why);
+	hf_exec_message_write(x->options->termination_log, x->options->termination_create, &ending);
+	return ending.given;
+}
+
+/* The number of the signal that tells us to end; 0: none came. */
+static int told_to_end(const struct exec *x)
+{
+	struct signalfd_siginfo info;
+
+	while (read(x->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (ends(info.ssi_signo))
+			return (int)info.ssi_signo;
+	return 0;
+}
+
+/* An agent that was asked for it by nobody else finds the node's contact with the next Lease; 0: it
+ * is there, else how we end. */
+static int await_contact(struct exec *x)
+{
+	int64_t until = x->now_ms + (int64_t)x->options->fence_s * 1000;
+	int signum;
+
+	/* Whatever the disk does then, the fence must not wait for a page of ours. */
+	(void)mlockall(MCL_CURRENT);
+	hf_fence_open(&x->fence, x->options->agent_socket, x->options->fence_s, "/proc");
+	while (!hf_fence_holds(&x->fence, clock_ms())) {
+		struct pollfd fd = {.fd = x->signal_fd, .events = POLLIN};
+
+		if (x->now_ms >= until)
+			return never_started(x);
+		beat(x);
+		(void)poll(&fd, 1, FENCE_LOOK_MS / 4);
+		x->now_ms = clock_ms();
+		if ((signum = told_to_end(x)) != 0)
+			return 128 + signum;
+	}
+	return 0;
+}
+
 int hf_exec_run(const struct hf_exec_options *options)
 {
 	/* Not on the stack of the program: 12 KiB that are there from the start. */
 	static struct exec exec;
 	struct exec *x = &exec;
-	int err;
+	sigset_t before;
+	int err, code;
 
 	*x = (struct exec){.options = options, .signal_fd = -1, .err_fd = -1};
 	x->now_ms = clock_ms();
 	x->attempt = (uint64_t)x->now_ms;
 	hf_link_open(&x->link, options->agent_socket);
-	err = start(x);
+	err = take_signals(x, &before);
+	if (err == 0 && options->fence_s > 0 && (code = await_contact(x)) != 0)
+		return code;
+	if (err == 0)
+		err = start(x, &before);
 	if (err != 0)
 		return cannot_start(x, err);
 	while (!x->ended) {
+		watch_for_contact(x);
 		beat(x);
 		watch_for_hang(x);
 		turn(x, until_next(x));

@@ -23,6 +23,8 @@ HF_BEGIN_DECLS
 
 /* Where the agent listens, as it is mounted from the host. */
 #define HF_EXEC_AGENT_SOCKET "/run/holdfast/agent.sock"
+/* Seconds; the operator sets it in pods of jobs that ask for selfFence. */
+#define HF_EXEC_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
 #define HF_EXEC_TERMINATION_LOG "/dev/termination-log"
 /* The kubelet reads no more of it. */
 #define HF_EXEC_MESSAGE_BYTES_MAX 4096
@@ -38,8 +40,9 @@ struct hf_exec_options {
 	const char *agent_socket;    /* "": no agent */
 	const char *termination_log; /* "": none */
 	bool termination_create;     /* the file is made where there is none */
-	bool keep_code;              /* never one of 220 to 225 */
+	bool keep_code;              /* never one of 220 to 226 */
 	uint32_t hang_after_s;       /* end it when no step was reported for so long; 0: never */
+	uint32_t fence_s;            /* end it when the node had no contact for so long; 0: never */
 };
 
 /* From the words behind "exec" and from the environment.  0, or the exit code, having told why. */
@@ -56,7 +59,9 @@ int hf_exec_main(int argc, char **argv);
 	X("termination-log", "FILE",                                                               \
 	  "for CMD's last words: else $TERMINATION_MESSAGE_PATH, " HF_EXEC_TERMINATION_LOG)        \
 	X("hang-after", "SPAN", "end CMD with code 225 when it reports no step for so long")       \
-	X("keep-code", NULL, "give CMD's own exit code, never one of 220 to 225")
+	X("self-fence", "SPAN",                                                                    \
+	  "run CMD only while the node has had contact within so long; else $" HF_EXEC_FENCE_ENV)  \
+	X("keep-code", NULL, "give CMD's own exit code, never one of 220 to 226")
 
 HF_END_DECLS
 

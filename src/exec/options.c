@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "base/time.h"
+#include "health/beat.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,16 +24,34 @@ static int complain(const char *text, const char *word)
 	return HF_EXEC_CODE_USAGE;
 }
 
-static int take_hang(struct hf_exec_options *options, const char *value)
+static int take_span(const char *name, const char *value, uint32_t max_s, uint32_t *ret_seconds)
 {
 	struct hf_error err;
+	char text[96];
 	hf_time span;
 
 	if (hf_span_parse(value, &span, &err) != 0 || span < 0 ||
-	    span / HF_SECOND > (hf_time)INT32_MAX || (span > 0 && span < HF_SECOND))
-		return complain("--hang-after takes a span of a second or more, such as 10m, not",
-				value);
-	options->hang_after_s = (uint32_t)(span / HF_SECOND);
+	    span / HF_SECOND > (hf_time)max_s || (span > 0 && span < HF_SECOND)) {
+		snprintf(text, sizeof(text),
+			 "--%s takes a span of a second or more, such as 10m, not", name);
+		return complain(text, value);
+	}
+	*ret_seconds = (uint32_t)(span / HF_SECOND);
+	return 0;
+}
+
+/* Who asks for a fence in words that nobody reads must not run without one. */
+static int take_fence_env(const char *value, uint32_t *ret_seconds)
+{
+	unsigned long seconds;
+	char *end;
+
+	if (hf_str_is_empty(value))
+		return 0;
+	seconds = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end != '\0' || seconds > HF_BEAT_FENCE_MAX)
+		return complain(HF_EXEC_FENCE_ENV " is to be seconds, not", value);
+	*ret_seconds = (uint32_t)seconds;
 	return 0;
 }
 
@@ -44,7 +63,9 @@ static int take(struct hf_exec_options *options, const char *name, const char *v
 		options->termination_log = value;
 		options->termination_create = true;
 	} else if (hf_streq(name, "hang-after")) {
-		return take_hang(options, value);
+		return take_span(name, value, INT32_MAX, &options->hang_after_s);
+	} else if (hf_streq(name, "self-fence")) {
+		return take_span(name, value, HF_BEAT_FENCE_MAX, &options->fence_s);
 	} else {
 		options->keep_code = true;
 	}
@@ -82,11 +103,14 @@ int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_optio
 		.termination_log =
 			hf_str_or(getenv("TERMINATION_MESSAGE_PATH"), HF_EXEC_TERMINATION_LOG),
 	};
-	int at = 0;
+	int at = 0, fence;
 
 	/* Set and empty says that there is none. */
 	if (options.agent_socket == NULL)
 		options.agent_socket = HF_EXEC_AGENT_SOCKET;
+	fence = take_fence_env(getenv(HF_EXEC_FENCE_ENV), &options.fence_s);
+	if (fence != 0)
+		return fence;
 	for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
 		int rc;
 
@@ -100,6 +124,8 @@ int hf_exec_parse(int argc, char *const *argv, struct hf_exec_options *ret_optio
 	}
 	if (at >= argc)
 		return complain("no command: holdfast exec [FLAGS] -- CMD…", NULL);
+	if (options.fence_s > 0 && hf_str_is_empty(options.agent_socket))
+		return complain("a fence is the agent's word, and there is no agent socket", NULL);
 	options.argv = argv + at;
 	*ret_options = options;
 	return 0;

@@ -29,6 +29,7 @@ static int clean(void **state)
 {
 	(void)unsetenv("HOLDFAST_AGENT_SOCKET");
 	(void)unsetenv("TERMINATION_MESSAGE_PATH");
+	(void)unsetenv(HF_EXEC_FENCE_ENV);
 	return 0;
 }
 
@@ -68,6 +69,36 @@ static void the_environment_stands_behind_the_flags(void **state)
 	assert_string_equal(options.agent_socket, "/b");
 }
 
+static void a_fence_comes_from_the_operator_or_by_hand(void **state)
+{
+	(void)setenv(HF_EXEC_FENCE_ENV, "50", 1);
+	assert_int_equal(parse("x"), 0);
+	assert_int_equal(options.fence_s, 50);
+	assert_int_equal(parse("--self-fence=2m x"), 0);
+	assert_int_equal(options.fence_s, 120);
+	assert_int_equal(parse("--self-fence 0s x"), 0);
+	assert_int_equal(options.fence_s, 0);
+	(void)setenv(HF_EXEC_FENCE_ENV, "", 1);
+	assert_int_equal(parse("x"), 0);
+	assert_int_equal(options.fence_s, 0);
+}
+
+static void a_fence_that_cannot_be_is_refused(void **state)
+{
+	static const char *const values[] = {"x",  "-1",    "+5",  " 5",
+					     "5s", "86401", "1e3", "99999999999999999999999"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(values); i++) {
+		(void)setenv(HF_EXEC_FENCE_ENV, values[i], 1);
+		assert_int_equal(parse("x"), HF_EXEC_CODE_USAGE);
+	}
+	(void)setenv(HF_EXEC_FENCE_ENV, "50", 1);
+	assert_int_equal(parse("--agent-socket= x"), HF_EXEC_CODE_USAGE);
+	(void)unsetenv(HF_EXEC_FENCE_ENV);
+	assert_int_equal(parse("--self-fence=2d x"), HF_EXEC_CODE_USAGE);
+	assert_int_equal(parse("--agent-socket= x"), 0);
+}
+
 static void words_of_the_command_are_none_of_ours(void **state)
 {
 	assert_int_equal(parse("-- --keep-code --hang-after"), 0);
@@ -101,6 +132,8 @@ int main(void)
 		cmocka_unit_test_setup(without_flags_all_is_where_it_usually_is, clean),
 		cmocka_unit_test_setup(flags_are_taken_in_both_ways, clean),
 		cmocka_unit_test_setup(the_environment_stands_behind_the_flags, clean),
+		cmocka_unit_test_setup(a_fence_comes_from_the_operator_or_by_hand, clean),
+		cmocka_unit_test_setup(a_fence_that_cannot_be_is_refused, clean),
 		cmocka_unit_test_setup(words_of_the_command_are_none_of_ours, clean),
 		cmocka_unit_test_setup(what_makes_no_sense_is_refused, clean),
 	};

@@ -21,7 +21,7 @@ HF_NORETURN static void become(const struct hf_exec_child *child, pid_t parent, 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(HF_EXEC_CODE_INTERNAL);
-	if (child->foreground && setpgid(0, 0) == 0)
+	if ((child->foreground || child->group) && setpgid(0, 0) == 0 && child->foreground)
 		(void)tcsetpgrp(STDIN_FILENO, getpid());
 	if (child->err_fd >= 0 && dup2(child->err_fd, STDERR_FILENO) < 0)
 		err = errno;

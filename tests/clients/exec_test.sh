@@ -125,4 +125,72 @@ expect "a program that stops advancing is ended" 'code 225' code 225 \
 	run --hang-after 1s -- python3 "$folder/hang.py"
 expect "... and says why and where" 'given as 225 .hang.: no step was reported for 1 s.*hang.py' cat "$log"
 
+
+# --- a fence
+contact=$folder/contact
+boot=$(cat /proc/sys/kernel/random/boot_id)
+cat >"$folder/contact.py" <<'PY'
+import os, sys, time
+path, boot, age_s = sys.argv[1], sys.argv[2], float(sys.argv[3])
+at_ms = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000 - age_s * 1000)
+with open(path + ".new", "w") as f:
+    f.write(f"holdfast-contact/1 boot={boot} at_ms={at_ms}\n")
+os.rename(path + ".new", path)
+PY
+contact() { python3 "$folder/contact.py" "$contact" "${2:-$boot}" "$1"; }
+expect "without a contact nothing is started" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
+expect "... and the message says what is missing" 'exit code 226: .*/contact cannot be read .No such file' cat "$log"
+contact 30
+expect "nor with an old one" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
+expect "... and the message says how old" 'exit code 226: no contact with the control plane for [0-9]+ s, of 1 s' cat "$log"
+refuse "the program never ran" . ls "$folder/ran"
+contact -3600
+expect "nor with one from the future" 'code 226' code 226 run --self-fence 1s -- touch "$folder/ran"
+expect "a fence that cannot be read is a wrong command line" 'code 2' code 2 \
+	env HOLDFAST_SELF_FENCE_SECONDS=soon "${exec[@]}" -- true
+contact 0
+: >"$folder/heard"
+expect "with a contact the program runs, and ends as it ends" 'code 3' code 3 \
+	env HOLDFAST_SELF_FENCE_SECONDS=3600 "${exec[@]}" --termination-log "$log" -- sh -c 'exit 3'
+expect "... and the agent hears of the fence" 'fence_s=3600' heard 'fence_s=3600'
+# It would go on for ever, whatever it is told, and what it started too.
+mkfifo "$folder/go"
+cat >"$folder/stubborn.sh" <<'SH'
+trap '' TERM INT HUP QUIT ABRT
+sh -c 'echo $$ >"$1/other.new"; mv "$1/other.new" "$1/other"; echo >"$1/go"; exec cat "$1/hold"' sh "$1" &
+setsid sh -c 'echo $$ >"$1/session.new"; mv "$1/session.new" "$1/session"; echo >"$1/go"; exec cat "$1/hold"' sh "$1" &
+read -r _ <"$1/go"
+until [ -s "$1/other" ] && [ -s "$1/session" ]; do read -r _ <"$1/go"; done
+echo up >"$1/up"
+while :; do cat "$1/hold"; done
+SH
+contact 0
+run --self-fence 1h --keep-code -- sh "$folder/stubborn.sh" "$folder" &
+pid=$!
+until_true 100 test -s "$folder/up"
+contact 0 another-boot
+rc=0
+wait "$pid" || rc=$?
+expect "a program whose node loses contact is ended, whatever it traps" '226' echo "$rc"
+expect "... and that is said" 'exit code 137, given as 226 .no-contact.: [^ ]*/contact is of another boot' cat "$log"
+refuse "... with what it started" . kill -0 "$(cat "$folder/other")"
+refuse "... in sessions of their own too" . kill -0 "$(cat "$folder/session")"
+rm -f "$folder/up" "$folder/other" "$folder/session"
+contact 0
+run --self-fence 1h -- sh "$folder/stubborn.sh" "$folder" &
+pid=$!
+until_true 100 test -s "$folder/up"
+rm "$contact"
+rc=0
+wait "$pid" || rc=$?
+expect "a record that goes away ends it" '226' echo "$rc"
+"${exec[@]}" --self-fence 1h --agent-socket "$folder/none/agent.sock" -- touch "$folder/ran" &
+pid=$!
+until_true 100 grep -q 'SigBlk:.*f$' "/proc/$pid/status"
+kill -TERM "$pid"
+rc=0
+wait "$pid" || rc=$?
+expect "who waits for a contact ends when told to" '143' echo "$rc"
+refuse "... and has started nothing" . ls "$folder/ran"
+
 finish
