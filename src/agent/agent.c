@@ -142,6 +142,9 @@ struct hf_report hf_agent_report(struct hf_agent *a)
 	hf_ranks_list(a->ranks, pod_name, a, now, a->ranks_arena, &ranks);
 	report.ranks = ranks.ranks.items;
 	report.ranks_len = ranks.ranks.len;
+	hf_fences_list(a->fences, pod_name, a, a->ranks_arena, &ranks);
+	report.fences = ranks.fences.items;
+	report.fences_len = ranks.fences.len;
 	return report;
 }
 
@@ -295,6 +298,7 @@ static void publish(struct hf_agent *a, const struct hf_health_plan *plan)
 	if (plan->write_conditions || plan->write_devices || a->device_dirty) {
 		hf_publisher_device(a->publisher, hf_report_device_patch(&report));
 		hf_ranks_published(a->ranks, pod_name, a, report.now);
+		hf_fences_published(a->fences, pod_name, a);
 	}
 	if (plan->write_conditions || plan->write_devices || plan->moves_len > 0 || a->pods_dirty)
 		publish_pods(a, &report);
@@ -441,22 +445,35 @@ static void on_ranks_timer(void *arg)
 {
 	struct hf_agent *a = arg;
 	hf_time now = hf_intake_now(a->intake);
+	bool news = hf_fences_look(a->fences, pod_name, a, now);
+	bool fenced = hf_fences_wanted(a->fences, now);
 
-	if (hf_ranks_look(a->ranks, pod_name, a, now)) {
+	if (hf_ranks_look(a->ranks, pod_name, a, now) || news) {
 		a->device_dirty = true;
 		arm_step(a, 0);
 	}
 	hf_silence_want(a->silence, hf_ranks_alive(a->ranks, now));
-	if (hf_ranks_count(a->ranks) > 0)
+	if (a->keeper != NULL)
+		hf_keeper_want(a->keeper, fenced);
+	if (hf_ranks_count(a->ranks) > 0 || fenced)
 		hf_timer_arm(a->ranks_timer, RANKS_EVERY);
 }
 
 void hf_agent_heard(struct hf_agent *a, const char *pod_uid, const struct hf_beat *beat)
 {
-	hf_ranks_heard(a->ranks, pod_uid, beat, hf_intake_now(a->intake));
-	if (hf_ranks_count(a->ranks) == 0)
+	hf_time now = hf_intake_now(a->intake);
+
+	hf_ranks_heard(a->ranks, pod_uid, beat, now);
+	if (beat->fence_s > 0) {
+		hf_fences_heard(a->fences, pod_uid, beat->fence_s, now);
+		/* It may wait for a contact before it starts. */
+		if (a->keeper != NULL)
+			hf_keeper_want(a->keeper, true);
+	}
+	if (hf_ranks_count(a->ranks) > 0)
+		hf_intake_heard(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER);
+	else if (beat->fence_s == 0)
 		return;
-	hf_intake_heard(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER);
 	if (!hf_timer_armed(a->ranks_timer))
 		hf_timer_arm(a->ranks_timer, NEWS_WAIT);
 }
@@ -542,6 +559,16 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 		       hf_code_name(code), "error", message, NULL);
 }
 
+static void on_contact_trouble(void *arg HF_UNUSED, const char *message)
+{
+	if (message == NULL)
+		hf_log(HF_LOG_INFO, LOGGER, "The record of contacts is written again", NULL);
+	else
+		hf_log(HF_LOG_ERROR, LOGGER,
+		       "The record of contacts cannot be written: ranks that fence themselves end",
+		       "error", message, NULL);
+}
+
 static hf_time now_of(void *arg)
 {
 	const struct hf_agent *a = arg;
@@ -585,7 +612,19 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 						   .still = on_kubelet_silent,
 						   .arg = a};
 
+	const struct hf_keeper_options keeper = {.loop = o->loop,
+						 .store = o->store,
+						 .node = a->node,
+						 .boot_id = a->boot_id,
+						 .path = o->contact,
+						 .clock = o->boot_clock,
+						 .trouble = on_contact_trouble,
+						 .arg = o->loop};
+
 	a->ranks = hf_ranks_create();
+	a->fences = hf_fences_create();
+	if (o->contact != NULL)
+		a->keeper = hf_keeper_create(&keeper);
 	a->ranks_arena = hf_arena_create(RANKS_ARENA_BYTES_MAX);
 	a->ranks_timer = hf_timer_create(o->loop, on_ranks_timer, a);
 	a->silence = hf_silence_create(&silence);
@@ -689,6 +728,8 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 	hf_beats_destroy(a->beats);
 	hf_silence_destroy(a->silence);
 	hf_timer_destroy(a->ranks_timer);
+	hf_keeper_destroy(a->keeper);
+	hf_fences_destroy(a->fences);
 	hf_ranks_destroy(a->ranks);
 	hf_arena_destroy(a->ranks_arena);
 	hf_saver_destroy(a->saver);

@@ -36,6 +36,9 @@ struct hf_agent_options {
 	/* Where training processes report, and where processes are looked up; NULL: nobody does. */
 	const char *report_socket;
 	const char *proc; /* NULL: /proc */
+	/* Where ranks that fence themselves read of contacts (health/contact.h); NULL: nowhere. */
+	const char *contact;
+	hf_time (*boot_clock)(void *loop); /* CLOCK_BOOTTIME; NULL: the machine's */
 };
 
 /* Strings are copied.  A journal that cannot be used is told in the log and begun anew. */

@@ -5,6 +5,8 @@
 
 #include "agent/agent.h"
 #include "agent/beats.h"
+#include "agent/contact.h"
+#include "agent/fences.h"
 #include "agent/holders.h"
 #include "agent/publish.h"
 #include "agent/ranks.h"
@@ -30,6 +32,8 @@ struct hf_agent {
 	struct hf_publisher *publisher;
 	struct hf_recorder *recorder;
 	struct hf_ranks *ranks;
+	struct hf_fences *fences;
+	struct hf_keeper *keeper; /* NULL: no place for a record */
 	struct hf_beats *beats;
 	struct hf_silence *silence;
 	struct hf_arena *ranks_arena; /* of the list in the report that was made last */

@@ -311,6 +311,10 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 	for (size_t i = 0; i < m->devices_len; i++)
 		write_device(report, &m->devices[i], held, &health.devices.items[i], arena);
 	list_ranks(report, &health, arena);
+	health.fences.items = HF_ARENA_ARRAY(arena, struct hf_fence_report, report->fences_len + 1);
+	health.fences.len = report->fences_len;
+	for (size_t i = 0; i < report->fences_len; i++)
+		health.fences.items[i] = report->fences[i];
 	hf_json_set(root, "status", hf_device_health_status(&health));
 	return root;
 }

@@ -22,6 +22,8 @@ struct hf_report {
 	size_t holders_len;
 	const struct hf_rank_report *ranks; /* of the steps' clock */
 	size_t ranks_len;
+	const struct hf_fence_report *fences;
+	size_t fences_len;
 	const char *label; /* the node in a word */
 	uint64_t lost;
 	hf_time now;       /* of the steps' clock */

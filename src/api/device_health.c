@@ -132,11 +132,22 @@ static struct hf_json *write_rank(const struct hf_rank_report *rank)
 	return item;
 }
 
+static struct hf_json *write_fence(const struct hf_fence_report *fence)
+{
+	struct hf_json *item = hf_json_object();
+
+	set_text(item, "namespace", fence->ns);
+	set_text(item, "pod", fence->pod);
+	set_text(item, "uid", fence->uid);
+	hf_write_count(item, "seconds", fence->seconds);
+	return item;
+}
+
 struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 {
 	struct hf_json *status = hf_json_object();
 	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
-	struct hf_json *ranks = hf_json_array();
+	struct hf_json *ranks = hf_json_array(), *fences = hf_json_array();
 	size_t devices_len = at_most(health->devices.len, HF_DEVICE_HEALTH_DEVICES_MAX);
 
 	hf_write_micro_time(status, "observedTime", health->observed_at);
@@ -156,10 +167,13 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 		hf_json_append(devices, write_device(&health->devices.items[i]));
 	for (size_t i = 0; i < at_most(health->ranks.len, HF_DEVICE_HEALTH_RANKS_MAX); i++)
 		hf_json_append(ranks, write_rank(&health->ranks.items[i]));
+	for (size_t i = 0; i < at_most(health->fences.len, HF_DEVICE_HEALTH_RANKS_MAX); i++)
+		hf_json_append(fences, write_fence(&health->fences.items[i]));
 	set_list(status, "detectors", detectors);
 	set_list(status, "devices", devices);
 	/* Also when it is empty: a merge patch leaves what it does not name. */
 	hf_json_set(status, "ranks", ranks);
+	hf_json_set(status, "fences", fences);
 	return status;
 }
 
@@ -292,6 +306,19 @@ static const struct hf_field rank_fields[] = {
 };
 static const struct hf_field_table rank_table = HF_FIELD_TABLE(rank_fields, struct rank);
 
+struct fence {
+	uint64_t present;
+	const char *ns, *pod, *uid;
+	int64_t seconds;
+};
+static const struct hf_field fence_fields[] = {
+	HF_FIELD_STRING("namespace", struct fence, ns, 0, 0),
+	HF_FIELD_STRING("pod", struct fence, pod, 0, 0),
+	HF_FIELD_STRING("uid", struct fence, uid, 0, 0),
+	HF_FIELD_INT64("seconds", struct fence, seconds, 0, INT32_MAX, 0),
+};
+static const struct hf_field_table fence_table = HF_FIELD_TABLE(fence_fields, struct fence);
+
 struct status {
 	uint64_t present;
 	const char *boot_id, *agent_version, *rules_hash, *state, *cls, *action;
@@ -300,6 +327,7 @@ struct status {
 	HF_LIST(struct detector) detectors;
 	HF_LIST(struct device) devices;
 	HF_LIST(struct rank) ranks;
+	HF_LIST(struct fence) fences;
 };
 enum { STATUS_OBSERVED, STATUS_EVIDENCE };
 static const struct hf_field status_fields[] = {
@@ -318,6 +346,8 @@ static const struct hf_field status_fields[] = {
 	HF_FIELD_OBJECTS("devices", struct status, devices, &device_table,
 			 HF_DEVICE_HEALTH_DEVICES_MAX, 0),
 	HF_FIELD_OBJECTS("ranks", struct status, ranks, &rank_table, HF_DEVICE_HEALTH_RANKS_MAX, 0),
+	HF_FIELD_OBJECTS("fences", struct status, fences, &fence_table, HF_DEVICE_HEALTH_RANKS_MAX,
+			 0),
 };
 static const struct hf_field_table status_table = HF_FIELD_TABLE(status_fields, struct status);
 
@@ -436,7 +466,15 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 		.devices = {HF_ARENA_ARRAY(arena, struct hf_device_report, s->devices.len),
 			    s->devices.len},
 		.ranks = {HF_ARENA_ARRAY(arena, struct hf_rank_report, s->ranks.len), s->ranks.len},
+		.fences = {HF_ARENA_ARRAY(arena, struct hf_fence_report, s->fences.len),
+			   s->fences.len},
 	};
+	for (size_t i = 0; i < s->fences.len; i++)
+		health.fences.items[i] =
+			(struct hf_fence_report){.ns = s->fences.items[i].ns,
+						 .pod = s->fences.items[i].pod,
+						 .uid = s->fences.items[i].uid,
+						 .seconds = s->fences.items[i].seconds};
 	for (size_t i = 0; i < s->ranks.len; i++)
 		health.ranks.items[i] = rank_of(&s->ranks.items[i]);
 	for (size_t i = 0; i < s->detectors.len; i++) {

@@ -108,6 +108,13 @@ struct hf_rank_report {
 	hf_time heard_at;           /* "heardTime": of its pod */
 };
 
+/* A pod whose processes end themselves when their node has had no contact for so long: none of them
+ * has ever run, nor will, without that.  Stays for as long as the pod. */
+struct hf_fence_report {
+	const char *ns, *pod, *uid; /* "namespace", "pod", "uid" */
+	int64_t seconds;            /* "seconds" */
+};
+
 struct hf_device_health {
 	const char *node; /* metadata.name */
 	/*
@@ -129,6 +136,7 @@ struct hf_device_health {
 	HF_LIST(struct hf_detector_report) detectors;
 	HF_LIST(struct hf_device_report) devices; /* the node first, then by id */
 	HF_LIST(struct hf_rank_report) ranks;     /* by pod and rank */
+	HF_LIST(struct hf_fence_report) fences;   /* by pod; as many as ranks */
 };
 
 /* The object's status, to be put under "status" (a merge patch of it replaces all lists). */

@@ -263,10 +263,27 @@ static void ranks_are_read_as_they_were_written(void **state)
 	assert_true(again.ranks.items[1].advanced_at == HF_TIME_NONE);
 }
 
+static void fences_are_read_as_they_were_written(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	struct hf_fence_report fences[] = {
+		{.ns = "team", .pod = "a-worker-0", .uid = "u0", .seconds = 50}};
+	struct hf_device_health health = {
+		.observed_at = T0, .evidence_at = HF_TIME_NONE, .fences = {fences, 1}};
+	struct hf_device_health again;
+
+	read_status(hf_device_health_status(&health), arena, &again);
+	assert_int_equal(again.fences.len, 1);
+	assert_string_equal(again.fences.items[0].pod, "a-worker-0");
+	assert_string_equal(again.fences.items[0].uid, "u0");
+	assert_int_equal(again.fences.items[0].seconds, 50);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranks_are_read_as_they_were_written),
+		cmocka_unit_test(fences_are_read_as_they_were_written),
 		cmocka_unit_test(test_what_is_written_is_read),
 		cmocka_unit_test(test_the_object_goes_with_its_node),
 		cmocka_unit_test(test_no_more_is_written_than_the_schema_takes),

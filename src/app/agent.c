@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "health/contact.h"
 #include "kube/kube.h"
 
 #include <signal.h>
@@ -191,6 +192,9 @@ static int create_agent(struct process *process, struct hf_error *err)
 	const char *kmsg = flag_or(process, "kmsg", DEFAULT_KMSG);
 	const char *dir = flag_or(process, "state-dir", DEFAULT_STATE_DIR);
 	const char *reports = flag_or(process, "report-socket", DEFAULT_REPORT_SOCKET);
+	const char *slash = strrchr(reports, '/');
+	HF_AUTOFREE char *contact = hf_xasprintf(
+		"%.*s%s", slash != NULL ? (int)(slash - reports + 1) : 0, reports, HF_CONTACT_FILE);
 	struct hf_agent_options options = {
 		.loop = process->loop,
 		.store = process->store,
@@ -203,6 +207,7 @@ static int create_agent(struct process *process, struct hf_error *err)
 		.metrics = process->metrics,
 		.report_socket = *reports != '\0' ? reports : NULL,
 		.proc = hf_cli_flag(process->cli, "proc"),
+		.contact = *reports != '\0' ? contact : NULL,
 	};
 	int rc = hf_random_bytes(&options.seed, sizeof(options.seed), err);
 

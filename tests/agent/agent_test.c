@@ -6,6 +6,7 @@
 #include "base/fs.h"
 #include "base/str.h"
 #include "harness/test.h"
+#include "health/contact.h"
 #include "local/local.h"
 #include "store/resource.h"
 
@@ -31,7 +32,7 @@ struct world {
 	struct hf_store *store;
 	struct hf_metrics *metrics;
 	struct hf_agent *agent;
-	char dir[64], log[96], state[96];
+	char dir[64], log[96], state[96], contact[96];
 	const char *boot;
 	/* What the API server is asked, and how it answers. */
 	int writes, node_writes, device_writes, pod_writes;
@@ -81,6 +82,12 @@ static void run_for(struct world *w, hf_time span)
 	assert_true(hf_loop_run_until(w->loop, hf_loop_mono(w->loop) + span));
 }
 
+/* The machine's clock is none that a test can turn. */
+static hf_time boot_clock(void *loop)
+{
+	return hf_loop_mono(loop);
+}
+
 static void open_agent(struct world *w)
 {
 	const struct hf_agent_options options = {
@@ -92,6 +99,8 @@ static void open_agent(struct world *w)
 		.kmsg = w->log,
 		.metrics = w->metrics,
 		.seed = 7,
+		.contact = w->contact,
+		.boot_clock = boot_clock,
 	};
 	struct hf_health_presence gpu = {.kind = HF_HEALTH_GPU};
 	struct hf_error err;
@@ -124,6 +133,7 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(w->dir));
 	snprintf(w->log, sizeof(w->log), "%s/kmsg", w->dir);
 	snprintf(w->state, sizeof(w->state), "%s/state", w->dir);
+	snprintf(w->contact, sizeof(w->contact), "%s/contact", w->dir);
 	assert_ok(hf_fs_write_atomic(w->log, "", 0, 0600, &err), &err);
 	w->boot = "11111111-2222";
 	apply(w, HF_VERB_CREATE, &hf_nodes, "n1", NULL,
@@ -627,6 +637,57 @@ static void while_ranks_live_and_the_kubelet_is_silent_the_agent_says_so(void **
 	assert_in_range(w->device_writes - before, 0, 1);
 }
 
+static bool has_contact(struct world *w, uint64_t limit_ms)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+	struct hf_contact now = {.at_ms = (uint64_t)(boot_clock(w->loop) / HF_MS)};
+	uint64_t age_ms;
+
+	snprintf(now.boot_id, sizeof(now.boot_id), "%s", w->boot);
+	return hf_fs_read(w->contact, &text, NULL) == 0 &&
+	       hf_contact_judge(text.data, text.len, &now, limit_ms, &age_ms) == HF_CONTACT_FRESH;
+}
+
+/* Its pod is told of, and contacts are recorded for as long as the kubelet renews its Lease. */
+static void a_rank_that_fences_itself_finds_the_nodes_contact(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+	int renewal = 0;
+
+	open_agent(w);
+	create_pod(w, "r0");
+	apply(w, HF_VERB_CREATE, &hf_namespaces, "kube-node-lease", NULL,
+	      "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":"
+	      "\"kube-node-lease\"}}");
+	lease(w, HF_VERB_CREATE, renewal);
+	for (int i = 0; i < 6; i++) {
+		lease(w, HF_VERB_PATCH, ++renewal);
+		run_for(w, 10 * HF_SECOND);
+	}
+	assert_false(has_contact(w, 50000));
+	says(w, "r0", "holdfast/1 fence_s=50");
+	run_for(w, 2 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_int_equal(health.fences.len, 1);
+	assert_string_equal(health.fences.items[0].pod, "r0");
+	assert_int_equal(health.fences.items[0].seconds, 50);
+	assert_int_equal(health.ranks.len, 0);
+	for (int i = 0; i < 30; i++) {
+		says(w, "r0", "holdfast/1 fence_s=50");
+		lease(w, HF_VERB_PATCH, ++renewal);
+		run_for(w, 10 * HF_SECOND);
+		/* Ten seconds, two looks, and a request. */
+		assert_true(has_contact(w, 21000));
+	}
+	for (int i = 0; i < 5; i++) {
+		says(w, "r0", "holdfast/1 fence_s=50");
+		run_for(w, 10 * HF_SECOND);
+	}
+	assert_false(has_contact(w, 50000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -635,6 +696,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			while_ranks_live_and_the_kubelet_is_silent_the_agent_says_so, setup,
 			teardown),
+		TEST(a_rank_that_fences_itself_finds_the_nodes_contact),
 		TEST(a_line_of_the_kernel_becomes_a_condition_and_a_device_health),
 		TEST(nothing_is_written_at_rest_but_the_heartbeat),
 		TEST(a_pod_that_holds_the_sick_device_is_told_and_no_other),

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_CONTACT_H
+#define HF_AGENT_CONTACT_H
+
+#include "store/store.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * When this node last had contact with the control plane, for ranks that fence themselves: a record
+ * (health/contact.h) in a file beside the socket for reports.
+ *
+ * Contact is a Lease of the kubelet that the control plane has: operators take a rank for stopped
+ * when that Lease stands still, so nothing else may keep the rank alive, neither our own connection
+ * nor a kubelet that merely runs.  Its time is when we asked for the Lease that was still the older
+ * one: the newer was written after that, whenever we come to see it.  So the record lags behind the
+ * kubelet by up to two looks, and is never ahead of it.
+ */
+struct hf_keeper;
+
+/* Kubelets renew their Lease every 10 s. */
+#define HF_KEEPER_LOOK_EVERY (5 * HF_SECOND)
+#define HF_KEEPER_FIRST_LOOK_EVERY HF_SECOND /* until the first contact: somebody waits for it */
+
+struct hf_keeper_options {
+	struct hf_loop *loop;
+	struct hf_store *store;
+	const char *node, *boot_id, *path; /* copied */
+	/* CLOCK_BOOTTIME; NULL: the machine's. */
+	hf_time (*clock)(void *arg);
+	/* The record cannot be written; NULL: it can again.  At each change. */
+	void (*trouble)(void *arg, const char *message);
+	void *arg;
+};
+
+struct hf_keeper *hf_keeper_create(const struct hf_keeper_options *options);
+/* The record stays: whoever reads it sees how old it gets.  NULL is fine; returns NULL. */
+struct hf_keeper *hf_keeper_destroy(struct hf_keeper *keeper);
+/* Only while it is wanted anything is read. */
+void hf_keeper_want(struct hf_keeper *keeper, bool wanted);
+
+HF_END_DECLS
+
+#endif

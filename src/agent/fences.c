@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/fences.h"
+
+#include "agent/beats.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fence {
+	char uid[HF_BEATS_UID_MAX];
+	uint32_t seconds;
+	uint32_t published; /* seconds that were written; 0: nothing yet */
+	hf_time heard_at;
+};
+
+struct hf_fences {
+	struct fence *items;
+	size_t len;
+	bool gone; /* one that was published is not there any more */
+	hf_time heard_at;
+};
+
+struct hf_fences *hf_fences_create(void)
+{
+	struct hf_fences *fences = hf_xcalloc(1, sizeof(*fences));
+
+	fences->items = hf_xcalloc(HF_FENCES_MAX, sizeof(*fences->items));
+	fences->heard_at = HF_TIME_NONE;
+	return fences;
+}
+
+struct hf_fences *hf_fences_destroy(struct hf_fences *fences)
+{
+	if (fences == NULL)
+		return NULL;
+	free(fences->items);
+	free(fences);
+	return NULL;
+}
+
+void hf_fences_heard(struct hf_fences *fences, const char *pod_uid, uint32_t seconds, hf_time now)
+{
+	struct fence *fence = NULL;
+
+	hf_assert(seconds > 0);
+	fences->heard_at = now;
+	for (size_t i = 0; i < fences->len && fence == NULL; i++)
+		if (hf_streq(fences->items[i].uid, pod_uid))
+			fence = &fences->items[i];
+	/* Without a place it has no proof: it is replaced as if it had no fence. */
+	if (fence == NULL && fences->len == HF_FENCES_MAX)
+		return;
+	if (fence == NULL) {
+		fence = &fences->items[fences->len++];
+		*fence = (struct fence){.seconds = 0};
+		snprintf(fence->uid, sizeof(fence->uid), "%s", pod_uid);
+	}
+	if (seconds > fence->seconds)
+		fence->seconds = seconds;
+	fence->heard_at = now;
+}
+
+static void forget_gone(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg, hf_time now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < fences->len; i++) {
+		const struct fence *fence = &fences->items[i];
+		const char *ns, *name;
+
+		/* The API server's word of a new pod may come after its first report. */
+		if (!pod(arg, fence->uid, &ns, &name) &&
+		    (fence->published > 0 || now - fence->heard_at >= HF_RANKS_SILENT_AFTER)) {
+			fences->gone |= fence->published > 0;
+			continue;
+		}
+		if (kept != i)
+			fences->items[kept] = *fence;
+		kept++;
+	}
+	fences->len = kept;
+}
+
+bool hf_fences_look(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg, hf_time now)
+{
+	bool news;
+
+	forget_gone(fences, pod, arg, now);
+	news = fences->gone;
+	for (size_t i = 0; i < fences->len && !news; i++) {
+		const struct fence *fence = &fences->items[i];
+		const char *ns, *name;
+
+		news = fence->published != fence->seconds && pod(arg, fence->uid, &ns, &name);
+	}
+	return news;
+}
+
+static int by_pod(const void *left, const void *right)
+{
+	const struct hf_fence_report *a = left, *b = right;
+	int order = strcmp(a->ns, b->ns);
+
+	return order != 0 ? order : strcmp(a->pod, b->pod);
+}
+
+void hf_fences_list(const struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg,
+		    struct hf_arena *arena, struct hf_device_health *health)
+{
+	struct hf_fence_report *items =
+		HF_ARENA_ARRAY(arena, struct hf_fence_report, fences->len + 1);
+	size_t len = 0;
+
+	for (size_t i = 0; i < fences->len; i++) {
+		const struct fence *fence = &fences->items[i];
+		const char *ns, *name;
+
+		if (!pod(arg, fence->uid, &ns, &name))
+			continue;
+		items[len++] = (struct hf_fence_report){.ns = hf_arena_strdup(arena, ns),
+							.pod = hf_arena_strdup(arena, name),
+							.uid = hf_arena_strdup(arena, fence->uid),
+							.seconds = fence->seconds};
+	}
+	if (len > 0)
+		qsort(items, len, sizeof(*items), by_pod);
+	health->fences.items = items;
+	health->fences.len = len;
+}
+
+void hf_fences_published(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg)
+{
+	fences->gone = false;
+	for (size_t i = 0; i < fences->len; i++) {
+		const char *ns, *name;
+
+		if (pod(arg, fences->items[i].uid, &ns, &name))
+			fences->items[i].published = fences->items[i].seconds;
+	}
+}
+
+bool hf_fences_wanted(const struct hf_fences *fences, hf_time now)
+{
+	return fences->heard_at != HF_TIME_NONE && now - fences->heard_at < HF_FENCES_WANTED_FOR;
+}
