@@ -192,7 +192,7 @@ static int create_operator(struct hf_plane *plane, struct hf_error *err)
 		.loop = plane->options.loop,
 		.store = hf_local_store(plane->local),
 		.frameworks = hf_frameworks,
-		.settings = {.no_autoscaler = true},
+		.settings = {.no_autoscaler = true, .no_fence = true},
 		.passed = on_passed,
 		.problem = on_problem,
 		.arg = plane,

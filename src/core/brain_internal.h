@@ -71,6 +71,7 @@ struct hf_end {
 	enum hf_class cls;
 	bool evidence; /* the class rests on something seen, not on absence */
 	bool lost;     /* its node is lost */
+	bool fenced;   /* it ended itself for want of contact */
 	bool stray;    /* evicted for a taint that its own node does not have: charged to nothing */
 	bool spent;    /* a verdict gave way to it: it is the cause of that incident, of no other */
 	const struct hf_device_seen *device; /* that explains it; NULL: none does */
@@ -185,6 +186,7 @@ void hf_classify(struct hf_brain *b, struct hf_end *end);
 const char *hf_end_reason(const struct hf_end *end);
 #define HF_REASON_NODE_LOST "NodeLost"
 #define HF_REASON_NO_PROGRESS "NoProgress"
+#define HF_REASON_SELF_FENCED "SelfFenced"
 #define HF_REASON_STRAY "StrayEviction"
 /* Index of the first rule that matches, or -1; fills the matched container of exit codes. */
 int hf_rules_match(const struct hf_brain *b, struct hf_end *end);

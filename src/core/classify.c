@@ -50,6 +50,12 @@ static bool lost(const struct hf_end *end)
 	return end->kind == HF_END_LOST || (end->lost && end->kind != HF_END_RESTARTED);
 }
 
+/* Its node had lost the control plane, or never had it. */
+static bool fenced(const struct hf_end *end)
+{
+	return end->fenced;
+}
+
 static bool vanished(const struct hf_end *end)
 {
 	return end->kind == HF_END_VANISHED;
@@ -87,13 +93,10 @@ static const struct {
 	enum hf_class cls;
 	bool evidence;
 } rows[] = {
-	{out_of_memory, HF_CLASS_OUT_OF_MEMORY, true},
-	{disrupted, HF_CLASS_INFRASTRUCTURE, true},
-	{lost, HF_CLASS_INFRASTRUCTURE, true},
-	{vanished, HF_CLASS_INFRASTRUCTURE, false},
-	{sick, HF_CLASS_DEVICE, true},
-	{refused, HF_CLASS_ADMISSION, true},
-	{deleted, HF_CLASS_USER, true},
+	{out_of_memory, HF_CLASS_OUT_OF_MEMORY, true}, {disrupted, HF_CLASS_INFRASTRUCTURE, true},
+	{lost, HF_CLASS_INFRASTRUCTURE, true},         {fenced, HF_CLASS_INFRASTRUCTURE, true},
+	{vanished, HF_CLASS_INFRASTRUCTURE, false},    {sick, HF_CLASS_DEVICE, true},
+	{refused, HF_CLASS_ADMISSION, true},           {deleted, HF_CLASS_USER, true},
 	{anything, HF_CLASS_APPLICATION, true},
 };
 
@@ -128,6 +131,8 @@ const char *hf_end_reason(const struct hf_end *end)
 		return HF_REASON_STRAY;
 	if (end->kind == HF_END_LOST || end->lost)
 		return HF_REASON_NODE_LOST;
+	if (end->fenced)
+		return HF_REASON_SELF_FENCED;
 	if (said && !hf_str_is_empty(said->reason))
 		return said->reason;
 	return end->kind == HF_END_FAILED && !hf_str_is_empty(end->pod->reason) ? end->pod->reason
@@ -139,6 +144,8 @@ void hf_classify(struct hf_brain *b, struct hf_end *end)
 	hf_assert(b->ledger.present);
 	hf_assert(end->pod || end->kind == HF_END_VANISHED);
 	end->lost = end->pod && hf_node_lost(b, end->pod);
+	end->fenced = end->kind == HF_END_FAILED && b->job.recovery.fence_seconds > 0 &&
+		      end->exit_code.set && end->exit_code.value == HF_FENCED_EXIT_CODE;
 	end->device = end->pod ? hf_device_of(end->pod, end->finished_at) : NULL;
 	end->stray = end->pod && end->kind != HF_END_RESTARTED && is_stray(b, end);
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {

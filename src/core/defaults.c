@@ -54,6 +54,13 @@ static void default_node_loss(const struct hf_recovery_spec *own,
 	ret->node_lost_after_seconds =
 		pick(own->node_lost_after_seconds, cluster->node_lost_after_seconds,
 		     NODE_LOST_AFTER_SECONDS);
+	ret->fence_seconds = 0;
+	if (own->node_lost_self_fence.set ? own->node_lost_self_fence.value
+					  : cluster->node_lost_self_fence.value) {
+		if (ret->node_lost_after_seconds < HF_FENCE_AFTER_SECONDS_MIN)
+			ret->node_lost_after_seconds = HF_FENCE_AFTER_SECONDS_MIN;
+		ret->fence_seconds = ret->node_lost_after_seconds - HF_FENCE_MARGIN_SECONDS;
+	}
 	ret->force_delete_after_seconds =
 		pick(own->force_delete_after_seconds, cluster->force_delete_after_seconds,
 		     FORCE_DELETE_AFTER_SECONDS);
@@ -231,6 +238,8 @@ void hf_job_defaults(const struct hf_job_view *view, struct hf_arena *arena, str
 	ret_job->framework = framework;
 	ret_job->settings = view->settings ? view->settings : &no_settings;
 	default_recovery(&view->run_policy, &ret_job->settings->recovery, &ret_job->recovery);
+	if (ret_job->settings->no_fence)
+		ret_job->recovery.fence_seconds = 0;
 	ret_job->clean = hf_clean_parse(view->run_policy.clean_pod_policy);
 	ret_job->suspend = view->run_policy.suspend.set && view->run_policy.suspend.value;
 	ret_job->elastic = view->elastic;

@@ -199,6 +199,7 @@ struct hf_settings {
 	 * scheduler-plugins' PodGroups; NULL: nobody. */
 	const char *gang_scheduler;
 	bool no_autoscaler;               /* nobody would act on one: none is made */
+	bool no_fence;                    /* nodes are never lost, and no agent tells of contacts */
 	struct hf_recovery_spec recovery; /* cluster-wide defaults; a job's own field wins */
 };
 
@@ -237,6 +238,16 @@ struct hf_job_view {
 
 /* ---- the normal form ---------------------------------------------------------------- */
 
+/* What ends a rank that has no contact (nodeLost.selfFence), and what then counts it as stopped, are
+ * so far apart: time to notice, and to die. */
+#define HF_FENCE_MARGIN_SECONDS 10
+/* A kubelet renews its Lease every 10 s, and its agent may notice 10 s later: with less a fence would
+ * end ranks of a healthy cluster. */
+#define HF_FENCE_AFTER_SECONDS_MIN 40
+/* How `holdfast exec` ends a pod's process for want of contact. */
+#define HF_FENCED_EXIT_CODE 226
+#define HF_FENCE_ENV "HOLDFAST_SELF_FENCE_SECONDS"
+
 enum hf_scope { HF_SCOPE_REPLICA, HF_SCOPE_JOB };
 enum hf_clean { HF_CLEAN_NONE, HF_CLEAN_RUNNING, HF_CLEAN_ALL };
 
@@ -267,6 +278,7 @@ struct hf_recovery {
 	int64_t settle_seconds;
 	enum hf_force force;
 	int64_t node_lost_after_seconds;
+	int64_t fence_seconds; /* nodeLost.selfFence: pods end themselves after so long; 0: not */
 	int64_t force_delete_after_seconds; /* past the pod's own deadline */
 	int64_t replace_delay_seconds;
 	struct hf_opt_int progress_deadline_seconds; /* not set: for ever */

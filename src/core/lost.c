@@ -192,6 +192,11 @@ static void ask_about(struct hf_brain *b, const struct hf_node_seen *node, const
 			hf_ask(b, HF_ASK_LEASE, node->name);
 		return;
 	}
+	/* Also while it is missing: it may come. */
+	if (pod->fence_seconds > 0)
+		hf_ask(b, HF_ASK_LEASE, node->name);
+	if (hf_node_is_fenced(node, pod))
+		return;
 	if (b->job.recovery.force == HF_FORCE_PROVEN)
 		return;
 	hf_ask(b, HF_ASK_LEASE, node->name);
@@ -200,12 +205,20 @@ static void ask_about(struct hf_brain *b, const struct hf_node_seen *node, const
 }
 
 /* A sentence of what is known, for the pod's condition. */
-static const char *obituary(struct hf_brain *b, const struct hf_node_seen *node, bool proven)
+static const char *obituary(struct hf_brain *b, const struct hf_node_seen *node,
+			    const struct hf_pod *pod, const struct hf_evidence *evidence)
 {
+	if (evidence->fenced)
+		return hf_arena_printf(
+			b->arena,
+			"the Lease of node %s stood still for %d s or more, and the pod "
+			"ends itself after %d s",
+			node->name, pod->fence_seconds + HF_FENCE_MARGIN_SECONDS,
+			pod->fence_seconds);
 	if (node->out_of_service)
 		return hf_arena_printf(b->arena, "node %s is out of service, by its taint",
 				       node->name);
-	if (proven)
+	if (evidence->proven)
 		return hf_arena_printf(b->arena, "node %s does not exist any more, since %s",
 				       node->name, hf_time_text(b->arena, node->since));
 	return hf_arena_printf(b->arena,
@@ -217,7 +230,7 @@ static const char *obituary(struct hf_brain *b, const struct hf_node_seen *node,
 
 /* First the phase, then, in another step, the object. */
 static void give_up(struct hf_brain *b, const struct hf_node_seen *node, const struct hf_pod *pod,
-		    bool proven)
+		    const struct hf_evidence *evidence)
 {
 	struct hf_action action = {.kind = HF_ACTION_FAIL_POD,
 				   .name = pod->name,
@@ -229,11 +242,12 @@ static void give_up(struct hf_brain *b, const struct hf_node_seen *node, const s
 	if (hf_str_is_empty(pod->uid) || hf_str_is_empty(pod->resource_version))
 		return;
 	if (!is_terminal(pod)) {
-		action.message = obituary(b, node, proven);
+		action.message = obituary(b, node, pod, evidence);
 	} else {
 		action.kind = HF_ACTION_DELETE_POD;
 		action.grace_seconds = HF_SOME_INT(0);
-		b->plan->metrics[proven ? HF_METRIC_FORCED_PROVEN : HF_METRIC_FORCED_PRESUMED]++;
+		b->plan->metrics[evidence->proven ? HF_METRIC_FORCED_PROVEN
+						  : HF_METRIC_FORCED_PRESUMED]++;
 	}
 	hf_action_add(b, &b->deletes, &action);
 }
@@ -268,7 +282,7 @@ static void walk(struct hf_brain *b, bool finished, struct waiting waiting[HF_GU
 		if (evidence.guard != HF_GUARD_NONE && evidence.until != HF_TIME_NEVER)
 			hf_wake(b, evidence.until);
 		if (evidence.guard == HF_GUARD_NONE && is_terminating(pods[i]))
-			give_up(b, node->seen, pods[i], evidence.proven);
+			give_up(b, node->seen, pods[i], &evidence);
 		note(&waiting[evidence.guard], node->seen, pods[i], evidence.until);
 	}
 }
@@ -287,6 +301,28 @@ static const char *const reasons[HF_GUARDS] = {
 	[HF_GUARD_STORM] = "StormGuard",
 };
 
+static const char *silence_text(struct hf_brain *b, const struct waiting *waiting)
+{
+	const struct hf_node_seen *node = waiting->node;
+
+	if (node->ready == HF_NODE_GONE)
+		return "it is given up when the node stays away for 40 s";
+	if (node->out_of_service)
+		return node->ready == HF_NODE_UNKNOWN
+			       ? "it is given up when a live look finds that taint"
+			       : "it is given up when the node's Lease stands still";
+	if (hf_node_is_fenced(node, waiting->pod))
+		return hf_arena_printf(
+			b->arena,
+			"it ends itself (nodeLost.selfFence), and is given up when the "
+			"node's Lease has stood still for %d s",
+			waiting->pod->fence_seconds + HF_FENCE_MARGIN_SECONDS);
+	return hf_arena_printf(b->arena,
+			       "it is given up after %lld s without a sign of life "
+			       "(nodeLost.afterSeconds)",
+			       (long long)b->job.recovery.node_lost_after_seconds);
+}
+
 /* What is waited for, without a moment in time: a condition is not written anew for each. */
 static const char *guard_text(struct hf_brain *b, enum hf_guard guard,
 			      const struct waiting *waiting)
@@ -301,17 +337,7 @@ static const char *guard_text(struct hf_brain *b, enum hf_guard guard,
 				       (long long)recovery->force_delete_after_seconds);
 	case HF_GUARD_SILENCE:
 	case HF_GUARD_READ:
-	case HF_GUARD_TAINT:
-		if (node->ready == HF_NODE_GONE)
-			return "it is given up when the node stays away for 40 s";
-		if (node->out_of_service)
-			return node->ready == HF_NODE_UNKNOWN
-				       ? "it is given up when a live look finds that taint"
-				       : "it is given up when the node's Lease stands still";
-		return hf_arena_printf(b->arena,
-				       "it is given up after %lld s without a sign of life "
-				       "(nodeLost.afterSeconds)",
-				       (long long)recovery->node_lost_after_seconds);
+	case HF_GUARD_TAINT: return silence_text(b, waiting);
 	case HF_GUARD_TOLERATION:
 		return waiting->until == HF_TIME_NEVER
 			       ? "the pod's own toleration lets it stay for ever: delete the pod, "
@@ -357,7 +383,8 @@ static const char *detail(struct hf_brain *b, enum hf_guard guard, const struct 
 	     (waiting->node->out_of_service && waiting->node->ready == HF_NODE_UNKNOWN)))
 		return "; a live look is awaited";
 	if (guard == HF_GUARD_READ)
-		return waiting->pod->claims_len > 0
+		return waiting->pod->claims_len > 0 &&
+				       !hf_node_is_fenced(waiting->node, waiting->pod)
 			       ? "; a read of its Lease and of the pod's claims is awaited"
 			       : "; a read of its Lease is awaited";
 	if (waiting->until == HF_TIME_NEVER)

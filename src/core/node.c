@@ -248,6 +248,35 @@ static struct hf_evidence evidence_of_silence(const struct hf_brain *b, const st
 	return held(HF_GUARD_NONE, HF_TIME_NEVER);
 }
 
+/* The pod ends itself when its node's Lease has not moved for so long: when it has stood still between
+ * two reads of ours for that long and the margin, the pod has.  Its own contact is never later than
+ * the Lease that we read first. */
+static struct hf_evidence evidence_of_the_fence(const struct hf_brain *b,
+						const struct hf_node_seen *node,
+						const struct hf_pod *pod)
+{
+	struct hf_evidence evidence = held(HF_GUARD_READ, HF_TIME_NEVER);
+	hf_time at;
+
+	if (node->lease_since != HF_TIME_NONE) {
+		at = hf_time_add(node->lease_since,
+				 hf_seconds(pod->fence_seconds + HF_FENCE_MARGIN_SECONDS));
+		if (node->lease_read_at != HF_TIME_NONE && node->lease_read_at >= at)
+			evidence = proven();
+		else if (b->now < at)
+			evidence = held(HF_GUARD_SILENCE, at);
+	}
+	evidence.fenced = true;
+	return evidence;
+}
+
+/* A Lease that is missing proves nothing: the pod is as any other then. */
+bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod)
+{
+	return pod->fence_seconds > 0 && node->ready == HF_NODE_UNKNOWN && !node->out_of_service &&
+	       (node->lease_since != HF_TIME_NONE || node->lease_read_at == HF_TIME_NONE);
+}
+
 struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,
 				    const struct hf_pod *pod)
 {
@@ -262,6 +291,8 @@ struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *no
 		return evidence_of_the_taint(b, seen, pod);
 	if (seen->ready == HF_NODE_GONE)
 		return evidence_of_gone(b, seen);
+	if (hf_node_is_fenced(seen, pod))
+		return evidence_of_the_fence(b, seen, pod);
 	if (b->job.recovery.force == HF_FORCE_PROVEN)
 		return held(HF_GUARD_MODE, HF_TIME_NEVER);
 	claims = claims_guard(b, pod);

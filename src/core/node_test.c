@@ -101,6 +101,48 @@ static void who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late(void
 	assert_int_equal(evidence(&facts, &pod).until, now + 45 * HF_SECOND);
 }
 
+static void a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin(void **state)
+{
+	struct hf_node_seen early = silent(59), late = silent(60);
+	struct hf_pod pod = {.name = "p", .fence_seconds = 50};
+
+	(void)state;
+	/* Neither the taint nor how long it is Unknown matters, nor who says that he lives. */
+	early.unreachable = late.unreachable = false;
+	late.since = late.reported_at = late.beat_at = now;
+	assert_int_equal(evidence(&early, &pod).guard, HF_GUARD_SILENCE);
+	assert_int_equal(evidence(&early, &pod).until, now + HF_SECOND);
+	assert_false(evidence(&early, &pod).proven);
+	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_NONE);
+	assert_true(evidence(&late, &pod).proven);
+	assert_true(evidence(&late, &pod).fenced);
+	late.lease_read_at = now - HF_SECOND;
+	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_READ);
+	/* The pod's own fence counts, whatever the job says by now. */
+	late.lease_read_at = now;
+	pod.fence_seconds = 51;
+	assert_int_equal(evidence(&late, &pod).guard, HF_GUARD_SILENCE);
+}
+
+static void a_fence_proves_nothing_of_a_node_that_is_heard_of_or_has_no_lease(void **state)
+{
+	struct hf_node_seen heard = node(HF_NODE_READY), missing = silent(100), gone;
+	struct hf_pod pod = {.name = "p", .fence_seconds = 50};
+
+	(void)state;
+	heard.out_of_service = true;
+	assert_false(hf_node_is_fenced(&heard, &pod));
+	missing.lease_since = HF_TIME_NONE;
+	assert_false(hf_node_is_fenced(&missing, &pod));
+	assert_false(evidence(&missing, &pod).proven);
+	gone = node(HF_NODE_GONE);
+	assert_false(hf_node_is_fenced(&gone, &pod));
+	missing = silent(100);
+	assert_true(hf_node_is_fenced(&missing, &pod));
+	pod.fence_seconds = 0;
+	assert_false(hf_node_is_fenced(&missing, &pod));
+}
+
 static void the_lease_must_be_read_at_both_ends(void **state)
 {
 	struct hf_node_seen facts = silent(100);
@@ -234,6 +276,8 @@ int main(void)
 		cmocka_unit_test(a_lease_that_stands_still_makes_a_node_suspect),
 		cmocka_unit_test(silence_is_measured_to_the_second),
 		cmocka_unit_test(who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late),
+		cmocka_unit_test(a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin),
+		cmocka_unit_test(a_fence_proves_nothing_of_a_node_that_is_heard_of_or_has_no_lease),
 		cmocka_unit_test(the_lease_must_be_read_at_both_ends),
 		cmocka_unit_test(a_storm_is_more_than_two_and_55_percent),
 		cmocka_unit_test(the_mode_decides_what_is_enough),

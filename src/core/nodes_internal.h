@@ -46,12 +46,16 @@ enum hf_guard {
 struct hf_evidence {
 	enum hf_guard guard;
 	bool proven;   /* the machine is dead, not just silent */
+	bool fenced;   /* proven, or to be: the pod has ended itself, whatever the machine does */
 	hf_time until; /* when the guard ends by itself; NEVER: when something changes */
 };
 /* What is known of the death of the pod's node, by the job's mode.  Nothing of the pod's own
  * deadline or tolerations. */
 struct hf_evidence hf_node_evidence(struct hf_brain *b, const struct hf_node *node,
 				    const struct hf_pod *pod);
+
+/* Its own fence decides, not what is presumed of its node. */
+bool hf_node_is_fenced(const struct hf_node_seen *node, const struct hf_pod *pod);
 
 /* What keeps the pod, which is on a lost node, from being given up: the evidence, and then its
  * toleration, or its deadline when it is terminating. */

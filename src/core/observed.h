@@ -138,6 +138,9 @@ struct hf_pod {
 	const struct hf_device_seen *devices;
 	size_t devices_len;
 	enum hf_advance advance;
+	/* Its processes end themselves when their node has had no contact for so long, as the node's
+	 * agent tells; 0: they do not, or nobody knows. */
+	int32_t fence_seconds;
 	hf_time advanced_at;   /* STALLED: the last step of any of them, on our clock */
 	int32_t slow_permille; /* of its peers' own work in a step, when it is called slow; else 0 */
 	/* An agent names it as the holder of a device: when it ends, the agent reports soon. */

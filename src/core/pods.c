@@ -75,11 +75,12 @@ static void add_number(struct hf_edits *edits, const char *name, int64_t value)
 }
 
 /* A pod's end must be one end: where a policy looks at ends, or all ranks go together, the
- * kubelet restarts nothing in it. */
+ * kubelet restarts nothing in it.  Nor what fenced itself: a kubelet that wakes would run it beside
+ * its replacement. */
 static const char *pod_restart_policy(const struct hf_brain *b, const struct hf_role *role)
 {
 	if (role->restart == HF_RESTART_EXIT_CODE || b->job.recovery.scope == HF_SCOPE_JOB ||
-	    b->view->run_policy.has_pod_failure_policy)
+	    b->job.recovery.fence_seconds > 0 || b->view->run_policy.has_pod_failure_policy)
 		return hf_restart_policy_name(HF_RESTART_NEVER);
 	return hf_restart_policy_name(role->restart);
 }
@@ -114,6 +115,9 @@ static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits
 	}
 	add(edits, HF_EDIT_RESTART_POLICY, NULL, pod_restart_policy(b, role));
 	hf_avoid_nodes(b, rank->role, edits);
+	if (b->job.recovery.fence_seconds > 0)
+		hf_edits_env(edits, (int)role->default_container, HF_FENCE_ENV, "%lld",
+			     (long long)b->job.recovery.fence_seconds);
 	return framework->pod ? framework->pod(&b->job, rank, edits, err) : 0;
 }
 

@@ -128,6 +128,13 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 	at_least(errors, recovery->settle_seconds, 0, RECOVERY ".settleSeconds");
 	at_least(errors, recovery->restart_grace_seconds, 0, RECOVERY ".restartGraceSeconds");
 	at_least(errors, recovery->node_lost_after_seconds, 1, RECOVERY ".nodeLost.afterSeconds");
+	if (recovery->node_lost_self_fence.set && recovery->node_lost_self_fence.value &&
+	    recovery->node_lost_after_seconds.set &&
+	    recovery->node_lost_after_seconds.value < HF_FENCE_AFTER_SECONDS_MIN)
+		hf_field_add(errors, HF_PROBLEM_INVALID,
+			     number(text, recovery->node_lost_after_seconds.value),
+			     "must be greater than or equal to 40 with selfFence",
+			     RECOVERY ".nodeLost.afterSeconds");
 	one_of(errors, recovery->node_lost_force_delete, modes, RECOVERY ".nodeLost.forceDelete");
 	at_least(errors, recovery->force_delete_after_seconds, 0,
 		 RECOVERY ".forceDeleteAfterSeconds");

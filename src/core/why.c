@@ -168,10 +168,15 @@ static void say_class(struct hf_brain *b, const struct hf_record *record)
 		[HF_CLASS_APPLICATION] = "the program ended by itself",
 	};
 
+	const char *text;
+
 	hf_assert((size_t)record->cause < HF_ARRAY_LEN(meaning));
+	text = hf_streq(record->reason, HF_REASON_NO_PROGRESS) ? "it hung"
+	       : hf_streq(record->reason, HF_REASON_SELF_FENCED)
+		       ? "it ended itself, as its node had no contact with the control plane"
+		       : meaning[record->cause];
 	hf_say(b, record->detected_at, HF_TOPIC_CLASS, "%s: %s", hf_class_name(record->cause),
-	       hf_streq(record->reason, HF_REASON_NO_PROGRESS) ? "it hung"
-							       : meaning[record->cause]);
+	       text);
 	if (record->rule && !hf_streq(record->rule, HF_ANNOTATION_RESTART))
 		hf_say(b, record->detected_at, HF_TOPIC_RULE, "podFailurePolicy rule %s",
 		       record->rule);

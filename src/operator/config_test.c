@@ -36,7 +36,7 @@ static void test_every_field_of_recovery_is_read(void **state)
 			"  replaceDelaySeconds: 5\n"
 			"  settleSeconds: 6\n"
 			"  restartGraceSeconds: 8\n"
-			"  nodeLost: {afterSeconds: 9, forceDelete: Proven, selfFence: true}\n"
+			"  nodeLost: {afterSeconds: 49, forceDelete: Proven, selfFence: true}\n"
 			"  forceDeleteAfterSeconds: 10\n"
 			"  device: {onUnhealthy: Fail, avoid: false}\n"
 			"  progressDeadlineSeconds: 11\n"),

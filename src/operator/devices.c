@@ -40,6 +40,12 @@ struct rank_row {
 	hf_time advanced, heard; /* the node's clock */
 };
 
+/* A pod that fences itself. */
+struct fence_row {
+	const char *uid;
+	int32_t seconds;
+};
+
 struct device_view {
 	hf_time seen_at;     /* monotonic: this version came in */
 	hf_time reported_at; /* monotonic: the agent wrote while we watched; NONE: not yet */
@@ -47,6 +53,8 @@ struct device_view {
 	bool out;            /* some device cannot be worked with */
 	struct rank_row *ranks;
 	size_t ranks_len;
+	struct fence_row *fences;
+	size_t fences_len;
 	size_t len;
 	struct row rows[]; /* and their texts behind them */
 };
@@ -191,10 +199,18 @@ static struct device_view *view_of(const struct hf_device_health *health)
 	for (size_t r = 0; r < health->ranks.len; r++)
 		texts +=
 			size_of(health->ranks.items[r].uid) + size_of(health->ranks.items[r].group);
+	for (size_t f = 0; f < health->fences.len; f++)
+		texts += size_of(health->fences.items[f].uid);
 	view = hf_xcalloc(1, sizeof(*view) + rows * sizeof(view->rows[0]) +
-				     health->ranks.len * sizeof(view->ranks[0]) + texts);
+				     health->ranks.len * sizeof(view->ranks[0]) +
+				     health->fences.len * sizeof(view->fences[0]) + texts);
 	view->ranks = (struct rank_row *)&view->rows[rows];
-	at = (char *)&view->ranks[health->ranks.len];
+	view->fences = (struct fence_row *)&view->ranks[health->ranks.len];
+	at = (char *)&view->fences[health->fences.len];
+	for (size_t f = 0; f < health->fences.len; f++)
+		view->fences[view->fences_len++] =
+			(struct fence_row){.uid = keep(&at, health->fences.items[f].uid),
+					   .seconds = (int32_t)health->fences.items[f].seconds};
 	for (size_t r = 0; r < health->ranks.len; r++)
 		keep_rank(&view->ranks[view->ranks_len++], &health->ranks.items[r], &at);
 	for (size_t d = 0; d < health->devices.len; d++) {
@@ -386,6 +402,10 @@ void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct
 	struct hf_device_seen *seen;
 	size_t n = 0;
 
+	/* Whatever became of the agent since: what it told holds for as long as the pod. */
+	for (size_t i = 0; view != NULL && i < view->fences_len; i++)
+		if (hf_streq(view->fences[i].uid, pod->uid))
+			pod->fence_seconds = view->fences[i].seconds;
 	for (size_t i = 0; view != NULL && i < view->len; i++) {
 		if (!is_holder(&view->rows[i], pod, ns))
 			continue;

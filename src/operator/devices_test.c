@@ -296,6 +296,38 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
 }
 
+static void fences_say(struct bench *bench, int version, const char *observed, const char *fences)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text), WELL "],\"fences\":[%s", fences);
+	agent_says(bench, version, observed, text);
+}
+
+#define FENCE(uid, seconds)                                                                        \
+	"{\"namespace\":\"n\",\"pod\":\"ddp-worker-0\",\"uid\":\"" uid "\",\"seconds\":" seconds "}"
+
+static void test_what_an_agent_told_of_a_fence_holds_for_its_pod(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	fences_say(bench, 200, "2026-01-01T00:01:00Z", FENCE("uid-ddp-worker-0", "50"));
+	assert_int_equal(brain.fence_seconds, 50);
+	/* Of another pod of that name. */
+	fences_say(bench, 201, "2026-01-01T00:02:00Z", FENCE("uid-of-its-predecessor", "50"));
+	assert_int_equal(brain.fence_seconds, 0);
+	fences_say(bench, 202, "2026-01-01T00:03:00Z", FENCE("uid-ddp-worker-0", "-5"));
+	assert_int_equal(brain.fence_seconds, 0);
+	fences_say(bench, 203, "2026-01-01T00:04:00Z", FENCE("uid-ddp-worker-0", "50"));
+	/* The agent is silent with its node: that is when it matters. */
+	turn_for(bench, 16 * HF_MINUTE);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED, bound_pod(111));
+	turn_for(bench, HF_SECOND);
+	assert_false(brain.nodes[0].has_agent);
+	assert_int_equal(brain.fence_seconds, 50);
+}
+
 static void test_a_silent_agents_word_of_ranks_is_of_the_past(void **state)
 {
 	struct bench *bench = *state;
@@ -361,6 +393,7 @@ int main(void)
 		N(test_what_concerns_the_last_record_is_told_late),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),
+		N(test_what_an_agent_told_of_a_fence_holds_for_its_pod),
 		N(test_a_silent_agents_word_of_ranks_is_of_the_past),
 		N(test_who_works_longer_than_its_peers_is_slow),
 		N(test_only_what_is_new_is_a_report_and_silence_is_no_agent),

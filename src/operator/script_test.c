@@ -55,6 +55,7 @@ static void remember_devices(const struct hf_observed *seen)
 	brain.advance = pod != NULL ? pod->advance : HF_ADVANCE_UNKNOWN;
 	brain.advanced_at = pod != NULL ? pod->advanced_at : HF_TIME_NONE;
 	brain.slow_permille = pod != NULL ? pod->slow_permille : 0;
+	brain.fence_seconds = pod != NULL ? pod->fence_seconds : 0;
 	for (size_t i = 0; i < brain.n_devices && i < SEEN_MAX; i++) {
 		brain.devices[i] = pod->devices[i];
 		snprintf(brain.device_ids[i], sizeof(brain.device_ids[i]), "%s",

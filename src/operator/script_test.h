@@ -58,7 +58,7 @@ struct script {
 	bool watched;
 	enum hf_advance advance; /* of the first pod */
 	hf_time advanced_at;
-	int32_t slow_permille;
+	int32_t slow_permille, fence_seconds;
 };
 extern struct script brain;
 extern struct hf_action actions[64];

@@ -170,6 +170,9 @@ def run_policies():
     yield recovery("a delay that begins above its end",
                    {"backoff": {"initialSeconds": 20, "maxSeconds": 10}},
                    "initialSeconds must not exceed maxSeconds")
+    yield recovery("a fence that is too short", {"nodeLost": {"selfFence": True, "afterSeconds": 39}},
+                   "afterSeconds must be at least 40 with selfFence")
+    yield recovery("short without a fence", {"nodeLost": {"selfFence": False, "afterSeconds": 39}})
     yield recovery("nodeLost.afterSeconds 0", {"nodeLost": {"afterSeconds": 0}},
                    "afterSeconds: Invalid value")
     yield recovery("progressDeadlineSeconds 0", {"progressDeadlineSeconds": 0},

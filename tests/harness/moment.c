@@ -144,6 +144,7 @@ static void add_progress(struct hf_pod *pod, const struct hf_json *item)
 						      : HF_ADVANCE_UNKNOWN;
 	pod->advanced_at = time_of(hf_json_get(item, "advancedAt"), HF_TIME_NONE);
 	pod->slow_permille = number_of(hf_json_get(item, "slowPermille"), 0);
+	pod->fence_seconds = number_of(hf_json_get(item, "fenceSeconds"), 0);
 }
 
 static void read_pods(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)

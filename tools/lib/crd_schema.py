@@ -134,15 +134,19 @@ def recovery():
     }, "How long a restart that the application is charged for waits."),
         rule("!has(self.initialSeconds) || !has(self.maxSeconds) || "
              "self.initialSeconds <= self.maxSeconds", "initialSeconds must not exceed maxSeconds"))
-    node_lost = record({
+    node_lost = rules(record({
         "afterSeconds": number("A node counts as lost so long after it was first seen Unknown, "
                                "its Lease unchanged. Default 60.", 1),
         "forceDelete": text("What it takes to delete a pod on a lost node by force: Presumed "
                             "(default) is satisfied with silence, Proven wants evidence that the "
                             "node is dead, Never waits for people.",
                             enum=["Presumed", "Proven", "Never"]),
-        "selfFence": flag("Ranks end themselves without contact to the API server."),
-    })
+        "selfFence": flag("Ranks under holdfast exec end themselves when their node has had no "
+                          "contact with the control plane for afterSeconds - 10 s, which proves "
+                          "that they have ended. Pods are made with restartPolicy Never. Default "
+                          "false."),
+    }), rule("!has(self.selfFence) || !self.selfFence || !has(self.afterSeconds) || "
+             "self.afterSeconds >= 40", "afterSeconds must be at least 40 with selfFence"))
     device = record({
         "onUnhealthy": text("What an unhealthy device of a rank leads to. Default Restart.",
                             enum=["Ignore", "Restart", "Fail"]),
