@@ -4,6 +4,7 @@
 #define HF_CLI_VERBS_INTERNAL_H
 
 #include "cli/cli.h"
+#include "json/json.h"
 
 /* One file each. */
 extern const struct hf_cli_verb hf_verb_delete;
@@ -19,5 +20,9 @@ extern const struct hf_cli_verb hf_verb_suspend;
 extern const struct hf_cli_verb hf_verb_version;
 extern const struct hf_cli_verb hf_verb_wait;
 extern const struct hf_cli_verb hf_verb_why;
+
+/* why node/NAME: {"summary", "reasons": [{"time", "topic", "text"}]}; the caller's to unref. */
+int hf_cli_why_node(struct hf_cli *cli, const char *name, struct hf_json **ret_account,
+		    struct hf_error *err) HF_MUST_CHECK;
 
 #endif

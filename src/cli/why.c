@@ -11,6 +11,7 @@
 #include "cli/text.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 /* why JOB: the brain's own account of how the job came to where it is, and what comes next. */
@@ -152,8 +153,53 @@ static bool makes_something(const struct hf_plan *plan)
 	return false;
 }
 
+/* "node/NAME": the name; NULL: it is no node's. */
+static const char *node_named(const char *word)
+{
+	static const char *const kinds[] = {"node/", "nodes/", "no/"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(kinds); i++)
+		if (hf_str_has_prefix(word, kinds[i]))
+			return word + strlen(kinds[i]);
+	return NULL;
+}
+
+static int why_node(struct hf_cli *cli, const char *name, bool as_json)
+{
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PRINT_BYTES_MAX);
+	HF_AUTO_JSON account = NULL;
+	const struct hf_json *reasons;
+	struct hf_error err;
+
+	if (hf_cli_why_node(cli, name, &account, &err) != 0)
+		return hf_cli_fail(cli, &err);
+	if (as_json) {
+		hf_json_write(account, HF_JSON_INDENTED, &text);
+		fprintf(cli->out, "%s\n", text.data);
+		return HF_EXIT_OK;
+	}
+	fprintf(cli->out, "node %s is ", name);
+	hf_text_print_safe(cli->out, hf_json_path_str(account, "summary", NULL));
+	fputc('\n', cli->out);
+	reasons = hf_json_get(account, "reasons");
+	for (size_t i = 0; i < hf_json_len(reasons); i++) {
+		const struct hf_json *reason = hf_json_item(reasons, i);
+		const char *at = hf_json_path_str(reason, "time", NULL);
+		hf_time time;
+
+		if (at == NULL || hf_time_parse(at, &time, NULL) != 0)
+			time = HF_TIME_NONE;
+		print_clock(cli->out, time);
+		fprintf(cli->out, "%-9s ", hf_json_path_str(reason, "topic", NULL));
+		hf_text_print_safe(cli->out, hf_json_path_str(reason, "text", NULL));
+		fputc('\n', cli->out);
+	}
+	return HF_EXIT_OK;
+}
+
 static int verb_why(struct hf_cli *cli)
 {
+	const char *node = node_named(cli->args[0]);
 	HF_AUTO_EXPLANATION explanation = {.arena = NULL};
 	const char *output = hf_cli_flag(cli, "output");
 	const struct hf_framework *framework;
@@ -163,6 +209,8 @@ static int verb_why(struct hf_cli *cli)
 
 	if (output != NULL && !hf_streq(output, "json"))
 		return hf_cli_usage(cli, "-o takes json here, not '%s'", output);
+	if (node != NULL)
+		return why_node(cli, node, output != NULL);
 	if (hf_cli_find_job(cli, cli->args[0], &job, &framework, &err) != 0 ||
 	    hf_cli_explain(cli, framework, job, &explanation, &err) != 0)
 		return hf_cli_fail(cli, &err);
@@ -190,11 +238,12 @@ static const struct hf_flag why_flags[] = {
 const struct hf_cli_verb hf_verb_why = {
 	.name = "why",
 	.connects = true,
-	.summary = "Say why a job is as it is, and what happens next",
-	.usage = "JOB",
+	.summary = "Say why a job or a node is as it is, and what happens next",
+	.usage = "JOB | node/NAME",
 	.examples = "  holdfast why ddp\n"
 		    "  holdfast why pytorchjob/ddp -n team-a\n"
-		    "  holdfast why ddp -o json\n",
+		    "  holdfast why ddp -o json\n"
+		    "  holdfast why node/gpu-7\n",
 	.flags = why_flags,
 	.args_min = 1,
 	.args_max = 1,

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "base/str.h"
+#include "json/doc.h"
+
+#include "harness/cli_world.h"
+#include "harness/test.h"
+#include "store/resource.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define READY "{'type':'Ready','status':'True'}"
+
+static void put_node(struct cli_world *w, const char *spec, const char *annotations,
+		     const char *conditions)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'v1','kind':'Node','metadata':{'name':'gpu-7','annotations':{%s}},"
+		 "'spec':{%s},'status':{'conditions':[%s]}}",
+		 annotations, spec, conditions);
+	cli_world_put(w, text);
+}
+
+static void put_health(struct cli_world *w, const char *observed, const char *devices)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{'name':"
+		 "'gpu-7'},'status':{'observedTime':'%s','devices':[%s]}}",
+		 observed, devices);
+	cli_world_put(w, text);
+}
+
+static void a_node_that_is_well_has_nothing_against_it(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "", "", READY);
+	put_health(w, "2023-11-14T22:13:20Z",
+		   "{'id':'node','state':'Healthy'},{'id':'0000:1a:00.0','state':'Healthy'}");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_said(w, 0, "node gpu-7 is Ready, and nothing speaks against it\n", "");
+}
+
+static void a_node_that_is_not_there_is_an_error(void **state)
+{
+	struct cli_world *w = *state;
+
+	cli_world_run(w, "why", "node/gpu-8", NULL);
+	assert_int_equal(w->code, 1);
+	assert_has(w->err, "gpu-8");
+}
+
+static void who_quarantined_it_and_for_what_is_told(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(
+		w,
+		"'unschedulable':true,'taints':[{'key':'holdfast.dev/device','value':'reboot',"
+		"'effect':'NoSchedule','timeAdded':'2023-11-14T22:00:00Z'},{'key':'team','effect':"
+		"'NoExecute'}]",
+		"'holdfast.dev/quarantine':'{\\\"policy\\\":\\\"gpus\\\",\\\"class\\\":\\\"reboot\\\","
+		"\\\"time\\\":\\\"2023-11-14T22:00:00Z\\\",\\\"epoch\\\":0}'",
+		READY ",{'type':'AcceleratorUnhealthy','status':'True','lastTransitionTime':"
+		      "'2023-11-14T21:59:00Z','message':'1 of 8 devices'},"
+		      "{'type':'FabricUnhealthy','status':'False'}");
+	put_health(
+		w, "2023-11-14T22:13:00Z",
+		"{'id':'0000:1a:00.0','state':'Unhealthy','class':'reboot','action':'restart-node',"
+		"'since':'2023-11-14T21:59:00Z','faults':[{'detector':'xid','code':79,'class':"
+		"'reboot','active':true,'count':2,'lastTime':'2023-11-14T21:59:30Z','line':"
+		"'NVRM: Xid 79'},{'detector':'xid','code':31,'active':false,'count':1}]}");
+	cli_world_put(w,
+		      "{'apiVersion':'holdfast.dev/v1alpha1','kind':'HealthPolicy','metadata':"
+		      "{'name':'gpus'},'spec':{'mode':'quarantine'},'status':{'mode':'quarantine',"
+		      "'nodes':[{'name':'gpu-6','answer':'go'},{'name':'gpu-7','answer':'waits',"
+		      "'next':'restart-node','why':'nobody restarts nodes yet'}]}}");
+	cli_world_run(w, "why", "nodes/gpu-7", NULL);
+	assert_int_equal(w->code, 0);
+	assert_true(hf_str_has_prefix(w->out, "node gpu-7 is Ready, quarantined by Holdfast\n"));
+	assert_has(w->out, "taint     holdfast.dev/device=reboot:NoSchedule, Holdfast's quarantine "
+			   "under policy gpus\n");
+	assert_has(w->out, "taint     team:NoExecute\n");
+	assert_has(w->out, "cordon    it is cordoned, which Holdfast never does\n");
+	assert_has(w->out, "told      AcceleratorUnhealthy: 1 of 8 devices\n");
+	assert_has(w->out,
+		   "device    0000:1a:00.0 is Unhealthy, class reboot, needs restart-node\n");
+	assert_has(w->out, "evidence  xid 79, 2 times: NVRM: Xid 79\n");
+	assert_has(w->out, "policy    gpus (quarantine): waits restart-node: nobody restarts nodes "
+			   "yet\n");
+	assert_null(strstr(w->out, "FabricUnhealthy"));
+	assert_null(strstr(w->out, "xid 31"));
+}
+
+static void a_taint_that_is_not_noted_is_said_to_stay(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "'taints':[{'key':'holdfast.dev/device','effect':'NoSchedule'}]",
+		 "'holdfast.dev/quarantine':'nonsense','holdfast.dev/paused':'true'", READY);
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_has(w->out,
+		   "holdfast.dev/device:NoSchedule, of nobody that is noted: it is not taken "
+		   "off\n");
+	assert_has(w->out, "paused    annotation holdfast.dev/paused: nothing is done to it\n");
+	assert_has(w->out,
+		   "agent     no agent tells of its devices: there is no DeviceHealth to read\n");
+}
+
+static void a_silent_agent_and_a_lost_node_are_told(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "", "",
+		 "{'type':'Ready','status':'Unknown','lastTransitionTime':'2023-11-14T22:12:00Z',"
+		 "'message':'Kubelet stopped posting node status.'}");
+	put_health(w, "2023-11-14T21:50:00Z", "{'id':'node','state':'Unknown'}");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_true(hf_str_has_prefix(w->out,
+				      "node gpu-7 is Unknown: nothing is heard of its kubelet\n"));
+	assert_has(w->out, "ready     Ready is Unknown: Kubelet stopped posting node status.\n");
+	assert_has(w->out,
+		   "agent     its agent was last heard of then: what it said is of the past\n");
+	assert_has(w->out, "evidence  the node as a whole has not been heard of yet\n");
+}
+
+static void jobs_that_keep_off_it_are_named(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "", "", READY);
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_job(w, "old", 1, "Running");
+	cli_world_job(w, "elsewhere", 1, "Running");
+	cli_world_patch(
+		w, &hf_pytorchjobs, "a",
+		"{'status':{'recovery':{'last':{'node':'gpu-1','cause':'device','detectedAt':"
+		"'2023-11-14T22:00:00Z'},'history':[{'node':'gpu-7','cause':'infrastructure',"
+		"'reason':'NodeLost','replica':'worker-0','detectedAt':'2023-11-14T20:00:00Z'}]}}}");
+	cli_world_patch(
+		w, &hf_pytorchjobs, "old",
+		"{'status':{'recovery':{'last':{'node':'gpu-7','cause':'device','detectedAt':"
+		"'2023-11-13T22:00:00Z'}}}}");
+	cli_world_patch(
+		w, &hf_pytorchjobs, "elsewhere",
+		"{'status':{'recovery':{'last':{'node':'gpu-7','cause':'application','detectedAt':"
+		"'2023-11-14T22:00:00Z'}}}}");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_has(w->out,
+		   "avoided   for a day by pods of default/a: worker-0, class infrastructure, "
+		   "NodeLost\n");
+	assert_null(strstr(w->out, "default/old"));
+	assert_null(strstr(w->out, "default/elsewhere"));
+}
+
+static void programs_get_the_same_as_json(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "'unschedulable':true", "", READY);
+	cli_world_run(w, "why", "node/gpu-7", "-o", "json", NULL);
+	assert_int_equal(w->code, 0);
+	HF_AUTO_DOC account = hf_doc_from_text(w->out, strlen(w->out));
+	assert_string_equal(hf_json_path_str(hf_doc_json(account), "summary", NULL), "Ready");
+	assert_string_equal(
+		hf_json_path_str(hf_json_item(hf_json_get(hf_doc_json(account), "reasons"), 0),
+				 "topic", NULL),
+		"cordon");
+}
+
+static void what_others_write_moves_no_cursor(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "", "", "{'type':'Ready','status':'False','message':'a\\u001b[2Jb\\nc'}");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_has(w->out, "Ready is False: a?[2Jb?c\n");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, cli_world_setup, cli_world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_node_that_is_well_has_nothing_against_it),
+		T(a_node_that_is_not_there_is_an_error),
+		T(who_quarantined_it_and_for_what_is_told),
+		T(a_taint_that_is_not_noted_is_said_to_stay),
+		T(a_silent_agent_and_a_lost_node_are_told),
+		T(jobs_that_keep_off_it_are_named),
+		T(programs_get_the_same_as_json),
+		T(what_others_write_moves_no_cursor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
