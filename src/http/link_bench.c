@@ -165,6 +165,8 @@ static void hf_h2_start(struct hf_h2_peer *peer)
 	unsigned count = 0;
 
 	peer->shaken = true;
+	/* As OpenSSL's servers do, asked or not. */
+	(void)gnutls_session_ticket_send(peer->tls, 2, 0);
 	(void)gnutls_certificate_get_peers(peer->tls, &count);
 	peer->certificates = count;
 	assert_int_equal(nghttp2_session_callbacks_new(&callbacks), 0);
@@ -223,6 +225,7 @@ static void hf_h2_on_accept(void *arg, unsigned events)
 		gnutls_credentials_set(peer->tls, GNUTLS_CRD_CERTIFICATE, server->credentials), 0);
 	assert_int_equal(gnutls_alpn_set_protocols(peer->tls, &h2, 1, 0), 0);
 	gnutls_certificate_server_set_request(peer->tls, GNUTLS_CERT_REQUEST);
+	assert_int_equal(gnutls_session_ticket_enable_server(peer->tls, &server->ticket_key), 0);
 	gnutls_transport_set_int(peer->tls, peer->fd);
 	assert_ok(hf_io_create(server->loop, peer->fd, hf_h2_on_io, peer, &peer->io, &err), &err);
 	hf_io_want(peer->io, HF_IO_READ);
@@ -242,6 +245,7 @@ void hf_h2_server_start(struct hf_h2_server *server, const char *cert_pem, const
 	socklen_t len = sizeof(address);
 	struct hf_error err = {0};
 
+	assert_int_equal(gnutls_session_ticket_key_generate(&server->ticket_key), 0);
 	assert_int_equal(gnutls_certificate_allocate_credentials(&server->credentials), 0);
 	assert_int_equal(gnutls_certificate_set_x509_key_mem(server->credentials, &cert, &key,
 							     GNUTLS_X509_FMT_PEM),
@@ -291,4 +295,5 @@ void hf_h2_server_stop(struct hf_h2_server *server)
 		free(peer);
 	}
 	gnutls_certificate_free_credentials(server->credentials);
+	gnutls_free(server->ticket_key.data);
 }

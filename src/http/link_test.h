@@ -54,6 +54,7 @@ struct hf_h2_server {
 	struct hf_io *io;
 	uint16_t port;
 	gnutls_certificate_credentials_t credentials;
+	gnutls_datum_t ticket_key;
 	struct hf_h2_peer *peers;
 	struct hf_h2_exchange *exchanges; /* the newest first; all there were */
 	unsigned accepted, requests;

@@ -64,6 +64,9 @@ static bool fill(struct hf_link_tls *tls)
 {
 	ssize_t len;
 
+	/* GnuTLS also says "again" behind a record that is not for us (a session ticket). */
+	if (tls->at < tls->len)
+		return true;
 	if (tls->eof || tls->drained)
 		return false;
 	do {
