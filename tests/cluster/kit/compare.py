@@ -36,7 +36,7 @@ SEEN_AS = {
     "D20": r"-annotated \d/podgroups\.\S+/metadata/annotations/(kubectl|holdfast)\S+ .* -> null",
     "D21": None,
     "D22": None,
-    "D23": None,  # the part "gang" shows it
+    "D23": None,  # the part "podgroups" shows it
     **{f"D{n}": None for n in range(24, 38)},  # as the page says
 }
 # Rows that only jobs with a gang scheduler show.

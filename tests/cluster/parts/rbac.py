@@ -38,12 +38,12 @@ def setup(w):
     return w.install()
 
 
-def shipped(w):
+def shipped(w, *flags):
     """The objects of `holdfast manifests --operator`."""
     if not has_verb(w.program, "manifests"):
         raise Skip("this holdfast has no verb 'manifests'")
-    text = subprocess.run([w.program, "manifests", "--operator"], capture_output=True, text=True,
-                          check=True).stdout
+    text = subprocess.run([w.program, "manifests", "--operator", *flags], capture_output=True,
+                          text=True, check=True).stdout
     text = w.cluster.kubectl("create", "--dry-run=client", "-o", "json", "-f", "-", text=text)
     decoder, found = json.JSONDecoder(), []
     while text.strip():
@@ -53,17 +53,22 @@ def shipped(w):
     return found
 
 
-def check_enough(w):
-    """With the shipped role alone jobs run, restart, are suspended, finished and deleted"""
-    if w.options.peer:
-        raise Skip("for Holdfast alone")
-    objects = shipped(w)
+def grant(w, objects):
+    """Makes the account and its rights; those objects."""
     keep = [o for o in objects if o["kind"] in (
         "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")]
     for kind in ("Namespace", None):
         for o in keep:
             if kind in (None, o["kind"]):
                 w.cluster.kubectl("apply", "-f", "-", text=json.dumps(o))
+    return keep
+
+
+def check_enough(w):
+    """With the shipped role alone jobs run, restart, are suspended, finished and deleted"""
+    if w.options.peer:
+        raise Skip("for Holdfast alone")
+    keep = grant(w, shipped(w))
     account = next(o["metadata"] for o in keep if o["kind"] == "ServiceAccount")
     ns, name = account["namespace"], account["name"]
     config = w.cluster.kubeconfig("shipped", token=w.api.token_of(ns, name))
@@ -321,11 +326,13 @@ def rights(role, namespaced):
             and f[:2] not in LOST_NODES | REMEDIES]
 
 
-def without(role, verb, resource):
+def without(role, verb, resource, group=None):
+    """The role, less this right; group: in that API group alone."""
     less = copy.deepcopy(role)
     less["rules"] = []
     for rule in role["rules"]:
-        if verb not in rule["verbs"] or resource not in rule["resources"]:
+        if verb not in rule["verbs"] or resource not in rule["resources"] or (
+                group and group not in rule["apiGroups"]):
             less["rules"].append(rule)
             continue
         for verbs, resources in ((rule["verbs"], [r for r in rule["resources"] if r != resource]),
@@ -348,24 +355,41 @@ def missed(w, verb, resource, since):
     return (refused and said) or None
 
 
+def story_of(verb, resource):
+    """What makes an operator use this right."""
+    if resource in MPI:
+        return MpiStory
+    if resource == SCALER:
+        return ScalerStory
+    return Conflicts if (verb, resource) == ("get", "pytorchjobs") else Story
+
+
 def one_right_less(w, role, verb, resource, namespaced):
     """Runs an operator that lacks this right, until it has missed it."""
-    less = json.dumps(without(role, verb, resource))
-    w.cluster.kubectl("replace", "-f", "-", text=less)
+    flags = ["--leader-elect"] if namespaced else []
+    replies = verb == "get" and resource in ("pods", "services", SCALER, *MPI)
+    tell_without(w, (role, without(role, verb, resource)), (verb, resource), story_of(verb, resource),
+                 flags, replies)
+
+
+def tell_without(w, roles, right, make, flags, replies):
+    """Runs an operator with the second role for the first, until it has missed the right.
+
+    make: its story; replies: of which it does not hear.
+    """
+    (role, less), (verb, resource) = roles, right
+    w.cluster.kubectl("replace", "-f", "-", text=json.dumps(less))
     since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     token = w.api.token_of("holdfast-system", "holdfast-operator")
-    flags = ["--leader-elect"] if namespaced else []
-    if (verb, resource) == ("create", "leases"):
+    if right == ("create", "leases"):
         w.api.delete("leases", "holdfast-system", LEASE)
-    replies = verb == "get" and resource in ("pods", "services", SCALER, *MPI)
-    conflicts = (verb, resource) == ("get", "pytorchjobs")
-    with Proxy(w.cluster.port(API), LATE_MS if replies or conflicts else 0) as proxy:
+    with Proxy(w.cluster.port(API), LATE_MS if replies or make is Conflicts else 0) as proxy:
         config = w.cluster.kubeconfig("less", token=token, port=proxy.port)
-        o = w.operator(f"without-{verb}-{resource.replace('/', '-')}", config=config, flags=flags,
+        name = "-".join(["without", verb, resource.replace("/", "-"), *flags[1:]])
+        o = w.operator(name, config=config, flags=flags,
                        env={"MY_POD_NAMESPACE": "holdfast-system"}, start=False)
         o.start(ready_s=0)
-        story = (MpiStory if resource in MPI else ScalerStory if resource == SCALER else
-                 Conflicts if conflicts else Story)(w)
+        story = make(w)
         if replies:
             story = LostReplies(w, proxy, story)
 
@@ -376,13 +400,12 @@ def one_right_less(w, role, verb, resource, namespaced):
                 if e.code not in (404, 409):  # the job has ended, or a pod is another one by now
                     raise
             return missed(w, verb, resource, since)
-        said = client.until(f"without {verb} {resource} it says that it may not", tried, 60, 0.2)
+        client.until(f"without {verb} {resource} it says that it may not", tried, 60, 0.2)
         want(o.child.poll() is None, f"without {verb} {resource} it has ended")
         w.end_operators()
     w.cluster.kubectl("replace", "-f", "-", text=json.dumps(role))
     if w.api.find(story.plural, story.ns, "job"):
         w.api.delete(story.plural, story.ns, "job")
-    return said
 
 
 def check_each(w):
