@@ -125,6 +125,12 @@ class PythonEnv(unittest.TestCase):
         with open(os.path.join(self.root, "log"), encoding="utf-8") as f:
             return f.read()
 
+    def test_says_whether_it_is_there_and_makes_nothing(self):
+        self.assertEqual(self.env("--there", "gpu[cpu]==1.0"), (1, "", ""))
+        self.assertNotIn("venv", self.asked())
+        made = self.env("gpu[cpu]==1.0")[1]
+        self.assertEqual(self.env("--there", "gpu[cpu]==1.0"), (0, made, ""))
+
     def test_installs_once_and_says_where(self):
         code, folder, err = self.env("gpu[cpu]==1.0")
         self.assertEqual(code, 0, err)
