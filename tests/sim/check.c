@@ -226,6 +226,7 @@ static void check_terminal_stays(struct sim *sim, struct sim_job_truth *job,
 
 	if (job->terminal == NULL) {
 		job->terminal = now == NULL ? NULL : hf_xstrdup(now);
+		job->ended_at = sim_now(sim);
 	} else if (!hf_streq(job->terminal, now)) {
 		sim_fail(sim, "7 terminal stays", "%s was %s and is %s", job->name, job->terminal,
 			 hf_str_or(now, "neither"));
@@ -536,6 +537,8 @@ void sim_check_process_ends(struct sim *sim, const char *pod_uid)
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
 
 	pod->alive = false;
+	if (sim_job_truth(sim, pod->job_uid) != NULL)
+		sim_check_ran_on(sim, sim_job_truth(sim, pod->job_uid), pod);
 	sim_training_ended(sim, pod);
 }
 

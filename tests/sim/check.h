@@ -87,6 +87,7 @@ struct sim_job_truth {
 	hf_time incident_at; /* when it was written down */
 	bool late;           /* an hour lay between two of them */
 	bool in_place;       /* a kubelet restarted a container */
+	hf_time ended_at;    /* its terminal condition was seen then */
 };
 
 struct sim_checks {
@@ -139,6 +140,9 @@ void sim_check_delay(struct sim *sim, const struct sim_job_truth *job,
 		     const struct hf_json *status);
 void sim_check_service(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod);
+/* Its process ends. */
+void sim_check_ran_on(struct sim *sim, const struct sim_job_truth *job,
+		      const struct sim_pod_truth *pod);
 void sim_check_left(struct sim *sim, struct hf_doc *doc);
 void sim_check_cleaned(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod);

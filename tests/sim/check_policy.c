@@ -17,6 +17,7 @@
 #define BACKOFF_MAX 600
 #define BACKOFF_RESET HF_HOUR
 #define SETTLE_DEFAULT 20
+#define CLEANED_WITHIN (10 * HF_SECOND)
 /* Longer than a kubelet takes to renew. */
 #define DEAD_BEFORE (12 * HF_SECOND)
 
@@ -256,6 +257,41 @@ void sim_check_service(struct sim *sim, const struct sim_job_truth *job,
 	    sim->mood.weight[SIM_SERVICE_DELETED] + sim->mood.weight[SIM_SQUATTED] == 0 &&
 	    sim_kind_of(sim, job->name)->framework->has_services)
 		sim_fail(sim, "39 service", "%s runs, and has no service", pod->name);
+}
+
+/* --- what is to end does not run to its end ------------------------------------------------------------- */
+
+/* 41: of a job that was scaled down. */
+static void check_beyond(struct sim *sim, const struct sim_job_truth *job,
+			 const struct sim_pod_truth *pod, struct hf_doc *doc)
+{
+	int64_t replicas = hf_json_i64(hf_json_path(sim_replicas_of(sim, doc),
+						    sim_role_names[pod->role], "replicas", NULL),
+				       INT64_MAX);
+
+	if (pod->index >= replicas && job->terminal == NULL &&
+	    sim_now(sim) - job->touched_at > CLEANED_WITHIN)
+		sim_fail(sim, "41 scale", "%s ran on, and %s has %lld", pod->name, job->name,
+			 (long long)replicas);
+}
+
+/* 40: of a job that has ended, as its clean-up policy says. */
+void sim_check_ran_on(struct sim *sim, const struct sim_job_truth *job,
+		      const struct sim_pod_truth *pod)
+{
+	struct hf_doc *stored = sim_job_peek(sim, job->name);
+	const char *clean =
+		hf_json_path_str(hf_doc_json(stored), "spec", "runPolicy", "cleanPodPolicy", NULL);
+
+	if (!works_well(sim) || sim->mood.per_hour[SIM_BY_NODE] > 0 || job->not_ours ||
+	    pod->ended || pod->known || stored == NULL || !hf_streq(hf_doc_uid(stored), job->uid))
+		return;
+	check_beyond(sim, job, pod, stored);
+	if (sim->mood.weight[SIM_EDITED] == 0 && job->terminal != NULL &&
+	    sim_now(sim) - job->ended_at > CLEANED_WITHIN &&
+	    (hf_streq(clean, "All") || hf_streq(clean, "Running")))
+		sim_fail(sim, "40 clean-up", "%s ran on for %lld s after the end of %s", pod->name,
+			 (long long)((sim_now(sim) - job->ended_at) / HF_SECOND), job->name);
 }
 
 /* --- in the end -------------------------------------------------------------------------------------- */
