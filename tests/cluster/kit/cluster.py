@@ -85,7 +85,7 @@ healthzPort: {health}
 cgroupDriver: cgroupfs
 failCgroupV1: false
 failSwapOn: false
-cgroupsPerQOS: false
+cgroupsPerQOS: {pod_groups}
 enforceNodeAllocatable: []
 localStorageCapacityIsolation: false
 makeIPTablesUtilChains: false
@@ -434,8 +434,11 @@ class Cluster:
         subprocess.run(["ip", "link", "delete", number], check=False)
         return ""
 
-    def add_node(self, name="real-0"):
-        """containerd and a kubelet of this machine: pods really run (image localhost/busybox:1)."""
+    def add_node(self, name="real-0", pod_groups=False):
+        """containerd and a kubelet of this machine: pods really run (image localhost/busybox:1).
+
+        pod_groups: each pod has a control group that is named by its UID, as everywhere but here.
+        """
         why = self.why_no_node() or (inside.why_not() if self.inside else "")
         if why:
             raise build.Unavailable(why)
@@ -448,7 +451,9 @@ class Cluster:
                    self.bridge_conflist(machine.bridge(number), f"10.244.{number}"))
         self.write("kubelet.yaml", KUBELET_CONFIG.format(
             folder=self.folder, address=address, port=self.port(KUBELET),
-            health=self.port(KUBELET_HEALTH), more=inside.KUBELET_MORE if self.inside else ""))
+            health=self.port(KUBELET_HEALTH), pod_groups="true" if pod_groups else "false", more=(
+                inside.KUBELET_MORE if self.inside else "") + (
+                    f"cgroupRoot: /{machine.make_groups(number)}\n" if pod_groups else "")))
         if not self.inside:
             machine.make_bridge(number, address)
         # Both in one private namespace; what they write to /run, /var/lib and the like is its own.

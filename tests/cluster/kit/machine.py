@@ -140,6 +140,30 @@ def containers(folder):
     return os.listdir(root) if os.path.isdir(root) else []
 
 
+def groups(number):
+    return f"hftest{number}"
+
+
+def make_groups(number):
+    """A control group in each hierarchy, for a kubelet that makes those of its pods; its name."""
+    for where in hierarchies():
+        os.makedirs(os.path.join(where, groups(number)), exist_ok=True)
+    return groups(number)
+
+
+def hierarchies():
+    with open("/proc/self/mounts", encoding="utf-8") as f:
+        found = [l.split() for l in f]
+    return [m[1] for m in found if m[2] in ("cgroup", "cgroup2")]
+
+
+def remove_groups(number):
+    for where in hierarchies():
+        for at, _, _ in os.walk(os.path.join(where, groups(number)), topdown=False):
+            with contextlib.suppress(OSError):
+                os.rmdir(at)
+
+
 def remove_cgroups(ids):
     """containerd runs as it does on a machine, so the names lie in the machine's own tree."""
     wanted = set(ids)
@@ -198,6 +222,7 @@ def clear(folder, keep=False):
     with registry():
         mine = [n for n, e in entries().items() if e["folder"] == folder]
         for number in mine:
+            remove_groups(number)
             # A cable ends with the namespace it leads to, but not at once.
             for device in (cable(number), bridge(number)):
                 if os.path.exists("/sys/class/net/" + device):
