@@ -218,6 +218,8 @@ static int read_token(const struct hf_kubeconfig_entry *user, struct hf_kube_con
 
 	if (rc == 0)
 		rc = hf_kubeconfig_str(user, "tokenFile", &file, err);
+	if (rc == 0 && file[0] == '\0' && hf_kube_token_check(config->token, err) != 0)
+		return hf_error_wrap(err, "kubeconfig '%s': %s.token", user->file, user->place);
 	if (rc != 0 || file[0] == '\0')
 		return rc;
 	config->token_file = hf_kubeconfig_path(user, file);

@@ -140,6 +140,8 @@ static void what_is_wrong_is_named_with_its_file_and_field(void **state)
 		 "users[u].user.client-key"},
 		{CONTEXTS CLUSTERS USER("tokenFile: nowhere"), NULL, HF_E_NOT_FOUND,
 		 "users[u].user.tokenFile"},
+		{CONTEXTS CLUSTERS USER("token: \"a\\r\\nX-Evil: 1\""), NULL, HF_E_INVALID,
+		 "users[u].user.token: has a blank or a control character at byte 1"},
 		{CONTEXTS CLUSTERS USER("token: 5"), NULL, HF_E_INVALID,
 		 "users[u].user.token must be a string, is a"},
 		{CONTEXTS CLUSTERS "users: [{name: u, user: [1]}]", NULL, HF_E_INVALID,

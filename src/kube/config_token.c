@@ -13,6 +13,21 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+int hf_kube_token_check(const char *token, struct hf_error *err)
+{
+	size_t len = strlen(token);
+
+	while (len > 0 && is_blank(token[len - 1]))
+		len--;
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)token[i];
+		if (c <= ' ' || c == 0x7f)
+			return hf_error_set(err, HF_E_INVALID,
+					    "has a blank or a control character at byte %zu", i);
+	}
+	return 0;
+}
+
 int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_KUBE_TOKEN_BYTES_MAX);
@@ -30,6 +45,11 @@ int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err)
 		/* No part of a file that is no token is told. */
 		explicit_bzero(sb.data, sb.len);
 		return hf_error_set(err, HF_E_INVALID, "'%s' holds no token", path);
+	}
+	rc = hf_kube_token_check(sb.data, err);
+	if (rc != 0) {
+		explicit_bzero(sb.data, sb.len);
+		return hf_error_wrap(err, "'%s'", path);
 	}
 	*ret_token = hf_strbuf_detach(&sb);
 	return 0;

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "http/certificate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,21 @@ static int check_answer(const struct hf_json *root, const char *api_version, str
 	return 0;
 }
 
+/* Found here, the plugin is named and run again; else each request would fail of it. */
+static int check_secrets(const char *token, const char *cert, const char *key, struct hf_error *err)
+{
+	if (hf_kube_token_check(token, err) != 0)
+		return hf_error_wrap(err, "status.token");
+	if (cert[0] == '\0')
+		return 0;
+	if (hf_certificate_check_certs(cert, err) != 0)
+		return hf_error_wrap(err, "status.clientCertificateData");
+	if (hf_certificate_check_key(key, err) != 0 ||
+	    hf_certificate_check_pair(cert, key, err) != 0)
+		return hf_error_wrap(err, "status.clientKeyData");
+	return 0;
+}
+
 int hf_kube_exec_answer_read(const char *text, size_t len, const char *api_version,
 			     struct hf_kube_exec_answer *ret_answer, struct hf_error *err)
 {
@@ -157,6 +173,9 @@ int hf_kube_exec_answer_read(const char *text, size_t len, const char *api_versi
 		return hf_error_set(err, HF_E_INVALID,
 				    "status has only one of clientCertificateData and "
 				    "clientKeyData");
+	rc = check_secrets(token, cert, key, err);
+	if (rc != 0)
+		return rc;
 	if (!hf_str_is_empty(expires)) {
 		rc = hf_time_parse(expires, &end, err);
 		if (rc != 0)

@@ -4,6 +4,7 @@
 
 #include "base/fs.h"
 #include "base/str.h"
+#include "http/certificate.h"
 #include "kube/config_internal.h"
 #include "kube/kube_internal.h"
 
@@ -348,6 +349,10 @@ static void what_is_no_answer_of_a_plugin_is_refused(void **state)
 		{"{" V1 ",\"status\":{\"clientKeyData\":\"k\"}}", "only one of"},
 		{"{" V1 ",\"status\":{\"clientCertificateData\":\"c\",\"token\":\"t\"}}",
 		 "only one of"},
+		{"{" V1 ",\"status\":{\"clientCertificateData\":\"x\",\"clientKeyData\":\"y\"}}",
+		 "status.clientCertificateData: holds no certificate"},
+		{"{" V1 ",\"status\":{\"token\":\"a\\r\\nX-Evil: 1\"}}",
+		 "status.token: has a blank"},
 		{"{" V1 ",\"status\":{\"token\":\"t\",\"expirationTimestamp\":\"soon\"}}",
 		 "status.expirationTimestamp"},
 	};
@@ -363,22 +368,49 @@ static void what_is_no_answer_of_a_plugin_is_refused(void **state)
 	}
 }
 
+static char *on_one_line(const char *pem)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(8192);
+
+	for (; *pem != '\0'; pem++)
+		hf_strbuf_addf(&sb, *pem == '\n' ? "\\n" : "%c", *pem);
+	return hf_strbuf_detach(&sb);
+}
+
+static int read_pair(const char *cert_pem, const char *key_pem, struct hf_kube_exec_answer *answer,
+		     struct hf_error *err)
+{
+	HF_AUTOFREE char *cert = on_one_line(cert_pem), *key = on_one_line(key_pem);
+	HF_AUTOFREE char *text =
+		hf_xasprintf("{" V1 ",\"status\":{\"clientCertificateData\":\"%s\","
+			     "\"clientKeyData\":\"%s\",\"expirationTimestamp\":"
+			     "\"1994-11-06T08:49:37Z\"}}",
+			     cert, key);
+
+	return hf_kube_exec_answer_read(text, strlen(text), "client.authentication.k8s.io/v1",
+					answer, err);
+}
+
 static void a_plugin_may_answer_with_a_certificate(void **state)
 {
-	static const char text[] = "{" V1 ",\"status\":{\"clientCertificateData\":\"c\","
-				   "\"clientKeyData\":\"k\",\"expirationTimestamp\":"
-				   "\"1994-11-06T08:49:37Z\"}}";
+	const struct hf_certificate_spec spec = {
+		.common_name = "a", .now = 1000000 * HF_SECOND, .valid_for = HF_HOUR};
+	struct hf_certificate one, two;
 	struct hf_kube_exec_answer answer;
 	struct hf_error err;
 
-	assert_ok(hf_kube_exec_answer_read(text, sizeof(text) - 1,
-					   "client.authentication.k8s.io/v1", &answer, &err),
-		  &err);
+	assert_ok(hf_certificate_make_ca(&spec, &one, &err), &err);
+	assert_ok(hf_certificate_make_ca(&spec, &two, &err), &err);
+	assert_ok(read_pair(one.cert_pem, one.key_pem, &answer, &err), &err);
 	assert_string_equal(answer.token, "");
-	assert_string_equal(answer.cert_pem, "c");
-	assert_string_equal(answer.key_pem, "k");
+	assert_string_equal(answer.cert_pem, one.cert_pem);
+	assert_string_equal(answer.key_pem, one.key_pem);
 	assert_true(answer.expires == 784111777 * HF_SECOND);
 	hf_kube_exec_answer_release(&answer);
+	assert_code(read_pair(one.cert_pem, two.key_pem, &answer, &err), HF_E_INVALID);
+	assert_string_equal(err.text, "status.clientKeyData: belongs to another certificate");
+	hf_certificate_release(&one);
+	hf_certificate_release(&two);
 }
 
 int main(void)
