@@ -180,6 +180,7 @@ struct hf_op {
 	hf_time now;
 	struct hf_json *causes; /* NULL: none */
 	size_t bytes;           /* of the object to store, by hf_op_size_check */
+	bool applied;           /* its managedFields are written already (engine_apply.c) */
 };
 
 /* Results (engine_result.c).  Each returns the code, for "return hf_op_fail(…)". */
@@ -246,6 +247,36 @@ struct hf_json *hf_patch_merge(const struct hf_json *target, const struct hf_jso
 /* Strategic merge (engine_strategic.c). */
 int hf_patch_strategic(const struct hf_json *target, const struct hf_json *patch,
 		       struct hf_json **ret_value, struct hf_error *err) HF_MUST_CHECK;
+
+/* Sets of fields (engine_fieldset.c): trees as fieldsV1 has them, each a new reference. */
+struct hf_fieldset_diff {
+	struct hf_json *changed; /* and what is new */
+	struct hf_json *removed;
+};
+struct hf_json *hf_fieldset_of(const struct hf_json *value);
+struct hf_fieldset_diff hf_fieldset_diff(const struct hf_json *from, const struct hf_json *to);
+void hf_fieldset_diff_release(struct hf_fieldset_diff *made);
+struct hf_json *hf_fieldset_union(const struct hf_json *a, const struct hf_json *b);
+struct hf_json *hf_fieldset_both(const struct hf_json *a, const struct hf_json *b);
+struct hf_json *hf_fieldset_minus(const struct hf_json *a, const struct hf_json *b);
+struct hf_json *hf_fieldset_read(const struct hf_json *wire);
+struct hf_json *hf_fieldset_write(const struct hf_json *set);
+/* Each path of a set, as people know it: ".spec.containers[name="c"].image". */
+void hf_fieldset_each(const struct hf_json *set, void (*fn)(void *arg, const char *path),
+		      void *arg);
+/* live (NULL: nothing) with what wish says; its nulls say nothing. */
+struct hf_json *hf_fieldset_merge(const struct hf_json *live, const struct hf_json *wish);
+/* value without what is gone, unless something in it is kept. */
+struct hf_json *hf_fieldset_prune(const struct hf_json *value, const struct hf_json *gone,
+				  const struct hf_json *kept);
+
+/* Who owns which fields (engine_apply.c).  entry NULL: the object is made. */
+int hf_op_apply(struct hf_op *op, struct hf_entry *entry);
+/* metadata.managedFields as the client sends them, else as they are stored. */
+void hf_managed_keep(struct hf_json *meta, const struct hf_json *wish,
+		     const struct hf_json *stored);
+/* Writes down whose the changes are, where the object has managedFields. */
+void hf_managed_note(struct hf_op *op, const struct hf_json *stored, struct hf_json *object);
 
 /* Pods (engine_pod.c). */
 void hf_pod_init(struct hf_json *object);

@@ -220,7 +220,8 @@ static void set_system_fields(struct hf_op *op, struct hf_json *meta)
 	char uid[37];
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(servers); i++)
-		hf_json_remove(meta, servers[i]);
+		if (!op->applied || !hf_streq(servers[i], "managedFields"))
+			hf_json_remove(meta, servers[i]);
 	make_uid(op->engine, uid);
 	hf_json_set_str(meta, "uid", uid);
 	hf_meta_set_time(meta, "creationTimestamp", op->now);

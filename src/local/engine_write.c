@@ -108,8 +108,14 @@ static struct hf_json *merged_meta(struct hf_op *op, const struct hf_json *wish,
 				   const struct hf_json *stored)
 {
 	/* A patch that leaves metadata alone shares it, and stored is what was put back before. */
-	if (wish == stored || (is_status(op) && op->kind->info->custom))
+	if (wish == stored)
 		return hf_json_shallow(stored);
+	if (is_status(op) && op->kind->info->custom) {
+		struct hf_json *same = hf_json_shallow(stored);
+
+		hf_managed_keep(same, wish, stored);
+		return same;
+	}
 
 	struct hf_json *meta = hf_json_members(wish);
 	for (size_t i = 0; i < HF_ARRAY_LEN(server_fields); i++) {
@@ -121,7 +127,7 @@ static struct hf_json *merged_meta(struct hf_op *op, const struct hf_json *wish,
 			hf_json_remove(meta, key);
 	}
 	hf_json_remove(meta, "selfLink");
-	hf_json_remove(meta, "managedFields");
+	hf_managed_keep(meta, wish, stored);
 	if (is_status(op)) {
 		/* A kubelet's status write must not change who owns the pod. */
 		hf_json_remove(meta, "ownerReferences");
@@ -282,6 +288,8 @@ int hf_op_write(struct hf_op *op, struct hf_entry *entry, struct hf_json *wish_t
 		return hf_op_done(op, hf_doc_ref(entry->doc));
 	rc = hf_op_admit(op, HF_VERB_UPDATE, entry->doc, &object);
 	if (rc == 0)
+		hf_managed_note(op, stored, object);
+	if (rc == 0)
 		rc = check_result(op, entry, object);
 	if (rc)
 		return rc;
@@ -358,9 +366,7 @@ static int apply_patch(struct hf_op *op, const struct hf_json *target, struct hf
 		return 0;
 	case HF_PATCH_APPLY: break;
 	}
-	return hf_op_fail(op, HF_E_MEDIA_TYPE,
-			  "server-side apply is not supported here; accepted media types include: "
-			  "application/json-patch+json, application/merge-patch+json");
+	return hf_op_fail(op, HF_E_MEDIA_TYPE, "a scale cannot be applied here: patch it");
 }
 
 int hf_op_patch(struct hf_op *op)
@@ -371,6 +377,8 @@ int hf_op_patch(struct hf_op *op)
 
 	if (rc)
 		return rc;
+	if (op->request->patch_type == HF_PATCH_APPLY)
+		return hf_op_apply(op, hf_kind_find(op->kind, op->request->ns, op->request->name));
 	entry = find(op);
 	if (!entry)
 		return op->result->code;

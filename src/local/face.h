@@ -11,11 +11,10 @@
  * The HTTP API of the embedded plane: what kubectl and the Kubernetes clients of other
  * languages speak, over an hf_local.
  *
- * Served: discovery, OpenAPI v3 (the fields; clients leave validation to the server), reads, lists in pages, watches, writes, patches (merge, JSON, strategic for
- * core kinds), deletions with their options, status, scale, logs, server-side tables.
+ * Served: discovery, OpenAPI v3 (the fields; clients leave validation to the server), reads, lists in pages, watches, writes, patches (merge, JSON, server-side
+ * apply, strategic for core kinds), deletions with their options, status, scale, logs, server-side tables.
  * Bodies are JSON, YAML or Kubernetes' protobuf; answers are JSON.  Refused with a Status:
- * server-side apply (415), exec, attach and port-forward (501), streaming lists (422, upon
- * which clients list).
+ * exec, attach and port-forward (501), streaming lists (422, upon which clients list).
  *
  * Who has the token may do everything; /healthz, /livez, /readyz and /version answer
  * anybody.

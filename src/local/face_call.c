@@ -195,6 +195,17 @@ int hf_face_read_object(struct hf_exchange *ex, struct hf_doc **ret_doc, struct 
 					   "application/vnd.kubernetes.protobuf");
 }
 
+static int read_apply(struct hf_exchange *ex, struct hf_request *request, struct hf_error *err)
+{
+	if (hf_str_is_empty(hf_exchange_query(ex, "fieldManager")))
+		return hf_error_set(err, HF_E_INVALID,
+				    "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: "
+				    "Required value: is required for apply patch");
+	request->patch_type = HF_PATCH_APPLY;
+	request->force = hf_streq(hf_exchange_query(ex, "force"), "true");
+	return read_body(ex, parse_yaml, &request->body, err);
+}
+
 static int read_patch(struct hf_exchange *ex, struct hf_request *request, struct hf_error *err)
 {
 	static const struct {
@@ -214,12 +225,11 @@ static int read_patch(struct hf_exchange *ex, struct hf_request *request, struct
 		return read_body(ex, parse_json, &request->body, err);
 	}
 	if (hf_face_media_is(media, "application/apply-patch+yaml"))
-		return hf_error_set(
-			err, HF_E_MEDIA_TYPE,
-			"server-side apply is not supported here: use client-side apply");
+		return read_apply(ex, request, err);
 	return hf_error_set(err, HF_E_MEDIA_TYPE,
 			    UNKNOWN_FORMAT "application/json-patch+json, "
 					   "application/merge-patch+json, "
+					   "application/apply-patch+yaml, "
 					   "application/strategic-merge-patch+json");
 }
 
@@ -338,8 +348,10 @@ int hf_face_read_common(const struct hf_exchange *ex, struct hf_request *request
 	const char *manager = hf_exchange_query(ex, "fieldManager");
 	int rc = read_validation(ex, request, err);
 
-	if (!hf_str_is_empty(manager))
-		request->field_manager = manager;
+	/* Who names no manager is known by its program. */
+	if (hf_str_is_empty(manager))
+		manager = hf_exchange_header(ex, "User-Agent");
+	request->field_manager = hf_str_is_empty(manager) ? "unknown" : manager;
 	if (rc == 0 && !hf_str_is_empty(dry_run))
 		rc = check_dry_run(dry_run, &request->dry_run, err);
 	return rc;

@@ -187,7 +187,7 @@ static void what_cannot_be_is_refused_in_an_api_servers_words(void **state)
 		{"POST " MAPS, "Content-Type: application/vnd.kubernetes.protobuf\r\n", "k8s",
 		 "cannot read the body: protobuf: Unknown: it does not begin with"},
 		{"PATCH " MAPS "/a", "Content-Type: application/apply-patch+yaml\r\n", "{}",
-		 "server-side apply is not supported here"},
+		 "fieldManager: Required value: is required for apply patch"},
 		{"PATCH " MAPS "/a", "Content-Type: application/json\r\n", "{}", "\"code\":415}"},
 		{"GET " MAPS, "Accept: application/vnd.kubernetes.protobuf\r\n", "",
 		 "\"code\":406}"},

@@ -29,7 +29,7 @@ static void remove_namespaces(struct world *w, int first)
 int main(int argc, char **argv)
 {
 	const char *path = getenv("HOLDFAST_TEST_KUBECONFIG");
-	struct wire wire = {.w = {.applies = true}};
+	struct wire wire = {.w = {0}};
 	struct hf_kube_config config;
 	struct hf_error err;
 

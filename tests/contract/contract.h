@@ -29,7 +29,6 @@ struct world {
 	struct hf_store *(*client)(struct world *world);
 	/* Make so many changes to a kind that a watch's history is overwritten; NULL: cannot. */
 	void (*forget)(struct world *world, const char *ns);
-	bool applies; /* has server-side apply */
 	int serial;   /* for namespaces */
 };
 

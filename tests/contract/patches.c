@@ -226,16 +226,107 @@ static void a_strategic_patch_of_a_custom_kind_is_refused(struct world *w)
 	assert_int_equal(number_at(&o, "code"), 415);
 }
 
-static void server_side_apply_is_there_or_refused(struct world *w)
+/* Of ConfigMap "c", by this manager: its data. */
+static int apply(struct world *w, const char *ns, const char *manager, bool force,
+		 struct outcome *o, const char *data)
+{
+	HF_AUTO_DOC body = json_doc("{'apiVersion':'v1','kind':'ConfigMap',"
+				    "'metadata':{'name':'c'},'data':%s}",
+				    data);
+
+	return ask(w,
+		   &(struct hf_request){.verb = HF_VERB_PATCH,
+					.resource = &hf_configmaps,
+					.ns = ns,
+					.name = "c",
+					.patch_type = HF_PATCH_APPLY,
+					.field_manager = manager,
+					.force = force,
+					.body = body},
+		   o);
+}
+
+static void an_apply_makes_what_is_not_there_and_owns_it(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
-	int code;
+
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1'}"), 0);
+	assert_string_equal(text_at(&o, "data.a"), "1");
+	assert_string_equal(text_at(&o, "metadata.managedFields.0.manager"), "one");
+	assert_string_equal(text_at(&o, "metadata.managedFields.0.operation"), "Apply");
+	assert_string_equal(text_at(&o, "metadata.managedFields.0.apiVersion"), "v1");
+	assert_true(has(&o, "metadata.managedFields.0.fieldsV1.f:data.f:a"));
+	assert_false(has(&o, "metadata.managedFields.1"));
+}
+
+static void the_same_apply_again_writes_nothing(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	AUTO_OUTCOME o = {0}, again = {0};
+
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1'}"), 0);
+	assert_int_equal(apply(w, ns, "one", false, &again, "{'a':'1'}"), 0);
+	assert_string_equal(text_at(&again, "metadata.resourceVersion"),
+			    text_at(&o, "metadata.resourceVersion"));
+}
+
+static void what_another_owns_is_a_conflict_unless_forced(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	AUTO_OUTCOME o = {0};
+
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1','b':'1'}"), 0);
+	/* The same value is owned by both. */
+	assert_int_equal(apply(w, ns, "two", false, &o, "{'a':'1'}"), 0);
+	assert_int_equal(apply(w, ns, "two", false, &o, "{'a':'2'}"), HF_E_CONFLICT);
+	assert_string_equal(text_at(&o, "details.causes.0.reason"), "FieldManagerConflict");
+	assert_string_equal(text_at(&o, "details.causes.0.field"), ".data.a");
+	assert_non_null(strstr(text_at(&o, "message"), "conflict with \"one\""));
+	assert_int_equal(apply(w, ns, "two", true, &o, "{'a':'2'}"), 0);
+	assert_string_equal(text_at(&o, "data.a"), "2");
+	assert_string_equal(text_at(&o, "data.b"), "1");
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1','b':'1'}"), HF_E_CONFLICT);
+}
+
+static void what_an_apply_leaves_out_goes_unless_another_owns_it(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	AUTO_OUTCOME o = {0};
+
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1','b':'1','c':'1'}"), 0);
+	assert_int_equal(apply(w, ns, "two", false, &o, "{'b':'1','d':'1'}"), 0);
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'c':'1'}"), 0);
+	assert_false(has(&o, "data.a"));
+	assert_true(has(&o, "data.b"));
+	assert_true(has(&o, "data.c"));
+	assert_true(has(&o, "data.d"));
+}
+
+static void what_a_patch_changes_is_its_managers(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	AUTO_OUTCOME o = {0};
+
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1','b':'1'}"), 0);
+	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'data':{'a':'2','b':null}}"),
+			 0);
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1'}"), HF_E_CONFLICT);
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'b':'3'}"), 0);
+	assert_string_equal(text_at(&o, "data.a"), "2");
+}
+
+static void what_was_there_before_the_first_apply_is_somebody_elses(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	code = patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_APPLY, &o,
-		     "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c'}}");
-	assert_int_equal(code, w->applies ? 0 : HF_E_MEDIA_TYPE);
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'new':'1'}"), 0);
+	assert_int_equal(apply(w, ns, "one", false, &o, "{'k':'other'}"), HF_E_CONFLICT);
+	assert_int_equal(apply(w, ns, "one", true, &o, "{'k':'other'}"), 0);
+	assert_string_equal(text_at(&o, "data.k"), "other");
+	assert_false(has(&o, "data.new"));
 }
 
 static void a_patch_of_the_wrong_shape_is_refused(struct world *w)
@@ -314,7 +405,16 @@ const struct contract_test contract_patches[] = {
 	 a_strategic_patch_knows_the_lists_of_built_in_kinds},
 	{"21: a strategic patch of a custom kind is refused",
 	 a_strategic_patch_of_a_custom_kind_is_refused},
-	{"21: server-side apply is there or refused", server_side_apply_is_there_or_refused},
+	{"21: an apply makes what is not there, and owns it",
+	 an_apply_makes_what_is_not_there_and_owns_it},
+	{"21: the same apply again writes nothing", the_same_apply_again_writes_nothing},
+	{"21: what another owns is a conflict unless forced",
+	 what_another_owns_is_a_conflict_unless_forced},
+	{"21: what an apply leaves out goes unless another owns it",
+	 what_an_apply_leaves_out_goes_unless_another_owns_it},
+	{"21: what a patch changes is its manager's", what_a_patch_changes_is_its_managers},
+	{"21: what was there before the first apply is somebody else's",
+	 what_was_there_before_the_first_apply_is_somebody_elses},
 	{"21: a patch of the wrong shape is refused", a_patch_of_the_wrong_shape_is_refused},
 	{"24: scale is the count of workers", scale_is_the_count_of_workers},
 	{NULL, NULL},

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "contract/contract.h"
+
+#include "local/engine_internal.h"
+
+#include <string.h>
+
+static void same(const struct hf_json *found, const char *wanted_text)
+{
+	HF_AUTO_DOC wanted = json_doc("%s", wanted_text);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	hf_json_write(found, HF_JSON_COMPACT, &text);
+	if (!hf_json_equal(found, hf_doc_json(wanted)))
+		fail_msg("%s is not %s", text.data, wanted_text);
+}
+
+static struct hf_json *of(const char *text)
+{
+	HF_AUTO_DOC doc = json_doc("%s", text);
+
+	return hf_fieldset_of(hf_doc_json(doc));
+}
+
+static void assert_fields(const char *value, const char *wire)
+{
+	HF_AUTO_JSON set = of(value);
+	HF_AUTO_JSON written = hf_fieldset_write(set);
+	HF_AUTO_JSON again = hf_fieldset_read(written);
+
+	same(written, wire);
+	assert_true(hf_json_equal(set, again));
+}
+
+static void values_are_named_as_fields_v1_names_them(void **state)
+{
+	(void)state;
+	assert_fields("{'spec':{'a':1,'b':{}}}", "{'f:spec':{'f:a':{},'f:b':{}}}");
+	/* A list without keys is one value; so are some objects. */
+	assert_fields("{'args':['x','y'],'nodeSelector':{'a':'b'}}",
+		      "{'f:args':{},'f:nodeSelector':{}}");
+	assert_fields("{'containers':[{'name':'c','image':'i'}]}",
+		      "{'f:containers':{'k:{\\\"name\\\":\\\"c\\\"}':{'.':{},'f:image':{},"
+		      "'f:name':{}}}}");
+	assert_fields("{'finalizers':['x/y']}", "{'f:finalizers':{'v:\\\"x/y\\\"':{}}}");
+	/* A port's protocol is TCP where it is not said. */
+	assert_fields("{'ports':[{'containerPort':80}]}",
+		      "{'f:ports':{'k:{\\\"containerPort\\\":80,\\\"protocol\\\":\\\"TCP\\\"}':{"
+		      "'.':{},'f:containerPort':{}}}}");
+}
+
+static void a_null_says_nothing(void **state)
+{
+	(void)state;
+	assert_fields("{'a':null,'b':1}", "{'f:b':{}}");
+}
+
+static void what_changed_is_told_from_what_went(void **state)
+{
+	HF_AUTO_DOC old = json_doc("{'a':1,'b':2,'env':[{'name':'X','value':'1'},{'name':'Y'}]}");
+	HF_AUTO_DOC new = json_doc("{'a':1,'b':3,'c':4,'env':[{'name':'X','value':'2'}]}");
+	struct hf_fieldset_diff made = hf_fieldset_diff(hf_doc_json(old), hf_doc_json(new));
+	HF_AUTO_JSON changed = hf_fieldset_write(made.changed);
+	HF_AUTO_JSON removed = hf_fieldset_write(made.removed);
+
+	(void)state;
+	same(changed, "{'f:b':{},'f:c':{},'f:env':{'k:{\\\"name\\\":\\\"X\\\"}':{'f:value':{}}}}");
+	same(removed, "{'f:env':{'k:{\\\"name\\\":\\\"Y\\\"}':{'.':{},'f:name':{}}}}");
+	hf_fieldset_diff_release(&made);
+}
+
+static void lists_merge_by_their_keys(void **state)
+{
+	HF_AUTO_DOC live = json_doc("{'env':[{'name':'X','value':'1'},{'name':'Y','value':'1'}]}");
+	HF_AUTO_DOC wish = json_doc("{'env':[{'name':'Y','value':'2'},{'name':'Z'}],'n':null}");
+	HF_AUTO_JSON merged = hf_fieldset_merge(hf_doc_json(live), hf_doc_json(wish));
+
+	(void)state;
+	same(merged, "{'env':[{'name':'X','value':'1'},{'name':'Y','value':'2'},{'name':'Z'}]}");
+}
+
+static void what_is_gone_leaves_what_is_kept(void **state)
+{
+	HF_AUTO_DOC value = json_doc("{'a':1,'env':[{'name':'X','value':'1'},{'name':'Y'}],"
+				     "'labels':{'l':'1'}}");
+	HF_AUTO_JSON gone = of("{'a':1,'env':[{'name':'X','value':'1'},{'name':'Y'}],"
+			       "'labels':{'l':'1'}}");
+	HF_AUTO_JSON kept = of("{'env':[{'name':'X'}]}");
+	HF_AUTO_JSON left = hf_fieldset_prune(hf_doc_json(value), gone, kept);
+
+	(void)state;
+	/* Of X its value goes; what has become empty goes with it. */
+	same(left, "{'env':[{'name':'X'}]}");
+}
+
+static void note_path(void *arg, const char *path)
+{
+	hf_strbuf_addf(arg, "%s\n", path);
+}
+
+static void paths_read_as_people_know_them(void **state)
+{
+	HF_AUTO_JSON set = of("{'spec':{'containers':[{'name':'c'}]},'finalizers':['f']}");
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(4096);
+
+	(void)state;
+	hf_fieldset_each(set, note_path, &text);
+	assert_non_null(strstr(text.data, ".spec.containers[name=\"c\"].name\n"));
+	assert_non_null(strstr(text.data, ".finalizers[=\"f\"]\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_named_as_fields_v1_names_them),
+		cmocka_unit_test(a_null_says_nothing),
+		cmocka_unit_test(what_changed_is_told_from_what_went),
+		cmocka_unit_test(lists_merge_by_their_keys),
+		cmocka_unit_test(what_is_gone_leaves_what_is_kept),
+		cmocka_unit_test(paths_read_as_people_know_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
