@@ -67,6 +67,33 @@ def write_lookup(path, name):
     image.write(path, name, layer, {"Env": ["PATH=/usr/bin"]})
 
 
+# As upstream's image does it: the launcher begins when its workers run.
+DELIVER = b"""\
+#!/bin/sh
+set -eu
+cp /bin/kubectl "$TARGET_DIR/kubectl"
+while read -r host slots; do
+	until [ "$(kubectl get pod "$host" -o 'jsonpath={.status.phase}')" = Running ]; do
+		sleep 0.5
+	done
+done </etc/mpi/hostfile
+"""
+
+
+def write_delivery(path, name, kubectl):
+    """What brings kubectl to the launcher of an MPIJob."""
+    layer = image.Layer()
+    for folder in ("dev", "etc", "proc", "sys"):
+        layer.folder(folder)
+    layer.folder("tmp", 0o1777)
+    layer.copy("bin/busybox", BUSYBOX, 0o755)
+    for applet in ("cp", "sh", "sleep"):
+        layer.link("bin/" + applet, "busybox")
+    layer.copy("bin/kubectl", kubectl, 0o755)
+    layer.file("bin/deliver", DELIVER, 0o755)
+    image.write(path, name, layer, {"Env": ["PATH=/bin"], "Entrypoint": ["/bin/deliver"]})
+
+
 def write_program(path, name, where, program):
     """One program that needs no library."""
     layer = image.Layer()

@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -18,12 +19,14 @@ MINUTES = 6
 IMAGE = "registry.example/holdfast:1"
 OPERATOR, AGENT = "holdfast-system", "holdfast-agent"
 NS = "incluster"
-LOOKUP, BARE = "localhost/lookup:1", "localhost/bare:1"
+LOOKUP, BARE, DELIVERY = "localhost/lookup:1", "localhost/bare:1", "localhost/kubectl-delivery:1"
 RESOURCE = "nvidia.com/gpu"
 PYTHON = "/usr/bin/python3"
 EXAMPLE = os.path.join(build.TOP, "examples/pytorch-ddp.yaml")
-# What Debian's PyTorch needs of the machine.
+MPI_EXAMPLE = os.path.join(build.TOP, "examples/mpi-pi.yaml")
+# What Debian's PyTorch needs of the machine, and Open MPI beside that.
 SYSTEM = ("/usr", "/etc/alternatives")
+MPI_SYSTEM = (*SYSTEM, "/etc/openmpi")
 
 
 def setup(w):
@@ -47,9 +50,10 @@ def load_holdfast(w):
 
 def load_images(w):
     """What jobs and their init containers run in."""
-    for write, name in ((image.write_bare, BARE), (image.write_lookup, LOOKUP)):
+    for write, name, *more in ((image.write_bare, BARE), (image.write_lookup, LOOKUP),
+                               (image.write_delivery, DELIVERY, build.find("kubectl"))):
         path = w.cluster.path("image.tar")
-        write(path, name)
+        write(path, name, *more)
         inside.load(w.cluster, path)
         os.unlink(path)
 
@@ -63,12 +67,13 @@ def manifests(w, *which):
 
 
 def install(w):
-    """As before, with the one flag that an administrator would add: there is no alpine:3.10 here."""
+    """As before, with the two flags that an administrator without a registry would add."""
     text = manifests(w)
     args = "args: [--leader-elect]"
     equal("places for flags", text.count(args), 1)
     kubectl(w, "apply", "-f", "-", text=text.replace(
-        args, f"args: [--leader-elect, --pytorch-init-container-image={LOOKUP}]"))
+        args, f"args: [--leader-elect, --pytorch-init-container-image={LOOKUP}, "
+              f"--mpi-kubectl-delivery-image={DELIVERY}]"))
     rolled_out(w, OPERATOR, "deployment", "holdfast-operator")
     # Until its predecessor is gone, that one may still lead.
     w.until("one operator is left", lambda: len(w.api.list("pods", OPERATOR)) == 1, 60)
@@ -169,22 +174,35 @@ def run_pod(w, name, command):
             60)
 
 
-def example(w, name, steps=150):
-    """The example, in this machine's /usr instead of an image of gigabytes."""
-    job = json.loads(kubectl(w, "create", "--dry-run=client", "-o", "json", "-f", EXAMPLE))
+def read_example(w, path, name):
+    job = json.loads(kubectl(w, "create", "--dry-run=client", "-o", "json", "-f", path))
     job["metadata"] = {"name": name, "namespace": NS}
+    return job
+
+
+def on_this_machine(spec, system):
+    """A pod in this machine's programs, read-only, instead of an image of gigabytes."""
+    spec["terminationGracePeriodSeconds"] = 1
+    spec["volumes"] = [{"name": f"system-{i}", "hostPath": {"path": path}}
+                       for i, path in enumerate(system)]
+    spec["containers"][0].update(image=BARE, volumeMounts=[
+        {"name": f"system-{i}", "mountPath": path, "readOnly": True}
+        for i, path in enumerate(system)])
+
+
+def example(w, name, steps=150):
+    """The example, with a folder for its checkpoints."""
+    job = read_example(w, EXAMPLE, name)
     folder = w.cluster.path("data-" + name)
     os.makedirs(folder, mode=0o755)
     for replica in job["spec"]["pytorchReplicaSpecs"].values():
         spec = replica["template"]["spec"]
-        spec["terminationGracePeriodSeconds"] = 1
-        spec["volumes"] = [{"name": "data", "hostPath": {"path": folder}}]
-        mounts = [{"name": "data", "mountPath": "/data"}]
-        for i, path in enumerate(SYSTEM):
-            spec["volumes"].append({"name": f"system-{i}", "hostPath": {"path": path}})
-            mounts.append({"name": f"system-{i}", "mountPath": path, "readOnly": True})
-        spec["containers"][0].update(image=BARE, volumeMounts=mounts, env=[
-            {"name": "CHECKPOINTS", "value": "/data"}, {"name": "STEPS", "value": str(steps)}])
+        on_this_machine(spec, SYSTEM)
+        spec["volumes"].append({"name": "data", "hostPath": {"path": folder}})
+        container = spec["containers"][0]
+        container["volumeMounts"].append({"name": "data", "mountPath": "/data"})
+        container["env"] = [{"name": "CHECKPOINTS", "value": "/data"},
+                            {"name": "STEPS", "value": str(steps)}]
     return job
 
 
@@ -195,27 +213,33 @@ def can_train(w):
     install(w)
 
 
-def said(w, name):
-    """By rank 0; nothing while it does not run."""
+def said(w, name, rank="master-0"):
+    """By a rank, the first one mostly; nothing while it does not run."""
     try:
-        return kubectl(w, "-n", NS, "logs", name + "-master-0", "--tail=-1")
+        return kubectl(w, "-n", NS, "logs", f"{name}-{rank}", "--tail=-1")
     except build.Broken:
         return ""
 
 
-def ended(w, name):
-    """Waits for its end; the last words of rank 0."""
+def succeeded(w, plural, name, rank):
+    """Waits for the end of a job; what this rank has said."""
     def over():
-        job = w.api.get("pytorchjobs", NS, name)
+        job = w.api.get(plural, NS, name)
         kinds = {c["type"]: c["status"] for c in job.get("status", {}).get("conditions", [])}
         want(kinds.get("Failed") != "True", f"{name} has failed: {json.dumps(job.get('status'))[:600]}")
         return kinds.get("Succeeded") == "True"
     try:
         w.until(f"{name} has Succeeded", over, 300)
     except TimeoutError as e:
-        raise TimeoutError(f"{e}; rank 0: {said(w, name)[-300:]}; " +
-                           w.holdfast("why", name, ns=NS, code=None)[:1200]) from None
-    done = re.search(r"done: step (\d+), loss (\S+), digest (\w+)", said(w, name))
+        raise TimeoutError(f"{e}; {rank}: {said(w, name, rank)[-300:]}; " +
+                           w.holdfast("why", f"{plural[:-1]}/{name}", ns=NS, code=None)[:1200]) from None
+    return said(w, name, rank)
+
+
+def ended(w, name):
+    """Waits for its end; the last words of rank 0."""
+    done = re.search(r"done: step (\d+), loss (\S+), digest (\w+)",
+                     succeeded(w, "pytorchjobs", name, "master-0"))
     want(done, "rank 0 does not say that it is done")
     return done.group(3)
 
@@ -266,6 +290,52 @@ def check_moved(w):
     # While it begins and ends it is not ready; but it is never taken for dead.
     dead = [e["message"] for e in w.api.list("events", OPERATOR) if "Liveness" in e["message"]]
     equal("liveness probes that failed", dead, [])
+
+
+def can_compute(w):
+    for what, argv in (("Open MPI (openmpi-bin)", ["mpirun", "--version"]),
+                       ("mpi4py (python3-mpi4py)", [PYTHON, "-c", "import mpi4py"])):
+        if not shutil.which(argv[0]) or subprocess.run(argv, capture_output=True).returncode != 0:
+            raise Skip("there is no " + what)
+    load_images(w)
+    install(w)
+    # The launcher's init container asks for some, which this kubelet does not look at (cluster.py).
+    room = {"ephemeral-storage": "50Gi"}
+    w.api.patch("nodes", None, "real-0", {"status": {"capacity": room, "allocatable": room}}, "status")
+
+
+def may_exec(w, account, name):
+    """Whether the API server lets an account of ours exec into that pod."""
+    review = w.api.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
+            "user": f"system:serviceaccount:{NS}:{account}", "resourceAttributes": {
+                "namespace": NS, "verb": "create", "resource": "pods", "subresource": "exec",
+                "name": name}}})
+    return review["status"]["allowed"]
+
+
+def check_mpi(w):
+    """examples/mpi-pi.yaml: mpirun reaches its workers by kubexec, the API server and the launcher's own rights"""
+    can_compute(w)
+    job = read_example(w, MPI_EXAMPLE, "pi")
+    for replica in job["spec"]["mpiReplicaSpecs"].values():
+        on_this_machine(replica["template"]["spec"], MPI_SYSTEM)
+    w.api.create("mpijobs", NS, job)
+    for index in range(2):
+        w.until("the launcher has its rights", lambda i=index: may_exec(
+            w, "pi-launcher", f"pi-worker-{i}"))
+    equal("into itself, a stranger's, by another account",
+          [may_exec(w, *who) for who in (("pi-launcher", "pi-launcher"), ("pi-launcher", "look"),
+                                         ("default", "pi-worker-0"))], [False] * 3)
+    text = succeeded(w, "mpijobs", "pi", "launcher")
+    for rank in range(2):
+        want(f"rank {rank} of 2 on pi-worker-{rank}: pi is 3.14159" in text,
+             f"rank {rank} did not compute: {text[-500:]}")
+    user = f"system:serviceaccount:{NS}:pi-launcher"
+    into = {c["name"] for c in audit.calls(w.cluster.path("audit.log"), user=user)
+            if c["resource"] == "pods/exec" and c["code"] < 400}
+    equal("it went into", sorted(into), ["pi-worker-0", "pi-worker-1"])
+    equal("refused", refused(w, OPERATOR, "holdfast-operator"), [])
 
 
 def agent(w, name=IMAGE):
