@@ -62,15 +62,17 @@ def evict(w, job, rank):
 
 def replaced(job, rank, do, scope="Replica", **costs):
     """do() ends this rank.  It runs again, alone or with all; what was charged since the start."""
-    before = job.uids()
+    before, clock = job.uids(), Clock()
     do()
     job.until_again(rank, before)
+    took = str(clock)
     kept = {r for r, uid in job.uids().items() if before[r] == uid}
     equal("ranks that were left alone", kept, set(before) - {rank} if scope == "Replica" else set())
     job.until("the books are closed", lambda: job.recovery()["phase"] == "Running")
     job.charged(**costs)
     job.last(scope=scope)
     equal("Failed", condition(job.get(), "Failed"), None)
+    return took
 
 
 # ---- rules
@@ -91,13 +93,14 @@ def check_count(w):
     """Count: replaced and charged, under Never too, until backoffLimit"""
     w.operator()
     job = ruled(w, on_codes("Count", 1, 2, operator="NotIn", name="most"), backoffLimit=1)
-    replaced(job, "worker-0", lambda: job.end("worker-0", code=9), application=1)
+    took = replaced(job, "worker-0", lambda: job.end("worker-0", code=9), application=1)
     job.last(rule="most", cause="application")
     job.until_event("ApplicationFailure", ["rule most; application budget: 1 of 1 used"])
     job.end("worker-0", code=9)
     job.has_failed("BackoffLimitExceeded",
                    "Job job has failed because it has reached the specified backoff limit")
     job.charged(application=2)
+    return f"runs again after {took}"
 
 
 def check_fail(w):
@@ -210,13 +213,11 @@ def check_drained(w):
     """A pod that is evicted as by kubectl drain: replaced under Never, infrastructure"""
     w.operator()
     job = pytorch(w, 3, "Never", backoffLimit=0)
-    clock = Clock()
-    replaced(job, "worker-0", lambda: evict(w, job, "worker-0"), infrastructure=1)
-    took = str(clock)
+    took = replaced(job, "worker-0", lambda: evict(w, job, "worker-0"), infrastructure=1)
     job.last(cause="infrastructure", reason="EvictionByEvictionAPI")
     job.until_event("InfrastructureFailure", ["worker-0 ended", "EvictionByEvictionAPI"])
     job.says("EvictionByEvictionAPI", "infrastructure: the cluster took it")
-    return f"{took}"
+    return f"runs again after {took}"
 
 
 def check_pressure(w):
@@ -251,7 +252,8 @@ def check_memory(w):
     w.operator()
     job = pytorch(w, 3, "ExitCode", backoffLimit=1)
     replaced(job, "worker-0", lambda: job.end("worker-0", code=137, reason="OOMKilled"), application=1)
-    job.last(reason="OOMKilled", exitCode=137)
+    job.last(cause="out-of-memory", reason="OOMKilled", exitCode=137)
+    job.until_event("OutOfMemory", ["OOMKilled", "application budget: 1 of 1 used"])
     job.says("OOMKilled")
     evicted_by_kubelet(job, "worker-0", [disrupted("TerminationByKubelet")], container="OOMKilled")
     job.has_failed("BackoffLimitExceeded")
@@ -266,13 +268,11 @@ def check_refused(w):
     for number, reason in enumerate(("OutOfcpu", "UnexpectedAdmissionError"), 1):
         node = job.pods()["worker-0"]["spec"]["nodeName"]
         seen.append(node)
-        clock = Clock()
-        replaced(job, "worker-0", lambda reason=reason: job.tell(
+        took = replaced(job, "worker-0", lambda reason=reason: job.tell(
             "worker-0", containers=False, phase="Failed", reason=reason, message="refused"),
-                 infrastructure=number)
+                        infrastructure=number)
         job.last(cause="admission", reason=reason, node=node)
         want(job.pods()["worker-0"]["spec"]["nodeName"] not in seen, "it went where it was refused")
-    took = str(clock)
     job.until_event("AdmissionFailure", times=2)
     job.says("admission: the node refused it")
     job.tell("worker-0", containers=False, phase="Failed", reason="NodeAffinity", message="refused")
