@@ -108,6 +108,11 @@ class Agent:
     def states(self):
         return [d.get("state") for d in self.devices()]
 
+    def faults(self):
+        """Those of the node and of its devices that act: (detector, class)."""
+        return [(f["detector"], f["class"]) for d in self.status().get("devices") or []
+                for f in d.get("faults") or [] if f.get("active")]
+
     def until_states(self, what, holds, timeout_s=60):
         try:
             return self.w.until(what, lambda: holds(self.states()), timeout_s)

@@ -3,24 +3,21 @@
 """A real kubelet with a device plugin: what the agent's probes see of it, and what the agent says."""
 
 import os
-import subprocess
 
+from kit import plugin
 from kit.check import Skip, equal, has_verb, want
 
 NEEDS = {"node": "real-0"}
 BUILD = ["control", "node"]
 MINUTES = 3
 RESOURCE = "example.com/gpu"
-PYTHON = "/usr/bin/python3"
 
 
 def setup(w):
     if w.options.peer or not has_verb(w.program, "agent"):
         raise Skip("there is no agent")
-    if subprocess.run([PYTHON, "-c", "import grpc"], capture_output=True).returncode != 0:
-        raise Skip("the device plugin needs grpcio (Debian: python3-grpcio)")
+    plugin.needed()
     w.install()
-    w.bad = w.cluster.path("unhealthy")
     start_plugin(w)
     ns = w.namespace()
     w.api.create("pods", ns, {"metadata": {"name": "rank-0", "namespace": ns}, "spec": {
@@ -34,9 +31,7 @@ def setup(w):
 
 
 def start_plugin(w):
-    w.cluster.start("plugin", [PYTHON, "-P", os.path.join(os.path.dirname(__file__), "..", "kit",
-                                                    "deviceplugin.py"),
-                               w.cluster.path("private", "kubelet", "device-plugins"), w.bad])
+    plugin.start(w)
     w.until("the kubelet has its devices", lambda: len(look(w)[1]) == 4, 60)
 
 
@@ -65,12 +60,11 @@ def check_held(w):
 def check_unhealthy(w):
     """A device that its plugin calls unhealthy is not allocatable any more and still held"""
     mine = holders(w)
-    with open(w.bad, "w", encoding="ascii") as f:
-        f.write(min(mine))
+    plugin.says(w, min(mine))
     w.until("three are left", lambda: len(look(w)[1]) == 3, 30)
     want(min(mine) not in look(w)[1], "another one is gone")
     equal("held", holders(w), mine)
-    os.remove(w.bad)
+    plugin.says(w)
     w.until("all four are back", lambda: len(look(w)[1]) == 4, 30)
 
 

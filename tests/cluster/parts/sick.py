@@ -8,19 +8,17 @@ nodes, which offer the same resource.  A second job beside the one that is hit m
 
 import json
 import os
-import subprocess
 import sys
 import time
 
-from kit import client
+from kit import client, plugin
 from kit.agent import COUNT, NODE, RESOURCE, Agent, address
 from kit.check import Skip, equal, has_verb, pytorchjob, want
 from kit.load import restarts
 
 NEEDS = {"kwok": 2, "node": NODE}
 BUILD = ["control", "kwok", "node"]
-MINUTES = 15
-PYTHON = "/usr/bin/python3"
+MINUTES = 16
 NO_COSTS = {"application": 0, "infrastructure": 0, "device": 0}
 ONE_DEVICE = {**NO_COSTS, "device": 1}
 # What the kubelet alone says counts once it stands for so long.
@@ -30,8 +28,7 @@ KUBELET_STANDS_S = 30
 def setup(w):
     if w.options.peer or not has_verb(w.program, "agent"):
         raise Skip("there is no agent")
-    if subprocess.run([PYTHON, "-c", "import grpc"], capture_output=True).returncode != 0:
-        raise Skip("the device plugin needs grpcio (Debian: python3-grpcio)")
+    plugin.needed()
     w.install()
     w.agent = None
     for i in range(2):
@@ -43,10 +40,7 @@ def setup(w):
 
 
 def start_plugin(w):
-    w.cluster.start("plugin", [PYTHON, "-P", os.path.join(os.path.dirname(__file__), "..", "kit",
-                                                         "deviceplugin.py"),
-                               w.cluster.path("private", "kubelet", "device-plugins"),
-                               w.cluster.path("unhealthy")])
+    plugin.start(w)
     until_offered(w, COUNT)
 
 
@@ -54,12 +48,6 @@ def until_offered(w, count):
     """As the node's status says."""
     w.until(f"the kubelet offers {count}", lambda: w.api.get(
         "nodes", None, NODE)["status"]["allocatable"].get(RESOURCE) == str(count), 60)
-
-
-def plugin_says(w, *bad):
-    with open(w.cluster.path("unhealthy.new"), "w", encoding="ascii") as f:
-        f.write(" ".join(bad))
-    os.rename(w.cluster.path("unhealthy.new"), w.cluster.path("unhealthy"))
 
 
 class Story:
@@ -233,6 +221,20 @@ def check_harmless(w):
         equal("problems", agent.problems(), [])
 
 
+def check_all_at_once(w):
+    """All devices stop at once: that is the driver, no device is blamed and no rank is touched"""
+    with Story(w) as s:
+        s.submit("hit")
+        s.submit("beside")
+        s.agent.kernel(*(f"NVRM: Xid (PCI:{address(i)[:-2]}): 79, pid=1, name=python3, GPU has fallen off "
+                         "the bus." for i in range(COUNT)))
+        s.agent.until_problems("AcceleratorDriverUnresponsive")
+        s.agent.until_states("all are Unknown", lambda x: set(x) == {"Unknown"})
+        s.stays(5, "hit", "beside")
+        s.unmarked("hit", "beside")
+        equal("problems", s.agent.problems(), ["AcceleratorDriverUnresponsive"])
+
+
 def check_driver_recovers(w):
     """The driver wants a reset and takes it back: Ignore keeps the rank, its pod is told both"""
     with Story(w) as s:
@@ -288,20 +290,20 @@ def check_plugin_unhealthy(w):
             pod = s.master("hit")
             return [r["health"] for c in pod["status"]["containerStatuses"]
                     for a in c.get("allocatedResourcesStatus") or [] for r in a["resources"]]
-        plugin_says(w, name)
+        plugin.says(w, name)
         try:
             until_offered(w, COUNT - 1)
             w.until("the kubelet says so", lambda: kubelet_says() == ["Unhealthy"], 90)
-            plugin_says(w)
+            plugin.says(w)
             w.until("and takes it back", lambda: kubelet_says() == ["Healthy"], 90)
             s.stays(3, "hit", "beside")
-            plugin_says(w, name)
+            plugin.says(w, name)
             w.until("the kubelet says so again", lambda: kubelet_says() == ["Unhealthy"], 90)
             start = time.monotonic()
             s.until_moved("hit", 120)
             took = time.monotonic() - start
         finally:
-            plugin_says(w)
+            plugin.says(w)
         want(took > KUBELET_STANDS_S - 5, f"moved after {took:.1f} s, of a flap")
         equal("what is charged", restarts(w.job(s.ns, "hit")), ONE_DEVICE)
         equal("what the agent saw", set(s.agent.states()), {"Healthy"})
@@ -326,8 +328,7 @@ def check_plugin_gone(w):
         s.unmarked("hit", "beside")
         equal("states", set(s.agent.states()), {"Healthy"})
         equal("problems", s.agent.problems(), ["AcceleratorDriverUnresponsive"])
-        w.until("the fault is over", lambda: not any(
-            f.get("active") for d in s.agent.status()["devices"] for f in d.get("faults") or []), 150)
+        w.until("the fault is over", lambda: not s.agent.faults(), 150)
         s.untouched("hit", "beside")
 
 
@@ -371,8 +372,7 @@ def check_driver_hangs(w):
         s.unmarked("hit")
         want("Unhealthy" not in s.agent.states(), "a device was blamed")
         s.agent.library()
-        w.until("the fault is over", lambda: not any(
-            f.get("active") for d in s.agent.status()["devices"] for f in d.get("faults") or []), 120)
+        w.until("the fault is over", lambda: not s.agent.faults(), 120)
         s.agent.until_states("all are Healthy", lambda x: set(x) == {"Healthy"})
         s.untouched("hit")
         return f"told after {took:.0f} s"
