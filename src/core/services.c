@@ -55,6 +55,20 @@ static const struct hf_port *service_ports(struct hf_brain *b, int role, size_t 
 	return ports;
 }
 
+/* Told with the job's first status: what is too long stays so. */
+static void refuse_name(struct hf_brain *b, const struct hf_crew *crew, int32_t i, const char *name)
+{
+	const char *message = hf_arena_printf(
+		b->arena,
+		"no service can be made for %s-%d: '%s' has %zu characters, at most %d are allowed; "
+		"the job needs a shorter name",
+		crew->lower, i, name, strlen(name), HF_SERVICE_NAME_LEN_MAX);
+
+	hf_say(b, b->now, HF_TOPIC_BLOCKED, "%s", message);
+	if (b->plan->metrics[HF_METRIC_CREATED] > 0)
+		hf_event(b, true, "FailedCreateService", message);
+}
+
 /* The ports are made once for a role, and only if a service is missing. */
 static void plan_role(struct hf_brain *b, int role)
 {
@@ -78,11 +92,7 @@ static void plan_role(struct hf_brain *b, int role)
 		action.name = hf_rank_pod_name(b, role, i);
 		/* It would be refused at each try; those behind it are no shorter. */
 		if (strlen(action.name) > HF_SERVICE_NAME_LEN_MAX) {
-			hf_say(b, b->now, HF_TOPIC_BLOCKED,
-			       "no service can be made for %s-%d: '%s' has %zu characters, at "
-			       "most %d are allowed; the job needs a shorter name",
-			       crew->lower, i, action.name, strlen(action.name),
-			       HF_SERVICE_NAME_LEN_MAX);
+			refuse_name(b, crew, i, action.name);
 			return;
 		}
 		if (!ports)

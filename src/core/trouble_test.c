@@ -160,6 +160,11 @@ static void a_name_too_long_for_services_is_told_and_not_tried(void **state)
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "no service can be made for boss-0"));
 	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "has 66 characters, at most 63"));
 	assert_int_equal(b.plan.stages_len, 0);
+	assert_non_null(brain_event(&b, "FailedCreateService"));
+	brain_write_status(&b);
+	brain_step(&b);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "has 66 characters, at most 63"));
+	assert_null(brain_event(&b, "FailedCreateService"));
 	brain_release(&b);
 }
 
