@@ -26,15 +26,14 @@ static bool heard(const struct hf_node_seen *node, const struct hf_pod *pod, hf_
 	       (node->reported_at != HF_TIME_NONE && node->reported_at >= since);
 }
 
-/* The node that the pod is on has not been heard of; its Lease is asked for where that is why. */
+/* The node that the pod is on has not been heard of.  Leases of those that have been are asked for as
+ * well: what nobody asks for is forgotten, and two that renew at different times would take turns. */
 static bool is_silent(struct hf_brain *b, const struct hf_pod *pod, const struct hf_node *node,
 		      hf_time since)
 {
-	if (node && heard(node->seen, pod, since))
-		return false;
-	if (!node || node->seen->renewed_at == HF_TIME_NONE || node->seen->renewed_at < since)
+	if (!node || !hf_node_is_lost(node->seen))
 		hf_ask(b, HF_ASK_LEASE, pod->node);
-	return true;
+	return !node || !heard(node->seen, pod, since);
 }
 
 bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const char **ret_silent)
