@@ -19,8 +19,9 @@ HF_BEGIN_DECLS
 struct hf_slot {
 	const struct hf_pod *pod;              /* ours, by name; NULL: none */
 	const struct hf_service_seen *service; /* ours */
-	bool pod_taken;                        /* the name is held by a pod of another owner … */
-	const struct hf_pod *pod_holder;       /* … which is this one */
+	const struct hf_pod *last;       /* ours, gone by now, as it was on its way; NULL: none */
+	bool pod_taken;                  /* the name is held by a pod of another owner … */
+	const struct hf_pod *pod_holder; /* … which is this one */
 	bool service_taken;
 	bool pod_leaving, service_leaving; /* what holds the name is being deleted */
 	bool created;                      /* the present attempt's pod was seen once */
@@ -115,10 +116,9 @@ struct hf_brain {
 
 	struct hf_condition *conditions;
 	size_t conditions_len, conditions_cap;
-	bool settling; /* a verdict waits for its cause */
-	bool gave_way; /* one was withdrawn in this step, for a cause that is still there */
-	const char *
-		blocker; /* what keeps a pod of a lost node, one that is stuck, or that no node takes; NULL: none */
+	bool settling;       /* a verdict waits for its cause */
+	bool gave_way;       /* one was withdrawn in this step, for a cause that is still there */
+	const char *blocker; /* of a pod on a lost node, stuck, or that no node takes; NULL: none */
 	bool restarting;     /* something was restarted in this step … */
 	int restarting_role; /* … in this role first */
 	int32_t restarting_count;
@@ -149,11 +149,12 @@ struct hf_brain {
 int hf_world_load(struct hf_brain *b, struct hf_error *err) HF_MUST_CHECK;
 /* Which pods are of the present generation and attempt; again after either moved. */
 void hf_world_refresh(struct hf_brain *b);
+/* The rank's pod, else the one of its present attempt that has gone, as it was on its way, else NULL. */
+const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot *slot);
 /* Index and role of a replica's name; false: no replica of this job is called so. */
 bool hf_world_find(const struct hf_brain *b, const char *name, int *ret_role, int32_t *ret_index);
 /* The name of a rank's pod. */
 const char *hf_rank_pod_name(struct hf_brain *b, int role, int64_t index);
-
 /* restartCounts of all containers of a pod, init ones too. */
 int64_t hf_pod_restarts(const struct hf_pod *pod);
 
@@ -276,8 +277,7 @@ bool hf_settle_done(struct hf_brain *b, hf_time since, hf_time *ret_until, const
 void hf_restart_replica(struct hf_brain *b, int role, int32_t index);
 void hf_gang_restart(struct hf_brain *b);
 void hf_restart_retire(struct hf_brain *b);
-/* The restart annotation, once per value. */
-/* The annotation as the ledger has it; NULL or empty: none. */
+/* The restart annotation, once per value; its key as the ledger has it (NULL or empty: none). */
 const char *hf_restart_key(struct hf_brain *b);
 void hf_restart_requested(struct hf_brain *b);
 /* What a restart that is decided tells and counts, once for its incident. */

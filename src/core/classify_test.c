@@ -124,6 +124,30 @@ static void a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure(void **
 	brain_release(&b);
 }
 
+/* A pod that was on its way when it was seen last has gone before a step looked. */
+static void who_went_unseen_is_classified_as_it_was_on_its_way(void **state)
+{
+	(void)state;
+	begin();
+	brain_terminate(&b, "demo-hand-0");
+	brain_gone(&b, "demo-hand-0");
+	assert_string_equal(class_of_step(), "user");
+	assert_true(brain_creates(&b, "demo-hand-0"));
+	brain_release(&b);
+	begin();
+	brain_terminate(&b, "demo-hand-0");
+	brain_disrupt(&b, "demo-hand-0");
+	brain_gone(&b, "demo-hand-0");
+	assert_string_equal(class_of_step(), "infrastructure");
+	brain_release(&b);
+	begin();
+	brain_terminate(&b, "demo-hand-0");
+	brain_lose(&b, brain_pod(&b, "demo-hand-0")->node);
+	brain_gone(&b, "demo-hand-0");
+	assert_string_equal(class_of_step(), "infrastructure");
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +158,7 @@ int main(void)
 		cmocka_unit_test(a_disruption_that_is_not_true_is_none),
 		cmocka_unit_test(reasons_of_the_kubelet),
 		cmocka_unit_test(a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure),
+		cmocka_unit_test(who_went_unseen_is_classified_as_it_was_on_its_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,37 +79,37 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 	struct hf_slot *slot = &b->crews[role].slots[index];
 	struct hf_end end = {.role = role,
 			     .index = index,
-			     .pod = slot->pod,
+			     .pod = hf_slot_pod(b, slot),
 			     .rule = -1,
 			     .finished_at = HF_TIME_NONE};
 	int64_t units;
 
-	if (!slot->pod) {
-		if (!slot->created || slot->succeeded || is_orphaned(b, slot))
+	/* A success is for good: whatever somebody writes into its pod later is no end of it. */
+	if (slot->succeeded || (slot->pod ? !slot->current : is_orphaned(b, slot)))
+		return;
+	if (!end.pod) {
+		if (!slot->created)
 			return;
 		end.kind = HF_END_VANISHED;
 		b->ends[b->ends_len++] = end;
 		return;
 	}
-	/* A success is for good: whatever somebody writes into its pod later is no end of it. */
-	if (!slot->current || slot->succeeded)
-		return;
-	units = hf_pod_restarts(slot->pod) - slot->seen;
+	units = hf_pod_restarts(end.pod) - slot->seen;
 	if (units > 0) {
 		end.kind = HF_END_RESTARTED;
 		end.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;
 		b->ends[b->ends_len++] = end;
 	}
 	/* Whoever deletes it: what has succeeded has not been ended. */
-	if (slot->pod->phase == HF_POD_SUCCEEDED)
+	if (end.pod->phase == HF_POD_SUCCEEDED)
 		return;
-	if (slot->pod->deletion_time != HF_TIME_NONE)
+	if (end.pod->deletion_time != HF_TIME_NONE)
 		end.kind = HF_END_DELETED;
-	else if (slot->pod->phase == HF_POD_FAILED)
+	else if (end.pod->phase == HF_POD_FAILED)
 		end.kind = HF_END_FAILED;
-	else if (hf_lost_is_given_up(b, slot->pod))
+	else if (hf_lost_is_given_up(b, end.pod))
 		end.kind = HF_END_LOST;
-	else if (hf_device_ends(b, slot->pod))
+	else if (hf_device_ends(b, end.pod))
 		end.kind = HF_END_SICK;
 	else
 		return;

@@ -99,6 +99,40 @@ static void a_pod_that_never_was_seen_cannot_vanish(void **state)
 	brain_release(&b);
 }
 
+static void a_pod_that_succeeded_and_went_unseen_has_succeeded(void **state)
+{
+	(void)state;
+	begin();
+	brain_terminate(&b, "demo-boss-0");
+	brain_exit(&b, "demo-boss-0", 0);
+	brain_gone(&b, "demo-boss-0");
+	brain_step(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_SUCCEEDED);
+	brain_release(&b);
+}
+
+/* What went of an older attempt was counted, or was ours. */
+static void who_went_unseen_counts_once(void **state)
+{
+	(void)state;
+	begin();
+	brain_terminate(&b, "demo-hand-0");
+	brain_gone(&b, "demo-hand-0");
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.incident.id, 1);
+	assert_non_null(brain_pod(&b, "demo-hand-0"));
+	brain_start_all(&b);
+	brain_quiet(&b);
+	brain_after(&b, 10);
+	assert_int_equal(b.plan.status.ledger.incident.id, 1);
+	/* Of this one nobody knows how it went, whatever is known of the one before. */
+	brain_gone(&b, "demo-hand-0");
+	brain_step(&b);
+	assert_int_equal(b.plan.status.ledger.incident.id, 2);
+	assert_int_equal(b.plan.status.ledger.records[0].cause, HF_CLASS_INFRASTRUCTURE);
+	brain_release(&b);
+}
+
 static void code_and_signal_are_those_of_the_kinds_container(void **state)
 {
 	struct brain_pod *pod;
@@ -128,6 +162,8 @@ int main(void)
 		cmocka_unit_test(a_pod_that_ended_while_somebody_deletes_it_ended_by_that),
 		cmocka_unit_test(a_pod_that_succeeds_while_somebody_deletes_it_has_succeeded),
 		cmocka_unit_test(a_pod_that_never_was_seen_cannot_vanish),
+		cmocka_unit_test(a_pod_that_succeeded_and_went_unseen_has_succeeded),
+		cmocka_unit_test(who_went_unseen_counts_once),
 		cmocka_unit_test(code_and_signal_are_those_of_the_kinds_container),
 	};
 

@@ -321,11 +321,12 @@ void hf_ledger_note(struct hf_brain *b)
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
 			struct hf_slot *slot = &b->crews[r].slots[i];
 
-			if (!slot->current)
+			const struct hf_pod *pod = hf_slot_pod(b, slot);
+
+			if (!pod || (slot->pod && !slot->current))
 				continue;
-			hf_assert(slot->pod);
 			slot->created = true;
-			if (slot->pod->phase == HF_POD_SUCCEEDED)
+			if (pod->phase == HF_POD_SUCCEEDED)
 				slot->succeeded = true;
 		}
 	}

@@ -210,6 +210,9 @@ struct hf_gone_seen {
 	const char *name;
 	hf_time at;      /* when we saw that it was gone */
 	bool no_execute; /* its node had a NoExecute taint then, was Unknown, or did not exist */
+	/* The pod as it was seen last, where it was ours and marked for deletion by then: it may have
+	 * gone before a step looked.  NULL: nobody knows how it went. */
+	const struct hf_pod *last;
 };
 
 /* What an agent says of a device that a pod had which is gone by now: it failed before the pod let

@@ -142,6 +142,18 @@ static void put_service(struct hf_brain *b, const struct hf_service_seen *servic
 	slot->service_leaving = service->terminating;
 }
 
+/* What stands in no slot any more may explain why: no slot is made for it. */
+static void put_gone(struct hf_brain *b, const struct hf_gone_seen *gone)
+{
+	struct place place;
+
+	if (!gone->last)
+		return;
+	place = find_place(b, gone->name);
+	if (place.role >= 0 && place.index < b->crews[place.role].slots_len)
+		b->crews[place.role].slots[place.index].last = gone->last;
+}
+
 /* As many slots as the spec, the ledger or an object names: what is beyond the replicas has to be
  * seen to be cleared away. */
 static int size_crews(struct hf_brain *b, struct hf_error *err)
@@ -198,6 +210,8 @@ int hf_world_load(struct hf_brain *b, struct hf_error *err)
 		put_pod(b, &seen->pods[i], pods[i]);
 	for (size_t i = 0; i < seen->services_len; i++)
 		put_service(b, &seen->services[i], services[i]);
+	for (size_t i = 0; i < seen->gone_len; i++)
+		put_gone(b, &seen->gone[i]);
 	qsort(b->strays, b->strays_len, sizeof(*b->strays), by_name);
 	return hf_ledger_read(b, err);
 }
@@ -266,6 +280,20 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 	}
 }
 
+static bool is_current(const struct hf_brain *b, const struct hf_slot *slot,
+		       const struct hf_pod *pod)
+{
+	return (pod->stamped ? pod->generation : 0) == b->ledger.generation &&
+	       (pod->stamped ? pod->attempt : 0) == slot->attempt;
+}
+
+const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	if (slot->pod)
+		return slot->pod;
+	return slot->last && slot->created && is_current(b, slot, slot->last) ? slot->last : NULL;
+}
+
 void hf_world_refresh(struct hf_brain *b)
 {
 	b->older_pods = 0;
@@ -277,16 +305,13 @@ void hf_world_refresh(struct hf_brain *b)
 		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
 			struct hf_slot *slot = &b->crews[r].slots[i];
 			const struct hf_pod *pod = slot->pod;
-			int64_t generation, attempt;
 
 			slot->current = slot->up = false;
 			if (!pod)
 				continue;
-			generation = pod->stamped ? pod->generation : 0;
-			attempt = pod->stamped ? pod->attempt : 0;
-			b->older_pods += generation < b->ledger.generation;
-			slot->current =
-				generation == b->ledger.generation && attempt == slot->attempt;
+			b->older_pods +=
+				(pod->stamped ? pod->generation : 0) < b->ledger.generation;
+			slot->current = is_current(b, slot, pod);
 			slot->up = slot->current && pod->phase == HF_POD_RUNNING &&
 				   pod->deletion_time == HF_TIME_NONE && !waits_or_ended(b, r, pod);
 		}

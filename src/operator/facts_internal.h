@@ -130,9 +130,10 @@ void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *be
 		       const struct hf_cache_entry *now);
 /* All pods were listed. */
 void hf_traces_synced(struct hf_traces *traces);
-/* gone and watched_since, of the job of this UID. */
+/* gone and watched_since, of the job of this UID; views as in hf_observe. */
+struct hf_views;
 void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_moment *moment,
-		   struct hf_arena *arena, struct hf_observed *seen);
+		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen);
 /* The job of this UID is gone. */
 void hf_traces_forget(struct hf_traces *traces, const char *uid);
 

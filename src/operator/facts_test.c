@@ -540,6 +540,49 @@ static void test_a_name_that_was_freed_is_told_for_a_while(void **state)
 	assert_int_equal(brain.n_gone, 0);
 }
 
+static struct hf_doc *marked_pod(int version, const char *spec)
+{
+	char more[TEXT_MAX];
+
+	snprintf(
+		more, sizeof(more),
+		",\"deletionTimestamp\":\"2023-11-14T22:14:20Z\",\"deletionGracePeriodSeconds\":30},"
+		"\"spec\":{%s},\"status\":{" RUNNING,
+		spec);
+	return pod_doc("ddp-worker-0", "uid-ddp-worker-0", version, "u-1", more);
+}
+
+/* Both events come in one turn: no pass has seen it on its way. */
+static void test_how_a_pod_was_that_went_before_a_pass_looked(void **state)
+{
+	static const char *const specs[] = {"\"nodeName\":\"a\"", ""};
+	struct bench *bench = *state;
+	struct fake_watch *pods;
+	int version = 120;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	pods = watch_of(bench, "pods");
+	for (size_t i = 0; i < HF_ARRAY_LEN(specs); i++) {
+		fake_event(pods, HF_EVENT_MODIFIED, marked_pod(version++, specs[i]));
+		fake_event(pods, HF_EVENT_DELETED, marked_pod(version++, specs[i]));
+		step_again(bench);
+		assert_int_equal(brain.n_gone, 1);
+		assert_true(brain.gone_owned[0]);
+		assert_int_equal(brain.gone_deleted[0], JOB_TIME + HF_MINUTE);
+		/* Its node counts as long as that does. */
+		assert_int_equal(brain.n_nodes, i == 0 ? 1 : 0);
+		fake_event(pods, HF_EVENT_ADDED,
+			   bound_pod("ddp-worker-0", version++, "a", RUNNING));
+		turn_for(bench, HF_SECOND);
+	}
+	/* Of one that was not marked nobody knows how it went. */
+	fake_event(pods, HF_EVENT_DELETED, bound_pod("ddp-worker-0", version, "a", RUNNING));
+	step_again(bench);
+	assert_int_equal(brain.n_gone, 1);
+	assert_false(brain.gone_owned[0]);
+	assert_int_equal(brain.n_nodes, 0);
+}
+
 static void test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for(void **state)
 {
 	struct bench *bench = *state;
@@ -665,6 +708,7 @@ int main(void)
 		N(test_what_a_kubelet_says_of_a_device_stands_since_it_said_so_last),
 		N(test_what_stood_there_when_we_came_may_have_been_said_just_then),
 		N(test_a_name_that_was_freed_is_told_for_a_while),
+		N(test_how_a_pod_was_that_went_before_a_pass_looked),
 		N(test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for),
 		N(test_a_strangers_pod_frees_a_name_too),
 		N(test_a_node_wakes_who_waits_for_a_name_on_it),

@@ -95,18 +95,22 @@ static bool is_looked_after(const struct hf_observe_args *args, const struct hf_
 	return !hf_str_is_empty(pod->node) && (pod->owned || hf_pod_is_inherited(args->job, pod));
 }
 
-static void find_nodes(const struct hf_observe_args *args, const struct hf_pod *pods, size_t len,
-		       struct hf_arena *arena, struct hf_observed *seen)
+/* Of the pods that are there, and of those that were there until a moment ago. */
+static void find_nodes(const struct hf_observe_args *args, struct hf_arena *arena,
+		       struct hf_observed *seen)
 {
+	size_t len = seen->pods_len + seen->gone_len;
 	struct hf_node_seen *nodes = HF_ARENA_ARRAY(arena, struct hf_node_seen, len);
 	/* Names come from our own pods and a table lives one step: no seed is needed. */
 	struct hf_map *known = hf_map_create(len + 1, 0, NULL);
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		const char *name = pods[i].node;
+		const struct hf_pod *pod =
+			i < seen->pods_len ? &seen->pods[i] : seen->gone[i - seen->pods_len].last;
+		const char *name = pod == NULL ? NULL : pod->node;
 
-		if (!is_looked_after(args, &pods[i]) || hf_map_has(known, name))
+		if (pod == NULL || !is_looked_after(args, pod) || hf_map_has(known, name))
 			continue;
 		bool put = hf_map_put(known, name, &nodes[n]);
 
@@ -119,13 +123,16 @@ static void find_nodes(const struct hf_observe_args *args, const struct hf_pod *
 	seen->nodes_len = n;
 }
 
-static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods, size_t len,
-		       struct hf_arena *arena, struct hf_observed *seen)
+static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods,
+		       struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen)
 {
 	const struct hf_facts *facts = args->facts;
 	const struct hf_moment moment = {.now = args->now, .mono = args->mono};
+	size_t len = seen->pods_len;
 
-	find_nodes(args, pods, len, arena, seen);
+	if (facts != NULL && facts->traces != NULL)
+		hf_traces_see(facts->traces, args->job->uid, &moment, arena, views, seen);
+	find_nodes(args, arena, seen);
 	if (facts == NULL || facts->nodes == NULL)
 		return;
 	for (size_t i = 0; i < len; i++) {
@@ -137,7 +144,6 @@ static void find_facts(const struct hf_observe_args *args, struct hf_pod *pods, 
 			hf_devices_see_pod(facts->devices, args->job->ns, arena, &pods[i]);
 	hf_devices_see_ranks(facts->devices, &moment, pods, len, arena);
 	hf_devices_see_records(facts->devices, args->job, arena, seen);
-	hf_traces_see(facts->traces, args->job->uid, &moment, arena, seen);
 	hf_asks_see_claims(facts->asks, args->key, arena, seen);
 }
 
@@ -169,6 +175,6 @@ void hf_observe(const struct hf_observe_args *args, struct hf_arena *arena, stru
 	seen.services_len = found.len;
 	if (hf_extra_kinds(job.framework, job.settings) != 0)
 		hf_extras_see(args, &job, arena, views, &seen);
-	find_facts(args, pods, seen.pods_len, arena, &seen);
+	find_facts(args, pods, arena, views, &seen);
 	*ret_seen = seen;
 }

@@ -418,10 +418,10 @@ static int kinds_init(struct hf_operator *op, struct hf_error *err)
 		kind_init(op, &op->extras[i], NULL, hf_extra_resource((enum hf_extra_kind)i),
 			  decode_extra);
 	}
+	op->facts.traces = hf_traces_create(op);
 	if (op->options.watch_nodes) {
 		op->facts.nodes = hf_nodes_create(op);
 		op->facts.asks = hf_asks_create(op);
-		op->facts.traces = hf_traces_create(op);
 		op->facts.devices = hf_devices_create(op);
 	}
 	return 0;

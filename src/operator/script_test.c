@@ -32,7 +32,12 @@ static void remember(const struct hf_observed *seen, hf_time now)
 				 seen->nodes[i].name);
 		}
 		if (i < seen->gone_len) {
+			const struct hf_pod *last = seen->gone[i].last;
+
 			brain.gone[i] = seen->gone[i];
+			brain.gone[i].last = NULL;
+			brain.gone_owned[i] = last != NULL && last->owned;
+			brain.gone_deleted[i] = last != NULL ? last->deletion_time : HF_TIME_NONE;
 			snprintf(brain.gone_names[i], sizeof(brain.gone_names[i]), "%s",
 				 seen->gone[i].name);
 		}

@@ -48,6 +48,8 @@ struct script {
 	hf_time now, watched_since, news_at, unwell_at;
 	struct hf_node_seen nodes[SEEN_MAX];
 	struct hf_gone_seen gone[SEEN_MAX];
+	bool gone_owned[SEEN_MAX]; /* it is told how it was last; that is not kept itself */
+	hf_time gone_deleted[SEEN_MAX];
 	struct hf_claim_seen claims[SEEN_MAX];
 	char node_names[SEEN_MAX][32], gone_names[SEEN_MAX][32], claim_names[SEEN_MAX][32];
 	size_t n_nodes, n_gone, n_claims;

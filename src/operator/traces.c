@@ -2,20 +2,23 @@
  * Copyright The Holdfast authors */
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "operator/facts_internal.h"
 #include "operator/operator_internal.h"
 
 #include <stdlib.h>
 
 /*
- * What pods leave behind.  Two things of them are facts no view of the present holds: when
- * their kubelet last wrote, and that a name was somebody's a moment ago.
+ * What pods leave behind.  Three things of them are facts no view of the present holds: when
+ * their kubelet last wrote, that a name was somebody's a moment ago, and how a pod was on its way that
+ * was marked for deletion and gone before a pass had looked.
  */
 
 struct grave {
 	hf_time at; /* monotonic */
 	bool no_execute;
-	char *node;
+	char *node;           /* NULL: it had none, and no timer of a taint */
+	struct hf_view *last; /* marked for deletion, of the job's own; NULL: no such */
 };
 
 struct hf_traces {
@@ -91,6 +94,7 @@ static void grave_free(void *arg)
 	struct grave *grave = arg;
 
 	free(grave->node);
+	hf_view_unref(grave->last);
 	free(grave);
 }
 
@@ -144,7 +148,17 @@ static void expire(struct hf_traces *traces, const char *uid)
 struct burial {
 	struct hf_traces *traces;
 	const struct hf_cache_entry *pod;
+	struct hf_view *last; /* as in struct grave, but borrowed */
 };
+
+/* The news of the taint may come after those of the pod. */
+static bool has_timer(const struct hf_traces *traces, const struct grave *grave)
+{
+	const struct hf_nodes *nodes = traces->op->facts.nodes;
+
+	return grave->no_execute ||
+	       (nodes != NULL && grave->node != NULL && hf_nodes_evicts(nodes, grave->node));
+}
 
 static void bury_for(const struct burial *burial, const char *uid)
 {
@@ -162,8 +176,9 @@ static void bury_for(const struct burial *burial, const char *uid)
 		traces->len--;
 	grave = hf_xcalloc(1, sizeof(*grave));
 	grave->at = hf_loop_mono(traces->op->loop);
-	grave->no_execute = hf_nodes_evicts(traces->op->facts.nodes, view->node);
-	grave->node = hf_xstrdup(view->node);
+	grave->node = hf_str_is_empty(view->node) ? NULL : hf_xstrdup(view->node);
+	grave->no_execute = has_timer(traces, grave);
+	grave->last = burial->last == NULL ? NULL : hf_view_ref(burial->last);
 	bool put = hf_map_put(graves, burial->pod->name, grave);
 
 	hf_assert(put);
@@ -176,21 +191,31 @@ static void bury_stranger(void *arg, const struct hf_kind *kind, const struct hf
 	bury_for(arg, job->uid);
 }
 
+static bool is_marked(struct hf_traces *traces, const struct hf_view *view)
+{
+	struct hf_pod pod;
+
+	hf_view_pod(view, traces->op->scratch, &pod);
+	hf_arena_reset(traces->op->scratch);
+	return pod.deletion_time != HF_TIME_NONE;
+}
+
 /* A timer asks for the name alone: so a stranger's pod matters to the job that waits for its name,
  * and that of a job that was before. */
 static void bury(struct hf_traces *traces, const struct hf_cache_entry *entry)
 {
-	struct burial burial = {traces, entry};
-	const struct hf_view *view = entry->view;
+	struct burial burial = {traces, entry, NULL};
+	struct hf_view *view = entry->view;
 
-	if (hf_str_is_empty(view->node))
-		return;
 	if (view->controller_uid != NULL &&
-	    hf_map_get(traces->op->job_keys, view->controller_uid) != NULL)
-		bury_for(&burial, view->controller_uid);
-	else
+	    hf_map_get(traces->op->job_keys, view->controller_uid) != NULL) {
+		burial.last = is_marked(traces, view) ? view : NULL;
+		if (burial.last != NULL || !hf_str_is_empty(view->node))
+			bury_for(&burial, view->controller_uid);
+	} else if (!hf_str_is_empty(view->node)) {
 		hf_operator_each_by_name(traces->op, entry->ns, entry->name, bury_stranger,
 					 &burial);
+	}
 }
 
 void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *before,
@@ -207,6 +232,9 @@ void hf_traces_changed(struct hf_traces *traces, const struct hf_cache_entry *be
 		bury(traces, before);
 		return;
 	}
+	/* A kubelet in this process is alive. */
+	if (traces->op->facts.nodes == NULL)
+		return;
 	hf_view_pod(view, scratch, &new);
 	/* What stood there when we came may have begun at that moment. */
 	if (unwell(&new, &at) != NULL)
@@ -227,8 +255,30 @@ void hf_traces_synced(struct hf_traces *traces)
 	traces->watching = hf_loop_mono(traces->op->loop);
 }
 
+/* How a pod was when it was seen last: as the cache had it, of this job. */
+static const struct hf_pod *last_of(const struct grave *grave, const struct hf_moment *moment,
+				    struct hf_arena *arena, struct hf_views *views)
+{
+	struct hf_pod *pod;
+
+	if (grave->last == NULL)
+		return NULL;
+	if (views != NULL) {
+		bool pushed = HF_VEC_PUSH(views, grave->last);
+
+		hf_assert(pushed);
+		hf_view_ref(grave->last);
+	}
+	pod = HF_ARENA_NEW(arena, struct hf_pod);
+	hf_view_pod(grave->last, arena, pod);
+	pod->owned = true;
+	pod->news_at = hf_moment_at(moment, pod->news_at);
+	pod->unwell_at = hf_moment_at(moment, pod->unwell_at);
+	return pod;
+}
+
 void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_moment *moment,
-		   struct hf_arena *arena, struct hf_observed *seen)
+		   struct hf_arena *arena, struct hf_views *views, struct hf_observed *seen)
 {
 	struct hf_gone_seen *gone;
 	struct hf_map *graves;
@@ -238,7 +288,8 @@ void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_mo
 	/* Who came and went while nobody watched is not known. */
 	if (traces->lists != hf_cache_stats(traces->op->pods.cache)->relists)
 		hf_traces_synced(traces);
-	seen->watched_since = hf_moment_at(moment, traces->watching);
+	if (traces->op->facts.nodes != NULL)
+		seen->watched_since = hf_moment_at(moment, traces->watching);
 	expire(traces, uid);
 	graves = hf_map_get(traces->jobs, uid);
 	if (graves == NULL)
@@ -247,12 +298,11 @@ void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_mo
 	for (size_t it = 0; hf_map_next(graves, &it, &name, &value);) {
 		const struct grave *grave = value;
 
-		/* The news of the taint may have come after that of the pod. */
-		gone[seen->gone_len++] = (struct hf_gone_seen){
-			.name = hf_arena_strdup(arena, name),
-			.at = hf_moment_at(moment, grave->at),
-			.no_execute = grave->no_execute ||
-				      hf_nodes_evicts(traces->op->facts.nodes, grave->node)};
+		gone[seen->gone_len++] =
+			(struct hf_gone_seen){.name = hf_arena_strdup(arena, name),
+					      .at = hf_moment_at(moment, grave->at),
+					      .no_execute = has_timer(traces, grave),
+					      .last = last_of(grave, moment, arena, views)};
 	}
 	seen->gone = gone;
 }

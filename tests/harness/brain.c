@@ -207,6 +207,17 @@ static size_t place(const struct brain *b, size_t i, size_t len)
 	return (i + b->shuffle) % len;
 }
 
+/* What a step is shown of it, in the step's own memory. */
+static void show_pod(struct brain *b, struct brain_pod *pod)
+{
+	pod->pod.name = hf_arena_strdup(b->pass, pod->name);
+	pod->pod.uid = hf_arena_strdup(b->pass, pod->uid);
+	pod->pod.resource_version = hf_arena_strdup(b->pass, pod->version);
+	pod->pod.node = *pod->node ? hf_arena_strdup(b->pass, pod->node) : NULL;
+	pod->pod.containers = pod->containers;
+	pod->pod.conditions = &pod->condition;
+}
+
 void brain_step(struct brain *b)
 {
 	struct hf_error err = {0};
@@ -214,15 +225,14 @@ void brain_step(struct brain *b)
 	/* A plan's texts may be those of what was seen, which moves while it is performed. */
 	hf_arena_reset(b->pass);
 	for (size_t i = 0; i < b->pods_len; i++) {
-		struct brain_pod *pod = &b->pods[i];
+		show_pod(b, &b->pods[i]);
+		b->seen_pods[place(b, i, b->pods_len)] = b->pods[i].pod;
+	}
+	for (size_t i = 0; i < b->gone_len; i++) {
+		struct brain_pod *last = &b->gone_pods[i];
 
-		pod->pod.name = hf_arena_strdup(b->pass, pod->name);
-		pod->pod.uid = hf_arena_strdup(b->pass, pod->uid);
-		pod->pod.resource_version = hf_arena_strdup(b->pass, pod->version);
-		pod->pod.node = *pod->node ? hf_arena_strdup(b->pass, pod->node) : NULL;
-		pod->pod.containers = pod->containers;
-		pod->pod.conditions = &pod->condition;
-		b->seen_pods[place(b, i, b->pods_len)] = pod->pod;
+		show_pod(b, last);
+		b->gone[i].last = last->pod.deletion_time == HF_TIME_NONE ? NULL : &last->pod;
 	}
 	for (size_t i = 0; i < b->services_len; i++) {
 		b->services[i].service.name = hf_arena_strdup(b->pass, b->services[i].name);
@@ -601,6 +611,7 @@ static void remember_gone(struct brain *b, const struct brain_pod *pod)
 	if (i == b->gone_len)
 		b->gone_len++;
 	memcpy(b->gone_names[i], pod->name, BRAIN_TEXT_MAX);
+	b->gone_pods[i] = *pod;
 	b->gone[i] = (struct hf_gone_seen){
 		.name = b->gone_names[i], .at = b->now, .no_execute = is_lost(b, pod)};
 	for (size_t n = 0; n < b->nodes_len; n++) {

@@ -72,6 +72,7 @@ struct brain {
 	size_t nodes_len;
 	struct hf_gone_seen gone[BRAIN_PODS_MAX];
 	char gone_names[BRAIN_PODS_MAX][BRAIN_TEXT_MAX];
+	struct brain_pod gone_pods[BRAIN_PODS_MAX]; /* as they were last */
 	size_t gone_len;
 	struct hf_claim_seen claims[4];
 	size_t claims_len;

@@ -219,6 +219,18 @@ static void read_extras(struct moment *moment, const struct hf_json *list, struc
 	moment->seen.extras = extras;
 }
 
+/* The document of a pod that is gone, as it was seen last. */
+static const struct hf_pod *read_last(struct moment *moment, const struct hf_json *last,
+				      struct hf_arena *arena)
+{
+	struct hf_pod *pod = HF_ARENA_NEW(arena, struct hf_pod);
+
+	if (!is_object(last))
+		return NULL;
+	hf_pod_read(keep(moment, last), moment->view.uid, arena, pod);
+	return pod;
+}
+
 static void read_gone(struct moment *moment, const struct hf_json *list, struct hf_arena *arena)
 {
 	size_t n = hf_json_len(list);
@@ -230,6 +242,7 @@ static void read_gone(struct moment *moment, const struct hf_json *list, struct 
 		gone[i].name = hf_json_str(hf_json_get(item, "name"), "");
 		gone[i].at = time_of(hf_json_get(item, "at"), moment->now);
 		gone[i].no_execute = hf_json_true(hf_json_get(item, "noExecute"), false);
+		gone[i].last = read_last(moment, hf_json_get(item, "last"), arena);
 	}
 	moment->seen.gone = gone;
 	moment->seen.gone_len = n;
