@@ -696,6 +696,39 @@ static bool was_evicted(const struct hf_json *pod)
 	return false;
 }
 
+/* So long after news were lost an operator may not know yet, or know no more, what they said. */
+#define GAP_LASTS (10 * HF_MINUTE)
+
+void sim_check_gap(struct sim *sim)
+{
+	const char *key;
+	void *value;
+
+	sim->checks->gap_at = sim_now(sim);
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		struct sim_pod_truth *pod = value;
+
+		pod->missed =
+			pod->missed ||
+			(pod->marked && (!pod->gone || sim_now(sim) - pod->gone_at < GAP_LASTS));
+	}
+}
+
+bool sim_may_miss(const struct sim *sim, const struct sim_pod_truth *pod)
+{
+	return !pod->marked || pod->missed || sim->n_lives > 1 || sim_lists_lie(sim);
+}
+
+static void learn_mark(struct sim *sim, struct sim_pod_truth *pod, const struct hf_json *object)
+{
+	hf_time gap_at = sim->checks->gap_at;
+
+	if (pod->marked || hf_json_path(object, "metadata", "deletionTimestamp", NULL) == NULL)
+		return;
+	pod->marked = true;
+	pod->missed = gap_at > 0 && sim_now(sim) - gap_at < GAP_LASTS;
+}
+
 static void learn_end(struct sim_pod_truth *pod, const struct hf_json *object, const char *phase)
 {
 	pod->succeeded = pod->succeeded || hf_streq(phase, "Succeeded");
@@ -718,6 +751,7 @@ static void pod_changed(struct sim *sim, struct hf_doc *after, const char *uid)
 		     hf_json_path(object, "metadata", "deletionTimestamp", NULL) != NULL;
 
 	learn_end(pod, object, phase);
+	learn_mark(sim, pod, object);
 	if (job != NULL && after != NULL && was_evicted(object))
 		job->evicted = true;
 	pod->refused =

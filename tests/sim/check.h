@@ -39,6 +39,8 @@ struct sim_pod_truth {
 	bool alive; /* its process runs */
 	bool ended; /* phase Failed or Succeeded, being deleted, or gone */
 	bool succeeded, gone;
+	bool marked;    /* for deletion, before it was gone … */
+	bool missed;    /* … when an operator may not have learned of it */
 	bool known;     /* the operator asked for its end: it knew what it was */
 	bool disrupted; /* its end was the cluster's doing */
 	bool sick;      /* its device was broken at some time */
@@ -95,6 +97,7 @@ struct sim_checks {
 	struct hf_map *jobs; /* uid → struct sim_job_truth */
 	struct hf_local_observer observer;
 	unsigned long long checked; /* changes looked at */
+	hf_time gap_at;             /* an operator knew less than the watches told; 0: never */
 	uint64_t digest;
 };
 void sim_checks_init(struct sim *sim);
@@ -112,6 +115,11 @@ void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
 void sim_check_away(struct sim *sim, const char *pod_uid);
 /* Its device is broken. */
 void sim_check_sick(struct sim *sim, const char *pod_uid);
+/* An operator dies, or news are lost that it finds out about later. */
+void sim_check_gap(struct sim *sim);
+/* Who was marked for deletion, as a person's delete does, is known to have been so, whenever the
+ * operator looks: both events may come in one turn.  Unless the news were lost, or who had them. */
+bool sim_may_miss(const struct sim *sim, const struct sim_pod_truth *pod);
 /* A node goes down: late watches may still show pods there that went a while ago. */
 void sim_check_node_down(struct sim *sim, const char *node);
 void sim_check_restart_in_place(struct sim *sim, const char *pod_uid);

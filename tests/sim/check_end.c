@@ -77,6 +77,12 @@ static void check_budget(struct sim *sim, struct hf_doc *job, const struct hf_js
 			 budget, (long long)charged, (long long)truth);
 }
 
+/* Nobody need know why it went. */
+static bool went_unseen(const struct sim *sim, const struct sim_pod_truth *pod)
+{
+	return pod->gone && !pod->known && sim_may_miss(sim, pod);
+}
+
 /* 4 and 21, by class: what is charged to a class was seen to happen in it; the application never
  * pays for what a disruption or a refusal of the kubelet did, but for memory it does.  A pod that vanished without the
  * operator's doing counts as the infrastructure's. */
@@ -99,7 +105,7 @@ static void check_classes_match_truth(struct sim *sim, struct hf_doc *job)
 		ends += (int64_t)pod->restarts + pod->ended;
 		away = away || pod->away;
 		infrastructure +=
-			pod->disrupted || pod->away || pod->refused || (pod->gone && !pod->known);
+			pod->disrupted || pod->away || pod->refused || went_unseen(sim, pod);
 	}
 	/* Peers of a node that is lost die of that, whatever they say. */
 	if (away)

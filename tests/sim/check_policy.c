@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "sim/nodes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -193,12 +194,51 @@ static void check_generation_is_whole(struct sim *sim, const struct sim_job_trut
 
 /* --- the delay of a restart ------------------------------------------------------------------------ */
 
+/* The newest pod of a rank that is gone; NULL: none. */
+static const struct sim_pod_truth *last_gone(struct sim *sim, const struct sim_job_truth *job,
+					     const char *replica)
+{
+	const struct sim_pod_truth *found = NULL;
+	char name[128];
+	const char *key;
+	void *value;
+
+	snprintf(name, sizeof(name), "%s-%s", job->name, replica);
+	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
+		const struct sim_pod_truth *pod = value;
+
+		if (hf_streq(pod->job_uid, job->uid) && hf_streq(pod->name, name) &&
+		    (found == NULL || pod->attempt > found->attempt ||
+		     pod->generation > found->generation))
+			found = pod;
+	}
+	return found != NULL && found->gone ? found : NULL;
+}
+
+/* 4: who was being deleted when it went is known to have been. */
+static void check_vanished(struct sim *sim, const struct sim_job_truth *job,
+			   const struct hf_json *status)
+{
+	const struct hf_json *record = hf_json_path(status, "recovery", "last", NULL);
+	const char *replica = hf_json_str(hf_json_get(record, "replica"), NULL);
+	const struct sim_pod_truth *pod;
+
+	if (replica == NULL || hf_json_get(record, "pod") != NULL ||
+	    !hf_streq(hf_json_str(hf_json_get(record, "cause"), NULL), "infrastructure"))
+		return;
+	pod = last_gone(sim, job, replica);
+	if (pod != NULL && !sim_may_miss(sim, pod))
+		sim_fail(sim, "4 a delete costs nothing", "%s was deleted, and counts as vanished",
+			 pod->name);
+}
+
 static void note_incident(struct sim *sim, struct sim_job_truth *job, const struct hf_json *status)
 {
 	int64_t id = sim_ledger_int(status, "incident", "id");
 
 	if (id == job->incident)
 		return;
+	check_vanished(sim, job, status);
 	job->late = job->late ||
 		    (job->incident > 0 && sim_now(sim) - job->incident_at >= BACKOFF_RESET);
 	job->incident = id;

@@ -155,10 +155,12 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 
 static bool ends(struct sim *sim, struct hf_event_fault *fault)
 {
-	if (sim_happens(sim, SIM_WATCH_410))
+	if (sim_happens(sim, SIM_WATCH_410)) {
+		sim_check_gap(sim);
 		fault->end = HF_E_GONE;
-	else if (sim_happens(sim, SIM_WATCH_5XX))
+	} else if (sim_happens(sim, SIM_WATCH_5XX)) {
 		fault->end = sim_how(sim, 2) == 0 ? HF_E_UNAVAILABLE : HF_E_INTERNAL;
+	}
 	return fault->end != 0;
 }
 
@@ -172,6 +174,7 @@ static void on_event(void *arg, const struct hf_watch_options *options,
 		return;
 	if (sim_happens(sim, SIM_WATCH_LOST)) {
 		/* Whoever lost it finds out, and lists anew. */
+		sim_check_gap(sim);
 		fault->drop = true;
 		if (!hf_timer_armed(life->relist_timer))
 			hf_timer_arm(life->relist_timer, sim_how_span(sim, LOST_MAX));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "sim/sim.h"
+#include "sim/check.h"
 
 #include "base/str.h"
 
@@ -194,6 +194,7 @@ static void crash(void *arg)
 	if (life->client == NULL)
 		return;
 	sim_tell(sim, "%s: DIES", life->name);
+	sim_check_gap(sim);
 	sim->crashes++;
 	die(life);
 	hf_timer_arm(life->birth_timer, sim_span(sim, 10 * HF_SECOND));
@@ -251,12 +252,16 @@ static void pause_life(struct sim_life *life)
 	life->paused = true;
 	hf_local_client_pause(life->bare, true);
 	hf_timer_arm(life->wake_timer, span);
+	/* Often it will be gone by then. */
+	if (sim_how(life->sim, 2) == 0)
+		sim_people_delete_pod(life->sim);
 }
 
 static void list_again(void *arg)
 {
 	struct sim_life *life = arg;
 
+	sim_check_gap(life->sim);
 	if (life->bare != NULL)
 		hf_local_client_break_watches(life->bare, HF_E_GONE, "events were lost");
 }

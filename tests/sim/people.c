@@ -403,6 +403,12 @@ void sim_people_act(struct sim *sim)
 	act(sim, sim_pick(sim, SIM_BY_PEOPLE, &sim->people_rng));
 }
 
+void sim_people_delete_pod(struct sim *sim)
+{
+	if (sim->mood.weight[SIM_POD_DELETED] > 0)
+		act(sim, SIM_POD_DELETED);
+}
+
 static void on_timer(void *arg)
 {
 	struct sim *sim = arg;

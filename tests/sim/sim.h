@@ -119,6 +119,8 @@ void sim_people_init(struct sim *sim);
 void sim_people_release(struct sim *sim);
 /* One of them does something, now. */
 void sim_people_act(struct sim *sim);
+/* Where people delete pods at all. */
+void sim_people_delete_pod(struct sim *sim);
 void sim_people_calm(struct sim *sim); /* resume what they suspended, then do nothing more */
 struct hf_json *sim_random_job(struct sim *sim, const char *name);
 
