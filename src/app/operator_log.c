@@ -220,6 +220,12 @@ void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int c
 		write_line(log, HF_LOG_INFO, "Found", &pairs);
 		return;
 	}
+	/* Servers keep a few minutes of history: what fell behind it is listed again. */
+	if (code == HF_E_GONE) {
+		add(&pairs, "reason", message);
+		write_line(log, HF_LOG_INFO, "Listing again", &pairs);
+		return;
+	}
 	add(&pairs, "error", message);
 	add(&pairs, "code", hf_code_name(code));
 	write_line(log, HF_LOG_ERROR,

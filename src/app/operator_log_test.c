@@ -244,6 +244,21 @@ static void test_trouble_with_caches_and_the_lease_is_told(void **state)
 	assert_string_equal(get(yield, "reason"), "another one");
 }
 
+/* A server's history is short: the list that follows mends it. */
+static void test_a_version_that_expired_is_routine(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_operator_log_problem(bench->log, "pods", HF_E_GONE, "too old resource version");
+	assert_int_equal(lines(bench), 1);
+	HF_AUTO_JSON first = line(bench, 0);
+	assert_string_equal(get(first, "level"), "info");
+	assert_string_equal(get(first, "msg"), "Listing again");
+	assert_string_equal(get(first, "resource"), "pods");
+	assert_string_equal(get(first, "reason"), "too old resource version");
+	assert_string_equal(get(first, "error"), "absent");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -257,6 +272,7 @@ int main(void)
 		T(test_a_kind_that_comes_too_often_is_thinned_out_and_counted),
 		T(test_kinds_without_end_share_one_limit),
 		T(test_trouble_with_caches_and_the_lease_is_told),
+		T(test_a_version_that_expired_is_routine),
 	};
 
 	return cmocka_run_group_tests_name("operator_log", tests, NULL, NULL);
