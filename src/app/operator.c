@@ -27,6 +27,7 @@
  * manager that decides when to act, what is asked over HTTP, and the log.
  */
 #define TEMPLATE_BYTES_MAX ((size_t)64 << 10)
+#define TEMPLATE_FLAG "--pytorch-init-container-template-file"
 #define HOST_NAME_BYTES_MAX 256
 /* Where upstream's manifests put the training operator. */
 #define GO_OPERATOR_NS "kubeflow"
@@ -211,7 +212,9 @@ static int read_template(struct process *process, struct hf_error *err)
 
 	if (rc == HF_E_NOT_FOUND && !process->flags.init_template_given)
 		return 0;
-	return rc == 0 ? 0 : hf_error_wrap(err, "--pytorch-init-container-template-file");
+	if (rc == 0 && process->flags.init_template_given && process->template.len == 0)
+		rc = hf_error_set(err, HF_E_INVALID, "'%s' is empty", process->flags.init_template);
+	return rc == 0 ? 0 : hf_error_wrap(err, TEMPLATE_FLAG);
 }
 
 static int connect(struct process *process, struct hf_error *err)
@@ -297,9 +300,13 @@ static int create_manager(struct process *process, struct hf_error *err)
 		.problem = on_trouble,
 		.arg = process,
 	};
+	int rc;
 
 	fill_operator(process, &options.op);
-	return hf_manager_create(&options, &process->manager, err);
+	rc = hf_manager_create(&options, &process->manager, err);
+	/* Of all that it is given only the template may break a rule. */
+	return rc == HF_E_INVALID ? hf_error_wrap(err, TEMPLATE_FLAG " '%s'", flags->init_template)
+				  : rc;
 }
 
 static void create_metrics(struct process *process)

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "app/operator_flags.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
 #include "store/resource.h"
@@ -351,6 +352,20 @@ static const char *set_or_null(const char *text)
 	return hf_str_is_empty(text) ? NULL : text;
 }
 
+/* Empty is not given, as for Go's flags. */
+static void drop_empty(struct hf_operator_flags *flags)
+{
+	flags->kubeconfig = set_or_null(flags->kubeconfig);
+	flags->context = set_or_null(flags->context);
+	flags->config = set_or_null(flags->config);
+	flags->ns = set_or_null(flags->ns);
+	flags->lease_ns = set_or_null(flags->lease_ns);
+	/* "None" is upstream's own word for none. */
+	if (flags->gang_scheduler != NULL &&
+	    (*flags->gang_scheduler == '\0' || hf_str_case_eq(flags->gang_scheduler, "none")))
+		flags->gang_scheduler = NULL;
+}
+
 static void take_all_kinds(struct hf_operator_flags *flags)
 {
 	for (size_t i = 0; hf_frameworks[i] != NULL; i++) {
@@ -359,19 +374,59 @@ static void take_all_kinds(struct hf_operator_flags *flags)
 	}
 }
 
-static int check(struct hf_operator_flags *flags, struct hf_error *err)
+/* --- rules --------------------------------------------------------------------------------- */
+
+/* DNS takes any case, and a dot at the end says that nothing more is to be put behind it. */
+static const char *domain_problem(const char *text)
+{
+	HF_AUTOFREE char *copy = hf_xstrdup(text);
+	size_t len = strlen(copy);
+
+	for (char *c = copy; *c != '\0'; c++)
+		if (*c >= 'A' && *c <= 'Z')
+			*c = (char)(*c - 'A' + 'a');
+	if (len > 1 && copy[len - 1] == '.')
+		copy[len - 1] = '\0';
+	return hf_dns1123_subdomain_problem(copy);
+}
+
+/* Each by the flag or the variable that gave it. */
+static int check_names(const struct hf_operator_flags *flags, struct hf_error *err)
+{
+	const struct {
+		const char *given_by, *text;
+		const char *(*problem)(const char *text);
+	} names[] = {
+		{flags->ns_of_env ? "KUBEFLOW_NAMESPACE" : "--namespace", flags->ns,
+		 hf_dns1123_label_problem},
+		{"--leader-election-id", flags->lease_name, hf_dns1123_subdomain_problem},
+		{"--leader-election-namespace", flags->lease_ns, hf_dns1123_label_problem},
+		{"MY_POD_NAMESPACE", flags->pod_ns, hf_dns1123_label_problem},
+		{"CUSTOM_CLUSTER_DOMAIN", flags->cluster_domain, domain_problem},
+		/* A scheduler signs its events with it. */
+		{"--gang-scheduler-name", flags->gang_scheduler, hf_qualified_name_problem},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
+		const char *problem =
+			names[i].text == NULL ? NULL : names[i].problem(names[i].text);
+
+		if (problem != NULL)
+			return hf_error_set(err, HF_E_INVALID, "%s '%s': %s", names[i].given_by,
+					    names[i].text, problem);
+	}
+	return 0;
+}
+
+static int check(const struct hf_operator_flags *flags, struct hf_error *err)
 {
 	const char *const addresses[] = {flags->metrics_address, flags->health_address};
-	const char *problem = flags->ns == NULL ? NULL : hf_dns1123_label_problem(flags->ns);
 	char host[HF_HOST_BYTES_MAX];
 	uint16_t port;
+	int rc = check_names(flags, err);
 
-	if (problem != NULL)
-		return hf_error_set(err, HF_E_INVALID, "--namespace '%s': %s", flags->ns, problem);
-	problem = hf_dns1123_subdomain_problem(flags->lease_name);
-	if (problem != NULL)
-		return hf_error_set(err, HF_E_INVALID, "--leader-election-id '%s': %s",
-				    flags->lease_name, problem);
+	if (rc != 0)
+		return rc;
 	for (size_t i = 0; i < HF_ARRAY_LEN(addresses); i++) {
 		if (hf_streq(addresses[i], "0") || addresses[i][0] == '\0')
 			continue;
@@ -404,16 +459,8 @@ int hf_operator_flags_parse(int argc, const char *const *argv, const struct hf_o
 		ignore("kube-api-burst", "without --kube-api-qps there is no limit", &flags);
 	if (flags.burst == BURST_UNSET)
 		flags.burst = BURST;
-	/* Empty is not given, as for Go's flags. */
-	flags.kubeconfig = set_or_null(flags.kubeconfig);
-	flags.context = set_or_null(flags.context);
-	flags.config = set_or_null(flags.config);
-	flags.ns = set_or_null(flags.ns);
-	flags.lease_ns = set_or_null(flags.lease_ns);
-	/* "None" is upstream's own word for none. */
-	if (flags.gang_scheduler != NULL &&
-	    (*flags.gang_scheduler == '\0' || hf_str_case_eq(flags.gang_scheduler, "none")))
-		flags.gang_scheduler = NULL;
+	drop_empty(&flags);
+	flags.ns_of_env = flags.ns != NULL && flags.ns == env->kubeflow_namespace;
 	flags.init_template_given = flags.init_template != default_template;
 	if (flags.devel && !flags.log_level_given)
 		flags.log_level = HF_LOG_DEBUG;

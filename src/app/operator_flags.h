@@ -33,6 +33,7 @@ struct hf_operator_flags {
 	const char *lease_ns; /* NULL: not given */
 	const char *pod_ns;   /* where this program is installed */
 	const char *ns;       /* NULL: all namespaces */
+	bool ns_of_env;       /* $KUBEFLOW_NAMESPACE gave it, not the flag */
 	const struct hf_framework *frameworks[HF_SCHEMES_MAX + 1]; /* ends with NULL */
 	double qps;                                                /* 0: any number */
 	int64_t burst;

@@ -249,6 +249,51 @@ static void test_values_that_are_none_are_refused(void **state)
 		assert_code(parse(bad[i]), HF_E_INVALID);
 }
 
+static void assert_refused(const char *text, const char *why)
+{
+	assert_code(parse(text), HF_E_INVALID);
+	if (!hf_str_has_prefix(err.text, why))
+		fail_msg("'%s' does not begin with '%s'", err.text, why);
+}
+
+static void test_a_bad_name_is_refused_by_the_flag_that_gave_it(void **state)
+{
+	assert_refused("--namespace=Bad", "--namespace 'Bad': ");
+	assert_refused("--leader-election-namespace=Bad/NS",
+		       "--leader-election-namespace 'Bad/NS': ");
+	assert_refused("--leader-election-id=no/slash", "--leader-election-id 'no/slash': ");
+	assert_refused("--gang-scheduler-name=bad\tname", "--gang-scheduler-name 'bad\tname': ");
+	assert_ok(parse("--gang-scheduler-name=my.Scheduler_2"), &err);
+}
+
+static void test_a_bad_name_is_refused_by_the_variable_that_gave_it(void **state)
+{
+	env = (struct hf_operator_env){.kubeflow_namespace = "a b"};
+	assert_refused("", "KUBEFLOW_NAMESPACE 'a b': ");
+	assert_refused("--namespace=B", "--namespace 'B': ");
+	assert_ok(parse("--namespace=b"), &err);
+	env = (struct hf_operator_env){.my_pod_namespace = "Bad NS"};
+	assert_refused("-leader-elect", "MY_POD_NAMESPACE 'Bad NS': ");
+	assert_refused("-leader-elect --leader-election-namespace=b",
+		       "MY_POD_NAMESPACE 'Bad NS': ");
+}
+
+static void test_a_cluster_domain_is_one(void **state)
+{
+	static const char *const good[] = {"cluster.local", "cluster.local.", "Corp.Example", "c"};
+	static const char *const bad[] = {"a b", "cluster.local\n", " c", ".", ".c", "c..", "a_b"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(good); i++) {
+		env.custom_cluster_domain = good[i];
+		assert_ok(parse(""), &err);
+		assert_string_equal(flags.cluster_domain, good[i]);
+	}
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
+		env.custom_cluster_domain = bad[i];
+		assert_refused("", "CUSTOM_CLUSTER_DOMAIN '");
+	}
+}
+
 static void test_addresses_have_a_host_or_none(void **state)
 {
 	char host[HF_HOST_BYTES_MAX];
@@ -283,6 +328,9 @@ int main(void)
 		T(test_the_environment_counts_where_a_flag_is_missing),
 		T(test_zaps_flags_set_the_log),
 		T(test_values_that_are_none_are_refused),
+		T(test_a_bad_name_is_refused_by_the_flag_that_gave_it),
+		T(test_a_bad_name_is_refused_by_the_variable_that_gave_it),
+		T(test_a_cluster_domain_is_one),
 		T(test_addresses_have_a_host_or_none),
 	};
 

@@ -75,6 +75,22 @@ static size_t placeholder(const char *text, const char *const names[], size_t n_
 	return 0;
 }
 
+/* What no API server would take; all else of a container may be left out. */
+static int check_containers(const struct hf_json *list, struct hf_error *err)
+{
+	static const char *const needed[] = {"name", "image"};
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		for (size_t n = 0; n < HF_ARRAY_LEN(needed); n++)
+			if (hf_str_is_empty(hf_json_str(
+				    hf_json_get(hf_json_item(list, i), needed[n]), NULL)))
+				return hf_error_set(err, HF_E_INVALID,
+						    "init container template: container %zu has no "
+						    "%s",
+						    i, needed[n]);
+	return 0;
+}
+
 int hf_render_init_containers(const char *text, const char *address,
 			      const struct hf_settings *settings, struct hf_json **ret_list,
 			      struct hf_error *err)
@@ -112,8 +128,10 @@ int hf_render_init_containers(const char *text, const char *address,
 	if (hf_yaml_len(yaml) != 1 || hf_json_type(hf_yaml_doc(yaml, 0)) != HF_JSON_ARRAY)
 		return hf_error_set(err, HF_E_INVALID,
 				    "init container template: it is not a list of containers");
-	*ret_list = hf_json_copy(hf_yaml_doc(yaml, 0));
-	return 0;
+	rc = check_containers(hf_yaml_doc(yaml, 0), err);
+	if (rc == 0)
+		*ret_list = hf_json_copy(hf_yaml_doc(yaml, 0));
+	return rc;
 }
 
 /* --- edits --------------------------------------------------------------------------------- */

@@ -250,6 +250,36 @@ static void test_templates_that_are_no_lists_are_refused(void **state)
 	}
 }
 
+static void test_a_template_of_a_container_without_name_or_image_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"- just words",
+		"- name: wait",
+		"- name: wait\n  command: [sh]",
+		"- name: wait\n  image: ''\n",
+		"- name: wait\n  image: [a]",
+		"- image: a",
+		"- name: wait\n  image: a\n- name: more",
+	};
+	static const char *const good[] = {"[]", "- {name: wait, image: a}"};
+	struct hf_settings settings = {0};
+	struct hf_error err;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
+		struct hf_json *list = NULL;
+
+		assert_code(hf_render_init_containers(bad[i], "m", &settings, &list, &err),
+			    HF_E_INVALID);
+		assert_non_null(strstr(err.text, "init container template: container "));
+		assert_null(list);
+	}
+	for (size_t i = 0; i < HF_ARRAY_LEN(good); i++) {
+		HF_AUTO_JSON list = NULL;
+
+		assert_ok(hf_render_init_containers(good[i], "m", &settings, &list, &err), &err);
+	}
+}
+
 static void test_what_cannot_be_rendered_is_refused(void **state)
 {
 	struct bench *bench = *state;
@@ -302,6 +332,7 @@ int main(void)
 		T(test_an_init_container_is_written_out),
 		T(test_a_template_of_the_operators_own_is_expanded),
 		cmocka_unit_test(test_templates_that_are_no_lists_are_refused),
+		cmocka_unit_test(test_a_template_of_a_container_without_name_or_image_is_refused),
 		T(test_what_cannot_be_rendered_is_refused),
 		T(test_a_service_is_headless_with_labels_that_select),
 	};

@@ -100,6 +100,17 @@ cat >"$folder/nowhere" <<-'END'
 	users: [{name: t, user: {token: t}}]
 	contexts: [{name: t, context: {cluster: t, user: t}}]
 END
+template() { # TEXT
+	printf '%b' "$1" >"$folder/template.yaml"
+	rc_of timeout 20 "$holdfast" operator --kubeconfig "$folder/nowhere" --metrics-bind-address 0 \
+		--health-probe-bind-address 0 --pytorch-init-container-template-file "$folder/template.yaml"
+}
+expect 'an empty template of init containers' \
+	'--pytorch-init-container-template-file: .*template.yaml. is empty.*rc 2' template ''
+expect 'one whose container has no image' \
+	'--pytorch-init-container-template-file .*template.yaml.: .*container 0 has no image.*rc 2' template '- name: wait\n'
+expect 'a variable that is no namespace' "MY_POD_NAMESPACE 'Bad NS': .*rc 2" \
+	rc_of env MY_POD_NAMESPACE='Bad NS' "$holdfast" operator -leader-elect
 operator nowhere --kubeconfig "$folder/nowhere"
 says_why() { ask nowhere /readyz | grep -q 'not ready: lease: .*127.0.0.1'; }
 expect 'not ready says why' '' until_true 100 says_why
