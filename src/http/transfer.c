@@ -415,6 +415,16 @@ static bool is_permanent(CURLcode result)
 	       result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR;
 }
 
+/* curl tells of a proxy as of any server; who reads it would look for the wrong one.  (A time-out
+ * does not say who was silent: behind a proxy that was reached it may be the server.) */
+static bool proxy_unreached(const struct hf_transfer *transfer, CURLcode result)
+{
+	const struct hf_http_client_spec *spec = &transfer->client->spec;
+
+	return result == CURLE_COULDNT_CONNECT && !spec->unix_path &&
+	       !hf_str_is_empty(spec->proxy_url);
+}
+
 void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 {
 	const char *text =
@@ -433,6 +443,8 @@ void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 	transfer->permanent = is_permanent(result);
 	if (result == CURLE_URL_MALFORMAT || result == CURLE_UNSUPPORTED_PROTOCOL)
 		code = HF_E_BAD_REQUEST;
+	if (transfer->err.code == 0 && proxy_unreached(transfer, result))
+		(void)hf_error_set(&transfer->err, code, "the proxy cannot be reached: %s", text);
 	if (result != CURLE_OK) {
 		hf_transfer_fail(transfer, code, text);
 		return;

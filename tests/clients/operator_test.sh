@@ -111,6 +111,7 @@ expect 'one whose container has no image' \
 	'--pytorch-init-container-template-file .*template.yaml.: .*container 0 has no image.*rc 2' template '- name: wait\n'
 expect 'a variable that is no namespace' "MY_POD_NAMESPACE 'Bad NS': .*rc 2" \
 	rc_of env MY_POD_NAMESPACE='Bad NS' "$holdfast" operator -leader-elect
+sed "s|server: |proxy-url: 'http://127.0.0.1:2', &|" "$folder/nowhere" >"$folder/proxied"
 operator nowhere --kubeconfig "$folder/nowhere"
 says_why() { ask nowhere /readyz | grep -q 'not ready: lease: .*127.0.0.1'; }
 expect 'not ready says why' '' until_true 100 says_why
@@ -118,6 +119,11 @@ expect 'it lives all the same' '^ok' ask nowhere /healthz
 kill "${pids[nowhere]}"
 reap nowhere
 expect 'and ends when told to' '' test "$code" = 0
+operator proxied --kubeconfig "$folder/proxied"
+says_proxy() { ask proxied /readyz | grep -q 'the proxy cannot be reached: .*127.0.0.1'; }
+expect 'a proxy that is not there is told as that' '' until_true 100 says_proxy
+kill "${pids[proxied]}"
+reap proxied
 
 # ---- an API whose jobs nobody serves
 "$holdfast" up --no-operator --listen 127.0.0.1:0 --data-dir "$plane" >"$folder/up.out" 2>"$folder/up.log" &

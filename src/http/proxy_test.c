@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/real_loop.h"
+#include "http/client.h"
+
+#include "base/mem.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What is told of a proxy that fails (client_test.c has one that works). */
+
+#define UNREACHED "the proxy cannot be reached: "
+
+struct bench {
+	struct hf_test_loop t;
+	int code;
+	char text[HF_ERROR_TEXT_MAX];
+};
+
+static int setup(void **state)
+{
+	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
+
+	hf_test_loop_init(&bench->t);
+	*state = bench;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *bench = *state;
+
+	hf_test_loop_release(&bench->t);
+	free(bench);
+	return 0;
+}
+
+static void on_done(void *arg, const struct hf_http_result *result)
+{
+	struct bench *bench = arg;
+
+	bench->code = result->code;
+	snprintf(bench->text, sizeof(bench->text), "%s", result->err->text);
+	hf_loop_stop(bench->t.loop);
+}
+
+static void ask(struct bench *bench, const char *server, const char *proxy, hf_time connect_timeout)
+{
+	struct hf_http_client_spec spec = {
+		.base_url = server, .proxy_url = proxy, .connect_timeout = connect_timeout};
+	struct hf_http_request request = {
+		.method = "GET", .target = "/x", .on_done = on_done, .arg = bench};
+	struct hf_http_client *client;
+	struct hf_error err = {0};
+
+	assert_ok(hf_http_client_create(bench->t.loop, &spec, &client, &err), &err);
+	assert_ok(hf_http_client_send(client, &request, NULL, &err), &err);
+	hf_test_loop_run(&bench->t);
+	hf_http_client_destroy(client);
+}
+
+/* Nobody listens on a port that was bound, and never listened on. */
+static int bind_port(uint16_t *ret_port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t len = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	*ret_port = ntohs(address.sin_port);
+	return fd;
+}
+
+static void one_that_is_not_there_is_told_as_the_proxy(void **state)
+{
+	static const char *const servers[] = {"http://far.example:81", "https://far.example:81"};
+	static const char *const proxies[] = {"http://127.0.0.1", "http://u:secret@127.0.0.1",
+					      "socks5h://127.0.0.1"};
+	struct bench *bench = *state;
+	char proxy[64], number[16];
+	uint16_t port;
+	int fd = bind_port(&port);
+
+	snprintf(number, sizeof(number), "%u", port);
+	for (size_t i = 0; i < 2 * HF_ARRAY_LEN(proxies); i++) {
+		snprintf(proxy, sizeof(proxy), "%s:%u", proxies[i / 2], port);
+		ask(bench, servers[i % 2], proxy, 0);
+		assert_int_equal(bench->code, HF_E_UNAVAILABLE);
+		assert_non_null(strstr(bench->text, UNREACHED));
+		assert_non_null(strstr(bench->text, number));
+		assert_null(strstr(bench->text, "secret"));
+	}
+	close(fd);
+}
+
+static void a_server_that_is_not_there_is_no_proxy(void **state)
+{
+	struct bench *bench = *state;
+	char server[64];
+	uint16_t port;
+	int fd = bind_port(&port);
+
+	snprintf(server, sizeof(server), "http://127.0.0.1:%u", port);
+	ask(bench, server, "", 0);
+	assert_int_equal(bench->code, HF_E_UNAVAILABLE);
+	assert_null(strstr(bench->text, "proxy"));
+	close(fd);
+}
+
+static void one_that_says_nothing_was_reached(void **state)
+{
+	struct bench *bench = *state;
+	char proxy[64];
+	uint16_t port;
+	int fd = bind_port(&port);
+
+	/* The kernel takes the connection, nobody the CONNECT. */
+	assert_int_equal(listen(fd, 4), 0);
+	snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%u", port);
+	ask(bench, "https://far.example:81", proxy, 50 * HF_MS);
+	assert_int_equal(bench->code, HF_E_UNAVAILABLE);
+	assert_null(strstr(bench->text, UNREACHED));
+	close(fd);
+}
+
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNIT(one_that_is_not_there_is_told_as_the_proxy),
+		UNIT(a_server_that_is_not_there_is_no_proxy),
+		UNIT(one_that_says_nothing_was_reached),
+	};
+
+	return cmocka_run_group_tests_name("proxy", tests, NULL, NULL);
+}
