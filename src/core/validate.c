@@ -15,6 +15,8 @@
  */
 
 #define RUN_POLICY "spec.runPolicy"
+#define SCHEDULING RUN_POLICY ".schedulingPolicy"
+#define ELASTIC "spec.elasticPolicy"
 #define RULES RUN_POLICY ".podFailurePolicy.rules"
 #define RECOVERY RUN_POLICY ".recovery"
 #define VALUE_TEXT 24
@@ -87,7 +89,7 @@ static void check_managed_by(const struct hf_job_view *view, const struct hf_job
 	one_of(errors, manager, managers, RUN_POLICY ".managedBy");
 }
 
-/* ---- numbers of runPolicy ------------------------------------------------------------------------ */
+/* ---- numbers of runPolicy, elasticPolicy ------------------------------------------------------- */
 
 static void check_run_policy(const struct hf_job_view *view, struct hf_field_errors *errors)
 {
@@ -97,6 +99,24 @@ static void check_run_policy(const struct hf_job_view *view, struct hf_field_err
 		 RUN_POLICY ".ttlSecondsAfterFinished");
 	at_least(errors, policy->active_deadline_seconds, 0, RUN_POLICY ".activeDeadlineSeconds");
 	at_least(errors, policy->backoff_limit, 0, RUN_POLICY ".backoffLimit");
+	at_least(errors, policy->min_available, 0, SCHEDULING ".minAvailable");
+	at_least(errors, policy->schedule_timeout_seconds, 0, SCHEDULING ".scheduleTimeoutSeconds");
+}
+
+/* Of a bound below 0 it is enough to say that. */
+static void check_elastic(const struct hf_elastic_policy *elastic, struct hf_field_errors *errors)
+{
+	const struct hf_opt_int *min = &elastic->min_replicas, *max = &elastic->max_replicas;
+	char text[VALUE_TEXT];
+
+	at_least(errors, *min, 0, ELASTIC ".minReplicas");
+	at_least(errors, *max, 0, ELASTIC ".maxReplicas");
+	if (min->set && max->set && max->value >= 0 && min->value > max->value)
+		hf_field_add(errors, HF_PROBLEM_INVALID, number(text, max->value),
+			     "must be greater than or equal to minReplicas",
+			     ELASTIC ".maxReplicas");
+	at_least(errors, elastic->rdzv_port, 0, ELASTIC ".rdzvPort");
+	at_least(errors, elastic->max_restarts, 0, ELASTIC ".maxRestarts");
 }
 
 static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_field_errors *errors)
@@ -437,6 +457,7 @@ void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *o
 	if (view->framework->validate)
 		view->framework->validate(view, errors);
 	check_ranks(view, errors);
+	check_elastic(&view->elastic, errors);
 	check_run_policy(view, errors);
 	hf_job_validate_additions(view, errors);
 }

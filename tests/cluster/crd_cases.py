@@ -143,6 +143,10 @@ def run_policies():
     for field in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"):
         yield case(field + " 0", {field: 0}, None, None)
         yield case(field + " below 0", {field: -1}, field + ": Invalid value", None)
+    for field in ("minAvailable", "scheduleTimeoutSeconds"):
+        yield case(field + " 0", {"schedulingPolicy": {field: 0}}, None, None)
+        yield case(field + " below 0", {"schedulingPolicy": {field: -1}}, field + ": Invalid value",
+                   None)
     yield case("every kind of cleanPodPolicy", {"cleanPodPolicy": "Whatever"}, None, None)
     yield case("a queue", {"schedulingPolicy": {"queue": "q", "minResources": {"cpu": "1"}}}, None,
                None)
@@ -270,6 +274,16 @@ def of_one_kind():
         "rdzvId": "i", "rdzvConf": [{"key": "a", "value": "b"}], "standalone": False,
         "maxRestarts": 3, "metrics": [{"type": "Resource", "resource": {
             "name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]})
+    above = "elasticPolicy.maxReplicas: Invalid value"
+    for kind, fields in (("PyTorchJob", ("minReplicas", "maxReplicas", "maxRestarts", "rdzvPort")),
+                         ("PaddleJob", ("minReplicas", "maxReplicas", "maxRestarts"))):
+        yield case(kind, "a minimum above the maximum", of(kind, Worker=2), above, None,
+                   elasticPolicy={"minReplicas": 5, "maxReplicas": 2})
+        yield case(kind, "a minimum that is the maximum", of(kind, Worker=2),
+                   elasticPolicy={"minReplicas": 2, "maxReplicas": 2})
+        for field in fields:
+            yield case(kind, field + " below 0", of(kind, Worker=2),
+                       "elasticPolicy.%s: Invalid value" % field, None, elasticPolicy={field: -1})
     yield case("PyTorchJob", "processes said twice", of("PyTorchJob", Worker=2),
                "elasticPolicy.nProcPerNode must not be used with nprocPerNode",
                elasticPolicy={"nProcPerNode": 2}, nprocPerNode="2")

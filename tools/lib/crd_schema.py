@@ -180,12 +180,13 @@ def scheduling_policy(quantity):
     queue = rules(text("Queue of the pod group."),
                   rule("self == oldSelf", "spec.runPolicy.schedulingPolicy.queue is immutable"))
     return record({
-        "minAvailable": number("Members of the pod group; absent: all ranks."),
+        "minAvailable": number("Members of the pod group; absent: all ranks.", 0),
         "minResources": node("object", "Resources of the pod group.",
                              additionalProperties=copy.deepcopy(quantity)),
         "priorityClass": text("Priority class of the pod group."),
         "queue": queue,
-        "scheduleTimeoutSeconds": number("How long the gang scheduler waits for the whole group."),
+        "scheduleTimeoutSeconds": number("How long the gang scheduler waits for the whole group.",
+                                         0),
     }, "For gang schedulers.")
 
 
@@ -266,9 +267,9 @@ def replica_rules(kind, types, upstream_only=False):
 
 def elastic_policy(kind, metric):
     out = {
-        "minReplicas": number("Fewest workers to go on with; absent: maxReplicas."),
-        "maxReplicas": number("Most workers; absent: minReplicas."),
-        "maxRestarts": number("Passed to the launcher of each pod."),
+        "minReplicas": number("Fewest workers to go on with; absent: maxReplicas.", 0),
+        "maxReplicas": number("Most workers; absent: minReplicas.", 0),
+        "maxRestarts": number("Passed to the launcher of each pod.", 0),
         "metrics": items(copy.deepcopy(metric), "What a HorizontalPodAutoscaler scales the "
                          "workers by."),
     }
@@ -279,14 +280,17 @@ def elastic_policy(kind, metric):
         del conf["x-kubernetes-list-type"]
         out.update({
             "rdzvBackend": text("Absent: c10d."),
-            "rdzvPort": number("Absent: the port of worker 0."),
+            "rdzvPort": number("Absent: the port of worker 0.", 0),
             "rdzvHost": text("Absent: worker 0."),
             "rdzvId": text("Name of the rendezvous."),
             "rdzvConf": conf,
             "standalone": flag("A rendezvous inside each pod."),
             "nProcPerNode": number("Deprecated: use spec.nprocPerNode."),
         })
-    return record(out, "How the number of workers may change while the job runs.")
+    return rules(record(out, "How the number of workers may change while the job runs."),
+                 rule("!has(self.minReplicas) || !has(self.maxReplicas) || "
+                      "self.minReplicas <= self.maxReplicas",
+                      "minReplicas must not exceed maxReplicas", fieldPath=".maxReplicas"))
 
 
 def spec_rules(kind):
