@@ -340,11 +340,21 @@ static void on_shim_ready(void *arg)
 	hf_kpod_wake(pod);
 }
 
+static const struct hf_kshim_handler *handler_of(struct hf_kpod *pod,
+						 struct hf_kshim_handler *handler);
+
 static void on_shim_failed(void *arg, const char *text)
 {
 	struct hf_kpod *pod = arg;
+	struct hf_kshim_handler handler;
 
 	pod->shim = hf_kshim_destroy(pod->shim);
+	/* A kubelet before this one was killed while it began: what it had begun is the pod's. */
+	if (hf_streq(text, HF_SHIM_TAKEN)) {
+		pod->shim =
+			hf_kshim_attach(pod->kubelet->loop, pod->dir, handler_of(pod, &handler));
+		return;
+	}
 	hf_kevent(pod, "Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: %s",
 		  text);
 	(void)snprintf(pod->trouble, sizeof(pod->trouble), "failed to create pod sandbox: %s",

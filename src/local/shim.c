@@ -705,9 +705,10 @@ static int take_lock(struct shim *shim, struct hf_error *err)
 			       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (shim->lock_fd < 0)
 		return hf_error_errno(err, errno, "cannot open the pod's lock");
-	if (flock(shim->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return hf_error_set(err, HF_E_CONFLICT, "the pod has a shim already");
-	return 0;
+	if (flock(shim->lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	hf_fd_cleanup(&shim->lock_fd);
+	return hf_error_set(err, HF_E_CONFLICT, HF_SHIM_TAKEN);
 }
 
 static int listen_for_kubelet(struct shim *shim, struct hf_error *err)
@@ -809,7 +810,8 @@ static void bury(struct shim *shim)
 	for (size_t i = 0; i < HF_ARRAY_LEN(fds); i++)
 		hf_fd_cleanup(fds[i]);
 	hf_journal_release(&shim->journal);
-	(void)unlinkat(shim->dir_fd, HF_SHIM_SOCKET_FILE, 0);
+	if (shim->lock_fd >= 0) /* else it is the other shim's */
+		(void)unlinkat(shim->dir_fd, HF_SHIM_SOCKET_FILE, 0);
 	hf_arena_destroy(shim->arena);
 	/* The lock last: who gets it next finds everything done. */
 	hf_fd_cleanup(&shim->dir_fd);

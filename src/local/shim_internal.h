@@ -51,6 +51,7 @@
 #define HF_SHIM_CONFIG_FILE "pod.json"
 #define HF_SHIM_LOCK_FILE "lock"
 #define HF_SHIM_SOCKET_FILE "ctl"
+#define HF_SHIM_TAKEN "the pod has a shim already" /* what a second one says, and ends */
 #define HF_SHIM_LOG_FILE "shim.log"
 #define HF_SHIM_NEW_ROOT "root"
 #define HF_SHIM_MESSAGE_MAX 1024
