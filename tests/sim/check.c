@@ -795,13 +795,6 @@ void sim_check_oom(struct sim *sim, const char *pod_uid)
 	sim_pod_truth(sim, pod_uid)->oom = true;
 }
 
-void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node)
-{
-	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
-
-	snprintf(pod->node, sizeof(pod->node), "%s", node);
-}
-
 void sim_check_away(struct sim *sim, const char *pod_uid)
 {
 	sim_pod_truth(sim, pod_uid)->away = true;

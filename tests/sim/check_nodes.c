@@ -180,6 +180,21 @@ void sim_check_node_down(struct sim *sim, const char *node)
 	}
 }
 
+/* Its Node is called something else than it was, and late watches may still show it as it was. */
+static bool may_show_lost(const struct sim *sim, const struct sim_node *node)
+{
+	return !sim_sees_the_present(sim) && node != NULL && node->shown_since > 0 &&
+	       (node->shown != SIM_SHOWN_READY || sim_now(sim) - node->shown_since < EVIDENCE_MAX);
+}
+
+void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node)
+{
+	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
+
+	snprintf(pod->node, sizeof(pod->node), "%s", node);
+	pod->away = pod->away || may_show_lost(sim, sim_node_get(sim, node));
+}
+
 void sim_check_gone(struct sim *sim, struct sim_pod_truth *pod)
 {
 	const struct sim_node *node = sim_node_get(sim, pod->node);
