@@ -42,7 +42,8 @@ code() {
 # begin FLAG…: the long job in the background, up to where its worker is there; sets RUN_PID.
 begin() {
 	rm -f "$dir/out" # or what a run before it wrote is taken for this one's
-	"$program" run "$dir/long.yaml" "$@" >"$dir/out" 2>&1 &
+	# A shell's background ignores INT, and nohup HUP; who is started there would, too.
+	env --default-signal=INT,HUP "$program" run "$dir/long.yaml" "$@" >"$dir/out" 2>&1 &
 	RUN_PID=$!
 	until_true 300 grep -q 'here worker' "$dir/out"
 }
