@@ -93,10 +93,14 @@ static const struct {
 	enum hf_class cls;
 	bool evidence;
 } rows[] = {
-	{out_of_memory, HF_CLASS_OUT_OF_MEMORY, true}, {disrupted, HF_CLASS_INFRASTRUCTURE, true},
-	{lost, HF_CLASS_INFRASTRUCTURE, true},         {fenced, HF_CLASS_INFRASTRUCTURE, true},
-	{vanished, HF_CLASS_INFRASTRUCTURE, false},    {sick, HF_CLASS_DEVICE, true},
-	{refused, HF_CLASS_ADMISSION, true},           {deleted, HF_CLASS_USER, true},
+	{out_of_memory, HF_CLASS_OUT_OF_MEMORY, true},
+	{disrupted, HF_CLASS_INFRASTRUCTURE, true},
+	{lost, HF_CLASS_INFRASTRUCTURE, true},
+	{fenced, HF_CLASS_INFRASTRUCTURE, true}, /* its node is not lost, as far as we see */
+	{vanished, HF_CLASS_INFRASTRUCTURE, false},
+	{sick, HF_CLASS_DEVICE, true},
+	{refused, HF_CLASS_ADMISSION, true},
+	{deleted, HF_CLASS_USER, true},
 	{anything, HF_CLASS_APPLICATION, true},
 };
 

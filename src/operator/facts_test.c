@@ -169,16 +169,6 @@ static void test_a_node_that_pods_name_and_nobody_has_is_gone(void **state)
 	assert_int_equal(brain.nodes[0].since, brain.now);
 }
 
-static void assert_metric(struct bench *bench, const char *line)
-{
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT((size_t)1 << 20);
-
-	hf_operator_update_metrics(bench->op);
-	hf_metrics_render(bench->metrics, &text);
-	if (strstr(text.data, line) == NULL)
-		fail_msg("no line \"%s\"", line);
-}
-
 static void test_a_storm_is_a_metric(void **state)
 {
 	struct bench *bench = *state;

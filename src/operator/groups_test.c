@@ -52,24 +52,6 @@ static int lists(struct bench *bench, int code)
 	return answer_lists(bench, "scheduling.volcano.sh", code);
 }
 
-static void assert_missing(const struct bench *bench, const char *text)
-{
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(TEXT_MAX);
-
-	hf_operator_missing(bench->op, &sb);
-	assert_string_equal(sb.data, text);
-}
-
-static void assert_metric(struct bench *bench, const char *line)
-{
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
-
-	hf_operator_update_metrics(bench->op);
-	hf_metrics_render(bench->metrics, &sb);
-	if (strstr(sb.data, line) == NULL)
-		fail_msg("'%s' is not in '%s'", line, sb.data);
-}
-
 static void where_the_crd_is_there_jobs_begin(void **state)
 {
 	struct bench *bench = *state;

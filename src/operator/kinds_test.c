@@ -4,8 +4,6 @@
 
 #include "operator/operator_internal.h"
 
-#include <string.h>
-
 /* Kinds of job that the cluster knows, does not know yet, or keeps to itself. */
 
 #define MISSING "the cluster lacks the CRD of "
@@ -32,24 +30,6 @@ static void answer_lists(struct bench *bench, int pytorch, int tf)
 		}
 	}
 	turn(bench);
-}
-
-static void assert_missing(const struct bench *bench, const char *text)
-{
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(TEXT_MAX);
-
-	hf_operator_missing(bench->op, &sb);
-	assert_string_equal(sb.data, text);
-}
-
-static void assert_metric(struct bench *bench, const char *line)
-{
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
-
-	hf_operator_update_metrics(bench->op);
-	hf_metrics_render(bench->metrics, &sb);
-	if (strstr(sb.data, line) == NULL)
-		fail_msg("'%s' is not in '%s'", line, sb.data);
 }
 
 static void a_missing_kind_is_told_and_holds_up_no_other(void **state)

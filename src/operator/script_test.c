@@ -374,3 +374,21 @@ void event_lines(struct bench *bench, struct hf_strbuf *lines)
 		turn(bench);
 	}
 }
+
+void assert_missing(const struct bench *bench, const char *text)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(TEXT_MAX);
+
+	hf_operator_missing(bench->op, &sb);
+	assert_string_equal(sb.data, text);
+}
+
+void assert_metric(struct bench *bench, const char *line)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
+
+	hf_operator_update_metrics(bench->op);
+	hf_metrics_render(bench->metrics, &sb);
+	if (strstr(sb.data, line) == NULL)
+		fail_msg("'%s' is not in '%s'", line, sb.data);
+}

@@ -103,5 +103,9 @@ void grant_pod(struct fake_call *call, int version);
 struct fake_watch *watch_of(struct bench *bench, const char *plural);
 /* All events sent so far, as "reason: message" lines. */
 void event_lines(struct bench *bench, struct hf_strbuf *lines);
+/* What the operator says of CRDs that are missing; "": none. */
+void assert_missing(const struct bench *bench, const char *text);
+/* The line is among the metrics. */
+void assert_metric(struct bench *bench, const char *line);
 
 #endif
