@@ -119,23 +119,7 @@ version() { kubectl get pytorchjob owned -o 'jsonpath={.metadata.resourceVersion
 before=$(version)
 kubectl apply --server-side -f owned.yaml >/dev/null
 expect 'which wrote nothing' "^$before.\$" version
-printf 'apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: owned}\n' >two.yaml
-{ cat two.yaml; echo 'spec: {runPolicy: {ttlSecondsAfterFinished: 60}}'; } >ttl.yaml
-ttl() { kubectl get pytorchjob owned -o 'jsonpath={.spec.runPolicy.ttlSecondsAfterFinished}'; }
-expect 'a field of one more owner' 'serverside-applied' \
-	kubectl apply --server-side --field-manager=two ${old:+--validate=false} -f ttl.yaml
-expect 'is there' '^60.$' ttl
-sed 's/suspend: true/suspend: false/' owned.yaml >other.yaml
-refuse 'a field of somebody else' 'conflict with "kubectl"' \
-	kubectl apply --server-side --field-manager=three -f other.yaml
-kubectl scale pytorchjob owned --replicas=3 >/dev/null
-refuse 'what was scaled is owned by who scaled' 'conflict' kubectl apply --server-side -f owned.yaml
-expect 'and taken back by force' 'serverside-applied' \
-	kubectl apply --server-side --force-conflicts -f owned.yaml
-expect 'which holds' '^1.$' replicas owned
-expect 'the other one lets go of its field' 'serverside-applied' \
-	kubectl apply --server-side --field-manager=two -f two.yaml
-expect 'which is gone' '^.?$' ttl
+expect_owners 1 ${old:+--validate=false}
 
 # ---- pods that run
 job live 1 'echo rank $RANK; exec tail -f /dev/null' | kubectl create -f - >/dev/null

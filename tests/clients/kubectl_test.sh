@@ -108,27 +108,10 @@ managers() {
 }
 expect 'who owns what' 'kubectl:Apply:' managers
 version() { kubectl get pytorchjob owned -o 'jsonpath={.metadata.resourceVersion}'; }
-printf 'apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: owned}\n' >two.yaml
-{ cat two.yaml; echo 'spec: {runPolicy: {ttlSecondsAfterFinished: 60}}'; } >ttl.yaml
-ttl() { kubectl get pytorchjob owned -o 'jsonpath={.spec.runPolicy.ttlSecondsAfterFinished}'; }
-expect 'a field of one more owner' 'serverside-applied' \
-	kubectl apply --server-side --field-manager=two -f ttl.yaml
-expect 'is there' '^60.$' ttl
-sed 's/suspend: true/suspend: false/' owned.yaml >other.yaml
-refuse 'a field of somebody else' 'conflict with "kubectl"' \
-	kubectl apply --server-side --field-manager=three -f other.yaml
-kubectl scale pytorchjob owned --replicas=3 >/dev/null
-refuse 'what was scaled is owned by who scaled' 'conflict' kubectl apply --server-side -f owned.yaml
-expect 'and taken back by force' 'serverside-applied' \
-	kubectl apply --server-side --force-conflicts -f owned.yaml
-expect 'which holds' '^2.$' kubectl get pytorchjob owned \
-	-o "jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}"
+expect_owners 2
 before=$(version)
 kubectl apply --server-side -f owned.yaml >/dev/null
 expect 'again, without a change, writes nothing' "^$before.\$" version
-expect 'the other one lets go of its field' 'serverside-applied' \
-	kubectl apply --server-side --field-manager=two -f two.yaml
-expect 'which is gone' '^.?$' ttl
 sed 's/suspend: true/nope: true/' owned.yaml >nope.yaml
 refuse 'a field that nobody knows' 'unknown field|field not declared' \
 	kubectl apply --server-side -f nope.yaml

@@ -75,6 +75,30 @@ expect_end() {
 	printf 'FAILED: %s: it ended with %s\n' "$1" "$rc" >&2
 }
 
+# expect_owners WORKERS [FLAG…]: several managers apply owned.yaml, the job "owned", suspended and with
+# so many workers, that is applied already; FLAG: of each apply that leaves most of the job out.
+expect_owners() {
+	local workers=$1 ttl='jsonpath={.spec.runPolicy.ttlSecondsAfterFinished}'
+	shift
+	printf 'apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: owned}\n' >two.yaml
+	{ cat two.yaml; echo 'spec: {runPolicy: {ttlSecondsAfterFinished: 60}}'; } >ttl.yaml
+	expect 'a field of one more owner' 'serverside-applied' \
+		kubectl apply --server-side --field-manager=two "$@" -f ttl.yaml
+	expect 'is there' '^60.$' kubectl get pytorchjob owned -o "$ttl"
+	sed 's/suspend: true/suspend: false/' owned.yaml >other.yaml
+	refuse 'a field of somebody else' 'conflict with "kubectl"' \
+		kubectl apply --server-side --field-manager=three -f other.yaml
+	kubectl scale pytorchjob owned --replicas=3 >/dev/null
+	refuse 'what was scaled is owned by who scaled' 'conflict' kubectl apply --server-side -f owned.yaml
+	expect 'and taken back by force' 'serverside-applied' \
+		kubectl apply --server-side --force-conflicts -f owned.yaml
+	expect 'which holds' "^$workers.\$" kubectl get pytorchjob owned \
+		-o 'jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}'
+	expect 'the other one lets go of its field' 'serverside-applied' \
+		kubectl apply --server-side --field-manager=two -f two.yaml
+	expect 'which is gone' '^.?$' kubectl get pytorchjob owned -o "$ttl"
+}
+
 finish() {
 	echo "$checks checks, $failures failed"
 	[ "$failures" -eq 0 ]
