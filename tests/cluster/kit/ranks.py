@@ -3,7 +3,9 @@
 """A job of any kind by its ranks: who runs, who ends how, what was charged, what people are told."""
 
 import collections
+import contextlib
 import json
+import signal
 import time
 
 from . import client, history
@@ -192,6 +194,16 @@ class Clock:
 
     def __str__(self):
         return f"{time.monotonic() - self.start:.1f} s"
+
+
+@contextlib.contextmanager
+def slow_to_end(w):
+    """Pods that are told to end take their time, and new ones to begin."""
+    w.cluster.send("kwok", signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        w.cluster.send("kwok", signal.SIGCONT)
 
 
 def still(what, check, seconds):

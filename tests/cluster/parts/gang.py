@@ -6,7 +6,7 @@ import contextlib
 import signal
 
 from kit.check import Skip, condition, equal, parallel, want
-from kit.ranks import Clock, pytorch, still
+from kit.ranks import Clock, pytorch, slow_to_end, still
 
 NEEDS = {"kwok": 3}
 BUILD = ["control", "kwok"]
@@ -25,16 +25,6 @@ def setup(w):
 def gang(w, workers=4, policy="OnFailure", **more):
     recovery = {"restartScope": "Job", **more.pop("recovery", {})}
     return pytorch(w, workers, policy, recovery=recovery, **more)
-
-
-@contextlib.contextmanager
-def slow_to_end(w):
-    """Pods that are told to end take their time, and new ones to begin."""
-    w.cluster.send("kwok", signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        w.cluster.send("kwok", signal.SIGCONT)
 
 
 def torn_down(job, failed):

@@ -2,13 +2,12 @@
 # Copyright The Holdfast authors
 """The real Kueue: it admits, preempts and resumes jobs by their suspend field."""
 
-import contextlib
 import json
-import signal
 import threading
 
 from kit.check import condition, equal, pytorchjob, want
 from kit.load import restarts
+from kit.ranks import slow_to_end
 
 NEEDS = {"kwok": 2}
 BUILD = ["control", "kwok", "kueue"]
@@ -82,16 +81,6 @@ def finish(w, ns, name):
     for pod in w.pods(ns, name):
         w.end_pod(pod)
     return w.until_condition(ns, name, "Succeeded")
-
-
-@contextlib.contextmanager
-def slow_to_end(w):
-    """Pods that are told to end take their time."""
-    w.cluster.send("kwok", signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        w.cluster.send("kwok", signal.SIGCONT)
 
 
 def until_ending(w, ns, name, count):

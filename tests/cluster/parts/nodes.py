@@ -14,6 +14,7 @@ import time
 from kit import audit, client
 from kit.check import Fail, Skip, condition, equal, parallel, pytorchjob, want
 from kit.load import restarts
+from kit.ranks import still
 from parts import rbac
 
 NEEDS = {"kwok": 4}
@@ -152,16 +153,6 @@ def charged(w, ns, infrastructure, name="job"):
           {"application": 0, "infrastructure": infrastructure, "device": 0})
 
 
-def watched(what, check, seconds):
-    """check() holds all that time."""
-    end = time.monotonic() + seconds
-
-    def over():
-        check()
-        return time.monotonic() >= end
-    client.until(what, over, seconds + 30, 0.25)
-
-
 def unchanged(w, ns, before, what, name="job"):
     pods = w.pods(ns, name)
     equal(f"{what}: pods", uids(pods), before)
@@ -193,7 +184,7 @@ def check_silent(w):
     events = sorted({e["reason"] for e in w.api.list("events", ns)})
     # The node is back, with kwok's idea of its old pods: nothing comes of it.
     after = uids(w.pods(ns))
-    watched("nothing happens after", lambda: unchanged(w, ns, after, "after"), 3)
+    still("nothing happens after", lambda: unchanged(w, ns, after, "after"), 3)
     return (f"Unknown after {unknown:.1f} s, replacements run after {took:.1f} s; "
             f"events {', '.join(events)}")
 
@@ -205,12 +196,12 @@ def check_blink(w):
     before = uids(w.pods(ns))
     status = w.job(ns, "job")["status"]
     with Silence(w):
-        watched("a short silence", lambda: unchanged(w, ns, before, "a short silence"), GRACE_S - 3)
+        still("a short silence", lambda: unchanged(w, ns, before, "a short silence"), GRACE_S - 3)
         equal("the node", ready(w, "frail-0"), "True")
     with Silence(w):
         w.until("the node is Unknown", lambda: ready(w, "frail-0") == "Unknown", 90)
         w.until("the job says so", lambda: condition(w.job(ns, "job"), UNREACHABLE) == "True", 5)
-    watched("they are back", lambda: unchanged(w, ns, before, "a silence that ended"),
+    still("they are back", lambda: unchanged(w, ns, before, "a silence that ended"),
             LOST["nodeLost"]["afterSeconds"] + 3)
     w.until("the job says so", lambda: condition(w.job(ns, "job"), UNREACHABLE) != "True", 10)
     charged(w, ns, 0)
@@ -246,7 +237,7 @@ def check_not_ready(w):
             equal("the pod", now["metadata"]["uid"], pod["metadata"]["uid"])
             equal("its phase", now["status"]["phase"], "Running")
         # It is called stuck half a minute after its own deadline.
-        watched("it stays", held, 2 + 30 + 4)
+        still("it stays", held, 2 + 30 + 4)
         equal("PodStuckTerminating", condition(w.job(ns, "job"), STUCK), "True")
         text = w.holdfast("why", "job", ns=ns)
         want("frail-0" in text, "why does not name the node: " + text[:500])
@@ -305,7 +296,7 @@ def check_storm(w):
     before = uids(w.pods(ns))
     with Silence(w):
         w.until("they are Unknown", lambda: all(ready(w, n) == "Unknown" for n in frail(w)), 90)
-        watched("the storm", lambda: unchanged(w, ns, before, "in the storm"),
+        still("the storm", lambda: unchanged(w, ns, before, "in the storm"),
                 LOST["nodeLost"]["afterSeconds"] + 12)
         job = w.job(ns, "job")
         equal("NodeUnreachable", condition(job, UNREACHABLE), "True")
@@ -316,7 +307,7 @@ def check_storm(w):
              "the condition lacks the numbers: " + text)
     for name in fakes:
         w.api.patch("nodes", None, name, {"metadata": {"labels": {ZONE: None}}})
-    watched("it has passed", lambda: unchanged(w, ns, before, "after the storm"), 8)
+    still("it has passed", lambda: unchanged(w, ns, before, "after the storm"), 8)
     charged(w, ns, 0)
     return f'{FRAIL} of {FRAIL + len(fakes)}; "{text[:160]}"'
 
@@ -334,7 +325,7 @@ def check_storm_passes(w):
         with Silence(w) as silence:
             w.until("they are Unknown", lambda: all(ready(w, n) == "Unknown" for n in frail(w)), 90)
             before = uids(w.pods(ns))
-            watched("the storm", lambda: unchanged(w, ns, before, "in the storm"),
+            still("the storm", lambda: unchanged(w, ns, before, "in the storm"),
                     LOST["nodeLost"]["afterSeconds"] + 5)
             cordon(w, cordoned, False)
             # 6 of 10 are still a storm; without most of the lost ones it is none.
@@ -369,7 +360,7 @@ def check_taint_timers(w):
             found = [p for p in workers_of(w, ns) if p["metadata"]["uid"] != new[p["metadata"]["name"]]
                      or p["metadata"].get("deletionTimestamp")]
             want(not found, f"{len(found)} of {count} replacements were hit")
-        watched("the timers fire", nothing, left + 8)
+        still("the timers fire", nothing, left + 8)
         charged(w, ns, 1)
     return (f"{count} pods replaced {took - tainted:.1f} s after the taint, timers of {timer} s: "
             "none was hit")
@@ -432,7 +423,7 @@ def check_claims(w):
 
         def held():
             equal("the pod", uids(workers_of(w, alone)), old[alone])
-        watched("the volume of one node", held, 8)
+        still("the volume of one node", held, 8)
         job = w.job(alone, "job")
         equal("the reason", next(c["reason"] for c in job["status"]["conditions"]
                                  if c["type"] == UNREACHABLE), "ExclusiveVolume")
