@@ -5,7 +5,9 @@
 
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,12 +99,34 @@ static int setup(void **state)
 	return 0;
 }
 
+static unsigned count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+/* A thread that was left behind has an fd of its own, until it ends. */
+static void await_left_thread(void)
+{
+	for (int ms = 0; ms < 60000 && count_threads() > 1; ms++)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(count_threads(), 1);
+}
+
 static int teardown(void **state)
 {
 	struct bench *b = *state;
 
 	if (b->probe)
 		b->probe->ops->destroy(b->probe);
+	await_left_thread();
 	hf_intake_destroy(b->intake);
 	hf_metrics_destroy(b->metrics);
 	hf_test_loop_release(&b->t);
