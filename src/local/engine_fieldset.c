@@ -13,40 +13,12 @@
  *
  * A node has "." where its path is in the set.  On the wire a leaf is {}, in here {".": {}}.
  *
- * Which lists are maps, and by which of their members, which are sets, and which objects are one
- * value: as the Kubernetes API types have it (listType, listMapKey, structType), by name; the job
- * kinds' pod templates are the same types.
+ * Which lists are maps or sets is in engine_lists.c.  Which objects are one value: as the Kubernetes
+ * API types have it (structType), by name; the job kinds' pod templates are the same types.
  */
 
 #define SELF "."
 #define KEY_BYTES_MAX 4096
-
-struct list_rule {
-	const char *name;
-	const char *keys[2]; /* keys[0] NULL: a set of values */
-};
-
-static const struct list_rule list_rules[] = {
-	{"containers", {"name", NULL}},
-	{"initContainers", {"name", NULL}},
-	{"ephemeralContainers", {"name", NULL}},
-	{"env", {"name", NULL}},
-	{"ports", {"containerPort", "protocol"}},
-	{"ports", {"port", "protocol"}}, /* of a Service */
-	{"volumeMounts", {"mountPath", NULL}},
-	{"volumeDevices", {"devicePath", NULL}},
-	{"volumes", {"name", NULL}},
-	{"imagePullSecrets", {"name", NULL}},
-	{"secrets", {"name", NULL}},
-	{"hostAliases", {"ip", NULL}},
-	{"topologySpreadConstraints", {"topologyKey", "whenUnsatisfiable"}},
-	{"schedulingGates", {"name", NULL}},
-	{"resourceClaims", {"name", NULL}},
-	{"claims", {"name", NULL}},
-	{"conditions", {"type", NULL}},
-	{"ownerReferences", {"uid", NULL}},
-	{"finalizers", {NULL, NULL}},
-};
 
 static const char *const single_values[] = {
 	"nodeSelector",    "labelSelector", "selector",         "namespaceSelector", "secretKeyRef",
@@ -68,27 +40,15 @@ static bool is_map(const char *name, const struct hf_json *value)
 
 /* --- items of lists --- */
 
-static bool has_keys(const struct list_rule *rule, const struct hf_json *array)
-{
-	for (size_t i = 0; rule->keys[0] && i < hf_json_len(array); i++)
-		if (!hf_json_get(hf_json_item(array, i), rule->keys[0]))
-			return false;
-	return true;
-}
-
 /* NULL: the list is one value. */
-static const struct list_rule *rule_of(const char *name, const struct hf_json *value)
+static const struct hf_list_rule *rule_of(const char *name, const struct hf_json *value)
 {
-	if (hf_json_type(value) != HF_JSON_ARRAY)
-		return NULL;
-	for (size_t i = 0; i < HF_ARRAY_LEN(list_rules); i++)
-		if (hf_streq(list_rules[i].name, name) && has_keys(&list_rules[i], value))
-			return &list_rules[i];
-	return NULL;
+	return hf_json_type(value) == HF_JSON_ARRAY ? hf_list_rule_applied(name, value) : NULL;
 }
 
 /* "k:{…}" or "v:…". */
-static void item_key(const struct list_rule *rule, const struct hf_json *item, struct hf_strbuf *sb)
+static void item_key(const struct hf_list_rule *rule, const struct hf_json *item,
+		     struct hf_strbuf *sb)
 {
 	HF_AUTO_JSON keys = hf_json_object();
 
@@ -109,7 +69,7 @@ static void item_key(const struct list_rule *rule, const struct hf_json *item, s
 	hf_json_write(keys, HF_JSON_COMPACT, sb);
 }
 
-static const struct hf_json *find_item(const struct list_rule *rule, const struct hf_json *array,
+static const struct hf_json *find_item(const struct hf_list_rule *rule, const struct hf_json *array,
 				       const char *key)
 {
 	for (size_t i = 0; i < hf_json_len(array); i++) {
@@ -163,7 +123,7 @@ static struct hf_json *field_node(const struct hf_json *node, const char *name)
 
 static void add_value(struct hf_json *node, const char *name, const struct hf_json *value)
 {
-	const struct list_rule *rule = rule_of(name, value);
+	const struct hf_list_rule *rule = rule_of(name, value);
 	const char *key;
 	struct hf_json *member;
 
@@ -232,7 +192,7 @@ static void diff_maps(const struct hf_json *old, const struct hf_json *new,
 	}
 }
 
-static void diff_lists(const struct list_rule *rule, const struct hf_json *old,
+static void diff_lists(const struct hf_list_rule *rule, const struct hf_json *old,
 		       const struct hf_json *new, struct hf_fieldset_diff *into)
 {
 	for (int side = 0; side < 2; side++) {
@@ -255,7 +215,7 @@ static void diff_lists(const struct list_rule *rule, const struct hf_json *old,
 static void diff(const char *name, const struct hf_json *old, const struct hf_json *new,
 		 struct hf_fieldset_diff *into)
 {
-	const struct list_rule *rule = rule_of(name, new);
+	const struct hf_list_rule *rule = rule_of(name, new);
 
 	if (old && new &&hf_json_equal(old, new))
 		return;
@@ -413,7 +373,7 @@ void hf_fieldset_each(const struct hf_json *set, void (*fn)(void *arg, const cha
 static struct hf_json *merged(const char *name, const struct hf_json *live,
 			      const struct hf_json *wish);
 
-static struct hf_json *merged_list(const struct list_rule *rule, const struct hf_json *live,
+static struct hf_json *merged_list(const struct hf_list_rule *rule, const struct hf_json *live,
 				   const struct hf_json *wish)
 {
 	struct hf_json *out = hf_json_array();
@@ -440,7 +400,7 @@ static struct hf_json *merged_list(const struct list_rule *rule, const struct hf
 static struct hf_json *merged(const char *name, const struct hf_json *live,
 			      const struct hf_json *wish)
 {
-	const struct list_rule *rule = rule_of(name, wish);
+	const struct hf_list_rule *rule = rule_of(name, wish);
 	const char *key;
 	struct hf_json *value, *out;
 
@@ -463,7 +423,7 @@ struct hf_json *hf_fieldset_merge(const struct hf_json *live, const struct hf_js
 static struct hf_json *pruned(const char *name, const struct hf_json *value,
 			      const struct hf_json *gone, const struct hf_json *kept);
 
-static struct hf_json *pruned_list(const struct list_rule *rule, const struct hf_json *value,
+static struct hf_json *pruned_list(const struct hf_list_rule *rule, const struct hf_json *value,
 				   const struct hf_json *gone, const struct hf_json *kept)
 {
 	struct hf_json *out = hf_json_array();
@@ -485,7 +445,7 @@ static struct hf_json *pruned_list(const struct list_rule *rule, const struct hf
 static struct hf_json *pruned(const char *name, const struct hf_json *value,
 			      const struct hf_json *gone, const struct hf_json *kept)
 {
-	const struct list_rule *rule = rule_of(name, value);
+	const struct hf_list_rule *rule = rule_of(name, value);
 	struct hf_json *out, *member;
 	const char *key;
 

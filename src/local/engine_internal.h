@@ -241,6 +241,19 @@ struct hf_json *hf_json_members(const struct hf_json *value);
 /* A new reference to a shared, read-only value. */
 struct hf_json *hf_json_share(const struct hf_json *value);
 
+/* Lists that are really maps or sets, known by name (engine_lists.c). */
+struct hf_list_rule {
+	const char *name;
+	const char *keys[2]; /* keys[0] NULL: a set of values */
+	unsigned int by;     /* which of the two ways below know it */
+};
+/* The first of that name for strategic merge, and the one behind it (a name may stand for two);
+ * NULL: the list is replaced whole. */
+const struct hf_list_rule *hf_list_rule_patched(const char *name);
+const struct hf_list_rule *hf_list_rule_next(const struct hf_list_rule *rule);
+/* That of server-side apply whose first key all items have; NULL: the list is one value. */
+const struct hf_list_rule *hf_list_rule_applied(const char *name, const struct hf_json *array);
+
 /* Patches (engine_patch.c): new values that share what did not change with target; the very
  * target (a new reference) when nothing did. */
 struct hf_json *hf_patch_merge(const struct hf_json *target, const struct hf_json *patch);

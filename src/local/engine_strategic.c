@@ -9,34 +9,9 @@
 /*
  * Strategic merge patch: a merge patch that knows which lists are really maps.
  * kubectl apply and edit send it for built-in kinds.  The lists and their keys are
- * those that the Kubernetes API types carry as patchMergeKey; where one name stands
- * for two lists (ports), the key the patch uses decides.
+ * in engine_lists.c; where one name stands for two lists (ports), the key the patch
+ * uses decides.
  */
-static const struct {
-	const char *list;
-	const char *keys[2]; /* keys[0] NULL: a set of strings */
-} merged_lists[] = {
-	{"containers", {"name", NULL}},
-	{"initContainers", {"name", NULL}},
-	{"ephemeralContainers", {"name", NULL}},
-	{"env", {"name", NULL}},
-	{"ports", {"containerPort", "port"}},
-	{"volumeMounts", {"mountPath", NULL}},
-	{"volumeDevices", {"devicePath", NULL}},
-	{"volumes", {"name", NULL}},
-	{"imagePullSecrets", {"name", NULL}},
-	{"secrets", {"name", NULL}},
-	{"hostAliases", {"ip", NULL}},
-	{"topologySpreadConstraints", {"topologyKey", NULL}},
-	{"schedulingGates", {"name", NULL}},
-	{"resourceClaims", {"name", NULL}},
-	{"podIPs", {"ip", NULL}},
-	{"addresses", {"type", NULL}},
-	{"conditions", {"type", NULL}},
-	{"ownerReferences", {"uid", NULL}},
-	{"finalizers", {NULL, NULL}},
-};
-
 #define DELETE_FROM "$deleteFromPrimitiveList/"
 #define SET_ORDER "$setElementOrder/"
 #define RETAIN_KEYS "$retainKeys"
@@ -44,15 +19,6 @@ static const struct {
 
 static int merge_map(const struct hf_json *target, const struct hf_json *patch,
 		     struct hf_json **ret_value, struct hf_error *err);
-
-/* -1: a list that is replaced whole. */
-static int merged_list(const char *name)
-{
-	for (size_t i = 0; i < HF_ARRAY_LEN(merged_lists); i++)
-		if (hf_streq(merged_lists[i].list, name))
-			return (int)i;
-	return -1;
-}
 
 static bool contains(const struct hf_json *array, const struct hf_json *value)
 {
@@ -92,19 +58,18 @@ static struct hf_json *merge_set(const struct hf_json *target, const struct hf_j
 	return out;
 }
 
-/* Which member tells the items of this list apart; "" where the patch is empty. */
-static const char *list_key(int list, const struct hf_json *patch, struct hf_error *err)
+/* By which of its keys this patch tells the items of the list apart. */
+static const struct hf_list_rule *list_rule(const struct hf_list_rule *first,
+					    const struct hf_json *patch, struct hf_error *err)
 {
-	const char *const *keys = merged_lists[list].keys;
-
-	for (size_t i = 0; i < hf_json_len(patch); i++)
-		for (size_t k = 0; k < 2 && keys[k]; k++)
-			if (hf_json_get(hf_json_item(patch, i), keys[k]))
-				return keys[k];
 	if (hf_json_len(patch) == 0)
-		return keys[0];
+		return first;
+	for (const struct hf_list_rule *rule = first; rule; rule = hf_list_rule_next(rule))
+		for (size_t i = 0; i < hf_json_len(patch); i++)
+			if (hf_json_get(hf_json_item(patch, i), rule->keys[0]))
+				return rule;
 	hf_error_set(err, HF_E_INVALID, "map: does not contain declared merge key: %s in '%s'",
-		     keys[0], merged_lists[list].list);
+		     first->keys[0], first->name);
 	return NULL;
 }
 
@@ -149,10 +114,10 @@ static struct hf_json *replaced_list(const struct hf_json *patch)
 	return out;
 }
 
-static int merge_list(int list, const struct hf_json *target, const struct hf_json *patch,
-		      struct hf_json **ret_value, struct hf_error *err)
+static int merge_list(const struct hf_list_rule *rule, const struct hf_json *target,
+		      const struct hf_json *patch, struct hf_json **ret_value, struct hf_error *err)
 {
-	if (!merged_lists[list].keys[0]) {
+	if (!rule->keys[0]) {
 		*ret_value = merge_set(target, patch);
 		return 0;
 	}
@@ -161,12 +126,12 @@ static int merge_list(int list, const struct hf_json *target, const struct hf_js
 		*ret_value = out;
 		return 0;
 	}
-	const char *key = list_key(list, patch, err);
-	if (!key)
+	rule = list_rule(rule, patch, err);
+	if (!rule)
 		return err ? err->code : HF_E_INVALID;
 	out = shallow_list(target);
 	for (size_t i = 0; i < hf_json_len(patch); i++) {
-		int rc = merge_item(out, key, hf_json_item(patch, i), err);
+		int rc = merge_item(out, rule->keys[0], hf_json_item(patch, i), err);
 		if (rc) {
 			hf_json_unref(out);
 			return rc;
@@ -228,15 +193,14 @@ static void apply_orders(struct hf_json *out, const struct hf_json *target,
 		if (!hf_str_has_prefix(name, SET_ORDER))
 			continue;
 		const char *list_name = name + strlen(SET_ORDER);
-		int list = merged_list(list_name);
+		const struct hf_list_rule *rule = hf_list_rule_patched(list_name);
 		const struct hf_json *merged = hf_json_get(out, list_name);
-		if (list < 0 || !merged)
-			continue;
-		const char *key = merged_lists[list].keys[0] ? list_key(list, order, NULL) : NULL;
-		if (!key && merged_lists[list].keys[0])
-			continue;
-		hf_json_set(out, list_name,
-			    ordered(merged, order, hf_json_get(target, list_name), key));
+		if (rule && rule->keys[0])
+			rule = list_rule(rule, order, NULL);
+		if (rule && merged)
+			hf_json_set(out, list_name,
+				    ordered(merged, order, hf_json_get(target, list_name),
+					    rule->keys[0]));
 	}
 }
 
@@ -273,6 +237,7 @@ static int merge_member(struct hf_json *out, const char *key, const struct hf_js
 			struct hf_error *err)
 {
 	struct hf_json *old = hf_json_get(out, key);
+	const struct hf_list_rule *rule = hf_list_rule_patched(key);
 	struct hf_json *merged;
 	int rc = 0;
 
@@ -282,8 +247,8 @@ static int merge_member(struct hf_json *out, const char *key, const struct hf_js
 	}
 	if (hf_json_type(value) == HF_JSON_OBJECT)
 		rc = merge_map(old, value, &merged, err);
-	else if (hf_json_type(value) == HF_JSON_ARRAY && merged_list(key) >= 0)
-		rc = merge_list(merged_list(key), old, value, &merged, err);
+	else if (hf_json_type(value) == HF_JSON_ARRAY && rule)
+		rc = merge_list(rule, old, value, &merged, err);
 	else
 		merged = hf_json_share(value);
 	if (rc == 0)
