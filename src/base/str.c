@@ -148,6 +148,30 @@ size_t hf_utf8_sequence(const char *bytes, size_t len)
 	return n;
 }
 
+size_t hf_utf8_encode(uint32_t c, char ret_bytes[4])
+{
+	if (c < 0x80) {
+		ret_bytes[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		ret_bytes[0] = (char)(0xc0 | c >> 6);
+		ret_bytes[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		ret_bytes[0] = (char)(0xe0 | c >> 12);
+		ret_bytes[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		ret_bytes[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	ret_bytes[0] = (char)(0xf0 | c >> 18);
+	ret_bytes[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	ret_bytes[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	ret_bytes[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
 /* How many bytes at the start are ASCII: nearly always all of them. */
 static size_t ascii_len(const char *bytes, size_t len)
 {

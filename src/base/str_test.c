@@ -189,36 +189,11 @@ static void is_integer_decides_as_go_does(void **state)
 		assert_false(hf_str_is_integer(no[i]));
 }
 
-/* The encoding of a code point, surrogates and what is too large included. */
-static size_t encode(uint32_t c, char out[4])
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 static void every_code_point_is_valid_but_surrogates(void **state)
 {
 	for (uint32_t c = 0; c < 0x120000; c++) {
 		char text[4];
-		size_t len = encode(c, text);
+		size_t len = hf_utf8_encode(c, text);
 		bool want = c < 0xd800 || (c > 0xdfff && c <= 0x10ffff);
 
 		if (hf_utf8_valid(text, len) != want)

@@ -162,10 +162,11 @@ const struct hf_replica_spec *const *hf_job_replicas(const struct hf_job_view *v
 void hf_job_validate(const struct hf_job_view *view, const struct hf_job_view *old,
 		     struct hf_field_errors *errors);
 /* Those of podFailurePolicy and recovery alone. */
+void hf_job_validate_additions(const struct hf_job_view *view, struct hf_field_errors *errors);
+
 /* The API takes a job whose name is so long that its ranks' services cannot be made.  Says so;
  * NULL: they can. */
 const char *hf_job_unnameable(const struct hf_job_view *view, struct hf_arena *arena);
-void hf_job_validate_additions(const struct hf_job_view *view, struct hf_field_errors *errors);
 
 HF_END_DECLS
 

@@ -277,31 +277,6 @@ static int hex4(const char *p, const char *end)
 	return value;
 }
 
-/* c is a code point that is no surrogate. */
-static size_t put_utf8(int c, char out[4])
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* \uXXXX behind "\u", a pair of them for what is beyond 16 bits; moves *p behind it. */
 static size_t resolve_unicode(const char **p, const char *end, char out[4])
 {
@@ -319,7 +294,7 @@ static size_t resolve_unicode(const char **p, const char *end, char out[4])
 		*p += 6;
 		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
 	}
-	return put_utf8(c, out);
+	return hf_utf8_encode((uint32_t)c, out);
 }
 
 /* One byte or one escape at *p as bytes; how many, 0 for what is no escape. */
