@@ -325,6 +325,12 @@ class DocsTest(Tree):
                    "fly x\n```\n")
         self.finds("check-docs", "x.md:1: ./dev fly", "x.md:6: holdfast fly", "2 findings")
 
+    def test_finds_metrics_that_are_on_one_side_alone(self):
+        self.write("docs/metrics.md", "`holdfast_both`\n`holdfast_told`\n")
+        self.write("src/base/counts.c", 'f("holdfast_both");\nf("holdfast_made");\n')
+        self.finds("check-docs", "docs/metrics.md:2: metric holdfast_told",
+                   "src/base/counts.c:2: metric holdfast_made", "2 findings")
+
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
