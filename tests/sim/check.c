@@ -65,12 +65,14 @@ static void check_one_process_per_rank(struct sim *sim, const struct sim_pod_tru
 			 pod->uid, other->uid);
 }
 
-/* 2: in scope Job no process of an older generation runs beside one of a newer. */
+/* 2: in scope Job no process of an older generation runs beside one of a newer, but where who made that was told
+ * that the other was not there. */
 static void check_generations_apart(struct sim *sim, const struct sim_job_truth *job,
 				    const struct sim_pod_truth *pod,
 				    const struct sim_pod_truth *other)
 {
-	if (job != NULL && job->scope_job && other->generation != pod->generation)
+	if (job != NULL && job->scope_job && other->generation != pod->generation &&
+	    !sim_may_not_know_of(sim, other))
 		sim_fail(sim, "2 generations apart",
 			 "%s of generation %lld starts while %s of %lld runs", pod->name,
 			 (long long)pod->generation, other->name, (long long)other->generation);
@@ -233,11 +235,11 @@ static void check_terminal_stays(struct sim *sim, struct sim_job_truth *job,
 	}
 }
 
-/* 8: after a terminal condition nothing is created. */
+/* 8: after a terminal condition nothing is created, but by who was told of the time before. */
 static void check_no_create_after_end(struct sim *sim, const struct sim_job_truth *job,
 				      struct hf_doc *object)
 {
-	if (job != NULL && job->terminal != NULL && !sim_lists_lie(sim))
+	if (job != NULL && job->terminal != NULL && !sim_may_not_know(sim, job, job->terminal_in))
 		sim_fail(sim, "8 no create after the end", "%s was made for %s, which has %s",
 			 hf_doc_name(object), job->name, job->terminal);
 }
@@ -299,11 +301,14 @@ static void check_conditions(struct sim *sim, const struct sim_job_truth *job,
 	}
 }
 
-/* 24: an index that the ledger says has succeeded is not run again in its generation. */
-static void check_succeeded_not_run_again(struct sim *sim, const struct sim_pod_truth *pod,
+/* 24: an index that the ledger says has succeeded is not run again in its generation.  Who was told of the time
+ * before makes it once more. */
+static void check_succeeded_not_run_again(struct sim *sim, const struct sim_job_truth *job,
+					  const struct sim_pod_truth *pod,
 					  const struct hf_json *job_status)
 {
-	if (sim_ledger_int(job_status, NULL, "generation") == pod->generation &&
+	if (!sim_may_not_know(sim, job, job->succeeded_in[pod->role][pod->index]) &&
+	    sim_ledger_int(job_status, NULL, "generation") == pod->generation &&
 	    sim_ranges_have(sim_ledger_text(job_status, sim_role_names[pod->role], "succeeded"),
 			    pod->index))
 		sim_fail(sim, "24 succeeded is not run again", "%s", pod->name);
@@ -378,11 +383,14 @@ static void check_time_to_live(struct sim *sim, const struct hf_request *request
 
 /* 12: while it is suspended, and the operator has said so, nothing is made.  Who takes over and is told of the
  * past makes what a job wanted then, and takes it away again. */
-static void check_no_create_while_suspended(struct sim *sim, const struct sim_pod_truth *pod,
-					    const struct hf_json *job, const struct hf_json *status)
+static void check_no_create_while_suspended(struct sim *sim, const struct sim_job_truth *job,
+					    const struct sim_pod_truth *pod,
+					    const struct hf_json *spec,
+					    const struct hf_json *status)
 {
-	if (sim->n_lives == 1 && !sim_lists_lie(sim) && sim_condition_is(status, "Suspended") &&
-	    hf_json_true(hf_json_path(job, "spec", "runPolicy", "suspend", NULL), false))
+	if (sim->n_lives == 1 && !sim_may_not_know(sim, job, job->suspended_in) &&
+	    sim_condition_is(status, "Suspended") &&
+	    hf_json_true(hf_json_path(spec, "spec", "runPolicy", "suspend", NULL), false))
 		sim_fail(sim, "12 suspended", "%s is made", pod->name);
 }
 
@@ -594,6 +602,7 @@ static void job_changed(struct sim *sim, struct hf_doc *before, struct hf_doc *a
 	if (hf_json_equal(old, status))
 		return;
 	tell_status(sim, job, status);
+	sim_past_note(sim, job, old, status);
 	check_guarded_write(sim, job, before);
 	check_terminal_stays(sim, job, status);
 	check_counters_never_fall(sim, job, old, status);
@@ -650,6 +659,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	pod->attempt = sim_stamp(object, "holdfast.dev/attempt");
 	pod->incident = sim_stamp(object, "holdfast.dev/incident");
 	pod->made_at = sim_now(sim);
+	sim_past_made(sim, pod);
 	read_name(pod);
 	bool put = hf_map_put(sim->checks->pods, pod->uid, pod);
 
@@ -668,8 +678,8 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 		return;
 	HF_AUTO_JSON status = sim_status(stored);
 
-	check_succeeded_not_run_again(sim, pod, status);
-	check_no_create_while_suspended(sim, pod, hf_doc_json(stored), status);
+	check_succeeded_not_run_again(sim, job, pod, status);
+	check_no_create_while_suspended(sim, job, pod, hf_doc_json(stored), status);
 	sim_check_replace_delay(sim, pod);
 	sim_check_barrier(sim, job, pod);
 	check_replacement_has_cause(sim, job, pod, status);
@@ -860,6 +870,7 @@ static void on_change(void *arg, const struct hf_local_change *change)
 	sim->checks->checked++;
 	digest(sim, change, doc);
 	if (change->resource == &hf_pods) {
+		sim_past_changed(sim, change->resource);
 		if (change->before == NULL)
 			pod_created(sim, doc);
 		else
@@ -867,6 +878,7 @@ static void on_change(void *arg, const struct hf_local_change *change)
 	} else if (is_beside_pods(change->resource) && change->after != NULL) {
 		beside_changed(sim, doc, change->before == NULL);
 	} else if (hf_resource_is_job(change->resource)) {
+		sim_past_changed(sim, change->resource);
 		if (change->before == NULL)
 			job_created(sim, doc);
 		else if (change->after == NULL)

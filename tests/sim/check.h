@@ -52,6 +52,7 @@ struct sim_pod_truth {
 	bool forced;  /* the operator deleted it without grace */
 	bool tainted; /* its node kept pods off when it went */
 	hf_time made_at, gone_at;
+	uint64_t made_in;       /* check_past.c: the change of pods that made it */
 	hf_time unplaced_since; /* no node takes it; 0: it has one */
 	bool failed;
 	bool failed_alone; /* and was not disrupted when it did */
@@ -90,7 +91,18 @@ struct sim_job_truth {
 	bool late;           /* an hour lay between two of them */
 	bool in_place;       /* a kubelet restarted a container */
 	hf_time ended_at;    /* its terminal condition was seen then */
+	/* check_past.c: which change of its kind wrote that down; 0: none */
+	uint64_t terminal_in, suspended_in, succeeded_in[SIM_ROLES][SIM_PODS_MAX];
 };
+
+/* Of one kind of jobs, or pods: how many changes there have been, and what lists from the past told of.  Who was told
+ * as things were after `from` changes may not know of those up to `to`. */
+struct sim_past {
+	const struct hf_resource *resource;
+	uint64_t changes, from, to;
+	hf_time at; /* of the last such list; 0: none */
+};
+#define SIM_PASTS_MAX 8
 
 struct sim_checks {
 	struct hf_map *pods; /* uid → struct sim_pod_truth */
@@ -98,6 +110,7 @@ struct sim_checks {
 	struct hf_local_observer observer;
 	unsigned long long checked; /* changes looked at */
 	hf_time gap_at;             /* an operator knew less than the watches told; 0: never */
+	struct sim_past past[SIM_PASTS_MAX];
 	uint64_t digest;
 };
 void sim_checks_init(struct sim *sim);
@@ -140,6 +153,17 @@ void sim_check_stray(struct sim *sim, const char *pod);
 void sim_check_replace_delay(struct sim *sim, const struct sim_pod_truth *pod);
 void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
 		       const struct sim_pod_truth *pod);
+/* check_past.c */
+void sim_past_changed(struct sim *sim, const struct hf_resource *resource);
+/* A list is answered as it was so many changes ago. */
+void sim_past_told(struct sim *sim, const struct hf_resource *resource, uint64_t stale);
+void sim_past_note(struct sim *sim, struct sim_job_truth *job, const struct hf_json *before,
+		   const struct hf_json *after);
+void sim_past_made(struct sim *sim, struct sim_pod_truth *pod);
+/* An operator may have been told that the pod is not there. */
+bool sim_may_not_know_of(struct sim *sim, const struct sim_pod_truth *pod);
+/* An operator may have been told of the job as it was before that change of its kind, and not of it since. */
+bool sim_may_not_know(struct sim *sim, const struct sim_job_truth *job, uint64_t change);
 /* check_policy.c */
 void sim_check_policy(struct sim *sim, struct sim_job_truth *job, struct hf_doc *doc,
 		      const struct hf_json *before, const struct hf_json *after);

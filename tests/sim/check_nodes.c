@@ -237,7 +237,7 @@ void sim_check_barrier(struct sim *sim, const struct sim_job_truth *job,
 		const struct sim_pod_truth *other = value;
 
 		if (!other->gone && other->generation < pod->generation &&
-		    hf_streq(other->job_uid, pod->job_uid))
+		    hf_streq(other->job_uid, pod->job_uid) && !sim_may_not_know_of(sim, other))
 			sim_fail(sim, "19 barrier",
 				 "%s of generation %lld is made beside %s of %lld", pod->name,
 				 (long long)pod->generation, other->name,

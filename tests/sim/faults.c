@@ -122,6 +122,7 @@ static void put_fault(struct sim *sim, const struct hf_request *request, struct 
 	if (request->verb == HF_VERB_LIST && sim_happens(sim, SIM_LIST_PAST)) {
 		fault->stale = 1 + sim_how(sim, HISTORY_PAST_MAX);
 		fault->unaware = true;
+		sim_past_told(sim, request->resource, fault->stale);
 	}
 }
 
