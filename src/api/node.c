@@ -47,8 +47,12 @@ const struct hf_field_table hf_node_spec_table =
 	HF_FIELD_TABLE(spec_fields, struct hf_node_spec_read);
 
 static const struct hf_field condition_fields[] = {
-	HF_FIELD_STRING("type", struct hf_node_condition_read, type, 0, 0),
-	HF_FIELD_STRING("status", struct hf_node_condition_read, status, 0, 0),
+	[HF_NODE_CONDITION_TYPE] =
+		HF_FIELD_STRING("type", struct hf_node_condition_read, type, 0, 0),
+	[HF_NODE_CONDITION_STATUS] =
+		HF_FIELD_STRING("status", struct hf_node_condition_read, status, 0, 0),
+	[HF_NODE_CONDITION_CHANGED] =
+		HF_FIELD_TIME("lastTransitionTime", struct hf_node_condition_read, changed_at, 0),
 };
 static const struct hf_field_table condition_table =
 	HF_FIELD_TABLE(condition_fields, struct hf_node_condition_read);
@@ -80,12 +84,20 @@ static const struct hf_field node_fields[] = {
 };
 static const struct hf_field_table node_table = HF_FIELD_TABLE(node_fields, struct node);
 
-const char *hf_node_ready_status(const struct hf_node_status_read *status)
+const struct hf_node_condition_read *hf_node_ready_condition(
+	const struct hf_node_status_read *status)
 {
 	for (size_t i = 0; i < status->conditions.len; i++)
 		if (hf_streq(status->conditions.items[i].type, "Ready"))
-			return status->conditions.items[i].status;
+			return &status->conditions.items[i];
 	return NULL;
+}
+
+const char *hf_node_ready_status(const struct hf_node_status_read *status)
+{
+	const struct hf_node_condition_read *ready = hf_node_ready_condition(status);
+
+	return ready == NULL ? NULL : ready->status;
 }
 
 static enum hf_node_ready readiness(const struct hf_node_status_read *status)
@@ -97,6 +109,17 @@ static enum hf_node_ready readiness(const struct hf_node_status_read *status)
 	return hf_streq(said, "Unknown") ? HF_NODE_UNKNOWN : HF_NODE_NOT_READY;
 }
 
+/* Of True and False it is a time of the node's own clock. */
+static hf_time unknown_at(const struct hf_node_status_read *status)
+{
+	const struct hf_node_condition_read *ready = hf_node_ready_condition(status);
+
+	return readiness(status) == HF_NODE_UNKNOWN &&
+			       hf_field_has(ready->present, HF_NODE_CONDITION_CHANGED)
+		       ? ready->changed_at
+		       : HF_TIME_NONE;
+}
+
 void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_facts *ret_facts)
 {
 	struct node read = {.present = 0};
@@ -106,6 +129,7 @@ void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_fac
 		read = (struct node){.present = 0};
 	facts = (struct hf_node_facts){
 		.ready = readiness(&read.status),
+		.unknown_at = unknown_at(&read.status),
 		.schedulable = !read.spec.unschedulable,
 		.zone = hf_str_is_empty(read.metadata.labels.zone) ? NULL
 								   : read.metadata.labels.zone,

@@ -17,6 +17,7 @@ HF_BEGIN_DECLS
 struct hf_node_facts {
 	enum hf_node_ready ready; /* never GONE; NOT_READY where there is no such condition: a
 				     node that was never heard of is not one that fell silent */
+	hf_time unknown_at; /* UNKNOWN: since then, as the control plane tells; else, or untold: NONE */
 	bool unreachable;
 	bool out_of_service;
 	bool no_execute;

@@ -19,6 +19,7 @@ struct hf_node_spec_read {
 struct hf_node_condition_read {
 	uint64_t present;
 	const char *type, *status;
+	hf_time changed_at;
 };
 struct hf_node_info_read {
 	uint64_t present;
@@ -32,7 +33,12 @@ struct hf_node_status_read {
 
 extern const struct hf_field_table hf_node_spec_table, hf_node_status_table;
 
-/* The status of condition Ready; NULL where there is none. */
+enum { HF_NODE_CONDITION_TYPE, HF_NODE_CONDITION_STATUS, HF_NODE_CONDITION_CHANGED };
+
+/* Condition Ready; NULL: there is none. */
+const struct hf_node_condition_read *hf_node_ready_condition(
+	const struct hf_node_status_read *status);
+/* Its status; NULL where there is none. */
 const char *hf_node_ready_status(const struct hf_node_status_read *status);
 
 #endif

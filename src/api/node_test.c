@@ -4,6 +4,7 @@
 
 #include "harness/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)1 << 20)
@@ -83,6 +84,25 @@ static void test_taints_are_told_by_key_and_effect(void **state)
 	assert_false(facts.schedulable);
 }
 
+static void test_since_when_it_is_unknown_is_told_and_of_true_and_false_it_is_not(void **state)
+{
+	static const char *const statuses[] = {"Unknown", "True", "False"};
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(statuses); i++) {
+		snprintf(text, sizeof(text),
+			 "{\"metadata\":{\"name\":\"n\"},\"status\":{\"conditions\":[{\"type\":"
+			 "\"Ready\",\"status\":\"%s\",\"lastTransitionTime\":"
+			 "\"1970-01-01T00:01:00Z\"}]}}",
+			 statuses[i]);
+		assert_int_equal(read_node(text, arena).unknown_at,
+				 i == 0 ? HF_MINUTE : HF_TIME_NONE);
+	}
+	assert_int_equal(read_node(NODE("", "", "Unknown"), arena).unknown_at, HF_TIME_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +110,8 @@ int main(void)
 		cmocka_unit_test(test_false_and_unknown_are_not_the_same),
 		cmocka_unit_test(test_a_node_without_the_condition_does_not_count_as_silent),
 		cmocka_unit_test(test_taints_are_told_by_key_and_effect),
+		cmocka_unit_test(
+			test_since_when_it_is_unknown_is_told_and_of_true_and_false_it_is_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

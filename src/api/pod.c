@@ -22,6 +22,8 @@
 #define CONDITIONS_MAX 64
 #define OWNERS_MAX 64
 #define FINALIZERS_MAX 64
+/* A graver number is a mistake, and would leave the range of times. */
+#define GRACE_SECONDS_MAX ((int64_t)1 << 31)
 #define TOLERATIONS_MAX 1024
 #define VOLUMES_MAX 1024
 /* A node has some dozen devices; a claim may name each of them. */
@@ -272,12 +274,21 @@ static const struct hf_field_table container_table =
 struct condition {
 	uint64_t present;
 	const char *type, *status, *reason, *message;
+	hf_time changed_at;
+};
+enum {
+	CONDITION_TYPE,
+	CONDITION_STATUS,
+	CONDITION_REASON,
+	CONDITION_MESSAGE,
+	CONDITION_CHANGED,
 };
 static const struct hf_field condition_fields[] = {
-	HF_FIELD_STRING("type", struct condition, type, 0, 0),
-	HF_FIELD_STRING("status", struct condition, status, 0, 0),
-	HF_FIELD_STRING("reason", struct condition, reason, 0, 0),
-	HF_FIELD_STRING("message", struct condition, message, 0, 0),
+	[CONDITION_TYPE] = HF_FIELD_STRING("type", struct condition, type, 0, 0),
+	[CONDITION_STATUS] = HF_FIELD_STRING("status", struct condition, status, 0, 0),
+	[CONDITION_REASON] = HF_FIELD_STRING("reason", struct condition, reason, 0, 0),
+	[CONDITION_MESSAGE] = HF_FIELD_STRING("message", struct condition, message, 0, 0),
+	[CONDITION_CHANGED] = HF_FIELD_TIME("lastTransitionTime", struct condition, changed_at, 0),
 };
 static const struct hf_field_table condition_table =
 	HF_FIELD_TABLE(condition_fields, struct condition);
@@ -471,6 +482,31 @@ static void put_conditions(const struct status *status, struct hf_arena *arena, 
 	pod->conditions_len = n;
 }
 
+/* The API server writes that condition when it binds the pod.  A kubelet may add it to a pod that came with a
+ * node: that time is the node's, and later than the binding. */
+static hf_time bound_at(const struct status *status)
+{
+	for (size_t i = 0; i < status->conditions.len; i++) {
+		const struct condition *condition = &status->conditions.items[i];
+
+		if (hf_streq(condition->type, "PodScheduled") &&
+		    hf_streq(condition->status, "True") &&
+		    hf_field_has(condition->present, CONDITION_CHANGED))
+			return condition->changed_at;
+	}
+	return HF_TIME_NONE;
+}
+
+static hf_time deleted_at(const struct metadata *metadata)
+{
+	int64_t grace = hf_field_has(metadata->present, METADATA_GRACE) ? metadata->grace : 0;
+
+	if (!hf_field_has(metadata->present, METADATA_DELETION) || grace < 0 ||
+	    grace > GRACE_SECONDS_MAX)
+		return HF_TIME_NONE;
+	return metadata->deletion_time - grace * HF_SECOND;
+}
+
 /* ---- devices -------------------------------------------------------------------------------- */
 
 static struct hf_device_seen device_seen(const char *id, const char *cls, bool agent)
@@ -645,10 +681,12 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 			time_or_none(read.status.present, STATUS_STARTED, read.status.start_time),
 		.deletion_time =
 			time_or_none(metadata->present, METADATA_DELETION, metadata->deletion_time),
+		.deleted_at = deleted_at(metadata),
 		.forced = hf_field_has(metadata->present, METADATA_GRACE) && metadata->grace == 0,
 		.finalizers = metadata->finalizers.items,
 		.finalizers_len = metadata->finalizers.len,
 		.node = read.spec.node,
+		.bound_at = bound_at(&read.status),
 		.news_at = HF_TIME_NONE,
 		.unwell_at = HF_TIME_NONE,
 	};

@@ -29,7 +29,7 @@ static struct hf_doc *from_text(const char *text)
 static const char pod_text[] =
 	"{\"metadata\":{\"name\":\"j-worker-1\",\"uid\":\"p\",\"resourceVersion\":\"9\","
 	"\"creationTimestamp\":\"2026-01-02T03:04:05Z\",\"deletionTimestamp\":\"2026-01-02T03:05:05Z\","
-	"\"ownerReferences\":[{\"uid\":\"other\"},{\"uid\":\"job\",\"controller\":true,"
+	"\"deletionGracePeriodSeconds\":30,\"ownerReferences\":[{\"uid\":\"other\"},{\"uid\":\"job\",\"controller\":true,"
 	"\"kind\":\"PyTorchJob\",\"name\":\"j\",\"apiVersion\":\"kubeflow.org/v1\"}],"
 	"\"annotations\":{\"holdfast.dev/generation\":\"2\",\"holdfast.dev/attempt\":\"1\","
 	"\"holdfast.dev/incident\":\"0\"}},\"spec\":{\"nodeName\":\"n\"},"
@@ -59,6 +59,8 @@ static void read_whole(struct hf_doc *doc)
 	assert_string_equal(pod.reason, "Evicted");
 	assert_string_equal(pod.node, "n");
 	assert_int_equal(pod.deletion_time - pod.creation_time, HF_MINUTE);
+	assert_int_equal(pod.deleted_at - pod.creation_time, 30 * HF_SECOND);
+	assert_int_equal(pod.bound_at, HF_TIME_NONE);
 	assert_int_equal(pod.start_time - pod.creation_time, 2 * HF_SECOND);
 	assert_int_equal(pod.conditions_len, 1);
 	assert_int_equal(pod.containers_len, 3);
@@ -166,6 +168,7 @@ static void an_empty_pod_is_pending_and_of_nobody(void **state)
 	assert_int_equal(pod.containers_len, 0);
 	assert_int_equal(pod.conditions_len, 0);
 	assert_int_equal(pod.deletion_time, HF_TIME_NONE);
+	assert_int_equal(pod.deleted_at, HF_TIME_NONE);
 }
 
 static void fields_of_a_wrong_type_are_absent_and_the_rest_is_read(void **state)
@@ -300,6 +303,39 @@ static void what_keeps_a_deleted_pod_is_told(void **state)
 	assert_int_equal(pod.finalizers_len, 0);
 }
 
+/* By the API server's clock: what kubelets and schedulers write beside it does not count. */
+static void when_it_was_bound_is_told_by_the_condition_that_is_true(void **state)
+{
+	static const struct {
+		const char *conditions;
+		hf_time at;
+	} cases[] = {
+		{"{\"type\":\"PodScheduled\",\"status\":\"True\",\"lastTransitionTime\":"
+		 "\"1970-01-01T00:01:00Z\"}",
+		 HF_MINUTE},
+		{"{\"type\":\"PodScheduled\",\"status\":\"False\",\"lastTransitionTime\":"
+		 "\"1970-01-01T00:01:00Z\"}",
+		 HF_TIME_NONE},
+		{"{\"type\":\"Ready\",\"status\":\"True\",\"lastTransitionTime\":"
+		 "\"1970-01-01T00:01:00Z\"}",
+		 HF_TIME_NONE},
+		{"{\"type\":\"PodScheduled\",\"status\":\"True\"}", HF_TIME_NONE},
+	};
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	char text[256];
+	struct hf_pod pod;
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		snprintf(text, sizeof(text), "{\"status\":{\"conditions\":[%s]}}",
+			 cases[i].conditions);
+		HF_AUTO_DOC doc = from_text(text);
+
+		hf_pod_read(doc, NULL, arena, &pod);
+		assert_int_equal(pod.bound_at, cases[i].at);
+	}
+}
+
 static void a_service_tells_whose_it_is_and_whether_it_goes(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
@@ -420,6 +456,7 @@ int main(void)
 		cmocka_unit_test(tolerations_of_a_lost_node_are_read_as_taint_eviction_reads_them),
 		cmocka_unit_test(claims_are_those_of_volumes_and_of_ephemeral_ones),
 		cmocka_unit_test(what_keeps_a_deleted_pod_is_told),
+		cmocka_unit_test(when_it_was_bound_is_told_by_the_condition_that_is_true),
 		cmocka_unit_test(a_service_tells_whose_it_is_and_whether_it_goes),
 	};
 

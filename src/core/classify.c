@@ -147,7 +147,7 @@ void hf_classify(struct hf_brain *b, struct hf_end *end)
 {
 	hf_assert(b->ledger.present);
 	hf_assert(end->pod || end->kind == HF_END_VANISHED);
-	end->lost = end->pod && hf_node_lost(b, end->pod);
+	end->lost = end->pod && hf_node_explains(b, end->pod);
 	end->fenced = end->kind == HF_END_FAILED && b->job.recovery.fence_seconds > 0 &&
 		      end->exit_code.set && end->exit_code.value == HF_FENCED_EXIT_CODE;
 	end->device = end->pod ? hf_device_of(end->pod, end->finished_at) : NULL;

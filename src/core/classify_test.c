@@ -148,6 +148,38 @@ static void who_went_unseen_is_classified_as_it_was_on_its_way(void **state)
 	brain_release(&b);
 }
 
+/* The node counts only where it was lost while the pod was there and nobody had asked for its end. */
+static void a_nodes_loss_explains_what_was_there_when_it_was_lost(void **state)
+{
+	static const struct {
+		int bound, deleted, unknown; /* seconds; deleted 0: it fails by itself */
+		const char *cls;
+	} cases[] = {
+		{10, 0, 20, "infrastructure"}, {10, 0, 10, "infrastructure"},
+		{10, 0, 9, "application"},     {10, 20, 20, "infrastructure"},
+		{10, 20, 21, "user"},          {10, 20, 9, "user"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		struct brain_pod *pod = begin();
+		hf_time start = b.now;
+
+		brain_after(&b, 30);
+		brain_lose(&b, pod->node);
+		brain_node(&b, pod->node)->unknown_at = start + cases[i].unknown * HF_SECOND;
+		pod->pod.bound_at = start + cases[i].bound * HF_SECOND;
+		if (cases[i].deleted == 0)
+			brain_exit(&b, pod->name, 137);
+		else
+			brain_terminate(&b, pod->name);
+		pod->pod.deleted_at =
+			cases[i].deleted == 0 ? HF_TIME_NONE : start + cases[i].deleted * HF_SECOND;
+		assert_string_equal(class_of_step(), cases[i].cls);
+		brain_release(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +191,7 @@ int main(void)
 		cmocka_unit_test(reasons_of_the_kubelet),
 		cmocka_unit_test(a_deleted_pod_is_the_users_and_a_vanished_one_infrastructure),
 		cmocka_unit_test(who_went_unseen_is_classified_as_it_was_on_its_way),
+		cmocka_unit_test(a_nodes_loss_explains_what_was_there_when_it_was_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

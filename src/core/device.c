@@ -129,6 +129,8 @@ static const struct hf_pod *ghost(struct hf_brain *b, const struct hf_record *re
 			       .creation_time = HF_TIME_NONE,
 			       .start_time = HF_TIME_NONE,
 			       .deletion_time = HF_TIME_NONE,
+			       .deleted_at = HF_TIME_NONE,
+			       .bound_at = HF_TIME_NONE,
 			       .news_at = HF_TIME_NONE,
 			       .unwell_at = HF_TIME_NONE,
 			       .devices = &late->device,

@@ -15,7 +15,9 @@
  * and stays gone, or that an administrator says by the out-of-service taint that it is off.  A presumption is
  * silence: the control plane calls the node Unknown, its Lease stands still between two reads of
  * ours, and no pod on it has news.  Every span is measured on our own clock from what we saw;
- * nothing is ever computed from a time that the node wrote.
+ * nothing is ever computed from a time that the node wrote.  What a loss may explain is told by times of
+ * the control plane: when it called the node Unknown, when it bound a pod there, when it was asked to
+ * delete it.
  */
 
 /* Kubelets renew their Lease every 10 seconds; a tick of slack for one that is busy. */
@@ -48,6 +50,7 @@ void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node
 	*node = (struct hf_node_seen){.name = name,
 				      .ready = ready,
 				      .since = since,
+				      .unknown_at = HF_TIME_NONE,
 				      .confirmed_at = HF_TIME_NONE,
 				      .lease_read_at = HF_TIME_NONE,
 				      .lease_since = HF_TIME_NONE,
@@ -136,6 +139,32 @@ const struct hf_node *hf_node_lost(struct hf_brain *b, const struct hf_pod *pod)
 		return NULL;
 	/* Out of service and still heard of: it evicts its pods; one that is left tolerates it. */
 	return is_heard_of(node->seen) && pod->deletion_time == HF_TIME_NONE ? NULL : node;
+}
+
+bool hf_node_was_lost_before(const struct hf_node_seen *node, const struct hf_pod *pod)
+{
+	hf_time there = pod->bound_at != HF_TIME_NONE ? pod->bound_at : pod->creation_time;
+
+	/* Both are told in whole seconds: what falls into one is not told apart. */
+	return node->ready == HF_NODE_UNKNOWN && node->unknown_at != HF_TIME_NONE &&
+	       there != HF_TIME_NONE && node->unknown_at < there;
+}
+
+const struct hf_node *hf_node_blamed(struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_node *node = hf_node_lost(b, pod);
+
+	return node && !hf_node_was_lost_before(node->seen, pod) ? node : NULL;
+}
+
+bool hf_node_explains(struct hf_brain *b, const struct hf_pod *pod)
+{
+	const struct hf_node *node = hf_node_blamed(b, pod);
+
+	if (!node)
+		return false;
+	return node->seen->ready != HF_NODE_UNKNOWN || node->seen->unknown_at == HF_TIME_NONE ||
+	       pod->deleted_at == HF_TIME_NONE || node->seen->unknown_at <= pod->deleted_at;
 }
 
 /* ---- evidence of its death ------------------------------------------------------------------------ */

@@ -40,6 +40,31 @@ static void a_lease_that_stands_still_makes_a_node_suspect(void **state)
 	assert_true(hf_node_is_suspect(&well, now));
 }
 
+static void a_node_that_was_unknown_before_the_pod_came_explains_nothing(void **state)
+{
+	struct hf_node_seen unknown = node(HF_NODE_UNKNOWN), gone = node(HF_NODE_GONE);
+	struct hf_pod pod = {.creation_time = now - HF_MINUTE, .bound_at = now};
+
+	(void)state;
+	/* Not told: it counts as lost with the pod. */
+	assert_false(hf_node_was_lost_before(&unknown, &pod));
+	unknown.unknown_at = now - HF_SECOND;
+	assert_true(hf_node_was_lost_before(&unknown, &pod));
+	unknown.unknown_at = now;
+	assert_false(hf_node_was_lost_before(&unknown, &pod));
+	/* A pod that came with its node has no other time. */
+	pod.bound_at = HF_TIME_NONE;
+	assert_false(hf_node_was_lost_before(&unknown, &pod));
+	unknown.unknown_at = now - HF_MINUTE - HF_SECOND;
+	assert_true(hf_node_was_lost_before(&unknown, &pod));
+	pod.creation_time = HF_TIME_NONE;
+	assert_false(hf_node_was_lost_before(&unknown, &pod));
+	/* What is gone tells no time. */
+	pod.bound_at = now;
+	gone.unknown_at = now - HF_SECOND;
+	assert_false(hf_node_was_lost_before(&gone, &pod));
+}
+
 /* ---- evidence, of one pod on one node --------------------------------------------------------- */
 
 static struct hf_brain brain;
@@ -274,6 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lost_is_gone_unknown_or_out_of_service_and_never_not_ready),
 		cmocka_unit_test(a_lease_that_stands_still_makes_a_node_suspect),
+		cmocka_unit_test(a_node_that_was_unknown_before_the_pod_came_explains_nothing),
 		cmocka_unit_test(silence_is_measured_to_the_second),
 		cmocka_unit_test(who_gave_a_sign_of_life_is_silent_when_its_next_renewal_is_late),
 		cmocka_unit_test(a_fence_proves_when_the_lease_stood_still_for_it_and_the_margin),

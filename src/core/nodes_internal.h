@@ -30,6 +30,15 @@ const struct hf_node *hf_node_of(struct hf_brain *b, const struct hf_pod *pod);
 /* That node where it is lost, else NULL; cheap where no node is. */
 const struct hf_node *hf_node_lost(struct hf_brain *b, const struct hf_pod *pod);
 
+/* It was Unknown before the pod came to it.  Our sight of it may be behind: it was well in between, else no
+ * scheduler would have taken it.  Where it is Unknown all the same (the pod tolerates that), the pod has never
+ * run: that its kubelet is silent explains nothing of what others do. */
+bool hf_node_was_lost_before(const struct hf_node_seen *node, const struct hf_pod *pod);
+/* hf_node_lost, where the loss can be the cause of what the pod or its peers do: not one from before the pod. */
+const struct hf_node *hf_node_blamed(struct hf_brain *b, const struct hf_pod *pod);
+/* The same of the pod's own end: not one from after somebody asked for that either. */
+bool hf_node_explains(struct hf_brain *b, const struct hf_pod *pod);
+
 /* What keeps us from giving up a pod of a lost node; the higher, the more it takes to end it. */
 enum hf_guard {
 	HF_GUARD_NONE,

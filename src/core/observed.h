@@ -110,7 +110,9 @@ struct hf_pod {
 	hf_time creation_time;
 	hf_time start_time;    /* status.startTime: its kubelet took it on; the node's clock */
 	hf_time deletion_time; /* metadata.deletionTimestamp; HF_TIME_NONE: not terminating */
+	hf_time deleted_at;    /* that less its grace: when it was asked for; NONE: not told */
 	const char *node;      /* spec.nodeName; NULL: not bound */
+	hf_time bound_at;      /* to that node, by the API server; NONE: not told */
 	/* When its containers' part of the status was last seen to change, on our clock: a sign of
 	 * life of its kubelet, which alone writes there.  NONE: not since we first saw it. */
 	hf_time news_at;
@@ -166,14 +168,17 @@ const char *hf_node_ready_name(enum hf_node_ready ready); /* "Ready", "NotReady"
 
 /*
  * A node that carries a pod of this job.  Facts only: what follows from them is decided in
- * node.c.  Every time is on our clock: when we saw it, never what the node wrote.  A node
+ * node.c.  Every time but unknown_at is on our clock: when we saw it, never what the node wrote.  A node
  * that is not in the list counts as silent.  A plane whose kubelet is this process gives
  * HF_NODE_READY and renewed_at = now.
  */
 struct hf_node_seen {
 	const char *name;
 	enum hf_node_ready ready;
-	hf_time since;        /* ready has been as it is; as long as we watched */
+	hf_time since; /* ready has been as it is; as long as we watched */
+	/* UNKNOWN: lastTransitionTime, by the clock of the control plane, which called it so; NONE:
+	 * not told.  Not carried of True and False: those are times of the node's. */
+	hf_time unknown_at;
 	bool unreachable;     /* taint node.kubernetes.io/unreachable, of either effect */
 	bool out_of_service;  /* taint node.kubernetes.io/out-of-service */
 	bool no_execute;      /* any taint with effect NoExecute */

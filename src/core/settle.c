@@ -14,10 +14,16 @@
 /* How much longer than it takes to call a node lost, while one is suspect. */
 #define SUSPECT_EXTRA_SECONDS 60
 
-/* Losing a node is news as well: its pods then say what became of them. */
+/* Losing a node is news as well: its pods then say what became of them.  That it was lost before the pod
+ * came is none. */
+static bool is_news(const struct hf_node_seen *node, const struct hf_pod *pod)
+{
+	return hf_node_is_lost(node) && !hf_node_was_lost_before(node, pod);
+}
+
 static bool heard(const struct hf_node_seen *node, const struct hf_pod *pod, hf_time since)
 {
-	if (hf_node_is_lost(node))
+	if (is_news(node, pod))
 		return true;
 	if (node->renewed_at == HF_TIME_NONE || node->renewed_at < since)
 		return false;
@@ -31,7 +37,7 @@ static bool heard(const struct hf_node_seen *node, const struct hf_pod *pod, hf_
 static bool is_silent(struct hf_brain *b, const struct hf_pod *pod, const struct hf_node *node,
 		      hf_time since)
 {
-	if (!node || !hf_node_is_lost(node->seen))
+	if (!node || !is_news(node->seen, pod))
 		hf_ask(b, HF_ASK_LEASE, pod->node);
 	return !node || !heard(node->seen, pod, since);
 }

@@ -128,6 +128,24 @@ static void a_node_that_is_lost_meanwhile_is_the_cause(void **state)
 	brain_release(&b);
 }
 
+/* Our sight of it is behind: it is asked about as any other, and is no cause. */
+static void a_node_that_was_lost_before_its_pod_came_is_waited_for(void **state)
+{
+	(void)state;
+	begin();
+	brain_perform_all(&b);
+	brain_after(&b, 1);
+	b.nodes[1].ready = HF_NODE_UNKNOWN;
+	b.nodes[1].unknown_at = 0;
+	assert_false(failed());
+	assert_int_equal(b.plan.status.ledger.incident.cause, HF_CLASS_APPLICATION);
+	assert_true(brain_asks(&b, HF_ASK_LEASE, "n1"));
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "node n1"));
+	b.nodes[1].renewed_at = b.now;
+	assert_true(failed());
+	brain_release(&b);
+}
+
 /* What is not asked for is forgotten: with who was heard of left out, two nodes would take turns. */
 static void leases_are_read_until_the_last_node_is_heard_of(void **state)
 {
@@ -196,6 +214,7 @@ int main(void)
 		cmocka_unit_test(a_silent_agent_is_waited_for),
 		cmocka_unit_test(an_agent_that_watches_none_of_the_pods_is_not_waited_for),
 		cmocka_unit_test(a_node_that_is_lost_meanwhile_is_the_cause),
+		cmocka_unit_test(a_node_that_was_lost_before_its_pod_came_is_waited_for),
 		cmocka_unit_test(leases_are_read_until_the_last_node_is_heard_of),
 		cmocka_unit_test(a_node_that_nobody_watches_counts_as_silent),
 		cmocka_unit_test(nodes_without_pods_of_the_job_do_not_matter),

@@ -98,6 +98,41 @@ static void test_a_node_is_seen_as_it_stands_and_since_when(void **state)
 	assert_true(brain.now - brain.nodes[0].since >= 10 * HF_SECOND);
 }
 
+static void node_is_unknown(struct bench *bench, int version, const char *since)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"a\",\"uid\":\"uid-a\",\"resourceVersion\":\"%d\"},"
+		 "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\","
+		 "\"lastTransitionTime\":\"%s\"}]}}",
+		 version, since);
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED,
+		   hf_doc_from_text(text, strlen(text)));
+	turn_for(bench, 100 * HF_MS);
+}
+
+static void test_unknown_once_more_is_another_time(void **state)
+{
+	struct bench *bench = *state;
+	hf_time since;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	assert_int_equal(brain.nodes[0].unknown_at, HF_TIME_NONE);
+	node_is_unknown(bench, 120, "1970-01-01T00:01:00Z");
+	assert_int_equal(brain.nodes[0].unknown_at, HF_MINUTE);
+	since = brain.nodes[0].since;
+	turn_for(bench, HF_MINUTE);
+	/* The same is no news. */
+	node_is_unknown(bench, 121, "1970-01-01T00:01:00Z");
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].since, since);
+	/* It was well in between, which nobody told us. */
+	node_is_unknown(bench, 122, "1970-01-01T00:02:00Z");
+	assert_int_equal(brain.nodes[0].unknown_at, 2 * HF_MINUTE);
+	assert_true(brain.nodes[0].since >= since + HF_MINUTE);
+}
+
 static void test_a_kubelets_usual_report_wakes_nobody(void **state)
 {
 	struct bench *bench = *state;
@@ -681,6 +716,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		N(test_a_node_is_seen_as_it_stands_and_since_when),
+		N(test_unknown_once_more_is_another_time),
 		N(test_a_kubelets_usual_report_wakes_nobody),
 		N(test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost),
 		N(test_a_node_that_pods_name_and_nobody_has_is_gone),

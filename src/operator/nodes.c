@@ -205,8 +205,15 @@ static void *decode(void *arg, struct hf_doc *doc)
 
 static bool same_standing(const struct hf_node_facts *a, const struct hf_node_facts *b)
 {
-	return a->ready == b->ready && a->unreachable == b->unreachable &&
-	       a->out_of_service == b->out_of_service && a->no_execute == b->no_execute;
+	return a->ready == b->ready && a->unknown_at == b->unknown_at &&
+	       a->unreachable == b->unreachable && a->out_of_service == b->out_of_service &&
+	       a->no_execute == b->no_execute;
+}
+
+/* Unknown once more, and well in between, is another time of the control plane's. */
+static bool stands_as_before(const struct hf_node_facts *was, const struct hf_node_facts *now)
+{
+	return was->ready == now->ready && was->unknown_at == now->unknown_at;
 }
 
 /* The taint of one that fell silent follows, or stands in its queue. */
@@ -237,7 +244,7 @@ static void changed(void *arg, enum hf_cache_change change, const struct hf_cach
 		return;
 	}
 	if (view != NULL) {
-		bool as_before = was != NULL && was->facts.ready == view->facts.ready;
+		bool as_before = was != NULL && stands_as_before(&was->facts, &view->facts);
 
 		view->since = as_before ? was->since : hf_loop_mono(nodes->op->loop);
 		view->evicted = evicted_until(nodes, was, now->name);
@@ -339,6 +346,7 @@ bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_mome
 	} else {
 		node.ready = view->facts.ready;
 		node.since = hf_moment_at(moment, view->since);
+		node.unknown_at = view->facts.unknown_at;
 		node.unreachable = view->facts.unreachable;
 		node.out_of_service = view->facts.out_of_service;
 		node.no_execute = view->facts.no_execute;

@@ -62,7 +62,7 @@ enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
 /* Whoever adds a field: pack it, unpack it, and let view_test see it. */
-_Static_assert(sizeof(struct hf_pod) == 272 && sizeof(struct hf_container_seen) == 112 &&
+_Static_assert(sizeof(struct hf_pod) == 288 && sizeof(struct hf_container_seen) == 112 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
 	       "a field that is not packed below is lost");
@@ -195,6 +195,8 @@ static void put_pod(struct packer *packer, const struct hf_pod *pod)
 	put_time(packer, pod->creation_time);
 	put_time(packer, pod->start_time);
 	put_time(packer, pod->deletion_time);
+	put_time(packer, pod->deleted_at);
+	put_time(packer, pod->bound_at);
 	put_option(packer, &pod->tolerates_unreachable);
 	put_byte(packer, pod->forced);
 	put_texts(packer, pod->claims, pod->claims_len);
@@ -399,6 +401,8 @@ void hf_view_pod(const struct hf_view *view, struct hf_arena *arena, struct hf_p
 	pod.creation_time = get_time(&unpacker);
 	pod.start_time = get_time(&unpacker);
 	pod.deletion_time = get_time(&unpacker);
+	pod.deleted_at = get_time(&unpacker);
+	pod.bound_at = get_time(&unpacker);
 	pod.tolerates_unreachable = get_option(&unpacker);
 	pod.forced = get_bool(&unpacker);
 	get_lists(&unpacker, &pod);

@@ -22,7 +22,8 @@ static const char running[] =
 	"\"spec\":{\"nodeName\":\"node-17\"},\"status\":{\"phase\":\"Running\",\"conditions\":["
 	"{\"type\":\"Initialized\",\"status\":\"True\"},{\"type\":\"Ready\",\"status\":\"True\"},"
 	"{\"type\":\"ContainersReady\",\"status\":\"True\"},"
-	"{\"type\":\"PodScheduled\",\"status\":\"True\"}],"
+	"{\"type\":\"PodScheduled\",\"status\":\"True\",\"lastTransitionTime\":"
+	"\"2026-01-01T00:00:00Z\"}],"
 	"\"initContainerStatuses\":[{\"name\":\"init-pytorch\",\"restartCount\":0,\"state\":{"
 	"\"terminated\":{\"exitCode\":0,\"reason\":\"Completed\",\"startedAt\":"
 	"\"2026-01-01T00:00:01Z\",\"finishedAt\":\"2026-01-01T00:00:02Z\"}}}],"
@@ -112,6 +113,8 @@ static void same_pod(const struct hf_pod *a, const struct hf_pod *b)
 	assert_int_equal(a->creation_time, b->creation_time);
 	assert_int_equal(a->start_time, b->start_time);
 	assert_int_equal(a->deletion_time, b->deletion_time);
+	assert_int_equal(a->deleted_at, b->deleted_at);
+	assert_int_equal(a->bound_at, b->bound_at);
 	same(a->node, b->node);
 	assert_int_equal(a->news_at, b->news_at);
 	assert_int_equal(a->unwell_at, b->unwell_at);

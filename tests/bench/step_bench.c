@@ -71,6 +71,8 @@ static void make_pods(struct world *world, int ranks, struct hf_arena *arena)
 			.phase = HF_POD_RUNNING,
 			.creation_time = START,
 			.deletion_time = HF_TIME_NONE,
+			.deleted_at = HF_TIME_NONE,
+			.bound_at = HF_TIME_NONE,
 			.node = "n",
 			.containers = &running,
 			.containers_len = 1,

@@ -337,6 +337,8 @@ static void create_pod(struct brain *b, const struct hf_action *action)
 		.incident = edit_number(action, HF_ANNOTATION_INCIDENT),
 		.creation_time = b->now,
 		.deletion_time = HF_TIME_NONE,
+		.deleted_at = HF_TIME_NONE,
+		.bound_at = b->now,
 		.news_at = HF_TIME_NONE,
 		.unwell_at = HF_TIME_NONE,
 		.containers_len = 1,
@@ -596,6 +598,7 @@ void brain_terminate(struct brain *b, const char *name)
 
 	if (pod->pod.deletion_time != HF_TIME_NONE)
 		return;
+	pod->pod.deleted_at = b->now;
 	pod->pod.deletion_time = b->now + 30 * HF_SECOND;
 	touch(b, pod);
 }
@@ -683,7 +686,7 @@ void brain_lose(struct brain *b, const char *name)
 	struct hf_node_seen *node = brain_node(b, name);
 
 	node->ready = HF_NODE_UNKNOWN;
-	node->since = b->now;
+	node->since = node->unknown_at = b->now;
 	node->unreachable = node->no_execute = true;
 	node->lease_since = node->lease_read_at = node->confirmed_at = HF_TIME_NONE;
 }
@@ -693,6 +696,7 @@ void brain_regain(struct brain *b, const char *name)
 	struct hf_node_seen *node = brain_node(b, name);
 
 	node->ready = HF_NODE_READY;
+	node->unknown_at = HF_TIME_NONE;
 	node->since = node->renewed_at = b->now;
 	node->unreachable = node->no_execute = node->out_of_service = false;
 	node->lease_since = node->lease_read_at = node->confirmed_at = HF_TIME_NONE;

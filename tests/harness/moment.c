@@ -61,6 +61,7 @@ static void read_nodes(struct moment *moment, const struct hf_json *list, struct
 						      ? moment->now
 						      : HF_TIME_NONE);
 		nodes[i].since = time_of(hf_json_get(node, "since"), moment->now);
+		nodes[i].unknown_at = time_of(hf_json_get(node, "unknownAt"), HF_TIME_NONE);
 		nodes[i].confirmed_at = time_of(hf_json_get(node, "confirmedAt"), HF_TIME_NONE);
 		nodes[i].lease_read_at = time_of(hf_json_get(node, "leaseReadAt"), HF_TIME_NONE);
 		nodes[i].lease_since = time_of(hf_json_get(node, "leaseSince"), HF_TIME_NONE);

@@ -180,11 +180,15 @@ void sim_check_node_down(struct sim *sim, const char *node)
 	}
 }
 
-/* Its Node is called something else than it was, and late watches may still show it as it was. */
+/* Its object was gone or out of service, and late watches may still show that: nothing in it tells since when.
+ * That it was Unknown they may show as well, with its time; which says nothing where clocks were set. */
 static bool may_show_lost(const struct sim *sim, const struct sim_node *node)
 {
-	return !sim_sees_the_present(sim) && node != NULL && node->shown_since > 0 &&
-	       (node->shown != SIM_SHOWN_READY || sim_now(sim) - node->shown_since < EVIDENCE_MAX);
+	if (sim_sees_the_present(sim) || node == NULL)
+		return false;
+	return was_proven(sim, node) ||
+	       (sim->dice.seen[SIM_CLOCK_SERVER] > 0 && node->shown_since > 0 &&
+		sim_now(sim) - node->shown_since < EVIDENCE_MAX);
 }
 
 void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node)

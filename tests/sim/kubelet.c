@@ -299,8 +299,6 @@ static void pod_bind(struct sim_pod *pod)
 		return;
 	}
 	sim_check_bound(sim, pod->uid, node->name);
-	if (pod->unplaced)
-		sim_pod_mark(sim, pod->name, "PodScheduled", "True", "", NULL);
 	sim_device_pod(node, pod->name, pod->uid, false);
 	if (!sim_node_alive(node))
 		sim_check_away(sim, pod->uid);

@@ -350,6 +350,7 @@ static void show(struct sim_node *node)
 		return;
 	node->shown = now;
 	node->shown_since = sim_now(node->sim);
+	node->shown_wall = hf_loop_wall(node->sim->loop);
 	node->unreachable_execute = false;
 	sim_node_write(node);
 	if (now == SIM_SHOWN_UNKNOWN)

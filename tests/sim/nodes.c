@@ -89,18 +89,18 @@ void sim_node_write(struct sim_node *node)
 	static const char *const statuses[] = {"True", "False", "Unknown"};
 	static const char *const reasons[] = {"KubeletReady", "KubeletNotReady",
 					      "NodeStatusUnknown"};
-	char text[1024], list[512], now[HF_TIME_TEXT_MAX];
+	char text[1024], list[512], since[HF_TIME_TEXT_MAX];
 
 	if (!node->exists)
 		return;
-	hf_time_format(hf_loop_wall(node->sim->loop), now);
+	hf_time_format(node->shown_wall, since);
 	snprintf(text, sizeof(text), "{\"spec\":{\"taints\":[%s]}}", taints_of(node, list));
 	node->tainted = list[0] != '\0';
 	sim_patch(node->sim, &hf_nodes, NULL, node->name, NULL, text);
 	snprintf(text, sizeof(text),
 		 "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\",\"reason\":"
 		 "\"%s\",\"lastTransitionTime\":\"%s\"}]}}",
-		 statuses[node->shown], reasons[node->shown], now);
+		 statuses[node->shown], reasons[node->shown], since);
 	sim_patch(node->sim, &hf_nodes, NULL, node->name, "status", text);
 	sim_tell(node->sim, "node: %s is Ready=%s, taints [%s]", node->name, statuses[node->shown],
 		 list);
@@ -119,6 +119,7 @@ void sim_node_make(struct sim_node *node)
 	node->exists = true;
 	node->shown = SIM_SHOWN_READY;
 	node->shown_since = sim_now(node->sim);
+	node->shown_wall = hf_loop_wall(node->sim->loop);
 	node->unreachable_execute = node->out_of_service = node->drained = false;
 	sim_node_write(node);
 }

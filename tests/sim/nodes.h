@@ -44,6 +44,7 @@ struct sim_node {
 	hf_time proven_until; /* its death was proven until then; 0: never */
 	enum sim_shown shown;
 	hf_time shown_since;
+	hf_time shown_wall; /* the same, as the control plane's clock told it */
 	bool unreachable_execute, out_of_service, drained; /* taints NoExecute */
 	bool tainted;                                      /* any, in the store */
 };
