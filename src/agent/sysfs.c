@@ -23,7 +23,8 @@
 struct known_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
 	uint64_t aer[3]; /* corrected, nonfatal, fatal, at the last look */
-	bool seen;       /* in this look */
+	struct hf_amd_throttle throttle;
+	bool seen; /* in this look */
 };
 
 /* A port that was up: one that never was may be one that nobody wired. */
@@ -117,6 +118,26 @@ static void tell_aer(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, stru
 	}
 }
 
+/* Errors and throttling: the one that is not known says nothing. */
+static void tell_amd(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, struct known_gpu *known)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_AMD, gpu->address);
+
+	if (gpu->ras_uncorrectable != HF_SYSFS_NOT_KNOWN) {
+		s.amd.counted = true;
+		s.amd.uncorrectable = gpu->ras_uncorrectable;
+	}
+	if (known) {
+		s.amd.timed =
+			hf_amd_throttled(&known->throttle, &gpu->throttle, &s.amd.throttle_percent);
+		known->throttle = gpu->throttle;
+	}
+	if (s.amd.counted || s.amd.timed)
+		(void)hf_intake_sample(p->intake, &s);
+	if (s.amd.counted || gpu->throttle.known)
+		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD);
+}
+
 static void tell_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
 {
 	struct hf_health_presence there;
@@ -139,12 +160,7 @@ static void tell_gpu(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
 		(void)hf_intake_sample(p->intake, &s);
 		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE);
 	}
-	if (gpu->ras_uncorrectable != HF_SYSFS_NOT_KNOWN) {
-		s = sample_of(HF_HEALTH_AMD, gpu->address);
-		s.amd.uncorrectable = gpu->ras_uncorrectable;
-		(void)hf_intake_sample(p->intake, &s);
-		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD);
-	}
+	tell_amd(p, gpu, known);
 	if (known) {
 		known->seen = true;
 		if (p->options.aer)
@@ -223,18 +239,19 @@ static void off_devices(struct sysfs_probe *p, const char *why)
 static void tell_unseen(struct sysfs_probe *p)
 {
 	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
-	bool link = false, ras = false;
+	bool link = false, amd = false;
 
 	for (size_t i = 0; i < gpus->len; i++) {
 		link = link || gpus->items[i].width > 0 || gpus->items[i].speed > 0;
-		ras = ras || gpus->items[i].ras_uncorrectable != HF_SYSFS_NOT_KNOWN;
+		amd = amd || gpus->items[i].ras_uncorrectable != HF_SYSFS_NOT_KNOWN ||
+		      gpus->items[i].throttle.known;
 	}
 	if (!link)
 		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_PCIE,
 			      "sysfs tells of no device's link");
-	if (!ras)
+	if (!amd)
 		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD,
-			      "sysfs has no device's RAS counts");
+			      "sysfs has no device's RAS counts and no gpu_metrics that is known");
 }
 
 static void read_devices(void *arg)

@@ -3,13 +3,14 @@
 #ifndef HF_AGENT_SYSFS_H
 #define HF_AGENT_SYSFS_H
 
+#include "agent/amd.h"
 #include "agent/probe.h"
 
 HF_BEGIN_DECLS
 
 /*
  * What sysfs and procfs say: devices on the PCI bus and their links, InfiniBand ports, AMD's
- * error counts, drivers.  Only regular files are read, a page of each at most.  Who answers is a
+ * error counts and throttling, drivers.  Only regular files are read, a page of each at most.  Who answers is a
  * driver, which may ask the device and wait for it, so the probe looks on threads (looker.h).
  * What is written there is a driver's, and a broken device's: a number that is none is not known.
  */
@@ -50,7 +51,9 @@ struct hf_sysfs_gpu {
 	uint32_t width, width_max, speed, speed_max;
 	/* In all since it came up; HF_SYSFS_NOT_KNOWN. */
 	uint64_t aer_corrected, aer_nonfatal, aer_fatal;
-	uint64_t ras_uncorrectable; /* of all blocks of an AMD device */
+	/* Of AMD devices. */
+	uint64_t ras_uncorrectable; /* of all blocks */
+	struct hf_amd_throttle throttle;
 };
 
 struct hf_sysfs_gpus {

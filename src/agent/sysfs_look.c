@@ -21,9 +21,9 @@
 #define PORTS_A_DEVICE_MAX 16
 #define RAS_FILES_MAX 64
 
-/* A page of a regular file, with a NUL behind; false for all else.  A pipe that somebody put there
- * would wait for its writer. */
-static bool read_file(const char *path, char ret_text[HF_SYSFS_FILE_MAX + 1])
+/* A page of a regular file, with a NUL behind: its length, or -1 for all else.  A pipe that somebody
+ * put there would wait for its writer. */
+static ssize_t read_file(const char *path, char ret_text[HF_SYSFS_FILE_MAX + 1])
 {
 	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -31,22 +31,28 @@ static bool read_file(const char *path, char ret_text[HF_SYSFS_FILE_MAX + 1])
 	ssize_t got;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
+		return -1;
 	do {
 		got = read(fd, ret_text + len, HF_SYSFS_FILE_MAX - len);
 		if (got > 0)
 			len += (size_t)got;
 	} while (len < HF_SYSFS_FILE_MAX && (got > 0 || (got < 0 && errno == EINTR)));
 	ret_text[len] = '\0';
-	return got >= 0;
+	return got >= 0 ? (ssize_t)len : -1;
 }
 
-static bool read_at(const char *dir, const char *name, char ret_text[HF_SYSFS_FILE_MAX + 1])
+static ssize_t read_bytes_at(const char *dir, const char *name,
+			     char ret_text[HF_SYSFS_FILE_MAX + 1])
 {
 	char path[PATH_MAX_HERE];
 	int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
 
-	return n > 0 && (size_t)n < sizeof(path) && read_file(path, ret_text);
+	return n > 0 && (size_t)n < sizeof(path) ? read_file(path, ret_text) : -1;
+}
+
+static bool read_at(const char *dir, const char *name, char ret_text[HF_SYSFS_FILE_MAX + 1])
+{
+	return read_bytes_at(dir, name, ret_text) >= 0;
 }
 
 static uint64_t number_at(const char *dir, const char *name)
@@ -137,6 +143,15 @@ static uint64_t ras_at(const char *device)
 	return bad || files == 0 ? HF_SYSFS_NOT_KNOWN : sum;
 }
 
+static void look_amd(const char *dir, struct hf_sysfs_gpu *gpu)
+{
+	char bytes[HF_SYSFS_FILE_MAX + 1];
+	ssize_t len = read_bytes_at(dir, "gpu_metrics", bytes);
+
+	gpu->ras_uncorrectable = ras_at(dir);
+	hf_amd_metrics(bytes, len > 0 ? (size_t)len : 0, &gpu->throttle);
+}
+
 static bool is_ours(const struct hf_sysfs_gpu *gpu)
 {
 	const char *own = gpu->vendor == HF_SYSFS_NVIDIA ? "nvidia" : "amdgpu";
@@ -173,7 +188,9 @@ static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu 
 	gpu->aer_corrected = aer_at(dir, "aer_dev_correctable", "TOTAL_ERR_COR");
 	gpu->aer_nonfatal = aer_at(dir, "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL");
 	gpu->aer_fatal = aer_at(dir, "aer_dev_fatal", "TOTAL_ERR_FATAL");
-	gpu->ras_uncorrectable = gpu->vendor == HF_SYSFS_AMD ? ras_at(dir) : HF_SYSFS_NOT_KNOWN;
+	gpu->ras_uncorrectable = HF_SYSFS_NOT_KNOWN;
+	if (gpu->vendor == HF_SYSFS_AMD)
+		look_amd(dir, gpu);
 	return true;
 }
 
@@ -329,6 +346,20 @@ static void render_number(struct hf_strbuf *sb, const char *name, uint64_t numbe
 		hf_strbuf_addf(sb, "  %s: %llu\n", name, (unsigned long long)number);
 }
 
+static void render_throttle(const struct hf_amd_throttle *throttle, struct hf_strbuf *sb)
+{
+	static const char *const names[HF_AMD_LIMITS] = {"held_by_heat", "held_by_socket",
+							 "held_by_regulators", "held_by_memory"};
+
+	render_number(sb, "cycles", throttle->known ? throttle->cycles : HF_SYSFS_NOT_KNOWN);
+	for (int i = 0; i < HF_AMD_LIMITS; i++) {
+		uint32_t held = throttle->held[i];
+
+		render_number(sb, names[i],
+			      throttle->known && held != UINT32_MAX ? held : HF_SYSFS_NOT_KNOWN);
+	}
+}
+
 static void render_gpu(const struct hf_sysfs_gpu *gpu, struct hf_strbuf *sb)
 {
 	hf_strbuf_addf(sb,
@@ -341,6 +372,8 @@ static void render_gpu(const struct hf_sysfs_gpu *gpu, struct hf_strbuf *sb)
 	render_number(sb, "aer_nonfatal", gpu->aer_nonfatal);
 	render_number(sb, "aer_fatal", gpu->aer_fatal);
 	render_number(sb, "ras_uncorrectable", gpu->ras_uncorrectable);
+	if (gpu->vendor == HF_SYSFS_AMD)
+		render_throttle(&gpu->throttle, sb);
 }
 
 void hf_sysfs_render(const struct hf_sysfs_gpus *gpus, const struct hf_sysfs_ports *ports,

@@ -34,7 +34,7 @@ static void on_news(HF_UNUSED void *arg, HF_UNUSED bool urgent)
 {
 }
 
-static void put(struct bench *b, const char *name, const char *text)
+static void put_bytes(struct bench *b, const char *name, const void *bytes, size_t len)
 {
 	char path[512], *slash;
 	struct hf_error err = {0};
@@ -44,7 +44,12 @@ static void put(struct bench *b, const char *name, const char *text)
 	*slash = '\0';
 	assert_ok(hf_fs_mkdirs(path, 0700, &err), &err);
 	*slash = '/';
-	assert_ok(hf_fs_write_atomic(path, text, strlen(text), 0600, &err), &err);
+	assert_ok(hf_fs_write_atomic(path, bytes, len, 0600, &err), &err);
+}
+
+static void put(struct bench *b, const char *name, const char *text)
+{
+	put_bytes(b, name, text, strlen(text));
 }
 
 static void link_to(struct bench *b, const char *name, const char *target)
@@ -479,8 +484,53 @@ static void amds_counts_are_told(void **state)
 	start(b, false);
 	pass(b, HF_SECOND);
 	s = last(b, HF_HEALTH_AMD, &count);
-	assert_true(s && s->amd.uncorrectable == 2);
+	assert_true(s && s->amd.counted && s->amd.uncorrectable == 2 && !s->amd.timed);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+}
+
+/* gpu_metrics 1.6: cycles that passed, and of those the ones in which the memory was too hot. */
+static void put_metrics(struct bench *b, uint32_t cycles, uint32_t hot)
+{
+	unsigned char table[1664];
+	const uint32_t numbers[6] = {cycles, 0, cycles, 0, 0, hot};
+
+	memset(table, 0xff, sizeof(table));
+	memcpy(table, "\x80\x06\x01\x06", 4);
+	for (size_t i = 0; i < sizeof(numbers); i++)
+		table[32 + i] = (unsigned char)(numbers[i / 4] >> (8 * (i % 4)));
+	put_bytes(b, "/bus/pci/devices/0000:05:00.0/gpu_metrics", table, sizeof(table));
+}
+
+static void amds_throttling_is_told_from_the_second_look_on(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	const char *why;
+	size_t count;
+
+	put(b, "/bus/pci/devices/0000:05:00.0/vendor", "0x1002\n");
+	put(b, "/bus/pci/devices/0000:05:00.0/class", "0x120000\n");
+	put_metrics(b, 1000, 50);
+	start(b, false);
+	pass(b, HF_SECOND);
+	assert_null(last(b, HF_HEALTH_AMD, &count));
+	/* It sees, and there is nothing to tell yet. */
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD, &why),
+			 HF_INTAKE_OK);
+	put_metrics(b, 3000, 550);
+	pass(b, 30 * HF_SECOND);
+	s = last(b, HF_HEALTH_AMD, &count);
+	assert_int_equal(count, 1);
+	assert_true(s->amd.timed && !s->amd.counted);
+	assert_int_equal(s->amd.throttle_percent, 25);
+	/* Of another kernel's table nothing is known, and that is no rest. */
+	put(b, "/bus/pci/devices/0000:05:00.0/gpu_metrics", "\x04");
+	pass(b, 30 * HF_SECOND);
+	assert_null(last(b, HF_HEALTH_AMD, &count));
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AMD, &why),
+			 HF_INTAKE_OFF);
+	assert_string_equal(why,
+			    "sysfs has no device's RAS counts and no gpu_metrics that is known");
 }
 
 static void a_port_is_measured_each_ten_seconds_and_its_changes_at_once(void **state)
@@ -625,6 +675,7 @@ int main(void)
 		T(a_driver_is_spoken_of_only_while_its_library_is_silent),
 		T(a_node_without_devices_is_off_and_not_at_fault),
 		T(amds_counts_are_told),
+		T(amds_throttling_is_told_from_the_second_look_on),
 		T(a_port_is_measured_each_ten_seconds_and_its_changes_at_once),
 		T(a_port_that_never_was_up_is_nobodys),
 		T(a_port_that_is_gone_is_missing),

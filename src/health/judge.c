@@ -385,10 +385,14 @@ static void plugin(struct hf_health_brain *b, const struct hf_health_sample *s,
 static void amd(struct hf_health_brain *b, const struct hf_health_sample *s,
 		struct hf_health_track *t)
 {
-	if (t->primed && s->amd.uncorrectable > t->base[0])
-		hf_health_find(b, s, HF_HEALTH_CODE_UNCORRECTABLE, "");
-	t->primed = true;
-	t->base[0] = s->amd.uncorrectable;
+	if (s->amd.counted) {
+		if (t->primed && s->amd.uncorrectable > t->base[0])
+			hf_health_find(b, s, HF_HEALTH_CODE_UNCORRECTABLE, "");
+		t->primed = true;
+		t->base[0] = s->amd.uncorrectable;
+	}
+	if (!s->amd.timed)
+		return;
 	note(t, s->amd.throttle_percent >= 20);
 	/* Ten minutes of it, at a measurement each half minute. */
 	streak(b, s, t, HF_HEALTH_CODE_AMD_SLOW, (int[2]){20, 20});

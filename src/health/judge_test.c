@@ -61,18 +61,48 @@ static void nvml_asks_for_a_reset_itself(void **state)
 	assert_int_equal(state_of("gpu-0"), HF_HEALTH_UNHEALTHY);
 }
 
+/* Below zero: it does not say. */
+static void amd(const char *device, int64_t errors, int32_t percent)
+{
+	struct hf_health_sample *s = health_sample(&n, HF_HEALTH_AMD, device);
+
+	s->amd.counted = errors >= 0;
+	s->amd.uncorrectable = errors >= 0 ? (uint64_t)errors : 0;
+	s->amd.timed = percent >= 0;
+	s->amd.throttle_percent = percent >= 0 ? (uint32_t)percent : 0;
+}
+
 static void a_counter_that_falls_was_reset_and_is_no_error(void **state)
 {
-	static const uint64_t counts[] = {7, 7, 2, 2, 0};
+	static const uint32_t counts[] = {7, 7, 2, 2, 0};
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(counts); i++) {
 		health_sample(&n, HF_HEALTH_ECC, "gpu-0")->ecc.uncorrectable = counts[i];
-		health_sample(&n, HF_HEALTH_AMD, "gpu-1")->amd.uncorrectable = counts[i];
+		amd("gpu-1", counts[i], -1);
 		health_step(&n, HF_MINUTE);
 	}
 	assert_int_equal(state_of("gpu-0"), HF_HEALTH_HEALTHY);
 	assert_int_equal(state_of("gpu-1"), HF_HEALTH_HEALTHY);
+}
+
+static void what_amd_does_not_say_is_neither_a_rise_nor_rest(void **state)
+{
+	(void)state;
+	/* Counts that come and go, while it is throttled all the time. */
+	for (int i = 0; i < 20; i++) {
+		amd("gpu-1", i % 2 == 0 ? 7 : -1, 30);
+		health_step(&n, 30 * HF_SECOND);
+	}
+	assert_int_equal(state_of("gpu-1"), HF_HEALTH_SUSPECT);
+	/* Nobody says that it no longer is. */
+	for (int i = 0; i < 30; i++) {
+		amd("gpu-1", 7, -1);
+		health_step(&n, 30 * HF_SECOND);
+	}
+	assert_non_null(health_fault(&n, "gpu-1", HF_HEALTH_AMD, HF_HEALTH_CODE_AMD_SLOW));
+	assert_int_equal(state_of("gpu-1"), HF_HEALTH_SUSPECT);
+	assert_null(health_fault(&n, "gpu-1", HF_HEALTH_AMD, HF_HEALTH_CODE_UNCORRECTABLE));
 }
 
 static void throttle(uint64_t reasons, uint32_t load, int times)
@@ -207,6 +237,7 @@ int main(void)
 		TEST(a_recovery_action_that_is_none_is_no_news),
 		TEST(nvml_asks_for_a_reset_itself),
 		TEST(a_counter_that_falls_was_reset_and_is_no_error),
+		TEST(what_amd_does_not_say_is_neither_a_rise_nor_rest),
 		TEST(half_of_the_samples_is_not_enough_to_be_throttled),
 		TEST(a_silence_begins_the_window_anew),
 		TEST(what_the_device_chose_itself_is_no_throttling),

@@ -110,8 +110,9 @@ struct hf_health_sample {
 			bool slow;
 		} straggler;
 		struct {
+			bool counted, timed; /* which of the two is known */
 			uint64_t uncorrectable;
-			uint32_t throttle_percent;
+			uint32_t throttle_percent; /* of the time since the last one */
 		} amd;
 	};
 };

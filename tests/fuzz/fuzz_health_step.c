@@ -128,6 +128,12 @@ static void draw_sample(struct life *l, struct hf_health_sample *s)
 		s->ecc.pending = fill[3] & 1;
 		s->ecc.failed = fill[4] & 1;
 		break;
+	case HF_HEALTH_AMD:
+		s->amd.counted = fill[0] & 1;
+		s->amd.timed = fill[1] & 1;
+		s->amd.uncorrectable = fill[2];
+		s->amd.throttle_percent = (uint32_t)fill[3];
+		break;
 	case HF_HEALTH_IB:
 		s->ib.missing = fill[0] & 1;
 		s->ib.up = fill[1] & 1;

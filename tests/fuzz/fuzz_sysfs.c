@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 
 /* What files of sysfs and procfs may hold when a driver or a device is broken: any bytes.  What is
- * read is in range, or not known. */
+ * read is in range, or not known.  AMD's table comes twice, the second time as the input ends. */
 
 #include "agent/sysfs.h"
 #include "base/mem.h"
@@ -13,6 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void look_at_tables(const uint8_t *data, size_t size)
+{
+	struct hf_amd_throttle before, now;
+	uint32_t percent = 0;
+
+	hf_amd_metrics(data, size / 2, &before);
+	hf_amd_metrics(data + size / 2, size - size / 2, &now);
+	if (hf_amd_throttled(&before, &now, &percent))
+		hf_assert(before.known && now.known && percent <= 100);
+	/* As they were read, whatever they say of their size. */
+	now.known = before.known = true;
+	if (hf_amd_throttled(&before, &now, &percent))
+		hf_assert(percent <= 100);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	HF_AUTOFREE char *text = hf_xstrndup((const char *)data, size);
@@ -20,6 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t number = 0, other = 0;
 	int state = hf_sysfs_state(text);
 
+	look_at_tables(data, size);
 	hf_assert(state >= -1 && state < 100);
 	hf_assert(hf_sysfs_width(text) <= 32);
 	hf_assert(hf_sysfs_speed(text) <= 10009);

@@ -198,6 +198,8 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 		break;
 	case HF_HEALTH_STRAGGLER: x->straggler.slow = flag(j, "slow"); break;
 	case HF_HEALTH_AMD:
+		x->amd.counted = !flag(j, "uncounted");
+		x->amd.timed = !flag(j, "untimed");
 		x->amd.uncorrectable = number(j, "uncorrectable", 0);
 		x->amd.throttle_percent = (uint32_t)number(j, "throttle", 0);
 		break;
