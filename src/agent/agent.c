@@ -354,6 +354,7 @@ static void tell(struct hf_agent *a)
 
 static void step(struct hf_agent *a)
 {
+	struct hf_health_order orders[HF_HEALTH_DEVICES_MAX + 1];
 	struct hf_arena *arena = a->arenas[1 - a->arena];
 	struct hf_health_input input = {
 		.now = hf_intake_now(a->intake), .boot_at = a->boot_at, .node = a->node};
@@ -368,6 +369,11 @@ static void step(struct hf_agent *a)
 	hf_arena_reset(arena);
 	snprintf(input.boot_id, sizeof(input.boot_id), "%s", a->boot_id);
 	hf_intake_take(a->intake, &input);
+	input.orders = orders;
+	input.orders_len = hf_cleared_orders(&a->cleared, &a->memory,
+					     hf_loop_wall(a->options.loop) - input.now, orders,
+					     HF_ARRAY_LEN(orders));
+	a->cleared.pending = false;
 	if (hf_health_step(&a->memory, &input, &a->config, arena, &plan, &err) != 0) {
 		hf_log(HF_LOG_ERROR, LOGGER, "A step was refused", "error", err.text, NULL);
 		hf_intake_taken(a->intake);
@@ -559,6 +565,21 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 		       hf_code_name(code), "error", message, NULL);
 }
 
+static void on_health_seen(void *arg, struct hf_doc *health)
+{
+	struct hf_agent *a = arg;
+	struct hf_error err;
+
+	if (hf_cleared_read(&a->cleared,
+			    hf_json_path_str(hf_doc_json(health), "metadata", "annotations",
+					     HF_ANNOTATION_CLEARED, NULL),
+			    hf_loop_wall(a->options.loop), &err) != 0)
+		hf_log(HF_LOG_WARN, LOGGER, "A person's word cannot be taken", "annotation",
+		       HF_ANNOTATION_CLEARED, "error", err.text, NULL);
+	if (a->cleared.pending)
+		arm_step(a, 0);
+}
+
 static void on_contact_trouble(void *arg HF_UNUSED, const char *message)
 {
 	if (message == NULL)
@@ -603,6 +624,7 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 						       .seed = o->seed,
 						       .metrics = o->metrics,
 						       .trouble = on_trouble,
+						       .seen = on_health_seen,
 						       .arg = a};
 	const struct hf_recorder_options recorder = {
 		.loop = o->loop, .store = o->store, .component = EVENT_COMPONENT, .seed = o->seed};

@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/beats.h"
+#include "agent/cleared.h"
 #include "agent/contact.h"
 #include "agent/fences.h"
 #include "agent/holders.h"
@@ -60,6 +61,7 @@ struct hf_agent {
 	struct hf_health_plan plan;
 	bool untold, step_wanted;
 	bool device_dirty; /* DeviceHealth would read otherwise */
+	struct hf_cleared cleared;
 	bool pods_dirty;
 };
 

@@ -160,6 +160,10 @@ static void on_patched(void *arg, const struct hf_reply *reply)
 
 	slot->call = NULL;
 	if (reply->code == 0) {
+		const struct hf_publisher_options *o = &slot->publisher->options;
+
+		if (slot->kind == KIND_DEVICE && reply->object != NULL && o->seen != NULL)
+			o->seen(o->arg, reply->object);
 		succeed(slot);
 	} else if (slot->kind == KIND_DEVICE && reply->code == HF_E_NOT_FOUND) {
 		slot->step = STEP_FIND_NODE;

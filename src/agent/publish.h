@@ -32,6 +32,8 @@ struct hf_publisher_options {
 	struct hf_metrics *metrics; /* may be NULL */
 	/* A write failed, or (code 0) one succeeded after that; what: "node", "devicehealth", "pod". */
 	void (*trouble)(void *arg, const char *what, int code, const char *message);
+	/* DeviceHealth as the API server has it, after each write; may be NULL. */
+	void (*seen)(void *arg, struct hf_doc *health);
 	void *arg;
 };
 

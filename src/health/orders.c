@@ -87,7 +87,8 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 {
 	enum hf_health_state next;
 
-	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next))
+	/* What was found since then is not what the person had looked at. */
+	if (order->at <= d->since || !hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next))
 		return;
 	mend(b, d, HF_HEALTH_REPLACE_NODE, order->at);
 	d->flaps_len = 0;

@@ -472,6 +472,59 @@ static void another_boot_ends_what_a_boot_ends(void **state)
 	assert_int_equal(device_in(&health, GPU)->faults.len, 0);
 }
 
+static void a_person_says(struct world *w, const char *device, hf_time at)
+{
+	char time[HF_TIME_TEXT_MAX], text[256];
+
+	hf_time_format(at, time);
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"annotations\":{\"holdfast.dev/cleared\":\"%s%s%s\"}}}", device,
+		 device[0] != '\0' ? " " : "", time);
+	apply(w, HF_VERB_PATCH, &hf_devicehealths, "n1", NULL, text);
+}
+
+static const char *state_now(struct world *w, const char *device)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health = health_of(w, arena);
+	static char state[32];
+
+	snprintf(state, sizeof(state), "%s", device_in(&health, device)->state);
+	return state;
+}
+
+static void what_a_person_clears_is_on_probation_and_what_fails_later_is_not(void **state)
+{
+	struct world *w = *state;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, LOST);
+	run_for(w, 3 * HF_SECOND);
+	assert_string_equal(state_now(w, GPU), "Unhealthy");
+	/* Of a moment before it failed: nobody had looked at that. */
+	a_person_says(w, GPU, hf_loop_wall(w->loop) - 10 * HF_SECOND);
+	run_for(w, 7 * HF_MINUTE);
+	assert_string_equal(state_now(w, GPU), "Unhealthy");
+	/* Another device: this one is not meant. */
+	a_person_says(w, "GPU-2", hf_loop_wall(w->loop));
+	run_for(w, 7 * HF_MINUTE);
+	assert_string_equal(state_now(w, GPU), "Unhealthy");
+	a_person_says(w, UUID, hf_loop_wall(w->loop));
+	run_for(w, 7 * HF_MINUTE);
+	assert_string_equal(state_now(w, GPU), "Probation");
+	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "False");
+	/* It fails again, and the word that stands there is no word about that: not now, and not to an
+	 * agent that has just started. */
+	kernel_says(w, HUNG);
+	run_for(w, 7 * HF_MINUTE);
+	assert_string_equal(state_now(w, GPU), "Unhealthy");
+	w->agent = hf_agent_destroy(w->agent);
+	open_agent(w);
+	run_for(w, 7 * HF_MINUTE);
+	assert_string_equal(state_now(w, GPU), "Unhealthy");
+}
+
 static void a_wall_clock_that_steps_moves_what_is_shown_and_nothing_else(void **state)
 {
 	struct world *w = *state;
@@ -707,6 +760,7 @@ int main(void)
 		TEST(without_the_crd_the_node_is_written_all_the_same),
 		TEST(a_death_forgets_nothing_and_repeats_nothing),
 		TEST(another_boot_ends_what_a_boot_ends),
+		TEST(what_a_person_clears_is_on_probation_and_what_fails_later_is_not),
 		TEST(a_wall_clock_that_steps_moves_what_is_shown_and_nothing_else),
 		TEST(a_detector_that_cannot_see_says_why_on_the_page_and_in_the_object),
 		TEST(a_journal_that_cannot_be_written_does_not_blind_the_agent),

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_CLEARED_H
+#define HF_AGENT_CLEARED_H
+
+#include "health/step.h"
+
+HF_BEGIN_DECLS
+
+/*
+ * A person's word that a device is well: an annotation of the node's DeviceHealth with a time, or a
+ * device (id or UUID) and a time.  Without a device it is about all of them and the node.  What was
+ * known against them before that time ends; what is seen later counts as ever.
+ *
+ * It stays where it is, so it counts for an hour and each text once: no restart, no clock that is
+ * set and no copy of an object clears what failed long after.
+ */
+#define HF_ANNOTATION_CLEARED "holdfast.dev/cleared"
+#define HF_CLEARED_VALID HF_HOUR
+#define HF_CLEARED_AHEAD HF_MINUTE /* the person's clock may be ahead of the node's */
+
+struct hf_cleared {
+	uint64_t seen;                   /* hash of the last text; 0: none */
+	bool pending;                    /* a word that no step has taken yet */
+	hf_time at;                      /* on the wall clock */
+	char device[HF_HEALTH_UUID_MAX]; /* "": all */
+};
+
+/* The annotation as it was read last; NULL: there is none.  A new word is pending then.
+ * HF_E_INVALID, once for each text: it is none, or is too old or too new. */
+int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
+		    struct hf_error *err) HF_MUST_CHECK;
+
+/* What the word means for these devices: at most orders_max orders.  wall_less: what the wall
+ * clock is ahead of the steps' by. */
+size_t hf_cleared_orders(const struct hf_cleared *cleared, const struct hf_health_memory *memory,
+			 hf_time wall_less, struct hf_health_order *ret_orders, size_t orders_max);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/cleared.h"
+#include "harness/test.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NOW (20000 * HF_DAY) /* 2024-10-04T00:00:00Z */
+#define UUID "GPU-00000000-1111"
+
+static struct hf_health_device devices[3];
+static const struct hf_health_memory memory = {.devices = devices, .devices_len = 3};
+static struct hf_health_order orders[8];
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(devices, 0, sizeof(devices));
+	snprintf(devices[1].id, sizeof(devices[1].id), "0000:1a:00.0");
+	snprintf(devices[1].uuid, sizeof(devices[1].uuid), UUID);
+	snprintf(devices[2].id, sizeof(devices[2].id), "0000:1b:00.0");
+	return 0;
+}
+
+static size_t read_at(struct hf_cleared *cleared, const char *text, hf_time now)
+{
+	struct hf_error err;
+
+	return hf_cleared_read(cleared, text, now, &err) == 0
+		       ? hf_cleared_orders(cleared, &memory, HF_HOUR, orders, HF_ARRAY_LEN(orders))
+		       : 99;
+}
+
+static void a_time_is_about_all_of_them_and_the_node(void **state)
+{
+	struct hf_cleared cleared = {0};
+
+	(void)state;
+	assert_int_equal(read_at(&cleared, "2024-10-03T23:59:30Z", NOW), 3);
+	assert_string_equal(orders[0].device, "");
+	assert_string_equal(orders[2].device, "0000:1b:00.0");
+	assert_int_equal(orders[2].kind, HF_HEALTH_ORDER_CLEAR);
+	/* On the clock of the steps, an hour behind here. */
+	assert_true(orders[2].at == NOW - HF_HOUR - 30 * HF_SECOND);
+	assert_int_equal(hf_cleared_orders(&cleared, &memory, 0, orders, 2), 2);
+}
+
+static void one_device_is_named_by_address_or_uuid(void **state)
+{
+	struct hf_cleared cleared = {0};
+
+	(void)state;
+	assert_int_equal(read_at(&cleared, "0000:1b:00.0 2024-10-04T00:00:00Z", NOW), 1);
+	assert_string_equal(orders[0].device, "0000:1b:00.0");
+	assert_int_equal(read_at(&cleared, UUID " 2024-10-04T00:00:00Z", NOW), 1);
+	assert_string_equal(orders[0].device, "0000:1a:00.0");
+	assert_int_equal(read_at(&cleared, "0000:99:00.0 2024-10-04T00:00:00Z", NOW), 0);
+}
+
+static void a_text_counts_once(void **state)
+{
+	struct hf_cleared cleared = {0};
+
+	(void)state;
+	assert_int_equal(read_at(&cleared, "2024-10-03T23:59:30Z", NOW), 3);
+	cleared.pending = false;
+	assert_int_equal(read_at(&cleared, "2024-10-03T23:59:30Z", NOW + HF_MINUTE), 0);
+	assert_int_equal(read_at(&cleared, "2024-10-04T00:00:30Z", NOW + HF_MINUTE), 3);
+	assert_int_equal(read_at(&cleared, NULL, NOW + HF_MINUTE), 0);
+}
+
+static void what_is_no_word_of_now_is_refused_once(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		" ",
+		"now",
+		"true",
+		"2024-10-03",
+		"2024-10-03T22:59:59Z",
+		"2024-10-04T00:01:01Z",
+		"2024-10-04T00:00:00Z ",
+		"2024-10-04T00:00:00Z 0000:1b:00.0",
+		"GPU-0123456789012345678901234567890123456789012345678901234567890123456789012345678"
+		"9012345678901234567890123456789 2024-10-04T00:00:00Z"};
+	struct hf_cleared cleared = {0};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
+		assert_int_equal(read_at(&cleared, bad[i], NOW), 99);
+		assert_int_equal(read_at(&cleared, bad[i], NOW), 0);
+		assert_false(cleared.pending);
+	}
+	/* A clock that is a little ahead is no time to come. */
+	assert_int_equal(read_at(&cleared, "2024-10-04T00:00:59Z", NOW), 3);
+	assert_true(orders[0].at == NOW - HF_HOUR);
+}
+
+#define T(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_time_is_about_all_of_them_and_the_node),
+		T(one_device_is_named_by_address_or_uuid),
+		T(a_text_counts_once),
+		T(what_is_no_word_of_now_is_refused_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
