@@ -18,11 +18,13 @@ from kit.load import restarts
 
 NEEDS = {"kwok": 2, "node": NODE}
 BUILD = ["control", "kwok", "node"]
-MINUTES = 16
+MINUTES = 22
 NO_COSTS = {"application": 0, "infrastructure": 0, "device": 0}
 ONE_DEVICE = {**NO_COSTS, "device": 1}
 # What the kubelet alone says counts once it stands for so long.
 KUBELET_STANDS_S = 30
+# Devices are counted so often.
+COUNTED_EVERY_S = 30
 
 
 def setup(w):
@@ -311,6 +313,51 @@ def check_plugin_unhealthy(w):
         s.unmarked("beside")
         until_offered(w, COUNT)
         return f"moved {took:.1f} s after the kubelet said so"
+
+
+def check_count(w):
+    """A free device that the kubelet does not offer: three looks later the node is degraded, nobody moves"""
+    with Story(w) as s:
+        s.submit("hit")
+        free = next(i for i in range(COUNT) if i != s.device("hit"))
+        plugin.says(w, f"gpu-{free}")
+        try:
+            start = time.monotonic()
+            s.agent.until_problems("AcceleratorDegraded", timeout_s=240)
+            took = time.monotonic() - start
+            want(took > 2 * COUNTED_EVERY_S, f"told after {took:.1f} s, which is fewer than three looks")
+            equal("what is wrong", s.agent.faults(), [("count", "software")])
+            equal("states", set(s.agent.states()), {"Healthy"})
+            s.stays(3, "hit")
+        finally:
+            plugin.says(w)
+        w.until("the fault is over", lambda: not s.agent.faults(), 240)
+        s.untouched("hit")
+        s.unmarked("hit")
+        s.agent.node_untouched()
+        return f"told after {took:.0f} s"
+
+
+def check_cleared(w):
+    """A person says that a failed device is well: it is on probation; what fails later is not meant"""
+    with Story(w) as s:
+        s.submit("beside")
+        agent = s.agent
+        number, other = [i for i in range(COUNT) if i != s.device("beside")][:2]
+        agent.xid(number, 79, "pid=1234, name=python3, GPU has fallen off the bus.")
+        agent.until_problems("AcceleratorUnhealthy")
+        word = address(number) + time.strftime(" %Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1))
+        w.api.patch("devicehealths", None, NODE, {"metadata": {"annotations": {
+            "holdfast.dev/cleared": word}}})
+        # It is read with the next write, which anything may cause.
+        agent.xid(other, 31, "pid=1, name=python3, Ch 00000008, intr 00000000. MMU Fault")
+        agent.until_states("it is on probation", lambda x: x[number] == "Probation")
+        agent.until_problems()
+        agent.xid(number, 62, "pid=1, name=python3, 1234 5678")
+        agent.until_problems("AcceleratorUnhealthy")
+        agent.xid(other, 31, "pid=2, name=python3, Ch 00000009, intr 00000000. MMU Fault")
+        s.stays(5, "beside")
+        equal("its state", agent.states()[number], "Unhealthy")
 
 
 def check_plugin_gone(w):
