@@ -106,7 +106,7 @@ static int verb_manifests(struct hf_cli *cli)
 }
 
 static const struct hf_flag manifests_flags[] = {
-	{"crds", 0, NULL, "the CRDs: six kinds of jobs, and DeviceHealth"},
+	{"crds", 0, NULL, "the CRDs: six kinds of jobs, DeviceHealth and HealthPolicy"},
 	{"operator", 0, NULL, "the operator: namespace, roles, service, deployment"},
 	{"agent", 0, NULL, "the agent of the nodes: namespace, rights, policy, DaemonSet"},
 	{"namespace", 'n', "NAME",
