@@ -48,6 +48,8 @@ struct hf_transfer {
 	int32_t stream_id;                         /* 0: not given to nghttp2 */
 	bool linked;                               /* a link was, or is, where it runs */
 	bool sent, ended;  /* on a link: its head is on its way; the answer is whole */
+	bool reset;        /* on a link: by the server */
+	const char *fault; /* on a link: what of the answer nghttp2 did not take; or NULL */
 	size_t body_sent;  /* on a link, as is this: */
 	size_t unconsumed; /* of a stream: taken, and its window not opened again for it */
 
@@ -139,8 +141,8 @@ void hf_transfer_free(struct hf_transfer *transfer);
 void hf_transfer_begin(struct hf_transfer *transfer);
 void hf_transfer_prepare(struct hf_transfer *transfer); /* for curl */
 void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result);
-/* What a link brings: a field of a head or of trailers, a piece of body, the end.  Each may end
- * the transfer. */
+/* What a link brings: a field of a head or of trailers, a head's end, a piece of body, the end.
+ * Each may end the transfer. */
 void hf_transfer_take_field(struct hf_transfer *transfer, const char *name, const char *value);
 void hf_transfer_take_head(struct hf_transfer *transfer);
 void hf_transfer_take_body(struct hf_transfer *transfer, const void *bytes, size_t len);

@@ -29,6 +29,7 @@ static void list_add(struct hf_link *link, struct hf_transfer *transfer)
 	else
 		link->first = transfer;
 	link->last = transfer;
+	link->transfers++;
 	if (!link->unsent)
 		link->unsent = transfer;
 }
@@ -47,11 +48,18 @@ static void list_remove(struct hf_link *link, struct hf_transfer *transfer)
 		link->last = transfer->link_prev;
 	transfer->link_prev = transfer->link_next = NULL;
 	transfer->link = NULL;
+	link->transfers--;
 }
 
 static bool is_current(const struct hf_link *link)
 {
 	return link->pool->link == link;
+}
+
+static void leave_pool(struct hf_link *link)
+{
+	if (is_current(link))
+		link->pool->link = NULL;
 }
 
 static void reap_if_done(struct hf_link *link)
@@ -74,6 +82,10 @@ void hf_link_remove(struct hf_transfer *transfer)
 	struct hf_link *link = transfer->link;
 	bool over = transfer->ended && transfer->body_sent == transfer->request.body_len;
 
+	/* nghttp2 keeps what the server does not let it send, ended or not: with this link it goes,
+	 * and another one may fare better. */
+	if (link->state == HF_LINK_OPEN && transfer->stream_id > 0 && !transfer->sent)
+		leave_pool(link);
 	list_remove(link, transfer);
 	if (transfer->stream_id > 0 && link->session) {
 		(void)nghttp2_session_set_stream_user_data(link->session, transfer->stream_id,
@@ -100,12 +112,6 @@ void hf_link_consumed(struct hf_transfer *transfer)
 
 /* --- its end --- */
 
-static void leave_pool(struct hf_link *link)
-{
-	if (is_current(link))
-		link->pool->link = NULL;
-}
-
 static void close_socket(struct hf_link *link)
 {
 	link->state = HF_LINK_CLOSED;
@@ -114,6 +120,7 @@ static void close_socket(struct hf_link *link)
 		close(link->fd);
 	link->fd = -1;
 	hf_timer_disarm(link->patience);
+	hf_timer_disarm(link->more);
 }
 
 void hf_link_retire(struct hf_link *link)
@@ -125,6 +132,8 @@ void hf_link_retire(struct hf_link *link)
 /* With err; never from inside nghttp2. */
 static void fail(struct hf_link *link)
 {
+	const char *why = link->goodbye.code != 0 ? link->goodbye.text : link->err.text;
+
 	leave_pool(link);
 	close_socket(link);
 	while (link->first) {
@@ -132,7 +141,7 @@ static void fail(struct hf_link *link)
 
 		transfer->stream_id = -1; /* nothing is left to be reset */
 		hf_transfer_broke(transfer, transfer->sent, link->going_away && transfer->sent,
-				  link->err.text);
+				  why);
 	}
 	hf_task_post(link->reap);
 }
@@ -158,7 +167,10 @@ static void on_impatient(void *arg)
 	struct hf_link *link = arg;
 
 	if (link->err.code == 0)
-		hf_error_set(&link->err, HF_E_UNAVAILABLE, "not connected in time");
+		hf_error_set(&link->err, HF_E_UNAVAILABLE,
+			     link->state == HF_LINK_HANDSHAKE ? "no TLS handshake with %s in time"
+							      : "not connected to %s in time",
+			     link->pool->client->target.authority);
 	fail(link);
 }
 
@@ -182,8 +194,8 @@ struct hf_link *hf_link_destroy(struct hf_link *link)
 	hf_link_h2_stop(link);
 	hf_link_tls_destroy(link->tls);
 	hf_timer_destroy(link->patience);
+	hf_timer_destroy(link->more);
 	hf_task_destroy(link->flush);
-	hf_task_destroy(link->more);
 	hf_task_destroy(link->reap);
 	hf_strbuf_release(&link->frames);
 	hf_strbuf_release(&link->out);
@@ -214,10 +226,32 @@ static int write_out(struct hf_link *link)
 	return 0;
 }
 
+/* No more can begin on this connection: what is under way may end there. */
+static void give_way(struct hf_link *link)
+{
+	struct hf_http_pool *pool = link->pool;
+	struct hf_transfer *next;
+
+	leave_pool(link);
+	for (struct hf_transfer *transfer = link->first; transfer; transfer = next) {
+		next = transfer->link_next;
+		if (transfer->sent)
+			continue;
+		if (transfer->stream_id > 0)
+			hf_link_h2_take_back(link, transfer);
+		list_remove(link, transfer);
+		hf_http_pool_place(pool, transfer);
+	}
+	reap_if_done(link);
+}
+
 /* After a stop of this process tasks and answers come before overdue timers: what is due is left
  * to its timer, unsent. */
 static void submit_unsent(struct hf_link *link)
 {
+	/* Also where 2^30 streams have used up the numbers that there are. */
+	if (link->unsent && !nghttp2_session_check_request_allowed(link->session))
+		give_way(link);
 	while (link->unsent) {
 		struct hf_transfer *transfer = link->unsent;
 
@@ -324,21 +358,6 @@ static ssize_t read_plain(struct hf_link *link, void *bytes, size_t size)
 			    n == 0 ? "the server closed the connection" : strerror(errno));
 }
 
-/* The server takes no more on this connection: what is under way may end there. */
-static void give_way(struct hf_link *link)
-{
-	struct hf_http_pool *pool = link->pool;
-
-	leave_pool(link);
-	while (link->unsent) {
-		struct hf_transfer *transfer = link->unsent;
-
-		list_remove(link, transfer);
-		hf_http_pool_place(pool, transfer);
-	}
-	reap_if_done(link);
-}
-
 static void on_readable(struct hf_link *link)
 {
 	char bytes[PLAIN_BYTES];
@@ -359,7 +378,7 @@ static void on_readable(struct hf_link *link)
 		return;
 	}
 	if (n > 0)
-		hf_task_post(link->more);
+		hf_timer_arm(link->more, 0);
 	if (link->going_away)
 		give_way(link);
 	/* Behind the tasks that hand on what came: what they send goes along. */
@@ -425,7 +444,7 @@ struct hf_link *hf_link_create(struct hf_http_pool *pool)
 	hf_strbuf_init(&link->out, 4 * HF_LINK_OUT_BYTES_MAX);
 	link->patience = hf_timer_create(client->loop, on_impatient, link);
 	link->flush = hf_task_create(client->loop, on_flush, link);
-	link->more = hf_task_create(client->loop, on_more, link);
+	link->more = hf_timer_create(client->loop, on_more, link);
 	link->reap = hf_task_create(client->loop, on_reap, link);
 	hf_timer_arm(link->patience, client->spec.connect_timeout);
 	/* By what is trusted now, whatever is when it has connected. */

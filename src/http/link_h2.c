@@ -12,7 +12,8 @@
 #define CONNECTION_WINDOW_BYTES (16 << 20)
 #define FIELDS_MAX 80 /* 64 of the caller's, and ours */
 #define NAME_BYTES_MAX 4096
-#define STREAMS_MAX 100 /* until the server says otherwise: what RFC 9113 calls the least */
+#define REASON_BYTES_MAX 128 /* of a GOAWAY, in our words */
+#define STREAMS_MAX 100      /* until the server says otherwise: what RFC 9113 calls the least */
 
 /* --- what nghttp2 calls: may submit and consume, never receive, send or free --- */
 
@@ -39,7 +40,27 @@ static ssize_t on_body_wanted(nghttp2_session *session, int32_t stream_id, uint8
 	return (ssize_t)len;
 }
 
-static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, HF_UNUSED void *arg)
+/* "PROTOCOL_ERROR", or a number that HTTP/2 does not know. */
+static char *name_of(uint32_t code)
+{
+	return code <= NGHTTP2_HTTP_1_1_REQUIRED ? hf_xstrdup(nghttp2_http2_strerror(code))
+						 : hf_xasprintf("code %u", code);
+}
+
+static void take_goodbye(struct hf_link *link, const char *what, const nghttp2_goaway *goaway)
+{
+	char reason[REASON_BYTES_MAX];
+
+	if (goaway->error_code == NGHTTP2_NO_ERROR || link->goodbye.code != 0)
+		return;
+	HF_AUTOFREE char *name = name_of(goaway->error_code);
+	hf_str_print(reason, sizeof(reason), (const char *)goaway->opaque_data,
+		     goaway->opaque_data_len);
+	hf_error_set(&link->goodbye, HF_E_UNAVAILABLE, "%s: %s%s%s%s", what, name,
+		     reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
+}
+
+static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *arg)
 {
 	struct hf_transfer *transfer = frame->hd.type == NGHTTP2_HEADERS
 					       ? transfer_of(session, frame->hd.stream_id)
@@ -47,6 +68,18 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, H
 
 	if (transfer)
 		transfer->sent = true;
+	if (frame->hd.type == NGHTTP2_GOAWAY)
+		take_goodbye(arg, "the server broke the rules of HTTP/2", &frame->goaway);
+	return 0;
+}
+
+static int on_bad_frame(nghttp2_session *session, const nghttp2_frame *frame, int code,
+			HF_UNUSED void *arg)
+{
+	struct hf_transfer *transfer = transfer_of(session, frame->hd.stream_id);
+
+	if (transfer)
+		transfer->fault = nghttp2_strerror(code);
 	return 0;
 }
 
@@ -83,35 +116,61 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	struct hf_link *link = arg;
 	struct hf_transfer *transfer;
 
-	if (frame->hd.type == NGHTTP2_GOAWAY)
+	if (frame->hd.type == NGHTTP2_GOAWAY) {
 		link->going_away = true;
+		take_goodbye(link, "the server goes away", &frame->goaway);
+	}
+	transfer = transfer_of(session, frame->hd.stream_id);
+	if (transfer && frame->hd.type == NGHTTP2_RST_STREAM)
+		transfer->reset = true;
 	if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
 		return 0;
-	transfer = transfer_of(session, frame->hd.stream_id);
 	if (transfer && frame->hd.type == NGHTTP2_HEADERS)
 		hf_transfer_take_head(transfer);
-	/* take_head ends nothing, so that it is still there. */
+	/* Unless that was its end. */
+	transfer = transfer_of(session, frame->hd.stream_id);
 	if (transfer && frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
 		hf_transfer_take_end(transfer);
 	return 0;
+}
+
+/* A stream is over and its answer is not. */
+static char *tell_close(const struct hf_link *link, const struct hf_transfer *transfer,
+			uint32_t code)
+{
+	HF_AUTOFREE char *name = name_of(code);
+	bool counted = hf_transfer_header(transfer, "content-length") && transfer->head_done;
+
+	if (!transfer->sent)
+		return hf_xasprintf("cannot be sent: %s", name);
+	if (link->goodbye.code != 0)
+		return hf_xstrdup(link->goodbye.text);
+	if (link->going_away)
+		return hf_xasprintf("the server goes away and ended the stream: %s", name);
+	if (transfer->reset)
+		return hf_xasprintf("the server ended the stream: %s", name);
+	if (!transfer->fault && counted && code == NGHTTP2_PROTOCOL_ERROR)
+		return hf_xstrdup("the answer is not as long as its content-length says");
+	return hf_xasprintf("the answer breaks the rules of HTTP/2: %s",
+			    hf_str_or(transfer->fault, name));
 }
 
 static int on_stream_closed(nghttp2_session *session, int32_t stream_id, uint32_t code, void *arg)
 {
 	struct hf_transfer *transfer = transfer_of(session, stream_id);
 	struct hf_link *link = arg;
-	bool seen;
+	bool seen, at_once;
 
 	if (!transfer)
 		return 0;
 	/* Refused: with these words, or by a GOAWAY that counts it out. */
 	seen = transfer->sent && code != NGHTTP2_REFUSED_STREAM;
+	at_once = !seen || transfer->reset || link->going_away;
+	if (code == NGHTTP2_HTTP_1_1_REQUIRED)
+		transfer->client->link_off_until = HF_TIME_NEVER;
+	HF_AUTOFREE char *what = tell_close(link, transfer, code);
 	transfer->stream_id = -1;
-	HF_AUTOFREE char *what = hf_xasprintf("%s the stream: %s",
-					      link->going_away ? "the server goes away and ended"
-							       : "the server ended",
-					      nghttp2_http2_strerror(code));
-	hf_transfer_broke(transfer, seen, true, what);
+	hf_transfer_broke(transfer, seen, at_once, what);
 	return 0;
 }
 
@@ -213,6 +272,25 @@ bool hf_link_h2_submit(struct hf_link *link, struct hf_transfer *transfer)
 	return true;
 }
 
+void hf_link_h2_take_back(struct hf_link *link, struct hf_transfer *transfer)
+{
+	(void)nghttp2_session_set_stream_user_data(link->session, transfer->stream_id, NULL);
+	(void)nghttp2_submit_rst_stream(link->session, NGHTTP2_FLAG_NONE, transfer->stream_id,
+					NGHTTP2_CANCEL);
+	transfer->stream_id = 0;
+}
+
+bool hf_link_h2_is_full(const struct hf_link *link)
+{
+	uint32_t most = UINT32_MAX;
+
+	if (link->state == HF_LINK_OPEN)
+		most = nghttp2_session_get_remote_settings(link->session,
+							   NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+	/* A server that grants none does so for a moment: the next connection fares no better. */
+	return most > 0 && link->transfers >= most;
+}
+
 /* --- the session --- */
 
 static nghttp2_session_callbacks *make_callbacks(void)
@@ -225,6 +303,7 @@ static nghttp2_session_callbacks *make_callbacks(void)
 	nghttp2_session_callbacks_set_on_header_callback(callbacks, on_field);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_bytes);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+	nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_bad_frame);
 	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_closed);
 	return callbacks;
 }

@@ -39,13 +39,16 @@ struct hf_link {
 	struct hf_link_tls *tls; /* NULL: none */
 	nghttp2_session *session;
 	struct hf_timer *patience; /* until it is open */
-	struct hf_task *flush, *more, *reap;
+	struct hf_timer *more;     /* the kernel may have more; after all others that are due */
+	struct hf_task *flush, *reap;
 	struct hf_transfer *first, *last; /* all on it; those not yet given to nghttp2 last */
 	struct hf_transfer *unsent;       /* the first of these */
-	struct hf_strbuf frames;          /* made, not yet encrypted */
-	struct hf_strbuf out;             /* for the kernel */
-	bool going_away;                  /* the server said GOAWAY */
-	struct hf_error err;              /* why it cannot go on */
+	unsigned transfers;
+	struct hf_strbuf frames; /* made, not yet encrypted */
+	struct hf_strbuf out;    /* for the kernel */
+	bool going_away;         /* the server said GOAWAY */
+	struct hf_error goodbye; /* what a GOAWAY of either side gave as its reason */
+	struct hf_error err;     /* why it cannot go on */
 };
 
 /* link.c.  Connects; what goes wrong is told from the loop. */
@@ -63,6 +66,10 @@ void hf_link_h2_start(struct hf_link *link);
 void hf_link_h2_stop(struct hf_link *link);
 /* Give it to nghttp2.  Never ends the transfer: false, with its err, where it cannot be sent. */
 bool hf_link_h2_submit(struct hf_link *link, struct hf_transfer *transfer);
+/* A transfer whose head nghttp2 has not sent: it is forgotten. */
+void hf_link_h2_take_back(struct hf_link *link, struct hf_transfer *transfer);
+/* Another stream would wait until one of those there are is over. */
+bool hf_link_h2_is_full(const struct hf_link *link);
 /* What was read.  Negative: the link cannot go on. */
 int hf_link_h2_take(struct hf_link *link, const void *bytes, size_t len);
 /* Frames that are to be sent, behind `frames`.  Negative: the link cannot go on. */

@@ -12,6 +12,11 @@
 #include <string.h>
 
 #define RECORD_BYTES ((size_t)16384) /* the largest there is */
+/* Certificates take some kilobytes; GnuTLS itself would listen to warnings without end. */
+#define HANDSHAKE_BYTES_MAX ((size_t)512 * 1024)
+/* What may come in one go without a byte for the caller (tickets, empty records): then others
+ * get their turn. */
+#define BARREN_BYTES_MAX ((size_t)256 * 1024)
 
 /* GnuTLS reads a record's head and its body apart, and writes each record at once: between it and
  * the kernel there are buffers, so that a turn of the loop is one read and one write. */
@@ -23,6 +28,7 @@ struct hf_link_tls {
 	size_t at, len;        /* of in */
 	bool drained;          /* the last read had room left: the kernel has no more */
 	bool eof;
+	size_t allowed; /* bytes that may still be received now */
 	char in[HF_LINK_READ_BYTES];
 };
 
@@ -67,13 +73,14 @@ static bool fill(struct hf_link_tls *tls)
 	/* GnuTLS also says "again" behind a record that is not for us (a session ticket). */
 	if (tls->at < tls->len)
 		return true;
-	if (tls->eof || tls->drained)
+	if (tls->eof || tls->drained || tls->allowed == 0)
 		return false;
 	do {
 		len = recv(tls->fd, tls->in, sizeof(tls->in), 0);
 	} while (len < 0 && errno == EINTR);
 	tls->at = 0;
 	tls->len = len > 0 ? (size_t)len : 0;
+	tls->allowed -= tls->len < tls->allowed ? tls->len : tls->allowed;
 	tls->drained = tls->len < sizeof(tls->in);
 	tls->eof = len == 0 || (len < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 	return tls->len > 0 || tls->eof;
@@ -131,6 +138,8 @@ struct hf_link_tls *hf_link_tls_create(const struct hf_http_client *client)
 	struct hf_link_tls *tls = hf_xcalloc(1, sizeof(*tls));
 	int rc = gnutls_init(&tls->session, flags);
 
+	tls->allowed = HANDSHAKE_BYTES_MAX;
+
 	if (rc == 0)
 		rc = set_credentials(tls, client);
 	if (rc >= 0)
@@ -173,7 +182,7 @@ enum hf_link_tls_end hf_link_tls_handshake(struct hf_link_tls *tls, int fd, stru
 	} while ((rc == GNUTLS_E_AGAIN && fill(tls)) ||
 		 (rc < 0 && rc != GNUTLS_E_AGAIN && !gnutls_error_is_fatal(rc)));
 	tls->out = NULL;
-	if (rc == GNUTLS_E_AGAIN)
+	if (rc == GNUTLS_E_AGAIN && tls->allowed > 0)
 		return HF_LINK_TLS_MORE;
 	if (rc < 0)
 		return HF_LINK_TLS_FAILED;
@@ -208,6 +217,7 @@ ssize_t hf_link_tls_read(struct hf_link_tls *tls, void *bytes, size_t size, stru
 {
 	ssize_t rc;
 
+	tls->allowed = BARREN_BYTES_MAX;
 	do {
 		rc = gnutls_record_recv(tls->session, bytes, size);
 	} while ((rc == GNUTLS_E_AGAIN && fill(tls)) ||

@@ -137,7 +137,9 @@ void hf_http_pool_place(struct hf_http_pool *pool, struct hf_transfer *transfer)
 		hf_http_pool_add_curl(pool, transfer);
 		return;
 	}
-	if (pool->link && pool->link->generation != client->generation)
+	/* Requests wait for each other; a stream may never end. */
+	if (pool->link && (pool->link->generation != client->generation ||
+			   (transfer->request.stream && hf_link_h2_is_full(pool->link))))
 		hf_link_retire(pool->link);
 	if (!pool->link)
 		pool->link = hf_link_create(pool);

@@ -457,6 +457,25 @@ void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 	leave(transfer);
 }
 
+/* With which words it ran out of time. */
+static void fail_sent(struct hf_transfer *transfer)
+{
+	size_t len = transfer->request.body_len;
+
+	if (transfer->linked && transfer->body_sent < len)
+		hf_error_set(&transfer->err, HF_E_TIMEOUT,
+			     "no answer in time; the server took %zu of the request's %zu bytes",
+			     transfer->body_sent, len);
+	hf_transfer_fail(transfer, HF_E_TIMEOUT, "no answer in time");
+}
+
+static const char *why_unsent(const struct hf_transfer *transfer)
+{
+	return transfer->link && transfer->stream_id > 0
+		       ? "not sent in time: the server allows no more requests on its connection"
+		       : "not connected in time";
+}
+
 static void on_deadline(void *arg)
 {
 	struct hf_transfer *transfer = arg;
@@ -466,15 +485,20 @@ static void on_deadline(void *arg)
 		hf_transfer_fail(transfer, HF_E_UNAVAILABLE,
 				 "not sent in time: too many others are");
 	else if (was_sent(transfer))
-		hf_transfer_fail(transfer, HF_E_TIMEOUT, "no answer in time");
+		fail_sent(transfer);
 	else
-		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, "not connected in time");
+		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, why_unsent(transfer));
 }
 
 static void on_idle(void *arg)
 {
-	hf_http_client_suspect(arg);
-	hf_transfer_fail(arg, HF_E_TIMEOUT, "the stream went quiet");
+	struct hf_transfer *transfer = arg;
+
+	hf_http_client_suspect(transfer);
+	if (was_sent(transfer))
+		hf_transfer_fail(transfer, HF_E_TIMEOUT, "the stream went quiet");
+	else
+		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, why_unsent(transfer));
 }
 
 /* --- what a link brings --- */
@@ -500,6 +524,10 @@ void hf_transfer_take_field(struct hf_transfer *transfer, const char *name, cons
 
 void hf_transfer_take_head(struct hf_transfer *transfer)
 {
+	if (transfer->status < 100) {
+		hf_transfer_broke(transfer, true, false, "the answer's status is none of HTTP's");
+		return;
+	}
 	if (transfer->head_done || transfer->status < 200)
 		return;
 	transfer->head_done = true;

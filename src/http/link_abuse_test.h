@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_HTTP_LINK_ABUSE_TEST_H
+#define HF_HTTP_LINK_ABUSE_TEST_H
+
+/* An HTTP/2 server over TLS that says the frames a test wants said, allowed or not: on the loop
+ * that the client under test runs on too.  It heeds nothing, and answers SETTINGS alone. */
+
+#include "harness/real_loop.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HF_RAW_BYTES_MAX ((size_t)16 << 20)
+#define HF_RAW_HEAD 9 /* of a frame */
+
+enum {
+	HF_RAW_DATA,
+	HF_RAW_HEADERS,
+	HF_RAW_PRIORITY,
+	HF_RAW_RST,
+	HF_RAW_SETTINGS,
+	HF_RAW_PUSH,
+	HF_RAW_PING,
+	HF_RAW_GOAWAY,
+	HF_RAW_WINDOW,
+	HF_RAW_CONTINUATION
+};
+enum { HF_RAW_END_STREAM = 1, HF_RAW_ACK = 1, HF_RAW_END_HEADERS = 4 };
+
+struct hf_raw_h2;
+
+struct hf_raw_peer {
+	struct hf_raw_h2 *server;
+	struct hf_raw_peer *next;
+	int fd; /* -1: closed */
+	struct hf_io *io;
+	gnutls_session_t tls;
+	bool shaken, prefaced;
+	struct hf_strbuf in, out;
+	/* what the client said */
+	unsigned heads, resets, acks;
+	uint32_t goaway;   /* its code + 1; 0: none */
+	size_t data_bytes; /* of request bodies */
+};
+
+struct hf_raw_h2 {
+	struct hf_loop *loop;
+	void (*on_open)(struct hf_raw_peer *peer);              /* hands are shaken; may be NULL */
+	void (*on_head)(struct hf_raw_peer *peer, uint32_t id); /* of a request */
+	void *arg;
+	const char *protocol; /* in ALPN; NULL: "h2"; "": none */
+	bool mute;            /* accepts, and says nothing */
+	void (*child)(int fd, gnutls_certificate_credentials_t credentials); /* does it all */
+	pid_t children[4];
+	unsigned children_len;
+	int fd;
+	struct hf_io *io;
+	uint16_t port;
+	gnutls_certificate_credentials_t credentials;
+	struct hf_raw_peer *peers; /* the newest first */
+	unsigned accepted;
+};
+
+static inline void hf_raw_close(struct hf_raw_peer *peer)
+{
+	if (peer->fd < 0)
+		return;
+	peer->io = hf_io_destroy(peer->io);
+	close(peer->fd);
+	peer->fd = -1;
+}
+
+static inline void hf_raw_flush(struct hf_raw_peer *peer)
+{
+	while (peer->fd >= 0 && peer->shaken && peer->out.len > 0) {
+		ssize_t n = gnutls_record_send(peer->tls, peer->out.data, peer->out.len);
+
+		if (n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED)
+			break;
+		if (n < 0)
+			hf_raw_close(peer); /* the client is gone */
+		else
+			hf_strbuf_consume(&peer->out, (size_t)n);
+	}
+	if (peer->fd >= 0)
+		hf_io_want(peer->io, HF_IO_READ | (peer->out.len > 0 ? (unsigned)HF_IO_WRITE : 0u));
+}
+
+static inline void hf_raw_say(struct hf_raw_peer *peer, const void *bytes, size_t len)
+{
+	hf_strbuf_add(&peer->out, bytes, len);
+	assert_false(peer->out.full);
+	hf_raw_flush(peer);
+}
+
+static inline void hf_raw_frame_head(char head[HF_RAW_HEAD], unsigned type, unsigned flags,
+				     uint32_t id, size_t len)
+{
+	const unsigned bytes[HF_RAW_HEAD] = {(unsigned)len >> 16,
+					     (unsigned)len >> 8,
+					     (unsigned)len,
+					     type,
+					     flags,
+					     id >> 24,
+					     id >> 16,
+					     id >> 8,
+					     id};
+
+	for (int i = 0; i < HF_RAW_HEAD; i++)
+		head[i] = (char)(bytes[i] & 0xff);
+}
+
+static inline void hf_raw_frame(struct hf_raw_peer *peer, unsigned type, unsigned flags,
+				uint32_t id, const void *payload, size_t len)
+{
+	char head[HF_RAW_HEAD];
+
+	hf_raw_frame_head(head, type, flags, id, len);
+	hf_strbuf_add(&peer->out, head, sizeof(head));
+	hf_raw_say(peer, payload, len);
+}
+
+/* A literal field, behind what the block holds; up to 16 KiB each. */
+static inline void hf_raw_field(struct hf_strbuf *block, const char *name, const char *value)
+{
+	const char *const texts[] = {name, value};
+
+	hf_strbuf_addch(block, '\0');
+	for (int i = 0; i < 2; i++) {
+		size_t len = strlen(texts[i]);
+
+		if (len < 127) {
+			hf_strbuf_addch(block, (char)len);
+		} else {
+			hf_strbuf_addch(block, 127);
+			for (len -= 127; len >= 128; len >>= 7)
+				hf_strbuf_addch(block, (char)(len | 128));
+			hf_strbuf_addch(block, (char)len);
+		}
+		hf_strbuf_add(block, texts[i], strlen(texts[i]));
+	}
+}
+
+/* HEADERS of "name", "value", …, NULL. */
+static inline void hf_raw_headers(struct hf_raw_peer *peer, uint32_t id, unsigned flags,
+				  const char *const *fields)
+{
+	HF_AUTO_STRBUF block = HF_STRBUF_INIT(65536);
+
+	for (; *fields; fields += 2)
+		hf_raw_field(&block, fields[0], fields[1]);
+	hf_raw_frame(peer, HF_RAW_HEADERS, flags, id, block.data, block.len);
+}
+
+static inline void hf_raw_answer(struct hf_raw_peer *peer, uint32_t id)
+{
+	hf_raw_frame(peer, HF_RAW_HEADERS, HF_RAW_END_HEADERS, id, "\x88", 1); /* :status 200 */
+	hf_raw_frame(peer, HF_RAW_DATA, HF_RAW_END_STREAM, id, "fine", 4);
+}
+
+/* --- what the client says --- */
+
+static inline void hf_raw_take_frame(struct hf_raw_peer *peer, const unsigned char *frame,
+				     size_t len)
+{
+	uint32_t id = (uint32_t)(frame[5] & 0x7f) << 24 | (uint32_t)frame[6] << 16 |
+		      (uint32_t)frame[7] << 8 | frame[8];
+
+	switch (frame[3]) {
+	case HF_RAW_DATA: peer->data_bytes += len; break;
+	case HF_RAW_RST: peer->resets++; break;
+	case HF_RAW_GOAWAY: peer->goaway = frame[HF_RAW_HEAD + 7] + 1u; break;
+	case HF_RAW_SETTINGS:
+		if (frame[4] & HF_RAW_ACK)
+			peer->acks++;
+		else
+			hf_raw_frame(peer, HF_RAW_SETTINGS, HF_RAW_ACK, 0, "", 0);
+		break;
+	case HF_RAW_HEADERS:
+		peer->heads++;
+		peer->server->on_head(peer, id);
+		break;
+	default: break;
+	}
+}
+
+static inline void hf_raw_take(struct hf_raw_peer *peer)
+{
+	const size_t preface = 24;
+
+	if (!peer->prefaced && peer->in.len >= preface) {
+		peer->prefaced = true;
+		hf_strbuf_consume(&peer->in, preface);
+	}
+	while (peer->prefaced && peer->in.len >= HF_RAW_HEAD) {
+		const unsigned char *at = (const unsigned char *)peer->in.data;
+		size_t len = (size_t)at[0] << 16 | (size_t)at[1] << 8 | at[2];
+
+		if (peer->in.len < HF_RAW_HEAD + len)
+			break;
+		hf_raw_take_frame(peer, at, len);
+		hf_strbuf_consume(&peer->in, HF_RAW_HEAD + len);
+	}
+	hf_loop_stop(peer->server->loop);
+}
+
+static inline void hf_raw_on_io(void *arg, HF_UNUSED unsigned events)
+{
+	struct hf_raw_peer *peer = (struct hf_raw_peer *)arg;
+	char bytes[16384];
+	ssize_t n = 0;
+
+	if (!peer->shaken) {
+		int rc = gnutls_handshake(peer->tls);
+
+		if (rc < 0 && gnutls_error_is_fatal(rc))
+			hf_raw_close(peer);
+		if (rc < 0)
+			return;
+		peer->shaken = true;
+		if (peer->server->on_open)
+			peer->server->on_open(peer);
+	}
+	while (peer->fd >= 0 && (n = gnutls_record_recv(peer->tls, bytes, sizeof(bytes))) > 0) {
+		hf_strbuf_add(&peer->in, bytes, (size_t)n);
+		hf_raw_take(peer);
+	}
+	if (n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED)
+		hf_raw_flush(peer);
+	else
+		hf_raw_close(peer);
+	hf_loop_stop(peer->server->loop);
+}
+
+/* --- connections --- */
+
+static inline gnutls_session_t hf_raw_session(gnutls_certificate_credentials_t credentials, int fd,
+					      const char *protocol, unsigned flags)
+{
+	const gnutls_datum_t alpn = {(unsigned char *)(uintptr_t)protocol,
+				     (unsigned)strlen(protocol)};
+	gnutls_session_t tls;
+
+	assert_int_equal(gnutls_init(&tls, GNUTLS_SERVER | flags), 0);
+	assert_int_equal(gnutls_set_default_priority(tls), 0);
+	assert_int_equal(gnutls_credentials_set(tls, GNUTLS_CRD_CERTIFICATE, credentials), 0);
+	if (alpn.size > 0)
+		assert_int_equal(gnutls_alpn_set_protocols(tls, &alpn, 1, 0), 0);
+	gnutls_transport_set_int(tls, fd);
+	return tls;
+}
+
+static inline void hf_raw_fork(struct hf_raw_h2 *server, int fd)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0 && server->children_len < HF_ARRAY_LEN(server->children));
+	if (pid == 0) {
+		signal(SIGPIPE, SIG_IGN);
+		server->child(fd, server->credentials);
+		_exit(0);
+	}
+	close(fd);
+	server->children[server->children_len++] = pid;
+}
+
+static inline void hf_raw_on_accept(void *arg, HF_UNUSED unsigned events)
+{
+	struct hf_raw_h2 *server = (struct hf_raw_h2 *)arg;
+	struct hf_raw_peer *peer;
+	struct hf_error err = {0};
+	int flags = server->child ? SOCK_CLOEXEC : SOCK_CLOEXEC | SOCK_NONBLOCK;
+	int fd = accept4(server->fd, NULL, NULL, flags);
+
+	if (fd < 0)
+		return;
+	server->accepted++;
+	if (server->child) {
+		hf_raw_fork(server, fd);
+		return;
+	}
+	peer = (struct hf_raw_peer *)hf_xcalloc(1, sizeof(*peer));
+	peer->server = server;
+	peer->next = server->peers;
+	server->peers = peer;
+	peer->fd = fd;
+	hf_strbuf_init(&peer->in, HF_RAW_BYTES_MAX);
+	hf_strbuf_init(&peer->out, HF_RAW_BYTES_MAX);
+	peer->tls = hf_raw_session(server->credentials, fd,
+				   server->protocol ? server->protocol : "h2", GNUTLS_NONBLOCK);
+	assert_ok(hf_io_create(server->loop, fd, hf_raw_on_io, peer, &peer->io, &err), &err);
+	if (!server->mute)
+		hf_io_want(peer->io, HF_IO_READ);
+}
+
+/* --- life --- */
+
+static inline void hf_raw_set_pair(struct hf_raw_h2 *server, const char *cert_pem,
+				   const char *key_pem)
+{
+	const gnutls_datum_t cert = {(unsigned char *)(uintptr_t)cert_pem,
+				     (unsigned)strlen(cert_pem)};
+	const gnutls_datum_t key = {(unsigned char *)(uintptr_t)key_pem, (unsigned)strlen(key_pem)};
+
+	if (server->credentials)
+		gnutls_certificate_free_credentials(server->credentials);
+	assert_int_equal(gnutls_certificate_allocate_credentials(&server->credentials), 0);
+	assert_int_equal(gnutls_certificate_set_x509_key_mem(server->credentials, &cert, &key,
+							     GNUTLS_X509_FMT_PEM),
+			 0);
+}
+
+/* Connections that there are keep the certificate they were made with. */
+static inline void hf_raw_start(struct hf_raw_h2 *server, const char *cert_pem, const char *key_pem)
+{
+	struct sockaddr_in address;
+	socklen_t len = sizeof(address);
+	struct hf_error err = {0};
+
+	hf_raw_set_pair(server, cert_pem, key_pem);
+	memset(&address, 0, sizeof(address));
+	address.sin_family = AF_INET;
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	server->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(server->fd, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(server->fd, 64), 0);
+	assert_int_equal(getsockname(server->fd, (struct sockaddr *)&address, &len), 0);
+	server->port = ntohs(address.sin_port);
+	assert_ok(
+		hf_io_create(server->loop, server->fd, hf_raw_on_accept, server, &server->io, &err),
+		&err);
+	hf_io_want(server->io, HF_IO_READ);
+}
+
+static inline void hf_raw_stop(struct hf_raw_h2 *server)
+{
+	server->io = hf_io_destroy(server->io);
+	close(server->fd);
+	while (server->peers) {
+		struct hf_raw_peer *peer = server->peers;
+
+		server->peers = peer->next;
+		hf_raw_close(peer);
+		gnutls_deinit(peer->tls);
+		hf_strbuf_release(&peer->in);
+		hf_strbuf_release(&peer->out);
+		free(peer);
+	}
+	for (unsigned i = 0; i < server->children_len; i++) {
+		(void)kill(server->children[i], SIGKILL);
+		(void)waitpid(server->children[i], NULL, 0);
+	}
+	gnutls_certificate_free_credentials(server->credentials);
+}
+
+#endif
