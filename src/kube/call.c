@@ -234,6 +234,7 @@ static void on_done(void *arg, const struct hf_http_result *whole)
 	if (!repeat(call, result, &failure)) {
 		if (result->code == 0)
 			gather(call, result->transfer);
+		hf_kube_op_explain(&call->op, result, &failure.err);
 		if (call->op.tries > 1)
 			(void)hf_error_wrap(&failure.err, "after %u tries", call->op.tries);
 		finish_error(call, &failure);

@@ -5,8 +5,10 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static bool is_blank(char c)
 {
@@ -25,6 +27,17 @@ int hf_kube_token_check(const char *token, struct hf_error *err)
 			return hf_error_set(err, HF_E_INVALID,
 					    "has a blank or a control character at byte %zu", i);
 	}
+	return 0;
+}
+
+int hf_kube_file_check(const char *path, struct hf_error *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return hf_error_errno(err, errno, "cannot read '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return hf_error_set(err, HF_E_INVALID, "'%s' is no file", path);
 	return 0;
 }
 

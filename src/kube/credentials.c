@@ -27,6 +27,7 @@
 #define FILES_AGE_MAX HF_MINUTE
 #define FILES_AGE_MIN HF_SECOND
 #define EXPIRY_LEEWAY (10 * HF_SECOND) /* an answer that ends this soon is fetched anew */
+#define EARLY_HOLD HF_SECOND           /* unless it is all that the plugin has */
 #define FAILURE_HOLD_MIN HF_SECOND
 #define FAILURE_HOLD_MAX (30 * HF_SECOND)
 #define ERRORS_TOLD_MAX 160 /* of what a plugin said, in our error text */
@@ -76,8 +77,12 @@ static bool read_token_file(struct hf_kube_credentials *c)
 {
 	char *token;
 
-	if (c->token_file == NULL || hf_kube_token_read(c->token_file, &token, NULL) != 0)
+	if (c->token_file == NULL)
 		return false;
+	if (hf_kube_file_check(c->token_file, &c->files_failure) != 0 ||
+	    hf_kube_token_read(c->token_file, &token, &c->files_failure) != 0)
+		return false;
+	c->files_failure.code = 0;
 	if (hf_streq(token, c->token)) {
 		explicit_bzero(token, strlen(token));
 		free(token);
@@ -212,6 +217,9 @@ static void take_answer(struct hf_kube_credentials *c, struct hf_kube_exec_answe
 	c->have = true;
 	c->hold = 0;
 	c->expires = answer->expires;
+	/* A plugin with a store of its own may give the same answer up to its end, or past it:
+	 * it is not run for each request of that time. */
+	c->use_until = hf_loop_mono(c->kube->loop) + EARLY_HOLD;
 	c->generation++;
 	hf_http_client_set_bearer(c->kube->client, answer->token);
 	hf_http_client_set_cert(c->kube->client, with_cert ? answer->cert_pem : NULL,
@@ -314,7 +322,7 @@ static bool expired(const struct hf_kube_credentials *c)
 
 static enum hf_kube_ready check_plugin(struct hf_kube_credentials *c, struct hf_error *err)
 {
-	if (c->have && !expired(c))
+	if (c->have && (!expired(c) || hf_loop_mono(c->kube->loop) < c->use_until))
 		return HF_KUBE_READY;
 	if (c->command != NULL)
 		return HF_KUBE_WAIT;
@@ -357,4 +365,27 @@ bool hf_kube_credentials_distrusted(struct hf_kube_credentials *c, unsigned gene
 	/* Each of a thousand requests finds the server away: the files are not read for each. */
 	return generation != c->generation ||
 	       (hf_loop_mono(c->kube->loop) - c->files_read_at >= FILES_AGE_MIN && read_files(c));
+}
+
+void hf_kube_credentials_explain(const struct hf_kube_credentials *c, struct hf_error *err)
+{
+	hf_time now = hf_loop_wall(c->kube->loop), end;
+	const struct hf_kube_pem *cert = &c->rotation.cert;
+	char at[HF_TIME_TEXT_MAX];
+
+	if (c->files_failure.code != 0) {
+		(void)hf_error_wrap(err, "signed in with an older token (%s)",
+				    c->files_failure.text);
+	} else if (c->exec != NULL && c->expires <= now) {
+		hf_time_format(c->expires, at);
+		(void)hf_error_wrap(err,
+				    "credential plugin '%s' gave a credential that ended at %s",
+				    c->exec->argv[0], at);
+	} else if (cert->text[0] != '\0' && hf_certificate_expiry(cert->text, &end, NULL) == 0 &&
+		   end <= now) {
+		hf_time_format(end, at);
+		(void)hf_error_wrap(err, "the client certificate%s%s ended at %s",
+				    cert->file != NULL ? " in " : "", hf_str_or(cert->file, ""),
+				    at);
+	}
 }

@@ -163,6 +163,13 @@ bool hf_kube_op_sign_in_again(struct hf_kube_op *op, const struct hf_http_result
 	return true;
 }
 
+void hf_kube_op_explain(const struct hf_kube_op *op, const struct hf_http_result *result,
+			struct hf_error *err)
+{
+	if (result->code == 0 && result->status == 401)
+		hf_kube_credentials_explain(op->kube->credentials, err);
+}
+
 /* --- the store --- */
 
 static void kube_destroy(struct hf_store *store)

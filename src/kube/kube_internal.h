@@ -82,6 +82,9 @@ void hf_kube_op_observe(struct hf_kube_op *op, int status);
 /* The answer was 401, or there is no connection, perhaps as a certificate is not taken (the server's
  * by us, or ours).  True where there are, or soon will be, other credentials to try with. */
 bool hf_kube_op_sign_in_again(struct hf_kube_op *op, const struct hf_http_result *result);
+/* Of an answer that failed: what this program knows of the reason. */
+void hf_kube_op_explain(const struct hf_kube_op *op, const struct hf_http_result *result,
+			struct hf_error *err);
 
 /* call.c */
 struct hf_call *hf_kube_request(struct hf_store *store, const struct hf_request *request,
@@ -177,10 +180,12 @@ struct hf_kube_credentials {
 	char *token_file, *token;
 	struct hf_kube_rotation rotation;
 	hf_time files_read_at;
+	struct hf_error files_failure; /* why the token file could not be read; code 0: it could */
 	struct hf_kube_exec *exec;
 	struct hf_command *command; /* under way */
 	bool have;                  /* of a plugin: an answer that was not refused */
 	hf_time expires;            /* wall */
+	hf_time use_until; /* monotonic: before it, one that ends soon is not fetched anew */
 	unsigned generation;
 	struct hf_error failure;
 	hf_time failed_at, hold; /* monotonic; 0: the last run was good */
@@ -200,6 +205,9 @@ unsigned hf_kube_credentials_generation(const struct hf_kube_credentials *creden
 bool hf_kube_credentials_rejected(struct hf_kube_credentials *credentials, unsigned generation);
 /* ... or did not get that far. */
 bool hf_kube_credentials_distrusted(struct hf_kube_credentials *credentials, unsigned generation);
+/* In front of what a 401 says: what is known to be wrong with what was sent. */
+void hf_kube_credentials_explain(const struct hf_kube_credentials *credentials,
+				 struct hf_error *err);
 /* kube.c: start (err NULL) or fail all ops that wait. */
 void hf_kube_wake(struct hf_kube *kube, const struct hf_error *err);
 

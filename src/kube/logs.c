@@ -94,9 +94,11 @@ static void on_done(void *arg, const struct hf_http_result *result)
 		hf_kube_op_start(&logs->op);
 		return;
 	}
-	if (result->code != 0 || result->status != 200)
+	if (result->code != 0 || result->status != 200) {
 		hf_kube_failure_read(result, logs->refusal.data, logs->refusal.len,
 				     hf_loop_wall(logs->op.kube->loop), &failure);
+		hf_kube_op_explain(&logs->op, result, &failure.err);
+	}
 	struct hf_doc *status = failure.status;
 	deliver_end(logs, &failure.err);
 	hf_doc_unref(status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "kube/config_internal.h"
 #include "kube/kube_internal.h"
 
 #include "base/fs.h"
@@ -61,7 +62,8 @@ static char *pem_read(const struct hf_kube_pem *pem)
 
 	if (pem->file == NULL)
 		return hf_xstrdup(pem->text);
-	if (hf_fs_read(pem->file, &sb, NULL) != 0 || sb.len == 0)
+	if (hf_kube_file_check(pem->file, NULL) != 0 || hf_fs_read(pem->file, &sb, NULL) != 0 ||
+	    sb.len == 0)
 		return NULL;
 	return hf_strbuf_detach(&sb);
 }
@@ -76,7 +78,9 @@ static bool read_ca(struct hf_kube_rotation *rotation, struct hf_http_client *cl
 {
 	HF_AUTOFREE char *ca = pem_read(&rotation->ca);
 
-	if (ca == NULL || hf_streq(ca, rotation->ca.text))
+	/* One that is half written would have no server trusted. */
+	if (ca == NULL || hf_streq(ca, rotation->ca.text) ||
+	    hf_certificate_check_certs(ca, NULL) != 0)
 		return false;
 	pem_take(&rotation->ca, &ca);
 	hf_http_client_set_ca(client, rotation->ca.text);

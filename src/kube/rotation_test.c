@@ -13,6 +13,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ struct bench {
 	unsigned requests, refusals; /* the first so many are answered 401 */
 	bool done;
 	int code;
+	char message[HF_ERROR_TEXT_MAX];
 };
 
 static struct hf_certificate ca, other_ca, server_pair, pair, other_pair;
@@ -127,6 +129,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 
 	bench->done = true;
 	bench->code = reply->code;
+	snprintf(bench->message, sizeof(bench->message), "%s", reply->message);
 	hf_loop_stop(bench->t.loop);
 }
 
@@ -240,6 +243,48 @@ static void a_certificate_is_taken_once_its_key_has_come(void **state)
 	assert_int_equal(connections(bench), 2);
 }
 
+static void what_is_no_certificate_leaves_the_last_one_standing(void **state)
+{
+	struct bench *bench = *state;
+	size_t before;
+
+	use_ca_file(bench, ca.cert_pem);
+	use_pair(bench);
+	assert_int_equal(get_pod(bench), 0);
+	before = connections(bench);
+	/* Half of a file, and a pipe that nobody writes to. */
+	HF_AUTOFREE char *half = hf_xstrndup(ca.cert_pem, strlen(ca.cert_pem) / 2);
+	replace("ca", half);
+	assert_int_equal(unlink(bench->config.cert_file), 0);
+	assert_int_equal(mkfifo(bench->config.cert_file, 0600), 0);
+	let_pass(bench, HF_MINUTE);
+	assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(connections(bench), before);
+	assert_int_equal(unlink(bench->config.cert_file), 0);
+}
+
+static void a_client_certificate_that_has_ended_is_named_with_the_refusal(void **state)
+{
+	struct hf_certificate_spec spec = {.common_name = "someone",
+					   .now = (hf_time)time(NULL) * HF_SECOND - HF_DAY,
+					   .valid_for = HF_HOUR};
+	struct bench *bench = *state;
+	struct hf_certificate ended;
+	struct hf_error err;
+
+	assert_ok(hf_certificate_make_client(&ca, &spec, &ended, &err), &err);
+	bench->refusals = 9;
+	use_pair(bench);
+	replace("cert", ended.cert_pem);
+	replace("key", ended.key_pem);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	HF_AUTOFREE char *text =
+		hf_xasprintf("the client certificate in %s ended at ", bench->config.cert_file);
+	if (!strstr(bench->message, text))
+		fail_msg("%s", bench->message);
+	hf_certificate_release(&ended);
+}
+
 static void without_files_nothing_is_read(void **state)
 {
 	struct bench *bench = *state;
@@ -258,6 +303,8 @@ int main(void)
 		UNIT(files_are_read_again_when_a_minute_old),
 		UNIT(a_client_certificate_that_was_replaced_is_read_upon_401),
 		UNIT(a_certificate_is_taken_once_its_key_has_come),
+		UNIT(what_is_no_certificate_leaves_the_last_one_standing),
+		UNIT(a_client_certificate_that_has_ended_is_named_with_the_refusal),
 		UNIT(without_files_nothing_is_read),
 	};
 

@@ -8,6 +8,7 @@
 #include "kube/config_internal.h"
 #include "kube/kube_internal.h"
 
+#include <sys/stat.h>
 #include <time.h>
 
 /* Tokens that rotate and programs that hand them out. */
@@ -19,6 +20,7 @@ static void let_pass(struct bench *bench, hf_time span)
 
 	c->files_read_at -= span;
 	c->failed_at -= span;
+	c->use_until -= span;
 }
 
 static char folder[] = "/tmp/holdfast-signin-XXXXXX";
@@ -140,6 +142,48 @@ static void a_token_file_is_read_again_when_its_token_is_refused(void **state)
 	play_on(bench, refused);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(bench->server.requests, 1);
+}
+
+static void make_token_unreadable(const char *path, int how)
+{
+	if (how != 3)
+		assert_int_equal(how == 2 ? rmdir(path) : unlink(path), 0);
+	if (how == 0)
+		free(write_file("token", "\n", 0600));
+	else if (how == 1)
+		assert_int_equal(mkdir(path, 0700), 0);
+	else if (how == 2)
+		assert_int_equal(mkfifo(path, 0600), 0);
+	else
+		assert_int_equal(unlink(path), 0);
+}
+
+static void a_token_file_that_cannot_be_read_is_named_and_taken_when_it_is_back(void **state)
+{
+	static const struct step with_old[] = {
+		OK("old"), {"401 Unauthorized", "", WHOLE, "old\r\n"}, DONE};
+	static const struct step with_new[] = {OK("new"), DONE};
+	static const char *const words[] = {"holds no token", "is no file", "is no file",
+					    "No such file"};
+	struct bench *bench = *state;
+	HF_AUTOFREE char *path = write_file("token", "old\n", 0600);
+
+	bench->config.token = hf_xstrdup("old");
+	bench->config.token_file = hf_xstrdup(path);
+	play(bench, with_old);
+	for (int i = 0; i < 4; i++) {
+		make_token_unreadable(path, i);
+		play_on(bench, with_old);
+		let_pass(bench, HF_MINUTE);
+		assert_int_equal(get_pod(bench), 0);
+		assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+		if (!strstr(bench->message, path) || !strstr(bench->message, words[i]))
+			fail_msg("%s", bench->message);
+	}
+	free(write_file("token", "new\n", 0600));
+	play_on(bench, with_new);
+	let_pass(bench, HF_MINUTE);
+	assert_int_equal(get_pod(bench), 0);
 }
 
 static void a_token_file_is_read_again_when_a_minute_old(void **state)
@@ -265,8 +309,29 @@ static void an_answer_that_ends_soon_is_fetched_anew(void **state)
 	use_plugin(bench, script);
 	play(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
+	let_pass(bench, HF_SECOND);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(runs(), 2);
+}
+
+/* As plugins with a store of their own do, towards the end. */
+static void a_plugin_that_has_nothing_fresher_is_not_run_for_each_request(void **state)
+{
+	static const struct step good[] = {OK("old"), OK("old"), OK("old"), DONE};
+	static const struct step refused[] = {
+		{"401 Unauthorized", "", WHOLE, NULL}, {"401 Unauthorized", "", WHOLE, NULL}, DONE};
+	struct bench *bench = *state;
+
+	use_plugin(bench, CREDENTIAL("\"token\":\"old\",\"expirationTimestamp\":"
+				     "\"1994-11-06T08:49:37Z\""));
+	play(bench, good);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(get_pod(bench), 0);
+	assert_int_equal(runs(), 1);
+	play_on(bench, refused);
+	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
+	assert_non_null(strstr(bench->message,
+			       "plugin' gave a credential that ended at 1994-11-06T08:49:37"));
 }
 
 static void a_plugin_that_fails_is_told_with_its_words_and_left_alone_for_a_while(void **state)
@@ -419,6 +484,7 @@ int main(void)
 		UNIT(a_token_is_sent_and_without_one_there_is_no_header),
 		UNIT(a_fixed_token_that_is_refused_is_reported),
 		UNIT(a_token_file_is_read_again_when_its_token_is_refused),
+		UNIT(a_token_file_that_cannot_be_read_is_named_and_taken_when_it_is_back),
 		UNIT(a_token_file_is_read_again_when_a_minute_old),
 		UNIT(a_failed_plugin_is_run_again_after_a_growing_while),
 		UNIT(a_plugin_is_run_once_and_its_answer_kept),
@@ -426,6 +492,7 @@ int main(void)
 		UNIT(a_plugin_is_told_its_arguments_and_environment),
 		UNIT(a_plugin_is_run_again_when_its_token_is_refused),
 		UNIT(an_answer_that_ends_soon_is_fetched_anew),
+		UNIT(a_plugin_that_has_nothing_fresher_is_not_run_for_each_request),
 		UNIT(a_plugin_that_fails_is_told_with_its_words_and_left_alone_for_a_while),
 		UNIT(a_plugin_that_is_not_there_is_told_with_its_hint),
 		UNIT(an_answer_past_its_limit_is_refused),

@@ -225,6 +225,7 @@ static void refused(struct kube_watch *watch, const struct hf_http_result *resul
 
 	hf_kube_failure_read(result, watch->buffer.data, watch->buffer.len,
 			     hf_loop_wall(kube->loop), ret_failure);
+	hf_kube_op_explain(&watch->op, result, &ret_failure->err);
 	if (watch->initial && (result->status == 422 || result->status == 400)) {
 		kube->no_streams = true;
 		ret_failure->err.code = HF_E_INVALID;
