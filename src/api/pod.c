@@ -22,7 +22,7 @@
 #define CONDITIONS_MAX 64
 #define OWNERS_MAX 64
 #define FINALIZERS_MAX 64
-/* A graver number is a mistake, and would leave the range of times. */
+/* More is a mistake, and would leave the range of times. */
 #define GRACE_SECONDS_MAX ((int64_t)1 << 31)
 #define TOLERATIONS_MAX 1024
 #define VOLUMES_MAX 1024
@@ -504,7 +504,7 @@ static hf_time deleted_at(const struct metadata *metadata)
 	if (!hf_field_has(metadata->present, METADATA_DELETION) || grace < 0 ||
 	    grace > GRACE_SECONDS_MAX)
 		return HF_TIME_NONE;
-	return metadata->deletion_time - grace * HF_SECOND;
+	return hf_time_add(metadata->deletion_time, -grace * HF_SECOND);
 }
 
 /* ---- devices -------------------------------------------------------------------------------- */

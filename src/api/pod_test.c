@@ -303,6 +303,33 @@ static void what_keeps_a_deleted_pod_is_told(void **state)
 	assert_int_equal(pod.finalizers_len, 0);
 }
 
+static void a_grace_that_cannot_be_tells_no_time(void **state)
+{
+	static const char *const graces[] = {"-1", "9223372036854775807", "4294967296"};
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	char text[256];
+	struct hf_pod pod;
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(graces); i++) {
+		snprintf(text, sizeof(text),
+			 "{\"metadata\":{\"deletionTimestamp\":\"2026-01-02T03:05:05Z\","
+			 "\"deletionGracePeriodSeconds\":%s}}",
+			 graces[i]);
+		HF_AUTO_DOC doc = from_text(text);
+
+		hf_pod_read(doc, NULL, arena, &pod);
+		assert_int_not_equal(pod.deletion_time, HF_TIME_NONE);
+		assert_int_equal(pod.deleted_at, HF_TIME_NONE);
+	}
+	/* The earliest time there is. */
+	HF_AUTO_DOC doc = from_text("{\"metadata\":{\"deletionTimestamp\":\"1677-09-21T00:12:44Z\","
+				    "\"deletionGracePeriodSeconds\":2147483648}}");
+
+	hf_pod_read(doc, NULL, arena, &pod);
+	assert_true(pod.deleted_at == HF_TIME_NONE || pod.deleted_at <= pod.deletion_time);
+}
+
 /* By the API server's clock: what kubelets and schedulers write beside it does not count. */
 static void when_it_was_bound_is_told_by_the_condition_that_is_true(void **state)
 {
@@ -456,6 +483,7 @@ int main(void)
 		cmocka_unit_test(tolerations_of_a_lost_node_are_read_as_taint_eviction_reads_them),
 		cmocka_unit_test(claims_are_those_of_volumes_and_of_ephemeral_ones),
 		cmocka_unit_test(what_keeps_a_deleted_pod_is_told),
+		cmocka_unit_test(a_grace_that_cannot_be_tells_no_time),
 		cmocka_unit_test(when_it_was_bound_is_told_by_the_condition_that_is_true),
 		cmocka_unit_test(a_service_tells_whose_it_is_and_whether_it_goes),
 	};
