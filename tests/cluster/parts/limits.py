@@ -3,11 +3,11 @@
 """What a real kubelet refuses or kills: out of memory, no room, the wrong node, a device that is not given."""
 
 import os
-import subprocess
 
+from kit import plugin
 from kit.check import Skip, equal
 from kit.ranks import QUICK, Clock, Ranks, job
-from parts.sick import PYTHON, start_plugin
+from parts.sick import start_plugin
 
 NODE, RESOURCE = "real-0", "example.com/gpu"
 NEEDS = {"kwok": 1, "node": NODE}
@@ -96,12 +96,11 @@ def check_node(w):
 
 def check_device(w):
     """UnexpectedAdmissionError: a device that is not given out; the rank runs on another node"""
-    if subprocess.run([PYTHON, "-c", "import grpc"], capture_output=True).returncode != 0:
-        raise Skip("the device plugin needs grpcio (Debian: python3-grpcio)")
+    plugin.needed()
     room = {RESOURCE: "4"}
     w.api.patch("nodes", None, "fake-0", {"status": {"capacity": room, "allocatable": room}}, "status")
     start_plugin(w)
-    with open(w.cluster.path("unhealthy.refuses"), "w", encoding="ascii"):
+    with open(plugin.said(w) + ".refuses", "w", encoding="ascii"):
         pass
     there = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
         {"weight": 1, "preference": {"matchExpressions": [
@@ -111,7 +110,7 @@ def check_device(w):
                    pod={"affinity": there}, backoffLimit=0)
     found.until_running(timeout_s=90)
     took = str(clock)
-    os.remove(w.cluster.path("unhealthy.refuses"))
+    os.remove(plugin.said(w) + ".refuses")
     found.until("the books are closed", lambda: found.recovery()["phase"] == "Running")
     found.charged(infrastructure=1)
     found.last(cause="admission", reason="UnexpectedAdmissionError", node=NODE)
