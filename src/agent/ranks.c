@@ -38,7 +38,7 @@ struct hf_ranks *hf_ranks_create(void)
 {
 	struct hf_ranks *ranks = hf_xcalloc(1, sizeof(*ranks));
 
-	ranks->items = hf_xcalloc(HF_RANKS_MAX, sizeof(*ranks->items));
+	ranks->items = hf_xcalloc(HF_RANKS_HEARD_MAX, sizeof(*ranks->items));
 	ranks->published_at = HF_TIME_NONE;
 	return ranks;
 }
@@ -66,7 +66,7 @@ static struct rank *add(struct hf_ranks *ranks, const char *uid, int32_t number)
 {
 	struct rank *rank;
 
-	if (ranks->len == HF_RANKS_MAX)
+	if (ranks->len == HF_RANKS_HEARD_MAX)
 		return NULL;
 	rank = &ranks->items[ranks->len++];
 	*rank = (struct rank){.number = number};

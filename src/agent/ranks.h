@@ -19,7 +19,7 @@ HF_BEGIN_DECLS
 struct hf_ranks;
 
 /* Beyond what DeviceHealth holds there is nobody to tell. */
-#define HF_RANKS_MAX HF_DEVICE_HEALTH_RANKS_MAX
+#define HF_RANKS_HEARD_MAX HF_DEVICE_HEALTH_RANKS_MAX
 /* Without a step for so long, and for five times the longest that one took, a rank is stalled. */
 #define HF_RANKS_STALLED_AFTER (30 * HF_SECOND)
 #define HF_RANKS_SILENT_AFTER (30 * HF_SECOND)

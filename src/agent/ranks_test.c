@@ -203,11 +203,11 @@ static void there_is_an_end_to_ranks(void **state)
 {
 	char text[64];
 
-	for (int i = 0; i < 2 * HF_RANKS_MAX; i++) {
+	for (int i = 0; i < 2 * HF_RANKS_HEARD_MAX; i++) {
 		snprintf(text, sizeof(text), "holdfast/1 step=1 rank=%d", i);
 		hear("a", text);
 	}
-	assert_int_equal(hf_ranks_count(t.ranks), HF_RANKS_MAX);
+	assert_int_equal(hf_ranks_count(t.ranks), HF_RANKS_HEARD_MAX);
 }
 
 int main(void)

@@ -432,7 +432,7 @@ static int await_contact(struct exec *x)
 	/* Whatever the disk does then, the fence must not wait for a page of ours. */
 	(void)mlockall(MCL_CURRENT);
 	hf_fence_open(&x->fence, x->options->agent_socket, x->options->fence_s, "/proc");
-	while (!hf_fence_holds(&x->fence, clock_ms())) {
+	while (!hf_fence_lets_start(&x->fence, clock_ms())) {
 		struct pollfd fd = {.fd = x->signal_fd, .events = POLLIN};
 
 		if (x->now_ms >= until)

@@ -4,8 +4,8 @@
 #define HF_EXEC_EXEC_INTERNAL_H
 
 #include "exec/exec.h"
+#include "exec/fence.h"
 #include "health/beat.h"
-#include "health/contact.h"
 
 #include <signal.h>
 #include <sys/types.h>
@@ -43,23 +43,6 @@ void hf_link_open(struct hf_link *link, const char *agent_socket);
 bool hf_link_send(const struct hf_link *link, const struct hf_beat *beat);
 /* The next report of the program; false: none is here. */
 bool hf_link_receive(const struct hf_link *link, struct hf_beat *ret_beat);
-
-/* ---- fence.c ------------------------------------------------------------------------------------ */
-
-/* What the agent says of this node's contact with the control plane: health/contact.h. */
-struct hf_fence {
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof(HF_CONTACT_FILE)];
-	char boot_id[HF_CONTACT_BOOT_MAX]; /* "": it cannot be told */
-	uint32_t limit_s;
-	char why[256]; /* there is no contact, in words */
-};
-
-/* limit_s above 0.  proc: "/proc". */
-void hf_fence_open(struct hf_fence *fence, const char *agent_socket, uint32_t limit_s,
-		   const char *proc);
-/* There was contact within limit_s before now, which is CLOCK_BOOTTIME's; else why says what is.
- * Whatever cannot be read or believed is no contact.  Never waits. */
-bool hf_fence_holds(struct hf_fence *fence, int64_t now_ms);
 
 /* ---- message.c --------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "exec/exec_internal.h"
+#include "exec/fence.h"
 
 #include "base/str.h"
 
@@ -109,5 +109,20 @@ bool hf_fence_holds(struct hf_fence *fence, int64_t now_ms)
 	if (word == HF_CONTACT_FRESH)
 		return true;
 	explain(fence, word, age_ms);
+	return false;
+}
+
+bool hf_fence_lets_start(struct hf_fence *fence, int64_t now_ms)
+{
+	int64_t half_ms = (int64_t)fence->limit_s * 1000 / 2;
+
+	if (!hf_fence_holds(fence, now_ms))
+		return false;
+	if (hf_fence_holds(fence,
+			   now_ms + (half_ms < HF_FENCE_START_MS ? half_ms : HF_FENCE_START_MS)))
+		return true;
+	snprintf(fence->why, sizeof(fence->why),
+		 "the last contact with the control plane is too old to start with, for %u s",
+		 fence->limit_s);
 	return false;
 }

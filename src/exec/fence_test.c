@@ -88,6 +88,26 @@ static void a_contact_holds_until_its_limit(void **state)
 	assert_true(hf_fence_holds(&fence, NOW_MS + LIMIT_S * 1000));
 }
 
+/* The agent may have stopped asking, as nobody had a fence any more: it needs time to begin again. */
+static void who_starts_has_time_until_the_next_contact(void **state)
+{
+	put("holdfast-contact/1 boot=" BOOT " at_ms=1000000\n");
+	assert_true(hf_fence_lets_start(&fence, NOW_MS));
+	assert_true(hf_fence_lets_start(&fence, NOW_MS + LIMIT_S * 1000 - 12001));
+	assert_false(hf_fence_lets_start(&fence, NOW_MS + LIMIT_S * 1000 - 12000));
+	assert_string_equal(
+		fence.why,
+		"the last contact with the control plane is too old to start with, for 50 s");
+	assert_true(hf_fence_holds(&fence, NOW_MS + LIMIT_S * 1000 - 12000));
+	assert_false(hf_fence_lets_start(&fence, NOW_MS + LIMIT_S * 1000));
+	assert_string_equal(fence.why, "no contact with the control plane for 50 s, of 50 s");
+	/* Nothing but what was is believed. */
+	assert_false(hf_fence_lets_start(&fence, NOW_MS - 1));
+	hf_fence_open(&fence, socket_path, 4, fake_proc);
+	assert_true(hf_fence_lets_start(&fence, NOW_MS + 1999));
+	assert_false(hf_fence_lets_start(&fence, NOW_MS + 2000));
+}
+
 static void without_a_record_there_is_none(void **state)
 {
 	assert_false(hf_fence_holds(&fence, NOW_MS));
@@ -158,6 +178,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_contact_holds_until_its_limit, make, unmake),
+		cmocka_unit_test_setup_teardown(who_starts_has_time_until_the_next_contact, make,
+						unmake),
 		cmocka_unit_test_setup_teardown(without_a_record_there_is_none, make, unmake),
 		cmocka_unit_test_setup_teardown(what_is_not_of_this_boots_clock_is_none, make,
 						unmake),
