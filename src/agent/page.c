@@ -82,7 +82,8 @@ static int by_own(const void *left, const void *right)
 static void add_ranks(struct hf_strbuf *sb, const struct hf_report *report)
 {
 	const struct hf_rank_report *sorted[HF_RANKS_HEARD_MAX];
-	size_t len = report->ranks_len < HF_RANKS_HEARD_MAX ? report->ranks_len : HF_RANKS_HEARD_MAX;
+	size_t len =
+		report->ranks_len < HF_RANKS_HEARD_MAX ? report->ranks_len : HF_RANKS_HEARD_MAX;
 
 	for (size_t i = 0; i < len; i++)
 		sorted[i] = &report->ranks[i];

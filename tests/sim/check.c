@@ -545,6 +545,8 @@ void sim_check_process_ends(struct sim *sim, const char *pod_uid)
 {
 	struct sim_pod_truth *pod = sim_pod_truth(sim, pod_uid);
 
+	if (pod->fence > 0)
+		sim_check_contact(sim, pod);
 	pod->alive = false;
 	if (sim_job_truth(sim, pod->job_uid) != NULL)
 		sim_check_ran_on(sim, sim_job_truth(sim, pod->job_uid), pod);
@@ -658,6 +660,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	pod->generation = sim_stamp(object, "holdfast.dev/generation");
 	pod->attempt = sim_stamp(object, "holdfast.dev/attempt");
 	pod->incident = sim_stamp(object, "holdfast.dev/incident");
+	pod->fence = sim->mood.fences ? sim_fence_seconds(object) : 0;
 	pod->made_at = sim_now(sim);
 	sim_past_made(sim, pod);
 	read_name(pod);

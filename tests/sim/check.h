@@ -23,6 +23,7 @@ extern const char *const sim_budgets[SIM_BUDGETS];
 /* --- check_read.c: documents, read apart from the code that wrote them --- */
 const char *sim_controller_uid(const struct hf_json *object);
 int64_t sim_stamp(const struct hf_json *pod, const char *key);
+int64_t sim_fence_seconds(const struct hf_json *pod); /* 0: it has no fence */
 bool sim_condition_is(const struct hf_json *status, const char *type);
 const char *sim_terminal_of(const struct hf_json *status);
 long long sim_sparse_get(const char *text, long long index);
@@ -45,12 +46,14 @@ struct sim_pod_truth {
 	bool disrupted; /* its end was the cluster's doing */
 	bool sick;      /* its device was broken at some time */
 	bool stalled;   /* its job stood still at some time */
-	bool away;      /* its node was dead, cut off or shut down at some time */
-	bool refused;   /* by its kubelet */
+	hf_time unwell_since, unwell_first; /* its kubelet calls its device unhealthy; 0: not */
+	bool away;    /* its node was dead, cut off or shut down at some time */
+	bool refused; /* by its kubelet */
 	bool oom;
 	char node[16];
-	bool forced;  /* the operator deleted it without grace */
-	bool tainted; /* its node kept pods off when it went */
+	int64_t fence; /* it ends itself after so many seconds without contact; 0: it does not */
+	bool forced;   /* the operator deleted it without grace */
+	bool tainted;  /* its node kept pods off when it went */
 	hf_time made_at, gone_at;
 	uint64_t made_in;       /* check_past.c: the change of pods that made it */
 	hf_time unplaced_since; /* no node takes it; 0: it has one */
@@ -128,6 +131,15 @@ void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
 void sim_check_away(struct sim *sim, const char *pod_uid);
 /* Its device is broken. */
 void sim_check_sick(struct sim *sim, const char *pod_uid);
+/* check_fences.c: it ends itself; it has ended; it is about to be deleted by force. */
+void sim_check_fenced(struct sim *sim, const char *pod_uid);
+void sim_check_contact(struct sim *sim, const struct sim_pod_truth *pod);
+void sim_check_stopped(struct sim *sim, const struct sim_pod_truth *pod,
+		       const struct hf_request *request, struct hf_doc *object);
+/* check_plugins.c: what its kubelet has said of its device; a status was written. */
+void sim_check_word(struct sim *sim, const char *pod_uid, bool unhealthy);
+void sim_check_moved(struct sim *sim, const struct sim_job_truth *job, const struct hf_json *before,
+		     const struct hf_json *after);
 /* An operator dies, or news are lost that it finds out about later. */
 void sim_check_gap(struct sim *sim);
 /* Who was marked for deletion, as a person's delete does, is known to have been so, whenever the

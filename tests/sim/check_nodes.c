@@ -18,6 +18,7 @@
 #define REPLACE_DELAY (2 * HF_SECOND)       /* recovery.replaceDelaySeconds */
 #define SIGN_OF_LIFE_SLACK (15 * HF_SECOND) /* a renewal, and its way to who reads it */
 #define EVIDENCE_MAX (5 * HF_MINUTE)        /* how old a cache may be, and a pause beside it */
+#define FENCE_MARGIN (10 * HF_SECOND)       /* of nodeLost.selfFence */
 #define STORM_SEEN (10 * HF_SECOND)
 #define AGENT_FRESH (40 * HF_SECOND) /* of nodeLost.afterSeconds, 60 */
 
@@ -54,9 +55,22 @@ static bool was_proven(const struct sim *sim, const struct sim_node *node)
 	       (node->proven_until > 0 && sim_now(sim) - node->proven_until < EVIDENCE_MAX);
 }
 
+/* Of a pod that fences itself also that its time without contact is over, and what it takes to die. */
+static bool was_stopped(const struct sim *sim, const struct sim_pod_truth *pod,
+			const struct sim_node *node)
+{
+	if (was_proven(sim, node))
+		return true;
+	if (pod->fence == 0 || pod->alive)
+		return false;
+	return sim_node_alive(node) ? sim_now(sim) - node->alive_since < EVIDENCE_MAX
+				    : sim_now(sim) - sim_node_renewed(node) >=
+					      pod->fence * HF_SECOND + FENCE_MARGIN;
+}
+
 /* 15: a forced delete names UID and version, its node was lost, and the pod's time was over. */
 static void check_forced_has_evidence(struct sim *sim, const struct hf_request *request,
-				      struct hf_doc *pod, const struct sim_node *node)
+				      struct hf_doc *pod, const struct sim_node *node, bool proven)
 {
 	const char *until =
 		hf_json_path_str(hf_doc_json(pod), "metadata", "deletionTimestamp", NULL);
@@ -68,7 +82,7 @@ static void check_forced_has_evidence(struct sim *sim, const struct hf_request *
 	if (sim_node_alive(node) && sim_now(sim) - node->alive_since > EVIDENCE_MAX)
 		sim_fail(sim, "15 evidence", "%s is forced, and %s is well", request->name,
 			 node->name);
-	if (was_proven(sim, node) || until == NULL || hf_time_parse(until, &at, NULL) != 0 ||
+	if (proven || until == NULL || hf_time_parse(until, &at, NULL) != 0 ||
 	    !clocks_are_right(sim))
 		return;
 	if (hf_loop_wall(sim->loop) < at + FORCE_AFTER - HF_SECOND)
@@ -77,8 +91,7 @@ static void check_forced_has_evidence(struct sim *sim, const struct hf_request *
 }
 
 /* 15, of the mode: under Never nobody is forced, under Proven none whose node may live. */
-static void check_forced_as_asked(struct sim *sim, const struct sim_pod_truth *pod,
-				  const struct sim_node *node)
+static void check_forced_as_asked(struct sim *sim, const struct sim_pod_truth *pod, bool proven)
 {
 	const struct sim_job_truth *job = sim_job_truth(sim, pod->job_uid);
 	struct hf_doc *doc = job == NULL || job->gone ? NULL : sim_job_peek(sim, job->name);
@@ -88,14 +101,14 @@ static void check_forced_as_asked(struct sim *sim, const struct sim_pod_truth *p
 	HF_AUTO_JSON policy = sim_run_policy(doc);
 	const char *mode = hf_json_path_str(policy, "recovery", "nodeLost", "forceDelete", NULL);
 
-	if (hf_streq(mode, "Never") || (hf_streq(mode, "Proven") && !was_proven(sim, node)))
+	if (hf_streq(mode, "Never") || (hf_streq(mode, "Proven") && !proven))
 		sim_fail(sim, "15 evidence", "%s is forced, and forceDelete is %s", pod->name,
 			 mode);
 }
 
 /* 16: none is forced while the storm guard holds, unless its death is proven. */
 static void check_no_force_in_storm(struct sim *sim, const struct hf_request *request,
-				    const struct sim_node *node)
+				    const struct sim_node *node, bool proven)
 {
 	int nodes = 0, lost = 0;
 
@@ -108,8 +121,7 @@ static void check_no_force_in_storm(struct sim *sim, const struct hf_request *re
 		lost += other->shown == SIM_SHOWN_UNKNOWN && !other->out_of_service &&
 			sim_now(sim) - other->shown_since >= STORM_SEEN;
 	}
-	if (!was_proven(sim, node) && sim_sees_the_present(sim) && lost > 2 &&
-	    lost * 100 >= nodes * 55)
+	if (!proven && sim_sees_the_present(sim) && lost > 2 && lost * 100 >= nodes * 55)
 		sim_fail(sim, "16 storm", "%s is forced while %d of %d nodes of zone %d are lost",
 			 request->name, lost, nodes, node->zone);
 }
@@ -119,6 +131,7 @@ void sim_check_forced(struct sim *sim, const struct hf_request *request)
 	struct hf_doc *pod;
 	struct sim_pod_truth *truth;
 	const struct sim_node *node;
+	bool proven;
 
 	if (request->resource != &hf_pods || request->verb != HF_VERB_DELETE ||
 	    request->grace_seconds != 0)
@@ -133,10 +146,14 @@ void sim_check_forced(struct sim *sim, const struct hf_request *request)
 		return;
 	}
 	truth->forced = true;
-	sim_tell(sim, "check: %s on %s is forced", request->name, node->name);
-	check_forced_has_evidence(sim, request, pod, node);
-	check_forced_as_asked(sim, truth, node);
-	check_no_force_in_storm(sim, request, node);
+	proven = was_stopped(sim, truth, node);
+	sim_tell(sim, "check: %s on %s is forced%s", request->name, node->name,
+		 proven && !was_proven(sim, node) ? ", as it has ended itself" : "");
+	check_forced_has_evidence(sim, request, pod, node, proven);
+	check_forced_as_asked(sim, truth, proven);
+	if (truth->fence > 0)
+		sim_check_stopped(sim, truth, request, pod);
+	check_no_force_in_storm(sim, request, node, proven);
 }
 
 /* 17, of ranks: who trains, and whose agent says so, is not given up for its kubelet's silence. */

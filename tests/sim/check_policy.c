@@ -303,6 +303,7 @@ void sim_check_policy(struct sim *sim, struct sim_job_truth *job, struct hf_doc 
 	check_limit(sim, job, policy, after, "device", "deviceLimit");
 	check_active_time(sim, job, hf_doc_json(doc), before, after);
 	check_cause_comes_first(sim, job, policy, before, after);
+	sim_check_moved(sim, job, before, after);
 	check_generation_is_whole(sim, job, doc, before, after);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Reading documents, apart from the code that wrote them. */
@@ -33,6 +34,26 @@ int64_t sim_stamp(const struct hf_json *pod, const char *key)
 	if (text != NULL && hf_str_to_i64(text, 0, INT64_MAX, &value, NULL) != 0)
 		value = -1;
 	return value;
+}
+
+/* As the operator tells the process by its environment. */
+int64_t sim_fence_seconds(const struct hf_json *pod)
+{
+	const struct hf_json *containers = hf_json_path(pod, "spec", "containers", NULL);
+
+	for (size_t c = 0; c < hf_json_len(containers); c++) {
+		const struct hf_json *env = hf_json_get(hf_json_item(containers, c), "env");
+
+		for (size_t i = 0; i < hf_json_len(env); i++) {
+			const struct hf_json *item = hf_json_item(env, i);
+
+			if (hf_streq(hf_json_str(hf_json_get(item, "name"), ""),
+				     "HOLDFAST_SELF_FENCE_SECONDS"))
+				return strtoll(hf_json_str(hf_json_get(item, "value"), "0"), NULL,
+					       10);
+		}
+	}
+	return 0;
 }
 
 bool sim_condition_is(const struct hf_json *status, const char *type)

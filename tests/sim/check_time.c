@@ -79,7 +79,8 @@ static hf_time settle_of(struct hf_doc *job)
 
 static bool has_another_cause(const struct sim_pod_truth *pod)
 {
-	return pod->disrupted || pod->refused || pod->away || pod->oom || pod->gone || pod->known;
+	return pod->disrupted || pod->refused || pod->away || pod->oom || pod->gone || pod->known ||
+	       pod->sick;
 }
 
 /* In a world without trouble with nodes, of a job that nobody touched. */

@@ -196,6 +196,25 @@ static const struct sim_script scripts[] = {
 	 .result = "Succeeded 0/0",
 	 .devices = true,
 	 .trains = true},
+	{"self-fence",
+	 JOB("\"recovery\":{\"nodeLost\":{\"selfFence\":true,\"afterSeconds\":120,"
+	     "\"forceDelete\":\"Proven\"}}",
+	     TWO("OnFailure")),
+	 {{"ant-worker-0", 0, 600 * S, 0, SIM_EXITED}, {"ant-master-0", 0, 300 * S, 0, SIM_EXITED}},
+	 {{.at = 30 * S, .mute = "ant-worker-0"}},
+	 .result = "Succeeded 0/1",
+	 .devices = true,
+	 .trains = true,
+	 .fences = true},
+	{"self-fence-for-ever",
+	 JOB("\"recovery\":{\"nodeLost\":{\"selfFence\":true,\"forceDelete\":\"Proven\"}}",
+	     TWO("OnFailure")),
+	 {{"ant-master-0", 0, 300 * S, 0, SIM_EXITED}},
+	 {{.at = 30 * S, .off = "ant-worker-0"}},
+	 .result = "Succeeded 0/1",
+	 .devices = true,
+	 .trains = true,
+	 .fences = true},
 };
 
 /* --- in the world ---------------------------------------------------------------------------- */

@@ -38,6 +38,7 @@ struct sim_script {
 	bool mpi;           /* an MPIJob; else a PyTorchJob */
 	bool devices;       /* there are agents */
 	bool trains;        /* and ranks tell them of their steps */
+	bool fences;        /* and end for want of contact, where the job asks for it */
 };
 
 enum sim_crash { SIM_CRASH_NEVER, SIM_CRASH_UNSENT, SIM_CRASH_UNANSWERED, SIM_CRASH_ANSWERED };

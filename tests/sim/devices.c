@@ -188,6 +188,7 @@ static void write_health(struct sim_device *device)
 		       now, device->sick ? "Unhealthy" : "Healthy", fault, holders.data);
 	if (sim->mood.trains)
 		hf_strbuf_addf(&text, ",\"ranks\":[%s]", ranks.data);
+	sim_fence_tell(node, &text);
 	hf_strbuf_addf(&text, "}}");
 	sim_patch(sim, &hf_devicehealths, NULL, node->name, "status", text.data);
 	sim_tell(sim, "agent: %s is %s", node->name, device->sick ? "sick" : "well");
@@ -224,7 +225,8 @@ static void on_look(void *arg)
 	uint64_t seen = look_at_ranks(device, NULL);
 
 	hf_timer_arm(device->look, RANKS_EVERY);
-	if (seen != device->ranks_told || (seen != 0 && !device->node->kubelet))
+	if (sim_fence_news(device->node) || seen != device->ranks_told ||
+	    (seen != 0 && !device->node->kubelet))
 		tell_soon(device, HF_SECOND);
 }
 
@@ -234,8 +236,15 @@ void sim_agent_dies(struct sim_node *node)
 		return;
 	sim_tell(node->sim, "world: the agent of %s dies", node->name);
 	node->device->mute_until = sim_now(node->sim) + sim_how_span(node->sim, MUTE_MAX);
+	sim_fence_agent_dies(node);
 	/* The next one tells of all that it finds in its journal. */
 	tell_soon(node->device, TELL_MAX);
+}
+
+bool sim_agent_up(const struct sim_node *node)
+{
+	return node->power && node->device != NULL &&
+	       sim_now(node->sim) >= node->device->mute_until;
 }
 
 bool sim_agent_spoke(const struct sim_node *node, hf_time within)

@@ -53,7 +53,10 @@ struct sim_pod {
 	hf_time grace;
 	char started[HF_TIME_TEXT_MAX]; /* when its kubelet took it on */
 	int restarts, code;
-	const char *why;                       /* reason of the end: static */
+	int64_t fence;   /* its process ends without contact for so many seconds; 0: it does not */
+	const char *why; /* reason of the end: static */
+	const char *phase, *more;              /* as it was reported last: static; NULL: not yet */
+	char said[256];                        /* the state, as it was */
 	const struct sim_script_end *scripted; /* how this run ends; NULL: as chance has it */
 };
 
@@ -93,15 +96,27 @@ static const char *node_time(const struct sim_pod *pod, char buf[HF_TIME_TEXT_MA
 static void report(struct sim_pod *pod, const char *phase, const char *state, const char *more)
 {
 	char text[TEXT_MAX];
+	struct sim_plugin_words words;
+	bool unhealthy = sim_plugin_words(pod->node, pod->uid, phase, &words);
+	int rc;
 
 	if (pod->started[0] == '\0')
 		node_time(pod, pod->started);
 	snprintf(text, sizeof(text),
 		 "{\"status\":{\"phase\":\"%s\"%s,\"startTime\":\"%s\",\"containerStatuses\":[{"
-		 "\"name\":\"%s\",\"ready\":%s,\"restartCount\":%d,\"state\":{%s}}]}}",
+		 "\"name\":\"%s\",\"ready\":%s,\"restartCount\":%d,\"state\":{%s}%s}%s]}}",
 		 phase, more, pod->started, pod->container,
-		 hf_streq(phase, "Running") ? "true" : "false", pod->restarts, state);
-	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
+		 hf_streq(phase, "Running") ? "true" : "false", pod->restarts, state, words.mine,
+		 words.beside);
+	rc = sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
+	if (!pod->sim->mood.plugins)
+		return;
+	pod->phase = phase;
+	pod->more = more;
+	if (state != pod->said)
+		snprintf(pod->said, sizeof(pod->said), "%s", state);
+	if (rc == 0)
+		sim_check_word(pod->sim, pod->uid, unhealthy);
 }
 
 static void report_running(struct sim_pod *pod)
@@ -147,6 +162,8 @@ static void process_ends(struct sim_pod *pod)
 	if (pod->process)
 		sim_check_process_ends(pod->sim, pod->uid);
 	pod->process = false;
+	if (pod->fence > 0)
+		sim_fence_ended(pod->sim, pod->uid);
 }
 
 /* Starts are counted by name, as replacements go on where their predecessors ended. */
@@ -164,12 +181,16 @@ static const struct sim_script_end *scripted(const struct sim_pod *pod)
 	return sim_script_of(pod->sim, pod->name, (*count)++);
 }
 
+static bool waits_for_contact(struct sim_pod *pod);
+
 static void process_starts(struct sim_pod *pod)
 {
 	struct sim *sim = pod->sim;
 
 	if (!can_say(pod))
 		return; /* when its kubelet is back */
+	if (pod->fence > 0 && waits_for_contact(pod))
+		return;
 	if (pod->state == POD_WAITING) {
 		pod->restarts++;
 		sim_check_restart_in_place(sim, pod->uid);
@@ -226,6 +247,37 @@ static void process_exits(struct sim_pod *pod, int code, const char *more)
 	pod->code = code;
 	process_ends(pod);
 	see_end(pod, more);
+}
+
+#define FENCED 226
+
+/* Its container runs then; the training process does not. */
+static bool waits_for_contact(struct sim_pod *pod)
+{
+	enum sim_fence_word word = sim_fence_starts(pod->node, pod->uid, pod->fence);
+
+	if (word == SIM_FENCE_HOLDS)
+		return false;
+	if (word == SIM_FENCE_WAITS) {
+		hf_timer_arm(pod->timer, HF_SECOND);
+		return true;
+	}
+	pod->state = POD_RUNNING;
+	sim_check_fenced(pod->sim, pod->uid);
+	process_exits(pod, FENCED, "");
+	return true;
+}
+
+void sim_kubelet_fenced(struct sim_node *node, const char *uid, const char *why)
+{
+	struct sim_pod *pod = hf_map_get(node->sim->kubelet->pods, uid);
+
+	sim_tell(node->sim, "exec: %s on %s ends itself: %s", pod->name, node->name, why);
+	sim_check_fenced(node->sim, uid);
+	if (pod->state == POD_RUNNING)
+		process_exits(pod, FENCED, "");
+	else
+		process_ends(pod);
 }
 
 static void pod_ends(struct sim_pod *pod)
@@ -427,6 +479,9 @@ static void happen(struct sim_pod *pod, enum sim_trouble kind)
 	case SIM_EVICTED_API: disrupt(pod, "EvictionByEvictionAPI"); break;
 	case SIM_VANISHED: vanish(pod); break;
 	case SIM_HUNG: sim_training_hangs(sim, pod->uid); break;
+	case SIM_PLUGIN_FAILS:
+	case SIM_PLUGIN_BLINKS:
+	case SIM_PLUGIN_SILENT: sim_plugin_happens(pod->node, kind); break;
 	case SIM_STUCK:
 		if (can_say(pod) && pod->state == POD_ENDING)
 			hf_timer_arm(pod->timer, sim_how_span(sim, STUCK_SPAN));
@@ -565,9 +620,27 @@ void sim_kubelet_device_fails(struct sim_node *node)
 	for (size_t i = 0; i < list.pods.len; i++) {
 		struct sim_pod *pod = list.pods.items[i];
 
-		sim_check_sick(sim, pod->uid);
+		if (!sim->mood.plugins)
+			sim_check_sick(sim, pod->uid);
 		if (pod->state == POD_RUNNING && !hang)
 			process_exits(pod, codes[sim_how(sim, HF_ARRAY_LEN(codes))], "");
+	}
+	HF_VEC_RELEASE(&list.pods);
+}
+
+void sim_kubelet_says_again(struct sim_node *node)
+{
+	struct pods list;
+
+	pods_of(node, &list);
+	for (size_t i = 0; i < list.pods.len; i++) {
+		struct sim_pod *pod = list.pods.items[i];
+
+		/* Of those that have ended it may say no more. */
+		if (!can_say(pod) || pod->phase == NULL || pod->state == POD_ZOMBIE ||
+		    (pod->state == POD_OVER && sim_chance(node->sim, 500)))
+			continue;
+		report(pod, pod->phase, pod->said, pod->more);
 	}
 	HF_VEC_RELEASE(&list.pods);
 }
@@ -622,6 +695,7 @@ static void pod_created(struct sim *sim, struct hf_doc *doc)
 	pod->policy = hf_xstrdup(hf_json_str(hf_json_get(spec, "restartPolicy"), "Always"));
 	pod->container = hf_xstrdup(hf_json_str(
 		hf_json_get(hf_json_item(hf_json_get(spec, "containers"), 0), "name"), "main"));
+	pod->fence = sim->mood.fences ? sim_fence_seconds(hf_doc_json(doc)) : 0;
 	pod->timer = hf_timer_create(sim->loop, pod_turn, pod);
 	bool put = hf_map_put(sim->kubelet->pods, pod->uid, pod);
 
@@ -636,10 +710,12 @@ static void pod_gone(struct sim_pod *pod)
 	sim_check_given_up(pod->sim, pod->uid);
 	if (pod->node != NULL)
 		sim_device_pod(pod->node, pod->name, pod->uid, true);
-	if (!pod->process)
+	if (!pod->process) {
+		sim_fence_ended(pod->sim, pod->uid);
 		hf_map_remove(pod->sim->kubelet->pods, pod->uid);
-	else
-		hf_timer_arm(pod->timer, sim_span(pod->sim, ZOMBIE_MAX));
+		return;
+	}
+	hf_timer_arm(pod->timer, sim_span(pod->sim, ZOMBIE_MAX));
 }
 
 static void pod_told_to_end(struct sim_pod *pod, const struct hf_json *meta)

@@ -160,7 +160,7 @@ static void be_born(void *arg)
 		/* Where no node fails, some worlds have the kubelet in the process.  But what agents
 		 * say of ranks is read with the nodes. */
 		.watch_nodes = sim->mood.per_hour[SIM_BY_NODE] > 0 || sim->mood.trains ||
-			       sim->seed % 3 == 0 || sim->script != NULL,
+			       sim->mood.plugins || sim->seed % 3 == 0 || sim->script != NULL,
 		.seed = hf_rng_next(&sim->rng),
 		.passed = on_passed,
 		.problem = on_problem,

@@ -128,16 +128,15 @@ void sim_node_make(struct sim_node *node)
 static void renew(struct sim_node *node)
 {
 	char text[512], when[HF_TIME_TEXT_MAX + 8];
-	hf_time at = sim_node_renewed(node) + SIM_WALL_START + node->clock;
+	hf_time at = sim_node_renewed(node);
 	struct hf_doc *lease =
 		hf_local_peek(node->sim->local, &hf_leases, SIM_NODE_LEASES, node->name);
 
-	if (!node->exists)
+	/* Its clock may be set between two renewals: that writes nothing. */
+	if (!node->exists || (lease != NULL && node->written == at))
 		return;
-	hf_time_format_micro(at, when);
-	if (lease != NULL &&
-	    hf_streq(hf_json_path_str(hf_doc_json(lease), "spec", "renewTime", NULL), when))
-		return;
+	node->written = at;
+	hf_time_format_micro(at + SIM_WALL_START + node->clock, when);
 	snprintf(text, sizeof(text),
 		 "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
 		 "\"name\":\"%s\",\"namespace\":\"" SIM_NODE_LEASES "\"},\"spec\":{"
@@ -211,6 +210,7 @@ static void went_down(struct sim_node *node, bool was_alive, hf_time renewed)
 		node->dead_since = sim_now(node->sim);
 	}
 	sim_kubelet_down(node);
+	sim_fence_down(node);
 	sim_lifecycle_wake(node->sim);
 }
 
@@ -442,6 +442,7 @@ void sim_node_happens(struct sim_node *node, enum sim_trouble kind)
 		[SIM_KCM_RESTART] = kcm_restarts,
 		[SIM_DEVICE_FAILED] = sim_device_fails,
 		[SIM_AGENT_DEAD] = sim_agent_dies,
+		[SIM_RECORD_LOST] = sim_fence_harmed,
 	};
 
 	hf_assert(deeds[kind] != NULL);
@@ -464,7 +465,9 @@ static void on_deed(void *arg)
 	struct sim_node *node = &sim->nodes->nodes[hf_rng_below(&sim->nodes->rng, sim->nodes->n)];
 
 	deed_arm(sim);
-	if (!sim->calm && kind != SIM_TROUBLES && sim_do(sim, kind))
+	if (sim->calm || kind == SIM_TROUBLES || sim_fence_fuse(node, kind))
+		return;
+	if (sim_do(sim, kind))
 		sim_node_happens(node, kind);
 }
 
@@ -495,6 +498,8 @@ void sim_nodes_init(struct sim *sim)
 		sim_node_make(node);
 	}
 	sim_devices_init(sim);
+	sim_fences_init(sim);
+	sim_plugins_init(sim);
 	deed_arm(sim);
 }
 
@@ -512,6 +517,7 @@ void sim_nodes_calm(struct sim *sim)
 	size_t dead = 0;
 
 	sim_devices_calm(sim);
+	sim_plugins_calm(sim);
 	for (size_t i = 0; i < sim->nodes->n; i++) {
 		struct sim_node *node = &sim->nodes->nodes[i];
 
@@ -546,6 +552,8 @@ bool sim_nodes_are_well(const struct sim *sim)
 
 void sim_nodes_release(struct sim *sim)
 {
+	sim_fences_release(sim);
+	sim_plugins_release(sim);
 	sim_devices_release(sim);
 	for (size_t i = 0; i < sim->nodes->n; i++)
 		hf_timer_destroy(sim->nodes->nodes[i].timer);

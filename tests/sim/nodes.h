@@ -31,12 +31,15 @@ struct sim_node {
 	bool stays_dead;              /* in the calm: for ever */
 	bool flaps;                   /* comes back soon, goes again */
 	hf_time alive_since, renewed; /* monotonic; the last renewal that arrived */
+	hf_time written;              /* and the last that is in the store */
 	hf_time dead_since;           /* of the kubelet's word, while it is not alive */
 	hf_time clock;                /* of the machine, against the API server's */
 	struct hf_timer *timer;       /* the next turn of its fate */
 
 	/* devices.c: one device, which all its pods hold */
 	struct sim_device *device; /* NULL: no agent, and nothing to tell of */
+	struct sim_fence *fence;   /* fences.c; NULL: no rank fences itself */
+	struct sim_plugin *plugin; /* plugins.c; NULL: its kubelet says nothing of devices */
 
 	/* the belief */
 	bool exists; /* its Node object */
@@ -60,6 +63,7 @@ struct sim_nodes {
 	hf_time next_taint[SIM_ZONES_MAX]; /* the zone's queue lets the next one through */
 	struct hf_map *evictions;          /* pod name → its timer */
 	struct sim_handling *handling;     /* pods the controller has yet to look at */
+	struct sim_fences *fences;         /* fences.c */
 	bool kcm_down;
 	struct hf_timer *kcm_up;
 	hf_time handle_max; /* how long its queue may take */
@@ -96,6 +100,8 @@ void sim_device_pod(struct sim_node *node, const char *name, const char *uid, bo
 
 /* An agent says nothing for a while, and then what it knows. */
 void sim_agent_dies(struct sim_node *node);
+/* It lives, whether anybody hears it or not. */
+bool sim_agent_up(const struct sim_node *node);
 /* Ranks that trained there were told of to the store within so long. */
 bool sim_agent_spoke(const struct sim_node *node, hf_time within);
 
@@ -105,6 +111,37 @@ void sim_training_hangs(struct sim *sim, const char *pod_uid);
 bool sim_training_stands(struct sim *sim, const char *pod_uid);
 /* When its last step was done: now, or when its job came to stand. */
 hf_time sim_training_advanced(struct sim *sim, const char *pod_uid);
+
+/* --- fences.c: ranks that end when their node has lost the control plane --- */
+void sim_fences_init(struct sim *sim);
+void sim_fences_release(struct sim *sim);
+/* This is to happen to the node: true: it will, when the node has been watched for long enough. */
+bool sim_fence_fuse(struct sim_node *node, enum sim_trouble kind);
+enum sim_fence_word { SIM_FENCE_HOLDS, SIM_FENCE_WAITS, SIM_FENCE_NEVER };
+/* A process is about to start that fences itself after so many seconds. */
+enum sim_fence_word sim_fence_starts(struct sim_node *node, const char *uid, int64_t seconds);
+void sim_fence_ended(struct sim *sim, const char *uid);
+/* The agent has heard its ranks: what it would tell of those with a fence is news; and that, as JSON. */
+bool sim_fence_news(struct sim_node *node);
+void sim_fence_tell(struct sim_node *node, struct hf_strbuf *sb);
+void sim_fence_agent_dies(struct sim_node *node);
+void sim_fence_down(struct sim_node *node); /* it can say nothing; power may be gone */
+void sim_fence_harmed(struct sim_node *node);
+/* Within so long there was, or is, a reason why ranks there may end themselves. */
+bool sim_fence_may_act(const struct sim_node *node, hf_time within);
+
+/* --- plugins.c: what kubelets say of devices --- */
+void sim_plugins_init(struct sim *sim);
+void sim_plugins_release(struct sim *sim);
+void sim_plugins_calm(struct sim *sim);
+void sim_plugin_happens(struct sim_node *node, enum sim_trouble kind);
+/* In the status of a pod there: behind the state of its container, and behind that container.  Whether
+ * they say that a device is unhealthy. */
+struct sim_plugin_words {
+	char mine[512], beside[768];
+};
+bool sim_plugin_words(const struct sim_node *node, const char *uid, const char *phase,
+		      struct sim_plugin_words *ret_words);
 
 /* --- lifecycle.c: the controllers that act upon nodes --- */
 void sim_lifecycle_init(struct sim *sim);
@@ -124,6 +161,10 @@ void sim_kubelet_up(struct sim_node *node);
 void sim_kubelet_shutdown(struct sim_node *node); /* gracefully */
 /* Processes on it hang, or exit with that code. */
 void sim_kubelet_device_fails(struct sim_node *node);
+/* One of its processes ends itself for want of contact. */
+void sim_kubelet_fenced(struct sim_node *node, const char *uid, const char *why);
+/* It writes the statuses of its pods again, with what plugins say now. */
+void sim_kubelet_says_again(struct sim_node *node);
 /* Each pod there. */
 void sim_kubelet_each(struct sim_node *node,
 		      void (*fn)(void *arg, const char *name, const char *uid, bool over),

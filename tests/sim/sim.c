@@ -84,12 +84,49 @@ static unsigned level(struct sim *sim, unsigned little, unsigned much)
 	return levels[hf_rng_below(&sim->rng, HF_ARRAY_LEN(levels))];
 }
 
+#define FENCED_NODES_PER_HOUR 60
+#define FENCED_RUN (5 * HF_MINUTE)
+#define PLUGIN_PODS_PER_HOUR 60
+
 /* In half of the sunny worlds people make jobs, and wait. */
 static void people_wait(struct sim_mood *mood)
 {
 	for (unsigned kind = 0; kind < SIM_TROUBLES; kind++)
 		if (sim_troubles[kind].group == SIM_BY_PEOPLE)
 			mood->weight[kind] = 0;
+}
+
+/* A few of those where ranks tell of their steps, and nodes are in trouble. */
+static void draw_fences(struct sim *sim)
+{
+	unsigned *per_hour = &sim->mood.per_hour[SIM_BY_NODE];
+
+	sim->mood.fences = sim->seed % 64 == 22 || sim->seed % 256 == 44;
+	if (!sim->mood.fences)
+		return;
+	for (unsigned kind = SIM_FENCES_FIRST; kind < SIM_PLUGINS_FIRST; kind++)
+		sim->mood.weight[kind] =
+			level(sim, sim_troubles[kind].little, sim_troubles[kind].much);
+	/* Long enough for nodes to be lost under them, in ways that leave them alive. */
+	*per_hour = *per_hour < FENCED_NODES_PER_HOUR ? FENCED_NODES_PER_HOUR : *per_hour;
+	sim->mood.weight[SIM_KUBELET_DEAD] += sim_troubles[SIM_KUBELET_DEAD].much;
+	sim->mood.weight[SIM_PARTITIONED] += sim_troubles[SIM_PARTITIONED].much;
+	sim->mood.run_max += FENCED_RUN;
+}
+
+/* Sunny worlds, and such with what few people write. */
+static void draw_plugins(struct sim *sim)
+{
+	unsigned *per_hour = &sim->mood.per_hour[SIM_BY_POD];
+
+	sim->mood.plugins = sim->seed % 64 == 8 || sim->seed % 64 == 21;
+	if (!sim->mood.plugins)
+		return;
+	for (unsigned kind = SIM_PLUGINS_FIRST; kind < SIM_TROUBLES; kind++)
+		sim->mood.weight[kind] =
+			level(sim, sim_troubles[kind].little, sim_troubles[kind].much);
+	sim->mood.weight[SIM_DEVICE_FAILED] = 0;
+	*per_hour = *per_hour < PLUGIN_PODS_PER_HOUR ? PLUGIN_PODS_PER_HOUR : *per_hour;
 }
 
 /* Some worlds have jobs with what few people write, and some ranks that tell of their steps, sunny
@@ -101,9 +138,12 @@ static void draw_jobs(struct sim *sim)
 		sim->mood.weight[SIM_LIST_PAST] = 0;
 	sim->mood.rare = sim->seed % 8 == 5 || sim->seed % 64 == 24 || sim->seed % 64 == 28;
 	sim->mood.trains = sim->seed % 16 == 6 || sim->seed % 64 == 40 || sim->seed % 64 == 44;
-	for (unsigned kind = SIM_TRAINING_FIRST; sim->mood.trains && kind < SIM_TROUBLES; kind++)
+	for (unsigned kind = SIM_TRAINING_FIRST; sim->mood.trains && kind < SIM_FENCES_FIRST;
+	     kind++)
 		sim->mood.weight[kind] =
 			level(sim, sim_troubles[kind].little, sim_troubles[kind].much);
+	draw_fences(sim);
+	draw_plugins(sim);
 }
 
 static void draw_mood(struct sim *sim)
@@ -143,6 +183,7 @@ static void script_mood(struct sim *sim)
 {
 	sim->mood.sunny = sim->calm = true;
 	sim->mood.trains = sim->script->trains;
+	sim->mood.fences = sim->script->fences;
 	sim->mood.run_max = SIM_SCRIPT_RUN;
 	sim->mood.start_max = HF_SECOND;
 }

@@ -48,8 +48,10 @@ struct sim_mood {
 	hf_time run_max, start_max;    /* of processes */
 	hf_time lag_max;               /* of watch events that lag */
 	bool rare;                     /* jobs have fields that few people set (spec.c) */
-	bool trains; /* ranks tell of their steps, and agents are everywhere (training.c) */
-	bool sunny;  /* the API and the operators are well; in half of these worlds the nodes too */
+	bool trains;  /* ranks tell of their steps, and agents are everywhere (training.c) */
+	bool plugins; /* kubelets speak of devices, and there are no agents (plugins.c) */
+	bool fences;  /* and end themselves when their node has no contact (fences.c) */
+	bool sunny; /* the API and the operators are well; in half of these worlds the nodes too */
 };
 
 struct sim;

@@ -200,12 +200,26 @@ static void random_progress(struct sim *sim, struct hf_json *spec)
 				"progressDeadlineSeconds", 60 + (int64_t)below(sim, 240));
 }
 
+/* Where some end themselves for want of contact. */
+static void random_fence(struct sim *sim, struct hf_json *spec)
+{
+	struct hf_json *policy = hf_json_ensure_object(spec, "runPolicy"), *lost;
+
+	if (one_in(sim, 4))
+		return;
+	lost = hf_json_ensure_object(hf_json_ensure_object(policy, "recovery"), "nodeLost");
+	hf_json_set_bool(lost, "selfFence", true);
+	hf_json_set_i64(lost, "afterSeconds", 40 + (int64_t)below(sim, 100));
+}
+
 static void random_of_world(struct sim *sim, const struct sim_kind *kind, struct hf_json *spec)
 {
 	if (sim->mood.rare)
 		random_rarities(sim, kind, spec);
 	if (sim->mood.trains)
 		random_progress(sim, spec);
+	if (sim->mood.fences)
+		random_fence(sim, spec);
 }
 
 struct hf_json *sim_random_job(struct sim *sim, const char *name)

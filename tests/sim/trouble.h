@@ -95,8 +95,14 @@ enum sim_group {
 	X(KCM_RESTART, "kcm-restart", NODE, 5, 5)                                                  \
 	X(DEVICE_FAILED, "device-failed", NODE, 20, 40)                                            \
 	X(HUNG, "hung", POD, 20, 40)                                                               \
-	X(AGENT_DEAD, "agent-dead", NODE, 10, 20)
+	X(AGENT_DEAD, "agent-dead", NODE, 10, 20)                                                  \
+	X(RECORD_LOST, "record-lost", NODE, 5, 10)                                                 \
+	X(PLUGIN_FAILS, "plugin-fails", POD, 10, 20)                                               \
+	X(PLUGIN_BLINKS, "plugin-blinks", POD, 10, 20)                                             \
+	X(PLUGIN_SILENT, "plugin-silent", POD, 5, 10)
 #define SIM_TRAINING_FIRST SIM_HUNG /* from here on they come where ranks tell of their steps */
+#define SIM_FENCES_FIRST SIM_RECORD_LOST   /* and from here on where they fence themselves */
+#define SIM_PLUGINS_FIRST SIM_PLUGIN_FAILS /* and where kubelets speak of devices */
 
 #define SIM_KIND(kind, name, group, little, much) SIM_##kind,
 enum sim_trouble { SIM_TROUBLES_LIST(SIM_KIND) SIM_TROUBLES };
