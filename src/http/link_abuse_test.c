@@ -7,6 +7,8 @@
 #include "base/str.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/un.h>
 #include <time.h>
 
 /* Servers that break the rules of HTTP/2 and TLS, or keep to them and still let nothing be done:
@@ -762,6 +764,157 @@ static void a_certificate_that_is_no_good_any_more_is_refused_at_the_next_connec
 	hf_certificate_release(&other);
 }
 
+/* --- what comes faster than it is read: all of it is there before the first look --- */
+
+#define MUCH ((size_t)4 << 20)
+
+static void make_room(int fd)
+{
+	const int room = 4 * (int)MUCH;
+
+	/* Beyond the system's limit only for root. */
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) != 0)
+		skip();
+}
+
+static int bytes_left(int fd)
+{
+	int len = 0;
+
+	assert_int_equal(ioctl(fd, FIONREAD, &len), 0);
+	return len;
+}
+
+static void shake_hands(struct hf_link_tls *tls, const int fds[2], gnutls_session_t server)
+{
+	enum hf_link_tls_end end = HF_LINK_TLS_MORE;
+	int rc = GNUTLS_E_AGAIN;
+
+	while (end == HF_LINK_TLS_MORE || rc == GNUTLS_E_AGAIN) {
+		HF_AUTO_STRBUF out = HF_STRBUF_INIT(65536);
+
+		if (end == HF_LINK_TLS_MORE)
+			end = hf_link_tls_handshake(tls, fds[0], &out);
+		assert_int_equal(send(fds[0], out.data, out.len, 0), out.len);
+		if (rc == GNUTLS_E_AGAIN)
+			rc = gnutls_handshake(server);
+	}
+	assert_int_equal(end, HF_LINK_TLS_OPEN);
+	assert_int_equal(rc, 0);
+}
+
+static void records_that_hold_nothing_leave_others_their_turn(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_link_tls *tls = hf_link_tls_create(bench->client);
+	struct hf_error err = {0};
+	gnutls_datum_t key;
+	char bytes[16384];
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
+			 0);
+	make_room(fds[1]);
+	gnutls_session_t server =
+		hf_raw_session(bench->server.credentials, fds[1], "h2", GNUTLS_NONBLOCK);
+	assert_int_equal(gnutls_session_ticket_key_generate(&key), 0);
+	assert_int_equal(gnutls_session_ticket_enable_server(server, &key), 0);
+	shake_hands(tls, fds, server);
+	assert_int_equal(hf_link_tls_read(tls, bytes, sizeof(bytes), &err), 0);
+	while (bytes_left(fds[0]) < (int)MUCH / 4)
+		assert_int_equal(gnutls_session_ticket_send(server, 1, 0), 0);
+	assert_int_equal(hf_link_tls_read(tls, bytes, sizeof(bytes), &err), 0);
+	assert_true(bytes_left(fds[0]) > 0);
+	while (bytes_left(fds[0]) > 0)
+		assert_int_equal(hf_link_tls_read(tls, bytes, sizeof(bytes), &err), 0);
+	hf_link_tls_destroy(tls);
+	gnutls_deinit(server);
+	gnutls_free(key.data);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+struct flood {
+	struct hf_loop *loop;
+	struct hf_io *io;
+	struct hf_timer *timer;
+	const struct hf_http_client *client;
+	int listener, fd, left;
+};
+
+static void on_flood_wanted(void *arg, unsigned events)
+{
+	struct flood *flood = arg;
+	HF_AUTO_STRBUF frames = HF_STRBUF_INIT(2 * MUCH);
+	char head[HF_RAW_HEAD], body[16384] = {0};
+
+	flood->fd = accept4(flood->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	assert_true(flood->fd >= 0);
+	make_room(flood->fd);
+	hf_strbuf_add(&frames, "\0\0\0\4\0\0\0\0\0", HF_RAW_HEAD);
+	hf_strbuf_add(&frames, "\0\0\1\1\4\0\0\0\1\x88", HF_RAW_HEAD + 1);
+	hf_strbuf_add(&frames, "\0\0\1\0\0\0\0\0\1x", HF_RAW_HEAD + 1);
+	hf_raw_frame_head(head, 0xfa, 0, 0, sizeof(body));
+	while (frames.len < MUCH) {
+		hf_strbuf_add(&frames, head, sizeof(head));
+		hf_strbuf_add(&frames, body, sizeof(body));
+	}
+	assert_int_equal(send(flood->fd, frames.data, frames.len, 0), frames.len);
+	hf_io_want(flood->io, 0);
+}
+
+static void on_flood_timer(void *arg)
+{
+	struct flood *flood = arg;
+
+	flood->left = bytes_left(flood->client->streamed->links->fd);
+	hf_loop_stop(flood->loop);
+}
+
+static void on_flood_data(void *arg, struct hf_transfer *transfer, const char *bytes, size_t len)
+{
+	hf_timer_arm(((struct flood *)arg)->timer, 0);
+}
+
+static void timers_that_are_due_come_before_the_rest_of_a_flood(void **state)
+{
+	struct bench *bench = *state;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct hf_error err = {0};
+	struct flood flood = {.loop = bench->t.loop, .fd = -1};
+	const struct hf_http_client_spec spec = {
+		.base_url = "http://localhost", .unix_path = address.sun_path, .http2_plain = true};
+	const struct hf_http_request request = {.method = "GET",
+						.target = "/",
+						.stream = true,
+						.on_data = on_flood_data,
+						.on_done = on_done,
+						.arg = &flood};
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/holdfast-flood-%d",
+		 (int)getpid());
+	flood.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	make_room(flood.listener);
+	assert_int_equal(bind(flood.listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(flood.listener, 1), 0);
+	assert_ok(
+		hf_io_create(flood.loop, flood.listener, on_flood_wanted, &flood, &flood.io, &err),
+		&err);
+	hf_io_want(flood.io, HF_IO_READ);
+	flood.timer = hf_timer_create(flood.loop, on_flood_timer, &flood);
+	hf_http_client_destroy(bench->client);
+	assert_ok(hf_http_client_create(flood.loop, &spec, &bench->client, &err), &err);
+	flood.client = bench->client;
+	assert_ok(hf_http_client_send(bench->client, &request, NULL, &err), &err);
+	hf_test_loop_run(&bench->t);
+	assert_true(flood.left > 0);
+	hf_timer_destroy(flood.timer);
+	hf_io_destroy(flood.io);
+	close(flood.fd);
+	close(flood.listener);
+	assert_int_equal(unlink(address.sun_path), 0);
+}
+
 /* --- floods, from a process of their own --- */
 
 /* Frames that HTTP/2 has a client ignore. */
@@ -778,19 +931,7 @@ static void flood_frames(int fd, gnutls_certificate_credentials_t credentials)
 		hf_raw_frame_head(frames, 0xfa, 0, 0, 0);
 }
 
-static void flood_tickets(int fd, gnutls_certificate_credentials_t credentials)
-{
-	gnutls_session_t tls = hf_raw_session(credentials, fd, "h2", 0);
-	gnutls_datum_t key;
-
-	if (gnutls_session_ticket_key_generate(&key) < 0 ||
-	    gnutls_session_ticket_enable_server(tls, &key) < 0 || gnutls_handshake(tls) < 0)
-		return;
-	while (gnutls_session_ticket_send(tls, 1, 0) == 0)
-		;
-}
-
-/* TLS has warnings before hands are shaken: a client that listens to them all never ends. */
+/* Before hands are shaken. */
 static void flood_warnings(int fd, gnutls_certificate_credentials_t credentials)
 {
 	static const char warning[] = {21, 3, 3, 0, 2, 1, 90};
@@ -804,8 +945,8 @@ static void flood_warnings(int fd, gnutls_certificate_credentials_t credentials)
 
 static void floods_leave_requests_their_time(void **state)
 {
-	static void (*const floods[])(int, gnutls_certificate_credentials_t) = {
-		flood_warnings, flood_frames, flood_tickets};
+	static void (*const floods[])(int, gnutls_certificate_credentials_t) = {flood_warnings,
+										flood_frames};
 	struct bench *bench = *state;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(floods); i++) {
@@ -843,6 +984,8 @@ int main(void)
 		UNIT(a_server_that_never_shakes_hands_is_named),
 		UNIT(keys_may_be_replaced_under_way),
 		UNIT(a_certificate_that_is_no_good_any_more_is_refused_at_the_next_connection),
+		UNIT(records_that_hold_nothing_leave_others_their_turn),
+		UNIT(timers_that_are_due_come_before_the_rest_of_a_flood),
 		UNIT(floods_leave_requests_their_time),
 	};
 	return cmocka_run_group_tests_name("link_abuse", tests, setup_all, teardown_all);

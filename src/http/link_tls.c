@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define RECORD_BYTES ((size_t)16384) /* the largest there is */
-/* Certificates take some kilobytes; GnuTLS itself would listen to warnings without end. */
+/* Certificates take some kilobytes. */
 #define HANDSHAKE_BYTES_MAX ((size_t)512 * 1024)
 /* What may come in one go without a byte for the caller (tickets, empty records): then others
  * get their turn. */
