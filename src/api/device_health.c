@@ -143,8 +143,11 @@ static struct hf_json *write_fence(const struct hf_fence_report *fence)
 	return item;
 }
 
+/* A merge patch leaves what it does not name: what is not so any more is taken back by a null, and
+ * lists are named also when they are empty. */
 struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 {
+	static const char *const optional[] = {"class", "action", "evidenceTime"};
 	struct hf_json *status = hf_json_object();
 	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
 	struct hf_json *ranks = hf_json_array(), *fences = hf_json_array();
@@ -158,9 +161,12 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 	set_text(status, "class", health->cls);
 	set_text(status, "action", health->action);
 	hf_write_micro_time(status, "evidenceTime", health->evidence_at);
-	hf_write_count(status, "lostRecords", health->lost_records);
-	hf_write_count(status, "droppedDevices",
-		       health->dropped_devices + (int64_t)(health->devices.len - devices_len));
+	for (size_t i = 0; i < HF_ARRAY_LEN(optional); i++)
+		if (!hf_json_get(status, optional[i]))
+			hf_json_set(status, optional[i], hf_json_null());
+	hf_json_set_i64(status, "lostRecords", health->lost_records);
+	hf_json_set_i64(status, "droppedDevices",
+			health->dropped_devices + (int64_t)(health->devices.len - devices_len));
 	for (size_t i = 0; i < at_most(health->detectors.len, HF_DEVICE_HEALTH_DETECTORS_MAX); i++)
 		hf_json_append(detectors, write_detector(&health->detectors.items[i]));
 	for (size_t i = 0; i < devices_len; i++)
@@ -169,9 +175,8 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 		hf_json_append(ranks, write_rank(&health->ranks.items[i]));
 	for (size_t i = 0; i < at_most(health->fences.len, HF_DEVICE_HEALTH_RANKS_MAX); i++)
 		hf_json_append(fences, write_fence(&health->fences.items[i]));
-	set_list(status, "detectors", detectors);
-	set_list(status, "devices", devices);
-	/* Also when it is empty: a merge patch leaves what it does not name. */
+	hf_json_set(status, "detectors", detectors);
+	hf_json_set(status, "devices", devices);
 	hf_json_set(status, "ranks", ranks);
 	hf_json_set(status, "fences", fences);
 	return status;

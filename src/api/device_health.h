@@ -139,7 +139,8 @@ struct hf_device_health {
 	HF_LIST(struct hf_fence_report) fences;   /* by pod; as many as ranks */
 };
 
-/* The object's status, to be put under "status" (a merge patch of it replaces all lists). */
+/* The object's status, to be put under "status" of a merge patch, which leaves nothing of the one
+ * before: lists are replaced, and what no longer is becomes null. */
 struct hf_json *hf_device_health_status(const struct hf_device_health *health);
 /* The object without a status, for the create.  uid of the Node; NULL: it has no owner. */
 struct hf_json *hf_device_health_object(const char *node, const char *node_uid);

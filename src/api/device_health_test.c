@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "harness/test.h"
+#include "json/patch.h"
 
 #include <string.h>
 
@@ -174,6 +175,38 @@ static void test_no_more_is_written_than_the_schema_takes(void **state)
 			 HF_DEVICE_HEALTH_TEXT_MAX - 1);
 }
 
+/* The API server keeps what a merge patch does not name. */
+static void test_a_well_node_takes_back_what_was_said_of_a_sick_one(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES);
+	struct hf_device_health sick = one_sick_device(), got;
+	struct hf_device_health well = {.observed_at = T0 + HF_MINUTE,
+					.boot_id = "b-1",
+					.state = "Healthy",
+					.evidence_at = HF_TIME_NONE};
+	struct hf_json *before, *patch, *after;
+
+	(void)state;
+	sick.dropped_devices = 2;
+	before = hf_device_health_status(&sick);
+	patch = hf_device_health_status(&well);
+	after = hf_json_merge_patch(before, patch);
+	assert_null(hf_json_get(after, "class"));
+	assert_null(hf_json_get(after, "action"));
+	assert_null(hf_json_get(after, "evidenceTime"));
+	read_status(after, arena, &got);
+	assert_string_equal(got.state, "Healthy");
+	assert_null(got.cls);
+	assert_null(got.action);
+	assert_int_equal(got.evidence_at, HF_TIME_NONE);
+	assert_int_equal(got.lost_records, 0);
+	assert_int_equal(got.dropped_devices, 0);
+	assert_int_equal(got.devices.len, 0);
+	assert_int_equal(got.detectors.len, 0);
+	hf_json_unref(before);
+	hf_json_unref(patch);
+}
+
 static void test_broken_documents_have_no_fields(void **state)
 {
 	static const char *const bad[] = {
@@ -287,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_written_is_read),
 		cmocka_unit_test(test_the_object_goes_with_its_node),
 		cmocka_unit_test(test_no_more_is_written_than_the_schema_takes),
+		cmocka_unit_test(test_a_well_node_takes_back_what_was_said_of_a_sick_one),
 		cmocka_unit_test(test_broken_documents_have_no_fields),
 		cmocka_unit_test(test_classes_are_reasons_and_back),
 	};

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "sim/remedy.h"
 
+#include "api/device_health.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "framework/framework.h"
@@ -56,10 +57,9 @@ static void create(struct rw *w, const struct hf_resource *resource, const char 
 	assert_int_equal(apply(w, &request), 0);
 }
 
-static void patch(struct rw *w, const struct hf_resource *resource, const char *ns,
-		  const char *name, const char *sub, const char *text)
+static void patch_doc(struct rw *w, const struct hf_resource *resource, const char *ns,
+		      const char *name, const char *sub, struct hf_doc *body)
 {
-	HF_AUTO_DOC body = doc_of(text);
 	const struct hf_request request = {.verb = HF_VERB_PATCH,
 					   .resource = resource,
 					   .ns = ns,
@@ -69,6 +69,14 @@ static void patch(struct rw *w, const struct hf_resource *resource, const char *
 					   .body = body};
 
 	assert_int_equal(apply(w, &request), 0);
+}
+
+static void patch(struct rw *w, const struct hf_resource *resource, const char *ns,
+		  const char *name, const char *sub, const char *text)
+{
+	HF_AUTO_DOC body = doc_of(text);
+
+	patch_doc(w, resource, ns, name, sub, body);
 }
 
 void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text)
@@ -176,39 +184,40 @@ void rw_policy(struct rw *w, const char *spec)
 	create(w, &hf_healthpolicies, NULL, text);
 }
 
-static void add_holder(struct rw *w, int node, char *text, size_t size)
-{
-	const char *uid =
-		w->holder[node] == NULL
-			? NULL
-			: hf_json_path_str(rw_get(w, &hf_pods, "default", w->holder[node]),
-					   "metadata", "uid", NULL);
-
-	*text = '\0';
-	if (uid != NULL)
-		snprintf(text, size,
-			 "{'namespace':'default','pod':'%s','uid':'%s','container':'c'}",
-			 w->holder[node], uid);
-}
-
+/* The agent's own words, so that what it leaves out and takes back is as in life. */
 static void say(struct rw *w, int node)
 {
 	const struct rw_ill *ill = &rw_ills[w->ill[node]];
-	char text[TEXT_MAX], name[16], observed[HF_TIME_TEXT_MAX], evidence[HF_TIME_TEXT_MAX];
-	char what[512] = "'class':null,'action':null,'evidenceTime':null", holder[256];
+	struct hf_device_holder holder = {.ns = "default", .container = "c", .until = HF_TIME_NONE};
+	struct hf_device_report device = {.id = "0000:1a:00.0",
+					  .kind = "gpu",
+					  .state = ill->state,
+					  .since = HF_TIME_NONE,
+					  .hold_until = HF_TIME_NONE,
+					  .holders = {&holder, 0}};
+	struct hf_device_health health = {.state = ill->state,
+					  .cls = ill->cls,
+					  .action = ill->action,
+					  .evidence_at = HF_TIME_NONE,
+					  .devices = {&device, 1}};
+	struct hf_json *root = hf_json_object();
+	HF_AUTO_DOC body = NULL;
+	char name[16], boot[24];
 
 	name_of(node, name);
-	hf_time_format_micro(hf_loop_wall(w->loop) + w->clock[node], observed);
-	hf_time_format_micro(w->ill_since[node] + w->clock[node], evidence);
+	snprintf(boot, sizeof(boot), "b-%s", name);
+	health.boot_id = boot;
+	health.observed_at = hf_loop_wall(w->loop) + w->clock[node];
 	if (ill->cls != NULL)
-		snprintf(what, sizeof(what), "'class':'%s','action':'%s','evidenceTime':'%s'",
-			 ill->cls, ill->action, evidence);
-	add_holder(w, node, holder, sizeof(holder));
-	snprintf(text, sizeof(text),
-		 "{'status':{'observedTime':'%s','bootID':'b-%s','state':'%s',%s,'devices':[{"
-		 "'id':'0000:1a:00.0','kind':'gpu','state':'%s','holders':[%s]}]}}",
-		 observed, name, ill->state, what, ill->state, holder);
-	patch(w, &hf_devicehealths, NULL, name, "status", text);
+		health.evidence_at = w->ill_since[node] + w->clock[node];
+	holder.pod = w->holder[node];
+	if (holder.pod != NULL)
+		holder.uid = hf_json_path_str(rw_get(w, &hf_pods, "default", holder.pod),
+					      "metadata", "uid", NULL);
+	device.holders.len = holder.uid != NULL;
+	hf_json_set(root, "status", hf_device_health_status(&health));
+	body = hf_doc_from_json(root);
+	patch_doc(w, &hf_devicehealths, NULL, name, "status", body);
 }
 
 void rw_say(struct rw *w, int node, int ill)
