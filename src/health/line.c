@@ -7,18 +7,40 @@
 #include <string.h>
 
 /*
- * What drivers print about their devices.  Everything is anchored at the beginning of the
- * record, and a number is read before any text that a process could have chosen (its name).
+ * What drivers print about their devices.  The kernel's own records begin with a process's name, too
+ * ("NAME[PID]: segfault at … in FILE[…]", "NAME: page allocation failure: …"), and go on with more that it
+ * chose.  So each form is read from the record's first byte, word by word as its driver prints it, and has
+ * a whole address in it: with that it is longer than a name of a process or of an interface can be
+ * (15 bytes).  A number is read before any text that a process could have chosen.
  */
 
 /* Between the first and the last line of the notice of three there is one; others may come
  * between from another CPU. */
 #define PENDING_LINES_MAX 4
 
-static void set_device(struct hf_health_evidence *e, const struct hf_scan *address)
+static bool digits(struct hf_scan *s, size_t min, size_t max)
 {
-	/* A broken address leaves "": nobody can tell whose the fault would be. */
-	(void)hf_health_pci_normalize(address->at, hf_scan_left(address), e->device);
+	struct hf_scan word;
+
+	return hf_scan_word(s, "", &word) && hf_scan_left(&word) >= min &&
+	       hf_scan_left(&word) <= max;
+}
+
+/* "0000:1a:00", with ".0" behind it where `function` asks for it: whole, as drivers print it. */
+static bool address(struct hf_scan *s, bool function, char ret_device[HF_HEALTH_DEVICE_MAX])
+{
+	struct hf_scan p = *s;
+	const char *at = p.at;
+
+	if (!digits(&p, 4, 8) || !hf_scan_char(&p, ':') || !digits(&p, 2, 2) ||
+	    !hf_scan_char(&p, ':') || !digits(&p, 2, 2))
+		return false;
+	if (hf_scan_char(&p, '.') ? !digits(&p, 1, 1) : function)
+		return false;
+	if (!hf_health_pci_normalize(at, (size_t)(p.at - at), ret_device))
+		return false;
+	*s = p;
+	return true;
 }
 
 static void set_unit(struct hf_health_evidence *e, const struct hf_scan *unit)
@@ -126,19 +148,19 @@ static bool nvlink5(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* "… on link 2(0x10000, 0x0, …)": 74 */
-static void nvlink(struct hf_scan s, struct hf_health_evidence *e)
+/* "NVLink: fatal error detected on link 2(0x10000, 0x0, …)": 74 */
+static bool nvlink(struct hf_scan s, struct hf_health_evidence *e)
 {
-	struct hf_scan p = s;
 	uint64_t number;
 
-	if (hf_scan_until(&p, "link ", NULL) && hf_scan_decimal(&p, 3, &number)) {
-		snprintf(e->unit, sizeof(e->unit), "link %u", (unsigned)number);
-		hf_scan_blanks(&p);
-		s = p;
-	}
-	if (hf_scan_until(&s, "(", NULL) && hf_scan_hex32(&s, &e->word))
+	if (!hf_scan_text(&s, "NVLink") || !hf_scan_until(&s, " on link ", NULL) ||
+	    !hf_scan_decimal(&s, 3, &number))
+		return false;
+	snprintf(e->unit, sizeof(e->unit), "link %u", (unsigned)number);
+	hf_scan_blanks(&s);
+	if (hf_scan_char(&s, '(') && hf_scan_hex32(&s, &e->word))
 		e->has_word = true;
+	return true;
 }
 
 /* "… (GPC 0, TPC 1, SM 0): …": 13 */
@@ -175,7 +197,7 @@ static void details(struct hf_scan s, struct hf_health_evidence *e)
 	switch (e->code) {
 	case 13: graphics(s, e); break;
 	case 45: cause(s, e); break;
-	case 74: nvlink(s, e); break;
+	case 74: behind_names(s, e, nvlink); break;
 	case 94:
 	case 95: contained(s, e); break;
 	case 144:
@@ -227,14 +249,11 @@ static bool instances(struct hf_scan *s, struct hf_health_evidence *e)
 /* "(PCI:0000:1a:00 GPU-I:01): N, TEXT", the domain's "PCI:" missing in old drivers */
 static bool xid(struct hf_scan s, struct hf_health_evidence *e)
 {
-	struct hf_scan address;
 	uint64_t number;
 
-	if (!hf_scan_word(&s, ":.", &address) || !instances(&s, e) || !hf_scan_text(&s, "): ") ||
-	    !hf_scan_decimal(&s, 4, &number))
-		return false;
-	set_device(e, &address);
-	if (e->device[0] == '\0')
+	hf_scan_text(&s, "PCI:");
+	if (!address(&s, false, e->device) || !instances(&s, e) || !hf_scan_text(&s, "): ") ||
+	    !hf_scan_decimal(&s, 4, &number) || (s.at < s.end && *s.at != ','))
 		return false;
 	e->detector = HF_HEALTH_XID;
 	e->code = (int32_t)number;
@@ -255,19 +274,31 @@ static bool bus(struct hf_health_evidence *e)
 	return true;
 }
 
-/* The notice of three lines, in one record or in three.  True when it is complete. */
+static bool installed(struct hf_scan *s)
+{
+	return hf_scan_text(s, "(PCI ID: ") && digits(s, 4, 4) && hf_scan_char(s, ':') &&
+	       digits(s, 4, 4) && hf_scan_text(s, ") installed in this system has");
+}
+
+/* The notice of three lines, in one record or in three; each is behind its "NVRM: ".  True when it is
+ * complete. */
 static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
 		   struct hf_health_evidence *e)
 {
-	struct hf_scan address;
-	bool begins = hf_scan_text(&s, "The NVIDIA GPU ");
+	struct hf_scan p = s;
 
-	if (begins && hf_scan_word(&s, ":.", &address) &&
-	    hf_health_pci_normalize(address.at, hf_scan_left(&address), reader->pending))
+	if (hf_scan_text(&p, "The NVIDIA GPU ")) {
+		memset(reader->pending, 0, sizeof(reader->pending));
 		reader->pending_lines = 0;
-	else if (begins)
-		reader->pending[0] = '\0';
-	if (!hf_scan_has(&s, "fallen off the bus") || reader->pending[0] == '\0')
+		if (!address(&p, true, reader->pending) || !hf_scan_text(&p, "\nNVRM: "))
+			return false;
+		s = p;
+	}
+	if (reader->pending[0] == '\0')
+		return false;
+	if (installed(&s) && !hf_scan_text(&s, "\nNVRM: "))
+		return false;
+	if (!hf_scan_text(&s, "fallen off the bus and is not responding to commands"))
 		return false;
 	memcpy(e->device, reader->pending, sizeof(e->device));
 	memset(reader->pending, 0, sizeof(reader->pending));
@@ -277,18 +308,13 @@ static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
 static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 		 struct hf_health_evidence *e)
 {
-	struct hf_scan p = s, address;
+	struct hf_scan p = s;
 
 	if (hf_scan_text(&p, "Xid ("))
 		return xid(p, e);
-	if (hf_scan_text(&p, "GPU ") && hf_scan_word(&p, ":.", &address) &&
-	    hf_scan_has(&p, "GPU has fallen off the bus")) {
-		/* The word took the colon that ends it. */
-		while (address.end > address.at && address.end[-1] == ':')
-			address.end--;
-		set_device(e, &address);
-		return e->device[0] != '\0' && bus(e);
-	}
+	if (hf_scan_text(&p, "GPU "))
+		return address(&p, true, e->device) &&
+		       hf_scan_text(&p, ": GPU has fallen off the bus") && bus(e);
 	return notice(reader, s, e);
 }
 
@@ -298,16 +324,11 @@ static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 static bool sxid(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t number, link;
-	struct hf_scan address;
 
 	if (!hf_scan_decimal(&s, 4, &number) ||
-	    !(hf_scan_text(&s, ": SXid (") || hf_scan_text(&s, " SXid (")) ||
-	    !hf_scan_word(&s, ":.", &address) || !hf_scan_text(&s, "): "))
-		return false;
-	set_device(e, &address);
-	if (e->device[0] == '\0')
-		snprintf(e->device, sizeof(e->device), "nvidia-nvswitch%u", (unsigned)number);
-	if (!hf_scan_decimal(&s, 6, &number))
+	    !(hf_scan_text(&s, ": SXid (PCI:") || hf_scan_text(&s, " SXid (PCI:")) ||
+	    !address(&s, false, e->device) || !hf_scan_text(&s, "): ") ||
+	    !hf_scan_decimal(&s, 6, &number) || (s.at < s.end && *s.at != ','))
 		return false;
 	e->detector = HF_HEALTH_SXID;
 	e->code = (int32_t)number;
@@ -336,44 +357,53 @@ static enum hf_health_severity aer_severity(struct hf_scan *s)
 	return HF_HEALTH_UNSAID;
 }
 
-/* "DRIVER ADDRESS: PCIe Bus Error: severity=S, type=T, (Receiver ID)", or a root port's
- * "pcieport ADDRESS: AER: [Multiple] S error [message] received: ADDRESS" */
-static bool aer(struct hf_scan s, struct hf_health_evidence *e)
+/* "DRIVER ADDRESS: PCIe Bus Error: severity=S, type=T, (Receiver ID)" */
+static void bus_error(struct hf_scan s, struct hf_health_evidence *e)
 {
-	struct hf_scan driver, address, type;
+	struct hf_scan type;
 
-	if (!hf_scan_word(&s, "_-", &driver) || !hf_scan_char(&s, ' ') ||
-	    !hf_scan_until(&s, ": ", &address))
-		return false;
-	hf_scan_text(&s, "AER: ");
-	if (hf_scan_text(&s, "PCIe Bus Error: severity=")) {
-		e->severity = aer_severity(&s);
-		if (hf_scan_text(&s, ", type=") && hf_scan_word(&s, " ", &type))
-			set_unit(e, &type);
-	} else {
-		e->severity = aer_severity(&s);
-		/* The port speaks of somebody else. */
-		if (!hf_scan_has(&s, "received"))
-			return false;
-		if (!hf_scan_until(&s, "received: ", NULL) &&
-		    !hf_scan_until(&s, "received from ", NULL))
-			return false;
-		if (!hf_scan_word(&s, ":.", &address))
-			return false;
-	}
-	set_device(e, &address);
-	e->detector = HF_HEALTH_AER;
-	e->code = HF_HEALTH_CODE_AER;
-	return e->severity != HF_HEALTH_UNSAID && e->device[0] != '\0';
+	e->severity = aer_severity(&s);
+	if (hf_scan_text(&s, ", type=") && hf_scan_word(&s, " ", &type))
+		set_unit(e, &type);
 }
 
-/* What mlx5_core prints, by what only that line has; the first match counts. */
+/* A root port's "pcieport ADDRESS: AER: [Multiple] S error [message] received: ADDRESS": it speaks of
+ * somebody else. */
+static bool port_report(struct hf_scan s, struct hf_health_evidence *e)
+{
+	e->severity = aer_severity(&s);
+	if (!hf_scan_text(&s, " error "))
+		return false;
+	hf_scan_text(&s, "message ");
+	return (hf_scan_text(&s, "received: ") || hf_scan_text(&s, "received from ")) &&
+	       address(&s, true, e->device);
+}
+
+static bool aer(struct hf_scan s, struct hf_health_evidence *e)
+{
+	struct hf_scan driver;
+	bool of_port;
+
+	if (!hf_scan_word(&s, "_-", &driver) || !hf_scan_char(&s, ' ') ||
+	    !address(&s, true, e->device) || !hf_scan_text(&s, ": "))
+		return false;
+	of_port = hf_scan_text(&s, "AER: ");
+	if (hf_scan_text(&s, "PCIe Bus Error: severity="))
+		bus_error(s, e);
+	else if (!of_port || !port_report(s, e))
+		return false;
+	e->detector = HF_HEALTH_AER;
+	e->code = HF_HEALTH_CODE_AER;
+	return e->severity != HF_HEALTH_UNSAID;
+}
+
+/* What mlx5_core prints, by the sentence that only that line has; the first match counts. */
 static const struct {
 	const char *text;
 	enum hf_health_code code;
 } mlx5_lines[] = {
 	{"Will cause a leak of a command resource", HF_HEALTH_CODE_MLX5_LEAK},
-	{"health compromised - reached miss count", HF_HEALTH_CODE_MLX5_HEALTH},
+	{"device's health compromised - reached miss count", HF_HEALTH_CODE_MLX5_HEALTH},
 	{"unrecoverable hardware error", HF_HEALTH_CODE_MLX5_HARDWARE},
 	{"TX timeout detected", HF_HEALTH_CODE_MLX5_TIMEOUT},
 	{"RX timeout detected", HF_HEALTH_CODE_MLX5_TIMEOUT},
@@ -383,17 +413,54 @@ static const struct {
 	{"Cable unplugged", HF_HEALTH_CODE_MLX5_CABLE},
 };
 
+/* "FUNCTION:LINE:(pid N): ", or "FUNCTION:LINE: " of old drivers; most lines have it. */
+static void skip_place(struct hf_scan *s)
+{
+	struct hf_scan p = *s, word;
+	uint64_t number;
+
+	if (!hf_scan_word(&p, "_.", &word) || !hf_scan_char(&p, ':') ||
+	    !hf_scan_decimal(&p, 6, &number) || !hf_scan_char(&p, ':'))
+		return;
+	if (hf_scan_text(&p, "(pid ") &&
+	    (!hf_scan_decimal(&p, 10, &number) || !hf_scan_text(&p, "):")))
+		return;
+	if (hf_scan_char(&p, ' '))
+		*s = p;
+}
+
+/* The sentence comes first, or behind what the driver puts before it: "synd 0x8: ", "module 0, ",
+ * "CREATE_EQ(0x301) timeout. ". */
+static bool says(struct hf_scan s, const char *text)
+{
+	while (!hf_scan_text(&s, text)) {
+		while (s.at < s.end && *s.at != ':' && *s.at != ',' && *s.at != '.')
+			s.at++;
+		if (s.at == s.end)
+			return false;
+		s.at++;
+		hf_scan_blanks(&s);
+	}
+	return true;
+}
+
+/* "mlx5_core ADDRESS[ INTERFACE]: TEXT" */
 static bool mlx5(struct hf_scan s, struct hf_health_evidence *e)
 {
-	struct hf_scan address;
+	struct hf_scan name;
 
-	if (!hf_scan_word(&s, ":.", &address))
+	if (!address(&s, true, e->device))
 		return false;
-	while (address.end > address.at && address.end[-1] == ':')
-		address.end--;
-	set_device(e, &address);
-	for (size_t i = 0; i < HF_ARRAY_LEN(mlx5_lines) && e->device[0] != '\0'; i++) {
-		if (hf_scan_has(&s, mlx5_lines[i].text)) {
+	/* A pod may have named its interface; there is no blank and no colon in such a name. */
+	if (hf_scan_char(&s, ' ')) {
+		if (!hf_scan_until(&s, ": ", &name) || hf_scan_has(&name, " "))
+			return false;
+	} else if (!hf_scan_text(&s, ": ")) {
+		return false;
+	}
+	skip_place(&s);
+	for (size_t i = 0; i < HF_ARRAY_LEN(mlx5_lines); i++) {
+		if (says(s, mlx5_lines[i].text)) {
 			e->detector = HF_HEALTH_MLX5;
 			e->code = (int32_t)mlx5_lines[i].code;
 			return true;
@@ -404,6 +471,30 @@ static bool mlx5(struct hf_scan s, struct hf_health_evidence *e)
 
 /* ---- any line ------------------------------------------------------------------------------------------ */
 
+/* What the kernel's packet filter logs begins with a text of whoever set its rule.  Each of these rows is
+ * longer than a process's name: nobody hides a line of a driver by what it calls itself. */
+static bool of_packet(struct hf_scan s)
+{
+	struct hf_scan p;
+
+	if (!hf_scan_until(&s, "IN=", NULL) || !hf_scan_until(&s, " OUT=", NULL))
+		return false;
+	p = s;
+	return (hf_scan_until(&p, "SRC=", NULL) && hf_scan_has(&p, " DST=")) ||
+	       hf_scan_has(&s, "ARP HTYPE=") || hf_scan_has(&s, "TRUNCATED");
+}
+
+/* "NAME,mems_allowed=0": the end of a notice about memory, where another record came between; the control
+ * group was named by whoever made it. */
+static bool of_group(struct hf_scan s)
+{
+	if (!hf_scan_until(&s, ",mems_allowed=", NULL))
+		return false;
+	while (s.at < s.end && ((*s.at >= '0' && *s.at <= '9') || *s.at == ',' || *s.at == '-'))
+		s.at++;
+	return s.at == s.end || hf_scan_text(&s, "global_oom") || hf_scan_text(&s, "oom_memcg=");
+}
+
 static bool parse(struct hf_health_line_reader *reader, struct hf_scan s,
 		  struct hf_health_evidence *e)
 {
@@ -413,11 +504,9 @@ static bool parse(struct hf_health_line_reader *reader, struct hf_scan s,
 		return nvrm(reader, p, e);
 	if (hf_scan_text(&p, "nvidia-nvswitch"))
 		return sxid(p, e);
-	if (hf_scan_has(&s, "PCIe Bus Error: severity=") || hf_scan_has(&s, ": AER: "))
-		return aer(s, e);
-	if (hf_scan_text(&p, "mlx5_core "))
-		return mlx5(p, e);
-	return false;
+	if (hf_scan_text(&p, "mlx5_core ") && mlx5(p, e))
+		return true;
+	return aer(s, e);
 }
 
 bool hf_health_line_parse(struct hf_health_line_reader *reader,
@@ -435,7 +524,7 @@ bool hf_health_line_parse(struct hf_health_line_reader *reader,
 	if (reader->pending[0] != '\0' && ++reader->pending_lines > PENDING_LINES_MAX)
 		memset(reader->pending, 0, sizeof(reader->pending));
 	told = parse(reader, s, &e);
-	if (!told)
+	if (!told || of_packet(s) || of_group(s))
 		return false;
 	e.source = HF_HEALTH_BY_KMSG;
 	e.seq = record->seq;
