@@ -119,12 +119,21 @@ static inline uint64_t parity(uint64_t bits)
 	return bits;
 }
 
-/* Behind the string that p is in or that begins in the block at p. */
-static const char *behind_string(const char *p, const char *end, bool inside)
+/* What stands behind a backslash that is not escaped itself: behind an odd number of them.  A run that
+ * begins at an odd place is carried by the sum to the place behind it, and flips what counts there.
+ * *carry: whether the first byte is escaped by the block before; then the same of the next block. */
+static inline uint64_t escaped(uint64_t backslashes, uint64_t *carry)
 {
-	bool escaped;
+	const uint64_t even = 0x5555555555555555;
+	uint64_t behind, starts, runs;
 
-	return inside ? string_tail(p, end, &escaped) : hf_skip_string_end(p, end, &escaped);
+	if ((backslashes | *carry) == 0)
+		return 0;
+	backslashes &= ~*carry;
+	behind = backslashes << 1 | *carry;
+	starts = backslashes & ~even & ~behind;
+	*carry = __builtin_add_overflow(starts, backslashes, &runs);
+	return (even ^ runs << 1) & behind;
 }
 
 /* Brackets of the block that are outside of strings; NULL: the end is not among them. */
@@ -140,42 +149,31 @@ static const char *count_brackets(const char *p, const struct masks *m, uint64_t
 	return NULL;
 }
 
-/* Block by block, however many strings are in one.  Where there is a backslash, what stands before
- * the next string counts, and then the scan begins anew behind that string. */
+/* Block by block, however many strings are in one. */
 const char *hf_skip_container_end(const char *p, const char *end)
 {
-	bool inside = false;
+	uint64_t inside = 0, carry = 0; /* inside a string: all bits or none */
 	size_t depth = 0;
+	bool ignored;
 
-	while (p && end - p >= BLOCK) {
+	for (; end - p >= BLOCK; p += BLOCK) {
 		struct masks m = look(p);
-		uint64_t strings = parity(m.quotes) ^ (inside ? ~0ull : 0);
+		uint64_t next = carry, quotes = m.quotes & ~escaped(m.backslashes, &next);
+		uint64_t strings = parity(quotes) ^ inside;
 		const char *found;
 
-		if (m.backslashes && inside) {
-			p = behind_string(p, end, true);
-			inside = false;
-			continue;
-		}
-		if (m.backslashes) {
-			uint64_t first = m.quotes & -m.quotes;
-
-			/* Outside of strings a backslash is no JSON: nothing is found then. */
-			found = count_brackets(p, &m, first ? first - 1 : ~0ull, &depth);
-			if (found)
-				return found;
-			p = first ? behind_string(p + __builtin_ctzll(first), end, false)
-				  : p + BLOCK;
-			continue;
-		}
+		/* No JSON, and what stands behind such a one is not escaped. */
+		if (m.backslashes & ~strings)
+			break;
 		found = count_brackets(p, &m, ~strings, &depth);
 		if (found)
 			return found;
-		inside = strings >> (BLOCK - 1);
-		p += BLOCK;
+		inside = strings >> (BLOCK - 1) ? ~(uint64_t)0 : 0;
+		carry = next;
 	}
-	if (p && inside)
-		p = behind_string(p, end, true);
+	p += carry && p < end;
+	if (inside)
+		p = string_tail(p, end, &ignored);
 	return container_tail(p, end, depth);
 }
 #else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "harness/random.h"
 #include "harness/test.h"
 
 #include "base/mem.h"
@@ -268,6 +269,40 @@ static void the_fast_scans_equal_the_portable_ones(void **state)
 	}
 }
 
+/* Runs of backslashes of every length, at every place of a block, and only where JSON has them. */
+static void escapes_are_skipped_as_the_portable_scan_does(void **state)
+{
+	static const char *const pieces[] = {
+		"{", "[", "}", "]", "\"a\"", "\"\"", ",", " ",
+	};
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
+	uint64_t random = 11;
+
+	for (int round = 0; round < 50000; round++) {
+		hf_strbuf_clear(&sb);
+		hf_strbuf_addstr(&sb, "{{{{{{");
+		while (sb.len < 250) {
+			size_t piece = (size_t)test_random_below(&random, 2 * HF_ARRAY_LEN(pieces));
+
+			if (piece < HF_ARRAY_LEN(pieces)) {
+				hf_strbuf_addstr(&sb, pieces[piece]);
+				continue;
+			}
+			hf_strbuf_addch(&sb, '"');
+			for (uint64_t n = test_random_below(&random, 70); n > 0; n--)
+				hf_strbuf_addstr(&sb, n % 3 ? "\\\\" : "\\\"}");
+			hf_strbuf_addch(&sb, '"');
+		}
+		size_t cut = (size_t)test_random_below(&random, 64);
+		char *text = hf_xmalloc(sb.len - cut);
+
+		memcpy(text, sb.data, sb.len - cut);
+		assert_ptr_equal(hf_skip_container_end(text, text + sb.len - cut),
+				 hf_skip_container_end_portable(text, text + sb.len - cut));
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +316,7 @@ int main(void)
 		cmocka_unit_test(escapes_become_text),
 		cmocka_unit_test(an_error_says_line_and_column),
 		cmocka_unit_test(the_fast_scans_equal_the_portable_ones),
+		cmocka_unit_test(escapes_are_skipped_as_the_portable_scan_does),
 	};
 	return cmocka_run_group_tests_name("json/skip", tests, NULL, NULL);
 }
