@@ -26,9 +26,9 @@ static inline struct hf_json *hf_json_of(json_t *raw)
 /* Must have run before jansson allocates or makes its first object: see values.c. */
 void hf_json_prepare(void);
 
-/* The tree of a text that is JSON beyond doubt; NULL where jansson has to look (parse_plain.c).
- * prepare has run. */
-json_t *hf_json_parse_plain(const char *text, size_t len);
+/* The tree of a text that is JSON beyond doubt and within the limits (HF_JSON_KEYS_MAX is the
+ * other); NULL where jansson has to look (parse_plain.c).  prepare has run. */
+json_t *hf_json_parse_plain(const char *text, size_t len, int depth_max);
 
 /* A copy of bytes in which every invalid UTF-8 sequence and every NUL is U+FFFD; owned by the
  * caller. */

@@ -66,12 +66,31 @@ static int check_limits(const char *text, size_t len, int depth_max, struct hf_e
 	return 0;
 }
 
+/* What is rare or wrong: jansson's, once it is within limits. */
+static int parse_rare(const char *text, size_t len, int depth_max, json_t **ret_raw,
+		      struct hf_error *err)
+{
+	json_error_t raw_err;
+	int rc = check_limits(text, len, depth_max, err);
+
+	if (rc != 0)
+		return rc;
+	/* jansson takes one for the end of the text in some places. */
+	const char *nul = memchr(text, '\0', len);
+	if (nul)
+		return hf_json_error_at(err, HF_E_BAD_REQUEST, text, nul, "a NUL byte");
+	*ret_raw = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &raw_err);
+	if (!*ret_raw)
+		return hf_error_set(err, HF_E_BAD_REQUEST, "line %d, column %d: %s", raw_err.line,
+				    raw_err.column, raw_err.text);
+	return 0;
+}
+
 int hf_json_parse(const char *text, size_t len, const struct hf_json_limits *limits,
 		  struct hf_json **ret_value, struct hf_error *err)
 {
 	size_t bytes_max = limits && limits->bytes_max ? limits->bytes_max : HF_JSON_BYTES_MAX;
 	int depth_max = limits && limits->depth_max ? limits->depth_max : HF_JSON_DEPTH_MAX;
-	json_error_t raw_err;
 
 	hf_assert(depth_max <= HF_JSON_DEPTH_CEILING);
 	hf_assert(text || len == 0);
@@ -80,22 +99,11 @@ int hf_json_parse(const char *text, size_t len, const struct hf_json_limits *lim
 		return hf_error_set(err, HF_E_TOO_LARGE,
 				    "%zu bytes of JSON, more than the limit of %zu", len,
 				    bytes_max);
-	int rc = check_limits(text, len, depth_max, err);
+	hf_json_prepare();
+	json_t *raw = hf_json_parse_plain(text, len, depth_max);
+	int rc = raw ? 0 : parse_rare(text, len, depth_max, &raw, err);
 	if (rc != 0)
 		return rc;
-
-	/* jansson takes one for the end of the text in some places. */
-	const char *nul = memchr(text, '\0', len);
-	if (nul)
-		return hf_json_error_at(err, HF_E_BAD_REQUEST, text, nul, "a NUL byte");
-
-	hf_json_prepare();
-	json_t *raw = hf_json_parse_plain(text, len);
-	if (!raw)
-		raw = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &raw_err);
-	if (!raw)
-		return hf_error_set(err, HF_E_BAD_REQUEST, "line %d, column %d: %s", raw_err.line,
-				    raw_err.column, raw_err.text);
 	*ret_value = hf_json_of(raw);
 	return 0;
 }

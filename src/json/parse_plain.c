@@ -10,14 +10,15 @@
  *
  * It decides nothing.  What it takes is JSON beyond doubt and the tree is the one that jansson
  * would have made; at anything else (real numbers, \u escapes, long keys, and whatever is wrong)
- * it gives up, and jansson reads the text from its start, to accept or to say what is wrong.
+ * it gives up, also at what passes a limit, and others read the text from its start, to accept or to
+ * say what is wrong.
  */
 #define KEY_BYTES_MAX 255
 #define DIGITS_MAX 18 /* fits 64 bits, whatever the digits */
 
 struct plain {
 	const char *p, *end;
-	int depth;
+	int depth, depth_max;
 	struct hf_strbuf scratch; /* of strings with escapes */
 };
 
@@ -146,7 +147,8 @@ static json_t *read_word(struct plain *s, const char *word, json_t *value)
 	return value;
 }
 
-/* "key": value, into the object; false where that is not there, or the key is not new. */
+/* "key": value, into the object; false where that is not there, the key is not new, or there are
+ * too many. */
 static bool read_member(struct plain *s, json_t *object)
 {
 	size_t before = json_object_size(object);
@@ -154,8 +156,8 @@ static bool read_member(struct plain *s, json_t *object)
 	char key[KEY_BYTES_MAX + 1];
 	json_t *value;
 
-	if (!take(s, '"') || !read_string(s, &string) || !string.ascii ||
-	    string.len > KEY_BYTES_MAX)
+	if (before == HF_JSON_KEYS_MAX || !take(s, '"') || !read_string(s, &string) ||
+	    !string.ascii || string.len > KEY_BYTES_MAX)
 		return false;
 	/* The value may need the scratch buffer. */
 	memcpy(key, string.bytes, string.len);
@@ -178,7 +180,7 @@ static bool read_item(struct plain *s, json_t *array)
 static json_t *read_container(struct plain *s, json_t *container, char close,
 			      bool (*read_entry)(struct plain *s, json_t *container))
 {
-	bool good = ++s->depth <= HF_JSON_DEPTH_CEILING;
+	bool good = ++s->depth <= s->depth_max;
 
 	if (good && !take(s, close)) {
 		do
@@ -209,9 +211,12 @@ static json_t *read_value(struct plain *s)
 	}
 }
 
-json_t *hf_json_parse_plain(const char *text, size_t len)
+json_t *hf_json_parse_plain(const char *text, size_t len, int depth_max)
 {
-	struct plain s = {.p = text, .end = text + len, .scratch = HF_STRBUF_INIT(len)};
+	struct plain s = {.p = text,
+			  .end = text + len,
+			  .depth_max = depth_max,
+			  .scratch = HF_STRBUF_INIT(len)};
 	json_t *value = read_value(&s);
 
 	skip_blanks(&s);

@@ -14,7 +14,7 @@
 static struct hf_json *plain(const char *text, size_t len)
 {
 	hf_json_prepare();
-	return hf_json_of(hf_json_parse_plain(text, len));
+	return hf_json_of(hf_json_parse_plain(text, len, HF_JSON_DEPTH_CEILING));
 }
 
 static struct hf_json *reference(const char *text, size_t len)
@@ -134,6 +134,9 @@ static void nesting_and_keys_have_their_limits(void **state)
 			hf_strbuf_addch(&sb, ']');
 		assert_int_equal(check(sb.data, sb.len), depth == HF_JSON_DEPTH_CEILING);
 	}
+	hf_strbuf_clear(&sb);
+	hf_strbuf_addstr(&sb, "[[[]]]");
+	assert_null(hf_json_parse_plain(sb.data, sb.len, 2));
 	for (int len = 255; len <= 256; len++) {
 		hf_strbuf_clear(&sb);
 		hf_strbuf_addf(&sb, "{\"%0*d\":1}", len, 0);
