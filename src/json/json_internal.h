@@ -23,6 +23,10 @@ static inline struct hf_json *hf_json_of(json_t *raw)
 	return (struct hf_json *)(void *)raw;
 }
 
+/* Memory of trees (blocks.c): what jansson has for malloc and free.  Never NULL. */
+void *hf_json_block_alloc(size_t size);
+void hf_json_block_free(void *block); /* NULL is fine */
+
 /* Must have run before jansson allocates or makes its first object: see values.c. */
 void hf_json_prepare(void);
 

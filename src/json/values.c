@@ -26,7 +26,7 @@
 void hf_json_prepare(void)
 {
 	json_object_seed(DEFAULT_SEED);
-	json_set_alloc_funcs(hf_xmalloc, free);
+	json_set_alloc_funcs(hf_json_block_alloc, hf_json_block_free);
 }
 
 void hf_json_seed(uint32_t seed)

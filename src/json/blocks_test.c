@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/random.h"
+#include "harness/test.h"
+
+#include "json/json_internal.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCKS 2000 /* more than wait at most */
+
+static bool holds(const unsigned char *block, size_t size, unsigned char mark)
+{
+	for (size_t i = 0; i < size; i++)
+		if (block[i] != mark)
+			return false;
+	return true;
+}
+
+static void blocks_are_as_large_as_asked_and_nobody_elses(void **state)
+{
+	static unsigned char *blocks[BLOCKS];
+	static size_t sizes[BLOCKS];
+	uint64_t random = 5;
+
+	for (int round = 0; round < 20 * BLOCKS; round++) {
+		size_t i = (size_t)test_random_below(&random, BLOCKS);
+
+		if (blocks[i] != NULL)
+			assert_true(holds(blocks[i], sizes[i], (unsigned char)i));
+		hf_json_block_free(blocks[i]);
+		/* Half of the time nothing: the lists fill and empty. */
+		blocks[i] = NULL;
+		if (test_random_below(&random, 2) == 0)
+			continue;
+		sizes[i] = (size_t)test_random_below(&random, 200);
+		blocks[i] = hf_json_block_alloc(sizes[i]);
+		assert_non_null(blocks[i]);
+		assert_int_equal((uintptr_t)blocks[i] % _Alignof(max_align_t), 0);
+		memset(blocks[i], (int)(unsigned char)i, sizes[i]);
+	}
+	for (size_t i = 0; i < BLOCKS; i++) {
+		hf_json_block_free(blocks[i]);
+		blocks[i] = NULL;
+	}
+}
+
+static void a_free_block_is_the_next_of_its_size(void **state)
+{
+	void *block = hf_json_block_alloc(24), *other;
+
+	if (HF_UNDER_ASAN) {
+		hf_json_block_free(block);
+		skip();
+	}
+	hf_json_block_free(block);
+	other = hf_json_block_alloc(40);
+	assert_ptr_not_equal(other, block);
+	assert_ptr_equal(hf_json_block_alloc(24), block);
+	hf_json_block_free(other);
+	/* It is malloc's all the same. */
+	free(block);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks_are_as_large_as_asked_and_nobody_elses),
+		cmocka_unit_test(a_free_block_is_the_next_of_its_size),
+	};
+	return cmocka_run_group_tests_name("blocks", tests, NULL, NULL);
+}
