@@ -29,6 +29,8 @@
 #define ALIGN ((size_t)16)
 #define BLOCK_FIRST ((size_t)4096)
 #define BLOCK_MAX ((size_t)1 << 20)
+/* Texts up to this length are printed once; longer ones twice, to be measured first. */
+#define PRINTED_USUAL ((size_t)256)
 
 struct block {
 	struct block *older;
@@ -173,15 +175,18 @@ char *hf_arena_strndup(struct hf_arena *arena, const char *s, size_t len)
 
 char *hf_arena_printf(struct hf_arena *arena, const char *fmt, ...)
 {
+	char text[PRINTED_USUAL];
 	va_list ap;
 	int n;
 	char *s;
 
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	hf_assert(n >= 0);
 	s = hf_arena_alloc(arena, (size_t)n + 1);
+	if ((size_t)n < sizeof(text))
+		return memcpy(s, text, (size_t)n + 1);
 	va_start(ap, fmt);
 	(void)vsnprintf(s, (size_t)n + 1, fmt, ap);
 	va_end(ap);
