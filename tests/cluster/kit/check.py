@@ -104,8 +104,7 @@ class World:
             if run.returncode != 0:
                 raise build.Broken("holdfast manifests --crds: " + run.stderr.strip()[-300:])
             self.cluster.kubectl("apply", "--server-side", "-f", "-", text=run.stdout)
-            self.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all",
-                                 "--timeout=60s")
+            self.cluster.until_established()
             return "our CRDs"
         self.cluster.add_upstream_crds()
         return "upstream's CRDs"

@@ -41,7 +41,7 @@ def check_deployment(w):
     text = subprocess.run([w.program, "manifests", "-n", ns, "--image", "localhost/holdfast:test"],
                           capture_output=True, text=True, check=True).stdout
     w.cluster.kubectl("apply", "-f", "-", text=text)
-    w.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    w.cluster.until_established()
     made = json.loads(w.cluster.kubectl("get", "deployment", "-n", ns, "holdfast-operator", "-o",
                                         "json"))["spec"]["template"]
     want(made["spec"]["containers"][0]["image"] == "localhost/holdfast:test", "another image")

@@ -220,7 +220,7 @@ def check_deleted(w):
         with open(os.path.join(build.source("peer"), "manifests/base/crds",
                                "kubeflow.org_pytorchjobs.yaml"), encoding="utf-8") as f:
             w.cluster.kubectl("create", "-f", "-", text=f.read())
-        w.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        w.cluster.until_established()
         if wide:
             replace_crd(w, "pytorchjobs", True)
         client.until("a job is made", lambda: w.api.create("pytorchjobs", ns, pytorchjob(

@@ -18,7 +18,7 @@ def setup(w):
     what = w.install()
     # The autoscaler's source of figures: a kind whose objects the checks write.
     w.cluster.kubectl("apply", "-f", "-", text=METRICS)
-    w.cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    w.cluster.until_established()
     return what
 
 
