@@ -68,12 +68,14 @@ static bool sick(const struct hf_end *end)
 	return end->device && end->kind != HF_END_DELETED;
 }
 
+/* By its kubelet, before anything was started: such a pod has a reason and no container's status,
+ * whatever the reason (the topology manager's, a sysctl, pressure of the node, …). */
 static bool refused(const struct hf_end *end)
 {
 	const char *reason = end->pod ? end->pod->reason : NULL;
 
 	return end->kind == HF_END_FAILED && reason &&
-	       (hf_streq(reason, "UnexpectedAdmissionError") ||
+	       (end->pod->containers_len == 0 || hf_streq(reason, "UnexpectedAdmissionError") ||
 		hf_str_has_prefix(reason, "OutOf") || hf_streq(reason, "NodeAffinity"));
 }
 
