@@ -8,25 +8,30 @@ import time
 
 from . import client
 
-# How a row of docs/differences.md looks here: KIND JOB ROUND/PATH GO -> HOLDFAST.
+# How the rows of docs/differences.md's first table look here: KIND JOB ROUND/PATH GO -> HOLDFAST.
 SEEN_AS = {
-    "D1": r'/pods/\S+/metadata/annotations(/holdfast\.dev/| null -> \{"holdfast\.dev/)',
+    "D1": r'/pods/\S+/metadata/annotations(/holdfast\.dev/(attempt|generation|incident) null -> "\d+"'
+          r'| null -> \{("holdfast\.dev/(attempt|generation|incident)": "\d+"(, )?){3}\})$',
     "D2": r" \d/status/recovery null -> ",
     "D3": r"/events/(Normal (SuccessfulCreateService|ExitedWithCode)|Warning FailedCreate(Pod|Service))"
           r" true -> null",
     "D4": r"/events/Warning ApplicationFailure null -> true",
     "D5": r'/status/(order \["Created", "Running"\] -> \["Created", "Restarting", "Running"\]'
-          r'|conditions/Restarting null -> \{"status": "False")',
+          r'|conditions/Restarting null -> \{"status": "False", "reason": "\w+(Restarting|Suspended)")',
     "D6": None,  # of nothing that stands still
     "D7": r"\S+-broken 1/(status/completionTime null|events/(Warning \w+Restarting|Normal \w+Failed) true)",
-    "D8": r'\S+-(suspended|scaled|scaled-by-default) [12]/status/startTime "there" -> null',
-    "D9": r"\S+-born-suspended [01]/status/replicaStatuses null -> "
-          r"|volcano-\S+ 0/status/replicaStatuses null -> ",
-    "D10": r" [12]/status/replicaStatuses/Worker/selector null -> ",
+    "D8": r'\S+-(suspended|scaled|scaled-by-default|rdzv) [12]/status/startTime "there" -> null',
+    "D9": r"(\S+-born-suspended [01]|volcano-\S+ 0)/status/replicaStatuses null -> "
+          r'\{("\w+": \{("(active|succeeded|failed)": 0(, )?|"selector": "[^"]*"(, )?)+\}(, )?)+\}$',
+    "D10": r' [12]/status/replicaStatuses/Worker/selector null -> "training\.kubeflow\.org/job-name=[^"]*'
+           r'replica-type=worker"$',
     "D11": r"/events/Warning Unschedulable true -> null",
-    "D12": r"MPIJob \S+ \d/events/",
+    "D12": r"MPIJob \S+ \d/events/(Normal (.* is exist|MPIJobRunning|mpijobsSucceeded)"
+           r"|Warning (MPIJobFailed|FailedCreatePod)) true -> null"
+           r"|MPIJob \S+ \d/events/Normal (SuccessfulCreatePod|SuccessfulDeletePod|ExitedWithCode) null"
+           r" -> true",
     "D13": r"MPIJob mpi-alone \d/roles/mpi-alone-launcher/rules ",
-    "D14": r"MPIJob \S+ [12]/status/replicaStatuses/Worker/(succeeded 0 -> 2|active 0 -> 2)",
+    "D14": r"MPIJob \S+ [12]/status/replicaStatuses/Worker/(succeeded|active) 0 -> [12]$",
     "D15": r"MPIJob mpi-alone \d/status/replicaStatuses/Worker .* -> null",
     "D16": r"MPIJob mpi-(killed|broken) 1/(configmaps|status)/",
     "D17": r' (volcano|plugins)-\S+ \d/status/lastReconcileTime "there" -> null',
@@ -37,7 +42,12 @@ SEEN_AS = {
     "D21": None,
     "D22": None,
     "D23": None,  # the part "podgroups" shows it
-    **{f"D{n}": None for n in range(24, 38)},  # as the page says
+    "D26": r"MPIJob mpi-launcher-on-failure 1/(status|events)/",
+    "D27": r"\S+-backoff 1/(status/(completionTime|conditions/(Failed|Running)|order)|events/)",
+    "D39": r"\S+-(failed-all|failed-late|deadline) [12]/status/replicaStatuses/\w+/active [12] -> 0$",
+    "D40": r"\S+-no-port-name \d/(services|status|events)",
+    "D41": r"PyTorchJob pytorch-rdzv 2/pods/\S+/env/PET_RDZV_ID/value ",
+    "D42": r"MPIJob mpi-account-late \d/rolebindings/\S+/subjects/",
 }
 # Rows that only jobs with a gang scheduler show.
 GANG_ROWS = ("D17", "D18", "D19", "D20")
@@ -198,6 +208,16 @@ def settle(w, ns, entries, quiet_s):
         client.pause(0.5)
 
 
+def restarted(w, ns, entry, rank, count):
+    """As a kubelet tells that it has started the containers of a rank again; "worker": of all."""
+    for pod in w.api.list("pods", ns, f"training.kubeflow.org/job-name={entry.name}"):
+        meta, told = pod["metadata"], pod["status"].get("containerStatuses") or []
+        if meta["name"][len(entry.name) + 1:].startswith(rank):
+            for container in told:
+                container["restartCount"] = count
+            w.api.patch("pods", ns, meta["name"], {"status": {"containerStatuses": told}}, "status")
+
+
 def act(w, ns, entry, what):
     kind, *how = what
     if kind == "patch":
@@ -206,6 +226,8 @@ def act(w, ns, entry, what):
         w.api.patch("podgroups.volcano", ns, entry.name, {"status": {"phase": "Inqueue"}}, "status")
     elif kind == "scale":
         w.api.patch(entry.plural, ns, entry.name, {"spec": {"replicas": how[0]}}, "scale")
+    elif kind == "restarts":
+        restarted(w, ns, entry, *how)
     else:
         ranks, code = how
         for pod in w.api.list("pods", ns, f"training.kubeflow.org/job-name={entry.name}"):

@@ -43,6 +43,11 @@ def scale(count):
     return ("scale", count)
 
 
+def restarts(rank, count):
+    """The kubelet has started the containers of that rank so often again."""
+    return ("restarts", rank, count)
+
+
 def admit():
     """Volcano has room for the group."""
     return ("admit",)
@@ -114,9 +119,22 @@ def common(c, kind, roles, first, last):
     add("cleans-running", end(first), run={"cleanPodPolicy": "Running"})
     add("cleans-all", end(first), run={"cleanPodPolicy": "All", "ttlSecondsAfterFinished": 9000})
     add("scheduled", run={"schedulingPolicy": {"minAvailable": 1, "queue": "q"}})
+    add("failed-all", end(last, code=BROKEN), policy="Never", run={"cleanPodPolicy": "All"})
+    add("failed-late", end(last, code=BROKEN), end("worker-0", "master-0", "chief-0", "launcher"),
+        policy="Never")
+    add("late-ends", end(first), end("worker", code=BROKEN))
+    add("deadline", patch({"runPolicy": {"activeDeadlineSeconds": 1}}), policy="Never",
+        run={"cleanPodPolicy": "All"})
+    add("backoff", restarts(last, 1), policy="OnFailure", run={"backoffLimit": 1})
+    add("udp", container={"ports": [{"name": "dns", "containerPort": 53, "protocol": "UDP"}]})
+    add("side-first", pod={"containers": [
+        {"name": "side", "image": "localhost/busybox:1", "env": [
+            {"name": "X", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]},
+        {"name": KINDS[kind][2], "image": "localhost/busybox:1", "command": ["train"]}]})
     if kind != "MPIJob":  # whose service has no port
         add("own-port", container={"ports": [{"name": port_name(kind), "containerPort": 4242},
                                              {"name": "b", "containerPort": 4243}]})
+        add("no-port-name", container={"ports": [{"containerPort": 8080}]})
 
 
 def port_name(kind):
@@ -161,6 +179,11 @@ def pytorch(c):
         run={"suspend": True})
     add("scaled-no-more", patch({"elasticPolicy": {"metrics": None}}), roles={"Worker": 2},
         spec={"elasticPolicy": scaled})
+    add("rdzv", suspend(), suspend(False), roles={"Worker": 2}, spec={"elasticPolicy": {
+        "minReplicas": 1, "maxReplicas": 3, "rdzvId": "run"}})
+    add("elastic-master", roles=both, spec={"elasticPolicy": {"minReplicas": 1, "maxReplicas": 3}})
+    add("one-type-more", patch({"pytorchReplicaSpecs": {"Worker": role("PyTorchJob", 2)}}),
+        roles={"Master": 1})
     add("elastic-old-nproc", roles={"Worker": 2}, spec={"elasticPolicy": {"nProcPerNode": 2}})
 
 
@@ -179,6 +202,10 @@ def tensorflow(c):
     add("dynamic-fails", end("worker-1", code=BROKEN), roles={"Worker": 2, "PS": 1},
         spec={"enableDynamicWorker": True})
     add("lower-case", end("worker-0"), roles={"worker": 2, "ps": 1})
+    add("evaluator", end("evaluator-0"), roles={"Evaluator": 1})
+    add("only-ps", roles={"PS": 2})
+    add("masters", end("master-0"), end("master-1"), roles={"Master": 2, "Worker": 1})
+    add("dynamic-chief", roles={"Chief": 1, "Worker": 2, "PS": 2}, spec={"enableDynamicWorker": True})
     add("ps-fails", end("ps-0", code=BROKEN), roles={"Worker": 2, "PS": 1}, policy="Never")
 
 
@@ -195,6 +222,7 @@ def paddle(c):
     def add(name, *acts, **more):
         c.add("PaddleJob", f"paddle-{name}", *acts, **more)
     add("servers", end("master-0"), roles={"Master": 1, "Worker": 2})
+    add("masters", roles={"Master": 2, "Worker": 2})
     add("up", scale(3), roles={"Worker": 1})
     add("elastic", roles={"Worker": 2}, spec={"elasticPolicy": {"minReplicas": 1, "maxReplicas": 4,
                                                                "maxRestarts": 3}})
@@ -227,6 +255,19 @@ def mpi(c):
         "serviceAccountName": "mine"})})
     add("fewer", patch({"mpiReplicaSpecs": {"Worker": {"replicas": 1}}}),
         roles={"Launcher": 1, "Worker": 3})
+    add("more", patch({"mpiReplicaSpecs": {"Worker": {"replicas": 3}}}),
+        roles={"Launcher": 1, "Worker": 1})
+    add("args", roles={"Launcher": 1, "Worker": role("MPIJob", 1, container={
+        "command": None, "args": ["foo", "bar"]})})
+    add("two-clean-policies", end("launcher"), roles={"Launcher": 1, "Worker": 1},
+        spec={"cleanPodPolicy": "None"}, run={"cleanPodPolicy": "All"})
+    add("launcher-on-failure", end("launcher", code=BROKEN), roles={"Launcher": 1, "Worker": 1},
+        policy="OnFailure")
+    add("account-late", patch({"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {
+        "serviceAccountName": "other"}}}}}), roles={"Launcher": 1, "Worker": 1})
+    add("slots-late", patch({"slotsPerWorker": 8}), roles={"Launcher": 1, "Worker": 1})
+    add("gpu-beside", roles={"Worker": 1, "Launcher": role("MPIJob", 1, more=[
+        {"name": "s", "image": "localhost/busybox:1", "resources": {"limits": {"amd.com/gpu": "1"}}}])})
 
 
 def gang(scheduler):
