@@ -37,7 +37,8 @@ static void count_active(struct hf_brain *b, int role)
 			 pod->deletion_time == HF_TIME_NONE)
 			counts->active++;
 		else if (pod && pod->phase == HF_POD_FAILED &&
-			 (pod->stamped ? pod->generation : 0) == b->ledger.generation)
+			 (pod->stamped ? pod->generation == b->ledger.generation
+				       : slot->current || b->ledger.phase != HF_PHASE_TEARING))
 			counts->failed++;
 		if (i == 0)
 			counts->first_succeeded = slot->succeeded;

@@ -13,6 +13,8 @@ void hf_gang_restart(struct hf_brain *b)
 	/* Pods that were taken over without stamps count as generation 0; what follows must be
 	 * told apart from a first generation, whose rendezvous has the plain id. */
 	b->ledger.generation = b->ledger.generation == 0 ? 2 : b->ledger.generation + 1;
+	/* From here on, what has no stamps is of an older one. */
+	b->ledger.phase = HF_PHASE_TEARING;
 	for (int r = 0; r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].slots_len; i++) {
 			struct hf_slot *slot = &b->crews[r].slots[i];

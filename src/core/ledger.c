@@ -277,9 +277,11 @@ void hf_ledger_blank(struct hf_ledger *ledger)
 
 /*
  * A ledger for a job that has none.  A new job starts at generation 1.  Pods that are there
- * already were made by upstream's operator (no stamps: generation 0) or belong to a ledger
- * that somebody erased (their stamps are what is left of it): nothing is restarted, and what
- * the kubelet restarted before today is not charged.
+ * already were made by upstream's operator (no stamps) or belong to a ledger that is gone, for
+ * somebody erased it or upstream's operator wrote the status (their stamps are what is left of
+ * it).  Both may be there: the highest stamp is the generation, 0 if there is none, and those
+ * without are of it.  Nothing is restarted, and what the kubelet restarted before today is not
+ * charged.
  */
 void hf_ledger_begin(struct hf_brain *b)
 {
@@ -297,6 +299,7 @@ void hf_ledger_begin(struct hf_brain *b)
 				continue;
 			pods = true;
 			b->crews[r].slots[i].seen = hf_pod_restarts(pod);
+			b->crews[r].slots[i].created = !pod->stamped;
 			if (!pod->stamped || pod->generation > HF_COUNTER_MAX ||
 			    pod->incident > HF_COUNTER_MAX)
 				continue;

@@ -51,6 +51,130 @@ static void pods_of_another_operator_are_generation_0_and_keep_running(void **st
 	brain_release(&b);
 }
 
+/* As upstream's operator leaves it: what it wrote has no ledger, what it made has no stamps. */
+static void forget_ledger(void)
+{
+	memset(&b.view.status.ledger, 0, sizeof(b.view.status.ledger));
+}
+
+static void make_foreign(const char *name)
+{
+	struct brain_pod *pod = brain_pod(&b, name);
+
+	pod->pod.stamped = false;
+	pod->pod.generation = pod->pod.attempt = pod->pod.incident = 0;
+	pod->pod.creation_time = b.now;
+}
+
+static void pods_of_two_operators_are_one_job_and_keep_running(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 4);
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_run_up(&b);
+	make_foreign("demo-hand-1");
+	make_foreign("demo-hand-3");
+	forget_ledger();
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.generation, 1);
+	assert_int_equal(b.view.status.ledger.phase, HF_PHASE_RUNNING);
+	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].created, "0-3");
+	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].attempts, "0:1");
+	assert_int_equal(b.created, 6);
+	/* An end of one of them is an end as any other: its rank alone is made anew. */
+	brain_after(&b, 3600);
+	brain_exit(&b, "demo-hand-3", 1);
+	brain_quiet(&b);
+	assert_int_equal(b.created, 7);
+	assert_int_equal(brain_pod(&b, "demo-hand-3")->pod.attempt, 1);
+	assert_false(brain_pod(&b, "demo-hand-1")->pod.stamped);
+	brain_release(&b);
+}
+
+static void a_generation_of_two_operators_goes_as_one(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.view.run_policy.recovery.restart_scope = "Job";
+	brain_run_up(&b);
+	make_foreign("demo-hand-1");
+	forget_ledger();
+	brain_quiet(&b);
+	assert_int_equal(b.created, 3);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_step(&b);
+	assert_int_equal(b.plan.status.ledger.generation, 2);
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 3);
+	/* Whoever dies here finds the new generation and a pod that says of none: not of this one. */
+	brain_write_status(&b);
+	brain_gone(&b, "demo-boss-0");
+	brain_gone(&b, "demo-hand-0");
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-1"));
+	assert_int_equal(brain_count(&b, HF_ACTION_CREATE_POD), 0);
+	brain_perform_all(&b);
+	brain_terminating_gone(&b);
+	brain_quiet(&b);
+	assert_int_equal(b.created, 6);
+	brain_release(&b);
+}
+
+static void what_another_operator_made_under_a_ledger_that_lived_on_stays(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	/* It replaced one that the ledger has seen, and made one that the ledger never saw. */
+	make_foreign("demo-hand-1");
+	make_foreign("demo-hand-2");
+	b.view.status.ledger.roles[BRAIN_HAND].created = "0-1";
+	brain_quiet(&b);
+	assert_int_equal(b.created, 4);
+	assert_string_equal(b.view.status.ledger.roles[BRAIN_HAND].created, "0-2");
+	/* One more, in the place of an attempt that was decided on and not made. */
+	brain_after(&b, 10);
+	make_foreign("demo-hand-1");
+	b.view.status.ledger.roles[BRAIN_HAND].created = "0,2";
+	b.view.status.ledger.roles[BRAIN_HAND].attempts = "1:1";
+	brain_quiet(&b);
+	assert_int_equal(b.created, 4);
+	/* And what was there before that was decided is what was given up. */
+	brain_pod(&b, "demo-hand-1")->pod.creation_time = b.view.status.ledger.since - HF_SECOND;
+	b.view.status.ledger.roles[BRAIN_HAND].created = "0,2";
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-1"));
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 1);
+	brain_release(&b);
+}
+
+static void what_is_made_while_a_generation_goes_is_of_the_next(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.view.run_policy.recovery.restart_scope = "Job";
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.phase, HF_PHASE_TEARING);
+	/* We are away; another operator clears the rest and makes all. */
+	brain_terminating_gone(&b);
+	brain_after(&b, 60);
+	brain_quiet(&b);
+	b.view.status.ledger.phase = HF_PHASE_TEARING;
+	b.view.status.ledger.roles[BRAIN_BOSS].created = NULL;
+	b.view.status.ledger.roles[BRAIN_HAND].created = NULL;
+	b.view.status.ledger.since = b.now - HF_SECOND;
+	make_foreign("demo-boss-0");
+	make_foreign("demo-hand-0");
+	make_foreign("demo-hand-1");
+	brain_quiet(&b);
+	assert_int_equal(b.created, 6);
+	assert_int_equal(b.view.status.ledger.generation, 2);
+	assert_int_not_equal(b.view.status.ledger.phase, HF_PHASE_TEARING);
+	brain_release(&b);
+}
+
 static void an_erased_ledger_is_read_off_the_pods(void **state)
 {
 	(void)state;
@@ -220,6 +344,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_job_starts_at_generation_1),
 		cmocka_unit_test(pods_of_another_operator_are_generation_0_and_keep_running),
+		cmocka_unit_test(pods_of_two_operators_are_one_job_and_keep_running),
+		cmocka_unit_test(a_generation_of_two_operators_goes_as_one),
+		cmocka_unit_test(what_another_operator_made_under_a_ledger_that_lived_on_stays),
+		cmocka_unit_test(what_is_made_while_a_generation_goes_is_of_the_next),
 		cmocka_unit_test(an_erased_ledger_is_read_off_the_pods),
 		cmocka_unit_test(after_an_erasure_ends_of_the_open_incident_are_still_covered),
 		cmocka_unit_test(texts_survive_writing_and_reading),

@@ -182,6 +182,38 @@ static int size_crews(struct hf_brain *b, struct hf_error *err)
 	return 0;
 }
 
+/*
+ * Under a ledger that lived on, what another operator made while we were away is the rank's pod.
+ * What is left of a pod that we gave up has no stamps either, if that was taken over: then the
+ * attempt has moved, or its generation is being torn down, and it was made before that was decided.
+ */
+static bool is_newly_made(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	const struct hf_pod *pod = slot->pod;
+
+	if (!pod || pod->stamped || b->ledger.generation == 0)
+		return false;
+	if (slot->attempt == 0 && b->ledger.phase != HF_PHASE_TEARING)
+		return true;
+	return pod->deletion_time == HF_TIME_NONE && pod->phase != HF_POD_FAILED &&
+	       b->ledger.since != HF_TIME_NONE && pod->creation_time != HF_TIME_NONE &&
+	       pod->creation_time > b->ledger.since;
+}
+
+static void adopt_made(struct hf_brain *b)
+{
+	for (int r = 0; r < b->crews_len; r++) {
+		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
+			struct hf_slot *slot = &b->crews[r].slots[i];
+
+			if (slot->created || !is_newly_made(b, slot))
+				continue;
+			slot->created = true;
+			slot->seen = hf_pod_restarts(slot->pod);
+		}
+	}
+}
+
 /* Two passes over the objects: the first finds how far the indexes reach. */
 int hf_world_load(struct hf_brain *b, struct hf_error *err)
 {
@@ -213,7 +245,10 @@ int hf_world_load(struct hf_brain *b, struct hf_error *err)
 	for (size_t i = 0; i < seen->gone_len; i++)
 		put_gone(b, &seen->gone[i]);
 	qsort(b->strays, b->strays_len, sizeof(*b->strays), by_name);
-	return hf_ledger_read(b, err);
+	rc = hf_ledger_read(b, err);
+	if (rc == 0 && b->ledger.present && !b->job.suspend)
+		adopt_made(b);
+	return rc;
 }
 
 int64_t hf_pod_restarts(const struct hf_pod *pod)
@@ -280,11 +315,24 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 	}
 }
 
+/*
+ * A pod without stamps was made by another operator, and none of it says which attempt it is: it is
+ * the present one as long as the ledger counts that as made.  In generation 0 all pods are so.
+ */
 static bool is_current(const struct hf_brain *b, const struct hf_slot *slot,
 		       const struct hf_pod *pod)
 {
-	return (pod->stamped ? pod->generation : 0) == b->ledger.generation &&
-	       (pod->stamped ? pod->attempt : 0) == slot->attempt;
+	if (!pod->stamped)
+		return (pod == slot->pod && slot->created) ||
+		       (b->ledger.generation == 0 && slot->attempt == 0);
+	return pod->generation == b->ledger.generation && pod->attempt == slot->attempt;
+}
+
+static bool is_older(const struct hf_brain *b, const struct hf_slot *slot)
+{
+	if (!slot->pod->stamped)
+		return b->ledger.phase == HF_PHASE_TEARING && !is_current(b, slot, slot->pod);
+	return slot->pod->generation < b->ledger.generation;
 }
 
 const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot *slot)
@@ -309,8 +357,7 @@ void hf_world_refresh(struct hf_brain *b)
 			slot->current = slot->up = false;
 			if (!pod)
 				continue;
-			b->older_pods +=
-				(pod->stamped ? pod->generation : 0) < b->ledger.generation;
+			b->older_pods += is_older(b, slot);
 			slot->current = is_current(b, slot, pod);
 			slot->up = slot->current && pod->phase == HF_POD_RUNNING &&
 				   pod->deletion_time == HF_TIME_NONE && !waits_or_ended(b, r, pod);
