@@ -202,6 +202,7 @@ static void code_device(struct codec *c, struct hf_health_device *d)
 	TEXT(c, "alias", d->alias);
 	NUMBER(c, "kind", d->kind);
 	NUMBER(c, "owned", d->owned);
+	NUMBER(c, "seen", d->seen);
 	WORD(c, "state", d->state, hf_health_state_name, hf_health_state_of);
 	code_time(c, "since", &d->since);
 	NUMBER(c, "generation", d->generation);

@@ -31,6 +31,8 @@ void hf_health_wake(struct hf_health_brain *b, hf_time at);
 /* The device of that name, made where there is none and `kind` is not NODE; NULL: no room. */
 struct hf_health_device *hf_health_device_get(struct hf_health_brain *b, const char *name,
 					      enum hf_health_kind kind);
+void hf_health_forget(struct hf_health_brain *b, struct hf_health_device *device);
+void hf_health_seen(struct hf_health_brain *b, struct hf_health_device *device);
 void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *device,
 		     const char *reason, const char *message);
 /* Adds a time to the newest `max` of a list, drops those before `from`. */

@@ -321,6 +321,7 @@ static void apply(struct hf_health_brain *b, const struct hf_health_evidence *gi
 		return;
 	}
 	/* Whoever says anything of it can see it. */
+	hf_health_seen(b, device);
 	if (e.at > device->heard_at)
 		device->heard_at = e.at;
 	if (e.verb != HF_HEALTH_FAULT) {

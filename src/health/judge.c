@@ -460,6 +460,7 @@ void hf_health_judge(struct hf_health_brain *b)
 			continue;
 		memcpy(s.device, d->id, sizeof(s.device));
 		b->changed = true;
+		hf_health_seen(b, d);
 		judge(b, &s, &d->tracks[s.detector], median);
 	}
 }

@@ -59,6 +59,7 @@ struct hf_health_device {
 	char alias[HF_HEALTH_DEVICE_MAX]; /* the PCI address of a port */
 	enum hf_health_kind kind;
 	bool owned; /* quarantined by somebody who will release it */
+	bool seen;  /* in this boot somebody has named it, or had evidence of it */
 	enum hf_health_state state;
 	hf_time since;
 	uint64_t generation;                        /* of states: grows by one with each */

@@ -13,6 +13,16 @@ static bool stops(const struct hf_health_device *device)
 	return hf_health_is_fatal(hf_health_device_class(device));
 }
 
+/* Nobody has seen it in all of the boot that is over, and nothing stands against it. */
+static bool is_phantom(const struct hf_health_device *d)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		if (d->faults[i].open)
+			return false;
+	}
+	return !d->seen && d->state == HF_HEALTH_UNKNOWN;
+}
+
 static void boot_device(struct hf_health_brain *b, struct hf_health_device *d)
 {
 	for (size_t i = 0; i < d->faults_len; i++) {
@@ -24,6 +34,8 @@ static void boot_device(struct hf_health_brain *b, struct hf_health_device *d)
 	d->sightings_len = 0;
 	memset(d->sightings, 0, sizeof(d->sightings));
 	d->fresh_after = b->input->boot_at;
+	d->seen = false;
+	d->heard_at = HF_TIME_NONE;
 	hf_health_move(b, d, HF_HEALTH_BOOTED, "a new boot");
 	if (d->state == HF_HEALTH_UNHEALTHY && !stops(d))
 		hf_health_move(b, d, HF_HEALTH_MENDED, "a new boot");
@@ -35,6 +47,9 @@ void hf_health_boot(struct hf_health_brain *b)
 
 	if (hf_streq(m->boot_id, b->input->boot_id))
 		return;
+	for (size_t i = m->devices_len; i-- > 1;)
+		if (m->boot_id[0] != '\0' && is_phantom(&m->devices[i]))
+			hf_health_forget(b, &m->devices[i]);
 	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
 		boot_device(b, &m->devices[i]);
 	memcpy(m->boot_id, b->input->boot_id, sizeof(m->boot_id));
@@ -88,7 +103,14 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 	enum hf_health_state next;
 
 	/* What was found since then is not what the person had looked at. */
-	if (order->at <= d->since || !hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next))
+	if (order->at <= d->since)
+		return;
+	/* It was taken out, or has another address now. */
+	if (!d->seen && d->kind != HF_HEALTH_NODE) {
+		hf_health_forget(b, d);
+		return;
+	}
+	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next))
 		return;
 	mend(b, d, HF_HEALTH_REPLACE_NODE, order->at);
 	d->flaps_len = 0;
@@ -126,17 +148,18 @@ void hf_health_orders(struct hf_health_brain *b)
 	for (size_t i = 0; i < b->input->orders_len; i++) {
 		struct hf_health_order order = b->input->orders[i];
 		struct hf_health_device *d = hf_health_memory_find(b->memory, order.device);
+		bool node;
 
 		if (order.at == HF_TIME_NONE || order.at > b->now)
 			order.at = b->now;
 		/* An order of before this boot was given to another life. */
 		if (!d || (b->input->boot_at != HF_TIME_NONE && order.at < b->input->boot_at))
 			continue;
+		node = d->kind == HF_HEALTH_NODE;
 		obey(b, d, &order);
 		/* A driver that was restarted was so for every device of the node. */
 		for (size_t k = 1;
-		     d->kind == HF_HEALTH_NODE && order.kind == HF_HEALTH_ORDER_VERIFIED &&
-		     k < b->memory->devices_len;
+		     node && order.kind == HF_HEALTH_ORDER_VERIFIED && k < b->memory->devices_len;
 		     k++)
 			mend(b, &b->memory->devices[k], order.action, order.at);
 	}

@@ -21,7 +21,8 @@ struct key {
 
 static bool is_candidate(const struct hf_health_device *d, const struct hf_health_fault *f)
 {
-	return d->kind == HF_HEALTH_GPU && f->open && !f->attached && f->cls >= HF_HEALTH_SOFTWARE;
+	return d->kind == HF_HEALTH_GPU && d->seen && f->open && !f->attached &&
+	       f->cls >= HF_HEALTH_SOFTWARE;
 }
 
 static bool is_of(const struct hf_health_fault *f, const struct key *key)
@@ -60,7 +61,7 @@ static size_t gpus(const struct hf_health_brain *b)
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->memory->devices_len; i++)
-		n += b->memory->devices[i].kind == HF_HEALTH_GPU;
+		n += b->memory->devices[i].kind == HF_HEALTH_GPU && b->memory->devices[i].seen;
 	return n;
 }
 

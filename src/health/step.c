@@ -109,6 +109,22 @@ struct hf_health_device *hf_health_device_get(struct hf_health_brain *b, const c
 	return d;
 }
 
+void hf_health_forget(struct hf_health_brain *b, struct hf_health_device *device)
+{
+	struct hf_health_memory *m = b->memory;
+	size_t at = (size_t)(device - m->devices);
+
+	m->devices_len--;
+	memmove(device, device + 1, (m->devices_len - at) * sizeof(*device));
+	b->changed = true;
+}
+
+void hf_health_seen(struct hf_health_brain *b, struct hf_health_device *device)
+{
+	b->changed |= !device->seen;
+	device->seen = true;
+}
+
 /* Devices that are known to be there.  One that is gone stays: detector count finds that. */
 static void take_devices(struct hf_health_brain *b)
 {
@@ -146,6 +162,19 @@ static bool sees(enum hf_health_detector detector, enum hf_health_kind kind)
 	}
 }
 
+/* Who is named is there, in this boot. */
+static void take_presence(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->input->devices_len; i++) {
+		struct hf_health_device *d =
+			hf_health_memory_find(b->memory, b->input->devices[i].id);
+
+		if (d)
+			hf_health_seen(b, d);
+	}
+}
+
+/* A log that can be read says nothing of a device that is only remembered. */
 static void take_heard(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->input->heard_len; i++) {
@@ -155,7 +184,8 @@ static void take_heard(struct hf_health_brain *b)
 		for (size_t k = 0; k < b->memory->devices_len; k++) {
 			struct hf_health_device *d = &b->memory->devices[k];
 
-			if (sees(h->detector, d->kind) && at > d->heard_at)
+			if (sees(h->detector, d->kind) && at > d->heard_at &&
+			    (d->seen || d->kind == HF_HEALTH_NODE))
 				d->heard_at = at;
 		}
 	}
@@ -349,6 +379,7 @@ int hf_health_step(const struct hf_health_memory *memory, const struct hf_health
 	b->memory->rules_hash = hf_health_rules_hash(config->rules);
 	take_devices(b);
 	hf_health_boot(b);
+	take_presence(b);
 	take_heard(b);
 	hf_health_orders(b);
 	hf_health_judge(b);

@@ -80,6 +80,22 @@ static void read_devices(struct scene *s, const struct hf_json *list)
 	}
 }
 
+/* From now on nobody names these. */
+static void take_away(struct scene *s, const struct hf_json *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->devices_len; i++) {
+		bool gone = false;
+
+		for (size_t k = 0; k < hf_json_len(list); k++)
+			gone |= hf_streq(s->devices[i].id, hf_json_str(hf_json_item(list, k), ""));
+		if (!gone)
+			s->devices[kept++] = s->devices[i];
+	}
+	s->devices_len = kept;
+}
+
 static void say_evidence(struct scene *s, const struct hf_health_evidence *e)
 {
 	static const char *const verbs[] = {"", " cleared", " recovered"};
@@ -325,6 +341,7 @@ static void run_entry(struct scene *s, const struct hf_json *json)
 		text(json, "boot", s->boot, sizeof(s->boot));
 		s->boot_at = at;
 	}
+	take_away(s, hf_json_get(json, "gone"));
 	for (uint64_t i = 0; i < times && i < 10000; i++, at += each) {
 		hf_time evidence_at =
 			hf_json_get(json, "seen") ? seconds(hf_json_get(json, "seen")) : at;
