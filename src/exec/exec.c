@@ -3,6 +3,7 @@
 #include "exec/exec_internal.h"
 
 #include "base/str.h"
+#include "exec/rest.h"
 #include "exec/tail.h"
 
 #include <errno.h>
@@ -26,6 +27,9 @@
 #define STACKS_MS 10000
 /* The operator takes the rank for stopped ten seconds after the fence's limit. */
 #define FENCE_LOOK_MS 1000
+/* What SIGKILL has not ended by then waits for a disk or a driver, and may wait for ever. */
+#define REST_MS 5000
+#define REST_LOOK_MS 5
 /* For what is left in the pipe once CMD has ended, while nobody reads our stderr. */
 #define DRAIN_MS 2000
 /* poll() calls a pipe writable when so much fits: writing no more never blocks. */
@@ -42,10 +46,11 @@ struct exec {
 	char chunk[CHUNK];     /* of CMD's stderr, on its way to ours */
 	size_t chunk_len, chunk_at;
 	pid_t child;
-	bool ended;
+	bool ended, over; /* over: it will not be waited for */
 	int status;
+	size_t left; /* processes that outlive us */
 	enum ending ending;
-	bool foreground, group;
+	bool foreground, group, killed;
 	uint64_t attempt;
 	int64_t now_ms, beat_at_ms, step_at_ms, kill_at_ms, fence_at_ms;
 	bool any_step, step_waits;
@@ -153,6 +158,9 @@ static void on_signals(struct exec *x)
 static void watch_for_hang(struct exec *x)
 {
 	if (x->ending == ENDS_HUNG && x->now_ms >= x->kill_at_ms) {
+		/* Once was enough, if anything is. */
+		x->over = x->killed;
+		x->killed = true;
 		(void)kill(x->child, SIGKILL);
 		x->kill_at_ms = x->now_ms + STACKS_MS;
 	}
@@ -170,36 +178,35 @@ static void watch_for_contact(struct exec *x)
 	if (x->options->fence_s == 0 || x->now_ms < x->fence_at_ms)
 		return;
 	x->fence_at_ms = x->now_ms + FENCE_LOOK_MS;
-	if (x->ending != ENDS_FENCED && hf_fence_holds(&x->fence, clock_ms()))
+	if (hf_fence_holds(&x->fence, clock_ms()))
 		return;
 	x->ending = ENDS_FENCED;
-	if (x->group)
-		(void)kill(-x->child, SIGKILL);
-	(void)kill(x->child, SIGKILL);
+	x->over = true;
 }
 
-/* Of what CMD left behind we are the parent now; in a container all of it would die with us. */
-static void kill_rest(void)
+/* Of what CMD left behind we are the parent now; in a container all of it would die with us.  None of
+ * them holds up the others' end: all are told first, and again as long as any runs. */
+static void end_rest(struct exec *x)
 {
-	char path[64], text[4096];
+	int64_t until = clock_ms() + REST_MS;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-	for (int round = 0; round < 100; round++) {
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-		char *at = text;
-
-		if (fd >= 0)
-			(void)close(fd);
-		if (n <= 0)
-			return;
-		text[n] = '\0';
-		/* A number that was cut is another process: each has a blank behind it. */
-		for (long pid; (pid = strtol(at, &at, 10)) > 0 && *at == ' ';) {
-			(void)kill((pid_t)pid, SIGKILL);
-			(void)waitpid((pid_t)pid, NULL, 0);
-		}
+	if (x->group && !x->ended)
+		(void)kill(-x->child, SIGKILL);
+	if (!x->ended)
+		(void)kill(x->child, SIGKILL);
+	for (;;) {
+		x->left = hf_rest_kill("/proc");
+		reap(x);
+		if (x->left == HF_REST_UNKNOWN)
+			x->left = x->ended ? 0 : 1;
+		if (x->left == 0 || clock_ms() >= until)
+			break;
+		(void)poll(NULL, 0, REST_LOOK_MS);
 	}
+	/* The one that a stranger traces is reaped by nobody. */
+	if (!x->ended)
+		x->status = SIGKILL;
+	x->ended = true;
 }
 
 /* ---- stderr ------------------------------------------------------------------------------------ */
@@ -299,11 +306,20 @@ static int code_of(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static const char *with_left(const struct exec *x, const char *why, char *text, size_t size)
+{
+	if (x->left == 0)
+		return why;
+	snprintf(text, size, "%s%s%zu of its processes did not end by SIGKILL", why,
+		 why[0] == '\0' ? "" : "; ", x->left);
+	return text;
+}
+
 static int finish(struct exec *x)
 {
 	struct hf_exec_ending ending = {.code = code_of(x->status), .why = "", .tail = &x->tail};
 	enum hf_exec_cause cause = hf_tail_cause(&x->tail, x->now_ms / 1000);
-	char why[96];
+	char why[96], text[384];
 
 	ending.given = ending.code;
 	if (x->ending == ENDS_FENCED) {
@@ -321,6 +337,7 @@ static int finish(struct exec *x)
 	/* What the operator is to know is no cause among others. */
 	if (x->options->keep_code && x->ending != ENDS_FENCED)
 		ending.given = ending.code;
+	ending.why = with_left(x, ending.why, text, sizeof(text));
 	if (ending.given != 0)
 		hf_exec_message_write(x->options->termination_log, x->options->termination_create,
 				      &ending);
@@ -465,15 +482,15 @@ int hf_exec_run(const struct hf_exec_options *options)
 		err = start(x, &before);
 	if (err != 0)
 		return cannot_start(x, err);
-	while (!x->ended) {
-		watch_for_contact(x);
+	while (!x->ended && !x->over) {
 		beat(x);
-		watch_for_hang(x);
 		turn(x, until_next(x));
+		watch_for_hang(x);
+		watch_for_contact(x);
 	}
+	end_rest(x);
 	if (x->step_waits)
 		tell_step(x);
-	kill_rest();
 	drain(x);
 	return finish(x);
 }

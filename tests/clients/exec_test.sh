@@ -184,6 +184,43 @@ rm "$contact"
 rc=0
 wait "$pid" || rc=$?
 expect "a record that goes away ends it" '226' echo "$rc"
+# A stranger traces the program and does not look at it again, so that nobody can reap it.
+cat >"$folder/trace.py" <<'PY'
+import ctypes, os, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+ptrace = libc.ptrace
+ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+if ptrace(0x4206, int(sys.argv[1]), None, None) != 0:  # PTRACE_SEIZE
+    sys.exit(os.strerror(ctypes.get_errno()))
+print("traced", flush=True)
+signal.pause()
+PY
+cat >"$folder/seized.py" <<'PY'
+import ctypes, os, signal, subprocess, sys
+ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(-1), 0, 0, 0)  # PR_SET_PTRACER, anybody
+worker = subprocess.Popen(["setsid", "cat", sys.argv[1] + "/hold"])
+with open(sys.argv[1] + "/up.new", "w") as f:
+    f.write(f"{os.getpid()} {worker.pid}\n")
+os.rename(sys.argv[1] + "/up.new", sys.argv[1] + "/up")
+signal.pause()
+PY
+rm -f "$folder/up"
+contact 0
+run --self-fence 1h -- python3 "$folder/seized.py" "$folder" &
+pid=$!
+until_true 100 test -s "$folder/up"
+read -r program worker <"$folder/up"
+python3 "$folder/trace.py" "$program" >"$folder/traced" &
+tracer=$!
+until_true 100 grep -q traced "$folder/traced"
+rm "$contact"
+rc=0
+wait "$pid" || rc=$?
+expect "a program that nobody can reap is ended too" '226' echo "$rc"
+expect "... and exec does not wait for it" 'exit code 137, given as 226 .no-contact.: ' cat "$log"
+refuse "... nor with its workers" . kill -0 "$worker"
+kill -KILL "$tracer"
+wait "$tracer" 2>/dev/null || true
 "${exec[@]}" --self-fence 1h --agent-socket "$folder/none/agent.sock" -- touch "$folder/ran" &
 pid=$!
 until_true 100 grep -q 'SigBlk:.*f$' "/proc/$pid/status"

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_EXEC_REST_H
+#define HF_EXEC_REST_H
+
+#include "base/compiler.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+HF_BEGIN_DECLS
+
+/*
+ * SIGKILL to every process below this one that still runs, whatever groups and sessions they made and
+ * whoever may wait for them.  Waits for none.  How many it found: 0 says that all have ended, also where
+ * somebody else keeps one of them from being reaped.  HF_REST_UNKNOWN: they cannot be told.  proc: "/proc".
+ */
+#define HF_REST_UNKNOWN SIZE_MAX
+size_t hf_rest_kill(const char *proc);
+
+HF_END_DECLS
+
+#endif

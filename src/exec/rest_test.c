@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "exec/rest.h"
+
+#include "harness/test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Each process tells its pid through this pipe once it is as it should be. */
+static int tell[2];
+
+static int setup(void **state)
+{
+	(void)state;
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	return pipe(tell);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	while (waitpid(-1, NULL, 0) > 0)
+		continue;
+	(void)close(tell[0]);
+	(void)close(tell[1]);
+	return 0;
+}
+
+static void stay(void)
+{
+	pid_t self = getpid();
+
+	(void)!write(tell[1], &self, sizeof(self));
+	for (;;)
+		(void)pause();
+}
+
+static pid_t told(void)
+{
+	pid_t pid = 0;
+
+	assert_int_equal(read(tell[0], &pid, sizeof(pid)), sizeof(pid));
+	return pid;
+}
+
+/* Until it runs no more; it may stay as a zombie. */
+static void await_end(pid_t pid)
+{
+	siginfo_t info;
+
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(info.si_status, SIGKILL);
+}
+
+static void sessions_and_grandchildren_end(void **state)
+{
+	pid_t pids[3];
+
+	(void)state;
+	if (fork() == 0) {
+		if (fork() == 0) {
+			(void)setsid();
+			if (fork() == 0)
+				stay();
+			stay();
+		}
+		stay();
+	}
+	for (int i = 0; i < 3; i++)
+		pids[i] = told();
+	assert_int_equal(hf_rest_kill("/proc"), 3);
+	/* Orphans come to us, as exec asks for. */
+	for (int i = 0; i < 3; i++)
+		while (waitpid(pids[i], NULL, 0) != pids[i])
+			assert_int_equal(errno, ECHILD);
+	assert_int_equal(hf_rest_kill("/proc"), 0);
+}
+
+/* Its tracer does not wait for it, so nobody can reap it: a call that waited would wait for ever. */
+static void one_that_is_traced_holds_nothing_up(void **state)
+{
+	pid_t traced, other, tracer;
+
+	(void)state;
+	traced = fork();
+	if (traced == 0) {
+		(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+		stay();
+	}
+	assert_int_equal(told(), traced);
+	tracer = fork();
+	if (tracer == 0) {
+		if (ptrace(PTRACE_SEIZE, traced, NULL, NULL) != 0)
+			_exit(1);
+		stay();
+	}
+	assert_int_equal(told(), tracer);
+	other = fork();
+	if (other == 0)
+		stay();
+	assert_int_equal(told(), other);
+	assert_int_equal(hf_rest_kill("/proc"), 3);
+	await_end(other);
+	await_end(tracer);
+	await_end(traced);
+	/* Not reaped yet, and written nothing since. */
+	assert_int_equal(hf_rest_kill("/proc"), 0);
+}
+
+static void what_has_ended_does_not_count(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	siginfo_t info;
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(hf_rest_kill("/proc"), 0);
+}
+
+static void other_folders_tell_nothing(void **state)
+{
+	(void)state;
+	assert_true(hf_rest_kill("/proc/none") == HF_REST_UNKNOWN);
+	assert_true(hf_rest_kill("/") == HF_REST_UNKNOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(sessions_and_grandchildren_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_that_is_traced_holds_nothing_up, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_has_ended_does_not_count, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_folders_tell_nothing, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
