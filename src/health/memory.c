@@ -34,6 +34,54 @@ struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *me
 	return copy;
 }
 
+static void shift(hf_time *times, size_t len, hf_time by)
+{
+	for (size_t i = 0; i < len; i++) {
+		/* HF_TIME_NONE is below zero, and 0 is never, too. */
+		if (times[i] <= 0)
+			continue;
+		times[i] = hf_time_add(times[i], by);
+		if (times[i] < 1)
+			times[i] = 1;
+	}
+}
+
+static void shift_device(struct hf_health_device *d, hf_time by)
+{
+	shift(&d->since, 1, by);
+	shift(&d->heard_at, 1, by);
+	shift(&d->fresh_after, 1, by);
+	shift(&d->weak_at, 1, by);
+	shift(&d->hold_until, 1, by);
+	shift(d->sightings, d->sightings_len, by);
+	shift(d->fatals, d->fatals_len, by);
+	shift(d->flaps, d->flaps_len, by);
+	for (size_t i = 0; i < d->faults_len; i++) {
+		struct hf_health_fault *f = &d->faults[i];
+
+		shift(&f->opened_at, 1, by);
+		shift(&f->last, 1, by);
+		shift(&f->closed_at, 1, by);
+		shift(&f->told_at, 1, by);
+		shift(f->repeats, f->repeats_len, by);
+	}
+	for (size_t i = 0; i < HF_HEALTH_DETECTORS; i++) {
+		shift(&d->tracks[i].since, 1, by);
+		shift(&d->tracks[i].at, 1, by);
+	}
+}
+
+void hf_health_memory_shift(struct hf_health_memory *memory, hf_time by)
+{
+	shift(&memory->now, 1, by);
+	shift(&memory->written_at, 1, by);
+	shift(&memory->tokens_at, 1, by);
+	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++)
+		shift(&memory->conditions[i].changed_at, 1, by);
+	for (size_t i = 0; i < memory->devices_len; i++)
+		shift_device(&memory->devices[i], by);
+}
+
 static bool ends(const char *text, size_t size)
 {
 	return memchr(text, '\0', size) != NULL;

@@ -115,6 +115,9 @@ void hf_health_memory_init(struct hf_health_memory *memory);
 /* With its devices and room for so many more, into another arena. */
 struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *memory, size_t more,
 					       struct hf_arena *arena);
+/* All its times by so much, so that what was an hour ago still is: for a boot whose clock begins behind
+ * the last one's.  None becomes less than 1. */
+void hf_health_memory_shift(struct hf_health_memory *memory, hf_time by);
 /* NULL, or what cannot be in a memory that was read from a journal: a static text.  A step takes
  * only what is sound. */
 const char *hf_health_memory_problem(const struct hf_health_memory *memory);

@@ -326,8 +326,6 @@ static void init(struct hf_health_brain *b, const struct hf_health_memory *memor
 {
 	size_t more;
 
-	/* Time does not go back: a clock that was set must not undo what was waited for. */
-	b->now = input->now > memory->now ? input->now : memory->now;
 	b->arena = arena;
 	/* The node, what is known to be there, and what evidence may bring; a device is ten KiB. */
 	more = 1 + input->devices_len + input->samples_len + input->evidence_len;
@@ -335,6 +333,10 @@ static void init(struct hf_health_brain *b, const struct hf_health_memory *memor
 		more = HF_HEALTH_DEVICES_MAX - memory->devices_len;
 	b->devices_cap = memory->devices_len + more;
 	b->memory = hf_health_memory_copy(memory, more, arena);
+	/* Time does not go back within a boot; the clock of another may begin behind. */
+	if (memory->now > input->now && !hf_streq(memory->boot_id, input->boot_id))
+		hf_health_memory_shift(b->memory, input->now - memory->now);
+	b->now = input->now > b->memory->now ? input->now : b->memory->now;
 	b->memory->now = b->now;
 	b->input = arranged(input, b->now, arena);
 	b->wake_at = HF_TIME_NEVER;
