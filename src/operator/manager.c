@@ -209,7 +209,9 @@ static void look_reply(void *arg, const struct hf_reply *reply)
 		manager->since = reply->server_time;
 	switch (reply->code) {
 	case 0:
-		if (!hf_rival_is_ready(reply->object))
+		if (!hf_rival_is_ready(reply->object) ||
+		    !hf_rival_shares(reply->object, manager->options.op.frameworks,
+				     manager->options.op.ns))
 			break;
 		snprintf(why, sizeof(why),
 			 "Deployment %s/" HF_RIVAL_DEPLOYMENT

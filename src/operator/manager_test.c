@@ -349,6 +349,21 @@ static void test_beside_a_ready_go_operator_it_waits_and_looks_again(void **stat
 	assert_int_equal(life->state, HF_MANAGER_LEADING);
 }
 
+static void test_a_go_operator_for_other_kinds_is_no_hindrance(void **state)
+{
+	struct life *life = *state;
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"training-operator\",\"namespace\":\"kubeflow\"},\"spec\":{"
+		"\"template\":{\"spec\":{\"containers\":[{\"args\":[\"--enable-scheme=mpijob\"]}]}}},"
+		"\"status\":{\"readyReplicas\":1}}";
+
+	begin(life, false, "kubeflow");
+	fake_answer_object(request(life, HF_VERB_GET, "deployments"),
+			   hf_doc_from_text(text, strlen(text)));
+	fake_refuse(request(life, HF_VERB_GET, "deployments"), HF_E_NOT_FOUND);
+	assert_int_equal(life->state, HF_MANAGER_LEADING);
+}
+
 static void test_a_go_operator_that_becomes_ready_later_is_seen_within_a_minute(void **state)
 {
 	struct life *life = *state;
@@ -533,6 +548,7 @@ int main(void)
 		L(test_counters_go_on_when_it_leads_again),
 		L(test_beside_a_ready_go_operator_it_waits_and_looks_again),
 		L(test_a_go_operator_that_becomes_ready_later_is_seen_within_a_minute),
+		L(test_a_go_operator_for_other_kinds_is_no_hindrance),
 		L(test_no_deployment_and_no_permission_to_look_are_no_hindrance),
 		L(test_an_api_server_that_is_away_is_asked_again),
 		L(test_a_status_that_somebody_else_writes_makes_it_step_back_at_once),

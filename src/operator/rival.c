@@ -7,6 +7,7 @@
 #include "json/fields.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const struct hf_resource hf_rival_deployments = {
 	.group = "apps",
@@ -134,4 +135,124 @@ bool hf_rival_is_ready(struct hf_doc *deployment)
 
 	return !hf_streq(name, "holdfast") &&
 	       hf_json_i64(hf_json_path(root, "status", "readyReplicas", NULL), 0) > 0;
+}
+
+/* --- what the Go operator serves ----------------------------------------------------------- */
+
+#define NAMESPACE_VARIABLE "KUBEFLOW_NAMESPACE"
+#define FLAG_BYTES_MAX 64
+
+/* Its command line as far as it can be known. */
+struct share {
+	const struct hf_framework *const *frameworks; /* ours */
+	const char *ns;                               /* of the flag; NULL: not given */
+	bool kinds_given, kinds_met;                  /* one of them is ours */
+	bool unclear;                                 /* it may serve anything */
+	const char *awaits;                           /* the flag whose value is the next word */
+};
+
+/* The Go flag package's, and what the operator registers: all others take a value. */
+static bool is_switch(const char *name)
+{
+	return hf_streq(name, "leader-elect") || hf_streq(name, "zap-devel");
+}
+
+static void take_value(struct share *share, const char *name, const char *value)
+{
+	/* $(NAME) is put in by the kubelet. */
+	bool unknown = strstr(value, "$(") != NULL;
+
+	if (hf_streq(name, "namespace")) {
+		share->ns = unknown ? "" : value;
+	} else if (hf_streq(name, "enable-scheme")) {
+		share->kinds_given = true;
+		share->kinds_met |= unknown;
+		for (size_t i = 0; share->frameworks[i] != NULL; i++)
+			share->kinds_met |= hf_str_case_eq(share->frameworks[i]->kind, value);
+	}
+}
+
+/* As Go's flag package reads them: -name=value, --name value. */
+static void take_word(struct share *share, const char *word)
+{
+	const char *name = word + (hf_str_has_prefix(word, "--") ? 2 : 1);
+	size_t len = strcspn(name, "=");
+	char copy[FLAG_BYTES_MAX];
+
+	if (share->awaits != NULL) {
+		take_value(share, share->awaits, word);
+		share->awaits = NULL;
+		return;
+	}
+	/* A shell, or something else that starts it: who knows with what. */
+	if (word[0] != '-' || len == 0 || len >= sizeof(copy)) {
+		share->unclear = true;
+		return;
+	}
+	memcpy(copy, name, len);
+	copy[len] = '\0';
+	if (name[len] == '=')
+		take_value(share, copy, name + len + 1);
+	else if (!is_switch(copy))
+		share->awaits = name;
+}
+
+static void take_words(struct share *share, const struct hf_json *words, size_t from)
+{
+	for (size_t i = from; i < hf_json_len(words); i++)
+		take_word(share, hf_str_or(hf_json_str(hf_json_item(words, i), NULL), ""));
+}
+
+/* The flag's default. */
+static const char *ns_of_env(const struct hf_json *env, const char *own_ns)
+{
+	const char *ns = NULL;
+
+	for (size_t i = 0; i < hf_json_len(env); i++) {
+		const struct hf_json *item = hf_json_item(env, i);
+		const char *field =
+			hf_json_path_str(item, "valueFrom", "fieldRef", "fieldPath", NULL);
+
+		if (!hf_streq(hf_json_path_str(item, "name", NULL), NAMESPACE_VARIABLE))
+			continue;
+		ns = hf_json_path_str(item, "value", NULL);
+		if (hf_streq(field, "metadata.namespace"))
+			ns = own_ns;
+		else if (ns != NULL && strstr(ns, "$(") != NULL)
+			ns = NULL;
+	}
+	return ns;
+}
+
+/* The operator's among them: by its name in upstream's manifests, else the only one. */
+static const struct hf_json *find_container(const struct hf_json *root)
+{
+	const struct hf_json *list =
+		hf_json_path(root, "spec", "template", "spec", "containers", NULL);
+
+	for (size_t i = 0; i < hf_json_len(list); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(list, i), "name", NULL),
+			     HF_RIVAL_DEPLOYMENT))
+			return hf_json_item(list, i);
+	return hf_json_len(list) == 1 ? hf_json_item(list, 0) : NULL;
+}
+
+bool hf_rival_shares(struct hf_doc *deployment, const struct hf_framework *const *frameworks,
+		     const char *ns)
+{
+	const struct hf_json *container = find_container(hf_doc_json(deployment));
+	struct share share = {.frameworks = frameworks};
+
+	if (container == NULL)
+		return true;
+	/* The first word of a command is the program. */
+	take_words(&share, hf_json_get(container, "command"), 1);
+	take_words(&share, hf_json_get(container, "args"), 0);
+	if (share.unclear || share.awaits != NULL)
+		return true;
+	if (share.ns == NULL)
+		share.ns = ns_of_env(hf_json_get(container, "env"), hf_doc_namespace(deployment));
+	if (!hf_str_is_empty(share.ns) && ns != NULL && !hf_streq(share.ns, ns))
+		return false;
+	return !share.kinds_given || share.kinds_met;
 }

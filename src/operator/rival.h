@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/time.h"
+#include "core/framework.h"
 #include "json/doc.h"
 #include "store/store.h"
 
@@ -16,7 +17,8 @@
  * delete each other's pods.  What gives one away:
  *
  *   - its Deployment "training-operator" has a ready replica (and is not our own, which may
- *     have that name so that it replaces the other: label app.kubernetes.io/name=holdfast);
+ *     have that name so that it replaces the other: label app.kubernetes.io/name=holdfast), and
+ *     its flags leave it one of our kinds in a namespace of ours;
  *   - a job's managedFields show a write of what only an operator sets in a status (counts, start,
  *     completion), by a manager that is neither us nor a person's kubectl, newer than when we
  *     began.  Jobs that are managed elsewhere (spec.runPolicy.managedBy) do not count: there it
@@ -31,5 +33,9 @@ extern const struct hf_resource hf_rival_deployments;
 bool hf_rival_wrote(struct hf_doc *job, hf_time since, struct hf_arena *scratch,
 		    char ret_manager[HF_RIVAL_NAME_MAX]);
 bool hf_rival_is_ready(struct hf_doc *deployment);
+/* By its --enable-scheme, --namespace and $KUBEFLOW_NAMESPACE it serves jobs of these kinds (ends with
+ * NULL) in this namespace (NULL: all).  True where that cannot be known. */
+bool hf_rival_shares(struct hf_doc *deployment, const struct hf_framework *const *frameworks,
+		     const char *ns);
 
 #endif

@@ -4,6 +4,7 @@
 #include "operator/rival.h"
 
 #include "base/mem.h"
+#include "framework/framework.h"
 
 #include <string.h>
 
@@ -104,6 +105,84 @@ static void test_our_own_deployment_may_have_its_name(void **state)
 			   "\"status\":{\"readyReplicas\":1}}"));
 }
 
+/* One of PyTorchJobs and JAXJobs, in that namespace. */
+static bool shares(const char *container, const char *ns)
+{
+	static const struct hf_framework *const ours[] = {&hf_framework_pytorch, &hf_framework_jax,
+							  NULL};
+	HF_AUTOFREE char *text = hf_xasprintf(
+		"{\"metadata\":{\"name\":\"training-operator\",\"namespace\":\"kubeflow\"},\"spec\":{"
+		"\"template\":{\"spec\":{\"containers\":[%s]}}}}",
+		container);
+	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+
+	return hf_rival_shares(doc, ours, ns);
+}
+
+#define ARGS(args) "{\"name\":\"m\",\"command\":[\"/manager\"],\"args\":[" args "]}"
+
+static void test_other_kinds_are_nobodys_rivals(void **state)
+{
+	assert_true(shares(ARGS(""), NULL));
+	assert_false(shares(ARGS("\"--enable-scheme=tfjob\""), NULL));
+	assert_false(shares(ARGS("\"-enable-scheme\",\"TFJob\",\"--leader-elect\","
+				 "\"--enable-scheme=MPIJob\""),
+			    NULL));
+	assert_true(shares(ARGS("\"--enable-scheme=tfjob\",\"-enable-scheme=jaxJob\""), NULL));
+	assert_true(shares(ARGS("\"--gang-scheduler-name\",\"--enable-scheme=tfjob\""), NULL));
+	assert_false(shares("{\"name\":\"m\",\"command\":[\"/manager\",\"--enable-scheme=tfjob\"]}",
+			    NULL));
+}
+
+static void test_other_namespaces_are_nobodys_rivals(void **state)
+{
+	assert_true(shares(ARGS("\"--namespace=a\""), NULL));
+	assert_true(shares(ARGS("\"--namespace=a\""), "a"));
+	assert_false(shares(ARGS("\"--namespace=a\""), "b"));
+	assert_true(shares(ARGS("\"--namespace=\""), "b"));
+	assert_true(shares(ARGS(""), "b"));
+	assert_false(shares(ARGS("\"-namespace\",\"b\",\"--namespace\",\"a\""), "b"));
+}
+
+static void test_its_namespace_may_be_of_the_environment(void **state)
+{
+#define ENV(value) "{\"name\":\"m\",\"env\":[{\"name\":\"KUBEFLOW_NAMESPACE\"," value "}]}"
+	assert_false(shares(ENV("\"value\":\"a\""), "b"));
+	assert_true(shares(ENV("\"value\":\"b\""), "b"));
+	assert_true(shares(ENV("\"value\":\"$(X)\""), "b"));
+	assert_false(shares(
+		ENV("\"valueFrom\":{\"fieldRef\":{\"fieldPath\":\"metadata.namespace\"}}"), "b"));
+	assert_true(
+		shares(ENV("\"valueFrom\":{\"fieldRef\":{\"fieldPath\":\"metadata.namespace\"}}"),
+		       "kubeflow"));
+	assert_true(shares(ENV("\"valueFrom\":{\"configMapKeyRef\":{}}"), "b"));
+}
+
+static void test_what_it_serves_and_cannot_be_known_may_be_all(void **state)
+{
+	assert_true(shares("{\"name\":\"m\",\"command\":[\"sh\",\"-c\",\"/manager "
+			   "--enable-scheme=tfjob\"]}",
+			   NULL));
+	assert_true(shares("{\"name\":\"m\",\"command\":[\"tini\",\"/manager\","
+			   "\"--enable-scheme=tfjob\"]}",
+			   NULL));
+	assert_true(shares(ARGS("\"--enable-scheme=$(KIND)\""), NULL));
+	assert_true(shares(ARGS("\"--namespace=$(NS)\""), "b"));
+	assert_true(shares(ARGS("\"--enable-scheme=tfjob\",\"--kubeconfig\""), NULL));
+	assert_true(shares(ARGS("7,\"--enable-scheme=tfjob\""), NULL));
+	assert_true(shares("", NULL));
+}
+
+static void test_the_operators_container_is_found_among_others(void **state)
+{
+	assert_false(shares("{\"name\":\"proxy\"},{\"name\":\"training-operator\",\"args\":["
+			    "\"--enable-scheme=tfjob\"]}",
+			    NULL));
+	assert_true(shares("{\"name\":\"proxy\"},{\"name\":\"manager\",\"args\":["
+			   "\"--enable-scheme=tfjob\"]}",
+			   NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +195,11 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_read_shows_nothing),
 		cmocka_unit_test(test_a_deployment_with_a_ready_replica_is_a_rival),
 		cmocka_unit_test(test_our_own_deployment_may_have_its_name),
+		cmocka_unit_test(test_other_kinds_are_nobodys_rivals),
+		cmocka_unit_test(test_other_namespaces_are_nobodys_rivals),
+		cmocka_unit_test(test_its_namespace_may_be_of_the_environment),
+		cmocka_unit_test(test_what_it_serves_and_cannot_be_known_may_be_all),
+		cmocka_unit_test(test_the_operators_container_is_found_among_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,4 +88,14 @@ def check_deployment(w):
     equal("writes beside it", writes(w), before)
     w.api.patch("deployments", "kubeflow", "training-operator", {"spec": {"replicas": 0}})
     w.until_condition("default", "waits", "Running", BACK_S)
-    return "back after the Deployment was scaled to 0"
+    w.api.patch("deployments", "kubeflow", "training-operator", {"spec": {"replicas": 1, "template": {
+        "spec": {"containers": [{"name": "training-operator", "image": "none",
+                                 "args": ["--enable-scheme", "tfjob", "-enable-scheme=MPIJob"]}]}}}})
+    w.until("the Deployment is ready for other kinds", ready, 60)
+    # A new process would not begin beside one for its kinds.
+    o.stop()
+    beside = w.operator(flags=["--enable-scheme=pytorchjob"])
+    want("ok" in beside.readiness(), "it is not ready beside an operator for other kinds")
+    w.api.create("pytorchjobs", "default", pytorchjob("beside", "default", workers=0))
+    w.until_condition("default", "beside", "Running", 30)
+    return "back after the Deployment was scaled to 0, and beside it for other kinds"
