@@ -21,6 +21,8 @@
 
 /* An agent calls a rank lost that says nothing for 30 s. */
 #define BEAT_MS 5000
+/* Of others', too: who floods our socket does not hold up the fence. */
+#define REPORTS_AT_ONCE 1024
 /* Steps faster than this are told in part: the last always. */
 #define STEP_GAP_MS 20
 /* After SIGABRT, which makes interpreters print their stacks. */
@@ -79,8 +81,9 @@ static void tell_step(struct exec *x)
 static void take_reports(struct exec *x)
 {
 	struct hf_beat beat;
+	int left = REPORTS_AT_ONCE;
 
-	while (hf_link_receive(&x->link, &beat)) {
+	while (hf_link_receive(&x->link, &left, &beat)) {
 		bool other = x->step_waits && beat.rank != x->step.rank;
 
 		/* Several ranks report through us: none's last step is lost. */
@@ -119,11 +122,18 @@ static void beat(struct exec *x)
 
 static void reap(struct exec *x)
 {
-	pid_t pid;
 	int status;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid != x->child)
+	for (;;) {
+		siginfo_t info = {.si_pid = 0};
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+			return;
+		/* Once reaped it is nobody's, and its last words would be a stranger's. */
+		take_reports(x);
+		if (waitpid(info.si_pid, &status, WNOHANG) != info.si_pid)
+			return;
+		if (info.si_pid != x->child)
 			continue;
 		x->ended = true;
 		x->status = status;

@@ -29,7 +29,8 @@ int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid);
 
 /*
  * Two datagram sockets: one to the agent, and one of our own to which the program reports.  That
- * one has an abstract name, so that it needs no folder; only processes of our own user are heard.
+ * one has an abstract name, so that it needs no folder.  The whole network namespace sees such a name, of
+ * the node where a pod uses its network: only processes below us, of our own user, are heard.
  */
 #define HF_LINK_NAME_MAX 16
 struct hf_link {
@@ -41,8 +42,9 @@ struct hf_link {
 void hf_link_open(struct hf_link *link, const char *agent_socket);
 /* Never waits; what cannot be sent is lost. */
 bool hf_link_send(const struct hf_link *link, const struct hf_beat *beat);
-/* The next report of the program; false: none is here. */
-bool hf_link_receive(const struct hf_link *link, struct hf_beat *ret_beat);
+/* The next report of the program; false: none is here, or *left went down to 0, by one for each that
+ * came, whoever sent it. */
+bool hf_link_receive(const struct hf_link *link, int *left, struct hf_beat *ret_beat);
 
 /* ---- message.c --------------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #include "exec/exec_internal.h"
 
 #include "base/str.h"
+#include "exec/rest.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -64,7 +65,7 @@ bool hf_link_send(const struct hf_link *link, const struct hf_beat *beat)
 		      (const struct sockaddr *)&link->agent, sizeof(link->agent)) >= 0;
 }
 
-/* Our own user's, or the superuser's. */
+/* Of a process below us, of our own user or the superuser.  Those of other PID namespaces have the number 0. */
 static bool is_ours(const struct msghdr *message)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(message);
@@ -73,10 +74,11 @@ static bool is_ours(const struct msghdr *message)
 	if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
 		return false;
 	memcpy(&sender, CMSG_DATA(c), sizeof(sender));
-	return sender.uid == geteuid() || sender.uid == 0;
+	return (sender.uid == geteuid() || sender.uid == 0) &&
+	       hf_rest_is_below("/proc", sender.pid);
 }
 
-bool hf_link_receive(const struct hf_link *link, struct hf_beat *ret_beat)
+bool hf_link_receive(const struct hf_link *link, int *left, struct hf_beat *ret_beat)
 {
 	char text[HF_BEAT_BYTES_MAX];
 	union {
@@ -84,7 +86,7 @@ bool hf_link_receive(const struct hf_link *link, struct hf_beat *ret_beat)
 		char bytes[CMSG_SPACE(sizeof(struct ucred))];
 	} control;
 
-	while (link->report_fd >= 0) {
+	while (link->report_fd >= 0 && (*left)-- > 0) {
 		struct iovec part = {.iov_base = text, .iov_len = sizeof(text)};
 		struct msghdr message = {.msg_iov = &part,
 					 .msg_iovlen = 1,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[64], path[96];
@@ -42,17 +43,40 @@ static int listen_as_agent(void)
 }
 
 /* As the program does: a socket of its own, and the name with '@' for the NUL. */
-static void report(const char *text)
+static void send_report(const char *text)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	size_t len = strlen(link_.report_name);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	memcpy(name.sun_path + 1, link_.report_name + 1, len - 1);
-	assert_int_equal(sendto(fd, text, strlen(text), 0, (struct sockaddr *)&name,
-				(socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)),
-			 (ssize_t)strlen(text));
+	if (sendto(fd, text, strlen(text), 0, (struct sockaddr *)&name,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) !=
+	    (ssize_t)strlen(text))
+		_exit(1);
 	(void)close(fd);
+}
+
+/* From a process below this one, which is there until it is reaped: returns it. */
+static pid_t report(const char *text)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		send_report(text);
+		_exit(0);
+	}
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(info.si_status, 0);
+	return pid;
+}
+
+static bool receive(struct hf_beat *ret_beat)
+{
+	int left = 100;
+
+	return hf_link_receive(&link_, &left, ret_beat);
 }
 
 static void an_agent_hears_what_is_sent(void **state)
@@ -111,15 +135,61 @@ static void reports_of_the_program_come_in_and_nonsense_does_not(void **state)
 	struct hf_beat beat;
 	char large[2 * HF_BEAT_BYTES_MAX];
 
-	assert_false(hf_link_receive(&link_, &beat));
+	assert_false(receive(&beat));
 	memset(large, 'x', sizeof(large));
 	large[sizeof(large) - 1] = '\0';
 	report("holdfast/9 step=1");
 	report(large);
 	report("holdfast/1 step=5 own_us=10");
-	assert_true(hf_link_receive(&link_, &beat));
+	assert_true(receive(&beat));
 	assert_int_equal(beat.step, 5);
-	assert_false(hf_link_receive(&link_, &beat));
+	assert_false(receive(&beat));
+	while (waitpid(-1, NULL, 0) > 0)
+		continue;
+}
+
+/* Whoever shares our network sees the name, and may be of our user: it is no child of ours. */
+static void a_stranger_does_not_speak_for_the_program(void **state)
+{
+	struct hf_beat beat;
+	int go[2], status;
+	pid_t exec;
+
+	assert_int_equal(pipe(go), 0);
+	exec = fork();
+	if (exec == 0) {
+		char byte;
+		bool heard, own;
+
+		/* The stranger is our parent, and what it sent is here. */
+		(void)!read(go[0], &byte, 1);
+		heard = receive(&beat);
+		(void)report("holdfast/1 step=2");
+		own = receive(&beat) && beat.step == 2;
+		_exit(heard ? 1 : own ? 0 : 2);
+	}
+	send_report("holdfast/1 step=1");
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(waitpid(exec, &status, 0), exec);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	(void)close(go[0]);
+	(void)close(go[1]);
+}
+
+static void a_flood_has_an_end(void **state)
+{
+	struct hf_beat beat;
+	int left = 2;
+
+	for (int i = 0; i < 3; i++)
+		(void)report("nonsense");
+	(void)report("holdfast/1 step=9");
+	assert_false(hf_link_receive(&link_, &left, &beat));
+	assert_true(receive(&beat));
+	assert_int_equal(beat.step, 9);
+	while (waitpid(-1, NULL, 0) > 0)
+		continue;
 }
 
 static void a_path_that_is_too_long_is_no_agent(void **state)
@@ -146,6 +216,9 @@ int main(void)
 						unmake),
 		cmocka_unit_test_setup_teardown(
 			reports_of_the_program_come_in_and_nonsense_does_not, make, unmake),
+		cmocka_unit_test_setup_teardown(a_stranger_does_not_speak_for_the_program, make,
+						unmake),
+		cmocka_unit_test_setup_teardown(a_flood_has_an_end, make, unmake),
 		cmocka_unit_test_setup_teardown(a_path_that_is_too_long_is_no_agent, make, unmake),
 	};
 

@@ -5,12 +5,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* Deeper no launcher goes. */
+#define DEPTH_MAX 256
 /* More than these are found once the first are gone. */
 #define FOUND_MAX 4096
 
@@ -135,4 +136,19 @@ size_t hf_rest_kill(const char *proc)
 		continue;
 	(void)closedir(all);
 	return found.len;
+}
+
+bool hf_rest_is_below(const char *proc, pid_t pid)
+{
+	pid_t self = getpid();
+	struct look l;
+
+	for (int i = 0; i < DEPTH_MAX && pid > 1 && pid != self; i++) {
+		if (!look(proc, pid, &l))
+			return false;
+		if (l.parent == self)
+			return true;
+		pid = l.parent;
+	}
+	return false;
 }

@@ -5,8 +5,10 @@
 
 #include "base/compiler.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 HF_BEGIN_DECLS
 
@@ -17,6 +19,8 @@ HF_BEGIN_DECLS
  */
 #define HF_REST_UNKNOWN SIZE_MAX
 size_t hf_rest_kill(const char *proc);
+/* The process is below this one: its child, a child of such a one, and so on.  One that was reaped is not. */
+bool hf_rest_is_below(const char *proc, pid_t pid);
 
 HF_END_DECLS
 
