@@ -2,13 +2,13 @@
 # Copyright The Holdfast authors
 """From the Go operator to Holdfast and back, as docs/migrate.md says it, under running jobs."""
 
-from kit import compare, corpus
+from kit import client, compare, corpus
 from kit.check import PEER_FLAGS, Skip, equal, parallel, want
 from kit.operator import Operator
 
 NEEDS = {"kwok": 2}
 BUILD = ["control", "kwok", "peer"]
-MINUTES = 4
+MINUTES = 6
 
 NS = "migrate"
 # Running, suspended and finished ones, of every kind.
@@ -23,8 +23,8 @@ def setup(w):
     return "upstream's CRDs and the Go operator"
 
 
-def pods(w):
-    return {p["metadata"]["name"]: p["metadata"]["uid"] for p in w.api.list("pods", NS)}
+def pods(w, ns=NS):
+    return {p["metadata"]["name"]: p["metadata"]["uid"] for p in w.api.list("pods", ns)}
 
 
 def same(what, found, wanted):
@@ -116,6 +116,61 @@ def check_back(w):
     for e in new:
         equal(f"{e.name} is", seen[e.name]["status"]["order"][-1], "Succeeded")
     return f"{len(entries + new)} jobs, {len(lived)} pods"
+
+
+def check_again(w):
+    """There, back, and there again: what the Go operator made in between runs on"""
+    ns = "again"
+    c = corpus.Corpus()
+    c.add("JAXJob", "up", roles={"Worker": 2}, policy="ExitCode")
+    c.add("JAXJob", "replaced", roles={"Worker": 2}, policy="ExitCode")
+    c.add("JAXJob", "untouched", roles={"Worker": 2}, policy="ExitCode")
+    c.add("TFJob", "tf", roles={"Worker": 2, "PS": 1}, policy="ExitCode")
+    c.add("PyTorchJob", "gang", roles={"Master": 1, "Worker": 2}, policy="ExitCode",
+          run={"recovery": {"restartScope": "Job"}})
+    c.add("MPIJob", "mpi", roles={"Launcher": 1, "Worker": 1})
+    w.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-",
+                      text=w.holdfast("manifests", "--crds"))
+    w.cluster.stop("peer")
+    w.api.create("namespaces", None, {"metadata": {"name": ns}})
+    for e in c.entries:
+        w.api.create(e.plural, ns, e.job)
+    o = Operator(w.cluster, w.program).start()
+    w.operators.append(o)
+    compare.settle(w, ns, c.entries, compare.QUIET_S["holdfast"])
+    # A second generation, so that what has no stamps is no pod of the first one.
+    w.end_pod(w.api.get("pods", ns, "gang-worker-0"), 137)
+    compare.settle(w, ns, c.entries, compare.QUIET_S["holdfast"])
+    equal("exit code", o.stop(), 0)
+    w.cluster.again("peer")
+    compare.settle(w, ns, c.entries, compare.QUIET_S["go"])
+    w.api.patch("jaxjobs", ns, "up", {"spec": {"replicas": 3}}, "scale")
+    w.api.patch("mpijobs", ns, "mpi", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 2}}}})
+    for name in ("replaced-worker-1", "tf-worker-1", "gang-worker-1"):
+        w.end_pod(w.api.get("pods", ns, name), 137)
+    compare.settle(w, ns, c.entries, compare.QUIET_S["go"])
+    lived = pods(w, ns)
+    made = [p for p in w.api.list("pods", ns)
+            if "holdfast.dev/generation" not in (p["metadata"].get("annotations") or {})]
+    equal("pods that the Go operator made", sorted(p["metadata"]["name"] for p in made),
+          ["gang-worker-1", "mpi-worker-1", "replaced-worker-1", "tf-worker-1", "up-worker-2"])
+    w.cluster.stop("peer")
+    o = Operator(w.cluster, w.program).start()
+    w.operators.append(o)
+    compare.settle(w, ns, c.entries, compare.QUIET_S["holdfast"])
+    same("pods", pods(w, ns), lived)
+    # And it has them in hand: one rank ends, and it alone is made anew; of a gang all are.
+    for name in ("up-worker-2", "gang-worker-1"):
+        w.end_pod(w.api.get("pods", ns, name), 137)
+    anew = {"up-worker-2", "gang-master-0", "gang-worker-0", "gang-worker-1"}
+
+    def replaced():
+        now = pods(w, ns)
+        return all(now.get(name) not in (None, lived[name]) for name in anew)
+    client.until("what ended is made anew", replaced, 60)
+    kept = {k: v for k, v in lived.items() if k not in anew}
+    same("other pods", {k: v for k, v in pods(w, ns).items() if k not in anew}, kept)
+    return f"{len(c.entries)} jobs, {len(made)} of {len(lived)} pods made in between"
 
 
 def flat(seen):
