@@ -100,8 +100,13 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
 		       rc == HF_E_NOT_FOUND
 			       ? "There is no journal yet: every device begins as Unknown"
-			       : "What was known before is lost: every device begins as Unknown",
+			       : "What was known before is lost: no device is called Healthy before "
+				 "the next boot or a person's word",
 		       "error", err.text, NULL);
+		if (rc == HF_E_INVALID || rc == HF_E_TOO_LARGE) {
+			a->memory.doubted = true;
+			snprintf(a->memory.boot_id, sizeof(a->memory.boot_id), "%s", a->boot_id);
+		}
 		return;
 	}
 	a->memory = journal.memory;

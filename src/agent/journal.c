@@ -247,6 +247,7 @@ static void code_memory(struct codec *c, struct hf_health_memory *m)
 {
 	TEXT(c, "bootID", m->boot_id);
 	code_time(c, "now", &m->now);
+	NUMBER(c, "doubted", m->doubted);
 	NUMBER(c, "rulesHash", m->rules_hash);
 	NUMBER(c, "evidenceDropped", m->evidence_dropped);
 	NUMBER(c, "faultsDropped", m->faults_dropped);

@@ -97,6 +97,9 @@ struct hf_health_condition {
 struct hf_health_memory {
 	char boot_id[HF_HEALTH_BOOT_MAX]; /* "": nothing is remembered */
 	hf_time now;                      /* of the last step: time does not go back */
+	/* More was known in this boot and is lost: that nothing is heard against a device does not make it
+	 * well, until the next boot or a person's word about the node. */
+	bool doubted;
 	uint64_t rules_hash;
 	uint64_t evidence_dropped; /* older than the boot or than a verified cure */
 	uint64_t faults_dropped;   /* no room */

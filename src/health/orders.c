@@ -52,6 +52,7 @@ void hf_health_boot(struct hf_health_brain *b)
 			hf_health_forget(b, &m->devices[i]);
 	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
 		boot_device(b, &m->devices[i]);
+	m->doubted = false;
 	memcpy(m->boot_id, b->input->boot_id, sizeof(m->boot_id));
 	b->changed = true;
 }
@@ -105,6 +106,10 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 	/* What was found since then is not what the person had looked at. */
 	if (order->at <= d->since)
 		return;
+	if (d->kind == HF_HEALTH_NODE && b->memory->doubted) {
+		b->memory->doubted = false;
+		b->changed = true;
+	}
 	/* It was taken out, or has another address now. */
 	if (!d->seen && d->kind != HF_HEALTH_NODE) {
 		hf_health_forget(b, d);

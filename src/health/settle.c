@@ -129,7 +129,8 @@ static bool is_quiet(struct hf_health_brain *b, const struct hf_health_device *d
 {
 	hf_time from = d->weak_at > s->closed_at ? d->weak_at : s->closed_at, end;
 
-	if (s->fatal || s->level || (s->weak && d->state != HF_HEALTH_SUSPECT))
+	if (b->memory->doubted || s->fatal || s->level ||
+	    (s->weak && d->state != HF_HEALTH_SUSPECT))
 		return false;
 	end = hf_time_add(from, b->config->clear_after);
 	if (d->hold_until > end)
@@ -164,7 +165,7 @@ static bool settle_unknown(struct hf_health_brain *b, struct hf_health_device *d
 		return false;
 	if (s->weak)
 		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
-	return hf_health_move(b, d, HF_HEALTH_HEARD, "");
+	return !b->memory->doubted && hf_health_move(b, d, HF_HEALTH_HEARD, "");
 }
 
 /* Healthy, Suspect, Degraded. */
@@ -211,8 +212,8 @@ static bool settle_probation(struct hf_health_brain *b, struct hf_health_device 
 	if (again)
 		return hf_health_move(b, d, s->fatal ? HF_HEALTH_STOPPED : HF_HEALTH_WEAK, s->why);
 	hf_health_wake(b, end);
-	/* Nobody looked: that is no proof. */
-	if (b->now < end || s->weak || !is_heard(b, d))
+	/* Nobody looked, or nobody knows what was before: that is no proof. */
+	if (b->now < end || b->memory->doubted || s->weak || !is_heard(b, d))
 		return false;
 	return hf_health_move(b, d, HF_HEALTH_PASSED, "");
 }

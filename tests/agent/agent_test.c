@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "agent/agent.h"
+#include "agent/journal.h"
 
 #include "api/device_health.h"
 #include "base/fs.h"
@@ -450,6 +451,42 @@ static void a_death_forgets_nothing_and_repeats_nothing(void **state)
 	assert_string_equal(device_in(&health, "0000:1b:00.0")->state, "Unhealthy");
 }
 
+/* What it said of this boot may have been that a device is out of service. */
+static void a_journal_that_is_damaged_makes_nothing_well(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	HF_AUTO_STRBUF bytes = HF_STRBUF_INIT(HF_JOURNAL_ENCODED_MAX);
+	struct hf_device_health health;
+	char path[128];
+	struct hf_error err;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, HUNG);
+	run_for(w, 3 * HF_SECOND);
+	w->agent = hf_agent_destroy(w->agent);
+	snprintf(path, sizeof(path), "%s/%s", w->state, HF_JOURNAL_FILE);
+	assert_ok(hf_fs_read(path, &bytes, &err), &err);
+	bytes.data[bytes.len / 2] ^= 1;
+	assert_ok(hf_fs_write_atomic(path, bytes.data, bytes.len, 0600, &err), &err);
+	for (int lives = 0; lives < 2; lives++) {
+		open_agent(w);
+		run_for(w, 20 * HF_MINUTE);
+		hf_intake_heard(hf_agent_intake(w->agent), HF_HEALTH_BY_KMSG, HF_HEALTH_XID);
+		run_for(w, 2 * HF_SECOND);
+		health = health_of(w, arena);
+		assert_string_equal(health.state, "Unknown");
+		assert_string_equal(device_in(&health, GPU)->state, "Unknown");
+		w->agent = hf_agent_destroy(w->agent);
+	}
+	w->boot = "33333333-4444";
+	open_agent(w);
+	run_for(w, 5 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
+}
+
 static void another_boot_ends_what_a_boot_ends(void **state)
 {
 	struct world *w = *state;
@@ -763,6 +800,7 @@ int main(void)
 		TEST(what_a_person_clears_is_on_probation_and_what_fails_later_is_not),
 		TEST(a_wall_clock_that_steps_moves_what_is_shown_and_nothing_else),
 		TEST(a_detector_that_cannot_see_says_why_on_the_page_and_in_the_object),
+		TEST(a_journal_that_is_damaged_makes_nothing_well),
 		TEST(a_journal_that_cannot_be_written_does_not_blind_the_agent),
 	};
 

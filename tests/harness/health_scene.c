@@ -342,6 +342,12 @@ static void run_entry(struct scene *s, const struct hf_json *json)
 		s->boot_at = at;
 	}
 	take_away(s, hf_json_get(json, "gone"));
+	/* As an agent begins whose journal cannot be read. */
+	if (flag(json, "lost")) {
+		hf_health_memory_init(&s->memory);
+		memcpy(s->memory.boot_id, s->boot, sizeof(s->memory.boot_id));
+		s->memory.doubted = true;
+	}
 	for (uint64_t i = 0; i < times && i < 10000; i++, at += each) {
 		hf_time evidence_at =
 			hf_json_get(json, "seen") ? seconds(hf_json_get(json, "seen")) : at;
