@@ -213,7 +213,7 @@ static const struct hf_schema verdict = {"Verdict", verdict_fields};
 static const struct hf_schema_field ledger_fields[] = {
 	FIELD("schema", INT64, ONE, "Version of this record."),
 	FIELD("generation", INT64, ONE, "Rises when all ranks are started anew."),
-	FIELD("phase", STRING, ONE, "Creating, Running or Tearing."),
+	FIELD("phase", STRING, ONE, "Creating, Running, Tearing, Suspended or Ended."),
 	FIELD("since", TIME, ONE, "The phase has lasted since."),
 	FIELD_OF("incident", incident, ONE, "The failure that is being recovered from, or the last one."),
 	FIELD("notBefore", TIME, ONE, "No pod is created earlier."),

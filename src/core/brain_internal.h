@@ -194,8 +194,7 @@ int hf_rules_match(const struct hf_brain *b, struct hf_end *end);
 /* Fate, scope, budget and verdict of one end, as if it opened an incident. */
 void hf_policy_decide(const struct hf_brain *b, struct hf_end *end);
 enum hf_budget hf_class_budget(enum hf_class cls);
-/* The application's own doing, by whichever name. */
-bool hf_class_is_application(enum hf_class cls);
+bool hf_class_is_application(enum hf_class cls); /* its own doing, by whichever name */
 /* What an incident is charged to whose cause this end is. */
 enum hf_budget hf_end_budget(const struct hf_end *end);
 
@@ -220,9 +219,8 @@ void hf_ends_apply(struct hf_brain *b);
 
 /* One more unit stays within the limit. */
 bool hf_budget_allows(const struct hf_brain *b, enum hf_budget budget);
-/* Charge the open incident. */
-void hf_budget_charge(struct hf_brain *b, enum hf_budget budget);
-const char *hf_budget_verdict(enum hf_budget budget); /* "BackoffLimitExceeded", … */
+void hf_budget_charge(struct hf_brain *b, enum hf_budget budget); /* the open incident */
+const char *hf_budget_verdict(enum hf_budget budget);             /* "BackoffLimitExceeded", … */
 /* The budget whose verdict that is; HF_BUDGET_NONE: none. */
 enum hf_budget hf_budget_of_verdict(const char *verdict);
 const char *hf_budget_message(struct hf_brain *b, enum hf_budget budget);
@@ -260,6 +258,7 @@ void hf_advance_step(struct hf_brain *b);
 #define HF_VERDICT_DEVICE "DeviceUnhealthy"
 
 bool hf_verdict_pending(const struct hf_brain *b);
+bool hf_verdict_is_final(const struct hf_brain *b); /* whether or not it is to be suspended */
 /* The job is to fail because of this end; opens an incident unless one covers it. */
 void hf_verdict_of_end(struct hf_brain *b, const struct hf_end *end);
 void hf_verdict_set(struct hf_brain *b, const char *reason, const char *message);
@@ -287,6 +286,7 @@ void hf_restart_when_too_large(struct hf_brain *b);
 
 /* suspend.c */
 void hf_suspend(struct hf_brain *b);
+bool hf_suspend_is_due(const struct hf_brain *b); /* wanted, or booked and not told of yet */
 void hf_resume(struct hf_brain *b);
 
 /* finish.c */

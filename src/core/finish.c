@@ -22,6 +22,7 @@ static void end(struct hf_brain *b, const char *type, const char *reason, const 
 	hf_cond_lower(b, HF_COND_RESTARTING, NULL, NULL);
 	hf_cond_set(b, type, true, reason, message);
 	b->ledger.not_before = HF_TIME_NONE;
+	b->ledger.phase = HF_PHASE_ENDED;
 	b->settling = false;
 }
 

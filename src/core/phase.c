@@ -3,10 +3,14 @@
 #include "core/brain_internal.h"
 
 /* The phase of the present generation, derived anew in each step.  What is remembered is since
- * when all is as it is, and how much time was spent running and restarting. */
+ * when all is as it is, and how much time was spent running and restarting; and that a suspension
+ * or an end is booked, for where the ledger is written apart from the conditions (suspend.c,
+ * verdict.c). */
 
 static enum hf_phase derive(const struct hf_brain *b)
 {
+	if (b->job.suspend)
+		return HF_PHASE_SUSPENDED;
 	if (b->older_pods > 0)
 		return HF_PHASE_TEARING;
 	for (int r = 0; r < b->crews_len; r++) {
@@ -17,7 +21,7 @@ static enum hf_phase derive(const struct hf_brain *b)
 				return HF_PHASE_CREATING;
 		}
 	}
-	return b->job.suspend ? HF_PHASE_CREATING : HF_PHASE_RUNNING;
+	return HF_PHASE_RUNNING;
 }
 
 void hf_phase_step(struct hf_brain *b)
@@ -40,6 +44,12 @@ static bool was_true(const struct hf_brain *b, const char *type)
 	return hf_status_is_true(&b->view->status, type);
 }
 
+/* What its conditions say was over when the ledger was written. */
+static bool is_booked(const struct hf_ledger *before)
+{
+	return before->phase == HF_PHASE_SUSPENDED || before->phase == HF_PHASE_ENDED;
+}
+
 void hf_phase_book(struct hf_brain *b)
 {
 	const struct hf_ledger *before = &b->view->status.ledger;
@@ -50,7 +60,7 @@ void hf_phase_book(struct hf_brain *b)
 	    was_true(b, HF_COND_RUNNING) == hf_cond_is_true(b, HF_COND_RUNNING) &&
 	    was_true(b, HF_COND_RESTARTING) == hf_cond_is_true(b, HF_COND_RESTARTING))
 		return;
-	if (before->present && ledger->since != HF_TIME_NONE) {
+	if (before->present && ledger->since != HF_TIME_NONE && !is_booked(before)) {
 		/* To the nearest second, so that short turns do not all vanish. */
 		int64_t seconds =
 			hf_time_add(hf_elapsed(ledger->since, b->now), HF_SECOND / 2) / HF_SECOND;

@@ -26,9 +26,9 @@ static const char *const budget_names[] = {
 	[HF_BUDGET_PENDING] = "",
 };
 static const char *const phase_names[] = {
-	[HF_PHASE_CREATING] = "Creating",
-	[HF_PHASE_RUNNING] = "Running",
-	[HF_PHASE_TEARING] = "Tearing",
+	[HF_PHASE_CREATING] = "Creating", [HF_PHASE_RUNNING] = "Running",
+	[HF_PHASE_TEARING] = "Tearing",   [HF_PHASE_SUSPENDED] = "Suspended",
+	[HF_PHASE_ENDED] = "Ended",
 };
 static const char *const pod_phase_names[] = {
 	[HF_POD_PENDING] = "Pending",

@@ -72,8 +72,12 @@ enum hf_phase {
 	HF_PHASE_CREATING, /* ranks of this generation are missing or not running yet */
 	HF_PHASE_RUNNING,  /* every rank runs or has succeeded */
 	HF_PHASE_TEARING,  /* pods of an older generation are left: nothing is created */
+	/* Booked in the ledger, whether or not the conditions say it yet. */
+	HF_PHASE_SUSPENDED,
+	HF_PHASE_ENDED,
+	HF_PHASES, /* how many there are */
 };
-const char *hf_phase_name(enum hf_phase phase); /* "Creating", "Running", "Tearing" */
+const char *hf_phase_name(enum hf_phase phase); /* "Creating", "Running", "Tearing", … */
 /* HF_PHASE_CREATING for what is no phase. */
 enum hf_phase hf_phase_parse(const char *name);
 

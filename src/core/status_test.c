@@ -14,7 +14,7 @@ static void names_of_enums_are_read_back(void **state)
 		assert_int_equal(hf_class_parse(hf_class_name((enum hf_class)c)), c);
 	for (int i = 0; i <= HF_BUDGET_NONE; i++)
 		assert_int_equal(hf_budget_parse(hf_budget_name((enum hf_budget)i)), i);
-	for (int p = 0; p <= HF_PHASE_TEARING; p++)
+	for (int p = 0; p < HF_PHASES; p++)
 		assert_int_equal(hf_phase_parse(hf_phase_name((enum hf_phase)p)), p);
 	for (int p = 0; p <= HF_POD_FAILED; p++)
 		assert_int_equal(hf_pod_phase_parse(hf_pod_phase_name((enum hf_pod_phase)p)), p);

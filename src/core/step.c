@@ -233,7 +233,18 @@ static void run(struct hf_brain *b)
 	hf_stage_add(b, &b->asides);
 }
 
-/* The outermost questions, in order: valid, readable, finished, suspended. */
+/* The ledger has the end, and the status has not: nothing is decided once more. */
+static void conclude(struct hf_brain *b)
+{
+	if (hf_cond_is_true(b, HF_COND_SUSPENDED))
+		hf_resume(b);
+	hf_ledger_note(b);
+	hf_counts_take(b);
+	hf_counts_write(b);
+	hf_finish_failed(b);
+}
+
+/* The outermost questions, in order: valid, readable, finished, decided, suspended. */
 static void decide(struct hf_brain *b)
 {
 	hf_cond_created(b);
@@ -241,7 +252,9 @@ static void decide(struct hf_brain *b)
 		return;
 	hf_cond_lower(b, HF_COND_HELD, NULL, NULL);
 	if (!hf_cond_finished(b)) {
-		if (b->job.suspend) {
+		if (hf_verdict_is_final(b)) {
+			conclude(b);
+		} else if (hf_suspend_is_due(b)) {
 			hf_suspend(b);
 			hf_counts_write(b);
 			hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);

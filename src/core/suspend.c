@@ -8,6 +8,11 @@
  * Suspend and resume.  A suspended job has no pods and no clock: its generation goes up, so that
  * whatever its pods still do is ours and never counted; its active time stops; no rule, deadline,
  * delay or TTL applies.  Counters stay.
+ *
+ * Where the CRD has no place for the ledger it is written before the status, and either may be
+ * lost.  So the ledger says for itself, by its phase, that the suspension is booked, and that is not
+ * done again; and a job is not resumed before its status says so too, as what had started it
+ * would count for it until now.
  */
 
 static bool has_pods(const struct hf_brain *b)
@@ -21,38 +26,54 @@ static bool has_pods(const struct hf_brain *b)
 	return false;
 }
 
-/* The moment of suspension.  A job that never started has nothing to tell generations apart for,
- * so its generation stays. */
-static void begin(struct hf_brain *b)
+/* What the ledger keeps of the moment of suspension.  A job that never started has nothing to tell
+ * generations apart for, so its generation stays. */
+static void book(struct hf_brain *b)
 {
 	struct hf_ledger *ledger = &b->ledger;
-	struct hf_status *status = &b->plan->status;
-	const char *reason = hf_cond_reason(b, "Suspended");
-	const char *message = hf_arena_printf(b->arena, "%s %s is suspended.",
-					      b->job.framework->kind, b->view->name);
 
 	ledger->active_seconds = hf_active_seconds(b);
-	if (status->start_time != HF_TIME_NONE || has_pods(b))
+	if (b->plan->status.start_time != HF_TIME_NONE || has_pods(b))
 		hf_gang_restart(b);
-	status->start_time = HF_TIME_NONE;
 	ledger->not_before = HF_TIME_NONE;
 	ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	if (ledger->incident.charged == HF_BUDGET_PENDING)
 		ledger->incident.charged = HF_BUDGET_NONE;
 	if (!hf_str_is_empty(b->view->restart))
 		ledger->restart_handled = hf_restart_key(b);
+}
+
+/* And what the status says of it. */
+static void tell(struct hf_brain *b)
+{
+	const char *reason = hf_cond_reason(b, "Suspended");
+	const char *message = hf_arena_printf(b->arena, "%s %s is suspended.",
+					      b->job.framework->kind, b->view->name);
+
+	b->plan->status.start_time = HF_TIME_NONE;
 	hf_cond_lower(b, HF_COND_RESTARTING, reason, message);
 	hf_cond_lower(b, HF_COND_RUNNING, reason, message);
 	hf_cond_set(b, HF_COND_SUSPENDED, true, reason, message);
 	hf_event(b, false, reason, message);
 }
 
+bool hf_suspend_is_due(const struct hf_brain *b)
+{
+	return b->job.suspend ||
+	       (b->ledger.phase == HF_PHASE_SUSPENDED && !hf_cond_is_true(b, HF_COND_SUSPENDED));
+}
+
 /* Each step while suspended: delete whatever shows up, also what was created late. */
 void hf_suspend(struct hf_brain *b)
 {
-	hf_assert(b->job.suspend && !hf_cond_finished(b));
-	if (!hf_cond_is_true(b, HF_COND_SUSPENDED))
-		begin(b);
+	bool told = hf_cond_is_true(b, HF_COND_SUSPENDED);
+
+	hf_assert(hf_suspend_is_due(b) && !hf_cond_finished(b));
+	b->job.suspend = true;
+	if (!told && b->ledger.phase != HF_PHASE_SUSPENDED)
+		book(b);
+	if (!told)
+		tell(b);
 	hf_phase_step(b);
 	hf_counts_take(b);
 	for (int r = 0; r < b->crews_len; r++) {
@@ -76,8 +97,9 @@ void hf_resume(struct hf_brain *b)
 	const char *message = hf_arena_printf(b->arena, "%s %s is resumed.", b->job.framework->kind,
 					      b->view->name);
 
-	hf_assert(!b->job.suspend && !hf_cond_finished(b));
+	hf_assert(!hf_cond_finished(b));
 	hf_cond_set(b, HF_COND_SUSPENDED, false, reason, message);
 	b->plan->status.start_time = hf_time_floor_second(b->now);
+	b->ledger.phase = HF_PHASE_CREATING;
 	hf_event(b, false, reason, message);
 }

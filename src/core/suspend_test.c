@@ -61,6 +61,53 @@ static void its_clock_stands_still(void **state)
 	brain_release(&b);
 }
 
+/* The ledger was written, and the status was not: as often as that happens. */
+static void its_clock_is_booked_once(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++) {
+		brain_step(&b);
+		brain_write_ledger(&b);
+		brain_after(&b, 10);
+	}
+	assert_false(hf_status_is_true(&b.view.status, HF_COND_SUSPENDED));
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_SUSPENDED);
+	assert_true(b.view.status.start_time == HF_TIME_NONE);
+	assert_int_equal(b.view.status.ledger.active_seconds, 100);
+	assert_int_equal(b.view.status.ledger.generation, 2);
+	brain_release(&b);
+}
+
+static void resumed_before_the_status_said_so_it_begins_anew(void **state)
+{
+	(void)state;
+	begin();
+	brain_step(&b);
+	brain_write_ledger(&b);
+	brain_after(&b, 1000);
+	suspend(false);
+	for (int i = 0; i < 4; i++) {
+		brain_step(&b);
+		if (i % 2 == 0)
+			brain_write_ledger(&b);
+		else
+			brain_perform_all(&b);
+		suspend(i % 2 == 0);
+		brain_after(&b, 1000);
+	}
+	suspend(true);
+	brain_quiet(&b);
+	assert_int_equal(b.view.status.ledger.active_seconds, 100);
+	suspend(false);
+	brain_quiet(&b);
+	brain_terminating_gone(&b);
+	brain_run_up(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	brain_release(&b);
+}
+
 static void what_dies_of_it_is_ours_however_it_dies(void **state)
 {
 	(void)state;
@@ -159,6 +206,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pods_and_services_go_and_active_falls_with_the_pods),
 		cmocka_unit_test(its_clock_stands_still),
+		cmocka_unit_test(its_clock_is_booked_once),
+		cmocka_unit_test(resumed_before_the_status_said_so_it_begins_anew),
 		cmocka_unit_test(what_dies_of_it_is_ours_however_it_dies),
 		cmocka_unit_test(resumed_before_the_old_pods_are_gone_it_waits_for_them),
 		cmocka_unit_test(it_says_so_once),

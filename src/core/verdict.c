@@ -7,6 +7,9 @@
 /*
  * A verdict that ends the job is written down when it is reached and carried out when it has
  * settled: it survives a crash of this program and the pods it was read from.
+ *
+ * Where the CRD has no place for the ledger it is written before the status.  A verdict that was
+ * carried out is charged by then, so it stands, whatever happens until the status says it too.
  */
 
 bool hf_verdict_pending(const struct hf_brain *b)
@@ -116,6 +119,11 @@ static bool may_turn(const struct hf_brain *b)
 	       !hf_streq(b->ledger.verdict.reason, HF_VERDICT_DEVICE);
 }
 
+bool hf_verdict_is_final(const struct hf_brain *b)
+{
+	return hf_verdict_pending(b) && b->ledger.phase == HF_PHASE_ENDED;
+}
+
 /* Peers of a node that dies see it long before anybody calls it lost. */
 static bool find_lost(struct hf_brain *b, struct hf_end *ret_end)
 {
@@ -149,6 +157,11 @@ void hf_verdict_settle(struct hf_brain *b)
 
 	if (!hf_verdict_pending(b))
 		return;
+	/* What cannot turn has nothing to wait for. */
+	if (hf_verdict_is_final(b)) {
+		hf_finish_failed(b);
+		return;
+	}
 	if (find_lost(b, &lost)) {
 		/* The verdict is of this step, and its cause is here already: the next step, with the
 		 * incident written down, lets it give way. */

@@ -129,6 +129,32 @@ static void a_rule_that_a_person_wrote_is_not_withdrawn(void **state)
 	brain_release(&b);
 }
 
+/* The charge was written, and the status was not: it is not thought over again, nor forgotten by a
+ * suspension. */
+static void one_that_was_carried_out_stands(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.view.run_policy.backoff_limit = HF_SOME_INT(0);
+	b.replicas[1].restart_policy = "ExitCode";
+	brain_run_up(&b);
+	brain_exit(&b, "demo-hand-0", 137);
+	brain_nodes_heard(&b);
+	brain_step(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
+	brain_write_ledger(&b);
+	assert_false(hf_status_is_finished(&b.view.status));
+	brain_exit(&b, "demo-hand-1", 1);
+	brain_disrupt(&b, "demo-hand-1");
+	b.view.run_policy.suspend = HF_SOME_BOOL(true);
+	brain_after(&b, 30);
+	brain_quiet(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_FAILED);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 0);
+	brain_release(&b);
+}
+
 static void success_overtakes_it(void **state)
 {
 	(void)state;
@@ -166,6 +192,7 @@ int main(void)
 		cmocka_unit_test(what_withdraws_it_is_the_cause_of_nothing_else),
 		cmocka_unit_test(infrastructure_without_budget_changes_its_reason),
 		cmocka_unit_test(a_rule_that_a_person_wrote_is_not_withdrawn),
+		cmocka_unit_test(one_that_was_carried_out_stands),
 		cmocka_unit_test(success_overtakes_it),
 		cmocka_unit_test(the_message_counts_the_replicas_of_the_type),
 	};

@@ -9,8 +9,8 @@
  * Kinds whose CRD does not keep the ledger ("narrow"): it is kept in an annotation then,
  * which is patched, guarded by resourceVersion, before the status is.  Between the two the
  * process may die: what was counted is counted, and the next step writes the status anew.
- * The other way round the status could say what the ledger never heard of.  Only the end of
- * a job is written into the status first: that is where it is final.
+ * The other way round the status could say what the ledger never heard of.  That a suspension
+ * or an end is booked, the ledger says by its phase: neither is booked twice or thought over.
  *
  * When the CRDs become wide, every API server takes them over in its own time, and serves the watches that
  * it has by the old schema for a second and more: they show a job without the ledger, under the

@@ -482,6 +482,15 @@ void brain_perform(struct brain *b, const struct hf_action *action)
 	}
 }
 
+void brain_write_ledger(struct brain *b)
+{
+	struct hf_ledger ledger = b->plan.status.ledger;
+
+	b->plan.status = b->view.status;
+	b->plan.status.ledger = ledger;
+	brain_write_status(b);
+}
+
 void brain_perform_all(struct brain *b)
 {
 	brain_write_status(b);

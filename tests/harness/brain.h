@@ -109,6 +109,8 @@ char *brain_text(struct brain *b);
 
 /* Write the plan's status as an API server would, and nothing else. */
 void brain_write_status(struct brain *b);
+/* Its ledger alone, as where that is written apart, and the status is lost. */
+void brain_write_ledger(struct brain *b);
 /* One action, as an API server and a kubelet do it: deletes of what has not ended leave the pod
  * terminating, where it has a node. */
 void brain_perform(struct brain *b, const struct hf_action *action);

@@ -35,6 +35,7 @@ struct sim_script {
 	struct sim_script_end ends[SIM_SCRIPT_PARTS_MAX];
 	struct sim_script_deed deeds[SIM_SCRIPT_PARTS_MAX];
 	const char *result; /* what comes of it, wherever the operator dies */
+	const char *other;  /* as good, where the operator comes too late for that; or NULL */
 	bool mpi;           /* an MPIJob; else a PyTorchJob */
 	bool devices;       /* there are agents */
 	bool trains;        /* and ranks tell them of their steps */

@@ -365,7 +365,7 @@ def ledger():
     return kept({
         "schema": number("Version of this record.", wide=True),
         "generation": number("Rises when all ranks are started anew.", wide=True),
-        "phase": text("Creating, Running or Tearing."),
+        "phase": text("Creating, Running, Tearing, Suspended or Ended."),
         "since": time("The phase has lasted since."),
         "incident": kept({
             "id": number(wide=True), "openedAt": time(), "cause": text(),
