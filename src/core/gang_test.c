@@ -120,6 +120,29 @@ static void attempts_do_not_fall(void **state)
 	brain_release(&b);
 }
 
+/* A new pod's kubelet counts from 0. */
+static void restarts_by_the_kubelet_are_counted_anew(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	brain_run_up(&b);
+	brain_crash_in_place(&b, "demo-hand-1");
+	brain_crash_in_place(&b, "demo-hand-1");
+	brain_run_up(&b);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 2);
+	b.view.run_policy.suspend = HF_SOME_BOOL(true);
+	brain_quiet(&b);
+	brain_terminating_gone(&b);
+	brain_quiet(&b);
+	b.view.run_policy.suspend = HF_SOME_BOOL(false);
+	brain_run_up(&b);
+	brain_after(&b, 2000);
+	brain_crash_in_place(&b, "demo-hand-1");
+	brain_run_up(&b);
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_APPLICATION], 3);
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +152,7 @@ int main(void)
 		cmocka_unit_test(the_requests_of_a_restart_are_two_per_pod),
 		cmocka_unit_test(ranks_that_succeeded_run_again),
 		cmocka_unit_test(attempts_do_not_fall),
+		cmocka_unit_test(restarts_by_the_kubelet_are_counted_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

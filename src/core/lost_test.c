@@ -329,6 +329,7 @@ static void what_is_no_legacy_is_left_alone(void **state)
 	assert_true(hf_pod_is_inherited(&b.view, &pod->pod));
 	/* … made after this one, … */
 	pod->pod.creation_time = b.view.creation_time + HF_SECOND;
+	assert_false(hf_pod_is_inherited(&b.view, &pod->pod));
 	brain_step(&b);
 	assert_null(brain_action(&b, HF_ACTION_FAIL_POD, "demo-hand-1"));
 	/* … or not on its way. */

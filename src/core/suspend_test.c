@@ -5,6 +5,8 @@
 
 #include "base/str.h"
 
+#include <string.h>
+
 static struct brain b;
 
 static void suspend(bool on)
@@ -201,6 +203,16 @@ static void a_job_born_suspended_has_nothing_and_begins_when_resumed(void **stat
 	brain_release(&b);
 }
 
+static void pods_under_no_replicas_name_go_as_well(void **state)
+{
+	(void)state;
+	begin();
+	memcpy(brain_pod(&b, "demo-hand-1")->name, "demo-helper", sizeof("demo-helper"));
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-helper"));
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +225,7 @@ int main(void)
 		cmocka_unit_test(it_says_so_once),
 		cmocka_unit_test(suspending_again_and_again_keeps_the_counters),
 		cmocka_unit_test(a_job_born_suspended_has_nothing_and_begins_when_resumed),
+		cmocka_unit_test(pods_under_no_replicas_name_go_as_well),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

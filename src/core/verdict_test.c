@@ -155,6 +155,31 @@ static void one_that_was_carried_out_stands(void **state)
 	brain_release(&b);
 }
 
+static void nor_for_a_node_that_was_lost_meanwhile(void **state)
+{
+	static const int32_t code[] = {42};
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 3);
+	b.rules[0] = (struct hf_rule){.action = HF_RULE_FAIL_JOB,
+				      .has_exit_codes = true,
+				      .values = code,
+				      .values_len = 1};
+	b.view.run_policy.rules_len = 1;
+	brain_run_up(&b);
+	brain_after(&b, 60);
+	brain_lose(&b, brain_pod(&b, "demo-hand-1")->node);
+	brain_exit(&b, "demo-hand-0", 42);
+	for (int i = 0; i < 3; i++) {
+		brain_step(&b);
+		brain_perform_all(&b);
+		brain_after(&b, 1);
+	}
+	assert_string_equal(b.view.status.ledger.verdict.reason, "PodFailurePolicy");
+	assert_int_equal(b.view.status.ledger.restarts[HF_BUDGET_INFRASTRUCTURE], 0);
+	brain_release(&b);
+}
+
 static void success_overtakes_it(void **state)
 {
 	(void)state;
@@ -193,6 +218,7 @@ int main(void)
 		cmocka_unit_test(infrastructure_without_budget_changes_its_reason),
 		cmocka_unit_test(a_rule_that_a_person_wrote_is_not_withdrawn),
 		cmocka_unit_test(one_that_was_carried_out_stands),
+		cmocka_unit_test(nor_for_a_node_that_was_lost_meanwhile),
 		cmocka_unit_test(success_overtakes_it),
 		cmocka_unit_test(the_message_counts_the_replicas_of_the_type),
 	};

@@ -370,12 +370,78 @@ static void test_a_node_that_seems_gone_is_read_live(void **state)
 	fake_refuse(expect(bench, HF_VERB_GET, "nodes"), HF_E_NOT_FOUND);
 	turn_for(bench, 300 * HF_MS);
 	assert_int_equal(brain.nodes[0].confirmed_at, asked);
+	/* Another node came under its name since: of that one the look says nothing. */
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+		   node_doc("a", 155, "True",
+			    "\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
+			    "\"effect\":\"NoExecute\"}]"));
+	turn_for(bench, 100 * HF_MS);
+	assert_true(brain.nodes[0].out_of_service);
+	assert_int_equal(brain.nodes[0].confirmed_at, HF_TIME_NONE);
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_DELETED, node_doc("a", 156, "True", ""));
+	turn_for(bench, 100 * HF_MS);
 	/* There after all: the watch was late. */
 	turn_for(bench, HF_ASKS_INTERVAL);
 	fake_answer_object(expect(bench, HF_VERB_GET, "nodes"), node_doc("a", 160, "True", ""));
 	turn_for(bench, 300 * HF_MS);
 	assert_int_equal(brain.nodes[0].ready, HF_NODE_READY);
 	assert_true(brain.nodes[0].confirmed_at > asked);
+}
+
+/* The answer may have been made as soon as the request was sent. */
+static void test_a_slow_reading_proves_nothing_of_the_time_it_took(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	ask_for(bench, lease_of_a, 1);
+	hf_time asked = brain.now;
+
+	call = expect(bench, HF_VERB_GET, "leases");
+	turn_for(bench, 5 * HF_SECOND);
+	fake_answer_object(call, fake_object("a", "lease", "50", ""));
+	turn_for(bench, 300 * HF_MS);
+	assert_int_equal(brain.nodes[0].lease_read_at, asked);
+	assert_int_equal(brain.nodes[0].lease_since, asked + 5 * HF_SECOND);
+}
+
+static struct hf_doc *claim_doc(const char *name, const char *mode)
+{
+	char text[TEXT_MAX];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"uid\":\"c\",\"resourceVersion\":\"1\"},"
+		 "\"spec\":{\"accessModes\":[\"%s\"]}}",
+		 name, mode);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+static void test_a_claim_is_of_one_namespace_and_one_pod_alone_is_exclusive(void **state)
+{
+	static const struct hf_ask asks[] = {{HF_ASK_CLAIM, "data"}};
+	static const char other[] =
+		"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{"
+		"\"name\":\"ddp\",\"namespace\":\"other\",\"uid\":\"u-2\","
+		"\"resourceVersion\":\"90\"},\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{"
+		"\"replicas\":1}}}}";
+	struct bench *bench = *state;
+	struct fake_call *call;
+
+	start_on_a(bench, node_doc("a", 5, "True", ""));
+	ask_for(bench, asks, 1);
+	call = expect(bench, HF_VERB_GET, "persistentvolumeclaims");
+	assert_string_equal(call->request->ns, "n");
+	fake_answer_object(call, claim_doc("data", "ReadWriteOncePod"));
+	turn_for(bench, HF_SECOND);
+	assert_true(brain.claims[0].exclusive);
+	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_ADDED,
+		   hf_doc_from_text(other, sizeof(other) - 1));
+	turn_for(bench, HF_SECOND);
+	call = expect(bench, HF_VERB_GET, "persistentvolumeclaims");
+	assert_string_equal(call->request->ns, "other");
+	assert_string_equal(call->request->name, "data");
+	fake_refuse(call, HF_E_NOT_FOUND);
 }
 
 static void test_a_claim_is_read_once_for_all_who_ask(void **state)
@@ -389,9 +455,7 @@ static void test_a_claim_is_read_once_for_all_who_ask(void **state)
 	call = expect(bench, HF_VERB_GET, "persistentvolumeclaims");
 	assert_string_equal(call->request->ns, "n");
 	assert_string_equal(call->request->name, "data");
-	fake_answer_object(call,
-			   fake_object("data", "c", "1",
-				       "{\"x\":1},\"spec\":{\"accessModes\":[\"ReadWriteMany\"]}"));
+	fake_answer_object(call, claim_doc("data", "ReadWriteMany"));
 	fake_refuse(expect(bench, HF_VERB_GET, "persistentvolumeclaims"), HF_E_NOT_FOUND);
 	turn_for(bench, HF_MINUTE);
 	assert_null(next(bench));
@@ -740,6 +804,8 @@ int main(void)
 		N(test_a_node_wakes_who_waits_for_a_name_on_it),
 		N(test_the_last_holder_of_a_name_counts),
 		N(test_a_gap_in_the_watch_of_pods_is_told),
+		N(test_a_slow_reading_proves_nothing_of_the_time_it_took),
+		N(test_a_claim_is_of_one_namespace_and_one_pod_alone_is_exclusive),
 	};
 
 	return cmocka_run_group_tests_name("facts", tests, NULL, NULL);
