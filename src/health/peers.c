@@ -56,6 +56,26 @@ static size_t members(struct hf_health_brain *b, const struct key *key, hf_time 
 	return n;
 }
 
+/* It had stopped before: with it, all can have stopped at once without being of those that did now. */
+static bool had_stopped(struct hf_health_brain *b, struct hf_health_device *d, hf_time last)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		if (is_candidate(d, &d->faults[i]) && is_of(&d->faults[i], NULL))
+			return !member(b, d, NULL, last);
+	}
+	return false;
+}
+
+/* All that still worked stopped within the window, and they were more than one. */
+static bool all_stopped(struct hf_health_brain *b, size_t all, hf_time last)
+{
+	size_t now = members(b, NULL, last), before = 0;
+
+	for (size_t i = 0; i < b->memory->devices_len; i++)
+		before += had_stopped(b, &b->memory->devices[i], last);
+	return now >= 2 && now + before == all;
+}
+
 static size_t gpus(const struct hf_health_brain *b)
 {
 	size_t n = 0;
@@ -212,7 +232,7 @@ void hf_health_peers(struct hf_health_brain *b)
 	if (all < 2)
 		return;
 	last = news(b, NULL);
-	if (last != HF_TIME_NONE && members(b, NULL, last) == all) {
+	if (last != HF_TIME_NONE && all_stopped(b, all, last)) {
 		cover(b, NULL, last);
 		end_halves(b);
 	}
