@@ -121,7 +121,7 @@ static bool may_turn(const struct hf_brain *b)
 
 bool hf_verdict_is_final(const struct hf_brain *b)
 {
-	return hf_verdict_pending(b) && b->ledger.phase == HF_PHASE_ENDED;
+	return hf_verdict_pending(b) && (!may_turn(b) || b->ledger.phase == HF_PHASE_ENDED);
 }
 
 /* Peers of a node that dies see it long before anybody calls it lost. */
