@@ -68,6 +68,7 @@ struct hf_end {
 	struct hf_opt_int signal;
 	const char *ended_container; /* the container a rule on exit codes matched */
 	int32_t ended_code;
+	const char *matched; /* the type of condition, or the reason, that a rule matched */
 	/* classify */
 	enum hf_class cls;
 	bool evidence; /* the class rests on something seen, not on absence */

@@ -300,8 +300,8 @@ void hf_ledger_begin(struct hf_brain *b)
 			pods = true;
 			b->crews[r].slots[i].seen = hf_pod_restarts(pod);
 			b->crews[r].slots[i].created = !pod->stamped;
-			if (!pod->stamped || pod->generation > HF_COUNTER_MAX ||
-			    pod->incident > HF_COUNTER_MAX)
+			if (!pod->stamped || pod->generation > HF_STAMP_MAX ||
+			    pod->incident > HF_STAMP_MAX)
 				continue;
 			if (pod->generation > ledger->generation)
 				ledger->generation = pod->generation;

@@ -9,6 +9,8 @@
 /* Of generations, attempts, incidents and restarts, as they are read.  Far below what 32 bits
  * hold, so that none runs over however long a job lives. */
 #define HF_COUNTER_MAX 1000000000
+/* A higher stamp is nobody's work.  A ledger that takes one over must be able to count on. */
+#define HF_STAMP_MAX (HF_COUNTER_MAX / 2)
 
 HF_BEGIN_DECLS
 

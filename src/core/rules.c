@@ -46,7 +46,6 @@ static bool match_exit_codes(const struct hf_rule *rule, struct hf_end *end)
 	return match_container(rule, end, false) || match_container(rule, end, true);
 }
 
-/* Any pattern that equals an actual condition; a reason narrows it, which batch/v1 cannot. */
 /* The control plane marks the pods of a lost node when it evicts them; we are earlier than that,
  * and a rule is to match all the same. */
 static bool stands_for(const struct hf_rule_condition *pattern, const struct hf_end *end)
@@ -57,36 +56,52 @@ static bool stands_for(const struct hf_rule_condition *pattern, const struct hf_
 		hf_streq(pattern->type, HF_POD_COND_NODE_LOST));
 }
 
-static bool match_conditions(const struct hf_rule *rule, const struct hf_end *end)
+/* A pattern equals an actual condition; a reason narrows it, which batch/v1 cannot. */
+static bool has_condition(const struct hf_rule_condition *pattern, const struct hf_pod *pod)
+{
+	for (size_t i = 0; i < pod->conditions_len; i++) {
+		const struct hf_pod_condition *seen = &pod->conditions[i];
+
+		if (hf_streq(seen->type, pattern->type) &&
+		    hf_streq(seen->status, hf_str_or(pattern->status, "True")) &&
+		    (!pattern->reason || hf_streq(seen->reason, pattern->reason)))
+			return true;
+	}
+	return false;
+}
+
+static bool match_conditions(const struct hf_rule *rule, struct hf_end *end)
 {
 	for (size_t p = 0; p < rule->pod_conditions_len; p++) {
 		const struct hf_rule_condition *pattern = &rule->pod_conditions[p];
 
-		if (stands_for(pattern, end))
+		if (stands_for(pattern, end) || has_condition(pattern, end->pod)) {
+			end->matched = pattern->type;
 			return true;
-		for (size_t i = 0; i < end->pod->conditions_len; i++) {
-			const struct hf_pod_condition *seen = &end->pod->conditions[i];
-
-			if (hf_streq(seen->type, pattern->type) &&
-			    hf_streq(seen->status, hf_str_or(pattern->status, "True")) &&
-			    (!pattern->reason || hf_streq(seen->reason, pattern->reason)))
-				return true;
 		}
 	}
 	return false;
 }
 
 /* The pod's own reason, or that of one of its containers: "Evicted", "OOMKilled". */
-static bool match_reasons(const struct hf_rule *rule, const struct hf_end *end)
+static bool has_reason(const char *reason, const struct hf_pod *pod)
+{
+	if (hf_streq(reason, pod->reason))
+		return true;
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (pod->containers[i].phase == HF_CONTAINER_TERMINATED &&
+		    hf_streq(reason, pod->containers[i].terminated_reason))
+			return true;
+	}
+	return false;
+}
+
+static bool match_reasons(const struct hf_rule *rule, struct hf_end *end)
 {
 	for (size_t r = 0; r < rule->pod_reasons_len; r++) {
-		if (hf_streq(rule->pod_reasons[r], end->pod->reason))
+		if (has_reason(rule->pod_reasons[r], end->pod)) {
+			end->matched = rule->pod_reasons[r];
 			return true;
-		for (size_t i = 0; i < end->pod->containers_len; i++) {
-			if (end->pod->containers[i].phase == HF_CONTAINER_TERMINATED &&
-			    hf_streq(rule->pod_reasons[r],
-				     end->pod->containers[i].terminated_reason))
-				return true;
 		}
 	}
 	return false;

@@ -7,6 +7,8 @@
 
 #include "base/str.h"
 
+#include <string.h>
+
 static struct brain b;
 static const int32_t codes[] = {42, 43};
 
@@ -26,6 +28,13 @@ static bool matches(void)
 {
 	brain_step(&b);
 	return hf_status_is_true(&b.plan.status, HF_COND_FAILED);
+}
+
+static bool is_told(const char *part)
+{
+	const struct hf_condition *failed = hf_status_condition(&b.plan.status, HF_COND_FAILED);
+
+	return failed && strstr(failed->message, part);
 }
 
 static const struct hf_rule on_codes = {.action = HF_RULE_FAIL_JOB,
@@ -127,13 +136,31 @@ static void conditions_match_type_status_and_reason(void **state)
 	brain_release(&b);
 }
 
+static void the_condition_that_matched_is_told(void **state)
+{
+	static struct hf_rule_condition patterns[] = {{.type = "Ready", .status = "Unknown"},
+						      {.type = "DisruptionTarget"}};
+	const struct hf_rule rule = {.action = HF_RULE_FAIL_JOB,
+				     .has_pod_conditions = true,
+				     .pod_conditions = patterns,
+				     .pod_conditions_len = 2};
+
+	(void)state;
+	begin(rule);
+	brain_exit(&b, "demo-hand-0", 1);
+	brain_disrupt(&b, "demo-hand-0");
+	assert_true(matches());
+	assert_true(is_told("has condition DisruptionTarget matching"));
+	brain_release(&b);
+}
+
 static void reasons_match_the_pods_or_a_containers(void **state)
 {
 	static const char *const reasons[] = {"Evicted", "OOMKilled"};
-	const struct hf_rule rule = {.action = HF_RULE_FAIL_JOB,
-				     .has_pod_reasons = true,
-				     .pod_reasons = reasons,
-				     .pod_reasons_len = 2};
+	struct hf_rule rule = {.action = HF_RULE_FAIL_JOB,
+			       .has_pod_reasons = true,
+			       .pod_reasons = reasons,
+			       .pod_reasons_len = 2};
 	struct brain_pod *pod;
 
 	(void)state;
@@ -142,9 +169,21 @@ static void reasons_match_the_pods_or_a_containers(void **state)
 	assert_false(matches());
 	pod->containers[0].terminated_reason = "OOMKilled";
 	assert_true(matches());
+	assert_true(is_told("has reason OOMKilled"));
 	pod->containers[0].terminated_reason = NULL;
 	pod->pod.reason = "Evicted";
 	assert_true(matches());
+	assert_true(is_told("has reason Evicted"));
+	brain_release(&b);
+	/* Not another one that the pod has as well. */
+	rule.pod_reasons++;
+	rule.pod_reasons_len--;
+	pod = begin(rule);
+	brain_exit(&b, "demo-hand-0", 137);
+	pod->pod.reason = "Evicted";
+	pod->containers[0].terminated_reason = "OOMKilled";
+	assert_true(matches());
+	assert_true(is_told("has reason OOMKilled"));
 	brain_release(&b);
 }
 
@@ -196,6 +235,7 @@ int main(void)
 		cmocka_unit_test(a_container_name_narrows_the_rule),
 		cmocka_unit_test(only_the_named_types_are_meant),
 		cmocka_unit_test(conditions_match_type_status_and_reason),
+		cmocka_unit_test(the_condition_that_matched_is_told),
 		cmocka_unit_test(reasons_match_the_pods_or_a_containers),
 		cmocka_unit_test(what_nobody_knows_matches_nothing),
 		cmocka_unit_test(a_persons_delete_is_no_failure),

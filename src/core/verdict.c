@@ -41,14 +41,14 @@ static const char *rule_message(struct hf_brain *b, const struct hf_end *end)
 	if (rule->has_pod_conditions)
 		return hf_arena_printf(
 			b->arena, "Pod %s/%s has condition %s matching FailJob rule at index %d",
-			ns, end->pod->name, rule->pod_conditions[0].type, end->rule);
+			ns, end->pod->name, end->matched, end->rule);
 	if (rule->has_device)
 		return hf_arena_printf(
 			b->arena, "Pod %s/%s has device %s (%s) matching FailJob rule at index %d",
 			ns, end->pod->name, end->device->id, end->device->cls, end->rule);
 	return hf_arena_printf(b->arena,
 			       "Pod %s/%s has reason %s matching FailJob rule at index %d", ns,
-			       end->pod->name, hf_str_or(end->pod->reason, "OOMKilled"), end->rule);
+			       end->pod->name, end->matched, end->rule);
 }
 
 /* Upstream has one text for each way in which a replica fails a job. */

@@ -296,9 +296,12 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 
 	if (!slot->pod || !slot->pod->stamped || hf_cond_finished(b))
 		return;
-	/* Nobody counts that far: somebody has edited them. */
-	if (slot->pod->generation > HF_COUNTER_MAX || slot->pod->attempt > HF_COUNTER_MAX)
+	/* Nobody counts that far: somebody has edited them.  It is of no attempt, and is deleted as
+	 * what has no place here, which is nobody's failure. */
+	if (slot->pod->generation > HF_STAMP_MAX || slot->pod->attempt > HF_STAMP_MAX) {
+		slot->created = false;
 		return;
+	}
 	if (slot->pod->generation > b->ledger.generation) {
 		b->ledger.generation = slot->pod->generation;
 		for (int r = 0; r < b->crews_len; r++) {

@@ -91,6 +91,37 @@ static void stamps_above_the_ledger_are_believed(void **state)
 	brain_release(&b);
 }
 
+/* A job that took them over could not count on, and nobody could end that. */
+static void stamps_that_nobody_counts_to_cost_only_their_pod(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	b.view.run_policy.recovery.restart_scope = "Job";
+	brain_run_up(&b);
+	brain_pod(&b, "demo-hand-0")->pod.generation = 1000000000;
+	brain_pod(&b, "demo-hand-1")->pod.attempt = 999999999;
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	assert_true(brain_deletes(&b, "demo-hand-1"));
+	assert_false(brain_deletes(&b, "demo-boss-0"));
+	brain_perform_all(&b);
+	brain_terminating_gone(&b);
+	brain_run_up(&b);
+	assert_int_equal(b.view.status.ledger.generation, 1);
+	assert_int_equal(b.view.status.ledger.incident.id, 0);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	for (int i = 0; i < 2; i++) {
+		brain_exit(&b, "demo-hand-0", 1);
+		brain_quiet(&b);
+		brain_terminating_gone(&b);
+		brain_after(&b, 600);
+		brain_run_up(&b);
+	}
+	assert_int_equal(b.view.status.ledger.generation, 3);
+	assert_string_equal(brain_last_condition(&b), HF_COND_RUNNING);
+	brain_release(&b);
+}
+
 static void a_waiting_container_is_not_up(void **state)
 {
 	(void)state;
@@ -134,6 +165,7 @@ int main(void)
 		cmocka_unit_test(labels_do_not_matter_and_strays_are_left_alone),
 		cmocka_unit_test(a_name_that_is_taken_is_not_created),
 		cmocka_unit_test(stamps_above_the_ledger_are_believed),
+		cmocka_unit_test(stamps_that_nobody_counts_to_cost_only_their_pod),
 		cmocka_unit_test(a_waiting_container_is_not_up),
 		cmocka_unit_test(only_the_kinds_container_decides_whether_a_pod_is_up),
 	};
