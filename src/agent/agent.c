@@ -40,19 +40,29 @@ uint64_t hf_agent_lost(const struct hf_agent *a)
 /* True: it is under way, and on_saved follows. */
 static bool save_journal(struct hf_agent *a)
 {
-	struct hf_journal journal = {
-		.memory = a->memory, .boot_at = a->boot_at, .lost = hf_agent_lost(a)};
+	struct hf_journal journal = {.memory = a->memory,
+				     .boot_at = a->boot_at,
+				     .place = a->place,
+				     .lost = a->place_lost};
 
 	if (a->saver == NULL) {
 		a->journal_dirty = false;
 		return false;
 	}
-	if (a->kmsg != NULL)
-		hf_kmsg_probe_place(a->kmsg, &journal.place);
 	if (!hf_saver_save(a->saver, &journal))
 		return false;
 	a->journal_dirty = a->journal_behind = false;
 	return true;
+}
+
+/* How far the log is read in what the memory knows: lines that wait for a step are not in it, and an
+ * agent that is killed before that reads them again. */
+static void keep_place(struct hf_agent *a)
+{
+	if (a->kmsg == NULL)
+		return;
+	hf_kmsg_probe_place(a->kmsg, &a->place);
+	a->place_lost = hf_agent_lost(a);
 }
 
 static void tell(struct hf_agent *a);
@@ -394,6 +404,7 @@ static void step(struct hf_agent *a)
 	a->label = plan.label;
 	a->memory = plan.memory;
 	a->arena = 1 - a->arena;
+	keep_place(a);
 	hf_intake_taken(a->intake);
 	take_holdings(a);
 	tell_detectors(a);
@@ -697,7 +708,8 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 	load_journal(a, &place);
 	a->options.state_dir = NULL;
 	create_parts(a, &place);
-	a->lost_told = a->lost_before;
+	a->lost_told = a->place_lost = a->lost_before;
+	a->place = place;
 	*ret_agent = a;
 	return 0;
 }

@@ -45,6 +45,9 @@ struct hf_agent {
 	struct hf_health_memory memory;
 	hf_time boot_at;
 	uint64_t lost_before; /* of this boot, by the journal */
+	/* Of the last step, for the journal. */
+	struct hf_kmsg_place place;
+	uint64_t place_lost;
 	const char *label;
 
 	struct hf_timer *step_timer, *count_timer, *journal_timer, *report_timer;

@@ -451,6 +451,32 @@ static void a_death_forgets_nothing_and_repeats_nothing(void **state)
 	assert_string_equal(device_in(&health, "0000:1b:00.0")->state, "Unhealthy");
 }
 
+/* The journal is also written between steps: what was read by then and is in no step is not passed
+ * over by an agent that is killed right after. */
+static void a_line_that_no_step_took_is_read_again(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_sample sample = hf_intake_sample_of(HF_HEALTH_BY_NVML, HF_HEALTH_ECC, GPU);
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	open_agent(w);
+	run_for(w, 5 * HF_MINUTE - 4 * HF_SECOND);
+	/* From here the log is looked at 10 ms before the journal's time: a look was 190 ms late. */
+	hf_loop_freeze(w->loop, 390 * HF_MS);
+	run_for(w, 610 * HF_MS);
+	/* A measurement is for the journal, and does not hasten it. */
+	(void)hf_intake_sample(hf_agent_intake(w->agent), &sample);
+	run_for(w, 3 * HF_SECOND - 25 * HF_MS);
+	kernel_says(w, HUNG);
+	run_for(w, 27 * HF_MS);
+	w->agent = hf_agent_destroy(w->agent);
+	open_agent(w);
+	run_for(w, 3 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Unhealthy");
+}
+
 /* What it said of this boot may have been that a device is out of service. */
 static void a_journal_that_is_damaged_makes_nothing_well(void **state)
 {
@@ -800,6 +826,7 @@ int main(void)
 		TEST(what_a_person_clears_is_on_probation_and_what_fails_later_is_not),
 		TEST(a_wall_clock_that_steps_moves_what_is_shown_and_nothing_else),
 		TEST(a_detector_that_cannot_see_says_why_on_the_page_and_in_the_object),
+		TEST(a_line_that_no_step_took_is_read_again),
 		TEST(a_journal_that_is_damaged_makes_nothing_well),
 		TEST(a_journal_that_cannot_be_written_does_not_blind_the_agent),
 	};
