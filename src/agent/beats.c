@@ -17,13 +17,6 @@
 
 /* Then the loop has its turn: whoever floods us delays nobody else by more. */
 #define AT_ONCE 128
-/* Who is counted in a second; with more senders some share a count. */
-#define SENDERS 1024
-
-struct count {
-	uint64_t who; /* 0: nobody */
-	uint32_t reports;
-};
 
 struct hf_beats {
 	struct hf_beats_options options;
@@ -31,45 +24,13 @@ struct hf_beats {
 	int fd;
 	struct hf_io *io;
 	struct hf_family *reports;
-	hf_time second; /* that the counts are of */
-	uint32_t total;
-	struct count processes[SENDERS], pods[SENDERS];
+	struct hf_throttle throttle;
 };
-
-/* ---- limits ------------------------------------------------------------------------------------ */
 
 static void tell(struct hf_beats *b, const char *result)
 {
 	if (b->reports != NULL)
 		hf_family_add(b->reports, 1, result, NULL);
-}
-
-static void begin_second(struct hf_beats *b)
-{
-	hf_time second = hf_loop_mono(b->options.loop) / HF_SECOND;
-
-	if (second == b->second)
-		return;
-	b->second = second;
-	b->total = 0;
-	memset(b->processes, 0, sizeof(b->processes));
-	memset(b->pods, 0, sizeof(b->pods));
-}
-
-/* One more of theirs in this second is still allowed. */
-static bool allow(struct count *counts, uint64_t who, uint32_t max)
-{
-	size_t at = who % SENDERS;
-
-	for (size_t i = 0; i < 8; i++) {
-		struct count *c = &counts[(at + i) % SENDERS];
-
-		if (c->who == 0)
-			c->who = who;
-		if (c->who == who)
-			return c->reports++ < max;
-	}
-	return counts[at].reports++ < max;
 }
 
 /* ---- reports ------------------------------------------------------------------------------------ */
@@ -92,19 +53,16 @@ static void take(struct hf_beats *b, const struct msghdr *message, const char *t
 	struct hf_beat beat;
 	pid_t pid;
 
-	begin_second(b);
 	if ((message->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
 	    !hf_beat_parse(text, len, &beat)) {
 		tell(b, "broken");
 	} else if (!sender_of(message, &pid)) {
 		tell(b, "unknown");
-	} else if (!allow(b->processes, (uint64_t)pid, HF_BEATS_PROCESS_RATE) ||
-		   b->total >= HF_BEATS_RATE) {
-		/* Before anything is looked up for it. */
+	} else if (!hf_throttle_may_ask(&b->throttle, pid, hf_loop_mono(b->options.loop))) {
 		tell(b, "limited");
-	} else if (b->total++, !b->options.identify(b->options.arg, pid, uid)) {
+	} else if (!b->options.identify(b->options.arg, pid, uid)) {
 		tell(b, "unknown");
-	} else if (!allow(b->pods, hf_hash_str(uid) | 1, HF_BEATS_POD_RATE)) {
+	} else if (!hf_throttle_may_hear(&b->throttle, pid, uid)) {
 		tell(b, "limited");
 	} else {
 		tell(b, "taken");

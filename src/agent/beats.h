@@ -3,6 +3,7 @@
 #ifndef HF_AGENT_BEATS_H
 #define HF_AGENT_BEATS_H
 
+#include "agent/throttle.h"
 #include "ctl/metrics.h"
 #include "health/beat.h"
 #include "loop/loop.h"
@@ -19,10 +20,7 @@ HF_BEGIN_DECLS
 struct hf_beats;
 
 #define HF_BEATS_UID_MAX 64
-/* Reports a second; a rank that makes more steps tells a part of them. */
-#define HF_BEATS_PROCESS_RATE 60
-#define HF_BEATS_POD_RATE 500 /* eight ranks, and who else has something to say */
-#define HF_BEATS_RATE 4000    /* of the node */
+/* Reports a second have an end: agent/throttle.h.  A rank that makes more steps tells a part of them. */
 
 struct hf_beats_options {
 	struct hf_loop *loop;

@@ -184,13 +184,13 @@ static void who_floods_is_cut_and_counted(void **state)
 {
 	int taken, sent = 0;
 
-	for (int i = 0; i < 3 * HF_BEATS_PROCESS_RATE; i++) {
+	for (int i = 0; i < 3 * HF_THROTTLE_PROCESS; i++) {
 		sent += report("holdfast/1");
 		take_all();
 	}
 	taken = result("taken");
 	/* The second may have ended in between. */
-	assert_true(taken >= HF_BEATS_PROCESS_RATE && taken <= 2 * HF_BEATS_PROCESS_RATE);
+	assert_true(taken >= HF_THROTTLE_PROCESS && taken <= 2 * HF_THROTTLE_PROCESS);
 	assert_int_equal(taken + result("limited"), sent);
 	assert_int_equal(t.heard, taken);
 }

@@ -62,13 +62,42 @@ static struct rank *find(struct hf_ranks *ranks, const char *uid, int32_t number
 	return NULL;
 }
 
+static size_t count_of(const struct hf_ranks *ranks, const char *uid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ranks->len; i++)
+		n += hf_streq(ranks->items[i].uid, uid);
+	return n;
+}
+
+/* The last of the pod that has the most, if that leaves it with no less than the newcomer's pod has then. */
+static struct rank *make_room(struct hf_ranks *ranks, const char *uid)
+{
+	size_t most = count_of(ranks, uid) + 1;
+	struct rank *last = NULL;
+
+	for (size_t i = 0; i < ranks->len; i++) {
+		struct rank *rank = &ranks->items[i];
+		size_t n = count_of(ranks, rank->uid);
+
+		if (n > most || (last != NULL && hf_streq(rank->uid, last->uid))) {
+			most = n;
+			last = rank;
+		}
+	}
+	if (last != NULL)
+		ranks->gone |= last->state != NULL;
+	return last;
+}
+
 static struct rank *add(struct hf_ranks *ranks, const char *uid, int32_t number)
 {
-	struct rank *rank;
+	struct rank *rank = ranks->len < HF_RANKS_HEARD_MAX ? &ranks->items[ranks->len++]
+							    : make_room(ranks, uid);
 
-	if (ranks->len == HF_RANKS_HEARD_MAX)
+	if (rank == NULL)
 		return NULL;
-	rank = &ranks->items[ranks->len++];
 	*rank = (struct rank){.number = number};
 	snprintf(rank->uid, sizeof(rank->uid), "%s", uid);
 	return rank;

@@ -18,7 +18,8 @@ HF_BEGIN_DECLS
  */
 struct hf_ranks;
 
-/* Beyond what DeviceHealth holds there is nobody to tell. */
+/* Beyond what DeviceHealth holds there is nobody to tell.  Where there are more, the pods that tell of the
+ * most have the fewest of theirs heard: none can keep another's out. */
 #define HF_RANKS_HEARD_MAX HF_DEVICE_HEALTH_RANKS_MAX
 /* Without a step for so long, and for five times the longest that one took, a rank is stalled. */
 #define HF_RANKS_STALLED_AFTER (30 * HF_SECOND)

@@ -210,6 +210,43 @@ static void there_is_an_end_to_ranks(void **state)
 	assert_int_equal(hf_ranks_count(t.ranks), HF_RANKS_HEARD_MAX);
 }
 
+/* How many of a pod's ranks would be published. */
+static int published(const char *uid)
+{
+	int n = 0;
+
+	publish();
+	for (size_t i = 0; i < t.health.ranks.len; i++)
+		n += hf_streq(t.health.ranks.items[i].uid, uid);
+	return n;
+}
+
+static void a_pod_of_many_ranks_keeps_no_other_out(void **state)
+{
+	char text[64];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(text, sizeof(text), "holdfast/1 step=1 rank=%d", i);
+		hear("loud", text);
+	}
+	assert_int_equal(published("loud"), HF_RANKS_HEARD_MAX);
+	t.now += HF_RANKS_GAP;
+	for (int i = 0; i < 8; i++) {
+		snprintf(text, sizeof(text), "holdfast/1 step=1 rank=%d", i);
+		hear("victim", text);
+	}
+	assert_true(look());
+	assert_int_equal(published("victim"), 8);
+	for (int i = 0; i < 200; i++) {
+		snprintf(text, sizeof(text), "holdfast/1 step=2 rank=%d", i);
+		hear("loud", text);
+		hear("loud too", text);
+	}
+	assert_int_equal(published("victim"), 8);
+	assert_int_equal(published("loud") + published("loud too"), HF_RANKS_HEARD_MAX - 8);
+	assert_int_equal(hf_ranks_count(t.ranks), HF_RANKS_HEARD_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +265,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(writes_are_ten_seconds_apart, make, unmake),
 		cmocka_unit_test_setup_teardown(signs_of_life_alone_are_no_rank, make, unmake),
 		cmocka_unit_test_setup_teardown(there_is_an_end_to_ranks, make, unmake),
+		cmocka_unit_test_setup_teardown(a_pod_of_many_ranks_keeps_no_other_out, make,
+						unmake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
