@@ -66,9 +66,8 @@ struct hf_end {
 	hf_time finished_at;         /* the node's clock; NONE: not known */
 	struct hf_opt_int exit_code; /* of the default container */
 	struct hf_opt_int signal;
-	const char *ended_container; /* the container a rule on exit codes matched */
-	int32_t ended_code;
-	const char *matched; /* the type of condition, or the reason, that a rule matched */
+	const char *matched;  /* the container, type of condition or reason that a rule matched */
+	int32_t matched_code; /* 0: no rule on exit codes did */
 	/* classify */
 	enum hf_class cls;
 	bool evidence; /* the class rests on something seen, not on absence */

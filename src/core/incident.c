@@ -133,8 +133,8 @@ static void record_end(struct hf_brain *b, const struct hf_end *end, struct hf_r
 	record->reason = hf_end_reason(end);
 	record->exit_code = end->exit_code;
 	record->signal = end->signal;
-	if (end->ended_container)
-		record->exit_code = HF_SOME_INT(end->ended_code);
+	if (end->matched_code != 0)
+		record->exit_code = HF_SOME_INT(end->matched_code);
 	record->pod = end->pod ? end->pod->name : NULL;
 	record->node = end->pod ? end->pod->node : NULL;
 	record->device = end->cls == HF_CLASS_DEVICE ? end->device->id : NULL;

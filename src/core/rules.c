@@ -31,8 +31,8 @@ static bool match_container(const struct hf_rule *rule, struct hf_end *end, bool
 		if (rule->container && !hf_streq(rule->container, seen->name))
 			continue;
 		if (has_value(rule, seen->exit_code) == (rule->op == HF_RULE_IN)) {
-			end->ended_container = seen->name;
-			end->ended_code = seen->exit_code;
+			end->matched = seen->name;
+			end->matched_code = seen->exit_code;
 			return true;
 		}
 	}

@@ -36,7 +36,7 @@ static const char *rule_message(struct hf_brain *b, const struct hf_end *end)
 		return hf_arena_printf(b->arena,
 				       "Container %s for pod %s/%s failed with exit code %d "
 				       "matching FailJob rule at index %d",
-				       end->ended_container, ns, end->pod->name, end->ended_code,
+				       end->matched, ns, end->pod->name, end->matched_code,
 				       end->rule);
 	if (rule->has_pod_conditions)
 		return hf_arena_printf(
