@@ -10,7 +10,8 @@
  * Memory of trees.  A tree is hundreds of blocks of a few sizes that come and go together: more than
  * malloc's own cache of a size holds, and whatever passes that one costs several times as much.  So
  * free blocks wait here, by size, for the next tree.  They are malloc's blocks all the same, and it
- * tells how large one is: a block may come from either and go to either.
+ * tells how large one is: a block may come from either and go to either.  Trees are of the one thread
+ * that has the loop; what runs on a worker (loop/worker.h) makes none.
  */
 #define UNIT ((size_t)16)
 #define HEAD ((size_t)8) /* what malloc needs of each block for itself, so that sizes meet */
