@@ -28,12 +28,12 @@ SEEN_AS = {
     "D11": r"/events/Warning Unschedulable true -> null",
     "D12": r"MPIJob \S+ \d/events/(Normal (.* is exist|MPIJobRunning|mpijobsSucceeded)"
            r"|Warning (MPIJobFailed|FailedCreatePod)) true -> null"
-           r"|MPIJob \S+ \d/events/Normal (SuccessfulCreatePod|SuccessfulDeletePod|ExitedWithCode) null"
-           r" -> true",
+           r"|MPIJob \S+ \d/events/Normal (SuccessfulCreatePod|SuccessfulDeletePod|ExitedWithCode"
+           r"|MPIJob(Succeeded|Failed|Suspended|Resumed)) null -> true",
     "D13": r"MPIJob mpi-alone \d/roles/mpi-alone-launcher/rules ",
     "D14": r"MPIJob \S+ [12]/status/replicaStatuses/Worker/(succeeded|active) 0 -> [12]$",
     "D15": r"MPIJob mpi-alone \d/status/replicaStatuses/Worker .* -> null",
-    "D16": r"MPIJob mpi-(killed|broken) 1/(configmaps|status)/",
+    "D16": r"MPIJob mpi-(killed|broken) 1/((configmaps|status)/|events/Warning MPIJobFailed null -> true)",
     "D17": r' (volcano|plugins)-\S+ \d/status/lastReconcileTime "there" -> null',
     "D18": r" (volcano|plugins)-\S+ \d/events/(Normal (JobTerminated|SuccessfulDeletePodGroup)"
            r"|Warning FailedDeletePodGroup) true -> null",
@@ -45,7 +45,7 @@ SEEN_AS = {
     "D26": r"MPIJob mpi-launcher-on-failure 1/(status|events)/",
     "D27": r"\S+-backoff 1/(status/(completionTime|conditions/(Failed|Running)|order)|events/)",
     "D39": r"\S+-(failed-all|failed-late|deadline) [12]/status/replicaStatuses/\w+/active [12] -> 0$",
-    "D40": r"\S+-no-port-name \d/(services|status|events)",
+    "D40": r"\S+-no-port-name \d/(pods|services|status|events)",
     "D41": r"PyTorchJob pytorch-rdzv 2/pods/\S+/env/PET_RDZV_ID/value ",
     "D42": r"MPIJob mpi-account-late \d/rolebindings/\S+/subjects/",
 }
