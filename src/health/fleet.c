@@ -248,16 +248,48 @@ static void begin(struct budgets *b, struct hf_arena *arena)
 
 /* ---- the breaker -------------------------------------------------------------------------------------- */
 
+static int by_time(const void *left, const void *right)
+{
+	hf_time a = *(const hf_time *)left, b = *(const hf_time *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The most of them within one window, whenever it was: nobody may have been there to decide. */
+static int32_t most_at_once(const hf_time *times, size_t len, hf_time window)
+{
+	size_t most = 0, from = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		while (times[i] - times[from] > window)
+			from++;
+		most = i - from + 1 > most ? i - from + 1 : most;
+	}
+	return (int32_t)most;
+}
+
 /* So many new ones within the window are no row of bad luck: nothing more is done until a person
- * has looked.  It counts what is wanted too, so that it trips before the first of a thousand. */
-static void trip(struct budgets *b, const struct hf_health_decision *decisions, size_t len)
+ * has looked.  It counts what is wanted too, so that it trips before the first of a thousand; but
+ * what budgets have held for long is no news. */
+static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
+		 const struct hf_health_decision *decisions, size_t len, struct hf_arena *arena)
 {
 	int32_t limit = hf_health_limit_of(&b->policy->breaker, b->fleet->selected);
-	int32_t bad = within(b->fleet, b->policy->breaker_window);
+	int32_t bad = within(b->fleet, b->policy->breaker_window), most;
+	hf_time *times = HF_ARENA_ARRAY(arena, hf_time, len + 1);
+	size_t wanted = 0;
 
-	for (size_t i = 0; i < len; i++)
-		bad += decisions[i].doing == HF_HEALTH_DO_QUARANTINE &&
-		       decisions[i].answer == HF_HEALTH_GO;
+	for (size_t i = 0; i < len; i++) {
+		if (decisions[i].doing != HF_HEALTH_DO_QUARANTINE ||
+		    decisions[i].answer != HF_HEALTH_GO)
+			continue;
+		times[wanted++] = nodes[i]->evidence_at;
+		bad += b->fleet->now - nodes[i]->evidence_at <= b->policy->breaker_window;
+	}
+	if (wanted > 0)
+		qsort(times, wanted, sizeof(*times), by_time);
+	most = most_at_once(times, wanted, b->policy->breaker_window);
+	bad = most > bad ? most : bad;
 	/* One node alone never trips it, however small the cluster. */
 	if (limit >= 0 && bad > (limit > 1 ? limit : 1))
 		b->breaker.tripped = true;
@@ -405,7 +437,7 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 		decisions[i] = hf_health_ladder(nodes[i], fleet, policy, &at);
 		wake = at < wake ? at : wake;
 	}
-	trip(&b, decisions, len);
+	trip(&b, nodes, decisions, len, arena);
 	for (size_t i = 0; i < len; i++) {
 		decide(&b, nodes[i], &decisions[i]);
 		/* Windows open, rates fall: what holds it may end with time alone. */
