@@ -89,7 +89,7 @@ static void a_type_that_left_the_spec_counts_nothing(void **state)
 	brain_step(&b);
 	assert_true(b.plan.status.replicas[BRAIN_HAND].present);
 	counts_are(0, 0, 0);
-	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 3);
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_POD), 0);
 	brain_release(&b);
 }
 

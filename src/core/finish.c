@@ -74,9 +74,11 @@ static bool is_active(const struct hf_pod *pod)
 /* The ledger knows the pod.  One that it does not know was created late: by a leader that had
  * lost its lease, or by a request that took its time.  A job that never had a ledger ended under
  * another operator: nothing in it is late. */
-static bool of_record(const struct hf_brain *b, const struct hf_slot *slot)
+static bool of_record(const struct hf_brain *b, const struct hf_crew *crew,
+		      const struct hf_slot *slot)
 {
-	return !b->ledger.present || (slot->current && (slot->created || slot->succeeded));
+	return !b->ledger.present || !crew->present ||
+	       (slot->current && (slot->created || slot->succeeded));
 }
 
 static bool cleans(const struct hf_brain *b, const struct hf_pod *pod)
@@ -85,14 +87,16 @@ static bool cleans(const struct hf_brain *b, const struct hf_pod *pod)
 }
 
 /* Level-triggered: what was deleted already does not show up, what was not is asked for again. */
-static void clean_slot(struct hf_brain *b, const struct hf_slot *slot)
+static void clean_slot(struct hf_brain *b, const struct hf_crew *crew, int32_t index)
 {
-	bool goes = slot->pod && (cleans(b, slot->pod) || !of_record(b, slot));
+	const struct hf_slot *slot = &crew->slots[index];
+	bool goes = slot->pod && (cleans(b, slot->pod) || !of_record(b, crew, slot));
+	bool beyond = crew->present && index >= crew->replicas;
 
 	if (goes)
 		hf_pod_delete(b, slot->pod, (struct hf_opt_int){0});
-	/* A service stays only beside a pod that stays. */
-	if (slot->service && b->job.clean != HF_CLEAN_NONE && (goes || !slot->pod))
+	/* A service stays only beside a pod that stays, and goes with a rank that is none any more. */
+	if (slot->service && (beyond || (b->job.clean != HF_CLEAN_NONE && (goes || !slot->pod))))
 		hf_service_delete(b, slot->service);
 }
 
@@ -100,7 +104,7 @@ static void clean_up(struct hf_brain *b)
 {
 	for (int r = 0; r < b->crews_len; r++) {
 		for (int32_t i = 0; i < b->crews[r].slots_len; i++)
-			clean_slot(b, &b->crews[r].slots[i]);
+			clean_slot(b, &b->crews[r], i);
 	}
 	for (size_t i = 0; i < b->strays_len; i++) {
 		if (cleans(b, b->strays[i]))

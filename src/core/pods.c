@@ -183,8 +183,10 @@ static void look(struct hf_brain *b, int role, int32_t index, struct missing *mi
 	const struct hf_crew *crew = &b->crews[role];
 	struct hf_slot *slot = &crew->slots[index];
 	bool wanted = index < crew->replicas;
+	/* A type that was taken out of the spec is nobody's concern, as upstream has it. */
+	bool stays = (wanted || !crew->present) && slot->current;
 
-	if (slot->pod && !(wanted && slot->current)) {
+	if (slot->pod && !stays) {
 		struct hf_opt_int none = {0};
 		bool gang = b->ledger.phase == HF_PHASE_TEARING;
 

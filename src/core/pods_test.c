@@ -117,6 +117,38 @@ static void the_delay_holds_every_create_back(void **state)
 	brain_release(&b);
 }
 
+static void pods_of_a_type_that_was_taken_out_go_on(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	brain_run_up(&b);
+	b.view.replicas_len = 1;
+	brain_quiet(&b);
+	assert_int_equal(b.pods_len, 3);
+	assert_int_equal(b.services_len, 3);
+	assert_int_equal(brain_pod(&b, "demo-hand-1")->pod.deletion_time, HF_TIME_NONE);
+	/* Put back, they are its ranks. */
+	b.view.replicas_len = 2;
+	brain_quiet(&b);
+	assert_int_equal(b.created, 3);
+	assert_int_equal(b.view.status.ledger.phase, HF_PHASE_RUNNING);
+	brain_release(&b);
+}
+
+static void a_new_generation_leaves_no_pod_of_a_type_that_was_taken_out(void **state)
+{
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 1);
+	b.view.run_policy.recovery.restart_scope = "Job";
+	brain_run_up(&b);
+	b.view.replicas_len = 1;
+	brain_exit(&b, "demo-boss-0", 1);
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-boss-0"));
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +158,8 @@ int main(void)
 		cmocka_unit_test(a_create_that_was_lost_is_planned_again),
 		cmocka_unit_test(a_pod_that_cannot_be_made_is_said_and_the_others_are_made),
 		cmocka_unit_test(the_delay_holds_every_create_back),
+		cmocka_unit_test(pods_of_a_type_that_was_taken_out_go_on),
+		cmocka_unit_test(a_new_generation_leaves_no_pod_of_a_type_that_was_taken_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

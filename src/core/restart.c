@@ -36,7 +36,9 @@ void hf_restart_tell(struct hf_brain *b, enum hf_class cause)
 void hf_restart_retire(struct hf_brain *b)
 {
 	for (int r = 0; r < b->crews_len; r++) {
-		for (int32_t i = b->crews[r].replicas; i < b->crews[r].slots_len; i++) {
+		/* Pods of a type that was taken out of the spec stay what they are. */
+		for (int32_t i = b->crews[r].replicas;
+		     b->crews[r].present && i < b->crews[r].slots_len; i++) {
 			struct hf_slot *slot = &b->crews[r].slots[i];
 
 			if (slot->current)

@@ -83,7 +83,7 @@ static void plan_role(struct hf_brain *b, int role)
 		int labels_len;
 
 		if (i >= crew->replicas) {
-			if (slot->service)
+			if (slot->service && crew->present)
 				hf_service_delete(b, slot->service);
 			continue;
 		}

@@ -63,12 +63,28 @@ static void it_succeeds_when_all_workers_have(void **state)
 	brain_release(&b);
 }
 
+static void without_ranks_it_has_succeeded(void **state)
+{
+	(void)state;
+	brain_init(&b, &hf_framework_jax, 2, 0);
+	brain_run_up(&b);
+	b.replicas[0].replicas = HF_SOME_INT(0);
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-worker-0"));
+	assert_true(brain_deletes(&b, "demo-worker-1"));
+	assert_int_equal(brain_count(&b, HF_ACTION_DELETE_SERVICE), 2);
+	brain_perform_all(&b);
+	assert_string_equal(brain_last_condition(&b), HF_COND_SUCCEEDED);
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_rank_knows_the_coordinator_and_its_number),
 		cmocka_unit_test(a_port_of_the_users_own_is_the_coordinators),
 		cmocka_unit_test(it_succeeds_when_all_workers_have),
+		cmocka_unit_test(without_ranks_it_has_succeeded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

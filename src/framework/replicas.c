@@ -162,8 +162,8 @@ void hf_replicas_judge(const struct hf_job *job, const struct hf_counts *counts,
 
 	hf_assert(role < job->framework->roles_len);
 	ret_judgement->running = counts[role].active > 0;
-	ret_judgement->succeeded =
-		spec->present && spec->replicas > 0 && counts[role].succeeded >= spec->replicas;
+	/* Of none, none is left: upstream's job of no ranks, or scaled to none, has succeeded. */
+	ret_judgement->succeeded = spec->present && counts[role].succeeded >= spec->replicas;
 }
 
 void hf_replicas_messages(const struct hf_job *job, bool with_namespace, struct hf_arena *arena,

@@ -184,6 +184,7 @@ def pytorch(c):
     add("elastic-master", roles=both, spec={"elasticPolicy": {"minReplicas": 1, "maxReplicas": 3}})
     add("one-type-more", patch({"pytorchReplicaSpecs": {"Worker": role("PyTorchJob", 2)}}),
         roles={"Master": 1})
+    add("one-type-less", patch({"pytorchReplicaSpecs": {"Worker": None}}), roles=both)
     add("elastic-old-nproc", roles={"Worker": 2}, spec={"elasticPolicy": {"nProcPerNode": 2}})
 
 
@@ -206,6 +207,7 @@ def tensorflow(c):
     add("only-ps", roles={"PS": 2})
     add("masters", end("master-0"), end("master-1"), roles={"Master": 2, "Worker": 1})
     add("dynamic-chief", roles={"Chief": 1, "Worker": 2, "PS": 2}, spec={"enableDynamicWorker": True})
+    add("none", roles={"Worker": 0})
     add("ps-fails", end("ps-0", code=BROKEN), roles={"Worker": 2, "PS": 1}, policy="Never")
 
 
@@ -224,6 +226,7 @@ def paddle(c):
     add("servers", end("master-0"), roles={"Master": 1, "Worker": 2})
     add("masters", roles={"Master": 2, "Worker": 2})
     add("up", scale(3), roles={"Worker": 1})
+    add("none", roles={"Worker": 0})
     add("elastic", roles={"Worker": 2}, spec={"elasticPolicy": {"minReplicas": 1, "maxReplicas": 4,
                                                                "maxRestarts": 3}})
 
@@ -232,6 +235,8 @@ def jax(c):
     common(c, "JAXJob", {"Worker": 2}, "worker", "worker-1")
     c.add("JAXJob", "jax-alone", end("worker-0"), roles={"Worker": 1})
     c.add("JAXJob", "jax-down", scale(1), roles={"Worker": 3})
+    c.add("JAXJob", "jax-none", roles={"Worker": 0})
+    c.add("JAXJob", "jax-to-none", scale(0), roles={"Worker": 2})
     c.add("JAXJob", "jax-on-failure", end("worker-0", code=BROKEN), roles={"Worker": 2},
           policy="OnFailure")
 
@@ -265,6 +270,7 @@ def mpi(c):
         policy="OnFailure")
     add("account-late", patch({"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {
         "serviceAccountName": "other"}}}}}), roles={"Launcher": 1, "Worker": 1})
+    add("finalizers", roles=both, meta={"finalizers": ["example.com/x"], "labels": {"a": "b"}})
     add("slots-late", patch({"slotsPerWorker": 8}), roles={"Launcher": 1, "Worker": 1})
     add("gpu-beside", roles={"Worker": 1, "Launcher": role("MPIJob", 1, more=[
         {"name": "s", "image": "localhost/busybox:1", "resources": {"limits": {"amd.com/gpu": "1"}}}])})
