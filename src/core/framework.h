@@ -96,6 +96,7 @@ struct hf_framework {
 	 * label replica-index.  Given: a first container without a command gets one from `pod`. */
 	unsigned single_roles, given_commands;
 
+	bool no_finalizers; /* a template's are not the pods' */
 	bool any_name; /* any an API server takes, as there are no services; else a DNS label */
 	bool reads_containers;     /* env, limits and command of containers are read */
 	unsigned extra_kinds;      /* HF_EXTRA_BIT of every kind that `extras` may name */

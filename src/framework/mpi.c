@@ -325,6 +325,7 @@ const struct hf_framework hf_framework_mpi = {
 	.container_name = "mpi",
 	.port_name = "mpi-port",
 	.port_number = 9999,
+	.no_finalizers = true,
 	.any_name = true,
 	.reads_containers = true,
 	.default_restart = HF_RESTART_NEVER,

@@ -14,6 +14,7 @@
 /* Upstream's defaults, for templates that name them. */
 #define INIT_IMAGE "alpine:3.10"
 #define INIT_TRIES 100
+#define ACTION_SHOWN_MAX 80
 
 static void set_owner(struct hf_json *meta, struct hf_doc *job,
 		      const struct hf_framework *framework)
@@ -45,34 +46,54 @@ static const struct hf_json *find_template(const struct hf_render_args *args, in
 
 /* --- the init container template ---------------------------------------------------------- */
 
-static bool starts_with(const char *text, const char *word, size_t *ret_len)
+/* As Go's text/template has it. */
+#define BLANKS " \t\r\n"
+
+struct action {
+	size_t len, name;                /* of the whole; which name */
+	bool trims_before, trims_behind; /* the blanks of the text there */
+};
+
+/* {{.Name}}, {{ .Name }}, {{- .Name -}}; false for all else that stands in braces. */
+static bool read_action(const char *text, const char *const names[], size_t n_names,
+			struct action *ret)
 {
-	*ret_len = strlen(word);
-	return strncmp(text, word, *ret_len) == 0;
+	const char *p = text + strlen("{{");
+
+	ret->trims_before = p[0] == '-' && p[1] != '\0' && strchr(BLANKS, p[1]) != NULL;
+	p += ret->trims_before;
+	p += strspn(p, BLANKS);
+	for (size_t i = 0; i < n_names; i++) {
+		size_t len = strlen(names[i]), blanks;
+
+		if (strncmp(p, names[i], len) != 0)
+			continue;
+		blanks = strspn(p + len, BLANKS);
+		ret->trims_behind = blanks > 0 && p[len + blanks] == '-';
+		len += blanks + ret->trims_behind;
+		if (!hf_str_has_prefix(p + len, "}}"))
+			continue;
+		ret->name = i;
+		ret->len = (size_t)(p - text) + len + strlen("}}");
+		return true;
+	}
+	return false;
 }
 
-/* {{.Name}} with blanks allowed inside; the length of the whole, 0 when it is none. */
-static size_t placeholder(const char *text, const char *const names[], size_t n_names,
-			  size_t *ret_i)
+static int refuse_action(const char *template, const char *at, struct hf_error *err)
 {
-	const char *p = text;
-	size_t len;
+	const char *end = strstr(at, "}}");
+	int len = (int)(end == NULL ? strcspn(at, "\n") : (size_t)(end - at) + strlen("}}"));
+	int line = 1;
 
-	if (!starts_with(p, "{{", &len))
-		return 0;
-	p += len;
-	p += strspn(p, " ");
-	for (size_t i = 0; i < n_names; i++) {
-		if (!starts_with(p, names[i], &len))
-			continue;
-		const char *end = p + len + strspn(p + len, " ");
-
-		if (!starts_with(end, "}}", &len))
-			continue;
-		*ret_i = i;
-		return (size_t)(end + len - text);
-	}
-	return 0;
+	for (const char *p = template; p < at; p++)
+		line += *p == '\n';
+	return hf_error_set(
+		err, HF_E_INVALID,
+		"init container template: line %d: '%.*s' cannot be expanded: "
+		".MasterAddr, .InitContainerImage and .MaxTries can, with trim markers or "
+		"without",
+		line, len < ACTION_SHOWN_MAX ? len : ACTION_SHOWN_MAX, at);
 }
 
 /* What no API server would take; all else of a container may be left out. */
@@ -91,34 +112,56 @@ static int check_containers(const struct hf_json *list, struct hf_error *err)
 	return 0;
 }
 
+static void add_value(size_t name, const char *address, const struct hf_settings *settings,
+		      struct hf_strbuf *out)
+{
+	if (name == 0)
+		hf_strbuf_addstr(out, address);
+	else if (name == 1)
+		hf_strbuf_addstr(out, hf_str_or(settings->init_container_image, INIT_IMAGE));
+	else
+		hf_strbuf_addf(out, "%d",
+			       settings->init_container_max_tries > 0
+				       ? settings->init_container_max_tries
+				       : INIT_TRIES);
+}
+
+/* Text, action, text, …: what is trimmed is text, never a value. */
+static int expand(const char *template, const char *address, const struct hf_settings *settings,
+		  struct hf_strbuf *out, struct hf_error *err)
+{
+	static const char *const names[] = {".MasterAddr", ".InitContainerImage", ".MaxTries"};
+	struct action action = {0};
+
+	for (const char *p = template; *p != '\0';) {
+		const char *end = strstr(p, "{{");
+		size_t len = end == NULL ? strlen(p) : (size_t)(end - p);
+
+		if (end != NULL && !read_action(end, names, HF_ARRAY_LEN(names), &action))
+			return refuse_action(template, end, err);
+		while (end != NULL && action.trims_before && len > 0 &&
+		       strchr(BLANKS, p[len - 1]) != NULL)
+			len--;
+		hf_strbuf_addf(out, "%.*s", (int)len, p);
+		if (end == NULL)
+			break;
+		add_value(action.name, address, settings, out);
+		p = end + action.len;
+		p += action.trims_behind ? strspn(p, BLANKS) : 0;
+	}
+	return 0;
+}
+
 int hf_render_init_containers(const char *text, const char *address,
 			      const struct hf_settings *settings, struct hf_json **ret_list,
 			      struct hf_error *err)
 {
-	static const char *const names[] = {".MasterAddr", ".InitContainerImage", ".MaxTries"};
 	HF_AUTO_STRBUF out = HF_STRBUF_INIT(TEMPLATE_BYTES_MAX);
 	HF_AUTO_YAML yaml = NULL;
-	int rc;
+	int rc = expand(text, address, settings, &out, err);
 
-	for (const char *p = text; *p != '\0';) {
-		size_t which, len = placeholder(p, names, HF_ARRAY_LEN(names), &which);
-
-		if (len == 0) {
-			hf_strbuf_addch(&out, *p++);
-			continue;
-		}
-		if (which == 0)
-			hf_strbuf_addstr(&out, address);
-		else if (which == 1)
-			hf_strbuf_addstr(&out,
-					 hf_str_or(settings->init_container_image, INIT_IMAGE));
-		else
-			hf_strbuf_addf(&out, "%d",
-				       settings->init_container_max_tries > 0
-					       ? settings->init_container_max_tries
-					       : INIT_TRIES);
-		p += len;
-	}
+	if (rc != 0)
+		return rc;
 	rc = hf_strbuf_ok(&out, "the init container template", err);
 	if (rc == 0)
 		rc = hf_yaml_parse(out.data, out.len, NULL, &yaml, err);
@@ -381,7 +424,7 @@ static struct hf_json *new_object(const struct hf_render_args *args, const char 
 int hf_render_pod(const struct hf_render_args *args, const struct hf_action *action,
 		  struct hf_doc **ret_pod, struct hf_error *err)
 {
-	/* What upstream takes over from the template's metadata, and no more. */
+	/* What upstream takes over from the template's metadata, and no more; of MPIJobs but the first two. */
 	static const char *const kept[] = {"labels", "annotations", "finalizers"};
 	const struct hf_json *template = find_template(args, action->role);
 	HF_AUTO_JSON pod = NULL;
@@ -391,7 +434,7 @@ int hf_render_pod(const struct hf_render_args *args, const struct hf_action *act
 		return hf_error_set(err, HF_E_INVALID, "replica type %s has no pod template",
 				    args->framework->roles[action->role].name);
 	pod = new_object(args, "Pod", action->name);
-	for (size_t i = 0; i < HF_ARRAY_LEN(kept); i++)
+	for (size_t i = 0; i < HF_ARRAY_LEN(kept) - args->framework->no_finalizers; i++)
 		hf_json_set(hf_json_get(pod, "metadata"), kept[i],
 			    hf_json_copy(hf_json_path(template, "metadata", kept[i], NULL)));
 	hf_json_set(pod, "spec", hf_json_copy(hf_json_get(template, "spec")));

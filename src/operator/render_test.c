@@ -3,6 +3,8 @@
 #include "harness/test.h"
 #include "operator/operator_internal.h"
 
+#include "base/mem.h"
+
 #include "framework/framework.h"
 
 #include <string.h>
@@ -90,6 +92,23 @@ static void test_a_pod_is_the_kept_template_with_name_and_owner(void **state)
 	HF_AUTO_DOC fresh = hf_doc_from_text(job_text, strlen(job_text));
 
 	assert_true(hf_json_equal(hf_doc_json(bench->job), hf_doc_json(fresh)));
+}
+
+/* Upstream leaves them off; there they would have nobody who removes them. */
+static void test_a_pod_of_an_mpijob_has_no_finalizers(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":\"m\"},\"spec\":{\"mpiReplicaSpecs\":{\"Worker\":{\"template\":{"
+		"\"metadata\":{\"labels\":{\"a\":\"b\"},\"finalizers\":[\"f/f\"]},\"spec\":{}}}}}}";
+	HF_AUTO_DOC job = hf_doc_from_text(text, strlen(text));
+	const struct hf_render_args args = {.job = job, .framework = &hf_framework_mpi};
+	struct hf_action action = pod_action(NULL, 0);
+	HF_AUTO_DOC pod = NULL;
+	struct hf_error err;
+
+	assert_ok(hf_render_pod(&args, &action, &pod, &err), &err);
+	assert_json(hf_json_path(hf_doc_json(pod), "metadata", "labels", NULL), "{\"a\":\"b\"}");
+	assert_null(hf_json_path(hf_doc_json(pod), "metadata", "finalizers", NULL));
 }
 
 static void test_edits_are_applied_in_order_behind_what_the_user_wrote(void **state)
@@ -226,12 +245,73 @@ static void test_a_template_of_the_operators_own_is_expanded(void **state)
 
 	bench->args.init_container_template =
 		"- name: wait\n  image: {{ .InitContainerImage }}\n"
-		"  command: ['sh', '-c', 'for {{.MaxTries}} {{.MasterAddr}} {{.Other}} {{']\n";
+		"  command: ['sh', '-c', 'for {{.MaxTries}} {{.MasterAddr}} }} {']\n";
 	bench->settings.init_container_max_tries = 7;
 	assert_ok(hf_render_pod(&bench->args, &action, &pod, &err), &err);
 	assert_json(hf_json_path(hf_doc_json(pod), "spec", "initContainers", NULL),
 		    "[{\"name\":\"wait\",\"image\":\"alpine:3.10\",\"command\":[\"sh\",\"-c\","
-		    "\"for 7 ddp-master-0 {{.Other}} {{\"]}]");
+		    "\"for 7 ddp-master-0 }} {\"]}]");
+}
+
+/* What Go's text/template makes of them, its trim markers too. */
+static void test_trim_markers_take_the_blanks_of_the_text_beside_them(void **state)
+{
+	static const struct {
+		const char *template, *command;
+	} cases[] = {
+		{"seq {{- .MaxTries }}; ok", "seq100; ok"},
+		{"up {{- .MasterAddr -}} && exit", "upm&& exit"},
+		{"up {{ .MasterAddr -}}  \t && exit", "up m&& exit"},
+		{"a {{.MaxTries}} {{- .MasterAddr}} b", "a 100m b"},
+		{"a {{.MaxTries -}} {{.MasterAddr}} b", "a 100m b"},
+		{"a {{- \t.MasterAddr\t-}} b", "amb"},
+		{"a {{\t.MasterAddr  }} b", "a m b"},
+	};
+	struct hf_settings settings = {0};
+	struct hf_error err;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
+		HF_AUTOFREE char *text = hf_xasprintf(
+			"- name: wait\n  image: i\n  command: [\"%s\"]\n", cases[i].template);
+		struct hf_json *list = NULL;
+
+		assert_ok(hf_render_init_containers(text, "m", &settings, &list, &err), &err);
+		assert_string_equal(
+			hf_json_str(hf_json_item(hf_json_get(hf_json_item(list, 0), "command"), 0),
+				    NULL),
+			cases[i].command);
+		hf_json_unref(list);
+	}
+}
+
+static void test_every_other_action_of_a_template_is_refused_by_name(void **state)
+{
+	static const char *const bad[] = {
+		"{{ if true }}",
+		"{{printf \"%s\" .MasterAddr}}",
+		"{{.Other}}",
+		"{{/* comment */}}",
+		"{{-.MasterAddr}}",
+		"{{.MasterAddr-}}",
+		"{{ .MasterAddr | quote }}",
+		"{{$a := .MasterAddr}}",
+		"{{.MasterAddress}}",
+		"{{ .MasterAddr - }}",
+		"{{}}",
+	};
+	struct hf_settings settings = {0};
+	struct hf_error err;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
+		HF_AUTOFREE char *text =
+			hf_xasprintf("- name: wait\n  image: i\n  command: ['%s']\n", bad[i]);
+		struct hf_json *list = NULL;
+
+		assert_code(hf_render_init_containers(text, "m", &settings, &list, &err),
+			    HF_E_INVALID);
+		assert_non_null(strstr(err.text, "line 3: '"));
+		assert_non_null(strstr(err.text, bad[i]));
+	}
 }
 
 static void test_templates_that_are_no_lists_are_refused(void **state)
@@ -330,7 +410,10 @@ int main(void)
 		T(test_a_node_is_kept_off_in_every_term),
 		T(test_a_node_is_rather_avoided_beside_what_the_user_prefers),
 		T(test_an_init_container_is_written_out),
+		T(test_a_pod_of_an_mpijob_has_no_finalizers),
 		T(test_a_template_of_the_operators_own_is_expanded),
+		cmocka_unit_test(test_trim_markers_take_the_blanks_of_the_text_beside_them),
+		cmocka_unit_test(test_every_other_action_of_a_template_is_refused_by_name),
 		cmocka_unit_test(test_templates_that_are_no_lists_are_refused),
 		cmocka_unit_test(test_a_template_of_a_container_without_name_or_image_is_refused),
 		T(test_what_cannot_be_rendered_is_refused),
