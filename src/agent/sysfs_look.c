@@ -152,6 +152,17 @@ static void look_amd(const char *dir, struct hf_sysfs_gpu *gpu)
 	hf_amd_metrics(bytes, len > 0 ? (size_t)len : 0, &gpu->throttle);
 }
 
+/* A function of another that is here, too: what befalls it is told of that one, and neither the driver's
+ * library nor the kubelet counts it.  In a virtual machine there is no other. */
+static bool is_virtual(const char *dir, const char *device)
+{
+	char path[PATH_MAX_HERE];
+	struct stat st;
+
+	return (size_t)snprintf(path, sizeof(path), "%s/%sphysfn", dir, device) < sizeof(path) &&
+	       lstat(path, &st) == 0;
+}
+
 static bool is_ours(const struct hf_sysfs_gpu *gpu)
 {
 	const char *own = gpu->vendor == HF_SYSFS_NVIDIA ? "nvidia" : "amdgpu";
@@ -179,7 +190,7 @@ static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu 
 		return false;
 	gpu->vendor = (uint32_t)vendor;
 	link_at(dir, "driver", gpu->driver, sizeof(gpu->driver));
-	if (!is_ours(gpu))
+	if (!is_ours(gpu) || is_virtual(dir, ""))
 		return false;
 	gpu->width = link_fact(dir, "current_link_width", hf_sysfs_width);
 	gpu->speed = link_fact(dir, "current_link_speed", hf_sysfs_speed);
@@ -258,7 +269,8 @@ static void look_ports_of(const char *devices, const char *name, bool counters,
 {
 	char dir[PATH_MAX_HERE], address[HF_HEALTH_DEVICE_MAX];
 
-	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", devices, name) >= sizeof(dir))
+	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", devices, name) >= sizeof(dir) ||
+	    is_virtual(dir, "device/"))
 		return;
 	link_at(dir, "device", address, sizeof(address));
 	for (int number = 1; number <= PORTS_A_DEVICE_MAX && ports->len < HF_HEALTH_DEVICES_MAX;

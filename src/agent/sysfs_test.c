@@ -242,6 +242,35 @@ static void what_is_no_accelerator_of_this_node_is_passed_over(void **state)
 	assert_int_equal(b->gpus.items[0].width, 0);
 }
 
+/* SR-IOV: the library counts one device, and so does the bus. */
+static void virtual_functions_are_told_of_their_device(void **state)
+{
+	struct bench *b = *state;
+
+	put_gpu(b);
+	put(b, SLOT "/0000:1a:00.4/vendor", "0x10de\n");
+	put(b, SLOT "/0000:1a:00.4/class", "0x030200\n");
+	link_to(b, SLOT "/0000:1a:00.4/driver", "../../../../bus/pci/drivers/nvidia");
+	link_to(b, SLOT "/0000:1a:00.4/physfn", "../0000:1a:00.0");
+	link_to(b, "/bus/pci/devices/0000:1a:00.4",
+		"../../../devices/pci0000:00/0000:00:01.0/0000:1a:00.4");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.len, 1);
+	assert_string_equal(b->gpus.items[0].address, "0000:1a:00.0");
+	/* In a virtual machine it is all there is. */
+	drop(b, SLOT "/0000:1a:00.4/physfn");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.len, 2);
+	put_port(b);
+	put(b, "/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
+	put(b, "/devices/0000:5e:00.1/vendor", "0x15b3\n");
+	link_to(b, "/devices/0000:5e:00.1/physfn", "../0000:5e:00.0");
+	link_to(b, "/class/infiniband/mlx5_1/device", "../../../devices/0000:5e:00.1");
+	hf_sysfs_ports(b->root, true, &b->ports);
+	assert_int_equal(b->ports.len, 1);
+	assert_string_equal(b->ports.items[0].id, "mlx5_0/1");
+}
+
 static void ras_counts_are_summed_or_not_known(void **state)
 {
 	struct bench *b = *state;
@@ -664,6 +693,7 @@ int main(void)
 		cmocka_unit_test(lines_states_and_versions_are_found),
 		T(a_link_can_do_what_device_and_slot_both_can),
 		T(what_is_no_accelerator_of_this_node_is_passed_over),
+		T(virtual_functions_are_told_of_their_device),
 		T(ras_counts_are_summed_or_not_known),
 		T(a_pipe_in_the_place_of_a_file_does_not_make_it_wait),
 		T(drivers_are_found_by_their_modules),
