@@ -172,6 +172,16 @@ static struct hf_health_presence *find_device(struct hf_intake *intake, const ch
 	return NULL;
 }
 
+static bool has_room(const struct hf_intake *intake, enum hf_health_kind kind)
+{
+	size_t ports = 0;
+
+	for (size_t i = 0; i < intake->devices_len; i++)
+		ports += intake->devices[i].kind == HF_HEALTH_PORT;
+	return intake->devices_len < HF_HEALTH_DEVICES_MAX &&
+	       (kind != HF_HEALTH_PORT || ports < HF_HEALTH_PORTS_MAX);
+}
+
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device)
 {
 	struct hf_health_presence given = *device, *known, before;
@@ -180,7 +190,7 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 	tidy(given.uuid, sizeof(given.uuid));
 	tidy(given.alias, sizeof(given.alias));
 	known = find_device(intake, given.id);
-	if (given.id[0] == '\0' || (!known && intake->devices_len == HF_HEALTH_DEVICES_MAX))
+	if (given.id[0] == '\0' || (!known && !has_room(intake, given.kind)))
 		return;
 	if (!known) {
 		known = &intake->devices[intake->devices_len++];

@@ -233,10 +233,38 @@ static void holdings_in_another_order_are_the_same_and_two_shares_are_one(void *
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void ports_leave_room_for_what_they_connect(void **state)
+{
+	struct world *w = *state;
+	const struct hf_health_presence *devices;
+	size_t len;
+
+	for (int i = 0; i < 2 * HF_HEALTH_DEVICES_MAX; i++) {
+		struct hf_health_presence port = {.kind = HF_HEALTH_PORT};
+
+		snprintf(port.id, sizeof(port.id), "mlx5_%d/1", i);
+		hf_intake_device(w->intake, &port);
+	}
+	(void)hf_intake_devices(w->intake, &len);
+	assert_int_equal(len, HF_HEALTH_PORTS_MAX);
+	for (int i = 0; i < 16; i++) {
+		struct hf_health_presence p;
+		char id[32];
+
+		snprintf(id, sizeof(id), "0000:%02x:00.0", i);
+		p = gpu(id, "");
+		hf_intake_device(w->intake, &p);
+	}
+	devices = hf_intake_devices(w->intake, &len);
+	assert_int_equal(len, HF_HEALTH_PORTS_MAX + 16);
+	assert_string_equal(devices[len - 1].id, "0000:0f:00.0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_two_sources_say_of_a_device_is_put_together),
+		TEST(ports_leave_room_for_what_they_connect),
 		TEST(a_device_without_a_name_or_beyond_the_limit_is_left_out),
 		TEST(texts_without_an_end_or_with_control_characters_are_made_tame),
 		TEST(a_detector_is_on_where_one_way_sees_and_tells_why_else),

@@ -44,7 +44,7 @@ struct sysfs_probe {
 	hf_time counters_at, poked_at;
 	struct known_gpu gpus[HF_HEALTH_DEVICES_MAX];
 	size_t gpus_len;
-	struct known_port known[HF_HEALTH_DEVICES_MAX];
+	struct known_port known[HF_HEALTH_PORTS_MAX];
 	size_t known_len;
 	/* A thread each: a device that does not answer must not hide the ports. */
 	struct hf_looker *device_looker, *port_looker;
@@ -346,7 +346,7 @@ static struct known_port *know_port(struct sysfs_probe *p, const struct hf_sysfs
 	for (size_t i = 0; i < p->known_len; i++)
 		if (hf_streq(p->known[i].id, port->id))
 			return &p->known[i];
-	if (!counted || port->state != PORT_ACTIVE || p->known_len == HF_HEALTH_DEVICES_MAX)
+	if (!counted || port->state != PORT_ACTIVE || p->known_len == HF_HEALTH_PORTS_MAX)
 		return NULL;
 	known = &p->known[p->known_len++];
 	memset(known, 0, sizeof(*known));

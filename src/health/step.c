@@ -72,6 +72,15 @@ void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *d
 
 /* ---- devices ---------------------------------------------------------------------------------- */
 
+static size_t ports_of(const struct hf_health_memory *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->devices_len; i++)
+		n += m->devices[i].kind == HF_HEALTH_PORT;
+	return n;
+}
+
 static struct hf_health_device *insert(struct hf_health_brain *b, const char *id,
 				       enum hf_health_kind kind)
 {
@@ -79,7 +88,8 @@ static struct hf_health_device *insert(struct hf_health_brain *b, const char *id
 	struct hf_health_device *d;
 	size_t at = 0;
 
-	if (m->devices_len == b->devices_cap)
+	if (m->devices_len == b->devices_cap ||
+	    (kind == HF_HEALTH_PORT && ports_of(m) >= HF_HEALTH_PORTS_MAX))
 		return NULL;
 	while (at < m->devices_len && strcmp(m->devices[at].id, id) < 0)
 		at++;

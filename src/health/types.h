@@ -29,6 +29,8 @@ HF_BEGIN_DECLS
 #define HF_HEALTH_LINE_MAX 257
 /* 16 GPUs, 18 NVSwitches and 16 ports are the most that one node is sold with. */
 #define HF_HEALTH_DEVICES_MAX 64
+/* So many of them may be ports: there is always room for what they connect. */
+#define HF_HEALTH_PORTS_MAX 24
 /* Faults remembered of one device, open and closed: 24 h of repeats must fit. */
 #define HF_HEALTH_FAULTS_MAX 16
 /* Evidence and samples of one step; who has more makes two steps. */
