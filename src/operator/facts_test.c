@@ -24,6 +24,22 @@ static struct hf_doc *node_doc(const char *name, int version, const char *ready,
 	return hf_doc_from_text(text, strlen(text));
 }
 
+/* Cordoned, and Unknown since. */
+static struct hf_doc *cordoned_doc(const char *name, int version, hf_time since)
+{
+	char text[TEXT_MAX], at[HF_TIME_TEXT_MAX];
+
+	hf_time_format(since, at);
+	snprintf(
+		text, sizeof(text),
+		"{\"metadata\":{\"name\":\"%s\",\"resourceVersion\":\"%d\","
+		"\"labels\":{\"topology.kubernetes.io/zone\":\"z\"}},"
+		"\"spec\":{\"unschedulable\":true},\"status\":{\"conditions\":[{\"type\":\"Ready\","
+		"\"status\":\"Unknown\",\"lastTransitionTime\":\"%s\"}]}}",
+		name, version, at);
+	return hf_doc_from_text(text, strlen(text));
+}
+
 /* A pod of the job on a node, with a container in that state. */
 static struct hf_doc *bound_pod(const char *name, int version, const char *node, const char *status)
 {
@@ -175,6 +191,34 @@ static void test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost(void
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc("b0", 150, "True", ""));
 	turn_for(bench, HF_SECOND + 100 * HF_MS);
 	assert_true(brain.steps > steps);
+	assert_int_equal(brain.nodes[0].zone_lost, 1);
+}
+
+/* People cordon what is dead, and a storm is no smaller for that; what has been away for a day is no
+ * part of one. */
+static void test_a_cordon_takes_a_lost_node_out_after_a_day(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "Unknown", ""));
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED, node_doc("b", 130, "Unknown", ""));
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED,
+		   cordoned_doc("b", 131, brain.now - HF_DAY + HF_MINUTE));
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+		   cordoned_doc("old", 132, brain.now - HF_DAY - HF_MINUTE));
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 2);
+	assert_int_equal(brain.nodes[0].zone_lost, 2);
+	turn_for(bench, HF_HOUR);
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 1);
+	assert_int_equal(brain.nodes[0].zone_lost, 1);
+	/* It comes back, cordoned: it is not in the numbers, nor counted off twice. */
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED,
+		   node_doc("b", 140, "True", "\"unschedulable\":true"));
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_MODIFIED, node_doc("b", 141, "True", ""));
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 2);
 	assert_int_equal(brain.nodes[0].zone_lost, 1);
 }
 
@@ -783,6 +827,7 @@ int main(void)
 		N(test_unknown_once_more_is_another_time),
 		N(test_a_kubelets_usual_report_wakes_nobody),
 		N(test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost),
+		N(test_a_cordon_takes_a_lost_node_out_after_a_day),
 		N(test_a_node_that_pods_name_and_nobody_has_is_gone),
 		N(test_a_storm_is_a_metric),
 		N(test_without_the_right_to_see_nodes_none_is_told),

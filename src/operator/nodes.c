@@ -18,6 +18,9 @@
 
 /* A storm changes the numbers of its zone by the second; jobs it holds look at them so often. */
 #define STORM_GATHER HF_SECOND
+/* A node that has been away for longer is no part of what happens now: it waits to be deleted. */
+#define RETIRED_AFTER HF_DAY
+#define RETIRED_LOOK HF_HOUR
 /* Names of nodes that are gone are swept when there are twice as many as were in use. */
 #define MISSING_MIN 64
 /* A Node names every image it holds: 20 KB and more. */
@@ -33,6 +36,7 @@ struct node_view {
 	hf_time since;   /* monotonic: facts.ready is as it is */
 	hf_time evicted; /* monotonic: until then it evicted, or was not there; or NONE */
 	struct zone *zone;
+	bool counted; /* in the storm guard's numbers */
 	char zone_name[];
 };
 
@@ -48,7 +52,7 @@ struct hf_nodes {
 	struct zone whole;
 	struct hf_map *missing; /* name → struct missing, of nodes that pods name */
 	size_t sweep_at;
-	struct hf_timer *storm;
+	struct hf_timer *storm, *retire;
 };
 
 hf_time hf_moment_at(const struct hf_moment *moment, hf_time mono)
@@ -116,9 +120,30 @@ static struct zone *zone_of(struct hf_nodes *nodes, const char *name)
 	return NULL;
 }
 
+static bool is_retired(const struct hf_nodes *nodes, const struct node_view *view)
+{
+	hf_time at = view->facts.unknown_at;
+	hf_time away = at == HF_TIME_NONE ? hf_loop_mono(nodes->op->loop) - view->since
+					  : hf_operator_now(nodes->op) - at;
+
+	return away > RETIRED_AFTER;
+}
+
+/* People cordon what is dead: that makes a storm no smaller. */
+static bool counts(struct hf_nodes *nodes, const struct node_view *view)
+{
+	if (view->facts.schedulable)
+		return true;
+	if (!is_lost(&view->facts) || is_retired(nodes, view))
+		return false;
+	if (!hf_timer_armed(nodes->retire))
+		hf_timer_arm(nodes->retire, RETIRED_LOOK);
+	return true;
+}
+
 static void count(struct hf_nodes *nodes, const struct node_view *view, int by)
 {
-	if (!view->facts.schedulable)
+	if (!view->counted)
 		return;
 	nodes->whole.nodes += by;
 	nodes->whole.lost += is_lost(&view->facts) ? by : 0;
@@ -130,15 +155,16 @@ static void count(struct hf_nodes *nodes, const struct node_view *view, int by)
 
 static bool counts_alike(const struct node_view *a, const struct node_view *b)
 {
-	return a->facts.schedulable == b->facts.schedulable && a->zone == b->zone &&
+	return a->counted == b->counted && a->zone == b->zone &&
 	       is_lost(&a->facts) == is_lost(&b->facts);
 }
 
-static void recount(struct hf_nodes *nodes, const struct node_view *was,
-		    const struct node_view *now)
+static void recount(struct hf_nodes *nodes, const struct node_view *was, struct node_view *now)
 {
 	int32_t lost = nodes->whole.lost;
 
+	if (now != NULL)
+		now->counted = counts(nodes, now);
 	if (was != NULL && now != NULL && counts_alike(was, now))
 		return;
 	if (was != NULL)
@@ -147,6 +173,20 @@ static void recount(struct hf_nodes *nodes, const struct node_view *was,
 		count(nodes, now, 1);
 	if ((lost > 0 || nodes->whole.lost > 0) && !hf_timer_armed(nodes->storm))
 		hf_timer_arm(nodes->storm, STORM_GATHER);
+}
+
+/* Cordoned ones whose day is over leave the numbers. */
+static void on_retire(void *arg)
+{
+	struct hf_nodes *nodes = arg;
+	const struct hf_cache_entry *entry;
+
+	for (size_t it = 0; (entry = hf_cache_next(nodes->cache, &it)) != NULL;) {
+		struct node_view *view = entry->view, was = *view;
+
+		if (view->counted && !view->facts.schedulable)
+			recount(nodes, &was, view);
+	}
 }
 
 /* --- nodes that are gone ------------------------------------------------------------------- */
@@ -295,6 +335,7 @@ struct hf_nodes *hf_nodes_create(struct hf_operator *op)
 	nodes->zones = hf_map_create(HF_ZONES_MAX, op->options.seed, free);
 	nodes->missing = hf_map_create(MISSING_MAX, op->options.seed, free);
 	nodes->storm = hf_timer_create(op->loop, on_storm, nodes);
+	nodes->retire = hf_timer_create(op->loop, on_retire, nodes);
 	nodes->cache = hf_cache_create(&options);
 	return nodes;
 }
@@ -310,6 +351,7 @@ struct hf_nodes *hf_nodes_destroy(struct hf_nodes *nodes)
 		return NULL;
 	hf_cache_destroy(nodes->cache);
 	hf_timer_destroy(nodes->storm);
+	hf_timer_destroy(nodes->retire);
 	hf_map_destroy(nodes->zones);
 	hf_map_destroy(nodes->missing);
 	free(nodes);

@@ -11,7 +11,7 @@
  * behaves could not show: replies that never come, watches that fall silent.
  */
 #define FAKE_CALLS_MAX 512
-#define FAKE_WATCHES_MAX 64
+#define FAKE_WATCHES_MAX 256
 
 struct fake_call {
 	struct hf_call base;        /* first */
