@@ -374,7 +374,7 @@ int hf_journal_load(const char *dir, struct hf_arena *arena, struct hf_journal *
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_JOURNAL_ENCODED_MAX);
 	HF_AUTOFREE char *path = hf_xasprintf("%s/" HF_JOURNAL_FILE, dir);
-	int rc = hf_fs_read(path, &sb, err);
+	int rc = hf_fs_read_regular(path, &sb, err);
 
 	return rc == 0 ? hf_journal_decode(sb.data, sb.len, arena, ret_journal, err) : rc;
 }

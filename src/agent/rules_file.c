@@ -172,7 +172,7 @@ int hf_rules_load(const char *path, struct hf_arena *arena, struct hf_health_rul
 		  struct hf_error *err)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_RULES_FILE_BYTES_MAX);
-	int rc = hf_fs_read(path, &text, err);
+	int rc = hf_fs_read_regular(path, &text, err);
 
 	if (rc == 0)
 		rc = hf_rules_parse(text.data, text.len, arena, ret_rules, err);

@@ -5,7 +5,11 @@
 #include "base/fs.h"
 #include "harness/test.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int parse(const char *text, struct hf_arena *arena, struct hf_health_rules *rules,
 		 struct hf_error *err)
@@ -96,9 +100,27 @@ static void text_that_is_cut_and_files_that_are_not_there_are_told(void **state)
 	assert_non_null(strstr(err.text, "/nowhere/rules.json"));
 }
 
+/* Its open would wait for a writer, and the agent with it. */
+static void a_pipe_is_no_table_and_nobody_waits_for_it(void **state)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)1 << 20);
+	char dir[] = "/tmp/holdfast-rules-XXXXXX", path[64];
+	struct hf_health_rules rules;
+	struct hf_error err;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/rules", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(hf_rules_load(path, arena, &rules, &err), HF_E_INVALID);
+	assert_non_null(strstr(err.text, "is no regular file"));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pipe_is_no_table_and_nobody_waits_for_it),
 		cmocka_unit_test(a_table_says_what_its_words_say),
 		cmocka_unit_test(what_is_no_table_is_refused_by_rule_and_key),
 		cmocka_unit_test(text_that_is_cut_and_files_that_are_not_there_are_told),

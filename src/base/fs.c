@@ -86,6 +86,18 @@ int hf_fs_read(const char *path, struct hf_strbuf *sb, struct hf_error *err)
 	return hf_fs_read_fd(fd, path, sb, err);
 }
 
+int hf_fs_read_regular(const char *path, struct hf_strbuf *sb, struct hf_error *err)
+{
+	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return fail(err, errno, "open", path);
+	if (!S_ISREG(st.st_mode))
+		return hf_error_set(err, HF_E_INVALID, "'%s' is no regular file", path);
+	return hf_fs_read_fd(fd, path, sb, err);
+}
+
 int hf_fs_write_all(int fd, const void *bytes, size_t len)
 {
 	const char *at = bytes;

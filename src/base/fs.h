@@ -26,6 +26,8 @@ void hf_fd_cleanup(int *fd);
 /* Append the whole file to sb; HF_E_TOO_LARGE past sb's maximum.  "-" is not special.
  * A failure leaves in sb what was there before. */
 int hf_fs_read(const char *path, struct hf_strbuf *sb, struct hf_error *err) HF_MUST_CHECK;
+/* The same, of a regular file alone: never waits for who writes into a pipe.  HF_E_INVALID: it is none. */
+int hf_fs_read_regular(const char *path, struct hf_strbuf *sb, struct hf_error *err) HF_MUST_CHECK;
 int hf_fs_read_fd(int fd, const char *name, struct hf_strbuf *sb, struct hf_error *err)
 	HF_MUST_CHECK;
 
