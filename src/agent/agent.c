@@ -107,16 +107,18 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 		return;
 	rc = hf_journal_load(a->options.state_dir, a->arenas[a->arena], &journal, &err);
 	if (rc != 0) {
-		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
-		       rc == HF_E_NOT_FOUND
-			       ? "There is no journal yet: every device begins as Unknown"
-			       : "What was known before is lost: no device is called Healthy before "
-				 "the next boot or a person's word",
-		       "error", err.text, NULL);
-		if (rc == HF_E_INVALID || rc == HF_E_TOO_LARGE) {
-			a->memory.doubted = true;
+		/* What was written there may have been that a device is out of service. */
+		a->memory.doubted = rc == HF_E_INVALID || rc == HF_E_TOO_LARGE;
+		if (a->memory.doubted)
 			snprintf(a->memory.boot_id, sizeof(a->memory.boot_id), "%s", a->boot_id);
-		}
+		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
+		       a->memory.doubted
+			       ? "What was known before is lost: no device is called Healthy before "
+				 "the next boot or a person's word"
+		       : rc == HF_E_NOT_FOUND
+			       ? "There is no journal yet: every device begins as Unknown"
+			       : "The journal cannot be read: every device begins as Unknown",
+		       "error", err.text, NULL);
 		return;
 	}
 	a->memory = journal.memory;
