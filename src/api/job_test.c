@@ -163,6 +163,17 @@ static void a_number_beyond_its_range_is_reported(void **state)
 	release(&f);
 }
 
+static void rules_that_are_null_are_none(void **state)
+{
+	struct fixture f;
+
+	read_text(&f, "{\"kind\":\"PyTorchJob\",\"spec\":{\"runPolicy\":{\"podFailurePolicy\":{"
+		      "\"rules\":null}}}}");
+	assert_string_equal(first_error(&f),
+			    "spec.runPolicy.podFailurePolicy.rules: Required value");
+	release(&f);
+}
+
 static void one_rule_too_many_is_kept_for_validation_to_see(void **state)
 {
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(65536);
@@ -226,6 +237,7 @@ int main(void)
 		cmocka_unit_test(a_number_beyond_its_range_is_reported),
 		cmocka_unit_test(one_rule_too_many_is_kept_for_validation_to_see),
 		cmocka_unit_test(keys_that_no_field_has_are_found_at_every_level),
+		cmocka_unit_test(rules_that_are_null_are_none),
 		cmocka_unit_test(no_key_of_a_full_spec_is_unknown),
 	};
 

@@ -94,6 +94,7 @@ static void read_rule(struct hf_reader *r, const struct hf_json *rule, struct hf
 	ret_rule->action = hf_rule_action_parse(ret_rule->action_text);
 	ret_rule->replica_types = hf_reader_strings(r, rule, "replicaTypes", HF_ROLES_MAX + 1,
 						    &ret_rule->replica_types_len);
+	ret_rule->has_replica_types = hf_reader_get(r, rule, "replicaTypes", HF_JSON_ARRAY) != NULL;
 	read_exit_codes(r, rule, ret_rule);
 	read_pod_conditions(r, rule, ret_rule);
 	ret_rule->has_pod_reasons = hf_reader_get(r, rule, "onPodReasons", HF_JSON_ARRAY) != NULL;
@@ -114,7 +115,10 @@ static void read_failure_policy(struct hf_reader *r, const struct hf_json *run_p
 	struct hf_rule *rules;
 
 	array = hf_reader_get(r, policy, "rules", HF_JSON_ARRAY);
-	if (r->errors != NULL && policy != NULL && hf_json_get(policy, "rules") == NULL)
+	/* An API server takes null for absent. */
+	if (r->errors != NULL && policy != NULL &&
+	    (hf_json_get(policy, "rules") == NULL ||
+	     hf_json_type(hf_json_get(policy, "rules")) == HF_JSON_NULL))
 		hf_field_add(r->errors, HF_PROBLEM_REQUIRED, NULL, "", "%s.rules",
 			     hf_reader_path(r));
 	n = one_over(hf_json_len(array), HF_RULES_MAX);

@@ -148,6 +148,15 @@ size_t hf_utf8_sequence(const char *bytes, size_t len)
 	return n;
 }
 
+size_t hf_utf8_count(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
 size_t hf_utf8_encode(uint32_t c, char ret_bytes[4])
 {
 	if (c < 0x80) {

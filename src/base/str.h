@@ -36,6 +36,8 @@ bool hf_str_is_integer(const char *text);
 bool hf_utf8_valid(const char *bytes, size_t len);
 /* Length of the one valid sequence these bytes begin with; 0 where they do not. */
 size_t hf_utf8_sequence(const char *bytes, size_t len);
+/* Characters of a text that is valid. */
+size_t hf_utf8_count(const char *text);
 /* The sequence of a number below 2^21, a code point or not; its length. */
 size_t hf_utf8_encode(uint32_t c, char ret_bytes[4]);
 

@@ -98,6 +98,7 @@ struct hf_framework {
 
 	bool no_finalizers; /* a template's are not the pods' */
 	bool any_name; /* any an API server takes, as there are no services; else a DNS label */
+	bool any_type; /* keys of the replica types are known in any case */
 	bool reads_containers;     /* env, limits and command of containers are read */
 	unsigned extra_kinds;      /* HF_EXTRA_BIT of every kind that `extras` may name */
 	unsigned rare_kinds;       /* those among them that few jobs have; they are all aside */

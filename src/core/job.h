@@ -107,6 +107,7 @@ struct hf_rule {
 	const char *action_text;          /* as written, for the error text */
 	const char *const *replica_types; /* none: all */
 	size_t replica_types_len;
+	bool has_replica_types;
 	bool has_exit_codes;
 	const char *container; /* onExitCodes.containerName; NULL: any */
 	enum hf_rule_operator op;

@@ -20,8 +20,11 @@
 #define RULES RUN_POLICY ".podFailurePolicy.rules"
 #define RECOVERY RUN_POLICY ".recovery"
 #define VALUE_TEXT 24
-/* Shown in columns and event texts. */
+/* In characters, as the CRDs count them. */
 #define RULE_NAME_LEN_MAX 63
+#define CONDITION_REASON_LEN_MAX 1024
+#define POD_REASON_LEN_MAX 128
+#define DEVICE_CLASS_LEN_MAX 64
 
 static const char *number(char text[VALUE_TEXT], int64_t value)
 {
@@ -163,6 +166,16 @@ static void check_recovery(const struct hf_recovery_spec *recovery, struct hf_fi
 		 RECOVERY ".progressDeadlineSeconds");
 }
 
+static void at_most(struct hf_field_errors *errors, const char *value, size_t max,
+		    const char *field)
+{
+	if (hf_utf8_count(hf_str_or(value, "")) <= max)
+		return;
+	hf_field_add(errors, HF_PROBLEM_INVALID, hf_field_quote(errors, value),
+		     hf_arena_printf(errors->arena, "must have at most %zu characters", max), "%s",
+		     field);
+}
+
 /* ---- podFailurePolicy ------------------------------------------------------------------------------ */
 
 static bool template_has(const struct hf_template *pod, const char *container)
@@ -252,10 +265,14 @@ static void check_exit_codes(const struct hf_job_view *view, const struct hf_rul
 			     "must have at most 255 items", RULES "[%zu].onExitCodes.values", i);
 	check_values(rule, i, errors);
 }
+
 static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_field_errors *errors)
 {
 	char text[VALUE_TEXT];
 
+	if (rule->pod_conditions_len == 0)
+		hf_field_add(errors, HF_PROBLEM_INVALID, "[]", "at least one value is required",
+			     RULES "[%zu].onPodConditions", i);
 	if (rule->pod_conditions_len > HF_RULE_PATTERNS_MAX)
 		hf_field_add(errors, HF_PROBLEM_TOO_MANY,
 			     number(text, (int64_t)rule->pod_conditions_len),
@@ -272,6 +289,9 @@ static void check_conditions(const struct hf_rule *rule, size_t i, struct hf_fie
 		one_of(errors, condition->status, statuses,
 		       hf_arena_printf(errors->arena, RULES "[%zu].onPodConditions[%zu].status", i,
 				       c));
+		at_most(errors, condition->reason, CONDITION_REASON_LEN_MAX,
+			hf_arena_printf(errors->arena, RULES "[%zu].onPodConditions[%zu].reason", i,
+					c));
 	}
 }
 
@@ -281,6 +301,7 @@ struct words {
 	const char *const *items;
 	size_t len;
 	const char *field;
+	size_t chars_max;
 };
 
 static void check_words(const struct words *words, size_t i, struct hf_field_errors *errors)
@@ -289,10 +310,13 @@ static void check_words(const struct words *words, size_t i, struct hf_field_err
 	size_t len = words->len;
 	char text[VALUE_TEXT];
 
-	for (size_t w = 0; w < len && w <= HF_RULE_PATTERNS_MAX; w++)
+	for (size_t w = 0; w < len && w <= HF_RULE_PATTERNS_MAX; w++) {
 		if (hf_str_is_empty(words->items[w]))
 			hf_field_add(errors, HF_PROBLEM_INVALID, "\"\"", "must not be empty",
 				     RULES "[%zu].%s[%zu]", i, field, w);
+		at_most(errors, words->items[w], words->chars_max,
+			hf_arena_printf(errors->arena, RULES "[%zu].%s[%zu]", i, field, w));
+	}
 	if (words->present && len == 0)
 		hf_field_add(errors, HF_PROBLEM_INVALID, "[]", "at least one value is required",
 			     RULES "[%zu].%s", i, field);
@@ -322,13 +346,33 @@ static void check_rule_name(const char *name, size_t i, struct hf_field_errors *
 		return;
 	for (const char *c = name; *c; c++)
 		plain = plain && (unsigned char)*c >= 0x20 && *c != 0x7f;
-	if (*name == '\0' || strlen(name) > RULE_NAME_LEN_MAX)
-		hf_field_add(errors, HF_PROBLEM_INVALID, hf_field_quote(errors, name),
-			     *name ? "must have at most 63 bytes" : "must not be empty",
+	if (*name == '\0')
+		hf_field_add(errors, HF_PROBLEM_INVALID, "\"\"", "must not be empty",
 			     RULES "[%zu].name", i);
+	at_most(errors, name, RULE_NAME_LEN_MAX,
+		hf_arena_printf(errors->arena, RULES "[%zu].name", i));
 	if (!plain)
 		hf_field_add(errors, HF_PROBLEM_INVALID, hf_field_quote(errors, name),
 			     "must have no control characters", RULES "[%zu].name", i);
+}
+
+static void check_types(const struct hf_job_view *view, const struct hf_rule *rule, size_t i,
+			struct hf_field_errors *errors)
+{
+	const struct hf_framework *framework = view->framework;
+
+	if (rule->has_replica_types && rule->replica_types_len == 0)
+		hf_field_add(errors, HF_PROBLEM_INVALID, "[]", "at least one value is required",
+			     RULES "[%zu].replicaTypes", i);
+	for (size_t t = 0; t < rule->replica_types_len; t++) {
+		const char *type = rule->replica_types[t];
+		int role = hf_framework_role(framework, type);
+
+		if (role < 0 ||
+		    !(framework->any_type || hf_streq(framework->roles[role].name, type)))
+			hf_field_add(errors, HF_PROBLEM_NOT_SUPPORTED, hf_field_quote(errors, type),
+				     "no such replica type", RULES "[%zu].replicaTypes[%zu]", i, t);
+	}
 }
 
 static void check_rule(const struct hf_job_view *view, const struct hf_rule *rule, size_t i,
@@ -336,8 +380,7 @@ static void check_rule(const struct hf_job_view *view, const struct hf_rule *rul
 {
 	static const char *const actions[] = {"FailJob",        "Ignore",     "Count",
 					      "RestartReplica", "RestartJob", NULL};
-	/* An empty list of conditions is none, as in batch/v1. */
-	int kinds = rule->has_exit_codes + (rule->pod_conditions_len > 0) + rule->has_pod_reasons +
+	int kinds = rule->has_exit_codes + rule->has_pod_conditions + rule->has_pod_reasons +
 		    rule->has_device;
 
 	if (hf_str_is_empty(rule->action_text) && rule->action == HF_RULE_UNKNOWN)
@@ -353,21 +396,16 @@ static void check_rule(const struct hf_job_view *view, const struct hf_rule *rul
 			     "specifying one of onExitCodes, onPodConditions, onPodReasons and "
 			     "onDevice is required",
 			     RULES "[%zu]", i);
-	for (size_t t = 0; t < rule->replica_types_len; t++) {
-		if (hf_framework_role(view->framework, rule->replica_types[t]) < 0)
-			hf_field_add(errors, HF_PROBLEM_NOT_SUPPORTED,
-				     hf_field_quote(errors, rule->replica_types[t]),
-				     "no such replica type", RULES "[%zu].replicaTypes[%zu]", i, t);
-	}
+	check_types(view, rule, i, errors);
 	if (rule->has_exit_codes)
 		check_exit_codes(view, rule, i, errors);
 	if (rule->has_pod_conditions)
 		check_conditions(rule, i, errors);
 	check_words(&(struct words){rule->has_pod_reasons, rule->pod_reasons, rule->pod_reasons_len,
-				    "onPodReasons"},
+				    "onPodReasons", POD_REASON_LEN_MAX},
 		    i, errors);
 	check_words(&(struct words){rule->has_device, rule->device_classes,
-				    rule->device_classes_len, "onDevice"},
+				    rule->device_classes_len, "onDevice", DEVICE_CLASS_LEN_MAX},
 		    i, errors);
 	warn_of_classes(rule, i, errors);
 	check_rule_name(rule->name, i, errors);

@@ -227,6 +227,61 @@ static void long_names_and_lists_of_a_rule_are_refused(void **state)
 	brain_release(&b);
 }
 
+/* What the CRDs say of the same fields. */
+static void lengths_are_of_characters_and_types_are_as_written(void **state)
+{
+	static const char *const worker[] = {"hand"};
+	static struct hf_rule_condition condition = {.type = "Ready"};
+	char name[3 * 64 + 1] = "", reason[1026];
+	const char *const reasons[] = {reason};
+
+	(void)state;
+	brain_init(&b, &brain_kind, 1, 2);
+	for (int i = 0; i < 63; i++)
+		memcpy(name + strlen(name), "\xe2\x82\xac", 3);
+	memset(reason, 'a', sizeof(reason));
+	reason[128] = '\0';
+	b.rules[0] = (struct hf_rule){.name = name,
+				      .action = HF_RULE_COUNT,
+				      .has_pod_reasons = true,
+				      .pod_reasons = reasons,
+				      .pod_reasons_len = 1};
+	b.view.run_policy.rules_len = 1;
+	assert_int_equal(complaints(NULL), 0);
+	memcpy(name + strlen(name), "\xe2\x82\xac", 3);
+	reason[128] = 'a';
+	reason[129] = '\0';
+	b.rules[0].has_replica_types = true;
+	assert_int_equal(complaints(NULL), 3);
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].name"));
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].onPodReasons[0]"));
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].replicaTypes"));
+	reason[65] = '\0';
+	b.rules[0] = (struct hf_rule){.action = HF_RULE_COUNT,
+				      .has_replica_types = true,
+				      .replica_types = worker,
+				      .replica_types_len = 1,
+				      .has_device = true,
+				      .device_classes = reasons,
+				      .device_classes_len = 1};
+	assert_int_equal(complaints(NULL), 2);
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].onDevice[0]"));
+	assert_true(complains("spec.runPolicy.podFailurePolicy.rules[0].replicaTypes[0]"));
+	memset(reason, 'a', sizeof(reason));
+	reason[1025] = '\0';
+	condition.reason = reason;
+	b.rules[0] = (struct hf_rule){.action = HF_RULE_COUNT,
+				      .has_pod_conditions = true,
+				      .pod_conditions = &condition,
+				      .pod_conditions_len = 1};
+	assert_int_equal(complaints(NULL), 1);
+	assert_true(
+		complains("spec.runPolicy.podFailurePolicy.rules[0].onPodConditions[0].reason"));
+	reason[1024] = '\0';
+	assert_int_equal(complaints(NULL), 0);
+	brain_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +293,7 @@ int main(void)
 		cmocka_unit_test(long_names_and_lists_of_a_rule_are_refused),
 		cmocka_unit_test(a_container_is_looked_for_where_the_rule_applies),
 		cmocka_unit_test(the_order_of_the_map_does_not_matter),
+		cmocka_unit_test(lengths_are_of_characters_and_types_are_as_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,7 @@ const struct hf_framework hf_framework_tensorflow = {
 	.group = "kubeflow.org",
 	.version = "v1",
 	.kind = "TFJob",
+	.any_type = true,
 	.plural = "tfjobs",
 	.singular = "tfjob",
 	.replicas_key = "tfReplicaSpecs",

@@ -238,6 +238,11 @@ def failure_policies():
                  "type: Required value")
     yield policy("a condition whose type is no name", [on(onPodConditions=[{"type": "a b"}])],
                  "type: Invalid value")
+    for kind in ("a..b/c", "a.-b/c", "a/" + "b" * 64, "b" * 64):
+        yield policy("a condition whose type is no qualified name: " + kind,
+                     [on(onPodConditions=[{"type": kind}])], "type: Invalid value")
+    yield policy("a condition whose type is long",
+                 [on(onPodConditions=[{"type": "a.b-c.d/" + "b" * 63}])])
     yield policy("a condition of an odd status",
                  [on(onPodConditions=[{"type": "Ready", "status": "Maybe"}])],
                  "status: Unsupported value")

@@ -87,8 +87,10 @@ def failure_rule(types):
         rule("self.operator != 'In' || !(0 in self.values)", "0 must not be used with operator In"),
         rule("self.values.isSorted()", "values must be in ascending order"))
     condition = record({
-        "type": text(maxLength=316, pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?"
-                                            r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"),
+        # A qualified name, but for the 253 characters of its prefix alone.
+        "type": text(maxLength=317, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?"
+                                            r"(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+                                            r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"),
         "status": text("Absent: \"True\".", enum=["True", "False", "Unknown"]),
         "reason": text("Absent: any.", maxLength=1024),
     }, None, ["type"])
