@@ -175,7 +175,7 @@ static void take_value(struct share *share, const char *name, const char *value)
 /* As Go's flag package reads them: -name=value, --name value. */
 static void take_word(struct share *share, const char *word)
 {
-	const char *name = word + (hf_str_has_prefix(word, "--") ? 2 : 1);
+	const char *name = word + strspn(word, "-");
 	size_t len = strcspn(name, "=");
 	char copy[FLAG_BYTES_MAX];
 
@@ -185,7 +185,7 @@ static void take_word(struct share *share, const char *word)
 		return;
 	}
 	/* A shell, or something else that starts it: who knows with what. */
-	if (word[0] != '-' || len == 0 || len >= sizeof(copy)) {
+	if (name == word || name > word + 2 || len == 0 || len >= sizeof(copy)) {
 		share->unclear = true;
 		return;
 	}
