@@ -8,6 +8,7 @@
 /* What must hold of ranks that fence themselves. */
 
 #define LOOKED_WITHIN (3 * HF_SECOND)      /* a look every second, and the time to die */
+#define COLLECTED_AFTER (40 * HF_SECOND)   /* of the pod garbage collector */
 #define EXPLAINED_WITHIN (150 * HF_SECOND) /* the longest fence, and a record that lagged behind */
 
 /* 42: a process that fences itself does not run for longer after the last Lease of its node that the
@@ -24,11 +25,17 @@ void sim_check_contact(struct sim *sim, const struct sim_pod_truth *pod)
 			 (long long)pod->fence);
 }
 
-/* 42: none of them is deleted by force, whatever the proof, while its process runs. */
+/* The control plane itself collects the pods of a Node object that is gone for so long: no fence holds that up. */
+static bool is_collected(struct sim *sim, const struct sim_node *node)
+{
+	return !node->exists && sim_now(sim) - node->gone_since >= COLLECTED_AFTER;
+}
+
+/* 42: none of them is deleted by force, whatever else the proof, while its process runs. */
 void sim_check_stopped(struct sim *sim, const struct sim_pod_truth *pod,
 		       const struct hf_request *request, struct hf_doc *object)
 {
-	if (pod->alive &&
+	if (pod->alive && !is_collected(sim, sim_node_get(sim, pod->node)) &&
 	    hf_streq(request->precondition_resource_version, hf_doc_resource_version(object)))
 		sim_fail(sim, "42 fence", "%s is forced, and its process runs on %s", pod->name,
 			 pod->node);
