@@ -9,6 +9,8 @@
 
 /* What must hold when it is over. */
 
+#define INCIDENT_SECONDS 1800 /* recovery.incidentSeconds */
+
 /* --- the end ------------------------------------------------------------------------------- */
 
 /* One that was given up, on a node that came back, for its device or for want of progress, may have
@@ -19,10 +21,24 @@ static bool may_count(const struct sim_pod_truth *pod)
 	       (!pod->succeeded || pod->gone || pod->away || pod->sick || pod->stalled);
 }
 
+/* An incident is over some time after all ran again (incidentSeconds): where that is short, ends that lie farther
+ * apart may be of two. */
+static bool may_be_of_one(const struct sim_pod_truth *a, const struct sim_pod_truth *b,
+			  hf_time window)
+{
+	hf_time apart = a->gone_at > b->gone_at ? a->gone_at - b->gone_at : b->gone_at - a->gone_at;
+
+	return window >= INCIDENT_SECONDS * HF_SECOND || (a->gone && b->gone && apart <= window);
+}
+
 /* 4: at the end the restarts counted are those that happened, but for unseen ones. */
 static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 {
 	HF_AUTO_JSON status = sim_status(job);
+	hf_time window = hf_json_i64(hf_json_path(hf_doc_json(job), "spec", "runPolicy", "recovery",
+						  "incidentSeconds", NULL),
+				     INCIDENT_SECONDS) *
+			 HF_SECOND;
 	int64_t incidents = 0;
 	const char *key;
 	void *value;
@@ -45,7 +61,7 @@ static void check_restarts_match_truth(struct sim *sim, struct hf_doc *job)
 			if (o == pod)
 				break;
 			first = !(o->known && o->ended && !o->succeeded &&
-				  o->incident == pod->incident &&
+				  o->incident == pod->incident && may_be_of_one(o, pod, window) &&
 				  hf_streq(o->job_uid, pod->job_uid));
 		}
 		incidents += first;
