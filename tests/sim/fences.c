@@ -502,8 +502,10 @@ bool sim_fence_may_act(const struct sim_node *node, hf_time within)
 	const struct sim_fence *fence = node->fence;
 	hf_time now = sim_now(node->sim);
 
-	return !sim_node_alive(node) || !sim_agent_up(node) || now - node->alive_since < within ||
-	       now - fence->agent_since < within || now - fence->harmed_at < within;
+	/* An agent that is back begins when it next looks. */
+	return !sim_node_alive(node) || !sim_agent_up(node) || fence->told == NULL ||
+	       now - node->alive_since < within || now - fence->agent_since < within ||
+	       now - fence->harmed_at < within;
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
