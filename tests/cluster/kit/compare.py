@@ -49,7 +49,7 @@ SEEN_AS = {
     "D41": r"PyTorchJob pytorch-rdzv 2/pods/\S+/env/PET_RDZV_ID/value ",
     "D42": r"MPIJob mpi-account-late \d/rolebindings/\S+/subjects/",
     "D54": r"\S+-(none 0/(pods|services|events/Normal Successful(CreatePod|DeletePod|DeleteService)) "
-           r"|to-none 1/status/replicaStatuses/Worker/succeeded 2 -> 0$)",
+           r"|to-none 1/(status/replicaStatuses/Worker/succeeded 2 -> 0$|(pods|services) .* -> null$))",
     "D55": r"PyTorchJob pytorch-one-type-less 1/status/replicaStatuses/Worker/active 2 -> 0$",
 }
 # Rows that only jobs with a gang scheduler show.
