@@ -27,8 +27,8 @@ SEEN_AS = {
            r'replica-type=worker"$',
     "D11": r"/events/Warning Unschedulable true -> null",
     "D12": r"MPIJob \S+ \d/events/(Normal (.* is exist|MPIJobRunning|mpijobsSucceeded)"
-           r"|Warning (MPIJobFailed|FailedCreatePod)) true -> null"
-           r"|MPIJob \S+ \d/events/Normal (SuccessfulCreatePod|SuccessfulDeletePod|ExitedWithCode"
+           r"|Warning (MPIJobFailed|FailedCreatePod|SettedPodTemplateSchedulerName)) true -> null"
+           r"|MPIJob \S+ \d/events/Normal (SuccessfulCreatePod|SuccessfulDeletePod(Group)?|ExitedWithCode"
            r"|MPIJob(Succeeded|Failed|Suspended|Resumed)) null -> true",
     "D13": r"MPIJob mpi-alone \d/roles/mpi-alone-launcher/rules ",
     "D14": r"MPIJob \S+ [12]/status/replicaStatuses/Worker/(succeeded|active) 0 -> [12]$",
