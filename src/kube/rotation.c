@@ -62,8 +62,7 @@ static char *pem_read(const struct hf_kube_pem *pem)
 
 	if (pem->file == NULL)
 		return hf_xstrdup(pem->text);
-	if (hf_kube_file_check(pem->file, NULL) != 0 || hf_fs_read(pem->file, &sb, NULL) != 0 ||
-	    sb.len == 0)
+	if (hf_fs_read_regular(pem->file, &sb, NULL) != 0 || sb.len == 0)
 		return NULL;
 	return hf_strbuf_detach(&sb);
 }
