@@ -79,9 +79,17 @@ static struct rank *make_room(struct hf_ranks *ranks, const char *uid)
 
 	for (size_t i = 0; i < ranks->len; i++) {
 		struct rank *rank = &ranks->items[i];
-		size_t n = count_of(ranks, rank->uid);
+		size_t n;
 
-		if (n > most || (last != NULL && hf_streq(rank->uid, last->uid))) {
+		/* The newcomer's own pod never has more than that; whose has most is counted once. */
+		if (hf_streq(rank->uid, uid))
+			continue;
+		if (last != NULL && hf_streq(rank->uid, last->uid)) {
+			last = rank;
+			continue;
+		}
+		n = count_of(ranks, rank->uid);
+		if (n > most) {
 			most = n;
 			last = rank;
 		}
