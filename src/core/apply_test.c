@@ -105,15 +105,9 @@ static void evidence_decides_among_ends_seen_at_once(void **state)
 
 static void a_fail_rule_speaks_before_everything(void **state)
 {
-	static const int32_t code[] = {42};
-
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 2);
-	b.rules[0] = (struct hf_rule){.action = HF_RULE_FAIL_JOB,
-				      .has_exit_codes = true,
-				      .values = code,
-				      .values_len = 1};
-	b.view.run_policy.rules_len = 1;
+	brain_fail_on(&b, 42);
 	brain_run_up(&b);
 	brain_exit(&b, "demo-hand-0", 1);
 	brain_disrupt(&b, "demo-hand-0");

@@ -108,15 +108,9 @@ static void infrastructure_without_budget_changes_its_reason(void **state)
 
 static void a_rule_that_a_person_wrote_is_not_withdrawn(void **state)
 {
-	static const int32_t code[] = {42};
-
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 3);
-	b.rules[0] = (struct hf_rule){.action = HF_RULE_FAIL_JOB,
-				      .has_exit_codes = true,
-				      .values = code,
-				      .values_len = 1};
-	b.view.run_policy.rules_len = 1;
+	brain_fail_on(&b, 42);
 	brain_run_up(&b);
 	brain_after(&b, 60);
 	brain_exit(&b, "demo-hand-0", 42);
@@ -162,15 +156,9 @@ static void one_that_was_carried_out_stands(void **state)
 
 static void nor_for_a_node_that_was_lost_meanwhile(void **state)
 {
-	static const int32_t code[] = {42};
-
 	(void)state;
 	brain_init(&b, &brain_kind, 1, 3);
-	b.rules[0] = (struct hf_rule){.action = HF_RULE_FAIL_JOB,
-				      .has_exit_codes = true,
-				      .values = code,
-				      .values_len = 1};
-	b.view.run_policy.rules_len = 1;
+	brain_fail_on(&b, 42);
 	brain_run_up(&b);
 	brain_after(&b, 60);
 	brain_lose(&b, brain_pod(&b, "demo-hand-1")->node);

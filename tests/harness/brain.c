@@ -662,6 +662,16 @@ void brain_terminating_gone(struct brain *b)
 	}
 }
 
+void brain_fail_on(struct brain *b, int32_t code)
+{
+	b->rule_code = code;
+	b->rules[0] = (struct hf_rule){.action = HF_RULE_FAIL_JOB,
+				       .has_exit_codes = true,
+				       .values = &b->rule_code,
+				       .values_len = 1};
+	b->view.run_policy.rules_len = 1;
+}
+
 void brain_disrupt(struct brain *b, const char *name)
 {
 	struct brain_pod *pod = must(b, name);

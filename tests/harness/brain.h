@@ -60,6 +60,7 @@ struct brain {
 	struct hf_container container;
 	struct hf_replica_spec replicas[HF_ROLES_MAX];
 	struct hf_rule rules[4];
+	int32_t rule_code; /* of brain_fail_on */
 	struct hf_job_view view;
 
 	struct brain_pod pods[BRAIN_PODS_MAX];
@@ -101,6 +102,8 @@ struct brain {
  * nodes that have just been heard of. */
 void brain_init(struct brain *b, const struct hf_framework *kind, int boss, int hands);
 void brain_release(struct brain *b);
+/* Its one rule: the job fails on that exit code. */
+void brain_fail_on(struct brain *b, int32_t code);
 
 /* One step; the plan is in b->plan. */
 void brain_step(struct brain *b);
