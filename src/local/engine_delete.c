@@ -102,11 +102,21 @@ static int64_t grace_of(const struct hf_op *op, const struct hf_json *object)
 
 	if (op->kind->resource != &hf_pods)
 		return 0;
-	/* Already on its way, whether it has ended by now or not: as it is, or shorter. */
+	/* On its way already: as it is, or shorter.  Who had no time left has none. */
 	if (left)
-		return op->request->grace_seconds == HF_GRACE_DEFAULT ? hf_json_i64(left, 0)
-								      : op->request->grace_seconds;
+		return hf_json_i64(left, 0) == 0 ? 0 : op->request->grace_seconds;
 	return hf_pod_grace_seconds(object, op->request->grace_seconds);
+}
+
+/* A pod that has time left, and is to have no less: nothing changes, its finalizers neither. */
+static bool is_pending(const struct hf_op *op, const struct hf_json *object)
+{
+	int64_t asked = op->request->grace_seconds;
+	int64_t left = hf_json_i64(
+		hf_json_path(object, "metadata", "deletionGracePeriodSeconds", NULL), 0);
+
+	return op->kind->resource == &hf_pods && left > 0 &&
+	       (asked == HF_GRACE_DEFAULT || asked >= left);
 }
 
 /* A namespace is emptied first: it keeps spec.finalizers until local/gc.c is through. */
@@ -195,6 +205,8 @@ int hf_op_delete(struct hf_op *op)
 		return rc;
 
 	const struct hf_json *stored = hf_doc_json(entry->doc);
+	if (is_pending(op, stored))
+		return hf_op_done(op, hf_doc_ref(entry->doc));
 	int64_t grace = grace_of(op, stored);
 	HF_AUTO_JSON finalizers = wanted_finalizers(op, hf_json_get(stored, "metadata"));
 	if (grace == 0 && hf_json_len(finalizers) == 0 && !holds_content(op, stored))

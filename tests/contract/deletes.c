@@ -128,6 +128,54 @@ static void a_pod_nobody_runs_goes_at_once(struct world *w)
 	assert_int_equal(get(w, &hf_pods, ns, "forced", &o), HF_E_NOT_FOUND);
 }
 
+static int delete_pod_as(struct world *w, const char *ns, const char *name, int64_t grace,
+			 enum hf_propagation propagation, struct outcome *o)
+{
+	return ask(w,
+		   &(struct hf_request){.verb = HF_VERB_DELETE,
+					.resource = &hf_pods,
+					.ns = ns,
+					.name = name,
+					.grace_seconds = grace,
+					.propagation = propagation},
+		   o);
+}
+
+static void a_pod_on_its_way_takes_no_finalizers(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	AUTO_OUTCOME o = {0};
+
+	assert_int_equal(create_pod(w, ns, "p", &o), 0);
+	bind_pod(w, ns, "p", "node-a");
+	assert_int_equal(delete_pod(w, ns, "p", HF_GRACE_DEFAULT, &o), 0);
+	assert_int_equal(
+		delete_pod_as(w, ns, "p", HF_GRACE_DEFAULT, HF_PROPAGATE_ORPHAN, &o), 0);
+	assert_false(has(&o, "metadata.finalizers.0"));
+	assert_int_equal(delete_pod_as(w, ns, "p", 20, HF_PROPAGATE_FOREGROUND, &o), 0);
+	assert_false(has(&o, "metadata.finalizers.0"));
+	assert_int_equal(delete_pod(w, ns, "p", 0, &o), 0);
+}
+
+static void a_pod_without_time_left_goes_whatever_is_asked(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	AUTO_OUTCOME o = {0};
+	int code = 0;
+
+	assert_int_equal(create_pod(w, ns, "p", &o), 0);
+	bind_pod(w, ns, "p", "node-a");
+	assert_int_equal(
+		merge_status(w, AT(&hf_pods, ns, "p"), &o, "{'status':{'phase':'Failed'}}"), 0);
+	/* It has ended: its finalizer alone keeps it, which the garbage collector takes away, or
+	 * who asks for another propagation. */
+	assert_int_equal(
+		delete_pod_as(w, ns, "p", HF_GRACE_DEFAULT, HF_PROPAGATE_FOREGROUND, &o), 0);
+	code = delete_pod_as(w, ns, "p", 7, HF_PROPAGATE_BACKGROUND, &o);
+	assert_true(code == 0 || code == HF_E_NOT_FOUND);
+	assert_int_equal(get(w, &hf_pods, ns, "p", &o), HF_E_NOT_FOUND);
+}
+
 static void finalizers_hold_an_object_back(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
@@ -318,6 +366,9 @@ const struct contract_test contract_deletes[] = {
 	{"26: preconditions are held to", preconditions_are_held_to},
 	{"27: a pod on a node is marked and waits", a_pod_on_a_node_is_marked_and_waits},
 	{"27: a pod nobody runs goes at once", a_pod_nobody_runs_goes_at_once},
+	{"27: a pod on its way takes no finalizers", a_pod_on_its_way_takes_no_finalizers},
+	{"27: a pod without time left goes whatever is asked",
+	 a_pod_without_time_left_goes_whatever_is_asked},
 	{"28: finalizers hold an object back", finalizers_hold_an_object_back},
 	{"28: a mark cannot be taken back", a_mark_cannot_be_taken_back},
 	{"29: what an object owned goes with it", what_an_object_owned_goes_with_it},
