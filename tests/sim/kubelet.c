@@ -310,6 +310,7 @@ static void reject(struct sim_pod *pod, const char *reason)
 		 reason);
 	sim_tell(pod->sim, "kubelet: %s is refused: %s", pod->name, reason);
 	pod->state = POD_OVER;
+	pod->phase = NULL; /* it holds no device of which there is a word */
 	sim_patch(pod->sim, &hf_pods, "default", pod->name, "status", text);
 }
 
