@@ -371,14 +371,28 @@ static const struct hf_field volume_fields[] = {
 };
 static const struct hf_field_table volume_table = HF_FIELD_TABLE(volume_fields, struct volume);
 
+struct init_container {
+	uint64_t present;
+	const char *name, *restart_policy;
+};
+static const struct hf_field init_container_fields[] = {
+	HF_FIELD_STRING("name", struct init_container, name, 0, 0),
+	HF_FIELD_STRING("restartPolicy", struct init_container, restart_policy, 0, 0),
+};
+static const struct hf_field_table init_container_table =
+	HF_FIELD_TABLE(init_container_fields, struct init_container);
+
 struct spec {
 	uint64_t present;
 	const char *node;
+	HF_LIST(struct init_container) init_containers;
 	HF_LIST(struct toleration) tolerations;
 	HF_LIST(struct volume) volumes;
 };
 static const struct hf_field spec_fields[] = {
 	HF_FIELD_STRING("nodeName", struct spec, node, 0, 0),
+	HF_FIELD_OBJECTS("initContainers", struct spec, init_containers, &init_container_table,
+			 CONTAINERS_MAX, 0),
 	HF_FIELD_OBJECTS("tolerations", struct spec, tolerations, &toleration_table,
 			 TOLERATIONS_MAX, 0),
 	HF_FIELD_OBJECTS("volumes", struct spec, volumes, &volume_table, VOLUMES_MAX, 0),
@@ -452,13 +466,27 @@ static void put_container(const struct container *from, bool init, struct hf_con
 	}
 }
 
-static void put_containers(const struct status *status, struct hf_arena *arena, struct hf_pod *pod)
+/* A sidecar: the kubelet starts it again whatever the pod's restartPolicy. */
+static bool is_sidecar(const struct spec *spec, const char *name)
+{
+	for (size_t i = 0; i < spec->init_containers.len; i++)
+		if (hf_streq(spec->init_containers.items[i].name, name))
+			return hf_streq(spec->init_containers.items[i].restart_policy, "Always");
+	return false;
+}
+
+static void put_containers(const struct spec *spec, const struct status *status,
+			   struct hf_arena *arena, struct hf_pod *pod)
 {
 	size_t n = status->init_containers.len + status->containers.len, len = 0;
 	struct hf_container_seen *seen = HF_ARENA_ARRAY(arena, struct hf_container_seen, n + 1);
 
-	for (size_t i = 0; i < status->init_containers.len; i++)
-		put_container(&status->init_containers.items[i], true, &seen[len++]);
+	for (size_t i = 0; i < status->init_containers.len; i++) {
+		put_container(&status->init_containers.items[i], true, &seen[len]);
+		if (is_sidecar(spec, seen[len].name))
+			seen[len].restart_count = 0;
+		len++;
+	}
 	for (size_t i = 0; i < status->containers.len; i++)
 		put_container(&status->containers.items[i], false, &seen[len++]);
 	pod->containers = seen;
@@ -691,7 +719,7 @@ const char *hf_pod_read(struct hf_doc *doc, const char *job_uid, struct hf_arena
 		.unwell_at = HF_TIME_NONE,
 	};
 	put_stamps(&metadata->stamps, &pod);
-	put_containers(&read.status, arena, &pod);
+	put_containers(&read.spec, &read.status, arena, &pod);
 	put_conditions(&read.status, arena, &pod);
 	put_devices(&read.status, arena, &pod);
 	put_tolerations(&read.spec, &pod);

@@ -32,13 +32,15 @@ static const char pod_text[] =
 	"\"deletionGracePeriodSeconds\":30,\"ownerReferences\":[{\"uid\":\"other\"},{\"uid\":\"job\",\"controller\":true,"
 	"\"kind\":\"PyTorchJob\",\"name\":\"j\",\"apiVersion\":\"kubeflow.org/v1\"}],"
 	"\"annotations\":{\"holdfast.dev/generation\":\"2\",\"holdfast.dev/attempt\":\"1\","
-	"\"holdfast.dev/incident\":\"0\"}},\"spec\":{\"nodeName\":\"n\"},"
+	"\"holdfast.dev/incident\":\"0\"}},\"spec\":{\"nodeName\":\"n\",\"initContainers\":["
+	"{\"name\":\"i\"},{\"name\":\"log\",\"restartPolicy\":\"Always\"}]},"
 	"\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"low\","
 	"\"startTime\":\"2026-01-02T03:04:07Z\","
 	"\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\",\"reason\":\"r\"}],"
 	"\"initContainerStatuses\":[{\"name\":\"i\",\"restartCount\":1,"
 	"\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\",\"message\":\"back-off 10s\"}},"
-	"\"lastState\":{\"terminated\":{\"exitCode\":143,\"signal\":15}}}],"
+	"\"lastState\":{\"terminated\":{\"exitCode\":143,\"signal\":15}}},"
+	"{\"name\":\"log\",\"restartCount\":4,\"state\":{\"running\":{}}}],"
 	"\"containerStatuses\":[{\"name\":\"pytorch\",\"restartCount\":2,\"state\":{\"terminated\":"
 	"{\"exitCode\":137,\"signal\":9,\"reason\":\"OOMKilled\","
 	"\"finishedAt\":\"2026-01-02T03:04:06Z\"}}},"
@@ -63,18 +65,22 @@ static void read_whole(struct hf_doc *doc)
 	assert_int_equal(pod.bound_at, HF_TIME_NONE);
 	assert_int_equal(pod.start_time - pod.creation_time, 2 * HF_SECOND);
 	assert_int_equal(pod.conditions_len, 1);
-	assert_int_equal(pod.containers_len, 3);
+	assert_int_equal(pod.containers_len, 4);
 	assert_true(pod.containers[0].init);
+	assert_int_equal(pod.containers[0].restart_count, 1);
 	assert_string_equal(pod.containers[0].waiting_reason, "CrashLoopBackOff");
 	assert_string_equal(pod.containers[0].waiting_message, "back-off 10s");
 	assert_true(pod.containers[0].last_exit_code.set);
 	assert_int_equal(pod.containers[0].last_exit_code.value, 143);
 	assert_int_equal(pod.containers[0].last_signal, 15);
-	assert_false(pod.containers[1].last_exit_code.set);
-	assert_int_equal(pod.containers[1].exit_code, 137);
-	assert_int_equal(pod.containers[1].signal, 9);
-	assert_int_equal(pod.containers[1].finished_at - pod.creation_time, HF_SECOND);
-	assert_int_equal(pod.containers[2].phase, HF_CONTAINER_RUNNING);
+	/* A sidecar, whose restarts are no ends. */
+	assert_true(pod.containers[1].init);
+	assert_int_equal(pod.containers[1].restart_count, 0);
+	assert_false(pod.containers[2].last_exit_code.set);
+	assert_int_equal(pod.containers[2].exit_code, 137);
+	assert_int_equal(pod.containers[2].signal, 9);
+	assert_int_equal(pod.containers[2].finished_at - pod.creation_time, HF_SECOND);
+	assert_int_equal(pod.containers[3].phase, HF_CONTAINER_RUNNING);
 }
 
 static void a_pod_is_read_whole_from_tree_and_text(void **state)

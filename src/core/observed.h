@@ -41,7 +41,7 @@ enum hf_container_phase {
 struct hf_container_seen {
 	const char *name;
 	bool init;
-	int32_t restart_count;
+	int32_t restart_count; /* 0 of a sidecar, whose restarts are no ends of the rank */
 	enum hf_container_phase phase;
 	const char *waiting_reason; /* state.waiting.reason */
 	const char *waiting_message;
