@@ -21,6 +21,8 @@
 #define JOURNAL_EVERY (5 * HF_MINUTE)
 /* After a container's end: what the kernel and the driver say of it follows within moments. */
 #define REPORT_AFTER HF_SECOND
+/* A person's word on a sick device is heard within so long. */
+#define WORD_EVERY (30 * HF_SECOND)
 /* Each detector with a why of its own fits. */
 #define OFF_TEXT_MAX ((size_t)4096)
 /* Whether ranks advance is looked at so often. */
@@ -43,7 +45,8 @@ static bool save_journal(struct hf_agent *a)
 	struct hf_journal journal = {.memory = a->memory,
 				     .boot_at = a->boot_at,
 				     .place = a->place,
-				     .lost = a->place_lost};
+				     .lost = a->place_lost,
+				     .unasked = a->asking};
 
 	if (a->saver == NULL) {
 		a->journal_dirty = false;
@@ -95,6 +98,14 @@ static void on_journal_timer(void *arg)
 	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
 }
 
+/* More may have been known in this boot. */
+static void begin_in_doubt(struct hf_agent *a, bool asking)
+{
+	snprintf(a->memory.boot_id, sizeof(a->memory.boot_id), "%s", a->boot_id);
+	a->memory.doubted = true;
+	a->asking = asking;
+}
+
 static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 {
 	struct hf_journal journal;
@@ -103,16 +114,17 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 
 	hf_health_memory_init(&a->memory);
 	a->boot_at = hf_loop_wall(a->options.loop) - hf_loop_mono(a->options.loop);
-	if (a->saver == NULL)
+	if (a->saver == NULL) {
+		begin_in_doubt(a, true);
 		return;
+	}
 	rc = hf_journal_load(a->options.state_dir, a->arenas[a->arena], &journal, &err);
 	if (rc != 0) {
-		/* What was written there may have been that a device is out of service. */
-		a->memory.doubted = rc == HF_E_INVALID || rc == HF_E_TOO_LARGE;
-		if (a->memory.doubted)
-			snprintf(a->memory.boot_id, sizeof(a->memory.boot_id), "%s", a->boot_id);
+		/* What was written there may have been that a device is out of service; where nothing can
+			 * be read DeviceHealth tells. */
+		begin_in_doubt(a, rc != HF_E_INVALID && rc != HF_E_TOO_LARGE);
 		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
-		       a->memory.doubted
+		       !a->asking
 			       ? "What was known before is lost: no device is called Healthy before "
 				 "the next boot or a person's word"
 		       : rc == HF_E_NOT_FOUND
@@ -127,6 +139,7 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 		return;
 	a->boot_at = journal.boot_at;
 	a->lost_before = journal.lost;
+	a->asking = journal.unasked;
 	*ret_place = journal.place;
 }
 
@@ -307,19 +320,23 @@ static void tell_detectors(struct hf_agent *a)
 static void publish(struct hf_agent *a, const struct hf_health_plan *plan)
 {
 	struct hf_report report = hf_agent_report(a);
+	bool news = plan->write_conditions || plan->write_devices || a->device_dirty;
 
 	tell_events(a, &report, plan);
 	/* Once at the start, whatever the journal says was written. */
 	if (plan->write_conditions || a->steps == 1)
 		hf_publisher_node(a->publisher, hf_report_node_patch(&report));
-	if (plan->write_conditions || plan->write_devices || a->device_dirty) {
+	if (news && !a->asking) {
 		hf_publisher_device(a->publisher, hf_report_device_patch(&report));
 		hf_ranks_published(a->ranks, pod_name, a, report.now);
 		hf_fences_published(a->fences, pod_name, a);
 	}
 	if (plan->write_conditions || plan->write_devices || plan->moves_len > 0 || a->pods_dirty)
 		publish_pods(a, &report);
-	a->device_dirty = a->pods_dirty = false;
+	a->device_dirty = news && a->asking;
+	a->pods_dirty = false;
+	if (hf_cleared_is_of_use(&a->memory) && !hf_timer_armed(a->word_timer))
+		hf_timer_arm(a->word_timer, WORD_EVERY);
 }
 
 /* ---- a step ------------------------------------------------------------------------------------- */
@@ -583,11 +600,40 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 		       hf_code_name(code), "error", message, NULL);
 }
 
+/* What DeviceHealth said before this agent began. */
+static void take_before(struct hf_agent *a, struct hf_doc *health)
+{
+	a->asking = false;
+	a->memory.doubted = health != NULL && hf_before_doubts(health, a->boot_id);
+	if (a->memory.doubted)
+		hf_log(HF_LOG_WARN, LOGGER,
+		       "DeviceHealth tells of faults in this boot, and there is no journal of them: no "
+		       "device is called Healthy before the next boot or a person's word",
+		       NULL);
+	a->journal_dirty = a->device_dirty = true;
+	arm_step(a, 0);
+}
+
+/* A person's word is looked for while there is something that it could end. */
+static void on_word_timer(void *arg)
+{
+	struct hf_agent *a = arg;
+
+	if (!hf_cleared_is_of_use(&a->memory))
+		return;
+	hf_publisher_ask(a->publisher);
+	hf_timer_arm(a->word_timer, WORD_EVERY);
+}
+
 static void on_health_seen(void *arg, struct hf_doc *health)
 {
 	struct hf_agent *a = arg;
 	struct hf_error err;
 
+	if (a->asking)
+		take_before(a, health);
+	if (health == NULL)
+		return;
 	if (hf_cleared_read(&a->cleared,
 			    hf_json_path_str(hf_doc_json(health), "metadata", "annotations",
 					     HF_ANNOTATION_CLEARED, NULL),
@@ -702,6 +748,7 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 	a->count_timer = hf_timer_create(options->loop, on_count_timer, a);
 	a->journal_timer = hf_timer_create(options->loop, on_journal_timer, a);
 	a->report_timer = hf_timer_create(options->loop, on_report_timer, a);
+	a->word_timer = hf_timer_create(options->loop, on_word_timer, a);
 	if (options->state_dir != NULL)
 		a->saver = hf_saver_create(&(struct hf_saver_options){.loop = options->loop,
 								      .dir = options->state_dir,
@@ -736,6 +783,8 @@ void hf_agent_start(struct hf_agent *a)
 	if (a->kmsg == NULL)
 		hf_kmsg_off(a->intake, "the kernel's log is turned off");
 	listen_to_ranks(a);
+	if (a->asking)
+		hf_publisher_ask(a->publisher);
 	hf_timer_arm(a->count_timer, COUNT_EVERY);
 	hf_timer_arm(a->journal_timer, JOURNAL_EVERY);
 	arm_step(a, NEWS_WAIT);
@@ -778,6 +827,7 @@ struct hf_agent *hf_agent_destroy(struct hf_agent *a)
 	hf_timer_destroy(a->count_timer);
 	hf_timer_destroy(a->journal_timer);
 	hf_timer_destroy(a->report_timer);
+	hf_timer_destroy(a->word_timer);
 	hf_recorder_destroy(a->recorder);
 	hf_publisher_destroy(a->publisher);
 	hf_holders_destroy(a->holders);

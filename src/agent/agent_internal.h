@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/beats.h"
+#include "agent/before.h"
 #include "agent/cleared.h"
 #include "agent/contact.h"
 #include "agent/fences.h"
@@ -64,6 +65,10 @@ struct hf_agent {
 	struct hf_health_plan plan;
 	bool untold, step_wanted;
 	bool device_dirty; /* DeviceHealth would read otherwise */
+	/* There was no journal: what DeviceHealth says of before is not read yet.  Until then nothing is
+	 * called Healthy, and DeviceHealth is not written. */
+	bool asking;
+	struct hf_timer *word_timer;
 	struct hf_cleared cleared;
 	bool pods_dirty;
 };

@@ -60,3 +60,17 @@ size_t hf_cleared_orders(const struct hf_cleared *cleared, const struct hf_healt
 	}
 	return len;
 }
+
+bool hf_cleared_is_of_use(const struct hf_health_memory *memory)
+{
+	enum hf_health_state next;
+
+	for (size_t i = 0; i < memory->devices_len; i++) {
+		const struct hf_health_device *d = &memory->devices[i];
+
+		if (hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next) ||
+		    (!d->seen && d->kind != HF_HEALTH_NODE))
+			return true;
+	}
+	return memory->doubted;
+}

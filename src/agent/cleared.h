@@ -36,6 +36,9 @@ int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
 size_t hf_cleared_orders(const struct hf_cleared *cleared, const struct hf_health_memory *memory,
 			 hf_time wall_less, struct hf_health_order *ret_orders, size_t orders_max);
 
+/* There is something that such a word would end. */
+bool hf_cleared_is_of_use(const struct hf_health_memory *memory);
+
 HF_END_DECLS
 
 #endif

@@ -101,6 +101,29 @@ static void what_is_no_word_of_now_is_refused_once(void **state)
 
 #define T(name) cmocka_unit_test_setup(name, setup)
 
+static void a_word_is_of_use_where_it_would_end_something(void **state)
+{
+	struct hf_health_memory m = memory;
+
+	(void)state;
+	devices[0].kind = HF_HEALTH_NODE;
+	devices[1].kind = devices[2].kind = HF_HEALTH_GPU;
+	devices[0].state = devices[1].state = devices[2].state = HF_HEALTH_HEALTHY;
+	devices[1].seen = devices[2].seen = true;
+	assert_false(hf_cleared_is_of_use(&m));
+	devices[2].state = HF_HEALTH_PROBATION;
+	assert_false(hf_cleared_is_of_use(&m));
+	devices[2].state = HF_HEALTH_SUSPECT;
+	assert_true(hf_cleared_is_of_use(&m));
+	devices[2].state = HF_HEALTH_HEALTHY;
+	/* Remembered, and nobody has seen it. */
+	devices[1].seen = false;
+	assert_true(hf_cleared_is_of_use(&m));
+	devices[1].seen = true;
+	m.doubted = true;
+	assert_true(hf_cleared_is_of_use(&m));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +131,7 @@ int main(void)
 		T(one_device_is_named_by_address_or_uuid),
 		T(a_text_counts_once),
 		T(what_is_no_word_of_now_is_refused_once),
+		cmocka_unit_test_setup(a_word_is_of_use_where_it_would_end_something, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

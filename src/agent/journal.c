@@ -262,6 +262,7 @@ static void code_rest(struct codec *c, struct hf_journal *j)
 {
 	NUMBER(c, "bootAt", j->boot_at);
 	NUMBER(c, "lost", j->lost);
+	NUMBER(c, "unasked", j->unasked);
 	NUMBER(c, "hasSeq", j->place.has_seq);
 	NUMBER(c, "seq", j->place.seq);
 	NUMBER(c, "fileDevice", j->place.file_device);

@@ -27,6 +27,7 @@ struct hf_journal {
 	hf_time boot_at; /* the steps' clock of that boot read zero plus this at its start */
 	struct hf_kmsg_place place;
 	uint64_t lost; /* records of the kernel's log, in that boot */
+	bool unasked;  /* memory.doubted for want of DeviceHealth's word (before.h) */
 };
 
 /* A body behind the line with its sum: how encode ends. */

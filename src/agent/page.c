@@ -117,6 +117,11 @@ void hf_agent_page(struct hf_agent *a, struct hf_strbuf *sb)
 			       report.lost);
 	if (a->journal_failing)
 		hf_strbuf_addstr(sb, "the journal cannot be written\n");
+	if (a->memory.doubted)
+		hf_strbuf_addf(sb, "%s: nothing is called Healthy yet\n",
+			       a->asking
+				       ? "there was no journal, and DeviceHealth has not been read"
+				       : "what was known of this boot is lost");
 	hf_strbuf_addstr(sb, "\nConditions\n");
 	for (size_t i = 0; i < HF_HEALTH_CONDITIONS; i++) {
 		const struct hf_health_condition *c = &a->memory.conditions[i];

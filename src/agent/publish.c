@@ -47,6 +47,22 @@ struct hf_publisher {
 
 static void send(struct slot *slot);
 
+/* What is under way is no write. */
+static bool asks(const struct slot *slot)
+{
+	return slot->sent != NULL && hf_json_len(hf_doc_json(slot->sent)) == 0;
+}
+
+/* Until the next write may begin. */
+static hf_time gap_of(const struct slot *slot)
+{
+	hf_time now = hf_loop_mono(slot->publisher->options.loop);
+
+	if (slot->kind != KIND_DEVICE || slot->sent_at == HF_TIME_NONE)
+		return 0;
+	return slot->sent_at + HF_PUBLISH_GAP - now;
+}
+
 static void on_timer(void *arg)
 {
 	send(arg);
@@ -138,8 +154,9 @@ static bool is_given_up(const struct slot *slot, int code)
 static void succeed(struct slot *slot)
 {
 	struct hf_publisher *p = slot->publisher;
+	bool asked = asks(slot);
 
-	if (p->seconds != NULL)
+	if (p->seconds != NULL && !asked)
 		hf_family_observe(p->seconds,
 				  (double)(hf_loop_mono(p->options.loop) - slot->begun_at) /
 					  (double)HF_SECOND,
@@ -147,9 +164,11 @@ static void succeed(struct slot *slot)
 	tell(slot, 0, "");
 	hf_backoff_reset(&slot->backoff);
 	slot->sent = hf_doc_unref(slot->sent);
-	slot->written = true;
+	slot->written |= !asked;
 	if (slot->waiting != NULL)
-		hf_timer_arm(slot->timer, slot->kind == KIND_DEVICE ? HF_PUBLISH_GAP : 0);
+		hf_timer_arm(slot->timer, asked                       ? gap_of(slot)
+					  : slot->kind == KIND_DEVICE ? HF_PUBLISH_GAP
+								      : 0);
 	else if (slot->kind == KIND_POD)
 		drop_slot(slot);
 }
@@ -157,13 +176,13 @@ static void succeed(struct slot *slot)
 static void on_patched(void *arg, const struct hf_reply *reply)
 {
 	struct slot *slot = arg;
+	const struct hf_publisher_options *o = &slot->publisher->options;
+	bool none = reply->code == HF_E_NOT_FOUND && asks(slot);
 
 	slot->call = NULL;
-	if (reply->code == 0) {
-		const struct hf_publisher_options *o = &slot->publisher->options;
-
-		if (slot->kind == KIND_DEVICE && reply->object != NULL && o->seen != NULL)
-			o->seen(o->arg, reply->object);
+	if (reply->code == 0 || none) {
+		if (slot->kind == KIND_DEVICE && (reply->object != NULL || none) && o->seen != NULL)
+			o->seen(o->arg, none ? NULL : reply->object);
 		succeed(slot);
 	} else if (slot->kind == KIND_DEVICE && reply->code == HF_E_NOT_FOUND) {
 		slot->step = STEP_FIND_NODE;
@@ -268,7 +287,8 @@ static void send(struct slot *slot)
 	}
 	if (slot->sent == NULL)
 		return;
-	slot->sent_at = hf_loop_mono(slot->publisher->options.loop);
+	if (!asks(slot))
+		slot->sent_at = hf_loop_mono(slot->publisher->options.loop);
 	if (slot->step == STEP_PATCH)
 		send_patch(slot);
 	else if (slot->step == STEP_FIND_NODE)
@@ -279,16 +299,12 @@ static void send(struct slot *slot)
 
 static void put(struct slot *slot, struct hf_json *patch)
 {
-	hf_time now = hf_loop_mono(slot->publisher->options.loop), wait = 0;
-
 	hf_doc_unref(slot->waiting);
 	slot->waiting = hf_doc_from_json(patch);
 	/* What failed keeps to its backoff. */
 	if (slot->call != NULL || hf_timer_armed(slot->timer))
 		return;
-	if (slot->kind == KIND_DEVICE && slot->sent_at != HF_TIME_NONE)
-		wait = slot->sent_at + HF_PUBLISH_GAP - now;
-	hf_timer_arm(slot->timer, wait);
+	hf_timer_arm(slot->timer, gap_of(slot));
 }
 
 void hf_publisher_node(struct hf_publisher *p, struct hf_json *patch)
@@ -299,6 +315,16 @@ void hf_publisher_node(struct hf_publisher *p, struct hf_json *patch)
 void hf_publisher_device(struct hf_publisher *p, struct hf_json *patch)
 {
 	put(p->slots[KIND_DEVICE], patch);
+}
+
+void hf_publisher_ask(struct hf_publisher *p)
+{
+	struct slot *slot = p->slots[KIND_DEVICE];
+
+	if (slot->call == NULL && slot->waiting == NULL && slot->sent == NULL) {
+		slot->waiting = hf_doc_from_json(hf_json_object());
+		hf_timer_arm(slot->timer, 0);
+	}
 }
 
 void hf_publisher_pod(struct hf_publisher *p, const char *ns, const char *name, const char *uid,

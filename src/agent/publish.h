@@ -32,7 +32,8 @@ struct hf_publisher_options {
 	struct hf_metrics *metrics; /* may be NULL */
 	/* A write failed, or (code 0) one succeeded after that; what: "node", "devicehealth", "pod". */
 	void (*trouble)(void *arg, const char *what, int code, const char *message);
-	/* DeviceHealth as the API server has it, after each write; may be NULL. */
+	/* DeviceHealth as the API server has it, after each write and each question (NULL: there is
+	 * none); may be NULL. */
 	void (*seen)(void *arg, struct hf_doc *health);
 	void *arg;
 };
@@ -45,6 +46,9 @@ void hf_publisher_node(struct hf_publisher *publisher, struct hf_json *patch);
 void hf_publisher_device(struct hf_publisher *publisher, struct hf_json *patch);
 void hf_publisher_pod(struct hf_publisher *publisher, const char *ns, const char *name,
 		      const char *uid, struct hf_json *patch);
+/* DeviceHealth is looked at: `seen` follows, unless a write that is under way, or waits, brings it.
+ * By a patch that changes nothing, which needs no right that a write does not. */
+void hf_publisher_ask(struct hf_publisher *publisher);
 /* Nothing is under way and nothing waits. */
 bool hf_publisher_is_idle(const struct hf_publisher *publisher);
 /* Both of the node's objects have been written once. */

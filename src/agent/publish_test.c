@@ -14,9 +14,17 @@ struct world {
 	struct hf_loop *loop;
 	struct fake_store *store;
 	struct hf_publisher *publisher;
-	int troubles, mended;
+	int troubles, mended, answers, none;
 	char what[32];
 };
+
+static void on_seen(void *arg, struct hf_doc *health)
+{
+	struct world *w = arg;
+
+	w->answers += health != NULL;
+	w->none += health == NULL;
+}
 
 static void on_trouble(void *arg, const char *what, int code, const char *message)
 {
@@ -33,7 +41,7 @@ static int setup(void **state)
 {
 	static struct world w;
 	struct hf_publisher_options options = {
-		.node = "n1", .seed = 3, .trouble = on_trouble, .arg = &w};
+		.node = "n1", .seed = 3, .trouble = on_trouble, .seen = on_seen, .arg = &w};
 
 	memset(&w, 0, sizeof(w));
 	w.loop = options.loop = hf_loop_create_virtual(0);
@@ -252,11 +260,60 @@ static void a_pod_that_cannot_be_written_is_given_up_in_the_end(void **state)
 	assert_true(hf_publisher_is_idle(w->publisher));
 }
 
+static void a_question_changes_nothing_and_a_write_need_not_wait_behind_it(void **state)
+{
+	struct world *w = *state;
+	struct fake_call *call;
+
+	hf_publisher_ask(w->publisher);
+	hf_publisher_ask(w->publisher);
+	run_for(w, HF_MS);
+	call = fake_next(w->store);
+	assert_int_equal(call->request->verb, HF_VERB_PATCH);
+	assert_int_equal(call->request->patch_type, HF_PATCH_MERGE);
+	assert_string_equal(call->request->subresource, "status");
+	assert_string_equal(hf_doc_text(call->request->body, NULL), "{}");
+	hf_publisher_device(w->publisher, patch(1));
+	fake_answer_object(call, fake_object("n1", "uid-1", "5", "x"));
+	assert_int_equal(w->answers, 1);
+	assert_false(hf_publisher_has_written(w->publisher));
+	run_for(w, HF_MS);
+	call = fake_next(w->store);
+	assert_int_equal(number_of(call), 1);
+	/* Its answer is one to a question that comes now. */
+	hf_publisher_ask(w->publisher);
+	fake_answer_object(call, fake_object("n1", "uid-1", "6", "x"));
+	run_for(w, HF_MINUTE);
+	assert_int_equal(w->answers, 2);
+	assert_null(fake_next(w->store));
+}
+
+static void where_there_is_no_device_health_the_answer_is_none_and_it_is_not_made(void **state)
+{
+	struct world *w = *state;
+	struct fake_call *call;
+
+	hf_publisher_ask(w->publisher);
+	run_for(w, HF_MS);
+	fake_refuse(fake_next(w->store), HF_E_UNAVAILABLE);
+	assert_int_equal(w->none, 0);
+	run_for(w, HF_SECOND);
+	call = fake_next(w->store);
+	assert_string_equal(hf_doc_text(call->request->body, NULL), "{}");
+	fake_refuse(call, HF_E_NOT_FOUND);
+	assert_int_equal(w->none, 1);
+	run_for(w, HF_MINUTE);
+	assert_null(fake_next(w->store));
+	assert_true(hf_publisher_is_idle(w->publisher));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_question_changes_nothing_and_a_write_need_not_wait_behind_it),
+		TEST(where_there_is_no_device_health_the_answer_is_none_and_it_is_not_made),
 		TEST(the_newest_patch_goes_next_and_one_at_a_time),
 		TEST(what_fails_is_sent_again_ever_later_and_told_once_it_works),
 		TEST(retry_after_is_kept_within_reason),

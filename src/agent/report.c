@@ -297,6 +297,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 		.evidence_at = HF_TIME_NONE,
 		.lost_records = (int64_t)report->lost,
 		.dropped_devices = (int64_t)m->faults_dropped,
+		.history_lost = m->doubted,
 	};
 	const struct hf_health_device **held;
 	char rules[24];

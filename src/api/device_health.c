@@ -147,7 +147,7 @@ static struct hf_json *write_fence(const struct hf_fence_report *fence)
  * lists are named also when they are empty. */
 struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 {
-	static const char *const optional[] = {"class", "action", "evidenceTime"};
+	static const char *const optional[] = {"class", "action", "evidenceTime", "historyLost"};
 	struct hf_json *status = hf_json_object();
 	struct hf_json *detectors = hf_json_array(), *devices = hf_json_array();
 	struct hf_json *ranks = hf_json_array(), *fences = hf_json_array();
@@ -161,6 +161,8 @@ struct hf_json *hf_device_health_status(const struct hf_device_health *health)
 	set_text(status, "class", health->cls);
 	set_text(status, "action", health->action);
 	hf_write_micro_time(status, "evidenceTime", health->evidence_at);
+	if (health->history_lost)
+		hf_json_set(status, "historyLost", hf_json_bool(true));
 	for (size_t i = 0; i < HF_ARRAY_LEN(optional); i++)
 		if (!hf_json_get(status, optional[i]))
 			hf_json_set(status, optional[i], hf_json_null());
@@ -329,6 +331,7 @@ struct status {
 	const char *boot_id, *agent_version, *rules_hash, *state, *cls, *action;
 	hf_time observed, evidence;
 	int64_t lost_records, dropped_devices;
+	bool history_lost;
 	HF_LIST(struct detector) detectors;
 	HF_LIST(struct device) devices;
 	HF_LIST(struct rank) ranks;
@@ -346,6 +349,7 @@ static const struct hf_field status_fields[] = {
 	HF_FIELD_STRING("action", struct status, action, 0, 0),
 	HF_FIELD_INT64("lostRecords", struct status, lost_records, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("droppedDevices", struct status, dropped_devices, 0, INT64_MAX, 0),
+	HF_FIELD_BOOL("historyLost", struct status, history_lost, 0),
 	HF_FIELD_OBJECTS("detectors", struct status, detectors, &detector_table,
 			 HF_DEVICE_HEALTH_DETECTORS_MAX, 0),
 	HF_FIELD_OBJECTS("devices", struct status, devices, &device_table,
@@ -466,6 +470,7 @@ void hf_device_health_read(struct hf_doc *doc, struct hf_arena *arena,
 		.evidence_at = time_or_none(s->present, STATUS_EVIDENCE, s->evidence),
 		.lost_records = s->lost_records,
 		.dropped_devices = s->dropped_devices,
+		.history_lost = s->history_lost,
 		.detectors = {HF_ARENA_ARRAY(arena, struct hf_detector_report, s->detectors.len),
 			      s->detectors.len},
 		.devices = {HF_ARENA_ARRAY(arena, struct hf_device_report, s->devices.len),

@@ -133,6 +133,7 @@ struct hf_device_health {
 	hf_time evidence_at;     /* "evidenceTime": of the newest fault that acts; NONE: none */
 	int64_t lost_records;    /* "lostRecords": kernel lines that were overwritten unread */
 	int64_t dropped_devices; /* "droppedDevices": there was no room for */
+	bool history_lost;       /* "historyLost": more was known in this boot */
 	HF_LIST(struct hf_detector_report) detectors;
 	HF_LIST(struct hf_device_report) devices; /* the node first, then by id */
 	HF_LIST(struct hf_rank_report) ranks;     /* by pod and rank */

@@ -513,6 +513,131 @@ static void a_journal_that_is_damaged_makes_nothing_well(void **state)
 	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
 }
 
+static void lose_journal(struct world *w)
+{
+	char path[128];
+
+	w->agent = hf_agent_destroy(w->agent);
+	snprintf(path, sizeof(path), "%s/%s", w->state, HF_JOURNAL_FILE);
+	(void)unlink(path);
+}
+
+/* Nobody can read it, as on a disk that is broken there. */
+static void block_journal(struct world *w)
+{
+	char path[128];
+
+	lose_journal(w);
+	snprintf(path, sizeof(path), "%s/%s", w->state, HF_JOURNAL_FILE);
+	assert_int_equal(symlink(HF_JOURNAL_FILE, path), 0);
+}
+
+static void open_and_hear(struct world *w)
+{
+	open_agent(w);
+	run_for(w, 20 * HF_MINUTE);
+	hf_intake_heard(hf_agent_intake(w->agent), HF_HEALTH_BY_KMSG, HF_HEALTH_XID);
+	run_for(w, 2 * HF_SECOND);
+}
+
+/* In this boot DeviceHealth had said that a device is out of service: without the journal nobody
+ * knows whether it still is. */
+static void a_journal_that_is_missing_makes_nothing_well(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, HUNG);
+	run_for(w, 3 * HF_SECOND);
+	/* Lost once, and once more, by then in the object of an agent that knew nothing; and then it
+	 * is there and cannot be read. */
+	for (int lives = 0; lives < 3; lives++) {
+		if (lives < 2)
+			lose_journal(w);
+		else
+			block_journal(w);
+		open_and_hear(w);
+		health = health_of(w, arena);
+		assert_string_equal(health.state, "Unknown");
+		assert_string_equal(device_in(&health, GPU)->state, "Unknown");
+		assert_true(health.history_lost);
+	}
+	lose_journal(w);
+	w->boot = "33333333-4444";
+	open_agent(w);
+	run_for(w, 5 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
+	assert_false(health.history_lost);
+}
+
+static void a_journal_that_is_missing_takes_nothing_from_what_was_well(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	/* A fresh node: all is as soon well as it can be seen. */
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
+	assert_false(health.history_lost);
+	lose_journal(w);
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
+	/* Nor where it was long in doubt, and was killed meanwhile. */
+	lose_journal(w);
+	w->refuse = HF_E_UNAVAILABLE;
+	open_and_hear(w);
+	w->agent = hf_agent_destroy(w->agent);
+	open_and_hear(w);
+	w->refuse = 0;
+	run_for(w, 2 * HF_MINUTE);
+	hf_intake_heard(hf_agent_intake(w->agent), HF_HEALTH_BY_KMSG, HF_HEALTH_XID);
+	run_for(w, 2 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
+	assert_false(health.history_lost);
+}
+
+/* Nobody answers, and the agent is killed in the middle of it: what was published stays there until it
+ * is read. */
+static void a_journal_that_is_missing_is_asked_for_until_somebody_answers(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, HUNG);
+	run_for(w, 3 * HF_SECOND);
+	lose_journal(w);
+	w->refuse = HF_E_UNAVAILABLE;
+	for (int lives = 0; lives < 2; lives++) {
+		open_and_hear(w);
+		health = health_of(w, arena);
+		assert_string_equal(device_in(&health, GPU)->state, "Unhealthy");
+		w->agent = hf_agent_destroy(w->agent);
+	}
+	w->refuse = 0;
+	open_and_hear(w);
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Unknown");
+	assert_true(health.history_lost);
+	/* And faults are found as ever. */
+	kernel_says(w, LOST);
+	run_for(w, 2 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Unhealthy");
+}
+
 static void another_boot_ends_what_a_boot_ends(void **state)
 {
 	struct world *w = *state;
@@ -559,6 +684,7 @@ static const char *state_now(struct world *w, const char *device)
 static void what_a_person_clears_is_on_probation_and_what_fails_later_is_not(void **state)
 {
 	struct world *w = *state;
+	int requests;
 
 	open_agent(w);
 	run_for(w, 2 * HF_SECOND);
@@ -573,8 +699,12 @@ static void what_a_person_clears_is_on_probation_and_what_fails_later_is_not(voi
 	a_person_says(w, "GPU-2", hf_loop_wall(w->loop));
 	run_for(w, 7 * HF_MINUTE);
 	assert_string_equal(state_now(w, GPU), "Unhealthy");
+	/* Prompt, and with two looks a minute. */
+	requests = w->device_writes;
+	run_for(w, 4 * HF_MINUTE);
+	assert_in_range(w->device_writes - requests, 7, 9);
 	a_person_says(w, UUID, hf_loop_wall(w->loop));
-	run_for(w, 7 * HF_MINUTE);
+	run_for(w, 32 * HF_SECOND);
 	assert_string_equal(state_now(w, GPU), "Probation");
 	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "False");
 	/* It fails again, and the word that stands there is no word about that: not now, and not to an
@@ -828,6 +958,9 @@ int main(void)
 		TEST(a_detector_that_cannot_see_says_why_on_the_page_and_in_the_object),
 		TEST(a_line_that_no_step_took_is_read_again),
 		TEST(a_journal_that_is_damaged_makes_nothing_well),
+		TEST(a_journal_that_is_missing_makes_nothing_well),
+		TEST(a_journal_that_is_missing_takes_nothing_from_what_was_well),
+		TEST(a_journal_that_is_missing_is_asked_for_until_somebody_answers),
 		TEST(a_journal_that_cannot_be_written_does_not_blind_the_agent),
 	};
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_AGENT_BEFORE_H
+#define HF_AGENT_BEFORE_H
+
+#include "json/doc.h"
+
+#include <stdbool.h>
+
+HF_BEGIN_DECLS
+
+/*
+ * What an agent without a journal can still know: the node's DeviceHealth as it was published
+ * before.  True where it is of this boot and says that a device, or the node, was not well, or that
+ * its writer had lost its journal as well: then nothing may become Healthy for want of evidence.
+ * Unknown alone says nothing against a device; a word that is not known counts as not well.
+ */
+bool hf_before_doubts(struct hf_doc *health, const char *boot_id);
+
+HF_END_DECLS
+
+#endif
