@@ -268,6 +268,11 @@ static int32_t most_at_once(const hf_time *times, size_t len, hf_time window)
 	return (int32_t)most;
 }
 
+static hf_time began(const struct hf_health_node *node)
+{
+	return node->began_at != HF_TIME_NONE ? node->began_at : node->evidence_at;
+}
+
 /* So many new ones within the window are no row of bad luck: nothing more is done until a person
  * has looked.  It counts what is wanted too, so that it trips before the first of a thousand; but
  * what budgets have held for long is no news. */
@@ -283,8 +288,8 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 		if (decisions[i].doing != HF_HEALTH_DO_QUARANTINE ||
 		    decisions[i].answer != HF_HEALTH_GO)
 			continue;
-		times[wanted++] = nodes[i]->evidence_at;
-		bad += b->fleet->now - nodes[i]->evidence_at <= b->policy->breaker_window;
+		times[wanted++] = began(nodes[i]);
+		bad += b->fleet->now - began(nodes[i]) <= b->policy->breaker_window;
 	}
 	if (wanted > 0)
 		qsort(times, wanted, sizeof(*times), by_time);
@@ -401,8 +406,8 @@ static int by_need(const void *left, const void *right)
 
 	if (a->cls != b->cls)
 		return a->cls > b->cls ? -1 : 1;
-	if (a->evidence_at != b->evidence_at)
-		return a->evidence_at < b->evidence_at ? -1 : 1;
+	if (began(a) != began(b))
+		return began(a) < began(b) ? -1 : 1;
 	return strcmp(a->name, b->name);
 }
 

@@ -31,6 +31,7 @@ static int setup(void **state)
 			.name = names[i],
 			.state = HF_HEALTH_HEALTHY,
 			.evidence_at = HF_TIME_NONE,
+			.began_at = HF_TIME_NONE,
 			.observed_at = now,
 			.same_boot = true,
 			.replaceable = true,

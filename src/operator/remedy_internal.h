@@ -77,8 +77,8 @@ struct remedy_health {
 	enum hf_health_state state;
 	enum hf_health_class cls;
 	enum hf_health_action action;
-	hf_time observed_at, evidence_at; /* the node's clock */
-	hf_time seen_at;                  /* monotonic; NONE: it was there when we came */
+	hf_time observed_at, evidence_at, began_at; /* the node's clock */
+	hf_time seen_at;                            /* monotonic; NONE: it was there when we came */
 	const char *boot_id;
 	bool works;                    /* some device of it is held */
 	struct remedy_holder *holders; /* of what has failed, each pod once */

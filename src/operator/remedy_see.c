@@ -188,6 +188,7 @@ static void set_times(const struct hf_operator *op, const struct remedy_health *
 	hf_time heard;
 
 	to->evidence_at = health->evidence_at;
+	to->began_at = at_most(health->began_at, now);
 	to->observed_at = at_most(health->observed_at, now);
 	if (health->seen_at == HF_TIME_NONE || health->observed_at == HF_TIME_NONE) {
 		/* Whose clock is ahead has said nothing that could be placed, until it speaks. */
@@ -200,6 +201,8 @@ static void set_times(const struct hf_operator *op, const struct remedy_health *
 	if (health->evidence_at != HF_TIME_NONE)
 		to->evidence_at =
 			at_most(heard - (health->observed_at - health->evidence_at), heard);
+	if (health->began_at != HF_TIME_NONE)
+		to->began_at = at_most(heard - (health->observed_at - health->began_at), heard);
 }
 
 /* Its clock, which may be ahead, would decide whether it was seen before the breaker was closed, or
@@ -251,6 +254,7 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 		.domain = hf_str_or(node->domain, ""),
 		.job = "",
 		.evidence_at = HF_TIME_NONE,
+		.began_at = HF_TIME_NONE,
 		.observed_at = HF_TIME_NONE,
 		.foreign = is_foreign(seen->policy, node),
 		.owned = node->marked && node->tainted,

@@ -151,6 +151,21 @@ static void read_holders(const struct hf_device_health *health, struct remedy_he
 	}
 }
 
+/* Since when the newest of what is bad there is so: evidence of a level is renewed as long as it
+ * stands. */
+static hf_time began(const struct hf_device_health *health)
+{
+	hf_time at = HF_TIME_NONE;
+
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+
+		if (trouble_of(device) > 0 && device->since > at)
+			at = device->since;
+	}
+	return at;
+}
+
 void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
 {
 	struct remedy_health *view = hf_xcalloc(1, sizeof(*view));
@@ -165,6 +180,7 @@ void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
 		view->action = HF_HEALTH_RECORD;
 	view->observed_at = health.observed_at;
 	view->evidence_at = health.evidence_at;
+	view->began_at = began(&health);
 	view->seen_at = HF_TIME_NONE;
 	view->boot_id = keep(view->arena, health.boot_id);
 	read_holders(&health, view);
@@ -183,8 +199,9 @@ void hf_remedy_health_free(void *arg)
 bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_health *b)
 {
 	if (a->state != b->state || a->cls != b->cls || a->action != b->action ||
-	    a->evidence_at != b->evidence_at || !hf_streq(a->boot_id, b->boot_id) ||
-	    a->works != b->works || a->holders_len != b->holders_len)
+	    a->evidence_at != b->evidence_at || a->began_at != b->began_at ||
+	    !hf_streq(a->boot_id, b->boot_id) || a->works != b->works ||
+	    a->holders_len != b->holders_len)
 		return false;
 	for (size_t i = 0; i < a->holders_len; i++)
 		if (!hf_streq(a->holders[i].pod, b->holders[i].pod) ||

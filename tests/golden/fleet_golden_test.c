@@ -68,6 +68,7 @@ static void read_node(const struct hf_json *json, size_t i, struct hf_health_nod
 		.state = HF_HEALTH_HEALTHY,
 		.action = action_of(json),
 		.evidence_at = ago(json, "seen", cls == NULL ? HF_TIME_NONE : NOW - HF_MINUTE),
+		.began_at = ago(json, "began", HF_TIME_NONE),
 		.observed_at = ago(json, "heard", NOW),
 		.same_boot = flag(json, "sameBoot", true),
 		.foreign = flag(json, "foreign", false),

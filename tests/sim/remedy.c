@@ -302,6 +302,35 @@ static void promise_5_a_storm_that_comes_slowly_spends_the_budget_at_most(void *
 	assert_true(rw_count_tainted(w) <= 5);
 }
 
+/* A narrow link is found again with each measurement: five that became so hours apart are no burst. */
+static void promise_5_a_backlog_that_is_measured_anew_is_no_burst(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 50);
+	rw_policy(
+		w,
+		"{'mode':'quarantine','budget':{'maxUnavailable':{'count':1}},'breaker':{'count':2}}");
+	rw_start(w);
+	for (int i = 0; i < 5; i++) {
+		rw_say(w, i, RW_SLOW);
+		rw_run(w, HF_HOUR);
+		for (int minute = 0; minute < 3; minute++) {
+			for (int k = 0; k <= i; k++)
+				rw_measure(w, k);
+			rw_run(w, HF_MINUTE);
+		}
+	}
+	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
+	assert_true(rw_tainted(w, 0));
+	assert_int_equal(rw_count_tainted(w), 1);
+	/* And three that become so within a minute are one. */
+	for (int i = 10; i < 13; i++)
+		rw_say(w, i, RW_SLOW);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Open");
+}
+
 static void promise_5_budgets_hold(void **state)
 {
 	struct rw *w = *state;
@@ -698,6 +727,7 @@ int main(void)
 		T(promise_3_evidence_of_another_boot_moves_nothing),
 		T(promise_3_what_was_seen_before_the_breaker_was_closed_moves_nothing),
 		T(promise_5_a_thousand_at_once_open_the_breaker),
+		T(promise_5_a_backlog_that_is_measured_anew_is_no_burst),
 		T(promise_5_a_storm_that_comes_slowly_spends_the_budget_at_most),
 		T(promise_5_budgets_hold),
 		T(promise_5_the_budget_is_looked_at_when_it_is_spent),

@@ -45,7 +45,8 @@ struct rw {
 	/* What is wrong with each: an index of rw_ills. */
 	int ill[RW_NODES_MAX];
 	hf_time ill_since[RW_NODES_MAX];
-	hf_time clock[RW_NODES_MAX]; /* of the node, ahead of the server's */
+	hf_time measured_at[RW_NODES_MAX]; /* found anew since; 0: told once */
+	hf_time clock[RW_NODES_MAX];       /* of the node, ahead of the server's */
 	bool silent[RW_NODES_MAX];
 	const char *holder[RW_NODES_MAX]; /* the pod that holds its device; NULL: none */
 
@@ -86,6 +87,8 @@ void rw_patch_status(struct rw *w, const struct hf_resource *resource, const cha
 void rw_close_breaker(struct rw *w, int epoch);
 void rw_delete(struct rw *w, const struct hf_resource *resource, const char *name);
 void rw_say(struct rw *w, int node, int ill);
+/* Its fault, which stands, is found anew. */
+void rw_measure(struct rw *w, int node);
 void rw_say_again(struct rw *w); /* every agent, as a heartbeat */
 void rw_start(struct rw *w);
 void rw_stop(struct rw *w); /* as if it had died */

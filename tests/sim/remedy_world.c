@@ -208,8 +208,12 @@ static void say(struct rw *w, int node)
 	snprintf(boot, sizeof(boot), "b-%s", name);
 	health.boot_id = boot;
 	health.observed_at = hf_loop_wall(w->loop) + w->clock[node];
-	if (ill->cls != NULL)
-		health.evidence_at = w->ill_since[node] + w->clock[node];
+	if (ill->cls != NULL) {
+		device.since = w->ill_since[node] + w->clock[node];
+		health.evidence_at = device.since;
+		if (w->measured_at[node] != 0)
+			health.evidence_at = w->measured_at[node] + w->clock[node];
+	}
 	holder.pod = w->holder[node];
 	if (holder.pod != NULL)
 		holder.uid = hf_json_path_str(rw_get(w, &hf_pods, "default", holder.pod),
@@ -224,8 +228,15 @@ void rw_say(struct rw *w, int node, int ill)
 {
 	w->ill[node] = ill;
 	w->ill_since[node] = hf_loop_wall(w->loop);
+	w->measured_at[node] = 0;
 	if (!w->silent[node])
 		say(w, node);
+}
+
+void rw_measure(struct rw *w, int node)
+{
+	w->measured_at[node] = hf_loop_wall(w->loop);
+	say(w, node);
 }
 
 void rw_say_again(struct rw *w)
