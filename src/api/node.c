@@ -32,9 +32,11 @@ static const struct hf_field_table metadata_table =
 	HF_FIELD_TABLE(metadata_fields, struct metadata);
 
 static const struct hf_field taint_fields[] = {
-	HF_FIELD_STRING("key", struct hf_node_taint_read, key, 0, 0),
-	HF_FIELD_STRING("value", struct hf_node_taint_read, value, 0, 0),
-	HF_FIELD_STRING("effect", struct hf_node_taint_read, effect, 0, 0),
+	[HF_NODE_TAINT_KEY] = HF_FIELD_STRING("key", struct hf_node_taint_read, key, 0, 0),
+	[HF_NODE_TAINT_VALUE] = HF_FIELD_STRING("value", struct hf_node_taint_read, value, 0, 0),
+	[HF_NODE_TAINT_EFFECT] = HF_FIELD_STRING("effect", struct hf_node_taint_read, effect, 0, 0),
+	[HF_NODE_TAINT_ADDED] =
+		HF_FIELD_TIME("timeAdded", struct hf_node_taint_read, added_at, 0),
 };
 static const struct hf_field_table taint_table =
 	HF_FIELD_TABLE(taint_fields, struct hf_node_taint_read);
@@ -130,6 +132,7 @@ void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_fac
 	facts = (struct hf_node_facts){
 		.ready = readiness(&read.status),
 		.unknown_at = unknown_at(&read.status),
+		.cordoned_at = HF_TIME_NONE,
 		.schedulable = !read.spec.unschedulable,
 		.zone = hf_str_is_empty(read.metadata.labels.zone) ? NULL
 								   : read.metadata.labels.zone,
@@ -140,6 +143,9 @@ void hf_node_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_fac
 		facts.unreachable |= hf_streq(taint->key, HF_TAINT_UNREACHABLE);
 		facts.out_of_service |= hf_streq(taint->key, HF_TAINT_OUT_OF_SERVICE);
 		facts.no_execute |= hf_streq(taint->effect, "NoExecute");
+		if (hf_streq(taint->key, HF_TAINT_UNSCHEDULABLE) &&
+		    hf_field_has(taint->present, HF_NODE_TAINT_ADDED))
+			facts.cordoned_at = taint->added_at;
 	}
 	*ret_facts = facts;
 }

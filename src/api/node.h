@@ -11,6 +11,7 @@ HF_BEGIN_DECLS
 
 #define HF_NODE_ZONE_LABEL "topology.kubernetes.io/zone"
 #define HF_TAINT_UNREACHABLE "node.kubernetes.io/unreachable"
+#define HF_TAINT_UNSCHEDULABLE "node.kubernetes.io/unschedulable"
 #define HF_TAINT_OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
 
 /* What of a Node matters here; see struct hf_node_seen. */
@@ -22,6 +23,9 @@ struct hf_node_facts {
 	bool out_of_service;
 	bool no_execute;
 	bool schedulable; /* not cordoned; taints do not count */
+	/* Since when it is cordoned: the control plane's time of the taint that it adds then; NONE:
+	 * it is not, or nobody says. */
+	hf_time cordoned_at;
 	const char *zone; /* NULL: none; from the arena */
 };
 

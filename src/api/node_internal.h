@@ -10,7 +10,9 @@
 struct hf_node_taint_read {
 	uint64_t present;
 	const char *key, *value, *effect;
+	hf_time added_at; /* where HF_NODE_TAINT_ADDED is present */
 };
+enum { HF_NODE_TAINT_KEY, HF_NODE_TAINT_VALUE, HF_NODE_TAINT_EFFECT, HF_NODE_TAINT_ADDED };
 struct hf_node_spec_read {
 	uint64_t present;
 	bool unschedulable;

@@ -24,20 +24,32 @@ static struct hf_doc *node_doc(const char *name, int version, const char *ready,
 	return hf_doc_from_text(text, strlen(text));
 }
 
-/* Cordoned, and Unknown since. */
-static struct hf_doc *cordoned_doc(const char *name, int version, hf_time since)
+/* Cordoned at a time (or NONE: nobody says), and Unknown since another. */
+static struct hf_doc *cordoned_at_doc(const char *name, int version, hf_time cordoned, hf_time since)
 {
-	char text[TEXT_MAX], at[HF_TIME_TEXT_MAX];
+	char text[TEXT_MAX], at[HF_TIME_TEXT_MAX], taint[TEXT_MAX] = "";
 
+	if (cordoned != HF_TIME_NONE) {
+		hf_time_format(cordoned, at);
+		snprintf(taint, sizeof(taint),
+			 ",\"taints\":[{\"key\":\"node.kubernetes.io/unschedulable\","
+			 "\"effect\":\"NoSchedule\",\"timeAdded\":\"%s\"}]",
+			 at);
+	}
 	hf_time_format(since, at);
 	snprintf(
 		text, sizeof(text),
 		"{\"metadata\":{\"name\":\"%s\",\"resourceVersion\":\"%d\","
 		"\"labels\":{\"topology.kubernetes.io/zone\":\"z\"}},"
-		"\"spec\":{\"unschedulable\":true},\"status\":{\"conditions\":[{\"type\":\"Ready\","
-		"\"status\":\"Unknown\",\"lastTransitionTime\":\"%s\"}]}}",
-		name, version, at);
+		"\"spec\":{\"unschedulable\":true%s},\"status\":{\"conditions\":[{\"type\":"
+		"\"Ready\",\"status\":\"Unknown\",\"lastTransitionTime\":\"%s\"}]}}",
+		name, version, taint, at);
 	return hf_doc_from_text(text, strlen(text));
+}
+
+static struct hf_doc *cordoned_doc(const char *name, int version, hf_time since)
+{
+	return cordoned_at_doc(name, version, HF_TIME_NONE, since);
 }
 
 /* A pod of the job on a node, with a container in that state. */
@@ -220,6 +232,26 @@ static void test_a_cordon_takes_a_lost_node_out_after_a_day(void **state)
 	step_again(bench);
 	assert_int_equal(brain.nodes[0].zone_nodes, 2);
 	assert_int_equal(brain.nodes[0].zone_lost, 1);
+}
+
+/* Who takes nodes out of use and then switches them off makes no storm; who cordons what fell silent
+ * does not end one. */
+static void test_what_was_cordoned_before_it_fell_silent_is_no_part_of_a_storm(void **state)
+{
+	struct bench *bench = *state;
+
+	start_on_a(bench, node_doc("a", 5, "Unknown", ""));
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+		   cordoned_at_doc("drained", 131, brain.now - 2 * HF_MINUTE,
+				   brain.now - HF_MINUTE));
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+		   cordoned_at_doc("dead", 132, brain.now - 30 * HF_SECOND,
+				   brain.now - HF_MINUTE));
+	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
+		   cordoned_at_doc("at-once", 133, brain.now - HF_MINUTE, brain.now - HF_MINUTE));
+	step_again(bench);
+	assert_int_equal(brain.nodes[0].zone_nodes, 3);
+	assert_int_equal(brain.nodes[0].zone_lost, 3);
 }
 
 static void test_a_node_that_pods_name_and_nobody_has_is_gone(void **state)
@@ -828,6 +860,7 @@ int main(void)
 		N(test_a_kubelets_usual_report_wakes_nobody),
 		N(test_nodes_of_a_zone_are_counted_and_proven_deaths_are_not_lost),
 		N(test_a_cordon_takes_a_lost_node_out_after_a_day),
+		N(test_what_was_cordoned_before_it_fell_silent_is_no_part_of_a_storm),
 		N(test_a_node_that_pods_name_and_nobody_has_is_gone),
 		N(test_a_storm_is_a_metric),
 		N(test_without_the_right_to_see_nodes_none_is_told),

@@ -129,12 +129,20 @@ static bool is_retired(const struct hf_nodes *nodes, const struct node_view *vie
 	return away > RETIRED_AFTER;
 }
 
+/* Somebody took it out of use before it fell silent: it was to be drained, or is rebooted. */
+static bool was_cordoned_before(const struct hf_node_facts *facts)
+{
+	return facts->cordoned_at != HF_TIME_NONE && facts->unknown_at != HF_TIME_NONE &&
+	       facts->cordoned_at < facts->unknown_at;
+}
+
 /* People cordon what is dead: that makes a storm no smaller. */
 static bool counts(struct hf_nodes *nodes, const struct node_view *view)
 {
 	if (view->facts.schedulable)
 		return true;
-	if (!is_lost(&view->facts) || is_retired(nodes, view))
+	if (!is_lost(&view->facts) || was_cordoned_before(&view->facts) ||
+	    is_retired(nodes, view))
 		return false;
 	if (!hf_timer_armed(nodes->retire))
 		hf_timer_arm(nodes->retire, RETIRED_LOOK);
