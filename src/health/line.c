@@ -222,10 +222,8 @@ static void skip_process(struct hf_scan *s)
 		hf_scan_blanks(&p);
 		*s = p;
 	}
-	if (hf_scan_text(&p, "name=") && hf_scan_until(&p, ", ", NULL))
-		*s = p;
-	else if (hf_scan_text(&p, "name="))
-		s->at = s->end;
+	if (hf_scan_text(&p, "name="))
+		s->at = hf_scan_until(&p, ", ", NULL) ? p.at : s->end;
 }
 
 /* " GPU-I:NN GPU-CI:NN" */

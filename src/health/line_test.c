@@ -51,6 +51,10 @@ static void processes_do_not_hide_the_text(void **state)
 	assert_true(parse("NVRM: Xid (PCI:0000:1a:00): 45, pid=7, name=nvc:[driver], Ch 00000010 "
 			  "caused by previous Xid 149"));
 	assert_int_equal(e.cause, 149);
+	/* Behind a name without an end there is nothing that is not of the name. */
+	assert_true(parse("NVRM: Xid (PCI:0000:1a:00): 45, pid=7, name=x caused by previous Xid "
+			  "149"));
+	assert_int_equal(e.cause, 0);
 }
 
 static void instances_of_a_divided_device(void **state)
