@@ -3,6 +3,7 @@
 #include "app/process_metrics.h"
 
 #include "base/fs.h"
+#include "base/procstat.h"
 #include "base/str.h"
 
 #include <dirent.h>
@@ -26,15 +27,10 @@ static void set(struct hf_metrics *metrics, enum hf_metric_type type, const char
 		hf_family_set(family, value, NULL);
 }
 
-/* The n-th field of /proc/self/stat, from 1 as proc(5) counts; the second may hold blanks. */
-static double stat_field(const char *stat, int n)
+static double field(const char *stat, int number)
 {
-	const char *at = strrchr(stat, ')');
+	const char *at = hf_proc_stat_field(stat, number);
 
-	for (int i = 2; at != NULL && i < n; i++) {
-		at = strchr(at, ' ');
-		at += at != NULL;
-	}
 	return at == NULL ? 0 : strtod(at, NULL);
 }
 
@@ -57,12 +53,13 @@ static void update_stat(struct hf_metrics *metrics)
 		return;
 	set(metrics, HF_METRIC_COUNTER, "process_cpu_seconds_total",
 	    "User and system CPU time spent.",
-	    (stat_field(stat.data, 14) + stat_field(stat.data, 15)) / ticks);
+	    (field(stat.data, HF_PROC_USER_TICKS) + field(stat.data, HF_PROC_SYSTEM_TICKS)) /
+		    ticks);
 	set(metrics, HF_METRIC_GAUGE, "process_virtual_memory_bytes", "Virtual memory size.",
-	    stat_field(stat.data, 23));
+	    field(stat.data, HF_PROC_VIRTUAL_BYTES));
 	set(metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes", "Resident memory size.",
-	    stat_field(stat.data, 24) * page);
-	start = boot_time() + stat_field(stat.data, 22) / ticks;
+	    field(stat.data, HF_PROC_RESIDENT_PAGES) * page);
+	start = boot_time() + field(stat.data, HF_PROC_START_TICKS) / ticks;
 	/* Our sum of two clocks wobbles; whoever counts restarts by it needs whole seconds. */
 	set(metrics, HF_METRIC_GAUGE, "process_start_time_seconds",
 	    "When the process started, since the Unix epoch.", (double)(long long)(start + 0.5));

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "exec/rest.h"
 
+#include "base/procstat.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,16 +23,21 @@ static struct {
 	size_t len;
 } found;
 
+static union {
+	struct dirent64 first; /* where it begins */
+	char bytes[8192];
+} names;
+
 struct look {
 	pid_t parent;
 	char state;
 	long threads;
 };
 
-/* "PID (NAME) STATE PARENT …": what the process calls itself may hold anything, so from the last ')'. */
 static bool look(const char *proc, pid_t pid, struct look *ret_look)
 {
-	char path[128], text[1024], *at;
+	char path[128], text[1024];
+	const char *threads;
 	ssize_t n;
 	int fd;
 
@@ -41,16 +48,12 @@ static bool look(const char *proc, pid_t pid, struct look *ret_look)
 	n = read(fd, text, sizeof(text) - 1);
 	(void)close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	at = strrchr(text, ')');
-	if (!at || at[1] != ' ' || at[2] == '\0')
+	threads = hf_proc_stat_field(text, HF_PROC_THREADS);
+	if (!threads)
 		return false;
-	ret_look->state = at[2];
-	at += 3;
-	ret_look->parent = (pid_t)strtol(at, &at, 10);
-	/* Fields 5 to 19 are not ours to know; 20 is the number of threads. */
-	for (int field = 5; field < 20; field++)
-		(void)strtoll(at, &at, 10);
-	ret_look->threads = strtol(at, &at, 10);
+	ret_look->state = *hf_proc_stat_field(text, HF_PROC_STATE);
+	ret_look->parent = (pid_t)strtol(hf_proc_stat_field(text, HF_PROC_PARENT), NULL, 10);
+	ret_look->threads = strtol(threads, NULL, 10);
 	return true;
 }
 
@@ -95,22 +98,32 @@ static bool runs(const struct look *l)
 	return (l->state != 'Z' && l->state != 'X') || l->threads > 1;
 }
 
-/* One walk over all processes; true: it found one more. */
-static bool walk(const char *proc, DIR *all, pid_t self)
+/* It is one more that is below us, and runs. */
+static bool end_it(const char *proc, pid_t pid, pid_t self)
 {
-	const struct dirent *entry;
+	struct look l;
+
+	if (pid <= 0 || pid == self || is_found(pid) || !look(proc, pid, &l) || !runs(&l) ||
+	    (l.parent != self && !is_found(l.parent)) || !add(pid))
+		return false;
+	(void)kill(pid, SIGKILL);
+	return true;
+}
+
+/* One walk over all processes; true: it found one more.  Not by opendir, which asks for memory. */
+static bool walk(const char *proc, int all, pid_t self)
+{
 	bool more = false;
+	ssize_t len;
 
-	rewinddir(all);
-	while ((entry = readdir(all)) != NULL) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		struct look l;
+	(void)lseek(all, 0, SEEK_SET);
+	while ((len = getdents64(all, names.bytes, sizeof(names.bytes))) > 0) {
+		for (ssize_t at = 0; at < len;) {
+			const struct dirent64 *name = (const void *)(names.bytes + at);
 
-		if (pid <= 0 || pid == self || is_found(pid) || !look(proc, pid, &l) || !runs(&l) ||
-		    (l.parent != self && !is_found(l.parent)) || !add(pid))
-			continue;
-		(void)kill(pid, SIGKILL);
-		more = true;
+			more |= end_it(proc, (pid_t)strtol(name->d_name, NULL, 10), self);
+			at += name->d_reclen;
+		}
 	}
 	return more;
 }
@@ -119,22 +132,21 @@ size_t hf_rest_kill(const char *proc)
 {
 	pid_t self = getpid();
 	struct look l;
-	DIR *all;
+	int all;
 
 	/* Whoever is the first of its namespace reaches all of it, and none is started meanwhile. */
 	if (self == 1)
 		(void)kill(-1, SIGKILL);
 	found.len = 0;
-	all = opendir(proc);
 	/* One that does not know us speaks of other processes. */
-	if (!all || !look(proc, self, &l) || l.parent != getppid()) {
-		if (all)
-			(void)closedir(all);
+	if (!look(proc, self, &l) || l.parent != getppid())
 		return HF_REST_UNKNOWN;
-	}
+	all = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (all < 0)
+		return HF_REST_UNKNOWN;
 	while (walk(proc, all, self))
 		continue;
-	(void)closedir(all);
+	(void)close(all);
 	return found.len;
 }
 

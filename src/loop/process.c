@@ -5,6 +5,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/procstat.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -69,26 +70,6 @@ static int read_small(const char *path, char *ret_text, size_t size)
 	return 0;
 }
 
-/* State letter and start time.  The name in parentheses may hold anything, parentheses and
- * blanks included: fields count from the last ')'. */
-static bool parse_stat(char *text, char *ret_state, uint64_t *ret_start_ticks)
-{
-	char *at = strrchr(text, ')');
-
-	if (!at || at[1] != ' ' || at[2] == '\0')
-		return false;
-	*ret_state = at[2];
-	at += 2;
-	for (int field = 3; field < 22; field++) {
-		at = strchr(at, ' ');
-		if (!at)
-			return false;
-		at++;
-	}
-	*ret_start_ticks = strtoull(at, NULL, 10);
-	return true;
-}
-
 static int read_identity(pid_t pid, struct hf_process_id *ret_id, char *ret_state,
 			 struct hf_error *err)
 {
@@ -101,8 +82,12 @@ static int read_identity(pid_t pid, struct hf_process_id *ret_id, char *ret_stat
 		return hf_error_set(err, HF_E_NOT_FOUND, "no process %d", (int)pid);
 	if (rc < 0)
 		return hf_error_errno(err, -rc, "cannot read '%s'", path);
-	if (!parse_stat(text, ret_state, &id.start_ticks))
+	const char *letter = hf_proc_stat_field(text, HF_PROC_STATE);
+	const char *start = hf_proc_stat_field(text, HF_PROC_START_TICKS);
+	if (!start)
 		return hf_error_set(err, HF_E_INTERNAL, "cannot understand '%s'", path);
+	*ret_state = *letter;
+	id.start_ticks = strtoull(start, NULL, 10);
 	rc = read_small("/proc/sys/kernel/random/boot_id", id.boot_id, sizeof(id.boot_id));
 	if (rc < 0)
 		return hf_error_errno(err, -rc, "cannot read this boot's id");

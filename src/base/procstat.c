@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "base/procstat.h"
+
+#include <string.h>
+
+const char *hf_proc_stat_field(const char *text, int field)
+{
+	const char *at = strrchr(text, ')');
+
+	hf_assert(field >= HF_PROC_STATE);
+	for (int i = HF_PROC_STATE; at && i <= field; i++) {
+		at = strchr(at, ' ');
+		at += at != NULL;
+	}
+	return at && *at > ' ' ? at : NULL;
+}
