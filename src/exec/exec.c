@@ -41,7 +41,7 @@ enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG, ENDS_FENCED };
 
 struct exec {
 	const struct hf_exec_options *options;
-	struct hf_link link;
+	struct hf_exec_link link;
 	struct hf_tail tail;
 	struct hf_fence fence;
 	int signal_fd, err_fd; /* -1: stderr is CMD's own */
@@ -75,7 +75,7 @@ static void tell_step(struct exec *x)
 {
 	x->step_waits = false;
 	x->told_at_ms = x->now_ms;
-	(void)hf_link_send(&x->link, &x->step);
+	(void)hf_exec_link_send(&x->link, &x->step);
 }
 
 static void take_reports(struct exec *x)
@@ -83,18 +83,18 @@ static void take_reports(struct exec *x)
 	struct hf_beat beat;
 	int left = REPORTS_AT_ONCE;
 
-	while (hf_link_receive(&x->link, &left, &beat)) {
-		bool other = x->step_waits && beat.rank != x->step.rank;
-
+	while (hf_exec_link_receive(&x->link, &left, &beat)) {
+		/* That it lives we say ourselves, and it is no step: a thread of its own may say it. */
+		if (!beat.has_step)
+			continue;
 		/* Several ranks report through us: none's last step is lost. */
-		if (other)
+		if (x->step_waits && beat.rank != x->step.rank)
 			tell_step(x);
 		if (beat.attempt == 0)
 			beat.attempt = x->attempt;
 		/* Not the program's to say. */
 		beat.fence_s = 0;
-		if (beat.has_step)
-			x->any_step = true;
+		x->any_step = true;
 		x->step_at_ms = x->now_ms;
 		x->step = beat;
 		x->step_waits = true;
@@ -114,7 +114,7 @@ static void beat(struct exec *x)
 	if (x->now_ms < x->beat_at_ms)
 		return;
 	alive.fence_s = x->options->fence_s;
-	(void)hf_link_send(&x->link, &alive);
+	(void)hf_exec_link_send(&x->link, &alive);
 	x->beat_at_ms = x->now_ms + BEAT_MS;
 }
 
@@ -484,7 +484,7 @@ int hf_exec_run(const struct hf_exec_options *options)
 	*x = (struct exec){.options = options, .signal_fd = -1, .err_fd = -1};
 	x->now_ms = clock_ms();
 	x->attempt = (uint64_t)x->now_ms;
-	hf_link_open(&x->link, options->agent_socket);
+	hf_exec_link_open(&x->link, options->agent_socket);
 	err = take_signals(x, &before);
 	if (err == 0 && options->fence_s > 0 && (code = await_contact(x)) != 0)
 		return code;

@@ -32,19 +32,19 @@ int hf_exec_child_start(const struct hf_exec_child *child, pid_t *ret_pid);
  * one has an abstract name, so that it needs no folder.  The whole network namespace sees such a name, of
  * the node where a pod uses its network: only processes below us, of our own user, are heard.
  */
-#define HF_LINK_NAME_MAX 16
-struct hf_link {
+#define HF_EXEC_LINK_NAME_MAX 16
+struct hf_exec_link {
 	int agent_fd;
 	struct sockaddr_un agent;
-	int report_fd;                      /* -1: there is none */
-	char report_name[HF_LINK_NAME_MAX]; /* "@0a1b2" */
+	int report_fd;                           /* -1: there is none */
+	char report_name[HF_EXEC_LINK_NAME_MAX]; /* "@0a1b2" */
 };
-void hf_link_open(struct hf_link *link, const char *agent_socket);
+void hf_exec_link_open(struct hf_exec_link *link, const char *agent_socket);
 /* Never waits; what cannot be sent is lost. */
-bool hf_link_send(const struct hf_link *link, const struct hf_beat *beat);
+bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *beat);
 /* The next report of the program; false: none is here, or *left went down to 0, by one for each that
  * came, whoever sent it. */
-bool hf_link_receive(const struct hf_link *link, int *left, struct hf_beat *ret_beat);
+bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat);
 
 /* ---- message.c --------------------------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@ static int open_socket(void)
 	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-static void open_report(struct hf_link *link)
+static void open_report(struct hf_exec_link *link)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	socklen_t len = sizeof(name);
@@ -41,9 +41,9 @@ static void open_report(struct hf_link *link)
 	link->report_fd = -1;
 }
 
-void hf_link_open(struct hf_link *link, const char *agent_socket)
+void hf_exec_link_open(struct hf_exec_link *link, const char *agent_socket)
 {
-	*link = (struct hf_link){.agent_fd = -1, .report_fd = -1};
+	*link = (struct hf_exec_link){.agent_fd = -1, .report_fd = -1};
 	open_report(link);
 	if (hf_str_is_empty(agent_socket) || strlen(agent_socket) >= sizeof(link->agent.sun_path))
 		return;
@@ -52,7 +52,7 @@ void hf_link_open(struct hf_link *link, const char *agent_socket)
 	link->agent_fd = open_socket();
 }
 
-bool hf_link_send(const struct hf_link *link, const struct hf_beat *beat)
+bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *beat)
 {
 	char text[HF_BEAT_BYTES_MAX];
 	size_t len;
@@ -78,7 +78,7 @@ static bool is_ours(const struct msghdr *message)
 	       hf_rest_is_below("/proc", sender.pid);
 }
 
-bool hf_link_receive(const struct hf_link *link, int *left, struct hf_beat *ret_beat)
+bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat)
 {
 	char text[HF_BEAT_BYTES_MAX];
 	union {

@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 static char dir[64], path[96];
-static struct hf_link link_;
+static struct hf_exec_link link_;
 
 static int make(void **state)
 {
 	snprintf(dir, sizeof(dir), "/tmp/hf-link-XXXXXX");
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
-	hf_link_open(&link_, path);
+	hf_exec_link_open(&link_, path);
 	return 0;
 }
 
@@ -76,7 +76,7 @@ static bool receive(struct hf_beat *ret_beat)
 {
 	int left = 100;
 
-	return hf_link_receive(&link_, &left, ret_beat);
+	return hf_exec_link_receive(&link_, &left, ret_beat);
 }
 
 static void an_agent_hears_what_is_sent(void **state)
@@ -86,7 +86,7 @@ static void an_agent_hears_what_is_sent(void **state)
 	char text[64];
 	ssize_t n;
 
-	assert_true(hf_link_send(&link_, &beat));
+	assert_true(hf_exec_link_send(&link_, &beat));
 	n = recv(agent, text, sizeof(text) - 1, 0);
 	assert_int_equal(n, 17);
 	text[n] = '\0';
@@ -97,11 +97,11 @@ static void an_agent_hears_what_is_sent(void **state)
 static void without_an_agent_nothing_is_waited_for(void **state)
 {
 	struct hf_beat beat = {.rank = -1};
-	struct hf_link none;
+	struct hf_exec_link none;
 
-	assert_false(hf_link_send(&link_, &beat));
-	hf_link_open(&none, "");
-	assert_false(hf_link_send(&none, &beat));
+	assert_false(hf_exec_link_send(&link_, &beat));
+	hf_exec_link_open(&none, "");
+	assert_false(hf_exec_link_send(&none, &beat));
 	(void)close(none.report_fd);
 }
 
@@ -110,7 +110,7 @@ static void an_agent_that_does_not_read_is_not_waited_for(void **state)
 	struct hf_beat beat = {.rank = -1};
 	int agent = listen_as_agent(), sent = 0;
 
-	while (sent < 100000 && hf_link_send(&link_, &beat))
+	while (sent < 100000 && hf_exec_link_send(&link_, &beat))
 		sent++;
 	assert_true(sent > 0 && sent < 100000);
 	(void)close(agent);
@@ -121,12 +121,12 @@ static void an_agent_that_was_renewed_is_found_again(void **state)
 	struct hf_beat beat = {.rank = -1};
 	int agent = listen_as_agent();
 
-	assert_true(hf_link_send(&link_, &beat));
+	assert_true(hf_exec_link_send(&link_, &beat));
 	(void)close(agent);
-	assert_false(hf_link_send(&link_, &beat));
+	assert_false(hf_exec_link_send(&link_, &beat));
 	(void)unlink(path);
 	agent = listen_as_agent();
-	assert_true(hf_link_send(&link_, &beat));
+	assert_true(hf_exec_link_send(&link_, &beat));
 	(void)close(agent);
 }
 
@@ -185,7 +185,7 @@ static void a_flood_has_an_end(void **state)
 	for (int i = 0; i < 3; i++)
 		(void)report("nonsense");
 	(void)report("holdfast/1 step=9");
-	assert_false(hf_link_receive(&link_, &left, &beat));
+	assert_false(hf_exec_link_receive(&link_, &left, &beat));
 	assert_true(receive(&beat));
 	assert_int_equal(beat.step, 9);
 	while (waitpid(-1, NULL, 0) > 0)
@@ -195,11 +195,11 @@ static void a_flood_has_an_end(void **state)
 static void a_path_that_is_too_long_is_no_agent(void **state)
 {
 	char longer[200];
-	struct hf_link link;
+	struct hf_exec_link link;
 
 	memset(longer, 'a', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
-	hf_link_open(&link, longer);
+	hf_exec_link_open(&link, longer);
 	assert_int_equal(link.agent_fd, -1);
 	(void)close(link.report_fd);
 }

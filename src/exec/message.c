@@ -24,7 +24,13 @@ static size_t headline(const struct hf_exec_ending *ending, char *text, size_t s
 	else
 		n = snprintf(text, size, "exit code %d%s%s\n", ending->code,
 			     hf_str_is_empty(ending->why) ? "" : ": ", hf_str_or(ending->why, ""));
-	return n > 0 && (size_t)n < size ? (size_t)n : 0;
+	if (n < (int)size)
+		return n > 0 ? (size_t)n : 0;
+	/* A program's name may be of any length: it is cut where a character begins. */
+	for (n = (int)size - 2; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80; n--)
+		continue;
+	text[n] = '\n';
+	return (size_t)n + 1;
 }
 
 void hf_exec_message_write(const char *path, bool create, const struct hf_exec_ending *ending)

@@ -89,6 +89,17 @@ static void it_has_no_more_than_the_kubelet_reads(void **state)
 	assert_true(st.st_size > 4000 && st.st_size <= HF_EXEC_MESSAGE_BYTES_MAX);
 }
 
+static void a_reason_that_is_too_long_is_cut_at_a_character(void **state)
+{
+	char why[600] = "cannot run '", expected[600];
+
+	for (size_t at = strlen(why); at + 2 < sizeof(why); at += 2)
+		memcpy(why + at, "\xc3\xa4", 2);
+	write_message(127, 127, why, true);
+	snprintf(expected, sizeof(expected), "exit code 127: %.*s\nlast words\n", 494, why);
+	assert_file(expected);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +112,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_the_program_wrote_itself_stands, make, unmake),
 		cmocka_unit_test_setup_teardown(it_has_no_more_than_the_kubelet_reads, make,
 						unmake),
+		cmocka_unit_test_setup_teardown(a_reason_that_is_too_long_is_cut_at_a_character,
+						make, unmake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

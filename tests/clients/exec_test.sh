@@ -124,6 +124,15 @@ PY
 expect "a program that stops advancing is ended" 'code 225' code 225 \
 	run --hang-after 1s -- python3 "$folder/hang.py"
 expect "... and says why and where" 'given as 225 .hang.: no step was reported for 1 s.*hang.py' cat "$log"
+cat >"$folder/alive.py" <<'PY'
+import select
+from holdfast_report import _path, _socket, report
+report(1)
+for _ in range(200):
+    _socket.sendto(b"holdfast/1", _path)
+    select.select([], [], [], 0.05)
+PY
+expect "that it lives is no step" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/alive.py"
 
 
 # --- a fence
