@@ -6,17 +6,6 @@
 #define BACKOFF_MIN (10 * HF_SECOND)
 #define BACKOFF_MAX (5 * HF_MINUTE)
 
-static const char *const texts[] = {
-#define X(name, text) text,
-	HF_HEALTH_DRAIN_WHYS(X)
-#undef X
-};
-
-const char *hf_health_drain_text(enum hf_health_drain_why why)
-{
-	return (unsigned)why < HF_HEALTH_DRAIN_WHY_COUNT ? texts[why] : "?";
-}
-
 /* What no time changes. */
 static enum hf_health_drain_why never(const struct hf_health_drain *drain,
 				      const struct hf_health_pod *pod)

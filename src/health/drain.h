@@ -3,7 +3,7 @@
 #ifndef HF_HEALTH_DRAIN_H
 #define HF_HEALTH_DRAIN_H
 
-#include "base/strbuf.h"
+#include "base/time.h"
 #include "health/types.h"
 
 HF_BEGIN_DECLS
@@ -32,26 +32,19 @@ struct hf_health_pod {
 	hf_time not_before; /* somebody refused it, a disruption budget say; NONE: nobody did */
 };
 
-/* X(name, text); the name of metrics is the text in front of the colon. */
-#define HF_HEALTH_DRAIN_WHYS(X)                                                                    \
-	X(EVICT, "evict: it holds what has failed")                                                \
-	X(ENDS, "ends: it is on its way")                                                          \
-	X(NOT_OURS, "not-ours: the node is not quarantined by us")                                 \
-	X(WORKS, "works: what it holds is slow, and works")                                        \
-	X(UNSELECTED, "unselected: the policy leaves it out")                                      \
-	X(DAEMON, "daemon: it would be made again on this node")                                   \
-	X(MODE, "mode: the policy evicts nobody")                                                  \
-	X(HALTED, "halted: by a pause or the breaker")                                             \
-	X(OLD, "old: the agent has not been heard since")                                          \
-	X(GRACE, "grace: it may still end by itself")                                              \
-	X(RESTARTING, "restarting: its job restarts already")                                      \
-	X(REFUSED, "refused: by a disruption budget, it is asked again")
-
 enum hf_health_drain_why {
-#define X(name, text) HF_HEALTH_DRAIN_##name,
-	HF_HEALTH_DRAIN_WHYS(X)
-#undef X
-		HF_HEALTH_DRAIN_WHY_COUNT
+	HF_HEALTH_DRAIN_EVICT,      /* it holds what has failed */
+	HF_HEALTH_DRAIN_ENDS,       /* it is on its way */
+	HF_HEALTH_DRAIN_NOT_OURS,   /* the node is not quarantined by us */
+	HF_HEALTH_DRAIN_WORKS,      /* what it holds is slow, and works */
+	HF_HEALTH_DRAIN_UNSELECTED, /* the policy leaves it out */
+	HF_HEALTH_DRAIN_DAEMON,     /* it would be made again on this node */
+	HF_HEALTH_DRAIN_MODE,       /* the policy evicts nobody */
+	HF_HEALTH_DRAIN_HALTED,     /* by a pause or the breaker */
+	HF_HEALTH_DRAIN_OLD,        /* the agent has not been heard since */
+	HF_HEALTH_DRAIN_GRACE,      /* it may still end by itself */
+	HF_HEALTH_DRAIN_RESTARTING, /* its job restarts already */
+	HF_HEALTH_DRAIN_REFUSED,    /* by a disruption budget; it is asked again */
 };
 
 /* EVICT, or why not; ret_wake is lowered to when time alone may change the answer. */
@@ -61,8 +54,6 @@ enum hf_health_drain_why hf_health_drain(const struct hf_health_drain *drain,
 bool hf_health_drain_is_stuck(const struct hf_health_drain *drain);
 /* Until it is asked again after so many refusals; asked: what the server wants, 0: nothing. */
 hf_time hf_health_drain_backoff(unsigned refusals, hf_time asked);
-
-const char *hf_health_drain_text(enum hf_health_drain_why why);
 
 HF_END_DECLS
 

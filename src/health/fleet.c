@@ -300,13 +300,6 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 		b->breaker.tripped = true;
 }
 
-struct hf_health_breaker hf_health_breaker_close(const struct hf_health_breaker *breaker,
-						 hf_time now)
-{
-	return (struct hf_health_breaker){
-		.tripped = false, .epoch = breaker->epoch + 1, .closed_at = now};
-}
-
 /* ---- one decision ------------------------------------------------------------------------------------- */
 
 static enum hf_health_why hold_quarantine(struct budgets *b, const struct hf_health_node *node)

@@ -111,7 +111,7 @@ struct hf_health_node {
 /* Kept by the caller between decisions, durably: it opens by itself and is closed by a person. */
 struct hf_health_breaker {
 	bool tripped;
-	uint64_t epoch;    /* grows with each closing */
+	uint64_t epoch;    /* of the last closing */
 	hf_time closed_at; /* NONE: never; what was seen before moves nothing */
 };
 
@@ -212,9 +212,6 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 			   const struct hf_health_policy *policy, struct hf_arena *arena,
 			   struct hf_health_fleet_plan *ret_plan, struct hf_error *err)
 	HF_MUST_CHECK;
-/* A person closes the breaker: what was seen until now moves nothing any more. */
-struct hf_health_breaker hf_health_breaker_close(const struct hf_health_breaker *breaker,
-						 hf_time now);
 
 /* So many free nodes could take the work of others: who has work and is slow may be replaced in the
  * order of need, each by one of its own; who has none needs nobody. */
