@@ -19,7 +19,9 @@ const char *hf_exec_cause_name(enum hf_exec_cause cause)
 }
 
 /* The texts of cudaGetErrorString and hipGetErrorString, and the driver's words in NVML's.  The
- * first that matches counts. */
+ * first that matches counts.  Not among them is what a program built for devices says where it was given
+ * none, and then works without: "no CUDA-capable device is detected", "CUDA driver version is
+ * insufficient for CUDA runtime version". */
 static const struct {
 	const char *text;
 	enum hf_exec_cause cause;
@@ -28,15 +30,12 @@ static const struct {
 	{"uncorrectable ECC error encountered", HF_EXEC_CAUSE_DEVICE_FATAL},
 	{"GPU has fallen off the bus", HF_EXEC_CAUSE_DEVICE_FATAL},
 	{"GPU is lost", HF_EXEC_CAUSE_DEVICE_FATAL},
-	{"no CUDA-capable device is detected", HF_EXEC_CAUSE_DEVICE_FATAL},
 	{"CUDA-capable device(s) is/are busy or unavailable", HF_EXEC_CAUSE_DEVICE_TRANSIENT},
 	{"Invalid access of peer GPU memory over nvlink or a hardware error",
 	 HF_EXEC_CAUSE_DEVICE_TRANSIENT},
-	{"CUDA driver version is insufficient for CUDA runtime version", HF_EXEC_CAUSE_DRIVER},
 	{"system has unsupported display driver / cuda driver combination", HF_EXEC_CAUSE_DRIVER},
 	{"system not yet initialized", HF_EXEC_CAUSE_DRIVER},
 	{"Driver/library version mismatch", HF_EXEC_CAUSE_DRIVER},
-	{"no ROCm-capable device is detected", HF_EXEC_CAUSE_DEVICE_FATAL},
 };
 
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)

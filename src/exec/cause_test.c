@@ -13,8 +13,8 @@ static enum hf_exec_cause of(const char *line)
 static void sentences_of_the_driver_name_a_cause(void **state)
 {
 	assert_int_equal(of("RuntimeError: CUDA error: uncorrectable ECC error encountered"), 220);
-	assert_int_equal(
-		of("torch.AcceleratorError: CUDA error: no CUDA-capable device is detected"), 220);
+	assert_int_equal(of("Unable to determine the device handle for GPU 0000:1B:00.0: GPU is lost"),
+			 220);
 	assert_int_equal(of("CUDA error: CUDA-capable device(s) is/are busy or unavailable"), 221);
 	assert_int_equal(of("CUDA error: uncorrectable NVLink error detected during the execution"),
 			 222);
@@ -32,6 +32,11 @@ static void what_follows_from_a_peer_or_a_mistake_names_none(void **state)
 		"ncclRemoteError: A call failed possibly due to a network error",
 		"[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12)",
 		"ConnectionResetError: [Errno 104] Connection reset by peer",
+		/* Programs built for devices, where they were given none or the wrong number. */
+		"E0000 cuda_platform.cc:51] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no "
+		"CUDA-capable device is detected",
+		"RuntimeError: No HIP GPUs are available: no ROCm-capable device is detected",
+		"CUDA error: CUDA driver version is insufficient for CUDA runtime version",
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(lines); i++)
