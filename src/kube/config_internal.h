@@ -70,9 +70,8 @@ struct hf_kube_exec *hf_kube_exec_free(struct hf_kube_exec *exec);       /* NULL
 /* HF_E_INVALID: blanks or control characters stand inside it, which no header could carry.  What
  * stands behind it is not sent either. */
 int hf_kube_token_check(const char *token, struct hf_error *err) HF_MUST_CHECK;
-/* HF_E_INVALID for what is no file: a pipe that nobody writes to would hold up whoever reads it. */
-int hf_kube_file_check(const char *path, struct hf_error *err) HF_MUST_CHECK;
-/* A file's token without the blanks around it; HF_E_INVALID where there is nothing else. */
+/* A file's token without the blanks around it; HF_E_INVALID where there is nothing else, or what is there
+ * is no regular file. */
 int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err) HF_MUST_CHECK;
 
 /* --- proxy.c --- */

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Kubeconfig files as people have them, in a folder of the test's own. */
@@ -491,6 +492,11 @@ static void a_token_file_must_hold_a_token(void **state)
 	assert_non_null(strstr(err.text, empty));
 	assert_ok(hf_kube_token_read(good, &token, &err), &err);
 	assert_string_equal(token, "a.b.c");
+	/* Nobody writes into it: whoever read it would wait for ever. */
+	assert_int_equal(unlink(empty), 0);
+	assert_int_equal(mkfifo(empty, 0600), 0);
+	assert_code(hf_kube_token_read(empty, &token, &err), HF_E_INVALID);
+	assert_int_equal(unlink(empty), 0);
 }
 
 static void a_file_that_is_not_there_is_not_found(void **state)

@@ -5,10 +5,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static bool is_blank(char c)
 {
@@ -30,22 +28,11 @@ int hf_kube_token_check(const char *token, struct hf_error *err)
 	return 0;
 }
 
-int hf_kube_file_check(const char *path, struct hf_error *err)
-{
-	struct stat st;
-
-	if (stat(path, &st) != 0)
-		return hf_error_errno(err, errno, "cannot read '%s'", path);
-	if (!S_ISREG(st.st_mode))
-		return hf_error_set(err, HF_E_INVALID, "'%s' is no file", path);
-	return 0;
-}
-
 int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_KUBE_TOKEN_BYTES_MAX);
 	size_t start = 0;
-	int rc = hf_fs_read(path, &sb, err);
+	int rc = hf_fs_read_regular(path, &sb, err);
 
 	if (rc != 0)
 		return rc;

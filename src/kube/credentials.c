@@ -79,8 +79,7 @@ static bool read_token_file(struct hf_kube_credentials *c)
 
 	if (c->token_file == NULL)
 		return false;
-	if (hf_kube_file_check(c->token_file, &c->files_failure) != 0 ||
-	    hf_kube_token_read(c->token_file, &token, &c->files_failure) != 0)
+	if (hf_kube_token_read(c->token_file, &token, &c->files_failure) != 0)
 		return false;
 	c->files_failure.code = 0;
 	if (hf_streq(token, c->token)) {

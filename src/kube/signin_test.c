@@ -163,8 +163,8 @@ static void a_token_file_that_cannot_be_read_is_named_and_taken_when_it_is_back(
 	static const struct step with_old[] = {
 		OK("old"), {"401 Unauthorized", "", WHOLE, "old\r\n"}, DONE};
 	static const struct step with_new[] = {OK("new"), DONE};
-	static const char *const words[] = {"holds no token", "is no file", "is no file",
-					    "No such file"};
+	static const char *const words[] = {"holds no token", "is no regular file",
+					    "is no regular file", "No such file"};
 	struct bench *bench = *state;
 	HF_AUTOFREE char *path = write_file("token", "old\n", 0600);
 
