@@ -18,7 +18,8 @@
  */
 
 #define SELF "."
-#define KEY_BYTES_MAX 4096
+/* More than any object has, escaped: two keys that were cut would be one. */
+#define KEY_BYTES_MAX ((size_t)16 << 20)
 
 static const char *const single_values[] = {
 	"nodeSelector",    "labelSelector", "selector",         "namespaceSelector", "secretKeyRef",

@@ -80,6 +80,25 @@ static void lists_merge_by_their_keys(void **state)
 	same(merged, "{'env':[{'name':'X','value':'1'},{'name':'Y','value':'2'},{'name':'Z'}]}");
 }
 
+static void long_keys_are_told_apart_by_their_ends(void **state)
+{
+	char name[5001];
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	HF_AUTO_DOC live = json_doc("{'env':[{'name':'%s1'}],'labels':{'%s1':'1'}}", name, name);
+	HF_AUTO_DOC wish = json_doc("{'env':[{'name':'%s2'}],'labels':{'%s2':'1'}}", name, name);
+	HF_AUTO_JSON merged = hf_fieldset_merge(hf_doc_json(live), hf_doc_json(wish));
+	HF_AUTO_JSON had = hf_fieldset_of(hf_doc_json(live));
+	HF_AUTO_JSON wanted = hf_fieldset_of(hf_doc_json(wish));
+	HF_AUTO_JSON both = hf_fieldset_both(had, wanted);
+
+	assert_int_equal(hf_json_len(hf_json_get(hf_doc_json(wish), "env")), 1);
+	assert_int_equal(hf_json_len(hf_json_get(merged, "env")), 2);
+	assert_int_equal(hf_json_len(both), 0);
+}
+
 static void what_is_gone_leaves_what_is_kept(void **state)
 {
 	HF_AUTO_DOC value = json_doc("{'a':1,'env':[{'name':'X','value':'1'},{'name':'Y'}],"
@@ -117,6 +136,7 @@ int main(void)
 		cmocka_unit_test(a_null_says_nothing),
 		cmocka_unit_test(what_changed_is_told_from_what_went),
 		cmocka_unit_test(lists_merge_by_their_keys),
+		cmocka_unit_test(long_keys_are_told_apart_by_their_ends),
 		cmocka_unit_test(what_is_gone_leaves_what_is_kept),
 		cmocka_unit_test(paths_read_as_people_know_them),
 	};

@@ -225,8 +225,11 @@ static void delete_from_list(struct hf_json *out, const char *list_name,
 			     const struct hf_json *values)
 {
 	const struct hf_json *list = hf_json_get(out, list_name);
-	struct hf_json *rest = hf_json_array();
+	struct hf_json *rest;
 
+	if (!list)
+		return;
+	rest = hf_json_array();
 	for (size_t i = 0; i < hf_json_len(list); i++)
 		if (!contains(values, hf_json_item(list, i)))
 			hf_json_append(rest, hf_json_ref(hf_json_item(list, i)));

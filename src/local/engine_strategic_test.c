@@ -79,6 +79,7 @@ static void finalizers_are_a_set(void **state)
 	check("{'finalizers':['a','b','c']}", "{'$deleteFromPrimitiveList/finalizers':['b','x']}",
 	      "{'finalizers':['a','c']}");
 	check("{}", "{'finalizers':['a']}", "{'finalizers':['a']}");
+	check("{}", "{'$deleteFromPrimitiveList/finalizers':['b']}", "{}");
 }
 
 static void directives_delete_and_replace(void **state)
