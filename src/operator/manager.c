@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WHY_MAX 256
 /* One job's managedFields at a time. */
@@ -36,6 +37,7 @@ struct hf_manager {
 	hf_time led_since; /* monotonic */
 	hf_time since;     /* server time; a rival's write after this one counts */
 	char rival[HF_RIVAL_NAME_MAX];
+	bool warned;              /* a rival has made us step back before */
 	struct hf_doc *rival_job; /* that it wrote to */
 	struct hf_recorder *recorder;
 	struct hf_task *yield; /* out of the cache's callback that saw the rival */
@@ -139,18 +141,40 @@ static void on_yield(void *arg)
 	/* What it writes from here on says whether it is still there; our idea of the server's time
 	 * may lag by the second that its stamps are cut to. */
 	manager->since = now + HF_SECOND;
+	manager->warned = true;
 	tell_rival(manager, manager->rival_job, why, now);
 	yield(manager, why);
 }
 
+/* Whoever may write a job may write anything into its managedFields; its status only who has that
+ * right.  So they are believed when they come with a status that has changed, and it was not us.
+ * For a moment after a rival made us step back they are believed as they are, so that one that is
+ * still there is seen before anything is done. */
+static bool is_believed(const struct hf_manager *manager, struct hf_doc *was, struct hf_doc *job)
+{
+	if (was == NULL || !hf_streq(hf_doc_uid(was), hf_doc_uid(job)))
+		return manager->warned &&
+		       hf_loop_mono(manager->loop) - manager->led_since < HF_MANAGER_WARY;
+	return !hf_json_equal(hf_json_get(hf_doc_json(was), "status"),
+			      hf_json_get(hf_doc_json(job), "status"));
+}
+
 /* Called by the caches: nothing is destroyed here, but nothing is written from here on. */
-static void job_seen(void *arg, struct hf_doc *job)
+static void job_seen(void *arg, struct hf_doc *was, struct hf_doc *job)
 {
 	struct hf_manager *manager = arg;
+	char rival[HF_RIVAL_NAME_MAX];
+	hf_time now;
 
-	if (manager->rival[0] != '\0' || manager->state != HF_MANAGER_LEADING ||
-	    !hf_rival_wrote(job, manager->since, manager->scratch, manager->rival))
+	if (manager->rival[0] != '\0' || manager->state != HF_MANAGER_LEADING)
 		return;
+	now = hf_operator_now(manager->op);
+	if (now == HF_TIME_NONE)
+		now = hf_loop_wall(manager->loop);
+	if (!hf_rival_wrote(job, manager->since, now + HF_MANAGER_SKEW, manager->scratch, rival) ||
+	    !is_believed(manager, was, job))
+		return;
+	memcpy(manager->rival, rival, sizeof(rival));
 	manager->rival_job = hf_doc_ref(job);
 	hf_task_post(manager->yield);
 }

@@ -41,6 +41,10 @@ const char *hf_manager_state_name(enum hf_manager_state state); /* "standby", â€
 #define HF_MANAGER_YIELD_MAX (10 * HF_MINUTE)
 /* How often one that leads looks for the Go operator's Deployment: a GET for each place. */
 #define HF_MANAGER_LOOK_AGAIN HF_MINUTE
+/* After it was made to step back: for so long it takes the lists' word for writes of a rival. */
+#define HF_MANAGER_WARY (10 * HF_SECOND)
+/* A rival's write is no later than that after what we take for the server's time. */
+#define HF_MANAGER_SKEW (5 * HF_SECOND)
 /* How long requests under way are waited for at the end; with the Lease's own two seconds within
  * the ten that our Deployment gives. */
 #define HF_MANAGER_STOP_MAX (6 * HF_SECOND)

@@ -158,7 +158,7 @@ static void get_lease(struct life *life)
 	fake_answer_object(request(life, HF_VERB_CREATE, "leases"), lease_of("me"));
 }
 
-static struct hf_doc *written_by(const char *manager, const char *time, int version)
+static struct hf_doc *written_with(const char *manager, const char *time, int version, int active)
 {
 	HF_AUTOFREE char *text = hf_xasprintf(
 		"{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"PyTorchJob\",\"metadata\":{"
@@ -166,10 +166,17 @@ static struct hf_doc *written_by(const char *manager, const char *time, int vers
 		"\"managedFields\":[{\"manager\":\"%s\",\"subresource\":\"status\",\"time\":\"%s\","
 		"\"fieldsV1\":{\"f:status\":{\"f:replicaStatuses\":{}}}}]"
 		"},\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"template\":{\"spec\":{"
-		"\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}}}}",
-		version, manager, time);
+		"\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}}},"
+		"\"status\":{\"replicaStatuses\":{\"Worker\":{\"active\":%d}}}}",
+		version, manager, time, active);
 
 	return hf_doc_from_text(text, strlen(text));
+}
+
+/* With a status that no other version has. */
+static struct hf_doc *written_by(const char *manager, const char *time, int version)
+{
+	return written_with(manager, time, version, version);
 }
 
 static const char *not_ready(struct life *life)
@@ -442,6 +449,47 @@ static void test_a_status_that_somebody_else_writes_makes_it_step_back_at_once(v
 	grant_event(life, "PyTorchJob", "ddp");
 }
 
+/* Whoever may write a job may write that a rival has written it. */
+static void test_the_word_of_a_job_that_a_rival_wrote_it_is_not_enough(void **state)
+{
+	struct life *life = *state;
+
+	begin(life, false, NULL);
+	pass_time(life, 0);
+	pass_time(life, 5 * HF_SECOND);
+	/* In the first list, and in one whose status stays. */
+	answer_lists(life, written_with("manager", "2023-11-14T22:13:21Z", 8, 1));
+	assert_int_equal(life->state, HF_MANAGER_LEADING);
+	fake_event(job_watch(life), HF_EVENT_MODIFIED,
+		   written_with("manager", "2023-11-14T22:13:22Z", 9, 1));
+	pass_time(life, HF_MINUTE);
+	assert_int_equal(life->state, HF_MANAGER_LEADING);
+}
+
+/* While our own pass is at work the status may be ours, whatever the job says of it. */
+static void test_a_status_that_may_be_our_own_is_no_rivals(void **state)
+{
+	struct life *life = *state;
+	struct fake_call *pod;
+
+	begin(life, false, NULL);
+	pass_time(life, 0);
+	pass_time(life, 5 * HF_SECOND);
+	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	answer_lists(life, job_doc("ddp", "u-1", 7, ""));
+	pod = request(life, HF_VERB_CREATE, "pods");
+	fake_event(job_watch(life), HF_EVENT_MODIFIED,
+		   written_by("manager", "2023-11-14T22:13:21Z", 8));
+	pass_time(life, 0);
+	assert_int_equal(life->state, HF_MANAGER_LEADING);
+	grant_pod(pod, 101);
+	pass_time(life, HF_SECOND);
+	fake_event(job_watch(life), HF_EVENT_MODIFIED,
+		   written_by("manager", "2023-11-14T22:13:22Z", 9));
+	pass_time(life, 0);
+	assert_int_equal(life->state, HF_MANAGER_YIELDING);
+}
+
 static void test_it_comes_back_when_the_other_has_fallen_silent(void **state)
 {
 	struct life *life = *state;
@@ -449,7 +497,10 @@ static void test_it_comes_back_when_the_other_has_fallen_silent(void **state)
 	begin(life, false, NULL);
 	pass_time(life, 0);
 	pass_time(life, 5 * HF_SECOND);
-	answer_lists(life, written_by("manager", "2023-11-14T22:13:22Z", 8));
+	answer_lists(life, job_doc("ddp", "u-1", 7, ""));
+	fake_event(job_watch(life), HF_EVENT_MODIFIED,
+		   written_by("manager", "2023-11-14T22:13:22Z", 8));
+	pass_time(life, 0);
 	assert_int_equal(life->state, HF_MANAGER_YIELDING);
 	/* It writes on: seen in the list, before anything is done. */
 	pass_time(life, 40 * HF_SECOND);
@@ -552,6 +603,8 @@ int main(void)
 		L(test_no_deployment_and_no_permission_to_look_are_no_hindrance),
 		L(test_an_api_server_that_is_away_is_asked_again),
 		L(test_a_status_that_somebody_else_writes_makes_it_step_back_at_once),
+		L(test_the_word_of_a_job_that_a_rival_wrote_it_is_not_enough),
+		L(test_a_status_that_may_be_our_own_is_no_rivals),
 		L(test_it_comes_back_when_the_other_has_fallen_silent),
 		L(test_the_end_waits_for_replies_then_gives_the_lease_up),
 		L(test_the_end_does_not_wait_for_ever),

@@ -312,12 +312,29 @@ static void cache_problem(void *arg, int code, const char *message)
 /* --- views --------------------------------------------------------------------------------- */
 
 /* Jobs are kept as text, without what the API server notes for itself: half of it, mostly. */
+/* A status that changes while a pass is at work, or after one whose write was not answered, may be ours. */
+static bool may_be_ours(const struct hf_kind *kind, struct hf_doc *doc)
+{
+	HF_AUTOFREE char *key = job_key(kind, hf_doc_namespace(doc), hf_doc_name(doc));
+	const struct hf_job_state *state = hf_map_get(kind->op->states, key);
+
+	return kind->op->own_write || (state != NULL && (state->pass != NULL || state->unsure));
+}
+
+static void show_job(const struct hf_kind *kind, struct hf_doc *doc)
+{
+	const struct hf_operator *op = kind->op;
+	const struct hf_cache_entry *entry;
+
+	if (op->options.job_seen == NULL || may_be_ours(kind, doc))
+		return;
+	entry = hf_cache_get(kind->cache, hf_doc_namespace(doc), hf_doc_name(doc));
+	op->options.job_seen(op->options.job_seen_arg, entry == NULL ? NULL : entry->doc, doc);
+}
+
 static struct hf_doc *trim_job(void *arg, struct hf_doc *doc)
 {
-	const struct hf_operator *op = ((const struct hf_kind *)arg)->op;
-
-	if (op->options.job_seen != NULL)
-		op->options.job_seen(op->options.job_seen_arg, doc);
+	show_job(arg, doc);
 	return hf_doc_without(doc, "metadata", "managedFields");
 }
 

@@ -81,8 +81,10 @@ struct hf_operator_options {
 	/* With watch_nodes and all namespaces: what HealthPolicy objects want done about nodes whose
 	 * devices fail (remedy.h). */
 	bool remedies;
-	/* May be NULL.  Each version of each job that the cache takes in; must not end the operator. */
-	void (*job_seen)(void *arg, struct hf_doc *job);
+	/* May be NULL.  Each version of each job that the cache takes in, but for those that come
+	 * while we may be writing to it; `was` is the one before, NULL where the job is new to the
+	 * cache.  Must not end the operator. */
+	void (*job_seen)(void *arg, struct hf_doc *was, struct hf_doc *job);
 	void *job_seen_arg;
 	/* May be NULL. */
 	void (*passed)(void *arg, const struct hf_operator_pass *pass);

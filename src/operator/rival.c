@@ -96,16 +96,16 @@ static bool is_operator(const char *manager)
 	return !hf_streq(manager, "holdfast") && !hf_str_has_prefix(manager, "kubectl");
 }
 
-static bool wrote_lately(const struct manager *manager, hf_time since)
+static bool wrote_lately(const struct manager *manager, hf_time since, hf_time until)
 {
 	hf_time time;
 
 	return manager->name != NULL && hf_streq(manager->subresource, "status") &&
 	       manager->owned.status.present != 0 && manager->time != NULL &&
-	       hf_time_parse(manager->time, &time, NULL) == 0 && time > since;
+	       hf_time_parse(manager->time, &time, NULL) == 0 && time > since && time <= until;
 }
 
-bool hf_rival_wrote(struct hf_doc *doc, hf_time since, struct hf_arena *scratch,
+bool hf_rival_wrote(struct hf_doc *doc, hf_time since, hf_time until, struct hf_arena *scratch,
 		    char ret_manager[HF_RIVAL_NAME_MAX])
 {
 	struct job job;
@@ -118,7 +118,7 @@ bool hf_rival_wrote(struct hf_doc *doc, hf_time since, struct hf_arena *scratch,
 		for (size_t i = 0; !elsewhere && !found && i < job.metadata.managers.len; i++) {
 			const struct manager *manager = &job.metadata.managers.items[i];
 
-			found = wrote_lately(manager, since) && is_operator(manager->name);
+			found = wrote_lately(manager, since, until) && is_operator(manager->name);
 			if (found)
 				snprintf(ret_manager, HF_RIVAL_NAME_MAX, "%s", manager->name);
 		}

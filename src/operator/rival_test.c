@@ -23,7 +23,7 @@ static bool wrote(const char *entry, const char *spec)
 	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
 
 	manager[0] = '\0';
-	return hf_rival_wrote(doc, SINCE, arena, manager);
+	return hf_rival_wrote(doc, SINCE, SINCE + HF_MINUTE, arena, manager);
 }
 
 #define ENTRY(name, sub, time)                                                                     \
@@ -43,6 +43,13 @@ static void test_what_was_written_before_we_began_is_history(void **state)
 {
 	assert_false(wrote(ENTRY("manager", "status", "2023-11-14T22:13:20Z"), "{}"));
 	assert_false(wrote(ENTRY("manager", "status", "2020-01-01T00:00:00Z"), "{}"));
+}
+
+static void test_what_is_to_come_has_not_been_written(void **state)
+{
+	assert_true(wrote(ENTRY("manager", "status", "2023-11-14T22:14:20Z"), "{}"));
+	assert_false(wrote(ENTRY("manager", "status", "2023-11-14T22:14:21Z"), "{}"));
+	assert_false(wrote(ENTRY("manager", "status", "2099-01-01T00:00:00Z"), "{}"));
 }
 
 static void test_we_and_people_are_no_rivals(void **state)
@@ -188,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_status_written_by_another_manager_is_a_rivals),
 		cmocka_unit_test(test_what_was_written_before_we_began_is_history),
+		cmocka_unit_test(test_what_is_to_come_has_not_been_written),
 		cmocka_unit_test(test_we_and_people_are_no_rivals),
 		cmocka_unit_test(test_who_adds_a_condition_is_no_operator),
 		cmocka_unit_test(test_who_writes_elsewhere_in_the_job_is_no_rival),

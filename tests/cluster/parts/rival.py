@@ -2,6 +2,8 @@
 # Copyright The Holdfast authors
 """Beside another operator for the same jobs: the real Go operator, or its Deployment."""
 
+from datetime import datetime, timedelta, timezone
+
 from kit import audit, client
 from kit.check import PEER_FLAGS, Skip, equal, pytorchjob, want
 
@@ -62,6 +64,35 @@ def check_writes(w):
         pods = [p["metadata"]["name"] for p in w.pods("default", name)]
         equal(f"pods of {name}", pods, [f"{name}-master-0", f"{name}-worker-0", f"{name}-worker-1"])
     return f"stepped back {int(o.metric('holdfast_yields_total'))} times"
+
+
+def check_forged(w):
+    """Who may write a job, and no status, cannot make it believe in another operator"""
+    o = w.operator()
+    now = datetime.now(timezone.utc)
+    before = o.metric("holdfast_yields_total")
+    for name, at in (("soon", now + timedelta(seconds=2)), ("late", now + timedelta(days=9000))):
+        forged = {"manager": "training-operator", "operation": "Update", "subresource": "status",
+                  "apiVersion": "kubeflow.org/v1", "fieldsType": "FieldsV1",
+                  "fieldsV1": {"f:status": {"f:startTime": {}, "f:replicaStatuses": {}}},
+                  "time": at.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        job = pytorchjob(name, "default", workers=0)
+        job["spec"]["runPolicy"] = {"suspend": True}
+        w.api.create("pytorchjobs", "default", job)
+        w.until_condition("default", name, "Suspended")
+        fields = w.api.get("pytorchjobs", "default", name)["metadata"]["managedFields"]
+        w.api.patch("pytorchjobs", "default", name, {"metadata": {"managedFields":
+                                                                  [*fields, forged]}})
+        want(any(f["manager"] == "training-operator" for f in w.api.get(
+            "pytorchjobs", "default", name)["metadata"]["managedFields"]), "it was not taken")
+    w.api.create("pytorchjobs", "default", pytorchjob("goes-on", "default", workers=1))
+    w.until_condition("default", "goes-on", "Running", 30)
+    equal("yields", o.metric("holdfast_yields_total"), before)
+    o.stop()
+    again = w.operator()
+    w.api.create("pytorchjobs", "default", pytorchjob("and-on", "default", workers=1))
+    w.until_condition("default", "and-on", "Running", 30)
+    equal("yields of a new process", again.metric("holdfast_yields_total"), 0)
 
 
 def check_deployment(w):
