@@ -460,8 +460,11 @@ static void on_count_timer(void *arg)
 	sample.count.pci = hf_intake_counted(a->intake, HF_COUNT_PCI);
 	sample.count.nvml = hf_intake_counted(a->intake, HF_COUNT_NVML);
 	sample.count.allocatable = hf_intake_counted(a->intake, HF_COUNT_ALLOCATABLE);
+	sample.count.bus = hf_intake_counted(a->intake, HF_COUNT_BUS);
 	known = (sample.count.pci >= 0) + (sample.count.nvml >= 0) +
 		(sample.count.allocatable >= 0);
+	/* Two tell, or one and what was here before. */
+	known += sample.count.pci >= 0 && (a->memory.gpus > 0 || a->memory.gpus_before > 0);
 	if (known >= 2) {
 		(void)hf_intake_sample(a->intake, &sample);
 		hf_intake_heard(a->intake, HF_HEALTH_BY_STEP, HF_HEALTH_COUNT);

@@ -47,6 +47,8 @@ struct hf_intake {
 	size_t holdings_len;
 	bool holdings_known;
 	bool news;
+	uint64_t refused[HF_INTAKE_REFUSED_MAX]; /* hashes of ids */
+	size_t refused_len;
 	hf_time looked_at[HF_PROBES];
 	struct hf_family *seconds, *timeouts; /* NULL: nobody asks for them */
 };
@@ -190,8 +192,12 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 	tidy(given.uuid, sizeof(given.uuid));
 	tidy(given.alias, sizeof(given.alias));
 	known = find_device(intake, given.id);
-	if (given.id[0] == '\0' || (!known && !has_room(intake, given.kind)))
+	if (given.id[0] == '\0')
 		return;
+	if (!known && !has_room(intake, given.kind)) {
+		hf_intake_refuse(intake, given.id);
+		return;
+	}
 	if (!known) {
 		known = &intake->devices[intake->devices_len++];
 		memset(known, 0, sizeof(*known));
@@ -205,6 +211,26 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 		memcpy(known->alias, given.alias, sizeof(known->alias));
 	if (memcmp(&before, known, sizeof(before)) != 0)
 		tell(intake, false);
+}
+
+void hf_intake_refuse(struct hf_intake *intake, const char *id)
+{
+	uint64_t hash = hf_hash_str(id);
+
+	for (size_t i = 0; i < intake->refused_len; i++)
+		if (intake->refused[i] == hash)
+			return;
+	if (intake->refused_len == HF_INTAKE_REFUSED_MAX)
+		return;
+	intake->refused[intake->refused_len++] = hash;
+	/* DeviceHealth counts them. */
+	intake->states_version++;
+	tell(intake, false);
+}
+
+size_t hf_intake_refused(const struct hf_intake *intake)
+{
+	return intake->refused_len;
 }
 
 const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intake, size_t *ret_len)

@@ -39,6 +39,7 @@ enum hf_intake_count {
 	HF_COUNT_PCI,         /* directories of sysfs */
 	HF_COUNT_NVML,        /* the driver's library */
 	HF_COUNT_ALLOCATABLE, /* the kubelet */
+	HF_COUNT_BUS,         /* of sysfs, of all makers, also those of other drivers */
 	HF_COUNTS
 };
 
@@ -88,6 +89,11 @@ hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe
 
 /* A device is there.  It stays known; fields that are "" leave what another source said. */
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device);
+/* One that there is no room for, by whoever keeps it out; told once for each. */
+void hf_intake_refuse(struct hf_intake *intake, const char *id);
+/* How many different ones, up to HF_INTAKE_REFUSED_MAX. */
+#define HF_INTAKE_REFUSED_MAX 1024
+size_t hf_intake_refused(const struct hf_intake *intake);
 /* By this way the detector looked just now, and could see.  Say it at each look, also where
  * nothing was found: devices that nobody can see become Unknown after 90 s. */
 void hf_intake_heard(struct hf_intake *intake, enum hf_health_source source,

@@ -247,6 +247,8 @@ static void ports_leave_room_for_what_they_connect(void **state)
 	}
 	(void)hf_intake_devices(w->intake, &len);
 	assert_int_equal(len, HF_HEALTH_PORTS_MAX);
+	assert_int_equal(hf_intake_refused(w->intake),
+			 2 * HF_HEALTH_DEVICES_MAX - HF_HEALTH_PORTS_MAX);
 	for (int i = 0; i < 16; i++) {
 		struct hf_health_presence p;
 		char id[32];

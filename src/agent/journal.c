@@ -248,6 +248,9 @@ static void code_memory(struct codec *c, struct hf_health_memory *m)
 	TEXT(c, "bootID", m->boot_id);
 	code_time(c, "now", &m->now);
 	NUMBER(c, "doubted", m->doubted);
+	NUMBER(c, "gpus", m->gpus);
+	NUMBER(c, "gpusBefore", m->gpus_before);
+	NUMBER(c, "offered", m->offered);
 	NUMBER(c, "rulesHash", m->rules_hash);
 	NUMBER(c, "evidenceDropped", m->evidence_dropped);
 	NUMBER(c, "faultsDropped", m->faults_dropped);

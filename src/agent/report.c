@@ -263,7 +263,9 @@ static void write_node(const struct hf_report *report, struct hf_device_health *
 			    wall_of(report, d->faults[k].last) > health->evidence_at)
 				health->evidence_at = wall_of(report, d->faults[k].last);
 	}
-	health->state = hf_health_state_name(order[at]);
+	health->state = hf_health_state_name(
+		order[at] == HF_HEALTH_HEALTHY && hf_health_memory_misses(m) ? HF_HEALTH_UNKNOWN
+									     : order[at]);
 	if (strictest != NULL) {
 		health->cls = hf_health_class_name(strictest->cls);
 		health->action = hf_health_action_name(strictest->action);
@@ -296,7 +298,7 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 		.agent_version = HF_VERSION,
 		.evidence_at = HF_TIME_NONE,
 		.lost_records = (int64_t)report->lost,
-		.dropped_devices = (int64_t)m->faults_dropped,
+		.dropped_devices = (int64_t)(m->faults_dropped + hf_intake_refused(report->intake)),
 		.history_lost = m->doubted,
 	};
 	const struct hf_health_device **held;

@@ -287,6 +287,7 @@ static void late_devices(void *arg)
 	const char *why;
 
 	hf_intake_count(p->intake, HF_COUNT_PCI, -1);
+	hf_intake_count(p->intake, HF_COUNT_BUS, -1);
 	off_looks(p, "sysfs does not answer");
 	if (!p->amd ||
 	    hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
@@ -304,6 +305,7 @@ static void looked_devices(void *arg)
 
 	if (!gpus->known) {
 		hf_intake_count(p->intake, HF_COUNT_PCI, -1);
+		hf_intake_count(p->intake, HF_COUNT_BUS, -1);
 		off_devices(p, "sysfs shows no PCI bus");
 		return;
 	}
@@ -311,6 +313,7 @@ static void looked_devices(void *arg)
 		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
 	p->amd = gpus->len > nvidia;
 	hf_intake_count(p->intake, HF_COUNT_PCI, (int32_t)(nvidia > 0 ? nvidia : gpus->len));
+	hf_intake_count(p->intake, HF_COUNT_BUS, (int32_t)(gpus->len + gpus->foreign));
 	if (gpus->len == 0 && p->gpus_len == 0) {
 		off_devices(p, "no device");
 		return;
@@ -346,8 +349,12 @@ static struct known_port *know_port(struct sysfs_probe *p, const struct hf_sysfs
 	for (size_t i = 0; i < p->known_len; i++)
 		if (hf_streq(p->known[i].id, port->id))
 			return &p->known[i];
-	if (!counted || port->state != PORT_ACTIVE || p->known_len == HF_HEALTH_PORTS_MAX)
+	if (!counted || port->state != PORT_ACTIVE)
 		return NULL;
+	if (p->known_len == HF_HEALTH_PORTS_MAX) {
+		hf_intake_refuse(p->intake, port->id);
+		return NULL;
+	}
 	known = &p->known[p->known_len++];
 	memset(known, 0, sizeof(*known));
 	memcpy(known->id, port->id, sizeof(known->id));

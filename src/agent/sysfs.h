@@ -59,10 +59,12 @@ struct hf_sysfs_gpu {
 struct hf_sysfs_gpus {
 	size_t len;
 	struct hf_sysfs_gpu items[HF_HEALTH_DEVICES_MAX];
-	bool known; /* false: there is no PCI bus to be seen */
+	size_t foreign; /* others on the bus, that another driver has or is to have */
+	bool known;     /* false: there is no PCI bus to be seen */
 };
-/* In the order of their addresses; those bound to a driver that is not theirs (handed to a
- * virtual machine) are not there. */
+/* In the order of their addresses; those bound to a driver that is not theirs (handed to a virtual
+ * machine), or kept for one (driver_override), are not there.  One that no driver has is: its own has
+ * failed on it, or is not loaded, and pods cannot use it. */
 void hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus);
 
 struct hf_sysfs_port {

@@ -163,15 +163,23 @@ static bool is_virtual(const char *dir, const char *device)
 	       lstat(path, &st) == 0;
 }
 
-static bool is_ours(const struct hf_sysfs_gpu *gpu)
+/* One that nobody drives is ours, unless it is kept for somebody else. */
+static bool is_ours(const struct hf_sysfs_gpu *gpu, const char *dir)
 {
 	const char *own = gpu->vendor == HF_SYSFS_NVIDIA ? "nvidia" : "amdgpu";
+	char kept_for[HF_SYSFS_FILE_MAX + 1];
 
-	return gpu->driver[0] == '\0' || hf_streq(gpu->driver, own);
+	if (gpu->driver[0] != '\0')
+		return hf_streq(gpu->driver, own);
+	if (!read_at(dir, "driver_override", kept_for))
+		return true;
+	kept_for[strcspn(kept_for, "\n")] = '\0';
+	return kept_for[0] == '\0' || hf_streq(kept_for, "(null)") || hf_streq(kept_for, own);
 }
 
-/* False: no accelerator, or none of this node's. */
-static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu *ret_gpu)
+/* False: no accelerator, or none of this node's; those of other drivers are counted. */
+static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu *ret_gpu,
+		     size_t *foreign)
 {
 	char dir[PATH_MAX_HERE];
 	struct hf_sysfs_gpu *gpu = ret_gpu;
@@ -190,8 +198,12 @@ static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu 
 		return false;
 	gpu->vendor = (uint32_t)vendor;
 	link_at(dir, "driver", gpu->driver, sizeof(gpu->driver));
-	if (!is_ours(gpu) || is_virtual(dir, ""))
+	if (is_virtual(dir, ""))
 		return false;
+	if (!is_ours(gpu, dir)) {
+		++*foreign;
+		return false;
+	}
 	gpu->width = link_fact(dir, "current_link_width", hf_sysfs_width);
 	gpu->speed = link_fact(dir, "current_link_speed", hf_sysfs_speed);
 	gpu->width_max = link_max(dir, "max_link_width", hf_sysfs_width);
@@ -218,7 +230,7 @@ void hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus)
 	unsigned looked_at = 0;
 	DIR *d;
 
-	ret_gpus->len = 0;
+	ret_gpus->len = ret_gpus->foreign = 0;
 	ret_gpus->known = false;
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/bus/pci/devices", sys_root) >= sizeof(dir))
 		return;
@@ -230,7 +242,8 @@ void hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus)
 		if (e->d_name[0] == '.')
 			continue;
 		looked_at++;
-		ret_gpus->len += look_gpu(dir, e->d_name, &ret_gpus->items[ret_gpus->len]);
+		ret_gpus->len += look_gpu(dir, e->d_name, &ret_gpus->items[ret_gpus->len],
+					  &ret_gpus->foreign);
 	}
 	closedir(d);
 	qsort(ret_gpus->items, ret_gpus->len, sizeof(ret_gpus->items[0]), by_address);

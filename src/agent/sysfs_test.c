@@ -242,6 +242,34 @@ static void what_is_no_accelerator_of_this_node_is_passed_over(void **state)
 	assert_int_equal(b->gpus.items[0].width, 0);
 }
 
+/* One that no driver has is nobody's for pods and missed by them, unless somebody keeps it for another
+ * driver; those are on the bus all the same. */
+static void a_device_without_a_driver_counts_unless_it_is_kept_for_another(void **state)
+{
+	struct bench *b = *state;
+
+	put_gpu(b);
+	drop(b, GPU "/driver");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.len, 1);
+	assert_int_equal(b->gpus.foreign, 0);
+	put(b, GPU "/driver_override", "(null)\n");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.len, 1);
+	put(b, GPU "/driver_override", "nvidia\n");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.len, 1);
+	put(b, GPU "/driver_override", "vfio-pci\n");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.len, 0);
+	assert_int_equal(b->gpus.foreign, 1);
+	/* What has its driver has it. */
+	link_to(b, GPU "/driver", "../../../../bus/pci/drivers/nvidia");
+	hf_sysfs_gpus(b->root, &b->gpus);
+	assert_int_equal(b->gpus.len, 1);
+	assert_int_equal(b->gpus.foreign, 0);
+}
+
 /* SR-IOV: the library counts one device, and so does the bus. */
 static void virtual_functions_are_told_of_their_device(void **state)
 {
@@ -617,6 +645,21 @@ static void a_port_that_never_was_up_is_nobodys(void **state)
 	assert_non_null(last(b, HF_HEALTH_IB, &count));
 }
 
+static void ports_that_there_is_no_room_for_are_counted_once_each(void **state)
+{
+	struct bench *b = *state;
+	char name[64];
+
+	for (int i = 0; i < HF_HEALTH_PORTS_MAX + 5; i++) {
+		snprintf(name, sizeof(name), "/class/infiniband/mlx5_%02d/ports/1/state", i);
+		/* One of them is not up, so nobody misses it. */
+		put(b, name, i == 7 ? "1: DOWN\n" : "4: ACTIVE\n");
+	}
+	start(b, false);
+	pass(b, HF_MINUTE);
+	assert_int_equal(hf_intake_refused(b->intake), 4);
+}
+
 static void a_port_that_is_gone_is_missing(void **state)
 {
 	struct bench *b = *state;
@@ -694,6 +737,8 @@ int main(void)
 		T(a_link_can_do_what_device_and_slot_both_can),
 		T(what_is_no_accelerator_of_this_node_is_passed_over),
 		T(virtual_functions_are_told_of_their_device),
+		T(a_device_without_a_driver_counts_unless_it_is_kept_for_another),
+		T(ports_that_there_is_no_room_for_are_counted_once_each),
 		T(ras_counts_are_summed_or_not_known),
 		T(a_pipe_in_the_place_of_a_file_does_not_make_it_wait),
 		T(drivers_are_found_by_their_modules),

@@ -138,6 +138,8 @@ static const struct hf_health_rule rules[] = {
 	/* Counts. */
 	{RULE(COUNT, 1, 1, REBOOT, RESTART_NODE, NODE, LEVEL)},
 	{RULE(COUNT, 2, 2, SOFTWARE, RESTART_DRIVER, NODE, LEVEL)},
+	/* The restart that may have lost it has been; the others work. */
+	{RULE(COUNT, 3, 3, DEGRADED, REPLACE_NODE, NODE, LEVEL)},
 	/* Links and ports.  One that is degraded again and again is for a person by its flaps. */
 	{RULE(NVLINK, 1, 1, GPU_RESET, RESET_DEVICE, FABRIC, LEVEL)},
 	{RULE(IB, HF_HEALTH_CODE_PORT_DOWN, HF_HEALTH_CODE_PORT_ERRORS, FABRIC, QUARANTINE, FABRIC,

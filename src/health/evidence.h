@@ -52,6 +52,7 @@ enum hf_health_code {
 
 	HF_HEALTH_CODE_PCI_MISSING = 1, /* count */
 	HF_HEALTH_CODE_KUBELET_FEWER = 2,
+	HF_HEALTH_CODE_FEWER = 3, /* than there were in this boot or the one before */
 
 	HF_HEALTH_CODE_LINK_INACTIVE = 1, /* nvlink */
 

@@ -290,14 +290,28 @@ static void replay(struct hf_health_brain *b, const struct hf_health_sample *s,
 
 /* ---- counts and links -------------------------------------------------------------------------------- */
 
-/* What the driver does not see is missing; what only the kubelet does not see was lost on the way.
- * 0 where they agree. */
-static int32_t disagreement(const struct hf_health_sample *s)
+static int32_t most(const struct hf_health_sample *s)
+{
+	int32_t n = s->count.bus > s->count.pci ? s->count.bus : s->count.pci;
+
+	return n > s->count.nvml ? n : s->count.nvml;
+}
+
+static uint32_t expected(const struct hf_health_memory *m)
+{
+	return m->gpus > m->gpus_before ? m->gpus : m->gpus_before;
+}
+
+/* What the driver does not see is missing; what was there before is gone, though all agree; what only the
+ * kubelet does not see was lost on the way.  0 where they agree. */
+static int32_t disagreement(const struct hf_health_brain *b, const struct hf_health_sample *s)
 {
 	int32_t pci = s->count.pci, nvml = s->count.nvml, kubelet = s->count.allocatable;
 
 	if (pci >= 0 && nvml >= 0 && pci != nvml)
 		return HF_HEALTH_CODE_PCI_MISSING;
+	if (s->count.bus >= 0 && most(s) < (int32_t)expected(b->memory))
+		return HF_HEALTH_CODE_FEWER;
 	return kubelet >= 0 && kubelet < (pci > nvml ? pci : nvml) ? HF_HEALTH_CODE_KUBELET_FEWER
 								   : 0;
 }
@@ -306,10 +320,12 @@ static int32_t disagreement(const struct hf_health_sample *s)
 static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 		   struct hf_health_track *t)
 {
-	int32_t code = disagreement(s);
+	int32_t code = disagreement(b, s);
+	size_t before = b->evidence_len;
 
 	if (s->count.pci < 0 && s->count.nvml < 0)
 		return;
+	b->memory->offered = s->count.allocatable > 0 && most(s) == 0 && expected(b->memory) == 0;
 	if (code != 0 && t->base[0] != (uint64_t)code) {
 		t->base[0] = (uint64_t)code;
 		t->bad = 0;
@@ -323,6 +339,13 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 	if (t->bad >= 3)
 		t->base[1] = t->base[0];
 	streak(b, s, t, (int32_t)(t->firing ? t->base[1] : t->base[0]), (int[2]){3, 3});
+	for (size_t i = before; i < b->evidence_len; i++) {
+		struct hf_health_evidence *e = &b->evidence[i];
+
+		if (e->verb == HF_HEALTH_FAULT && e->code == HF_HEALTH_CODE_FEWER)
+			snprintf(e->line, sizeof(e->line), "devices on the bus: %d, before: %u",
+				 most(s), expected(b->memory));
+	}
 }
 
 /* A link counts from when it was first active in this boot: cards without a bridge have links that

@@ -109,6 +109,9 @@ struct hf_health_memory {
 	uint64_t written_hash; /* of the devices */
 	hf_time tokens_at;
 	int64_t tokens_ms; /* a write costs 1000 */
+	/* GPUs that were named: the most in this boot, and in the one before. */
+	uint32_t gpus, gpus_before;
+	bool offered; /* the kubelet offers some, and nobody else has seen any */
 	size_t devices_len;
 	struct hf_health_device *devices; /* of the arena that the step got */
 };
@@ -121,6 +124,11 @@ struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *me
 /* All its times by so much, so that what was an hour ago still is: for a boot whose clock begins behind
  * the last one's.  None becomes less than 1. */
 void hf_health_memory_shift(struct hf_health_memory *memory, hf_time by);
+/* GPUs that should be here have not been seen: what is left may be well, the node is Unknown. */
+static inline bool hf_health_memory_misses(const struct hf_health_memory *memory)
+{
+	return memory->gpus < memory->gpus_before || memory->offered;
+}
 /* NULL, or what cannot be in a memory that was read from a journal: a static text.  A step takes
  * only what is sound. */
 const char *hf_health_memory_problem(const struct hf_health_memory *memory);

@@ -52,6 +52,9 @@ void hf_health_boot(struct hf_health_brain *b)
 			hf_health_forget(b, &m->devices[i]);
 	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
 		boot_device(b, &m->devices[i]);
+	m->gpus_before = m->gpus;
+	m->gpus = 0;
+	m->offered = false;
 	m->doubted = false;
 	memcpy(m->boot_id, b->input->boot_id, sizeof(m->boot_id));
 	b->changed = true;
@@ -106,12 +109,16 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 	/* What was found since then is not what the person had looked at. */
 	if (order->at <= d->since)
 		return;
-	if (d->kind == HF_HEALTH_NODE && b->memory->doubted) {
+	if (d->kind == HF_HEALTH_NODE) {
+		/* What is here is what there is to be. */
+		b->changed |= b->memory->doubted || b->memory->gpus_before > b->memory->gpus;
 		b->memory->doubted = false;
-		b->changed = true;
+		b->memory->gpus_before = 0;
 	}
 	/* It was taken out, or has another address now. */
 	if (!d->seen && d->kind != HF_HEALTH_NODE) {
+		if (d->kind == HF_HEALTH_GPU && b->memory->gpus_before > b->memory->gpus)
+			b->memory->gpus_before--;
 		hf_health_forget(b, d);
 		return;
 	}

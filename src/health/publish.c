@@ -95,10 +95,20 @@ static void name_device(struct hf_strbuf *sb, const struct hf_health_device *d)
 			       hf_health_class_name(f->cls));
 }
 
+/* A class has one reason, but what is not there is not slow. */
+static const char *reason_of(enum hf_health_class cls, const struct hf_health_fault *fault)
+{
+	bool missing =
+		fault && fault->detector == HF_HEALTH_COUNT && fault->code == HF_HEALTH_CODE_FEWER;
+
+	return missing ? "DeviceMissing" : reasons[cls];
+}
+
 static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_condition *ret)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_HEALTH_MESSAGE_MAX - 1);
 	enum hf_health_class strictest = HF_HEALTH_NONE;
+	const struct hf_health_fault *worst = NULL;
 	bool found = false;
 
 	memset(ret, 0, sizeof(*ret));
@@ -109,14 +119,17 @@ static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_
 		if (!counts(d, condition))
 			continue;
 		found = true;
-		strictest = cls > strictest ? cls : strictest;
+		if (cls > strictest) {
+			strictest = cls;
+			worst = hf_health_device_worst(d);
+		}
 		name_device(&sb, d);
 	}
 	ret->status = found                    ? HF_HEALTH_TRUE
 		      : is_known(b, condition) ? HF_HEALTH_FALSE
 					       : HF_HEALTH_UNCERTAIN;
 	snprintf(ret->reason, sizeof(ret->reason), "%s",
-		 found                            ? reasons[strictest]
+		 found                            ? reason_of(strictest, worst)
 		 : ret->status == HF_HEALTH_FALSE ? "NoFault"
 						  : "NotKnown");
 	memcpy(ret->message, sb.data, sb.len);
@@ -134,7 +147,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 /* Of what others decide by; not of counts and times, which change by themselves. */
 static uint64_t hash_devices(const struct hf_health_brain *b)
 {
-	uint64_t hash = b->memory->rules_hash;
+	uint64_t hash = mix(b->memory->rules_hash, hf_health_memory_misses(b->memory));
 
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
@@ -269,7 +282,10 @@ static const char *label(const struct hf_health_memory *m)
 	for (size_t i = 0; i < HF_ARRAY_LEN(labels); i++) {
 		for (size_t k = 0; k < m->devices_len; k++) {
 			if (m->devices[k].state == labels[i].state)
-				return labels[i].label;
+				return labels[i].state == HF_HEALTH_HEALTHY &&
+						       hf_health_memory_misses(m)
+					       ? "unknown"
+					       : labels[i].label;
 		}
 	}
 	return "unknown";

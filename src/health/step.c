@@ -175,12 +175,19 @@ static bool sees(enum hf_health_detector detector, enum hf_health_kind kind)
 /* Who is named is there, in this boot. */
 static void take_presence(struct hf_health_brain *b)
 {
+	uint32_t gpus = 0;
+
 	for (size_t i = 0; i < b->input->devices_len; i++) {
 		struct hf_health_device *d =
 			hf_health_memory_find(b->memory, b->input->devices[i].id);
 
 		if (d)
 			hf_health_seen(b, d);
+		gpus += b->input->devices[i].kind == HF_HEALTH_GPU;
+	}
+	if (gpus > b->memory->gpus) {
+		b->memory->gpus = gpus;
+		b->changed = true;
 	}
 }
 

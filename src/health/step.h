@@ -91,6 +91,7 @@ struct hf_health_sample {
 		} replay;
 		struct {
 			int32_t pci, nvml, allocatable; /* -1: not known */
+			int32_t bus; /* of all makers and drivers; -1: not known */
 		} count;
 		struct {
 			uint32_t active; /* a bit a link */

@@ -189,6 +189,7 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 	switch (x->detector) {
 	case HF_HEALTH_COUNT:
 		x->count.pci = hf_json_get(j, "pci") ? (int32_t)number(j, "pci", 0) : -1;
+		x->count.bus = hf_json_get(j, "bus") ? (int32_t)number(j, "bus", 0) : -1;
 		x->count.nvml = hf_json_get(j, "nvml") ? (int32_t)number(j, "nvml", 0) : -1;
 		x->count.allocatable =
 			hf_json_get(j, "kubelet") ? (int32_t)number(j, "kubelet", 0) : -1;

@@ -264,7 +264,8 @@ def check_lost(w):
         number, agent = s.device("hit"), s.agent
         agent.library(f"lost {number}")
         agent.until_problems("AcceleratorDegraded")
-        equal("its state", agent.states()[number], "Degraded")
+        # Node and DeviceHealth are two writes.
+        w.until("its state", lambda: agent.states()[number] == "Degraded", 10)
         s.stays(5, "hit", "beside")
         s.unmarked("hit", "beside")
         agent.unplug(number)

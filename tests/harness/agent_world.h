@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_TESTS_HARNESS_AGENT_WORLD_H
+#define HF_TESTS_HARNESS_AGENT_WORLD_H
+
+#include "agent/agent.h"
+#include "api/device_health.h"
+#include "local/local.h"
+#include "store/resource.h"
+
+/* A whole agent on the embedded store and the virtual clock; the kernel's log is a plain file. */
+
+#define GPU "0000:1a:00.0"
+#define UUID "GPU-00000000-1111"
+#define LOST "NVRM: Xid (PCI:0000:1a:00): 79, pid=1, GPU has fallen off the bus.\n"
+#define HUNG "NVRM: Xid (PCI:0000:1a:00): 119, pid=1, Timeout after 6s of waiting\n"
+#define MENDED                                                                                     \
+	"NVRM: Xid (PCI:0000:1a:00): 154, GPU recovery action changed from 0x1 (GPU Reset "        \
+	"Required) to 0x0 (None)\n"
+
+struct world {
+	struct hf_loop *loop;
+	struct hf_local *local;
+	struct hf_store *store;
+	struct hf_metrics *metrics;
+	struct hf_agent *agent;
+	char dir[64], log[96], state[96], contact[96];
+	const char *boot;
+	/* What the API server is asked, and how it answers. */
+	int writes, node_writes, device_writes, pod_writes;
+	int refuse;
+	bool no_crd;
+	bool no_devices; /* nobody names any to an agent */
+};
+
+void apply(struct world *w, enum hf_verb verb, const struct hf_resource *resource, const char *name,
+	   const char *sub, const char *text);
+void run_for(struct world *w, hf_time span);
+void open_agent(struct world *w);
+hf_time boot_clock(void *loop);
+int setup(void **state);
+int teardown(void **state);
+void kernel_says(struct world *w, const char *line);
+const struct hf_json *condition_of(struct world *w, const struct hf_resource *resource,
+				   const char *name, const char *type);
+const char *status_of(struct world *w, const struct hf_resource *resource, const char *name,
+		      const char *type);
+struct hf_device_health health_of(struct world *w, struct hf_arena *arena);
+const struct hf_device_report *device_in(const struct hf_device_health *health, const char *id);
+
+#endif
