@@ -38,7 +38,8 @@ void hf_job_check(struct hf_doc *doc, struct hf_doc *old, const struct hf_framew
 
 /*
  * The status object as the plan wants it: what is stored, with the fields that Holdfast owns
- * replaced.  Members nobody here knows survive, inside conditions and replicaStatuses too.
+ * replaced.  Members nobody here knows survive, inside conditions and counts too; replica types that
+ * the kind does not have are no longer counted by anybody, and go.
  * stored is the document's present status (NULL: none).  The result is the caller's.
  */
 struct hf_json *hf_status_write(const struct hf_status *status,

@@ -7,7 +7,8 @@
 
 /*
  * The brain's status to JSON.  Each object starts as a copy of what is stored, so that members
- * of others survive; the ledger is ours alone and is written from scratch.
+ * of others survive; the ledger is ours alone and is written from scratch, and so is the map of
+ * replicaStatuses.
  */
 
 static void set_time(struct hf_json *object, const char *key, hf_time time)
@@ -50,20 +51,20 @@ static struct hf_json *write_conditions(const struct hf_status *status,
 	return list;
 }
 
+/* A type that the kind does not have goes: a count that another operator left in one would stay for
+ * ever, and Kueue gives no quota away while any `active` is above 0. */
 static struct hf_json *write_replica_statuses(const struct hf_status *status,
 					      const struct hf_framework *framework,
 					      const struct hf_json *stored)
 {
-	struct hf_json *map = copy_or_new(stored);
+	struct hf_json *map = hf_json_object();
 
 	for (int role = 0; role < framework->roles_len; role++) {
 		const struct hf_replica_status *counts = &status->replicas[role];
 		const char *name = framework->roles[role].name;
 		struct hf_json *entry;
-		if (!counts->present) {
-			hf_json_remove(map, name);
+		if (!counts->present)
 			continue;
-		}
 		entry = copy_or_new(hf_json_get(stored, name));
 		hf_write_count(entry, "active", counts->active);
 		hf_write_count(entry, "succeeded", counts->succeeded);
