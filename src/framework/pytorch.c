@@ -7,6 +7,7 @@
 #include "core/names.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * PyTorchJob.  A Master and Workers that find each other by MASTER_ADDR (static), or Workers
@@ -28,6 +29,19 @@ static bool has_master(const struct hf_job *job)
 }
 
 /* ---- validation and defaults ---------------------------------------------------------------- */
+
+/* More processes than any machine runs; times HF_RANKS_MAX it is far below 2^63. */
+#define NPROC_DIGITS_MAX 9
+#define NPROC_PROBLEM "a number may have 9 digits at most"
+
+/* Whether the text is a number whose product with the ranks means nothing. */
+static bool is_beyond_count(const char *nproc)
+{
+	const char *digits = nproc + (nproc[0] == '-' || nproc[0] == '+');
+	size_t len = strspn(digits, "0123456789");
+
+	return len > NPROC_DIGITS_MAX && digits[len] == '\0';
+}
 
 static void pytorch_validate(const struct hf_job_view *view, struct hf_field_errors *errors)
 {
@@ -52,6 +66,10 @@ static void pytorch_validate(const struct hf_job_view *view, struct hf_field_err
 				     "must not be used with spec.nprocPerNode",
 				     "spec.elasticPolicy.nProcPerNode");
 	}
+	if (view->nproc_per_node && is_beyond_count(view->nproc_per_node))
+		hf_field_add(errors, HF_PROBLEM_INVALID,
+			     hf_field_quote(errors, view->nproc_per_node), NPROC_PROBLEM,
+			     "spec.nprocPerNode");
 	hf_replicas_validate(view, &rules, errors);
 }
 
@@ -67,12 +85,17 @@ static void pytorch_defaults(struct hf_arena *arena, struct hf_job *job)
 
 /* ---- a pod -------------------------------------------------------------------------------------- */
 
-/* Upstream multiplies the world by nprocPerNode only when that is a number. */
-static int64_t processes_per_node(const struct hf_job *job)
+/* Upstream multiplies the world by nprocPerNode only when that is a number.  A job that another
+ * operator has begun may have any: nothing was there to refuse it. */
+static int processes_per_node(const struct hf_job *job, int64_t *ret_nproc, struct hf_error *err)
 {
-	if (!job->nproc_per_node || !hf_str_is_integer(job->nproc_per_node))
-		return 1;
-	return strtoll(job->nproc_per_node, NULL, 10);
+	const char *nproc = job->nproc_per_node;
+
+	if (nproc && is_beyond_count(nproc))
+		return hf_error_set(err, HF_E_INVALID, "spec.nprocPerNode: '%.40s': " NPROC_PROBLEM,
+				    nproc);
+	*ret_nproc = nproc && hf_str_is_integer(nproc) ? strtoll(nproc, NULL, 10) : 1;
+	return 0;
 }
 
 /* torch.distributed's variables, and the same for torchrun, which reads PET_*. */
@@ -81,16 +104,19 @@ static int static_env(const struct hf_job *job, const struct hf_rank *rank, stru
 {
 	const char *address = hf_replica_name(edits->arena, job->view->name, "Master", 0);
 	int64_t number = rank->role == WORKER ? rank->index + 1 : rank->index;
+	int64_t nproc = 1;
 	int32_t port;
 	int rc = hf_replicas_port(job, MASTER, &port, err);
 
+	if (rc == 0)
+		rc = processes_per_node(job, &nproc, err);
 	if (rc < 0)
 		return rc;
 	hf_replicas_env_number(edits, "MASTER_PORT", port);
 	hf_replicas_env_number(edits, "PET_MASTER_PORT", port);
 	hf_replicas_env(edits, "MASTER_ADDR", address);
 	hf_replicas_env(edits, "PET_MASTER_ADDR", address);
-	hf_replicas_env_number(edits, "WORLD_SIZE", hf_job_total(job) * processes_per_node(job));
+	hf_replicas_env_number(edits, "WORLD_SIZE", hf_job_total(job) * nproc);
 	hf_replicas_env_number(edits, "RANK", number);
 	hf_replicas_env_number(edits, "PET_NODE_RANK", number);
 	return 0;
@@ -153,6 +179,9 @@ static int elastic_env(const struct hf_job *job, const struct hf_rank *rank, str
 	for (size_t i = 0; i < elastic->rdzv_conf_len; i++)
 		hf_strbuf_addf(&conf, "%s%s=%s", i > 0 ? "," : "", elastic->rdzv_conf[i].key,
 			       elastic->rdzv_conf[i].value);
+	rc = hf_strbuf_ok(&conf, "spec.elasticPolicy.rdzvConf", err);
+	if (rc < 0)
+		return rc;
 	if (elastic->rdzv_conf_len > 0)
 		hf_replicas_env(edits, "PET_RDZV_CONF", hf_arena_strdup(edits->arena, conf.data));
 	if (elastic->standalone.set && elastic->standalone.value)

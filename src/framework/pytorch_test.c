@@ -72,6 +72,48 @@ static void processes_per_node_multiply_the_world_when_they_are_a_number(void **
 	}
 }
 
+/* Of a job that another operator has begun, which no rule has held up. */
+static void a_number_that_no_count_holds_makes_no_pod_and_is_named(void **state)
+{
+	static const char *const numbers[] = {"9223372036854775807", "-9223372036854775808",
+					      "99999999999999999999", "+1000000000"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(numbers); i++) {
+		begin(1, 2);
+		brain_step(&b);
+		brain_write_status(&b);
+		b.view.nproc_per_node = numbers[i];
+		brain_step(&b);
+		assert_int_equal(brain_count(&b, HF_ACTION_CREATE_POD), 0);
+		assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "spec.nprocPerNode"));
+		brain_release(&b);
+	}
+	begin(1, 2);
+	b.view.nproc_per_node = "999999999";
+	brain_step(&b);
+	assert_string_equal(env("demo-worker-1", "WORLD_SIZE"), "2999999997");
+	brain_release(&b);
+}
+
+static void options_of_the_rendezvous_are_never_cut_off(void **state)
+{
+	static char long_value[(16 << 10) + 1];
+	static const struct hf_key_value conf[] = {{"a", long_value}};
+
+	(void)state;
+	memset(long_value, 'x', sizeof(long_value) - 1);
+	begin(0, 2);
+	b.view.elastic.present = true;
+	b.view.elastic.has_rdzv_conf = true;
+	b.view.elastic.rdzv_conf = conf;
+	b.view.elastic.rdzv_conf_len = 1;
+	brain_step(&b);
+	assert_int_equal(brain_count(&b, HF_ACTION_CREATE_POD), 0);
+	assert_true(brain_says(&b, HF_TOPIC_BLOCKED, "spec.elasticPolicy.rdzvConf"));
+	brain_release(&b);
+}
+
 static void the_deprecated_field_wins_only_alone(void **state)
 {
 	(void)state;
@@ -288,6 +330,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(elastic_bounds_default_to_each_other_and_to_the_workers),
 		cmocka_unit_test(processes_per_node_multiply_the_world_when_they_are_a_number),
+		cmocka_unit_test(a_number_that_no_count_holds_makes_no_pod_and_is_named),
+		cmocka_unit_test(options_of_the_rendezvous_are_never_cut_off),
 		cmocka_unit_test(the_deprecated_field_wins_only_alone),
 		cmocka_unit_test(only_workers_of_a_master_wait_for_its_name),
 		cmocka_unit_test(the_init_container_is_the_operators_to_choose),

@@ -294,6 +294,10 @@ def of_one_kind():
                elasticPolicy={"nProcPerNode": 2}, nprocPerNode="2")
     yield case("PyTorchJob", "processes in the deprecated way", of("PyTorchJob", Worker=2),
                warning="deprecated", elasticPolicy={"nProcPerNode": 2})
+    for number, refusal in (("9223372036854775807", "a number may have 9 digits at most"),
+                            ("-1000000000", "a number may have 9 digits at most"), ("999999999", None)):
+        yield case("PyTorchJob", "processes: " + number, of("PyTorchJob", Master=1), refusal, None,
+                   nprocPerNode=number)
     yield case("PyTorchJob", "processes", of("PyTorchJob", Worker=2), nprocPerNode="auto")
     yield case("PyTorchJob", "a name with no room for its services", of("PyTorchJob", Worker=2),
                warning=LONG, name="a" * 48)

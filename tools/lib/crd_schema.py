@@ -310,7 +310,9 @@ def spec(kind, template, metric, quantity):
     own = {
         "PyTorchJob": lambda: {
             "elasticPolicy": elastic_policy(kind, metric),
-            "nprocPerNode": text("Processes of a pod: auto (default), cpu, gpu or a number."),
+            "nprocPerNode": rules(
+                text("Processes of a pod: auto (default), cpu, gpu or a number."),
+                rule("!self.matches('^[-+]?[0-9]{10,}$')", "a number may have 9 digits at most")),
         },
         "PaddleJob": lambda: {"elasticPolicy": elastic_policy(kind, metric)},
         "TFJob": lambda: {
