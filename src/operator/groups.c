@@ -37,8 +37,13 @@ void hf_groups_problem(struct hf_kind *groups, int code, const char *message)
 	const struct hf_resource *resource = groups->resource;
 	HF_AUTO_STRBUF text = HF_STRBUF_INIT(TEXT_MAX);
 
+	if (code == HF_E_FORBIDDEN)
+		hf_strbuf_addf(&text,
+			       "%s; `holdfast manifests --operator --gang-scheduler-name %s` has "
+			       "the right",
+			       message, op->options.settings.gang_scheduler);
 	if (code != HF_E_NOT_FOUND) {
-		hf_operator_problem(op, resource->plural, code, message);
+		hf_operator_problem(op, resource->plural, code, text.len > 0 ? text.data : message);
 		return;
 	}
 	if (groups->missing)

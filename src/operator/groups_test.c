@@ -123,6 +123,8 @@ static void groups_that_may_not_be_listed_are_no_missing_ones(void **state)
 	assert_false(hf_operator_synced(bench->op));
 	assert_missing(bench, "");
 	assert_true(hf_str_has_prefix(bench->problem, "podgroups: "));
+	assert_non_null(strstr(bench->problem, "`holdfast manifests --operator "
+					       "--gang-scheduler-name volcano` has the right"));
 	turn_for(bench, HF_MINUTE);
 	lists(bench, 0);
 	assert_int_equal(brain.steps, 1);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/strbuf.h"
 #include "ctl/backoff.h"
 #include "ctl/front.h"
 #include "ctl/recorder.h"
@@ -17,6 +18,10 @@
 /* One job's managedFields at a time. */
 #define SCRATCH_BYTES_MAX ((size_t)16 << 20)
 #define LOOK_TIMEOUT (10 * HF_SECOND)
+#define PROBLEM_BYTES_MAX 1024
+#define LEASE_RIGHT                                                                                \
+	"; `holdfast manifests --operator` allows the default Lease in its own namespace alone: "  \
+	"leave --leader-election-id and --leader-election-namespace out, or change its Role"
 
 struct hf_manager {
 	struct hf_manager_options options;
@@ -316,7 +321,12 @@ static void on_lease(void *arg, bool held, const char *why)
 
 static void on_lease_problem(void *arg, int code, const char *message)
 {
-	problem(arg, "lease", code, message);
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(PROBLEM_BYTES_MAX);
+
+	hf_strbuf_addstr(&text, message);
+	if (code == HF_E_FORBIDDEN)
+		hf_strbuf_addstr(&text, LEASE_RIGHT);
+	problem(arg, "lease", code, text.data);
 }
 
 /* --- the end ------------------------------------------------------------------------------- */

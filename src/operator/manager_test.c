@@ -23,6 +23,7 @@ struct life {
 	enum hf_manager_state state;
 	char why[256];
 	int problem, stopped;
+	char problem_text[512];
 };
 
 static void on_changed(void *arg, enum hf_manager_state state, const char *why)
@@ -35,7 +36,10 @@ static void on_changed(void *arg, enum hf_manager_state state, const char *why)
 
 static void on_problem(void *arg, const char *what, int code, const char *message)
 {
-	((struct life *)arg)->problem = code;
+	struct life *life = arg;
+
+	life->problem = code;
+	snprintf(life->problem_text, sizeof(life->problem_text), "%s: %s", what, message);
 }
 
 static void on_job_problem(void *arg, const char *key, int code, const char *message)
@@ -225,6 +229,18 @@ static void test_nothing_is_listed_before_the_lease_is_held(void **state)
 	assert_int_equal(life->state, HF_MANAGER_STANDBY);
 	assert_string_equal(not_ready(life), "ready");
 	assert_null(fake_next(life->store));
+}
+
+static void test_a_lease_that_may_not_be_read_says_what_has_the_right(void **state)
+{
+	struct life *life = *state;
+
+	begin(life, true, NULL);
+	fake_refuse(request(life, HF_VERB_GET, "leases"), HF_E_FORBIDDEN);
+	assert_int_equal(life->problem, HF_E_FORBIDDEN);
+	assert_non_null(strstr(life->problem_text, "`holdfast manifests --operator` allows"));
+	assert_non_null(strstr(life->problem_text, "--leader-election-id"));
+	assert_string_equal(not_ready(life), "waiting for the Lease");
 }
 
 static void test_a_lease_that_is_lost_ends_what_is_under_way(void **state)
@@ -594,6 +610,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		L(test_one_that_is_alone_acts_without_a_lease),
 		L(test_nothing_is_listed_before_the_lease_is_held),
+		L(test_a_lease_that_may_not_be_read_says_what_has_the_right),
 		L(test_a_lease_that_is_lost_ends_what_is_under_way),
 		L(test_a_process_that_was_stopped_sends_nothing_whatever_runs_first),
 		L(test_counters_go_on_when_it_leads_again),
