@@ -31,6 +31,7 @@
 /* A line for each hierarchy, each a path. */
 #define CGROUP_BYTES_MAX ((size_t)64 << 10)
 #define EVENT_COMPONENT "holdfast-agent"
+#define NOBODY_REPORTS "nobody reports steps to the agent"
 
 /* ---- the journal ------------------------------------------------------------------------------ */
 
@@ -547,6 +548,20 @@ static bool identify(void *arg, pid_t pid, char ret_uid[HF_BEATS_UID_MAX])
 	       hf_beats_pod_of_cgroup(text.data, text.len, ret_uid);
 }
 
+static void on_reports_trouble(void *arg, const char *why)
+{
+	struct hf_agent *a = arg;
+
+	if (why != NULL)
+		hf_log(HF_LOG_ERROR, LOGGER,
+		       "Training processes cannot report: ranks that fence themselves may end",
+		       "error", why, NULL);
+	else
+		hf_log(HF_LOG_INFO, LOGGER, "Training processes can report again", NULL);
+	hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
+		      why != NULL ? why : NOBODY_REPORTS);
+}
+
 static void listen_to_ranks(struct hf_agent *a)
 {
 	const struct hf_beats_options options = {.loop = a->options.loop,
@@ -554,6 +569,7 @@ static void listen_to_ranks(struct hf_agent *a)
 						 .mode = 0666,
 						 .identify = identify,
 						 .heard = on_heard,
+						 .trouble = on_reports_trouble,
 						 .arg = a,
 						 .metrics = a->options.metrics};
 	struct hf_error err;
@@ -564,8 +580,7 @@ static void listen_to_ranks(struct hf_agent *a)
 	else if (hf_beats_create(&options, &a->beats, &err) != 0)
 		hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER, err.text);
 	else
-		hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
-			      "nobody reports steps to the agent");
+		hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER, NOBODY_REPORTS);
 }
 
 static void on_container_ended(void *arg)

@@ -17,12 +17,18 @@
 
 /* Then the loop has its turn: whoever floods us delays nobody else by more. */
 #define AT_ONCE 128
+/* Far below the fences of ranks that are to be heard of before they run out. */
+#define LOOK_EVERY (5 * HF_SECOND)
 
 struct hf_beats {
 	struct hf_beats_options options;
 	char *path;
 	int fd;
+	dev_t dev; /* of the name, while io is there */
+	ino_t ino;
 	struct hf_io *io;
+	struct hf_timer *look;
+	bool troubled; /* and told */
 	struct hf_family *reports;
 	struct hf_throttle throttle;
 };
@@ -96,26 +102,107 @@ static void on_socket(void *arg, unsigned events HF_UNUSED)
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-static int open_socket(struct hf_beats *b, struct hf_error *err)
+static int name_of(const struct hf_beats *b, struct sockaddr_un *ret_name, struct hf_error *err)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	struct stat st;
-	int on = 1;
-
-	if (strlen(b->path) >= sizeof(name.sun_path))
+	memset(ret_name, 0, sizeof(*ret_name));
+	ret_name->sun_family = AF_UNIX;
+	if (strlen(b->path) >= sizeof(ret_name->sun_path))
 		return hf_error_set(err, HF_E_INVALID,
 				    "'%s' is too long for a socket, of %zu bytes", b->path,
-				    sizeof(name.sun_path) - 1);
-	memcpy(name.sun_path, b->path, strlen(b->path) + 1);
+				    sizeof(ret_name->sun_path) - 1);
+	memcpy(ret_name->sun_path, b->path, strlen(b->path) + 1);
+	return 0;
+}
+
+static int open_socket(struct hf_beats *b, struct hf_error *err)
+{
+	struct sockaddr_un name;
+	struct stat st;
+	int on = 1, rc = name_of(b, &name, err);
+
+	if (rc != 0)
+		return rc;
 	b->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (b->fd < 0 || setsockopt(b->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0)
 		return hf_error_errno(err, errno, "cannot make a socket");
 	if (lstat(b->path, &st) == 0 && S_ISSOCK(st.st_mode))
 		(void)unlink(b->path);
 	if (bind(b->fd, (const struct sockaddr *)&name, sizeof(name)) != 0 ||
-	    chmod(b->path, b->options.mode) != 0)
+	    chmod(b->path, b->options.mode) != 0 || lstat(b->path, &st) != 0)
 		return hf_error_errno(err, errno, "cannot make the socket '%s'", b->path);
+	b->dev = st.st_dev;
+	b->ino = st.st_ino;
 	return 0;
+}
+
+/* The number of its inode is no other's as long as our socket holds it. */
+static bool is_ours(const struct hf_beats *b)
+{
+	struct stat st;
+
+	return b->io != NULL && lstat(b->path, &st) == 0 && st.st_dev == b->dev &&
+	       st.st_ino == b->ino;
+}
+
+static bool is_anothers(const struct hf_beats *b)
+{
+	HF_AUTO_FD fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un name;
+	struct hf_error err;
+
+	return fd >= 0 && name_of(b, &name, &err) == 0 &&
+	       connect(fd, (const struct sockaddr *)&name, sizeof(name)) == 0;
+}
+
+static void close_socket(struct hf_beats *b)
+{
+	/* Only a name that we made, and that is still ours. */
+	if (is_ours(b))
+		(void)unlink(b->path);
+	b->io = hf_io_destroy(b->io);
+	hf_fd_cleanup(&b->fd);
+}
+
+static int listen_at_path(struct hf_beats *b, struct hf_error *err)
+{
+	int rc = open_socket(b, err);
+
+	if (rc == 0)
+		rc = hf_io_create(b->options.loop, b->fd, on_socket, b, &b->io, err);
+	if (rc == 0)
+		hf_io_want(b->io, HF_IO_READ);
+	return rc;
+}
+
+static void tell_trouble(struct hf_beats *b, const char *why)
+{
+	bool before = b->troubled;
+
+	b->troubled = why != NULL;
+	if (b->troubled != before && b->options.trouble != NULL)
+		b->options.trouble(b->options.arg, why);
+}
+
+static void on_look(void *arg)
+{
+	struct hf_beats *b = arg;
+	struct hf_error err;
+
+	hf_timer_arm(b->look, b->options.look_every);
+	if (!is_ours(b) && is_anothers(b)) {
+		(void)hf_error_set(&err, HF_E_CONFLICT, "another process listens at '%s'", b->path);
+		tell_trouble(b, err.text);
+		return;
+	}
+	if (!is_ours(b)) {
+		close_socket(b);
+		if (listen_at_path(b, &err) != 0) {
+			close_socket(b);
+			tell_trouble(b, err.text);
+			return;
+		}
+	}
+	tell_trouble(b, NULL);
 }
 
 static struct hf_family *make_family(struct hf_metrics *metrics)
@@ -141,14 +228,15 @@ int hf_beats_create(const struct hf_beats_options *options, struct hf_beats **re
 	b->path = hf_xstrdup(options->path);
 	b->fd = -1;
 	b->reports = make_family(options->metrics);
-	rc = open_socket(b, err);
-	if (rc == 0)
-		rc = hf_io_create(options->loop, b->fd, on_socket, b, &b->io, err);
+	if (b->options.look_every == 0)
+		b->options.look_every = LOOK_EVERY;
+	rc = listen_at_path(b, err);
 	if (rc != 0) {
 		hf_beats_destroy(b);
 		return rc;
 	}
-	hf_io_want(b->io, HF_IO_READ);
+	b->look = hf_timer_create(options->loop, on_look, b);
+	hf_timer_arm(b->look, b->options.look_every);
 	*ret_beats = b;
 	return 0;
 }
@@ -157,11 +245,8 @@ struct hf_beats *hf_beats_destroy(struct hf_beats *b)
 {
 	if (b == NULL)
 		return NULL;
-	/* Only a name that we made: where no io is, bind may have failed. */
-	if (b->io != NULL)
-		(void)unlink(b->path);
-	b->io = hf_io_destroy(b->io);
-	hf_fd_cleanup(&b->fd);
+	close_socket(b);
+	hf_timer_destroy(b->look);
 	free(b->path);
 	free(b);
 	return NULL;

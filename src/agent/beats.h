@@ -16,6 +16,9 @@ HF_BEGIN_DECLS
  * Where training processes of this machine report: a datagram socket in the file system.  Whoever
  * may open it may write anything there, so a sender is not asked who it is: the kernel tells its
  * process, and that process's pod is what counts.  Nothing is ever answered.
+ *
+ * The path can be lost to whoever may write in its folder.  Where nobody listens there any more, the
+ * socket is made anew; one that another process took since, and listens at, is left to it as long as it does.
  */
 struct hf_beats;
 
@@ -24,11 +27,14 @@ struct hf_beats;
 
 struct hf_beats_options {
 	struct hf_loop *loop;
-	const char *path; /* an old socket there is replaced; its folder is there */
-	mode_t mode;      /* of the socket: 0666 where pods of other users report */
+	const char *path;   /* an old socket there is replaced; its folder is there */
+	hf_time look_every; /* whether the path is still our socket's; 0: 5 s */
+	mode_t mode;        /* of the socket: 0666 where pods of other users report */
 	/* The UID of the process's pod; false: it is in none.  Called once for each report. */
 	bool (*identify)(void *arg, pid_t pid, char ret_uid[HF_BEATS_UID_MAX]);
 	void (*heard)(void *arg, const char *pod_uid, const struct hf_beat *beat);
+	/* Nobody can report to us, and why; NULL: they can again.  May be NULL. */
+	void (*trouble)(void *arg, const char *why);
 	void *arg;
 	struct hf_metrics *metrics; /* may be NULL */
 };
@@ -36,7 +42,7 @@ struct hf_beats_options {
 /* HF_E_INVALID: the path is too long for a socket.  HF_E_IO: it cannot be made. */
 int hf_beats_create(const struct hf_beats_options *options, struct hf_beats **ret_beats,
 		    struct hf_error *err) HF_MUST_CHECK;
-/* The socket's name goes too.  NULL is fine; returns NULL. */
+/* The socket's name goes too, while it is ours.  NULL is fine; returns NULL. */
 struct hf_beats *hf_beats_destroy(struct hf_beats *beats);
 
 /* The pod of a process by what /proc/PID/cgroup holds, as kubelets name the groups of pods.  The

@@ -23,7 +23,9 @@ static struct {
 	char dir[64], path[96];
 	const char *uid; /* of whoever sends; NULL: of no pod */
 	pid_t asked;
-	int heard;
+	int heard, other_heard;
+	int told; /* of trouble, and of its end */
+	char trouble[128];
 	struct hf_beat last;
 	char last_uid[HF_BEATS_UID_MAX];
 } t;
@@ -44,6 +46,17 @@ static void heard(void *arg, const char *pod_uid, const struct hf_beat *beat)
 	snprintf(t.last_uid, sizeof(t.last_uid), "%s", pod_uid);
 }
 
+static void heard_by_other(void *arg, const char *pod_uid, const struct hf_beat *beat)
+{
+	t.other_heard++;
+}
+
+static void trouble(void *arg, const char *why)
+{
+	t.told++;
+	snprintf(t.trouble, sizeof(t.trouble), "%s", why != NULL ? why : "");
+}
+
 static int make(void **state)
 {
 	struct hf_beats_options options;
@@ -60,7 +73,9 @@ static int make(void **state)
 					    .path = t.path,
 					    .mode = 0666,
 					    .identify = identify,
+					    .look_every = HF_MS,
 					    .heard = heard,
+					    .trouble = trouble,
 					    .metrics = t.metrics};
 	assert_ok(hf_beats_create(&options, &t.beats, &err), &err);
 	return 0;
@@ -217,6 +232,82 @@ static void an_old_socket_is_replaced_and_a_file_is_not(void **state)
 	assert_code(hf_beats_create(&options, &second, &err), HF_E_INVALID);
 }
 
+static struct hf_beats *another(void)
+{
+	struct hf_beats_options options = {.loop = t.loop,
+					   .path = t.path,
+					   .mode = 0600,
+					   .identify = identify,
+					   .heard = heard_by_other};
+	struct hf_beats *other;
+	struct hf_error err;
+
+	assert_ok(hf_beats_create(&options, &other, &err), &err);
+	return other;
+}
+
+static void who_ends_leaves_the_socket_that_another_made_since(void **state)
+{
+	struct hf_beats *other = another();
+
+	t.beats = hf_beats_destroy(t.beats);
+	assert_true(report("holdfast/1"));
+	take_all();
+	assert_int_equal(t.heard, 0);
+	assert_int_equal(t.other_heard, 1);
+	hf_beats_destroy(other);
+}
+
+static void what_another_listens_at_is_left_to_it_and_taken_back_after_it(void **state)
+{
+	struct hf_beats *other = another();
+
+	while (t.told == 0)
+		take_all();
+	assert_non_null(strstr(t.trouble, "another process listens at '"));
+	assert_true(report("holdfast/1"));
+	take_all();
+	assert_int_equal(t.other_heard, 1);
+	hf_beats_destroy(other);
+	while (t.told == 1)
+		take_all();
+	assert_string_equal(t.trouble, "");
+	assert_true(report("holdfast/1"));
+	take_all();
+	assert_int_equal(t.heard, 1);
+	assert_int_equal(t.told, 2);
+}
+
+static void a_name_that_is_gone_is_made_again(void **state)
+{
+	struct stat st;
+
+	assert_int_equal(unlink(t.path), 0);
+	assert_false(report("holdfast/1"));
+	while (lstat(t.path, &st) != 0)
+		take_all();
+	assert_int_equal(st.st_mode & 0777, 0666);
+	assert_true(report("holdfast/1"));
+	take_all();
+	assert_int_equal(t.heard, 1);
+	assert_int_equal(t.told, 0);
+}
+
+static void a_folder_that_is_gone_is_told_and_waited_for(void **state)
+{
+	assert_int_equal(unlink(t.path), 0);
+	assert_int_equal(rmdir(t.dir), 0);
+	while (t.told == 0)
+		take_all();
+	assert_non_null(strstr(t.trouble, "cannot make the socket"));
+	assert_int_equal(mkdir(t.dir, 0700), 0);
+	while (t.told == 1)
+		take_all();
+	assert_true(report("holdfast/1"));
+	take_all();
+	assert_int_equal(t.heard, 1);
+}
+
 static const struct {
 	const char *text, *uid;
 } cgroups[] = {
@@ -278,6 +369,14 @@ int main(void)
 						unmake),
 		cmocka_unit_test_setup_teardown(who_floods_is_cut_and_counted, make, unmake),
 		cmocka_unit_test_setup_teardown(an_old_socket_is_replaced_and_a_file_is_not, make,
+						unmake),
+		cmocka_unit_test_setup_teardown(who_ends_leaves_the_socket_that_another_made_since,
+						make, unmake),
+		cmocka_unit_test_setup_teardown(
+			what_another_listens_at_is_left_to_it_and_taken_back_after_it, make,
+			unmake),
+		cmocka_unit_test_setup_teardown(a_name_that_is_gone_is_made_again, make, unmake),
+		cmocka_unit_test_setup_teardown(a_folder_that_is_gone_is_told_and_waited_for, make,
 						unmake),
 		cmocka_unit_test(the_pod_is_in_the_name_of_the_outermost_group),
 		cmocka_unit_test(the_embedded_planes_pods_carry_it_in_a_variable),

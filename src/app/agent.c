@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "agent/agent.h"
+#include "agent/alone.h"
 #include "agent/look.h"
 #include "agent/nvml.h"
 #include "agent/nvml_child.h"
@@ -33,6 +34,8 @@
 #define STARTED_AFTER (2 * HF_SECOND)
 #define TRIM_EVERY (5 * HF_MINUTE)
 #define LOOK_TIMEOUT (30 * HF_SECOND)
+/* Pods have thirty seconds to end, agents of the DaemonSet ten. */
+#define OTHER_AGENT_PATIENCE (30 * HF_SECOND)
 
 #define DEFAULT_KMSG "/dev/kmsg"
 #define DEFAULT_STATE_DIR "/var/lib/holdfast-agent"
@@ -51,6 +54,7 @@ struct process {
 	struct hf_health_rules rules;
 	bool has_rules;
 	char node[HOST_NAME_BYTES_MAX], boot_id[BOOT_ID_BYTES_MAX];
+	int lock_fd; /* of the state directory; -1: none */
 	const char *nvml;
 	char *child_argv[5];
 	char *resource_names; /* what resources[] points into */
@@ -187,6 +191,24 @@ static int read_resources(struct process *process, struct hf_error *err)
 	return 0;
 }
 
+static void on_other_agent(void *arg)
+{
+	const char *const *dir = arg;
+
+	hf_log(HF_LOG_WARN, "setup", "Another agent works here: waiting for its end", "stateDir",
+	       *dir, NULL);
+}
+
+static void lock_state(struct process *process, const char *dir)
+{
+	if (hf_alone_take(dir, OTHER_AGENT_PATIENCE, on_other_agent, &dir, &process->lock_fd) ==
+	    HF_ALONE_NO)
+		hf_log(HF_LOG_ERROR, "setup",
+		       "Another agent works here still: both write one journal, and one of them has to "
+		       "be ended",
+		       "stateDir", dir, NULL);
+}
+
 static int create_agent(struct process *process, struct hf_error *err)
 {
 	const char *kmsg = flag_or(process, "kmsg", DEFAULT_KMSG);
@@ -211,6 +233,8 @@ static int create_agent(struct process *process, struct hf_error *err)
 	};
 	int rc = hf_random_bytes(&options.seed, sizeof(options.seed), err);
 
+	if (rc == 0 && options.state_dir != NULL)
+		lock_state(process, options.state_dir);
 	if (rc == 0)
 		rc = hf_agent_create(&options, &process->agent, err);
 	if (rc == 0)
@@ -262,6 +286,7 @@ static void release(struct process *process)
 	hf_kube_config_release(&process->kube);
 	hf_arena_destroy(process->arena);
 	free(process->resource_names);
+	hf_fd_cleanup(&process->lock_fd);
 	hf_loop_destroy(process->loop);
 }
 
@@ -320,7 +345,7 @@ static int run(struct process *process)
 
 static int verb_agent(struct hf_cli *cli)
 {
-	struct process process = {.cli = cli};
+	struct process process = {.cli = cli, .lock_fd = -1};
 	int rc;
 
 	process.nvml = flag_or(&process, "nvml", DEFAULT_NVML);

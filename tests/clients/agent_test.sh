@@ -132,9 +132,28 @@ echo "NVRM: Xid (PCI:0000:1c:00): 62, pid=1, x" >"$folder/kmsg"
 until_true 100 has 'xid62:unrated' ask / || true
 expect "what it does not name is written down and acts on nothing" 'xid 62: unrated, record' ask /
 
+# Another one beside it, as when a pod is deleted by force.
+first=$agent_pid
+starts() { grep -c '"msg":"Starting"' "$folder/agent.log"; }
+more_starts() { [ "$(starts)" -gt "$started" ]; }
+started=$(starts)
+agent
+until_true 100 grep -q 'Another agent works here' "$folder/agent.log" || true
+expect "a second agent waits and says so" 'waiting for its end' cat "$folder/agent.log"
+kill -TERM "$first"
+expect_end "a signal ends it" "$first"
+until_true 300 more_starts || true
+until_true 300 ask /readyz
+HOLDFAST_AGENT_SOCKET=$folder/reports python3 "$folder/train.py" "$here/../../python" "$folder/proc" "$uid"
+until_true 100 has 'default/rank-0rank0' ask / || true
+expect "training processes report to the second then" 'default/rank-0 rank 0 +Advancing +step 41' ask /
+rm "$folder/reports"
+until_true 200 test -S "$folder/reports" || true
+expect "a socket that somebody removed is made again" "" test -S "$folder/reports"
 kill -TERM "$agent_pid"
-expect_end "a signal ends it" "$agent_pid"
+wait "$agent_pid" 2>/dev/null || true
 agent_pid=
+refuse "who ends takes the socket with it" . ls "$folder/reports"
 refuse "rules that cannot be are refused" "cannot take the rules" \
 	"$holdfast" agent --rules "$folder/agent.log" --node-name x
 expect "it explains itself" "DaemonSet" "$holdfast" agent --help
