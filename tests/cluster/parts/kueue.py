@@ -5,17 +5,21 @@
 import json
 import threading
 
-from kit.check import condition, equal, pytorchjob, want
+from kit import corpus
+from kit.check import condition, equal, parallel, pytorchjob, want
 from kit.load import restarts
 from kit.ranks import slow_to_end
 
 NEEDS = {"kwok": 2}
 BUILD = ["control", "kwok", "kueue"]
-MINUTES = 3
+MINUTES = 4
 
 GROUP = "/apis/kueue.x-k8s.io/v1beta1"
 CPUS = 4
 TTL_S = 5
+INTEGRATED = {  # kinds that Kueue knows, and ranks of one job of each: CPUS of half a one
+    "PyTorchJob": {"Master": 1, "Worker": 1}, "TFJob": {"Chief": 1, "PS": 1, "Worker": 2},
+    "XGBoostJob": {"Master": 1, "Worker": 1}, "PaddleJob": {"Worker": 2}, "JAXJob": {"Worker": 2}}
 HELD_S = 6  # long enough for Kueue to give the quota away, if it meant to
 
 
@@ -50,6 +54,30 @@ def make_job(w, ns, name, workers, priority="low", **run_policy):
     job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "queue",
                                  "kueue.x-k8s.io/priority-class": f"{ns}-{priority}"}
     return w.api.create("pytorchjobs", ns, job)
+
+
+def make_any(w, ns, kind, name, roles):
+    """A job of any kind, suspended, half a CPU a pod."""
+    made = corpus.Corpus()
+    made.add(kind, name, roles=roles, run={"suspend": True}, policy="Never",
+             container={"resources": {"requests": {"cpu": "500m"}}})
+    entry = made.entries[0]
+    entry.job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "queue",
+                                       "kueue.x-k8s.io/priority-class": f"{ns}-low"}
+    w.api.create(entry.plural, ns, entry.job)
+    return entry
+
+
+def set_active(w, ns, job, active):
+    """As an administrator takes a job out of its queue, and puts it back."""
+    name = workload(w, ns, job)["metadata"]["name"]
+    w.api.call("PATCH", f"{GROUP}/namespaces/{ns}/workloads/{name}", {"spec": {"active": active}},
+               kind="application/merge-patch+json")
+
+
+def until_is(w, ns, entry, kind):
+    w.until(f"{entry.name} is {kind}",
+            lambda: condition(w.api.get(entry.plural, ns, entry.name), kind) == "True")
 
 
 def workload(w, ns, job):
@@ -185,3 +213,45 @@ def check_dies(w):
     finish(w, ns, "high")
     until_runs(w, ns, "low", CPUS)
     finish(w, ns, "low")
+
+
+def check_kinds(w):
+    """Jobs of all kinds that Kueue knows: admitted, taken out of the queue, admitted again, ended"""
+    w.operator()
+    ns = queue(w)
+
+    def runs(entry, roles):
+        until_is(w, ns, entry, "Running")
+        w.until(f"all pods of {entry.name} run", lambda: [
+            p["status"].get("phase") for p in w.pods(ns, entry.name)
+            if not p["metadata"].get("deletionTimestamp")] == ["Running"] * sum(roles.values()))
+
+    for kind, roles in INTEGRATED.items():
+        entry = make_any(w, ns, kind, kind.lower(), roles)
+        runs(entry, roles)
+        set_active(w, ns, entry.name, False)
+        until_is(w, ns, entry, "Suspended")
+        w.until(f"the quota of {entry.name} is free", lambda e=entry: not holds_quota(w, ns, e.name))
+        equal(f"pods of {entry.name}", w.pods(ns, entry.name), [])
+        set_active(w, ns, entry.name, True)
+        runs(entry, roles)
+        parallel(w.pods(ns, entry.name), w.end_pod)
+        until_is(w, ns, entry, "Succeeded")
+        w.until(f"the workload of {entry.name} has finished",
+                lambda e=entry: condition(workload(w, ns, e.name), "Finished") == "True")
+    w.until("the queue is empty", lambda: used(w, ns) == 0)
+    return " ".join(INTEGRATED)
+
+
+def check_left(w):
+    """A count that the Go operator left of a type that Holdfast does not run keeps no quota"""
+    w.operator()
+    ns = queue(w)
+    entry = make_any(w, ns, "TFJob", "reader", {"Worker": 2})
+    until_is(w, ns, entry, "Running")
+    w.api.patch(entry.plural, ns, entry.name,
+                {"status": {"replicaStatuses": {"Reader": {"active": 1}}}}, "status")
+    set_active(w, ns, entry.name, False)
+    w.until("the quota is free", lambda: not holds_quota(w, ns, entry.name))
+    equal("types that are counted", list(w.api.get(entry.plural, ns, entry.name)["status"]
+                                         ["replicaStatuses"]), ["Worker"])
