@@ -103,6 +103,21 @@ static enum hf_health_class of_bus(const struct hf_health_fault *f, enum hf_heal
 	return kernel || (f->sources & (f->sources - 1)) ? cls : HF_HEALTH_DEGRADED;
 }
 
+/* What was found of a fault that stands is not taken back by more of the same: the window of a count
+ * may have gone past its first times, and another line of the same code may say less. */
+static void keep(struct hf_health_fault *f, const struct hf_health_fault *was)
+{
+	if (was->cls > f->cls) {
+		f->cls = was->cls;
+		f->action = was->action;
+		f->scope = was->scope;
+		f->clear = was->clear;
+	} else if (was->cls == f->cls && f->clear == HF_HEALTH_BY_AGE) {
+		f->clear = was->clear;
+	}
+	f->follows &= was->follows;
+}
+
 static void rate(struct hf_health_fault *f, const struct hf_health_rule *rule, hf_time at)
 {
 	static const struct hf_health_rule unrated = {.cls = HF_HEALTH_UNRATED};
@@ -220,12 +235,13 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 					    const struct hf_health_evidence *e)
 {
 	const struct hf_health_rule *rule = hf_health_rules_match(b->config->rules, e);
-	struct hf_health_fault *f = get(b, device, e, rule);
+	struct hf_health_fault *f = get(b, device, e, rule), was;
 	bool same, was_fatal;
 
 	if (!f)
 		return NULL;
 	b->changed = true;
+	was = *f;
 	same = is_same_event(b, f, e);
 	was_fatal = same && hf_health_is_fatal(f->cls);
 	if (!f->open) {
@@ -238,6 +254,8 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	count(f, e, same);
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate(f, rule, e->at);
+	if (was.open)
+		keep(f, &was);
 	attach(b, device, f, e);
 	if (!was_fatal && !f->attached)
 		escalate(b, device, f, e->at);

@@ -90,6 +90,22 @@ static void a_repeat_after_a_day_is_a_first_time(void **state)
 	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 31)->cls, HF_HEALTH_APP);
 }
 
+/* Five stops within a day are for a person, and stay so when the first of them are longer ago. */
+static void what_was_escalated_stays_so(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		health_xid(&n, 62, "gpu-0");
+		health_step(&n, HF_HOUR);
+	}
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->cls, HF_HEALTH_SUPPORT);
+	health_xid(&n, 62, "gpu-0");
+	health_step(&n, 25 * HF_HOUR);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->cls, HF_HEALTH_SUPPORT);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->action,
+			 HF_HEALTH_REPLACE_NODE);
+}
+
 static void a_consequence_that_is_late_is_its_own(void **state)
 {
 	(void)state;
@@ -142,6 +158,7 @@ int main(void)
 		TEST(a_program_that_fails_twice_in_unknown_places_condemns_no_device),
 		TEST(bursts_count_once),
 		TEST(a_repeat_after_a_day_is_a_first_time),
+		TEST(what_was_escalated_stays_so),
 		TEST(a_consequence_that_is_late_is_its_own),
 		TEST(lines_about_devices_that_are_not_ours_make_none),
 		TEST(times_keep_the_newest_within_their_window),

@@ -131,7 +131,7 @@ static void cover(struct hf_health_brain *b, const struct key *key, hf_time last
 	of_node = hf_health_fault_see(b, node, &e);
 	/* The same fault on half of the devices needs what one of them would need, but all devices
 	 * dead at once need a look at the driver first. */
-	if (of_node && key) {
+	if (of_node && key && strictest >= of_node->cls) {
 		of_node->cls = strictest;
 		of_node->action = action;
 	}
