@@ -114,6 +114,7 @@ static void code_fault(struct codec *c, struct hf_health_fault *f)
 	NUMBER(c, "covered", f->covered);
 	NUMBER(c, "sources", f->sources);
 	code_time(c, "openedAt", &f->opened_at);
+	code_time(c, "eventAt", &f->event_at);
 	code_time(c, "last", &f->last);
 	code_time(c, "closedAt", &f->closed_at);
 	code_time(c, "toldAt", &f->told_at);

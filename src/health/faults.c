@@ -80,7 +80,7 @@ static struct hf_health_fault *get(struct hf_health_brain *b, struct hf_health_d
 	f->subcode = e->subcode;
 	f->severity = e->severity;
 	memcpy(f->unit, e->unit, sizeof(f->unit));
-	f->opened_at = f->last = f->closed_at = f->told_at = HF_TIME_NONE;
+	f->opened_at = f->event_at = f->last = f->closed_at = f->told_at = HF_TIME_NONE;
 	return f;
 }
 
@@ -146,6 +146,14 @@ static void rate(struct hf_health_fault *f, const struct hf_health_rule *rule, h
 	}
 }
 
+static void rate_anew(struct hf_health_fault *f, const struct hf_health_fault *was,
+		      const struct hf_health_rule *rule, hf_time at)
+{
+	rate(f, rule, at);
+	if (was->open)
+		keep(f, was);
+}
+
 /* So many stops of one device that the next cure is not worth its reboot. */
 static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
 		     struct hf_health_fault *f, hf_time at)
@@ -205,14 +213,24 @@ void hf_health_fault_sight(struct hf_health_brain *b, struct hf_health_device *d
 
 /* True for the same event seen once more, or by another way.  The kernel tells of a lost bus in
  * several lines and minutes; who measures says the same thing anew each time. */
-static bool is_same_event(const struct hf_health_brain *b, const struct hf_health_fault *f,
-			  const struct hf_health_evidence *e)
+static bool goes_on(const struct hf_health_brain *b, const struct hf_health_fault *f,
+		    const struct hf_health_evidence *e)
 {
 	bool told = e->source == HF_HEALTH_BY_KMSG || !(f->sources & 1u << e->source);
 	hf_time span = f->detector == HF_HEALTH_BUSLOST && told ? b->config->same_bus
 								: b->config->same_event;
 
 	return f->open && e->at - f->last <= span;
+}
+
+/* What goes on and on is more than one event: a flood that never pauses would else count once for ever.
+ * A lost bus has stopped its device with the first of its lines. */
+static bool is_same_event(const struct hf_health_brain *b, const struct hf_health_fault *f,
+			  const struct hf_health_evidence *e)
+{
+	return goes_on(b, f, e) &&
+	       (f->detector == HF_HEALTH_BUSLOST || f->event_at == HF_TIME_NONE ||
+		e->at - f->event_at <= b->config->event_max);
 }
 
 static void count(struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
@@ -230,6 +248,16 @@ static void count(struct hf_health_fault *f, const struct hf_health_evidence *e,
 		memcpy(f->line, e->line, sizeof(f->line));
 }
 
+/* From here on it stands. */
+static void begin(struct hf_health_fault *f, hf_time at)
+{
+	f->open = true;
+	f->opened_at = at;
+	f->closed_at = HF_TIME_NONE;
+	f->covered = f->attached = false;
+	f->sources = 0;
+}
+
 struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 					    struct hf_health_device *device,
 					    const struct hf_health_evidence *e)
@@ -243,19 +271,14 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	b->changed = true;
 	was = *f;
 	same = is_same_event(b, f, e);
-	was_fatal = same && hf_health_is_fatal(f->cls);
-	if (!f->open) {
-		f->open = true;
-		f->opened_at = e->at;
-		f->closed_at = HF_TIME_NONE;
-		f->covered = f->attached = false;
-		f->sources = 0;
-	}
+	was_fatal = goes_on(b, f, e) && hf_health_is_fatal(f->cls);
+	if (!same || f->event_at == HF_TIME_NONE)
+		f->event_at = e->at;
+	if (!f->open)
+		begin(f, e->at);
 	count(f, e, same);
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
-		rate(f, rule, e->at);
-	if (was.open)
-		keep(f, &was);
+		rate_anew(f, &was, rule, e->at);
 	attach(b, device, f, e);
 	if (!was_fatal && !f->attached)
 		escalate(b, device, f, e->at);

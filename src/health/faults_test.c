@@ -34,6 +34,18 @@ static void a_flood_is_one_fault_and_one_sighting(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_SUSPECT);
 }
 
+/* A device that stopped once has not stopped fifteen times because its driver goes on telling. */
+static void a_stream_of_what_stops_is_one_stop(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		health_xid(&n, 119, "gpu-0");
+		health_step(&n, 4 * HF_SECOND);
+	}
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 119)->cls, HF_HEALTH_GPU_RESET);
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
+}
+
 static void another_witness_is_no_second_time(void **state)
 {
 	(void)state;
@@ -153,6 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_flood_is_one_fault_and_one_sighting),
+		TEST(a_stream_of_what_stops_is_one_stop),
 		TEST(another_witness_is_no_second_time),
 		TEST(severities_of_one_link_are_two_faults),
 		TEST(a_program_that_fails_twice_in_unknown_places_condemns_no_device),

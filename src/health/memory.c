@@ -60,6 +60,7 @@ static void shift_device(struct hf_health_device *d, hf_time by)
 		struct hf_health_fault *f = &d->faults[i];
 
 		shift(&f->opened_at, 1, by);
+		shift(&f->event_at, 1, by);
 		shift(&f->last, 1, by);
 		shift(&f->closed_at, 1, by);
 		shift(&f->told_at, 1, by);

@@ -36,7 +36,8 @@ struct hf_health_fault {
 	bool covered;     /* part of what happened to the node: acts there */
 	uint32_t sources; /* a bit for each enum hf_health_source */
 	hf_time opened_at, last, closed_at, told_at;
-	uint64_t count; /* since it was first seen in this boot */
+	hf_time event_at; /* the first line of the event that the last one belongs to */
+	uint64_t count;   /* since it was first seen in this boot */
 	hf_time repeats[HF_HEALTH_REPEATS_MAX];
 	uint32_t repeats_len;
 	int32_t gpu_instance, compute_instance;

@@ -21,6 +21,7 @@ const struct hf_health_config hf_health_config_default = {
 	.age = 10 * HF_MINUTE,
 	.stale_after = 90 * HF_SECOND,
 	.same_event = 5 * HF_SECOND,
+	.event_max = HF_MINUTE,
 	.same_bus = 5 * HF_MINUTE,
 	.peers_window = HF_MINUTE,
 	.heartbeat = 5 * HF_MINUTE,
@@ -34,10 +35,10 @@ const struct hf_health_config hf_health_config_default = {
 
 const char *hf_health_config_problem(const struct hf_health_config *c)
 {
-	const hf_time spans[] = {c->confirm_window, c->clear_after, c->probation,    c->flap_window,
-				 c->hold_base,      c->hold_max,    c->age,          c->stale_after,
-				 c->same_event,     c->same_bus,    c->peers_window, c->heartbeat,
-				 c->event_every};
+	const hf_time spans[] = {c->confirm_window, c->clear_after, c->probation, c->flap_window,
+				 c->hold_base,      c->hold_max,    c->age,       c->stale_after,
+				 c->same_event,     c->event_max,   c->same_bus,  c->peers_window,
+				 c->heartbeat,      c->event_every};
 	size_t at;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(spans); i++) {

@@ -28,6 +28,7 @@ struct hf_health_config {
 	hf_time age;         /* of faults that end by themselves */
 	hf_time stale_after; /* nobody heard: Unknown */
 	hf_time same_event;  /* one fact by two ways, and consequences of another */
+	hf_time event_max;   /* lines that never pause are one event for so long */
 	hf_time same_bus;    /* the same for a lost bus, which is told of three times */
 	hf_time peers_window;
 	hf_time heartbeat;   /* conditions are written again after so long, ± 20 % by node */
