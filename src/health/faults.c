@@ -183,6 +183,12 @@ static bool near(const struct hf_health_brain *b, hf_time a, hf_time c)
 	return d <= b->config->same_event;
 }
 
+/* What is milder than a fault is not what it follows from. */
+static bool is_cause(const struct hf_health_fault *f, const struct hf_health_fault *of)
+{
+	return !f->follows && of->follows && f->cls >= of->cls;
+}
+
 /* A fault that follows hangs on another of its device that was seen at about the same time, in
  * whichever order the two came. */
 static void attach(struct hf_health_brain *b, struct hf_health_device *device,
@@ -194,9 +200,9 @@ static void attach(struct hf_health_brain *b, struct hf_health_device *device,
 
 		if (other == f || !other->open || !near(b, other->last, e->at))
 			continue;
-		if (f->follows && !other->follows)
+		if (is_cause(other, f))
 			f->attached = true;
-		else if (!f->follows && other->follows)
+		else if (is_cause(f, other))
 			other->attached = true;
 	}
 }
