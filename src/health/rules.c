@@ -77,6 +77,9 @@ static const char *rule_problem(const struct hf_health_rule *r)
 	/* It would take a device out of service for ever over something that says nothing. */
 	if (hf_health_is_fatal(r->cls) && r->clear == HF_HEALTH_BY_AGE)
 		return "what stops a device does not end by itself";
+	/* The first times would be worse than the last, and end as what is milder ends. */
+	if (r->count > 1 && r->below > r->cls)
+		return "stricter below the count than from it on";
 	return NULL;
 }
 

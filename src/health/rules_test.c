@@ -155,7 +155,7 @@ static void the_hash_is_of_what_the_table_says(void **state)
 static void a_table_that_makes_no_sense_is_refused(void **state)
 {
 	const struct hf_health_rule good = {.detector = HF_HEALTH_XID, .cls = HF_HEALTH_APP};
-	struct hf_health_rule bad[6] = {good, good, good, good, good, good};
+	struct hf_health_rule bad[8] = {good, good, good, good, good, good, good, good};
 	size_t at;
 
 	(void)state;
@@ -165,6 +165,15 @@ static void a_table_that_makes_no_sense_is_refused(void **state)
 	bad[3].count = 2;
 	bad[4].burst = -1;
 	bad[5].cls = HF_HEALTH_REBOOT;
+	/* Once would replace the device, and end by itself. */
+	bad[6] = (struct hf_health_rule){.cls = HF_HEALTH_DEGRADED,
+					 .below = HF_HEALTH_REPLACE,
+					 .count = 2,
+					 .window = HF_HOUR};
+	bad[7] = (struct hf_health_rule){.cls = HF_HEALTH_DEGRADED,
+					 .below = HF_HEALTH_FABRIC,
+					 .count = 2,
+					 .window = HF_HOUR};
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
 		const struct hf_health_rule two[] = {good, bad[i]};
 		struct hf_health_rules rules = {.items = two, .len = 2};
