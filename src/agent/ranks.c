@@ -21,7 +21,7 @@ struct rank {
 	uint64_t total;
 	char group[HF_BEAT_GROUP_MAX];
 	hf_time heard_at;
-	hf_time longest; /* between two steps */
+	hf_time longest; /* between two steps of this attempt */
 	/* What was written of it last. */
 	const char *state; /* NULL: nothing yet */
 	uint64_t own_us;
@@ -122,10 +122,11 @@ static void take_step(struct rank *rank, const struct hf_beat *beat, hf_time now
 		.phase = beat->has_own ? beat->phase : HF_HEALTH_OTHER_PHASE,
 		.at = now,
 	};
-	hf_time before = rank->memory.any ? rank->memory.advanced_at : now;
+	hf_time before = rank->memory.advanced_at;
 
-	hf_health_rank_report(&rank->memory, &report);
-	if (rank->memory.advanced_at - before > rank->longest)
+	if (hf_health_rank_report(&rank->memory, &report))
+		rank->longest = 0;
+	else if (rank->memory.advanced_at - before > rank->longest)
 		rank->longest = rank->memory.advanced_at - before;
 	rank->total = beat->total;
 	memcpy(rank->group, beat->group, sizeof(rank->group));

@@ -152,6 +152,24 @@ static void long_steps_are_given_their_time(void **state)
 	assert_string_equal(publish()->state, HF_RANK_STALLED);
 }
 
+/* torchrun starts its workers anew in the same pod. */
+static void who_goes_back_to_its_checkpoint_advances(void **state)
+{
+	train("a", 140, 30);
+	t.now += 5 * HF_MINUTE;
+	t.step = 100;
+	train("a", HF_HEALTH_BACK_STEPS - 1, 30);
+	assert_string_equal(publish()->state, HF_RANK_STALLED);
+	train("a", 1, 30);
+	assert_string_equal(publish()->state, HF_RANK_ADVANCING);
+	assert_int_equal(publish()->step, 103);
+	assert_int_equal(publish()->own_us, 0);
+	/* How long the restart took is no step's time. */
+	t.now += HF_RANKS_STALLED_AFTER;
+	hear("a", "holdfast/1");
+	assert_string_equal(publish()->state, HF_RANK_STALLED);
+}
+
 static void ranks_of_a_pod_that_is_gone_go_and_that_is_news(void **state)
 {
 	train("a", 1, 30);
@@ -258,6 +276,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			without_a_step_it_is_stalled_and_without_a_word_silent, make, unmake),
 		cmocka_unit_test_setup_teardown(long_steps_are_given_their_time, make, unmake),
+		cmocka_unit_test_setup_teardown(who_goes_back_to_its_checkpoint_advances, make,
+						unmake),
 		cmocka_unit_test_setup_teardown(ranks_of_a_pod_that_is_gone_go_and_that_is_news,
 						make, unmake),
 		cmocka_unit_test_setup_teardown(

@@ -25,6 +25,8 @@
 #define REPORTS_AT_ONCE 1024
 /* Steps faster than this are told in part: the last always. */
 #define STEP_GAP_MS 20
+/* A program's attempt below that is a count of its restarts under us, no time or other large number. */
+#define RESTARTS_MAX 1000
 /* After SIGABRT, which makes interpreters print their stacks. */
 #define STACKS_MS 10000
 /* The operator takes the rank for stopped ten seconds after the fence's limit. */
@@ -90,8 +92,9 @@ static void take_reports(struct exec *x)
 		/* Several ranks report through us: none's last step is lost. */
 		if (x->step_waits && beat.rank != x->step.rank)
 			tell_step(x);
-		if (beat.attempt == 0)
-			beat.attempt = x->attempt;
+		/* What a launcher inside counts begins anew with each container. */
+		if (beat.attempt < RESTARTS_MAX)
+			beat.attempt += x->attempt;
 		/* Not the program's to say. */
 		beat.fence_s = 0;
 		x->any_step = true;

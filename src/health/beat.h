@@ -24,7 +24,8 @@ HF_BEGIN_DECLS
  *   loss      a number as people write it: digits, sign, point, exponent; or nan, inf, -inf
  *   phase     training (the default), or other: checkpoint, evaluation, compilation
  *   rank      of all ranks of the job, where a pod has several; "group" compares with its like only
- *   attempt   a number that grows with each start of the process (holdfast exec adds it)
+ *   attempt   a number that grows with each start of the process (holdfast exec adds its own start to
+ *             what is below 1,000)
  *   fence_s   the process is ended, or was not even started, when its node has had no contact with
  *             the control plane for so many seconds (holdfast exec's word, and its alone)
  */

@@ -64,28 +64,45 @@ static void close_window(struct hf_health_rank_memory *rank)
 	rank->total_us = 0;
 }
 
-void hf_health_rank_report(struct hf_health_rank_memory *rank,
-			   const struct hf_health_report *report)
+/* It knows a later attempt, or a later step of this one. */
+static bool is_behind(const struct hf_health_rank_memory *rank,
+		      const struct hf_health_report *report)
+{
+	return rank->any && (report->attempt < rank->attempt ||
+			     (report->attempt == rank->attempt && report->step < rank->step));
+}
+
+static bool has_gone_back(struct hf_health_rank_memory *rank, const struct hf_health_report *report)
+{
+	bool on = rank->behind > 0 && report->attempt == rank->behind_attempt;
+
+	if (!is_behind(rank, report)) {
+		rank->behind = 0;
+		return false;
+	}
+	if (on && report->step == rank->behind_step)
+		return false;
+	rank->behind = on && report->step > rank->behind_step ? rank->behind + 1 : 1;
+	rank->behind_attempt = report->attempt;
+	rank->behind_step = report->step;
+	return rank->behind >= HF_HEALTH_BACK_STEPS;
+}
+
+static void begin_anew(struct hf_health_rank_memory *rank, const struct hf_health_report *report)
+{
+	memset(rank, 0, sizeof(*rank));
+	rank->any = true;
+	rank->attempt = report->attempt;
+	rank->step = report->step;
+	rank->phase = report->phase;
+	rank->reported_at = rank->advanced_at = report->at;
+}
+
+static void take_step(struct hf_health_rank_memory *rank, const struct hf_health_report *report)
 {
 	uint64_t own = report->own_us < STEP_US_MAX ? report->own_us : STEP_US_MAX;
 	uint64_t wait = report->wait_us < STEP_US_MAX ? report->wait_us : STEP_US_MAX;
-	bool anew = !rank->any || report->attempt > rank->attempt;
 
-	if (!anew && report->attempt < rank->attempt)
-		return;
-	if (anew) {
-		memset(rank, 0, sizeof(*rank));
-		rank->any = true;
-		rank->attempt = report->attempt;
-		rank->reported_at = rank->advanced_at = report->at;
-	} else if (report->at > rank->reported_at) {
-		rank->reported_at = report->at;
-	}
-	rank->phase = report->phase;
-	if (!anew && report->step <= rank->step)
-		return;
-	rank->step = report->step;
-	rank->advanced_at = rank->reported_at;
 	if (report->phase != HF_HEALTH_TRAINING)
 		return;
 	if (rank->skipped < HF_HEALTH_SKIP_STEPS) {
@@ -98,6 +115,27 @@ void hf_health_rank_report(struct hf_health_rank_memory *rank,
 	rank->total_us += own + wait;
 	if (rank->steps == HF_HEALTH_WINDOW_STEPS)
 		close_window(rank);
+}
+
+bool hf_health_rank_report(struct hf_health_rank_memory *rank,
+			   const struct hf_health_report *report)
+{
+	if (has_gone_back(rank, report) || !rank->any || report->attempt > rank->attempt) {
+		begin_anew(rank, report);
+		take_step(rank, report);
+		return true;
+	}
+	if (report->attempt < rank->attempt)
+		return false;
+	if (report->at > rank->reported_at)
+		rank->reported_at = report->at;
+	rank->phase = report->phase;
+	if (report->step <= rank->step)
+		return false;
+	rank->step = report->step;
+	rank->advanced_at = rank->reported_at;
+	take_step(rank, report);
+	return false;
 }
 
 /* ---- peers -------------------------------------------------------------------------------------- */

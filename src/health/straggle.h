@@ -17,6 +17,9 @@ HF_BEGIN_DECLS
 /* Steps in a window, and steps that are left out at the start (compilation, caches). */
 #define HF_HEALTH_WINDOW_STEPS 10
 #define HF_HEALTH_SKIP_STEPS 5
+/* So many reports in a row, of ever later steps before the one that is known, are of a process that went
+ * back to its checkpoint.  Ranks that hang and say their last step again are a step apart at most. */
+#define HF_HEALTH_BACK_STEPS 3
 /* Steps that a window is compared with to see whether the job as a whole slowed down. */
 #define HF_HEALTH_BASE_STEPS 50
 /* Of one job. */
@@ -52,10 +55,14 @@ struct hf_health_rank_memory {
 	uint64_t window;
 	uint64_t median_own_us, mean_us, base_mean_us;
 	uint64_t previous_own_us; /* the median of the window before it; 0: there was none */
+	/* Reports in a row that are older than what is known, and the last of them. */
+	uint32_t behind;
+	uint64_t behind_attempt, behind_step;
 };
 
-/* A report that is older than what is known, or repeats it, changes nothing but the sign of life. */
-void hf_health_rank_report(struct hf_health_rank_memory *rank,
+/* A report that is older than what is known, or repeats it, changes nothing but the sign of life, unless
+ * HF_HEALTH_BACK_STEPS of them advance.  True: with this one the rank begins anew. */
+bool hf_health_rank_report(struct hf_health_rank_memory *rank,
 			   const struct hf_health_report *report);
 
 /* One rank of a job as it is judged. */

@@ -214,6 +214,83 @@ static void old_and_repeated_reports_count_once(void **state)
 	judge();
 }
 
+static void say(struct hf_health_rank_memory *m, uint64_t attempt, uint64_t step_of)
+{
+	now += HF_SECOND;
+	(void)hf_health_rank_report(
+		m, &(struct hf_health_report){.attempt = attempt, .step = step_of, .at = now});
+}
+
+static void who_goes_back_to_its_checkpoint_begins_anew(void **state)
+{
+	struct hf_health_rank_memory *m = &memory[0];
+
+	(void)state;
+	for (uint64_t i = 100; i <= 140; i++)
+		say(m, 0, i);
+	assert_true(m->window > 0);
+	say(m, 0, 101);
+	/* A sign of life says it again. */
+	say(m, 0, 101);
+	say(m, 0, 102);
+	assert_int_equal(m->step, 140);
+	say(m, 0, 103);
+	assert_int_equal(m->step, 103);
+	assert_int_equal(m->window, 0);
+	assert_int_equal(m->advanced_at, now);
+	say(m, 0, 104);
+	assert_int_equal(m->step, 104);
+}
+
+static void so_does_one_whose_attempts_are_counted_anew(void **state)
+{
+	struct hf_health_rank_memory *m = &memory[0];
+
+	(void)state;
+	say(m, 3, 50);
+	say(m, 1, 60);
+	say(m, 2, 61);
+	say(m, 1, 62);
+	say(m, 1, 63);
+	assert_int_equal(m->attempt, 3);
+	say(m, 1, 64);
+	assert_int_equal(m->attempt, 1);
+	assert_int_equal(m->step, 64);
+}
+
+/* As ranks without a number are that hang, each saying its last step again. */
+static void nobody_goes_back_who_only_says_it_again(void **state)
+{
+	struct hf_health_rank_memory *m = &memory[0];
+	hf_time advanced;
+
+	(void)state;
+	say(m, 0, 100);
+	say(m, 0, 101);
+	advanced = m->advanced_at;
+	for (int i = 0; i < 50; i++) {
+		say(m, 0, 100);
+		say(m, 0, 100);
+		say(m, 0, 101);
+		say(m, 0, 101);
+	}
+	assert_int_equal(m->step, 101);
+	assert_int_equal(m->advanced_at, advanced);
+}
+
+static void the_slower_of_two_processes_does_not_undo_the_faster(void **state)
+{
+	struct hf_health_rank_memory *m = &memory[0];
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++) {
+		say(m, 0, 200 + i);
+		say(m, 0, 100 + i);
+	}
+	assert_int_equal(m->step, 299);
+	assert_true(m->window > 5);
+}
+
 static void a_hang_is_no_step_of_anybody_for_long(void **state)
 {
 	(void)state;
@@ -274,6 +351,10 @@ int main(void)
 		TEST(a_job_that_slows_down_together_has_no_straggler),
 		TEST(checkpoints_and_first_steps_are_left_out),
 		TEST(old_and_repeated_reports_count_once),
+		TEST(who_goes_back_to_its_checkpoint_begins_anew),
+		TEST(so_does_one_whose_attempts_are_counted_anew),
+		TEST(nobody_goes_back_who_only_says_it_again),
+		TEST(the_slower_of_two_processes_does_not_undo_the_faster),
 		TEST(a_hang_is_no_step_of_anybody_for_long),
 		TEST(long_steps_make_long_hangs),
 		TEST(who_never_reported_is_neither_lost_nor_hung),
