@@ -10,11 +10,13 @@
         ...the collective, which waits for the slowest rank...
         report(step, 1000 * (worked - begun), 1000 * (time.monotonic() - worked), total=steps)
 
-Costs some ten microseconds, never waits and never fails: without anybody who listens nothing
-happens.  own_ms, the time before this rank waits for the others, is what stragglers are found by;
-leave it out where it cannot be told apart.
+Costs some tens of microseconds, never waits and never fails: without anybody who listens nothing
+happens, and what is no number is left out.  own_ms, the time before this rank waits for the others,
+is what stragglers are found by; leave it out where it cannot be told apart.  Several processes of a
+pod are told apart by rank: say it where none of RANK, OMPI_COMM_WORLD_RANK and PMI_RANK does.
 """
 import os
+import re
 import socket
 
 _path = (os.environ.get("HOLDFAST_REPORT_SOCKET") or  # holdfast exec, around this process
@@ -24,15 +26,45 @@ _socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 _socket.setblocking(False)
 
 
-def report(step, own_ms=None, wait_ms=None, *, total=None, loss=None, rank=os.environ.get("RANK"),
-           group=None, phase=None):
-    """step: done, from 1. phase "other" for checkpoints and evaluation, which are not judged."""
-    said = {"step": int(step), "total": total and int(total), "rank": rank, "group": group,
-            "phase": phase, "loss": None if loss is None else f"{float(loss):.6g}",
-            "own_us": None if own_ms is None else int(1000 * own_ms),
-            "wait_us": None if wait_ms is None else int(1000 * wait_ms)}
-    text = "holdfast/1" + "".join(f" {k}={v}" for k, v in said.items() if v is not None)
+def _env(*names):
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)
+
+
+def _below(limit, value):
+    if not 0 <= int(value) < limit:
+        raise ValueError(value)
+    return int(value)
+
+
+def _word(value):
+    text = re.sub(r"[^A-Za-z0-9._-]", "-", str(value))[:32]
+    if not text:
+        raise ValueError(value)
+    return text
+
+
+def _pair(key, value, form):
     try:
-        _socket.sendto(text.encode(), _path)
-    except OSError:
+        return "" if value is None else f" {key}={form(value)}"
+    except Exception:  # one value that has no sense: the others count
+        return ""
+
+
+def report(step, own_ms=None, wait_ms=None, *, total=None, loss=None, rank=None, group=None,
+           phase=None, attempt=None):
+    """step: done, from 1. phase "other" for checkpoints and evaluation, which are not judged."""
+    rank = _env("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK") if rank is None else rank
+    attempt = _env("TORCHELASTIC_RESTART_COUNT") if attempt is None else attempt
+    pairs = [("step", step, lambda v: _below(10**18, v)),
+             ("total", total, lambda v: _below(10**18, v)),
+             ("rank", rank, lambda v: _below(20000, v)),
+             ("group", group, _word),
+             ("phase", phase, lambda v: "training" if v == "training" else "other"),
+             ("loss", loss, lambda v: f"{float(v):.6g}"),
+             ("own_us", own_ms, lambda v: _below(10**15, 1000 * v)),
+             ("wait_us", wait_ms, lambda v: _below(10**15, 1000 * v)),
+             ("attempt", attempt, lambda v: _below(10**18, v))]
+    try:
+        _socket.sendto(("holdfast/1" + "".join(_pair(*pair) for pair in pairs)).encode(), _path)
+    except Exception:
         pass  # nobody listens, or has no room: training goes on

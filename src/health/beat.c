@@ -16,6 +16,9 @@
 
 enum key { STEP, TOTAL, OWN, WAIT, LOSS, PHASE, RANK, GROUP, ATTEMPT, FENCE, KEYS };
 
+/* Among the bits of the keys that were seen. */
+#define GROUP_UNKNOWN (1u << KEYS)
+
 static const char *const names[KEYS] = {
 	[STEP] = "step",       [TOTAL] = "total",   [OWN] = "own_us", [WAIT] = "wait_us",
 	[LOSS] = "loss",       [PHASE] = "phase",   [RANK] = "rank",  [GROUP] = "group",
@@ -123,12 +126,12 @@ static bool take_value(struct hf_beat *beat, enum key key, struct hf_scan *value
 
 	switch (key) {
 	case STEP:
-		beat->has_step = true;
-		return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->step);
+		beat->has_step = take_number(value, STEP_DIGITS, UINT64_MAX, &beat->step);
+		return beat->has_step;
 	case TOTAL: return take_number(value, STEP_DIGITS, UINT64_MAX, &beat->total);
 	case OWN:
-		beat->has_own = true;
-		return take_number(value, US_DIGITS, UINT64_MAX, &beat->own_us);
+		beat->has_own = take_number(value, US_DIGITS, UINT64_MAX, &beat->own_us);
+		return beat->has_own;
 	case WAIT: return take_number(value, US_DIGITS, UINT64_MAX, &beat->wait_us);
 	case LOSS: return take_loss(value, beat->loss);
 	case PHASE: return take_phase(value, &beat->phase);
@@ -156,14 +159,24 @@ static enum key key_of(const struct hf_scan *name)
 	return KEYS;
 }
 
+/* A value that has no sense is left out alone, where what is left is judged no worse for it. */
+static bool leave_out(struct hf_beat *beat, enum key key, uint32_t *seen)
+{
+	if (key == PHASE)
+		beat->phase = HF_HEALTH_OTHER_PHASE;
+	else if (key == GROUP)
+		*seen |= GROUP_UNKNOWN;
+	/* Another one's steps would be its own; and who fences itself is exec's word alone. */
+	return key != RANK && key != FENCE;
+}
+
 /* "KEY=VALUE" */
 static bool take_pair(struct hf_beat *beat, struct hf_scan pair, uint32_t *seen)
 {
 	struct hf_scan name;
 	enum key key;
 
-	if (!hf_scan_until(&pair, "=", &name) || is_over(&name) || hf_scan_left(&name) > KEY_MAX ||
-	    is_over(&pair))
+	if (!hf_scan_until(&pair, "=", &name) || is_over(&name) || hf_scan_left(&name) > KEY_MAX)
 		return false;
 	key = key_of(&name);
 	if (key == KEYS)
@@ -171,7 +184,7 @@ static bool take_pair(struct hf_beat *beat, struct hf_scan pair, uint32_t *seen)
 	if (*seen & 1u << key)
 		return false;
 	*seen |= 1u << key;
-	return take_value(beat, key, &pair);
+	return take_value(beat, key, &pair) || leave_out(beat, key, seen);
 }
 
 static bool is_printable(const char *bytes, size_t len)
@@ -206,6 +219,11 @@ bool hf_beat_parse(const char *bytes, size_t len, struct hf_beat *ret_beat)
 		pair.end = s.at;
 		if (!take_pair(&beat, pair, &seen))
 			return false;
+	}
+	/* With whom its work is to be compared is not known. */
+	if ((seen & GROUP_UNKNOWN) != 0) {
+		beat.has_own = false;
+		beat.own_us = 0;
 	}
 	*ret_beat = beat;
 	return true;

@@ -13,9 +13,10 @@ HF_BEGIN_DECLS
  *     holdfast/1 step=120 total=200 own_us=31000 wait_us=1200 loss=0.0972 phase=training rank=3
  *
  * The version, then KEY=VALUE by single blanks; a line feed at the end is allowed.  Without a step
- * it is a sign of life.  Keys that are not known are skipped, so that a newer program may say more;
- * one that is known and has no sense, or stands twice, spoils the whole datagram.  Nobody says who
- * it is: the receiver knows that from the kernel.
+ * it is a sign of life.  Keys that are not known are skipped, so that a newer program may say more.  A value
+ * that has no sense is left out alone: behind a group that is none own_us is left out too, and a phase
+ * that is none is "other".  A rank or a fence_s that is none, or a key that stands twice, spoils the whole
+ * datagram.  Nobody says who it is: the receiver knows that from the kernel.
  *
  *   step      the last step that is done, from 1
  *   total     how many there will be

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Holdfast authors
+"""report_test.py REPORT.PY: what python/holdfast_report.py sends, and that nothing makes it raise."""
+
+import math
+import multiprocessing
+import os
+import socket
+import sys
+import tempfile
+import unittest
+
+FOLDER = tempfile.TemporaryDirectory()
+PATH = os.path.join(FOLDER.name, "agent.sock")
+if __name__ == "__main__":  # a spawned process has them already
+    os.environ["HOLDFAST_AGENT_SOCKET"] = PATH
+    for name in ("HOLDFAST_REPORT_SOCKET", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "TORCHELASTIC_RESTART_COUNT"):
+        os.environ.pop(name, None)
+sys.path.insert(0, os.path.dirname(os.path.realpath(sys.argv[1])))
+import holdfast_report  # noqa: E402
+from holdfast_report import report  # noqa: E402
+
+
+class Hostile:
+    """Nothing can be done with it."""
+
+    def fail(self, *args):
+        raise RuntimeError("no")
+
+    __str__ = __int__ = __float__ = __bool__ = __eq__ = __mul__ = __rmul__ = __lt__ = __index__ = fail
+
+
+def spawned(rank):
+    # As torch.multiprocessing.spawn does it: the module is there before the rank is known.
+    os.environ["RANK"] = str(rank)
+    report(7)
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(PATH)
+        self.socket.settimeout(20)
+
+    def tearDown(self):
+        self.socket.close()
+        os.unlink(PATH)
+        for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "TORCHELASTIC_RESTART_COUNT"):
+            os.environ.pop(name, None)
+
+    def said(self, *args, **kw):
+        report(*args, **kw)
+        return self.socket.recv(1024).decode()
+
+    def test_all_of_it(self):
+        self.assertEqual(
+            self.said(5, 31.5, 1.25, total=100, loss=1 / 3, rank=3, group="tp-0", phase="other", attempt=2),
+            "holdfast/1 step=5 total=100 rank=3 group=tp-0 phase=other loss=0.333333 own_us=31500 wait_us=1250"
+            " attempt=2")
+
+    def test_what_has_no_sense_is_left_out_alone(self):
+        for bad in ({"total": math.inf}, {"total": -1}, {"own_ms": math.nan}, {"own_ms": -0.01}, {"own_ms": "fast"},
+                    {"wait_ms": math.inf}, {"loss": "n/a"}, {"loss": [1]}, {"rank": "x"}, {"rank": -1},
+                    {"rank": 20000}, {"group": ""}, {"attempt": "first"}, {"total": 10**18}, {"own_ms": 1e300},
+                    {"total": Hostile()}, {"own_ms": Hostile()}, {"loss": Hostile()}, {"rank": Hostile()},
+                    {"group": Hostile()}, {"phase": Hostile()}, {"attempt": Hostile()}):
+            self.assertEqual(self.said(5, **bad), "holdfast/1 step=5", bad)
+        for step in (math.nan, math.inf, "x", None, -1, Hostile()):
+            self.assertEqual(self.said(step, rank=1), "holdfast/1 rank=1")
+
+    def test_words_become_what_the_agent_takes(self):
+        self.assertEqual(self.said(5, group="tp:0"), "holdfast/1 step=5 group=tp-0")
+        self.assertEqual(self.said(5, group="\udcff" + 40 * "a"), "holdfast/1 step=5 group=-" + 31 * "a")
+        self.assertEqual(self.said(5, phase="validation"), "holdfast/1 step=5 phase=other")
+
+    def test_the_rank_is_that_of_the_environment_now(self):
+        self.assertEqual(self.said(5), "holdfast/1 step=5")
+        os.environ["PMI_RANK"] = "4"
+        self.assertEqual(self.said(5), "holdfast/1 step=5 rank=4")
+        os.environ["OMPI_COMM_WORLD_RANK"] = "3"
+        self.assertEqual(self.said(5), "holdfast/1 step=5 rank=3")
+        os.environ["RANK"] = ""
+        self.assertEqual(self.said(5), "holdfast/1 step=5 rank=3")
+        os.environ["RANK"] = "2"
+        self.assertEqual(self.said(5), "holdfast/1 step=5 rank=2")
+        self.assertEqual(self.said(5, rank=0), "holdfast/1 step=5 rank=0")
+        os.environ["TORCHELASTIC_RESTART_COUNT"] = "3"
+        self.assertEqual(self.said(5), "holdfast/1 step=5 rank=2 attempt=3")
+
+    def test_each_spawned_process_has_its_own(self):
+        context = multiprocessing.get_context("spawn")
+        processes = [context.Process(target=spawned, args=(rank,)) for rank in range(3)]
+        for process in processes:
+            process.start()
+        said = sorted(self.socket.recv(1024).decode() for _ in processes)
+        for process in processes:
+            process.join()
+        self.assertEqual(said, [f"holdfast/1 step=7 rank={rank}" for rank in range(3)])
+
+    def test_nobody_who_listens_does_no_harm(self):
+        before = holdfast_report._path
+        for path in ("/nowhere/agent.sock", 200 * "a", "\0nobody", Hostile()):
+            holdfast_report._path = path
+            report(5)
+        holdfast_report._path = before
+        for _ in range(1000):  # nobody reads
+            report(5)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
