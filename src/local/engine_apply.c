@@ -91,6 +91,12 @@ static void manager_of(const struct hf_op *op, char *text, size_t size)
 	snprintf(text, size, "%.*s", (int)strcspn(manager, "/"), manager);
 }
 
+/* As managedFields name it; NULL: none. */
+static const char *subresource_of(const struct hf_op *op)
+{
+	return op->scales ? "scale" : op->request->subresource;
+}
+
 static bool is_entry_of(const struct hf_op *op, const struct hf_json *entry, const char *operation)
 {
 	char manager[MANAGER_BYTES_MAX];
@@ -99,7 +105,7 @@ static bool is_entry_of(const struct hf_op *op, const struct hf_json *entry, con
 	return hf_streq(hf_json_path_str(entry, "manager", NULL), manager) &&
 	       hf_streq(hf_json_path_str(entry, "operation", NULL), operation) &&
 	       hf_streq(hf_str_or(hf_json_path_str(entry, "subresource", NULL), ""),
-			hf_str_or(op->request->subresource, ""));
+			hf_str_or(subresource_of(op), ""));
 }
 
 static struct hf_json *new_entry(const struct hf_op *op, const char *manager, const char *operation)
@@ -196,8 +202,8 @@ void hf_managed_note(struct hf_op *op, const struct hf_json *stored, struct hf_j
 	if (!found && hf_json_len(made.changed) > 0) {
 		HF_AUTO_JSON entry = new_entry(op, manager, UPDATE);
 
-		if (op->request->subresource)
-			hf_json_set_str(entry, "subresource", op->request->subresource);
+		if (subresource_of(op))
+			hf_json_set_str(entry, "subresource", subresource_of(op));
 		add_entry(op, list, entry, hf_json_ref(made.changed));
 	}
 	hf_json_set(meta, "managedFields", list);

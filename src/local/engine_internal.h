@@ -181,6 +181,7 @@ struct hf_op {
 	struct hf_json *causes; /* NULL: none */
 	size_t bytes;           /* of the object to store, by hf_op_size_check */
 	bool applied;           /* its managedFields are written already (engine_apply.c) */
+	bool scales;            /* a write of the object that came as one of its scale */
 };
 
 /* Results (engine_result.c).  Each returns the code, for "return hf_op_fail(…)". */

@@ -94,7 +94,9 @@ int hf_op_scale_put(struct hf_op *op, struct hf_entry *entry, const struct hf_js
 
 	plain.subresource = NULL;
 	op->request = &plain;
+	op->scales = true;
 	int rc = hf_op_write(op, entry, wish);
+	op->scales = false;
 	op->request = asked;
 	if (rc)
 		return rc;

@@ -20,7 +20,7 @@ struct face_call {
 	struct hf_face *face;
 	struct hf_exchange *ex;
 	struct hf_call *call;
-	const struct hf_resource *resource;
+	const struct hf_resource *resource, *printed; /* printed: in a table */
 	enum hf_verb verb;
 	enum face_form form;
 	enum face_include include;
@@ -41,7 +41,7 @@ static void set_list_meta(struct hf_json *meta, const struct hf_reply *reply)
 
 static struct hf_json *table_of(const struct face_call *call, const struct hf_reply *reply)
 {
-	struct hf_json *table = hf_face_table(call->resource, true);
+	struct hf_json *table = hf_face_table(call->printed, true);
 	struct hf_json *meta = hf_json_ensure_object(table, "metadata");
 	hf_time now = hf_loop_wall(call->face->loop);
 
@@ -50,10 +50,10 @@ static struct hf_json *table_of(const struct face_call *call, const struct hf_re
 	else
 		hf_json_set_str(meta, "resourceVersion", hf_doc_resource_version(reply->object));
 	for (size_t i = 0; i < reply->n_items; i++)
-		hf_face_table_add(table, call->resource, hf_doc_json(reply->items[i]),
-				  call->include, now);
+		hf_face_table_add(table, call->printed, hf_doc_json(reply->items[i]), call->include,
+				  now);
 	if (reply->object != NULL)
-		hf_face_table_add(table, call->resource, hf_doc_json(reply->object), call->include,
+		hf_face_table_add(table, call->printed, hf_doc_json(reply->object), call->include,
 				  now);
 	return table;
 }
@@ -436,6 +436,9 @@ static void send(struct hf_face *face, struct hf_exchange *ex, const struct hf_r
 	*call = (struct face_call){.face = face,
 				   .ex = ex,
 				   .resource = request->resource,
+				   .printed = hf_streq(request->subresource, "scale")
+						      ? &hf_face_scale
+						      : request->resource,
 				   .verb = request->verb,
 				   .form = form,
 				   .include = include_of(ex)};

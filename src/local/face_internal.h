@@ -104,6 +104,7 @@ bool hf_face_openapi(struct hf_face *face, struct hf_exchange *ex);
 
 /* --- tables and metadata (face_table.c): pure --- */
 enum face_include { FACE_INCLUDE_NONE, FACE_INCLUDE_METADATA, FACE_INCLUDE_OBJECT };
+extern const struct hf_resource hf_face_scale; /* what a "scale" is printed as */
 /* A Table without rows; columns: with its column definitions. */
 struct hf_json *hf_face_table(const struct hf_resource *resource, bool columns);
 void hf_face_table_add(struct hf_json *table, const struct hf_resource *resource,

@@ -269,9 +269,28 @@ static void print_event(struct hf_json *cells, const struct hf_json *event, hf_t
 	add_name(cells, event);
 }
 
+/* Of a CRD's scale. */
+static const struct hf_column scale_columns[] = {
+	{"Name", "string", "name", 0},
+	{"Desired", "integer", NULL, 0},
+	{"Available", "integer", NULL, 0},
+	{NULL, NULL, NULL, 0},
+};
+
+static void print_scale(struct hf_json *cells, const struct hf_json *scale, hf_time now)
+{
+	add_name(cells, scale);
+	hf_cell_add(cells, hf_json_copy(hf_json_path(scale, "spec", "replicas", NULL)));
+	hf_cell_add(cells, hf_json_copy(hf_json_path(scale, "status", "replicas", NULL)));
+}
+
 /* ---- tables ------------------------------------------------------------------------------- */
 
+const struct hf_resource hf_face_scale = {
+	.group = "autoscaling", .version = "v1", .kind = "Scale", .plural = "scales"};
+
 static const struct hf_printer printers[] = {
+	{&hf_face_scale, scale_columns, print_scale},
 	{&hf_pods, hf_pod_columns, hf_print_pod},
 	{&hf_nodes, hf_node_columns, hf_print_node},
 	{&hf_services, service_columns, print_service},

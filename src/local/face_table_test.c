@@ -154,6 +154,13 @@ static void nothing_of_an_object_is_taken_for_granted(void **state)
 	}
 }
 
+static void a_scale_has_columns_of_its_own(void **state)
+{
+	assert_row(&hf_face_scale, META "spec: {replicas: 3}\nstatus: {replicas: 2}\n",
+		   "p | 3 | 2");
+	assert_row(&hf_face_scale, META, "p | null | null");
+}
+
 static void a_row_carries_as_much_of_its_object_as_asked(void **state)
 {
 	static const enum face_include includes[] = {FACE_INCLUDE_NONE, FACE_INCLUDE_METADATA,
@@ -179,6 +186,7 @@ int main(void)
 		cmocka_unit_test(a_job_shows_its_newest_condition_and_what_its_ledger_counts),
 		cmocka_unit_test(other_kinds_have_their_columns_too),
 		cmocka_unit_test(nothing_of_an_object_is_taken_for_granted),
+		cmocka_unit_test(a_scale_has_columns_of_its_own),
 		cmocka_unit_test(a_row_carries_as_much_of_its_object_as_asked),
 	};
 

@@ -131,6 +131,7 @@ expect 'select by label' 'crud' kubectl get pytorchjobs -l 'team=b,x in (1,2)' -
 expect 'select by field' 'crud' kubectl get pytorchjobs --field-selector metadata.name=crud -o name
 expect 'annotate' 'annotated' kubectl annotate pytorchjob crud note=hello
 expect 'scale' 'scaled' kubectl scale pytorchjob crud --replicas=2
+expect 'a scale' 'NAME +DESIRED +AVAILABLE.*crud +2 +' kubectl get pytorchjob crud --subresource=scale
 expect 'wait for a field' 'condition met' kubectl wait pytorchjob/crud --timeout=10s \
 	--for='jsonpath={.spec.pytorchReplicaSpecs.Worker.replicas}=2'
 

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "contract/contract.h"
 
+#include "base/str.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -388,6 +390,47 @@ static void scale_is_the_count_of_workers(struct world *w)
 	assert_int_equal(number_at(&o, "metadata.generation"), 2);
 }
 
+/* The first entry of managedFields that says `subresource`; NULL: none. */
+static const struct hf_json *entry_of(const struct outcome *o, const char *subresource)
+{
+	const struct hf_json *entries =
+		hf_json_path(hf_doc_json(o->object), "metadata", "managedFields", NULL);
+
+	for (size_t i = 0; i < hf_json_len(entries); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(entries, i), "subresource", NULL),
+			     subresource))
+			return hf_json_item(entries, i);
+	return NULL;
+}
+
+static void who_scales_is_told_from_who_writes_the_object(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	AUTO_OUTCOME o = {0};
+	HF_AUTO_DOC body = json_doc("{'spec':{'replicas':5}}");
+	HF_AUTO_DOC label = json_doc("{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob',"
+				     "'metadata':{'name':'j','labels':{'a':'b'}}}");
+	struct hf_request request = {.verb = HF_VERB_PATCH,
+				     .resource = &hf_pytorchjobs,
+				     .ns = ns,
+				     .name = "j",
+				     .patch_type = HF_PATCH_APPLY,
+				     .field_manager = "one",
+				     .body = label};
+
+	/* From the first apply on it is noted who writes what. */
+	assert_int_equal(create_job(w, ns, "j", &o), 0);
+	assert_int_equal(ask(w, &request, &o), 0);
+	assert_null(entry_of(&o, "scale"));
+	request.patch_type = HF_PATCH_MERGE;
+	request.subresource = "scale";
+	request.body = body;
+	assert_int_equal(ask(w, &request, &o), 0);
+	assert_int_equal(get(w, &hf_pytorchjobs, ns, "j", &o), 0);
+	assert_non_null(hf_json_path(entry_of(&o, "scale"), "fieldsV1", "f:spec",
+				     "f:pytorchReplicaSpecs", "f:Worker", "f:replicas", NULL));
+}
+
 const struct contract_test contract_patches[] = {
 	{"18: a patch of a stale version conflicts", a_patch_of_a_stale_version_conflicts},
 	{"19: a status patch of a stale version conflicts",
@@ -417,5 +460,7 @@ const struct contract_test contract_patches[] = {
 	 what_was_there_before_the_first_apply_is_somebody_elses},
 	{"21: a patch of the wrong shape is refused", a_patch_of_the_wrong_shape_is_refused},
 	{"24: scale is the count of workers", scale_is_the_count_of_workers},
+	{"24: who scales is told from who writes the object",
+	 who_scales_is_told_from_who_writes_the_object},
 	{NULL, NULL},
 };
