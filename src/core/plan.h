@@ -97,7 +97,7 @@ enum hf_action_kind {
 	HF_ACTION_DELETE_POD,
 	HF_ACTION_CREATE_SERVICE,
 	HF_ACTION_DELETE_SERVICE,
-	HF_ACTION_DELETE_JOB, /* propagation Foreground */
+	HF_ACTION_DELETE_JOB, /* propagation Foreground; refused unless the job is as it was */
 	/* The pod's status: phase Failed and condition holdfast.dev/NodeLost with `message`; one
 	 * patch, refused unless uid and resource_version are still the pod's. */
 	HF_ACTION_FAIL_POD,

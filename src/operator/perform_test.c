@@ -303,7 +303,18 @@ static void test_deleting_the_job_is_foreground_by_uid_and_counted(void **state)
 	call = expect(bench, HF_VERB_DELETE, "pytorchjobs");
 	assert_int_equal(call->request->propagation, HF_PROPAGATE_FOREGROUND);
 	assert_string_equal(call->request->precondition_uid, "u-1");
-	fake_answer_object(call, job_doc("ddp", "u-1", 7, ""));
+	assert_string_equal(call->request->precondition_resource_version, "7");
+	/* Its time to live was made longer meanwhile: it is read, and decided upon anew. */
+	fake_refuse(call, HF_E_CONFLICT);
+	call = expect(bench, HF_VERB_GET, "pytorchjobs");
+	want(0, HF_ACTION_DELETE_JOB, 0, 1);
+	actions[0].name = "ddp";
+	actions[0].uid = "u-1";
+	fake_answer_object(call, job_doc("ddp", "u-1", 8, ""));
+	turn_for(bench, HF_SECOND);
+	call = expect(bench, HF_VERB_DELETE, "pytorchjobs");
+	assert_string_equal(call->request->precondition_resource_version, "8");
+	fake_answer_object(call, job_doc("ddp", "u-1", 8, ""));
 	turn_for(bench, HF_MINUTE);
 	assert_null(next(bench));
 	hf_operator_update_metrics(bench->op);

@@ -352,7 +352,7 @@ static void check_only_ours(struct sim *sim, const struct hf_request *request)
 }
 
 /* 26: a job goes when its time to live is over, and with it what is its. */
-static void check_time_to_live(struct sim *sim, const struct hf_request *request)
+void sim_check_time_to_live(struct sim *sim, const struct hf_request *request)
 {
 	struct hf_doc *doc;
 	const struct hf_json *job;
@@ -360,8 +360,6 @@ static void check_time_to_live(struct sim *sim, const struct hf_request *request
 	hf_time at = HF_TIME_NONE;
 	int64_t ttl;
 
-	if (request->verb != HF_VERB_DELETE || !hf_resource_is_job(request->resource))
-		return;
 	doc = hf_local_peek(sim->local, request->resource, request->ns, request->name);
 	if (doc == NULL || !hf_streq(hf_doc_uid(doc), request->precondition_uid))
 		return;
@@ -374,9 +372,11 @@ static void check_time_to_live(struct sim *sim, const struct hf_request *request
 	if (end == NULL || hf_time_parse(end, &at, NULL) != 0 ||
 	    (sim->mood.weight[SIM_CLOCK_SERVER] > 0 && sim->mood.per_hour[SIM_BY_LIFE] > 0))
 		return;
-	/* A cache may still show a time to live that was since made longer or taken away. */
-	if (ttl >= 0 && sim->mood.weight[SIM_EDITED] == 0 &&
-	    hf_loop_wall(sim->loop) + HF_SECOND < at + ttl * HF_SECOND)
+	/* A cache may still show a time to live that was since made longer: such a delete is refused. */
+	if (request->precondition_resource_version != NULL &&
+	    !hf_streq(request->precondition_resource_version, hf_doc_resource_version(doc)))
+		return;
+	if (ttl < 0 || hf_loop_wall(sim->loop) + HF_SECOND < at + ttl * HF_SECOND)
 		sim_fail(sim, "26 time to live", "%s ended at %s and may live %lld s",
 			 request->name, end, (long long)ttl);
 }
@@ -485,7 +485,6 @@ void sim_check_request(struct sim *sim, const struct hf_request *request)
 		check_only_ours(sim, request);
 	sim_check_forced(sim, request);
 	sim_check_cost(sim, request);
-	check_time_to_live(sim, request);
 	/* The ledger is in the status or, under narrow CRDs, in an annotation. */
 	if (request->verb == HF_VERB_PATCH && (status || sim->narrow)) {
 		struct hf_doc *job =

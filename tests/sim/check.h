@@ -119,6 +119,8 @@ struct sim_checks {
 void sim_checks_init(struct sim *sim);
 void sim_checks_release(struct sim *sim);
 void sim_check_request(struct sim *sim, const struct hf_request *request);
+/* Of a job that the operator deletes, as it stands when the request arrives. */
+void sim_check_time_to_live(struct sim *sim, const struct hf_request *request);
 void sim_check_leader(struct sim_life *life, const struct hf_request *request);
 void sim_check_process_starts(struct sim *sim, const char *pod_uid);
 void sim_check_process_ends(struct sim *sim, const char *pod_uid);

@@ -101,9 +101,24 @@ static void tell_request(const struct sim_life *life, const struct hf_request *r
 			 request->subresource ? request->subresource : "");
 }
 
+static bool deletes_job(const struct hf_request *request)
+{
+	return request->verb == HF_VERB_DELETE && hf_resource_is_job(request->resource);
+}
+
+/* Rarely is a job deleted, and often is that regretted. */
+static void keep(struct sim *sim, const struct hf_request *request)
+{
+	if (sim->mood.weight[SIM_MEDDLED] > 0 &&
+	    hf_rng_below(&sim->dice.of[SIM_MEDDLED], 4) == 0 && sim_do(sim, SIM_MEDDLED))
+		sim_people_keep(sim, request);
+}
+
 static void put_fault(struct sim *sim, const struct hf_request *request, struct hf_fault *fault)
 {
-	if (request->verb != HF_VERB_LIST && sim_happens(sim, SIM_MEDDLED))
+	if (deletes_job(request))
+		keep(sim, request);
+	else if (request->verb != HF_VERB_LIST && sim_happens(sim, SIM_MEDDLED))
 		sim_people_act(sim);
 	if (refuse(sim, request, fault))
 		return;
@@ -145,10 +160,11 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	sim_check_leader(life, request);
 	if (sim->script != NULL)
 		sim_script_request(life, fault);
-	if (sim->calm)
-		return;
-	put_fault(sim, request, fault);
-	if (!is_event && !is_lease)
+	if (!sim->calm)
+		put_fault(sim, request, fault);
+	if (deletes_job(request))
+		sim_check_time_to_live(sim, request);
+	if (!sim->calm && !is_event && !is_lease)
 		maybe_crash(life, fault);
 }
 

@@ -403,6 +403,17 @@ void sim_people_act(struct sim *sim)
 	act(sim, sim_pick(sim, SIM_BY_PEOPLE, &sim->people_rng));
 }
 
+void sim_people_keep(struct sim *sim, const struct hf_request *request)
+{
+	HF_AUTO_DOC job = hf_doc_ref(
+		hf_local_peek(sim->local, request->resource, request->ns, request->name));
+
+	if (job == NULL)
+		return;
+	sim_tell(sim, "person: would have %s stay for longer", request->name);
+	patch_job(sim, job, "{\"spec\":{\"runPolicy\":{\"ttlSecondsAfterFinished\":1800}}}");
+}
+
 void sim_people_delete_pod(struct sim *sim)
 {
 	if (sim->mood.weight[SIM_POD_DELETED] > 0)

@@ -121,6 +121,8 @@ void sim_people_init(struct sim *sim);
 void sim_people_release(struct sim *sim);
 /* One of them does something, now. */
 void sim_people_act(struct sim *sim);
+/* Makes the time to live longer of a job that is about to be deleted. */
+void sim_people_keep(struct sim *sim, const struct hf_request *request);
 /* Where people delete pods at all. */
 void sim_people_delete_pod(struct sim *sim);
 void sim_people_calm(struct sim *sim); /* resume what they suspended, then do nothing more */
