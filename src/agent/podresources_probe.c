@@ -145,12 +145,35 @@ static void on_list(void *arg, int code, const struct hf_podresources *found,
 	looked(p, err->text);
 }
 
-/* Some devices are handed out in instances, under names of their own: then those that are handed
- * out whole are fewer than there are, and that says nothing. */
-static bool has_instances(const struct hf_podresources *found)
+/* What a plugin offers of a resource's devices under other names: instances and partitions ("nvidia.com/mig-1g.10gb",
+ * "amd.com/cpx_nps4"), shares ("nvidia.com/gpu.shared"), and as its configuration renames them. */
+static bool is_kin(const char *resource, const struct hf_podresources_device *d)
+{
+	const char *slash = strchr(resource, '/');
+	size_t domain = slash != NULL ? (size_t)(slash - resource) + 1 : 0;
+	const char *name = d->resource + domain;
+
+	if (domain == 0 || strncmp(d->resource, resource, domain) != 0)
+		return false;
+	return hf_str_has_prefix(name, "mig-") || strstr(name, "_nps") != NULL ||
+	       (hf_str_has_prefix(d->resource, resource) && d->resource[strlen(resource)] == '.') ||
+	       hf_str_has_prefix(d->id, "GPU-") || hf_str_has_prefix(d->id, "MIG-");
+}
+
+static bool is_whole(const struct kubelet_probe *p, const char *resource)
+{
+	for (unsigned i = 0; i < HF_KUBELET_RESOURCES_MAX && p->options.resources[i]; i++)
+		if (hf_streq(p->options.resources[i], resource))
+			return true;
+	return false;
+}
+
+static bool has_kin(const struct kubelet_probe *p, const struct hf_podresources *found,
+		    const char *resource)
 {
 	for (size_t i = 0; i < found->devices_len; i++)
-		if (strstr(found->devices[i].resource, "/mig-"))
+		if (!is_whole(p, found->devices[i].resource) &&
+		    is_kin(resource, &found->devices[i]))
 			return true;
 	return false;
 }
@@ -159,19 +182,23 @@ static void count(struct kubelet_probe *p, const struct hf_podresources *found)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
 	int32_t counted = -1;
+	bool cut = false;
 
 	p->gone = false;
 	for (unsigned i = 0; i < HF_KUBELET_RESOURCES_MAX && p->options.resources[i]; i++) {
 		size_t here = hf_podresources_count(found, p->options.resources[i], arena);
+		bool kin = has_kin(p, found, p->options.resources[i]);
 
-		if (here > 0)
+		if (here > 0 || kin)
 			p->had |= 1u << i;
 		/* One whose devices are all unhealthy looks as one whose plugin has gone. */
-		p->gone = p->gone || (here == 0 && (p->had >> i & 1));
+		p->gone = p->gone || (here == 0 && !kin && (p->had >> i & 1));
+		/* Those that are handed out whole are fewer than there are, and that says nothing. */
+		cut = cut || kin;
 		if (counted < 0 && (p->had >> i & 1))
 			counted = (int32_t)here;
 	}
-	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, has_instances(found) ? -1 : counted);
+	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, cut ? -1 : counted);
 }
 
 static void on_allocatable(void *arg, int code, const struct hf_podresources *found,

@@ -610,6 +610,67 @@ static void devices_cut_into_instances_are_not_counted(void **state)
 		(void)until_plugin(b, false, false);
 }
 
+static void offer_as(struct bench *b, const char *resource, const char *id)
+{
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
+
+	add_device(&sb, 1, resource, id);
+	frame(&b->allocatable, &sb);
+}
+
+/* The next look that counts nothing is of the new offer: what the plugin is called then. */
+static bool is_gone_after(struct bench *b)
+{
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != -1) {
+		struct hf_health_input input = {0};
+
+		hf_test_loop_run(&b->t);
+		hf_intake_take(b->intake, &input);
+		for (size_t i = 0; i < input.samples_len; i++)
+			if (input.samples[i].detector == HF_HEALTH_PLUGIN &&
+			    input.samples[i].plugin.resource_gone)
+				return true;
+		hf_intake_taken(b->intake);
+	}
+	return false;
+}
+
+static void devices_under_other_names_are_not_gone(void **state)
+{
+	static const char *const offers[][2] = {
+		{"nvidia.com/mig-1g.10gb", "MIG-0"},
+		{"nvidia.com/gpu.shared", "GPU-0::1"},
+		{"nvidia.com/h100", "GPU-0"},
+	};
+	struct bench *b = *state;
+
+	probe(b, b->path);
+	for (size_t i = 0; i < HF_ARRAY_LEN(offers); i++) {
+		offer(b, 4);
+		while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != 4)
+			(void)until_plugin(b, false, false);
+		offer_as(b, offers[i][0], offers[i][1]);
+		assert_false(is_gone_after(b));
+		(void)until_plugin(b, false, false);
+	}
+	/* And of those the last ones are: another vendor's are not theirs. */
+	offer_as(b, "amd.com/cpx_nps4", "0000:0c:00.0");
+	(void)until_plugin(b, false, true);
+	offer_as(b, "nvidia.com/mig-1g.10gb", "MIG-0");
+	(void)until_plugin(b, false, true); /* AMD's */
+}
+
+static void another_resource_of_the_vendor_is_none_of_its_devices(void **state)
+{
+	struct bench *b = *state;
+
+	probe(b, b->path);
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != 4)
+		(void)until_plugin(b, false, false);
+	offer_as(b, "nvidia.com/hostdev", "0000:5e:00.1");
+	(void)until_plugin(b, false, true);
+}
+
 static void a_kubelet_that_lacks_one_of_the_questions_is_no_fault(void **state)
 {
 	struct bench *b = *state;
@@ -671,6 +732,8 @@ int main(void)
 		T(a_kubelet_that_stops_answering_is_unreachable),
 		T(a_kubelet_that_never_answered_is_no_fault),
 		T(a_resource_that_was_there_is_gone),
+		T(devices_under_other_names_are_not_gone),
+		T(another_resource_of_the_vendor_is_none_of_its_devices),
 		T(devices_cut_into_instances_are_not_counted),
 		T(a_kubelet_that_lacks_one_of_the_questions_is_no_fault),
 		T(turned_off_it_says_so),
