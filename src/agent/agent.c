@@ -792,6 +792,19 @@ void hf_agent_add_probe(struct hf_agent *a, struct hf_probe *probe)
 	a->probes[a->probes_len++] = probe;
 }
 
+bool hf_agent_misses_resource(const struct hf_agent *a)
+{
+	const struct hf_health_device *node = hf_health_memory_find(&a->memory, "");
+
+	if (node == NULL || !hf_streq(a->memory.boot_id, a->boot_id))
+		return false;
+	for (size_t i = 0; i < node->faults_len; i++)
+		if (node->faults[i].open && node->faults[i].detector == HF_HEALTH_PLUGIN &&
+		    node->faults[i].code == HF_HEALTH_CODE_RESOURCE_GONE)
+			return true;
+	return false;
+}
+
 void hf_agent_start(struct hf_agent *a)
 {
 	a->started = true;

@@ -51,6 +51,9 @@ struct hf_intake *hf_agent_intake(struct hf_agent *agent);
 #define HF_AGENT_PROBES_MAX 8
 void hf_agent_add_probe(struct hf_agent *agent, struct hf_probe *probe);
 
+/* It is held against the node, in this boot, that a resource of its device plugin is gone. */
+bool hf_agent_misses_resource(const struct hf_agent *agent);
+
 /* A training process of that pod says something (what the socket does). */
 void hf_agent_heard(struct hf_agent *agent, const char *pod_uid, const struct hf_beat *beat);
 

@@ -198,6 +198,11 @@ static void count(struct kubelet_probe *p, const struct hf_podresources *found)
 		if (counted < 0 && (p->had >> i & 1))
 			counted = (int32_t)here;
 	}
+	/* That nothing is there was found by an agent before us, and its end brings nothing back. */
+	if (p->had == 0 && p->options.was_gone != NULL && p->options.was_gone(p->options.arg)) {
+		p->gone = true;
+		counted = 0;
+	}
 	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, cut ? -1 : counted);
 }
 

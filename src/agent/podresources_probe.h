@@ -13,7 +13,7 @@ HF_BEGIN_DECLS
  * (detector `count`), and whether kubelet and device plugin are there (detector `plugin`).
  *
  * Judged is only what was there once since the agent started: a kubelet without this service, or a
- * node without a plugin, is no fault.
+ * node without a plugin, is no fault.  One that an agent before this one has missed stays gone until it is back.
  */
 struct hf_kubelet_options {
 	const char *socket_path; /* "" or NULL: off, and it says so */
@@ -22,6 +22,9 @@ struct hf_kubelet_options {
 	/* Resources that are whole devices, NULL-terminated; NULL: "nvidia.com/gpu", "amd.com/gpu".
 	 * The first of them that the kubelet has is what is counted. */
 	const char *const *resources;
+	/* A resource is held to be gone, from before this process.  Asked while none was seen; NULL: none is. */
+	bool (*was_gone)(void *arg);
+	void *arg;
 };
 #define HF_KUBELET_RESOURCES_MAX 16
 

@@ -610,6 +610,37 @@ static void devices_cut_into_instances_are_not_counted(void **state)
 		(void)until_plugin(b, false, false);
 }
 
+static bool was_gone;
+
+static bool is_was_gone(void *arg)
+{
+	return was_gone;
+}
+
+static void what_an_agent_before_this_one_missed_stays_gone_until_it_is_back(void **state)
+{
+	struct bench *b = *state;
+
+	was_gone = true;
+	offer(b, 0);
+	b->probe = hf_kubelet_probe_create(b->intake,
+					   &(struct hf_kubelet_options){.socket_path = b->path,
+									.every = 20 * HF_MS,
+									.timeout = 200 * HF_MS,
+									.was_gone = is_was_gone});
+	b->probe->ops->start(b->probe);
+	(void)until_plugin(b, false, true);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), 0);
+	/* A person says that it is well without. */
+	was_gone = false;
+	(void)until_plugin(b, false, false);
+	was_gone = true;
+	(void)until_plugin(b, false, true);
+	offer(b, 3);
+	(void)until_plugin(b, false, false);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), 3);
+}
+
 static void offer_as(struct bench *b, const char *resource, const char *id)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
@@ -732,6 +763,7 @@ int main(void)
 		T(a_kubelet_that_stops_answering_is_unreachable),
 		T(a_kubelet_that_never_answered_is_no_fault),
 		T(a_resource_that_was_there_is_gone),
+		T(what_an_agent_before_this_one_missed_stays_gone_until_it_is_back),
 		T(devices_under_other_names_are_not_gone),
 		T(another_resource_of_the_vendor_is_none_of_its_devices),
 		T(devices_cut_into_instances_are_not_counted),

@@ -151,6 +151,11 @@ static int connect(struct process *process, struct hf_error *err)
 	return rc;
 }
 
+static bool misses_resource(void *arg)
+{
+	return hf_agent_misses_resource(arg);
+}
+
 static void add_probes(struct process *process)
 {
 	struct hf_intake *intake = hf_agent_intake(process->agent);
@@ -166,6 +171,8 @@ static void add_probes(struct process *process)
 	const struct hf_kubelet_options kubelet = {
 		.socket_path = flag_or(process, "kubelet-socket", DEFAULT_SOCKET),
 		.resources = process->resources[0] ? process->resources : NULL,
+		.was_gone = misses_resource,
+		.arg = process->agent,
 	};
 
 	hf_agent_add_probe(process->agent, hf_nvml_probe_create(intake, &nvml));

@@ -64,6 +64,40 @@ static void a_line_that_no_step_took_is_read_again(void **state)
 	assert_string_equal(device_in(&health, GPU)->state, "Unhealthy");
 }
 
+static void plugin_says(struct world *w, bool gone)
+{
+	struct hf_health_sample sample =
+		hf_intake_sample_of(HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, "");
+
+	sample.plugin.resource_gone = gone;
+	(void)hf_intake_sample(hf_agent_intake(w->agent), &sample);
+	run_for(w, 10 * HF_SECOND);
+}
+
+static void a_resource_that_is_missed_is_missed_by_the_next_agent_of_this_boot(void **state)
+{
+	struct world *w = *state;
+
+	open_agent(w);
+	assert_false(hf_agent_misses_resource(w->agent));
+	for (int i = 0; i < 7; i++)
+		plugin_says(w, true);
+	assert_true(hf_agent_misses_resource(w->agent));
+	w->agent = hf_agent_destroy(w->agent);
+	open_agent(w);
+	assert_true(hf_agent_misses_resource(w->agent));
+	for (int i = 0; i < 8; i++)
+		plugin_says(w, false);
+	assert_false(hf_agent_misses_resource(w->agent));
+	for (int i = 0; i < 7; i++)
+		plugin_says(w, true);
+	assert_true(hf_agent_misses_resource(w->agent));
+	w->agent = hf_agent_destroy(w->agent);
+	w->boot = "33333333-4444";
+	open_agent(w);
+	assert_false(hf_agent_misses_resource(w->agent));
+}
+
 /* What it said of this boot may have been that a device is out of service. */
 static void a_journal_that_is_damaged_makes_nothing_well(void **state)
 {
@@ -324,6 +358,7 @@ int main(void)
 		TEST(a_journal_that_is_missing_takes_nothing_from_what_was_well),
 		TEST(a_journal_that_is_missing_is_asked_for_until_somebody_answers),
 		TEST(a_node_whose_devices_are_gone_is_not_healthy),
+		TEST(a_resource_that_is_missed_is_missed_by_the_next_agent_of_this_boot),
 		TEST(another_boot_ends_what_a_boot_ends),
 		TEST(a_journal_that_cannot_be_written_does_not_blind_the_agent),
 	};
