@@ -106,6 +106,20 @@ static const struct {
 	{anything, HF_CLASS_APPLICATION, true},
 };
 
+/* The rank had a pod before, under the same name. */
+static bool has_predecessor(const struct hf_brain *b, const struct hf_end *end)
+{
+	return b->ledger.generation > 1 || b->crews[end->role].slots[end->index].attempt > 0;
+}
+
+/* The news of the pod may come after the taint has gone: it went while that was there. */
+static bool evicts(const struct hf_brain *b, const struct hf_node_seen *node)
+{
+	return hf_node_is_lost(node) || node->no_execute ||
+	       (node->evicted_at != HF_TIME_NONE &&
+		hf_elapsed(node->evicted_at, b->now) < hf_seconds(HF_GONE_KEPT_SECONDS));
+}
+
 /*
  * Taint eviction has one timer for each name, and deletes by name: one that was set for a pod of
  * a tainted node, and not cancelled, hits the pod that has taken its place elsewhere.
@@ -115,10 +129,10 @@ static bool is_stray(struct hf_brain *b, const struct hf_end *end)
 	const struct hf_pod_condition *said = disruption(end->pod);
 	const struct hf_node *node;
 
-	if (!said || !hf_streq(said->reason, "DeletionByTaintManager"))
+	if (!said || !hf_streq(said->reason, "DeletionByTaintManager") || !has_predecessor(b, end))
 		return false;
 	node = hf_node_of(b, end->pod);
-	return node && !hf_node_is_lost(node->seen) && !node->seen->no_execute;
+	return node && !evicts(b, node->seen);
 }
 
 const char *hf_end_reason(const struct hf_end *end)

@@ -51,6 +51,7 @@ void hf_node_seen_init(struct hf_node_seen *node, const char *name, enum hf_node
 				      .ready = ready,
 				      .since = since,
 				      .unknown_at = HF_TIME_NONE,
+				      .evicted_at = HF_TIME_NONE,
 				      .confirmed_at = HF_TIME_NONE,
 				      .lease_read_at = HF_TIME_NONE,
 				      .lease_since = HF_TIME_NONE,

@@ -179,9 +179,11 @@ struct hf_node_seen {
 	/* UNKNOWN: lastTransitionTime, by the clock of the control plane, which called it so; NONE:
 	 * not told.  Not carried of True and False: those are times of the node's. */
 	hf_time unknown_at;
-	bool unreachable;     /* taint node.kubernetes.io/unreachable, of either effect */
-	bool out_of_service;  /* taint node.kubernetes.io/out-of-service */
-	bool no_execute;      /* any taint with effect NoExecute */
+	bool unreachable;    /* taint node.kubernetes.io/unreachable, of either effect */
+	bool out_of_service; /* taint node.kubernetes.io/out-of-service */
+	bool no_execute;     /* any taint with effect NoExecute */
+	/* It has none now, and last had one, or was Unknown; NONE: not as long as we watched. */
+	hf_time evicted_at;
 	hf_time confirmed_at; /* a live GET (HF_ASK_NODE) last said the same; NONE: not yet */
 	/*
 	 * Its Lease, which is read only while a plan asks (HF_ASK_LEASE).  lease_read_at: last

@@ -755,7 +755,9 @@ static void test_news_of_a_pod_may_come_after_those_of_the_taint_it_went_for(voi
 	start_on_a(bench, node_doc("a", 5, "True",
 				   "\"taints\":[{\"key\":\"x\",\"effect\":\"NoExecute\"}]"));
 	turn_for(bench, HF_MINUTE);
+	assert_int_equal(brain.nodes[0].evicted_at, HF_TIME_NONE);
 	node_becomes(bench, 110, "True", "");
+	assert_int_equal(brain.nodes[0].evicted_at, brain.now);
 	turn_for(bench, HF_SECOND);
 	fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
 		   bound_pod("ddp-worker-0", 105, "a", RUNNING));

@@ -400,6 +400,8 @@ bool hf_nodes_see(struct hf_nodes *nodes, const char *name, const struct hf_mome
 		node.unreachable = view->facts.unreachable;
 		node.out_of_service = view->facts.out_of_service;
 		node.no_execute = view->facts.no_execute;
+		if (view->evicted != HF_TIME_NONE)
+			node.evicted_at = hf_moment_at(moment, view->evicted);
 		/* The plan may outlive the view. */
 		if (view->zone != NULL)
 			node.zone = hf_arena_strdup(arena, view->facts.zone);
