@@ -54,22 +54,37 @@ hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int6
 	return delay < max * HF_SECOND ? delay : max * HF_SECOND;
 }
 
+/* In one go, since the restart before this one: a job that was suspended ran before or since. */
+static bool has_run_for(const struct hf_brain *b, hf_time span)
+{
+	hf_time start = b->plan->status.start_time;
+	hf_time from;
+
+	/* records[0] is that restart: the caller records afterwards. */
+	if (b->ledger.records_len == 0 || b->ledger.records[0].running_at == HF_TIME_NONE)
+		return false;
+	from = b->ledger.records[0].running_at;
+	if (start != HF_TIME_NONE && start > from)
+		from = start;
+	return hf_elapsed(from, b->now) >= span;
+}
+
+void hf_delay_reset(struct hf_brain *b)
+{
+	if (!has_run_for(b, hf_seconds(b->job.recovery.backoff_reset_after_seconds)))
+		return;
+	for (int i = 0; i < HF_BUDGETS; i++)
+		b->ledger.streak[i] = 0;
+}
+
 void hf_delay_next(struct hf_brain *b, enum hf_budget budget)
 {
 	const struct hf_recovery *recovery = &b->job.recovery;
-	hf_time running_at = HF_TIME_NONE;
 	hf_time at;
 
 	if (budget >= HF_BUDGETS)
 		return;
-	/* records[0] is the restart before this one: the caller records afterwards. */
-	if (b->ledger.records_len > 0)
-		running_at = b->ledger.records[0].running_at;
-	if (running_at != HF_TIME_NONE &&
-	    hf_elapsed(running_at, b->now) >= hf_seconds(recovery->backoff_reset_after_seconds)) {
-		for (int i = 0; i < HF_BUDGETS; i++)
-			b->ledger.streak[i] = 0;
-	}
+	hf_delay_reset(b);
 	b->ledger.streak[budget]++;
 	at = hf_time_add(b->now, hf_delay(recovery, budget, b->ledger.streak[budget], b->view->uid,
 					  !hf_str_is_empty(b->view->kueue_queue)));

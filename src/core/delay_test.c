@@ -75,7 +75,8 @@ static void a_huge_streak_does_not_overflow(void **state)
 static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(void **state)
 {
 	struct hf_job_view view = {.uid = "uid"};
-	struct hf_brain b = {.view = &view, .now = 1000 * HF_SECOND};
+	struct hf_plan plan = {.status = {.start_time = HF_TIME_NONE}};
+	struct hf_brain b = {.view = &view, .now = 1000 * HF_SECOND, .plan = &plan};
 
 	(void)state;
 	b.job.recovery = defaults;
@@ -92,6 +93,11 @@ static void a_delay_is_never_shortened_by_the_next_and_begins_anew_after_quiet(v
 	b.ledger.records_len = 1;
 	b.ledger.records[0].running_at = b.now;
 	b.now += 3600 * HF_SECOND;
+	/* Unless it was suspended since, for which its start stands. */
+	plan.status.start_time = b.now - HF_SECOND;
+	hf_delay_reset(&b);
+	assert_int_equal(b.ledger.streak[HF_BUDGET_APPLICATION], 7);
+	plan.status.start_time = b.ledger.records[0].running_at;
 	hf_delay_next(&b, HF_BUDGET_DEVICE);
 	assert_int_equal(b.ledger.streak[HF_BUDGET_APPLICATION], 0);
 	assert_int_equal(b.ledger.streak[HF_BUDGET_DEVICE], 1);

@@ -134,6 +134,22 @@ const char *hf_rule_action_name(enum hf_rule_action action)
 	return action_names[action];
 }
 
+bool hf_status_recovered(const struct hf_status *status, const struct hf_record *record,
+			 hf_time *ret_span)
+{
+	hf_time start = status->start_time;
+	hf_time from = record->detected_at;
+
+	if (record->running_at == HF_TIME_NONE || from == HF_TIME_NONE || start == HF_TIME_NONE ||
+	    start > record->running_at)
+		return false;
+	/* A job that is resumed starts anew. */
+	if (start > from)
+		from = start;
+	*ret_span = record->running_at > from ? record->running_at - from : 0;
+	return true;
+}
+
 const struct hf_condition *hf_status_condition(const struct hf_status *status, const char *type)
 {
 	hf_assert(type);

@@ -164,6 +164,12 @@ struct hf_status {
 	struct hf_ledger ledger;                         /* "recovery" */
 };
 
+/* How long a restart took, from the first sign of its fault until every rank ran again; a suspension that
+ * came between is left out, with what went before it.  False: it is not over, or the job was suspended
+ * since, and nobody can tell. */
+bool hf_status_recovered(const struct hf_status *status, const struct hf_record *record,
+			 hf_time *ret_span);
+
 /* The condition of that type, or NULL. */
 const struct hf_condition *hf_status_condition(const struct hf_status *status, const char *type);
 bool hf_status_is_true(const struct hf_status *status, const char *type);

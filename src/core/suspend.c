@@ -33,6 +33,8 @@ static void book(struct hf_brain *b)
 	struct hf_ledger *ledger = &b->ledger;
 
 	ledger->active_seconds = hf_active_seconds(b);
+	/* What it has run until now is not seen any more when it is resumed. */
+	hf_delay_reset(b);
 	if (b->plan->status.start_time != HF_TIME_NONE || has_pods(b))
 		hf_gang_restart(b);
 	ledger->not_before = HF_TIME_NONE;

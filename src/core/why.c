@@ -256,6 +256,28 @@ static void say_budget(struct hf_brain *b, hf_time at)
 		hf_say(b, at, HF_TOPIC_BUDGET, "%s", charge(b));
 }
 
+static void say_recovered(struct hf_brain *b, const struct hf_record *record)
+{
+	const char *verb = b->ledger.phase == HF_PHASE_RUNNING ? "runs" : "ran";
+	const struct hf_status *status = &b->plan->status;
+	const char *text;
+	hf_time span;
+
+	if (record->running_at == HF_TIME_NONE)
+		return;
+	if (!hf_status_recovered(status, record, &span)) {
+		hf_say(b, record->running_at, HF_TOPIC_DONE, "every rank %s again", verb);
+		return;
+	}
+	text = hf_span_text(b->arena, span);
+	if (status->start_time > record->detected_at)
+		hf_say(b, record->running_at, HF_TOPIC_DONE,
+		       "every rank %s again, %s after the job was resumed", verb, text);
+	else
+		hf_say(b, record->running_at, HF_TOPIC_DONE, "every rank %s again, after %s", verb,
+		       text);
+}
+
 void hf_why_history(struct hf_brain *b)
 {
 	const struct hf_ledger *ledger = &b->ledger;
@@ -276,11 +298,7 @@ void hf_why_history(struct hf_brain *b)
 		say_class(b, last);
 		say_decision(b, last);
 		say_budget(b, last->decided_at);
-		if (last->running_at != HF_TIME_NONE && last->detected_at != HF_TIME_NONE)
-			hf_say(b, last->running_at, HF_TOPIC_DONE, "every rank %s again, after %s",
-			       ledger->phase == HF_PHASE_RUNNING ? "runs" : "ran",
-			       hf_span_text(b->arena,
-					    hf_elapsed(last->detected_at, last->running_at)));
+		say_recovered(b, last);
 	} else if (ledger->verdict.reason && hf_cond_is_true(b, HF_COND_FAILED)) {
 		hf_say(b, ledger->verdict.at, HF_TOPIC_DECISION, "the job fails: %s",
 		       ledger->verdict.reason);

@@ -228,10 +228,8 @@ void hf_operator_job_metrics_add(struct hf_operator *op, const struct hf_framewo
 }
 
 static void observe(struct hf_operator *op, const char *stage, const struct hf_record *record,
-		    hf_time until)
+		    hf_time span)
 {
-	hf_time span = until - record->detected_at;
-
 	hf_family_observe(op->metrics.recovery_time,
 			  span > 0 ? (double)span / (double)HF_SECOND : 0, stage,
 			  hf_class_name(record->cause), NULL);
@@ -244,12 +242,15 @@ void hf_operator_count_recovery(struct hf_operator *op, const struct hf_status *
 	bool had = before->ledger.records_len > 0 && old->running_at != HF_TIME_NONE &&
 		   old->generation == last->generation && old->incident == last->incident;
 
+	hf_time span;
+
 	if (now->ledger.records_len == 0 || last->running_at == HF_TIME_NONE || had ||
 	    last->detected_at == HF_TIME_NONE)
 		return;
 	if (last->decided_at != HF_TIME_NONE)
-		observe(op, "decide", last, last->decided_at);
-	observe(op, "total", last, last->running_at);
+		observe(op, "decide", last, last->decided_at - last->detected_at);
+	if (hf_status_recovered(now, last, &span))
+		observe(op, "total", last, span);
 }
 
 static void observe_start(struct hf_operator *op, const char *stage, hf_time span)

@@ -143,6 +143,29 @@ static void test_a_recovery_is_measured_once_when_it_is_over(void **state)
 			    "cause=\"infrastructure\"} 1\n");
 }
 
+static void test_a_suspension_is_not_of_a_recovery(void **state)
+{
+	struct bench *bench = *state;
+	struct hf_status before, now;
+
+	memset(&now, 0, sizeof(now));
+	now.start_time = JOB_TIME + HF_HOUR;
+	now.ledger.records_len = 1;
+	now.ledger.records[0] = (struct hf_record){.generation = 2,
+						   .incident = 1,
+						   .cause = HF_CLASS_INFRASTRUCTURE,
+						   .detected_at = JOB_TIME,
+						   .decided_at = JOB_TIME + 2 * HF_SECOND,
+						   .running_at = HF_TIME_NONE};
+	before = now;
+	now.ledger.records[0].running_at = now.start_time + 7 * HF_SECOND;
+	hf_operator_count_recovery(bench->op, &before, &now);
+	assert_shows(bench, "holdfast_recovery_duration_seconds_sum{stage=\"decide\","
+			    "cause=\"infrastructure\"} 2\n");
+	assert_shows(bench, "holdfast_recovery_duration_seconds_sum{stage=\"total\","
+			    "cause=\"infrastructure\"} 7\n");
+}
+
 static void test_a_start_is_measured_once_from_creation_to_running(void **state)
 {
 	struct bench *bench = *state;
@@ -218,6 +241,7 @@ int main(void)
 		T(test_a_status_that_cannot_be_read_is_counted_all_the_same),
 		T(test_jobs_beyond_the_limit_are_counted_as_dropped),
 		T(test_a_recovery_is_measured_once_when_it_is_over),
+		T(test_a_suspension_is_not_of_a_recovery),
 		T(test_a_start_is_measured_once_from_creation_to_running),
 		T(test_deletes_by_force_are_counted_though_nothing_else_is_to_be_told),
 		T(test_passes_show_in_the_queues_and_workers_names),
