@@ -84,12 +84,6 @@ static const struct hf_end *find_fail_rule(const struct hf_brain *b)
 	return NULL;
 }
 
-static bool is_ignored(const struct hf_end *end)
-{
-	return end->fate == HF_FATE_RESTART && end->budget == HF_BUDGET_NONE &&
-	       hf_class_is_application(end->cls);
-}
-
 /* The end that opens an incident: none if the open one covers them all. */
 static const struct hf_end *find_opener(struct hf_brain *b)
 {
@@ -103,7 +97,7 @@ static const struct hf_end *find_opener(struct hf_brain *b)
 		if (hf_end_outranks(end))
 			return end;
 		/* What a rule ignores explains nothing but itself. */
-		if (!first || (is_ignored(first) && !is_ignored(end)))
+		if (!first || (hf_end_is_ignored(first) && !hf_end_is_ignored(end)))
 			first = end;
 	}
 	return first;

@@ -29,6 +29,10 @@ static int by_time(const void *left, const void *right)
 		return a->kind == HF_END_RESTARTED ? -1 : 1;
 	if (at != bt)
 		return at < bt ? -1 : 1;
+	/* Nodes tell whole seconds.  Of two that ended in one, the one that is tried again explains the one
+	 * that would fail the job: that could not be taken back. */
+	if (at != HF_TIME_NEVER && a->fate != b->fate)
+		return a->fate == HF_FATE_RESTART ? -1 : 1;
 	if (a->role != b->role)
 		return a->role - b->role;
 	return a->index < b->index ? -1 : a->index > b->index;
@@ -173,8 +177,8 @@ void hf_ends_collect(struct hf_brain *b)
 	if (b->ends_len == 0 && hf_advance_hung(b, &b->ends[0]))
 		b->ends_len = 1;
 	hf_assert(b->ends_len <= 2 * slots);
-	qsort(b->ends, b->ends_len, sizeof(*b->ends), by_time);
 	decide(b);
+	qsort(b->ends, b->ends_len, sizeof(*b->ends), by_time);
 }
 
 void hf_end_event(struct hf_brain *b, const struct hf_end *end)

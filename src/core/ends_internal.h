@@ -96,8 +96,12 @@ void hf_incident_ensure_record(struct hf_brain *b, const struct hf_end *end);
 /* The whole incident takes the cause of an end with evidence of infrastructure or device: a
  * charge moves from the application's budget.  False: the new budget does not allow it. */
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end);
+/* The open incident and its record tell of another end than the one that opened it. */
+void hf_incident_retell(struct hf_brain *b, const struct hf_end *end);
 /* An end whose cause outranks an application's. */
 bool hf_end_outranks(const struct hf_end *end);
+/* A rule that a person wrote ignores it. */
+bool hf_end_is_ignored(const struct hf_end *end);
 /* Run all ends through coverage, incident, budget and verdict; restart what is to be. */
 void hf_ends_apply(struct hf_brain *b);
 

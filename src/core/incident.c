@@ -99,6 +99,12 @@ bool hf_incident_covers(struct hf_brain *b, const struct hf_end *end)
 	return (end->pod->stamped ? end->pod->incident : 0) < b->ledger.incident.id;
 }
 
+bool hf_end_is_ignored(const struct hf_end *end)
+{
+	return end->fate == HF_FATE_RESTART && end->budget == HF_BUDGET_NONE &&
+	       hf_class_is_application(end->cls);
+}
+
 bool hf_end_outranks(const struct hf_end *end)
 {
 	/* Absence is no evidence: it may be charged to the infrastructure, but does not take a
@@ -140,6 +146,9 @@ static void record_end(struct hf_brain *b, const struct hf_end *end, struct hf_r
 	record->device = end->cls == HF_CLASS_DEVICE ? end->device->id : NULL;
 	if (end->pod && end->kind == HF_END_RESTARTED)
 		record_last_exit(b, end, record);
+	if (end->rule >= 0)
+		record->rule = hf_str_or(b->view->run_policy.rules[end->rule].name,
+					 hf_arena_printf(b->arena, "#%d", end->rule));
 }
 
 /* Newest first; the oldest falls off the end. */
@@ -160,12 +169,8 @@ void hf_incident_record(struct hf_brain *b, const struct hf_end *end)
 		.decided_at = HF_TIME_NONE,
 		.running_at = HF_TIME_NONE,
 	};
-	if (!end)
-		return;
-	record_end(b, end, first);
-	if (end->rule >= 0)
-		first->rule = hf_str_or(b->view->run_policy.rules[end->rule].name,
-					hf_arena_printf(b->arena, "#%d", end->rule));
+	if (end)
+		record_end(b, end, first);
 }
 
 void hf_incident_ensure_record(struct hf_brain *b, const struct hf_end *end)
@@ -200,6 +205,19 @@ void hf_incident_open(struct hf_brain *b, const struct hf_end *end, enum hf_clas
 	hf_budget_charge(b, budget);
 }
 
+void hf_incident_retell(struct hf_brain *b, const struct hf_end *end)
+{
+	struct hf_ledger *ledger = &b->ledger;
+
+	hf_assert(ledger->incident.id > 0);
+	ledger->incident.cause = end->cls;
+	/* The record tells of the cause, not of the first that died of it. */
+	if (ledger->records_len == 0 || ledger->records[0].incident != ledger->incident.id)
+		return;
+	ledger->records[0].cause = end->cls;
+	record_end(b, end, &ledger->records[0]);
+}
+
 bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end)
 {
 	struct hf_incident *incident = &b->ledger.incident;
@@ -209,12 +227,7 @@ bool hf_incident_adopt(struct hf_brain *b, const struct hf_end *end)
 	/* The first cause that outranks stands; a second one changes nothing. */
 	if (!hf_class_is_application(incident->cause))
 		return true;
-	incident->cause = end->cls;
-	/* The record tells of the cause, not of the first that died of it. */
-	if (b->ledger.records_len > 0 && b->ledger.records[0].incident == incident->id) {
-		b->ledger.records[0].cause = end->cls;
-		record_end(b, end, &b->ledger.records[0]);
-	}
+	hf_incident_retell(b, end);
 	if (incident->charged != HF_BUDGET_APPLICATION)
 		return true;
 	if (!hf_budget_allows(b, budget))

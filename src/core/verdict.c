@@ -87,18 +87,19 @@ void hf_verdict_of_end(struct hf_brain *b, const struct hf_end *end)
 	hf_verdict_set(b, end->verdict, end_message(b, end));
 }
 
-/* The job is not to fail after all. */
-static void give_way(struct hf_brain *b, const struct hf_end *end)
+/* The cause has another budget, and that is used up. */
+static void fail_by_budget(struct hf_brain *b, enum hf_budget budget)
+{
+	/* Once: its time is that of the end, and the settling counts from there. */
+	if (!hf_streq(b->ledger.verdict.reason, hf_budget_verdict(budget)))
+		hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
+}
+
+/* The job is not to fail after all: the end, of which its incident tells, is its cause. */
+static void withdraw(struct hf_brain *b, const struct hf_end *end, enum hf_budget budget)
 {
 	struct hf_ledger *ledger = &b->ledger;
-	enum hf_budget budget = hf_end_budget(end);
 
-	if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget)) {
-		/* Once: its time is that of the end, and the settling counts from there. */
-		if (!hf_streq(ledger->verdict.reason, hf_budget_verdict(budget)))
-			hf_verdict_set(b, hf_budget_verdict(budget), hf_budget_message(b, budget));
-		return;
-	}
 	ledger->verdict = (struct hf_verdict){.at = HF_TIME_NONE};
 	b->gave_way = true;
 	/* The end belonged to an incident that had been charged: adopting moved that. */
@@ -109,6 +110,16 @@ static void give_way(struct hf_brain *b, const struct hf_end *end)
 	hf_incident_ensure_record(b, end);
 	ledger->records[0].decided_at = b->now;
 	hf_restart_tell(b, end->cls);
+}
+
+static void give_way(struct hf_brain *b, const struct hf_end *end)
+{
+	enum hf_budget budget = hf_end_budget(end);
+
+	if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget))
+		fail_by_budget(b, budget);
+	else
+		withdraw(b, end, budget);
 }
 
 /* A person wrote the rule, or wants the job to fail with its device; a deadline does not care for
@@ -131,8 +142,51 @@ static bool find_lost(struct hf_brain *b, struct hf_end *ret_end)
 	       hf_lost_cause(b, b->ledger.incident.id, ret_end);
 }
 
+/* The end that the verdict is of; NULL: a budget's, or its pod has gone, and when it ended with it. */
+static const struct hf_end *find_verdicts(const struct hf_brain *b)
+{
+	const struct hf_record *last = &b->ledger.records[0];
+
+	if (b->ledger.records_len == 0 || last->incident != b->ledger.incident.id ||
+	    (!hf_streq(b->ledger.verdict.reason, HF_VERDICT_EXIT_CODE) &&
+	     !hf_streq(b->ledger.verdict.reason, HF_VERDICT_NEVER)))
+		return NULL;
+	for (size_t i = 0; i < b->ends_len; i++) {
+		if (b->ends[i].kind == HF_END_FAILED && hf_streq(b->ends[i].pod->name, last->pod))
+			return &b->ends[i];
+	}
+	return NULL;
+}
+
+/* What finished first is the cause, in whichever order kubelets tell of it: they look for ended
+ * containers once a second. */
+static const struct hf_end *find_first(struct hf_brain *b)
+{
+	const struct hf_end *of = find_verdicts(b);
+
+	for (const struct hf_end *end = b->ends; of && end < of; end++) {
+		if (end->kind == HF_END_RESTARTED || hf_end_is_ignored(end) ||
+		    !hf_incident_covers(b, end))
+			continue;
+		/* They are in order of time; who does not know his has none to come before. */
+		return end->fate == HF_FATE_RESTART && of->finished_at != HF_TIME_NONE ? end : NULL;
+	}
+	return NULL;
+}
+
+static void give_way_to_first(struct hf_brain *b, const struct hf_end *end)
+{
+	hf_assert(end->fate == HF_FATE_RESTART);
+	hf_incident_retell(b, end);
+	if (hf_budget_allows(b, end->budget))
+		withdraw(b, end, end->budget);
+	else
+		fail_by_budget(b, end->budget);
+}
+
 void hf_verdict_reconsider(struct hf_brain *b)
 {
+	const struct hf_end *first;
 	struct hf_end lost;
 
 	if (!may_turn(b))
@@ -144,8 +198,13 @@ void hf_verdict_reconsider(struct hf_brain *b)
 			return;
 		}
 	}
-	if (find_lost(b, &lost))
+	if (find_lost(b, &lost)) {
 		give_way(b, &lost);
+		return;
+	}
+	first = find_first(b);
+	if (first)
+		give_way_to_first(b, first);
 }
 
 void hf_verdict_settle(struct hf_brain *b)

@@ -49,10 +49,27 @@ static void nothing_is_created_or_restarted_meanwhile(void **state)
 	(void)state;
 	pending();
 	brain_gone(&b, "demo-hand-1");
+	brain_after(&b, 1);
 	brain_exit(&b, "demo-hand-2", 137);
 	brain_step(&b);
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
 	assert_int_equal(b.plan.status.ledger.incident.id, 1);
+	brain_release(&b);
+}
+
+/* Kubelets tell of ends in any order, and in whole seconds. */
+static void what_finished_no_later_and_is_tried_again_withdraws_it(void **state)
+{
+	(void)state;
+	pending();
+	brain_exit(&b, "demo-hand-2", 137);
+	brain_step(&b);
+	assert_null(b.plan.status.ledger.verdict.reason);
+	assert_int_equal(b.plan.status.ledger.incident.id, 1);
+	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	assert_true(brain_deletes(&b, "demo-hand-0"));
+	assert_true(brain_deletes(&b, "demo-hand-2"));
+	assert_false(brain_deletes(&b, "demo-hand-1"));
 	brain_release(&b);
 }
 
@@ -206,6 +223,7 @@ int main(void)
 		cmocka_unit_test(it_is_written_once_and_then_only_waits),
 		cmocka_unit_test(it_outlives_the_pod_it_was_read_from),
 		cmocka_unit_test(nothing_is_created_or_restarted_meanwhile),
+		cmocka_unit_test(what_finished_no_later_and_is_tried_again_withdraws_it),
 		cmocka_unit_test(infrastructure_withdraws_it),
 		cmocka_unit_test(what_withdraws_it_is_the_cause_of_nothing_else),
 		cmocka_unit_test(infrastructure_without_budget_changes_its_reason),
