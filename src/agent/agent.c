@@ -121,8 +121,8 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 	}
 	rc = hf_journal_load(a->options.state_dir, a->arenas[a->arena], &journal, &err);
 	if (rc != 0) {
-		/* What was written there may have been that a device is out of service; where nothing can
-			 * be read DeviceHealth tells. */
+		/* What was written there may have been that a device is out of service; where
+		 * nothing can be read DeviceHealth tells. */
 		begin_in_doubt(a, rc != HF_E_INVALID && rc != HF_E_TOO_LARGE);
 		hf_log(rc == HF_E_NOT_FOUND ? HF_LOG_INFO : HF_LOG_WARN, LOGGER,
 		       !a->asking
@@ -733,6 +733,10 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 	a->ranks_timer = hf_timer_create(o->loop, on_ranks_timer, a);
 	a->silence = hf_silence_create(&silence);
 	a->intake = hf_intake_create(&intake);
+	for (size_t i = 0; i < a->memory.devices_len; i++)
+		if (a->memory.devices[i].kind == HF_HEALTH_GPU && a->memory.devices[i].seen &&
+		    hf_streq(a->memory.boot_id, a->boot_id))
+			hf_intake_remember(a->intake, a->memory.devices[i].id);
 	a->holders = hf_holders_create(&holders);
 	a->publisher = hf_publisher_create(&publisher);
 	a->recorder = hf_recorder_create(&recorder);

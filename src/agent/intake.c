@@ -49,6 +49,8 @@ struct hf_intake {
 	bool news;
 	uint64_t refused[HF_INTAKE_REFUSED_MAX]; /* hashes of ids */
 	size_t refused_len;
+	char before[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
+	size_t before_len;
 	hf_time looked_at[HF_PROBES];
 	struct hf_family *seconds, *timeouts; /* NULL: nobody asks for them */
 };
@@ -211,6 +213,21 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 		memcpy(known->alias, given.alias, sizeof(known->alias));
 	if (memcmp(&before, known, sizeof(before)) != 0)
 		tell(intake, false);
+}
+
+void hf_intake_remember(struct hf_intake *intake, const char *id)
+{
+	if (intake->before_len < HF_HEALTH_DEVICES_MAX)
+		hf_str_print(intake->before[intake->before_len++], HF_HEALTH_DEVICE_MAX, id,
+			     strlen(id));
+}
+
+bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **ret_id)
+{
+	if (i >= intake->before_len)
+		return false;
+	*ret_id = intake->before[i];
+	return true;
 }
 
 void hf_intake_refuse(struct hf_intake *intake, const char *id)

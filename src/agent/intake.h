@@ -89,6 +89,9 @@ hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe
 
 /* A device is there.  It stays known; fields that are "" leave what another source said. */
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device);
+/* One was there in this boot, before this agent began: whoever looks at the bus says if it is not. */
+void hf_intake_remember(struct hf_intake *intake, const char *id);
+bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **ret_id);
 /* One that there is no room for, by whoever keeps it out; told once for each. */
 void hf_intake_refuse(struct hf_intake *intake, const char *id);
 /* How many different ones, up to HF_INTAKE_REFUSED_MAX. */

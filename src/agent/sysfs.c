@@ -51,6 +51,7 @@ struct sysfs_probe {
 	struct device_bench *gpu_bench;
 	struct port_bench *port_bench;
 	bool amd; /* there was one of its devices */
+	bool primed;
 };
 
 /* What the threads fill. */
@@ -89,6 +90,23 @@ static struct known_gpu *know_gpu(struct sysfs_probe *p, const struct hf_sysfs_g
 	known->aer[1] = gpu->aer_nonfatal;
 	known->aer[2] = gpu->aer_fatal;
 	return known;
+}
+
+/* Those of an agent before this one: what is gone by now was there. */
+static void prime(struct sysfs_probe *p)
+{
+	const char *id;
+
+	for (size_t i = 0; !p->primed && hf_intake_remembers(p->intake, i, &id); i++) {
+		struct hf_sysfs_gpu gpu;
+
+		memset(&gpu, 0, sizeof(gpu));
+		if (!hf_health_pci_normalize(id, strlen(id), gpu.address))
+			continue;
+		gpu.aer_corrected = gpu.aer_nonfatal = gpu.aer_fatal = HF_SYSFS_NOT_KNOWN;
+		(void)know_gpu(p, &gpu);
+	}
+	p->primed = true;
 }
 
 static void tell_aer(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, struct known_gpu *known)
@@ -309,6 +327,7 @@ static void looked_devices(void *arg)
 		off_devices(p, "sysfs shows no PCI bus");
 		return;
 	}
+	prime(p);
 	for (size_t i = 0; i < gpus->len; i++)
 		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
 	p->amd = gpus->len > nvidia;

@@ -431,6 +431,35 @@ static void a_device_is_measured_and_its_loss_is_seen(void **state)
 	assert_null(last(b, HF_HEALTH_PCIE, &count));
 }
 
+/* The agent before this one knew it; one of them is there, one was given away, one is gone. */
+static void a_device_that_went_while_no_agent_ran_is_lost(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put(b, "/bus/pci/devices/0000:3d:00.0/vendor", "0x10de\n");
+	put(b, "/bus/pci/devices/0000:3d:00.0/class", "0x030200\n");
+	link_to(b, "/bus/pci/devices/0000:3d:00.0/driver", "../vfio-pci");
+	hf_intake_remember(b->intake, "0000:3d:00.0");
+	hf_intake_remember(b->intake, "0000:5e:00.0");
+	hf_intake_remember(b->intake, "nvidia-nvswitch0");
+	start(b, false);
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_BUSLOST, &count);
+	assert_int_equal(count, 1);
+	assert_true(s->bus.lost);
+	assert_string_equal(s->device, "0000:5e:00.0");
+	/* With its return it is seen. */
+	put_gpu(b);
+	put(b, "/bus/pci/devices/0000:5e:00.0/vendor", "0x10de\n");
+	put(b, "/bus/pci/devices/0000:5e:00.0/class", "0x030200\n");
+	pass(b, 30 * HF_SECOND);
+	s = last(b, HF_HEALTH_BUSLOST, &count);
+	assert_int_equal(count, 2);
+	assert_false(s->bus.lost);
+}
+
 static void a_device_that_a_virtual_machine_got_is_not_lost(void **state)
 {
 	struct bench *b = *state;
@@ -737,6 +766,7 @@ int main(void)
 		T(a_link_can_do_what_device_and_slot_both_can),
 		T(what_is_no_accelerator_of_this_node_is_passed_over),
 		T(virtual_functions_are_told_of_their_device),
+		T(a_device_that_went_while_no_agent_ran_is_lost),
 		T(a_device_without_a_driver_counts_unless_it_is_kept_for_another),
 		T(ports_that_there_is_no_room_for_are_counted_once_each),
 		T(ras_counts_are_summed_or_not_known),
