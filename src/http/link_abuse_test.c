@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "http/link_abuse_test.h"
 #include "http/certificate.h"
+#include "http/link_asker_test.h"
 #include "http/link_internal.h"
 
 #include "base/str.h"
@@ -14,23 +15,12 @@
 /* Servers that break the rules of HTTP/2 and TLS, or keep to them and still let nothing be done:
  * the request ends, with words that name what is wrong, and the next one is served. */
 
-#define NOTES_MAX 64
 #define SHORT (300 * HF_MS)
 
-struct note {
-	int code, status;
-	bool retry_now, permanent;
-	char text[HF_ERROR_TEXT_MAX];
-	size_t body_len;
-};
-
 struct bench {
-	struct hf_test_loop t;
+	struct hf_asker asker;
 	struct hf_raw_h2 server;
-	struct hf_http_client *client;
 	const struct abuse *abuse; /* how the next request is answered; NULL: well */
-	struct note notes[NOTES_MAX];
-	size_t done, wanted, data_len, head_count;
 	uint32_t last_id;
 };
 
@@ -60,75 +50,16 @@ static int teardown_all(void **state)
 
 /* --- the client's side --- */
 
-static void on_done(void *arg, const struct hf_http_result *result)
-{
-	struct bench *bench = arg;
-	struct note *note = &bench->notes[bench->done++ % NOTES_MAX];
-
-	note->code = result->code;
-	note->status = result->status;
-	note->retry_now = result->retry_now;
-	note->permanent = result->permanent;
-	note->body_len = result->body_len;
-	snprintf(note->text, sizeof(note->text), "%s", result->err->text);
-	hf_loop_stop(bench->t.loop);
-}
-
-static void on_head(void *arg, struct hf_transfer *transfer, int status)
-{
-	struct bench *bench = arg;
-
-	bench->head_count++;
-	hf_loop_stop(bench->t.loop);
-}
-
-static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, size_t len)
-{
-	struct bench *bench = arg;
-
-	assert_true(bench->head_count > 0);
-	bench->data_len += len;
-	hf_loop_stop(bench->t.loop);
-}
-
-static struct hf_transfer *send_request(struct bench *bench, struct hf_http_request request)
-{
-	struct hf_transfer *transfer = NULL;
-	struct hf_error err = {0};
-
-	request.method = request.body ? "POST" : "GET";
-	request.target = "/";
-	request.on_head = on_head;
-	request.on_data = on_data;
-	request.on_done = on_done;
-	request.arg = bench;
-	assert_ok(hf_http_client_send(bench->client, &request, &transfer, &err), &err);
-	bench->wanted++;
-	return transfer;
-}
-
-static const struct note *wait_for_all(struct bench *bench)
-{
-	while (bench->done < bench->wanted)
-		hf_test_loop_run(&bench->t);
-	return &bench->notes[(bench->done - 1) % NOTES_MAX];
-}
-
-static const struct note *fetch(struct bench *bench, struct hf_http_request request)
-{
-	send_request(bench, request);
-	return wait_for_all(bench);
-}
-
 static void fetch_well(struct bench *bench)
 {
 	bench->abuse = NULL;
-	const struct note *note = fetch(bench, (struct hf_http_request){0});
+	const struct hf_asker_note *note =
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
 	if (note->code != 0 || note->status != 200 || note->body_len != 4)
 		fail_msg("%d, %d: %s", note->code, note->status, note->text);
 }
 
-static void assert_says(const struct note *note, const char *text)
+static void assert_says(const struct hf_asker_note *note, const char *text)
 {
 	if (!strstr(note->text, text))
 		fail_msg("'%s' does not say '%s'", note->text, text);
@@ -170,23 +101,19 @@ static void on_open(struct hf_raw_peer *peer)
 
 static void start_with(struct bench *bench, struct hf_http_client_spec spec)
 {
-	char url[64];
-	struct hf_error err = {0};
-
-	snprintf(url, sizeof(url), "https://127.0.0.1:%u", bench->server.port);
-	spec.base_url = url;
 	spec.ca_pem = ca.cert_pem;
-	spec.proxy_url = "";
-	assert_ok(hf_http_client_create(bench->t.loop, &spec, &bench->client, &err), &err);
+	hf_asker_connect(&bench->asker, bench->server.port, "", spec);
 }
 
 static int setup(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
-	hf_test_loop_init(&bench->t);
-	bench->server = (struct hf_raw_h2){
-		.loop = bench->t.loop, .on_open = on_open, .on_head = on_request, .arg = bench};
+	hf_test_loop_init(&bench->asker.t);
+	bench->server = (struct hf_raw_h2){.loop = bench->asker.t.loop,
+					   .on_open = on_open,
+					   .on_head = on_request,
+					   .arg = bench};
 	hf_raw_start(&bench->server, server_pair.cert_pem, server_pair.key_pem);
 	start_with(bench, (struct hf_http_client_spec){0});
 	*state = bench;
@@ -197,9 +124,9 @@ static int teardown(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_http_client_destroy(bench->client);
+	hf_http_client_destroy(bench->asker.client);
 	hf_raw_stop(&bench->server);
-	hf_test_loop_release(&bench->t);
+	hf_test_loop_release(&bench->asker.t);
 	free(bench);
 	return 0;
 }
@@ -212,7 +139,8 @@ static void hold_to(struct bench *bench, const struct abuse *abuse, size_t len)
 		fetch_well(bench);
 		before = bench->server.accepted;
 		bench->abuse = &abuse[i];
-		const struct note *note = fetch(bench, (struct hf_http_request){0});
+		const struct hf_asker_note *note =
+			hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
 		if (note->code != abuse[i].code || !strstr(note->text, abuse[i].text))
 			fail_msg("%s: %d, '%s'", abuse[i].name, note->code, note->text);
 		fetch_well(bench);
@@ -291,7 +219,8 @@ static void a_thousand_informational_heads_and_trailers_are_one_answer(void **st
 	struct bench *bench = *state;
 
 	bench->abuse = &abuse;
-	const struct note *note = fetch(bench, (struct hf_http_request){0});
+	const struct hf_asker_note *note =
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
 	assert_int_equal(note->code, 0);
 	assert_int_equal(note->status, 200);
 	assert_int_equal(note->body_len, 4);
@@ -304,9 +233,10 @@ static void a_stream_without_a_status_brings_no_data(void **state)
 	struct bench *bench = *state;
 
 	bench->abuse = &abuse;
-	assert_int_equal(fetch(bench, (struct hf_http_request){.stream = true})->code,
-			 HF_E_TIMEOUT);
-	assert_int_equal(bench->data_len, 0);
+	assert_int_equal(
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){.stream = true})->code,
+		HF_E_TIMEOUT);
+	assert_int_equal(bench->asker.data_len, 0);
 }
 
 /* --- streams that are reset --- */
@@ -357,8 +287,9 @@ static void who_wants_http_1_1_gets_it_from_then_on(void **state)
 
 	code_to_say = NGHTTP2_HTTP_1_1_REQUIRED;
 	bench->abuse = &abuse;
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_TIMEOUT);
-	assert_true(bench->client->link_off_until == HF_TIME_NEVER);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->code,
+			 HF_E_TIMEOUT);
+	assert_true(bench->asker.client->link_off_until == HF_TIME_NEVER);
 }
 
 /* --- what ends the connection --- */
@@ -537,17 +468,17 @@ static void a_server_that_heeds_no_window_is_cut_off_and_others_go_on(void **sta
 	struct hf_transfer *transfer;
 
 	bench->abuse = &abuse;
-	transfer = send_request(bench, (struct hf_http_request){.stream = true});
+	transfer = hf_asker_send(&bench->asker, (struct hf_http_request){.stream = true});
 	hf_transfer_pause(transfer);
 	while (bench->server.peers == NULL || bench->server.peers->heads == 0 ||
 	       (bench->server.peers->fd >= 0 && bench->server.peers->resets == 0))
-		hf_test_loop_run(&bench->t);
+		hf_test_loop_run(&bench->asker.t);
 	hf_transfer_resume(transfer);
-	const struct note *note = wait_for_all(bench);
+	const struct hf_asker_note *note = hf_asker_wait(&bench->asker);
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);
 	assert_says(note, "breaks the rules of HTTP/2: FLOW_CONTROL_ERROR");
 	/* The frame that is too much has come when it is noticed. */
-	assert_true(bench->data_len <= HF_TRANSFER_WINDOW_BYTES + 16384);
+	assert_true(bench->asker.data_len <= HF_TRANSFER_WINDOW_BYTES + 16384);
 	fetch_well(bench);
 }
 
@@ -566,17 +497,18 @@ static void where_no_stream_is_granted_requests_end_in_time_and_nothing_piles_up
 	bench->server.on_open = grant_no_stream;
 	for (unsigned i = 1; i <= 3; i++) {
 		fetch_well(bench);
-		const struct hf_link *link = bench->client->pool->link;
-		const struct note *note = fetch(bench, (struct hf_http_request){.timeout = SHORT});
+		const struct hf_link *link = bench->asker.client->pool->link;
+		const struct hf_asker_note *note =
+			hf_asker_fetch(&bench->asker, (struct hf_http_request){.timeout = SHORT});
 		assert_int_equal(note->code, HF_E_UNAVAILABLE);
 		assert_says(note, "the server allows no more requests on its connection");
-		assert_true(bench->client->pool->link != link);
+		assert_true(bench->asker.client->pool->link != link);
 		assert_int_equal(bench->server.accepted, i);
 	}
 	fetch_well(bench);
-	send_request(bench, (struct hf_http_request){0});
+	hf_asker_send(&bench->asker, (struct hf_http_request){0});
 	settings(bench->server.peers, 3, 1);
-	assert_int_equal(wait_for_all(bench)->status, 200);
+	assert_int_equal(hf_asker_wait(&bench->asker)->status, 200);
 	assert_int_equal(bench->server.accepted, 4);
 }
 
@@ -595,17 +527,17 @@ static void streams_past_what_a_connection_takes_get_another_one(void **state)
 	bench->server.on_open = grant_one_stream;
 	bench->abuse = &abuse;
 	for (size_t i = 1; i <= 3; i++) {
-		send_request(bench, (struct hf_http_request){.stream = true});
-		while (bench->head_count < i)
-			hf_test_loop_run(&bench->t);
+		hf_asker_send(&bench->asker, (struct hf_http_request){.stream = true});
+		while (bench->asker.heads < i)
+			hf_test_loop_run(&bench->asker.t);
 		assert_int_equal(bench->server.accepted, i);
 	}
 	/* Requests wait for each other. */
 	bench->abuse = NULL;
-	bench->wanted = 0;
+	bench->asker.wanted = 0;
 	for (int i = 0; i < 10; i++)
-		send_request(bench, (struct hf_http_request){0});
-	wait_for_all(bench);
+		hf_asker_send(&bench->asker, (struct hf_http_request){0});
+	hf_asker_wait(&bench->asker);
 	assert_int_equal(bench->server.accepted, 4);
 }
 
@@ -618,16 +550,16 @@ static void what_waits_for_a_stream_goes_elsewhere_when_the_server_goes_away(voi
 	fetch_well(bench);
 	bench->abuse = &abuse;
 	struct hf_raw_peer *peer = bench->server.peers;
-	struct hf_transfer *first = send_request(bench, (struct hf_http_request){0});
+	struct hf_transfer *first = hf_asker_send(&bench->asker, (struct hf_http_request){0});
 	while (peer->heads < 2)
-		hf_test_loop_run(&bench->t);
+		hf_test_loop_run(&bench->asker.t);
 	/* It is given to nghttp2, and waits there: the only stream is taken. */
-	send_request(bench, (struct hf_http_request){0});
+	hf_asker_send(&bench->asker, (struct hf_http_request){0});
 	bench->abuse = NULL;
 	say_goaway(peer, bench->last_id, 0, "");
-	while (bench->done < 2)
-		hf_test_loop_run(&bench->t);
-	assert_int_equal(bench->notes[1].status, 200);
+	while (bench->asker.done < 2)
+		hf_test_loop_run(&bench->asker.t);
+	assert_int_equal(bench->asker.notes[1].status, 200);
 	assert_int_equal(bench->server.accepted, 2);
 	hf_transfer_cancel(first);
 }
@@ -645,11 +577,13 @@ static void a_window_that_never_opens_costs_a_large_request_its_time_alone(void 
 	bench->server.on_open = open_a_tiny_window;
 	bench->abuse = &(const struct abuse){.say = say_head};
 	/* By then the SETTINGS have come. */
-	(void)fetch(bench, (struct hf_http_request){.timeout = SHORT});
-	send_request(bench,
-		     (struct hf_http_request){.body = body, .body_len = 300000, .timeout = SHORT});
+	(void)hf_asker_fetch(&bench->asker, (struct hf_http_request){.timeout = SHORT});
+	hf_asker_send(&bench->asker, (struct hf_http_request){.method = "POST",
+							      .body = body,
+							      .body_len = 300000,
+							      .timeout = SHORT});
 	free(body);
-	const struct note *note = wait_for_all(bench);
+	const struct hf_asker_note *note = hf_asker_wait(&bench->asker);
 	assert_int_equal(note->code, HF_E_TIMEOUT);
 	assert_says(note, "the server took 1 of the request's 300000 bytes");
 	assert_int_equal(bench->server.peers->data_bytes, 1);
@@ -665,7 +599,8 @@ static void a_head_that_does_not_end_costs_the_time_of_what_is_on_its_connection
 	struct bench *bench = *state;
 
 	bench->abuse = &abuse;
-	const struct note *note = fetch(bench, (struct hf_http_request){.timeout = SHORT});
+	const struct hf_asker_note *note =
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){.timeout = SHORT});
 	assert_int_equal(note->code, HF_E_TIMEOUT);
 	assert_says(note, "no answer in time");
 }
@@ -675,9 +610,9 @@ static void numbers_of_streams_that_are_used_up_make_a_new_connection(void **sta
 	struct bench *bench = *state;
 
 	fetch_well(bench);
-	assert_int_equal(
-		nghttp2_session_set_next_stream_id(bench->client->pool->link->session, 0x7fffffff),
-		0);
+	assert_int_equal(nghttp2_session_set_next_stream_id(
+				 bench->asker.client->pool->link->session, 0x7fffffff),
+			 0);
 	fetch_well(bench);
 	assert_int_equal(bench->server.accepted, 1);
 	fetch_well(bench);
@@ -691,9 +626,10 @@ static void a_server_that_never_shakes_hands_is_named(void **state)
 	struct bench *bench = *state;
 
 	bench->server.mute = true;
-	hf_http_client_destroy(bench->client);
+	hf_http_client_destroy(bench->asker.client);
 	start_with(bench, (struct hf_http_client_spec){.connect_timeout = 50 * HF_MS});
-	const struct note *note = fetch(bench, (struct hf_http_request){0});
+	const struct hf_asker_note *note =
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);
 	assert_says(note, "no TLS handshake with 127.0.0.1:");
 }
@@ -708,7 +644,8 @@ static void keys_may_be_replaced_under_way(void **state)
 
 	for (int i = 0; i < 5; i++) {
 		bench->abuse = &abuse;
-		assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+		assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->status,
+				 200);
 		fetch_well(bench);
 	}
 	assert_int_equal(bench->server.accepted, 1);
@@ -751,15 +688,17 @@ static void a_certificate_that_is_no_good_any_more_is_refused_at_the_next_connec
 	};
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		serve_with(bench, &ca, good);
-		hf_http_client_destroy(bench->client);
+		hf_http_client_destroy(bench->asker.client);
 		start_with(bench, (struct hf_http_client_spec){0});
 		fetch_well(bench);
 		serve_with(bench, cases[i].signer, *cases[i].spec);
 		do { /* the connection's end may come with the request */
-			send_request(bench, (struct hf_http_request){0});
-			wait_for_all(bench);
-		} while (!bench->notes[(bench->done - 1) % NOTES_MAX].permanent);
-		assert_says(&bench->notes[(bench->done - 1) % NOTES_MAX], cases[i].text);
+			hf_asker_send(&bench->asker, (struct hf_http_request){0});
+			hf_asker_wait(&bench->asker);
+		} while (!bench->asker.notes[(bench->asker.done - 1) % HF_ASKER_NOTES_MAX]
+				  .permanent);
+		assert_says(&bench->asker.notes[(bench->asker.done - 1) % HF_ASKER_NOTES_MAX],
+			    cases[i].text);
 	}
 	hf_certificate_release(&other);
 }
@@ -806,7 +745,7 @@ static void shake_hands(struct hf_link_tls *tls, const int fds[2], gnutls_sessio
 static void records_that_hold_nothing_leave_others_their_turn(void **state)
 {
 	struct bench *bench = *state;
-	struct hf_link_tls *tls = hf_link_tls_create(bench->client);
+	struct hf_link_tls *tls = hf_link_tls_create(bench->asker.client);
 	struct hf_error err = {0};
 	gnutls_datum_t key;
 	char bytes[16384];
@@ -816,7 +755,7 @@ static void records_that_hold_nothing_leave_others_their_turn(void **state)
 			 0);
 	make_room(fds[1]);
 	gnutls_session_t server =
-		hf_raw_session(bench->server.credentials, fds[1], "h2", GNUTLS_NONBLOCK);
+		hf_test_session(bench->server.credentials, fds[1], "h2", GNUTLS_NONBLOCK);
 	assert_int_equal(gnutls_session_ticket_key_generate(&key), 0);
 	assert_int_equal(gnutls_session_ticket_enable_server(server, &key), 0);
 	shake_hands(tls, fds, server);
@@ -881,14 +820,14 @@ static void timers_that_are_due_come_before_the_rest_of_a_flood(void **state)
 	struct bench *bench = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct hf_error err = {0};
-	struct flood flood = {.loop = bench->t.loop, .fd = -1};
+	struct flood flood = {.loop = bench->asker.t.loop, .fd = -1};
 	const struct hf_http_client_spec spec = {
 		.base_url = "http://localhost", .unix_path = address.sun_path, .http2_plain = true};
 	const struct hf_http_request request = {.method = "GET",
 						.target = "/",
 						.stream = true,
 						.on_data = on_flood_data,
-						.on_done = on_done,
+						.on_done = hf_asker_on_done,
 						.arg = &flood};
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/holdfast-flood-%d",
@@ -902,11 +841,11 @@ static void timers_that_are_due_come_before_the_rest_of_a_flood(void **state)
 		&err);
 	hf_io_want(flood.io, HF_IO_READ);
 	flood.timer = hf_timer_create(flood.loop, on_flood_timer, &flood);
-	hf_http_client_destroy(bench->client);
-	assert_ok(hf_http_client_create(flood.loop, &spec, &bench->client, &err), &err);
-	flood.client = bench->client;
-	assert_ok(hf_http_client_send(bench->client, &request, NULL, &err), &err);
-	hf_test_loop_run(&bench->t);
+	hf_http_client_destroy(bench->asker.client);
+	assert_ok(hf_http_client_create(flood.loop, &spec, &bench->asker.client, &err), &err);
+	flood.client = bench->asker.client;
+	assert_ok(hf_http_client_send(bench->asker.client, &request, NULL, &err), &err);
+	hf_test_loop_run(&bench->asker.t);
 	assert_true(flood.left > 0);
 	hf_timer_destroy(flood.timer);
 	hf_io_destroy(flood.io);
@@ -920,7 +859,7 @@ static void timers_that_are_due_come_before_the_rest_of_a_flood(void **state)
 /* Frames that HTTP/2 has a client ignore. */
 static void flood_frames(int fd, gnutls_certificate_credentials_t credentials)
 {
-	gnutls_session_t tls = hf_raw_session(credentials, fd, "h2", 0);
+	gnutls_session_t tls = hf_test_session(credentials, fd, "h2", 0);
 	static char frames[16384];
 
 	for (size_t at = 0; at + HF_RAW_HEAD <= sizeof(frames); at += HF_RAW_HEAD)
@@ -950,12 +889,14 @@ static void floods_leave_requests_their_time(void **state)
 	struct bench *bench = *state;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(floods); i++) {
-		hf_http_client_destroy(bench->client);
+		hf_http_client_destroy(bench->asker.client);
 		start_with(bench, (struct hf_http_client_spec){0});
 		bench->server.child = floods[i];
-		assert_true(fetch(bench, (struct hf_http_request){.timeout = SHORT})->code < 0);
+		assert_true(
+			hf_asker_fetch(&bench->asker, (struct hf_http_request){.timeout = SHORT})
+				->code < 0);
 		bench->server.child = NULL;
-		hf_http_client_destroy(bench->client);
+		hf_http_client_destroy(bench->asker.client);
 		start_with(bench, (struct hf_http_client_spec){0});
 		fetch_well(bench);
 	}

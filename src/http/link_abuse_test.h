@@ -9,15 +9,9 @@
 #include "harness/real_loop.h"
 
 #include "base/mem.h"
-#include "base/strbuf.h"
+#include "http/link_tls_test.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <gnutls/gnutls.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,16 +77,8 @@ static inline void hf_raw_close(struct hf_raw_peer *peer)
 
 static inline void hf_raw_flush(struct hf_raw_peer *peer)
 {
-	while (peer->fd >= 0 && peer->shaken && peer->out.len > 0) {
-		ssize_t n = gnutls_record_send(peer->tls, peer->out.data, peer->out.len);
-
-		if (n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED)
-			break;
-		if (n < 0)
-			hf_raw_close(peer); /* the client is gone */
-		else
-			hf_strbuf_consume(&peer->out, (size_t)n);
-	}
+	if (peer->fd >= 0 && peer->shaken && !hf_test_flush(peer->tls, &peer->out))
+		hf_raw_close(peer);
 	if (peer->fd >= 0)
 		hf_io_want(peer->io, HF_IO_READ | (peer->out.len > 0 ? (unsigned)HF_IO_WRITE : 0u));
 }
@@ -245,22 +231,6 @@ static inline void hf_raw_on_io(void *arg, HF_UNUSED unsigned events)
 
 /* --- connections --- */
 
-static inline gnutls_session_t hf_raw_session(gnutls_certificate_credentials_t credentials, int fd,
-					      const char *protocol, unsigned flags)
-{
-	const gnutls_datum_t alpn = {(unsigned char *)(uintptr_t)protocol,
-				     (unsigned)strlen(protocol)};
-	gnutls_session_t tls;
-
-	assert_int_equal(gnutls_init(&tls, GNUTLS_SERVER | flags), 0);
-	assert_int_equal(gnutls_set_default_priority(tls), 0);
-	assert_int_equal(gnutls_credentials_set(tls, GNUTLS_CRD_CERTIFICATE, credentials), 0);
-	if (alpn.size > 0)
-		assert_int_equal(gnutls_alpn_set_protocols(tls, &alpn, 1, 0), 0);
-	gnutls_transport_set_int(tls, fd);
-	return tls;
-}
-
 static inline void hf_raw_fork(struct hf_raw_h2 *server, int fd)
 {
 	pid_t pid = fork();
@@ -297,8 +267,8 @@ static inline void hf_raw_on_accept(void *arg, HF_UNUSED unsigned events)
 	peer->fd = fd;
 	hf_strbuf_init(&peer->in, HF_RAW_BYTES_MAX);
 	hf_strbuf_init(&peer->out, HF_RAW_BYTES_MAX);
-	peer->tls = hf_raw_session(server->credentials, fd,
-				   server->protocol ? server->protocol : "h2", GNUTLS_NONBLOCK);
+	peer->tls = hf_test_session(server->credentials, fd,
+				    server->protocol ? server->protocol : "h2", GNUTLS_NONBLOCK);
 	assert_ok(hf_io_create(server->loop, fd, hf_raw_on_io, peer, &peer->io, &err), &err);
 	if (!server->mute)
 		hf_io_want(peer->io, HF_IO_READ);
@@ -306,37 +276,21 @@ static inline void hf_raw_on_accept(void *arg, HF_UNUSED unsigned events)
 
 /* --- life --- */
 
+/* Connections that there are keep the certificate they were made with. */
 static inline void hf_raw_set_pair(struct hf_raw_h2 *server, const char *cert_pem,
 				   const char *key_pem)
 {
-	const gnutls_datum_t cert = {(unsigned char *)(uintptr_t)cert_pem,
-				     (unsigned)strlen(cert_pem)};
-	const gnutls_datum_t key = {(unsigned char *)(uintptr_t)key_pem, (unsigned)strlen(key_pem)};
-
 	if (server->credentials)
 		gnutls_certificate_free_credentials(server->credentials);
-	assert_int_equal(gnutls_certificate_allocate_credentials(&server->credentials), 0);
-	assert_int_equal(gnutls_certificate_set_x509_key_mem(server->credentials, &cert, &key,
-							     GNUTLS_X509_FMT_PEM),
-			 0);
+	server->credentials = hf_test_credentials(cert_pem, key_pem);
 }
 
-/* Connections that there are keep the certificate they were made with. */
 static inline void hf_raw_start(struct hf_raw_h2 *server, const char *cert_pem, const char *key_pem)
 {
-	struct sockaddr_in address;
-	socklen_t len = sizeof(address);
 	struct hf_error err = {0};
 
 	hf_raw_set_pair(server, cert_pem, key_pem);
-	memset(&address, 0, sizeof(address));
-	address.sin_family = AF_INET;
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	server->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(server->fd, (struct sockaddr *)&address, len), 0);
-	assert_int_equal(listen(server->fd, 64), 0);
-	assert_int_equal(getsockname(server->fd, (struct sockaddr *)&address, &len), 0);
-	server->port = ntohs(address.sin_port);
+	server->fd = hf_test_listen(&server->port);
 	assert_ok(
 		hf_io_create(server->loop, server->fd, hf_raw_on_accept, server, &server->io, &err),
 		&err);

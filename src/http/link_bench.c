@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "http/link_test.h"
+#include "http/link_tls_test.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 void hf_h2_peer_close(struct hf_h2_peer *peer)
@@ -27,15 +24,9 @@ void hf_h2_peer_send(struct hf_h2_peer *peer)
 	while ((n = nghttp2_session_mem_send(peer->h2, &bytes)) > 0)
 		hf_strbuf_add(&peer->out, bytes, (size_t)n);
 	assert_true(n == 0 && !peer->out.full);
-	while (peer->out.len > 0) {
-		n = gnutls_record_send(peer->tls, peer->out.data, peer->out.len);
-		if (n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED)
-			break;
-		if (n < 0) { /* the client is gone */
-			hf_h2_peer_close(peer);
-			return;
-		}
-		hf_strbuf_consume(&peer->out, (size_t)n);
+	if (!hf_test_flush(peer->tls, &peer->out)) {
+		hf_h2_peer_close(peer);
+		return;
 	}
 	hf_io_want(peer->io, HF_IO_READ | (peer->out.len > 0 ? (unsigned)HF_IO_WRITE : 0u));
 }
@@ -207,8 +198,6 @@ static void hf_h2_on_io(void *arg, unsigned events)
 static void hf_h2_on_accept(void *arg, unsigned events)
 {
 	struct hf_h2_server *server = arg;
-	unsigned char h2_name[] = {'h', '2'};
-	const gnutls_datum_t h2 = {h2_name, sizeof(h2_name)};
 	struct hf_h2_peer *peer = hf_xcalloc(1, sizeof(*peer));
 	struct hf_error err = {0};
 
@@ -219,14 +208,9 @@ static void hf_h2_on_accept(void *arg, unsigned events)
 	hf_strbuf_init(&peer->out, 2 * HF_H2_SERVER_BODY_MAX);
 	peer->fd = accept4(server->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	assert_true(peer->fd >= 0);
-	assert_int_equal(gnutls_init(&peer->tls, GNUTLS_SERVER | GNUTLS_NONBLOCK), 0);
-	assert_int_equal(gnutls_set_default_priority(peer->tls), 0);
-	assert_int_equal(
-		gnutls_credentials_set(peer->tls, GNUTLS_CRD_CERTIFICATE, server->credentials), 0);
-	assert_int_equal(gnutls_alpn_set_protocols(peer->tls, &h2, 1, 0), 0);
+	peer->tls = hf_test_session(server->credentials, peer->fd, "h2", GNUTLS_NONBLOCK);
 	gnutls_certificate_server_set_request(peer->tls, GNUTLS_CERT_REQUEST);
 	assert_int_equal(gnutls_session_ticket_enable_server(peer->tls, &server->ticket_key), 0);
-	gnutls_transport_set_int(peer->tls, peer->fd);
 	assert_ok(hf_io_create(server->loop, peer->fd, hf_h2_on_io, peer, &peer->io, &err), &err);
 	hf_io_want(peer->io, HF_IO_READ);
 }
@@ -236,29 +220,15 @@ static void hf_h2_on_accept(void *arg, unsigned events)
 void hf_h2_server_start(struct hf_h2_server *server, const char *cert_pem, const char *key_pem,
 			const char *client_ca_pem)
 {
-	const gnutls_datum_t cert = {(unsigned char *)(uintptr_t)cert_pem,
-				     (unsigned)strlen(cert_pem)};
-	const gnutls_datum_t key = {(unsigned char *)(uintptr_t)key_pem, (unsigned)strlen(key_pem)};
-	const gnutls_datum_t ca = {(unsigned char *)(uintptr_t)client_ca_pem,
-				   (unsigned)strlen(client_ca_pem)};
-	struct sockaddr_in address = {.sin_family = AF_INET};
-	socklen_t len = sizeof(address);
+	const gnutls_datum_t ca = hf_test_datum(client_ca_pem);
 	struct hf_error err = {0};
 
 	assert_int_equal(gnutls_session_ticket_key_generate(&server->ticket_key), 0);
-	assert_int_equal(gnutls_certificate_allocate_credentials(&server->credentials), 0);
-	assert_int_equal(gnutls_certificate_set_x509_key_mem(server->credentials, &cert, &key,
-							     GNUTLS_X509_FMT_PEM),
-			 0);
+	server->credentials = hf_test_credentials(cert_pem, key_pem);
 	assert_int_equal(gnutls_certificate_set_x509_trust_mem(server->credentials, &ca,
 							       GNUTLS_X509_FMT_PEM),
 			 1);
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	server->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(server->fd, (struct sockaddr *)&address, len), 0);
-	assert_int_equal(listen(server->fd, 16), 0);
-	assert_int_equal(getsockname(server->fd, (struct sockaddr *)&address, &len), 0);
-	server->port = ntohs(address.sin_port);
+	server->fd = hf_test_listen(&server->port);
 	assert_ok(
 		hf_io_create(server->loop, server->fd, hf_h2_on_accept, server, &server->io, &err),
 		&err);

@@ -2,7 +2,7 @@
  * Copyright The Holdfast authors */
 #include "http/link_test.h"
 #include "http/certificate.h"
-#include "http/client.h"
+#include "http/link_asker_test.h"
 
 #include "base/str.h"
 
@@ -12,27 +12,13 @@
 /* The client's own HTTP/2 over TLS.  What it does where the server has none, or where its
  * certificate is not trusted, is in client_test.c. */
 
-#define NOTES_MAX 128
 #define BIG_BYTES ((size_t)3 << 20)
 
-struct note {
-	int code, status;
-	bool retry_now;
-	char body[16], text[HF_ERROR_TEXT_MAX];
-	size_t body_len;
-};
-
 struct bench {
-	struct hf_test_loop t;
+	struct hf_asker asker;
 	struct hf_h2_server server;
-	struct hf_http_client *client;
-	struct hf_h2_exchange *kept[NOTES_MAX];
+	struct hf_h2_exchange *kept[HF_ASKER_NOTES_MAX];
 	size_t kept_count;
-	struct note notes[NOTES_MAX];
-	size_t done, wanted;
-	size_t data_len, largest_piece;
-	int head_status;
-	bool pause_on_data;
 };
 
 static struct hf_certificate ca, other_ca, server_pair, client_pair, other_pair;
@@ -79,9 +65,9 @@ static void serve(void *arg, struct hf_h2_exchange *ex)
 	struct bench *bench = arg;
 
 	if (asks(ex, ":path: /under/keep")) {
-		assert_true(bench->kept_count < NOTES_MAX);
+		assert_true(bench->kept_count < HF_ASKER_NOTES_MAX);
 		bench->kept[bench->kept_count++] = ex;
-		hf_loop_stop(bench->t.loop);
+		hf_loop_stop(bench->asker.t.loop);
 	} else if (asks(ex, ":path: /under/big")) {
 		hf_h2_begin(ex, "200");
 		hf_h2_say(ex, big, sizeof(big), true);
@@ -96,14 +82,8 @@ static void serve(void *arg, struct hf_h2_exchange *ex)
 
 static void connect_with(struct bench *bench, struct hf_http_client_spec spec)
 {
-	char url[64];
-	struct hf_error err = {0};
-
-	snprintf(url, sizeof(url), "https://127.0.0.1:%u/under/", bench->server.port);
-	spec.base_url = url;
 	spec.ca_pem = spec.insecure ? NULL : hf_str_or(spec.ca_pem, ca.cert_pem);
-	spec.proxy_url = "";
-	assert_ok(hf_http_client_create(bench->t.loop, &spec, &bench->client, &err), &err);
+	hf_asker_connect(&bench->asker, bench->server.port, "/under/", spec);
 }
 
 static void start(struct bench *bench)
@@ -113,76 +93,14 @@ static void start(struct bench *bench)
 
 /* --- the client's side --- */
 
-static void on_done(void *arg, const struct hf_http_result *result)
-{
-	struct bench *bench = arg;
-	struct note *note = &bench->notes[bench->done % NOTES_MAX];
-
-	note->code = result->code;
-	note->status = result->status;
-	note->retry_now = result->retry_now;
-	note->body_len = result->body_len;
-	snprintf(note->body, sizeof(note->body), "%s", result->body);
-	snprintf(note->text, sizeof(note->text), "%s", result->err->text);
-	if (result->code == 0)
-		assert_string_equal(hf_transfer_header(result->transfer, "Retry-After"), "7");
-	bench->done++;
-	hf_loop_stop(bench->t.loop);
-}
-
-static void on_head(void *arg, struct hf_transfer *transfer, int status)
-{
-	((struct bench *)arg)->head_status = status;
-}
-
-static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, size_t len)
-{
-	struct bench *bench = arg;
-
-	bench->data_len += len;
-	bench->largest_piece = len > bench->largest_piece ? len : bench->largest_piece;
-	if (bench->pause_on_data)
-		hf_transfer_pause(transfer);
-	hf_loop_stop(bench->t.loop);
-}
-
-static struct hf_transfer *send_request(struct bench *bench, struct hf_http_request request)
-{
-	struct hf_transfer *transfer = NULL;
-	struct hf_error err = {0};
-
-	request.method = hf_str_or(request.method, "GET");
-	request.target = hf_str_or(request.target, "/");
-	request.on_head = on_head;
-	request.on_data = on_data;
-	request.on_done = on_done;
-	request.arg = bench;
-	assert_ok(hf_http_client_send(bench->client, &request, &transfer, &err), &err);
-	bench->wanted++;
-	return transfer;
-}
-
-static void run_until_done(struct bench *bench)
-{
-	while (bench->done < bench->wanted)
-		hf_test_loop_run(&bench->t);
-}
-
-static const struct note *fetch(struct bench *bench, struct hf_http_request request)
-{
-	send_request(bench, request);
-	run_until_done(bench);
-	return &bench->notes[(bench->done - 1) % NOTES_MAX];
-}
-
 static struct hf_transfer *keep(struct bench *bench, bool stream)
 {
 	size_t before = bench->kept_count;
-	struct hf_transfer *transfer =
-		send_request(bench, (struct hf_http_request){.target = "/keep", .stream = stream});
+	struct hf_transfer *transfer = hf_asker_send(
+		&bench->asker, (struct hf_http_request){.target = "/keep", .stream = stream});
 
 	while (bench->kept_count == before)
-		hf_test_loop_run(&bench->t);
+		hf_test_loop_run(&bench->asker.t);
 	return transfer;
 }
 
@@ -195,8 +113,9 @@ static int setup(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
-	hf_test_loop_init(&bench->t);
-	bench->server = (struct hf_h2_server){.loop = bench->t.loop, .serve = serve, .arg = bench};
+	hf_test_loop_init(&bench->asker.t);
+	bench->server =
+		(struct hf_h2_server){.loop = bench->asker.t.loop, .serve = serve, .arg = bench};
 	hf_h2_server_start(&bench->server, server_pair.cert_pem, server_pair.key_pem, ca.cert_pem);
 	*state = bench;
 	return 0;
@@ -206,9 +125,9 @@ static int teardown(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_http_client_destroy(bench->client);
+	hf_http_client_destroy(bench->asker.client);
 	hf_h2_server_stop(&bench->server);
-	hf_test_loop_release(&bench->t);
+	hf_test_loop_release(&bench->asker.t);
 	free(bench);
 	return 0;
 }
@@ -222,17 +141,19 @@ static void a_request_arrives_as_given_and_its_answer_comes_back(void **state)
 	char authority[64];
 
 	start(bench);
-	hf_http_client_set_bearer(bench->client, "tok\nen");
-	const struct note *note = fetch(
-		bench, (struct hf_http_request){.method = "PATCH",
-						.target = "/a%20b?c=d",
-						.headers = headers,
-						.body = "{}",
-						.body_len = 2,
-						.content_type = "application/merge-patch+json"});
+	hf_http_client_set_bearer(bench->asker.client, "tok\nen");
+	const struct hf_asker_note *note = hf_asker_fetch(
+		&bench->asker,
+		(struct hf_http_request){.method = "PATCH",
+					 .target = "/a%20b?c=d",
+					 .headers = headers,
+					 .body = "{}",
+					 .body_len = 2,
+					 .content_type = "application/merge-patch+json"});
 	assert_int_equal(note->code, 0);
 	assert_int_equal(note->status, 200);
 	assert_string_equal(note->body, "hello");
+	assert_string_equal(note->retry_after, "7");
 	const struct hf_h2_exchange *ex = bench->server.exchanges;
 	snprintf(authority, sizeof(authority), ":authority: 127.0.0.1:%u\n", bench->server.port);
 	assert_true(asks(ex, authority));
@@ -252,7 +173,8 @@ static void a_status_of_failure_is_an_answer(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	const struct note *note = fetch(bench, (struct hf_http_request){.target = "/gone"});
+	const struct hf_asker_note *note =
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){.target = "/gone"});
 	assert_int_equal(note->code, 0);
 	assert_int_equal(note->status, 410);
 }
@@ -263,10 +185,10 @@ static void requests_share_a_connection(void **state)
 
 	start(bench);
 	for (int i = 0; i < 100; i++)
-		send_request(bench, (struct hf_http_request){0});
-	run_until_done(bench);
+		hf_asker_send(&bench->asker, (struct hf_http_request){0});
+	hf_asker_wait(&bench->asker);
 	for (int i = 0; i < 100; i++)
-		assert_int_equal(bench->notes[i].status, 200);
+		assert_int_equal(bench->asker.notes[i].status, 200);
 	assert_int_equal(bench->server.accepted, 1);
 }
 
@@ -277,9 +199,10 @@ static void large_bodies_arrive_whole_both_ways(void **state)
 	char *body = hf_xcalloc(1, len);
 
 	start(bench);
-	const struct note *note = fetch(
-		bench, (struct hf_http_request){
-			       .method = "POST", .target = "/big", .body = body, .body_len = len});
+	const struct hf_asker_note *note = hf_asker_fetch(
+		&bench->asker,
+		(struct hf_http_request){
+			.method = "POST", .target = "/big", .body = body, .body_len = len});
 	free(body);
 	assert_int_equal(note->code, 0);
 	assert_int_equal(note->body_len, BIG_BYTES);
@@ -291,10 +214,11 @@ static void an_answer_too_large_is_refused_and_the_connection_goes_on(void **sta
 	struct bench *bench = *state;
 
 	start(bench);
-	const struct note *note = fetch(
-		bench, (struct hf_http_request){.target = "/big", .response_bytes_max = 100000});
+	const struct hf_asker_note *note = hf_asker_fetch(
+		&bench->asker,
+		(struct hf_http_request){.target = "/big", .response_bytes_max = 100000});
 	assert_int_equal(note->code, HF_E_TOO_LARGE);
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->status, 200);
 	assert_int_equal(bench->server.accepted, 1);
 }
 
@@ -303,8 +227,9 @@ static void a_target_that_is_none_is_a_bad_request(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/a b"})->code,
-			 HF_E_BAD_REQUEST);
+	assert_int_equal(
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){.target = "/a b"})->code,
+		HF_E_BAD_REQUEST);
 	assert_int_equal(bench->server.requests, 0);
 }
 
@@ -314,11 +239,11 @@ static void a_canceled_request_ends_for_the_server_and_others_go_on(void **state
 
 	start(bench);
 	hf_transfer_cancel(keep(bench, false));
-	bench->wanted--;
+	bench->asker.wanted--;
 	while (!kept(bench)->closed)
-		hf_test_loop_run(&bench->t);
+		hf_test_loop_run(&bench->asker.t);
 	assert_int_equal(kept(bench)->closed_code, NGHTTP2_CANCEL);
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->status, 200);
 	assert_int_equal(bench->server.accepted, 1);
 }
 
@@ -327,9 +252,9 @@ static void a_late_answer_is_a_timeout_and_its_outcome_unknown(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	(void)fetch(bench, (struct hf_http_request){0});
-	const struct note *note =
-		fetch(bench, (struct hf_http_request){.target = "/keep", .timeout = 50 * HF_MS});
+	(void)hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
+	const struct hf_asker_note *note = hf_asker_fetch(
+		&bench->asker, (struct hf_http_request){.target = "/keep", .timeout = 50 * HF_MS});
 	assert_int_equal(note->code, HF_E_TIMEOUT);
 }
 
@@ -339,11 +264,12 @@ static void what_is_overdue_is_not_sent(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	(void)fetch(bench, (struct hf_http_request){0});
+	(void)hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
 	assert_int_equal(bench->server.requests, 1);
-	assert_int_equal(fetch(bench, (struct hf_http_request){.timeout = 1})->code,
-			 HF_E_UNAVAILABLE);
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	assert_int_equal(
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){.timeout = 1})->code,
+		HF_E_UNAVAILABLE);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->status, 200);
 	assert_int_equal(bench->server.requests, 2);
 }
 
@@ -354,10 +280,11 @@ static void what_the_server_refused_it_has_not_seen(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	const struct note *note = fetch(bench, (struct hf_http_request){.target = "/refuse"});
+	const struct hf_asker_note *note =
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){.target = "/refuse"});
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);
 	assert_true(note->retry_now);
-	note = fetch(bench, (struct hf_http_request){.target = "/reset"});
+	note = hf_asker_fetch(&bench->asker, (struct hf_http_request){.target = "/reset"});
 	assert_int_equal(note->code, HF_E_TIMEOUT);
 	assert_true(note->retry_now);
 	assert_int_equal(bench->server.accepted, 1);
@@ -369,23 +296,24 @@ static void a_server_that_goes_away_ends_what_it_has_begun(void **state)
 
 	start(bench);
 	(void)keep(bench, false);
-	bench->wanted = 0; /* that one is waited for last */
+	bench->asker.wanted = 0; /* that one is waited for last */
 	nghttp2_submit_goaway(kept(bench)->peer->h2, 0, kept(bench)->id, NGHTTP2_NO_ERROR, NULL, 0);
 	hf_h2_peer_send(kept(bench)->peer);
 	/* May be sent before the GOAWAY is read, which then counts it out. */
-	const struct note *note = fetch(bench, (struct hf_http_request){0});
+	const struct hf_asker_note *note =
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
 	if (note->code != 0) {
 		assert_int_equal(note->code, HF_E_UNAVAILABLE);
 		assert_true(note->retry_now);
-		note = fetch(bench, (struct hf_http_request){0});
+		note = hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
 	}
 	assert_int_equal(note->status, 200);
 	assert_int_equal(bench->server.accepted, 2);
 	hf_h2_answer(kept(bench), "200", "late");
 	hf_h2_peer_send(kept(bench)->peer);
-	bench->wanted++;
-	run_until_done(bench);
-	assert_string_equal(bench->notes[bench->done - 1].body, "late");
+	bench->asker.wanted++;
+	hf_asker_wait(&bench->asker);
+	assert_string_equal(bench->asker.notes[bench->asker.done - 1].body, "late");
 }
 
 static void a_connection_that_is_lost_leaves_outcomes_unknown_and_a_new_one_is_made(void **state)
@@ -395,9 +323,9 @@ static void a_connection_that_is_lost_leaves_outcomes_unknown_and_a_new_one_is_m
 	start(bench);
 	(void)keep(bench, false);
 	hf_h2_peer_close(kept(bench)->peer);
-	run_until_done(bench);
-	assert_int_equal(bench->notes[0].code, HF_E_TIMEOUT);
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	hf_asker_wait(&bench->asker);
+	assert_int_equal(bench->asker.notes[0].code, HF_E_TIMEOUT);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->status, 200);
 	assert_int_equal(bench->server.accepted, 2);
 }
 
@@ -407,7 +335,8 @@ static void a_server_that_is_not_there_is_unavailable(void **state)
 
 	start(bench);
 	hf_h2_server_close(&bench->server);
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->code,
+			 HF_E_UNAVAILABLE);
 }
 
 /* --- certificates --- */
@@ -417,14 +346,16 @@ static void the_name_that_was_asked_for_is_verified(void **state)
 	struct bench *bench = *state;
 
 	connect_with(bench, (struct hf_http_client_spec){.tls_server_name = "named.example"});
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->status, 200);
 	assert_true(asks(bench->server.exchanges, ":authority: 127.0.0.1:"));
-	hf_http_client_destroy(bench->client);
+	hf_http_client_destroy(bench->asker.client);
 	connect_with(bench, (struct hf_http_client_spec){.tls_server_name = "other.example"});
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
-	hf_http_client_destroy(bench->client);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->code,
+			 HF_E_UNAVAILABLE);
+	hf_http_client_destroy(bench->asker.client);
 	connect_with(bench, (struct hf_http_client_spec){.ca_pem = other_ca.cert_pem});
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->code,
+			 HF_E_UNAVAILABLE);
 	assert_int_equal(bench->server.requests, 1);
 }
 
@@ -434,10 +365,10 @@ static void the_clients_certificate_is_shown_whatever_cas_the_server_names(void 
 
 	connect_with(bench, (struct hf_http_client_spec){.cert_pem = other_pair.cert_pem,
 							 .key_pem = other_pair.key_pem});
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->status, 200);
 	assert_int_equal(bench->server.peers->certificates, 1);
-	hf_http_client_set_cert(bench->client, NULL, NULL);
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	hf_http_client_set_cert(bench->asker.client, NULL, NULL);
+	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->status, 200);
 	assert_int_equal(bench->server.accepted, 2);
 	assert_int_equal(bench->server.peers->certificates, 0);
 }
@@ -453,14 +384,14 @@ static void a_stream_hands_over_what_comes_when_it_comes(void **state)
 	hf_h2_begin(kept(bench), "200");
 	hf_h2_say(kept(bench), "one", 3, false);
 	hf_h2_peer_send(kept(bench)->peer);
-	while (bench->data_len < 3)
-		hf_test_loop_run(&bench->t);
-	assert_int_equal(bench->head_status, 200);
+	while (bench->asker.data_len < 3)
+		hf_test_loop_run(&bench->asker.t);
+	assert_int_equal(bench->asker.head_status, 200);
 	hf_h2_say(kept(bench), "two", 3, true);
 	hf_h2_peer_send(kept(bench)->peer);
-	run_until_done(bench);
-	assert_int_equal(bench->data_len, 6);
-	assert_int_equal(bench->notes[0].code, 0);
+	hf_asker_wait(&bench->asker);
+	assert_int_equal(bench->asker.data_len, 6);
+	assert_int_equal(bench->asker.notes[0].code, 0);
 }
 
 static void a_paused_stream_holds_the_server_back_and_loses_nothing(void **state)
@@ -470,24 +401,25 @@ static void a_paused_stream_holds_the_server_back_and_loses_nothing(void **state
 	size_t held;
 
 	start(bench);
-	bench->pause_on_data = true;
-	transfer = send_request(bench, (struct hf_http_request){.target = "/big", .stream = true});
-	while (bench->data_len == 0)
-		hf_test_loop_run(&bench->t);
+	bench->asker.pause_on_data = true;
+	transfer = hf_asker_send(&bench->asker,
+				 (struct hf_http_request){.target = "/big", .stream = true});
+	while (bench->asker.data_len == 0)
+		hf_test_loop_run(&bench->asker.t);
 	/* Others on their own connection show that the loop went round many times. */
 	for (int i = 0; i < 50; i++) {
-		bench->wanted = bench->done;
-		(void)fetch(bench, (struct hf_http_request){0});
+		bench->asker.wanted = bench->asker.done;
+		(void)hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
 	}
 	held = bench->server.exchanges->told;
 	for (const struct hf_h2_exchange *ex = bench->server.exchanges; ex; ex = ex->next)
 		held = asks(ex, "/big") ? ex->told : held;
 	assert_true(held < BIG_BYTES / 2);
-	bench->pause_on_data = false;
-	bench->wanted = bench->done + 1;
+	bench->asker.pause_on_data = false;
+	bench->asker.wanted = bench->asker.done + 1;
 	hf_transfer_resume(transfer);
-	run_until_done(bench);
-	assert_int_equal(bench->data_len, BIG_BYTES);
+	hf_asker_wait(&bench->asker);
+	assert_int_equal(bench->asker.data_len, BIG_BYTES);
 }
 
 static void a_stream_that_breaks_off_is_unavailable(void **state)
@@ -499,12 +431,12 @@ static void a_stream_that_breaks_off_is_unavailable(void **state)
 	hf_h2_begin(kept(bench), "200");
 	hf_h2_say(kept(bench), "one", 3, false);
 	hf_h2_peer_send(kept(bench)->peer);
-	while (bench->data_len < 3)
-		hf_test_loop_run(&bench->t);
+	while (bench->asker.data_len < 3)
+		hf_test_loop_run(&bench->asker.t);
 	hf_h2_peer_close(kept(bench)->peer);
-	run_until_done(bench);
-	assert_int_equal(bench->notes[0].code, HF_E_UNAVAILABLE);
-	assert_int_equal(bench->notes[0].status, 200);
+	hf_asker_wait(&bench->asker);
+	assert_int_equal(bench->asker.notes[0].code, HF_E_UNAVAILABLE);
+	assert_int_equal(bench->asker.notes[0].status, 200);
 }
 
 static void a_quiet_stream_times_out(void **state)
@@ -512,9 +444,10 @@ static void a_quiet_stream_times_out(void **state)
 	struct bench *bench = *state;
 
 	start(bench);
-	const struct note *note = fetch(
-		bench, (struct hf_http_request){
-			       .target = "/keep", .stream = true, .idle_timeout = 30 * HF_MS});
+	const struct hf_asker_note *note =
+		hf_asker_fetch(&bench->asker, (struct hf_http_request){.target = "/keep",
+								       .stream = true,
+								       .idle_timeout = 30 * HF_MS});
 	assert_int_equal(note->code, HF_E_TIMEOUT);
 }
 
@@ -525,9 +458,9 @@ static void the_client_may_be_destroyed_with_much_under_way(void **state)
 	start(bench);
 	(void)keep(bench, true);
 	(void)keep(bench, false);
-	send_request(bench, (struct hf_http_request){.target = "/big"});
-	bench->client = hf_http_client_destroy(bench->client);
-	assert_int_equal(bench->done, 0);
+	hf_asker_send(&bench->asker, (struct hf_http_request){.target = "/big"});
+	bench->asker.client = hf_http_client_destroy(bench->asker.client);
+	assert_int_equal(bench->asker.done, 0);
 }
 
 #define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
