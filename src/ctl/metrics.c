@@ -246,17 +246,6 @@ double hf_family_value(const struct hf_family *metric, ...)
 	return metric->type == HF_METRIC_HISTOGRAM ? (double)series->count : series->value;
 }
 
-void hf_family_remove(struct hf_family *metric, ...)
-{
-	HF_AUTO_STRBUF key = HF_STRBUF_INIT(SERIES_KEY_MAX);
-	va_list ap;
-
-	va_start(ap, metric);
-	make_labels(metric, &key, ap);
-	va_end(ap);
-	hf_map_remove(metric->series, key.data);
-}
-
 void hf_family_clear(struct hf_family *metric)
 {
 	hf_map_clear(metric->series);

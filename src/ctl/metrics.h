@@ -58,8 +58,6 @@ void hf_family_set(struct hf_family *metric, double value, ...) __attribute__((s
 void hf_family_observe(struct hf_family *metric, double value, ...) __attribute__((sentinel));
 /* The value, a histogram's count; 0 where there is no such series. */
 double hf_family_value(const struct hf_family *metric, ...) __attribute__((sentinel));
-/* Forget a series, e.g. of a job that is gone. */
-void hf_family_remove(struct hf_family *metric, ...) __attribute__((sentinel));
 /* Forget all series of a family, before it is set anew from a snapshot. */
 void hf_family_clear(struct hf_family *metric);
 

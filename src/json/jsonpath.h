@@ -57,9 +57,4 @@ int hf_jsonpath_print(const struct hf_jsonpath *path, const struct hf_json *valu
 int hf_jsonpath_column(const struct hf_jsonpath *path, const struct hf_json *value,
 		       struct hf_strbuf *sb, struct hf_error *err) HF_MUST_CHECK;
 
-/* The first value a relaxed path finds, borrowed from value; NULL where there is none or the
- * path cannot be walked. */
-const struct hf_json *hf_jsonpath_first(const struct hf_jsonpath *path,
-					const struct hf_json *value);
-
 #endif

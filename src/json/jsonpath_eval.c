@@ -306,13 +306,3 @@ int hf_jsonpath_column(const struct hf_jsonpath *path, const struct hf_json *val
 	}
 	return hf_strbuf_ok(sb, "a column", err);
 }
-
-const struct hf_json *hf_jsonpath_first(const struct hf_jsonpath *path, const struct hf_json *value)
-{
-	AUTO_FOUND found;
-
-	init(&found);
-	if (walk(path->parts->steps, value, &found, NULL) != 0 || found.v.len == 0)
-		return NULL;
-	return found.v.items[0];
-}

@@ -134,7 +134,6 @@ static void in_nothing_nothing_is_found(void **state)
 	struct hf_error err;
 
 	assert_ok(hf_jsonpath_compile_relaxed("@", &path, &err), &err);
-	assert_null(hf_jsonpath_first(path, NULL));
 	assert_ok(hf_jsonpath_print(path, NULL, &sb, &err), &err);
 	assert_string_equal(sb.data, "");
 	assert_ok(hf_jsonpath_column(path, NULL, &sb, &err), &err);
@@ -265,22 +264,6 @@ static void columns_take_paths_without_braces_and_dots(void **state)
 	}
 }
 
-static void the_first_value_is_what_lists_are_sorted_by(void **state)
-{
-	HF_AUTO_JSON doc = document();
-	HF_AUTO_JSONPATH path = NULL;
-	HF_AUTO_JSONPATH absent = NULL;
-	HF_AUTO_JSONPATH broken = NULL;
-	struct hf_error err;
-
-	assert_ok(hf_jsonpath_compile_relaxed(".items[1:].name", &path, &err), &err);
-	assert_ok(hf_jsonpath_compile_relaxed(".nope", &absent, &err), &err);
-	assert_ok(hf_jsonpath_compile_relaxed(".items[9]", &broken, &err), &err);
-	assert_string_equal(hf_json_str(hf_jsonpath_first(path, doc), ""), "b");
-	assert_null(hf_jsonpath_first(absent, doc));
-	assert_null(hf_jsonpath_first(broken, doc));
-}
-
 static void length_parts_depth_and_results_are_bounded(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
@@ -337,7 +320,6 @@ int main(void)
 		cmocka_unit_test(wrong_templates_are_refused_with_their_place),
 		cmocka_unit_test(what_the_document_does_not_allow_is_an_error),
 		cmocka_unit_test(columns_take_paths_without_braces_and_dots),
-		cmocka_unit_test(the_first_value_is_what_lists_are_sorted_by),
 		cmocka_unit_test(length_parts_depth_and_results_are_bounded),
 	};
 	return cmocka_run_group_tests_name("json/jsonpath", tests, NULL, NULL);
