@@ -39,7 +39,6 @@ struct hf_process {
 	struct hf_process_id id;
 	int pidfd; /* -1 once it has ended */
 	struct hf_io *io;
-	bool child;
 	bool own_group;
 	bool sweep;
 	struct hf_process *orphan_prev, *orphan_next; /* in loop->orphans once the owner is gone */
@@ -420,7 +419,6 @@ int hf_process_spawn(struct hf_loop *loop, const struct hf_process_spec *spec, h
 	process->loop = loop;
 	process->fn = fn;
 	process->arg = arg;
-	process->child = true;
 	process->own_group = spec->new_session || spec->new_group;
 	process->sweep = spec->sweep_group;
 	rc = watch_child(process, pid, err);
@@ -428,33 +426,6 @@ int hf_process_spawn(struct hf_loop *loop, const struct hf_process_spec *spec, h
 		kill(pid, SIGKILL);
 		reap_now(pid);
 		hf_fd_cleanup(&process->pidfd);
-		free(process);
-		return rc;
-	}
-	*ret_process = process;
-	return 0;
-}
-
-int hf_process_watch(struct hf_loop *loop, const struct hf_process_id *id, hf_process_fn fn,
-		     void *arg, struct hf_process **ret_process, struct hf_error *err)
-{
-	int pidfd = -1;
-
-	hf_assert(fn);
-	if (!hf_loop_is_real(loop))
-		return hf_error_set(err, HF_E_UNSUPPORTED, "a virtual loop watches no processes");
-	int rc = open_identity(id, &pidfd, err);
-	if (rc < 0)
-		return rc;
-	struct hf_process *process = hf_xcalloc(1, sizeof(*process));
-	process->loop = loop;
-	process->fn = fn;
-	process->arg = arg;
-	process->id = *id;
-	process->pidfd = pidfd;
-	rc = watch_pidfd(process, err);
-	if (rc < 0) {
-		close(pidfd);
 		free(process);
 		return rc;
 	}
@@ -498,21 +469,19 @@ static bool reap(struct hf_process *process, struct hf_process_exit *ret_exit)
 	struct hf_process_exit ended = {.code = -1};
 	siginfo_t info;
 
-	if (process->child) {
-		/* The zombie still holds the number, so the group is surely its own. */
-		if (process->sweep)
-			(void)kill(-process->id.pid, SIGKILL);
-		memset(&info, 0, sizeof(info));
-		int rc = waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG);
-		if (rc == 0 && info.si_pid == 0)
-			return false;
-		/* Someone else's wait may have taken it (ECHILD): then how it ended is lost. */
-		ended.known = rc == 0;
-		if (rc == 0 && info.si_code == CLD_EXITED)
-			ended.code = info.si_status;
-		else if (rc == 0)
-			ended.signum = info.si_status;
-	}
+	/* The zombie still holds the number, so the group is surely its own. */
+	if (process->sweep)
+		(void)kill(-process->id.pid, SIGKILL);
+	memset(&info, 0, sizeof(info));
+	int rc = waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG);
+	if (rc == 0 && info.si_pid == 0)
+		return false;
+	/* Someone else's wait may have taken it (ECHILD): then how it ended is lost. */
+	ended.known = rc == 0;
+	if (rc == 0 && info.si_code == CLD_EXITED)
+		ended.code = info.si_status;
+	else if (rc == 0)
+		ended.signum = info.si_status;
 	*ret_exit = ended;
 	return true;
 }
@@ -540,7 +509,7 @@ struct hf_process *hf_process_destroy(struct hf_process *process)
 
 	hf_assert(loop->objects > 0);
 	loop->objects--;
-	if (!process->child || hf_process_ended(process)) {
+	if (hf_process_ended(process)) {
 		stop_watching(process);
 		free(process);
 		return NULL;

@@ -28,7 +28,7 @@ struct hf_process_id {
 struct hf_process_exit {
 	int code;   /* as passed to exit; -1 where a signal ended it */
 	int signum; /* that signal; 0 for an exit */
-	bool known; /* false: not our child, it is only known that it ended */
+	bool known; /* false: somebody else waited for it, it is only known that it ended */
 };
 /* Called once, from the loop; the process is reaped by then. */
 typedef void (*hf_process_fn)(void *arg, const struct hf_process_exit *exit);
@@ -65,12 +65,6 @@ int hf_process_spawn(struct hf_loop *loop, const struct hf_process_spec *spec, h
  * takes its time with a million of them.
  */
 void hf_process_raise_files(void);
-
-/* Watch any process, a child of somebody else too.  HF_E_NOT_FOUND: it has ended (or this is
- * another boot). */
-int hf_process_watch(struct hf_loop *loop, const struct hf_process_id *id, hf_process_fn fn,
-		     void *arg, struct hf_process **ret_process, struct hf_error *err)
-	HF_MUST_CHECK;
 
 /* Forgets it: a child that still runs goes on, and is reaped by the loop.  NULL is fine;
  * returns NULL. */

@@ -431,10 +431,8 @@ static void a_process_may_be_destroyed_in_its_own_callback(void **state)
 
 static void an_identity_names_one_process_only(void **state)
 {
-	struct bench *bench = *state;
 	struct hf_error err = {0};
 	struct hf_process_id id, other;
-	struct hf_process *watched = NULL;
 
 	assert_ok(hf_process_id_get(getpid(), &id, &err), &err);
 	assert_int_equal(id.pid, getpid());
@@ -444,35 +442,12 @@ static void an_identity_names_one_process_only(void **state)
 	other.start_ticks++;
 	assert_false(hf_process_id_alive(&other));
 	assert_code(hf_process_id_kill(&other, SIGKILL, &err), HF_E_NOT_FOUND); /* not us */
-	assert_code(hf_process_watch(bench->loop, &other, on_exit_event, bench, &watched, &err),
-		    HF_E_NOT_FOUND);
 	other = id;
 	other.boot_id[0] ^= 1;
 	assert_false(hf_process_id_alive(&other));
 	assert_code(hf_process_id_get(0, &other, &err), HF_E_NOT_FOUND);
 	assert_code(hf_process_id_get(-5, &other, &err), HF_E_NOT_FOUND);
 	assert_ok(hf_process_id_kill(&id, 0, &err), &err);
-}
-
-static void somebody_elses_child_can_be_watched(void **state)
-{
-	struct bench *bench = *state;
-	struct hf_error err = {0};
-	struct hf_process_id id;
-
-	open_out(bench);
-	/* The grandchild says its number, and waits to be killed after its parent has gone. */
-	spawn(bench, (struct hf_process_spec){.new_session = true}, "tail -f /dev/null & echo $!");
-	run_for(bench, 1); /* the parent's end; the pipe stays open */
-	hf_reader_drain(bench->reader);
-	bench->process = hf_process_destroy(bench->process);
-	assert_ok(hf_process_id_get((pid_t)strtol(bench->out.data, NULL, 10), &id, &err), &err);
-	assert_ok(hf_process_watch(bench->loop, &id, on_exit_event, bench, &bench->process, &err),
-		  &err);
-	assert_ok(hf_process_kill(bench->process, SIGKILL, &err), &err);
-	run_for(bench, 2);
-	assert_false(bench->ended.known);
-	assert_false(hf_process_id_alive(&id));
 }
 
 static void many_children_each_end_once(void **state)
@@ -507,13 +482,9 @@ static void the_virtual_loop_refuses_processes(void **state)
 	struct hf_loop *loop = hf_loop_create_virtual(0);
 	const char *const argv[] = {"/bin/true", NULL};
 	struct hf_process_spec spec = {.argv = argv};
-	struct hf_process_id id;
 	struct hf_error err = {0};
 
 	assert_code(hf_process_spawn(loop, &spec, on_exit_event, bench, &bench->process, &err),
-		    HF_E_UNSUPPORTED);
-	assert_ok(hf_process_id_get(getpid(), &id, &err), &err);
-	assert_code(hf_process_watch(loop, &id, on_exit_event, bench, &bench->process, &err),
 		    HF_E_UNSUPPORTED);
 	hf_loop_destroy(loop);
 }
@@ -540,7 +511,6 @@ int main(void)
 		UNIT(a_child_may_end_with_its_parent),
 		UNIT(a_process_may_be_destroyed_in_its_own_callback),
 		UNIT(an_identity_names_one_process_only),
-		UNIT(somebody_elses_child_can_be_watched),
 		UNIT(many_children_each_end_once),
 		UNIT(the_virtual_loop_refuses_processes),
 	};
