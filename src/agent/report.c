@@ -237,35 +237,67 @@ static void write_device(const struct hf_report *report, const struct hf_health_
 	list_holders(report, d, held, out, arena);
 }
 
-/* The node's word is that of its worst device. */
+/* What something can be done about, the worst first; what failed for good waits for a person, and hides
+ * nothing of that. */
+static const enum hf_health_state node_order[] = {
+	HF_HEALTH_REMEDIATING,    HF_HEALTH_QUARANTINED, HF_HEALTH_UNHEALTHY,
+	HF_HEALTH_DEGRADED_STATE, HF_HEALTH_FAILED,      HF_HEALTH_PROBATION,
+	HF_HEALTH_SUSPECT,        HF_HEALTH_HEALTHY,     HF_HEALTH_UNKNOWN,
+};
+#define ORDER_FAILED 4 /* those before it are acted on */
+
+static size_t order_of(enum hf_health_state state)
+{
+	size_t at = 0;
+
+	while (at < HF_ARRAY_LEN(node_order) - 1 && node_order[at] != state)
+		at++;
+	return at;
+}
+
+/* The newest that counts against a device; what is only written down counts against none. */
+static hf_time evidence_of(const struct hf_health_device *d)
+{
+	hf_time at = HF_TIME_NONE;
+
+	for (size_t k = 0; k < d->faults_len; k++) {
+		const struct hf_health_fault *f = &d->faults[k];
+
+		if (hf_health_fault_acts(f) && f->cls >= HF_HEALTH_SOFTWARE && f->last > at)
+			at = f->last;
+	}
+	return at;
+}
+
+/* The node's word is that of its worst device; class and evidence are of those that make it so. */
 static void write_node(const struct hf_report *report, struct hf_device_health *health)
 {
-	static const enum hf_health_state order[] = {
-		HF_HEALTH_FAILED,    HF_HEALTH_REMEDIATING,    HF_HEALTH_QUARANTINED,
-		HF_HEALTH_UNHEALTHY, HF_HEALTH_DEGRADED_STATE, HF_HEALTH_PROBATION,
-		HF_HEALTH_SUSPECT,   HF_HEALTH_HEALTHY,        HF_HEALTH_UNKNOWN,
-	};
 	const struct hf_health_memory *m = report->memory;
 	const struct hf_health_fault *strictest = NULL;
-	size_t at = HF_ARRAY_LEN(order) - 1;
+	size_t at = HF_ARRAY_LEN(node_order) - 1;
+	hf_time evidence_at = HF_TIME_NONE;
 
+	for (size_t i = 0; i < m->devices_len; i++) {
+		size_t of_device = order_of(m->devices[i].state);
+
+		at = of_device < at ? of_device : at;
+	}
 	for (size_t i = 0; i < m->devices_len; i++) {
 		const struct hf_health_device *d = &m->devices[i];
 		const struct hf_health_fault *fault = hf_health_device_worst(d);
 
-		for (size_t k = 0; k < at; k++)
-			if (d->state == order[k])
-				at = k;
+		if (at < ORDER_FAILED && order_of(d->state) >= ORDER_FAILED)
+			continue;
 		if (fault != NULL && (strictest == NULL || fault->cls > strictest->cls))
 			strictest = fault;
-		for (size_t k = 0; k < d->faults_len; k++)
-			if (hf_health_fault_acts(&d->faults[k]) &&
-			    wall_of(report, d->faults[k].last) > health->evidence_at)
-				health->evidence_at = wall_of(report, d->faults[k].last);
+		if (evidence_of(d) > evidence_at)
+			evidence_at = evidence_of(d);
 	}
-	health->state = hf_health_state_name(
-		order[at] == HF_HEALTH_HEALTHY && hf_health_memory_misses(m) ? HF_HEALTH_UNKNOWN
-									     : order[at]);
+	health->evidence_at = wall_of(report, evidence_at);
+	health->state = hf_health_state_name(node_order[at] == HF_HEALTH_HEALTHY &&
+							     hf_health_memory_misses(m)
+						     ? HF_HEALTH_UNKNOWN
+						     : node_order[at]);
 	if (strictest != NULL) {
 		health->cls = hf_health_class_name(strictest->cls);
 		health->action = hf_health_action_name(strictest->action);

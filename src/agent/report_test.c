@@ -185,6 +185,63 @@ static void times_are_shown_on_the_wall_clock(void **state)
 	}
 }
 
+static struct hf_device_health read(struct world *w, struct hf_arena *arena)
+{
+	HF_AUTO_DOC doc = NULL;
+	struct hf_device_health health;
+
+	look(w);
+	doc = hf_doc_from_json(hf_report_device_patch(&w->report));
+	hf_device_health_read(doc, arena, &health);
+	return health;
+}
+
+/* A quarantine that a person has lifted comes back by evidence: not by a program's fault, a suspicion or a
+ * note on another device. */
+static void evidence_is_of_what_makes_the_node_bad(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	hf_time seen;
+
+	(void)health_xid(&w->node, 119, "gpu-1");
+	health_step(&w->node, HF_SECOND);
+	seen = w->node.now;
+	assert_true(read(w, arena).evidence_at == seen);
+	(void)health_xid(&w->node, 31, "gpu-2");
+	(void)health_xid(&w->node, 63, "gpu-1");
+	(void)health_xid(&w->node, 78, "gpu-0");
+	health_step(&w->node, HF_MINUTE);
+	assert_int_equal(health_device(&w->node, "gpu-0")->state, HF_HEALTH_SUSPECT);
+	assert_true(read(w, arena).evidence_at == seen);
+	(void)health_xid(&w->node, 119, "gpu-1");
+	health_step(&w->node, HF_MINUTE);
+	assert_true(read(w, arena).evidence_at == w->node.now);
+}
+
+static void what_failed_for_good_hides_nothing_that_can_be_acted_on(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	(void)health_xid(&w->node, 142, "gpu-0");
+	health_step(&w->node, HF_SECOND);
+	health_device(&w->node, "gpu-0")->state = HF_HEALTH_FAILED;
+	health = read(w, arena);
+	assert_string_equal(health.state, "Failed");
+	assert_string_equal(health.cls, "support");
+	(void)health_xid(&w->node, 119, "gpu-1");
+	health_step(&w->node, HF_MINUTE);
+	health = read(w, arena);
+	assert_string_equal(health.state, "Unhealthy");
+	assert_string_equal(health.cls, "gpu-reset");
+	assert_string_equal(health.action, "reset-device");
+	assert_true(health.evidence_at == w->node.now);
+	assert_string_equal(health.devices.items[1].id, "gpu-0");
+	assert_string_equal(health.devices.items[1].state, "Failed");
+}
+
 static void the_nodes_patch_names_the_four_conditions(void **state)
 {
 	struct world *w = *state;
@@ -231,6 +288,8 @@ int main(void)
 		TEST(a_pod_of_several_devices_is_sick_by_one),
 		TEST(a_fault_of_all_devices_at_once_is_the_nodes_and_all_holders_are_told),
 		TEST(times_are_shown_on_the_wall_clock),
+		TEST(evidence_is_of_what_makes_the_node_bad),
+		TEST(what_failed_for_good_hides_nothing_that_can_be_acted_on),
 		TEST(the_nodes_patch_names_the_four_conditions),
 		TEST(a_detector_nobody_has_heard_for_long_is_stale),
 	};

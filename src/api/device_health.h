@@ -126,11 +126,12 @@ struct hf_device_health {
 	const char *boot_id;       /* "bootID": as in the Node's status.nodeInfo */
 	const char *agent_version; /* "agentVersion" */
 	const char *rules_hash;    /* "rulesHash" */
-	/* The node as a whole: the worst of its devices. */
+	/* The node as a whole: the worst of its devices, one that has Failed behind those that can be acted on;
+	 * class, action and evidence are of those that make it so. */
 	const char *state;       /* "state" */
 	const char *cls;         /* "class" */
 	const char *action;      /* "action" */
-	hf_time evidence_at;     /* "evidenceTime": of the newest fault that acts; NONE: none */
+	hf_time evidence_at;     /* "evidenceTime": of their newest fault that acts; NONE: none */
 	int64_t lost_records;    /* "lostRecords": kernel lines that were overwritten unread */
 	int64_t dropped_devices; /* "droppedDevices": there was no room for */
 	bool history_lost;       /* "historyLost": more was known in this boot */
