@@ -367,7 +367,11 @@ static struct hf_json *breaker_json(const struct hf_health_policy_status *status
 	hf_json_set_i64(breaker, "epoch", memory->breaker_epoch);
 	hf_write_micro_time(breaker, "openedTime", memory->breaker_opened_at);
 	hf_write_micro_time(breaker, "closedTime", memory->breaker_closed_at);
-	hf_write_text(breaker, "message", status->breaker_message);
+	/* A merge patch forgets by null. */
+	if (status->breaker_message == NULL)
+		hf_json_set(breaker, "message", hf_json_null());
+	else
+		hf_json_set_str(breaker, "message", status->breaker_message);
 	return breaker;
 }
 

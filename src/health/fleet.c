@@ -223,7 +223,7 @@ static int32_t within(const struct hf_health_fleet *fleet, hf_time window)
 	int32_t n = 0;
 
 	for (size_t i = 0; i < fleet->quarantined_len; i++)
-		n += fleet->now - fleet->quarantined[i] <= window;
+		n += fleet->now - fleet->quarantined[i].at <= window;
 	return n;
 }
 
@@ -273,27 +273,59 @@ static hf_time began(const struct hf_health_node *node)
 	return node->began_at != HF_TIME_NONE ? node->began_at : node->evidence_at;
 }
 
+static int by_text(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Nodes that were quarantined within the window, or are to be for what began in it, each once: one that comes
+ * and goes, or whose taint was taken off, is no second one. */
+static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *const *wanted,
+			 size_t wanted_len, struct hf_arena *arena)
+{
+	const struct hf_health_fleet *fleet = b->fleet;
+	hf_time window = b->policy->breaker_window;
+	const char **names =
+		HF_ARENA_ARRAY(arena, const char *, fleet->quarantined_len + wanted_len + 1);
+	size_t len = 0;
+	int32_t n = 0;
+
+	for (size_t i = 0; i < fleet->quarantined_len; i++)
+		if (fleet->now - fleet->quarantined[i].at <= window)
+			names[len++] = fleet->quarantined[i].node;
+	for (size_t i = 0; i < wanted_len; i++)
+		if (fleet->now - began(wanted[i]) <= window)
+			names[len++] = wanted[i]->name;
+	if (len > 0)
+		qsort(names, len, sizeof(*names), by_text);
+	for (size_t i = 0; i < len; i++)
+		n += i == 0 || !hf_streq(names[i], names[i - 1]);
+	return n;
+}
+
 /* So many new ones within the window are no row of bad luck: nothing more is done until a person
  * has looked.  It counts what is wanted too, so that it trips before the first of a thousand; but
  * what budgets have held for long is no news. */
 static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 		 const struct hf_health_decision *decisions, size_t len, struct hf_arena *arena)
 {
-	int32_t limit = hf_health_limit_of(&b->policy->breaker, b->fleet->selected);
-	int32_t bad = within(b->fleet, b->policy->breaker_window), most;
+	int32_t limit = hf_health_limit_of(&b->policy->breaker, b->fleet->selected), bad, most;
+	const struct hf_health_node **wanted =
+		HF_ARENA_ARRAY(arena, const struct hf_health_node *, len + 1);
 	hf_time *times = HF_ARENA_ARRAY(arena, hf_time, len + 1);
-	size_t wanted = 0;
+	size_t wanted_len = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		if (decisions[i].doing != HF_HEALTH_DO_QUARANTINE ||
 		    decisions[i].answer != HF_HEALTH_GO)
 			continue;
-		times[wanted++] = began(nodes[i]);
-		bad += b->fleet->now - began(nodes[i]) <= b->policy->breaker_window;
+		times[wanted_len] = began(nodes[i]);
+		wanted[wanted_len++] = nodes[i];
 	}
-	if (wanted > 0)
-		qsort(times, wanted, sizeof(*times), by_time);
-	most = most_at_once(times, wanted, b->policy->breaker_window);
+	if (wanted_len > 0)
+		qsort(times, wanted_len, sizeof(*times), by_time);
+	bad = newly_bad(b, wanted, wanted_len, arena);
+	most = most_at_once(times, wanted_len, b->policy->breaker_window);
 	bad = most > bad ? most : bad;
 	/* One node alone never trips it, however small the cluster. */
 	if (limit >= 0 && bad > (limit > 1 ? limit : 1))

@@ -115,12 +115,17 @@ struct hf_health_breaker {
 	hf_time closed_at; /* NONE: never; what was seen before moves nothing */
 };
 
+struct hf_health_quarantined {
+	const char *node;
+	hf_time at;
+};
+
 struct hf_health_fleet {
 	hf_time now;
 	const struct hf_health_node *nodes;
 	size_t nodes_len;
 	size_t selected; /* of the policy's nodes with accelerators: what shares are of */
-	const hf_time *quarantined; /* when nodes were, within the longest window */
+	const struct hf_health_quarantined *quarantined; /* within the longest window */
 	size_t quarantined_len;
 	struct hf_health_breaker breaker;
 };

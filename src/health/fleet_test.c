@@ -267,6 +267,30 @@ static void promise_5_a_thousand_at_once_open_the_breaker(void **state)
 	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 0);
 }
 
+/* In a small cluster one is the limit: the same node again is no second one, another one is. */
+static void promise_5_one_node_alone_opens_no_breaker(void **state)
+{
+	const struct hf_health_quarantined was[] = {{names[0], now - 2 * HF_MINUTE},
+						    {names[0], now - HF_MINUTE},
+						    {names[1], now - HF_HOUR}};
+
+	(void)state;
+	fleet.nodes_len = fleet.selected = 6;
+	fleet.quarantined = was;
+	fleet.quarantined_len = HF_ARRAY_LEN(was);
+	ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	decide();
+	assert_false(plan.breaker.tripped);
+	EXPECT(0, GO, QUARANTINE, EVIDENCE);
+	ill(2, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	decide();
+	assert_true(plan.breaker.tripped);
+	nodes[2].cls = HF_HEALTH_NONE;
+	nodes[2].state = HF_HEALTH_HEALTHY;
+	decide();
+	assert_false(plan.breaker.tripped);
+}
+
 static void promise_5_budgets_hold_together(void **state)
 {
 	(void)state;
@@ -529,6 +553,7 @@ int main(void)
 		TEST(promise_4_a_rung_is_not_repeated_beyond_its_cap),
 		TEST(promise_4_what_a_rung_does_itself_is_no_new_fault),
 		TEST(promise_5_a_thousand_at_once_open_the_breaker),
+		TEST(promise_5_one_node_alone_opens_no_breaker),
 		TEST(promise_5_budgets_hold_together),
 		TEST(promise_5_domains_and_remedies),
 		TEST(promise_5_a_job_is_not_disturbed_without_end),

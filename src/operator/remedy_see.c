@@ -408,12 +408,13 @@ static bool is_wanted_again(const struct remedy_seen *seen, const struct hf_poli
 static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_policy_memory *memory = &seen->memory;
-	hf_time *times = HF_ARENA_ARRAY(arena, hf_time, memory->recent.len + 1);
+	struct hf_health_quarantined *quarantined =
+		HF_ARENA_ARRAY(arena, struct hf_health_quarantined, memory->recent.len + 1);
 	struct hf_health_fleet fleet = {.now = seen->now,
 					.nodes = seen->nodes,
 					.nodes_len = seen->len,
 					.selected = seen->len,
-					.quarantined = times,
+					.quarantined = quarantined,
 					.breaker = {.tripped = memory->breaker_open,
 						    .epoch = (uint64_t)memory->breaker_epoch,
 						    .closed_at = memory->breaker_closed_at}};
@@ -422,7 +423,9 @@ static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 
 	for (size_t i = 0; i < memory->recent.len; i++)
 		if (!is_wanted_again(seen, &memory->recent.items[i]))
-			times[fleet.quarantined_len++] = memory->recent.items[i].at;
+			quarantined[fleet.quarantined_len++] =
+				(struct hf_health_quarantined){.node = memory->recent.items[i].node,
+							       .at = memory->recent.items[i].at};
 	for (size_t i = 0; i < seen->len; i++)
 		spares += is_spare(seen, i);
 	seen->spares = spares > 0 ? spares : 0;

@@ -247,6 +247,7 @@ static void promise_3_what_was_seen_before_the_breaker_was_closed_moves_nothing(
 	rw_run(w, HF_HOUR);
 	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
 	assert_string_equal(rw_status(w, "breaker", "epoch"), "1");
+	assert_string_equal(rw_status(w, "breaker", "message"), "");
 	assert_int_equal(rw_count_tainted(w), 0);
 	expect_next(w, 1, "held quarantine stale");
 	/* Nor after another new leader, which did not see when that was said. */
@@ -329,6 +330,39 @@ static void promise_5_a_backlog_that_is_measured_anew_is_no_burst(void **state)
 		rw_say(w, i, RW_SLOW);
 	rw_run(w, HF_MINUTE);
 	assert_string_equal(rw_status(w, "breaker", "state"), "Open");
+}
+
+/* Its taint is taken off, and it fails anew; it is released, and fails anew: it is one node. */
+static void promise_5_one_node_alone_opens_no_breaker(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 6);
+	rw_policy(w, QUARANTINE);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	rw_patch(w, &hf_nodes, "n003",
+		 "{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':"
+		 "'NoSchedule'}]}}");
+	rw_run(w, 20 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 20 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	rw_say(w, 3, RW_WELL);
+	rw_run(w, 20 * HF_SECOND);
+	assert_false(rw_tainted(w, 3));
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 20 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
+	/* A second one is a second one. */
+	rw_say(w, 4, RW_RESET);
+	rw_run(w, 20 * HF_SECOND);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Open");
+	assert_false(rw_tainted(w, 4));
 }
 
 static void promise_5_budgets_hold(void **state)
@@ -729,6 +763,7 @@ int main(void)
 		T(promise_5_a_thousand_at_once_open_the_breaker),
 		T(promise_5_a_backlog_that_is_measured_anew_is_no_burst),
 		T(promise_5_a_storm_that_comes_slowly_spends_the_budget_at_most),
+		T(promise_5_one_node_alone_opens_no_breaker),
 		T(promise_5_budgets_hold),
 		T(promise_5_the_budget_is_looked_at_when_it_is_spent),
 		T(promise_8_slow_nodes_work_on_where_nobody_could_take_their_work),
