@@ -144,7 +144,8 @@ struct hf_job_state {
 	hf_time status_owed;    /* since when there is one to write that may wait; or NONE */
 	hf_time rising_since;   /* ranks are missing or not running yet since then; or NONE */
 	size_t size;            /* pods and services at the last step */
-	size_t made;            /* pods, since its status was written or it was read live */
+	/* Since its status was written or it was read live. */
+	size_t pods_made, services_made;
 	struct hf_pass *pass;   /* NULL: none is running */
 	bool unsure;            /* a write may have been done that nobody has read since */
 	bool calm_owed;         /* while the pass runs: there were changes that may gather */

@@ -269,23 +269,33 @@ static void test_a_plan_without_a_status_looks_first_while_nobody_knows(void **s
 	grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 151);
 }
 
-/* The garbage collector knows before we do that the job is gone. */
-static void test_a_job_whose_pods_go_as_soon_as_they_are_made_is_looked_at(void **state)
+/* The garbage collector knows before we do that the job is gone, or going. */
+static void made_and_gone(struct bench *bench, enum hf_action_kind kind, const char *plural)
 {
-	struct bench *bench = *state;
-
 	brain.once = false;
-	want(0, HF_ACTION_CREATE_POD, 0, 1);
+	want(0, kind, 0, 1);
 	start(bench);
 	for (int i = 0; i < 2; i++) {
-		grant_pod(expect(bench, HF_VERB_CREATE, "pods"), 102 + 2 * i);
-		fake_event(watch_of(bench, "pods"), HF_EVENT_DELETED,
-			   pod_doc("ddp-worker-0", "uid-102", 103 + 2 * i, "u-1", ""));
+		struct fake_call *call = expect(bench, HF_VERB_CREATE, plural);
+
+		fake_answer_object(call, pod_doc("ddp-worker-0", "uid", 102 + 2 * i, "u-1", ""));
+		fake_event(watch_of(bench, plural), HF_EVENT_DELETED,
+			   pod_doc("ddp-worker-0", "uid", 103 + 2 * i, "u-1", ""));
 		gathered(bench);
 	}
 	fake_refuse(expect(bench, HF_VERB_GET, "pytorchjobs"), HF_E_NOT_FOUND);
 	turn_for(bench, HF_MINUTE);
 	assert_null(next(bench));
+}
+
+static void test_a_job_whose_pods_go_as_soon_as_they_are_made_is_looked_at(void **state)
+{
+	made_and_gone(*state, HF_ACTION_CREATE_POD, "pods");
+}
+
+static void test_a_job_whose_services_go_as_soon_as_they_are_made_is_looked_at(void **state)
+{
+	made_and_gone(*state, HF_ACTION_CREATE_SERVICE, "services");
 }
 
 /* A job that is known, of whose ranks more are awaited: they begin to rise. */
@@ -935,6 +945,7 @@ int main(void)
 		T(test_nothing_is_made_while_nobody_knows_whether_a_status_was_written),
 		T(test_a_plan_without_a_status_looks_first_while_nobody_knows),
 		T(test_a_job_whose_pods_go_as_soon_as_they_are_made_is_looked_at),
+		T(test_a_job_whose_services_go_as_soon_as_they_are_made_is_looked_at),
 		T(test_counts_of_a_job_whose_ranks_still_come_wait_until_all_run),
 		T(test_counts_do_not_wait_for_ever_for_ranks_that_do_not_come),
 		T(test_counts_wait_half_as_long_again_as_jobs_took_lately),

@@ -516,7 +516,7 @@ static void note_written(struct hf_pass *pass)
 	state->status_written = now;
 	state->status_owed = HF_TIME_NONE;
 	state->unsure = false;
-	state->made = 0;
+	state->pods_made = state->services_made = 0;
 }
 
 static void status_good(struct hf_pass *pass, struct hf_doc *object)
@@ -584,7 +584,7 @@ static void live_read(struct hf_pass *pass, struct hf_doc *object)
 	free(pass->state->looked);
 	pass->state->looked = hf_xstrdup(hf_doc_resource_version(object));
 	pass->state->unsure = false;
-	pass->state->made = 0;
+	pass->state->pods_made = pass->state->services_made = 0;
 	hf_cache_put_live(pass->kind->cache, object);
 }
 
@@ -729,17 +729,22 @@ static bool put_off(struct hf_pass *pass)
 	return now < due;
 }
 
-/* Pods that go as soon as they are made, before anything was written of them: of a job that is gone,
- * perhaps, which the garbage collector knows before we do. */
-static bool makes_in_vain(const struct hf_pass *pass)
+static bool makes_again(const struct hf_plan *plan, enum hf_action_kind kind, size_t made)
 {
-	const struct hf_plan *plan = &pass->plan;
 	size_t creates = 0;
 
-	for (size_t s = 0; pass->state->made > 0 && s < plan->stages_len; s++)
+	for (size_t s = 0; made > 0 && s < plan->stages_len; s++)
 		for (size_t i = 0; i < plan->stages[s].actions_len; i++)
-			creates += plan->stages[s].actions[i].kind == HF_ACTION_CREATE_POD;
-	return creates > 0 && pass->state->made >= 2 * creates;
+			creates += plan->stages[s].actions[i].kind == kind;
+	return creates > 0 && made >= 2 * creates;
+}
+
+/* Pods or services that go as soon as they are made, before anything was written of them: of a job that
+ * is gone, perhaps, or going, which the garbage collector knows before we do. */
+static bool makes_in_vain(const struct hf_pass *pass)
+{
+	return makes_again(&pass->plan, HF_ACTION_CREATE_POD, pass->state->pods_made) ||
+	       makes_again(&pass->plan, HF_ACTION_CREATE_SERVICE, pass->state->services_made);
 }
 
 /* There may be a status that says otherwise, and no guarded write goes before what this plan does. */

@@ -80,7 +80,8 @@ static void good(struct hf_pass_call *call)
 	struct hf_tally *tally = &call->pass->tally[action->kind];
 
 	call->state = HF_CALL_GOOD;
-	call->pass->state->made += action->kind == HF_ACTION_CREATE_POD;
+	call->pass->state->pods_made += action->kind == HF_ACTION_CREATE_POD;
+	call->pass->state->services_made += action->kind == HF_ACTION_CREATE_SERVICE;
 	hf_report_extra(call->pass, action);
 	if (tally->n < HF_TALLY_NAMES_MAX)
 		tally->names[tally->n] = action->name;

@@ -14,6 +14,8 @@
  * after.
  */
 
+/* Three jobs of 16 pods, with services, events and what is read again. */
+#define BUSY_MAX 2000
 #define LATE_MAX (2 * HF_SECOND)
 #define LIST_LATE_MAX (10 * HF_SECOND)
 #define WATCH_LATE_MAX (5 * HF_SECOND)
@@ -141,6 +143,16 @@ static void put_fault(struct sim *sim, const struct hf_request *request, struct 
 	}
 }
 
+/* An operator that acts, undone at once and for ever, would stop time. */
+static void check_busy(struct sim *sim)
+{
+	if (sim->busy_at != sim_now(sim))
+		sim->busy = 0;
+	sim->busy_at = sim_now(sim);
+	if (++sim->busy > BUSY_MAX)
+		sim_fail(sim, "45 livelock", "%u requests in one moment", sim->busy);
+}
+
 static void on_request(void *arg, const struct hf_request *request, struct hf_fault *fault)
 {
 	struct sim_life *life = arg;
@@ -149,6 +161,7 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 	bool is_lease = hf_streq(request->resource->plural, "leases");
 
 	sim->requests++;
+	check_busy(sim);
 	/* Whoever leads, or would like to, goes on saying so. */
 	sim->work += !is_lease;
 	sim->requests_quiet += sim->quiet && !is_lease;

@@ -167,6 +167,8 @@ struct sim {
 	unsigned crashes, leaders;
 	unsigned long long requests, work; /* of the operators; but for Leases */
 	unsigned long long requests_quiet;
+	hf_time busy_at; /* the last request came then, and so many at that moment */
+	unsigned busy;
 	bool quiet;
 	hf_time quota_until; /* creates of pods are refused */
 
