@@ -76,9 +76,13 @@ struct hf_sysfs_port {
 		slow_restarts;
 };
 
+/* Looked at: more than are watched (HF_HEALTH_PORTS_MAX), so that the first by name are those and the rest
+ * is counted. */
+#define HF_SYSFS_PORTS_MAX 256
+
 struct hf_sysfs_ports {
 	size_t len;
-	struct hf_sysfs_port items[HF_HEALTH_DEVICES_MAX];
+	struct hf_sysfs_port items[HF_SYSFS_PORTS_MAX];
 	bool known;
 };
 /* counters: their states alone are cheaper, by ten files a port; else they are not known. */

@@ -286,7 +286,7 @@ static void look_ports_of(const char *devices, const char *name, bool counters,
 	    is_virtual(dir, "device/"))
 		return;
 	link_at(dir, "device", address, sizeof(address));
-	for (int number = 1; number <= PORTS_A_DEVICE_MAX && ports->len < HF_HEALTH_DEVICES_MAX;
+	for (int number = 1; number <= PORTS_A_DEVICE_MAX && ports->len < HF_SYSFS_PORTS_MAX;
 	     number++) {
 		struct hf_sysfs_port *port = &ports->items[ports->len];
 		struct stat st;
@@ -325,7 +325,7 @@ void hf_sysfs_ports(const char *sys_root, bool counters, struct hf_sysfs_ports *
 	d = opendir(dir);
 	if (!d)
 		return;
-	for (const struct dirent *e; (e = readdir(d)) && ret_ports->len < HF_HEALTH_DEVICES_MAX;) {
+	for (const struct dirent *e; (e = readdir(d)) && ret_ports->len < HF_SYSFS_PORTS_MAX;) {
 		if (e->d_name[0] != '.')
 			look_ports_of(dir, e->d_name, counters, ret_ports);
 	}

@@ -679,14 +679,15 @@ static void ports_that_there_is_no_room_for_are_counted_once_each(void **state)
 	struct bench *b = *state;
 	char name[64];
 
-	for (int i = 0; i < HF_HEALTH_PORTS_MAX + 5; i++) {
+	for (int i = 0; i < HF_HEALTH_DEVICES_MAX + 10; i++) {
 		snprintf(name, sizeof(name), "/class/infiniband/mlx5_%02d/ports/1/state", i);
 		/* One of them is not up, so nobody misses it. */
 		put(b, name, i == 7 ? "1: DOWN\n" : "4: ACTIVE\n");
 	}
 	start(b, false);
 	pass(b, HF_MINUTE);
-	assert_int_equal(hf_intake_refused(b->intake), 4);
+	assert_int_equal(hf_intake_refused(b->intake),
+			 HF_HEALTH_DEVICES_MAX + 9 - HF_HEALTH_PORTS_MAX);
 }
 
 static void a_port_that_is_gone_is_missing(void **state)
