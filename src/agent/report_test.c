@@ -242,6 +242,32 @@ static void what_failed_for_good_hides_nothing_that_can_be_acted_on(void **state
 	assert_string_equal(health.devices.items[1].state, "Failed");
 }
 
+/* The node starts anew, and where the sick device was there is none: another one does not stand for it. */
+static void a_sick_device_that_is_gone_makes_the_node_unknown(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_health_presence *moved = &w->node.devices[1];
+
+	for (int i = 0; i < 3; i++) {
+		(void)health_xid(&w->node, 78, "gpu-1");
+		health_step(&w->node, HF_MINUTE);
+	}
+	assert_string_equal(read(w, arena).state, "Degraded");
+	snprintf(w->node.memory.boot_id, sizeof(w->node.memory.boot_id), "before");
+	snprintf(moved->id, sizeof(moved->id), "gpu-9");
+	for (int i = 0; i < 2; i++)
+		health_step(&w->node, HF_MINUTE);
+	assert_int_equal(health_device(&w->node, "gpu-9")->state, HF_HEALTH_HEALTHY);
+	assert_int_equal(health_device(&w->node, "gpu-1")->state, HF_HEALTH_UNKNOWN);
+	assert_string_equal(read(w, arena).state, "Unknown");
+	/* It has another address now. */
+	snprintf(moved->uuid, sizeof(moved->uuid), "GPU-1");
+	snprintf(health_device(&w->node, "gpu-1")->uuid, sizeof(moved->uuid), "GPU-1");
+	health_step(&w->node, HF_MINUTE);
+	assert_string_equal(read(w, arena).state, "Healthy");
+}
+
 static void the_nodes_patch_names_the_four_conditions(void **state)
 {
 	struct world *w = *state;
@@ -290,6 +316,7 @@ int main(void)
 		TEST(times_are_shown_on_the_wall_clock),
 		TEST(evidence_is_of_what_makes_the_node_bad),
 		TEST(what_failed_for_good_hides_nothing_that_can_be_acted_on),
+		TEST(a_sick_device_that_is_gone_makes_the_node_unknown),
 		TEST(the_nodes_patch_names_the_four_conditions),
 		TEST(a_detector_nobody_has_heard_for_long_is_stale),
 	};

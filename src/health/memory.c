@@ -154,6 +154,37 @@ struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *me
 	return NULL;
 }
 
+/* A boot ended what stood against it. */
+static bool was_sick(const struct hf_health_device *d)
+{
+	for (size_t i = 0; i < d->faults_len; i++)
+		if (d->faults[i].cls >= HF_HEALTH_SOFTWARE && !d->faults[i].open &&
+		    d->faults[i].closed_at >= d->since)
+			return true;
+	return false;
+}
+
+/* It was sick, nobody has seen it since the node started anew, and it has no other name now. */
+static bool is_lost(const struct hf_health_memory *m, const struct hf_health_device *d)
+{
+	if (d->state != HF_HEALTH_UNKNOWN || d->seen || d->kind == HF_HEALTH_NODE || !was_sick(d))
+		return false;
+	for (size_t i = 0; i < m->devices_len && d->uuid[0] != '\0'; i++)
+		if (m->devices[i].seen && hf_streq(m->devices[i].uuid, d->uuid))
+			return false;
+	return true;
+}
+
+bool hf_health_memory_misses(const struct hf_health_memory *memory)
+{
+	if (memory->gpus < memory->gpus_before || memory->offered)
+		return true;
+	for (size_t i = 0; i < memory->devices_len; i++)
+		if (is_lost(memory, &memory->devices[i]))
+			return true;
+	return false;
+}
+
 const struct hf_health_fault *hf_health_device_worst(const struct hf_health_device *device)
 {
 	const struct hf_health_fault *found = NULL;

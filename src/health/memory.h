@@ -126,10 +126,7 @@ struct hf_health_memory *hf_health_memory_copy(const struct hf_health_memory *me
  * the last one's.  None becomes less than 1. */
 void hf_health_memory_shift(struct hf_health_memory *memory, hf_time by);
 /* GPUs that should be here have not been seen: what is left may be well, the node is Unknown. */
-static inline bool hf_health_memory_misses(const struct hf_health_memory *memory)
-{
-	return memory->gpus < memory->gpus_before || memory->offered;
-}
+bool hf_health_memory_misses(const struct hf_health_memory *memory);
 /* NULL, or what cannot be in a memory that was read from a journal: a static text.  A step takes
  * only what is sound. */
 const char *hf_health_memory_problem(const struct hf_health_memory *memory);
