@@ -89,18 +89,24 @@ static void name_device(struct hf_strbuf *sb, const struct hf_health_device *d)
 
 	hf_strbuf_addf(sb, "%s%s %s", sb->len > 0 ? "; " : "",
 		       d->kind == HF_HEALTH_NODE ? "node" : d->id, hf_health_state_name(d->state));
-	if (f)
+	if (d->state == HF_HEALTH_DEGRADED_STATE && (!f || f->cls < HF_HEALTH_SOFTWARE))
+		hf_strbuf_addstr(sb, " (its faults have ended)");
+	else if (f)
 		hf_strbuf_addf(sb, " (%s %d%s%s: %s)", hf_health_detector_name(f->detector),
 			       f->code, f->unit[0] ? " " : "", f->unit,
 			       hf_health_class_name(f->cls));
 }
 
-/* A class has one reason, but what is not there is not slow. */
-static const char *reason_of(enum hf_health_class cls, const struct hf_health_fault *fault)
+/* A class has one reason, but what is not there is not slow, and what works still and has no fault any more
+ * is not out of service. */
+static const char *reason_of(enum hf_health_class cls, const struct hf_health_fault *fault,
+			     bool out)
 {
 	bool missing =
 		fault && fault->detector == HF_HEALTH_COUNT && fault->code == HF_HEALTH_CODE_FEWER;
 
+	if (cls < HF_HEALTH_SOFTWARE && !out)
+		return "FaultEnded";
 	return missing ? "DeviceMissing" : reasons[cls];
 }
 
@@ -109,7 +115,7 @@ static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_HEALTH_MESSAGE_MAX - 1);
 	enum hf_health_class strictest = HF_HEALTH_NONE;
 	const struct hf_health_fault *worst = NULL;
-	bool found = false;
+	bool found = false, out = false;
 
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -119,6 +125,7 @@ static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_
 		if (!counts(d, condition))
 			continue;
 		found = true;
+		out |= hf_health_is_out(d->state);
 		if (cls > strictest) {
 			strictest = cls;
 			worst = hf_health_device_worst(d);
@@ -129,7 +136,7 @@ static void judge(struct hf_health_brain *b, size_t condition, struct hf_health_
 		      : is_known(b, condition) ? HF_HEALTH_FALSE
 					       : HF_HEALTH_UNCERTAIN;
 	snprintf(ret->reason, sizeof(ret->reason), "%s",
-		 found                            ? reason_of(strictest, worst)
+		 found                            ? reason_of(strictest, worst, out)
 		 : ret->status == HF_HEALTH_FALSE ? "NoFault"
 						  : "NotKnown");
 	memcpy(ret->message, sb.data, sb.len);
