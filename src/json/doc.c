@@ -30,7 +30,7 @@ struct hf_doc {
 	bool from_text; /* it had the text first: metadata is read from that alone */
 	bool bad;       /* the text was parsed and refused */
 	bool has_metadata;
-	/* Read from the text when there was no tree; NULL: absent.  In one block. */
+	/* Of the tree, or read from the text when that was first, in one block; NULL: absent. */
 	const char *metadata[METADATA_LEN];
 	char *metadata_block;
 };
@@ -296,17 +296,25 @@ static void read_metadata(struct hf_doc *doc)
 	keep_found(doc, &found);
 }
 
+/* Whoever asks for one asks for more: of a document that came as a tree they are borrowed from it. */
+static void borrow_metadata(struct hf_doc *doc)
+{
+	const struct hf_json *object = hf_json_get(doc->root, "metadata");
+
+	doc->has_metadata = true;
+	for (int i = 0; i < METADATA_LEN; i++)
+		doc->metadata[i] = hf_json_str(hf_json_get(object, metadata_keys[i]), NULL);
+}
+
 static const char *metadata(struct hf_doc *doc, int i)
 {
-	const char *s;
-
 	if (!doc)
 		return "";
-	if (doc->from_text && !doc->has_metadata)
+	if (!doc->has_metadata && doc->from_text)
 		read_metadata(doc);
-	s = doc->has_metadata ? doc->metadata[i]
-			      : hf_json_path_str(doc->root, "metadata", metadata_keys[i], NULL);
-	return s ? s : "";
+	else if (!doc->has_metadata)
+		borrow_metadata(doc);
+	return doc->metadata[i] ? doc->metadata[i] : "";
 }
 
 const char *hf_doc_name(struct hf_doc *doc)

@@ -39,6 +39,10 @@ enum hf_json_type {
  */
 void hf_json_seed(uint32_t seed);
 
+/* Where the memory of trees comes from, and goes (NULL is to be fine there), instead of malloc and the
+ * few blocks that wait before it.  Before any value is made; alloc never fails. */
+void hf_json_memory(void *(*alloc)(size_t size), void (*release)(void *block));
+
 /* Limits of a parse; the defaults bound one Kubernetes object (etcd's request limit is
  * 1.5 MiB, an API server takes bodies up to 3 MiB). */
 struct hf_json_limits {

@@ -18,15 +18,24 @@
 /* Any number but 0, which would make jansson ask the system for randomness. */
 #define DEFAULT_SEED 0x686f6c64u
 
+static bool prepared;
+
 /*
- * jansson has two global settings.  Both setters are cheap and change nothing the second
- * time, so whatever makes the first value of a process calls this: a static constructor
- * would run before main could give a seed of its own.
+ * jansson has two global settings, and whatever makes the first value of a process calls this: a
+ * static constructor would run before main could give a seed of its own.
  */
 void hf_json_prepare(void)
 {
+	if (!prepared)
+		hf_json_memory(hf_json_block_alloc, hf_json_block_free);
+}
+
+void hf_json_memory(void *(*alloc)(size_t size), void (*release)(void *block))
+{
+	hf_assert(!prepared);
 	json_object_seed(DEFAULT_SEED);
-	json_set_alloc_funcs(hf_json_block_alloc, hf_json_block_free);
+	json_set_alloc_funcs(alloc, release);
+	prepared = true;
 }
 
 void hf_json_seed(uint32_t seed)

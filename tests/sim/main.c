@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "sim/crashes.h"
+#include "sim/pool.h"
 
 #include <getopt.h>
 #include <malloc.h>
@@ -137,6 +138,7 @@ int main(int argc, char **argv)
 	mallopt(M_MXFAST, 0);
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 	mallopt(M_MMAP_THRESHOLD, 256 << 20);
+	sim_pool_use();
 	for (int c; rc == 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1;)
 		rc = read_arg(c, &args);
 	if (rc == SAID)
