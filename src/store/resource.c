@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "store/resource.h"
 
+#include "base/format.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -275,8 +276,8 @@ bool hf_resource_is_job(const struct hf_resource *resource)
 const char *hf_resource_api_version(const struct hf_resource *resource,
 				    char buf[HF_API_VERSION_MAX])
 {
-	snprintf(buf, HF_API_VERSION_MAX, "%s%s%s", resource->group, *resource->group ? "/" : "",
-		 resource->version);
+	(void)hf_format(buf, HF_API_VERSION_MAX, "%s%s%s", resource->group,
+			*resource->group ? "/" : "", resource->version);
 	return buf;
 }
 
