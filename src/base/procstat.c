@@ -11,7 +11,7 @@ const char *hf_proc_stat_field(const char *text, int field)
 	hf_assert(field >= HF_PROC_STATE);
 	for (int i = HF_PROC_STATE; at && i <= field; i++) {
 		at = strchr(at, ' ');
-		at += at != NULL;
+		at = at ? at + 1 : NULL;
 	}
 	return at && *at > ' ' ? at : NULL;
 }
