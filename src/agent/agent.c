@@ -658,6 +658,9 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 			    hf_loop_wall(a->options.loop), &err) != 0)
 		hf_log(HF_LOG_WARN, LOGGER, "A person's word cannot be taken", "annotation",
 		       HF_ANNOTATION_CLEARED, "error", err.text, NULL);
+	if (hf_cleared_names_nothing(&a->cleared, &a->memory))
+		hf_log(HF_LOG_WARN, LOGGER, "A person's word names no device of this node",
+		       "annotation", HF_ANNOTATION_CLEARED, "device", a->cleared.device, NULL);
 	if (a->cleared.pending)
 		arm_step(a, 0);
 }

@@ -3,6 +3,7 @@
 #include "agent/cleared.h"
 
 #include "base/str.h"
+#include "health/evidence.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@ int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
 		    struct hf_error *err)
 {
 	uint64_t seen = text != NULL ? hf_hash_str(text) : 0;
+	char address[HF_HEALTH_DEVICE_MAX];
 	const char *blank;
 	hf_time at;
 
@@ -30,11 +32,21 @@ int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
 	if (at > wall + HF_CLEARED_AHEAD)
 		return hf_error_set(err, HF_E_INVALID, "it is of a time to come");
 	memset(cleared->device, 0, sizeof(cleared->device));
-	if (blank != NULL)
+	/* An address as nvidia-smi or lspci print it is the kernel's too. */
+	if (blank != NULL && hf_health_pci_normalize(text, (size_t)(blank - text), address))
+		memcpy(cleared->device, address, sizeof(address));
+	else if (blank != NULL)
 		memcpy(cleared->device, text, (size_t)(blank - text));
 	cleared->at = at < wall ? at : wall;
 	cleared->pending = true;
 	return 0;
+}
+
+bool hf_cleared_names_nothing(const struct hf_cleared *cleared,
+			      const struct hf_health_memory *memory)
+{
+	return cleared->pending && cleared->device[0] != '\0' &&
+	       hf_health_memory_find(memory, cleared->device) == NULL;
 }
 
 size_t hf_cleared_orders(const struct hf_cleared *cleared, const struct hf_health_memory *memory,

@@ -9,7 +9,7 @@ HF_BEGIN_DECLS
 
 /*
  * A person's word that a device is well: an annotation of the node's DeviceHealth with a time, or a
- * device (id or UUID) and a time.  Without a device it is about all of them and the node.  What was
+ * device (id or UUID; PCI addresses as anybody writes them) and a time.  Without a device it is about all of them and the node.  What was
  * known against them before that time ends; what is seen later counts as ever.
  *
  * It stays where it is, so it counts for an hour and each text once: no restart, no clock that is
@@ -30,6 +30,10 @@ struct hf_cleared {
  * HF_E_INVALID, once for each text: it is none, or is too old or too new. */
 int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
 		    struct hf_error *err) HF_MUST_CHECK;
+
+/* A word that was read just now is about a device that nobody here knows. */
+bool hf_cleared_names_nothing(const struct hf_cleared *cleared,
+			      const struct hf_health_memory *memory);
 
 /* What the word means for these devices: at most orders_max orders.  wall_less: what the wall
  * clock is ahead of the steps' by. */

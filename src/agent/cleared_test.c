@@ -60,6 +60,28 @@ static void one_device_is_named_by_address_or_uuid(void **state)
 	assert_int_equal(read_at(&cleared, "0000:99:00.0 2024-10-04T00:00:00Z", NOW), 0);
 }
 
+static void an_address_is_taken_as_anybody_writes_it(void **state)
+{
+	static const char *const names[] = {"0000:1B:00.0", "00000000:1B:00.0", "1b:00.0",
+					    "0000:1b:00"};
+	struct hf_cleared cleared = {0};
+	char text[96];
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(names); i++) {
+		snprintf(text, sizeof(text), "%s 2024-10-04T00:00:00Z", names[i]);
+		assert_int_equal(read_at(&cleared, text, NOW), 1);
+		assert_string_equal(orders[0].device, "0000:1b:00.0");
+		assert_false(hf_cleared_names_nothing(&cleared, &memory));
+	}
+	assert_int_equal(read_at(&cleared, "1c:00.0 2024-10-04T00:00:00Z", NOW), 0);
+	assert_true(hf_cleared_names_nothing(&cleared, &memory));
+	assert_int_equal(read_at(&cleared, "GPU-1 2024-10-04T00:00:00Z", NOW), 0);
+	assert_true(hf_cleared_names_nothing(&cleared, &memory));
+	assert_int_equal(read_at(&cleared, "2024-10-04T00:00:00Z", NOW), 3);
+	assert_false(hf_cleared_names_nothing(&cleared, &memory));
+}
+
 static void a_text_counts_once(void **state)
 {
 	struct hf_cleared cleared = {0};
@@ -129,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_time_is_about_all_of_them_and_the_node),
 		T(one_device_is_named_by_address_or_uuid),
+		T(an_address_is_taken_as_anybody_writes_it),
 		T(a_text_counts_once),
 		T(what_is_no_word_of_now_is_refused_once),
 		cmocka_unit_test_setup(a_word_is_of_use_where_it_would_end_something, setup),
