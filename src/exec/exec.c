@@ -55,6 +55,7 @@ struct exec {
 	size_t left; /* processes that outlive us */
 	enum ending ending;
 	bool foreground, group, killed;
+	bool background; /* the shell went on with us there */
 	uint64_t attempt;
 	int64_t now_ms, beat_at_ms, step_at_ms, kill_at_ms, fence_at_ms;
 	bool any_step, step_waits;
@@ -123,6 +124,69 @@ static void beat(struct exec *x)
 
 /* ---- CMD --------------------------------------------------------------------------------------- */
 
+/* CMD has the terminal, where we have it to give. */
+static void go_on(struct exec *x)
+{
+	if (x->foreground && tcgetpgrp(STDIN_FILENO) == getpgrp()) {
+		(void)tcsetpgrp(STDIN_FILENO, x->child);
+		x->background = false;
+	}
+	(void)kill(x->group ? -x->child : x->child, SIGCONT);
+}
+
+/* All of our group stops, and what stands beside us in a pipe with it: it got no signal where CMD has a
+ * group of its own.  False: it did not, for there is no shell that would continue it. */
+static bool stop_group(int signum)
+{
+	sigset_t set;
+
+	(void)signal(signum, SIG_DFL);
+	(void)kill(0, signum);
+	sigemptyset(&set);
+	sigaddset(&set, signum);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	return sigpending(&set) == 0 && sigismember(&set, SIGCONT) == 1;
+}
+
+/* CMD was stopped by the terminal (Ctrl-Z), and the shell waits for us. */
+static void stop_too(struct exec *x, int signum)
+{
+	int64_t since = clock_ms();
+	/* Nobody could watch the fence meanwhile. */
+	bool stopped = x->options->fence_s == 0 && stop_group(signum);
+	pid_t foreground = x->foreground ? tcgetpgrp(STDIN_FILENO) : -1;
+
+	/* Of that time CMD had none. */
+	x->step_at_ms += clock_ms() - since;
+	x->background = x->foreground && foreground != getpgrp() && foreground != x->child;
+	/* What stops for want of the terminal would do so again. */
+	if (stopped || signum == SIGTSTP)
+		go_on(x);
+}
+
+static bool has_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return fd >= 0;
+}
+
+static void take_stop(struct exec *x, pid_t pid)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	/* Not its end, if it has come since. */
+	if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != x->child ||
+	    (x->ending != ENDS_ITSELF && x->ending != ENDS_TOLD))
+		return;
+	/* Whoever sends SIGSTOP continues it. */
+	if (info.si_status != SIGSTOP && has_terminal())
+		stop_too(x, info.si_status);
+}
+
 static void reap(struct exec *x)
 {
 	int status;
@@ -130,8 +194,13 @@ static void reap(struct exec *x)
 	for (;;) {
 		siginfo_t info = {.si_pid = 0};
 
-		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+		if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0 ||
+		    info.si_pid == 0)
 			return;
+		if (info.si_code == CLD_STOPPED || info.si_code == CLD_TRAPPED) {
+			take_stop(x, info.si_pid);
+			continue;
+		}
 		/* Once reaped it is nobody's, and its last words would be a stranger's. */
 		take_reports(x);
 		if (waitpid(info.si_pid, &status, WNOHANG) != info.si_pid)
@@ -161,6 +230,10 @@ static void on_signals(struct exec *x)
 		if (info.ssi_signo == SIGPIPE || info.ssi_signo == SIGTTOU ||
 		    info.ssi_signo == SIGTTIN)
 			continue;
+		if (info.ssi_signo == SIGCONT && !x->ended) {
+			go_on(x);
+			continue;
+		}
 		if (ends(info.ssi_signo) && x->ending == ENDS_ITSELF)
 			x->ending = ENDS_TOLD;
 		if (!x->ended)
@@ -354,7 +427,7 @@ static int finish(struct exec *x)
 	if (ending.given != 0)
 		hf_exec_message_write(x->options->termination_log, x->options->termination_create,
 				      &ending);
-	if (x->foreground)
+	if (x->foreground && !x->background)
 		(void)tcsetpgrp(STDIN_FILENO, getpgrp());
 	return ending.given;
 }

@@ -135,6 +135,52 @@ PY
 expect "that it lives is no step" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/alive.py"
 
 
+# --- a terminal
+cat >"$folder/terminal.py" <<'PY'
+"""A shell on a terminal of its own: what is typed, and what has to be read then."""
+import os, pty, re, select, sys
+child, fd = pty.fork()
+if child == 0:
+    os.environ.update(PS1="$ ", LC_ALL="C", TERM="dumb")
+    os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+seen = ""
+def type_(text, pattern):
+    global seen
+    os.write(fd, text.encode())
+    while not (found := re.search(pattern, seen, re.DOTALL)):
+        if not select.select([fd], [], [], 60)[0]:
+            sys.exit(f"{text!r}: no {pattern!r} in {seen!r}")
+        seen += os.read(fd, 4096).decode(errors="replace")
+    seen = seen[found.end():]
+command = " ".join(sys.argv[1:])
+type_("", r"\$ ")
+type_(f"{command} -- sed -u s/^/got-/\n", r"got-/\r\n")
+type_("one\n", r"got-one\r\n")
+type_("\x1a", r"Stopped.*\$ ")
+type_("echo here$((40 + 2))\n", r"here42.*\$ ")
+type_("fg\n", r"got-/\r\n")
+type_("two\n", r"got-two\r\n")
+type_("\x1a", r"Stopped.*\$ ")
+type_("bg\n", r"got-/ &.*\$ ")
+type_("wait %1; jobs\n", r"Stopped.*got-/.*\$ ")  # it reads from the terminal
+type_("fg\n", r"got-/\r\n")
+type_("three\n", r"got-three\r\n")
+type_("\x04", r"\$ ")
+type_("echo code$?\n", r"code0.*\$ ")
+type_(f"{command} -- sh -c 'kill -TSTP $$; exec 3</dev/tty; exit 5'\n", r"Stopped.*\$ ")
+type_("bg; wait %1; echo code$?\n", r"code5.*\$ ")
+type_("echo here$((40 + 3))\n", r"here43.*\$ ")
+type_(f"{command} -- sh -c 'echo up; exec sleep 1000'\n", r"1000'\r\n.*up\r\n")
+type_("\x03", r"\^C.*\$ ")
+type_("echo code$?\n", r"code130.*\$ ")
+type_("exit\n", r"exit")
+PY
+expect "Ctrl-Z stops it with the program, fg and bg go on" 'code 0' code 0 \
+	python3 "$folder/terminal.py" "${exec[@]}" --termination-log "''"
+# shellcheck disable=SC2016
+expect "without a terminal nobody stops beside the program" 'code 6' code 6 setsid \
+	"${exec[@]}" -- bash -c '(read -r -t 0.2 <> <(:); kill -CONT $$) & kill -STOP $$; exit 6'
+
 # --- a fence
 contact=$folder/contact
 boot=$(cat /proc/sys/kernel/random/boot_id)
