@@ -36,6 +36,12 @@ class EqualityTest(unittest.TestCase):
                 ("/status/replicaStatuses/Worker/active", 2, 0, None)):
             self.assertEqual(compare.row(job, 1, path, left, right)[1], row, path)
 
+    def test_messages_are_compared_where_both_tell_a_state(self):
+        left = {"events": {"Normal JobFailed": True}, "said": {"Normal A": ["x"], "Normal B": ["x"]}}
+        right = {"events": {}, "said": {"Normal A": ["y"], "Normal C": ["x"]}}
+        self.assertEqual(compare.differences(left, right), [
+            ("/events/Normal JobFailed", True, None), ("/said/Normal A", ["x"], ["y"])])
+
     def test_the_corpus_has_jobs_of_every_kind(self):
         kinds = collections.Counter(e.kind for e in corpus.entries())
         self.assertEqual(set(kinds), set(corpus.KINDS))

@@ -20,7 +20,7 @@ SEEN_AS = {
           r'|conditions/Restarting null -> \{"status": "False", "reason": "\w+(Restarting|Suspended)")',
     "D6": None,  # of nothing that stands still
     "D7": r"\S+-broken 1/(status/completionTime null|events/(Warning \w+Restarting|Normal \w+Failed) true)",
-    "D8": r'\S+-(suspended|scaled|scaled-by-default|rdzv) [12]/status/startTime "there" -> null',
+    "D8": r'\S+-(suspended(-late)?|scaled|scaled-by-default|rdzv) [12]/status/startTime "there" -> null',
     "D9": r"(\S+-born-suspended [01]|volcano-\S+ 0)/status/replicaStatuses null -> "
           r'\{("\w+": \{("(active|succeeded|failed)": 0(, )?|"selector": "[^"]*"(, )?)+\}(, )?)+\}$',
     "D10": r' [12]/status/replicaStatuses/Worker/selector null -> "training\.kubeflow\.org/job-name=[^"]*'
@@ -29,7 +29,8 @@ SEEN_AS = {
     "D12": r"MPIJob \S+ \d/events/(Normal (.* is exist|MPIJobRunning|mpijobsSucceeded)"
            r"|Warning (MPIJobFailed|FailedCreatePod|SettedPodTemplateSchedulerName)) true -> null"
            r"|MPIJob \S+ \d/events/Normal (SuccessfulCreatePod|SuccessfulDeletePod(Group)?|ExitedWithCode"
-           r"|MPIJob(Succeeded|Failed|Suspended|Resumed)) null -> true",
+           r"|MPIJob(Succeeded|Failed|Suspended|Resumed)) null -> true"
+           r"|MPIJob \S+ \d/said/Warning MPIJobFailed \[.* pod created failed: ",
     "D13": r"MPIJob mpi-alone \d/roles/mpi-alone-launcher/rules ",
     "D14": r"MPIJob \S+ [12]/status/replicaStatuses/Worker/(succeeded|active) 0 -> [12]$",
     "D15": r"MPIJob mpi-alone \d/status/replicaStatuses/Worker .* -> null",
@@ -48,9 +49,14 @@ SEEN_AS = {
     "D40": r"\S+-no-port-name \d/(pods|services|status|events)",
     "D41": r"PyTorchJob pytorch-rdzv 2/pods/\S+/env/PET_RDZV_ID/value ",
     "D42": r"MPIJob mpi-account-late \d/rolebindings/\S+/subjects/",
+    "D45": r'/said/Warning \w+Restarting \[.*"job \S+ is restarting because \w+ replica\(s\) failed\."',
     "D54": r"\S+-(none 0/(pods|services|events/Normal Successful(CreatePod|DeletePod|DeleteService)) "
            r"|to-none 1/(status/replicaStatuses/Worker/succeeded 2 -> 0$|(pods|services) .* -> null$))",
     "D55": r"PyTorchJob pytorch-one-type-less 1/status/replicaStatuses/Worker/active 2 -> 0$",
+    "D57": r"(xgboost-no-workers|tf-no-(ps|chief)) 0/(pods|services|events|status)",
+    "D58": r"JAXJob jax-suspended-late 2/status/replicaStatuses/Worker/succeeded 1 -> 0$",
+    "D59": r"PyTorchJob pytorch-port-twice 0/(status|events)/",
+    "D60": r"TFJob tf-long-n+ 0/(pods|status|events)",
 }
 # Rows that only jobs with a gang scheduler show.
 GANG_ROWS = ("D17", "D18", "D19", "D20")
@@ -62,12 +68,14 @@ DROPPED = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "gene
            "generateName", "selfLink", "namespace")
 RESOURCES = ("pods", "services", "configmaps", "serviceaccounts", "roles", "rolebindings",
              "horizontalpodautoscalers", "podgroups.volcano", "podgroups.plugins")
+# Events that tell what state a job has come to: their messages are compared where both tell it.
+OF_STATE = re.compile(r"Job(Created|Running|Restarting|Suspended|Resumed|Succeeded|Failed)$")
 EVENTS_OF_OTHERS = ("default-scheduler", "kwok", "kubelet", "horizontal-pod-autoscaler")
 
 
 def look(api, ns, entries):
-    """{job: {"status": …, "pods": {name: …}, …, "events": [reason, …]}}"""
-    found = {e.name: {"status": None, "events": []} for e in entries}
+    """{job: {"status": …, "pods": {name: …}, …, "events": {reason: True}, "said": {reason: [message]}}}"""
+    found = {e.name: {"status": None, "events": [], "said": {}} for e in entries}
     owners = {}
     for e in entries:
         job = clean(api.get(e.plural, ns, e.name), ns)
@@ -84,7 +92,10 @@ def look(api, ns, entries):
     for o in api.list("events", ns):
         about = o["involvedObject"]
         if about.get("name") in found and about.get("kind") == owners[about["name"]].kind:
-            found[about["name"]]["events"].append(o["type"] + " " + o["reason"])
+            reason, said = o["type"] + " " + o["reason"], found[about["name"]]["said"]
+            found[about["name"]]["events"].append(reason)
+            if OF_STATE.search(reason):
+                said[reason] = sorted({*said.get(reason, ()), o["message"].replace(ns, "NS")})
     for one in found.values():
         one["events"] = {reason: True for reason in sorted(set(one["events"]))}
     return found
@@ -149,7 +160,9 @@ def differences(left, right, at=""):
     if isinstance(left, dict) and isinstance(right, dict):
         found = []
         for key in sorted(set(left) | set(right)):
-            found += differences(left.get(key), right.get(key), f"{at}/{key}")
+            # A reason that one alone has is a difference of the events already.
+            if at != "/said" or (key in left and key in right):
+                found += differences(left.get(key), right.get(key), f"{at}/{key}")
         return found
     if isinstance(left, list) and isinstance(right, list) and left != right:
         a, b = keyed(left), keyed(right)

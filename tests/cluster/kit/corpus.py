@@ -184,6 +184,7 @@ def pytorch(c):
     add("elastic-master", roles=both, spec={"elasticPolicy": {"minReplicas": 1, "maxReplicas": 3}})
     add("one-type-more", patch({"pytorchReplicaSpecs": {"Worker": role("PyTorchJob", 2)}}),
         roles={"Master": 1})
+    add("port-twice", roles=both, container={"ports": [{"name": "x", "containerPort": 23456}]})
     add("one-type-less", patch({"pytorchReplicaSpecs": {"Worker": None}}), roles=both)
     add("elastic-old-nproc", roles={"Worker": 2}, spec={"elasticPolicy": {"nProcPerNode": 2}})
 
@@ -208,12 +209,16 @@ def tensorflow(c):
     add("masters", end("master-0"), end("master-1"), roles={"Master": 2, "Worker": 1})
     add("dynamic-chief", roles={"Chief": 1, "Worker": 2, "PS": 2}, spec={"enableDynamicWorker": True})
     add("none", roles={"Worker": 0})
+    add("no-ps", roles={"Worker": 1, "PS": 0})
+    add("no-chief", roles={"Chief": 0, "Worker": 2})
+    add("long-" + "n" * 48, roles={"Chief": 1, "Worker": 2})
     add("ps-fails", end("ps-0", code=BROKEN), roles={"Worker": 2, "PS": 1}, policy="Never")
 
 
 def xgboost(c):
     common(c, "XGBoostJob", {"Master": 1, "Worker": 2}, "master-0", "worker-1")
     c.add("XGBoostJob", "xgboost-alone", end("master-0"), roles={"Master": 1})
+    c.add("XGBoostJob", "xgboost-no-workers", roles={"Master": 1, "Worker": 0})
     c.add("XGBoostJob", "xgboost-master-fails", end("master-0", code=BROKEN),
           roles={"Master": 1, "Worker": 1}, policy="Never")
 
@@ -237,6 +242,8 @@ def jax(c):
     c.add("JAXJob", "jax-down", scale(1), roles={"Worker": 3})
     c.add("JAXJob", "jax-none", roles={"Worker": 0})
     c.add("JAXJob", "jax-to-none", scale(0), roles={"Worker": 2})
+    c.add("JAXJob", "jax-suspended-late", end("worker-0"), suspend(), suspend(False), policy="Never",
+          roles={"Worker": 2})
     c.add("JAXJob", "jax-on-failure", end("worker-0", code=BROKEN), roles={"Worker": 2},
           policy="OnFailure")
 

@@ -50,8 +50,8 @@ def unlike(entries, before, after):
     for e in entries:
         for path, x, y in compare.differences(before[e.name], after[e.name]):
             place, row = compare.row(e, 0, path, x, y)
-            # Its own events come beside the other's.
-            if not row and not path.startswith("/events/"):
+            # Its own events, and their messages, come beside the other's.
+            if not row and not path.startswith(("/events/", "/said/")):
                 found.append(place)
     return found
 
