@@ -30,6 +30,7 @@ struct hf_slot {
 	bool covered; /* its kubelet restart in this incident was taken */
 	bool current; /* the pod is of this generation and attempt */
 	bool up;      /* current and running, as far as is known */
+	bool gave_up; /* it has ended before its program began: whom it waits for did not run */
 	int64_t attempt;
 	int64_t seen; /* restartCount already counted */
 };
@@ -115,8 +116,8 @@ const struct hf_pod *hf_slot_pod(const struct hf_brain *b, const struct hf_slot 
 bool hf_world_find(const struct hf_brain *b, const char *name, int *ret_role, int32_t *ret_index);
 /* The name of a rank's pod. */
 const char *hf_rank_pod_name(struct hf_brain *b, int role, int64_t index);
-/* restartCounts of all containers of a pod, init ones too. */
-int64_t hf_pod_restarts(const struct hf_pod *pod);
+/* restartCounts of all containers of a pod in that role, init ones too but for the kind's own. */
+int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod);
 
 /* Begin a ledger for a job that has none: from the stamps of its pods, if there are any. */
 void hf_ledger_begin(struct hf_brain *b);

@@ -11,7 +11,7 @@
 
 static bool out_of_memory(const struct hf_end *end)
 {
-	if (end->kind != HF_END_FAILED)
+	if (end->kind != HF_END_FAILED || end->gave_up)
 		return false;
 	for (size_t i = 0; i < end->pod->containers_len; i++) {
 		if (end->pod->containers[i].phase == HF_CONTAINER_TERMINATED &&
@@ -167,6 +167,7 @@ void hf_classify(struct hf_brain *b, struct hf_end *end)
 	end->fenced = end->kind == HF_END_FAILED && b->job.recovery.fence_seconds > 0 &&
 		      end->exit_code.set && end->exit_code.value == HF_FENCED_EXIT_CODE;
 	end->device = end->pod ? hf_device_of(end->pod, end->finished_at) : NULL;
+	end->gave_up = end->pod ? hf_awaited_gave_up(b, end) : NULL;
 	end->stray = end->pod && end->kind != HF_END_RESTARTED && is_stray(b, end);
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
 		if (rows[i].matches(end)) {

@@ -17,6 +17,8 @@
 #define KUEUE_MAX_SECONDS 240
 /* Jobs that failed together come back spread over a tenth of their delay. */
 #define SPREAD_PARTS 1000
+/* Of the time for which ranks have been missing, who waited in vain waits one. */
+#define WAITED_PARTS 10
 /* No job waits for 30 years. */
 #define DELAY_SECONDS_MAX ((int64_t)1000000000)
 
@@ -77,19 +79,36 @@ void hf_delay_reset(struct hf_brain *b)
 		b->ledger.streak[i] = 0;
 }
 
+static void wait_for(struct hf_brain *b, hf_time delay)
+{
+	hf_time at = hf_time_add(b->now, delay);
+
+	at -= at % HF_US;
+	hf_assert(at >= b->now);
+	if (at > b->now && (b->ledger.not_before == HF_TIME_NONE || at > b->ledger.not_before))
+		b->ledger.not_before = at;
+}
+
 void hf_delay_next(struct hf_brain *b, enum hf_budget budget)
 {
 	const struct hf_recovery *recovery = &b->job.recovery;
-	hf_time at;
 
 	if (budget >= HF_BUDGETS)
 		return;
 	hf_delay_reset(b);
 	b->ledger.streak[budget]++;
-	at = hf_time_add(b->now, hf_delay(recovery, budget, b->ledger.streak[budget], b->view->uid,
-					  !hf_str_is_empty(b->view->kueue_queue)));
-	at -= at % HF_US;
-	hf_assert(at >= b->now);
-	if (at > b->now && (b->ledger.not_before == HF_TIME_NONE || at > b->ledger.not_before))
-		b->ledger.not_before = at;
+	wait_for(b, hf_delay(recovery, budget, b->ledger.streak[budget], b->view->uid,
+			     !hf_str_is_empty(b->view->kueue_queue)));
+}
+
+void hf_delay_waited(struct hf_brain *b, bool still)
+{
+	hf_time max = hf_str_is_empty(b->view->kueue_queue) ? OTHER_MAX_SECONDS : KUEUE_MAX_SECONDS;
+	hf_time delay = 0;
+
+	if (still && b->ledger.since != HF_TIME_NONE)
+		delay = hf_elapsed(b->ledger.since, b->now) / WAITED_PARTS;
+	if (delay < OTHER_INITIAL_SECONDS * HF_SECOND)
+		delay = OTHER_INITIAL_SECONDS * HF_SECOND;
+	wait_for(b, delay < max * HF_SECOND ? delay : max * HF_SECOND);
 }

@@ -98,7 +98,7 @@ static void collect_slot(struct hf_brain *b, int role, int32_t index)
 		b->ends[b->ends_len++] = end;
 		return;
 	}
-	units = hf_pod_restarts(end.pod) - slot->seen;
+	units = hf_pod_restarts(b, role, end.pod) - slot->seen;
 	if (units > 0) {
 		end.kind = HF_END_RESTARTED;
 		end.units = units < UNITS_MAX ? (int32_t)units : UNITS_MAX;
@@ -145,6 +145,10 @@ static void decide(struct hf_brain *b)
 
 		hf_classify(b, end);
 		end->rule = hf_rules_match(b, end);
+		if (end->gave_up && end->rule < 0 && end->cls == HF_CLASS_APPLICATION) {
+			b->crews[end->role].slots[end->index].gave_up = true;
+			continue;
+		}
 		hf_policy_decide(b, end);
 		if (is_outlived(b, end)) {
 			outlived++;

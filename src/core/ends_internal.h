@@ -45,7 +45,8 @@ struct hf_end {
 	bool lost;     /* its node is lost */
 	bool fenced;   /* it ended itself for want of contact */
 	bool stray;    /* evicted for a taint that its own node does not have: charged to nothing */
-	bool spent;    /* a verdict gave way to it: it is the cause of that incident, of no other */
+	const struct hf_container_seen *gave_up; /* added by the kind, it waited in vain; or NULL */
+	bool spent; /* a verdict gave way to it: it is the cause of that incident, of no other */
 	const struct hf_device_seen *device; /* that explains it; NULL: none does */
 	/* rules */
 	int rule; /* -1: none matched */
@@ -118,6 +119,9 @@ hf_time hf_delay(const struct hf_recovery *recovery, enum hf_budget budget, int6
 		 const char *uid, bool kueue);
 /* Lengthen the streak and set notBefore.  Before the restart is recorded. */
 void hf_delay_next(struct hf_brain *b, enum hf_budget budget);
+/* Pods that waited in vain are made anew a tenth of the time later for which ranks have been missing, while
+ * whom they wait for still is: without a streak, so that the first failure behind it does not wait. */
+void hf_delay_waited(struct hf_brain *b, bool still);
 /* A job that has run for long enough begins its streaks anew. */
 void hf_delay_reset(struct hf_brain *b);
 
@@ -133,6 +137,15 @@ bool hf_device_ends(struct hf_brain *b, const struct hf_pod *pod);
 void hf_device_adopt(struct hf_brain *b);
 /* The record tells of a device, and its node's agent calls one out of service now. */
 bool hf_device_is_out(const struct hf_brain *b, const struct hf_record *record);
+
+/* awaited.c: whether the kind has added it; the added one that has ended in vain before the program began, while
+ * not all that it waits for ran, or NULL; those pods are made anew; what waits so now. */
+bool hf_awaited_is_added(const struct hf_brain *b, int role,
+			 const struct hf_container_seen *container);
+const struct hf_container_seen *hf_awaited_gave_up(const struct hf_brain *b,
+						   const struct hf_end *end);
+void hf_awaited_step(struct hf_brain *b);
+void hf_awaited_say(struct hf_brain *b);
 
 HF_END_DECLS
 

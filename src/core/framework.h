@@ -96,6 +96,11 @@ struct hf_framework {
 	 * label replica-index.  Given: a first container without a command gets one from `pod`. */
 	unsigned single_roles, given_commands;
 
+	/* The init container that `pod` adds to ranks which wait for those of a role, and that role.
+	 * NULL: none. */
+	const char *init_container;
+	int awaited_role;
+
 	bool no_finalizers; /* a template's are not the pods' */
 	bool any_name; /* any an API server takes, as there are no services; else a DNS label */
 	bool any_type; /* keys of the replica types are known in any case */

@@ -298,7 +298,7 @@ void hf_ledger_begin(struct hf_brain *b)
 			if (!pod)
 				continue;
 			pods = true;
-			b->crews[r].slots[i].seen = hf_pod_restarts(pod);
+			b->crews[r].slots[i].seen = hf_pod_restarts(b, r, pod);
 			b->crews[r].slots[i].created = !pod->stamped;
 			if (!pod->stamped || pod->generation > HF_STAMP_MAX ||
 			    pod->incident > HF_STAMP_MAX)

@@ -61,9 +61,12 @@ void hf_restart_when_too_large(struct hf_brain *b)
 			b->crews[r].slots[i].attempt = 0;
 	}
 	hf_gang_restart(b);
-	b->ledger.records_len = 1;
-	b->ledger.records[0].scope = "Job";
-	b->ledger.records[0].generation = b->ledger.generation;
+	/* Who waited in vain may be the first to end, and leaves no record. */
+	if (b->ledger.records_len > 0) {
+		b->ledger.records_len = 1;
+		b->ledger.records[0].scope = "Job";
+		b->ledger.records[0].generation = b->ledger.generation;
+	}
 	b->plan->restart_scope = HF_SCOPE_JOB;
 	hf_say(b, b->now, HF_TOPIC_DECISION,
 	       "the ledger has outgrown its limit: all ranks restart and it begins anew");

@@ -28,7 +28,8 @@ static bool match_container(const struct hf_rule *rule, struct hf_end *end, bool
 		if (seen->init != init || seen->phase != HF_CONTAINER_TERMINATED ||
 		    seen->exit_code == 0)
 			continue;
-		if (rule->container && !hf_streq(rule->container, seen->name))
+		/* Nobody who wrote a rule meant what the kind has added, unless he named it. */
+		if (rule->container ? !hf_streq(rule->container, seen->name) : seen == end->gave_up)
 			continue;
 		if (has_value(rule, seen->exit_code) == (rule->op == HF_RULE_IN)) {
 			end->matched = seen->name;
@@ -84,12 +85,15 @@ static bool match_conditions(const struct hf_rule *rule, struct hf_end *end)
 }
 
 /* The pod's own reason, or that of one of its containers: "Evicted", "OOMKilled". */
-static bool has_reason(const char *reason, const struct hf_pod *pod)
+static bool has_reason(const char *reason, const struct hf_end *end)
 {
+	const struct hf_pod *pod = end->pod;
+
 	if (hf_streq(reason, pod->reason))
 		return true;
 	for (size_t i = 0; i < pod->containers_len; i++) {
 		if (pod->containers[i].phase == HF_CONTAINER_TERMINATED &&
+		    &pod->containers[i] != end->gave_up &&
 		    hf_streq(reason, pod->containers[i].terminated_reason))
 			return true;
 	}
@@ -99,7 +103,7 @@ static bool has_reason(const char *reason, const struct hf_pod *pod)
 static bool match_reasons(const struct hf_rule *rule, struct hf_end *end)
 {
 	for (size_t r = 0; r < rule->pod_reasons_len; r++) {
-		if (has_reason(rule->pod_reasons[r], end->pod)) {
+		if (has_reason(rule->pod_reasons[r], end)) {
 			end->matched = rule->pod_reasons[r];
 			return true;
 		}

@@ -210,8 +210,10 @@ static void run(struct hf_brain *b)
 		decide_ends(b);
 	if (hf_cond_finished(b))
 		return;
-	if (!hf_verdict_pending(b))
+	if (!hf_verdict_pending(b)) {
+		hf_awaited_step(b);
 		hf_unplaced_step(b);
+	}
 	hf_phase_step(b);
 	hf_counts_take(b);
 	hf_counts_write(b);
@@ -226,6 +228,7 @@ static void run(struct hf_brain *b)
 	hf_stuck_step(b);
 	hf_advance_step(b);
 	hf_trouble_say(b);
+	hf_awaited_say(b);
 	/* Deletes before creates: a name must be free before it is used again. */
 	hf_stage_add(b, &b->deletes);
 	hf_stage_add(b, &b->extras);

@@ -209,7 +209,7 @@ static void adopt_made(struct hf_brain *b)
 			if (slot->created || !is_newly_made(b, slot))
 				continue;
 			slot->created = true;
-			slot->seen = hf_pod_restarts(slot->pod);
+			slot->seen = hf_pod_restarts(b, r, slot->pod);
 		}
 	}
 }
@@ -251,13 +251,14 @@ int hf_world_load(struct hf_brain *b, struct hf_error *err)
 	return rc;
 }
 
-int64_t hf_pod_restarts(const struct hf_pod *pod)
+int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
 	int64_t sum = 0;
 
 	/* A status that anybody may have written: no negative ones, and a sum that a ledger holds. */
 	for (size_t i = 0; i < pod->containers_len; i++) {
-		if (pod->containers[i].restart_count > 0)
+		if (pod->containers[i].restart_count > 0 &&
+		    !hf_awaited_is_added(b, role, &pod->containers[i]))
 			sum += pod->containers[i].restart_count;
 	}
 	return sum < HF_COUNTER_MAX ? sum : HF_COUNTER_MAX;
@@ -314,7 +315,7 @@ static void adopt_stamps(struct hf_brain *b, int role, int32_t index)
 	if (slot->pod->generation == b->ledger.generation && slot->pod->attempt > slot->attempt) {
 		slot->attempt = slot->pod->attempt;
 		slot->created = false;
-		slot->seen = hf_pod_restarts(slot->pod);
+		slot->seen = hf_pod_restarts(b, role, slot->pod);
 	}
 }
 

@@ -18,6 +18,7 @@ enum { MASTER, WORKER };
 
 #define CONTAINER_NAME "pytorch"
 #define PORT_NAME "pytorchjob-port"
+#define INIT_CONTAINER "init-pytorch"
 #define INIT_IMAGE "alpine:3.10"
 #define INIT_TRIES 100
 /* A list of key=value pairs that torchrun reads from one variable. */
@@ -213,7 +214,7 @@ static void init_container(const struct hf_job *job, struct hf_edits *edits)
 							   : INIT_TRIES,
 			address);
 		*build = (struct hf_container_build){
-			.name = "init-pytorch",
+			.name = INIT_CONTAINER,
 			.image = hf_str_or(settings->init_container_image, INIT_IMAGE),
 			.image_pull_policy = "IfNotPresent",
 			.command = command,
@@ -330,6 +331,8 @@ const struct hf_framework hf_framework_pytorch = {
 	.singular = "pytorchjob",
 	.replicas_key = "pytorchReplicaSpecs",
 	.container_name = CONTAINER_NAME,
+	.init_container = INIT_CONTAINER,
+	.awaited_role = MASTER,
 	.port_name = PORT_NAME,
 	.port_number = 23456,
 	.inject_port = true,
