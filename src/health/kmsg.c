@@ -94,6 +94,32 @@ static void bare_time(struct hf_scan *s, struct hf_health_record *record)
 	*s = p;
 }
 
+/* "kern  :info  : ", as dmesg -x has it.  Of another facility it stays, and no driver's line begins so. */
+static void bare_facility(struct hf_scan *s)
+{
+	struct hf_scan p = *s, priority;
+
+	if (!hf_scan_text(&p, "kern  :") || !hf_scan_word(&p, "", &priority))
+		return;
+	hf_scan_blanks(&p);
+	if (hf_scan_char(&p, ':') && hf_scan_char(&p, ' '))
+		*s = p;
+}
+
+/* "[ T1234] " or "[    C2] ": the thread or the processor that called, where the kernel says it. */
+static void bare_caller(struct hf_scan *s)
+{
+	struct hf_scan p = *s;
+	uint64_t number;
+
+	if (!hf_scan_char(&p, '['))
+		return;
+	hf_scan_blanks(&p);
+	if ((hf_scan_char(&p, 'T') || hf_scan_char(&p, 'C')) && hf_scan_decimal(&p, 9, &number) &&
+	    hf_scan_char(&p, ']') && hf_scan_char(&p, ' '))
+		*s = p;
+}
+
 void hf_health_kmsg_bare(const char *bytes, size_t len, struct hf_health_record *ret_record)
 {
 	struct hf_scan s = hf_scan_of(bytes, len), p;
@@ -110,7 +136,9 @@ void hf_health_kmsg_bare(const char *bytes, size_t len, struct hf_health_record 
 		ret_record->facility = (unsigned)prefix >> 3;
 		s = p;
 	}
+	bare_facility(&s);
 	bare_time(&s, ret_record);
+	bare_caller(&s);
 	while (s.end > s.at && (s.end[-1] == '\n' || s.end[-1] == '\r'))
 		s.end--;
 	if (hf_scan_left(&s) > HF_HEALTH_RECORD_MAX)

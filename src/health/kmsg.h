@@ -41,8 +41,9 @@ struct hf_health_record {
 enum hf_health_kmsg hf_health_kmsg_parse(const char *bytes, size_t len,
 					 struct hf_health_record *ret_record);
 
-/* A line of a plain file, as dmesg and journals print it: "<6>[   12.345] text", "[ 12.3] text"
- * or "text".  For inputs that an administrator named; seq and usec are 0 where it says none. */
+/* A line of a plain file, as dmesg and journals print it: "<6>[   12.345] text", "[ 12.3] text",
+ * "[ 12.3] [ T77] text", "kern  :info  : [ 12.3] text" or "text".  What syslog puts before it, a date and a
+ * host, is not taken off: anybody may log there.  For inputs that an administrator named; seq and usec are 0 where it says none. */
 void hf_health_kmsg_bare(const char *bytes, size_t len, struct hf_health_record *ret_record);
 
 /*

@@ -105,6 +105,48 @@ static void a_bare_line_may_have_a_prefix(void **state)
 	assert_text("");
 }
 
+static void bare(const char *line)
+{
+	hf_health_kmsg_bare(line, strlen(line), &record);
+}
+
+static void a_bare_line_is_read_as_dmesg_prints_it(void **state)
+{
+	(void)state;
+	bare("[   12.345678] [   T4711] NVRM: x");
+	assert_text("NVRM: x");
+	assert_int_equal(record.usec, 12345678);
+	bare("[   12.345678] [    C2] NVRM: x");
+	assert_text("NVRM: x");
+	bare("<6>[   12.345678][ T1] NVRM: x");
+	assert_text("NVRM: x");
+	bare("kern  :warn  : [   12.345678] [ T1] NVRM: x");
+	assert_text("NVRM: x");
+	assert_int_equal(record.usec, 12345678);
+	bare("kern  :info  : NVRM: x");
+	assert_text("NVRM: x");
+}
+
+static void what_anybody_may_write_stays(void **state)
+{
+	static const char *const lines[] = {
+		"user  :notice: [   12.345678] NVRM: x",
+		"Nov 22 10:00:00 gpu-7 kernel: [   12.345678] NVRM: x",
+		"2026-11-22T10:00:00.000000+00:00 gpu-7 kernel: NVRM: x",
+		"[T] NVRM: x",
+		"[ X1] NVRM: x",
+		"[ T1 NVRM: x",
+		"kern:NVRM: x",
+		"kern",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(lines); i++) {
+		bare(lines[i]);
+		assert_text(lines[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +156,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_record_is_broken),
 		cmocka_unit_test(a_record_longer_than_any_is_cut),
 		cmocka_unit_test(a_bare_line_may_have_a_prefix),
+		cmocka_unit_test(a_bare_line_is_read_as_dmesg_prints_it),
+		cmocka_unit_test(what_anybody_may_write_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
