@@ -89,8 +89,9 @@ static void keep(struct hf_explanation *explanation, struct hf_cli_reply *reply)
 		explanation->docs[explanation->n_docs++] = hf_doc_ref(reply->items[i]);
 }
 
-/* One entry for each node, alive: a settling verdict is shown as the operator of the embedded
- * plane sees it.  What is known of nodes that are lost stands in the status. */
+/* One entry for each node, alive and not heard of: a verdict that waits for kubelets is shown to wait, for
+ * as long as the operator would at most while no node is suspect.  The embedded plane's is in the status
+ * before anybody can ask.  What is known of nodes that are lost stands in the status. */
 static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *seen)
 {
 	struct hf_node_seen *nodes = HF_ARENA_ARRAY(arena, struct hf_node_seen, seen->pods_len + 1);
@@ -103,7 +104,7 @@ static void see_nodes(struct hf_arena *arena, hf_time now, struct hf_observed *s
 		if (known)
 			continue;
 		hf_node_seen_init(&nodes[len], seen->pods[i].node, HF_NODE_READY, now);
-		nodes[len++].renewed_at = now;
+		len++;
 	}
 	seen->blind = true;
 	seen->watched_since = HF_TIME_NONE;

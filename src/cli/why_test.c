@@ -143,6 +143,40 @@ static void why_finds_pods_whose_label_somebody_edited(void **state)
 	assert_null(strstr(w->out, "infrastructure"));
 }
 
+/* Whether the cause of an end is known is the operator's to see: it hears of kubelets. */
+static void why_fails_no_job_whose_verdict_waits(void **state)
+{
+	struct cli_world *w = *state;
+	struct hf_doc *job;
+	char now[HF_TIME_TEXT_MAX];
+
+	cli_world_put(w, "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':"
+			 "'a'},'spec':{'pytorchReplicaSpecs':{'Master':{'replicas':1,'restartPolicy':'Never',"
+			 "'template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}}},"
+			 "'status':{'conditions':[{'type':'Running','status':'True','reason':'R',"
+			 "'message':'it is so'}],'recovery':{'schema':1,'generation':1,'phase':"
+			 "'Running','replicas':{'Master':{'created':'0'}}}}}");
+	job = cli_world_get(w, hf_resource_by_word("pytorchjobs"), "a");
+	hf_time_format(hf_loop_wall(w->loop), now);
+	HF_AUTOFREE char *pod = hf_xasprintf(
+		"{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a-master-0','annotations':{"
+		"'holdfast.dev/generation':'1','holdfast.dev/attempt':'0',"
+		"'holdfast.dev/incident':'0'},'labels':{'training.kubeflow.org/job-name':'a'},"
+		"'ownerReferences':[{'apiVersion':'kubeflow.org/v1',"
+		"'kind':'PyTorchJob','name':'a','uid':'%s','controller':true}]},'spec':{"
+		"'nodeName':'n1','containers':[{'name':'pytorch','image':'i'}]},'status':{"
+		"'phase':'Failed','containerStatuses':[{'name':'pytorch','state':{'terminated':{"
+		"'exitCode':1,'finishedAt':'%s'}}}]}}",
+		hf_doc_uid(job), now);
+	hf_doc_unref(job);
+	cli_world_put(w, pod);
+	cli_world_run(w, "why", "a", NULL);
+	assert_int_equal(w->code, 0);
+	assert_null(strstr(w->out, "Failed"));
+	assert_has(w->out, "default/a is Running: the verdict RestartPolicyNever waits for news of "
+			   "node n1, until 2023-11-14T22:13:40Z at the latest\n");
+}
+
 /* cli_world's pods stand on the node n1. */
 static void a_disk_that_is_short_is_told_by_every_verb_that_looks(void **state)
 {
@@ -239,6 +273,8 @@ int main(void)
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(why_says_once_that_a_name_is_taken, cli_world_setup,
 						cli_world_teardown),
+		cmocka_unit_test_setup_teardown(why_fails_no_job_whose_verdict_waits,
+						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(why_finds_pods_whose_label_somebody_edited,
 						cli_world_setup, cli_world_teardown),
 		cmocka_unit_test_setup_teardown(
