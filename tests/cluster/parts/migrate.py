@@ -118,6 +118,22 @@ def check_back(w):
     return f"{len(entries + new)} jobs, {len(lived)} pods"
 
 
+def resumed(w, ns, name):
+    """Suspends a PyTorchJob and resumes it; the names under which its ranks meet then."""
+    def mine():
+        return w.api.list("pods", ns, f"training.kubeflow.org/job-name={name}")
+
+    def met():
+        return [v["value"] for p in mine() for v in p["spec"]["containers"][0]["env"]
+                if v["name"] == "PET_RDZV_ID" and p["status"].get("phase") == "Running"]
+    ranks = len(mine())
+    w.api.patch("pytorchjobs", ns, name, {"spec": {"runPolicy": {"suspend": True}}})
+    client.until(f"{name} has no pods", lambda: not mine(), 60)
+    w.api.patch("pytorchjobs", ns, name, {"spec": {"runPolicy": {"suspend": False}}})
+    client.until(f"{name} runs", lambda: len(met()) == ranks, 60)
+    return met()
+
+
 def check_again(w):
     """There, back, and there again: what the Go operator made in between runs on"""
     ns = "again"
@@ -129,6 +145,8 @@ def check_again(w):
     c.add("PyTorchJob", "gang", roles={"Master": 1, "Worker": 2}, policy="ExitCode",
           run={"recovery": {"restartScope": "Job"}})
     c.add("MPIJob", "mpi", roles={"Launcher": 1, "Worker": 1})
+    c.add("PyTorchJob", "meet", roles={"Worker": 2}, policy="ExitCode",
+          spec={"elasticPolicy": {"minReplicas": 1, "maxReplicas": 3, "rdzvId": "run"}})
     w.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-",
                       text=w.holdfast("manifests", "--crds"))
     w.cluster.stop("peer")
@@ -140,6 +158,7 @@ def check_again(w):
     compare.settle(w, ns, c.entries, compare.QUIET_S["holdfast"])
     # A second generation, so that what has no stamps is no pod of the first one.
     w.end_pod(w.api.get("pods", ns, "gang-worker-0"), 137)
+    equal("where a job meets that was suspended", resumed(w, ns, "meet"), ["run-2", "run-2"])
     compare.settle(w, ns, c.entries, compare.QUIET_S["holdfast"])
     equal("exit code", o.stop(), 0)
     w.cluster.again("peer")
@@ -148,12 +167,15 @@ def check_again(w):
     w.api.patch("mpijobs", ns, "mpi", {"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 2}}}})
     for name in ("replaced-worker-1", "tf-worker-1", "gang-worker-1"):
         w.end_pod(w.api.get("pods", ns, name), 137)
+    # As the page says to do.
+    equal("where it meets under the Go operator", resumed(w, ns, "meet"), ["run", "run"])
     compare.settle(w, ns, c.entries, compare.QUIET_S["go"])
     lived = pods(w, ns)
     made = [p for p in w.api.list("pods", ns)
             if "holdfast.dev/generation" not in (p["metadata"].get("annotations") or {})]
     equal("pods that the Go operator made", sorted(p["metadata"]["name"] for p in made),
-          ["gang-worker-1", "mpi-worker-1", "replaced-worker-1", "tf-worker-1", "up-worker-2"])
+          ["gang-worker-1", "meet-worker-0", "meet-worker-1", "mpi-worker-1", "replaced-worker-1",
+           "tf-worker-1", "up-worker-2"])
     w.cluster.stop("peer")
     o = Operator(w.cluster, w.program).start()
     w.operators.append(o)
@@ -170,6 +192,8 @@ def check_again(w):
     client.until("what ended is made anew", replaced, 60)
     kept = {k: v for k, v in lived.items() if k not in anew}
     same("other pods", {k: v for k, v in pods(w, ns).items() if k not in anew}, kept)
+    met = resumed(w, ns, "meet")
+    want(len(met) == 2 and len(set(met)) == 1, f"two ranks meet at {met}")
     return f"{len(c.entries)} jobs, {len(made)} of {len(lived)} pods made in between"
 
 
