@@ -138,6 +138,7 @@ static void go_on(struct exec *x)
  * group of its own.  False: it did not, for there is no shell that would continue it. */
 static bool stop_group(int signum)
 {
+	const struct timespec none = {0};
 	sigset_t set;
 
 	(void)signal(signum, SIG_DFL);
@@ -146,7 +147,10 @@ static bool stop_group(int signum)
 	sigaddset(&set, signum);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	return sigpending(&set) == 0 && sigismember(&set, SIGCONT) == 1;
+	/* Taken here: later it would undo the next stop. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGCONT);
+	return sigtimedwait(&set, NULL, &none) == SIGCONT;
 }
 
 /* CMD was stopped by the terminal (Ctrl-Z), and the shell waits for us. */
