@@ -35,8 +35,7 @@ static const struct hf_field taint_fields[] = {
 	[HF_NODE_TAINT_KEY] = HF_FIELD_STRING("key", struct hf_node_taint_read, key, 0, 0),
 	[HF_NODE_TAINT_VALUE] = HF_FIELD_STRING("value", struct hf_node_taint_read, value, 0, 0),
 	[HF_NODE_TAINT_EFFECT] = HF_FIELD_STRING("effect", struct hf_node_taint_read, effect, 0, 0),
-	[HF_NODE_TAINT_ADDED] =
-		HF_FIELD_TIME("timeAdded", struct hf_node_taint_read, added_at, 0),
+	[HF_NODE_TAINT_ADDED] = HF_FIELD_TIME("timeAdded", struct hf_node_taint_read, added_at, 0),
 };
 static const struct hf_field_table taint_table =
 	HF_FIELD_TABLE(taint_fields, struct hf_node_taint_read);

@@ -150,12 +150,14 @@ static void why_fails_no_job_whose_verdict_waits(void **state)
 	struct hf_doc *job;
 	char now[HF_TIME_TEXT_MAX];
 
-	cli_world_put(w, "{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':"
-			 "'a'},'spec':{'pytorchReplicaSpecs':{'Master':{'replicas':1,'restartPolicy':'Never',"
-			 "'template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}}},"
-			 "'status':{'conditions':[{'type':'Running','status':'True','reason':'R',"
-			 "'message':'it is so'}],'recovery':{'schema':1,'generation':1,'phase':"
-			 "'Running','replicas':{'Master':{'created':'0'}}}}}");
+	cli_world_put(
+		w,
+		"{'apiVersion':'kubeflow.org/v1','kind':'PyTorchJob','metadata':{'name':"
+		"'a'},'spec':{'pytorchReplicaSpecs':{'Master':{'replicas':1,'restartPolicy':'Never',"
+		"'template':{'spec':{'containers':[{'name':'pytorch','image':'i'}]}}}}},"
+		"'status':{'conditions':[{'type':'Running','status':'True','reason':'R',"
+		"'message':'it is so'}],'recovery':{'schema':1,'generation':1,'phase':"
+		"'Running','replicas':{'Master':{'created':'0'}}}}}");
 	job = cli_world_get(w, hf_resource_by_word("pytorchjobs"), "a");
 	hf_time_format(hf_loop_wall(w->loop), now);
 	HF_AUTOFREE char *pod = hf_xasprintf(

@@ -13,8 +13,8 @@ static enum hf_exec_cause of(const char *line)
 static void sentences_of_the_driver_name_a_cause(void **state)
 {
 	assert_int_equal(of("RuntimeError: CUDA error: uncorrectable ECC error encountered"), 220);
-	assert_int_equal(of("Unable to determine the device handle for GPU 0000:1B:00.0: GPU is lost"),
-			 220);
+	assert_int_equal(
+		of("Unable to determine the device handle for GPU 0000:1B:00.0: GPU is lost"), 220);
 	assert_int_equal(of("CUDA error: CUDA-capable device(s) is/are busy or unavailable"), 221);
 	assert_int_equal(of("CUDA error: uncorrectable NVLink error detected during the execution"),
 			 222);

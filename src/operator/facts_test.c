@@ -25,7 +25,8 @@ static struct hf_doc *node_doc(const char *name, int version, const char *ready,
 }
 
 /* Cordoned at a time (or NONE: nobody says), and Unknown since another. */
-static struct hf_doc *cordoned_at_doc(const char *name, int version, hf_time cordoned, hf_time since)
+static struct hf_doc *cordoned_at_doc(const char *name, int version, hf_time cordoned,
+				      hf_time since)
 {
 	char text[TEXT_MAX], at[HF_TIME_TEXT_MAX], taint[TEXT_MAX] = "";
 
@@ -37,13 +38,12 @@ static struct hf_doc *cordoned_at_doc(const char *name, int version, hf_time cor
 			 at);
 	}
 	hf_time_format(since, at);
-	snprintf(
-		text, sizeof(text),
-		"{\"metadata\":{\"name\":\"%s\",\"resourceVersion\":\"%d\","
-		"\"labels\":{\"topology.kubernetes.io/zone\":\"z\"}},"
-		"\"spec\":{\"unschedulable\":true%s},\"status\":{\"conditions\":[{\"type\":"
-		"\"Ready\",\"status\":\"Unknown\",\"lastTransitionTime\":\"%s\"}]}}",
-		name, version, taint, at);
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"resourceVersion\":\"%d\","
+		 "\"labels\":{\"topology.kubernetes.io/zone\":\"z\"}},"
+		 "\"spec\":{\"unschedulable\":true%s},\"status\":{\"conditions\":[{\"type\":"
+		 "\"Ready\",\"status\":\"Unknown\",\"lastTransitionTime\":\"%s\"}]}}",
+		 name, version, taint, at);
 	return hf_doc_from_text(text, strlen(text));
 }
 
@@ -241,12 +241,11 @@ static void test_what_was_cordoned_before_it_fell_silent_is_no_part_of_a_storm(v
 	struct bench *bench = *state;
 
 	start_on_a(bench, node_doc("a", 5, "Unknown", ""));
+	fake_event(
+		watch_of(bench, "nodes"), HF_EVENT_ADDED,
+		cordoned_at_doc("drained", 131, brain.now - 2 * HF_MINUTE, brain.now - HF_MINUTE));
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
-		   cordoned_at_doc("drained", 131, brain.now - 2 * HF_MINUTE,
-				   brain.now - HF_MINUTE));
-	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
-		   cordoned_at_doc("dead", 132, brain.now - 30 * HF_SECOND,
-				   brain.now - HF_MINUTE));
+		   cordoned_at_doc("dead", 132, brain.now - 30 * HF_SECOND, brain.now - HF_MINUTE));
 	fake_event(watch_of(bench, "nodes"), HF_EVENT_ADDED,
 		   cordoned_at_doc("at-once", 133, brain.now - HF_MINUTE, brain.now - HF_MINUTE));
 	step_again(bench);

@@ -141,8 +141,7 @@ static bool counts(struct hf_nodes *nodes, const struct node_view *view)
 {
 	if (view->facts.schedulable)
 		return true;
-	if (!is_lost(&view->facts) || was_cordoned_before(&view->facts) ||
-	    is_retired(nodes, view))
+	if (!is_lost(&view->facts) || was_cordoned_before(&view->facts) || is_retired(nodes, view))
 		return false;
 	if (!hf_timer_armed(nodes->retire))
 		hf_timer_arm(nodes->retire, RETIRED_LOOK);

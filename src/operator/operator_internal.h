@@ -146,9 +146,9 @@ struct hf_job_state {
 	size_t size;            /* pods and services at the last step */
 	/* Since its status was written or it was read live. */
 	size_t pods_made, services_made;
-	struct hf_pass *pass;   /* NULL: none is running */
-	bool unsure;            /* a write may have been done that nobody has read since */
-	bool calm_owed;         /* while the pass runs: there were changes that may gather */
+	struct hf_pass *pass; /* NULL: none is running */
+	bool unsure;          /* a write may have been done that nobody has read since */
+	bool calm_owed;       /* while the pass runs: there were changes that may gather */
 	char *looked; /* the version of the job that was read live for its ledger; or NULL */
 	struct hf_settled settled[HF_EXTRA_KINDS];
 };

@@ -406,9 +406,9 @@ void hf_perform_send(struct hf_pass_call *call)
 		request.name = action->name;
 		request.precondition_uid = action->uid;
 		/* A time to live may have been made longer: the job goes as it was read, or not. */
-		request.precondition_resource_version =
-			action->kind == HF_ACTION_DELETE_JOB ? hf_doc_resource_version(pass->job)
-							     : action->resource_version;
+		request.precondition_resource_version = action->kind == HF_ACTION_DELETE_JOB
+								? hf_doc_resource_version(pass->job)
+								: action->resource_version;
 		request.grace_seconds =
 			action->grace_seconds.set ? action->grace_seconds.value : HF_GRACE_DEFAULT;
 		request.propagation = action->kind == HF_ACTION_DELETE_JOB

@@ -149,8 +149,7 @@ static void a_pod_on_its_way_takes_no_finalizers(struct world *w)
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
 	bind_pod(w, ns, "p", "node-a");
 	assert_int_equal(delete_pod(w, ns, "p", HF_GRACE_DEFAULT, &o), 0);
-	assert_int_equal(
-		delete_pod_as(w, ns, "p", HF_GRACE_DEFAULT, HF_PROPAGATE_ORPHAN, &o), 0);
+	assert_int_equal(delete_pod_as(w, ns, "p", HF_GRACE_DEFAULT, HF_PROPAGATE_ORPHAN, &o), 0);
 	assert_false(has(&o, "metadata.finalizers.0"));
 	assert_int_equal(delete_pod_as(w, ns, "p", 20, HF_PROPAGATE_FOREGROUND, &o), 0);
 	assert_false(has(&o, "metadata.finalizers.0"));
@@ -169,8 +168,8 @@ static void a_pod_without_time_left_goes_whatever_is_asked(struct world *w)
 		merge_status(w, AT(&hf_pods, ns, "p"), &o, "{'status':{'phase':'Failed'}}"), 0);
 	/* It has ended: its finalizer alone keeps it, which the garbage collector takes away, or
 	 * who asks for another propagation. */
-	assert_int_equal(
-		delete_pod_as(w, ns, "p", HF_GRACE_DEFAULT, HF_PROPAGATE_FOREGROUND, &o), 0);
+	assert_int_equal(delete_pod_as(w, ns, "p", HF_GRACE_DEFAULT, HF_PROPAGATE_FOREGROUND, &o),
+			 0);
 	code = delete_pod_as(w, ns, "p", 7, HF_PROPAGATE_BACKGROUND, &o);
 	assert_true(code == 0 || code == HF_E_NOT_FOUND);
 	assert_int_equal(get(w, &hf_pods, ns, "p", &o), HF_E_NOT_FOUND);

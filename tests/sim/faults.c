@@ -111,8 +111,8 @@ static bool deletes_job(const struct hf_request *request)
 /* Rarely is a job deleted, and often is that regretted. */
 static void keep(struct sim *sim, const struct hf_request *request)
 {
-	if (sim->mood.weight[SIM_MEDDLED] > 0 &&
-	    hf_rng_below(&sim->dice.of[SIM_MEDDLED], 4) == 0 && sim_do(sim, SIM_MEDDLED))
+	if (sim->mood.weight[SIM_MEDDLED] > 0 && hf_rng_below(&sim->dice.of[SIM_MEDDLED], 4) == 0 &&
+	    sim_do(sim, SIM_MEDDLED))
 		sim_people_keep(sim, request);
 }
 
