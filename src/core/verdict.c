@@ -112,9 +112,19 @@ static void withdraw(struct hf_brain *b, const struct hf_end *end, enum hf_budge
 	hf_restart_tell(b, end->cls);
 }
 
+/* The incident before was open when it came, and took it for its cause: that is paid. */
+static bool is_paid(const struct hf_brain *b, const struct hf_end *end)
+{
+	const struct hf_record *former = &b->ledger.records[1];
+
+	return b->ledger.records_len > 1 && end->pod && former->cause == end->cls &&
+	       former->incident < b->ledger.incident.id &&
+	       former->generation == b->ledger.generation && hf_streq(former->pod, end->pod->name);
+}
+
 static void give_way(struct hf_brain *b, const struct hf_end *end)
 {
-	enum hf_budget budget = hf_end_budget(end);
+	enum hf_budget budget = is_paid(b, end) ? HF_BUDGET_NONE : hf_end_budget(end);
 
 	if (!hf_incident_adopt(b, end) || !hf_budget_allows(b, budget))
 		fail_by_budget(b, budget);

@@ -421,7 +421,8 @@ static void check_active_while_suspended(struct sim *sim, const struct sim_job_t
 		const struct sim_pod_truth *pod = value;
 
 		holding += !pod->gone && !pod->failed && !pod->succeeded && pod->node[0] != '\0' &&
-			   may_be_seen(sim, pod) && hf_streq(pod->job_uid, job->uid);
+			   may_be_seen(sim, pod) && !sim_may_not_know_of(sim, pod) &&
+			   hf_streq(pod->job_uid, job->uid);
 	}
 	if (active == 0 && holding > 0)
 		sim_fail(sim, "13 quota", "%s says that no pod is active, and %lld hold nodes",
