@@ -77,14 +77,15 @@ static hf_time active_time(const struct sim *sim, const struct sim_job_truth *jo
 	return job->active + (start == HF_TIME_NONE || now < start ? 0 : now - start);
 }
 
-/* -1: none, or one that cannot be held against anything. */
+/* -1: none, or one that cannot be held against anything: a job that is being deleted fails no more. */
 static hf_time deadline_of(const struct sim *sim, const struct sim_job_truth *job,
 			   const struct hf_json *spec)
 {
 	int64_t seconds = hf_json_i64(
 		hf_json_path(spec, "spec", "runPolicy", "activeDeadlineSeconds", NULL), -1);
 
-	if (sim->mood.weight[SIM_EDITED] > 0 || !clocks_are_right(sim) || job->not_ours)
+	if (sim->mood.weight[SIM_EDITED] > 0 || !clocks_are_right(sim) || job->not_ours ||
+	    hf_json_path(spec, "metadata", "deletionTimestamp", NULL) != NULL)
 		return -1;
 	return seconds < 0 ? -1 : seconds * HF_SECOND;
 }
