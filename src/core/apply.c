@@ -4,6 +4,8 @@
 
 #include "base/str.h"
 
+#include <string.h>
+
 /*
  * All ends of one step, decided together.  They were seen at once, so no order among them is
  * certain: at most one incident opens for the pods among them, and the end that decides it is
@@ -205,8 +207,35 @@ static void delay_repeats(struct hf_brain *b)
 	}
 }
 
+/* What is charged, and told, of an incident, as it was before late evidence came to it. */
+struct former {
+	int64_t restarts[HF_BUDGETS];
+	struct hf_record record;
+};
+
+static void keep_former(const struct hf_brain *b, struct former *former)
+{
+	memcpy(former->restarts, b->ledger.restarts, sizeof(former->restarts));
+	former->record = b->ledger.records[0];
+}
+
+/* A verdict on another incident has come of the same step: it may give way to that evidence, and one event
+ * is the cause of one incident.  What it was to the former one is undone. */
+static void restore_former(struct hf_brain *b, const struct former *former,
+			   const struct former *adopted)
+{
+	struct hf_ledger *ledger = &b->ledger;
+
+	for (int i = 0; i < HF_BUDGETS; i++)
+		ledger->restarts[i] -= adopted->restarts[i] - former->restarts[i];
+	if (ledger->records_len > 1 && ledger->records[1].incident == former->record.incident)
+		ledger->records[1] = former->record;
+}
+
 void hf_ends_apply(struct hf_brain *b)
 {
+	struct former former, adopted;
+	int64_t open;
 	const struct hf_end *end;
 	struct hf_end lost;
 
@@ -220,11 +249,17 @@ void hf_ends_apply(struct hf_brain *b)
 	}
 	/* Before the pods' ends: what the kubelet restarted ran before the pod ended. */
 	count_restarts(b);
+	open = b->ledger.incident.id;
+	keep_former(b, &former);
 	if (hf_verdict_pending(b) || !adopt_causes(b))
 		return;
+	keep_former(b, &adopted);
 	end = b->gave_way ? NULL : find_cause(b, find_opener(b), &lost);
-	if (end && !open_for(b, end))
+	if (end && !open_for(b, end)) {
+		if (b->ledger.incident.id > open)
+			restore_former(b, &former, &adopted);
 		return;
+	}
 	if (!end)
 		delay_repeats(b);
 	restart_ended(b);

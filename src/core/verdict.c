@@ -112,30 +112,6 @@ static void withdraw(struct hf_brain *b, const struct hf_end *end, enum hf_budge
 	hf_restart_tell(b, end->cls);
 }
 
-/* The incident before was open when it came, took it for its cause, and left its rank as it was, for the
- * verdict.  (A pod that was made after that incident is another's.) */
-static bool is_of_former(const struct hf_brain *b, const struct hf_end *end)
-{
-	const struct hf_record *former = &b->ledger.records[1];
-
-	return b->ledger.records_len > 1 && end->pod && former->cause == end->cls &&
-	       former->generation == b->ledger.generation &&
-	       hf_streq(former->pod, end->pod->name) &&
-	       (end->pod->stamped ? end->pod->incident : 0) < former->incident;
-}
-
-/* One event is the cause of one incident: what the former one gave up for it goes back. */
-static void take_from_former(struct hf_brain *b, const struct hf_end *end)
-{
-	enum hf_budget budget = hf_end_budget(end);
-	int64_t *restarts = b->ledger.restarts;
-
-	if (!is_of_former(b, end) || budget >= HF_BUDGETS || restarts[budget] == 0)
-		return;
-	restarts[budget]--;
-	restarts[HF_BUDGET_APPLICATION]++;
-}
-
 static void give_way(struct hf_brain *b, const struct hf_end *end)
 {
 	enum hf_budget budget = hf_end_budget(end);
@@ -218,7 +194,6 @@ void hf_verdict_reconsider(struct hf_brain *b)
 	for (size_t i = 0; i < b->ends_len; i++) {
 		if (hf_end_outranks(&b->ends[i]) && b->ends[i].fate != HF_FATE_FAIL) {
 			b->ends[i].spent = true;
-			take_from_former(b, &b->ends[i]);
 			give_way(b, &b->ends[i]);
 			return;
 		}
