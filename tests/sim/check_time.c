@@ -83,15 +83,15 @@ static bool has_another_cause(const struct sim_pod_truth *pod)
 	       pod->sick;
 }
 
-/* In a world without trouble with nodes, of a job that nobody touched. */
+/* In a world without trouble with nodes and their devices, of a job that nobody touched. */
 static bool ends_its_job(struct sim *sim, const struct sim_job_truth *job,
 			 const struct sim_pod_truth *pod, struct hf_doc *object)
 {
 	struct hf_doc *stored = sim_job_peek(sim, job->name);
 	int64_t code = exit_code(hf_doc_json(object));
 
-	if (!works_well(sim) || sim->mood.per_hour[SIM_BY_NODE] > 0 || job->touched ||
-	    job->not_ours || job->has_rules || !pod->failed || has_another_cause(pod))
+	if (!works_well(sim) || sim->mood.per_hour[SIM_BY_NODE] > 0 || sim->mood.plugins ||
+	    job->touched || job->not_ours || job->has_rules || !pod->failed || has_another_cause(pod))
 		return false;
 	return stored != NULL && hf_streq(hf_doc_uid(stored), job->uid) &&
 	       policy_ends_job(sim, stored, pod->role, code);
