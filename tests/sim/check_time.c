@@ -91,7 +91,8 @@ static bool ends_its_job(struct sim *sim, const struct sim_job_truth *job,
 	int64_t code = exit_code(hf_doc_json(object));
 
 	if (!works_well(sim) || sim->mood.per_hour[SIM_BY_NODE] > 0 || sim->mood.plugins ||
-	    job->touched || job->not_ours || job->has_rules || !pod->failed || has_another_cause(pod))
+	    job->touched || job->not_ours || job->has_rules || !pod->failed ||
+	    has_another_cause(pod))
 		return false;
 	return stored != NULL && hf_streq(hf_doc_uid(stored), job->uid) &&
 	       policy_ends_job(sim, stored, pod->role, code);

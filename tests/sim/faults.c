@@ -206,6 +206,7 @@ static void on_event(void *arg, const struct hf_watch_options *options,
 		/* Whoever lost it finds out, and lists anew. */
 		sim_check_gap(sim);
 		fault->drop = true;
+		life->relist_twice = true;
 		if (!hf_timer_armed(life->relist_timer))
 			hf_timer_arm(life->relist_timer, sim_how_span(sim, LOST_MAX));
 		return;

@@ -265,6 +265,10 @@ static void list_again(void *arg)
 	sim_check_gap(life->sim);
 	if (life->bare != NULL)
 		hf_local_client_break_watches(life->bare, HF_E_GONE, "events were lost");
+	/* One that is between two connections goes on from where it was. */
+	if (life->relist_twice)
+		hf_timer_arm(life->relist_timer, HF_MINUTE);
+	life->relist_twice = false;
 }
 
 static void step_clock(struct sim *sim, struct hf_loop *loop, hf_time *skew)

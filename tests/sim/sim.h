@@ -86,6 +86,7 @@ struct sim_life {
 	struct hf_manager *manager; /* acts while it holds the Lease */
 	struct hf_timer *crash_timer, *birth_timer, *stop_timer, *wake_timer;
 	struct hf_timer *relist_timer; /* a watch lost an event: it ends */
+	bool relist_twice;             /* ... and once more: it may be broken just then */
 	hf_time skew;                  /* its wall clock is off by so much */
 	bool paused, stopping, stopped;
 };
