@@ -718,7 +718,8 @@ void sim_check_gap(struct sim *sim)
 	const char *key;
 	void *value;
 
-	sim->checks->gap_at = sim_now(sim);
+	/* 0 is for none. */
+	sim->checks->gap_at = sim_now(sim) > 0 ? sim_now(sim) : 1;
 	for (size_t it = 0; hf_map_next(sim->checks->pods, &it, &key, &value);) {
 		struct sim_pod_truth *pod = value;
 
