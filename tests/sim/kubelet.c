@@ -245,6 +245,7 @@ static void see_end(struct sim_pod *pod, const char *more)
 static void process_exits(struct sim_pod *pod, int code, const char *more)
 {
 	pod->code = code;
+	pod->sim->ends_quiet += pod->sim->quiet;
 	process_ends(pod);
 	see_end(pod, more);
 }

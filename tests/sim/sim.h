@@ -167,7 +167,8 @@ struct sim {
 	struct hf_timer *lives_timer;
 	unsigned crashes, leaders;
 	unsigned long long requests, work; /* of the operators; but for Leases */
-	unsigned long long requests_quiet;
+	/* ... in a quiet world, and processes that end there, of pods that a job left behind */
+	unsigned long long requests_quiet, ends_quiet;
 	hf_time busy_at; /* the last request came then, and so many at that moment */
 	unsigned busy;
 	bool quiet;
