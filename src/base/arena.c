@@ -2,11 +2,11 @@
  * Copyright The Holdfast authors */
 #include "base/arena.h"
 
-#include "base/format.h"
 #include "base/mem.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,14 +181,14 @@ char *hf_arena_printf(struct hf_arena *arena, const char *fmt, ...)
 	char *s;
 
 	va_start(ap, fmt);
-	n = hf_vformat(text, sizeof(text), fmt, ap);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	hf_assert(n >= 0);
 	s = hf_arena_alloc(arena, (size_t)n + 1);
 	if ((size_t)n < sizeof(text))
 		return memcpy(s, text, (size_t)n + 1);
 	va_start(ap, fmt);
-	(void)hf_vformat(s, (size_t)n + 1, fmt, ap);
+	(void)vsnprintf(s, (size_t)n + 1, fmt, ap);
 	va_end(ap);
 	return s;
 }

@@ -2,11 +2,10 @@
  * Copyright The Holdfast authors */
 #include "base/mem.h"
 
-#include "base/format.h"
-
 #include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,12 +89,12 @@ char *hf_xasprintf(const char *fmt, ...)
 
 	va_start(ap, fmt);
 	/* Twice instead of vasprintf: that allocates behind the hook's back. */
-	n = hf_vformat(NULL, 0, fmt, ap);
+	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	hf_assert(n >= 0);
 	s = hf_xmalloc((size_t)n + 1);
 	va_start(ap, fmt);
-	(void)hf_vformat(s, (size_t)n + 1, fmt, ap);
+	(void)vsnprintf(s, (size_t)n + 1, fmt, ap);
 	va_end(ap);
 	return s;
 }

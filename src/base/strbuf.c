@@ -2,10 +2,10 @@
  * Copyright The Holdfast authors */
 #include "base/strbuf.h"
 
-#include "base/format.h"
 #include "base/mem.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,13 +112,13 @@ void hf_strbuf_vaddf(struct hf_strbuf *sb, const char *fmt, va_list ap)
 		return;
 	/* First into the room that is there, which is enough most of the time. */
 	va_copy(again, ap);
-	n = hf_vformat(space ? sb->data + sb->len : NULL, space, fmt, ap);
+	n = vsnprintf(space ? sb->data + sb->len : NULL, space, fmt, ap);
 	hf_assert(n >= 0);
 	len = (size_t)n;
 	fits = room(sb, len);
 	if (fits && fits >= space) {
 		grow(sb, fits);
-		(void)hf_vformat(sb->data + sb->len, fits + 1, fmt, again);
+		(void)vsnprintf(sb->data + sb->len, fits + 1, fmt, again);
 	}
 	va_end(again);
 	sb->len += fits;

@@ -2,10 +2,10 @@
  * Copyright The Holdfast authors */
 #include "core/brain_internal.h"
 
-#include "base/format.h"
 #include "base/str.h"
 #include "core/names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /*
@@ -63,7 +63,7 @@ void hf_say(struct hf_brain *b, hf_time time, enum hf_topic topic, const char *f
 	if (b->reasons_len == HF_REASONS_MAX)
 		return;
 	va_start(ap, fmt);
-	(void)hf_vformat(text, sizeof(text), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	b->reasons[b->reasons_len++] = (struct hf_reason){
 		.time = time, .topic = topic, .text = hf_arena_strdup(b->arena, text)};

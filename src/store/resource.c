@@ -2,7 +2,6 @@
  * Copyright The Holdfast authors */
 #include "store/resource.h"
 
-#include "base/format.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -276,8 +275,8 @@ bool hf_resource_is_job(const struct hf_resource *resource)
 const char *hf_resource_api_version(const struct hf_resource *resource,
 				    char buf[HF_API_VERSION_MAX])
 {
-	(void)hf_format(buf, HF_API_VERSION_MAX, "%s%s%s", resource->group,
-			*resource->group ? "/" : "", resource->version);
+	snprintf(buf, HF_API_VERSION_MAX, "%s%s%s", resource->group, *resource->group ? "/" : "",
+		 resource->version);
 	return buf;
 }
 
