@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "harness/listen.h"
 #include "harness/raw_client.h"
 #include "http/certificate.h"
 #include "http/client.h"
@@ -528,18 +529,11 @@ static void a_head_too_large_is_refused(void **state)
 static void a_server_that_never_answers_the_phone_is_unavailable(void **state)
 {
 	struct bench *bench = *state;
-	struct sockaddr_in address;
-	socklen_t len = sizeof(address);
-
 	/* The kernel takes the connection, nobody the TLS. */
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	memset(&address, 0, sizeof(address));
-	address.sin_family = AF_INET;
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
-	assert_int_equal(listen(fd, 4), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-	snprintf(bench->url, sizeof(bench->url), "https://127.0.0.1:%u", ntohs(address.sin_port));
+	uint16_t port;
+	int fd = hf_test_listen(&port);
+
+	snprintf(bench->url, sizeof(bench->url), "https://127.0.0.1:%u", port);
 	connect_with(bench, (struct hf_http_client_spec){.connect_timeout = 50 * HF_MS});
 	const struct note *note = fetch(bench, (struct hf_http_request){0});
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);

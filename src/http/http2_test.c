@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "harness/listen.h"
 #include "harness/raw_client.h"
 #include "http/client.h"
 
@@ -255,18 +256,9 @@ static void fetch(struct bench *bench, bool stream)
 
 static void listen_on_loopback(struct bench *bench)
 {
-	struct sockaddr_in address;
-	socklen_t len = sizeof(address);
 	struct hf_error err = {0};
 
-	memset(&address, 0, sizeof(address));
-	address.sin_family = AF_INET;
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	bench->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(bench->listen_fd, (struct sockaddr *)&address, len), 0);
-	assert_int_equal(listen(bench->listen_fd, 16), 0);
-	assert_int_equal(getsockname(bench->listen_fd, (struct sockaddr *)&address, &len), 0);
-	bench->port = ntohs(address.sin_port);
+	bench->listen_fd = hf_test_listen(&bench->port);
 	assert_ok(hf_io_create(bench->t.loop, bench->listen_fd, on_accept, bench, &bench->listen_io,
 			       &err),
 		  &err);

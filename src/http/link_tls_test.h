@@ -5,6 +5,7 @@
 
 /* What both servers that links are tested with are on: a socket on 127.0.0.1, and TLS. */
 
+#include "harness/listen.h"
 #include "harness/test.h"
 
 #include "base/strbuf.h"
@@ -20,22 +21,6 @@ static inline gnutls_datum_t hf_test_datum(const char *text)
 	gnutls_datum_t datum = {(unsigned char *)(uintptr_t)text, (unsigned)strlen(text)};
 
 	return datum;
-}
-
-static inline int hf_test_listen(uint16_t *ret_port)
-{
-	struct sockaddr_in address;
-	socklen_t len = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	memset(&address, 0, sizeof(address));
-	address.sin_family = AF_INET;
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
-	assert_int_equal(listen(fd, 64), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-	*ret_port = ntohs(address.sin_port);
-	return fd;
 }
 
 static inline gnutls_certificate_credentials_t hf_test_credentials(const char *cert_pem,

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "harness/listen.h"
 #include "harness/real_loop.h"
 #include "http/client.h"
 
 #include "base/mem.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* What is told of a proxy that fails (client_test.c has one that works). */
@@ -63,20 +62,6 @@ static void ask(struct bench *bench, const char *server, const char *proxy, hf_t
 	hf_http_client_destroy(client);
 }
 
-/* Nobody listens on a port that was bound, and never listened on. */
-static int bind_port(uint16_t *ret_port)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET};
-	socklen_t len = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-	*ret_port = ntohs(address.sin_port);
-	return fd;
-}
-
 static void one_that_is_not_there_is_told_as_the_proxy(void **state)
 {
 	static const char *const servers[] = {"http://far.example:81", "https://far.example:81"};
@@ -85,7 +70,7 @@ static void one_that_is_not_there_is_told_as_the_proxy(void **state)
 	struct bench *bench = *state;
 	char proxy[64], number[16];
 	uint16_t port;
-	int fd = bind_port(&port);
+	int fd = hf_test_bind(&port);
 
 	snprintf(number, sizeof(number), "%u", port);
 	for (size_t i = 0; i < 2 * HF_ARRAY_LEN(proxies); i++) {
@@ -104,7 +89,7 @@ static void a_server_that_is_not_there_is_no_proxy(void **state)
 	struct bench *bench = *state;
 	char server[64];
 	uint16_t port;
-	int fd = bind_port(&port);
+	int fd = hf_test_bind(&port);
 
 	snprintf(server, sizeof(server), "http://127.0.0.1:%u", port);
 	ask(bench, server, "", 0);
@@ -118,7 +103,7 @@ static void one_that_says_nothing_was_reached(void **state)
 	struct bench *bench = *state;
 	char proxy[64];
 	uint16_t port;
-	int fd = bind_port(&port);
+	int fd = hf_test_bind(&port);
 
 	/* The kernel takes the connection, nobody the CONNECT. */
 	assert_int_equal(listen(fd, 4), 0);

@@ -6,6 +6,7 @@
 /* An HTTP/1.1 server that says exactly the bytes a test wants said, and breaks off where it
  * wants: on the loop that the client under test runs on too. */
 
+#include "harness/listen.h"
 #include "harness/real_loop.h"
 
 #include "base/mem.h"
@@ -175,22 +176,13 @@ static inline void hf_scripted_on_accept(void *arg, HF_UNUSED unsigned events)
 static inline void hf_scripted_open(struct hf_scripted *server, struct hf_loop *loop,
 				    hf_scripted_fn serve, void *arg)
 {
-	struct sockaddr_in address;
-	socklen_t len = sizeof(address);
 	struct hf_error err = {0};
 
 	memset(server, 0, sizeof(*server));
-	memset(&address, 0, sizeof(address));
-	address.sin_family = AF_INET;
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	server->loop = loop;
 	server->serve = serve;
 	server->arg = arg;
-	server->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(server->fd, (struct sockaddr *)&address, len), 0);
-	assert_int_equal(listen(server->fd, 64), 0);
-	assert_int_equal(getsockname(server->fd, (struct sockaddr *)&address, &len), 0);
-	server->port = ntohs(address.sin_port);
+	server->fd = hf_test_listen(&server->port);
 	assert_ok(hf_io_create(loop, server->fd, hf_scripted_on_accept, server, &server->io, &err),
 		  &err);
 	hf_io_want(server->io, HF_IO_READ);
