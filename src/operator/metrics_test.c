@@ -115,19 +115,25 @@ static void test_jobs_beyond_the_limit_are_counted_as_dropped(void **state)
 	assert_shows(bench, "state=\"New\"} 5002\n");
 }
 
+/* Seen at JOB_TIME, decided two seconds later; its ranks do not run again yet. */
+static void begin_recovery(struct hf_status *ret_status)
+{
+	memset(ret_status, 0, sizeof(*ret_status));
+	ret_status->ledger.records_len = 1;
+	ret_status->ledger.records[0] = (struct hf_record){.generation = 2,
+							   .incident = 1,
+							   .cause = HF_CLASS_INFRASTRUCTURE,
+							   .detected_at = JOB_TIME,
+							   .decided_at = JOB_TIME + 2 * HF_SECOND,
+							   .running_at = HF_TIME_NONE};
+}
+
 static void test_a_recovery_is_measured_once_when_it_is_over(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_status before, now;
 
-	memset(&now, 0, sizeof(now));
-	now.ledger.records_len = 1;
-	now.ledger.records[0] = (struct hf_record){.generation = 2,
-						   .incident = 1,
-						   .cause = HF_CLASS_INFRASTRUCTURE,
-						   .detected_at = JOB_TIME,
-						   .decided_at = JOB_TIME + 2 * HF_SECOND,
-						   .running_at = HF_TIME_NONE};
+	begin_recovery(&now);
 	before = now;
 	hf_operator_count_recovery(bench->op, &before, &now);
 	assert_hides(bench, "holdfast_recovery_duration_seconds_count");
@@ -148,15 +154,8 @@ static void test_a_suspension_is_not_of_a_recovery(void **state)
 	struct bench *bench = *state;
 	struct hf_status before, now;
 
-	memset(&now, 0, sizeof(now));
+	begin_recovery(&now);
 	now.start_time = JOB_TIME + HF_HOUR;
-	now.ledger.records_len = 1;
-	now.ledger.records[0] = (struct hf_record){.generation = 2,
-						   .incident = 1,
-						   .cause = HF_CLASS_INFRASTRUCTURE,
-						   .detected_at = JOB_TIME,
-						   .decided_at = JOB_TIME + 2 * HF_SECOND,
-						   .running_at = HF_TIME_NONE};
 	before = now;
 	now.ledger.records[0].running_at = now.start_time + 7 * HF_SECOND;
 	hf_operator_count_recovery(bench->op, &before, &now);

@@ -15,16 +15,31 @@
 
 /* What an agent knows after its end: its journal, or what DeviceHealth says where that is lost. */
 
+static void open_and_hang(struct world *w)
+{
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, HUNG);
+	run_for(w, 3 * HF_SECOND);
+}
+
+/* As DeviceHealth has it. */
+static void expect_gpu(struct world *w, const char *state, bool history_lost)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health = health_of(w, arena);
+
+	assert_string_equal(device_in(&health, GPU)->state, state);
+	assert_int_equal(health.history_lost, history_lost);
+}
+
 static void a_death_forgets_nothing_and_repeats_nothing(void **state)
 {
 	struct world *w = *state;
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
 	struct hf_device_health health;
 
-	open_agent(w);
-	run_for(w, 2 * HF_SECOND);
-	kernel_says(w, HUNG);
-	run_for(w, 3 * HF_SECOND);
+	open_and_hang(w);
 	/* As kill -9: what is not in the journal is gone. */
 	w->agent = hf_agent_destroy(w->agent);
 	kernel_says(w, "NVRM: Xid (PCI:0000:1b:00): 119, pid=1, Timeout\n");
@@ -108,10 +123,7 @@ static void a_journal_that_is_damaged_makes_nothing_well(void **state)
 	char path[128];
 	struct hf_error err;
 
-	open_agent(w);
-	run_for(w, 2 * HF_SECOND);
-	kernel_says(w, HUNG);
-	run_for(w, 3 * HF_SECOND);
+	open_and_hang(w);
 	w->agent = hf_agent_destroy(w->agent);
 	snprintf(path, sizeof(path), "%s/%s", w->state, HF_JOURNAL_FILE);
 	assert_ok(hf_fs_read(path, &bytes, &err), &err);
@@ -169,10 +181,7 @@ static void a_journal_that_is_missing_makes_nothing_well(void **state)
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
 	struct hf_device_health health;
 
-	open_agent(w);
-	run_for(w, 2 * HF_SECOND);
-	kernel_says(w, HUNG);
-	run_for(w, 3 * HF_SECOND);
+	open_and_hang(w);
 	/* Lost once, and once more, by then in the object of an agent that knew nothing; and then it
 	 * is there and cannot be read. */
 	for (int lives = 0; lives < 3; lives++) {
@@ -190,9 +199,7 @@ static void a_journal_that_is_missing_makes_nothing_well(void **state)
 	w->boot = "33333333-4444";
 	open_agent(w);
 	run_for(w, 5 * HF_SECOND);
-	health = health_of(w, arena);
-	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
-	assert_false(health.history_lost);
+	expect_gpu(w, "Healthy", false);
 }
 
 static void a_journal_that_is_missing_takes_nothing_from_what_was_well(void **state)
@@ -204,9 +211,7 @@ static void a_journal_that_is_missing_takes_nothing_from_what_was_well(void **st
 	/* A fresh node: all is as soon well as it can be seen. */
 	open_agent(w);
 	run_for(w, 2 * HF_SECOND);
-	health = health_of(w, arena);
-	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
-	assert_false(health.history_lost);
+	expect_gpu(w, "Healthy", false);
 	lose_journal(w);
 	open_agent(w);
 	run_for(w, 2 * HF_SECOND);
@@ -222,9 +227,7 @@ static void a_journal_that_is_missing_takes_nothing_from_what_was_well(void **st
 	run_for(w, 2 * HF_MINUTE);
 	hf_intake_heard(hf_agent_intake(w->agent), HF_HEALTH_BY_KMSG, HF_HEALTH_XID);
 	run_for(w, 2 * HF_SECOND);
-	health = health_of(w, arena);
-	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
-	assert_false(health.history_lost);
+	expect_gpu(w, "Healthy", false);
 }
 
 /* Nobody answers, and the agent is killed in the middle of it: what was published stays there until it
@@ -235,10 +238,7 @@ static void a_journal_that_is_missing_is_asked_for_until_somebody_answers(void *
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
 	struct hf_device_health health;
 
-	open_agent(w);
-	run_for(w, 2 * HF_SECOND);
-	kernel_says(w, HUNG);
-	run_for(w, 3 * HF_SECOND);
+	open_and_hang(w);
 	lose_journal(w);
 	w->refuse = HF_E_UNAVAILABLE;
 	for (int lives = 0; lives < 2; lives++) {
@@ -249,9 +249,7 @@ static void a_journal_that_is_missing_is_asked_for_until_somebody_answers(void *
 	}
 	w->refuse = 0;
 	open_and_hear(w);
-	health = health_of(w, arena);
-	assert_string_equal(device_in(&health, GPU)->state, "Unknown");
-	assert_true(health.history_lost);
+	expect_gpu(w, "Unknown", true);
 	/* And faults are found as ever. */
 	kernel_says(w, LOST);
 	run_for(w, 2 * HF_SECOND);

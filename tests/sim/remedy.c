@@ -183,20 +183,28 @@ static void promise_2_foreign_cordons_and_taints_stay(void **state)
 			 2);
 }
 
-static void promise_2_what_a_person_takes_off_stays_off(void **state)
-{
-	struct rw *w = *state;
+/* As a person leaves it who takes our taint off. */
+#define UNTAINTED                                                                                  \
+	"{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]}}"
 
-	rw_fleet(w, 10);
-	rw_policy(w, QUARANTINE);
+/* The node 3 fails under that policy, and is quarantined. */
+static void quarantine_one(struct rw *w, const char *policy)
+{
+	rw_policy(w, policy);
 	rw_start(w);
 	rw_run(w, 5 * HF_SECOND);
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 5 * HF_SECOND);
 	assert_true(rw_tainted(w, 3));
-	rw_patch(w, &hf_nodes, "n003",
-		 "{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':"
-		 "'NoSchedule'}]}}");
+}
+
+static void promise_2_what_a_person_takes_off_stays_off(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 10);
+	quarantine_one(w, QUARANTINE);
+	rw_patch(w, &hf_nodes, "n003", UNTAINTED);
 	rw_run(w, HF_HOUR);
 	assert_false(rw_tainted(w, 3));
 	expect_next(w, 3, "held quarantine stale");
@@ -338,15 +346,8 @@ static void promise_5_one_node_alone_opens_no_breaker(void **state)
 	struct rw *w = *state;
 
 	rw_fleet(w, 6);
-	rw_policy(w, QUARANTINE);
-	rw_start(w);
-	rw_run(w, 5 * HF_SECOND);
-	rw_say(w, 3, RW_RESET);
-	rw_run(w, 5 * HF_SECOND);
-	assert_true(rw_tainted(w, 3));
-	rw_patch(w, &hf_nodes, "n003",
-		 "{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':"
-		 "'NoSchedule'}]}}");
+	quarantine_one(w, QUARANTINE);
+	rw_patch(w, &hf_nodes, "n003", UNTAINTED);
 	rw_run(w, 20 * HF_SECOND);
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 20 * HF_SECOND);
