@@ -9,8 +9,9 @@ HF_BEGIN_DECLS
 
 /*
  * A person's word that a device is well: an annotation of the node's DeviceHealth with a time, or a
- * device (id or UUID; PCI addresses as anybody writes them) and a time.  Without a device it is about all of them and the node.  What was
- * known against them before that time ends; what is seen later counts as ever.
+ * device (id or UUID; PCI addresses as anybody writes them) and a time.  Without a device it is about all
+ * of them and the node.  What was known against them before that time ends; what is seen later counts as
+ * ever.
  *
  * It stays where it is, so it counts for an hour and each text once: no restart, no clock that is
  * set and no copy of an object clears what failed long after.

@@ -207,36 +207,37 @@ static void delay_repeats(struct hf_brain *b)
 	}
 }
 
-/* What is charged, and told, of an incident, as it was before late evidence came to it. */
+/* What is charged, and told, of the open incident, before late evidence comes to it. */
 struct former {
-	int64_t restarts[HF_BUDGETS];
+	int64_t incident, restarts[HF_BUDGETS];
 	struct hf_record record;
 };
 
 static void keep_former(const struct hf_brain *b, struct former *former)
 {
+	former->incident = b->ledger.incident.id;
 	memcpy(former->restarts, b->ledger.restarts, sizeof(former->restarts));
 	former->record = b->ledger.records[0];
 }
 
-/* A verdict on another incident has come of the same step: it may give way to that evidence, and one event
- * is the cause of one incident.  What it was to the former one is undone. */
-static void restore_former(struct hf_brain *b, const struct former *former,
-			   const struct former *adopted)
+/* A verdict on a newer incident, which is charged nothing yet, has come of the same step: it may give way
+ * to that evidence, and one event is the cause of one incident.  What it was to the former is undone. */
+static void restore_former(struct hf_brain *b, const struct former *former)
 {
 	struct hf_ledger *ledger = &b->ledger;
 
-	for (int i = 0; i < HF_BUDGETS; i++)
-		ledger->restarts[i] -= adopted->restarts[i] - former->restarts[i];
+	if (ledger->incident.id == former->incident)
+		return;
+	hf_assert(ledger->incident.charged == HF_BUDGET_PENDING);
+	memcpy(ledger->restarts, former->restarts, sizeof(former->restarts));
 	if (ledger->records_len > 1 && ledger->records[1].incident == former->record.incident)
 		ledger->records[1] = former->record;
 }
 
 void hf_ends_apply(struct hf_brain *b)
 {
-	struct former former, adopted;
-	int64_t open;
 	const struct hf_end *end;
+	struct former former;
 	struct hf_end lost;
 
 	hf_assert(b->ledger.present && !hf_verdict_pending(b));
@@ -249,15 +250,12 @@ void hf_ends_apply(struct hf_brain *b)
 	}
 	/* Before the pods' ends: what the kubelet restarted ran before the pod ended. */
 	count_restarts(b);
-	open = b->ledger.incident.id;
 	keep_former(b, &former);
 	if (hf_verdict_pending(b) || !adopt_causes(b))
 		return;
-	keep_former(b, &adopted);
 	end = b->gave_way ? NULL : find_cause(b, find_opener(b), &lost);
 	if (end && !open_for(b, end)) {
-		if (b->ledger.incident.id > open)
-			restore_former(b, &former, &adopted);
+		restore_former(b, &former);
 		return;
 	}
 	if (!end)

@@ -198,8 +198,8 @@ struct hf_node_seen {
 	hf_time reported_at; /* the agent's evidence reaches to here; NONE: never */
 	hf_time beat_at;     /* its agent last heard of a training process there; NONE: never */
 	/* Nodes of its zone (of the cluster, where it names none), without those that are cordoned
-	 * and well, were so before they fell silent, or are lost for more than a day; and how many of these are lost without
-	 * proof of death: the storm guard's numbers. */
+	 * and well, were so before they fell silent, or are lost for more than a day; and how many
+	 * of these are lost without proof of death: the storm guard's numbers. */
 	int32_t zone_nodes, zone_lost;
 	const char *zone; /* NULL: none */
 };
