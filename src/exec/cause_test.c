@@ -33,8 +33,8 @@ static void what_follows_from_a_peer_or_a_mistake_names_none(void **state)
 		"[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12)",
 		"ConnectionResetError: [Errno 104] Connection reset by peer",
 		/* Programs built for devices, where they were given none or the wrong number. */
-		"E0000 cuda_platform.cc:51] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no "
-		"CUDA-capable device is detected",
+		("E0000 cuda_platform.cc:51] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no "
+		 "CUDA-capable device is detected"),
 		"RuntimeError: No HIP GPUs are available: no ROCm-capable device is detected",
 		"CUDA error: CUDA driver version is insufficient for CUDA runtime version",
 	};
