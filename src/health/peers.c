@@ -86,8 +86,8 @@ static size_t gpus(const struct hf_health_brain *b)
 }
 
 /* What stopped half of the devices a moment ago was the begin of what has stopped all of them: it is the
- * same fault, whether the lines came in one step or in two. */
-static void end_halves(struct hf_health_brain *b)
+ * same fault, whether the lines came in one step or in two.  A half that had stopped before is not. */
+static void end_halves(struct hf_health_brain *b, hf_time last)
 {
 	struct hf_health_device *node = &b->memory->devices[0];
 
@@ -95,7 +95,7 @@ static void end_halves(struct hf_health_brain *b)
 		struct hf_health_fault *f = &node->faults[i];
 
 		if (f->detector == HF_HEALTH_PEERS && f->code == HF_HEALTH_CODE_SAME &&
-		    hf_health_is_fatal(f->cls))
+		    hf_health_is_fatal(f->cls) && last - f->opened_at <= b->config->peers_window)
 			hf_health_fault_close(b, f);
 	}
 }
@@ -234,7 +234,7 @@ void hf_health_peers(struct hf_health_brain *b)
 	last = news(b, NULL);
 	if (last != HF_TIME_NONE && all_stopped(b, all, last)) {
 		cover(b, NULL, last);
-		end_halves(b);
+		end_halves(b, last);
 	}
 	same_fault(b, all);
 }
