@@ -305,7 +305,8 @@ static int32_t newly_bad(const struct budgets *b, const struct hf_health_node *c
 
 /* So many new ones within the window are no row of bad luck: nothing more is done until a person
  * has looked.  It counts what is wanted too, so that it trips before the first of a thousand; but
- * what budgets have held for long is no news. */
+ * what budgets have held for long is no news, and what failed before a person closed it has been looked at:
+ * a level is measured anew after that, and would open it again each time. */
 static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 		 const struct hf_health_decision *decisions, size_t len, struct hf_arena *arena)
 {
@@ -317,7 +318,8 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 
 	for (size_t i = 0; i < len; i++) {
 		if (decisions[i].doing != HF_HEALTH_DO_QUARANTINE ||
-		    decisions[i].answer != HF_HEALTH_GO)
+		    decisions[i].answer != HF_HEALTH_GO ||
+		    began(nodes[i]) < b->fleet->breaker.closed_at)
 			continue;
 		times[wanted_len] = began(nodes[i]);
 		wanted[wanted_len++] = nodes[i];
