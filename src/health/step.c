@@ -136,6 +136,20 @@ void hf_health_seen(struct hf_health_brain *b, struct hf_health_device *device)
 	device->seen = true;
 }
 
+/* After the agent's start the bus names a device at once, and its driver later, or never: what it was called in
+ * this boot stays.  In another one it may be another device. */
+static void rename_device(const struct hf_health_brain *b, struct hf_health_device *d,
+			  const struct hf_health_presence *p)
+{
+	bool named = d->seen && hf_streq(b->memory->boot_id, b->input->boot_id);
+
+	if (p->uuid[0] != '\0' || !named)
+		memcpy(d->uuid, p->uuid, sizeof(d->uuid));
+	if (p->alias[0] != '\0' || !named)
+		memcpy(d->alias, p->alias, sizeof(d->alias));
+	d->uuid[sizeof(d->uuid) - 1] = d->alias[sizeof(d->alias) - 1] = '\0';
+}
+
 /* Devices that are known to be there.  One that is gone stays: detector count finds that. */
 static void take_devices(struct hf_health_brain *b)
 {
@@ -153,9 +167,7 @@ static void take_devices(struct hf_health_brain *b)
 		if (!d || d->kind == HF_HEALTH_NODE)
 			continue;
 		d->kind = p->kind;
-		memcpy(d->uuid, p->uuid, sizeof(d->uuid));
-		memcpy(d->alias, p->alias, sizeof(d->alias));
-		d->uuid[sizeof(d->uuid) - 1] = d->alias[sizeof(d->alias) - 1] = '\0';
+		rename_device(b, d, p);
 	}
 }
 

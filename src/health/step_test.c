@@ -81,6 +81,27 @@ static enum hf_health_state state_of(int device)
 	return hf_health_memory_find(&memory, devices[device].uuid)->state;
 }
 
+/* An agent starts anew: sysfs names the device at once, and the driver's library later, or never if it hangs. */
+static void a_name_that_is_not_said_again_yet_stays_in_its_boot(void **state)
+{
+	(void)state;
+	step();
+	memset(devices[0].uuid, 0, sizeof(devices[0].uuid));
+	step();
+	assert_string_equal(hf_health_memory_find(&memory, devices[0].id)->uuid, "GPU-0");
+	snprintf(devices[0].uuid, sizeof(devices[0].uuid), "GPU-9");
+	step();
+	assert_string_equal(hf_health_memory_find(&memory, devices[0].id)->uuid, "GPU-9");
+	/* After a restart of the node another one may be there. */
+	snprintf(input.boot_id, sizeof(input.boot_id), "second");
+	input.devices_len = 0;
+	step();
+	memset(devices[0].uuid, 0, sizeof(devices[0].uuid));
+	input.devices_len = 3;
+	step();
+	assert_string_equal(hf_health_memory_find(&memory, devices[0].id)->uuid, "");
+}
+
 static void the_same_input_in_any_order_gives_the_same_bytes(void **state)
 {
 	struct hf_strbuf first = HF_STRBUF_INIT(1 << 20), again = HF_STRBUF_INIT(1 << 20);
@@ -337,6 +358,7 @@ static void a_memory_that_cannot_be_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_name_that_is_not_said_again_yet_stays_in_its_boot),
 		TEST(the_same_input_in_any_order_gives_the_same_bytes),
 		TEST(devices_and_samples_may_come_in_any_order_too),
 		TEST(nothing_new_changes_nothing),
