@@ -83,12 +83,6 @@ bool hf_remedy_node_same(const struct remedy_node *a, const struct remedy_node *
 
 /* --- DeviceHealth objects ------------------------------------------------------------------ */
 
-static bool is_out(enum hf_health_state state)
-{
-	return state == HF_HEALTH_UNHEALTHY || state == HF_HEALTH_QUARANTINED ||
-	       state == HF_HEALTH_REMEDIATING || state == HF_HEALTH_FAILED;
-}
-
 static enum hf_health_state state_of(const char *text)
 {
 	enum hf_health_state state;
@@ -121,7 +115,7 @@ static int trouble_of(const struct hf_device_report *device)
 {
 	enum hf_health_state state = state_of(device->state);
 
-	if (is_out(state))
+	if (hf_health_is_out(state))
 		return 2;
 	return state == HF_HEALTH_DEGRADED_STATE ? 1 : 0;
 }
