@@ -79,6 +79,31 @@ static void all_of_them_by_whatever_are_the_driver(void **state)
 	}
 }
 
+/* A table that somebody wrote for Xids knows nothing of what several devices at once are. */
+static void what_covers_the_devices_acts_by_any_table(void **state)
+{
+	static const struct hf_health_rule xids = {.detector = HF_HEALTH_XID,
+						   .code_max = 1000,
+						   .subcode = -1,
+						   .cls = HF_HEALTH_GPU_RESET,
+						   .action = HF_HEALTH_RESET_DEVICE,
+						   .clear = HF_HEALTH_BY_SIGNAL};
+	static const struct hf_health_rules table = {.items = &xids, .len = 1};
+
+	(void)state;
+	n.config.rules = &table;
+	for (int i = 0; i < 8; i++)
+		stop(i, 119);
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_UNKNOWN);
+	assert_int_equal(health_device(&n, "")->state, HF_HEALTH_DEGRADED_STATE);
+	assert_int_equal(of_node(HF_HEALTH_CODE_ALL)->action, HF_HEALTH_RESTART_DRIVER);
+	/* It does not end by itself, as what nobody has rated does. */
+	health_step(&n, HF_HOUR);
+	assert_int_equal(health_device(&n, "")->state, HF_HEALTH_DEGRADED_STATE);
+	assert_int_equal(n.memory.conditions[2].status, HF_HEALTH_TRUE);
+}
+
 static void the_nodes_fault_ends_with_the_last_under_it(void **state)
 {
 	(void)state;
@@ -116,6 +141,7 @@ int main(void)
 		TEST(three_of_eight_are_three_devices),
 		TEST(four_of_eight_are_the_node),
 		TEST(all_of_them_by_whatever_are_the_driver),
+		TEST(what_covers_the_devices_acts_by_any_table),
 		TEST(the_nodes_fault_ends_with_the_last_under_it),
 		TEST(a_node_with_one_device_has_no_peers),
 	};

@@ -28,6 +28,9 @@ const struct hf_health_rule *hf_health_rules_match(const struct hf_health_rules 
 		if (matches(&rules->items[i], evidence))
 			return &rules->items[i];
 	}
+	/* It takes the place of the devices' own faults, which the table has rated. */
+	if (evidence->detector == HF_HEALTH_PEERS && rules != &hf_health_rules_builtin)
+		return hf_health_rules_match(&hf_health_rules_builtin, evidence);
 	return NULL;
 }
 

@@ -52,7 +52,8 @@ struct hf_health_rules {
 
 extern const struct hf_health_rules hf_health_rules_builtin;
 
-/* NULL when none matches. */
+/* NULL when none matches.  What several devices at once are (PEERS) is as the program has it where the table
+ * does not say. */
 const struct hf_health_rule *hf_health_rules_match(const struct hf_health_rules *rules,
 						   const struct hf_health_evidence *evidence);
 /* Over what the table says, the same on every machine: published, so that one sees which nodes
