@@ -181,7 +181,8 @@ static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d
 		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
 	if (s->weak && d->state == HF_HEALTH_SUSPECT && is_confirmed(b, d))
 		return hf_health_move(b, d, HF_HEALTH_CONFIRMED, s->why);
-	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s)) {
+	/* Where nobody looks it is always quiet. */
+	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s) && is_heard(b, d)) {
 		forget_weak(b, d);
 		return hf_health_move(b, d, HF_HEALTH_QUIET, "");
 	}
