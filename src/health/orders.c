@@ -122,8 +122,12 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_forget(b, d);
 		return;
 	}
-	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next))
+	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next)) {
+		/* What stands against it is the node's, or nobody sees it: there is nothing to watch. */
+		if (d->state == HF_HEALTH_UNKNOWN)
+			mend(b, d, HF_HEALTH_REPLACE_NODE, order->at);
 		return;
+	}
 	mend(b, d, HF_HEALTH_REPLACE_NODE, order->at);
 	d->flaps_len = 0;
 	memset(d->flaps, 0, sizeof(d->flaps));
