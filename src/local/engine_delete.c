@@ -169,11 +169,34 @@ static int mark_deleted(struct hf_op *op, struct hf_entry *entry, struct hf_json
 	return hf_op_done(op, hf_op_store(op, entry, hf_steal(&object)));
 }
 
+/* A pod that goes is marked first, as by kube-apiserver: whoever watches sees that somebody deleted
+ * it, and then that it is gone.  Else a person's delete and a pod that vanished would look alike. */
+static void mark_first(struct hf_op *op, struct hf_entry *entry)
+{
+	const struct hf_json *stored = hf_doc_json(entry->doc);
+
+	if (op->kind->resource != &hf_pods || op->request->dry_run)
+		return;
+	HF_AUTO_JSON object = hf_json_shallow(stored);
+	struct hf_json *meta = hf_json_shallow(hf_json_get(stored, "metadata"));
+
+	hf_json_set(object, "metadata", meta);
+	hf_json_remove(meta, "finalizers");
+	mark(op, meta, 0);
+	if (same_mark(meta, hf_json_get(stored, "metadata")))
+		return;
+	/* A full store does not keep a pod from going. */
+	op->bytes = hf_json_text_size_after(stored, entry->bytes, object);
+	hf_doc_unref(hf_op_store(op, entry, hf_steal(&object)));
+}
+
 static int remove_now(struct hf_op *op, struct hf_entry *entry)
 {
 	const struct hf_resource *r = op->kind->resource;
 	bool returns_object = r == &hf_pods || r == &hf_services ||
 			      r == &hf_persistentvolumeclaims || r == &hf_serviceaccounts;
+
+	mark_first(op, entry);
 	HF_AUTO_DOC last = hf_doc_ref(entry->doc);
 
 	if (!op->request->dry_run) {

@@ -128,6 +128,38 @@ static void a_pod_nobody_runs_goes_at_once(struct world *w)
 	assert_int_equal(get(w, &hf_pods, ns, "forced", &o), HF_E_NOT_FOUND);
 }
 
+/* With force too: else a person's delete would look like a pod that vanished. */
+static void who_watches_sees_the_mark_of_a_pod_that_goes_at_once(struct world *w)
+{
+	const char *ns = fresh_namespace(w);
+	AUTO_OUTCOME o = {0};
+	AUTO_SEEN s = {0};
+
+	assert_int_equal(create_pod(w, ns, "p", &o), 0);
+	bind_pod(w, ns, "p", "node-a");
+	assert_int_equal(get(w, &hf_pods, ns, "p", &o), 0);
+	assert_int_equal(number_at(&o, "metadata.generation"), 1);
+	seen_start(w, &s,
+		   &(struct hf_watch_options){.resource = &hf_pods,
+					      .ns = ns,
+					      .resource_version =
+						      text_at(&o, "metadata.resourceVersion")});
+	AUTO_OUTCOME last = {0};
+	assert_int_equal(delete_pod(w, ns, "p", 0, &last), 0);
+	wait_events(w, &s, 2);
+	assert_string_equal(seen_text(&s), "M:p D:p");
+	for (int i = 0; i < 2; i++) {
+		const struct hf_json *meta =
+			hf_json_get(hf_doc_json(s.events[i].object), "metadata");
+
+		assert_non_null(hf_json_get(meta, "deletionTimestamp"));
+		assert_int_equal(hf_json_i64(hf_json_get(meta, "deletionGracePeriodSeconds"), -1),
+				 0);
+		assert_int_equal(hf_json_i64(hf_json_get(meta, "generation"), 0), 2);
+	}
+	assert_int_equal(number_at(&last, "metadata.deletionGracePeriodSeconds"), 0);
+}
+
 static int delete_pod_as(struct world *w, const char *ns, const char *name, int64_t grace,
 			 enum hf_propagation propagation, struct outcome *o)
 {
@@ -365,6 +397,8 @@ const struct contract_test contract_deletes[] = {
 	{"26: preconditions are held to", preconditions_are_held_to},
 	{"27: a pod on a node is marked and waits", a_pod_on_a_node_is_marked_and_waits},
 	{"27: a pod nobody runs goes at once", a_pod_nobody_runs_goes_at_once},
+	{"27: who watches sees the mark of a pod that goes at once",
+	 who_watches_sees_the_mark_of_a_pod_that_goes_at_once},
 	{"27: a pod on its way takes no finalizers", a_pod_on_its_way_takes_no_finalizers},
 	{"27: a pod without time left goes whatever is asked",
 	 a_pod_without_time_left_goes_whatever_is_asked},

@@ -809,6 +809,11 @@ void sim_check_oom(struct sim *sim, const char *pod_uid)
 	sim_pod_truth(sim, pod_uid)->oom = true;
 }
 
+void sim_check_unseen(struct sim *sim, const char *pod_uid)
+{
+	sim_pod_truth(sim, pod_uid)->unseen = true;
+}
+
 void sim_check_away(struct sim *sim, const char *pod_uid)
 {
 	sim_pod_truth(sim, pod_uid)->away = true;

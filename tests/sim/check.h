@@ -42,6 +42,7 @@ struct sim_pod_truth {
 	bool succeeded, gone;
 	bool marked;    /* for deletion, before it was gone … */
 	bool missed;    /* … when an operator may not have learned of it */
+	bool unseen;    /* no watch tells that it goes */
 	bool known;     /* the operator asked for its end: it knew what it was */
 	bool disrupted; /* its end was the cluster's doing */
 	bool sick;      /* its device was broken at some time */
@@ -130,6 +131,8 @@ void sim_check_oom(struct sim *sim, const char *pod_uid);
 void sim_check_unplaced(struct sim *sim, const char *pod_uid);
 void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
 /* Its node is, or was for a while, unable to speak for it. */
+/* It vanishes: no operator is told that it goes. */
+void sim_check_unseen(struct sim *sim, const char *pod_uid);
 void sim_check_away(struct sim *sim, const char *pod_uid);
 /* Its device is broken. */
 void sim_check_sick(struct sim *sim, const char *pod_uid);

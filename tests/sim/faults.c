@@ -194,21 +194,38 @@ static bool ends(struct sim *sim, struct hf_event_fault *fault)
 	return fault->end != 0;
 }
 
+static bool is_unseen(struct sim *sim, const struct hf_event *event)
+{
+	const struct sim_pod_truth *pod =
+		event->object ? sim_pod_truth(sim, hf_doc_uid(event->object)) : NULL;
+
+	return pod != NULL && pod->unseen;
+}
+
+/* Whoever lost it finds out, and lists anew. */
+static void lose(struct sim_life *life, struct hf_event_fault *fault)
+{
+	sim_check_gap(life->sim);
+	fault->drop = true;
+	life->relist_twice = true;
+	if (!hf_timer_armed(life->relist_timer))
+		hf_timer_arm(life->relist_timer, sim_how_span(life->sim, LOST_MAX));
+}
+
 static void on_event(void *arg, const struct hf_watch_options *options,
 		     const struct hf_event *event, struct hf_event_fault *fault)
 {
 	struct sim_life *life = arg;
 	struct sim *sim = life->sim;
 
+	if (is_unseen(sim, event)) {
+		lose(life, fault);
+		return;
+	}
 	if (sim->calm || ends(sim, fault))
 		return;
 	if (sim_happens(sim, SIM_WATCH_LOST)) {
-		/* Whoever lost it finds out, and lists anew. */
-		sim_check_gap(sim);
-		fault->drop = true;
-		life->relist_twice = true;
-		if (!hf_timer_armed(life->relist_timer))
-			hf_timer_arm(life->relist_timer, sim_how_span(sim, LOST_MAX));
+		lose(life, fault);
 		return;
 	}
 	if (sim_happens(sim, SIM_WATCH_LAG))

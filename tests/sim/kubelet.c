@@ -424,15 +424,19 @@ static void delete_pod(struct sim_pod *pod, int64_t grace)
 	sim_apply(pod->sim, &request);
 }
 
-/* Deleted with force behind everybody's back.  A finalizer keeps the object, marked for deletion
- * and with nobody's word for it: that is what a person's delete looks like. */
+/* Gone with no word to whoever watches: deleted with force in a gap of theirs.  Where a finalizer keeps
+ * the object, or a list from the past shows it, marked for deletion, that is what a person's delete looks
+ * like. */
 static void vanish(struct sim_pod *pod)
 {
 	struct hf_doc *doc = hf_local_peek(pod->sim->local, &hf_pods, "default", pod->name);
+	bool kept = doc != NULL &&
+		    hf_json_len(hf_json_path(hf_doc_json(doc), "metadata", "finalizers", NULL)) > 0;
 
-	if (doc != NULL &&
-	    hf_json_len(hf_json_path(hf_doc_json(doc), "metadata", "finalizers", NULL)) > 0)
+	if (doc != NULL && (kept || sim_lists_lie(pod->sim)))
 		sim_check_touched(pod->sim, doc);
+	if (!kept)
+		sim_check_unseen(pod->sim, pod->uid);
 	delete_pod(pod, 0);
 }
 

@@ -164,15 +164,6 @@ static void remember(struct hf_map *map, const char *key, const char *value)
 	hf_assert(put);
 }
 
-static const char *without_grace(const char *see, const char *facts)
-{
-	const char *blank = strchr(facts, ' ');
-
-	return hf_streq(see, "DELETED") && hf_str_has_prefix(facts, "del=") && blank != NULL
-		       ? blank + 1
-		       : facts;
-}
-
 static void on_change(void *arg, const struct hf_local_change *change)
 {
 	struct replay *replay = arg;
@@ -195,8 +186,7 @@ static void on_change(void *arg, const struct hf_local_change *change)
 		return;
 	remember(replay->facts, hf_doc_uid(doc), facts);
 	struct seen seen = {.text = hf_xasprintf("%s %s %s %s", change->resource->plural,
-						 symbol_of(replay, hf_doc_uid(doc)), type,
-						 without_grace(type, facts)),
+						 symbol_of(replay, hf_doc_uid(doc)), type, facts),
 			    .version = change->version};
 	bool pushed = HF_VEC_PUSH(&replay->seen, seen);
 
@@ -323,26 +313,6 @@ static void wrong(struct replay *replay, const char *wanted, const char *found)
 	replay->failed = true;
 }
 
-/* A delete without grace is told twice by an API server: as a change to a grace of 0, and as a delete.
- * The store of the embedded plane tells it once, and the last facts are those of before. */
-static bool is_told_twice(const struct replay *replay, size_t at)
-{
-	const struct hf_json *line = replay->lines.items[at];
-
-	for (size_t next = at + 1;
-	     hf_streq(text_of(line, "see"), "MODIFIED") &&
-	     hf_str_has_prefix(text_of(line, "facts"), "del=0 ") && next < replay->lines.len &&
-	     text_of(replay->lines.items[next], "do") == NULL;
-	     next++) {
-		const struct hf_json *other = replay->lines.items[next];
-
-		if (hf_streq(text_of(other, "uid"), text_of(line, "uid")) &&
-		    text_of(other, "see") != NULL)
-			return hf_streq(text_of(other, "see"), "DELETED");
-	}
-	return false;
-}
-
 /* Watches of two objects are not in step: each is compared by itself. */
 static void compare_object(struct replay *replay, const char *object)
 {
@@ -352,13 +322,11 @@ static void compare_object(struct replay *replay, const char *object)
 	for (; at < replay->lines.len && text_of(replay->lines.items[at], "do") == NULL; at++) {
 		const struct hf_json *line = replay->lines.items[at];
 
-		if (text_of(line, "see") == NULL || !hf_streq(text_of(line, "uid"), object) ||
-		    is_told_twice(replay, at))
+		if (text_of(line, "see") == NULL || !hf_streq(text_of(line, "uid"), object))
 			continue;
 		HF_AUTOFREE char *facts = without_ignored(replay, text_of(line, "facts"));
 		HF_AUTOFREE char *wanted = hf_xasprintf("%s %s %s %s", text_of(line, "resource"),
-							object, text_of(line, "see"),
-							without_grace(text_of(line, "see"), facts));
+							object, text_of(line, "see"), facts);
 		HF_AUTOFREE char *mark = hf_xasprintf(" %s ", object);
 
 		while (seen < replay->seen.len &&
