@@ -376,7 +376,7 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 {
 	const struct hf_holder *of = &report->holders[first];
 	const struct hf_health_device *sick = NULL;
-	bool holds = false;
+	bool holds = false, unknown = false;
 
 	memset(ret, 0, sizeof(*ret));
 	for (size_t i = 0; i < report->holders_len && sick == NULL; i++) {
@@ -386,7 +386,13 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 		    !hf_streq(h->holding.ns, of->holding.ns))
 			continue;
 		sick = sick_of(report, h);
-		holds |= h->until == HF_TIME_NONE;
+		if (h->until != HF_TIME_NONE)
+			continue;
+		const struct hf_health_device *device = hf_report_device_of(report, h);
+
+		/* Unknown is no recovery: what stands against it may be the node's for now. */
+		unknown |= device == NULL || device->state == HF_HEALTH_UNKNOWN;
+		holds = true;
 	}
 	if (sick != NULL) {
 		const struct hf_health_fault *fault = hf_health_device_worst(sick);
@@ -401,7 +407,7 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 		snprintf(ret->message, sizeof(ret->message), "%s is %s%s",
 			 sick->id[0] != '\0' ? sick->id : "the node",
 			 hf_health_state_name(sick->state), about);
-	} else if (holds) {
+	} else if (holds && !unknown) {
 		ret->word = HF_POD_WELL;
 		snprintf(ret->reason, sizeof(ret->reason), "Recovered");
 		snprintf(ret->message, sizeof(ret->message), "what it holds can be worked with");

@@ -106,7 +106,7 @@ static void a_pod_is_sick_by_what_it_holds_or_held_then(void **state)
 	hf_report_pod(&w->report, 3, &verdict);
 	assert_int_equal(verdict.word, HF_POD_NO_WORD);
 	hf_report_pod(&w->report, 4, &verdict);
-	assert_int_equal(verdict.word, HF_POD_WELL);
+	assert_int_equal(verdict.word, HF_POD_NO_WORD);
 }
 
 static void a_pod_of_several_devices_is_sick_by_one(void **state)
@@ -141,12 +141,9 @@ static void a_fault_of_all_devices_at_once_is_the_nodes_and_all_holders_are_told
 	hold(w, "p", "gpu-0", HF_TIME_NONE);
 	assert_int_equal(health_device(&w->node, "gpu-0")->state, HF_HEALTH_UNKNOWN);
 	hf_report_pod(&w->report, 0, &verdict);
-	if (health_device(&w->node, "")->state == HF_HEALTH_UNHEALTHY) {
-		assert_int_equal(verdict.word, HF_POD_SICK);
-		assert_non_null(strstr(verdict.message, "the node is Unhealthy"));
-	} else {
-		assert_int_equal(verdict.word, HF_POD_WELL);
-	}
+	/* The node is Degraded, and who held a sick one is not told that it is well. */
+	assert_int_equal(health_device(&w->node, "")->state, HF_HEALTH_DEGRADED_STATE);
+	assert_int_equal(verdict.word, HF_POD_NO_WORD);
 }
 
 static void times_are_shown_on_the_wall_clock(void **state)
