@@ -101,6 +101,24 @@ static void verified(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_move(b, d, HF_HEALTH_VERIFIED, hf_health_action_name(order->action));
 }
 
+/* Closes what was known at a time.  False: more was found since then, and stands. */
+static bool close_known(struct hf_health_brain *b, struct hf_health_device *d, hf_time at)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < d->faults_len; i++) {
+		struct hf_health_fault *f = &d->faults[i];
+
+		if (!f->open)
+			continue;
+		if (f->last <= at)
+			hf_health_fault_close(b, f);
+		else if (f->cls >= HF_HEALTH_SOFTWARE)
+			all = false;
+	}
+	return all;
+}
+
 static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 		    const struct hf_health_order *order)
 {
@@ -122,13 +140,15 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_forget(b, d);
 		return;
 	}
-	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next)) {
-		/* What stands against it is the node's, or nobody sees it: there is nothing to watch. */
-		if (d->state == HF_HEALTH_UNKNOWN)
-			mend(b, d, HF_HEALTH_REPLACE_NODE, order->at);
+	/* What stands against it is the node's, or nobody sees it: it is over, and there is nothing to watch. */
+	if (d->state == HF_HEALTH_UNKNOWN)
+		(void)close_known(b, d, order->at);
+	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next) ||
+	    !close_known(b, d, order->at))
 		return;
-	}
-	mend(b, d, HF_HEALTH_REPLACE_NODE, order->at);
+	/* What was seen before the cure tells nothing of it. */
+	d->fresh_after = order->at;
+	b->changed = true;
 	d->flaps_len = 0;
 	memset(d->flaps, 0, sizeof(d->flaps));
 	d->fatals_len = 0;

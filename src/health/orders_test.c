@@ -85,6 +85,51 @@ static void nothing_is_released_while_something_stands(void **state)
 	assert_null(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62));
 }
 
+static void a_word_is_about_what_was_known_at_its_time(void **state)
+{
+	(void)state;
+	health_xid(&n, 62, "gpu-0");
+	health_step(&n, HF_SECOND);
+	hf_time looked = n.now + HF_SECOND;
+	health_step(&n, 2 * HF_SECOND);
+	/* It moves no state: it was Unhealthy already. */
+	health_xid(&n, 46, "gpu-0");
+	health_step(&n, HF_SECOND);
+	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "gpu-0");
+	n.orders[0].at = looked;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(state_of(), HF_HEALTH_UNHEALTHY);
+	assert_null(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62));
+	assert_non_null(health_fault(&n, "gpu-0", HF_HEALTH_XID, 46));
+	/* It is given at each step of an hour, and does no more. */
+	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "gpu-0");
+	n.orders[0].at = looked;
+	health_step(&n, HF_SECOND);
+	assert_false(n.plan.changed);
+	order(HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD);
+	assert_int_equal(state_of(), HF_HEALTH_PROBATION);
+}
+
+static void a_word_about_the_node_ends_what_it_covers(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		health_xid(&n, 62, i == 0 ? "gpu-0" : "gpu-1");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(state_of(), HF_HEALTH_UNKNOWN);
+	assert_int_equal(health_device(&n, "")->state, HF_HEALTH_DEGRADED_STATE);
+	health_step(&n, HF_SECOND);
+	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "");
+	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "gpu-0");
+	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "gpu-1");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "")->state, HF_HEALTH_PROBATION);
+	assert_null(health_fault(&n, "", HF_HEALTH_PEERS, HF_HEALTH_CODE_ALL));
+	assert_null(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62));
+	assert_int_equal(state_of(), HF_HEALTH_HEALTHY);
+	assert_int_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_HEALTHY);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -93,6 +138,8 @@ int main(void)
 		TEST(orders_that_do_not_fit_change_nothing),
 		TEST(each_action_mends_what_it_can),
 		TEST(nothing_is_released_while_something_stands),
+		TEST(a_word_is_about_what_was_known_at_its_time),
+		TEST(a_word_about_the_node_ends_what_it_covers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,7 @@ void health_step(struct health_node *n, hf_time span);
 struct hf_health_sample *health_sample(struct health_node *n, enum hf_health_detector detector,
 				       const char *device);
 struct hf_health_evidence *health_xid(struct health_node *n, int code, const char *device);
+/* Of the time of the step, where the test gives it no other. */
 void health_order(struct health_node *n, enum hf_health_order_kind kind,
 		  enum hf_health_action action, const char *device);
 struct hf_health_device *health_device(struct health_node *n, const char *device);
