@@ -140,7 +140,8 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 		return;
 	a->boot_at = journal.boot_at;
 	a->lost_before = journal.lost;
-	a->asking = journal.unasked;
+	/* What was published may be more than could be written here. */
+	a->asking = journal.unasked || !a->memory.doubted;
 	*ret_place = journal.place;
 }
 
@@ -621,12 +622,21 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 /* What DeviceHealth said before this agent began. */
 static void take_before(struct hf_agent *a, struct hf_doc *health)
 {
+	bool had_journal = !a->memory.doubted;
+
 	a->asking = false;
-	a->memory.doubted = health != NULL && hf_before_doubts(health, a->boot_id);
+	a->memory.doubted =
+		health != NULL && (had_journal ? hf_before_is_ahead(health, a->boot_id, &a->memory)
+					       : hf_before_doubts(health, a->boot_id));
 	if (a->memory.doubted)
 		hf_log(HF_LOG_WARN, LOGGER,
-		       "DeviceHealth tells of faults in this boot, and there is no journal of them: no "
-		       "device is called Healthy before the next boot or a person's word",
+		       had_journal
+			       ? "DeviceHealth tells of faults in this boot that the journal does not "
+				 "have: no device is called Healthy before the next boot or a person's "
+				 "word"
+			       : "DeviceHealth tells of faults in this boot, and there is no journal of "
+				 "them: no device is called Healthy before the next boot or a person's "
+				 "word",
 		       NULL);
 	a->journal_dirty = a->device_dirty = true;
 	arm_step(a, 0);

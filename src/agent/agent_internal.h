@@ -65,8 +65,8 @@ struct hf_agent {
 	struct hf_health_plan plan;
 	bool untold, step_wanted;
 	bool device_dirty; /* DeviceHealth would read otherwise */
-	/* There was no journal: what DeviceHealth says of before is not read yet.  Until then nothing is
-	 * called Healthy, and DeviceHealth is not written. */
+	/* What DeviceHealth says of before is not read yet.  Until then it is not written, and where there was
+	 * no journal nothing is called Healthy. */
 	bool asking;
 	struct hf_timer *word_timer;
 	struct hf_cleared cleared;

@@ -37,6 +37,55 @@ static bool was_well(const struct hf_device_report *device)
 	return true;
 }
 
+/* The journal's device has such a fault open as well. */
+static bool has_fault(const struct hf_health_device *device, const struct hf_device_fault *fault)
+{
+	for (size_t i = 0; i < device->faults_len; i++) {
+		const struct hf_health_fault *f = &device->faults[i];
+
+		if (f->open && f->code == fault->code &&
+		    hf_streq(hf_health_detector_name(f->detector), fault->detector))
+			return true;
+	}
+	return false;
+}
+
+/* More stood against the device than the journal knows, and the journal is not the later of the two:
+ * it is written first, unless it could not be. */
+static bool is_ahead(const struct hf_device_report *said, const struct hf_health_memory *memory)
+{
+	const char *id = hf_streq(said->id, "node") ? "" : said->id;
+	const struct hf_health_device *device = hf_health_memory_find(memory, id);
+
+	if (was_well(said))
+		return false;
+	if (device == NULL || said->generation > (int64_t)device->generation)
+		return true;
+	if (said->generation < (int64_t)device->generation)
+		return false;
+	if (!is_well(said->state) && is_well(hf_health_state_name(device->state)))
+		return true;
+	for (size_t i = 0; i < said->faults.len; i++)
+		if (acts(&said->faults.items[i]) && !has_fault(device, &said->faults.items[i]))
+			return true;
+	return false;
+}
+
+bool hf_before_is_ahead(struct hf_doc *health, const char *boot_id,
+			const struct hf_health_memory *memory)
+{
+	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
+	struct hf_device_health said;
+
+	hf_device_health_read(health, arena, &said);
+	if (!hf_streq(hf_str_or(said.boot_id, ""), boot_id))
+		return false;
+	for (size_t i = 0; i < said.devices.len; i++)
+		if (is_ahead(&said.devices.items[i], memory))
+			return true;
+	return false;
+}
+
 bool hf_before_doubts(struct hf_doc *health, const char *boot_id)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);

@@ -3,9 +3,8 @@
 #ifndef HF_AGENT_BEFORE_H
 #define HF_AGENT_BEFORE_H
 
+#include "health/memory.h"
 #include "json/doc.h"
-
-#include <stdbool.h>
 
 HF_BEGIN_DECLS
 
@@ -16,6 +15,10 @@ HF_BEGIN_DECLS
  * Unknown alone says nothing against a device; a word that is not known counts as not well.
  */
 bool hf_before_doubts(struct hf_doc *health, const char *boot_id);
+/* And one with a journal of this boot, which could not be written for a while, perhaps: true where
+ * DeviceHealth tells of what the journal does not know, and is not the older of the two. */
+bool hf_before_is_ahead(struct hf_doc *health, const char *boot_id,
+			const struct hf_health_memory *memory);
 
 HF_END_DECLS
 

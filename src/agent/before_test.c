@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/before.h"
 
+#include "harness/health.h"
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -70,12 +71,60 @@ static void another_boot_a_fresh_node_and_one_that_was_well_are_as_they_were(voi
 			    "[{\"id\":\"a\",\"state\":\"Unknown\"}]}"));
 }
 
+/* A journal that could not be written is one that knows less than was published. */
+static void what_the_journal_lacks_is_doubted_unless_it_is_the_later(void **state)
+{
+	static const struct {
+		const char *said;
+		bool ahead;
+	} rows[] = {
+		{"{'id':'gpu-0','state':'Unhealthy','generation':9}", true},
+		{"{'id':'gpu-0','state':'Unhealthy','generation':2}", true},
+		{"{'id':'gpu-0','state':'Unhealthy','generation':1}", false},
+		{"{'id':'gpu-0','state':'Healthy','generation':9}", false},
+		{"{'id':'gpu-7','state':'Unhealthy','generation':1}", true},
+		{"{'id':'gpu-7','state':'Healthy','generation':1}", false},
+		{"{'id':'node','state':'Degraded','generation':9}", true},
+		{"{'id':'gpu-1','state':'Unhealthy','generation':2,'faults':[{'detector':'xid',"
+		 "'code':62,'class':'gpu-reset','active':true}]}",
+		 false},
+		{"{'id':'gpu-1','state':'Unhealthy','generation':2,'faults':[{'detector':'xid',"
+		 "'code':46,'class':'gpu-reset','active':true}]}",
+		 true},
+	};
+	struct health_node n;
+
+	(void)state;
+	health_init(&n, 2, 0);
+	health_xid(&n, 62, "gpu-1");
+	health_step(&n, HF_SECOND);
+	health_device(&n, "gpu-0")->generation = 2;
+	health_device(&n, "gpu-1")->generation = 2;
+	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
+		char text[1024];
+
+		for (int ours = 0; ours < 2; ours++) {
+			snprintf(text, sizeof(text), "{'status':{'bootID':'%s','devices':[%s]}}",
+				 ours ? "this-boot" : "the-one-before", rows[i].said);
+			for (char *c = text; *c != '\0'; c++)
+				*c = *c == '\'' ? '"' : *c;
+			HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+
+			if (hf_before_is_ahead(doc, "this-boot", &n.memory) !=
+			    (ours && rows[i].ahead))
+				fail_msg("%s", text);
+		}
+	}
+	health_release(&n);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_not_well_in_this_boot_is_not_called_well),
 		cmocka_unit_test(
 			a_fault_that_acts_and_a_journal_lost_before_count_though_all_is_unknown),
+		cmocka_unit_test(what_the_journal_lacks_is_doubted_unless_it_is_the_later),
 		cmocka_unit_test(another_boot_a_fresh_node_and_one_that_was_well_are_as_they_were),
 	};
 
