@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@
 #define REST_LOOK_MS 5
 /* For what is left in the pipe once CMD has ended, while nobody reads our stderr. */
 #define DRAIN_MS 2000
-/* poll() calls a pipe writable when so much fits: writing no more never blocks. */
+/* poll() calls a pipe writable when so much fits. */
 #define CHUNK 4096
 
 enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG, ENDS_FENCED };
@@ -47,6 +48,7 @@ struct exec {
 	struct hf_tail tail;
 	struct hf_fence fence;
 	int signal_fd, err_fd; /* -1: stderr is CMD's own */
+	int out_fd;            /* our stderr, where writing never blocks */
 	char chunk[CHUNK];     /* of CMD's stderr, on its way to ours */
 	size_t chunk_len, chunk_at;
 	pid_t child;
@@ -326,7 +328,7 @@ static void read_stderr(struct exec *x)
 
 static void write_stderr(struct exec *x)
 {
-	ssize_t n = write(STDERR_FILENO, x->chunk + x->chunk_at, x->chunk_len - x->chunk_at);
+	ssize_t n = write(x->out_fd, x->chunk + x->chunk_at, x->chunk_len - x->chunk_at);
 
 	if (n > 0) {
 		x->chunk_at += (size_t)n;
@@ -361,7 +363,7 @@ static void turn(struct exec *x, int timeout_ms)
 	struct pollfd fds[] = {
 		{.fd = x->signal_fd, .events = POLLIN},
 		{.fd = full ? -1 : x->err_fd, .events = POLLIN},
-		{.fd = full ? STDERR_FILENO : -1, .events = POLLOUT},
+		{.fd = full ? x->out_fd : -1, .events = POLLOUT},
 		{.fd = x->link.report_fd, .events = POLLIN},
 	};
 
@@ -454,6 +456,19 @@ static int cannot_start(struct exec *x, int err)
 	return ending.given;
 }
 
+/* Between poll() and write() another may fill the pipe, and its reader stand still: the fence would wait
+ * with us.  The pipe is opened once more, for O_NONBLOCK on the one that we were given would be for all who
+ * have it.  Where it may not be opened, who is alone in it never blocks. */
+static int open_stderr(void)
+{
+	struct stat st;
+	int fd = -1;
+
+	if (fstat(STDERR_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? STDERR_FILENO : fd;
+}
+
 /* A terminal is left to CMD: what is written there is read by a person, now. */
 static int make_pipe(struct exec *x, int *ret_write)
 {
@@ -466,6 +481,7 @@ static int make_pipe(struct exec *x, int *ret_write)
 		return errno;
 	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	x->err_fd = fds[0];
+	x->out_fd = open_stderr();
 	*ret_write = fds[1];
 	return 0;
 }
@@ -561,7 +577,8 @@ int hf_exec_run(const struct hf_exec_options *options)
 	sigset_t before;
 	int err, code;
 
-	*x = (struct exec){.options = options, .signal_fd = -1, .err_fd = -1};
+	*x = (struct exec){
+		.options = options, .signal_fd = -1, .err_fd = -1, .out_fd = STDERR_FILENO};
 	x->now_ms = clock_ms();
 	x->attempt = (uint64_t)x->now_ms;
 	hf_exec_link_open(&x->link, options->agent_socket);

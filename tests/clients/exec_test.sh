@@ -42,6 +42,23 @@ expect "no command is a wrong command line" 'code 2' code 2 "${exec[@]}" --keep-
 expect "words of the program are its own" '--keep-code -h' run -- echo --keep-code -h
 expect "stdin and stdout are the program's" 'abc' run -- cat <<<abc
 
+# --- a stderr that others write to as well: one of them may fill it between our look and our write
+cat >"$folder/shared.py" <<'PY'
+import os, subprocess, sys, time
+r, w = os.pipe()
+p = subprocess.Popen(sys.argv[1:] + ["--", "sh", "-c", "echo up >&2; exec sleep 60"], stderr=w)
+os.read(r, 1)
+def flags(fd):
+    with open(f"/proc/{p.pid}/fdinfo/{fd}", encoding="ascii") as info:
+        return int(next(l for l in info if l.startswith("flags")).split()[1], 8)
+ours = os.readlink(f"/proc/{p.pid}/fd/2")
+writing = {fd: bool(flags(fd) & os.O_NONBLOCK) for fd in os.listdir(f"/proc/{p.pid}/fd")
+           if os.readlink(f"/proc/{p.pid}/fd/{fd}") == ours}
+p.terminate()
+print("everybody's" if writing.pop("2") else "its own", *writing.values(), p.wait(10))
+PY
+expect "stderr is written to without waiting, by us alone" '^its own True 143' python3 "$folder/shared.py" "${exec[@]}"
+
 # --- last words
 # shellcheck disable=SC2016
 many='i=0; while [ $i -lt 20000 ]; do echo "line $i of many" >&2; i=$((i + 1)); done; exit 4'
