@@ -117,6 +117,7 @@ struct hf_quarantine_mark {
 	const char *cls;
 	hf_time at;
 	int64_t epoch; /* of the breaker */
+	hf_time off;   /* the taint was found taken off by a person; NONE: it was not */
 };
 struct hf_json *hf_quarantine_mark_json(const struct hf_quarantine_mark *mark);
 /* false: it is none of ours. */
@@ -140,6 +141,8 @@ void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena,
  * takes them off); all other taints stay as they are. */
 struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_quarantine_mark *mark,
 					hf_time now);
+/* The mark alone, without a change to the taints. */
+struct hf_doc *hf_node_mark_patch(struct hf_doc *node, const struct hf_quarantine_mark *mark);
 /* Our taint is there, whatever its value. */
 bool hf_node_has_quarantine_taint(const struct hf_node_marks *marks);
 

@@ -224,8 +224,11 @@ static void marks_of_a_node_are_read(void **state)
 
 static void our_taint_goes_on_and_off_and_all_else_stays(void **state)
 {
-	const struct hf_quarantine_mark mark = {
-		.policy = "p", .cls = "gpu-reset", .at = 1234567 * HF_US, .epoch = 2};
+	const struct hf_quarantine_mark mark = {.policy = "p",
+						.cls = "gpu-reset",
+						.at = 1234567 * HF_US,
+						.epoch = 2,
+						.off = HF_TIME_NONE};
 	HF_AUTO_DOC node = doc_of(NODE);
 	HF_AUTO_DOC on = hf_node_quarantine_patch(node, &mark, HF_HOUR);
 	HF_AUTO_DOC off = hf_node_quarantine_patch(node, NULL, HF_HOUR);
@@ -246,11 +249,24 @@ static void our_taint_goes_on_and_off_and_all_else_stays(void **state)
 	assert_string_equal(read.policy, "p");
 	assert_int_equal(read.at, mark.at);
 	assert_int_equal(read.epoch, 2);
+	assert_int_equal(read.off, HF_TIME_NONE);
 	taints = hf_json_path(hf_doc_json(off), "spec", "taints", NULL);
 	assert_int_equal(hf_json_len(taints), 2);
 	assert_int_equal(hf_json_type(hf_json_path(hf_doc_json(off), "metadata", "annotations",
 						   HF_QUARANTINE_ANNOTATION, NULL)),
 			 HF_JSON_NULL);
+	/* A person has taken it off. */
+	read.off = 7654321 * HF_US;
+	HF_AUTO_DOC noted = hf_node_mark_patch(node, &read);
+
+	assert_null(hf_json_get(hf_doc_json(noted), "spec"));
+	assert_string_equal(hf_doc_resource_version(noted), "9");
+	assert_true(hf_quarantine_mark_read(hf_json_path_str(hf_doc_json(noted), "metadata",
+							     "annotations",
+							     HF_QUARANTINE_ANNOTATION, NULL),
+					    arena, &read));
+	assert_int_equal(read.at, mark.at);
+	assert_int_equal(read.off, 7654321 * HF_US);
 	assert_false(hf_quarantine_mark_read("by hand", arena, &read));
 	assert_false(hf_quarantine_mark_read("{\"policy\":\"p\"}", arena, &read));
 	assert_false(hf_quarantine_mark_read(NULL, arena, &read));

@@ -103,6 +103,10 @@ struct hf_json *hf_quarantine_mark_json(const struct hf_quarantine_mark *mark)
 	hf_json_set_str(json, "class", mark->cls);
 	hf_json_set_str(json, "time", text);
 	hf_json_set_i64(json, "epoch", mark->epoch);
+	if (mark->off != HF_TIME_NONE) {
+		hf_time_format_micro(mark->off, text);
+		hf_json_set_str(json, "takenOff", text);
+	}
 	return json;
 }
 
@@ -111,13 +115,16 @@ struct read_mark {
 	const char *policy, *cls;
 	hf_time at;
 	int64_t epoch;
+	hf_time off;
 };
+enum { MARK_POLICY, MARK_CLASS, MARK_TIME, MARK_EPOCH, MARK_OFF };
 static const struct hf_field mark_fields[] = {
-	HF_FIELD_STRING("policy", struct read_mark, policy, 0,
-			HF_FIELD_REQUIRED | HF_FIELD_NONEMPTY),
-	HF_FIELD_STRING("class", struct read_mark, cls, 0, 0),
-	HF_FIELD_TIME("time", struct read_mark, at, HF_FIELD_REQUIRED),
-	HF_FIELD_INT64("epoch", struct read_mark, epoch, 0, INT32_MAX, 0),
+	[MARK_POLICY] = HF_FIELD_STRING("policy", struct read_mark, policy, 0,
+					HF_FIELD_REQUIRED | HF_FIELD_NONEMPTY),
+	[MARK_CLASS] = HF_FIELD_STRING("class", struct read_mark, cls, 0, 0),
+	[MARK_TIME] = HF_FIELD_TIME("time", struct read_mark, at, HF_FIELD_REQUIRED),
+	[MARK_EPOCH] = HF_FIELD_INT64("epoch", struct read_mark, epoch, 0, INT32_MAX, 0),
+	[MARK_OFF] = HF_FIELD_TIME("takenOff", struct read_mark, off, 0),
 };
 static const struct hf_field_table mark_table = HF_FIELD_TABLE(mark_fields, struct read_mark);
 
@@ -129,10 +136,12 @@ bool hf_quarantine_mark_read(const char *text, struct hf_arena *arena,
 
 	if (text == NULL || hf_fields_read_text(&mark_table, &source, NULL, arena, &read, NULL) < 0)
 		return false;
-	*ret_mark = (struct hf_quarantine_mark){.policy = read.policy,
-						.cls = hf_str_or(read.cls, ""),
-						.at = read.at,
-						.epoch = read.epoch};
+	*ret_mark = (struct hf_quarantine_mark){
+		.policy = read.policy,
+		.cls = hf_str_or(read.cls, ""),
+		.at = read.at,
+		.epoch = read.epoch,
+		.off = hf_field_has(read.present, MARK_OFF) ? read.off : HF_TIME_NONE};
 	return true;
 }
 
@@ -151,17 +160,47 @@ static struct hf_json *own_taint(const struct hf_quarantine_mark *mark, hf_time 
 	return taint;
 }
 
+static struct hf_json *guarded_patch(struct hf_doc *node)
+{
+	struct hf_json *patch = hf_json_object();
+
+	hf_json_set_str(hf_json_ensure_object(patch, "metadata"), "resourceVersion",
+			hf_doc_resource_version(node));
+	return patch;
+}
+
+static void set_mark(struct hf_json *patch, const struct hf_quarantine_mark *mark)
+{
+	struct hf_json *annotations =
+		hf_json_ensure_object(hf_json_ensure_object(patch, "metadata"), "annotations");
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_HEALTH_POLICY_TEXT_MAX);
+
+	if (mark == NULL) {
+		hf_json_set(annotations, HF_QUARANTINE_ANNOTATION, hf_json_null());
+		return;
+	}
+	HF_AUTO_JSON json = hf_quarantine_mark_json(mark);
+
+	hf_json_write(json, HF_JSON_COMPACT, &text);
+	hf_json_set_str(annotations, HF_QUARANTINE_ANNOTATION, text.data);
+}
+
+struct hf_doc *hf_node_mark_patch(struct hf_doc *node, const struct hf_quarantine_mark *mark)
+{
+	struct hf_json *patch = guarded_patch(node);
+
+	set_mark(patch, mark);
+	return hf_doc_from_json(patch);
+}
+
 /* A list has no merge: all of it is sent, and the version sees to it that it is the whole. */
 struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_quarantine_mark *mark,
 					hf_time now)
 {
 	const struct hf_json *old = hf_json_path(hf_doc_json(node), "spec", "taints", NULL);
-	struct hf_json *patch = hf_json_object(), *meta, *annotations, *taints;
-	HF_AUTO_STRBUF text = HF_STRBUF_INIT(HF_HEALTH_POLICY_TEXT_MAX);
+	struct hf_json *patch = guarded_patch(node), *taints;
 
-	meta = hf_json_ensure_object(patch, "metadata");
-	hf_json_set_str(meta, "resourceVersion", hf_doc_resource_version(node));
-	annotations = hf_json_ensure_object(meta, "annotations");
+	set_mark(patch, mark);
 	taints = hf_json_ensure_array(hf_json_ensure_object(patch, "spec"), "taints");
 	for (size_t i = 0; i < hf_json_len(old); i++) {
 		const struct hf_json *taint = hf_json_item(old, i);
@@ -170,14 +209,7 @@ struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_qua
 		    !hf_streq(hf_json_path_str(taint, "effect", NULL), EFFECT))
 			hf_json_append(taints, hf_json_copy(taint));
 	}
-	if (mark == NULL) {
-		hf_json_set(annotations, HF_QUARANTINE_ANNOTATION, hf_json_null());
-		return hf_doc_from_json(patch);
-	}
-	HF_AUTO_JSON json = hf_quarantine_mark_json(mark);
-
-	hf_json_write(json, HF_JSON_COMPACT, &text);
-	hf_json_set_str(annotations, HF_QUARANTINE_ANNOTATION, text.data);
-	hf_json_append(taints, own_taint(mark, now));
+	if (mark != NULL)
+		hf_json_append(taints, own_taint(mark, now));
 	return hf_doc_from_json(patch);
 }

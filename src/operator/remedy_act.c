@@ -276,6 +276,18 @@ static void read_node(struct hf_remedy *remedy)
 	send(remedy, &request, REMEDY_READ_NODE);
 }
 
+/* Nobody has forbidden to write to it. */
+static bool is_free(const struct remedy_policy *policy, const struct remedy_node *node)
+{
+	return !node->marks.paused && !policy->paused && !policy->spec.paused &&
+	       !hf_streq(policy->spec.mode, "observe");
+}
+
+static bool is_to_note(const struct remedy_node *node)
+{
+	return hf_remedy_taken_off(node) && node->mark.off == HF_TIME_NONE;
+}
+
 /* As it is at this moment, may it be done? */
 static bool may_write(struct hf_remedy *remedy, const struct remedy_policy *policy,
 		      const struct remedy_act *act)
@@ -285,13 +297,38 @@ static bool may_write(struct hf_remedy *remedy, const struct remedy_policy *poli
 	const struct remedy_node *node = entry == NULL ? NULL : entry->view;
 	const struct remedy_health *health = said == NULL ? NULL : said->view;
 
-	if (node == NULL || health == NULL || !hf_streq(entry->uid, act->uid) ||
-	    node->marks.paused || policy->paused || policy->spec.paused ||
-	    hf_streq(policy->spec.mode, "observe"))
+	if (node == NULL || !hf_streq(entry->uid, act->uid) || !is_free(policy, node))
+		return false;
+	if (act->note)
+		return is_to_note(node);
+	if (health == NULL)
 		return false;
 	if (!hf_streq(node->marks.boot_id, health->boot_id) || node->marks.boot_id == NULL)
 		return false;
 	return act->release ? node->marked && node->tainted : !node->tainted;
+}
+
+static struct hf_doc *note_patch(const struct hf_remedy *remedy, const struct remedy_act *act,
+				 struct hf_doc *doc)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(remedy->nodes, NULL, act->node);
+	struct hf_quarantine_mark mark = ((const struct remedy_node *)entry->view)->mark;
+
+	mark.off = hf_operator_now(remedy->op);
+	return hf_node_mark_patch(doc, &mark);
+}
+
+static struct hf_doc *act_patch(const struct hf_remedy *remedy, const struct remedy_policy *policy,
+				const struct remedy_act *act, struct hf_doc *doc)
+{
+	const struct hf_quarantine_mark mark = {.policy = policy->name,
+						.cls = act->cls,
+						.at = remedy->began,
+						.epoch = policy->status.memory.breaker_epoch,
+						.off = HF_TIME_NONE};
+
+	return hf_node_quarantine_patch(doc, act->release ? NULL : &mark,
+					hf_operator_now(remedy->op));
 }
 
 static void write_node(struct hf_remedy *remedy, struct hf_doc *doc)
@@ -309,13 +346,7 @@ static void write_node(struct hf_remedy *remedy, struct hf_doc *doc)
 		step_on(remedy);
 		return;
 	}
-	const struct hf_quarantine_mark mark = {.policy = policy->name,
-						.cls = act->cls,
-						.at = remedy->began,
-						.epoch = policy->status.memory.breaker_epoch};
-
-	patch = hf_node_quarantine_patch(doc, act->release ? NULL : &mark,
-					 hf_operator_now(remedy->op));
+	patch = act->note ? note_patch(remedy, act, doc) : act_patch(remedy, policy, act, doc);
 	struct hf_request request = {.verb = HF_VERB_PATCH,
 				     .resource = &hf_nodes,
 				     .name = act->node,
@@ -331,12 +362,17 @@ static void written(struct hf_remedy *remedy, const struct hf_reply *reply)
 	const char *what = act->release ? "release" : "quarantine";
 	char message[512];
 
-	hf_remedy_count(remedy, what, reply->code == 0 ? "done" : "failed");
+	if (!act->note)
+		hf_remedy_count(remedy, what, reply->code == 0 ? "done" : "failed");
 	if (reply->code != 0) {
 		fail(remedy, reply);
 		return;
 	}
 	hf_cache_put_reply(remedy->nodes, reply->object);
+	if (act->note) {
+		step_on(remedy);
+		return;
+	}
 	if (act->release)
 		snprintf(message, sizeof(message),
 			 "its faults have ended: taint " HF_QUARANTINE_TAINT
@@ -448,12 +484,36 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 
 /* --- beginning ----------------------------------------------------------------------------- */
 
+/* Before all else: what was known when a person took the taint off does not bring it back, and who comes
+ * after us has to know when that was. */
+static bool note_taken_off(struct hf_remedy *remedy, const struct remedy_seen *seen)
+{
+	for (size_t i = 0; i < seen->len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++) {
+		const struct remedy_item *item = &seen->items[i];
+
+		if (!is_to_note(item->node) || !is_free(seen->policy, item->node))
+			continue;
+		struct remedy_act *act = &remedy->acts[remedy->n_acts++];
+
+		*act = (struct remedy_act){.note = true};
+		snprintf(act->node, sizeof(act->node), "%s", item->name);
+		snprintf(act->uid, sizeof(act->uid), "%s", item->uid);
+	}
+	if (remedy->n_acts == 0)
+		return false;
+	snprintf(remedy->policy, sizeof(remedy->policy), "%s", seen->policy->name);
+	step_on(remedy);
+	return true;
+}
+
 bool hf_remedy_act(struct hf_remedy *remedy, const struct remedy_seen *seen)
 {
 	remedy->n_acts = remedy->act = 0;
 	/* The breaker first, so that it outlives us. */
 	if (seen->memory_moved)
 		return false;
+	if (note_taken_off(remedy, seen))
+		return true;
 	for (size_t i = 0; i < seen->plan.len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++)
 		if (is_act(&seen->plan.decisions[i]))
 			set_act(&remedy->acts[remedy->n_acts++], seen, i);

@@ -120,6 +120,7 @@ enum remedy_step {
 struct remedy_act {
 	char node[254], uid[64];
 	bool release, looked;
+	bool note; /* a person has taken the taint off: that is all that is written */
 	char cls[32], job[512];
 };
 
@@ -188,6 +189,8 @@ void hf_remedy_see(struct hf_remedy *remedy, struct remedy_policy *policy, struc
 bool hf_remedy_halted(const struct remedy_seen *seen);
 /* What is known of it is too old, or of another boot. */
 bool hf_remedy_stale(const struct remedy_seen *seen, size_t i);
+/* A person has taken our taint off; the mark is there still. */
+bool hf_remedy_taken_off(const struct remedy_node *node);
 /* The job under this key ("pytorchjobs/ns/name", may be NULL) restarts at the moment. */
 bool hf_remedy_restarts(const struct hf_operator *op, const char *key);
 const char *hf_remedy_job(const struct hf_operator *op, const char *ns, const char *pod,

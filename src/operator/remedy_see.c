@@ -155,6 +155,11 @@ static int32_t disturbed(const struct remedy_seen *seen, const char *job)
 
 /* --- one node ------------------------------------------------------------------------------ */
 
+bool hf_remedy_taken_off(const struct remedy_node *node)
+{
+	return node->marked && !node->tainted;
+}
+
 static bool is_out_taint(const struct remedy_policy *policy, const char *key)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(out_taints); i++)
@@ -213,7 +218,7 @@ static bool is_doubtful(const struct remedy_seen *seen, const struct remedy_item
 
 	return item->health->seen_at == HF_TIME_NONE &&
 	       ((closed != HF_TIME_NONE && seen->now - closed < HF_DAY) ||
-		(item->node->marked && !item->node->tainted));
+		hf_remedy_taken_off(item->node));
 }
 
 static void set_job(const struct hf_operator *op, const struct remedy_seen *seen,
@@ -275,8 +280,8 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 	if (is_doubtful(seen, item))
 		to->evidence_at = HF_TIME_NONE;
 	/* A person has taken it off: what was known then does not bring it back. */
-	if (node->marked && !node->tainted && to->evidence_at != HF_TIME_NONE &&
-	    to->evidence_at <= node->mark.at)
+	if (hf_remedy_taken_off(node) && to->evidence_at != HF_TIME_NONE &&
+	    (node->mark.off == HF_TIME_NONE || to->evidence_at <= node->mark.off))
 		to->evidence_at = HF_TIME_NONE;
 	to->device_busy = health->holders_len > 0;
 	set_job(remedy->op, seen, health, to, arena);

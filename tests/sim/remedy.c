@@ -214,6 +214,31 @@ static void promise_2_what_a_person_takes_off_stays_off(void **state)
 	assert_true(rw_tainted(w, 3));
 }
 
+/* What was seen after the quarantine and before the person acted is what the person had looked at. */
+static void promise_2_what_a_person_had_seen_brings_no_taint_back(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 10);
+	quarantine_one(w, QUARANTINE);
+	rw_run(w, HF_MINUTE);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	rw_patch(w, &hf_nodes, "n003", UNTAINTED);
+	rw_run(w, 5 * HF_SECOND);
+	assert_false(rw_tainted(w, 3));
+	/* A leader that comes later knows it as well. */
+	rw_stop(w);
+	rw_start(w);
+	rw_run(w, HF_MINUTE);
+	rw_say_again(w);
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, 3));
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+}
+
 static void promise_3_evidence_of_another_boot_moves_nothing(void **state)
 {
 	struct rw *w = *state;
@@ -759,6 +784,7 @@ int main(void)
 		T(promise_1_unknown_silent_and_suspect_nodes_are_left_alone),
 		T(promise_2_foreign_cordons_and_taints_stay),
 		T(promise_2_what_a_person_takes_off_stays_off),
+		T(promise_2_what_a_person_had_seen_brings_no_taint_back),
 		T(promise_3_evidence_of_another_boot_moves_nothing),
 		T(promise_3_what_was_seen_before_the_breaker_was_closed_moves_nothing),
 		T(promise_5_a_thousand_at_once_open_the_breaker),
