@@ -326,7 +326,7 @@ static void publish(struct hf_agent *a, const struct hf_health_plan *plan)
 
 	tell_events(a, &report, plan);
 	/* Once at the start, whatever the journal says was written. */
-	if (plan->write_conditions || a->steps == 1)
+	if (plan->write_conditions || a->steps == 1 || a->renew)
 		hf_publisher_node(a->publisher, hf_report_node_patch(&report));
 	if (news && !a->asking) {
 		hf_publisher_device(a->publisher, hf_report_device_patch(&report));
@@ -336,6 +336,7 @@ static void publish(struct hf_agent *a, const struct hf_health_plan *plan)
 	if (plan->write_conditions || plan->write_devices || plan->moves_len > 0 || a->pods_dirty)
 		publish_pods(a, &report);
 	a->device_dirty = news && a->asking;
+	a->renew = false;
 	a->pods_dirty = false;
 	if (hf_cleared_is_of_use(&a->memory) && !hf_timer_armed(a->word_timer))
 		hf_timer_arm(a->word_timer, WORD_EVERY);
@@ -660,8 +661,12 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 
 	if (a->asking)
 		take_before(a, health);
-	if (health == NULL)
+	if (health == NULL) {
+		/* With its Node, perhaps, which has been made anew since: it has nothing of ours. */
+		a->renew = a->device_dirty = true;
+		arm_step(a, 0);
 		return;
+	}
 	if (hf_cleared_read(&a->cleared,
 			    hf_json_path_str(hf_doc_json(health), "metadata", "annotations",
 					     HF_ANNOTATION_CLEARED, NULL),

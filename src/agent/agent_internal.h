@@ -65,6 +65,7 @@ struct hf_agent {
 	struct hf_health_plan plan;
 	bool untold, step_wanted;
 	bool device_dirty; /* DeviceHealth would read otherwise */
+	bool renew;        /* what was written is gone */
 	/* What DeviceHealth says of before is not read yet.  Until then it is not written, and where there was
 	 * no journal nothing is called Healthy. */
 	bool asking;

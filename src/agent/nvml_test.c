@@ -323,7 +323,8 @@ static void an_xid_is_told_of_unasked(void **state)
 
 static void a_program_that_talks_otherwise_is_ended(void **state)
 {
-	static const char *const argv[] = {"/bin/sh", "-c", "echo hello; exec tail -f /dev/null", NULL};
+	static const char *const argv[] = {"/bin/sh", "-c", "echo hello; exec tail -f /dev/null",
+					   NULL};
 	struct bench *b = *state;
 
 	memcpy(b->argv, argv, sizeof(argv));

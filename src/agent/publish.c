@@ -120,8 +120,11 @@ static void tell(struct slot *slot, int code, const char *message)
 	o->trouble(o->arg, kind_names[slot->kind], code, message);
 }
 
-static bool is_refusal(int code)
+/* It will be so for long.  A Node that is not there is one that its kubelet registers anew. */
+static bool is_refusal(const struct slot *slot, int code)
 {
+	if (code == HF_E_NOT_FOUND && (slot->kind == KIND_NODE || slot->step == STEP_FIND_NODE))
+		return false;
 	return code == HF_E_FORBIDDEN || code == HF_E_UNAUTHORIZED || code == HF_E_NOT_FOUND ||
 	       code == HF_E_INVALID || code == HF_E_METHOD || code == HF_E_UNSUPPORTED;
 }
@@ -133,7 +136,7 @@ static void try_again(struct slot *slot, const struct hf_reply *reply)
 	/* Unless something newer came meanwhile. */
 	if (slot->waiting == NULL)
 		slot->waiting = hf_steal(&slot->sent);
-	if (is_refusal(reply->code) && wait < REFUSED_WAIT)
+	if (is_refusal(slot, reply->code) && wait < REFUSED_WAIT)
 		wait = REFUSED_WAIT;
 	if (reply->retry_after > wait)
 		wait = reply->retry_after < 10 * HF_MINUTE ? reply->retry_after : 10 * HF_MINUTE;
@@ -185,6 +188,8 @@ static void on_patched(void *arg, const struct hf_reply *reply)
 			o->seen(o->arg, none ? NULL : reply->object);
 		succeed(slot);
 	} else if (slot->kind == KIND_DEVICE && reply->code == HF_E_NOT_FOUND) {
+		if (slot->written && o->seen != NULL)
+			o->seen(o->arg, NULL);
 		slot->step = STEP_FIND_NODE;
 		send(slot);
 	} else if (is_given_up(slot, reply->code)) {

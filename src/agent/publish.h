@@ -33,7 +33,7 @@ struct hf_publisher_options {
 	/* A write failed, or (code 0) one succeeded after that; what: "node", "devicehealth", "pod". */
 	void (*trouble)(void *arg, const char *what, int code, const char *message);
 	/* DeviceHealth as the API server has it, after each write and each question (NULL: there is
-	 * none); may be NULL. */
+	 * none, or none any more); may be NULL. */
 	void (*seen)(void *arg, struct hf_doc *health);
 	void *arg;
 };

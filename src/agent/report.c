@@ -390,7 +390,7 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 			continue;
 		const struct hf_health_device *device = hf_report_device_of(report, h);
 
-		/* Unknown is no recovery: what stands against it may be the node's for now. */
+		/* Unknown is no recovery: what stands against it may be the node's alone. */
 		unknown |= device == NULL || device->state == HF_HEALTH_UNKNOWN;
 		holds = true;
 	}

@@ -97,6 +97,14 @@ static void read_codes(struct reader *r, struct hf_health_rule *rule)
 	rule->code_max = (int32_t)hf_json_i64(hf_json_item(range, 1), 0);
 }
 
+/* A rule that nothing can match is no rule. */
+static void check_bus(struct reader *r, const struct hf_health_rule *rule)
+{
+	if (rule->detector == HF_HEALTH_XID && rule->code_min == HF_HEALTH_CODE_BUS &&
+	    rule->code_max == HF_HEALTH_CODE_BUS)
+		refuse(r, "detector", "has no code 79: a lost bus is 'buslost', by whatever sign");
+}
+
 static int read_rule(const struct hf_json *item, struct hf_health_rule *rule, struct hf_error *err)
 {
 	struct reader r = {.rule = item, .err = err};
@@ -106,6 +114,7 @@ static int read_rule(const struct hf_json *item, struct hf_health_rule *rule, st
 	*rule = (struct hf_health_rule){.subcode = -1};
 	WORD(&r, "detector", rule->detector, hf_health_detector_name, HF_HEALTH_DETECTORS, true);
 	read_codes(&r, rule);
+	check_bus(&r, rule);
 	rule->subcode = (int32_t)number(&r, "subcode", 0, INT32_MAX, -1);
 	WORD(&r, "severity", rule->severity, hf_health_severity_name, HF_HEALTH_SEVERITIES, false);
 	rule->bits_any = (uint32_t)number(&r, "bitsAny", 0, UINT32_MAX, 0);

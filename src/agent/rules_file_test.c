@@ -66,6 +66,9 @@ static void what_is_no_table_is_refused_by_rule_and_key(void **state)
 		 " \"code\": -1}]}",
 		 "'code' is no number"},
 		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
+		 " \"code\": 79}]}",
+		 "rule 1: 'detector' has no code 79: a lost bus is 'buslost'"},
+		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","
 		 " \"codes\": [5, 4]}]}",
 		 "'codes' is not"},
 		{"{\"rules\": [{\"detector\": \"xid\", \"class\": \"app\", \"action\": \"record\","

@@ -168,10 +168,13 @@ static void tell_device(struct account *a, const struct hf_device_report *device
 	for (size_t i = 0; i < device->faults.len; i++) {
 		const struct hf_device_fault *fault = &device->faults.items[i];
 
-		if (!fault->acts)
+		/* What the node's own fault covers leaves its device Unknown, and is no less true. */
+		if (!fault->acts && !hf_streq(device->state, "Unknown"))
 			continue;
-		say(a, when(fault->last, last), "evidence", "%s %" PRId64 ", %" PRId64 " times%s%s",
-		    hf_str_or(fault->detector, ""), fault->code, fault->count,
+		say(a, when(fault->last, last), "evidence",
+		    "%s %" PRId64 ", %" PRId64 " times%s%s%s", hf_str_or(fault->detector, ""),
+		    fault->code, fault->count,
+		    fault->acts ? "" : " (counts as the node's, or follows from another)",
 		    fault->line != NULL ? ": " : "", hf_str_or(fault->line, ""));
 		told = true;
 	}

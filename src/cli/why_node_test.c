@@ -119,7 +119,10 @@ static void a_silent_agent_and_a_lost_node_are_told(void **state)
 	put_node(w, "", "",
 		 "{'type':'Ready','status':'Unknown','lastTransitionTime':'2023-11-14T22:12:00Z',"
 		 "'message':'Kubelet stopped posting node status.'}");
-	put_health(w, "2023-11-14T21:50:00Z", "{'id':'node','state':'Unknown'}");
+	put_health(
+		w, "2023-11-14T21:50:00Z",
+		"{'id':'node','state':'Unknown'},{'id':'0000:1a:00.0','state':'Unknown','faults':"
+		"[{'detector':'xid','code':62,'active':false,'count':1,'line':'NVRM: Xid 62'}]}");
 	cli_world_run(w, "why", "node/gpu-7", NULL);
 	assert_true(hf_str_has_prefix(w->out,
 				      "node gpu-7 is Unknown: nothing is heard of its kubelet\n"));
@@ -127,6 +130,10 @@ static void a_silent_agent_and_a_lost_node_are_told(void **state)
 	assert_has(w->out,
 		   "agent     its agent was last heard of then: what it said is of the past\n");
 	assert_has(w->out, "evidence  the node as a whole has not been heard of yet\n");
+	assert_has(w->out,
+		   "evidence  xid 62, 1 times (counts as the node's, or follows from another): "
+		   "NVRM: Xid 62\n");
+	assert_null(strstr(w->out, "0000:1a:00.0 has not been heard of"));
 }
 
 static void jobs_that_keep_off_it_are_named(void **state)

@@ -292,6 +292,26 @@ static void what_a_person_clears_is_on_probation_and_what_fails_later_is_not(voi
 	assert_string_equal(state_now(w, GPU), "Unhealthy");
 }
 
+/* With the Node the garbage collector takes what its agent says. */
+static void a_node_that_is_made_anew_is_told_of_soon(void **state)
+{
+	struct world *w = *state;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, LOST);
+	run_for(w, 3 * HF_SECOND);
+	assert_string_equal(state_now(w, GPU), "Unhealthy");
+	apply(w, HF_VERB_DELETE, &hf_nodes, "n1", NULL, NULL);
+	apply(w, HF_VERB_DELETE, &hf_devicehealths, "n1", NULL, NULL);
+	run_for(w, 20 * HF_SECOND);
+	apply(w, HF_VERB_CREATE, &hf_nodes, "n1", NULL,
+	      "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n1\"}}");
+	run_for(w, HF_MINUTE);
+	assert_string_equal(state_now(w, GPU), "Unhealthy");
+	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "True");
+}
+
 static void a_wall_clock_that_steps_moves_what_is_shown_and_nothing_else(void **state)
 {
 	struct world *w = *state;
@@ -511,6 +531,7 @@ int main(void)
 		TEST(an_api_server_that_refuses_is_asked_ever_more_rarely_and_told_in_the_end),
 		TEST(without_the_crd_the_node_is_written_all_the_same),
 		TEST(what_a_person_clears_is_on_probation_and_what_fails_later_is_not),
+		TEST(a_node_that_is_made_anew_is_told_of_soon),
 		TEST(a_wall_clock_that_steps_moves_what_is_shown_and_nothing_else),
 		TEST(a_detector_that_cannot_see_says_why_on_the_page_and_in_the_object),
 	};
