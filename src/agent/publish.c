@@ -176,20 +176,28 @@ static void succeed(struct slot *slot)
 		drop_slot(slot);
 }
 
+/* DeviceHealth as it is; NULL: it is not there. */
+static void show(struct slot *slot, struct hf_doc *health)
+{
+	const struct hf_publisher_options *o = &slot->publisher->options;
+
+	if (slot->kind == KIND_DEVICE && o->seen != NULL)
+		o->seen(o->arg, health);
+}
+
 static void on_patched(void *arg, const struct hf_reply *reply)
 {
 	struct slot *slot = arg;
-	const struct hf_publisher_options *o = &slot->publisher->options;
 	bool none = reply->code == HF_E_NOT_FOUND && asks(slot);
 
 	slot->call = NULL;
 	if (reply->code == 0 || none) {
-		if (slot->kind == KIND_DEVICE && (reply->object != NULL || none) && o->seen != NULL)
-			o->seen(o->arg, none ? NULL : reply->object);
+		if (reply->object != NULL || none)
+			show(slot, none ? NULL : reply->object);
 		succeed(slot);
 	} else if (slot->kind == KIND_DEVICE && reply->code == HF_E_NOT_FOUND) {
-		if (slot->written && o->seen != NULL)
-			o->seen(o->arg, NULL);
+		if (slot->written)
+			show(slot, NULL);
 		slot->step = STEP_FIND_NODE;
 		send(slot);
 	} else if (is_given_up(slot, reply->code)) {
