@@ -623,21 +623,14 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 /* What DeviceHealth said before this agent began. */
 static void take_before(struct hf_agent *a, struct hf_doc *health)
 {
-	bool had_journal = !a->memory.doubted;
+	const struct hf_health_memory *journal = a->memory.doubted ? NULL : &a->memory;
 
 	a->asking = false;
-	a->memory.doubted =
-		health != NULL && (had_journal ? hf_before_is_ahead(health, a->boot_id, &a->memory)
-					       : hf_before_doubts(health, a->boot_id));
+	a->memory.doubted = health != NULL && hf_before_doubts(health, a->boot_id, journal);
 	if (a->memory.doubted)
 		hf_log(HF_LOG_WARN, LOGGER,
-		       had_journal
-			       ? "DeviceHealth tells of faults in this boot that the journal does not "
-				 "have: no device is called Healthy before the next boot or a person's "
-				 "word"
-			       : "DeviceHealth tells of faults in this boot, and there is no journal of "
-				 "them: no device is called Healthy before the next boot or a person's "
-				 "word",
+		       "DeviceHealth tells of faults in this boot, and there is no journal of them: no "
+		       "device is called Healthy before the next boot or a person's word",
 		       NULL);
 	a->journal_dirty = a->device_dirty = true;
 	arm_step(a, 0);
@@ -659,14 +652,15 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 	struct hf_agent *a = arg;
 	struct hf_error err;
 
-	if (a->asking)
+	if (a->asking) {
 		take_before(a, health);
-	if (health == NULL) {
+	} else if (health == NULL) {
 		/* With its Node, perhaps, which has been made anew since: it has nothing of ours. */
 		a->renew = a->device_dirty = true;
 		arm_step(a, 0);
-		return;
 	}
+	if (health == NULL)
+		return;
 	if (hf_cleared_read(&a->cleared,
 			    hf_json_path_str(hf_doc_json(health), "metadata", "annotations",
 					     HF_ANNOTATION_CLEARED, NULL),

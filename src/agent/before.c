@@ -50,15 +50,12 @@ static bool has_fault(const struct hf_health_device *device, const struct hf_dev
 	return false;
 }
 
-/* More stood against the device than the journal knows, and the journal is not the later of the two:
- * it is written first, unless it could not be. */
+/* More stood against the device, which was not well, than the journal knows, and the journal is not the
+ * later of the two: it is written first, unless it could not be. */
 static bool is_ahead(const struct hf_device_report *said, const struct hf_health_memory *memory)
 {
-	const char *id = hf_streq(said->id, "node") ? "" : said->id;
-	const struct hf_health_device *device = hf_health_memory_find(memory, id);
+	const struct hf_health_device *device = hf_health_memory_find(memory, said->id);
 
-	if (was_well(said))
-		return false;
 	if (device == NULL || said->generation > (int64_t)device->generation)
 		return true;
 	if (said->generation < (int64_t)device->generation)
@@ -71,8 +68,8 @@ static bool is_ahead(const struct hf_device_report *said, const struct hf_health
 	return false;
 }
 
-bool hf_before_is_ahead(struct hf_doc *health, const char *boot_id,
-			const struct hf_health_memory *memory)
+bool hf_before_doubts(struct hf_doc *health, const char *boot_id,
+		      const struct hf_health_memory *journal)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
 	struct hf_device_health said;
@@ -80,22 +77,11 @@ bool hf_before_is_ahead(struct hf_doc *health, const char *boot_id,
 	hf_device_health_read(health, arena, &said);
 	if (!hf_streq(hf_str_or(said.boot_id, ""), boot_id))
 		return false;
-	for (size_t i = 0; i < said.devices.len; i++)
-		if (is_ahead(&said.devices.items[i], memory))
-			return true;
-	return false;
-}
+	for (size_t i = 0; i < said.devices.len; i++) {
+		const struct hf_device_report *device = &said.devices.items[i];
 
-bool hf_before_doubts(struct hf_doc *health, const char *boot_id)
-{
-	HF_AUTO_ARENA arena = hf_arena_create(ARENA_BYTES_MAX);
-	struct hf_device_health said;
-
-	hf_device_health_read(health, arena, &said);
-	if (!hf_streq(hf_str_or(said.boot_id, ""), boot_id))
-		return false;
-	for (size_t i = 0; i < said.devices.len; i++)
-		if (!was_well(&said.devices.items[i]))
+		if (!was_well(device) && (journal == NULL || is_ahead(device, journal)))
 			return true;
-	return said.history_lost || !is_well(said.state);
+	}
+	return journal == NULL && (said.history_lost || !is_well(said.state));
 }

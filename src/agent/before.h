@@ -9,16 +9,16 @@
 HF_BEGIN_DECLS
 
 /*
- * What an agent without a journal can still know: the node's DeviceHealth as it was published
+ * What an agent without a journal (NULL) can still know: the node's DeviceHealth as it was published
  * before.  True where it is of this boot and says that a device, or the node, was not well, or that
  * its writer had lost its journal as well: then nothing may become Healthy for want of evidence.
  * Unknown alone says nothing against a device; a word that is not known counts as not well.
+ *
+ * A journal of this boot could not be written for a while, perhaps: with one, true where DeviceHealth
+ * tells of what it does not know, and is not the older of the two.
  */
-bool hf_before_doubts(struct hf_doc *health, const char *boot_id);
-/* And one with a journal of this boot, which could not be written for a while, perhaps: true where
- * DeviceHealth tells of what the journal does not know, and is not the older of the two. */
-bool hf_before_is_ahead(struct hf_doc *health, const char *boot_id,
-			const struct hf_health_memory *memory);
+bool hf_before_doubts(struct hf_doc *health, const char *boot_id,
+		      const struct hf_health_memory *journal);
 
 HF_END_DECLS
 

@@ -3,22 +3,27 @@
 #include "agent/before.h"
 
 #include "harness/health.h"
-#include "harness/test.h"
+#include "harness/json_text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static bool doubts(const char *status)
+static bool doubts_beside(const char *status, const struct hf_health_memory *journal)
 {
 	char text[1024];
 
 	snprintf(text, sizeof(text),
-		 "{\"apiVersion\":\"holdfast.dev/v1alpha1\",\"kind\":\"DeviceHealth\",\"metadata\":"
-		 "{\"name\":\"n1\"},\"status\":%s}",
+		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':"
+		 "{'name':'n1'},'status':%s}",
 		 status);
-	HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+	HF_AUTO_DOC doc = json_doc_of(text);
 
-	return hf_before_doubts(doc, "this-boot");
+	return hf_before_doubts(doc, "this-boot", journal);
+}
+
+static bool doubts(const char *status)
+{
+	return doubts_beside(status, NULL);
 }
 
 static void what_was_not_well_in_this_boot_is_not_called_well(void **state)
@@ -101,17 +106,12 @@ static void what_the_journal_lacks_is_doubted_unless_it_is_the_later(void **stat
 	health_device(&n, "gpu-0")->generation = 2;
 	health_device(&n, "gpu-1")->generation = 2;
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
-		char text[1024];
-
 		for (int ours = 0; ours < 2; ours++) {
-			snprintf(text, sizeof(text), "{'status':{'bootID':'%s','devices':[%s]}}",
-				 ours ? "this-boot" : "the-one-before", rows[i].said);
-			for (char *c = text; *c != '\0'; c++)
-				*c = *c == '\'' ? '"' : *c;
-			HF_AUTO_DOC doc = hf_doc_from_text(text, strlen(text));
+			char text[512];
 
-			if (hf_before_is_ahead(doc, "this-boot", &n.memory) !=
-			    (ours && rows[i].ahead))
+			snprintf(text, sizeof(text), "{'bootID':'%s','devices':[%s]}",
+				 ours ? "this-boot" : "the-one-before", rows[i].said);
+			if (doubts_beside(text, &n.memory) != (ours && rows[i].ahead))
 				fail_msg("%s", text);
 		}
 	}

@@ -159,7 +159,7 @@ enum hf_health_doing {
 	X(EXHAUSTED, "exhausted: every rung has been tried as often as it may")                    \
 	X(TIMED_OUT, "timed-out: no verdict in time")                                              \
 	X(RUNNING, "running: a remedy is at work")                                                 \
-	X(SETTLING, "settling: on probation, or too soon after the last remedy")                                    \
+	X(SETTLING, "settling: on probation, or too soon after the last remedy")                   \
 	X(EXCLUDED, "excluded: the policy leaves it out")                                          \
 	X(FAILED_STATE, "failed: a person must look at it")                                        \
 	X(SILENT, "silent: its agent has not been heard")                                          \
@@ -169,7 +169,7 @@ enum hf_health_doing {
 	X(PAUSED, "paused: by the policy")                                                         \
 	X(BREAKER, "breaker: too many at once, a person must close it")                            \
 	X(WINDOW, "window: not at this time of the week")                                          \
-	X(NO_CAPACITY, "no-capacity: no free node could take its work, and it may still work")             \
+	X(NO_CAPACITY, "no-capacity: no free node could take its work, and it may still work")     \
 	X(UNAVAILABLE, "unavailable: too many nodes are out")                                      \
 	X(RATE, "rate: too many quarantines within the window")                                    \
 	X(CONCURRENT, "concurrent: too many remedies at work")                                     \

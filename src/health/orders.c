@@ -140,11 +140,13 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_forget(b, d);
 		return;
 	}
-	/* What stands against it is the node's, or nobody sees it: it is over, and there is nothing to watch. */
-	if (d->state == HF_HEALTH_UNKNOWN)
-		(void)close_known(b, d, order->at);
-	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next) ||
-	    !close_known(b, d, order->at))
+	bool moves = hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next);
+
+	/* Against one that is Unknown stands what is the node's, or what nobody sees: it is over, and there is
+	 * nothing to watch. */
+	if (!moves && d->state != HF_HEALTH_UNKNOWN)
+		return;
+	if (!close_known(b, d, order->at) || !moves)
 		return;
 	/* What was seen before the cure tells nothing of it. */
 	d->fresh_after = order->at;

@@ -143,11 +143,10 @@ static bool same_mark(const struct hf_json *a, const struct hf_json *b)
 	       hf_json_equal(hf_json_get(a, "finalizers"), hf_json_get(b, "finalizers"));
 }
 
-/* Store the object with its mark. */
-static int mark_deleted(struct hf_op *op, struct hf_entry *entry, struct hf_json *finalizers,
-			int64_t grace)
+/* The object with its mark and these finalizers (NULL: none); NULL: that is how it is stored. */
+static struct hf_json *marked(struct hf_op *op, const struct hf_json *stored,
+			      struct hf_json *finalizers, int64_t grace)
 {
-	const struct hf_json *stored = hf_doc_json(entry->doc);
 	HF_AUTO_JSON object = hf_json_shallow(stored);
 	struct hf_json *meta = hf_json_shallow(hf_json_get(stored, "metadata"));
 
@@ -157,9 +156,20 @@ static int mark_deleted(struct hf_op *op, struct hf_entry *entry, struct hf_json
 	else
 		hf_json_remove(meta, "finalizers");
 	mark(op, meta, grace);
+	if (same_mark(meta, hf_json_get(stored, "metadata")))
+		return NULL;
 	if (holds_content(op, object))
 		set_terminating(object);
-	if (same_mark(meta, hf_json_get(stored, "metadata")))
+	return hf_steal(&object);
+}
+
+/* Store the object with its mark. */
+static int mark_deleted(struct hf_op *op, struct hf_entry *entry, struct hf_json *finalizers,
+			int64_t grace)
+{
+	HF_AUTO_JSON object = marked(op, hf_doc_json(entry->doc), finalizers, grace);
+
+	if (!object)
 		return hf_op_done(op, hf_doc_ref(entry->doc));
 	if (op->request->dry_run)
 		return hf_op_done(op, hf_doc_from_json(hf_steal(&object)));
@@ -177,13 +187,9 @@ static void mark_first(struct hf_op *op, struct hf_entry *entry)
 
 	if (op->kind->resource != &hf_pods || op->request->dry_run)
 		return;
-	HF_AUTO_JSON object = hf_json_shallow(stored);
-	struct hf_json *meta = hf_json_shallow(hf_json_get(stored, "metadata"));
+	HF_AUTO_JSON object = marked(op, stored, NULL, 0);
 
-	hf_json_set(object, "metadata", meta);
-	hf_json_remove(meta, "finalizers");
-	mark(op, meta, 0);
-	if (same_mark(meta, hf_json_get(stored, "metadata")))
+	if (!object)
 		return;
 	/* A full store does not keep a pod from going. */
 	op->bytes = hf_json_text_size_after(stored, entry->bytes, object);

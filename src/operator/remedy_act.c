@@ -489,15 +489,12 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 static bool note_taken_off(struct hf_remedy *remedy, const struct remedy_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++) {
-		const struct remedy_item *item = &seen->items[i];
+		const struct remedy_node *node = seen->items[i].node;
 
-		if (!is_to_note(item->node) || !is_free(seen->policy, item->node))
+		if (!is_to_note(node) || !is_free(seen->policy, node))
 			continue;
-		struct remedy_act *act = &remedy->acts[remedy->n_acts++];
-
-		*act = (struct remedy_act){.note = true};
-		snprintf(act->node, sizeof(act->node), "%s", item->name);
-		snprintf(act->uid, sizeof(act->uid), "%s", item->uid);
+		set_act(&remedy->acts[remedy->n_acts], seen, i);
+		remedy->acts[remedy->n_acts++].note = true;
 	}
 	if (remedy->n_acts == 0)
 		return false;

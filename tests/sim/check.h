@@ -130,9 +130,9 @@ void sim_check_oom(struct sim *sim, const char *pod_uid);
 /* No node takes it, and its scheduler has said so; each time that it looks. */
 void sim_check_unplaced(struct sim *sim, const char *pod_uid);
 void sim_check_bound(struct sim *sim, const char *pod_uid, const char *node);
-/* Its node is, or was for a while, unable to speak for it. */
 /* It vanishes: no operator is told that it goes. */
 void sim_check_unseen(struct sim *sim, const char *pod_uid);
+/* Its node is, or was for a while, unable to speak for it. */
 void sim_check_away(struct sim *sim, const char *pod_uid);
 /* Its device is broken. */
 void sim_check_sick(struct sim *sim, const char *pod_uid);
