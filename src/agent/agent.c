@@ -576,13 +576,11 @@ static void listen_to_ranks(struct hf_agent *a)
 						 .metrics = a->options.metrics};
 	struct hf_error err;
 
-	if (a->options.report_socket == NULL)
-		hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
-			      "the socket for reports is turned off");
-	else if (hf_beats_create(&options, &a->beats, &err) != 0)
-		hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER, err.text);
-	else
-		hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER, NOBODY_REPORTS);
+	hf_intake_off(a->intake, HF_HEALTH_BY_REPORTS, HF_HEALTH_STRAGGLER,
+		      options.path == NULL ? "the socket for reports is turned off"
+					   : NOBODY_REPORTS);
+	if (options.path != NULL && hf_beats_create(&options, &a->beats, &err) != 0)
+		on_reports_trouble(a, err.text);
 }
 
 static void on_container_ended(void *arg)
@@ -650,6 +648,7 @@ static void on_word_timer(void *arg)
 static void on_health_seen(void *arg, struct hf_doc *health)
 {
 	struct hf_agent *a = arg;
+	const char *problem;
 	struct hf_error err;
 
 	if (a->asking) {
@@ -667,9 +666,11 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 			    hf_loop_wall(a->options.loop), &err) != 0)
 		hf_log(HF_LOG_WARN, LOGGER, "A person's word cannot be taken", "annotation",
 		       HF_ANNOTATION_CLEARED, "error", err.text, NULL);
-	if (hf_cleared_names_nothing(&a->cleared, &a->memory))
-		hf_log(HF_LOG_WARN, LOGGER, "A person's word names no device of this node",
-		       "annotation", HF_ANNOTATION_CLEARED, "device", a->cleared.device, NULL);
+	problem = hf_cleared_problem(&a->cleared, &a->memory,
+				     hf_loop_wall(a->options.loop) - hf_intake_now(a->intake));
+	if (problem != NULL)
+		hf_log(HF_LOG_WARN, LOGGER, "A person's word ends nothing", "annotation",
+		       HF_ANNOTATION_CLEARED, "device", a->cleared.device, "error", problem, NULL);
 	if (a->cleared.pending)
 		arm_step(a, 0);
 }

@@ -31,10 +31,10 @@ enum hf_alone hf_alone_take(const char *dir, hf_time patience, void (*waits)(voi
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if (errno != EWOULDBLOCK)
 			return HF_ALONE_UNKNOWN;
-		if (waited == 0)
-			waits(arg);
 		if (waited >= patience)
 			return HF_ALONE_NO;
+		if (waited == 0)
+			waits(arg);
 		(void)poll(NULL, 0, LOOK_EVERY_MS);
 		waited += LOOK_EVERY_MS * HF_MS;
 	}

@@ -14,7 +14,7 @@ HF_BEGIN_DECLS
  *
  * One that is told to end may still take its time, so who comes then waits.  It waits no longer than
  * that: a dead agent can hold the lock, by a thread that hangs in a driver, and then a node must not be
- * without one.
+ * without one.  Who went on so takes the lock when it is free, or a third agent would.
  */
 enum hf_alone {
 	HF_ALONE_YES,
@@ -22,8 +22,8 @@ enum hf_alone {
 	HF_ALONE_UNKNOWN, /* there can be no lock: the folder cannot be written, say */
 };
 
-/* Before anything is read there.  Blocks for so long at most; waits is called once, before it does.  The
- * lock is the descriptor's, which is closed in programs that are started; -1: there is none. */
+/* Before anything is read there.  Blocks for so long at most; waits is called once, before it does
+ * (never with a patience of 0).  The lock is the descriptor's, which is closed in programs that are started; -1: there is none. */
 enum hf_alone hf_alone_take(const char *dir, hf_time patience, void (*waits)(void *arg), void *arg,
 			    int *ret_fd);
 

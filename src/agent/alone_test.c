@@ -55,6 +55,8 @@ static void the_first_is_alone_and_the_second_says_so(void **state)
 	assert_true(first >= 0);
 	assert_int_equal(t.waits, 0);
 	assert_int_equal(take(0, &second), HF_ALONE_NO);
+	assert_int_equal(t.waits, 0);
+	assert_int_equal(take(1, &second), HF_ALONE_NO);
 	assert_int_equal(second, -1);
 	assert_int_equal(t.waits, 1);
 }

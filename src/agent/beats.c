@@ -222,6 +222,8 @@ int hf_beats_create(const struct hf_beats_options *options, struct hf_beats **re
 		    struct hf_error *err)
 {
 	struct hf_beats *b = hf_xcalloc(1, sizeof(*b));
+	struct sockaddr_un name;
+	struct hf_error trouble;
 	int rc;
 
 	b->options = *options;
@@ -230,13 +232,17 @@ int hf_beats_create(const struct hf_beats_options *options, struct hf_beats **re
 	b->reports = make_family(options->metrics);
 	if (b->options.look_every == 0)
 		b->options.look_every = LOOK_EVERY;
-	rc = listen_at_path(b, err);
+	b->look = hf_timer_create(options->loop, on_look, b);
+	hf_timer_arm(b->look, b->options.look_every);
+	rc = name_of(b, &name, err);
 	if (rc != 0) {
 		hf_beats_destroy(b);
 		return rc;
 	}
-	b->look = hf_timer_create(options->loop, on_look, b);
-	hf_timer_arm(b->look, b->options.look_every);
+	if (listen_at_path(b, &trouble) != 0) {
+		close_socket(b);
+		tell_trouble(b, trouble.text);
+	}
 	*ret_beats = b;
 	return 0;
 }

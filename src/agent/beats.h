@@ -39,7 +39,8 @@ struct hf_beats_options {
 	struct hf_metrics *metrics; /* may be NULL */
 };
 
-/* HF_E_INVALID: the path is too long for a socket.  HF_E_IO: it cannot be made. */
+/* HF_E_INVALID: the path is too long for a socket.  Where it cannot be made that is trouble, told before this
+ * returns, and it is tried again with each look. */
 int hf_beats_create(const struct hf_beats_options *options, struct hf_beats **ret_beats,
 		    struct hf_error *err) HF_MUST_CHECK;
 /* The socket's name goes too, while it is ours.  NULL is fine; returns NULL. */

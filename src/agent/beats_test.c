@@ -210,7 +210,7 @@ static void who_floods_is_cut_and_counted(void **state)
 	assert_int_equal(t.heard, taken);
 }
 
-static void an_old_socket_is_replaced_and_a_file_is_not(void **state)
+static void an_old_socket_is_replaced(void **state)
 {
 	struct hf_beats_options options = {
 		.loop = t.loop, .path = t.path, .mode = 0600, .identify = identify, .heard = heard};
@@ -224,12 +224,40 @@ static void an_old_socket_is_replaced_and_a_file_is_not(void **state)
 	assert_int_equal(t.heard, 1);
 	hf_beats_destroy(second);
 	assert_int_equal(access(t.path, F_OK), -1);
-	options.path = "/etc/passwd";
-	assert_int_not_equal(hf_beats_create(&options, &second, &err), 0);
 	memset(longer, 'a', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
 	options.path = longer;
 	assert_code(hf_beats_create(&options, &second, &err), HF_E_INVALID);
+}
+
+static void what_cannot_be_made_at_first_is_made_later(void **state)
+{
+	struct hf_beats_options options = {.loop = t.loop,
+					   .look_every = HF_MS,
+					   .mode = 0666,
+					   .identify = identify,
+					   .heard = heard,
+					   .trouble = trouble};
+	struct hf_error err;
+	FILE *file;
+
+	t.beats = hf_beats_destroy(t.beats);
+	options.path = t.path;
+	file = fopen(t.path, "we");
+	assert_non_null(file);
+	fclose(file);
+	assert_ok(hf_beats_create(&options, &t.beats, &err), &err);
+	assert_int_equal(t.told, 1);
+	assert_non_null(strstr(t.trouble, "cannot make the socket"));
+	take_all();
+	/* A file is nobody's socket, so it stays. */
+	assert_int_equal(unlink(t.path), 0);
+	while (t.told == 1)
+		take_all();
+	assert_string_equal(t.trouble, "");
+	assert_true(report("holdfast/1"));
+	take_all();
+	assert_int_equal(t.heard, 1);
 }
 
 static struct hf_beats *another(void)
@@ -368,7 +396,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(descriptors_that_come_along_are_not_kept, make,
 						unmake),
 		cmocka_unit_test_setup_teardown(who_floods_is_cut_and_counted, make, unmake),
-		cmocka_unit_test_setup_teardown(an_old_socket_is_replaced_and_a_file_is_not, make,
+		cmocka_unit_test_setup_teardown(an_old_socket_is_replaced, make, unmake),
+		cmocka_unit_test_setup_teardown(what_cannot_be_made_at_first_is_made_later, make,
 						unmake),
 		cmocka_unit_test_setup_teardown(who_ends_leaves_the_socket_that_another_made_since,
 						make, unmake),

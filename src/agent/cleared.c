@@ -42,27 +42,42 @@ int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
 	return 0;
 }
 
-bool hf_cleared_names_nothing(const struct hf_cleared *cleared,
-			      const struct hf_health_memory *memory)
+static bool names(const struct hf_cleared *cleared, const struct hf_health_memory *memory,
+		  const struct hf_health_device *d)
 {
-	return cleared->pending && cleared->device[0] != '\0' &&
-	       hf_health_memory_find(memory, cleared->device) == NULL;
+	return cleared->device[0] == '\0' || d == hf_health_memory_find(memory, cleared->device);
+}
+
+const char *hf_cleared_problem(const struct hf_cleared *cleared,
+			       const struct hf_health_memory *memory, hf_time wall_less)
+{
+	const char *problem = cleared->device[0] != '\0' ? "it names no device of this node" : NULL;
+
+	if (!cleared->pending)
+		return NULL;
+	for (size_t i = 0; i < memory->devices_len; i++) {
+		const struct hf_health_device *d = &memory->devices[i];
+
+		if (!names(cleared, memory, d))
+			continue;
+		if (d->since < cleared->at - wall_less)
+			return NULL;
+		problem = "what it names is in its state since a later time";
+	}
+	return problem;
 }
 
 size_t hf_cleared_orders(const struct hf_cleared *cleared, const struct hf_health_memory *memory,
 			 hf_time wall_less, struct hf_health_order *ret_orders, size_t orders_max)
 {
-	const struct hf_health_device *one = NULL;
 	size_t len = 0;
 
 	if (!cleared->pending)
 		return 0;
-	if (cleared->device[0] != '\0')
-		one = hf_health_memory_find(memory, cleared->device);
 	for (size_t i = 0; i < memory->devices_len && len < orders_max; i++) {
 		const struct hf_health_device *d = &memory->devices[i];
 
-		if (cleared->device[0] != '\0' && d != one)
+		if (!names(cleared, memory, d))
 			continue;
 		memset(&ret_orders[len], 0, sizeof(ret_orders[len]));
 		ret_orders[len].kind = HF_HEALTH_ORDER_CLEAR;

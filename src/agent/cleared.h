@@ -32,12 +32,13 @@ struct hf_cleared {
 int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
 		    struct hf_error *err) HF_MUST_CHECK;
 
-/* A word that was read just now is about a device that nobody here knows. */
-bool hf_cleared_names_nothing(const struct hf_cleared *cleared,
-			      const struct hf_health_memory *memory);
+/* Why a word that was read just now ends nothing (a static text): nobody here knows what it names, or all of
+ * that is as it is since later.  NULL: it may, or none is pending.  wall_less: what the wall clock is
+ * ahead of the steps' by. */
+const char *hf_cleared_problem(const struct hf_cleared *cleared,
+			       const struct hf_health_memory *memory, hf_time wall_less);
 
-/* What the word means for these devices: at most orders_max orders.  wall_less: what the wall
- * clock is ahead of the steps' by. */
+/* What the word means for these devices: at most orders_max orders. */
 size_t hf_cleared_orders(const struct hf_cleared *cleared, const struct hf_health_memory *memory,
 			 hf_time wall_less, struct hf_health_order *ret_orders, size_t orders_max);
 

@@ -72,14 +72,34 @@ static void an_address_is_taken_as_anybody_writes_it(void **state)
 		snprintf(text, sizeof(text), "%s 2024-10-04T00:00:00Z", names[i]);
 		assert_int_equal(read_at(&cleared, text, NOW), 1);
 		assert_string_equal(orders[0].device, "0000:1b:00.0");
-		assert_false(hf_cleared_names_nothing(&cleared, &memory));
+		assert_null(hf_cleared_problem(&cleared, &memory, 0));
 	}
 	assert_int_equal(read_at(&cleared, "1c:00.0 2024-10-04T00:00:00Z", NOW), 0);
-	assert_true(hf_cleared_names_nothing(&cleared, &memory));
+	assert_string_equal(hf_cleared_problem(&cleared, &memory, 0),
+			    "it names no device of this node");
 	assert_int_equal(read_at(&cleared, "GPU-1 2024-10-04T00:00:00Z", NOW), 0);
-	assert_true(hf_cleared_names_nothing(&cleared, &memory));
+	assert_string_equal(hf_cleared_problem(&cleared, &memory, 0),
+			    "it names no device of this node");
 	assert_int_equal(read_at(&cleared, "2024-10-04T00:00:00Z", NOW), 3);
-	assert_false(hf_cleared_names_nothing(&cleared, &memory));
+	assert_null(hf_cleared_problem(&cleared, &memory, 0));
+}
+
+static void a_word_older_than_what_it_names_ends_nothing(void **state)
+{
+	static const char later[] = "what it names is in its state since a later time";
+	const hf_time at = NOW - HF_MINUTE - HF_HOUR; /* of the word, on the clock of the steps */
+	struct hf_cleared cleared = {0};
+
+	(void)state;
+	devices[0].since = devices[1].since = devices[2].since = at;
+	assert_int_equal(read_at(&cleared, "2024-10-03T23:59:00Z", NOW), 3);
+	assert_string_equal(hf_cleared_problem(&cleared, &memory, HF_HOUR), later);
+	devices[2].since = at - 1;
+	assert_null(hf_cleared_problem(&cleared, &memory, HF_HOUR));
+	assert_int_equal(read_at(&cleared, UUID " 2024-10-03T23:59:00Z", NOW), 1);
+	assert_string_equal(hf_cleared_problem(&cleared, &memory, HF_HOUR), later);
+	cleared.pending = false;
+	assert_null(hf_cleared_problem(&cleared, &memory, HF_HOUR));
 }
 
 static void a_text_counts_once(void **state)
@@ -152,6 +172,7 @@ int main(void)
 		T(a_time_is_about_all_of_them_and_the_node),
 		T(one_device_is_named_by_address_or_uuid),
 		T(an_address_is_taken_as_anybody_writes_it),
+		T(a_word_older_than_what_it_names_ends_nothing),
 		T(a_text_counts_once),
 		T(what_is_no_word_of_now_is_refused_once),
 		cmocka_unit_test_setup(a_word_is_of_use_where_it_would_end_something, setup),

@@ -36,6 +36,7 @@
 #define LOOK_TIMEOUT (30 * HF_SECOND)
 /* Pods have thirty seconds to end, agents of the DaemonSet ten. */
 #define OTHER_AGENT_PATIENCE (30 * HF_SECOND)
+#define LOCK_AGAIN_EVERY (10 * HF_SECOND)
 
 #define DEFAULT_KMSG "/dev/kmsg"
 #define DEFAULT_STATE_DIR "/var/lib/holdfast-agent"
@@ -62,7 +63,7 @@ struct process {
 	struct hf_agent *agent;
 	struct hf_agent_page *page;
 	struct hf_signal *sigterm, *sigint;
-	struct hf_timer *trim_timer;
+	struct hf_timer *trim_timer, *lock_timer;
 };
 
 static const char *flag_or(const struct process *process, const char *name, const char *fallback)
@@ -206,14 +207,28 @@ static void on_other_agent(void *arg)
 	       *dir, NULL);
 }
 
+static void on_lock_timer(void *arg)
+{
+	struct process *process = arg;
+	const char *dir = flag_or(process, "state-dir", DEFAULT_STATE_DIR);
+
+	if (hf_alone_take(dir, 0, NULL, NULL, &process->lock_fd) == HF_ALONE_YES)
+		hf_log(HF_LOG_INFO, "setup", "The other agent has ended", "stateDir", dir, NULL);
+	else
+		hf_timer_arm(process->lock_timer, LOCK_AGAIN_EVERY);
+}
+
 static void lock_state(struct process *process, const char *dir)
 {
-	if (hf_alone_take(dir, OTHER_AGENT_PATIENCE, on_other_agent, &dir, &process->lock_fd) ==
+	if (hf_alone_take(dir, OTHER_AGENT_PATIENCE, on_other_agent, &dir, &process->lock_fd) !=
 	    HF_ALONE_NO)
-		hf_log(HF_LOG_ERROR, "setup",
-		       "Another agent works here still: both write one journal, and one of them has to "
-		       "be ended",
-		       "stateDir", dir, NULL);
+		return;
+	hf_log(HF_LOG_ERROR, "setup",
+	       "Another agent works here still: both write one journal, and one of them has to "
+	       "be ended",
+	       "stateDir", dir, NULL);
+	process->lock_timer = hf_timer_create(process->loop, on_lock_timer, process);
+	hf_timer_arm(process->lock_timer, LOCK_AGAIN_EVERY);
 }
 
 static int create_agent(struct process *process, struct hf_error *err)
@@ -289,6 +304,7 @@ static void release(struct process *process)
 	hf_agent_destroy(process->agent);
 	hf_store_destroy(process->store);
 	hf_timer_destroy(process->trim_timer);
+	hf_timer_destroy(process->lock_timer);
 	hf_metrics_destroy(process->metrics);
 	hf_kube_config_release(&process->kube);
 	hf_arena_destroy(process->arena);
