@@ -290,16 +290,37 @@ static void replay(struct hf_health_brain *b, const struct hf_health_sample *s,
 
 /* ---- counts and links -------------------------------------------------------------------------------- */
 
-static int32_t most(const struct hf_health_sample *s)
+static int64_t max_of(int64_t a, int64_t b)
 {
-	int32_t n = s->count.bus > s->count.pci ? s->count.bus : s->count.pci;
-
-	return n > s->count.nvml ? n : s->count.nvml;
+	return a > b ? a : b;
 }
 
-static uint32_t expected(const struct hf_health_memory *m)
+/* That somebody sees: of the node's own, and with those that other drivers have. */
+static int64_t own(const struct hf_health_sample *s)
 {
-	return m->gpus > m->gpus_before ? m->gpus : m->gpus_before;
+	return max_of(s->count.pci, s->count.nvml);
+}
+
+static int64_t on_bus(const struct hf_health_sample *s)
+{
+	return max_of(s->count.bus, own(s));
+}
+
+static int64_t expected(const struct hf_health_memory *m)
+{
+	return max_of(m->gpus, m->gpus_before);
+}
+
+static int64_t expected_on_bus(const struct hf_health_memory *m)
+{
+	return max_of(expected(m), max_of(m->bus, m->bus_before));
+}
+
+/* One that was given to another driver is on the bus still; where another driver always had some, those
+ * stand in for none that is gone. */
+static bool is_fewer(const struct hf_health_memory *m, const struct hf_health_sample *s)
+{
+	return s->count.bus >= 0 && own(s) < expected(m) && on_bus(s) < expected_on_bus(m);
 }
 
 /* What the driver does not see is missing; what was there before is gone, though all agree; what only the
@@ -310,7 +331,7 @@ static int32_t disagreement(const struct hf_health_brain *b, const struct hf_hea
 
 	if (pci >= 0 && nvml >= 0 && pci != nvml)
 		return HF_HEALTH_CODE_PCI_MISSING;
-	if (s->count.bus >= 0 && most(s) < (int32_t)expected(b->memory))
+	if (is_fewer(b->memory, s))
 		return HF_HEALTH_CODE_FEWER;
 	return kubelet >= 0 && kubelet < (pci > nvml ? pci : nvml) ? HF_HEALTH_CODE_KUBELET_FEWER
 								   : 0;
@@ -320,12 +341,17 @@ static int32_t disagreement(const struct hf_health_brain *b, const struct hf_hea
 static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 		   struct hf_health_track *t)
 {
+	struct hf_health_memory *m = b->memory;
 	int32_t code = disagreement(b, s);
 	size_t before = b->evidence_len;
 
+	if (s->count.bus > (int64_t)m->bus) {
+		m->bus = (uint32_t)s->count.bus;
+		b->changed = true;
+	}
 	if (s->count.pci < 0 && s->count.nvml < 0)
 		return;
-	b->memory->offered = s->count.allocatable > 0 && most(s) == 0 && expected(b->memory) == 0;
+	m->offered = s->count.allocatable > 0 && on_bus(s) == 0 && expected(m) == 0;
 	if (code != 0 && t->base[0] != (uint64_t)code) {
 		t->base[0] = (uint64_t)code;
 		t->bad = 0;
@@ -343,8 +369,8 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 		struct hf_health_evidence *e = &b->evidence[i];
 
 		if (e->verb == HF_HEALTH_FAULT && e->code == HF_HEALTH_CODE_FEWER)
-			snprintf(e->line, sizeof(e->line), "devices on the bus: %d, before: %u",
-				 most(s), expected(b->memory));
+			snprintf(e->line, sizeof(e->line), "devices on the bus: %lld, before: %lld",
+				 (long long)on_bus(s), (long long)expected_on_bus(m));
 	}
 }
 

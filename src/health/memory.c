@@ -175,9 +175,16 @@ static bool is_lost(const struct hf_health_memory *m, const struct hf_health_dev
 	return true;
 }
 
+static uint32_t max_of(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
 bool hf_health_memory_misses(const struct hf_health_memory *memory)
 {
-	if (memory->gpus < memory->gpus_before || memory->offered)
+	bool all_on_bus = memory->bus >= max_of(memory->bus_before, memory->gpus_before);
+
+	if ((memory->gpus < memory->gpus_before && !all_on_bus) || memory->offered)
 		return true;
 	for (size_t i = 0; i < memory->devices_len; i++)
 		if (is_lost(memory, &memory->devices[i]))

@@ -110,8 +110,10 @@ struct hf_health_memory {
 	uint64_t written_hash; /* of the devices */
 	hf_time tokens_at;
 	int64_t tokens_ms; /* a write costs 1000 */
-	/* GPUs that were named: the most in this boot, and in the one before. */
+	/* GPUs that were named: the most in this boot, and in the one before; and those on the bus, with what
+	 * other drivers have. */
 	uint32_t gpus, gpus_before;
+	uint32_t bus, bus_before;
 	bool offered; /* the kubelet offers some, and nobody else has seen any */
 	size_t devices_len;
 	struct hf_health_device *devices; /* of the arena that the step got */

@@ -53,7 +53,8 @@ void hf_health_boot(struct hf_health_brain *b)
 	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
 		boot_device(b, &m->devices[i]);
 	m->gpus_before = m->gpus;
-	m->gpus = 0;
+	m->bus_before = m->bus;
+	m->gpus = m->bus = 0;
 	m->offered = false;
 	m->doubted = false;
 	memcpy(m->boot_id, b->input->boot_id, sizeof(m->boot_id));
@@ -131,7 +132,7 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 		/* What is here is what there is to be. */
 		b->changed |= b->memory->doubted || b->memory->gpus_before > b->memory->gpus;
 		b->memory->doubted = false;
-		b->memory->gpus_before = 0;
+		b->memory->gpus_before = b->memory->bus_before = 0;
 	}
 	/* It was taken out, or has another address now. */
 	if (!d->seen && d->kind != HF_HEALTH_NODE) {
