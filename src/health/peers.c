@@ -156,6 +156,75 @@ static hf_time news(struct hf_health_brain *b, const struct key *key)
 	return last;
 }
 
+/* A fault of that kind stands on so many devices, whenever it began. */
+static size_t standing(const struct hf_health_brain *b, const struct key *key)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+		size_t k = 0;
+
+		while (k < d->faults_len &&
+		       !(is_candidate(d, &d->faults[k]) && is_of(&d->faults[k], key)))
+			k++;
+		n += k < d->faults_len;
+	}
+	return n;
+}
+
+static bool is_shared(const struct hf_health_brain *b, const struct hf_health_fault *f, size_t all)
+{
+	const struct key key = {.detector = f->detector, .code = f->code};
+	size_t n = standing(b, &key);
+
+	return (n >= 2 && n * 2 >= all) || (hf_health_is_fatal(f->cls) && standing(b, NULL) == all);
+}
+
+/* When the last of them ended that it was shared with; it began earlier. */
+static hf_time ended_beside(const struct hf_health_brain *b, const struct hf_health_fault *f)
+{
+	const struct key key = {.detector = f->detector, .code = f->code};
+	hf_time last = f->opened_at;
+
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			const struct hf_health_fault *other = &d->faults[k];
+
+			if (d->kind == HF_HEALTH_GPU && !other->open && other->closed_at > last &&
+			    (is_of(other, &key) || hf_health_is_fatal(other->cls)))
+				last = other->closed_at;
+		}
+	}
+	return last;
+}
+
+/* What the others have got over is the own fault of those that are left: a driver that is loaded anew says so of one
+ * device after the other, so a while later. */
+static void release(struct hf_health_brain *b, size_t all)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			struct hf_health_fault *f = &d->faults[k];
+			hf_time end;
+
+			if (!f->open || !f->covered || is_shared(b, f, all))
+				continue;
+			end = hf_time_add(ended_beside(b, f), b->config->peers_window);
+			if (b->now < end) {
+				hf_health_wake(b, end);
+				continue;
+			}
+			f->covered = false;
+			b->changed = true;
+		}
+	}
+}
+
 static bool any_covered(const struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -228,6 +297,7 @@ void hf_health_peers(struct hf_health_brain *b)
 	size_t all = gpus(b);
 	hf_time last;
 
+	release(b, all);
 	uncover(b);
 	if (all < 2)
 		return;

@@ -8,6 +8,7 @@
 struct standing {
 	enum hf_health_class cls;
 	bool fatal, weak, level, covered;
+	bool mended;       /* what stopped it in this state has ended, and was not the node's */
 	hf_time closed_at; /* the latest end of what stood */
 	const char *why;
 };
@@ -34,6 +35,7 @@ static struct standing look(struct hf_health_brain *b, const struct hf_health_de
 			s.covered = true;
 		if (!f->open && f->cls >= HF_HEALTH_SOFTWARE && f->closed_at > s.closed_at)
 			s.closed_at = f->closed_at;
+		s.mended |= !f->open && hf_health_is_fatal(f->cls) && f->closed_at >= d->since;
 		if (!hf_health_fault_acts(f) || f->cls < HF_HEALTH_SOFTWARE)
 			continue;
 		s.fatal |= hf_health_is_fatal(f->cls);
@@ -61,7 +63,9 @@ static void flap(struct hf_health_brain *b, struct hf_health_device *d)
 	hf_health_times_add(d->flaps, &d->flaps_len, HF_HEALTH_FLAPS_MAX, b->now,
 			    b->now - c->flap_window);
 	flaps = d->flaps_len;
-	if (flaps >= (uint32_t)c->flap_fail) {
+	/* What is of the node alone (a plugin that restarts, a driver that is loaded anew) takes no well device
+	 * out of service for good. */
+	if (flaps >= (uint32_t)c->flap_fail && d->kind != HF_HEALTH_NODE) {
 		hf_health_move(b, d, HF_HEALTH_FLAPPED, "too many times within the window");
 		return;
 	}
@@ -194,19 +198,23 @@ static bool settle_unhealthy(struct hf_health_brain *b, struct hf_health_device 
 {
 	if (s->fatal)
 		return false;
-	if (s->covered)
+	if (s->covered && !s->mended)
 		return hf_health_move(b, d, HF_HEALTH_COVERED,
 				      "what stood against it is the node's");
 	if (s->weak)
 		return hf_health_move(b, d, HF_HEALTH_EASED, s->why);
-	return hf_health_move(b, d, HF_HEALTH_MENDED, "nothing stands against it any more");
+	return hf_health_move(b, d, HF_HEALTH_MENDED,
+			      s->covered ? "what stopped it has ended"
+					 : "nothing stands against it any more");
 }
 
 static bool settle_probation(struct hf_health_brain *b, struct hf_health_device *d,
 			     const struct standing *s)
 {
 	bool again = s->fatal || (s->weak && d->weak_at > d->since);
-	hf_time end = hf_time_add(d->since, b->config->probation);
+	/* What ended meanwhile was the node's, or it would have ended the probation. */
+	hf_time from = s->closed_at > d->since ? s->closed_at : d->since;
+	hf_time end = hf_time_add(from, b->config->probation);
 
 	if (again && d->owned)
 		return hf_health_move(b, d, HF_HEALTH_RELAPSED, s->why);
@@ -214,7 +222,7 @@ static bool settle_probation(struct hf_health_brain *b, struct hf_health_device 
 		return hf_health_move(b, d, s->fatal ? HF_HEALTH_STOPPED : HF_HEALTH_WEAK, s->why);
 	hf_health_wake(b, end);
 	/* Nobody looked, or nobody knows what was before: that is no proof. */
-	if (b->now < end || b->memory->doubted || s->weak || !is_heard(b, d))
+	if (b->now < end || b->memory->doubted || s->weak || s->covered || !is_heard(b, d))
 		return false;
 	return hf_health_move(b, d, HF_HEALTH_PASSED, "");
 }
