@@ -189,12 +189,51 @@ static bool is_cause(const struct hf_health_fault *f, const struct hf_health_fau
 	return !f->follows && of->follows && f->cls >= of->cls;
 }
 
+static bool is_of_link(const struct hf_health_fault *f)
+{
+	return f->open && (f->detector == HF_HEALTH_NVLINK ||
+			   (f->detector == HF_HEALTH_XID && f->code == HF_HEALTH_CODE_LINK));
+}
+
+static bool is_lost(const struct hf_health_fault *f)
+{
+	return f->open && f->detector == HF_HEALTH_BUSLOST && hf_health_is_fatal(f->cls);
+}
+
+/* The two began within the time in which devices share a fault. */
+static bool together(const struct hf_health_brain *b, const struct hf_health_fault *f,
+		     const struct hf_health_fault *other)
+{
+	hf_time d = f->opened_at - other->opened_at;
+
+	return (d < 0 ? -d : d) <= b->config->peers_window;
+}
+
+/* With a device that fell off the bus the links of others to it are gone, and the restart that it needs
+ * mends them, too. */
+static void attach_links(struct hf_health_brain *b, struct hf_health_fault *f)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			struct hf_health_fault *other = &d->faults[k];
+
+			if (is_of_link(f) && is_lost(other) && together(b, f, other))
+				f->attached = true;
+			else if (is_lost(f) && is_of_link(other) && together(b, f, other))
+				other->attached = true;
+		}
+	}
+}
+
 /* A fault that follows hangs on another of its device that was seen at about the same time, in
  * whichever order the two came. */
 static void attach(struct hf_health_brain *b, struct hf_health_device *device,
 		   struct hf_health_fault *f, const struct hf_health_evidence *e)
 {
 	f->attached = f->follows && e->cause > 0;
+	attach_links(b, f);
 	for (size_t i = 0; i < device->faults_len; i++) {
 		struct hf_health_fault *other = &device->faults[i];
 

@@ -132,6 +132,25 @@ static void a_consequence_that_is_late_is_its_own(void **state)
 	assert_true(health_fault(&n, "gpu-0", HF_HEALTH_XID, 45)->attached);
 }
 
+/* Whichever of the two is heard first. */
+static void links_to_a_lost_device_follow_from_its_loss(void **state)
+{
+	(void)state;
+	health_xid(&n, 74, "gpu-1");
+	health_step(&n, HF_SECOND);
+	assert_false(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->attached);
+	health_xid(&n, 79, "gpu-0");
+	health_step(&n, 30 * HF_SECOND);
+	assert_true(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->attached);
+	health_xid(&n, 74, "gpu-2");
+	health_step(&n, 30 * HF_SECOND);
+	assert_true(health_fault(&n, "gpu-2", HF_HEALTH_XID, 74)->attached);
+	health_xid(&n, 74, "gpu-3");
+	health_step(&n, 31 * HF_SECOND);
+	assert_false(health_fault(&n, "gpu-3", HF_HEALTH_XID, 74)->attached);
+	assert_false(health_fault(&n, "gpu-0", HF_HEALTH_BUSLOST, 79)->attached);
+}
+
 static void lines_about_devices_that_are_not_ours_make_none(void **state)
 {
 	struct hf_health_evidence *e = health_xid(&n, 1, "0000:99:00.0");
@@ -173,6 +192,7 @@ int main(void)
 		TEST(a_repeat_after_a_day_is_a_first_time),
 		TEST(what_was_escalated_stays_so),
 		TEST(a_consequence_that_is_late_is_its_own),
+		TEST(links_to_a_lost_device_follow_from_its_loss),
 		TEST(lines_about_devices_that_are_not_ours_make_none),
 		TEST(times_keep_the_newest_within_their_window),
 	};
