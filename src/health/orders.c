@@ -147,11 +147,15 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 	 * nothing to watch. */
 	if (!moves && d->state != HF_HEALTH_UNKNOWN)
 		return;
-	if (!close_known(b, d, order->at) || !moves)
+	if (!close_known(b, d, order->at))
+		return;
+	/* What was measured before is known with it: who finds it again has to measure it anew. */
+	memset(d->tracks, 0, sizeof(d->tracks));
+	b->changed = true;
+	if (!moves)
 		return;
 	/* What was seen before the cure tells nothing of it. */
 	d->fresh_after = order->at;
-	b->changed = true;
 	d->flaps_len = 0;
 	memset(d->flaps, 0, sizeof(d->flaps));
 	d->fatals_len = 0;
