@@ -31,12 +31,18 @@ void hf_health_wake(struct hf_health_brain *b, hf_time at);
 /* The device of that name, made where there is none and `kind` is not NODE; NULL: no room. */
 struct hf_health_device *hf_health_device_get(struct hf_health_brain *b, const char *name,
 					      enum hf_health_kind kind);
+/* A new one, of which nothing is known; NULL: no room.  Others move in memory. */
+struct hf_health_device *hf_health_insert(struct hf_health_brain *b, const char *id,
+					  enum hf_health_kind kind);
 void hf_health_forget(struct hf_health_brain *b, struct hf_health_device *device);
 void hf_health_seen(struct hf_health_brain *b, struct hf_health_device *device);
 void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *device,
 		     const char *reason, const char *message);
 /* Adds a time to the newest `max` of a list, drops those before `from`. */
 void hf_health_times_add(hf_time *times, uint32_t *len, uint32_t max, hf_time at, hf_time from);
+
+/* boards.c: devices that are named, each with what is remembered of it. */
+void hf_health_boards(struct hf_health_brain *b);
 
 /* judge.c, ports.c: a sample becomes evidence. */
 void hf_health_judge(struct hf_health_brain *b);

@@ -144,14 +144,18 @@ const char *hf_health_memory_problem(const struct hf_health_memory *memory)
 struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *memory,
 					       const char *name)
 {
+	struct hf_health_device *found = NULL;
+
 	for (size_t i = 0; i < memory->devices_len; i++) {
 		struct hf_health_device *d = &memory->devices[i];
 
-		if (hf_streq(d->id, name) ||
-		    (name[0] != '\0' && (hf_streq(d->uuid, name) || hf_streq(d->alias, name))))
+		if (hf_streq(d->id, name))
 			return d;
+		if (name[0] != '\0' && (hf_streq(d->uuid, name) || hf_streq(d->alias, name)) &&
+		    (found == NULL || (d->seen && !found->seen)))
+			found = d;
 	}
-	return NULL;
+	return found;
 }
 
 /* A boot ended what stood against it. */

@@ -132,7 +132,8 @@ bool hf_health_memory_misses(const struct hf_health_memory *memory);
 /* NULL, or what cannot be in a memory that was read from a journal: a static text.  A step takes
  * only what is sound. */
 const char *hf_health_memory_problem(const struct hf_health_memory *memory);
-/* By id, uuid or alias; "" is the node.  NULL: none. */
+/* By id, else by uuid or alias, of several the one that has been seen in this boot; "" is the node.
+ * NULL: none. */
 struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *memory,
 					       const char *name);
 

@@ -82,8 +82,8 @@ static size_t ports_of(const struct hf_health_memory *m)
 	return n;
 }
 
-static struct hf_health_device *insert(struct hf_health_brain *b, const char *id,
-				       enum hf_health_kind kind)
+struct hf_health_device *hf_health_insert(struct hf_health_brain *b, const char *id,
+					  enum hf_health_kind kind)
 {
 	struct hf_health_memory *m = b->memory;
 	struct hf_health_device *d;
@@ -114,7 +114,7 @@ struct hf_health_device *hf_health_device_get(struct hf_health_brain *b, const c
 
 	if (d || kind == HF_HEALTH_NODE)
 		return d;
-	d = insert(b, name, kind);
+	d = hf_health_insert(b, name, kind);
 	if (!d)
 		b->memory->faults_dropped++;
 	return d;
@@ -134,41 +134,6 @@ void hf_health_seen(struct hf_health_brain *b, struct hf_health_device *device)
 {
 	b->changed |= !device->seen;
 	device->seen = true;
-}
-
-/* After the agent's start the bus names a device at once, and its driver later, or never: what it was called in
- * this boot stays.  In another one it may be another device. */
-static void rename_device(const struct hf_health_brain *b, struct hf_health_device *d,
-			  const struct hf_health_presence *p)
-{
-	bool named = d->seen && hf_streq(b->memory->boot_id, b->input->boot_id);
-
-	if (p->uuid[0] != '\0' || !named)
-		memcpy(d->uuid, p->uuid, sizeof(d->uuid));
-	if (p->alias[0] != '\0' || !named)
-		memcpy(d->alias, p->alias, sizeof(d->alias));
-	d->uuid[sizeof(d->uuid) - 1] = d->alias[sizeof(d->alias) - 1] = '\0';
-}
-
-/* Devices that are known to be there.  One that is gone stays: detector count finds that. */
-static void take_devices(struct hf_health_brain *b)
-{
-	if (b->memory->devices_len == 0)
-		(void)insert(b, "", HF_HEALTH_NODE);
-	for (size_t i = 0; i < b->input->devices_len; i++) {
-		const struct hf_health_presence *p = &b->input->devices[i];
-		struct hf_health_device *d;
-
-		if (p->id[0] == '\0' || p->kind == HF_HEALTH_NODE)
-			continue;
-		d = hf_health_memory_find(b->memory, p->id);
-		if (!d)
-			d = insert(b, p->id, p->kind);
-		if (!d || d->kind == HF_HEALTH_NODE)
-			continue;
-		d->kind = p->kind;
-		rename_device(b, d, p);
-	}
 }
 
 /* Which detectors can see a device of a kind at all. */
@@ -409,7 +374,7 @@ int hf_health_step(const struct hf_health_memory *memory, const struct hf_health
 	init(b, memory, input, arena);
 	memset(ret_plan, 0, sizeof(*ret_plan));
 	b->memory->rules_hash = hf_health_rules_hash(config->rules);
-	take_devices(b);
+	hf_health_boards(b);
 	hf_health_boot(b);
 	take_presence(b);
 	take_heard(b);

@@ -82,7 +82,7 @@ static enum hf_health_state state_of(int device)
 }
 
 /* An agent starts anew: sysfs names the device at once, and the driver's library later, or never if it hangs. */
-static void a_name_that_is_not_said_again_yet_stays_in_its_boot(void **state)
+static void a_name_that_is_not_said_again_yet_stays(void **state)
 {
 	(void)state;
 	step();
@@ -92,14 +92,10 @@ static void a_name_that_is_not_said_again_yet_stays_in_its_boot(void **state)
 	snprintf(devices[0].uuid, sizeof(devices[0].uuid), "GPU-9");
 	step();
 	assert_string_equal(hf_health_memory_find(&memory, devices[0].id)->uuid, "GPU-9");
-	/* After a restart of the node another one may be there. */
 	snprintf(input.boot_id, sizeof(input.boot_id), "second");
-	input.devices_len = 0;
-	step();
 	memset(devices[0].uuid, 0, sizeof(devices[0].uuid));
-	input.devices_len = 3;
 	step();
-	assert_string_equal(hf_health_memory_find(&memory, devices[0].id)->uuid, "");
+	assert_string_equal(hf_health_memory_find(&memory, devices[0].id)->uuid, "GPU-9");
 }
 
 static void the_same_input_in_any_order_gives_the_same_bytes(void **state)
@@ -358,7 +354,7 @@ static void a_memory_that_cannot_be_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_name_that_is_not_said_again_yet_stays_in_its_boot),
+		TEST(a_name_that_is_not_said_again_yet_stays),
 		TEST(the_same_input_in_any_order_gives_the_same_bytes),
 		TEST(devices_and_samples_may_come_in_any_order_too),
 		TEST(nothing_new_changes_nothing),

@@ -15,6 +15,8 @@ void health_init(struct health_node *n, int gpus, int ports)
 	n->arenas[0] = hf_arena_create(ARENA_BYTES);
 	n->arenas[1] = hf_arena_create(ARENA_BYTES);
 	n->now = 100 * HF_DAY;
+	n->boot = "boot";
+	n->boot_at = HF_TIME_NONE;
 	n->config = hf_health_config_default;
 	hf_health_memory_init(&n->memory);
 	for (int i = 0; i < gpus + ports; i++) {
@@ -36,8 +38,7 @@ void health_release(struct health_node *n)
 void health_step(struct health_node *n, hf_time span)
 {
 	struct hf_health_heard heard[HF_HEALTH_DETECTORS];
-	struct hf_health_input input = {.boot_id = "boot",
-					.boot_at = HF_TIME_NONE,
+	struct hf_health_input input = {.boot_at = n->boot_at,
 					.node = "n0",
 					.devices = n->devices,
 					.devices_len = n->devices_len,
@@ -51,6 +52,7 @@ void health_step(struct health_node *n, hf_time span)
 					.orders_len = n->orders_len};
 	struct hf_error err = {0};
 
+	snprintf(input.boot_id, sizeof(input.boot_id), "%s", n->boot);
 	n->now += span;
 	input.now = n->now;
 	for (int i = 0; i < HF_HEALTH_DETECTORS; i++)

@@ -17,6 +17,8 @@ struct health_node {
 	struct hf_arena *arenas[2];
 	int turn;
 	hf_time now;
+	const char *boot; /* "boot" at first */
+	hf_time boot_at;  /* NONE at first */
 	struct hf_health_config config;
 	struct hf_health_memory memory;
 	struct hf_health_plan plan;

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "health/brain_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+/*
+ * Which board is where.  A device is called by its address on the bus, which a restart of the node may
+ * give to another board (a riser, a card more, a setting): what outlives a restart is the board's, by its
+ * UUID, and moves with it.  The bus names a device at once and its driver later, so what was found in this
+ * boot is the address's; what the board is called stays until the driver says otherwise.
+ */
+
+static bool is_this_boot(const struct hf_health_brain *b)
+{
+	return hf_streq(b->memory->boot_id, b->input->boot_id);
+}
+
+static bool is_here(const struct hf_health_brain *b, const struct hf_health_device *d)
+{
+	return d->seen && is_this_boot(b);
+}
+
+static struct hf_health_device *at_address(const struct hf_health_brain *b, const char *id)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++)
+		if (hf_streq(b->memory->devices[i].id, id))
+			return &b->memory->devices[i];
+	return NULL;
+}
+
+static bool is_named_there(const struct hf_health_brain *b, const char *id, const char *uuid)
+{
+	for (size_t i = 0; i < b->input->devices_len; i++)
+		if (hf_streq(b->input->devices[i].id, id) &&
+		    hf_streq(b->input->devices[i].uuid, uuid))
+			return true;
+	return false;
+}
+
+/* The board that is named is remembered at another address; NULL: it is not. */
+static struct hf_health_device *elsewhere(const struct hf_health_brain *b,
+					  const struct hf_health_presence *p)
+{
+	for (size_t i = 0; i < b->memory->devices_len && p->uuid[0] != '\0'; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		if (d->kind == HF_HEALTH_GPU && hf_streq(d->uuid, p->uuid) &&
+		    !hf_streq(d->id, p->id) && !is_named_there(b, d->id, d->uuid))
+			return d;
+	}
+	return NULL;
+}
+
+static bool is_of_address(const struct hf_health_brain *b, const struct hf_health_fault *f)
+{
+	return is_this_boot(b) && b->input->boot_at != HF_TIME_NONE &&
+	       f->opened_at >= b->input->boot_at;
+}
+
+static void keep_faults(const struct hf_health_brain *b, struct hf_health_device *to,
+			const struct hf_health_device *from, bool of_address)
+{
+	for (size_t i = 0; i < from->faults_len && to->faults_len < HF_HEALTH_FAULTS_MAX; i++)
+		if (is_of_address(b, &from->faults[i]) == of_address)
+			to->faults[to->faults_len++] = from->faults[i];
+}
+
+/* The device at this address is that board. */
+static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
+		    const struct hf_health_device *address, const struct hf_health_device *board)
+{
+	uint64_t generation =
+		address->generation > board->generation ? address->generation : board->generation;
+
+	*to = *board;
+	memcpy(to->id, address->id, sizeof(to->id));
+	to->seen = address->seen;
+	to->heard_at = address->heard_at;
+	to->fresh_after = address->fresh_after;
+	memcpy(to->tracks, address->tracks, sizeof(to->tracks));
+	to->generation = generation + 1;
+	memset(to->faults, 0, sizeof(to->faults));
+	to->faults_len = 0;
+	keep_faults(b, to, address, true);
+	keep_faults(b, to, board, false);
+	b->changed = true;
+}
+
+static void exchange(struct hf_health_brain *b, struct hf_health_device *x,
+		     struct hf_health_device *y)
+{
+	struct hf_health_device *was = HF_ARENA_ARRAY(b->arena, struct hf_health_device, 2);
+
+	was[0] = *x;
+	was[1] = *y;
+	move_in(b, x, &was[0], &was[1]);
+	move_in(b, y, &was[1], &was[0]);
+}
+
+/* The address of old has no board any more, and nothing of it is left. */
+static void leave(struct hf_health_brain *b, struct hf_health_device *old)
+{
+	if (!is_here(b, old) && old->uuid[0] == '\0' && old->faults_len == 0 &&
+	    old->state == HF_HEALTH_UNKNOWN)
+		hf_health_forget(b, old);
+}
+
+static struct hf_health_device *place(struct hf_health_brain *b, const struct hf_health_presence *p)
+{
+	struct hf_health_device *d = at_address(b, p->id), *old = elsewhere(b, p);
+
+	if (d == NULL && old != NULL && !is_here(b, old)) {
+		struct hf_health_device *board =
+			HF_ARENA_ARRAY(b->arena, struct hf_health_device, 1);
+
+		*board = *old;
+		hf_health_forget(b, old);
+		d = hf_health_insert(b, p->id, p->kind);
+		if (d != NULL) {
+			struct hf_health_device address = *d;
+
+			move_in(b, d, &address, board);
+		}
+		return d;
+	}
+	if (d == NULL)
+		return hf_health_insert(b, p->id, p->kind);
+	if (old != NULL && d->kind == old->kind) {
+		exchange(b, d, old);
+		leave(b, old);
+		d = at_address(b, p->id);
+	}
+	return d;
+}
+
+/* Devices that are known to be there.  One that is gone stays: detector count finds that. */
+void hf_health_boards(struct hf_health_brain *b)
+{
+	if (b->memory->devices_len == 0)
+		(void)hf_health_insert(b, "", HF_HEALTH_NODE);
+	for (size_t i = 0; i < b->input->devices_len; i++) {
+		const struct hf_health_presence *p = &b->input->devices[i];
+		struct hf_health_device *d;
+
+		if (p->id[0] == '\0' || p->kind == HF_HEALTH_NODE)
+			continue;
+		d = place(b, p);
+		if (d == NULL || d->kind == HF_HEALTH_NODE)
+			continue;
+		d->kind = p->kind;
+		if (p->uuid[0] != '\0')
+			memcpy(d->uuid, p->uuid, sizeof(d->uuid));
+		if (p->alias[0] != '\0')
+			memcpy(d->alias, p->alias, sizeof(d->alias));
+		d->uuid[sizeof(d->uuid) - 1] = d->alias[sizeof(d->alias) - 1] = '\0';
+	}
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/health.h"
+
+#include "base/str.h"
+#include "harness/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BOARDS 3
+
+static struct health_node n;
+
+static void name(int device, const char *id, const char *uuid)
+{
+	struct hf_health_presence *p = &n.devices[device];
+
+	*p = (struct hf_health_presence){.kind = HF_HEALTH_GPU};
+	snprintf(p->id, sizeof(p->id), "%s", id);
+	snprintf(p->uuid, sizeof(p->uuid), "%s", uuid);
+}
+
+/* Boards A, B and C at gpu-0, gpu-1 and gpu-2; B needs a person. */
+static int setup(void **state)
+{
+	(void)state;
+	health_init(&n, BOARDS, 0);
+	name(0, "gpu-0", "GPU-A");
+	name(1, "gpu-1", "GPU-B");
+	name(2, "gpu-2", "GPU-C");
+	health_step(&n, HF_SECOND);
+	health_sample(&n, HF_HEALTH_ECC, "gpu-1")->ecc.remap_known = true;
+	n.samples[n.samples_len - 1].ecc.failed = true;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_UNHEALTHY);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	health_release(&n);
+	return 0;
+}
+
+static void boot(const char *id)
+{
+	n.boot = id;
+	n.boot_at = n.now + HF_SECOND;
+	n.now += HF_MINUTE;
+}
+
+static void is(const char *id, const char *uuid, enum hf_health_state state)
+{
+	const struct hf_health_device *d = health_device(&n, id);
+
+	if (!hf_streq(d->uuid, uuid) || d->state != state)
+		fail_msg("%s is %s, %s", id, d->uuid, hf_health_state_name(d->state));
+	assert_ptr_equal(hf_health_memory_find(&n.memory, uuid), d);
+}
+
+static void a_board_at_another_address_is_what_it_was(void **state)
+{
+	(void)state;
+	boot("second");
+	name(0, "gpu-7", "GPU-A");
+	name(1, "gpu-8", "GPU-B");
+	name(2, "gpu-9", "GPU-C");
+	health_step(&n, HF_SECOND);
+	is("gpu-7", "GPU-A", HF_HEALTH_HEALTHY);
+	is("gpu-8", "GPU-B", HF_HEALTH_UNHEALTHY);
+	is("gpu-9", "GPU-C", HF_HEALTH_HEALTHY);
+	assert_int_equal(n.memory.devices_len, 1 + BOARDS);
+	assert_non_null(health_fault(&n, "gpu-8", HF_HEALTH_ECC, HF_HEALTH_CODE_REMAP_FAILED));
+}
+
+static void boards_that_changed_places_keep_what_they_were(void **state)
+{
+	/* Which of the three addresses has A, B, C; as many as there are. */
+	static const char *const orders[][BOARDS] = {
+		{"gpu-0", "gpu-2", "gpu-1"}, {"gpu-1", "gpu-0", "gpu-2"},
+		{"gpu-2", "gpu-1", "gpu-0"}, {"gpu-1", "gpu-2", "gpu-0"},
+		{"gpu-2", "gpu-0", "gpu-1"},
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(orders); i++) {
+		if (i > 0) {
+			health_release(&n);
+			setup(state);
+		}
+		boot("second");
+		name(0, orders[i][0], "GPU-A");
+		name(1, orders[i][1], "GPU-B");
+		name(2, orders[i][2], "GPU-C");
+		health_step(&n, HF_SECOND);
+		is(orders[i][0], "GPU-A", HF_HEALTH_HEALTHY);
+		is(orders[i][1], "GPU-B", HF_HEALTH_UNHEALTHY);
+		is(orders[i][2], "GPU-C", HF_HEALTH_HEALTHY);
+		assert_int_equal(n.memory.devices_len, 1 + BOARDS);
+	}
+}
+
+/* The bus names addresses at once, the driver its boards a little later. */
+static void what_was_found_before_the_driver_spoke_is_the_addresses(void **state)
+{
+	(void)state;
+	boot("second");
+	name(0, "gpu-0", "");
+	name(1, "gpu-1", "");
+	name(2, "gpu-2", "");
+	health_xid(&n, 48, "gpu-2");
+	health_step(&n, HF_SECOND);
+	is("gpu-1", "GPU-B", HF_HEALTH_UNHEALTHY);
+	name(1, "gpu-1", "GPU-C");
+	name(2, "gpu-2", "GPU-B");
+	health_step(&n, HF_SECOND);
+	assert_string_equal(health_device(&n, "gpu-2")->uuid, "GPU-B");
+	assert_non_null(health_fault(&n, "gpu-2", HF_HEALTH_XID, 48));
+	assert_non_null(health_fault(&n, "gpu-2", HF_HEALTH_ECC, HF_HEALTH_CODE_REMAP_FAILED));
+	assert_int_equal(health_device(&n, "gpu-2")->state, HF_HEALTH_UNHEALTHY);
+	assert_null(health_fault(&n, "gpu-1", HF_HEALTH_XID, 48));
+	assert_null(health_fault(&n, "gpu-1", HF_HEALTH_ECC, HF_HEALTH_CODE_REMAP_FAILED));
+	assert_int_not_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_UNHEALTHY);
+}
+
+/* A card that was exchanged by hand: a person has to say so. */
+static void a_board_that_nobody_knew_has_what_its_address_had(void **state)
+{
+	(void)state;
+	boot("second");
+	name(1, "gpu-1", "GPU-D");
+	health_step(&n, HF_SECOND);
+	is("gpu-1", "GPU-D", HF_HEALTH_UNHEALTHY);
+}
+
+static void one_name_for_two_moves_nothing(void **state)
+{
+	(void)state;
+	name(0, "gpu-0", "GPU-B");
+	for (int i = 0; i < 3; i++)
+		health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_HEALTHY);
+	assert_int_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_UNHEALTHY);
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_board_at_another_address_is_what_it_was),
+		T(boards_that_changed_places_keep_what_they_were),
+		T(what_was_found_before_the_driver_spoke_is_the_addresses),
+		T(a_board_that_nobody_knew_has_what_its_address_had),
+		T(one_name_for_two_moves_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
