@@ -27,6 +27,8 @@
 /* The brain makes room within a step. */
 #define REFUSED_WAIT (5 * HF_MS)
 #define HEARD_EVERY (30 * HF_SECOND)
+/* One that stayed open for so long can be read: the next attempt comes at once again. */
+#define BACKOFF_MAX HF_MINUTE
 
 enum mode { MODE_NONE, MODE_DEVICE, MODE_STREAM, MODE_FILE };
 
@@ -46,8 +48,12 @@ struct kmsg {
 	struct hf_kmsg_place place;
 
 	enum mode mode;
+	hf_time opened_at; /* monotonic */
+	bool heard;        /* since it was opened something could be read, or it stayed so */
+	uint64_t records_before;
 	int fd;
 	struct hf_io *io;
+	bool is_socket;
 	bool live;     /* what comes now is news; before, the device tells what it still has */
 	bool overrun;  /* the device said so: the next record tells how many */
 	bool dry;      /* the last read found no more */
@@ -99,6 +105,9 @@ static void go_off(struct kmsg *k, const char *what, int errnum)
 
 	(void)hf_error_errno(&err, errnum, "%s '%s'", what, k->path);
 	snprintf(why, sizeof(why), "%s", err.text);
+	if (k->mode != MODE_NONE &&
+	    hf_loop_mono(hf_intake_loop(k->intake)) - k->opened_at >= BACKOFF_MAX)
+		hf_backoff_reset(&k->backoff);
 	close_source(k);
 	hf_kmsg_off(k->intake, why);
 	hf_timer_arm(k->timer, hf_backoff_next(&k->backoff, &k->rng));
@@ -362,7 +371,8 @@ static int open_source(struct kmsg *k)
 
 	if (stat(k->path, &st) != 0)
 		return errno;
-	if (S_ISSOCK(st.st_mode))
+	k->is_socket = S_ISSOCK(st.st_mode);
+	if (k->is_socket)
 		return connect_socket(k);
 	/* A FIFO that is open for writing too does not end when its writer does. */
 	k->fd = open(k->path, (S_ISFIFO(st.st_mode) ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC |
@@ -380,8 +390,33 @@ static int open_source(struct kmsg *k)
 
 static void tell_heard(struct kmsg *k)
 {
+	k->heard = true;
 	for (size_t i = 0; i < HF_ARRAY_LEN(detectors); i++)
 		hf_intake_heard(k->intake, HF_HEALTH_BY_KMSG, detectors[i]);
+}
+
+static bool begin(struct kmsg *k)
+{
+	int errnum = open_source(k);
+
+	if (errnum != 0) {
+		go_off(k, "cannot open", errnum);
+		return false;
+	}
+	k->opened_at = hf_loop_mono(hf_intake_loop(k->intake));
+	k->records_before = k->stats.records;
+	k->heard = false;
+	return true;
+}
+
+static void read_more(struct kmsg *k)
+{
+	if (k->mode == MODE_DEVICE)
+		read_device(k);
+	else if (k->mode == MODE_STREAM)
+		read_stream(k);
+	else if (k->mode == MODE_FILE)
+		look_at_file(k);
 }
 
 /* Whatever there is to do: open, hand over what was refused, read. */
@@ -390,22 +425,14 @@ static void look(struct kmsg *k)
 	hf_timer_disarm(k->timer);
 	if (k->holding)
 		give(k);
-	if (k->mode == MODE_NONE) {
-		int errnum = open_source(k);
-
-		if (errnum != 0) {
-			go_off(k, "cannot open", errnum);
-			return;
-		}
-		hf_backoff_reset(&k->backoff);
+	if (k->mode == MODE_NONE && !begin(k))
+		return;
+	if (!k->holding)
+		read_more(k);
+	/* Who is at the other end of a socket may hang up at once. */
+	if (!k->heard && k->mode != MODE_NONE &&
+	    (!k->is_socket || k->stats.records > k->records_before))
 		tell_heard(k);
-	}
-	if (!k->holding && k->mode == MODE_DEVICE)
-		read_device(k);
-	else if (!k->holding && k->mode == MODE_STREAM)
-		read_stream(k);
-	else if (!k->holding && k->mode == MODE_FILE)
-		look_at_file(k);
 	if (k->holding)
 		hf_timer_arm(k->timer, REFUSED_WAIT);
 	if (k->io != NULL)
@@ -470,7 +497,7 @@ struct hf_probe *hf_kmsg_probe_create(struct hf_intake *intake,
 	k->trust_user = options->trust_user;
 	k->place = options->place;
 	k->fd = -1;
-	k->backoff = (struct hf_backoff)HF_BACKOFF_INIT(HF_SECOND, HF_MINUTE, 20);
+	k->backoff = (struct hf_backoff)HF_BACKOFF_INIT(HF_SECOND, BACKOFF_MAX, 20);
 	hf_rng_init(&k->rng, hf_hash_str(options->path));
 	k->timer = hf_timer_create(hf_intake_loop(intake), on_timer, k);
 	k->heard_timer = hf_timer_create(hf_intake_loop(intake), on_heard_timer, k);

@@ -406,8 +406,46 @@ static void a_socket_that_closes_is_off_until_it_is_there_again(void **state)
 	}
 	assert_true(peer >= 0);
 	run_for(w, HF_MS);
+	/* And hears what is said: it may hang up again. */
+	assert_int_equal(state_of(w, &why), HF_INTAKE_OFF);
+	assert_int_equal(write(peer, XID "\n", strlen(XID "\n")), strlen(XID "\n"));
+	run_until_records(w, 2);
 	assert_int_equal(state_of(w, &why), HF_INTAKE_OK);
 	close(peer);
+	close(listener);
+}
+
+static void a_socket_that_hangs_up_at_once_was_never_heard(void **state)
+{
+	struct world *w = *state;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), asked = 0;
+	uint64_t states;
+	const char *why;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", w->path);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(listener, 4), 0);
+	open_probe(w, w->path);
+	while (asked == 0 || state_of(w, &why) != HF_INTAKE_OFF) {
+		int peer = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		asked += peer >= 0;
+		if (peer >= 0)
+			close(peer);
+		run_for(w, HF_MS);
+	}
+	states = hf_intake_states_version(w->intake);
+	for (int i = 0; i < 300 && asked < 3; i++) {
+		int peer = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		asked += peer >= 0;
+		if (peer >= 0)
+			close(peer);
+		run_for(w, 10 * HF_MS);
+	}
+	assert_true(asked >= 2);
+	assert_int_equal(hf_intake_states_version(w->intake), states);
 	close(listener);
 }
 
@@ -564,6 +602,7 @@ int main(void)
 		TEST(a_stream_of_records_is_counted_through),
 		TEST(a_line_longer_than_any_record_is_cut_and_does_not_hide_the_next),
 		TEST(a_socket_that_closes_is_off_until_it_is_there_again),
+		TEST(a_socket_that_hangs_up_at_once_was_never_heard),
 		TEST(what_is_not_there_or_is_no_log_is_told_by_name),
 		TEST(of_a_plain_file_only_what_is_appended_counts),
 		TEST(a_plain_file_goes_on_after_a_restart_where_reading_stopped),
