@@ -31,6 +31,7 @@ struct known_gpu {
 struct known_port {
 	char id[HF_HEALTH_DEVICE_MAX], address[HF_HEALTH_DEVICE_MAX];
 	unsigned counters; /* a bit for each that could be read at first; the others stay 0 */
+	bool counted;      /* there was a first time */
 	bool up, seen;
 	struct hf_health_sample last;
 	bool sampled;
@@ -51,7 +52,7 @@ struct sysfs_probe {
 	struct device_bench *gpu_bench;
 	struct port_bench *port_bench;
 	bool amd; /* there was one of its devices */
-	bool primed;
+	bool primed, ports_primed;
 };
 
 /* What the threads fill. */
@@ -359,24 +360,45 @@ static void counters_of(const struct hf_sysfs_port *port, uint64_t ret_counters[
 	memcpy(ret_counters, counters, sizeof(counters));
 }
 
-static struct known_port *know_port(struct sysfs_probe *p, const struct hf_sysfs_port *port,
-				    bool counted)
+static struct known_port *add_port(struct sysfs_probe *p, const char *id)
 {
 	struct known_port *known;
-	uint64_t counters[COUNTERS];
 
-	for (size_t i = 0; i < p->known_len; i++)
-		if (hf_streq(p->known[i].id, port->id))
-			return &p->known[i];
-	if (!counted || port->state != PORT_ACTIVE)
-		return NULL;
 	if (p->known_len == HF_HEALTH_PORTS_MAX) {
-		hf_intake_refuse(p->intake, port->id);
+		hf_intake_refuse(p->intake, id);
 		return NULL;
 	}
 	known = &p->known[p->known_len++];
 	memset(known, 0, sizeof(*known));
-	memcpy(known->id, port->id, sizeof(known->id));
+	snprintf(known->id, sizeof(known->id), "%s", id);
+	return known;
+}
+
+/* What an agent of this boot had seen up is missed if it is down or gone now. */
+static void prime_ports(struct sysfs_probe *p)
+{
+	const char *id;
+
+	for (size_t i = 0; !p->ports_primed && hf_intake_remembers(p->intake, i, &id); i++)
+		if (strchr(id, '/') != NULL)
+			(void)add_port(p, id);
+	p->ports_primed = true;
+}
+
+static struct known_port *know_port(struct sysfs_probe *p, const struct hf_sysfs_port *port,
+				    bool counted)
+{
+	struct known_port *known = NULL;
+	uint64_t counters[COUNTERS];
+
+	for (size_t i = 0; i < p->known_len && known == NULL; i++)
+		if (hf_streq(p->known[i].id, port->id))
+			known = &p->known[i];
+	if (known == NULL && counted && port->state == PORT_ACTIVE)
+		known = add_port(p, port->id);
+	if (known == NULL || known->counted || !counted)
+		return known;
+	known->counted = true;
 	memcpy(known->address, port->address, sizeof(known->address));
 	counters_of(port, counters);
 	for (int i = 0; i < COUNTERS; i++)
@@ -430,7 +452,7 @@ static bool look_port(struct sysfs_probe *p, const struct hf_sysfs_port *port, b
 		return false;
 	known->seen = true;
 	/* Not known is neither up nor down. */
-	if (port->state < 0)
+	if (port->state < 0 || !known->counted)
 		return false;
 	changed = known->sampled && up != known->up;
 	if (!changed && !counters && known->sampled)
@@ -502,6 +524,7 @@ static void looked_ports(void *arg)
 	const struct hf_sysfs_ports *ports = &p->port_bench->ports;
 	bool counters = p->port_bench->counters, changed = false;
 
+	prime_ports(p);
 	for (size_t i = 0; i < ports->len; i++)
 		changed = look_port(p, &ports->items[i], counters) || changed;
 	tell_missing(p, counters);

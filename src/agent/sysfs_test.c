@@ -710,6 +710,47 @@ static void a_port_that_is_gone_is_missing(void **state)
 	assert_true(s && !s->ib.missing && s->ib.up);
 }
 
+static void a_port_that_the_agent_before_saw_is_watched_though_it_is_down_or_gone(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	hf_intake_remember(b->intake, "0000:3d:00.0");
+	hf_intake_remember(b->intake, "mlx5_0/1");
+	put_port(b);
+	put(b, PORT "/state", "1: DOWN\n");
+	start(b, false);
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(s->device, "mlx5_0/1");
+	assert_true(!s->ib.up && !s->ib.missing);
+	assert_int_equal(s->ib.link_downed, 2);
+	drop(b, "/class/infiniband/mlx5_0");
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.missing);
+}
+
+static void a_port_that_was_gone_at_the_start_is_measured_when_it_is_back(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	hf_intake_remember(b->intake, "mlx5_0/1");
+	start(b, false);
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_true(s->ib.missing);
+	put_port(b);
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.up && s->ib.symbol_errors == 40);
+}
+
 static void a_counter_that_cannot_be_read_makes_no_sample(void **state)
 {
 	struct bench *b = *state;
@@ -785,6 +826,8 @@ int main(void)
 		T(a_port_is_measured_each_ten_seconds_and_its_changes_at_once),
 		T(a_port_that_never_was_up_is_nobodys),
 		T(a_port_that_is_gone_is_missing),
+		T(a_port_that_the_agent_before_saw_is_watched_though_it_is_down_or_gone),
+		T(a_port_that_was_gone_at_the_start_is_measured_when_it_is_back),
 		T(a_counter_that_cannot_be_read_makes_no_sample),
 		T(a_poke_looks_now_but_once_a_second),
 	};
