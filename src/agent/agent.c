@@ -107,6 +107,11 @@ static void begin_in_doubt(struct hf_agent *a, bool asking)
 	a->asking = asking;
 }
 
+static bool is_of_this_boot(const struct hf_agent *a)
+{
+	return hf_streq(a->memory.boot_id, a->boot_id);
+}
+
 static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 {
 	struct hf_journal journal;
@@ -135,13 +140,13 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 		return;
 	}
 	a->memory = journal.memory;
+	/* What was published in this boot may be more than could be written here. */
+	a->asking = journal.unasked || !a->memory.doubted || !is_of_this_boot(a);
 	/* Of another boot only the memory counts: the brain knows what a boot ends. */
-	if (!hf_streq(journal.memory.boot_id, a->boot_id))
+	if (!is_of_this_boot(a))
 		return;
 	a->boot_at = journal.boot_at;
 	a->lost_before = journal.lost;
-	/* What was published may be more than could be written here. */
-	a->asking = journal.unasked || !a->memory.doubted;
 	*ret_place = journal.place;
 }
 
@@ -394,7 +399,11 @@ static void step(struct hf_agent *a)
 	struct hf_health_order orders[HF_HEALTH_DEVICES_MAX + 1];
 	struct hf_arena *arena = a->arenas[1 - a->arena];
 	struct hf_health_input input = {
-		.now = hf_intake_now(a->intake), .boot_at = a->boot_at, .node = a->node};
+		.now = hf_intake_now(a->intake),
+		.boot_at = a->boot_at,
+		.node = a->node,
+		.doubted = a->asking || a->doubts,
+	};
 	struct hf_health_plan plan;
 	struct hf_error err;
 	bool weighty;
@@ -621,11 +630,14 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 /* What DeviceHealth said before this agent began. */
 static void take_before(struct hf_agent *a, struct hf_doc *health)
 {
-	const struct hf_health_memory *journal = a->memory.doubted ? NULL : &a->memory;
+	bool knows = is_of_this_boot(a) && !a->memory.doubted;
 
 	a->asking = false;
-	a->memory.doubted = health != NULL && hf_before_doubts(health, a->boot_id, journal);
-	if (a->memory.doubted)
+	a->doubts =
+		health != NULL && hf_before_doubts(health, a->boot_id, knows ? &a->memory : NULL);
+	if (is_of_this_boot(a))
+		a->memory.doubted = a->doubts;
+	if (a->doubts)
 		hf_log(HF_LOG_WARN, LOGGER,
 		       "DeviceHealth tells of faults in this boot, and there is no journal of them: no "
 		       "device is called Healthy before the next boot or a person's word",
@@ -669,8 +681,8 @@ static void on_health_seen(void *arg, struct hf_doc *health)
 	problem = hf_cleared_problem(&a->cleared, &a->memory,
 				     hf_loop_wall(a->options.loop) - hf_intake_now(a->intake));
 	if (problem != NULL)
-		hf_log(HF_LOG_WARN, LOGGER, "A person's word ends nothing", "annotation",
-		       HF_ANNOTATION_CLEARED, "device", a->cleared.device, "error", problem, NULL);
+		hf_log(HF_LOG_WARN, LOGGER, "A person's word ends less than it says", "annotation",
+		       HF_ANNOTATION_CLEARED, "error", problem, NULL);
 	if (a->cleared.pending)
 		arm_step(a, 0);
 }
@@ -693,6 +705,13 @@ static hf_time now_of(void *arg)
 }
 
 /* ---- life ----------------------------------------------------------------------------------------- */
+
+/* In this boot it was there: who looks for devices misses it if it is not. */
+static bool remembers(const struct hf_agent *a, const struct hf_health_device *d)
+{
+	return (d->kind == HF_HEALTH_GPU || d->kind == HF_HEALTH_PORT) && d->seen &&
+	       is_of_this_boot(a);
+}
 
 static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 {
@@ -747,8 +766,7 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 	a->silence = hf_silence_create(&silence);
 	a->intake = hf_intake_create(&intake);
 	for (size_t i = 0; i < a->memory.devices_len; i++)
-		if (a->memory.devices[i].kind == HF_HEALTH_GPU && a->memory.devices[i].seen &&
-		    hf_streq(a->memory.boot_id, a->boot_id))
+		if (remembers(a, &a->memory.devices[i]))
 			hf_intake_remember(a->intake, a->memory.devices[i].id);
 	a->holders = hf_holders_create(&holders);
 	a->publisher = hf_publisher_create(&publisher);
@@ -813,7 +831,7 @@ bool hf_agent_misses_resource(const struct hf_agent *a)
 {
 	const struct hf_health_device *node = hf_health_memory_find(&a->memory, "");
 
-	if (node == NULL || !hf_streq(a->memory.boot_id, a->boot_id))
+	if (node == NULL || !is_of_this_boot(a))
 		return false;
 	for (size_t i = 0; i < node->faults_len; i++)
 		if (node->faults[i].open && node->faults[i].detector == HF_HEALTH_PLUGIN &&

@@ -67,8 +67,9 @@ struct hf_agent {
 	bool device_dirty; /* DeviceHealth would read otherwise */
 	bool renew;        /* what was written is gone */
 	/* What DeviceHealth says of before is not read yet.  Until then it is not written, and where there was
-	 * no journal nothing is called Healthy. */
+	 * no journal of this boot nothing is called Healthy. */
 	bool asking;
+	bool doubts; /* it told of more than is known here */
 	struct hf_timer *word_timer;
 	struct hf_cleared cleared;
 	bool pods_dirty;

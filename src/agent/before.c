@@ -37,13 +37,14 @@ static bool was_well(const struct hf_device_report *device)
 	return true;
 }
 
-/* The journal's device has such a fault open as well. */
+/* The journal's device has such a fault open as well, or knows of its end: of one that began again it would
+ * have counted less. */
 static bool has_fault(const struct hf_health_device *device, const struct hf_device_fault *fault)
 {
 	for (size_t i = 0; i < device->faults_len; i++) {
 		const struct hf_health_fault *f = &device->faults[i];
 
-		if (f->open && f->code == fault->code &&
+		if ((f->open || (int64_t)f->count >= fault->count) && f->code == fault->code &&
 		    hf_streq(hf_health_detector_name(f->detector), fault->detector))
 			return true;
 	}

@@ -8,11 +8,30 @@
 #include <stdio.h>
 #include <string.h>
 
+static int read_device(struct hf_cleared *cleared, const char *name, size_t len,
+		       struct hf_error *err)
+{
+	char address[HF_HEALTH_DEVICE_MAX], *to = cleared->devices[cleared->devices_len];
+
+	if (len >= sizeof(cleared->devices[0]))
+		return hf_error_set(err, HF_E_INVALID, "no device has so long a name");
+	if (cleared->devices_len == HF_CLEARED_DEVICES_MAX)
+		return hf_error_set(err, HF_E_INVALID, "it names more than %d devices",
+				    HF_CLEARED_DEVICES_MAX);
+	memset(to, 0, sizeof(cleared->devices[0]));
+	/* An address as nvidia-smi or lspci print it is the kernel's too. */
+	if (hf_health_pci_normalize(name, len, address))
+		memcpy(to, address, sizeof(address));
+	else
+		memcpy(to, name, len);
+	cleared->devices_len++;
+	return 0;
+}
+
 int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
 		    struct hf_error *err)
 {
 	uint64_t seen = text != NULL ? hf_hash_str(text) : 0;
-	char address[HF_HEALTH_DEVICE_MAX];
 	const char *blank;
 	hf_time at;
 
@@ -20,23 +39,23 @@ int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
 		return 0;
 	cleared->seen = seen;
 	cleared->pending = false;
+	cleared->devices_len = 0;
 	if (text == NULL)
 		return 0;
 	blank = strrchr(text, ' ');
-	if (blank != NULL && (size_t)(blank - text) >= sizeof(cleared->device))
-		return hf_error_set(err, HF_E_INVALID, "no device has so long a name");
+	for (const char *name = text; blank != NULL && name < blank;) {
+		size_t len = strcspn(name, " ");
+
+		if (len > 0 && read_device(cleared, name, len, err) != 0)
+			return HF_E_INVALID;
+		name += len + 1;
+	}
 	if (hf_time_parse(blank != NULL ? blank + 1 : text, &at, NULL) != 0)
-		return hf_error_set(err, HF_E_INVALID, "neither a time nor a device and a time");
+		return hf_error_set(err, HF_E_INVALID, "neither a time nor devices and a time");
 	if (at < wall - HF_CLEARED_VALID)
 		return hf_error_set(err, HF_E_INVALID, "it is older than an hour");
 	if (at > wall + HF_CLEARED_AHEAD)
 		return hf_error_set(err, HF_E_INVALID, "it is of a time to come");
-	memset(cleared->device, 0, sizeof(cleared->device));
-	/* An address as nvidia-smi or lspci print it is the kernel's too. */
-	if (blank != NULL && hf_health_pci_normalize(text, (size_t)(blank - text), address))
-		memcpy(cleared->device, address, sizeof(address));
-	else if (blank != NULL)
-		memcpy(cleared->device, text, (size_t)(blank - text));
 	cleared->at = at < wall ? at : wall;
 	cleared->pending = true;
 	return 0;
@@ -45,16 +64,22 @@ int hf_cleared_read(struct hf_cleared *cleared, const char *text, hf_time wall,
 static bool names(const struct hf_cleared *cleared, const struct hf_health_memory *memory,
 		  const struct hf_health_device *d)
 {
-	return cleared->device[0] == '\0' || d == hf_health_memory_find(memory, cleared->device);
+	for (size_t i = 0; i < cleared->devices_len; i++)
+		if (d == hf_health_memory_find(memory, cleared->devices[i]))
+			return true;
+	return cleared->devices_len == 0;
 }
 
 const char *hf_cleared_problem(const struct hf_cleared *cleared,
 			       const struct hf_health_memory *memory, hf_time wall_less)
 {
-	const char *problem = cleared->device[0] != '\0' ? "it names no device of this node" : NULL;
+	const char *problem = NULL;
 
 	if (!cleared->pending)
 		return NULL;
+	for (size_t i = 0; i < cleared->devices_len; i++)
+		if (hf_health_memory_find(memory, cleared->devices[i]) == NULL)
+			return "it names what is no device of this node";
 	for (size_t i = 0; i < memory->devices_len; i++) {
 		const struct hf_health_device *d = &memory->devices[i];
 

@@ -8,8 +8,8 @@
 HF_BEGIN_DECLS
 
 /*
- * A person's word that a device is well: an annotation of the node's DeviceHealth with a time, or a
- * device (id or UUID; PCI addresses as anybody writes them) and a time.  Without a device it is about all
+ * A person's word that devices are well: an annotation of the node's DeviceHealth with a time, or
+ * devices (ids or UUIDs; PCI addresses as anybody writes them) and a time.  Without a device it is about all
  * of them and the node.  What was known against them before that time ends; what is seen later counts as
  * ever.
  *
@@ -18,13 +18,15 @@ HF_BEGIN_DECLS
  */
 #define HF_ANNOTATION_CLEARED "holdfast.dev/cleared"
 #define HF_CLEARED_VALID HF_HOUR
+#define HF_CLEARED_DEVICES_MAX 16
 #define HF_CLEARED_AHEAD HF_MINUTE /* the person's clock may be ahead of the node's */
 
 struct hf_cleared {
-	uint64_t seen;                   /* hash of the last text; 0: none */
-	bool pending;                    /* a word that no step has taken yet */
-	hf_time at;                      /* on the wall clock */
-	char device[HF_HEALTH_UUID_MAX]; /* "": all */
+	uint64_t seen;      /* hash of the last text; 0: none */
+	bool pending;       /* a word that no step has taken yet */
+	hf_time at;         /* on the wall clock */
+	size_t devices_len; /* 0: all */
+	char devices[HF_CLEARED_DEVICES_MAX][HF_HEALTH_UUID_MAX];
 };
 
 /* The annotation as it was read last; NULL: there is none.  A new word is pending then.

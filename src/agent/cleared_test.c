@@ -76,12 +76,34 @@ static void an_address_is_taken_as_anybody_writes_it(void **state)
 	}
 	assert_int_equal(read_at(&cleared, "1c:00.0 2024-10-04T00:00:00Z", NOW), 0);
 	assert_string_equal(hf_cleared_problem(&cleared, &memory, 0),
-			    "it names no device of this node");
+			    "it names what is no device of this node");
 	assert_int_equal(read_at(&cleared, "GPU-1 2024-10-04T00:00:00Z", NOW), 0);
 	assert_string_equal(hf_cleared_problem(&cleared, &memory, 0),
-			    "it names no device of this node");
+			    "it names what is no device of this node");
 	assert_int_equal(read_at(&cleared, "2024-10-04T00:00:00Z", NOW), 3);
 	assert_null(hf_cleared_problem(&cleared, &memory, 0));
+}
+
+static void several_devices_are_named_in_one_word(void **state)
+{
+	char text[HF_CLEARED_DEVICES_MAX * 4 + 64];
+	struct hf_cleared cleared = {0};
+
+	(void)state;
+	assert_int_equal(read_at(&cleared, "1b:00.0  " UUID " 2024-10-04T00:00:00Z", NOW), 2);
+	assert_string_equal(orders[0].device, "0000:1a:00.0");
+	assert_string_equal(orders[1].device, "0000:1b:00.0");
+	assert_null(hf_cleared_problem(&cleared, &memory, 0));
+	/* One that is not here takes nothing from the other. */
+	assert_int_equal(read_at(&cleared, "1c:00.0 " UUID " 2024-10-04T00:00:00Z", NOW), 1);
+	assert_string_equal(hf_cleared_problem(&cleared, &memory, 0),
+			    "it names what is no device of this node");
+	memset(text, 'a', sizeof(text));
+	for (int i = 0; i <= HF_CLEARED_DEVICES_MAX; i++)
+		text[2 * i + 1] = ' ';
+	snprintf(text + 2 * HF_CLEARED_DEVICES_MAX + 2, 32, "2024-10-04T00:00:00Z");
+	assert_int_equal(read_at(&cleared, text, NOW), 99);
+	assert_false(cleared.pending);
 }
 
 static void a_word_older_than_what_it_names_ends_nothing(void **state)
@@ -172,6 +194,7 @@ int main(void)
 		T(a_time_is_about_all_of_them_and_the_node),
 		T(one_device_is_named_by_address_or_uuid),
 		T(an_address_is_taken_as_anybody_writes_it),
+		T(several_devices_are_named_in_one_word),
 		T(a_word_older_than_what_it_names_ends_nothing),
 		T(a_text_counts_once),
 		T(what_is_no_word_of_now_is_refused_once),

@@ -141,6 +141,7 @@ struct hf_health_input {
 	hf_time now;
 	char boot_id[HF_HEALTH_BOOT_MAX];
 	hf_time boot_at; /* evidence from before is not of this boot; NONE: take all */
+	bool doubted; /* where a boot begins: more may have been known of it (hf_health_memory) */
 	const char *node;
 	const struct hf_health_presence *devices;
 	size_t devices_len;

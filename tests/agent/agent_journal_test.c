@@ -230,6 +230,70 @@ static void a_journal_that_is_missing_takes_nothing_from_what_was_well(void **st
 	expect_gpu(w, "Healthy", false);
 }
 
+/* As on a disk that cannot be written since the node's restart. */
+static void a_journal_of_the_boot_before_makes_nothing_well(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_STRBUF bytes = HF_STRBUF_INIT(HF_JOURNAL_ENCODED_MAX);
+	char path[128];
+	struct hf_error err;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	w->agent = hf_agent_destroy(w->agent);
+	snprintf(path, sizeof(path), "%s/%s", w->state, HF_JOURNAL_FILE);
+	assert_ok(hf_fs_read(path, &bytes, &err), &err);
+	w->boot = "33333333-4444";
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	expect_gpu(w, "Healthy", false);
+	kernel_says(w, HUNG);
+	run_for(w, 3 * HF_SECOND);
+	/* Nobody answers at first, and one agent is killed meanwhile. */
+	for (int lives = 0; lives < 3; lives++) {
+		w->agent = hf_agent_destroy(w->agent);
+		assert_ok(hf_fs_write_atomic(path, bytes.data, bytes.len, 0600, &err), &err);
+		w->refuse = lives < 2 ? HF_E_UNAVAILABLE : 0;
+		open_and_hear(w);
+		expect_gpu(w, lives < 2 ? "Unhealthy" : "Unknown", lives == 2);
+	}
+	w->agent = hf_agent_destroy(w->agent);
+	w->boot = "55555555-6666";
+	open_agent(w);
+	run_for(w, 5 * HF_SECOND);
+	expect_gpu(w, "Healthy", false);
+}
+
+/* What ended while nobody could be told: the journal is the later of the two. */
+static void what_the_journal_saw_end_is_in_no_doubt(void **state)
+{
+	struct world *w = *state;
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	kernel_says(w, "NVRM: Xid (PCI:0000:1a:00): 159, pid=1, x\n");
+	run_for(w, 20 * HF_SECOND);
+	for (int i = 0; i < 4; i++) {
+		kernel_says(w, "NVRM: Xid (PCI:0000:1a:00): 31, pid=1, MMU\n");
+		run_for(w, 100 * HF_SECOND);
+	}
+	expect_gpu(w, "Degraded", false);
+	w->refuse = HF_E_UNAVAILABLE;
+	/* One has ended by age, and the device is as it was by the other. */
+	run_for(w, 11 * HF_MINUTE);
+	w->agent = hf_agent_destroy(w->agent);
+	w->refuse = 0;
+	open_agent(w);
+	run_for(w, 5 * HF_SECOND);
+	expect_gpu(w, "Degraded", false);
+	kernel_says(w, MENDED);
+	run_for(w, 2 * HF_SECOND);
+	run_for(w, 20 * HF_MINUTE);
+	hf_intake_heard(hf_agent_intake(w->agent), HF_HEALTH_BY_KMSG, HF_HEALTH_XID);
+	run_for(w, 2 * HF_SECOND);
+	expect_gpu(w, "Healthy", false);
+}
+
 /* Nobody answers, and the agent is killed in the middle of it: what was published stays there until it
  * is read. */
 static void a_journal_that_is_missing_is_asked_for_until_somebody_answers(void **state)
@@ -361,6 +425,8 @@ int main(void)
 		TEST(a_journal_that_is_missing_makes_nothing_well),
 		TEST(a_journal_that_is_missing_takes_nothing_from_what_was_well),
 		TEST(a_journal_that_is_missing_is_asked_for_until_somebody_answers),
+		TEST(a_journal_of_the_boot_before_makes_nothing_well),
+		TEST(what_the_journal_saw_end_is_in_no_doubt),
 		TEST(a_node_whose_devices_are_gone_is_not_healthy),
 		TEST(a_resource_that_is_missed_is_missed_by_the_next_agent_of_this_boot),
 		TEST(another_boot_ends_what_a_boot_ends),
