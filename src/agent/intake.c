@@ -15,6 +15,8 @@
 /* Room that is kept between two steps; a flood's goes back. */
 #define KEPT_MAX 64
 #define LOAD_FRESH HF_MINUTE
+/* The log is looked at several times in so long. */
+#define SECOND_AFTER (2 * HF_SECOND)
 
 struct way {
 	enum hf_intake_state state;
@@ -38,6 +40,9 @@ struct hf_intake {
 	struct hf_health_heard heard[HF_HEALTH_SOURCES * HF_HEALTH_DETECTORS];
 	struct hf_health_evidence *evidence;
 	size_t evidence_len, evidence_cap;
+	struct hf_health_evidence *held; /* NULL: there was none */
+	size_t held_len;
+	struct hf_timer *held_timer;
 	struct hf_health_sample *samples;
 	size_t samples_len, samples_cap;
 	int32_t counts[HF_COUNTS];
@@ -108,6 +113,8 @@ struct hf_intake *hf_intake_destroy(struct hf_intake *intake)
 {
 	if (intake == NULL)
 		return NULL;
+	hf_timer_destroy(intake->held_timer);
+	free(intake->held);
 	free(intake->evidence);
 	free(intake->samples);
 	free(intake->holdings);
@@ -186,6 +193,20 @@ static bool has_room(const struct hf_intake *intake, enum hf_health_kind kind)
 	       (kind != HF_HEALTH_PORT || ports < HF_HEALTH_PORTS_MAX);
 }
 
+/* A GPU's number is its own: who had it before the driver was loaded anew has it no more.  Ports of one card
+ * share its address. */
+static void take_alias(struct hf_intake *intake, struct hf_health_presence *known,
+		       const char *alias)
+{
+	for (size_t i = 0; i < intake->devices_len && known->kind == HF_HEALTH_GPU; i++) {
+		struct hf_health_presence *other = &intake->devices[i];
+
+		if (other != known && other->kind == HF_HEALTH_GPU && hf_streq(other->alias, alias))
+			memset(other->alias, 0, sizeof(other->alias));
+	}
+	memcpy(known->alias, alias, sizeof(known->alias));
+}
+
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device)
 {
 	struct hf_health_presence given = *device, *known, before;
@@ -210,7 +231,7 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 	if (given.uuid[0] != '\0')
 		memcpy(known->uuid, given.uuid, sizeof(known->uuid));
 	if (given.alias[0] != '\0')
-		memcpy(known->alias, given.alias, sizeof(known->alias));
+		take_alias(intake, known, given.alias);
 	if (memcmp(&before, known, sizeof(before)) != 0)
 		tell(intake, false);
 }
@@ -403,6 +424,41 @@ bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidenc
 	}
 	tell(intake, true);
 	return to != NULL;
+}
+
+static void on_held(void *arg)
+{
+	struct hf_intake *intake = arg;
+	hf_time due = hf_intake_now(intake) - SECOND_AFTER;
+	size_t given = 0;
+
+	/* What has no room now has it after the next step. */
+	while (given < intake->held_len && intake->held[given].at <= due &&
+	       hf_intake_evidence(intake, &intake->held[given]))
+		given++;
+	intake->held_len -= given;
+	memmove(intake->held, intake->held + given, intake->held_len * sizeof(*intake->held));
+	if (intake->held_len > 0)
+		hf_timer_arm(intake->held_timer,
+			     intake->held[0].at > due ? intake->held[0].at - due : HF_SECOND);
+}
+
+void hf_intake_second(struct hf_intake *intake, const struct hf_health_evidence *evidence)
+{
+	const struct way *kernel = &intake->ways[HF_HEALTH_BY_KMSG][evidence->detector];
+
+	if (kernel->state != HF_INTAKE_OK || intake->held_len == HF_INTAKE_HELD_MAX) {
+		(void)hf_intake_evidence(intake, evidence);
+		return;
+	}
+	if (intake->held == NULL) {
+		intake->held = hf_xcalloc(HF_INTAKE_HELD_MAX, sizeof(*intake->held));
+		intake->held_timer = hf_timer_create(intake->options.loop, on_held, intake);
+	}
+	memcpy(&intake->held[intake->held_len], evidence, sizeof(*evidence));
+	intake->held[intake->held_len++].at = hf_intake_now(intake);
+	if (!hf_timer_armed(intake->held_timer))
+		hf_timer_arm(intake->held_timer, SECOND_AFTER);
 }
 
 /* ---- counts and loads --------------------------------------------------------------------- */

@@ -111,6 +111,10 @@ struct hf_health_sample hf_intake_sample_of(enum hf_health_source source,
 /* False: no room until the next step, which is soon. */
 bool hf_intake_sample(struct hf_intake *intake, const struct hf_health_sample *sample);
 bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidence *evidence);
+/* The same a while later, as of now: while the kernel's log is read, what the library says of an Xid waits
+ * for the line, which says more.  Where there is no room to wait, at once. */
+#define HF_INTAKE_HELD_MAX 256
+void hf_intake_second(struct hf_intake *intake, const struct hf_health_evidence *evidence);
 
 /* The agent makes the samples of `count` from the last of each; -1: not known (any more). */
 void hf_intake_count(struct hf_intake *intake, enum hf_intake_count which, int32_t count);

@@ -210,7 +210,7 @@ static void tell_events(struct hf_intake *intake, const struct hf_nvml_record *r
 			e.compute_instance = (int32_t)from->compute_instance;
 		memcpy(e.device, from->address, sizeof(e.device));
 		snprintf(e.line, sizeof(e.line), "NVML event: Xid %d", e.code);
-		(void)hf_intake_evidence(intake, &e);
+		hf_intake_second(intake, &e);
 	}
 }
 

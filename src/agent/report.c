@@ -356,6 +356,29 @@ struct hf_json *hf_report_device_patch(const struct hf_report *report)
 
 /* ---- pods --------------------------------------------------------------------------------------- */
 
+static bool is_covered(const struct hf_health_device *device)
+{
+	for (size_t i = 0; i < device->faults_len; i++)
+		if (device->faults[i].open && device->faults[i].covered)
+			return true;
+	return false;
+}
+
+/* What several devices share is the node's, and of those that have it; one that is missing is held by nobody
+ * else.  What else stops a node stops all. */
+static bool stops(const struct hf_health_device *node, const struct hf_health_device *device)
+{
+	if (!hf_health_is_out(node->state))
+		return false;
+	for (size_t i = 0; i < node->faults_len; i++)
+		if (hf_health_fault_acts(&node->faults[i]) &&
+		    hf_health_is_fatal(node->faults[i].cls) &&
+		    node->faults[i].detector != HF_HEALTH_PEERS &&
+		    node->faults[i].detector != HF_HEALTH_COUNT)
+			return true;
+	return node->state != HF_HEALTH_UNHEALTHY || is_covered(device);
+}
+
 /* What is sick of what this one holds, or held when it began; NULL: nothing. */
 static const struct hf_health_device *sick_of(const struct hf_report *report,
 					      const struct hf_holder *h)
@@ -365,7 +388,7 @@ static const struct hf_health_device *sick_of(const struct hf_report *report,
 
 	if (device == NULL)
 		return NULL;
-	if (!hf_health_is_out(device->state) && node != NULL && hf_health_is_out(node->state))
+	if (!hf_health_is_out(device->state) && node != NULL && stops(node, device))
 		device = node;
 	if (!hf_health_is_out(device->state))
 		return NULL;

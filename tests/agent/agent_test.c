@@ -41,6 +41,16 @@ static void holds(struct world *w, const char *pod, const char *id)
 
 /* ---- */
 
+static const char *state_now(struct world *w, const char *device)
+{
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health = health_of(w, arena);
+	static char state[32];
+
+	snprintf(state, sizeof(state), "%s", device_in(&health, device)->state);
+	return state;
+}
+
 static void a_line_of_the_kernel_becomes_a_condition_and_a_device_health(void **state)
 {
 	struct world *w = *state;
@@ -152,6 +162,112 @@ static void the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_
 	assert_int_equal(device_in(&health, GPU)->holders.len, 0);
 }
 
+static const char *word_on(struct world *w, const char *pod)
+{
+	return status_of(w, &hf_pods, pod, "holdfast.dev/DeviceHealthy");
+}
+
+/* What several devices share, and that one is missing, is the node's. */
+static void what_stops_some_devices_says_nothing_of_who_holds_another(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	open_agent(w);
+	create_pod(w, "other");
+	create_pod(w, "hung");
+	for (int i = 0; i < HF_COUNTS; i++)
+		hf_intake_count(hf_agent_intake(w->agent), (enum hf_intake_count)i,
+				i == HF_COUNT_NVML ? 2 : 3);
+	run_for(w, 3 * HF_MINUTE);
+	health = health_of(w, arena);
+	assert_string_equal(health.state, "Unhealthy");
+	holds(w, "other", "0000:1c:00.0");
+	run_for(w, 3 * HF_SECOND);
+	assert_string_equal(word_on(w, "other"), "-");
+	/* Two of three. */
+	kernel_says(w, HUNG);
+	kernel_says(w, "NVRM: Xid (PCI:0000:1b:00): 119, pid=1, x\n");
+	run_for(w, 3 * HF_SECOND);
+	assert_string_equal(state_now(w, GPU), "Unknown");
+	assert_string_equal(word_on(w, "other"), "-");
+	holds(w, "hung", GPU);
+	run_for(w, 3 * HF_SECOND);
+	assert_string_equal(word_on(w, "hung"), "False");
+}
+
+/* The driver numbers those that it finds. */
+static void a_number_that_another_device_has_now_is_that_ones(void **state)
+{
+	static const char *const before[] = {"0000:1a:00.0", "0000:1b:00.0", "0000:1c:00.0"};
+	struct hf_health_presence gpu;
+	struct world *w = *state;
+
+	open_agent(w);
+	create_pod(w, "fresh");
+	memset(&gpu, 0, sizeof(gpu));
+	gpu.kind = HF_HEALTH_GPU;
+	for (int i = 0; i < 3; i++) {
+		snprintf(gpu.id, sizeof(gpu.id), "%s", before[i]);
+		snprintf(gpu.alias, sizeof(gpu.alias), "gpu-%d", i);
+		hf_intake_device(hf_agent_intake(w->agent), &gpu);
+	}
+	run_for(w, 5 * HF_SECOND);
+	kernel_says(w, LOST);
+	run_for(w, 5 * HF_SECOND);
+	for (int i = 1; i < 3; i++) {
+		snprintf(gpu.id, sizeof(gpu.id), "%s", before[i]);
+		snprintf(gpu.alias, sizeof(gpu.alias), "gpu-%d", i - 1);
+		hf_intake_device(hf_agent_intake(w->agent), &gpu);
+	}
+	run_for(w, 5 * HF_SECOND);
+	holds(w, "fresh", "gpu-0");
+	run_for(w, 5 * HF_SECOND);
+	assert_string_equal(word_on(w, "fresh"), "-");
+	kernel_says(w, "NVRM: Xid (PCI:0000:1b:00): 62, pid=1, x\n");
+	run_for(w, 5 * HF_SECOND);
+	assert_string_equal(word_on(w, "fresh"), "False");
+}
+
+/* Its event has the number alone, and the line says that it means nothing. */
+static void the_librarys_word_of_an_xid_is_a_witness_of_the_kernels(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_evidence e = hf_health_evidence_none();
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	open_agent(w);
+	run_for(w, 5 * HF_SECOND);
+	e.detector = HF_HEALTH_XID;
+	e.source = HF_HEALTH_BY_NVML;
+	e.code = 74;
+	snprintf(e.device, sizeof(e.device), GPU);
+	for (int i = 0; i < 3; i++) {
+		/* Whichever comes first. */
+		if (i != 1)
+			hf_intake_second(hf_agent_intake(w->agent), &e);
+		run_for(w, 300 * HF_MS);
+		kernel_says(w, "NVRM: Xid (PCI:0000:1a:00): 74, pid=1, name=x, NVLink: fatal error "
+			       "detected on link 2(0x1, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)\n");
+		run_for(w, 300 * HF_MS);
+		if (i == 1)
+			hf_intake_second(hf_agent_intake(w->agent), &e);
+		run_for(w, 70 * HF_SECOND);
+	}
+	health = health_of(w, arena);
+	assert_string_equal(device_in(&health, GPU)->state, "Healthy");
+	assert_int_equal(device_in(&health, GPU)->faults.len, 1);
+	/* What the log does not tell the library does, a little later. */
+	e.code = 48;
+	hf_intake_second(hf_agent_intake(w->agent), &e);
+	run_for(w, HF_SECOND);
+	assert_string_equal(state_now(w, GPU), "Healthy");
+	run_for(w, 2 * HF_SECOND);
+	assert_string_equal(state_now(w, GPU), "Unhealthy");
+}
+
 static void a_pod_of_the_same_name_is_another_holder(void **state)
 {
 	struct world *w = *state;
@@ -243,16 +359,6 @@ static void a_person_says(struct world *w, const char *device, hf_time at)
 		 "{\"metadata\":{\"annotations\":{\"holdfast.dev/cleared\":\"%s%s%s\"}}}", device,
 		 device[0] != '\0' ? " " : "", time);
 	apply(w, HF_VERB_PATCH, &hf_devicehealths, "n1", NULL, text);
-}
-
-static const char *state_now(struct world *w, const char *device)
-{
-	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
-	struct hf_device_health health = health_of(w, arena);
-	static char state[32];
-
-	snprintf(state, sizeof(state), "%s", device_in(&health, device)->state);
-	return state;
 }
 
 static void what_a_person_clears_is_on_probation_and_what_fails_later_is_not(void **state)
@@ -526,6 +632,9 @@ int main(void)
 		TEST(nothing_is_written_at_rest_but_the_heartbeat),
 		TEST(a_pod_that_holds_the_sick_device_is_told_and_no_other),
 		TEST(the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_hour),
+		TEST(what_stops_some_devices_says_nothing_of_who_holds_another),
+		TEST(a_number_that_another_device_has_now_is_that_ones),
+		TEST(the_librarys_word_of_an_xid_is_a_witness_of_the_kernels),
 		TEST(a_pod_of_the_same_name_is_another_holder),
 		TEST(a_fault_long_after_a_pods_end_is_not_that_pods),
 		TEST(an_api_server_that_refuses_is_asked_ever_more_rarely_and_told_in_the_end),
