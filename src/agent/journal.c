@@ -208,6 +208,7 @@ static void code_device(struct codec *c, struct hf_health_device *d)
 	code_time(c, "since", &d->since);
 	NUMBER(c, "generation", d->generation);
 	code_time(c, "heardAt", &d->heard_at);
+	code_time(c, "watchedAt", &d->watched_at);
 	code_time(c, "freshAfter", &d->fresh_after);
 	NUMBER(c, "weakAt", d->weak_at);
 	code_times(c, "sightings", d->sightings, &d->sightings_len, HF_HEALTH_SIGHTINGS_MAX);

@@ -79,6 +79,7 @@ static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 	memcpy(to->id, address->id, sizeof(to->id));
 	to->seen = address->seen;
 	to->heard_at = address->heard_at;
+	to->watched_at = address->watched_at;
 	to->fresh_after = address->fresh_after;
 	memcpy(to->tracks, address->tracks, sizeof(to->tracks));
 	to->generation = generation + 1;
@@ -136,6 +137,18 @@ static struct hf_health_device *place(struct hf_health_brain *b, const struct hf
 	return d;
 }
 
+/* A GPU's number is its own: who had it before the driver was loaded anew has it no more. */
+static void take_alias(struct hf_health_brain *b, struct hf_health_device *d, const char *alias)
+{
+	for (size_t i = 0; i < b->memory->devices_len && d->kind == HF_HEALTH_GPU; i++) {
+		struct hf_health_device *other = &b->memory->devices[i];
+
+		if (other != d && other->kind == HF_HEALTH_GPU && hf_streq(other->alias, alias))
+			memset(other->alias, 0, sizeof(other->alias));
+	}
+	memcpy(d->alias, alias, sizeof(d->alias));
+}
+
 /* Devices that are known to be there.  One that is gone stays: detector count finds that. */
 void hf_health_boards(struct hf_health_brain *b)
 {
@@ -154,7 +167,7 @@ void hf_health_boards(struct hf_health_brain *b)
 		if (p->uuid[0] != '\0')
 			memcpy(d->uuid, p->uuid, sizeof(d->uuid));
 		if (p->alias[0] != '\0')
-			memcpy(d->alias, p->alias, sizeof(d->alias));
+			take_alias(b, d, p->alias);
 		d->uuid[sizeof(d->uuid) - 1] = d->alias[sizeof(d->alias) - 1] = '\0';
 	}
 }

@@ -59,12 +59,37 @@ static struct hf_health_fault *slot(struct hf_health_device *device, enum hf_hea
 	return least->open && least->cls > cls ? NULL : least;
 }
 
+static bool near(const struct hf_health_brain *b, hf_time a, hf_time c)
+{
+	hf_time d = a > c ? a - c : c - a;
+
+	return d <= b->config->same_event;
+}
+
+/* The library tells of an Xid by its number alone.  Of what the kernel's line had in it more, link or unit
+ * or registers, it is one more witness; NULL: the kernel told of none. */
+static struct hf_health_fault *witnessed(struct hf_health_brain *b, struct hf_health_device *device,
+					 const struct hf_health_evidence *e)
+{
+	for (size_t i = 0; i < device->faults_len && e->source == HF_HEALTH_BY_NVML; i++) {
+		struct hf_health_fault *f = &device->faults[i];
+
+		if (f->open && e->detector == HF_HEALTH_XID && f->detector == HF_HEALTH_XID &&
+		    f->code == e->code && (f->sources & 1u << HF_HEALTH_BY_KMSG) &&
+		    near(b, f->last, e->at))
+			return f;
+	}
+	return NULL;
+}
+
 static struct hf_health_fault *get(struct hf_health_brain *b, struct hf_health_device *device,
 				   const struct hf_health_evidence *e,
 				   const struct hf_health_rule *rule)
 {
-	struct hf_health_fault *f;
+	struct hf_health_fault *f = witnessed(b, device, e);
 
+	if (f)
+		return f;
 	for (size_t i = 0; i < device->faults_len; i++) {
 		if (is_about(&device->faults[i], e, rule))
 			return &device->faults[i];
@@ -100,7 +125,9 @@ static enum hf_health_class of_bus(const struct hf_health_fault *f, enum hf_heal
 {
 	bool kernel = f->sources & 1u << HF_HEALTH_BY_KMSG;
 
-	return kernel || (f->sources & (f->sources - 1)) ? cls : HF_HEALTH_DEGRADED;
+	if (kernel || (f->sources & (f->sources - 1)) || cls < HF_HEALTH_DEGRADED)
+		return cls;
+	return HF_HEALTH_DEGRADED;
 }
 
 /* What was found of a fault that stands is not taken back by more of the same: the window of a count
@@ -171,17 +198,11 @@ static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
 	if (device->fatals_len >= (uint32_t)rules->escalate_count && f->cls < HF_HEALTH_SUPPORT) {
 		f->cls = HF_HEALTH_SUPPORT;
 		f->action = HF_HEALTH_REPLACE_NODE;
+		f->clear = HF_HEALTH_BY_PERSON;
 	}
 }
 
 /* ---- consequences --------------------------------------------------------------------------------- */
-
-static bool near(const struct hf_health_brain *b, hf_time a, hf_time c)
-{
-	hf_time d = a > c ? a - c : c - a;
-
-	return d <= b->config->same_event;
-}
 
 /* What is milder than a fault is not what it follows from. */
 static bool is_cause(const struct hf_health_fault *f, const struct hf_health_fault *of)
@@ -230,9 +251,9 @@ static void attach_links(struct hf_health_brain *b, struct hf_health_fault *f)
 /* A fault that follows hangs on another of its device that was seen at about the same time, in
  * whichever order the two came. */
 static void attach(struct hf_health_brain *b, struct hf_health_device *device,
-		   struct hf_health_fault *f, const struct hf_health_evidence *e)
+		   struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
 {
-	f->attached = f->follows && e->cause > 0;
+	f->attached = f->follows && (e->cause > 0 || (same && f->attached));
 	attach_links(b, f);
 	for (size_t i = 0; i < device->faults_len; i++) {
 		struct hf_health_fault *other = &device->faults[i];
@@ -287,10 +308,11 @@ static void count(struct hf_health_fault *f, const struct hf_health_evidence *e,
 	if (e->at > f->last || f->last == HF_TIME_NONE)
 		f->last = e->at;
 	f->seq = e->seq ? e->seq : f->seq;
+	if (e->line[0] == '\0' || (same && f->line[0] != '\0' && e->source != HF_HEALTH_BY_KMSG))
+		return;
 	f->gpu_instance = e->gpu_instance;
 	f->compute_instance = e->compute_instance;
-	if (e->line[0] != '\0')
-		memcpy(f->line, e->line, sizeof(f->line));
+	memcpy(f->line, e->line, sizeof(f->line));
 }
 
 /* From here on it stands. */
@@ -324,7 +346,7 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	count(f, e, same);
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate_anew(f, &was, rule, e->at);
-	attach(b, device, f, e);
+	attach(b, device, f, e, same);
 	if (!was_fatal && !f->attached)
 		escalate(b, device, f, e->at);
 	if (!f->attached && f->cls >= HF_HEALTH_SOFTWARE) {
@@ -350,8 +372,9 @@ static void close_where(struct hf_health_brain *b, struct hf_health_device *devi
 	for (size_t i = 0; i < device->faults_len; i++) {
 		struct hf_health_fault *f = &device->faults[i];
 
+		/* What was seen since then is not what the driver had got over. */
 		if (e->verb == HF_HEALTH_RECOVERED
-			    ? f->clear == HF_HEALTH_BY_SIGNAL
+			    ? f->clear == HF_HEALTH_BY_SIGNAL && f->last <= e->at
 			    : f->clear == HF_HEALTH_BY_LEVEL && f->detector == e->detector &&
 				      (e->code == 0 || e->code == f->code))
 			hf_health_fault_close(b, f);

@@ -132,6 +132,23 @@ static void a_consequence_that_is_late_is_its_own(void **state)
 	assert_true(health_fault(&n, "gpu-0", HF_HEALTH_XID, 45)->attached);
 }
 
+/* What a table leaves out, or calls mild, is no worse for having one witness. */
+static void a_table_that_has_no_lost_bus_makes_nothing_of_it(void **state)
+{
+	static const struct hf_health_rule none[] = {
+		{.detector = HF_HEALTH_XID, .code_min = 43, .code_max = 43, .subcode = -1},
+	};
+	const struct hf_health_rules rules = {.items = none, .len = 1};
+
+	(void)state;
+	n.config.rules = &rules;
+	for (int i = 0; i < 4; i++) {
+		health_sample(&n, HF_HEALTH_BUSLOST, "gpu-0")->bus.lost = true;
+		health_step(&n, 30 * HF_SECOND);
+	}
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_HEALTHY);
+}
+
 /* Whichever of the two is heard first. */
 static void links_to_a_lost_device_follow_from_its_loss(void **state)
 {
@@ -192,6 +209,7 @@ int main(void)
 		TEST(a_repeat_after_a_day_is_a_first_time),
 		TEST(what_was_escalated_stays_so),
 		TEST(a_consequence_that_is_late_is_its_own),
+		TEST(a_table_that_has_no_lost_bus_makes_nothing_of_it),
 		TEST(links_to_a_lost_device_follow_from_its_loss),
 		TEST(lines_about_devices_that_are_not_ours_make_none),
 		TEST(times_keep_the_newest_within_their_window),

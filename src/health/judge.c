@@ -86,6 +86,8 @@ static void recovery(struct hf_health_brain *b, const struct hf_health_sample *s
 	if (s->recovery.action > 5)
 		return;
 	note(t, s->recovery.action != 0);
+	if (t->good == 1)
+		t->at = s->at;
 	if (s->recovery.action != 0) {
 		t->firing = true;
 		hf_health_find(b, s, (int32_t)s->recovery.action, "");
@@ -93,6 +95,7 @@ static void recovery(struct hf_health_brain *b, const struct hf_health_sample *s
 		t->firing = false;
 		hf_health_find(b, s, 0, "");
 		b->evidence[b->evidence_len - 1].verb = HF_HEALTH_RECOVERED;
+		b->evidence[b->evidence_len - 1].at = t->at; /* of the first zero */
 	}
 }
 
@@ -337,6 +340,17 @@ static int32_t disagreement(const struct hf_health_brain *b, const struct hf_hea
 								   : 0;
 }
 
+static void tell_fewer(struct hf_health_brain *b, const struct hf_health_sample *s, size_t from)
+{
+	for (size_t i = from; i < b->evidence_len; i++) {
+		struct hf_health_evidence *e = &b->evidence[i];
+
+		if (e->verb == HF_HEALTH_FAULT && e->code == HF_HEALTH_CODE_FEWER)
+			snprintf(e->line, sizeof(e->line), "devices on the bus: %lld, before: %lld",
+				 (long long)on_bus(s), (long long)expected_on_bus(b->memory));
+	}
+}
+
 /* Three polls in a row, of the same disagreement (base[0]); base[1] is the one that fires. */
 static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 		   struct hf_health_track *t)
@@ -365,13 +379,7 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 	if (t->bad >= 3)
 		t->base[1] = t->base[0];
 	streak(b, s, t, (int32_t)(t->firing ? t->base[1] : t->base[0]), (int[2]){3, 3});
-	for (size_t i = before; i < b->evidence_len; i++) {
-		struct hf_health_evidence *e = &b->evidence[i];
-
-		if (e->verb == HF_HEALTH_FAULT && e->code == HF_HEALTH_CODE_FEWER)
-			snprintf(e->line, sizeof(e->line), "devices on the bus: %lld, before: %lld",
-				 (long long)on_bus(s), (long long)expected_on_bus(m));
-	}
+	tell_fewer(b, s, before);
 }
 
 /* A link counts from when it was first active in this boot: cards without a bridge have links that
@@ -385,11 +393,12 @@ static void nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
 	t->base[0] |= s->nvlink.active;
 	lost = (uint32_t)t->base[0] & ~s->nvlink.active;
 	note(t, lost != 0);
-	if (lost != 0) {
+	/* A link that trains anew is away for a moment. */
+	if (lost != 0 && t->bad >= 2) {
 		t->firing = true;
 		snprintf(line, sizeof(line), "links inactive: 0x%x", lost);
 		hf_health_find(b, s, HF_HEALTH_CODE_LINK_INACTIVE, line);
-	} else if (t->firing && t->good >= 3) {
+	} else if (lost == 0 && t->firing && t->good >= 3) {
 		t->firing = false;
 		hf_health_clear(b, s, HF_HEALTH_CODE_LINK_INACTIVE);
 	}

@@ -50,6 +50,7 @@ static void shift_device(struct hf_health_device *d, hf_time by)
 {
 	shift(&d->since, 1, by);
 	shift(&d->heard_at, 1, by);
+	shift(&d->watched_at, 1, by);
 	shift(&d->fresh_after, 1, by);
 	shift(&d->weak_at, 1, by);
 	shift(&d->hold_until, 1, by);

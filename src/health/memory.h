@@ -65,6 +65,7 @@ struct hf_health_device {
 	hf_time since;
 	uint64_t generation;                        /* of states: grows by one with each */
 	hf_time heard_at;                           /* some detector that can see it worked */
+	hf_time watched_at;                         /* without a pause since then */
 	hf_time fresh_after;                        /* evidence from before tells of another life */
 	hf_time weak_at;                            /* last evidence that counts against it */
 	hf_time sightings[HF_HEALTH_SIGHTINGS_MAX]; /* of what is weak, the newest last */

@@ -56,7 +56,7 @@ void hf_health_boot(struct hf_health_brain *b)
 	m->bus_before = m->bus;
 	m->gpus = m->bus = 0;
 	m->offered = false;
-	m->doubted = false;
+	m->doubted = b->input->doubted;
 	memcpy(m->boot_id, b->input->boot_id, sizeof(m->boot_id));
 	b->changed = true;
 }

@@ -56,9 +56,13 @@ static size_t members(struct hf_health_brain *b, const struct key *key, hf_time 
 	return n;
 }
 
-/* It had stopped before: with it, all can have stopped at once without being of those that did now. */
+/* It had stopped before, or was taken out: with it, all can have stopped at once without being of those that
+ * did now. */
 static bool had_stopped(struct hf_health_brain *b, struct hf_health_device *d, hf_time last)
 {
+	if (d->kind == HF_HEALTH_GPU && d->seen && hf_health_is_out(d->state) && d->since < last &&
+	    !member(b, d, NULL, last))
+		return true;
 	for (size_t i = 0; i < d->faults_len; i++) {
 		if (is_candidate(d, &d->faults[i]) && is_of(&d->faults[i], NULL))
 			return !member(b, d, NULL, last);
@@ -168,7 +172,8 @@ static size_t standing(const struct hf_health_brain *b, const struct key *key)
 		while (k < d->faults_len &&
 		       !(is_candidate(d, &d->faults[k]) && is_of(&d->faults[k], key)))
 			k++;
-		n += k < d->faults_len;
+		n += k < d->faults_len || (key == NULL && d->kind == HF_HEALTH_GPU && d->seen &&
+					   hf_health_is_out(d->state));
 	}
 	return n;
 }

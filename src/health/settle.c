@@ -53,6 +53,19 @@ static struct standing look(struct hf_health_brain *b, const struct hf_health_de
 
 /* ---- moves ---------------------------------------------------------------------------------------- */
 
+/* Programs that fail again and again: whose device is suspect by that, and never out of service for good. */
+static bool is_of_programs(const struct hf_health_device *d)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		const struct hf_health_fault *f = &d->faults[i];
+
+		if (hf_health_fault_acts(f) && f->cls >= HF_HEALTH_SOFTWARE &&
+		    (f->repeats_len == 0 || f->clear != HF_HEALTH_BY_AGE))
+			return false;
+	}
+	return true;
+}
+
 /* Into and out of suspicion again and again: each time it stays longer, and at last for good. */
 static void flap(struct hf_health_brain *b, struct hf_health_device *d)
 {
@@ -60,6 +73,8 @@ static void flap(struct hf_health_brain *b, struct hf_health_device *d)
 	hf_time hold = c->hold_base;
 	uint32_t flaps;
 
+	if (is_of_programs(d))
+		return;
 	hf_health_times_add(d->flaps, &d->flaps_len, HF_HEALTH_FLAPS_MAX, b->now,
 			    b->now - c->flap_window);
 	flaps = d->flaps_len;
@@ -190,6 +205,9 @@ static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d
 		forget_weak(b, d);
 		return hf_health_move(b, d, HF_HEALTH_QUIET, "");
 	}
+	/* What is held is more than a suspicion, and silence takes nothing back. */
+	if (d->state == HF_HEALTH_SUSPECT && b->now < d->hold_until)
+		return false;
 	return !is_heard(b, d) && hf_health_move(b, d, HF_HEALTH_SILENT, "nobody sees it");
 }
 
@@ -212,14 +230,18 @@ static bool settle_probation(struct hf_health_brain *b, struct hf_health_device 
 			     const struct standing *s)
 {
 	bool again = s->fatal || (s->weak && d->weak_at > d->since);
-	/* What ended meanwhile was the node's, or it would have ended the probation. */
-	hf_time from = s->closed_at > d->since ? s->closed_at : d->since;
-	hf_time end = hf_time_add(from, b->config->probation);
+	hf_time from = d->since, end;
 
 	if (again && d->owned)
 		return hf_health_move(b, d, HF_HEALTH_RELAPSED, s->why);
 	if (again)
 		return hf_health_move(b, d, s->fatal ? HF_HEALTH_STOPPED : HF_HEALTH_WEAK, s->why);
+	/* What ended meanwhile was the node's, or it would have ended the probation. */
+	if (s->closed_at > from)
+		from = s->closed_at;
+	if (d->watched_at > from)
+		from = d->watched_at;
+	end = hf_time_add(from, b->config->probation);
 	hf_health_wake(b, end);
 	/* Nobody looked, or nobody knows what was before: that is no proof. */
 	if (b->now < end || b->memory->doubted || s->weak || s->covered || !is_heard(b, d))

@@ -100,7 +100,7 @@ struct hf_health_device *hf_health_insert(struct hf_health_brain *b, const char 
 	memset(d, 0, sizeof(*d));
 	memcpy(d->id, id, strnlen(id, sizeof(d->id) - 1));
 	d->kind = kind;
-	d->heard_at = HF_TIME_NONE;
+	d->heard_at = d->watched_at = HF_TIME_NONE;
 	d->fresh_after = HF_TIME_NONE;
 	d->since = b->now;
 	b->changed = true;
@@ -169,6 +169,15 @@ static void take_presence(struct hf_health_brain *b)
 	}
 }
 
+static void hear(struct hf_health_brain *b, struct hf_health_device *d, hf_time at)
+{
+	if (d->heard_at == HF_TIME_NONE || at - d->heard_at > b->config->stale_after) {
+		d->watched_at = at;
+		b->changed = true;
+	}
+	d->heard_at = at;
+}
+
 /* A log that can be read says nothing of a device that is only remembered. */
 static void take_heard(struct hf_health_brain *b)
 {
@@ -181,7 +190,7 @@ static void take_heard(struct hf_health_brain *b)
 
 			if (sees(h->detector, d->kind) && at > d->heard_at &&
 			    (d->seen || d->kind == HF_HEALTH_NODE))
-				d->heard_at = at;
+				hear(b, d, at);
 		}
 	}
 }
