@@ -156,6 +156,22 @@ static void draw_order(struct life *l, struct hf_health_order *o)
 	name(l, o->device);
 }
 
+/* A driver names boards, or others, or the same twice. */
+static void draw_names(struct life *l)
+{
+	struct hf_health_presence *p = &l->devices[draw(&l->in, DEVICES)];
+	unsigned board = draw(&l->in, DEVICES + 2);
+
+	memset(p->uuid, 0, sizeof(p->uuid));
+	memset(p->alias, 0, sizeof(p->alias));
+	if (board < DEVICES)
+		snprintf(p->uuid, sizeof(p->uuid), "GPU-%u", board);
+	else if (board == DEVICES)
+		memset(p->uuid, 'x', sizeof(p->uuid)); /* no end */
+	if (draw(&l->in, 2))
+		snprintf(p->alias, sizeof(p->alias), "gpu-%u", draw(&l->in, DEVICES));
+}
+
 static void draw_input(struct life *l, struct hf_health_input *input)
 {
 	static const hf_time spans[] = {
@@ -164,6 +180,8 @@ static void draw_input(struct life *l, struct hf_health_input *input)
 	memset(input, 0, sizeof(*input));
 	l->now += spans[draw(&l->in, 8)];
 	l->boot += draw(&l->in, 16) == 15;
+	for (unsigned names = draw(&l->in, 16); names > 11; names--)
+		draw_names(l);
 	input->now = l->now;
 	input->boot_at = draw(&l->in, 2) ? HF_TIME_NONE : moment(l);
 	snprintf(input->boot_id, sizeof(input->boot_id), "boot-%d", l->boot);
