@@ -493,9 +493,9 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 
 /* ---- spares ------------------------------------------------------------------------------------------ */
 
-static bool wants_a_spare(const struct hf_health_node *node)
+static bool is_slow_at_work(const struct hf_health_node *node)
 {
-	return hf_health_is_weak(node->cls) && !node->owned && !hf_str_is_empty(node->job);
+	return hf_health_is_weak(node->cls) && !hf_str_is_empty(node->job);
 }
 
 void hf_health_fleet_spares(struct hf_health_node *nodes, size_t len, int32_t spares,
@@ -506,8 +506,13 @@ void hf_health_fleet_spares(struct hf_health_node *nodes, size_t len, int32_t sp
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		nodes[i].replaceable = !wants_a_spare(&nodes[i]);
-		if (!nodes[i].replaceable)
+		bool at_work = is_slow_at_work(&nodes[i]);
+
+		nodes[i].replaceable = !at_work || nodes[i].owned;
+		/* A quarantine moves nobody: its spare is waiting for the work that is there still. */
+		if (at_work && nodes[i].owned)
+			spares--;
+		else if (at_work)
 			wanting[n++] = &nodes[i];
 	}
 	if (n > 0)

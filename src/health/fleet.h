@@ -219,7 +219,8 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 	HF_MUST_CHECK;
 
 /* So many free nodes could take the work of others: who has work and is slow may be replaced in the
- * order of need, each by one of its own; who has none needs nobody. */
+ * order of need, each by one of its own; who has none needs nobody.  One that is quarantined keeps the spare
+ * that it was quarantined for until its work has gone. */
 void hf_health_fleet_spares(struct hf_health_node *nodes, size_t len, int32_t spares,
 			    struct hf_arena *arena);
 

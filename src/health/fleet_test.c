@@ -440,6 +440,22 @@ static void promise_8_each_spare_takes_the_work_of_one(void **state)
 	EXPECT(3, GO, QUARANTINE, EVIDENCE);
 }
 
+static void promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone(void **state)
+{
+	struct hf_health_node *out = kept(0, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD);
+
+	(void)state;
+	out->job = "j";
+	ill(1, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job = "k";
+	hf_health_fleet_spares(nodes, fleet.nodes_len, 1, arena);
+	decide();
+	EXPECT(1, HELD, QUARANTINE, NO_CAPACITY);
+	out->job = "";
+	hf_health_fleet_spares(nodes, fleet.nodes_len, 1, arena);
+	decide();
+	EXPECT(1, GO, QUARANTINE, EVIDENCE);
+}
+
 /* ---- the rest --------------------------------------------------------------------------------------- */
 
 static void excluded_and_failed_nodes_are_a_persons(void **state)
@@ -562,6 +578,7 @@ int main(void)
 		TEST(promise_6_release_needs_positive_evidence_of_this_boot),
 		TEST(promise_8_slow_is_better_than_nothing),
 		TEST(promise_8_each_spare_takes_the_work_of_one),
+		TEST(promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone),
 		TEST(excluded_and_failed_nodes_are_a_persons),
 		TEST(windows_hold_what_can_wait),
 		TEST(shares_are_rounded_down),
