@@ -155,15 +155,24 @@ static struct hf_policy_limit limit_of(const struct limit *read)
 	};
 }
 
+static bool has_number(const struct limit *read)
+{
+	return hf_field_has(read->present, LIMIT_COUNT) ||
+	       hf_field_has(read->present, LIMIT_PERCENT);
+}
+
 static void read_budget(const struct budget *read, struct hf_health_policy_spec *spec)
 {
-	spec->unavailable = hf_field_has(read->present, BUDGET_UNAVAILABLE)
-				    ? limit_of(&read->unavailable)
-				    : (struct hf_policy_limit){
-					      .count = -1, .percent = 10, .at_least_one = true};
-	spec->quarantines = hf_field_has(read->present, BUDGET_QUARANTINES)
-				    ? limit_of(&read->quarantines)
-				    : (struct hf_policy_limit){.count = 5, .percent = -1};
+	bool one = hf_field_has(read->unavailable.present, LIMIT_ONE);
+
+	spec->unavailable = limit_of(&read->unavailable);
+	if (!has_number(&read->unavailable)) {
+		spec->unavailable.percent = 10;
+		spec->unavailable.at_least_one = !one || read->unavailable.at_least_one;
+	}
+	spec->quarantines = limit_of(&read->quarantines);
+	if (!has_number(&read->quarantines))
+		spec->quarantines.count = 5;
 	/* What is remembered of quarantines is bounded, and so is their number. */
 	if (spec->quarantines.count < 0)
 		spec->quarantines.count = HF_HEALTH_POLICY_RECENT_MAX / 2;

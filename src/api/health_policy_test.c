@@ -56,6 +56,26 @@ static void a_policy_without_spec_observes_with_the_defaults(void **state)
 	assert_false(spec.has_selector || spec.has_exclude || spec.has_pod_selector);
 }
 
+static void a_budget_without_a_number_has_the_default_one(void **state)
+{
+	HF_AUTO_DOC doc = doc_of("{'spec':{'budget':{'maxUnavailable':{'atLeastOne':false},"
+				 "'maxQuarantines':{'windowSeconds':7200}}}}");
+	HF_AUTO_DOC empty = doc_of("{'spec':{'budget':{'maxUnavailable':{},'maxQuarantines':{}}}}");
+	struct hf_health_policy_spec spec;
+	struct hf_error err = {0};
+
+	(void)state;
+	assert_ok(hf_health_policy_read(doc, arena, &spec, &err), &err);
+	assert_int_equal(spec.unavailable.percent, 10);
+	assert_false(spec.unavailable.at_least_one);
+	assert_int_equal(spec.quarantines.count, 5);
+	assert_int_equal(spec.quarantine_window, 2 * HF_HOUR);
+	assert_ok(hf_health_policy_read(empty, arena, &spec, &err), &err);
+	assert_int_equal(spec.unavailable.percent, 10);
+	assert_true(spec.unavailable.at_least_one);
+	assert_int_equal(spec.quarantines.count, 5);
+}
+
 static void every_field_is_read(void **state)
 {
 	HF_AUTO_DOC doc = doc_of(
@@ -288,6 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_policy_without_spec_observes_with_the_defaults),
+		TEST(a_budget_without_a_number_has_the_default_one),
 		TEST(every_field_is_read),
 		TEST(what_is_wrong_is_named),
 		TEST(what_is_kept_is_written_and_read_again),
