@@ -78,8 +78,10 @@ static void policy_changed(void *arg, enum hf_cache_change change,
 
 	remedy->unseen = false;
 	hf_task_post(remedy->reset);
-	if (change == HF_CACHE_SYNCED)
+	if (change == HF_CACHE_SYNCED) {
+		hf_remedy_soon(remedy, GATHER);
 		return;
+	}
 	if (now == NULL) {
 		drop_policy(remedy, before->name);
 		remedy->version++;
@@ -311,6 +313,11 @@ struct hf_remedy *hf_remedy_create(struct hf_operator *op)
 void hf_remedy_start(struct hf_remedy *remedy)
 {
 	hf_cache_start(remedy->policies_cache);
+}
+
+void hf_remedy_synced(struct hf_remedy *remedy)
+{
+	hf_remedy_soon(remedy, GATHER);
 }
 
 void hf_remedy_stop(struct hf_remedy *remedy)
