@@ -240,6 +240,9 @@ static void begin(struct budgets *b, struct hf_arena *arena)
 	b->unavailable = minus(hf_health_limit_of(&policy->unavailable, fleet->selected), out);
 	b->quarantines = minus(hf_health_limit_of(&policy->quarantines, fleet->selected),
 			       within(fleet, policy->quarantine_window));
+	/* What nobody could remember would count for nothing: it counts as spent before. */
+	if (fleet->room >= 0 && (b->quarantines < 0 || b->quarantines > fleet->room))
+		b->quarantines = fleet->room;
 	b->concurrent = minus(policy->concurrent, at_work);
 	b->in_window = in_window(policy, fleet->now);
 	b->breaker = fleet->breaker;
@@ -365,6 +368,8 @@ static enum hf_health_why hold(struct budgets *b, const struct hf_health_node *n
 		return HF_HEALTH_WHY_PAUSED;
 	if (b->breaker.tripped)
 		return HF_HEALTH_WHY_BREAKER;
+	if (b->fleet->now < node->not_before)
+		return HF_HEALTH_WHY_REFUSED;
 	if (d->doing == HF_HEALTH_DO_QUARANTINE)
 		return hold_quarantine(b, node);
 	if (d->doing != HF_HEALTH_DO_REMEDY)
@@ -473,8 +478,10 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 	for (size_t i = 0; i < len; i++) {
 		decide(&b, nodes[i], &decisions[i]);
 		/* Windows open, rates fall: what holds it may end with time alone. */
-		if (decisions[i].answer == HF_HEALTH_HELD && fleet->now + HF_MINUTE < wake)
-			wake = fleet->now + HF_MINUTE;
+		at = decisions[i].why == HF_HEALTH_WHY_REFUSED ? nodes[i]->not_before
+							       : fleet->now + HF_MINUTE;
+		if (decisions[i].answer == HF_HEALTH_HELD && at < wake)
+			wake = at;
 	}
 	if (len > 0)
 		qsort(decisions, len, sizeof(*decisions), by_name);
@@ -498,21 +505,36 @@ static bool is_slow_at_work(const struct hf_health_node *node)
 	return hf_health_is_weak(node->cls) && !hf_str_is_empty(node->job);
 }
 
-void hf_health_fleet_spares(struct hf_health_node *nodes, size_t len, int32_t spares,
-			    struct hf_arena *arena)
+/* It would be quarantined, had it a spare. */
+static bool wants_a_spare(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+			  const struct hf_health_policy *policy)
+{
+	struct hf_health_node with = *node;
+	struct hf_health_decision d;
+	hf_time wake;
+
+	with.replaceable = true;
+	d = hf_health_ladder(&with, fleet, policy, &wake);
+	return d.doing == HF_HEALTH_DO_QUARANTINE && d.answer == HF_HEALTH_GO &&
+	       fleet->now >= node->not_before;
+}
+
+void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
+			    const struct hf_health_policy *policy, int32_t spares,
+			    struct hf_health_node *nodes, struct hf_arena *arena)
 {
 	const struct hf_health_node **wanting =
-		HF_ARENA_ARRAY(arena, const struct hf_health_node *, len + 1);
+		HF_ARENA_ARRAY(arena, const struct hf_health_node *, fleet->nodes_len + 1);
 	size_t n = 0;
 
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < fleet->nodes_len; i++) {
 		bool at_work = is_slow_at_work(&nodes[i]);
 
 		nodes[i].replaceable = !at_work || nodes[i].owned;
 		/* A quarantine moves nobody: its spare is waiting for the work that is there still. */
 		if (at_work && nodes[i].owned)
 			spares--;
-		else if (at_work)
+		else if (at_work && wants_a_spare(&nodes[i], fleet, policy))
 			wanting[n++] = &nodes[i];
 	}
 	if (n > 0)

@@ -96,7 +96,8 @@ struct hf_health_node {
 	bool owned;                   /* quarantined by us */
 	hf_time owned_at;
 	bool excluded;
-	bool device_busy; /* a process, or an operand of an operator, is on the device */
+	hf_time not_before; /* a write about it was refused: not again until then; 0: none was */
+	bool device_busy;   /* a process, or an operand of an operator, is on the device */
 	bool undrainable;
 	bool job_restarting;   /* its gang starts anew at this moment */
 	int32_t job_evictions; /* of that job, within its window */
@@ -127,6 +128,7 @@ struct hf_health_fleet {
 	size_t selected; /* of the policy's nodes with accelerators: what shares are of */
 	const struct hf_health_quarantined *quarantined; /* within the longest window */
 	size_t quarantined_len;
+	int32_t room; /* for so many quarantines more to be remembered; -1: for any number */
 	struct hf_health_breaker breaker;
 };
 
@@ -168,6 +170,7 @@ enum hf_health_doing {
 	X(FOREIGN, "foreign: somebody else has taken it out")                                      \
 	X(PAUSED, "paused: by the policy")                                                         \
 	X(BREAKER, "breaker: too many at once, a person must close it")                            \
+	X(REFUSED, "refused: the API server has refused the write, and is asked again")            \
 	X(WINDOW, "window: not at this time of the week")                                          \
 	X(NO_CAPACITY, "no-capacity: no free node could take its work, and it may still work")     \
 	X(UNAVAILABLE, "unavailable: too many nodes are out")                                      \
@@ -218,11 +221,12 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 			   struct hf_health_fleet_plan *ret_plan, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* So many free nodes could take the work of others: who has work and is slow may be replaced in the
- * order of need, each by one of its own; who has none needs nobody.  One that is quarantined keeps the spare
- * that it was quarantined for until its work has gone. */
-void hf_health_fleet_spares(struct hf_health_node *nodes, size_t len, int32_t spares,
-			    struct hf_arena *arena);
+/* So many free nodes could take the work of others: who has work, is slow and may be quarantined is
+ * replaceable in the order of need, each by one of its own; who has none needs nobody.  One that is
+ * quarantined keeps the spare that it was quarantined for until its work has gone.  nodes are the fleet's. */
+void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
+			    const struct hf_health_policy *policy, int32_t spares,
+			    struct hf_health_node *nodes, struct hf_arena *arena);
 
 void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb);
 

@@ -42,6 +42,7 @@ static int setup(void **state)
 		.nodes = nodes,
 		.nodes_len = 20,
 		.selected = 100,
+		.room = -1,
 		.breaker = {.closed_at = HF_TIME_NONE},
 	};
 	return 0;
@@ -430,7 +431,7 @@ static void promise_8_each_spare_takes_the_work_of_one(void **state)
 		ill(i, i == 1 ? HF_HEALTH_FABRIC : HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job =
 			"j";
 	ill(3, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD);
-	hf_health_fleet_spares(nodes, fleet.nodes_len, 1, arena);
+	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
 	policy.job_evictions = 0;
 	decide();
 	EXPECT(0, HELD, QUARANTINE, NO_CAPACITY);
@@ -447,13 +448,29 @@ static void promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone
 	(void)state;
 	out->job = "j";
 	ill(1, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job = "k";
-	hf_health_fleet_spares(nodes, fleet.nodes_len, 1, arena);
+	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
 	decide();
 	EXPECT(1, HELD, QUARANTINE, NO_CAPACITY);
 	out->job = "";
-	hf_health_fleet_spares(nodes, fleet.nodes_len, 1, arena);
+	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
 	decide();
 	EXPECT(1, GO, QUARANTINE, EVIDENCE);
+}
+
+static void promise_8_a_spare_goes_to_whom_it_is_of_use(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		ill(i, HF_HEALTH_FABRIC, HF_HEALTH_MOVE_POD)->job = "j";
+	nodes[0].excluded = true;
+	nodes[1].evidence_at = HF_TIME_NONE;
+	nodes[2].state = HF_HEALTH_SUSPECT;
+	nodes[3].observed_at = now - HF_HOUR;
+	nodes[4].not_before = now + HF_MINUTE;
+	ill(5, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job = "j";
+	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
+	decide();
+	EXPECT(5, GO, QUARANTINE, EVIDENCE);
 }
 
 /* ---- the rest --------------------------------------------------------------------------------------- */
@@ -578,6 +595,7 @@ int main(void)
 		TEST(promise_6_release_needs_positive_evidence_of_this_boot),
 		TEST(promise_8_slow_is_better_than_nothing),
 		TEST(promise_8_each_spare_takes_the_work_of_one),
+		TEST(promise_8_a_spare_goes_to_whom_it_is_of_use),
 		TEST(promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone),
 		TEST(excluded_and_failed_nodes_are_a_persons),
 		TEST(windows_hold_what_can_wait),

@@ -231,9 +231,37 @@ void hf_remedy_soon(struct hf_remedy *remedy, hf_time within)
 {
 	hf_time due = hf_timer_due(remedy->timer), now = hf_loop_mono(remedy->op->loop);
 
+	if (now + within < remedy->rests_until)
+		within = remedy->rests_until - now;
 	if (remedy->stopped || (hf_timer_armed(remedy->timer) && due <= now + within))
 		return;
 	hf_timer_arm(remedy->timer, within);
+}
+
+void hf_remedy_refuse(struct hf_remedy *remedy, const char *uid, hf_time wait, bool grows)
+{
+	struct remedy_refusal *refusal = hf_map_get(remedy->refusals, uid);
+
+	if (refusal == NULL) {
+		refusal = hf_xcalloc(1, sizeof(*refusal));
+		/* A table of refusals that is full is one of what is gone, mostly. */
+		if (hf_map_len(remedy->refusals) >= REFUSALS_MAX)
+			hf_map_clear(remedy->refusals);
+		if (!hf_map_put(remedy->refusals, uid, refusal)) {
+			free(refusal);
+			return;
+		}
+	}
+	refusal->times += grows;
+	refusal->not_before = hf_operator_now(remedy->op) +
+			      (grows ? hf_health_drain_backoff(refusal->times, wait) : wait);
+}
+
+hf_time hf_remedy_not_before(const struct hf_remedy *remedy, const char *uid)
+{
+	const struct remedy_refusal *refusal = hf_map_get(remedy->refusals, uid);
+
+	return refusal == NULL ? 0 : refusal->not_before;
 }
 
 static bool can_see(const struct hf_remedy *remedy)

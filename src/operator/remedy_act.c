@@ -45,7 +45,10 @@ static void end(struct hf_remedy *remedy, bool good)
 	for (unsigned i = 0; i < remedy->failures && wait < RETRY_MAX; i++)
 		wait *= 2;
 	remedy->failures++;
-	hf_remedy_soon(remedy, wait < RETRY_MAX ? wait : RETRY_MAX);
+	/* Whatever changes meanwhile, our own status for one. */
+	remedy->rests_until =
+		hf_loop_mono(remedy->op->loop) + (wait < RETRY_MAX ? wait : RETRY_MAX);
+	hf_remedy_soon(remedy, 0);
 }
 
 static void fail(struct hf_remedy *remedy, const struct hf_reply *reply)
@@ -257,10 +260,9 @@ static void decide_again(struct hf_remedy *remedy)
 		for (size_t i = 0; i < n; i++)
 			if (!acts[i].release)
 				note_begun(&seen, &remedy->acts[i]);
-		if (seen.memory.recent.len > HF_HEALTH_POLICY_RECENT_MAX)
-			end(remedy, false);
-		else
-			write_status(remedy, &seen, status_of(remedy, &seen), REMEDY_RECORD);
+		/* The plan has not wanted more than there is room for. */
+		hf_assert(seen.memory.recent.len <= HF_HEALTH_POLICY_RECENT_MAX);
+		write_status(remedy, &seen, status_of(remedy, &seen), REMEDY_RECORD);
 	} else {
 		step_on(remedy);
 	}
@@ -356,6 +358,31 @@ static void write_node(struct hf_remedy *remedy, struct hf_doc *doc)
 	send(remedy, &request, REMEDY_WRITE_NODE);
 }
 
+/* It is about the server, and not about this Node. */
+static bool is_servers(int code)
+{
+	return code == HF_E_UNAVAILABLE || code == HF_E_TIMEOUT || code == HF_E_TOO_MANY ||
+	       code == HF_E_UNAUTHORIZED;
+}
+
+/* This one is left alone for a while, and the others are served. */
+static void not_written(struct hf_remedy *remedy, const struct remedy_act *act,
+			const struct hf_reply *reply)
+{
+	if (reply->code == HF_E_CONFLICT) {
+		remedy->spoilt = true;
+		step_on(remedy);
+		return;
+	}
+	hf_remedy_refuse(remedy, act->uid, reply->retry_after, true);
+	if (is_servers(reply->code)) {
+		fail(remedy, reply);
+		return;
+	}
+	hf_operator_problem(remedy->op, hf_healthpolicies.plural, reply->code, reply->message);
+	step_on(remedy);
+}
+
 static void written(struct hf_remedy *remedy, const struct hf_reply *reply)
 {
 	const struct remedy_act *act = &remedy->acts[remedy->act++];
@@ -365,9 +392,10 @@ static void written(struct hf_remedy *remedy, const struct hf_reply *reply)
 	if (!act->note)
 		hf_remedy_count(remedy, what, reply->code == 0 ? "done" : "failed");
 	if (reply->code != 0) {
-		fail(remedy, reply);
+		not_written(remedy, act, reply);
 		return;
 	}
+	hf_map_remove(remedy->refusals, act->uid);
 	hf_cache_put_reply(remedy->nodes, reply->object);
 	if (act->note) {
 		step_on(remedy);
@@ -395,7 +423,7 @@ static void step_on(struct hf_remedy *remedy)
 	if (remedy->act < remedy->n_acts)
 		read_node(remedy);
 	else
-		end(remedy, true);
+		end(remedy, !remedy->spoilt);
 }
 
 static void health_read(struct hf_remedy *remedy, const struct hf_reply *reply)
@@ -491,7 +519,8 @@ static bool note_taken_off(struct hf_remedy *remedy, const struct remedy_seen *s
 	for (size_t i = 0; i < seen->len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++) {
 		const struct remedy_node *node = seen->items[i].node;
 
-		if (!is_to_note(node) || !is_free(seen->policy, node))
+		if (!is_to_note(node) || !is_free(seen->policy, node) ||
+		    seen->now < seen->nodes[i].not_before)
 			continue;
 		set_act(&remedy->acts[remedy->n_acts], seen, i);
 		remedy->acts[remedy->n_acts++].note = true;
@@ -506,6 +535,7 @@ static bool note_taken_off(struct hf_remedy *remedy, const struct remedy_seen *s
 bool hf_remedy_act(struct hf_remedy *remedy, const struct remedy_seen *seen)
 {
 	remedy->n_acts = remedy->act = 0;
+	remedy->spoilt = false;
 	/* The breaker first, so that it outlives us. */
 	if (seen->memory_moved)
 		return false;

@@ -15,7 +15,6 @@
  * taken the name of another.  A disruption budget that says no is asked again, ever more seldom.
  */
 
-#define REFUSALS_MAX ((size_t)HF_REMEDY_PODS_MAX)
 #define RETRY (5 * HF_SECOND)
 
 enum { LOOK_HEALTH, LOOK_NODE, LOOK_POD, EVICT };
@@ -58,21 +57,7 @@ static struct hf_health_pod pod_of(struct hf_remedy *remedy, const struct remedy
 
 static void refuse(struct hf_remedy *remedy, hf_time wait, bool grows)
 {
-	struct remedy_refusal *refusal = hf_map_get(remedy->refusals, remedy->evict_uid);
-
-	if (refusal == NULL) {
-		refusal = hf_xcalloc(1, sizeof(*refusal));
-		/* A table of refusals that is full is one of pods that are gone, mostly. */
-		if (hf_map_len(remedy->refusals) >= REFUSALS_MAX)
-			hf_map_clear(remedy->refusals);
-		if (!hf_map_put(remedy->refusals, remedy->evict_uid, refusal)) {
-			free(refusal);
-			return;
-		}
-	}
-	refusal->times += grows;
-	refusal->not_before = hf_operator_now(remedy->op) +
-			      (grows ? hf_health_drain_backoff(refusal->times, wait) : wait);
+	hf_remedy_refuse(remedy, remedy->evict_uid, wait, grows);
 }
 
 static void tell_refusal(struct hf_remedy *remedy, const struct hf_reply *reply)

@@ -124,7 +124,7 @@ struct remedy_act {
 	char cls[32], job[512];
 };
 
-/* A pod that was refused. */
+/* A pod whose eviction, or a Node whose patch, was refused. */
 struct remedy_refusal {
 	hf_time not_before;
 	unsigned times;
@@ -151,12 +151,15 @@ struct hf_remedy {
 	struct hf_map *looked; /* names of nodes that the live list had, with their UID */
 	char *token;           /* of its next page */
 	hf_time began;
+	bool spoilt; /* somebody else wrote to one of these Nodes: it is seen anew */
 	unsigned failures;
+	hf_time rests_until; /* monotonic: no round before */
 
 	/* Evictions: one at a time, beside the rounds. */
 	struct hf_call *evicting;
 	int evict_step;
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
+
 	struct hf_map *refusals; /* UID → struct remedy_refusal */
 
 	struct {
@@ -169,6 +172,10 @@ struct hf_remedy {
 /* Look again, in so long at the latest. */
 void hf_remedy_soon(struct hf_remedy *remedy, hf_time within);
 struct remedy_policy *hf_remedy_policy(const struct hf_remedy *remedy, const char *name);
+/* What has this UID is left alone for so long, and longer each time where that grows. */
+void hf_remedy_refuse(struct hf_remedy *remedy, const char *uid, hf_time wait, bool grows);
+/* Until when; 0: nobody has refused it. */
+hf_time hf_remedy_not_before(const struct hf_remedy *remedy, const char *uid);
 
 /* --- remedy_view.c --- */
 void *hf_remedy_node_view(struct hf_remedy *remedy, struct hf_doc *doc);

@@ -265,6 +265,7 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 		.owned = node->marked && node->tainted,
 		.owned_at = node->marked ? node->mark.at : HF_TIME_NONE,
 		.excluded = node->excluded || node->marks.paused,
+		.not_before = hf_remedy_not_before(remedy, item->uid),
 	};
 	to->unavailable = to->foreign || to->owned || is_begun(seen, item->name);
 	/* Somebody has put our taint there without a word: it is theirs. */
@@ -301,16 +302,22 @@ static bool is_owned(const struct remedy_item *item)
 	return item != NULL && item->node->marked && item->node->tainted;
 }
 
-static bool is_kept(const struct remedy_seen *seen, const struct hf_policy_recent *r)
+/* Something counts it: the rate, the breaker, or the job that it disturbed. */
+static bool counts(const struct remedy_seen *seen, const struct hf_policy_recent *r)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
-	hf_time window = spec->quarantine_window;
+	hf_time age = seen->now - r->at;
 
-	if (spec->breaker_window > window)
-		window = spec->breaker_window;
-	if (spec->job_window > window)
-		window = spec->job_window;
-	if (seen->now - r->at > window)
+	/* Nobody knows what the policy wants: it may be much. */
+	if (!seen->policy->usable)
+		return true;
+	return age <= spec->quarantine_window || age <= spec->breaker_window ||
+	       (!hf_str_is_empty(r->job) && age <= spec->job_window);
+}
+
+static bool is_kept(const struct remedy_seen *seen, const struct hf_policy_recent *r)
+{
+	if (!counts(seen, r))
 		return false;
 	/* Begun, and not carried out: the write may be on its way still; later it is decided anew. */
 	return r->done || is_owned(find(seen, r->node)) || seen->now - r->at <= LATE_MAX;
@@ -325,8 +332,33 @@ static bool is_recent(const struct hf_health_policy_memory *memory, const char *
 	return false;
 }
 
-/* What the status has, and what the Nodes say beyond it: a mark that was written while nobody was
- * there to note it counts. */
+/* A quarantine under this very policy that nobody was there to note. */
+static bool is_unnoted(const struct remedy_seen *seen, const struct remedy_item *item)
+{
+	const struct hf_quarantine_mark *mark = &item->node->mark;
+
+	return is_owned(item) && hf_streq(mark->policy, seen->policy->name) &&
+	       mark->at <= seen->now && !is_recent(&seen->memory, item->name, mark->at);
+}
+
+/* Closed by a person's word.  Where it is not open there is nothing to close, and what stands is as new as
+ * it was. */
+static void close_breaker(struct remedy_seen *seen)
+{
+	struct hf_health_policy_memory *memory = &seen->memory;
+
+	if (!seen->policy->usable || seen->policy->spec.breaker_epoch <= memory->breaker_epoch)
+		return;
+	memory->breaker_epoch = seen->policy->spec.breaker_epoch;
+	if (!memory->breaker_open)
+		return;
+	memory->breaker_open = false;
+	memory->breaker_closed_at = seen->now;
+	seen->memory_moved = true;
+}
+
+/* What the status has, and what the Nodes say beyond it.  There is room for so many and no more: what does
+ * not fit is on the Node still, and nothing new is begun meanwhile. */
 static void recall(struct remedy_seen *seen, struct hf_arena *arena)
 {
 	struct hf_health_policy_memory stored, *memory = &seen->memory;
@@ -345,21 +377,15 @@ static void recall(struct remedy_seen *seen, struct hf_arena *arena)
 		r->done |= is_owned(find(seen, r->node));
 		memory->recent.items[memory->recent.len++] = *r;
 	}
-	for (size_t i = 0; i < seen->len; i++) {
+	for (size_t i = 0; i < seen->len && memory->recent.len < HF_HEALTH_POLICY_RECENT_MAX; i++) {
 		const struct remedy_item *item = &seen->items[i];
 		struct hf_policy_recent made = {
 			.node = item->name, .job = "", .at = item->node->mark.at, .done = true};
 
-		if (is_owned(item) && made.at <= seen->now && is_kept(seen, &made) &&
-		    !is_recent(memory, item->name, made.at))
+		if (is_unnoted(seen, item) && is_kept(seen, &made))
 			memory->recent.items[memory->recent.len++] = made;
 	}
-	if (seen->policy->spec.breaker_epoch > memory->breaker_epoch) {
-		memory->breaker_open = false;
-		memory->breaker_epoch = seen->policy->spec.breaker_epoch;
-		memory->breaker_closed_at = seen->now;
-		seen->memory_moved = true;
-	}
+	close_breaker(seen);
 }
 
 /* --- the question and the answer ----------------------------------------------------------- */
@@ -387,6 +413,9 @@ static void set_rules(struct remedy_seen *seen)
 	rules->per_domain = spec->domain_max;
 	rules->job_evictions = spec->job_max;
 	rules->breaker = limit_of(&spec->breaker);
+	/* How many at once are too many is not known: nothing is done, and nothing opens. */
+	if (!seen->policy->usable)
+		rules->breaker = (struct hf_health_limit){.count = -1, .percent = -1};
 	rules->breaker_window = spec->breaker_window;
 	rules->stale_after = spec->stale_after;
 	hf_assert(hf_health_policy_problem(rules) == NULL);
@@ -407,7 +436,8 @@ static bool is_wanted_again(const struct remedy_seen *seen, const struct hf_poli
 	const struct remedy_item *item = r->done ? NULL : find(seen, r->node);
 
 	return item != NULL && !is_owned(item) &&
-	       seen->nodes[item - seen->items].cls >= HF_HEALTH_SOFTWARE;
+	       seen->nodes[item - seen->items].cls >= HF_HEALTH_SOFTWARE &&
+	       seen->now >= seen->nodes[item - seen->items].not_before;
 }
 
 static void ask(struct remedy_seen *seen, struct hf_arena *arena)
@@ -420,6 +450,8 @@ static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 					.nodes_len = seen->len,
 					.selected = seen->len,
 					.quarantined = quarantined,
+					.room = HF_HEALTH_POLICY_RECENT_MAX -
+						(int32_t)memory->recent.len,
 					.breaker = {.tripped = memory->breaker_open,
 						    .epoch = (uint64_t)memory->breaker_epoch,
 						    .closed_at = memory->breaker_closed_at}};
@@ -434,7 +466,7 @@ static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 	for (size_t i = 0; i < seen->len; i++)
 		spares += is_spare(seen, i);
 	seen->spares = spares > 0 ? spares : 0;
-	hf_health_fleet_spares(seen->nodes, seen->len, seen->spares, arena);
+	hf_health_fleet_spares(&fleet, &seen->rules, seen->spares, seen->nodes, arena);
 	/* No more nodes are collected than it takes. */
 	rc = hf_health_fleet_decide(&fleet, &seen->rules, arena, &seen->plan, NULL);
 	hf_assert(rc == 0);

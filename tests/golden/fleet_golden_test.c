@@ -75,6 +75,7 @@ static void read_node(const struct hf_json *json, size_t i, struct hf_health_nod
 		.excluded = flag(json, "excluded", false),
 		.device_busy = flag(json, "busy", false),
 		.undrainable = flag(json, "undrainable", false),
+		.not_before = NOW + hf_json_i64(hf_json_get(json, "refused"), 0) * HF_SECOND,
 		.replaceable = flag(json, "replaceable", true),
 		.owned = hf_json_get(json, "owned") != NULL,
 		.owned_at = ago(json, "owned", HF_TIME_NONE),
@@ -117,6 +118,7 @@ static void actual(const struct golden_file *file, struct hf_strbuf *sb)
 		.nodes = nodes,
 		.nodes_len = hf_json_len(list),
 		.selected = 100,
+		.room = (int32_t)hf_json_i64(hf_json_get(file->root, "room"), -1),
 		.breaker = {.tripped = flag(breaker, "open", false),
 			    .closed_at = ago(breaker, "closed", HF_TIME_NONE)}};
 

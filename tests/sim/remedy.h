@@ -55,6 +55,10 @@ struct rw {
 	enum rw_death how;
 	unsigned refuse_permille; /* of its requests, by chance */
 	bool refuse_evictions;
+	/* What a test does to one of them; true: that is all. */
+	bool (*fault)(const struct rw *w, const struct hf_request *request,
+		      struct hf_fault *ret_fault);
+	const char *victim; /* a name, for its use */
 
 	/* Invariants. */
 	int limit;      /* of nodes that are out at once; -1: none */
@@ -79,7 +83,8 @@ int rw_teardown(void **state);
 void rw_fleet(struct rw *w, int nodes);
 void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind);
 /* JSON with ' for ". */
-void rw_policy(struct rw *w, const char *spec);
+void rw_policy(struct rw *w, const char *spec); /* under the name p */
+void rw_policy_named(struct rw *w, const char *name, const char *spec);
 void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text);
 void rw_patch_status(struct rw *w, const struct hf_resource *resource, const char *name,
 		     const char *text);

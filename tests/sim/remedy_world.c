@@ -173,15 +173,20 @@ void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind)
 	w->holder[node] = name;
 }
 
-void rw_policy(struct rw *w, const char *spec)
+void rw_policy_named(struct rw *w, const char *name, const char *spec)
 {
 	char text[TEXT_MAX];
 
 	snprintf(text, sizeof(text),
 		 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'HealthPolicy','metadata':{"
-		 "'name':'p'},'spec':%s}",
-		 spec);
+		 "'name':'%s'},'spec':%s}",
+		 name, spec);
 	create(w, &hf_healthpolicies, NULL, text);
+}
+
+void rw_policy(struct rw *w, const char *spec)
+{
+	rw_policy_named(w, "p", spec);
 }
 
 /* The agent's own words, so that what it leaves out and takes back is as in life. */
@@ -368,6 +373,10 @@ static void on_request(void *arg, const struct hf_request *request, struct hf_fa
 {
 	struct rw *w = arg;
 
+	if (w->fault != NULL && w->fault(w, request, ret_fault)) {
+		w->writes += is_of_interest(request);
+		return;
+	}
 	if (w->refuse_evictions && hf_streq(request->subresource, "eviction")) {
 		ret_fault->refuse = HF_E_TOO_MANY;
 		ret_fault->message = "Cannot evict pod as it would violate the pod's disruption "

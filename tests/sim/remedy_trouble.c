@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "sim/remedy.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A HealthPolicy where requests are refused and lists come late, and people change their minds. */
+
+#define QUARANTINE "{'mode':'quarantine'}"
+#define WIDE                                                                                       \
+	"'budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{'count':60}},"                \
+	"'breaker':{'percent':100}"
+
+/* As a person leaves it who takes our taint off, and who puts it there. */
+#define UNTAINTED                                                                                  \
+	"{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]}}"
+#define TAINTED                                                                                    \
+	"{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'},{"    \
+	"'key':'holdfast.dev/device','value':'gpu-reset','effect':'NoSchedule'}]}}"
+
+static void expect_next(struct rw *w, int node, const char *start)
+{
+	char text[256];
+
+	rw_next(w, node, text);
+	if (!hf_str_has_prefix(text, start))
+		fail_msg("n%03d: '%s', expected '%s'", node, text, start);
+}
+
+static void begin(struct rw *w, int nodes, const char *policy)
+{
+	rw_fleet(w, nodes);
+	rw_policy(w, policy);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+}
+
+/* --- spares -------------------------------------------------------------------------------- */
+
+/* All nodes but the last carry a pod. */
+static void begin_busy(struct rw *w, const char *policy)
+{
+	static const char *const pods[] = {"a", "b", "c", "d", "e", "f", "g"};
+
+	rw_fleet(w, 8);
+	for (int i = 0; i < 7; i++) {
+		rw_pod(w, pods[i], i, "ReplicaSet");
+		rw_say(w, i, RW_WELL);
+	}
+	rw_policy(w, policy);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+}
+
+static void promise_8_one_free_node_takes_the_work_of_one_slow_node(void **state)
+{
+	struct rw *w = *state;
+
+	begin_busy(w, "{'mode':'remediate'," WIDE "}");
+	for (int i = 0; i < 4; i++)
+		rw_say(w, i, RW_SLOW);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(rw_count_tainted(w), 1);
+	expect_next(w, 1, "held quarantine no-capacity");
+	/* Its work has gone to the spare, and another node has become free. */
+	w->holder[7] = w->holder[0];
+	w->holder[0] = w->holder[6] = NULL;
+	rw_say(w, 7, RW_WELL);
+	rw_say(w, 6, RW_WELL);
+	rw_say(w, 0, RW_SLOW);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_int_equal(rw_count_tainted(w), 2);
+}
+
+/* --- lists that come late ------------------------------------------------------------------ */
+
+static bool list_is_late(const struct rw *w, const struct hf_request *request,
+			 struct hf_fault *ret_fault)
+{
+	if (request->verb == HF_VERB_LIST && hf_streq(request->resource->plural, w->victim))
+		ret_fault->delay_before = 5 * HF_SECOND;
+	return false;
+}
+
+static void rounds_begin_with_the_last_list_whichever_it_is(void **state)
+{
+	static const char *const lists[] = {"pods", "nodes", "devicehealths", "healthpolicies"};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(lists); i++) {
+		struct rw *w;
+
+		rw_setup((void **)&w);
+		rw_fleet(w, 10);
+		rw_policy(w, QUARANTINE);
+		rw_say(w, 3, RW_RESET);
+		w->victim = lists[i];
+		w->fault = list_is_late;
+		rw_start(w);
+		rw_run(w, 20 * HF_SECOND);
+		assert_true(rw_tainted(w, 3));
+		rw_teardown((void **)&w);
+	}
+}
+
+/* --- writes that are refused --------------------------------------------------------------- */
+
+static bool node_is_guarded(const struct rw *w, const struct hf_request *request,
+			    struct hf_fault *ret_fault)
+{
+	if (request->resource != &hf_nodes || request->verb != HF_VERB_PATCH ||
+	    !hf_streq(request->name, w->victim))
+		return false;
+	ret_fault->refuse = HF_E_INVALID;
+	ret_fault->message = "admission webhook denied the request";
+	return true;
+}
+
+static void a_node_that_may_not_be_written_keeps_no_other_waiting(void **state)
+{
+	struct rw *w = *state;
+	unsigned long long writes;
+
+	begin(w, 30, "{'mode':'quarantine'," WIDE "}");
+	w->victim = "n001";
+	w->fault = node_is_guarded;
+	rw_say(w, 1, RW_REBOOT);
+	rw_run(w, HF_MINUTE);
+	rw_say(w, 3, RW_RESET);
+	rw_say(w, 5, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	assert_true(rw_tainted(w, 5));
+	rw_run(w, 10 * HF_MINUTE);
+	expect_next(w, 1, "held quarantine refused");
+	assert_true(rw_event(w, "QuarantineBlocked", "n001"));
+	/* Asked again every five minutes, with what is written before and after. */
+	writes = w->writes;
+	rw_run(w, HF_HOUR);
+	assert_true(w->writes - writes <= 12 * 4);
+	assert_true(w->writes - writes >= 11);
+	rw_say(w, 3, RW_WELL);
+	rw_run(w, 10 * HF_SECOND);
+	assert_false(rw_tainted(w, 3));
+	w->fault = NULL;
+	rw_run(w, 6 * HF_MINUTE);
+	assert_true(rw_tainted(w, 1));
+}
+
+static void a_note_that_may_not_be_written_keeps_no_node_waiting(void **state)
+{
+	struct rw *w = *state;
+
+	begin(w, 30, "{'mode':'quarantine'," WIDE "}");
+	rw_say(w, 1, RW_RESET);
+	rw_say(w, 7, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	assert_int_equal(rw_count_tainted(w), 2);
+	w->victim = "n001";
+	w->fault = node_is_guarded;
+	rw_patch(w, &hf_nodes, "n001", UNTAINTED);
+	rw_run(w, HF_MINUTE);
+	rw_say(w, 3, RW_REBOOT);
+	rw_say(w, 7, RW_WELL);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	assert_false(rw_tainted(w, 7));
+	rw_run(w, HF_HOUR);
+	assert_false(rw_tainted(w, 1));
+	expect_next(w, 1, "held quarantine stale");
+}
+
+static bool all_is_down(const struct rw *w, const struct hf_request *request,
+			struct hf_fault *ret_fault)
+{
+	if (request->resource != &hf_nodes || request->verb != HF_VERB_PATCH)
+		return false;
+	ret_fault->refuse = HF_E_UNAVAILABLE;
+	ret_fault->message = "down";
+	return true;
+}
+
+/* Its own record in the status, which it hears of, does not make it try again at once. */
+static void where_all_writes_fail_attempts_become_rare(void **state)
+{
+	struct rw *w = *state;
+	unsigned long long writes;
+
+	begin(w, 30, "{'mode':'quarantine'," WIDE "}");
+	w->fault = all_is_down;
+	for (int i = 0; i < 5; i++)
+		rw_say(w, i, RW_RESET);
+	rw_run(w, 10 * HF_MINUTE);
+	writes = w->writes;
+	rw_run(w, HF_HOUR);
+	assert_true(w->writes - writes < 5 * 12 * 4);
+	w->fault = NULL;
+	rw_run(w, 6 * HF_MINUTE);
+	assert_int_equal(rw_count_tainted(w), 5);
+}
+
+/* --- what can be remembered ---------------------------------------------------------------- */
+
+static void promise_5_more_quarantines_than_can_be_remembered_wait(void **state)
+{
+	struct rw *w = *state;
+
+	begin(w, 300,
+	      "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{"
+	      "'count':60}},'breaker':{'percent':100,'windowSeconds':14400}}");
+	for (int hour = 0; hour < 3; hour++) {
+		for (int i = 0; i < 50; i++)
+			rw_say(w, 50 * hour + i, RW_RESET);
+		rw_run(w, 5 * HF_MINUTE);
+		assert_int_equal(rw_count_tainted(w), hour < 2 ? 50 : 28);
+		for (int i = 0; i < 50 && hour < 2; i++)
+			rw_say(w, 50 * hour + i, RW_WELL);
+		rw_run(w, HF_HOUR);
+	}
+	expect_next(w, 149, "held quarantine rate");
+	assert_string_equal(rw_status(w, "budget", "quarantinesLeft"), "0");
+	/* Releases go on, and so does the rest when the first have passed. */
+	rw_say(w, 100, RW_WELL);
+	rw_run(w, HF_MINUTE);
+	assert_int_equal(rw_count_tainted(w), 27);
+	rw_run(w, 2 * HF_HOUR);
+	assert_int_equal(rw_count_tainted(w), 49);
+}
+
+static void what_no_job_was_disturbed_by_is_not_remembered_for_jobs(void **state)
+{
+	struct rw *w = *state;
+
+	begin(w, 300,
+	      "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{"
+	      "'count':60},'perJob':{'windowSeconds':604800}},'breaker':{'percent':100}}");
+	for (int hour = 0; hour < 4; hour++) {
+		for (int i = 0; i < 50; i++)
+			rw_say(w, 50 * hour + i, RW_RESET);
+		rw_run(w, 5 * HF_MINUTE);
+		assert_int_equal(rw_count_tainted(w), 50);
+		for (int i = 0; i < 50; i++)
+			rw_say(w, 50 * hour + i, RW_WELL);
+		rw_run(w, HF_HOUR);
+	}
+}
+
+/* Its status is gone with it, and the Nodes tell of more than a status has room for. */
+static void a_policy_made_anew_over_many_marks_goes_on(void **state)
+{
+	struct rw *w = *state;
+	char mark[256], name[16];
+
+	rw_fleet(w, 300);
+	snprintf(mark, sizeof(mark),
+		 "{'metadata':{'annotations':{'holdfast.dev/quarantine':'{\\'policy\\':\\'p\\',"
+		 "\\'class\\':\\'gpu-reset\\',\\'time\\':\\'2023-11-14T22:13:00Z\\'}'}}}");
+	for (int i = 0; i < 150; i++) {
+		snprintf(name, sizeof(name), "n%03d", i);
+		rw_say(w, i, RW_RESET);
+		rw_patch(w, &hf_nodes, name, mark);
+		rw_patch(w, &hf_nodes, name, TAINTED);
+	}
+	rw_policy(
+		w,
+		"{'mode':'quarantine','budget':{'maxUnavailable':{'percent':90}},'breaker':{'percent':100}}");
+	rw_start(w);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rw_status(w, "counts", "quarantined"), "150");
+	rw_say(w, 0, RW_WELL);
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(rw_count_tainted(w), 149);
+	rw_say(w, 200, RW_RESET);
+	rw_run(w, 2 * HF_HOUR);
+	assert_true(rw_tainted(w, 200));
+}
+
+/* --- the breaker --------------------------------------------------------------------------- */
+
+/* As a policy that is applied anew from a repository has it. */
+static void promise_5_an_epoch_closes_no_breaker_that_is_not_open(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 20);
+	rw_say(w, 3, RW_RESET);
+	rw_policy(w, "{'mode':'quarantine','breaker':{'epoch':3}}");
+	rw_start(w);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	assert_string_equal(rw_status(w, "breaker", "epoch"), "3");
+	rw_patch(w, &hf_healthpolicies, "p",
+		 "{'metadata':{'annotations':{'holdfast.dev/paused':'true'}}}");
+	rw_say(w, 4, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	rw_patch(w, &hf_healthpolicies, "p",
+		 "{'metadata':{'annotations':null},'spec':{'breaker':{'epoch':4}}}");
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_tainted(w, 4));
+	assert_string_equal(rw_status(w, "breaker", "epoch"), "4");
+	assert_false(rw_event(w, "BreakerClosed", "p"));
+	/* It opens all the same, and what is said of how it is closed is true. */
+	for (int i = 5; i < 15; i++)
+		rw_say(w, i, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Open");
+	rw_close_breaker(w, 5);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
+	assert_int_equal(rw_count_tainted(w), 2);
+}
+
+/* A mark of a policy that is gone tells of no failure under the one that has taken the node over. */
+static void promise_5_what_another_policy_took_out_is_no_burst(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 20);
+	rw_policy_named(w, "a",
+			"{'mode':'quarantine','selector':{'matchLabels':{'pool':'even'}}," WIDE
+			"}");
+	rw_policy(w, "{'mode':'quarantine','budget':{'maxUnavailable':{'count':6}}}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	for (int i = 0; i < 10; i += 2)
+		rw_say(w, i, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(rw_count_tainted(w), 5);
+	rw_delete(w, &hf_healthpolicies, "a");
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
+	assert_string_equal(rw_status(w, "counts", "quarantined"), "5");
+	assert_string_equal(rw_status(w, "budget", "quarantinesLeft"), "5");
+	assert_string_equal(rw_status(w, "budget", "unavailableLeft"), "1");
+	/* Released by their agents' word, under the policy that they have now. */
+	for (int i = 0; i < 10; i += 2)
+		rw_say(w, i, RW_WELL);
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(rw_count_tainted(w), 0);
+}
+
+/* --- a policy that cannot be used ---------------------------------------------------------- */
+
+#define BAD "{'spec':{'colour':'red'}}"
+#define GOOD "{'spec':{'colour':null}}"
+
+/* A new leader, which has never seen a good version of it, looks for a minute. */
+static void lead_without_a_good_policy(struct rw *w)
+{
+	rw_patch(w, &hf_healthpolicies, "p", BAD);
+	rw_run(w, 5 * HF_SECOND);
+	rw_stop(w);
+	rw_start(w);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rw_status(w, "mode", NULL), "observe");
+}
+
+static void promise_5_a_policy_that_cannot_be_used_forgets_no_budget(void **state)
+{
+	struct rw *w = *state;
+
+	begin(w, 30,
+	      "{'mode':'quarantine','budget':{'maxQuarantines':{'count':2,'windowSeconds':86400}}}");
+	for (int i = 0; i < 2; i++) {
+		rw_say(w, i, RW_RESET);
+		rw_run(w, 10 * HF_MINUTE);
+		rw_say(w, i, RW_WELL);
+		rw_run(w, 2 * HF_HOUR);
+	}
+	assert_int_equal(w->taints_put, 2);
+	rw_say(w, 5, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	expect_next(w, 5, "held quarantine rate");
+	lead_without_a_good_policy(w);
+	rw_patch(w, &hf_healthpolicies, "p", GOOD);
+	rw_run(w, HF_MINUTE);
+	expect_next(w, 5, "held quarantine rate");
+	assert_int_equal(w->taints_put, 2);
+}
+
+static void a_policy_that_cannot_be_used_opens_no_breaker(void **state)
+{
+	struct rw *w = *state;
+
+	begin(w, 10, "{'mode':'quarantine'," WIDE "}");
+	lead_without_a_good_policy(w);
+	for (int i = 0; i < 3; i++)
+		rw_say(w, i, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
+	rw_patch(w, &hf_healthpolicies, "p", GOOD);
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(rw_count_tainted(w), 3);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(promise_8_one_free_node_takes_the_work_of_one_slow_node),
+		cmocka_unit_test(rounds_begin_with_the_last_list_whichever_it_is),
+		T(a_node_that_may_not_be_written_keeps_no_other_waiting),
+		T(a_note_that_may_not_be_written_keeps_no_node_waiting),
+		T(where_all_writes_fail_attempts_become_rare),
+		T(promise_5_more_quarantines_than_can_be_remembered_wait),
+		T(what_no_job_was_disturbed_by_is_not_remembered_for_jobs),
+		T(a_policy_made_anew_over_many_marks_goes_on),
+		T(promise_5_an_epoch_closes_no_breaker_that_is_not_open),
+		T(promise_5_what_another_policy_took_out_is_no_burst),
+		T(promise_5_a_policy_that_cannot_be_used_forgets_no_budget),
+		T(a_policy_that_cannot_be_used_opens_no_breaker),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
