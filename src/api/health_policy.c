@@ -257,12 +257,13 @@ int hf_health_policy_read(struct hf_doc *doc, struct hf_arena *arena,
 struct recent {
 	uint64_t present;
 	const char *node, *job;
-	hf_time at;
+	hf_time at, off;
 	bool done;
 };
-enum { RECENT_AT };
+enum { RECENT_AT, RECENT_OFF };
 static const struct hf_field recent_fields[] = {
 	[RECENT_AT] = HF_FIELD_TIME("time", struct recent, at, 0),
+	[RECENT_OFF] = HF_FIELD_TIME("takenOff", struct recent, off, 0),
 	HF_FIELD_STRING("node", struct recent, node, 0, 0),
 	HF_FIELD_STRING("job", struct recent, job, 0, 0),
 	HF_FIELD_BOOL("done", struct recent, done, 0),
@@ -322,10 +323,12 @@ void hf_health_policy_read_memory(struct hf_doc *doc, struct hf_arena *arena,
 
 		if (hf_str_is_empty(r->node) || !hf_field_has(r->present, RECENT_AT))
 			continue;
-		recent[n++] = (struct hf_policy_recent){.node = r->node,
-							.job = hf_str_or(r->job, ""),
-							.at = r->at,
-							.done = r->done};
+		recent[n++] = (struct hf_policy_recent){
+			.node = r->node,
+			.job = hf_str_or(r->job, ""),
+			.at = r->at,
+			.done = r->done,
+			.off = hf_field_has(r->present, RECENT_OFF) ? r->off : HF_TIME_NONE};
 	}
 	*ret_memory = (struct hf_health_policy_memory){
 		.breaker_open = hf_field_has(read.status.present, MEMORY_BREAKER) &&
@@ -396,6 +399,7 @@ static struct hf_json *recent_json(const struct hf_health_policy_memory *memory)
 		hf_write_micro_time(item, "time", r->at);
 		hf_write_text(item, "job", r->job);
 		hf_json_set_bool(item, "done", r->done);
+		hf_write_micro_time(item, "takenOff", r->off);
 		hf_json_append(list, item);
 	}
 	return list;

@@ -68,6 +68,7 @@ struct hf_policy_recent {
 	const char *node, *job; /* job "": none */
 	hf_time at;
 	bool done;
+	hf_time off; /* a person took the taint off; NONE: nobody did */
 };
 
 /* What the status keeps between decisions. */

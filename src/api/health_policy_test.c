@@ -152,8 +152,12 @@ static void what_is_wrong_is_named(void **state)
 static void what_is_kept_is_written_and_read_again(void **state)
 {
 	struct hf_policy_recent recent[] = {
-		{.node = "a", .job = "pytorchjobs/n/j", .at = 5 * HF_SECOND, .done = true},
-		{.node = "b", .job = "", .at = 6 * HF_SECOND},
+		{.node = "a",
+		 .job = "pytorchjobs/n/j",
+		 .at = 5 * HF_SECOND,
+		 .done = true,
+		 .off = HF_TIME_NONE},
+		{.node = "b", .job = "", .at = 6 * HF_SECOND, .off = 9 * HF_SECOND},
 	};
 	const struct hf_health_policy_status status = {
 		.mode = "quarantine",
@@ -181,6 +185,8 @@ static void what_is_kept_is_written_and_read_again(void **state)
 	assert_true(memory.recent.items[0].done);
 	assert_false(memory.recent.items[1].done);
 	assert_int_equal(memory.recent.items[1].at, 6 * HF_SECOND);
+	assert_int_equal(memory.recent.items[0].off, HF_TIME_NONE);
+	assert_int_equal(memory.recent.items[1].off, 9 * HF_SECOND);
 }
 
 static void a_breaker_that_cannot_be_read_is_open(void **state)

@@ -122,11 +122,46 @@ static void *health_view(void *arg, struct hf_doc *doc)
 	return hf_remedy_health_view(arg, doc);
 }
 
+static bool is_well(const struct hf_remedy *remedy, const char *name)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(remedy->health, NULL, name);
+
+	return entry != NULL &&
+	       ((const struct remedy_health *)entry->view)->state == HF_HEALTH_HEALTHY;
+}
+
+static bool is_released(const struct hf_remedy *remedy, const char *name)
+{
+	const struct remedy_act *act = &remedy->acts[remedy->act];
+
+	return remedy->step == REMEDY_WRITE_NODE && act->release && hf_streq(act->node, name);
+}
+
+/* What of our taint the Node itself may not tell any more: it has a mark for as long as people leave it
+ * there.  Where all is well, and the mark has gone as well, that was a release. */
+static void follow_taint(const struct hf_remedy *remedy, const struct hf_cache_entry *before,
+			 const struct hf_cache_entry *now)
+{
+	const struct remedy_node *was = before->view;
+	struct remedy_node *node = now->view;
+
+	node->put_at = was->marked ? was->mark.at : was->put_at;
+	if (node->tainted || node->put_at == HF_TIME_NONE)
+		return;
+	node->off_at = hf_remedy_off(was);
+	if (was->tainted && !is_released(remedy, now->name) &&
+	    (node->marked || !is_well(remedy, now->name)))
+		/* As it is written down. */
+		node->off_at = hf_operator_now(remedy->op) / HF_US * HF_US;
+}
+
 static void node_changed(void *arg, enum hf_cache_change change,
 			 const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
 	struct hf_remedy *remedy = arg;
 
+	if (before != NULL && now != NULL)
+		follow_taint(remedy, before, now);
 	if (change == HF_CACHE_SYNCED || before == NULL || now == NULL ||
 	    !hf_remedy_node_same(before->view, now->view))
 		hf_remedy_soon(remedy, GATHER);

@@ -199,8 +199,8 @@ static void note_begun(struct remedy_seen *seen, const struct remedy_act *act)
 		return;
 	}
 	/* There is room for one of each node. */
-	memory->recent.items[memory->recent.len++] =
-		(struct hf_policy_recent){.node = act->node, .job = act->job, .at = seen->now};
+	memory->recent.items[memory->recent.len++] = (struct hf_policy_recent){
+		.node = act->node, .job = act->job, .at = seen->now, .off = HF_TIME_NONE};
 }
 
 static struct hf_doc *status_patch(const struct remedy_seen *seen, struct hf_json *status)
@@ -285,9 +285,12 @@ static bool is_free(const struct remedy_policy *policy, const struct remedy_node
 	       !hf_streq(policy->spec.mode, "observe");
 }
 
+/* It tells when the taint was taken off, and of no such time while that is there. */
 static bool is_to_note(const struct remedy_node *node)
 {
-	return hf_remedy_taken_off(node) && node->mark.off == HF_TIME_NONE;
+	return node->marked && (node->tainted ? node->mark.off != HF_TIME_NONE
+					      : node->mark.off == HF_TIME_NONE ||
+							hf_remedy_off(node) > node->mark.off);
 }
 
 /* As it is at this moment, may it be done? */
@@ -314,9 +317,15 @@ static struct hf_doc *note_patch(const struct hf_remedy *remedy, const struct re
 				 struct hf_doc *doc)
 {
 	const struct hf_cache_entry *entry = hf_cache_get(remedy->nodes, NULL, act->node);
-	struct hf_quarantine_mark mark = ((const struct remedy_node *)entry->view)->mark;
+	const struct remedy_node *node = entry->view;
+	struct hf_quarantine_mark mark = node->mark;
 
-	mark.off = hf_operator_now(remedy->op);
+	mark.off = hf_remedy_off(node);
+	if (act->off > mark.off && !node->tainted)
+		mark.off = act->off;
+	/* It was while nobody watched, and is found now. */
+	if (mark.off == HF_TIME_NONE && !node->tainted)
+		mark.off = hf_operator_now(remedy->op);
 	return hf_node_mark_patch(doc, &mark);
 }
 
@@ -385,18 +394,20 @@ static void not_written(struct hf_remedy *remedy, const struct remedy_act *act,
 
 static void written(struct hf_remedy *remedy, const struct hf_reply *reply)
 {
-	const struct remedy_act *act = &remedy->acts[remedy->act++];
+	const struct remedy_act *act = &remedy->acts[remedy->act];
 	const char *what = act->release ? "release" : "quarantine";
 	char message[512];
 
 	if (!act->note)
 		hf_remedy_count(remedy, what, reply->code == 0 ? "done" : "failed");
 	if (reply->code != 0) {
+		remedy->act++;
 		not_written(remedy, act, reply);
 		return;
 	}
 	hf_map_remove(remedy->refusals, act->uid);
 	hf_cache_put_reply(remedy->nodes, reply->object);
+	remedy->act++;
 	if (act->note) {
 		step_on(remedy);
 		return;
@@ -513,7 +524,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 /* --- beginning ----------------------------------------------------------------------------- */
 
 /* Before all else: what was known when a person took the taint off does not bring it back, and who comes
- * after us has to know when that was. */
+ * after us has to know when that was.  Of a taint that is back it says nothing any more. */
 static bool note_taken_off(struct hf_remedy *remedy, const struct remedy_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++) {
@@ -523,6 +534,7 @@ static bool note_taken_off(struct hf_remedy *remedy, const struct remedy_seen *s
 		    seen->now < seen->nodes[i].not_before)
 			continue;
 		set_act(&remedy->acts[remedy->n_acts], seen, i);
+		remedy->acts[remedy->n_acts].off = hf_remedy_seen_off(seen, &seen->items[i]);
 		remedy->acts[remedy->n_acts++].note = true;
 	}
 	if (remedy->n_acts == 0)

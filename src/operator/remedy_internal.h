@@ -59,6 +59,8 @@ struct remedy_node {
 	struct hf_node_marks marks;
 	struct hf_quarantine_mark mark;
 	bool marked, tainted;
+	/* As long as we watch: when our taint was put on, and when somebody took it off; or NONE. */
+	hf_time put_at, off_at;
 	/* By the policies of `matched`. */
 	uint64_t matched;
 	struct remedy_policy *policy; /* NULL: none */
@@ -120,7 +122,8 @@ enum remedy_step {
 struct remedy_act {
 	char node[254], uid[64];
 	bool release, looked;
-	bool note; /* a person has taken the taint off: that is all that is written */
+	bool note;   /* a person has taken the taint off: that is all that is written */
+	hf_time off; /* for that note */
 	char cls[32], job[512];
 };
 
@@ -198,6 +201,10 @@ bool hf_remedy_halted(const struct remedy_seen *seen);
 bool hf_remedy_stale(const struct remedy_seen *seen, size_t i);
 /* A person has taken our taint off; the mark is there still. */
 bool hf_remedy_taken_off(const struct remedy_node *node);
+/* When that was, by its mark or by what we saw; NONE: nobody knows, or it is there. */
+hf_time hf_remedy_off(const struct remedy_node *node);
+/* Likewise, or by what was noted in the policy's status when it was seen. */
+hf_time hf_remedy_seen_off(const struct remedy_seen *seen, const struct remedy_item *item);
 /* The job under this key ("pytorchjobs/ns/name", may be NULL) restarts at the moment. */
 bool hf_remedy_restarts(const struct hf_operator *op, const char *key);
 const char *hf_remedy_job(const struct hf_operator *op, const char *ns, const char *pod,

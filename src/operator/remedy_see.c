@@ -160,6 +160,13 @@ bool hf_remedy_taken_off(const struct remedy_node *node)
 	return node->marked && !node->tainted;
 }
 
+hf_time hf_remedy_off(const struct remedy_node *node)
+{
+	if (node->tainted)
+		return HF_TIME_NONE;
+	return node->marked && node->mark.off > node->off_at ? node->mark.off : node->off_at;
+}
+
 static bool is_out_taint(const struct remedy_policy *policy, const char *key)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(out_taints); i++)
@@ -212,12 +219,12 @@ static void set_times(const struct hf_operator *op, const struct remedy_health *
 
 /* Its clock, which may be ahead, would decide whether it was seen before the breaker was closed, or
  * before a person took the taint off.  With the agent's next word it is known. */
-static bool is_doubtful(const struct remedy_seen *seen, const struct remedy_item *item)
+static bool is_doubtful(const struct remedy_seen *seen, const struct remedy_item *item, hf_time off)
 {
 	hf_time closed = seen->memory.breaker_closed_at;
 
 	return item->health->seen_at == HF_TIME_NONE &&
-	       ((closed != HF_TIME_NONE && seen->now - closed < HF_DAY) ||
+	       ((closed != HF_TIME_NONE && seen->now - closed < HF_DAY) || off != HF_TIME_NONE ||
 		hf_remedy_taken_off(item->node));
 }
 
@@ -247,12 +254,26 @@ static bool is_begun(const struct remedy_seen *seen, const char *name)
 	return false;
 }
 
+hf_time hf_remedy_seen_off(const struct remedy_seen *seen, const struct remedy_item *item)
+{
+	hf_time off = hf_remedy_off(item->node);
+
+	for (size_t i = 0; i < seen->memory.recent.len && !item->node->tainted; i++) {
+		const struct hf_policy_recent *r = &seen->memory.recent.items[i];
+
+		if (r->off > off && hf_streq(r->node, item->name))
+			off = r->off;
+	}
+	return off;
+}
+
 static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 		     const struct remedy_item *item, struct hf_health_node *to,
 		     struct hf_arena *arena)
 {
 	const struct remedy_node *node = item->node;
 	const struct remedy_health *health = item->health;
+	hf_time off = hf_remedy_seen_off(seen, item);
 
 	*to = (struct hf_health_node){
 		.name = item->name,
@@ -278,11 +299,9 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 	to->same_boot =
 		node->marks.boot_id != NULL && hf_streq(node->marks.boot_id, health->boot_id);
 	set_times(remedy->op, health, seen->now, to);
-	if (is_doubtful(seen, item))
-		to->evidence_at = HF_TIME_NONE;
 	/* A person has taken it off: what was known then does not bring it back. */
-	if (hf_remedy_taken_off(node) && to->evidence_at != HF_TIME_NONE &&
-	    (node->mark.off == HF_TIME_NONE || to->evidence_at <= node->mark.off))
+	if (is_doubtful(seen, item, off) || (hf_remedy_taken_off(node) && off == HF_TIME_NONE) ||
+	    (off != HF_TIME_NONE && to->evidence_at <= off))
 		to->evidence_at = HF_TIME_NONE;
 	to->device_busy = health->holders_len > 0;
 	set_job(remedy->op, seen, health, to, arena);
@@ -332,6 +351,36 @@ static bool is_recent(const struct hf_health_policy_memory *memory, const char *
 	return false;
 }
 
+/* That a person took its taint off is of use for as long as something stands that was known then. */
+static bool is_off(const struct remedy_item *item)
+{
+	return item != NULL && !item->node->tainted && item->health != NULL &&
+	       item->health->state != HF_HEALTH_HEALTHY;
+}
+
+/* Whoever comes after us knows it, whatever becomes of the mark. */
+static void note_off(struct hf_health_policy_memory *memory, const struct remedy_item *item)
+{
+	const struct remedy_node *node = item->node;
+	struct hf_policy_recent *found = NULL;
+
+	for (size_t i = 0; i < memory->recent.len; i++)
+		if (hf_streq(memory->recent.items[i].node, item->name))
+			found = &memory->recent.items[i];
+	if (found == NULL && memory->recent.len == HF_HEALTH_POLICY_RECENT_MAX)
+		return;
+	if (found == NULL) {
+		found = &memory->recent.items[memory->recent.len++];
+		*found = (struct hf_policy_recent){.node = item->name,
+						   .job = "",
+						   .at = node->put_at,
+						   .done = true,
+						   .off = HF_TIME_NONE};
+	}
+	if (node->off_at > found->off)
+		found->off = node->off_at;
+}
+
 /* A quarantine under this very policy that nobody was there to note. */
 static bool is_unnoted(const struct remedy_seen *seen, const struct remedy_item *item)
 {
@@ -366,25 +415,34 @@ static void recall(struct remedy_seen *seen, struct hf_arena *arena)
 
 	hf_health_policy_read_memory(seen->doc, arena, &stored);
 	*memory = stored;
-	room = stored.recent.len + seen->len;
+	/* What is stored, and what is begun now. */
+	room = stored.recent.len + HF_HEALTH_POLICY_RECENT_MAX + HF_REMEDY_ACTS_MAX;
 	memory->recent.items = HF_ARENA_ARRAY(arena, struct hf_policy_recent, room + 1);
 	memory->recent.len = 0;
 	for (size_t i = 0; i < stored.recent.len; i++) {
 		struct hf_policy_recent *r = &stored.recent.items[i];
 
-		if (!is_kept(seen, r))
+		if (!is_off(find(seen, r->node)) && seen->policy->usable)
+			r->off = HF_TIME_NONE;
+		if (r->off == HF_TIME_NONE && !is_kept(seen, r))
 			continue;
 		r->done |= is_owned(find(seen, r->node));
 		memory->recent.items[memory->recent.len++] = *r;
 	}
 	for (size_t i = 0; i < seen->len && memory->recent.len < HF_HEALTH_POLICY_RECENT_MAX; i++) {
 		const struct remedy_item *item = &seen->items[i];
-		struct hf_policy_recent made = {
-			.node = item->name, .job = "", .at = item->node->mark.at, .done = true};
+		struct hf_policy_recent made = {.node = item->name,
+						.job = "",
+						.at = item->node->mark.at,
+						.done = true,
+						.off = HF_TIME_NONE};
 
 		if (is_unnoted(seen, item) && is_kept(seen, &made))
 			memory->recent.items[memory->recent.len++] = made;
 	}
+	for (size_t i = 0; i < seen->len; i++)
+		if (seen->items[i].node->off_at != HF_TIME_NONE && is_off(&seen->items[i]))
+			note_off(memory, &seen->items[i]);
 	close_breaker(seen);
 }
 

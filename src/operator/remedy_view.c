@@ -45,6 +45,7 @@ void *hf_remedy_node_view(struct hf_remedy *remedy, struct hf_doc *doc)
 					       .effect = keep(arena, read.taints.items[i].effect)};
 	view->marked = hf_quarantine_mark_read(view->marks.quarantine, arena, &view->mark);
 	view->tainted = hf_node_has_quarantine_taint(&view->marks);
+	view->put_at = view->off_at = HF_TIME_NONE;
 	hf_arena_reset(remedy->scratch);
 	return view;
 }

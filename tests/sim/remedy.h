@@ -61,6 +61,7 @@ struct rw {
 	const char *victim; /* a name, for its use */
 
 	/* Invariants. */
+	bool by_hand;   /* people take taints and marks off */
 	int limit;      /* of nodes that are out at once; -1: none */
 	int rate;       /* of quarantines within the hour */
 	int taints_put; /* ever */

@@ -342,6 +342,106 @@ static void promise_5_what_another_policy_took_out_is_no_burst(void **state)
 	assert_int_equal(rw_count_tainted(w), 0);
 }
 
+/* --- what people take off ------------------------------------------------------------------ */
+
+#define UNMARKED "{'metadata':{'annotations':{'holdfast.dev/quarantine':null}}}"
+#define DAMAGED "{'metadata':{'annotations':{'holdfast.dev/quarantine':'mine'}}}"
+#define PAUSED(word) "{'metadata':{'annotations':{'holdfast.dev/paused':" word "}}}"
+
+static void quarantine_one(struct rw *w)
+{
+	begin(w, 10, QUARANTINE);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 10 * HF_MINUTE);
+	assert_true(rw_tainted(w, 3));
+}
+
+/* Taint and annotation, by the two commands of docs/devices.md, in either order; or it is written over. */
+static void promise_2_what_a_person_takes_off_with_its_annotation_stays_off(void **state)
+{
+	static const char *const orders[][2] = {
+		{UNTAINTED, UNMARKED}, {UNMARKED, UNTAINTED}, {UNTAINTED, DAMAGED}};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(orders) * 2; i++) {
+		struct rw *w;
+
+		rw_setup((void **)&w);
+		quarantine_one(w);
+		/* Long after what the windows count. */
+		if (i >= HF_ARRAY_LEN(orders))
+			rw_run(w, 3 * HF_HOUR);
+		w->by_hand = true;
+		for (int k = 0; k < 2; k++) {
+			rw_patch(w, &hf_nodes, "n003", orders[i % HF_ARRAY_LEN(orders)][k]);
+			rw_run(w, (hf_time)(i % 2) * 5 * HF_SECOND);
+		}
+		rw_run(w, 3 * HF_HOUR);
+		assert_false(rw_tainted(w, 3));
+		expect_next(w, 3, "held quarantine stale");
+		rw_stop(w);
+		rw_start(w);
+		rw_run(w, HF_HOUR);
+		assert_false(rw_tainted(w, 3));
+		rw_say(w, 3, RW_REBOOT);
+		rw_run(w, 10 * HF_SECOND);
+		assert_true(rw_tainted(w, 3));
+		/* At rest nothing is written for it. */
+		rw_run(w, HF_HOUR);
+		rw_teardown((void **)&w);
+	}
+}
+
+/* The Node may not be written to, so that nothing there tells when it was. */
+static void promise_2_what_fails_after_a_taint_was_taken_off_is_acted_on(void **state)
+{
+	(void)state;
+	for (int restart = 0; restart < 2; restart++) {
+		struct rw *w;
+
+		rw_setup((void **)&w);
+		quarantine_one(w);
+		rw_patch(w, &hf_nodes, "n003", PAUSED("'true'"));
+		rw_run(w, HF_MINUTE);
+		rw_patch(w, &hf_nodes, "n003", UNTAINTED);
+		rw_run(w, HF_MINUTE);
+		rw_say(w, 3, RW_REBOOT);
+		rw_run(w, HF_HOUR);
+		if (restart) {
+			rw_stop(w);
+			rw_start(w);
+			rw_run(w, HF_HOUR);
+		}
+		rw_patch(w, &hf_nodes, "n003", PAUSED("null"));
+		rw_run(w, 10 * HF_MINUTE);
+		assert_true(rw_tainted(w, 3));
+		rw_teardown((void **)&w);
+	}
+}
+
+static void promise_2_each_time_that_it_is_taken_off_counts(void **state)
+{
+	struct rw *w = *state;
+
+	quarantine_one(w);
+	rw_patch(w, &hf_nodes, "n003", UNTAINTED);
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, 3));
+	rw_patch(w, &hf_nodes, "n003", TAINTED);
+	rw_run(w, HF_MINUTE);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	/* While nobody watches. */
+	rw_stop(w);
+	rw_patch(w, &hf_nodes, "n003", UNTAINTED);
+	rw_start(w);
+	rw_run(w, HF_HOUR);
+	assert_false(rw_tainted(w, 3));
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	assert_true(rw_tainted(w, 3));
+}
+
 /* --- a policy that cannot be used ---------------------------------------------------------- */
 
 #define BAD "{'spec':{'colour':'red'}}"
@@ -411,6 +511,9 @@ int main(void)
 		T(a_policy_made_anew_over_many_marks_goes_on),
 		T(promise_5_an_epoch_closes_no_breaker_that_is_not_open),
 		T(promise_5_what_another_policy_took_out_is_no_burst),
+		cmocka_unit_test(promise_2_what_a_person_takes_off_with_its_annotation_stays_off),
+		cmocka_unit_test(promise_2_what_fails_after_a_taint_was_taken_off_is_acted_on),
+		T(promise_2_each_time_that_it_is_taken_off_counts),
 		T(promise_5_a_policy_that_cannot_be_used_forgets_no_budget),
 		T(a_policy_that_cannot_be_used_opens_no_breaker),
 	};

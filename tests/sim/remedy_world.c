@@ -342,7 +342,7 @@ static void on_change(void *arg, const struct hf_local_change *change)
 	if (!was && is)
 		check_put(w, after);
 	w->met.releases += was && !is;
-	if (was && !is && w->ill[index_of(after)] != RW_WELL &&
+	if (was && !is && !w->by_hand && w->ill[index_of(after)] != RW_WELL &&
 	    hf_json_path(after, "metadata", "annotations", "holdfast.dev/quarantine", NULL) == NULL)
 		break_it(w, "it is released though it is not well", after);
 }
