@@ -12,7 +12,6 @@
 /* A Node's labels and marks, four kilobytes mostly; beyond this it is somebody's mischief. */
 #define VIEW_MAX ((size_t)1 << 20)
 #define SPEC_MAX ((size_t)1 << 20)
-#define HOLDERS_MAX (HF_DEVICE_HEALTH_DEVICES_MAX * HF_DEVICE_HEALTH_HOLDERS_MAX)
 
 /* --- nodes --------------------------------------------------------------------------------- */
 
@@ -123,9 +122,12 @@ static int trouble_of(const struct hf_device_report *device)
 
 static void read_holders(const struct hf_device_health *health, struct remedy_health *view)
 {
+	size_t room = 0;
 	int node = 0;
 
-	view->holders = HF_ARENA_ARRAY(view->arena, struct remedy_holder, HOLDERS_MAX + 1);
+	for (size_t i = 0; i < health->devices.len; i++)
+		room += health->devices.items[i].holders.len;
+	view->holders = HF_ARENA_ARRAY(view->arena, struct remedy_holder, room + 1);
 	/* What is wrong with the node is wrong with each of its devices. */
 	for (size_t i = 0; i < health->devices.len; i++)
 		if (hf_str_is_empty(health->devices.items[i].id))
@@ -140,7 +142,7 @@ static void read_holders(const struct hf_device_health *health, struct remedy_he
 			if (holder->until != HF_TIME_NONE || hf_str_is_empty(holder->pod))
 				continue;
 			view->works = true;
-			if (trouble > 0 && view->holders_len < HOLDERS_MAX)
+			if (trouble > 0)
 				add_holder(view, holder, trouble == 2);
 		}
 	}
