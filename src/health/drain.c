@@ -55,8 +55,11 @@ enum hf_health_drain_why hf_health_drain(const struct hf_health_drain *drain,
 
 bool hf_health_drain_is_stuck(const struct hf_health_drain *drain)
 {
+	hf_time began =
+		drain->quarantined_at > drain->evicts_at ? drain->quarantined_at : drain->evicts_at;
+
 	return drain->evicts && drain->quarantined_at != HF_TIME_NONE &&
-	       drain->now - drain->quarantined_at > drain->grace + drain->timeout;
+	       drain->now - began > drain->grace + drain->timeout;
 }
 
 hf_time hf_health_drain_backoff(unsigned refusals, hf_time asked)

@@ -15,8 +15,9 @@ HF_BEGIN_DECLS
  */
 
 struct hf_health_drain {
-	bool evicts; /* the policy lets pods be evicted */
-	bool paused; /* by the policy, the node, or an open breaker */
+	bool evicts;       /* the policy lets pods be evicted */
+	hf_time evicts_at; /* since then at the latest */
+	bool paused;       /* by the policy, the node, or an open breaker */
 	hf_time grace, timeout;
 	hf_time now;
 	hf_time quarantined_at; /* NONE: the node is not ours */

@@ -35,9 +35,13 @@ static struct remedy_policy *add_policy(struct hf_remedy *remedy, const char *na
 	size_t at = remedy->n_policies;
 
 	if (at == HF_REMEDY_POLICIES_MAX) {
-		hf_operator_problem(remedy->op, hf_healthpolicies.plural, HF_E_TOO_LARGE,
-				    "there are more policies than 16: the last do not count");
-		return NULL;
+		hf_operator_problem(
+			remedy->op, hf_healthpolicies.plural, HF_E_TOO_LARGE,
+			"there are more policies than 16: the last by name do not count");
+		if (strcmp(remedy->policies[at - 1]->name, name) < 0)
+			return NULL;
+		hf_remedy_policy_free(remedy->policies[--at]);
+		remedy->n_policies--;
 	}
 	for (; at > 0 && strcmp(remedy->policies[at - 1]->name, name) > 0; at--)
 		remedy->policies[at] = remedy->policies[at - 1];
@@ -58,6 +62,35 @@ static void drop_policy(struct hf_remedy *remedy, const char *name)
 	}
 }
 
+/* The policy as it is now, if it counts. */
+static void put_policy(struct hf_remedy *remedy, const struct hf_cache_entry *entry)
+{
+	struct remedy_policy *policy = hf_remedy_policy(remedy, entry->name);
+
+	if (policy == NULL)
+		policy = add_policy(remedy, entry->name);
+	if (policy == NULL)
+		return;
+	hf_remedy_policy_update(policy, entry->doc);
+	if (!policy->spec.drain_evicts || !hf_streq(policy->spec.mode, "remediate"))
+		policy->evicts_at = HF_TIME_NONE;
+	else if (policy->evicts_at == HF_TIME_NONE)
+		policy->evicts_at = hf_operator_now(remedy->op);
+}
+
+/* There is room for one of those that did not count: the first by name. */
+static void fill_up(struct hf_remedy *remedy)
+{
+	const struct hf_cache_entry *entry, *first = NULL;
+
+	for (size_t it = 0; (entry = hf_cache_next(remedy->policies_cache, &it)) != NULL;)
+		if (hf_remedy_policy(remedy, entry->name) == NULL &&
+		    (first == NULL || strcmp(entry->name, first->name) < 0))
+			first = entry;
+	if (first != NULL)
+		put_policy(remedy, first);
+}
+
 /* Our own status changes nothing of what it says. */
 static bool same_wish(const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -74,7 +107,6 @@ static void policy_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
 	struct hf_remedy *remedy = arg;
-	struct remedy_policy *policy;
 
 	remedy->unseen = false;
 	hf_task_post(remedy->reset);
@@ -84,13 +116,10 @@ static void policy_changed(void *arg, enum hf_cache_change change,
 	}
 	if (now == NULL) {
 		drop_policy(remedy, before->name);
+		fill_up(remedy);
 		remedy->version++;
 	} else if (before == NULL || !same_wish(before, now)) {
-		policy = hf_remedy_policy(remedy, now->name);
-		if (policy == NULL)
-			policy = add_policy(remedy, now->name);
-		if (policy != NULL)
-			hf_remedy_policy_update(policy, now->doc);
+		put_policy(remedy, now);
 		remedy->version++;
 	}
 	hf_remedy_soon(remedy, GATHER);

@@ -28,6 +28,7 @@ static struct hf_health_drain drain_of(const struct remedy_seen *seen, size_t i)
 
 	return (struct hf_health_drain){
 		.evicts = hf_streq(spec->mode, "remediate") && spec->drain_evicts,
+		.evicts_at = seen->policy->evicts_at,
 		.paused = hf_remedy_halted(seen) || node->excluded,
 		.grace = spec->drain_grace,
 		.timeout = spec->drain_timeout,
@@ -168,14 +169,27 @@ static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf
 	return HF_HEALTH_DRAIN_ENDS;
 }
 
+/* It does not change soon, and is asked ever more seldom: what hangs in its end may do so for days, and
+ * whose it is may not change at all. */
+static void leave(struct hf_remedy *remedy, enum hf_health_drain_why why)
+{
+	bool stays = why == HF_HEALTH_DRAIN_DAEMON || why == HF_HEALTH_DRAIN_UNSELECTED;
+	struct remedy_refusal *refusal;
+
+	refuse(remedy, why == HF_HEALTH_DRAIN_ENDS ? 0 : HF_MINUTE,
+	       stays || why == HF_HEALTH_DRAIN_ENDS);
+	refusal = hf_map_get(remedy->refusals, remedy->evict_uid);
+	if (refusal != NULL)
+		refusal->stays = stays;
+}
+
 static void evict(struct hf_remedy *remedy, const struct hf_json *pod)
 {
 	enum hf_health_drain_why why = decide(remedy, pod);
 	HF_AUTO_DOC body = NULL;
 
 	if (why != HF_HEALTH_DRAIN_EVICT) {
-		/* It does not change soon, and need not be asked each time. */
-		refuse(remedy, why == HF_HEALTH_DRAIN_ENDS ? RETRY : HF_MINUTE, false);
+		leave(remedy, why);
 		over(remedy);
 		return;
 	}
@@ -261,8 +275,12 @@ static void tell_stuck(struct hf_remedy *remedy, const struct remedy_seen *seen,
 	int32_t pods = 0;
 	char *copy;
 
-	for (size_t h = 0; health != NULL && h < health->holders_len; h++)
-		pods += health->holders[h].fatal;
+	for (size_t h = 0; health != NULL && h < health->holders_len; h++) {
+		const struct remedy_refusal *refusal =
+			hf_map_get(remedy->refusals, health->holders[h].uid);
+
+		pods += health->holders[h].fatal && (refusal == NULL || !refusal->stays);
+	}
 	if (pods == 0 || !hf_health_drain_is_stuck(drain))
 		return;
 	hf_time_format(drain->quarantined_at, since);

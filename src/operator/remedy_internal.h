@@ -46,6 +46,7 @@ struct remedy_policy {
 	bool paused;   /* by annotation */
 	char *problem; /* of the newest version; NULL: none */
 	bool problem_told;
+	hf_time evicts_at; /* since when it lets pods be evicted, as long as we know it; NONE: it does not */
 	struct hf_map *told; /* node → what the last event said (char *) */
 	/* Of the last round, for metrics. */
 	struct hf_health_policy_status status;
@@ -132,6 +133,7 @@ struct remedy_refusal {
 	hf_time not_before;
 	unsigned times;
 	bool told;
+	bool stays; /* it is a DaemonSet's, say: nobody waits for it to go */
 };
 
 struct hf_remedy {

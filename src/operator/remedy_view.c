@@ -217,6 +217,7 @@ struct remedy_policy *hf_remedy_policy_make(const struct hf_operator *op, const 
 
 	policy->name = hf_xstrdup(name);
 	policy->uid = hf_xstrdup("");
+	policy->evicts_at = HF_TIME_NONE;
 	policy->told = hf_map_create(HF_HEALTH_NODES_MAX, op->options.seed, free);
 	return policy;
 }

@@ -59,6 +59,7 @@ struct rw {
 	bool (*fault)(const struct rw *w, const struct hf_request *request,
 		      struct hf_fault *ret_fault);
 	const char *victim; /* a name, for its use */
+	unsigned *reads;    /* a number, likewise */
 
 	/* Invariants. */
 	bool by_hand;   /* people take taints and marks off */

@@ -342,6 +342,90 @@ static void promise_5_what_another_policy_took_out_is_no_burst(void **state)
 	assert_int_equal(rw_count_tainted(w), 0);
 }
 
+/* --- drain --------------------------------------------------------------------------------- */
+
+static void a_drain_is_stuck_ten_minutes_after_it_could_begin(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 10);
+	rw_pod(w, "serve", 3, "ReplicaSet");
+	rw_pod(w, "agent", 4, "DaemonSet");
+	rw_policy(w, "{'mode':'quarantine'," WIDE "}");
+	w->refuse_evictions = true;
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_say(w, 4, RW_RESET);
+	rw_run(w, HF_HOUR);
+	rw_patch(w, &hf_healthpolicies, "p", "{'spec':{'mode':'remediate'}}");
+	rw_run(w, 9 * HF_MINUTE);
+	assert_false(rw_event(w, "DrainStuck", "n003"));
+	rw_run(w, 3 * HF_MINUTE);
+	assert_true(rw_event(w, "DrainStuck", "n003"));
+	/* Nobody waits for what its DaemonSet would make again. */
+	assert_false(rw_event(w, "DrainStuck", "n004"));
+}
+
+static bool count_reads(const struct rw *w, const struct hf_request *request,
+			struct hf_fault *ret_fault)
+{
+	(void)ret_fault;
+	*w->reads += request->verb == HF_VERB_GET && request->resource == &hf_pods;
+	return false;
+}
+
+static void what_hangs_in_its_end_is_looked_at_ever_more_seldom(void **state)
+{
+	struct rw *w = *state;
+	unsigned reads = 0;
+
+	rw_fleet(w, 10);
+	rw_pod(w, "serve", 3, "ReplicaSet");
+	rw_pod(w, "agent", 4, "DaemonSet");
+	rw_policy(w, "{'mode':'remediate'," WIDE "}");
+	w->reads = &reads;
+	w->fault = count_reads;
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_say(w, 4, RW_RESET);
+	rw_run(w, HF_HOUR);
+	reads = 0;
+	rw_run(w, HF_HOUR);
+	assert_true(reads <= 2 * 12);
+	assert_true(reads >= 11);
+}
+
+/* --- policies ------------------------------------------------------------------------------ */
+
+static void the_first_sixteen_policies_by_name_count(void **state)
+{
+	struct rw *w = *state;
+	char name[16];
+
+	rw_fleet(w, 10);
+	rw_start(w);
+	for (int i = 0; i < 18; i++) {
+		snprintf(name, sizeof(name), "q%02d", i);
+		rw_policy_named(w, name, "{'selector':{'matchLabels':{'no':'no'}}}");
+	}
+	rw_run(w, 5 * HF_SECOND);
+	/* It comes last, and is before them by name. */
+	rw_policy(w, QUARANTINE);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	/* One that had no room gets it. */
+	assert_null(hf_json_path(rw_get(w, &hf_healthpolicies, NULL, "q17"), "status", NULL));
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "q%02d", i);
+		rw_delete(w, &hf_healthpolicies, name);
+	}
+	rw_run(w, 30 * HF_SECOND);
+	assert_non_null(hf_json_path(rw_get(w, &hf_healthpolicies, NULL, "q17"), "status", NULL));
+}
+
 /* --- what people take off ------------------------------------------------------------------ */
 
 #define UNMARKED "{'metadata':{'annotations':{'holdfast.dev/quarantine':null}}}"
@@ -511,6 +595,9 @@ int main(void)
 		T(a_policy_made_anew_over_many_marks_goes_on),
 		T(promise_5_an_epoch_closes_no_breaker_that_is_not_open),
 		T(promise_5_what_another_policy_took_out_is_no_burst),
+		T(a_drain_is_stuck_ten_minutes_after_it_could_begin),
+		T(what_hangs_in_its_end_is_looked_at_ever_more_seldom),
+		T(the_first_sixteen_policies_by_name_count),
 		cmocka_unit_test(promise_2_what_a_person_takes_off_with_its_annotation_stays_off),
 		cmocka_unit_test(promise_2_what_fails_after_a_taint_was_taken_off_is_acted_on),
 		T(promise_2_each_time_that_it_is_taken_off_counts),
