@@ -251,22 +251,29 @@ static void begin(struct budgets *b, struct hf_arena *arena)
 
 /* ---- the breaker -------------------------------------------------------------------------------------- */
 
+struct failure {
+	hf_time at;
+	bool weighed;
+};
+
 static int by_time(const void *left, const void *right)
 {
-	hf_time a = *(const hf_time *)left, b = *(const hf_time *)right;
+	hf_time a = ((const struct failure *)left)->at, b = ((const struct failure *)right)->at;
 
 	return a < b ? -1 : a > b;
 }
 
-/* The most of them within one window, whenever it was: nobody may have been there to decide. */
-static int32_t most_at_once(const hf_time *times, size_t len, hf_time window)
+/* The most of them within one window, whenever it was: nobody may have been there to decide.  A window whose
+ * failures all were weighed is no news: what has changed since is how many are too many. */
+static int32_t most_at_once(const struct failure *failures, size_t len, hf_time window)
 {
-	size_t most = 0, from = 0;
+	size_t most = 0, from = 0, news = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		while (times[i] - times[from] > window)
-			from++;
-		most = i - from + 1 > most ? i - from + 1 : most;
+		news += !failures[i].weighed;
+		for (; failures[i].at - failures[from].at > window; from++)
+			news -= !failures[from].weighed;
+		most = news > 0 && i - from + 1 > most ? i - from + 1 : most;
 	}
 	return (int32_t)most;
 }
@@ -316,7 +323,7 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 	int32_t limit = hf_health_limit_of(&b->policy->breaker, b->fleet->selected), bad, most;
 	const struct hf_health_node **wanted =
 		HF_ARENA_ARRAY(arena, const struct hf_health_node *, len + 1);
-	hf_time *times = HF_ARENA_ARRAY(arena, hf_time, len + 1);
+	struct failure *failures = HF_ARENA_ARRAY(arena, struct failure, len + 1);
 	size_t wanted_len = 0;
 
 	for (size_t i = 0; i < len; i++) {
@@ -324,13 +331,14 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 		    decisions[i].answer != HF_HEALTH_GO ||
 		    began(nodes[i]) < b->fleet->breaker.closed_at)
 			continue;
-		times[wanted_len] = began(nodes[i]);
+		failures[wanted_len] =
+			(struct failure){.at = began(nodes[i]), .weighed = nodes[i]->weighed};
 		wanted[wanted_len++] = nodes[i];
 	}
 	if (wanted_len > 0)
-		qsort(times, wanted_len, sizeof(*times), by_time);
+		qsort(failures, wanted_len, sizeof(*failures), by_time);
 	bad = newly_bad(b, wanted, wanted_len, arena);
-	most = most_at_once(times, wanted_len, b->policy->breaker_window);
+	most = most_at_once(failures, wanted_len, b->policy->breaker_window);
 	bad = most > bad ? most : bad;
 	/* One node alone never trips it, however small the cluster. */
 	if (limit >= 0 && bad > (limit > 1 ? limit : 1))

@@ -89,6 +89,7 @@ struct hf_health_node {
 	enum hf_health_action action; /* what its evidence asks for */
 	hf_time evidence_at;          /* the newest that acts; a measurement renews it */
 	hf_time began_at;             /* its newest bad state did; NONE: with that evidence */
+	bool weighed;                 /* that state was before the breaker already */
 	hf_time observed_at;          /* the agent's last word; NONE: it has none */
 	bool same_boot;               /* that evidence is of the boot that the node is in */
 	bool unavailable;             /* cordoned, tainted or not ready, whoever did it */

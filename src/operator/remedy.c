@@ -196,6 +196,12 @@ static void node_changed(void *arg, enum hf_cache_change change,
 		hf_remedy_soon(remedy, GATHER);
 }
 
+static bool is_same_trouble(const struct remedy_health *a, const struct remedy_health *b)
+{
+	return a->began_at == b->began_at &&
+	       (a->began_at != HF_TIME_NONE || a->evidence_at == b->evidence_at);
+}
+
 static void health_changed(void *arg, enum hf_cache_change change,
 			   const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
@@ -210,6 +216,8 @@ static void health_changed(void *arg, enum hf_cache_change change,
 		view->seen_at = spoke         ? hf_loop_mono(remedy->op->loop)
 				: was != NULL ? was->seen_at
 					      : HF_TIME_NONE;
+		view->weighed_by =
+			was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
 	}
 	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL ||
 	    !hf_remedy_health_same(was, view))

@@ -83,6 +83,8 @@ struct remedy_health {
 	hf_time observed_at, evidence_at, began_at; /* the node's clock */
 	hf_time seen_at;                            /* monotonic; NONE: it was there when we came */
 	const char *boot_id;
+	/* The policy whose breaker was asked about this very trouble, and did not open; to be compared alone. */
+	const struct remedy_policy *weighed_by;
 	bool works;                    /* some device of it is held */
 	struct remedy_holder *holders; /* of what has failed, each pod once */
 	size_t holders_len;
@@ -92,7 +94,8 @@ struct remedy_health {
 struct remedy_item {
 	const char *name, *uid;
 	const struct remedy_node *node;
-	const struct remedy_health *health; /* NULL: none */
+	struct remedy_health *health; /* NULL: none */
+	bool counts;                  /* shares are of it too; else it is out, and that is all */
 };
 
 struct remedy_seen {
@@ -103,6 +106,7 @@ struct remedy_seen {
 	struct remedy_item *items;
 	struct hf_health_node *nodes; /* as items, by name */
 	size_t len;
+	int32_t selected;
 	struct hf_health_policy_memory memory; /* as it should be stored */
 	bool memory_moved;                     /* the breaker is not stored so yet */
 	struct hf_health_fleet_plan plan;      /* decisions as items */

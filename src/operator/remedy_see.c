@@ -61,12 +61,35 @@ static void match(struct hf_remedy *remedy, struct remedy_node *node)
 						  node->policy->spec.domain_key);
 }
 
+static bool is_out_taint(const struct remedy_policy *policy, const char *key)
+{
+	for (size_t i = 0; i < HF_ARRAY_LEN(out_taints); i++)
+		if (hf_str_has_prefix(key, out_taints[i]))
+			return true;
+	for (size_t i = 0; i < policy->spec.taints_len; i++)
+		if (hf_streq(key, policy->spec.taints[i]))
+			return true;
+	return false;
+}
+
+static bool is_foreign(const struct remedy_policy *policy, const struct remedy_node *node)
+{
+	if (!node->marks.ready || node->marks.unschedulable)
+		return true;
+	for (size_t i = 0; i < node->marks.taints.len; i++)
+		if (is_out_taint(policy, node->marks.taints.items[i].key))
+			return true;
+	/* Our taint without our word: somebody has put it there by hand. */
+	return node->tainted && !node->marked;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct remedy_item *)a)->name, ((const struct remedy_item *)b)->name);
 }
 
-/* Nodes of the policy that have an agent, or that are ours. */
+/* Nodes of the policy that have an agent, or that are ours, and of those that a selector names what is out:
+ * its agent may be gone for good, and nobody can use it all the same. */
 static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct hf_arena *arena)
 {
 	const struct hf_cache_entry *entry;
@@ -76,17 +99,22 @@ static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct h
 	for (size_t it = 0; (entry = hf_cache_next(remedy->nodes, &it)) != NULL;) {
 		struct remedy_node *node = entry->view;
 		const struct hf_cache_entry *said = hf_cache_get(remedy->health, NULL, entry->name);
+		bool counts;
 
 		if (node->matched != remedy->version)
 			match(remedy, node);
-		if (node->policy != seen->policy || (said == NULL && !node->marked) ||
-		    seen->len == HF_HEALTH_NODES_MAX)
+		counts = said != NULL || node->marked;
+		if (node->policy != seen->policy || seen->len == HF_HEALTH_NODES_MAX ||
+		    (!counts &&
+		     (node->policy->selector == NULL || !is_foreign(node->policy, node))))
 			continue;
+		seen->selected += counts;
 		seen->items[seen->len++] =
 			(struct remedy_item){.name = entry->name,
 					     .uid = entry->uid,
 					     .node = node,
-					     .health = said == NULL ? NULL : said->view};
+					     .health = said == NULL ? NULL : said->view,
+					     .counts = counts};
 	}
 	if (seen->len > 0)
 		qsort(seen->items, seen->len, sizeof(*seen->items), by_name);
@@ -165,28 +193,6 @@ hf_time hf_remedy_off(const struct remedy_node *node)
 	if (node->tainted)
 		return HF_TIME_NONE;
 	return node->marked && node->mark.off > node->off_at ? node->mark.off : node->off_at;
-}
-
-static bool is_out_taint(const struct remedy_policy *policy, const char *key)
-{
-	for (size_t i = 0; i < HF_ARRAY_LEN(out_taints); i++)
-		if (hf_str_has_prefix(key, out_taints[i]))
-			return true;
-	for (size_t i = 0; i < policy->spec.taints_len; i++)
-		if (hf_streq(key, policy->spec.taints[i]))
-			return true;
-	return false;
-}
-
-static bool is_foreign(const struct remedy_policy *policy, const struct remedy_node *node)
-{
-	if (!node->marks.ready || node->marks.unschedulable)
-		return true;
-	for (size_t i = 0; i < node->marks.taints.len; i++)
-		if (is_out_taint(policy, node->marks.taints.items[i].key))
-			return true;
-	/* Our taint without our word: somebody has put it there by hand. */
-	return node->tainted && !node->marked;
 }
 
 static hf_time at_most(hf_time at, hf_time now)
@@ -296,6 +302,7 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 	to->state = health->state;
 	to->cls = health->cls;
 	to->action = health->action;
+	to->weighed = health->weighed_by == seen->policy;
 	to->same_boot =
 		node->marks.boot_id != NULL && hf_streq(node->marks.boot_id, health->boot_id);
 	set_times(remedy->op, health, seen->now, to);
@@ -506,7 +513,7 @@ static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 	struct hf_health_fleet fleet = {.now = seen->now,
 					.nodes = seen->nodes,
 					.nodes_len = seen->len,
-					.selected = seen->len,
+					.selected = seen->selected,
 					.quarantined = quarantined,
 					.room = HF_HEALTH_POLICY_RECENT_MAX -
 						(int32_t)memory->recent.len,
@@ -550,7 +557,8 @@ void hf_remedy_see(struct hf_remedy *remedy, struct remedy_policy *policy, struc
 		see_node(remedy, seen, &seen->items[i], &seen->nodes[i], arena);
 	ask(seen, arena);
 	for (size_t i = 0; i < seen->len; i++)
-		seen->silent += seen->plan.decisions[i].why == HF_HEALTH_WHY_SILENT;
+		seen->silent += seen->items[i].counts &&
+				seen->plan.decisions[i].why == HF_HEALTH_WHY_SILENT;
 }
 
 bool hf_remedy_halted(const struct remedy_seen *seen)

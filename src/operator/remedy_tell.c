@@ -66,7 +66,7 @@ static void add_nodes(const struct remedy_seen *seen, struct hf_health_policy_st
 		const struct hf_health_node *node = &seen->nodes[i];
 		const struct hf_health_decision *d = &seen->plan.decisions[i];
 
-		status->selected++;
+		status->selected += seen->items[i].counts;
 		status->unhealthy += node->cls >= HF_HEALTH_SOFTWARE;
 		status->quarantined += node->owned;
 		status->unavailable += node->unavailable;
@@ -231,6 +231,19 @@ static void remember(const struct remedy_seen *seen, struct hf_remedy *remedy,
 	policy->seen = true;
 }
 
+/* All that may be quarantined has been before the breaker. */
+static void weigh(const struct remedy_seen *seen)
+{
+	for (size_t i = 0; i < seen->len && seen->policy->usable && !seen->plan.breaker.tripped;
+	     i++) {
+		const struct hf_health_decision *d = &seen->plan.decisions[i];
+
+		if (d->doing == HF_HEALTH_DO_QUARANTINE && d->why != HF_HEALTH_WHY_STALE &&
+		    d->why != HF_HEALTH_WHY_NO_CAPACITY)
+			seen->items[i].health->weighed_by = seen->policy;
+	}
+}
+
 void hf_remedy_tell(struct hf_remedy *remedy, const struct remedy_seen *seen)
 {
 	struct remedy_policy *policy = seen->policy;
@@ -242,6 +255,7 @@ void hf_remedy_tell(struct hf_remedy *remedy, const struct remedy_seen *seen)
 	}
 	for (size_t i = 0; i < seen->len; i++)
 		tell_node(remedy, seen, i);
+	weigh(seen);
 	if (!seen->memory_moved)
 		remember(seen, remedy, remedy->arena);
 }

@@ -76,6 +76,7 @@ static void read_node(const struct hf_json *json, size_t i, struct hf_health_nod
 		.device_busy = flag(json, "busy", false),
 		.undrainable = flag(json, "undrainable", false),
 		.not_before = NOW + hf_json_i64(hf_json_get(json, "refused"), 0) * HF_SECOND,
+		.weighed = flag(json, "weighed", false),
 		.replaceable = flag(json, "replaceable", true),
 		.owned = hf_json_get(json, "owned") != NULL,
 		.owned_at = ago(json, "owned", HF_TIME_NONE),

@@ -313,6 +313,57 @@ static void promise_5_an_epoch_closes_no_breaker_that_is_not_open(void **state)
 	assert_int_equal(rw_count_tainted(w), 2);
 }
 
+static void promise_5_a_smaller_fleet_opens_no_breaker_for_old_failures(void **state)
+{
+	struct rw *w = *state;
+	char name[16];
+
+	begin(w, 15, "{'mode':'quarantine','budget':{'maxUnavailable':{'count':1}}}");
+	for (int i = 0; i < 3; i++)
+		rw_say(w, i, RW_RESET);
+	rw_run(w, HF_DAY);
+	assert_int_equal(rw_count_tainted(w), 1);
+	for (int i = 9; i < 15; i++) {
+		snprintf(name, sizeof(name), "n%03d", i);
+		rw_delete(w, &hf_nodes, name);
+		rw_delete(w, &hf_devicehealths, name);
+	}
+	w->nodes = 9;
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
+	/* Two that fail now are too many for it. */
+	rw_say(w, 3, RW_RESET);
+	rw_say(w, 4, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Open");
+}
+
+static void promise_5_what_is_out_counts_without_an_agent_too(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 10);
+	rw_patch(w, &hf_nodes, "n004", "{'spec':{'unschedulable':true}}");
+	rw_patch(w, &hf_nodes, "n006", "{'spec':{'unschedulable':true}}");
+	rw_policy(w, "{'mode':'quarantine','selector':{'matchLabels':{'pool':'even'}},'budget':{"
+		     "'maxUnavailable':{'count':2}}}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	assert_string_equal(rw_status(w, "counts", "selected"), "5");
+	w->silent[4] = w->silent[6] = true;
+	rw_delete(w, &hf_devicehealths, "n004");
+	rw_delete(w, &hf_devicehealths, "n006");
+	rw_say(w, 2, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	expect_next(w, 2, "held quarantine unavailable");
+	assert_string_equal(rw_status(w, "counts", "selected"), "3");
+	assert_string_equal(rw_status(w, "counts", "unavailable"), "2");
+	assert_string_equal(rw_status(w, "counts", "silent"), "0");
+	rw_patch(w, &hf_nodes, "n004", "{'spec':{'unschedulable':null}}");
+	rw_run(w, HF_MINUTE);
+	assert_true(rw_tainted(w, 2));
+}
+
 /* A mark of a policy that is gone tells of no failure under the one that has taken the node over. */
 static void promise_5_what_another_policy_took_out_is_no_burst(void **state)
 {
@@ -594,6 +645,8 @@ int main(void)
 		T(what_no_job_was_disturbed_by_is_not_remembered_for_jobs),
 		T(a_policy_made_anew_over_many_marks_goes_on),
 		T(promise_5_an_epoch_closes_no_breaker_that_is_not_open),
+		T(promise_5_a_smaller_fleet_opens_no_breaker_for_old_failures),
+		T(promise_5_what_is_out_counts_without_an_agent_too),
 		T(promise_5_what_another_policy_took_out_is_no_burst),
 		T(a_drain_is_stuck_ten_minutes_after_it_could_begin),
 		T(what_hangs_in_its_end_is_looked_at_ever_more_seldom),
