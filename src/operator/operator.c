@@ -273,8 +273,6 @@ static void object_changed(void *arg, enum hf_cache_change change,
 	hf_kind_found(kind);
 	if (change == HF_CACHE_SYNCED) {
 		hf_operator_check_synced(kind->op);
-		if (kind == &kind->op->pods && kind->op->remedy != NULL)
-			hf_remedy_synced(kind->op->remedy);
 		return;
 	}
 	if (kind == &kind->op->pods && kind->op->facts.traces != NULL)

@@ -13,7 +13,7 @@ struct hf_remedy;
 
 struct hf_remedy *hf_remedy_create(struct hf_operator *op);
 void hf_remedy_start(struct hf_remedy *remedy);
-/* A list that a round needs has come in whole. */
+/* A list has come in whole that a round may have waited for. */
 void hf_remedy_synced(struct hf_remedy *remedy);
 /* Nothing more is sent. */
 void hf_remedy_stop(struct hf_remedy *remedy);
