@@ -329,7 +329,7 @@ static bool is_owned(const struct remedy_item *item)
 }
 
 /* Something counts it: the rate, the breaker, or the job that it disturbed. */
-static bool counts(const struct remedy_seen *seen, const struct hf_policy_recent *r)
+static bool is_counted(const struct remedy_seen *seen, const struct hf_policy_recent *r)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
 	hf_time age = seen->now - r->at;
@@ -343,7 +343,7 @@ static bool counts(const struct remedy_seen *seen, const struct hf_policy_recent
 
 static bool is_kept(const struct remedy_seen *seen, const struct hf_policy_recent *r)
 {
-	if (!counts(seen, r))
+	if (!is_counted(seen, r))
 		return false;
 	/* Begun, and not carried out: the write may be on its way still; later it is decided anew. */
 	return r->done || is_owned(find(seen, r->node)) || seen->now - r->at <= LATE_MAX;
