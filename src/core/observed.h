@@ -216,6 +216,7 @@ bool hf_nodes_are_in_storm(int32_t nodes, int32_t lost);
 #define HF_GONE_KEPT_SECONDS 300
 struct hf_gone_seen {
 	const char *name;
+	const char *uid; /* of that pod */
 	hf_time at;      /* when we saw that it was gone */
 	bool no_execute; /* its node had a NoExecute taint then, was Unknown, or did not exist */
 	/* The pod as it was seen last, where it was ours and marked for deletion by then: it may have

@@ -424,20 +424,39 @@ void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct
 	pod->devices = seen;
 }
 
-/* Rows of the pod that the job's last record tells of, and that is gone by now. */
+/* The UID of the record's pod: of the one that is there, if it was made before the incident, else of the
+ * last that was.  NULL: nobody knows. */
+static const char *uid_of(const struct hf_record *record, const struct hf_observed *seen)
+{
+	for (size_t i = 0; i < seen->pods_len; i++) {
+		const struct hf_pod *pod = &seen->pods[i];
+
+		if (pod->owned && hf_streq(pod->name, record->pod) &&
+		    (!pod->stamped || pod->incident < record->incident))
+			return pod->uid;
+	}
+	for (size_t i = 0; i < seen->gone_len; i++)
+		if (hf_streq(seen->gone[i].name, record->pod))
+			return seen->gone[i].uid;
+	return NULL;
+}
+
+/* Rows of the pod that the job's last record tells of, and that is gone by now.  Others of its name have
+ * been on the node before and since. */
 static void see_late(const struct device_view *view, const struct hf_record *record, const char *ns,
 		     struct hf_arena *arena, struct hf_observed *seen)
 {
 	struct hf_late_seen *late = HF_ARENA_ARRAY(arena, struct hf_late_seen, view->len + 1);
+	const char *uid = uid_of(record, seen);
 
 	for (size_t i = 0; i < view->len; i++) {
 		const struct row *row = &view->rows[i];
 		bool present = false;
 
 		if (!is_told_of(row) || row->over || !hf_streq(row->pod, record->pod) ||
-		    !hf_streq(row->ns, ns))
+		    !hf_streq(row->ns, ns) || (*row->uid != '\0' && !hf_streq(row->uid, uid)))
 			continue;
-		/* Its replacement may have come to the same node. */
+		/* Where the agent did not know it: its replacement may have come to the same node. */
 		for (size_t p = 0; p < seen->pods_len && !present; p++)
 			present = is_holder(row, &seen->pods[p], ns);
 		if (!present)

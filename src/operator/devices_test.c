@@ -196,19 +196,42 @@ static void test_what_was_over_before_a_pod_began_is_told_by_the_nodes_clock(voi
 	}
 }
 
-static void test_what_concerns_the_last_record_is_told_late(void **state)
+/* Its last record tells of worker-1 on node a. */
+static void record_of_worker_1(struct bench *bench)
 {
 	static const char record[] =
 		",\"status\":{\"recovery\":{\"schema\":1,\"generation\":2,\"incident\":{\"id\":1,"
 		"\"openedAt\":\"2026-01-01T00:00:02.000000Z\",\"cause\":\"device\"},\"last\":{"
 		"\"generation\":2,\"incident\":1,\"cause\":\"device\",\"pod\":\"ddp-worker-1\","
 		"\"node\":\"a\"}}}";
-	struct bench *bench = *state;
 
-	start_with_agent(bench);
 	fake_event(watch_of(bench, "pytorchjobs"), HF_EVENT_MODIFIED,
 		   job_doc("ddp", "u-1", 8, record));
 	turn_for(bench, HF_SECOND);
+}
+
+static void worker_1(struct bench *bench, enum hf_event_type type, const char *uid, int version,
+		     const char *more)
+{
+	char text[TEXT_MAX];
+
+	snprintf(
+		text, sizeof(text),
+		",\"labels\":{}},\"spec\":{\"nodeName\":\"a\"},\"status\":{\"phase\":\"Running\"%s",
+		more);
+	fake_event(watch_of(bench, "pods"), type,
+		   pod_doc("ddp-worker-1", uid, version, "u-1", text));
+	turn_for(bench, HF_SECOND);
+}
+
+static void test_what_concerns_the_last_record_is_told_late(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	record_of_worker_1(bench);
+	worker_1(bench, HF_EVENT_ADDED, "gone", 120, "");
+	worker_1(bench, HF_EVENT_DELETED, "gone", 121, "");
 	assert_int_equal(brain.n_late, 0);
 	assert_int_equal(brain.n_sick, 0);
 	agent_says(
@@ -225,6 +248,35 @@ static void test_what_concerns_the_last_record_is_told_late(void **state)
 		   SICK("Healthy", "reboot", "false", HOLDER("")));
 	assert_int_equal(brain.n_late, 0);
 	assert_int_equal(brain.n_sick, 0);
+}
+
+#define WORKER_1(uid) "{\"namespace\":\"n\",\"pod\":\"ddp-worker-1\",\"uid\":\"" uid "\"}"
+
+static void test_what_an_earlier_pod_of_the_name_had_explains_nothing(void **state)
+{
+	static const char sick[] =
+		SICK("Unhealthy", "reboot", "true", "\"holders\":[" WORKER_1("first") "]");
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	record_of_worker_1(bench);
+	worker_1(bench, HF_EVENT_ADDED, "first", 120, "");
+	worker_1(bench, HF_EVENT_DELETED, "first", 121, "");
+	/* On the same node; this is whom the record tells of, whether it is there or not. */
+	worker_1(bench, HF_EVENT_ADDED, "second", 122, "");
+	agent_says(bench, 200, "2026-01-01T00:00:06Z", sick);
+	assert_int_equal(brain.n_late, 0);
+	worker_1(bench, HF_EVENT_DELETED, "second", 123, "");
+	agent_says(bench, 201, "2026-01-01T00:00:07Z", sick);
+	assert_int_equal(brain.n_late, 0);
+	agent_says(bench, 202, "2026-01-01T00:00:08Z",
+		   SICK("Unhealthy", "reboot", "true",
+			"\"holders\":[" WORKER_1("first") "," WORKER_1("second") "]"));
+	assert_int_equal(brain.n_late, 1);
+	/* Nobody remembers who it was. */
+	turn_for(bench, HF_TRACES_KEPT);
+	agent_says(bench, 203, "2026-01-01T00:05:09Z", sick);
+	assert_int_equal(brain.n_late, 0);
 }
 
 static void test_a_device_that_is_out_without_a_fault_is_out(void **state)
@@ -391,6 +443,7 @@ int main(void)
 		N(test_what_does_not_count_is_not_told),
 		N(test_what_was_over_before_a_pod_began_is_told_by_the_nodes_clock),
 		N(test_what_concerns_the_last_record_is_told_late),
+		N(test_what_an_earlier_pod_of_the_name_had_explains_nothing),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),
 		N(test_what_an_agent_told_of_a_fence_holds_for_its_pod),

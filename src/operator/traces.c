@@ -17,6 +17,7 @@
 struct grave {
 	hf_time at; /* monotonic */
 	bool no_execute;
+	char *uid;
 	char *node;           /* NULL: it had none, and no timer of a taint */
 	struct hf_view *last; /* marked for deletion, of the job's own; NULL: no such */
 };
@@ -93,6 +94,7 @@ static void grave_free(void *arg)
 {
 	struct grave *grave = arg;
 
+	free(grave->uid);
 	free(grave->node);
 	hf_view_unref(grave->last);
 	free(grave);
@@ -176,6 +178,7 @@ static void bury_for(const struct burial *burial, const char *uid)
 		traces->len--;
 	grave = hf_xcalloc(1, sizeof(*grave));
 	grave->at = hf_loop_mono(traces->op->loop);
+	grave->uid = hf_xstrdup(hf_str_or(burial->pod->uid, ""));
 	grave->node = hf_str_is_empty(view->node) ? NULL : hf_xstrdup(view->node);
 	grave->no_execute = has_timer(traces, grave);
 	grave->last = burial->last == NULL ? NULL : hf_view_ref(burial->last);
@@ -300,6 +303,7 @@ void hf_traces_see(struct hf_traces *traces, const char *uid, const struct hf_mo
 
 		gone[seen->gone_len++] =
 			(struct hf_gone_seen){.name = hf_arena_strdup(arena, name),
+					      .uid = hf_arena_strdup(arena, grave->uid),
 					      .at = hf_moment_at(moment, grave->at),
 					      .no_execute = has_timer(traces, grave),
 					      .last = last_of(grave, moment, arena, views)};
