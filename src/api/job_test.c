@@ -119,6 +119,43 @@ static void replicas_are_read_with_the_facts_of_their_template(void **state)
 	release(&f);
 }
 
+#define ASKS(pod)                                                                                        \
+	"{\"metadata\":{\"name\":\"ddp\"},\"spec\":{\"pytorchReplicaSpecs\":{\"Worker\":{\"template\":{" \
+	"\"spec\":{" pod "}}}}}}"
+#define AMOUNTS(key, amounts)                                                                      \
+	"\"containers\":[{\"name\":\"a\"},{\"name\":\"b\",\"resources\":{\"" key "\":{" amounts    \
+	"}}}]"
+
+static void who_asks_for_extended_resources_or_claims_has_devices(void **state)
+{
+	static const char *const devices[] = {
+		ASKS(AMOUNTS("limits", "\"cpu\":8,\"nvidia.com/gpu\":8")),
+		ASKS(AMOUNTS("requests", "\"rdma/hca\":\"1\"")),
+		ASKS("\"initContainers\":[{\"resources\":{\"limits\":{\"amd.com/gpu\":1}}}]"),
+		ASKS("\"resourceClaims\":[{\"name\":\"gpu\"}]"),
+	};
+	static const char *const none[] = {
+		ASKS("\"containers\":[{\"name\":\"a\"}]"),
+		ASKS(AMOUNTS("limits", "\"cpu\":8,\"memory\":\"1Gi\",\"hugepages-2Mi\":1")),
+		ASKS(AMOUNTS("limits", "\"nvidia.com/gpu\":0")),
+		ASKS(AMOUNTS("limits", "\"nvidia.com/gpu\":\"0\"")),
+		ASKS(AMOUNTS("limits", "\"example.kubernetes.io/foo\":1")),
+		ASKS("\"resourceClaims\":[],\"containers\":{\"resources\":{\"limits\":{\"a/b\":1}}}"),
+	};
+	struct fixture f;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(devices); i++) {
+		read_text(&f, devices[i]);
+		assert_true(f.view.replicas[0].pod.devices);
+		release(&f);
+	}
+	for (size_t i = 0; i < HF_ARRAY_LEN(none); i++) {
+		read_text(&f, none[i]);
+		assert_false(f.view.replicas[0].pod.devices);
+		release(&f);
+	}
+}
+
 static void what_is_absent_stays_absent(void **state)
 {
 	struct fixture f;
@@ -232,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_block_of_the_spec_is_read),
 		cmocka_unit_test(replicas_are_read_with_the_facts_of_their_template),
+		cmocka_unit_test(who_asks_for_extended_resources_or_claims_has_devices),
 		cmocka_unit_test(what_is_absent_stays_absent),
 		cmocka_unit_test(a_wrong_type_is_reported_as_an_api_server_reports_it),
 		cmocka_unit_test(a_number_beyond_its_range_is_reported),

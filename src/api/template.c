@@ -5,6 +5,8 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 
+#include <string.h>
+
 /* The facts of a pod template that the brain asks for; the rest stays in the document. */
 
 /* An object is bounded to 1.5 MiB, and a container takes some ten bytes at least; this many
@@ -128,6 +130,36 @@ static bool is_placed(struct hf_reader *r, const struct hf_json *pod)
 	return hf_json_get(selector, "kubernetes.io/hostname") != NULL;
 }
 
+/* The API server's rule for what a device plugin may offer; none of it is asked for by 0. */
+static bool is_device(const char *resource, const struct hf_json *amount)
+{
+	return strchr(resource, '/') != NULL && strstr(resource, "kubernetes.io/") == NULL &&
+	       !hf_streq(hf_json_str(amount, NULL), "0") && hf_json_i64(amount, 1) != 0;
+}
+
+static bool asks_for_devices(const struct hf_json *pod, const char *containers)
+{
+	static const char *const lists[] = {"limits", "requests"};
+	const struct hf_json *array = hf_json_get(pod, containers);
+	struct hf_json *amount;
+	const char *key;
+
+	for (size_t i = 0; i < hf_json_len(array) && i < CONTAINERS_MAX; i++) {
+		for (size_t l = 0; l < HF_ARRAY_LEN(lists); l++) {
+			const struct hf_json *amounts =
+				hf_json_path(hf_json_item(array, i), "resources", lists[l], NULL);
+
+			if (hf_json_type(amounts) != HF_JSON_OBJECT)
+				continue;
+			for (void *it = NULL;
+			     (it = hf_json_next(amounts, it, &key, &amount)) != NULL;)
+				if (is_device(key, amount))
+					return true;
+		}
+	}
+	return false;
+}
+
 void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsigned details,
 		      struct hf_template *ret_template)
 {
@@ -151,6 +183,9 @@ void hf_read_template(struct hf_reader *r, const struct hf_json *replica, unsign
 						? hf_reader_str(r, pod, "serviceAccountName")
 						: NULL;
 	ret_template->placed = is_placed(r, pod);
+	ret_template->devices = asks_for_devices(pod, "containers") ||
+				asks_for_devices(pod, "initContainers") ||
+				hf_json_len(hf_json_get(pod, "resourceClaims")) > 0;
 	ret_template->termination_grace_seconds =
 		hf_reader_int(r, pod, "terminationGracePeriodSeconds", 0, INT32_MAX);
 	r->errors = errors;

@@ -67,6 +67,9 @@ struct hf_brain {
 	int32_t older_pods;    /* of an older generation than the ledger's */
 	struct hf_node *nodes; /* by name; NULL: not asked for yet */
 	size_t nodes_lost;
+	const struct hf_sick_seen **sick;         /* by name; NULL: not asked for yet */
+	struct hf_edits avoided[HF_ROLES_MAX][2]; /* made when first asked for; by role, and whether
+						   * for pods that replace others */
 	const struct hf_gone_seen **gone; /* those that matter, by name; NULL: not asked for yet */
 	size_t gone_len;
 	struct hf_counts counts[HF_ROLES_MAX];

@@ -176,14 +176,3 @@ void hf_device_adopt(struct hf_brain *b)
 		hf_verdict_set(b, hf_budget_verdict(HF_BUDGET_DEVICE),
 			       hf_budget_message(b, HF_BUDGET_DEVICE));
 }
-
-/* ---- afterwards ----------------------------------------------------------------------------- */
-
-bool hf_device_is_out(const struct hf_brain *b, const struct hf_record *record)
-{
-	for (size_t i = 0; record->cause == HF_CLASS_DEVICE && i < b->seen->sick_len; i++) {
-		if (hf_streq(b->seen->sick[i], record->node))
-			return true;
-	}
-	return false;
-}

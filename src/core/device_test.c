@@ -96,22 +96,6 @@ static void of_several_the_choice_does_not_depend_on_their_order(void **state)
 	assert_null(hf_device_of(&pod, T0));
 }
 
-static void a_record_keeps_pods_away_while_the_agent_calls_a_device_out(void **state)
-{
-	static const char *const sick[] = {"x", "n1"};
-	struct hf_observed seen = {.sick = sick, .sick_len = 2};
-	struct hf_brain b = {.seen = &seen};
-	struct hf_record record = {.cause = HF_CLASS_DEVICE, .reason = "gpu-reset", .node = "n1"};
-
-	(void)state;
-	assert_true(hf_device_is_out(&b, &record));
-	seen.sick_len = 1;
-	assert_false(hf_device_is_out(&b, &record));
-	seen.sick_len = 2;
-	record.cause = HF_CLASS_APPLICATION;
-	assert_false(hf_device_is_out(&b, &record));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,7 +103,6 @@ int main(void)
 		cmocka_unit_test(a_fault_explains_ends_until_ten_seconds_before_it),
 		cmocka_unit_test(what_is_degraded_explains_only_by_a_rule_and_only_lately),
 		cmocka_unit_test(of_several_the_choice_does_not_depend_on_their_order),
-		cmocka_unit_test(a_record_keeps_pods_away_while_the_agent_calls_a_device_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,8 +135,6 @@ const struct hf_device_seen *hf_device_match(const struct hf_rule *rule, const s
 bool hf_device_ends(struct hf_brain *b, const struct hf_pod *pod);
 /* While the open incident is being mended it takes what is told late of its pod's device. */
 void hf_device_adopt(struct hf_brain *b);
-/* The record tells of a device, and its node's agent calls one out of service now. */
-bool hf_device_is_out(const struct hf_brain *b, const struct hf_record *record);
 
 /* awaited.c: whether the kind has added it; the added one that has ended in vain before the program began, while
  * not all that it waits for ran, or NULL; those pods are made anew; what waits so now. */

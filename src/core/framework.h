@@ -31,7 +31,7 @@ struct hf_edits {
 	struct hf_edit *items; /* grown in the arena */
 	size_t len;
 	size_t cap;
-	size_t bytes; /* of all values of variables */
+	size_t bytes; /* of what may be long: values of variables, names of nodes */
 	/* What the kind tells every rank of all others grows with the ranks; it is made with the
 	 * first pod of a step and kept here for the rest.  *shared is NULL at first; in the arena. */
 	const char **shared;

@@ -55,6 +55,7 @@ struct hf_template {
 	/* Its node is chosen by somebody else: scheduling gate kueue.x-k8s.io/topology, or a
 	 * nodeSelector of kubernetes.io/hostname. */
 	bool placed;
+	bool devices; /* it asks for an extended resource or a claim */
 	struct hf_opt_int termination_grace_seconds;
 };
 

@@ -96,8 +96,11 @@ void hf_stuck_step(struct hf_brain *b);
 /* Pods that no node takes and that a must keeps off some: shown, and made anew when that is over. */
 void hf_unplaced_step(struct hf_brain *b);
 
-/* Keep a pod of the role off the nodes that its job has had bad luck with. */
-void hf_avoid_nodes(struct hf_brain *b, int role, struct hf_edits *edits);
+/* Keep a pod of the role off the nodes that its job has had bad luck with and, if it replaces another,
+ * off those where a device is out of service. */
+void hf_avoid_nodes(struct hf_brain *b, int role, bool replaces, struct hf_edits *edits);
+/* A replacement may not go to the node of this name now; it has len bytes. */
+bool hf_avoid_is_must(struct hf_brain *b, int role, const char *name, size_t len);
 
 void hf_ask(struct hf_brain *b, enum hf_ask_kind kind, const char *name);
 

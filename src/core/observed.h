@@ -232,6 +232,15 @@ struct hf_late_seen {
 	struct hf_device_seen device;
 };
 
+/* A node whose agent calls a device out of service. */
+struct hf_sick_seen {
+	const char *node;
+	hf_time since; /* the one that failed last, on our clock; NONE: not told */
+	bool silent;   /* its agent has not been heard of lately: that was so then */
+};
+/* As many are told of; a step takes them all along. */
+#define HF_SICK_MAX 1024
+
 /* A PersistentVolumeClaim that a pod names; read only when a plan asks (HF_ASK_CLAIM). */
 struct hf_claim_seen {
 	const char *name;
@@ -255,8 +264,8 @@ struct hf_observed {
 	size_t claims_len;
 	const struct hf_late_seen *late;
 	size_t late_len;
-	/* Nodes of the job's records whose agents say that a device is out of service now. */
-	const char *const *sick;
+	/* Nodes of the job's records, and all others whose agents are heard of; each once. */
+	const struct hf_sick_seen *sick;
 	size_t sick_len;
 	/* We have watched pods without a gap since: who was gone before is not in `gone`. */
 	hf_time watched_since;

@@ -361,12 +361,14 @@ static void render_other(const struct hf_edit *edit, struct hf_strbuf *sb)
 		hf_strbuf_addf(sb, "%s\n", edit->value);
 		return;
 	}
+	if (edit->kind == HF_EDIT_AVOID_NODE) {
+		hf_strbuf_addf(sb, "%s\n", edit->number ? "required" : "preferred");
+		return;
+	}
 	mark = flow_begin(sb, "");
 	if (edit->kind != HF_EDIT_MOUNT)
 		text(sb, "name", edit->add ? edit->add->name : edit->name);
-	if (edit->kind == HF_EDIT_AVOID_NODE) {
-		text(sb, "how", edit->number ? "required" : "preferred");
-	} else if (edit->kind == HF_EDIT_PORT) {
+	if (edit->kind == HF_EDIT_PORT) {
 		number(sb, "number", edit->number);
 		hf_strbuf_addf(sb, ", container: %d", edit->container);
 	} else if (edit->kind >= HF_EDIT_COMMAND) {
@@ -420,7 +422,7 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 				       kinds[edit->kind]);
 			if (edit->kind == HF_EDIT_ENV && edit->container >= 0)
 				hf_strbuf_addf(sb, " of container %d", edit->container);
-			if (edit->kind == HF_EDIT_MOUNT)
+			if (edit->kind == HF_EDIT_MOUNT || edit->kind == HF_EDIT_AVOID_NODE)
 				hf_strbuf_addf(sb, " %s", edit->name);
 			hf_strbuf_addstr(sb, ": ");
 		}

@@ -114,7 +114,7 @@ static int build(struct hf_brain *b, const struct hf_rank *rank, struct hf_edits
 		hf_edits_add(edits, &port);
 	}
 	add(edits, HF_EDIT_RESTART_POLICY, NULL, pod_restart_policy(b, role));
-	hf_avoid_nodes(b, rank->role, edits);
+	hf_avoid_nodes(b, rank->role, rank->attempt > 0 || rank->generation > 1, edits);
 	if (b->job.recovery.fence_seconds > 0)
 		hf_edits_env(edits, (int)role->default_container, HF_FENCE_ENV, "%lld",
 			     (long long)b->job.recovery.fence_seconds);

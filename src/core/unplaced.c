@@ -3,7 +3,6 @@
 #include "core/brain_internal.h"
 
 #include "base/str.h"
-#include "core/framework.h"
 #include "core/names.h"
 
 #include <string.h>
@@ -16,6 +15,7 @@
 
 /* Nobody tells of an agent whose node has no pod of the job. */
 #define LOOK_SECONDS 30
+#define NODES_SHOWN 8
 
 struct unplaced {
 	int32_t count;
@@ -23,21 +23,6 @@ struct unplaced {
 	int32_t index;
 	const char *nodes;
 };
-
-/* The names that a pod made now would be kept off by a must. */
-static struct hf_edits musts_of(struct hf_brain *b, int role)
-{
-	struct hf_edits all, musts;
-
-	hf_edits_init(&all, &b->shared, b->arena);
-	hf_edits_init(&musts, &b->shared, b->arena);
-	hf_avoid_nodes(b, role, &all);
-	for (size_t i = 0; i < all.len; i++) {
-		if (all.items[i].kind == HF_EDIT_AVOID_NODE && all.items[i].number != 0)
-			hf_edits_add(&musts, &all.items[i]);
-	}
-	return musts;
-}
 
 static bool is_waiting(const struct hf_slot *slot)
 {
@@ -54,23 +39,31 @@ static bool is_waiting(const struct hf_slot *slot)
 }
 
 /* One of the names, which commas part, is none of the musts any more. */
-static bool is_over(const char *avoids, const struct hf_edits *musts)
+static bool is_over(struct hf_brain *b, int role, const char *avoids)
 {
 	for (const char *at = avoids; *at != '\0';) {
 		size_t len = strcspn(at, ",");
-		bool found = false;
 
-		for (size_t i = 0; i < musts->len && !found; i++) {
-			const char *name = musts->items[i].name;
-
-			found = strlen(name) == len && strncmp(name, at, len) == 0;
-		}
-		if (!found)
+		if (!hf_avoid_is_must(b, role, at, len))
 			return true;
 		at += len;
 		at += *at == ',';
 	}
 	return false;
+}
+
+/* The first names, and how many more there are. */
+static const char *few(struct hf_brain *b, const char *avoids)
+{
+	size_t commas = 0;
+	int len = 0;
+
+	for (const char *at = avoids; *at != '\0'; at++)
+		if (*at == ',' && ++commas == NODES_SHOWN)
+			len = (int)(at - avoids);
+	return len == 0 ? avoids
+			: hf_arena_printf(b->arena, "%.*s and %zu more", len, avoids,
+					  commas + 1 - NODES_SHOWN);
 }
 
 static void show(struct hf_brain *b, const struct unplaced *unplaced)
@@ -80,7 +73,7 @@ static void show(struct hf_brain *b, const struct unplaced *unplaced)
 		b->arena,
 		"no node takes %d pod(s), %s first, which may not go to %s: a device is out of "
 		"service there",
-		unplaced->count, rank, unplaced->nodes);
+		unplaced->count, rank, few(b, unplaced->nodes));
 
 	if (!hf_cond_is_true(b, HF_COND_POD_UNPLACED))
 		hf_event(b, true, "PodUnschedulable", message);
@@ -100,18 +93,12 @@ void hf_unplaced_step(struct hf_brain *b)
 	if (hf_lost_unseen(b, HF_COND_POD_UNPLACED))
 		return;
 	for (int r = 0; r < b->crews_len; r++) {
-		struct hf_edits musts = {0};
-		bool known = false;
-
 		for (int32_t i = 0; i < b->crews[r].replicas; i++) {
 			const struct hf_slot *slot = &b->crews[r].slots[i];
 
 			if (!is_waiting(slot))
 				continue;
-			if (!known)
-				musts = musts_of(b, r);
-			known = true;
-			if (is_over(slot->pod->avoids, &musts))
+			if (is_over(b, r, slot->pod->avoids))
 				hf_restart_replica(b, r, i);
 			else if (unplaced.count++ == 0)
 				unplaced = (struct unplaced){1, r, i, slot->pod->avoids};

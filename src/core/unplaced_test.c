@@ -9,7 +9,8 @@ static struct brain b;
 
 static const struct hf_pod_condition refused = {
 	.type = "PodScheduled", .status = "False", .reason = "Unschedulable"};
-static const char *const sick[] = {"n8", "n7"};
+static const struct hf_sick_seen sick[] = {{.node = "n8", .since = HF_TIME_NONE},
+					   {.node = "n7", .since = HF_TIME_NONE}};
 
 /* A device of n7 failed, and of n8 later; demo-hand-0 is kept off both, and no node takes it. */
 static struct brain_pod *wait_for_a_node(void)
@@ -66,6 +67,30 @@ static void it_is_shown_once_and_looked_at_again(void **state)
 	brain_step(&b);
 	assert_null(brain_event(&b, "PodUnschedulable"));
 	assert_true(b.plan.wake_at <= b.now + 30 * HF_SECOND);
+	brain_release(&b);
+}
+
+static void of_many_nodes_a_few_are_named(void **state)
+{
+	static struct hf_sick_seen many[10];
+	static const char names[] = "n8,n7,a,b,c,d,e,f,g,h";
+
+	(void)state;
+	wait_for_a_node()->pod.avoids = names;
+	for (int i = 0; i < 10; i++)
+		many[i] = (struct hf_sick_seen){
+			.node = i < 8 ? hf_arena_printf(b.stored[0], "%c", 'a' + i)
+				      : sick[i - 8].node,
+			.since = b.now};
+	b.replicas[0].pod.devices = true;
+	b.sick = many;
+	b.sick_len = HF_ARRAY_LEN(many);
+	brain_step(&b);
+	assert_non_null(strstr(shown()->message, "not go to n8,n7,a,b,c,d,e,f and 2 more: a"));
+	/* Records alone would not keep it off all of these. */
+	b.replicas[0].pod.devices = false;
+	brain_step(&b);
+	assert_true(brain_deletes(&b, "demo-hand-0"));
 	brain_release(&b);
 }
 
@@ -128,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_shown_once_and_looked_at_again),
+		cmocka_unit_test(of_many_nodes_a_few_are_named),
 		cmocka_unit_test(one_of_two_that_is_mended_makes_the_pod_anew_at_no_cost),
 		cmocka_unit_test(after_a_day_nothing_keeps_it_off),
 		cmocka_unit_test(what_the_scheduler_has_not_refused_is_left_alone),

@@ -47,10 +47,11 @@ struct fence_row {
 };
 
 struct device_view {
-	hf_time seen_at;     /* monotonic: this version came in */
-	hf_time reported_at; /* monotonic: the agent wrote while we watched; NONE: not yet */
+	hf_time heard_at;    /* monotonic: the agent wrote this then, or before */
+	hf_time reported_at; /* likewise, while we watched; NONE: not yet */
 	hf_time observed_at; /* the node's clock */
-	bool out;            /* some device cannot be worked with */
+	bool out;            /* some device cannot be worked with … */
+	hf_time out_since;   /* … the last since then, by the node's clock; NONE: not told */
 	struct rank_row *ranks;
 	size_t ranks_len;
 	struct fence_row *fences;
@@ -63,6 +64,8 @@ struct hf_devices {
 	struct hf_operator *op;
 	struct hf_cache *cache;
 	bool unseen; /* no CRD, or no right to look */
+	char **sick; /* nodes of which some device is out, by name */
+	size_t sick_len, sick_cap;
 };
 
 /* --- what of a device speaks against it ----------------------------------------------------- */
@@ -204,6 +207,8 @@ static struct device_view *view_of(const struct hf_device_health *health)
 	view = hf_xcalloc(1, sizeof(*view) + rows * sizeof(view->rows[0]) +
 				     health->ranks.len * sizeof(view->ranks[0]) +
 				     health->fences.len * sizeof(view->fences[0]) + texts);
+	view->observed_at = health->observed_at;
+	view->out_since = HF_TIME_NONE;
 	view->ranks = (struct rank_row *)&view->rows[rows];
 	view->fences = (struct fence_row *)&view->ranks[health->ranks.len];
 	at = (char *)&view->fences[health->fences.len];
@@ -217,11 +222,14 @@ static struct device_view *view_of(const struct hf_device_health *health)
 		const struct hf_device_report *device = &health->devices.items[d];
 		struct row row = judge_device(device);
 
-		view->out |= hf_health_is_out(state_of(device));
+		if (hf_health_is_out(state_of(device))) {
+			view->out = true;
+			if (device->since > view->out_since)
+				view->out_since = device->since;
+		}
 		for (size_t h = 0; h < device->holders.len; h++)
 			keep_row(&view->rows[view->len++], &row, &device->holders.items[h], &at);
 	}
-	view->observed_at = health->observed_at;
 	return view;
 }
 
@@ -238,7 +246,61 @@ static void *decode(void *arg, struct hf_doc *doc)
 	return view;
 }
 
+/* --- who is sick ----------------------------------------------------------------------------- */
+
+/* Where the name is, or would be. */
+static size_t place_of(const struct hf_devices *devices, const char *name)
+{
+	size_t low = 0, high = devices->sick_len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(devices->sick[middle], name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Kept up with each change, so that no step goes through all nodes. */
+static void note_sick(struct hf_devices *devices, const char *name, bool out)
+{
+	size_t at = place_of(devices, name), behind = devices->sick_len - at;
+	bool known = behind > 0 && hf_streq(devices->sick[at], name);
+
+	if (known == out)
+		return;
+	if (known) {
+		free(devices->sick[at]);
+		memmove(&devices->sick[at], &devices->sick[at + 1],
+			(behind - 1) * sizeof(*devices->sick));
+		devices->sick_len--;
+		return;
+	}
+	if (devices->sick_len == devices->sick_cap) {
+		devices->sick_cap = devices->sick_cap == 0 ? 16 : 2 * devices->sick_cap;
+		devices->sick =
+			hf_xrealloc(devices->sick, devices->sick_cap * sizeof(*devices->sick));
+	}
+	memmove(&devices->sick[at + 1], &devices->sick[at], behind * sizeof(*devices->sick));
+	devices->sick[at] = hf_xstrdup(name);
+	devices->sick_len++;
+}
+
 /* --- the watch ------------------------------------------------------------------------------- */
+
+/* What stands there when we come is as old as it says by the node's clock, which may be off: behind, it
+ * seems older until the agent writes again; ahead, it is of now at best. */
+static hf_time found_at(struct hf_operator *op, const struct device_view *view)
+{
+	hf_time mono = hf_loop_mono(op->loop), now = hf_operator_now(op);
+
+	if (view->observed_at == HF_TIME_NONE)
+		return mono - AGENT_SILENT;
+	return view->observed_at < now ? mono - (now - view->observed_at) : mono;
+}
 
 static void changed(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
 		    const struct hf_cache_entry *now)
@@ -257,12 +319,15 @@ static void changed(void *arg, enum hf_cache_change change, const struct hf_cach
 		bool spoke = was == NULL ? hf_cache_synced(devices->cache)
 					 : was->observed_at != view->observed_at;
 
-		view->seen_at = hf_loop_mono(op->loop);
-		/* What stands there when we come may be old. */
-		view->reported_at = spoke         ? view->seen_at
+		/* What somebody else writes into the object is no word of its agent. */
+		view->heard_at = spoke         ? hf_loop_mono(op->loop)
+				 : was != NULL ? was->heard_at
+					       : found_at(op, view);
+		view->reported_at = spoke         ? view->heard_at
 				    : was != NULL ? was->reported_at
 						  : HF_TIME_NONE;
 	}
+	note_sick(devices, (now != NULL ? now : before)->name, view != NULL && view->out);
 	/* A verdict may wait for any word of it. */
 	hf_nodes_enqueue(op->facts.nodes, (now != NULL ? now : before)->name);
 }
@@ -313,6 +378,9 @@ struct hf_devices *hf_devices_destroy(struct hf_devices *devices)
 	if (devices == NULL)
 		return NULL;
 	hf_cache_destroy(devices->cache);
+	for (size_t i = 0; i < devices->sick_len; i++)
+		free(devices->sick[i]);
+	free(devices->sick);
 	free(devices);
 	return NULL;
 }
@@ -332,13 +400,19 @@ static const struct device_view *view_at(const struct hf_devices *devices, const
 	return entry == NULL ? NULL : entry->view;
 }
 
+/* Nothing was heard of the agent for so long that what it said is of the past. */
+static bool is_silent(const struct device_view *view, const struct hf_moment *moment)
+{
+	return moment->mono - view->heard_at >= AGENT_SILENT;
+}
+
 /* A time of the node's clock on ours: as long before the agent's word as it was by its own clock. */
 static hf_time ours_of(const struct device_view *view, const struct hf_moment *moment,
-		       hf_time seen_at, hf_time theirs)
+		       hf_time heard_at, hf_time theirs)
 {
-	if (seen_at == HF_TIME_NONE || theirs == HF_TIME_NONE || view->observed_at == HF_TIME_NONE)
+	if (heard_at == HF_TIME_NONE || theirs == HF_TIME_NONE || view->observed_at == HF_TIME_NONE)
 		return HF_TIME_NONE;
-	return hf_moment_at(moment, seen_at) -
+	return hf_moment_at(moment, heard_at) -
 	       (view->observed_at > theirs ? view->observed_at - theirs : 0);
 }
 
@@ -349,7 +423,7 @@ void hf_devices_see_node(const struct hf_devices *devices, const struct hf_momen
 
 	if (view == NULL)
 		return;
-	node->has_agent = moment->mono - view->seen_at < AGENT_SILENT;
+	node->has_agent = !is_silent(view, moment);
 	node->reported_at = hf_moment_at(moment, view->reported_at);
 	for (size_t i = 0; i < view->ranks_len; i++) {
 		hf_time at = ours_of(view, moment, view->reported_at, view->ranks[i].heard);
@@ -468,27 +542,65 @@ static void see_late(const struct device_view *view, const struct hf_record *rec
 	seen->late = late;
 }
 
-void hf_devices_see_records(const struct hf_devices *devices, const struct hf_job_view *job,
-			    struct hf_arena *arena, struct hf_observed *seen)
+static bool is_told(const struct hf_observed *seen, const char *node)
+{
+	for (size_t i = 0; i < seen->sick_len; i++)
+		if (hf_streq(seen->sick[i].node, node))
+			return true;
+	return false;
+}
+
+static struct hf_sick_seen sick_of(const struct device_view *view, const struct hf_moment *moment,
+				   const char *node)
+{
+	return (struct hf_sick_seen){.node = node,
+				     .since =
+					     ours_of(view, moment, view->heard_at, view->out_since),
+				     .silent = is_silent(view, moment)};
+}
+
+/* Nodes that the job knows, then those whose agents are heard of. */
+static void see_sick(const struct hf_devices *devices, const struct hf_moment *moment,
+		     const struct hf_ledger *ledger, struct hf_arena *arena,
+		     struct hf_observed *seen)
+{
+	size_t max = devices->sick_len < HF_SICK_MAX ? devices->sick_len : HF_SICK_MAX;
+	struct hf_sick_seen *sick;
+
+	if (max == 0)
+		return;
+	sick = HF_ARENA_ARRAY(arena, struct hf_sick_seen, ledger->records_len + max);
+	seen->sick = sick;
+	for (size_t i = 0; i < ledger->records_len; i++) {
+		const char *node = ledger->records[i].node;
+		const struct device_view *view = view_at(devices, node);
+
+		if (view != NULL && view->out && !is_told(seen, node))
+			sick[seen->sick_len++] = sick_of(view, moment, node);
+	}
+	max += seen->sick_len;
+	for (size_t i = 0, known = seen->sick_len; i < devices->sick_len; i++) {
+		const char *node = devices->sick[i];
+		const struct device_view *view = view_at(devices, node);
+		const struct hf_observed records = {.sick = sick, .sick_len = known};
+
+		if (seen->sick_len < max && !is_silent(view, moment) && !is_told(&records, node))
+			sick[seen->sick_len++] =
+				sick_of(view, moment, hf_arena_strdup(arena, node));
+	}
+}
+
+void hf_devices_see_records(const struct hf_devices *devices, const struct hf_moment *moment,
+			    const struct hf_job_view *job, struct hf_arena *arena,
+			    struct hf_observed *seen)
 {
 	const struct hf_ledger *ledger = &job->status.ledger;
-	const char **sick;
-	const struct device_view *view;
+	const struct device_view *view =
+		ledger->records_len > 0 ? view_at(devices, ledger->records[0].node) : NULL;
 
-	if (ledger->records_len == 0)
-		return;
-	view = view_at(devices, ledger->records[0].node);
 	if (view != NULL && ledger->records[0].pod != NULL)
 		see_late(view, &ledger->records[0], job->ns, arena, seen);
-	sick = HF_ARENA_ARRAY(arena, const char *, ledger->records_len);
-	for (size_t i = 0; i < ledger->records_len; i++) {
-		if (ledger->records[i].cause != HF_CLASS_DEVICE)
-			continue;
-		view = view_at(devices, ledger->records[i].node);
-		if (view != NULL && view->out)
-			sick[seen->sick_len++] = ledger->records[i].node;
-	}
-	seen->sick = sick;
+	see_sick(devices, moment, ledger, arena, seen);
 }
 
 /* --- ranks ----------------------------------------------------------------------------------- */
@@ -496,7 +608,7 @@ void hf_devices_see_records(const struct hf_devices *devices, const struct hf_jo
 static void see_advance(const struct device_view *view, const struct hf_moment *moment,
 			const struct rank_row *row, struct hf_pod *pod)
 {
-	hf_time at = ours_of(view, moment, view->seen_at, row->advanced);
+	hf_time at = ours_of(view, moment, view->heard_at, row->advanced);
 
 	if (row->advancing) {
 		pod->advance = HF_ADVANCING;
@@ -540,9 +652,7 @@ static const struct device_view *ranks_view(const struct hf_devices *devices,
 {
 	const struct device_view *view = pod->owned ? view_at(devices, pod->node) : NULL;
 
-	return view != NULL && view->ranks_len > 0 && moment->mono - view->seen_at < AGENT_SILENT
-		       ? view
-		       : NULL;
+	return view != NULL && view->ranks_len > 0 && !is_silent(view, moment) ? view : NULL;
 }
 
 static bool is_comparable(const struct rank_row *row)

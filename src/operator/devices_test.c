@@ -250,6 +250,76 @@ static void test_what_concerns_the_last_record_is_told_late(void **state)
 	assert_int_equal(brain.n_sick, 0);
 }
 
+static struct hf_doc *health_of(const char *node, int version, const char *observed,
+				const char *state)
+{
+	char text[TEXT_MAX];
+
+	snprintf(
+		text, sizeof(text),
+		"{\"metadata\":{\"name\":\"%s\",\"uid\":\"h-%s\",\"resourceVersion\":\"%d\"},"
+		"\"status\":{\"observedTime\":\"%s\",\"devices\":[{\"id\":\"g0\",\"state\":\"Healthy\","
+		"\"since\":\"2026-01-02T00:00:00Z\"},{\"id\":\"g1\",\"state\":\"%s\","
+		"\"since\":\"2026-01-01T00:00:00Z\"}]}}",
+		node, node, version, observed, state);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+/* "b c": the nodes that the next step is told to be sick. */
+static void expect_sick(struct bench *bench, const char *names)
+{
+	static int version = 400;
+	HF_AUTO_STRBUF text = HF_STRBUF_INIT(256);
+	int steps = brain.steps;
+
+	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED, bound_pod(version++));
+	turn_for(bench, HF_SECOND);
+	assert_true(brain.steps > steps);
+	for (size_t i = 0; i < brain.n_sick; i++)
+		hf_strbuf_addf(&text, "%s%s%s", i > 0 ? " " : "", brain.sick_names[i],
+			       brain.sick[i].silent ? " (silent)" : "");
+	assert_string_equal(text.data ? text.data : "", names);
+}
+
+static void test_nodes_are_sick_while_their_agents_say_so_and_wake_nobody(void **state)
+{
+	struct bench *bench = *state;
+	struct fake_watch *watch;
+	int steps;
+
+	start_with_agent(bench);
+	record_of_worker_1(bench);
+	watch = watch_of(bench, "devicehealths");
+	steps = brain.steps;
+	fake_event(watch, HF_EVENT_ADDED, health_of("d", 201, "2026-01-01T00:01:00Z", "Failed"));
+	fake_event(watch, HF_EVENT_ADDED, health_of("b", 202, "2026-01-01T00:01:00Z", "Unhealthy"));
+	fake_event(watch, HF_EVENT_ADDED, health_of("c", 203, "2026-01-01T00:01:00Z", "Degraded"));
+	turn_for(bench, HF_SECOND);
+	assert_int_equal(brain.steps, steps);
+	expect_sick(bench, "b d");
+	assert_in_range(brain.now - brain.sick[0].since, HF_MINUTE, HF_MINUTE + 3 * HF_SECOND);
+	/* The node of a record comes first. */
+	fake_event(watch, HF_EVENT_ADDED, health_of("a", 204, "2026-01-01T00:01:00Z", "Unhealthy"));
+	expect_sick(bench, "a b d");
+	fake_event(watch, HF_EVENT_MODIFIED,
+		   health_of("d", 205, "2026-01-01T00:02:00Z", "Probation"));
+	fake_event(watch, HF_EVENT_MODIFIED,
+		   health_of("c", 206, "2026-01-01T00:02:00Z", "Quarantined"));
+	expect_sick(bench, "a b c");
+	fake_event(watch, HF_EVENT_DELETED,
+		   health_of("b", 207, "2026-01-01T00:01:00Z", "Unhealthy"));
+	expect_sick(bench, "a c");
+	/* What somebody else writes is no sign of an agent. */
+	turn_for(bench, 10 * HF_MINUTE);
+	fake_event(watch, HF_EVENT_MODIFIED,
+		   health_of("c", 208, "2026-01-01T00:02:00Z", "Quarantined"));
+	turn_for(bench, 6 * HF_MINUTE);
+	expect_sick(bench, "a (silent)");
+	fake_event(watch, HF_EVENT_MODIFIED,
+		   health_of("c", 209, "2026-01-01T00:20:00Z", "Quarantined"));
+	expect_sick(bench, "a (silent) c");
+}
+
 #define WORKER_1(uid) "{\"namespace\":\"n\",\"pod\":\"ddp-worker-1\",\"uid\":\"" uid "\"}"
 
 static void test_what_an_earlier_pod_of_the_name_had_explains_nothing(void **state)
@@ -443,6 +513,7 @@ int main(void)
 		N(test_what_does_not_count_is_not_told),
 		N(test_what_was_over_before_a_pod_began_is_told_by_the_nodes_clock),
 		N(test_what_concerns_the_last_record_is_told_late),
+		N(test_nodes_are_sick_while_their_agents_say_so_and_wake_nobody),
 		N(test_what_an_earlier_pod_of_the_name_had_explains_nothing),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),

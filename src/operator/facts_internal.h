@@ -84,9 +84,10 @@ void hf_devices_see_pod(const struct hf_devices *devices, const char *ns, struct
  * and who of them holds the others up. */
 void hf_devices_see_ranks(const struct hf_devices *devices, const struct hf_moment *moment,
 			  struct hf_pod *pods, size_t len, struct hf_arena *arena);
-/* late and sick, by the records of the job; seen has its pods. */
-void hf_devices_see_records(const struct hf_devices *devices, const struct hf_job_view *job,
-			    struct hf_arena *arena, struct hf_observed *seen);
+/* late, by the records of the job, and sick; seen has its pods and who is gone. */
+void hf_devices_see_records(const struct hf_devices *devices, const struct hf_moment *moment,
+			    const struct hf_job_view *job, struct hf_arena *arena,
+			    struct hf_observed *seen);
 
 /* --- asks.c -------------------------------------------------------------------------------- */
 

@@ -55,6 +55,11 @@ static void remember_devices(const struct hf_observed *seen)
 
 	brain.n_late = seen->late_len;
 	brain.n_sick = seen->sick_len;
+	for (size_t i = 0; i < seen->sick_len && i < SEEN_MAX; i++) {
+		brain.sick[i] = seen->sick[i];
+		snprintf(brain.sick_names[i], sizeof(brain.sick_names[i]), "%s",
+			 seen->sick[i].node);
+	}
 	brain.n_devices = pod != NULL ? pod->devices_len : 0;
 	brain.watched = pod != NULL && pod->watched;
 	brain.advance = pod != NULL ? pod->advance : HF_ADVANCE_UNKNOWN;

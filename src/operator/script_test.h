@@ -57,6 +57,8 @@ struct script {
 	struct hf_device_seen devices[SEEN_MAX];
 	char device_ids[SEEN_MAX][32], device_classes[SEEN_MAX][32];
 	size_t n_devices, n_late, n_sick;
+	struct hf_sick_seen sick[SEEN_MAX];
+	char sick_names[SEEN_MAX][32];
 	bool watched;
 	enum hf_advance advance; /* of the first pod */
 	hf_time advanced_at;

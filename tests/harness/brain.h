@@ -77,8 +77,8 @@ struct brain {
 	size_t gone_len;
 	struct hf_claim_seen claims[4];
 	size_t claims_len;
-	bool blind;              /* whoever looks does not watch nodes */
-	const char *const *sick; /* nodes of records whose devices are out of service */
+	bool blind; /* whoever looks does not watch nodes */
+	const struct hf_sick_seen *sick;
 	size_t sick_len;
 	bool claims_exclusive; /* those that are asked for turn out to be so */
 	/* what the last step was given, in whatever order the test wants */

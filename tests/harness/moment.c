@@ -121,7 +121,8 @@ static void read_late(struct moment *moment, const struct hf_json *root, struct 
 	const struct hf_json *list = hf_json_get(root, "late"), *names = hf_json_get(root, "sick");
 	struct hf_late_seen *late =
 		HF_ARENA_ARRAY(arena, struct hf_late_seen, hf_json_len(list) + 1);
-	const char **sick = HF_ARENA_ARRAY(arena, const char *, hf_json_len(names) + 1);
+	struct hf_sick_seen *sick =
+		HF_ARENA_ARRAY(arena, struct hf_sick_seen, hf_json_len(names) + 1);
 
 	for (size_t i = 0; i < hf_json_len(list); i++)
 		late[i] = (struct hf_late_seen){
@@ -129,8 +130,15 @@ static void read_late(struct moment *moment, const struct hf_json *root, struct 
 			.node = hf_json_path_str(hf_json_item(list, i), "node", NULL),
 			.device = device_of(hf_json_item(list, i)),
 		};
-	for (size_t i = 0; i < hf_json_len(names); i++)
-		sick[i] = hf_json_str(hf_json_item(names, i), "");
+	for (size_t i = 0; i < hf_json_len(names); i++) {
+		const struct hf_json *item = hf_json_item(names, i);
+
+		sick[i] = (struct hf_sick_seen){
+			.node = hf_json_str(item,
+					    hf_str_or(hf_json_path_str(item, "name", NULL), "")),
+			.since = time_of(hf_json_get(item, "since"), HF_TIME_NONE),
+			.silent = hf_json_true(hf_json_get(item, "silent"), false)};
+	}
 	moment->seen.late = late;
 	moment->seen.late_len = hf_json_len(list);
 	moment->seen.sick = sick;
