@@ -16,7 +16,8 @@ struct standstill {
 	int32_t index;            /* who stands for longest */
 	const struct hf_pod *pod; /* NULL: nobody stands still */
 	hf_time last;             /* the last step of any */
-	bool advancing;           /* somebody does */
+	hf_time told;   /* until then at least all of them stood, by their agents' words */
+	bool advancing; /* somebody does */
 };
 
 static bool is_training(const struct hf_slot *slot)
@@ -27,7 +28,7 @@ static bool is_training(const struct hf_slot *slot)
 
 static void look(struct hf_brain *b, struct standstill *still)
 {
-	*still = (struct standstill){.last = HF_TIME_NONE};
+	*still = (struct standstill){.last = HF_TIME_NONE, .told = HF_TIME_NEVER};
 	for (int r = 0; r < b->crews_len && !still->advancing; r++) {
 		for (int32_t i = 0; i < b->crews[r].replicas && !still->advancing; i++) {
 			const struct hf_slot *slot = &b->crews[r].slots[i];
@@ -44,6 +45,8 @@ static void look(struct hf_brain *b, struct standstill *still)
 			}
 			if (slot->pod->advanced_at > still->last)
 				still->last = slot->pod->advanced_at;
+			if (slot->pod->told_at < still->told)
+				still->told = slot->pod->told_at;
 		}
 	}
 }
@@ -76,6 +79,9 @@ bool hf_advance_hung(struct hf_brain *b, struct hf_end *ret_end)
 		hf_wake(b, deadline(b, &still));
 		return false;
 	}
+	/* Who said so before may have said it last: the next word of each is waited for. */
+	if (still.told < deadline(b, &still))
+		return false;
 	*ret_end = (struct hf_end){.kind = HF_END_HUNG,
 				   .role = still.role,
 				   .index = still.index,
@@ -156,6 +162,11 @@ void hf_advance_step(struct hf_brain *b)
 		       "(progressDeadlineSeconds)",
 		       hf_time_text(b->arena, still.last),
 		       hf_time_text(b->arena, deadline(b, &still)));
+	else if (stands(b, &still) && still.told < deadline(b, &still))
+		hf_say(b, still.last, HF_TOPIC_NEXT,
+		       "no rank that reports has advanced since %s; all restart when the agents of "
+		       "their nodes have said so once more (progressDeadlineSeconds)",
+		       hf_time_text(b->arena, still.last));
 	pod = slowest(b, &slow, &rank);
 	if (pod)
 		tell_slow(b, pod, rank, slow);

@@ -24,6 +24,7 @@ static void say(const char *name, enum hf_advance advance, hf_time at)
 
 	pod->advance = advance;
 	pod->advanced_at = at;
+	pod->told_at = b.now + 3600 * HF_SECOND;
 }
 
 static void all_stand_still(void)
@@ -59,6 +60,31 @@ static void all_restart_once_when_the_deadline_is_over_and_begin_a_new_one(void 
 	brain_step(&b);
 	assert_int_equal(hf_plan_actions(&b.plan), 0);
 	assert_int_equal(b.plan.status.ledger.restarts[HF_BUDGET_APPLICATION], 1);
+	brain_release(&b);
+}
+
+static void what_was_said_before_the_deadline_may_be_over(void **state)
+{
+	hf_time deadline;
+
+	(void)state;
+	set_up(100);
+	all_stand_still();
+	deadline = b.now + 100 * HF_SECOND;
+	brain_pod(&b, "demo-hand-0")->pod.told_at = deadline - HF_SECOND;
+	brain_after(&b, 300);
+	brain_step(&b);
+	assert_int_equal(hf_plan_actions(&b.plan), 0);
+	assert_true(b.plan.wake_at > b.now);
+	assert_true(brain_says(&b, HF_TOPIC_NEXT, "have said so once more"));
+	/* Its agent fell silent: of this rank nothing is known any more. */
+	say("demo-hand-0", HF_ADVANCE_UNKNOWN, HF_TIME_NONE);
+	brain_step(&b);
+	assert_int_equal(b.plan.restart_scope, HF_SCOPE_JOB);
+	say("demo-hand-0", HF_ADVANCE_STALLED, deadline - 100 * HF_SECOND);
+	brain_pod(&b, "demo-hand-0")->pod.told_at = deadline;
+	brain_step(&b);
+	assert_int_equal(b.plan.restart_scope, HF_SCOPE_JOB);
 	brain_release(&b);
 }
 
@@ -127,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_restart_once_when_the_deadline_is_over_and_begin_a_new_one),
+		cmocka_unit_test(what_was_said_before_the_deadline_may_be_over),
 		cmocka_unit_test(an_end_explains_why_the_others_wait),
 		cmocka_unit_test(on_a_lost_node_the_agents_last_word_is_of_the_past),
 		cmocka_unit_test(who_looks_on_without_agents_repeats_what_stands),

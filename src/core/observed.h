@@ -144,6 +144,7 @@ struct hf_pod {
 	 * agent tells; 0: they do not, or nobody knows. */
 	int32_t fence_seconds;
 	hf_time advanced_at;   /* STALLED: the last step of any of them, on our clock */
+	hf_time told_at;       /* STALLED: its agent last said so, on our clock; NONE: not yet */
 	int32_t slow_permille; /* of its peers' own work in a step, when it is called slow; else 0 */
 	/* An agent names it as the holder of a device: when it ends, the agent reports soon. */
 	bool watched;

@@ -605,10 +605,12 @@ void hf_devices_see_records(const struct hf_devices *devices, const struct hf_mo
 
 /* --- ranks ----------------------------------------------------------------------------------- */
 
+/* That a rank stands still counts only by an agent that was heard to write since we came: the last word
+ * of one that is gone says it for ever. */
 static void see_advance(const struct device_view *view, const struct hf_moment *moment,
 			const struct rank_row *row, struct hf_pod *pod)
 {
-	hf_time at = ours_of(view, moment, view->heard_at, row->advanced);
+	hf_time at = ours_of(view, moment, view->reported_at, row->advanced);
 
 	if (row->advancing) {
 		pod->advance = HF_ADVANCING;
@@ -616,6 +618,7 @@ static void see_advance(const struct device_view *view, const struct hf_moment *
 		if (pod->advance == HF_ADVANCE_UNKNOWN || at > pod->advanced_at)
 			pod->advanced_at = at;
 		pod->advance = HF_ADVANCE_STALLED;
+		pod->told_at = hf_moment_at(moment, view->reported_at);
 	}
 }
 

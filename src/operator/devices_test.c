@@ -409,6 +409,7 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")));
 	assert_int_equal(brain.advance, HF_ADVANCE_STALLED);
 	assert_in_range(brain.now - brain.advanced_at, 40 * HF_SECOND, 42 * HF_SECOND);
+	assert_in_range(brain.now - brain.told_at, 0, 2 * HF_SECOND);
 	/* One of two advances: so does the pod. */
 	ranks_say(bench, 202, "2026-01-01T00:03:00Z",
 		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")) "," RANK(
@@ -460,6 +461,56 @@ static void test_a_silent_agents_word_of_ranks_is_of_the_past(void **state)
 	turn_for(bench, 16 * HF_MINUTE);
 	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED, bound_pod(300));
 	turn_for(bench, HF_SECOND);
+	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
+}
+
+/* The operator comes when the agent has written this for the last time, so long ago by its own clock. */
+static void start_after(struct bench *bench, hf_time age)
+{
+	char observed[HF_TIME_TEXT_MAX], advanced[HF_TIME_TEXT_MAX], text[TEXT_MAX];
+	hf_time then = hf_operator_now(bench->op) - age;
+
+	hf_time_format_micro(then, observed);
+	hf_time_format_micro(then - 40 * HF_SECOND, advanced);
+	snprintf(text, sizeof(text),
+		 WELL "],\"ranks\":[{\"namespace\":\"n\",\"pod\":\"ddp-worker-0\",\"uid\":"
+		      "\"uid-ddp-worker-0\",\"state\":\"Stalled\",\"advancedTime\":\"%s\"}",
+		 advanced);
+	bench->health = health(200, observed, text);
+	start_with_agent(bench);
+	assert_true(brain.watched);
+	assert_int_equal(brain.nodes[0].reported_at, HF_TIME_NONE);
+}
+
+static void test_what_an_agent_said_long_before_we_came_is_old(void **state)
+{
+	start_after(*state, 2 * HF_HOUR);
+	assert_false(brain.nodes[0].has_agent);
+	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
+}
+
+static void test_what_was_said_before_we_came_makes_no_rank_stand_still(void **state)
+{
+	struct bench *bench = *state;
+
+	start_after(bench, 10 * HF_MINUTE);
+	assert_true(brain.nodes[0].has_agent);
+	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
+	/* Silent for fifteen minutes since it wrote, and not since we came. */
+	turn_for(bench, 6 * HF_MINUTE);
+	fake_event(watch_of(bench, "pods"), HF_EVENT_MODIFIED, bound_pod(300));
+	turn_for(bench, HF_SECOND);
+	assert_false(brain.nodes[0].has_agent);
+	ranks_say(bench, 201, "2026-01-01T00:02:00Z",
+		  RANK("0", "Stalled", "0", ADVANCED("2026-01-01T00:01:20Z")));
+	assert_true(brain.nodes[0].has_agent);
+	assert_int_equal(brain.advance, HF_ADVANCE_STALLED);
+}
+
+static void test_a_nodes_clock_that_is_ahead_makes_nothing_older(void **state)
+{
+	start_after(*state, -2 * HF_HOUR);
+	assert_true(brain.nodes[0].has_agent);
 	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
 }
 
@@ -519,6 +570,9 @@ int main(void)
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),
 		N(test_what_an_agent_told_of_a_fence_holds_for_its_pod),
 		N(test_a_silent_agents_word_of_ranks_is_of_the_past),
+		N(test_what_an_agent_said_long_before_we_came_is_old),
+		N(test_what_was_said_before_we_came_makes_no_rank_stand_still),
+		N(test_a_nodes_clock_that_is_ahead_makes_nothing_older),
 		N(test_who_works_longer_than_its_peers_is_slow),
 		N(test_only_what_is_new_is_a_report_and_silence_is_no_agent),
 		cmocka_unit_test(test_both_brains_know_the_same_classes),

@@ -64,6 +64,7 @@ static void remember_devices(const struct hf_observed *seen)
 	brain.watched = pod != NULL && pod->watched;
 	brain.advance = pod != NULL ? pod->advance : HF_ADVANCE_UNKNOWN;
 	brain.advanced_at = pod != NULL ? pod->advanced_at : HF_TIME_NONE;
+	brain.told_at = pod != NULL ? pod->told_at : HF_TIME_NONE;
 	brain.slow_permille = pod != NULL ? pod->slow_permille : 0;
 	brain.fence_seconds = pod != NULL ? pod->fence_seconds : 0;
 	for (size_t i = 0; i < brain.n_devices && i < SEEN_MAX; i++) {
@@ -305,16 +306,20 @@ void start_with(struct bench *bench, struct hf_doc **jobs, size_t n)
 		assert_int_equal(call->request->verb, HF_VERB_LIST);
 		assert_int_equal(brain.steps, 0);
 		const char *plural = call->request->resource->plural;
-		bool is_jobs = hf_streq(plural, "pytorchjobs"),
-		     is_nodes = hf_streq(plural, "nodes");
+		struct hf_doc **items = NULL;
+		size_t len = 0;
 
-		fake_answer_list(call, "100", "",
-				 is_jobs    ? jobs
-				 : is_nodes ? bench->nodes
-					    : NULL,
-				 is_jobs    ? n
-				 : is_nodes ? bench->n_nodes
-					    : 0);
+		if (hf_streq(plural, "pytorchjobs")) {
+			items = jobs;
+			len = n;
+		} else if (hf_streq(plural, "nodes")) {
+			items = bench->nodes;
+			len = bench->n_nodes;
+		} else if (hf_streq(plural, "devicehealths")) {
+			items = &bench->health;
+			len = bench->health != NULL;
+		}
+		fake_answer_list(call, "100", "", items, len);
 		if (hf_operator_synced(bench->op))
 			break;
 	}

@@ -32,6 +32,7 @@ struct bench {
 	char problem[TEXT_MAX];
 	struct hf_doc *nodes[SEEN_MAX]; /* what the list of nodes brings; taken over */
 	size_t n_nodes;
+	struct hf_doc *health; /* likewise of DeviceHealths; NULL: none */
 };
 
 struct script {
@@ -61,7 +62,7 @@ struct script {
 	char sick_names[SEEN_MAX][32];
 	bool watched;
 	enum hf_advance advance; /* of the first pod */
-	hf_time advanced_at;
+	hf_time advanced_at, told_at;
 	int32_t slow_permille, fence_seconds;
 };
 extern struct script brain;

@@ -62,7 +62,7 @@ enum { TIME_NONE, TIME_SECONDS, TIME_NANOS };
 
 _Static_assert(TEXT_WORDS + HF_ARRAY_LEN(words) <= 256, "a word's place is one byte");
 /* Whoever adds a field: pack it, unpack it, and let view_test see it. */
-_Static_assert(sizeof(struct hf_pod) == 288 && sizeof(struct hf_container_seen) == 112 &&
+_Static_assert(sizeof(struct hf_pod) == 296 && sizeof(struct hf_container_seen) == 112 &&
 		       sizeof(struct hf_pod_condition) == 32 &&
 		       sizeof(struct hf_service_seen) == 32 && sizeof(struct hf_extra_seen) == 48,
 	       "a field that is not packed below is lost");

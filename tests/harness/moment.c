@@ -145,7 +145,7 @@ static void read_late(struct moment *moment, const struct hf_json *root, struct 
 	moment->seen.sick_len = hf_json_len(names);
 }
 
-static void add_progress(struct hf_pod *pod, const struct hf_json *item)
+static void add_progress(struct hf_pod *pod, const struct hf_json *item, hf_time now)
 {
 	const char *advance = hf_json_str(hf_json_get(item, "advance"), "");
 
@@ -153,6 +153,7 @@ static void add_progress(struct hf_pod *pod, const struct hf_json *item)
 		       : hf_streq(advance, "Stalled") ? HF_ADVANCE_STALLED
 						      : HF_ADVANCE_UNKNOWN;
 	pod->advanced_at = time_of(hf_json_get(item, "advancedAt"), HF_TIME_NONE);
+	pod->told_at = time_of(hf_json_get(item, "toldAt"), now);
 	pod->slow_permille = number_of(hf_json_get(item, "slowPermille"), 0);
 	pod->fence_seconds = number_of(hf_json_get(item, "fenceSeconds"), 0);
 }
@@ -180,7 +181,7 @@ static void read_pods(struct moment *moment, const struct hf_json *list, struct 
 
 			pod->watched =
 				hf_json_true(hf_json_get(hf_json_item(list, i), "watched"), false);
-			add_progress(pod, hf_json_item(list, i));
+			add_progress(pod, hf_json_item(list, i), moment->now);
 			add_devices(pod, hf_json_get(hf_json_item(list, i), "devices"), arena);
 		}
 	}

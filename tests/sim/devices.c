@@ -16,8 +16,8 @@
  * and the agent tells of it within some seconds, by the machine's clock: before or after the pods'
  * ends are seen, or while nobody can hear it.  A new pod there gets the same broken device.
  *
- * Where ranks tell of their steps the agent passes on whether they advance, when that changes, and
- * again and again while the node's kubelet is silent: it needs power and the network, no kubelet.
+ * Where ranks tell of their steps the agent passes on whether they advance, when that changes, every
+ * five minutes, and again and again while the node's kubelet is silent: it needs power and the network, no kubelet.
  */
 #define TELL_MAX (4 * HF_SECOND)
 #define TELL_LATE_MAX HF_MINUTE /* later than anybody waits */
@@ -29,6 +29,7 @@
 #define RANKS_EVERY (10 * HF_SECOND)
 #define STALLED_AFTER (30 * HF_SECOND)
 #define MUTE_MAX (10 * HF_MINUTE)
+#define HEARTBEAT (5 * HF_MINUTE)
 
 struct gone {
 	char name[64], uid[64];
@@ -219,6 +220,11 @@ static void on_tell(void *arg)
 	write_health(device);
 }
 
+static bool is_due(const struct sim_device *device)
+{
+	return sim_now(device->node->sim) - device->ranks_spoken_of >= HEARTBEAT;
+}
+
 static void on_look(void *arg)
 {
 	struct sim_device *device = arg;
@@ -226,7 +232,7 @@ static void on_look(void *arg)
 
 	hf_timer_arm(device->look, RANKS_EVERY);
 	if (sim_fence_news(device->node) || seen != device->ranks_told ||
-	    (seen != 0 && !device->node->kubelet))
+	    (seen != 0 && (!device->node->kubelet || is_due(device))))
 		tell_soon(device, HF_SECOND);
 }
 

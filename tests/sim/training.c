@@ -16,8 +16,9 @@
 
 #define STANDS_MIN HF_MINUTE
 #define STANDS_MAX (15 * HF_MINUTE)
-/* An agent calls a rank stalled after 30 s, writes at most every 10 s, and the operator looks. */
-#define TOLD_WITHIN (60 * HF_SECOND)
+/* An agent says every five minutes that a rank stands still, writes at most every 10 s, and the operator
+ * looks. */
+#define TOLD_WITHIN (6 * HF_MINUTE)
 /* Old news of a standstill that is just over. */
 #define OVER_TOLD_WITHIN (30 * HF_SECOND)
 #define TIMES_SLACK (2 * HF_SECOND)
