@@ -120,21 +120,49 @@ static int trouble_of(const struct hf_device_report *device)
 	return state == HF_HEALTH_DEGRADED_STATE ? 1 : 0;
 }
 
+/* What several devices share is theirs, and one that is missing is nobody's: the others work. */
+static bool stops_all(const struct hf_device_report *node)
+{
+	for (size_t i = 0; i < node->faults.len; i++) {
+		const struct hf_device_fault *fault = &node->faults.items[i];
+		enum hf_health_detector detector;
+		enum hf_health_class cls;
+
+		if (fault->acts &&
+		    (!hf_health_class_of(hf_str_or(fault->cls, ""), &cls) ||
+		     hf_health_is_fatal(cls)) &&
+		    !(hf_health_detector_of(hf_str_or(fault->detector, ""), &detector) &&
+		      (detector == HF_HEALTH_PEERS || detector == HF_HEALTH_COUNT)))
+			return true;
+	}
+	return state_of(node->state) != HF_HEALTH_UNHEALTHY;
+}
+
+/* What is wrong with the node is wrong with each of its devices, or with some. */
+static int trouble_by(const struct hf_device_report *node, const struct hf_device_report *device)
+{
+	int trouble = node != NULL ? trouble_of(node) : 0;
+
+	if (trouble < 2 || state_of(device->state) == HF_HEALTH_UNKNOWN || stops_all(node))
+		return trouble;
+	return 1;
+}
+
 static void read_holders(const struct hf_device_health *health, struct remedy_health *view)
 {
+	const struct hf_device_report *node = NULL;
 	size_t room = 0;
-	int node = 0;
 
 	for (size_t i = 0; i < health->devices.len; i++)
 		room += health->devices.items[i].holders.len;
 	view->holders = HF_ARENA_ARRAY(view->arena, struct remedy_holder, room + 1);
-	/* What is wrong with the node is wrong with each of its devices. */
 	for (size_t i = 0; i < health->devices.len; i++)
 		if (hf_str_is_empty(health->devices.items[i].id))
-			node = trouble_of(&health->devices.items[i]);
+			node = &health->devices.items[i];
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
-		int own = trouble_of(device), trouble = own > node ? own : node;
+		int own = trouble_of(device), shared = trouble_by(node, device);
+		int trouble = own > shared ? own : shared;
 
 		for (size_t h = 0; h < device->holders.len; h++) {
 			const struct hf_device_holder *holder = &device->holders.items[h];

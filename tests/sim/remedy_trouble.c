@@ -418,6 +418,48 @@ static void a_drain_is_stuck_ten_minutes_after_it_could_begin(void **state)
 	assert_false(rw_event(w, "DrainStuck", "n004"));
 }
 
+static const char *uid_of(struct rw *w, const char *pod)
+{
+	return hf_json_path_str(rw_get(w, &hf_pods, "default", pod), "metadata", "uid", NULL);
+}
+
+static bool is_evicted(struct rw *w, const char *pod)
+{
+	return hf_json_path_str(rw_get(w, &hf_pods, "default", pod), "metadata",
+				"deletionTimestamp", NULL) != NULL;
+}
+
+/* Half of a node's devices hang in the same way: the node has the fault, and the other half works. */
+static void who_holds_what_works_stays_where_it_is(void **state)
+{
+	struct rw *w = *state;
+	char text[2048];
+
+	rw_fleet(w, 10);
+	rw_pod(w, "hung", 3, "ReplicaSet");
+	rw_pod(w, "other", 3, "ReplicaSet");
+	rw_policy(w, "{'mode':'remediate'," WIDE "}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	w->ill[3] = RW_RESET;
+	w->holder[3] = NULL; /* of what the agent says after this */
+	snprintf(text, sizeof(text),
+		 "{'status':{'state':'Unhealthy','class':'gpu-reset','action':'reset-device',"
+		 "'bootID':'b-n003','observedTime':'2023-11-14T22:13:30Z','evidenceTime':"
+		 "'2023-11-14T22:13:25Z','devices':[{'id':'node','kind':'node','state':'Unhealthy',"
+		 "'class':'gpu-reset','since':'2023-11-14T22:13:25Z','faults':[{'detector':'peers',"
+		 "'code':1,'class':'gpu-reset','active':true}]},{'id':'0000:1a:00.0','kind':'gpu',"
+		 "'state':'Unknown','holders':[{'namespace':'default','pod':'hung','uid':'%s'}]},"
+		 "{'id':'0000:1b:00.0','kind':'gpu','state':'Healthy','holders':[{'namespace':"
+		 "'default','pod':'other','uid':'%s'}]}]}}",
+		 uid_of(w, "hung"), uid_of(w, "other"));
+	rw_patch_status(w, &hf_devicehealths, "n003", text);
+	rw_run(w, 5 * HF_MINUTE);
+	assert_true(rw_tainted(w, 3));
+	assert_true(is_evicted(w, "hung"));
+	assert_false(is_evicted(w, "other"));
+}
+
 static bool count_reads(const struct rw *w, const struct hf_request *request,
 			struct hf_fault *ret_fault)
 {
@@ -649,6 +691,7 @@ int main(void)
 		T(promise_5_what_is_out_counts_without_an_agent_too),
 		T(promise_5_what_another_policy_took_out_is_no_burst),
 		T(a_drain_is_stuck_ten_minutes_after_it_could_begin),
+		T(who_holds_what_works_stays_where_it_is),
 		T(what_hangs_in_its_end_is_looked_at_ever_more_seldom),
 		T(the_first_sixteen_policies_by_name_count),
 		cmocka_unit_test(promise_2_what_a_person_takes_off_with_its_annotation_stays_off),
