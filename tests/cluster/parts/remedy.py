@@ -9,7 +9,7 @@ controller-manager's.
 import json
 import time
 
-from kit import audit, client
+from kit import audit, build, client
 from kit.check import Fail, Skip, equal, parallel, want
 from parts import nodes as node_part, rbac
 
@@ -185,6 +185,10 @@ def check_foreign(w):
     stays("it stays off", lambda: not tainted(w, "gpu-3"))
     tell(w, "gpu-3", "reset")
     w.until("what is seen anew counts", lambda: tainted(w, "gpu-3"))
+    w.cluster.kubectl("taint", "node", "gpu-3", TAINT + "-")
+    w.cluster.kubectl("annotate", "node", "gpu-3", MARK + "-")
+    w.until("the policy knows when", lambda: any(r.get("takenOff") for r in status(w)["recent"]))
+    stays("it stays off without its annotation", lambda: not tainted(w, "gpu-3"))
     w.cluster.kubectl("uncordon", "gpu-1")
     quiet(w, user)
 
@@ -276,6 +280,48 @@ def check_drain(w):
     w.until("it is released", lambda: not tainted(w, node))
     quiet(w, user)
     return f"evicted {took:.1f} s after the budget allowed it"
+
+
+# An administrator's own: nobody puts our taint on gpu-0.
+GUARD = [
+    {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "guard"}, "spec": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+                                                "resources": ["nodes"], "operations": ["UPDATE"]}]},
+        "validations": [{"expression": "object.metadata.name != 'gpu-0' || !has(object.spec.taints)"
+                                       f" || !object.spec.taints.exists(t, t.key == '{TAINT}')",
+                         "message": "not this one"}]}},
+    {"kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "guard"},
+     "spec": {"policyName": "guard", "validationActions": ["Deny"]}}]
+
+
+def is_guarded(w):
+    try:
+        w.cluster.kubectl("taint", "node", "gpu-0", f"{TAINT}=x:NoSchedule", "--dry-run=server")
+    except build.Broken as e:
+        return "not this one" in str(e)
+    return False
+
+
+def check_refused(w):
+    """A Node that an admission policy keeps from us is told as refused, and the others are tainted"""
+    user = begin(w, mode="quarantine", **WIDE)
+    for o in GUARD:
+        w.cluster.kubectl("apply", "-f", "-", text=json.dumps(
+            {"apiVersion": "admissionregistration.k8s.io/v1", **o}))
+    w.until("the guard is at work", lambda: is_guarded(w))
+    parallel(fleet()[:3], lambda n: tell(w, n, "reboot"))
+    w.until("the others are tainted", lambda: out(w) == ["gpu-1", "gpu-2"])
+    w.until("it is told", lambda: said_of(w, "gpu-0").get("why", "").startswith("refused"))
+    event(w, "QuarantineBlocked", "gpu-0")
+    first = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    stays("it is left alone", lambda: not tainted(w, "gpu-0"), 20)
+    wrote = [c for c in audit.calls(w.cluster.path("audit.log"), user=user)
+             if c["at"] >= first and c["verb"] == "patch" and c["resource"].startswith("healthp")]
+    want(len(wrote) <= 8, f"{len(wrote)} status patches within 20 s")
+    for o in reversed(GUARD):
+        w.cluster.kubectl("delete", o["kind"], "guard")
+    w.until("it is asked again", lambda: tainted(w, "gpu-0"), 120)
+    w.end_operators()
 
 
 def check_bad(w):
