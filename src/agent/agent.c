@@ -511,7 +511,7 @@ static void on_ranks_timer(void *arg)
 	hf_silence_want(a->silence, hf_ranks_alive(a->ranks, now));
 	if (a->keeper != NULL)
 		hf_keeper_want(a->keeper, fenced);
-	if (hf_ranks_count(a->ranks) > 0 || fenced)
+	if (hf_ranks_owes(a->ranks) || fenced)
 		hf_timer_arm(a->ranks_timer, RANKS_EVERY);
 }
 

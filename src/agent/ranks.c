@@ -205,6 +205,14 @@ static void forget_gone(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, 
 	ranks->len = kept;
 }
 
+static bool is_due(const struct hf_ranks *ranks, const struct rank *rank, hf_time now)
+{
+	return ranks->published_at != HF_TIME_NONE &&
+	       now - ranks->published_at >= HF_RANKS_STALLED_EVERY &&
+	       now - rank->memory.advanced_at < HF_RANKS_STALLED_FOR &&
+	       hf_streq(state_of(rank, now), HF_RANK_STALLED);
+}
+
 bool hf_ranks_look(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now)
 {
 	bool news;
@@ -214,9 +222,11 @@ bool hf_ranks_look(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_ti
 		return false;
 	news = ranks->gone;
 	for (size_t i = 0; i < ranks->len && !news; i++) {
+		const struct rank *rank = &ranks->items[i];
 		const char *ns, *name;
 
-		news = differs(&ranks->items[i], now) && pod(arg, ranks->items[i].uid, &ns, &name);
+		news = (differs(rank, now) || is_due(ranks, rank, now)) &&
+		       pod(arg, rank->uid, &ns, &name);
 	}
 	return news;
 }
@@ -276,6 +286,11 @@ void hf_ranks_published(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, 
 		ranks->items[i].state = state_of(&ranks->items[i], now);
 		ranks->items[i].own_us = own_of(&ranks->items[i]);
 	}
+}
+
+bool hf_ranks_owes(const struct hf_ranks *ranks)
+{
+	return ranks->len > 0 || ranks->gone;
 }
 
 size_t hf_ranks_count(const struct hf_ranks *ranks)

@@ -110,6 +110,44 @@ static void slower_by_more_than_noise_is_news_when_two_windows_say_so(void **sta
 	assert_int_equal(publish()->own_us, 45000);
 }
 
+static void what_stands_still_is_said_again(void **state)
+{
+	train("a", 3, 30);
+	publish();
+	for (int i = 0; i < 6; i++) {
+		t.now += 5 * HF_SECOND;
+		hear("a", "holdfast/1");
+	}
+	assert_true(look());
+	for (int lives = 0; lives < 3; lives++) {
+		assert_string_equal(publish()->state, HF_RANK_STALLED);
+		for (int i = 0; i < 5; i++) {
+			t.now += 5 * HF_SECOND;
+			hear("a", "holdfast/1");
+			assert_false(look());
+		}
+		t.now += 5 * HF_SECOND;
+		hear("a", "holdfast/1");
+		assert_true(look());
+	}
+	train("a", 1, 30);
+	assert_true(look());
+	assert_string_equal(publish()->state, HF_RANK_ADVANCING);
+	t.now += HF_RANKS_STALLED_EVERY;
+	train("a", 1, 30);
+	assert_false(look());
+	/* Gone a moment after a write: that is still to be said. */
+	publish();
+	t.gone = "a";
+	assert_false(look());
+	assert_int_equal(hf_ranks_count(t.ranks), 0);
+	assert_true(hf_ranks_owes(t.ranks));
+	t.now += HF_RANKS_GAP;
+	assert_true(look());
+	publish();
+	assert_false(hf_ranks_owes(t.ranks));
+}
+
 static void without_a_step_it_is_stalled_and_without_a_word_silent(void **state)
 {
 	train("a", 3, 30);
@@ -273,6 +311,7 @@ int main(void)
 			unmake),
 		cmocka_unit_test_setup_teardown(
 			slower_by_more_than_noise_is_news_when_two_windows_say_so, make, unmake),
+		cmocka_unit_test_setup_teardown(what_stands_still_is_said_again, make, unmake),
 		cmocka_unit_test_setup_teardown(
 			without_a_step_it_is_stalled_and_without_a_word_silent, make, unmake),
 		cmocka_unit_test_setup_teardown(long_steps_are_given_their_time, make, unmake),
