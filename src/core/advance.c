@@ -45,7 +45,8 @@ static void look(struct hf_brain *b, struct standstill *still)
 			}
 			if (slot->pod->advanced_at > still->last)
 				still->last = slot->pod->advanced_at;
-			if (slot->pod->told_at < still->told)
+			if (slot->pod->advance == HF_ADVANCE_STALLED &&
+			    slot->pod->told_at < still->told)
 				still->told = slot->pod->told_at;
 		}
 	}

@@ -337,6 +337,12 @@ static bool is_list(enum hf_edit_kind kind)
 	       kind == HF_EDIT_ENV_FIELD;
 }
 
+/* There may be several, and a key stands once in a map. */
+static bool is_by_name(enum hf_edit_kind kind)
+{
+	return kind == HF_EDIT_MOUNT || kind == HF_EDIT_AVOID_NODE;
+}
+
 /* Edits of a container's words and of volumes. */
 static void render_word(const struct hf_edit *edit, struct hf_strbuf *sb)
 {
@@ -422,7 +428,7 @@ static void render_edits(const struct hf_action *action, struct hf_strbuf *sb)
 				       kinds[edit->kind]);
 			if (edit->kind == HF_EDIT_ENV && edit->container >= 0)
 				hf_strbuf_addf(sb, " of container %d", edit->container);
-			if (edit->kind == HF_EDIT_MOUNT || edit->kind == HF_EDIT_AVOID_NODE)
+			if (is_by_name(edit->kind))
 				hf_strbuf_addf(sb, " %s", edit->name);
 			hf_strbuf_addstr(sb, ": ");
 		}

@@ -300,6 +300,34 @@ static void check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struc
 			 node);
 }
 
+static bool asks_for_a_device(const struct hf_json *pod)
+{
+	const struct hf_json *container =
+		hf_json_item(hf_json_path(pod, "spec", "containers", NULL), 0);
+
+	return hf_json_path(container, "resources", "limits", "example.com/gpu", NULL) != NULL;
+}
+
+/* 20: a replacement keeps off all nodes whose agents call a device broken. */
+static void check_avoids_sick(struct sim *sim, const struct sim_pod_truth *pod,
+			      struct hf_doc *object)
+{
+	struct hf_doc *stored = sim_job_peek(sim, sim_job_truth(sim, pod->job_uid)->name);
+	HF_AUTO_JSON policy = sim_run_policy(stored);
+
+	if ((pod->generation <= 1 && pod->attempt == 0) || sim->mood.weight[SIM_EDITED] > 0 ||
+	    !asks_for_a_device(hf_doc_json(object)) ||
+	    !hf_json_true(hf_json_path(policy, "recovery", "device", "avoid", NULL), true))
+		return;
+	for (size_t i = 0; i < sim->nodes->n; i++) {
+		const struct sim_node *node = &sim->nodes->nodes[i];
+
+		if (sim_device_is_told_sick(node) && !names_node(object, node->name))
+			sim_fail(sim, "20 avoided nodes", "%s may go to %s, which is sick",
+				 pod->name, node->name);
+	}
+}
+
 /* 20: what is made after a node was lost keeps off it.  (Where it has to, the world's scheduler sees
  * to that.) */
 void sim_check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struct hf_doc *object,
@@ -310,6 +338,7 @@ void sim_check_avoids(struct sim *sim, const struct sim_pod_truth *pod, struct h
 
 	if (!sim_sees_the_present(sim) || sim->n_lives > 1)
 		return;
+	check_avoids_sick(sim, pod, object);
 	check_avoids(sim, pod, object, hf_json_get(ledger, "last"));
 	for (size_t i = 0; i < hf_json_len(history); i++)
 		check_avoids(sim, pod, object, hf_json_item(history, i));

@@ -29,6 +29,9 @@
 #define RANKS_EVERY (10 * HF_SECOND)
 #define STALLED_AFTER (30 * HF_SECOND)
 #define MUTE_MAX (10 * HF_MINUTE)
+/* What was told between these is known, and of now. */
+#define TOLD_MIN (5 * HF_SECOND)
+#define TOLD_MAX (14 * HF_MINUTE)
 #define HEARTBEAT (5 * HF_MINUTE)
 
 struct gone {
@@ -40,11 +43,13 @@ struct sim_device {
 	struct sim_node *node;
 	struct hf_timer *tell, *mend;
 	bool sick, late;
+	hf_time told_sick;   /* since then it is known to be; NONE: it is not, as far as is known */
 	hf_time first, last; /* of its fault, the machine's clock; NONE: there was none */
 	struct gone gone[GONE_MAX];
 	size_t n_gone;
 	struct hf_timer *look;     /* at the ranks */
 	uint64_t ranks_told;       /* a hash of what was */
+	hf_time told;              /* when it spoke last */
 	hf_time mute_until;        /* the agent is dead */
 	hf_time ranks_spoken_of;   /* when some that live were last told of; NONE: never */
 	struct hf_strbuf *holders; /* while the agent writes */
@@ -192,6 +197,11 @@ static void write_health(struct sim_device *device)
 	sim_fence_tell(node, &text);
 	hf_strbuf_addf(&text, "}}");
 	sim_patch(sim, &hf_devicehealths, NULL, node->name, "status", text.data);
+	if (!device->sick)
+		device->told_sick = HF_TIME_NONE;
+	else if (device->told_sick == HF_TIME_NONE)
+		device->told_sick = sim_now(sim);
+	device->told = sim_now(sim);
 	sim_tell(sim, "agent: %s is %s", node->name, device->sick ? "sick" : "well");
 }
 
@@ -288,6 +298,15 @@ void sim_device_fails(struct sim_node *node)
 	hf_timer_arm(device->tell, HF_MS + sim_how_span(sim, late ? TELL_LATE_MAX : TELL_MAX));
 }
 
+bool sim_device_is_told_sick(const struct sim_node *node)
+{
+	const struct sim_device *device = node->device;
+
+	return device != NULL && device->told_sick != HF_TIME_NONE &&
+	       sim_now(node->sim) - device->told_sick > TOLD_MIN &&
+	       sim_now(node->sim) - device->told < TOLD_MAX;
+}
+
 bool sim_device_has_failed(const struct sim_node *node)
 {
 	return node->device != NULL && node->device->first != HF_TIME_NONE;
@@ -331,6 +350,7 @@ void sim_devices_init(struct sim *sim)
 		*node->device = (struct sim_device){.node = node,
 						    .first = HF_TIME_NONE,
 						    .last = HF_TIME_NONE,
+						    .told_sick = HF_TIME_NONE,
 						    .ranks_spoken_of = HF_TIME_NONE};
 		node->device->tell = hf_timer_create(sim->loop, on_tell, node->device);
 		node->device->mend = hf_timer_create(sim->loop, mend, node->device);

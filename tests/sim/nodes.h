@@ -94,6 +94,8 @@ void sim_devices_init(struct sim *sim);
 void sim_devices_release(struct sim *sim);
 void sim_devices_calm(struct sim *sim); /* all are mended */
 void sim_device_fails(struct sim_node *node);
+/* Its agent has called it broken for some seconds, and is not silent. */
+bool sim_device_is_told_sick(const struct sim_node *node);
 bool sim_device_has_failed(const struct sim_node *node); /* ever */
 /* A pod there has begun, ended or gone: its agent tells of it soon. */
 void sim_device_pod(struct sim_node *node, const char *name, const char *uid, bool gone);

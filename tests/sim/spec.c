@@ -34,6 +34,11 @@ static struct hf_json *random_replica(struct sim *sim, const char *main, bool ma
 	container = hf_json_object();
 	hf_json_set_str(container, "name", main);
 	hf_json_set_str(container, "image", "train:1");
+	/* All but what leads the others. */
+	if (!master && sim->mood.weight[SIM_DEVICE_FAILED] > 0)
+		hf_json_set_i64(hf_json_ensure_object(hf_json_ensure_object(container, "resources"),
+						      "limits"),
+				"example.com/gpu", 1);
 	hf_json_append(hf_json_ensure_array(pod, "containers"), container);
 	return spec;
 }

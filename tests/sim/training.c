@@ -79,9 +79,8 @@ void sim_check_no_progress(struct sim *sim, const struct sim_job_truth *job,
 			 job->name);
 		return;
 	}
-	/* Whose agent is away, or cut off, has said what was so before. */
-	if (!sim_sees_the_present(sim) || sim->mood.per_hour[SIM_BY_NODE] > 0 ||
-	    sim->mood.weight[SIM_EDITED] > 0)
+	/* An agent that is away, or cut off, has said what was so before: that restarts nobody. */
+	if (!sim_sees_the_present(sim) || sim->mood.weight[SIM_EDITED] > 0)
 		return;
 	if (job->stands_since == 0 &&
 	    (job->stood_until == 0 || sim_now(sim) - job->stood_until > OVER_TOLD_WITHIN))
