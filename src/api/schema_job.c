@@ -68,7 +68,7 @@ static const struct hf_schema node_lost = {"NodeLost", node_lost_fields};
 
 static const struct hf_schema_field device_fields[] = {
 	FIELD("onUnhealthy", STRING, ONE, "What an unhealthy device of a rank leads to. Default Restart."),
-	FIELD("avoid", BOOL, ONE, "Keep the replacement off that node and device. Default true."),
+	FIELD("avoid", BOOL, ONE, "Keep replacements off nodes whose devices fail. Default true."),
 	END,
 };
 static const struct hf_schema device = {"Device", device_fields};

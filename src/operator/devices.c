@@ -579,12 +579,13 @@ static void see_sick(const struct hf_devices *devices, const struct hf_moment *m
 			sick[seen->sick_len++] = sick_of(view, moment, node);
 	}
 	max += seen->sick_len;
-	for (size_t i = 0, known = seen->sick_len; i < devices->sick_len; i++) {
+	const struct hf_observed records = {.sick = sick, .sick_len = seen->sick_len};
+
+	for (size_t i = 0; i < devices->sick_len && seen->sick_len < max; i++) {
 		const char *node = devices->sick[i];
 		const struct device_view *view = view_at(devices, node);
-		const struct hf_observed records = {.sick = sick, .sick_len = known};
 
-		if (seen->sick_len < max && !is_silent(view, moment) && !is_told(&records, node))
+		if (!is_silent(view, moment) && !is_told(&records, node))
 			sick[seen->sick_len++] =
 				sick_of(view, moment, hf_arena_strdup(arena, node));
 	}

@@ -152,7 +152,7 @@ def recovery():
     device = record({
         "onUnhealthy": text("What an unhealthy device of a rank leads to. Default Restart.",
                             enum=["Ignore", "Restart", "Fail"]),
-        "avoid": flag("Keep the replacement off that node and device. Default true."),
+        "avoid": flag("Keep replacements off nodes whose devices fail. Default true."),
     })
     return record({
         "restartScope": text("Replica (default) restarts the rank that failed, Job all ranks as "
