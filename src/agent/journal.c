@@ -111,7 +111,9 @@ static void code_fault(struct codec *c, struct hf_health_fault *f)
 	NUMBER(c, "open", f->open);
 	NUMBER(c, "follows", f->follows);
 	NUMBER(c, "attached", f->attached);
+	NUMBER(c, "ofLoss", f->of_loss);
 	NUMBER(c, "covered", f->covered);
+	NUMBER(c, "program", f->program);
 	NUMBER(c, "sources", f->sources);
 	code_time(c, "openedAt", &f->opened_at);
 	code_time(c, "eventAt", &f->event_at);

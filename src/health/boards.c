@@ -129,7 +129,7 @@ static struct hf_health_device *place(struct hf_health_brain *b, const struct hf
 	}
 	if (d == NULL)
 		return hf_health_insert(b, p->id, p->kind);
-	if (old != NULL && d->kind == old->kind) {
+	if (old != NULL && d->kind == old->kind && !hf_streq(d->uuid, p->uuid)) {
 		exchange(b, d, old);
 		leave(b, old);
 		d = at_address(b, p->id);
@@ -149,25 +149,43 @@ static void take_alias(struct hf_health_brain *b, struct hf_health_device *d, co
 	memcpy(d->alias, alias, sizeof(d->alias));
 }
 
-/* Devices that are known to be there.  One that is gone stays: detector count finds that. */
+static bool is_remembered(const struct hf_health_brain *b, const struct hf_health_presence *p)
+{
+	for (size_t i = 0; i < b->memory->devices_len && p->uuid[0] != '\0'; i++)
+		if (hf_streq(b->memory->devices[i].uuid, p->uuid))
+			return true;
+	return false;
+}
+
+static void take(struct hf_health_brain *b, const struct hf_health_presence *p)
+{
+	struct hf_health_device *d = place(b, p);
+
+	if (d == NULL || d->kind == HF_HEALTH_NODE)
+		return;
+	d->kind = p->kind;
+	if (p->uuid[0] != '\0')
+		memcpy(d->uuid, p->uuid, sizeof(d->uuid));
+	if (p->alias[0] != '\0')
+		take_alias(b, d, p->alias);
+	d->uuid[sizeof(d->uuid) - 1] = d->alias[sizeof(d->alias) - 1] = '\0';
+}
+
+/* Devices that are known to be there.  One that is gone stays: detector count finds that.  Boards that are
+ * remembered come first: one that nobody knew has what is left at its address. */
 void hf_health_boards(struct hf_health_brain *b)
 {
+	bool *known = HF_ARENA_ARRAY(b->arena, bool, b->input->devices_len + 1);
+
 	if (b->memory->devices_len == 0)
 		(void)hf_health_insert(b, "", HF_HEALTH_NODE);
-	for (size_t i = 0; i < b->input->devices_len; i++) {
-		const struct hf_health_presence *p = &b->input->devices[i];
-		struct hf_health_device *d;
+	for (size_t i = 0; i < b->input->devices_len; i++)
+		known[i] = is_remembered(b, &b->input->devices[i]);
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < b->input->devices_len; i++) {
+			const struct hf_health_presence *p = &b->input->devices[i];
 
-		if (p->id[0] == '\0' || p->kind == HF_HEALTH_NODE)
-			continue;
-		d = place(b, p);
-		if (d == NULL || d->kind == HF_HEALTH_NODE)
-			continue;
-		d->kind = p->kind;
-		if (p->uuid[0] != '\0')
-			memcpy(d->uuid, p->uuid, sizeof(d->uuid));
-		if (p->alias[0] != '\0')
-			take_alias(b, d, p->alias);
-		d->uuid[sizeof(d->uuid) - 1] = d->alias[sizeof(d->alias) - 1] = '\0';
-	}
+			if (p->id[0] != '\0' && p->kind != HF_HEALTH_NODE && known[i] == !pass)
+				take(b, p);
+		}
 }

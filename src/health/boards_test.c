@@ -134,6 +134,40 @@ static void a_board_that_nobody_knew_has_what_its_address_had(void **state)
 	is("gpu-1", "GPU-D", HF_HEALTH_UNHEALTHY);
 }
 
+/* With a card more in front all have other addresses, the first has that of one that was known. */
+static void a_board_that_nobody_knew_takes_nothing_from_one_that_is_here(void **state)
+{
+	(void)state;
+	boot("second");
+	n.devices_len = BOARDS + 1;
+	name(0, "gpu-0", "GPU-A");
+	name(1, "gpu-1", "GPU-N");
+	name(2, "gpu-2", "GPU-B");
+	name(3, "gpu-3", "GPU-C");
+	health_step(&n, HF_SECOND);
+	is("gpu-0", "GPU-A", HF_HEALTH_HEALTHY);
+	is("gpu-1", "GPU-N", HF_HEALTH_HEALTHY);
+	is("gpu-2", "GPU-B", HF_HEALTH_UNHEALTHY);
+	is("gpu-3", "GPU-C", HF_HEALTH_HEALTHY);
+	assert_int_equal(n.memory.devices_len, 1 + BOARDS + 1);
+}
+
+static void a_board_that_is_named_elsewhere_in_this_boot_moves_nothing_twice(void **state)
+{
+	uint64_t generation;
+
+	(void)state;
+	name(1, "gpu-5", "GPU-B");
+	health_step(&n, HF_SECOND);
+	generation = health_device(&n, "gpu-5")->generation;
+	for (int i = 0; i < 3; i++) {
+		health_step(&n, HF_SECOND);
+		assert_int_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_UNHEALTHY);
+		assert_false(n.plan.changed);
+	}
+	assert_int_equal(health_device(&n, "gpu-5")->generation, generation);
+}
+
 static void one_name_for_two_moves_nothing(void **state)
 {
 	(void)state;
@@ -153,6 +187,8 @@ int main(void)
 		T(boards_that_changed_places_keep_what_they_were),
 		T(what_was_found_before_the_driver_spoke_is_the_addresses),
 		T(a_board_that_nobody_knew_has_what_its_address_had),
+		T(a_board_that_nobody_knew_takes_nothing_from_one_that_is_here),
+		T(a_board_that_is_named_elsewhere_in_this_boot_moves_nothing_twice),
 		T(one_name_for_two_moves_nothing),
 	};
 

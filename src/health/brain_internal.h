@@ -36,6 +36,8 @@ struct hf_health_device *hf_health_insert(struct hf_health_brain *b, const char 
 					  enum hf_health_kind kind);
 void hf_health_forget(struct hf_health_brain *b, struct hf_health_device *device);
 void hf_health_seen(struct hf_health_brain *b, struct hf_health_device *device);
+/* Somebody who can see it worked then, which is later than the last time. */
+void hf_health_hear(struct hf_health_brain *b, struct hf_health_device *device, hf_time at);
 void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *device,
 		     const char *reason, const char *message);
 /* Adds a time to the newest `max` of a list, drops those before `from`. */

@@ -162,6 +162,7 @@ static void rate(struct hf_health_fault *f, const struct hf_health_rule *rule, h
 	f->scope = rule->scope;
 	f->clear = rule->clear;
 	f->follows = rule->follows;
+	f->program = counted && rule->below == HF_HEALTH_APP;
 	if (f->detector == HF_HEALTH_BUSLOST)
 		f->cls = of_bus(f, f->cls);
 	/* What only counted so far says nothing that a signal could take back. */
@@ -221,29 +222,39 @@ static bool is_lost(const struct hf_health_fault *f)
 	return f->open && f->detector == HF_HEALTH_BUSLOST && hf_health_is_fatal(f->cls);
 }
 
-/* The two began within the time in which devices share a fault. */
-static bool together(const struct hf_health_brain *b, const struct hf_health_fault *f,
-		     const struct hf_health_fault *other)
+/* It began with the loss, not before: the two may be told in either order. */
+static bool is_with(const struct hf_health_brain *b, const struct hf_health_fault *link,
+		    const struct hf_health_fault *lost)
 {
-	hf_time d = f->opened_at - other->opened_at;
+	return link->opened_at >= lost->opened_at - b->config->same_event &&
+	       link->opened_at - lost->opened_at <= b->config->peers_window;
+}
 
-	return (d < 0 ? -d : d) <= b->config->peers_window;
+static bool is_with_a_loss(const struct hf_health_brain *b, const struct hf_health_fault *link)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++)
+			if (is_lost(&d->faults[k]) && is_with(b, link, &d->faults[k]))
+				return true;
+	}
+	return false;
 }
 
 /* With a device that fell off the bus the links of others to it are gone, and the restart that it needs
- * mends them, too. */
-static void attach_links(struct hf_health_brain *b, struct hf_health_fault *f)
+ * mends them, too.  Where it is back without one they are what they are. */
+static void follow_links(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
 
 		for (size_t k = 0; k < d->faults_len; k++) {
-			struct hf_health_fault *other = &d->faults[k];
+			struct hf_health_fault *f = &d->faults[k];
+			bool with = is_of_link(f) && is_with_a_loss(b, f);
 
-			if (is_of_link(f) && is_lost(other) && together(b, f, other))
-				f->attached = true;
-			else if (is_lost(f) && is_of_link(other) && together(b, f, other))
-				other->attached = true;
+			b->changed |= with != f->of_loss;
+			f->of_loss = with;
 		}
 	}
 }
@@ -254,7 +265,6 @@ static void attach(struct hf_health_brain *b, struct hf_health_device *device,
 		   struct hf_health_fault *f, const struct hf_health_evidence *e, bool same)
 {
 	f->attached = f->follows && (e->cause > 0 || (same && f->attached));
-	attach_links(b, f);
 	for (size_t i = 0; i < device->faults_len; i++) {
 		struct hf_health_fault *other = &device->faults[i];
 
@@ -321,8 +331,14 @@ static void begin(struct hf_health_fault *f, hf_time at)
 	f->open = true;
 	f->opened_at = at;
 	f->closed_at = HF_TIME_NONE;
-	f->covered = f->attached = false;
+	f->covered = f->attached = f->of_loss = false;
 	f->sources = 0;
+}
+
+/* It says something of the device by itself. */
+static bool is_own(const struct hf_health_fault *f)
+{
+	return !f->attached && !f->of_loss;
 }
 
 struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
@@ -347,9 +363,9 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate_anew(f, &was, rule, e->at);
 	attach(b, device, f, e, same);
-	if (!was_fatal && !f->attached)
+	if (!was_fatal && is_own(f))
 		escalate(b, device, f, e->at);
-	if (!f->attached && f->cls >= HF_HEALTH_SOFTWARE) {
+	if (is_own(f) && f->cls >= HF_HEALTH_SOFTWARE) {
 		device->weak_at = e->at > device->weak_at ? e->at : device->weak_at;
 		if (!same)
 			hf_health_fault_sight(b, device, e->at);
@@ -361,7 +377,7 @@ void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fa
 {
 	if (!fault->open)
 		return;
-	fault->open = fault->covered = fault->attached = false;
+	fault->open = fault->covered = fault->attached = fault->of_loss = false;
 	fault->closed_at = b->now;
 	b->changed = true;
 }
@@ -432,7 +448,7 @@ static void apply(struct hf_health_brain *b, const struct hf_health_evidence *gi
 	/* Whoever says anything of it can see it. */
 	hf_health_seen(b, device);
 	if (e.at > device->heard_at)
-		device->heard_at = e.at;
+		hf_health_hear(b, device, e.at);
 	if (e.verb != HF_HEALTH_FAULT) {
 		close_where(b, device, &e);
 		return;
@@ -446,6 +462,7 @@ void hf_health_faults_apply(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->evidence_len; i++)
 		apply(b, &b->evidence[i]);
+	follow_links(b);
 }
 
 /* ---- age ---------------------------------------------------------------------------------------------- */

@@ -149,23 +149,31 @@ static void a_table_that_has_no_lost_bus_makes_nothing_of_it(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_HEALTHY);
 }
 
-/* Whichever of the two is heard first. */
+/* Whichever of the two is heard first; what had begun before is no part of it, nor what is left after it. */
 static void links_to_a_lost_device_follow_from_its_loss(void **state)
 {
 	(void)state;
-	health_xid(&n, 74, "gpu-1");
-	health_step(&n, HF_SECOND);
-	assert_false(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->attached);
-	health_xid(&n, 79, "gpu-0");
-	health_step(&n, 30 * HF_SECOND);
-	assert_true(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->attached);
-	health_xid(&n, 74, "gpu-2");
-	health_step(&n, 30 * HF_SECOND);
-	assert_true(health_fault(&n, "gpu-2", HF_HEALTH_XID, 74)->attached);
 	health_xid(&n, 74, "gpu-3");
-	health_step(&n, 31 * HF_SECOND);
-	assert_false(health_fault(&n, "gpu-3", HF_HEALTH_XID, 74)->attached);
-	assert_false(health_fault(&n, "gpu-0", HF_HEALTH_BUSLOST, 79)->attached);
+	health_step(&n, HF_SECOND);
+	health_xid(&n, 74, "gpu-1");
+	health_step(&n, 20 * HF_SECOND);
+	assert_false(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->of_loss);
+	health_xid(&n, 79, "gpu-0");
+	health_step(&n, 3 * HF_SECOND);
+	assert_true(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->of_loss);
+	assert_false(health_fault(&n, "gpu-3", HF_HEALTH_XID, 74)->of_loss);
+	health_xid(&n, 74, "gpu-2");
+	health_step(&n, HF_MINUTE);
+	assert_true(health_fault(&n, "gpu-2", HF_HEALTH_XID, 74)->of_loss);
+	assert_false(health_fault(&n, "gpu-0", HF_HEALTH_BUSLOST, 79)->of_loss);
+	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "gpu-0");
+	health_step(&n, HF_SECOND);
+	assert_false(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->of_loss);
+	health_xid(&n, 79, "gpu-0");
+	health_step(&n, HF_SECOND);
+	health_xid(&n, 74, "gpu-3");
+	health_step(&n, 61 * HF_SECOND);
+	assert_false(health_fault(&n, "gpu-3", HF_HEALTH_XID, 74)->of_loss);
 }
 
 static void lines_about_devices_that_are_not_ours_make_none(void **state)

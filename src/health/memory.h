@@ -33,7 +33,9 @@ struct hf_health_fault {
 	bool open;
 	bool follows;     /* its rule says that it is a consequence beside another */
 	bool attached;    /* the consequence of another fault of the device: never acts */
+	bool of_loss;     /* a link to a device that is off the bus now: acts there */
 	bool covered;     /* part of what happened to the node: acts there */
+	bool program;     /* made of what programs did, by counting it */
 	uint32_t sources; /* a bit for each enum hf_health_source */
 	hf_time opened_at, last, closed_at, told_at;
 	hf_time event_at; /* the first line of the event that the last one belongs to */
@@ -141,7 +143,7 @@ struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *me
 /* It counts against its device now. */
 static inline bool hf_health_fault_acts(const struct hf_health_fault *fault)
 {
-	return fault->open && !fault->attached && !fault->covered;
+	return fault->open && !fault->attached && !fault->of_loss && !fault->covered;
 }
 
 /* The first of the strictest faults that act; NULL: none does. */

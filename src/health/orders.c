@@ -13,9 +13,12 @@ static bool stops(const struct hf_health_device *device)
 	return hf_health_is_fatal(hf_health_device_class(device));
 }
 
-/* Nobody has seen it in all of the boot that is over, and nothing stands against it. */
-static bool is_phantom(const struct hf_health_device *d)
+/* Nobody has seen it in all of the boot that is over, nor now, and nothing stands against it. */
+static bool is_phantom(const struct hf_health_brain *b, const struct hf_health_device *d)
 {
+	for (size_t i = 0; i < b->input->devices_len; i++)
+		if (hf_streq(b->input->devices[i].id, d->id))
+			return false;
 	for (size_t i = 0; i < d->faults_len; i++) {
 		if (d->faults[i].open)
 			return false;
@@ -48,7 +51,7 @@ void hf_health_boot(struct hf_health_brain *b)
 	if (hf_streq(m->boot_id, b->input->boot_id))
 		return;
 	for (size_t i = m->devices_len; i-- > 1;)
-		if (m->boot_id[0] != '\0' && is_phantom(&m->devices[i]))
+		if (m->boot_id[0] != '\0' && is_phantom(b, &m->devices[i]))
 			hf_health_forget(b, &m->devices[i]);
 	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
 		boot_device(b, &m->devices[i]);

@@ -21,7 +21,7 @@ struct key {
 
 static bool is_candidate(const struct hf_health_device *d, const struct hf_health_fault *f)
 {
-	return d->kind == HF_HEALTH_GPU && d->seen && f->open && !f->attached &&
+	return d->kind == HF_HEALTH_GPU && d->seen && f->open && !f->attached && !f->of_loss &&
 	       f->cls >= HF_HEALTH_SOFTWARE;
 }
 

@@ -169,8 +169,9 @@ static uint64_t hash_devices(const struct hf_health_brain *b)
 			if (!f->open)
 				continue;
 			hash = mix(hash, (uint64_t)f->detector << 32 | (uint32_t)f->code);
-			hash = mix(hash,
-				   (uint64_t)f->cls << 2 | (uint64_t)f->attached << 1 | f->covered);
+			hash = mix(hash, (uint64_t)f->cls << 2 |
+						 (uint64_t)(f->attached || f->of_loss) << 1 |
+						 f->covered);
 			hash = mix(hash, hf_hash_str(f->unit));
 		}
 	}

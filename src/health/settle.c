@@ -59,8 +59,7 @@ static bool is_of_programs(const struct hf_health_device *d)
 	for (size_t i = 0; i < d->faults_len; i++) {
 		const struct hf_health_fault *f = &d->faults[i];
 
-		if (hf_health_fault_acts(f) && f->cls >= HF_HEALTH_SOFTWARE &&
-		    (f->repeats_len == 0 || f->clear != HF_HEALTH_BY_AGE))
+		if (hf_health_fault_acts(f) && f->cls >= HF_HEALTH_SOFTWARE && !f->program)
 			return false;
 	}
 	return true;

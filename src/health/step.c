@@ -169,7 +169,7 @@ static void take_presence(struct hf_health_brain *b)
 	}
 }
 
-static void hear(struct hf_health_brain *b, struct hf_health_device *d, hf_time at)
+void hf_health_hear(struct hf_health_brain *b, struct hf_health_device *d, hf_time at)
 {
 	if (d->heard_at == HF_TIME_NONE || at - d->heard_at > b->config->stale_after) {
 		d->watched_at = at;
@@ -190,7 +190,7 @@ static void take_heard(struct hf_health_brain *b)
 
 			if (sees(h->detector, d->kind) && at > d->heard_at &&
 			    (d->seen || d->kind == HF_HEALTH_NODE))
-				hear(b, d, at);
+				hf_health_hear(b, d, at);
 		}
 	}
 }
@@ -296,6 +296,14 @@ static void take_evidence(struct hf_health_brain *b)
 
 /* ---- one step ---------------------------------------------------------------------------------------- */
 
+static int by_heard(const void *left, const void *right)
+{
+	const struct hf_health_heard *a = left, *c = right;
+	int order = by_number(a->at, c->at);
+
+	return order != 0 ? order : by_number(a->detector, c->detector);
+}
+
 static struct hf_health_input *arranged(const struct hf_health_input *given, hf_time now,
 					struct hf_arena *arena)
 {
@@ -319,6 +327,8 @@ static struct hf_health_input *arranged(const struct hf_health_input *given, hf_
 	orders = sorted(arena, given->orders, given->orders_len, sizeof(*orders), by_order);
 	for (size_t i = 0; i < given->orders_len; i++)
 		orders[i].device[sizeof(orders[i].device) - 1] = '\0';
+	input->heard =
+		sorted(arena, given->heard, given->heard_len, sizeof(*given->heard), by_heard);
 	input->devices = devices;
 	input->samples = samples;
 	input->orders = orders;
