@@ -134,6 +134,24 @@ static void a_board_that_nobody_knew_has_what_its_address_had(void **state)
 	is("gpu-1", "GPU-D", HF_HEALTH_UNHEALTHY);
 }
 
+/* It was silent when its node went down, and that is all that is told of it then. */
+static void a_board_that_was_unknown_keeps_its_history_at_another_address(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		health_xid(&n, 48, "gpu-0");
+		health_step(&n, HF_HOUR);
+		health_xid(&n, 154, "gpu-0")->verb = HF_HEALTH_RECOVERED;
+		health_step(&n, HF_MINUTE);
+	}
+	n.memory.devices[1].state = HF_HEALTH_UNKNOWN;
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 4);
+	boot("second");
+	name(0, "gpu-7", "GPU-A");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-7")->fatals_len, 4);
+}
+
 /* With a card more in front all have other addresses, the first has that of one that was known. */
 static void a_board_that_nobody_knew_takes_nothing_from_one_that_is_here(void **state)
 {
@@ -187,6 +205,7 @@ int main(void)
 		T(boards_that_changed_places_keep_what_they_were),
 		T(what_was_found_before_the_driver_spoke_is_the_addresses),
 		T(a_board_that_nobody_knew_has_what_its_address_had),
+		T(a_board_that_was_unknown_keeps_its_history_at_another_address),
 		T(a_board_that_nobody_knew_takes_nothing_from_one_that_is_here),
 		T(a_board_that_is_named_elsewhere_in_this_boot_moves_nothing_twice),
 		T(one_name_for_two_moves_nothing),

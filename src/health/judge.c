@@ -86,7 +86,8 @@ static void recovery(struct hf_health_brain *b, const struct hf_health_sample *s
 	if (s->recovery.action > 5)
 		return;
 	note(t, s->recovery.action != 0);
-	if (t->good == 1)
+	/* 0: whoever saw the first of them did not note it. */
+	if (t->good == 1 || t->at == 0)
 		t->at = s->at;
 	if (s->recovery.action != 0) {
 		t->firing = true;

@@ -141,6 +141,8 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 	if (!d->seen && d->kind != HF_HEALTH_NODE) {
 		if (d->kind == HF_HEALTH_GPU && b->memory->gpus_before > b->memory->gpus)
 			b->memory->gpus_before--;
+		if (d->kind == HF_HEALTH_GPU && b->memory->bus_before > b->memory->bus)
+			b->memory->bus_before--;
 		hf_health_forget(b, d);
 		return;
 	}
