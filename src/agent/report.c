@@ -364,18 +364,31 @@ static bool is_covered(const struct hf_health_device *device)
 	return false;
 }
 
-/* What several devices share is the node's, and of those that have it; one that is missing is held by nobody
- * else.  What else stops a node stops all. */
-static bool stops(const struct hf_health_device *node, const struct hf_health_device *device)
+/* Fewer are counted since one of them is out: that one is missing. */
+static bool is_known(const struct hf_report *report)
+{
+	for (size_t i = 1; i < report->memory->devices_len; i++)
+		if (report->memory->devices[i].kind == HF_HEALTH_GPU &&
+		    hf_health_is_out(report->memory->devices[i].state))
+			return true;
+	return false;
+}
+
+/* What several devices share is the node's, and of those that have it; one that is missing is its own holder's,
+ * where it is known which.  What else stops a node stops all. */
+static bool stops(const struct hf_report *report, const struct hf_health_device *node,
+		  const struct hf_health_device *device)
 {
 	if (!hf_health_is_out(node->state))
 		return false;
-	for (size_t i = 0; i < node->faults_len; i++)
-		if (hf_health_fault_acts(&node->faults[i]) &&
-		    hf_health_is_fatal(node->faults[i].cls) &&
-		    node->faults[i].detector != HF_HEALTH_PEERS &&
-		    node->faults[i].detector != HF_HEALTH_COUNT)
+	for (size_t i = 0; i < node->faults_len; i++) {
+		const struct hf_health_fault *f = &node->faults[i];
+
+		if (hf_health_fault_acts(f) && hf_health_is_fatal(f->cls) &&
+		    f->detector != HF_HEALTH_PEERS &&
+		    !(f->detector == HF_HEALTH_COUNT && is_known(report)))
 			return true;
+	}
 	return node->state != HF_HEALTH_UNHEALTHY || is_covered(device);
 }
 
@@ -388,7 +401,7 @@ static const struct hf_health_device *sick_of(const struct hf_report *report,
 
 	if (device == NULL)
 		return NULL;
-	if (!hf_health_is_out(device->state) && node != NULL && stops(node, device))
+	if (!hf_health_is_out(device->state) && node != NULL && stops(report, node, device))
 		device = node;
 	if (!hf_health_is_out(device->state))
 		return NULL;

@@ -68,6 +68,17 @@ static void keep_faults(const struct hf_health_brain *b, struct hf_health_device
 			to->faults[to->faults_len++] = from->faults[i];
 }
 
+/* What it had at its last address in this boot, and is not there any more, made it so. */
+static bool is_by_address(const struct hf_health_brain *b, const struct hf_health_device *d)
+{
+	for (size_t i = 0; i < d->faults_len; i++)
+		if (d->faults[i].open && d->faults[i].cls >= HF_HEALTH_SOFTWARE)
+			return false;
+	return is_this_boot(b) &&
+	       (d->state == HF_HEALTH_HEALTHY || d->state == HF_HEALTH_SUSPECT ||
+		d->state == HF_HEALTH_DEGRADED_STATE || d->state == HF_HEALTH_UNHEALTHY);
+}
+
 /* The device at this address is that board. */
 static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 		    const struct hf_health_device *address, const struct hf_health_device *board)
@@ -87,6 +98,10 @@ static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 	to->faults_len = 0;
 	keep_faults(b, to, address, true);
 	keep_faults(b, to, board, false);
+	if (is_by_address(b, to)) {
+		to->state = HF_HEALTH_UNKNOWN;
+		to->since = b->now;
+	}
 	b->changed = true;
 }
 
@@ -101,39 +116,35 @@ static void exchange(struct hf_health_brain *b, struct hf_health_device *x,
 	move_in(b, y, &was[1], &was[0]);
 }
 
-/* The address of old has no board any more, and nothing of it is left. */
-static void leave(struct hf_health_brain *b, struct hf_health_device *old)
+/* The address of old is left to nobody. */
+static struct hf_health_device *move(struct hf_health_brain *b, const struct hf_health_presence *p,
+				     struct hf_health_device *old)
 {
-	if (!is_here(b, old) && old->uuid[0] == '\0' && old->faults_len == 0 &&
-	    old->state == HF_HEALTH_UNKNOWN)
-		hf_health_forget(b, old);
+	struct hf_health_device *board = HF_ARENA_ARRAY(b->arena, struct hf_health_device, 2), *d;
+
+	board[0] = *old;
+	hf_health_forget(b, old);
+	d = at_address(b, p->id);
+	if (d == NULL)
+		d = hf_health_insert(b, p->id, p->kind);
+	if (d != NULL) {
+		board[1] = *d;
+		move_in(b, d, &board[1], &board[0]);
+	}
+	return d;
 }
 
 static struct hf_health_device *place(struct hf_health_brain *b, const struct hf_health_presence *p)
 {
 	struct hf_health_device *d = at_address(b, p->id), *old = elsewhere(b, p);
+	bool is_free = d == NULL || d->uuid[0] == '\0';
 
-	if (d == NULL && old != NULL && !is_here(b, old)) {
-		struct hf_health_device *board =
-			HF_ARENA_ARRAY(b->arena, struct hf_health_device, 1);
-
-		*board = *old;
-		hf_health_forget(b, old);
-		d = hf_health_insert(b, p->id, p->kind);
-		if (d != NULL) {
-			struct hf_health_device address = *d;
-
-			move_in(b, d, &address, board);
-		}
-		return d;
-	}
+	if (old != NULL && is_free && !is_here(b, old))
+		return move(b, p, old);
 	if (d == NULL)
 		return hf_health_insert(b, p->id, p->kind);
-	if (old != NULL && d->kind == old->kind && !hf_streq(d->uuid, p->uuid)) {
+	if (old != NULL && d->kind == old->kind && !hf_streq(d->uuid, p->uuid))
 		exchange(b, d, old);
-		leave(b, old);
-		d = at_address(b, p->id);
-	}
 	return d;
 }
 

@@ -124,6 +124,27 @@ static void what_was_found_before_the_driver_spoke_is_the_addresses(void **state
 	assert_int_not_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_UNHEALTHY);
 }
 
+/* All moved, the bus named them first, and one was sick before the driver spoke. */
+static void an_address_that_nobody_has_any_more_is_forgotten(void **state)
+{
+	(void)state;
+	boot("second");
+	name(0, "gpu-7", "");
+	name(1, "gpu-8", "");
+	name(2, "gpu-9", "");
+	health_xid(&n, 48, "gpu-7");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-7")->state, HF_HEALTH_UNHEALTHY);
+	name(0, "gpu-7", "GPU-A");
+	name(1, "gpu-8", "GPU-B");
+	name(2, "gpu-9", "GPU-C");
+	health_step(&n, HF_SECOND);
+	is("gpu-7", "GPU-A", HF_HEALTH_UNHEALTHY);
+	is("gpu-8", "GPU-B", HF_HEALTH_UNHEALTHY);
+	is("gpu-9", "GPU-C", HF_HEALTH_HEALTHY);
+	assert_int_equal(n.memory.devices_len, 1 + BOARDS);
+}
+
 /* A card that was exchanged by hand: a person has to say so. */
 static void a_board_that_nobody_knew_has_what_its_address_had(void **state)
 {
@@ -204,6 +225,7 @@ int main(void)
 		T(a_board_at_another_address_is_what_it_was),
 		T(boards_that_changed_places_keep_what_they_were),
 		T(what_was_found_before_the_driver_spoke_is_the_addresses),
+		T(an_address_that_nobody_has_any_more_is_forgotten),
 		T(a_board_that_nobody_knew_has_what_its_address_had),
 		T(a_board_that_was_unknown_keeps_its_history_at_another_address),
 		T(a_board_that_nobody_knew_takes_nothing_from_one_that_is_here),

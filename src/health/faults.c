@@ -363,8 +363,7 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate_anew(f, &was, rule, e->at);
 	attach(b, device, f, e, same);
-	if (!was_fatal && is_own(f))
-		escalate(b, device, f, e->at);
+	f->stopped |= !was_fatal && is_own(f);
 	if (is_own(f) && f->cls >= HF_HEALTH_SOFTWARE) {
 		device->weak_at = e->at > device->weak_at ? e->at : device->weak_at;
 		if (!same)
@@ -463,6 +462,22 @@ void hf_health_faults_apply(struct hf_health_brain *b)
 	for (size_t i = 0; i < b->evidence_len; i++)
 		apply(b, &b->evidence[i]);
 	follow_links(b);
+}
+
+/* What all had at once is no stop of each of them. */
+void hf_health_faults_escalate(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			struct hf_health_fault *f = &d->faults[k];
+
+			if (f->stopped && hf_health_fault_acts(f))
+				escalate(b, d, f, f->last);
+			f->stopped = false;
+		}
+	}
 }
 
 /* ---- age ---------------------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ struct hf_health_fault {
 	bool of_loss;     /* a link to a device that is off the bus now: acts there */
 	bool covered;     /* part of what happened to the node: acts there */
 	bool program;     /* made of what programs did, by counting it */
+	bool stopped;     /* within a step: it stopped its device anew */
 	uint32_t sources; /* a bit for each enum hf_health_source */
 	hf_time opened_at, last, closed_at, told_at;
 	hf_time event_at; /* the first line of the event that the last one belongs to */

@@ -30,6 +30,19 @@ struct remedy_policy *hf_remedy_policy(const struct hf_remedy *remedy, const cha
 	return NULL;
 }
 
+/* What it weighed another one has not. */
+static void forget_weighing(struct hf_remedy *remedy, const struct remedy_policy *policy)
+{
+	const struct hf_cache_entry *entry;
+
+	for (size_t it = 0; (entry = hf_cache_next(remedy->health, &it)) != NULL;) {
+		struct remedy_health *view = entry->view;
+
+		if (view->weighed_by == policy)
+			view->weighed_by = NULL;
+	}
+}
+
 static struct remedy_policy *add_policy(struct hf_remedy *remedy, const char *name)
 {
 	size_t at = remedy->n_policies;
@@ -40,6 +53,7 @@ static struct remedy_policy *add_policy(struct hf_remedy *remedy, const char *na
 			"there are more policies than 16: the last by name do not count");
 		if (strcmp(remedy->policies[at - 1]->name, name) < 0)
 			return NULL;
+		forget_weighing(remedy, remedy->policies[at - 1]);
 		hf_remedy_policy_free(remedy->policies[--at]);
 		remedy->n_policies--;
 	}
@@ -55,6 +69,7 @@ static void drop_policy(struct hf_remedy *remedy, const char *name)
 	for (size_t i = 0; i < remedy->n_policies; i++) {
 		if (!hf_streq(remedy->policies[i]->name, name))
 			continue;
+		forget_weighing(remedy, remedy->policies[i]);
 		hf_remedy_policy_free(remedy->policies[i]);
 		for (remedy->n_policies--; i < remedy->n_policies; i++)
 			remedy->policies[i] = remedy->policies[i + 1];

@@ -120,30 +120,43 @@ static int trouble_of(const struct hf_device_report *device)
 	return state == HF_HEALTH_DEGRADED_STATE ? 1 : 0;
 }
 
-/* What several devices share is theirs, and one that is missing is nobody's: the others work. */
-static bool stops_all(const struct hf_device_report *node)
+/* Fewer are counted since one of them is out: that one is missing. */
+static bool is_known(const struct hf_device_health *health)
+{
+	for (size_t i = 0; i < health->devices.len; i++)
+		if (!hf_str_is_empty(health->devices.items[i].id) &&
+		    trouble_of(&health->devices.items[i]) == 2)
+			return true;
+	return false;
+}
+
+/* What several devices share is theirs, and one that is missing is its own holder's, where it is known which: the
+ * others work. */
+static bool stops_all(const struct hf_device_health *health, const struct hf_device_report *node)
 {
 	for (size_t i = 0; i < node->faults.len; i++) {
 		const struct hf_device_fault *fault = &node->faults.items[i];
-		enum hf_health_detector detector;
+		enum hf_health_detector detector = HF_HEALTH_DETECTORS;
 		enum hf_health_class cls;
 
-		if (fault->acts &&
-		    (!hf_health_class_of(hf_str_or(fault->cls, ""), &cls) ||
-		     hf_health_is_fatal(cls)) &&
-		    !(hf_health_detector_of(hf_str_or(fault->detector, ""), &detector) &&
-		      (detector == HF_HEALTH_PEERS || detector == HF_HEALTH_COUNT)))
+		if (!fault->acts || (hf_health_class_of(hf_str_or(fault->cls, ""), &cls) &&
+				     !hf_health_is_fatal(cls)))
+			continue;
+		(void)hf_health_detector_of(hf_str_or(fault->detector, ""), &detector);
+		if (detector != HF_HEALTH_PEERS &&
+		    !(detector == HF_HEALTH_COUNT && is_known(health)))
 			return true;
 	}
 	return state_of(node->state) != HF_HEALTH_UNHEALTHY;
 }
 
 /* What is wrong with the node is wrong with each of its devices, or with some. */
-static int trouble_by(const struct hf_device_report *node, const struct hf_device_report *device)
+static int trouble_by(const struct hf_device_health *health, const struct hf_device_report *node,
+		      const struct hf_device_report *device)
 {
 	int trouble = node != NULL ? trouble_of(node) : 0;
 
-	if (trouble < 2 || state_of(device->state) == HF_HEALTH_UNKNOWN || stops_all(node))
+	if (trouble < 2 || state_of(device->state) == HF_HEALTH_UNKNOWN || stops_all(health, node))
 		return trouble;
 	return 1;
 }
@@ -161,7 +174,7 @@ static void read_holders(const struct hf_device_health *health, struct remedy_he
 			node = &health->devices.items[i];
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
-		int own = trouble_of(device), shared = trouble_by(node, device);
+		int own = trouble_of(device), shared = trouble_by(health, node, device);
 		int trouble = own > shared ? own : shared;
 
 		for (size_t h = 0; h < device->holders.len; h++) {
