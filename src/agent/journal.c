@@ -114,6 +114,10 @@ static void code_fault(struct codec *c, struct hf_health_fault *f)
 	NUMBER(c, "ofLoss", f->of_loss);
 	NUMBER(c, "covered", f->covered);
 	NUMBER(c, "program", f->program);
+	NUMBER(c, "raised", f->raised);
+	NUMBER(c, "milderClass", f->milder_cls);
+	NUMBER(c, "milderAction", f->milder_action);
+	NUMBER(c, "milderClear", f->milder_clear);
 	NUMBER(c, "sources", f->sources);
 	code_time(c, "openedAt", &f->opened_at);
 	code_time(c, "eventAt", &f->event_at);

@@ -364,13 +364,17 @@ static bool is_covered(const struct hf_health_device *device)
 	return false;
 }
 
-/* Fewer are counted since one of them is out: that one is missing. */
+/* Fewer are counted since one of them fell off the bus: that one is missing. */
 static bool is_known(const struct hf_report *report)
 {
-	for (size_t i = 1; i < report->memory->devices_len; i++)
-		if (report->memory->devices[i].kind == HF_HEALTH_GPU &&
-		    hf_health_is_out(report->memory->devices[i].state))
-			return true;
+	for (size_t i = 1; i < report->memory->devices_len; i++) {
+		const struct hf_health_device *d = &report->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++)
+			if (d->faults[k].open && d->faults[k].detector == HF_HEALTH_BUSLOST &&
+			    hf_health_is_out(d->state))
+				return true;
+	}
 	return false;
 }
 

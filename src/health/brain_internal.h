@@ -58,8 +58,8 @@ void hf_health_clear(struct hf_health_brain *b, const struct hf_health_sample *s
 /* faults.c: evidence becomes faults; a fault ends. */
 void hf_health_faults_apply(struct hf_health_brain *b);
 void hf_health_faults_age(struct hf_health_brain *b);
-/* After peers: who stops again and again needs more than the last cure. */
-void hf_health_faults_escalate(struct hf_health_brain *b);
+/* It is no stop of its device alone: takes back what it was counted and raised for. */
+void hf_health_fault_uncount(struct hf_health_device *device, struct hf_health_fault *fault);
 void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fault);
 void hf_health_fault_sight(struct hf_health_brain *b, struct hf_health_device *device, hf_time at);
 /* For peers.c, too: a fault of the device as the evidence and its rule say. */

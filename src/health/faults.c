@@ -197,10 +197,32 @@ static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
 		hf_health_times_add(device->fatals, &device->fatals_len, HF_HEALTH_REPEATS_MAX, at,
 				    at - rules->escalate_window);
 	if (device->fatals_len >= (uint32_t)rules->escalate_count && f->cls < HF_HEALTH_SUPPORT) {
+		f->raised = true;
+		f->milder_cls = f->cls;
+		f->milder_action = f->action;
+		f->milder_clear = f->clear;
 		f->cls = HF_HEALTH_SUPPORT;
 		f->action = HF_HEALTH_REPLACE_NODE;
 		f->clear = HF_HEALTH_BY_PERSON;
 	}
+}
+
+void hf_health_fault_uncount(struct hf_health_device *device, struct hf_health_fault *f)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < device->fatals_len; i++)
+		if (device->fatals[i] < f->opened_at || device->fatals[i] > f->last)
+			device->fatals[kept++] = device->fatals[i];
+	for (uint32_t i = kept; i < device->fatals_len; i++)
+		device->fatals[i] = 0;
+	device->fatals_len = kept;
+	if (!f->raised)
+		return;
+	f->raised = false;
+	f->cls = f->milder_cls;
+	f->action = f->milder_action;
+	f->clear = f->milder_clear;
 }
 
 /* ---- consequences --------------------------------------------------------------------------------- */
@@ -331,7 +353,7 @@ static void begin(struct hf_health_fault *f, hf_time at)
 	f->open = true;
 	f->opened_at = at;
 	f->closed_at = HF_TIME_NONE;
-	f->covered = f->attached = f->of_loss = false;
+	f->covered = f->attached = f->of_loss = f->raised = false;
 	f->sources = 0;
 }
 
@@ -363,7 +385,8 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate_anew(f, &was, rule, e->at);
 	attach(b, device, f, e, same);
-	f->stopped |= !was_fatal && is_own(f);
+	if (!was_fatal && is_own(f))
+		escalate(b, device, f, e->at);
 	if (is_own(f) && f->cls >= HF_HEALTH_SOFTWARE) {
 		device->weak_at = e->at > device->weak_at ? e->at : device->weak_at;
 		if (!same)
@@ -462,22 +485,6 @@ void hf_health_faults_apply(struct hf_health_brain *b)
 	for (size_t i = 0; i < b->evidence_len; i++)
 		apply(b, &b->evidence[i]);
 	follow_links(b);
-}
-
-/* What all had at once is no stop of each of them. */
-void hf_health_faults_escalate(struct hf_health_brain *b)
-{
-	for (size_t i = 0; i < b->memory->devices_len; i++) {
-		struct hf_health_device *d = &b->memory->devices[i];
-
-		for (size_t k = 0; k < d->faults_len; k++) {
-			struct hf_health_fault *f = &d->faults[k];
-
-			if (f->stopped && hf_health_fault_acts(f))
-				escalate(b, d, f, f->last);
-			f->stopped = false;
-		}
-	}
 }
 
 /* ---- age ---------------------------------------------------------------------------------------------- */

@@ -118,6 +118,20 @@ static void what_was_escalated_stays_so(void **state)
 			 HF_HEALTH_REPLACE_NODE);
 }
 
+/* What an agent reads that was away for hours. */
+static void stops_that_are_told_in_one_step_are_as_many(void **state)
+{
+	(void)state;
+	n.now += HF_DAY;
+	for (int i = 5; i > 0; i--) {
+		health_xid(&n, 62, "gpu-0");
+		n.evidence[n.evidence_len - 1].at = n.now - i * HF_HOUR;
+	}
+	health_step(&n, 0);
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 5);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->cls, HF_HEALTH_SUPPORT);
+}
+
 static void a_consequence_that_is_late_is_its_own(void **state)
 {
 	(void)state;
@@ -216,6 +230,7 @@ int main(void)
 		TEST(bursts_count_once),
 		TEST(a_repeat_after_a_day_is_a_first_time),
 		TEST(what_was_escalated_stays_so),
+		TEST(stops_that_are_told_in_one_step_are_as_many),
 		TEST(a_consequence_that_is_late_is_its_own),
 		TEST(a_table_that_has_no_lost_bus_makes_nothing_of_it),
 		TEST(links_to_a_lost_device_follow_from_its_loss),

@@ -31,12 +31,15 @@ struct hf_health_fault {
 	enum hf_health_scope scope;
 	enum hf_health_clear clear;
 	bool open;
-	bool follows;     /* its rule says that it is a consequence beside another */
-	bool attached;    /* the consequence of another fault of the device: never acts */
-	bool of_loss;     /* a link to a device that is off the bus now: acts there */
-	bool covered;     /* part of what happened to the node: acts there */
-	bool program;     /* made of what programs did, by counting it */
-	bool stopped;     /* within a step: it stopped its device anew */
+	bool follows;  /* its rule says that it is a consequence beside another */
+	bool attached; /* the consequence of another fault of the device: never acts */
+	bool of_loss;  /* a link to a device that is off the bus now: acts there */
+	bool covered;  /* part of what happened to the node: acts there */
+	bool program;  /* made of what programs did, by counting it */
+	bool raised;   /* for the stops of its device, from: */
+	enum hf_health_class milder_cls;
+	enum hf_health_action milder_action;
+	enum hf_health_clear milder_clear;
 	uint32_t sources; /* a bit for each enum hf_health_source */
 	hf_time opened_at, last, closed_at, told_at;
 	hf_time event_at; /* the first line of the event that the last one belongs to */

@@ -125,6 +125,8 @@ static void cover(struct hf_health_brain *b, const struct key *key, hf_time last
 
 		if (!f)
 			continue;
+		if (!f->covered)
+			hf_health_fault_uncount(&b->memory->devices[i], f);
 		if (f->cls > strictest) {
 			strictest = f->cls;
 			action = f->action;

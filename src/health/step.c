@@ -402,7 +402,6 @@ int hf_health_step(const struct hf_health_memory *memory, const struct hf_health
 	take_evidence(b);
 	hf_health_faults_apply(b);
 	hf_health_peers(b);
-	hf_health_faults_escalate(b);
 	hf_health_faults_age(b);
 	hf_health_settle(b);
 	hf_health_publish(b);

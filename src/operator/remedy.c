@@ -35,6 +35,9 @@ static void forget_weighing(struct hf_remedy *remedy, const struct remedy_policy
 {
 	const struct hf_cache_entry *entry;
 
+	/* Nobody reads them yet, or any more. */
+	if (remedy->health == NULL)
+		return;
 	for (size_t it = 0; (entry = hf_cache_next(remedy->health, &it)) != NULL;) {
 		struct remedy_health *view = entry->view;
 

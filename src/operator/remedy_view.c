@@ -120,12 +120,24 @@ static int trouble_of(const struct hf_device_report *device)
 	return state == HF_HEALTH_DEGRADED_STATE ? 1 : 0;
 }
 
-/* Fewer are counted since one of them is out: that one is missing. */
+static bool is_lost(const struct hf_device_report *device)
+{
+	enum hf_health_detector detector;
+
+	for (size_t i = 0; i < device->faults.len; i++)
+		if (device->faults.items[i].acts &&
+		    hf_health_detector_of(hf_str_or(device->faults.items[i].detector, ""),
+					  &detector) &&
+		    detector == HF_HEALTH_BUSLOST)
+			return trouble_of(device) == 2;
+	return false;
+}
+
+/* Fewer are counted since one of them fell off the bus: that one is missing. */
 static bool is_known(const struct hf_device_health *health)
 {
 	for (size_t i = 0; i < health->devices.len; i++)
-		if (!hf_str_is_empty(health->devices.items[i].id) &&
-		    trouble_of(&health->devices.items[i]) == 2)
+		if (is_lost(&health->devices.items[i]))
 			return true;
 	return false;
 }

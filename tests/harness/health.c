@@ -61,7 +61,8 @@ void health_step(struct health_node *n, hf_time span)
 	for (size_t i = 0; i < n->samples_len; i++)
 		n->samples[i].at = n->now;
 	for (size_t i = 0; i < n->evidence_len; i++)
-		n->evidence[i].at = n->now;
+		if (n->evidence[i].at == HF_TIME_NONE)
+			n->evidence[i].at = n->now;
 	for (size_t i = 0; i < n->orders_len; i++)
 		if (n->orders[i].at == 0)
 			n->orders[i].at = n->now;

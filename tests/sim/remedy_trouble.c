@@ -423,6 +423,26 @@ static const char *uid_of(struct rw *w, const char *pod)
 	return hf_json_path_str(rw_get(w, &hf_pods, "default", pod), "metadata", "uid", NULL);
 }
 
+/* As in a watch that is resumed. */
+static void a_policy_that_comes_and_goes_in_one_breath_is_none(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 10);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	for (int i = 0; i < 3; i++) {
+		rw_policy(w, "{'mode':'quarantine'," WIDE "}");
+		rw_delete(w, &hf_healthpolicies, "p");
+		rw_run(w, i * HF_MS);
+	}
+	rw_policy(w, "{'mode':'quarantine'," WIDE "}");
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+}
+
 static bool is_evicted(struct rw *w, const char *pod)
 {
 	return hf_json_path_str(rw_get(w, &hf_pods, "default", pod), "metadata",
@@ -692,6 +712,7 @@ int main(void)
 		T(promise_5_what_another_policy_took_out_is_no_burst),
 		T(a_drain_is_stuck_ten_minutes_after_it_could_begin),
 		T(who_holds_what_works_stays_where_it_is),
+		T(a_policy_that_comes_and_goes_in_one_breath_is_none),
 		T(what_hangs_in_its_end_is_looked_at_ever_more_seldom),
 		T(the_first_sixteen_policies_by_name_count),
 		cmocka_unit_test(promise_2_what_a_person_takes_off_with_its_annotation_stays_off),
