@@ -82,6 +82,9 @@ static struct kmsg *kmsg_of(const struct hf_probe *probe)
 
 static void close_source(struct kmsg *k)
 {
+	if (k->mode != MODE_NONE &&
+	    hf_loop_mono(hf_intake_loop(k->intake)) - k->opened_at >= BACKOFF_MAX)
+		hf_backoff_reset(&k->backoff);
 	hf_io_destroy(hf_steal(&k->io));
 	if (k->fd >= 0)
 		(void)close(k->fd);
@@ -105,9 +108,6 @@ static void go_off(struct kmsg *k, const char *what, int errnum)
 
 	(void)hf_error_errno(&err, errnum, "%s '%s'", what, k->path);
 	snprintf(why, sizeof(why), "%s", err.text);
-	if (k->mode != MODE_NONE &&
-	    hf_loop_mono(hf_intake_loop(k->intake)) - k->opened_at >= BACKOFF_MAX)
-		hf_backoff_reset(&k->backoff);
 	close_source(k);
 	hf_kmsg_off(k->intake, why);
 	hf_timer_arm(k->timer, hf_backoff_next(&k->backoff, &k->rng));

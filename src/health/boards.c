@@ -68,15 +68,53 @@ static void keep_faults(const struct hf_health_brain *b, struct hf_health_device
 			to->faults[to->faults_len++] = from->faults[i];
 }
 
-/* What it had at its last address in this boot, and is not there any more, made it so. */
-static bool is_by_address(const struct hf_health_brain *b, const struct hf_health_device *d)
+/* Of what was found in this boot, at the address where it was seen. */
+static bool is_lately(const struct hf_health_brain *b, const struct hf_health_device *d, hf_time at)
 {
-	for (size_t i = 0; i < d->faults_len; i++)
-		if (d->faults[i].open && d->faults[i].cls >= HF_HEALTH_SOFTWARE)
+	return is_here(b, d) && b->input->boot_at != HF_TIME_NONE && at >= b->input->boot_at;
+}
+
+/* What it had at its last address in this boot, and is not there any more, made it so. */
+static bool is_by_address(const struct hf_health_brain *b, const struct hf_health_device *to,
+			  const struct hf_health_device *board)
+{
+	for (size_t i = 0; i < to->faults_len; i++)
+		if (to->faults[i].open && to->faults[i].cls >= HF_HEALTH_SOFTWARE)
 			return false;
-	return is_this_boot(b) &&
-	       (d->state == HF_HEALTH_HEALTHY || d->state == HF_HEALTH_SUSPECT ||
-		d->state == HF_HEALTH_DEGRADED_STATE || d->state == HF_HEALTH_UNHEALTHY);
+	switch (board->state) {
+	case HF_HEALTH_HEALTHY:
+	case HF_HEALTH_SUSPECT:
+	case HF_HEALTH_DEGRADED_STATE:
+	case HF_HEALTH_UNHEALTHY: return is_this_boot(b);
+	case HF_HEALTH_PROBATION: return is_lately(b, board, board->since);
+	default: return false;
+	}
+}
+
+static void keep_stops(const struct hf_health_brain *b, struct hf_health_device *to,
+		       const struct hf_health_device *from, bool lately)
+{
+	for (uint32_t i = 0; i < from->fatals_len; i++)
+		if (is_lately(b, from, from->fatals[i]) == lately)
+			hf_health_times_add(to->fatals, &to->fatals_len, HF_HEALTH_REPEATS_MAX,
+					    from->fatals[i], 0);
+}
+
+/* The stricter of what the board was and of what its address is in this boot. */
+static void choose_state(const struct hf_health_brain *b, struct hf_health_device *to,
+			 const struct hf_health_device *address,
+			 const struct hf_health_device *board)
+{
+	bool out = hf_health_is_out(address->state) || address->state == HF_HEALTH_PROBATION;
+
+	if (is_by_address(b, to, board)) {
+		to->state = HF_HEALTH_UNKNOWN;
+		to->since = b->now;
+	}
+	if (out && is_lately(b, address, address->since) && !hf_health_is_out(to->state)) {
+		to->state = address->state;
+		to->since = address->since;
+	}
 }
 
 /* The device at this address is that board. */
@@ -85,6 +123,7 @@ static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 {
 	uint64_t generation =
 		address->generation > board->generation ? address->generation : board->generation;
+	bool same = board->uuid[0] != '\0' && hf_streq(address->uuid, board->uuid);
 
 	*to = *board;
 	memcpy(to->id, address->id, sizeof(to->id));
@@ -98,10 +137,13 @@ static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 	to->faults_len = 0;
 	keep_faults(b, to, address, true);
 	keep_faults(b, to, board, false);
-	if (is_by_address(b, to)) {
-		to->state = HF_HEALTH_UNKNOWN;
-		to->since = b->now;
-	}
+	if (same)
+		keep_faults(b, to, address, false);
+	memset(to->fatals, 0, sizeof(to->fatals));
+	to->fatals_len = 0;
+	keep_stops(b, to, board, false);
+	keep_stops(b, to, address, true);
+	choose_state(b, to, address, board);
 	b->changed = true;
 }
 
@@ -137,7 +179,8 @@ static struct hf_health_device *move(struct hf_health_brain *b, const struct hf_
 static struct hf_health_device *place(struct hf_health_brain *b, const struct hf_health_presence *p)
 {
 	struct hf_health_device *d = at_address(b, p->id), *old = elsewhere(b, p);
-	bool is_free = d == NULL || d->uuid[0] == '\0';
+	/* It was named here, too, when it was still remembered there. */
+	bool is_free = d == NULL || d->uuid[0] == '\0' || hf_streq(d->uuid, p->uuid);
 
 	if (old != NULL && is_free && !is_here(b, old))
 		return move(b, p, old);

@@ -145,6 +145,36 @@ static void an_address_that_nobody_has_any_more_is_forgotten(void **state)
 	assert_int_equal(n.memory.devices_len, 1 + BOARDS);
 }
 
+/* Before the driver spoke it was sick, and is on probation since. */
+static void what_an_address_was_in_this_boot_it_stays(void **state)
+{
+	(void)state;
+	boot("second");
+	name(0, "gpu-7", "");
+	health_step(&n, HF_SECOND);
+	health_xid(&n, 62, "gpu-7");
+	health_step(&n, HF_SECOND);
+	health_xid(&n, 0, "gpu-7")->verb = HF_HEALTH_RECOVERED;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-7")->state, HF_HEALTH_PROBATION);
+	name(0, "gpu-7", "GPU-A");
+	health_step(&n, HF_SECOND);
+	is("gpu-7", "GPU-A", HF_HEALTH_PROBATION);
+	assert_int_equal(health_device(&n, "gpu-7")->fatals_len, 1);
+}
+
+/* Found at another address while the node ran: its history follows with the next start. */
+static void a_board_that_moved_in_its_boot_has_its_history_in_the_next(void **state)
+{
+	(void)state;
+	name(1, "gpu-5", "GPU-B");
+	health_step(&n, HF_SECOND);
+	boot("second");
+	health_step(&n, HF_SECOND);
+	is("gpu-5", "GPU-B", HF_HEALTH_UNHEALTHY);
+	assert_int_equal(n.memory.devices_len, 1 + BOARDS);
+}
+
 /* A card that was exchanged by hand: a person has to say so. */
 static void a_board_that_nobody_knew_has_what_its_address_had(void **state)
 {
@@ -226,6 +256,8 @@ int main(void)
 		T(boards_that_changed_places_keep_what_they_were),
 		T(what_was_found_before_the_driver_spoke_is_the_addresses),
 		T(an_address_that_nobody_has_any_more_is_forgotten),
+		T(what_an_address_was_in_this_boot_it_stays),
+		T(a_board_that_moved_in_its_boot_has_its_history_in_the_next),
 		T(a_board_that_nobody_knew_has_what_its_address_had),
 		T(a_board_that_was_unknown_keeps_its_history_at_another_address),
 		T(a_board_that_nobody_knew_takes_nothing_from_one_that_is_here),
