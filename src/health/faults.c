@@ -248,8 +248,12 @@ static bool is_lost(const struct hf_health_fault *f)
 static bool is_with(const struct hf_health_brain *b, const struct hf_health_fault *link,
 		    const struct hf_health_fault *lost)
 {
+	/* What is measured is found late where the library hangs with the loss. */
+	hf_time window =
+		link->detector == HF_HEALTH_NVLINK ? b->config->same_bus : b->config->peers_window;
+
 	return link->opened_at >= lost->opened_at - b->config->same_event &&
-	       link->opened_at - lost->opened_at <= b->config->peers_window;
+	       link->opened_at - lost->opened_at <= window;
 }
 
 static bool is_with_a_loss(const struct hf_health_brain *b, const struct hf_health_fault *link)
