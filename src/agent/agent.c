@@ -23,6 +23,8 @@
 #define REPORT_AFTER HF_SECOND
 /* A person's word on a sick device is heard within so long. */
 #define WORD_EVERY (30 * HF_SECOND)
+/* After the start; a sysfs that hangs is off by then. */
+#define BUS_WITHIN (35 * HF_SECOND)
 /* Each detector with a why of its own fits. */
 #define OFF_TEXT_MAX ((size_t)4096)
 /* Whether ranks advance is looked at so often. */
@@ -394,6 +396,17 @@ static void tell(struct hf_agent *a)
 		arm_step(a, 0);
 }
 
+/* What the bus has is known, or will not be.  Before that a device that is there would be one that was taken out. */
+static bool may_hear_word(const struct hf_agent *a)
+{
+	const char *why;
+
+	return hf_intake_looked_at(a->intake, HF_PROBE_DEVICES) != HF_TIME_NONE ||
+	       hf_intake_state(a->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_BUSLOST, &why) ==
+		       HF_INTAKE_OFF ||
+	       hf_intake_now(a->intake) - a->started_at >= BUS_WITHIN;
+}
+
 static void step(struct hf_agent *a)
 {
 	struct hf_health_order orders[HF_HEALTH_DEVICES_MAX + 1];
@@ -416,10 +429,12 @@ static void step(struct hf_agent *a)
 	snprintf(input.boot_id, sizeof(input.boot_id), "%s", a->boot_id);
 	hf_intake_take(a->intake, &input);
 	input.orders = orders;
-	input.orders_len = hf_cleared_orders(&a->cleared, &a->memory,
-					     hf_loop_wall(a->options.loop) - input.now, orders,
-					     HF_ARRAY_LEN(orders));
-	a->cleared.pending = false;
+	if (may_hear_word(a)) {
+		input.orders_len = hf_cleared_orders(&a->cleared, &a->memory,
+						     hf_loop_wall(a->options.loop) - input.now,
+						     orders, HF_ARRAY_LEN(orders));
+		a->cleared.pending = false;
+	}
 	if (hf_health_step(&a->memory, &input, &a->config, arena, &plan, &err) != 0) {
 		hf_log(HF_LOG_ERROR, LOGGER, "A step was refused", "error", err.text, NULL);
 		hf_intake_taken(a->intake);
@@ -843,6 +858,7 @@ bool hf_agent_misses_resource(const struct hf_agent *a)
 void hf_agent_start(struct hf_agent *a)
 {
 	a->started = true;
+	a->started_at = hf_intake_now(a->intake);
 	hf_holders_start(a->holders);
 	for (size_t i = 0; i < a->probes_len; i++)
 		a->probes[i]->ops->start(a->probes[i]);

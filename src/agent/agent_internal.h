@@ -70,6 +70,7 @@ struct hf_agent {
 	 * no journal of this boot nothing is called Healthy. */
 	bool asking;
 	bool doubts; /* it told of more than is known here */
+	hf_time started_at;
 	struct hf_timer *word_timer;
 	struct hf_cleared cleared;
 	bool pods_dirty;

@@ -377,6 +377,36 @@ static void a_node_whose_devices_are_gone_is_not_healthy(void **state)
 	assert_string_equal(health.state, "Degraded");
 }
 
+/* Mended, started anew, and a person says so before the agent has looked at the bus. */
+static void a_word_waits_until_it_is_known_what_is_there(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_presence gpu = {.kind = HF_HEALTH_GPU, .id = GPU};
+	struct hf_health_sample sample = hf_intake_sample_of(HF_HEALTH_BY_NVML, HF_HEALTH_ECC, GPU);
+	char at[HF_TIME_TEXT_MAX], text[160];
+
+	open_agent(w);
+	run_for(w, 2 * HF_SECOND);
+	sample.ecc.remap_known = sample.ecc.failed = true;
+	(void)hf_intake_sample(hf_agent_intake(w->agent), &sample);
+	run_for(w, 3 * HF_SECOND);
+	expect_gpu(w, "Unhealthy", false);
+	w->agent = hf_agent_destroy(w->agent);
+	w->boot = "33333333-4444";
+	w->no_devices = true;
+	run_for(w, HF_MINUTE);
+	hf_time_format(hf_loop_wall(w->loop), at);
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"annotations\":{\"holdfast.dev/cleared\":\"" GPU " %s\"}}}", at);
+	apply(w, HF_VERB_PATCH, &hf_devicehealths, "n1", NULL, text);
+	open_agent(w);
+	run_for(w, 5 * HF_SECOND);
+	hf_intake_device(hf_agent_intake(w->agent), &gpu);
+	hf_intake_looked(hf_agent_intake(w->agent), HF_PROBE_DEVICES, HF_MS);
+	run_for(w, 5 * HF_SECOND);
+	expect_gpu(w, "Probation", false);
+}
+
 static void another_boot_ends_what_a_boot_ends(void **state)
 {
 	struct world *w = *state;
@@ -429,6 +459,7 @@ int main(void)
 		TEST(what_the_journal_saw_end_is_in_no_doubt),
 		TEST(a_node_whose_devices_are_gone_is_not_healthy),
 		TEST(a_resource_that_is_missed_is_missed_by_the_next_agent_of_this_boot),
+		TEST(a_word_waits_until_it_is_known_what_is_there),
 		TEST(another_boot_ends_what_a_boot_ends),
 		TEST(a_journal_that_cannot_be_written_does_not_blind_the_agent),
 	};
