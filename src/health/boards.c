@@ -222,7 +222,6 @@ static void take(struct hf_health_brain *b, const struct hf_health_presence *p)
 		memcpy(d->uuid, p->uuid, sizeof(d->uuid));
 	if (p->alias[0] != '\0')
 		take_alias(b, d, p->alias);
-	d->uuid[sizeof(d->uuid) - 1] = d->alias[sizeof(d->alias) - 1] = '\0';
 }
 
 /* Devices that are known to be there.  One that is gone stays: detector count finds that.  Boards that are

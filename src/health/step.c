@@ -315,8 +315,11 @@ static struct hf_health_input *arranged(const struct hf_health_input *given, hf_
 	*input = *given;
 	input->boot_id[sizeof(input->boot_id) - 1] = '\0';
 	devices = sorted(arena, given->devices, given->devices_len, sizeof(*devices), by_presence);
-	for (size_t i = 0; i < given->devices_len; i++)
+	for (size_t i = 0; i < given->devices_len; i++) {
 		devices[i].id[sizeof(devices[i].id) - 1] = '\0';
+		devices[i].uuid[sizeof(devices[i].uuid) - 1] = '\0';
+		devices[i].alias[sizeof(devices[i].alias) - 1] = '\0';
+	}
 	samples = sorted(arena, given->samples, given->samples_len, sizeof(*samples), by_sample);
 	for (size_t i = 0; i < given->samples_len; i++) {
 		samples[i].device[sizeof(samples[i].device) - 1] = '\0';
