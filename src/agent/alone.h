@@ -23,7 +23,8 @@ enum hf_alone {
 };
 
 /* Before anything is read there.  Blocks for so long at most; waits is called once, before it does
- * (never with a patience of 0).  The lock is the descriptor's, which is closed in programs that are started; -1: there is none. */
+ * (never with a patience of 0).  The lock is the descriptor's, which is closed in programs that are
+ * started; -1: there is none. */
 enum hf_alone hf_alone_take(const char *dir, hf_time patience, void (*waits)(void *arg), void *arg,
 			    int *ret_fd);
 

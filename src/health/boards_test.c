@@ -21,14 +21,24 @@ static void name(int device, const char *id, const char *uuid)
 	snprintf(p->uuid, sizeof(p->uuid), "%s", uuid);
 }
 
+/* All of them, under these addresses; driver: it names them, too. */
+static void name_all(const char *const ids[BOARDS], bool driver)
+{
+	static const char *const boards[BOARDS] = {"GPU-A", "GPU-B", "GPU-C"};
+
+	for (int i = 0; i < BOARDS; i++)
+		name(i, ids[i], driver ? boards[i] : "");
+}
+
+static const char *const first[BOARDS] = {"gpu-0", "gpu-1", "gpu-2"};
+static const char *const moved[BOARDS] = {"gpu-7", "gpu-8", "gpu-9"};
+
 /* Boards A, B and C at gpu-0, gpu-1 and gpu-2; B needs a person. */
 static int setup(void **state)
 {
 	(void)state;
 	health_init(&n, BOARDS, 0);
-	name(0, "gpu-0", "GPU-A");
-	name(1, "gpu-1", "GPU-B");
-	name(2, "gpu-2", "GPU-C");
+	name_all(first, true);
 	health_step(&n, HF_SECOND);
 	health_sample(&n, HF_HEALTH_ECC, "gpu-1")->ecc.remap_known = true;
 	n.samples[n.samples_len - 1].ecc.failed = true;
@@ -64,9 +74,7 @@ static void a_board_at_another_address_is_what_it_was(void **state)
 {
 	(void)state;
 	boot("second");
-	name(0, "gpu-7", "GPU-A");
-	name(1, "gpu-8", "GPU-B");
-	name(2, "gpu-9", "GPU-C");
+	name_all(moved, true);
 	health_step(&n, HF_SECOND);
 	is("gpu-7", "GPU-A", HF_HEALTH_HEALTHY);
 	is("gpu-8", "GPU-B", HF_HEALTH_UNHEALTHY);
@@ -90,9 +98,7 @@ static void boards_that_changed_places_keep_what_they_were(void **state)
 			setup(state);
 		}
 		boot("second");
-		name(0, orders[i][0], "GPU-A");
-		name(1, orders[i][1], "GPU-B");
-		name(2, orders[i][2], "GPU-C");
+		name_all(orders[i], true);
 		health_step(&n, HF_SECOND);
 		is(orders[i][0], "GPU-A", HF_HEALTH_HEALTHY);
 		is(orders[i][1], "GPU-B", HF_HEALTH_UNHEALTHY);
@@ -106,9 +112,7 @@ static void what_was_found_before_the_driver_spoke_is_the_addresses(void **state
 {
 	(void)state;
 	boot("second");
-	name(0, "gpu-0", "");
-	name(1, "gpu-1", "");
-	name(2, "gpu-2", "");
+	name_all(first, false);
 	health_xid(&n, 48, "gpu-2");
 	health_step(&n, HF_SECOND);
 	is("gpu-1", "GPU-B", HF_HEALTH_UNHEALTHY);
@@ -129,15 +133,11 @@ static void an_address_that_nobody_has_any_more_is_forgotten(void **state)
 {
 	(void)state;
 	boot("second");
-	name(0, "gpu-7", "");
-	name(1, "gpu-8", "");
-	name(2, "gpu-9", "");
+	name_all(moved, false);
 	health_xid(&n, 48, "gpu-7");
 	health_step(&n, HF_SECOND);
 	assert_int_equal(health_device(&n, "gpu-7")->state, HF_HEALTH_UNHEALTHY);
-	name(0, "gpu-7", "GPU-A");
-	name(1, "gpu-8", "GPU-B");
-	name(2, "gpu-9", "GPU-C");
+	name_all(moved, true);
 	health_step(&n, HF_SECOND);
 	is("gpu-7", "GPU-A", HF_HEALTH_UNHEALTHY);
 	is("gpu-8", "GPU-B", HF_HEALTH_UNHEALTHY);

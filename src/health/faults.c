@@ -361,12 +361,6 @@ static void begin(struct hf_health_fault *f, hf_time at)
 	f->sources = 0;
 }
 
-/* It says something of the device by itself. */
-static bool is_own(const struct hf_health_fault *f)
-{
-	return !f->attached && !f->of_loss;
-}
-
 struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 					    struct hf_health_device *device,
 					    const struct hf_health_evidence *e)
@@ -389,9 +383,9 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate_anew(f, &was, rule, e->at);
 	attach(b, device, f, e, same);
-	if (!was_fatal && is_own(f))
+	if (!was_fatal && !hf_health_fault_follows(f))
 		escalate(b, device, f, e->at);
-	if (is_own(f) && f->cls >= HF_HEALTH_SOFTWARE) {
+	if (!hf_health_fault_follows(f) && f->cls >= HF_HEALTH_SOFTWARE) {
 		device->weak_at = e->at > device->weak_at ? e->at : device->weak_at;
 		if (!same)
 			hf_health_fault_sight(b, device, e->at);

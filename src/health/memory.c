@@ -180,14 +180,9 @@ static bool is_lost(const struct hf_health_memory *m, const struct hf_health_dev
 	return true;
 }
 
-static uint32_t max_of(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
 bool hf_health_memory_misses(const struct hf_health_memory *memory)
 {
-	bool all_on_bus = memory->bus >= max_of(memory->bus_before, memory->gpus_before);
+	bool all_on_bus = memory->bus >= memory->bus_before && memory->bus >= memory->gpus_before;
 
 	if ((memory->gpus < memory->gpus_before && !all_on_bus) || memory->offered)
 		return true;

@@ -144,10 +144,16 @@ const char *hf_health_memory_problem(const struct hf_health_memory *memory);
 struct hf_health_device *hf_health_memory_find(const struct hf_health_memory *memory,
 					       const char *name);
 
+/* It says nothing of its device by itself: another fault does, of this device or of another. */
+static inline bool hf_health_fault_follows(const struct hf_health_fault *fault)
+{
+	return fault->attached || fault->of_loss;
+}
+
 /* It counts against its device now. */
 static inline bool hf_health_fault_acts(const struct hf_health_fault *fault)
 {
-	return fault->open && !fault->attached && !fault->of_loss && !fault->covered;
+	return fault->open && !hf_health_fault_follows(fault) && !fault->covered;
 }
 
 /* The first of the strictest faults that act; NULL: none does. */

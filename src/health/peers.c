@@ -21,7 +21,7 @@ struct key {
 
 static bool is_candidate(const struct hf_health_device *d, const struct hf_health_fault *f)
 {
-	return d->kind == HF_HEALTH_GPU && d->seen && f->open && !f->attached && !f->of_loss &&
+	return d->kind == HF_HEALTH_GPU && d->seen && f->open && !hf_health_fault_follows(f) &&
 	       f->cls >= HF_HEALTH_SOFTWARE;
 }
 
@@ -56,18 +56,25 @@ static size_t members(struct hf_health_brain *b, const struct key *key, hf_time 
 	return n;
 }
 
+/* Such a fault stands on it, whenever it began. */
+static bool has(const struct hf_health_device *d, const struct key *key)
+{
+	for (size_t i = 0; i < d->faults_len; i++)
+		if (is_candidate(d, &d->faults[i]) && is_of(&d->faults[i], key))
+			return true;
+	return false;
+}
+
+static bool is_taken_out(const struct hf_health_device *d)
+{
+	return d->kind == HF_HEALTH_GPU && d->seen && hf_health_is_out(d->state);
+}
+
 /* It had stopped before, or was taken out: with it, all can have stopped at once without being of those that
  * did now. */
 static bool had_stopped(struct hf_health_brain *b, struct hf_health_device *d, hf_time last)
 {
-	if (d->kind == HF_HEALTH_GPU && d->seen && hf_health_is_out(d->state) && d->since < last &&
-	    !member(b, d, NULL, last))
-		return true;
-	for (size_t i = 0; i < d->faults_len; i++) {
-		if (is_candidate(d, &d->faults[i]) && is_of(&d->faults[i], NULL))
-			return !member(b, d, NULL, last);
-	}
-	return false;
+	return (has(d, NULL) || (is_taken_out(d) && d->since < last)) && !member(b, d, NULL, last);
 }
 
 /* All that still worked stopped within the window, and they were more than one. */
@@ -162,20 +169,15 @@ static hf_time news(struct hf_health_brain *b, const struct key *key)
 	return last;
 }
 
-/* A fault of that kind stands on so many devices, whenever it began. */
+/* How many devices such a fault stands on. */
 static size_t standing(const struct hf_health_brain *b, const struct key *key)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
-		size_t k = 0;
 
-		while (k < d->faults_len &&
-		       !(is_candidate(d, &d->faults[k]) && is_of(&d->faults[k], key)))
-			k++;
-		n += k < d->faults_len || (key == NULL && d->kind == HF_HEALTH_GPU && d->seen &&
-					   hf_health_is_out(d->state));
+		n += has(d, key) || (key == NULL && is_taken_out(d));
 	}
 	return n;
 }

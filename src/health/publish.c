@@ -170,7 +170,7 @@ static uint64_t hash_devices(const struct hf_health_brain *b)
 				continue;
 			hash = mix(hash, (uint64_t)f->detector << 32 | (uint32_t)f->code);
 			hash = mix(hash, (uint64_t)f->cls << 2 |
-						 (uint64_t)(f->attached || f->of_loss) << 1 |
+						 (uint64_t)hf_health_fault_follows(f) << 1 |
 						 f->covered);
 			hash = mix(hash, hf_hash_str(f->unit));
 		}

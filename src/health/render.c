@@ -29,7 +29,7 @@ static void fault(struct hf_strbuf *sb, const struct hf_health_fault *f)
 	hf_strbuf_addf(sb, ": %s, %s, %s, ends by %s, x%llu%s%s\n", hf_health_class_name(f->cls),
 		       hf_health_action_name(f->action), hf_health_scope_name(f->scope),
 		       hf_health_clear_name(f->clear), (unsigned long long)f->count,
-		       f->attached || f->of_loss ? ", follows another" : "",
+		       hf_health_fault_follows(f) ? ", follows another" : "",
 		       f->covered ? ", covered by the node" : "");
 }
 
