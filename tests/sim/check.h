@@ -90,6 +90,7 @@ struct sim_job_truth {
 	char *stands_for;            /* UID of the pod that hangs */
 	/* check_policy.c */
 	hf_time active;      /* of the times before this one: it was suspended in between */
+	int64_t runs_before; /* and how many those were */
 	int64_t incident;    /* the newest */
 	hf_time incident_at; /* when it was written down */
 	bool late;           /* an hour lay between two of them */
