@@ -260,6 +260,7 @@ static void code_memory(struct codec *c, struct hf_health_memory *m)
 	NUMBER(c, "gpusBefore", m->gpus_before);
 	NUMBER(c, "bus", m->bus);
 	NUMBER(c, "busBefore", m->bus_before);
+	NUMBER(c, "counted", m->counted);
 	NUMBER(c, "offered", m->offered);
 	NUMBER(c, "rulesHash", m->rules_hash);
 	NUMBER(c, "evidenceDropped", m->evidence_dropped);

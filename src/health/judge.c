@@ -366,6 +366,8 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 	}
 	if (s->count.pci < 0 && s->count.nvml < 0)
 		return;
+	b->changed |= !m->counted;
+	m->counted = true;
 	m->offered = s->count.allocatable > 0 && on_bus(s) == 0 && expected(m) == 0;
 	if (code != 0 && t->base[0] != (uint64_t)code) {
 		t->base[0] = (uint64_t)code;

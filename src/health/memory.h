@@ -121,6 +121,7 @@ struct hf_health_memory {
 	 * other drivers have. */
 	uint32_t gpus, gpus_before;
 	uint32_t bus, bus_before;
+	bool counted; /* they were, in this boot */
 	bool offered; /* the kubelet offers some, and nobody else has seen any */
 	size_t devices_len;
 	struct hf_health_device *devices; /* of the arena that the step got */

@@ -13,6 +13,12 @@ static bool stops(const struct hf_health_device *device)
 	return hf_health_is_fatal(hf_health_device_class(device));
 }
 
+/* In the boot that is over somebody looked for devices: an agent may have lived too short for it. */
+static bool was_looked_at(const struct hf_health_memory *m)
+{
+	return m->counted || m->gpus > 0 || m->bus > 0;
+}
+
 /* Nobody has seen it in all of the boot that is over, nor now, and nothing stands against it. */
 static bool is_phantom(const struct hf_health_brain *b, const struct hf_health_device *d)
 {
@@ -23,7 +29,8 @@ static bool is_phantom(const struct hf_health_brain *b, const struct hf_health_d
 		if (d->faults[i].open)
 			return false;
 	}
-	return !d->seen && d->state == HF_HEALTH_UNKNOWN;
+	return !d->seen && d->state == HF_HEALTH_UNKNOWN &&
+	       (was_looked_at(b->memory) || d->kind != HF_HEALTH_GPU);
 }
 
 static void boot_device(struct hf_health_brain *b, struct hf_health_device *d)
@@ -55,10 +62,12 @@ void hf_health_boot(struct hf_health_brain *b)
 			hf_health_forget(b, &m->devices[i]);
 	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
 		boot_device(b, &m->devices[i]);
-	m->gpus_before = m->gpus;
-	m->bus_before = m->bus;
+	if (was_looked_at(m)) {
+		m->gpus_before = m->gpus;
+		m->bus_before = m->bus;
+	}
 	m->gpus = m->bus = 0;
-	m->offered = false;
+	m->counted = m->offered = false;
 	m->doubted = b->input->doubted;
 	memcpy(m->boot_id, b->input->boot_id, sizeof(m->boot_id));
 	b->changed = true;
