@@ -51,13 +51,9 @@ static bool has_begun(const struct hf_pod *pod)
 
 static hf_time started_at(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
-	const char *name = hf_default_container(b, role);
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
 
-	for (size_t i = 0; i < pod->containers_len; i++) {
-		if (!pod->containers[i].init && hf_streq(pod->containers[i].name, name))
-			return pod->containers[i].started_at;
-	}
-	return HF_TIME_NONE;
+	return own ? own->started_at : HF_TIME_NONE;
 }
 
 /* All of the awaited ran before the wait began, as their nodes tell: that is not what it waited for. */

@@ -38,7 +38,7 @@ static int by_time(const void *left, const void *right)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-const char *hf_default_container(const struct hf_brain *b, int role)
+static const char *own_name(const struct hf_brain *b, int role)
 {
 	const struct hf_role *spec = &b->job.roles[role];
 
@@ -47,10 +47,22 @@ const char *hf_default_container(const struct hf_brain *b, int role)
 	return b->job.framework->container_name;
 }
 
+const struct hf_container_seen *hf_own_container(const struct hf_brain *b, int role,
+						 const struct hf_pod *pod)
+{
+	const char *name = own_name(b, role);
+
+	for (size_t i = 0; i < pod->containers_len; i++) {
+		if (!pod->containers[i].init && hf_streq(pod->containers[i].name, name))
+			return &pod->containers[i];
+	}
+	return NULL;
+}
+
 /* Exit code and signal of the kind's own container, and when the pod's first one ended. */
 static void read_exit(const struct hf_brain *b, struct hf_end *end)
 {
-	const char *name = hf_default_container(b, end->role);
+	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
 
 	for (size_t i = 0; i < end->pod->containers_len; i++) {
 		const struct hf_container_seen *container = &end->pod->containers[i];
@@ -60,12 +72,12 @@ static void read_exit(const struct hf_brain *b, struct hf_end *end)
 		if (container->exit_code != 0 && container->finished_at != HF_TIME_NONE &&
 		    (end->finished_at == HF_TIME_NONE || container->finished_at < end->finished_at))
 			end->finished_at = container->finished_at;
-		if (container->init || !hf_streq(container->name, name))
-			continue;
-		end->exit_code = HF_SOME_INT(container->exit_code);
-		if (container->signal > 0)
-			end->signal = HF_SOME_INT(container->signal);
 	}
+	if (!own || own->phase != HF_CONTAINER_TERMINATED)
+		return;
+	end->exit_code = HF_SOME_INT(own->exit_code);
+	if (own->signal > 0)
+		end->signal = HF_SOME_INT(own->signal);
 }
 
 /* The very pod that the ledger knows, with its owner taken off by somebody: it has not ended. */

@@ -63,8 +63,9 @@ struct hf_end {
  * order that does not depend on the input's: by when it finished (of two in one second the one that is
  * tried again is the first), then role and index. */
 void hf_ends_collect(struct hf_brain *b);
-/* The name of the kind's own container in the pods of that role. */
-const char *hf_default_container(const struct hf_brain *b, int role);
+/* What the kubelet has said of the kind's own container.  NULL: nothing. */
+const struct hf_container_seen *hf_own_container(const struct hf_brain *b, int role,
+						 const struct hf_pod *pod);
 /* Upstream's event that a pod exited with a code: once, when that is counted. */
 void hf_end_event(struct hf_brain *b, const struct hf_end *end);
 void hf_classify(struct hf_brain *b, struct hf_end *end);

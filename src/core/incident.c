@@ -118,18 +118,13 @@ bool hf_end_outranks(const struct hf_end *end)
 static void record_last_exit(const struct hf_brain *b, const struct hf_end *end,
 			     struct hf_record *record)
 {
-	const char *name = hf_default_container(b, end->role);
+	const struct hf_container_seen *own = hf_own_container(b, end->role, end->pod);
 
-	for (size_t i = 0; i < end->pod->containers_len; i++) {
-		const struct hf_container_seen *container = &end->pod->containers[i];
-
-		if (container->init || !container->last_exit_code.set ||
-		    !hf_streq(container->name, name))
-			continue;
-		record->exit_code = container->last_exit_code;
-		if (container->last_signal > 0)
-			record->signal = HF_SOME_INT(container->last_signal);
-	}
+	if (!own || !own->last_exit_code.set)
+		return;
+	record->exit_code = own->last_exit_code;
+	if (own->last_signal > 0)
+		record->signal = HF_SOME_INT(own->last_signal);
 }
 
 /* Whose end it was, and how it ended. */

@@ -270,20 +270,9 @@ int64_t hf_pod_restarts(const struct hf_brain *b, int role, const struct hf_pod 
  * as Running.  A pod whose containers nobody has reported is taken at its word. */
 static bool waits_or_ended(const struct hf_brain *b, int role, const struct hf_pod *pod)
 {
-	const struct hf_role *spec = &b->job.roles[role];
-	const char *name;
+	const struct hf_container_seen *own = hf_own_container(b, role, pod);
 
-	if (!spec->present || spec->pod->containers_len == 0)
-		return false;
-	name = spec->pod->containers[spec->default_container].name;
-	for (size_t i = 0; i < pod->containers_len; i++) {
-		const struct hf_container_seen *container = &pod->containers[i];
-
-		if (!container->init && hf_streq(container->name, name))
-			return container->phase == HF_CONTAINER_WAITING ||
-			       container->phase == HF_CONTAINER_TERMINATED;
-	}
-	return false;
+	return own && (own->phase == HF_CONTAINER_WAITING || own->phase == HF_CONTAINER_TERMINATED);
 }
 
 /*
