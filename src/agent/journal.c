@@ -115,6 +115,7 @@ static void code_fault(struct codec *c, struct hf_health_fault *f)
 	NUMBER(c, "covered", f->covered);
 	NUMBER(c, "program", f->program);
 	NUMBER(c, "raised", f->raised);
+	NUMBER(c, "confirmed", f->confirmed);
 	NUMBER(c, "milderClass", f->milder_cls);
 	NUMBER(c, "milderAction", f->milder_action);
 	NUMBER(c, "milderClear", f->milder_clear);

@@ -71,6 +71,8 @@ void hf_health_peers(struct hf_health_brain *b);  /* peers.c: several devices at
 void hf_health_boot(struct hf_health_brain *b);   /* orders.c */
 void hf_health_orders(struct hf_health_brain *b); /* orders.c */
 /* settle.c */
+/* What was seen of it lately is more than a suspicion. */
+bool hf_health_is_confirmed(const struct hf_health_brain *b, const struct hf_health_device *d);
 bool hf_health_move(struct hf_health_brain *b, struct hf_health_device *device,
 		    enum hf_health_event event, const char *why);
 void hf_health_settle(struct hf_health_brain *b);

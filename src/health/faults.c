@@ -325,6 +325,16 @@ static bool goes_on(const struct hf_health_brain *b, const struct hf_health_faul
 	return f->open && e->at - f->last <= span;
 }
 
+/* Its device had been stopped by it before this.  A lost bus, and what the driver asks for, stand until they are
+ * over, however long, and who looks finds them each time; another line of the log is another error. */
+static bool had_stopped(const struct hf_health_brain *b, const struct hf_health_fault *f,
+			const struct hf_health_evidence *e)
+{
+	bool stands = f->detector == HF_HEALTH_BUSLOST || f->detector == HF_HEALTH_RECOVERY;
+
+	return f->open && hf_health_is_fatal(f->cls) && (stands || goes_on(b, f, e));
+}
+
 /* What goes on and on is more than one event: a flood that never pauses would else count once for ever.
  * A lost bus has stopped its device with the first of its lines. */
 static bool is_same_event(const struct hf_health_brain *b, const struct hf_health_fault *f,
@@ -357,7 +367,7 @@ static void begin(struct hf_health_fault *f, hf_time at)
 	f->open = true;
 	f->opened_at = at;
 	f->closed_at = HF_TIME_NONE;
-	f->covered = f->attached = f->of_loss = f->raised = false;
+	f->covered = f->attached = f->of_loss = f->raised = f->confirmed = false;
 	f->sources = 0;
 }
 
@@ -367,14 +377,14 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 {
 	const struct hf_health_rule *rule = hf_health_rules_match(b->config->rules, e);
 	struct hf_health_fault *f = get(b, device, e, rule), was;
-	bool same, was_fatal;
+	bool same, stopped;
 
 	if (!f)
 		return NULL;
 	b->changed = true;
 	was = *f;
 	same = is_same_event(b, f, e);
-	was_fatal = goes_on(b, f, e) && hf_health_is_fatal(f->cls);
+	stopped = had_stopped(b, f, e);
 	if (!same || f->event_at == HF_TIME_NONE)
 		f->event_at = e->at;
 	if (!f->open)
@@ -383,12 +393,13 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate_anew(f, &was, rule, e->at);
 	attach(b, device, f, e, same);
-	if (!was_fatal && !hf_health_fault_follows(f))
+	if (!stopped && !hf_health_fault_follows(f) && !f->covered)
 		escalate(b, device, f, e->at);
 	if (!hf_health_fault_follows(f) && f->cls >= HF_HEALTH_SOFTWARE) {
 		device->weak_at = e->at > device->weak_at ? e->at : device->weak_at;
 		if (!same)
 			hf_health_fault_sight(b, device, e->at);
+		f->confirmed |= hf_health_is_confirmed(b, device);
 	}
 	return f;
 }

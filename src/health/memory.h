@@ -31,12 +31,13 @@ struct hf_health_fault {
 	enum hf_health_scope scope;
 	enum hf_health_clear clear;
 	bool open;
-	bool follows;  /* its rule says that it is a consequence beside another */
-	bool attached; /* the consequence of another fault of the device: never acts */
-	bool of_loss;  /* a link to a device that is off the bus now: acts there */
-	bool covered;  /* part of what happened to the node: acts there */
-	bool program;  /* made of what programs did, by counting it */
-	bool raised;   /* for the stops of its device, from: */
+	bool follows;   /* its rule says that it is a consequence beside another */
+	bool attached;  /* the consequence of another fault of the device: never acts */
+	bool of_loss;   /* a link to a device that is off the bus now: acts there */
+	bool covered;   /* part of what happened to the node: acts there */
+	bool confirmed; /* seen often enough while it stood to be more than a suspicion */
+	bool program;   /* made of what programs did, by counting it */
+	bool raised;    /* for the stops of its device, from: */
 	enum hf_health_class milder_cls;
 	enum hf_health_action milder_action;
 	enum hf_health_clear milder_clear;

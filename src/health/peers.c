@@ -210,6 +210,21 @@ static hf_time ended_beside(const struct hf_health_brain *b, const struct hf_hea
 	return last;
 }
 
+/* It acts for itself again, from now on, and is what it was. */
+static void give_back(struct hf_health_brain *b, struct hf_health_device *d,
+		      struct hf_health_fault *f)
+{
+	int32_t times = f->confirmed ? b->config->confirm_count : 1;
+
+	f->covered = false;
+	b->changed = true;
+	if (hf_health_fault_follows(f) || f->cls < HF_HEALTH_SOFTWARE)
+		return;
+	d->weak_at = b->now;
+	for (int32_t i = 0; i < times; i++)
+		hf_health_fault_sight(b, d, b->now);
+}
+
 /* What the others have got over is the own fault of those that are left: a driver that is loaded anew says so of one
  * device after the other, so a while later. */
 static void release(struct hf_health_brain *b, size_t all)
@@ -228,8 +243,7 @@ static void release(struct hf_health_brain *b, size_t all)
 				hf_health_wake(b, end);
 				continue;
 			}
-			f->covered = false;
-			b->changed = true;
+			give_back(b, d, f);
 		}
 	}
 }
@@ -275,9 +289,9 @@ static void uncover(struct hf_health_brain *b)
 		struct hf_health_device *d = &b->memory->devices[i];
 
 		for (size_t k = 0; k < d->faults_len; k++)
-			d->faults[k].covered = false;
+			if (d->faults[k].covered)
+				give_back(b, d, &d->faults[k]);
 	}
-	b->changed = true;
 }
 
 static void same_fault(struct hf_health_brain *b, size_t all)

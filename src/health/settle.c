@@ -165,7 +165,7 @@ static void forget_weak(struct hf_health_brain *b, struct hf_health_device *d)
 	}
 }
 
-static bool is_confirmed(const struct hf_health_brain *b, const struct hf_health_device *d)
+bool hf_health_is_confirmed(const struct hf_health_brain *b, const struct hf_health_device *d)
 {
 	uint32_t n = 0;
 
@@ -197,7 +197,7 @@ static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d
 				      "what stood against it is the node's");
 	if (s->weak && d->state == HF_HEALTH_HEALTHY)
 		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
-	if (s->weak && d->state == HF_HEALTH_SUSPECT && is_confirmed(b, d))
+	if (s->weak && d->state == HF_HEALTH_SUSPECT && hf_health_is_confirmed(b, d))
 		return hf_health_move(b, d, HF_HEALTH_CONFIRMED, s->why);
 	/* Where nobody looks it is always quiet. */
 	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s) && is_heard(b, d)) {
