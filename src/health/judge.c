@@ -341,6 +341,26 @@ static int32_t disagreement(const struct hf_health_brain *b, const struct hf_hea
 								   : 0;
 }
 
+/* All are counted that it is between. */
+static bool can_tell(const struct hf_health_sample *s, int32_t code)
+{
+	switch (code) {
+	case HF_HEALTH_CODE_PCI_MISSING: return s->count.pci >= 0 && s->count.nvml >= 0;
+	case HF_HEALTH_CODE_FEWER: return s->count.bus >= 0;
+	case HF_HEALTH_CODE_KUBELET_FEWER: return s->count.allocatable >= 0;
+	default: return true;
+	}
+}
+
+/* The kubelet offers what nobody has seen. */
+static void offers(struct hf_health_memory *m, const struct hf_health_sample *s)
+{
+	bool none = on_bus(s) == 0 && expected(m) == 0;
+
+	if (s->count.allocatable >= 0 || !none)
+		m->offered = none && s->count.allocatable > 0;
+}
+
 static void tell_fewer(struct hf_health_brain *b, const struct hf_health_sample *s, size_t from)
 {
 	for (size_t i = from; i < b->evidence_len; i++) {
@@ -368,7 +388,11 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 		return;
 	b->changed |= !m->counted;
 	m->counted = true;
-	m->offered = s->count.allocatable > 0 && on_bus(s) == 0 && expected(m) == 0;
+	offers(m, s);
+	/* Silence is no agreement. */
+	if (t->firing ? code != (int32_t)t->base[1] && !can_tell(s, (int32_t)t->base[1])
+		      : code == 0 && !can_tell(s, (int32_t)t->base[0]))
+		return;
 	if (code != 0 && t->base[0] != (uint64_t)code) {
 		t->base[0] = (uint64_t)code;
 		t->bad = 0;

@@ -32,27 +32,30 @@ static bool is_of(const struct hf_health_fault *f, const struct key *key)
 	return f->detector == key->detector && f->code == key->code;
 }
 
-/* The fault of a device that a group is about, NULL for none; key NULL: any that is fatal.  Only
- * what began within the window before `last` belongs together. */
-static struct hf_health_fault *member(struct hf_health_brain *b, struct hf_health_device *d,
-				      const struct key *key, hf_time last)
+/* A group is about such a fault; key NULL: any that is fatal.  Only what began within the window before
+ * `last` belongs together. */
+static bool is_member(const struct hf_health_brain *b, const struct hf_health_device *d,
+		      const struct hf_health_fault *f, const struct key *key, hf_time last)
 {
-	for (size_t i = 0; i < d->faults_len; i++) {
-		struct hf_health_fault *f = &d->faults[i];
-
-		if (is_candidate(d, f) && is_of(f, key) && f->opened_at <= last &&
-		    last - f->opened_at <= b->config->peers_window)
-			return f;
-	}
-	return NULL;
+	return is_candidate(d, f) && is_of(f, key) && f->opened_at <= last &&
+	       last - f->opened_at <= b->config->peers_window;
 }
 
-static size_t members(struct hf_health_brain *b, const struct key *key, hf_time last)
+static bool has_member(const struct hf_health_brain *b, const struct hf_health_device *d,
+		       const struct key *key, hf_time last)
+{
+	for (size_t i = 0; i < d->faults_len; i++)
+		if (is_member(b, d, &d->faults[i], key, last))
+			return true;
+	return false;
+}
+
+static size_t members(const struct hf_health_brain *b, const struct key *key, hf_time last)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->memory->devices_len; i++)
-		n += member(b, &b->memory->devices[i], key, last) != NULL;
+		n += has_member(b, &b->memory->devices[i], key, last);
 	return n;
 }
 
@@ -72,13 +75,15 @@ static bool is_taken_out(const struct hf_health_device *d)
 
 /* It had stopped before, or was taken out: with it, all can have stopped at once without being of those that
  * did now. */
-static bool had_stopped(struct hf_health_brain *b, struct hf_health_device *d, hf_time last)
+static bool had_stopped(const struct hf_health_brain *b, const struct hf_health_device *d,
+			hf_time last)
 {
-	return (has(d, NULL) || (is_taken_out(d) && d->since < last)) && !member(b, d, NULL, last);
+	return (has(d, NULL) || (is_taken_out(d) && d->since < last)) &&
+	       !has_member(b, d, NULL, last);
 }
 
 /* All that still worked stopped within the window, and they were more than one. */
-static bool all_stopped(struct hf_health_brain *b, size_t all, hf_time last)
+static bool all_stopped(const struct hf_health_brain *b, size_t all, hf_time last)
 {
 	size_t now = members(b, NULL, last), before = 0;
 
@@ -111,13 +116,30 @@ static void end_halves(struct hf_health_brain *b, hf_time last)
 	}
 }
 
+/* Its faults of the group are the node's.  The strictest of them by *ret_strictest, where that is milder. */
+static void cover_device(struct hf_health_brain *b, struct hf_health_device *d,
+			 const struct key *key, hf_time last,
+			 const struct hf_health_fault **ret_strictest)
+{
+	for (size_t i = 0; i < d->faults_len; i++) {
+		struct hf_health_fault *f = &d->faults[i];
+
+		if (!is_member(b, d, f, key, last))
+			continue;
+		if (!f->covered)
+			hf_health_fault_uncount(d, f);
+		f->covered = true;
+		if (*ret_strictest == NULL || f->cls > (*ret_strictest)->cls)
+			*ret_strictest = f;
+	}
+}
+
 /* The node's fault, and the devices' under it. */
 static void cover(struct hf_health_brain *b, const struct key *key, hf_time last)
 {
 	struct hf_health_evidence e = hf_health_evidence_none();
 	struct hf_health_device *node = &b->memory->devices[0];
-	enum hf_health_action action = HF_HEALTH_RESTART_DRIVER;
-	enum hf_health_class strictest = HF_HEALTH_SOFTWARE;
+	const struct hf_health_fault *strictest = NULL;
 	struct hf_health_fault *of_node;
 
 	e.detector = HF_HEALTH_PEERS;
@@ -128,35 +150,28 @@ static void cover(struct hf_health_brain *b, const struct key *key, hf_time last
 		snprintf(e.unit, sizeof(e.unit), "%s %d", hf_health_detector_name(key->detector),
 			 key->code);
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
-		struct hf_health_fault *f = member(b, &b->memory->devices[i], key, last);
-
-		if (!f)
+		if (!has_member(b, &b->memory->devices[i], key, last))
 			continue;
-		if (!f->covered)
-			hf_health_fault_uncount(&b->memory->devices[i], f);
-		if (f->cls > strictest) {
-			strictest = f->cls;
-			action = f->action;
-		}
-		f->covered = true;
+		cover_device(b, &b->memory->devices[i], key, last, &strictest);
 		hf_health_fault_sight(b, node, last);
 	}
 	of_node = hf_health_fault_see(b, node, &e);
 	/* The same fault on half of the devices needs what one of them would need, but all devices
 	 * dead at once need a look at the driver first. */
-	if (of_node && key && strictest >= of_node->cls) {
-		of_node->cls = strictest;
-		of_node->action = action;
+	if (of_node && key && strictest && strictest->cls > HF_HEALTH_SOFTWARE &&
+	    strictest->cls >= of_node->cls) {
+		of_node->cls = strictest->cls;
+		of_node->action = strictest->action;
 	}
 }
 
 /* The latest beginning of an uncovered fault of that kind; NONE: there is no news. */
-static hf_time news(struct hf_health_brain *b, const struct key *key)
+static hf_time news(const struct hf_health_brain *b, const struct key *key)
 {
 	hf_time last = HF_TIME_NONE;
 
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
-		struct hf_health_device *d = &b->memory->devices[i];
+		const struct hf_health_device *d = &b->memory->devices[i];
 
 		for (size_t k = 0; k < d->faults_len; k++) {
 			const struct hf_health_fault *f = &d->faults[k];
