@@ -60,12 +60,12 @@ static bool is_of_address(const struct hf_health_brain *b, const struct hf_healt
 	       f->opened_at >= b->input->boot_at;
 }
 
-static void keep_faults(const struct hf_health_brain *b, struct hf_health_device *to,
+static void keep_faults(struct hf_health_brain *b, struct hf_health_device *to,
 			const struct hf_health_device *from, bool of_address)
 {
-	for (size_t i = 0; i < from->faults_len && to->faults_len < HF_HEALTH_FAULTS_MAX; i++)
+	for (size_t i = 0; i < from->faults_len; i++)
 		if (is_of_address(b, &from->faults[i]) == of_address)
-			to->faults[to->faults_len++] = from->faults[i];
+			hf_health_fault_keep(b, to, &from->faults[i]);
 }
 
 /* Of what was found in this boot, at the address where it was seen. */
@@ -91,13 +91,28 @@ static bool is_by_address(const struct hf_health_brain *b, const struct hf_healt
 	}
 }
 
-static void keep_stops(const struct hf_health_brain *b, struct hf_health_device *to,
+/* When it stopped, and when anything was seen of it. */
+static void keep_times(const struct hf_health_brain *b, struct hf_health_device *to,
 		       const struct hf_health_device *from, bool lately)
 {
 	for (uint32_t i = 0; i < from->fatals_len; i++)
 		if (is_lately(b, from, from->fatals[i]) == lately)
 			hf_health_times_add(to->fatals, &to->fatals_len, HF_HEALTH_REPEATS_MAX,
 					    from->fatals[i], 0);
+	for (uint32_t i = 0; i < from->sightings_len; i++)
+		if (is_lately(b, from, from->sightings[i]) == lately)
+			hf_health_times_add(to->sightings, &to->sightings_len,
+					    HF_HEALTH_SIGHTINGS_MAX, from->sightings[i], 0);
+	if (is_lately(b, from, from->weak_at) == lately && from->weak_at > to->weak_at)
+		to->weak_at = from->weak_at;
+}
+
+static void forget_times(struct hf_health_device *d)
+{
+	memset(d->fatals, 0, sizeof(d->fatals));
+	memset(d->sightings, 0, sizeof(d->sightings));
+	d->fatals_len = d->sightings_len = 0;
+	d->weak_at = 0;
 }
 
 /* The stricter of what the board was and of what its address is in this boot. */
@@ -139,10 +154,9 @@ static void move_in(struct hf_health_brain *b, struct hf_health_device *to,
 	keep_faults(b, to, board, false);
 	if (same)
 		keep_faults(b, to, address, false);
-	memset(to->fatals, 0, sizeof(to->fatals));
-	to->fatals_len = 0;
-	keep_stops(b, to, board, false);
-	keep_stops(b, to, address, true);
+	forget_times(to);
+	keep_times(b, to, board, false);
+	keep_times(b, to, address, true);
 	choose_state(b, to, address, board);
 	b->changed = true;
 }

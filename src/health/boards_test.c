@@ -128,6 +128,62 @@ static void what_was_found_before_the_driver_spoke_is_the_addresses(void **state
 	assert_int_not_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_UNHEALTHY);
 }
 
+static void what_was_suspected_before_the_driver_spoke_stays_so(void **state)
+{
+	(void)state;
+	boot("second");
+	name(0, "gpu-7", "");
+	health_step(&n, HF_SECOND);
+	health_xid(&n, 78, "gpu-7");
+	health_step(&n, HF_SECOND);
+	health_xid(&n, 78, "gpu-7");
+	health_step(&n, 10 * HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-7")->state, HF_HEALTH_DEGRADED_STATE);
+	name(0, "gpu-7", "GPU-A");
+	health_step(&n, HF_SECOND);
+	is("gpu-7", "GPU-A", HF_HEALTH_DEGRADED_STATE);
+	assert_true(health_fault(&n, "gpu-7", HF_HEALTH_XID, 78)->open);
+}
+
+static void a_board_on_probation_gets_no_further_with_what_is_seen_at_its_address(void **state)
+{
+	(void)state;
+	health_xid(&n, 48, "gpu-0");
+	health_step(&n, HF_SECOND);
+	boot("second");
+	name(0, "gpu-7", "");
+	health_step(&n, HF_SECOND);
+	health_xid(&n, 78, "gpu-7");
+	health_step(&n, HF_SECOND);
+	name(0, "gpu-7", "GPU-A");
+	health_step(&n, HF_SECOND);
+	is("gpu-7", "GPU-A", HF_HEALTH_SUSPECT);
+	/* As any suspicion, it ends in silence. */
+	for (int i = 0; i < 30; i++)
+		health_step(&n, HF_MINUTE);
+	is("gpu-7", "GPU-A", HF_HEALTH_HEALTHY);
+}
+
+static void the_worst_is_kept_where_there_is_no_room_for_all(void **state)
+{
+	(void)state;
+	boot("second");
+	name(1, "gpu-7", "");
+	health_step(&n, HF_SECOND);
+	for (int i = 0; i < HF_HEALTH_FAULTS_MAX; i++) {
+		struct hf_health_evidence *e = health_xid(&n, 13, "gpu-7");
+
+		snprintf(e->unit, sizeof(e->unit), "GPC %d", i);
+	}
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-7")->faults_len, HF_HEALTH_FAULTS_MAX);
+	name(1, "gpu-7", "GPU-B");
+	health_step(&n, HF_SECOND);
+	is("gpu-7", "GPU-B", HF_HEALTH_UNHEALTHY);
+	assert_non_null(health_fault(&n, "gpu-7", HF_HEALTH_ECC, HF_HEALTH_CODE_REMAP_FAILED));
+	assert_int_equal(n.memory.faults_dropped, 1);
+}
+
 /* All moved, the bus named them first, and one was sick before the driver spoke. */
 static void an_address_that_nobody_has_any_more_is_forgotten(void **state)
 {
@@ -255,6 +311,9 @@ int main(void)
 		T(a_board_at_another_address_is_what_it_was),
 		T(boards_that_changed_places_keep_what_they_were),
 		T(what_was_found_before_the_driver_spoke_is_the_addresses),
+		T(what_was_suspected_before_the_driver_spoke_stays_so),
+		T(a_board_on_probation_gets_no_further_with_what_is_seen_at_its_address),
+		T(the_worst_is_kept_where_there_is_no_room_for_all),
 		T(an_address_that_nobody_has_any_more_is_forgotten),
 		T(what_an_address_was_in_this_boot_it_stays),
 		T(a_board_that_moved_in_its_boot_has_its_history_in_the_next),

@@ -59,6 +59,24 @@ static struct hf_health_fault *slot(struct hf_health_device *device, enum hf_hea
 	return least->open && least->cls > cls ? NULL : least;
 }
 
+void hf_health_fault_keep(struct hf_health_brain *b, struct hf_health_device *device,
+			  const struct hf_health_fault *fault)
+{
+	struct hf_health_fault *least = &device->faults[0];
+
+	if (device->faults_len < HF_HEALTH_FAULTS_MAX) {
+		device->faults[device->faults_len++] = *fault;
+		return;
+	}
+	for (size_t i = 1; i < device->faults_len; i++) {
+		if (is_less(&device->faults[i], least))
+			least = &device->faults[i];
+	}
+	b->memory->faults_dropped += least->open || fault->open;
+	if (is_less(least, fault))
+		*least = *fault;
+}
+
 static bool near(const struct hf_health_brain *b, hf_time a, hf_time c)
 {
 	hf_time d = a > c ? a - c : c - a;
@@ -280,6 +298,8 @@ static void follow_links(struct hf_health_brain *b)
 			bool with = is_of_link(f) && is_with_a_loss(b, f);
 
 			b->changed |= with != f->of_loss;
+			if (with && !f->of_loss)
+				hf_health_fault_uncount(d, f);
 			f->of_loss = with;
 		}
 	}
@@ -393,6 +413,7 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate_anew(f, &was, rule, e->at);
 	attach(b, device, f, e, same);
+	f->of_loss = is_of_link(f) && is_with_a_loss(b, f);
 	if (!stopped && !hf_health_fault_follows(f) && !f->covered)
 		escalate(b, device, f, e->at);
 	if (!hf_health_fault_follows(f) && f->cls >= HF_HEALTH_SOFTWARE) {
@@ -428,12 +449,15 @@ static void close_where(struct hf_health_brain *b, struct hf_health_device *devi
 	}
 }
 
-/* The driver asks for one thing at a time: a new one takes the place of the last. */
+/* The driver asks for one thing at a time: a new one takes the place of the last.  That its library does nothing
+ * before a reset is said beside it. */
 static void replace_request(struct hf_health_brain *b, struct hf_health_device *device, int code)
 {
 	for (size_t i = 0; i < device->faults_len; i++) {
-		if (device->faults[i].detector == HF_HEALTH_RECOVERY &&
-		    device->faults[i].code != code)
+		const struct hf_health_fault *f = &device->faults[i];
+
+		if (f->detector == HF_HEALTH_RECOVERY && f->code != code &&
+		    f->code != HF_HEALTH_CODE_RESET_REQUIRED)
 			hf_health_fault_close(b, &device->faults[i]);
 	}
 }
@@ -484,7 +508,7 @@ static void apply(struct hf_health_brain *b, const struct hf_health_evidence *gi
 		close_where(b, device, &e);
 		return;
 	}
-	if (e.detector == HF_HEALTH_RECOVERY)
+	if (e.detector == HF_HEALTH_RECOVERY && e.code != HF_HEALTH_CODE_RESET_REQUIRED)
 		replace_request(b, device, e.code);
 	(void)hf_health_fault_see(b, device, &e);
 }
