@@ -74,6 +74,17 @@ static bool is_lately(const struct hf_health_brain *b, const struct hf_health_de
 	return is_here(b, d) && b->input->boot_at != HF_TIME_NONE && at >= b->input->boot_at;
 }
 
+/* On probation for what was found at its address in this boot; one that the restart itself began is the board's. */
+static bool is_tried_here(const struct hf_health_brain *b, const struct hf_health_device *d)
+{
+	if (d->state != HF_HEALTH_PROBATION || !is_lately(b, d, d->since))
+		return false;
+	for (size_t i = 0; i < d->faults_len; i++)
+		if (is_of_address(b, &d->faults[i]) && hf_health_is_fatal(d->faults[i].cls))
+			return true;
+	return false;
+}
+
 /* What it had at its last address in this boot, and is not there any more, made it so. */
 static bool is_by_address(const struct hf_health_brain *b, const struct hf_health_device *to,
 			  const struct hf_health_device *board)
@@ -86,7 +97,7 @@ static bool is_by_address(const struct hf_health_brain *b, const struct hf_healt
 	case HF_HEALTH_SUSPECT:
 	case HF_HEALTH_DEGRADED_STATE:
 	case HF_HEALTH_UNHEALTHY: return is_this_boot(b);
-	case HF_HEALTH_PROBATION: return is_lately(b, board, board->since);
+	case HF_HEALTH_PROBATION: return is_tried_here(b, board);
 	default: return false;
 	}
 }
@@ -120,13 +131,14 @@ static void choose_state(const struct hf_health_brain *b, struct hf_health_devic
 			 const struct hf_health_device *address,
 			 const struct hf_health_device *board)
 {
-	bool out = hf_health_is_out(address->state) || address->state == HF_HEALTH_PROBATION;
+	bool out = (hf_health_is_out(address->state) && is_lately(b, address, address->since)) ||
+		   is_tried_here(b, address);
 
 	if (is_by_address(b, to, board)) {
 		to->state = HF_HEALTH_UNKNOWN;
 		to->since = b->now;
 	}
-	if (out && is_lately(b, address, address->since) && !hf_health_is_out(to->state)) {
+	if (out && !hf_health_is_out(to->state)) {
 		to->state = address->state;
 		to->since = address->since;
 	}

@@ -184,6 +184,22 @@ static void the_worst_is_kept_where_there_is_no_room_for_all(void **state)
 	assert_int_equal(n.memory.faults_dropped, 1);
 }
 
+static void a_probation_that_the_restart_began_is_the_boards(void **state)
+{
+	(void)state;
+	health_xid(&n, 48, "gpu-0");
+	health_step(&n, HF_SECOND);
+	boot("second");
+	name_all(first, false);
+	health_step(&n, HF_SECOND);
+	is("gpu-0", "GPU-A", HF_HEALTH_PROBATION);
+	name(0, "gpu-0", "GPU-C");
+	name(2, "gpu-2", "GPU-A");
+	health_step(&n, HF_SECOND);
+	is("gpu-0", "GPU-C", HF_HEALTH_HEALTHY);
+	is("gpu-2", "GPU-A", HF_HEALTH_PROBATION);
+}
+
 /* All moved, the bus named them first, and one was sick before the driver spoke. */
 static void an_address_that_nobody_has_any_more_is_forgotten(void **state)
 {
@@ -314,6 +330,7 @@ int main(void)
 		T(what_was_suspected_before_the_driver_spoke_stays_so),
 		T(a_board_on_probation_gets_no_further_with_what_is_seen_at_its_address),
 		T(the_worst_is_kept_where_there_is_no_room_for_all),
+		T(a_probation_that_the_restart_began_is_the_boards),
 		T(an_address_that_nobody_has_any_more_is_forgotten),
 		T(what_an_address_was_in_this_boot_it_stays),
 		T(a_board_that_moved_in_its_boot_has_its_history_in_the_next),

@@ -29,6 +29,8 @@ static bool is_phantom(const struct hf_health_brain *b, const struct hf_health_d
 		if (d->faults[i].open)
 			return false;
 	}
+	if (d->kind == HF_HEALTH_SWITCH)
+		return !d->seen && d->state <= HF_HEALTH_HEALTHY;
 	return !d->seen && d->state == HF_HEALTH_UNKNOWN &&
 	       (was_looked_at(b->memory) || d->kind != HF_HEALTH_GPU);
 }

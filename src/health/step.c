@@ -178,7 +178,7 @@ void hf_health_hear(struct hf_health_brain *b, struct hf_health_device *d, hf_ti
 	d->heard_at = at;
 }
 
-/* A log that can be read says nothing of a device that is only remembered. */
+/* A log that can be read says nothing of a device that is only remembered; of switches nobody else speaks. */
 static void take_heard(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->input->heard_len; i++) {
@@ -189,7 +189,7 @@ static void take_heard(struct hf_health_brain *b)
 			struct hf_health_device *d = &b->memory->devices[k];
 
 			if (sees(h->detector, d->kind) && at > d->heard_at &&
-			    (d->seen || d->kind == HF_HEALTH_NODE))
+			    (d->seen || d->kind == HF_HEALTH_NODE || d->kind == HF_HEALTH_SWITCH))
 				hf_health_hear(b, d, at);
 		}
 	}
