@@ -9,6 +9,7 @@
  * read as it stands, and only what is named here. */
 #define CONDITIONS_MAX 64
 #define TAINTS_MAX 1024
+#define BOOT_ID_MAX 256 /* bytes; the kernel gives 36 */
 
 static const struct hf_fields_options lenient = {.lenient = true};
 
@@ -59,7 +60,7 @@ static const struct hf_field_table condition_table =
 	HF_FIELD_TABLE(condition_fields, struct hf_node_condition_read);
 
 static const struct hf_field info_fields[] = {
-	HF_FIELD_STRING("bootID", struct hf_node_info_read, boot_id, 0, 0),
+	HF_FIELD_STRING("bootID", struct hf_node_info_read, boot_id, BOOT_ID_MAX, 0),
 };
 static const struct hf_field_table info_table =
 	HF_FIELD_TABLE(info_fields, struct hf_node_info_read);

@@ -79,19 +79,20 @@ static const struct hf_field list_fields[] = {
 };
 static const struct hf_field_table list_table = HF_FIELD_TABLE(list_fields, struct list_metadata);
 
-/* Of metadata: a version and a token of some hundred bytes. */
+/* Of metadata, beside its texts: a version and a token of some hundred bytes. */
 #define METADATA_BYTES_MAX ((size_t)1 << 16)
 
 static int read_metadata(struct hf_skip *s, struct hf_kube_list *list, struct hf_error *err)
 {
 	static const struct hf_fields_options lenient = {.lenient = true};
-	HF_AUTO_ARENA arena = hf_arena_create(METADATA_BYTES_MAX);
+	HF_AUTO_ARENA arena = NULL;
 	struct list_metadata metadata;
 	struct hf_fields_text text;
 	int rc;
 
 	if (!span(s, &text.bytes, &text.len))
 		return hf_skip_error(s, "not valid JSON", err);
+	arena = hf_arena_create(METADATA_BYTES_MAX + text.len);
 	rc = hf_fields_read_text(&list_table, &text, &lenient, arena, &metadata, err);
 	if (rc < 0)
 		return rc;

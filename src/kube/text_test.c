@@ -118,6 +118,21 @@ static void how_many_remain_is_not_guessed(void **state)
 	hf_kube_list_release(&list);
 }
 
+static void a_token_may_be_as_long_as_the_body(void **state)
+{
+	HF_AUTO_STRBUF body = HF_STRBUF_INIT((size_t)1 << 20);
+	struct hf_kube_list list;
+
+	(void)state;
+	hf_strbuf_addstr(&body, "{\"items\":[],\"metadata\":{\"continue\":\"");
+	for (int i = 0; i < 300000; i++)
+		hf_strbuf_addstr(&body, "x");
+	hf_strbuf_addstr(&body, "\"}}");
+	assert_int_equal(read_pods(body.data, &list), 0);
+	assert_int_equal(strlen(list.continue_token), 300000);
+	hf_kube_list_release(&list);
+}
+
 static void a_body_that_is_no_list_is_refused(void **state)
 {
 	static const char *const bodies[] = {
@@ -165,6 +180,7 @@ int main(void)
 		cmocka_unit_test(a_line_that_is_no_event_is_refused),
 		cmocka_unit_test(items_without_a_kind_get_that_of_the_list),
 		cmocka_unit_test(a_list_of_nothing_is_empty_and_its_last_page),
+		cmocka_unit_test(a_token_may_be_as_long_as_the_body),
 		cmocka_unit_test(how_many_remain_is_not_guessed),
 		cmocka_unit_test(a_body_that_is_no_list_is_refused),
 		cmocka_unit_test(an_object_keeps_its_text_and_anything_else_is_refused),

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Node's labels and marks, four kilobytes mostly; beyond this it is somebody's mischief. */
-#define VIEW_MAX ((size_t)1 << 20)
-#define SPEC_MAX ((size_t)1 << 20)
+/* A Node's labels and marks, four kilobytes mostly.  Whatever fits into an object fits into its view: an object of
+ * HF_KUBE_EVENT_BYTES_MAX full of the shortest labels has eight times its size here. */
+#define VIEW_MAX ((size_t)64 << 20)
 
 /* --- nodes --------------------------------------------------------------------------------- */
 
@@ -327,7 +327,7 @@ static void observe(struct remedy_policy *policy, const struct hf_json *selector
 	int rc;
 
 	drop_spec(policy);
-	policy->arena = hf_arena_create(SPEC_MAX);
+	policy->arena = hf_arena_create(VIEW_MAX);
 	rc = hf_health_policy_read(empty, policy->arena, &policy->spec, NULL);
 	hf_assert(rc == 0);
 	if (read_selector(selector, "spec.selector", &policy->selector, NULL) != 0)
@@ -337,7 +337,7 @@ static void observe(struct remedy_policy *policy, const struct hf_json *selector
 void hf_remedy_policy_update(struct remedy_policy *policy, struct hf_doc *doc)
 {
 	const struct hf_json *root = hf_doc_json(doc);
-	struct remedy_policy fresh = {.arena = hf_arena_create(SPEC_MAX)};
+	struct remedy_policy fresh = {.arena = hf_arena_create(VIEW_MAX)};
 	struct hf_error err = {0};
 
 	policy->generation = hf_json_i64(hf_json_path(root, "metadata", "generation", NULL), 0);

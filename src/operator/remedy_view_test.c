@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/remedy_internal.h"
+
+#include "api/device_health.h"
+#include "base/str.h"
+#include "harness/test.h"
+#include "kube/kube.h"
+
+#include <string.h>
+
+/* What one node's agent, kubelet or administrator writes is that node's alone, however much it is. */
+
+#define OBJECT_MAX ((size_t)3 << 19) /* what etcd takes */
+
+static struct hf_remedy remedy;
+static struct hf_strbuf text;
+
+static int setup(void **state)
+{
+	(void)state;
+	remedy.scratch = hf_arena_create(HF_REMEDY_ARENA_MAX);
+	text = (struct hf_strbuf)HF_STRBUF_INIT(HF_KUBE_EVENT_BYTES_MAX);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	hf_strbuf_release(&text);
+	remedy.scratch = hf_arena_destroy(remedy.scratch);
+	return 0;
+}
+
+/* Two bytes a character: a CRD counts those, and etcd counts bytes. */
+static void add_characters(size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hf_strbuf_addstr(&text, "\xC3\xA4");
+}
+
+static void add_holder(size_t characters, int number)
+{
+	static const char *const keys[] = {"namespace", "pod", "uid"};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++) {
+		hf_strbuf_addf(&text, "%s\"%s\":\"%d", i == 0 ? "{" : ",", keys[i], number);
+		add_characters(characters);
+		hf_strbuf_addstr(&text, "\"");
+	}
+	hf_strbuf_addstr(&text, "}");
+}
+
+static struct remedy_health *health_with(size_t characters)
+{
+	HF_AUTO_DOC doc = NULL;
+
+	hf_strbuf_addstr(&text, "{\"status\":{\"state\":\"Unhealthy\",\"devices\":[");
+	for (int d = 0; d < HF_DEVICE_HEALTH_DEVICES_MAX; d++) {
+		hf_strbuf_addf(&text, "%s{\"id\":\"%d\",\"state\":\"Unhealthy\",\"holders\":[",
+			       d > 0 ? "," : "", d);
+		for (int h = 0; h < HF_DEVICE_HEALTH_HOLDERS_MAX; h++) {
+			hf_strbuf_addstr(&text, h > 0 ? "," : "");
+			add_holder(characters, d * HF_DEVICE_HEALTH_HOLDERS_MAX + h);
+		}
+		hf_strbuf_addstr(&text, "]}");
+	}
+	hf_strbuf_addstr(&text, "]}}");
+	doc = hf_doc_from_text(text.data, text.len);
+	return hf_remedy_health_view(&remedy, doc);
+}
+
+static void the_longest_names_are_read(void **state)
+{
+	struct remedy_health *view;
+
+	(void)state;
+	view = health_with(120);
+	assert_int_equal(view->holders_len,
+			 HF_DEVICE_HEALTH_DEVICES_MAX * HF_DEVICE_HEALTH_HOLDERS_MAX);
+	hf_remedy_health_free(view);
+}
+
+static void what_is_no_name_holds_nothing(void **state)
+{
+	struct remedy_health *view;
+
+	(void)state;
+	view = health_with(230);
+	assert_true(text.len > OBJECT_MAX - (OBJECT_MAX >> 4));
+	assert_int_equal(view->state, HF_HEALTH_UNHEALTHY);
+	assert_int_equal(view->holders_len, 0);
+	hf_remedy_health_free(view);
+}
+
+static void a_node_is_read_whatever_it_says(void **state)
+{
+	HF_AUTO_DOC doc = NULL;
+	struct remedy_node *view;
+
+	(void)state;
+	hf_strbuf_addstr(&text, "{\"metadata\":{\"labels\":{\"pool\":\"gpu\"");
+	for (int i = 0; text.len < OBJECT_MAX; i++)
+		hf_strbuf_addf(&text, ",\"%x\":\"\"", (unsigned)i);
+	hf_strbuf_addstr(&text, "}},\"status\":{\"nodeInfo\":{\"bootID\":\"");
+	for (size_t i = 0; i < OBJECT_MAX; i++)
+		hf_strbuf_addstr(&text, "b");
+	hf_strbuf_addstr(&text, "\"}}}");
+	doc = hf_doc_from_text(text.data, text.len);
+	view = hf_remedy_node_view(&remedy, doc);
+	assert_null(view->marks.boot_id);
+	assert_string_equal(view->marks.labels.items[0].value, "gpu");
+	hf_remedy_node_free(view);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_longest_names_are_read),
+		TEST(what_is_no_name_holds_nothing),
+		TEST(a_node_is_read_whatever_it_says),
+	};
+
+	return cmocka_run_group_tests_name("remedy_view", tests, NULL, NULL);
+}
