@@ -391,6 +391,20 @@ static void begin(struct hf_health_fault *f, hf_time at)
 	f->sources = 0;
 }
 
+/* What that says of its device: same: nothing more than before; stopped: it was so already. */
+static void hold_against(struct hf_health_brain *b, struct hf_health_device *device,
+			 struct hf_health_fault *f, hf_time at, bool same, bool stopped)
+{
+	if (!stopped && !f->covered)
+		escalate(b, device, f, at);
+	if (f->cls < HF_HEALTH_SOFTWARE)
+		return;
+	device->weak_at = at > device->weak_at ? at : device->weak_at;
+	if (!same)
+		hf_health_fault_sight(b, device, at);
+	f->confirmed |= hf_health_is_confirmed(b, device);
+}
+
 struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 					    struct hf_health_device *device,
 					    const struct hf_health_evidence *e)
@@ -414,14 +428,8 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 		rate_anew(f, &was, rule, e->at);
 	attach(b, device, f, e, same);
 	f->of_loss = is_of_link(f) && is_with_a_loss(b, f);
-	if (!stopped && !hf_health_fault_follows(f) && !f->covered)
-		escalate(b, device, f, e->at);
-	if (!hf_health_fault_follows(f) && f->cls >= HF_HEALTH_SOFTWARE) {
-		device->weak_at = e->at > device->weak_at ? e->at : device->weak_at;
-		if (!same)
-			hf_health_fault_sight(b, device, e->at);
-		f->confirmed |= hf_health_is_confirmed(b, device);
-	}
+	if (!hf_health_fault_follows(f))
+		hold_against(b, device, f, e->at, same, stopped);
 	return f;
 }
 
