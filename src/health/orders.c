@@ -157,18 +157,14 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_forget(b, d);
 		return;
 	}
-	bool moves = hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next);
-
-	/* Against one that is Unknown stands what is the node's, or what nobody sees: it is over, and there is
-	 * nothing to watch. */
-	if (!moves && d->state != HF_HEALTH_UNKNOWN)
-		return;
-	if (!close_known(b, d, order->at))
+	if (d->state == HF_HEALTH_REMEDIATING || !close_known(b, d, order->at))
 		return;
 	/* What was measured before is known with it: who finds it again has to measure it anew. */
 	memset(d->tracks, 0, sizeof(d->tracks));
 	b->changed = true;
-	if (!moves)
+	/* Against one that is Unknown, or on probation, stands what is the node's, or what nobody sees: it is over,
+	 * and there is nothing more to watch. */
+	if (!hf_health_next(d->state, HF_HEALTH_CLEARED_BY_PERSON, &next))
 		return;
 	/* What was seen before the cure tells nothing of it. */
 	d->fresh_after = order->at;

@@ -19,6 +19,12 @@ struct key {
 	int32_t code;
 };
 
+static void unit_of(const struct key *key, char ret_unit[HF_HEALTH_UNIT_MAX])
+{
+	snprintf(ret_unit, HF_HEALTH_UNIT_MAX, "%s %d", hf_health_detector_name(key->detector),
+		 key->code);
+}
+
 static bool is_candidate(const struct hf_health_device *d, const struct hf_health_fault *f)
 {
 	return d->kind == HF_HEALTH_GPU && d->seen && f->open && !hf_health_fault_follows(f) &&
@@ -147,8 +153,7 @@ static void cover(struct hf_health_brain *b, const struct key *key, hf_time last
 	e.code = key ? HF_HEALTH_CODE_SAME : HF_HEALTH_CODE_ALL;
 	e.at = last;
 	if (key)
-		snprintf(e.unit, sizeof(e.unit), "%s %d", hf_health_detector_name(key->detector),
-			 key->code);
+		unit_of(key, e.unit);
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		if (!has_member(b, &b->memory->devices[i], key, last))
 			continue;
@@ -263,48 +268,56 @@ static void release(struct hf_health_brain *b, size_t all)
 	}
 }
 
-static bool any_covered(const struct hf_health_brain *b)
+/* The device's fault lies under that one of the node. */
+static bool is_under(const struct hf_health_fault *f, const struct hf_health_fault *of_node)
+{
+	char unit[HF_HEALTH_UNIT_MAX];
+
+	if (!f->open || !f->covered || !of_node->open || of_node->detector != HF_HEALTH_PEERS)
+		return false;
+	if (of_node->code == HF_HEALTH_CODE_ALL)
+		return hf_health_is_fatal(f->cls);
+	unit_of(&(struct key){.detector = f->detector, .code = f->code}, unit);
+	return hf_streq(unit, of_node->unit);
+}
+
+static bool covers_any(const struct hf_health_brain *b, const struct hf_health_fault *of_node)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		const struct hf_health_device *d = &b->memory->devices[i];
 
-		for (size_t k = 0; k < d->faults_len; k++) {
-			if (d->faults[k].open && d->faults[k].covered)
+		for (size_t k = 0; k < d->faults_len; k++)
+			if (is_under(&d->faults[k], of_node))
 				return true;
-		}
 	}
 	return false;
 }
 
-static bool node_covers(const struct hf_health_brain *b)
+static bool is_under_any(const struct hf_health_brain *b, const struct hf_health_fault *f)
 {
 	const struct hf_health_device *node = &b->memory->devices[0];
 
-	for (size_t i = 0; i < node->faults_len; i++) {
-		if (node->faults[i].detector == HF_HEALTH_PEERS && node->faults[i].open)
+	for (size_t i = 0; i < node->faults_len; i++)
+		if (is_under(f, &node->faults[i]))
 			return true;
-	}
 	return false;
 }
 
-/* The node's fault ends with the last of those under it; and they act for themselves again when
+/* A fault of the node ends with the last of those under it; and they act for themselves again when
  * the node's is gone before them. */
 static void uncover(struct hf_health_brain *b)
 {
 	struct hf_health_device *node = &b->memory->devices[0];
-	bool covered = any_covered(b), covers = node_covers(b);
 
-	for (size_t i = 0; covers && !covered && i < node->faults_len; i++) {
-		if (node->faults[i].detector == HF_HEALTH_PEERS)
+	for (size_t i = 0; i < node->faults_len; i++)
+		if (node->faults[i].detector == HF_HEALTH_PEERS && !covers_any(b, &node->faults[i]))
 			hf_health_fault_close(b, &node->faults[i]);
-	}
-	if (covers || !covered)
-		return;
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
 
 		for (size_t k = 0; k < d->faults_len; k++)
-			if (d->faults[k].covered)
+			if (d->faults[k].open && d->faults[k].covered &&
+			    !is_under_any(b, &d->faults[k]))
 				give_back(b, d, &d->faults[k]);
 	}
 }

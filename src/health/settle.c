@@ -141,7 +141,7 @@ static bool is_heard(struct hf_health_brain *b, const struct hf_health_device *d
 	return b->now < end;
 }
 
-/* All that counts against it has ended, or was never more than a suspicion, long enough ago. */
+/* All that counts against it has ended, or was never more than a suspicion, long enough ago, and somebody looked. */
 static bool is_quiet(struct hf_health_brain *b, const struct hf_health_device *d,
 		     const struct standing *s)
 {
@@ -150,6 +150,8 @@ static bool is_quiet(struct hf_health_brain *b, const struct hf_health_device *d
 	if (b->memory->doubted || s->fatal || s->level ||
 	    (s->weak && d->state != HF_HEALTH_SUSPECT))
 		return false;
+	if (d->watched_at > from)
+		from = d->watched_at;
 	end = hf_time_add(from, b->config->clear_after);
 	if (d->hold_until > end)
 		end = d->hold_until;
@@ -228,7 +230,7 @@ static bool settle_unhealthy(struct hf_health_brain *b, struct hf_health_device 
 static bool settle_probation(struct hf_health_brain *b, struct hf_health_device *d,
 			     const struct standing *s)
 {
-	bool again = s->fatal || (s->weak && d->weak_at > d->since);
+	bool again = s->fatal || s->weak;
 	hf_time from = d->since, end;
 
 	if (again && d->owned)
@@ -243,7 +245,7 @@ static bool settle_probation(struct hf_health_brain *b, struct hf_health_device 
 	end = hf_time_add(from, b->config->probation);
 	hf_health_wake(b, end);
 	/* Nobody looked, or nobody knows what was before: that is no proof. */
-	if (b->now < end || b->memory->doubted || s->weak || s->covered || !is_heard(b, d))
+	if (b->now < end || b->memory->doubted || s->covered || !is_heard(b, d))
 		return false;
 	return hf_health_move(b, d, HF_HEALTH_PASSED, "");
 }

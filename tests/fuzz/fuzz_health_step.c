@@ -27,6 +27,7 @@ struct bytes {
 struct life {
 	struct bytes in;
 	struct hf_arena *arenas[3]; /* two in turn, and one for asking again */
+	int turn;
 	struct hf_health_memory memory;
 	hf_time now;
 	int boot;
@@ -287,13 +288,76 @@ static void live(struct life *l)
 		draw_input(l, &input);
 		if (input.now < 0)
 			return;
-		step(&l->memory, &input, l->arenas[i % 2], &plan);
+		step(&l->memory, &input, l->arenas[l->turn++ % 2], &plan);
 		check_moves(&plan);
 		check_devices(&plan);
 		text = text_of(&plan);
 		check_order(l, &input, text);
 		l->memory = plan.memory;
 	}
+}
+
+/* ---- and in the end it is well ------------------------------------------------------------------------- */
+
+#define CURE_STEPS 100
+#define CURE_STEP (30 * HF_SECOND)
+
+/* What is being repaired is given up, and a person says of all that is known that it is well. */
+static size_t give_orders(struct life *l, enum hf_health_order_kind kind,
+			  struct hf_health_order *orders)
+{
+	for (size_t i = 0; i < l->memory.devices_len; i++) {
+		orders[i] = (struct hf_health_order){.kind = kind, .at = l->now};
+		memcpy(orders[i].device, l->memory.devices[i].id, sizeof(orders[i].device));
+	}
+	return l->memory.devices_len;
+}
+
+static void check_well(const struct life *l)
+{
+	for (size_t i = 0; i < l->memory.devices_len; i++)
+		hf_assert(l->memory.devices[i].state == HF_HEALTH_HEALTHY);
+	hf_assert(!hf_health_memory_misses(&l->memory) && !l->memory.doubted);
+}
+
+/* The node starts anew, all is there and nothing is wrong with it, and a person says so: whatever was before, nothing
+ * of it holds the node for ever. */
+static void cure(struct life *l)
+{
+	static struct hf_health_order orders[HF_HEALTH_DEVICES_MAX];
+	struct hf_health_heard heard[HF_HEALTH_DETECTORS];
+	struct hf_health_input input = {.boot_id = "cured", .node = "n", .heard = heard};
+	struct hf_health_plan plan;
+
+	if (l->memory.now > l->now)
+		l->now = l->memory.now;
+	if (l->now < 0 || l->now > HF_TIME_NEVER - HF_DAY)
+		return;
+	for (int i = 0; i < DEVICES; i++) {
+		memset(l->devices[i].uuid, 0, sizeof(l->devices[i].uuid));
+		memset(l->devices[i].alias, 0, sizeof(l->devices[i].alias));
+		snprintf(l->devices[i].uuid, sizeof(l->devices[i].uuid), "GPU-%d", i);
+	}
+	input.devices = l->devices;
+	input.devices_len = DEVICES;
+	input.boot_at = l->now + 1;
+	input.heard_len = HF_ARRAY_LEN(heard);
+	input.orders = orders;
+	for (int i = 0; i < CURE_STEPS; i++) {
+		l->now += CURE_STEP;
+		input.now = l->now;
+		input.orders_len = 0;
+		if (i == 2 || i == 3)
+			input.orders_len = give_orders(
+				l, i == 2 ? HF_HEALTH_ORDER_GIVE_UP : HF_HEALTH_ORDER_CLEAR,
+				orders);
+		for (size_t k = 0; k < HF_ARRAY_LEN(heard); k++)
+			heard[k] = (struct hf_health_heard){.detector = (enum hf_health_detector)k,
+							    .at = l->now};
+		step(&l->memory, &input, l->arenas[l->turn++ % 2], &plan);
+		l->memory = plan.memory;
+	}
+	check_well(l);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -313,6 +377,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	hf_health_memory_init(&l->memory);
 	live(l);
+	cure(l);
 	for (int i = 0; i < 3; i++)
 		hf_arena_destroy(l->arenas[i]);
 	free(l);
