@@ -139,7 +139,7 @@ struct hf_node_marks {
 void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena,
 			struct hf_node_marks *ret_marks);
 /* The merge patch, guarded by the document's version, that puts our taint and mark on (mark NULL:
- * takes them off); all other taints stay as they are. */
+ * takes them off); all other taints stay as they are.  NULL: the document cannot be read as a whole. */
 struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_quarantine_mark *mark,
 					hf_time now);
 /* The mark alone, without a change to the taints. */

@@ -228,6 +228,17 @@ static void the_time_of_a_condition_is_that_of_its_change(void **state)
 	"'NoExecute'}]},'status':{'nodeInfo':{'bootID':'b'},'conditions':[{'type':'Ready',"        \
 	"'status':'True'}]}}"
 
+/* Nobody knows whose taints it has. */
+static void a_node_that_cannot_be_read_is_not_written(void **state)
+{
+	static const char text[] = "{\"metadata\":{\"resourceVersion\":\"7\"},\"spec\":{\"taints\":"
+				   "[{\"key\":\"theirs\"}]},\"more\":1e999}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, sizeof(text) - 1);
+
+	(void)state;
+	assert_null(hf_node_quarantine_patch(doc, NULL, HF_SECOND));
+}
+
 static void marks_of_a_node_are_read(void **state)
 {
 	HF_AUTO_DOC doc = doc_of(NODE);
@@ -320,6 +331,7 @@ int main(void)
 		TEST(what_is_kept_is_written_and_read_again),
 		TEST(a_breaker_that_cannot_be_read_is_open),
 		TEST(the_time_of_a_condition_is_that_of_its_change),
+		TEST(a_node_that_cannot_be_read_is_not_written),
 		TEST(marks_of_a_node_are_read),
 		TEST(our_taint_goes_on_and_off_and_all_else_stays),
 		TEST(an_eviction_names_the_pod_by_uid),

@@ -198,8 +198,11 @@ struct hf_doc *hf_node_quarantine_patch(struct hf_doc *node, const struct hf_qua
 					hf_time now)
 {
 	const struct hf_json *old = hf_json_path(hf_doc_json(node), "spec", "taints", NULL);
-	struct hf_json *patch = guarded_patch(node), *taints;
+	struct hf_json *patch, *taints;
 
+	if (hf_doc_json(node) == NULL)
+		return NULL;
+	patch = guarded_patch(node);
 	set_mark(patch, mark);
 	taints = hf_json_ensure_array(hf_json_ensure_object(patch, "spec"), "taints");
 	for (size_t i = 0; i < hf_json_len(old); i++) {

@@ -61,6 +61,25 @@ static struct hf_doc *from_own_text(char *text, size_t len)
 	return doc;
 }
 
+/* In place: a NUL ends a text here, and is no reason not to read the others.  "\\u0000" in JSON is a backslash and
+ * five characters. */
+static void replace_nuls(char *text, size_t len)
+{
+	static const char nul[] = "\\u0000", instead[] = "\\ufffd";
+	const size_t size = sizeof(nul) - 1;
+	char *end = text + len;
+
+	for (char *at = text; (at = memmem(at, (size_t)(end - at), nul, size)) != NULL;) {
+		size_t before = 0;
+
+		while (at - before > text && at[-(ptrdiff_t)before - 1] == '\\')
+			before++;
+		if (before % 2 == 0)
+			memcpy(at, instead, size);
+		at += size;
+	}
+}
+
 struct hf_doc *hf_doc_from_text(const char *text, size_t len)
 {
 	/* A NUL inside is for the parse to refuse; the copy has all of len all the same. */
@@ -69,6 +88,7 @@ struct hf_doc *hf_doc_from_text(const char *text, size_t len)
 	if (len > 0)
 		memcpy(copy, text, len);
 	copy[len] = '\0';
+	replace_nuls(copy, len);
 	return from_own_text(copy, len);
 }
 

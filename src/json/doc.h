@@ -17,7 +17,8 @@ struct hf_doc;
 
 /* Takes over the reference to root. */
 struct hf_doc *hf_doc_from_json(struct hf_json *root);
-/* Copies the text, which must be what hf_json_parse accepts: it is parsed when first asked for. */
+/* Copies the text, which must be what hf_json_parse accepts: it is parsed when first asked for.  Servers take and
+ * give "\u0000" in any string; here it is U+FFFD. */
 struct hf_doc *hf_doc_from_text(const char *text, size_t len);
 /* Parses now, so that bad text is refused here. */
 int hf_doc_parse(const char *text, size_t len, const struct hf_json_limits *limits,

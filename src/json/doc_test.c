@@ -103,6 +103,20 @@ static void bad_text_has_no_tree_and_is_refused_by_parse(void **state)
 	assert_null(parsed);
 }
 
+static void an_escaped_nul_is_the_replacement_character(void **state)
+{
+	static const char text[] = "{\"metadata\":{\"name\":\"\\u0000a\\\\u0000\"},\"b\":"
+				   "\"\\\\\\u0000\\u0000\"}";
+	HF_AUTO_DOC doc = hf_doc_from_text(text, sizeof(text) - 1);
+
+	(void)state;
+	assert_string_equal(hf_doc_name(doc), "\xEF\xBF\xBD"
+					      "a\\u0000");
+	assert_string_equal(hf_json_path_str(hf_doc_json(doc), "b", NULL), "\\"
+									   "\xEF\xBF\xBD"
+									   "\xEF\xBF\xBD");
+}
+
 static void a_nul_in_the_text_makes_it_bad_and_no_shorter(void **state)
 {
 	static const char text[] =
@@ -208,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_text_is_parsed_when_first_asked_for),
 		cmocka_unit_test(a_tree_is_written_when_its_text_is_asked_for),
+		cmocka_unit_test(an_escaped_nul_is_the_replacement_character),
 		cmocka_unit_test(metadata_is_read_from_either_form),
 		cmocka_unit_test(metadata_is_found_behind_anything),
 		cmocka_unit_test(what_is_absent_reads_as_empty),

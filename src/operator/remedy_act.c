@@ -26,6 +26,7 @@
 #define RETRY_MAX (30 * HF_SECOND)
 
 static void step_on(struct hf_remedy *remedy);
+static void written(struct hf_remedy *remedy, const struct hf_reply *reply);
 
 /* --- ends ---------------------------------------------------------------------------------- */
 
@@ -358,6 +359,11 @@ static void write_node(struct hf_remedy *remedy, struct hf_doc *doc)
 		return;
 	}
 	patch = act->note ? note_patch(remedy, act, doc) : act_patch(remedy, policy, act, doc);
+	if (patch == NULL) {
+		written(remedy, &(struct hf_reply){.code = HF_E_BAD_REQUEST,
+						   .message = "a Node is more than can be read"});
+		return;
+	}
 	struct hf_request request = {.verb = HF_VERB_PATCH,
 				     .resource = &hf_nodes,
 				     .name = act->node,
