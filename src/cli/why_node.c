@@ -10,6 +10,7 @@
 #include "cli/request.h"
 #include "framework/framework.h"
 #include "store/resource.h"
+#include "store/selector.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -205,22 +206,54 @@ static void tell_devices(struct account *a)
 
 /* ---- policies and jobs -------------------------------------------------------------------------- */
 
-static void tell_policy(struct account *a, struct hf_doc *policy)
+static bool is_selected(const struct account *a, const struct hf_json *policy)
 {
-	const struct hf_json *list = hf_json_path(hf_doc_json(policy), "status", "nodes", NULL);
+	const struct hf_json *json = hf_json_path(policy, "spec", "selector", NULL);
+	struct hf_selector *selector = NULL;
+	bool selected = json == NULL;
+
+	if (json != NULL && hf_selector_from_json(json, &selector, NULL) == 0)
+		selected = hf_selector_match_labels(
+			selector, hf_json_path(a->node, "metadata", "labels", NULL));
+	hf_selector_destroy(selector);
+	return selected;
+}
+
+/* Where it has more nodes than its status tells of. */
+static void tell_beyond(struct account *a, const char *name, const struct hf_json *policy)
+{
+	const struct hf_json *status = hf_json_get(policy, "status");
+	const struct hf_json *breaker = hf_json_get(status, "breaker");
+	int64_t more = hf_json_i64(hf_json_get(status, "moreNodes"), 0);
+	bool open = hf_streq(str_of(breaker, "state"), "Open");
+
+	if (more > 0 && is_selected(a, policy))
+		say(a, "", "policy",
+		    "%s (%s): what its status says of %lld nodes has no room there, this one may be "
+		    "among them%s%s",
+		    name, hf_str_or(hf_json_path_str(status, "mode", NULL), "observe"),
+		    (long long)more, open ? "; its breaker is open: " : "",
+		    open ? str_of(breaker, "message") : "");
+}
+
+static void tell_policy(struct account *a, struct hf_doc *doc)
+{
+	const struct hf_json *policy = hf_doc_json(doc);
+	const struct hf_json *list = hf_json_path(policy, "status", "nodes", NULL);
 
 	for (size_t i = 0; i < hf_json_len(list); i++) {
 		const struct hf_json *node = hf_json_item(list, i);
 
 		if (!hf_streq(str_of(node, "name"), a->name))
 			continue;
-		say(a, "", "policy", "%s (%s): %s%s%s%s%s", hf_doc_name(policy),
-		    hf_str_or(hf_json_path_str(hf_doc_json(policy), "status", "mode", NULL),
-			      "observe"),
+		say(a, "", "policy", "%s (%s): %s%s%s%s%s", hf_doc_name(doc),
+		    hf_str_or(hf_json_path_str(policy, "status", "mode", NULL), "observe"),
 		    str_of(node, "answer"), *str_of(node, "next") != '\0' ? " " : "",
 		    str_of(node, "next"), *str_of(node, "why") != '\0' ? ": " : "",
 		    str_of(node, "why"));
+		return;
 	}
+	tell_beyond(a, hf_doc_name(doc), policy);
 }
 
 static void tell_policies(struct account *a)
@@ -234,16 +267,16 @@ static void tell_policies(struct account *a)
 		tell_policy(a, reply.items[i]);
 }
 
-/* As core/avoid.c has it. */
-static bool is_avoided(const struct account *a, const struct hf_json *record)
+/* As core/avoid.c has it; devices: those whose devices failed, too. */
+static bool is_avoided(const struct account *a, const struct hf_json *record, bool devices)
 {
 	hf_time at = time_of(str_of(record, "detectedAt"));
 	const char *cause = str_of(record, "cause");
 
 	return hf_streq(str_of(record, "node"), a->name) && at != HF_TIME_NONE &&
 	       a->now - at < AVOIDED &&
-	       (hf_streq(str_of(record, "reason"), "NodeLost") || hf_streq(cause, "device") ||
-		hf_streq(cause, "admission"));
+	       (hf_streq(str_of(record, "reason"), "NodeLost") ||
+		(devices && hf_streq(cause, "device")) || hf_streq(cause, "admission"));
 }
 
 static void tell_job(struct account *a, struct hf_doc *job)
@@ -253,12 +286,15 @@ static void tell_job(struct account *a, struct hf_doc *job)
 	const struct hf_json *found = hf_json_get(recovery, "last");
 	const struct hf_json *over =
 		hf_json_path(hf_doc_json(job), "status", "completionTime", NULL);
+	bool devices = hf_json_true(hf_json_path(hf_doc_json(job), "spec", "runPolicy", "recovery",
+						 "device", "avoid", NULL),
+				    true);
 
 	if (over != NULL)
 		return;
-	for (size_t i = 0; i < hf_json_len(history) && !is_avoided(a, found); i++)
+	for (size_t i = 0; i < hf_json_len(history) && !is_avoided(a, found, devices); i++)
 		found = hf_json_item(history, i);
-	if (is_avoided(a, found))
+	if (is_avoided(a, found, devices))
 		say(a, str_of(found, "detectedAt"), "avoided",
 		    "for a day by pods of %s/%s: %s, class %s%s%s", hf_doc_namespace(job),
 		    hf_doc_name(job), str_of(found, "replica"), str_of(found, "cause"),

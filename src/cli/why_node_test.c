@@ -165,6 +165,41 @@ static void jobs_that_keep_off_it_are_named(void **state)
 	assert_null(strstr(w->out, "default/elsewhere"));
 }
 
+static void a_job_that_does_not_avoid_devices_is_not_said_to(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "", "", READY);
+	cli_world_job(w, "a", 1, "Running");
+	cli_world_patch(w, &hf_pytorchjobs, "a",
+			"{'spec':{'runPolicy':{'recovery':{'device':{'avoid':false}}}}}");
+	cli_world_patch(
+		w, &hf_pytorchjobs, "a",
+		"{'status':{'recovery':{'last':{'node':'gpu-7','cause':'device','detectedAt':"
+		"'2023-11-14T22:00:00Z'}}}}");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_null(strstr(w->out, "avoided"));
+}
+
+static void a_policy_without_room_for_the_node_is_told(void **state)
+{
+	struct cli_world *w = *state;
+
+	put_node(w, "", "", READY);
+	cli_world_put(w, "{'apiVersion':'holdfast.dev/v1alpha1','kind':'HealthPolicy','metadata':"
+			 "{'name':'all'},'spec':{},'status':{'mode':'quarantine','moreNodes':6,"
+			 "'breaker':{'state':'Open','message':'70 of 70 nodes'},'nodes':"
+			 "[{'name':'gpu-1','answer':'go'}]}}");
+	cli_world_put(w, "{'apiVersion':'holdfast.dev/v1alpha1','kind':'HealthPolicy','metadata':"
+			 "{'name':'others'},'spec':{'selector':{'matchLabels':{'a':'b'}}},"
+			 "'status':{'mode':'quarantine','moreNodes':6,'nodes':[]}}");
+	cli_world_run(w, "why", "node/gpu-7", NULL);
+	assert_has(w->out,
+		   "policy    all (quarantine): what its status says of 6 nodes has no room there, "
+		   "this one may be among them; its breaker is open: 70 of 70 nodes\n");
+	assert_null(strstr(w->out, "others"));
+}
+
 static void programs_get_the_same_as_json(void **state)
 {
 	struct cli_world *w = *state;
@@ -200,6 +235,8 @@ int main(void)
 		T(a_taint_that_is_not_noted_is_said_to_stay),
 		T(a_silent_agent_and_a_lost_node_are_told),
 		T(jobs_that_keep_off_it_are_named),
+		T(a_job_that_does_not_avoid_devices_is_not_said_to),
+		T(a_policy_without_room_for_the_node_is_told),
 		T(programs_get_the_same_as_json),
 		T(what_others_write_moves_no_cursor),
 	};

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Node's labels and marks, four kilobytes mostly.  Whatever fits into an object fits into its view: an object of
- * HF_KUBE_EVENT_BYTES_MAX full of the shortest labels has eight times its size here. */
+/* A Node's labels and marks, four kilobytes mostly.  Whatever fits into an object fits into its view: one of four
+ * megabytes, full of the shortest labels, has eight times its size here. */
 #define VIEW_MAX ((size_t)64 << 20)
 
 /* --- nodes --------------------------------------------------------------------------------- */

@@ -5,7 +5,6 @@
 #include "api/device_health.h"
 #include "base/str.h"
 #include "harness/test.h"
-#include "kube/kube.h"
 
 #include <string.h>
 
@@ -20,7 +19,7 @@ static int setup(void **state)
 {
 	(void)state;
 	remedy.scratch = hf_arena_create(HF_REMEDY_ARENA_MAX);
-	text = (struct hf_strbuf)HF_STRBUF_INIT(HF_KUBE_EVENT_BYTES_MAX);
+	text = (struct hf_strbuf)HF_STRBUF_INIT(3 * OBJECT_MAX);
 	return 0;
 }
 
