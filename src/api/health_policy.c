@@ -235,6 +235,27 @@ static int check_words(const struct spec *read, struct hf_error *err)
 	return 0;
 }
 
+/* What no label and no taint can be called limits and finds nothing. */
+static int check_names(const struct spec *read, struct hf_error *err)
+{
+	const char *key = read->budget.domain.key;
+	const char *problem = hf_str_is_empty(key) ? NULL : hf_qualified_name_problem(key);
+
+	if (problem != NULL)
+		return hf_error_set(err, HF_E_INVALID,
+				    "spec.budget.perDomain.topologyKey: Invalid value: \"%s\": %s",
+				    key, problem);
+	for (size_t i = 0; i < read->taints.len; i++) {
+		problem = hf_qualified_name_problem(read->taints.items[i]);
+		if (problem != NULL)
+			return hf_error_set(
+				err, HF_E_INVALID,
+				"spec.unavailableTaints[%zu]: Invalid value: \"%s\": %s", i,
+				read->taints.items[i], problem);
+	}
+	return 0;
+}
+
 int hf_health_policy_read(struct hf_doc *doc, struct hf_arena *arena,
 			  struct hf_health_policy_spec *ret_spec, struct hf_error *err)
 {
@@ -247,6 +268,8 @@ int hf_health_policy_read(struct hf_doc *doc, struct hf_arena *arena,
 		rc = hf_fields_read(&spec_table, json, &strict, arena, &read, err);
 	if (rc == 0)
 		rc = check_words(&read, err);
+	if (rc == 0)
+		rc = check_names(&read, err);
 	if (rc == 0)
 		fill(&read, ret_spec);
 	return rc;

@@ -206,6 +206,15 @@ void hf_operator_log_passed(struct hf_operator_log *log, const struct hf_operato
 			&line, &pairs);
 }
 
+static const char *failed_at(const char *key, int code)
+{
+	if (hf_streq(key, "events"))
+		return "Failed to write";
+	if (hf_streq(key, "evictions"))
+		return "Failed to evict";
+	return code == HF_E_TOO_LARGE ? "More than there is room for" : "Failed to list or watch";
+}
+
 void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int code,
 			     const char *message)
 {
@@ -228,8 +237,7 @@ void hf_operator_log_problem(struct hf_operator_log *log, const char *key, int c
 	}
 	add(&pairs, "error", message);
 	add(&pairs, "code", hf_code_name(code));
-	write_line(log, HF_LOG_ERROR,
-		   hf_streq(key, "events") ? "Failed to write" : "Failed to list or watch", &pairs);
+	write_line(log, HF_LOG_ERROR, failed_at(key, code), &pairs);
 }
 
 void hf_operator_log_trouble(struct hf_operator_log *log, const char *what, int code,

@@ -182,7 +182,7 @@ void hf_finished(struct hf_brain *b)
 	recount(b);
 	clean_up(b);
 	hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
-	hf_cond_lower(b, HF_COND_POD_UNPLACED, NULL, NULL);
+	hf_unplaced_over(b);
 	hf_cond_lower(b, HF_COND_STRAGGLER, NULL, NULL);
 	hf_lost_step(b);
 	hf_stuck_step(b);

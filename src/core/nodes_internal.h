@@ -95,6 +95,8 @@ void hf_stuck_step(struct hf_brain *b);
 
 /* Pods that no node takes and that a must keeps off some: shown, and made anew when that is over. */
 void hf_unplaced_step(struct hf_brain *b);
+/* None waits. */
+void hf_unplaced_over(struct hf_brain *b);
 
 /* Keep a pod of the role off the nodes that its job has had bad luck with and, if it replaces another,
  * off those where a device is out of service. */

@@ -261,7 +261,7 @@ static void decide(struct hf_brain *b)
 			hf_suspend(b);
 			hf_counts_write(b);
 			hf_cond_lower(b, HF_COND_NAME_TAKEN, NULL, NULL);
-			hf_cond_lower(b, HF_COND_POD_UNPLACED, NULL, NULL);
+			hf_unplaced_over(b);
 			hf_cond_lower(b, HF_COND_STRAGGLER, NULL, NULL);
 			hf_lost_step(b);
 			hf_stuck_step(b);

@@ -86,6 +86,12 @@ static void show(struct hf_brain *b, const struct unplaced *unplaced)
 	b->blocker = message;
 }
 
+void hf_unplaced_over(struct hf_brain *b)
+{
+	hf_cond_lower(b, HF_COND_POD_UNPLACED, "PodsPlaced",
+		      "No pod of the job waits for a node that it is kept off.");
+}
+
 void hf_unplaced_step(struct hf_brain *b)
 {
 	struct unplaced unplaced = {0};
@@ -107,6 +113,5 @@ void hf_unplaced_step(struct hf_brain *b)
 	if (unplaced.count > 0)
 		show(b, &unplaced);
 	else
-		hf_cond_lower(b, HF_COND_POD_UNPLACED, "PodsPlaced",
-			      "No pod of the job waits for a node that it is kept off.");
+		hf_unplaced_over(b);
 }

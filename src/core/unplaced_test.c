@@ -94,6 +94,19 @@ static void of_many_nodes_a_few_are_named(void **state)
 	brain_release(&b);
 }
 
+static void a_job_that_is_suspended_waits_for_no_node(void **state)
+{
+	(void)state;
+	wait_for_a_node();
+	brain_step(&b);
+	brain_write_status(&b);
+	b.view.run_policy.suspend = (struct hf_opt_bool){.set = true, .value = true};
+	brain_step(&b);
+	assert_string_equal(shown()->status, "False");
+	assert_string_equal(shown()->reason, "PodsPlaced");
+	brain_release(&b);
+}
+
 static void one_of_two_that_is_mended_makes_the_pod_anew_at_no_cost(void **state)
 {
 	(void)state;
@@ -154,6 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_shown_once_and_looked_at_again),
 		cmocka_unit_test(of_many_nodes_a_few_are_named),
+		cmocka_unit_test(a_job_that_is_suspended_waits_for_no_node),
 		cmocka_unit_test(one_of_two_that_is_mended_makes_the_pod_anew_at_no_cost),
 		cmocka_unit_test(after_a_day_nothing_keeps_it_off),
 		cmocka_unit_test(what_the_scheduler_has_not_refused_is_left_alone),

@@ -373,8 +373,7 @@ static void write_node(struct hf_remedy *remedy, struct hf_doc *doc)
 	send(remedy, &request, REMEDY_WRITE_NODE);
 }
 
-/* It is about the server, and not about this Node. */
-static bool is_servers(int code)
+bool hf_remedy_is_servers(int code)
 {
 	return code == HF_E_UNAVAILABLE || code == HF_E_TIMEOUT || code == HF_E_TOO_MANY ||
 	       code == HF_E_UNAUTHORIZED;
@@ -390,7 +389,7 @@ static void not_written(struct hf_remedy *remedy, const struct remedy_act *act,
 		return;
 	}
 	hf_remedy_refuse(remedy, act->uid, reply->retry_after, true);
-	if (is_servers(reply->code)) {
+	if (hf_remedy_is_servers(reply->code)) {
 		fail(remedy, reply);
 		return;
 	}

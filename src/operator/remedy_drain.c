@@ -220,6 +220,8 @@ static void evicted(struct hf_remedy *remedy, const struct hf_reply *reply)
 		hf_remedy_count_eviction(remedy, "failed");
 		hf_operator_problem(remedy->op, "evictions", reply->code, reply->message);
 		refuse(remedy, reply->retry_after, true);
+		if (!hf_remedy_is_servers(reply->code))
+			tell_refusal(remedy, reply);
 		over(remedy);
 		return;
 	}

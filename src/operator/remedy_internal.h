@@ -181,6 +181,8 @@ struct hf_remedy {
 /* Look again, in so long at the latest. */
 void hf_remedy_soon(struct hf_remedy *remedy, hf_time within);
 struct remedy_policy *hf_remedy_policy(const struct hf_remedy *remedy, const char *name);
+/* A failure is about the server, and not about the object. */
+bool hf_remedy_is_servers(int code);
 /* What has this UID is left alone for so long, and longer each time where that grows. */
 void hf_remedy_refuse(struct hf_remedy *remedy, const char *uid, hf_time wait, bool grows);
 /* Until when; 0: nobody has refused it. */

@@ -424,6 +424,19 @@ int hf_selector_parse_fields(const char *text, const char *const *known,
 
 /* --- LabelSelector objects --- */
 
+/* No label can have it: whoever selects by it means another one. */
+static int check_label(const char *key, const char *value, struct hf_error *err)
+{
+	const char *problem = hf_qualified_name_problem(key);
+
+	if (problem)
+		return hf_error_set(err, HF_E_BAD_REQUEST, "key \"%s\": %s", key, problem);
+	problem = value ? hf_label_value_problem(value) : NULL;
+	return problem ? hf_error_set(err, HF_E_BAD_REQUEST, "value \"%s\" of \"%s\": %s", value,
+				      key, problem)
+		       : 0;
+}
+
 static int expression_from_json(struct hf_selector *selector, const struct hf_json *expression,
 				struct requirement *r, struct hf_error *err)
 {
@@ -447,12 +460,16 @@ static int expression_from_json(struct hf_selector *selector, const struct hf_js
 				    hf_str_or(name, ""));
 	r->key = hf_xstrdup(key);
 	r->op = ops[i].op;
-	for (size_t v = 0; v < hf_json_len(values); v++) {
+	int rc = check_label(key, NULL, err);
+	for (size_t v = 0; rc == 0 && v < hf_json_len(values); v++) {
 		const char *value = hf_json_str(hf_json_item(values, v), "");
-		int rc = add_value(selector, r, value, strlen(value), err);
-		if (rc)
-			return rc;
+
+		rc = check_label(key, value, err);
+		if (rc == 0)
+			rc = add_value(selector, r, value, strlen(value), err);
 	}
+	if (rc)
+		return rc;
 	bool set = r->op == OP_IN || r->op == OP_NOT_IN;
 	if (set != (r->n_values > 0))
 		return hf_error_set(err, HF_E_BAD_REQUEST,
@@ -472,7 +489,10 @@ static int labels_from_json(struct hf_selector *selector, const struct hf_json *
 	for (void *it = NULL; (it = hf_json_next(labels, it, &key, &value));) {
 		const char *text = hf_json_str(value, "");
 		struct requirement r = {.key = hf_xstrdup(key), .op = OP_EQ};
-		int rc = add_value(selector, &r, text, strlen(text), err);
+		int rc = check_label(key, text, err);
+
+		if (rc == 0)
+			rc = add_value(selector, &r, text, strlen(text), err);
 		if (rc)
 			requirement_release(&r);
 		else

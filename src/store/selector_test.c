@@ -260,6 +260,10 @@ static void a_label_selector_object_that_is_none_is_refused(void **state)
 		"{'matchExpressions':[{'key':'a','operator':'In'}]}",
 		"{'matchExpressions':[{'key':'a','operator':'Exists','values':['x']}]}",
 		"{'matchExpressions':[{'operator':'Exists'}]}",
+		"{'matchExpressions':[{'key':'\xC3\xBC','operator':'Exists'}]}",
+		"{'matchExpressions':[{'key':'a','operator':'In','values':['b c']}]}",
+		"{'matchLabels':{'bad key!/x':'y'}}",
+		"{'matchLabels':{'a':'bad value'}}",
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {

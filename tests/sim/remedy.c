@@ -579,6 +579,33 @@ static void pods_that_hold_what_has_failed_are_evicted_as_budgets_allow(void **s
 	assert_true(rw_event(w, "PodEvicted", "n003"));
 }
 
+static bool refuses_for_good(struct rw *w, const struct hf_request *request, struct hf_fault *fault)
+{
+	(void)w;
+	if (!hf_streq(request->subresource, "eviction"))
+		return false;
+	fault->refuse = HF_E_INTERNAL;
+	fault->message = "This pod has more than one PodDisruptionBudget";
+	return true;
+}
+
+static void whatever_refuses_an_eviction_is_told(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 20);
+	rw_pod(w, "serve", 3, "ReplicaSet");
+	rw_say(w, 3, RW_WELL);
+	rw_policy(w, "{'mode':'remediate','drain':{'graceSeconds':0}," WIDE "}");
+	w->fault = refuses_for_good;
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, HF_MINUTE);
+	assert_true(rw_event(w, "EvictionRefused", "n003"));
+	assert_false(is_going(w, "serve"));
+}
+
 static void in_mode_quarantine_nobody_is_evicted(void **state)
 {
 	struct rw *w = *state;
@@ -797,6 +824,7 @@ int main(void)
 		T(promise_9_a_new_leader_goes_on_where_the_last_one_was),
 		T(paused_and_excluded_nodes_are_left_as_they_are),
 		T(pods_that_hold_what_has_failed_are_evicted_as_budgets_allow),
+		T(whatever_refuses_an_eviction_is_told),
 		T(in_mode_quarantine_nobody_is_evicted),
 		cmocka_unit_test(killed_at_each_write_it_is_done_once),
 		cmocka_unit_test(killed_while_a_thousand_fail_nobody_is_quarantined),
