@@ -24,7 +24,7 @@ HF_BEGIN_DECLS
 #define HF_QUARANTINE_TAINT "holdfast.dev/device"
 #define HF_QUARANTINE_ANNOTATION "holdfast.dev/quarantine"
 /* "true" on a Node: nothing is done to it; on a HealthPolicy: under it nothing is done. */
-#define HF_PAUSED_ANNOTATION "holdfast.dev/paused"
+#define HF_PAUSED_ANNOTATION "holdfast.dev/paused" /* see hf_paused */
 
 /* As the schema of the CRD has them. */
 #define HF_HEALTH_POLICY_TAINTS_MAX 16
@@ -136,6 +136,8 @@ struct hf_node_marks {
 	HF_LIST(struct hf_node_taint) taints;
 	HF_LIST(struct hf_field_pair) labels;
 };
+/* Whoever writes it means it: every value but "false" pauses; NULL: there is none. */
+bool hf_paused(const char *annotation);
 void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena,
 			struct hf_node_marks *ret_marks);
 /* The merge patch, guarded by the document's version, that puts our taint and mark on (mark NULL:

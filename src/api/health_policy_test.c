@@ -232,6 +232,16 @@ static void the_time_of_a_condition_is_that_of_its_change(void **state)
 	"'NoExecute'}]},'status':{'nodeInfo':{'bootID':'b'},'conditions':[{'type':'Ready',"        \
 	"'status':'True'}]}}"
 
+static void every_value_but_false_pauses(void **state)
+{
+	(void)state;
+	assert_false(hf_paused(NULL));
+	assert_false(hf_paused("false"));
+	assert_true(hf_paused("true"));
+	assert_true(hf_paused("True"));
+	assert_true(hf_paused(""));
+}
+
 /* Nobody knows whose taints it has. */
 static void a_node_that_cannot_be_read_is_not_written(void **state)
 {
@@ -335,6 +345,7 @@ int main(void)
 		TEST(what_is_kept_is_written_and_read_again),
 		TEST(a_breaker_that_cannot_be_read_is_open),
 		TEST(the_time_of_a_condition_is_that_of_its_change),
+		TEST(every_value_but_false_pauses),
 		TEST(a_node_that_cannot_be_read_is_not_written),
 		TEST(marks_of_a_node_are_read),
 		TEST(our_taint_goes_on_and_off_and_all_else_stays),

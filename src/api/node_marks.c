@@ -53,6 +53,11 @@ static const struct hf_field node_fields[] = {
 };
 static const struct hf_field_table node_table = HF_FIELD_TABLE(node_fields, struct node);
 
+bool hf_paused(const char *annotation)
+{
+	return annotation != NULL && !hf_streq(annotation, "false");
+}
+
 void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_node_marks *ret_marks)
 {
 	struct node read = {.present = 0};
@@ -65,7 +70,7 @@ void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_no
 			hf_str_is_empty(read.status.info.boot_id) ? NULL : read.status.info.boot_id,
 		.ready = hf_streq(hf_node_ready_status(&read.status), "True"),
 		.unschedulable = read.spec.unschedulable,
-		.paused = hf_streq(read.metadata.annotations.paused, "true"),
+		.paused = hf_paused(read.metadata.annotations.paused),
 		.quarantine = read.metadata.annotations.quarantine,
 		.labels = {read.metadata.labels.items, read.metadata.labels.len},
 	};

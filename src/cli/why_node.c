@@ -122,10 +122,8 @@ static void tell_marks(struct account *a)
 	}
 	if (hf_json_true(hf_json_get(spec, "unschedulable"), false))
 		say(a, "", "cordon", "it is cordoned, which Holdfast never does");
-	a->paused = hf_streq(hf_str_or(hf_json_path_str(a->node, "metadata", "annotations",
-							HF_PAUSED_ANNOTATION, NULL),
-				       ""),
-			     "true");
+	a->paused = hf_paused(
+		hf_json_path_str(a->node, "metadata", "annotations", HF_PAUSED_ANNOTATION, NULL));
 	if (a->paused)
 		say(a, "", "paused", "annotation %s: nothing is done to it", HF_PAUSED_ANNOTATION);
 }

@@ -176,6 +176,8 @@ enum hf_health_doing {
 	X(NO_CAPACITY, "no-capacity: no free node could take its work, and it may still work")     \
 	X(UNAVAILABLE, "unavailable: too many nodes are out")                                      \
 	X(RATE, "rate: too many quarantines within the window")                                    \
+	X(FLAPS,                                                                                   \
+	  "flaps: quarantined three times within the window, it stays so until that is over")      \
 	X(CONCURRENT, "concurrent: too many remedies at work")                                     \
 	X(DOMAIN, "domain: too many nodes of its failure domain are out")                          \
 	X(JOB, "job: it has been disturbed often enough")                                          \

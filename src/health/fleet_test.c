@@ -424,6 +424,28 @@ static void promise_6_release_needs_positive_evidence_of_this_boot(void **state)
 	EXPECT(0, GO, RELEASE, MENDED);
 }
 
+/* It spends no more of what others may need. */
+static void promise_5_a_node_that_comes_and_goes_stays_out(void **state)
+{
+	struct hf_health_quarantined was[] = {{names[0], now - 50 * HF_MINUTE},
+					      {names[0], now - 40 * HF_MINUTE},
+					      {names[0], now - 30 * HF_MINUTE},
+					      {names[1], now - 10 * HF_MINUTE}};
+
+	(void)state;
+	kept(0, HF_HEALTH_NONE, HF_HEALTH_RECORD)->state = HF_HEALTH_HEALTHY;
+	kept(1, HF_HEALTH_NONE, HF_HEALTH_RECORD)->state = HF_HEALTH_HEALTHY;
+	fleet.quarantined = was;
+	fleet.quarantined_len = HF_ARRAY_LEN(was);
+	decide();
+	EXPECT(0, HELD, RELEASE, FLAPS);
+	EXPECT(1, GO, RELEASE, MENDED);
+	assert_true(plan.wake_at <= now + 30 * HF_MINUTE + 1);
+	was[0].at -= 11 * HF_MINUTE;
+	decide();
+	EXPECT(0, GO, RELEASE, MENDED);
+}
+
 static void promise_8_each_spare_takes_the_work_of_one(void **state)
 {
 	(void)state;
@@ -596,6 +618,7 @@ int main(void)
 		TEST(promise_8_slow_is_better_than_nothing),
 		TEST(promise_8_each_spare_takes_the_work_of_one),
 		TEST(promise_8_a_spare_goes_to_whom_it_is_of_use),
+		TEST(promise_5_a_node_that_comes_and_goes_stays_out),
 		TEST(promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone),
 		TEST(excluded_and_failed_nodes_are_a_persons),
 		TEST(windows_hold_what_can_wait),

@@ -2,6 +2,10 @@
  * Copyright The Holdfast authors */
 #include "health/ladder_internal.h"
 
+#include "base/str.h"
+
+#define FLAPS_MAX 3 /* of one node, within the window of quarantines */
+
 static struct hf_health_decision say(const struct hf_health_node *node, enum hf_health_doing doing,
 				     enum hf_health_answer answer, enum hf_health_why why)
 {
@@ -190,6 +194,30 @@ static struct hf_health_decision quarantine(const struct hf_health_node *node,
 	return d;
 }
 
+/* One node that comes and goes would spend all the quarantines that others may need. */
+static bool flaps(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
+		  const struct hf_health_policy *policy, hf_time *ret_wake)
+{
+	hf_time last = HF_TIME_NONE;
+	int32_t n = 0;
+
+	if (hf_health_limit_of(&policy->quarantines, fleet->selected) < 0)
+		return false;
+	for (size_t i = 0; i < fleet->quarantined_len; i++) {
+		const struct hf_health_quarantined *q = &fleet->quarantined[i];
+
+		if (!hf_streq(q->node, node->name) ||
+		    fleet->now - q->at > policy->quarantine_window)
+			continue;
+		n++;
+		last = q->at > last ? q->at : last;
+	}
+	if (n < FLAPS_MAX)
+		return false;
+	*ret_wake = hf_time_add(last, policy->quarantine_window + 1);
+	return true;
+}
+
 struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 					   const struct hf_health_fleet *fleet,
 					   const struct hf_health_policy *policy, hf_time *ret_wake)
@@ -212,6 +240,8 @@ struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 		/* What was said of it in its last life says nothing of this one. */
 		if (!node->same_boot)
 			return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD, HF_HEALTH_WHY_STALE);
+		if (flaps(node, fleet, policy, ret_wake))
+			return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD, HF_HEALTH_WHY_FLAPS);
 		return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_GO, HF_HEALTH_WHY_MENDED);
 	}
 	if (!node->owned)

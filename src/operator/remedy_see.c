@@ -358,6 +358,13 @@ static bool is_recent(const struct hf_health_policy_memory *memory, const char *
 	return false;
 }
 
+/* Carried out, and over again before anybody looked. */
+static bool was_put(const struct remedy_item *item, hf_time at)
+{
+	return item != NULL && item->node->put_at != HF_TIME_NONE &&
+	       item->node->put_at >= at - HF_SECOND;
+}
+
 /* That a person took its taint off is of use for as long as something stands that was known then. */
 static bool is_off(const struct remedy_item *item)
 {
@@ -431,9 +438,9 @@ static void recall(struct remedy_seen *seen, struct hf_arena *arena)
 
 		if (!is_off(find(seen, r->node)) && seen->policy->usable)
 			r->off = HF_TIME_NONE;
+		r->done |= is_owned(find(seen, r->node)) || was_put(find(seen, r->node), r->at);
 		if (r->off == HF_TIME_NONE && !is_kept(seen, r))
 			continue;
-		r->done |= is_owned(find(seen, r->node));
 		memory->recent.items[memory->recent.len++] = *r;
 	}
 	for (size_t i = 0; i < seen->len && memory->recent.len < HF_HEALTH_POLICY_RECENT_MAX; i++) {

@@ -341,9 +341,8 @@ void hf_remedy_policy_update(struct remedy_policy *policy, struct hf_doc *doc)
 	struct hf_error err = {0};
 
 	policy->generation = hf_json_i64(hf_json_path(root, "metadata", "generation", NULL), 0);
-	policy->paused = hf_streq(
-		hf_json_path_str(root, "metadata", "annotations", HF_PAUSED_ANNOTATION, NULL),
-		"true");
+	policy->paused = hf_paused(
+		hf_json_path_str(root, "metadata", "annotations", HF_PAUSED_ANNOTATION, NULL));
 	free(policy->uid);
 	policy->uid = hf_xstrdup(hf_doc_uid(doc));
 	if (read_spec(&fresh, doc, &err) != 0) {

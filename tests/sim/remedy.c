@@ -579,7 +579,8 @@ static void pods_that_hold_what_has_failed_are_evicted_as_budgets_allow(void **s
 	assert_true(rw_event(w, "PodEvicted", "n003"));
 }
 
-static bool refuses_for_good(struct rw *w, const struct hf_request *request, struct hf_fault *fault)
+static bool refuses_for_good(const struct rw *w, const struct hf_request *request,
+			     struct hf_fault *fault)
 {
 	(void)w;
 	if (!hf_streq(request->subresource, "eviction"))

@@ -678,6 +678,22 @@ static void promise_5_a_policy_that_cannot_be_used_forgets_no_budget(void **stat
 	assert_int_equal(w->taints_put, 2);
 }
 
+/* However soon it is over again. */
+static void promise_5_a_quarantine_of_a_second_is_one(void **state)
+{
+	struct rw *w = *state;
+
+	begin(w, 30, "{'mode':'quarantine','budget':{'maxQuarantines':{'count':2}}}");
+	for (int i = 0; i < 20; i++) {
+		rw_say(w, 3, i % 2 == 0 ? RW_RESET : RW_WELL);
+		for (int k = 0; k < 30 && rw_tainted(w, 3) != (i % 2 == 0); k++)
+			rw_run(w, 100 * HF_MS);
+	}
+	assert_int_equal(w->taints_put, 2);
+	rw_run(w, 2 * HF_MINUTE);
+	assert_string_equal(rw_status(w, "budget", "quarantinesLeft"), "0");
+}
+
 static void a_policy_that_cannot_be_used_opens_no_breaker(void **state)
 {
 	struct rw *w = *state;
@@ -719,6 +735,7 @@ int main(void)
 		cmocka_unit_test(promise_2_what_fails_after_a_taint_was_taken_off_is_acted_on),
 		T(promise_2_each_time_that_it_is_taken_off_counts),
 		T(promise_5_a_policy_that_cannot_be_used_forgets_no_budget),
+		T(promise_5_a_quarantine_of_a_second_is_one),
 		T(a_policy_that_cannot_be_used_opens_no_breaker),
 	};
 
