@@ -107,7 +107,8 @@ static int put_time(struct hf_fields_reader *r, const struct hf_fields_scalar *s
 {
 	if (scalar->type != HF_JSON_STRING)
 		return hf_fields_wrong_type(r, scalar, "string", at);
-	if (hf_time_parse(scalar->string, member, NULL) != 0)
+	/* No clock of ours goes back behind 1970, and what is between two times has to fit. */
+	if (hf_time_parse(scalar->string, member, NULL) != 0 || *member < 0)
 		return hf_fields_invalid(r, scalar, at,
 					 "must be a time such as 2006-01-02T15:04:05Z");
 	return 0;

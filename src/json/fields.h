@@ -39,7 +39,7 @@ enum hf_field_type {
 	HF_FIELD_TYPE_BOOL,     /* bool */
 	HF_FIELD_TYPE_INT32,    /* int32_t in [min, max]; 3.0 is an integer, 3.5 is not */
 	HF_FIELD_TYPE_INT64,    /* int64_t in [min, max] */
-	HF_FIELD_TYPE_TIME,     /* hf_time from RFC 3339 */
+	HF_FIELD_TYPE_TIME,     /* hf_time from RFC 3339, of 1970 or later */
 	HF_FIELD_TYPE_QUANTITY, /* int64_t thousandths (base/quantity.h); a number is fine too */
 	HF_FIELD_TYPE_INT_OR_STRING, /* struct hf_int_or_string */
 	HF_FIELD_TYPE_PRESENCE,      /* no member: the bit alone, whatever the value's type */

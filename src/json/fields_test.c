@@ -215,6 +215,9 @@ static void the_first_problem_ends_the_read_and_names_its_path(void **state)
 		{"{\"big\":\"1\"}", "big: Invalid value: \"1\": must be of type integer"},
 		{"{\"started\":\"noon\"}",
 		 "started: Invalid value: \"noon\": must be a time such as 2006-01-02T15:04:05Z"},
+		{"{\"started\":\"1678-01-01T00:00:00Z\"}",
+		 "started: Invalid value: \"1678-01-01T00:00:00Z\": must be a time such as "
+		 "2006-01-02T15:04:05Z"},
 		{"{\"started\":5}", "started: Invalid value: 5: must be of type string"},
 		{"{\"port\":true}", "port: Invalid value: true: must be of type integer or string"},
 		{"{\"port\":2147483648}", "port: Invalid value: 2147483648: must fit 32 bits"},
