@@ -160,7 +160,8 @@ static void check_cause_comes_first(struct sim *sim, const struct sim_job_truth 
 
 #define FREED (2 * HF_SECOND) /* a name is taken again when the news of that have come */
 
-/* A pod of another owner has the name of the rank, or had it a moment ago: the others run without it. */
+/* A pod of another owner has the name of the rank, or had it a moment ago, or for all that the operator was told: the
+ * others run without it. */
 static bool is_squatted(struct sim *sim, const struct sim_job_truth *job, int role, int64_t index)
 {
 	size_t len = strlen(job->name);
@@ -172,7 +173,8 @@ static bool is_squatted(struct sim *sim, const struct sim_job_truth *job, int ro
 
 		if (pod->role == (enum sim_role)role && pod->index == index &&
 		    !hf_streq(pod->job_uid, job->uid) && strncmp(pod->name, job->name, len) == 0 &&
-		    pod->name[len] == '-' && (!pod->gone || sim_now(sim) - pod->gone_at < FREED))
+		    pod->name[len] == '-' &&
+		    (!pod->gone || pod->unseen || sim_now(sim) - pod->gone_at < FREED))
 			return true;
 	}
 	return false;
