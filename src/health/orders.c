@@ -157,7 +157,9 @@ static void cleared(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_forget(b, d);
 		return;
 	}
-	if (d->state == HF_HEALTH_REMEDIATING || !close_known(b, d, order->at))
+	/* Nothing stands against it, or somebody is at work on it. */
+	if (d->state == HF_HEALTH_HEALTHY || d->state == HF_HEALTH_REMEDIATING ||
+	    !close_known(b, d, order->at))
 		return;
 	/* What was measured before is known with it: who finds it again has to measure it anew. */
 	memset(d->tracks, 0, sizeof(d->tracks));
