@@ -60,6 +60,9 @@ void hf_health_faults_apply(struct hf_health_brain *b);
 void hf_health_faults_age(struct hf_health_brain *b);
 /* It is no stop of its device alone: takes back what it was counted and raised for. */
 void hf_health_fault_uncount(struct hf_health_device *device, struct hf_health_fault *fault);
+/* It was the node's or followed from another, and acts for itself from now on: as what it was confirmed to be. */
+void hf_health_fault_own(struct hf_health_brain *b, struct hf_health_device *device,
+			 struct hf_health_fault *fault);
 /* One more for it, found elsewhere; where there is no room the least of all gives way. */
 void hf_health_fault_keep(struct hf_health_brain *b, struct hf_health_device *device,
 			  const struct hf_health_fault *fault);

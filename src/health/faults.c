@@ -286,6 +286,17 @@ static bool is_with_a_loss(const struct hf_health_brain *b, const struct hf_heal
 	return false;
 }
 
+void hf_health_fault_own(struct hf_health_brain *b, struct hf_health_device *device,
+			 struct hf_health_fault *f)
+{
+	b->changed = true;
+	if (!hf_health_fault_acts(f) || f->cls < HF_HEALTH_SOFTWARE)
+		return;
+	device->weak_at = b->now;
+	for (int32_t i = 0; f->confirmed && i < b->config->confirm_count; i++)
+		hf_health_fault_sight(b, device, b->now);
+}
+
 /* With a device that fell off the bus the links of others to it are gone, and the restart that it needs
  * mends them, too.  Where it is back without one they are what they are. */
 static void follow_links(struct hf_health_brain *b)
@@ -300,6 +311,10 @@ static void follow_links(struct hf_health_brain *b)
 			b->changed |= with != f->of_loss;
 			if (with && !f->of_loss)
 				hf_health_fault_uncount(d, f);
+			if (!with && f->of_loss) {
+				f->of_loss = false;
+				hf_health_fault_own(b, d, f);
+			}
 			f->of_loss = with;
 		}
 	}

@@ -390,8 +390,7 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 	m->counted = true;
 	offers(m, s);
 	/* Silence is no agreement. */
-	if (t->firing ? code != (int32_t)t->base[1] && !can_tell(s, (int32_t)t->base[1])
-		      : code == 0 && !can_tell(s, (int32_t)t->base[0]))
+	if (code == 0 && !can_tell(s, (int32_t)t->base[t->firing]))
 		return;
 	if (code != 0 && t->base[0] != (uint64_t)code) {
 		t->base[0] = (uint64_t)code;
@@ -399,7 +398,9 @@ static void counts(struct hf_health_brain *b, const struct hf_health_sample *s,
 	}
 	note(t, code != 0);
 	if (t->firing && code != 0 && t->base[1] != t->base[0]) {
-		/* From one disagreement into the other. */
+		/* From one disagreement into the other, once that is found. */
+		if (t->bad < 3)
+			return;
 		hf_health_clear(b, s, (int32_t)t->base[1]);
 		t->firing = false;
 	}

@@ -230,21 +230,6 @@ static hf_time ended_beside(const struct hf_health_brain *b, const struct hf_hea
 	return last;
 }
 
-/* It acts for itself again, from now on, and is what it was. */
-static void give_back(struct hf_health_brain *b, struct hf_health_device *d,
-		      struct hf_health_fault *f)
-{
-	int32_t times = f->confirmed ? b->config->confirm_count : 1;
-
-	f->covered = false;
-	b->changed = true;
-	if (hf_health_fault_follows(f) || f->cls < HF_HEALTH_SOFTWARE)
-		return;
-	d->weak_at = b->now;
-	for (int32_t i = 0; i < times; i++)
-		hf_health_fault_sight(b, d, b->now);
-}
-
 /* What the others have got over is the own fault of those that are left: a driver that is loaded anew says so of one
  * device after the other, so a while later. */
 static void release(struct hf_health_brain *b, size_t all)
@@ -263,7 +248,8 @@ static void release(struct hf_health_brain *b, size_t all)
 				hf_health_wake(b, end);
 				continue;
 			}
-			give_back(b, d, f);
+			f->covered = false;
+			hf_health_fault_own(b, d, f);
 		}
 	}
 }
@@ -317,8 +303,10 @@ static void uncover(struct hf_health_brain *b)
 
 		for (size_t k = 0; k < d->faults_len; k++)
 			if (d->faults[k].open && d->faults[k].covered &&
-			    !is_under_any(b, &d->faults[k]))
-				give_back(b, d, &d->faults[k]);
+			    !is_under_any(b, &d->faults[k])) {
+				d->faults[k].covered = false;
+				hf_health_fault_own(b, d, &d->faults[k]);
+			}
 	}
 }
 
@@ -343,6 +331,32 @@ static void same_fault(struct hf_health_brain *b, size_t all)
 	}
 }
 
+/* The strictest of what lies under it, as long as that rises. */
+static void raise_node(struct hf_health_brain *b, struct hf_health_fault *of_node)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			if (!is_under(&d->faults[k], of_node) || d->faults[k].cls <= of_node->cls)
+				continue;
+			of_node->cls = d->faults[k].cls;
+			of_node->action = d->faults[k].action;
+			b->changed = true;
+		}
+	}
+}
+
+static void raise_halves(struct hf_health_brain *b)
+{
+	struct hf_health_device *node = &b->memory->devices[0];
+
+	for (size_t i = 0; i < node->faults_len; i++)
+		if (node->faults[i].detector == HF_HEALTH_PEERS &&
+		    node->faults[i].code == HF_HEALTH_CODE_SAME)
+			raise_node(b, &node->faults[i]);
+}
+
 void hf_health_peers(struct hf_health_brain *b)
 {
 	size_t all = gpus(b);
@@ -358,4 +372,5 @@ void hf_health_peers(struct hf_health_brain *b)
 		end_halves(b, last);
 	}
 	same_fault(b, all);
+	raise_halves(b);
 }
