@@ -279,7 +279,7 @@ static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r
 	else if (r->code == HF_NVML_MISMATCH)
 		snprintf(why, sizeof(why), "NVML: driver and library are of different versions");
 	else
-		snprintf(why, sizeof(why), "NVML: error %d", r->code);
+		snprintf(why, sizeof(why), HF_NVML_ERROR "%d", r->code);
 	off_all(intake, why);
 	if (!s.driver.mismatch && !s.driver.not_loaded)
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);

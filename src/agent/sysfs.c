@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "agent/looker.h"
+#include "agent/nvml.h"
 #include "agent/sysfs.h"
 
 #include "base/mem.h"
@@ -233,6 +234,9 @@ static void tell_driver(struct sysfs_probe *p, size_t nvidia, size_t amd)
 	if (hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
 		return;
 	s.driver.not_loaded = (nvidia > 0 && !driver->nvidia) || (amd > 0 && !driver->amdgpu);
+	/* A library that is there and fails may hang the next time: a module that is loaded does not make it well. */
+	if (hf_str_has_prefix(why, HF_NVML_ERROR) && !s.driver.not_loaded)
+		return;
 	hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER);
 	(void)hf_intake_sample(p->intake, &s);
 }

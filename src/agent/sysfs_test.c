@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "agent/nvml.h"
 #include "agent/sysfs.h"
 #include "harness/test.h"
 
@@ -531,6 +532,9 @@ static void a_driver_is_spoken_of_only_while_its_library_is_silent(void **state)
 	pass(b, HF_MINUTE);
 	s = last(b, HF_HEALTH_DRIVER, &count);
 	assert_true(s && !s->driver.not_loaded);
+	hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, HF_NVML_ERROR "999");
+	pass(b, HF_MINUTE);
+	assert_null(last(b, HF_HEALTH_DRIVER, &count));
 }
 
 static void a_node_without_devices_is_off_and_not_at_fault(void **state)

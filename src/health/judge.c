@@ -434,20 +434,10 @@ static void nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
 
 /* ---- between a device and its users -------------------------------------------------------------------- */
 
-/* Three deadlines missed in a row; the other two are said outright.  That a module is loaded says nothing of a
- * library that hangs or does not match it (base[0]: that found so). */
+/* Three deadlines missed in a row; the other two are said outright. */
 static void driver(struct hf_health_brain *b, const struct hf_health_sample *s,
 		   struct hf_health_track *t)
 {
-	bool library = s->source == HF_HEALTH_BY_NVML;
-
-	if (library)
-		t->base[0] = s->driver.timed_out || s->driver.mismatch;
-	/* One that is loaded anew afterwards does. */
-	else if (s->driver.not_loaded)
-		t->base[0] = 0;
-	if (!library && t->base[0] != 0)
-		return;
 	note(t, s->driver.timed_out);
 	streak(b, s, t, HF_HEALTH_CODE_UNRESPONSIVE, (int[2]){3, 1});
 	if (s->driver.timed_out)

@@ -230,27 +230,9 @@ static void a_sample_of_the_wrong_kind_of_device_is_none(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* What the library has found is over when the library says so. */
-static void a_module_that_is_loaded_ends_no_silence_of_the_library(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 8; i++) {
-		struct hf_health_sample *s = health_sample(&n, HF_HEALTH_DRIVER, "");
-
-		s->source = i < 3 || i == 7 ? HF_HEALTH_BY_NVML : HF_HEALTH_BY_SYSFS;
-		s->driver.timed_out = i < 3;
-		health_step(&n, 10 * HF_SECOND);
-		if (i >= 2 && i < 7)
-			assert_non_null(health_fault(&n, "", HF_HEALTH_DRIVER,
-						     HF_HEALTH_CODE_UNRESPONSIVE));
-	}
-	assert_null(health_fault(&n, "", HF_HEALTH_DRIVER, HF_HEALTH_CODE_UNRESPONSIVE));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_module_that_is_loaded_ends_no_silence_of_the_library),
 		TEST(what_is_not_supported_changes_nothing),
 		TEST(a_recovery_action_that_is_none_is_no_news),
 		TEST(nvml_asks_for_a_reset_itself),
