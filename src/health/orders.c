@@ -64,10 +64,11 @@ void hf_health_boot(struct hf_health_brain *b)
 			hf_health_forget(b, &m->devices[i]);
 	for (size_t i = 0; i < m->devices_len && m->boot_id[0] != '\0'; i++)
 		boot_device(b, &m->devices[i]);
-	if (was_looked_at(m)) {
+	/* What was not counted is as it was, each for itself. */
+	if (m->gpus > 0 || m->counted)
 		m->gpus_before = m->gpus;
+	if (m->bus > 0 || m->counted)
 		m->bus_before = m->bus;
-	}
 	m->gpus = m->bus = 0;
 	m->counted = m->offered = false;
 	m->doubted = b->input->doubted;
