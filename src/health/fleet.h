@@ -177,7 +177,7 @@ enum hf_health_doing {
 	X(UNAVAILABLE, "unavailable: too many nodes are out")                                      \
 	X(RATE, "rate: too many quarantines within the window")                                    \
 	X(FLAPS,                                                                                   \
-	  "flaps: quarantined three times within the window, it stays so until that is over")      \
+	  "flaps: quarantined three times within the window, it stays so until one is past it")    \
 	X(CONCURRENT, "concurrent: too many remedies at work")                                     \
 	X(DOMAIN, "domain: too many nodes of its failure domain are out")                          \
 	X(JOB, "job: it has been disturbed often enough")                                          \

@@ -198,7 +198,7 @@ static struct hf_health_decision quarantine(const struct hf_health_node *node,
 static bool flaps(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
 		  const struct hf_health_policy *policy, hf_time *ret_wake)
 {
-	hf_time last = HF_TIME_NONE;
+	hf_time first = fleet->now;
 	int32_t n = 0;
 
 	if (hf_health_limit_of(&policy->quarantines, fleet->selected) < 0)
@@ -210,11 +210,11 @@ static bool flaps(const struct hf_health_node *node, const struct hf_health_flee
 		    fleet->now - q->at > policy->quarantine_window)
 			continue;
 		n++;
-		last = q->at > last ? q->at : last;
+		first = q->at < first ? q->at : first;
 	}
 	if (n < FLAPS_MAX)
 		return false;
-	*ret_wake = hf_time_add(last, policy->quarantine_window + 1);
+	*ret_wake = hf_time_add(first, policy->quarantine_window + 1);
 	return true;
 }
 
