@@ -122,10 +122,9 @@ static void end_halves(struct hf_health_brain *b, hf_time last)
 	}
 }
 
-/* Its faults of the group are the node's.  The strictest of them by *ret_strictest, where that is milder. */
+/* Its faults of the group are the node's. */
 static void cover_device(struct hf_health_brain *b, struct hf_health_device *d,
-			 const struct key *key, hf_time last,
-			 const struct hf_health_fault **ret_strictest)
+			 const struct key *key, hf_time last)
 {
 	for (size_t i = 0; i < d->faults_len; i++) {
 		struct hf_health_fault *f = &d->faults[i];
@@ -135,8 +134,6 @@ static void cover_device(struct hf_health_brain *b, struct hf_health_device *d,
 		if (!f->covered)
 			hf_health_fault_uncount(d, f);
 		f->covered = true;
-		if (*ret_strictest == NULL || f->cls > (*ret_strictest)->cls)
-			*ret_strictest = f;
 	}
 }
 
@@ -145,8 +142,6 @@ static void cover(struct hf_health_brain *b, const struct key *key, hf_time last
 {
 	struct hf_health_evidence e = hf_health_evidence_none();
 	struct hf_health_device *node = &b->memory->devices[0];
-	const struct hf_health_fault *strictest = NULL;
-	struct hf_health_fault *of_node;
 
 	e.detector = HF_HEALTH_PEERS;
 	e.source = HF_HEALTH_BY_STEP;
@@ -157,17 +152,10 @@ static void cover(struct hf_health_brain *b, const struct key *key, hf_time last
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		if (!has_member(b, &b->memory->devices[i], key, last))
 			continue;
-		cover_device(b, &b->memory->devices[i], key, last, &strictest);
+		cover_device(b, &b->memory->devices[i], key, last);
 		hf_health_fault_sight(b, node, last);
 	}
-	of_node = hf_health_fault_see(b, node, &e);
-	/* The same fault on half of the devices needs what one of them would need, but all devices
-	 * dead at once need a look at the driver first. */
-	if (of_node && key && strictest && strictest->cls > HF_HEALTH_SOFTWARE &&
-	    strictest->cls >= of_node->cls) {
-		of_node->cls = strictest->cls;
-		of_node->action = strictest->action;
-	}
+	(void)hf_health_fault_see(b, node, &e);
 }
 
 /* The latest beginning of an uncovered fault of that kind; NONE: there is no news. */
@@ -331,7 +319,8 @@ static void same_fault(struct hf_health_brain *b, size_t all)
 	}
 }
 
-/* The strictest of what lies under it, as long as that rises. */
+/* The same fault on half of the devices needs what the strictest of them would need, also where that rises
+ * later; all devices dead at once need a look at the driver first. */
 static void raise_node(struct hf_health_brain *b, struct hf_health_fault *of_node)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
