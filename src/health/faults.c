@@ -45,33 +45,39 @@ static bool is_less(const struct hf_health_fault *a, const struct hf_health_faul
 	return a->cls != b->cls ? a->cls < b->cls : a->last < b->last;
 }
 
-/* A slot for a fault of this class; NULL when all that are there matter more. */
-static struct hf_health_fault *slot(struct hf_health_device *device, enum hf_health_class cls)
+/* Of a device that has some. */
+static struct hf_health_fault *least_of(struct hf_health_device *device)
 {
 	struct hf_health_fault *least = &device->faults[0];
 
-	if (device->faults_len < HF_HEALTH_FAULTS_MAX)
-		return &device->faults[device->faults_len++];
 	for (size_t i = 1; i < device->faults_len; i++) {
 		if (is_less(&device->faults[i], least))
 			least = &device->faults[i];
 	}
+	return least;
+}
+
+/* A slot for a fault of this class; NULL when all that are there matter more. */
+static struct hf_health_fault *slot(struct hf_health_device *device, enum hf_health_class cls)
+{
+	struct hf_health_fault *least;
+
+	if (device->faults_len < HF_HEALTH_FAULTS_MAX)
+		return &device->faults[device->faults_len++];
+	least = least_of(device);
 	return least->open && least->cls > cls ? NULL : least;
 }
 
 void hf_health_fault_keep(struct hf_health_brain *b, struct hf_health_device *device,
 			  const struct hf_health_fault *fault)
 {
-	struct hf_health_fault *least = &device->faults[0];
+	struct hf_health_fault *least;
 
 	if (device->faults_len < HF_HEALTH_FAULTS_MAX) {
 		device->faults[device->faults_len++] = *fault;
 		return;
 	}
-	for (size_t i = 1; i < device->faults_len; i++) {
-		if (is_less(&device->faults[i], least))
-			least = &device->faults[i];
-	}
+	least = least_of(device);
 	b->memory->faults_dropped += least->open || fault->open;
 	if (is_less(least, fault))
 		*least = *fault;
@@ -308,14 +314,14 @@ static void follow_links(struct hf_health_brain *b)
 			struct hf_health_fault *f = &d->faults[k];
 			bool with = is_of_link(f) && is_with_a_loss(b, f);
 
-			b->changed |= with != f->of_loss;
-			if (with && !f->of_loss)
-				hf_health_fault_uncount(d, f);
-			if (!with && f->of_loss) {
-				f->of_loss = false;
-				hf_health_fault_own(b, d, f);
-			}
+			if (with == f->of_loss)
+				continue;
 			f->of_loss = with;
+			b->changed = true;
+			if (with)
+				hf_health_fault_uncount(d, f);
+			else
+				hf_health_fault_own(b, d, f);
 		}
 	}
 }

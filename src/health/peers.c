@@ -122,10 +122,12 @@ static void end_halves(struct hf_health_brain *b, hf_time last)
 	}
 }
 
-/* Its faults of the group are the node's. */
-static void cover_device(struct hf_health_brain *b, struct hf_health_device *d,
+/* Its faults of the group are the node's.  False: it has none. */
+static bool cover_device(struct hf_health_brain *b, struct hf_health_device *d,
 			 const struct key *key, hf_time last)
 {
+	bool any = false;
+
 	for (size_t i = 0; i < d->faults_len; i++) {
 		struct hf_health_fault *f = &d->faults[i];
 
@@ -133,8 +135,9 @@ static void cover_device(struct hf_health_brain *b, struct hf_health_device *d,
 			continue;
 		if (!f->covered)
 			hf_health_fault_uncount(d, f);
-		f->covered = true;
+		f->covered = any = true;
 	}
+	return any;
 }
 
 /* The node's fault, and the devices' under it. */
@@ -149,12 +152,9 @@ static void cover(struct hf_health_brain *b, const struct key *key, hf_time last
 	e.at = last;
 	if (key)
 		unit_of(key, e.unit);
-	for (size_t i = 0; i < b->memory->devices_len; i++) {
-		if (!has_member(b, &b->memory->devices[i], key, last))
-			continue;
-		cover_device(b, &b->memory->devices[i], key, last);
-		hf_health_fault_sight(b, node, last);
-	}
+	for (size_t i = 0; i < b->memory->devices_len; i++)
+		if (cover_device(b, &b->memory->devices[i], key, last))
+			hf_health_fault_sight(b, node, last);
 	(void)hf_health_fault_see(b, node, &e);
 }
 
