@@ -207,6 +207,9 @@ struct hf_json *hf_device_health_object(const char *node, const char *node_uid)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
+/* Longer ones are no word of an agent's. */
+#define TEXT(key, type, member) HF_FIELD_STRING(key, type, member, HF_DEVICE_HEALTH_TEXT_MAX, 0)
+
 struct fault {
 	uint64_t present;
 	const char *detector, *severity, *cls, *action, *unit, *line;
@@ -219,13 +222,13 @@ static const struct hf_field fault_fields[] = {
 	[FAULT_SUBCODE] = HF_FIELD_INT64("subcode", struct fault, subcode, 0, INT64_MAX, 0),
 	[FAULT_FIRST] = HF_FIELD_TIME("firstTime", struct fault, first, 0),
 	[FAULT_LAST] = HF_FIELD_TIME("lastTime", struct fault, last, 0),
-	HF_FIELD_STRING("detector", struct fault, detector, HF_DEVICE_HEALTH_TEXT_MAX, 0),
+	TEXT("detector", struct fault, detector),
 	HF_FIELD_INT64("code", struct fault, code, INT64_MIN, INT64_MAX, 0),
-	HF_FIELD_STRING("severity", struct fault, severity, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("class", struct fault, cls, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("action", struct fault, action, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("unit", struct fault, unit, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("line", struct fault, line, HF_DEVICE_HEALTH_TEXT_MAX, 0),
+	TEXT("severity", struct fault, severity),
+	TEXT("class", struct fault, cls),
+	TEXT("action", struct fault, action),
+	TEXT("unit", struct fault, unit),
+	TEXT("line", struct fault, line),
 	HF_FIELD_INT64("count", struct fault, count, 0, INT64_MAX, 0),
 	HF_FIELD_BOOL("active", struct fault, acts, 0),
 };
@@ -239,12 +242,12 @@ struct holder {
 enum { HOLDER_UNTIL };
 static const struct hf_field holder_fields[] = {
 	[HOLDER_UNTIL] = HF_FIELD_TIME("until", struct holder, until, 0),
-	HF_FIELD_STRING("namespace", struct holder, ns, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("pod", struct holder, pod, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("uid", struct holder, uid, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("container", struct holder, container, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("resource", struct holder, resource, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("resourceID", struct holder, resource_id, HF_DEVICE_HEALTH_TEXT_MAX, 0),
+	TEXT("namespace", struct holder, ns),
+	TEXT("pod", struct holder, pod),
+	TEXT("uid", struct holder, uid),
+	TEXT("container", struct holder, container),
+	TEXT("resource", struct holder, resource),
+	TEXT("resourceID", struct holder, resource_id),
 };
 static const struct hf_field_table holder_table = HF_FIELD_TABLE(holder_fields, struct holder);
 
@@ -260,14 +263,14 @@ enum { DEVICE_SINCE, DEVICE_HOLD };
 static const struct hf_field device_fields[] = {
 	[DEVICE_SINCE] = HF_FIELD_TIME("since", struct device, since, 0),
 	[DEVICE_HOLD] = HF_FIELD_TIME("holdUntil", struct device, hold_until, 0),
-	HF_FIELD_STRING("id", struct device, id, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("uuid", struct device, uuid, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("kind", struct device, kind, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("resource", struct device, resource, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("resourceID", struct device, resource_id, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("state", struct device, state, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("class", struct device, cls, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("action", struct device, action, HF_DEVICE_HEALTH_TEXT_MAX, 0),
+	TEXT("id", struct device, id),
+	TEXT("uuid", struct device, uuid),
+	TEXT("kind", struct device, kind),
+	TEXT("resource", struct device, resource),
+	TEXT("resourceID", struct device, resource_id),
+	TEXT("state", struct device, state),
+	TEXT("class", struct device, cls),
+	TEXT("action", struct device, action),
 	HF_FIELD_INT64("generation", struct device, generation, 0, INT64_MAX, 0),
 	HF_FIELD_OBJECTS("faults", struct device, faults, &fault_table, HF_DEVICE_HEALTH_FAULTS_MAX,
 			 0),
@@ -284,9 +287,9 @@ struct detector {
 enum { DETECTOR_SINCE };
 static const struct hf_field detector_fields[] = {
 	[DETECTOR_SINCE] = HF_FIELD_TIME("since", struct detector, since, 0),
-	HF_FIELD_STRING("name", struct detector, name, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("state", struct detector, state, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("reason", struct detector, reason, HF_DEVICE_HEALTH_TEXT_MAX, 0),
+	TEXT("name", struct detector, name),
+	TEXT("state", struct detector, state),
+	TEXT("reason", struct detector, reason),
 };
 static const struct hf_field_table detector_table =
 	HF_FIELD_TABLE(detector_fields, struct detector);
@@ -302,11 +305,11 @@ static const struct hf_field rank_fields[] = {
 	[RANK_RANK] = HF_FIELD_INT64("rank", struct rank, rank, 0, INT32_MAX, 0),
 	[RANK_ADVANCED] = HF_FIELD_TIME("advancedTime", struct rank, advanced, 0),
 	[RANK_HEARD] = HF_FIELD_TIME("heardTime", struct rank, heard, 0),
-	HF_FIELD_STRING("namespace", struct rank, ns, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("pod", struct rank, pod, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("uid", struct rank, uid, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("group", struct rank, group, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("state", struct rank, state, HF_DEVICE_HEALTH_TEXT_MAX, 0),
+	TEXT("namespace", struct rank, ns),
+	TEXT("pod", struct rank, pod),
+	TEXT("uid", struct rank, uid),
+	TEXT("group", struct rank, group),
+	TEXT("state", struct rank, state),
 	HF_FIELD_INT64("step", struct rank, step, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("totalSteps", struct rank, total, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("ownMicros", struct rank, own_us, 0, INT64_MAX, 0),
@@ -319,9 +322,9 @@ struct fence {
 	int64_t seconds;
 };
 static const struct hf_field fence_fields[] = {
-	HF_FIELD_STRING("namespace", struct fence, ns, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("pod", struct fence, pod, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("uid", struct fence, uid, HF_DEVICE_HEALTH_TEXT_MAX, 0),
+	TEXT("namespace", struct fence, ns),
+	TEXT("pod", struct fence, pod),
+	TEXT("uid", struct fence, uid),
 	HF_FIELD_INT64("seconds", struct fence, seconds, 0, INT32_MAX, 0),
 };
 static const struct hf_field_table fence_table = HF_FIELD_TABLE(fence_fields, struct fence);
@@ -341,12 +344,12 @@ enum { STATUS_OBSERVED, STATUS_EVIDENCE };
 static const struct hf_field status_fields[] = {
 	[STATUS_OBSERVED] = HF_FIELD_TIME("observedTime", struct status, observed, 0),
 	[STATUS_EVIDENCE] = HF_FIELD_TIME("evidenceTime", struct status, evidence, 0),
-	HF_FIELD_STRING("bootID", struct status, boot_id, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("agentVersion", struct status, agent_version, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("rulesHash", struct status, rules_hash, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("state", struct status, state, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("class", struct status, cls, HF_DEVICE_HEALTH_TEXT_MAX, 0),
-	HF_FIELD_STRING("action", struct status, action, HF_DEVICE_HEALTH_TEXT_MAX, 0),
+	TEXT("bootID", struct status, boot_id),
+	TEXT("agentVersion", struct status, agent_version),
+	TEXT("rulesHash", struct status, rules_hash),
+	TEXT("state", struct status, state),
+	TEXT("class", struct status, cls),
+	TEXT("action", struct status, action),
 	HF_FIELD_INT64("lostRecords", struct status, lost_records, 0, INT64_MAX, 0),
 	HF_FIELD_INT64("droppedDevices", struct status, dropped_devices, 0, INT64_MAX, 0),
 	HF_FIELD_BOOL("historyLost", struct status, history_lost, 0),
