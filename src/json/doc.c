@@ -70,11 +70,11 @@ static void replace_nuls(char *text, size_t len)
 	char *end = text + len;
 
 	for (char *at = text; (at = memmem(at, (size_t)(end - at), nul, size)) != NULL;) {
-		size_t before = 0;
+		const char *slash = at;
 
-		while (at - before > text && at[-(ptrdiff_t)before - 1] == '\\')
-			before++;
-		if (before % 2 == 0)
+		while (slash > text && slash[-1] == '\\')
+			slash--;
+		if ((at - slash) % 2 == 0)
 			memcpy(at, instead, size);
 		at += size;
 	}

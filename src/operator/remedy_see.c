@@ -346,7 +346,7 @@ static bool is_kept(const struct remedy_seen *seen, const struct hf_policy_recen
 	if (!is_counted(seen, r))
 		return false;
 	/* Begun, and not carried out: the write may be on its way still; later it is decided anew. */
-	return r->done || is_owned(find(seen, r->node)) || seen->now - r->at <= LATE_MAX;
+	return r->done || seen->now - r->at <= LATE_MAX;
 }
 
 static bool is_recent(const struct hf_health_policy_memory *memory, const char *node, hf_time at)
@@ -435,10 +435,11 @@ static void recall(struct remedy_seen *seen, struct hf_arena *arena)
 	memory->recent.len = 0;
 	for (size_t i = 0; i < stored.recent.len; i++) {
 		struct hf_policy_recent *r = &stored.recent.items[i];
+		const struct remedy_item *item = find(seen, r->node);
 
-		if (!is_off(find(seen, r->node)) && seen->policy->usable)
+		if (!is_off(item) && seen->policy->usable)
 			r->off = HF_TIME_NONE;
-		r->done |= is_owned(find(seen, r->node)) || was_put(find(seen, r->node), r->at);
+		r->done |= is_owned(item) || was_put(item, r->at);
 		if (r->off == HF_TIME_NONE && !is_kept(seen, r))
 			continue;
 		memory->recent.items[memory->recent.len++] = *r;
