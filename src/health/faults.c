@@ -542,11 +542,68 @@ static void apply(struct hf_health_brain *b, const struct hf_health_evidence *gi
 	(void)hf_health_fault_see(b, device, &e);
 }
 
+/* ---- programs --------------------------------------------------------------------------------------- */
+
+/* One that has an error makes the same fault wherever it runs: what two GPUs of a node have had within a day is
+ * the program's, not theirs. */
+static bool is_programs(const struct hf_health_brain *b, const struct hf_health_device *device,
+			const struct hf_health_fault *f)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		const struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; d != device && k < d->faults_len; k++) {
+			const struct hf_health_fault *other = &d->faults[k];
+
+			if (other->program && other->detector == f->detector &&
+			    other->code == f->code && f->last - other->last <= HF_DAY)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void unsight(struct hf_health_device *device, hf_time at)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < device->sightings_len; i++)
+		if (device->sightings[i] != at)
+			device->sightings[kept++] = device->sightings[i];
+	for (uint32_t i = kept; i < device->sightings_len; i++)
+		device->sightings[i] = 0;
+	device->sightings_len = kept;
+}
+
+/* However often it comes, it is held against no device. */
+static void forgive_programs(struct hf_health_brain *b)
+{
+	for (size_t i = 0; i < b->memory->devices_len; i++) {
+		struct hf_health_device *d = &b->memory->devices[i];
+
+		for (size_t k = 0; k < d->faults_len; k++) {
+			struct hf_health_fault *f = &d->faults[k];
+
+			if (!f->open || !f->program || f->cls <= HF_HEALTH_APP ||
+			    !is_programs(b, d, f))
+				continue;
+			hf_health_fault_uncount(d, f);
+			unsight(d, f->event_at);
+			f->cls = HF_HEALTH_APP;
+			f->action = HF_HEALTH_RESTART_PROCESS;
+			f->clear = HF_HEALTH_BY_AGE;
+			f->confirmed = false;
+			b->changed = true;
+		}
+	}
+}
+
 void hf_health_faults_apply(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->evidence_len; i++)
 		apply(b, &b->evidence[i]);
 	follow_links(b);
+	forgive_programs(b);
 }
 
 /* ---- age ---------------------------------------------------------------------------------------------- */
