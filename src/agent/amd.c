@@ -9,6 +9,7 @@
 #define FORMAT 1
 #define CONTENT_SIX 6
 #define CONTENT_LAST 8
+#define LOAD 12 /* of what computes, in percent; behind three temperatures and the power */
 #define CYCLES_OF_SIX 32
 #define CYCLES_OF_SEVEN 40 /* the bandwidth of the memory came in before it */
 
@@ -19,6 +20,13 @@ static uint32_t u32_at(const unsigned char *at)
 {
 	return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
 	       (uint32_t)at[3] << 24;
+}
+
+static uint32_t load_at(const unsigned char *at)
+{
+	uint32_t percent = (uint32_t)at[0] | (uint32_t)at[1] << 8;
+
+	return percent <= 100 ? percent : 0;
 }
 
 void hf_amd_metrics(const void *bytes, size_t len, struct hf_amd_throttle *ret_throttle)
@@ -35,6 +43,7 @@ void hf_amd_metrics(const void *bytes, size_t len, struct hf_amd_throttle *ret_t
 	if (len < cycles + behind[HF_AMD_LIMITS - 1] + 4)
 		return;
 	ret_throttle->cycles = u32_at(at + cycles);
+	ret_throttle->load_percent = load_at(at + LOAD);
 	for (int i = 0; i < HF_AMD_LIMITS; i++) {
 		ret_throttle->held[i] = u32_at(at + cycles + behind[i]);
 		ret_throttle->known |= ret_throttle->held[i] != UINT32_MAX;

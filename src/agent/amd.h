@@ -25,6 +25,7 @@ struct hf_amd_throttle {
 	bool known;
 	uint32_t cycles;              /* that passed */
 	uint32_t held[HF_AMD_LIMITS]; /* of those; UINT32_MAX: the device does not say */
+	uint32_t load_percent;        /* 0 where the device does not say */
 };
 
 /* Any bytes; ret_throttle->known says whether they told anything. */

@@ -96,6 +96,25 @@ static void counters_that_make_no_sense_say_nothing(void **state)
 	assert_false(hf_amd_throttled(&before, &now, &percent));
 }
 
+static void what_the_device_does_not_say_is_no_load(void **state)
+{
+	const uint32_t numbers[6] = {1, 1, 1, 1, 1, 1};
+	struct hf_amd_throttle found;
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(forms); i++) {
+		found = read_counters(&forms[i], numbers);
+		assert_int_equal(found.load_percent, 0);
+		table[12] = 93;
+		table[13] = 0;
+		hf_amd_metrics(table, forms[i].size, &found);
+		assert_int_equal(found.load_percent, 93);
+		table[13] = 1;
+		hf_amd_metrics(table, forms[i].size, &found);
+		assert_int_equal(found.load_percent, 0);
+	}
+}
+
 static void another_table_is_not_known(void **state)
 {
 	const struct form *form = &forms[1];
@@ -135,6 +154,7 @@ int main(void)
 		cmocka_unit_test(what_held_it_back_longest_counts),
 		cmocka_unit_test(a_device_that_says_a_part_is_judged_by_that),
 		cmocka_unit_test(counters_that_make_no_sense_say_nothing),
+		cmocka_unit_test(what_the_device_does_not_say_is_no_load),
 		cmocka_unit_test(another_table_is_not_known),
 	};
 

@@ -3,6 +3,7 @@
 #include "agent/nvml.h"
 
 #include "agent/nvml_abi.h"
+#include "base/str.h"
 #include "health/evidence.h"
 
 #include <stdio.h>
@@ -125,11 +126,16 @@ static void tell_speed(struct telling *t, const struct hf_nvml_device *d)
 	} else {
 		refused(t, HF_HEALTH_THROTTLE, d->codes[HF_NVML_THROTTLE_REASONS]);
 	}
-	if (knows(d, HF_NVML_SM_MHZ)) {
+	/* Without the reasons nobody can say whether a rate was chosen. */
+	if (knows(d, HF_NVML_SM_MHZ) && knows(d, HF_NVML_THROTTLE_REASONS)) {
+		rate.clock.model = d->name[0] ? hf_hash_str(d->name) : 0;
+		rate.clock.reasons = d->values[HF_NVML_THROTTLE_REASONS];
 		rate.clock.mhz = narrow(d->values[HF_NVML_SM_MHZ]);
 		saw(t, &rate);
 	} else {
-		refused(t, HF_HEALTH_CLOCK, d->codes[HF_NVML_SM_MHZ]);
+		refused(t, HF_HEALTH_CLOCK,
+			d->codes[HF_NVML_SM_MHZ] ? d->codes[HF_NVML_SM_MHZ]
+						 : d->codes[HF_NVML_THROTTLE_REASONS]);
 	}
 }
 
@@ -149,6 +155,7 @@ static void tell_replays(struct telling *t, const struct hf_nvml_device *d)
 	s.replay.counter = d->values[HF_NVML_PCIE_REPLAYS];
 	s.replay.lanes = narrow(d->values[HF_NVML_PCIE_WIDTH]);
 	s.replay.generation = narrow(d->values[HF_NVML_PCIE_GENERATION_MAX]);
+	(void)load_of(d, &s.replay.load_percent);
 	saw(t, &s);
 }
 

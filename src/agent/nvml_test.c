@@ -472,9 +472,12 @@ static void the_probe_tells_what_the_brain_can_use(void **state)
 	s = until_sample(b, HF_HEALTH_REPLAY, NULL);
 	assert_int_equal(s.replay.lanes, 16);
 	assert_int_equal(s.replay.generation, 5);
+	assert_int_equal(s.replay.load_percent, 97);
 	s = until_sample(b, HF_HEALTH_CLOCK, NULL);
 	assert_int_equal(s.clock.mhz, 1980);
 	assert_int_equal(s.clock.load_percent, 97);
+	assert_true(s.clock.model == hf_hash_str("Double"));
+	assert_int_equal(s.clock.reasons, 0);
 	s = until_sample(b, HF_HEALTH_NVLINK, NULL);
 	assert_int_equal(s.nvlink.active, 0x3ffff);
 	assert_true(hf_intake_load_of(b->intake, "0000:1a:00.0", &load));

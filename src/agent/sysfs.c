@@ -150,6 +150,7 @@ static void tell_amd(struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu, stru
 	if (known) {
 		s.amd.timed =
 			hf_amd_throttled(&known->throttle, &gpu->throttle, &s.amd.throttle_percent);
+		s.amd.load_percent = gpu->throttle.load_percent;
 		known->throttle = gpu->throttle;
 	}
 	if (s.amd.counted || s.amd.timed)

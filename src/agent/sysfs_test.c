@@ -586,6 +586,8 @@ static void put_metrics(struct bench *b, uint32_t cycles, uint32_t hot)
 
 	memset(table, 0xff, sizeof(table));
 	memcpy(table, "\x80\x06\x01\x06", 4);
+	table[12] = 70; /* percent of load */
+	table[13] = 0;
 	for (size_t i = 0; i < sizeof(numbers); i++)
 		table[32 + i] = (unsigned char)(numbers[i / 4] >> (8 * (i % 4)));
 	put_bytes(b, "/bus/pci/devices/0000:05:00.0/gpu_metrics", table, sizeof(table));
@@ -613,6 +615,7 @@ static void amds_throttling_is_told_from_the_second_look_on(void **state)
 	assert_int_equal(count, 1);
 	assert_true(s->amd.timed && !s->amd.counted);
 	assert_int_equal(s->amd.throttle_percent, 25);
+	assert_int_equal(s->amd.load_percent, 70);
 	/* Of another kernel's table nothing is known, and that is no rest. */
 	put(b, "/bus/pci/devices/0000:05:00.0/gpu_metrics", "\x04");
 	pass(b, 30 * HF_SECOND);

@@ -134,6 +134,12 @@ static void ecc(struct hf_health_brain *b, const struct hf_health_sample *s,
 
 /* ---- slow ---------------------------------------------------------------------------------------------- */
 
+/* What only load can show is neither bad nor good of a device that does not work. */
+static bool is_busy(uint32_t load_percent)
+{
+	return load_percent > 50;
+}
+
 /* Hardware slowdown, thermal slowdown, power brake: what the device did not choose. */
 #define THROTTLE_BITS UINT64_C(0xc8)
 #define THROTTLE_MINUTES 10
@@ -177,8 +183,8 @@ static void throttle(struct hf_health_brain *b, const struct hf_health_sample *s
 	bool slow = s->throttle.reasons & THROTTLE_BITS;
 	unsigned bad, total;
 
-	/* An idle device is slow as it likes. */
-	if (s->throttle.load_percent < 50 && !t->firing)
+	/* An idle device is slow as it likes, and cool whatever is wrong with it. */
+	if (!is_busy(s->throttle.load_percent))
 		return;
 	advance(t, s->at);
 	if ((t->base[1] & BUCKET_MAX) < BUCKET_MAX) {
@@ -199,41 +205,77 @@ static void throttle(struct hf_health_brain *b, const struct hf_health_sample *s
 	}
 }
 
-static int by_value(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, c = *(const uint32_t *)right;
+/* The clocks of the step by which others may be measured, by model and rate. */
+struct clocks {
+	struct clock {
+		uint64_t model;
+		uint32_t mhz;
+	} * all;
+	size_t len;
+};
 
-	return a < c ? -1 : a > c;
+/* Idle, set by a person, at its power limit, bound to its slowest peer, for a display: a rate that the device
+ * has by intent says nothing of how well it is. */
+#define CHOSEN_BITS UINT64_C(0x117)
+
+static bool is_comparable(const struct hf_health_sample *s)
+{
+	return s->detector == HF_HEALTH_CLOCK && s->supported && s->clock.model != 0 &&
+	       is_busy(s->clock.load_percent) && !(s->clock.reasons & CHOSEN_BITS);
 }
 
-/* The median of those of this step that work: 0 for fewer than three, which have no middle. */
-static uint32_t median_clock(struct hf_health_brain *b)
+static int by_model_and_rate(const void *left, const void *right)
 {
-	uint32_t *mhz = HF_ARENA_ARRAY(b->arena, uint32_t, b->input->samples_len + 1);
-	size_t len = 0;
+	const struct clock *a = left, *c = right;
+
+	if (a->model != c->model)
+		return a->model < c->model ? -1 : 1;
+	return a->mhz < c->mhz ? -1 : a->mhz > c->mhz;
+}
+
+static struct clocks clocks_of(struct hf_health_brain *b)
+{
+	struct clocks clocks = {
+		.all = HF_ARENA_ARRAY(b->arena, struct clock, b->input->samples_len + 1)};
 
 	for (size_t i = 0; i < b->input->samples_len; i++) {
 		const struct hf_health_sample *s = &b->input->samples[i];
 
-		if (s->detector == HF_HEALTH_CLOCK && s->supported && s->clock.load_percent > 50)
-			mhz[len++] = s->clock.mhz;
+		if (is_comparable(s))
+			clocks.all[clocks.len++] = (struct clock){s->clock.model, s->clock.mhz};
 	}
-	if (len < 3)
-		return 0;
-	qsort(mhz, len, sizeof(*mhz), by_value);
-	return mhz[len / 2];
+	qsort(clocks.all, clocks.len, sizeof(*clocks.all), by_model_and_rate);
+	return clocks;
+}
+
+/* Of the devices of that model: 0 for fewer than three, which have no middle. */
+static uint32_t median_of(const struct clocks *clocks, uint64_t model)
+{
+	size_t from = 0, end;
+
+	while (from < clocks->len && clocks->all[from].model != model)
+		from++;
+	end = from;
+	while (end < clocks->len && clocks->all[end].model == model)
+		end++;
+	return end - from < 3 ? 0 : clocks->all[from + (end - from) / 2].mhz;
 }
 
 /* Slower than its peers that work as much: 85 % for 5 minutes; well again at 95 % for 10. */
 static void clock_rate(struct hf_health_brain *b, const struct hf_health_sample *s,
-		       struct hf_health_track *t, uint32_t median)
+		       struct hf_health_track *t, const struct clocks *clocks)
 {
+	uint32_t median = median_of(clocks, s->clock.model);
 	uint64_t mhz = s->clock.mhz;
 	hf_time span;
 	int state;
 
-	if (median == 0 || s->clock.load_percent <= 50)
+	if (median == 0 || !is_comparable(s))
 		return;
+	/* Minutes that it did not work, or not so that it could be told, are not of them. */
+	if (s->at - t->at > HF_MINUTE)
+		t->primed = false;
+	t->at = s->at;
 	state = mhz * 100 < (uint64_t)median * 85 ? 2 : mhz * 100 >= (uint64_t)median * 95;
 	span = lasting(t, state, s->at);
 	if (state == 2 && span >= 5 * HF_MINUTE)
@@ -252,7 +294,7 @@ static void pcie(struct hf_health_brain *b, const struct hf_health_sample *s,
 {
 	bool narrow = s->pcie.width > 0 && s->pcie.width < s->pcie.width_max;
 	bool slow = s->pcie.speed > 0 && s->pcie.speed < s->pcie.speed_max;
-	bool busy = s->pcie.load_percent > 50;
+	bool busy = is_busy(s->pcie.load_percent);
 
 	if (narrow)
 		hf_health_find(b, s, HF_HEALTH_CODE_WIDTH, "");
@@ -288,6 +330,9 @@ static void replay(struct hf_health_brain *b, const struct hf_health_sample *s,
 		return;
 	/* By the minutes that really passed, rounded up. */
 	limit = (lanes * replays[s->replay.generation] * (uint64_t)(span / HF_MINUTE) + 99) / 100;
+	/* A link over which nothing goes replays nothing. */
+	if (rise <= limit && t->firing && !is_busy(s->replay.load_percent))
+		return;
 	note(t, rise > limit);
 	streak(b, s, t, HF_HEALTH_CODE_SLOW, (int[2]){2, 5});
 }
@@ -479,6 +524,8 @@ static void amd(struct hf_health_brain *b, const struct hf_health_sample *s,
 	}
 	if (!s->amd.timed)
 		return;
+	if (s->amd.throttle_percent < 20 && t->firing && !is_busy(s->amd.load_percent))
+		return;
 	note(t, s->amd.throttle_percent >= 20);
 	/* Ten minutes of it, at a measurement each half minute. */
 	streak(b, s, t, HF_HEALTH_CODE_AMD_SLOW, (int[2]){20, 20});
@@ -495,14 +542,14 @@ static void straggler(struct hf_health_brain *b, const struct hf_health_sample *
 /* ---- all of them -------------------------------------------------------------------------------------------- */
 
 static void judge(struct hf_health_brain *b, const struct hf_health_sample *s,
-		  struct hf_health_track *t, uint32_t median)
+		  struct hf_health_track *t, const struct clocks *clocks)
 {
 	switch (s->detector) {
 	case HF_HEALTH_RECOVERY: recovery(b, s, t); break;
 	case HF_HEALTH_BUSLOST: bus(b, s); break;
 	case HF_HEALTH_ECC: ecc(b, s, t); break;
 	case HF_HEALTH_THROTTLE: throttle(b, s, t); break;
-	case HF_HEALTH_CLOCK: clock_rate(b, s, t, median); break;
+	case HF_HEALTH_CLOCK: clock_rate(b, s, t, clocks); break;
 	case HF_HEALTH_PCIE: pcie(b, s, t); break;
 	case HF_HEALTH_REPLAY: replay(b, s, t); break;
 	case HF_HEALTH_COUNT: counts(b, s, t); break;
@@ -529,7 +576,7 @@ static enum hf_health_kind kind_of(enum hf_health_detector detector)
 
 void hf_health_judge(struct hf_health_brain *b)
 {
-	uint32_t median = median_clock(b);
+	const struct clocks clocks = clocks_of(b);
 
 	for (size_t i = 0; i < b->input->samples_len; i++) {
 		struct hf_health_sample s = b->input->samples[i];
@@ -547,6 +594,6 @@ void hf_health_judge(struct hf_health_brain *b)
 		memcpy(s.device, d->id, sizeof(s.device));
 		b->changed = true;
 		hf_health_seen(b, d);
-		judge(b, &s, &d->tracks[s.detector], median);
+		judge(b, &s, &d->tracks[s.detector], &clocks);
 	}
 }

@@ -152,6 +152,7 @@ static void two_devices_have_no_median(void **state)
 			struct hf_health_sample *s =
 				health_sample(&n, HF_HEALTH_CLOCK, k ? "gpu-0" : "gpu-1");
 
+			s->clock.model = 1;
 			s->clock.mhz = k ? 500 : 2000;
 			s->clock.load_percent = 100;
 		}

@@ -80,6 +80,8 @@ struct hf_health_sample {
 			uint32_t load_percent;
 		} throttle;
 		struct {
+			uint64_t model;   /* equal for devices that can be compared; 0: not known */
+			uint64_t reasons; /* of the clock, NVML's bits */
 			uint32_t mhz, load_percent;
 		} clock;
 		struct {
@@ -89,6 +91,7 @@ struct hf_health_sample {
 		struct {
 			uint64_t counter;
 			uint32_t lanes, generation;
+			uint32_t load_percent; /* of the device; 0 where it is not known */
 		} replay;
 		struct {
 			int32_t pci, nvml, allocatable; /* -1: not known */
@@ -115,6 +118,7 @@ struct hf_health_sample {
 			bool counted, timed; /* which of the two is known */
 			uint64_t uncorrectable;
 			uint32_t throttle_percent; /* of the time since the last one */
+			uint32_t load_percent;     /* 0 where it is not known */
 		} amd;
 	};
 };

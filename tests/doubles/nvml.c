@@ -233,19 +233,24 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
 	return ask("nvmlDeviceGetHandleByIndex_v2", *device, OK).code;
 }
 
-static int name(const char *function, void *device, const char *format, char *ret_text,
-		unsigned size)
+static int answer_text(struct answer a, const char *full, char *ret_text, unsigned size)
 {
-	struct answer a = ask(function, device, OK);
-	char full[LINE_MAX_HERE];
-
 	if (a.code != OK)
 		return a.code;
-	snprintf(full, sizeof(full), "%s%02d", format, device_of(device));
 	if (strlen(full) >= size)
 		return SIZE;
 	memcpy(ret_text, full, strlen(full) + 1);
 	return OK;
+}
+
+/* One that no other device has. */
+static int name(const char *function, void *device, const char *format, char *ret_text,
+		unsigned size)
+{
+	char full[LINE_MAX_HERE];
+
+	snprintf(full, sizeof(full), "%s%02d", format, device_of(device));
+	return answer_text(ask(function, device, OK), full, ret_text, size);
 }
 
 API int nvmlDeviceGetUUID(void *device, char *ret_text, unsigned size);
@@ -264,7 +269,7 @@ int nvmlDeviceGetSerial(void *device, char *ret_text, unsigned size)
 API int nvmlDeviceGetName(void *device, char *ret_text, unsigned size);
 int nvmlDeviceGetName(void *device, char *ret_text, unsigned size)
 {
-	return name("nvmlDeviceGetName", device, "Double ", ret_text, size);
+	return answer_text(ask("nvmlDeviceGetName", device, OK), "Double", ret_text, size);
 }
 
 API int nvmlDeviceGetPciInfo_v3(void *device, struct hf_nvml_pci *pci);

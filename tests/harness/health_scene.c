@@ -167,6 +167,8 @@ static void read_values(struct hf_health_sample *x, const struct hf_json *j)
 	case HF_HEALTH_CLOCK:
 		x->clock.mhz = (uint32_t)number(j, "mhz", 0);
 		x->clock.load_percent = load;
+		x->clock.model = number(j, "model", 1);
+		x->clock.reasons = number(j, "reasons", 0);
 		break;
 	case HF_HEALTH_PCIE:
 		x->pcie.width = (uint32_t)number(j, "width", 16);
@@ -179,6 +181,7 @@ static void read_values(struct hf_health_sample *x, const struct hf_json *j)
 		x->replay.counter = number(j, "counter", 0);
 		x->replay.lanes = (uint32_t)number(j, "lanes", 16);
 		x->replay.generation = (uint32_t)number(j, "generation", 5);
+		x->replay.load_percent = load;
 		break;
 	default: break;
 	}
@@ -219,6 +222,7 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 		x->amd.timed = !flag(j, "untimed");
 		x->amd.uncorrectable = number(j, "uncorrectable", 0);
 		x->amd.throttle_percent = (uint32_t)number(j, "throttle", 0);
+		x->amd.load_percent = (uint32_t)number(j, "load", 100);
 		break;
 	default: break;
 	}
