@@ -305,24 +305,28 @@ void hf_health_fault_own(struct hf_health_brain *b, struct hf_health_device *dev
 
 /* With a device that fell off the bus the links of others to it are gone, and the restart that it needs
  * mends them, too.  Where it is back without one they are what they are. */
+static void follow_loss(struct hf_health_brain *b, struct hf_health_device *device,
+			struct hf_health_fault *f)
+{
+	bool with = is_of_link(f) && is_with_a_loss(b, f);
+
+	if (with == f->of_loss)
+		return;
+	f->of_loss = with;
+	b->changed = true;
+	if (with)
+		hf_health_fault_uncount(device, f);
+	else
+		hf_health_fault_own(b, device, f);
+}
+
 static void follow_links(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
 		struct hf_health_device *d = &b->memory->devices[i];
 
-		for (size_t k = 0; k < d->faults_len; k++) {
-			struct hf_health_fault *f = &d->faults[k];
-			bool with = is_of_link(f) && is_with_a_loss(b, f);
-
-			if (with == f->of_loss)
-				continue;
-			f->of_loss = with;
-			b->changed = true;
-			if (with)
-				hf_health_fault_uncount(d, f);
-			else
-				hf_health_fault_own(b, d, f);
-		}
+		for (size_t k = 0; k < d->faults_len; k++)
+			follow_loss(b, d, &d->faults[k]);
 	}
 }
 
@@ -448,7 +452,7 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	if (!same || f->cls == HF_HEALTH_NONE || f->detector == HF_HEALTH_BUSLOST)
 		rate_anew(f, &was, rule, e->at);
 	attach(b, device, f, e, same);
-	f->of_loss = is_of_link(f) && is_with_a_loss(b, f);
+	follow_loss(b, device, f);
 	if (!hf_health_fault_follows(f))
 		hold_against(b, device, f, e->at, same, stopped);
 	return f;

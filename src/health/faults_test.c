@@ -5,6 +5,7 @@
 #include "harness/test.h"
 #include "health/brain_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct health_node n;
@@ -132,6 +133,32 @@ static void stops_that_are_told_in_one_step_are_as_many(void **state)
 	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->cls, HF_HEALTH_SUPPORT);
 }
 
+static void link_error(void)
+{
+	struct hf_health_evidence *e = health_xid(&n, 74, "gpu-1");
+
+	e->has_word = true;
+	e->word = 0x10;
+	snprintf(e->unit, sizeof(e->unit), "link 3");
+}
+
+/* The second in a day is a stop of its device, until it is told of again behind the loss that it came with. */
+static void a_link_of_a_loss_is_no_stop_in_whatever_step_it_is_told(void **state)
+{
+	(void)state;
+	link_error();
+	health_step(&n, 0);
+	health_step(&n, HF_HOUR);
+	link_error();
+	health_step(&n, 0);
+	assert_int_equal(health_device(&n, "gpu-1")->fatals_len, 1);
+	health_xid(&n, 79, "gpu-0")->at = n.now + HF_SECOND;
+	link_error();
+	health_step(&n, 3 * HF_SECOND);
+	assert_true(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->of_loss);
+	assert_int_equal(health_device(&n, "gpu-1")->fatals_len, 0);
+}
+
 static void a_consequence_that_is_late_is_its_own(void **state)
 {
 	(void)state;
@@ -231,6 +258,7 @@ int main(void)
 		TEST(a_repeat_after_a_day_is_a_first_time),
 		TEST(what_was_escalated_stays_so),
 		TEST(stops_that_are_told_in_one_step_are_as_many),
+		TEST(a_link_of_a_loss_is_no_stop_in_whatever_step_it_is_told),
 		TEST(a_consequence_that_is_late_is_its_own),
 		TEST(a_table_that_has_no_lost_bus_makes_nothing_of_it),
 		TEST(links_to_a_lost_device_follow_from_its_loss),
