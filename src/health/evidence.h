@@ -10,9 +10,9 @@ HF_BEGIN_DECLS
 /* What one observation says, before any rule has looked at it. */
 
 enum hf_health_verb {
-	HF_HEALTH_FAULT,     /* this is wrong */
-	HF_HEALTH_CLEARED,   /* detector (and code, if not 0) measures that it is right again */
-	HF_HEALTH_RECOVERED, /* the driver says that the device needs nothing any more */
+	HF_HEALTH_FAULT,   /* this is wrong */
+	HF_HEALTH_CLEARED, /* detector (and code, if not 0) measures that it is right again */
+	HF_HEALTH_RECOVERED, /* the driver says that the device needs nothing any more; with a code: not that */
 };
 
 struct hf_health_evidence {

@@ -467,19 +467,24 @@ void hf_health_fault_close(struct hf_health_brain *b, struct hf_health_fault *fa
 	b->changed = true;
 }
 
+/* Of the code that is named, or of any.  What was seen since then is not what the driver had got over. */
+static bool is_over(const struct hf_health_fault *f, const struct hf_health_evidence *e)
+{
+	bool of_code = f->detector == e->detector && f->code == e->code;
+
+	if (e->verb == HF_HEALTH_RECOVERED)
+		return f->clear == HF_HEALTH_BY_SIGNAL && f->last <= e->at &&
+		       (e->code == 0 || of_code);
+	return f->clear == HF_HEALTH_BY_LEVEL && f->detector == e->detector &&
+	       (e->code == 0 || of_code);
+}
+
 static void close_where(struct hf_health_brain *b, struct hf_health_device *device,
 			const struct hf_health_evidence *e)
 {
-	for (size_t i = 0; i < device->faults_len; i++) {
-		struct hf_health_fault *f = &device->faults[i];
-
-		/* What was seen since then is not what the driver had got over. */
-		if (e->verb == HF_HEALTH_RECOVERED
-			    ? f->clear == HF_HEALTH_BY_SIGNAL && f->last <= e->at
-			    : f->clear == HF_HEALTH_BY_LEVEL && f->detector == e->detector &&
-				      (e->code == 0 || e->code == f->code))
-			hf_health_fault_close(b, f);
-	}
+	for (size_t i = 0; i < device->faults_len; i++)
+		if (is_over(&device->faults[i], e))
+			hf_health_fault_close(b, &device->faults[i]);
 }
 
 /* The driver asks for one thing at a time: a new one takes the place of the last.  That its library does nothing

@@ -100,13 +100,29 @@ static void recovery(struct hf_health_brain *b, const struct hf_health_sample *s
 	}
 }
 
-static void bus(struct hf_health_brain *b, const struct hf_health_sample *s)
+static void reset_required(struct hf_health_brain *b, const struct hf_health_sample *s,
+			   enum hf_health_verb verb)
+{
+	hf_health_find(b, s, HF_HEALTH_CODE_RESET_REQUIRED, "");
+	b->evidence[b->evidence_len - 1].detector = HF_HEALTH_RECOVERY;
+	b->evidence[b->evidence_len - 1].verb = verb;
+}
+
+/* That calls for it work again, twice in a row, says that the reset was made; the bus knows nothing of that. */
+static void bus(struct hf_health_brain *b, const struct hf_health_sample *s,
+		struct hf_health_track *t)
 {
 	if (s->bus.lost)
 		hf_health_find(b, s, HF_HEALTH_CODE_BUS, "");
+	if (s->source != HF_HEALTH_BY_NVML)
+		return;
+	note(t, s->bus.lost || s->bus.reset_required);
 	if (s->bus.reset_required) {
-		hf_health_find(b, s, HF_HEALTH_CODE_RESET_REQUIRED, "");
-		b->evidence[b->evidence_len - 1].detector = HF_HEALTH_RECOVERY;
+		t->firing = true;
+		reset_required(b, s, HF_HEALTH_FAULT);
+	} else if (t->firing && t->good >= 2) {
+		t->firing = false;
+		reset_required(b, s, HF_HEALTH_RECOVERED);
 	}
 }
 
@@ -546,7 +562,7 @@ static void judge(struct hf_health_brain *b, const struct hf_health_sample *s,
 {
 	switch (s->detector) {
 	case HF_HEALTH_RECOVERY: recovery(b, s, t); break;
-	case HF_HEALTH_BUSLOST: bus(b, s); break;
+	case HF_HEALTH_BUSLOST: bus(b, s, t); break;
 	case HF_HEALTH_ECC: ecc(b, s, t); break;
 	case HF_HEALTH_THROTTLE: throttle(b, s, t); break;
 	case HF_HEALTH_CLOCK: clock_rate(b, s, t, clocks); break;
