@@ -5,25 +5,32 @@
 #include "base/fs.h"
 #include "base/str.h"
 #include "exec/tail.h"
+#include "exec/text.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define HEADLINE_BYTES_MAX 512
 
 /* "exit code 1, given as 220 (device-fatal): …" */
 static size_t headline(const struct hf_exec_ending *ending, char *text, size_t size)
 {
-	const char *name = hf_exec_cause_name((enum hf_exec_cause)ending->given);
+	const char *name = hf_exec_cause_name((enum hf_exec_cause)ending->given), *colon;
+	char why[HEADLINE_BYTES_MAX];
 	int n;
 
+	/* It names a program or its words. */
+	snprintf(why, sizeof(why), "%s", hf_str_or(ending->why, ""));
+	why[hf_exec_text_clean(why, strlen(why))] = '\0';
+	colon = why[0] == '\0' ? "" : ": ";
 	if (ending->given != ending->code)
 		n = snprintf(text, size, "exit code %d, given as %d (%s)%s%s\n", ending->code,
-			     ending->given, name, hf_str_is_empty(ending->why) ? "" : ": ",
-			     hf_str_or(ending->why, ""));
+			     ending->given, name, colon, why);
 	else
-		n = snprintf(text, size, "exit code %d%s%s\n", ending->code,
-			     hf_str_is_empty(ending->why) ? "" : ": ", hf_str_or(ending->why, ""));
+		n = snprintf(text, size, "exit code %d%s%s\n", ending->code, colon, why);
 	if (n < (int)size)
 		return n > 0 ? (size_t)n : 0;
 	/* A program's name may be of any length: it is cut where a character begins. */
@@ -48,7 +55,7 @@ void hf_exec_message_write(const char *path, bool create, const struct hf_exec_e
 		return;
 	/* What the program wrote there itself is what it wants to be known by. */
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
-		len = headline(ending, text, 512);
+		len = headline(ending, text, HEADLINE_BYTES_MAX);
 		len += hf_tail_text(ending->tail, text + len, sizeof(text) - len);
 		(void)hf_fs_write_all(fd, text, len);
 	}

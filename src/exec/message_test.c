@@ -100,6 +100,13 @@ static void a_reason_that_is_too_long_is_cut_at_a_character(void **state)
 	assert_file(expected);
 }
 
+static void all_of_it_is_text(void **state)
+{
+	hf_tail_add(&tail, "a\0b\x1b[31m\xff\n", 10, 0);
+	write_message(127, 127, "cannot run 'a\x1b[31m\xff\rb\xc3'", true);
+	assert_file("exit code 127: b?'\nlast words\nab?\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +121,7 @@ int main(void)
 						unmake),
 		cmocka_unit_test_setup_teardown(a_reason_that_is_too_long_is_cut_at_a_character,
 						make, unmake),
+		cmocka_unit_test_setup_teardown(all_of_it_is_text, make, unmake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
  * Copyright The Holdfast authors */
 #include "exec/tail.h"
 
+#include "exec/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -9,13 +11,13 @@
 
 static void end_line(struct hf_tail *tail, int64_t now_s)
 {
-	enum hf_exec_cause cause = hf_exec_cause_of(tail->line, tail->line_len);
+	size_t len = hf_exec_text_clean(tail->line, tail->line_len);
+	enum hf_exec_cause cause = hf_exec_cause_of(tail->line, len);
 
 	if (cause != HF_EXEC_CAUSE_NONE) {
 		tail->cause = cause;
 		tail->cause_at_s = now_s;
-		snprintf(tail->cause_line, sizeof(tail->cause_line), "%.*s", (int)tail->line_len,
-			 tail->line);
+		snprintf(tail->cause_line, sizeof(tail->cause_line), "%.*s", (int)len, tail->line);
 	}
 	tail->line_len = 0;
 }
@@ -30,14 +32,21 @@ static void add_to_line(struct hf_tail *tail, const char *bytes, size_t len)
 	tail->line_len += len;
 }
 
+/* What a progress bar wrote before it is not of the line that an error begins. */
+static bool is_line_end(char c)
+{
+	return c == '\n' || c == '\r';
+}
+
 static void scan(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s)
 {
 	while (len > 0) {
-		const char *end = memchr(bytes, '\n', len);
-		size_t n = end != NULL ? (size_t)(end - bytes) : len;
+		size_t n = 0;
 
+		while (n < len && !is_line_end(bytes[n]))
+			n++;
 		add_to_line(tail, bytes, n);
-		if (end == NULL)
+		if (n == len)
 			return;
 		end_line(tail, now_s);
 		bytes += n + 1;
@@ -112,5 +121,5 @@ size_t hf_tail_text(const struct hf_tail *tail, char *ret_text, size_t size)
 		ret_text[i] = tail->ring[(tail->total - len + i) % sizeof(tail->ring)];
 	from = cut ? first_whole(ret_text, len) : 0;
 	memmove(ret_text, ret_text + from, len - from);
-	return len - from;
+	return hf_exec_text_clean(ret_text, len - from);
 }

@@ -36,7 +36,7 @@ void hf_tail_end(struct hf_tail *tail, int64_t now_s);
 /* What was named within the last minute. */
 enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t now_s);
 /* As many of the last bytes as fit size, beginning with a line where one does, and with a whole
- * character in any case.  No NUL is added; returns the length. */
+ * character in any case, as text (exec/text.h).  No NUL is added; returns the length. */
 size_t hf_tail_text(const struct hf_tail *tail, char *ret_text, size_t size);
 
 HF_END_DECLS

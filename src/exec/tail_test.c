@@ -115,6 +115,25 @@ static void a_line_without_end_takes_no_memory(void **state)
 	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
 }
 
+static void what_it_gives_is_text(void **state)
+{
+	hf_tail_add(&tail, "a\0b\x1b[31m\xff\n", 10, 100);
+	add(" 1%\r50%\r99%\n");
+	assert_tail(100, "ab?\n99%\n");
+}
+
+static void a_cause_is_found_behind_a_progress_bar_and_in_colours(void **state)
+{
+	for (int i = 0; i < 1000; i++)
+		add("\r 12%|####          | 12/100 [00:12<02:13]");
+	add("\r" ECC "\n");
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
+	assert_int_equal(reset(NULL), 0);
+	add("\x1b[31m" ECC "\x1b[0m\n");
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
+	assert_string_equal(tail.cause_line, ECC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +146,9 @@ int main(void)
 		cmocka_unit_test_setup(a_line_without_an_end_counts_when_the_stream_has_one, reset),
 		cmocka_unit_test_setup(a_cause_of_long_ago_is_another_story, reset),
 		cmocka_unit_test_setup(a_line_without_end_takes_no_memory, reset),
+		cmocka_unit_test_setup(what_it_gives_is_text, reset),
+		cmocka_unit_test_setup(a_cause_is_found_behind_a_progress_bar_and_in_colours,
+				       reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
