@@ -3,6 +3,7 @@
 #include "exec/exec_internal.h"
 
 #include "base/str.h"
+#include "exec/progress.h"
 #include "exec/rest.h"
 #include "exec/tail.h"
 
@@ -59,7 +60,10 @@ struct exec {
 	bool foreground, group, killed;
 	bool background; /* the shell went on with us there */
 	uint64_t attempt;
-	int64_t now_ms, beat_at_ms, step_at_ms, kill_at_ms, fence_at_ms;
+	int64_t now_ms, beat_at_ms, kill_at_ms, fence_at_ms;
+	int64_t stopped_ms; /* of which CMD had nothing */
+	struct hf_progress progress;
+	int32_t hung_rank; /* -1: all, or it has no number */
 	bool any_step, step_waits;
 	struct hf_beat step; /* the last one */
 	int64_t told_at_ms;
@@ -87,8 +91,9 @@ static void take_reports(struct exec *x)
 {
 	struct hf_beat beat;
 	int left = REPORTS_AT_ONCE;
+	pid_t pid;
 
-	while (hf_exec_link_receive(&x->link, &left, &beat)) {
+	while (hf_exec_link_receive(&x->link, &left, &beat, &pid)) {
 		/* That it lives we say ourselves, and it is no step: a thread of its own may say it. */
 		if (!beat.has_step)
 			continue;
@@ -100,8 +105,8 @@ static void take_reports(struct exec *x)
 			beat.attempt += x->attempt;
 		/* Not the program's to say. */
 		beat.fence_s = 0;
+		hf_progress_take(&x->progress, "/proc", &beat, pid, x->now_ms - x->stopped_ms);
 		x->any_step = true;
-		x->step_at_ms = x->now_ms;
 		x->step = beat;
 		x->step_waits = true;
 		if (x->now_ms - x->told_at_ms >= STEP_GAP_MS)
@@ -163,8 +168,7 @@ static void stop_too(struct exec *x, int signum)
 	bool stopped = x->options->fence_s == 0 && stop_group(signum);
 	pid_t foreground = x->foreground ? tcgetpgrp(STDIN_FILENO) : -1;
 
-	/* Of that time CMD had none. */
-	x->step_at_ms += clock_ms() - since;
+	x->stopped_ms += clock_ms() - since;
 	x->background = x->foreground && foreground != getpgrp() && foreground != x->child;
 	/* What stops for want of the terminal would do so again. */
 	if (stopped || signum == SIGTSTP)
@@ -256,8 +260,9 @@ static void watch_for_hang(struct exec *x)
 		(void)kill(x->child, SIGKILL);
 		x->kill_at_ms = x->now_ms + STACKS_MS;
 	}
-	if (x->options->hang_after_s == 0 || !x->any_step || x->ending != ENDS_ITSELF ||
-	    x->now_ms - x->step_at_ms < (int64_t)x->options->hang_after_s * 1000)
+	if (x->options->hang_after_s == 0 || x->ending != ENDS_ITSELF ||
+	    !hf_progress_stalls(&x->progress, "/proc", x->now_ms - x->stopped_ms,
+				(int64_t)x->options->hang_after_s * 1000, &x->hung_rank))
 		return;
 	x->ending = ENDS_HUNG;
 	x->kill_at_ms = x->now_ms + STACKS_MS;
@@ -411,7 +416,7 @@ static int finish(struct exec *x)
 {
 	struct hf_exec_ending ending = {.code = code_of(x->status), .why = "", .tail = &x->tail};
 	enum hf_exec_cause cause = hf_tail_cause(&x->tail, x->now_ms / 1000);
-	char why[96], text[384];
+	char why[96], of_rank[32] = "", text[384];
 
 	ending.given = ending.code;
 	if (x->ending == ENDS_FENCED) {
@@ -419,7 +424,9 @@ static int finish(struct exec *x)
 		ending.why = x->fence.why;
 	} else if (x->ending == ENDS_HUNG) {
 		ending.given = HF_EXEC_CAUSE_HANG;
-		snprintf(why, sizeof(why), "no step was reported for %u s",
+		if (x->hung_rank >= 0)
+			snprintf(of_rank, sizeof(of_rank), " of rank %d", (int)x->hung_rank);
+		snprintf(why, sizeof(why), "no step%s was reported for %u s", of_rank,
 			 x->options->hang_after_s);
 		ending.why = why;
 	} else if (x->ending == ENDS_ITSELF && ending.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
@@ -571,7 +578,7 @@ static int await_contact(struct exec *x)
 
 int hf_exec_run(const struct hf_exec_options *options)
 {
-	/* Not on the stack of the program: 12 KiB that are there from the start. */
+	/* Not on the stack of the program: 50 KiB that are there from the start. */
 	static struct exec exec;
 	struct exec *x = &exec;
 	sigset_t before;

@@ -41,7 +41,7 @@ struct hf_exec_options {
 	const char *termination_log; /* "": none */
 	bool termination_create;     /* the file is made where there is none */
 	bool keep_code;              /* never one of 220 to 226 */
-	uint32_t hang_after_s;       /* end it when no step was reported for so long; 0: never */
+	uint32_t hang_after_s;       /* end it when a rank reported no step for so long; 0: never */
 	uint32_t fence_s;            /* end it when the node had no contact for so long; 0: never */
 };
 
@@ -58,7 +58,8 @@ int hf_exec_main(int argc, char **argv);
 	  "the node's agent: else $HOLDFAST_AGENT_SOCKET, " HF_EXEC_AGENT_SOCKET "; '': none")     \
 	X("termination-log", "FILE",                                                               \
 	  "for CMD's last words: else $TERMINATION_MESSAGE_PATH, " HF_EXEC_TERMINATION_LOG)        \
-	X("hang-after", "SPAN", "end CMD with code 225 when it reports no step for so long")       \
+	X("hang-after", "SPAN",                                                                    \
+	  "end CMD with code 225 when it, or a rank of it, reports no further step for so long")   \
 	X("self-fence", "SPAN",                                                                    \
 	  "run CMD only while the node has had contact within so long; else $" HF_EXEC_FENCE_ENV)  \
 	X("keep-code", NULL, "give CMD's own exit code, never one of 220 to 226")

@@ -42,9 +42,10 @@ struct hf_exec_link {
 void hf_exec_link_open(struct hf_exec_link *link, const char *agent_socket);
 /* Never waits; what cannot be sent is lost. */
 bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *beat);
-/* The next report of the program; false: none is here, or *left went down to 0, by one for each that
+/* The next report of the program, and who sent it; false: none is here, or *left went down to 0, by one for each that
  * came, whoever sent it. */
-bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat);
+bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat,
+			  pid_t *ret_pid);
 
 /* ---- message.c --------------------------------------------------------------------------------- */
 

@@ -66,7 +66,7 @@ bool hf_exec_link_send(const struct hf_exec_link *link, const struct hf_beat *be
 }
 
 /* Of a process below us, of our own user or the superuser.  Those of other PID namespaces have the number 0. */
-static bool is_ours(const struct msghdr *message)
+static bool is_ours(const struct msghdr *message, pid_t *ret_pid)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(message);
 	struct ucred sender;
@@ -74,11 +74,13 @@ static bool is_ours(const struct msghdr *message)
 	if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
 		return false;
 	memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+	*ret_pid = sender.pid;
 	return (sender.uid == geteuid() || sender.uid == 0) &&
 	       hf_rest_is_below("/proc", sender.pid);
 }
 
-bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat)
+bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_beat *ret_beat,
+			  pid_t *ret_pid)
 {
 	char text[HF_BEAT_BYTES_MAX];
 	union {
@@ -96,8 +98,8 @@ bool hf_exec_link_receive(const struct hf_exec_link *link, int *left, struct hf_
 
 		if (n < 0)
 			return false;
-		if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 && is_ours(&message) &&
-		    hf_beat_parse(text, (size_t)n, ret_beat))
+		if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+		    is_ours(&message, ret_pid) && hf_beat_parse(text, (size_t)n, ret_beat))
 			return true;
 	}
 	return false;

@@ -13,6 +13,7 @@
 
 static char dir[64], path[96];
 static struct hf_exec_link link_;
+static pid_t pid_;
 
 static int make(void **state)
 {
@@ -76,7 +77,7 @@ static bool receive(struct hf_beat *ret_beat)
 {
 	int left = 100;
 
-	return hf_exec_link_receive(&link_, &left, ret_beat);
+	return hf_exec_link_receive(&link_, &left, ret_beat, &pid_);
 }
 
 static void an_agent_hears_what_is_sent(void **state)
@@ -185,7 +186,7 @@ static void a_flood_has_an_end(void **state)
 	for (int i = 0; i < 3; i++)
 		(void)report("nonsense");
 	(void)report("holdfast/1 step=9");
-	assert_false(hf_exec_link_receive(&link_, &left, &beat));
+	assert_false(hf_exec_link_receive(&link_, &left, &beat, &pid_));
 	assert_true(receive(&beat));
 	assert_int_equal(beat.step, 9);
 	while (waitpid(-1, NULL, 0) > 0)

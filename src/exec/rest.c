@@ -32,12 +32,13 @@ struct look {
 	pid_t parent;
 	char state;
 	long threads;
+	uint64_t started;
 };
 
 static bool look(const char *proc, pid_t pid, struct look *ret_look)
 {
 	char path[128], text[1024];
-	const char *threads;
+	const char *threads, *started;
 	ssize_t n;
 	int fd;
 
@@ -54,6 +55,8 @@ static bool look(const char *proc, pid_t pid, struct look *ret_look)
 	ret_look->state = *hf_proc_stat_field(text, HF_PROC_STATE);
 	ret_look->parent = (pid_t)strtol(hf_proc_stat_field(text, HF_PROC_PARENT), NULL, 10);
 	ret_look->threads = strtol(threads, NULL, 10);
+	started = hf_proc_stat_field(text, HF_PROC_START_TICKS);
+	ret_look->started = started != NULL ? strtoull(started, NULL, 10) : 0;
 	return true;
 }
 
@@ -163,4 +166,11 @@ bool hf_rest_is_below(const char *proc, pid_t pid)
 		pid = l.parent;
 	}
 	return false;
+}
+
+uint64_t hf_rest_started(const char *proc, pid_t pid)
+{
+	struct look l;
+
+	return look(proc, pid, &l) && runs(&l) ? l.started : 0;
 }

@@ -21,6 +21,8 @@ HF_BEGIN_DECLS
 size_t hf_rest_kill(const char *proc);
 /* The process is below this one: its child, a child of such a one, and so on.  One that was reaped is not. */
 bool hf_rest_is_below(const char *proc, pid_t pid);
+/* When it began, in ticks since the machine did; 0: it runs no more, or is not known. */
+uint64_t hf_rest_started(const char *proc, pid_t pid);
 
 HF_END_DECLS
 

@@ -150,6 +150,26 @@ for _ in range(200):
     select.select([], [], [], 0.05)
 PY
 expect "that it lives is no step" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/alive.py"
+cat >"$folder/same.py" <<'PY'
+import select
+from holdfast_report import report
+for _ in range(200):
+    report(7)
+    select.select([], [], [], 0.05)
+PY
+expect "nor is the same step again" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/same.py"
+cat >"$folder/two.py" <<'PY'
+import os, select
+from holdfast_report import report
+if os.fork() == 0:
+    report(1, rank=1)
+    select.select([], [], [])
+for step in range(1, 200):
+    report(step, rank=0)
+    select.select([], [], [], 0.05)
+PY
+expect "nor another rank's" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/two.py"
+expect "... and it says whose" 'given as 225 .hang.: no step of rank 1 was reported for 1 s' cat "$log"
 
 
 # --- a terminal

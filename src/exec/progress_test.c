@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "harness/test.h"
+#include "exec/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIMIT 1000
+
+static char proc[64];
+static struct hf_progress progress;
+
+/* A process of this number that began then; 0: it is gone, ' ' its state. */
+static void is(pid_t pid, int started, char state)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%d", proc, (int)pid);
+	(void)mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/%d/stat", proc, (int)pid);
+	(void)unlink(path);
+	if (started == 0)
+		return;
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%d (a b) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 1 1\n", (int)pid, state,
+		started);
+	fclose(file);
+}
+
+static int setup(void **state)
+{
+	snprintf(proc, sizeof(proc), "/tmp/hf-progress-XXXXXX");
+	assert_non_null(mkdtemp(proc));
+	memset(&progress, 0, sizeof(progress));
+	for (pid_t pid = 10; pid < 13; pid++)
+		is(pid, 100 + pid, 'S');
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char path[128];
+
+	for (pid_t pid = 10; pid < 13; pid++) {
+		is(pid, 0, 'S');
+		snprintf(path, sizeof(path), "%s/%d", proc, (int)pid);
+		(void)rmdir(path);
+	}
+	return rmdir(proc);
+}
+
+static void take(pid_t pid, int32_t rank, uint64_t attempt, uint64_t step, int64_t now_ms)
+{
+	const struct hf_beat beat = {
+		.has_step = true, .rank = rank, .attempt = attempt, .step = step, .total = 1000};
+
+	hf_progress_take(&progress, proc, &beat, pid, now_ms);
+}
+
+static bool stalls(int64_t now_ms, int32_t rank)
+{
+	int32_t which;
+	bool does = hf_progress_stalls(&progress, proc, now_ms, LIMIT, &which);
+
+	assert_int_equal(which, does ? rank : -1);
+	return does;
+}
+
+static void before_the_first_step_nobody_stalls(void **state)
+{
+	assert_false(stalls(100 * LIMIT, -1));
+}
+
+static void the_same_step_again_is_no_progress(void **state)
+{
+	for (int64_t now = 5000; now <= 6000; now += 100)
+		take(10, 0, 1, 7, now);
+	assert_false(stalls(5999, -1));
+	assert_true(stalls(6000, -1));
+	take(10, 0, 1, 8, 6000);
+	assert_false(stalls(6999, -1));
+}
+
+static void one_rank_does_not_advance_for_another(void **state)
+{
+	take(10, 0, 1, 1, 0);
+	take(11, 1, 1, 1, 0);
+	take(10, 0, 1, 2, 900);
+	assert_false(stalls(999, -1));
+	assert_true(stalls(1000, 1));
+	take(11, 1, 1, 2, 1000);
+	assert_false(stalls(1000, -1));
+}
+
+static void who_has_ended_does_not_hang(void **state)
+{
+	take(10, 0, 1, 1, 0);
+	take(11, 1, 1, 1, 0);
+	take(10, 0, 1, 2, 900);
+	is(11, 111, 'Z');
+	assert_false(stalls(1000, -1));
+	is(11, 0, 'S');
+	assert_false(stalls(1000, -1));
+	/* Its number is another's. */
+	is(11, 999, 'S');
+	assert_false(stalls(1000, -1));
+	/* All of them: what waits for them hangs. */
+	assert_true(stalls(1900, -1));
+}
+
+static void who_is_done_may_wait_for_the_others(void **state)
+{
+	take(10, 0, 1, 1, 0);
+	take(11, 1, 1, 1000, 0);
+	take(10, 0, 1, 2, 900);
+	assert_false(stalls(1000, -1));
+}
+
+static void a_process_that_gets_another_number_goes_on(void **state)
+{
+	take(10, 0, 1, 1, 0);
+	take(11, 7, 1, 1, 0);
+	take(11, 1, 1, 2, 900);
+	take(10, 0, 1, 2, 900);
+	assert_false(stalls(1899, -1));
+}
+
+static void a_rank_that_goes_back_to_its_checkpoint_advances_from_there(void **state)
+{
+	take(10, 0, 1, 500, 0);
+	/* Without a word of it: with the third step, as the agent has it. */
+	take(10, 0, 1, 401, 600);
+	take(10, 0, 1, 402, 700);
+	assert_true(stalls(1000, -1));
+	take(10, 0, 1, 403, 800);
+	assert_false(stalls(1799, -1));
+	/* A new attempt at once. */
+	take(10, 0, 2, 400, 1700);
+	assert_false(stalls(2699, -1));
+	assert_true(stalls(2700, -1));
+}
+
+static void ranks_that_say_an_old_step_again_have_not_gone_back(void **state)
+{
+	/* Two processes that do not say which rank they are, a step apart. */
+	take(10, -1, 1, 8, 0);
+	for (int64_t now = 100; now < 1000; now += 100)
+		take(now % 200 != 0 ? 11 : 10, -1, 1, now % 200 != 0 ? 7 : 8, now);
+	assert_true(stalls(1000, -1));
+}
+
+static void more_ranks_than_are_kept_take_the_place_of_those_that_ended(void **state)
+{
+	for (int32_t rank = 0; rank < HF_PROGRESS_RANKS_MAX; rank++)
+		take(10, rank, 1, 1, 0);
+	take(11, 500, 1, 1, 900);
+	assert_true(stalls(1000, -1));
+	is(10, 0, 'S');
+	take(11, 500, 1, 1, 1500);
+	assert_false(stalls(2499, -1));
+	assert_true(stalls(2500, -1));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(before_the_first_step_nobody_stalls),
+		TEST(the_same_step_again_is_no_progress),
+		TEST(one_rank_does_not_advance_for_another),
+		TEST(who_has_ended_does_not_hang),
+		TEST(who_is_done_may_wait_for_the_others),
+		TEST(a_process_that_gets_another_number_goes_on),
+		TEST(a_rank_that_goes_back_to_its_checkpoint_advances_from_there),
+		TEST(ranks_that_say_an_old_step_again_have_not_gone_back),
+		TEST(more_ranks_than_are_kept_take_the_place_of_those_that_ended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
