@@ -422,7 +422,8 @@ static int finish(struct exec *x)
 	if (x->ending == ENDS_FENCED) {
 		ending.given = HF_EXEC_CAUSE_NO_CONTACT;
 		ending.why = x->fence.why;
-	} else if (x->ending == ENDS_HUNG) {
+	} else if (x->ending == ENDS_HUNG && ending.code != 0) {
+		/* Who ended well was about to: closing its devices takes a program a while. */
 		ending.given = HF_EXEC_CAUSE_HANG;
 		if (x->hung_rank >= 0)
 			snprintf(of_rank, sizeof(of_rank), " of rank %d", (int)x->hung_rank);
@@ -576,6 +577,19 @@ static int await_contact(struct exec *x)
 	return 0;
 }
 
+/* What we open is never CMD's stdin, stdout or stderr: it starts without those that we were started
+ * without. */
+static void fill_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
 int hf_exec_run(const struct hf_exec_options *options)
 {
 	/* Not on the stack of the program: 50 KiB that are there from the start. */
@@ -586,6 +600,7 @@ int hf_exec_run(const struct hf_exec_options *options)
 
 	*x = (struct exec){
 		.options = options, .signal_fd = -1, .err_fd = -1, .out_fd = STDERR_FILENO};
+	fill_standard();
 	x->now_ms = clock_ms();
 	x->attempt = (uint64_t)x->now_ms;
 	hf_exec_link_open(&x->link, options->agent_socket);
@@ -599,6 +614,9 @@ int hf_exec_run(const struct hf_exec_options *options)
 	while (!x->ended && !x->over) {
 		beat(x);
 		turn(x, until_next(x));
+		/* It ended by itself, however late that was. */
+		if (x->ended)
+			break;
 		watch_for_hang(x);
 		watch_for_contact(x);
 	}

@@ -74,6 +74,16 @@ expect "unless it is to be kept" 'code 1' code 1 run --keep-code -- sh -c "echo 
 expect "or the program ended well" 'code 0' code 0 run -- sh -c "echo '$ecc' >&2"
 expect "a reader that is gone ends no program" 'code 0' code 0 sh -c '"$@" 2>&1 >&3 | true' sh \
 	"${exec[@]}" -- sh -c 'trap "" PIPE; echo x >&2; exit 0' 3>&1
+cat >"$folder/closed.py" <<'PY'
+import os, subprocess, sys
+def close():
+    for fd in range(3):
+        os.close(fd)
+print("code", subprocess.Popen(sys.argv[1:], preexec_fn=close).wait())
+PY
+expect "without stdin, stdout and stderr it starts too" 'code 3' python3 "$folder/closed.py" "${exec[@]}" --agent-socket '' \
+	--termination-log "$folder/closed" -- sh -c '[ ! -e /dev/fd/0 ] && [ ! -e /dev/fd/1 ] && echo word >&2 && exit 3'
+expect "... and its words are not taken for its words" '^exit code 3.word.$' cat "$folder/closed"
 
 # --- signals and orphans
 mkfifo "$folder/hold"
@@ -170,6 +180,24 @@ for step in range(1, 200):
 PY
 expect "nor another rank's" 'code 225' code 225 run --hang-after 1s -- python3 "$folder/two.py"
 expect "... and it says whose" 'given as 225 .hang.: no step of rank 1 was reported for 1 s' cat "$log"
+cat >"$folder/late.py" <<'PY'
+import os, select
+from holdfast_report import report
+report(1)
+select.select([], [], [], 1.9)
+os.write(2, b"last words\n")  # after which exec does not look for a second
+select.select([], [], [], 0.15)
+os._exit(0)
+PY
+cat >"$folder/slow_end.py" <<'PY'
+import select, signal
+from holdfast_report import report
+signal.signal(signal.SIGABRT, signal.SIG_IGN)
+report(1)
+select.select([], [], [], 2)
+PY
+expect "nor who ends well before it is killed" 'code 0' code 0 run --hang-after 1s -- python3 "$folder/slow_end.py"
+expect "who has ended by then does not hang" 'code 0' code 0 run --hang-after 2s -- python3 "$folder/late.py"
 
 
 # --- a terminal
