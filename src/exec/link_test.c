@@ -135,15 +135,17 @@ static void reports_of_the_program_come_in_and_nonsense_does_not(void **state)
 {
 	struct hf_beat beat;
 	char large[2 * HF_BEAT_BYTES_MAX];
+	pid_t sender;
 
 	assert_false(receive(&beat));
 	memset(large, 'x', sizeof(large));
 	large[sizeof(large) - 1] = '\0';
 	report("holdfast/9 step=1");
 	report(large);
-	report("holdfast/1 step=5 own_us=10");
+	sender = report("holdfast/1 step=5 own_us=10");
 	assert_true(receive(&beat));
 	assert_int_equal(beat.step, 5);
+	assert_int_equal(pid_, sender);
 	assert_false(receive(&beat));
 	while (waitpid(-1, NULL, 0) > 0)
 		continue;

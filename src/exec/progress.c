@@ -82,7 +82,8 @@ bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, in
 	for (size_t i = 0; i < progress->len; i++) {
 		const struct hf_progress_rank *rank = &progress->ranks[i];
 
-		if (rank->done || !is_late(rank, now_ms, limit_ms) || !is_there(rank, proc) ||
+		if (rank->done || rank->memory.phase != HF_HEALTH_TRAINING ||
+		    !is_late(rank, now_ms, limit_ms) || !is_there(rank, proc) ||
 		    advances_as_another(progress, rank, now_ms, limit_ms))
 			continue;
 		*ret_rank = rank->number;

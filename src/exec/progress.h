@@ -42,8 +42,8 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
 		      pid_t pid, int64_t now_ms);
 
 /*
- * No step came for limit_ms after the first one: of any rank, or of one that has more to do and whose
- * process is still there (one that has ended does not hang) and speaks for no other rank that advances.
+ * No step came for limit_ms after the first one: of any rank, or of one that has more to do, is not in
+ * another phase (others may train while it evaluates), and whose process is still there (one that has ended does not hang) and speaks for no other rank that advances.
  * ret_rank: which one it is; -1: all, or it has no number.
  */
 bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, int64_t now_ms,

@@ -122,6 +122,21 @@ static void who_is_done_may_wait_for_the_others(void **state)
 	assert_false(stalls(1000, -1));
 }
 
+static void who_evaluates_may_do_so_while_the_others_train(void **state)
+{
+	struct hf_beat beat = {.has_step = true,
+			       .rank = 1,
+			       .attempt = 1,
+			       .step = 1,
+			       .phase = HF_HEALTH_OTHER_PHASE};
+
+	take(10, 0, 1, 1, 0);
+	hf_progress_take(&progress, proc, &beat, 11, 0);
+	take(10, 0, 1, 2, 900);
+	assert_false(stalls(1000, -1));
+	assert_true(stalls(1900, -1));
+}
+
 static void a_process_that_gets_another_number_goes_on(void **state)
 {
 	take(10, 0, 1, 1, 0);
@@ -176,6 +191,7 @@ int main(void)
 		TEST(one_rank_does_not_advance_for_another),
 		TEST(who_has_ended_does_not_hang),
 		TEST(who_is_done_may_wait_for_the_others),
+		TEST(who_evaluates_may_do_so_while_the_others_train),
 		TEST(a_process_that_gets_another_number_goes_on),
 		TEST(a_rank_that_goes_back_to_its_checkpoint_advances_from_there),
 		TEST(ranks_that_say_an_old_step_again_have_not_gone_back),
