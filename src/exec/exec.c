@@ -244,7 +244,9 @@ static void on_signals(struct exec *x)
 			go_on(x);
 			continue;
 		}
-		if (ends(info.ssi_signo) && x->ending == ENDS_ITSELF)
+		/* A script that ends all of its group ends us with it: that is its own end. */
+		if (ends(info.ssi_signo) && x->ending == ENDS_ITSELF &&
+		    !hf_rest_is_below("/proc", (pid_t)info.ssi_pid))
 			x->ending = ENDS_TOLD;
 		if (!x->ended)
 			(void)kill(x->child, (int)info.ssi_signo);
