@@ -87,8 +87,6 @@ static const struct {
 	{"GPU is lost", HF_EXEC_CAUSE_DEVICE_FATAL, of_nvml, NULL},
 	{"CUDA-capable device(s) is/are busy or unavailable", HF_EXEC_CAUSE_DEVICE_TRANSIENT,
 	 of_runtime, "error 46: "},
-	{"Invalid access of peer GPU memory over nvlink or a hardware error",
-	 HF_EXEC_CAUSE_DEVICE_TRANSIENT, of_runtime, NULL},
 	{"system has unsupported display driver / cuda driver combination", HF_EXEC_CAUSE_DRIVER,
 	 of_runtime, "error 803: "},
 	{"system not yet initialized", HF_EXEC_CAUSE_DRIVER, of_runtime, "error 802: "},
