@@ -25,11 +25,10 @@ HF_BEGIN_DECLS
 
 struct hf_progress {
 	struct hf_progress_rank {
-		int32_t number; /* -1: not said */
-		pid_t pid;      /* that spoke for it last */
-		uint64_t
-			started; /* when that process began, so that no later one is taken for it */
-		bool done;       /* all of its steps */
+		int32_t number;   /* -1: not said */
+		pid_t pid;        /* that spoke for it last */
+		uint64_t started; /* of that process, so that no later one is taken for it */
+		bool done;        /* all of its steps */
 		struct hf_health_rank_memory memory;
 	} ranks[HF_PROGRESS_RANKS_MAX];
 	size_t len;
@@ -42,9 +41,9 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
 		      pid_t pid, int64_t now_ms);
 
 /*
- * No step came for limit_ms after the first one: of any rank, or of one that has more to do, is not in
- * another phase (others may train while it evaluates), and whose process is still there (one that has ended does not hang) and speaks for no other rank that advances.
- * ret_rank: which one it is; -1: all, or it has no number.
+ * No step came for limit_ms after the first one: of any rank, or of one that has more to do, trains (others
+ * may do so while it evaluates), and whose process is still there (one that has ended does not hang) and
+ * speaks for no other rank that advances.  ret_rank: which one it is; -1: all, or it has no number.
  */
 bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, int64_t now_ms,
 			int64_t limit_ms, int32_t *ret_rank);

@@ -9,11 +9,10 @@
 
 struct cleaner {
 	char *text;
-	size_t len, at; /* what is read */
-	size_t out,
-		line; /* what is written, and where its last line begins; out is never more than at */
-	size_t back;   /* backspaces that nothing has followed yet */
-	bool returned; /* likewise a carriage return */
+	size_t len, at;   /* what is read */
+	size_t out, line; /* what is written, no more than that, and where its last line begins */
+	size_t back;      /* backspaces that nothing has followed yet */
+	bool returned;    /* likewise a carriage return */
 };
 
 /* ---- writing ----------------------------------------------------------------------------------- */
