@@ -25,6 +25,8 @@ struct kubelet_probe {
 	bool poked;       /* look again when they are in */
 	bool failed;      /* one of them was none */
 	bool late;        /* for want of time */
+	bool limited;     /* one was more than is read here, or cannot be read */
+	char why[HF_INTAKE_WHY_MAX];
 	hf_time began;
 	bool heard;   /* the kubelet answered once */
 	uint32_t had; /* a bit for each resource that was seen */
@@ -94,18 +96,48 @@ static void off(struct kubelet_probe *p, const char *why)
 	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, -1);
 }
 
-static void tell_plugin(struct kubelet_probe *p, const char *why)
+/* It answers, and what it says is beyond our limits, or in no form that we read, or we ask too often: that is no
+ * evidence against it, nor against what it told of before. */
+static bool is_limit(int code)
+{
+	return code == HF_E_TOO_LARGE || code == HF_E_BAD_REQUEST || code == HF_E_TOO_MANY;
+}
+
+static void note_why(struct kubelet_probe *p, const char *why)
+{
+	if (p->why[0] == '\0')
+		snprintf(p->why, sizeof(p->why), "%s", why);
+}
+
+static void take_error(struct kubelet_probe *p, int code, const struct hf_error *err)
+{
+	p->late |= code == HF_E_TIMEOUT;
+	p->limited |= is_limit(code);
+	p->failed |= !is_limit(code);
+	note_why(p, err->text);
+}
+
+/* That nothing is there was found by an agent before us, and its end brings nothing back. */
+static bool is_gone_since_before(const struct kubelet_probe *p)
+{
+	return p->had == 0 && p->options.was_gone != NULL && p->options.was_gone(p->options.arg);
+}
+
+static void tell_plugin(struct kubelet_probe *p)
 {
 	struct hf_health_sample s;
 
-	if (p->failed && !p->heard) {
-		off(p, why);
+	if ((p->failed || p->limited) && !p->heard) {
+		off(p, p->why);
 		return;
 	}
 	s = hf_intake_sample_of(HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, "");
 	s.plugin.unreachable = p->failed;
-	s.plugin.resource_gone = !p->failed && p->gone;
-	hf_intake_heard(p->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN);
+	s.plugin.resource_gone = !p->failed && (p->gone || is_gone_since_before(p));
+	if (p->limited)
+		hf_intake_off(p->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, p->why);
+	else
+		hf_intake_heard(p->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN);
 	(void)hf_intake_sample(p->intake, &s);
 }
 
@@ -116,7 +148,7 @@ static void on_poke(struct kubelet_probe *p)
 }
 
 /* Both answers are in, or what is there instead of them. */
-static void looked(struct kubelet_probe *p, const char *why)
+static void looked(struct kubelet_probe *p)
 {
 	if (--p->waiting > 0)
 		return;
@@ -124,7 +156,7 @@ static void looked(struct kubelet_probe *p, const char *why)
 		hf_intake_timed_out(p->intake, HF_PROBE_KUBELET);
 	else if (!p->failed)
 		hf_intake_looked(p->intake, HF_PROBE_KUBELET, hf_intake_now(p->intake) - p->began);
-	tell_plugin(p, why);
+	tell_plugin(p);
 	if (p->poked)
 		on_poke(p);
 }
@@ -134,15 +166,14 @@ static void on_list(void *arg, int code, const struct hf_podresources *found,
 {
 	struct kubelet_probe *p = arg;
 
-	p->late |= code == HF_E_TIMEOUT;
 	if (code < 0) {
-		p->failed = true;
+		take_error(p, code, err);
 		hf_intake_holdings_unknown(p->intake);
 	} else {
 		p->heard = true;
 		hold(p, found);
 	}
-	looked(p, err->text);
+	looked(p);
 }
 
 /* What a plugin offers of a resource's devices under other names: instances and partitions ("nvidia.com/mig-1g.10gb",
@@ -198,11 +229,8 @@ static void count(struct kubelet_probe *p, const struct hf_podresources *found)
 		if (counted < 0 && (p->had >> i & 1))
 			counted = (int32_t)here;
 	}
-	/* That nothing is there was found by an agent before us, and its end brings nothing back. */
-	if (p->had == 0 && p->options.was_gone != NULL && p->options.was_gone(p->options.arg)) {
-		p->gone = true;
+	if (is_gone_since_before(p))
 		counted = 0;
-	}
 	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, cut ? -1 : counted);
 }
 
@@ -211,16 +239,16 @@ static void on_allocatable(void *arg, int code, const struct hf_podresources *fo
 {
 	struct kubelet_probe *p = arg;
 
-	p->late |= code == HF_E_TIMEOUT;
 	if (code == 0) {
 		p->heard = true;
 		count(p, found);
 	} else {
 		hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, -1);
 		/* Kubelets before 1.28 may lack it, and answer the other one all the same. */
-		p->failed = p->failed || code != HF_E_UNSUPPORTED;
+		if (code != HF_E_UNSUPPORTED)
+			take_error(p, code, err);
 	}
-	looked(p, err->text);
+	looked(p);
 }
 
 static void look(void *arg)
@@ -233,13 +261,14 @@ static void look(void *arg)
 		return;
 	/* One for each answer, and one for this function: an error at once must not end the look. */
 	p->waiting = 3;
-	p->failed = p->late = false;
+	p->failed = p->late = p->limited = false;
+	p->why[0] = '\0';
 	p->began = hf_intake_now(p->intake);
 	if (hf_podresources_list(p->client, on_list, p, &err) < 0)
 		on_list(p, err.code, NULL, &err);
 	if (hf_podresources_allocatable(p->client, on_allocatable, p, &err) < 0)
 		on_allocatable(p, err.code, NULL, &err);
-	looked(p, err.text);
+	looked(p);
 }
 
 /* ---- the probe ------------------------------------------------------------------------------------------ */

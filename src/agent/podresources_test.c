@@ -376,7 +376,7 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(b->folder));
 	snprintf(b->path, sizeof(b->path), "%s/s", b->folder);
 	hf_strbuf_init(&b->list, 1 << 16);
-	hf_strbuf_init(&b->allocatable, 1 << 16);
+	hf_strbuf_init(&b->allocatable, 1 << 20);
 	hf_test_loop_init(&b->t);
 	hold(b, "GPU-0");
 	offer(b, 4);
@@ -743,6 +743,135 @@ static void a_poke_asks_soon(void **state)
 	assert_int_equal(b->server.calls, calls + 2);
 }
 
+/* ---- what cannot be read -------------------------------------------------------------------------------- */
+
+/* More ids of another plugin than are read, besides well GPUs: shares of memory come by the thousand. */
+static void offer_too_many(struct bench *b)
+{
+	HF_AUTO_STRBUF ids = HF_STRBUF_INIT((size_t)1 << 20);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)1 << 20);
+
+	add_device(&sb, 1, "nvidia.com/gpu", "GPU-0");
+	hf_pb_text(&ids, 1, "example.com/gpu-mem");
+	for (int i = 0; i <= HF_PODRESOURCES_DEVICES_MAX; i++)
+		hf_pb_text(&ids, 2, "m");
+	hf_pb_bytes(&sb, 1, ids.data, ids.len);
+	frame(&b->allocatable, &sb);
+}
+
+/* The detector's word when it cannot see; samples that came on the way must not accuse anybody. */
+static void until_off(struct bench *b, char ret_why[HF_INTAKE_WHY_MAX])
+{
+	const char *why;
+
+	while (hf_intake_state(b->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, &why) !=
+	       HF_INTAKE_OFF) {
+		struct hf_health_input input = {0};
+
+		hf_test_loop_run(&b->t);
+		hf_intake_take(b->intake, &input);
+		for (size_t i = 0; i < input.samples_len; i++)
+			assert_false(input.samples[i].detector == HF_HEALTH_PLUGIN &&
+				     (input.samples[i].plugin.unreachable ||
+				      input.samples[i].plugin.resource_gone));
+		hf_intake_taken(b->intake);
+	}
+	snprintf(ret_why, HF_INTAKE_WHY_MAX, "%s", why);
+}
+
+static void a_kubelet_that_offers_more_than_is_read_is_no_fault_and_said(void **state)
+{
+	struct bench *b = *state;
+	char why[HF_INTAKE_WHY_MAX];
+	size_t len;
+	bool known;
+
+	probe(b, b->path);
+	(void)until_plugin(b, false, false);
+	offer_too_many(b);
+	until_off(b, why);
+	assert_string_equal(why, "PodResources: more than 16384 devices");
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), -1);
+	(void)hf_intake_holdings_get(b->intake, &len, &known);
+	assert_true(known && len == 1);
+	offer(b, 4);
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != 4)
+		(void)until_plugin(b, false, false);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN,
+					 &(const char *){NULL}),
+			 HF_INTAKE_OK);
+}
+
+static void an_answer_that_cannot_be_read_is_no_fault_and_said(void **state)
+{
+	struct bench *b = *state;
+	char why[HF_INTAKE_WHY_MAX];
+	size_t len;
+	bool known;
+
+	probe(b, b->path);
+	(void)until_plugin(b, false, false);
+	hold(b, "a\nb");
+	until_off(b, why);
+	assert_string_equal(why, "PodResources: a name with control characters");
+	/* Who holds what is not known, and nobody is called released. */
+	(void)hf_intake_holdings_get(b->intake, &len, &known);
+	assert_true(!known && len == 1);
+	hold(b, "GPU-0");
+	do {
+		(void)until_plugin(b, false, false);
+		(void)hf_intake_holdings_get(b->intake, &len, &known);
+	} while (!known);
+}
+
+/* It was silent, and speaks again, in what cannot be read: it is reachable. */
+static void an_answer_that_cannot_be_read_ends_a_silence(void **state)
+{
+	struct bench *b = *state;
+
+	offer_too_many(b);
+	probe(b, b->path);
+	(void)until_plugin(b, false, false);
+	b->silent = true;
+	(void)until_plugin(b, true, false);
+	b->silent = false;
+	(void)until_plugin(b, false, false);
+}
+
+/* Nor what an agent before this one missed; a person's word ends that. */
+static void what_was_gone_before_is_not_back_by_it_either(void **state)
+{
+	struct bench *b = *state;
+
+	was_gone = true;
+	offer_too_many(b);
+	b->probe = hf_kubelet_probe_create(b->intake,
+					   &(struct hf_kubelet_options){.socket_path = b->path,
+									.every = 20 * HF_MS,
+									.timeout = 200 * HF_MS,
+									.was_gone = is_was_gone});
+	b->probe->ops->start(b->probe);
+	(void)until_plugin(b, false, true);
+	was_gone = false;
+	(void)until_plugin(b, false, false);
+}
+
+static void what_was_gone_is_not_back_by_an_answer_that_cannot_be_read(void **state)
+{
+	struct bench *b = *state;
+
+	probe(b, b->path);
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != 4)
+		(void)until_plugin(b, false, false);
+	offer(b, 0);
+	(void)until_plugin(b, false, true);
+	offer_too_many(b);
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != -1)
+		hf_test_loop_run(&b->t);
+	hf_intake_taken(b->intake);
+	(void)until_plugin(b, false, true);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -768,6 +897,11 @@ int main(void)
 		T(another_resource_of_the_vendor_is_none_of_its_devices),
 		T(devices_cut_into_instances_are_not_counted),
 		T(a_kubelet_that_lacks_one_of_the_questions_is_no_fault),
+		T(a_kubelet_that_offers_more_than_is_read_is_no_fault_and_said),
+		T(an_answer_that_cannot_be_read_is_no_fault_and_said),
+		T(an_answer_that_cannot_be_read_ends_a_silence),
+		T(what_was_gone_is_not_back_by_an_answer_that_cannot_be_read),
+		T(what_was_gone_before_is_not_back_by_it_either),
 		T(turned_off_it_says_so),
 		T(a_poke_asks_soon),
 	};
