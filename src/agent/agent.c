@@ -366,16 +366,15 @@ static void arm_step(struct hf_agent *a, hf_time wait)
 
 static void take_holdings(struct hf_agent *a)
 {
-	const struct hf_holding *items;
-	size_t len;
-	bool known;
+	struct hf_holdings told = hf_intake_holdings_get(a->intake);
 
-	/* A pod of the same name that holds the same is news of the API server's alone. */
-	if (hf_intake_holdings_version(a->intake) == a->holdings_seen && !a->pods_dirty)
+	/* The same list once more is news, too: pods that came in between have its names. */
+	if (hf_intake_holdings_version(a->intake) == a->holdings_seen &&
+	    told.asked_at == a->holdings_at)
 		return;
 	a->holdings_seen = hf_intake_holdings_version(a->intake);
-	items = hf_intake_holdings_get(a->intake, &len, &known);
-	hf_holders_update(a->holders, items, len, known);
+	a->holdings_at = told.asked_at;
+	hf_holders_update(a->holders, &told);
 	if (hf_holders_version(a->holders) == a->holders_seen)
 		return;
 	a->holders_seen = hf_holders_version(a->holders);
@@ -607,13 +606,20 @@ static void listen_to_ranks(struct hf_agent *a)
 		on_reports_trouble(a, err.text);
 }
 
-static void on_container_ended(void *arg)
+static void on_ask(void *arg)
 {
 	struct hf_agent *a = arg;
 
 	for (size_t i = 0; i < a->probes_len; i++)
 		if (a->probes[i]->ops->poke != NULL)
 			a->probes[i]->ops->poke(a->probes[i]);
+}
+
+static void on_container_ended(void *arg)
+{
+	struct hf_agent *a = arg;
+
+	on_ask(a);
 	if (!hf_timer_armed(a->report_timer))
 		hf_timer_arm(a->report_timer, REPORT_AFTER);
 }
@@ -744,6 +750,7 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 						   .seed = o->seed,
 						   .now = now_of,
 						   .ended = on_container_ended,
+						   .ask = on_ask,
 						   .changed = on_pods_changed,
 						   .problem = on_pods_problem,
 						   .arg = a};

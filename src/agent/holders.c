@@ -58,9 +58,11 @@ static void read_condition(struct hf_holder_pod *pod, const struct hf_json *cond
 
 static void *decode(void *arg, struct hf_doc *doc)
 {
+	const struct hf_holders *h = arg;
 	const struct hf_json *status = hf_json_get(hf_doc_json(doc), "status");
 	struct hf_holder_pod *pod = hf_xcalloc(1, sizeof(*pod));
 
+	pod->seen_at = h->options.now(h->options.arg);
 	pod->ends = count_ends(hf_json_get(status, "containerStatuses")) +
 		    count_ends(hf_json_get(status, "initContainerStatuses"));
 	read_condition(pod, hf_json_get(status, "conditions"));
@@ -77,18 +79,15 @@ static bool is_held(const struct hf_holders *h, const struct hf_cache_entry *pod
 	return false;
 }
 
-/* Names of pods come again (rank 0 of a job): a UID belongs to what holds now. */
-static void set_uids(struct hf_holders *h, const struct hf_cache_entry *pod)
+/* Names of pods come again (rank 0 of a job): the last word on this one is of another, or older than it. */
+static bool is_new_name(const struct hf_holders *h, const struct hf_cache_entry *pod)
 {
-	for (size_t i = 0; i < h->len; i++) {
-		struct hf_holder *holder = &h->items[i];
-
-		if (holder->uid[0] != '\0' || !hf_streq(holder->holding.pod, pod->name) ||
-		    !hf_streq(holder->holding.ns, pod->ns))
-			continue;
-		snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
-		h->version++;
-	}
+	for (size_t i = 0; i < h->len; i++)
+		if (h->items[i].until == HF_TIME_NONE && !hf_streq(h->items[i].uid, pod->uid) &&
+		    hf_streq(h->items[i].holding.pod, pod->name) &&
+		    hf_streq(h->items[i].holding.ns, pod->ns))
+			return true;
+	return false;
 }
 
 static void on_pod(void *arg, enum hf_cache_change change, const struct hf_cache_entry *before,
@@ -96,10 +95,13 @@ static void on_pod(void *arg, enum hf_cache_change change, const struct hf_cache
 {
 	struct hf_holders *h = arg;
 	const struct hf_holder_pod *was = before != NULL ? before->view : NULL;
-	const struct hf_holder_pod *is = now != NULL ? now->view : NULL;
+	struct hf_holder_pod *is = now != NULL ? now->view : NULL;
 
-	if (now != NULL)
-		set_uids(h, now);
+	/* Of another UID it would be another entry. */
+	if (is && was)
+		is->seen_at = was->seen_at;
+	if (change == HF_CACHE_ADDED && is_new_name(h, now))
+		h->options.ask(h->options.arg);
 	if (change == HF_CACHE_DELETED ? is_held(h, before)
 				       : is && was && is->ends > was->ends && is_held(h, now))
 		h->options.ended(h->options.arg);
@@ -184,9 +186,19 @@ static void forget_old(struct hf_holders *h, hf_time now)
 	h->len = kept;
 }
 
-static void add(struct hf_holders *h, const struct hf_holding *holding)
+/* Whose the kubelet's word may be; NULL: nobody's that is known. */
+static const struct hf_cache_entry *pod_of(const struct hf_holders *h,
+					   const struct hf_holding *holding, hf_time asked_at)
 {
 	const struct hf_cache_entry *pod = hf_cache_get(h->cache, holding->ns, holding->pod);
+	const struct hf_holder_pod *view = pod != NULL ? pod->view : NULL;
+
+	return view != NULL && view->seen_at <= asked_at ? pod : NULL;
+}
+
+static void add(struct hf_holders *h, const struct hf_holding *holding, hf_time asked_at)
+{
+	const struct hf_cache_entry *pod = pod_of(h, holding, asked_at);
 	struct hf_holder *holder;
 
 	if (h->len == 2 * HF_HOLDINGS_MAX) {
@@ -202,43 +214,48 @@ static void add(struct hf_holders *h, const struct hf_holding *holding)
 		snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
 }
 
-/* The name came again. */
-static bool is_another_pods(const struct hf_holders *h, const struct hf_holder *holder)
+/* It is named as before: false if that is another pod of the name by now. */
+static bool goes_on(struct hf_holders *h, struct hf_holder *holder, hf_time asked_at)
 {
-	const struct hf_cache_entry *pod =
-		hf_cache_get(h->cache, holder->holding.ns, holder->holding.pod);
+	const struct hf_cache_entry *pod = pod_of(h, &holder->holding, asked_at);
 
-	return pod != NULL && holder->uid[0] != '\0' && !hf_streq(pod->uid, holder->uid);
+	if (pod == NULL || hf_streq(pod->uid, holder->uid))
+		return true;
+	if (holder->uid[0] != '\0')
+		return false;
+	snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
+	h->version++;
+	return true;
 }
 
-void hf_holders_update(struct hf_holders *h, const struct hf_holding *items, size_t len, bool known)
+void hf_holders_update(struct hf_holders *h, const struct hf_holdings *told)
 {
 	hf_time now = h->options.now(h->options.arg);
-	HF_AUTOFREE bool *held = NULL; /* of items: by a holder that we know */
+	HF_AUTOFREE bool *held = NULL; /* of the items: by a holder that we know */
 
 	forget_old(h, now);
-	if (!known)
+	if (!told->known)
 		return;
-	held = hf_xcalloc(len + 1, sizeof(*held));
+	held = hf_xcalloc(told->len + 1, sizeof(*held));
 	for (size_t i = 0; i < h->len; i++) {
 		struct hf_holder *holder = &h->items[i];
 		const struct hf_holding *named;
 
 		if (holder->until != HF_TIME_NONE)
 			continue;
-		named = len == 0 ? NULL
-				 : bsearch(&holder->holding, items, len, sizeof(*items),
-					   hf_holding_order);
-		if (named != NULL && !is_another_pods(h, holder)) {
-			held[named - items] = true;
+		named = told->len == 0 ? NULL
+				       : bsearch(&holder->holding, told->items, told->len,
+						 sizeof(*told->items), hf_holding_order);
+		if (named != NULL && goes_on(h, holder, told->asked_at)) {
+			held[named - told->items] = true;
 			continue;
 		}
 		holder->until = now;
 		h->version++;
 	}
-	for (size_t i = 0; i < len; i++)
+	for (size_t i = 0; i < told->len; i++)
 		if (!held[i])
-			add(h, &items[i]);
+			add(h, &told->items[i], told->asked_at);
 }
 
 uint64_t hf_holders_version(const struct hf_holders *h)

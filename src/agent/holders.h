@@ -29,6 +29,7 @@ enum hf_pod_word { HF_POD_NO_WORD, HF_POD_WELL, HF_POD_SICK };
 
 /* A pod of this node. */
 struct hf_holder_pod {
+	hf_time seen_at;       /* first, on the steps' clock */
 	uint64_t ends;         /* of its containers, so far */
 	enum hf_pod_word word; /* what our condition says */
 	char reason[64], message[HF_POD_MESSAGE_MAX];
@@ -42,6 +43,9 @@ struct hf_holders_options {
 	hf_time (*now)(void *arg); /* the steps' clock */
 	/* A container of a pod that holds, or held, a device has ended. */
 	void (*ended)(void *arg);
+	/* A pod came under a name that somebody holds devices by: whether it is this one the kubelet
+	 * says when it is asked now. */
+	void (*ask)(void *arg);
 	/* A pod came, went or changed: holders may have a UID now, start may be ahead. */
 	void (*changed)(void *arg);
 	void (*problem)(void *arg, int code, const char *message);
@@ -52,10 +56,10 @@ struct hf_holders *hf_holders_create(const struct hf_holders_options *options);
 struct hf_holders *hf_holders_destroy(struct hf_holders *holders); /* NULL is fine */
 void hf_holders_start(struct hf_holders *holders);
 
-/* What the kubelet says now, as hf_intake_holdings_get tells it: each once, in hf_holding_order.
- * Where it could not be asked (known false) nothing ends. */
-void hf_holders_update(struct hf_holders *holders, const struct hf_holding *items, size_t len,
-		       bool known);
+/* What the kubelet says.  Where it could not be asked nothing ends.  It tells names, and a name may come again
+ * (rank 0 of a job): what it tells is of the pod that was there when it was asked, or of nobody until
+ * it is asked again. */
+void hf_holders_update(struct hf_holders *holders, const struct hf_holdings *told);
 /* Grows with each change of the list but forgetting. */
 uint64_t hf_holders_version(const struct hf_holders *holders);
 const struct hf_holder *hf_holders_list(struct hf_holders *holders, size_t *ret_len);

@@ -14,7 +14,7 @@ struct world {
 	struct hf_loop *loop;
 	struct fake_store *store;
 	struct hf_holders *holders;
-	int ended, changed;
+	int ended, changed, asked;
 };
 
 static hf_time now_of(void *arg)
@@ -29,6 +29,13 @@ static void on_ended(void *arg)
 	struct world *w = arg;
 
 	w->ended++;
+}
+
+static void on_ask(void *arg)
+{
+	struct world *w = arg;
+
+	w->asked++;
 }
 
 static void on_changed(void *arg)
@@ -60,6 +67,7 @@ static int setup(void **state)
 					     .seed = 5,
 					     .now = now_of,
 					     .ended = on_ended,
+					     .ask = on_ask,
 					     .changed = on_changed,
 					     .problem = on_problem,
 					     .arg = &w};
@@ -103,6 +111,15 @@ static struct hf_holding holding(const char *name, const char *id)
 	return h;
 }
 
+/* The kubelet's answer to a question of now. */
+static void kubelet_says(struct world *w, const struct hf_holding *items, size_t len)
+{
+	hf_holders_update(w->holders, &(struct hf_holdings){.items = items,
+							    .len = len,
+							    .asked_at = hf_loop_mono(w->loop),
+							    .known = true});
+}
+
 static void a_uid_is_found_before_or_after_the_kubelet_names_the_pod(void **state)
 {
 	struct world *w = *state;
@@ -111,18 +128,58 @@ static void a_uid_is_found_before_or_after_the_kubelet_names_the_pod(void **stat
 	uint64_t version;
 	size_t len;
 
-	hf_holders_update(w->holders, two, 2, true);
+	kubelet_says(w, two, 2);
 	items = hf_holders_list(w->holders, &len);
 	assert_int_equal(len, 2);
 	assert_string_equal(items[0].uid, "uid-a");
 	assert_string_equal(items[1].uid, "");
 	assert_null(hf_holders_pod(w->holders, &items[1]));
 	version = hf_holders_version(w->holders);
+	assert_true(hf_loop_run_until(w->loop, 3 * HF_SECOND));
 	fake_event(fake_watch_live(w->store), HF_EVENT_ADDED, pod("b", "uid-b", 3, ""));
+	/* Whether it is this one that was named nobody knows before it is named again. */
+	assert_int_equal(w->asked, 1);
+	assert_string_equal(hf_holders_list(w->holders, &len)[1].uid, "");
+	kubelet_says(w, two, 2);
 	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 2);
 	assert_string_equal(items[1].uid, "uid-b");
 	assert_non_null(hf_holders_pod(w->holders, &items[1]));
 	assert_int_equal(hf_holders_version(w->holders), version + 1);
+}
+
+static void a_word_that_is_older_than_a_pod_says_nothing_of_it(void **state)
+{
+	struct world *w = *state;
+	struct fake_watch *watch = fake_watch_live(w->store);
+	const struct hf_holding one = holding("a", "gpu-0"), other = holding("a", "gpu-1");
+	struct hf_holdings stale = {
+		.items = &one, .len = 1, .asked_at = 2 * HF_SECOND, .known = true};
+	const struct hf_holder *items;
+	size_t len;
+
+	kubelet_says(w, &one, 1);
+	assert_true(hf_loop_run_until(w->loop, 3 * HF_SECOND));
+	fake_event(watch, HF_EVENT_DELETED, pod("a", "uid-a", 3, ""));
+	fake_event(watch, HF_EVENT_ADDED, pod("a", "uid-new", 4, ""));
+	assert_int_equal(w->asked, 1);
+	fake_event(watch, HF_EVENT_MODIFIED, pod("a", "uid-new", 5, ""));
+	hf_holders_update(w->holders, &stale);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 1);
+	assert_string_equal(items[0].uid, "uid-a");
+	/* It was asked before the pod was there, and its answer is another. */
+	stale.items = &other;
+	hf_holders_update(w->holders, &stale);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 2);
+	assert_true(items[0].until == 3 * HF_SECOND);
+	assert_string_equal(items[1].uid, "");
+	assert_true(hf_loop_run_until(w->loop, 4 * HF_SECOND));
+	kubelet_says(w, &other, 1);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 2);
+	assert_string_equal(items[1].uid, "uid-new");
 }
 
 static void what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_be_asked(void **state)
@@ -132,15 +189,15 @@ static void what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_be_as
 	const struct hf_holder *items;
 	size_t len;
 
-	hf_holders_update(w->holders, &one, 1, true);
-	hf_holders_update(w->holders, NULL, 0, false);
+	kubelet_says(w, &one, 1);
+	hf_holders_update(w->holders, &(struct hf_holdings){.known = false});
 	items = hf_holders_list(w->holders, &len);
 	assert_true(items[0].until == HF_TIME_NONE);
-	hf_holders_update(w->holders, NULL, 0, true);
+	kubelet_says(w, NULL, 0);
 	items = hf_holders_list(w->holders, &len);
 	assert_true(items[0].until == 2 * HF_SECOND);
 	/* It holds it again: another entry, and the end of the first stands. */
-	hf_holders_update(w->holders, &one, 1, true);
+	kubelet_says(w, &one, 1);
 	items = hf_holders_list(w->holders, &len);
 	assert_int_equal(len, 2);
 	assert_true(hf_loop_run_until(w->loop, 2 * HF_HOUR));
@@ -162,7 +219,7 @@ static void the_end_of_a_container_counts_where_the_pod_holds_something(void **s
 	fake_event(watch, HF_EVENT_ADDED, pod("b", "uid-b", 3, ""));
 	fake_event(watch, HF_EVENT_MODIFIED, pod("b", "uid-b", 4, over));
 	assert_int_equal(w->ended, 0);
-	hf_holders_update(w->holders, &one, 1, true);
+	kubelet_says(w, &one, 1);
 	fake_event(watch, HF_EVENT_MODIFIED, pod("a", "uid-a", 5, "\"phase\":\"Running\""));
 	assert_int_equal(w->ended, 0);
 	fake_event(watch, HF_EVENT_MODIFIED, pod("a", "uid-a", 6, over));
@@ -181,7 +238,7 @@ static void our_condition_is_read_whatever_stands_beside_it(void **state)
 	const struct hf_holder_pod *seen;
 	size_t len;
 
-	hf_holders_update(w->holders, &one, 1, true);
+	kubelet_says(w, &one, 1);
 	items = hf_holders_list(w->holders, &len);
 	seen = hf_holders_pod(w->holders, &items[0]);
 	assert_int_equal(seen->word, HF_POD_NO_WORD);
@@ -201,6 +258,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_uid_is_found_before_or_after_the_kubelet_names_the_pod),
+		TEST(a_word_that_is_older_than_a_pod_says_nothing_of_it),
 		TEST(what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_be_asked),
 		TEST(the_end_of_a_container_counts_where_the_pod_holds_something),
 		TEST(our_condition_is_read_whatever_stands_beside_it),

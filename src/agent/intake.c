@@ -50,6 +50,7 @@ struct hf_intake {
 	size_t loads_len;
 	struct hf_holding *holdings;
 	size_t holdings_len;
+	hf_time holdings_at;
 	bool holdings_known;
 	bool news;
 	uint64_t refused[HF_INTAKE_REFUSED_MAX]; /* hashes of ids */
@@ -100,6 +101,7 @@ struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
 	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++)
 		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++)
 			intake->ways[s][d].heard_at = HF_TIME_NONE;
+	intake->holdings_at = HF_TIME_NONE;
 	for (size_t i = 0; i < HF_COUNTS; i++)
 		intake->counts[i] = -1;
 	for (size_t i = 0; i < HF_PROBES; i++)
@@ -537,10 +539,12 @@ static size_t without_repeats(struct hf_holding *list, size_t len)
 	return kept;
 }
 
-void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len)
+void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len,
+			hf_time asked_at)
 {
 	struct hf_holding *list;
 
+	intake->holdings_at = asked_at;
 	if (len > HF_HOLDINGS_MAX)
 		len = HF_HOLDINGS_MAX;
 	list = hf_xcalloc(len + 1, sizeof(*list));
@@ -566,6 +570,8 @@ void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items
 		return;
 	}
 	free(list);
+	/* Of other pods of the names, perhaps. */
+	tell(intake, false);
 }
 
 void hf_intake_holdings_unknown(struct hf_intake *intake)
@@ -582,12 +588,12 @@ uint64_t hf_intake_holdings_version(const struct hf_intake *intake)
 	return intake->holdings_version;
 }
 
-const struct hf_holding *hf_intake_holdings_get(const struct hf_intake *intake, size_t *ret_len,
-						bool *ret_known)
+struct hf_holdings hf_intake_holdings_get(const struct hf_intake *intake)
 {
-	*ret_len = intake->holdings_len;
-	*ret_known = intake->holdings_known;
-	return intake->holdings;
+	return (struct hf_holdings){.items = intake->holdings,
+				    .len = intake->holdings_len,
+				    .asked_at = intake->holdings_at,
+				    .known = intake->holdings_known};
 }
 
 /* ---- for the step ------------------------------------------------------------------------- */

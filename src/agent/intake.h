@@ -31,6 +31,13 @@ struct hf_holding {
 	char resource[HF_HOLDING_NAME_MAX]; /* "nvidia.com/gpu"; a DRA driver's name */
 	char id[HF_HOLDING_ID_MAX];         /* the plugin's: a uuid, a PCI address, anything */
 };
+/* What the kubelet says of all of them. */
+struct hf_holdings {
+	const struct hf_holding *items; /* each once, in hf_holding_order */
+	size_t len;
+	hf_time asked_at; /* who was not there yet holds nothing by it; NONE: it never answered */
+	bool known;       /* false: it could not be asked since then */
+};
 /* For qsort and bsearch: by all bytes, so NULs stand behind the texts. */
 int hf_holding_order(const void *left, const void *right);
 
@@ -124,8 +131,9 @@ void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t perce
 /* What was said of it within the last minute; false: nothing. */
 bool hf_intake_load_of(const struct hf_intake *intake, const char *device, uint32_t *ret_percent);
 
-/* All that containers hold now; replaces the list before.  Beyond the maximum: cut. */
-void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len);
+/* All that containers hold, by a question of then; replaces the list before.  Beyond the maximum: cut. */
+void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len,
+			hf_time asked_at);
 /* The kubelet could not be asked: what it said last is no longer sure, and is kept. */
 void hf_intake_holdings_unknown(struct hf_intake *intake);
 
@@ -147,9 +155,8 @@ hf_time hf_intake_heard_at(const struct hf_intake *intake, enum hf_health_detect
 /* Grows with each change of a state or its why, and with each of the holdings. */
 uint64_t hf_intake_states_version(const struct hf_intake *intake);
 uint64_t hf_intake_holdings_version(const struct hf_intake *intake);
-/* Each once, in hf_holding_order. */
-const struct hf_holding *hf_intake_holdings_get(const struct hf_intake *intake, size_t *ret_len,
-						bool *ret_known);
+/* Good until the next is told. */
+struct hf_holdings hf_intake_holdings_get(const struct hf_intake *intake);
 const struct hf_health_presence *hf_intake_devices(const struct hf_intake *intake, size_t *ret_len);
 
 HF_END_DECLS

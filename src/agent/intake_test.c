@@ -200,10 +200,8 @@ static void holdings_in_another_order_are_the_same_and_two_shares_are_one(void *
 {
 	struct world *w = *state;
 	struct hf_holding two[2], turned[2];
-	const struct hf_holding *items;
+	struct hf_holdings told;
 	uint64_t version;
-	size_t len;
-	bool known;
 
 	memset(two, 0, sizeof(two));
 	snprintf(two[0].pod, sizeof(two[0].pod), "a");
@@ -212,23 +210,24 @@ static void holdings_in_another_order_are_the_same_and_two_shares_are_one(void *
 	turned[1] = two[0];
 	/* What lies behind a text's end does not count. */
 	turned[0].id[5] = 'x';
-	hf_intake_holdings(w->intake, two, 2);
+	hf_intake_holdings(w->intake, two, 2, 7);
 	version = hf_intake_holdings_version(w->intake);
-	hf_intake_holdings(w->intake, turned, 2);
+	hf_intake_holdings(w->intake, turned, 2, 8);
 	assert_int_equal(hf_intake_holdings_version(w->intake), version);
 	turned[0] = two[0];
 	turned[1] = two[0];
-	hf_intake_holdings(w->intake, turned, 2);
-	(void)hf_intake_holdings_get(w->intake, &len, &known);
-	assert_int_equal(len, 1);
+	hf_intake_holdings(w->intake, turned, 2, 8);
+	told = hf_intake_holdings_get(w->intake);
+	assert_int_equal(told.len, 1);
+	assert_true(told.asked_at == 8);
 	assert_int_equal(hf_intake_holdings_version(w->intake), version + 1);
 	hf_intake_holdings_unknown(w->intake);
 	hf_intake_holdings_unknown(w->intake);
 	assert_int_equal(hf_intake_holdings_version(w->intake), version + 2);
-	items = hf_intake_holdings_get(w->intake, &len, &known);
-	assert_int_equal(len, 1);
-	assert_false(known);
-	assert_string_equal(items[0].pod, "a");
+	told = hf_intake_holdings_get(w->intake);
+	assert_int_equal(told.len, 1);
+	assert_false(told.known);
+	assert_string_equal(told.items[0].pod, "a");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -85,7 +85,7 @@ static void hold(struct kubelet_probe *p, const struct hf_podresources *found)
 		snprintf(h->resource, sizeof(h->resource), "%s", d->resource);
 		snprintf(h->id, sizeof(h->id), "%s", known_as(&known, d));
 	}
-	hf_intake_holdings(p->intake, items, len);
+	hf_intake_holdings(p->intake, items, len, p->began);
 }
 
 /* ---- whether it is all there ---------------------------------------------------------------------------- */

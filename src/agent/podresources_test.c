@@ -501,36 +501,32 @@ static struct hf_health_sample until_plugin(struct bench *b, bool unreachable, b
 static void holdings_and_counts_are_told(void **state)
 {
 	struct bench *b = *state;
-	const struct hf_holding *items;
-	size_t len;
-	bool known;
+	struct hf_holdings told;
 
 	probe(b, b->path);
 	(void)until_plugin(b, false, false);
-	items = hf_intake_holdings_get(b->intake, &len, &known);
-	assert_true(known);
-	assert_int_equal(len, 1);
-	assert_string_equal(items[0].ns, "ml");
-	assert_string_equal(items[0].pod, "rank-0");
-	assert_string_equal(items[0].container, "trainer");
-	assert_string_equal(items[0].resource, "nvidia.com/gpu");
-	assert_string_equal(items[0].id, "GPU-0");
+	told = hf_intake_holdings_get(b->intake);
+	assert_true(told.known);
+	assert_int_equal(told.len, 1);
+	assert_string_equal(told.items[0].ns, "ml");
+	assert_string_equal(told.items[0].pod, "rank-0");
+	assert_string_equal(told.items[0].container, "trainer");
+	assert_string_equal(told.items[0].resource, "nvidia.com/gpu");
+	assert_string_equal(told.items[0].id, "GPU-0");
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), 4);
 	/* The container ends. */
 	hold(b, NULL);
 	do {
 		(void)until_plugin(b, false, false);
-		(void)hf_intake_holdings_get(b->intake, &len, &known);
-	} while (len > 0);
+		told = hf_intake_holdings_get(b->intake);
+	} while (told.len > 0);
 }
 
 static void a_share_of_a_device_is_held_by_its_known_name(void **state)
 {
 	struct bench *b = *state;
 	struct hf_health_presence gpu = {.kind = HF_HEALTH_GPU};
-	const struct hf_holding *items;
-	size_t len;
-	bool known;
+	struct hf_holdings told;
 
 	snprintf(gpu.id, sizeof(gpu.id), "0000:1a:00.0");
 	snprintf(gpu.uuid, sizeof(gpu.uuid), "GPU-0");
@@ -538,23 +534,22 @@ static void a_share_of_a_device_is_held_by_its_known_name(void **state)
 	hold(b, "GPU-0::7");
 	probe(b, b->path);
 	(void)until_plugin(b, false, false);
-	items = hf_intake_holdings_get(b->intake, &len, &known);
-	assert_string_equal(items[0].id, "GPU-0");
+	told = hf_intake_holdings_get(b->intake);
+	assert_string_equal(told.items[0].id, "GPU-0");
 }
 
 static void a_kubelet_that_stops_answering_is_unreachable(void **state)
 {
 	struct bench *b = *state;
-	size_t len;
-	bool known;
+	struct hf_holdings told;
 
 	probe(b, b->path);
 	(void)until_plugin(b, false, false);
 	b->silent = true;
 	(void)until_plugin(b, true, false);
-	(void)hf_intake_holdings_get(b->intake, &len, &known);
-	assert_false(known);
-	assert_int_equal(len, 1); /* and what it said last is kept */
+	told = hf_intake_holdings_get(b->intake);
+	assert_false(told.known);
+	assert_int_equal(told.len, 1); /* and what it said last is kept */
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), -1);
 	b->silent = false;
 	(void)until_plugin(b, false, false);
@@ -705,14 +700,13 @@ static void another_resource_of_the_vendor_is_none_of_its_devices(void **state)
 static void a_kubelet_that_lacks_one_of_the_questions_is_no_fault(void **state)
 {
 	struct bench *b = *state;
-	size_t len;
-	bool known;
+	struct hf_holdings told;
 
 	b->unsupported = true;
 	probe(b, b->path);
 	(void)until_plugin(b, false, false);
-	(void)hf_intake_holdings_get(b->intake, &len, &known);
-	assert_true(known && len == 1);
+	told = hf_intake_holdings_get(b->intake);
+	assert_true(told.known && told.len == 1);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), -1);
 }
 
@@ -783,8 +777,7 @@ static void a_kubelet_that_offers_more_than_is_read_is_no_fault_and_said(void **
 {
 	struct bench *b = *state;
 	char why[HF_INTAKE_WHY_MAX];
-	size_t len;
-	bool known;
+	struct hf_holdings told;
 
 	probe(b, b->path);
 	(void)until_plugin(b, false, false);
@@ -792,8 +785,8 @@ static void a_kubelet_that_offers_more_than_is_read_is_no_fault_and_said(void **
 	until_off(b, why);
 	assert_string_equal(why, "PodResources: more than 16384 devices");
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), -1);
-	(void)hf_intake_holdings_get(b->intake, &len, &known);
-	assert_true(known && len == 1);
+	told = hf_intake_holdings_get(b->intake);
+	assert_true(told.known && told.len == 1);
 	offer(b, 4);
 	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != 4)
 		(void)until_plugin(b, false, false);
@@ -806,22 +799,21 @@ static void an_answer_that_cannot_be_read_is_no_fault_and_said(void **state)
 {
 	struct bench *b = *state;
 	char why[HF_INTAKE_WHY_MAX];
-	size_t len;
-	bool known;
+	struct hf_holdings told;
 
 	probe(b, b->path);
 	(void)until_plugin(b, false, false);
 	hold(b, "a\nb");
 	until_off(b, why);
 	assert_string_equal(why, "PodResources: a name with control characters");
-	/* Who holds what is not known, and nobody is called released. */
-	(void)hf_intake_holdings_get(b->intake, &len, &known);
-	assert_true(!known && len == 1);
+	/* Who holds what is not told.known, and nobody is called released. */
+	told = hf_intake_holdings_get(b->intake);
+	assert_true(!told.known && told.len == 1);
 	hold(b, "GPU-0");
 	do {
 		(void)until_plugin(b, false, false);
-		(void)hf_intake_holdings_get(b->intake, &len, &known);
-	} while (!known);
+		told = hf_intake_holdings_get(b->intake);
+	} while (!told.known);
 }
 
 /* It was silent, and speaks again, in what cannot be read: it is reachable. */

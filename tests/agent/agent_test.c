@@ -36,7 +36,8 @@ static void holds(struct world *w, const char *pod, const char *id)
 	snprintf(holding.container, sizeof(holding.container), "c");
 	snprintf(holding.resource, sizeof(holding.resource), "nvidia.com/gpu");
 	snprintf(holding.id, sizeof(holding.id), "%s", id);
-	hf_intake_holdings(hf_agent_intake(w->agent), &holding, pod[0] != '\0');
+	hf_intake_holdings(hf_agent_intake(w->agent), &holding, pod[0] != '\0',
+			   hf_intake_now(hf_agent_intake(w->agent)));
 }
 
 /* ---- */
@@ -308,6 +309,7 @@ static void a_pod_of_the_same_name_is_another_holder(void **state)
 	apply(w, HF_VERB_DELETE, &hf_pods, "rank-0", NULL, NULL);
 	run_for(w, HF_SECOND);
 	create_pod(w, "rank-0");
+	run_for(w, HF_SECOND);
 	/* Of which the kubelet's list shows nothing. */
 	holds(w, "rank-0", UUID);
 	run_for(w, 5 * HF_SECOND);
@@ -320,6 +322,41 @@ static void a_pod_of_the_same_name_is_another_holder(void **state)
 	kernel_says(w, HUNG);
 	run_for(w, 3 * HF_SECOND);
 	assert_string_equal(status_of(w, &hf_pods, "rank-0", HF_POD_COND_DEVICE_HEALTHY), "False");
+}
+
+/* Rank 0 of a job that begins again: the kubelet's last word was on the one before. */
+static void a_pod_that_came_after_the_kubelets_word_holds_nothing_by_it(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+	const struct hf_device_report *gpu;
+	char uid[64];
+
+	open_agent(w);
+	create_pod(w, "rank-0");
+	run_for(w, 2 * HF_SECOND);
+	holds(w, "rank-0", UUID);
+	run_for(w, 5 * HF_SECOND);
+	kernel_says(w, HUNG);
+	run_for(w, 3 * HF_SECOND);
+	assert_string_equal(word_on(w, "rank-0"), "False");
+	health = health_of(w, arena);
+	snprintf(uid, sizeof(uid), "%s", device_in(&health, GPU)->holders.items[0].uid);
+	apply(w, HF_VERB_DELETE, &hf_pods, "rank-0", NULL, NULL);
+	create_pod(w, "rank-0");
+	run_for(w, 100 * HF_MS);
+	kernel_says(w, "NVRM: Xid (PCI:0000:1c:00): 43, pid=1, x\n");
+	run_for(w, 5 * HF_SECOND);
+	assert_string_equal(word_on(w, "rank-0"), "-");
+	holds(w, "rank-0", "0000:1c:00.0");
+	run_for(w, 5 * HF_SECOND);
+	assert_string_equal(word_on(w, "rank-0"), "-");
+	health = health_of(w, arena);
+	gpu = device_in(&health, GPU);
+	assert_int_equal(gpu->holders.len, 1);
+	assert_string_equal(gpu->holders.items[0].uid, uid);
+	assert_true(gpu->holders.items[0].until != HF_TIME_NONE);
 }
 
 static void a_fault_long_after_a_pods_end_is_not_that_pods(void **state)
@@ -651,6 +688,7 @@ int main(void)
 		TEST(a_number_that_another_device_has_now_is_that_ones),
 		TEST(the_librarys_word_of_an_xid_is_a_witness_of_the_kernels),
 		TEST(a_pod_of_the_same_name_is_another_holder),
+		TEST(a_pod_that_came_after_the_kubelets_word_holds_nothing_by_it),
 		TEST(a_fault_long_after_a_pods_end_is_not_that_pods),
 		TEST(an_api_server_that_refuses_is_asked_ever_more_rarely_and_told_in_the_end),
 		TEST(without_the_crd_the_node_is_written_all_the_same),
