@@ -196,16 +196,26 @@ static const struct hf_cache_entry *pod_of(const struct hf_holders *h,
 	return view != NULL && view->seen_at <= asked_at ? pod : NULL;
 }
 
+/* The oldest of those that have let go, or of all. */
+static void make_room(struct hf_holders *h)
+{
+	size_t at = 0;
+
+	while (at < h->len && h->items[at].until == HF_TIME_NONE)
+		at++;
+	if (at == h->len)
+		at = 0;
+	h->len--;
+	memmove(h->items + at, h->items + at + 1, (h->len - at) * sizeof(*h->items));
+}
+
 static void add(struct hf_holders *h, const struct hf_holding *holding, hf_time asked_at)
 {
 	const struct hf_cache_entry *pod = pod_of(h, holding, asked_at);
 	struct hf_holder *holder;
 
-	if (h->len == 2 * HF_HOLDINGS_MAX) {
-		/* The oldest makes room. */
-		memmove(h->items, h->items + 1, (h->len - 1) * sizeof(*h->items));
-		h->len--;
-	}
+	if (h->len == 2 * HF_HOLDINGS_MAX)
+		make_room(h);
 	h->items = hf_xrealloc(h->items, (h->len + 1) * sizeof(*h->items));
 	holder = &h->items[h->len++];
 	h->version++;
@@ -250,6 +260,8 @@ void hf_holders_update(struct hf_holders *h, const struct hf_holdings *told)
 			held[named - told->items] = true;
 			continue;
 		}
+		if (named == NULL && told->cut)
+			continue;
 		holder->until = now;
 		h->version++;
 	}

@@ -56,7 +56,7 @@ struct hf_holders *hf_holders_create(const struct hf_holders_options *options);
 struct hf_holders *hf_holders_destroy(struct hf_holders *holders); /* NULL is fine */
 void hf_holders_start(struct hf_holders *holders);
 
-/* What the kubelet says.  Where it could not be asked nothing ends.  It tells names, and a name may come again
+/* What the kubelet says.  Where it could not be asked, or tells of more than is kept, nothing ends.  It tells names, and a name may come again
  * (rank 0 of a job): what it tells is of the pod that was there when it was asked, or of nobody until
  * it is asked again. */
 void hf_holders_update(struct hf_holders *holders, const struct hf_holdings *told);

@@ -182,7 +182,7 @@ static void a_word_that_is_older_than_a_pod_says_nothing_of_it(void **state)
 	assert_string_equal(items[1].uid, "uid-new");
 }
 
-static void what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_be_asked(void **state)
+static void what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_tell_all(void **state)
 {
 	struct world *w = *state;
 	const struct hf_holding one = holding("a", "gpu-0");
@@ -191,6 +191,9 @@ static void what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_be_as
 
 	kubelet_says(w, &one, 1);
 	hf_holders_update(w->holders, &(struct hf_holdings){.known = false});
+	hf_holders_update(w->holders, &(struct hf_holdings){.asked_at = hf_loop_mono(w->loop),
+							    .known = true,
+							    .cut = true});
 	items = hf_holders_list(w->holders, &len);
 	assert_true(items[0].until == HF_TIME_NONE);
 	kubelet_says(w, NULL, 0);
@@ -252,6 +255,25 @@ static void our_condition_is_read_whatever_stands_beside_it(void **state)
 	assert_string_equal(seen->reason, "GpuReset");
 }
 
+/* A training of days beside short jobs by the thousand. */
+static void who_holds_on_is_the_last_to_make_room(void **state)
+{
+	struct world *w = *state;
+	struct hf_holding two[] = {holding("a", "gpu-0"), holding("b", "gpu-1")};
+	const struct hf_holder *items;
+	size_t len;
+
+	for (int i = 0; i <= 2 * HF_HOLDINGS_MAX; i++) {
+		snprintf(two[1].pod, sizeof(two[1].pod), "b-%04d", i);
+		kubelet_says(w, two, 2);
+	}
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 2 * HF_HOLDINGS_MAX);
+	assert_string_equal(items[0].holding.pod, "a");
+	assert_true(items[0].until == HF_TIME_NONE);
+	assert_string_equal(items[1].holding.pod, "b-0002");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -259,8 +281,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_uid_is_found_before_or_after_the_kubelet_names_the_pod),
 		TEST(a_word_that_is_older_than_a_pod_says_nothing_of_it),
-		TEST(what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_be_asked),
+		TEST(what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_tell_all),
 		TEST(the_end_of_a_container_counts_where_the_pod_holds_something),
+		TEST(who_holds_on_is_the_last_to_make_room),
 		TEST(our_condition_is_read_whatever_stands_beside_it),
 	};
 

@@ -51,7 +51,7 @@ struct hf_intake {
 	struct hf_holding *holdings;
 	size_t holdings_len;
 	hf_time holdings_at;
-	bool holdings_known;
+	bool holdings_known, holdings_cut;
 	bool news;
 	uint64_t refused[HF_INTAKE_REFUSED_MAX]; /* hashes of ids */
 	size_t refused_len;
@@ -539,14 +539,13 @@ static size_t without_repeats(struct hf_holding *list, size_t len)
 	return kept;
 }
 
-void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len,
+bool hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len,
 			hf_time asked_at)
 {
 	struct hf_holding *list;
+	bool cut;
 
 	intake->holdings_at = asked_at;
-	if (len > HF_HOLDINGS_MAX)
-		len = HF_HOLDINGS_MAX;
 	list = hf_xcalloc(len + 1, sizeof(*list));
 	for (size_t i = 0; i < len; i++) {
 		list[i] = items[i];
@@ -559,19 +558,26 @@ void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items
 	/* The kubelet's order is that of a Go map. */
 	qsort(list, len, sizeof(*list), hf_holding_order);
 	len = without_repeats(list, len);
-	if (!intake->holdings_known || len != intake->holdings_len ||
+	cut = len > HF_HOLDINGS_MAX;
+	if (cut) {
+		len = HF_HOLDINGS_MAX;
+		list = hf_xrealloc(list, len * sizeof(*list));
+	}
+	if (!intake->holdings_known || cut != intake->holdings_cut || len != intake->holdings_len ||
 	    (len > 0 && memcmp(list, intake->holdings, len * sizeof(*list)) != 0)) {
 		intake->holdings_version++;
 		intake->holdings_known = true;
+		intake->holdings_cut = cut;
 		free(intake->holdings);
 		intake->holdings = list;
 		intake->holdings_len = len;
 		tell(intake, true);
-		return;
+		return !cut;
 	}
 	free(list);
 	/* Of other pods of the names, perhaps. */
 	tell(intake, false);
+	return !cut;
 }
 
 void hf_intake_holdings_unknown(struct hf_intake *intake)
@@ -593,7 +599,8 @@ struct hf_holdings hf_intake_holdings_get(const struct hf_intake *intake)
 	return (struct hf_holdings){.items = intake->holdings,
 				    .len = intake->holdings_len,
 				    .asked_at = intake->holdings_at,
-				    .known = intake->holdings_known};
+				    .known = intake->holdings_known,
+				    .cut = intake->holdings_cut};
 }
 
 /* ---- for the step ------------------------------------------------------------------------- */

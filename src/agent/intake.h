@@ -37,6 +37,7 @@ struct hf_holdings {
 	size_t len;
 	hf_time asked_at; /* who was not there yet holds nothing by it; NONE: it never answered */
 	bool known;       /* false: it could not be asked since then */
+	bool cut;         /* there were more: who is not here may hold on */
 };
 /* For qsort and bsearch: by all bytes, so NULs stand behind the texts. */
 int hf_holding_order(const void *left, const void *right);
@@ -131,8 +132,9 @@ void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t perce
 /* What was said of it within the last minute; false: nothing. */
 bool hf_intake_load_of(const struct hf_intake *intake, const char *device, uint32_t *ret_percent);
 
-/* All that containers hold, by a question of then; replaces the list before.  Beyond the maximum: cut. */
-void hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len,
+/* All that containers hold, by a question of then; replaces the list before.  False: more than the maximum, of
+ * which the first in their order are kept. */
+bool hf_intake_holdings(struct hf_intake *intake, const struct hf_holding *items, size_t len,
 			hf_time asked_at);
 /* The kubelet could not be asked: what it said last is no longer sure, and is kept. */
 void hf_intake_holdings_unknown(struct hf_intake *intake);

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/intake.h"
 
+#include "base/mem.h"
 #include "harness/test.h"
 
 #include <stdio.h>
@@ -210,13 +211,13 @@ static void holdings_in_another_order_are_the_same_and_two_shares_are_one(void *
 	turned[1] = two[0];
 	/* What lies behind a text's end does not count. */
 	turned[0].id[5] = 'x';
-	hf_intake_holdings(w->intake, two, 2, 7);
+	assert_true(hf_intake_holdings(w->intake, two, 2, 7));
 	version = hf_intake_holdings_version(w->intake);
-	hf_intake_holdings(w->intake, turned, 2, 8);
+	assert_true(hf_intake_holdings(w->intake, turned, 2, 8));
 	assert_int_equal(hf_intake_holdings_version(w->intake), version);
 	turned[0] = two[0];
 	turned[1] = two[0];
-	hf_intake_holdings(w->intake, turned, 2, 8);
+	assert_true(hf_intake_holdings(w->intake, turned, 2, 8));
 	told = hf_intake_holdings_get(w->intake);
 	assert_int_equal(told.len, 1);
 	assert_true(told.asked_at == 8);
@@ -228,6 +229,23 @@ static void holdings_in_another_order_are_the_same_and_two_shares_are_one(void *
 	assert_int_equal(told.len, 1);
 	assert_false(told.known);
 	assert_string_equal(told.items[0].pod, "a");
+}
+
+static void a_list_that_is_cut_says_so_and_shares_do_not_cut_it(void **state)
+{
+	struct world *w = *state;
+	HF_AUTOFREE struct hf_holding *many = hf_xcalloc(HF_HOLDINGS_MAX + 1, sizeof(*many));
+
+	assert_true(hf_intake_holdings(w->intake, many, HF_HOLDINGS_MAX + 1, 7));
+	assert_int_equal(hf_intake_holdings_get(w->intake).len, 1);
+	for (int i = 0; i <= HF_HOLDINGS_MAX; i++)
+		snprintf(many[i].id, sizeof(many[i].id), "%04d", i);
+	assert_true(hf_intake_holdings(w->intake, many, HF_HOLDINGS_MAX, 8));
+	assert_false(hf_intake_holdings_get(w->intake).cut);
+	/* The last is what is missing: the list is the same, and is no longer all. */
+	assert_false(hf_intake_holdings(w->intake, many, HF_HOLDINGS_MAX + 1, 9));
+	assert_true(hf_intake_holdings_get(w->intake).cut);
+	assert_int_equal(hf_intake_holdings_get(w->intake).len, HF_HOLDINGS_MAX);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -273,6 +291,7 @@ int main(void)
 		TEST(a_full_list_refuses_and_asks_for_a_step_at_once),
 		TEST(loads_are_found_by_any_name_and_grow_old),
 		TEST(counts_are_not_known_until_somebody_counts),
+		TEST(a_list_that_is_cut_says_so_and_shares_do_not_cut_it),
 		TEST(holdings_in_another_order_are_the_same_and_two_shares_are_one),
 	};
 

@@ -33,6 +33,35 @@ struct kubelet_probe {
 	bool gone;    /* one of those is not there now */
 };
 
+static void note_why(struct kubelet_probe *p, const char *why)
+{
+	if (p->why[0] == '\0')
+		snprintf(p->why, sizeof(p->why), "%s", why);
+}
+
+/* What a plugin offers of a resource's devices under other names: instances and partitions ("nvidia.com/mig-1g.10gb",
+ * "amd.com/cpx_nps4"), shares ("nvidia.com/gpu.shared"), and as its configuration renames them. */
+static bool is_kin(const char *resource, const struct hf_podresources_device *d)
+{
+	const char *slash = strchr(resource, '/');
+	size_t domain = slash != NULL ? (size_t)(slash - resource) + 1 : 0;
+	const char *name = d->resource + domain;
+
+	if (domain == 0 || strncmp(d->resource, resource, domain) != 0)
+		return false;
+	return hf_str_has_prefix(name, "mig-") || strstr(name, "_nps") != NULL ||
+	       (hf_str_has_prefix(d->resource, resource) && d->resource[strlen(resource)] == '.') ||
+	       hf_str_has_prefix(d->id, "GPU-") || hf_str_has_prefix(d->id, "MIG-");
+}
+
+static bool is_whole(const struct kubelet_probe *p, const char *resource)
+{
+	for (unsigned i = 0; i < HF_KUBELET_RESOURCES_MAX && p->options.resources[i]; i++)
+		if (hf_streq(p->options.resources[i], resource))
+			return true;
+	return false;
+}
+
 /* ---- who holds what --------------------------------------------------------------------------------- */
 
 struct known {
@@ -68,24 +97,60 @@ static const char *known_as(const struct known *known, const struct hf_podresour
 	return d->id;
 }
 
+static bool is_named(struct hf_intake *intake, const char *id)
+{
+	size_t len;
+	const struct hf_health_presence *devices = hf_intake_devices(intake, &len);
+
+	for (size_t i = 0; i < len; i++)
+		if (hf_streq(devices[i].id, id) || hf_streq(devices[i].alias, id))
+			return true;
+	return false;
+}
+
+/* It may be one of the devices that are watched: by its name, or as what it is handed out. */
+static bool may_be_watched(const struct kubelet_probe *p, const struct known *known,
+			   const struct hf_podresources_device *d)
+{
+	if (d->claim[0] != '\0' || is_whole(p, d->resource) || known_as(known, d) != d->id ||
+	    is_named(p->intake, d->id))
+		return true;
+	for (unsigned i = 0; i < HF_KUBELET_RESOURCES_MAX && p->options.resources[i]; i++)
+		if (is_kin(p->options.resources[i], d))
+			return true;
+	return false;
+}
+
+/* Of other plugins' devices there may be thousands: where not all have room theirs are left out, of which nothing is
+ * ever told. */
 static void hold(struct kubelet_probe *p, const struct hf_podresources *found)
 {
-	size_t len = found->devices_len < HF_HOLDINGS_MAX ? found->devices_len : HF_HOLDINGS_MAX;
-	HF_AUTOFREE struct hf_holding *items = hf_xcalloc(len + 1, sizeof(*items));
+	bool all = found->devices_len <= HF_HOLDINGS_MAX;
+	HF_AUTOFREE struct hf_holding *items = hf_xcalloc(found->devices_len + 1, sizeof(*items));
+	char why[HF_INTAKE_WHY_MAX];
 	struct known known;
+	size_t len = 0;
 
 	name_known(p->intake, &known);
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < found->devices_len; i++) {
 		const struct hf_podresources_device *d = &found->devices[i];
-		struct hf_holding *h = &items[i];
+		struct hf_holding *h = &items[len];
 
+		if (!all && !may_be_watched(p, &known, d))
+			continue;
+		len++;
 		snprintf(h->ns, sizeof(h->ns), "%s", d->ns);
 		snprintf(h->pod, sizeof(h->pod), "%s", d->pod);
 		snprintf(h->container, sizeof(h->container), "%s", d->container);
 		snprintf(h->resource, sizeof(h->resource), "%s", d->resource);
 		snprintf(h->id, sizeof(h->id), "%s", known_as(&known, d));
 	}
-	hf_intake_holdings(p->intake, items, len, p->began);
+	if (hf_intake_holdings(p->intake, items, len, p->began))
+		return;
+	p->limited = true;
+	snprintf(why, sizeof(why), "PodResources: more than %d holders of devices",
+		 HF_HOLDINGS_MAX);
+	note_why(p, why);
 }
 
 /* ---- whether it is all there ---------------------------------------------------------------------------- */
@@ -101,12 +166,6 @@ static void off(struct kubelet_probe *p, const char *why)
 static bool is_limit(int code)
 {
 	return code == HF_E_TOO_LARGE || code == HF_E_BAD_REQUEST || code == HF_E_TOO_MANY;
-}
-
-static void note_why(struct kubelet_probe *p, const char *why)
-{
-	if (p->why[0] == '\0')
-		snprintf(p->why, sizeof(p->why), "%s", why);
 }
 
 static void take_error(struct kubelet_probe *p, int code, const struct hf_error *err)
@@ -174,29 +233,6 @@ static void on_list(void *arg, int code, const struct hf_podresources *found,
 		hold(p, found);
 	}
 	looked(p);
-}
-
-/* What a plugin offers of a resource's devices under other names: instances and partitions ("nvidia.com/mig-1g.10gb",
- * "amd.com/cpx_nps4"), shares ("nvidia.com/gpu.shared"), and as its configuration renames them. */
-static bool is_kin(const char *resource, const struct hf_podresources_device *d)
-{
-	const char *slash = strchr(resource, '/');
-	size_t domain = slash != NULL ? (size_t)(slash - resource) + 1 : 0;
-	const char *name = d->resource + domain;
-
-	if (domain == 0 || strncmp(d->resource, resource, domain) != 0)
-		return false;
-	return hf_str_has_prefix(name, "mig-") || strstr(name, "_nps") != NULL ||
-	       (hf_str_has_prefix(d->resource, resource) && d->resource[strlen(resource)] == '.') ||
-	       hf_str_has_prefix(d->id, "GPU-") || hf_str_has_prefix(d->id, "MIG-");
-}
-
-static bool is_whole(const struct kubelet_probe *p, const char *resource)
-{
-	for (unsigned i = 0; i < HF_KUBELET_RESOURCES_MAX && p->options.resources[i]; i++)
-		if (hf_streq(p->options.resources[i], resource))
-			return true;
-	return false;
 }
 
 static bool has_kin(const struct kubelet_probe *p, const struct hf_podresources *found,

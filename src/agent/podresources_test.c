@@ -3,250 +3,25 @@
 #include "agent/podresources.h"
 #include "agent/podresources_probe.h"
 #include "harness/grpc_server.h"
-#include "harness/protobuf.h"
+#include "harness/kubelet.h"
 
 #include "base/str.h"
 
-/* Messages as a kubelet makes them, and as none would; then the client and the probe against a
- * server on a unix socket. */
+/* The client and the probe against a server on a unix socket. */
 
 #define WAIT HF_MINUTE
 
-/* ---- messages ------------------------------------------------------------------------------------------- */
-
-/* ContainerDevices with one device, its topology, and a field that nobody knows yet. */
-static void add_device(struct hf_strbuf *to, unsigned field, const char *resource, const char *id)
-{
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
-
-	hf_pb_text(&sb, 1, resource);
-	hf_pb_text(&sb, 2, id);
-	hf_pb_text(&sb, 3, "\x0a\x02\x08\x01");
-	hf_pb_number(&sb, 77, UINT64_MAX);
-	hf_pb_bytes(to, field, sb.data, sb.len);
-}
-
-/* A claim of one device. */
-static void add_claim(struct hf_strbuf *to, const char *claim, const char *device)
-{
-	HF_AUTO_STRBUF cdi = HF_STRBUF_INIT(4096);
-	HF_AUTO_STRBUF resource = HF_STRBUF_INIT(4096);
-	HF_AUTO_STRBUF dynamic = HF_STRBUF_INIT(4096);
-
-	hf_pb_text(&cdi, 1, "k8s.gpu.nvidia.com/device=gpu-1");
-	hf_pb_bytes(&resource, 1, cdi.data, cdi.len);
-	hf_pb_text(&resource, 2, "gpu.nvidia.com");
-	hf_pb_text(&resource, 3, "node-a");
-	hf_pb_text(&resource, 4, device);
-	hf_pb_text(&dynamic, 2, claim);
-	hf_pb_text(&dynamic, 3, "ml");
-	hf_pb_bytes(&dynamic, 4, resource.data, resource.len);
-	hf_pb_bytes(to, 5, dynamic.data, dynamic.len);
-}
-
-/* One pod with a container that holds one device, of a plugin or by a claim. */
-static void add_pod(struct hf_strbuf *to, const char *pod, const char *id, const char *claim)
+static void add_device_of(struct hf_strbuf *to, const char *pod, const char *resource,
+			  const char *id)
 {
 	HF_AUTO_STRBUF container = HF_STRBUF_INIT(4096);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(4096);
 
-	hf_pb_text(&container, 1, "trainer");
-	hf_pb_text(&container, 3, "\x01\x02"); /* CPUs, packed */
-	if (claim)
-		add_claim(&container, claim, id);
-	else
-		add_device(&container, 2, "nvidia.com/gpu", id);
-	/* Fields come in any order. */
-	hf_pb_bytes(&sb, 3, container.data, container.len);
+	hf_kubelet_device(&container, 2, resource, id);
 	hf_pb_text(&sb, 1, pod);
 	hf_pb_text(&sb, 2, "ml");
+	hf_pb_bytes(&sb, 3, container.data, container.len);
 	hf_pb_bytes(to, 1, sb.data, sb.len);
-}
-
-static int decode(const struct hf_strbuf *sb, struct hf_arena *arena,
-		  struct hf_podresources *ret_found)
-{
-	struct hf_error err = {0};
-	int rc = hf_podresources_decode_list(sb->data, sb->len, arena, ret_found, &err);
-
-	assert_int_equal(err.code, rc);
-	return rc;
-}
-
-static void both_shapes_of_a_list_are_read(void **state)
-{
-	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
-	struct hf_podresources found = {0};
-	const struct hf_podresources_device *d;
-
-	add_pod(&sb, "rank-0", "GPU-5a1d", NULL);
-	add_pod(&sb, "rank-1", "gpu-1", "rank-1-gpu");
-	hf_pb_text(&sb, 1, ""); /* a pod without anything */
-	assert_int_equal(decode(&sb, arena, &found), 0);
-	assert_int_equal(found.pods, 3);
-	assert_int_equal(found.devices_len, 2);
-	d = &found.devices[0];
-	assert_string_equal(d->ns, "ml");
-	assert_string_equal(d->pod, "rank-0");
-	assert_string_equal(d->container, "trainer");
-	assert_string_equal(d->resource, "nvidia.com/gpu");
-	assert_string_equal(d->id, "GPU-5a1d");
-	assert_string_equal(d->claim, "");
-	d = &found.devices[1];
-	assert_string_equal(d->pod, "rank-1");
-	assert_string_equal(d->resource, "gpu.nvidia.com");
-	assert_string_equal(d->pool, "node-a");
-	assert_string_equal(d->id, "gpu-1");
-	assert_string_equal(d->claim_ns, "ml");
-	assert_string_equal(d->claim, "rank-1-gpu");
-	assert_string_equal(d->cdi, "k8s.gpu.nvidia.com/device=gpu-1");
-}
-
-static void an_empty_answer_is_nobody(void **state)
-{
-	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
-	struct hf_podresources found = {.pods = 9};
-	struct hf_error err = {0};
-
-	assert_ok(hf_podresources_decode_list("", 0, arena, &found, &err), &err);
-	assert_int_equal(found.pods + found.devices_len, 0);
-}
-
-static void no_part_of_an_answer_is_one(void **state)
-{
-	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
-	struct hf_podresources found = {.pods = 9};
-	size_t whole;
-
-	add_pod(&sb, "rank-1", "gpu-1", "rank-1-gpu");
-	whole = sb.len;
-	for (size_t len = whole - 1; len > 0; len--) {
-		hf_strbuf_truncate(&sb, len);
-		assert_int_equal(decode(&sb, arena, &found), HF_E_BAD_REQUEST);
-		hf_arena_reset(arena);
-	}
-	assert_int_equal(found.pods, 9);
-}
-
-static void bytes_that_are_no_message_are_refused(void **state)
-{
-	static const struct {
-		const char *bytes;
-		size_t len;
-	} bad[] = {
-		{"\x0a\x05"
-		 "abc",
-		 5},                                                  /* longer than it is */
-		{"\x0b\x00", 2},                                      /* a group */
-		{"\x07", 1},                                          /* wire type 7 */
-		{"\x02\x00", 2},                                      /* field 0 */
-		{"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11}, /* 65 bits */
-		{"\x09\x01\x02", 3},                                  /* half of a fixed64 */
-		{"\x0d\x01\x02", 3},                                  /* half of a fixed32 */
-		{"\x0a\x05\x0a\x03"
-		 "a\nb",
-		 7}, /* a line break in a name */
-		{"\x0a\x05\x0a\x03"
-		 "a\xff"
-		 "b",
-		 7}, /* not UTF-8 */
-	};
-	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
-	struct hf_podresources found;
-
-	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
-		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(64);
-
-		hf_strbuf_add(&sb, bad[i].bytes, bad[i].len);
-		assert_int_equal(decode(&sb, arena, &found), HF_E_BAD_REQUEST);
-	}
-}
-
-static void names_and_lists_have_limits(void **state)
-{
-	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)8 << 20);
-	HF_AUTO_STRBUF devices = HF_STRBUF_INIT((size_t)8 << 20);
-	HF_AUTO_STRBUF container = HF_STRBUF_INIT((size_t)8 << 20);
-	char name[HF_PODRESOURCES_TEXT_MAX + 2];
-	struct hf_podresources found;
-
-	memset(name, 'n', sizeof(name));
-	name[HF_PODRESOURCES_TEXT_MAX] = '\0';
-	add_pod(&sb, name, "GPU-1", NULL);
-	assert_int_equal(decode(&sb, arena, &found), 0);
-	name[HF_PODRESOURCES_TEXT_MAX] = 'n';
-	name[HF_PODRESOURCES_TEXT_MAX + 1] = '\0';
-	add_pod(&sb, name, "GPU-1", NULL);
-	assert_int_equal(decode(&sb, arena, &found), HF_E_BAD_REQUEST);
-	/* Two bytes a device in the message cost more here: their number is bounded. */
-	hf_strbuf_clear(&sb);
-	for (int i = 0; i <= HF_PODRESOURCES_DEVICES_MAX; i++)
-		hf_pb_text(&devices, 2, "");
-	hf_pb_bytes(&container, 2, devices.data, devices.len);
-	hf_strbuf_clear(&devices);
-	hf_pb_bytes(&devices, 3, container.data, container.len);
-	hf_pb_bytes(&sb, 1, devices.data, devices.len);
-	assert_int_equal(decode(&sb, arena, &found), HF_E_TOO_LARGE);
-	/* And so is what names take, of which a byte costs sixteen. */
-	hf_arena_reset(arena);
-	hf_strbuf_clear(&sb);
-	while (sb.len < HF_PODRESOURCES_BYTES_MAX - 64)
-		hf_pb_bytes(&sb, 1, "\x0a\x01n\x12\x01n", 6);
-	assert_int_equal(decode(&sb, arena, &found), HF_E_TOO_LARGE);
-	while (sb.len <= HF_PODRESOURCES_BYTES_MAX)
-		hf_pb_text(&sb, 1, "");
-	assert_int_equal(decode(&sb, arena, &found), HF_E_TOO_LARGE);
-}
-
-static void what_is_allocatable_is_counted_by_device_and_not_by_share(void **state)
-{
-	HF_AUTO_ARENA arena = hf_arena_create(HF_PODRESOURCES_ARENA_MAX);
-	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
-	struct hf_podresources found;
-	struct hf_error err = {0};
-
-	add_device(&sb, 1, "nvidia.com/gpu", "GPU-b::1");
-	add_device(&sb, 1, "nvidia.com/gpu", "GPU-a");
-	add_device(&sb, 1, "nvidia.com/gpu", "GPU-b::0");
-	add_device(&sb, 1, "nvidia.com/gpu", "GPU-bb::0");
-	add_device(&sb, 1, "example.com/nic", "nic-0");
-	assert_ok(hf_podresources_decode_allocatable(sb.data, sb.len, arena, &found, &err), &err);
-	assert_int_equal(found.devices_len, 5);
-	assert_int_equal(hf_podresources_count(&found, "nvidia.com/gpu", arena), 3);
-	assert_int_equal(hf_podresources_count(&found, "example.com/nic", arena), 1);
-	assert_int_equal(hf_podresources_count(&found, "amd.com/gpu", arena), 0);
-}
-
-static bool is(const char *id, const char *claim)
-{
-	const struct hf_podresources_names names = {
-		.uuid = "GPU-5a1d", .address = "0000:1a:00.0", .minor = 12};
-	const struct hf_podresources_device device = {.id = id, .claim = claim};
-
-	return hf_podresources_is(&device, &names);
-}
-
-static void a_device_is_known_by_any_of_its_names(void **state)
-{
-	const struct hf_podresources_names nameless = {.uuid = "", .address = "", .minor = -1};
-	const struct hf_podresources_device empty = {.id = "", .claim = ""};
-
-	assert_true(is("GPU-5a1d", ""));
-	assert_true(is("GPU-5a1d::3", ""));
-	assert_true(is("0000:1A:00.0", ""));
-	assert_true(is("gpu-12", "claim"));
-	assert_false(is("gpu-12", ""));
-	assert_false(is("12", ""));
-	assert_false(is("12", "claim"));
-	assert_false(is("gpu-1", "claim"));
-	assert_false(is("gpu-", "claim"));
-	assert_false(is("gpu-12x", "claim"));
-	assert_false(is("GPU-5a1", ""));
-	assert_false(is("", ""));
-	assert_false(hf_podresources_is(&empty, &nameless));
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------- */
@@ -313,7 +88,7 @@ static void hold(struct bench *b, const char *id)
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
 
 	if (id)
-		add_pod(&sb, "rank-0", id, NULL);
+		hf_kubelet_pod(&sb, "rank-0", id, NULL);
 	frame(&b->list, &sb);
 }
 
@@ -325,7 +100,7 @@ static void offer(struct bench *b, int gpus)
 		char id[16];
 
 		snprintf(id, sizeof(id), "GPU-%d", i);
-		add_device(&sb, 1, "nvidia.com/gpu", id);
+		hf_kubelet_device(&sb, 1, "nvidia.com/gpu", id);
 	}
 	frame(&b->allocatable, &sb);
 }
@@ -375,7 +150,7 @@ static int setup(void **state)
 	snprintf(b->folder, sizeof(b->folder), "/tmp/holdfast-podresources-XXXXXX");
 	assert_non_null(mkdtemp(b->folder));
 	snprintf(b->path, sizeof(b->path), "%s/s", b->folder);
-	hf_strbuf_init(&b->list, 1 << 16);
+	hf_strbuf_init(&b->list, 1 << 20);
 	hf_strbuf_init(&b->allocatable, 1 << 20);
 	hf_test_loop_init(&b->t);
 	hold(b, "GPU-0");
@@ -598,8 +373,8 @@ static void devices_cut_into_instances_are_not_counted(void **state)
 	probe(b, b->path);
 	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != 4)
 		(void)until_plugin(b, false, false);
-	add_device(&sb, 1, "nvidia.com/gpu", "GPU-0");
-	add_device(&sb, 1, "nvidia.com/mig-1g.5gb", "MIG-0");
+	hf_kubelet_device(&sb, 1, "nvidia.com/gpu", "GPU-0");
+	hf_kubelet_device(&sb, 1, "nvidia.com/mig-1g.5gb", "MIG-0");
 	frame(&b->allocatable, &sb);
 	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != -1)
 		(void)until_plugin(b, false, false);
@@ -640,7 +415,7 @@ static void offer_as(struct bench *b, const char *resource, const char *id)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 16);
 
-	add_device(&sb, 1, resource, id);
+	hf_kubelet_device(&sb, 1, resource, id);
 	frame(&b->allocatable, &sb);
 }
 
@@ -745,7 +520,7 @@ static void offer_too_many(struct bench *b)
 	HF_AUTO_STRBUF ids = HF_STRBUF_INIT((size_t)1 << 20);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT((size_t)1 << 20);
 
-	add_device(&sb, 1, "nvidia.com/gpu", "GPU-0");
+	hf_kubelet_device(&sb, 1, "nvidia.com/gpu", "GPU-0");
 	hf_pb_text(&ids, 1, "example.com/gpu-mem");
 	for (int i = 0; i <= HF_PODRESOURCES_DEVICES_MAX; i++)
 		hf_pb_text(&ids, 2, "m");
@@ -864,18 +639,110 @@ static void what_was_gone_is_not_back_by_an_answer_that_cannot_be_read(void **st
 	(void)until_plugin(b, false, true);
 }
 
+/* ---- more than is kept ------------------------------------------------------------------------------------ */
+
+/* A pod with many devices of one resource, before whatever comes. */
+static void add_many(struct hf_strbuf *to, const char *resource, const char *prefix, int count)
+{
+	HF_AUTO_STRBUF devices = HF_STRBUF_INIT(1 << 18);
+	HF_AUTO_STRBUF container = HF_STRBUF_INIT(1 << 18);
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 18);
+
+	hf_pb_text(&devices, 1, resource);
+	for (int i = 0; i < count; i++) {
+		char id[32];
+
+		snprintf(id, sizeof(id), "%s%d", prefix, i);
+		hf_pb_text(&devices, 2, id);
+	}
+	hf_pb_text(&container, 1, "vm");
+	hf_pb_bytes(&container, 2, devices.data, devices.len);
+	hf_pb_text(&sb, 1, "a-vm");
+	hf_pb_text(&sb, 2, "ml");
+	hf_pb_bytes(&sb, 3, container.data, container.len);
+	hf_pb_bytes(to, 1, sb.data, sb.len);
+}
+
+static size_t holdings_of(struct bench *b, const char *pod)
+{
+	struct hf_holdings told = hf_intake_holdings_get(b->intake);
+	size_t count = 0;
+
+	for (size_t i = 0; i < told.len; i++)
+		count += hf_streq(told.items[i].pod, pod);
+	return count;
+}
+
+static void devices_of_others_push_out_nobody(void **state)
+{
+	static const char *const gpus[] = {"GPU-0", "known-by-name"};
+	struct bench *b = *state;
+	struct hf_health_presence gpu = {.kind = HF_HEALTH_GPU};
+
+	snprintf(gpu.id, sizeof(gpu.id), "0000:1a:00.0");
+	snprintf(gpu.uuid, sizeof(gpu.uuid), "known-by-name");
+	hf_intake_device(b->intake, &gpu);
+	for (size_t i = 0; i < HF_ARRAY_LEN(gpus); i++) {
+		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 18);
+
+		add_many(&sb, "devices.kubevirt.io/kvm", "kvm", 1500);
+		hf_kubelet_pod(&sb, "rank-0", gpus[i], i == 1 ? "claim" : NULL);
+		frame(&b->list, &sb);
+		if (!b->probe)
+			probe(b, b->path);
+		do
+			(void)until_plugin(b, false, false);
+		while (holdings_of(b, "rank-0") != 1 ||
+		       !hf_streq(hf_intake_holdings_get(b->intake).items[0].id, gpus[i]));
+		assert_int_equal(holdings_of(b, "a-vm"), 0);
+	}
+}
+
+/* Nobody whom the rest may name is called released, and the detector says that it cannot see them all. */
+static void more_holders_than_are_kept_are_said(void **state)
+{
+	struct bench *b = *state;
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 18);
+	char why[HF_INTAKE_WHY_MAX];
+	struct hf_holdings told;
+
+	add_many(&sb, "nvidia.com/gpu", "GPU-", 2 * HF_HOLDINGS_MAX);
+	frame(&b->list, &sb);
+	probe(b, b->path);
+	until_off(b, why);
+	assert_string_equal(why, "PodResources: more than 1024 holders of devices");
+	told = hf_intake_holdings_get(b->intake);
+	assert_true(told.known && told.cut);
+	assert_int_equal(told.len, HF_HOLDINGS_MAX);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE), 4);
+	hold(b, "GPU-0");
+	do
+		(void)until_plugin(b, false, false);
+	while (hf_intake_holdings_get(b->intake).cut);
+}
+
+static void the_port_of_a_pod_is_no_device_of_others(void **state)
+{
+	struct bench *b = *state;
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 18);
+	struct hf_health_presence port = {.kind = HF_HEALTH_PORT};
+
+	snprintf(port.id, sizeof(port.id), "mlx5_0/1");
+	snprintf(port.alias, sizeof(port.alias), "0000:5e:00.0");
+	hf_intake_device(b->intake, &port);
+	add_many(&sb, "devices.kubevirt.io/kvm", "kvm", 1500);
+	add_device_of(&sb, "rank-0", "rdma/hca", "0000:5e:00.0");
+	frame(&b->list, &sb);
+	probe(b, b->path);
+	(void)until_plugin(b, false, false);
+	assert_int_equal(hf_intake_holdings_get(b->intake).len, 1);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_shapes_of_a_list_are_read),
-		cmocka_unit_test(an_empty_answer_is_nobody),
-		cmocka_unit_test(no_part_of_an_answer_is_one),
-		cmocka_unit_test(bytes_that_are_no_message_are_refused),
-		cmocka_unit_test(names_and_lists_have_limits),
-		cmocka_unit_test(what_is_allocatable_is_counted_by_device_and_not_by_share),
-		cmocka_unit_test(a_device_is_known_by_any_of_its_names),
 		T(the_three_questions_are_answered),
 		T(a_question_of_a_kind_is_asked_once_at_a_time),
 		T(errors_of_kubelet_and_socket_are_told),
@@ -894,6 +761,9 @@ int main(void)
 		T(an_answer_that_cannot_be_read_ends_a_silence),
 		T(what_was_gone_is_not_back_by_an_answer_that_cannot_be_read),
 		T(what_was_gone_before_is_not_back_by_it_either),
+		T(devices_of_others_push_out_nobody),
+		T(more_holders_than_are_kept_are_said),
+		T(the_port_of_a_pod_is_no_device_of_others),
 		T(turned_off_it_says_so),
 		T(a_poke_asks_soon),
 	};

@@ -36,8 +36,8 @@ static void holds(struct world *w, const char *pod, const char *id)
 	snprintf(holding.container, sizeof(holding.container), "c");
 	snprintf(holding.resource, sizeof(holding.resource), "nvidia.com/gpu");
 	snprintf(holding.id, sizeof(holding.id), "%s", id);
-	hf_intake_holdings(hf_agent_intake(w->agent), &holding, pod[0] != '\0',
-			   hf_intake_now(hf_agent_intake(w->agent)));
+	(void)hf_intake_holdings(hf_agent_intake(w->agent), &holding, pod[0] != '\0',
+				 hf_intake_now(hf_agent_intake(w->agent)));
 }
 
 /* ---- */
