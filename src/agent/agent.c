@@ -787,9 +787,15 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 	a->ranks_timer = hf_timer_create(o->loop, on_ranks_timer, a);
 	a->silence = hf_silence_create(&silence);
 	a->intake = hf_intake_create(&intake);
-	for (size_t i = 0; i < a->memory.devices_len; i++)
-		if (remembers(a, &a->memory.devices[i]))
-			hf_intake_remember(a->intake, a->memory.devices[i].id);
+	for (size_t i = 0; i < a->memory.devices_len; i++) {
+		const struct hf_health_device *d = &a->memory.devices[i];
+
+		if (remembers(a, d))
+			hf_intake_remember(a->intake, d->id);
+		/* Its driver alone says its UUID. */
+		if (d->kind == HF_HEALTH_GPU && d->uuid[0] != '\0')
+			hf_intake_driven(a->intake, d->id);
+	}
 	a->holders = hf_holders_create(&holders);
 	a->publisher = hf_publisher_create(&publisher);
 	a->recorder = hf_recorder_create(&recorder);

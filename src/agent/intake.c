@@ -57,6 +57,8 @@ struct hf_intake {
 	size_t refused_len;
 	char before[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
 	size_t before_len;
+	char driven[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
+	size_t driven_len;
 	hf_time looked_at[HF_PROBES];
 	struct hf_family *seconds, *timeouts; /* NULL: nobody asks for them */
 };
@@ -251,6 +253,21 @@ bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **
 		return false;
 	*ret_id = intake->before[i];
 	return true;
+}
+
+void hf_intake_driven(struct hf_intake *intake, const char *id)
+{
+	if (intake->driven_len < HF_HEALTH_DEVICES_MAX)
+		hf_str_print(intake->driven[intake->driven_len++], HF_HEALTH_DEVICE_MAX, id,
+			     strlen(id));
+}
+
+bool hf_intake_was_driven(const struct hf_intake *intake, const char *id)
+{
+	for (size_t i = 0; i < intake->driven_len; i++)
+		if (hf_streq(intake->driven[i], id))
+			return true;
+	return false;
 }
 
 void hf_intake_refuse(struct hf_intake *intake, const char *id)

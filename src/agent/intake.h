@@ -100,6 +100,9 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 /* One was there in this boot, before this agent began: whoever looks at the bus says if it is not. */
 void hf_intake_remember(struct hf_intake *intake, const char *id);
 bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **ret_id);
+/* A device that its driver had once, by what was known before this agent began; in this boot or before. */
+void hf_intake_driven(struct hf_intake *intake, const char *id);
+bool hf_intake_was_driven(const struct hf_intake *intake, const char *id);
 /* One that there is no room for, by whoever keeps it out; told once for each. */
 void hf_intake_refuse(struct hf_intake *intake, const char *id);
 /* How many different ones, up to HF_INTAKE_REFUSED_MAX. */

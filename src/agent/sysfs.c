@@ -321,6 +321,35 @@ static void late_devices(void *arg)
 	(void)hf_intake_sample(p->intake, &s);
 }
 
+/* A board's own display, or a card for a screen: accelerators have a class of their own, and of the cards that both
+ * draw and compute those count that their driver had. */
+static bool is_for_screens(const struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
+{
+	if (!gpu->draws || gpu->driver[0] != '\0' || hf_intake_was_driven(p->intake, gpu->address))
+		return false;
+	for (size_t i = 0; i < p->gpus_len; i++)
+		if (hf_streq(p->gpus[i].address, gpu->address))
+			return false;
+	return true;
+}
+
+static void leave_out_screens(struct sysfs_probe *p)
+{
+	struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < gpus->len; i++) {
+		if (is_for_screens(p, &gpus->items[i])) {
+			gpus->foreign++;
+			continue;
+		}
+		if (kept != i)
+			gpus->items[kept] = gpus->items[i];
+		kept++;
+	}
+	gpus->len = kept;
+}
+
 static void looked_devices(void *arg)
 {
 	struct sysfs_probe *p = arg;
@@ -334,6 +363,7 @@ static void looked_devices(void *arg)
 		return;
 	}
 	prime(p);
+	leave_out_screens(p);
 	for (size_t i = 0; i < gpus->len; i++)
 		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
 	p->amd = gpus->len > nvidia;

@@ -46,7 +46,8 @@ void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MA
 struct hf_sysfs_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
 	uint32_t vendor;                /* HF_SYSFS_NVIDIA, HF_SYSFS_AMD */
-	char driver[HF_SYSFS_NAME_MAX]; /* "nvidia", "vfio-pci"; "": none is bound */
+	char driver[HF_SYSFS_NAME_MAX]; /* "nvidia", "amdgpu"; "": none is bound */
+	bool draws; /* of the class of displays (VGA): what computes may be, too */
 	/* Now, and what device and slot can do together; 0: not known. */
 	uint32_t width, width_max, speed, speed_max;
 	/* In all since it came up; HF_SYSFS_NOT_KNOWN. */
@@ -64,7 +65,8 @@ struct hf_sysfs_gpus {
 };
 /* In the order of their addresses; those bound to a driver that is not theirs (handed to a virtual
  * machine), or kept for one (driver_override), are not there.  One that no driver has is: its own has
- * failed on it, or is not loaded, and pods cannot use it. */
+ * failed on it, or is not loaded, and pods cannot use it.  The probe leaves out those that draw and never had
+ * their driver. */
 void hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus);
 
 struct hf_sysfs_port {

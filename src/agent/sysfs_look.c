@@ -18,6 +18,7 @@
 #define PATH_MAX_HERE 512
 #define PCI_CLASS_DISPLAY 0x03u
 #define PCI_CLASS_ACCELERATOR 0x12u
+#define PCI_CLASS_VGA 0x0300u
 #define PORTS_A_DEVICE_MAX 16
 #define RAS_FILES_MAX 64
 
@@ -197,6 +198,7 @@ static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu 
 	    (class >> 16 != PCI_CLASS_DISPLAY && class >> 16 != PCI_CLASS_ACCELERATOR))
 		return false;
 	gpu->vendor = (uint32_t)vendor;
+	gpu->draws = class >> 8 == PCI_CLASS_VGA;
 	link_at(dir, "driver", gpu->driver, sizeof(gpu->driver));
 	if (is_virtual(dir, ""))
 		return false;

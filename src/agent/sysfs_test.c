@@ -537,6 +537,85 @@ static void a_driver_is_spoken_of_only_while_its_library_is_silent(void **state)
 	assert_null(last(b, HF_HEALTH_DRIVER, &count));
 }
 
+static void put_display(struct bench *b, const char *vendor, const char *driver)
+{
+	put(b, "/bus/pci/devices/0000:01:03.0/vendor", vendor);
+	put(b, "/bus/pci/devices/0000:01:03.0/class", "0x030000\n");
+	if (driver[0] != '\0')
+		link_to(b, "/bus/pci/devices/0000:01:03.0/driver", driver);
+}
+
+/* The chip that draws a server's console: headless kernels have no driver for it, and no pod misses it. */
+static void a_display_that_never_had_its_driver_is_no_device(void **state)
+{
+	static const char *const vendors[] = {"0x1002\n", "0x10de\n"};
+	struct bench *b = *state;
+	const char *why;
+	size_t count;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(vendors); i++) {
+		put_display(b, vendors[i], "");
+		hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no library");
+		if (b->probe == NULL)
+			start(b, false);
+		pass(b, HF_MINUTE);
+		assert_null(last(b, HF_HEALTH_DRIVER, &count));
+		assert_null(last(b, HF_HEALTH_BUSLOST, &count));
+		assert_int_equal(b->input.devices_len, 0);
+		assert_int_equal(
+			hf_intake_state(b->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_DRIVER, &why),
+			HF_INTAKE_OFF);
+		assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 0);
+		/* It is on the bus, and not gone. */
+		assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_BUS), 1);
+	}
+}
+
+/* Cards that draw and compute are of the same class: what its driver had is missed without it. */
+static void a_display_that_its_driver_had_is_missed_without_it(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put(b, "/module/amdgpu/version", "6\n");
+	put_display(b, "0x1002\n", "../amdgpu");
+	hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no library");
+	start(b, false);
+	pass(b, HF_SECOND);
+	assert_int_equal(b->input.devices_len, 1);
+	drop(b, "/module/amdgpu");
+	drop(b, "/bus/pci/devices/0000:01:03.0/driver");
+	pass(b, HF_MINUTE);
+	s = last(b, HF_HEALTH_DRIVER, &count);
+	assert_true(s && s->driver.not_loaded);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+	s = last(b, HF_HEALTH_BUSLOST, &count);
+	assert_true(s && !s->bus.lost);
+}
+
+static void so_is_one_of_which_the_agent_before_knew_that(void **state)
+{
+	struct bench *b = *state;
+	size_t count;
+
+	/* In this boot; and in one before, by the name that its driver's library gave it. */
+	put_display(b, "0x10de\n", "");
+	put(b, "/bus/pci/devices/0000:02:00.0/vendor", "0x10de\n");
+	put(b, "/bus/pci/devices/0000:02:00.0/class", "0x030000\n");
+	put(b, "/bus/pci/devices/0000:03:00.0/vendor", "0x10de\n");
+	put(b, "/bus/pci/devices/0000:03:00.0/class", "0x030000\n");
+	hf_intake_remember(b->intake, "0000:01:03.0");
+	hf_intake_driven(b->intake, "0000:02:00.0");
+	hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no library");
+	start(b, false);
+	pass(b, HF_SECOND);
+	assert_int_equal(b->input.devices_len, 2);
+	assert_non_null(last(b, HF_HEALTH_DRIVER, &count));
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 2);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_BUS), 3);
+}
+
 static void a_node_without_devices_is_off_and_not_at_fault(void **state)
 {
 	struct bench *b = *state;
@@ -827,6 +906,9 @@ int main(void)
 		T(errors_of_the_bus_are_told_where_the_log_is_not),
 		T(errors_of_the_bus_are_left_to_the_log_otherwise),
 		T(a_driver_is_spoken_of_only_while_its_library_is_silent),
+		T(a_display_that_never_had_its_driver_is_no_device),
+		T(a_display_that_its_driver_had_is_missed_without_it),
+		T(so_is_one_of_which_the_agent_before_knew_that),
 		T(a_node_without_devices_is_off_and_not_at_fault),
 		T(amds_counts_are_told),
 		T(amds_throttling_is_told_from_the_second_look_on),
