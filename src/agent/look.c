@@ -69,7 +69,7 @@ static void look_sysfs(struct look *look, const struct hf_look_options *options)
 	struct hf_sysfs_driver driver;
 
 	hf_strbuf_addstr(look->sb, "# sysfs\n");
-	hf_sysfs_gpus(options->sys_root, gpus);
+	hf_sysfs_gpus(options->sys_root, proc_root, gpus);
 	hf_sysfs_ports(options->sys_root, true, ports);
 	hf_sysfs_driver(options->sys_root, proc_root, &driver);
 	hf_sysfs_render(gpus, ports, &driver, look->sb);

@@ -52,13 +52,18 @@ struct sysfs_probe {
 	struct hf_looker *device_looker, *port_looker;
 	struct device_bench *gpu_bench;
 	struct port_bench *port_bench;
-	bool amd; /* there was one of its devices */
+	bool amd;      /* there was one of its devices */
+	size_t nvidia; /* of its devices, with those that are kept back */
+	/* Since they were asked about last. */
+	char kept_back[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
+	size_t kept_back_len;
 	bool primed, ports_primed;
 };
 
 /* What the threads fill. */
 struct device_bench {
 	char *sys_root, *proc_root;
+	bool ask; /* whether any is kept back */
 	struct hf_sysfs_gpus gpus;
 	struct hf_sysfs_driver driver;
 };
@@ -282,7 +287,7 @@ static void read_devices(void *arg)
 {
 	struct device_bench *bench = arg;
 
-	hf_sysfs_gpus(bench->sys_root, &bench->gpus);
+	hf_sysfs_gpus(bench->sys_root, bench->ask ? bench->proc_root : NULL, &bench->gpus);
 	hf_sysfs_driver(bench->sys_root, bench->proc_root, &bench->driver);
 }
 
@@ -295,11 +300,24 @@ static void release_devices(void *arg)
 	free(bench);
 }
 
+/* Who would answer is the driver: it is asked while its library answers, and sees fewer than there are. */
+static bool wants_to_ask(const struct sysfs_probe *p)
+{
+	int32_t counted = hf_intake_counted(p->intake, HF_COUNT_NVML);
+	const char *why;
+
+	return counted >= 0 && (size_t)counted < p->nvidia &&
+	       hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) ==
+		       HF_INTAKE_OK;
+}
+
 static void look_devices(void *arg)
 {
 	struct sysfs_probe *p = arg;
 
 	hf_timer_arm(p->devices, p->options.devices_every);
+	if (hf_looker_is_free(p->device_looker))
+		p->gpu_bench->ask = wants_to_ask(p);
 	(void)hf_looker_look(p->device_looker);
 }
 
@@ -333,13 +351,41 @@ static bool is_for_screens(const struct sysfs_probe *p, const struct hf_sysfs_gp
 	return true;
 }
 
-static void leave_out_screens(struct sysfs_probe *p)
+/* What is said of it now, or was when it was asked for. */
+static bool is_kept_back(const struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
+{
+	if (p->gpu_bench->ask)
+		return gpu->kept_back;
+	for (size_t i = 0; i < p->kept_back_len; i++)
+		if (hf_streq(p->kept_back[i], gpu->address))
+			return true;
+	return false;
+}
+
+static void note_kept_back(struct sysfs_probe *p)
+{
+	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
+
+	p->nvidia = 0;
+	for (size_t i = 0; i < gpus->len; i++)
+		p->nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
+	if (!p->gpu_bench->ask)
+		return;
+	p->kept_back_len = 0;
+	for (size_t i = 0; i < gpus->len; i++)
+		if (gpus->items[i].kept_back)
+			memcpy(p->kept_back[p->kept_back_len++], gpus->items[i].address,
+			       HF_HEALTH_DEVICE_MAX);
+}
+
+static void leave_out_others(struct sysfs_probe *p)
 {
 	struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
 	size_t kept = 0;
 
+	note_kept_back(p);
 	for (size_t i = 0; i < gpus->len; i++) {
-		if (is_for_screens(p, &gpus->items[i])) {
+		if (is_for_screens(p, &gpus->items[i]) || is_kept_back(p, &gpus->items[i])) {
 			gpus->foreign++;
 			continue;
 		}
@@ -363,7 +409,7 @@ static void looked_devices(void *arg)
 		return;
 	}
 	prime(p);
-	leave_out_screens(p);
+	leave_out_others(p);
 	for (size_t i = 0; i < gpus->len; i++)
 		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
 	p->amd = gpus->len > nvidia;

@@ -36,6 +36,8 @@ uint32_t hf_sysfs_width(const char *text);
 bool hf_sysfs_line(const char *text, const char *name, uint64_t *ret_number);
 /* AMD's "ue: 3\nce: 14": the uncorrectable ones. */
 bool hf_sysfs_ras(const char *text, uint64_t *ret_uncorrectable);
+/* Of NVIDIA's "information" in procfs a line "GPU Excluded: Yes", by NVreg_ExcludedGpus. */
+bool hf_sysfs_excluded(const char *text);
 /* "4: ACTIVE" is 4; -1 for what is none. */
 int hf_sysfs_state(const char *text);
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue …": the version, or "". */
@@ -47,6 +49,7 @@ struct hf_sysfs_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
 	uint32_t vendor;                /* HF_SYSFS_NVIDIA, HF_SYSFS_AMD */
 	char driver[HF_SYSFS_NAME_MAX]; /* "nvidia", "amdgpu"; "": none is bound */
+	bool kept_back;                 /* its driver has it and gives it to nobody, by procfs */
 	bool draws; /* of the class of displays (VGA): what computes may be, too */
 	/* Now, and what device and slot can do together; 0: not known. */
 	uint32_t width, width_max, speed, speed_max;
@@ -60,14 +63,15 @@ struct hf_sysfs_gpu {
 struct hf_sysfs_gpus {
 	size_t len;
 	struct hf_sysfs_gpu items[HF_HEALTH_DEVICES_MAX];
-	size_t foreign; /* others on the bus, that another driver has or is to have */
+	size_t foreign; /* others on the bus, that another driver has or is to have, or nobody */
 	bool known;     /* false: there is no PCI bus to be seen */
 };
 /* In the order of their addresses; those bound to a driver that is not theirs (handed to a virtual
  * machine), or kept for one (driver_override), are not there.  One that no driver has is: its own has
  * failed on it, or is not loaded, and pods cannot use it.  The probe leaves out those that draw and never had
  * their driver. */
-void hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus);
+/* proc_root NULL: whether one is kept back is not asked for (who answers is the driver, which may hang). */
+void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_gpus *ret_gpus);
 
 struct hf_sysfs_port {
 	char id[HF_HEALTH_DEVICE_MAX]; /* "mlx5_0/1" */

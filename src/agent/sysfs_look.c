@@ -178,6 +178,16 @@ static bool is_ours(const struct hf_sysfs_gpu *gpu, const char *dir)
 	return kept_for[0] == '\0' || hf_streq(kept_for, "(null)") || hf_streq(kept_for, own);
 }
 
+static bool is_kept_back(const char *proc_root, const char *address)
+{
+	char path[PATH_MAX_HERE], text[HF_SYSFS_FILE_MAX + 1];
+
+	return proc_root != NULL &&
+	       (size_t)snprintf(path, sizeof(path), "%s/driver/nvidia/gpus/%s/information",
+				proc_root, address) < sizeof(path) &&
+	       read_file(path, text) >= 0 && hf_sysfs_excluded(text);
+}
+
 /* False: no accelerator, or none of this node's; those of other drivers are counted. */
 static bool look_gpu(const char *devices, const char *name, struct hf_sysfs_gpu *ret_gpu,
 		     size_t *foreign)
@@ -226,7 +236,7 @@ static int by_address(const void *left, const void *right)
 	return strcmp(a->address, b->address);
 }
 
-void hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus)
+void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_gpus *ret_gpus)
 {
 	char dir[PATH_MAX_HERE];
 	unsigned looked_at = 0;
@@ -241,11 +251,16 @@ void hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus)
 		return;
 	for (const struct dirent *e; (e = readdir(d)) && looked_at < HF_SYSFS_PCI_MAX &&
 				     ret_gpus->len < HF_HEALTH_DEVICES_MAX;) {
+		struct hf_sysfs_gpu *gpu = &ret_gpus->items[ret_gpus->len];
+
 		if (e->d_name[0] == '.')
 			continue;
 		looked_at++;
-		ret_gpus->len += look_gpu(dir, e->d_name, &ret_gpus->items[ret_gpus->len],
-					  &ret_gpus->foreign);
+		if (!look_gpu(dir, e->d_name, gpu, &ret_gpus->foreign))
+			continue;
+		gpu->kept_back =
+			gpu->vendor == HF_SYSFS_NVIDIA && is_kept_back(proc_root, gpu->address);
+		ret_gpus->len++;
 	}
 	closedir(d);
 	qsort(ret_gpus->items, ret_gpus->len, sizeof(ret_gpus->items[0]), by_address);

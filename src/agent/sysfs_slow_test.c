@@ -25,8 +25,10 @@ static void wait_for_driver(void)
 		assert_int_equal(errno, EINTR);
 }
 
-void __wrap_hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus);
-void __wrap_hf_sysfs_gpus(const char *sys_root, struct hf_sysfs_gpus *ret_gpus)
+void __wrap_hf_sysfs_gpus(const char *sys_root, const char *proc_root,
+			  struct hf_sysfs_gpus *ret_gpus);
+void __wrap_hf_sysfs_gpus(const char *sys_root, const char *proc_root,
+			  struct hf_sysfs_gpus *ret_gpus)
 {
 	(void)sys_root;
 	if (devices_hang)

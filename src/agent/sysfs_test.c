@@ -208,7 +208,7 @@ static void a_link_can_do_what_device_and_slot_both_can(void **state)
 	const struct hf_sysfs_gpu *gpu = &b->gpus.items[0];
 
 	put_gpu(b);
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_true(b->gpus.known);
 	assert_int_equal(b->gpus.len, 1);
 	assert_string_equal(gpu->address, "0000:1a:00.0");
@@ -236,7 +236,7 @@ static void what_is_no_accelerator_of_this_node_is_passed_over(void **state)
 	put(b, "/bus/pci/devices/0000:05:00.0/vendor", "0x1002\n");
 	put(b, "/bus/pci/devices/0000:05:00.0/class", "0x120000\n");
 	put(b, "/bus/pci/devices/nonsense/vendor", "0x10de\n");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	assert_string_equal(b->gpus.items[0].address, "0000:05:00.0");
 	assert_int_equal(b->gpus.items[0].vendor, HF_SYSFS_AMD);
@@ -251,24 +251,44 @@ static void a_device_without_a_driver_counts_unless_it_is_kept_for_another(void 
 
 	put_gpu(b);
 	drop(b, GPU "/driver");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	assert_int_equal(b->gpus.foreign, 0);
 	put(b, GPU "/driver_override", "(null)\n");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	put(b, GPU "/driver_override", "nvidia\n");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	put(b, GPU "/driver_override", "vfio-pci\n");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 0);
 	assert_int_equal(b->gpus.foreign, 1);
 	/* What has its driver has it. */
 	link_to(b, GPU "/driver", "../../../../bus/pci/drivers/nvidia");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	assert_int_equal(b->gpus.foreign, 0);
+}
+
+/* NVreg_ExcludedGpus: its driver has it, and keeps it from everybody, its own library too. */
+static void what_a_driver_keeps_back_is_read(void **state)
+{
+	static const char *const told[] = {"GPU Excluded:\t Yes\n", "GPU Excluded: \t No\n",
+					   "Blacklisted:\t Yes\n", "Model: \t GPU Excluded: Yes\n"};
+	static const bool kept[] = {true, false, true, false};
+	struct bench *b = *state;
+
+	put_gpu(b);
+	for (size_t i = 0; i < HF_ARRAY_LEN(told); i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "Model: \t\t NVIDIA H100\nDevice Minor: \t 0\n%s",
+			 told[i]);
+		put(b, "/driver/nvidia/gpus/0000:1a:00.0/information", text);
+		hf_sysfs_gpus(b->root, b->root, &b->gpus);
+		assert_int_equal(b->gpus.items[0].kept_back, kept[i]);
+	}
 }
 
 /* SR-IOV: the library counts one device, and so does the bus. */
@@ -283,12 +303,12 @@ static void virtual_functions_are_told_of_their_device(void **state)
 	link_to(b, SLOT "/0000:1a:00.4/physfn", "../0000:1a:00.0");
 	link_to(b, "/bus/pci/devices/0000:1a:00.4",
 		"../../../devices/pci0000:00/0000:00:01.0/0000:1a:00.4");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	assert_string_equal(b->gpus.items[0].address, "0000:1a:00.0");
 	/* In a virtual machine it is all there is. */
 	drop(b, SLOT "/0000:1a:00.4/physfn");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 2);
 	put_port(b);
 	put(b, "/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
@@ -309,11 +329,11 @@ static void ras_counts_are_summed_or_not_known(void **state)
 	put(b, "/bus/pci/devices/0000:05:00.0/ras/umc_err_count", "ue: 2\nce: 9\n");
 	put(b, "/bus/pci/devices/0000:05:00.0/ras/gfx_err_count", "ue: 1\nce: 0\n");
 	put(b, "/bus/pci/devices/0000:05:00.0/ras/features", "feature mask: 0x7ff\n");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.items[0].ras_uncorrectable, 3);
 	/* One that cannot be read must not make the sum smaller. */
 	put(b, "/bus/pci/devices/0000:05:00.0/ras/gfx_err_count", "query failed\n");
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_true(b->gpus.items[0].ras_uncorrectable == HF_SYSFS_NOT_KNOWN);
 }
 
@@ -326,7 +346,7 @@ static void a_pipe_in_the_place_of_a_file_does_not_make_it_wait(void **state)
 	drop(b, GPU "/current_link_width");
 	snprintf(path, sizeof(path), "%s%s", b->root, GPU "/current_link_width");
 	assert_int_equal(mkfifo(path, 0600), 0);
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	assert_int_equal(b->gpus.len, 1);
 	assert_int_equal(b->gpus.items[0].width, 0);
 }
@@ -348,7 +368,7 @@ static void drivers_are_found_by_their_modules(void **state)
 	assert_string_equal(driver.version, "535.54.03");
 	put_gpu(b);
 	put_port(b);
-	hf_sysfs_gpus(b->root, &b->gpus);
+	hf_sysfs_gpus(b->root, b->root, &b->gpus);
 	hf_sysfs_ports(b->root, true, &b->ports);
 	hf_sysfs_render(&b->gpus, &b->ports, &driver, &sb);
 	assert_non_null(strstr(sb.data, "nvidia: loaded, 535.54.03\n"));
@@ -360,7 +380,7 @@ static void nothing_there_is_not_known_and_no_error(void **state)
 {
 	struct bench *b = *state;
 
-	hf_sysfs_gpus("/nonexistent", &b->gpus);
+	hf_sysfs_gpus("/nonexistent", "/nonexistent", &b->gpus);
 	hf_sysfs_ports("/nonexistent", true, &b->ports);
 	assert_false(b->gpus.known || b->ports.known);
 	assert_int_equal(b->gpus.len + b->ports.len, 0);
@@ -592,6 +612,33 @@ static void a_display_that_its_driver_had_is_missed_without_it(void **state)
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
 	s = last(b, HF_HEALTH_BUSLOST, &count);
 	assert_true(s && !s->bus.lost);
+}
+
+/* The library counts one device less than the bus: that one is not missing. */
+static void a_device_that_its_driver_keeps_back_is_nobodys(void **state)
+{
+	struct bench *b = *state;
+
+	put_gpu(b);
+	put_display(b, "0x10de\n", "../nvidia");
+	put(b, "/driver/nvidia/gpus/0000:01:03.0/information", "GPU Excluded:\t Yes\n");
+	hf_intake_heard(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+	hf_intake_count(b->intake, HF_COUNT_NVML, 1);
+	start(b, false);
+	pass(b, HF_MINUTE);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_BUS), 2);
+	/* The library sees nothing now, and the driver is not asked: who does not know remembers. */
+	hf_intake_count(b->intake, HF_COUNT_NVML, -1);
+	hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no answer");
+	drop(b, "/driver/nvidia/gpus");
+	pass(b, HF_MINUTE);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+	/* It is given back. */
+	hf_intake_heard(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+	hf_intake_count(b->intake, HF_COUNT_NVML, 1);
+	pass(b, HF_MINUTE);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 2);
 }
 
 static void so_is_one_of_which_the_agent_before_knew_that(void **state)
@@ -893,6 +940,7 @@ int main(void)
 		cmocka_unit_test(lines_states_and_versions_are_found),
 		T(a_link_can_do_what_device_and_slot_both_can),
 		T(what_is_no_accelerator_of_this_node_is_passed_over),
+		T(what_a_driver_keeps_back_is_read),
 		T(virtual_functions_are_told_of_their_device),
 		T(a_device_that_went_while_no_agent_ran_is_lost),
 		T(a_device_without_a_driver_counts_unless_it_is_kept_for_another),
@@ -908,6 +956,7 @@ int main(void)
 		T(a_driver_is_spoken_of_only_while_its_library_is_silent),
 		T(a_display_that_never_had_its_driver_is_no_device),
 		T(a_display_that_its_driver_had_is_missed_without_it),
+		T(a_device_that_its_driver_keeps_back_is_nobodys),
 		T(so_is_one_of_which_the_agent_before_knew_that),
 		T(a_node_without_devices_is_off_and_not_at_fault),
 		T(amds_counts_are_told),

@@ -149,3 +149,20 @@ void hf_sysfs_driver_version(const char *text, char ret_version[HF_SYSFS_NAME_MA
 		text += len + (text[len] != '\0');
 	}
 }
+
+bool hf_sysfs_excluded(const char *text)
+{
+	static const char *const keys[] = {"GPU Excluded:", "Blacklisted:"};
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++) {
+			const char *value = line + strlen(keys[i]);
+
+			if (hf_str_has_prefix(line, keys[i]) &&
+			    hf_str_has_prefix(value + strspn(value, " \t"), "Yes"))
+				return true;
+		}
+	}
+	return false;
+}
