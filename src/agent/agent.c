@@ -269,9 +269,10 @@ static void tell_events(struct hf_agent *a, const struct hf_report *report,
 	if (hf_agent_lost(a) > a->lost_told) {
 		char text[128];
 
-		snprintf(text, sizeof(text),
-			 "%llu records of the kernel's log were overwritten before they were read",
-			 (unsigned long long)(hf_agent_lost(a) - a->lost_told));
+		snprintf(
+			text, sizeof(text),
+			"%llu records of the kernel's log were overwritten or gone before they were read",
+			(unsigned long long)(hf_agent_lost(a) - a->lost_told));
 		hf_log(HF_LOG_WARN, LOGGER, text, NULL);
 		record(a, "Warning", "EvidenceLost", text);
 		a->lost_told = hf_agent_lost(a);

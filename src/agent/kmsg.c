@@ -8,6 +8,7 @@
 #include "ctl/backoff.h"
 #include "health/kmsg.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,6 +25,8 @@
 #define READ_BYTES (64u << 10)
 /* A plain file says nothing when it grows. */
 #define FILE_EVERY (200 * HF_MS)
+/* Beside a plain file, looked at for the one that it was. */
+#define FILES_MAX 4096
 /* The brain makes room within a step. */
 #define REFUSED_WAIT (5 * HF_MS)
 #define HEARD_EVERY (30 * HF_SECOND)
@@ -346,17 +349,66 @@ static int connect_socket(struct kmsg *k)
 	return watch(k);
 }
 
-static int open_file(struct kmsg *k, const struct stat *st)
+static bool is_place(const struct hf_kmsg_place *place, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && place->file_inode == st->st_ino &&
+	       place->file_device == st->st_dev;
+}
+
+/* One of the folder's files, if it is the one that was read; -1. */
+static int open_if_place(int folder, const char *name, const struct hf_kmsg_place *place,
+			 struct stat *ret_st)
+{
+	struct stat st;
+	int fd;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !is_place(place, &st))
+		return -1;
+	fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+	if (fd >= 0 && fstat(fd, ret_st) == 0 && is_place(place, ret_st))
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+/* While nobody read the file that was read got another name, by which it is found beside its successor; -1. */
+static int open_rotated(const struct kmsg *k, struct stat *ret_st)
+{
+	const char *slash = strrchr(k->path, '/');
+	HF_AUTOFREE char *path = slash != NULL ? hf_xstrndup(k->path, (size_t)(slash - k->path) + 1)
+					       : hf_xstrdup(".");
+	DIR *folder = opendir(path);
+	const struct dirent *e;
+	int fd = -1;
+
+	if (folder == NULL)
+		return -1;
+	for (int n = 0; fd < 0 && n < FILES_MAX && (e = readdir(folder)) != NULL; n++)
+		fd = open_if_place(dirfd(folder), e->d_name, &k->place, ret_st);
+	(void)closedir(folder);
+	return fd;
+}
+
+static int open_file(struct kmsg *k, struct stat *st)
 {
 	const struct hf_kmsg_place *place = &k->place;
-	bool same = place->file_inode == st->st_ino && place->file_device == st->st_dev;
+	bool remembers = place->file_inode != 0 && place->file_inode != UINT64_MAX;
 	off_t offset = st->st_size;
+	int fd = remembers && !is_place(place, st) ? open_rotated(k, st) : -1;
 
+	if (fd >= 0) {
+		(void)close(k->fd);
+		k->fd = fd;
+	}
 	/* Another file than the one that is remembered is news as a whole. */
 	if (place->file_inode != 0)
-		offset = same && place->file_offset <= (uint64_t)st->st_size
+		offset = is_place(place, st) && place->file_offset <= (uint64_t)st->st_size
 				 ? (off_t)place->file_offset
 				 : 0;
+	/* Of what was said between the two nothing is left: one record stands for who knows how many. */
+	k->stats.lost +=
+		remembers && (!is_place(place, st) || place->file_offset > (uint64_t)st->st_size);
 	if (lseek(k->fd, offset, SEEK_SET) < 0)
 		return errno;
 	remember_file(k, st, (uint64_t)offset);

@@ -12,7 +12,8 @@ HF_BEGIN_DECLS
  *
  *   a FIFO or a unix stream socket   lines as they come
  *   a plain file                     lines as they are appended; truncation and a new file under
- *                                    the name (rotation) are followed
+ *                                    the name (rotation) are followed, rotation also where it was
+ *                                    while nobody read, if the old file is in the same folder
  *
  * of which each line is a record as /dev/kmsg has it or a bare one ("[12.3] text", "text").
  *
@@ -30,7 +31,7 @@ struct hf_kmsg_place {
 
 struct hf_kmsg_stats {
 	uint64_t records; /* read, of all kinds */
-	uint64_t lost;    /* overwritten before they could be read */
+	uint64_t lost;    /* overwritten, or gone with their file, before they could be read */
 	uint64_t forged;  /* of another facility than the kernel's */
 	uint64_t broken;  /* no record of the device's form */
 	uint64_t cut;     /* lines longer than any record */

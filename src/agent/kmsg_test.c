@@ -535,6 +535,63 @@ static void rotation_loses_neither_the_old_files_end_nor_the_new_files_begin(voi
 	unlink(old);
 }
 
+static void a_file_that_was_rotated_while_nobody_read_is_read_to_its_end(void **state)
+{
+	struct world *w = *state;
+	char old[160];
+
+	snprintf(old, sizeof(old), "%s.1", w->path);
+	append(w->path, "old\n");
+	open_probe(w, w->path);
+	run_for(w, HF_MS);
+	append(w->path, "one\n");
+	run_until_records(w, 1);
+	hf_kmsg_probe_place(w->probe, &w->options.place);
+	close_probe(w);
+	append(w->path, XID "\n");
+	assert_int_equal(rename(w->path, old), 0);
+	append(w->path, "three\n");
+	open_probe(w, w->path);
+	run_until_records(w, 2);
+	assert_int_equal(taken(w).evidence_len, 1);
+	assert_int_equal(stats(w)->lost, 0);
+	append(w->path, "four\n");
+	run_until_records(w, 3);
+	unlink(old);
+}
+
+/* How many is not known: one is told, since there may have been some. */
+static void what_a_file_may_have_said_that_is_gone_is_told_as_lost(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 3; i++) {
+		append(w->path, "a line that is there already\n");
+		open_probe(w, w->path);
+		run_for(w, HF_MS);
+		hf_kmsg_probe_place(w->probe, &w->options.place);
+		/* Gone; shorter than what was read; and as it was. */
+		assert_int_equal(stats(w)->lost, i > 0);
+		close_probe(w);
+		if (i == 0) {
+			char new[160];
+
+			snprintf(new, sizeof(new), "%s.new", w->path);
+			append(new, "new\n");
+			assert_int_equal(rename(new, w->path), 0);
+		} else {
+			assert_int_equal(truncate(w->path, 1), 0);
+		}
+	}
+	open_probe(w, w->path);
+	run_for(w, HF_MS);
+	hf_kmsg_probe_place(w->probe, &w->options.place);
+	close_probe(w);
+	open_probe(w, w->path);
+	run_for(w, HF_MS);
+	assert_int_equal(stats(w)->lost, 0);
+}
+
 static void a_file_that_is_gone_is_off_and_its_successor_is_news(void **state)
 {
 	struct world *w = *state;
@@ -607,6 +664,8 @@ int main(void)
 		TEST(of_a_plain_file_only_what_is_appended_counts),
 		TEST(a_plain_file_goes_on_after_a_restart_where_reading_stopped),
 		TEST(a_truncated_file_is_read_from_its_new_beginning),
+		TEST(a_file_that_was_rotated_while_nobody_read_is_read_to_its_end),
+		TEST(what_a_file_may_have_said_that_is_gone_is_told_as_lost),
 		TEST(rotation_loses_neither_the_old_files_end_nor_the_new_files_begin),
 		TEST(a_file_that_is_gone_is_off_and_its_successor_is_news),
 		TEST(a_flood_waits_where_it_is_until_there_is_room),
