@@ -129,7 +129,9 @@ static void bus(struct hf_health_brain *b, const struct hf_health_sample *s,
 static void ecc(struct hf_health_brain *b, const struct hf_health_sample *s,
 		struct hf_health_track *t)
 {
-	/* A counter that fell was reset; one that is seen for the first time is old news. */
+	/* A counter that fell was reset, and counts on from nothing; what is seen first is old news. */
+	if (t->primed && s->ecc.uncorrectable < t->base[0])
+		t->base[0] = 0;
 	if (t->primed && s->ecc.uncorrectable > t->base[0])
 		hf_health_find(b, s, HF_HEALTH_CODE_UNCORRECTABLE, "");
 	t->primed = true;
@@ -495,12 +497,28 @@ static void nvlink(struct hf_health_brain *b, const struct hf_health_sample *s,
 
 /* ---- between a device and its users -------------------------------------------------------------------- */
 
-/* Three deadlines missed in a row; the other two are said outright. */
+/* Three deadlines missed in a row; who missed them says that it answers again (base[1]: a bit for each of them):
+ * a module that is loaded is no answer of a library that hangs. */
+static void answers(struct hf_health_brain *b, const struct hf_health_sample *s,
+		    struct hf_health_track *t)
+{
+	uint64_t who = UINT64_C(1) << s->source;
+
+	if (s->driver.timed_out)
+		t->base[1] |= who;
+	else
+		t->base[1] &= ~who;
+	if (!s->driver.timed_out && t->base[1] != 0)
+		return;
+	note(t, s->driver.timed_out);
+	streak(b, s, t, HF_HEALTH_CODE_UNRESPONSIVE, (int[2]){3, 1});
+}
+
+/* The other two are said outright. */
 static void driver(struct hf_health_brain *b, const struct hf_health_sample *s,
 		   struct hf_health_track *t)
 {
-	note(t, s->driver.timed_out);
-	streak(b, s, t, HF_HEALTH_CODE_UNRESPONSIVE, (int[2]){3, 1});
+	answers(b, s, t);
 	if (s->driver.timed_out)
 		return;
 	if (s->driver.mismatch)
@@ -532,6 +550,7 @@ static void plugin(struct hf_health_brain *b, const struct hf_health_sample *s,
 static void amd(struct hf_health_brain *b, const struct hf_health_sample *s,
 		struct hf_health_track *t)
 {
+	/* The sum over many blocks, of which one may begin anew: less than before says nothing. */
 	if (s->amd.counted) {
 		if (t->primed && s->amd.uncorrectable > t->base[0])
 			hf_health_find(b, s, HF_HEALTH_CODE_UNCORRECTABLE, "");

@@ -78,7 +78,7 @@ static void a_counter_that_falls_was_reset_and_is_no_error(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < HF_ARRAY_LEN(counts); i++) {
-		health_sample(&n, HF_HEALTH_ECC, "gpu-0")->ecc.uncorrectable = counts[i];
+		health_sample(&n, HF_HEALTH_ECC, "gpu-0")->ecc.uncorrectable = i < 2 ? 7 : 0;
 		amd("gpu-1", counts[i], -1);
 		health_step(&n, HF_MINUTE);
 	}
