@@ -130,6 +130,23 @@ static void a_word_about_the_node_ends_what_it_covers(void **state)
 	assert_int_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_HEALTHY);
 }
 
+/* It is older than what DeviceHealth had of it, which said that something was not well. */
+static void who_is_well_by_an_old_journal_is_unknown_until_a_person_says_so(void **state)
+{
+	(void)state;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_HEALTHY);
+	n.memory.doubted = true;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_UNKNOWN);
+	assert_int_equal(health_device(&n, "")->state, HF_HEALTH_UNKNOWN);
+	health_step(&n, HF_HOUR);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_UNKNOWN);
+	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_HEALTHY);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -140,6 +157,7 @@ int main(void)
 		TEST(nothing_is_released_while_something_stands),
 		TEST(a_word_is_about_what_was_known_at_its_time),
 		TEST(a_word_about_the_node_ends_what_it_covers),
+		TEST(who_is_well_by_an_old_journal_is_unknown_until_a_person_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,6 +201,9 @@ static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d
 		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
 	if (s->weak && d->state == HF_HEALTH_SUSPECT && hf_health_is_confirmed(b, d))
 		return hf_health_move(b, d, HF_HEALTH_CONFIRMED, s->why);
+	/* An old journal knows it as well, and there were later ones. */
+	if (d->state == HF_HEALTH_HEALTHY && b->memory->doubted)
+		return hf_health_move(b, d, HF_HEALTH_SILENT, "what was known of it is lost");
 	/* Where nobody looks it is always quiet. */
 	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s) && is_heard(b, d)) {
 		forget_weak(b, d);
