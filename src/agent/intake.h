@@ -127,7 +127,7 @@ bool hf_intake_evidence(struct hf_intake *intake, const struct hf_health_evidenc
 #define HF_INTAKE_HELD_MAX 256
 void hf_intake_second(struct hf_intake *intake, const struct hf_health_evidence *evidence);
 
-/* The agent makes the samples of `count` from the last of each; -1: not known (any more). */
+/* The agent makes the samples of `count` from the last of each; -1: not known (any more); HF_HEALTH_DIVIDED. */
 void hf_intake_count(struct hf_intake *intake, enum hf_intake_count which, int32_t count);
 int32_t hf_intake_counted(const struct hf_intake *intake, enum hf_intake_count which);
 /* How busy a device is, for samples of others that need it; by id, uuid or alias. */

@@ -167,6 +167,11 @@ static void tell_links(struct telling *t, const struct hf_nvml_device *d)
 		refused(t, HF_HEALTH_NVLINK, d->codes[HF_NVML_NVLINKS]);
 		return;
 	}
+	/* A device that is cut into instances uses no links: that they are down is no loss. */
+	if (knows(d, HF_NVML_MIG_ON) && d->values[HF_NVML_MIG_ON] == 1) {
+		t->seen[HF_HEALTH_NVLINK]++;
+		return;
+	}
 	s.nvlink.active = narrow(d->values[HF_NVML_NVLINKS]);
 	saw(t, &s);
 }

@@ -523,6 +523,29 @@ static void unsupported_is_off_and_never_a_sample(void **state)
 	assert_string_equal(why, "NVML: error 999");
 }
 
+/* Each that is told, of the first device before the second. */
+static bool is_not_of_first(const struct hf_health_sample *s)
+{
+	assert_string_equal(s->device, "0000:1b:00.0");
+	return true;
+}
+
+/* A device that is cut into instances has switched them off. */
+static void links_of_a_device_in_parts_are_not_missed(void **state)
+{
+	struct bench *b = *state;
+	const char *why;
+
+	script(b, "devices 2\n"
+		  "value nvmlDeviceGetMigMode 0 1\n"
+		  "value nvmlDeviceGetNvLinkState 0 0\n");
+	probe(b);
+	for (int i = 0; i < 3; i++)
+		(void)until_sample(b, HF_HEALTH_NVLINK, is_not_of_first);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_NVLINK, &why),
+			 HF_INTAKE_OK);
+}
+
 static void a_hang_is_a_sample_of_the_driver_until_it_answers_again(void **state)
 {
 	struct bench *b = *state;
@@ -704,6 +727,7 @@ int main(int argc, char **argv)
 		T(who_is_told_may_end_it_all),
 		T(the_probe_tells_what_the_brain_can_use),
 		T(unsupported_is_off_and_never_a_sample),
+		T(links_of_a_device_in_parts_are_not_missed),
 		T(a_hang_is_a_sample_of_the_driver_until_it_answers_again),
 		T(a_device_is_lost_needs_a_reset_and_is_back),
 		T(the_recovery_action_is_followed_down_to_none),

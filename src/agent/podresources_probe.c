@@ -267,7 +267,7 @@ static void count(struct kubelet_probe *p, const struct hf_podresources *found)
 	}
 	if (is_gone_since_before(p))
 		counted = 0;
-	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, cut ? -1 : counted);
+	hf_intake_count(p->intake, HF_COUNT_ALLOCATABLE, cut ? HF_HEALTH_DIVIDED : counted);
 }
 
 static void on_allocatable(void *arg, int code, const struct hf_podresources *found,

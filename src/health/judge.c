@@ -410,7 +410,7 @@ static bool can_tell(const struct hf_health_sample *s, int32_t code)
 	switch (code) {
 	case HF_HEALTH_CODE_PCI_MISSING: return s->count.pci >= 0 && s->count.nvml >= 0;
 	case HF_HEALTH_CODE_FEWER: return s->count.bus >= 0;
-	case HF_HEALTH_CODE_KUBELET_FEWER: return s->count.allocatable >= 0;
+	case HF_HEALTH_CODE_KUBELET_FEWER: return s->count.allocatable != -1;
 	default: return true;
 	}
 }

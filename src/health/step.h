@@ -55,6 +55,10 @@ struct hf_health_heard {
 
 /* Measurements, one kind a detector.  `supported` false: nothing is known, nothing changes.  Begin
  * with memset: samples that contradict each other are put in order by their bytes. */
+/* count.allocatable: the kubelet hands out parts of them, or whole ones under other names, whose number is none of
+ * devices. */
+#define HF_HEALTH_DIVIDED (-2)
+
 struct hf_health_sample {
 	enum hf_health_detector detector;
 	enum hf_health_source source;
@@ -94,7 +98,7 @@ struct hf_health_sample {
 			uint32_t load_percent; /* of the device; 0 where it is not known */
 		} replay;
 		struct {
-			int32_t pci, nvml, allocatable; /* -1: not known */
+			int32_t pci, nvml, allocatable; /* -1: not known; or HF_HEALTH_DIVIDED */
 			int32_t bus; /* of all makers and drivers; -1: not known */
 		} count;
 		struct {

@@ -196,6 +196,8 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 		x->count.nvml = hf_json_get(j, "nvml") ? (int32_t)number(j, "nvml", 0) : -1;
 		x->count.allocatable =
 			hf_json_get(j, "kubelet") ? (int32_t)number(j, "kubelet", 0) : -1;
+		if (flag(j, "divided"))
+			x->count.allocatable = HF_HEALTH_DIVIDED;
 		break;
 	case HF_HEALTH_NVLINK: x->nvlink.active = (uint32_t)number(j, "active", 0); break;
 	case HF_HEALTH_IB:
