@@ -188,6 +188,24 @@ static bool settle_unknown(struct hf_health_brain *b, struct hf_health_device *d
 	return !b->memory->doubted && hf_health_move(b, d, HF_HEALTH_HEARD, "");
 }
 
+/* What stands against it is not news. */
+static bool settle_calm(struct hf_health_brain *b, struct hf_health_device *d,
+			const struct standing *s)
+{
+	/* An old journal knows it as well, and there were later ones. */
+	if (d->state == HF_HEALTH_HEALTHY && b->memory->doubted)
+		return hf_health_move(b, d, HF_HEALTH_SILENT, "what was known of it is lost");
+	/* Where nobody looks it is always quiet. */
+	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s) && is_heard(b, d)) {
+		forget_weak(b, d);
+		return hf_health_move(b, d, HF_HEALTH_QUIET, "");
+	}
+	/* What is held is more than a suspicion, and silence takes nothing back. */
+	if (d->state == HF_HEALTH_SUSPECT && b->now < d->hold_until)
+		return false;
+	return !is_heard(b, d) && hf_health_move(b, d, HF_HEALTH_SILENT, "nobody sees it");
+}
+
 /* Healthy, Suspect, Degraded. */
 static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d,
 			   const struct standing *s)
@@ -201,18 +219,7 @@ static bool settle_running(struct hf_health_brain *b, struct hf_health_device *d
 		return hf_health_move(b, d, HF_HEALTH_WEAK, s->why);
 	if (s->weak && d->state == HF_HEALTH_SUSPECT && hf_health_is_confirmed(b, d))
 		return hf_health_move(b, d, HF_HEALTH_CONFIRMED, s->why);
-	/* An old journal knows it as well, and there were later ones. */
-	if (d->state == HF_HEALTH_HEALTHY && b->memory->doubted)
-		return hf_health_move(b, d, HF_HEALTH_SILENT, "what was known of it is lost");
-	/* Where nobody looks it is always quiet. */
-	if (d->state != HF_HEALTH_HEALTHY && is_quiet(b, d, s) && is_heard(b, d)) {
-		forget_weak(b, d);
-		return hf_health_move(b, d, HF_HEALTH_QUIET, "");
-	}
-	/* What is held is more than a suspicion, and silence takes nothing back. */
-	if (d->state == HF_HEALTH_SUSPECT && b->now < d->hold_until)
-		return false;
-	return !is_heard(b, d) && hf_health_move(b, d, HF_HEALTH_SILENT, "nobody sees it");
+	return settle_calm(b, d, s);
 }
 
 static bool settle_unhealthy(struct hf_health_brain *b, struct hf_health_device *d,
