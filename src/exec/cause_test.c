@@ -123,11 +123,29 @@ static void what_a_program_says_in_such_words_names_none(void **state)
 		"0 uncorrectable ECC error encountered so far",
 		"uncorrectable NVLink error detected: 0",
 		"uncorrectable ECC error encountered",
+		("WARNING CUDA error: CUDA-capable device(s) is/are busy or unavailable, retrying "
+		 "1/3"),
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(lines); i++)
 		if (of(lines[i]) != HF_EXEC_CAUSE_NONE)
 			fail_msg("%d: %s", of(lines[i]), lines[i]);
+}
+
+static void what_a_launcher_prints_of_another_host_names_none_here(void **state)
+{
+	assert_int_equal(of("(RayTrainWorker pid=123, ip=10.0.0.2) RuntimeError: CUDA error: "
+			    "uncorrectable ECC error encountered"),
+			 HF_EXEC_CAUSE_NONE);
+	assert_int_equal(of("[1,3]<stderr>:RuntimeError: CUDA error: uncorrectable ECC error "
+			    "encountered"),
+			 HF_EXEC_CAUSE_NONE);
+	assert_int_equal(of("(RayTrainWorker pid=123) RuntimeError: CUDA error: uncorrectable ECC "
+			    "error encountered"),
+			 HF_EXEC_CAUSE_DEVICE_FATAL);
+	assert_int_equal(of("[rank3]: RuntimeError: CUDA error: uncorrectable ECC error "
+			    "encountered, file train.cu"),
+			 HF_EXEC_CAUSE_DEVICE_FATAL);
 }
 
 static void what_follows_from_a_peer_or_a_mistake_names_none(void **state)
@@ -168,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sentences_of_the_driver_name_a_cause),
 		cmocka_unit_test(what_a_program_says_in_such_words_names_none),
+		cmocka_unit_test(what_a_launcher_prints_of_another_host_names_none_here),
 		cmocka_unit_test(what_follows_from_a_peer_or_a_mistake_names_none),
 		cmocka_unit_test(each_code_has_a_name),
 	};

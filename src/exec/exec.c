@@ -31,6 +31,8 @@
 #define RESTARTS_MAX 1000
 /* After SIGABRT, which makes interpreters print their stacks. */
 #define STACKS_MS 10000
+/* More than this beyond what was asked for is time that we did not have. */
+#define FROZEN_MS 2000
 /* The operator takes the rank for stopped ten seconds after the fence's limit. */
 #define FENCE_LOOK_MS 1000
 /* What SIGKILL has not ended by then waits for a disk or a driver, and may wait for ever. */
@@ -62,6 +64,8 @@ struct exec {
 	uint64_t attempt;
 	int64_t now_ms, beat_at_ms, kill_at_ms, fence_at_ms;
 	int64_t stopped_ms; /* of which CMD had nothing */
+	int64_t signal_ms;  /* of what told it to end, on the clock without those */
+	int signal;
 	struct hf_progress progress;
 	int32_t hung_rank; /* -1: all, or it has no number */
 	bool any_step, step_waits;
@@ -87,6 +91,12 @@ static void tell_step(struct exec *x)
 	(void)hf_exec_link_send(&x->link, &x->step);
 }
 
+/* The time that CMD had. */
+static int64_t running_ms(const struct exec *x)
+{
+	return x->now_ms - x->stopped_ms;
+}
+
 static void take_reports(struct exec *x)
 {
 	struct hf_beat beat;
@@ -105,7 +115,10 @@ static void take_reports(struct exec *x)
 			beat.attempt += x->attempt;
 		/* Not the program's to say. */
 		beat.fence_s = 0;
-		hf_progress_take(&x->progress, "/proc", &beat, pid, x->now_ms - x->stopped_ms);
+		hf_progress_take(&x->progress, "/proc", &beat, pid, running_ms(x));
+		if (x->ending == ENDS_TOLD &&
+		    hf_progress_outlives(&x->progress, x->signal, x->signal_ms))
+			x->ending = ENDS_ITSELF;
 		x->any_step = true;
 		x->step = beat;
 		x->step_waits = true;
@@ -168,7 +181,8 @@ static void stop_too(struct exec *x, int signum)
 	bool stopped = x->options->fence_s == 0 && stop_group(signum);
 	pid_t foreground = x->foreground ? tcgetpgrp(STDIN_FILENO) : -1;
 
-	x->stopped_ms += clock_ms() - since;
+	x->now_ms = clock_ms();
+	x->stopped_ms += x->now_ms - since;
 	x->background = x->foreground && foreground != getpgrp() && foreground != x->child;
 	/* What stops for want of the terminal would do so again. */
 	if (stopped || signum == SIGTSTP)
@@ -227,6 +241,13 @@ static bool ends(uint32_t signum)
 	return signum == SIGTERM || signum == SIGINT || signum == SIGHUP || signum == SIGQUIT;
 }
 
+static void take_end(struct exec *x, int signum)
+{
+	x->ending = ENDS_TOLD;
+	x->signal = signum;
+	x->signal_ms = running_ms(x);
+}
+
 static void on_signals(struct exec *x)
 {
 	struct signalfd_siginfo info;
@@ -245,9 +266,9 @@ static void on_signals(struct exec *x)
 			continue;
 		}
 		/* A script that ends all of its group ends us with it: that is its own end. */
-		if (ends(info.ssi_signo) && x->ending == ENDS_ITSELF &&
+		if (ends(info.ssi_signo) && (x->ending == ENDS_ITSELF || x->ending == ENDS_TOLD) &&
 		    !hf_rest_is_below("/proc", (pid_t)info.ssi_pid))
-			x->ending = ENDS_TOLD;
+			take_end(x, (int)info.ssi_signo);
 		if (!x->ended)
 			(void)kill(x->child, (int)info.ssi_signo);
 	}
@@ -263,7 +284,7 @@ static void watch_for_hang(struct exec *x)
 		x->kill_at_ms = x->now_ms + STACKS_MS;
 	}
 	if (x->options->hang_after_s == 0 || x->ending != ENDS_ITSELF ||
-	    !hf_progress_stalls(&x->progress, "/proc", x->now_ms - x->stopped_ms,
+	    !hf_progress_stalls(&x->progress, "/proc", running_ms(x),
 				(int64_t)x->options->hang_after_s * 1000, &x->hung_rank))
 		return;
 	x->ending = ENDS_HUNG;
@@ -364,6 +385,16 @@ static int until_next(const struct exec *x)
 	return at > x->now_ms ? (int)(at - x->now_ms) : 0;
 }
 
+/* Where we did not run, CMD did not either: the container was frozen, or the machine slept. */
+static void take_time(struct exec *x, int waited_ms)
+{
+	int64_t now = clock_ms(), missed = now - x->now_ms - waited_ms;
+
+	if (missed > FROZEN_MS)
+		x->stopped_ms += missed;
+	x->now_ms = now;
+}
+
 static void turn(struct exec *x, int timeout_ms)
 {
 	bool full = x->chunk_len > 0;
@@ -375,7 +406,7 @@ static void turn(struct exec *x, int timeout_ms)
 	};
 
 	(void)poll(fds, HF_ARRAY_LEN(fds), timeout_ms);
-	x->now_ms = clock_ms();
+	take_time(x, timeout_ms);
 	if (fds[0].revents != 0)
 		on_signals(x);
 	if (fds[2].revents != 0)

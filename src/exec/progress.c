@@ -4,6 +4,11 @@
 
 #include "exec/rest.h"
 
+#include <signal.h>
+
+#define GRACE_MS (30 * 1000)
+#define TERM_GRACE_MS (10 * 60 * 1000)
+
 static bool is_there(const struct hf_progress_rank *rank, const char *proc)
 {
 	return rank->started != 0 && hf_rest_started(proc, rank->pid) == rank->started;
@@ -46,15 +51,27 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
 		rank->started = hf_rest_started(proc, pid);
 	}
 	rank->done = beat->total > 0 && beat->step >= beat->total;
+	/* 0: none is done yet. */
+	progress->any |= beat->step > 0;
 	if (!hf_health_rank_report(&rank->memory, &report) && rank->memory.step == before)
 		return;
-	progress->any = true;
 	progress->advanced_ms = now_ms;
 }
 
+/* Outside training no step is due for a while: as long as the agent waits. */
 static bool is_late(const struct hf_progress_rank *rank, int64_t now_ms, int64_t limit_ms)
 {
-	return now_ms - rank->memory.advanced_at / HF_MS >= limit_ms;
+	if (rank->memory.phase != HF_HEALTH_TRAINING && limit_ms < HF_PROGRESS_OTHER_MS)
+		limit_ms = HF_PROGRESS_OTHER_MS;
+	return !rank->done && now_ms - rank->memory.advanced_at / HF_MS >= limit_ms;
+}
+
+/* It evaluates, or saves, for not too long; those that train may have to wait for it. */
+static bool is_aside(const struct hf_progress_rank *rank, const char *proc, int64_t now_ms,
+		     int64_t limit_ms)
+{
+	return !rank->done && rank->memory.phase != HF_HEALTH_TRAINING &&
+	       !is_late(rank, now_ms, limit_ms) && is_there(rank, proc);
 }
 
 /* It got another number, say. */
@@ -71,23 +88,50 @@ static bool advances_as_another(const struct hf_progress *progress,
 	return false;
 }
 
+/* Nobody advances: not of those either whose process has ended, for whom somebody may wait for ever.  Who has
+ * done all of its steps and is still there has something else to do. */
+static bool all_stall(const struct hf_progress *progress, const char *proc, int64_t now_ms,
+		      int64_t limit_ms)
+{
+	bool any = false;
+
+	if (now_ms - progress->advanced_ms < limit_ms)
+		return false;
+	for (size_t i = 0; i < progress->len; i++) {
+		const struct hf_progress_rank *rank = &progress->ranks[i];
+
+		if (rank->done && is_there(rank, proc))
+			return false;
+		any |= !rank->done;
+	}
+	return any;
+}
+
 bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, int64_t now_ms,
 			int64_t limit_ms, int32_t *ret_rank)
 {
 	*ret_rank = -1;
 	if (!progress->any)
 		return false;
-	if (now_ms - progress->advanced_ms >= limit_ms)
+	for (size_t i = 0; i < progress->len; i++)
+		if (is_aside(&progress->ranks[i], proc, now_ms, limit_ms))
+			return false;
+	if (all_stall(progress, proc, now_ms, limit_ms))
 		return true;
 	for (size_t i = 0; i < progress->len; i++) {
 		const struct hf_progress_rank *rank = &progress->ranks[i];
 
-		if (rank->done || rank->memory.phase != HF_HEALTH_TRAINING ||
-		    !is_late(rank, now_ms, limit_ms) || !is_there(rank, proc) ||
+		if (!is_late(rank, now_ms, limit_ms) || !is_there(rank, proc) ||
 		    advances_as_another(progress, rank, now_ms, limit_ms))
 			continue;
 		*ret_rank = rank->number;
 		return true;
 	}
 	return false;
+}
+
+bool hf_progress_outlives(const struct hf_progress *progress, int signum, int64_t told_ms)
+{
+	return progress->any &&
+	       progress->advanced_ms - told_ms >= (signum == SIGTERM ? TERM_GRACE_MS : GRACE_MS);
 }

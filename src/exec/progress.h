@@ -40,13 +40,21 @@ struct hf_progress {
 void hf_progress_take(struct hf_progress *progress, const char *proc, const struct hf_beat *beat,
 		      pid_t pid, int64_t now_ms);
 
+/* Of a rank that is not training (it evaluates, or saves): as the agent has it. */
+#define HF_PROGRESS_OTHER_MS (10 * 60 * 1000)
+
 /*
- * No step came for limit_ms after the first one: of any rank, or of one that has more to do, trains (others
- * may do so while it evaluates), and whose process is still there (one that has ended does not hang) and
- * speaks for no other rank that advances.  ret_rank: which one it is; -1: all, or it has no number.
+ * No step came for limit_ms after the first one: of any rank, or of one that has more to do, whose process
+ * is still there (one that has ended does not hang) and speaks for no other rank that advances.  Outside
+ * training a rank has ten minutes, if that is more, and as long nobody is late, as others may wait for it; one that
+ * has done all of its steps has all the time.  ret_rank: which one it is; -1: all, or it has no number.
  */
 bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, int64_t now_ms,
 			int64_t limit_ms, int32_t *ret_rank);
+
+/* Steps go on so long after a signal that was to end them (at told_ms): it did not.  Who ends by SIGTERM may be given
+ * minutes to save what it has, and go on with its step meanwhile. */
+bool hf_progress_outlives(const struct hf_progress *progress, int signum, int64_t told_ms);
 
 HF_END_DECLS
 

@@ -3,6 +3,7 @@
 #include "harness/test.h"
 #include "exec/progress.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +135,59 @@ static void who_evaluates_may_do_so_while_the_others_train(void **state)
 	hf_progress_take(&progress, proc, &beat, 11, 0);
 	take(10, 0, 1, 2, 900);
 	assert_false(stalls(1000, -1));
-	assert_true(stalls(1900, -1));
+	/* They may have to wait for it. */
+	assert_false(stalls(HF_PROGRESS_OTHER_MS - 1, -1));
+	assert_true(stalls(HF_PROGRESS_OTHER_MS, -1));
+	beat.phase = HF_HEALTH_TRAINING;
+	beat.step = 2;
+	hf_progress_take(&progress, proc, &beat, 11, 2000);
+	assert_true(stalls(2000, 0));
+}
+
+static void who_evaluates_alone_has_its_time(void **state)
+{
+	struct hf_beat beat = {.has_step = true, .attempt = 1, .step = 1};
+
+	hf_progress_take(&progress, proc, &beat, 10, 0);
+	beat.phase = HF_HEALTH_OTHER_PHASE;
+	hf_progress_take(&progress, proc, &beat, 10, 500);
+	assert_false(stalls(HF_PROGRESS_OTHER_MS - 1, -1));
+	assert_true(stalls(HF_PROGRESS_OTHER_MS, -1));
+}
+
+static void all_that_are_done_may_take_their_time(void **state)
+{
+	take(10, 0, 1, 1000, 0);
+	take(11, 1, 1, 1000, 0);
+	assert_false(stalls(100 * LIMIT, -1));
+	/* One ended before its last step; the other has all of its own. */
+	take(12, 2, 1, 999, 0);
+	is(12, 0, 'S');
+	assert_false(stalls(100 * LIMIT, -1));
+	is(10, 0, 'S');
+	is(11, 0, 'S');
+	assert_true(stalls(100 * LIMIT, -1));
+}
+
+static void step_0_is_none(void **state)
+{
+	take(10, 0, 1, 0, 0);
+	assert_false(stalls(100 * LIMIT, -1));
+	take(10, 0, 1, 1, 100 * LIMIT);
+	assert_false(stalls(101 * LIMIT - 1, -1));
+	assert_true(stalls(101 * LIMIT, -1));
+}
+
+static void steps_long_after_a_signal_say_that_it_ended_nothing(void **state)
+{
+	assert_false(hf_progress_outlives(&progress, SIGHUP, -100000));
+	take(10, 0, 1, 1, 29999);
+	assert_false(hf_progress_outlives(&progress, SIGHUP, 0));
+	take(10, 0, 1, 2, 30000);
+	assert_true(hf_progress_outlives(&progress, SIGHUP, 0));
+	assert_false(hf_progress_outlives(&progress, SIGTERM, 0));
+	take(10, 0, 1, 3, 600000);
+	assert_true(hf_progress_outlives(&progress, SIGTERM, 0));
 }
 
 static void a_process_that_gets_another_number_goes_on(void **state)
@@ -192,6 +245,10 @@ int main(void)
 		TEST(who_has_ended_does_not_hang),
 		TEST(who_is_done_may_wait_for_the_others),
 		TEST(who_evaluates_may_do_so_while_the_others_train),
+		TEST(who_evaluates_alone_has_its_time),
+		TEST(all_that_are_done_may_take_their_time),
+		TEST(step_0_is_none),
+		TEST(steps_long_after_a_signal_say_that_it_ended_nothing),
 		TEST(a_process_that_gets_another_number_goes_on),
 		TEST(a_rank_that_goes_back_to_its_checkpoint_advances_from_there),
 		TEST(ranks_that_say_an_old_step_again_have_not_gone_back),

@@ -201,6 +201,44 @@ select.select([], [], [], 2)
 PY
 expect "nor who ends well before it is killed" 'code 0' code 0 run --hang-after 1s -- python3 "$folder/slow_end.py"
 expect "who has ended by then does not hang" 'code 0' code 0 run --hang-after 2s -- python3 "$folder/late.py"
+cat >"$folder/done.py" <<'PY'
+import select
+from holdfast_report import report
+for step in range(1, 4):
+    report(step, total=3)
+select.select([], [], [], 2.5)
+PY
+expect "nor who has done all of its steps" 'code 0' code 0 run --hang-after 1s -- python3 "$folder/done.py"
+cat >"$folder/frozen.py" <<'PY'
+import os, select, sys
+from holdfast_report import report
+report(1)
+open(sys.argv[1] + "/frozen", "w").close()
+for step in range(2, 40):
+    select.select([], [], [], 0.05)
+    report(step)
+PY
+rm -f "$folder/frozen"
+run --hang-after 1s -- python3 "$folder/frozen.py" "$folder" &
+pid=$!
+until_true 100 test -e "$folder/frozen"
+child=$(pgrep -P "$pid")
+kill -STOP "$pid" "$child"
+python3 -c 'import select; select.select([], [], [], 3.5)'
+kill -CONT "$child" "$pid"
+rc=0
+wait "$pid" || rc=$?
+expect "nor who was frozen with exec" 'code 0' echo "code $rc"
+cat >"$folder/other.py" <<'PY'
+import os, select
+from holdfast_report import report
+if os.getuid() == 0:
+    os.setuid(65534)
+report(1)
+select.select([], [], [], 20)
+PY
+expect "who became another user is heard as well" 'code 225' code 225 \
+	run --hang-after 1s -- python3 "$folder/other.py"
 
 
 # --- a terminal
