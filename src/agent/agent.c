@@ -940,8 +940,12 @@ int hf_agent_ready(const struct hf_agent *a, struct hf_error *err)
 {
 	if (a->steps == 0)
 		return hf_error_set(err, HF_E_UNAVAILABLE, "no step yet");
-	if (!hf_publisher_has_written(a->publisher))
+	if (!hf_publisher_has_written(a->publisher)) {
+		const char *why = hf_publisher_why(a->publisher);
+
 		return hf_error_set(err, HF_E_UNAVAILABLE,
-				    "the node's objects have not been written yet");
+				    "the node's objects have not been written yet%s%s",
+				    why != NULL ? ": " : "", hf_str_or(why, ""));
+	}
 	return 0;
 }

@@ -16,6 +16,8 @@
 /* What is refused (rights, no such CRD) may be allowed later; nobody needs it at once. */
 #define REFUSED_WAIT (30 * HF_SECOND)
 
+#define WHY_MAX 512
+
 enum kind { KIND_NODE, KIND_DEVICE, KIND_POD };
 /* Of the DeviceHealth object, which may have to be made first. */
 enum step { STEP_PATCH, STEP_FIND_NODE, STEP_CREATE };
@@ -34,6 +36,9 @@ struct slot {
 	struct hf_backoff backoff;
 	hf_time sent_at, begun_at;
 	bool failing, written;
+	bool there;        /* as far as the last write or question knows */
+	bool made;         /* just now: its status has to be found */
+	char why[WHY_MAX]; /* while it fails */
 };
 
 struct hf_publisher {
@@ -117,6 +122,7 @@ static void tell(struct slot *slot, int code, const char *message)
 	if (code == 0 && !slot->failing)
 		return;
 	slot->failing = code != 0;
+	snprintf(slot->why, sizeof(slot->why), "%s: %s", kind_names[slot->kind], message);
 	o->trouble(o->arg, kind_names[slot->kind], code, message);
 }
 
@@ -141,6 +147,7 @@ static void try_again(struct slot *slot, const struct hf_reply *reply)
 	if (reply->retry_after > wait)
 		wait = reply->retry_after < 10 * HF_MINUTE ? reply->retry_after : 10 * HF_MINUTE;
 	slot->step = STEP_PATCH;
+	slot->made = false;
 	hf_timer_arm(slot->timer, wait);
 }
 
@@ -167,6 +174,8 @@ static void succeed(struct slot *slot)
 	tell(slot, 0, "");
 	hf_backoff_reset(&slot->backoff);
 	slot->sent = hf_doc_unref(slot->sent);
+	slot->made = false;
+	slot->there |= !asked;
 	slot->written |= !asked;
 	if (slot->waiting != NULL)
 		hf_timer_arm(slot->timer, asked                       ? gap_of(slot)
@@ -185,6 +194,23 @@ static void show(struct slot *slot, struct hf_doc *health)
 		o->seen(o->arg, health);
 }
 
+/* Of DeviceHealth, which is made where it is not there: if that was just done, asking once more leads nowhere. */
+static void on_missing(struct slot *slot, const struct hf_reply *reply)
+{
+	if (slot->made) {
+		tell(slot, reply->code,
+		     "the object was made, and its status is not found: the CRD has no status "
+		     "subresource, or the object is gone again");
+		try_again(slot, reply);
+		return;
+	}
+	if (slot->there)
+		show(slot, NULL);
+	slot->there = false;
+	slot->step = STEP_FIND_NODE;
+	send(slot);
+}
+
 static void on_patched(void *arg, const struct hf_reply *reply)
 {
 	struct slot *slot = arg;
@@ -196,10 +222,7 @@ static void on_patched(void *arg, const struct hf_reply *reply)
 			show(slot, none ? NULL : reply->object);
 		succeed(slot);
 	} else if (slot->kind == KIND_DEVICE && reply->code == HF_E_NOT_FOUND) {
-		if (slot->written)
-			show(slot, NULL);
-		slot->step = STEP_FIND_NODE;
-		send(slot);
+		on_missing(slot, reply);
 	} else if (is_given_up(slot, reply->code)) {
 		if (reply->code != HF_E_NOT_FOUND && reply->code != HF_E_CONFLICT)
 			tell(slot, reply->code, reply->message);
@@ -217,6 +240,7 @@ static void on_created(void *arg, const struct hf_reply *reply)
 	slot->call = NULL;
 	if (reply->code == 0 || reply->code == HF_E_EXISTS) {
 		slot->step = STEP_PATCH;
+		slot->made = true;
 		send(slot);
 		return;
 	}
@@ -402,6 +426,14 @@ bool hf_publisher_is_idle(const struct hf_publisher *p)
 		    p->slots[i]->sent != NULL)
 			return false;
 	return true;
+}
+
+const char *hf_publisher_why(const struct hf_publisher *p)
+{
+	for (size_t i = KIND_NODE; i <= KIND_DEVICE; i++)
+		if (p->slots[i]->failing)
+			return p->slots[i]->why;
+	return NULL;
 }
 
 bool hf_publisher_has_written(const struct hf_publisher *p)

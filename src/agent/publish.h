@@ -14,7 +14,8 @@ HF_BEGIN_DECLS
  * Carries patches to the API server: one at a time for each object, the newest counts, and what
  * fails is tried again with growing delays (0.5 s to 30 s; Retry-After is kept).  A pod's patch is
  * dropped once the pod is gone or is another one, or after HF_PUBLISH_TRIES; the node's two objects
- * are never given up.  The DeviceHealth object is made where there is none.
+ * are never given up.  The DeviceHealth object is made where there is none; one that
+ * was made and whose status is not found all the same failed as well.
  */
 struct hf_publisher;
 
@@ -51,6 +52,8 @@ void hf_publisher_pod(struct hf_publisher *publisher, const char *ns, const char
 void hf_publisher_ask(struct hf_publisher *publisher);
 /* Nothing is under way and nothing waits. */
 bool hf_publisher_is_idle(const struct hf_publisher *publisher);
+/* "devicehealth: MESSAGE": why one of the node's objects cannot be written; NULL: nothing failed last. */
+const char *hf_publisher_why(const struct hf_publisher *publisher);
 /* Both of the node's objects have been written once. */
 bool hf_publisher_has_written(const struct hf_publisher *publisher);
 

@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#define VERBS (HF_VERB_DELETE + 1)
+
 struct world {
 	struct hf_loop *loop;
 	struct fake_store *store;
 	struct hf_publisher *publisher;
 	int troubles, mended, answers, none;
-	char what[32];
+	char what[32], message[256];
 };
 
 static void on_seen(void *arg, struct hf_doc *health)
@@ -35,6 +37,7 @@ static void on_trouble(void *arg, const char *what, int code, const char *messag
 	else
 		w->troubles++;
 	memcpy(w->what, what, strlen(what) + 1);
+	snprintf(w->message, sizeof(w->message), "%s", message);
 }
 
 static int setup(void **state)
@@ -203,6 +206,69 @@ static void without_the_kind_it_is_asked_for_each_half_minute(void **state)
 	assert_in_range(creates, 10, 21);
 }
 
+/* Answers what is there, for so long; ret_calls: how many of each verb. */
+static void without_status(struct world *w, hf_time span, int create, int ret_calls[VERBS])
+{
+	for (hf_time t = 0; t < span; t += 100 * HF_MS) {
+		struct fake_call *call;
+		int turns = 0;
+
+		run_for(w, 100 * HF_MS);
+		while (turns++ < 20 && (call = fake_next(w->store)) != NULL) {
+			ret_calls[call->request->verb]++;
+			if (call->request->verb == HF_VERB_GET)
+				fake_answer_object(call, fake_object("n1", "uid-1", "5", "x"));
+			else if (call->request->verb == HF_VERB_CREATE && create == 0)
+				fake_answer_object(call, NULL);
+			else
+				fake_refuse(call, call->request->verb == HF_VERB_CREATE
+							  ? create
+							  : HF_E_NOT_FOUND);
+		}
+	}
+}
+
+static void an_object_whose_status_is_never_found_is_a_failure_like_others(void **state)
+{
+	static const int creates[] = {0, HF_E_EXISTS};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(creates); i++) {
+		int calls[VERBS] = {0};
+
+		hf_publisher_device(w->publisher, patch(1));
+		without_status(w, 10 * HF_MINUTE, creates[i], calls);
+		assert_in_range(calls[HF_VERB_CREATE], 10, 21);
+		assert_in_range(calls[HF_VERB_PATCH], 20, 42);
+		assert_in_range(calls[HF_VERB_GET], 10, 21);
+		assert_in_range(w->troubles, (i + 1) * 10, (i + 1) * 21);
+		assert_string_equal(w->what, "devicehealth");
+		assert_non_null(strstr(w->message, "status"));
+		assert_ptr_equal(strstr(hf_publisher_why(w->publisher), "devicehealth: "),
+				 hf_publisher_why(w->publisher));
+		assert_non_null(strstr(hf_publisher_why(w->publisher), w->message));
+	}
+	run_for(w, HF_MINUTE);
+	fake_answer_object(fake_next(w->store), NULL);
+	assert_int_equal(w->mended, 1);
+	assert_null(hf_publisher_why(w->publisher));
+}
+
+/* The Node may have been made anew, which is news once. */
+static void one_that_was_written_and_is_not_found_any_more_is_told_of_once(void **state)
+{
+	struct world *w = *state;
+	int calls[VERBS] = {0};
+
+	hf_publisher_device(w->publisher, patch(1));
+	run_for(w, HF_MS);
+	fake_answer_object(fake_next(w->store), NULL);
+	hf_publisher_device(w->publisher, patch(2));
+	without_status(w, 10 * HF_MINUTE, 0, calls);
+	assert_in_range(calls[HF_VERB_CREATE], 10, 21);
+	assert_int_equal(w->none, 1);
+}
+
 static void a_pod_that_is_gone_or_another_one_is_let_be(void **state)
 {
 	static const int codes[] = {HF_E_NOT_FOUND, HF_E_CONFLICT, HF_E_FORBIDDEN};
@@ -319,6 +385,8 @@ int main(void)
 		TEST(retry_after_is_kept_within_reason),
 		TEST(a_device_health_is_made_where_there_is_none_and_owned_by_its_node),
 		TEST(without_the_kind_it_is_asked_for_each_half_minute),
+		TEST(an_object_whose_status_is_never_found_is_a_failure_like_others),
+		TEST(one_that_was_written_and_is_not_found_any_more_is_told_of_once),
 		TEST(a_pod_that_is_gone_or_another_one_is_let_be),
 		TEST(pods_are_written_beside_each_other_and_no_more_than_there_can_be),
 		TEST(a_pod_that_cannot_be_written_is_given_up_in_the_end),

@@ -407,6 +407,7 @@ static void without_the_crd_the_node_is_written_all_the_same(void **state)
 	assert_string_equal(status_of(w, &hf_nodes, "n1", "AcceleratorUnhealthy"), "True");
 	assert_in_range(w->device_writes, 10, 60);
 	assert_true(hf_agent_ready(w->agent, &err) < 0);
+	assert_non_null(strstr(err.text, "written yet: devicehealth: "));
 	w->no_crd = false;
 	run_for(w, HF_MINUTE);
 	assert_ok(hf_agent_ready(w->agent, &err), &err);
