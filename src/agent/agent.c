@@ -16,6 +16,8 @@
 #define URGENT_WAIT (20 * HF_MS)
 #define STEP_GAP (100 * HF_MS)
 #define NEWS_WAIT HF_SECOND
+/* Between two questions to the kubelet for the sake of evidence, in a flood. */
+#define SUSPECT_GAP HF_SECOND
 #define COUNT_EVERY (30 * HF_SECOND)
 /* What only measurements changed is on disk within so long. */
 #define JOURNAL_EVERY (5 * HF_MINUTE)
@@ -365,6 +367,26 @@ static void arm_step(struct hf_agent *a, hf_time wait)
 	hf_timer_arm(a->step_timer, due - now);
 }
 
+/* Each limits by itself how often it looks. */
+static void poke(struct hf_agent *a, bool of_holders)
+{
+	for (size_t i = 0; i < a->probes_len; i++) {
+		const struct hf_probe_ops *ops = a->probes[i]->ops;
+
+		if (ops->poke != NULL && (!of_holders || ops->tells_holders))
+			ops->poke(a->probes[i]);
+	}
+}
+
+/* Whoever holds the device may be gone before the kubelet is asked next. */
+static void suspect(struct hf_agent *a, hf_time now)
+{
+	if (a->stopped || (a->suspected_at != HF_TIME_NONE && now - a->suspected_at < SUSPECT_GAP))
+		return;
+	a->suspected_at = now;
+	poke(a, true);
+}
+
 static void take_holdings(struct hf_agent *a)
 {
 	struct hf_holdings told = hf_intake_holdings_get(a->intake);
@@ -442,6 +464,8 @@ static void step(struct hf_agent *a)
 	}
 	weighty = input.evidence_len > 0 || plan.moves_len > 0 || plan.events_len > 0 ||
 		  plan.write_conditions || plan.write_devices;
+	if (input.evidence_len > 0)
+		suspect(a, input.now);
 	a->steps++;
 	a->stepped_at = input.now;
 	/* While a flood is being read, what was said last is not in here yet. */
@@ -609,18 +633,14 @@ static void listen_to_ranks(struct hf_agent *a)
 
 static void on_ask(void *arg)
 {
-	struct hf_agent *a = arg;
-
-	for (size_t i = 0; i < a->probes_len; i++)
-		if (a->probes[i]->ops->poke != NULL)
-			a->probes[i]->ops->poke(a->probes[i]);
+	poke(arg, true);
 }
 
 static void on_container_ended(void *arg)
 {
 	struct hf_agent *a = arg;
 
-	on_ask(a);
+	poke(a, false);
 	if (!hf_timer_armed(a->report_timer))
 		hf_timer_arm(a->report_timer, REPORT_AFTER);
 }
@@ -824,7 +844,7 @@ int hf_agent_create(const struct hf_agent_options *options, struct hf_agent **re
 		a->config.rules = options->rules;
 	a->arenas[0] = hf_arena_create(HF_AGENT_ARENA_BYTES_MAX);
 	a->arenas[1] = hf_arena_create(HF_AGENT_ARENA_BYTES_MAX);
-	a->stepped_at = a->reaches = HF_TIME_NONE;
+	a->stepped_at = a->reaches = a->suspected_at = HF_TIME_NONE;
 	a->label = "unknown";
 	a->step_timer = hf_timer_create(options->loop, on_step_timer, a);
 	a->count_timer = hf_timer_create(options->loop, on_count_timer, a);

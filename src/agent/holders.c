@@ -40,6 +40,22 @@ static uint64_t count_ends(const struct hf_json *statuses)
 	return ends;
 }
 
+/* Grows with each: 1 as long as it waits, 2 when it runs, 3 when it has ended and waits again, … */
+static uint64_t count_moves(const struct hf_json *statuses)
+{
+	uint64_t moves = 0;
+
+	for (size_t i = 0; i < hf_json_len(statuses); i++) {
+		const struct hf_json *one = hf_json_item(statuses, i);
+
+		moves += 1 + 2 * (uint64_t)hf_json_i64(hf_json_get(one, "restartCount"), 0);
+		moves += hf_json_path(one, "state", "running", NULL) != NULL;
+		if (hf_json_path(one, "state", "terminated", NULL) != NULL)
+			moves += 2;
+	}
+	return moves;
+}
+
 static void read_condition(struct hf_holder_pod *pod, const struct hf_json *conditions)
 {
 	for (size_t i = 0; i < hf_json_len(conditions); i++) {
@@ -60,11 +76,13 @@ static void *decode(void *arg, struct hf_doc *doc)
 {
 	const struct hf_holders *h = arg;
 	const struct hf_json *status = hf_json_get(hf_doc_json(doc), "status");
+	const struct hf_json *mains = hf_json_get(status, "containerStatuses");
+	const struct hf_json *inits = hf_json_get(status, "initContainerStatuses");
 	struct hf_holder_pod *pod = hf_xcalloc(1, sizeof(*pod));
 
 	pod->seen_at = h->options.now(h->options.arg);
-	pod->ends = count_ends(hf_json_get(status, "containerStatuses")) +
-		    count_ends(hf_json_get(status, "initContainerStatuses"));
+	pod->ends = count_ends(mains) + count_ends(inits);
+	pod->moves = count_moves(mains) + count_moves(inits);
 	read_condition(pod, hf_json_get(status, "conditions"));
 	hf_doc_drop_tree(doc);
 	return pod;
@@ -74,17 +92,6 @@ static bool is_held(const struct hf_holders *h, const struct hf_cache_entry *pod
 {
 	for (size_t i = 0; i < h->len; i++)
 		if (hf_streq(h->items[i].holding.pod, pod->name) &&
-		    hf_streq(h->items[i].holding.ns, pod->ns))
-			return true;
-	return false;
-}
-
-/* Names of pods come again (rank 0 of a job): the last word on this one is of another, or older than it. */
-static bool is_new_name(const struct hf_holders *h, const struct hf_cache_entry *pod)
-{
-	for (size_t i = 0; i < h->len; i++)
-		if (h->items[i].until == HF_TIME_NONE && !hf_streq(h->items[i].uid, pod->uid) &&
-		    hf_streq(h->items[i].holding.pod, pod->name) &&
 		    hf_streq(h->items[i].holding.ns, pod->ns))
 			return true;
 	return false;
@@ -100,7 +107,7 @@ static void on_pod(void *arg, enum hf_cache_change change, const struct hf_cache
 	/* Of another UID it would be another entry. */
 	if (is && was)
 		is->seen_at = was->seen_at;
-	if (change == HF_CACHE_ADDED && is_new_name(h, now))
+	if (is && (!was || is->moves > was->moves))
 		h->options.ask(h->options.arg);
 	if (change == HF_CACHE_DELETED ? is_held(h, before)
 				       : is && was && is->ends > was->ends && is_held(h, now))

@@ -31,6 +31,7 @@ enum hf_pod_word { HF_POD_NO_WORD, HF_POD_WELL, HF_POD_SICK };
 struct hf_holder_pod {
 	hf_time seen_at;       /* first, on the steps' clock */
 	uint64_t ends;         /* of its containers, so far */
+	uint64_t moves;        /* likewise: taken on by the kubelet, begun, ended */
 	enum hf_pod_word word; /* what our condition says */
 	char reason[64], message[HF_POD_MESSAGE_MAX];
 };
@@ -43,8 +44,8 @@ struct hf_holders_options {
 	hf_time (*now)(void *arg); /* the steps' clock */
 	/* A container of a pod that holds, or held, a device has ended. */
 	void (*ended)(void *arg);
-	/* A pod came under a name that somebody holds devices by: whether it is this one the kubelet
-	 * says when it is asked now. */
+	/* A pod came, or a container of one was taken on, began or ended: who holds what by now the kubelet
+	 * says when it is asked.  Comes for each of them. */
 	void (*ask)(void *arg);
 	/* A pod came, went or changed: holders may have a UID now, start may be ahead. */
 	void (*changed)(void *arg);

@@ -85,6 +85,9 @@ static int setup(void **state)
 	assert_string_equal(call->request->field_selector, "spec.nodeName=n1");
 	fake_answer_list(call, "2", "", list, 1);
 	assert_true(hf_loop_run_until(w.loop, 2 * HF_SECOND));
+	/* Whoever is there at the start is a reason to ask as well. */
+	assert_int_equal(w.asked, 1);
+	w.asked = 0;
 	*state = &w;
 	return 0;
 }
@@ -233,6 +236,44 @@ static void the_end_of_a_container_counts_where_the_pod_holds_something(void **s
 	assert_int_equal(w->ended, 3);
 }
 
+static void the_kubelet_is_asked_when_a_pod_comes_and_when_its_containers_begin_or_end(void **state)
+{
+	static const struct {
+		const char *status;
+		bool asks;
+	} steps[] = {
+		{"\"phase\":\"Pending\"", false},
+		/* The kubelet took it on: what it gets is decided. */
+		{"\"containerStatuses\":[{\"restartCount\":0,\"state\":{\"waiting\":{}}}]", true},
+		{"\"containerStatuses\":[{\"restartCount\":0,\"state\":{\"running\":{}}}]", true},
+		{"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"containerStatuses\":"
+		 "[{\"restartCount\":0,\"ready\":true,\"state\":{\"running\":{}}}]",
+		 false},
+		{"\"containerStatuses\":[{\"restartCount\":0,\"state\":{\"terminated\":{}}}]",
+		 true},
+		{"\"containerStatuses\":[{\"restartCount\":1,\"state\":{\"waiting\":{}}}]", false},
+		{"\"containerStatuses\":[{\"restartCount\":1,\"state\":{\"running\":{}}}]", true},
+		{"\"containerStatuses\":[{\"restartCount\":1,\"state\":{\"running\":{}}}],"
+		 "\"initContainerStatuses\":[7,{\"state\":3}]",
+		 true},
+		{"\"containerStatuses\":{},\"initContainerStatuses\":\"x\"", false},
+	};
+	struct world *w = *state;
+	struct fake_watch *watch = fake_watch_live(w->store);
+	int asked = 1;
+
+	fake_event(watch, HF_EVENT_ADDED, pod("b", "uid-b", 3, ""));
+	assert_int_equal(w->asked, asked);
+	for (size_t i = 0; i < HF_ARRAY_LEN(steps); i++) {
+		fake_event(watch, HF_EVENT_MODIFIED,
+			   pod("b", "uid-b", 4 + (int)i, steps[i].status));
+		asked += steps[i].asks;
+		if (w->asked != asked)
+			fail_msg("%s: asked %d times, not %d", steps[i].status, w->asked, asked);
+	}
+	assert_int_equal(w->ended, 0);
+}
+
 static void our_condition_is_read_whatever_stands_beside_it(void **state)
 {
 	struct world *w = *state;
@@ -283,6 +324,7 @@ int main(void)
 		TEST(a_word_that_is_older_than_a_pod_says_nothing_of_it),
 		TEST(what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_tell_all),
 		TEST(the_end_of_a_container_counts_where_the_pod_holds_something),
+		TEST(the_kubelet_is_asked_when_a_pod_comes_and_when_its_containers_begin_or_end),
 		TEST(who_holds_on_is_the_last_to_make_room),
 		TEST(our_condition_is_read_whatever_stands_beside_it),
 	};

@@ -352,8 +352,11 @@ static void destroy(struct hf_probe *probe)
 struct hf_probe *hf_kubelet_probe_create(struct hf_intake *intake,
 					 const struct hf_kubelet_options *options)
 {
-	static const struct hf_probe_ops ops = {
-		.name = "kubelet", .start = start, .poke = poke, .destroy = destroy};
+	static const struct hf_probe_ops ops = {.name = "kubelet",
+						.tells_holders = true,
+						.start = start,
+						.poke = poke,
+						.destroy = destroy};
 	struct kubelet_probe *p = hf_xcalloc(1, sizeof(*p));
 
 	p->base.ops = &ops;

@@ -28,6 +28,8 @@ struct hf_probe;
 
 struct hf_probe_ops {
 	const char *name; /* "kmsg", "nvml", "sysfs", "kubelet": for the page and the log */
+	/* Who holds what: poked as well when the node's pods change. */
+	bool tells_holders;
 	void (*start)(struct hf_probe *probe);
 	/* Look now rather than at the next turn; may come at any time and often.  May be NULL. */
 	void (*poke)(struct hf_probe *probe);

@@ -163,6 +163,150 @@ static void the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_
 	assert_int_equal(device_in(&health, GPU)->holders.len, 0);
 }
 
+/* A kubelet that is asked each ten seconds, and soon when poked; what it says is who is alive. */
+struct kubelet {
+	struct hf_probe base; /* first */
+	struct world *world;
+	struct hf_timer *timer;
+	char pod[64]; /* holds UUID; "": nobody does */
+	int looks;
+};
+
+static void kubelet_looks(void *arg)
+{
+	struct kubelet *k = arg;
+
+	k->looks++;
+	hf_timer_arm(k->timer, 10 * HF_SECOND);
+	holds(k->world, k->pod, UUID);
+}
+
+static void kubelet_starts(struct hf_probe *probe)
+{
+	struct kubelet *k = (struct kubelet *)probe;
+
+	k->timer = hf_timer_create(k->world->loop, kubelet_looks, k);
+	hf_timer_arm(k->timer, 0);
+}
+
+static void kubelet_is_poked(struct hf_probe *probe)
+{
+	struct kubelet *k = (struct kubelet *)probe;
+
+	if (hf_timer_due(k->timer) > hf_loop_mono(k->world->loop) + 200 * HF_MS)
+		hf_timer_arm(k->timer, 200 * HF_MS);
+}
+
+static void kubelet_ends(struct hf_probe *probe)
+{
+	hf_timer_destroy(((struct kubelet *)probe)->timer);
+}
+
+static const struct hf_probe_ops kubelet_ops = {.name = "kubelet",
+						.tells_holders = true,
+						.start = kubelet_starts,
+						.poke = kubelet_is_poked,
+						.destroy = kubelet_ends};
+
+static struct kubelet *kubelet_of(struct world *w)
+{
+	static struct kubelet kubelet;
+
+	kubelet = (struct kubelet){.base = {.ops = &kubelet_ops}, .world = w};
+	w->probe = &kubelet.base;
+	return &kubelet;
+}
+
+static void container_is(struct world *w, const char *pod, int restarts, const char *state)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "{\"status\":{\"containerStatuses\":[{\"name\":\"c\",\"restartCount\":%d,"
+		 "\"state\":%s}]}}",
+		 restarts, state);
+	apply(w, HF_VERB_PATCH, &hf_pods, pod, "status", text);
+}
+
+/* What dies of its GPU at its first kernel launch. */
+static void a_holder_that_lives_for_a_second_is_known_and_its_end_is_told(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct kubelet *kubelet = kubelet_of(w);
+	struct hf_device_health health;
+	hf_time ended;
+
+	open_agent(w);
+	run_for(w, 12 * HF_SECOND);
+	create_pod(w, "p");
+	run_for(w, HF_SECOND);
+	snprintf(kubelet->pod, sizeof(kubelet->pod), "p");
+	container_is(w, "p", 0, "{\"running\":{}}");
+	run_for(w, HF_SECOND / 2);
+	kernel_says(w, HUNG);
+	run_for(w, HF_SECOND / 2);
+	kubelet->pod[0] = '\0';
+	ended = hf_loop_wall(w->loop);
+	container_is(w, "p", 0, "{\"terminated\":{\"exitCode\":1}}");
+	run_for(w, 2 * HF_SECOND);
+	health = health_of(w, arena);
+	assert_true(health.observed_at >= ended);
+	assert_int_equal(device_in(&health, GPU)->holders.len, 1);
+	assert_true(device_in(&health, GPU)->holders.items[0].until >= ended);
+	assert_string_equal(status_of(w, &hf_pods, "p", HF_POD_COND_DEVICE_HEALTHY), "False");
+}
+
+static void evidence_makes_the_kubelet_be_asked_once_a_second_and_rest_does_not(void **state)
+{
+	struct world *w = *state;
+	struct kubelet *kubelet = kubelet_of(w);
+	int looks;
+
+	open_agent(w);
+	create_pod(w, "p");
+	run_for(w, 15 * HF_SECOND);
+	looks = kubelet->looks;
+	run_for(w, HF_HOUR);
+	assert_in_range(kubelet->looks - looks, 359, 361);
+	looks = kubelet->looks;
+	kernel_says(w, HUNG);
+	run_for(w, HF_SECOND);
+	assert_int_equal(kubelet->looks, looks + 1);
+	run_for(w, 2 * HF_SECOND);
+	looks = kubelet->looks;
+	for (int i = 0; i < 200; i++) {
+		kernel_says(w, HUNG);
+		run_for(w, 100 * HF_MS);
+	}
+	assert_in_range(kubelet->looks - looks, 10, 21);
+}
+
+/* A pod of a DaemonSet that fails as often as kubelets let it at the last. */
+static void a_pod_that_fails_again_and_again_makes_the_kubelet_be_asked_as_often(void **state)
+{
+	struct world *w = *state;
+	struct kubelet *kubelet = kubelet_of(w);
+	int looks, writes;
+
+	open_agent(w);
+	create_pod(w, "p");
+	run_for(w, 15 * HF_SECOND);
+	looks = kubelet->looks;
+	writes = w->writes;
+	for (int i = 0; i < 12; i++) {
+		container_is(w, "p", i, "{\"running\":{}}");
+		run_for(w, 3 * HF_SECOND);
+		container_is(w, "p", i, "{\"terminated\":{\"exitCode\":1}}");
+		run_for(w, HF_SECOND);
+		container_is(w, "p", i + 1, "{\"waiting\":{}}");
+		run_for(w, 5 * HF_MINUTE);
+	}
+	assert_in_range(kubelet->looks - looks, 360, 365 + 2 * 12);
+	/* Of the heartbeat. */
+	assert_in_range(w->writes - writes, 10, 30);
+}
+
 static const char *word_on(struct world *w, const char *pod)
 {
 	return status_of(w, &hf_pods, pod, "holdfast.dev/DeviceHealthy");
@@ -683,6 +827,9 @@ int main(void)
 		TEST(a_line_of_the_kernel_becomes_a_condition_and_a_device_health),
 		TEST(nothing_is_written_at_rest_but_the_heartbeat),
 		TEST(a_pod_that_holds_the_sick_device_is_told_and_no_other),
+		TEST(a_holder_that_lives_for_a_second_is_known_and_its_end_is_told),
+		TEST(evidence_makes_the_kubelet_be_asked_once_a_second_and_rest_does_not),
+		TEST(a_pod_that_fails_again_and_again_makes_the_kubelet_be_asked_as_often),
 		TEST(the_end_of_a_container_is_reported_promptly_and_its_holder_stays_an_hour),
 		TEST(what_stops_some_devices_says_nothing_of_who_holds_another),
 		TEST(one_that_is_missing_is_its_holders_where_it_is_known),

@@ -78,6 +78,8 @@ void open_agent(struct world *w)
 	struct hf_error err;
 
 	assert_ok(hf_agent_create(&options, &w->agent, &err), &err);
+	if (w->probe != NULL)
+		hf_agent_add_probe(w->agent, w->probe);
 	if (w->no_devices) {
 		hf_agent_start(w->agent);
 		return;

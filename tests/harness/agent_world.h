@@ -30,7 +30,8 @@ struct world {
 	int writes, node_writes, device_writes, pod_writes;
 	int refuse;
 	bool no_crd;
-	bool no_devices; /* nobody names any to an agent */
+	bool no_devices;        /* nobody names any to an agent */
+	struct hf_probe *probe; /* the agent's, from its start on; NULL: none but the log */
 };
 
 void apply(struct world *w, enum hf_verb verb, const struct hf_resource *resource, const char *name,
