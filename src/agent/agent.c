@@ -156,11 +156,11 @@ static void load_journal(struct hf_agent *a, struct hf_kmsg_place *ret_place)
 
 /* ---- what is told ------------------------------------------------------------------------------- */
 
-static bool pod_name(void *arg, const char *uid, const char **ret_ns, const char **ret_name)
+static bool pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name)
 {
 	const struct hf_agent *a = arg;
 
-	return hf_holders_name(a->holders, uid, ret_ns, ret_name);
+	return hf_holders_name(a->holders, uid, ret_name);
 }
 
 struct hf_report hf_agent_report(struct hf_agent *a)

@@ -70,10 +70,10 @@ static void forget_gone(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg
 
 	for (size_t i = 0; i < fences->len; i++) {
 		const struct fence *fence = &fences->items[i];
-		const char *ns, *name;
+		struct hf_pod_name name;
 
 		/* The API server's word of a new pod may come after its first report. */
-		if (!pod(arg, fence->uid, &ns, &name) &&
+		if (!pod(arg, fence->uid, &name) &&
 		    (fence->published > 0 || now - fence->heard_at >= HF_RANKS_SILENT_AFTER)) {
 			fences->gone |= fence->published > 0;
 			continue;
@@ -93,9 +93,9 @@ bool hf_fences_look(struct hf_fences *fences, hf_ranks_pod_fn pod, void *arg, hf
 	news = fences->gone;
 	for (size_t i = 0; i < fences->len && !news; i++) {
 		const struct fence *fence = &fences->items[i];
-		const char *ns, *name;
+		struct hf_pod_name name;
 
-		news = fence->published != fence->seconds && pod(arg, fence->uid, &ns, &name);
+		news = fence->published != fence->seconds && pod(arg, fence->uid, &name);
 	}
 	return news;
 }
@@ -117,13 +117,13 @@ void hf_fences_list(const struct hf_fences *fences, hf_ranks_pod_fn pod, void *a
 
 	for (size_t i = 0; i < fences->len; i++) {
 		const struct fence *fence = &fences->items[i];
-		const char *ns, *name;
+		struct hf_pod_name name;
 
-		if (!pod(arg, fence->uid, &ns, &name))
+		if (!pod(arg, fence->uid, &name))
 			continue;
-		items[len++] = (struct hf_fence_report){.ns = hf_arena_strdup(arena, ns),
-							.pod = hf_arena_strdup(arena, name),
-							.uid = hf_arena_strdup(arena, fence->uid),
+		items[len++] = (struct hf_fence_report){.ns = hf_arena_strdup(arena, name.ns),
+							.pod = hf_arena_strdup(arena, name.name),
+							.uid = hf_arena_strdup(arena, name.uid),
 							.seconds = fence->seconds};
 	}
 	if (len > 0)
@@ -136,9 +136,9 @@ void hf_fences_published(struct hf_fences *fences, hf_ranks_pod_fn pod, void *ar
 {
 	fences->gone = false;
 	for (size_t i = 0; i < fences->len; i++) {
-		const char *ns, *name;
+		struct hf_pod_name name;
 
-		if (pod(arg, fences->items[i].uid, &ns, &name))
+		if (pod(arg, fences->items[i].uid, &name))
 			fences->items[i].published = fences->items[i].seconds;
 	}
 }

@@ -16,6 +16,8 @@
 /* Three times what a kubelet runs unless it is told otherwise, and with room for ended ones. */
 #define PODS_MAX 2048
 #define FIELD_MAX 300
+#define ANNOTATION_HASH "kubernetes.io/config.hash"
+#define ANNOTATION_MIRROR "kubernetes.io/config.mirror"
 
 struct hf_holders {
 	struct hf_holders_options options;
@@ -72,6 +74,24 @@ static void read_condition(struct hf_holder_pod *pod, const struct hf_json *cond
 	}
 }
 
+/* Anybody who makes pods may write such annotations.  Like this no UID looks that an API server gives, and
+ * kubelets soon delete what says that it mirrors a pod of theirs and does not. */
+static bool is_hash(const char *text)
+{
+	return text != NULL && strlen(text) == HF_POD_HASH_MAX - 1 &&
+	       strspn(text, "0123456789abcdef") == HF_POD_HASH_MAX - 1;
+}
+
+static void read_hash(struct hf_holder_pod *pod, const struct hf_json *object)
+{
+	const struct hf_json *annotations = hf_json_path(object, "metadata", "annotations", NULL);
+	const char *hash = hf_json_str(hf_json_get(annotations, ANNOTATION_HASH), NULL);
+	const char *mirror = hf_json_str(hf_json_get(annotations, ANNOTATION_MIRROR), NULL);
+
+	if (is_hash(hash) && hf_streq(hash, mirror))
+		memcpy(pod->hash, hash, sizeof(pod->hash));
+}
+
 static void *decode(void *arg, struct hf_doc *doc)
 {
 	const struct hf_holders *h = arg;
@@ -83,6 +103,7 @@ static void *decode(void *arg, struct hf_doc *doc)
 	pod->seen_at = h->options.now(h->options.arg);
 	pod->ends = count_ends(mains) + count_ends(inits);
 	pod->moves = count_moves(mains) + count_moves(inits);
+	read_hash(pod, hf_doc_json(doc));
 	read_condition(pod, hf_json_get(status, "conditions"));
 	hf_doc_drop_tree(doc);
 	return pod;
@@ -162,19 +183,43 @@ void hf_holders_start(struct hf_holders *h)
 	hf_cache_start(h->cache);
 }
 
-bool hf_holders_name(const struct hf_holders *h, const char *uid, const char **ret_ns,
-		     const char **ret_name)
+/* Of several that say so the first. */
+static const struct hf_cache_entry *mirror_of(const struct hf_holders *h, const char *hash)
+{
+	const struct hf_cache_entry *pod, *first = NULL;
+	hf_time seen_at = HF_TIME_NONE;
+
+	if (!is_hash(hash))
+		return NULL;
+	for (size_t it = 0; (pod = hf_cache_next(h->cache, &it)) != NULL;) {
+		const struct hf_holder_pod *view = pod->view;
+
+		if (!hf_streq(view->hash, hash) || (first != NULL && view->seen_at >= seen_at))
+			continue;
+		first = pod;
+		seen_at = view->seen_at;
+	}
+	return first;
+}
+
+static const struct hf_cache_entry *pod_with(const struct hf_holders *h, const char *uid)
 {
 	const struct hf_cache_entry *pod;
 
-	for (size_t it = 0; (pod = hf_cache_next(h->cache, &it)) != NULL;) {
-		if (!hf_streq(pod->uid, uid))
-			continue;
-		*ret_ns = pod->ns;
-		*ret_name = pod->name;
-		return true;
-	}
-	return false;
+	for (size_t it = 0; (pod = hf_cache_next(h->cache, &it)) != NULL;)
+		if (hf_streq(pod->uid, uid))
+			return pod;
+	return mirror_of(h, uid);
+}
+
+bool hf_holders_name(const struct hf_holders *h, const char *uid, struct hf_pod_name *ret_name)
+{
+	const struct hf_cache_entry *pod = pod_with(h, uid);
+
+	if (pod == NULL)
+		return false;
+	*ret_name = (struct hf_pod_name){pod->ns, pod->name, pod->uid};
+	return true;
 }
 
 /* ---- the kubelet's word ----------------------------------------------------------------------- */
@@ -216,6 +261,23 @@ static void make_room(struct hf_holders *h)
 	memmove(h->items + at, h->items + at + 1, (h->len - at) * sizeof(*h->items));
 }
 
+static void name_holder(struct hf_holder *holder, const struct hf_cache_entry *pod)
+{
+	const struct hf_holder_pod *view = pod->view;
+
+	snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
+	memcpy(holder->hash, view->hash, sizeof(holder->hash));
+}
+
+/* It is not known yet whose it is, or of a static pod the mirror was made anew. */
+static bool may_be_named(const struct hf_holder *holder, const struct hf_cache_entry *pod)
+{
+	const struct hf_holder_pod *view = pod->view;
+
+	return holder->uid[0] == '\0' ||
+	       (holder->hash[0] != '\0' && hf_streq(holder->hash, view->hash));
+}
+
 static void add(struct hf_holders *h, const struct hf_holding *holding, hf_time asked_at)
 {
 	const struct hf_cache_entry *pod = pod_of(h, holding, asked_at);
@@ -228,7 +290,7 @@ static void add(struct hf_holders *h, const struct hf_holding *holding, hf_time 
 	h->version++;
 	*holder = (struct hf_holder){.holding = *holding, .until = HF_TIME_NONE};
 	if (pod != NULL)
-		snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
+		name_holder(holder, pod);
 }
 
 /* It is named as before: false if that is another pod of the name by now. */
@@ -238,9 +300,9 @@ static bool goes_on(struct hf_holders *h, struct hf_holder *holder, hf_time aske
 
 	if (pod == NULL || hf_streq(pod->uid, holder->uid))
 		return true;
-	if (holder->uid[0] != '\0')
+	if (!may_be_named(holder, pod))
 		return false;
-	snprintf(holder->uid, sizeof(holder->uid), "%s", pod->uid);
+	name_holder(holder, pod);
 	h->version++;
 	return true;
 }

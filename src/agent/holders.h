@@ -17,22 +17,27 @@ struct hf_holders;
 
 #define HF_HOLDER_KEPT HF_HOUR
 #define HF_POD_UID_MAX 64
+/* 32 digits, by which the kubelet knows a static pod. */
+#define HF_POD_HASH_MAX 33
 #define HF_POD_MESSAGE_MAX 256
 
 struct hf_holder {
 	struct hf_holding holding;
-	char uid[HF_POD_UID_MAX]; /* "": not known */
-	hf_time until;            /* the kubelet no longer names it; NONE: it holds it */
+	char uid[HF_POD_UID_MAX];   /* "": not known */
+	char hash[HF_POD_HASH_MAX]; /* of a static pod: whose mirror may be made anew */
+	hf_time until;              /* the kubelet no longer names it; NONE: it holds it */
 };
 
 enum hf_pod_word { HF_POD_NO_WORD, HF_POD_WELL, HF_POD_SICK };
 
 /* A pod of this node. */
 struct hf_holder_pod {
-	hf_time seen_at;       /* first, on the steps' clock */
-	uint64_t ends;         /* of its containers, so far */
-	uint64_t moves;        /* likewise: taken on by the kubelet, begun, ended */
-	enum hf_pod_word word; /* what our condition says */
+	hf_time seen_at; /* first, on the steps' clock */
+	char hash
+		[HF_POD_HASH_MAX]; /* it mirrors a static pod, whose UID that is; "": it does not */
+	uint64_t ends;             /* of its containers, so far */
+	uint64_t moves;            /* likewise: taken on by the kubelet, begun, ended */
+	enum hf_pod_word word;     /* what our condition says */
 	char reason[64], message[HF_POD_MESSAGE_MAX];
 };
 
@@ -67,9 +72,14 @@ const struct hf_holder *hf_holders_list(struct hf_holders *holders, size_t *ret_
 /* NULL: no such pod, or with another UID. */
 const struct hf_holder_pod *hf_holders_pod(const struct hf_holders *holders,
 					   const struct hf_holder *holder);
-/* Any pod of this node, whether it holds something or not; false: none has this UID. */
-bool hf_holders_name(const struct hf_holders *holders, const char *uid, const char **ret_ns,
-		     const char **ret_name);
+/* As the API server has it. */
+struct hf_pod_name {
+	const char *ns, *name, *uid;
+};
+/* Any pod of this node, whether it holds something or not, by the UID that its control groups have: a static
+ * pod's is not its object's.  Good until the loop's next turn; false: none has it. */
+bool hf_holders_name(const struct hf_holders *holders, const char *uid,
+		     struct hf_pod_name *ret_name);
 
 HF_END_DECLS
 

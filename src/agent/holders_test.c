@@ -274,6 +274,112 @@ static void the_kubelet_is_asked_when_a_pod_comes_and_when_its_containers_begin_
 	assert_int_equal(w->ended, 0);
 }
 
+#define HASH "0123456789abcdef0123456789abcdef"
+
+static struct hf_doc *static_pod(const char *name, const char *uid, int version,
+				 const char *annotations)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text),
+		 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"d\",\"uid\":\"%s\","
+		 "\"resourceVersion\":\"%d\",\"annotations\":%s}}",
+		 name, uid, version, annotations);
+	return hf_doc_from_text(text, strlen(text));
+}
+
+#define MIRRORS(hash)                                                                              \
+	"{\"kubernetes.io/config.hash\":\"" hash "\",\"kubernetes.io/config.mirror\":\"" hash "\"}"
+
+static void a_static_pods_processes_are_known_by_the_uid_that_its_kubelet_made(void **state)
+{
+	struct world *w = *state;
+	struct fake_watch *watch = fake_watch_live(w->store);
+	struct hf_pod_name name;
+
+	assert_false(hf_holders_name(w->holders, HASH, &name));
+	fake_event(watch, HF_EVENT_ADDED, static_pod("s-n1", "uid-s", 3, MIRRORS(HASH)));
+	assert_true(hf_holders_name(w->holders, HASH, &name));
+	assert_string_equal(name.ns, "d");
+	assert_string_equal(name.name, "s-n1");
+	assert_string_equal(name.uid, "uid-s");
+	assert_true(hf_holders_name(w->holders, "uid-s", &name));
+	/* Somebody else says the same, later. */
+	assert_true(hf_loop_run_until(w->loop, 3 * HF_SECOND));
+	fake_event(watch, HF_EVENT_ADDED, static_pod("a-0", "uid-x", 4, MIRRORS(HASH)));
+	fake_event(watch, HF_EVENT_MODIFIED, static_pod("s-n1", "uid-s", 5, MIRRORS(HASH)));
+	assert_true(hf_holders_name(w->holders, HASH, &name));
+	assert_string_equal(name.name, "s-n1");
+	/* And whose UID it is goes before any annotation. */
+	assert_true(hf_loop_run_until(w->loop, 4 * HF_SECOND));
+	fake_event(watch, HF_EVENT_ADDED, pod("t", HASH, 6, ""));
+	assert_true(hf_holders_name(w->holders, HASH, &name));
+	assert_string_equal(name.name, "t");
+}
+
+static void what_is_no_mirror_of_a_static_pod_has_its_own_uid_alone(void **state)
+{
+	static const char *const annotations[] = {
+		"{\"kubernetes.io/config.hash\":\"" HASH "\"}",
+		"{\"kubernetes.io/config.mirror\":\"" HASH "\"}",
+		"{\"kubernetes.io/config.hash\":\"" HASH "\",\"kubernetes.io/config.mirror\":\"\"}",
+		MIRRORS("0123456789abcdef0123456789abcde"),
+		MIRRORS(HASH "0"),
+		MIRRORS("0123456789ABCDEF0123456789ABCDEF"),
+		MIRRORS("01234567-89ab-cdef-0123-456789abcdef"),
+		MIRRORS("uid-a"),
+		MIRRORS(""),
+		"{\"kubernetes.io/config.hash\":7,\"kubernetes.io/config.mirror\":[]}",
+		"\"kubernetes.io/config.hash\"",
+	};
+	struct world *w = *state;
+	struct fake_watch *watch = fake_watch_live(w->store);
+	struct hf_pod_name name;
+
+	fake_event(watch, HF_EVENT_ADDED, static_pod("s-n1", "uid-s", 3, "{}"));
+	for (size_t i = 0; i < HF_ARRAY_LEN(annotations); i++) {
+		fake_event(watch, HF_EVENT_MODIFIED,
+			   static_pod("s-n1", "uid-s", 4 + (int)i, annotations[i]));
+		if (hf_holders_name(w->holders, HASH, &name) ||
+		    hf_holders_name(w->holders, "", &name) ||
+		    hf_holders_name(w->holders, "01234567-89ab-cdef-0123-456789abcdef", &name))
+			fail_msg("%s names it", annotations[i]);
+		assert_true(hf_holders_name(w->holders, "uid-a", &name));
+		assert_string_equal(name.name, "a");
+	}
+}
+
+/* A person deletes the mirror: the kubelet makes another, and the static pod runs on. */
+static void a_static_pod_holds_on_when_its_mirror_is_made_anew(void **state)
+{
+	struct world *w = *state;
+	struct fake_watch *watch = fake_watch_live(w->store);
+	const struct hf_holding one = holding("s-n1", "gpu-0");
+	const struct hf_holder *items;
+	size_t len;
+
+	fake_event(watch, HF_EVENT_ADDED, static_pod("s-n1", "uid-s", 3, MIRRORS(HASH)));
+	kubelet_says(w, &one, 1);
+	assert_true(hf_loop_run_until(w->loop, 3 * HF_SECOND));
+	fake_event(watch, HF_EVENT_DELETED, static_pod("s-n1", "uid-s", 4, MIRRORS(HASH)));
+	fake_event(watch, HF_EVENT_ADDED, static_pod("s-n1", "uid-t", 5, MIRRORS(HASH)));
+	assert_true(hf_loop_run_until(w->loop, 4 * HF_SECOND));
+	kubelet_says(w, &one, 1);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 1);
+	assert_string_equal(items[0].uid, "uid-t");
+	assert_true(items[0].until == HF_TIME_NONE);
+	/* Its manifest changed: that is another one. */
+	fake_event(watch, HF_EVENT_DELETED, static_pod("s-n1", "uid-t", 6, MIRRORS(HASH)));
+	fake_event(watch, HF_EVENT_ADDED,
+		   static_pod("s-n1", "uid-u", 7, MIRRORS("ffffffffffffffffffffffffffffffff")));
+	kubelet_says(w, &one, 1);
+	items = hf_holders_list(w->holders, &len);
+	assert_int_equal(len, 2);
+	assert_true(items[0].until == 4 * HF_SECOND);
+	assert_string_equal(items[1].uid, "uid-u");
+}
+
 static void our_condition_is_read_whatever_stands_beside_it(void **state)
 {
 	struct world *w = *state;
@@ -325,6 +431,9 @@ int main(void)
 		TEST(what_the_kubelet_no_longer_names_has_ended_unless_it_could_not_tell_all),
 		TEST(the_end_of_a_container_counts_where_the_pod_holds_something),
 		TEST(the_kubelet_is_asked_when_a_pod_comes_and_when_its_containers_begin_or_end),
+		TEST(a_static_pods_processes_are_known_by_the_uid_that_its_kubelet_made),
+		TEST(what_is_no_mirror_of_a_static_pod_has_its_own_uid_alone),
+		TEST(a_static_pod_holds_on_when_its_mirror_is_made_anew),
 		TEST(who_holds_on_is_the_last_to_make_room),
 		TEST(our_condition_is_read_whatever_stands_beside_it),
 	};

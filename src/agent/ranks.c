@@ -190,10 +190,10 @@ static void forget_gone(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, 
 
 	for (size_t i = 0; i < ranks->len; i++) {
 		struct rank *rank = &ranks->items[i];
-		const char *ns, *name;
+		struct hf_pod_name name;
 
 		/* The API server's word of a new pod may come after its first report. */
-		if (!pod(arg, rank->uid, &ns, &name) &&
+		if (!pod(arg, rank->uid, &name) &&
 		    (rank->state != NULL || now - rank->heard_at >= HF_RANKS_SILENT_AFTER)) {
 			ranks->gone |= rank->state != NULL;
 			continue;
@@ -223,10 +223,10 @@ bool hf_ranks_look(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_ti
 	news = ranks->gone;
 	for (size_t i = 0; i < ranks->len && !news; i++) {
 		const struct rank *rank = &ranks->items[i];
-		const char *ns, *name;
+		struct hf_pod_name name;
 
 		news = (differs(rank, now) || is_due(ranks, rank, now)) &&
-		       pod(arg, rank->uid, &ns, &name);
+		       pod(arg, rank->uid, &name);
 	}
 	return news;
 }
@@ -249,14 +249,14 @@ void hf_ranks_list(const struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg,
 
 	for (size_t i = 0; i < ranks->len; i++) {
 		const struct rank *rank = &ranks->items[i];
-		const char *ns, *name;
+		struct hf_pod_name name;
 
-		if (!pod(arg, rank->uid, &ns, &name))
+		if (!pod(arg, rank->uid, &name))
 			continue;
 		items[len++] = (struct hf_rank_report){
-			.ns = hf_arena_strdup(arena, ns),
-			.pod = hf_arena_strdup(arena, name),
-			.uid = hf_arena_strdup(arena, rank->uid),
+			.ns = hf_arena_strdup(arena, name.ns),
+			.pod = hf_arena_strdup(arena, name.name),
+			.uid = hf_arena_strdup(arena, name.uid),
 			.rank = rank->number,
 			.group =
 				rank->group[0] != '\0' ? hf_arena_strdup(arena, rank->group) : NULL,
@@ -279,9 +279,9 @@ void hf_ranks_published(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, 
 	ranks->gone = false;
 	ranks->published_at = now;
 	for (size_t i = 0; i < ranks->len; i++) {
-		const char *ns, *name;
+		struct hf_pod_name name;
 
-		if (!pod(arg, ranks->items[i].uid, &ns, &name))
+		if (!pod(arg, ranks->items[i].uid, &name))
 			continue;
 		ranks->items[i].state = state_of(&ranks->items[i], now);
 		ranks->items[i].own_us = own_of(&ranks->items[i]);

@@ -3,6 +3,7 @@
 #ifndef HF_AGENT_RANKS_H
 #define HF_AGENT_RANKS_H
 
+#include "agent/holders.h"
 #include "api/device_health.h"
 #include "health/beat.h"
 
@@ -35,9 +36,8 @@ struct hf_ranks *hf_ranks_destroy(struct hf_ranks *ranks); /* NULL is fine; retu
 
 void hf_ranks_heard(struct hf_ranks *ranks, const char *pod_uid, const struct hf_beat *beat,
 		    hf_time now);
-/* The names of the pods by their UIDs; false: there is no such pod any more. */
-typedef bool (*hf_ranks_pod_fn)(void *arg, const char *pod_uid, const char **ret_ns,
-				const char **ret_name);
+/* The names of the pods by the UIDs that their control groups have; false: there is no such pod any more. */
+typedef bool (*hf_ranks_pod_fn)(void *arg, const char *pod_uid, struct hf_pod_name *ret_name);
 /* Forgets ranks of pods that are gone.  True: what would be published differs from what was, or has to be said
  * again, and the last time was long enough ago. */
 bool hf_ranks_look(struct hf_ranks *ranks, hf_ranks_pod_fn pod, void *arg, hf_time now);

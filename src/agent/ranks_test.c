@@ -18,10 +18,11 @@ static struct {
 	uint64_t step;
 } t;
 
-static bool pod(void *arg, const char *uid, const char **ret_ns, const char **ret_name)
+static bool pod(void *arg, const char *uid, struct hf_pod_name *ret_name)
 {
-	*ret_ns = "team";
-	*ret_name = uid;
+	ret_name->ns = "team";
+	ret_name->name = uid;
+	ret_name->uid = uid;
 	return !hf_streq(uid, t.gone);
 }
 

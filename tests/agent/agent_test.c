@@ -709,6 +709,39 @@ static void a_rank_that_reports_stands_in_device_health(void **state)
 	assert_int_equal(health.ranks.len, 0);
 }
 
+static void the_ranks_of_a_static_pod_stand_under_its_mirrors_names(void **state)
+{
+	static const char hash[] = "0123456789abcdef0123456789abcdef";
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	const char *text = "holdfast/1 step=7 total=100 rank=0";
+	struct hf_device_health health;
+	struct hf_beat beat;
+	const char *uid;
+
+	open_agent(w);
+	apply(w, HF_VERB_CREATE, &hf_pods, "s-n1", NULL,
+	      "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"s-n1\",\"namespace\":"
+	      "\"default\",\"annotations\":{\"kubernetes.io/config.hash\":"
+	      "\"0123456789abcdef0123456789abcdef\",\"kubernetes.io/config.mirror\":"
+	      "\"0123456789abcdef0123456789abcdef\"}},\"spec\":{\"nodeName\":\"n1\","
+	      "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+	run_for(w, HF_MINUTE);
+	assert_true(hf_beat_parse(text, strlen(text), &beat));
+	hf_agent_heard(w->agent, hash, &beat);
+	beat = (struct hf_beat){.fence_s = 50};
+	hf_agent_heard(w->agent, hash, &beat);
+	run_for(w, 5 * HF_SECOND);
+	uid = hf_doc_uid(hf_local_peek(w->local, &hf_pods, "default", "s-n1"));
+	health = health_of(w, arena);
+	assert_int_equal(health.ranks.len, 1);
+	assert_string_equal(health.ranks.items[0].pod, "s-n1");
+	assert_string_equal(health.ranks.items[0].uid, uid);
+	assert_int_equal(health.fences.len, 1);
+	assert_string_equal(health.fences.items[0].pod, "s-n1");
+	assert_string_equal(health.fences.items[0].uid, uid);
+}
+
 static void lease(struct world *w, enum hf_verb verb, int renewal)
 {
 	char text[256];
@@ -818,6 +851,8 @@ static void a_rank_that_fences_itself_finds_the_nodes_contact(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			the_ranks_of_a_static_pod_stand_under_its_mirrors_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_rank_that_reports_stands_in_device_health, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(

@@ -143,15 +143,14 @@ static void agent_begins(struct sim_fence *fence)
 }
 
 /* Pods of this node, as its agent knows them. */
-static bool pod_name(void *arg, const char *uid, const char **ret_ns, const char **ret_name)
+static bool pod_name(void *arg, const char *uid, struct hf_pod_name *ret_name)
 {
 	const struct sim_fence *fence = arg;
 	const struct sim_pod_truth *pod = sim_pod_truth(fence->node->sim, uid);
 
 	if (pod == NULL || pod->gone)
 		return false;
-	*ret_ns = "default";
-	*ret_name = pod->name;
+	*ret_name = (struct hf_pod_name){.ns = "default", .name = pod->name, .uid = uid};
 	return true;
 }
 
