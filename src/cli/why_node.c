@@ -111,7 +111,7 @@ static void tell_marks(struct account *a)
 		const struct hf_json *taint = hf_json_item(taints, i);
 		bool ours = hf_streq(str_of(taint, "key"), HF_QUARANTINE_TAINT);
 
-		a->ours |= ours;
+		a->ours |= ours && marked && hf_streq(str_of(taint, "effect"), "NoSchedule");
 		say(a, str_of(taint, "timeAdded"), "taint", "%s%s%s:%s%s%s", str_of(taint, "key"),
 		    *str_of(taint, "value") != '\0' ? "=" : "", str_of(taint, "value"),
 		    str_of(taint, "effect"),

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A line about a death, at most; core/device.c has the same. */
+#define LINE_LATE (10 * HF_SECOND)
+
 /*
  * What the agents of nodes say of devices, joined with the pods that hold them.  Kept of an object
  * is a row for each holder, with the device's fault where there is one: a kilobyte for a node of
@@ -453,11 +456,12 @@ static bool is_holder(const struct row *row, const struct hf_pod *pod, const cha
 	return hf_streq(row->pod, pod->name) && hf_streq(row->ns, ns);
 }
 
-/* What began after the pod had let go of the device has nothing to do with it, by one clock. */
+/* What began after the pod had let go of the device has nothing to do with it, by one clock; the kernel's line may
+ * be dated a little later, and core weighs it against the death. */
 static bool is_told_of(const struct row *row)
 {
 	return row->cls != NULL && (row->until == HF_TIME_NONE || row->first == HF_TIME_NONE ||
-				    row->first <= row->until);
+				    row->first <= hf_time_add(row->until, LINE_LATE));
 }
 
 /* Nor has what was over before it began, by the node's clock as soon as that has a word for it. */

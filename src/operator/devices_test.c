@@ -132,11 +132,17 @@ static void test_an_agents_word_is_joined_with_the_pod_that_holds_the_device(voi
 		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2026-01-01T00:00:07Z\"")));
 	assert_int_equal(brain.n_devices, 1);
 	assert_false(brain.devices[0].held);
+	/* A line about its death may come a little later. */
+	agent_says(
+		bench, 203, "2026-01-01T00:00:08Z",
+		SICK("Unhealthy", "reboot", "true",
+		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2025-12-31T23:59:59Z\"")));
+	assert_int_equal(brain.n_devices, 1);
 	/* It had let go of the device when that failed. */
 	agent_says(
 		bench, 204, "2026-01-01T00:00:09Z",
 		SICK("Unhealthy", "reboot", "true",
-		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2025-12-31T23:59:59Z\"")));
+		     HOLDER(",\"uid\":\"uid-ddp-worker-0\",\"until\":\"2025-12-31T23:59:40Z\"")));
 	assert_int_equal(brain.n_devices, 0);
 	assert_true(brain.watched);
 	/* Without a UID it is the name. */

@@ -81,7 +81,8 @@ struct remedy_health {
 	enum hf_health_class cls;
 	enum hf_health_action action;
 	hf_time observed_at, evidence_at, began_at; /* the node's clock */
-	hf_time seen_at;                            /* monotonic; NONE: it was there when we came */
+	hf_time anew_at; /* the newest that was not there before: a level that is measured on is not */
+	hf_time seen_at; /* monotonic; NONE: it was there when we came */
 	const char *boot_id;
 	/* The policy whose breaker was asked about this very trouble, and did not open; to be compared alone. */
 	const struct remedy_policy *weighed_by;

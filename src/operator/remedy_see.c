@@ -200,27 +200,29 @@ static hf_time at_most(hf_time at, hf_time now)
 	return at == HF_TIME_NONE || at < now ? at : now;
 }
 
-static void set_times(const struct hf_operator *op, const struct remedy_health *health, hf_time now,
-		      struct hf_health_node *to)
+/* When the node's clock said that, by ours. */
+static hf_time placed(const struct hf_operator *op, const struct remedy_health *health, hf_time at,
+		      hf_time now)
 {
 	hf_time heard;
 
-	to->evidence_at = health->evidence_at;
-	to->began_at = at_most(health->began_at, now);
-	to->observed_at = at_most(health->observed_at, now);
-	if (health->seen_at == HF_TIME_NONE || health->observed_at == HF_TIME_NONE) {
-		/* Whose clock is ahead has said nothing that could be placed, until it speaks. */
-		if (health->evidence_at != HF_TIME_NONE && health->evidence_at > now)
-			to->evidence_at = HF_TIME_NONE;
-		return;
-	}
+	if (at == HF_TIME_NONE || health->seen_at == HF_TIME_NONE ||
+	    health->observed_at == HF_TIME_NONE)
+		return at_most(at, now);
 	heard = now - (hf_loop_mono(op->loop) - health->seen_at);
-	to->observed_at = heard;
-	if (health->evidence_at != HF_TIME_NONE)
-		to->evidence_at =
-			at_most(heard - (health->observed_at - health->evidence_at), heard);
-	if (health->began_at != HF_TIME_NONE)
-		to->began_at = at_most(heard - (health->observed_at - health->began_at), heard);
+	return at_most(heard - (health->observed_at - at), heard);
+}
+
+static void set_times(const struct hf_operator *op, const struct remedy_health *health, hf_time now,
+		      struct hf_health_node *to)
+{
+	to->evidence_at = placed(op, health, health->evidence_at, now);
+	to->began_at = placed(op, health, health->began_at, now);
+	to->observed_at = placed(op, health, health->observed_at, now);
+	/* Whose clock is ahead has said nothing that could be placed, until it speaks. */
+	if ((health->seen_at == HF_TIME_NONE || health->observed_at == HF_TIME_NONE) &&
+	    health->evidence_at > now)
+		to->evidence_at = HF_TIME_NONE;
 }
 
 /* Its clock, which may be ahead, would decide whether it was seen before the breaker was closed, or
@@ -308,7 +310,7 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 	set_times(remedy->op, health, seen->now, to);
 	/* A person has taken it off: what was known then does not bring it back. */
 	if (is_doubtful(seen, item, off) || (hf_remedy_taken_off(node) && off == HF_TIME_NONE) ||
-	    (off != HF_TIME_NONE && to->evidence_at <= off))
+	    (off != HF_TIME_NONE && placed(remedy->op, health, health->anew_at, seen->now) <= off))
 		to->evidence_at = HF_TIME_NONE;
 	to->device_busy = health->holders_len > 0;
 	set_job(remedy->op, seen, health, to, arena);

@@ -216,6 +216,34 @@ static hf_time began(const struct hf_device_health *health)
 	return at;
 }
 
+/* Each line of a log is another error; what is measured is the same one for as long as it stands. */
+static bool is_logged(const struct hf_device_fault *fault)
+{
+	enum hf_health_detector d;
+
+	return hf_health_detector_of(hf_str_or(fault->detector, ""), &d) &&
+	       (d == HF_HEALTH_XID || d == HF_HEALTH_SXID || d == HF_HEALTH_AER ||
+		d == HF_HEALTH_MLX5);
+}
+
+static hf_time came_anew(const struct hf_device_health *health)
+{
+	hf_time at = began(health);
+
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+
+		for (size_t k = 0; k < device->faults.len && trouble_of(device) > 0; k++) {
+			const struct hf_device_fault *fault = &device->faults.items[k];
+			hf_time came = is_logged(fault) ? fault->last : fault->first;
+
+			if (fault->acts && came > at)
+				at = came;
+		}
+	}
+	return at != HF_TIME_NONE ? at : health->evidence_at;
+}
+
 void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
 {
 	struct remedy_health *view = hf_xcalloc(1, sizeof(*view));
@@ -231,6 +259,7 @@ void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
 	view->observed_at = health.observed_at;
 	view->evidence_at = health.evidence_at;
 	view->began_at = began(&health);
+	view->anew_at = came_anew(&health);
 	view->seen_at = HF_TIME_NONE;
 	view->boot_id = keep(view->arena, health.boot_id);
 	read_holders(&health, view);
@@ -250,7 +279,7 @@ bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_he
 {
 	if (a->state != b->state || a->cls != b->cls || a->action != b->action ||
 	    a->evidence_at != b->evidence_at || a->began_at != b->began_at ||
-	    !hf_streq(a->boot_id, b->boot_id) || a->works != b->works ||
+	    a->anew_at != b->anew_at || !hf_streq(a->boot_id, b->boot_id) || a->works != b->works ||
 	    a->holders_len != b->holders_len)
 		return false;
 	for (size_t i = 0; i < a->holders_len; i++)

@@ -92,6 +92,39 @@ static void what_is_no_name_holds_nothing(void **state)
 	hf_remedy_health_free(view);
 }
 
+/* Of one device with one fault: seconds after midnight. */
+static int came_anew(const char *detector, const char *active)
+{
+	HF_AUTO_DOC doc = NULL;
+	struct remedy_health *view;
+	hf_time day, at;
+
+	hf_strbuf_clear(&text);
+	hf_strbuf_addf(
+		&text,
+		"{\"status\":{\"state\":\"Degraded\",\"evidenceTime\":\"2026-01-01T00:00:09Z\","
+		"\"devices\":[{\"id\":\"g0\",\"state\":\"Degraded\",\"since\":"
+		"\"2026-01-01T00:00:01Z\",\"faults\":[{\"detector\":\"%s\",\"class\":"
+		"\"degraded\",\"active\":%s,\"firstTime\":\"2026-01-01T00:00:02Z\","
+		"\"lastTime\":\"2026-01-01T00:00:09Z\"}]}]}}",
+		detector, active);
+	doc = hf_doc_from_text(text.data, text.len);
+	view = hf_remedy_health_view(&remedy, doc);
+	at = view->anew_at;
+	hf_remedy_health_free(view);
+	assert_true(hf_time_parse("2026-01-01T00:00:00Z", &day, NULL) == 0);
+	return (int)((at - day) / HF_SECOND);
+}
+
+static void what_is_measured_on_and_on_is_not_anew(void **state)
+{
+	(void)state;
+	assert_int_equal(came_anew("throttle", "true"), 2);
+	assert_int_equal(came_anew("xid", "true"), 9);
+	assert_int_equal(came_anew("xid", "false"), 1);
+	assert_int_equal(came_anew("of a later agent", "true"), 2);
+}
+
 static void a_node_is_read_whatever_it_says(void **state)
 {
 	HF_AUTO_DOC doc = NULL;
@@ -119,6 +152,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_longest_names_are_read),
 		TEST(what_is_no_name_holds_nothing),
+		TEST(what_is_measured_on_and_on_is_not_anew),
 		TEST(a_node_is_read_whatever_it_says),
 	};
 
