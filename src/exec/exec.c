@@ -29,7 +29,7 @@
 #define STEP_GAP_MS 20
 /* A program's attempt below that is a count of its restarts under us, no time or other large number. */
 #define RESTARTS_MAX 1000
-/* After SIGABRT, which makes interpreters print their stacks. */
+/* After each SIGABRT, which makes interpreters print their stacks. */
 #define STACKS_MS 10000
 /* More than this beyond what was asked for is time that we did not have. */
 #define FROZEN_MS 2000
@@ -60,6 +60,7 @@ struct exec {
 	size_t left; /* processes that outlive us */
 	enum ending ending;
 	bool foreground, group, killed;
+	bool stopped;    /* until the ranks below CMD have printed their stacks */
 	bool background; /* the shell went on with us there */
 	uint64_t attempt;
 	int64_t now_ms, beat_at_ms, kill_at_ms, fence_at_ms;
@@ -274,22 +275,53 @@ static void on_signals(struct exec *x)
 	}
 }
 
-static void watch_for_hang(struct exec *x)
+static void abort_cmd(struct exec *x)
 {
-	if (x->ending == ENDS_HUNG && x->now_ms >= x->kill_at_ms) {
+	x->stopped = false;
+	x->kill_at_ms = x->now_ms + STACKS_MS;
+	(void)kill(x->child, SIGABRT);
+	(void)kill(x->child, SIGCONT);
+}
+
+/* The stacks that are wanted are those of who hangs.  A launcher above stands still meanwhile: one that lost
+ * its ranks would begin them anew, end those that have not printed theirs, or call it well. */
+static void abort_ranks(struct exec *x)
+{
+	x->ending = ENDS_HUNG;
+	if (hf_progress_signal(&x->progress, "/proc", x->child, 0) == 0) {
+		abort_cmd(x);
+		return;
+	}
+	x->stopped = true;
+	x->kill_at_ms = x->now_ms + STACKS_MS;
+	(void)kill(x->child, SIGSTOP);
+	(void)hf_progress_signal(&x->progress, "/proc", x->child, SIGABRT);
+}
+
+static void end_hung(struct exec *x)
+{
+	bool late = x->now_ms >= x->kill_at_ms;
+
+	if (x->stopped) {
+		if (late || hf_progress_signal(&x->progress, "/proc", x->child, 0) == 0)
+			abort_cmd(x);
+	} else if (late) {
 		/* Once was enough, if anything is. */
 		x->over = x->killed;
 		x->killed = true;
 		(void)kill(x->child, SIGKILL);
 		x->kill_at_ms = x->now_ms + STACKS_MS;
 	}
-	if (x->options->hang_after_s == 0 || x->ending != ENDS_ITSELF ||
-	    !hf_progress_stalls(&x->progress, "/proc", running_ms(x),
-				(int64_t)x->options->hang_after_s * 1000, &x->hung_rank))
-		return;
-	x->ending = ENDS_HUNG;
-	x->kill_at_ms = x->now_ms + STACKS_MS;
-	(void)kill(x->child, SIGABRT);
+}
+
+static void watch_for_hang(struct exec *x)
+{
+	if (x->ending == ENDS_HUNG)
+		end_hung(x);
+	else if (x->options->hang_after_s > 0 && x->ending == ENDS_ITSELF &&
+		 hf_progress_stalls(&x->progress, "/proc", running_ms(x),
+				    (int64_t)x->options->hang_after_s * 1000, &x->hung_rank))
+		abort_ranks(x);
 }
 
 /* At once, and without a word: what it would still write, another may be writing by now. */

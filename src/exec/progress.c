@@ -135,3 +135,26 @@ bool hf_progress_outlives(const struct hf_progress *progress, int signum, int64_
 	return progress->any &&
 	       progress->advanced_ms - told_ms >= (signum == SIGTERM ? TERM_GRACE_MS : GRACE_MS);
 }
+
+static bool was_before(const struct hf_progress *progress, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (progress->ranks[j].pid == progress->ranks[i].pid)
+			return true;
+	return false;
+}
+
+size_t hf_progress_signal(const struct hf_progress *progress, const char *proc, pid_t except,
+			  int signum)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < progress->len; i++) {
+		const struct hf_progress_rank *rank = &progress->ranks[i];
+
+		if (rank->pid != except && is_there(rank, proc) && !was_before(progress, i) &&
+		    kill(rank->pid, signum) == 0)
+			n++;
+	}
+	return n;
+}

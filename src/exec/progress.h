@@ -56,6 +56,11 @@ bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, in
  * minutes to save what it has, and go on with its step meanwhile. */
 bool hf_progress_outlives(const struct hf_progress *progress, int signum, int64_t told_ms);
 
+/* signum (0: none) to each process that spoke for a rank and is still there, but for one of them.  How many that were;
+ * those that we may not signal do not count. */
+size_t hf_progress_signal(const struct hf_progress *progress, const char *proc, pid_t except,
+			  int signum);
+
 HF_END_DECLS
 
 #endif

@@ -154,6 +154,16 @@ PY
 expect "a program that stops advancing is ended" 'code 225' code 225 \
 	run --hang-after 1s -- python3 "$folder/hang.py"
 expect "... and says why and where" 'given as 225 .hang.: no step was reported for 1 s.*hang.py' cat "$log"
+cat >"$folder/launcher.py" <<'PY'
+import subprocess, sys
+for _ in range(50):  # a launcher with restarts, that calls it well in the end
+    subprocess.call([sys.executable, *sys.argv[1:]])
+PY
+expect "the ranks of a launcher print their stacks" 'code 225' code 225 \
+	run --hang-after 1s -- python3 "$folder/launcher.py" "$folder/hang.py"
+expect "... as it is said there" 'given as 225 .hang.: no step was reported for 1 s.*hang.py", line 5' cat "$log"
+expect "... and what a shell makes of it is not asked" 'code 225' code 225 \
+	run --hang-after 1s -- bash -c "python3 $folder/hang.py; exit 0"
 cat >"$folder/alive.py" <<'PY'
 import select
 from holdfast_report import _path, _socket, report
