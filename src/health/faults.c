@@ -57,15 +57,18 @@ static struct hf_health_fault *least_of(struct hf_health_device *device)
 	return least;
 }
 
-/* A slot for a fault of this class; NULL when all that are there matter more. */
-static struct hf_health_fault *slot(struct hf_health_device *device, enum hf_health_class cls)
+/* A slot for a fault of this class; NULL when all that are there matter as much.  What stands gives way to what is
+ * graver alone: of more than there is room for each would else be found, told and forgotten in turn. */
+static struct hf_health_fault *slot(struct hf_health_brain *b, struct hf_health_device *device,
+				    enum hf_health_class cls)
 {
 	struct hf_health_fault *least;
 
 	if (device->faults_len < HF_HEALTH_FAULTS_MAX)
 		return &device->faults[device->faults_len++];
 	least = least_of(device);
-	return least->open && least->cls > cls ? NULL : least;
+	b->memory->faults_dropped += least->open;
+	return least->open && least->cls >= cls ? NULL : least;
 }
 
 void hf_health_fault_keep(struct hf_health_brain *b, struct hf_health_device *device,
@@ -90,39 +93,42 @@ static bool near(const struct hf_health_brain *b, hf_time a, hf_time c)
 	return d <= b->config->same_event;
 }
 
-/* The library tells of an Xid by its number alone.  Of what the kernel's line had in it more, link or unit
- * or registers, it is one more witness; NULL: the kernel told of none. */
-static struct hf_health_fault *witnessed(struct hf_health_brain *b, struct hf_health_device *device,
-					 const struct hf_health_evidence *e)
+/* The library tells of an Xid by its number alone, and as late as its looks let it.  Of what the kernel's line
+ * had told, which has link or unit or registers in it, it is one more witness and nothing else, also where the
+ * driver has got over it meanwhile: another one would have a line of its own.  False: the kernel told of none. */
+static bool witnessed(struct hf_health_brain *b, struct hf_health_device *device,
+		      const struct hf_health_evidence *e)
 {
-	for (size_t i = 0; i < device->faults_len && e->source == HF_HEALTH_BY_NVML; i++) {
+	if (e->source != HF_HEALTH_BY_NVML || e->detector != HF_HEALTH_XID)
+		return false;
+	for (size_t i = 0; i < device->faults_len; i++) {
 		struct hf_health_fault *f = &device->faults[i];
 
-		if (f->open && e->detector == HF_HEALTH_XID && f->detector == HF_HEALTH_XID &&
-		    f->code == e->code && (f->sources & 1u << HF_HEALTH_BY_KMSG) &&
-		    near(b, f->last, e->at))
-			return f;
+		if (f->detector != HF_HEALTH_XID || f->code != e->code ||
+		    !(f->sources & 1u << HF_HEALTH_BY_KMSG) ||
+		    f->last - e->at > b->config->same_event ||
+		    e->at - f->last > b->config->event_max)
+			continue;
+		b->changed |= !(f->sources & 1u << e->source);
+		f->sources |= 1u << e->source;
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
 static struct hf_health_fault *get(struct hf_health_brain *b, struct hf_health_device *device,
 				   const struct hf_health_evidence *e,
 				   const struct hf_health_rule *rule)
 {
-	struct hf_health_fault *f = witnessed(b, device, e);
+	struct hf_health_fault *f;
 
-	if (f)
-		return f;
 	for (size_t i = 0; i < device->faults_len; i++) {
 		if (is_about(&device->faults[i], e, rule))
 			return &device->faults[i];
 	}
-	f = slot(device, rule ? rule->cls : HF_HEALTH_UNRATED);
-	if (!f) {
-		b->memory->faults_dropped++;
+	f = slot(b, device, rule ? rule->cls : HF_HEALTH_UNRATED);
+	if (!f)
 		return NULL;
-	}
 	memset(f, 0, sizeof(*f));
 	f->detector = e->detector;
 	f->code = e->code;
@@ -187,8 +193,11 @@ static void rate(struct hf_health_fault *f, const struct hf_health_rule *rule, h
 	f->clear = rule->clear;
 	f->follows = rule->follows;
 	f->program = counted && rule->below == HF_HEALTH_APP;
-	if (f->detector == HF_HEALTH_BUSLOST)
+	if (f->detector == HF_HEALTH_BUSLOST && f->cls != of_bus(f, f->cls)) {
 		f->cls = of_bus(f, f->cls);
+		/* Who alone says so can take it back. */
+		f->clear = HF_HEALTH_BY_LEVEL;
+	}
 	/* What only counted so far says nothing that a signal could take back. */
 	if (!hf_health_is_fatal(f->cls) && counted)
 		f->clear = HF_HEALTH_BY_AGE;
@@ -206,18 +215,34 @@ static void rate_anew(struct hf_health_fault *f, const struct hf_health_fault *w
 		keep(f, was);
 }
 
-/* So many stops of one device that the next cure is not worth its reboot. */
+/* When the device was last said to stand still; NONE: that is long ago, or over. */
+static hf_time stopped_at(const struct hf_health_device *device)
+{
+	hf_time last =
+		device->fatals_len > 0 ? device->fatals[device->fatals_len - 1] : HF_TIME_NONE;
+
+	for (size_t i = 0; i < device->faults_len; i++) {
+		const struct hf_health_fault *f = &device->faults[i];
+
+		if (hf_health_fault_acts(f) && hf_health_is_fatal(f->cls) && f->last > last)
+			last = f->last;
+	}
+	return last;
+}
+
+/* So many stops of one device that the next cure is not worth its reboot; stopped: when it was last said to
+ * stand still, before this. */
 static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
-		     struct hf_health_fault *f, hf_time at)
+		     struct hf_health_fault *f, hf_time at, hf_time stopped)
 {
 	const struct hf_health_rules *rules = b->config->rules;
-	/* A burst of one fault is one stop. */
+	/* What is told of again and again without so long a pause is one stop. */
 	const hf_time burst = 3 * HF_MINUTE;
 
 	if (rules->escalate_count == 0 || !hf_health_is_fatal(f->cls) ||
 	    f->clear == HF_HEALTH_BY_LEVEL)
 		return;
-	if (device->fatals_len == 0 || at - device->fatals[device->fatals_len - 1] > burst)
+	if (stopped == HF_TIME_NONE || at - stopped > burst)
 		hf_health_times_add(device->fatals, &device->fatals_len, HF_HEALTH_REPEATS_MAX, at,
 				    at - rules->escalate_window);
 	if (device->fatals_len >= (uint32_t)rules->escalate_count && f->cls < HF_HEALTH_SUPPORT) {
@@ -416,16 +441,22 @@ static void begin(struct hf_health_fault *f, hf_time at)
 	f->sources = 0;
 }
 
-/* What that says of its device: same: nothing more than before; stopped: it was so already. */
+/* What a piece of evidence changes, by what was known before it. */
+struct before {
+	bool same;       /* nothing: it is the same event */
+	bool stands;     /* it had stopped its device, and goes on */
+	hf_time stopped; /* the device had been, by anything; NONE: it works */
+};
+
 static void hold_against(struct hf_health_brain *b, struct hf_health_device *device,
-			 struct hf_health_fault *f, hf_time at, bool same, bool stopped)
+			 struct hf_health_fault *f, hf_time at, const struct before *before)
 {
-	if (!stopped && !f->covered)
-		escalate(b, device, f, at);
+	if (!before->stands && !f->covered)
+		escalate(b, device, f, at, before->stopped);
 	if (f->cls < HF_HEALTH_SOFTWARE)
 		return;
 	device->weak_at = at > device->weak_at ? at : device->weak_at;
-	if (!same)
+	if (!before->same)
 		hf_health_fault_sight(b, device, at);
 	f->confirmed |= hf_health_is_confirmed(b, device);
 }
@@ -436,14 +467,15 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 {
 	const struct hf_health_rule *rule = hf_health_rules_match(b->config->rules, e);
 	struct hf_health_fault *f = get(b, device, e, rule), was;
-	bool same, stopped;
+	struct before before;
+	bool same;
 
 	if (!f)
 		return NULL;
 	b->changed = true;
 	was = *f;
 	same = is_same_event(b, f, e);
-	stopped = had_stopped(b, f, e);
+	before = (struct before){same, had_stopped(b, f, e), stopped_at(device)};
 	if (!same || f->event_at == HF_TIME_NONE)
 		f->event_at = e->at;
 	if (!f->open)
@@ -454,7 +486,7 @@ struct hf_health_fault *hf_health_fault_see(struct hf_health_brain *b,
 	attach(b, device, f, e, same);
 	follow_loss(b, device, f);
 	if (!hf_health_fault_follows(f))
-		hold_against(b, device, f, e->at, same, stopped);
+		hold_against(b, device, f, e->at, &before);
 	return f;
 }
 
@@ -488,13 +520,13 @@ static void close_where(struct hf_health_brain *b, struct hf_health_device *devi
 }
 
 /* The driver asks for one thing at a time: a new one takes the place of the last.  That its library does nothing
- * before a reset is said beside it. */
+ * before a reset is said beside it, and what is for a person is no request any more. */
 static void replace_request(struct hf_health_brain *b, struct hf_health_device *device, int code)
 {
 	for (size_t i = 0; i < device->faults_len; i++) {
 		const struct hf_health_fault *f = &device->faults[i];
 
-		if (f->detector == HF_HEALTH_RECOVERY && f->code != code &&
+		if (f->detector == HF_HEALTH_RECOVERY && f->code != code && !f->raised &&
 		    f->code != HF_HEALTH_CODE_RESET_REQUIRED)
 			hf_health_fault_close(b, &device->faults[i]);
 	}
@@ -548,7 +580,8 @@ static void apply(struct hf_health_brain *b, const struct hf_health_evidence *gi
 	}
 	if (e.detector == HF_HEALTH_RECOVERY && e.code != HF_HEALTH_CODE_RESET_REQUIRED)
 		replace_request(b, device, e.code);
-	(void)hf_health_fault_see(b, device, &e);
+	if (!witnessed(b, device, &e))
+		(void)hf_health_fault_see(b, device, &e);
 }
 
 /* ---- programs --------------------------------------------------------------------------------------- */

@@ -35,13 +35,18 @@ static void a_flood_is_one_fault_and_one_sighting(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_SUSPECT);
 }
 
-/* A device that stopped once has not stopped fifteen times because its driver goes on telling. */
+/* A device that stopped once has not stopped fifteen times because its driver goes on telling, of one thing or of
+ * several in turn, and however long it pauses between. */
 static void a_stream_of_what_stops_is_one_stop(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 300; i++) {
 		health_xid(&n, 119, "gpu-0");
 		health_step(&n, 4 * HF_SECOND);
+	}
+	for (int i = 0; i < 30; i++) {
+		health_xid(&n, i % 3 == 0 ? 119 : 62, "gpu-0");
+		health_step(&n, 2 * HF_MINUTE);
 	}
 	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 119)->cls, HF_HEALTH_GPU_RESET);
 	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
@@ -55,6 +60,41 @@ static void another_witness_is_no_second_time(void **state)
 	health_step(&n, HF_SECOND);
 	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->count, 1);
 	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 62)->sources, 3);
+}
+
+/* A look that hangs holds the library's events up: what the line told comes once more, half a minute later. */
+static void a_late_witness_is_no_second_time(void **state)
+{
+	(void)state;
+	health_xid(&n, 78, "gpu-0");
+	health_step(&n, 30 * HF_SECOND);
+	health_xid(&n, 78, "gpu-0")->source = HF_HEALTH_BY_NVML;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 78)->count, 1);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 78)->sources, 3);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_SUSPECT);
+	/* By then it is another one. */
+	health_step(&n, HF_MINUTE);
+	health_xid(&n, 78, "gpu-0")->source = HF_HEALTH_BY_NVML;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 78)->count, 2);
+}
+
+static void a_late_witness_opens_nothing_that_the_driver_got_over(void **state)
+{
+	(void)state;
+	health_xid(&n, 48, "gpu-0");
+	health_step(&n, HF_SECOND);
+	health_xid(&n, 0, "gpu-0")->verb = HF_HEALTH_RECOVERED;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_PROBATION);
+	health_xid(&n, 48, "gpu-0")->source = HF_HEALTH_BY_NVML;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_PROBATION);
+	/* The log tells of the next. */
+	health_xid(&n, 48, "gpu-0");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_UNHEALTHY);
 }
 
 static void severities_of_one_link_are_two_faults(void **state)
@@ -252,6 +292,8 @@ int main(void)
 		TEST(a_flood_is_one_fault_and_one_sighting),
 		TEST(a_stream_of_what_stops_is_one_stop),
 		TEST(another_witness_is_no_second_time),
+		TEST(a_late_witness_is_no_second_time),
+		TEST(a_late_witness_opens_nothing_that_the_driver_got_over),
 		TEST(severities_of_one_link_are_two_faults),
 		TEST(a_program_that_fails_twice_in_unknown_places_condemns_no_device),
 		TEST(bursts_count_once),

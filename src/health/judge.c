@@ -108,12 +108,27 @@ static void reset_required(struct hf_health_brain *b, const struct hf_health_sam
 	b->evidence[b->evidence_len - 1].verb = verb;
 }
 
+/* Who said that it is lost says twice in a row that it is not (base, by source: 1 since it was, more for each time
+ * that it was not): where nobody else had said so, it never was. */
+static void lost(struct hf_health_brain *b, const struct hf_health_sample *s,
+		 struct hf_health_track *t)
+{
+	uint64_t *said = &t->base[s->source];
+
+	if (s->bus.lost) {
+		*said = 1;
+		hf_health_find(b, s, HF_HEALTH_CODE_BUS, "");
+	} else if (*said > 0 && ++*said > 2) {
+		*said = 0;
+		hf_health_clear(b, s, HF_HEALTH_CODE_BUS);
+	}
+}
+
 /* That calls for it work again, twice in a row, says that the reset was made; the bus knows nothing of that. */
 static void bus(struct hf_health_brain *b, const struct hf_health_sample *s,
 		struct hf_health_track *t)
 {
-	if (s->bus.lost)
-		hf_health_find(b, s, HF_HEALTH_CODE_BUS, "");
+	lost(b, s, t);
 	if (s->source != HF_HEALTH_BY_NVML)
 		return;
 	note(t, s->bus.lost || s->bus.reset_required);
@@ -232,14 +247,20 @@ struct clocks {
 	size_t len;
 };
 
+/* By which it may be found slow, and by which one that was may be found well. */
+struct peers {
+	struct clocks free, working;
+};
+
 /* Idle, set by a person, at its power limit, bound to its slowest peer, for a display: a rate that the device
  * has by intent says nothing of how well it is. */
 #define CHOSEN_BITS UINT64_C(0x117)
+#define POWER_BIT UINT64_C(0x4)
 
-static bool is_comparable(const struct hf_health_sample *s)
+static bool is_comparable(const struct hf_health_sample *s, uint64_t but_for)
 {
 	return s->detector == HF_HEALTH_CLOCK && s->supported && s->clock.model != 0 &&
-	       is_busy(s->clock.load_percent) && !(s->clock.reasons & CHOSEN_BITS);
+	       is_busy(s->clock.load_percent) && !(s->clock.reasons & but_for);
 }
 
 static int by_model_and_rate(const void *left, const void *right)
@@ -251,7 +272,7 @@ static int by_model_and_rate(const void *left, const void *right)
 	return a->mhz < c->mhz ? -1 : a->mhz > c->mhz;
 }
 
-static struct clocks clocks_of(struct hf_health_brain *b)
+static struct clocks clocks_of(struct hf_health_brain *b, uint64_t but_for)
 {
 	struct clocks clocks = {
 		.all = HF_ARENA_ARRAY(b->arena, struct clock, b->input->samples_len + 1)};
@@ -259,7 +280,7 @@ static struct clocks clocks_of(struct hf_health_brain *b)
 	for (size_t i = 0; i < b->input->samples_len; i++) {
 		const struct hf_health_sample *s = &b->input->samples[i];
 
-		if (is_comparable(s))
+		if (is_comparable(s, but_for))
 			clocks.all[clocks.len++] = (struct clock){s->clock.model, s->clock.mhz};
 	}
 	qsort(clocks.all, clocks.len, sizeof(*clocks.all), by_model_and_rate);
@@ -279,22 +300,38 @@ static uint32_t median_of(const struct clocks *clocks, uint64_t model)
 	return end - from < 3 ? 0 : clocks->all[from + (end - from) / 2].mhz;
 }
 
-/* Slower than its peers that work as much: 85 % for 5 minutes; well again at 95 % for 10. */
-static void clock_rate(struct hf_health_brain *b, const struct hf_health_sample *s,
-		       struct hf_health_track *t, const struct clocks *clocks)
+/* Slower than its peers that work as much (2), as fast as they (1), between (0); -1: it cannot be told.  In full
+ * training all are at their power limit: who is slow there is not seen by it, but who was slow is well when it is as
+ * fast as they. */
+static int rate_of(const struct hf_health_sample *s, const struct peers *peers, bool was_slow)
 {
-	uint32_t median = median_of(clocks, s->clock.model);
+	uint32_t median = median_of(&peers->free, s->clock.model);
 	uint64_t mhz = s->clock.mhz;
-	hf_time span;
-	int state;
 
-	if (median == 0 || !is_comparable(s))
+	if (median > 0 && is_comparable(s, CHOSEN_BITS)) {
+		if (mhz * 100 < (uint64_t)median * 85)
+			return 2;
+		return mhz * 100 >= (uint64_t)median * 95;
+	}
+	median = median_of(&peers->working, s->clock.model);
+	if (!was_slow || median == 0 || !is_comparable(s, CHOSEN_BITS & ~POWER_BIT))
+		return -1;
+	return mhz * 100 >= (uint64_t)median * 95;
+}
+
+/* Slower than 85 % of them for 5 minutes; well again at 95 % for 10. */
+static void clock_rate(struct hf_health_brain *b, const struct hf_health_sample *s,
+		       struct hf_health_track *t, const struct peers *peers)
+{
+	int state = rate_of(s, peers, t->firing);
+	hf_time span;
+
+	if (state < 0)
 		return;
 	/* Minutes that it did not work, or not so that it could be told, are not of them. */
 	if (s->at - t->at > HF_MINUTE)
 		t->primed = false;
 	t->at = s->at;
-	state = mhz * 100 < (uint64_t)median * 85 ? 2 : mhz * 100 >= (uint64_t)median * 95;
 	span = lasting(t, state, s->at);
 	if (state == 2 && span >= 5 * HF_MINUTE)
 		t->firing = true;
@@ -577,14 +614,14 @@ static void straggler(struct hf_health_brain *b, const struct hf_health_sample *
 /* ---- all of them -------------------------------------------------------------------------------------------- */
 
 static void judge(struct hf_health_brain *b, const struct hf_health_sample *s,
-		  struct hf_health_track *t, const struct clocks *clocks)
+		  struct hf_health_track *t, const struct peers *peers)
 {
 	switch (s->detector) {
 	case HF_HEALTH_RECOVERY: recovery(b, s, t); break;
 	case HF_HEALTH_BUSLOST: bus(b, s, t); break;
 	case HF_HEALTH_ECC: ecc(b, s, t); break;
 	case HF_HEALTH_THROTTLE: throttle(b, s, t); break;
-	case HF_HEALTH_CLOCK: clock_rate(b, s, t, clocks); break;
+	case HF_HEALTH_CLOCK: clock_rate(b, s, t, peers); break;
 	case HF_HEALTH_PCIE: pcie(b, s, t); break;
 	case HF_HEALTH_REPLAY: replay(b, s, t); break;
 	case HF_HEALTH_COUNT: counts(b, s, t); break;
@@ -611,7 +648,10 @@ static enum hf_health_kind kind_of(enum hf_health_detector detector)
 
 void hf_health_judge(struct hf_health_brain *b)
 {
-	const struct clocks clocks = clocks_of(b);
+	const struct peers peers = {
+		.free = clocks_of(b, CHOSEN_BITS),
+		.working = clocks_of(b, CHOSEN_BITS & ~POWER_BIT),
+	};
 
 	for (size_t i = 0; i < b->input->samples_len; i++) {
 		struct hf_health_sample s = b->input->samples[i];
@@ -629,6 +669,6 @@ void hf_health_judge(struct hf_health_brain *b)
 		memcpy(s.device, d->id, sizeof(s.device));
 		b->changed = true;
 		hf_health_seen(b, d);
-		judge(b, &s, &d->tracks[s.detector], &clocks);
+		judge(b, &s, &d->tracks[s.detector], &peers);
 	}
 }

@@ -163,24 +163,30 @@ static bool nvlink(struct hf_scan s, struct hf_health_evidence *e)
 	return true;
 }
 
-/* "… (GPC 0, TPC 1, SM 0): …": 13 */
-static void graphics(struct hf_scan s, struct hf_health_evidence *e)
+/* "Graphics … on (GPC 0, TPC 1, SM 0): …": 13 */
+static bool graphics(struct hf_scan s, struct hf_health_evidence *e)
 {
 	uint64_t gpc, tpc;
 
-	if (hf_scan_until(&s, "(GPC ", NULL) && hf_scan_decimal(&s, 3, &gpc) &&
-	    hf_scan_text(&s, ", TPC ") && hf_scan_decimal(&s, 3, &tpc))
-		snprintf(e->unit, sizeof(e->unit), "GPC %u TPC %u", (unsigned)gpc, (unsigned)tpc);
+	if (!hf_scan_text(&s, "Graphics ") || !hf_scan_until(&s, " on (GPC ", NULL) ||
+	    !hf_scan_decimal(&s, 3, &gpc) || !hf_scan_text(&s, ", TPC ") ||
+	    !hf_scan_decimal(&s, 3, &tpc))
+		return false;
+	snprintf(e->unit, sizeof(e->unit), "GPC %u TPC %u", (unsigned)gpc, (unsigned)tpc);
+	return true;
 }
 
 /* "Contained: UNIT (0x…,0x…). RST: No, D-RST: No": 94, 95 */
-static void contained(struct hf_scan s, struct hf_health_evidence *e)
+static bool contained(struct hf_scan s, struct hf_health_evidence *e)
 {
-	struct hf_scan unit;
+	struct hf_scan text, unit;
 
-	if ((hf_scan_text(&s, "Contained: ") || hf_scan_text(&s, "Uncontained: ")) &&
-	    hf_scan_word(&s, "_-", &unit))
-		set_unit(e, &unit);
+	if ((!hf_scan_text(&s, "Contained: ") && !hf_scan_text(&s, "Uncontained: ")) ||
+	    !hf_scan_until(&s, " (0x", &text) || hf_scan_has(&text, ",") ||
+	    !hf_scan_word(&text, "_-", &unit))
+		return false;
+	set_unit(e, &unit);
+	return true;
 }
 
 /* The name of a process may hold the comma that would end it.  It is too short for any of these forms, so
@@ -195,11 +201,11 @@ static void behind_names(struct hf_scan s, struct hf_health_evidence *e,
 static void details(struct hf_scan s, struct hf_health_evidence *e)
 {
 	switch (e->code) {
-	case 13: graphics(s, e); break;
+	case 13: behind_names(s, e, graphics); break;
 	case 45: cause(s, e); break;
 	case 74: behind_names(s, e, nvlink); break;
 	case 94:
-	case 95: contained(s, e); break;
+	case 95: behind_names(s, e, contained); break;
 	case 144:
 	case 145:
 	case 146:

@@ -117,6 +117,22 @@ static void verified(struct hf_health_brain *b, struct hf_health_device *d,
 		hf_health_move(b, d, HF_HEALTH_VERIFIED, hf_health_action_name(order->action));
 }
 
+/* Who looks finds it at each look, for as long as it is there: the last time says no more than the first.  An error
+ * in the log, or one more in a counter, is another each time. */
+static bool is_measured(const struct hf_health_fault *f)
+{
+	if (f->sources & 1u << HF_HEALTH_BY_KMSG)
+		return false;
+	switch (f->detector) {
+	case HF_HEALTH_RECOVERY:
+	case HF_HEALTH_BUSLOST: return true;
+	case HF_HEALTH_ECC: return f->code != HF_HEALTH_CODE_UNCORRECTABLE;
+	/* Its time is that of the last device that it came to. */
+	case HF_HEALTH_PEERS: return false;
+	default: return f->clear == HF_HEALTH_BY_LEVEL;
+	}
+}
+
 /* Closes what was known at a time.  False: more was found since then, and stands. */
 static bool close_known(struct hf_health_brain *b, struct hf_health_device *d, hf_time at)
 {
@@ -127,7 +143,7 @@ static bool close_known(struct hf_health_brain *b, struct hf_health_device *d, h
 
 		if (!f->open)
 			continue;
-		if (f->last <= at)
+		if ((is_measured(f) ? f->opened_at : f->last) <= at)
 			hf_health_fault_close(b, f);
 		else if (f->cls >= HF_HEALTH_SOFTWARE)
 			all = false;
