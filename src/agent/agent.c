@@ -763,8 +763,10 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 						 .metrics = o->metrics,
 						 .news = on_news,
 						 .arg = a};
-	const struct hf_kmsg_options kmsg = {
-		.path = o->kmsg, .trust_user = o->kmsg_trust_user, .place = *place};
+	const struct hf_kmsg_options kmsg = {.path = o->kmsg,
+					     .sys_root = o->sys,
+					     .trust_user = o->kmsg_trust_user,
+					     .place = *place};
 	const struct hf_holders_options holders = {.loop = o->loop,
 						   .store = o->store,
 						   .node = a->node,

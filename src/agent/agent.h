@@ -30,6 +30,7 @@ struct hf_agent_options {
 	const char *state_dir; /* NULL: nothing outlives this process */
 	const char *kmsg;      /* NULL: not read */
 	bool kmsg_trust_user;
+	const char *sys; /* which driver has a device that the log names; NULL: nobody is asked */
 	const struct hf_health_rules *rules; /* NULL: the built-in ones; outlives the agent */
 	struct hf_metrics *metrics; /* may be NULL: then hf_agent_update_metrics is not called */
 	uint64_t seed;

@@ -44,7 +44,8 @@ int hf_holding_order(const void *left, const void *right);
 
 /* What of a node's devices is counted where (detector `count`). */
 enum hf_intake_count {
-	HF_COUNT_PCI,         /* directories of sysfs */
+	HF_COUNT_PCI,         /* directories of sysfs: NVIDIA's where there are any, else AMD's */
+	HF_COUNT_NVIDIA,      /* likewise, NVIDIA's alone: what its library could count */
 	HF_COUNT_NVML,        /* the driver's library */
 	HF_COUNT_ALLOCATABLE, /* the kubelet */
 	HF_COUNT_BUS,         /* of sysfs, of all makers, also those of other drivers */

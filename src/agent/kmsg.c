@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/kmsg.h"
 
+#include "agent/sysfs.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
@@ -42,7 +43,7 @@ static const enum hf_health_detector detectors[] = {HF_HEALTH_XID, HF_HEALTH_BUS
 struct kmsg {
 	struct hf_probe probe;
 	struct hf_intake *intake;
-	char *path;
+	char *path, *sys_root;
 	bool trust_user;
 	struct hf_timer *timer, *heard_timer;
 	struct hf_backoff backoff;
@@ -156,6 +157,22 @@ static hf_time time_of(const struct kmsg *k)
 	return at < now ? at : now;
 }
 
+/* One that nobody has named, and that was given to another driver (a virtual machine's) since the line was written. */
+static bool is_foreign(const struct kmsg *k, const struct hf_health_evidence *e)
+{
+	const struct hf_health_presence *known;
+	size_t len;
+
+	if (k->sys_root == NULL || e->detector == HF_HEALTH_SXID || e->detector == HF_HEALTH_AER ||
+	    e->detector == HF_HEALTH_MLX5)
+		return false;
+	known = hf_intake_devices(k->intake, &len);
+	for (size_t i = 0; i < len; i++)
+		if (hf_streq(known[i].id, e->device))
+			return false;
+	return hf_sysfs_is_anothers(k->sys_root, e->device);
+}
+
 static void take_record(struct kmsg *k, const char *bytes, size_t len)
 {
 	enum hf_health_kmsg kind = hf_health_kmsg_parse(bytes, len, &k->record);
@@ -179,6 +196,10 @@ static void take_record(struct kmsg *k, const char *bytes, size_t len)
 	k->record.facility = 0;
 	if (!hf_health_line_parse(&k->reader, &k->record, &k->held))
 		return;
+	if (is_foreign(k, &k->held)) {
+		k->stats.foreign++;
+		return;
+	}
 	k->held.at = time_of(k);
 	k->held.seq = k->record.seq;
 	k->holding = true;
@@ -532,6 +553,7 @@ static void destroy(struct hf_probe *probe)
 	hf_timer_destroy(k->timer);
 	hf_timer_destroy(k->heard_timer);
 	free(k->path);
+	free(k->sys_root);
 	free(k);
 }
 
@@ -546,6 +568,7 @@ struct hf_probe *hf_kmsg_probe_create(struct hf_intake *intake,
 	k->probe.ops = &ops;
 	k->intake = intake;
 	k->path = hf_xstrdup(options->path);
+	k->sys_root = options->sys_root ? hf_xstrdup(options->sys_root) : NULL;
 	k->trust_user = options->trust_user;
 	k->place = options->place;
 	k->fd = -1;

@@ -35,11 +35,13 @@ struct hf_kmsg_stats {
 	uint64_t forged;  /* of another facility than the kernel's */
 	uint64_t broken;  /* no record of the device's form */
 	uint64_t cut;     /* lines longer than any record */
+	uint64_t foreign; /* of NVIDIA's driver, about a device that another driver has by now */
 	uint64_t evidence;
 };
 
 struct hf_kmsg_options {
 	const char *path;           /* copied */
+	const char *sys_root;       /* copied; NULL: nobody is asked which driver has a device */
 	bool trust_user;            /* take what processes wrote, too */
 	struct hf_kmsg_place place; /* zeros: nothing is remembered */
 };

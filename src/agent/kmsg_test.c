@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/kmsg.h"
 
+#include "base/fs.h"
 #include "harness/real_loop.h"
 #include "harness/test.h"
 
@@ -148,14 +149,14 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct world *w = *state;
+	struct hf_error err;
 
 	if (w->probe)
 		close_probe(w);
 	hf_intake_destroy(w->intake);
 	hf_timer_destroy(w->poll);
 	hf_test_loop_release(&w->t);
-	(void)unlink(w->path);
-	(void)rmdir(w->dir);
+	assert_ok(hf_fs_remove_tree(w->dir, &err), &err);
 	free(w);
 	return 0;
 }
@@ -377,6 +378,46 @@ static void a_line_longer_than_any_record_is_cut_and_does_not_hide_the_next(void
 	assert_int_equal(stats(w)->cut, 1);
 	assert_int_equal(taken(w).evidence_len, 1);
 	free(text);
+}
+
+static void give_driver(struct world *w, const char *address, const char *driver)
+{
+	char path[256], target[64];
+
+	snprintf(path, sizeof(path), "%s/sys/bus/pci/devices/%s/driver", w->dir, address);
+	for (char *slash = path + strlen(w->dir) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		(void)mkdir(path, 0700);
+		*slash = '/';
+	}
+	snprintf(target, sizeof(target), "../../../bus/pci/drivers/%s", driver);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+/* In this boot it was the agent's, and its line is in the log still; a virtual machine has it now. */
+static void a_line_about_a_device_that_another_driver_has_is_dropped(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_presence there = {.kind = HF_HEALTH_GPU, .id = "0000:9b:00.0"};
+	char sys[128];
+
+	snprintf(sys, sizeof(sys), "%s/sys", w->dir);
+	w->options.sys_root = sys;
+	give_driver(w, "0000:1a:00.0", "vfio-pci");
+	give_driver(w, "0000:3d:00.0", "nvidia");
+	give_driver(w, "0000:9b:00.0", "vfio-pci");
+	/* Another probe knows better. */
+	hf_intake_device(w->intake, &there);
+	assert_int_equal(mkfifo(w->path, 0600), 0);
+	open_probe(w, w->path);
+	run_for(w, HF_MS);
+	append(w->path, "NVRM: Xid (PCI:0000:1a:00): 48, x\nNVRM: Xid (PCI:0000:1a:00): 79, x\n"
+			"NVRM: Xid (PCI:0000:3d:00): 48, x\nNVRM: Xid (PCI:0000:9b:00): 48, x\n"
+			/* It fell off the bus: no driver has it. */
+			"NVRM: Xid (PCI:0000:5e:00): 79, x\n");
+	run_until_records(w, 5);
+	assert_int_equal(stats(w)->foreign, 2);
+	assert_int_equal(stats(w)->evidence, 3);
 }
 
 static void a_socket_that_closes_is_off_until_it_is_there_again(void **state)
@@ -658,6 +699,7 @@ int main(void)
 		TEST(a_fifo_gives_lines_whoever_writes_and_leaves),
 		TEST(a_stream_of_records_is_counted_through),
 		TEST(a_line_longer_than_any_record_is_cut_and_does_not_hide_the_next),
+		TEST(a_line_about_a_device_that_another_driver_has_is_dropped),
 		TEST(a_socket_that_closes_is_off_until_it_is_there_again),
 		TEST(a_socket_that_hangs_up_at_once_was_never_heard),
 		TEST(what_is_not_there_or_is_no_log_is_told_by_name),

@@ -64,9 +64,9 @@ struct hf_nvml_options {
 struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
 				      const struct hf_nvml_options *options);
 
-/* What a record means to the brain.  `pci` is how many devices there are on the bus, -1 for not
- * known: where there is none, a driver that is not loaded is no fault. */
-void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record, int32_t pci);
+/* What a record means to the brain, by the devices that sysfs has counted: where there are none of NVIDIA's, a driver
+ * that is not loaded is no fault, nor is it that the library counts none beside another maker's. */
+void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record);
 /* Begins what is said where the library is there, and fails for a reason that is no fault by itself. */
 #define HF_NVML_ERROR "NVML: error "
 /* None of its detectors sees, and nothing is counted. */

@@ -85,7 +85,7 @@ static void answered(struct nvml_probe *p, const struct hf_nvml_record *answer)
 	/* While nothing can be seen, what was seen last stays. */
 	if (record->code == HF_NVML_OK)
 		p->record = *record;
-	hf_nvml_tell(p->intake, record, hf_intake_counted(p->intake, HF_COUNT_PCI));
+	hf_nvml_tell(p->intake, record);
 	if (!wants_renewal(record)) {
 		p->renewed_at = now;
 	} else if (now - p->renewed_at >= p->options.renew_after) {
@@ -102,7 +102,7 @@ static void told(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvml_r
 
 	switch (outcome) {
 	case HF_NVML_ANSWERED: answered(p, record); break;
-	case HF_NVML_EVENTS: hf_nvml_tell(p->intake, record, -1); break;
+	case HF_NVML_EVENTS: hf_nvml_tell(p->intake, record); break;
 	case HF_NVML_TIMED_OUT: timed_out(p); break;
 	case HF_NVML_FAILED: hf_nvml_off(p->intake, err->text); break;
 	}

@@ -269,16 +269,26 @@ static void tell_states(struct telling *t)
 	}
 }
 
+/* The node's devices are another maker's: this library and its driver are in nobody's way, whatever they say. */
+static bool is_anothers(const struct hf_intake *intake, const struct hf_nvml_record *r)
+{
+	return hf_intake_counted(intake, HF_COUNT_NVIDIA) == 0 &&
+	       hf_intake_counted(intake, HF_COUNT_PCI) > 0 && r->count <= 0;
+}
+
 /* Initializing failed: what of that is a fault of the driver? */
-static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r, int32_t pci)
+static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
 	char why[HF_INTAKE_WHY_MAX];
 
-	s.driver.mismatch = r->code == HF_NVML_MISMATCH;
+	s.driver.mismatch = r->code == HF_NVML_MISMATCH && !is_anothers(intake, r);
 	/* A driver is missing only where there is something to drive. */
-	s.driver.not_loaded = r->code == HF_NVML_NOT_LOADED && pci > 0;
-	if (r->code == HF_NVML_OK || s.driver.mismatch || s.driver.not_loaded) {
+	s.driver.not_loaded =
+		r->code == HF_NVML_NOT_LOADED && hf_intake_counted(intake, HF_COUNT_NVIDIA) > 0;
+	if (r->code == HF_NVML_OK && is_anothers(intake, r)) {
+		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "NVML: no device");
+	} else if (r->code == HF_NVML_OK || s.driver.mismatch || s.driver.not_loaded) {
 		hf_intake_heard(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
 		(void)hf_intake_sample(intake, &s);
 	}
@@ -297,15 +307,17 @@ static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
 }
 
-void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record, int32_t pci)
+void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record)
 {
 	struct telling t = {.intake = intake, .record = record};
 
 	tell_events(intake, record);
 	if (record->kind != HF_NVML_ROUND)
 		return;
-	tell_driver(intake, record, pci);
-	hf_intake_count(intake, HF_COUNT_NVML, record->code == HF_NVML_OK ? record->count : -1);
+	tell_driver(intake, record);
+	hf_intake_count(intake, HF_COUNT_NVML,
+			record->code == HF_NVML_OK && !is_anothers(intake, record) ? record->count
+										   : -1);
 	if (record->code != HF_NVML_OK)
 		return;
 	for (size_t i = 0; i < record->devices_len; i++)

@@ -638,7 +638,8 @@ static void turned_off_or_without_a_library_it_says_so(void **state)
 
 /* ---- what a record means ---------------------------------------------------------------------------------- */
 
-static size_t told_of(struct bench *b, int code, int32_t pci, struct hf_health_sample *ret_sample)
+static size_t told_of(struct bench *b, int code, int32_t nvidia,
+		      struct hf_health_sample *ret_sample)
 {
 	struct hf_health_input input = {0};
 	size_t len;
@@ -647,8 +648,9 @@ static size_t told_of(struct bench *b, int code, int32_t pci, struct hf_health_s
 	memset(&b->record, 0, sizeof(b->record));
 	b->record.kind = HF_NVML_ROUND;
 	b->record.code = code;
-	b->record.count = -1;
-	hf_nvml_tell(b->intake, &b->record, pci);
+	b->record.count = code == HF_NVML_OK ? 0 : -1;
+	hf_intake_count(b->intake, HF_COUNT_NVIDIA, nvidia);
+	hf_nvml_tell(b->intake, &b->record);
 	hf_intake_take(b->intake, &input);
 	len = input.samples_len;
 	if (len > 0)
@@ -670,6 +672,29 @@ static void a_missing_driver_is_a_fault_only_where_there_is_something_to_drive(v
 	assert_true(s.driver.mismatch && !s.driver.not_loaded);
 	assert_int_equal(told_of(b, HF_NVML_OK, 2, &s), 1);
 	assert_true(is_well(&s));
+}
+
+/* One image for all nodes has the library where it has nothing to do, with a driver or without. */
+static void beside_another_makers_devices_the_library_is_no_witness(void **state)
+{
+	static const int codes[] = {HF_NVML_NOT_LOADED, HF_NVML_MISMATCH, HF_NVML_OK};
+	struct bench *b = *state;
+	struct hf_health_sample s;
+	const char *why;
+
+	hf_intake_count(b->intake, HF_COUNT_PCI, 2);
+	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
+		assert_int_equal(told_of(b, codes[i], 0, &s), 0);
+		/* So that sysfs speaks of their driver. */
+		assert_int_equal(
+			hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
+			HF_INTAKE_OFF);
+		assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), -1);
+	}
+	/* All of NVIDIA's are gone, and there are no others. */
+	hf_intake_count(b->intake, HF_COUNT_PCI, 0);
+	assert_int_equal(told_of(b, HF_NVML_OK, 0, &s), 1);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), 0);
 }
 
 static void other_errors_of_the_library_are_not_known_and_no_fault(void **state)
@@ -701,7 +726,7 @@ static void a_load_that_cannot_be_is_not_known(void **state)
 		d->codes[i] = HF_NVML_UNSUPPORTED;
 	d->codes[HF_NVML_LOAD_PERCENT] = d->codes[HF_NVML_SM_MHZ] = HF_NVML_OK;
 	d->values[HF_NVML_LOAD_PERCENT] = 101;
-	hf_nvml_tell(b->intake, &b->record, 1);
+	hf_nvml_tell(b->intake, &b->record);
 	hf_intake_take(b->intake, &input);
 	for (size_t i = 0; i < input.samples_len; i++)
 		assert_int_not_equal(input.samples[i].detector, HF_HEALTH_CLOCK);
@@ -734,6 +759,7 @@ int main(int argc, char **argv)
 		T(an_xid_becomes_evidence),
 		T(turned_off_or_without_a_library_it_says_so),
 		T(a_missing_driver_is_a_fault_only_where_there_is_something_to_drive),
+		T(beside_another_makers_devices_the_library_is_no_witness),
 		T(other_errors_of_the_library_are_not_known_and_no_fault),
 		T(a_load_that_cannot_be_is_not_known),
 	};

@@ -169,6 +169,8 @@ static void kmsg_metrics(struct hf_agent *a)
 		 hf_agent_lost(a)},
 		{"holdfast_agent_kmsg_forged_total", "Records that a process wrote, dropped.",
 		 stats->forged},
+		{"holdfast_agent_kmsg_foreign_total",
+		 "Records about a device that another driver has, dropped.", stats->foreign},
 		{"holdfast_agent_evidence_total", "Records that told of a device.",
 		 stats->evidence},
 	};

@@ -321,6 +321,13 @@ static void look_devices(void *arg)
 	(void)hf_looker_look(p->device_looker);
 }
 
+static void count(struct sysfs_probe *p, int32_t pci, int32_t nvidia, int32_t bus)
+{
+	hf_intake_count(p->intake, HF_COUNT_PCI, pci);
+	hf_intake_count(p->intake, HF_COUNT_NVIDIA, nvidia);
+	hf_intake_count(p->intake, HF_COUNT_BUS, bus);
+}
+
 /* Of AMD's devices sysfs is the only voice, and its silence what a driver that hangs has to say. */
 static void late_devices(void *arg)
 {
@@ -328,8 +335,7 @@ static void late_devices(void *arg)
 	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
 	const char *why;
 
-	hf_intake_count(p->intake, HF_COUNT_PCI, -1);
-	hf_intake_count(p->intake, HF_COUNT_BUS, -1);
+	count(p, -1, -1, -1);
 	off_looks(p, "sysfs does not answer");
 	if (!p->amd ||
 	    hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) != HF_INTAKE_OFF)
@@ -403,8 +409,7 @@ static void looked_devices(void *arg)
 	size_t nvidia = 0;
 
 	if (!gpus->known) {
-		hf_intake_count(p->intake, HF_COUNT_PCI, -1);
-		hf_intake_count(p->intake, HF_COUNT_BUS, -1);
+		count(p, -1, -1, -1);
 		off_devices(p, "sysfs shows no PCI bus");
 		return;
 	}
@@ -413,8 +418,8 @@ static void looked_devices(void *arg)
 	for (size_t i = 0; i < gpus->len; i++)
 		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
 	p->amd = gpus->len > nvidia;
-	hf_intake_count(p->intake, HF_COUNT_PCI, (int32_t)(nvidia > 0 ? nvidia : gpus->len));
-	hf_intake_count(p->intake, HF_COUNT_BUS, (int32_t)(gpus->len + gpus->foreign));
+	count(p, (int32_t)(nvidia > 0 ? nvidia : gpus->len), (int32_t)nvidia,
+	      (int32_t)(gpus->len + gpus->foreign));
 	if (gpus->len == 0 && p->gpus_len == 0) {
 		off_devices(p, "no device");
 		return;

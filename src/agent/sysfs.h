@@ -73,6 +73,9 @@ struct hf_sysfs_gpus {
 /* proc_root NULL: whether one is kept back is not asked for (who answers is the driver, which may hang). */
 void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_gpus *ret_gpus);
 
+/* A driver has the device at that address, and not NVIDIA's.  Reads a link and asks no driver: for any thread. */
+bool hf_sysfs_is_anothers(const char *sys_root, const char *address);
+
 struct hf_sysfs_port {
 	char id[HF_HEALTH_DEVICE_MAX]; /* "mlx5_0/1" */
 	char address[HF_HEALTH_DEVICE_MAX];

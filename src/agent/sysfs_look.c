@@ -267,6 +267,17 @@ void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_
 	ret_gpus->known = true;
 }
 
+bool hf_sysfs_is_anothers(const char *sys_root, const char *address)
+{
+	char dir[PATH_MAX_HERE], driver[HF_SYSFS_NAME_MAX];
+
+	if ((size_t)snprintf(dir, sizeof(dir), "%s/bus/pci/devices/%s", sys_root, address) >=
+	    sizeof(dir))
+		return false;
+	link_at(dir, "driver", driver, sizeof(driver));
+	return driver[0] != '\0' && !hf_streq(driver, "nvidia");
+}
+
 /* ---- ports ---------------------------------------------------------------------------------------------- */
 
 static void look_counters(const char *dir, struct hf_sysfs_port *port)

@@ -702,6 +702,8 @@ static void amds_counts_are_told(void **state)
 	s = last(b, HF_HEALTH_AMD, &count);
 	assert_true(s && s->amd.counted && s->amd.uncorrectable == 2 && !s->amd.timed);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+	/* Of those NVIDIA's library can count none. */
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVIDIA), 0);
 }
 
 /* gpu_metrics 1.6: cycles that passed, and of those the ones in which the memory was too hot. */

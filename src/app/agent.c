@@ -247,6 +247,7 @@ static int create_agent(struct process *process, struct hf_error *err)
 		.state_dir = *dir != '\0' ? dir : NULL,
 		.kmsg = *kmsg != '\0' ? kmsg : NULL,
 		.kmsg_trust_user = hf_cli_has(process->cli, "kmsg-trust-user"),
+		.sys = flag_or(process, "sysfs", "/sys"),
 		.rules = process->has_rules ? &process->rules : NULL,
 		.metrics = process->metrics,
 		.report_socket = *reports != '\0' ? reports : NULL,

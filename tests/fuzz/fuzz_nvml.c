@@ -38,7 +38,8 @@ static void check_told(const struct hf_nvml_record *r)
 		hf_intake_create(&(struct hf_intake_options){.loop = loop, .news = on_news});
 	struct hf_health_input input = {0};
 
-	hf_nvml_tell(intake, r, 8);
+	hf_intake_count(intake, HF_COUNT_NVIDIA, 8);
+	hf_nvml_tell(intake, r);
 	hf_intake_take(intake, &input);
 	for (size_t i = 0; i < input.samples_len; i++) {
 		const struct hf_health_sample *s = &input.samples[i];
