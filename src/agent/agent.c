@@ -755,14 +755,30 @@ static bool remembers(const struct hf_agent *a, const struct hf_health_device *d
 	       is_of_this_boot(a);
 }
 
+/* With the devices that were known before. */
+static void create_intake(struct hf_agent *a)
+{
+	const struct hf_intake_options intake = {.loop = a->options.loop,
+						 .boot_at = a->boot_at,
+						 .metrics = a->options.metrics,
+						 .news = on_news,
+						 .arg = a};
+
+	a->intake = hf_intake_create(&intake);
+	for (size_t i = 0; i < a->memory.devices_len; i++) {
+		const struct hf_health_device *d = &a->memory.devices[i];
+
+		if (remembers(a, d))
+			hf_intake_remember(a->intake, d->id);
+		/* Its driver alone says its UUID. */
+		if (d->kind == HF_HEALTH_GPU && d->uuid[0] != '\0')
+			hf_intake_driven(a->intake, d->id);
+	}
+}
+
 static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 {
 	const struct hf_agent_options *o = &a->options;
-	const struct hf_intake_options intake = {.loop = o->loop,
-						 .boot_at = a->boot_at,
-						 .metrics = o->metrics,
-						 .news = on_news,
-						 .arg = a};
 	const struct hf_kmsg_options kmsg = {.path = o->kmsg,
 					     .sys_root = o->sys,
 					     .trust_user = o->kmsg_trust_user,
@@ -792,7 +808,6 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 						   .node = a->node,
 						   .still = on_kubelet_silent,
 						   .arg = a};
-
 	const struct hf_keeper_options keeper = {.loop = o->loop,
 						 .store = o->store,
 						 .node = a->node,
@@ -809,16 +824,7 @@ static void create_parts(struct hf_agent *a, const struct hf_kmsg_place *place)
 	a->ranks_arena = hf_arena_create(RANKS_ARENA_BYTES_MAX);
 	a->ranks_timer = hf_timer_create(o->loop, on_ranks_timer, a);
 	a->silence = hf_silence_create(&silence);
-	a->intake = hf_intake_create(&intake);
-	for (size_t i = 0; i < a->memory.devices_len; i++) {
-		const struct hf_health_device *d = &a->memory.devices[i];
-
-		if (remembers(a, d))
-			hf_intake_remember(a->intake, d->id);
-		/* Its driver alone says its UUID. */
-		if (d->kind == HF_HEALTH_GPU && d->uuid[0] != '\0')
-			hf_intake_driven(a->intake, d->id);
-	}
+	create_intake(a);
 	a->holders = hf_holders_create(&holders);
 	a->publisher = hf_publisher_create(&publisher);
 	a->recorder = hf_recorder_create(&recorder);

@@ -150,14 +150,16 @@ static void repeat(struct hf_health_fault *f, const struct hf_health_rule *rule,
 }
 
 /* One witness other than the kernel is too few for a lost bus: a hung driver calls every device
- * lost. */
-static enum hf_health_class of_bus(const struct hf_health_fault *f, enum hf_health_class cls)
+ * lost.  Who alone says so can take it back. */
+static void rate_bus(struct hf_health_fault *f)
 {
 	bool kernel = f->sources & 1u << HF_HEALTH_BY_KMSG;
 
-	if (kernel || (f->sources & (f->sources - 1)) || cls < HF_HEALTH_DEGRADED)
-		return cls;
-	return HF_HEALTH_DEGRADED;
+	if (f->detector != HF_HEALTH_BUSLOST || kernel || (f->sources & (f->sources - 1)) ||
+	    f->cls <= HF_HEALTH_DEGRADED)
+		return;
+	f->cls = HF_HEALTH_DEGRADED;
+	f->clear = HF_HEALTH_BY_LEVEL;
 }
 
 /* What was found of a fault that stands is not taken back by more of the same: the window of a count
@@ -193,11 +195,7 @@ static void rate(struct hf_health_fault *f, const struct hf_health_rule *rule, h
 	f->clear = rule->clear;
 	f->follows = rule->follows;
 	f->program = counted && rule->below == HF_HEALTH_APP;
-	if (f->detector == HF_HEALTH_BUSLOST && f->cls != of_bus(f, f->cls)) {
-		f->cls = of_bus(f, f->cls);
-		/* Who alone says so can take it back. */
-		f->clear = HF_HEALTH_BY_LEVEL;
-	}
+	rate_bus(f);
 	/* What only counted so far says nothing that a signal could take back. */
 	if (!hf_health_is_fatal(f->cls) && counted)
 		f->clear = HF_HEALTH_BY_AGE;
