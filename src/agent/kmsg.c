@@ -393,13 +393,19 @@ static int open_if_place(int folder, const char *name, const struct hf_kmsg_plac
 	return -1;
 }
 
-/* While nobody read the file that was read got another name, by which it is found beside its successor; -1. */
-static int open_rotated(const struct kmsg *k, struct stat *ret_st)
+static DIR *open_folder(const struct kmsg *k)
 {
 	const char *slash = strrchr(k->path, '/');
 	HF_AUTOFREE char *path = slash != NULL ? hf_xstrndup(k->path, (size_t)(slash - k->path) + 1)
 					       : hf_xstrdup(".");
-	DIR *folder = opendir(path);
+
+	return opendir(path);
+}
+
+/* While nobody read the file that was read got another name, by which it is found beside its successor; -1. */
+static int open_rotated(const struct kmsg *k, struct stat *ret_st)
+{
+	DIR *folder = open_folder(k);
 	const struct dirent *e;
 	int fd = -1;
 
@@ -411,16 +417,47 @@ static int open_rotated(const struct kmsg *k, struct stat *ret_st)
 	return fd;
 }
 
+/* Clocks of file systems are coarse. */
+static bool is_earlier(const struct stat *a, const struct stat *b)
+{
+	return a->st_mtim.tv_sec != b->st_mtim.tv_sec ? a->st_mtim.tv_sec < b->st_mtim.tv_sec
+						      : a->st_mtim.tv_nsec < b->st_mtim.tv_nsec;
+}
+
+/* It was rotated more than once: of the names that are made from the log's own there is one that was written no
+ * earlier than that file and is not the one that is written now. */
+static bool is_one_between(const struct kmsg *k, const struct stat *rotated,
+			   const struct stat *newest)
+{
+	const char *slash = strrchr(k->path, '/'), *name = slash != NULL ? slash + 1 : k->path;
+	DIR *folder = open_folder(k);
+	const struct dirent *e;
+	bool found = false;
+	struct stat st;
+
+	if (folder == NULL)
+		return false;
+	for (int n = 0; !found && n < FILES_MAX && (e = readdir(folder)) != NULL; n++)
+		found = hf_str_has_prefix(e->d_name, name) &&
+			fstatat(dirfd(folder), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			S_ISREG(st.st_mode) && st.st_ino != newest->st_ino &&
+			st.st_ino != rotated->st_ino && !is_earlier(&st, rotated);
+	(void)closedir(folder);
+	return found;
+}
+
 static int open_file(struct kmsg *k, struct stat *st)
 {
 	const struct hf_kmsg_place *place = &k->place;
 	bool remembers = place->file_inode != 0 && place->file_inode != UINT64_MAX;
 	off_t offset = st->st_size;
+	struct stat newest = *st;
 	int fd = remembers && !is_place(place, st) ? open_rotated(k, st) : -1;
 
 	if (fd >= 0) {
 		(void)close(k->fd);
 		k->fd = fd;
+		k->stats.lost += is_one_between(k, st, &newest);
 	}
 	/* Another file than the one that is remembered is news as a whole. */
 	if (place->file_inode != 0)

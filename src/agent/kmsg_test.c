@@ -601,6 +601,33 @@ static void a_file_that_was_rotated_while_nobody_read_is_read_to_its_end(void **
 	unlink(old);
 }
 
+/* Nobody knows what the file between said: one is told. */
+static void of_files_between_two_rotations_one_record_is_told_as_lost(void **state)
+{
+	struct world *w = *state;
+	char one[160], two[160];
+
+	snprintf(one, sizeof(one), "%s.1", w->path);
+	snprintf(two, sizeof(two), "%s.2", w->path);
+	append(w->path, "old\n");
+	open_probe(w, w->path);
+	run_for(w, HF_MS);
+	append(w->path, "one\n");
+	run_until_records(w, 1);
+	hf_kmsg_probe_place(w->probe, &w->options.place);
+	close_probe(w);
+	assert_int_equal(rename(w->path, two), 0);
+	append(two, "two\n");
+	append(w->path, XID "\n");
+	assert_int_equal(rename(w->path, one), 0);
+	append(w->path, "three\n");
+	open_probe(w, w->path);
+	run_until_records(w, 2);
+	assert_int_equal(stats(w)->lost, 1);
+	unlink(one);
+	unlink(two);
+}
+
 /* How many is not known: one is told, since there may have been some. */
 static void what_a_file_may_have_said_that_is_gone_is_told_as_lost(void **state)
 {
@@ -707,6 +734,7 @@ int main(void)
 		TEST(a_plain_file_goes_on_after_a_restart_where_reading_stopped),
 		TEST(a_truncated_file_is_read_from_its_new_beginning),
 		TEST(a_file_that_was_rotated_while_nobody_read_is_read_to_its_end),
+		TEST(of_files_between_two_rotations_one_record_is_told_as_lost),
 		TEST(what_a_file_may_have_said_that_is_gone_is_told_as_lost),
 		TEST(rotation_loses_neither_the_old_files_end_nor_the_new_files_begin),
 		TEST(a_file_that_is_gone_is_off_and_its_successor_is_news),
