@@ -485,7 +485,7 @@ void hf_intake_second(struct hf_intake *intake, const struct hf_health_evidence 
 void hf_intake_count(struct hf_intake *intake, enum hf_intake_count which, int32_t count)
 {
 	hf_assert(which < HF_COUNTS);
-	intake->counts[which] = count < 0 ? -1 : count;
+	intake->counts[which] = count < 0 && count != HF_HEALTH_DIVIDED ? -1 : count;
 }
 
 int32_t hf_intake_counted(const struct hf_intake *intake, enum hf_intake_count which)

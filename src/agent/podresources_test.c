@@ -376,7 +376,7 @@ static void devices_cut_into_instances_are_not_counted(void **state)
 	hf_kubelet_device(&sb, 1, "nvidia.com/gpu", "GPU-0");
 	hf_kubelet_device(&sb, 1, "nvidia.com/mig-1g.5gb", "MIG-0");
 	frame(&b->allocatable, &sb);
-	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != -1)
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != HF_HEALTH_DIVIDED)
 		(void)until_plugin(b, false, false);
 }
 
@@ -422,7 +422,8 @@ static void offer_as(struct bench *b, const char *resource, const char *id)
 /* The next look that counts nothing is of the new offer: what the plugin is called then. */
 static bool is_gone_after(struct bench *b)
 {
-	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != -1) {
+	hf_intake_count(b->intake, HF_COUNT_ALLOCATABLE, -1);
+	while (hf_intake_counted(b->intake, HF_COUNT_ALLOCATABLE) != HF_HEALTH_DIVIDED) {
 		struct hf_health_input input = {0};
 
 		hf_test_loop_run(&b->t);
