@@ -37,11 +37,19 @@ static bool is_about(const struct hf_health_fault *f, const struct hf_health_evi
 	       f->subcode == e->subcode && (any_unit || hf_streq(f->unit, e->unit));
 }
 
-/* Closed before open, weak before strict, old before new. */
+/* How much it matters that it is known: what has ended least, then what follows from another. */
+static int weight(const struct hf_health_fault *f)
+{
+	if (!f->open)
+		return 0;
+	return hf_health_fault_follows(f) ? 1 : 2;
+}
+
+/* Weak before strict, old before new. */
 static bool is_less(const struct hf_health_fault *a, const struct hf_health_fault *b)
 {
-	if (a->open != b->open)
-		return !a->open;
+	if (weight(a) != weight(b))
+		return weight(a) < weight(b);
 	return a->cls != b->cls ? a->cls < b->cls : a->last < b->last;
 }
 
@@ -55,20 +63,6 @@ static struct hf_health_fault *least_of(struct hf_health_device *device)
 			least = &device->faults[i];
 	}
 	return least;
-}
-
-/* A slot for a fault of this class; NULL when all that are there matter as much.  What stands gives way to what is
- * graver alone: of more than there is room for each would else be found, told and forgotten in turn. */
-static struct hf_health_fault *slot(struct hf_health_brain *b, struct hf_health_device *device,
-				    enum hf_health_class cls)
-{
-	struct hf_health_fault *least;
-
-	if (device->faults_len < HF_HEALTH_FAULTS_MAX)
-		return &device->faults[device->faults_len++];
-	least = least_of(device);
-	b->memory->faults_dropped += least->open;
-	return least->open && least->cls >= cls ? NULL : least;
 }
 
 void hf_health_fault_keep(struct hf_health_brain *b, struct hf_health_device *device,
@@ -91,52 +85,6 @@ static bool near(const struct hf_health_brain *b, hf_time a, hf_time c)
 	hf_time d = a > c ? a - c : c - a;
 
 	return d <= b->config->same_event;
-}
-
-/* The library tells of an Xid by its number alone, and as late as its looks let it.  Of what the kernel's line
- * had told, which has link or unit or registers in it, it is one more witness and nothing else, also where the
- * driver has got over it meanwhile: another one would have a line of its own.  False: the kernel told of none. */
-static bool witnessed(struct hf_health_brain *b, struct hf_health_device *device,
-		      const struct hf_health_evidence *e)
-{
-	if (e->source != HF_HEALTH_BY_NVML || e->detector != HF_HEALTH_XID)
-		return false;
-	for (size_t i = 0; i < device->faults_len; i++) {
-		struct hf_health_fault *f = &device->faults[i];
-
-		if (f->detector != HF_HEALTH_XID || f->code != e->code ||
-		    !(f->sources & 1u << HF_HEALTH_BY_KMSG) ||
-		    f->last - e->at > b->config->same_event ||
-		    e->at - f->last > b->config->event_max)
-			continue;
-		b->changed |= !(f->sources & 1u << e->source);
-		f->sources |= 1u << e->source;
-		return true;
-	}
-	return false;
-}
-
-static struct hf_health_fault *get(struct hf_health_brain *b, struct hf_health_device *device,
-				   const struct hf_health_evidence *e,
-				   const struct hf_health_rule *rule)
-{
-	struct hf_health_fault *f;
-
-	for (size_t i = 0; i < device->faults_len; i++) {
-		if (is_about(&device->faults[i], e, rule))
-			return &device->faults[i];
-	}
-	f = slot(b, device, rule ? rule->cls : HF_HEALTH_UNRATED);
-	if (!f)
-		return NULL;
-	memset(f, 0, sizeof(*f));
-	f->detector = e->detector;
-	f->code = e->code;
-	f->subcode = e->subcode;
-	f->severity = e->severity;
-	memcpy(f->unit, e->unit, sizeof(f->unit));
-	f->opened_at = f->event_at = f->last = f->closed_at = f->told_at = HF_TIME_NONE;
-	return f;
 }
 
 /* ---- what class ------------------------------------------------------------------------------- */
@@ -228,19 +176,20 @@ static hf_time stopped_at(const struct hf_health_device *device)
 	return last;
 }
 
+/* What is told of again and again without so long a pause is one stop. */
+#define STOP_BURST (3 * HF_MINUTE)
+
 /* So many stops of one device that the next cure is not worth its reboot; stopped: when it was last said to
  * stand still, before this. */
 static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
 		     struct hf_health_fault *f, hf_time at, hf_time stopped)
 {
 	const struct hf_health_rules *rules = b->config->rules;
-	/* What is told of again and again without so long a pause is one stop. */
-	const hf_time burst = 3 * HF_MINUTE;
 
 	if (rules->escalate_count == 0 || !hf_health_is_fatal(f->cls) ||
 	    f->clear == HF_HEALTH_BY_LEVEL)
 		return;
-	if (stopped == HF_TIME_NONE || at - stopped > burst)
+	if (stopped == HF_TIME_NONE || at - stopped > STOP_BURST)
 		hf_health_times_add(device->fatals, &device->fatals_len, HF_HEALTH_REPEATS_MAX, at,
 				    at - rules->escalate_window);
 	if (device->fatals_len >= (uint32_t)rules->escalate_count && f->cls < HF_HEALTH_SUPPORT) {
@@ -254,12 +203,28 @@ static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
 	}
 }
 
+/* One of the device's other faults had stopped it by then, too, or did within the same stop. */
+static bool stopped_by_another(const struct hf_health_device *device,
+			       const struct hf_health_fault *than, hf_time at)
+{
+	for (size_t i = 0; i < device->faults_len; i++) {
+		const struct hf_health_fault *f = &device->faults[i];
+
+		if (f != than && hf_health_is_fatal(f->cls) && f->clear != HF_HEALTH_BY_LEVEL &&
+		    !hf_health_fault_follows(f) && !f->covered &&
+		    at >= f->opened_at - STOP_BURST && at <= f->last)
+			return true;
+	}
+	return false;
+}
+
 void hf_health_fault_uncount(struct hf_health_device *device, struct hf_health_fault *f)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < device->fatals_len; i++)
-		if (device->fatals[i] < f->opened_at || device->fatals[i] > f->last)
+		if (device->fatals[i] < f->opened_at || device->fatals[i] > f->last ||
+		    stopped_by_another(device, f, device->fatals[i]))
 			device->fatals[kept++] = device->fatals[i];
 	for (uint32_t i = kept; i < device->fatals_len; i++)
 		device->fatals[i] = 0;
@@ -353,6 +318,12 @@ static void follow_links(struct hf_health_brain *b)
 	}
 }
 
+static bool is_near(const struct hf_health_brain *b, const struct hf_health_fault *f,
+		    const struct hf_health_fault *other, hf_time at)
+{
+	return other != f && other->open && near(b, other->last, at);
+}
+
 /* A fault that follows hangs on another of its device that was seen at about the same time, in
  * whichever order the two came. */
 static void attach(struct hf_health_brain *b, struct hf_health_device *device,
@@ -362,13 +333,102 @@ static void attach(struct hf_health_brain *b, struct hf_health_device *device,
 	for (size_t i = 0; i < device->faults_len; i++) {
 		struct hf_health_fault *other = &device->faults[i];
 
-		if (other == f || !other->open || !near(b, other->last, e->at))
+		if (!is_near(b, f, other, e->at))
 			continue;
 		if (is_cause(other, f))
 			f->attached = true;
 		else if (is_cause(f, other))
 			other->attached = true;
 	}
+}
+
+/* ---- a place for it ------------------------------------------------------------------------------- */
+
+/* What a fault that nobody knew is going to be. */
+static struct hf_health_fault awaited(const struct hf_health_brain *b,
+				      const struct hf_health_device *device,
+				      const struct hf_health_evidence *e,
+				      const struct hf_health_rule *rule)
+{
+	struct hf_health_fault f = {
+		.detector = e->detector,
+		.code = e->code,
+		.open = true,
+		.opened_at = e->at,
+		.cls = rule ? rule->cls : HF_HEALTH_UNRATED,
+		.follows = rule && rule->follows,
+	};
+
+	f.attached = f.follows && e->cause > 0;
+	for (size_t i = 0; i < device->faults_len; i++)
+		f.attached |= is_near(b, &f, &device->faults[i], e->at) &&
+			      is_cause(&device->faults[i], &f);
+	f.of_loss = is_of_link(&f) && is_with_a_loss(b, &f);
+	return f;
+}
+
+/* A slot for such a fault; NULL when all that are there matter as much.  What stands gives way to what is
+ * graver alone: of more than there is room for each would else be found, told and forgotten in turn. */
+static struct hf_health_fault *slot(struct hf_health_brain *b, struct hf_health_device *device,
+				    const struct hf_health_fault *fresh)
+{
+	struct hf_health_fault *least;
+	bool graver;
+
+	if (device->faults_len < HF_HEALTH_FAULTS_MAX)
+		return &device->faults[device->faults_len++];
+	least = least_of(device);
+	b->memory->faults_dropped += least->open;
+	graver = weight(fresh) == weight(least) ? fresh->cls > least->cls
+						: weight(fresh) > weight(least);
+	return least->open && !graver ? NULL : least;
+}
+
+/* The library tells of an Xid by its number alone, and as late as its looks let it.  Of what the kernel's line
+ * had told, which has link or unit or registers in it, it is one more witness and nothing else, also where the
+ * driver has got over it meanwhile: another one would have a line of its own.  False: the kernel told of none. */
+static bool witnessed(struct hf_health_brain *b, struct hf_health_device *device,
+		      const struct hf_health_evidence *e)
+{
+	if (e->source != HF_HEALTH_BY_NVML || e->detector != HF_HEALTH_XID)
+		return false;
+	for (size_t i = 0; i < device->faults_len; i++) {
+		struct hf_health_fault *f = &device->faults[i];
+
+		if (f->detector != HF_HEALTH_XID || f->code != e->code ||
+		    !(f->sources & 1u << HF_HEALTH_BY_KMSG) ||
+		    f->last - e->at > b->config->same_event ||
+		    e->at - f->last > b->config->event_max)
+			continue;
+		b->changed |= !(f->sources & 1u << e->source);
+		f->sources |= 1u << e->source;
+		return true;
+	}
+	return false;
+}
+
+static struct hf_health_fault *get(struct hf_health_brain *b, struct hf_health_device *device,
+				   const struct hf_health_evidence *e,
+				   const struct hf_health_rule *rule)
+{
+	struct hf_health_fault *f, fresh;
+
+	for (size_t i = 0; i < device->faults_len; i++) {
+		if (is_about(&device->faults[i], e, rule))
+			return &device->faults[i];
+	}
+	fresh = awaited(b, device, e, rule);
+	f = slot(b, device, &fresh);
+	if (!f)
+		return NULL;
+	memset(f, 0, sizeof(*f));
+	f->detector = e->detector;
+	f->code = e->code;
+	f->subcode = e->subcode;
+	f->severity = e->severity;
+	memcpy(f->unit, e->unit, sizeof(f->unit));
+	f->opened_at = f->event_at = f->last = f->closed_at = f->told_at = HF_TIME_NONE;
+	return f;
 }
 
 /* ---- one piece of evidence ------------------------------------------------------------------------ */

@@ -284,6 +284,39 @@ static void times_keep_the_newest_within_their_window(void **state)
 	assert_int_equal(times[2], 0);
 }
 
+/* More links than a device has room for are lost with a neighbour: what is its own is known all the same, and
+ * one more of such links takes no other's place. */
+static void what_follows_hides_no_fault_of_its_own(void **state)
+{
+	(void)state;
+	health_xid(&n, 79, "gpu-0");
+	for (int i = 0; i <= HF_HEALTH_FAULTS_MAX; i++)
+		snprintf(health_xid(&n, 74, "gpu-1")->unit, HF_HEALTH_UNIT_MAX, "link %d", i);
+	health_step(&n, 20 * HF_SECOND);
+	assert_true(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->of_loss);
+	assert_int_equal(n.memory.faults_dropped, 1);
+	health_xid(&n, 119, "gpu-1");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_UNHEALTHY);
+	assert_int_equal(n.memory.faults_dropped, 2);
+}
+
+/* What is taken back of one fault is not taken back of another that stopped the device as well. */
+static void a_program_that_is_forgiven_takes_no_stop_with_it(void **state)
+{
+	(void)state;
+	health_xid(&n, 31, "gpu-1");
+	health_xid(&n, 31, "gpu-0");
+	health_step(&n, 4 * HF_MINUTE);
+	health_xid(&n, 119, "gpu-0");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
+	health_xid(&n, 31, "gpu-0");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 31)->cls, HF_HEALTH_APP);
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -306,6 +339,8 @@ int main(void)
 		TEST(links_to_a_lost_device_follow_from_its_loss),
 		TEST(lines_about_devices_that_are_not_ours_make_none),
 		TEST(times_keep_the_newest_within_their_window),
+		TEST(what_follows_hides_no_fault_of_its_own),
+		TEST(a_program_that_is_forgiven_takes_no_stop_with_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
