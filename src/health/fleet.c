@@ -324,7 +324,7 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 	const struct hf_health_node **wanted =
 		HF_ARENA_ARRAY(arena, const struct hf_health_node *, len + 1);
 	struct failure *failures = HF_ARENA_ARRAY(arena, struct failure, len + 1);
-	size_t wanted_len = 0;
+	size_t wanted_len = 0, news = 0;
 
 	for (size_t i = 0; i < len; i++) {
 		if (decisions[i].doing != HF_HEALTH_DO_QUARANTINE ||
@@ -333,11 +333,13 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 			continue;
 		failures[wanted_len] =
 			(struct failure){.at = began(nodes[i]), .weighed = nodes[i]->weighed};
+		news += !nodes[i]->weighed;
 		wanted[wanted_len++] = nodes[i];
 	}
 	if (wanted_len > 0)
 		qsort(failures, wanted_len, sizeof(*failures), by_time);
-	bad = newly_bad(b, wanted, wanted_len, arena);
+	/* Where nothing has failed since the last look there are fewer nodes, or other limits, and no more trouble. */
+	bad = news > 0 ? newly_bad(b, wanted, wanted_len, arena) : 0;
 	most = most_at_once(failures, wanted_len, b->policy->breaker_window);
 	bad = most > bad ? most : bad;
 	/* One node alone never trips it, however small the cluster. */
@@ -357,7 +359,7 @@ static enum hf_health_why hold_quarantine(struct budgets *b, const struct hf_hea
 		if (domain && b->policy->per_domain > 0 && domain->out >= b->policy->per_domain)
 			return HF_HEALTH_WHY_DOMAIN;
 	}
-	if (b->quarantines == 0)
+	if (b->quarantines == 0 && !node->counted)
 		return HF_HEALTH_WHY_RATE;
 	/* A gang that starts anew loses nothing more when this one goes with it. */
 	if (!hf_str_is_empty(node->job) && !node->job_restarting && b->policy->job_evictions > 0 &&
@@ -399,7 +401,7 @@ static void spend(struct budgets *b, const struct hf_health_node *node,
 		b->concurrent--;
 	if (d->doing != HF_HEALTH_DO_QUARANTINE)
 		return;
-	if (b->quarantines > 0)
+	if (b->quarantines > 0 && !node->counted)
 		b->quarantines--;
 	if (node->unavailable)
 		return;
@@ -527,12 +529,56 @@ static bool wants_a_spare(const struct hf_health_node *node, const struct hf_hea
 	       fleet->now >= node->not_before;
 }
 
+struct pool {
+	const char *like;
+	int32_t spares;
+};
+
+static int by_like(const void *left, const void *right)
+{
+	return strcmp(((const struct pool *)left)->like, ((const struct pool *)right)->like);
+}
+
+struct pools {
+	struct pool *all;
+	size_t len;
+};
+
+static struct pool *pool_of(const struct pools *pools, const struct hf_health_node *node)
+{
+	const struct pool key = {.like = hf_str_or(node->like, "")};
+
+	return bsearch(&key, pools->all, pools->len, sizeof(key), by_like);
+}
+
+static struct pools make_pools(const struct hf_health_fleet *fleet, int32_t keep,
+			       struct hf_arena *arena)
+{
+	struct pools pools = {.all = HF_ARENA_ARRAY(arena, struct pool, fleet->nodes_len + 1)};
+
+	for (size_t i = 0; i < fleet->nodes_len; i++)
+		pools.all[i] = (struct pool){.like = hf_str_or(fleet->nodes[i].like, ""),
+					     .spares = fleet->nodes[i].free};
+	if (fleet->nodes_len > 0)
+		qsort(pools.all, fleet->nodes_len, sizeof(*pools.all), by_like);
+	for (size_t i = 0; i < fleet->nodes_len; i++) {
+		if (pools.len > 0 && hf_streq(pools.all[pools.len - 1].like, pools.all[i].like))
+			pools.all[pools.len - 1].spares += pools.all[i].spares;
+		else
+			pools.all[pools.len++] = pools.all[i];
+	}
+	for (size_t i = 0; i < pools.len; i++)
+		pools.all[i].spares -= keep;
+	return pools;
+}
+
 void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
-			    const struct hf_health_policy *policy, int32_t spares,
+			    const struct hf_health_policy *policy, int32_t keep,
 			    struct hf_health_node *nodes, struct hf_arena *arena)
 {
 	const struct hf_health_node **wanting =
 		HF_ARENA_ARRAY(arena, const struct hf_health_node *, fleet->nodes_len + 1);
+	const struct pools pools = make_pools(fleet, keep, arena);
 	size_t n = 0;
 
 	for (size_t i = 0; i < fleet->nodes_len; i++) {
@@ -541,14 +587,18 @@ void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 		nodes[i].replaceable = !at_work || nodes[i].owned;
 		/* A quarantine moves nobody: its spare is waiting for the work that is there still. */
 		if (at_work && nodes[i].owned)
-			spares--;
+			pool_of(&pools, &nodes[i])->spares--;
 		else if (at_work && wants_a_spare(&nodes[i], fleet, policy))
 			wanting[n++] = &nodes[i];
 	}
 	if (n > 0)
 		qsort(wanting, n, sizeof(*wanting), by_need);
-	for (size_t i = 0; i < n && (int32_t)i < spares; i++)
-		nodes[wanting[i] - nodes].replaceable = true;
+	for (size_t i = 0; i < n; i++) {
+		struct pool *pool = pool_of(&pools, wanting[i]);
+
+		nodes[wanting[i] - nodes].replaceable = pool->spares > 0;
+		pool->spares -= pool->spares > 0;
+	}
 }
 
 void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb)

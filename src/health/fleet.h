@@ -90,6 +90,7 @@ struct hf_health_node {
 	hf_time evidence_at;          /* the newest that acts; a measurement renews it */
 	hf_time began_at;             /* its newest bad state did; NONE: with that evidence */
 	bool weighed;                 /* that state was before the breaker already */
+	bool counted;                 /* a quarantine for it is among those of the window: it was lost with its Node */
 	hf_time observed_at;          /* the agent's last word; NONE: it has none */
 	bool same_boot;               /* that evidence is of the boot that the node is in */
 	bool unavailable;             /* cordoned, tainted or not ready, whoever did it */
@@ -102,7 +103,13 @@ struct hf_health_node {
 	bool undrainable;
 	bool job_restarting;   /* its gang starts anew at this moment */
 	int32_t job_evictions; /* of that job, within its window */
-	bool replaceable;      /* a spare or free node could take its work */
+	/* All that acts is what a pod of a driver or a plugin mends, and a taint would keep that away: its resource is not
+	 * offered meanwhile, or only what works of it is. */
+	bool by_pods;
+	bool rest_well;   /* … and all of its devices are Healthy */
+	const char *like; /* nodes of which this is equal can take each other's work; NULL or "": any */
+	bool free;        /* it could take another one's work */
+	bool replaceable; /* a spare or free node could take its work */
 	/* A remedy at work; RECORD: none. */
 	enum hf_health_action running;
 	hf_time running_since;
@@ -159,6 +166,7 @@ enum hf_health_doing {
 	X(EVIDENCE, "evidence: its class asks for it")                                             \
 	X(ESCALATED, "escalated: the milder rungs have been tried")                                \
 	X(MENDED, "mended: its faults have ended")                                                 \
+	X(PODS, "pods: one of a driver or a plugin mends it, and a taint would keep that away")    \
 	X(EXHAUSTED, "exhausted: every rung has been tried as often as it may")                    \
 	X(TIMED_OUT, "timed-out: no verdict in time")                                              \
 	X(RUNNING, "running: a remedy is at work")                                                 \
@@ -224,11 +232,12 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 			   struct hf_health_fleet_plan *ret_plan, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* So many free nodes could take the work of others: who has work, is slow and may be quarantined is
- * replaceable in the order of need, each by one of its own; who has none needs nobody.  One that is
- * quarantined keeps the spare that it was quarantined for until its work has gone.  nodes are the fleet's. */
+/* Free nodes could take the work of others that are like them, but for so many of each kind that are to stay
+ * free: who has work, is slow and may be quarantined is replaceable in the order of need, each by one of its own; who
+ * has none needs nobody.  One that is quarantined keeps the spare that it was quarantined for until its work has gone.
+ * nodes are the fleet's. */
 void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
-			    const struct hf_health_policy *policy, int32_t spares,
+			    const struct hf_health_policy *policy, int32_t keep,
 			    struct hf_health_node *nodes, struct hf_arena *arena);
 
 void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb);

@@ -182,9 +182,16 @@ static void promise_2_what_others_have_taken_out_stays_theirs(void **state)
 	nodes[0].unavailable = nodes[0].foreign = true;
 	/* Ours, and a person's as well: no remedy beside theirs. */
 	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->foreign = true;
+	/* What fails on theirs may be their doing: it is not ours as well, and none of a burst. */
+	for (int i = 2; i < 30; i++) {
+		ill(i, HF_HEALTH_SOFTWARE, HF_HEALTH_RESTART_DRIVER)->foreign = true;
+		nodes[i].unavailable = true;
+	}
 	decide();
 	EXPECT(0, NOTHING, NOTHING, WELL);
 	EXPECT(1, HELD, REMEDY, FOREIGN);
+	EXPECT(2, HELD, QUARANTINE, FOREIGN);
+	assert_false(plan.breaker.tripped);
 }
 
 static void promise_3_old_evidence_moves_nothing(void **state)
@@ -312,7 +319,7 @@ static void promise_5_budgets_hold_together(void **state)
 	decide();
 	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 2);
 	EXPECT(2, HELD, QUARANTINE, UNAVAILABLE);
-	/* What is out already takes nothing more. */
+	/* What is out already, since a quarantine of it was begun, takes nothing more. */
 	nodes[2].unavailable = true;
 	decide();
 	EXPECT(2, GO, QUARANTINE, EVIDENCE);
@@ -457,7 +464,8 @@ static void promise_8_each_spare_takes_the_work_of_one(void **state)
 		ill(i, i == 1 ? HF_HEALTH_FABRIC : HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job =
 			"j";
 	ill(3, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD);
-	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
+	nodes[9].free = true;
+	hf_health_fleet_spares(&fleet, &policy, 0, nodes, arena);
 	policy.job_evictions = 0;
 	decide();
 	EXPECT(0, HELD, QUARANTINE, NO_CAPACITY);
@@ -474,11 +482,12 @@ static void promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone
 	(void)state;
 	out->job = "j";
 	ill(1, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job = "k";
-	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
+	nodes[9].free = true;
+	hf_health_fleet_spares(&fleet, &policy, 0, nodes, arena);
 	decide();
 	EXPECT(1, HELD, QUARANTINE, NO_CAPACITY);
 	out->job = "";
-	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
+	hf_health_fleet_spares(&fleet, &policy, 0, nodes, arena);
 	decide();
 	EXPECT(1, GO, QUARANTINE, EVIDENCE);
 }
@@ -494,9 +503,52 @@ static void promise_8_a_spare_goes_to_whom_it_is_of_use(void **state)
 	nodes[3].observed_at = now - HF_HOUR;
 	nodes[4].not_before = now + HF_MINUTE;
 	ill(5, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job = "j";
-	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
+	nodes[9].free = true;
+	hf_health_fleet_spares(&fleet, &policy, 0, nodes, arena);
 	decide();
 	EXPECT(5, GO, QUARANTINE, EVIDENCE);
+}
+
+static void promise_8_only_a_node_of_its_kind_takes_the_work_of_another(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		ill(i, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job = names[i];
+		nodes[i].like = i == 2 ? "small" : "large";
+	}
+	nodes[9].free = nodes[8].free = nodes[7].free = true;
+	nodes[9].like = "large";
+	nodes[8].like = nodes[7].like = "";
+	hf_health_fleet_spares(&fleet, &policy, 0, nodes, arena);
+	decide();
+	EXPECT(0, GO, QUARANTINE, EVIDENCE);
+	EXPECT(1, HELD, QUARANTINE, NO_CAPACITY);
+	EXPECT(2, HELD, QUARANTINE, NO_CAPACITY);
+	/* One of each kind stays free. */
+	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
+	decide();
+	EXPECT(0, HELD, QUARANTINE, NO_CAPACITY);
+}
+
+/* The taint keeps away who would mend it. */
+static void what_pods_of_its_own_mend_is_not_tainted(void **state)
+{
+	struct hf_health_node *out = kept(1, HF_HEALTH_SOFTWARE, HF_HEALTH_RESTART_DRIVER);
+
+	(void)state;
+	ill(0, HF_HEALTH_SOFTWARE, HF_HEALTH_RESTART_DRIVER)->by_pods = true;
+	out->by_pods = true;
+	out->state = HF_HEALTH_DEGRADED_STATE;
+	decide();
+	EXPECT(0, NOTHING, NOTHING, PODS);
+	/* A device of it is not well yet. */
+	EXPECT(1, WAITS, NOTHING, SETTLING);
+	out->rest_well = true;
+	decide();
+	EXPECT(1, GO, RELEASE, PODS);
+	out->same_boot = false;
+	decide();
+	EXPECT(1, HELD, RELEASE, STALE);
 }
 
 /* ---- the rest --------------------------------------------------------------------------------------- */
@@ -622,6 +674,8 @@ int main(void)
 		TEST(promise_8_slow_is_better_than_nothing),
 		TEST(promise_8_each_spare_takes_the_work_of_one),
 		TEST(promise_8_a_spare_goes_to_whom_it_is_of_use),
+		TEST(promise_8_only_a_node_of_its_kind_takes_the_work_of_another),
+		TEST(what_pods_of_its_own_mend_is_not_tainted),
 		TEST(promise_5_a_node_that_comes_and_goes_stays_out),
 		TEST(promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone),
 		TEST(excluded_and_failed_nodes_are_a_persons),

@@ -183,7 +183,11 @@ static struct hf_health_decision quarantine(const struct hf_health_node *node,
 		say(node, HF_HEALTH_DO_QUARANTINE, HF_HEALTH_GO, HF_HEALTH_WHY_EVIDENCE);
 
 	d.action = HF_HEALTH_QUARANTINE;
-	if (is_stale(node, fleet)) {
+	if (node->foreign) {
+		/* Nothing new comes there, and what fails meanwhile may be their doing. */
+		d.answer = HF_HEALTH_HELD;
+		d.why = HF_HEALTH_WHY_FOREIGN;
+	} else if (is_stale(node, fleet)) {
 		d.answer = HF_HEALTH_HELD;
 		d.why = HF_HEALTH_WHY_STALE;
 	} else if (!hf_health_is_fatal(node->cls) && !node->replaceable) {
@@ -218,6 +222,25 @@ static bool flaps(const struct hf_health_node *node, const struct hf_health_flee
 	return true;
 }
 
+/* Its faults have ended while it was kept, or what is left ends only without the taint. */
+static struct hf_health_decision release(const struct hf_health_node *node,
+					 const struct hf_health_fleet *fleet,
+					 const struct hf_health_policy *policy, hf_time *ret_wake)
+{
+	bool well = node->by_pods ? node->rest_well : node->state == HF_HEALTH_HEALTHY;
+
+	/* It was on probation. */
+	if (!well)
+		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS, HF_HEALTH_WHY_SETTLING);
+	/* What was said of it in its last life says nothing of this one. */
+	if (!node->same_boot)
+		return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD, HF_HEALTH_WHY_STALE);
+	if (flaps(node, fleet, policy, ret_wake))
+		return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD, HF_HEALTH_WHY_FLAPS);
+	return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_GO,
+		   node->by_pods ? HF_HEALTH_WHY_PODS : HF_HEALTH_WHY_MENDED);
+}
+
 struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 					   const struct hf_health_fleet *fleet,
 					   const struct hf_health_policy *policy, hf_time *ret_wake)
@@ -229,21 +252,12 @@ struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, HF_HEALTH_WHY_EXCLUDED);
 	if (under_way(node, fleet, policy, ret_wake, &d) || left_alone(node, fleet, policy, &d))
 		return d;
-	if (node->cls < HF_HEALTH_SOFTWARE) {
-		if (!node->owned)
-			return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING,
-				   HF_HEALTH_WHY_WELL);
-		/* It was on probation, or its faults ended while it was kept. */
-		if (node->state != HF_HEALTH_HEALTHY)
-			return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_WAITS,
-				   HF_HEALTH_WHY_SETTLING);
-		/* What was said of it in its last life says nothing of this one. */
-		if (!node->same_boot)
-			return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD, HF_HEALTH_WHY_STALE);
-		if (flaps(node, fleet, policy, ret_wake))
-			return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_HELD, HF_HEALTH_WHY_FLAPS);
-		return say(node, HF_HEALTH_DO_RELEASE, HF_HEALTH_GO, HF_HEALTH_WHY_MENDED);
-	}
+	if (node->owned && (node->cls < HF_HEALTH_SOFTWARE || node->by_pods))
+		return release(node, fleet, policy, ret_wake);
+	if (node->cls < HF_HEALTH_SOFTWARE)
+		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, HF_HEALTH_WHY_WELL);
+	if (node->by_pods)
+		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, HF_HEALTH_WHY_PODS);
 	if (!node->owned)
 		return quarantine(node, fleet);
 	if (is_stale(node, fleet))

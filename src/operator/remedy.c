@@ -202,13 +202,27 @@ static void follow_taint(const struct hf_remedy *remedy, const struct hf_cache_e
 		node->off_at = hf_operator_now(remedy->op) / HF_US * HF_US;
 }
 
+/* Its mark went, and the taint is there still: whoever took that off may mean to keep the node out. */
+static void tell_disowned(struct hf_remedy *remedy, const struct hf_cache_entry *before,
+			  const struct hf_cache_entry *now)
+{
+	const struct remedy_node *was = before->view, *node = now->view;
+
+	if (was->marked && was->tainted && !node->marked && node->tainted)
+		hf_remedy_note_node(remedy, now->name, true, "QuarantineDisowned",
+				    "annotation holdfast.dev/quarantine is gone and the taint is not: "
+				    "it stays until somebody takes it off");
+}
+
 static void node_changed(void *arg, enum hf_cache_change change,
 			 const struct hf_cache_entry *before, const struct hf_cache_entry *now)
 {
 	struct hf_remedy *remedy = arg;
 
-	if (before != NULL && now != NULL)
+	if (before != NULL && now != NULL) {
 		follow_taint(remedy, before, now);
+		tell_disowned(remedy, before, now);
+	}
 	if (change == HF_CACHE_SYNCED || before == NULL || now == NULL ||
 	    !hf_remedy_node_same(before->view, now->view))
 		hf_remedy_soon(remedy, GATHER);

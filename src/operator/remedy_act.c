@@ -150,6 +150,8 @@ static void set_act(struct remedy_act *act, const struct remedy_seen *seen, size
 	snprintf(act->uid, sizeof(act->uid), "%s", seen->items[i].uid);
 	snprintf(act->cls, sizeof(act->cls), "%s", hf_health_class_name(node->cls));
 	snprintf(act->job, sizeof(act->job), "%s", node->job);
+	act->by_pods = node->by_pods;
+	act->counted_at = hf_remedy_counted_at(seen, i);
 }
 
 static bool is_act(const struct hf_health_decision *d)
@@ -259,7 +261,7 @@ static void decide_again(struct hf_remedy *remedy)
 		end(remedy, true);
 	} else if (any_quarantine(remedy)) {
 		for (size_t i = 0; i < n; i++)
-			if (!acts[i].release)
+			if (!acts[i].release && acts[i].counted_at == HF_TIME_NONE)
 				note_begun(&seen, &remedy->acts[i]);
 		/* The plan has not wanted more than there is room for. */
 		hf_assert(seen.memory.recent.len <= HF_HEALTH_POLICY_RECENT_MAX);
@@ -307,6 +309,8 @@ static bool may_write(struct hf_remedy *remedy, const struct remedy_policy *poli
 		return false;
 	if (act->note)
 		return is_to_note(node);
+	if (act->graver)
+		return node->marked && node->tainted && !hf_streq(node->mark.cls, act->cls);
 	if (health == NULL)
 		return false;
 	if (!hf_streq(node->marks.boot_id, health->boot_id) || node->marks.boot_id == NULL)
@@ -335,12 +339,33 @@ static struct hf_doc *act_patch(const struct hf_remedy *remedy, const struct rem
 {
 	const struct hf_quarantine_mark mark = {.policy = policy->name,
 						.cls = act->cls,
-						.at = remedy->began,
+						.at = act->counted_at != HF_TIME_NONE
+							      ? act->counted_at
+							      : remedy->began,
 						.epoch = policy->status.memory.breaker_epoch,
 						.off = HF_TIME_NONE};
 
 	return hf_node_quarantine_patch(doc, act->release ? NULL : &mark,
 					hf_operator_now(remedy->op));
+}
+
+/* The same quarantine, of another class. */
+static struct hf_doc *graver_patch(const struct hf_remedy *remedy, const struct remedy_act *act,
+				   struct hf_doc *doc)
+{
+	const struct hf_cache_entry *entry = hf_cache_get(remedy->nodes, NULL, act->node);
+	struct hf_quarantine_mark mark = ((const struct remedy_node *)entry->view)->mark;
+
+	mark.cls = act->cls;
+	return hf_node_quarantine_patch(doc, &mark, hf_operator_now(remedy->op));
+}
+
+static struct hf_doc *patch_of(const struct hf_remedy *remedy, const struct remedy_policy *policy,
+			       const struct remedy_act *act, struct hf_doc *doc)
+{
+	if (act->note)
+		return note_patch(remedy, act, doc);
+	return act->graver ? graver_patch(remedy, act, doc) : act_patch(remedy, policy, act, doc);
 }
 
 static void write_node(struct hf_remedy *remedy, struct hf_doc *doc)
@@ -358,7 +383,7 @@ static void write_node(struct hf_remedy *remedy, struct hf_doc *doc)
 		step_on(remedy);
 		return;
 	}
-	patch = act->note ? note_patch(remedy, act, doc) : act_patch(remedy, policy, act, doc);
+	patch = patch_of(remedy, policy, act, doc);
 	if (patch == NULL) {
 		written(remedy, &(struct hf_reply){.code = HF_E_BAD_REQUEST,
 						   .message = "a Node is more than can be read"});
@@ -397,13 +422,31 @@ static void not_written(struct hf_remedy *remedy, const struct remedy_act *act,
 	step_on(remedy);
 }
 
+static void tell_act(struct hf_remedy *remedy, const struct remedy_act *act)
+{
+	char message[512];
+
+	if (act->release)
+		snprintf(message, sizeof(message),
+			 "%s: taint " HF_QUARANTINE_TAINT " is taken off (policy %s)",
+			 act->by_pods ? "what is left is mended by a pod of its driver or plugin, "
+					"which the taint would keep away"
+				      : "its faults have ended",
+			 remedy->policy);
+	else
+		snprintf(message, sizeof(message),
+			 "%s: taint " HF_QUARANTINE_TAINT ":NoSchedule %s (policy %s)", act->cls,
+			 act->graver ? "says so now" : "is put on", remedy->policy);
+	hf_remedy_note_node(remedy, act->node, !act->release,
+			    act->release ? "Released" : "Quarantined", message);
+}
+
 static void written(struct hf_remedy *remedy, const struct hf_reply *reply)
 {
 	const struct remedy_act *act = &remedy->acts[remedy->act];
 	const char *what = act->release ? "release" : "quarantine";
-	char message[512];
 
-	if (!act->note)
+	if (!act->note && !act->graver)
 		hf_remedy_count(remedy, what, reply->code == 0 ? "done" : "failed");
 	if (reply->code != 0) {
 		remedy->act++;
@@ -413,21 +456,8 @@ static void written(struct hf_remedy *remedy, const struct hf_reply *reply)
 	hf_map_remove(remedy->refusals, act->uid);
 	hf_cache_put_reply(remedy->nodes, reply->object);
 	remedy->act++;
-	if (act->note) {
-		step_on(remedy);
-		return;
-	}
-	if (act->release)
-		snprintf(message, sizeof(message),
-			 "its faults have ended: taint " HF_QUARANTINE_TAINT
-			 " is taken off (policy %s)",
-			 remedy->policy);
-	else
-		snprintf(message, sizeof(message),
-			 "%s: taint " HF_QUARANTINE_TAINT ":NoSchedule is put on (policy %s)",
-			 act->cls, remedy->policy);
-	hf_remedy_note_node(remedy, act->node, !act->release,
-			    act->release ? "Released" : "Quarantined", message);
+	if (!act->note)
+		tell_act(remedy, act);
 	step_on(remedy);
 }
 
@@ -528,19 +558,36 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 
 /* --- beginning ----------------------------------------------------------------------------- */
 
+/* Who tolerates our taint for what is slow would come to what has died since.  It never says less than it did: a
+ * fault that comes and goes would be written each time. */
+static bool is_graver(const struct remedy_seen *seen, size_t i)
+{
+	const struct hf_health_node *node = &seen->nodes[i];
+	enum hf_health_class was;
+
+	if (!node->owned || node->excluded || node->cls < HF_HEALTH_SOFTWARE ||
+	    hf_remedy_halted(seen) || hf_remedy_stale(seen, i))
+		return false;
+	return !hf_health_class_of(seen->items[i].node->mark.cls, &was) || was < node->cls;
+}
+
 /* Before all else: what was known when a person took the taint off does not bring it back, and who comes
  * after us has to know when that was.  Of a taint that is back it says nothing any more. */
-static bool note_taken_off(struct hf_remedy *remedy, const struct remedy_seen *seen)
+static bool write_marks(struct hf_remedy *remedy, const struct remedy_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++) {
 		const struct remedy_node *node = seen->items[i].node;
+		struct remedy_act *act = &remedy->acts[remedy->n_acts];
+		bool note = is_to_note(node), graver = !note && is_graver(seen, i);
 
-		if (!is_to_note(node) || !is_free(seen->policy, node) ||
+		if ((!note && !graver) || !is_free(seen->policy, node) ||
 		    seen->now < seen->nodes[i].not_before)
 			continue;
-		set_act(&remedy->acts[remedy->n_acts], seen, i);
-		remedy->acts[remedy->n_acts].off = hf_remedy_seen_off(seen, &seen->items[i]);
-		remedy->acts[remedy->n_acts++].note = true;
+		set_act(act, seen, i);
+		act->off = hf_remedy_seen_off(seen, &seen->items[i]);
+		act->note = note;
+		act->graver = graver;
+		remedy->n_acts++;
 	}
 	if (remedy->n_acts == 0)
 		return false;
@@ -556,7 +603,7 @@ bool hf_remedy_act(struct hf_remedy *remedy, const struct remedy_seen *seen)
 	/* The breaker first, so that it outlives us. */
 	if (seen->memory_moved)
 		return false;
-	if (note_taken_off(remedy, seen))
+	if (write_marks(remedy, seen))
 		return true;
 	for (size_t i = 0; i < seen->plan.len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++)
 		if (is_act(&seen->plan.decisions[i]))

@@ -87,6 +87,10 @@ struct remedy_health {
 	/* The policy whose breaker was asked about this very trouble, and did not open; to be compared alone. */
 	const struct remedy_policy *weighed_by;
 	bool works;                    /* some device of it is held */
+	bool has_devices;              /* it has, or misses, one that pods are given */
+	bool by_pods, rest_well;       /* as the fleet's brain means them */
+	int32_t gpus;
+	const char *resource;          /* of the first of them that is given out; "": none is */
 	struct remedy_holder *holders; /* of what has failed, each pod once */
 	size_t holders_len;
 };
@@ -129,6 +133,9 @@ struct remedy_act {
 	char node[254], uid[64];
 	bool release, looked;
 	bool note;   /* a person has taken the taint off: that is all that is written */
+	bool graver; /* it is ours, and its class is to say more */
+	bool by_pods;
+	hf_time counted_at; /* a quarantine for the same is remembered, and its Node was made anew since; or NONE */
 	hf_time off; /* for that note */
 	char cls[32], job[512];
 };
@@ -203,6 +210,9 @@ struct remedy_policy *hf_remedy_policy_make(const struct hf_operator *op, const 
 void hf_remedy_policy_free(struct remedy_policy *policy);
 
 /* --- remedy_see.c --- */
+/* When a quarantine was begun for what is wrong with it now, which its Node does not show any more, as it was made
+ * anew since; NONE: none was. */
+hf_time hf_remedy_counted_at(const struct remedy_seen *seen, size_t i);
 void hf_remedy_see(struct hf_remedy *remedy, struct remedy_policy *policy, struct hf_doc *doc,
 		   struct hf_arena *arena, struct remedy_seen *ret_seen);
 bool hf_remedy_halted(const struct remedy_seen *seen);

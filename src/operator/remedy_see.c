@@ -88,7 +88,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct remedy_item *)a)->name, ((const struct remedy_item *)b)->name);
 }
 
-/* Nodes of the policy that have an agent, or that are ours, and of those that a selector names what is out:
+/* Nodes of the policy that have devices by their agent's word, or that are ours, and of those that a selector names what is out:
  * its agent may be gone for good, and nobody can use it all the same. */
 static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct hf_arena *arena)
 {
@@ -99,11 +99,12 @@ static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct h
 	for (size_t it = 0; (entry = hf_cache_next(remedy->nodes, &it)) != NULL;) {
 		struct remedy_node *node = entry->view;
 		const struct hf_cache_entry *said = hf_cache_get(remedy->health, NULL, entry->name);
+		const struct remedy_health *health = said == NULL ? NULL : said->view;
 		bool counts;
 
 		if (node->matched != remedy->version)
 			match(remedy, node);
-		counts = said != NULL || node->marked;
+		counts = node->marked || (health != NULL && health->has_devices);
 		if (node->policy != seen->policy || seen->len == HF_HEALTH_NODES_MAX ||
 		    (!counts &&
 		     (node->policy->selector == NULL || !is_foreign(node->policy, node))))
@@ -275,6 +276,31 @@ hf_time hf_remedy_seen_off(const struct remedy_seen *seen, const struct remedy_i
 	return off;
 }
 
+/* What tells kinds of nodes apart: the work of one with eight large devices is none for two small ones. */
+static const char *kind_of(const struct remedy_node *node, const struct remedy_health *health,
+			   struct hf_arena *arena)
+{
+	static const char *const keys[] = {"node.kubernetes.io/instance-type",
+					   "nvidia.com/gpu.product", "amd.com/gpu.product-name"};
+	const char *kind = hf_arena_printf(arena, "%d %s", health->gpus, health->resource);
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++)
+		kind = hf_arena_printf(arena, "%s %s", kind,
+				       hf_str_or(hf_field_pair_find(node->marks.labels.items,
+								    node->marks.labels.len,
+								    keys[i]),
+						 "-"));
+	return kind;
+}
+
+static bool is_spare(const struct remedy_seen *seen, const struct hf_health_node *node,
+		     const struct remedy_health *health)
+{
+	return node->state == HF_HEALTH_HEALTHY && !node->unavailable && !node->excluded &&
+	       seen->now - node->observed_at <= seen->rules.stale_after && health->has_devices &&
+	       !health->works;
+}
+
 static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 		     const struct remedy_item *item, struct hf_health_node *to,
 		     struct hf_arena *arena)
@@ -313,7 +339,27 @@ static void see_node(struct hf_remedy *remedy, const struct remedy_seen *seen,
 	    (off != HF_TIME_NONE && placed(remedy->op, health, health->anew_at, seen->now) <= off))
 		to->evidence_at = HF_TIME_NONE;
 	to->device_busy = health->holders_len > 0;
+	to->by_pods = health->by_pods;
+	to->rest_well = health->rest_well;
+	to->like = kind_of(node, health, arena);
+	to->free = is_spare(seen, to, health);
 	set_job(remedy->op, seen, health, to, arena);
+}
+
+/* Of one that a person took off the next is another one. */
+hf_time hf_remedy_counted_at(const struct remedy_seen *seen, size_t i)
+{
+	const struct hf_health_node *node = &seen->nodes[i];
+
+	for (size_t k = 0; k < seen->memory.recent.len; k++) {
+		const struct hf_policy_recent *r = &seen->memory.recent.items[k];
+
+		if (!node->owned && r->done && r->off == HF_TIME_NONE &&
+		    node->began_at != HF_TIME_NONE && r->at >= node->began_at &&
+		    hf_streq(r->node, node->name))
+			return r->at;
+	}
+	return HF_TIME_NONE;
 }
 
 /* --- what is kept -------------------------------------------------------------------------- */
@@ -496,15 +542,6 @@ static void set_rules(struct remedy_seen *seen)
 	hf_assert(hf_health_policy_problem(rules) == NULL);
 }
 
-static bool is_spare(const struct remedy_seen *seen, size_t i)
-{
-	const struct hf_health_node *node = &seen->nodes[i];
-
-	return node->state == HF_HEALTH_HEALTHY && !node->unavailable && !node->excluded &&
-	       seen->now - node->observed_at <= seen->rules.stale_after &&
-	       !seen->items[i].health->works;
-}
-
 /* What was begun and is wanted still is counted as what is wanted, and not twice. */
 static bool is_wanted_again(const struct remedy_seen *seen, const struct hf_policy_recent *r)
 {
@@ -530,7 +567,7 @@ static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 					.breaker = {.tripped = memory->breaker_open,
 						    .epoch = (uint64_t)memory->breaker_epoch,
 						    .closed_at = memory->breaker_closed_at}};
-	int32_t spares = -seen->policy->spec.spares_min;
+	int32_t keep = seen->policy->spec.spares_min, spares = -keep;
 	int rc;
 
 	for (size_t i = 0; i < memory->recent.len; i++)
@@ -539,9 +576,9 @@ static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 				(struct hf_health_quarantined){.node = memory->recent.items[i].node,
 							       .at = memory->recent.items[i].at};
 	for (size_t i = 0; i < seen->len; i++)
-		spares += is_spare(seen, i);
+		spares += seen->nodes[i].free;
 	seen->spares = spares > 0 ? spares : 0;
-	hf_health_fleet_spares(&fleet, &seen->rules, seen->spares, seen->nodes, arena);
+	hf_health_fleet_spares(&fleet, &seen->rules, keep, seen->nodes, arena);
 	/* No more nodes are collected than it takes. */
 	rc = hf_health_fleet_decide(&fleet, &seen->rules, arena, &seen->plan, NULL);
 	hf_assert(rc == 0);
@@ -565,6 +602,8 @@ void hf_remedy_see(struct hf_remedy *remedy, struct remedy_policy *policy, struc
 	seen->nodes = HF_ARENA_ARRAY(arena, struct hf_health_node, seen->len + 1);
 	for (size_t i = 0; i < seen->len; i++)
 		see_node(remedy, seen, &seen->items[i], &seen->nodes[i], arena);
+	for (size_t i = 0; i < seen->len; i++)
+		seen->nodes[i].counted = hf_remedy_counted_at(seen, i) != HF_TIME_NONE;
 	ask(seen, arena);
 	for (size_t i = 0; i < seen->len; i++)
 		seen->silent += seen->items[i].counts &&

@@ -5,6 +5,7 @@
 #include "api/device_health.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "health/evidence.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,15 +121,18 @@ static int trouble_of(const struct hf_device_report *device)
 	return state == HF_HEALTH_DEGRADED_STATE ? 1 : 0;
 }
 
+static bool is_by(const struct hf_device_fault *fault, enum hf_health_detector detector)
+{
+	enum hf_health_detector d;
+
+	return hf_health_detector_of(hf_str_or(fault->detector, ""), &d) && d == detector;
+}
+
 static bool is_lost(const struct hf_device_report *device)
 {
-	enum hf_health_detector detector;
-
 	for (size_t i = 0; i < device->faults.len; i++)
 		if (device->faults.items[i].acts &&
-		    hf_health_detector_of(hf_str_or(device->faults.items[i].detector, ""),
-					  &detector) &&
-		    detector == HF_HEALTH_BUSLOST)
+		    is_by(&device->faults.items[i], HF_HEALTH_BUSLOST))
 			return trouble_of(device) == 2;
 	return false;
 }
@@ -201,6 +205,65 @@ static void read_holders(const struct hf_device_health *health, struct remedy_he
 	}
 }
 
+static bool is_node(const struct hf_device_report *device)
+{
+	return hf_str_is_empty(device->id);
+}
+
+/* What a node has for pods; one without any is none that shares are of, nor takes another's work. */
+static void read_devices(const struct hf_device_health *health, struct remedy_health *view)
+{
+	view->resource = "";
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+
+		view->has_devices |= !is_node(device);
+		for (size_t k = 0; is_node(device) && k < device->faults.len; k++)
+			view->has_devices |= device->faults.items[k].acts &&
+					     is_by(&device->faults.items[k], HF_HEALTH_COUNT);
+		if (!hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU)))
+			continue;
+		view->gpus++;
+		if (hf_str_is_empty(view->resource) && device->resource != NULL)
+			view->resource = hf_arena_strdup(view->arena, device->resource);
+	}
+}
+
+/* It ends when a pod of a DaemonSet is there again: a plugin's, or the driver's. */
+static bool is_by_pods(const struct hf_device_fault *fault)
+{
+	return is_by(fault, HF_HEALTH_PLUGIN) ||
+	       (is_by(fault, HF_HEALTH_COUNT) && fault->code == HF_HEALTH_CODE_KUBELET_FEWER) ||
+	       (is_by(fault, HF_HEALTH_DRIVER) && fault->code == HF_HEALTH_CODE_NOT_LOADED);
+}
+
+static bool is_held_against(const struct hf_device_fault *fault)
+{
+	enum hf_health_class cls;
+
+	return fault->acts && (!hf_health_class_of(hf_str_or(fault->cls, ""), &cls) ||
+			       cls >= HF_HEALTH_SOFTWARE);
+}
+
+static void read_rest(const struct hf_device_health *health, struct remedy_health *view)
+{
+	bool any = false, others = false;
+
+	view->rest_well = true;
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+
+		view->rest_well &= is_node(device) || state_of(device->state) == HF_HEALTH_HEALTHY;
+		for (size_t k = 0; k < device->faults.len; k++) {
+			const struct hf_device_fault *fault = &device->faults.items[k];
+
+			any |= is_held_against(fault);
+			others |= is_held_against(fault) && !is_by_pods(fault);
+		}
+	}
+	view->by_pods = any && !others;
+}
+
 /* Since when the newest of what is bad there is so: evidence of a level is renewed as long as it
  * stands. */
 static hf_time began(const struct hf_device_health *health)
@@ -216,32 +279,39 @@ static hf_time began(const struct hf_device_health *health)
 	return at;
 }
 
-/* Each line of a log is another error; what is measured is the same one for as long as it stands. */
-static bool is_logged(const struct hf_device_fault *fault)
+/* Each line of a log is another error, and so is one more in a counter; what is measured is the same one for as
+ * long as it stands. */
+static bool is_another(const struct hf_device_fault *fault)
 {
 	enum hf_health_detector d;
 
-	return hf_health_detector_of(hf_str_or(fault->detector, ""), &d) &&
-	       (d == HF_HEALTH_XID || d == HF_HEALTH_SXID || d == HF_HEALTH_AER ||
-		d == HF_HEALTH_MLX5);
+	if (!hf_health_detector_of(hf_str_or(fault->detector, ""), &d))
+		return false;
+	if (d == HF_HEALTH_ECC || d == HF_HEALTH_AMD)
+		return fault->code == HF_HEALTH_CODE_UNCORRECTABLE;
+	return d == HF_HEALTH_XID || d == HF_HEALTH_SXID || d == HF_HEALTH_AER ||
+	       d == HF_HEALTH_MLX5;
 }
 
+/* That a device has got better, what a program did, and a note are no news. */
 static hf_time came_anew(const struct hf_device_health *health)
 {
-	hf_time at = began(health);
+	hf_time at = HF_TIME_NONE, since = began(health);
 
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 
 		for (size_t k = 0; k < device->faults.len && trouble_of(device) > 0; k++) {
 			const struct hf_device_fault *fault = &device->faults.items[k];
-			hf_time came = is_logged(fault) ? fault->last : fault->first;
+			hf_time came = is_another(fault) ? fault->last : fault->first;
 
-			if (fault->acts && came > at)
+			if (is_held_against(fault) && came > at)
 				at = came;
 		}
 	}
-	return at != HF_TIME_NONE ? at : health->evidence_at;
+	if (at != HF_TIME_NONE)
+		return at;
+	return since != HF_TIME_NONE ? since : health->evidence_at;
 }
 
 void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
@@ -263,6 +333,8 @@ void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
 	view->seen_at = HF_TIME_NONE;
 	view->boot_id = keep(view->arena, health.boot_id);
 	read_holders(&health, view);
+	read_devices(&health, view);
+	read_rest(&health, view);
 	hf_arena_reset(remedy->scratch);
 	return view;
 }
@@ -275,11 +347,18 @@ void hf_remedy_health_free(void *arg)
 	free(view);
 }
 
+static bool same_devices(const struct remedy_health *a, const struct remedy_health *b)
+{
+	return a->works == b->works && a->has_devices == b->has_devices &&
+	       a->by_pods == b->by_pods && a->rest_well == b->rest_well && a->gpus == b->gpus &&
+	       hf_streq(a->resource, b->resource);
+}
+
 bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_health *b)
 {
 	if (a->state != b->state || a->cls != b->cls || a->action != b->action ||
 	    a->evidence_at != b->evidence_at || a->began_at != b->began_at ||
-	    a->anew_at != b->anew_at || !hf_streq(a->boot_id, b->boot_id) || a->works != b->works ||
+	    a->anew_at != b->anew_at || !hf_streq(a->boot_id, b->boot_id) || !same_devices(a, b) ||
 	    a->holders_len != b->holders_len)
 		return false;
 	for (size_t i = 0; i < a->holders_len; i++)

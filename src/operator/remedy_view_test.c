@@ -93,7 +93,7 @@ static void what_is_no_name_holds_nothing(void **state)
 }
 
 /* Of one device with one fault: seconds after midnight. */
-static int came_anew(const char *detector, const char *active)
+static int came_anew(const char *detector, int code, const char *active)
 {
 	HF_AUTO_DOC doc = NULL;
 	struct remedy_health *view;
@@ -104,10 +104,10 @@ static int came_anew(const char *detector, const char *active)
 		&text,
 		"{\"status\":{\"state\":\"Degraded\",\"evidenceTime\":\"2026-01-01T00:00:09Z\","
 		"\"devices\":[{\"id\":\"g0\",\"state\":\"Degraded\",\"since\":"
-		"\"2026-01-01T00:00:01Z\",\"faults\":[{\"detector\":\"%s\",\"class\":"
+		"\"2026-01-01T00:00:01Z\",\"faults\":[{\"detector\":\"%s\",\"code\":%d,\"class\":"
 		"\"degraded\",\"active\":%s,\"firstTime\":\"2026-01-01T00:00:02Z\","
 		"\"lastTime\":\"2026-01-01T00:00:09Z\"}]}]}}",
-		detector, active);
+		detector, code, active);
 	doc = hf_doc_from_text(text.data, text.len);
 	view = hf_remedy_health_view(&remedy, doc);
 	at = view->anew_at;
@@ -116,13 +116,119 @@ static int came_anew(const char *detector, const char *active)
 	return (int)((at - day) / HF_SECOND);
 }
 
+/* A counter that rose is another error each time. */
+static void one_more_in_a_counter_is_anew(void **state)
+{
+	(void)state;
+	assert_int_equal(came_anew("ecc", 1, "true"), 9);
+	assert_int_equal(came_anew("amd", 1, "true"), 9);
+	assert_int_equal(came_anew("ecc", 2, "true"), 2);
+}
+
+/* A device that is in that state since 9 s; its faults were first seen at 2 s, the last one at 9 s. */
+static int anew_of(const char *state, const char *cls, const char *last_cls)
+{
+	HF_AUTO_DOC doc = NULL;
+	struct remedy_health *view;
+	hf_time day, at;
+
+	hf_strbuf_clear(&text);
+	hf_strbuf_addf(&text,
+		       "{\"status\":{\"state\":\"%s\",\"devices\":[{\"id\":\"g0\",\"state\":\"%s\","
+		       "\"since\":\"2026-01-01T00:00:09Z\",\"faults\":["
+		       "{\"detector\":\"xid\",\"code\":119,\"class\":\"%s\",\"active\":true,"
+		       "\"firstTime\":\"2026-01-01T00:00:02Z\",\"lastTime\":\"2026-01-01T00:00:02Z\"},"
+		       "{\"detector\":\"xid\",\"code\":43,\"class\":\"%s\",\"active\":true,"
+		       "\"firstTime\":\"2026-01-01T00:00:09Z\",\"lastTime\":\"2026-01-01T00:00:09Z\"}"
+		       "]}]}}",
+		       state, state, cls, last_cls);
+	doc = hf_doc_from_text(text.data, text.len);
+	view = hf_remedy_health_view(&remedy, doc);
+	at = view->anew_at;
+	hf_remedy_health_free(view);
+	assert_true(hf_time_parse("2026-01-01T00:00:00Z", &day, NULL) == 0);
+	return (int)((at - day) / HF_SECOND);
+}
+
+static void what_a_program_did_and_what_has_eased_is_not_anew(void **state)
+{
+	(void)state;
+	assert_int_equal(anew_of("Unhealthy", "gpu-reset", "app"), 2);
+	assert_int_equal(anew_of("Unhealthy", "gpu-reset", "info"), 2);
+	assert_int_equal(anew_of("Degraded", "degraded", "unrated"), 2);
+	assert_int_equal(anew_of("Unhealthy", "gpu-reset", "degraded"), 9);
+}
+
+/* With such devices; "" for a node that has only itself. */
+static struct remedy_health *health_of(const char *faults_of_node, const char *devices)
+{
+	HF_AUTO_DOC doc = NULL;
+
+	hf_strbuf_clear(&text);
+	hf_strbuf_addf(&text,
+		       "{\"status\":{\"state\":\"Degraded\",\"devices\":[{\"id\":\"node\",\"kind\":"
+		       "\"node\",\"state\":\"Degraded\",\"faults\":[%s]}%s]}}",
+		       faults_of_node, devices);
+	doc = hf_doc_from_text(text.data, text.len);
+	return hf_remedy_health_view(&remedy, doc);
+}
+
+#define FAULT(detector, code, class)                                                               \
+	"{\"detector\":\"" detector "\",\"code\":" code ",\"class\":\"" class "\",\"active\":true}"
+#define GPU(state, faults)                                                                         \
+	",{\"id\":\"g\",\"kind\":\"gpu\",\"resource\":\"nvidia.com/gpu\",\"state\":\"" state                  \
+	"\",\"faults\":[" faults "]}"
+
+static void expect_by_pods(const char *faults_of_node, const char *devices, bool by_pods,
+			   bool rest_well)
+{
+	struct remedy_health *view = health_of(faults_of_node, devices);
+
+	assert_int_equal(view->by_pods, by_pods);
+	assert_int_equal(view->rest_well, rest_well);
+	hf_remedy_health_free(view);
+}
+
+static void what_pods_of_drivers_and_plugins_mend_is_known(void **state)
+{
+	(void)state;
+	expect_by_pods(FAULT("plugin", "1", "software"), GPU("Healthy", ""), true, true);
+	expect_by_pods(FAULT("driver", "2", "software") "," FAULT("count", "2", "software"),
+		       GPU("Unknown", ""), true, false);
+	/* It hangs, or does not match its library; one is not on the bus. */
+	expect_by_pods(FAULT("driver", "3", "software"), GPU("Healthy", ""), false, true);
+	expect_by_pods(FAULT("driver", "1", "software"), GPU("Healthy", ""), false, true);
+	expect_by_pods(FAULT("count", "3", "degraded"), GPU("Healthy", ""), false, true);
+	expect_by_pods(FAULT("plugin", "2", "software"),
+		       GPU("Unhealthy", FAULT("xid", "119", "gpu-reset")), false, false);
+	/* Nothing acts: that is another matter. */
+	expect_by_pods("", GPU("Healthy", FAULT("xid", "43", "app")), false, true);
+}
+
+static void a_node_has_devices_or_misses_some(void **state)
+{
+	struct remedy_health *view = health_of("", "");
+
+	(void)state;
+	assert_false(view->has_devices);
+	hf_remedy_health_free(view);
+	view = health_of(FAULT("count", "3", "degraded"), "");
+	assert_true(view->has_devices);
+	hf_remedy_health_free(view);
+	view = health_of(FAULT("plugin", "1", "software"), GPU("Healthy", "") GPU("Healthy", ""));
+	assert_true(view->has_devices);
+	assert_int_equal(view->gpus, 2);
+	assert_string_equal(view->resource, "nvidia.com/gpu");
+	hf_remedy_health_free(view);
+}
+
 static void what_is_measured_on_and_on_is_not_anew(void **state)
 {
 	(void)state;
-	assert_int_equal(came_anew("throttle", "true"), 2);
-	assert_int_equal(came_anew("xid", "true"), 9);
-	assert_int_equal(came_anew("xid", "false"), 1);
-	assert_int_equal(came_anew("of a later agent", "true"), 2);
+	assert_int_equal(came_anew("throttle", 1, "true"), 2);
+	assert_int_equal(came_anew("xid", 43, "true"), 9);
+	assert_int_equal(came_anew("xid", 43, "false"), 1);
+	assert_int_equal(came_anew("of a later agent", 1, "true"), 2);
 }
 
 static void a_node_is_read_whatever_it_says(void **state)
@@ -153,6 +259,10 @@ int main(void)
 		TEST(the_longest_names_are_read),
 		TEST(what_is_no_name_holds_nothing),
 		TEST(what_is_measured_on_and_on_is_not_anew),
+		TEST(one_more_in_a_counter_is_anew),
+		TEST(what_a_program_did_and_what_has_eased_is_not_anew),
+		TEST(what_pods_of_drivers_and_plugins_mend_is_known),
+		TEST(a_node_has_devices_or_misses_some),
 		TEST(a_node_is_read_whatever_it_says),
 	};
 

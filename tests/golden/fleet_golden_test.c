@@ -73,6 +73,8 @@ static void read_node(const struct hf_json *json, size_t i, struct hf_health_nod
 		.same_boot = flag(json, "sameBoot", true),
 		.foreign = flag(json, "foreign", false),
 		.excluded = flag(json, "excluded", false),
+		.by_pods = flag(json, "byPods", false),
+		.rest_well = flag(json, "restWell", false),
 		.device_busy = flag(json, "busy", false),
 		.undrainable = flag(json, "undrainable", false),
 		.not_before = NOW + hf_json_i64(hf_json_get(json, "refused"), 0) * HF_SECOND,

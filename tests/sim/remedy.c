@@ -159,11 +159,18 @@ static void promise_2_foreign_cordons_and_taints_stay(void **state)
 	rw_policy(w, "{'mode':'quarantine'," WIDE "}");
 	rw_start(w);
 	rw_run(w, 5 * HF_SECOND);
-	/* A person has cordoned it, and takes it off the budget. */
+	/* A person has cordoned it: it is theirs, until they give it back. */
 	rw_patch(w, &hf_nodes, "n001", "{'spec':{'unschedulable':true}}");
 	rw_say(w, 1, RW_REBOOT);
 	rw_run(w, 10 * HF_SECOND);
+	assert_false(rw_tainted(w, 1));
+	expect_next(w, 1, "held quarantine foreign");
+	rw_patch(w, &hf_nodes, "n001", "{'spec':{'unschedulable':null}}");
+	rw_run(w, 10 * HF_SECOND);
 	assert_true(rw_tainted(w, 1));
+	/* Cordoned as well, when it was ours already. */
+	rw_patch(w, &hf_nodes, "n001", "{'spec':{'unschedulable':true}}");
+	rw_run(w, 10 * HF_SECOND);
 	expect_next(w, 1, "held restart-node foreign");
 	rw_say(w, 1, RW_WELL);
 	rw_run(w, 10 * HF_SECOND);
@@ -470,6 +477,85 @@ static void promise_8_slow_nodes_work_on_where_nobody_could_take_their_work(void
 	rw_run(w, 10 * HF_MINUTE);
 	assert_null(hf_json_path(rw_get(w, &hf_pods, "default", "a"), "metadata",
 				 "deletionTimestamp", NULL));
+}
+
+/* A driver is installed on half of the nodes: what their administrator took out fails, and is well in the end. */
+static void promise_5_maintenance_of_others_is_no_burst(void **state)
+{
+	struct rw *w = *state;
+	char name[16];
+
+	rw_fleet(w, 10);
+	rw_policy(w, QUARANTINE);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "n%03d", i);
+		rw_patch(w, &hf_nodes, name, "{'spec':{'unschedulable':true}}");
+		rw_say(w, i, RW_REBOOT);
+	}
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(rw_count_tainted(w), 0);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
+}
+
+/* Machines without devices have agents too, where the DaemonSet is let go everywhere. */
+static void promise_5_shares_are_of_nodes_with_devices(void **state)
+{
+	struct rw *w = *state;
+
+	for (int i = 4; i < 40; i++)
+		w->bare[i] = true;
+	rw_fleet(w, 40);
+	rw_policy(w, QUARANTINE);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	assert_string_equal(rw_status(w, "counts", "selected"), "4");
+	for (int i = 0; i < 4; i++)
+		rw_say(w, i, RW_RESET);
+	rw_run(w, 10 * HF_SECOND);
+	assert_int_equal(rw_count_tainted(w), 0);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Open");
+}
+
+static void promise_8_a_node_without_such_devices_is_no_spare(void **state)
+{
+	struct rw *w = *state;
+
+	w->bare[1] = true;
+	rw_fleet(w, 3);
+	rw_patch(w, &hf_nodes, "n002",
+		 "{'metadata':{'labels':{'nvidia.com/gpu.product':'small'}}}");
+	rw_pod(w, "a", 0, "ReplicaSet");
+	rw_policy(w, "{'mode':'quarantine'," WIDE "}");
+	rw_start(w);
+	rw_say(w, 0, RW_SLOW);
+	rw_run(w, 5 * HF_MINUTE);
+	expect_next(w, 0, "held quarantine no-capacity");
+	rw_patch(w, &hf_nodes, "n002", "{'metadata':{'labels':{'nvidia.com/gpu.product':null}}}");
+	rw_run(w, 2 * HF_MINUTE);
+	assert_true(rw_tainted(w, 0));
+}
+
+/* The plugin's pod would not come back to a node that has our taint. */
+static void what_a_pod_of_the_plugin_mends_is_not_kept_from_it(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 10);
+	rw_policy(w, "{'mode':'quarantine'," WIDE "}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 1, RW_PLUGIN);
+	rw_say(w, 2, RW_RESET);
+	rw_run(w, 5 * HF_MINUTE);
+	assert_false(rw_tainted(w, 1));
+	assert_true(rw_tainted(w, 2));
+	/* Its device is well again, and its plugin has been rolled meanwhile. */
+	rw_say(w, 2, RW_PLUGIN);
+	rw_run(w, HF_MINUTE);
+	assert_false(rw_tainted(w, 2));
+	expect_next(w, 2, "nothing - pods");
 }
 
 static void promise_9_a_new_leader_goes_on_where_the_last_one_was(void **state)
@@ -822,6 +908,10 @@ int main(void)
 		T(promise_5_budgets_hold),
 		T(promise_5_the_budget_is_looked_at_when_it_is_spent),
 		T(promise_8_slow_nodes_work_on_where_nobody_could_take_their_work),
+		T(promise_5_maintenance_of_others_is_no_burst),
+		T(promise_5_shares_are_of_nodes_with_devices),
+		T(promise_8_a_node_without_such_devices_is_no_spare),
+		T(what_a_pod_of_the_plugin_mends_is_not_kept_from_it),
 		T(promise_9_a_new_leader_goes_on_where_the_last_one_was),
 		T(paused_and_excluded_nodes_are_left_as_they_are),
 		T(pods_that_hold_what_has_failed_are_evicted_as_budgets_allow),

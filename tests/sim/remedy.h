@@ -48,6 +48,7 @@ struct rw {
 	hf_time measured_at[RW_NODES_MAX]; /* found anew since; 0: told once */
 	hf_time clock[RW_NODES_MAX];       /* of the node, ahead of the server's */
 	bool silent[RW_NODES_MAX];
+	bool bare[RW_NODES_MAX]; /* without any device */
 	const char *holder[RW_NODES_MAX]; /* the pod that holds its device; NULL: none */
 
 	/* Requests of the operator that write, and when it dies. */
@@ -77,12 +78,23 @@ struct rw_ill {
 	const char *state, *cls, *action;
 };
 extern const struct rw_ill rw_ills[];
-enum { RW_WELL, RW_RESET, RW_REBOOT, RW_SLOW, RW_SUSPECT, RW_UNKNOWN, RW_PROBATION, RW_FAILED };
+enum {
+	RW_WELL,
+	RW_RESET,
+	RW_REBOOT,
+	RW_SLOW,
+	RW_SUSPECT,
+	RW_UNKNOWN,
+	RW_PROBATION,
+	RW_FAILED,
+	RW_PLUGIN, /* its plugin has gone: all of its devices are well */
+};
 
 int rw_setup(void **state);
 int rw_teardown(void **state);
 
 void rw_fleet(struct rw *w, int nodes);
+void rw_node(struct rw *w, int node); /* its Node object alone */
 void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind);
 /* JSON with ' for ". */
 void rw_policy(struct rw *w, const char *spec); /* under the name p */

@@ -709,6 +709,105 @@ static void a_policy_that_cannot_be_used_opens_no_breaker(void **state)
 	assert_int_equal(rw_count_tainted(w), 3);
 }
 
+/* --- nodes that go ------------------------------------------------------------------------- */
+
+/* Fewer nodes are no more trouble. */
+static void promise_5_the_breaker_does_not_open_as_well_nodes_go(void **state)
+{
+	struct rw *w = *state;
+	char name[16];
+
+	rw_fleet(w, 20);
+	rw_policy(w, "{'mode':'quarantine'," WIDE "}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	for (int i = 0; i < 3; i++) {
+		rw_say(w, i, RW_RESET);
+		rw_run(w, 2 * HF_SECOND);
+	}
+	assert_int_equal(rw_count_tainted(w), 3);
+	for (int i = 8; i < 20; i++) {
+		snprintf(name, sizeof(name), "n%03d", i);
+		rw_delete(w, &hf_devicehealths, name);
+		rw_delete(w, &hf_nodes, name);
+	}
+	w->nodes = 8;
+	rw_run(w, 10 * HF_SECOND);
+	assert_string_equal(rw_status(w, "breaker", "state"), "Closed");
+	rw_say(w, 0, RW_WELL);
+	rw_run(w, 10 * HF_SECOND);
+	assert_false(rw_tainted(w, 0));
+}
+
+/* A kubelet registers its node anew: that is the same trouble, and spends nothing. */
+static void a_node_that_is_made_anew_spends_no_second_quarantine(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 20);
+	rw_policy(w, "{'mode':'quarantine'}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	for (int i = 0; i < 4; i++) {
+		rw_delete(w, &hf_nodes, "n003");
+		rw_run(w, HF_MINUTE);
+		rw_node(w, 3);
+		rw_run(w, 5 * HF_SECOND);
+		assert_true(rw_tainted(w, 3));
+	}
+	assert_string_equal(rw_status(w, "budget", "quarantinesLeft"), "4");
+	rw_say(w, 3, RW_WELL);
+	rw_run(w, 5 * HF_SECOND);
+	assert_false(rw_tainted(w, 3));
+}
+
+/* --- marks --------------------------------------------------------------------------------- */
+
+static const char *class_of_taint(struct rw *w, const char *name)
+{
+	const struct hf_json *taints =
+		hf_json_path(rw_get(w, &hf_nodes, NULL, name), "spec", "taints", NULL);
+
+	for (size_t i = 0; i < hf_json_len(taints); i++)
+		if (hf_streq(hf_json_path_str(hf_json_item(taints, i), "key", NULL),
+			     "holdfast.dev/device"))
+			return hf_json_path_str(hf_json_item(taints, i), "value", NULL);
+	return "";
+}
+
+static void the_taint_says_what_is_graver_and_nothing_milder(void **state)
+{
+	struct rw *w = *state;
+
+	rw_fleet(w, 10);
+	rw_policy(w, "{'mode':'quarantine'," WIDE "}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_SLOW);
+	rw_run(w, 5 * HF_SECOND);
+	assert_string_equal(class_of_taint(w, "n003"), "degraded");
+	rw_say(w, 3, RW_REBOOT);
+	rw_run(w, 5 * HF_SECOND);
+	assert_string_equal(class_of_taint(w, "n003"), "reboot");
+	rw_say(w, 3, RW_SLOW);
+	rw_run(w, HF_MINUTE);
+	assert_string_equal(class_of_taint(w, "n003"), "reboot");
+	assert_int_equal(w->met.quarantines, 1);
+}
+
+static void that_a_mark_is_gone_is_told(void **state)
+{
+	struct rw *w = *state;
+
+	quarantine_one(w);
+	rw_patch(w, &hf_nodes, "n003", UNMARKED);
+	rw_run(w, 5 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	assert_true(rw_event(w, "QuarantineDisowned", "n003"));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rw_setup, rw_teardown)
 
 int main(void)
@@ -737,6 +836,10 @@ int main(void)
 		T(promise_5_a_policy_that_cannot_be_used_forgets_no_budget),
 		T(promise_5_a_quarantine_of_a_second_is_one),
 		T(a_policy_that_cannot_be_used_opens_no_breaker),
+		T(promise_5_the_breaker_does_not_open_as_well_nodes_go),
+		T(a_node_that_is_made_anew_spends_no_second_quarantine),
+		T(the_taint_says_what_is_graver_and_nothing_milder),
+		T(that_a_mark_is_gone_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ const struct rw_ill rw_ills[] = {
 	[RW_UNKNOWN] = {"Unknown", "reboot", "restart-node"},
 	[RW_PROBATION] = {"Probation", NULL, NULL},
 	[RW_FAILED] = {"Failed", "replace", "replace-node"},
+	[RW_PLUGIN] = {"Degraded", "software", "restart-driver"},
 };
 
 /* --- documents ----------------------------------------------------------------------------- */
@@ -131,24 +132,32 @@ static void name_of(int node, char name[16])
 
 /* --- the world ----------------------------------------------------------------------------- */
 
+void rw_node(struct rw *w, int node)
+{
+	char text[TEXT_MAX], name[16];
+
+	name_of(node, name);
+	snprintf(text, sizeof(text),
+		 "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{"
+		 "'pool':'%s','rack':'r%d'}},'spec':{'taints':[{'key':'nvidia.com/gpu',"
+		 "'value':'present','effect':'NoSchedule'}]}}",
+		 name, node % 2 ? "odd" : "even", node / 4);
+	create(w, &hf_nodes, NULL, text);
+	snprintf(text, sizeof(text),
+		 "{'status':{'nodeInfo':{'bootID':'b-%s'},'conditions':[{'type':'Ready',"
+		 "'status':'True'}]}}",
+		 name);
+	patch(w, &hf_nodes, NULL, name, "status", text);
+}
+
 void rw_fleet(struct rw *w, int nodes)
 {
 	char text[TEXT_MAX], name[16];
 
 	w->nodes = nodes;
 	for (int i = 0; i < nodes; i++) {
+		rw_node(w, i);
 		name_of(i, name);
-		snprintf(text, sizeof(text),
-			 "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{"
-			 "'pool':'%s','rack':'r%d'}},'spec':{'taints':[{'key':'nvidia.com/gpu',"
-			 "'value':'present','effect':'NoSchedule'}]}}",
-			 name, i % 2 ? "odd" : "even", i / 4);
-		create(w, &hf_nodes, NULL, text);
-		snprintf(text, sizeof(text),
-			 "{'status':{'nodeInfo':{'bootID':'b-%s'},'conditions':[{'type':'Ready',"
-			 "'status':'True'}]}}",
-			 name);
-		patch(w, &hf_nodes, NULL, name, "status", text);
 		snprintf(text, sizeof(text),
 			 "{'apiVersion':'holdfast.dev/v1alpha1','kind':'DeviceHealth','metadata':{"
 			 "'name':'%s'}}",
@@ -194,17 +203,34 @@ static void say(struct rw *w, int node)
 {
 	const struct rw_ill *ill = &rw_ills[w->ill[node]];
 	struct hf_device_holder holder = {.ns = "default", .container = "c", .until = HF_TIME_NONE};
-	struct hf_device_report device = {.id = "0000:1a:00.0",
-					  .kind = "gpu",
-					  .state = ill->state,
-					  .since = HF_TIME_NONE,
-					  .hold_until = HF_TIME_NONE,
-					  .holders = {&holder, 0}};
+	struct hf_device_fault fault = {.detector = "plugin",
+					.code = 1,
+					.subcode = -1,
+					.cls = ill->cls,
+					.action = ill->action,
+					.first = w->ill_since[node],
+					.last = w->ill_since[node],
+					.count = 1,
+					.acts = true};
+	bool of_node = w->ill[node] == RW_PLUGIN;
+	struct hf_device_report devices[] = {{.id = "",
+					      .kind = "node",
+					      .state = of_node ? ill->state : "Healthy",
+					      .since = HF_TIME_NONE,
+					      .hold_until = HF_TIME_NONE,
+					      .faults = {&fault, of_node}},
+					     {.id = "0000:1a:00.0",
+					      .kind = "gpu",
+					      .state = of_node ? "Healthy" : ill->state,
+					      .since = HF_TIME_NONE,
+					      .hold_until = HF_TIME_NONE,
+					      .holders = {&holder, 0}}};
+	struct hf_device_report *device = &devices[of_node ? 0 : 1];
 	struct hf_device_health health = {.state = ill->state,
 					  .cls = ill->cls,
 					  .action = ill->action,
 					  .evidence_at = HF_TIME_NONE,
-					  .devices = {&device, 1}};
+					  .devices = {devices, w->bare[node] ? 1 : 2}};
 	struct hf_json *root = hf_json_object();
 	HF_AUTO_DOC body = NULL;
 	char name[16], boot[24];
@@ -214,8 +240,8 @@ static void say(struct rw *w, int node)
 	health.boot_id = boot;
 	health.observed_at = hf_loop_wall(w->loop) + w->clock[node];
 	if (ill->cls != NULL) {
-		device.since = w->ill_since[node] + w->clock[node];
-		health.evidence_at = device.since;
+		device->since = w->ill_since[node] + w->clock[node];
+		health.evidence_at = device->since;
 		if (w->measured_at[node] != 0)
 			health.evidence_at = w->measured_at[node] + w->clock[node];
 	}
@@ -223,7 +249,7 @@ static void say(struct rw *w, int node)
 	if (holder.pod != NULL)
 		holder.uid = hf_json_path_str(rw_get(w, &hf_pods, "default", holder.pod),
 					      "metadata", "uid", NULL);
-	device.holders.len = holder.uid != NULL;
+	devices[1].holders.len = holder.uid != NULL;
 	hf_json_set(root, "status", hf_device_health_status(&health));
 	body = hf_doc_from_json(root);
 	patch_doc(w, &hf_devicehealths, NULL, name, "status", body);
@@ -309,7 +335,7 @@ static void check_put(struct rw *w, const struct hf_json *node)
 		w->put_at[w->taints_put++] = now;
 	index = index_of(node);
 	if (w->ill[index] == RW_UNKNOWN || w->ill[index] == RW_WELL ||
-	    w->ill[index] == RW_SUSPECT || w->silent[index])
+	    w->ill[index] == RW_SUSPECT || w->ill[index] == RW_PLUGIN || w->silent[index])
 		break_it(w, "it is quarantined without a confirmed fault", node);
 	if (w->ill_since[index] < w->closed_at)
 		break_it(w, "it is quarantined upon evidence from before the breaker was closed",
@@ -323,6 +349,16 @@ static void check_put(struct rw *w, const struct hf_json *node)
 static bool is_open(const struct hf_json *policy)
 {
 	return hf_streq(hf_json_path_str(policy, "status", "breaker", "state", NULL), "Open");
+}
+
+static void check_taken_off(struct rw *w, const struct hf_json *node)
+{
+	int ill = w->ill[index_of(node)];
+
+	w->met.releases++;
+	if (!w->by_hand && ill != RW_WELL && ill != RW_PLUGIN &&
+	    hf_json_path(node, "metadata", "annotations", "holdfast.dev/quarantine", NULL) == NULL)
+		break_it(w, "it is released though it is not well", node);
 }
 
 static void on_change(void *arg, const struct hf_local_change *change)
@@ -341,10 +377,8 @@ static void on_change(void *arg, const struct hf_local_change *change)
 		break_it(w, "a foreign taint is gone", after);
 	if (!was && is)
 		check_put(w, after);
-	w->met.releases += was && !is;
-	if (was && !is && !w->by_hand && w->ill[index_of(after)] != RW_WELL &&
-	    hf_json_path(after, "metadata", "annotations", "holdfast.dev/quarantine", NULL) == NULL)
-		break_it(w, "it is released though it is not well", after);
+	if (was && !is)
+		check_taken_off(w, after);
 }
 
 /* In memory nothing is undone. */

@@ -173,7 +173,10 @@ def check_foreign(w):
     w.api.patch("nodes", None, "gpu-1", {"spec": {"taints": theirs}})
     w.cluster.kubectl("cordon", "gpu-1")
     tell(w, "gpu-1", "reboot")
+    stays("it is theirs", lambda: not tainted(w, "gpu-1"))
+    w.cluster.kubectl("uncordon", "gpu-1")
     w.until("it is tainted", lambda: tainted(w, "gpu-1"))
+    w.cluster.kubectl("cordon", "gpu-1")
     tell(w, "gpu-1")
     w.until("it is released", lambda: not tainted(w, "gpu-1"))
     spec = w.api.get("nodes", None, "gpu-1")["spec"]
