@@ -9,7 +9,8 @@
 
 /* What is on a Node, and what is put there: one taint and the annotation that says it is ours. */
 
-#define LABELS_MAX 512
+/* Feature discovery writes some hundred; what is behind the last one is not seen. */
+#define LABELS_MAX 4096
 /* One with the same key and another effect is somebody else's. */
 #define EFFECT "NoSchedule"
 
