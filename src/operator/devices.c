@@ -39,6 +39,7 @@ struct row {
 struct rank_row {
 	const char *uid, *group;
 	bool advancing, silent;
+	bool done; /* its last step: what comes then has no steps */
 	int64_t own_us;
 	hf_time advanced, heard; /* the node's clock */
 };
@@ -177,6 +178,7 @@ static void keep_rank(struct rank_row *to, const struct hf_rank_report *rank, ch
 {
 	*to = (struct rank_row){.advancing = hf_streq(rank->state, HF_RANK_ADVANCING),
 				.silent = hf_streq(rank->state, HF_RANK_SILENT),
+				.done = rank->total > 0 && rank->step >= rank->total,
 				.own_us = rank->own_us,
 				.advanced = rank->advanced_at,
 				.heard = rank->heard_at};
@@ -619,7 +621,7 @@ static void see_advance(const struct device_view *view, const struct hf_moment *
 
 	if (row->advancing) {
 		pod->advance = HF_ADVANCING;
-	} else if (pod->advance != HF_ADVANCING && at != HF_TIME_NONE) {
+	} else if (!row->done && pod->advance != HF_ADVANCING && at != HF_TIME_NONE) {
 		if (pod->advance == HF_ADVANCE_UNKNOWN || at > pod->advanced_at)
 			pod->advanced_at = at;
 		pod->advance = HF_ADVANCE_STALLED;

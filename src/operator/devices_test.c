@@ -425,6 +425,22 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
 }
 
+/* It writes its model, evaluates, waits for nobody: there is no step that it could do. */
+static void test_a_rank_that_has_done_its_last_step_stands_not_still(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	ranks_say(bench, 200, "2026-01-01T00:02:00Z",
+		  RANK("0", "Silent", "0",
+		       ADVANCED("2026-01-01T00:01:20Z") ",\"step\":200,\"totalSteps\":200"));
+	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
+	ranks_say(bench, 201, "2026-01-01T00:03:00Z",
+		  RANK("0", "Stalled", "0",
+		       ADVANCED("2026-01-01T00:01:20Z") ",\"step\":199,\"totalSteps\":200"));
+	assert_int_equal(brain.advance, HF_ADVANCE_STALLED);
+}
+
 static void fences_say(struct bench *bench, int version, const char *observed, const char *fences)
 {
 	char text[TEXT_MAX];
@@ -574,6 +590,7 @@ int main(void)
 		N(test_what_an_earlier_pod_of_the_name_had_explains_nothing),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),
+		N(test_a_rank_that_has_done_its_last_step_stands_not_still),
 		N(test_what_an_agent_told_of_a_fence_holds_for_its_pod),
 		N(test_a_silent_agents_word_of_ranks_is_of_the_past),
 		N(test_what_an_agent_said_long_before_we_came_is_old),
