@@ -27,6 +27,17 @@ static enum hf_health_drain_why never(const struct hf_health_drain *drain,
 	return drain->stale ? HF_HEALTH_DRAIN_OLD : HF_HEALTH_DRAIN_EVICT;
 }
 
+/* Whoever looks after the pod may move it by itself, a job its ranks: that is gentler.  Who came since has as long, and
+ * one that is made again and again, on this node, is evicted ever more seldom. */
+static hf_time gone_by_itself(const struct hf_health_drain *drain, const struct hf_health_pod *pod)
+{
+	hf_time backoff = hf_health_drain_backoff(drain->came_back + 1, 0);
+
+	if (pod->came_at <= drain->quarantined_at)
+		return hf_time_add(drain->quarantined_at, drain->grace);
+	return hf_time_add(pod->came_at, drain->grace > backoff ? drain->grace : backoff);
+}
+
 enum hf_health_drain_why hf_health_drain(const struct hf_health_drain *drain,
 					 const struct hf_health_pod *pod, hf_time *ret_wake)
 {
@@ -35,8 +46,7 @@ enum hf_health_drain_why hf_health_drain(const struct hf_health_drain *drain,
 
 	if (why != HF_HEALTH_DRAIN_EVICT)
 		return why;
-	/* Whoever looks after the pod may move it by itself, a job its ranks: that is gentler. */
-	at = hf_time_add(drain->quarantined_at, drain->grace);
+	at = gone_by_itself(drain, pod);
 	if (drain->now < at) {
 		why = HF_HEALTH_DRAIN_GRACE;
 	} else if (pod->restarting) {

@@ -22,6 +22,7 @@ struct hf_health_drain {
 	hf_time now;
 	hf_time quarantined_at; /* NONE: the node is not ours */
 	bool stale;             /* what is known of the node is too old, or of another boot */
+	unsigned came_back;     /* pods that came in spite of the quarantine, and were evicted as well */
 };
 
 struct hf_health_pod {
@@ -30,6 +31,7 @@ struct hf_health_pod {
 	bool daemon;        /* it would be made again on this very node */
 	bool ended;         /* or is on its way */
 	bool restarting;    /* its job starts anew at this moment */
+	hf_time came_at;    /* 0: not known */
 	hf_time not_before; /* somebody refused it, a disruption budget say; NONE: nobody did */
 };
 

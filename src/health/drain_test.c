@@ -81,6 +81,23 @@ static void it_may_end_by_itself_first(void **state)
 	assert_int_equal(wake, drain.now + 20 * HF_SECOND);
 }
 
+static void who_came_since_has_as_long_and_ever_longer(void **state)
+{
+	(void)state;
+	drain.quarantined_at = drain.now - HF_HOUR / 2;
+	pod.came_at = drain.now - 5 * HF_SECOND;
+	expect(HF_HEALTH_DRAIN_GRACE);
+	assert_int_equal(wake, drain.now + 25 * HF_SECOND);
+	drain.came_back = 4;
+	pod.came_at = drain.now - HF_MINUTE;
+	wake = HF_TIME_NEVER;
+	expect(HF_HEALTH_DRAIN_GRACE);
+	assert_int_equal(wake, drain.now + 100 * HF_SECOND);
+	drain.grace = 0;
+	drain.came_back = 0;
+	expect(HF_HEALTH_DRAIN_EVICT);
+}
+
 static void a_restart_of_its_job_is_joined(void **state)
 {
 	(void)state;
@@ -124,6 +141,7 @@ int main(void)
 		TEST(who_is_left_out_and_who_is_gone),
 		TEST(a_pause_the_mode_and_old_news_hold_it),
 		TEST(it_may_end_by_itself_first),
+		TEST(who_came_since_has_as_long_and_ever_longer),
 		TEST(a_restart_of_its_job_is_joined),
 		TEST(who_is_refused_is_asked_again_and_never_forced),
 		TEST(refusals_space_out),

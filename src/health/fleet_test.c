@@ -560,11 +560,14 @@ static void excluded_and_failed_nodes_are_a_persons(void **state)
 	kept(1, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->excluded = true;
 	ill(2, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->state = HF_HEALTH_FAILED;
 	kept(3, HF_HEALTH_REPLACE, HF_HEALTH_REPLACE_NODE);
+	kept(4, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->state = HF_HEALTH_FAILED;
 	decide();
 	EXPECT(0, NOTHING, NOTHING, EXCLUDED);
 	EXPECT(1, NOTHING, NOTHING, EXCLUDED);
-	EXPECT(2, NOTHING, NOTHING, FAILED_STATE);
+	/* What comes to it would fail. */
+	EXPECT(2, GO, QUARANTINE, EVIDENCE);
 	EXPECT(3, GO, GIVE_UP, EVIDENCE);
+	EXPECT(4, NOTHING, NOTHING, FAILED_STATE);
 }
 
 static void windows_hold_what_can_wait(void **state)

@@ -21,10 +21,19 @@ enum { LOOK_HEALTH, LOOK_NODE, LOOK_POD, EVICT };
 
 /* --- who is next --------------------------------------------------------------------------- */
 
-static struct hf_health_drain drain_of(const struct remedy_seen *seen, size_t i)
+/* Where evictions of pods that came in spite of the quarantine are counted, as refusals are. */
+static char *late_key(const char *node)
+{
+	return hf_xasprintf("late/%s", node);
+}
+
+static struct hf_health_drain drain_of(const struct hf_remedy *remedy,
+				       const struct remedy_seen *seen, size_t i)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
 	const struct hf_health_node *node = &seen->nodes[i];
+	HF_AUTOFREE char *key = late_key(node->name);
+	const struct remedy_refusal *late = hf_map_get(remedy->refusals, key);
 
 	return (struct hf_health_drain){
 		.evicts = hf_streq(spec->mode, "remediate") && spec->drain_evicts,
@@ -35,6 +44,7 @@ static struct hf_health_drain drain_of(const struct remedy_seen *seen, size_t i)
 		.now = seen->now,
 		.quarantined_at = node->owned ? node->owned_at : HF_TIME_NONE,
 		.stale = hf_remedy_stale(seen, i),
+		.came_back = late == NULL ? 0 : late->times,
 	};
 }
 
@@ -133,6 +143,17 @@ static bool has_ended(const struct hf_remedy *remedy, const struct hf_json *pod)
 	       hf_streq(phase, "Succeeded") || hf_streq(phase, "Failed");
 }
 
+static hf_time came_at(const struct hf_json *pod)
+{
+	hf_time at;
+
+	return hf_time_parse(
+		       hf_str_or(hf_json_path_str(pod, "metadata", "creationTimestamp", NULL), ""),
+		       &at, NULL) == 0
+		       ? at
+		       : 0;
+}
+
 /* All has been read: what does the brain say now? */
 static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf_json *pod)
 {
@@ -152,13 +173,15 @@ static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf
 		for (size_t h = 0; hf_streq(seen.items[i].name, remedy->evict_node) &&
 				   health != NULL && h < health->holders_len;
 		     h++) {
-			struct hf_health_drain drain = drain_of(&seen, i);
+			struct hf_health_drain drain = drain_of(remedy, &seen, i);
 			struct hf_health_pod about = pod_of(remedy, &health->holders[h]);
 
 			if (!hf_streq(health->holders[h].uid, remedy->evict_uid))
 				continue;
 			about.daemon = is_daemon(pod);
 			about.ended = has_ended(remedy, pod);
+			about.came_at = came_at(pod);
+			remedy->evict_late = about.came_at > drain.quarantined_at;
 			about.selected = !policy->spec.has_pod_selector ||
 					 hf_selector_match_labels(
 						 policy->pods,
@@ -228,6 +251,10 @@ static void evicted(struct hf_remedy *remedy, const struct hf_reply *reply)
 	/* The agent tells of its end in its own time. */
 	refuse(remedy, HF_MINUTE, false);
 	if (reply->code == 0) {
+		HF_AUTOFREE char *key = late_key(remedy->evict_node);
+
+		if (remedy->evict_late)
+			hf_remedy_refuse(remedy, key, 0, true);
 		hf_remedy_count_eviction(remedy, "done");
 		snprintf(message, sizeof(message),
 			 "pod %s/%s holds what has failed: it is evicted (policy %s)",
@@ -301,7 +328,7 @@ void hf_remedy_drain(struct hf_remedy *remedy, const struct remedy_seen *seen, h
 {
 	for (size_t i = 0; i < seen->len && remedy->evicting == NULL; i++) {
 		const struct remedy_health *health = seen->items[i].health;
-		struct hf_health_drain drain = drain_of(seen, i);
+		struct hf_health_drain drain = drain_of(remedy, seen, i);
 
 		tell_stuck(remedy, seen, i, &drain);
 		for (size_t h = 0; health != NULL && h < health->holders_len; h++) {

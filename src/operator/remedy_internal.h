@@ -175,6 +175,7 @@ struct hf_remedy {
 	/* Evictions: one at a time, beside the rounds. */
 	struct hf_call *evicting;
 	int evict_step;
+	bool evict_late; /* it came after the quarantine */
 	char evict_node[254], evict_ns[64], evict_pod[254], evict_uid[64], evict_policy[254];
 
 	struct hf_map *refusals; /* UID → struct remedy_refusal */

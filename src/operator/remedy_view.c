@@ -329,6 +329,11 @@ void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
 	view->observed_at = health.observed_at;
 	view->evidence_at = health.evidence_at;
 	view->began_at = began(&health);
+	/* Suspected again and again, and nothing acts at this moment: it works, if at all, like what is slow. */
+	if (view->state == HF_HEALTH_FAILED && view->cls < HF_HEALTH_SOFTWARE) {
+		view->cls = HF_HEALTH_DEGRADED;
+		view->evidence_at = view->began_at;
+	}
 	view->anew_at = came_anew(&health);
 	view->seen_at = HF_TIME_NONE;
 	view->boot_id = keep(view->arena, health.boot_id);

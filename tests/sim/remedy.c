@@ -665,6 +665,32 @@ static void pods_that_hold_what_has_failed_are_evicted_as_budgets_allow(void **s
 	assert_true(rw_event(w, "PodEvicted", "n003"));
 }
 
+/* It tolerates our taint, and its controller wants it on this very node. */
+static void who_comes_back_is_evicted_ever_more_seldom(void **state)
+{
+	char name[16];
+	struct rw *w = *state;
+	int n = 0;
+
+	rw_fleet(w, 20);
+	rw_policy(w, "{'mode':'remediate','drain':{'graceSeconds':3}," WIDE "}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	for (int i = 0; i < 60; i++) {
+		if (n == 0 || is_going(w, name)) {
+			snprintf(name, sizeof(name), "serve-%d", n++);
+			rw_pod(w, name, 3, "ReplicaSet");
+			rw_say(w, 3, RW_RESET);
+		}
+		rw_run(w, HF_MINUTE);
+	}
+	assert_in_range(n, 8, 25);
+	/* The agent's last word is of before each came; who came does not wait for ever. */
+	assert_true(rw_event(w, "PodEvicted", "n003"));
+}
+
 static bool refuses_for_good(const struct rw *w, const struct hf_request *request,
 			     struct hf_fault *fault)
 {
@@ -915,6 +941,7 @@ int main(void)
 		T(promise_9_a_new_leader_goes_on_where_the_last_one_was),
 		T(paused_and_excluded_nodes_are_left_as_they_are),
 		T(pods_that_hold_what_has_failed_are_evicted_as_budgets_allow),
+		T(who_comes_back_is_evicted_ever_more_seldom),
 		T(whatever_refuses_an_eviction_is_told),
 		T(in_mode_quarantine_nobody_is_evicted),
 		cmocka_unit_test(killed_at_each_write_it_is_done_once),
