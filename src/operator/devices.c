@@ -7,6 +7,7 @@
 #include "health/types.h"
 #include "operator/facts_internal.h"
 #include "operator/operator_internal.h"
+#include "operator/trouble.h"
 #include "store/resource.h"
 
 #include <stdlib.h>
@@ -74,13 +75,6 @@ struct hf_devices {
 
 /* --- what of a device speaks against it ----------------------------------------------------- */
 
-static enum hf_health_state state_of(const struct hf_device_report *device)
-{
-	enum hf_health_state state;
-
-	return hf_health_state_of(hf_str_or(device->state, ""), &state) ? state : HF_HEALTH_UNKNOWN;
-}
-
 static enum hf_health_class class_of(const char *name)
 {
 	enum hf_health_class cls;
@@ -92,7 +86,7 @@ static enum hf_health_class class_of(const char *name)
  * that confirmed makes it degraded, then a fatal one that is over.  NULL: none. */
 static const struct hf_device_fault *worst(const struct hf_device_report *device)
 {
-	enum hf_health_state state = state_of(device);
+	enum hf_health_state state = hf_trouble_state(device->state);
 	const struct hf_device_fault *found = NULL;
 	int rank = 0;
 
@@ -118,7 +112,7 @@ static const struct hf_device_fault *worst(const struct hf_device_report *device
 static struct row judge_device(const struct hf_device_report *device)
 {
 	const struct hf_device_fault *fault = worst(device);
-	bool out = hf_health_is_out(state_of(device));
+	bool out = hf_health_is_out(hf_trouble_state(device->state));
 	struct row row = {.device = hf_str_is_empty(device->id) ? "node" : device->id,
 			  .fatal = out,
 			  .first = out ? device->since : HF_TIME_NONE,
@@ -141,6 +135,19 @@ static struct row judge_device(const struct hf_device_report *device)
 		row.last = HF_TIME_NONE;
 	}
 	return row;
+}
+
+/* What is fatal to all devices of the node, or to some whose faults are the node's, is fatal to each of them. */
+static struct row judge(const struct hf_device_health *health,
+			const struct hf_device_report *device)
+{
+	struct row row = judge_device(device);
+
+	if (row.fatal && !row.over)
+		return row;
+	return hf_trouble_shared(health, device) == HF_TROUBLE_STOPPED
+		       ? judge_device(hf_trouble_node(health))
+		       : row;
 }
 
 /* --- views ----------------------------------------------------------------------------------- */
@@ -194,7 +201,7 @@ static struct device_view *view_of(const struct hf_device_health *health)
 
 	for (size_t d = 0; d < health->devices.len; d++) {
 		const struct hf_device_report *device = &health->devices.items[d];
-		struct row row = judge_device(device);
+		struct row row = judge(health, device);
 
 		rows += device->holders.len;
 		for (size_t h = 0; h < device->holders.len; h++) {
@@ -225,9 +232,9 @@ static struct device_view *view_of(const struct hf_device_health *health)
 		keep_rank(&view->ranks[view->ranks_len++], &health->ranks.items[r], &at);
 	for (size_t d = 0; d < health->devices.len; d++) {
 		const struct hf_device_report *device = &health->devices.items[d];
-		struct row row = judge_device(device);
+		struct row row = judge(health, device);
 
-		if (hf_health_is_out(state_of(device))) {
+		if (hf_health_is_out(hf_trouble_state(device->state))) {
 			view->out = true;
 			if (device->since > view->out_since)
 				view->out_since = device->since;

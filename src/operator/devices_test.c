@@ -425,6 +425,36 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 	assert_int_equal(brain.advance, HF_ADVANCE_UNKNOWN);
 }
 
+#define NODE(state, detector)                                                                      \
+	"{\"id\":\"node\",\"kind\":\"node\",\"state\":\"" state "\",\"since\":\"2026-01-01T00:00:04Z\","     \
+	"\"faults\":[{\"detector\":\"" detector "\",\"code\":1,\"class\":\"reboot\",\"active\":true,"       \
+	"\"firstTime\":\"2026-01-01T00:00:04Z\",\"lastTime\":\"2026-01-01T00:00:05Z\"}]},"
+#define OF_STATE(state)                                                                            \
+	"{\"id\":\"g0\",\"state\":\"" state "\"," HOLDER(",\"uid\":\"uid-ddp-worker-0\"") "}"
+
+static void test_what_stops_the_node_stops_who_holds_its_devices(void **state)
+{
+	struct bench *bench = *state;
+
+	start_with_agent(bench);
+	agent_says(bench, 200, "2026-01-01T00:00:06Z",
+		   NODE("Unhealthy", "sxid") OF_STATE("Unknown"));
+	assert_int_equal(brain.n_devices, 1);
+	assert_string_equal(brain.device_ids[0], "node");
+	assert_string_equal(brain.device_classes[0], "reboot");
+	assert_true(brain.devices[0].fatal && brain.devices[0].held);
+	/* What several of its devices share is theirs whose faults are the node's by that. */
+	agent_says(bench, 201, "2026-01-01T00:00:07Z",
+		   NODE("Unhealthy", "peers") OF_STATE("Unknown"));
+	assert_int_equal(brain.n_devices, 1);
+	agent_says(bench, 202, "2026-01-01T00:00:08Z",
+		   NODE("Unhealthy", "peers") OF_STATE("Healthy"));
+	assert_int_equal(brain.n_devices, 0);
+	agent_says(bench, 203, "2026-01-01T00:00:09Z",
+		   NODE("Degraded", "driver") OF_STATE("Unknown"));
+	assert_int_equal(brain.n_devices, 0);
+}
+
 /* It writes its model, evaluates, waits for nobody: there is no step that it could do. */
 static void test_a_rank_that_has_done_its_last_step_stands_not_still(void **state)
 {
@@ -590,6 +620,7 @@ int main(void)
 		N(test_what_an_earlier_pod_of_the_name_had_explains_nothing),
 		N(test_a_device_that_is_out_without_a_fault_is_out),
 		N(test_a_rank_advances_or_stands_by_the_nodes_clock),
+		N(test_what_stops_the_node_stops_who_holds_its_devices),
 		N(test_a_rank_that_has_done_its_last_step_stands_not_still),
 		N(test_what_an_agent_told_of_a_fence_holds_for_its_pod),
 		N(test_a_silent_agents_word_of_ranks_is_of_the_past),

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "health/evidence.h"
+#include "operator/trouble.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,13 +85,6 @@ bool hf_remedy_node_same(const struct remedy_node *a, const struct remedy_node *
 
 /* --- DeviceHealth objects ------------------------------------------------------------------ */
 
-static enum hf_health_state state_of(const char *text)
-{
-	enum hf_health_state state;
-
-	return hf_health_state_of(hf_str_or(text, ""), &state) ? state : HF_HEALTH_UNKNOWN;
-}
-
 static void add_holder(struct remedy_health *view, const struct hf_device_holder *holder,
 		       bool fatal)
 {
@@ -111,87 +105,18 @@ static void add_holder(struct remedy_health *view, const struct hf_device_holder
 		.fatal = fatal};
 }
 
-/* 0: it works; 1: it is slow; 2: it cannot be worked with. */
-static int trouble_of(const struct hf_device_report *device)
-{
-	enum hf_health_state state = state_of(device->state);
-
-	if (hf_health_is_out(state))
-		return 2;
-	return state == HF_HEALTH_DEGRADED_STATE ? 1 : 0;
-}
-
-static bool is_by(const struct hf_device_fault *fault, enum hf_health_detector detector)
-{
-	enum hf_health_detector d;
-
-	return hf_health_detector_of(hf_str_or(fault->detector, ""), &d) && d == detector;
-}
-
-static bool is_lost(const struct hf_device_report *device)
-{
-	for (size_t i = 0; i < device->faults.len; i++)
-		if (device->faults.items[i].acts &&
-		    is_by(&device->faults.items[i], HF_HEALTH_BUSLOST))
-			return trouble_of(device) == 2;
-	return false;
-}
-
-/* Fewer are counted since one of them fell off the bus: that one is missing. */
-static bool is_known(const struct hf_device_health *health)
-{
-	for (size_t i = 0; i < health->devices.len; i++)
-		if (is_lost(&health->devices.items[i]))
-			return true;
-	return false;
-}
-
-/* What several devices share is theirs, and one that is missing is its own holder's, where it is known which: the
- * others work. */
-static bool stops_all(const struct hf_device_health *health, const struct hf_device_report *node)
-{
-	for (size_t i = 0; i < node->faults.len; i++) {
-		const struct hf_device_fault *fault = &node->faults.items[i];
-		enum hf_health_detector detector = HF_HEALTH_DETECTORS;
-		enum hf_health_class cls;
-
-		if (!fault->acts || (hf_health_class_of(hf_str_or(fault->cls, ""), &cls) &&
-				     !hf_health_is_fatal(cls)))
-			continue;
-		(void)hf_health_detector_of(hf_str_or(fault->detector, ""), &detector);
-		if (detector != HF_HEALTH_PEERS &&
-		    !(detector == HF_HEALTH_COUNT && is_known(health)))
-			return true;
-	}
-	return state_of(node->state) != HF_HEALTH_UNHEALTHY;
-}
-
-/* What is wrong with the node is wrong with each of its devices, or with some. */
-static int trouble_by(const struct hf_device_health *health, const struct hf_device_report *node,
-		      const struct hf_device_report *device)
-{
-	int trouble = node != NULL ? trouble_of(node) : 0;
-
-	if (trouble < 2 || state_of(device->state) == HF_HEALTH_UNKNOWN || stops_all(health, node))
-		return trouble;
-	return 1;
-}
-
 static void read_holders(const struct hf_device_health *health, struct remedy_health *view)
 {
-	const struct hf_device_report *node = NULL;
 	size_t room = 0;
 
 	for (size_t i = 0; i < health->devices.len; i++)
 		room += health->devices.items[i].holders.len;
 	view->holders = HF_ARENA_ARRAY(view->arena, struct remedy_holder, room + 1);
-	for (size_t i = 0; i < health->devices.len; i++)
-		if (hf_str_is_empty(health->devices.items[i].id))
-			node = &health->devices.items[i];
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
-		int own = trouble_of(device), shared = trouble_by(health, node, device);
-		int trouble = own > shared ? own : shared;
+		enum hf_trouble own = hf_trouble_own(device);
+		enum hf_trouble shared = hf_trouble_shared(health, device);
+		enum hf_trouble trouble = own > shared ? own : shared;
 
 		for (size_t h = 0; h < device->holders.len; h++) {
 			const struct hf_device_holder *holder = &device->holders.items[h];
@@ -199,8 +124,8 @@ static void read_holders(const struct hf_device_health *health, struct remedy_he
 			if (holder->until != HF_TIME_NONE || hf_str_is_empty(holder->pod))
 				continue;
 			view->works = true;
-			if (trouble > 0)
-				add_holder(view, holder, trouble == 2);
+			if (trouble != HF_TROUBLE_NONE)
+				add_holder(view, holder, trouble == HF_TROUBLE_STOPPED);
 		}
 	}
 }
@@ -220,7 +145,7 @@ static void read_devices(const struct hf_device_health *health, struct remedy_he
 		view->has_devices |= !is_node(device);
 		for (size_t k = 0; is_node(device) && k < device->faults.len; k++)
 			view->has_devices |= device->faults.items[k].acts &&
-					     is_by(&device->faults.items[k], HF_HEALTH_COUNT);
+					     hf_trouble_is_by(&device->faults.items[k], HF_HEALTH_COUNT);
 		if (!hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU)))
 			continue;
 		view->gpus++;
@@ -232,9 +157,9 @@ static void read_devices(const struct hf_device_health *health, struct remedy_he
 /* It ends when a pod of a DaemonSet is there again: a plugin's, or the driver's. */
 static bool is_by_pods(const struct hf_device_fault *fault)
 {
-	return is_by(fault, HF_HEALTH_PLUGIN) ||
-	       (is_by(fault, HF_HEALTH_COUNT) && fault->code == HF_HEALTH_CODE_KUBELET_FEWER) ||
-	       (is_by(fault, HF_HEALTH_DRIVER) && fault->code == HF_HEALTH_CODE_NOT_LOADED);
+	return hf_trouble_is_by(fault, HF_HEALTH_PLUGIN) ||
+	       (hf_trouble_is_by(fault, HF_HEALTH_COUNT) && fault->code == HF_HEALTH_CODE_KUBELET_FEWER) ||
+	       (hf_trouble_is_by(fault, HF_HEALTH_DRIVER) && fault->code == HF_HEALTH_CODE_NOT_LOADED);
 }
 
 static bool is_held_against(const struct hf_device_fault *fault)
@@ -253,7 +178,7 @@ static void read_rest(const struct hf_device_health *health, struct remedy_healt
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 
-		view->rest_well &= is_node(device) || state_of(device->state) == HF_HEALTH_HEALTHY;
+		view->rest_well &= is_node(device) || hf_trouble_state(device->state) == HF_HEALTH_HEALTHY;
 		for (size_t k = 0; k < device->faults.len; k++) {
 			const struct hf_device_fault *fault = &device->faults.items[k];
 
@@ -273,7 +198,7 @@ static hf_time began(const struct hf_device_health *health)
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 
-		if (trouble_of(device) > 0 && device->since > at)
+		if (hf_trouble_own(device) != HF_TROUBLE_NONE && device->since > at)
 			at = device->since;
 	}
 	return at;
@@ -301,7 +226,7 @@ static hf_time came_anew(const struct hf_device_health *health)
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 
-		for (size_t k = 0; k < device->faults.len && trouble_of(device) > 0; k++) {
+		for (size_t k = 0; k < device->faults.len && hf_trouble_own(device) != HF_TROUBLE_NONE; k++) {
 			const struct hf_device_fault *fault = &device->faults.items[k];
 			hf_time came = is_another(fault) ? fault->last : fault->first;
 
@@ -321,7 +246,7 @@ void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
 
 	hf_device_health_read(doc, remedy->scratch, &health);
 	view->arena = hf_arena_create(VIEW_MAX);
-	view->state = state_of(health.state);
+	view->state = hf_trouble_state(health.state);
 	if (!hf_health_class_of(hf_str_or(health.cls, ""), &view->cls))
 		view->cls = HF_HEALTH_NONE;
 	if (!hf_health_action_of(hf_str_or(health.action, ""), &view->action))

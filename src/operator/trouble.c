@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "operator/trouble.h"
+
+#include "base/str.h"
+
+enum hf_health_state hf_trouble_state(const char *text)
+{
+	enum hf_health_state state;
+
+	return hf_health_state_of(hf_str_or(text, ""), &state) ? state : HF_HEALTH_UNKNOWN;
+}
+
+bool hf_trouble_is_by(const struct hf_device_fault *fault, enum hf_health_detector detector)
+{
+	enum hf_health_detector d;
+
+	return hf_health_detector_of(hf_str_or(fault->detector, ""), &d) && d == detector;
+}
+
+const struct hf_device_report *hf_trouble_node(const struct hf_device_health *health)
+{
+	for (size_t i = 0; i < health->devices.len; i++)
+		if (hf_str_is_empty(health->devices.items[i].id))
+			return &health->devices.items[i];
+	return NULL;
+}
+
+enum hf_trouble hf_trouble_own(const struct hf_device_report *device)
+{
+	enum hf_health_state state = hf_trouble_state(device->state);
+
+	if (hf_health_is_out(state))
+		return HF_TROUBLE_STOPPED;
+	return state == HF_HEALTH_DEGRADED_STATE ? HF_TROUBLE_SLOW : HF_TROUBLE_NONE;
+}
+
+static bool is_lost(const struct hf_device_report *device)
+{
+	for (size_t i = 0; i < device->faults.len; i++)
+		if (device->faults.items[i].acts &&
+		    hf_trouble_is_by(&device->faults.items[i], HF_HEALTH_BUSLOST))
+			return hf_trouble_own(device) == HF_TROUBLE_STOPPED;
+	return false;
+}
+
+/* Fewer are counted since one of them fell off the bus: that one is missing. */
+static bool is_known(const struct hf_device_health *health)
+{
+	for (size_t i = 0; i < health->devices.len; i++)
+		if (is_lost(&health->devices.items[i]))
+			return true;
+	return false;
+}
+
+/* What several devices share is theirs, and one that is missing is its own holder's, where it is known which: the
+ * others work. */
+static bool stops_all(const struct hf_device_health *health, const struct hf_device_report *node)
+{
+	for (size_t i = 0; i < node->faults.len; i++) {
+		const struct hf_device_fault *fault = &node->faults.items[i];
+		enum hf_health_class cls;
+
+		if (!fault->acts || (hf_health_class_of(hf_str_or(fault->cls, ""), &cls) &&
+				     !hf_health_is_fatal(cls)))
+			continue;
+		if (!hf_trouble_is_by(fault, HF_HEALTH_PEERS) &&
+		    !(hf_trouble_is_by(fault, HF_HEALTH_COUNT) && is_known(health)))
+			return true;
+	}
+	return hf_trouble_state(node->state) != HF_HEALTH_UNHEALTHY;
+}
+
+enum hf_trouble hf_trouble_shared(const struct hf_device_health *health,
+				  const struct hf_device_report *device)
+{
+	const struct hf_device_report *node = hf_trouble_node(health);
+	enum hf_trouble trouble = node != NULL ? hf_trouble_own(node) : HF_TROUBLE_NONE;
+
+	if (trouble != HF_TROUBLE_STOPPED ||
+	    hf_trouble_state(device->state) == HF_HEALTH_UNKNOWN || stops_all(health, node))
+		return trouble;
+	return HF_TROUBLE_SLOW;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#ifndef HF_OPERATOR_TROUBLE_H
+#define HF_OPERATOR_TROUBLE_H
+
+#include "api/device_health.h"
+#include "health/types.h"
+
+HF_BEGIN_DECLS
+
+/* What a DeviceHealth says of those who hold a device: by the device's own row, and by the node's. */
+
+enum hf_trouble {
+	HF_TROUBLE_NONE,
+	HF_TROUBLE_SLOW,    /* it is slow, or not as it should be, and can be worked with */
+	HF_TROUBLE_STOPPED, /* it cannot */
+};
+
+/* UNKNOWN for a word that is none. */
+enum hf_health_state hf_trouble_state(const char *text);
+bool hf_trouble_is_by(const struct hf_device_fault *fault, enum hf_health_detector detector);
+/* The row of the node itself; NULL: there is none. */
+const struct hf_device_report *hf_trouble_node(const struct hf_device_health *health);
+/* By its own row. */
+enum hf_trouble hf_trouble_own(const struct hf_device_report *device);
+/* By the node's: what is wrong with the node is wrong with each of its devices, or with some. */
+enum hf_trouble hf_trouble_shared(const struct hf_device_health *health,
+				  const struct hf_device_report *device);
+
+HF_END_DECLS
+
+#endif
