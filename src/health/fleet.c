@@ -162,18 +162,25 @@ static bool in_window(const struct hf_health_policy *policy, hf_time now)
 
 /* ---- budgets ----------------------------------------------------------------------------------------- */
 
+/* Numbers by name, sorted. */
+struct tally {
+	const char *name;
+	int32_t n;
+};
+
+struct tallies {
+	struct tally *all;
+	size_t len;
+};
+
 struct budgets {
 	const struct hf_health_fleet *fleet;
 	const struct hf_health_policy *policy;
 	int32_t unavailable, quarantines, concurrent; /* left; -1: no limit */
 	bool in_window;
 	struct hf_health_breaker breaker;
-	/* Nodes by domain, sorted: how many of each are out. */
-	struct domain {
-		const char *name;
-		int32_t out;
-	} * domains;
-	size_t domains_len;
+	/* How many nodes of each domain are out; how many of each job's are quarantined by this plan. */
+	struct tallies domains, jobs;
 };
 
 static int32_t minus(int32_t limit, int32_t used)
@@ -183,39 +190,53 @@ static int32_t minus(int32_t limit, int32_t used)
 	return used >= limit ? 0 : limit - used;
 }
 
-static int by_domain(const void *left, const void *right)
+static int by_tally(const void *left, const void *right)
 {
-	return strcmp(((const struct domain *)left)->name, ((const struct domain *)right)->name);
+	return strcmp(((const struct tally *)left)->name, ((const struct tally *)right)->name);
 }
 
-static void count_domains(struct budgets *b, struct hf_arena *arena)
+/* Sorts them, and adds up those of one name. */
+static void add_up(struct tallies *tallies)
 {
-	const struct hf_health_fleet *fleet = b->fleet;
-	struct domain *all = HF_ARENA_ARRAY(arena, struct domain, fleet->nodes_len + 1);
 	size_t len = 0;
 
-	for (size_t i = 0; i < fleet->nodes_len; i++)
-		all[i] = (struct domain){.name = hf_str_or(fleet->nodes[i].domain, ""),
-					 .out = fleet->nodes[i].unavailable};
-	if (fleet->nodes_len > 0)
-		qsort(all, fleet->nodes_len, sizeof(*all), by_domain);
-	for (size_t i = 0; i < fleet->nodes_len; i++) {
-		if (len > 0 && hf_streq(all[len - 1].name, all[i].name))
-			all[len - 1].out += all[i].out;
+	if (tallies->len > 0)
+		qsort(tallies->all, tallies->len, sizeof(*tallies->all), by_tally);
+	for (size_t i = 0; i < tallies->len; i++) {
+		if (len > 0 && hf_streq(tallies->all[len - 1].name, tallies->all[i].name))
+			tallies->all[len - 1].n += tallies->all[i].n;
 		else
-			all[len++] = all[i];
+			tallies->all[len++] = tallies->all[i];
 	}
-	b->domains = all;
-	b->domains_len = len;
+	tallies->len = len;
 }
 
-static struct domain *domain_of(struct budgets *b, const struct hf_health_node *node)
+/* NULL for no name. */
+static struct tally *tally_of(const struct tallies *tallies, const char *name)
 {
-	struct domain key = {.name = hf_str_or(node->domain, "")};
+	const struct tally key = {.name = name};
 
-	if (key.name[0] == '\0')
+	if (hf_str_is_empty(name))
 		return NULL;
-	return bsearch(&key, b->domains, b->domains_len, sizeof(key), by_domain);
+	return bsearch(&key, tallies->all, tallies->len, sizeof(key), by_tally);
+}
+
+static void count_names(struct budgets *b, struct hf_arena *arena)
+{
+	const struct hf_health_fleet *fleet = b->fleet;
+
+	b->domains = (struct tallies){HF_ARENA_ARRAY(arena, struct tally, fleet->nodes_len + 1),
+				      fleet->nodes_len};
+	b->jobs = (struct tallies){HF_ARENA_ARRAY(arena, struct tally, fleet->nodes_len + 1),
+				   fleet->nodes_len};
+	for (size_t i = 0; i < fleet->nodes_len; i++) {
+		const struct hf_health_node *node = &fleet->nodes[i];
+
+		b->domains.all[i] = (struct tally){hf_str_or(node->domain, ""), node->unavailable};
+		b->jobs.all[i] = (struct tally){hf_str_or(node->job, ""), 0};
+	}
+	add_up(&b->domains);
+	add_up(&b->jobs);
 }
 
 static int32_t within(const struct hf_health_fleet *fleet, hf_time window)
@@ -246,7 +267,7 @@ static void begin(struct budgets *b, struct hf_arena *arena)
 	b->concurrent = minus(policy->concurrent, at_work);
 	b->in_window = in_window(policy, fleet->now);
 	b->breaker = fleet->breaker;
-	count_domains(b, arena);
+	count_names(b, arena);
 }
 
 /* ---- the breaker -------------------------------------------------------------------------------------- */
@@ -351,19 +372,21 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 
 static enum hf_health_why hold_quarantine(struct budgets *b, const struct hf_health_node *node)
 {
-	const struct domain *domain = domain_of(b, node);
+	const struct tally *domain = tally_of(&b->domains, node->domain);
+	const struct tally *job = tally_of(&b->jobs, node->job);
 
 	if (!node->unavailable) {
 		if (b->unavailable == 0)
 			return HF_HEALTH_WHY_UNAVAILABLE;
-		if (domain && b->policy->per_domain > 0 && domain->out >= b->policy->per_domain)
+		if (domain && b->policy->per_domain > 0 && domain->n >= b->policy->per_domain)
 			return HF_HEALTH_WHY_DOMAIN;
 	}
 	if (b->quarantines == 0 && !node->counted)
 		return HF_HEALTH_WHY_RATE;
 	/* A gang that starts anew loses nothing more when this one goes with it. */
-	if (!hf_str_is_empty(node->job) && !node->job_restarting && b->policy->job_evictions > 0 &&
-	    node->job_evictions >= b->policy->job_evictions && !hf_health_is_fatal(node->cls))
+	if (job && !node->job_restarting && b->policy->job_evictions > 0 &&
+	    node->job_evictions + job->n >= b->policy->job_evictions &&
+	    !hf_health_is_fatal(node->cls))
 		return HF_HEALTH_WHY_JOB;
 	/* What has stopped anyway is taken out at any time. */
 	if (!b->in_window && !hf_health_is_fatal(node->cls))
@@ -395,7 +418,8 @@ static enum hf_health_why hold(struct budgets *b, const struct hf_health_node *n
 static void spend(struct budgets *b, const struct hf_health_node *node,
 		  const struct hf_health_decision *d)
 {
-	struct domain *domain = domain_of(b, node);
+	struct tally *domain = tally_of(&b->domains, node->domain);
+	struct tally *job = tally_of(&b->jobs, node->job);
 
 	if (d->doing == HF_HEALTH_DO_REMEDY && b->concurrent > 0)
 		b->concurrent--;
@@ -403,12 +427,14 @@ static void spend(struct budgets *b, const struct hf_health_node *node,
 		return;
 	if (b->quarantines > 0 && !node->counted)
 		b->quarantines--;
+	if (job)
+		job->n++;
 	if (node->unavailable)
 		return;
 	if (b->unavailable > 0)
 		b->unavailable--;
 	if (domain)
-		domain->out++;
+		domain->n++;
 }
 
 static bool mode_does(enum hf_health_mode mode, enum hf_health_doing doing)
@@ -529,47 +555,25 @@ static bool wants_a_spare(const struct hf_health_node *node, const struct hf_hea
 	       fleet->now >= node->not_before;
 }
 
-struct pool {
-	const char *like;
-	int32_t spares;
-};
-
-static int by_like(const void *left, const void *right)
+/* Spares of each kind of node, but for those that are to stay free. */
+static struct tallies count_spares(const struct hf_health_fleet *fleet, int32_t keep,
+				   struct hf_arena *arena)
 {
-	return strcmp(((const struct pool *)left)->like, ((const struct pool *)right)->like);
-}
-
-struct pools {
-	struct pool *all;
-	size_t len;
-};
-
-static struct pool *pool_of(const struct pools *pools, const struct hf_health_node *node)
-{
-	const struct pool key = {.like = hf_str_or(node->like, "")};
-
-	return bsearch(&key, pools->all, pools->len, sizeof(key), by_like);
-}
-
-static struct pools make_pools(const struct hf_health_fleet *fleet, int32_t keep,
-			       struct hf_arena *arena)
-{
-	struct pools pools = {.all = HF_ARENA_ARRAY(arena, struct pool, fleet->nodes_len + 1)};
+	struct tallies kinds = {HF_ARENA_ARRAY(arena, struct tally, fleet->nodes_len + 1),
+				fleet->nodes_len};
 
 	for (size_t i = 0; i < fleet->nodes_len; i++)
-		pools.all[i] = (struct pool){.like = hf_str_or(fleet->nodes[i].like, ""),
-					     .spares = fleet->nodes[i].free};
-	if (fleet->nodes_len > 0)
-		qsort(pools.all, fleet->nodes_len, sizeof(*pools.all), by_like);
-	for (size_t i = 0; i < fleet->nodes_len; i++) {
-		if (pools.len > 0 && hf_streq(pools.all[pools.len - 1].like, pools.all[i].like))
-			pools.all[pools.len - 1].spares += pools.all[i].spares;
-		else
-			pools.all[pools.len++] = pools.all[i];
-	}
-	for (size_t i = 0; i < pools.len; i++)
-		pools.all[i].spares -= keep;
-	return pools;
+		kinds.all[i] = (struct tally){hf_str_or(fleet->nodes[i].like, "any"),
+					      fleet->nodes[i].free};
+	add_up(&kinds);
+	for (size_t i = 0; i < kinds.len; i++)
+		kinds.all[i].n -= keep;
+	return kinds;
+}
+
+static struct tally *kind_of(const struct tallies *kinds, const struct hf_health_node *node)
+{
+	return tally_of(kinds, hf_str_or(node->like, "any"));
 }
 
 void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
@@ -578,7 +582,7 @@ void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 {
 	const struct hf_health_node **wanting =
 		HF_ARENA_ARRAY(arena, const struct hf_health_node *, fleet->nodes_len + 1);
-	const struct pools pools = make_pools(fleet, keep, arena);
+	const struct tallies kinds = count_spares(fleet, keep, arena);
 	size_t n = 0;
 
 	for (size_t i = 0; i < fleet->nodes_len; i++) {
@@ -587,17 +591,17 @@ void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 		nodes[i].replaceable = !at_work || nodes[i].owned;
 		/* A quarantine moves nobody: its spare is waiting for the work that is there still. */
 		if (at_work && nodes[i].owned)
-			pool_of(&pools, &nodes[i])->spares--;
+			kind_of(&kinds, &nodes[i])->n--;
 		else if (at_work && wants_a_spare(&nodes[i], fleet, policy))
 			wanting[n++] = &nodes[i];
 	}
 	if (n > 0)
 		qsort(wanting, n, sizeof(*wanting), by_need);
 	for (size_t i = 0; i < n; i++) {
-		struct pool *pool = pool_of(&pools, wanting[i]);
+		struct tally *kind = kind_of(&kinds, wanting[i]);
 
-		nodes[wanting[i] - nodes].replaceable = pool->spares > 0;
-		pool->spares -= pool->spares > 0;
+		nodes[wanting[i] - nodes].replaceable = kind->n > 0;
+		kind->n -= kind->n > 0;
 	}
 }
 

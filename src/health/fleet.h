@@ -107,7 +107,7 @@ struct hf_health_node {
 	 * offered meanwhile, or only what works of it is. */
 	bool by_pods;
 	bool rest_well;   /* … and all of its devices are Healthy */
-	const char *like; /* nodes of which this is equal can take each other's work; NULL or "": any */
+	const char *like; /* nodes of which this is equal can take each other's work; NULL: any; not "" */
 	bool free;        /* it could take another one's work */
 	bool replaceable; /* a spare or free node could take its work */
 	/* A remedy at work; RECORD: none. */
@@ -185,7 +185,7 @@ enum hf_health_doing {
 	X(UNAVAILABLE, "unavailable: too many nodes are out")                                      \
 	X(RATE, "rate: too many quarantines within the window")                                    \
 	X(FLAPS,                                                                                   \
-	  "flaps: quarantined three times within the window, it stays so until one is past it")    \
+	  "flaps: quarantined three times within the window, it stays as it is until one is past")  \
 	X(CONCURRENT, "concurrent: too many remedies at work")                                     \
 	X(DOMAIN, "domain: too many nodes of its failure domain are out")                          \
 	X(JOB, "job: it has been disturbed often enough")                                          \

@@ -518,7 +518,7 @@ static void promise_8_only_a_node_of_its_kind_takes_the_work_of_another(void **s
 	}
 	nodes[9].free = nodes[8].free = nodes[7].free = true;
 	nodes[9].like = "large";
-	nodes[8].like = nodes[7].like = "";
+	nodes[8].like = nodes[7].like = NULL;
 	hf_health_fleet_spares(&fleet, &policy, 0, nodes, arena);
 	decide();
 	EXPECT(0, GO, QUARANTINE, EVIDENCE);
@@ -528,6 +528,43 @@ static void promise_8_only_a_node_of_its_kind_takes_the_work_of_another(void **s
 	hf_health_fleet_spares(&fleet, &policy, 1, nodes, arena);
 	decide();
 	EXPECT(0, HELD, QUARANTINE, NO_CAPACITY);
+}
+
+/* They slow down together: that is one round, and each of them disturbs the job. */
+static void nodes_of_one_job_spend_its_budget_within_one_plan(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		ill(i, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job = "j";
+	ill(5, HF_HEALTH_DEGRADED, HF_HEALTH_MOVE_POD)->job = "k";
+	policy.job_evictions = 2;
+	decide();
+	assert_int_equal(going(HF_HEALTH_DO_QUARANTINE), 3);
+	EXPECT(2, HELD, QUARANTINE, JOB);
+	EXPECT(5, GO, QUARANTINE, EVIDENCE);
+	/* What has stopped waits for nothing. */
+	ill(4, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE)->job = "j";
+	decide();
+	EXPECT(4, GO, QUARANTINE, EVIDENCE);
+	EXPECT(1, HELD, QUARANTINE, JOB);
+}
+
+/* Its taint is taken off each time: three of the others' quarantines it may spend. */
+static void a_node_whose_taint_goes_each_time_spends_no_more_than_three(void **state)
+{
+	struct hf_health_quarantined was[] = {{names[0], now - 50 * HF_MINUTE},
+					      {names[0], now - 20 * HF_MINUTE},
+					      {names[0], now - HF_MINUTE}};
+
+	(void)state;
+	ill(0, HF_HEALTH_REBOOT, HF_HEALTH_RESTART_NODE);
+	fleet.quarantined = was;
+	fleet.quarantined_len = HF_ARRAY_LEN(was);
+	decide();
+	EXPECT(0, HELD, QUARANTINE, FLAPS);
+	was[0].at = now - 2 * HF_HOUR;
+	decide();
+	EXPECT(0, GO, QUARANTINE, EVIDENCE);
 }
 
 /* The taint keeps away who would mend it. */
@@ -679,6 +716,8 @@ int main(void)
 		TEST(promise_8_a_spare_goes_to_whom_it_is_of_use),
 		TEST(promise_8_only_a_node_of_its_kind_takes_the_work_of_another),
 		TEST(what_pods_of_its_own_mend_is_not_tainted),
+		TEST(nodes_of_one_job_spend_its_budget_within_one_plan),
+		TEST(a_node_whose_taint_goes_each_time_spends_no_more_than_three),
 		TEST(promise_5_a_node_that_comes_and_goes_stays_out),
 		TEST(promise_8_a_quarantined_node_keeps_its_spare_until_its_work_has_gone),
 		TEST(excluded_and_failed_nodes_are_a_persons),

@@ -178,28 +178,6 @@ static struct hf_health_decision remedy(const struct hf_health_node *node,
 	return d;
 }
 
-static struct hf_health_decision quarantine(const struct hf_health_node *node,
-					    const struct hf_health_fleet *fleet)
-{
-	struct hf_health_decision d =
-		say(node, HF_HEALTH_DO_QUARANTINE, HF_HEALTH_GO, HF_HEALTH_WHY_EVIDENCE);
-
-	d.action = HF_HEALTH_QUARANTINE;
-	if (node->foreign) {
-		/* Nothing new comes there, and what fails meanwhile may be their doing. */
-		d.answer = HF_HEALTH_HELD;
-		d.why = HF_HEALTH_WHY_FOREIGN;
-	} else if (is_stale(node, fleet)) {
-		d.answer = HF_HEALTH_HELD;
-		d.why = HF_HEALTH_WHY_STALE;
-	} else if (!hf_health_is_fatal(node->cls) && !node->replaceable) {
-		/* Slow is better than not at all. */
-		d.answer = HF_HEALTH_HELD;
-		d.why = HF_HEALTH_WHY_NO_CAPACITY;
-	}
-	return d;
-}
-
 /* One node that comes and goes would spend all the quarantines that others may need. */
 static bool flaps(const struct hf_health_node *node, const struct hf_health_fleet *fleet,
 		  const struct hf_health_policy *policy, hf_time *ret_wake)
@@ -222,6 +200,34 @@ static bool flaps(const struct hf_health_node *node, const struct hf_health_flee
 		return false;
 	*ret_wake = hf_time_add(first, policy->quarantine_window + 1);
 	return true;
+}
+
+static struct hf_health_decision quarantine(const struct hf_health_node *node,
+					    const struct hf_health_fleet *fleet,
+					    const struct hf_health_policy *policy,
+					    hf_time *ret_wake)
+{
+	struct hf_health_decision d =
+		say(node, HF_HEALTH_DO_QUARANTINE, HF_HEALTH_GO, HF_HEALTH_WHY_EVIDENCE);
+
+	d.action = HF_HEALTH_QUARANTINE;
+	if (node->foreign) {
+		/* Nothing new comes there, and what fails meanwhile may be their doing. */
+		d.answer = HF_HEALTH_HELD;
+		d.why = HF_HEALTH_WHY_FOREIGN;
+	} else if (is_stale(node, fleet)) {
+		d.answer = HF_HEALTH_HELD;
+		d.why = HF_HEALTH_WHY_STALE;
+	} else if (!hf_health_is_fatal(node->cls) && !node->replaceable) {
+		/* Slow is better than not at all. */
+		d.answer = HF_HEALTH_HELD;
+		d.why = HF_HEALTH_WHY_NO_CAPACITY;
+	} else if (!node->counted && flaps(node, fleet, policy, ret_wake)) {
+		/* Somebody takes it off each time. */
+		d.answer = HF_HEALTH_HELD;
+		d.why = HF_HEALTH_WHY_FLAPS;
+	}
+	return d;
 }
 
 /* Its faults have ended while it was kept, or what is left ends only without the taint. */
@@ -261,7 +267,7 @@ struct hf_health_decision hf_health_ladder(const struct hf_health_node *node,
 	if (node->by_pods)
 		return say(node, HF_HEALTH_DO_NOTHING, HF_HEALTH_NOTHING, HF_HEALTH_WHY_PODS);
 	if (!node->owned)
-		return quarantine(node, fleet);
+		return quarantine(node, fleet, policy, ret_wake);
 	if (is_stale(node, fleet))
 		return say(node, HF_HEALTH_DO_REMEDY, HF_HEALTH_HELD, HF_HEALTH_WHY_STALE);
 	return remedy(node, fleet, policy);
