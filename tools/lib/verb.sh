@@ -29,3 +29,12 @@ verb_wrong() {
 	verb_usage >&2
 	exit 2
 }
+
+# verb_compiler NAME: how to call it, through ccache where that is there.
+verb_compiler() {
+	if command -v ccache >/dev/null; then
+		printf 'ccache %s\n' "$1"
+	else
+		printf '%s\n' "$1"
+	fi
+}
