@@ -22,6 +22,7 @@
 #define PAGE_LIMIT 100
 /* What was done is to be told, and what could not be is to be seen anew. */
 #define AGAIN HF_SECOND
+#define SENT_AGAIN (5 * HF_MINUTE)
 #define RETRY_MIN HF_SECOND
 #define RETRY_MAX (30 * HF_SECOND)
 
@@ -54,6 +55,10 @@ static void end(struct hf_remedy *remedy, bool good)
 
 static void fail(struct hf_remedy *remedy, const struct hf_reply *reply)
 {
+	struct remedy_policy *policy = hf_remedy_policy(remedy, remedy->policy);
+
+	if (policy != NULL)
+		policy->sent = hf_json_unref(policy->sent);
 	/* Somebody else has written: it is looked at again, and that is all. */
 	if (reply->code != HF_E_CONFLICT)
 		hf_operator_problem(remedy->op, hf_healthpolicies.plural, reply->code,
@@ -615,14 +620,25 @@ bool hf_remedy_act(struct hf_remedy *remedy, const struct remedy_seen *seen)
 	return true;
 }
 
+/* A server whose CRD is older keeps not all of it: that is written again as seldom as at rest. */
+static bool is_sent(const struct hf_remedy *remedy, const struct remedy_seen *seen,
+		    const struct hf_json *status)
+{
+	return hf_json_equal(seen->policy->sent, status) &&
+	       hf_loop_mono(remedy->op->loop) - seen->policy->sent_at < SENT_AGAIN;
+}
+
 bool hf_remedy_write(struct hf_remedy *remedy, const struct remedy_seen *seen)
 {
 	const struct hf_json *stored = hf_json_get(hf_doc_json(seen->doc), "status");
 	HF_AUTO_JSON status = status_of(remedy, seen);
 	HF_AUTO_JSON merged = hf_json_merge_patch(stored, status);
 
-	if (stored != NULL && hf_json_equal(merged, stored))
+	if (stored != NULL && (hf_json_equal(merged, stored) || is_sent(remedy, seen, status)))
 		return false;
+	hf_json_unref(seen->policy->sent);
+	seen->policy->sent = hf_json_copy(status);
+	seen->policy->sent_at = hf_loop_mono(remedy->op->loop);
 	snprintf(remedy->policy, sizeof(remedy->policy), "%s", seen->policy->name);
 	write_status(remedy, seen, hf_steal(&status), REMEDY_STATUS);
 	return true;

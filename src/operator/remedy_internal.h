@@ -48,6 +48,8 @@ struct remedy_policy {
 	bool problem_told;
 	hf_time evicts_at; /* since when it lets pods be evicted, as long as we know it; NONE: it does not */
 	struct hf_map *told; /* node → what the last event said (char *) */
+	struct hf_json *sent; /* the status that was written last, at sent_at (monotonic); NULL: none was */
+	hf_time sent_at;
 	/* Of the last round, for metrics. */
 	struct hf_health_policy_status status;
 	int32_t held[HF_HEALTH_WHY_COUNT];

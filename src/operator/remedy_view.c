@@ -326,6 +326,7 @@ void hf_remedy_policy_free(struct remedy_policy *policy)
 {
 	drop_spec(policy);
 	hf_map_destroy(policy->told);
+	hf_json_unref(policy->sent);
 	free(policy->problem);
 	free(policy->uid);
 	free(policy->name);

@@ -709,6 +709,29 @@ static void a_policy_that_cannot_be_used_opens_no_breaker(void **state)
 	assert_int_equal(rw_count_tainted(w), 3);
 }
 
+/* A server whose CRD is of an earlier version drops what it does not know of the status. */
+static void what_a_server_does_not_keep_is_not_written_each_second(void **state)
+{
+	struct rw *w = *state;
+	unsigned long long writes;
+
+	rw_fleet(w, 10);
+	rw_policy(w, "{'mode':'quarantine'," WIDE "}");
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+	writes = w->writes;
+	for (int i = 0; i < 60; i++) {
+		rw_patch_status(w, &hf_healthpolicies, "p", "{'status':{'budget':null}}");
+		rw_run(w, 2 * HF_SECOND);
+	}
+	assert_in_range(w->writes - writes, 0, 2);
+	/* What changes is written. */
+	rw_say(w, 3, RW_RESET);
+	rw_run(w, 5 * HF_SECOND);
+	assert_true(rw_tainted(w, 3));
+	assert_string_equal(rw_status(w, "counts", "quarantined"), "1");
+}
+
 /* --- nodes that go ------------------------------------------------------------------------- */
 
 /* Fewer nodes are no more trouble. */
@@ -836,6 +859,7 @@ int main(void)
 		T(promise_5_a_policy_that_cannot_be_used_forgets_no_budget),
 		T(promise_5_a_quarantine_of_a_second_is_one),
 		T(a_policy_that_cannot_be_used_opens_no_breaker),
+		T(what_a_server_does_not_keep_is_not_written_each_second),
 		T(promise_5_the_breaker_does_not_open_as_well_nodes_go),
 		T(a_node_that_is_made_anew_spends_no_second_quarantine),
 		T(the_taint_says_what_is_graver_and_nothing_milder),
