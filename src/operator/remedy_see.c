@@ -241,16 +241,19 @@ static void set_job(const struct hf_operator *op, const struct remedy_seen *seen
 		    const struct remedy_health *health, struct hf_health_node *to,
 		    struct hf_arena *arena)
 {
-	for (size_t i = 0; i < health->holders_len && hf_str_is_empty(to->job); i++) {
-		const struct remedy_holder *h = &health->holders[i];
-		const char *job = hf_remedy_job(op, h->ns, h->pod, h->uid);
+	const struct remedy_holder *first = health->holders;
+	const char *job = NULL;
 
-		/* What is no job is work all the same, of its own. */
-		to->job = job != NULL ? hf_arena_strdup(arena, job)
-				      : hf_arena_printf(arena, "pods/%s/%s", h->ns, h->pod);
-		to->job_restarting = hf_remedy_restarts(op, job);
-		to->job_evictions = disturbed(seen, to->job);
-	}
+	if (health->holders_len == 0)
+		return;
+	for (size_t i = 0; i < health->holders_len && job == NULL; i++)
+		job = hf_remedy_job(op, health->holders[i].ns, health->holders[i].pod,
+				    health->holders[i].uid);
+	/* What is no job is work all the same, of its own. */
+	to->job = job != NULL ? hf_arena_strdup(arena, job)
+			      : hf_arena_printf(arena, "pods/%s/%s", first->ns, first->pod);
+	to->job_restarting = hf_remedy_restarts(op, job);
+	to->job_evictions = disturbed(seen, to->job);
 }
 
 /* It was begun by somebody who may have died since: it counts as out. */
