@@ -285,6 +285,49 @@ def check_drain(w):
     return f"evicted {took:.1f} s after the budget allowed it"
 
 
+def tell_plugin(w, node):
+    """The node's device is well, and its plugin is gone."""
+    at = now()
+    w.api.patch("devicehealths", None, node, {"status": {
+        "observedTime": at, "bootID": "boot-" + node, "state": "Degraded", "class": "software",
+        "action": "restart-driver", "evidenceTime": at, "devices": [
+            {"id": "node", "kind": "node", "state": "Degraded", "since": at, "faults": [{
+                "detector": "plugin", "code": 2, "class": "software", "action": "restart-driver",
+                "firstTime": at, "lastTime": at, "count": 1, "active": True}]},
+            {"id": "0000:1a:00.0", "kind": "gpu", "state": "Healthy"}]}}, sub="status")
+
+
+def check_plugin(w):
+    """A plugin's DaemonSet that does not tolerate our taint comes back to a node that its loss alone keeps sick"""
+    user = begin(w, mode="quarantine", **WIDE)
+    ns = w.namespace()
+    w.api.create("daemonsets", ns, {
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "plugin"},
+        "spec": {"selector": {"matchLabels": {"app": "plugin"}}, "template": {
+            "metadata": {"labels": {"app": "plugin"}}, "spec": {
+                "nodeSelector": {"group": "gpu"}, "terminationGracePeriodSeconds": 0,
+                "containers": [{"name": "c", "image": "i"}]}}}})
+
+    def on(node):
+        return [p for p in w.pods(ns) if p["spec"].get("nodeName") == node]
+    w.until("it is everywhere", lambda: all(on(n) for n in fleet()))
+    tell(w, "gpu-1", "reset")
+    w.until("it is tainted", lambda: tainted(w, "gpu-1"))
+    w.api.delete("pods", ns, on("gpu-1")[0]["metadata"]["name"])
+    stays("the DaemonSet makes no pod there", lambda: not [
+        p for p in on("gpu-1") if not p["metadata"].get("deletionTimestamp")])
+    tell_plugin(w, "gpu-1")
+    w.until("it is released", lambda: not tainted(w, "gpu-1"))
+    w.until("the plugin is back", lambda: on("gpu-1"))
+    # Nor is one tainted for it, under somebody's cordon or without.
+    w.cluster.kubectl("cordon", "gpu-2")
+    for node in ("gpu-2", "gpu-3"):
+        tell_plugin(w, node)
+    w.until("that is told", lambda: said_of(w, "gpu-3").get("why", "").startswith("pods"))
+    stays("they are not tainted", lambda: out(w) == [])
+    quiet(w, user)
+
+
 # An administrator's own: nobody puts our taint on gpu-0.
 GUARD = [
     {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "guard"}, "spec": {
