@@ -66,12 +66,23 @@ static bool is_late(const struct hf_progress_rank *rank, int64_t now_ms, int64_t
 	return !rank->done && now_ms - rank->memory.advanced_at / HF_MS >= limit_ms;
 }
 
-/* It evaluates, or saves, for not too long; those that train may have to wait for it. */
+/* It evaluates, or saves; those that train may have to wait for it. */
 static bool is_aside(const struct hf_progress_rank *rank, const char *proc, int64_t now_ms,
 		     int64_t limit_ms)
 {
 	return !rank->done && rank->memory.phase != HF_HEALTH_TRAINING &&
 	       !is_late(rank, now_ms, limit_ms) && is_there(rank, proc);
+}
+
+/* Who may have to wait for such a rank has as long, from its own last step: one that evaluates for ever is not
+ * waited for. */
+static int64_t limit_beside(const struct hf_progress *progress, const char *proc, int64_t now_ms,
+			    int64_t limit_ms)
+{
+	for (size_t i = 0; limit_ms < HF_PROGRESS_OTHER_MS && i < progress->len; i++)
+		if (is_aside(&progress->ranks[i], proc, now_ms, limit_ms))
+			return HF_PROGRESS_OTHER_MS;
+	return limit_ms;
 }
 
 /* It got another number, say. */
@@ -113,9 +124,7 @@ bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, in
 	*ret_rank = -1;
 	if (!progress->any)
 		return false;
-	for (size_t i = 0; i < progress->len; i++)
-		if (is_aside(&progress->ranks[i], proc, now_ms, limit_ms))
-			return false;
+	limit_ms = limit_beside(progress, proc, now_ms, limit_ms);
 	if (all_stall(progress, proc, now_ms, limit_ms))
 		return true;
 	for (size_t i = 0; i < progress->len; i++) {

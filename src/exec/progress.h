@@ -46,8 +46,8 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
 /*
  * No step came for limit_ms after the first one: of any rank, or of one that has more to do, whose process
  * is still there (one that has ended does not hang) and speaks for no other rank that advances.  Outside
- * training a rank has ten minutes, if that is more, and as long nobody is late, as others may wait for it; one that
- * has done all of its steps has all the time.  ret_rank: which one it is; -1: all, or it has no number.
+ * training a rank has ten minutes, if that is more, and beside it the others have, as they may wait for it: each from
+ * its own last step.  One that has done all of its steps has all the time.  ret_rank: which one it is; -1: all, or it has no number.
  */
 bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, int64_t now_ms,
 			int64_t limit_ms, int32_t *ret_rank);

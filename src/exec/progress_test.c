@@ -144,6 +144,23 @@ static void who_evaluates_may_do_so_while_the_others_train(void **state)
 	assert_true(stalls(2000, 0));
 }
 
+static void who_evaluates_for_ever_hides_no_hang_of_the_others(void **state)
+{
+	struct hf_beat beat = {.has_step = true, .rank = 1, .attempt = 1, .step = 1};
+
+	beat.phase = HF_HEALTH_OTHER_PHASE;
+	take(10, 0, 1, 5, 0);
+	for (int64_t now = 0; now < HF_PROGRESS_OTHER_MS; now += 30000) {
+		beat.step++;
+		hf_progress_take(&progress, proc, &beat, 11, now);
+		assert_false(stalls(now, -1));
+	}
+	assert_true(stalls(HF_PROGRESS_OTHER_MS, 0));
+	/* Each has its own time. */
+	take(10, 0, 1, 6, HF_PROGRESS_OTHER_MS);
+	assert_false(stalls(HF_PROGRESS_OTHER_MS + LIMIT, -1));
+}
+
 static void who_evaluates_alone_has_its_time(void **state)
 {
 	struct hf_beat beat = {.has_step = true, .attempt = 1, .step = 1};
@@ -245,6 +262,7 @@ int main(void)
 		TEST(who_has_ended_does_not_hang),
 		TEST(who_is_done_may_wait_for_the_others),
 		TEST(who_evaluates_may_do_so_while_the_others_train),
+		TEST(who_evaluates_for_ever_hides_no_hang_of_the_others),
 		TEST(who_evaluates_alone_has_its_time),
 		TEST(all_that_are_done_may_take_their_time),
 		TEST(step_0_is_none),
