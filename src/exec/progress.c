@@ -8,26 +8,38 @@
 
 #define GRACE_MS (30 * 1000)
 #define TERM_GRACE_MS (10 * 60 * 1000)
+/* Each costs a read of /proc for every rank. */
+#define SEARCH_EVERY_MS 1000
 
 static bool is_there(const struct hf_progress_rank *rank, const char *proc)
 {
 	return rank->started != 0 && hf_rest_started(proc, rank->pid) == rank->started;
 }
 
+/* The place of one that has ended; NULL: there is none, and who has no place reports again soon. */
+static struct hf_progress_rank *search(struct hf_progress *progress, const char *proc,
+				       int64_t now_ms)
+{
+	if (now_ms < progress->search_ms)
+		return NULL;
+	for (size_t i = 0; i < progress->len; i++)
+		if (!is_there(&progress->ranks[i], proc))
+			return &progress->ranks[i];
+	progress->search_ms = now_ms + SEARCH_EVERY_MS;
+	return NULL;
+}
+
 /* NULL: there are too many. */
 static struct hf_progress_rank *place(struct hf_progress *progress, const char *proc,
-				      int32_t number)
+				      int32_t number, int64_t now_ms)
 {
-	struct hf_progress_rank *rank = NULL;
+	struct hf_progress_rank *rank;
 
 	for (size_t i = 0; i < progress->len; i++)
 		if (progress->ranks[i].number == number)
 			return &progress->ranks[i];
-	if (progress->len < HF_PROGRESS_RANKS_MAX)
-		rank = &progress->ranks[progress->len++];
-	for (size_t i = 0; rank == NULL && i < progress->len; i++)
-		if (!is_there(&progress->ranks[i], proc))
-			rank = &progress->ranks[i];
+	rank = progress->len < HF_PROGRESS_RANKS_MAX ? &progress->ranks[progress->len++]
+						     : search(progress, proc, now_ms);
 	if (rank != NULL)
 		*rank = (struct hf_progress_rank){.number = number};
 	return rank;
@@ -40,7 +52,7 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
 						.step = beat->step,
 						.phase = beat->phase,
 						.at = now_ms * HF_MS};
-	struct hf_progress_rank *rank = place(progress, proc, beat->rank);
+	struct hf_progress_rank *rank = place(progress, proc, beat->rank, now_ms);
 	uint64_t before;
 
 	if (rank == NULL)

@@ -20,7 +20,7 @@ HF_BEGIN_DECLS
  *
  * Time is the caller's, in ms; he may leave out what does not count.
  */
-/* As many as an agent hears of a node; of more the first that are still there. */
+/* As many as an agent hears of a node; of more the first that are still there, which is looked at once a second. */
 #define HF_PROGRESS_RANKS_MAX 128
 
 struct hf_progress {
@@ -34,6 +34,7 @@ struct hf_progress {
 	size_t len;
 	bool any;
 	int64_t advanced_ms; /* some rank */
+	int64_t search_ms;   /* not before then is one looked for that has ended */
 };
 
 /* A report with a step, of a process below us.  proc: "/proc". */

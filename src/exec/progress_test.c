@@ -247,9 +247,25 @@ static void more_ranks_than_are_kept_take_the_place_of_those_that_ended(void **s
 	take(11, 500, 1, 1, 900);
 	assert_true(stalls(1000, -1));
 	is(10, 0, 'S');
-	take(11, 500, 1, 1, 1500);
-	assert_false(stalls(2499, -1));
-	assert_true(stalls(2500, -1));
+	take(11, 500, 1, 1, 1900);
+	assert_false(stalls(2899, -1));
+	assert_true(stalls(2900, -1));
+}
+
+/* Whether any of so many is still there costs as many reads of /proc, and a turn takes a thousand reports. */
+static void for_a_rank_without_a_place_one_is_looked_for_once_a_second(void **state)
+{
+	for (int32_t rank = 0; rank < HF_PROGRESS_RANKS_MAX; rank++)
+		take(10, rank, 1, 1, 0);
+	take(11, 500, 1, 1, 100);
+	is(10, 0, 'S');
+	take(11, 500, 1, 2, 1099);
+	take(11, 501, 1, 2, 1099);
+	assert_int_equal(progress.ranks[0].number, 0);
+	take(11, 500, 1, 3, 1100);
+	take(11, 501, 1, 3, 1100);
+	assert_int_equal(progress.ranks[0].number, 500);
+	assert_int_equal(progress.ranks[1].number, 501);
 }
 
 int main(void)
@@ -271,6 +287,7 @@ int main(void)
 		TEST(a_rank_that_goes_back_to_its_checkpoint_advances_from_there),
 		TEST(ranks_that_say_an_old_step_again_have_not_gone_back),
 		TEST(more_ranks_than_are_kept_take_the_place_of_those_that_ended),
+		TEST(for_a_rank_without_a_place_one_is_looked_for_once_a_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
