@@ -215,30 +215,8 @@ static bool holds(const char *line, size_t len, size_t row)
 	return false;
 }
 
-/* Of another host, as launchers write what they print for it: Ray's "(NAME pid=7, ip=10.0.0.2) …" (of its own
- * there is no address), and mpirun's "[1,3]<stderr>:…". */
-static bool is_relayed(const char *line, size_t len)
-{
-	static const char address[] = " ip=";
-	const char *end;
-	size_t at = 0;
-
-	while (at < len && line[at] == ' ')
-		at++;
-	if (at == len || (line[at] != '(' && line[at] != '['))
-		return false;
-	end = memchr(line + at, line[at] == '(' ? ')' : ']', len - at);
-	if (end == NULL)
-		return false;
-	if (line[at] == '[')
-		return (size_t)(line + len - end) > 1 && end[1] == '<';
-	return memmem(line + at, (size_t)(end - line) - at, address, strlen(address)) != NULL;
-}
-
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len)
 {
-	if (is_relayed(line, len))
-		return HF_EXEC_CAUSE_NONE;
 	for (size_t i = 0; i < HF_ARRAY_LEN(table); i++)
 		if (holds(line, len, i))
 			return table[i].cause;

@@ -32,7 +32,7 @@ const char *hf_exec_cause_name(enum hf_exec_cause cause);
  * What a line of a program's stderr says of the cause, if it says so without doubt: whole sentences of the
  * driver's and the runtime's own, behind what they or the frameworks put before an error; the same words
  * in a program's own sentence are none.  Never those that also follow from a peer's death or a program's
- * mistake.
+ * mistake.  Whose line it is, exec/whose.h says.
  */
 enum hf_exec_cause hf_exec_cause_of(const char *line, size_t len);
 

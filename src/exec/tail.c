@@ -3,16 +3,33 @@
 #include "exec/tail.h"
 
 #include "exec/text.h"
+#include "exec/whose.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
+/* Where another's words end is not looked for: those of several ranks come mixed, and a chain of exceptions may say the
+ * same again behind a traceback of our own.  For a while only a line counts that cannot be of them. */
+static bool is_of_others(struct hf_tail *tail, size_t len, int64_t now_s)
+{
+	switch (hf_exec_whose(tail->line, len)) {
+	case HF_EXEC_WHOSE_OWN: return false;
+	case HF_EXEC_WHOSE_RELAYED: return true;
+	case HF_EXEC_WHOSE_OTHERS:
+		tail->others_until_s = now_s + HF_TAIL_OTHERS_SECONDS;
+		return true;
+	default: return now_s < tail->others_until_s;
+	}
+}
+
 static void end_line(struct hf_tail *tail, int64_t now_s)
 {
 	size_t len = hf_exec_text_clean(tail->line, tail->line_len);
-	enum hf_exec_cause cause = hf_exec_cause_of(tail->line, len);
+	enum hf_exec_cause cause = is_of_others(tail, len, now_s)
+					   ? HF_EXEC_CAUSE_NONE
+					   : hf_exec_cause_of(tail->line, len);
 
 	if (cause != HF_EXEC_CAUSE_NONE) {
 		tail->cause = cause;

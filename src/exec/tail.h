@@ -19,6 +19,8 @@ HF_BEGIN_DECLS
 #define HF_TAIL_LINE_BYTES_MAX 1024
 /* A cause that was named so long before the end is another story. */
 #define HF_TAIL_CAUSE_SECONDS 60
+/* Another rank's exception, and what it is wrapped in, is printed by then, also to a reader that is slow. */
+#define HF_TAIL_OTHERS_SECONDS 60
 
 struct hf_tail {
 	char ring[HF_TAIL_BYTES_MAX];
@@ -28,6 +30,7 @@ struct hf_tail {
 	enum hf_exec_cause cause;
 	char cause_line[256];
 	int64_t cause_at_s;
+	int64_t others_until_s; /* what is said before then may be another rank's words */
 };
 
 void hf_tail_add(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s);

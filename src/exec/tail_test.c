@@ -134,6 +134,90 @@ static void a_cause_is_found_behind_a_progress_bar_and_in_colours(void **state)
 	assert_string_equal(tail.cause_line, ECC);
 }
 
+static void what_another_rank_raised_is_no_cause_here(void **state)
+{
+	static const char *const texts[] = {
+		"10.0.0.7: RuntimeError: " ECC "\n",
+		("Traceback (most recent call last):\n"
+		 "  File \"ray.py\", line 3, in <module>\n"
+		 "ray.exceptions.RayTaskError(RuntimeError): ray::Trainer.train() (pid=4242, "
+		 "ip=10.0.0.2, actor_id=7f)\n"
+		 "  File \"train.py\", line 9, in train\n"
+		 "RuntimeError: " ECC "\n"
+		 "\n"
+		 "The above exception was the direct cause of the following exception:\n"
+		 "\n"
+		 "Traceback (most recent call last):\n"
+		 "  File \"ray.py\", line 5, in <module>\n"
+		 "    raise error.cause\n"
+		 "RuntimeError: " ECC "\n"),
+		("[rank3]: Traceback (most recent call last):\n"
+		 "[rank3]: torch.distributed.checkpoint.api.CheckpointException: "
+		 "CheckpointException ranks:dict_keys([5])\n"
+		 "[rank3]: Traceback (most recent call last): (RANK 5)\n"
+		 /* Of several ranks, mixed. */
+		 "[rank2]: Traceback (most recent call last):\n"
+		 "[rank3]: RuntimeError: " ECC "\n"),
+	};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++) {
+		assert_int_equal(reset(NULL), 0);
+		add(texts[i]);
+		assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_NONE);
+	}
+}
+
+static void what_failed_here_first_is_the_cause_whatever_others_say(void **state)
+{
+	add("RuntimeError: " ECC "\n"
+	    "\n"
+	    "During handling of the above exception, another exception occurred:\n"
+	    "\n"
+	    "CheckpointException ranks:dict_keys([5])\n"
+	    "Traceback (most recent call last): (RANK 5)\n"
+	    "RuntimeError: CUDA error: uncorrectable NVLink error detected\n");
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
+}
+
+static void what_a_runtime_prints_of_itself_counts_behind_others_words(void **state)
+{
+	add("Traceback (most recent call last): (RANK 5)\n"
+	    "RuntimeError: " ECC "\n"
+	    "terminate called after throwing an instance of 'c10::AcceleratorError'\n");
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_NONE);
+	add("  what():  " ECC "\n");
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
+}
+
+static void others_words_have_an_end(void **state)
+{
+	const char *own = "RuntimeError: " ECC "\n";
+
+	add("Traceback (most recent call last): (RANK 5)\n");
+	hf_tail_add(&tail, own, strlen(own), 100 + HF_TAIL_OTHERS_SECONDS - 1);
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_NONE);
+	hf_tail_add(&tail, own, strlen(own), 100 + HF_TAIL_OTHERS_SECONDS);
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
+}
+
+/* What torchrun tells of its own ranks at last. */
+static void a_summary_of_the_ranks_below_names_their_cause(void **state)
+{
+	add("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+	    "============================================================\n"
+	    "train.py FAILED\n"
+	    "Root Cause (first observed failure):\n"
+	    "[0]:\n"
+	    "  time      : 2026-11-24_09:26:01\n"
+	    "  host      : worker-1\n"
+	    "  rank      : 5 (local_rank: 1)\n"
+	    "  exitcode  : 1 (pid: 71)\n"
+	    "  traceback : Traceback (most recent call last):\n"
+	    "    File \"train.py\", line 9, in train\n"
+	    "  RuntimeError: " ECC "\n");
+	assert_int_equal(hf_tail_cause(&tail, 100), HF_EXEC_CAUSE_DEVICE_FATAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +233,13 @@ int main(void)
 		cmocka_unit_test_setup(what_it_gives_is_text, reset),
 		cmocka_unit_test_setup(a_cause_is_found_behind_a_progress_bar_and_in_colours,
 				       reset),
+		cmocka_unit_test_setup(what_another_rank_raised_is_no_cause_here, reset),
+		cmocka_unit_test_setup(what_failed_here_first_is_the_cause_whatever_others_say,
+				       reset),
+		cmocka_unit_test_setup(what_a_runtime_prints_of_itself_counts_behind_others_words,
+				       reset),
+		cmocka_unit_test_setup(others_words_have_an_end, reset),
+		cmocka_unit_test_setup(a_summary_of_the_ranks_below_names_their_cause, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,9 @@ expect "a device's end has its code" 'code 220' code 220 run -- sh -c "echo '$ec
 expect "... and the program's is in the message" 'exit code 1, given as 220 .device-fatal.: .*ECC' cat "$log"
 expect "unless it is to be kept" 'code 1' code 1 run --keep-code -- sh -c "echo '$ecc' >&2; exit 1"
 expect "or the program ended well" 'code 0' code 0 run -- sh -c "echo '$ecc' >&2"
+expect "or it is another rank's" 'code 1' code 1 \
+	run -- sh -c "echo 'Traceback (most recent call last): (RANK 5)' >&2; echo '$ecc' >&2; exit 1"
+expect "or another host's" 'code 1' code 1 run -- sh -c "echo '10.0.0.7: $ecc' >&2; exit 1"
 # shellcheck disable=SC2016
 expect "a script that ends all of its group has not been told to end" 'code 220' code 220 setsid -w \
 	"${exec[@]}" --termination-log "$log" -- sh -c 'trap "trap - TERM; kill 0" EXIT; echo "$1" >&2; exit 1' sh "$ecc"
