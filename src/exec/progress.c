@@ -70,31 +70,39 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
 	progress->advanced_ms = now_ms;
 }
 
+/* A step is due, the last one being of since_ms: nobody was aside for so long, or it has had the ten minutes that one
+ * who is waited for has. */
+static bool is_due(const struct hf_progress *progress, int64_t since_ms, int64_t now_ms,
+		   int64_t limit_ms)
+{
+	int64_t from_ms = since_ms > progress->aside_ms ? since_ms : progress->aside_ms;
+	int64_t most_ms = limit_ms > HF_PROGRESS_OTHER_MS ? limit_ms : HF_PROGRESS_OTHER_MS;
+
+	return now_ms - from_ms >= limit_ms || now_ms - since_ms >= most_ms;
+}
+
 /* Outside training no step is due for a while: as long as the agent waits. */
-static bool is_late(const struct hf_progress_rank *rank, int64_t now_ms, int64_t limit_ms)
+static bool is_late(const struct hf_progress *progress, const struct hf_progress_rank *rank,
+		    int64_t now_ms, int64_t limit_ms)
 {
 	if (rank->memory.phase != HF_HEALTH_TRAINING && limit_ms < HF_PROGRESS_OTHER_MS)
 		limit_ms = HF_PROGRESS_OTHER_MS;
-	return !rank->done && now_ms - rank->memory.advanced_at / HF_MS >= limit_ms;
+	return !rank->done && is_due(progress, rank->memory.advanced_at / HF_MS, now_ms, limit_ms);
 }
 
-/* It evaluates, or saves; those that train may have to wait for it. */
-static bool is_aside(const struct hf_progress_rank *rank, const char *proc, int64_t now_ms,
-		     int64_t limit_ms)
+/* It evaluates, or saves; those that train may have to wait for it, and their next step takes time once it is back. */
+static void note_aside(struct hf_progress *progress, const char *proc, int64_t now_ms,
+		       int64_t limit_ms)
 {
-	return !rank->done && rank->memory.phase != HF_HEALTH_TRAINING &&
-	       !is_late(rank, now_ms, limit_ms) && is_there(rank, proc);
-}
+	for (size_t i = 0; i < progress->len; i++) {
+		const struct hf_progress_rank *rank = &progress->ranks[i];
 
-/* Who may have to wait for such a rank has as long, from its own last step: one that evaluates for ever is not
- * waited for. */
-static int64_t limit_beside(const struct hf_progress *progress, const char *proc, int64_t now_ms,
-			    int64_t limit_ms)
-{
-	for (size_t i = 0; limit_ms < HF_PROGRESS_OTHER_MS && i < progress->len; i++)
-		if (is_aside(&progress->ranks[i], proc, now_ms, limit_ms))
-			return HF_PROGRESS_OTHER_MS;
-	return limit_ms;
+		if (!rank->done && rank->memory.phase != HF_HEALTH_TRAINING &&
+		    !is_late(progress, rank, now_ms, limit_ms) && is_there(rank, proc)) {
+			progress->aside_ms = now_ms;
+			return;
+		}
+	}
 }
 
 /* It got another number, say. */
@@ -105,7 +113,7 @@ static bool advances_as_another(const struct hf_progress *progress,
 	for (size_t i = 0; i < progress->len; i++) {
 		const struct hf_progress_rank *other = &progress->ranks[i];
 
-		if (other->pid == rank->pid && !is_late(other, now_ms, limit_ms))
+		if (other->pid == rank->pid && !is_late(progress, other, now_ms, limit_ms))
 			return true;
 	}
 	return false;
@@ -118,7 +126,7 @@ static bool all_stall(const struct hf_progress *progress, const char *proc, int6
 {
 	bool any = false;
 
-	if (now_ms - progress->advanced_ms < limit_ms)
+	if (!is_due(progress, progress->advanced_ms, now_ms, limit_ms))
 		return false;
 	for (size_t i = 0; i < progress->len; i++) {
 		const struct hf_progress_rank *rank = &progress->ranks[i];
@@ -130,19 +138,19 @@ static bool all_stall(const struct hf_progress *progress, const char *proc, int6
 	return any;
 }
 
-bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, int64_t now_ms,
+bool hf_progress_stalls(struct hf_progress *progress, const char *proc, int64_t now_ms,
 			int64_t limit_ms, int32_t *ret_rank)
 {
 	*ret_rank = -1;
 	if (!progress->any)
 		return false;
-	limit_ms = limit_beside(progress, proc, now_ms, limit_ms);
+	note_aside(progress, proc, now_ms, limit_ms);
 	if (all_stall(progress, proc, now_ms, limit_ms))
 		return true;
 	for (size_t i = 0; i < progress->len; i++) {
 		const struct hf_progress_rank *rank = &progress->ranks[i];
 
-		if (!is_late(rank, now_ms, limit_ms) || !is_there(rank, proc) ||
+		if (!is_late(progress, rank, now_ms, limit_ms) || !is_there(rank, proc) ||
 		    advances_as_another(progress, rank, now_ms, limit_ms))
 			continue;
 		*ret_rank = rank->number;

@@ -34,6 +34,7 @@ struct hf_progress {
 	size_t len;
 	bool any;
 	int64_t advanced_ms; /* some rank */
+	int64_t aside_ms;    /* when one was seen outside training */
 	int64_t search_ms;   /* not before then is one looked for that has ended */
 };
 
@@ -48,9 +49,11 @@ void hf_progress_take(struct hf_progress *progress, const char *proc, const stru
  * No step came for limit_ms after the first one: of any rank, or of one that has more to do, whose process
  * is still there (one that has ended does not hang) and speaks for no other rank that advances.  Outside
  * training a rank has ten minutes, if that is more, and beside it the others have, as they may wait for it: each from
- * its own last step.  One that has done all of its steps has all the time.  ret_rank: which one it is; -1: all, or it has no number.
+ * its own last step.  Once it is back, or has ended, they have limit_ms for theirs, within these ten minutes.  One that
+ * has done all of its steps has all the time.  It is to be asked each second, as it notes who is outside training.
+ * ret_rank: which one it is; -1: all, or it has no number.
  */
-bool hf_progress_stalls(const struct hf_progress *progress, const char *proc, int64_t now_ms,
+bool hf_progress_stalls(struct hf_progress *progress, const char *proc, int64_t now_ms,
 			int64_t limit_ms, int32_t *ret_rank);
 
 /* Steps go on so long after a signal that was to end them (at told_ms): it did not.  Who ends by SIGTERM may be given

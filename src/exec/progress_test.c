@@ -137,11 +137,44 @@ static void who_evaluates_may_do_so_while_the_others_train(void **state)
 	assert_false(stalls(1000, -1));
 	/* They may have to wait for it. */
 	assert_false(stalls(HF_PROGRESS_OTHER_MS - 1, -1));
-	assert_true(stalls(HF_PROGRESS_OTHER_MS, -1));
+	assert_true(stalls(HF_PROGRESS_OTHER_MS, 1));
+}
+
+static void who_waited_for_an_evaluation_has_time_for_its_step(void **state)
+{
+	struct hf_beat beat = {.has_step = true, .rank = 1, .attempt = 1, .step = 1};
+
+	beat.phase = HF_HEALTH_OTHER_PHASE;
+	take(10, 0, 1, 1, 0);
+	hf_progress_take(&progress, proc, &beat, 11, 0);
+	assert_false(stalls(5000, -1));
 	beat.phase = HF_HEALTH_TRAINING;
 	beat.step = 2;
-	hf_progress_take(&progress, proc, &beat, 11, 2000);
-	assert_true(stalls(2000, 0));
+	hf_progress_take(&progress, proc, &beat, 11, 5500);
+	assert_false(stalls(5999, -1));
+	assert_true(stalls(6000, 0));
+	take(10, 0, 1, 2, 6000);
+	assert_false(stalls(6000, -1));
+	/* One that ends is not waited for any longer. */
+	beat.phase = HF_HEALTH_OTHER_PHASE;
+	hf_progress_take(&progress, proc, &beat, 11, 6000);
+	assert_false(stalls(9000, -1));
+	is(11, 0, 'S');
+	assert_false(stalls(9999, -1));
+	assert_true(stalls(10000, -1));
+}
+
+static void who_evaluates_again_and_again_gives_nobody_more_than_ten_minutes(void **state)
+{
+	struct hf_beat beat = {.has_step = true, .rank = 1, .attempt = 1};
+
+	take(10, 0, 1, 1, 0);
+	for (int64_t now = 0; now < HF_PROGRESS_OTHER_MS; now += 500) {
+		beat.phase = ++beat.step % 2 != 0 ? HF_HEALTH_OTHER_PHASE : HF_HEALTH_TRAINING;
+		hf_progress_take(&progress, proc, &beat, 11, now);
+		assert_false(stalls(now, -1));
+	}
+	assert_true(stalls(HF_PROGRESS_OTHER_MS, 0));
 }
 
 static void who_evaluates_for_ever_hides_no_hang_of_the_others(void **state)
@@ -278,6 +311,8 @@ int main(void)
 		TEST(who_has_ended_does_not_hang),
 		TEST(who_is_done_may_wait_for_the_others),
 		TEST(who_evaluates_may_do_so_while_the_others_train),
+		TEST(who_waited_for_an_evaluation_has_time_for_its_step),
+		TEST(who_evaluates_again_and_again_gives_nobody_more_than_ten_minutes),
 		TEST(who_evaluates_for_ever_hides_no_hang_of_the_others),
 		TEST(who_evaluates_alone_has_its_time),
 		TEST(all_that_are_done_may_take_their_time),
