@@ -111,6 +111,9 @@ static const struct hf_health_rule rules[] = {
 	APP_XID(139, 139),
 	/* The bus.  The step sees to it that one witness other than the kernel is too few. */
 	{RULE(BUSLOST, HF_HEALTH_CODE_BUS, HF_HEALTH_CODE_BUS, REBOOT, RESTART_NODE, NODE, BOOT)},
+	/* Whoever cannot bring it up cannot reset it either; that it answers ends it. */
+	{RULE(BUSLOST, HF_HEALTH_CODE_INIT, HF_HEALTH_CODE_INIT, REBOOT, RESTART_NODE, NODE,
+	      SIGNAL)},
 	/* NVSwitch: the line says how bad it is.  A switch is nobody's own. */
 	{RULE(SXID, 0, 99999, REBOOT, RESTART_NODE, FABRIC, BOOT), .severity = HF_HEALTH_FATAL},
 	{RULE(SXID, 0, 99999, INFO, RECORD, FABRIC, AGE), .severity = HF_HEALTH_NONFATAL},

@@ -124,14 +124,54 @@ static void lost(struct hf_health_brain *b, const struct hf_health_sample *s,
 	}
 }
 
+/* That its driver cannot bring it up stands against it. */
+static bool is_down(const struct hf_health_brain *b, const struct hf_health_sample *s)
+{
+	const struct hf_health_device *d = hf_health_memory_find(b->memory, s->device);
+
+	for (size_t i = 0; i < d->faults_len; i++)
+		if (d->faults[i].open && d->faults[i].detector == HF_HEALTH_BUSLOST &&
+		    d->faults[i].code == HF_HEALTH_CODE_INIT)
+			return true;
+	return false;
+}
+
+/* The driver has brought it up, whoever said that it cannot; a line that came since the first answer stays. */
+static void came_up(struct hf_health_brain *b, const struct hf_health_sample *s, hf_time first_at)
+{
+	hf_health_clear(b, s, HF_HEALTH_CODE_INIT);
+	hf_health_find(b, s, HF_HEALTH_CODE_INIT, "");
+	b->evidence[b->evidence_len - 1].verb = HF_HEALTH_RECOVERED;
+	b->evidence[b->evidence_len - 1].at = first_at;
+}
+
+/* Three looks in a row of which the library tells nothing of it (base, behind the sources: how many), and two in a
+ * row of which it does (at: the last such, 0: none).  A driver that is loaded anew fails for a moment. */
+static void answered(struct hf_health_brain *b, const struct hf_health_sample *s,
+		     struct hf_health_track *t)
+{
+	uint64_t *mute = &t->base[HF_HEALTH_SOURCES];
+	bool well = !s->bus.mute && !s->bus.lost && !s->bus.reset_required;
+
+	*mute = s->bus.mute ? *mute + (*mute < 3) : 0;
+	if (*mute == 3)
+		hf_health_find(b, s, HF_HEALTH_CODE_INIT, "");
+	if (well && t->at != 0 && is_down(b, s))
+		came_up(b, s, t->at);
+	t->at = well ? s->at : 0;
+}
+
 /* That calls for it work again, twice in a row, says that the reset was made; the bus knows nothing of that. */
 static void bus(struct hf_health_brain *b, const struct hf_health_sample *s,
 		struct hf_health_track *t)
 {
-	lost(b, s, t);
+	/* Of what can tell nothing it is no word that the device is there. */
+	if (!s->bus.mute)
+		lost(b, s, t);
 	if (s->source != HF_HEALTH_BY_NVML)
 		return;
-	note(t, s->bus.lost || s->bus.reset_required);
+	answered(b, s, t);
+	note(t, s->bus.lost || s->bus.reset_required || s->bus.mute);
 	if (s->bus.reset_required) {
 		t->firing = true;
 		reset_required(b, s, HF_HEALTH_FAULT);

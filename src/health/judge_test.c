@@ -61,6 +61,34 @@ static void nvml_asks_for_a_reset_itself(void **state)
 	assert_int_equal(state_of("gpu-0"), HF_HEALTH_UNHEALTHY);
 }
 
+static void bus(bool lost, bool mute)
+{
+	struct hf_health_sample *s = health_sample(&n, HF_HEALTH_BUSLOST, "gpu-0");
+
+	s->source = HF_HEALTH_BY_NVML;
+	s->bus.lost = lost;
+	s->bus.mute = mute;
+	health_step(&n, 10 * HF_SECOND);
+}
+
+/* Who can tell nothing of a device does not say that it is there, and a loss is no answer. */
+static void what_is_mute_takes_no_loss_back_nor_the_other_way(void **state)
+{
+	(void)state;
+	bus(true, false);
+	for (int i = 0; i < 5; i++)
+		bus(false, true);
+	assert_non_null(health_fault(&n, "gpu-0", HF_HEALTH_BUSLOST, HF_HEALTH_CODE_BUS));
+	assert_non_null(health_fault(&n, "gpu-0", HF_HEALTH_BUSLOST, HF_HEALTH_CODE_INIT));
+	for (int i = 0; i < 3; i++)
+		bus(true, false);
+	assert_non_null(health_fault(&n, "gpu-0", HF_HEALTH_BUSLOST, HF_HEALTH_CODE_INIT));
+	bus(false, false);
+	bus(false, false);
+	assert_null(health_fault(&n, "gpu-0", HF_HEALTH_BUSLOST, HF_HEALTH_CODE_BUS));
+	assert_null(health_fault(&n, "gpu-0", HF_HEALTH_BUSLOST, HF_HEALTH_CODE_INIT));
+}
+
 /* Below zero: it does not say. */
 static void amd(const char *device, int64_t errors, int32_t percent)
 {
@@ -237,6 +265,7 @@ int main(void)
 		TEST(what_is_not_supported_changes_nothing),
 		TEST(a_recovery_action_that_is_none_is_no_news),
 		TEST(nvml_asks_for_a_reset_itself),
+		TEST(what_is_mute_takes_no_loss_back_nor_the_other_way),
 		TEST(a_counter_that_falls_was_reset_and_is_no_error),
 		TEST(what_amd_does_not_say_is_neither_a_rise_nor_rest),
 		TEST(half_of_the_samples_is_not_enough_to_be_throttled),

@@ -309,6 +309,35 @@ static bool notice(struct hf_health_line_reader *reader, struct hf_scan s,
 	return bus(e);
 }
 
+/* "RmInitAdapter failed! (0x26:0x56:1474)" and, of the same failure, "rm_init_adapter failed, device minor
+ * number 3" */
+static bool init(struct hf_scan s, struct hf_health_evidence *e)
+{
+	uint32_t status;
+	uint64_t number;
+	bool told;
+
+	if (hf_scan_text(&s, "RmInitAdapter failed! ("))
+		told = hf_scan_hex32(&s, &status) && hf_scan_char(&s, ':') &&
+		       hf_scan_hex32(&s, &status) && hf_scan_char(&s, ':') &&
+		       hf_scan_decimal(&s, 6, &number) && hf_scan_char(&s, ')');
+	else
+		told = hf_scan_text(&s, "rm_init_adapter failed, device minor number ") &&
+		       hf_scan_decimal(&s, 6, &number);
+	hf_scan_blanks(&s);
+	e->detector = HF_HEALTH_BUSLOST;
+	e->code = HF_HEALTH_CODE_INIT;
+	return told && s.at == s.end;
+}
+
+/* "0000:1a:00.0: TEXT" */
+static bool of_gpu(struct hf_scan s, struct hf_health_evidence *e)
+{
+	if (!address(&s, true, e->device) || !hf_scan_text(&s, ": "))
+		return false;
+	return hf_scan_text(&s, "GPU has fallen off the bus") ? bus(e) : init(s, e);
+}
+
 static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 		 struct hf_health_evidence *e)
 {
@@ -317,8 +346,7 @@ static bool nvrm(struct hf_health_line_reader *reader, struct hf_scan s,
 	if (hf_scan_text(&p, "Xid ("))
 		return xid(p, e);
 	if (hf_scan_text(&p, "GPU "))
-		return address(&p, true, e->device) &&
-		       hf_scan_text(&p, ": GPU has fallen off the bus") && bus(e);
+		return of_gpu(p, e);
 	return notice(reader, s, e);
 }
 

@@ -159,6 +159,28 @@ static void a_lost_bus_comes_in_three_ways(void **state)
 	assert_false(parse("NVRM: fallen off the bus and is not responding to commands."));
 }
 
+static void what_the_driver_cannot_bring_up_is_told_in_two_lines(void **state)
+{
+	static const char *const not_quite[] = {
+		"NVRM: GPU 0000:1d:00.0: RmInitAdapter failed! (0x26:0x56:1474",
+		"NVRM: GPU 0000:1d:00.0: RmInitAdapter failed! (0x26:0x56:1474) not",
+		"NVRM: GPU 0000:1d:00.0: RmInitAdapter succeeded! (0x26:0x56:1474)",
+		"NVRM: GPU 0000:1d:00: RmInitAdapter failed! (0x26:0x56:1474)",
+		"NVRM: GPU 0000:1d:00.0: rm_init_adapter failed, device minor number ",
+		"NVRM: GPU 0000:1d:00.0: rm_init_adapter failed, device minor number 3 or not",
+	};
+
+	(void)state;
+	assert_true(parse("NVRM: GPU 0000:1D:00.0: RmInitAdapter failed! (0x26:0xffff:1474)"));
+	assert_int_equal(e.detector, HF_HEALTH_BUSLOST);
+	assert_int_equal(e.code, HF_HEALTH_CODE_INIT);
+	assert_string_equal(e.device, "0000:1d:00.0");
+	assert_true(parse("NVRM: GPU 0000:1d:00.0: rm_init_adapter failed, device minor number 3"));
+	assert_int_equal(e.code, HF_HEALTH_CODE_INIT);
+	for (size_t i = 0; i < HF_ARRAY_LEN(not_quite); i++)
+		assert_false(parse(not_quite[i]));
+}
+
 static void a_switch_says_how_bad_it_is(void **state)
 {
 	(void)state;
@@ -259,6 +281,7 @@ int main(void)
 		cmocka_unit_test_setup(only_the_whole_sentence_takes_a_fault_back, setup),
 		cmocka_unit_test_setup(registers_of_an_old_link, setup),
 		cmocka_unit_test_setup(a_lost_bus_comes_in_three_ways, setup),
+		cmocka_unit_test_setup(what_the_driver_cannot_bring_up_is_told_in_two_lines, setup),
 		cmocka_unit_test_setup(a_switch_says_how_bad_it_is, setup),
 		cmocka_unit_test_setup(pcie_and_cards, setup),
 		cmocka_unit_test_setup(what_a_user_wrote_is_dropped, setup),

@@ -73,6 +73,7 @@ struct hf_health_sample {
 		struct {
 			bool lost;           /* NVML 15, or no such directory in sysfs */
 			bool reset_required; /* NVML 16 */
+			bool mute; /* each call fails for it, and not for others; of NVML alone */
 		} bus;
 		struct {
 			uint64_t uncorrectable; /* a counter */

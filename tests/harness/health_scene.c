@@ -152,6 +152,7 @@ static void read_values(struct hf_health_sample *x, const struct hf_json *j)
 	case HF_HEALTH_BUSLOST:
 		x->bus.lost = flag(j, "lost");
 		x->bus.reset_required = flag(j, "resetRequired");
+		x->bus.mute = flag(j, "mute");
 		break;
 	case HF_HEALTH_ECC:
 		x->ecc.uncorrectable = number(j, "uncorrectable", 0);
