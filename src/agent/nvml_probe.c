@@ -42,7 +42,8 @@ static bool wants_renewal(const struct hf_nvml_record *r)
 	if (r->code != HF_NVML_OK)
 		return true;
 	for (size_t i = 0; i < r->devices_len; i++)
-		if (r->devices[i].code != HF_NVML_OK)
+		if (r->devices[i].code != HF_NVML_OK ||
+		    hf_nvml_failure(&r->devices[i]) != HF_NVML_OK)
 			return true;
 	return false;
 }
@@ -74,6 +75,45 @@ static void keep_names(const struct hf_nvml_record *before, struct hf_nvml_recor
 	}
 }
 
+/* Those without a name, where all of them gave the same; 0: none, or which is which cannot be said. */
+static size_t nameless(const struct hf_nvml_record *r)
+{
+	const struct hf_nvml_device *first = NULL;
+	size_t len = 0;
+
+	for (size_t i = 0; i < r->devices_len; i++) {
+		const struct hf_nvml_device *d = &r->devices[i];
+
+		if (d->address[0] != '\0')
+			continue;
+		if (first && d->code != first->code)
+			return 0;
+		first = d;
+		len++;
+	}
+	return len;
+}
+
+/* What it could never tell the name of is what it names nowhere, where it counts as many as there are on the bus. */
+static void name_the_rest(const struct hf_intake *intake, struct hf_nvml_record *r)
+{
+	const char *rest[HF_HEALTH_DEVICES_MAX];
+	const struct hf_health_presence *there;
+	size_t len, rest_len = 0, wanted = nameless(r);
+
+	there = hf_intake_devices(intake, &len);
+	for (size_t i = 0; i < len; i++)
+		if (there[i].kind == HF_HEALTH_GPU && !is_named(r, there[i].id))
+			rest[rest_len++] = there[i].id;
+	if (wanted != rest_len || r->count != hf_intake_counted(intake, HF_COUNT_NVIDIA) ||
+	    (size_t)r->count != r->devices_len)
+		return;
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (r->devices[i].address[0] == '\0')
+			snprintf(r->devices[i].address, sizeof(r->devices[i].address), "%s",
+				 rest[--rest_len]);
+}
+
 static void answered(struct nvml_probe *p, const struct hf_nvml_record *answer)
 {
 	struct hf_nvml_record *record = hf_xcalloc(1, sizeof(*record));
@@ -82,6 +122,7 @@ static void answered(struct nvml_probe *p, const struct hf_nvml_record *answer)
 	hf_intake_looked(p->intake, HF_PROBE_NVML, now - p->asked_at);
 	*record = *answer;
 	keep_names(&p->record, record);
+	name_the_rest(p->intake, record);
 	/* While nothing can be seen, what was seen last stays. */
 	if (record->code == HF_NVML_OK)
 		p->record = *record;

@@ -41,6 +41,40 @@ const char *hf_nvml_fact_name(enum hf_nvml_fact fact)
 	return (unsigned)fact < HF_NVML_FACTS ? fact_names[fact] : "?";
 }
 
+/* "Unknown error" and what else it says of a device that does not work; 1 and 9 are the library's own state, 4 and 17
+ * (a control group) forbid, and the others are the question's. */
+static bool is_failure(int code)
+{
+	return code == HF_NVML_NO_POWER || code == HF_NVML_TIMEOUT ||
+	       code == HF_NVML_NO_INTERRUPT || code == HF_NVML_UNKNOWN;
+}
+
+/* The driver, or the bus, has it without asking the device. */
+static bool is_known_without(enum hf_nvml_fact fact)
+{
+	return fact == HF_NVML_MINOR ||
+	       (fact >= HF_NVML_PCIE_GENERATION && fact <= HF_NVML_PCIE_WIDTH_MAX);
+}
+
+int hf_nvml_failure(const struct hf_nvml_device *device)
+{
+	int failure = HF_NVML_OK;
+
+	if (device->code != HF_NVML_OK)
+		return is_failure(device->code) ? device->code : HF_NVML_OK;
+	for (int i = 0; i < HF_NVML_FACTS; i++) {
+		int code = device->codes[i];
+
+		if (is_known_without((enum hf_nvml_fact)i))
+			continue;
+		if (code == HF_NVML_OK)
+			return HF_NVML_OK;
+		if (failure == HF_NVML_OK && is_failure(code))
+			failure = code;
+	}
+	return failure;
+}
+
 /*
  * One description of the layout serves both directions: what is written is what is read.  Numbers
  * are little-endian; a text is a byte of length and its bytes.  After the first thing that does

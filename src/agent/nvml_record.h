@@ -26,8 +26,10 @@ enum hf_nvml_code {
 	HF_NVML_UNSUPPORTED = 3,
 	HF_NVML_NO_PERMISSION = 4,
 	HF_NVML_SIZE = 7,
+	HF_NVML_NO_POWER = 8, /* its cables are not attached */
 	HF_NVML_NOT_LOADED = 9,
 	HF_NVML_TIMEOUT = 10,
+	HF_NVML_NO_INTERRUPT = 11,
 	HF_NVML_NO_LIBRARY = 12,
 	HF_NVML_NO_FUNCTION = 13,
 	HF_NVML_LOST = 15,
@@ -81,6 +83,11 @@ struct hf_nvml_device {
 	uint16_t codes[HF_NVML_FACTS]; /* 0: the value is known */
 	uint64_t values[HF_NVML_FACTS];
 };
+
+/* What the library gave for it where it could tell nothing of it: it, or each question that asks the device, failed
+ * as for one that does not work.  HF_NVML_OK: it told something, or says lost, in need of a reset, not supported, or that
+ * nobody may ask. */
+int hf_nvml_failure(const struct hf_nvml_device *device);
 
 /* An event that the library told of. */
 struct hf_nvml_event {

@@ -17,6 +17,7 @@
 struct telling {
 	struct hf_intake *intake;
 	const struct hf_nvml_record *record;
+	bool answers; /* it told something of a device at least */
 	/* Of each detector: how many devices it saw, and what it was refused with. */
 	unsigned seen[HF_HEALTH_DETECTORS];
 	int refused[HF_HEALTH_DETECTORS];
@@ -57,17 +58,21 @@ static void refused(struct telling *t, enum hf_health_detector detector, int cod
 		t->refused[detector] = code;
 }
 
-/* Lost, or in need of a reset: what a call for the device gave. */
+/* Lost, in need of a reset, or nothing though it tells of others: what calls for the device gave.  A library that tells
+ * nothing of any speaks of its driver. */
 static void tell_bus(struct telling *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_BUSLOST, d->address);
+	int failure = hf_nvml_failure(d);
 
 	s.bus.lost = d->code == HF_NVML_LOST;
 	s.bus.reset_required = d->code == HF_NVML_RESET_REQUIRED;
-	if (d->code == HF_NVML_OK || s.bus.lost || s.bus.reset_required)
+	s.bus.mute = failure != HF_NVML_OK && t->answers;
+	if (s.bus.lost || s.bus.reset_required || s.bus.mute ||
+	    (d->code == HF_NVML_OK && failure == HF_NVML_OK))
 		saw(t, &s);
 	else
-		refused(t, HF_HEALTH_BUSLOST, d->code);
+		refused(t, HF_HEALTH_BUSLOST, failure != HF_NVML_OK ? failure : d->code);
 }
 
 static void tell_recovery(struct telling *t, const struct hf_nvml_device *d)
@@ -276,17 +281,52 @@ static bool is_anothers(const struct hf_intake *intake, const struct hf_nvml_rec
 	       hf_intake_counted(intake, HF_COUNT_PCI) > 0 && r->count <= 0;
 }
 
-/* Initializing failed: what of that is a fault of the driver? */
+static bool answers(const struct hf_nvml_record *r)
+{
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (r->devices[i].code == HF_NVML_OK &&
+		    hf_nvml_failure(&r->devices[i]) == HF_NVML_OK)
+			return true;
+	return false;
+}
+
+/* It counts devices, and each question about each of them fails: the driver is there, and does not answer. */
+static bool is_mute(const struct hf_nvml_record *r)
+{
+	for (size_t i = 0; i < r->devices_len; i++)
+		if (hf_nvml_failure(&r->devices[i]) == HF_NVML_OK)
+			return false;
+	return r->devices_len > 0;
+}
+
+/* Initializing failed. */
+static void say_why(const struct hf_nvml_record *r, char ret_why[HF_INTAKE_WHY_MAX])
+{
+	const size_t size = HF_INTAKE_WHY_MAX;
+
+	if (r->code == HF_NVML_NO_LIBRARY)
+		snprintf(ret_why, size, "%s", r->why[0] ? r->why : "NVML: no library");
+	else if (r->code == HF_NVML_NOT_LOADED)
+		snprintf(ret_why, size, "NVML: the driver is not loaded");
+	else if (r->code == HF_NVML_MISMATCH)
+		snprintf(ret_why, size, "NVML: driver and library are of different versions");
+	else
+		snprintf(ret_why, size, HF_NVML_ERROR "%d", r->code);
+}
+
+/* Initializing failed, or all else: what of that is a fault of the driver? */
 static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r)
 {
 	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+	bool another = is_anothers(intake, r);
 	char why[HF_INTAKE_WHY_MAX];
 
-	s.driver.mismatch = r->code == HF_NVML_MISMATCH && !is_anothers(intake, r);
+	s.driver.timed_out = r->code == HF_NVML_OK && is_mute(r);
+	s.driver.mismatch = r->code == HF_NVML_MISMATCH && !another;
 	/* A driver is missing only where there is something to drive. */
 	s.driver.not_loaded =
 		r->code == HF_NVML_NOT_LOADED && hf_intake_counted(intake, HF_COUNT_NVIDIA) > 0;
-	if (r->code == HF_NVML_OK && is_anothers(intake, r)) {
+	if (r->code == HF_NVML_OK && another) {
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "NVML: no device");
 	} else if (r->code == HF_NVML_OK || s.driver.mismatch || s.driver.not_loaded) {
 		hf_intake_heard(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
@@ -294,14 +334,7 @@ static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r
 	}
 	if (r->code == HF_NVML_OK)
 		return;
-	if (r->code == HF_NVML_NO_LIBRARY)
-		snprintf(why, sizeof(why), "%s", r->why[0] ? r->why : "NVML: no library");
-	else if (r->code == HF_NVML_NOT_LOADED)
-		snprintf(why, sizeof(why), "NVML: the driver is not loaded");
-	else if (r->code == HF_NVML_MISMATCH)
-		snprintf(why, sizeof(why), "NVML: driver and library are of different versions");
-	else
-		snprintf(why, sizeof(why), HF_NVML_ERROR "%d", r->code);
+	say_why(r, why);
 	off_all(intake, why);
 	if (!s.driver.mismatch && !s.driver.not_loaded)
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
@@ -309,7 +342,7 @@ static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r
 
 void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record)
 {
-	struct telling t = {.intake = intake, .record = record};
+	struct telling t = {.intake = intake, .record = record, .answers = answers(record)};
 
 	tell_events(intake, record);
 	if (record->kind != HF_NVML_ROUND)

@@ -426,7 +426,7 @@ static bool needs_reset(const struct hf_health_sample *s)
 
 static bool is_there(const struct hf_health_sample *s)
 {
-	return !s->bus.lost && !s->bus.reset_required;
+	return !s->bus.lost && !s->bus.reset_required && !s->bus.mute;
 }
 
 static bool second_is_there(const struct hf_health_sample *s)
@@ -582,6 +582,51 @@ static void a_device_is_lost_needs_a_reset_and_is_back(void **state)
 	(void)until_sample(b, HF_HEALTH_BUSLOST, second_is_there);
 }
 
+static bool is_mute(const struct hf_health_sample *s)
+{
+	return s->bus.mute;
+}
+
+/* It has a handle for none of the children, so the bus has to say which one it is. */
+static void a_device_that_never_had_a_handle_is_known_by_the_bus(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_presence there = {.kind = HF_HEALTH_GPU};
+	struct hf_health_sample s;
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(there.id, sizeof(there.id), "0000:1%c:00.0", 'a' + i);
+		hf_intake_device(b->intake, &there);
+	}
+	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 3);
+	script(b, "devices 3\ncode nvmlDeviceGetHandleByIndex_v2 1 999\n");
+	probe(b);
+	for (int i = 0; i < 10; i++) {
+		s = until_sample(b, HF_HEALTH_BUSLOST, is_mute);
+		assert_string_equal(s.device, "0000:1b:00.0");
+	}
+	script(b, "devices 3\n");
+	(void)until_sample(b, HF_HEALTH_BUSLOST, second_is_there);
+}
+
+/* A device more than the library counts, and nobody knows which one it does not name. */
+static void a_device_without_a_name_is_not_guessed(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_presence there = {.kind = HF_HEALTH_GPU};
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(there.id, sizeof(there.id), "0000:1%c:00.0", 'a' + i);
+		hf_intake_device(b->intake, &there);
+	}
+	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 3);
+	script(b, "devices 2\ncode nvmlDeviceGetHandleByIndex_v2 1 999\n");
+	probe(b);
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(until_sample(b, HF_HEALTH_BUSLOST, NULL).device,
+				    "0000:1a:00.0");
+}
+
 static void the_recovery_action_is_followed_down_to_none(void **state)
 {
 	struct bench *b = *state;
@@ -697,6 +742,106 @@ static void beside_another_makers_devices_the_library_is_no_witness(void **state
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), 0);
 }
 
+/* Of so many devices, with all facts told. */
+static void record_of(struct bench *b, int devices)
+{
+	memset(&b->record, 0, sizeof(b->record));
+	b->record.kind = HF_NVML_ROUND;
+	b->record.count = devices;
+	b->record.devices_len = (size_t)devices;
+	for (int i = 0; i < devices; i++)
+		snprintf(b->record.devices[i].address, sizeof(b->record.devices[i].address),
+			 "0000:%xa:00.0", i + 1);
+}
+
+static void all_fail(struct hf_nvml_device *d, int code)
+{
+	for (int i = 0; i < HF_NVML_FACTS; i++)
+		d->codes[i] = (uint16_t)code;
+}
+
+/* Of that detector and device; supported is false where nothing was told. */
+static struct hf_health_sample tell_one(struct bench *b, enum hf_health_detector detector,
+					const char *device)
+{
+	struct hf_health_input input = {0};
+	struct hf_health_sample s = {0};
+
+	hf_nvml_tell(b->intake, &b->record);
+	hf_intake_take(b->intake, &input);
+	for (size_t i = 0; i < input.samples_len; i++)
+		if (input.samples[i].detector == detector &&
+		    hf_streq(input.samples[i].device, device))
+			s = input.samples[i];
+	hf_intake_taken(b->intake);
+	return s;
+}
+
+/* "Unable to determine the device handle for GPU …: Unknown Error" */
+static void a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not(void **state)
+{
+	static const int handles[] = {HF_NVML_UNKNOWN, HF_NVML_NO_INTERRUPT, HF_NVML_NO_POWER};
+	struct bench *b = *state;
+	struct hf_nvml_device *d = &b->record.devices[1];
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(handles); i++) {
+		record_of(b, 3);
+		all_fail(d, HF_NVML_UNSUPPORTED);
+		d->code = handles[i];
+		assert_true(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+		assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:1a:00.0").bus.mute);
+		assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+	}
+	/* Its handle is fine, and each question fails but for those that do not ask the device. */
+	record_of(b, 3);
+	all_fail(d, HF_NVML_UNKNOWN);
+	d->codes[HF_NVML_MINOR] = d->codes[HF_NVML_PCIE_WIDTH_MAX] = HF_NVML_OK;
+	d->codes[HF_NVML_RETIRE_PENDING] = HF_NVML_UNSUPPORTED;
+	assert_true(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+	d->codes[HF_NVML_POWER_MW] = HF_NVML_OK;
+	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+}
+
+/* Not initialized, not for us, not made for that, about to be loaded, kept by a control group. */
+static void what_the_library_does_not_tell_otherwise_is_not_mute(void **state)
+{
+	static const int codes[] = {1,  HF_NVML_UNSUPPORTED, HF_NVML_NO_PERMISSION,
+				    6,  HF_NVML_NOT_LOADED,  17,
+				    19, HF_NVML_NO_GPU};
+	struct bench *b = *state;
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
+		record_of(b, 2);
+		all_fail(&b->record.devices[1], HF_NVML_UNSUPPORTED);
+		b->record.devices[1].code = codes[i];
+		assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").supported);
+		record_of(b, 2);
+		all_fail(&b->record.devices[1], codes[i]);
+		assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").bus.mute);
+	}
+}
+
+static void a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not_answer(
+	void **state)
+{
+	struct bench *b = *state;
+	const char *why;
+
+	record_of(b, 2);
+	for (int i = 0; i < 2; i++)
+		all_fail(&b->record.devices[i], HF_NVML_UNKNOWN);
+	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:1a:00.0").supported);
+	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+	(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_BUSLOST, &why);
+	assert_string_equal(why, "NVML: error 999");
+	/* One that it calls lost is an answer, though none that makes the other one guilty. */
+	b->record.devices[0].code = HF_NVML_LOST;
+	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").supported);
+	assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+	record_of(b, 0);
+	assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+}
+
 static void other_errors_of_the_library_are_not_known_and_no_fault(void **state)
 {
 	static const int codes[] = {HF_NVML_NO_LIBRARY, HF_NVML_NO_PERMISSION, HF_NVML_NO_GPU,
@@ -755,11 +900,16 @@ int main(int argc, char **argv)
 		T(links_of_a_device_in_parts_are_not_missed),
 		T(a_hang_is_a_sample_of_the_driver_until_it_answers_again),
 		T(a_device_is_lost_needs_a_reset_and_is_back),
+		T(a_device_that_never_had_a_handle_is_known_by_the_bus),
+		T(a_device_without_a_name_is_not_guessed),
 		T(the_recovery_action_is_followed_down_to_none),
 		T(an_xid_becomes_evidence),
 		T(turned_off_or_without_a_library_it_says_so),
 		T(a_missing_driver_is_a_fault_only_where_there_is_something_to_drive),
 		T(beside_another_makers_devices_the_library_is_no_witness),
+		T(a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not),
+		T(what_the_library_does_not_tell_otherwise_is_not_mute),
+		T(a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not_answer),
 		T(other_errors_of_the_library_are_not_known_and_no_fault),
 		T(a_load_that_cannot_be_is_not_known),
 	};
