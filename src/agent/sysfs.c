@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/looker.h"
 #include "agent/nvml.h"
+#include "agent/port_watch.h"
 #include "agent/sysfs.h"
 
 #include "base/mem.h"
@@ -13,13 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PORTS_EVERY HF_SECOND
 #define DEVICES_EVERY (30 * HF_SECOND)
-/* Rates need a span: a counter that rose by one within a second says nothing yet. */
-#define COUNTERS_EVERY (10 * HF_SECOND)
-#define PORT_ACTIVE 4
-#define COUNTERS 7
-
 /* A device that was there. */
 struct known_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
@@ -28,50 +23,32 @@ struct known_gpu {
 	bool seen; /* in this look */
 };
 
-/* A port that was up: one that never was may be one that nobody wired. */
-struct known_port {
-	char id[HF_HEALTH_DEVICE_MAX], address[HF_HEALTH_DEVICE_MAX];
-	unsigned counters; /* a bit for each that could be read at first; the others stay 0 */
-	bool counted;      /* there was a first time */
-	bool up, seen;
-	struct hf_health_sample last;
-	bool sampled;
-};
-
 struct sysfs_probe {
 	struct hf_probe base; /* first */
 	struct hf_intake *intake;
 	struct hf_sysfs_options options;
-	struct hf_timer *devices, *ports;
-	hf_time counters_at, poked_at;
+	struct hf_timer *devices;
+	hf_time poked_at;
 	struct known_gpu gpus[HF_HEALTH_DEVICES_MAX];
 	size_t gpus_len;
-	struct known_port known[HF_HEALTH_PORTS_MAX];
-	size_t known_len;
-	/* A thread each: a device that does not answer must not hide the ports. */
-	struct hf_looker *device_looker, *port_looker;
+	/* With a thread of their own: a device that does not answer must not hide them. */
+	struct hf_port_watch *ports;
+	struct hf_looker *device_looker;
 	struct device_bench *gpu_bench;
-	struct port_bench *port_bench;
 	bool amd;      /* there was one of its devices */
 	size_t nvidia; /* of its devices, with those that are kept back */
 	/* Since they were asked about last. */
 	char kept_back[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
 	size_t kept_back_len;
-	bool primed, ports_primed;
+	bool primed;
 };
 
-/* What the threads fill. */
+/* What the thread fills. */
 struct device_bench {
 	char *sys_root, *proc_root;
 	bool ask; /* whether any is kept back */
 	struct hf_sysfs_gpus gpus;
 	struct hf_sysfs_driver driver;
-};
-
-struct port_bench {
-	char *sys_root;
-	bool counters; /* as asked for */
-	struct hf_sysfs_ports ports;
 };
 
 static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
@@ -434,203 +411,9 @@ static void looked_devices(void *arg)
 		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_AER);
 }
 
-/* ---- ports ---------------------------------------------------------------------------------------------- */
-
-static void counters_of(const struct hf_sysfs_port *port, uint64_t ret_counters[COUNTERS])
-{
-	const uint64_t counters[COUNTERS] = {
-		port->link_downed,   port->overruns,   port->integrity,     port->retries,
-		port->symbol_errors, port->recoveries, port->slow_restarts,
-	};
-
-	memcpy(ret_counters, counters, sizeof(counters));
-}
-
-static struct known_port *add_port(struct sysfs_probe *p, const char *id)
-{
-	struct known_port *known;
-
-	if (p->known_len == HF_HEALTH_PORTS_MAX) {
-		hf_intake_refuse(p->intake, id);
-		return NULL;
-	}
-	known = &p->known[p->known_len++];
-	memset(known, 0, sizeof(*known));
-	snprintf(known->id, sizeof(known->id), "%s", id);
-	return known;
-}
-
-/* What an agent of this boot had seen up is missed if it is down or gone now. */
-static void prime_ports(struct sysfs_probe *p)
-{
-	const char *id;
-
-	for (size_t i = 0; !p->ports_primed && hf_intake_remembers(p->intake, i, &id); i++)
-		if (strchr(id, '/') != NULL)
-			(void)add_port(p, id);
-	p->ports_primed = true;
-}
-
-static struct known_port *know_port(struct sysfs_probe *p, const struct hf_sysfs_port *port,
-				    bool counted)
-{
-	struct known_port *known = NULL;
-	uint64_t counters[COUNTERS];
-
-	for (size_t i = 0; i < p->known_len && known == NULL; i++)
-		if (hf_streq(p->known[i].id, port->id))
-			known = &p->known[i];
-	if (known == NULL && counted && port->state == PORT_ACTIVE)
-		known = add_port(p, port->id);
-	if (known == NULL || known->counted || !counted)
-		return known;
-	known->counted = true;
-	memcpy(known->address, port->address, sizeof(known->address));
-	counters_of(port, counters);
-	for (int i = 0; i < COUNTERS; i++)
-		known->counters |= (unsigned)(counters[i] != HF_SYSFS_NOT_KNOWN) << i;
-	return known;
-}
-
-/* False: one that could be read before cannot now; as 0 it would seem to rise when it is back. */
-static bool put_counters(const struct known_port *known, const struct hf_sysfs_port *port,
-			 struct hf_health_sample *s)
-{
-	uint64_t counters[COUNTERS];
-
-	counters_of(port, counters);
-	for (int i = 0; i < COUNTERS; i++) {
-		if ((known->counters >> i & 1) == 0)
-			counters[i] = 0;
-		else if (counters[i] == HF_SYSFS_NOT_KNOWN)
-			return false;
-	}
-	s->ib.link_downed = counters[0];
-	s->ib.fatal_errors = counters[1] + counters[2] + counters[3];
-	s->ib.symbol_errors = counters[4];
-	s->ib.recoveries = counters[5];
-	s->ib.slow_restarts = counters[6];
-	return true;
-}
-
-static void tell_port(struct sysfs_probe *p, struct known_port *known, struct hf_health_sample *s)
-{
-	struct hf_health_presence there;
-
-	memset(&there, 0, sizeof(there));
-	there.kind = HF_HEALTH_PORT;
-	memcpy(there.id, known->id, sizeof(there.id));
-	memcpy(there.alias, known->address, sizeof(there.alias));
-	hf_intake_device(p->intake, &there);
-	known->last = *s;
-	known->sampled = true;
-	(void)hf_intake_sample(p->intake, s);
-}
-
-/* A change of its state is told at once, with the counters of the last time. */
-static bool look_port(struct sysfs_probe *p, const struct hf_sysfs_port *port, bool counters)
-{
-	struct known_port *known = know_port(p, port, counters);
-	struct hf_health_sample s = sample_of(HF_HEALTH_IB, port->id);
-	bool up = port->state == PORT_ACTIVE, changed;
-
-	if (!known)
-		return false;
-	known->seen = true;
-	/* Not known is neither up nor down. */
-	if (port->state < 0 || !known->counted)
-		return false;
-	changed = known->sampled && up != known->up;
-	if (!changed && !counters && known->sampled)
-		return false;
-	if (changed && !counters)
-		s.ib = known->last.ib;
-	else if (!put_counters(known, port, &s))
-		return false;
-	s.ib.missing = false;
-	s.ib.up = up;
-	known->up = up;
-	tell_port(p, known, &s);
-	return changed;
-}
-
-static void tell_missing(struct sysfs_probe *p, bool counters)
-{
-	for (size_t i = 0; i < p->known_len; i++) {
-		struct known_port *known = &p->known[i];
-		struct hf_health_sample s = sample_of(HF_HEALTH_IB, known->id);
-
-		if (!known->seen && counters) {
-			s.ib.missing = true;
-			(void)hf_intake_sample(p->intake, &s);
-		}
-		known->seen = false;
-	}
-}
-
-static void read_ports(void *arg)
-{
-	struct port_bench *bench = arg;
-
-	hf_sysfs_ports(bench->sys_root, bench->counters, &bench->ports);
-}
-
-static void release_ports(void *arg)
-{
-	struct port_bench *bench = arg;
-
-	free(bench->sys_root);
-	free(bench);
-}
-
-/* States each time, counters and word of it every tenth: they take a step of the brain. */
-static void look_ports(void *arg)
-{
-	struct sysfs_probe *p = arg;
-	hf_time now = hf_intake_now(p->intake);
-
-	hf_timer_arm(p->ports, p->options.ports_every);
-	if (!hf_looker_is_free(p->port_looker))
-		return;
-	p->port_bench->counters =
-		p->counters_at == HF_TIME_NONE || now - p->counters_at >= COUNTERS_EVERY;
-	(void)hf_looker_look(p->port_looker);
-}
-
-static void late_ports(void *arg)
-{
-	struct sysfs_probe *p = arg;
-
-	hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB, "sysfs does not answer");
-}
-
-static void looked_ports(void *arg)
-{
-	struct sysfs_probe *p = arg;
-	const struct hf_sysfs_ports *ports = &p->port_bench->ports;
-	bool counters = p->port_bench->counters, changed = false;
-
-	prime_ports(p);
-	for (size_t i = 0; i < ports->len; i++)
-		changed = look_port(p, &ports->items[i], counters) || changed;
-	tell_missing(p, counters);
-	/* After a change the next counters are a whole span away from what was told with it. */
-	if (counters || changed)
-		p->counters_at = hf_intake_now(p->intake);
-	if (ports->len == 0 && p->known_len == 0) {
-		hf_intake_off(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB,
-			      ports->known ? "no InfiniBand port" : "sysfs shows no InfiniBand");
-		/* One that comes is seen from its counters on. */
-		p->counters_at = HF_TIME_NONE;
-		hf_timer_arm(p->ports, p->options.devices_every);
-	} else if (counters || changed) {
-		hf_intake_heard(p->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB);
-	}
-}
-
 /* ---- the probe ------------------------------------------------------------------------------------------ */
 
-static void create_lookers(struct sysfs_probe *p)
+static void create_looker(struct sysfs_probe *p)
 {
 	struct hf_looker_options looker = {
 		.intake = p->intake, .deadline = p->options.deadline, .arg = p};
@@ -645,26 +428,16 @@ static void create_lookers(struct sysfs_probe *p)
 	looker.looked = looked_devices;
 	looker.late = late_devices;
 	p->device_looker = hf_looker_create(&looker);
-	p->port_bench = hf_xcalloc(1, sizeof(*p->port_bench));
-	p->port_bench->sys_root = hf_xstrdup(p->options.sys_root);
-	looker.probe = HF_PROBE_PORTS;
-	looker.bench = p->port_bench;
-	looker.look = read_ports;
-	looker.release = release_ports;
-	looker.looked = looked_ports;
-	looker.late = late_ports;
-	p->port_looker = hf_looker_create(&looker);
 }
 
 static void start(struct hf_probe *probe)
 {
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 
-	create_lookers(p);
+	create_looker(p);
 	p->devices = hf_timer_create(hf_intake_loop(p->intake), look_devices, p);
-	p->ports = hf_timer_create(hf_intake_loop(p->intake), look_ports, p);
 	hf_timer_arm(p->devices, 0);
-	hf_timer_arm(p->ports, 0);
+	p->ports = hf_port_watch_create(p->intake, &p->options);
 }
 
 static void poke(struct hf_probe *probe)
@@ -684,9 +457,8 @@ static void destroy(struct hf_probe *probe)
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 
 	hf_looker_destroy(p->device_looker);
-	hf_looker_destroy(p->port_looker);
 	hf_timer_destroy(p->devices);
-	hf_timer_destroy(p->ports);
+	hf_port_watch_destroy(p->ports);
 	free(p);
 }
 
@@ -702,10 +474,7 @@ struct hf_probe *hf_sysfs_probe_create(struct hf_intake *intake,
 	p->options = *options;
 	p->options.sys_root = hf_str_or(options->sys_root, "/sys");
 	p->options.proc_root = hf_str_or(options->proc_root, "/proc");
-	if (p->options.ports_every == 0)
-		p->options.ports_every = PORTS_EVERY;
 	if (p->options.devices_every == 0)
 		p->options.devices_every = DEVICES_EVERY;
-	p->counters_at = HF_TIME_NONE;
 	return &p->base;
 }

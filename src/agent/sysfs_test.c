@@ -2,27 +2,21 @@
  * Copyright The Holdfast authors */
 #include "agent/nvml.h"
 #include "agent/sysfs.h"
-#include "harness/test.h"
+#include "harness/tree.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "health/evidence.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-/* Trees of real files, as the kernel lays them out, on the virtual clock. */
+/* Trees of files on the virtual clock. */
 
 #define SLOT "/devices/pci0000:00/0000:00:01.0"
 #define GPU SLOT "/0000:1a:00.0"
-#define PORT "/class/infiniband/mlx5_0/ports/1"
 
 struct bench {
-	char root[64];
+	char root[TREE_ROOT_MAX];
 	struct hf_loop *loop;
 	struct hf_intake *intake;
 	struct hf_probe *probe;
@@ -37,42 +31,22 @@ static void on_news(HF_UNUSED void *arg, HF_UNUSED bool urgent)
 
 static void put_bytes(struct bench *b, const char *name, const void *bytes, size_t len)
 {
-	char path[512], *slash;
-	struct hf_error err = {0};
-
-	snprintf(path, sizeof(path), "%s%s", b->root, name);
-	slash = strrchr(path, '/');
-	*slash = '\0';
-	assert_ok(hf_fs_mkdirs(path, 0700, &err), &err);
-	*slash = '/';
-	assert_ok(hf_fs_write_atomic(path, bytes, len, 0600, &err), &err);
+	tree_put_bytes(b->root, name, bytes, len);
 }
 
 static void put(struct bench *b, const char *name, const char *text)
 {
-	put_bytes(b, name, text, strlen(text));
+	tree_put(b->root, name, text);
 }
 
 static void link_to(struct bench *b, const char *name, const char *target)
 {
-	char path[512], *slash;
-	struct hf_error err = {0};
-
-	snprintf(path, sizeof(path), "%s%s", b->root, name);
-	slash = strrchr(path, '/');
-	*slash = '\0';
-	assert_ok(hf_fs_mkdirs(path, 0700, &err), &err);
-	*slash = '/';
-	assert_int_equal(symlink(target, path), 0);
+	tree_link(b->root, name, target);
 }
 
 static void drop(struct bench *b, const char *name)
 {
-	char path[512];
-	struct hf_error err = {0};
-
-	snprintf(path, sizeof(path), "%s%s", b->root, name);
-	assert_ok(hf_fs_remove_tree(path, &err), &err);
+	tree_drop(b->root, name);
 }
 
 static void put_gpu(struct bench *b)
@@ -95,24 +69,14 @@ static void put_gpu(struct bench *b)
 
 static void put_port(struct bench *b)
 {
-	put(b, PORT "/state", "4: ACTIVE\n");
-	put(b, PORT "/phys_state", "5: LinkUp\n");
-	put(b, PORT "/counters/link_downed", "2\n");
-	put(b, PORT "/counters/excessive_buffer_overrun_errors", "1\n");
-	put(b, PORT "/counters/local_link_integrity_errors", "2\n");
-	put(b, PORT "/counters/symbol_error", "40\n");
-	put(b, PORT "/counters/link_error_recovery", "5\n");
-	put(b, PORT "/hw_counters/rnr_nak_retry_err", "3\n");
-	put(b, PORT "/hw_counters/roce_slow_restart", "6\n");
-	link_to(b, "/class/infiniband/mlx5_0/device", "../../../0000:5e:00.0");
+	tree_put_port(b->root, "mlx5_0", "0000:5e:00.0");
 }
 
 static int setup(void **state)
 {
 	struct bench *b = hf_xcalloc(1, sizeof(*b));
 
-	snprintf(b->root, sizeof(b->root), "/tmp/holdfast-sysfs-XXXXXX");
-	assert_non_null(mkdtemp(b->root));
+	tree_init(b->root);
 	b->loop = hf_loop_create_virtual(0);
 	b->intake = hf_intake_create(
 		&(struct hf_intake_options){.loop = b->loop, .news = on_news, .arg = b});
@@ -123,13 +87,12 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct bench *b = *state;
-	struct hf_error err = {0};
 
 	if (b->probe)
 		b->probe->ops->destroy(b->probe);
 	hf_intake_destroy(b->intake);
 	hf_loop_destroy(b->loop);
-	assert_ok(hf_fs_remove_tree(b->root, &err), &err);
+	tree_release(b->root);
 	free(b);
 	return 0;
 }
@@ -754,166 +717,6 @@ static void amds_throttling_is_told_from_the_second_look_on(void **state)
 			    "sysfs has no device's RAS counts and no gpu_metrics that is known");
 }
 
-static void a_port_is_measured_each_ten_seconds_and_its_changes_at_once(void **state)
-{
-	struct bench *b = *state;
-	const struct hf_health_sample *s;
-	const struct hf_health_presence *known;
-	size_t count, len;
-
-	put_port(b);
-	start(b, false);
-	pass(b, HF_SECOND / 2);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_int_equal(count, 1);
-	assert_string_equal(s->device, "mlx5_0/1");
-	assert_true(s->ib.up && !s->ib.missing);
-	assert_int_equal(s->ib.link_downed, 2);
-	assert_int_equal(s->ib.fatal_errors, 6);
-	assert_int_equal(s->ib.symbol_errors, 40);
-	assert_int_equal(s->ib.recoveries, 5);
-	assert_int_equal(s->ib.slow_restarts, 6);
-	known = hf_intake_devices(b->intake, &len);
-	assert_int_equal(len, 1);
-	assert_int_equal(known->kind, HF_HEALTH_PORT);
-	assert_string_equal(known->alias, "0000:5e:00.0");
-	pass(b, 20 * HF_SECOND);
-	assert_non_null(last(b, HF_HEALTH_IB, &count));
-	assert_int_equal(count, 2);
-	put(b, PORT "/state", "1: DOWN\n");
-	put(b, PORT "/counters/link_downed", "3\n");
-	pass(b, HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_int_equal(count, 1);
-	assert_false(s->ib.up);
-	/* A counter has its span: what rose is told with the next of them. */
-	assert_int_equal(s->ib.link_downed, 2);
-	pass(b, 10 * HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_int_equal(count, 1);
-	assert_int_equal(s->ib.link_downed, 3);
-}
-
-static void a_port_that_never_was_up_is_nobodys(void **state)
-{
-	struct bench *b = *state;
-	size_t count;
-
-	put_port(b);
-	put(b, PORT "/state", "1: DOWN\n");
-	start(b, false);
-	pass(b, HF_MINUTE);
-	assert_null(last(b, HF_HEALTH_IB, &count));
-	put(b, PORT "/state", "4: ACTIVE\n");
-	pass(b, HF_MINUTE);
-	assert_non_null(last(b, HF_HEALTH_IB, &count));
-}
-
-static void ports_that_there_is_no_room_for_are_counted_once_each(void **state)
-{
-	struct bench *b = *state;
-	char name[64];
-
-	for (int i = 0; i < HF_HEALTH_DEVICES_MAX + 10; i++) {
-		snprintf(name, sizeof(name), "/class/infiniband/mlx5_%02d/ports/1/state", i);
-		/* One of them is not up, so nobody misses it. */
-		put(b, name, i == 7 ? "1: DOWN\n" : "4: ACTIVE\n");
-	}
-	start(b, false);
-	pass(b, HF_MINUTE);
-	assert_int_equal(hf_intake_refused(b->intake),
-			 HF_HEALTH_DEVICES_MAX + 9 - HF_HEALTH_PORTS_MAX);
-}
-
-static void a_port_that_is_gone_is_missing(void **state)
-{
-	struct bench *b = *state;
-	const struct hf_health_sample *s;
-	size_t count;
-
-	put_port(b);
-	start(b, false);
-	pass(b, HF_SECOND);
-	drop(b, "/class/infiniband/mlx5_0");
-	pass(b, 30 * HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_int_equal(count, 3);
-	assert_true(s->ib.missing);
-	put_port(b);
-	pass(b, 10 * HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_true(s && !s->ib.missing && s->ib.up);
-}
-
-static void a_port_that_the_agent_before_saw_is_watched_though_it_is_down_or_gone(void **state)
-{
-	struct bench *b = *state;
-	const struct hf_health_sample *s;
-	size_t count;
-
-	hf_intake_remember(b->intake, "0000:3d:00.0");
-	hf_intake_remember(b->intake, "mlx5_0/1");
-	put_port(b);
-	put(b, PORT "/state", "1: DOWN\n");
-	start(b, false);
-	pass(b, HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_int_equal(count, 1);
-	assert_string_equal(s->device, "mlx5_0/1");
-	assert_true(!s->ib.up && !s->ib.missing);
-	assert_int_equal(s->ib.link_downed, 2);
-	drop(b, "/class/infiniband/mlx5_0");
-	pass(b, 10 * HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_true(s && s->ib.missing);
-}
-
-static void a_port_that_was_gone_at_the_start_is_measured_when_it_is_back(void **state)
-{
-	struct bench *b = *state;
-	const struct hf_health_sample *s;
-	size_t count;
-
-	hf_intake_remember(b->intake, "mlx5_0/1");
-	start(b, false);
-	pass(b, HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_int_equal(count, 1);
-	assert_true(s->ib.missing);
-	put_port(b);
-	pass(b, 10 * HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_true(s && s->ib.up && s->ib.symbol_errors == 40);
-}
-
-static void a_counter_that_cannot_be_read_makes_no_sample(void **state)
-{
-	struct bench *b = *state;
-	const struct hf_health_sample *s;
-	size_t count;
-
-	put_port(b);
-	drop(b, PORT "/hw_counters/roce_slow_restart");
-	start(b, false);
-	pass(b, HF_SECOND);
-	/* One that was not there at first is none. */
-	put(b, PORT "/hw_counters/roce_slow_restart", "6\n");
-	pass(b, 10 * HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_true(s && s->ib.slow_restarts == 0);
-	put(b, PORT "/counters/symbol_error", "N/A (no PMA)\n");
-	pass(b, 30 * HF_SECOND);
-	assert_null(last(b, HF_HEALTH_IB, &count));
-	put(b, PORT "/counters/symbol_error", "40\n");
-	pass(b, 10 * HF_SECOND);
-	s = last(b, HF_HEALTH_IB, &count);
-	assert_true(s && s->ib.symbol_errors == 40);
-	/* A state that is none is neither up nor down. */
-	put(b, PORT "/state", "\n");
-	pass(b, 10 * HF_SECOND);
-	assert_null(last(b, HF_HEALTH_IB, &count));
-}
-
 static void a_poke_looks_now_but_once_a_second(void **state)
 {
 	struct bench *b = *state;
@@ -946,7 +749,6 @@ int main(void)
 		T(virtual_functions_are_told_of_their_device),
 		T(a_device_that_went_while_no_agent_ran_is_lost),
 		T(a_device_without_a_driver_counts_unless_it_is_kept_for_another),
-		T(ports_that_there_is_no_room_for_are_counted_once_each),
 		T(ras_counts_are_summed_or_not_known),
 		T(a_pipe_in_the_place_of_a_file_does_not_make_it_wait),
 		T(drivers_are_found_by_their_modules),
@@ -963,12 +765,6 @@ int main(void)
 		T(a_node_without_devices_is_off_and_not_at_fault),
 		T(amds_counts_are_told),
 		T(amds_throttling_is_told_from_the_second_look_on),
-		T(a_port_is_measured_each_ten_seconds_and_its_changes_at_once),
-		T(a_port_that_never_was_up_is_nobodys),
-		T(a_port_that_is_gone_is_missing),
-		T(a_port_that_the_agent_before_saw_is_watched_though_it_is_down_or_gone),
-		T(a_port_that_was_gone_at_the_start_is_measured_when_it_is_back),
-		T(a_counter_that_cannot_be_read_makes_no_sample),
 		T(a_poke_looks_now_but_once_a_second),
 	};
 

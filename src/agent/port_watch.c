@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/port_watch.h"
+
+#include "agent/looker.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PORTS_EVERY HF_SECOND
+/* Rates need a span: a counter that rose by one within a second says nothing yet. */
+#define COUNTERS_EVERY (10 * HF_SECOND)
+#define PORT_ACTIVE 4
+#define COUNTERS 7
+
+/* A port that was up: one that never was may be one that nobody wired. */
+struct known_port {
+	char id[HF_HEALTH_DEVICE_MAX], address[HF_HEALTH_DEVICE_MAX];
+	unsigned counters; /* a bit for each that could be read at first; the others stay 0 */
+	bool counted;      /* there was a first time */
+	bool up, seen;
+	struct hf_health_sample last;
+	bool sampled;
+};
+
+struct hf_port_watch {
+	struct hf_intake *intake;
+	struct hf_sysfs_options options;
+	struct hf_timer *timer;
+	hf_time counters_at;
+	struct known_port known[HF_HEALTH_PORTS_MAX];
+	size_t known_len;
+	struct hf_looker *looker;
+	struct port_bench *bench;
+	bool primed;
+};
+
+/* What the thread fills. */
+struct port_bench {
+	char *sys_root;
+	bool counters; /* as asked for */
+	struct hf_sysfs_ports ports;
+};
+
+static struct hf_health_sample sample_of(enum hf_health_detector detector, const char *device)
+{
+	return hf_intake_sample_of(HF_HEALTH_BY_SYSFS, detector, device);
+}
+
+static void counters_of(const struct hf_sysfs_port *port, uint64_t ret_counters[COUNTERS])
+{
+	const uint64_t counters[COUNTERS] = {
+		port->link_downed,   port->overruns,   port->integrity,     port->retries,
+		port->symbol_errors, port->recoveries, port->slow_restarts,
+	};
+
+	memcpy(ret_counters, counters, sizeof(counters));
+}
+
+static struct known_port *add_port(struct hf_port_watch *w, const char *id)
+{
+	struct known_port *known;
+
+	if (w->known_len == HF_HEALTH_PORTS_MAX) {
+		hf_intake_refuse(w->intake, id);
+		return NULL;
+	}
+	known = &w->known[w->known_len++];
+	memset(known, 0, sizeof(*known));
+	snprintf(known->id, sizeof(known->id), "%s", id);
+	return known;
+}
+
+/* What an agent of this boot had seen up is missed if it is down or gone now. */
+static void prime_ports(struct hf_port_watch *w)
+{
+	const char *id;
+
+	for (size_t i = 0; !w->primed && hf_intake_remembers(w->intake, i, &id); i++)
+		if (strchr(id, '/') != NULL)
+			(void)add_port(w, id);
+	w->primed = true;
+}
+
+static struct known_port *know_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
+				    bool counted)
+{
+	struct known_port *known = NULL;
+	uint64_t counters[COUNTERS];
+
+	for (size_t i = 0; i < w->known_len && known == NULL; i++)
+		if (hf_streq(w->known[i].id, port->id))
+			known = &w->known[i];
+	if (known == NULL && counted && port->state == PORT_ACTIVE)
+		known = add_port(w, port->id);
+	if (known == NULL || known->counted || !counted)
+		return known;
+	known->counted = true;
+	memcpy(known->address, port->address, sizeof(known->address));
+	counters_of(port, counters);
+	for (int i = 0; i < COUNTERS; i++)
+		known->counters |= (unsigned)(counters[i] != HF_SYSFS_NOT_KNOWN) << i;
+	return known;
+}
+
+/* False: one that could be read before cannot now; as 0 it would seem to rise when it is back. */
+static bool put_counters(const struct known_port *known, const struct hf_sysfs_port *port,
+			 struct hf_health_sample *s)
+{
+	uint64_t counters[COUNTERS];
+
+	counters_of(port, counters);
+	for (int i = 0; i < COUNTERS; i++) {
+		if ((known->counters >> i & 1) == 0)
+			counters[i] = 0;
+		else if (counters[i] == HF_SYSFS_NOT_KNOWN)
+			return false;
+	}
+	s->ib.link_downed = counters[0];
+	s->ib.fatal_errors = counters[1] + counters[2] + counters[3];
+	s->ib.symbol_errors = counters[4];
+	s->ib.recoveries = counters[5];
+	s->ib.slow_restarts = counters[6];
+	return true;
+}
+
+static void tell_port(struct hf_port_watch *w, struct known_port *known, struct hf_health_sample *s)
+{
+	struct hf_health_presence there;
+
+	memset(&there, 0, sizeof(there));
+	there.kind = HF_HEALTH_PORT;
+	memcpy(there.id, known->id, sizeof(there.id));
+	memcpy(there.alias, known->address, sizeof(there.alias));
+	hf_intake_device(w->intake, &there);
+	known->last = *s;
+	known->sampled = true;
+	(void)hf_intake_sample(w->intake, s);
+}
+
+/* A change of its state is told at once, with the counters of the last time. */
+static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port, bool counters)
+{
+	struct known_port *known = know_port(w, port, counters);
+	struct hf_health_sample s = sample_of(HF_HEALTH_IB, port->id);
+	bool up = port->state == PORT_ACTIVE, changed;
+
+	if (!known)
+		return false;
+	known->seen = true;
+	/* Not known is neither up nor down. */
+	if (port->state < 0 || !known->counted)
+		return false;
+	changed = known->sampled && up != known->up;
+	if (!changed && !counters && known->sampled)
+		return false;
+	if (changed && !counters)
+		s.ib = known->last.ib;
+	else if (!put_counters(known, port, &s))
+		return false;
+	s.ib.missing = false;
+	s.ib.up = up;
+	known->up = up;
+	tell_port(w, known, &s);
+	return changed;
+}
+
+static void tell_missing(struct hf_port_watch *w, bool counters)
+{
+	for (size_t i = 0; i < w->known_len; i++) {
+		struct known_port *known = &w->known[i];
+		struct hf_health_sample s = sample_of(HF_HEALTH_IB, known->id);
+
+		if (!known->seen && counters) {
+			s.ib.missing = true;
+			(void)hf_intake_sample(w->intake, &s);
+		}
+		known->seen = false;
+	}
+}
+
+static void read_ports(void *arg)
+{
+	struct port_bench *bench = arg;
+
+	hf_sysfs_ports(bench->sys_root, bench->counters, &bench->ports);
+}
+
+static void release_ports(void *arg)
+{
+	struct port_bench *bench = arg;
+
+	free(bench->sys_root);
+	free(bench);
+}
+
+/* States each time, counters and word of it every tenth: they take a step of the brain. */
+static void look_ports(void *arg)
+{
+	struct hf_port_watch *w = arg;
+	hf_time now = hf_intake_now(w->intake);
+
+	hf_timer_arm(w->timer, w->options.ports_every);
+	if (!hf_looker_is_free(w->looker))
+		return;
+	w->bench->counters =
+		w->counters_at == HF_TIME_NONE || now - w->counters_at >= COUNTERS_EVERY;
+	(void)hf_looker_look(w->looker);
+}
+
+static void late_ports(void *arg)
+{
+	struct hf_port_watch *w = arg;
+
+	hf_intake_off(w->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB, "sysfs does not answer");
+}
+
+static void looked_ports(void *arg)
+{
+	struct hf_port_watch *w = arg;
+	const struct hf_sysfs_ports *ports = &w->bench->ports;
+	bool counters = w->bench->counters, changed = false;
+
+	prime_ports(w);
+	for (size_t i = 0; i < ports->len; i++)
+		changed = look_port(w, &ports->items[i], counters) || changed;
+	tell_missing(w, counters);
+	/* After a change the next counters are a whole span away from what was told with it. */
+	if (counters || changed)
+		w->counters_at = hf_intake_now(w->intake);
+	if (ports->len == 0 && w->known_len == 0) {
+		hf_intake_off(w->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB,
+			      ports->known ? "no InfiniBand port" : "sysfs shows no InfiniBand");
+		/* One that comes is seen from its counters on. */
+		w->counters_at = HF_TIME_NONE;
+		hf_timer_arm(w->timer, w->options.devices_every);
+	} else if (counters || changed) {
+		hf_intake_heard(w->intake, HF_HEALTH_BY_SYSFS, HF_HEALTH_IB);
+	}
+}
+
+struct hf_port_watch *hf_port_watch_create(struct hf_intake *intake,
+					   const struct hf_sysfs_options *options)
+{
+	struct hf_port_watch *w = hf_xcalloc(1, sizeof(*w));
+
+	w->intake = intake;
+	w->options = *options;
+	if (w->options.ports_every == 0)
+		w->options.ports_every = PORTS_EVERY;
+	w->counters_at = HF_TIME_NONE;
+	w->bench = hf_xcalloc(1, sizeof(*w->bench));
+	w->bench->sys_root = hf_xstrdup(w->options.sys_root);
+	w->looker = hf_looker_create(&(struct hf_looker_options){
+		.intake = intake,
+		.probe = HF_PROBE_PORTS,
+		.deadline = options->deadline,
+		.bench = w->bench,
+		.look = read_ports,
+		.release = release_ports,
+		.looked = looked_ports,
+		.late = late_ports,
+		.arg = w,
+	});
+	w->timer = hf_timer_create(hf_intake_loop(intake), look_ports, w);
+	hf_timer_arm(w->timer, 0);
+	return w;
+}
+
+struct hf_port_watch *hf_port_watch_destroy(struct hf_port_watch *watch)
+{
+	if (watch == NULL)
+		return NULL;
+	hf_looker_destroy(watch->looker);
+	hf_timer_destroy(watch->timer);
+	free(watch);
+	return NULL;
+}

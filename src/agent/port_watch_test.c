@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Holdfast authors */
+#include "agent/port_watch.h"
+#include "harness/tree.h"
+
+#include "base/mem.h"
+
+/* Ports in trees of files, on the virtual clock. */
+
+#define PORT "/class/infiniband/mlx5_0/ports/1"
+
+struct bench {
+	char root[TREE_ROOT_MAX];
+	struct hf_loop *loop;
+	struct hf_intake *intake;
+	struct hf_port_watch *watch;
+	struct hf_health_input input;
+};
+
+static void on_news(HF_UNUSED void *arg, HF_UNUSED bool urgent)
+{
+}
+
+static void put(struct bench *b, const char *name, const char *text)
+{
+	tree_put(b->root, name, text);
+}
+
+static void drop(struct bench *b, const char *name)
+{
+	tree_drop(b->root, name);
+}
+
+static void put_port(struct bench *b)
+{
+	tree_put_port(b->root, "mlx5_0", "0000:5e:00.0");
+}
+
+static int setup(void **state)
+{
+	struct bench *b = hf_xcalloc(1, sizeof(*b));
+
+	tree_init(b->root);
+	b->loop = hf_loop_create_virtual(0);
+	b->intake = hf_intake_create(
+		&(struct hf_intake_options){.loop = b->loop, .news = on_news, .arg = b});
+	*state = b;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct bench *b = *state;
+
+	hf_port_watch_destroy(b->watch);
+	hf_intake_destroy(b->intake);
+	hf_loop_destroy(b->loop);
+	tree_release(b->root);
+	free(b);
+	return 0;
+}
+
+static void start(struct bench *b)
+{
+	b->watch = hf_port_watch_create(
+		b->intake,
+		&(struct hf_sysfs_options){.sys_root = b->root, .devices_every = 30 * HF_SECOND});
+}
+
+/* What it found in that time, and nothing from before. */
+static void pass(struct bench *b, hf_time span)
+{
+	hf_intake_taken(b->intake);
+	hf_loop_run_until(b->loop, hf_loop_mono(b->loop) + span);
+	memset(&b->input, 0, sizeof(b->input));
+	hf_intake_take(b->intake, &b->input);
+}
+
+static const struct hf_health_sample *last(const struct bench *b, enum hf_health_detector detector,
+					   size_t *ret_count)
+{
+	const struct hf_health_sample *found = NULL;
+
+	*ret_count = 0;
+	for (size_t i = 0; i < b->input.samples_len; i++)
+		if (b->input.samples[i].detector == detector) {
+			found = &b->input.samples[i];
+			++*ret_count;
+		}
+	return found;
+}
+
+static void a_port_is_measured_each_ten_seconds_and_its_changes_at_once(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	const struct hf_health_presence *known;
+	size_t count, len;
+
+	put_port(b);
+	start(b);
+	pass(b, HF_SECOND / 2);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(s->device, "mlx5_0/1");
+	assert_true(s->ib.up && !s->ib.missing);
+	assert_int_equal(s->ib.link_downed, 2);
+	assert_int_equal(s->ib.fatal_errors, 6);
+	assert_int_equal(s->ib.symbol_errors, 40);
+	assert_int_equal(s->ib.recoveries, 5);
+	assert_int_equal(s->ib.slow_restarts, 6);
+	known = hf_intake_devices(b->intake, &len);
+	assert_int_equal(len, 1);
+	assert_int_equal(known->kind, HF_HEALTH_PORT);
+	assert_string_equal(known->alias, "0000:5e:00.0");
+	pass(b, 20 * HF_SECOND);
+	assert_non_null(last(b, HF_HEALTH_IB, &count));
+	assert_int_equal(count, 2);
+	put(b, PORT "/state", "1: DOWN\n");
+	put(b, PORT "/counters/link_downed", "3\n");
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_false(s->ib.up);
+	/* A counter has its span: what rose is told with the next of them. */
+	assert_int_equal(s->ib.link_downed, 2);
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(s->ib.link_downed, 3);
+}
+
+static void a_port_that_never_was_up_is_nobodys(void **state)
+{
+	struct bench *b = *state;
+	size_t count;
+
+	put_port(b);
+	put(b, PORT "/state", "1: DOWN\n");
+	start(b);
+	pass(b, HF_MINUTE);
+	assert_null(last(b, HF_HEALTH_IB, &count));
+	put(b, PORT "/state", "4: ACTIVE\n");
+	pass(b, HF_MINUTE);
+	assert_non_null(last(b, HF_HEALTH_IB, &count));
+}
+
+static void ports_that_there_is_no_room_for_are_counted_once_each(void **state)
+{
+	struct bench *b = *state;
+	char name[64];
+
+	for (int i = 0; i < HF_HEALTH_DEVICES_MAX + 10; i++) {
+		snprintf(name, sizeof(name), "/class/infiniband/mlx5_%02d/ports/1/state", i);
+		/* One of them is not up, so nobody misses it. */
+		put(b, name, i == 7 ? "1: DOWN\n" : "4: ACTIVE\n");
+	}
+	start(b);
+	pass(b, HF_MINUTE);
+	assert_int_equal(hf_intake_refused(b->intake),
+			 HF_HEALTH_DEVICES_MAX + 9 - HF_HEALTH_PORTS_MAX);
+}
+
+static void a_port_that_is_gone_is_missing(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put_port(b);
+	start(b);
+	pass(b, HF_SECOND);
+	drop(b, "/class/infiniband/mlx5_0");
+	pass(b, 30 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 3);
+	assert_true(s->ib.missing);
+	put_port(b);
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && !s->ib.missing && s->ib.up);
+}
+
+static void a_port_that_the_agent_before_saw_is_watched_though_it_is_down_or_gone(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	hf_intake_remember(b->intake, "0000:3d:00.0");
+	hf_intake_remember(b->intake, "mlx5_0/1");
+	put_port(b);
+	put(b, PORT "/state", "1: DOWN\n");
+	start(b);
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(s->device, "mlx5_0/1");
+	assert_true(!s->ib.up && !s->ib.missing);
+	assert_int_equal(s->ib.link_downed, 2);
+	drop(b, "/class/infiniband/mlx5_0");
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.missing);
+}
+
+static void a_port_that_was_gone_at_the_start_is_measured_when_it_is_back(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	hf_intake_remember(b->intake, "mlx5_0/1");
+	start(b);
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 1);
+	assert_true(s->ib.missing);
+	put_port(b);
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.up && s->ib.symbol_errors == 40);
+}
+
+static void a_counter_that_cannot_be_read_makes_no_sample(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put_port(b);
+	drop(b, PORT "/hw_counters/roce_slow_restart");
+	start(b);
+	pass(b, HF_SECOND);
+	/* One that was not there at first is none. */
+	put(b, PORT "/hw_counters/roce_slow_restart", "6\n");
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.slow_restarts == 0);
+	put(b, PORT "/counters/symbol_error", "N/A (no PMA)\n");
+	pass(b, 30 * HF_SECOND);
+	assert_null(last(b, HF_HEALTH_IB, &count));
+	put(b, PORT "/counters/symbol_error", "40\n");
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.symbol_errors == 40);
+	/* A state that is none is neither up nor down. */
+	put(b, PORT "/state", "\n");
+	pass(b, 10 * HF_SECOND);
+	assert_null(last(b, HF_HEALTH_IB, &count));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_port_is_measured_each_ten_seconds_and_its_changes_at_once),
+		T(a_port_that_never_was_up_is_nobodys),
+		T(ports_that_there_is_no_room_for_are_counted_once_each),
+		T(a_port_that_is_gone_is_missing),
+		T(a_port_that_the_agent_before_saw_is_watched_though_it_is_down_or_gone),
+		T(a_port_that_was_gone_at_the_start_is_measured_when_it_is_back),
+		T(a_counter_that_cannot_be_read_makes_no_sample),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
