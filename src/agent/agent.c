@@ -769,7 +769,8 @@ static void create_intake(struct hf_agent *a)
 		const struct hf_health_device *d = &a->memory.devices[i];
 
 		if (remembers(a, d))
-			hf_intake_remember(a->intake, d->id);
+			hf_intake_remember(a->intake, d->id,
+					   d->kind == HF_HEALTH_PORT ? d->alias : "");
 		/* Its driver alone says its UUID. */
 		if (d->kind == HF_HEALTH_GPU && d->uuid[0] != '\0')
 			hf_intake_driven(a->intake, d->id);

@@ -55,7 +55,9 @@ struct hf_intake {
 	bool news;
 	uint64_t refused[HF_INTAKE_REFUSED_MAX]; /* hashes of ids */
 	size_t refused_len;
-	char before[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
+	struct remembered {
+		char id[HF_HEALTH_DEVICE_MAX], address[HF_HEALTH_DEVICE_MAX];
+	} before[HF_HEALTH_DEVICES_MAX];
 	size_t before_len;
 	char driven[HF_HEALTH_DEVICES_MAX][HF_HEALTH_DEVICE_MAX];
 	size_t driven_len;
@@ -240,18 +242,24 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 		tell(intake, false);
 }
 
-void hf_intake_remember(struct hf_intake *intake, const char *id)
+void hf_intake_remember(struct hf_intake *intake, const char *id, const char *address)
 {
-	if (intake->before_len < HF_HEALTH_DEVICES_MAX)
-		hf_str_print(intake->before[intake->before_len++], HF_HEALTH_DEVICE_MAX, id,
-			     strlen(id));
+	struct remembered *to;
+
+	if (intake->before_len == HF_HEALTH_DEVICES_MAX)
+		return;
+	to = &intake->before[intake->before_len++];
+	hf_str_print(to->id, sizeof(to->id), id, strlen(id));
+	hf_str_print(to->address, sizeof(to->address), address, strlen(address));
 }
 
-bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **ret_id)
+bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **ret_id,
+			 const char **ret_address)
 {
 	if (i >= intake->before_len)
 		return false;
-	*ret_id = intake->before[i];
+	*ret_id = intake->before[i].id;
+	*ret_address = intake->before[i].address;
 	return true;
 }
 

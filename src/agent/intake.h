@@ -99,8 +99,10 @@ hf_time hf_intake_looked_at(const struct hf_intake *intake, enum hf_intake_probe
 /* A device is there.  It stays known; fields that are "" leave what another source said. */
 void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence *device);
 /* One was there in this boot, before this agent began: whoever looks at the bus says if it is not. */
-void hf_intake_remember(struct hf_intake *intake, const char *id);
-bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **ret_id);
+/* Of a port also where its function is on the bus, "": not known. */
+void hf_intake_remember(struct hf_intake *intake, const char *id, const char *address);
+bool hf_intake_remembers(const struct hf_intake *intake, size_t i, const char **ret_id,
+			 const char **ret_address);
 /* A device that its driver had once, by what was known before this agent began; in this boot or before. */
 void hf_intake_driven(struct hf_intake *intake, const char *id);
 bool hf_intake_was_driven(const struct hf_intake *intake, const char *id);

@@ -20,6 +20,7 @@
 /* A port that was up: one that never was may be one that nobody wired. */
 struct known_port {
 	char id[HF_HEALTH_DEVICE_MAX], address[HF_HEALTH_DEVICE_MAX];
+	char driver[HF_SYSFS_NAME_MAX]; /* "": it was seen by the agent before alone */
 	unsigned counters; /* a bit for each that could be read at first; the others stay 0 */
 	bool counted;      /* there was a first time */
 	bool up, seen;
@@ -61,7 +62,7 @@ static void counters_of(const struct hf_sysfs_port *port, uint64_t ret_counters[
 	memcpy(ret_counters, counters, sizeof(counters));
 }
 
-static struct known_port *add_port(struct hf_port_watch *w, const char *id)
+static struct known_port *add_port(struct hf_port_watch *w, const char *id, const char *address)
 {
 	struct known_port *known;
 
@@ -72,17 +73,18 @@ static struct known_port *add_port(struct hf_port_watch *w, const char *id)
 	known = &w->known[w->known_len++];
 	memset(known, 0, sizeof(*known));
 	snprintf(known->id, sizeof(known->id), "%s", id);
+	snprintf(known->address, sizeof(known->address), "%s", address);
 	return known;
 }
 
 /* What an agent of this boot had seen up is missed if it is down or gone now. */
 static void prime_ports(struct hf_port_watch *w)
 {
-	const char *id;
+	const char *id, *address;
 
-	for (size_t i = 0; !w->primed && hf_intake_remembers(w->intake, i, &id); i++)
+	for (size_t i = 0; !w->primed && hf_intake_remembers(w->intake, i, &id, &address); i++)
 		if (strchr(id, '/') != NULL)
-			(void)add_port(w, id);
+			(void)add_port(w, id, address);
 	w->primed = true;
 }
 
@@ -96,7 +98,7 @@ static struct known_port *know_port(struct hf_port_watch *w, const struct hf_sys
 		if (hf_streq(w->known[i].id, port->id))
 			known = &w->known[i];
 	if (known == NULL && counted && port->state == PORT_ACTIVE)
-		known = add_port(w, port->id);
+		known = add_port(w, port->id, port->address);
 	if (known == NULL || known->counted || !counted)
 		return known;
 	known->counted = true;
@@ -152,6 +154,8 @@ static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 	if (!known)
 		return false;
 	known->seen = true;
+	if (port->driver[0] != '\0')
+		memcpy(known->driver, port->driver, sizeof(known->driver));
 	/* Not known is neither up nor down. */
 	if (port->state < 0 || !known->counted)
 		return false;
@@ -169,6 +173,20 @@ static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 	return changed;
 }
 
+/* Its function is on the bus, and its driver has it: a pod took it into its network namespace, say.  One that a virtual
+ * machine got is gone from here. */
+static bool is_hidden(const struct hf_port_watch *w, const struct known_port *known)
+{
+	char driver[HF_SYSFS_NAME_MAX];
+
+	if (known->address[0] == '\0')
+		return false;
+	hf_sysfs_driver_of(w->options.sys_root, known->address, driver);
+	if (known->driver[0] != '\0')
+		return hf_streq(driver, known->driver);
+	return driver[0] != '\0' && !hf_str_has_prefix(driver, "vfio");
+}
+
 static void tell_missing(struct hf_port_watch *w, bool counters)
 {
 	for (size_t i = 0; i < w->known_len; i++) {
@@ -176,7 +194,8 @@ static void tell_missing(struct hf_port_watch *w, bool counters)
 		struct hf_health_sample s = sample_of(HF_HEALTH_IB, known->id);
 
 		if (!known->seen && counters) {
-			s.ib.missing = true;
+			s.ib.hidden = is_hidden(w, known);
+			s.ib.missing = !s.ib.hidden;
 			(void)hf_intake_sample(w->intake, &s);
 		}
 		known->seen = false;

@@ -181,14 +181,67 @@ static void a_port_that_is_gone_is_missing(void **state)
 	assert_true(s && !s->ib.missing && s->ib.up);
 }
 
+/* What a pod's network namespace took: its function is here, and its driver has it. */
+static void a_port_in_another_namespace_is_hidden_and_not_missing(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	put_port(b);
+	tree_link(b->root, "/0000:5e:00.0/driver", "../bus/pci/drivers/mlx5_core");
+	tree_link(b->root, "/bus/pci/devices/0000:5e:00.0", "../../../0000:5e:00.0");
+	start(b);
+	pass(b, HF_SECOND);
+	drop(b, "/class/infiniband/mlx5_0");
+	pass(b, 30 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 3);
+	assert_true(s->ib.hidden && !s->ib.missing);
+	/* A virtual machine got it, and then its driver lost it: gone from here. */
+	drop(b, "/0000:5e:00.0/driver");
+	tree_link(b->root, "/0000:5e:00.0/driver", "../bus/pci/drivers/vfio-pci");
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.missing && !s->ib.hidden);
+	drop(b, "/0000:5e:00.0/driver");
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.missing && !s->ib.hidden);
+	tree_link(b->root, "/0000:5e:00.0/driver", "../bus/pci/drivers/mlx5_core");
+	put_port(b);
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.up && !s->ib.hidden && !s->ib.missing);
+}
+
+static void so_is_one_that_the_agent_before_saw(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_sample *s;
+	size_t count;
+
+	hf_intake_remember(b->intake, "mlx5_0/1", "0000:5e:00.0");
+	tree_link(b->root, "/bus/pci/devices/0000:5e:00.0/driver", "../mlx5_core");
+	start(b);
+	pass(b, HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.hidden && !s->ib.missing);
+	drop(b, "/bus/pci/devices/0000:5e:00.0/driver");
+	tree_link(b->root, "/bus/pci/devices/0000:5e:00.0/driver", "../vfio-pci");
+	pass(b, 10 * HF_SECOND);
+	s = last(b, HF_HEALTH_IB, &count);
+	assert_true(s && s->ib.missing && !s->ib.hidden);
+}
+
 static void a_port_that_the_agent_before_saw_is_watched_though_it_is_down_or_gone(void **state)
 {
 	struct bench *b = *state;
 	const struct hf_health_sample *s;
 	size_t count;
 
-	hf_intake_remember(b->intake, "0000:3d:00.0");
-	hf_intake_remember(b->intake, "mlx5_0/1");
+	hf_intake_remember(b->intake, "0000:3d:00.0", "");
+	hf_intake_remember(b->intake, "mlx5_0/1", "");
 	put_port(b);
 	put(b, PORT "/state", "1: DOWN\n");
 	start(b);
@@ -210,7 +263,7 @@ static void a_port_that_was_gone_at_the_start_is_measured_when_it_is_back(void *
 	const struct hf_health_sample *s;
 	size_t count;
 
-	hf_intake_remember(b->intake, "mlx5_0/1");
+	hf_intake_remember(b->intake, "mlx5_0/1", "");
 	start(b);
 	pass(b, HF_SECOND);
 	s = last(b, HF_HEALTH_IB, &count);
@@ -259,6 +312,8 @@ int main(void)
 		T(a_port_that_never_was_up_is_nobodys),
 		T(ports_that_there_is_no_room_for_are_counted_once_each),
 		T(a_port_that_is_gone_is_missing),
+		T(a_port_in_another_namespace_is_hidden_and_not_missing),
+		T(so_is_one_that_the_agent_before_saw),
 		T(a_port_that_the_agent_before_saw_is_watched_though_it_is_down_or_gone),
 		T(a_port_that_was_gone_at_the_start_is_measured_when_it_is_back),
 		T(a_counter_that_cannot_be_read_makes_no_sample),

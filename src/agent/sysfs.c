@@ -79,9 +79,9 @@ static struct known_gpu *know_gpu(struct sysfs_probe *p, const struct hf_sysfs_g
 /* Those of an agent before this one: what is gone by now was there. */
 static void prime(struct sysfs_probe *p)
 {
-	const char *id;
+	const char *id, *address;
 
-	for (size_t i = 0; !p->primed && hf_intake_remembers(p->intake, i, &id); i++) {
+	for (size_t i = 0; !p->primed && hf_intake_remembers(p->intake, i, &id, &address); i++) {
 		struct hf_sysfs_gpu gpu;
 
 		memset(&gpu, 0, sizeof(gpu));

@@ -73,13 +73,17 @@ struct hf_sysfs_gpus {
 /* proc_root NULL: whether one is kept back is not asked for (who answers is the driver, which may hang). */
 void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_gpus *ret_gpus);
 
+/* "" where no driver has the device at that address, or there is none.  As the next: reads a link and asks no driver. */
+void hf_sysfs_driver_of(const char *sys_root, const char *address,
+			char ret_driver[HF_SYSFS_NAME_MAX]);
 /* A driver has the device at that address, and not NVIDIA's.  Reads a link and asks no driver: for any thread. */
 bool hf_sysfs_is_anothers(const char *sys_root, const char *address);
 
 struct hf_sysfs_port {
-	char id[HF_HEALTH_DEVICE_MAX]; /* "mlx5_0/1" */
-	char address[HF_HEALTH_DEVICE_MAX];
-	int state, phys_state; /* 4 is active, 5 is up; -1: not known */
+	char id[HF_HEALTH_DEVICE_MAX];      /* "mlx5_0/1" */
+	char address[HF_HEALTH_DEVICE_MAX]; /* of its function on the bus; "" not known */
+	char driver[HF_SYSFS_NAME_MAX];     /* that function's: "mlx5_core" */
+	int state, phys_state;              /* 4 is active, 5 is up; -1: not known */
 	/* HF_SYSFS_NOT_KNOWN where there is no such counter. */
 	uint64_t link_downed, overruns, integrity, retries, symbol_errors, recoveries,
 		slow_restarts;

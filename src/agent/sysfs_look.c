@@ -267,14 +267,22 @@ void hf_sysfs_gpus(const char *sys_root, const char *proc_root, struct hf_sysfs_
 	ret_gpus->known = true;
 }
 
+void hf_sysfs_driver_of(const char *sys_root, const char *address,
+			char ret_driver[HF_SYSFS_NAME_MAX])
+{
+	char dir[PATH_MAX_HERE];
+
+	ret_driver[0] = '\0';
+	if ((size_t)snprintf(dir, sizeof(dir), "%s/bus/pci/devices/%s", sys_root, address) <
+	    sizeof(dir))
+		link_at(dir, "driver", ret_driver, HF_SYSFS_NAME_MAX);
+}
+
 bool hf_sysfs_is_anothers(const char *sys_root, const char *address)
 {
-	char dir[PATH_MAX_HERE], driver[HF_SYSFS_NAME_MAX];
+	char driver[HF_SYSFS_NAME_MAX];
 
-	if ((size_t)snprintf(dir, sizeof(dir), "%s/bus/pci/devices/%s", sys_root, address) >=
-	    sizeof(dir))
-		return false;
-	link_at(dir, "driver", driver, sizeof(driver));
+	hf_sysfs_driver_of(sys_root, address, driver);
 	return driver[0] != '\0' && !hf_streq(driver, "nvidia");
 }
 
@@ -308,12 +316,13 @@ static void look_port(const char *dir, bool counters, struct hf_sysfs_port *port
 static void look_ports_of(const char *devices, const char *name, bool counters,
 			  struct hf_sysfs_ports *ports)
 {
-	char dir[PATH_MAX_HERE], address[HF_HEALTH_DEVICE_MAX];
+	char dir[PATH_MAX_HERE], address[HF_HEALTH_DEVICE_MAX], driver[HF_SYSFS_NAME_MAX];
 
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", devices, name) >= sizeof(dir) ||
 	    is_virtual(dir, "device/"))
 		return;
 	link_at(dir, "device", address, sizeof(address));
+	link_at(dir, "device/driver", driver, sizeof(driver));
 	for (int number = 1; number <= PORTS_A_DEVICE_MAX && ports->len < HF_SYSFS_PORTS_MAX;
 	     number++) {
 		struct hf_sysfs_port *port = &ports->items[ports->len];
@@ -329,6 +338,7 @@ static void look_ports_of(const char *devices, const char *name, bool counters,
 			break;
 		if (!hf_health_pci_normalize(address, strlen(address), port->address))
 			memset(port->address, 0, sizeof(port->address));
+		memcpy(port->driver, driver, sizeof(port->driver));
 		look_port(dir, counters, port);
 		ports->len++;
 	}

@@ -425,9 +425,9 @@ static void a_device_that_went_while_no_agent_ran_is_lost(void **state)
 	put(b, "/bus/pci/devices/0000:3d:00.0/vendor", "0x10de\n");
 	put(b, "/bus/pci/devices/0000:3d:00.0/class", "0x030200\n");
 	link_to(b, "/bus/pci/devices/0000:3d:00.0/driver", "../vfio-pci");
-	hf_intake_remember(b->intake, "0000:3d:00.0");
-	hf_intake_remember(b->intake, "0000:5e:00.0");
-	hf_intake_remember(b->intake, "nvidia-nvswitch0");
+	hf_intake_remember(b->intake, "0000:3d:00.0", "");
+	hf_intake_remember(b->intake, "0000:5e:00.0", "");
+	hf_intake_remember(b->intake, "nvidia-nvswitch0", "");
 	start(b, false);
 	pass(b, HF_SECOND);
 	s = last(b, HF_HEALTH_BUSLOST, &count);
@@ -615,7 +615,7 @@ static void so_is_one_of_which_the_agent_before_knew_that(void **state)
 	put(b, "/bus/pci/devices/0000:02:00.0/class", "0x030000\n");
 	put(b, "/bus/pci/devices/0000:03:00.0/vendor", "0x10de\n");
 	put(b, "/bus/pci/devices/0000:03:00.0/class", "0x030000\n");
-	hf_intake_remember(b->intake, "0000:01:03.0");
+	hf_intake_remember(b->intake, "0000:01:03.0", "");
 	hf_intake_driven(b->intake, "0000:02:00.0");
 	hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no library");
 	start(b, false);

@@ -50,6 +50,8 @@ void hf_health_boards(struct hf_health_brain *b);
 void hf_health_judge(struct hf_health_brain *b);
 void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_sample *s,
 			  struct hf_health_track *t);
+/* Nobody sees it from here, whatever can be heard. */
+bool hf_health_port_is_hidden(const struct hf_health_device *device);
 /* Evidence of a sample about a fault (code) or its end (0: of all). */
 void hf_health_find(struct hf_health_brain *b, const struct hf_health_sample *s, int32_t code,
 		    const char *line);

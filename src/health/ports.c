@@ -23,15 +23,18 @@
 
 /* What a track holds for a port. */
 enum {
-	DOWNED,              /* link_downed */
-	FATAL,               /* counters of which any rise is one too many */
-	SYMBOLS,             /* symbol errors at the begin of the hour */
-	HOUR,                /* when that was */
-	RECOVERED,           /* at the begin of the minute: track.at */
-	RESTARTS,            /* likewise */
-	FLAP,                /* the ends of the last two outages: FLAP, FLAP + 1 */
-	FLAPS_ON = FLAP + 2, /* too many of them, until it is well */
+	DOWNED,           /* link_downed */
+	FATAL,            /* counters of which any rise is one too many */
+	SYMBOLS,          /* symbol errors at the begin of the hour */
+	HOUR,             /* when that was */
+	RECOVERED,        /* at the begin of the minute: track.at */
+	RESTARTS,         /* likewise */
+	FLAP,             /* the ends of the last two outages: FLAP, FLAP + 1 */
+	MARKS = FLAP + 2, /* bits: */
 };
+/* Too many flaps, until it is well; not to be seen from here. */
+#define FLAPS_ON UINT64_C(1)
+#define HIDDEN UINT64_C(2)
 
 /* The last two flaps are remembered as times; the third one now makes it a fault. */
 static bool flapped(struct hf_health_track *t, hf_time at)
@@ -60,12 +63,12 @@ static void state(struct hf_health_brain *b, const struct hf_health_sample *s,
 
 	if (was_up != s->ib.up) {
 		if (s->ib.up && span >= FLAP_DOWN_MIN && flapped(t, s->at))
-			t->base[FLAPS_ON] = 1;
+			t->base[MARKS] |= FLAPS_ON;
 		t->good = s->ib.up;
 		t->since = s->at;
 		span = 0;
 	}
-	if (t->base[FLAPS_ON])
+	if (t->base[MARKS] & FLAPS_ON)
 		fire(b, s, t, HF_HEALTH_CODE_PORT_FLAP);
 	if (!s->ib.up && span >= DOWN_MIN)
 		fire(b, s, t, HF_HEALTH_CODE_PORT_DOWN);
@@ -140,11 +143,28 @@ static void remember(const struct hf_health_sample *s, struct hf_health_track *t
 	}
 }
 
+bool hf_health_port_is_hidden(const struct hf_health_device *d)
+{
+	return d->kind == HF_HEALTH_PORT && d->tracks[HF_HEALTH_IB].base[MARKS] & HIDDEN;
+}
+
+/* In another network namespace, a pod's, say.  What it counts there nobody saw, when it is back. */
+static void hide(struct hf_health_track *t)
+{
+	t->base[MARKS] |= HIDDEN;
+	t->bad = 0;
+	t->primed = false;
+}
+
 void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_sample *s,
 			  struct hf_health_track *t)
 {
 	bool bad = false;
 
+	if (s->ib.hidden) {
+		hide(t);
+		return;
+	}
 	if (s->ib.missing) {
 		if (++t->bad >= MISSING_POLLS) {
 			t->bad = MISSING_POLLS;
@@ -153,6 +173,7 @@ void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_samp
 		return;
 	}
 	t->bad = 0;
+	t->base[MARKS] &= ~HIDDEN;
 	if (t->primed) {
 		state(b, s, t);
 		bad = counters(b, s, t);
@@ -168,7 +189,7 @@ void hf_health_judge_port(struct hf_health_brain *b, const struct hf_health_samp
 		t->since = s->at;
 	if (t->firing && t->good && s->at - t->since >= WELL_MIN) {
 		t->firing = false;
-		t->base[FLAPS_ON] = 0;
+		t->base[MARKS] = 0;
 		hf_health_clear(b, s, 0);
 	}
 }

@@ -189,6 +189,7 @@ static void take_heard(struct hf_health_brain *b)
 			struct hf_health_device *d = &b->memory->devices[k];
 
 			if (sees(h->detector, d->kind) && at > d->heard_at &&
+			    !hf_health_port_is_hidden(d) &&
 			    (d->seen || d->kind == HF_HEALTH_NODE || d->kind == HF_HEALTH_SWITCH))
 				hf_health_hear(b, d, at);
 		}

@@ -107,6 +107,7 @@ struct hf_health_sample {
 		} nvlink;
 		struct {
 			bool missing, up;
+			bool hidden; /* its function and driver are there, and it is in no place that can be seen */
 			uint64_t link_downed, fatal_errors; /* overrun + integrity + retries */
 			uint64_t symbol_errors, recoveries, slow_restarts;
 		} ib;

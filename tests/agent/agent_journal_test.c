@@ -332,7 +332,7 @@ static void a_node_whose_devices_are_gone_is_not_healthy(void **state)
 {
 	struct world *w = *state;
 	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
-	const char *id;
+	const char *id, *address;
 	struct hf_device_health health;
 
 	open_agent(w);
@@ -351,9 +351,9 @@ static void a_node_whose_devices_are_gone_is_not_healthy(void **state)
 	open_agent(w);
 	bus_has(w, 0);
 	/* Whoever looks at the bus knows what to look for. */
-	assert_true(hf_intake_remembers(hf_agent_intake(w->agent), 2, &id));
+	assert_true(hf_intake_remembers(hf_agent_intake(w->agent), 2, &id, &address));
 	assert_string_equal(id, "0000:1c:00.0");
-	assert_false(hf_intake_remembers(hf_agent_intake(w->agent), 3, &id));
+	assert_false(hf_intake_remembers(hf_agent_intake(w->agent), 3, &id, &address));
 	run_for(w, 3 * HF_MINUTE);
 	health = health_of(w, arena);
 	assert_string_equal(health.state, "Degraded");
@@ -367,7 +367,7 @@ static void a_node_whose_devices_are_gone_is_not_healthy(void **state)
 	w->agent = hf_agent_destroy(w->agent);
 	w->boot = "33333333-4444";
 	open_agent(w);
-	assert_false(hf_intake_remembers(hf_agent_intake(w->agent), 0, &id));
+	assert_false(hf_intake_remembers(hf_agent_intake(w->agent), 0, &id, &address));
 	bus_has(w, 0);
 	run_for(w, 20 * HF_SECOND);
 	health = health_of(w, arena);

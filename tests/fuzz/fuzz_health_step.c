@@ -138,6 +138,7 @@ static void draw_sample(struct life *l, struct hf_health_sample *s)
 	case HF_HEALTH_IB:
 		s->ib.missing = fill[0] & 1;
 		s->ib.up = fill[1] & 1;
+		s->ib.hidden = fill[1] >> 1 & 1;
 		s->ib.link_downed = fill[2];
 		s->ib.fatal_errors = fill[3];
 		s->ib.symbol_errors = fill[4];

@@ -203,6 +203,7 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 	case HF_HEALTH_NVLINK: x->nvlink.active = (uint32_t)number(j, "active", 0); break;
 	case HF_HEALTH_IB:
 		x->ib.missing = flag(j, "missing");
+		x->ib.hidden = flag(j, "hidden");
 		x->ib.up = !flag(j, "down");
 		x->ib.link_downed = number(j, "downed", 0);
 		x->ib.fatal_errors = number(j, "errors", 0);
