@@ -19,7 +19,9 @@
 
 /* A port that was up: one that never was may be one that nobody wired. */
 struct known_port {
-	char id[HF_HEALTH_DEVICE_MAX], address[HF_HEALTH_DEVICE_MAX];
+	/* As the brain has it, by its first name of this boot; as it is called now. */
+	char id[HF_HEALTH_DEVICE_MAX], name[HF_HEALTH_DEVICE_MAX];
+	char address[HF_HEALTH_DEVICE_MAX];
 	char driver[HF_SYSFS_NAME_MAX]; /* "": it was seen by the agent before alone */
 	unsigned counters; /* a bit for each that could be read at first; the others stay 0 */
 	bool counted;      /* there was a first time */
@@ -73,6 +75,7 @@ static struct known_port *add_port(struct hf_port_watch *w, const char *id, cons
 	known = &w->known[w->known_len++];
 	memset(known, 0, sizeof(*known));
 	snprintf(known->id, sizeof(known->id), "%s", id);
+	snprintf(known->name, sizeof(known->name), "%s", id);
 	snprintf(known->address, sizeof(known->address), "%s", address);
 	return known;
 }
@@ -88,26 +91,100 @@ static void prime_ports(struct hf_port_watch *w)
 	w->primed = true;
 }
 
+/* ---- which one it is ---------------------------------------------------------------------------------- */
+
+static const char *number_of(const char *id)
+{
+	const char *slash = strrchr(id, '/');
+
+	return slash ? slash : "";
+}
+
+/* Of the name that it had at the last look; another function may have that name by now. */
+static bool is_by_name(const struct known_port *known, const struct hf_sysfs_port *port)
+{
+	return hf_streq(known->name, port->id) &&
+	       (known->address[0] == '\0' || port->address[0] == '\0' ||
+		hf_streq(known->address, port->address));
+}
+
+static bool is_by_function(const struct known_port *known, const struct hf_sysfs_port *port)
+{
+	return known->address[0] != '\0' && hf_streq(known->address, port->address) &&
+	       hf_streq(number_of(known->name), number_of(port->id));
+}
+
+static bool is_listed(const struct hf_sysfs_ports *ports, const struct known_port *known)
+{
+	for (size_t i = 0; i < ports->len; i++)
+		if (is_by_name(known, &ports->items[i]))
+			return true;
+	return false;
+}
+
+/* A name is given by probe order, udev or a person; the port is that of its function, whatever it is called. */
+static struct known_port *find_port(struct hf_port_watch *w, const struct hf_sysfs_port *port)
+{
+	for (size_t i = 0; i < w->known_len; i++)
+		if (is_by_name(&w->known[i], port))
+			return &w->known[i];
+	for (size_t i = 0; i < w->known_len; i++) {
+		struct known_port *known = &w->known[i];
+
+		if (!is_by_function(known, port) || is_listed(&w->bench->ports, known))
+			continue;
+		memcpy(known->name, port->id, sizeof(known->name));
+		return known;
+	}
+	return NULL;
+}
+
+static bool is_taken(const struct hf_port_watch *w, const char *id)
+{
+	for (size_t i = 0; i < w->known_len; i++)
+		if (hf_streq(w->known[i].id, id))
+			return true;
+	return false;
+}
+
+/* Under its name, or, where the port of another function has been known by that, under its own function's. */
+static struct known_port *new_port(struct hf_port_watch *w, const struct hf_sysfs_port *port)
+{
+	char id[HF_HEALTH_DEVICE_MAX];
+	struct known_port *known;
+
+	snprintf(id, sizeof(id), "%s", port->id);
+	if (is_taken(w, id) && (size_t)snprintf(id, sizeof(id), "%s%s", port->address,
+						number_of(port->id)) >= sizeof(id))
+		return NULL;
+	if (is_taken(w, id))
+		return NULL;
+	known = add_port(w, id, port->address);
+	if (known != NULL)
+		memcpy(known->name, port->id, sizeof(known->name));
+	return known;
+}
+
 static struct known_port *know_port(struct hf_port_watch *w, const struct hf_sysfs_port *port,
 				    bool counted)
 {
-	struct known_port *known = NULL;
+	struct known_port *known = find_port(w, port);
 	uint64_t counters[COUNTERS];
 
-	for (size_t i = 0; i < w->known_len && known == NULL; i++)
-		if (hf_streq(w->known[i].id, port->id))
-			known = &w->known[i];
 	if (known == NULL && counted && port->state == PORT_ACTIVE)
-		known = add_port(w, port->id, port->address);
+		known = new_port(w, port);
 	if (known == NULL || known->counted || !counted)
 		return known;
 	known->counted = true;
-	memcpy(known->address, port->address, sizeof(known->address));
+	if (port->address[0] != '\0')
+		memcpy(known->address, port->address, sizeof(known->address));
 	counters_of(port, counters);
 	for (int i = 0; i < COUNTERS; i++)
 		known->counters |= (unsigned)(counters[i] != HF_SYSFS_NOT_KNOWN) << i;
 	return known;
 }
+
+/* ---- what is told of it ------------------------------------------------------------------------------- */
 
 /* False: one that could be read before cannot now; as 0 it would seem to rise when it is back. */
 static bool put_counters(const struct known_port *known, const struct hf_sysfs_port *port,
@@ -148,11 +225,12 @@ static void tell_port(struct hf_port_watch *w, struct known_port *known, struct 
 static bool look_port(struct hf_port_watch *w, const struct hf_sysfs_port *port, bool counters)
 {
 	struct known_port *known = know_port(w, port, counters);
-	struct hf_health_sample s = sample_of(HF_HEALTH_IB, port->id);
+	struct hf_health_sample s;
 	bool up = port->state == PORT_ACTIVE, changed;
 
 	if (!known)
 		return false;
+	s = sample_of(HF_HEALTH_IB, known->id);
 	known->seen = true;
 	if (port->driver[0] != '\0')
 		memcpy(known->driver, port->driver, sizeof(known->driver));

@@ -4,6 +4,7 @@
 #include "harness/tree.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 /* Ports in trees of files, on the virtual clock. */
 
@@ -181,6 +182,110 @@ static void a_port_that_is_gone_is_missing(void **state)
 	assert_true(s && !s->ib.missing && s->ib.up);
 }
 
+static void rename_to(struct bench *b, const char *from, const char *to)
+{
+	char old[512], new[512];
+
+	snprintf(old, sizeof(old), "%s/class/infiniband/%s", b->root, from);
+	snprintf(new, sizeof(new), "%s/class/infiniband/%s", b->root, to);
+	assert_int_equal(rename(old, new), 0);
+}
+
+static const struct hf_health_sample *of(const struct bench *b, const char *device)
+{
+	const struct hf_health_sample *found = NULL;
+
+	for (size_t i = 0; i < b->input.samples_len; i++)
+		if (hf_streq(b->input.samples[i].device, device))
+			found = &b->input.samples[i];
+	return found;
+}
+
+static bool is_up(const struct bench *b, const char *device)
+{
+	const struct hf_health_sample *s = of(b, device);
+
+	return s && s->ib.up && !s->ib.missing && !s->ib.hidden;
+}
+
+/* "rdma dev set … name", udev after a driver was loaded anew, or another order of probing. */
+static void a_port_that_is_renamed_is_the_same_port(void **state)
+{
+	struct bench *b = *state;
+	size_t count, len;
+
+	put_port(b);
+	tree_put_port(b->root, "mlx5_1", "0000:5f:00.0");
+	start(b);
+	pass(b, HF_SECOND);
+	rename_to(b, "mlx5_0", "ibp94s0");
+	pass(b, 30 * HF_SECOND);
+	(void)last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 6);
+	assert_true(is_up(b, "mlx5_0/1") && is_up(b, "mlx5_1/1"));
+	(void)hf_intake_devices(b->intake, &len);
+	assert_int_equal(len, 2);
+	/* What goes wrong with it then is that port's. */
+	put(b, "/class/infiniband/ibp94s0/ports/1/state", "1: DOWN\n");
+	pass(b, HF_SECOND);
+	assert_false(is_up(b, "mlx5_0/1"));
+	put(b, "/class/infiniband/ibp94s0/ports/1/state", "4: ACTIVE\n");
+	/* Each has the other's name now. */
+	rename_to(b, "ibp94s0", "mlx5_2");
+	rename_to(b, "mlx5_1", "mlx5_0");
+	rename_to(b, "mlx5_2", "mlx5_1");
+	put(b, "/class/infiniband/mlx5_1/ports/1/counters/link_downed", "7\n");
+	pass(b, 30 * HF_SECOND);
+	assert_true(is_up(b, "mlx5_0/1") && is_up(b, "mlx5_1/1"));
+	assert_int_equal(of(b, "mlx5_0/1")->ib.link_downed, 7);
+	assert_int_equal(of(b, "mlx5_1/1")->ib.link_downed, 2);
+	/* And gone is which one is gone. */
+	drop(b, "/class/infiniband/mlx5_1");
+	pass(b, 10 * HF_SECOND);
+	assert_true(of(b, "mlx5_0/1")->ib.missing && is_up(b, "mlx5_1/1"));
+}
+
+/* A port of another function that has the old name is another port. */
+static void an_old_name_does_not_make_two_ports_one(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_health_presence *known;
+	size_t len;
+
+	put_port(b);
+	start(b);
+	pass(b, HF_SECOND);
+	rename_to(b, "mlx5_0", "ibp94s0");
+	tree_put_port(b->root, "mlx5_0", "0000:60:00.0");
+	put(b, PORT "/counters/link_downed", "9\n");
+	pass(b, 30 * HF_SECOND);
+	assert_true(is_up(b, "mlx5_0/1") && is_up(b, "0000:60:00.0/1"));
+	assert_int_equal(of(b, "mlx5_0/1")->ib.link_downed, 2);
+	assert_int_equal(of(b, "0000:60:00.0/1")->ib.link_downed, 9);
+	known = hf_intake_devices(b->intake, &len);
+	assert_int_equal(len, 2);
+	assert_string_equal(known[1].alias, "0000:60:00.0");
+}
+
+static void what_was_renamed_while_no_agent_ran_is_known_by_its_function(void **state)
+{
+	struct bench *b = *state;
+	size_t count;
+
+	hf_intake_remember(b->intake, "mlx5_0/1", "0000:5f:00.0");
+	hf_intake_remember(b->intake, "mlx5_1/1", "0000:5e:00.0");
+	/* By an older journal. */
+	hf_intake_remember(b->intake, "mlx5_7/1", "");
+	put_port(b);
+	tree_put_port(b->root, "ibp95s0", "0000:5f:00.0");
+	tree_put_port(b->root, "mlx5_7", "0000:61:00.0");
+	start(b);
+	pass(b, HF_SECOND);
+	(void)last(b, HF_HEALTH_IB, &count);
+	assert_int_equal(count, 3);
+	assert_true(is_up(b, "mlx5_0/1") && is_up(b, "mlx5_1/1") && is_up(b, "mlx5_7/1"));
+}
+
 /* What a pod's network namespace took: its function is here, and its driver has it. */
 static void a_port_in_another_namespace_is_hidden_and_not_missing(void **state)
 {
@@ -312,6 +417,9 @@ int main(void)
 		T(a_port_that_never_was_up_is_nobodys),
 		T(ports_that_there_is_no_room_for_are_counted_once_each),
 		T(a_port_that_is_gone_is_missing),
+		T(a_port_that_is_renamed_is_the_same_port),
+		T(an_old_name_does_not_make_two_ports_one),
+		T(what_was_renamed_while_no_agent_ran_is_known_by_its_function),
 		T(a_port_in_another_namespace_is_hidden_and_not_missing),
 		T(so_is_one_that_the_agent_before_saw),
 		T(a_port_that_the_agent_before_saw_is_watched_though_it_is_down_or_gone),
