@@ -45,7 +45,7 @@ struct hf_intake {
 	struct hf_timer *held_timer;
 	struct hf_health_sample *samples;
 	size_t samples_len, samples_cap;
-	int32_t counts[HF_COUNTS];
+	int32_t counts[HF_COUNTS], counts_last[HF_COUNTS];
 	struct load loads[HF_HEALTH_DEVICES_MAX];
 	size_t loads_len;
 	struct hf_holding *holdings;
@@ -107,7 +107,7 @@ struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
 			intake->ways[s][d].heard_at = HF_TIME_NONE;
 	intake->holdings_at = HF_TIME_NONE;
 	for (size_t i = 0; i < HF_COUNTS; i++)
-		intake->counts[i] = -1;
+		intake->counts[i] = intake->counts_last[i] = -1;
 	for (size_t i = 0; i < HF_PROBES; i++)
 		intake->looked_at[i] = HF_TIME_NONE;
 	if (options->metrics != NULL)
@@ -494,11 +494,18 @@ void hf_intake_count(struct hf_intake *intake, enum hf_intake_count which, int32
 {
 	hf_assert(which < HF_COUNTS);
 	intake->counts[which] = count < 0 && count != HF_HEALTH_DIVIDED ? -1 : count;
+	if (count >= 0)
+		intake->counts_last[which] = count;
 }
 
 int32_t hf_intake_counted(const struct hf_intake *intake, enum hf_intake_count which)
 {
 	return intake->counts[which];
+}
+
+int32_t hf_intake_counted_last(const struct hf_intake *intake, enum hf_intake_count which)
+{
+	return intake->counts_last[which];
 }
 
 static const char *id_of(const struct hf_intake *intake, const char *device)

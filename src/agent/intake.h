@@ -133,6 +133,8 @@ void hf_intake_second(struct hf_intake *intake, const struct hf_health_evidence 
 /* The agent makes the samples of `count` from the last of each; -1: not known (any more); HF_HEALTH_DIVIDED. */
 void hf_intake_count(struct hf_intake *intake, enum hf_intake_count which, int32_t count);
 int32_t hf_intake_counted(const struct hf_intake *intake, enum hf_intake_count which);
+/* The last that was known, though it is not now; -1: none ever was. */
+int32_t hf_intake_counted_last(const struct hf_intake *intake, enum hf_intake_count which);
 /* How busy a device is, for samples of others that need it; by id, uuid or alias. */
 void hf_intake_load(struct hf_intake *intake, const char *device, uint32_t percent);
 /* What was said of it within the last minute; false: nothing. */

@@ -195,7 +195,10 @@ static void counts_are_not_known_until_somebody_counts(void **state)
 	assert_int_equal(hf_intake_counted(w->intake, HF_COUNT_PCI), 8);
 	hf_intake_count(w->intake, HF_COUNT_ALLOCATABLE, HF_HEALTH_DIVIDED);
 	assert_int_equal(hf_intake_counted(w->intake, HF_COUNT_ALLOCATABLE), HF_HEALTH_DIVIDED);
+	assert_int_equal(hf_intake_counted_last(w->intake, HF_COUNT_PCI), 8);
+	assert_int_equal(hf_intake_counted_last(w->intake, HF_COUNT_NVML), -1);
 	hf_intake_count(w->intake, HF_COUNT_PCI, -7);
+	assert_int_equal(hf_intake_counted_last(w->intake, HF_COUNT_PCI), 8);
 	assert_int_equal(hf_intake_counted(w->intake, HF_COUNT_PCI), -1);
 }
 

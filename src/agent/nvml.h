@@ -67,6 +67,10 @@ struct hf_probe *hf_nvml_probe_create(struct hf_intake *intake,
 /* What a record means to the brain, by the devices that sysfs has counted: where there are none of NVIDIA's, a driver
  * that is not loaded is no fault, nor is it that the library counts none beside another maker's. */
 void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record);
+/* It passed its deadline: a driver that hangs, but where the devices are all another maker's. */
+void hf_nvml_tell_silence(struct hf_intake *intake);
+/* By whoever runs the agent: what it may have missed before is nobody's any more. */
+void hf_nvml_turned_off(struct hf_intake *intake);
 /* Begins what is said where the library is there, and fails for a reason that is no fault by itself. */
 #define HF_NVML_ERROR "NVML: error "
 /* None of its detectors sees, and nothing is counted. */

@@ -23,16 +23,10 @@ struct nvml_probe {
 	struct hf_nvml_record record;
 };
 
-/* Silence is what a driver that hangs has to say. */
 static void timed_out(struct nvml_probe *p)
 {
-	struct hf_health_sample s = hf_intake_sample_of(HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "");
-
-	s.driver.timed_out = true;
 	hf_intake_timed_out(p->intake, HF_PROBE_NVML);
-	hf_intake_heard(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
-	(void)hf_intake_sample(p->intake, &s);
-	hf_intake_count(p->intake, HF_COUNT_NVML, -1);
+	hf_nvml_tell_silence(p->intake);
 }
 
 /* A library that has lost a device does not find it again, and one that found no driver may not
@@ -163,7 +157,7 @@ static void start(struct hf_probe *probe)
 	struct nvml_probe *p = (struct nvml_probe *)probe;
 
 	if (!p->options.library || p->options.library[0] == '\0') {
-		hf_nvml_off(p->intake, "NVML is turned off");
+		hf_nvml_turned_off(p->intake);
 		return;
 	}
 	p->watch = hf_nvml_watch_create(hf_intake_loop(p->intake),

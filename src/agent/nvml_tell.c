@@ -274,11 +274,26 @@ static void tell_states(struct telling *t)
 	}
 }
 
-/* The node's devices are another maker's: this library and its driver are in nobody's way, whatever they say. */
+/* The node's devices are another maker's: this library and its driver are in nobody's way, whatever they say.  A sysfs
+ * that hangs counts none, and has not made them ours. */
+static bool is_of_others(const struct hf_intake *intake)
+{
+	return hf_intake_counted_last(intake, HF_COUNT_NVIDIA) == 0 &&
+	       hf_intake_counted_last(intake, HF_COUNT_PCI) > 0;
+}
+
 static bool is_anothers(const struct hf_intake *intake, const struct hf_nvml_record *r)
 {
-	return hf_intake_counted(intake, HF_COUNT_NVIDIA) == 0 &&
-	       hf_intake_counted(intake, HF_COUNT_PCI) > 0 && r->count <= 0;
+	return is_of_others(intake) && r->count <= 0;
+}
+
+/* Before that was known, or in the life of another agent, it may have missed deadlines. */
+static void set_aside(struct hf_intake *intake)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+
+	s.driver.aside = true;
+	(void)hf_intake_sample(intake, &s);
 }
 
 static bool answers(const struct hf_nvml_record *r)
@@ -300,7 +315,7 @@ static bool is_mute(const struct hf_nvml_record *r)
 }
 
 /* Initializing failed. */
-static void say_why(const struct hf_nvml_record *r, char ret_why[HF_INTAKE_WHY_MAX])
+static void say_why(const struct hf_nvml_record *r, bool another, char ret_why[HF_INTAKE_WHY_MAX])
 {
 	const size_t size = HF_INTAKE_WHY_MAX;
 
@@ -310,6 +325,8 @@ static void say_why(const struct hf_nvml_record *r, char ret_why[HF_INTAKE_WHY_M
 		snprintf(ret_why, size, "NVML: the driver is not loaded");
 	else if (r->code == HF_NVML_MISMATCH)
 		snprintf(ret_why, size, "NVML: driver and library are of different versions");
+	else if (another)
+		snprintf(ret_why, size, "NVML: no device, and error %d", r->code);
 	else
 		snprintf(ret_why, size, HF_NVML_ERROR "%d", r->code);
 }
@@ -326,6 +343,8 @@ static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r
 	/* A driver is missing only where there is something to drive. */
 	s.driver.not_loaded =
 		r->code == HF_NVML_NOT_LOADED && hf_intake_counted(intake, HF_COUNT_NVIDIA) > 0;
+	if (another)
+		set_aside(intake);
 	if (r->code == HF_NVML_OK && another) {
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "NVML: no device");
 	} else if (r->code == HF_NVML_OK || s.driver.mismatch || s.driver.not_loaded) {
@@ -334,10 +353,32 @@ static void tell_driver(struct hf_intake *intake, const struct hf_nvml_record *r
 	}
 	if (r->code == HF_NVML_OK)
 		return;
-	say_why(r, why);
+	say_why(r, another, why);
 	off_all(intake, why);
 	if (!s.driver.mismatch && !s.driver.not_loaded)
 		hf_intake_off(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, why);
+}
+
+/* Silence is what a driver that hangs has to say. */
+void hf_nvml_tell_silence(struct hf_intake *intake)
+{
+	struct hf_health_sample s = sample_of(HF_HEALTH_DRIVER, "");
+
+	if (is_of_others(intake)) {
+		hf_nvml_off(intake, "NVML: no device, and no answer in time");
+		set_aside(intake);
+		return;
+	}
+	s.driver.timed_out = true;
+	hf_intake_heard(intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+	(void)hf_intake_sample(intake, &s);
+	hf_intake_count(intake, HF_COUNT_NVML, -1);
+}
+
+void hf_nvml_turned_off(struct hf_intake *intake)
+{
+	hf_nvml_off(intake, "NVML is turned off");
+	set_aside(intake);
 }
 
 void hf_nvml_tell(struct hf_intake *intake, const struct hf_nvml_record *record)

@@ -660,6 +660,19 @@ static void an_xid_becomes_evidence(void **state)
 	hf_intake_taken(b->intake);
 }
 
+static struct hf_health_sample only_sample(struct bench *b)
+{
+	struct hf_health_input input = {0};
+	struct hf_health_sample s;
+
+	hf_intake_take(b->intake, &input);
+	assert_int_equal(input.samples_len, 1);
+	s = input.samples[0];
+	hf_intake_taken(b->intake);
+	assert_int_equal(s.detector, HF_HEALTH_DRIVER);
+	return s;
+}
+
 static void turned_off_or_without_a_library_it_says_so(void **state)
 {
 	struct bench *b = *state;
@@ -670,6 +683,8 @@ static void turned_off_or_without_a_library_it_says_so(void **state)
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
 			 HF_INTAKE_OFF);
 	assert_string_equal(why, "NVML is turned off");
+	/* What it missed before that, by the journal, is no witness's any more. */
+	assert_true(only_sample(b).driver.aside);
 	b->probe->ops->poke(b->probe);
 	b->probe->ops->destroy(b->probe);
 	b->probe = NULL;
@@ -722,24 +737,57 @@ static void a_missing_driver_is_a_fault_only_where_there_is_something_to_drive(v
 /* One image for all nodes has the library where it has nothing to do, with a driver or without. */
 static void beside_another_makers_devices_the_library_is_no_witness(void **state)
 {
-	static const int codes[] = {HF_NVML_NOT_LOADED, HF_NVML_MISMATCH, HF_NVML_OK};
+	static const int codes[] = {HF_NVML_NOT_LOADED, HF_NVML_MISMATCH, HF_NVML_UNKNOWN,
+				    HF_NVML_OK};
 	struct bench *b = *state;
 	struct hf_health_sample s;
 	const char *why;
 
 	hf_intake_count(b->intake, HF_COUNT_PCI, 2);
 	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++) {
-		assert_int_equal(told_of(b, codes[i], 0, &s), 0);
+		/* That it has nothing to say is all that it says. */
+		assert_int_equal(told_of(b, codes[i], 0, &s), 1);
+		assert_true(s.driver.aside);
+		assert_true(is_well(&s));
 		/* So that sysfs speaks of their driver. */
 		assert_int_equal(
 			hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
 			HF_INTAKE_OFF);
+		assert_false(hf_str_has_prefix(why, HF_NVML_ERROR));
 		assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), -1);
 	}
+	/* Their driver hangs, and sysfs with it: they are none of ours all the same. */
+	hf_intake_count(b->intake, HF_COUNT_PCI, -1);
+	assert_int_equal(told_of(b, HF_NVML_OK, -1, &s), 1);
+	assert_true(s.driver.aside);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
+			 HF_INTAKE_OFF);
 	/* All of NVIDIA's are gone, and there are no others. */
 	hf_intake_count(b->intake, HF_COUNT_PCI, 0);
 	assert_int_equal(told_of(b, HF_NVML_OK, 0, &s), 1);
+	assert_false(s.driver.aside);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_NVML), 0);
+}
+
+/* A library that hangs is the driver's, where it has devices here; until sysfs has counted nobody knows. */
+static void its_silence_is_not_held_against_another_makers_driver(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_sample s;
+	const char *why;
+
+	hf_nvml_tell_silence(b->intake);
+	assert_true(only_sample(b).driver.timed_out);
+	hf_intake_count(b->intake, HF_COUNT_PCI, 2);
+	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 0);
+	hf_nvml_tell_silence(b->intake);
+	s = only_sample(b);
+	assert_true(s.driver.aside && !s.driver.timed_out);
+	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why),
+			 HF_INTAKE_OFF);
+	hf_intake_count(b->intake, HF_COUNT_NVIDIA, 2);
+	hf_nvml_tell_silence(b->intake);
+	assert_true(only_sample(b).driver.timed_out);
 }
 
 /* Of so many devices, with all facts told. */
@@ -907,6 +955,7 @@ int main(int argc, char **argv)
 		T(turned_off_or_without_a_library_it_says_so),
 		T(a_missing_driver_is_a_fault_only_where_there_is_something_to_drive),
 		T(beside_another_makers_devices_the_library_is_no_witness),
+		T(its_silence_is_not_held_against_another_makers_driver),
 		T(a_device_of_which_nothing_can_be_told_is_mute_where_others_are_not),
 		T(what_the_library_does_not_tell_otherwise_is_not_mute),
 		T(a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not_answer),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+#include "agent/nvml.h"
 #include "agent/sysfs.h"
 #include "harness/real_loop.h"
 
@@ -201,6 +202,38 @@ static void a_read_that_hangs_is_a_driver_that_hangs_and_the_ports_are_seen_on(v
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
 }
 
+static bool timed_out_once(const struct bench *b)
+{
+	struct hf_health_input input = {.now = 0};
+
+	hf_intake_take((struct hf_intake *)(uintptr_t)b->intake, &input);
+	for (size_t i = 0; i < input.samples_len; i++)
+		if (input.samples[i].detector == HF_HEALTH_DRIVER &&
+		    input.samples[i].driver.timed_out)
+			return true;
+	return false;
+}
+
+/* NVIDIA's library is there too, as in any image for both, and answers between the deadlines. */
+static void so_it_is_beside_a_library_that_has_no_devices_here(void **state)
+{
+	struct bench *b = *state;
+	struct hf_nvml_record *none = hf_xcalloc(1, sizeof(*none));
+
+	none->kind = HF_NVML_ROUND;
+	run_until(b, both_see);
+	devices_hang = true;
+	for (int i = 0; i < 3; i++) {
+		(void)hung_drivers(b);
+		run_until(b, timed_out_once);
+		hf_nvml_tell(b->intake, none);
+	}
+	devices_hang = false;
+	sem_post(&go);
+	run_until(b, both_see);
+	free(none);
+}
+
 static void a_port_that_hangs_is_not_seen_and_the_devices_are(void **state)
 {
 	struct bench *b = *state;
@@ -243,6 +276,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_read_that_hangs_is_a_driver_that_hangs_and_the_ports_are_seen_on, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(so_it_is_beside_a_library_that_has_no_devices_here,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_port_that_hangs_is_not_seen_and_the_devices_are,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(times_and_time_outs_are_counted_by_probe, setup,

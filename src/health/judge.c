@@ -595,6 +595,11 @@ static void answers(struct hf_health_brain *b, const struct hf_health_sample *s,
 static void driver(struct hf_health_brain *b, const struct hf_health_sample *s,
 		   struct hf_health_track *t)
 {
+	/* What it missed is nobody's any more; that the driver is well others have to say. */
+	if (s->driver.aside) {
+		t->base[1] &= ~(UINT64_C(1) << s->source);
+		return;
+	}
 	answers(b, s, t);
 	if (s->driver.timed_out)
 		return;

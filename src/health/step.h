@@ -113,6 +113,7 @@ struct hf_health_sample {
 		} ib;
 		struct {
 			bool mismatch, not_loaded, timed_out;
+			bool aside; /* who says so has nothing to do with this node: no other word of it */
 		} driver;
 		struct {
 			bool unreachable, resource_gone;

@@ -121,6 +121,7 @@ static void draw_sample(struct life *l, struct hf_health_sample *s)
 		s->driver.mismatch = fill[0] & 1;
 		s->driver.not_loaded = fill[1] & 1;
 		s->driver.timed_out = fill[2] & 1;
+		s->driver.aside = s->detector == HF_HEALTH_DRIVER && (fill[2] >> 1 & 1);
 		break;
 	case HF_HEALTH_ECC:
 		s->ecc.uncorrectable = fill[0];

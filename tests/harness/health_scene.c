@@ -215,6 +215,7 @@ static void read_more(struct hf_health_sample *x, const struct hf_json *j)
 		x->driver.mismatch = flag(j, "mismatch");
 		x->driver.not_loaded = flag(j, "notLoaded");
 		x->driver.timed_out = flag(j, "timedOut");
+		x->driver.aside = flag(j, "aside");
 		break;
 	case HF_HEALTH_PLUGIN:
 		x->plugin.unreachable = flag(j, "unreachable");
