@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 
 #define DEVICES_EVERY (30 * HF_SECOND)
+/* Its first answer, or that there is none. */
+#define LIBRARY_WAIT (HF_NVML_DEADLINE + 10 * HF_SECOND)
 /* A device that was there. */
 struct known_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];
@@ -28,7 +30,7 @@ struct sysfs_probe {
 	struct hf_intake *intake;
 	struct hf_sysfs_options options;
 	struct hf_timer *devices;
-	hf_time poked_at;
+	hf_time started_at, poked_at;
 	struct known_gpu gpus[HF_HEALTH_DEVICES_MAX];
 	size_t gpus_len;
 	/* With a thread of their own: a device that does not answer must not hide them. */
@@ -277,15 +279,45 @@ static void release_devices(void *arg)
 	free(bench);
 }
 
+/* How many the library counts, while it answers; -1: it does not. */
+static int32_t counted(const struct sysfs_probe *p)
+{
+	const char *why;
+	bool ok = hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) ==
+		  HF_INTAKE_OK;
+
+	return ok ? hf_intake_counted(p->intake, HF_COUNT_NVML) : -1;
+}
+
 /* Who would answer is the driver: it is asked while its library answers, and sees fewer than there are. */
 static bool wants_to_ask(const struct sysfs_probe *p)
 {
-	int32_t counted = hf_intake_counted(p->intake, HF_COUNT_NVML);
+	return counted(p) >= 0 && (size_t)counted(p) < p->nvidia;
+}
+
+static bool counts_all(const struct sysfs_probe *p)
+{
+	return counted(p) >= 0 && (size_t)counted(p) >= p->nvidia;
+}
+
+/* The library has not said anything yet, and is going to. */
+static bool is_awaited(const struct sysfs_probe *p)
+{
 	const char *why;
 
-	return counted >= 0 && (size_t)counted < p->nvidia &&
+	return p->nvidia > 0 && hf_intake_now(p->intake) - p->started_at < LIBRARY_WAIT &&
 	       hf_intake_state(p->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) ==
-		       HF_INTAKE_OK;
+		       HF_INTAKE_UNTOLD;
+}
+
+/* Who names a device that its driver keeps back cannot take that back: before the library has counted, and where it
+ * counts fewer, the driver is asked first.  True: this look was in vain. */
+static bool looks_again(struct sysfs_probe *p)
+{
+	if (p->gpu_bench->ask || (!is_awaited(p) && !wants_to_ask(p)))
+		return false;
+	hf_timer_arm(p->devices, is_awaited(p) ? HF_SECOND : 0);
+	return true;
 }
 
 static void look_devices(void *arg)
@@ -334,17 +366,15 @@ static bool is_for_screens(const struct sysfs_probe *p, const struct hf_sysfs_gp
 	return true;
 }
 
-/* What is said of it now, or was when it was asked for. */
 static bool is_kept_back(const struct sysfs_probe *p, const struct hf_sysfs_gpu *gpu)
 {
-	if (p->gpu_bench->ask)
-		return gpu->kept_back;
 	for (size_t i = 0; i < p->kept_back_len; i++)
 		if (hf_streq(p->kept_back[i], gpu->address))
 			return true;
 	return false;
 }
 
+/* What was said of it stands until it is asked for again, or the library counts all that there are. */
 static void note_kept_back(struct sysfs_probe *p)
 {
 	const struct hf_sysfs_gpus *gpus = &p->gpu_bench->gpus;
@@ -352,7 +382,7 @@ static void note_kept_back(struct sysfs_probe *p)
 	p->nvidia = 0;
 	for (size_t i = 0; i < gpus->len; i++)
 		p->nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
-	if (!p->gpu_bench->ask)
+	if (!p->gpu_bench->ask && !counts_all(p))
 		return;
 	p->kept_back_len = 0;
 	for (size_t i = 0; i < gpus->len; i++)
@@ -392,6 +422,8 @@ static void looked_devices(void *arg)
 	}
 	prime(p);
 	leave_out_others(p);
+	if (looks_again(p))
+		return;
 	for (size_t i = 0; i < gpus->len; i++)
 		nvidia += gpus->items[i].vendor == HF_SYSFS_NVIDIA;
 	p->amd = gpus->len > nvidia;
@@ -435,6 +467,7 @@ static void start(struct hf_probe *probe)
 	struct sysfs_probe *p = (struct sysfs_probe *)probe;
 
 	create_looker(p);
+	p->started_at = hf_intake_now(p->intake);
 	p->devices = hf_timer_create(hf_intake_loop(p->intake), look_devices, p);
 	hf_timer_arm(p->devices, 0);
 	p->ports = hf_port_watch_create(p->intake, &p->options);

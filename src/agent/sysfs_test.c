@@ -351,12 +351,23 @@ static void nothing_there_is_not_known_and_no_error(void **state)
 
 /* ---- the probe ------------------------------------------------------------------------------------------------ */
 
-static void start(struct bench *b, bool aer)
+/* Before the driver's library has said anything. */
+static void start_first(struct bench *b, bool aer)
 {
 	b->probe = hf_sysfs_probe_create(
 		b->intake,
 		&(struct hf_sysfs_options){.sys_root = b->root, .proc_root = b->root, .aer = aer});
 	b->probe->ops->start(b->probe);
+}
+
+static void start(struct bench *b, bool aer)
+{
+	const char *why;
+
+	if (hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, &why) ==
+	    HF_INTAKE_UNTOLD)
+		hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no library");
+	start_first(b, aer);
 }
 
 /* What it found in that time, and nothing from before. */
@@ -501,7 +512,7 @@ static void a_driver_is_spoken_of_only_while_its_library_is_silent(void **state)
 	size_t count;
 
 	put_gpu(b);
-	start(b, false);
+	start_first(b, false);
 	pass(b, HF_SECOND);
 	assert_null(last(b, HF_HEALTH_DRIVER, &count));
 	hf_intake_heard(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
@@ -591,6 +602,7 @@ static void a_device_that_its_driver_keeps_back_is_nobodys(void **state)
 	pass(b, HF_MINUTE);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_BUS), 2);
+	assert_int_equal(b->input.devices_len, 1);
 	/* The library sees nothing now, and the driver is not asked: who does not know remembers. */
 	hf_intake_count(b->intake, HF_COUNT_NVML, -1);
 	hf_intake_off(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER, "no answer");
@@ -600,6 +612,57 @@ static void a_device_that_its_driver_keeps_back_is_nobodys(void **state)
 	/* It is given back. */
 	hf_intake_heard(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
 	hf_intake_count(b->intake, HF_COUNT_NVML, 1);
+	pass(b, HF_MINUTE);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 2);
+}
+
+/* The bus answers before the library does, and who is named once is one of the node's for good. */
+static void what_a_driver_keeps_back_is_not_named_before_the_library_has_counted(void **state)
+{
+	struct bench *b = *state;
+
+	put_gpu(b);
+	put_display(b, "0x10de\n", "../nvidia");
+	put(b, "/driver/nvidia/gpus/0000:01:03.0/information", "GPU Excluded:\t Yes\n");
+	start_first(b, false);
+	pass(b, 5 * HF_SECOND);
+	assert_int_equal(b->input.devices_len, 0);
+	hf_intake_heard(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+	hf_intake_count(b->intake, HF_COUNT_NVML, 1);
+	pass(b, 2 * HF_SECOND);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+	assert_int_equal(b->input.devices_len, 1);
+	assert_string_equal(b->input.devices[0].id, "0000:1a:00.0");
+}
+
+/* A library of which nobody ever hears is waited for no longer than its first answer may take. */
+static void devices_are_named_though_the_library_says_nothing(void **state)
+{
+	struct bench *b = *state;
+
+	put_gpu(b);
+	start_first(b, false);
+	pass(b, 39 * HF_SECOND);
+	assert_int_equal(b->input.devices_len, 0);
+	pass(b, 3 * HF_SECOND);
+	assert_int_equal(b->input.devices_len, 1);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+}
+
+/* The driver was loaded anew and gives it to everybody: the library counts it, and nobody is asked any more. */
+static void what_a_driver_gives_back_counts_with_the_library(void **state)
+{
+	struct bench *b = *state;
+
+	put_gpu(b);
+	put_display(b, "0x10de\n", "../nvidia");
+	put(b, "/driver/nvidia/gpus/0000:01:03.0/information", "GPU Excluded:\t Yes\n");
+	hf_intake_heard(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_DRIVER);
+	hf_intake_count(b->intake, HF_COUNT_NVML, 1);
+	start(b, false);
+	pass(b, HF_MINUTE);
+	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 1);
+	hf_intake_count(b->intake, HF_COUNT_NVML, 2);
 	pass(b, HF_MINUTE);
 	assert_int_equal(hf_intake_counted(b->intake, HF_COUNT_PCI), 2);
 }
@@ -761,6 +824,9 @@ int main(void)
 		T(a_display_that_never_had_its_driver_is_no_device),
 		T(a_display_that_its_driver_had_is_missed_without_it),
 		T(a_device_that_its_driver_keeps_back_is_nobodys),
+		T(what_a_driver_keeps_back_is_not_named_before_the_library_has_counted),
+		T(devices_are_named_though_the_library_says_nothing),
+		T(what_a_driver_gives_back_counts_with_the_library),
 		T(so_is_one_of_which_the_agent_before_knew_that),
 		T(a_node_without_devices_is_off_and_not_at_fault),
 		T(amds_counts_are_told),
