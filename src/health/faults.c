@@ -211,8 +211,8 @@ static bool stopped_by_another(const struct hf_health_device *device,
 		const struct hf_health_fault *f = &device->faults[i];
 
 		if (f != than && hf_health_is_fatal(f->cls) && f->clear != HF_HEALTH_BY_LEVEL &&
-		    !hf_health_fault_follows(f) && !f->covered &&
-		    at >= f->opened_at - STOP_BURST && at <= f->last)
+		    !hf_health_fault_follows(f) && !f->covered && at >= f->opened_at - STOP_BURST &&
+		    at <= f->last)
 			return true;
 	}
 	return false;
@@ -663,16 +663,17 @@ static bool is_programs(const struct hf_health_brain *b, const struct hf_health_
 	return false;
 }
 
+/* One of that time: what was read in the same moment has another. */
 static void unsight(struct hf_health_device *device, hf_time at)
 {
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < device->sightings_len; i++)
+	for (uint32_t i = 0; i < device->sightings_len; i++) {
 		if (device->sightings[i] != at)
-			device->sightings[kept++] = device->sightings[i];
-	for (uint32_t i = kept; i < device->sightings_len; i++)
-		device->sightings[i] = 0;
-	device->sightings_len = kept;
+			continue;
+		memmove(&device->sightings[i], &device->sightings[i + 1],
+			(device->sightings_len - i - 1) * sizeof(device->sightings[0]));
+		device->sightings[--device->sightings_len] = 0;
+		return;
+	}
 }
 
 /* However often it comes, it is held against no device. */

@@ -317,6 +317,23 @@ static void a_program_that_is_forgiven_takes_no_stop_with_it(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
 }
 
+/* Lines that are read at once have one time.  Xid 78 twice within five minutes is confirmed, whatever a program did. */
+static void a_program_that_is_forgiven_takes_one_sighting_and_no_others(void **state)
+{
+	(void)state;
+	health_xid(&n, 31, "gpu-1");
+	health_xid(&n, 31, "gpu-0");
+	health_step(&n, HF_SECOND);
+	for (int i = 0; i < 2; i++) {
+		health_xid(&n, 31, "gpu-0");
+		health_xid(&n, 78, "gpu-0");
+		health_step(&n, 4 * HF_MINUTE);
+		assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 31)->cls, HF_HEALTH_APP);
+		assert_int_equal(health_device(&n, "gpu-0")->sightings_len, i + 1);
+	}
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_DEGRADED_STATE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -341,6 +358,7 @@ int main(void)
 		TEST(times_keep_the_newest_within_their_window),
 		TEST(what_follows_hides_no_fault_of_its_own),
 		TEST(a_program_that_is_forgiven_takes_no_stop_with_it),
+		TEST(a_program_that_is_forgiven_takes_one_sighting_and_no_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
