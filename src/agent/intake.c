@@ -35,6 +35,8 @@ struct hf_intake {
 	struct hf_intake_options options;
 	struct hf_health_presence devices[HF_HEALTH_DEVICES_MAX];
 	size_t devices_len;
+	struct hf_parts *parts;
+	uint64_t parts_version;
 	struct way ways[HF_HEALTH_SOURCES][HF_HEALTH_DETECTORS];
 	uint64_t states_version, holdings_version;
 	struct hf_health_heard heard[HF_HEALTH_SOURCES * HF_HEALTH_DETECTORS];
@@ -102,6 +104,7 @@ struct hf_intake *hf_intake_create(const struct hf_intake_options *options)
 
 	hf_assert(options->news != NULL);
 	intake->options = *options;
+	intake->parts = hf_parts_create();
 	for (size_t s = 0; s < HF_HEALTH_SOURCES; s++)
 		for (size_t d = 0; d < HF_HEALTH_DETECTORS; d++)
 			intake->ways[s][d].heard_at = HF_TIME_NONE;
@@ -120,6 +123,7 @@ struct hf_intake *hf_intake_destroy(struct hf_intake *intake)
 	if (intake == NULL)
 		return NULL;
 	hf_timer_destroy(intake->held_timer);
+	hf_parts_destroy(intake->parts);
 	free(intake->held);
 	free(intake->evidence);
 	free(intake->samples);
@@ -240,6 +244,28 @@ void hf_intake_device(struct hf_intake *intake, const struct hf_health_presence 
 		take_alias(intake, known, given.alias);
 	if (memcmp(&before, known, sizeof(before)) != 0)
 		tell(intake, false);
+}
+
+void hf_intake_part(struct hf_intake *intake, const struct hf_part *part)
+{
+	struct hf_part given = *part;
+
+	tidy(given.name, sizeof(given.name));
+	tidy(given.device, sizeof(given.device));
+	if (!hf_parts_tell(intake->parts, &given, hf_intake_now(intake)))
+		return;
+	intake->parts_version++;
+	tell(intake, false);
+}
+
+const struct hf_parts *hf_intake_parts(const struct hf_intake *intake)
+{
+	return intake->parts;
+}
+
+uint64_t hf_intake_parts_version(const struct hf_intake *intake)
+{
+	return intake->parts_version;
 }
 
 void hf_intake_remember(struct hf_intake *intake, const char *id, const char *address)

@@ -3,6 +3,7 @@
 #include "agent/nvml_child.h"
 
 #include "agent/nvml_abi.h"
+#include "agent/parts.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -58,6 +59,7 @@ struct nvml {
 	int (*nvlink)(void *device, unsigned link, unsigned *active);
 	int (*processes)(void *device, unsigned *count, void *infos);
 	int (*fields)(void *device, int count, struct hf_nvml_field *fields);
+	int (*part)(void *device, unsigned index, void **part);
 	/* Those that take a device and give one unsigned. */
 	int (*minor)(void *device, unsigned *value);
 	int (*power)(void *device, unsigned *value);
@@ -68,6 +70,9 @@ struct nvml {
 	int (*pcie_width)(void *device, unsigned *value);
 	int (*pcie_width_max)(void *device, unsigned *value);
 	int (*pcie_replays)(void *device, unsigned *value);
+	int (*parts_max)(void *device, unsigned *value);
+	int (*gpu_instance)(void *part, unsigned *value);
+	int (*compute_instance)(void *part, unsigned *value);
 
 	int (*events_create)(void **set);
 	int (*events_supported)(void *device, unsigned long long *types);
@@ -103,6 +108,10 @@ static const struct {
 	{AT(nvlink), "nvmlDeviceGetNvLinkState", NULL},
 	{AT(processes), "nvmlDeviceGetComputeRunningProcesses_v3", NULL},
 	{AT(fields), "nvmlDeviceGetFieldValues", NULL},
+	{AT(part), "nvmlDeviceGetMigDeviceHandleByIndex", NULL},
+	{AT(parts_max), "nvmlDeviceGetMaxMigDeviceCount", NULL},
+	{AT(gpu_instance), "nvmlDeviceGetGpuInstanceId", NULL},
+	{AT(compute_instance), "nvmlDeviceGetComputeInstanceId", NULL},
 	{AT(minor), "nvmlDeviceGetMinorNumber", NULL},
 	{AT(power), "nvmlDeviceGetPowerUsage", NULL},
 	{AT(power_limit), "nvmlDeviceGetEnforcedPowerLimit", NULL},
@@ -281,6 +290,39 @@ static void look_links(struct nvml *n, void *handle, struct hf_nvml_device *d)
 	put(d, HF_NVML_NVLINKS, code, active);
 }
 
+static uint32_t instance_of(int (*fn)(void *, unsigned *), void *handle)
+{
+	unsigned value = 0;
+
+	return CALL(fn, handle, &value) == HF_NVML_OK ? value : UINT32_MAX;
+}
+
+/* Places without an instance are between those that have one. */
+static void look_parts(struct nvml *n, void *handle, struct hf_nvml_device *d)
+{
+	unsigned max = HF_NVML_PARTS_MAX;
+
+	if (d->codes[HF_NVML_MIG_ON] != HF_NVML_OK || d->values[HF_NVML_MIG_ON] != 1)
+		return;
+	if (CALL(n->parts_max, handle, &max) != HF_NVML_OK || max > HF_NVML_PARTS_MAX)
+		max = HF_NVML_PARTS_MAX;
+	for (unsigned i = 0; i < max; i++) {
+		struct hf_nvml_part *part = &d->parts[d->parts_len];
+		void *of_part = NULL;
+
+		if (CALL(n->part, handle, i, &of_part) != HF_NVML_OK)
+			continue;
+		text_of(n->uuid, of_part, part->uuid, sizeof(part->uuid));
+		if (!hf_str_has_prefix(part->uuid, HF_PART_PREFIX)) {
+			memset(part->uuid, 0, sizeof(part->uuid));
+			continue;
+		}
+		part->gpu_instance = instance_of(n->gpu_instance, of_part);
+		part->compute_instance = instance_of(n->compute_instance, of_part);
+		d->parts_len++;
+	}
+}
+
 static void look_recovery(struct nvml *n, void *handle, struct hf_nvml_device *d)
 {
 	struct hf_nvml_field field;
@@ -328,6 +370,7 @@ static void look_device(struct nvml *n, unsigned index, struct hf_nvml_device *d
 		}
 		look_memory(n, handle, d);
 		look_work(n, handle, d);
+		look_parts(n, handle, d);
 		look_links(n, handle, d);
 		look_recovery(n, handle, d);
 	}

@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/nvml_record.h"
 
+#include "agent/parts.h"
 #include "base/str.h"
 #include "health/evidence.h"
 
@@ -160,6 +161,20 @@ static void address(struct codec *c, char bytes[HF_HEALTH_DEVICE_MAX])
 		c->bad = true;
 }
 
+/* What an instance is called is no other device's name. */
+static void part(struct codec *c, struct hf_nvml_part *p)
+{
+	uint64_t gpu = p->gpu_instance, compute = p->compute_instance;
+
+	text(c, p->uuid, sizeof(p->uuid));
+	raw(c, &gpu, 4, UINT32_MAX);
+	raw(c, &compute, 4, UINT32_MAX);
+	p->gpu_instance = (uint32_t)gpu;
+	p->compute_instance = (uint32_t)compute;
+	if (!c->out && !hf_str_has_prefix(p->uuid, HF_PART_PREFIX))
+		c->bad = true;
+}
+
 static void device(struct codec *c, struct hf_nvml_device *d)
 {
 	address(c, d->address);
@@ -174,6 +189,9 @@ static void device(struct codec *c, struct hf_nvml_device *d)
 		d->codes[i] = (uint16_t)fact_code;
 		number(c, &d->values[i]);
 	}
+	length(c, &d->parts_len, HF_NVML_PARTS_MAX);
+	for (size_t i = 0; i < d->parts_len && !c->bad; i++)
+		part(c, &d->parts[i]);
 }
 
 static void event(struct codec *c, struct hf_nvml_event *e)
@@ -288,6 +306,10 @@ static void render_device(const struct hf_nvml_device *d, struct hf_strbuf *sb)
 		else
 			hf_strbuf_addf(sb, "%llu\n", (unsigned long long)d->values[i]);
 	}
+	for (size_t i = 0; i < d->parts_len; i++)
+		hf_strbuf_addf(sb, "  part %s: GPU instance %d, compute instance %d\n",
+			       d->parts[i].uuid, (int)d->parts[i].gpu_instance,
+			       (int)d->parts[i].compute_instance);
 }
 
 void hf_nvml_record_render(const struct hf_nvml_record *r, struct hf_strbuf *sb)

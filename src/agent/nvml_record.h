@@ -73,7 +73,14 @@ const char *hf_nvml_fact_name(enum hf_nvml_fact fact);
 
 #define HF_NVML_DEVICES_MAX HF_HEALTH_DEVICES_MAX
 #define HF_NVML_EVENTS_MAX 64
+#define HF_NVML_PARTS_MAX 8 /* a device has seven instances at most */
 #define HF_NVML_TEXT_MAX 96 /* NVML's longest: a version, a name; with the NUL */
+
+/* An instance of a device in MIG mode. */
+struct hf_nvml_part {
+	char uuid[HF_HEALTH_UUID_MAX];           /* "MIG-…" */
+	uint32_t gpu_instance, compute_instance; /* UINT32_MAX: not known */
+};
 
 struct hf_nvml_device {
 	char address[HF_HEALTH_DEVICE_MAX]; /* "0000:1a:00.0"; "": it did not come so far */
@@ -82,6 +89,8 @@ struct hf_nvml_device {
 	int32_t code; /* LOST or RESET_REQUIRED where any call said so, else of getting at it */
 	uint16_t codes[HF_NVML_FACTS]; /* 0: the value is known */
 	uint64_t values[HF_NVML_FACTS];
+	size_t parts_len; /* 0 where it is not cut, or they are not told */
+	struct hf_nvml_part parts[HF_NVML_PARTS_MAX];
 };
 
 /* What the library gave for it where it could tell nothing of it: it, or each question that asks the device, failed
@@ -115,7 +124,7 @@ struct hf_nvml_record {
 
 /* "HFNV", a length and a checksum, 4 + 4 + 8 bytes, before each. */
 #define HF_NVML_FRAME_HEAD 16
-#define HF_NVML_FRAME_MAX ((size_t)64 << 10)
+#define HF_NVML_FRAME_MAX ((size_t)128 << 10)
 
 /* Appends it with its head.  Texts that are not printable ASCII are the caller's fault. */
 void hf_nvml_record_write(const struct hf_nvml_record *record, struct hf_strbuf *sb);

@@ -32,6 +32,10 @@ static struct hf_nvml_record *made(void)
 			d->codes[f] = f % 3 == 0 ? HF_NVML_UNSUPPORTED : 0;
 			d->values[f] = d->codes[f] ? 0 : UINT64_MAX - (unsigned)f;
 		}
+		d->parts_len = i;
+		for (size_t p = 0; p < i; p++)
+			d->parts[p] = (struct hf_nvml_part){
+				.uuid = "MIG-1", .gpu_instance = 7, .compute_instance = UINT32_MAX};
 	}
 	r->events_len = 1;
 	r->events[0] = (struct hf_nvml_event){
@@ -82,6 +86,11 @@ static void the_largest_record_fits_its_frame(void **state)
 		memset(d->uuid, 'u', sizeof(d->uuid) - 1);
 		memset(d->serial, 's', sizeof(d->serial) - 1);
 		memset(d->name, 'n', sizeof(d->name) - 1);
+		d->parts_len = HF_NVML_PARTS_MAX;
+		for (size_t p = 0; p < HF_NVML_PARTS_MAX; p++) {
+			memset(d->parts[p].uuid, 'p', sizeof(d->parts[p].uuid) - 1);
+			memcpy(d->parts[p].uuid, "MIG-", 4);
+		}
 		r->events[i] = r->events[0];
 	}
 	hf_nvml_record_write(r, &sb);
@@ -189,6 +198,27 @@ static void texts_are_printable_and_addresses_normal(void **state)
 	free(got);
 }
 
+/* Whoever could call an instance as he likes could give a device's holders to another one. */
+static void an_instance_has_an_instances_name(void **state)
+{
+	static const char *const bad[] = {"", "GPU-0", "0000:1a:00.0", "MIG", "MIG-\n"};
+	struct hf_nvml_record *r = made(), *got = hf_xcalloc(1, sizeof(*got));
+	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(SB_MAX);
+	struct hf_error err = {0};
+
+	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
+		struct hf_nvml_part *part = &r->devices[1].parts[0];
+
+		memset(part->uuid, 0, sizeof(part->uuid));
+		snprintf(part->uuid, sizeof(part->uuid), "%s", bad[i]);
+		hf_strbuf_clear(&sb);
+		hf_nvml_record_write(r, &sb);
+		assert_code(hf_nvml_record_read(&sb, got, &err), HF_E_BAD_REQUEST);
+	}
+	free(r);
+	free(got);
+}
+
 static void a_record_reads_as_text(void **state)
 {
 	struct hf_nvml_record *r = made();
@@ -203,6 +233,7 @@ static void a_record_reads_as_text(void **state)
 	for (int f = 0; f < HF_NVML_FACTS; f++)
 		assert_non_null(strstr(sb.data, hf_nvml_fact_name((enum hf_nvml_fact)f)));
 	assert_string_equal(hf_nvml_fact_name(HF_NVML_FACTS), "?");
+	assert_non_null(strstr(sb.data, "  part MIG-1: GPU instance 7, compute instance -1\n"));
 	free(r);
 }
 
@@ -214,6 +245,7 @@ int main(void)
 		cmocka_unit_test(a_part_is_waited_for_and_no_byte_may_be_another),
 		cmocka_unit_test(a_right_checksum_over_nonsense_is_nonsense),
 		cmocka_unit_test(texts_are_printable_and_addresses_normal),
+		cmocka_unit_test(an_instance_has_an_instances_name),
 		cmocka_unit_test(a_record_reads_as_text),
 	};
 

@@ -181,6 +181,22 @@ static void tell_links(struct telling *t, const struct hf_nvml_device *d)
 	saw(t, &s);
 }
 
+/* Under its instances' names alone the kubelet tells who holds a device that is cut. */
+static void tell_parts(struct telling *t, const struct hf_nvml_device *d)
+{
+	for (size_t i = 0; i < d->parts_len; i++) {
+		struct hf_part part;
+
+		memset(&part, 0, sizeof(part));
+		memcpy(part.name, d->parts[i].uuid, sizeof(part.name));
+		memcpy(part.device, d->address, sizeof(d->address));
+		part.instance = d->parts[i].gpu_instance <= HF_PART_INSTANCE_MAX
+					? (int32_t)d->parts[i].gpu_instance
+					: -1;
+		hf_intake_part(t->intake, &part);
+	}
+}
+
 static void tell_device(struct telling *t, const struct hf_nvml_device *d)
 {
 	struct hf_health_presence there;
@@ -198,6 +214,7 @@ static void tell_device(struct telling *t, const struct hf_nvml_device *d)
 		snprintf(there.alias, sizeof(there.alias), "gpu-%u",
 			 (unsigned)d->values[HF_NVML_MINOR]);
 	hf_intake_device(t->intake, &there);
+	tell_parts(t, d);
 	tell_bus(t, d);
 	tell_recovery(t, d);
 	tell_ecc(t, d);

@@ -213,6 +213,39 @@ static void a_library_without_half_of_its_functions_is_used_as_far_as_it_goes(vo
 	assert_int_equal(d->code, HF_NVML_OK);
 }
 
+#define CUT                                                                                        \
+	"devices 2\nvalue nvmlDeviceGetMigMode 1 1\n"                                              \
+	"part 1 0 MIG-0aa1bb2c-0000-4000-8000-000000000007 7 0\n"                                  \
+	"part 1 3 MIG-0aa1bb2c-0000-4000-8000-000000000009 9 0\n"
+
+static void the_instances_of_a_device_are_named(void **state)
+{
+	struct bench *b = *state;
+	const struct hf_nvml_device *d = b->record.devices;
+
+	script(b, CUT "part 0 0 MIG-of-one-that-is-not-cut 1 0\npart 1 5 GPU-no-instance 5 0\n");
+	watch(b);
+	look(b);
+	assert_int_equal(d[0].parts_len, 0);
+	assert_int_equal(d[1].parts_len, 2);
+	assert_string_equal(d[1].parts[0].uuid, "MIG-0aa1bb2c-0000-4000-8000-000000000007");
+	assert_int_equal(d[1].parts[0].gpu_instance, 7);
+	assert_int_equal(d[1].parts[0].compute_instance, 0);
+	assert_string_equal(d[1].parts[1].uuid, "MIG-0aa1bb2c-0000-4000-8000-000000000009");
+	assert_int_equal(d[1].parts[1].gpu_instance, 9);
+	/* Without that name of a number they are known as well. */
+	script(b, CUT "code nvmlDeviceGetGpuInstanceId * 13\n"
+		      "code nvmlDeviceGetMaxMigDeviceCount * 13\n");
+	look(b);
+	assert_int_equal(d[1].parts_len, 2);
+	assert_true(d[1].parts[1].gpu_instance == UINT32_MAX);
+	/* A library that knows of no instances names none. */
+	b->argv[2] = library_old;
+	hf_nvml_watch_renew(b->watch);
+	look(b);
+	assert_int_equal(d[1].parts_len, 0);
+}
+
 static void a_library_that_is_not_there_is_told_with_the_loaders_words(void **state)
 {
 	struct bench *b = *state;
@@ -544,6 +577,25 @@ static void links_of_a_device_in_parts_are_not_missed(void **state)
 		(void)until_sample(b, HF_HEALTH_NVLINK, is_not_of_first);
 	assert_int_equal(hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_NVLINK, &why),
 			 HF_INTAKE_OK);
+}
+
+/* Also of one that is lost by now: the kubelet still names them. */
+static void whose_an_instance_is_stays_known(void **state)
+{
+	struct bench *b = *state;
+	struct hf_part part;
+
+	script(b, CUT);
+	probe(b);
+	(void)until_sample(b, HF_HEALTH_BUSLOST, second_is_there);
+	script(b, CUT "lost 1\n");
+	(void)until_sample(b, HF_HEALTH_BUSLOST, is_lost);
+	(void)until_sample(b, HF_HEALTH_BUSLOST, is_lost);
+	assert_true(hf_parts_find(hf_intake_parts(b->intake),
+				  "MIG-0aa1bb2c-0000-4000-8000-000000000009", &part));
+	assert_string_equal(part.device, "0000:1b:00.0");
+	assert_int_equal(part.instance, 9);
+	assert_int_equal(hf_intake_parts_version(b->intake), 2);
 }
 
 static void a_hang_is_a_sample_of_the_driver_until_it_answers_again(void **state)
@@ -933,6 +985,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(a_look_sees_all_facts_of_all_devices),
 		T(a_library_without_half_of_its_functions_is_used_as_far_as_it_goes),
+		T(the_instances_of_a_device_are_named),
 		T(a_library_that_is_not_there_is_told_with_the_loaders_words),
 		T(a_driver_that_hangs_is_told_of_and_asked_again),
 		T(a_driver_that_kills_who_asks_is_no_driver_that_hangs),
@@ -946,6 +999,7 @@ int main(int argc, char **argv)
 		T(the_probe_tells_what_the_brain_can_use),
 		T(unsupported_is_off_and_never_a_sample),
 		T(links_of_a_device_in_parts_are_not_missed),
+		T(whose_an_instance_is_stays_known),
 		T(a_hang_is_a_sample_of_the_driver_until_it_answers_again),
 		T(a_device_is_lost_needs_a_reset_and_is_back),
 		T(a_device_that_never_had_a_handle_is_known_by_the_bus),

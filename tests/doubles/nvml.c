@@ -15,6 +15,7 @@
  *     code FUNCTION DEVICE CODE   it fails so; DEVICE may be '*'
  *     value FUNCTION DEVICE NUMBER…
  *     xid DEVICE NUMBER           an event, once, in the order of the lines
+ *     part DEVICE PLACE UUID GI CI   an instance; MIG mode is a value as all others
  *
  * Of several lines that fit the last one counts.  Without a file it is a library without devices.
  * Built with HF_NVML_DOUBLE_OLD it lacks what drivers lacked five years ago.
@@ -38,10 +39,21 @@
 
 #define API __attribute__((visibility("default")))
 
-enum { OK = 0, UNINITIALIZED = 1, BAD_ARGUMENT = 2, UNSUPPORTED = 3, SIZE = 7, TIMEOUT = 10 };
+enum {
+	OK = 0,
+	UNINITIALIZED = 1,
+	BAD_ARGUMENT = 2,
+	UNSUPPORTED = 3,
+	NOT_FOUND = 6,
+	SIZE = 7,
+	TIMEOUT = 10
+};
 
 /* A device's handle is the address of its place here. */
 static char handles[DEVICES_MAX];
+/* Likewise of its instances. */
+#define PARTS_MAX 7
+static char part_handles[DEVICES_MAX][PARTS_MAX];
 static unsigned events_taken;
 
 struct answer {
@@ -253,9 +265,48 @@ static int name(const char *function, void *device, const char *format, char *re
 	return answer_text(ask(function, device, OK), full, ret_text, size);
 }
 
+struct part {
+	unsigned device, place;
+	bool found;
+	char uuid[LINE_MAX_HERE];
+	unsigned gpu_instance, compute_instance;
+};
+
+static void on_part(void *arg, char **words, int len)
+{
+	struct part *part = arg;
+
+	if (len != 6 || strcmp(words[0], "part") != 0 ||
+	    strtoul(words[1], NULL, 10) != part->device ||
+	    strtoul(words[2], NULL, 10) != part->place)
+		return;
+	part->found = true;
+	snprintf(part->uuid, sizeof(part->uuid), "%s", words[3]);
+	part->gpu_instance = (unsigned)strtoul(words[4], NULL, 10);
+	part->compute_instance = (unsigned)strtoul(words[5], NULL, 10);
+}
+
+/* Whose handle it is; false: a device's. */
+static bool part_of(const void *handle, struct part *part)
+{
+	const char *first = &part_handles[0][0], *at = handle;
+
+	memset(part, 0, sizeof(*part));
+	if (at < first || at >= first + sizeof(part_handles))
+		return false;
+	part->device = (unsigned)(at - first) / PARTS_MAX;
+	part->place = (unsigned)(at - first) % PARTS_MAX;
+	each_line(on_part, part);
+	return part->found;
+}
+
 API int nvmlDeviceGetUUID(void *device, char *ret_text, unsigned size);
 int nvmlDeviceGetUUID(void *device, char *ret_text, unsigned size)
 {
+	struct part part;
+
+	if (part_of(device, &part))
+		return answer_text(ask("nvmlDeviceGetUUID", NULL, OK), part.uuid, ret_text, size);
 	return name("nvmlDeviceGetUUID", device, "GPU-5a1d0000-0000-4000-8000-0000000000", ret_text,
 		    size);
 }
@@ -460,6 +511,42 @@ int nvmlEventSetWait_v2(void *set, struct hf_nvml_event_data *data, unsigned wai
 }
 
 #ifndef HF_NVML_DOUBLE_OLD
+NUMBER(nvmlDeviceGetMaxMigDeviceCount, PARTS_MAX)
+
+API int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **part);
+int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **part)
+{
+	struct part there;
+	int at = device_of(device);
+
+	if (at < 0 || index >= PARTS_MAX)
+		return BAD_ARGUMENT;
+	*part = &part_handles[at][index];
+	return part_of(*part, &there) ? OK : NOT_FOUND;
+}
+
+API int nvmlDeviceGetGpuInstanceId(void *part, unsigned *value);
+int nvmlDeviceGetGpuInstanceId(void *part, unsigned *value)
+{
+	struct part of;
+
+	if (!part_of(part, &of))
+		return BAD_ARGUMENT;
+	*value = of.gpu_instance;
+	return ask("nvmlDeviceGetGpuInstanceId", NULL, OK).code;
+}
+
+API int nvmlDeviceGetComputeInstanceId(void *part, unsigned *value);
+int nvmlDeviceGetComputeInstanceId(void *part, unsigned *value)
+{
+	struct part of;
+
+	if (!part_of(part, &of))
+		return BAD_ARGUMENT;
+	*value = of.compute_instance;
+	return OK;
+}
+
 API int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *value);
 int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *value)
 {

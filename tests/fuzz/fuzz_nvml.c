@@ -31,6 +31,20 @@ static void on_news(HF_UNUSED void *arg, HF_UNUSED bool urgent)
 {
 }
 
+static void check_parts(const struct hf_intake *intake, const struct hf_nvml_device *d)
+{
+	struct hf_part part;
+
+	for (size_t i = 0; i < d->parts_len; i++) {
+		hf_assert(hf_str_has_prefix(d->parts[i].uuid, HF_PART_PREFIX));
+		if (d->address[0] == '\0')
+			continue;
+		hf_assert(hf_parts_find(hf_intake_parts(intake), d->parts[i].uuid, &part));
+		hf_assert(part.device[0] != '\0');
+		hf_assert(part.instance >= -1 && part.instance <= HF_PART_INSTANCE_MAX);
+	}
+}
+
 static void check_told(const struct hf_nvml_record *r)
 {
 	struct hf_loop *loop = hf_loop_create_virtual(0);
@@ -55,6 +69,9 @@ static void check_told(const struct hf_nvml_record *r)
 		hf_assert(e->code > 0 && e->code < 999 && e->device[0] != '\0');
 		hf_assert(e->gpu_instance >= -1 && e->gpu_instance <= 64);
 	}
+	for (size_t i = 0; i < r->devices_len && r->code == HF_NVML_OK; i++)
+		if (r->kind == HF_NVML_ROUND)
+			check_parts(intake, &r->devices[i]);
 	hf_intake_taken(intake);
 	hf_intake_destroy(intake);
 	hf_loop_destroy(loop);
@@ -69,12 +86,14 @@ static void check_record(const struct hf_nvml_record *r)
 	int rc;
 
 	hf_assert(r->kind == HF_NVML_ROUND || r->kind == HF_NVML_NEWS);
-	hf_assert(r->count >= -1 && r->devices_len <= HF_NVML_DEVICES_MAX);
+	hf_assert(r->count >= -1);
+	hf_assert(r->devices_len <= HF_NVML_DEVICES_MAX);
 	check_text(r->why, sizeof(r->why));
 	check_text(r->driver, sizeof(r->driver));
 	for (size_t i = 0; i < r->devices_len; i++) {
 		check_text(r->devices[i].address, sizeof(r->devices[i].address));
 		check_text(r->devices[i].uuid, sizeof(r->devices[i].uuid));
+		hf_assert(r->devices[i].parts_len <= HF_NVML_PARTS_MAX);
 	}
 	hf_nvml_record_write(r, &sb);
 	rc = hf_nvml_record_read(&sb, again, &err);
