@@ -232,7 +232,6 @@ static void record_for_pods(struct hf_agent *a, const struct hf_report *report,
 {
 	for (size_t i = 0; i < report->holders_len; i++) {
 		const struct hf_holder *h = &report->holders[i];
-		const struct hf_health_device *d = hf_report_device_of(report, h);
 		const struct hf_event_note note = {
 			.api_version = "v1",
 			.kind = "Pod",
@@ -244,8 +243,8 @@ static void record_for_pods(struct hf_agent *a, const struct hf_report *report,
 			.message = message,
 		};
 
-		if (d != NULL && h->until == HF_TIME_NONE && h->uid[0] != '\0' &&
-		    hf_streq(d->id, told->device))
+		if (h->until == HF_TIME_NONE && h->uid[0] != '\0' &&
+		    hf_report_concerns(report, told, h))
 			hf_recorder_record(a->recorder, &note, hf_loop_wall(a->options.loop));
 	}
 }
@@ -404,6 +403,15 @@ static void take_holdings(struct hf_agent *a)
 	a->device_dirty = a->pods_dirty = true;
 }
 
+/* Whose a part is comes to be known after it is known who holds it, or before. */
+static void take_parts(struct hf_agent *a)
+{
+	if (hf_intake_parts_version(a->intake) == a->parts_seen)
+		return;
+	a->parts_seen = hf_intake_parts_version(a->intake);
+	a->device_dirty = a->pods_dirty = true;
+}
+
 /* What the last step led to, when it is on disk. */
 static void tell(struct hf_agent *a)
 {
@@ -477,6 +485,7 @@ static void step(struct hf_agent *a)
 	keep_place(a);
 	hf_intake_taken(a->intake);
 	take_holdings(a);
+	take_parts(a);
 	tell_detectors(a);
 	a->journal_dirty |= plan.changed;
 	a->plan = plan;

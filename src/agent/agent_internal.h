@@ -56,7 +56,7 @@ struct hf_agent {
 	hf_time holdings_at;  /* of the last that were taken */
 	hf_time suspected_at; /* evidence made us ask who holds what */
 	hf_time reaches;      /* all that was said until then has been stepped */
-	uint64_t steps, states_seen, holdings_seen, holders_seen, lost_told;
+	uint64_t steps, states_seen, parts_seen, holdings_seen, holders_seen, lost_told;
 	uint64_t off_told[HF_HEALTH_SOURCES]; /* hash of what the log says; 0: nothing yet */
 	bool stopped, started;
 	bool journal_dirty, journal_failing;

@@ -100,23 +100,54 @@ static void list_detectors(const struct hf_report *report, struct hf_device_heal
 
 /* ---- devices ----------------------------------------------------------------------------------- */
 
+/* One that is given out several times is the same each time. */
+static void id_of(const struct hf_holder *holder, char ret_id[HF_HOLDING_ID_MAX])
+{
+	char *share;
+
+	snprintf(ret_id, HF_HOLDING_ID_MAX, "%s", holder->holding.id);
+	share = strstr(ret_id, SHARE_MARK);
+	if (share != NULL)
+		*share = '\0';
+}
+
+static bool part_of(const struct hf_report *report, const struct hf_holder *holder,
+		    struct hf_part *ret_part)
+{
+	char id[HF_HOLDING_ID_MAX];
+
+	id_of(holder, id);
+	return hf_parts_find(hf_intake_parts(report->intake), id, ret_part);
+}
+
 const struct hf_health_device *hf_report_device_of(const struct hf_report *report,
 						   const struct hf_holder *holder)
 {
 	const struct hf_health_device *device;
 	char id[HF_HOLDING_ID_MAX], address[HF_HEALTH_DEVICE_MAX];
-	char *share;
+	struct hf_part part;
 
-	snprintf(id, sizeof(id), "%s", holder->holding.id);
-	share = strstr(id, SHARE_MARK);
-	if (share != NULL)
-		*share = '\0';
+	id_of(holder, id);
 	if (id[0] == '\0')
 		return NULL;
 	device = hf_health_memory_find(report->memory, id);
 	if (device == NULL && hf_health_pci_normalize(id, strlen(id), address))
 		device = hf_health_memory_find(report->memory, address);
+	if (device == NULL && part_of(report, holder, &part))
+		device = hf_health_memory_find(report->memory, part.device);
 	return device;
+}
+
+bool hf_report_concerns(const struct hf_report *report, const struct hf_health_told *told,
+			const struct hf_holder *holder)
+{
+	const struct hf_health_device *device = hf_report_device_of(report, holder);
+	struct hf_part part;
+
+	if (device == NULL || !hf_streq(device->id, told->device))
+		return false;
+	return told->gpu_instance < 0 || !part_of(report, holder, &part) || part.instance < 0 ||
+	       part.instance == told->gpu_instance;
 }
 
 static const char *severity_text(enum hf_health_severity severity)
@@ -196,6 +227,7 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 	for (int past = 0; past < 2; past++) {
 		for (size_t i = report->holders_len; i-- > 0;) {
 			const struct hf_holder *h = &report->holders[i];
+			struct hf_part part;
 
 			if ((h->until != HF_TIME_NONE) != past || held[i] != d)
 				continue;
@@ -208,6 +240,8 @@ static void list_holders(const struct hf_report *report, const struct hf_health_
 				.resource_id = h->holding.id,
 				.until = wall_of(report, h->until),
 			};
+			if (part_of(report, h, &part))
+				continue;
 			out->resource = h->holding.resource;
 			out->resource_id = h->holding.id;
 		}
@@ -412,6 +446,25 @@ static const struct hf_health_device *sick_of(const struct hf_report *report,
 	return h->until == HF_TIME_NONE || device->since <= h->until + LATE_LINE ? device : NULL;
 }
 
+static void say_sick(const struct hf_health_device *sick, struct hf_pod_verdict *ret)
+{
+	const struct hf_health_fault *fault = hf_health_device_worst(sick);
+	const char *cls = hf_health_class_name(fault != NULL ? fault->cls : HF_HEALTH_NONE);
+	int32_t instance = fault != NULL ? hf_health_fault_instance(fault) : -1;
+	char about[64] = "", where[32] = "";
+
+	ret->word = HF_POD_SICK;
+	hf_device_reason(fault != NULL ? cls : "out-of-service", ret->reason);
+	if (instance >= 0)
+		snprintf(where, sizeof(where), " in GPU instance %d", instance);
+	if (fault != NULL)
+		snprintf(about, sizeof(about), ": %s %d%s",
+			 hf_health_detector_name(fault->detector), fault->code, where);
+	snprintf(ret->message, sizeof(ret->message), "%s is %s%s",
+		 sick->id[0] != '\0' ? sick->id : "the node", hf_health_state_name(sick->state),
+		 about);
+}
+
 void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_verdict *ret)
 {
 	const struct hf_holder *of = &report->holders[first];
@@ -435,18 +488,7 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 		holds = true;
 	}
 	if (sick != NULL) {
-		const struct hf_health_fault *fault = hf_health_device_worst(sick);
-		const char *cls = hf_health_class_name(fault != NULL ? fault->cls : HF_HEALTH_NONE);
-		char about[64] = "";
-
-		ret->word = HF_POD_SICK;
-		hf_device_reason(fault != NULL ? cls : "out-of-service", ret->reason);
-		if (fault != NULL)
-			snprintf(about, sizeof(about), ": %s %d",
-				 hf_health_detector_name(fault->detector), fault->code);
-		snprintf(ret->message, sizeof(ret->message), "%s is %s%s",
-			 sick->id[0] != '\0' ? sick->id : "the node",
-			 hf_health_state_name(sick->state), about);
+		say_sick(sick, ret);
 	} else if (holds && !unknown) {
 		ret->word = HF_POD_WELL;
 		snprintf(ret->reason, sizeof(ret->reason), "Recovered");

@@ -46,9 +46,12 @@ void hf_report_pod(const struct hf_report *report, size_t first, struct hf_pod_v
 /* {"metadata": {"uid": …}, "status": {"conditions": […]}}, strategic. */
 struct hf_json *hf_report_pod_patch(const struct hf_pod_verdict *verdict, const char *uid,
 				    hf_time wall);
-/* The device that a holder's id names; NULL: none that is known. */
+/* The device that a holder's id names, or is a part of; NULL: none that is known. */
 const struct hf_health_device *hf_report_device_of(const struct hf_report *report,
 						   const struct hf_holder *holder);
+/* It is about what that holder has: not about another instance of its device.  In doubt it is. */
+bool hf_report_concerns(const struct hf_report *report, const struct hf_health_told *told,
+			const struct hf_holder *holder);
 
 /* Of a detector: On, Off (with why) or Stale. */
 const char *hf_report_detector(const struct hf_report *report, enum hf_health_detector detector,

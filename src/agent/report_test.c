@@ -82,6 +82,99 @@ static void ids_of_plugins_lead_to_devices(void **state)
 	assert_null(hf_report_device_of(&w->report, &w->holders[3]));
 }
 
+static struct hf_device_health read(struct world *w, struct hf_arena *arena)
+{
+	HF_AUTO_DOC doc = NULL;
+	struct hf_device_health health;
+
+	look(w);
+	doc = hf_doc_from_json(hf_report_device_patch(&w->report));
+	hf_device_health_read(doc, arena, &health);
+	return health;
+}
+
+static void has_part(struct world *w, const char *name, const char *device, int32_t instance)
+{
+	struct hf_part part;
+
+	memset(&part, 0, sizeof(part));
+	snprintf(part.name, sizeof(part.name), "%s", name);
+	snprintf(part.device, sizeof(part.device), "%s", device);
+	part.instance = instance;
+	hf_intake_part(w->intake, &part);
+}
+
+static void ids_of_instances_lead_to_their_device(void **state)
+{
+	struct world *w = *state;
+
+	snprintf(w->node.devices[1].uuid, sizeof(w->node.devices[1].uuid), "GPU-1");
+	health_step(&w->node, HF_SECOND);
+	look(w);
+	has_part(w, "MIG-1", "gpu-1", 7);
+	hold(w, "a", "MIG-1", HF_TIME_NONE);
+	hold(w, "b", "MIG-1::2", HF_TIME_NONE);
+	hold(w, "c", "MIG-GPU-1/7/0", HF_TIME_NONE);
+	hold(w, "d", "gpu-1-mig-1g10gb-19-4", HF_TIME_NONE);
+	for (size_t i = 0; i < w->report.holders_len; i++)
+		assert_string_equal(hf_report_device_of(&w->report, &w->holders[i])->id, "gpu-1");
+	hold(w, "e", "MIG-2", HF_TIME_NONE);
+	hold(w, "f", "MIG-GPU-7/7/0", HF_TIME_NONE);
+	assert_null(hf_report_device_of(&w->report, &w->holders[4]));
+	assert_null(hf_report_device_of(&w->report, &w->holders[5]));
+}
+
+/* A reset ends them all, whichever of them it was. */
+static void what_stops_a_device_stops_all_that_hold_a_part_of_it(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_health_evidence *e = health_xid(&w->node, 95, "gpu-1");
+	struct hf_pod_verdict verdict;
+	struct hf_device_health health;
+
+	e->gpu_instance = 7;
+	snprintf(e->line, sizeof(e->line), "x");
+	health_step(&w->node, HF_SECOND);
+	has_part(w, "MIG-1", "gpu-1", 7);
+	has_part(w, "MIG-2", "gpu-1", 8);
+	hold(w, "its", "MIG-1", HF_TIME_NONE);
+	hold(w, "other", "MIG-2", HF_TIME_NONE);
+	health = read(w, arena);
+	for (size_t i = 0; i < 2; i++) {
+		hf_report_pod(&w->report, i, &verdict);
+		assert_int_equal(verdict.word, HF_POD_SICK);
+		assert_string_equal(verdict.message,
+				    "gpu-1 is Unhealthy: xid 95 in GPU instance 7");
+	}
+	assert_string_equal(health.devices.items[2].id, "gpu-1");
+	assert_int_equal(health.devices.items[2].holders.len, 2);
+	assert_string_equal(health.devices.items[2].holders.items[1].resource_id, "MIG-1");
+	/* By none of its parts' names it is given out. */
+	assert_null(health.devices.items[2].resource_id);
+}
+
+static void what_is_of_one_instance_concerns_its_holder_and_who_may_be(void **state)
+{
+	struct world *w = *state;
+	struct hf_health_told told = {.device = "gpu-1", .gpu_instance = 7};
+
+	look(w);
+	has_part(w, "MIG-7", "gpu-1", 7);
+	has_part(w, "MIG-8", "gpu-1", 8);
+	has_part(w, "MIG-x", "gpu-1", -1);
+	hold(w, "a", "MIG-7", HF_TIME_NONE);
+	hold(w, "b", "MIG-x", HF_TIME_NONE);
+	hold(w, "c", "gpu-1", HF_TIME_NONE);
+	hold(w, "d", "MIG-8", HF_TIME_NONE);
+	hold(w, "e", "gpu-2", HF_TIME_NONE);
+	hold(w, "f", "what", HF_TIME_NONE);
+	for (size_t i = 0; i < w->report.holders_len; i++)
+		assert_int_equal(hf_report_concerns(&w->report, &told, &w->holders[i]), i < 3);
+	told.gpu_instance = -1;
+	assert_true(hf_report_concerns(&w->report, &told, &w->holders[3]));
+}
+
 static void a_pod_is_sick_by_what_it_holds_or_held_then(void **state)
 {
 	struct world *w = *state;
@@ -180,17 +273,6 @@ static void times_are_shown_on_the_wall_clock(void **state)
 		assert_true(d->holders.items[1].until == HF_TIME_NONE);
 		assert_true(d->holders.items[2].until != HF_TIME_NONE);
 	}
-}
-
-static struct hf_device_health read(struct world *w, struct hf_arena *arena)
-{
-	HF_AUTO_DOC doc = NULL;
-	struct hf_device_health health;
-
-	look(w);
-	doc = hf_doc_from_json(hf_report_device_patch(&w->report));
-	hf_device_health_read(doc, arena, &health);
-	return health;
 }
 
 /* A quarantine that a person has lifted comes back by evidence: not by a program's fault, a suspicion or a
@@ -307,6 +389,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(ids_of_plugins_lead_to_devices),
+		TEST(ids_of_instances_lead_to_their_device),
+		TEST(what_stops_a_device_stops_all_that_hold_a_part_of_it),
+		TEST(what_is_of_one_instance_concerns_its_holder_and_who_may_be),
 		TEST(a_pod_is_sick_by_what_it_holds_or_held_then),
 		TEST(a_pod_of_several_devices_is_sick_by_one),
 		TEST(a_fault_of_all_devices_at_once_is_the_nodes_and_all_holders_are_told),

@@ -158,6 +158,13 @@ static inline bool hf_health_fault_acts(const struct hf_health_fault *fault)
 	return fault->open && !hf_health_fault_follows(fault) && !fault->covered;
 }
 
+/* The GPU instance (MIG) that its line names; -1: none does, or there were several, which may be of different
+ * ones. */
+static inline int32_t hf_health_fault_instance(const struct hf_health_fault *fault)
+{
+	return fault->count == 1 && fault->line[0] != '\0' ? fault->gpu_instance : -1;
+}
+
 /* The first of the strictest faults that act; NULL: none does. */
 const struct hf_health_fault *hf_health_device_worst(const struct hf_health_device *device);
 /* Its class; HF_HEALTH_NONE: none acts. */

@@ -270,6 +270,10 @@ static void tell_faults(struct hf_health_brain *b)
 							f->code, f->unit[0] ? " " : "", f->unit,
 							hf_health_class_name(f->cls),
 							hf_health_action_name(f->action)));
+			/* What stops a device stops all that it is cut into. */
+			if (!hf_health_is_fatal(f->cls))
+				b->events[b->events_len - 1].gpu_instance =
+					hf_health_fault_instance(f);
 		}
 	}
 }

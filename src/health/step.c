@@ -68,6 +68,7 @@ void hf_health_event(struct hf_health_brain *b, const struct hf_health_device *d
 		.warning = !hf_streq(reason, "DeviceRecovered"),
 		.reason = reason,
 		.message = message,
+		.gpu_instance = -1,
 	};
 }
 

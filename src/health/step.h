@@ -178,6 +178,8 @@ struct hf_health_told {
 	bool warning;
 	const char *reason; /* DeviceFault, DeviceRecovered, DeviceFlapping */
 	const char *message;
+	/* Of a fault that stops nothing: the instance (MIG) that its line names; -1: it is the whole device's. */
+	int32_t gpu_instance;
 };
 
 /* In the order of hf_health_memory.conditions. */

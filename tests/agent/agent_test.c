@@ -468,6 +468,65 @@ static void a_pod_of_the_same_name_is_another_holder(void **state)
 	assert_string_equal(status_of(w, &hf_pods, "rank-0", HF_POD_COND_DEVICE_HEALTHY), "False");
 }
 
+static void has_part(struct world *w, const char *name, int32_t instance)
+{
+	struct hf_part part;
+
+	memset(&part, 0, sizeof(part));
+	snprintf(part.name, sizeof(part.name), "%s", name);
+	snprintf(part.device, sizeof(part.device), "%s", GPU);
+	part.instance = instance;
+	hf_intake_part(hf_agent_intake(w->agent), &part);
+}
+
+static void hold_parts(struct world *w)
+{
+	struct hf_holding two[2];
+
+	memset(two, 0, sizeof(two));
+	for (int i = 0; i < 2; i++) {
+		snprintf(two[i].ns, sizeof(two[i].ns), "default");
+		snprintf(two[i].pod, sizeof(two[i].pod), "of-%d", 7 + i);
+		snprintf(two[i].container, sizeof(two[i].container), "c");
+		snprintf(two[i].resource, sizeof(two[i].resource), "nvidia.com/mig-1g.10gb");
+		snprintf(two[i].id, sizeof(two[i].id), "MIG-%d", 7 + i);
+	}
+	(void)hf_intake_holdings(hf_agent_intake(w->agent), two, 2,
+				 hf_intake_now(hf_agent_intake(w->agent)));
+}
+
+/* A GPU in instances: the kubelet tells of those alone, whose they are the library. */
+static void who_holds_a_part_of_the_sick_device_is_told(void **state)
+{
+	struct world *w = *state;
+	HF_AUTO_ARENA arena = hf_arena_create((size_t)4 << 20);
+	struct hf_device_health health;
+
+	open_agent(w);
+	create_pod(w, "of-7");
+	create_pod(w, "of-8");
+	run_for(w, 2 * HF_SECOND);
+	hold_parts(w);
+	run_for(w, 2 * HF_SECOND);
+	has_part(w, "MIG-7", 7);
+	has_part(w, "MIG-8", 8);
+	run_for(w, 3 * HF_SECOND);
+	/* Nothing happened but that: its holders are written now. */
+	health = health_of(w, arena);
+	assert_int_equal(device_in(&health, GPU)->holders.len, 2);
+	/* What stops nothing is told of the instance that it names: on the Node and on one pod. */
+	kernel_says(w, "NVRM: Xid (PCI:0000:1a:00 GPU-I:07): 78, pid=1, name=x, y\n");
+	run_for(w, 3 * HF_SECOND);
+	assert_int_equal(hf_local_count(w->local, &hf_events), 2);
+	assert_string_equal(word_on(w, "of-7"), "-");
+	kernel_says(w, "NVRM: Xid (PCI:0000:1a:00 GPU-I:07): 95, pid=7, name=python, Uncontained: "
+		       "FBHUB (0x0,0x0). RST: Yes, D-RST: No\n");
+	run_for(w, 3 * HF_SECOND);
+	assert_string_equal(word_on(w, "of-7"), "False");
+	assert_string_equal(word_on(w, "of-8"), "False");
+	assert_int_equal(hf_local_count(w->local, &hf_events), 5);
+}
+
 /* Rank 0 of a job that begins again: the kubelet's last word was on the one before. */
 static void a_pod_that_came_after_the_kubelets_word_holds_nothing_by_it(void **state)
 {
@@ -871,6 +930,7 @@ int main(void)
 		TEST(a_number_that_another_device_has_now_is_that_ones),
 		TEST(the_librarys_word_of_an_xid_is_a_witness_of_the_kernels),
 		TEST(a_pod_of_the_same_name_is_another_holder),
+		TEST(who_holds_a_part_of_the_sick_device_is_told),
 		TEST(a_pod_that_came_after_the_kubelets_word_holds_nothing_by_it),
 		TEST(a_fault_long_after_a_pods_end_is_not_that_pods),
 		TEST(an_api_server_that_refuses_is_asked_ever_more_rarely_and_told_in_the_end),
