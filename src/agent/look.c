@@ -52,6 +52,7 @@ static void look_nvml(struct look *look, const struct hf_look_options *options)
 	watch = hf_nvml_watch_create(look->loop, &(struct hf_nvml_watch_options){
 							 .child_argv = options->child_argv,
 							 .deadline = options->timeout,
+							 .first_deadline = options->timeout,
 							 .told = on_nvml,
 							 .arg = look,
 						 });

@@ -28,6 +28,10 @@ struct hf_nvml_watch {
 	struct hf_reader *reader;
 	int ask_fd; /* -1: none */
 	bool asked, dying;
+	bool begun;  /* the library, in this child */
+	bool silent; /* a deadline has passed since the last answer */
+	hf_time asked_at;
+	hf_time patience; /* with a library that has not begun */
 	struct hf_strbuf in;
 	struct hf_nvml_record *record;
 	struct hf_backoff backoff;
@@ -55,6 +59,11 @@ struct hf_nvml_watch *hf_nvml_watch_create(struct hf_loop *loop,
 	watch->options = *options;
 	if (watch->options.deadline == 0)
 		watch->options.deadline = HF_NVML_DEADLINE;
+	if (watch->options.first_deadline == 0)
+		watch->options.first_deadline = HF_NVML_FIRST_DEADLINE;
+	if (watch->options.first_deadline < watch->options.deadline)
+		watch->options.first_deadline = watch->options.deadline;
+	watch->patience = watch->options.first_deadline;
 	if (watch->options.backoff == 0)
 		watch->options.backoff = BACKOFF;
 	if (watch->options.backoff_max == 0)
@@ -134,20 +143,45 @@ static void fail(struct hf_nvml_watch *watch, const struct hf_error *err)
 	hf_task_post(watch->tell_failed);
 }
 
+/* More time, where the library begins. */
+static hf_time time_left(const struct hf_nvml_watch *watch)
+{
+	hf_time waited = hf_loop_mono(watch->loop) - watch->asked_at;
+
+	return watch->dying || watch->begun ? 0 : watch->patience - waited;
+}
+
+/* A library that hung may be well in the next child, or take as long again as all of them had. */
+static void lose_patience(struct hf_nvml_watch *watch)
+{
+	hf_time next = watch->begun ? watch->options.deadline : 2 * watch->patience;
+
+	watch->patience =
+		next < watch->options.first_deadline ? next : watch->options.first_deadline;
+}
+
 /* Neither an answer, nor, after it was killed for that, an end. */
 static void on_deadline(void *arg)
 {
 	struct hf_nvml_watch *watch = arg;
+	hf_time left = time_left(watch);
 	struct hf_error err = {0};
 
+	if (left > 0 && !watch->silent) {
+		hf_timer_arm(watch->deadline, left);
+		return;
+	}
 	hf_error_set(&err, HF_E_TIMEOUT,
 		     watch->dying ? "the driver holds what was killed for it"
 				  : "the driver did not answer in time");
-	if (!watch->dying) {
+	watch->silent = true;
+	if (!watch->dying && left <= 0) {
+		lose_patience(watch);
 		kill_child(watch);
 		pause_before_next(watch);
 	}
-	hf_timer_arm(watch->deadline, watch->options.deadline);
+	hf_timer_arm(watch->deadline,
+		     left > 0 && left < watch->options.deadline ? left : watch->options.deadline);
 	told(watch, HF_NVML_TIMED_OUT, &err);
 }
 
@@ -171,6 +205,22 @@ static void on_ended(void *arg, const struct hf_process_exit *exit)
 	fail(watch, &err);
 }
 
+/* How long the library takes to begin: who renews a child that sees a lost device meets a driver that may hang by
+ * now.  Without a driver nothing is learned. */
+static void learn(struct hf_nvml_watch *watch)
+{
+	const struct hf_nvml_watch_options *o = &watch->options;
+	hf_time twice = 2 * (hf_loop_mono(watch->loop) - watch->asked_at);
+
+	if (watch->record->code != HF_NVML_OK)
+		watch->patience = o->first_deadline;
+	else if (!watch->begun)
+		watch->patience = twice < o->deadline         ? o->deadline
+				  : twice > o->first_deadline ? o->first_deadline
+							      : twice;
+	watch->begun = watch->record->code == HF_NVML_OK;
+}
+
 /* True: one more was there and was told of.  False: no more, or no watch any more. */
 static bool take(struct hf_nvml_watch *watch)
 {
@@ -186,7 +236,8 @@ static bool take(struct hf_nvml_watch *watch)
 	if (got == 0)
 		return false;
 	if (watch->record->kind == HF_NVML_ROUND) {
-		watch->asked = false;
+		watch->asked = watch->silent = false;
+		learn(watch);
 		hf_backoff_reset(&watch->backoff);
 		hf_timer_disarm(watch->deadline);
 		told(watch, HF_NVML_ANSWERED, NULL);
@@ -245,6 +296,7 @@ static int start(struct hf_nvml_watch *watch, struct hf_error *err)
 	answer_read = -1;
 	watch->ask_fd = ask_write;
 	ask_write = -1;
+	watch->begun = false;
 	return 0;
 }
 
@@ -266,6 +318,7 @@ bool hf_nvml_watch_ask(struct hf_nvml_watch *watch)
 		return false;
 	}
 	watch->asked = true;
+	watch->asked_at = hf_loop_mono(watch->loop);
 	hf_timer_arm(watch->deadline, watch->options.deadline);
 	return true;
 }

@@ -164,6 +164,7 @@ static void start(struct hf_probe *probe)
 					&(struct hf_nvml_watch_options){
 						.child_argv = p->options.child_argv,
 						.deadline = p->options.deadline,
+						.first_deadline = p->options.first_deadline,
 						.backoff = p->options.backoff,
 						.backoff_max = p->options.backoff_max,
 						.told = told,

@@ -18,6 +18,8 @@
 
 #define DEADLINE (300 * HF_MS)
 #define BACKOFF (20 * HF_MS)
+/* What is never waited for. */
+#define FOR_EVER HF_HOUR
 
 static const char *library, *library_old, *self;
 
@@ -33,6 +35,7 @@ struct bench {
 	struct hf_nvml_record record, news;
 	char text[HF_ERROR_TEXT_MAX];
 	bool destroy_when_told;
+	hf_time first_deadline; /* 0: the other, so that a hang is told of soon */
 };
 
 static void on_news(void *arg, bool urgent)
@@ -105,11 +108,17 @@ static void on_told(void *arg, enum hf_nvml_outcome outcome, const struct hf_nvm
 	hf_loop_stop(b->t.loop);
 }
 
+static hf_time first_deadline(const struct bench *b)
+{
+	return b->first_deadline > 0 ? b->first_deadline : DEADLINE;
+}
+
 static void watch(struct bench *b)
 {
 	b->watch = hf_nvml_watch_create(b->t.loop, &(struct hf_nvml_watch_options){
 							   .child_argv = b->argv,
 							   .deadline = DEADLINE,
+							   .first_deadline = first_deadline(b),
 							   .backoff = BACKOFF,
 							   .backoff_max = 4 * BACKOFF,
 							   .told = on_told,
@@ -276,6 +285,93 @@ static void a_driver_that_hangs_is_told_of_and_asked_again(void **state)
 	assert_int_equal(b->told[HF_NVML_FAILED], 0);
 }
 
+/* Until so much time is over, or something is told. */
+static void for_a_while(struct bench *b, hf_time span)
+{
+	struct hf_timer *over = hf_timer_create(b->t.loop, on_try, b);
+
+	hf_timer_arm(over, span);
+	hf_test_loop_run(&b->t);
+	hf_timer_destroy(over);
+}
+
+/* It may attach eight devices first; killed, it would begin again. */
+static void a_library_that_takes_long_to_begin_is_let_begin(void **state)
+{
+	struct bench *b = *state;
+
+	b->first_deadline = FOR_EVER;
+	script(b, "devices 1\nwait nvmlInitWithFlags\n");
+	watch(b);
+	assert_true(hf_nvml_watch_ask(b->watch));
+	for_a_while(b, 3 * DEADLINE);
+	assert_int_equal(b->told[HF_NVML_TIMED_OUT], 0);
+	script(b, "devices 1\n");
+	until(b, HF_NVML_ANSWERED);
+	assert_int_equal(b->record.devices_len, 1);
+	assert_int_equal(b->told[HF_NVML_TIMED_OUT] + b->told[HF_NVML_FAILED], 0);
+	/* From then on a hang is one. */
+	script(b, "devices 1\nhang nvmlDeviceGetCount_v2\n");
+	assert_true(hf_nvml_watch_ask(b->watch));
+	until(b, HF_NVML_TIMED_OUT);
+}
+
+/* A driver that comes after the agent begins in one of the child's later looks. */
+static void until_there_is_a_driver_each_look_may_be_the_long_one(void **state)
+{
+	struct bench *b = *state;
+
+	b->first_deadline = FOR_EVER;
+	script(b, "devices 1\ncode nvmlInitWithFlags * 9\n");
+	watch(b);
+	look(b);
+	assert_int_equal(b->record.code, HF_NVML_NOT_LOADED);
+	script(b, "devices 1\nwait nvmlInitWithFlags\n");
+	assert_true(hf_nvml_watch_ask(b->watch));
+	for_a_while(b, 2 * DEADLINE);
+	script(b, "devices 1\n");
+	until(b, HF_NVML_ANSWERED);
+	assert_int_equal(b->record.code, HF_NVML_OK);
+	assert_int_equal(b->told[HF_NVML_TIMED_OUT], 0);
+}
+
+static void how_long_it_takes_to_begin_is_known_afterwards(void **state)
+{
+	struct bench *b = *state;
+
+	b->first_deadline = FOR_EVER;
+	script(b, "devices 1\n");
+	watch(b);
+	look(b);
+	script(b, "devices 1\nwait nvmlInitWithFlags\n");
+	hf_nvml_watch_renew(b->watch);
+	while (!hf_nvml_watch_ask(b->watch))
+		for_a_while(b, 10 * HF_MS);
+	until(b, HF_NVML_TIMED_OUT);
+	assert_string_equal(b->text, "the driver did not answer in time");
+}
+
+static void a_library_that_never_begins_is_a_driver_that_hangs(void **state)
+{
+	struct bench *b = *state;
+
+	b->first_deadline = 2 * DEADLINE;
+	script(b, "devices 1\nwait nvmlInitWithFlags\n");
+	watch(b);
+	assert_true(hf_nvml_watch_ask(b->watch));
+	until(b, HF_NVML_TIMED_OUT);
+	assert_false(hf_nvml_watch_ask(b->watch)); /* the pause */
+	/* The next has as long, but that nobody answers is told on the way. */
+	while (!hf_nvml_watch_ask(b->watch))
+		for_a_while(b, 10 * HF_MS);
+	until(b, HF_NVML_TIMED_OUT);
+	assert_int_equal(b->told[HF_NVML_TIMED_OUT], 2);
+	script(b, "devices 1\n");
+	until(b, HF_NVML_ANSWERED);
+	assert_int_equal(b->told[HF_NVML_TIMED_OUT], 2);
+	assert_int_equal(b->told[HF_NVML_FAILED], 0);
+}
+
 static void a_driver_that_kills_who_asks_is_no_driver_that_hangs(void **state)
 {
 	struct bench *b = *state;
@@ -409,6 +505,7 @@ static void probe(struct bench *b)
 							   .child_argv = b->argv,
 							   .every = 20 * HF_MS,
 							   .deadline = DEADLINE,
+							   .first_deadline = first_deadline(b),
 							   .backoff = BACKOFF,
 							   .backoff_max = BACKOFF,
 							   .renew_after = 50 * HF_MS,
@@ -988,6 +1085,10 @@ int main(int argc, char **argv)
 		T(the_instances_of_a_device_are_named),
 		T(a_library_that_is_not_there_is_told_with_the_loaders_words),
 		T(a_driver_that_hangs_is_told_of_and_asked_again),
+		T(a_library_that_takes_long_to_begin_is_let_begin),
+		T(until_there_is_a_driver_each_look_may_be_the_long_one),
+		T(how_long_it_takes_to_begin_is_known_afterwards),
+		T(a_library_that_never_begins_is_a_driver_that_hangs),
 		T(a_driver_that_kills_who_asks_is_no_driver_that_hangs),
 		T(what_the_library_prints_is_not_in_the_way),
 		T(a_lost_device_keeps_the_name_that_it_had),

@@ -10,6 +10,7 @@
  *     lost 1                      every call for device 1 gives 15
  *     reset 1                     … gives 16
  *     hang nvmlDeviceGetCount_v2  this one never returns
+ *     wait nvmlInitWithFlags      … when this line is gone
  *     crash nvmlInit_v2           … ends the process by a signal
  *     print nvmlInit_v2           … writes to the standard output
  *     code FUNCTION DEVICE CODE   it fails so; DEVICE may be '*'
@@ -90,7 +91,7 @@ struct question {
 	const char *function;
 	int device; /* -1: none */
 	struct answer answer;
-	bool hang, crash, print;
+	bool hang, wait, crash, print;
 };
 
 static bool fits(const struct question *q, const char *word)
@@ -130,6 +131,7 @@ static void on_line(void *arg, char **words, int len)
 	if (len < 2 || strcmp(words[1], q->function) != 0)
 		return;
 	q->hang = q->hang || strcmp(words[0], "hang") == 0;
+	q->wait = q->wait || strcmp(words[0], "wait") == 0;
 	q->crash = q->crash || strcmp(words[0], "crash") == 0;
 	q->print = q->print || strcmp(words[0], "print") == 0;
 	if (len >= 4 && fits(q, words[2]))
@@ -143,13 +145,22 @@ static int device_of(const void *handle)
 	return at >= handles && at < handles + DEVICES_MAX ? (int)(at - handles) : -1;
 }
 
-/* What the file says of this call; what it says nothing of is answered with `code`. */
-static struct answer ask(const char *function, const void *handle, int code)
+static struct question read_for(const char *function, const void *handle, int code)
 {
 	struct question q = {.function = function, .device = handle ? device_of(handle) : -1};
 
 	q.answer.code = code;
 	each_line(on_line, &q);
+	return q;
+}
+
+/* What the file says of this call; what it says nothing of is answered with `code`. */
+static struct answer ask(const char *function, const void *handle, int code)
+{
+	struct question q = read_for(function, handle, code);
+
+	for (; q.wait; q = read_for(function, handle, code))
+		(void)poll(NULL, 0, 5);
 	while (q.hang)
 		pause();
 	if (q.crash)
