@@ -19,9 +19,9 @@ import os
 import re
 import socket
 
-_path = (os.environ.get("HOLDFAST_REPORT_SOCKET") or  # holdfast exec, around this process
-         os.environ.get("HOLDFAST_AGENT_SOCKET", "/run/holdfast/agent.sock"))
-_path = "\0" + _path[1:] if _path.startswith("@") else _path
+_agent = os.environ.get("HOLDFAST_AGENT_SOCKET", "/run/holdfast/agent.sock")
+_path, _agent = ("\0" + path[1:] if path.startswith("@") else path for path in (
+    os.environ.get("HOLDFAST_REPORT_SOCKET") or _agent, _agent))  # the first is that of holdfast exec, around this process
 _socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 _socket.setblocking(False)
 
@@ -53,18 +53,22 @@ def _pair(key, value, form):
 def report(step, own_ms=None, wait_ms=None, *, total=None, loss=None, rank=None, group=None,
            phase=None, attempt=None):
     """step: done, from 1. phase "other" for checkpoints and evaluation, which are not judged."""
-    rank = _env("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK") if rank is None else rank
-    attempt = _env("TORCHELASTIC_RESTART_COUNT") if attempt is None else attempt
     pairs = [("step", step, lambda v: _below(10**18, v)),
              ("total", total, lambda v: _below(10**18, v)),
-             ("rank", rank, lambda v: _below(20000, v)),
+             ("rank", _env("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK") if rank is None else rank,
+              lambda v: _below(20000, v)),
              ("group", group, _word),
              ("phase", phase, lambda v: "training" if v == "training" else "other"),
              ("loss", loss, lambda v: f"{float(v):.6g}"),
              ("own_us", own_ms, lambda v: _below(10**15, 1000 * v)),
              ("wait_us", wait_ms, lambda v: _below(10**15, 1000 * v)),
-             ("attempt", attempt, lambda v: _below(10**18, v))]
+             ("attempt", _env("TORCHELASTIC_RESTART_COUNT") if attempt is None else attempt,
+              lambda v: _below(10**18, v))]
     try:
-        _socket.sendto(("holdfast/1" + "".join(_pair(*pair) for pair in pairs)).encode(), _path)
+        said = ("holdfast/1" + "".join(_pair(*pair) for pair in pairs)).encode()
+        try:
+            _socket.sendto(said, _path)
+        except (ConnectionRefusedError, FileNotFoundError):  # a launcher's environment, on another host than it
+            _socket.sendto(said, _agent)
     except Exception:
         pass  # nobody listens, or has no room: training goes on

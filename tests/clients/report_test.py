@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -98,12 +99,32 @@ class Report(unittest.TestCase):
             process.join()
         self.assertEqual(said, [f"holdfast/1 step=7 rank={rank}" for rank in range(3)])
 
+    def said_by_another(self, report_socket, times=1):
+        # A program that finds both in its environment.
+        code = f"from holdfast_report import report\nfor _ in range({times}): report(5)"
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=os.path.dirname(holdfast_report.__file__),
+                       env={"HOLDFAST_REPORT_SOCKET": report_socket, "HOLDFAST_AGENT_SOCKET": PATH})
+
+    def test_where_nobody_is_around_the_process_the_agent_hears_it(self):
+        # mpirun -x, srun and others give a launcher's environment to ranks on other hosts.
+        for nobody in ("@holdfast-nobody", "/nowhere/report.sock", ""):
+            self.said_by_another(nobody)
+            self.assertEqual(self.socket.recv(1024).decode(), "holdfast/1 step=5")
+
+    def test_who_is_around_the_process_hears_it_alone(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as around:
+            around.bind("")  # any that is free
+            self.said_by_another("@" + around.getsockname()[1:].decode(), 1000)  # it has no room for all of them
+            self.assertEqual(around.recv(1024).decode(), "holdfast/1 step=5")
+            self.socket.setblocking(False)
+            self.assertRaises(BlockingIOError, self.socket.recv, 1024)
+
     def test_nobody_who_listens_does_no_harm(self):
-        before = holdfast_report._path
+        before = holdfast_report._path, holdfast_report._agent
         for path in ("/nowhere/agent.sock", 200 * "a", "\0nobody", Hostile()):
-            holdfast_report._path = path
+            holdfast_report._path = holdfast_report._agent = path
             report(5)
-        holdfast_report._path = before
+        holdfast_report._path, holdfast_report._agent = before
         for _ in range(1000):  # nobody reads
             report(5)
 
