@@ -14,6 +14,9 @@ Costs some tens of microseconds, never waits and never fails: without anybody wh
 happens, and what is no number is left out.  own_ms, the time before this rank waits for the others,
 is what stragglers are found by; leave it out where it cannot be told apart.  Several processes of a
 pod are told apart by rank: say it where none of RANK, OMPI_COMM_WORLD_RANK and PMI_RANK does.
+
+loss must be a number that is on the host already.  A tensor on a GPU is made one in here, which waits for all that the
+GPU has to do, for ever where it hangs: leave loss out, or give what you have anyway (the .item() of the line you log).
 """
 import os
 import re
