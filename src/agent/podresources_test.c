@@ -32,7 +32,7 @@ struct bench {
 	struct hf_grpc_server server;
 	struct hf_strbuf list, allocatable;
 	size_t list_head; /* how long the head of a List is: that of the other is longer */
-	bool refuse, unsupported, silent;
+	bool refuse, unsupported, silent, busy;
 	char asked_for[64];
 
 	struct hf_podresources_client *client;
@@ -72,6 +72,9 @@ static void serve(void *arg, size_t head_len, const char *message, size_t len,
 	if (b->refuse)
 		*ret_answer = (struct hf_grpc_answer){
 			.status = "2", .message = "not ready", .trailers_only = true};
+	if (b->busy)
+		*ret_answer = (struct hf_grpc_answer){
+			.status = "8", .message = "rejected by rate limit", .trailers_only = true};
 	if (b->unsupported && body == &b->allocatable)
 		*ret_answer = (struct hf_grpc_answer){.status = "12", .trailers_only = true};
 }
@@ -592,6 +595,41 @@ static void an_answer_that_cannot_be_read_is_no_fault_and_said(void **state)
 	} while (!told.known);
 }
 
+/* Its limit of questions: it is reachable, and what it told of is there. */
+static void a_kubelet_that_is_asked_too_often_is_no_fault_and_said(void **state)
+{
+	struct bench *b = *state;
+	char why[HF_INTAKE_WHY_MAX];
+
+	probe(b, b->path);
+	(void)until_plugin(b, false, false);
+	b->busy = true;
+	until_off(b, why);
+	assert_string_equal(why, "PodResources: gRPC status 8: rejected by rate limit");
+	b->busy = false;
+	(void)until_plugin(b, false, false);
+}
+
+/* Nothing that can be read has ever come: that it answers does not make what stands between it and pods well. */
+static void a_kubelet_of_which_nothing_could_be_read_yet_is_not_well_either(void **state)
+{
+	struct bench *b = *state;
+	struct hf_health_input input = {0};
+	const char *why;
+
+	b->busy = true;
+	probe(b, b->path);
+	while (hf_intake_state(b->intake, HF_HEALTH_BY_KUBELET, HF_HEALTH_PLUGIN, &why) !=
+	       HF_INTAKE_OFF)
+		hf_test_loop_run(&b->t);
+	hf_intake_take(b->intake, &input);
+	for (size_t i = 0; i < input.samples_len; i++)
+		assert_int_not_equal(input.samples[i].detector, HF_HEALTH_PLUGIN);
+	hf_intake_taken(b->intake);
+	b->busy = false;
+	(void)until_plugin(b, false, false);
+}
+
 /* It was silent, and speaks again, in what cannot be read: it is reachable. */
 static void an_answer_that_cannot_be_read_ends_a_silence(void **state)
 {
@@ -759,6 +797,8 @@ int main(void)
 		T(a_kubelet_that_lacks_one_of_the_questions_is_no_fault),
 		T(a_kubelet_that_offers_more_than_is_read_is_no_fault_and_said),
 		T(an_answer_that_cannot_be_read_is_no_fault_and_said),
+		T(a_kubelet_that_is_asked_too_often_is_no_fault_and_said),
+		T(a_kubelet_of_which_nothing_could_be_read_yet_is_not_well_either),
 		T(an_answer_that_cannot_be_read_ends_a_silence),
 		T(what_was_gone_is_not_back_by_an_answer_that_cannot_be_read),
 		T(what_was_gone_before_is_not_back_by_it_either),

@@ -67,9 +67,11 @@ static void a_late_witness_is_no_second_time(void **state)
 {
 	(void)state;
 	health_xid(&n, 78, "gpu-0");
-	health_step(&n, 30 * HF_SECOND);
-	health_xid(&n, 78, "gpu-0")->source = HF_HEALTH_BY_NVML;
 	health_step(&n, HF_SECOND);
+	health_xid(&n, 78, "gpu-0")->source = HF_HEALTH_BY_NVML;
+	health_step(&n, 30 * HF_SECOND);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 78)->last,
+			 n.now - 30 * HF_SECOND);
 	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 78)->count, 1);
 	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 78)->sources, 3);
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_SUSPECT);
@@ -334,6 +336,58 @@ static void a_program_that_is_forgiven_takes_one_sighting_and_no_others(void **s
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_DEGRADED_STATE);
 }
 
+/* With a table by which a program's Xid that comes again stops the device, and a stop is for a person. */
+static void a_program_that_is_forgiven_leaves_nothing_of_its_own(void **state)
+{
+	static const struct hf_health_rule rule[] = {
+		{.detector = HF_HEALTH_XID,
+		 .code_min = 31,
+		 .code_max = 31,
+		 .subcode = -1,
+		 .cls = HF_HEALTH_GPU_RESET,
+		 .action = HF_HEALTH_RESET_DEVICE,
+		 .clear = HF_HEALTH_BY_SIGNAL,
+		 .count = 2,
+		 .window = HF_DAY,
+		 .burst = HF_SECOND,
+		 .below = HF_HEALTH_APP},
+	};
+	const struct hf_health_rules rules = {
+		.items = rule, .len = 1, .escalate_count = 1, .escalate_window = HF_DAY};
+	const struct hf_health_fault *f;
+
+	(void)state;
+	n.config.rules = &rules;
+	for (int i = 0; i < 3; i++) {
+		health_xid(&n, 31, "gpu-0");
+		health_step(&n, HF_MINUTE);
+	}
+	f = health_fault(&n, "gpu-0", HF_HEALTH_XID, 31);
+	assert_true(f->raised && f->confirmed);
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
+	assert_int_equal(health_device(&n, "gpu-0")->sightings_len, 2);
+	health_xid(&n, 31, "gpu-1");
+	health_step(&n, HF_SECOND);
+	f = health_fault(&n, "gpu-0", HF_HEALTH_XID, 31);
+	assert_int_equal(f->cls, HF_HEALTH_APP);
+	assert_false(f->raised || f->confirmed);
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 0);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_PROBATION);
+}
+
+/* What the driver asks for stands until it is over, however long its looks are apart. */
+static void what_the_driver_asks_for_is_one_stop(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		health_sample(&n, HF_HEALTH_RECOVERY, "gpu-0")->recovery.action = 1;
+		health_step(&n, 4 * HF_MINUTE);
+	}
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_RECOVERY, 1)->cls,
+			 HF_HEALTH_GPU_RESET);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -358,6 +412,8 @@ int main(void)
 		TEST(times_keep_the_newest_within_their_window),
 		TEST(what_follows_hides_no_fault_of_its_own),
 		TEST(a_program_that_is_forgiven_takes_no_stop_with_it),
+		TEST(a_program_that_is_forgiven_leaves_nothing_of_its_own),
+		TEST(what_the_driver_asks_for_is_one_stop),
 		TEST(a_program_that_is_forgiven_takes_one_sighting_and_no_others),
 	};
 

@@ -189,6 +189,46 @@ static void two_devices_have_no_median(void **state)
 	assert_int_equal(state_of("gpu-0"), HF_HEALTH_HEALTHY);
 }
 
+/* Of all four, one of them slow, for so many looks. */
+static void clocks(int looks, uint64_t model, uint64_t reasons, uint32_t first_mhz)
+{
+	static const char *const names[] = {"gpu-0", "gpu-1", "gpu-2", "gpu-3"};
+
+	for (int i = 0; i < looks; i++) {
+		for (size_t k = 0; k < HF_ARRAY_LEN(names); k++) {
+			struct hf_health_sample *s = health_sample(&n, HF_HEALTH_CLOCK, names[k]);
+
+			s->clock.model = model;
+			s->clock.reasons = reasons;
+			s->clock.mhz = k == 0 ? first_mhz : 2000;
+			s->clock.load_percent = 100;
+		}
+		health_step(&n, 10 * HF_SECOND);
+	}
+}
+
+static void models_that_are_not_known_are_not_compared(void **state)
+{
+	(void)state;
+	clocks(60, 0, 0, 500);
+	assert_int_equal(state_of("gpu-0"), HF_HEALTH_HEALTHY);
+	clocks(60, 1, 0, 500);
+	assert_int_equal(state_of("gpu-0"), HF_HEALTH_DEGRADED_STATE);
+}
+
+/* As fast as those that work at their limit: for one that was not found slow that is nothing, good or bad, and does not
+ * begin its five minutes anew. */
+static void a_moment_at_the_limit_does_not_interrupt_what_is_slow(void **state)
+{
+	(void)state;
+	clocks(15, 1, 0, 500);
+	clocks(2, 1, 0x4, 2000);
+	clocks(13, 1, 0, 500);
+	assert_int_equal(state_of("gpu-0"), HF_HEALTH_HEALTHY);
+	clocks(2, 1, 0, 500);
+	assert_non_null(health_fault(&n, "gpu-0", HF_HEALTH_CLOCK, HF_HEALTH_CODE_SLOW));
+}
+
 static void one_disagreement_of_counts_takes_the_place_of_another(void **state)
 {
 	(void)state;
@@ -272,6 +312,8 @@ int main(void)
 		TEST(a_silence_begins_the_window_anew),
 		TEST(what_the_device_chose_itself_is_no_throttling),
 		TEST(two_devices_have_no_median),
+		TEST(models_that_are_not_known_are_not_compared),
+		TEST(a_moment_at_the_limit_does_not_interrupt_what_is_slow),
 		TEST(one_disagreement_of_counts_takes_the_place_of_another),
 		TEST(counts_that_nobody_knows_do_not_disagree),
 		TEST(a_deadline_that_is_met_begins_the_count_anew),

@@ -110,6 +110,116 @@ static void a_word_is_about_what_was_known_at_its_time(void **state)
 	assert_int_equal(state_of(), HF_HEALTH_PROBATION);
 }
 
+/* A word that was given between two looks, or two lines; true: what it was about is over. */
+static bool word_ends(void (*find)(void), enum hf_health_detector detector, int code)
+{
+	hf_time between;
+
+	health_release(&n);
+	health_init(&n, 3, 0);
+	/* Twice, so that it moves no state any more. */
+	for (int i = 0; i < 2; i++) {
+		find();
+		health_step(&n, 10 * HF_SECOND);
+	}
+	between = n.now + 10 * HF_SECOND;
+	health_step(&n, 20 * HF_SECOND);
+	find();
+	health_step(&n, HF_SECOND);
+	assert_non_null(health_fault(&n, "gpu-0", detector, code));
+	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "gpu-0");
+	n.orders[0].at = between;
+	health_step(&n, HF_SECOND);
+	return health_fault(&n, "gpu-0", detector, code) == NULL;
+}
+
+static void find_remap_failed(void)
+{
+	struct hf_health_sample *s = health_sample(&n, HF_HEALTH_ECC, "gpu-0");
+
+	s->ecc.remap_known = s->ecc.failed = true;
+}
+
+static uint64_t errors;
+
+static void find_errors(void)
+{
+	health_sample(&n, HF_HEALTH_ECC, "gpu-0")->ecc.uncorrectable = errors++;
+	health_step(&n, HF_SECOND);
+	health_sample(&n, HF_HEALTH_ECC, "gpu-0")->ecc.uncorrectable = errors++;
+}
+
+static void find_lost(void)
+{
+	health_sample(&n, HF_HEALTH_BUSLOST, "gpu-0")->bus.lost = true;
+}
+
+static void find_lost_by_two(void)
+{
+	find_lost();
+	find_lost();
+	n.samples[1].source = HF_HEALTH_BY_SYSFS;
+}
+
+static void find_lost_line(void)
+{
+	find_lost();
+	health_xid(&n, 79, "gpu-0");
+}
+
+static void find_request(void)
+{
+	health_sample(&n, HF_HEALTH_RECOVERY, "gpu-0")->recovery.action = 1;
+}
+
+static void find_narrow(void)
+{
+	struct hf_health_sample *s = health_sample(&n, HF_HEALTH_PCIE, "gpu-0");
+
+	s->pcie.width = 4;
+	s->pcie.width_max = 16;
+}
+
+/* What each look finds says no more by its last time; another line, or another error, does. */
+static void a_word_is_about_what_is_measured_on_and_on_and_not_about_what_came_anew(void **state)
+{
+	(void)state;
+	assert_true(word_ends(find_remap_failed, HF_HEALTH_ECC, HF_HEALTH_CODE_REMAP_FAILED));
+	assert_true(word_ends(find_lost, HF_HEALTH_BUSLOST, HF_HEALTH_CODE_BUS));
+	assert_true(word_ends(find_lost_by_two, HF_HEALTH_BUSLOST, HF_HEALTH_CODE_BUS));
+	assert_true(word_ends(find_request, HF_HEALTH_RECOVERY, 1));
+	assert_true(word_ends(find_narrow, HF_HEALTH_PCIE, HF_HEALTH_CODE_WIDTH));
+	assert_false(word_ends(find_errors, HF_HEALTH_ECC, HF_HEALTH_CODE_UNCORRECTABLE));
+	assert_false(word_ends(find_lost_line, HF_HEALTH_BUSLOST, HF_HEALTH_CODE_BUS));
+}
+
+/* The node's, to which another device came after the word. */
+static void a_word_is_not_about_what_spread_since(void **state)
+{
+	hf_time between, opened_at;
+
+	(void)state;
+	health_release(&n);
+	health_init(&n, 4, 0);
+	for (int i = 0; i < 2; i++)
+		health_sample(&n, HF_HEALTH_PCIE, i == 0 ? "gpu-0" : "gpu-1")->pcie.width_max = 16;
+	for (int i = 0; i < 2; i++)
+		n.samples[i].pcie.width = 4;
+	health_step(&n, HF_SECOND);
+	opened_at = health_fault(&n, "", HF_HEALTH_PEERS, HF_HEALTH_CODE_SAME)->opened_at;
+	between = n.now + 10 * HF_SECOND;
+	health_step(&n, 20 * HF_SECOND);
+	health_sample(&n, HF_HEALTH_PCIE, "gpu-2")->pcie.width_max = 16;
+	n.samples[0].pcie.width = 4;
+	health_step(&n, HF_SECOND);
+	health_order(&n, HF_HEALTH_ORDER_CLEAR, HF_HEALTH_RECORD, "");
+	n.orders[0].at = between;
+	health_step(&n, HF_SECOND);
+	/* Not ended and found again either. */
+	assert_int_equal(health_fault(&n, "", HF_HEALTH_PEERS, HF_HEALTH_CODE_SAME)->opened_at,
+			 opened_at);
+}
+
 static void a_word_about_the_node_ends_what_it_covers(void **state)
 {
 	(void)state;
@@ -156,6 +266,8 @@ int main(void)
 		TEST(each_action_mends_what_it_can),
 		TEST(nothing_is_released_while_something_stands),
 		TEST(a_word_is_about_what_was_known_at_its_time),
+		TEST(a_word_is_about_what_is_measured_on_and_on_and_not_about_what_came_anew),
+		TEST(a_word_is_not_about_what_spread_since),
 		TEST(a_word_about_the_node_ends_what_it_covers),
 		TEST(who_is_well_by_an_old_journal_is_unknown_until_a_person_says_so),
 	};
