@@ -43,6 +43,11 @@
 /* poll() calls a pipe writable when so much fits. */
 #define CHUNK 4096
 
+/* See causes_since_s(). */
+#define CAUSE_S 60
+#define CAUSE_STANDS_S 3600
+#define STEP_ENDS_S 5
+
 enum ending { ENDS_ITSELF, ENDS_TOLD, ENDS_HUNG, ENDS_FENCED };
 
 struct exec {
@@ -65,6 +70,7 @@ struct exec {
 	uint64_t attempt;
 	int64_t now_ms, beat_at_ms, kill_at_ms, fence_at_ms;
 	int64_t stopped_ms; /* of which CMD had nothing */
+	int64_t step_ms;    /* some rank advanced */
 	int64_t signal_ms;  /* of what told it to end, on the clock without those */
 	int signal;
 	struct hf_progress progress;
@@ -100,6 +106,7 @@ static int64_t running_ms(const struct exec *x)
 
 static void take_reports(struct exec *x)
 {
+	int64_t advanced_ms = x->progress.advanced_ms;
 	struct hf_beat beat;
 	int left = REPORTS_AT_ONCE;
 	pid_t pid;
@@ -126,6 +133,8 @@ static void take_reports(struct exec *x)
 		if (x->now_ms - x->told_at_ms >= STEP_GAP_MS)
 			tell_step(x);
 	}
+	if (x->progress.advanced_ms != advanced_ms)
+		x->step_ms = x->now_ms;
 }
 
 static void beat(struct exec *x)
@@ -477,16 +486,38 @@ static const char *with_left(const struct exec *x, const char *why, char *text, 
 	return text;
 }
 
+/* A cause that was named long before the end is another story; but where no rank has advanced since it is this one,
+ * since collectives wait for half an hour before they abort.  The ranks beside may still have ended their step. */
+static int64_t causes_since_s(const struct exec *x)
+{
+	int64_t now_s = x->now_ms / 1000, last_s = x->step_ms / 1000 - STEP_ENDS_S;
+
+	if (!x->any_step)
+		return now_s - CAUSE_S;
+	if (last_s < now_s - CAUSE_STANDS_S)
+		last_s = now_s - CAUSE_STANDS_S;
+	return x->ending == ENDS_HUNG || last_s < now_s - CAUSE_S ? last_s : now_s - CAUSE_S;
+}
+
+/* What stderr named explains that it stood still. */
+static bool is_by_itself(const struct exec *x)
+{
+	return x->ending == ENDS_ITSELF || x->ending == ENDS_HUNG;
+}
+
 static int finish(struct exec *x)
 {
 	struct hf_exec_ending ending = {.code = code_of(x->status), .why = "", .tail = &x->tail};
-	enum hf_exec_cause cause = hf_tail_cause(&x->tail, x->now_ms / 1000);
+	enum hf_exec_cause cause = hf_tail_cause(&x->tail, causes_since_s(x));
 	char why[96], of_rank[32] = "", text[384];
 
 	ending.given = ending.code;
 	if (x->ending == ENDS_FENCED) {
 		ending.given = HF_EXEC_CAUSE_NO_CONTACT;
 		ending.why = x->fence.why;
+	} else if (is_by_itself(x) && ending.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
+		ending.given = (int)cause;
+		ending.why = x->tail.cause_line;
 	} else if (x->ending == ENDS_HUNG && ending.code != 0) {
 		/* Who ended well was about to: closing its devices takes a program a while. */
 		ending.given = HF_EXEC_CAUSE_HANG;
@@ -495,9 +526,6 @@ static int finish(struct exec *x)
 		snprintf(why, sizeof(why), "no step%s was reported for %u s", of_rank,
 			 x->options->hang_after_s);
 		ending.why = why;
-	} else if (x->ending == ENDS_ITSELF && ending.code != 0 && cause != HF_EXEC_CAUSE_NONE) {
-		ending.given = (int)cause;
-		ending.why = x->tail.cause_line;
 	}
 	/* What the operator is to know is no cause among others. */
 	if (x->options->keep_code && x->ending != ENDS_FENCED)

@@ -103,9 +103,9 @@ void hf_tail_end(struct hf_tail *tail, int64_t now_s)
 		end_line(tail, now_s);
 }
 
-enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t now_s)
+enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t since_s)
 {
-	return now_s - tail->cause_at_s <= HF_TAIL_CAUSE_SECONDS ? tail->cause : HF_EXEC_CAUSE_NONE;
+	return tail->cause_at_s >= since_s ? tail->cause : HF_EXEC_CAUSE_NONE;
 }
 
 static bool continues_character(char c)

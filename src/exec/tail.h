@@ -17,8 +17,6 @@ HF_BEGIN_DECLS
 #define HF_TAIL_BYTES_MAX 4096
 /* A sentence further back in one line is not looked for. */
 #define HF_TAIL_LINE_BYTES_MAX 1024
-/* A cause that was named so long before the end is another story. */
-#define HF_TAIL_CAUSE_SECONDS 60
 /* Another rank's exception, and what it is wrapped in, is printed by then, also to a reader that is slow. */
 #define HF_TAIL_OTHERS_SECONDS 60
 
@@ -36,8 +34,8 @@ struct hf_tail {
 void hf_tail_add(struct hf_tail *tail, const char *bytes, size_t len, int64_t now_s);
 /* The stream has ended: a line without its end counts too. */
 void hf_tail_end(struct hf_tail *tail, int64_t now_s);
-/* What was named within the last minute. */
-enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t now_s);
+/* What was named last, if not before that. */
+enum hf_exec_cause hf_tail_cause(const struct hf_tail *tail, int64_t since_s);
 /* As many of the last bytes as fit size, beginning with a line where one does, and with a whole
  * character in any case, as text (exec/text.h).  No NUL is added; returns the length. */
 size_t hf_tail_text(const struct hf_tail *tail, char *ret_text, size_t size);

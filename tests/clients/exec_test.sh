@@ -167,6 +167,15 @@ expect "the ranks of a launcher print their stacks" 'code 225' code 225 \
 expect "... as it is said there" 'given as 225 .hang.: no step was reported for 1 s.*hang.py", line 5' cat "$log"
 expect "... and what a shell makes of it is not asked" 'code 225' code 225 \
 	run --hang-after 1s -- bash -c "python3 $folder/hang.py; exit 0"
+cat >"$folder/broken.py" <<'PY'
+import select, sys
+from holdfast_report import report
+report(1)
+print("RuntimeError: CUDA error: uncorrectable ECC error encountered", file=sys.stderr, flush=True)
+select.select([], [], [])  # a collective that waits for a device that is no more
+PY
+expect "who stands still since its device failed has that cause" 'code 220' code 220 \
+	run --hang-after 1s -- python3 "$folder/broken.py"
 cat >"$folder/alive.py" <<'PY'
 import select
 from holdfast_report import _path, _socket, report
