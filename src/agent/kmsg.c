@@ -510,6 +510,9 @@ static bool begin(struct kmsg *k)
 	int errnum = open_source(k);
 
 	if (errnum != 0) {
+		/* There was none: what comes is new. */
+		if (errnum == ENOENT && k->place.file_inode == 0)
+			k->place.file_inode = UINT64_MAX;
 		go_off(k, "cannot open", errnum);
 		return false;
 	}

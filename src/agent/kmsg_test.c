@@ -676,6 +676,17 @@ static void a_file_that_is_gone_is_off_and_its_successor_is_news(void **state)
 	assert_int_equal(taken(w).evidence_len, 1);
 }
 
+static void a_file_that_comes_later_than_the_agent_is_news(void **state)
+{
+	struct world *w = *state;
+
+	open_probe(w, w->path);
+	run_until_off(w);
+	append(w->path, XID "\n");
+	run_until_records(w, 1);
+	assert_int_equal(taken(w).evidence_len, 1);
+}
+
 /* ---- how much -------------------------------------------------------------------------------- */
 
 static void a_flood_waits_where_it_is_until_there_is_room(void **state)
@@ -738,6 +749,7 @@ int main(void)
 		TEST(what_a_file_may_have_said_that_is_gone_is_told_as_lost),
 		TEST(rotation_loses_neither_the_old_files_end_nor_the_new_files_begin),
 		TEST(a_file_that_is_gone_is_off_and_its_successor_is_news),
+		TEST(a_file_that_comes_later_than_the_agent_is_news),
 		TEST(a_flood_waits_where_it_is_until_there_is_room),
 	};
 
