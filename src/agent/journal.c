@@ -127,6 +127,7 @@ static void code_fault(struct codec *c, struct hf_health_fault *f)
 	code_time(c, "toldAt", &f->told_at);
 	NUMBER(c, "count", f->count);
 	code_times(c, "repeats", f->repeats, &f->repeats_len, HF_HEALTH_REPEATS_MAX);
+	NUMBER(c, "toldPart", f->told_part);
 	NUMBER(c, "gpuInstance", f->gpu_instance);
 	NUMBER(c, "computeInstance", f->compute_instance);
 	NUMBER(c, "seq", f->seq);

@@ -424,6 +424,15 @@ static bool is_earlier(const struct stat *a, const struct stat *b)
 						      : a->st_mtim.tv_nsec < b->st_mtim.tv_nsec;
 }
 
+/* "kern.log.1", "kern.log-20261124" of "kern.log" */
+static bool is_made_from(const char *file, const char *name)
+{
+	const char *rest = file + strlen(name);
+
+	return hf_str_has_prefix(file, name) && (rest[0] == '.' || rest[0] == '-') &&
+	       rest[1] >= '0' && rest[1] <= '9';
+}
+
 /* It was rotated more than once: of the names that are made from the log's own there is one that was written no
  * earlier than that file and is not the one that is written now. */
 static bool is_one_between(const struct kmsg *k, const struct stat *rotated,
@@ -438,10 +447,11 @@ static bool is_one_between(const struct kmsg *k, const struct stat *rotated,
 	if (folder == NULL)
 		return false;
 	for (int n = 0; !found && n < FILES_MAX && (e = readdir(folder)) != NULL; n++)
-		found = hf_str_has_prefix(e->d_name, name) &&
+		found = is_made_from(e->d_name, name) &&
 			fstatat(dirfd(folder), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			S_ISREG(st.st_mode) && st.st_ino != newest->st_ino &&
-			st.st_ino != rotated->st_ino && !is_earlier(&st, rotated);
+			S_ISREG(st.st_mode) && st.st_dev == newest->st_dev &&
+			st.st_ino != newest->st_ino && st.st_ino != rotated->st_ino &&
+			!is_earlier(&st, rotated);
 	(void)closedir(folder);
 	return found;
 }

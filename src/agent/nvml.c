@@ -32,6 +32,7 @@ struct hf_nvml_watch {
 	bool silent; /* a deadline has passed since the last answer */
 	hf_time asked_at;
 	hf_time patience; /* with a library that has not begun */
+	hf_time longest;  /* twice what one took to begin */
 	struct hf_strbuf in;
 	struct hf_nvml_record *record;
 	struct hf_backoff backoff;
@@ -206,19 +207,23 @@ static void on_ended(void *arg, const struct hf_process_exit *exit)
 }
 
 /* How long the library takes to begin: who renews a child that sees a lost device meets a driver that may hang by
- * now.  Without a driver nothing is learned. */
+ * now.  The longest counts, as a driver is slow where no program keeps its devices open.  Without a driver nothing is
+ * learned; and one that had begun, and fails, may hang next. */
 static void learn(struct hf_nvml_watch *watch)
 {
 	const struct hf_nvml_watch_options *o = &watch->options;
 	hf_time twice = 2 * (hf_loop_mono(watch->loop) - watch->asked_at);
 
-	if (watch->record->code != HF_NVML_OK)
-		watch->patience = o->first_deadline;
-	else if (!watch->begun)
-		watch->patience = twice < o->deadline         ? o->deadline
-				  : twice > o->first_deadline ? o->first_deadline
-							      : twice;
+	if (watch->begun)
+		return;
 	watch->begun = watch->record->code == HF_NVML_OK;
+	if (!watch->begun) {
+		watch->patience = o->first_deadline;
+		return;
+	}
+	if (twice > watch->longest)
+		watch->longest = twice < o->first_deadline ? twice : o->first_deadline;
+	watch->patience = watch->longest > o->deadline ? watch->longest : o->deadline;
 }
 
 /* True: one more was there and was told of.  False: no more, or no watch any more. */

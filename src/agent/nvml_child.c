@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -458,7 +459,7 @@ static bool take_events(struct nvml *n, struct hf_nvml_record *r)
 			n->watching = code == HF_NVML_TIMEOUT;
 			break;
 		}
-		memcpy(e->address, address_of(n, data.device), sizeof(e->address));
+		snprintf(e->address, sizeof(e->address), "%s", address_of(n, data.device));
 		e->type = data.type;
 		e->data = data.data;
 		e->gpu_instance = data.gpu_instance;

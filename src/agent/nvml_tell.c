@@ -322,13 +322,14 @@ static bool answers(const struct hf_nvml_record *r)
 	return false;
 }
 
-/* It counts devices, and each question about each of them fails: the driver is there, and does not answer. */
+/* It counts devices, and tells nothing of any: the driver is there, and does not answer, also where it calls some lost
+ * or keeps them from us. */
 static bool is_mute(const struct hf_nvml_record *r)
 {
 	for (size_t i = 0; i < r->devices_len; i++)
-		if (hf_nvml_failure(&r->devices[i]) == HF_NVML_OK)
-			return false;
-	return r->devices_len > 0;
+		if (hf_nvml_failure(&r->devices[i]) != HF_NVML_OK)
+			return !answers(r);
+	return false;
 }
 
 /* Initializing failed. */

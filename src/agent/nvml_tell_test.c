@@ -245,10 +245,12 @@ static void a_library_that_tells_nothing_of_any_device_is_a_driver_that_does_not
 	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
 	(void)hf_intake_state(b->intake, HF_HEALTH_BY_NVML, HF_HEALTH_BUSLOST, &why);
 	assert_string_equal(why, "NVML: error 999");
-	/* One that it calls lost is an answer, though none that makes the other one guilty. */
+	/* That it calls one lost, or keeps it from us, makes the other one not guilty, nor the driver well. */
 	b->record.devices[0].code = HF_NVML_LOST;
 	assert_false(tell_one(b, HF_HEALTH_BUSLOST, "0000:2a:00.0").supported);
-	assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
+	b->record.devices[0].code = HF_NVML_NO_PERMISSION;
+	assert_true(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
 	record_of(b, 0);
 	assert_false(tell_one(b, HF_HEALTH_DRIVER, "").driver.timed_out);
 }

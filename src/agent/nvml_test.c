@@ -351,6 +351,23 @@ static void how_long_it_takes_to_begin_is_known_afterwards(void **state)
 	assert_string_equal(b->text, "the driver did not answer in time");
 }
 
+/* One that dies errs once, and hangs then. */
+static void an_error_gives_a_library_that_had_begun_no_more_time(void **state)
+{
+	struct bench *b = *state;
+
+	b->first_deadline = FOR_EVER;
+	script(b, "devices 1\n");
+	watch(b);
+	look(b);
+	script(b, "devices 1\ncode nvmlDeviceGetCount_v2 * 999\n");
+	look(b);
+	assert_int_equal(b->record.code, HF_NVML_UNKNOWN);
+	script(b, "devices 1\nhang nvmlDeviceGetCount_v2\n");
+	assert_true(hf_nvml_watch_ask(b->watch));
+	until(b, HF_NVML_TIMED_OUT);
+}
+
 static void a_library_that_never_begins_is_a_driver_that_hangs(void **state)
 {
 	struct bench *b = *state;
@@ -858,6 +875,7 @@ int main(int argc, char **argv)
 		T(a_library_that_takes_long_to_begin_is_let_begin),
 		T(until_there_is_a_driver_each_look_may_be_the_long_one),
 		T(how_long_it_takes_to_begin_is_known_afterwards),
+		T(an_error_gives_a_library_that_had_begun_no_more_time),
 		T(a_library_that_never_begins_is_a_driver_that_hangs),
 		T(a_driver_that_kills_who_asks_is_no_driver_that_hangs),
 		T(what_the_library_prints_is_not_in_the_way),

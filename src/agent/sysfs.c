@@ -16,7 +16,7 @@
 
 #define DEVICES_EVERY (30 * HF_SECOND)
 /* Its first answer, or that there is none. */
-#define LIBRARY_WAIT (HF_NVML_DEADLINE + 10 * HF_SECOND)
+#define LIBRARY_WAIT (HF_NVML_FIRST_DEADLINE + 10 * HF_SECOND)
 /* A device that was there. */
 struct known_gpu {
 	char address[HF_HEALTH_DEVICE_MAX];

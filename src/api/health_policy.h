@@ -131,6 +131,7 @@ struct hf_node_taint {
 /* What of a Node matters to who may take it out. */
 struct hf_node_marks {
 	const char *boot_id; /* NULL: not told */
+	hf_time created_at;  /* by the server's clock; 0: not told */
 	bool ready, unschedulable, paused;
 	const char *quarantine; /* the annotation's text; NULL: none */
 	HF_LIST(struct hf_node_taint) taints;

@@ -33,10 +33,12 @@ struct metadata {
 	uint64_t present;
 	struct annotations annotations;
 	HF_LIST(struct hf_field_pair) labels;
+	hf_time created_at;
 };
 static const struct hf_field metadata_fields[] = {
 	HF_FIELD_OBJECT("annotations", struct metadata, annotations, &annotations_table, 0),
 	HF_FIELD_STRING_MAP("labels", struct metadata, labels, LABELS_MAX, 0),
+	HF_FIELD_TIME("creationTimestamp", struct metadata, created_at, 0),
 };
 static const struct hf_field_table metadata_table =
 	HF_FIELD_TABLE(metadata_fields, struct metadata);
@@ -69,6 +71,7 @@ void hf_node_marks_read(struct hf_doc *doc, struct hf_arena *arena, struct hf_no
 	marks = (struct hf_node_marks){
 		.boot_id =
 			hf_str_is_empty(read.status.info.boot_id) ? NULL : read.status.info.boot_id,
+		.created_at = read.metadata.created_at > 0 ? read.metadata.created_at : 0,
 		.ready = hf_streq(hf_node_ready_status(&read.status), "True"),
 		.unschedulable = read.spec.unschedulable,
 		.paused = hf_paused(read.metadata.annotations.paused),

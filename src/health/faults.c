@@ -203,7 +203,13 @@ static void escalate(struct hf_health_brain *b, struct hf_health_device *device,
 	}
 }
 
-/* One of the device's other faults had stopped it by then, too, or did within the same stop. */
+/* That stop is the fault's, or one that it is a part of. */
+static bool is_within(const struct hf_health_fault *f, hf_time stop)
+{
+	return stop >= f->opened_at - STOP_BURST && stop <= f->last;
+}
+
+/* One of the device's other faults had stopped it by then, too. */
 static bool stopped_by_another(const struct hf_health_device *device,
 			       const struct hf_health_fault *than, hf_time at)
 {
@@ -211,8 +217,7 @@ static bool stopped_by_another(const struct hf_health_device *device,
 		const struct hf_health_fault *f = &device->faults[i];
 
 		if (f != than && hf_health_is_fatal(f->cls) && f->clear != HF_HEALTH_BY_LEVEL &&
-		    !hf_health_fault_follows(f) && !f->covered && at >= f->opened_at - STOP_BURST &&
-		    at <= f->last)
+		    !hf_health_fault_follows(f) && !f->covered && is_within(f, at))
 			return true;
 	}
 	return false;
@@ -223,7 +228,7 @@ void hf_health_fault_uncount(struct hf_health_device *device, struct hf_health_f
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < device->fatals_len; i++)
-		if (device->fatals[i] < f->opened_at || device->fatals[i] > f->last ||
+		if (!is_within(f, device->fatals[i]) ||
 		    stopped_by_another(device, f, device->fatals[i]))
 			device->fatals[kept++] = device->fatals[i];
 	for (uint32_t i = kept; i < device->fatals_len; i++)
@@ -628,9 +633,9 @@ static void apply(struct hf_health_brain *b, const struct hf_health_evidence *gi
 		b->memory->evidence_dropped++;
 		return;
 	}
-	/* Whoever says anything of it can see it. */
+	/* Whoever says anything of it can see it; of a port in another network namespace its function alone. */
 	hf_health_seen(b, device);
-	if (e.at > device->heard_at)
+	if (e.at > device->heard_at && !hf_health_port_is_hidden(device))
 		hf_health_hear(b, device, e.at);
 	if (e.verb != HF_HEALTH_FAULT) {
 		close_where(b, device, &e);
@@ -663,17 +668,38 @@ static bool is_programs(const struct hf_health_brain *b, const struct hf_health_
 	return false;
 }
 
-/* One of that time: what was read in the same moment has another. */
-static void unsight(struct hf_health_device *device, hf_time at)
+/* Faults beside that one which have a sighting of that time. */
+static uint32_t sighted_with(const struct hf_health_device *device, const struct hf_health_fault *than,
+			     hf_time at)
 {
-	for (uint32_t i = 0; i < device->sightings_len; i++) {
-		if (device->sightings[i] != at)
-			continue;
-		memmove(&device->sightings[i], &device->sightings[i + 1],
-			(device->sightings_len - i - 1) * sizeof(device->sightings[0]));
-		device->sightings[--device->sightings_len] = 0;
-		return;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < device->faults_len; i++) {
+		const struct hf_health_fault *f = &device->faults[i];
+
+		n += f != than && f->cls >= HF_HEALTH_SOFTWARE && !hf_health_fault_follows(f) &&
+		     (f->event_at == at || f->opened_at == at || f->last == at);
 	}
+	return n;
+}
+
+/* All that were its own: of one moment as many stay as other faults have. */
+static void unsight(struct hf_health_device *device, const struct hf_health_fault *f)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < device->sightings_len; i++) {
+		hf_time at = device->sightings[i];
+		uint32_t same = 0;
+
+		for (uint32_t k = 0; k < kept; k++)
+			same += device->sightings[k] == at;
+		if (at < f->opened_at || at > f->last || same < sighted_with(device, f, at))
+			device->sightings[kept++] = at;
+	}
+	for (uint32_t i = kept; i < device->sightings_len; i++)
+		device->sightings[i] = 0;
+	device->sightings_len = kept;
 }
 
 /* However often it comes, it is held against no device. */
@@ -689,7 +715,7 @@ static void forgive_programs(struct hf_health_brain *b)
 			    !is_programs(b, d, f))
 				continue;
 			hf_health_fault_uncount(d, f);
-			unsight(d, f->event_at);
+			unsight(d, f);
 			f->cls = HF_HEALTH_APP;
 			f->action = HF_HEALTH_RESTART_PROCESS;
 			f->clear = HF_HEALTH_BY_AGE;

@@ -297,6 +297,11 @@ static void what_follows_hides_no_fault_of_its_own(void **state)
 	health_step(&n, 20 * HF_SECOND);
 	assert_true(health_fault(&n, "gpu-1", HF_HEALTH_XID, 74)->of_loss);
 	assert_int_equal(n.memory.faults_dropped, 1);
+	snprintf(health_xid(&n, 74, "gpu-1")->unit, HF_HEALTH_UNIT_MAX, "link 99");
+	health_step(&n, HF_SECOND);
+	for (size_t i = 0; i < HF_HEALTH_FAULTS_MAX; i++)
+		assert_string_not_equal(health_device(&n, "gpu-1")->faults[i].unit, "link 99");
+	n.memory.faults_dropped = 1;
 	health_xid(&n, 119, "gpu-1");
 	health_step(&n, HF_SECOND);
 	assert_int_equal(health_device(&n, "gpu-1")->state, HF_HEALTH_UNHEALTHY);
@@ -388,6 +393,41 @@ static void what_the_driver_asks_for_is_one_stop(void **state)
 			 HF_HEALTH_GPU_RESET);
 }
 
+/* Alone it was thought the device's, several times; then its neighbour has it, too. */
+static void a_program_that_is_forgiven_leaves_no_sighting(void **state)
+{
+	(void)state;
+	health_xid(&n, 31, "gpu-0");
+	health_step(&n, HF_SECOND);
+	for (int i = 0; i < 3; i++) {
+		health_xid(&n, 31, "gpu-0");
+		health_step(&n, i > 0 ? 20 * HF_SECOND : 4 * HF_MINUTE);
+	}
+	health_xid(&n, 31, "gpu-1");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_fault(&n, "gpu-0", HF_HEALTH_XID, 31)->cls, HF_HEALTH_APP);
+	health_xid(&n, 78, "gpu-0");
+	health_step(&n, HF_SECOND);
+	assert_false(health_fault(&n, "gpu-0", HF_HEALTH_XID, 78)->confirmed);
+}
+
+/* As where the agent was away. */
+static void programs_of_one_step_are_forgiven_together(void **state)
+{
+	(void)state;
+	health_xid(&n, 31, "gpu-0");
+	health_xid(&n, 31, "gpu-1");
+	health_step(&n, 4 * HF_MINUTE);
+	for (int i = 0; i < 3; i++) {
+		health_xid(&n, 31, "gpu-0")->at = n.now + i * 20 * HF_SECOND;
+		health_xid(&n, 31, "gpu-1")->at = n.now + i * 20 * HF_SECOND;
+	}
+	health_step(&n, HF_MINUTE);
+	health_xid(&n, 78, "gpu-0");
+	health_step(&n, HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_SUSPECT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -411,6 +451,8 @@ int main(void)
 		TEST(lines_about_devices_that_are_not_ours_make_none),
 		TEST(times_keep_the_newest_within_their_window),
 		TEST(what_follows_hides_no_fault_of_its_own),
+		TEST(a_program_that_is_forgiven_leaves_no_sighting),
+		TEST(programs_of_one_step_are_forgiven_together),
 		TEST(a_program_that_is_forgiven_takes_no_stop_with_it),
 		TEST(a_program_that_is_forgiven_leaves_nothing_of_its_own),
 		TEST(what_the_driver_asks_for_is_one_stop),

@@ -370,10 +370,19 @@ static void trip(struct budgets *b, const struct hf_health_node *const *nodes,
 
 /* ---- one decision ------------------------------------------------------------------------------------- */
 
+/* A gang that starts anew loses nothing more when this one goes with it. */
+static bool is_disturbed_enough(const struct budgets *b, const struct hf_health_node *node)
+{
+	const struct tally *job = tally_of(&b->jobs, node->job);
+
+	return job && !node->counted && !node->job_restarting && b->policy->job_evictions > 0 &&
+	       node->job_evictions + job->n >= b->policy->job_evictions &&
+	       !hf_health_is_fatal(node->cls);
+}
+
 static enum hf_health_why hold_quarantine(struct budgets *b, const struct hf_health_node *node)
 {
 	const struct tally *domain = tally_of(&b->domains, node->domain);
-	const struct tally *job = tally_of(&b->jobs, node->job);
 
 	if (!node->unavailable) {
 		if (b->unavailable == 0)
@@ -383,10 +392,7 @@ static enum hf_health_why hold_quarantine(struct budgets *b, const struct hf_hea
 	}
 	if (b->quarantines == 0 && !node->counted)
 		return HF_HEALTH_WHY_RATE;
-	/* A gang that starts anew loses nothing more when this one goes with it. */
-	if (job && !node->job_restarting && b->policy->job_evictions > 0 &&
-	    node->job_evictions + job->n >= b->policy->job_evictions &&
-	    !hf_health_is_fatal(node->cls))
+	if (is_disturbed_enough(b, node))
 		return HF_HEALTH_WHY_JOB;
 	/* What has stopped anyway is taken out at any time. */
 	if (!b->in_window && !hf_health_is_fatal(node->cls))
@@ -427,7 +433,7 @@ static void spend(struct budgets *b, const struct hf_health_node *node,
 		return;
 	if (b->quarantines > 0 && !node->counted)
 		b->quarantines--;
-	if (job)
+	if (job && !node->counted)
 		job->n++;
 	if (node->unavailable)
 		return;
@@ -576,15 +582,18 @@ static struct tally *kind_of(const struct tallies *kinds, const struct hf_health
 	return tally_of(kinds, hf_str_or(node->like, "any"));
 }
 
-void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
-			    const struct hf_health_policy *policy, int32_t keep,
-			    struct hf_health_node *nodes, struct hf_arena *arena)
+int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
+			       const struct hf_health_policy *policy, int32_t keep,
+			       struct hf_health_node *nodes, struct hf_arena *arena)
 {
 	const struct hf_health_node **wanting =
 		HF_ARENA_ARRAY(arena, const struct hf_health_node *, fleet->nodes_len + 1);
 	const struct tallies kinds = count_spares(fleet, keep, arena);
+	int32_t usable = 0;
 	size_t n = 0;
 
+	for (size_t i = 0; i < kinds.len; i++)
+		usable += kinds.all[i].n > 0 ? kinds.all[i].n : 0;
 	for (size_t i = 0; i < fleet->nodes_len; i++) {
 		bool at_work = is_slow_at_work(&nodes[i]);
 
@@ -603,6 +612,7 @@ void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
 		nodes[wanting[i] - nodes].replaceable = kind->n > 0;
 		kind->n -= kind->n > 0;
 	}
+	return usable;
 }
 
 void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb)

@@ -235,10 +235,10 @@ int hf_health_fleet_decide(const struct hf_health_fleet *fleet,
 /* Free nodes could take the work of others that are like them, but for so many of each kind that are to stay
  * free: who has work, is slow and may be quarantined is replaceable in the order of need, each by one of its own; who
  * has none needs nobody.  One that is quarantined keeps the spare that it was quarantined for until its work has gone.
- * nodes are the fleet's. */
-void hf_health_fleet_spares(const struct hf_health_fleet *fleet,
-			    const struct hf_health_policy *policy, int32_t keep,
-			    struct hf_health_node *nodes, struct hf_arena *arena);
+ * nodes are the fleet's.  How many free ones may be used. */
+int32_t hf_health_fleet_spares(const struct hf_health_fleet *fleet,
+			       const struct hf_health_policy *policy, int32_t keep,
+			       struct hf_health_node *nodes, struct hf_arena *arena);
 
 void hf_health_fleet_render(const struct hf_health_fleet_plan *plan, struct hf_strbuf *sb);
 

@@ -133,12 +133,34 @@ static void a_node_with_one_device_has_no_peers(void **state)
 	assert_int_equal(health_device(&n, "gpu-0")->state, HF_HEALTH_UNHEALTHY);
 }
 
+/* Two faults of each of the first, ten seconds apart, then all of the others'. */
+static void what_is_the_nodes_is_no_stop_of_its_devices(void **state)
+{
+	static const int codes[] = {46, 62, 64, 95, 109, 110, 119, 120};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		stop(i, codes[i]);
+	health_step(&n, 10 * HF_SECOND);
+	for (int i = 0; i < 3; i++)
+		stop(i, codes[7]);
+	health_step(&n, 10 * HF_SECOND);
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 1);
+	for (int i = 3; i < 8; i++)
+		stop(i, codes[i]);
+	health_step(&n, HF_SECOND);
+	assert_non_null(of_node(HF_HEALTH_CODE_ALL));
+	assert_int_equal(health_device(&n, "gpu-0")->fatals_len, 0);
+	assert_int_equal(health_device(&n, "gpu-7")->fatals_len, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(three_of_eight_are_three_devices),
+		TEST(what_is_the_nodes_is_no_stop_of_its_devices),
 		TEST(four_of_eight_are_the_node),
 		TEST(all_of_them_by_whatever_are_the_driver),
 		TEST(what_covers_the_devices_acts_by_any_table),

@@ -136,6 +136,23 @@ static void a_blink_is_written_down_and_no_more(void **state)
 	assert_int_equal(state_of(), HF_HEALTH_HEALTHY);
 }
 
+/* The adapter's function is there, and its driver tells of it. */
+static void a_line_about_a_hidden_port_makes_it_not_healthy(void **state)
+{
+	(void)state;
+	poll(true, HF_SECOND);
+	poll(true, HF_SECOND);
+	assert_int_equal(state_of(), HF_HEALTH_HEALTHY);
+	for (int i = 0; i < 12; i++) {
+		health_sample(&n, HF_HEALTH_IB, "port-0")->ib.hidden = true;
+		health_step(&n, 10 * HF_SECOND);
+	}
+	assert_int_equal(state_of(), HF_HEALTH_UNKNOWN);
+	health_xid(&n, HF_HEALTH_CODE_MLX5_CABLE, "port-0")->detector = HF_HEALTH_MLX5;
+	health_step(&n, HF_SECOND);
+	assert_int_equal(state_of(), HF_HEALTH_UNKNOWN);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -148,6 +165,7 @@ int main(void)
 		TEST(symbol_errors_count_by_the_hour),
 		TEST(a_port_is_missed_at_the_third_poll),
 		TEST(a_blink_is_written_down_and_no_more),
+		TEST(a_line_about_a_hidden_port_makes_it_not_healthy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

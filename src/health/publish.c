@@ -247,6 +247,18 @@ static void write(struct hf_health_brain *b)
 
 /* ---- events and the node in a word ---------------------------------------------------------------- */
 
+/* What stops a device stops all that it is cut into. */
+static int32_t instance_of(const struct hf_health_fault *f)
+{
+	return hf_health_is_fatal(f->cls) ? -1 : hf_health_fault_instance(f);
+}
+
+/* It was told to those of one instance, and concerns the others as well by now. */
+static bool is_for_more(const struct hf_health_fault *f)
+{
+	return f->told_part && f->told_at >= f->opened_at && instance_of(f) < 0;
+}
+
 static void tell_faults(struct hf_health_brain *b)
 {
 	for (size_t i = 0; i < b->memory->devices_len; i++) {
@@ -259,21 +271,19 @@ static void tell_faults(struct hf_health_brain *b)
 				continue;
 			/* Once while it is open, and not for each return of one that comes and
 			 * goes. */
-			if (f->told_at != HF_TIME_NONE &&
+			if (f->told_at != HF_TIME_NONE && !is_for_more(f) &&
 			    (f->told_at >= f->opened_at ||
 			     b->now - f->told_at < b->config->event_every))
 				continue;
 			f->told_at = b->now;
+			f->told_part = instance_of(f) >= 0;
 			hf_health_event(b, d, "DeviceFault",
 					hf_arena_printf(b->arena, "%s %d%s%s: %s, %s",
 							hf_health_detector_name(f->detector),
 							f->code, f->unit[0] ? " " : "", f->unit,
 							hf_health_class_name(f->cls),
 							hf_health_action_name(f->action)));
-			/* What stops a device stops all that it is cut into. */
-			if (!hf_health_is_fatal(f->cls))
-				b->events[b->events_len - 1].gpu_instance =
-					hf_health_fault_instance(f);
+			b->events[b->events_len - 1].gpu_instance = instance_of(f);
 		}
 	}
 }

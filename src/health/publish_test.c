@@ -86,6 +86,28 @@ static void a_fault_that_comes_and_goes_is_told_each_ten_minutes(void **state)
 	assert_int_equal(told, 2);
 }
 
+static int told(void)
+{
+	return n.plan.events_len == 0 ? -2 : n.plan.events[0].gpu_instance;
+}
+
+/* One instance's fault is told to those who hold that, and when it is another's as well, to all; once. */
+static void a_fault_of_one_instance_is_told_to_all_when_it_is_anothers_too(void **state)
+{
+	static const int of[] = {3, 5, -2, -2};
+	static const int expected[] = {3, -1, -2, -2};
+
+	(void)state;
+	for (size_t i = 0; i < HF_ARRAY_LEN(of); i++) {
+		struct hf_health_evidence *e = health_xid(&n, 78, "gpu-0");
+
+		e->gpu_instance = of[i] < 0 ? 3 : of[i];
+		snprintf(e->line, sizeof(e->line), "line %zu", i);
+		health_step(&n, 20 * HF_SECOND);
+		assert_int_equal(told(), expected[i]);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -95,6 +117,7 @@ int main(void)
 		TEST(heartbeats_are_spread_by_the_name_of_the_node),
 		TEST(more_changes_than_writes_are_told_when_there_is_room),
 		TEST(a_fault_that_comes_and_goes_is_told_each_ten_minutes),
+		TEST(a_fault_of_one_instance_is_told_to_all_when_it_is_anothers_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -431,6 +431,9 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 	"\"firstTime\":\"2026-01-01T00:00:04Z\",\"lastTime\":\"2026-01-01T00:00:05Z\"}]},"
 #define OF_STATE(state)                                                                            \
 	"{\"id\":\"g0\",\"state\":\"" state "\"," HOLDER(",\"uid\":\"uid-ddp-worker-0\"") "}"
+#define COVERED                                                                                    \
+	"{\"id\":\"g0\",\"state\":\"Unknown\",\"faults\":[{\"detector\":\"xid\",\"code\":119,\"class\":"       \
+	"\"gpu-reset\",\"active\":false}]," HOLDER(",\"uid\":\"uid-ddp-worker-0\"") "}"
 
 static void test_what_stops_the_node_stops_who_holds_its_devices(void **state)
 {
@@ -444,13 +447,16 @@ static void test_what_stops_the_node_stops_who_holds_its_devices(void **state)
 	assert_string_equal(brain.device_classes[0], "reboot");
 	assert_true(brain.devices[0].fatal && brain.devices[0].held);
 	/* What several of its devices share is theirs whose faults are the node's by that. */
-	agent_says(bench, 201, "2026-01-01T00:00:07Z",
-		   NODE("Unhealthy", "peers") OF_STATE("Unknown"));
+	agent_says(bench, 201, "2026-01-01T00:00:07Z", NODE("Unhealthy", "peers") COVERED);
 	assert_int_equal(brain.n_devices, 1);
+	assert_true(brain.devices[0].held && !brain.devices[0].over);
 	agent_says(bench, 202, "2026-01-01T00:00:08Z",
-		   NODE("Unhealthy", "peers") OF_STATE("Healthy"));
+		   NODE("Unhealthy", "peers") OF_STATE("Unknown"));
 	assert_int_equal(brain.n_devices, 0);
 	agent_says(bench, 203, "2026-01-01T00:00:09Z",
+		   NODE("Unhealthy", "peers") OF_STATE("Healthy"));
+	assert_int_equal(brain.n_devices, 0);
+	agent_says(bench, 204, "2026-01-01T00:00:10Z",
 		   NODE("Degraded", "driver") OF_STATE("Unknown"));
 	assert_int_equal(brain.n_devices, 0);
 }

@@ -250,6 +250,8 @@ static void health_changed(void *arg, enum hf_cache_change change,
 					      : HF_TIME_NONE;
 		view->weighed_by =
 			was != NULL && is_same_trouble(was, view) ? was->weighed_by : NULL;
+		if (was != NULL)
+			hf_remedy_health_ease(was, view);
 	}
 	if (change == HF_CACHE_SYNCED || was == NULL || view == NULL ||
 	    !hf_remedy_health_same(was, view))

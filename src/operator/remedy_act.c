@@ -301,6 +301,22 @@ static bool is_to_note(const struct remedy_node *node)
 							hf_remedy_off(node) > node->mark.off);
 }
 
+/* A class that nobody knows is. */
+static bool is_milder(const char *name, enum hf_health_class than)
+{
+	enum hf_health_class cls;
+
+	return than >= HF_HEALTH_SOFTWARE && (!hf_health_class_of(name, &cls) || cls < than);
+}
+
+static bool may_be_graver(const struct remedy_node *node, const char *name)
+{
+	enum hf_health_class cls;
+
+	return node->marked && node->tainted && hf_health_class_of(name, &cls) &&
+	       is_milder(node->mark.cls, cls);
+}
+
 /* As it is at this moment, may it be done? */
 static bool may_write(struct hf_remedy *remedy, const struct remedy_policy *policy,
 		      const struct remedy_act *act)
@@ -315,7 +331,7 @@ static bool may_write(struct hf_remedy *remedy, const struct remedy_policy *poli
 	if (act->note)
 		return is_to_note(node);
 	if (act->graver)
-		return node->marked && node->tainted && !hf_streq(node->mark.cls, act->cls);
+		return may_be_graver(node, act->cls);
 	if (health == NULL)
 		return false;
 	if (!hf_streq(node->marks.boot_id, health->boot_id) || node->marks.boot_id == NULL)
@@ -427,6 +443,12 @@ static void not_written(struct hf_remedy *remedy, const struct remedy_act *act,
 	step_on(remedy);
 }
 
+/* A tool may put back what was there before: then it is written ever more seldom. */
+static char *graver_key(const char *node)
+{
+	return hf_xasprintf("graver/%s", node);
+}
+
 static void tell_act(struct hf_remedy *remedy, const struct remedy_act *act)
 {
 	char message[512];
@@ -461,6 +483,13 @@ static void written(struct hf_remedy *remedy, const struct hf_reply *reply)
 	hf_map_remove(remedy->refusals, act->uid);
 	hf_cache_put_reply(remedy->nodes, reply->object);
 	remedy->act++;
+	if (act->release)
+		hf_remedy_forget_late(remedy, act->node);
+	if (act->graver) {
+		HF_AUTOFREE char *key = graver_key(act->node);
+
+		hf_remedy_refuse(remedy, key, 0, true);
+	}
 	if (!act->note)
 		tell_act(remedy, act);
 	step_on(remedy);
@@ -567,38 +596,63 @@ static void on_reply(void *arg, const struct hf_reply *reply)
  * fault that comes and goes would be written each time. */
 static bool is_graver(const struct remedy_seen *seen, size_t i)
 {
+	const struct remedy_health *health = seen->items[i].health;
 	const struct hf_health_node *node = &seen->nodes[i];
-	enum hf_health_class was;
 
-	if (!node->owned || node->excluded || node->cls < HF_HEALTH_SOFTWARE ||
-	    hf_remedy_halted(seen) || hf_remedy_stale(seen, i))
+	if (!node->owned || node->excluded || health == NULL || hf_remedy_halted(seen) ||
+	    hf_remedy_stale(seen, i))
 		return false;
-	return !hf_health_class_of(seen->items[i].node->mark.cls, &was) || was < node->cls;
+	return is_milder(seen->items[i].node->mark.cls, health->sure_cls);
 }
 
-/* Before all else: what was known when a person took the taint off does not bring it back, and who comes
- * after us has to know when that was.  Of a taint that is back it says nothing any more. */
-static bool write_marks(struct hf_remedy *remedy, const struct remedy_seen *seen)
+static bool may_write_mark(const struct hf_remedy *remedy, const struct remedy_seen *seen, size_t i,
+			   bool graver)
 {
-	for (size_t i = 0; i < seen->len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++) {
-		const struct remedy_node *node = seen->items[i].node;
-		struct remedy_act *act = &remedy->acts[remedy->n_acts];
-		bool note = is_to_note(node), graver = !note && is_graver(seen, i);
+	HF_AUTOFREE char *key = graver_key(seen->items[i].name);
 
-		if ((!note && !graver) || !is_free(seen->policy, node) ||
-		    seen->now < seen->nodes[i].not_before)
-			continue;
-		set_act(act, seen, i);
-		act->off = hf_remedy_seen_off(seen, &seen->items[i]);
-		act->note = note;
-		act->graver = graver;
-		remedy->n_acts++;
-	}
+	return is_free(seen->policy, seen->items[i].node) &&
+	       seen->now >= seen->nodes[i].not_before &&
+	       (!graver || seen->now >= hf_remedy_not_before(remedy, key));
+}
+
+static void add_mark(struct hf_remedy *remedy, const struct remedy_seen *seen, size_t i, bool graver)
+{
+	struct remedy_act *act = &remedy->acts[remedy->n_acts++];
+
+	set_act(act, seen, i);
+	act->off = hf_remedy_seen_off(seen, &seen->items[i]);
+	act->note = !graver;
+	act->graver = graver;
+	if (graver)
+		snprintf(act->cls, sizeof(act->cls), "%s",
+			 hf_health_class_name(seen->items[i].health->sure_cls));
+}
+
+static bool begin_marks(struct hf_remedy *remedy, const struct remedy_seen *seen)
+{
 	if (remedy->n_acts == 0)
 		return false;
 	snprintf(remedy->policy, sizeof(remedy->policy), "%s", seen->policy->name);
 	step_on(remedy);
 	return true;
+}
+
+/* Before all else: what was known when a person took the taint off does not bring it back, and who comes
+ * after us has to know when that was.  Of a taint that is back it says nothing any more. */
+static bool note_taken_off(struct hf_remedy *remedy, const struct remedy_seen *seen)
+{
+	for (size_t i = 0; i < seen->len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++)
+		if (is_to_note(seen->items[i].node) && may_write_mark(remedy, seen, i, false))
+			add_mark(remedy, seen, i, false);
+	return begin_marks(remedy, seen);
+}
+
+static bool make_graver(struct hf_remedy *remedy, const struct remedy_seen *seen)
+{
+	for (size_t i = 0; i < seen->len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++)
+		if (is_graver(seen, i) && may_write_mark(remedy, seen, i, true))
+			add_mark(remedy, seen, i, true);
+	return begin_marks(remedy, seen);
 }
 
 bool hf_remedy_act(struct hf_remedy *remedy, const struct remedy_seen *seen)
@@ -608,13 +662,13 @@ bool hf_remedy_act(struct hf_remedy *remedy, const struct remedy_seen *seen)
 	/* The breaker first, so that it outlives us. */
 	if (seen->memory_moved)
 		return false;
-	if (write_marks(remedy, seen))
+	if (note_taken_off(remedy, seen))
 		return true;
 	for (size_t i = 0; i < seen->plan.len && remedy->n_acts < HF_REMEDY_ACTS_MAX; i++)
 		if (is_act(&seen->plan.decisions[i]))
 			set_act(&remedy->acts[remedy->n_acts++], seen, i);
 	if (remedy->n_acts == 0)
-		return false;
+		return make_graver(remedy, seen);
 	snprintf(remedy->policy, sizeof(remedy->policy), "%s", seen->policy->name);
 	look_at_policy(remedy);
 	return true;

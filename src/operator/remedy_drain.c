@@ -27,6 +27,13 @@ static char *late_key(const char *node)
 	return hf_xasprintf("late/%s", node);
 }
 
+void hf_remedy_forget_late(struct hf_remedy *remedy, const char *node)
+{
+	HF_AUTOFREE char *key = late_key(node);
+
+	hf_map_remove(remedy->refusals, key);
+}
+
 static struct hf_health_drain drain_of(const struct hf_remedy *remedy,
 				       const struct remedy_seen *seen, size_t i)
 {
@@ -155,13 +162,13 @@ static hf_time came_at(const struct hf_json *pod)
 }
 
 /* All has been read: what does the brain say now? */
-static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf_json *pod)
+static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf_json *pod,
+				       hf_time *ret_wake)
 {
 	struct remedy_policy *policy = hf_remedy_policy(remedy, remedy->evict_policy);
 	const struct hf_cache_entry *entry =
 		hf_cache_get(remedy->policies_cache, NULL, remedy->evict_policy);
 	HF_AUTO_ARENA arena = hf_arena_create(HF_REMEDY_ARENA_MAX);
-	hf_time wake = HF_TIME_NEVER;
 	struct remedy_seen seen;
 
 	if (policy == NULL || entry == NULL)
@@ -186,7 +193,7 @@ static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf
 					 hf_selector_match_labels(
 						 policy->pods,
 						 hf_json_path(pod, "metadata", "labels", NULL));
-			return hf_health_drain(&drain, &about, &wake);
+			return hf_health_drain(&drain, &about, ret_wake);
 		}
 	}
 	return HF_HEALTH_DRAIN_ENDS;
@@ -194,12 +201,16 @@ static enum hf_health_drain_why decide(struct hf_remedy *remedy, const struct hf
 
 /* It does not change soon, and is asked ever more seldom: what hangs in its end may do so for days, and
  * whose it is may not change at all. */
-static void leave(struct hf_remedy *remedy, enum hf_health_drain_why why)
+static void leave(struct hf_remedy *remedy, enum hf_health_drain_why why, hf_time wake)
 {
+	hf_time now = hf_operator_now(remedy->op);
 	bool stays = why == HF_HEALTH_DRAIN_DAEMON || why == HF_HEALTH_DRAIN_UNSELECTED;
 	struct remedy_refusal *refusal;
 
-	refuse(remedy, why == HF_HEALTH_DRAIN_ENDS ? 0 : HF_MINUTE,
+	refuse(remedy,
+	       why == HF_HEALTH_DRAIN_ENDS                       ? 0
+	       : why == HF_HEALTH_DRAIN_GRACE && wake > now ? wake - now
+							    : HF_MINUTE,
 	       stays || why == HF_HEALTH_DRAIN_ENDS);
 	refusal = hf_map_get(remedy->refusals, remedy->evict_uid);
 	if (refusal != NULL)
@@ -208,11 +219,12 @@ static void leave(struct hf_remedy *remedy, enum hf_health_drain_why why)
 
 static void evict(struct hf_remedy *remedy, const struct hf_json *pod)
 {
-	enum hf_health_drain_why why = decide(remedy, pod);
+	hf_time wake = HF_TIME_NEVER;
+	enum hf_health_drain_why why = decide(remedy, pod, &wake);
 	HF_AUTO_DOC body = NULL;
 
 	if (why != HF_HEALTH_DRAIN_EVICT) {
-		leave(remedy, why);
+		leave(remedy, why, wake);
 		over(remedy);
 		return;
 	}

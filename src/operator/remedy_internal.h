@@ -84,15 +84,17 @@ struct remedy_health {
 	enum hf_health_action action;
 	hf_time observed_at, evidence_at, began_at; /* the node's clock */
 	hf_time anew_at; /* the newest that was not there before: a level that is measured on is not */
+	hf_time faults_at; /* the same of faults alone, whenever a state began by them */
+	hf_time eased_at;  /* that its state began then is no news: it was worse before; NONE: it is */
 	hf_time seen_at; /* monotonic; NONE: it was there when we came */
 	const char *boot_id;
 	/* The policy whose breaker was asked about this very trouble, and did not open; to be compared alone. */
 	const struct remedy_policy *weighed_by;
 	bool works;                    /* some device of it is held */
-	bool has_devices;              /* it has, or misses, one that pods are given */
+	bool has_devices, has_gpus;    /* it has some, or misses one */
 	bool by_pods, rest_well;       /* as the fleet's brain means them */
+	enum hf_health_class sure_cls; /* the strictest that acts on what is confirmed */
 	int32_t gpus;
-	const char *resource;          /* of the first of them that is given out; "": none is */
 	struct remedy_holder *holders; /* of what has failed, each pod once */
 	size_t holders_len;
 };
@@ -207,6 +209,8 @@ void hf_remedy_health_free(void *view);
 /* Nothing that decides anything is different. */
 bool hf_remedy_node_same(const struct remedy_node *a, const struct remedy_node *b);
 bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_health *b);
+/* What it says after that: that a fault has ended, and a milder one is left, is no news. */
+void hf_remedy_health_ease(const struct remedy_health *was, struct remedy_health *view);
 /* The policy as its newest object has it. */
 void hf_remedy_policy_update(struct remedy_policy *policy, struct hf_doc *doc);
 struct remedy_policy *hf_remedy_policy_make(const struct hf_operator *op, const char *name);
@@ -247,6 +251,8 @@ void hf_remedy_status(struct hf_remedy *remedy, const struct remedy_seen *seen,
 		      struct hf_arena *arena, struct hf_health_policy_status *ret_status);
 void hf_remedy_tell(struct hf_remedy *remedy, const struct remedy_seen *seen);
 /* An event of a Node (whose UID is its name, as kubelets have it) or of a policy. */
+/* It is released: who comes there now comes for the first time. */
+void hf_remedy_forget_late(struct hf_remedy *remedy, const char *node);
 void hf_remedy_note_node(struct hf_remedy *remedy, const char *node, bool warning,
 			 const char *reason, const char *message);
 void hf_remedy_note_policy(struct hf_remedy *remedy, const struct remedy_policy *policy,

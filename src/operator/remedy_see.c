@@ -104,7 +104,10 @@ static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct h
 
 		if (node->matched != remedy->version)
 			match(remedy, node);
-		counts = node->marked || (health != NULL && health->has_devices);
+		/* Machines with a port of a network and no more are meant where a selector names them. */
+		counts = node->marked ||
+			 (health != NULL && (seen->policy->selector != NULL ? health->has_devices
+									    : health->has_gpus));
 		if (node->policy != seen->policy || seen->len == HF_HEALTH_NODES_MAX ||
 		    (!counts &&
 		     (node->policy->selector == NULL || !is_foreign(node->policy, node))))
@@ -279,21 +282,27 @@ hf_time hf_remedy_seen_off(const struct remedy_seen *seen, const struct remedy_i
 	return off;
 }
 
-/* What tells kinds of nodes apart: the work of one with eight large devices is none for two small ones. */
+static const char *label_of(const struct remedy_node *node, const char *key)
+{
+	return hf_field_pair_find(node->marks.labels.items, node->marks.labels.len, key);
+}
+
+/* What tells kinds of nodes apart: the work of one with eight large devices is none for two small ones.  Where no label
+ * tells, the number of devices does; one that lost one of them is of the same kind still. */
 static const char *kind_of(const struct remedy_node *node, const struct remedy_health *health,
 			   struct hf_arena *arena)
 {
 	static const char *const keys[] = {"node.kubernetes.io/instance-type",
 					   "nvidia.com/gpu.product", "amd.com/gpu.product-name"};
-	const char *kind = hf_arena_printf(arena, "%d %s", health->gpus, health->resource);
+	const char *kind = "", *label;
+	int32_t slots = 1;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(keys); i++)
-		kind = hf_arena_printf(arena, "%s %s", kind,
-				       hf_str_or(hf_field_pair_find(node->marks.labels.items,
-								    node->marks.labels.len,
-								    keys[i]),
-						 "-"));
-	return kind;
+		if ((label = label_of(node, keys[i])) != NULL)
+			kind = hf_arena_printf(arena, "%s%s=%s ", kind, keys[i], label);
+	while (slots < health->gpus)
+		slots *= 2;
+	return *kind != '\0' ? kind : hf_arena_printf(arena, "%d devices", slots);
 }
 
 static bool is_spare(const struct remedy_seen *seen, const struct hf_health_node *node,
@@ -354,12 +363,13 @@ hf_time hf_remedy_counted_at(const struct remedy_seen *seen, size_t i)
 {
 	const struct hf_health_node *node = &seen->nodes[i];
 
+	if (node->owned || node->began_at == HF_TIME_NONE)
+		return HF_TIME_NONE;
 	for (size_t k = 0; k < seen->memory.recent.len; k++) {
 		const struct hf_policy_recent *r = &seen->memory.recent.items[k];
 
-		if (!node->owned && r->done && r->off == HF_TIME_NONE &&
-		    node->began_at != HF_TIME_NONE && r->at >= node->began_at &&
-		    hf_streq(r->node, node->name))
+		if (r->done && r->off == HF_TIME_NONE && r->at >= node->began_at &&
+		    seen->items[i].node->marks.created_at > r->at && hf_streq(r->node, node->name))
 			return r->at;
 	}
 	return HF_TIME_NONE;
@@ -570,7 +580,6 @@ static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 					.breaker = {.tripped = memory->breaker_open,
 						    .epoch = (uint64_t)memory->breaker_epoch,
 						    .closed_at = memory->breaker_closed_at}};
-	int32_t keep = seen->policy->spec.spares_min, spares = -keep;
 	int rc;
 
 	for (size_t i = 0; i < memory->recent.len; i++)
@@ -578,10 +587,8 @@ static void ask(struct remedy_seen *seen, struct hf_arena *arena)
 			quarantined[fleet.quarantined_len++] =
 				(struct hf_health_quarantined){.node = memory->recent.items[i].node,
 							       .at = memory->recent.items[i].at};
-	for (size_t i = 0; i < seen->len; i++)
-		spares += seen->nodes[i].free;
-	seen->spares = spares > 0 ? spares : 0;
-	hf_health_fleet_spares(&fleet, &seen->rules, keep, seen->nodes, arena);
+	seen->spares = hf_health_fleet_spares(&fleet, &seen->rules, seen->policy->spec.spares_min,
+					      seen->nodes, arena);
 	/* No more nodes are collected than it takes. */
 	rc = hf_health_fleet_decide(&fleet, &seen->rules, arena, &seen->plan, NULL);
 	hf_assert(rc == 0);

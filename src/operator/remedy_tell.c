@@ -231,15 +231,24 @@ static void remember(const struct remedy_seen *seen, struct hf_remedy *remedy,
 	policy->seen = true;
 }
 
+/* That may be done, but for a budget: the breaker is asked about it.  What is held for another reason comes to it later. */
+static bool is_weighed(const struct hf_health_decision *d)
+{
+	switch (d->why) {
+	case HF_HEALTH_WHY_STALE:
+	case HF_HEALTH_WHY_NO_CAPACITY:
+	case HF_HEALTH_WHY_FOREIGN:
+	case HF_HEALTH_WHY_FLAPS: return false;
+	default: return d->doing == HF_HEALTH_DO_QUARANTINE;
+	}
+}
+
 /* All that may be quarantined has been before the breaker. */
 static void weigh(const struct remedy_seen *seen)
 {
 	for (size_t i = 0; i < seen->len && seen->policy->usable && !seen->plan.breaker.tripped;
 	     i++) {
-		const struct hf_health_decision *d = &seen->plan.decisions[i];
-
-		if (d->doing == HF_HEALTH_DO_QUARANTINE && d->why != HF_HEALTH_WHY_STALE &&
-		    d->why != HF_HEALTH_WHY_NO_CAPACITY)
+		if (is_weighed(&seen->plan.decisions[i]))
 			seen->items[i].health->weighed_by = seen->policy;
 	}
 }

@@ -138,20 +138,18 @@ static bool is_node(const struct hf_device_report *device)
 /* What a node has for pods; one without any is none that shares are of, nor takes another's work. */
 static void read_devices(const struct hf_device_health *health, struct remedy_health *view)
 {
-	view->resource = "";
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 
 		view->has_devices |= !is_node(device);
+		view->gpus += hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU));
 		for (size_t k = 0; is_node(device) && k < device->faults.len; k++)
-			view->has_devices |= device->faults.items[k].acts &&
-					     hf_trouble_is_by(&device->faults.items[k], HF_HEALTH_COUNT);
-		if (!hf_streq(device->kind, hf_health_kind_name(HF_HEALTH_GPU)))
-			continue;
-		view->gpus++;
-		if (hf_str_is_empty(view->resource) && device->resource != NULL)
-			view->resource = hf_arena_strdup(view->arena, device->resource);
+			view->has_gpus |=
+				device->faults.items[k].acts &&
+				hf_trouble_is_by(&device->faults.items[k], HF_HEALTH_COUNT);
 	}
+	view->has_gpus |= view->gpus > 0;
+	view->has_devices |= view->has_gpus;
 }
 
 /* It ends when a pod of a DaemonSet is there again: a plugin's, or the driver's. */
@@ -162,14 +160,6 @@ static bool is_by_pods(const struct hf_device_fault *fault)
 	       (hf_trouble_is_by(fault, HF_HEALTH_DRIVER) && fault->code == HF_HEALTH_CODE_NOT_LOADED);
 }
 
-static bool is_held_against(const struct hf_device_fault *fault)
-{
-	enum hf_health_class cls;
-
-	return fault->acts && (!hf_health_class_of(hf_str_or(fault->cls, ""), &cls) ||
-			       cls >= HF_HEALTH_SOFTWARE);
-}
-
 static void read_rest(const struct hf_device_health *health, struct remedy_health *view)
 {
 	bool any = false, others = false;
@@ -177,13 +167,16 @@ static void read_rest(const struct hf_device_health *health, struct remedy_healt
 	view->rest_well = true;
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
+		enum hf_health_state state = hf_trouble_state(device->state);
 
-		view->rest_well &= is_node(device) || hf_trouble_state(device->state) == HF_HEALTH_HEALTHY;
-		for (size_t k = 0; k < device->faults.len; k++) {
+		view->rest_well &= is_node(device) || state == HF_HEALTH_HEALTHY;
+		others |= !is_node(device) && hf_health_is_out(state);
+		/* A suspicion is no reason for anything. */
+		for (size_t k = 0; k < device->faults.len && state != HF_HEALTH_SUSPECT; k++) {
 			const struct hf_device_fault *fault = &device->faults.items[k];
 
-			any |= is_held_against(fault);
-			others |= is_held_against(fault) && !is_by_pods(fault);
+			any |= hf_trouble_counts(fault);
+			others |= hf_trouble_counts(fault) && !is_by_pods(fault);
 		}
 	}
 	view->by_pods = any && !others;
@@ -218,25 +211,68 @@ static bool is_another(const struct hf_device_fault *fault)
 	       d == HF_HEALTH_MLX5;
 }
 
-/* That a device has got better, what a program did, and a note are no news. */
-static hf_time came_anew(const struct hf_device_health *health)
+/* What a program did, and a note, are no news of a device.  NONE: nothing else counts against it. */
+static hf_time faults_came(const struct hf_device_report *device)
 {
-	hf_time at = HF_TIME_NONE, since = began(health);
+	hf_time at = HF_TIME_NONE;
+
+	for (size_t k = 0; k < device->faults.len; k++) {
+		const struct hf_device_fault *fault = &device->faults.items[k];
+		hf_time came = is_another(fault) ? fault->last : fault->first;
+
+		if (hf_trouble_counts(fault) && came > at)
+			at = came;
+	}
+	return at;
+}
+
+static void read_news(const struct hf_device_health *health, struct remedy_health *view)
+{
+	view->anew_at = view->faults_at = view->eased_at = HF_TIME_NONE;
+	for (size_t i = 0; i < health->devices.len; i++) {
+		const struct hf_device_report *device = &health->devices.items[i];
+		hf_time came = faults_came(device);
+
+		if (hf_trouble_own(device) == HF_TROUBLE_NONE)
+			continue;
+		if (came > view->faults_at)
+			view->faults_at = came;
+		/* A suspicion that is confirmed is news, too. */
+		if (device->since > came)
+			came = device->since;
+		if (came > view->anew_at)
+			view->anew_at = came;
+	}
+	if (view->anew_at == HF_TIME_NONE)
+		view->anew_at = health->evidence_at;
+}
+
+void hf_remedy_health_ease(const struct remedy_health *was, struct remedy_health *view)
+{
+	hf_time eased_at = was->sure_cls > view->sure_cls ? view->began_at : was->eased_at;
+
+	if (eased_at == HF_TIME_NONE || view->began_at != eased_at ||
+	    view->faults_at > was->anew_at)
+		return;
+	view->eased_at = eased_at;
+	view->anew_at = was->anew_at;
+}
+
+static enum hf_health_class sure_class(const struct hf_device_health *health)
+{
+	enum hf_health_class strictest = HF_HEALTH_NONE, cls;
 
 	for (size_t i = 0; i < health->devices.len; i++) {
 		const struct hf_device_report *device = &health->devices.items[i];
 
-		for (size_t k = 0; k < device->faults.len && hf_trouble_own(device) != HF_TROUBLE_NONE; k++) {
-			const struct hf_device_fault *fault = &device->faults.items[k];
-			hf_time came = is_another(fault) ? fault->last : fault->first;
-
-			if (is_held_against(fault) && came > at)
-				at = came;
-		}
+		for (size_t k = 0; k < device->faults.len; k++)
+			if (hf_trouble_own(device) != HF_TROUBLE_NONE &&
+			    hf_trouble_counts(&device->faults.items[k]) &&
+			    hf_health_class_of(hf_str_or(device->faults.items[k].cls, ""), &cls) &&
+			    cls > strictest)
+				strictest = cls;
 	}
-	if (at != HF_TIME_NONE)
-		return at;
-	return since != HF_TIME_NONE ? since : health->evidence_at;
+	return strictest;
 }
 
 void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
@@ -259,12 +295,13 @@ void *hf_remedy_health_view(struct hf_remedy *remedy, struct hf_doc *doc)
 		view->cls = HF_HEALTH_DEGRADED;
 		view->evidence_at = view->began_at;
 	}
-	view->anew_at = came_anew(&health);
+	read_news(&health, view);
 	view->seen_at = HF_TIME_NONE;
 	view->boot_id = keep(view->arena, health.boot_id);
 	read_holders(&health, view);
 	read_devices(&health, view);
 	read_rest(&health, view);
+	view->sure_cls = sure_class(&health);
 	hf_arena_reset(remedy->scratch);
 	return view;
 }
@@ -280,8 +317,8 @@ void hf_remedy_health_free(void *arg)
 static bool same_devices(const struct remedy_health *a, const struct remedy_health *b)
 {
 	return a->works == b->works && a->has_devices == b->has_devices &&
-	       a->by_pods == b->by_pods && a->rest_well == b->rest_well && a->gpus == b->gpus &&
-	       hf_streq(a->resource, b->resource);
+	       a->has_gpus == b->has_gpus && a->by_pods == b->by_pods &&
+	       a->rest_well == b->rest_well && a->sure_cls == b->sure_cls && a->gpus == b->gpus;
 }
 
 bool hf_remedy_health_same(const struct remedy_health *a, const struct remedy_health *b)

@@ -125,8 +125,8 @@ static void one_more_in_a_counter_is_anew(void **state)
 	assert_int_equal(came_anew("ecc", 2, "true"), 2);
 }
 
-/* A device that is in that state since 9 s; its faults were first seen at 2 s, the last one at 9 s. */
-static int anew_of(const char *state, const char *cls, const char *last_cls)
+/* A device that is in that state since so many seconds: faults of 1 s, 2 s and 9 s. */
+static int anew_of(const char *state, int since, const char *cls, const char *last_cls)
 {
 	HF_AUTO_DOC doc = NULL;
 	struct remedy_health *view;
@@ -135,13 +135,15 @@ static int anew_of(const char *state, const char *cls, const char *last_cls)
 	hf_strbuf_clear(&text);
 	hf_strbuf_addf(&text,
 		       "{\"status\":{\"state\":\"%s\",\"devices\":[{\"id\":\"g0\",\"state\":\"%s\","
-		       "\"since\":\"2026-01-01T00:00:09Z\",\"faults\":["
+		       "\"since\":\"2026-01-01T00:00:0%dZ\",\"faults\":["
+		       "{\"detector\":\"throttle\",\"code\":1,\"class\":\"degraded\",\"active\":true,"
+		       "\"firstTime\":\"2026-01-01T00:00:01Z\",\"lastTime\":\"2026-01-01T00:00:09Z\"},"
 		       "{\"detector\":\"xid\",\"code\":119,\"class\":\"%s\",\"active\":true,"
 		       "\"firstTime\":\"2026-01-01T00:00:02Z\",\"lastTime\":\"2026-01-01T00:00:02Z\"},"
 		       "{\"detector\":\"xid\",\"code\":43,\"class\":\"%s\",\"active\":true,"
 		       "\"firstTime\":\"2026-01-01T00:00:09Z\",\"lastTime\":\"2026-01-01T00:00:09Z\"}"
 		       "]}]}}",
-		       state, state, cls, last_cls);
+		       state, state, since, cls, last_cls);
 	doc = hf_doc_from_text(text.data, text.len);
 	view = hf_remedy_health_view(&remedy, doc);
 	at = view->anew_at;
@@ -150,13 +152,14 @@ static int anew_of(const char *state, const char *cls, const char *last_cls)
 	return (int)((at - day) / HF_SECOND);
 }
 
-static void what_a_program_did_and_what_has_eased_is_not_anew(void **state)
+static void what_a_program_did_is_not_anew(void **state)
 {
 	(void)state;
-	assert_int_equal(anew_of("Unhealthy", "gpu-reset", "app"), 2);
-	assert_int_equal(anew_of("Unhealthy", "gpu-reset", "info"), 2);
-	assert_int_equal(anew_of("Degraded", "degraded", "unrated"), 2);
-	assert_int_equal(anew_of("Unhealthy", "gpu-reset", "degraded"), 9);
+	assert_int_equal(anew_of("Unhealthy", 2, "gpu-reset", "app"), 2);
+	assert_int_equal(anew_of("Unhealthy", 2, "gpu-reset", "info"), 2);
+	assert_int_equal(anew_of("Unhealthy", 2, "gpu-reset", "degraded"), 9);
+	/* What was a suspicion is confirmed since. */
+	assert_int_equal(anew_of("Degraded", 8, "app", "app"), 8);
 }
 
 /* With such devices; "" for a node that has only itself. */
@@ -201,6 +204,10 @@ static void what_pods_of_drivers_and_plugins_mend_is_known(void **state)
 	expect_by_pods(FAULT("count", "3", "degraded"), GPU("Healthy", ""), false, true);
 	expect_by_pods(FAULT("plugin", "2", "software"),
 		       GPU("Unhealthy", FAULT("xid", "119", "gpu-reset")), false, false);
+	/* A suspicion is no reason to keep the plugin away; what is out of service is. */
+	expect_by_pods(FAULT("plugin", "1", "software"),
+		       GPU("Suspect", FAULT("xid", "74", "fabric")), true, false);
+	expect_by_pods(FAULT("count", "2", "software"), GPU("Failed", ""), false, false);
 	/* Nothing acts: that is another matter. */
 	expect_by_pods("", GPU("Healthy", FAULT("xid", "43", "app")), false, true);
 }
@@ -213,12 +220,14 @@ static void a_node_has_devices_or_misses_some(void **state)
 	assert_false(view->has_devices);
 	hf_remedy_health_free(view);
 	view = health_of(FAULT("count", "3", "degraded"), "");
-	assert_true(view->has_devices);
+	assert_true(view->has_devices && view->has_gpus);
 	hf_remedy_health_free(view);
 	view = health_of(FAULT("plugin", "1", "software"), GPU("Healthy", "") GPU("Healthy", ""));
-	assert_true(view->has_devices);
+	assert_true(view->has_devices && view->has_gpus);
 	assert_int_equal(view->gpus, 2);
-	assert_string_equal(view->resource, "nvidia.com/gpu");
+	hf_remedy_health_free(view);
+	view = health_of("", ",{\"id\":\"mlx5_0/1\",\"kind\":\"port\",\"state\":\"Healthy\"}");
+	assert_true(view->has_devices && !view->has_gpus);
 	hf_remedy_health_free(view);
 }
 
@@ -227,7 +236,7 @@ static void what_is_measured_on_and_on_is_not_anew(void **state)
 	(void)state;
 	assert_int_equal(came_anew("throttle", 1, "true"), 2);
 	assert_int_equal(came_anew("xid", 43, "true"), 9);
-	assert_int_equal(came_anew("xid", 43, "false"), 1);
+	assert_int_equal(came_anew("xid", 43, "false"), 1); /* since then */
 	assert_int_equal(came_anew("of a later agent", 1, "true"), 2);
 }
 
@@ -260,7 +269,7 @@ int main(void)
 		TEST(what_is_no_name_holds_nothing),
 		TEST(what_is_measured_on_and_on_is_not_anew),
 		TEST(one_more_in_a_counter_is_anew),
-		TEST(what_a_program_did_and_what_has_eased_is_not_anew),
+		TEST(what_a_program_did_is_not_anew),
 		TEST(what_pods_of_drivers_and_plugins_mend_is_known),
 		TEST(a_node_has_devices_or_misses_some),
 		TEST(a_node_is_read_whatever_it_says),

@@ -26,10 +26,28 @@ const struct hf_device_report *hf_trouble_node(const struct hf_device_health *he
 	return NULL;
 }
 
+bool hf_trouble_counts(const struct hf_device_fault *fault)
+{
+	enum hf_health_class cls;
+
+	return fault->acts && (!hf_health_class_of(hf_str_or(fault->cls, ""), &cls) ||
+			       cls >= HF_HEALTH_SOFTWARE);
+}
+
+static bool is_held_against(const struct hf_device_report *device)
+{
+	for (size_t i = 0; i < device->faults.len; i++)
+		if (hf_trouble_counts(&device->faults.items[i]))
+			return true;
+	return false;
+}
+
 enum hf_trouble hf_trouble_own(const struct hf_device_report *device)
 {
 	enum hf_health_state state = hf_trouble_state(device->state);
 
+	if (state == HF_HEALTH_FAILED && !is_held_against(device))
+		return HF_TROUBLE_SLOW;
 	if (hf_health_is_out(state))
 		return HF_TROUBLE_STOPPED;
 	return state == HF_HEALTH_DEGRADED_STATE ? HF_TROUBLE_SLOW : HF_TROUBLE_NONE;
@@ -71,14 +89,26 @@ static bool stops_all(const struct hf_device_health *health, const struct hf_dev
 	return hf_trouble_state(node->state) != HF_HEALTH_UNHEALTHY;
 }
 
+/* What lies under a fault of the node does not act, and has not ended. */
+static bool is_covered(const struct hf_device_report *device)
+{
+	enum hf_health_class cls;
+
+	for (size_t i = 0; i < device->faults.len; i++)
+		if (!device->faults.items[i].acts &&
+		    hf_health_class_of(hf_str_or(device->faults.items[i].cls, ""), &cls) &&
+		    hf_health_is_fatal(cls))
+			return hf_trouble_state(device->state) == HF_HEALTH_UNKNOWN;
+	return false;
+}
+
 enum hf_trouble hf_trouble_shared(const struct hf_device_health *health,
 				  const struct hf_device_report *device)
 {
 	const struct hf_device_report *node = hf_trouble_node(health);
 	enum hf_trouble trouble = node != NULL ? hf_trouble_own(node) : HF_TROUBLE_NONE;
 
-	if (trouble != HF_TROUBLE_STOPPED ||
-	    hf_trouble_state(device->state) == HF_HEALTH_UNKNOWN || stops_all(health, node))
+	if (trouble != HF_TROUBLE_STOPPED || is_covered(device) || stops_all(health, node))
 		return trouble;
 	return HF_TROUBLE_SLOW;
 }

@@ -19,9 +19,11 @@ enum hf_trouble {
 /* UNKNOWN for a word that is none. */
 enum hf_health_state hf_trouble_state(const char *text);
 bool hf_trouble_is_by(const struct hf_device_fault *fault, enum hf_health_detector detector);
+/* It acts, and is more than a note or a program's. */
+bool hf_trouble_counts(const struct hf_device_fault *fault);
 /* The row of the node itself; NULL: there is none. */
 const struct hf_device_report *hf_trouble_node(const struct hf_device_health *health);
-/* By its own row. */
+/* By its own row.  Failed by suspicions alone, with nothing that acts any more, it is slow. */
 enum hf_trouble hf_trouble_own(const struct hf_device_report *device);
 /* By the node's: what is wrong with the node is wrong with each of its devices, or with some. */
 enum hf_trouble hf_trouble_shared(const struct hf_device_health *health,

@@ -10,20 +10,6 @@
 
 /* What a HealthPolicy lets be done, on a fleet; the promises have the numbers of health/README.md. */
 
-#define QUARANTINE "{'mode':'quarantine'}"
-#define WIDE                                                                                       \
-	"'budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{'count':60}},"                \
-	"'breaker':{'percent':100}"
-
-static void expect_next(struct rw *w, int node, const char *start)
-{
-	char text[256];
-
-	rw_next(w, node, text);
-	if (!hf_str_has_prefix(text, start))
-		fail_msg("n%03d: '%s', expected '%s'", node, text, start);
-}
-
 /* --- modes --------------------------------------------------------------------------------- */
 
 static void observe_tells_and_does_nothing(void **state)
@@ -38,7 +24,7 @@ static void observe_tells_and_does_nothing(void **state)
 	assert_string_equal(rw_status(w, "counts", "selected"), "10");
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 5 * HF_SECOND);
-	expect_next(w, 3, "would quarantine evidence");
+	rw_expect_next(w, 3, "would quarantine evidence");
 	assert_true(rw_event(w, "WouldQuarantine", "n003"));
 	rw_run(w, 20 * HF_MINUTE);
 	assert_int_equal(rw_count_tainted(w), 0);
@@ -59,7 +45,7 @@ static void quarantine_and_release(void **state)
 	rw_run(w, 5 * HF_SECOND);
 	assert_true(rw_event(w, "Quarantined", "n003"));
 	/* The next rung is shown, and not done. */
-	expect_next(w, 3, "would reset-device shown");
+	rw_expect_next(w, 3, "would reset-device shown");
 	assert_true(rw_event(w, "RemediationNeeded", "n003"));
 	assert_string_equal(rw_status(w, "counts", "quarantined"), "1");
 	assert_string_equal(rw_status(w, "budget", "unavailableLeft"), "0");
@@ -164,14 +150,14 @@ static void promise_2_foreign_cordons_and_taints_stay(void **state)
 	rw_say(w, 1, RW_REBOOT);
 	rw_run(w, 10 * HF_SECOND);
 	assert_false(rw_tainted(w, 1));
-	expect_next(w, 1, "held quarantine foreign");
+	rw_expect_next(w, 1, "held quarantine foreign");
 	rw_patch(w, &hf_nodes, "n001", "{'spec':{'unschedulable':null}}");
 	rw_run(w, 10 * HF_SECOND);
 	assert_true(rw_tainted(w, 1));
 	/* Cordoned as well, when it was ours already. */
 	rw_patch(w, &hf_nodes, "n001", "{'spec':{'unschedulable':true}}");
 	rw_run(w, 10 * HF_SECOND);
-	expect_next(w, 1, "held restart-node foreign");
+	rw_expect_next(w, 1, "held restart-node foreign");
 	rw_say(w, 1, RW_WELL);
 	rw_run(w, 10 * HF_SECOND);
 	assert_false(rw_tainted(w, 1));
@@ -189,10 +175,6 @@ static void promise_2_foreign_cordons_and_taints_stay(void **state)
 						  "taints", NULL)),
 			 2);
 }
-
-/* As a person leaves it who takes our taint off. */
-#define UNTAINTED                                                                                  \
-	"{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]}}"
 
 /* The node 3 fails under that policy, and is quarantined. */
 static void quarantine_one(struct rw *w, const char *policy)
@@ -214,7 +196,7 @@ static void promise_2_what_a_person_takes_off_stays_off(void **state)
 	rw_patch(w, &hf_nodes, "n003", UNTAINTED);
 	rw_run(w, HF_HOUR);
 	assert_false(rw_tainted(w, 3));
-	expect_next(w, 3, "held quarantine stale");
+	rw_expect_next(w, 3, "held quarantine stale");
 	/* It is seen anew. */
 	rw_say(w, 3, RW_RESET);
 	rw_run(w, 5 * HF_SECOND);
@@ -258,7 +240,7 @@ static void promise_3_evidence_of_another_boot_moves_nothing(void **state)
 	rw_say(w, 3, RW_REBOOT);
 	rw_run(w, 10 * HF_MINUTE);
 	assert_false(rw_tainted(w, 3));
-	expect_next(w, 3, "held quarantine stale");
+	rw_expect_next(w, 3, "held quarantine stale");
 }
 
 static void promise_3_what_was_seen_before_the_breaker_was_closed_moves_nothing(void **state)
@@ -289,7 +271,7 @@ static void promise_3_what_was_seen_before_the_breaker_was_closed_moves_nothing(
 	assert_string_equal(rw_status(w, "breaker", "epoch"), "1");
 	assert_string_equal(rw_status(w, "breaker", "message"), "");
 	assert_int_equal(rw_count_tainted(w), 0);
-	expect_next(w, 1, "held quarantine stale");
+	rw_expect_next(w, 1, "held quarantine stale");
 	/* Nor after another new leader, which did not see when that was said. */
 	rw_stop(w);
 	rw_start(w);
@@ -467,7 +449,7 @@ static void promise_8_slow_nodes_work_on_where_nobody_could_take_their_work(void
 	rw_say(w, 0, RW_SLOW);
 	rw_run(w, 5 * HF_MINUTE);
 	assert_false(rw_tainted(w, 0));
-	expect_next(w, 0, "held quarantine no-capacity");
+	rw_expect_next(w, 0, "held quarantine no-capacity");
 	/* One is free now. */
 	w->holder[3] = NULL;
 	rw_say(w, 3, RW_WELL);
@@ -531,7 +513,7 @@ static void promise_8_a_node_without_such_devices_is_no_spare(void **state)
 	rw_start(w);
 	rw_say(w, 0, RW_SLOW);
 	rw_run(w, 5 * HF_MINUTE);
-	expect_next(w, 0, "held quarantine no-capacity");
+	rw_expect_next(w, 0, "held quarantine no-capacity");
 	rw_patch(w, &hf_nodes, "n002", "{'metadata':{'labels':{'nvidia.com/gpu.product':null}}}");
 	rw_run(w, 2 * HF_MINUTE);
 	assert_true(rw_tainted(w, 0));
@@ -555,7 +537,7 @@ static void what_a_pod_of_the_plugin_mends_is_not_kept_from_it(void **state)
 	rw_say(w, 2, RW_PLUGIN);
 	rw_run(w, HF_MINUTE);
 	assert_false(rw_tainted(w, 2));
-	expect_next(w, 2, "nothing - pods");
+	rw_expect_next(w, 2, "nothing - pods");
 }
 
 static void promise_9_a_new_leader_goes_on_where_the_last_one_was(void **state)
@@ -600,14 +582,14 @@ static void paused_and_excluded_nodes_are_left_as_they_are(void **state)
 		rw_say(w, i, RW_RESET);
 	rw_run(w, HF_MINUTE);
 	assert_int_equal(rw_count_tainted(w), 0);
-	expect_next(w, 2, "nothing - excluded");
-	expect_next(w, 4, "nothing - excluded");
+	rw_expect_next(w, 2, "nothing - excluded");
+	rw_expect_next(w, 4, "nothing - excluded");
 	rw_patch(w, &hf_healthpolicies, "p",
 		 "{'metadata':{'annotations':{'holdfast.dev/paused':'true'}}}");
 	rw_say(w, 0, RW_RESET);
 	rw_run(w, HF_MINUTE);
 	assert_int_equal(rw_count_tainted(w), 0);
-	expect_next(w, 0, "held quarantine paused");
+	rw_expect_next(w, 0, "held quarantine paused");
 	rw_patch(w, &hf_healthpolicies, "p",
 		 "{'metadata':{'annotations':{'holdfast.dev/paused':null}}}");
 	rw_run(w, 10 * HF_SECOND);
@@ -733,7 +715,7 @@ static void in_mode_quarantine_nobody_is_evicted(void **state)
 	rw_run(w, 20 * HF_MINUTE);
 	assert_true(rw_tainted(w, 3));
 	assert_false(is_going(w, "serve"));
-	expect_next(w, 3, "held reset-device device-busy");
+	rw_expect_next(w, 3, "held reset-device device-busy");
 }
 
 /* --- deaths -------------------------------------------------------------------------------- */

@@ -48,6 +48,7 @@ struct rw {
 	hf_time measured_at[RW_NODES_MAX]; /* found anew since; 0: told once */
 	hf_time clock[RW_NODES_MAX];       /* of the node, ahead of the server's */
 	bool silent[RW_NODES_MAX];
+	bool by_test[RW_NODES_MAX]; /* a test says what its agent says */
 	bool bare[RW_NODES_MAX]; /* without any device */
 	const char *holder[RW_NODES_MAX]; /* the pod that holds its device; NULL: none */
 
@@ -90,13 +91,22 @@ enum {
 	RW_PLUGIN, /* its plugin has gone: all of its devices are well */
 };
 
+/* JSON with ' for ". */
+#define QUARANTINE "{'mode':'quarantine'}"
+#define WIDE                                                                                       \
+	"'budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{'count':60}},"                \
+	"'breaker':{'percent':100}"
+/* As a person leaves it who takes our taint off, and our mark. */
+#define UNTAINTED                                                                                  \
+	"{'spec':{'taints':[{'key':'nvidia.com/gpu','value':'present','effect':'NoSchedule'}]}}"
+#define UNMARKED "{'metadata':{'annotations':{'holdfast.dev/quarantine':null}}}"
+
 int rw_setup(void **state);
 int rw_teardown(void **state);
 
 void rw_fleet(struct rw *w, int nodes);
 void rw_node(struct rw *w, int node); /* its Node object alone */
 void rw_pod(struct rw *w, const char *name, int node, const char *owner_kind);
-/* JSON with ' for ". */
 void rw_policy(struct rw *w, const char *spec); /* under the name p */
 void rw_policy_named(struct rw *w, const char *name, const char *spec);
 void rw_patch(struct rw *w, const struct hf_resource *resource, const char *name, const char *text);
@@ -112,6 +122,10 @@ void rw_say_again(struct rw *w); /* every agent, as a heartbeat */
 void rw_start(struct rw *w);
 void rw_stop(struct rw *w); /* as if it had died */
 void rw_run(struct rw *w, hf_time span);
+/* So many nodes that are well under that policy, and an operator that has seen them. */
+void rw_begin(struct rw *w, int nodes, const char *policy);
+/* Fails unless what the status says of that node begins so. */
+void rw_expect_next(struct rw *w, int node, const char *start);
 bool rw_tainted(struct rw *w, int node);
 int rw_count_tainted(struct rw *w);
 const struct hf_json *rw_get(struct rw *w, const struct hf_resource *resource, const char *ns,

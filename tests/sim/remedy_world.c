@@ -203,8 +203,9 @@ static void say(struct rw *w, int node)
 {
 	const struct rw_ill *ill = &rw_ills[w->ill[node]];
 	struct hf_device_holder holder = {.ns = "default", .container = "c", .until = HF_TIME_NONE};
-	struct hf_device_fault fault = {.detector = "plugin",
-					.code = 1,
+	bool of_node = w->ill[node] == RW_PLUGIN;
+	struct hf_device_fault fault = {.detector = of_node ? "plugin" : "xid",
+					.code = of_node ? 1 : 119,
 					.subcode = -1,
 					.cls = ill->cls,
 					.action = ill->action,
@@ -212,7 +213,6 @@ static void say(struct rw *w, int node)
 					.last = w->ill_since[node],
 					.count = 1,
 					.acts = true};
-	bool of_node = w->ill[node] == RW_PLUGIN;
 	struct hf_device_report devices[] = {{.id = "",
 					      .kind = "node",
 					      .state = of_node ? ill->state : "Healthy",
@@ -224,6 +224,7 @@ static void say(struct rw *w, int node)
 					      .state = of_node ? "Healthy" : ill->state,
 					      .since = HF_TIME_NONE,
 					      .hold_until = HF_TIME_NONE,
+					      .faults = {&fault, !of_node && ill->cls != NULL},
 					      .holders = {&holder, 0}}};
 	struct hf_device_report *device = &devices[of_node ? 0 : 1];
 	struct hf_device_health health = {.state = ill->state,
@@ -273,7 +274,7 @@ void rw_measure(struct rw *w, int node)
 void rw_say_again(struct rw *w)
 {
 	for (int i = 0; i < w->nodes; i++)
-		if (!w->silent[i])
+		if (!w->silent[i] && !w->by_test[i])
 			say(w, i);
 }
 
@@ -334,8 +335,9 @@ static void check_put(struct rw *w, const struct hf_json *node)
 	if (w->taints_put < (int)HF_ARRAY_LEN(w->put_at))
 		w->put_at[w->taints_put++] = now;
 	index = index_of(node);
-	if (w->ill[index] == RW_UNKNOWN || w->ill[index] == RW_WELL ||
-	    w->ill[index] == RW_SUSPECT || w->ill[index] == RW_PLUGIN || w->silent[index])
+	if (!w->by_test[index] &&
+	    (w->ill[index] == RW_UNKNOWN || w->ill[index] == RW_WELL ||
+	     w->ill[index] == RW_SUSPECT || w->ill[index] == RW_PLUGIN || w->silent[index]))
 		break_it(w, "it is quarantined without a confirmed fault", node);
 	if (w->ill_since[index] < w->closed_at)
 		break_it(w, "it is quarantined upon evidence from before the breaker was closed",
@@ -482,6 +484,14 @@ void rw_run(struct rw *w, hf_time span)
 
 /* --- looking ------------------------------------------------------------------------------- */
 
+void rw_begin(struct rw *w, int nodes, const char *policy)
+{
+	rw_fleet(w, nodes);
+	rw_policy(w, policy);
+	rw_start(w);
+	rw_run(w, 5 * HF_SECOND);
+}
+
 bool rw_tainted(struct rw *w, int node)
 {
 	char name[16];
@@ -582,4 +592,13 @@ int rw_teardown(void **state)
 	hf_loop_destroy(w->loop);
 	free(w);
 	return 0;
+}
+
+void rw_expect_next(struct rw *w, int node, const char *start)
+{
+	char text[256];
+
+	rw_next(w, node, text);
+	if (!hf_str_has_prefix(text, start))
+		fail_msg("n%03d: '%s', expected '%s'", node, text, start);
 }
