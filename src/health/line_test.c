@@ -253,6 +253,7 @@ static void every_cut_of_a_line_is_read_or_refused(void **state)
 		"nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress",
 		"pcieport 0000:00:01.0: AER: Multiple Uncorrectable (Fatal) error received: 0000:1a:00.0",
 		"NVRM: The NVIDIA GPU 0000:b3:00.0 has fallen off the bus",
+		"NVRM: GPU 0000:1d:00.0: RmInitAdapter failed! (0x26:0x56:1474)",
 	};
 
 	(void)state;
