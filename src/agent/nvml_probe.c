@@ -99,7 +99,8 @@ static void name_the_rest(const struct hf_intake *intake, struct hf_nvml_record 
 	for (size_t i = 0; i < len; i++)
 		if (there[i].kind == HF_HEALTH_GPU && !is_named(r, there[i].id))
 			rest[rest_len++] = there[i].id;
-	if (wanted == 0 || wanted != rest_len || r->count != hf_intake_counted(intake, HF_COUNT_NVIDIA) ||
+	if (wanted == 0 || wanted != rest_len ||
+	    r->count != hf_intake_counted(intake, HF_COUNT_NVIDIA) ||
 	    (size_t)r->count != r->devices_len)
 		return;
 	for (size_t i = 0; i < r->devices_len; i++)

@@ -22,7 +22,8 @@ struct hf_health_drain {
 	hf_time now;
 	hf_time quarantined_at; /* NONE: the node is not ours */
 	bool stale;             /* what is known of the node is too old, or of another boot */
-	unsigned came_back;     /* pods that came in spite of the quarantine, and were evicted as well */
+	unsigned
+		came_back; /* pods that came in spite of the quarantine, and were evicted as well */
 };
 
 struct hf_health_pod {

@@ -38,7 +38,8 @@ struct hf_health_evidence {
 enum hf_health_code {
 	HF_HEALTH_CODE_LINK = 74, /* xid: an error of NVLink */
 	HF_HEALTH_CODE_BUS = 79,  /* buslost: the Xid of the same meaning */
-	HF_HEALTH_CODE_INIT = 1,  /* buslost: its driver cannot bring it up, or tells nothing of it */
+	HF_HEALTH_CODE_INIT =
+		1, /* buslost: its driver cannot bring it up, or tells nothing of it */
 
 	HF_HEALTH_CODE_RESET_REQUIRED = 6, /* recovery: NVML 16; 1 to 5 are the driver's actions */
 

@@ -669,8 +669,8 @@ static bool is_programs(const struct hf_health_brain *b, const struct hf_health_
 }
 
 /* Faults beside that one which have a sighting of that time. */
-static uint32_t sighted_with(const struct hf_health_device *device, const struct hf_health_fault *than,
-			     hf_time at)
+static uint32_t sighted_with(const struct hf_health_device *device,
+			     const struct hf_health_fault *than, hf_time at)
 {
 	uint32_t n = 0;
 

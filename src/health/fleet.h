@@ -90,12 +90,12 @@ struct hf_health_node {
 	hf_time evidence_at;          /* the newest that acts; a measurement renews it */
 	hf_time began_at;             /* its newest bad state did; NONE: with that evidence */
 	bool weighed;                 /* that state was before the breaker already */
-	bool counted;                 /* a quarantine for it is among those of the window: it was lost with its Node */
-	hf_time observed_at;          /* the agent's last word; NONE: it has none */
-	bool same_boot;               /* that evidence is of the boot that the node is in */
-	bool unavailable;             /* cordoned, tainted or not ready, whoever did it */
-	bool foreign;                 /* … and not by us */
-	bool owned;                   /* quarantined by us */
+	bool counted; /* a quarantine for it is among those of the window: it was lost with its Node */
+	hf_time observed_at; /* the agent's last word; NONE: it has none */
+	bool same_boot;      /* that evidence is of the boot that the node is in */
+	bool unavailable;    /* cordoned, tainted or not ready, whoever did it */
+	bool foreign;        /* … and not by us */
+	bool owned;          /* quarantined by us */
 	hf_time owned_at;
 	bool excluded;
 	hf_time not_before; /* a write about it was refused: not again until then; 0: none was */
@@ -106,9 +106,10 @@ struct hf_health_node {
 	/* All that acts is what a pod of a driver or a plugin mends, and a taint would keep that away: its resource is not
 	 * offered meanwhile, or only what works of it is. */
 	bool by_pods;
-	bool rest_well;   /* … and all of its devices are Healthy */
-	const char *like; /* nodes of which this is equal can take each other's work; NULL: any; not "" */
-	bool free;        /* it could take another one's work */
+	bool rest_well; /* … and all of its devices are Healthy */
+	const char *
+		like; /* nodes of which this is equal can take each other's work; NULL: any; not "" */
+	bool free;    /* it could take another one's work */
 	bool replaceable; /* a spare or free node could take its work */
 	/* A remedy at work; RECORD: none. */
 	enum hf_health_action running;
@@ -185,7 +186,7 @@ enum hf_health_doing {
 	X(UNAVAILABLE, "unavailable: too many nodes are out")                                      \
 	X(RATE, "rate: too many quarantines within the window")                                    \
 	X(FLAPS,                                                                                   \
-	  "flaps: quarantined three times within the window, it stays as it is until one is past")  \
+	  "flaps: quarantined three times within the window, it stays as it is until one is past") \
 	X(CONCURRENT, "concurrent: too many remedies at work")                                     \
 	X(DOMAIN, "domain: too many nodes of its failure domain are out")                          \
 	X(JOB, "job: it has been disturbed often enough")                                          \

@@ -125,8 +125,7 @@ static bool left_alone(const struct hf_health_node *node, const struct hf_health
 	else if (is_silent(node, fleet, policy))
 		why = HF_HEALTH_WHY_SILENT;
 	/* Nothing is tried; but work that comes there fails, so it is kept out like any other. */
-	else if (node->state == HF_HEALTH_FAILED &&
-		 (node->owned || node->cls < HF_HEALTH_SOFTWARE))
+	else if (node->state == HF_HEALTH_FAILED && (node->owned || node->cls < HF_HEALTH_SOFTWARE))
 		why = HF_HEALTH_WHY_FAILED_STATE;
 	else if (node->state == HF_HEALTH_SUSPECT && !node->owned)
 		why = HF_HEALTH_WHY_UNCONFIRMED;

@@ -43,7 +43,7 @@ struct hf_health_fault {
 	enum hf_health_clear milder_clear;
 	uint32_t sources; /* a bit for each enum hf_health_source */
 	hf_time opened_at, last, closed_at, told_at;
-	bool told_part; /* to those of one of its instances alone */
+	bool told_part;   /* to those of one of its instances alone */
 	hf_time event_at; /* the first line of the event that the last one belongs to */
 	uint64_t count;   /* since it was first seen in this boot */
 	hf_time repeats[HF_HEALTH_REPEATS_MAX];

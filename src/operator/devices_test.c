@@ -426,13 +426,15 @@ static void test_a_rank_advances_or_stands_by_the_nodes_clock(void **state)
 }
 
 #define NODE(state, detector)                                                                      \
-	"{\"id\":\"node\",\"kind\":\"node\",\"state\":\"" state "\",\"since\":\"2026-01-01T00:00:04Z\","     \
-	"\"faults\":[{\"detector\":\"" detector "\",\"code\":1,\"class\":\"reboot\",\"active\":true,"       \
+	"{\"id\":\"node\",\"kind\":\"node\",\"state\":\"" state                                    \
+	"\",\"since\":\"2026-01-01T00:00:04Z\","                                                   \
+	"\"faults\":[{\"detector\":\"" detector                                                    \
+	"\",\"code\":1,\"class\":\"reboot\",\"active\":true,"                                      \
 	"\"firstTime\":\"2026-01-01T00:00:04Z\",\"lastTime\":\"2026-01-01T00:00:05Z\"}]},"
 #define OF_STATE(state)                                                                            \
 	"{\"id\":\"g0\",\"state\":\"" state "\"," HOLDER(",\"uid\":\"uid-ddp-worker-0\"") "}"
-#define COVERED                                                                                    \
-	"{\"id\":\"g0\",\"state\":\"Unknown\",\"faults\":[{\"detector\":\"xid\",\"code\":119,\"class\":"       \
+#define COVERED                                                                                          \
+	"{\"id\":\"g0\",\"state\":\"Unknown\",\"faults\":[{\"detector\":\"xid\",\"code\":119,\"class\":" \
 	"\"gpu-reset\",\"active\":false}]," HOLDER(",\"uid\":\"uid-ddp-worker-0\"") "}"
 
 static void test_what_stops_the_node_stops_who_holds_its_devices(void **state)

@@ -209,9 +209,10 @@ static void tell_disowned(struct hf_remedy *remedy, const struct hf_cache_entry 
 	const struct remedy_node *was = before->view, *node = now->view;
 
 	if (was->marked && was->tainted && !node->marked && node->tainted)
-		hf_remedy_note_node(remedy, now->name, true, "QuarantineDisowned",
-				    "annotation holdfast.dev/quarantine is gone and the taint is not: "
-				    "it stays until somebody takes it off");
+		hf_remedy_note_node(
+			remedy, now->name, true, "QuarantineDisowned",
+			"annotation holdfast.dev/quarantine is gone and the taint is not: "
+			"it stays until somebody takes it off");
 }
 
 static void node_changed(void *arg, enum hf_cache_change change,

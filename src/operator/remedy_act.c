@@ -358,13 +358,12 @@ static struct hf_doc *note_patch(const struct hf_remedy *remedy, const struct re
 static struct hf_doc *act_patch(const struct hf_remedy *remedy, const struct remedy_policy *policy,
 				const struct remedy_act *act, struct hf_doc *doc)
 {
-	const struct hf_quarantine_mark mark = {.policy = policy->name,
-						.cls = act->cls,
-						.at = act->counted_at != HF_TIME_NONE
-							      ? act->counted_at
-							      : remedy->began,
-						.epoch = policy->status.memory.breaker_epoch,
-						.off = HF_TIME_NONE};
+	const struct hf_quarantine_mark mark = {
+		.policy = policy->name,
+		.cls = act->cls,
+		.at = act->counted_at != HF_TIME_NONE ? act->counted_at : remedy->began,
+		.epoch = policy->status.memory.breaker_epoch,
+		.off = HF_TIME_NONE};
 
 	return hf_node_quarantine_patch(doc, act->release ? NULL : &mark,
 					hf_operator_now(remedy->op));
@@ -615,7 +614,8 @@ static bool may_write_mark(const struct hf_remedy *remedy, const struct remedy_s
 	       (!graver || seen->now >= hf_remedy_not_before(remedy, key));
 }
 
-static void add_mark(struct hf_remedy *remedy, const struct remedy_seen *seen, size_t i, bool graver)
+static void add_mark(struct hf_remedy *remedy, const struct remedy_seen *seen, size_t i,
+		     bool graver)
 {
 	struct remedy_act *act = &remedy->acts[remedy->n_acts++];
 

@@ -208,7 +208,7 @@ static void leave(struct hf_remedy *remedy, enum hf_health_drain_why why, hf_tim
 	struct remedy_refusal *refusal;
 
 	refuse(remedy,
-	       why == HF_HEALTH_DRAIN_ENDS                       ? 0
+	       why == HF_HEALTH_DRAIN_ENDS                  ? 0
 	       : why == HF_HEALTH_DRAIN_GRACE && wake > now ? wake - now
 							    : HF_MINUTE,
 	       stays || why == HF_HEALTH_DRAIN_ENDS);

@@ -48,7 +48,8 @@ struct remedy_policy {
 	bool problem_told;
 	hf_time evicts_at; /* since when it lets pods be evicted, as long as we know it; NONE: it does not */
 	struct hf_map *told; /* node → what the last event said (char *) */
-	struct hf_json *sent; /* the status that was written last, at sent_at (monotonic); NULL: none was */
+	struct hf_json *
+		sent; /* the status that was written last, at sent_at (monotonic); NULL: none was */
 	hf_time sent_at;
 	/* Of the last round, for metrics. */
 	struct hf_health_policy_status status;
@@ -85,7 +86,7 @@ struct remedy_health {
 	hf_time observed_at, evidence_at, began_at; /* the node's clock */
 	hf_time anew_at; /* the newest that was not there before: a level that is measured on is not */
 	hf_time faults_at; /* the same of faults alone, whenever a state began by them */
-	hf_time eased_at;  /* that its state began then is no news: it was worse before; NONE: it is */
+	hf_time eased_at; /* that its state began then is no news: it was worse before; NONE: it is */
 	hf_time seen_at; /* monotonic; NONE: it was there when we came */
 	const char *boot_id;
 	/* The policy whose breaker was asked about this very trouble, and did not open; to be compared alone. */

@@ -156,8 +156,10 @@ static void read_devices(const struct hf_device_health *health, struct remedy_he
 static bool is_by_pods(const struct hf_device_fault *fault)
 {
 	return hf_trouble_is_by(fault, HF_HEALTH_PLUGIN) ||
-	       (hf_trouble_is_by(fault, HF_HEALTH_COUNT) && fault->code == HF_HEALTH_CODE_KUBELET_FEWER) ||
-	       (hf_trouble_is_by(fault, HF_HEALTH_DRIVER) && fault->code == HF_HEALTH_CODE_NOT_LOADED);
+	       (hf_trouble_is_by(fault, HF_HEALTH_COUNT) &&
+		fault->code == HF_HEALTH_CODE_KUBELET_FEWER) ||
+	       (hf_trouble_is_by(fault, HF_HEALTH_DRIVER) &&
+		fault->code == HF_HEALTH_CODE_NOT_LOADED);
 }
 
 static void read_rest(const struct hf_device_health *health, struct remedy_health *view)

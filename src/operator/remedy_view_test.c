@@ -133,17 +133,18 @@ static int anew_of(const char *state, int since, const char *cls, const char *la
 	hf_time day, at;
 
 	hf_strbuf_clear(&text);
-	hf_strbuf_addf(&text,
-		       "{\"status\":{\"state\":\"%s\",\"devices\":[{\"id\":\"g0\",\"state\":\"%s\","
-		       "\"since\":\"2026-01-01T00:00:0%dZ\",\"faults\":["
-		       "{\"detector\":\"throttle\",\"code\":1,\"class\":\"degraded\",\"active\":true,"
-		       "\"firstTime\":\"2026-01-01T00:00:01Z\",\"lastTime\":\"2026-01-01T00:00:09Z\"},"
-		       "{\"detector\":\"xid\",\"code\":119,\"class\":\"%s\",\"active\":true,"
-		       "\"firstTime\":\"2026-01-01T00:00:02Z\",\"lastTime\":\"2026-01-01T00:00:02Z\"},"
-		       "{\"detector\":\"xid\",\"code\":43,\"class\":\"%s\",\"active\":true,"
-		       "\"firstTime\":\"2026-01-01T00:00:09Z\",\"lastTime\":\"2026-01-01T00:00:09Z\"}"
-		       "]}]}}",
-		       state, state, since, cls, last_cls);
+	hf_strbuf_addf(
+		&text,
+		"{\"status\":{\"state\":\"%s\",\"devices\":[{\"id\":\"g0\",\"state\":\"%s\","
+		"\"since\":\"2026-01-01T00:00:0%dZ\",\"faults\":["
+		"{\"detector\":\"throttle\",\"code\":1,\"class\":\"degraded\",\"active\":true,"
+		"\"firstTime\":\"2026-01-01T00:00:01Z\",\"lastTime\":\"2026-01-01T00:00:09Z\"},"
+		"{\"detector\":\"xid\",\"code\":119,\"class\":\"%s\",\"active\":true,"
+		"\"firstTime\":\"2026-01-01T00:00:02Z\",\"lastTime\":\"2026-01-01T00:00:02Z\"},"
+		"{\"detector\":\"xid\",\"code\":43,\"class\":\"%s\",\"active\":true,"
+		"\"firstTime\":\"2026-01-01T00:00:09Z\",\"lastTime\":\"2026-01-01T00:00:09Z\"}"
+		"]}]}}",
+		state, state, since, cls, last_cls);
 	doc = hf_doc_from_text(text.data, text.len);
 	view = hf_remedy_health_view(&remedy, doc);
 	at = view->anew_at;
@@ -179,7 +180,7 @@ static struct remedy_health *health_of(const char *faults_of_node, const char *d
 #define FAULT(detector, code, class)                                                               \
 	"{\"detector\":\"" detector "\",\"code\":" code ",\"class\":\"" class "\",\"active\":true}"
 #define GPU(state, faults)                                                                         \
-	",{\"id\":\"g\",\"kind\":\"gpu\",\"resource\":\"nvidia.com/gpu\",\"state\":\"" state                  \
+	",{\"id\":\"g\",\"kind\":\"gpu\",\"resource\":\"nvidia.com/gpu\",\"state\":\"" state       \
 	"\",\"faults\":[" faults "]}"
 
 static void expect_by_pods(const char *faults_of_node, const char *devices, bool by_pods,

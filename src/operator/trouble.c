@@ -30,8 +30,8 @@ bool hf_trouble_counts(const struct hf_device_fault *fault)
 {
 	enum hf_health_class cls;
 
-	return fault->acts && (!hf_health_class_of(hf_str_or(fault->cls, ""), &cls) ||
-			       cls >= HF_HEALTH_SOFTWARE);
+	return fault->acts &&
+	       (!hf_health_class_of(hf_str_or(fault->cls, ""), &cls) || cls >= HF_HEALTH_SOFTWARE);
 }
 
 static bool is_held_against(const struct hf_device_report *device)

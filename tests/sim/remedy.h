@@ -48,8 +48,8 @@ struct rw {
 	hf_time measured_at[RW_NODES_MAX]; /* found anew since; 0: told once */
 	hf_time clock[RW_NODES_MAX];       /* of the node, ahead of the server's */
 	bool silent[RW_NODES_MAX];
-	bool by_test[RW_NODES_MAX]; /* a test says what its agent says */
-	bool bare[RW_NODES_MAX]; /* without any device */
+	bool by_test[RW_NODES_MAX];       /* a test says what its agent says */
+	bool bare[RW_NODES_MAX];          /* without any device */
 	const char *holder[RW_NODES_MAX]; /* the pod that holds its device; NULL: none */
 
 	/* Requests of the operator that write, and when it dies. */

@@ -134,10 +134,11 @@ static void who_takes_it_off_each_time_is_right_at_the_third(void **state)
 	for (int i = 0; i < 8; i++) {
 		rw_run(w, HF_MINUTE);
 		hf_time_format(hf_loop_wall(w->loop), now);
-		snprintf(device, sizeof(device),
-			 "{'id':'g0','kind':'gpu','state':'Unhealthy','since':'%s','faults':[" FAULT(
-				 "xid", "119", "gpu-reset", "true", "%s", "%s") "]}",
-			 since, since, now);
+		snprintf(
+			device, sizeof(device),
+			"{'id':'g0','kind':'gpu','state':'Unhealthy','since':'%s','faults':[" FAULT(
+				"xid", "119", "gpu-reset", "true", "%s", "%s") "]}",
+			since, since, now);
 		say(w, "Unhealthy", "'gpu-reset'", device);
 		rw_run(w, HF_MINUTE);
 		rw_patch(w, &hf_nodes, "n003", UNTAINTED);
@@ -158,8 +159,8 @@ static void promise_2_that_a_device_gets_better_brings_no_taint_back(void **stat
 	hf_time_format(hf_loop_wall(w->loop), since);
 	snprintf(device, sizeof(device),
 		 "{'id':'g0','kind':'gpu','state':'Unhealthy','since':'%s','faults':[" FAULT(
-			 "xid", "119", "gpu-reset", "true", "%s", "%s") "," FAULT(
-			 "pcie", "1", "degraded", "true", "%s", "%s") "]}",
+			 "xid", "119", "gpu-reset", "true", "%s",
+			 "%s") "," FAULT("pcie", "1", "degraded", "true", "%s", "%s") "]}",
 		 since, since, since, since, since);
 	say(w, "Unhealthy", "'gpu-reset'", device);
 	rw_run(w, HF_MINUTE);
@@ -339,9 +340,10 @@ static void who_puts_the_class_back_keeps_no_other_waiting(void **state)
 	writes = w->writes;
 	for (int i = 0; i < 60; i++) {
 		rw_run(w, HF_SECOND);
-		rw_patch(w, &hf_nodes, "n003",
-			 "{'metadata':{'annotations':{'holdfast.dev/quarantine':'{\\'policy\\':\\'p\\',"
-			 "\\'class\\':\\'degraded\\',\\'at\\':\\'2026-01-01T00:00:00Z\\'}'}}}");
+		rw_patch(
+			w, &hf_nodes, "n003",
+			"{'metadata':{'annotations':{'holdfast.dev/quarantine':'{\\'policy\\':\\'p\\',"
+			"\\'class\\':\\'degraded\\',\\'at\\':\\'2026-01-01T00:00:00Z\\'}'}}}");
 	}
 	assert_true(rw_tainted(w, 7));
 	assert_in_range(w->writes - writes, 2, 20);

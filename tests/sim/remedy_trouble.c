@@ -184,8 +184,8 @@ static void promise_5_more_quarantines_than_can_be_remembered_wait(void **state)
 	struct rw *w = *state;
 
 	rw_begin(w, 300,
-	      "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{"
-	      "'count':60}},'breaker':{'percent':100,'windowSeconds':14400}}");
+		 "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{"
+		 "'count':60}},'breaker':{'percent':100,'windowSeconds':14400}}");
 	for (int hour = 0; hour < 3; hour++) {
 		for (int i = 0; i < 50; i++)
 			rw_say(w, 50 * hour + i, RW_RESET);
@@ -210,8 +210,8 @@ static void what_no_job_was_disturbed_by_is_not_remembered_for_jobs(void **state
 	struct rw *w = *state;
 
 	rw_begin(w, 300,
-	      "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{"
-	      "'count':60},'perJob':{'windowSeconds':604800}},'breaker':{'percent':100}}");
+		 "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':50},'maxQuarantines':{"
+		 "'count':60},'perJob':{'windowSeconds':604800}},'breaker':{'percent':100}}");
 	for (int hour = 0; hour < 4; hour++) {
 		for (int i = 0; i < 50; i++)
 			rw_say(w, 50 * hour + i, RW_RESET);
@@ -438,17 +438,18 @@ static void who_holds_what_works_stays_where_it_is(void **state)
 	rw_run(w, 5 * HF_SECOND);
 	w->ill[3] = RW_RESET;
 	w->holder[3] = NULL; /* of what the agent says after this */
-	snprintf(text, sizeof(text),
-		 "{'status':{'state':'Unhealthy','class':'gpu-reset','action':'reset-device',"
-		 "'bootID':'b-n003','observedTime':'2023-11-14T22:13:30Z','evidenceTime':"
-		 "'2023-11-14T22:13:25Z','devices':[{'id':'node','kind':'node','state':'Unhealthy',"
-		 "'class':'gpu-reset','since':'2023-11-14T22:13:25Z','faults':[{'detector':'peers',"
-		 "'code':1,'class':'gpu-reset','active':true}]},{'id':'0000:1a:00.0','kind':'gpu',"
-		 "'state':'Unknown','faults':[{'detector':'xid','code':119,'class':'gpu-reset','active':"
-		 "false}],'holders':[{'namespace':'default','pod':'hung','uid':'%s'}]},"
-		 "{'id':'0000:1b:00.0','kind':'gpu','state':'Healthy','holders':[{'namespace':"
-		 "'default','pod':'other','uid':'%s'}]}]}}",
-		 uid_of(w, "hung"), uid_of(w, "other"));
+	snprintf(
+		text, sizeof(text),
+		"{'status':{'state':'Unhealthy','class':'gpu-reset','action':'reset-device',"
+		"'bootID':'b-n003','observedTime':'2023-11-14T22:13:30Z','evidenceTime':"
+		"'2023-11-14T22:13:25Z','devices':[{'id':'node','kind':'node','state':'Unhealthy',"
+		"'class':'gpu-reset','since':'2023-11-14T22:13:25Z','faults':[{'detector':'peers',"
+		"'code':1,'class':'gpu-reset','active':true}]},{'id':'0000:1a:00.0','kind':'gpu',"
+		"'state':'Unknown','faults':[{'detector':'xid','code':119,'class':'gpu-reset','active':"
+		"false}],'holders':[{'namespace':'default','pod':'hung','uid':'%s'}]},"
+		"{'id':'0000:1b:00.0','kind':'gpu','state':'Healthy','holders':[{'namespace':"
+		"'default','pod':'other','uid':'%s'}]}]}}",
+		uid_of(w, "hung"), uid_of(w, "other"));
 	rw_patch_status(w, &hf_devicehealths, "n003", text);
 	rw_run(w, 5 * HF_MINUTE);
 	assert_true(rw_tainted(w, 3));
@@ -634,8 +635,9 @@ static void promise_5_a_policy_that_cannot_be_used_forgets_no_budget(void **stat
 {
 	struct rw *w = *state;
 
-	rw_begin(w, 30,
-	      "{'mode':'quarantine','budget':{'maxQuarantines':{'count':2,'windowSeconds':86400}}}");
+	rw_begin(
+		w, 30,
+		"{'mode':'quarantine','budget':{'maxQuarantines':{'count':2,'windowSeconds':86400}}}");
 	for (int i = 0; i < 2; i++) {
 		rw_say(w, i, RW_RESET);
 		rw_run(w, 10 * HF_MINUTE);
