@@ -17,7 +17,7 @@ static void promise_5_the_breaker_does_not_open_as_well_nodes_go(void **state)
 	struct rw *w = *state;
 	char name[16];
 
-	rw_begin(w, 20, "{'mode':'quarantine'," WIDE "}");
+	rw_begin(w, 20, "{'mode':'quarantine','budget':{'maxUnavailable':{'percent':50}}}");
 	for (int i = 0; i < 3; i++) {
 		rw_say(w, i, RW_RESET);
 		rw_run(w, 2 * HF_SECOND);
