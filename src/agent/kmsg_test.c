@@ -576,12 +576,9 @@ static void rotation_loses_neither_the_old_files_end_nor_the_new_files_begin(voi
 	unlink(old);
 }
 
-static void a_file_that_was_rotated_while_nobody_read_is_read_to_its_end(void **state)
+/* An agent that has read one line, and remembers where it was. */
+static void read_one_and_end(struct world *w)
 {
-	struct world *w = *state;
-	char old[160];
-
-	snprintf(old, sizeof(old), "%s.1", w->path);
 	append(w->path, "old\n");
 	open_probe(w, w->path);
 	run_for(w, HF_MS);
@@ -589,6 +586,15 @@ static void a_file_that_was_rotated_while_nobody_read_is_read_to_its_end(void **
 	run_until_records(w, 1);
 	hf_kmsg_probe_place(w->probe, &w->options.place);
 	close_probe(w);
+}
+
+static void a_file_that_was_rotated_while_nobody_read_is_read_to_its_end(void **state)
+{
+	struct world *w = *state;
+	char old[160];
+
+	snprintf(old, sizeof(old), "%s.1", w->path);
+	read_one_and_end(w);
 	append(w->path, XID "\n");
 	assert_int_equal(rename(w->path, old), 0);
 	append(w->path, "three\n");
@@ -609,13 +615,7 @@ static void of_files_between_two_rotations_one_record_is_told_as_lost(void **sta
 
 	snprintf(one, sizeof(one), "%s.1", w->path);
 	snprintf(two, sizeof(two), "%s.2", w->path);
-	append(w->path, "old\n");
-	open_probe(w, w->path);
-	run_for(w, HF_MS);
-	append(w->path, "one\n");
-	run_until_records(w, 1);
-	hf_kmsg_probe_place(w->probe, &w->options.place);
-	close_probe(w);
+	read_one_and_end(w);
 	assert_int_equal(rename(w->path, two), 0);
 	append(two, "two\n");
 	append(w->path, XID "\n");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 #include "agent/port_watch.h"
+#include "harness/samples.h"
 #include "harness/tree.h"
 
 #include "base/mem.h"
@@ -68,27 +69,15 @@ static void start(struct bench *b)
 		&(struct hf_sysfs_options){.sys_root = b->root, .devices_every = 30 * HF_SECOND});
 }
 
-/* What it found in that time, and nothing from before. */
 static void pass(struct bench *b, hf_time span)
 {
-	hf_intake_taken(b->intake);
-	hf_loop_run_until(b->loop, hf_loop_mono(b->loop) + span);
-	memset(&b->input, 0, sizeof(b->input));
-	hf_intake_take(b->intake, &b->input);
+	samples_pass(b->loop, b->intake, span, &b->input);
 }
 
 static const struct hf_health_sample *last(const struct bench *b, enum hf_health_detector detector,
 					   size_t *ret_count)
 {
-	const struct hf_health_sample *found = NULL;
-
-	*ret_count = 0;
-	for (size_t i = 0; i < b->input.samples_len; i++)
-		if (b->input.samples[i].detector == detector) {
-			found = &b->input.samples[i];
-			++*ret_count;
-		}
-	return found;
+	return samples_last(&b->input, detector, ret_count);
 }
 
 static void a_port_is_measured_each_ten_seconds_and_its_changes_at_once(void **state)

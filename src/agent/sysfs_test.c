@@ -2,6 +2,7 @@
  * Copyright The Holdfast authors */
 #include "agent/nvml.h"
 #include "agent/sysfs.h"
+#include "harness/samples.h"
 #include "harness/tree.h"
 
 #include "base/mem.h"
@@ -370,27 +371,15 @@ static void start(struct bench *b, bool aer)
 	start_first(b, aer);
 }
 
-/* What it found in that time, and nothing from before. */
 static void pass(struct bench *b, hf_time span)
 {
-	hf_intake_taken(b->intake);
-	hf_loop_run_until(b->loop, hf_loop_mono(b->loop) + span);
-	memset(&b->input, 0, sizeof(b->input));
-	hf_intake_take(b->intake, &b->input);
+	samples_pass(b->loop, b->intake, span, &b->input);
 }
 
 static const struct hf_health_sample *last(const struct bench *b, enum hf_health_detector detector,
 					   size_t *ret_count)
 {
-	const struct hf_health_sample *found = NULL;
-
-	*ret_count = 0;
-	for (size_t i = 0; i < b->input.samples_len; i++)
-		if (b->input.samples[i].detector == detector) {
-			found = &b->input.samples[i];
-			++*ret_count;
-		}
-	return found;
+	return samples_last(&b->input, detector, ret_count);
 }
 
 static void a_device_is_measured_and_its_loss_is_seen(void **state)

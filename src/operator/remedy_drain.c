@@ -34,13 +34,19 @@ void hf_remedy_forget_late(struct hf_remedy *remedy, const char *node)
 	hf_map_remove(remedy->refusals, key);
 }
 
+static unsigned came_back(const struct hf_remedy *remedy, const char *node)
+{
+	HF_AUTOFREE char *key = late_key(node);
+	const struct remedy_refusal *late = hf_map_get(remedy->refusals, key);
+
+	return late == NULL ? 0 : late->times;
+}
+
 static struct hf_health_drain drain_of(const struct hf_remedy *remedy,
 				       const struct remedy_seen *seen, size_t i)
 {
 	const struct hf_health_policy_spec *spec = &seen->policy->spec;
 	const struct hf_health_node *node = &seen->nodes[i];
-	HF_AUTOFREE char *key = late_key(node->name);
-	const struct remedy_refusal *late = hf_map_get(remedy->refusals, key);
 
 	return (struct hf_health_drain){
 		.evicts = hf_streq(spec->mode, "remediate") && spec->drain_evicts,
@@ -51,7 +57,8 @@ static struct hf_health_drain drain_of(const struct hf_remedy *remedy,
 		.now = seen->now,
 		.quarantined_at = node->owned ? node->owned_at : HF_TIME_NONE,
 		.stale = hf_remedy_stale(seen, i),
-		.came_back = late == NULL ? 0 : late->times,
+		/* Of most nodes nobody is evicted. */
+		.came_back = node->owned ? came_back(remedy, node->name) : 0,
 	};
 }
 

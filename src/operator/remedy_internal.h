@@ -47,10 +47,9 @@ struct remedy_policy {
 	char *problem; /* of the newest version; NULL: none */
 	bool problem_told;
 	hf_time evicts_at; /* since when it lets pods be evicted, as long as we know it; NONE: it does not */
-	struct hf_map *told; /* node → what the last event said (char *) */
-	struct hf_json *
-		sent; /* the status that was written last, at sent_at (monotonic); NULL: none was */
-	hf_time sent_at;
+	struct hf_map *told;  /* node → what the last event said (char *) */
+	struct hf_json *sent; /* the status that was written last; NULL: none was */
+	hf_time sent_at;      /* monotonic */
 	/* Of the last round, for metrics. */
 	struct hf_health_policy_status status;
 	int32_t held[HF_HEALTH_WHY_COUNT];
@@ -246,14 +245,14 @@ bool hf_remedy_write(struct hf_remedy *remedy, const struct remedy_seen *seen);
 /* --- remedy_drain.c --- */
 /* Evict the next one, if there is one; ret_wake is lowered. */
 void hf_remedy_drain(struct hf_remedy *remedy, const struct remedy_seen *seen, hf_time *ret_wake);
+/* It is released: who comes there now comes for the first time. */
+void hf_remedy_forget_late(struct hf_remedy *remedy, const char *node);
 
 /* --- remedy_tell.c --- */
 void hf_remedy_status(struct hf_remedy *remedy, const struct remedy_seen *seen,
 		      struct hf_arena *arena, struct hf_health_policy_status *ret_status);
 void hf_remedy_tell(struct hf_remedy *remedy, const struct remedy_seen *seen);
 /* An event of a Node (whose UID is its name, as kubelets have it) or of a policy. */
-/* It is released: who comes there now comes for the first time. */
-void hf_remedy_forget_late(struct hf_remedy *remedy, const char *node);
 void hf_remedy_note_node(struct hf_remedy *remedy, const char *node, bool warning,
 			 const char *reason, const char *message);
 void hf_remedy_note_policy(struct hf_remedy *remedy, const struct remedy_policy *policy,

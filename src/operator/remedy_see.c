@@ -88,8 +88,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct remedy_item *)a)->name, ((const struct remedy_item *)b)->name);
 }
 
-/* Nodes of the policy that have devices by their agent's word, or that are ours, and of those that a selector names what is out:
- * its agent may be gone for good, and nobody can use it all the same. */
+/* Nodes of the policy that have devices by their agent's word, or that are ours, and of those that a selector names
+ * what is out: its agent may be gone for good, and nobody can use it all the same. */
 static void collect(struct hf_remedy *remedy, struct remedy_seen *seen, struct hf_arena *arena)
 {
 	const struct hf_cache_entry *entry;

@@ -92,13 +92,21 @@ static void what_is_no_name_holds_nothing(void **state)
 	hf_remedy_health_free(view);
 }
 
-/* Of one device with one fault: seconds after midnight. */
+/* Of what stands in the text: seconds after midnight. */
+static int anew(void)
+{
+	HF_AUTO_DOC doc = hf_doc_from_text(text.data, text.len);
+	struct remedy_health *view = hf_remedy_health_view(&remedy, doc);
+	hf_time day, at = view->anew_at;
+
+	hf_remedy_health_free(view);
+	assert_true(hf_time_parse("2026-01-01T00:00:00Z", &day, NULL) == 0);
+	return (int)((at - day) / HF_SECOND);
+}
+
+/* Of one device with one fault. */
 static int came_anew(const char *detector, int code, const char *active)
 {
-	HF_AUTO_DOC doc = NULL;
-	struct remedy_health *view;
-	hf_time day, at;
-
 	hf_strbuf_clear(&text);
 	hf_strbuf_addf(
 		&text,
@@ -108,12 +116,7 @@ static int came_anew(const char *detector, int code, const char *active)
 		"\"degraded\",\"active\":%s,\"firstTime\":\"2026-01-01T00:00:02Z\","
 		"\"lastTime\":\"2026-01-01T00:00:09Z\"}]}]}}",
 		detector, code, active);
-	doc = hf_doc_from_text(text.data, text.len);
-	view = hf_remedy_health_view(&remedy, doc);
-	at = view->anew_at;
-	hf_remedy_health_free(view);
-	assert_true(hf_time_parse("2026-01-01T00:00:00Z", &day, NULL) == 0);
-	return (int)((at - day) / HF_SECOND);
+	return anew();
 }
 
 /* A counter that rose is another error each time. */
@@ -128,10 +131,6 @@ static void one_more_in_a_counter_is_anew(void **state)
 /* A device that is in that state since so many seconds: faults of 1 s, 2 s and 9 s. */
 static int anew_of(const char *state, int since, const char *cls, const char *last_cls)
 {
-	HF_AUTO_DOC doc = NULL;
-	struct remedy_health *view;
-	hf_time day, at;
-
 	hf_strbuf_clear(&text);
 	hf_strbuf_addf(
 		&text,
@@ -145,12 +144,7 @@ static int anew_of(const char *state, int since, const char *cls, const char *la
 		"\"firstTime\":\"2026-01-01T00:00:09Z\",\"lastTime\":\"2026-01-01T00:00:09Z\"}"
 		"]}]}}",
 		state, state, since, cls, last_cls);
-	doc = hf_doc_from_text(text.data, text.len);
-	view = hf_remedy_health_view(&remedy, doc);
-	at = view->anew_at;
-	hf_remedy_health_free(view);
-	assert_true(hf_time_parse("2026-01-01T00:00:00Z", &day, NULL) == 0);
-	return (int)((at - day) / HF_SECOND);
+	return anew();
 }
 
 static void what_a_program_did_is_not_anew(void **state)
