@@ -332,6 +332,78 @@ class DocsTest(Tree):
                    "src/base/counts.c:2: metric holdfast_made", "2 findings")
 
 
+class WordsTest(Tree):
+    RIDDLE = "/* Whose a part is comes to be known after it is known who holds it, or before. */\n"
+    PLAIN = "/* The owner and the holder of a part may arrive in either order, so both wait. */\n"
+
+    def setUp(self):
+        super().setUp()
+        self.write("tools/words-limits", "")
+
+    def test_passes_a_good_tree(self):
+        self.c("src/base/f.c", 20 * self.PLAIN)
+        self.passes("check-words")
+
+    def test_finds_riddles_beyond_the_goal(self):
+        self.c("src/base/f.c", 6 * self.RIDDLE)
+        self.finds("check-words", "src/base: 6 doubtful sentences, at most 5", "1 findings")
+
+    def test_finds_functions_with_names_of_one_word(self):
+        self.c("src/base/f.c", "".join(f"static void {n}(void)\n{{\n}}\n" for n in
+                                       ("look", "tell", "find", "add", "see", "hear", "main")))
+        self.finds("check-words", "src/base: 6 function names of one word, at most 5", "1 findings")
+
+    def test_lets_a_folder_have_what_its_limit_allows(self):
+        self.write("tools/words-limits", "src/base 6 0\n")
+        self.c("src/base/f.c", 6 * self.RIDDLE)
+        self.passes("check-words")
+
+    def test_finds_a_limit_that_could_be_lower(self):
+        self.write("tools/words-limits", "src/base 9 0\n")
+        self.c("src/base/f.c", 6 * self.RIDDLE)
+        self.finds("check-words", "src/base may have 9 doubtful sentences and has 6")
+
+    def test_finds_limits_without_need_or_folder(self):
+        self.write("tools/words-limits", "src/base 1 0\nsrc/gone 1 0\nsrc/core x\n")
+        self.finds("check-words", "src/base needs no limit any more", "no folder src/gone",
+                   "'src/core x' is no limit")
+
+    def test_judges_the_sentences_of_pages_but_not_their_code(self):
+        self.write("docs/a.md", 6 * "Nobody who reads this will ever know what it was about.\n"
+                   + "```\nnobody who reads this will ever know what it was about.\n```\n")
+        self.finds("check-words", "docs: 6 doubtful sentences")
+
+
+class CommitsTest(Tree):
+    def git(self, *args):
+        subprocess.run(["git", "-C", self.root, "-c", "user.name=t", "-c", "user.email=t@t.example",
+                        *args], check=True, capture_output=True)
+
+    def setUp(self):
+        super().setUp()
+        self.git("init", "-q")
+        self.git("commit", "-q", "--allow-empty", "-m", "whatever came before is left alone")
+        self.write("tools/check-commits", "")
+        self.git("add", "tools/check-commits")
+        self.git("commit", "-q", "-m", "tools: check the subjects of commits")
+
+    def test_passes_imperatives_and_what_came_before(self):
+        self.git("commit", "-q", "--allow-empty", "-m", "core, api: pass the zone to the guard")
+        self.passes("check-commits")
+
+    def test_finds_subjects_that_are_no_imperative(self):
+        for subject in ("fix it", "core: fixes a leak", "core: the leak is gone",
+                        "core: tell who was lost", "core: " + "x" * 73, "core: mended a leak"):
+            self.git("commit", "-q", "--allow-empty", "-m", subject)
+        self.finds("check-commits", "does not read", "begins with 'fixes'", "begins with 'the'",
+                   "speaks of a thing as of a person", "73 characters", "begins with 'mended'",
+                   "6 findings")
+
+    def test_passes_a_copy_without_history(self):
+        shutil.rmtree(os.path.join(self.root, ".git"))
+        self.passes("check-commits")
+
+
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
     unittest.main()
