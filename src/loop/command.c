@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Runs a program to its end: starts it in a process group of its own, feeds stdin, collects stdout
+ * and stderr up to a maximum, and enforces a timeout. The result callback runs once, after the
+ * program has ended. In every case the rest of the group is killed. */
 #include "loop/command.h"
 
 #include "base/fs.h"
@@ -28,7 +32,7 @@ struct hf_command {
 	struct hf_io *in_io;
 	struct hf_strbuf input;
 	size_t input_sent;
-	struct hf_error err; /* code != 0: why it is being killed */
+	struct hf_error err; /* code != 0: the reason why the group was killed */
 };
 
 static void close_input(struct hf_command *command)
@@ -47,13 +51,13 @@ static void on_writable(void *arg, unsigned events)
 		len = write(command->in_fd, command->input.data + command->input_sent, left);
 	if (len > 0)
 		command->input_sent += (size_t)len;
-	/* A program need not read its input: EPIPE ends the writing and nothing else. */
+	/* A program may ignore its input. After EPIPE the writing ends; the command goes on. */
 	if (command->input_sent == command->input.len ||
 	    (len < 0 && errno != EAGAIN && errno != EINTR))
 		close_input(command);
 }
 
-static void kill_it(struct hf_command *command)
+static void kill_group(struct hf_command *command)
 {
 	(void)hf_process_kill_group(command->process, SIGKILL, NULL);
 }
@@ -66,7 +70,7 @@ static void on_output(void *arg, const char *bytes, size_t len, int read_error)
 	if (command->err.code == 0 &&
 	    hf_strbuf_ok(&command->output, command->name, &command->err) < 0) {
 		hf_reader_pause(command->out);
-		kill_it(command);
+		kill_group(command);
 	}
 }
 
@@ -74,15 +78,16 @@ static void on_errors(void *arg, const char *bytes, size_t len, int read_error)
 {
 	struct hf_command *command = arg;
 
-	hf_strbuf_add(&command->errors, bytes, len); /* what does not fit is dropped */
+	hf_strbuf_add(&command->errors, bytes, len); /* bytes beyond the maximum are dropped */
 }
 
 static void on_timeout(void *arg)
 {
 	struct hf_command *command = arg;
 
-	hf_error_set(&command->err, HF_E_TIMEOUT, "'%s' did not end in time", command->name);
-	kill_it(command);
+	hf_error_set(&command->err, HF_E_TIMEOUT, "'%s' was killed: it still ran at its timeout",
+		     command->name);
+	kill_group(command);
 }
 
 static void command_free(struct hf_command *command)
@@ -103,15 +108,16 @@ static void on_ended(void *arg, const struct hf_process_exit *ended)
 {
 	struct hf_command *command = arg;
 
-	/* Not until the end of the streams: what the program left running in another session
-	 * may hold them open for ever. */
+	/* Do not wait for the end of the streams: a descendant in another session may hold them
+	 * open for ever. */
 	hf_reader_drain(command->out);
 	hf_reader_drain(command->errs);
 	if (command->err.code == 0 && !ended->known)
-		hf_error_set(&command->err, HF_E_INTERNAL, "how '%s' ended was lost",
+		hf_error_set(&command->err, HF_E_INTERNAL,
+			     "the exit status of '%s' is unknown: another wait() took it",
 			     command->name);
 	else if (command->err.code == 0 && ended->signum != 0)
-		hf_error_set(&command->err, HF_E_INTERNAL, "'%s' was ended by signal %d",
+		hf_error_set(&command->err, HF_E_INTERNAL, "'%s' was killed by signal %d",
 			     command->name, ended->signum);
 
 	struct hf_command_result result = {
@@ -123,12 +129,13 @@ static void on_ended(void *arg, const struct hf_process_exit *ended)
 		.errors = command->errors.data,
 	};
 	hf_command_fn fn = command->fn;
-	command->fn = NULL; /* so that a destroy from inside fn leaves it to us */
+	command->fn = NULL; /* hf_command_destroy inside fn then returns at once; command_free
+	                     * below frees the command */
 	fn(command->arg, &result);
 	command_free(command);
 }
 
-/* The ends that the child gets; closed here once it has them. */
+/* The child's ends of the pipes. This process closes them after the spawn. */
 struct child_ends {
 	int fds[3];
 };
@@ -174,8 +181,8 @@ static int open_input(struct hf_command *command, int *ret_child_end, struct hf_
 	return rc;
 }
 
-static int start(struct hf_command *command, const struct hf_command_spec *spec,
-		 struct child_ends *ends, struct hf_error *err)
+static int start_child(struct hf_command *command, const struct hf_command_spec *spec,
+		       struct child_ends *ends, struct hf_error *err)
 {
 	int rc = open_stream(command, on_output, &command->out, &ends->fds[1], err);
 
@@ -219,7 +226,7 @@ int hf_command_start(struct hf_loop *loop, const struct hf_command_spec *spec, h
 	hf_strbuf_init(&command->input, spec->input_len);
 	hf_strbuf_add(&command->input, spec->input, spec->input_len);
 	command->timer = hf_timer_create(loop, on_timeout, command);
-	int rc = start(command, spec, &ends, err);
+	int rc = start_child(command, spec, &ends, err);
 	child_ends_release(&ends);
 	if (rc < 0) {
 		hf_command_destroy(command);
@@ -237,7 +244,7 @@ struct hf_command *hf_command_destroy(struct hf_command *command)
 	if (!command || !command->fn)
 		return NULL;
 	if (command->process)
-		kill_it(command);
+		kill_group(command);
 	command_free(command);
 	return NULL;
 }

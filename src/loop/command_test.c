@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of hf_command with real programs: input, output limits, timeout, descendants and failed
+ * starts. Each tear_down checks that no child is left. */
 #include "harness/real_loop.h"
 #include "loop/command.h"
 
@@ -13,7 +16,7 @@
 
 struct bench {
 	struct hf_test_loop t;
-	struct hf_loop *loop; /* of t */
+	struct hf_loop *loop;
 	struct hf_command *command;
 	unsigned calls;
 	int code, exit_code;
@@ -22,7 +25,7 @@ struct bench {
 	bool destroy_in_callback;
 };
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -32,7 +35,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -61,7 +64,7 @@ static void on_result(void *arg, const struct hf_command_result *result)
 	hf_loop_stop(bench->loop);
 }
 
-static void run(struct bench *bench, struct hf_command_spec spec, const char *script)
+static void run_command(struct bench *bench, struct hf_command_spec spec, const char *script)
 {
 	const char *const argv[] = {"sh", "-c", script, NULL};
 	struct hf_error err = {0};
@@ -77,7 +80,7 @@ static void output_errors_and_code_come_back(void **state)
 {
 	struct bench *bench = *state;
 
-	run(bench, (struct hf_command_spec){0}, "echo out; echo err >&2; exit 4");
+	run_command(bench, (struct hf_command_spec){0}, "echo out; echo err >&2; exit 4");
 	assert_int_equal(bench->code, 0);
 	assert_int_equal(bench->exit_code, 4);
 	assert_string_equal(bench->output, "out\n");
@@ -91,7 +94,7 @@ static void input_larger_than_a_pipe_is_fed(void **state)
 	char *input = hf_xmalloc(len);
 
 	memset(input, 'i', len);
-	run(bench, (struct hf_command_spec){.input = input, .input_len = len}, "cat");
+	run_command(bench, (struct hf_command_spec){.input = input, .input_len = len}, "cat");
 	assert_int_equal(bench->code, 0);
 	assert_int_equal(bench->output_len, len);
 	assert_memory_equal(bench->output, input, len);
@@ -104,50 +107,51 @@ static void a_program_need_not_read_its_input(void **state)
 	char input[200000];
 
 	memset(input, 'i', sizeof(input));
-	run(bench, (struct hf_command_spec){.input = input, .input_len = sizeof(input)},
-	    "exec <&-; echo done");
+	run_command(bench, (struct hf_command_spec){.input = input, .input_len = sizeof(input)},
+		    "exec <&-; echo done");
 	assert_int_equal(bench->code, 0);
 	assert_string_equal(bench->output, "done\n");
 }
 
-static void too_much_output_ends_it(void **state)
+static void too_much_output_ends_the_command(void **state)
 {
 	struct bench *bench = *state;
 
-	run(bench, (struct hf_command_spec){.output_bytes_max = 1000}, "cat /dev/zero");
+	run_command(bench, (struct hf_command_spec){.output_bytes_max = 1000}, "cat /dev/zero");
 	assert_int_equal(bench->code, HF_E_TOO_LARGE);
 	assert_int_equal(bench->output_len, 1000);
 }
 
-static void errors_keep_their_beginning(void **state)
+static void the_beginning_of_stderr_is_kept(void **state)
 {
 	struct bench *bench = *state;
 
-	run(bench, (struct hf_command_spec){0},
-	    "echo begin >&2; head -c 100000 /dev/zero | tr '\\0' e >&2");
+	run_command(bench, (struct hf_command_spec){0},
+		    "echo begin >&2; head -c 100000 /dev/zero | tr '\\0' e >&2");
 	assert_int_equal(bench->code, 0);
 	assert_int_equal(strlen(bench->errors), HF_COMMAND_ERRORS_BYTES_MAX);
 	assert_memory_equal(bench->errors, "begin\n", 6);
 }
 
-static void a_late_one_is_killed_with_all_it_started(void **state)
+static void a_command_past_its_timeout_is_killed_with_its_children(void **state)
 {
 	struct bench *bench = *state;
 
-	run(bench, (struct hf_command_spec){.timeout = 20 * HF_MS},
-	    "tail -f /dev/null & tail -f /dev/null");
+	run_command(bench, (struct hf_command_spec){.timeout = 20 * HF_MS},
+		    "tail -f /dev/null & tail -f /dev/null");
 	assert_int_equal(bench->code, HF_E_TIMEOUT);
 	assert_non_null(strstr(bench->text, "sh"));
 }
 
-static void what_it_leaves_in_another_session_does_not_hold_up_the_result(void **state)
+static void a_child_in_another_session_does_not_delay_the_result(void **state)
 {
 	struct bench *bench = *state;
 	char *end;
 
-	/* The background program keeps stderr open until it is killed here. */
-	run(bench, (struct hf_command_spec){0},
-	    "left=$(setsid -f sh -c 'echo $$; exec tail -f /dev/null >/dev/null'); echo $left");
+	/* The background program keeps stderr open until this test kills it. */
+	run_command(
+		bench, (struct hf_command_spec){0},
+		"left=$(setsid -f sh -c 'echo $$; exec tail -f /dev/null >/dev/null'); echo $left");
 	assert_int_equal(bench->code, 0);
 	pid_t left = (pid_t)strtol(bench->output, &end, 10);
 	assert_true(left > 0 && *end == '\n');
@@ -158,18 +162,18 @@ static void a_signal_is_an_error(void **state)
 {
 	struct bench *bench = *state;
 
-	run(bench, (struct hf_command_spec){0}, "kill -TERM $$");
+	run_command(bench, (struct hf_command_spec){0}, "kill -TERM $$");
 	assert_int_equal(bench->code, HF_E_INTERNAL);
 	assert_int_equal(bench->exit_code, -1);
 	assert_non_null(strstr(bench->text, "signal 15"));
 }
 
-static void it_may_be_destroyed_in_its_callback(void **state)
+static void a_command_may_be_destroyed_in_its_callback(void **state)
 {
 	struct bench *bench = *state;
 
 	bench->destroy_in_callback = true;
-	run(bench, (struct hf_command_spec){0}, "true");
+	run_command(bench, (struct hf_command_spec){0}, "true");
 	assert_int_equal(bench->exit_code, 0);
 }
 
@@ -185,7 +189,7 @@ static void destroy_kills_and_calls_nothing(void **state)
 	assert_null(hf_command_destroy(bench->command));
 	assert_null(hf_command_destroy(NULL));
 	assert_int_equal(bench->calls, 0);
-	while (waitpid(-1, NULL, 0) > 0) /* SIGKILL is on its way; teardown wants no child left */
+	while (waitpid(-1, NULL, 0) > 0) /* reap the killed child, because tear_down expects none */
 		;
 }
 
@@ -205,7 +209,7 @@ static void a_program_that_is_not_there_is_an_error(void **state)
 	hf_loop_destroy(loop);
 }
 
-static void without_fds_it_fails_and_leaves_nothing_open(void **state)
+static void without_fds_a_start_fails_and_leaves_nothing_open(void **state)
 {
 	struct bench *bench = *state;
 	const char *const argv[] = {"true", NULL};
@@ -215,7 +219,7 @@ static void without_fds_it_fails_and_leaves_nothing_open(void **state)
 	size_t open_now = hf_test_count_fds();
 	int rc = -1, refusals = 0;
 
-	/* One more fd allowed each time, until it is enough: every step fails once. */
+	/* Allow one more fd in each round until the start succeeds: so every step fails once. */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	limit = before;
 	for (rlim_t allowed = 4; rc < 0; allowed++) {
@@ -234,7 +238,7 @@ static void without_fds_it_fails_and_leaves_nothing_open(void **state)
 	assert_int_equal(bench->code, 0);
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
@@ -242,15 +246,15 @@ int main(void)
 		UNIT(output_errors_and_code_come_back),
 		UNIT(input_larger_than_a_pipe_is_fed),
 		UNIT(a_program_need_not_read_its_input),
-		UNIT(too_much_output_ends_it),
-		UNIT(errors_keep_their_beginning),
-		UNIT(a_late_one_is_killed_with_all_it_started),
-		UNIT(what_it_leaves_in_another_session_does_not_hold_up_the_result),
+		UNIT(too_much_output_ends_the_command),
+		UNIT(the_beginning_of_stderr_is_kept),
+		UNIT(a_command_past_its_timeout_is_killed_with_its_children),
+		UNIT(a_child_in_another_session_does_not_delay_the_result),
 		UNIT(a_signal_is_an_error),
-		UNIT(it_may_be_destroyed_in_its_callback),
+		UNIT(a_command_may_be_destroyed_in_its_callback),
 		UNIT(destroy_kills_and_calls_nothing),
 		UNIT(a_program_that_is_not_there_is_an_error),
-		UNIT(without_fds_it_fails_and_leaves_nothing_open),
+		UNIT(without_fds_a_start_fails_and_leaves_nothing_open),
 	};
 	return cmocka_run_group_tests_name("command", tests, NULL, NULL);
 }

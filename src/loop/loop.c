@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The part of the event loop that both back ends share: objects, the queue of posted tasks and the
+ * heap of armed timers. A back end (real.c, virtual.c) supplies the clocks and the waiting through
+ * hf_loop_ops and calls hf_loop_step to run one callback.
+ * Invariant: a callback is off its queue before it runs, so it may destroy or re-arm its own
+ * object. */
 #include "loop/loop_internal.h"
 
 #include "base/mem.h"
@@ -119,7 +125,7 @@ static void heap_place(struct hf_loop *loop, size_t at, struct hf_timer *timer)
 	timer->place = at;
 }
 
-static void heap_up(struct hf_loop *loop, size_t at, struct hf_timer *timer)
+static void heap_sift_up(struct hf_loop *loop, size_t at, struct hf_timer *timer)
 {
 	while (at > 0 && timer_before(timer, loop->timers.items[(at - 1) / 2])) {
 		heap_place(loop, at, loop->timers.items[(at - 1) / 2]);
@@ -128,7 +134,7 @@ static void heap_up(struct hf_loop *loop, size_t at, struct hf_timer *timer)
 	heap_place(loop, at, timer);
 }
 
-static void heap_down(struct hf_loop *loop, size_t at, struct hf_timer *timer)
+static void heap_sift_down(struct hf_loop *loop, size_t at, struct hf_timer *timer)
 {
 	struct hf_timer **items = loop->timers.items;
 	size_t len = loop->timers.len;
@@ -181,7 +187,7 @@ void hf_timer_arm(struct hf_timer *timer, hf_time after)
 	timer->seq = loop->seq++;
 	bool fits = HF_VEC_PUSH(&loop->timers, timer);
 	hf_assert(fits);
-	heap_up(loop, loop->timers.len - 1, timer);
+	heap_sift_up(loop, loop->timers.len - 1, timer);
 }
 
 void hf_timer_disarm(struct hf_timer *timer)
@@ -194,9 +200,10 @@ void hf_timer_disarm(struct hf_timer *timer)
 	hf_assert(at < loop->timers.len && loop->timers.items[at] == timer);
 	struct hf_timer *last = loop->timers.items[--loop->timers.len];
 	if (last != timer) {
-		/* The last one may belong above or below the gap; one of the two is a no-op. */
-		heap_down(loop, at, last);
-		heap_up(loop, last->place, last);
+		/* The last element may belong above or below the gap; one of the two calls changes
+		 * nothing. */
+		heap_sift_down(loop, at, last);
+		heap_sift_up(loop, last->place, last);
 	}
 	timer->place = HF_TIMER_OFF;
 	timer->due = HF_TIME_NEVER;
@@ -232,7 +239,7 @@ bool hf_loop_step_timer(struct hf_loop *loop, hf_time now)
 bool hf_loop_step(struct hf_loop *loop, hf_time now)
 {
 	if (hf_loop_has_tasks(loop)) {
-		/* Off the queue first: the callback may destroy its task, or post it again. */
+		/* Take the task off the queue first: the callback may destroy or post it again. */
 		struct hf_task *task = (struct hf_task *)loop->tasks.next;
 		hf_task_cancel(task);
 		task->fn(task->arg);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of tasks and timers on the virtual back end; both back ends share this code. Each object
+ * appends its letter to a trace, which shows the order of the callbacks. */
 #include "harness/test.h"
 #include "loop/loop.h"
 
@@ -8,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Tasks and timers, whose code both back ends share; here on the virtual one.
- * Each thing appends its letter to a trace, which says who ran in what order.
- */
 #define TRACE_MAX 256
 
 struct bench {
@@ -25,12 +24,12 @@ struct thing {
 	char letter;
 	struct hf_task *task;
 	struct hf_timer *timer;
-	void (*also)(struct thing *thing); /* called after the letter was written */
+	void (*also)(struct thing *thing); /* called after the letter was appended */
 	struct thing *other;
-	int left; /* a count for `also` */
+	int left; /* how often rearm_while_left arms the timer again */
 };
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -39,7 +38,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -94,7 +93,7 @@ static void tasks_run_in_the_order_posted(void **state)
 	hf_task_post(t[2].task);
 	hf_task_post(t[0].task);
 	hf_task_post(t[1].task);
-	assert_string_equal(bench->trace, ""); /* never from inside the caller */
+	assert_string_equal(bench->trace, ""); /* no task runs inside the posting call */
 	assert_true(hf_loop_run_ready(bench->loop));
 	assert_string_equal(bench->trace, "cab");
 	assert_false(hf_loop_run_ready(bench->loop));
@@ -153,7 +152,7 @@ static void timers_run_by_due_time_and_equal_ones_as_armed(void **state)
 	hf_timer_arm(t[3].timer, 0);
 	hf_timer_arm(t[4].timer, -HF_HOUR);
 	hf_timer_arm(t[5].timer, 3 * HF_SECOND + 1);
-	hf_timer_arm(t[0].timer, 5 * HF_SECOND); /* moved behind c */
+	hf_timer_arm(t[0].timer, 5 * HF_SECOND); /* moved behind timer c */
 	hf_loop_run(bench->loop);
 	assert_string_equal(bench->trace, "debfca");
 	assert_int_equal(hf_loop_mono(bench->loop), 5 * HF_SECOND);
@@ -175,9 +174,10 @@ static void the_clock_jumps_and_the_wall_may_step(void **state)
 	assert_int_equal(hf_loop_wall(bench->loop), 1000 * HF_SECOND - HF_HOUR);
 	assert_int_equal(hf_loop_mono(bench->loop), HF_HOUR);
 	assert_string_equal(bench->trace, "");
-	assert_true(hf_loop_run_until(bench->loop, HF_DAY)); /* up to and including */
+	assert_true(hf_loop_run_until(bench->loop, HF_DAY)); /* up to and including HF_DAY */
 	assert_string_equal(bench->trace, "a");
-	assert_true(hf_loop_run_until(bench->loop, HF_HOUR)); /* the past: nothing moves */
+	assert_true(hf_loop_run_until(bench->loop, HF_HOUR)); /* a time in the past: the clock does
+	                                                       * not move */
 	assert_int_equal(hf_loop_mono(bench->loop), HF_DAY);
 	thing_release(&a);
 }
@@ -238,7 +238,7 @@ static void a_callback_may_destroy_itself_and_others(void **state)
 	t[2].also = destroy_both;
 	t[2].other = &t[3];
 	hf_task_post(t[0].task);
-	hf_task_post(t[1].task); /* destroyed before its turn */
+	hf_task_post(t[1].task); /* destroyed before it runs */
 	hf_timer_arm(t[2].timer, HF_SECOND);
 	hf_timer_arm(t[3].timer, HF_SECOND);
 	hf_timer_arm(t[4].timer, HF_SECOND);
@@ -265,7 +265,7 @@ static void stop_ends_the_run_before_another_callback(void **state)
 	assert_false(hf_loop_run_until(bench->loop, HF_HOUR));
 	assert_string_equal(bench->trace, "a");
 	assert_int_equal(hf_loop_mono(bench->loop), HF_SECOND);
-	hf_loop_stop(bench->loop); /* before a run: that run does nothing */
+	hf_loop_stop(bench->loop); /* without an active run: the next run does nothing */
 	hf_loop_run(bench->loop);
 	assert_string_equal(bench->trace, "a");
 	hf_loop_run(bench->loop);
@@ -294,7 +294,8 @@ static void the_heap_agrees_with_a_sort(void **state)
 			hf_timer_disarm(timer);
 		else
 			hf_timer_arm(timer, (hf_time)((x >> 24) % 1000));
-		/* The clock goes to the first due one, whatever came and went before. */
+		/* Every tenth round runs up to the first due timer, which must be the one found by
+		 * a scan. */
 		if (round % 10 != 9)
 			continue;
 		hf_time first = HF_TIME_NEVER;
@@ -337,15 +338,14 @@ static void the_virtual_loop_refuses_what_needs_a_kernel(void **state)
 	assert_null(hf_loop_destroy(NULL));
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT(tasks_run_in_the_order_posted),
 		UNIT(posting_twice_runs_once_and_cancel_undoes),
-		cmocka_unit_test_setup_teardown(tasks_posted_by_timers_run_before_the_next_timer,
-						setup, teardown),
+		UNIT(tasks_posted_by_timers_run_before_the_next_timer),
 		UNIT(timers_run_by_due_time_and_equal_ones_as_armed),
 		UNIT(the_clock_jumps_and_the_wall_may_step),
 		UNIT(a_timer_may_arm_itself),

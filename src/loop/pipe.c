@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Non-blocking reader of a pipe. It watches an fd on the loop and passes each read to a callback;
+ * it keeps no bytes itself. The callback may pause or destroy the reader. */
 #include "loop/pipe.h"
 
 #include "base/mem.h"
@@ -17,7 +20,7 @@ struct hf_reader {
 	void *arg;
 	bool ended;
 	bool paused;
-	bool *dead; /* set by destroy while a callback runs */
+	bool *dead; /* set to true by destroy while a callback runs; points into read_once */
 };
 
 int hf_pipe_make(int ret_fds[2], struct hf_error *err)
@@ -37,7 +40,8 @@ int hf_pipe_make(int ret_fds[2], struct hf_error *err)
 	return 0;
 }
 
-/* One read, handed over.  false: nothing more yet, or ever, or the reader is gone. */
+/* Reads once and calls fn. Returns false if no more bytes are there, at the end of file, or if fn
+ * destroyed the reader. */
 static bool read_once(struct hf_reader *reader)
 {
 	char bytes[HF_PIPE_READ_MAX];
@@ -65,7 +69,7 @@ static void on_readable(void *arg, unsigned events)
 {
 	struct hf_reader *reader = arg;
 
-	/* An error stops the watch (see hf_io); what is behind it is still to be read. */
+	/* hf_io stops watching after an error; bytes before the error are still to be read. */
 	if (read_once(reader) && !reader->paused)
 		hf_io_want(reader->io, HF_IO_READ);
 }
@@ -119,7 +123,7 @@ void hf_reader_drain(struct hf_reader *reader)
 {
 	if (reader->ended)
 		return;
-	/* Bounded by what a pipe holds, unless somebody keeps writing. */
+	/* Ends at 64 reads: a pipe holds less, unless another process keeps writing. */
 	for (int i = 0; i < 64 && !reader->paused; i++) {
 		if (!read_once(reader))
 			return;

@@ -8,29 +8,28 @@
 
 #include <stddef.h>
 
-/* Pipes to and from children, without blocking. */
+/* Pipes to and from child processes, read without blocking. */
 
-#define HF_PIPE_READ_MAX (16u << 10) /* bytes handed over at a time, at most */
+#define HF_PIPE_READ_MAX (16u << 10) /* most bytes in one call of hf_reader_fn */
 
-/* Two close-on-exec fds: [0] reads (non-blocking), [1] writes (blocking, for a child). */
+/* Returns two close-on-exec fds: [0] is the read end (non-blocking), [1] the write end (blocking,
+ * for a child). */
 int hf_pipe_make(int ret_fds[2], struct hf_error *err) HF_MUST_CHECK;
 
-/*
- * Reads an fd and hands over what comes.  No bytes are kept between calls, so the
- * bound on memory is the receiver's: it appends to a hf_strbuf with a maximum, or
- * pauses.
- */
+/* Reads an fd and passes the bytes to a callback. The reader keeps no bytes between calls, so the
+ * receiver bounds the memory: it appends to a hf_strbuf with a maximum, or pauses the reader. */
 struct hf_reader;
-/* len > 0: bytes.  len == 0: the end (read_error 0) or an error number, called once, last. */
+/* len > 0: bytes. len == 0: the last call, once; read_error is 0 at end of file, else an errno
+ * value. */
 typedef void (*hf_reader_fn)(void *arg, const char *bytes, size_t len, int read_error);
-/* Owns fd from a success on. */
+/* On success the reader owns fd and closes it. */
 int hf_reader_create(struct hf_loop *loop, int fd, hf_reader_fn fn, void *arg,
 		     struct hf_reader **ret_reader, struct hf_error *err) HF_MUST_CHECK;
-struct hf_reader *hf_reader_destroy(struct hf_reader *reader); /* NULL is fine; returns NULL */
+struct hf_reader *hf_reader_destroy(struct hf_reader *reader); /* accepts NULL; returns NULL */
 void hf_reader_pause(struct hf_reader *reader);
 void hf_reader_resume(struct hf_reader *reader);
-/* Hand over now what is there to be read, the end included: for when the writer is known to
- * have written its last, but somebody else still holds the other end. */
+/* Reads now, outside the loop, what the pipe holds, including the end of file. For the time after
+ * the writer ended while another process still holds the write end open. */
 void hf_reader_drain(struct hf_reader *reader);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of hf_reader over real pipes: bytes, end of file, pause, drain, and destroy from inside the
+ * callback. */
 #include "harness/test.h"
 #include "loop/pipe.h"
 
@@ -21,7 +24,7 @@ struct bench {
 	bool pause_on_data, destroy_on_data, destroy_on_end;
 };
 
-static void on_data(void *arg, const char *bytes, size_t len, int read_error)
+static void collect_data(void *arg, const char *bytes, size_t len, int read_error)
 {
 	struct bench *bench = arg;
 
@@ -37,7 +40,7 @@ static void on_data(void *arg, const char *bytes, size_t len, int read_error)
 		bench->reader = hf_reader_destroy(bench->reader);
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 	struct hf_error err = {0};
@@ -50,7 +53,7 @@ static int setup(void **state)
 	assert_true((fcntl(fds[0], F_GETFL) & O_NONBLOCK) &&
 		    !(fcntl(fds[1], F_GETFL) & O_NONBLOCK));
 	bench->write_fd = fds[1];
-	assert_ok(hf_reader_create(bench->loop, fds[0], on_data, bench, &bench->reader, &err),
+	assert_ok(hf_reader_create(bench->loop, fds[0], collect_data, bench, &bench->reader, &err),
 		  &err);
 	*state = bench;
 	return 0;
@@ -63,7 +66,7 @@ static void close_write(struct bench *bench)
 	bench->write_fd = -1;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -75,7 +78,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void say(struct bench *bench, const char *text)
+static void write_text(struct bench *bench, const char *text)
 {
 	assert_int_equal(write(bench->write_fd, text, strlen(text)), (ssize_t)strlen(text));
 }
@@ -84,14 +87,14 @@ static void bytes_come_and_then_one_end(void **state)
 {
 	struct bench *bench = *state;
 
-	say(bench, "one");
-	say(bench, "two");
+	write_text(bench, "one");
+	write_text(bench, "two");
 	close_write(bench);
-	hf_loop_run(bench->loop); /* ends by itself: after the end nothing is watched */
+	hf_loop_run(bench->loop); /* returns by itself: after the end of file no fd is watched */
 	assert_string_equal(bench->got.data, "onetwo");
 	assert_int_equal(bench->ends, 1);
 	assert_int_equal(bench->read_error, 0);
-	hf_reader_drain(bench->reader); /* after the end: nothing */
+	hf_reader_drain(bench->reader); /* after the end of file: no effect */
 	hf_reader_resume(bench->reader);
 	assert_int_equal(bench->ends, 1);
 }
@@ -101,11 +104,11 @@ static void a_paused_reader_leaves_the_bytes_in_the_pipe(void **state)
 	struct bench *bench = *state;
 
 	bench->pause_on_data = true;
-	say(bench, "first");
+	write_text(bench, "first");
 	hf_loop_run(bench->loop);
 	assert_string_equal(bench->got.data, "first");
-	say(bench, "second");
-	hf_loop_run(bench->loop); /* paused: watches nothing */
+	write_text(bench, "second");
+	hf_loop_run(bench->loop); /* a paused reader watches no fd */
 	hf_reader_drain(bench->reader);
 	assert_string_equal(bench->got.data, "first");
 	hf_reader_resume(bench->reader);
@@ -119,7 +122,7 @@ static void drain_hands_over_what_is_there_without_the_loop(void **state)
 
 	hf_reader_drain(bench->reader);
 	assert_int_equal(bench->got.len, 0);
-	say(bench, "here");
+	write_text(bench, "here");
 	hf_reader_drain(bench->reader);
 	assert_string_equal(bench->got.data, "here");
 	assert_int_equal(bench->ends, 0);
@@ -148,7 +151,7 @@ static void a_reader_may_be_destroyed_in_its_callback(void **state)
 	struct bench *bench = *state;
 
 	bench->destroy_on_data = true;
-	say(bench, "x");
+	write_text(bench, "x");
 	hf_reader_drain(bench->reader);
 	assert_null(bench->reader);
 	hf_loop_run(bench->loop);
@@ -172,14 +175,14 @@ static void an_fd_that_cannot_be_watched_stays_the_callers(void **state)
 	struct hf_reader *reader = NULL;
 	struct hf_loop *loop = hf_loop_create_virtual(0);
 
-	assert_code(hf_reader_create(loop, bench->write_fd, on_data, bench, &reader, &err),
+	assert_code(hf_reader_create(loop, bench->write_fd, collect_data, bench, &reader, &err),
 		    HF_E_UNSUPPORTED);
 	assert_true(fcntl(bench->write_fd, F_GETFD) >= 0);
 	hf_loop_destroy(loop);
 	assert_null(hf_reader_destroy(NULL));
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {

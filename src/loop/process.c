@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Child processes: spawn, wait, signal, and names that outlive this program. The only file of
+ * Holdfast that calls fork and execve. Each child is held by a pidfd, so no signal can reach a
+ * process that reused a pid. Between fork and exec only async-signal-safe calls are made. */
 #include "loop/process.h"
 #include "loop/loop_internal.h"
 
@@ -21,27 +25,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The one file of Holdfast that forks and executes. */
-
 #ifndef P_PIDFD
-#define P_PIDFD ((idtype_t)3) /* glibc names it from 2.36 on */
+#define P_PIDFD ((idtype_t)3) /* glibc defines P_PIDFD from 2.36 on */
 #endif
 
-#define PROC_TEXT_MAX 1024 /* /proc/PID/stat: 52 numbers and a name of 16 bytes */
-#define PATH_TEXT_MAX 4096 /* PATH_MAX, of a program that was found */
-#define SIGNALS_MAX 64     /* _NSIG - 1 on every Linux that there is */
-#define FD_BASE 10         /* above the three, out of each other's way while they move */
+#define PROC_TEXT_MAX 1024 /* bytes of /proc/PID/stat: 52 numbers and a name of 16 bytes */
+#define PATH_TEXT_MAX 4096 /* PATH_MAX; for the path of a program found in PATH */
+#define SIGNALS_MAX 64     /* _NSIG - 1 on every Linux architecture in use */
+#define FD_BASE 10         /* child fds move above this number before dup2 */
 
 struct hf_process {
 	struct hf_loop *loop;
 	hf_process_fn fn;
 	void *arg;
 	struct hf_process_id id;
-	int pidfd; /* -1 once it has ended */
+	int pidfd; /* -1 after the process has ended */
 	struct hf_io *io;
 	bool own_group;
 	bool sweep;
-	struct hf_process *orphan_prev, *orphan_next; /* in loop->orphans once the owner is gone */
+	struct hf_process *orphan_prev, *orphan_next; /* links in loop->orphans */
 };
 
 static int open_pidfd(pid_t pid)
@@ -84,12 +86,12 @@ static int read_identity(pid_t pid, struct hf_process_id *ret_id, char *ret_stat
 	const char *letter = hf_proc_stat_field(text, HF_PROC_STATE);
 	const char *start = hf_proc_stat_field(text, HF_PROC_START_TICKS);
 	if (!start)
-		return hf_error_set(err, HF_E_INTERNAL, "cannot understand '%s'", path);
+		return hf_error_set(err, HF_E_INTERNAL, "cannot parse '%s'", path);
 	*ret_state = *letter;
 	id.start_ticks = strtoull(start, NULL, 10);
 	rc = read_small("/proc/sys/kernel/random/boot_id", id.boot_id, sizeof(id.boot_id));
 	if (rc < 0)
-		return hf_error_errno(err, -rc, "cannot read this boot's id");
+		return hf_error_errno(err, -rc, "cannot read the boot id");
 	id.boot_id[strcspn(id.boot_id, "\n")] = '\0';
 	*ret_id = id;
 	return 0;
@@ -122,8 +124,8 @@ bool hf_process_id_alive(const struct hf_process_id *id)
 	       strcmp(now.boot_id, id->boot_id) == 0;
 }
 
-/* A pidfd of exactly this process.  The check comes after opening: then the fd names what was
- * checked, whatever becomes of the number. */
+/* Opens a pidfd of exactly this process. The identity is checked after opening: then the pidfd
+ * refers to the checked process, even if the kernel uses the pid again. */
 static int open_identity(const struct hf_process_id *id, int *ret_pidfd, struct hf_error *err)
 {
 	HF_AUTO_FD pidfd = id->pid > 0 ? open_pidfd(id->pid) : -1;
@@ -165,7 +167,8 @@ struct launch {
 	const struct hf_process_spec *spec;
 	const char *path;
 	char *const *env;
-	int report_fd; /* closed by a successful exec; else a struct failure comes through */
+	int report_fd; /* a successful exec closes it; after a failure a struct failure arrives on
+	                * it */
 	pid_t parent;
 };
 
@@ -177,7 +180,7 @@ HF_NORETURN static void child_fail(int report_fd, enum stage stage)
 	_exit(written == (ssize_t)sizeof(failure) ? 127 : 126);
 }
 
-/* Sources may be each other's targets: all move out of the way first. */
+/* One source fd may be the number of another target, so all sources move above FD_BASE first. */
 static void child_stdio(const struct launch *launch)
 {
 	int from[3];
@@ -196,7 +199,7 @@ static void child_stdio(const struct launch *launch)
 	}
 }
 
-/* The limit of open files that this program was started with, where it has raised its own. */
+/* The limit of open files at program start; valid if files_raised. */
 static struct rlimit files_before;
 static bool files_raised;
 
@@ -220,13 +223,14 @@ static void child_signals(void)
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = SIG_DFL;
 	for (int i = 1; i <= SIGNALS_MAX; i++)
-		(void)sigaction(i, &action, NULL); /* KILL, STOP and libc's own refuse */
+		(void)sigaction(i, &action, NULL); /* fails for SIGKILL, SIGSTOP and the signals
+		                                    * that libc reserves */
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Between fork and exec: only calls that are safe with other threads (a resolver's) frozen in
- * mid-air, so no allocation. */
+/* Runs between fork and exec. Other threads (libcurl's resolver) may have held locks at the fork,
+ * so only async-signal-safe calls and no allocation. */
 HF_NORETURN static void child_main(const struct launch *launch)
 {
 	const struct hf_process_spec *spec = launch->spec;
@@ -242,7 +246,7 @@ HF_NORETURN static void child_main(const struct launch *launch)
 	}
 	if (spec->new_session ? setsid() < 0 : spec->new_group && setpgid(0, 0) < 0)
 		child_fail(report_fd, STAGE_SESSION);
-	/* The report must survive the three. */
+	/* Move the report fd out of the range 0 to 2, which child_stdio overwrites. */
 	report_fd = fcntl(report_fd, F_DUPFD_CLOEXEC, FD_BASE);
 	if (report_fd < 0)
 		child_fail(launch->report_fd, STAGE_FDS);
@@ -257,7 +261,8 @@ HF_NORETURN static void child_main(const struct launch *launch)
 	child_fail(3, STAGE_EXEC);
 }
 
-static int explain(const struct launch *launch, const struct failure *failure, struct hf_error *err)
+static int set_launch_error(const struct launch *launch, const struct failure *failure,
+			    struct hf_error *err)
 {
 	const char *program = launch->spec->argv[0];
 	int code =
@@ -270,7 +275,8 @@ static int explain(const struct launch *launch, const struct failure *failure, s
 		break;
 	case STAGE_STDIO:
 	case STAGE_FDS:
-		hf_error_errno(err, failure->errnum, "cannot start '%s': its fds", program);
+		hf_error_errno(err, failure->errnum,
+			       "cannot start '%s': cannot set up its standard fds", program);
 		code = HF_E_IO;
 		break;
 	case STAGE_SESSION:
@@ -295,8 +301,8 @@ static const char *env_get(char *const *env, const char *name)
 	return NULL;
 }
 
-/* As execvp looks for a program, but only in absolute folders: "." in PATH would mean the
- * child's folder there and ours here. */
+/* Searches PATH as execvp does, but only its absolute folders: "." would mean one folder in the
+ * child and another one here. */
 static int find_program(const char *name, const char *path, char ret_path[PATH_TEXT_MAX],
 			struct hf_error *err)
 {
@@ -313,7 +319,7 @@ static int find_program(const char *name, const char *path, char ret_path[PATH_T
 	return hf_error_set(err, HF_E_NOT_FOUND, "no program '%s' in PATH", name);
 }
 
-/* Fork with every signal blocked: a handler of this program must not run in the child. */
+/* Forks with every signal blocked: a signal handler of this program must not run in the child. */
 static pid_t fork_child(struct launch *launch)
 {
 	sigset_t all, before;
@@ -337,7 +343,8 @@ static void reap_now(pid_t pid)
 		;
 }
 
-/* Start it and wait for its exec, which takes as long as a fork does. */
+/* Starts the child and waits until its exec succeeded or failed; this takes about as long as the
+ * fork. */
 static int launch_child(struct launch *launch, pid_t *ret_pid, struct hf_error *err)
 {
 	int report[2];
@@ -360,7 +367,7 @@ static int launch_child(struct launch *launch, pid_t *ret_pid, struct hf_error *
 	} while (len < 0 && errno == EINTR);
 	if (len == (ssize_t)sizeof(failure)) {
 		reap_now(pid);
-		return explain(launch, &failure, err);
+		return set_launch_error(launch, &failure, err);
 	}
 	*ret_pid = pid;
 	return 0;
@@ -388,7 +395,7 @@ static int watch_child(struct hf_process *process, pid_t pid, struct hf_error *e
 	process->pidfd = open_pidfd(pid);
 	if (process->pidfd < 0)
 		return hf_error_errno(err, errno, "cannot watch process %d", (int)pid);
-	/* It may be a zombie by now, which still has its identity. */
+	/* The child may be a zombie already; a zombie still has its identity. */
 	int rc = read_identity(pid, &process->id, &state, err);
 	return rc < 0 ? rc : watch_pidfd(process, err);
 }
@@ -463,20 +470,20 @@ void hf_process_drop_orphans(struct hf_loop *loop)
 	}
 }
 
-/* false: it has not ended after all. */
-static bool reap(struct hf_process *process, struct hf_process_exit *ret_exit)
+/* Returns false if the process has not ended. */
+static bool reap_ended(struct hf_process *process, struct hf_process_exit *ret_exit)
 {
 	struct hf_process_exit ended = {.code = -1};
 	siginfo_t info;
 
-	/* The zombie still holds the number, so the group is surely its own. */
+	/* The zombie still holds its pid, so the group number cannot belong to another group. */
 	if (process->sweep)
 		(void)kill(-process->id.pid, SIGKILL);
 	memset(&info, 0, sizeof(info));
 	int rc = waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED | WNOHANG);
 	if (rc == 0 && info.si_pid == 0)
 		return false;
-	/* Someone else's wait may have taken it (ECHILD): then how it ended is lost. */
+	/* If another wait() reaped the child (ECHILD), its exit status is unknown. */
 	ended.known = rc == 0;
 	if (rc == 0 && info.si_code == CLD_EXITED)
 		ended.code = info.si_status;
@@ -491,7 +498,7 @@ static void on_pidfd(void *arg, unsigned events)
 	struct hf_process *process = arg;
 	struct hf_process_exit ended;
 
-	if (!reap(process, &ended))
+	if (!reap_ended(process, &ended))
 		return;
 	if (!process->fn) {
 		orphan_remove(process);

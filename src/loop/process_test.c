@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of hf_process with real children of /bin/sh. Each test waits for an event, never for a
+ * time. */
 #include "harness/real_loop.h"
 #include "loop/process.h"
 
@@ -16,22 +19,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Real children of /bin/sh; each test waits for the event and never for time. */
-
 struct bench {
 	struct hf_test_loop t;
-	struct hf_loop *loop; /* of t */
+	struct hf_loop *loop;
 	struct hf_process *process;
 	struct hf_process_exit ended;
 	unsigned exits;
 	struct hf_reader *reader;
 	struct hf_strbuf out;
 	bool out_ended;
-	int out_fd;     /* the child's end */
-	size_t waiting; /* events until the loop stops */
+	int out_fd;     /* write end of the pipe, for the child */
+	size_t waiting; /* number of events until the loop stops */
 };
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -43,7 +44,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -55,14 +56,14 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void one_event(struct bench *bench)
+static void count_event(struct bench *bench)
 {
 	assert_true(bench->waiting > 0);
 	if (--bench->waiting == 0)
 		hf_loop_stop(bench->loop);
 }
 
-static void run_for(struct bench *bench, size_t events)
+static void run_until_events(struct bench *bench, size_t events)
 {
 	bench->waiting = events;
 	hf_test_loop_run(&bench->t);
@@ -76,7 +77,7 @@ static void on_exit_event(void *arg, const struct hf_process_exit *ended)
 	assert_true(hf_process_ended(bench->process));
 	bench->ended = *ended;
 	bench->exits++;
-	one_event(bench);
+	count_event(bench);
 }
 
 static void on_out(void *arg, const char *bytes, size_t len, int read_error)
@@ -88,10 +89,10 @@ static void on_out(void *arg, const char *bytes, size_t len, int read_error)
 	if (len > 0)
 		return;
 	bench->out_ended = true;
-	one_event(bench);
+	count_event(bench);
 }
 
-/* A pipe whose end out_fd is for the child. */
+/* Opens a pipe: the reader collects its output; out_fd is the child's end. */
 static void open_out(struct bench *bench)
 {
 	struct hf_error err = {0};
@@ -102,7 +103,7 @@ static void open_out(struct bench *bench)
 	bench->out_fd = fds[1];
 }
 
-static void spawn(struct bench *bench, struct hf_process_spec spec, const char *script)
+static void spawn_script(struct bench *bench, struct hf_process_spec spec, const char *script)
 {
 	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
 	struct hf_error err = {0};
@@ -121,13 +122,13 @@ static void an_exit_code_comes_back(void **state)
 {
 	struct bench *bench = *state;
 
-	spawn(bench, (struct hf_process_spec){0}, "exit 37");
+	spawn_script(bench, (struct hf_process_spec){0}, "exit 37");
 	assert_false(hf_process_ended(bench->process));
-	run_for(bench, 1);
+	run_until_events(bench, 1);
 	assert_true(bench->ended.known);
 	assert_int_equal(bench->ended.code, 37);
 	assert_int_equal(bench->ended.signum, 0);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* reaped: no child is left */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* the child was reaped: none is left */
 }
 
 static void a_child_has_the_limit_of_files_that_this_program_was_started_with(void **state)
@@ -140,12 +141,13 @@ static void a_child_has_the_limit_of_files_that_this_program_was_started_with(vo
 	low.rlim_cur = 123;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
 	hf_process_raise_files();
-	hf_process_raise_files(); /* the second does not take the raised one for the first */
+	hf_process_raise_files(); /* a second call must not take the raised limit for the original
+	                           * one */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &raised), 0);
 	assert_int_equal(raised.rlim_cur, before.rlim_max);
 	open_out(bench);
-	spawn(bench, (struct hf_process_spec){0}, "ulimit -Sn");
-	run_for(bench, 2);
+	spawn_script(bench, (struct hf_process_spec){0}, "ulimit -Sn");
+	run_until_events(bench, 2);
 	assert_string_equal(bench->out.data, "123\n");
 }
 
@@ -153,8 +155,8 @@ static void a_signal_comes_back(void **state)
 {
 	struct bench *bench = *state;
 
-	spawn(bench, (struct hf_process_spec){0}, "kill -SEGV $$");
-	run_for(bench, 1);
+	spawn_script(bench, (struct hf_process_spec){0}, "kill -SEGV $$");
+	run_until_events(bench, 1);
 	assert_int_equal(bench->ended.code, -1);
 	assert_int_equal(bench->ended.signum, SIGSEGV);
 }
@@ -165,24 +167,24 @@ static void env_cwd_and_stdout_are_those_given(void **state)
 	const char *const env[] = {"WHO=holdfast", NULL};
 
 	open_out(bench);
-	spawn(bench, (struct hf_process_spec){.env = env, .cwd = "/proc"},
-	      "echo \"$WHO $(pwd) $HOME.\"");
-	run_for(bench, 2);
+	spawn_script(bench, (struct hf_process_spec){.env = env, .cwd = "/proc"},
+		     "echo \"$WHO $(pwd) $HOME.\"");
+	run_until_events(bench, 2);
 	assert_string_equal(bench->out.data, "holdfast /proc .\n");
 }
 
 static void the_child_has_three_fds_and_default_signals(void **state)
 {
 	struct bench *bench = *state;
-	/* Not close-on-exec, to show that it is closed all the same. */
+	/* Not close-on-exec, to show that the child does not get it. */
 	int stray = fcntl(0, F_DUPFD, 50);
 
 	assert_true(stray >= 50);
 	open_out(bench);
-	/* ls itself opens the folder as 3. */
-	spawn(bench, (struct hf_process_spec){0},
-	      "ls /proc/self/fd; grep -E 'SigBlk|SigIgn' /proc/self/status");
-	run_for(bench, 2);
+	/* fd 3 is the folder that ls itself opens. */
+	spawn_script(bench, (struct hf_process_spec){0},
+		     "ls /proc/self/fd; grep -E 'SigBlk|SigIgn' /proc/self/status");
+	run_until_events(bench, 2);
 	close(stray);
 	assert_string_equal(bench->out.data, "0\n1\n2\n3\nSigBlk:\t0000000000000000\n"
 					     "SigIgn:\t0000000000000000\n");
@@ -199,7 +201,7 @@ static void fds_that_are_each_others_targets_do_not_mix(void **state)
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
 	assert_int_equal(write(in[1], "in ", 3), 3);
 	close(in[1]);
-	/* Our 1 is the child's 0, our 0 is the child's 1 and 2. */
+	/* This process's fd 1 becomes the child's 0; fd 0 becomes the child's 1 and 2. */
 	dup2(in[0], 1);
 	dup2(bench->out_fd, 0);
 	struct hf_process_spec spec = {.argv = argv, .stdio = {1, 0, 0}};
@@ -211,7 +213,7 @@ static void fds_that_are_each_others_targets_do_not_mix(void **state)
 	close(in[0]);
 	close(bench->out_fd);
 	assert_ok(rc, &err);
-	run_for(bench, 2);
+	run_until_events(bench, 2);
 	assert_string_equal(bench->out.data, "in err\n");
 }
 
@@ -232,7 +234,7 @@ static void a_program_that_is_not_there_is_an_error_and_no_child(void **state)
 	assert_code(
 		hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
 		HF_E_NOT_FOUND);
-	argv[0] = "/etc/passwd"; /* there, and no program */
+	argv[0] = "/etc/passwd"; /* a file that exists and is not executable */
 	assert_code(
 		hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
 		HF_E_IO);
@@ -262,7 +264,7 @@ static void a_program_is_found_in_path_of_the_childs_env(void **state)
 	spec.env = there;
 	assert_ok(hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &bench->process, &err),
 		  &err);
-	run_for(bench, 1);
+	run_until_events(bench, 1);
 	assert_int_equal(bench->ended.code, 0);
 }
 
@@ -271,9 +273,9 @@ static void a_kill_reaches_the_process_and_later_ones_are_harmless(void **state)
 	struct bench *bench = *state;
 	struct hf_error err = {0};
 
-	spawn(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
+	spawn_script(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
 	assert_ok(hf_process_kill(bench->process, SIGTERM, &err), &err);
-	run_for(bench, 1);
+	run_until_events(bench, 1);
 	assert_int_equal(bench->ended.signum, SIGTERM);
 	assert_ok(hf_process_kill(bench->process, SIGTERM, &err), &err);
 }
@@ -284,23 +286,27 @@ static void a_session_of_its_own_is_killed_as_a_whole(void **state)
 	struct hf_error err = {0};
 
 	open_out(bench);
-	/* The grandchild holds the pipe: its end tells that it is gone too. */
-	spawn(bench, (struct hf_process_spec){.new_session = true}, "tail -f /dev/null & wait");
+	/* The grandchild holds the pipe open, so the end of file shows that the grandchild has
+	 * ended. */
+	spawn_script(bench, (struct hf_process_spec){.new_session = true},
+		     "tail -f /dev/null & wait");
 	assert_int_equal(getsid(hf_process_pid(bench->process)), hf_process_pid(bench->process));
 	assert_ok(hf_process_kill_group(bench->process, SIGKILL, &err), &err);
-	run_for(bench, 2);
+	run_until_events(bench, 2);
 	assert_int_equal(bench->ended.signum, SIGKILL);
 	assert_code(hf_process_kill_group(bench->process, SIGKILL, &err), HF_E_NOT_FOUND);
 }
 
-static void a_swept_group_leaves_nothing_behind(void **state)
+static void sweep_group_kills_the_rest_of_the_group(void **state)
 {
 	struct bench *bench = *state;
 
 	open_out(bench);
-	spawn(bench, (struct hf_process_spec){.new_group = true, .sweep_group = true},
-	      "tail -f /dev/null & exit 3");
-	run_for(bench, 2); /* its end, and that of the pipe which the grandchild held */
+	spawn_script(bench, (struct hf_process_spec){.new_group = true, .sweep_group = true},
+		     "tail -f /dev/null & exit 3");
+	run_until_events(bench,
+			 2); /* the exit of the child, and the end of file on the pipe that the
+	                    * grandchild held */
 	assert_int_equal(bench->ended.code, 3);
 	assert_true(bench->out_ended);
 }
@@ -312,19 +318,20 @@ static void a_forgotten_child_is_reaped_by_the_loop(void **state)
 	struct hf_process_id id;
 
 	open_out(bench);
-	spawn(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
+	spawn_script(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
 	id = *hf_process_identity(bench->process);
 	bench->process = hf_process_destroy(bench->process);
 	assert_true(hf_process_id_alive(&id));
 	hf_reader_pause(bench->reader);
-	hf_loop_run(bench->loop); /* a forgotten child does not keep the loop going */
+	hf_loop_run(bench->loop); /* returns, because a child without a handle does not keep the
+	                           * loop running */
 	hf_reader_resume(bench->reader);
 	assert_ok(hf_process_id_kill(&id, SIGKILL, &err), &err);
-	run_for(bench, 1); /* its pipe ends */
-	/* A turn of the loop later it is reaped; until then its number still names a zombie. */
+	run_until_events(bench, 1); /* end of file on the child's pipe */
+	/* The loop reaps the child in a later turn; until then the pid names a zombie. */
 	while (kill(id.pid, 0) == 0) {
-		spawn(bench, (struct hf_process_spec){0}, "exit 0");
-		run_for(bench, 1);
+		spawn_script(bench, (struct hf_process_spec){0}, "exit 0");
+		run_until_events(bench, 1);
 		bench->process = hf_process_destroy(bench->process);
 	}
 	assert_int_equal(errno, ESRCH);
@@ -338,7 +345,7 @@ static void many_forgotten_children_are_reaped_in_any_order(void **state)
 	struct hf_process_spec spec = {.argv = argv, .stdio = {-1, -1, -1}};
 	struct hf_process_id ids[COUNT];
 	struct hf_error err = {0};
-	static const int order[COUNT] = {1, 0, 2}; /* from the middle of their list first */
+	static const int order[COUNT] = {1, 0, 2}; /* the middle one of the list first */
 
 	for (int i = 0; i < COUNT; i++) {
 		struct hf_process *process = NULL;
@@ -350,9 +357,10 @@ static void many_forgotten_children_are_reaped_in_any_order(void **state)
 	}
 	for (int i = 0; i < COUNT; i++) {
 		assert_ok(hf_process_id_kill(&ids[order[i]], SIGKILL, &err), &err);
-		while (kill(ids[order[i]].pid, 0) == 0) { /* the loop turns while another runs */
-			spawn(bench, (struct hf_process_spec){0}, "exit 0");
-			run_for(bench, 1);
+		while (kill(ids[order[i]].pid, 0) == 0) { /* run the loop with another child until
+		                                           * this one is reaped */
+			spawn_script(bench, (struct hf_process_spec){0}, "exit 0");
+			run_until_events(bench, 1);
 			bench->process = hf_process_destroy(bench->process);
 		}
 	}
@@ -364,10 +372,10 @@ static void orphans_left_at_the_end_are_let_go(void **state)
 	struct hf_error err = {0};
 	struct hf_process_id id;
 
-	spawn(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
+	spawn_script(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
 	id = *hf_process_identity(bench->process);
 	bench->process = hf_process_destroy(bench->process);
-	hf_test_loop_release(&bench->t); /* asserts that no fd is left */
+	hf_test_loop_release(&bench->t); /* asserts that no fd is left open */
 	assert_true(hf_process_id_alive(&id));
 	assert_ok(hf_process_id_kill(&id, SIGKILL, &err), &err);
 	assert_int_equal(waitpid(id.pid, NULL, 0), id.pid);
@@ -380,7 +388,7 @@ static void a_child_may_end_with_its_parent(void **state)
 	struct bench *bench = *state;
 	int kill_switch[2];
 
-	/* In a process of its own: its end is what the child must not survive. */
+	/* A forked process is the parent here: the child must be killed when that parent ends. */
 	open_out(bench);
 	assert_int_equal(pipe2(kill_switch, O_CLOEXEC), 0);
 	pid_t parent = fork();
@@ -403,7 +411,7 @@ static void a_child_may_end_with_its_parent(void **state)
 	bench->out_fd = -1;
 	close(kill_switch[0]);
 	close(kill_switch[1]);
-	run_for(bench, 1); /* the pipe that the grandchild holds has ended */
+	run_until_events(bench, 1); /* end of file on the pipe that the grandchild held */
 	assert_int_equal(waitpid(parent, NULL, 0), parent);
 }
 
@@ -412,7 +420,7 @@ static void destroy_in_callback(void *arg, const struct hf_process_exit *ended)
 	struct bench *bench = arg;
 
 	bench->process = hf_process_destroy(bench->process);
-	one_event(bench);
+	count_event(bench);
 }
 
 static void a_process_may_be_destroyed_in_its_own_callback(void **state)
@@ -425,7 +433,7 @@ static void a_process_may_be_destroyed_in_its_own_callback(void **state)
 	assert_ok(hf_process_spawn(bench->loop, &spec, destroy_in_callback, bench, &bench->process,
 				   &err),
 		  &err);
-	run_for(bench, 1);
+	run_until_events(bench, 1);
 	assert_null(bench->process);
 }
 
@@ -441,7 +449,8 @@ static void an_identity_names_one_process_only(void **state)
 	other = id;
 	other.start_ticks++;
 	assert_false(hf_process_id_alive(&other));
-	assert_code(hf_process_id_kill(&other, SIGKILL, &err), HF_E_NOT_FOUND); /* not us */
+	/* the wrong start time protects this process */
+	assert_code(hf_process_id_kill(&other, SIGKILL, &err), HF_E_NOT_FOUND);
 	other = id;
 	other.boot_id[0] ^= 1;
 	assert_false(hf_process_id_alive(&other));
@@ -463,12 +472,13 @@ static void many_children_each_end_once(void **state)
 	bench->waiting = COUNT;
 	for (int i = 0; i < COUNT; i++) {
 		each[i].loop = bench->loop;
-		each[i].waiting = COUNT; /* its own count is not what stops the loop */
+		each[i].waiting = COUNT; /* never reaches 0, so that only the empty loop ends the
+		                          * run */
 		assert_ok(hf_process_spawn(bench->loop, &spec, on_exit_event, &each[i],
 					   &each[i].process, &err),
 			  &err);
 	}
-	hf_loop_run(bench->loop); /* ends by itself once nothing is watched */
+	hf_loop_run(bench->loop); /* returns by itself once no fd is watched */
 	for (int i = 0; i < COUNT; i++) {
 		assert_int_equal(each[i].exits, 1);
 		assert_int_equal(each[i].ended.code, 0);
@@ -489,7 +499,7 @@ static void the_virtual_loop_refuses_processes(void **state)
 	hf_loop_destroy(loop);
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
@@ -504,7 +514,7 @@ int main(void)
 		UNIT(a_program_is_found_in_path_of_the_childs_env),
 		UNIT(a_kill_reaches_the_process_and_later_ones_are_harmless),
 		UNIT(a_session_of_its_own_is_killed_as_a_whole),
-		UNIT(a_swept_group_leaves_nothing_behind),
+		UNIT(sweep_group_kills_the_rest_of_the_group),
 		UNIT(a_forgotten_child_is_reaped_by_the_loop),
 		UNIT(many_forgotten_children_are_reaped_in_any_order),
 		UNIT(orphans_left_at_the_end_are_let_go),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The real back end of the loop, over libuv. libuv only waits for fds, signals and one alarm. Tasks
+ * and timers live in loop.c; the alarm stands for the first timer of their heap. */
 #include "loop/loop_internal.h"
 
 #include "base/mem.h"
@@ -10,23 +13,18 @@
 #include <time.h>
 #include <uv.h>
 
-/*
- * The back end over libuv.  libuv only waits: tasks and timers are this module's
- * own (loop.c), and one uv timer stands for the first of them.
- */
-
-/* Tasks and timers in a row before fds get a look: bounds how long a flood of work can
+/* Most tasks and timers in a row before libuv looks at the fds. Bounds how long a flood of work can
  * keep a client waiting. */
 #define REAL_ROUND_MAX 1024
 
 struct real_loop {
-	struct hf_loop base; /* first: a loop is its back end */
+	struct hf_loop base; /* must be first: a hf_loop is cast to its real_loop */
 	uv_loop_t uv;
 	uv_timer_t alarm;
 };
 
 struct hf_io {
-	uv_poll_t poll; /* first: a handle is its io */
+	uv_poll_t poll; /* must be first: the uv handle is cast to its hf_io */
 	struct hf_loop *loop;
 	hf_io_fn fn;
 	void *arg;
@@ -35,7 +33,7 @@ struct hf_io {
 };
 
 struct hf_signal {
-	uv_signal_t handle; /* first: a handle is its signal */
+	uv_signal_t handle; /* must be first: the uv handle is cast to its hf_signal */
 	struct hf_loop *loop;
 	hf_signal_fn fn;
 	void *arg;
@@ -67,16 +65,14 @@ static hf_time real_wall(const struct hf_loop *loop)
 
 static void on_alarm(uv_timer_t *alarm)
 {
-	/*
-	 * It only ends the wait; the timers run from the round that follows.  libuv before 1.45
-	 * looks at its timers before it waits: an alarm that is due by then (this process had to
-	 * wait for a CPU) would be spent, and the wait that follows without end.  Told to stop,
-	 * it does not wait.
-	 */
+	/* The alarm only ends the wait; real_run then runs the due timers. libuv before 1.45 runs
+	 * its timers before it polls. If the alarm was due by then, for example after a wait for a
+	 * CPU, the poll that follows would have no timeout. uv_stop makes libuv poll without
+	 * waiting. */
 	uv_stop(alarm->loop);
 }
 
-/* How long to wait for fds: not at all, until the first timer, or for good. */
+/* Decides how long uv_run may wait for fds: not at all, until the first timer, or without limit. */
 static uv_run_mode set_alarm(struct real_loop *real)
 {
 	hf_time due = hf_loop_next_due(&real->base);
@@ -89,7 +85,7 @@ static uv_run_mode set_alarm(struct real_loop *real)
 	hf_time left = due - real_mono(&real->base);
 	if (left <= 0)
 		return UV_RUN_NOWAIT;
-	/* Rounded up, or the loop would spin through the last part of a millisecond. */
+	/* Rounded up; otherwise the loop would spin through the rest of a millisecond. */
 	uv_update_time(&real->uv);
 	uv_timer_start(&real->alarm, on_alarm, (uint64_t)((left + HF_MS - 1) / HF_MS), 0);
 	return UV_RUN_ONCE;
@@ -107,7 +103,7 @@ static void real_run(struct hf_loop *loop)
 			if (!hf_loop_step(loop, now))
 				break;
 		}
-		/* Tasks that post each other without end must not keep the timers waiting as well. */
+		/* Tasks that keep posting tasks must not starve the timers. */
 		for (; i >= REAL_ROUND_MAX && i < 2 * REAL_ROUND_MAX && !loop->stop; i++) {
 			if (!hf_loop_step_timer(loop, now))
 				break;
@@ -128,7 +124,7 @@ static void real_destroy(struct hf_loop *loop)
 	hf_process_drop_orphans(loop);
 	hf_loop_release_base(loop);
 	uv_close((uv_handle_t *)&real->alarm, NULL);
-	/* Handles that were destroyed give their memory back from a turn of libuv's loop. */
+	/* libuv frees closed handles in a turn of its loop. */
 	uv_run(&real->uv, UV_RUN_NOWAIT);
 	int rc = uv_loop_close(&real->uv);
 	hf_assert(rc == 0);
@@ -160,7 +156,7 @@ int hf_loop_create(struct hf_loop **ret_loop, struct hf_error *err)
 
 /* --- fds --- */
 
-static void on_io_closed(uv_handle_t *handle)
+static void free_handle(uv_handle_t *handle)
 {
 	free(handle);
 }
@@ -171,7 +167,7 @@ static void on_poll(uv_poll_t *poll, int status, int uv_events)
 	unsigned events = 0;
 
 	if (status < 0) {
-		/* libuv has stopped watching; whoever wants more asks anew. */
+		/* libuv has stopped watching the fd; the user must call hf_io_want again. */
 		io->want = 0;
 		events = HF_IO_HANGUP;
 	}
@@ -213,7 +209,7 @@ struct hf_io *hf_io_destroy(struct hf_io *io)
 		hf_assert(io->loop->objects > 0);
 		io->loop->objects--;
 	}
-	uv_close((uv_handle_t *)&io->poll, on_io_closed);
+	uv_close((uv_handle_t *)&io->poll, free_handle);
 	return NULL;
 }
 
@@ -268,7 +264,7 @@ int hf_signal_create(struct hf_loop *loop, int signum, hf_signal_fn fn, void *ar
 	sig->arg = arg;
 	rc = uv_signal_start(&sig->handle, on_signal, signum);
 	if (rc < 0) {
-		uv_close((uv_handle_t *)&sig->handle, on_io_closed);
+		uv_close((uv_handle_t *)&sig->handle, free_handle);
 		return hf_error_errno(err, -rc, "cannot watch signal %d", signum);
 	}
 	loop->objects++;
@@ -282,6 +278,6 @@ struct hf_signal *hf_signal_destroy(struct hf_signal *sig)
 		return NULL;
 	hf_assert(sig->loop->objects > 0);
 	sig->loop->objects--;
-	uv_close((uv_handle_t *)&sig->handle, on_io_closed);
+	uv_close((uv_handle_t *)&sig->handle, free_handle);
 	return NULL;
 }

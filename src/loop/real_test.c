@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of the libuv back end: clocks, fds and signals. loop_test.c covers tasks and timers. */
 #include "harness/real_loop.h"
 #include "loop/loop.h"
 
@@ -11,11 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The back end over libuv: clocks, fds, signals.  Tasks and timers are in loop_test.c. */
-
 struct bench {
 	struct hf_test_loop t;
-	struct hf_loop *loop; /* of t */
+	struct hf_loop *loop;
 	int pair[2];
 	struct hf_io *io, *io2;
 	struct hf_signal *sig;
@@ -26,7 +26,7 @@ struct bench {
 	size_t len;
 };
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -37,7 +37,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -71,7 +71,7 @@ static void on_stop(void *arg)
 	hf_loop_stop(bench->loop);
 }
 
-static void watch(struct bench *bench, int fd, hf_io_fn fn, unsigned events)
+static void watch_fd(struct bench *bench, int fd, hf_io_fn fn, unsigned events)
 {
 	struct hf_error err = {0};
 
@@ -84,7 +84,8 @@ static void a_run_with_nothing_to_do_ends_at_once(void **state)
 	struct bench *bench = *state;
 
 	hf_loop_run(bench->loop);
-	watch(bench, bench->pair[0], on_io_stop, 0); /* wants nothing: watches nothing */
+	watch_fd(bench, bench->pair[0], on_io_stop, 0); /* an io that wants no events does not keep
+	                                              * the loop running */
 	hf_loop_run(bench->loop);
 	assert_int_equal(bench->calls, 0);
 }
@@ -102,15 +103,15 @@ static void clocks_move_on_and_timers_do_not_fire_early(void **state)
 	assert_int_equal(bench->calls, 1);
 }
 
-static void readable_is_told_until_it_is_read(void **state)
+static void readable_is_reported_until_the_bytes_are_read(void **state)
 {
 	struct bench *bench = *state;
 	char c;
 
-	watch(bench, bench->pair[0], on_io_stop, HF_IO_READ);
+	watch_fd(bench, bench->pair[0], on_io_stop, HF_IO_READ);
 	assert_int_equal(write(bench->pair[1], "x", 1), 1);
 	hf_test_loop_run(&bench->t);
-	hf_test_loop_run(&bench->t); /* level-triggered: told again */
+	hf_test_loop_run(&bench->t); /* level-triggered: reported again */
 	assert_int_equal(bench->events, HF_IO_READ);
 	assert_int_equal(bench->calls, 2);
 	assert_int_equal(read(bench->pair[0], &c, 1), 1);
@@ -120,11 +121,11 @@ static void readable_is_told_until_it_is_read(void **state)
 	assert_int_equal(bench->events, HF_IO_WRITE);
 }
 
-static void a_peer_that_left_is_told_without_reading(void **state)
+static void a_hangup_is_reported_without_reading(void **state)
 {
 	struct bench *bench = *state;
 
-	watch(bench, bench->pair[0], on_io_stop, HF_IO_HANGUP);
+	watch_fd(bench, bench->pair[0], on_io_stop, HF_IO_HANGUP);
 	assert_int_equal(write(bench->pair[1], "unread", 6), 6);
 	close(bench->pair[1]);
 	bench->pair[1] = -1;
@@ -132,18 +133,18 @@ static void a_peer_that_left_is_told_without_reading(void **state)
 	assert_int_equal(bench->events, HF_IO_HANGUP);
 }
 
-static void an_error_of_the_fd_is_told_as_a_hangup(void **state)
+static void an_error_of_the_fd_is_reported_as_a_hangup(void **state)
 {
 	struct bench *bench = *state;
 	int fds[2];
 
 	assert_int_equal(pipe(fds), 0);
-	watch(bench, fds[1], on_io_stop, HF_IO_READ); /* a writing end: never readable */
+	watch_fd(bench, fds[1], on_io_stop, HF_IO_READ); /* a write end is never readable */
 	close(fds[0]);
 	hf_test_loop_run(&bench->t);
 	assert_true((bench->events & HF_IO_HANGUP) != 0);
 	bench->calls = 0;
-	hf_io_want(bench->io, HF_IO_READ); /* asked anew, told anew */
+	hf_io_want(bench->io, HF_IO_READ); /* after the error the fd must be watched anew */
 	hf_test_loop_run(&bench->t);
 	assert_int_equal(bench->calls, 1);
 	bench->io = hf_io_destroy(bench->io);
@@ -164,19 +165,19 @@ static void an_io_may_destroy_itself_and_others_and_then_nothing_is_watched(void
 	struct bench *bench = *state;
 	struct hf_error err = {0};
 
-	watch(bench, bench->pair[0], destroy_own_io, HF_IO_WRITE);
+	watch_fd(bench, bench->pair[0], destroy_own_io, HF_IO_WRITE);
 	assert_ok(
 		hf_io_create(bench->loop, bench->pair[1], destroy_own_io, bench, &bench->io2, &err),
 		&err);
 	hf_io_want(bench->io2, HF_IO_WRITE);
-	hf_loop_run(bench->loop); /* both are ready at once, one gets its turn */
+	hf_loop_run(bench->loop); /* both fds are ready at once; the first callback destroys both */
 	assert_int_equal(bench->calls, 1);
-	watch(bench, bench->pair[0], destroy_own_io, HF_IO_WRITE); /* the same fd again */
+	watch_fd(bench, bench->pair[0], destroy_own_io, HF_IO_WRITE); /* a new io on the same fd */
 	hf_loop_run(bench->loop);
 	assert_int_equal(bench->calls, 2);
 }
 
-static void an_fd_that_is_none_is_refused(void **state)
+static void an_invalid_fd_is_refused(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_error err = {0};
@@ -187,7 +188,7 @@ static void an_fd_that_is_none_is_refused(void **state)
 	assert_non_null(strstr(err.text, "9999"));
 }
 
-static void repost(void *arg)
+static void repost_task(void *arg)
 {
 	struct bench *bench = arg;
 
@@ -199,9 +200,9 @@ static void a_flood_of_tasks_does_not_starve_fds(void **state)
 {
 	struct bench *bench = *state;
 
-	bench->task = hf_task_create(bench->loop, repost, bench);
+	bench->task = hf_task_create(bench->loop, repost_task, bench);
 	hf_task_post(bench->task);
-	watch(bench, bench->pair[0], on_io_stop, HF_IO_WRITE);
+	watch_fd(bench, bench->pair[0], on_io_stop, HF_IO_WRITE);
 	hf_test_loop_run(&bench->t);
 	assert_int_equal(bench->events, HF_IO_WRITE);
 	assert_true(bench->calls > 1);
@@ -211,7 +212,7 @@ static void a_flood_of_tasks_does_not_starve_timers(void **state)
 {
 	struct bench *bench = *state;
 
-	bench->task = hf_task_create(bench->loop, repost, bench);
+	bench->task = hf_task_create(bench->loop, repost_task, bench);
 	bench->timer = hf_timer_create(bench->loop, on_stop, bench);
 	hf_task_post(bench->task);
 	hf_timer_arm(bench->timer, HF_MS);
@@ -252,7 +253,7 @@ static void on_signal(void *arg, int signum)
 
 	assert_int_equal(signum, SIGUSR1);
 	bench->calls++;
-	bench->sig = hf_signal_destroy(bench->sig); /* in its own callback */
+	bench->sig = hf_signal_destroy(bench->sig); /* destroyed in its own callback */
 	hf_loop_stop(bench->loop);
 }
 
@@ -264,7 +265,7 @@ static void a_signal_arrives_in_the_loop(void **state)
 	assert_ok(hf_signal_create(bench->loop, SIGUSR1, on_signal, bench, &bench->sig, &err),
 		  &err);
 	raise(SIGUSR1);
-	assert_int_equal(bench->calls, 0); /* not from inside the handler */
+	assert_int_equal(bench->calls, 0); /* not called from inside the signal handler */
 	hf_test_loop_run(&bench->t);
 	assert_int_equal(bench->calls, 1);
 	assert_code(hf_signal_create(bench->loop, SIGKILL, on_signal, bench, &bench->sig, &err),
@@ -272,32 +273,33 @@ static void a_signal_arrives_in_the_loop(void **state)
 	assert_null(bench->sig);
 }
 
-static void writing_to_who_has_gone_is_an_error_and_not_the_end(void **state)
+static void writing_to_a_closed_peer_is_an_error_without_sigpipe(void **state)
 {
 	struct bench *bench = *state;
 
 	close(bench->pair[1]);
 	bench->pair[1] = -1;
-	assert_int_equal(write(bench->pair[0], "x", 1), -1); /* SIGPIPE would have ended us */
+	assert_int_equal(write(bench->pair[0], "x", 1), -1); /* without hf_loop_create, SIGPIPE
+	                                                      * would end this process */
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT(a_run_with_nothing_to_do_ends_at_once),
 		UNIT(clocks_move_on_and_timers_do_not_fire_early),
-		UNIT(readable_is_told_until_it_is_read),
-		UNIT(a_peer_that_left_is_told_without_reading),
-		UNIT(an_error_of_the_fd_is_told_as_a_hangup),
+		UNIT(readable_is_reported_until_the_bytes_are_read),
+		UNIT(a_hangup_is_reported_without_reading),
+		UNIT(an_error_of_the_fd_is_reported_as_a_hangup),
 		UNIT(an_io_may_destroy_itself_and_others_and_then_nothing_is_watched),
-		UNIT(an_fd_that_is_none_is_refused),
+		UNIT(an_invalid_fd_is_refused),
 		UNIT(a_flood_of_tasks_does_not_starve_fds),
 		UNIT(a_flood_of_tasks_does_not_starve_timers),
 		UNIT(tasks_come_before_timers_here_too),
 		UNIT(a_signal_arrives_in_the_loop),
-		UNIT(writing_to_who_has_gone_is_an_error_and_not_the_end),
+		UNIT(writing_to_a_closed_peer_is_an_error_without_sigpipe),
 	};
 	return cmocka_run_group_tests_name("real", tests, NULL, NULL);
 }

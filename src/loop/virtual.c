@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The virtual back end of the loop: its clock is a variable. When no callback is due, the clock
+ * jumps to the due time of the next timer. It offers no fds, signals or processes. */
 #include "loop/loop_internal.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 
-/* The back end whose clock is a variable. */
+/* A loop; its monotonic clock is the field `now`. */
 struct virtual_loop {
-	struct hf_loop base; /* first: a loop is its back end */
+	struct hf_loop base; /* must be first: a hf_loop is cast to its virtual_loop */
 	hf_time now;
-	hf_time wall_offset; /* wall = now + this */
+	hf_time wall_offset; /* difference between the wall clock and the monotonic clock */
 };
 
 static const struct hf_loop_ops virtual_ops;
@@ -33,8 +36,8 @@ static hf_time virtual_wall(const struct hf_loop *loop)
 	return v->now + v->wall_offset;
 }
 
-/* Everything due at this instant; false where stop was called. */
-static bool drain(struct virtual_loop *v, bool *ret_any)
+/* Runs everything due at this instant. Returns false if hf_loop_stop was called. */
+static bool run_due_now(struct virtual_loop *v, bool *ret_any)
 {
 	unsigned long long steps = 0;
 
@@ -50,7 +53,7 @@ static void virtual_run(struct hf_loop *loop)
 	struct virtual_loop *v = to_virtual(loop);
 	bool any = false;
 
-	while (drain(v, &any) && hf_loop_next_due(loop) != HF_TIME_NEVER)
+	while (run_due_now(v, &any) && hf_loop_next_due(loop) != HF_TIME_NEVER)
 		v->now = hf_loop_next_due(loop);
 }
 
@@ -61,7 +64,7 @@ bool hf_loop_run_until(struct hf_loop *loop, hf_time until)
 
 	hf_assert(!loop->running && until != HF_TIME_NEVER);
 	loop->running = true;
-	while (drain(v, &any) && hf_loop_next_due(loop) <= until)
+	while (run_due_now(v, &any) && hf_loop_next_due(loop) <= until)
 		v->now = hf_loop_next_due(loop);
 	bool whole = !loop->stop;
 	if (whole && v->now < until)
@@ -76,7 +79,7 @@ bool hf_loop_run_ready(struct hf_loop *loop)
 
 	hf_assert(!loop->running);
 	loop->running = true;
-	(void)drain(to_virtual(loop), &any);
+	(void)run_due_now(to_virtual(loop), &any);
 	loop->running = loop->stop = false;
 	return any;
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* A thread that runs one piece of work at a time for a loop. The loop and the thread share one
+ * locked struct and an eventfd: the loop posts work, the thread runs it and writes to the eventfd,
+ * the loop then calls done. A thread that hangs is detached and frees its work later. On a virtual
+ * loop there is no thread. */
 #include "loop/worker.h"
 
 #include "base/mem.h"
@@ -14,87 +19,89 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What is done here are reads and writes of files, some with a page on the stack. */
+/* The work reads and writes files, some of it with a page of 4 KiB on the stack. */
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* What thread and worker share; the last of them frees it. */
-struct desk {
+/* What the thread and the worker share. The thread frees this struct as its last act. */
+struct shared {
 	pthread_mutex_t lock;
-	pthread_cond_t news;
+	pthread_cond_t changed;
 	struct hf_work work;
-	bool posted, finished; /* a piece of work lies there; it is done, and done was not called */
-	bool left;             /* the worker is gone */
+	bool posted, finished; /* posted: work holds a piece of work; finished: run has returned
+	                        * and done was not called yet */
+	bool abandoned;        /* hf_worker_destroy was called */
 	int done_fd;
 };
 
 struct hf_worker {
 	struct hf_loop *loop;
-	struct hf_work work; /* on a virtual loop */
+	struct hf_work work; /* on a virtual loop: the posted work */
 	bool busy;
 	struct hf_task *task; /* on a virtual loop: calls done */
 	struct hf_io *io;
-	struct desk *desk; /* NULL: no thread yet */
+	struct shared *shared; /* NULL: no thread was started yet */
 	pthread_t thread;
 };
 
-static struct desk *desk_create(void)
+static struct shared *shared_create(void)
 {
-	struct desk *desk = hf_xcalloc(1, sizeof(*desk));
+	struct shared *shared = hf_xcalloc(1, sizeof(*shared));
 	pthread_condattr_t attr;
 	int rc = pthread_condattr_init(&attr);
 
 	hf_assert(rc == 0);
 	rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	hf_assert(rc == 0);
-	rc = pthread_cond_init(&desk->news, &attr);
+	rc = pthread_cond_init(&shared->changed, &attr);
 	hf_assert(rc == 0);
 	(void)pthread_condattr_destroy(&attr);
-	rc = pthread_mutex_init(&desk->lock, NULL);
+	rc = pthread_mutex_init(&shared->lock, NULL);
 	hf_assert(rc == 0);
-	desk->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return desk;
+	shared->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return shared;
 }
 
-static struct desk *desk_destroy(struct desk *desk)
+static struct shared *shared_destroy(struct shared *shared)
 {
-	(void)pthread_mutex_destroy(&desk->lock);
-	(void)pthread_cond_destroy(&desk->news);
-	if (desk->done_fd >= 0)
-		(void)close(desk->done_fd);
-	free(desk);
+	(void)pthread_mutex_destroy(&shared->lock);
+	(void)pthread_cond_destroy(&shared->changed);
+	if (shared->done_fd >= 0)
+		(void)close(shared->done_fd);
+	free(shared);
 	return NULL;
 }
 
 static void *thread_main(void *arg)
 {
-	struct desk *desk = arg;
+	struct shared *shared = arg;
 	const uint64_t one = 1;
 
-	pthread_mutex_lock(&desk->lock);
-	while (!desk->left) {
-		struct hf_work work = desk->work;
+	pthread_mutex_lock(&shared->lock);
+	while (!shared->abandoned) {
+		struct hf_work work = shared->work;
 
-		if (!desk->posted || desk->finished) {
-			pthread_cond_wait(&desk->news, &desk->lock);
+		if (!shared->posted || shared->finished) {
+			pthread_cond_wait(&shared->changed, &shared->lock);
 			continue;
 		}
-		pthread_mutex_unlock(&desk->lock);
+		pthread_mutex_unlock(&shared->lock);
 		work.run(work.arg);
-		pthread_mutex_lock(&desk->lock);
-		desk->finished = true;
-		pthread_cond_signal(&desk->news);
-		/* An eventfd of which only we write one at a time is never full. */
-		(void)!write(desk->done_fd, &one, sizeof(one));
+		pthread_mutex_lock(&shared->lock);
+		shared->finished = true;
+		pthread_cond_signal(&shared->changed);
+		/* The thread is the only writer and adds 1 at a time, so the eventfd is never
+		 * full. */
+		(void)!write(shared->done_fd, &one, sizeof(one));
 	}
-	pthread_mutex_unlock(&desk->lock);
-	if (desk->posted)
-		desk->work.drop(desk->work.arg);
-	desk_destroy(desk);
+	pthread_mutex_unlock(&shared->lock);
+	if (shared->posted)
+		shared->work.drop(shared->work.arg);
+	shared_destroy(shared);
 	return NULL;
 }
 
-/* Signals are for the thread of the loop. */
-static int start_thread(struct desk *desk, pthread_t *ret_thread)
+/* The new thread blocks all signals: the thread of the loop handles them. */
+static int start_thread(struct shared *shared, pthread_t *ret_thread)
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
@@ -106,7 +113,7 @@ static int start_thread(struct desk *desk, pthread_t *ret_thread)
 	sigfillset(&all);
 	rc = pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (rc == 0) {
-		rc = pthread_create(ret_thread, &attr, thread_main, desk);
+		rc = pthread_create(ret_thread, &attr, thread_main, shared);
 		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	(void)pthread_attr_destroy(&attr);
@@ -121,22 +128,22 @@ static void call_done(struct hf_worker *worker, const struct hf_work *work)
 	work->done(work->arg);
 }
 
-/* Takes the finished work off the desk; false: it is not finished. */
-static bool take(struct hf_worker *worker, struct hf_work *ret_work)
+/* Takes the finished work out of the shared struct. Returns false if the work is not finished. */
+static bool take_finished_work(struct hf_worker *worker, struct hf_work *ret_work)
 {
-	struct desk *desk = worker->desk;
+	struct shared *shared = worker->shared;
 	uint64_t count;
-	bool took;
+	bool taken;
 
-	pthread_mutex_lock(&desk->lock);
-	took = desk->finished;
-	if (took) {
-		*ret_work = desk->work;
-		desk->posted = desk->finished = false;
-		(void)!read(desk->done_fd, &count, sizeof(count));
+	pthread_mutex_lock(&shared->lock);
+	taken = shared->finished;
+	if (taken) {
+		*ret_work = shared->work;
+		shared->posted = shared->finished = false;
+		(void)!read(shared->done_fd, &count, sizeof(count));
 	}
-	pthread_mutex_unlock(&desk->lock);
-	return took;
+	pthread_mutex_unlock(&shared->lock);
+	return taken;
 }
 
 static void on_finished(void *arg, HF_UNUSED unsigned events)
@@ -144,7 +151,7 @@ static void on_finished(void *arg, HF_UNUSED unsigned events)
 	struct hf_worker *worker = arg;
 	struct hf_work work;
 
-	if (take(worker, &work))
+	if (take_finished_work(worker, &work))
 		call_done(worker, &work);
 }
 
@@ -165,23 +172,23 @@ struct hf_worker *hf_worker_create(struct hf_loop *loop)
 	return worker;
 }
 
-/* The thread comes with the first work: who has none needs none. */
-static bool hire(struct hf_worker *worker)
+/* Starts the thread at the first post: a worker that gets no work needs no thread. */
+static bool open_thread(struct hf_worker *worker)
 {
 	struct hf_error err;
-	struct desk *desk = desk_create();
+	struct shared *shared = shared_create();
 
-	if (desk->done_fd < 0 ||
-	    hf_io_create(worker->loop, desk->done_fd, on_finished, worker, &worker->io, &err) < 0) {
-		desk_destroy(desk);
+	if (shared->done_fd < 0 || hf_io_create(worker->loop, shared->done_fd, on_finished, worker,
+						&worker->io, &err) < 0) {
+		shared_destroy(shared);
 		return false;
 	}
-	if (start_thread(desk, &worker->thread) != 0) {
+	if (start_thread(shared, &worker->thread) != 0) {
 		worker->io = hf_io_destroy(worker->io);
-		desk_destroy(desk);
+		shared_destroy(shared);
 		return false;
 	}
-	worker->desk = desk;
+	worker->shared = shared;
 	return true;
 }
 
@@ -197,15 +204,15 @@ bool hf_worker_post(struct hf_worker *worker, const struct hf_work *work)
 		hf_task_post(worker->task);
 		return true;
 	}
-	if (!worker->desk && !hire(worker))
+	if (!worker->shared && !open_thread(worker))
 		return false;
 	worker->busy = true;
 	hf_io_want(worker->io, HF_IO_READ);
-	pthread_mutex_lock(&worker->desk->lock);
-	worker->desk->work = *work;
-	worker->desk->posted = true;
-	pthread_cond_signal(&worker->desk->news);
-	pthread_mutex_unlock(&worker->desk->lock);
+	pthread_mutex_lock(&worker->shared->lock);
+	worker->shared->work = *work;
+	worker->shared->posted = true;
+	pthread_cond_signal(&worker->shared->changed);
+	pthread_mutex_unlock(&worker->shared->lock);
 	return true;
 }
 
@@ -214,7 +221,7 @@ bool hf_worker_is_busy(const struct hf_worker *worker)
 	return worker->busy;
 }
 
-static struct timespec until(const struct hf_loop *loop, hf_time at_most)
+static struct timespec deadline_after(const struct hf_loop *loop, hf_time at_most)
 {
 	hf_time at = hf_time_add(hf_loop_mono(loop), at_most);
 
@@ -223,38 +230,39 @@ static struct timespec until(const struct hf_loop *loop, hf_time at_most)
 
 bool hf_worker_settle(struct hf_worker *worker, hf_time at_most)
 {
-	struct desk *desk = worker->desk;
+	struct shared *shared = worker->shared;
 	struct timespec at;
 	int rc = 0;
 
 	if (!worker->busy)
 		return true;
-	if (!desk) {
+	if (!shared) {
 		hf_task_cancel(worker->task);
 		on_task(worker);
 		return true;
 	}
-	at = until(worker->loop, at_most);
-	pthread_mutex_lock(&desk->lock);
-	while (!desk->finished && rc != ETIMEDOUT)
-		rc = pthread_cond_timedwait(&desk->news, &desk->lock, &at);
-	pthread_mutex_unlock(&desk->lock);
+	at = deadline_after(worker->loop, at_most);
+	pthread_mutex_lock(&shared->lock);
+	while (!shared->finished && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&shared->changed, &shared->lock, &at);
+	pthread_mutex_unlock(&shared->lock);
 	on_finished(worker, HF_IO_READ);
 	return !worker->busy;
 }
 
-/* The thread drops what lies there and frees the desk, at once or when it comes back. */
-static void leave(struct hf_worker *worker)
+/* Ends the thread if it is idle, else detaches it. The thread drops posted work and frees the
+ * shared struct, at once or when its call returns. */
+static void close_thread(struct hf_worker *worker)
 {
-	struct desk *desk = worker->desk;
-	bool away;
+	struct shared *shared = worker->shared;
+	bool running;
 
-	pthread_mutex_lock(&desk->lock);
-	desk->left = true;
-	away = desk->posted && !desk->finished;
-	pthread_cond_signal(&desk->news);
-	pthread_mutex_unlock(&desk->lock);
-	if (away)
+	pthread_mutex_lock(&shared->lock);
+	shared->abandoned = true;
+	running = shared->posted && !shared->finished;
+	pthread_cond_signal(&shared->changed);
+	pthread_mutex_unlock(&shared->lock);
+	if (running)
 		(void)pthread_detach(worker->thread);
 	else
 		(void)pthread_join(worker->thread, NULL);
@@ -266,8 +274,8 @@ struct hf_worker *hf_worker_destroy(struct hf_worker *worker)
 		return NULL;
 	hf_io_destroy(worker->io);
 	hf_task_destroy(worker->task);
-	if (worker->desk)
-		leave(worker);
+	if (worker->shared)
+		close_thread(worker);
 	else if (worker->busy)
 		worker->work.drop(worker->work.arg);
 	free(worker);

@@ -8,32 +8,32 @@
 
 #include <stdbool.h>
 
-/*
- * A thread for what may block: an fsync waits for a disk, a read of sysfs for a device.  One piece
- * of work at a time; what it touches is its own until it is done.
+/* A thread for calls that may block: an fsync waits for a disk, a read of sysfs for a device. A
+ * worker runs one piece of work at a time. While the work runs, only the thread may use the data of
+ * the work.
  *
- * A thread that a disk or a driver does not let go of cannot be ended: it is left behind, with its
- * work, which is freed when it comes back.  On a virtual loop work is done at once, in the call.
- */
+ * A thread that hangs in a disk or driver call cannot be ended. hf_worker_destroy leaves such a
+ * thread behind; the thread frees its work when the call returns. On a virtual loop the work runs
+ * inside hf_worker_post. */
 struct hf_worker;
 
 struct hf_work {
-	void (*run)(void *arg);  /* on the thread: no loop, no log, nothing that others use */
-	void (*done)(void *arg); /* from the loop, as its end */
-	void (*drop)(
-		void *arg); /* instead of done, where the worker is gone by then: on the thread,
-				  * or in destroy.  Frees what run used. */
+	void (*run)(void *arg);  /* on the thread; must not use the loop, the log or shared data */
+	void (*done)(void *arg); /* on the loop, after run returned */
+	void (*drop)(void *arg); /* called instead of done if the worker was destroyed first: on the
+		             * thread or in destroy. Frees the data that run used. */
 	void *arg;
 };
 
 struct hf_worker *hf_worker_create(struct hf_loop *loop);
-/* False: the last one is not done yet (nothing is called), or there is no thread to be had. */
+/* Returns false, and calls nothing, if the previous work is not done or no thread can be
+ * created. */
 bool hf_worker_post(struct hf_worker *worker, const struct hf_work *work) HF_MUST_CHECK;
 bool hf_worker_is_busy(const struct hf_worker *worker);
-/* Waits for what is under way, done included, for so long at most: for the end of a program.
- * False: it is not done. */
+/* Waits at most `at_most` until the current work, including done, has ended. For the end of a
+ * program. Returns false if the work has not ended. */
 bool hf_worker_settle(struct hf_worker *worker, hf_time at_most);
-/* Does not wait.  NULL is fine; returns NULL. */
+/* Does not wait for a running piece of work. Accepts NULL; returns NULL. */
 struct hf_worker *hf_worker_destroy(struct hf_worker *worker);
 
 #endif

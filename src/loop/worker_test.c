@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of hf_worker: work runs on the thread, done on the loop, and a hanging thread is left
+ * behind. Semaphores order the two threads. */
 #include "harness/real_loop.h"
 #include "loop/worker.h"
 
@@ -9,18 +12,18 @@
 #include <signal.h>
 #include <string.h>
 
-/* A piece of work that waits until it is let go, and who called what of it. */
+/* A piece of work that can wait for a signal of the test, and counters of its callbacks. */
 struct piece {
 	struct hf_test_loop *t;
 	struct hf_worker *worker;
-	sem_t began, go, dropped;
+	sem_t began, may_go_on, dropped;
 	bool waits, posts_again;
 	int runs, dones;
 	pthread_t ran_on, done_on;
 	bool blocks_signals;
 };
 
-static void run(void *arg)
+static void run_piece(void *arg)
 {
 	struct piece *p = arg;
 	sigset_t mask;
@@ -29,14 +32,14 @@ static void run(void *arg)
 	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
 	p->blocks_signals = sigismember(&mask, SIGTERM) == 1;
 	sem_post(&p->began);
-	while (p->waits && sem_wait(&p->go) != 0)
+	while (p->waits && sem_wait(&p->may_go_on) != 0)
 		assert_int_equal(errno, EINTR);
 	p->runs++;
 }
 
 static struct hf_work work_of(struct piece *p);
 
-static void done(void *arg)
+static void finish_piece(void *arg)
 {
 	struct piece *p = arg;
 	const struct hf_work again = work_of(p);
@@ -50,7 +53,7 @@ static void done(void *arg)
 		hf_loop_stop(p->t->loop);
 }
 
-static void drop(void *arg)
+static void drop_piece(void *arg)
 {
 	struct piece *p = arg;
 
@@ -59,7 +62,8 @@ static void drop(void *arg)
 
 static struct hf_work work_of(struct piece *p)
 {
-	return (struct hf_work){.run = run, .done = done, .drop = drop, .arg = p};
+	return (struct hf_work){
+		.run = run_piece, .done = finish_piece, .drop = drop_piece, .arg = p};
 }
 
 static void piece_init(struct piece *p, struct hf_test_loop *t, struct hf_loop *loop)
@@ -67,12 +71,12 @@ static void piece_init(struct piece *p, struct hf_test_loop *t, struct hf_loop *
 	memset(p, 0, sizeof(*p));
 	p->t = t;
 	assert_int_equal(sem_init(&p->began, 0, 0), 0);
-	assert_int_equal(sem_init(&p->go, 0, 0), 0);
+	assert_int_equal(sem_init(&p->may_go_on, 0, 0), 0);
 	assert_int_equal(sem_init(&p->dropped, 0, 0), 0);
 	p->worker = hf_worker_create(loop);
 }
 
-static void post(struct piece *p)
+static void post_piece(struct piece *p)
 {
 	const struct hf_work work = work_of(p);
 
@@ -80,13 +84,13 @@ static void post(struct piece *p)
 	assert_true(hf_worker_is_busy(p->worker));
 }
 
-static void until(sem_t *sign)
+static void wait_for(sem_t *sign)
 {
 	while (sem_wait(sign) != 0)
 		assert_int_equal(errno, EINTR);
 }
 
-static void work_runs_elsewhere_and_is_done_here(void **state)
+static void work_runs_on_the_thread_and_done_on_the_loop(void **state)
 {
 	struct hf_test_loop t;
 	struct piece p;
@@ -95,7 +99,7 @@ static void work_runs_elsewhere_and_is_done_here(void **state)
 	hf_test_loop_init(&t);
 	piece_init(&p, &t, t.loop);
 	p.posts_again = true;
-	post(&p);
+	post_piece(&p);
 	hf_test_loop_run(&t);
 	assert_int_equal(p.runs, 2);
 	assert_int_equal(p.dones, 2);
@@ -116,12 +120,12 @@ static void one_piece_at_a_time_and_the_loop_goes_on_meanwhile(void **state)
 	hf_test_loop_init(&t);
 	piece_init(&p, &t, t.loop);
 	p.waits = true;
-	post(&p);
+	post_piece(&p);
 	other = work_of(&p);
 	assert_false(hf_worker_post(p.worker, &other));
 	assert_false(hf_worker_settle(p.worker, 10 * HF_MS));
 	assert_int_equal(p.dones, 0);
-	sem_post(&p.go);
+	sem_post(&p.may_go_on);
 	hf_test_loop_run(&t);
 	assert_int_equal(p.dones, 1);
 	hf_worker_destroy(p.worker);
@@ -137,14 +141,14 @@ static void settle_waits_for_the_end_and_calls_done(void **state)
 	hf_test_loop_init(&t);
 	piece_init(&p, &t, t.loop);
 	assert_true(hf_worker_settle(p.worker, 0));
-	post(&p);
+	post_piece(&p);
 	assert_true(hf_worker_settle(p.worker, HF_MINUTE));
 	assert_int_equal(p.dones, 1);
 	hf_worker_destroy(p.worker);
 	hf_test_loop_release(&t);
 }
 
-static void what_hangs_is_left_behind_and_dropped_when_it_comes_back(void **state)
+static void a_hanging_thread_is_left_behind_and_drops_its_work_later(void **state)
 {
 	struct hf_test_loop t;
 	struct piece p;
@@ -153,20 +157,20 @@ static void what_hangs_is_left_behind_and_dropped_when_it_comes_back(void **stat
 	hf_test_loop_init(&t);
 	piece_init(&p, &t, t.loop);
 	p.waits = true;
-	post(&p);
-	until(&p.began);
-	/* Does not wait for it. */
+	post_piece(&p);
+	wait_for(&p.began);
+	/* destroy does not wait for the running work */
 	hf_worker_destroy(p.worker);
 	assert_int_equal(p.runs, 0);
-	sem_post(&p.go);
-	until(&p.dropped);
+	sem_post(&p.may_go_on);
+	wait_for(&p.dropped);
 	assert_int_equal(p.runs, 1);
 	assert_int_equal(p.dones, 0);
 	t.guard = hf_timer_destroy(t.guard);
 	hf_loop_destroy(t.loop);
 }
 
-static void what_is_finished_and_not_told_is_dropped(void **state)
+static void finished_work_without_a_done_call_is_dropped(void **state)
 {
 	struct hf_test_loop t;
 	struct piece p;
@@ -174,32 +178,32 @@ static void what_is_finished_and_not_told_is_dropped(void **state)
 	(void)state;
 	hf_test_loop_init(&t);
 	piece_init(&p, &t, t.loop);
-	post(&p);
+	post_piece(&p);
 	hf_worker_destroy(p.worker);
-	until(&p.dropped);
+	wait_for(&p.dropped);
 	assert_int_equal(p.dones, 0);
 	t.guard = hf_timer_destroy(t.guard);
 	hf_loop_destroy(t.loop);
 }
 
-static void on_a_virtual_loop_it_is_done_at_once_and_told_from_the_loop(void **state)
+static void on_a_virtual_loop_work_runs_at_once_and_done_from_the_loop(void **state)
 {
 	struct hf_loop *loop = hf_loop_create_virtual(0);
 	struct piece p;
 
 	(void)state;
 	piece_init(&p, NULL, loop);
-	post(&p);
+	post_piece(&p);
 	assert_int_equal(p.runs, 1);
 	assert_int_equal(p.dones, 0);
 	hf_loop_run(loop);
 	assert_int_equal(p.dones, 1);
-	post(&p);
+	post_piece(&p);
 	assert_true(hf_worker_settle(p.worker, 0));
 	assert_int_equal(p.dones, 2);
-	post(&p);
+	post_piece(&p);
 	hf_worker_destroy(p.worker);
-	until(&p.dropped);
+	wait_for(&p.dropped);
 	assert_int_equal(p.dones, 2);
 	hf_loop_destroy(loop);
 }
@@ -207,12 +211,12 @@ static void on_a_virtual_loop_it_is_done_at_once_and_told_from_the_loop(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(work_runs_elsewhere_and_is_done_here),
+		cmocka_unit_test(work_runs_on_the_thread_and_done_on_the_loop),
 		cmocka_unit_test(one_piece_at_a_time_and_the_loop_goes_on_meanwhile),
 		cmocka_unit_test(settle_waits_for_the_end_and_calls_done),
-		cmocka_unit_test(what_hangs_is_left_behind_and_dropped_when_it_comes_back),
-		cmocka_unit_test(what_is_finished_and_not_told_is_dropped),
-		cmocka_unit_test(on_a_virtual_loop_it_is_done_at_once_and_told_from_the_loop),
+		cmocka_unit_test(a_hanging_thread_is_left_behind_and_drops_its_work_later),
+		cmocka_unit_test(finished_work_without_a_done_call_is_dropped),
+		cmocka_unit_test(on_a_virtual_loop_work_runs_at_once_and_done_from_the_loop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
