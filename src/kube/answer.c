@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Reads failed responses of an API server: the Status in the body, Retry-After, Date and Warning
+ * headers. For a response that is not from an API server it writes a short description. */
 #include "kube/kube_internal.h"
 
 #include "base/mem.h"
@@ -11,7 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-/* IMF-fixdate of RFC 9110, the only form servers send today: "Sun, 06 Nov 1994 08:49:37 GMT". */
+/* Accepts only IMF-fixdate of RFC 9110, the form that all servers send: "Sun, 06 Nov 1994 08:49:37
+ * GMT". */
 hf_time hf_kube_date_parse(const char *text)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -40,7 +44,7 @@ hf_time hf_kube_date_parse(const char *text)
 	tm.tm_min = TWO(20);
 	tm.tm_sec = TWO(23);
 #undef TWO
-	/* The years that hf_time can hold (base/time.h). */
+	/* hf_time can hold these years (base/time.h). */
 	if (tm.tm_year < 1678 - 1900 || tm.tm_year > 2261 - 1900)
 		return HF_TIME_NONE;
 	return (hf_time)timegm(&tm) * HF_SECOND;
@@ -77,7 +81,7 @@ bool hf_kube_warning_parse(const char *header, char **ret_text)
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1024);
 	const char *quote = strchr(header, '"');
 
-	/* API servers send code 299, "-" for the agent, and a quoted text (RFC 7234). */
+	/* API servers send code 299, the agent "-", and a quoted text (RFC 7234). */
 	if (!hf_str_has_prefix(header, "299 ") || quote == NULL)
 		return false;
 	for (const char *at = quote + 1; *at != '\0' && *at != '"'; at++) {
@@ -95,7 +99,8 @@ static hf_time read_retry_after(const struct hf_http_result *result, const struc
 	hf_time server_now, told;
 
 	if (result->transfer != NULL) {
-		/* A date is one of the server's clock, which its Date shows. */
+		/* A date in Retry-After is a time of the server's clock, which the Date header
+		 * shows. */
 		server_now = hf_kube_date_parse(hf_transfer_header(result->transfer, "Date"));
 		told = hf_kube_retry_after_parse(
 			hf_transfer_header(result->transfer, "Retry-After"),
@@ -106,19 +111,20 @@ static hf_time read_retry_after(const struct hf_http_result *result, const struc
 	return hf_kube_status_retry_after(status);
 }
 
-#define WORDS_MAX 60
+#define BEGINNING_BYTES_MAX 60
 
-/* Enough to know a login page or a proxy by. */
+/* Gives status, content type and the first 60 characters: enough to recognize a login page or a
+ * proxy. */
 void hf_kube_answer_describe(const struct hf_http_result *result, const char *body, size_t len,
 			     char ret_text[HF_KUBE_ANSWER_TEXT_MAX])
 {
 	const char *type = result->transfer != NULL
 				   ? hf_transfer_header(result->transfer, "Content-Type")
 				   : NULL;
-	char words[WORDS_MAX + 1];
+	char words[BEGINNING_BYTES_MAX + 1];
 	size_t n = 0;
 
-	for (size_t i = 0; i < len && n < WORDS_MAX; i++) {
+	for (size_t i = 0; i < len && n < BEGINNING_BYTES_MAX; i++) {
 		unsigned char c = (unsigned char)body[i];
 
 		if (c > ' ' && c < 0x7f && c != '\'')
@@ -129,7 +135,7 @@ void hf_kube_answer_describe(const struct hf_http_result *result, const char *bo
 	while (n > 0 && words[n - 1] == ' ')
 		n--;
 	words[n] = '\0';
-	/* What begins as an object says more by where it breaks off. */
+	/* Leave out the beginning of a JSON object: the parse error says more. */
 	if (words[0] == '{')
 		words[0] = '\0';
 	snprintf(ret_text, HF_KUBE_ANSWER_TEXT_MAX, "HTTP status %d%s%.60s%s%s%s", result->status,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of answer.c: dates, Retry-After, Status bodies and Warning headers. */
 #include "harness/test.h"
 #include "kube/kube_internal.h"
 
@@ -9,7 +11,7 @@
 
 #define NOW (784111777 * HF_SECOND) /* Sun, 06 Nov 1994 08:49:37 GMT */
 
-static void dates_are_read_in_the_one_form_that_servers_send(void **state)
+static void only_imf_fixdates_are_read(void **state)
 {
 	static const char *const bad[] = {
 		"",
@@ -106,7 +108,7 @@ static void warnings_are_the_quoted_text_of_code_299(void **state)
 	}
 }
 
-static void a_failure_is_what_its_status_says_or_else_its_number(void **state)
+static void a_failure_has_the_message_of_its_status_or_the_http_status(void **state)
 {
 	static const struct {
 		int status;
@@ -145,11 +147,11 @@ static void a_failure_is_what_its_status_says_or_else_its_number(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(dates_are_read_in_the_one_form_that_servers_send),
+		cmocka_unit_test(only_imf_fixdates_are_read),
 		cmocka_unit_test(retry_after_is_seconds_or_a_date),
 		cmocka_unit_test(a_status_says_when_to_come_back_in_whole_seconds),
 		cmocka_unit_test(warnings_are_the_quoted_text_of_code_299),
-		cmocka_unit_test(a_failure_is_what_its_status_says_or_else_its_number),
+		cmocka_unit_test(a_failure_has_the_message_of_its_status_or_the_http_status),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

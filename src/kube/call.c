@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Requests with one response: get, list, create, update, patch, delete. Sends the request, retries
+ * it where retry.c allows that, and calls the user's callback exactly once, from the loop. */
 #include "kube/kube_internal.h"
 
 #include "base/mem.h"
@@ -10,16 +13,16 @@
 
 #include <stdlib.h>
 
-#define WARNINGS_MAX 16u /* of one answer; people read the first few */
+#define WARNINGS_MAX 16u /* of one response; a user reads the first few only */
 
-/* Requests that get one answer. */
+/* A request with one response. It lives until its callback has returned or until hf_kube_cancel. */
 struct kube_call {
 	struct hf_call base;
 	struct hf_kube_op op;
 	struct hf_request *request;
 	hf_reply_fn done;
 	void *arg;
-	/* Of the answer; gathered before the transfer goes. */
+	/* From the response; copied before the transfer is freed. */
 	hf_time server_time;
 	char *warnings[WARNINGS_MAX];
 	size_t n_warnings;
@@ -40,8 +43,9 @@ static void call_free(struct kube_call *call)
 	free(call);
 }
 
-/* The handle is dead while the callback runs: what it does to the store cannot reach us. */
-static void finish(struct kube_call *call, struct hf_reply *reply)
+/* Unlinks the op before the callback: a callback that destroys the store then does not reach this
+ * call. */
+static void finish_call(struct kube_call *call, struct hf_reply *reply)
 {
 	hf_kube_op_unlink(&call->op);
 	reply->server_time = call->server_time;
@@ -63,7 +67,7 @@ static void finish_error(struct kube_call *call, const struct hf_kube_failure *f
 		.retry_after = failure->retry_after,
 	};
 
-	finish(call, &reply);
+	finish_call(call, &reply);
 }
 
 static void call_failed(struct hf_kube_op *op, const struct hf_error *err)
@@ -86,9 +90,9 @@ void hf_kube_cancel(struct hf_call *base)
 	call_free((struct kube_call *)base);
 }
 
-/* --- answers --- */
+/* --- responses --- */
 
-static void gather(struct kube_call *call, const struct hf_transfer *transfer)
+static void copy_headers(struct kube_call *call, const struct hf_transfer *transfer)
 {
 	const char *header;
 
@@ -109,7 +113,7 @@ static int finish_list(struct kube_call *call, const struct hf_http_result *resu
 
 	if (rc != 0)
 		return hf_error_wrap(err, "cannot read the list of %s", resource->plural);
-	/* A watch could not go on from a list without a version. */
+	/* Without a version no watch could continue from this list. */
 	if (list.resource_version[0] == '\0') {
 		hf_kube_list_release(&list);
 		return hf_error_set(err, HF_E_BAD_REQUEST, "the list of %s has no resourceVersion",
@@ -123,7 +127,7 @@ static int finish_list(struct kube_call *call, const struct hf_http_result *resu
 		.continue_token = list.continue_token,
 		.remaining = list.remaining,
 	};
-	finish(call, &reply);
+	finish_call(call, &reply);
 	hf_kube_list_release(&list);
 	return 0;
 }
@@ -143,7 +147,7 @@ static int finish_object(struct kube_call *call, const struct hf_http_result *re
 		.continue_token = "",
 		.remaining = -1,
 	};
-	finish(call, &reply);
+	finish_call(call, &reply);
 	return 0;
 }
 
@@ -163,14 +167,14 @@ static void finish_success(struct kube_call *call, const struct hf_http_result *
 		return;
 	hf_kube_answer_describe(result, result->body, result->body_len, text);
 	(void)hf_error_wrap(&failure.err, "bad answer from the server (%s)", text);
-	/* A write was done, or not: an answer that cannot be read says neither. */
+	/* The response to a write cannot be read, so whether the write was done is unknown. */
 	failure.err.code = only_reads(call->request) ? HF_E_BAD_REQUEST : HF_E_TIMEOUT;
 	finish_error(call, &failure);
 }
 
-/* true: it will be sent again. */
-static bool repeat(struct kube_call *call, const struct hf_http_result *result,
-		   const struct hf_kube_failure *failure)
+/* Returns true if the request will be sent again. */
+static bool retry_call(struct kube_call *call, const struct hf_http_result *result,
+		       const struct hf_kube_failure *failure)
 {
 	struct hf_kube *kube = call->op.kube;
 	const struct hf_kube_try made = {
@@ -184,7 +188,7 @@ static bool repeat(struct kube_call *call, const struct hf_http_result *result,
 	};
 	hf_time left = call->op.deadline - hf_loop_mono(kube->loop), delay;
 
-	if (left > 0 && hf_kube_op_sign_in_again(&call->op, result)) {
+	if (left > 0 && hf_kube_op_renew_credentials(&call->op, result)) {
 		hf_kube_op_start(&call->op);
 		return true;
 	}
@@ -195,13 +199,10 @@ static bool repeat(struct kube_call *call, const struct hf_http_result *result,
 	return true;
 }
 
-/*
- * A refusal that was cut behind its head is a refusal all the same: nothing was done.  (A
- * server that refuses before it has read the request ends the stream in a way that makes
- * curl 7.88 lose the rest of the answer now and then.)  Not 409, which has two meanings that
- * only the body tells apart.
- */
-static struct hf_http_result take_head_alone(const struct hf_http_result *result)
+/* A 4xx response that was cut off after its head counts as the refusal in the head: the server did
+ * nothing. (If a server refuses before it has read the request, curl 7.88 sometimes loses the rest
+ * of the response.) 409 is left out: it has two meanings that only the body tells apart. */
+static struct hf_http_result accept_cut_refusal(const struct hf_http_result *result)
 {
 	struct hf_http_result taken = *result;
 
@@ -216,7 +217,7 @@ static struct hf_http_result take_head_alone(const struct hf_http_result *result
 
 static void on_done(void *arg, const struct hf_http_result *whole)
 {
-	const struct hf_http_result taken = take_head_alone(whole), *result = &taken;
+	const struct hf_http_result taken = accept_cut_refusal(whole), *result = &taken;
 	struct kube_call *call = call_of(arg);
 	struct hf_kube_failure failure;
 	struct hf_doc *status;
@@ -224,16 +225,16 @@ static void on_done(void *arg, const struct hf_http_result *whole)
 	call->op.transfer = NULL;
 	hf_kube_op_observe(&call->op, result->code == 0 ? result->status : 0);
 	if (result->code == 0 && result->status >= 200 && result->status < 300) {
-		gather(call, result->transfer);
+		copy_headers(call, result->transfer);
 		finish_success(call, result);
 		return;
 	}
 	hf_kube_failure_read(result, result->body, result->body_len,
 			     hf_loop_wall(call->op.kube->loop), &failure);
 	status = failure.status;
-	if (!repeat(call, result, &failure)) {
+	if (!retry_call(call, result, &failure)) {
 		if (result->code == 0)
-			gather(call, result->transfer);
+			copy_headers(call, result->transfer);
 		hf_kube_op_explain(&call->op, result, &failure.err);
 		if (call->op.tries > 1)
 			(void)hf_error_wrap(&failure.err, "after %u tries", call->op.tries);
@@ -285,7 +286,7 @@ static void write_delete_options(const struct hf_request *request, struct hf_str
 		hf_json_set_i64(options, "gracePeriodSeconds", request->grace_seconds);
 	if (request->propagation != HF_PROPAGATE_DEFAULT)
 		hf_json_set_str(options, "propagationPolicy", policies[request->propagation]);
-	/* With a body, servers do not look at the URL's dryRun: the object would be deleted. */
+	/* With a body, an API server ignores dryRun in the URL and would delete the object. */
 	if (request->dry_run)
 		hf_json_append(hf_json_ensure_array(options, "dryRun"), hf_json_string("All"));
 	if (request->precondition_uid != NULL || request->precondition_resource_version != NULL) {
@@ -315,10 +316,11 @@ static void call_send(struct hf_kube_op *op)
 		.arg = op,
 	};
 
-	/* After a stop of this process the wait for another try ends long past the deadline: who
-	 * asked may have lost its right to act meanwhile. */
+	/* After a suspension of this process the retry delay may end long after the deadline. The
+	 * request is then not sent: the caller may have lost the leader election meanwhile. */
 	if (left <= 0) {
-		(void)hf_error_set(&op->err, HF_E_UNAVAILABLE, "not sent in time");
+		(void)hf_error_set(&op->err, HF_E_UNAVAILABLE,
+				   "the request was not sent: its deadline had passed");
 		hf_kube_op_fail(op);
 		return;
 	}

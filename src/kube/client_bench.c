@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The test bench of client_test.h: a scripted server that plays steps, and helpers that send
+ * requests and record the replies. */
 #include "kube/client_test.h"
 
 #include "store/resource.h"
 
 /* --- the server --- */
 
-static void say(struct hf_scripted_peer *peer, const char *text)
+static void send_text(struct hf_scripted_peer *peer, const char *text)
 {
 	hf_scripted_say(peer, text, strlen(text));
 }
@@ -17,11 +20,11 @@ static void play_huge(struct hf_scripted_peer *peer)
 
 	memset(block, 'x', 1u << 20);
 	block[1u << 20] = '\0';
-	say(peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+	send_text(peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
 	for (int i = 0; i < 65; i++) {
-		say(peer, "100000\r\n");
-		say(peer, block);
-		say(peer, "\r\n");
+		send_text(peer, "100000\r\n");
+		send_text(peer, block);
+		send_text(peer, "\r\n");
 	}
 	free(block);
 }
@@ -32,25 +35,26 @@ static void play_step(struct bench *bench, struct hf_scripted_peer *peer, const 
 	case WHOLE: hf_scripted_answer(peer, step->head, step->body); return;
 	case CUT: hf_scripted_close(peer, false); return;
 	case RESET: hf_scripted_close(peer, true); return;
-	case CUT_IN_HEAD: say(peer, "HTTP/1.1 200 OK\r\nContent-Le"); break;
+	case CUT_IN_HEAD: send_text(peer, "HTTP/1.1 200 OK\r\nContent-Le"); break;
 	case CUT_IN_BODY:
-		say(peer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"kind");
+		send_text(peer,
+			  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"kind");
 		break;
 	case CUT_REFUSAL:
-		say(peer, "HTTP/1.1 ");
-		say(peer, step->head);
-		say(peer, "\r\nContent-Length: 43\r\n\r\nToo many");
+		send_text(peer, "HTTP/1.1 ");
+		send_text(peer, step->head);
+		send_text(peer, "\r\nContent-Length: 43\r\n\r\nToo many");
 		break;
 	case SHORT_BODY:
-		say(peer, "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n");
-		say(peer, step->body);
+		send_text(peer, "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n");
+		send_text(peer, step->body);
 		break;
 	case HUGE_BODY: play_huge(peer); return;
 	case SILENCE: return;
 	case STREAM:
-		say(peer, "HTTP/1.1 ");
-		say(peer, step->head);
-		say(peer, "\r\nTransfer-Encoding: chunked\r\n\r\n");
+		send_text(peer, "HTTP/1.1 ");
+		send_text(peer, step->head);
+		send_text(peer, "\r\nTransfer-Encoding: chunked\r\n\r\n");
 		bench->streaming = peer;
 		hf_loop_stop(bench->t.loop);
 		return;
@@ -58,7 +62,7 @@ static void play_step(struct bench *bench, struct hf_scripted_peer *peer, const 
 	peer->close_when_sent = true;
 }
 
-static void serve(void *arg, struct hf_scripted_peer *peer, const char *head, const char *body)
+static void serve_step(void *arg, struct hf_scripted_peer *peer, const char *head, const char *body)
 {
 	struct bench *bench = arg;
 	const struct step *step = bench->next;
@@ -84,16 +88,16 @@ void say_chunk(struct bench *bench, const char *text)
 	char *head = hf_xasprintf("%zx\r\n", strlen(text));
 
 	assert_non_null(bench->streaming);
-	say(bench->streaming, head);
-	say(bench->streaming, text);
-	say(bench->streaming, "\r\n");
+	send_text(bench->streaming, head);
+	send_text(bench->streaming, text);
+	send_text(bench->streaming, "\r\n");
 	free(head);
 }
 
 void end_stream(struct bench *bench, bool whole)
 {
 	if (whole)
-		say(bench->streaming, "0\r\n\r\n");
+		send_text(bench->streaming, "0\r\n\r\n");
 	bench->streaming->close_when_sent = true;
 	if (!whole && bench->streaming->out.len == 0)
 		hf_scripted_close(bench->streaming, false);
@@ -143,12 +147,12 @@ struct hf_call *begin_get(struct bench *bench)
 	return hf_store_request(bench->store, &request, on_reply, bench);
 }
 
-int ask(struct bench *bench, const struct hf_request *request)
+int send_and_wait(struct bench *bench, const struct hf_request *request)
 {
 	unsigned before = bench->replies;
 
 	(void)hf_store_request(bench->store, request, on_reply, bench);
-	assert_int_equal(bench->replies, before); /* never from inside the call */
+	assert_int_equal(bench->replies, before); /* the callback never runs inside the call */
 	while (bench->replies == before)
 		hf_test_loop_run(&bench->t);
 	return bench->code;
@@ -156,32 +160,32 @@ int ask(struct bench *bench, const struct hf_request *request)
 
 int get_pod(struct bench *bench)
 {
-	return ask(bench, &(struct hf_request){.verb = HF_VERB_GET,
-					       .resource = &hf_pods,
-					       .ns = "default",
-					       .name = "a",
-					       .timeout = bench->timeout});
+	return send_and_wait(bench, &(struct hf_request){.verb = HF_VERB_GET,
+							 .resource = &hf_pods,
+							 .ns = "default",
+							 .name = "a",
+							 .timeout = bench->timeout});
 }
 
 int list_pods(struct bench *bench)
 {
-	return ask(bench, &(struct hf_request){.verb = HF_VERB_LIST,
-					       .resource = &hf_pods,
-					       .timeout = bench->timeout});
+	return send_and_wait(bench, &(struct hf_request){.verb = HF_VERB_LIST,
+							 .resource = &hf_pods,
+							 .timeout = bench->timeout});
 }
 
 int create_pod(struct bench *bench)
 {
 	HF_AUTO_DOC body = hf_doc_from_text(POD, strlen(POD));
 
-	return ask(bench, &(struct hf_request){.verb = HF_VERB_CREATE,
-					       .resource = &hf_pods,
-					       .ns = "default",
-					       .body = body,
-					       .timeout = bench->timeout});
+	return send_and_wait(bench, &(struct hf_request){.verb = HF_VERB_CREATE,
+							 .resource = &hf_pods,
+							 .ns = "default",
+							 .body = body,
+							 .timeout = bench->timeout});
 }
 
-void play_on(struct bench *bench, const struct step *steps)
+void change_steps(struct bench *bench, const struct step *steps)
 {
 	bench->steps = bench->next = steps;
 	bench->streaming = NULL;
@@ -190,7 +194,7 @@ void play_on(struct bench *bench, const struct step *steps)
 	bench->replies = 0;
 }
 
-void play(struct bench *bench, const struct step *steps)
+void play_steps(struct bench *bench, const struct step *steps)
 {
 	const struct hf_kube_options options = {.seed = 1,
 						.watch_silence_max = bench->watch_silence_max,
@@ -201,7 +205,7 @@ void play(struct bench *bench, const struct step *steps)
 	bench->store = hf_store_destroy(bench->store);
 	assert_ok(hf_kube_create_with(bench->t.loop, &bench->config, &options, &bench->store, &err),
 		  &err);
-	play_on(bench, steps);
+	change_steps(bench, steps);
 }
 
 int bench_setup(void **state)
@@ -209,9 +213,9 @@ int bench_setup(void **state)
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
 	hf_test_loop_init(&bench->t);
-	hf_scripted_open(&bench->server, bench->t.loop, serve, bench);
+	hf_scripted_open(&bench->server, bench->t.loop, serve_step, bench);
 	bench->config.server = hf_xasprintf("http://127.0.0.1:%d", (int)bench->server.port);
-	play(bench, NULL);
+	play_steps(bench, NULL);
 	*state = bench;
 	return 0;
 }

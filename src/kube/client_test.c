@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of requests with one response against a scripted server that fails, cuts, stalls and
+ * refuses. */
 #include "kube/client_test.h"
 
 #include "base/str.h"
 #include "store/resource.h"
 
 #include <time.h>
-
-/* Requests, and a server that does to them what servers and networks do. */
 
 static void a_failing_server_is_asked_again_by_reads(void **state)
 {
@@ -17,7 +18,7 @@ static void a_failing_server_is_asked_again_by_reads(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(failures); i++) {
 		struct bench *bench = *state;
 		const struct step steps[] = {SAYS(failures[i], ""), SAYS("200 OK", POD), DONE};
-		play(bench, steps);
+		play_steps(bench, steps);
 		assert_int_equal(get_pod(bench), 0);
 		assert_string_equal(bench->name, "a");
 		assert_int_equal(bench->server.requests, 2);
@@ -32,7 +33,7 @@ static void a_failing_server_is_not_asked_again_by_writes(void **state)
 		     "{\"kind\":\"Status\",\"reason\":\"InternalError\",\"message\":\"etcd is slow\"}"),
 		SAYS("201 Created", POD), DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(create_pod(bench), HF_E_INTERNAL);
 	assert_string_equal(bench->message, "etcd is slow");
 	assert_int_equal(bench->server.requests, 1);
@@ -45,7 +46,7 @@ static void reads_give_up_after_a_few_tries_and_say_so(void **state)
 					    SAYS("503 no", ""),  SAYS("503 no", ""),
 					    SAYS("200 OK", POD), DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
 	assert_int_equal(bench->server.requests, 4);
 	assert_non_null(strstr(bench->message, "after 4 tries: "));
@@ -58,7 +59,7 @@ static void too_many_requests_come_back_when_told_to(void **state)
 					    SAYS("201 Created", POD), DONE};
 	hf_time before = hf_loop_mono(bench->t.loop);
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(create_pod(bench), 0);
 	assert_int_equal(bench->server.requests, 2);
 	assert_true(hf_loop_mono(bench->t.loop) - before >= HF_SECOND);
@@ -73,7 +74,7 @@ static void too_long_a_wait_is_reported_at_once(void **state)
 		     ""),
 		DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_TOO_MANY);
 	assert_true(bench->retry_after == 120 * HF_SECOND);
 	assert_int_equal(bench->server.requests, 1);
@@ -86,14 +87,14 @@ static void a_lost_connection_is_tried_again_by_reads_alone(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(ends); i++) {
 		struct bench *bench = *state;
 		const struct step reads[] = {BREAKS(POD, ends[i]), SAYS("200 OK", POD), DONE};
-		play(bench, reads);
+		play_steps(bench, reads);
 		if (get_pod(bench) != 0)
 			fail_msg("end %d: %s", (int)ends[i], bench->message);
 		assert_int_equal(bench->server.requests, 2);
 
 		const struct step writes[] = {BREAKS(POD, ends[i]), SAYS("201 Created", POD), DONE};
-		play(bench, writes);
-		/* It may have been done: the caller has to look. */
+		play_steps(bench, writes);
+		/* The write may have been done: the caller has to look. */
 		if (create_pod(bench) != HF_E_TIMEOUT)
 			fail_msg("end %d: %s", (int)ends[i], bench->message);
 		assert_int_equal(bench->server.requests, 1);
@@ -109,7 +110,7 @@ static void a_refusal_that_is_cut_behind_its_head_is_a_refusal(void **state)
 		{"404 Not Found", HF_E_NOT_FOUND},
 		{"403 Forbidden", HF_E_FORBIDDEN},
 		{"422 Invalid", HF_E_INVALID},
-		{"409 Conflict", HF_E_TIMEOUT}, /* of two kinds: the caller has to look */
+		{"409 Conflict", HF_E_TIMEOUT}, /* 409 has two meanings: the caller has to look */
 		{"500 Internal Server Error", HF_E_TIMEOUT},
 	};
 	struct bench *bench = *state;
@@ -119,13 +120,13 @@ static void a_refusal_that_is_cut_behind_its_head_is_a_refusal(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		const struct step steps[] = {{.head = cases[i].head, .end = CUT_REFUSAL}, DONE};
-		play(bench, steps);
+		play_steps(bench, steps);
 		if (create_pod(bench) != cases[i].code)
 			fail_msg("%s: %s", cases[i].head, bench->message);
 		assert_int_equal(bench->server.requests, 1);
 	}
-	/* Nothing was done, so that a write is sent again. */
-	play(bench, busy);
+	/* The server did nothing, so the write is sent again. */
+	play_steps(bench, busy);
 	assert_int_equal(create_pod(bench), 0);
 	assert_int_equal(bench->server.requests, 2);
 	assert_int_equal(bench->seen[0].status, 429);
@@ -148,7 +149,7 @@ static void no_answer_in_time_is_a_timeout_and_the_end(void **state)
 	struct bench *bench = *state;
 	static const struct step steps[] = {BREAKS(POD, SILENCE), DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	bench->timeout = 50 * HF_MS;
 	assert_int_equal(get_pod(bench), HF_E_TIMEOUT);
 	assert_int_equal(bench->server.requests, 1);
@@ -159,7 +160,7 @@ static void a_body_past_its_limit_is_refused_with_the_limit(void **state)
 	struct bench *bench = *state;
 	static const struct step steps[] = {BREAKS(NULL, HUGE_BODY), DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_TOO_LARGE);
 	assert_non_null(strstr(bench->message, "67108864"));
 	assert_int_equal(bench->server.requests, 1);
@@ -172,15 +173,16 @@ static void an_answer_that_is_no_json_leaves_the_outcome_unknown(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(bodies); i++) {
 		struct bench *bench = *state;
 		const struct step steps[] = {SAYS("200 OK", bodies[i]), DONE};
-		play(bench, steps);
+		play_steps(bench, steps);
 		assert_int_equal(create_pod(bench), HF_E_TIMEOUT);
 		assert_non_null(strstr(bench->message, "bad answer"));
-		play(bench, steps);
-		assert_int_equal(list_pods(bench), HF_E_BAD_REQUEST); /* a read has no outcome */
+		play_steps(bench, steps);
+		/* a read changes nothing, so its outcome is not in doubt */
+		assert_int_equal(list_pods(bench), HF_E_BAD_REQUEST);
 	}
 }
 
-static void a_page_of_somebody_else_is_told_by_status_type_and_first_words(void **state)
+static void a_page_that_is_not_json_is_reported_with_status_type_and_first_words(void **state)
 {
 	struct bench *bench = *state;
 	static const struct step steps[] = {
@@ -188,11 +190,11 @@ static void a_page_of_somebody_else_is_told_by_status_type_and_first_words(void 
 	static const struct step refusal[] = {
 		SAYS("403 Forbidden\r\nContent-Type: text/plain", "no way\n"), DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(list_pods(bench), HF_E_BAD_REQUEST);
 	assert_non_null(strstr(bench->message, "bad answer from the server (HTTP status 200, "
 					       "text/html, begins '<html> <b>Sign in </b>'): "));
-	play(bench, refusal);
+	play_steps(bench, refusal);
 	assert_int_equal(list_pods(bench), HF_E_FORBIDDEN);
 	assert_string_equal(bench->message, "the server answered with HTTP status 403, "
 					    "text/plain, begins 'no way'");
@@ -203,12 +205,12 @@ static void a_list_without_a_version_is_no_list(void **state)
 	struct bench *bench = *state;
 	static const struct step steps[] = {SAYS("200 OK", "{\"metadata\":{},\"items\":[]}"), DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(list_pods(bench), HF_E_BAD_REQUEST);
 	assert_non_null(strstr(bench->message, "no resourceVersion"));
 }
 
-static void what_is_forbidden_says_why(void **state)
+static void a_forbidden_request_reports_the_servers_message(void **state)
 {
 	struct bench *bench = *state;
 	static const struct step steps[] = {
@@ -217,12 +219,12 @@ static void what_is_forbidden_says_why(void **state)
 		     "User \\\"x\\\" cannot list resource\"}"),
 		DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(list_pods(bench), HF_E_FORBIDDEN);
 	assert_string_equal(bench->message, "pods is forbidden: User \"x\" cannot list resource");
 }
 
-static void the_servers_clock_and_warnings_are_told(void **state)
+static void the_servers_clock_and_warnings_are_reported(void **state)
 {
 	struct bench *bench = *state;
 	static const struct step steps[] = {
@@ -231,18 +233,18 @@ static void the_servers_clock_and_warnings_are_told(void **state)
 		     POD),
 		DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
 	assert_true(bench->server_time == 784111777 * HF_SECOND);
 	assert_string_equal(bench->warnings, "first|second|");
 }
 
-static void every_request_is_told_to_who_counts(void **state)
+static void every_request_is_reported_to_the_observer(void **state)
 {
 	struct bench *bench = *state;
 	static const struct step steps[] = {SAYS("503 no", ""), SAYS("200 OK", POD), DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(bench->seen_count, 2);
 	assert_int_equal(bench->seen[0].status, 503);
@@ -254,7 +256,7 @@ static void every_request_is_told_to_who_counts(void **state)
 	assert_true(bench->seen[1].took > 0);
 }
 
-static void a_dry_run_of_a_delete_says_so_where_servers_look(void **state)
+static void a_dry_run_of_a_delete_is_in_the_body(void **state)
 {
 	struct bench *bench = *state;
 	static const struct step steps[] = {SAYS("200 OK", POD), DONE};
@@ -266,8 +268,8 @@ static void a_dry_run_of_a_delete_says_so_where_servers_look(void **state)
 				     .precondition_uid = "u",
 				     .dry_run = true};
 
-	play(bench, steps);
-	assert_int_equal(ask(bench, &request), 0);
+	play_steps(bench, steps);
+	assert_int_equal(send_and_wait(bench, &request), 0);
 	assert_non_null(strstr(bench->last_body, "\"dryRun\":[\"All\"]"));
 	assert_non_null(strstr(bench->last_body, "\"preconditions\":{\"uid\":\"u\"}"));
 }
@@ -277,7 +279,7 @@ static void a_canceled_request_is_silent_also_while_it_waits(void **state)
 	struct bench *bench = *state;
 	static const struct step steps[] = {SAYS("429 Busy\r\nRetry-After: 5", ""), DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	struct hf_call *call = begin_get(bench);
 	while (bench->seen_count < 1)
 		hf_test_loop_run(&bench->t);
@@ -290,7 +292,7 @@ static void a_destroyed_store_ends_what_waits(void **state)
 	struct bench *bench = *state;
 	static const struct step steps[] = {SAYS("429 Busy\r\nRetry-After: 5", ""), DONE};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	(void)begin_get(bench);
 	while (bench->seen_count < 1)
 		hf_test_loop_run(&bench->t);
@@ -313,12 +315,12 @@ int main(void)
 		UNIT(no_answer_in_time_is_a_timeout_and_the_end),
 		UNIT(a_body_past_its_limit_is_refused_with_the_limit),
 		UNIT(an_answer_that_is_no_json_leaves_the_outcome_unknown),
-		UNIT(a_page_of_somebody_else_is_told_by_status_type_and_first_words),
+		UNIT(a_page_that_is_not_json_is_reported_with_status_type_and_first_words),
 		UNIT(a_list_without_a_version_is_no_list),
-		UNIT(what_is_forbidden_says_why),
-		UNIT(the_servers_clock_and_warnings_are_told),
-		UNIT(every_request_is_told_to_who_counts),
-		UNIT(a_dry_run_of_a_delete_says_so_where_servers_look),
+		UNIT(a_forbidden_request_reports_the_servers_message),
+		UNIT(the_servers_clock_and_warnings_are_reported),
+		UNIT(every_request_is_reported_to_the_observer),
+		UNIT(a_dry_run_of_a_delete_is_in_the_body),
 		UNIT(a_canceled_request_is_silent_also_while_it_waits),
 		UNIT(a_destroyed_store_ends_what_waits),
 	};

@@ -3,7 +3,8 @@
 #ifndef HF_KUBE_CLIENT_TEST_H
 #define HF_KUBE_CLIENT_TEST_H
 
-/* A store of this module and a server that answers as it is told to, on one loop. */
+/* A test bench, implemented in client_bench.c: a kube store and a scripted HTTP server on one
+ * loop. */
 
 #include "harness/scripted_server.h"
 
@@ -16,25 +17,26 @@
 	"{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\","                    \
 	"\"resourceVersion\":\"5\"}}"
 
-/* How an answer ends. */
+/* How the scripted server ends its response. */
 enum end {
 	WHOLE,
-	CUT,         /* no byte, then closed */
-	RESET,       /* no byte, then RST */
-	CUT_IN_HEAD, /* half a head, then closed */
-	CUT_IN_BODY, /* half a body, then closed */
-	CUT_REFUSAL, /* the head says it all: 429 with Retry-After; half its body, then closed */
-	SHORT_BODY,  /* says that it is longer than it is, then closed */
-	HUGE_BODY,   /* chunks without end */
-	SILENCE,     /* nothing at all */
-	STREAM,      /* a chunked head, then what the test says */
+	CUT,         /* closes the connection before any byte */
+	RESET,       /* resets the connection (RST) before any byte */
+	CUT_IN_HEAD, /* closes the connection in the middle of the head */
+	CUT_IN_BODY, /* closes the connection in the middle of the body */
+	CUT_REFUSAL, /* sends a whole head with the given status, half of the body, then closes */
+	SHORT_BODY,  /* announces a longer body than it sends, then closes */
+	HUGE_BODY,   /* sends 65 MiB in chunks */
+	SILENCE,     /* sends nothing and keeps the connection open */
+	STREAM,      /* sends a chunked head; the test sends the chunks */
 };
 
 struct step {
-	const char *head; /* "200 OK", with further headers; NULL: the end */
+	const char *head; /* status line after "HTTP/1.1 ", with optional further headers; NULL
+	                   * ends the list */
 	const char *body;
 	enum end end;
-	const char *wants; /* in the request's head; NULL: anything */
+	const char *wants; /* text that the request's head must contain; NULL: no condition */
 };
 
 #define SAYS(head_, body_)                                                                         \
@@ -58,13 +60,13 @@ struct bench {
 	struct hf_scripted server;
 	struct hf_kube_config config;
 	struct hf_store *store;
-	hf_time timeout; /* of requests; 0: none */
+	hf_time timeout; /* of each request; 0: the default */
 	hf_time watch_silence_max;
 	const struct step *steps, *next;
 	char last_head[4096], last_body[1024];
 	struct hf_scripted_peer *streaming;
 
-	/* the last reply, and how many there were */
+	/* the last reply, and the number of replies */
 	unsigned replies;
 	int code;
 	char message[HF_ERROR_TEXT_MAX], name[64], warnings[256];
@@ -79,16 +81,17 @@ int bench_setup(void **state);
 int bench_teardown(void **state);
 #define UNIT(name) cmocka_unit_test_setup_teardown(name, bench_setup, bench_teardown)
 
-/* The server plays these from now on; config's changes count, the store is a new one. */
-void play(struct bench *bench, const struct step *steps);
-/* Only the steps change. */
-void play_on(struct bench *bench, const struct step *steps);
-/* One chunk of a STREAM. */
+/* Makes a new store from config; the server plays these steps from now on. */
+void play_steps(struct bench *bench, const struct step *steps);
+/* As play_steps, but keeps the store. */
+void change_steps(struct bench *bench, const struct step *steps);
+/* Sends one chunk of a STREAM response. */
 void say_chunk(struct bench *bench, const char *text);
-/* The stream's end: in order, or by closing in the middle. */
+/* Ends the STREAM response: with the last chunk (whole), or by closing in the middle. */
 void end_stream(struct bench *bench, bool whole);
 
-int ask(struct bench *bench, const struct hf_request *request); /* and wait */
+/* sends the request and runs the loop until the reply */
+int send_and_wait(struct bench *bench, const struct hf_request *request);
 int get_pod(struct bench *bench);
 int list_pods(struct bench *bench);
 int create_pod(struct bench *bench);

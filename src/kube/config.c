@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Loads a kubeconfig: chooses a context, a cluster and a user from the merged files and reads them
+ * into one hf_kube_config. Certificates and keys are checked here, so that an error names the file
+ * and the field. */
 #include "kube/config_internal.h"
 
 #include "base/base64.h"
@@ -12,11 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From merged kubeconfig files to one server and one way to sign in. */
-
-static void wipe(char **text)
+static void wipe_secret(char **text)
 {
-	/* Keys and tokens do not stay in freed memory. */
+	/* Overwrite the text first: freed memory must hold no keys or tokens. */
 	if (*text != NULL)
 		explicit_bzero(*text, strlen(*text));
 	free(*text);
@@ -41,11 +43,11 @@ void hf_kube_config_release(struct hf_kube_config *config)
 			  &config->key_file};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
-		wipe(texts[i]);
+		wipe_secret(texts[i]);
 	config->exec = hf_kube_exec_free(config->exec);
 }
 
-static void warn(struct hf_kube_config *config, const char *text)
+static void add_warning(struct hf_kube_config *config, const char *text)
 {
 	char *both = hf_str_is_empty(config->warning)
 			     ? hf_xstrdup(text)
@@ -55,7 +57,8 @@ static void warn(struct hf_kube_config *config, const char *text)
 	config->warning = both;
 }
 
-/* "<key>-data" in base64, or else the file that "<key>" names; "" where there is neither. */
+/* Reads "<key>-data" (base64) or, without it, the file that "<key>" names. Returns "" if both are
+ * absent. */
 static int read_pem(const struct hf_kubeconfig_entry *entry, const char *key, char **ret_pem,
 		    char **ret_file, struct hf_error *err)
 {
@@ -84,7 +87,7 @@ static int read_pem(const struct hf_kubeconfig_entry *entry, const char *key, ch
 	return 0;
 }
 
-/* Found here, it has a name; curl would tell of some "blob" with every request. */
+/* Names the file and the field; curl would only report an unnamed "blob", once per request. */
 static int refuse_pem(const struct hf_kubeconfig_entry *entry, const char *key, const char *file,
 		      struct hf_error *err)
 {
@@ -147,10 +150,12 @@ static int read_ca(const struct hf_kubeconfig_entry *cluster, struct hf_kube_con
 	if (rc != 0)
 		return rc;
 	if (config->insecure && config->ca_pem[0] != '\0')
-		return hf_kubeconfig_refuse(cluster, "insecure-skip-tls-verify", HF_E_INVALID, err,
-					    "excludes certificate-authority: it would not be used");
+		return hf_kubeconfig_refuse(
+			cluster, "insecure-skip-tls-verify", HF_E_INVALID, err,
+			"excludes certificate-authority, which would have no effect");
 	if (config->insecure)
-		warn(config, "insecure-skip-tls-verify: whoever answers is taken for the server");
+		add_warning(config,
+			    "insecure-skip-tls-verify: the server's certificate is not verified");
 	if (config->ca_pem[0] != '\0' && hf_certificate_check_certs(config->ca_pem, err) != 0)
 		return refuse_pem(cluster, "certificate-authority", config->ca_file, err);
 	return 0;
@@ -223,8 +228,8 @@ static int read_token(const struct hf_kubeconfig_entry *user, struct hf_kube_con
 	if (rc != 0 || file[0] == '\0')
 		return rc;
 	config->token_file = hf_kubeconfig_path(user, file);
-	/* What the file says wins over what stands beside it. */
-	wipe(&config->token);
+	/* The content of tokenFile overrides the field token, as in client-go. */
+	wipe_secret(&config->token);
 	rc = hf_kube_token_read(config->token_file, &config->token, err);
 	if (rc != 0)
 		return hf_error_wrap(err, "kubeconfig '%s': %s.tokenFile", user->file, user->place);
@@ -256,13 +261,14 @@ static int read_user(const struct hf_kubeconfig_entry *user,
 		rc = check_client_pem(user, config, err);
 	if (rc != 0)
 		return rc;
-	/* A plugin is asked only where nothing else signs in, as in client-go. */
+	/* A plugin is used only without a token and a certificate, as in client-go. */
 	if (config->token[0] != '\0' || config->cert_pem[0] != '\0')
 		return 0;
 	return hf_kube_exec_read(user, cluster, config, &config->exec, err);
 }
 
-/* Without TLS credentials would be anybody's who listens: they stay on this machine. */
+/* Without TLS everyone on the network could read the credentials, so they are sent to this machine
+ * only. */
 static void drop_credentials_without_tls(struct hf_kube_config *config)
 {
 	char host[256], port[8];
@@ -273,10 +279,11 @@ static void drop_credentials_without_tls(struct hf_kube_config *config)
 	if (hf_kube_url_host(config->server, host, sizeof(host), port) &&
 	    hf_kube_host_is_loopback(host))
 		return;
-	wipe(&config->token);
-	wipe(&config->token_file);
+	wipe_secret(&config->token);
+	wipe_secret(&config->token_file);
 	config->exec = hf_kube_exec_free(config->exec);
-	warn(config, "the server is not reached over TLS: credentials are not sent");
+	add_warning(config,
+		    "the server URL is http and not on this machine: credentials are not sent");
 }
 
 struct choice {
@@ -284,9 +291,9 @@ struct choice {
 	const char *ns;
 };
 
-/* What is named wins over what the context says; a user may be missing, a cluster not. */
-static int choose(const struct hf_kubeconfig_files *files, const struct hf_kube_load *load,
-		  struct choice *choice, struct hf_error *err)
+/* Names in load override the names of the context. The user may be missing, the cluster may not. */
+static int choose_entries(const struct hf_kubeconfig_files *files, const struct hf_kube_load *load,
+			  struct choice *choice, struct hf_error *err)
 {
 	const char *name = hf_str_or(load->context, hf_kubeconfig_current_context(files));
 	const char *cluster_name = load->cluster, *user_name = load->user;
@@ -316,7 +323,7 @@ static int read_context(const struct hf_kubeconfig_files *files, const struct hf
 {
 	struct choice choice = {.ns = ""};
 	const char *problem;
-	int rc = choose(files, load, &choice, err);
+	int rc = choose_entries(files, load, &choice, err);
 
 	if (rc == 0)
 		rc = read_cluster(&choice.cluster, config, err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* users[].user.exec of a kubeconfig: reads the command, arguments and environment of a credential
+ * plugin, and builds the KUBERNETES_EXEC_INFO that the plugin gets. */
 #include "kube/config_internal.h"
 
 #include "base/base64.h"
@@ -9,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* users[].user.exec: which program is asked for credentials, and what it is told. */
-
 #define ARGS_MAX 256
-#define INFO_BYTES_MAX ((size_t)96 << 10) /* one variable of an environment: 128 KiB on Linux */
+/* Below the limit of Linux for one environment variable, 128 KiB */
+#define INFO_BYTES_MAX ((size_t)96 << 10)
 
 static char **copy_texts(char *const *texts)
 {
@@ -92,7 +94,8 @@ static int read_argv(const struct hf_kubeconfig_entry *entry, struct hf_kube_exe
 	if (rc != 0)
 		return rc;
 	exec->argv = hf_xcalloc(hf_json_len(args) + 2, sizeof(*exec->argv));
-	/* A bare name is looked for in PATH, a path is one of the file's. */
+	/* A name without '/' is searched in PATH; a path is relative to the folder of the
+	 * kubeconfig. */
 	exec->argv[0] = strchr(command, '/') != NULL ? hf_kubeconfig_path(entry, command)
 						     : hf_xstrdup(command);
 	for (size_t i = 0; i < hf_json_len(args); i++) {
@@ -136,7 +139,7 @@ static int read_mode(const struct hf_kubeconfig_entry *entry, const char *api_ve
 		return rc;
 	if (hf_streq(mode, "Always"))
 		return hf_kubeconfig_refuse(entry, "interactiveMode", HF_E_UNSUPPORTED, err,
-					    "is Always, and plugins get no terminal here");
+					    "is Always, but Holdfast gives plugins no terminal");
 	if (hf_streq(mode, "Never") || hf_streq(mode, "IfAvailable"))
 		return 0;
 	if (mode[0] == '\0' && !hf_str_has_suffix(api_version, "/v1"))
@@ -165,7 +168,7 @@ static int read_version(const struct hf_kubeconfig_entry *entry, struct hf_kube_
 		"must be client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1");
 }
 
-/* What the cluster's entry says to plugins only: an extension of a reserved name. */
+/* The extension with this reserved name holds data of the cluster entry for plugins. */
 static const struct hf_json *find_extension(const struct hf_json *cluster)
 {
 	const struct hf_json *list = hf_json_get(cluster, "extensions");

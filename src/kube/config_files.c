@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Reads kubeconfig files, each once, and looks up entries and fields in the order of the files.
+ * Error texts name the file and the place. */
 #include "kube/config_internal.h"
 
 #include "base/fs.h"
@@ -9,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Kubeconfig files: read each once, look entries up in the order of the files. */
 
 void hf_kubeconfig_files_release(struct hf_kubeconfig_files *files)
 {
@@ -34,7 +35,7 @@ static int read_file(const char *path, struct hf_kubeconfig_file *ret_file, stru
 	explicit_bzero(text.data, text.len);
 	if (rc != 0)
 		return hf_error_wrap(err, "kubeconfig '%s'", path);
-	/* An empty file is an empty configuration, as it is to kubectl. */
+	/* An empty file is an empty configuration, as in kubectl. */
 	if (hf_yaml_len(yaml) > 1)
 		return hf_error_set(err, HF_E_INVALID, "kubeconfig '%s' is not one document", path);
 	*ret_file = (struct hf_kubeconfig_file){.path = hf_xstrdup(path)};
@@ -99,7 +100,7 @@ int hf_kubeconfig_files_read(const struct hf_kube_load *load, struct hf_kubeconf
 		}
 	}
 	if (rc == 0 && files.len == 0)
-		rc = hf_error_set(err, HF_E_NOT_FOUND, "no kubeconfig file is there, of '%s'",
+		rc = hf_error_set(err, HF_E_NOT_FOUND, "no kubeconfig file exists: '%s'",
 				  load->paths);
 	if (rc != 0) {
 		hf_kubeconfig_files_release(&files);

@@ -18,43 +18,46 @@ struct hf_kubeconfig_file {
 struct hf_kubeconfig_files {
 	struct hf_kubeconfig_file files[HF_KUBECONFIG_FILES_MAX];
 	size_t len;
-	char *names; /* all paths, for messages about the whole */
+	char *names; /* all paths, for messages about the whole set */
 };
 
 int hf_kubeconfig_files_read(const struct hf_kube_load *load, struct hf_kubeconfig_files *ret_files,
 			     struct hf_error *err) HF_MUST_CHECK;
 void hf_kubeconfig_files_release(struct hf_kubeconfig_files *files);
 
-/* An object in one of the files, with what error texts call it. */
+/* An object inside one of the files, and the words that error texts use for it. */
 struct hf_kubeconfig_entry {
 	const struct hf_json *object;
 	const char *file;
-	char place[160]; /* "users[admin].user" */
+	char place[160]; /* place in the file for error texts: "users[admin].user" */
 };
 
-/* The member of the entry called `name` of a list (clusters, users, contexts): of the first file
- * that has one.  HF_E_INVALID where there is none, or one file has two. */
+/* Finds the entry called `name` in a list (clusters, users, contexts) and returns its object
+ * `member`. The first file with such an entry decides. HF_E_INVALID: no file has it, or one file
+ * has two. */
 int hf_kubeconfig_find(const struct hf_kubeconfig_files *files, const char *list,
 		       const char *member, const char *name, struct hf_kubeconfig_entry *ret_entry,
 		       struct hf_error *err) HF_MUST_CHECK;
-/* current-context of the first file that has one; NULL: none has. */
+/* The first current-context in the order of the files; NULL: no file has one. */
 const char *hf_kubeconfig_current_context(const struct hf_kubeconfig_files *files);
-/* The object under key as an entry of its own; object NULL where it is absent. */
+/* The object under key, as an entry of its own; its object is NULL if the key is absent. */
 int hf_kubeconfig_member(const struct hf_kubeconfig_entry *entry, const char *key,
 			 struct hf_kubeconfig_entry *ret_member, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* Fields; a value of another type is HF_E_INVALID, an absent one "" or false. */
+/* Fields of an entry. A value of another type is HF_E_INVALID; an absent value reads as "" or
+ * false. */
 int hf_kubeconfig_str(const struct hf_kubeconfig_entry *entry, const char *key,
 		      const char **ret_text, struct hf_error *err) HF_MUST_CHECK;
 int hf_kubeconfig_dup(const struct hf_kubeconfig_entry *entry, const char *key, char **ret_text,
 		      struct hf_error *err) HF_MUST_CHECK;
 int hf_kubeconfig_bool(const struct hf_kubeconfig_entry *entry, const char *key, bool *ret_value,
 		       struct hf_error *err) HF_MUST_CHECK;
-/* "kubeconfig 'FILE': PLACE.key: <text>" */
+/* Sets the error "kubeconfig 'FILE': PLACE.key: TEXT" and returns `code`. */
 int hf_kubeconfig_refuse(const struct hf_kubeconfig_entry *entry, const char *key, int code,
 			 struct hf_error *err, const char *text) HF_MUST_CHECK;
-/* A path of the file, made absolute or relative to where this program stands; to be freed. */
+/* Resolves a path from a kubeconfig: a relative path starts at the folder of its file. The caller
+ * frees the result. */
 char *hf_kubeconfig_path(const struct hf_kubeconfig_entry *entry, const char *file);
 
 /* --- config_exec.c --- */
@@ -62,30 +65,31 @@ int hf_kube_exec_read(const struct hf_kubeconfig_entry *user,
 		      const struct hf_kubeconfig_entry *cluster,
 		      const struct hf_kube_config *config, struct hf_kube_exec **ret_exec,
 		      struct hf_error *err) HF_MUST_CHECK;
-struct hf_kube_exec *hf_kube_exec_copy(const struct hf_kube_exec *exec); /* NULL is fine */
-struct hf_kube_exec *hf_kube_exec_free(struct hf_kube_exec *exec);       /* NULL is fine */
+struct hf_kube_exec *hf_kube_exec_copy(const struct hf_kube_exec *exec); /* accepts NULL */
+/* accepts NULL; returns NULL */
+struct hf_kube_exec *hf_kube_exec_free(struct hf_kube_exec *exec);
 
 /* --- config_token.c --- */
 
-/* HF_E_INVALID: blanks or control characters stand inside it, which no header could carry.  What
- * stands behind it is not sent either. */
+/* Checks that a token fits into an HTTP header. HF_E_INVALID: it contains a blank or a control
+ * character. Blanks and line ends at its end are ignored. */
 int hf_kube_token_check(const char *token, struct hf_error *err) HF_MUST_CHECK;
-/* A file's token without the blanks around it; HF_E_INVALID where there is nothing else, or what is there
- * is no regular file. */
+/* Reads a token from a file and strips the blanks around it. HF_E_INVALID: the file is empty, not a
+ * regular file, or its token does not pass hf_kube_token_check. */
 int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err) HF_MUST_CHECK;
 
 /* --- proxy.c --- */
 
-/* What the environment says of proxies (httpproxy of golang.org/x/net). */
+/* The proxy variables of the environment, read as httpproxy of golang.org/x/net reads them. */
 struct hf_kube_proxy_env {
-	const char *http, *https, *no_proxy; /* NULL or "": not set */
+	const char *http, *https, *no_proxy; /* values of the variables; NULL or "": not set */
 };
-/* The proxy for a server: NULL, or a URL to be freed. */
+/* The proxy URL for a server, which the caller frees; NULL: connect directly. */
 char *hf_kube_proxy_choose(const char *server, const struct hf_kube_proxy_env *env);
-/* As curl is to be told: socks5 lets the proxy look up names, as Go does.  NULL: not one of http,
- * https, socks5, socks5h. */
+/* The URL as curl needs it: socks5 becomes socks5h, so that the proxy resolves names, as in Go.
+ * NULL: the scheme is not http, https, socks5 or socks5h. The caller frees the result. */
 char *hf_kube_proxy_url(const char *url);
-/* Host (without brackets) and port of a URL; false: it has none. */
+/* Host (without brackets) and port of a URL. Returns false if the URL has no host. */
 bool hf_kube_url_host(const char *url, char *ret_host, size_t host_size, char ret_port[8]);
 bool hf_kube_host_is_loopback(const char *host);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of kubeconfig loading: merging, fields, errors with file and field, service accounts, token
+ * files. The files lie in a temporary folder. */
 #include "harness/test.h"
 #include "kube/config_internal.h"
 #include "kube/pem_test.h"
@@ -15,16 +18,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Kubeconfig files as people have them, in a folder of the test's own. */
-
 static char folder[] = "/tmp/holdfast-kubeconfig-XXXXXX";
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	return mkdtemp(folder) == NULL;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	return hf_fs_remove_tree(folder, NULL);
 }
@@ -83,7 +84,7 @@ static void the_current_context_is_read_or_the_one_asked_for(void **state)
 	hf_kube_config_release(&config);
 }
 
-static void not_verifying_is_only_done_when_said_and_is_warned_of(void **state)
+static void skipping_verification_needs_the_field_and_gives_a_warning(void **state)
 {
 	struct hf_kube_config config;
 	struct hf_error err;
@@ -109,7 +110,7 @@ static void a_token_may_be_in_a_file_beside(void **state)
 #define V1 "apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never"
 #define CLUSTER(fields) CONTEXTS "clusters: [{name: one, cluster: {" fields "}}]\n" USER("token: t")
 
-static void what_is_wrong_is_named_with_its_file_and_field(void **state)
+static void a_wrong_value_is_reported_with_its_file_and_field(void **state)
 {
 	static const struct {
 		const char *text, *context;
@@ -218,7 +219,7 @@ static void a_plugin_is_checked_before_it_is_ever_run(void **state)
 	}
 }
 
-static void a_plugin_is_told_what_the_file_says(void **state)
+static void a_plugin_gets_the_fields_of_the_file(void **state)
 {
 	static const char text[] = CONTEXTS
 		"clusters: [{name: one, cluster: {server: 'https://one:1', tls-server-name: inner,\n"
@@ -252,7 +253,8 @@ static void a_plugin_is_told_what_the_file_says(void **state)
 		"\"config\":{\"audience\":\"x\"}},\"interactive\":false}}");
 	hf_kube_config_release(&config);
 
-	/* A bare name is PATH's; without provideClusterInfo a plugin is told nothing of it. */
+	/* A name without '/' is left for PATH; without provideClusterInfo the plugin gets no
+	 * cluster. */
 	assert_ok(read_config(CONTEXTS CLUSTERS USER("exec: {command: get, apiVersion: "
 						     "client.authentication.k8s.io/v1beta1}"),
 			      NULL, &config, &err),
@@ -261,7 +263,7 @@ static void a_plugin_is_told_what_the_file_says(void **state)
 	assert_null(strstr(config.exec->info, "cluster"));
 	hf_kube_config_release(&config);
 
-	/* A token makes it needless. */
+	/* With a token the plugin is not read. */
 	assert_ok(read_config(CONTEXTS CLUSTERS USER("token: t, exec: {}"), NULL, &config, &err),
 		  &err);
 	assert_null(config.exec);
@@ -324,7 +326,7 @@ static void a_certificate_that_cannot_be_used_is_refused_with_its_file_and_field
 	hf_certificate_release(&two);
 }
 
-static void of_several_files_the_first_to_name_a_thing_has_all_of_it(void **state)
+static void the_first_file_with_an_entry_supplies_all_of_it(void **state)
 {
 	HF_AUTOFREE char *one =
 		write_file("one", "contexts: [{name: a, context: {cluster: one, user: u}}]\n"
@@ -349,9 +351,9 @@ static void of_several_files_the_first_to_name_a_thing_has_all_of_it(void **stat
 	struct hf_kube_config config;
 
 	assert_ok(hf_kube_config_load(&load, &config, &err), &err);
-	assert_string_equal(config.token, "first"); /* nothing of the second u */
-	assert_string_equal(config.ns, "default");  /* nothing of the second a */
-	/* Beside the file that says so. */
+	assert_string_equal(config.token, "first"); /* not the token of the second user u */
+	assert_string_equal(config.ns, "default");  /* not the namespace of the second context a */
+	/* relative to the folder of its kubeconfig */
 	assert_string_equal(config.ca_pem, "of sub\n" PEM_CERT);
 	hf_kube_config_release(&config);
 
@@ -369,7 +371,7 @@ static void of_several_files_the_first_to_name_a_thing_has_all_of_it(void **stat
 	assert_string_equal(config.token, "first");
 	hf_kube_config_release(&config);
 
-	/* Where all is named, no context is needed. */
+	/* With cluster and user named, no context is needed. */
 	load = (struct hf_kube_load){.paths = one, .cluster = "one", .user = "u"};
 	assert_code(hf_kube_config_load(&load, &config, &err), HF_E_INVALID);
 	load = (struct hf_kube_load){.paths = "/nowhere/a:/nowhere/b"};
@@ -452,7 +454,7 @@ static void a_pod_finds_its_server_token_and_namespace(void **state)
 	unsetenv("KUBERNETES_SERVICE_PORT");
 }
 
-static void a_controller_looks_in_order(void **state)
+static void a_controller_searches_its_configuration_in_order(void **state)
 {
 	HF_AUTOFREE char *dir = hf_xasprintf("%s/.kube", folder);
 	struct hf_kube_load none = {.paths = NULL}, given = {.required = true};
@@ -492,7 +494,7 @@ static void a_token_file_must_hold_a_token(void **state)
 	assert_non_null(strstr(err.text, empty));
 	assert_ok(hf_kube_token_read(good, &token, &err), &err);
 	assert_string_equal(token, "a.b.c");
-	/* Nobody writes into it: whoever read it would wait for ever. */
+	/* A FIFO without a writer: a reader would block for ever. */
 	assert_int_equal(unlink(empty), 0);
 	assert_int_equal(mkfifo(empty, 0600), 0);
 	assert_code(hf_kube_token_read(empty, &token, &err), HF_E_INVALID);
@@ -510,20 +512,20 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_current_context_is_read_or_the_one_asked_for),
-		cmocka_unit_test(not_verifying_is_only_done_when_said_and_is_warned_of),
+		cmocka_unit_test(skipping_verification_needs_the_field_and_gives_a_warning),
 		cmocka_unit_test(a_token_may_be_in_a_file_beside),
-		cmocka_unit_test(what_is_wrong_is_named_with_its_file_and_field),
+		cmocka_unit_test(a_wrong_value_is_reported_with_its_file_and_field),
 		cmocka_unit_test(a_plugin_is_checked_before_it_is_ever_run),
-		cmocka_unit_test(a_plugin_is_told_what_the_file_says),
+		cmocka_unit_test(a_plugin_gets_the_fields_of_the_file),
 		cmocka_unit_test(
 			a_certificate_that_cannot_be_used_is_refused_with_its_file_and_field),
-		cmocka_unit_test(of_several_files_the_first_to_name_a_thing_has_all_of_it),
+		cmocka_unit_test(the_first_file_with_an_entry_supplies_all_of_it),
 		cmocka_unit_test(credentials_do_not_leave_the_machine_without_tls),
 		cmocka_unit_test(a_pod_finds_its_server_token_and_namespace),
-		cmocka_unit_test(a_controller_looks_in_order),
+		cmocka_unit_test(a_controller_searches_its_configuration_in_order),
 		cmocka_unit_test(a_token_file_must_hold_a_token),
 		cmocka_unit_test(a_file_that_is_not_there_is_not_found),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

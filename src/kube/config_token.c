@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tokens for the Authorization header: reads a token file and checks that a token fits into a
+ * header. */
 #include "kube/config_internal.h"
 
 #include "base/fs.h"
@@ -42,7 +45,7 @@ int hf_kube_token_read(const char *path, char **ret_token, struct hf_error *err)
 		start++;
 	hf_strbuf_consume(&sb, start);
 	if (sb.len == 0 || strlen(sb.data) != sb.len) {
-		/* No part of a file that is no token is told. */
+		/* The error text must not contain any part of the file, which may be a secret. */
 		explicit_bzero(sb.data, sb.len);
 		return hf_error_set(err, HF_E_INVALID, "'%s' holds no token", path);
 	}

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Credentials of requests over time:
+ * |
+ * |  fixed    a token or certificate that never changes
+ * |  files    token, certificates and CA; read again after a minute, upon a 401 and after a
+ * |           failed connection, because kubelets rotate them
+ * |  plugin   run before the first request, shortly before its answer expires, and upon a 401
+ * |
+ * One plugin runs at a time and all requests wait for it. Its failure is reported to all of them
+ * and, for 1 s to 30 s, to new requests: a broken plugin does not run once per request. */
 #include "kube/config_internal.h"
 #include "kube/kube_internal.h"
 
@@ -11,26 +21,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * How requests are signed, and how that changes in time:
- *
- *   fixed       a token or a certificate for good
- *   files       read again when a minute old and upon 401: kubelets rotate tokens and
- *               certificates; also where there is no connection
- *   plugin      run before the first request, when its answer is about to end, and upon 401
- *
- * One plugin runs at a time and all requests wait for it.  Its failure is told to all of
- * them, and to those that come within the next moments: a broken plugin is not run for
- * each of a thousand requests.
- */
-
 #define FILES_AGE_MAX HF_MINUTE
 #define FILES_AGE_MIN HF_SECOND
-#define EXPIRY_LEEWAY (10 * HF_SECOND) /* an answer that ends this soon is fetched anew */
-#define EARLY_HOLD HF_SECOND           /* unless it is all that the plugin has */
+/* A plugin runs again this long before the credentials expire */
+#define EXPIRY_LEEWAY (10 * HF_SECOND)
+/* New credentials are used this long even if they expire sooner */
+#define EARLY_HOLD HF_SECOND
 #define FAILURE_HOLD_MIN HF_SECOND
 #define FAILURE_HOLD_MAX (30 * HF_SECOND)
-#define ERRORS_TOLD_MAX 160 /* of what a plugin said, in our error text */
+#define ERROR_BYTES_MAX 160 /* most bytes of a plugin's stderr in an error text */
 
 struct hf_kube_credentials *hf_kube_credentials_create(struct hf_kube *kube,
 						       const struct hf_kube_config *config)
@@ -71,8 +70,8 @@ unsigned hf_kube_credentials_generation(const struct hf_kube_credentials *c)
 
 /* --- files --- */
 
-/* true: there is another token than before.  A file that cannot be read now leaves the old one
- * standing: it may be in the middle of a rotation. */
+/* Returns true if the token changed. If the file cannot be read, the old token stays: the file may
+ * be in the middle of a rotation. */
 static bool read_token_file(struct hf_kube_credentials *c)
 {
 	char *token;
@@ -94,7 +93,7 @@ static bool read_token_file(struct hf_kube_credentials *c)
 	return true;
 }
 
-/* true: something of it is new. */
+/* Returns true if a token or certificate changed. */
 static bool read_files(struct hf_kube_credentials *c)
 {
 	bool token = read_token_file(c);
@@ -137,7 +136,8 @@ static int check_answer(const struct hf_json *root, const char *api_version, str
 	return 0;
 }
 
-/* Found here, the plugin is named and run again; else each request would fail of it. */
+/* Checked here so that the error names the plugin and the plugin runs again; otherwise each request
+ * would fail. */
 static int check_secrets(const char *token, const char *cert, const char *key, struct hf_error *err)
 {
 	if (hf_kube_token_check(token, err) != 0)
@@ -195,7 +195,7 @@ int hf_kube_exec_answer_read(const char *text, size_t len, const char *api_versi
 static void plugin_failed(struct hf_kube_credentials *c)
 {
 	bool usable = c->have && hf_loop_wall(c->kube->loop) < c->expires;
-	struct hf_error told;
+	struct hf_error copy;
 
 	c->failed_at = hf_loop_mono(c->kube->loop);
 	c->hold = c->hold == 0                     ? FAILURE_HOLD_MIN
@@ -204,9 +204,9 @@ static void plugin_failed(struct hf_kube_credentials *c)
 	c->failure.code = HF_E_UNAUTHORIZED;
 	(void)hf_error_wrap(&c->failure, "kubeconfig '%s': credential plugin '%s'", c->path,
 			    c->exec->argv[0]);
-	/* Waking calls back; what is told must not change under it. */
-	told = c->failure;
-	hf_kube_wake(c->kube, usable ? NULL : &told);
+	/* hf_kube_wake_ops may start a plugin that overwrites c->failure, so pass a copy. */
+	copy = c->failure;
+	hf_kube_wake_ops(c->kube, usable ? NULL : &copy);
 }
 
 static void take_answer(struct hf_kube_credentials *c, struct hf_kube_exec_answer *answer)
@@ -216,24 +216,24 @@ static void take_answer(struct hf_kube_credentials *c, struct hf_kube_exec_answe
 	c->have = true;
 	c->hold = 0;
 	c->expires = answer->expires;
-	/* A plugin with a store of its own may give the same answer up to its end, or past it:
-	 * it is not run for each request of that time. */
+	/* A plugin with a cache may return the same credentials until they expire, or later.
+	 * Without this delay the plugin would run for each request of that time. */
 	c->use_until = hf_loop_mono(c->kube->loop) + EARLY_HOLD;
 	c->generation++;
 	hf_http_client_set_bearer(c->kube->client, answer->token);
 	hf_http_client_set_cert(c->kube->client, with_cert ? answer->cert_pem : NULL,
 				with_cert ? answer->key_pem : NULL);
 	hf_kube_exec_answer_release(answer);
-	hf_kube_wake(c->kube, NULL);
+	hf_kube_wake_ops(c->kube, NULL);
 }
 
-/* The first line of what it printed, without what a terminal would obey. */
-static void describe_errors(const char *errors, char ret_text[ERRORS_TOLD_MAX])
+/* The first line of stderr, with control characters replaced by blanks. */
+static void describe_errors(const char *errors, char ret_text[ERROR_BYTES_MAX])
 {
 	size_t len = strcspn(errors, "\n");
 
-	if (len >= ERRORS_TOLD_MAX)
-		len = ERRORS_TOLD_MAX - 1;
+	if (len >= ERROR_BYTES_MAX)
+		len = ERROR_BYTES_MAX - 1;
 	for (size_t i = 0; i < len; i++) {
 		unsigned char ch = (unsigned char)errors[i];
 		ret_text[i] = ch >= ' ' && ch != 0x7f ? (char)ch : ' ';
@@ -245,7 +245,7 @@ static void on_plugin(void *arg, const struct hf_command_result *result)
 {
 	struct hf_kube_credentials *c = arg;
 	struct hf_kube_exec_answer answer;
-	char errors[ERRORS_TOLD_MAX];
+	char errors[ERROR_BYTES_MAX];
 
 	c->command = NULL;
 	describe_errors(result->errors, errors);
@@ -265,8 +265,8 @@ static void on_plugin(void *arg, const struct hf_command_result *result)
 	}
 }
 
-/* This program's own environment, then the file's, then what the plugin is told: of two of a
- * name the later one counts, so that the earlier are left out. */
+/* The environment of this program, then that of the kubeconfig, then KUBERNETES_EXEC_INFO. A later
+ * variable replaces an earlier one of the same name. */
 static char **make_env(const struct hf_kube_exec *exec)
 {
 	size_t len = 0, n = 0;
@@ -304,7 +304,7 @@ static int start_plugin(struct hf_kube_credentials *c, struct hf_error *err)
 		free(*at);
 	free(env);
 	if (rc == HF_E_NOT_FOUND && c->exec->install_hint[0] != '\0' && err != NULL) {
-		char hint[ERRORS_TOLD_MAX];
+		char hint[ERROR_BYTES_MAX];
 		struct hf_error why = *err;
 
 		describe_errors(c->exec->install_hint, hint);
@@ -313,7 +313,7 @@ static int start_plugin(struct hf_kube_credentials *c, struct hf_error *err)
 	return rc;
 }
 
-static bool expired(const struct hf_kube_credentials *c)
+static bool is_expired(const struct hf_kube_credentials *c)
 {
 	return c->expires != HF_TIME_NEVER &&
 	       hf_loop_wall(c->kube->loop) >= c->expires - EXPIRY_LEEWAY;
@@ -321,13 +321,13 @@ static bool expired(const struct hf_kube_credentials *c)
 
 static enum hf_kube_ready check_plugin(struct hf_kube_credentials *c, struct hf_error *err)
 {
-	if (c->have && (!expired(c) || hf_loop_mono(c->kube->loop) < c->use_until))
+	if (c->have && (!is_expired(c) || hf_loop_mono(c->kube->loop) < c->use_until))
 		return HF_KUBE_READY;
 	if (c->command != NULL)
 		return HF_KUBE_WAIT;
 	if (c->hold > 0 && hf_loop_mono(c->kube->loop) - c->failed_at < c->hold) {
 		if (c->have && hf_loop_wall(c->kube->loop) < c->expires)
-			return HF_KUBE_READY; /* its last moments */
+			return HF_KUBE_READY; /* the old credentials have not expired yet */
 		*err = c->failure;
 		return HF_KUBE_NO_CREDENTIALS;
 	}
@@ -338,7 +338,7 @@ static enum hf_kube_ready check_plugin(struct hf_kube_credentials *c, struct hf_
 	return HF_KUBE_NO_CREDENTIALS;
 }
 
-/* --- for both --- */
+/* --- files and plugins --- */
 
 enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *c, struct hf_error *err)
 {
@@ -348,10 +348,10 @@ enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *c, stru
 	return c->exec != NULL ? check_plugin(c, err) : HF_KUBE_READY;
 }
 
-bool hf_kube_credentials_rejected(struct hf_kube_credentials *c, unsigned generation)
+bool hf_kube_credentials_renew_after_401(struct hf_kube_credentials *c, unsigned generation)
 {
 	if (generation != c->generation)
-		return true; /* others have come since it was sent */
+		return true; /* the credentials were renewed after this request was sent */
 	if (c->exec != NULL) {
 		c->have = false;
 		return true;
@@ -359,9 +359,10 @@ bool hf_kube_credentials_rejected(struct hf_kube_credentials *c, unsigned genera
 	return read_files(c);
 }
 
-bool hf_kube_credentials_distrusted(struct hf_kube_credentials *c, unsigned generation)
+bool hf_kube_credentials_renew_after_disconnect(struct hf_kube_credentials *c, unsigned generation)
 {
-	/* Each of a thousand requests finds the server away: the files are not read for each. */
+	/* If a server is down, each of many requests fails to connect; do not read the files for
+	 * each of them. */
 	return generation != c->generation ||
 	       (hf_loop_mono(c->kube->loop) - c->files_read_at >= FILES_AGE_MIN && read_files(c));
 }
@@ -373,17 +374,18 @@ void hf_kube_credentials_explain(const struct hf_kube_credentials *c, struct hf_
 	char at[HF_TIME_TEXT_MAX];
 
 	if (c->files_failure.code != 0) {
-		(void)hf_error_wrap(err, "signed in with an older token (%s)",
-				    c->files_failure.text);
+		(void)hf_error_wrap(
+			err, "the token is an older one, because its file cannot be read (%s)",
+			c->files_failure.text);
 	} else if (c->exec != NULL && c->expires <= now) {
 		hf_time_format(c->expires, at);
-		(void)hf_error_wrap(err,
-				    "credential plugin '%s' gave a credential that ended at %s",
-				    c->exec->argv[0], at);
+		(void)hf_error_wrap(
+			err, "credential plugin '%s' returned credentials that expired at %s",
+			c->exec->argv[0], at);
 	} else if (cert->text[0] != '\0' && hf_certificate_expiry(cert->text, &end, NULL) == 0 &&
 		   end <= now) {
 		hf_time_format(end, at);
-		(void)hf_error_wrap(err, "the client certificate%s%s ended at %s",
+		(void)hf_error_wrap(err, "the client certificate%s%s expired at %s",
 				    cert->file != NULL ? " in " : "", hf_str_or(cert->file, ""),
 				    at);
 	}

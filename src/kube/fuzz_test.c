@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/* What kube reads of others: lines of watches, pages of lists, plugins' answers, headers, and
- * kubeconfig files.  What is accepted must be whole. */
+/* Fuzzes what kube reads from outside: lines of watches, pages of lists, plugin output, headers and
+ * kubeconfig files. Accepted input must give a complete result. */
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The configuration of a pod: two environment variables and the files of its service account. */
 #include "kube/config_internal.h"
 
 #include "base/fs.h"
@@ -10,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* What a pod finds: two variables of the environment and the files of its service account. */
 
 static const char *dir_or_default(const char *dir)
 {
@@ -26,7 +26,7 @@ bool hf_kube_in_cluster(const char *dir)
 	       !hf_str_is_empty(getenv("KUBERNETES_SERVICE_PORT")) && access(token, F_OK) == 0;
 }
 
-/* POD_NAMESPACE (the downward API) wins over the file, as in client-go. */
+/* POD_NAMESPACE (set through the downward API) overrides the file, as in client-go. */
 static char *find_namespace(const char *dir)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/namespace", dir);
@@ -75,7 +75,7 @@ int hf_kube_config_in_cluster(const char *dir, struct hf_kube_config *ret_config
 
 	if (hf_str_is_empty(host) || hf_str_is_empty(port))
 		return hf_error_set(err, HF_E_NOT_FOUND,
-				    "this is no pod: KUBERNETES_SERVICE_HOST and "
+				    "not in a pod: KUBERNETES_SERVICE_HOST and "
 				    "KUBERNETES_SERVICE_PORT are not both set");
 	rc = hf_str_to_i64(port, 1, 65535, &number, err);
 	if (rc != 0)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The store itself, and the part that calls, watches and log streams share: the list of operations,
+ * sending, waiting for credentials, and failures before sending. */
 #include "kube/kube_internal.h"
 
 #include "base/fs.h"
@@ -55,7 +58,8 @@ static void on_fail_task(void *arg)
 
 void hf_kube_op_fail(struct hf_kube_op *op)
 {
-	/* Found before it was sent; told from the loop, as every other outcome is. */
+	/* The failure is found before sending; a task reports it, because every outcome is reported
+	 * from the loop. */
 	op->transfer = NULL;
 	op->waiting = false;
 	if (op->fail_task == NULL)
@@ -83,12 +87,13 @@ static void on_timer(void *arg)
 		hf_kube_op_start(op);
 		return;
 	}
-	(void)hf_error_set(&op->err, HF_E_UNAVAILABLE,
-			   "not sent in time: the credential plugin has not answered");
+	(void)hf_error_set(
+		&op->err, HF_E_UNAVAILABLE,
+		"the request was not sent in time: the credential plugin has not answered");
 	hf_kube_op_fail(op);
 }
 
-static void arm(struct hf_kube_op *op, hf_time after)
+static void arm_timer(struct hf_kube_op *op, hf_time after)
 {
 	if (op->timer == NULL)
 		op->timer = hf_timer_create(op->kube->loop, on_timer, op);
@@ -105,19 +110,19 @@ void hf_kube_op_start(struct hf_kube_op *op)
 	case HF_KUBE_WAIT:
 		op->waiting = true;
 		if (op->deadline != HF_TIME_NEVER)
-			arm(op, op->deadline - hf_loop_mono(kube->loop));
+			arm_timer(op, op->deadline - hf_loop_mono(kube->loop));
 		break;
 	}
 }
 
 void hf_kube_op_start_after(struct hf_kube_op *op, hf_time delay)
 {
-	arm(op, delay);
+	arm_timer(op, delay);
 }
 
-void hf_kube_wake(struct hf_kube *kube, const struct hf_error *err)
+void hf_kube_wake_ops(struct hf_kube *kube, const struct hf_error *err)
 {
-	/* Nothing here calls back: sending and failing only begin. */
+	/* No callback runs in this loop: send and fail only start something. */
 	for (struct hf_kube_op *op = kube->ops; op != NULL; op = op->next) {
 		if (!op->waiting)
 			continue;
@@ -148,18 +153,19 @@ void hf_kube_op_observe(struct hf_kube_op *op, int status)
 		kube->options.observe(kube->options.observe_arg, &seen);
 }
 
-bool hf_kube_op_sign_in_again(struct hf_kube_op *op, const struct hf_http_result *result)
+bool hf_kube_op_renew_credentials(struct hf_kube_op *op, const struct hf_http_result *result)
 {
 	struct hf_kube_credentials *credentials = op->kube->credentials;
 	bool refused = result->code == 0 && result->status == 401;
-	/* TLS libraries have many words for a certificate that they do not take. */
+	/* TLS libraries report a rejected certificate in many forms, so every failed connection
+	 * counts. */
 	bool connected = result->code != HF_E_UNAVAILABLE || result->status != 0;
 
-	if (op->signed_in_again || (!refused && connected) ||
-	    !(refused ? hf_kube_credentials_rejected(credentials, op->credentials)
-		      : hf_kube_credentials_distrusted(credentials, op->credentials)))
+	if (op->renewed || (!refused && connected) ||
+	    !(refused ? hf_kube_credentials_renew_after_401(credentials, op->credentials)
+		      : hf_kube_credentials_renew_after_disconnect(credentials, op->credentials)))
 		return false;
-	op->signed_in_again = true;
+	op->renewed = true;
 	return true;
 }
 
@@ -176,7 +182,7 @@ static void kube_destroy(struct hf_store *store)
 {
 	struct hf_kube *kube = (struct hf_kube *)store;
 
-	/* Each abandon unlinks its op and may run a callback that cancels others. */
+	/* An abandon unlinks the op and may run a callback, which may cancel other ops. */
 	while (kube->ops != NULL)
 		kube->ops->kind->abandon(kube->ops);
 	kube->credentials = hf_kube_credentials_destroy(kube->credentials);
@@ -229,7 +235,7 @@ static void fill_host(struct hf_kube *kube, const struct hf_kube_config *config)
 	bool v6 = strchr(host, ':') != NULL;
 
 	kube->host = hf_xasprintf("%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port);
-	/* On the same machine packing and unpacking costs more than it saves. */
+	/* Over loopback, compression costs more time than it saves. */
 	kube->gzip = !config->no_gzip && !(known && hf_kube_host_is_loopback(host));
 }
 

@@ -12,114 +12,116 @@
 
 HF_BEGIN_DECLS
 
-/*
- * The store interface over HTTPS: an API server, or the face of an embedded plane.
- */
+/* The store interface (store/store.h) over HTTPS, for an API server or for the API of an embedded
+ * plane. */
 
-/* --- where a server is, and who we are --- */
+/* --- configuration: the server's address and the credentials --- */
 
-/* A program that hands out credentials (users[].user.exec of a kubeconfig). */
+/* A credential plugin: a program that prints credentials (users[].user.exec of a kubeconfig). */
 struct hf_kube_exec {
-	char **argv; /* NULL-terminated; argv[0] is a path, or looked for in PATH */
-	char **env;  /* "NAME=value" on top of this program's own; NULL-terminated */
+	char **argv; /* NULL-terminated; argv[0] is a path, or a name to search in PATH */
+	char **env;  /* "NAME=value" strings added to this program's environment; NULL-terminated */
 	char *api_version;
-	char *install_hint; /* what to tell who lacks the program */
-	char *info;         /* KUBERNETES_EXEC_INFO */
+	char *install_hint; /* text for the error when the program is not installed */
+	char *info;         /* value of KUBERNETES_EXEC_INFO for the plugin */
 };
 
-/* Owned texts; NULL or "" where not set. */
+/* All texts are owned; NULL or "" means not set. */
 struct hf_kube_config {
-	char *server; /* "https://127.0.0.1:6443" */
+	char *server; /* URL of the server: "https://127.0.0.1:6443" */
 	char *ca_pem;
 	char *cert_pem, *key_pem;
 	char *token;
-	/* Sources of the above, read again as they rotate. */
+	/* Files behind ca_pem, cert_pem, key_pem and token. The store reads them again to follow
+	 * rotations. */
 	char *token_file, *ca_file, *cert_file, *key_file;
-	struct hf_kube_exec *exec; /* the credentials' source */
+	struct hf_kube_exec *exec; /* the plugin that supplies credentials; NULL: none */
 	char *tls_server_name;
-	char *proxy_url; /* of the kubeconfig or of the environment; "": none */
-	char *ns;        /* the context's namespace, "default" where it names none */
-	char *path;      /* the file (or files) it came from, for messages */
-	char *warning;   /* what a person should be told, such as that nothing is verified */
+	char *proxy_url; /* from the kubeconfig or the environment; "": no proxy */
+	char *ns;        /* namespace of the context; "default" if the context has none */
+	char *path;      /* path of the kubeconfig file or files, for messages */
+	char *warning;   /* a warning for the user, for example that no certificate is verified;
+	                  * NULL: none */
 	bool insecure;
 	bool no_gzip;
 };
 
-/* Limits of what is read. */
+/* Limits of the files that are read. */
 #define HF_KUBECONFIG_BYTES_MAX ((size_t)1 << 20)
 #define HF_KUBECONFIG_FILES_MAX 32
-#define HF_KUBE_TOKEN_BYTES_MAX ((size_t)64 << 10) /* a header of this size no server takes */
+#define HF_KUBE_TOKEN_BYTES_MAX ((size_t)64 << 10) /* no server accepts a header of this size */
 
 struct hf_kube_load {
-	/* A list of files as in KUBECONFIG ("a:b"), merged as client-go does: the first file
-	 * to name a context, cluster or user has all of it, current-context is that of the
-	 * first that has one, and files that are not there are passed over. */
+	/* A list of files in the form of KUBECONFIG ("a:b"), merged as client-go does. The first
+	 * file that names a context, cluster or user supplies the whole entry. current-context
+	 * comes from the first file that has one. Missing files are skipped. */
 	const char *paths;
-	bool required; /* paths is one file that must be there (--kubeconfig) */
-	/* Names that win over those of the files; NULL: none. */
+	bool required; /* paths is a single file and must exist (--kubeconfig) */
+	/* Names that override the names in the files; NULL: no override. */
 	const char *context, *cluster, *user;
 };
 
-/*
- * Relative paths in a file are relative to its folder.  Errors name the file and
- * the field.
+/* Loads a configuration. A relative path inside a file starts at the folder of that file. Error
+ * texts name the file and the field.
  *
- * HF_E_NOT_FOUND: no such file.  HF_E_INVALID: what is wrong.  HF_E_UNSUPPORTED: a
- * way of signing in that is not built (passwords, auth providers, impersonation,
- * plugins that need a terminal).
- */
+ * HF_E_NOT_FOUND: no file exists. HF_E_INVALID: a value is wrong. HF_E_UNSUPPORTED: the sign-in
+ * method is not implemented (passwords, auth providers, impersonation, plugins that need a
+ * terminal). */
 int hf_kube_config_load(const struct hf_kube_load *load, struct hf_kube_config *ret_config,
 			struct hf_error *err) HF_MUST_CHECK;
-/* One file, which must be there; context may be NULL. */
+/* Loads a single, existing file; context may be NULL. */
 int hf_kube_config_read(const char *path, const char *context, struct hf_kube_config *ret_config,
 			struct hf_error *err) HF_MUST_CHECK;
 
-/* What a pod finds of its service account.  dir: NULL for where Kubernetes puts it. */
+/* Configuration from a pod's service account. dir: NULL means HF_KUBE_SERVICE_ACCOUNT_DIR. */
 #define HF_KUBE_SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 bool hf_kube_in_cluster(const char *dir);
 int hf_kube_config_in_cluster(const char *dir, struct hf_kube_config *ret_config,
 			      struct hf_error *err) HF_MUST_CHECK;
 
-/* As a controller looks for it: the given file, else KUBECONFIG, else in the cluster, else
- * ~/.kube/config.  load->paths may be NULL. */
+/* Finds the configuration as a controller does. The order is: load->paths if not NULL, KUBECONFIG,
+ * the service account of the pod, ~/.kube/config. */
 int hf_kube_config_find(const struct hf_kube_load *load, struct hf_kube_config *ret_config,
 			struct hf_error *err) HF_MUST_CHECK;
 
-void hf_kube_config_release(struct hf_kube_config *config); /* wipes keys and tokens */
+/* Overwrites keys and tokens before it frees them. */
+void hf_kube_config_release(struct hf_kube_config *config);
 
 /* --- the store --- */
 
-/* One request's outcome, for metrics; texts live for the callback. */
+/* The outcome of one HTTP request, for metrics. The texts are valid only during the callback. */
 struct hf_kube_observation {
-	const char *method; /* "GET" */
-	const char *host;   /* "10.0.0.1:443" */
-	int status;         /* 0: no answer */
-	unsigned retry;     /* 0: the first try, 1: its first repetition, … */
-	hf_time took;       /* until the answer's end; of a watch or log until its head */
+	const char *method; /* HTTP method, "GET" */
+	const char *host;   /* host and port of the server, "10.0.0.1:443" */
+	int status;         /* HTTP status; 0: no response came */
+	unsigned retry;     /* 0: the first try, 1: the first retry, … */
+	hf_time took;       /* duration until the end of the response; for a watch or a log, until
+	                     * the end of its head */
 };
 typedef void (*hf_kube_observe_fn)(void *arg, const struct hf_kube_observation *seen);
 
 struct hf_kube_options {
-	uint64_t seed;   /* of the jitter; 0: from the kernel */
-	hf_time timeout; /* of requests that name none; 0: HF_KUBE_TIMEOUT */
-	/* A watch on which neither an event nor a bookmark came for this long is ended as lost;
-	 * 0: four minutes where bookmarks were asked for, else half a minute past its timeout. */
+	uint64_t seed;   /* seed of the retry jitter; 0: a random seed from the kernel */
+	hf_time timeout; /* for requests without a timeout of their own; 0: HF_KUBE_TIMEOUT */
+	/* Longest time without an event or a bookmark before a watch ends with HF_E_TIMEOUT. 0:
+	 * four minutes for a watch with bookmarks, else 30 s more than the watch's timeout. */
 	hf_time watch_silence_max;
-	hf_kube_observe_fn observe; /* may be NULL; must not call the store */
+	hf_kube_observe_fn observe; /* called for each HTTP request; may be NULL; must not call the
+	                             * store */
 	void *observe_arg;
 };
 
-#define HF_KUBE_TIMEOUT (30 * HF_SECOND) /* tries, waiting and signing in together */
-#define HF_KUBE_TRIES_MAX 10u            /* as client-go has it */
-/* Limits of one response: a page of a list, and one event of a watch. */
+#define HF_KUBE_TIMEOUT (30 * HF_SECOND) /* a request with all tries and delays */
+#define HF_KUBE_TRIES_MAX 10u            /* most tries of a request; client-go's figure */
+/* Most bytes of one response body (for example a page of a list), and of one event of a watch. */
 #define HF_KUBE_LIST_BYTES_MAX ((size_t)64 << 20)
-#define HF_KUBE_EVENT_BYTES_MAX ((size_t)4 << 20) /* an object is at most 1.5 MiB in etcd */
-/* Of a credential plugin. */
+#define HF_KUBE_EVENT_BYTES_MAX ((size_t)4 << 20) /* etcd stores at most 1.5 MiB per object */
+/* Limits of a run of a credential plugin. */
 #define HF_KUBE_EXEC_TIMEOUT (60 * HF_SECOND)
 #define HF_KUBE_EXEC_BYTES_MAX ((size_t)1 << 20)
 
-/* config may be released afterwards; options may be NULL.  Nothing is sent before the first
- * request. */
+/* Creates a store. The caller may release config afterwards; options may be NULL. The store sends
+ * nothing before the first request. */
 int hf_kube_create_with(struct hf_loop *loop, const struct hf_kube_config *config,
 			const struct hf_kube_options *options, struct hf_store **ret_store,
 			struct hf_error *err) HF_MUST_CHECK;

@@ -13,39 +13,42 @@
 
 #define HF_KUBE_TARGET_BYTES_MAX ((size_t)8 << 10)
 
-/*
- * What calls, watches and log streams have in common: a transfer, a place in the
- * store's list so that destroy finds them, and what may stand between the wish to
- * send and the sending: credentials that are being fetched, a delay before a
- * repetition.
+/* An operation in flight: the common part of calls, watches and log streams. An op holds a transfer
+ * and a place in the store's list, so that destroy can end it. Before sending, an op may wait for
+ * credentials or for a retry delay.
  *
  *   start ──▶ (wait for credentials) ──▶ kind->send ──▶ transfer
- *     ▲                                                    │ 401 once, or worth a repetition
- *     └──────────────── delay ◀────────────────────────────┘
- */
+ *     ▲                                                    │ first 401, or a retry is allowed
+ *     └──────────────── delay ◀────────────────────────────┘ */
 struct hf_kube_op;
 
 struct hf_kube_op_class {
-	void (*send)(struct hf_kube_op *op); /* credentials are good: hf_kube_op_send */
-	void (*failed)(struct hf_kube_op *op, const struct hf_error *err); /* before sending */
-	void (*abandon)(struct hf_kube_op *op); /* store destroyed: HF_E_CANCELED */
+	void (*send)(struct hf_kube_op *op); /* called when credentials are ready; calls
+	                                      * hf_kube_op_send */
+	/* the op failed before it was sent */
+	void (*failed)(struct hf_kube_op *op, const struct hf_error *err);
+	void (*abandon)(struct hf_kube_op *op); /* the store is being destroyed: report
+	                                         * HF_E_CANCELED */
 };
 
 struct hf_kube_op {
 	const struct hf_kube_op_class *kind;
 	struct hf_kube_op *prev, *next;
 	struct hf_kube *kube;
-	struct hf_transfer *transfer; /* NULL: not under way */
+	struct hf_transfer *transfer; /* NULL: no request in flight */
 	struct hf_task *fail_task;    /* NULL unless sending failed at once */
-	struct hf_timer *timer;       /* NULL unless waiting */
-	struct hf_error err;          /* what fail_task reports */
-	bool waiting;                 /* for credentials */
-	bool signed_in_again;         /* a 401 has led to other credentials already */
-	unsigned credentials;         /* generation that the transfer was sent with */
-	unsigned tries;               /* begun */
-	const char *method;           /* of the transfer, for observations */
-	hf_time sent_at;              /* monotonic */
-	hf_time deadline;             /* monotonic; HF_TIME_NEVER */
+	struct hf_timer *timer;       /* for a retry delay or the wait for credentials; NULL: none
+	                               * was needed */
+	struct hf_error err;          /* the error that fail_task reports */
+	bool waiting;                 /* the op waits for credentials */
+	bool renewed;                 /* a 401 or a lost connection has renewed the credentials
+	                               * once already */
+	unsigned credentials;         /* generation of the credentials that the transfer was sent
+	                               * with */
+	unsigned tries;               /* number of tries begun */
+	const char *method;           /* HTTP method of the transfer, for observations */
+	hf_time sent_at;              /* monotonic time when the transfer was sent */
+	hf_time deadline;             /* monotonic time; HF_TIME_NEVER: none */
 };
 
 struct hf_kube_credentials;
@@ -56,33 +59,34 @@ struct hf_kube {
 	struct hf_http_client *client;
 	struct hf_kube_credentials *credentials;
 	struct hf_kube_op *ops;
-	struct hf_kube_options options; /* filled in */
+	struct hf_kube_options options; /* the options of the store, with defaults filled in */
 	struct hf_rng rng;
 	char *host;
 	bool gzip;
-	bool no_streams; /* the server does not know sendInitialEvents */
+	bool no_streams; /* the server does not support sendInitialEvents */
 };
 
 extern const struct hf_store_ops hf_kube_ops;
 
 void hf_kube_op_link(struct hf_kube *kube, struct hf_kube_op *op,
 		     const struct hf_kube_op_class *kind);
-/* Cancels the transfer and whatever it waits for. */
+/* Cancels the transfer, the retry delay and the wait for credentials. */
 void hf_kube_op_unlink(struct hf_kube_op *op);
-/* Send as soon as there are credentials; may call nothing of the user's. */
+/* Sends the op as soon as credentials are ready. Never calls a callback of the store's user. */
 void hf_kube_op_start(struct hf_kube_op *op);
-/* As start, after a delay. */
+/* As hf_kube_op_start, after a delay. */
 void hf_kube_op_start_after(struct hf_kube_op *op, hf_time delay);
-/* For kind->send. */
+/* Sends the request; for kind->send. */
 void hf_kube_op_send(struct hf_kube_op *op, const struct hf_http_request *request);
-/* Have kind->failed run from the loop; op->err says why. */
+/* Posts a task that calls kind->failed with op->err. */
 void hf_kube_op_fail(struct hf_kube_op *op);
-/* An answer has come, or the end: tell who counts requests. */
+/* Reports a response, or its absence (status 0), to options.observe. */
 void hf_kube_op_observe(struct hf_kube_op *op, int status);
-/* The answer was 401, or there is no connection, perhaps as a certificate is not taken (the server's
- * by us, or ours).  True where there are, or soon will be, other credentials to try with. */
-bool hf_kube_op_sign_in_again(struct hf_kube_op *op, const struct hf_http_result *result);
-/* Of an answer that failed: what this program knows of the reason. */
+/* Renews the credentials after a 401 or a failed connection; a rejected certificate, of either
+ * side, also looks like a failed connection. Returns true if the op should be sent again: other
+ * credentials are there or a plugin will supply them. Returns true at most once per op. */
+bool hf_kube_op_renew_credentials(struct hf_kube_op *op, const struct hf_http_result *result);
+/* Adds to the error of a 401 what is known about the credentials, for example their expiry. */
 void hf_kube_op_explain(const struct hf_kube_op *op, const struct hf_http_result *result,
 			struct hf_error *err);
 
@@ -99,66 +103,70 @@ struct hf_log_stream *hf_kube_logs(struct hf_store *store, const struct hf_log_o
 				   hf_log_fn fn, void *arg);
 void hf_kube_logs_stop(struct hf_log_stream *stream);
 
-/* url.c: targets ("/api/v1/namespaces/default/pods?limit=500") */
+/* url.c: request targets ("/api/v1/namespaces/default/pods?limit=500") */
 void hf_kube_target(struct hf_strbuf *sb, const struct hf_request *request);
 void hf_kube_watch_target(struct hf_strbuf *sb, const struct hf_watch_options *options);
 void hf_kube_log_target(struct hf_strbuf *sb, const struct hf_log_options *options);
 
 /* --- answer.c --- */
 
-/* What a failed answer says: its Status' message and reason, or the HTTP status alone. */
+/* The content of a failed response: message and reason of its Status, or the HTTP status alone. */
 struct hf_kube_failure {
 	struct hf_error err;
-	hf_time retry_after;   /* span; 0: not told */
-	struct hf_doc *status; /* owned; NULL: the body was no Status */
+	hf_time retry_after;   /* a time span; 0: not given */
+	struct hf_doc *status; /* owned; NULL: the body was not a Status */
 };
-/* now: this machine's wall clock, for a Retry-After that is a date where there is no Date. */
+/* now: this machine's wall clock. It is used for a Retry-After date if the response has no Date
+ * header. */
 void hf_kube_failure_read(const struct hf_http_result *result, const char *body, size_t len,
 			  hf_time now, struct hf_kube_failure *ret_failure);
-/* "HTTP status 200, text/html, begins '<html>'": an answer that is not what an API server says. */
+/* Describes a response that is not from an API server: "HTTP status 200, text/html, begins
+ * '<html>'". */
 #define HF_KUBE_ANSWER_TEXT_MAX 192
 void hf_kube_answer_describe(const struct hf_http_result *result, const char *body, size_t len,
 			     char ret_text[HF_KUBE_ANSWER_TEXT_MAX]);
-/* The Date header: HF_TIME_NONE where absent or malformed. */
+/* Parses a Date header. HF_TIME_NONE: absent or malformed. */
 hf_time hf_kube_date_parse(const char *text);
-/* Retry-After, seconds or a date; 0: absent, malformed or past.  At most a day. */
+/* Parses Retry-After: seconds or a date. Returns at most a day; 0: absent, malformed or past. */
 hf_time hf_kube_retry_after_parse(const char *text, hf_time now);
-/* details.retryAfterSeconds; 0: absent or not between a second and a day. */
+/* details.retryAfterSeconds of a Status; 0: absent, or not between one second and one day. */
 hf_time hf_kube_status_retry_after(const struct hf_json *status);
-/* The text of a Warning header ('299 - "text"'): false where it is none.  To be freed. */
+/* The text of a Warning header ('299 - "text"'), which the caller frees. Returns false for another
+ * form. */
 bool hf_kube_warning_parse(const char *header, char **ret_text);
 
-/* --- lines.c: what a watch sends, one line an event --- */
+/* --- lines.c: the lines of a watch, one event per line --- */
 
 enum hf_kube_line {
 	HF_KUBE_LINE_EVENT,
-	HF_KUBE_LINE_ERROR,   /* the failure is filled */
-	HF_KUBE_LINE_UNKNOWN, /* a type of the future: passed over */
+	HF_KUBE_LINE_ERROR,   /* ret_failure is filled */
+	HF_KUBE_LINE_UNKNOWN, /* an event type unknown to this version; skipped */
 };
-/* HF_E_BAD_REQUEST for what is no event.  The event's object is the caller's to release. */
+/* Reads one line. HF_E_BAD_REQUEST: the line is not an event. The caller releases the event's
+ * object. */
 int hf_kube_line_read(const char *line, size_t len, enum hf_kube_line *ret_line,
 		      struct hf_event *ret_event, struct hf_kube_failure *ret_failure,
 		      struct hf_error *err) HF_MUST_CHECK;
 
-/* --- retry.c: what may be repeated, and when --- */
+/* --- retry.c: which requests may be retried, and when --- */
 
 struct hf_kube_try {
-	bool reads;          /* GET or LIST */
-	unsigned tries;      /* made so far, the failed one included */
-	int code;            /* of the transfer: 0, there is an answer */
-	int status;          /* of the answer */
-	hf_time retry_after; /* the server's wish; 0: none */
-	bool retry_now;      /* HTTP/2 broke off */
-	bool permanent;      /* certificates */
+	bool reads;          /* the request is a GET or LIST */
+	unsigned tries;      /* tries made so far, including the failed one */
+	int code;            /* error code of the transfer; 0: a response came */
+	int status;          /* HTTP status of the response */
+	hf_time retry_after; /* delay that the server asked for; 0: none */
+	bool retry_now;      /* HTTP/2 ended the stream (GOAWAY); a retry needs no delay */
+	bool permanent;      /* a retry would fail too: a certificate was rejected */
 };
-/* The span to wait, or HF_TIME_NEVER: report it. */
+/* Returns the delay before the next try; HF_TIME_NEVER: report the failure. */
 hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng);
 
-/* --- rotation.c: certificates in files that are replaced in time --- */
+/* --- rotation.c: certificate files, which are replaced before the certificates expire --- */
 
 struct hf_kube_pem {
-	char *file; /* NULL: does not rotate */
-	char *text; /* as last taken */
+	char *file; /* NULL: not from a file, never read again */
+	char *text; /* the content in use */
 };
 
 struct hf_kube_rotation {
@@ -168,27 +176,32 @@ struct hf_kube_rotation {
 void hf_kube_rotation_init(struct hf_kube_rotation *rotation, const struct hf_kube_config *config);
 void hf_kube_rotation_release(struct hf_kube_rotation *rotation);
 bool hf_kube_rotation_is_needed(const struct hf_kube_rotation *rotation);
-/* Read again; what is new is given to the client.  true: something is.  A file that cannot be read,
- * and a certificate whose key has not come yet, leave the last one standing. */
+/* Reads the files again and gives new content to the client. Returns true if something changed. A
+ * file that cannot be read keeps its old content. A new certificate is used only with its matching
+ * key. */
 bool hf_kube_rotation_read(struct hf_kube_rotation *rotation, struct hf_http_client *client);
 
 /* --- credentials.c --- */
 
 struct hf_kube_credentials {
 	struct hf_kube *kube;
-	char *path; /* the kubeconfig, for messages */
+	char *path; /* path of the kubeconfig, for messages */
 	char *token_file, *token;
 	struct hf_kube_rotation rotation;
 	hf_time files_read_at;
-	struct hf_error files_failure; /* why the token file could not be read; code 0: it could */
+	struct hf_error files_failure; /* why the token file could not be read; code 0: the last
+	                                * read succeeded */
 	struct hf_kube_exec *exec;
-	struct hf_command *command; /* under way */
-	bool have;                  /* of a plugin: an answer that was not refused */
-	hf_time expires;            /* wall */
-	hf_time use_until; /* monotonic: before it, one that ends soon is not fetched anew */
+	struct hf_command *command; /* the running plugin; NULL: none */
+	bool have;                  /* the plugin's last credentials are usable: no 401 has
+	                             * rejected them */
+	hf_time expires;            /* wall clock time when the plugin's credentials expire */
+	hf_time use_until; /* monotonic: until then, credentials that expire soon are used and not
+	                    * fetched again */
 	unsigned generation;
 	struct hf_error failure;
-	hf_time failed_at, hold; /* monotonic; 0: the last run was good */
+	hf_time failed_at, hold; /* monotonic time of the last failure and the delay after it; hold
+	                          * 0: the last run succeeded */
 };
 
 enum hf_kube_ready { HF_KUBE_READY, HF_KUBE_WAIT, HF_KUBE_NO_CREDENTIALS };
@@ -196,25 +209,28 @@ enum hf_kube_ready { HF_KUBE_READY, HF_KUBE_WAIT, HF_KUBE_NO_CREDENTIALS };
 struct hf_kube_credentials *hf_kube_credentials_create(struct hf_kube *kube,
 						       const struct hf_kube_config *config);
 struct hf_kube_credentials *hf_kube_credentials_destroy(struct hf_kube_credentials *credentials);
-/* May a request be sent now?  WAIT: every waiting op of the store is started or failed once it is
- * known.  NO_CREDENTIALS: err says why. */
+/* Returns whether a request may be sent now. WAIT: hf_kube_wake_ops will start or fail every
+ * waiting op of the store. NO_CREDENTIALS: err holds the reason. */
 enum hf_kube_ready hf_kube_credentials_check(struct hf_kube_credentials *credentials,
 					     struct hf_error *err);
 unsigned hf_kube_credentials_generation(const struct hf_kube_credentials *credentials);
-/* A request sent with that generation was answered 401.  true: others are there or will be. */
-bool hf_kube_credentials_rejected(struct hf_kube_credentials *credentials, unsigned generation);
-/* ... or did not get that far. */
-bool hf_kube_credentials_distrusted(struct hf_kube_credentials *credentials, unsigned generation);
-/* In front of what a 401 says: what is known to be wrong with what was sent. */
+/* A request sent with this generation got a 401. Returns true if other credentials are there or a
+ * plugin will supply them. */
+bool hf_kube_credentials_renew_after_401(struct hf_kube_credentials *credentials,
+					 unsigned generation);
+/* As above, after a failed connection; reads the files at most once per second. */
+bool hf_kube_credentials_renew_after_disconnect(struct hf_kube_credentials *credentials,
+						unsigned generation);
+/* Adds to the error of a 401 what is known to be wrong with the credentials. */
 void hf_kube_credentials_explain(const struct hf_kube_credentials *credentials,
 				 struct hf_error *err);
-/* kube.c: start (err NULL) or fail all ops that wait. */
-void hf_kube_wake(struct hf_kube *kube, const struct hf_error *err);
+/* kube.c: starts (err NULL) or fails every op that waits for credentials. */
+void hf_kube_wake_ops(struct hf_kube *kube, const struct hf_error *err);
 
-/* A plugin's answer; for tests and fuzzing. */
+/* The output of a credential plugin, parsed; also for tests and fuzzing. */
 struct hf_kube_exec_answer {
-	char *token, *cert_pem, *key_pem; /* "" where absent */
-	hf_time expires;                  /* HF_TIME_NEVER where not told */
+	char *token, *cert_pem, *key_pem; /* "" if the plugin gave none */
+	hf_time expires;                  /* HF_TIME_NEVER if not given */
 };
 int hf_kube_exec_answer_read(const char *text, size_t len, const char *api_version,
 			     struct hf_kube_exec_answer *ret_answer, struct hf_error *err)

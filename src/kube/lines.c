@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Reads one line of a watch, {"type": …, "object": …}, into an event, a failure (type ERROR) or an
+ * unknown type, which the caller skips. */
 #include "kube/kube_internal.h"
 
 #include "base/mem.h"
@@ -8,9 +11,7 @@
 
 #include <string.h>
 
-/* One line of a watch: {"type": …, "object": …}. */
-
-static bool event_type(const struct hf_skip_string *text, enum hf_event_type *ret_type)
+static bool find_event_type(const struct hf_skip_string *text, enum hf_event_type *ret_type)
 {
 	static const struct {
 		const char *text;
@@ -31,7 +32,7 @@ static bool event_type(const struct hf_skip_string *text, enum hf_event_type *re
 	return false;
 }
 
-/* An ERROR event carries a Status: mostly 410, "too old resource version". */
+/* An ERROR event carries a Status, mostly 410 ("too old resource version"). */
 static int read_error(const struct hf_kube_event_text *text, struct hf_kube_failure *ret_failure,
 		      struct hf_error *err)
 {
@@ -43,7 +44,7 @@ static int read_error(const struct hf_kube_event_text *text, struct hf_kube_fail
 	if (rc != 0)
 		return rc;
 	http = hf_json_i64(hf_json_get(status, "code"), 500);
-	/* It ended the watch, so that a code of success would be a lie. */
+	/* The event ended the watch, so a code that means success is replaced by 500. */
 	if (http < 400 || http > 599)
 		http = 500;
 	(void)hf_error_set(
@@ -55,7 +56,7 @@ static int read_error(const struct hf_kube_event_text *text, struct hf_kube_fail
 	return 0;
 }
 
-static int refuse(struct hf_error *err, const char *why)
+static int refuse_line(struct hf_error *err, const char *why)
 {
 	return hf_error_set(err, HF_E_BAD_REQUEST, "a line of the watch %s", why);
 }
@@ -76,18 +77,18 @@ int hf_kube_line_read(const char *line, size_t len, enum hf_kube_line *ret_line,
 			*ret_line = HF_KUBE_LINE_ERROR;
 		return rc;
 	}
-	/* A type of the future says nothing we can act on. */
-	if (!event_type(&text.type, &event.type)) {
+	/* A newer server may send other types; they cannot be handled here. */
+	if (!find_event_type(&text.type, &event.type)) {
 		*ret_line = HF_KUBE_LINE_UNKNOWN;
 		return 0;
 	}
 	HF_AUTO_DOC doc = hf_doc_from_text(text.object, text.object_len);
 	event.resource_version = hf_doc_resource_version(doc);
-	/* Without a version nobody could go on behind it. */
+	/* A watch could not be resumed after an object without a version. */
 	if (event.resource_version[0] == '\0')
-		return refuse(err, "has an object without a resourceVersion");
+		return refuse_line(err, "has an object without a resourceVersion");
 	if (event.type != HF_EVENT_BOOKMARK && hf_doc_name(doc)[0] == '\0')
-		return refuse(err, "has an object without a name");
+		return refuse_line(err, "has an object without a name");
 	if (event.type == HF_EVENT_BOOKMARK)
 		event.initial_end =
 			hf_streq(hf_json_path_str(hf_doc_json(doc), "metadata", "annotations",

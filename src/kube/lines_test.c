@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of the lines of a watch: events, errors, unknown types and malformed lines. */
 #include "harness/test.h"
 #include "kube/kube_internal.h"
 
@@ -10,7 +12,7 @@
 static int read_line(const char *text, enum hf_kube_line *ret_line, struct hf_event *ret_event,
 		     struct hf_kube_failure *ret_failure, struct hf_error *err)
 {
-	/* A copy of its own, so that reading past it is found. */
+	/* An exact copy on the heap, so that the sanitizer finds a read past the end. */
 	size_t len = strlen(text);
 	HF_AUTOFREE char *line = hf_xmalloc(len > 0 ? len : 1);
 
@@ -82,7 +84,7 @@ static void an_error_is_a_failure_with_the_code_of_its_status(void **state)
 	}
 }
 
-static void a_type_of_the_future_is_passed_over(void **state)
+static void an_unknown_event_type_is_skipped(void **state)
 {
 	enum hf_kube_line kind;
 	struct hf_event event;
@@ -94,7 +96,7 @@ static void a_type_of_the_future_is_passed_over(void **state)
 	assert_int_equal(kind, HF_KUBE_LINE_UNKNOWN);
 }
 
-static void what_is_no_event_is_refused(void **state)
+static void a_malformed_line_is_refused(void **state)
 {
 	static const char *const bad[] = {
 		"",
@@ -131,8 +133,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_type_is_read_with_its_object_and_version),
 		cmocka_unit_test(an_error_is_a_failure_with_the_code_of_its_status),
-		cmocka_unit_test(a_type_of_the_future_is_passed_over),
-		cmocka_unit_test(what_is_no_event_is_refused),
+		cmocka_unit_test(an_unknown_event_type_is_skipped),
+		cmocka_unit_test(a_malformed_line_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

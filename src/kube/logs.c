@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Log streams of a container: passes on the bytes as they arrive, then reports one end. */
 #include "kube/kube_internal.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 
-/* Logs of a container: bytes as they come, then one end. */
+/* A log stream. It lives until hf_kube_logs_stop; a stop inside the callback takes effect after
+ * it. */
 struct kube_logs {
 	struct hf_log_stream base;
 	struct hf_kube_op op;
 	hf_log_fn fn;
 	void *arg;
 	struct hf_strbuf target;
-	struct hf_strbuf refusal; /* body of an answer that is not 200 */
+	struct hf_strbuf refusal; /* body of a response that is not 200 */
 	int status;
-	bool calling, stopped; /* as in watch.c */
+	bool calling, stopped; /* calling: inside fn; stopped: stop was called inside fn */
 };
 
 #define REFUSAL_BYTES_MAX ((size_t)64 << 10)
@@ -45,8 +48,8 @@ void hf_kube_logs_stop(struct hf_log_stream *base)
 		hf_kube_op_unlink(&logs->op);
 }
 
-static void deliver(struct kube_logs *logs, const char *bytes, size_t len,
-		    const struct hf_error *end)
+static void deliver_bytes(struct kube_logs *logs, const char *bytes, size_t len,
+			  const struct hf_error *end)
 {
 	logs->calling = true;
 	logs->fn(logs->arg, bytes, len, end != NULL ? end->code : 0, end != NULL ? end->text : "");
@@ -59,7 +62,7 @@ static void deliver_end(struct kube_logs *logs, const struct hf_error *end)
 {
 	if (logs->op.kube != NULL)
 		hf_kube_op_unlink(&logs->op);
-	deliver(logs, "", 0, end);
+	deliver_bytes(logs, "", 0, end);
 }
 
 static void on_head(void *arg, struct hf_transfer *transfer, int status)
@@ -75,7 +78,7 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 	struct kube_logs *logs = logs_of(arg);
 
 	if (logs->status == 200)
-		deliver(logs, bytes, len, NULL);
+		deliver_bytes(logs, bytes, len, NULL);
 	else
 		hf_strbuf_add(&logs->refusal, bytes, len);
 }
@@ -88,7 +91,7 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	logs->op.transfer = NULL;
 	if (logs->status == 0)
 		hf_kube_op_observe(&logs->op, result->code == 0 ? result->status : 0);
-	if (hf_kube_op_sign_in_again(&logs->op, result)) {
+	if (hf_kube_op_renew_credentials(&logs->op, result)) {
 		hf_strbuf_clear(&logs->refusal);
 		logs->status = 0;
 		hf_kube_op_start(&logs->op);

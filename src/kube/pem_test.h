@@ -3,7 +3,7 @@
 #ifndef HF_KUBE_PEM_TEST_H
 #define HF_KUBE_PEM_TEST_H
 
-/* A certificate whose key nobody has, and what a kubeconfig holds of it in base64. */
+/* A certificate without a private key, and its base64 form as a kubeconfig holds it. */
 #define PEM_CERT                                                                                   \
 	"-----BEGIN CERTIFICATE-----\n"                                                            \
 	"MIIBbzCCARWgAwIBAgIUYsZCQn4ocuJZI3XctPUU1x3aV1wwCgYIKoZIzj0EAwIw\n"                       \

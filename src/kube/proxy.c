@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Chooses the proxy for a server from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, by the rules of Go's
+ * clients. curl reads the same variables by other rules: it uses a proxy for localhost and knows no
+ * ports in NO_PROXY. So curl gets the chosen URL and never reads the variables. */
 #include "kube/config_internal.h"
 
 #include "base/mem.h"
@@ -9,12 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * Which proxy, if any: HTTPS_PROXY, HTTP_PROXY and NO_PROXY as Go's clients read them.  curl
- * reads the same variables with other rules (it goes through a proxy to localhost, has no
- * ports in NO_PROXY), so it is told the outcome and left no choice.
- */
 
 bool hf_kube_url_host(const char *url, char *ret_host, size_t host_size, char ret_port[8])
 {
@@ -55,7 +53,7 @@ bool hf_kube_url_host(const char *url, char *ret_host, size_t host_size, char re
 
 struct address {
 	unsigned char bytes[16];
-	int family; /* 0: it is no address */
+	int family; /* 0: the text is not an address */
 };
 
 static struct address parse_address(const char *text)
@@ -85,7 +83,7 @@ bool hf_kube_host_is_loopback(const char *host)
 	return hf_streq(host, "localhost") || is_loopback(&a);
 }
 
-/* "10.0.0.0/8": its first bits are the address'. */
+/* True if the address begins with the first bits of the network, as in "10.0.0.0/8". */
 static bool matches_cidr(const char *net, const char *bits_text, const struct address *a)
 {
 	struct address n = parse_address(net);
@@ -102,7 +100,8 @@ static bool matches_cidr(const char *net, const char *bits_text, const struct ad
 	return true;
 }
 
-/* "foo.com" is itself and what is below it, ".foo.com" and "*.foo.com" only what is below. */
+/* "foo.com" matches foo.com and its subdomains; ".foo.com" and "*.foo.com" match subdomains
+ * only. */
 static bool matches_domain(const char *domain, const char *host)
 {
 	size_t len, host_len = strlen(host);
@@ -118,8 +117,8 @@ static bool matches_domain(const char *domain, const char *host)
 	       hf_streq(host + host_len - len, domain);
 }
 
-/* Cuts "host:port" or "[v6]:port" in two; what has several colons and no bracket is an IPv6
- * address alone. */
+/* Splits "host:port" or "[v6]:port". A text with several colons and no bracket is an IPv6 address
+ * without a port. */
 static char *cut_port(char *item, const char **ret_port)
 {
 	char *colon = strrchr(item, ':');
@@ -188,7 +187,7 @@ char *hf_kube_proxy_choose(const char *server, const struct hf_kube_proxy_env *e
 	if (hf_str_is_empty(proxy) || !hf_kube_url_host(server, host, sizeof(host), port) ||
 	    is_exempt(env->no_proxy, host, port))
 		return NULL;
-	/* "host:3128" means http. */
+	/* A proxy without a scheme, "host:3128", is an http proxy. */
 	if (strstr(proxy, "://") == NULL)
 		return hf_xasprintf("http://%s", proxy);
 	return hf_xstrdup(proxy);

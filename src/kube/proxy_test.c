@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of the choice of a proxy: variables, NO_PROXY patterns, proxy URLs, hosts and ports of
+ * URLs. */
 #include "harness/test.h"
 #include "kube/config_internal.h"
 
@@ -25,7 +28,7 @@ static void the_scheme_of_the_server_chooses_the_variable(void **state)
 	HF_AUTOFREE char *tls = hf_kube_proxy_choose("https://far", &env);
 
 	assert_string_equal(plain, "http://p:1");
-	assert_string_equal(tls, "http://p:2"); /* a bare host is an http proxy */
+	assert_string_equal(tls, "http://p:2"); /* a proxy without a scheme is an http proxy */
 	assert_null(hf_kube_proxy_choose("https://far", &none));
 }
 
@@ -68,7 +71,7 @@ static void no_proxy_reads_as_in_go(void **state)
 		{"https://10.1.2.4", "10.1.2.2/31", true},
 		{"https://10.1.2.3", "10.0.0.0/33", true},
 		{"https://10.1.2.3", "0.0.0.0/0", false},
-		{"https://10.1.2.3", "1.2.3", true}, /* no domain of an address */
+		{"https://10.1.2.3", "1.2.3", true}, /* an address never matches a domain pattern */
 		{"https://[fd00::1]:1", "fd00::1", false},
 		{"https://[fd00::1]:1", "[fd00::1]:1", false},
 		{"https://[fd00::1]:1", "[fd00::1]:2", true},

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
-#include "kube/kube_internal.h"
 
-/*
- * What is repeated here, and what is left to the caller:
- *
- *   reads   broken connections, 500, 502, 503, 504, 429
- *   writes  not connected (the server has not seen it); 429 with Retry-After (it was
- *           refused before anything was done).  A write whose outcome is not known is
- *           the caller's, who can look.
- *
- * Delays: a random share of 100 ms · 2^n (at most 5 s), on top of what the server asks for.
- */
+/* Decides which failed requests are retried here; the others are the caller's:
+ * |
+ * |  reads    broken connections, 500, 502, 503, 504, 429 with Retry-After
+ * |  writes   failed connections (the server has not seen the request); 429 with Retry-After
+ * |           (the server refused before it did anything). If the outcome of a write is
+ * |           unknown, the caller has to look.
+ * |
+ * Delay before try n+1: a random share of 100 ms · 2^(n-1), at most 5 s, plus Retry-After. */
+#include "kube/kube_internal.h"
 
 #define DELAY_MIN (100 * HF_MS)
 #define DELAY_MAX (5 * HF_SECOND)
-#define TRIES_UNASKED_MAX 4u /* where the server has not asked to come back */
+#define TRIES_UNASKED_MAX 4u /* most tries if the server sent no Retry-After */
 
-static hf_time jitter(unsigned tries, struct hf_rng *rng)
+static hf_time draw_delay(unsigned tries, struct hf_rng *rng)
 {
 	hf_time span = DELAY_MIN;
 
@@ -31,7 +29,7 @@ static hf_time jitter(unsigned tries, struct hf_rng *rng)
 static bool may_repeat_answer(const struct hf_kube_try *made)
 {
 	switch (made->status) {
-	/* Without Retry-After it is no matter of load: an eviction that a budget forbids. */
+	/* A 429 without Retry-After is not about load: a disruption budget forbids the eviction. */
 	case 429: return made->retry_after > 0;
 	case 500:
 	case 502:
@@ -58,8 +56,8 @@ hf_time hf_kube_retry_delay(const struct hf_kube_try *made, struct hf_rng *rng)
 	hf_assert(made->tries > 0);
 	if (!may || made->tries >= tries_max)
 		return HF_TIME_NEVER;
-	/* A GOAWAY is no sign of trouble: another connection will do, at once. */
+	/* GOAWAY does not mean trouble: retry at once on another connection. */
 	if (made->retry_now && made->tries == 1)
 		return 0;
-	return made->retry_after + jitter(made->tries, rng);
+	return made->retry_after + draw_delay(made->tries, rng);
 }

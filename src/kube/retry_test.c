@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of the retry rules: which failures of reads and writes are retried, how often, and after
+ * which delay. */
 #include "harness/test.h"
 #include "kube/kube_internal.h"
 
@@ -11,50 +14,52 @@ static hf_time delay_of(struct hf_kube_try made)
 	return hf_kube_retry_delay(&made, &rng);
 }
 
-static bool repeats(struct hf_kube_try made)
+static bool is_retried(struct hf_kube_try made)
 {
 	return delay_of(made) != HF_TIME_NEVER;
 }
 
-static void reads_are_repeated_upon_what_may_pass(void **state)
+static void reads_are_retried_after_transient_failures(void **state)
 {
 	static const int statuses[] = {500, 502, 503, 504};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(statuses); i++) {
-		assert_true(repeats(
+		assert_true(is_retried(
 			(struct hf_kube_try){.reads = true, .tries = 1, .status = statuses[i]}));
-		/* A write may have been done; asked or not. */
-		assert_false(repeats((struct hf_kube_try){.tries = 1, .status = statuses[i]}));
-		assert_false(repeats((struct hf_kube_try){
+		/* A write may have been done, so it is not repeated, with or without
+		 * Retry-After. */
+		assert_false(is_retried((struct hf_kube_try){.tries = 1, .status = statuses[i]}));
+		assert_false(is_retried((struct hf_kube_try){
 			.tries = 1, .status = statuses[i], .retry_after = HF_SECOND}));
 	}
-	assert_true(repeats((struct hf_kube_try){.reads = true, .tries = 1, .code = HF_E_TIMEOUT}));
-	assert_false(repeats((struct hf_kube_try){.tries = 1, .code = HF_E_TIMEOUT}));
-}
-
-static void what_the_server_has_not_seen_or_has_put_off_is_repeated_for_writes_too(void **state)
-{
-	assert_true(repeats((struct hf_kube_try){.tries = 1, .code = HF_E_UNAVAILABLE}));
 	assert_true(
-		repeats((struct hf_kube_try){.tries = 1, .status = 429, .retry_after = HF_SECOND}));
-	/* An eviction that a budget forbids: no matter of load. */
-	assert_false(repeats((struct hf_kube_try){.tries = 1, .status = 429}));
+		is_retried((struct hf_kube_try){.reads = true, .tries = 1, .code = HF_E_TIMEOUT}));
+	assert_false(is_retried((struct hf_kube_try){.tries = 1, .code = HF_E_TIMEOUT}));
 }
 
-static void what_ends_the_same_way_again_is_not_repeated(void **state)
+static void writes_are_retried_if_unsent_or_refused_with_retry_after(void **state)
+{
+	assert_true(is_retried((struct hf_kube_try){.tries = 1, .code = HF_E_UNAVAILABLE}));
+	assert_true(is_retried(
+		(struct hf_kube_try){.tries = 1, .status = 429, .retry_after = HF_SECOND}));
+	/* A disruption budget forbids the eviction: no retry. */
+	assert_false(is_retried((struct hf_kube_try){.tries = 1, .status = 429}));
+}
+
+static void permanent_failures_are_not_retried(void **state)
 {
 	static const int statuses[] = {400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 501, 507};
 	static const int codes[] = {HF_E_TOO_LARGE, HF_E_BAD_REQUEST, HF_E_TOO_MANY};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(statuses); i++)
-		assert_false(repeats((struct hf_kube_try){.reads = true,
-							  .tries = 1,
-							  .status = statuses[i],
-							  .retry_after = HF_SECOND}));
+		assert_false(is_retried((struct hf_kube_try){.reads = true,
+							     .tries = 1,
+							     .status = statuses[i],
+							     .retry_after = HF_SECOND}));
 	for (size_t i = 0; i < HF_ARRAY_LEN(codes); i++)
-		assert_false(
-			repeats((struct hf_kube_try){.reads = true, .tries = 1, .code = codes[i]}));
-	assert_false(repeats((struct hf_kube_try){
+		assert_false(is_retried(
+			(struct hf_kube_try){.reads = true, .tries = 1, .code = codes[i]}));
+	assert_false(is_retried((struct hf_kube_try){
 		.reads = true, .tries = 1, .code = HF_E_UNAVAILABLE, .permanent = true}));
 }
 
@@ -63,12 +68,12 @@ static void tries_are_counted_more_where_the_server_asks_to_come_back(void **sta
 	struct hf_kube_try unasked = {.reads = true, .tries = 3, .status = 503};
 	struct hf_kube_try asked = {.reads = true, .tries = 9, .status = 503, .retry_after = 1};
 
-	assert_true(repeats(unasked));
+	assert_true(is_retried(unasked));
 	unasked.tries = 4;
-	assert_false(repeats(unasked));
-	assert_true(repeats(asked));
+	assert_false(is_retried(unasked));
+	assert_true(is_retried(asked));
 	asked.tries = HF_KUBE_TRIES_MAX;
-	assert_false(repeats(asked));
+	assert_false(is_retried(asked));
 }
 
 static void delays_are_a_random_share_of_a_growing_span(void **state)
@@ -88,7 +93,7 @@ static void delays_are_a_random_share_of_a_growing_span(void **state)
 		assert_in_range(least, 0, spans[tries - 1] / 20);
 		assert_in_range(most, spans[tries - 1] / 20 * 19, spans[tries - 1]);
 	}
-	/* What the server asks for is kept, and the share comes on top. */
+	/* The delay that the server asked for is kept, and the random share is added. */
 	for (unsigned tries = 1; tries < HF_KUBE_TRIES_MAX; tries++)
 		assert_in_range(delay_of((struct hf_kube_try){.tries = tries,
 							      .status = 429,
@@ -96,7 +101,7 @@ static void delays_are_a_random_share_of_a_growing_span(void **state)
 				7 * HF_SECOND, 12 * HF_SECOND);
 }
 
-static void a_broken_stream_is_sent_again_at_once_and_then_with_patience(void **state)
+static void a_broken_stream_is_retried_at_once_and_then_with_delays(void **state)
 {
 	struct hf_kube_try made = {
 		.reads = true, .tries = 1, .code = HF_E_TIMEOUT, .retry_now = true};
@@ -104,9 +109,9 @@ static void a_broken_stream_is_sent_again_at_once_and_then_with_patience(void **
 	assert_int_equal(delay_of(made), 0);
 	made.tries = 2;
 	assert_in_range(delay_of(made), 1, 200 * HF_MS);
-	/* Seen by the server: a write's outcome is not known. */
+	/* The server may have seen the write: its outcome is unknown. */
 	made = (struct hf_kube_try){.tries = 1, .code = HF_E_TIMEOUT, .retry_now = true};
-	assert_false(repeats(made));
+	assert_false(is_retried(made));
 	made.code = HF_E_UNAVAILABLE;
 	assert_int_equal(delay_of(made), 0);
 }
@@ -121,13 +126,12 @@ static void equal_seeds_give_equal_delays(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_are_repeated_upon_what_may_pass),
-		cmocka_unit_test(
-			what_the_server_has_not_seen_or_has_put_off_is_repeated_for_writes_too),
-		cmocka_unit_test(what_ends_the_same_way_again_is_not_repeated),
+		cmocka_unit_test(reads_are_retried_after_transient_failures),
+		cmocka_unit_test(writes_are_retried_if_unsent_or_refused_with_retry_after),
+		cmocka_unit_test(permanent_failures_are_not_retried),
 		cmocka_unit_test(tries_are_counted_more_where_the_server_asks_to_come_back),
 		cmocka_unit_test(delays_are_a_random_share_of_a_growing_span),
-		cmocka_unit_test(a_broken_stream_is_sent_again_at_once_and_then_with_patience),
+		cmocka_unit_test(a_broken_stream_is_retried_at_once_and_then_with_delays),
 		cmocka_unit_test(equal_seeds_give_equal_delays),
 	};
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Certificates, keys and CAs in files that are replaced before they expire: by a kubelet, by
+ * cert-manager or by an administrator. Reads the files of a kubeconfig again and gives new content
+ * to the HTTP client. */
 #include "kube/config_internal.h"
 #include "kube/kube_internal.h"
 
@@ -11,12 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Kubelets replace the certificate that they sign in with before it ends, cert-manager those of
- * anybody, an administrator the CA: in the same files, whose paths a kubeconfig names.
- */
-
-static void wipe(char *text)
+static void wipe_text(char *text)
 {
 	if (text != NULL)
 		explicit_bzero(text, strlen(text));
@@ -32,7 +31,7 @@ static void pem_init(struct hf_kube_pem *pem, const char *file, const char *text
 static void pem_release(struct hf_kube_pem *pem)
 {
 	free(pem->file);
-	wipe(pem->text);
+	wipe_text(pem->text);
 }
 
 void hf_kube_rotation_init(struct hf_kube_rotation *rotation, const struct hf_kube_config *config)
@@ -55,7 +54,8 @@ bool hf_kube_rotation_is_needed(const struct hf_kube_rotation *rotation)
 	       rotation->key.file != NULL;
 }
 
-/* What the file says now, or NULL: it cannot be read, or is empty as it is being written. */
+/* Returns the content of the file, or NULL if it cannot be read or is empty in the middle of a
+ * write. */
 static char *pem_read(const struct hf_kube_pem *pem)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(HF_KUBECONFIG_BYTES_MAX);
@@ -69,7 +69,7 @@ static char *pem_read(const struct hf_kube_pem *pem)
 
 static void pem_take(struct hf_kube_pem *pem, char **text)
 {
-	wipe(pem->text);
+	wipe_text(pem->text);
 	pem->text = hf_steal(text);
 }
 
@@ -77,7 +77,7 @@ static bool read_ca(struct hf_kube_rotation *rotation, struct hf_http_client *cl
 {
 	HF_AUTOFREE char *ca = pem_read(&rotation->ca);
 
-	/* One that is half written would have no server trusted. */
+	/* With a half-written CA file no server would be trusted, so it is not used. */
 	if (ca == NULL || hf_streq(ca, rotation->ca.text) ||
 	    hf_certificate_check_certs(ca, NULL) != 0)
 		return false;
@@ -86,7 +86,8 @@ static bool read_ca(struct hf_kube_rotation *rotation, struct hf_http_client *cl
 	return true;
 }
 
-/* Two files are not replaced in one moment: they are taken once they belong together. */
+/* Two files are not replaced at the same instant: the pair is used only when key and certificate
+ * match. */
 static bool read_pair(struct hf_kube_rotation *rotation, struct hf_http_client *client)
 {
 	char *cert, *key;
@@ -105,7 +106,7 @@ static bool read_pair(struct hf_kube_rotation *rotation, struct hf_http_client *
 		hf_http_client_set_cert(client, rotation->cert.text, rotation->key.text);
 	}
 	free(cert);
-	wipe(key);
+	wipe_text(key);
 	return taken;
 }
 

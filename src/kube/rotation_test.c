@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of certificate files that are replaced while a store uses a server over TLS. */
 #include "harness/real_loop.h"
 #include "harness/test.h"
 
@@ -17,14 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Certificates that are replaced in their files, before a server over TLS. */
-
 struct bench {
 	struct hf_test_loop t;
 	struct hf_http_server *server;
 	struct hf_store *store;
 	struct hf_kube_config config;
-	unsigned requests, refusals; /* the first so many are answered 401 */
+	unsigned requests, refusals; /* this many requests are answered with 401 first */
 	bool done;
 	int code;
 	char message[HF_ERROR_TEXT_MAX];
@@ -71,7 +71,7 @@ static char *write_file(const char *name, const char *text)
 	return path;
 }
 
-static void replace(const char *name, const char *text)
+static void replace_file(const char *name, const char *text)
 {
 	free(write_file(name, text));
 }
@@ -87,7 +87,7 @@ static void on_request(void *arg, struct hf_exchange *ex)
 			   refused ? 0 : strlen(pod));
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 	struct hf_error err;
@@ -109,7 +109,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -121,7 +121,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static void on_reply(void *arg, const struct hf_reply *reply)
 {
@@ -163,13 +163,13 @@ static void use_pair(struct bench *bench)
 	bench->config.key_pem = hf_xstrdup(pair.key_pem);
 }
 
-/* As if the files had been read so much earlier. */
-static void let_pass(struct bench *bench, hf_time span)
+/* Makes the files look older: as if they had been read `span` earlier. */
+static void age_files(struct bench *bench, hf_time span)
 {
 	((struct hf_kube *)bench->store)->credentials->files_read_at -= span;
 }
 
-static size_t connections(const struct bench *bench)
+static size_t count_connections(const struct bench *bench)
 {
 	return hf_http_server_connections(bench->server);
 }
@@ -180,8 +180,8 @@ static void a_ca_that_was_replaced_is_read_when_the_server_is_not_trusted(void *
 
 	use_ca_file(bench, other_ca.cert_pem);
 	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
-	replace("ca", ca.cert_pem);
-	let_pass(bench, HF_SECOND);
+	replace_file("ca", ca.cert_pem);
+	age_files(bench, HF_SECOND);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(bench->requests, 1);
 }
@@ -192,20 +192,20 @@ static void files_are_read_again_when_a_minute_old(void **state)
 
 	use_ca_file(bench, ca.cert_pem);
 	assert_int_equal(get_pod(bench), 0);
-	/* Long before the old one ends; nothing is wrong with a connection made under it. */
-	replace("ca", other_ca.cert_pem);
+	/* The open connection goes on, although the new CA would not trust the server. */
+	replace_file("ca", other_ca.cert_pem);
 	assert_int_equal(get_pod(bench), 0);
-	let_pass(bench, HF_MINUTE);
+	age_files(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
-	/* A file that is not there, or empty as it is being written, says nothing. */
-	replace("ca", ca.cert_pem);
-	let_pass(bench, HF_MINUTE);
+	/* A missing file, or one that is empty during a write, keeps the old CA. */
+	replace_file("ca", ca.cert_pem);
+	age_files(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
-	replace("ca", "");
-	let_pass(bench, HF_MINUTE);
+	replace_file("ca", "");
+	age_files(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(unlink(bench->config.ca_file), 0);
-	let_pass(bench, HF_MINUTE);
+	age_files(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
 }
 
@@ -216,12 +216,12 @@ static void a_client_certificate_that_was_replaced_is_read_upon_401(void **state
 	use_pair(bench);
 	assert_int_equal(get_pod(bench), 0);
 	bench->refusals = bench->requests + 1;
-	replace("cert", other_pair.cert_pem);
-	replace("key", other_pair.key_pem);
+	replace_file("cert", other_pair.cert_pem);
+	replace_file("key", other_pair.key_pem);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(bench->requests, 3);
-	assert_int_equal(connections(bench), 2);
-	/* Nothing new: reported after one request. */
+	assert_int_equal(count_connections(bench), 2);
+	/* The files are unchanged, so the 401 is reported after one request. */
 	bench->refusals = bench->requests + 1;
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(bench->requests, 4);
@@ -233,17 +233,17 @@ static void a_certificate_is_taken_once_its_key_has_come(void **state)
 
 	use_pair(bench);
 	bench->refusals = 1;
-	replace("cert", other_pair.cert_pem);
+	replace_file("cert", other_pair.cert_pem);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(get_pod(bench), 0);
-	assert_int_equal(connections(bench), 1);
+	assert_int_equal(count_connections(bench), 1);
 	bench->refusals = bench->requests + 1;
-	replace("key", other_pair.key_pem);
+	replace_file("key", other_pair.key_pem);
 	assert_int_equal(get_pod(bench), 0);
-	assert_int_equal(connections(bench), 2);
+	assert_int_equal(count_connections(bench), 2);
 }
 
-static void what_is_no_certificate_leaves_the_last_one_standing(void **state)
+static void an_unusable_certificate_file_keeps_the_old_certificate(void **state)
 {
 	struct bench *bench = *state;
 	size_t before;
@@ -251,15 +251,15 @@ static void what_is_no_certificate_leaves_the_last_one_standing(void **state)
 	use_ca_file(bench, ca.cert_pem);
 	use_pair(bench);
 	assert_int_equal(get_pod(bench), 0);
-	before = connections(bench);
-	/* Half of a file, and a pipe that nobody writes to. */
+	before = count_connections(bench);
+	/* Half of a certificate file, and a FIFO without a writer. */
 	HF_AUTOFREE char *half = hf_xstrndup(ca.cert_pem, strlen(ca.cert_pem) / 2);
-	replace("ca", half);
+	replace_file("ca", half);
 	assert_int_equal(unlink(bench->config.cert_file), 0);
 	assert_int_equal(mkfifo(bench->config.cert_file, 0600), 0);
-	let_pass(bench, HF_MINUTE);
+	age_files(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
-	assert_int_equal(connections(bench), before);
+	assert_int_equal(count_connections(bench), before);
 	assert_int_equal(unlink(bench->config.cert_file), 0);
 }
 
@@ -275,11 +275,11 @@ static void a_client_certificate_that_has_ended_is_named_with_the_refusal(void *
 	assert_ok(hf_certificate_make_client(&ca, &spec, &ended, &err), &err);
 	bench->refusals = 9;
 	use_pair(bench);
-	replace("cert", ended.cert_pem);
-	replace("key", ended.key_pem);
+	replace_file("cert", ended.cert_pem);
+	replace_file("key", ended.key_pem);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	HF_AUTOFREE char *text =
-		hf_xasprintf("the client certificate in %s ended at ", bench->config.cert_file);
+		hf_xasprintf("the client certificate in %s expired at ", bench->config.cert_file);
 	if (!strstr(bench->message, text))
 		fail_msg("%s", bench->message);
 	hf_certificate_release(&ended);
@@ -303,7 +303,7 @@ int main(void)
 		UNIT(files_are_read_again_when_a_minute_old),
 		UNIT(a_client_certificate_that_was_replaced_is_read_upon_401),
 		UNIT(a_certificate_is_taken_once_its_key_has_come),
-		UNIT(what_is_no_certificate_leaves_the_last_one_standing),
+		UNIT(an_unusable_certificate_file_keeps_the_old_certificate),
 		UNIT(a_client_certificate_that_has_ended_is_named_with_the_refusal),
 		UNIT(without_files_nothing_is_read),
 	};

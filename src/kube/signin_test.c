@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of credentials: token files that rotate and credential plugins. */
 #include "kube/client_test.h"
 
 #include "base/fs.h"
@@ -11,10 +13,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Tokens that rotate and programs that hand them out. */
-
-/* As if what was noted had been noted so much earlier. */
-static void let_pass(struct bench *bench, hf_time span)
+/* Makes the credentials look older: as if files, failures and answers dated from `span` earlier. */
+static void age_credentials(struct bench *bench, hf_time span)
 {
 	struct hf_kube_credentials *c = ((struct hf_kube *)bench->store)->credentials;
 
@@ -53,13 +53,13 @@ static char **list_of(const char *first, const char *second)
 	return list;
 }
 
-/* A plugin that is this shell script; it counts its runs in the file "runs". */
+/* Installs this shell script as the plugin; each run appends a line to the file "runs". */
 static void use_plugin(struct bench *bench, const char *script)
 {
 	struct hf_kube_exec *exec = hf_xcalloc(1, sizeof(*exec));
 	HF_AUTOFREE char *text =
 		hf_xasprintf("#!/bin/sh\ncd '%s'\necho x >> runs\n%s\n", folder, script);
-	HF_AUTOFREE char *runs = write_file("runs", "", 0600);
+	HF_AUTOFREE char *count_runs = write_file("runs", "", 0600);
 	HF_AUTOFREE char *path = write_file("plugin", text, 0700);
 
 	exec->argv = list_of(path, "argument");
@@ -71,7 +71,7 @@ static void use_plugin(struct bench *bench, const char *script)
 	bench->config.exec = exec;
 }
 
-static size_t runs(void)
+static size_t count_runs(void)
 {
 	HF_AUTOFREE char *path = hf_xasprintf("%s/runs", folder);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1024);
@@ -95,11 +95,11 @@ static void a_token_is_sent_and_without_one_there_is_no_header(void **state)
 	static const struct step without[] = {{"200 OK", POD, WHOLE, NULL}, DONE};
 	struct bench *bench = *state;
 
-	play(bench, without);
+	play_steps(bench, without);
 	assert_int_equal(get_pod(bench), 0);
 	assert_null(strstr(bench->last_head, "Authorization"));
 	bench->config.token = hf_xstrdup("secret");
-	play(bench, with);
+	play_steps(bench, with);
 	assert_int_equal(get_pod(bench), 0);
 }
 
@@ -113,7 +113,7 @@ static void a_fixed_token_that_is_refused_is_reported(void **state)
 	struct bench *bench = *state;
 
 	bench->config.token = hf_xstrdup("secret");
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(bench->server.requests, 1);
 }
@@ -129,17 +129,17 @@ static void a_token_file_is_read_again_when_its_token_is_refused(void **state)
 
 	bench->config.token = hf_xstrdup("old");
 	bench->config.token_file = hf_xstrdup(path);
-	play(bench, rotated);
-	/* A 401 says that nothing was done, so that writes are sent again too. */
+	play_steps(bench, rotated);
+	/* After a 401 the server has done nothing, so writes are sent again too. */
 	assert_int_equal(create_pod(bench), 0);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(bench->server.requests, 3);
 
-	/* Nothing new in it: reported after one request, also where it is not there. */
-	play_on(bench, refused);
+	/* The file is unchanged or missing: the 401 is reported after one request. */
+	change_steps(bench, refused);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(unlink(path), 0);
-	play_on(bench, refused);
+	change_steps(bench, refused);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_int_equal(bench->server.requests, 1);
 }
@@ -170,19 +170,19 @@ static void a_token_file_that_cannot_be_read_is_named_and_taken_when_it_is_back(
 
 	bench->config.token = hf_xstrdup("old");
 	bench->config.token_file = hf_xstrdup(path);
-	play(bench, with_old);
+	play_steps(bench, with_old);
 	for (int i = 0; i < 4; i++) {
 		make_token_unreadable(path, i);
-		play_on(bench, with_old);
-		let_pass(bench, HF_MINUTE);
+		change_steps(bench, with_old);
+		age_credentials(bench, HF_MINUTE);
 		assert_int_equal(get_pod(bench), 0);
 		assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 		if (!strstr(bench->message, path) || !strstr(bench->message, words[i]))
 			fail_msg("%s", bench->message);
 	}
 	free(write_file("token", "new\n", 0600));
-	play_on(bench, with_new);
-	let_pass(bench, HF_MINUTE);
+	change_steps(bench, with_new);
+	age_credentials(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
 }
 
@@ -194,13 +194,13 @@ static void a_token_file_is_read_again_when_a_minute_old(void **state)
 
 	bench->config.token = hf_xstrdup("first");
 	bench->config.token_file = hf_xstrdup(path);
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
-	let_pass(bench, HF_MINUTE);
+	age_credentials(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
-	/* In the middle of a rotation the last one stands. */
+	/* In the middle of a rotation the last token stays in use. */
 	assert_int_equal(unlink(path), 0);
-	let_pass(bench, HF_MINUTE);
+	age_credentials(bench, HF_MINUTE);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(bench->server.requests, 3);
 }
@@ -212,17 +212,17 @@ static void a_failed_plugin_is_run_again_after_a_growing_while(void **state)
 
 	use_plugin(bench,
 		   "test $(wc -l < runs) -ge 3 || exit 1\n" CREDENTIAL("\"token\":\"made\""));
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
-	let_pass(bench, HF_SECOND);
+	age_credentials(bench, HF_SECOND);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
-	assert_int_equal(runs(), 2);
-	let_pass(bench, HF_SECOND); /* now it is two */
+	assert_int_equal(count_runs(), 2);
+	age_credentials(bench, HF_SECOND); /* the delay after a second failure is two seconds */
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
-	assert_int_equal(runs(), 2);
-	let_pass(bench, HF_SECOND);
+	assert_int_equal(count_runs(), 2);
+	age_credentials(bench, HF_SECOND);
 	assert_int_equal(get_pod(bench), 0);
-	assert_int_equal(runs(), 3);
+	assert_int_equal(count_runs(), 3);
 }
 
 static void a_plugin_is_run_once_and_its_answer_kept(void **state)
@@ -231,10 +231,10 @@ static void a_plugin_is_run_once_and_its_answer_kept(void **state)
 	struct bench *bench = *state;
 
 	use_plugin(bench, CREDENTIAL("\"token\":\"made\""));
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(get_pod(bench), 0);
-	assert_int_equal(runs(), 1);
+	assert_int_equal(count_runs(), 1);
 }
 
 static void requests_that_come_while_it_runs_wait_for_it(void **state)
@@ -243,7 +243,7 @@ static void requests_that_come_while_it_runs_wait_for_it(void **state)
 	struct bench *bench = *state;
 
 	use_plugin(bench, CREDENTIAL("\"token\":\"made\""));
-	play(bench, steps);
+	play_steps(bench, steps);
 	(void)begin_get(bench);
 	(void)begin_get(bench);
 	struct hf_call *canceled = begin_get(bench);
@@ -252,7 +252,7 @@ static void requests_that_come_while_it_runs_wait_for_it(void **state)
 	while (bench->replies < 3)
 		hf_test_loop_run(&bench->t);
 	assert_int_equal(bench->code, 0);
-	assert_int_equal(runs(), 1);
+	assert_int_equal(count_runs(), 1);
 	assert_int_equal(bench->server.requests, 3);
 }
 
@@ -268,7 +268,7 @@ static void a_plugin_is_told_its_arguments_and_environment(void **state)
 			  "printf '{\"kind\":\"ExecCredential\",\"apiVersion\":"
 			  "\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"%s\"}}' "
 			  "\"$1-$OWN-$INHERITED-$t\"");
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
 	unsetenv("OWN");
 	unsetenv("INHERITED");
@@ -284,14 +284,14 @@ static void a_plugin_is_run_again_when_its_token_is_refused(void **state)
 	struct bench *bench = *state;
 
 	use_plugin(bench, "n=$(wc -l < runs)\n" CREDENTIAL("\"token\":\"made-'$n'\""));
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
 	assert_int_equal(create_pod(bench), 0);
-	assert_int_equal(runs(), 2);
-	/* Once a request, then it is reported. */
-	play_on(bench, refused);
+	assert_int_equal(count_runs(), 2);
+	/* One new run per request, then the 401 is reported. */
+	change_steps(bench, refused);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
-	assert_int_equal(runs(), 3);
+	assert_int_equal(count_runs(), 3);
 	assert_int_equal(bench->server.requests, 2);
 }
 
@@ -307,14 +307,14 @@ static void an_answer_that_ends_soon_is_fetched_anew(void **state)
 				     "\"token\":\"made-'$n'\",\"expirationTimestamp\":\"%s\""),
 			     end);
 	use_plugin(bench, script);
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), 0);
-	let_pass(bench, HF_SECOND);
+	age_credentials(bench, HF_SECOND);
 	assert_int_equal(get_pod(bench), 0);
-	assert_int_equal(runs(), 2);
+	assert_int_equal(count_runs(), 2);
 }
 
-/* As plugins with a store of their own do, towards the end. */
+/* Plugins with a cache behave like this shortly before expiry. */
 static void a_plugin_that_has_nothing_fresher_is_not_run_for_each_request(void **state)
 {
 	static const struct step good[] = {OK("old"), OK("old"), OK("old"), DONE};
@@ -324,35 +324,35 @@ static void a_plugin_that_has_nothing_fresher_is_not_run_for_each_request(void *
 
 	use_plugin(bench, CREDENTIAL("\"token\":\"old\",\"expirationTimestamp\":"
 				     "\"1994-11-06T08:49:37Z\""));
-	play(bench, good);
+	play_steps(bench, good);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(get_pod(bench), 0);
-	assert_int_equal(runs(), 1);
-	play_on(bench, refused);
+	assert_int_equal(count_runs(), 1);
+	change_steps(bench, refused);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_non_null(strstr(bench->message,
-			       "plugin' gave a credential that ended at 1994-11-06T08:49:37"));
+			       "plugin' returned credentials that expired at 1994-11-06T08:49:37"));
 }
 
-static void a_plugin_that_fails_is_told_with_its_words_and_left_alone_for_a_while(void **state)
+static void a_failed_plugin_is_reported_with_its_stderr_and_not_run_again_at_once(void **state)
 {
 	static const struct step steps[] = {DONE};
 	struct bench *bench = *state;
 
 	bench->config.path = hf_xstrdup("/some/config");
 	use_plugin(bench, "printf 'not logged \\033[1min\\nmore\\n' >&2; exit 3");
-	play(bench, steps);
+	play_steps(bench, steps);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 		assert_non_null(strstr(bench->message, "kubeconfig '/some/config'"));
 		assert_non_null(strstr(bench->message, "plugin': exit code 3: not logged  [1min"));
 		assert_null(strstr(bench->message, "more"));
 	}
-	assert_int_equal(runs(), 1);
+	assert_int_equal(count_runs(), 1);
 	assert_int_equal(bench->server.requests, 0);
 }
 
-static void a_plugin_that_is_not_there_is_told_with_its_hint(void **state)
+static void a_missing_plugin_is_reported_with_its_install_hint(void **state)
 {
 	static const struct step steps[] = {DONE};
 	struct bench *bench = *state;
@@ -360,7 +360,7 @@ static void a_plugin_that_is_not_there_is_told_with_its_hint(void **state)
 	use_plugin(bench, "");
 	free(bench->config.exec->argv[0]);
 	bench->config.exec->argv[0] = hf_xstrdup("no-such-credential-plugin");
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_non_null(strstr(bench->message, "no-such-credential-plugin"));
 	assert_non_null(strstr(bench->message, "(apt install it)"));
@@ -372,7 +372,7 @@ static void an_answer_past_its_limit_is_refused(void **state)
 	struct bench *bench = *state;
 
 	use_plugin(bench, "exec head -c 2000000 /dev/zero");
-	play(bench, steps);
+	play_steps(bench, steps);
 	assert_int_equal(get_pod(bench), HF_E_UNAUTHORIZED);
 	assert_non_null(strstr(bench->message, "1048576"));
 }
@@ -383,18 +383,18 @@ static void a_request_does_not_wait_for_a_plugin_past_its_time(void **state)
 	struct bench *bench = *state;
 
 	use_plugin(bench, "exec sleep 100");
-	play(bench, steps);
+	play_steps(bench, steps);
 	bench->timeout = 50 * HF_MS;
 	assert_int_equal(get_pod(bench), HF_E_UNAVAILABLE);
 	assert_non_null(strstr(bench->message, "plugin has not answered"));
-	/* The store goes with the plugin still at work: it is ended. */
+	/* Destroying the store kills the running plugin. */
 	bench->timeout = 0;
 	(void)begin_get(bench);
 	bench->store = hf_store_destroy(bench->store);
 	assert_int_equal(bench->code, HF_E_CANCELED);
 }
 
-static void what_is_no_answer_of_a_plugin_is_refused(void **state)
+static void a_malformed_plugin_answer_is_refused(void **state)
 {
 #define V1 "\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\""
 	static const struct {
@@ -493,11 +493,11 @@ int main(void)
 		UNIT(a_plugin_is_run_again_when_its_token_is_refused),
 		UNIT(an_answer_that_ends_soon_is_fetched_anew),
 		UNIT(a_plugin_that_has_nothing_fresher_is_not_run_for_each_request),
-		UNIT(a_plugin_that_fails_is_told_with_its_words_and_left_alone_for_a_while),
-		UNIT(a_plugin_that_is_not_there_is_told_with_its_hint),
+		UNIT(a_failed_plugin_is_reported_with_its_stderr_and_not_run_again_at_once),
+		UNIT(a_missing_plugin_is_reported_with_its_install_hint),
 		UNIT(an_answer_past_its_limit_is_refused),
 		UNIT(a_request_does_not_wait_for_a_plugin_past_its_time),
-		cmocka_unit_test(what_is_no_answer_of_a_plugin_is_refused),
+		cmocka_unit_test(a_malformed_plugin_answer_is_refused),
 		cmocka_unit_test(a_plugin_may_answer_with_a_certificate),
 	};
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Splits the JSON text of API responses without building trees: an event of a watch into type and
+ * object, a list into its items and metadata, and one object into a document. */
 #include "kube/text_internal.h"
 
 #include "base/mem.h"
@@ -12,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one value of the text was: [from, s->p). */
-static bool span(struct hf_skip *s, const char **ret_from, size_t *ret_len)
+/* Skips a value and returns the text of the value, [from, s->p). */
+static bool read_span(struct hf_skip *s, const char **ret_from, size_t *ret_len)
 {
-	/* Past blanks. */
+	/* Skip blanks. */
 	if (hf_skip_peek(s) == HF_JSON_ABSENT)
 		return false;
 	*ret_from = s->p;
@@ -25,7 +28,7 @@ static bool span(struct hf_skip *s, const char **ret_from, size_t *ret_len)
 	return true;
 }
 
-static bool is(const struct hf_skip_string *key, const char *text)
+static bool key_is(const struct hf_skip_string *key, const char *text)
 {
 	return hf_skip_equals(key, text, strlen(text));
 }
@@ -45,10 +48,10 @@ int hf_kube_event_split(const char *line, size_t len, struct hf_kube_event_text 
 		return hf_skip_error(&s, "no event", err);
 	for (bool first = true, ok = true;
 	     (next = hf_skip_next_key(&s, &first, &key)) == HF_SKIP_ENTRY;) {
-		if (is(&key, "type") && hf_skip_peek(&s) == HF_JSON_STRING)
+		if (key_is(&key, "type") && hf_skip_peek(&s) == HF_JSON_STRING)
 			ok = hf_skip_string(&s, &event.type);
-		else if (is(&key, "object") && hf_skip_peek(&s) == HF_JSON_OBJECT)
-			ok = span(&s, &event.object, &event.object_len);
+		else if (key_is(&key, "object") && hf_skip_peek(&s) == HF_JSON_OBJECT)
+			ok = read_span(&s, &event.object, &event.object_len);
 		else
 			ok = hf_skip_value(&s);
 		if (!ok)
@@ -79,7 +82,7 @@ static const struct hf_field list_fields[] = {
 };
 static const struct hf_field_table list_table = HF_FIELD_TABLE(list_fields, struct list_metadata);
 
-/* Of metadata, beside its texts: a version and a token of some hundred bytes. */
+/* Arena for metadata apart from its texts; a version and a token have some hundred bytes. */
 #define METADATA_BYTES_MAX ((size_t)1 << 16)
 
 static int read_metadata(struct hf_skip *s, struct hf_kube_list *list, struct hf_error *err)
@@ -90,7 +93,7 @@ static int read_metadata(struct hf_skip *s, struct hf_kube_list *list, struct hf
 	struct hf_fields_text text;
 	int rc;
 
-	if (!span(s, &text.bytes, &text.len))
+	if (!read_span(s, &text.bytes, &text.len))
 		return hf_skip_error(s, "not valid JSON", err);
 	arena = hf_arena_create(METADATA_BYTES_MAX + text.len);
 	rc = hf_fields_read_text(&list_table, &text, &lenient, arena, &metadata, err);
@@ -106,7 +109,7 @@ static int read_metadata(struct hf_skip *s, struct hf_kube_list *list, struct hf
 	return 0;
 }
 
-/* Over an item, seeing whether it says what it is. */
+/* Skips an item; tells whether it has a field "kind" and whether it is empty. */
 static bool walk_item(struct hf_skip *s, bool *ret_has_kind, bool *ret_empty)
 {
 	struct hf_skip_string key;
@@ -118,15 +121,15 @@ static bool walk_item(struct hf_skip *s, bool *ret_has_kind, bool *ret_empty)
 		return false;
 	for (bool first = true; (next = hf_skip_next_key(s, &first, &key)) == HF_SKIP_ENTRY;) {
 		*ret_empty = false;
-		*ret_has_kind = *ret_has_kind || is(&key, "kind");
+		*ret_has_kind = *ret_has_kind || key_is(&key, "kind");
 		if (!hf_skip_value(s))
 			return false;
 	}
 	return next == HF_SKIP_END;
 }
 
-/* Items of a list of a built-in kind come without apiVersion and kind: every document of
- * Holdfast has them. */
+/* Items of a list of a built-in kind have no apiVersion and kind, but every document of Holdfast
+ * needs them. */
 static struct hf_doc *item_doc(const char *text, size_t len, bool empty,
 			       const struct hf_resource *resource)
 {
@@ -146,13 +149,13 @@ static int read_items(struct hf_skip *s, const struct hf_resource *resource,
 	bool has_kind, empty;
 	enum hf_skip_next next;
 
-	/* A list of none is null to some servers. */
+	/* Some servers send null for an empty list. */
 	if (hf_skip_peek(s) == HF_JSON_NULL && hf_skip_value(s))
 		return 0;
 	if (hf_skip_peek(s) != HF_JSON_ARRAY || !hf_skip_enter(s))
 		return hf_skip_error(s, "items is no array", err);
 	for (bool first = true; (next = hf_skip_next_item(s, &first)) == HF_SKIP_ENTRY;) {
-		/* Past blanks. */
+		/* Skip blanks. */
 		(void)hf_skip_peek(s);
 		const char *from = s->p;
 		if (!walk_item(s, &has_kind, &empty))
@@ -181,9 +184,9 @@ int hf_kube_list_read(const char *body, size_t len, const struct hf_resource *re
 		rc = hf_skip_error(&s, "no list", err);
 	for (bool first = true;
 	     rc == 0 && (next = hf_skip_next_key(&s, &first, &key)) == HF_SKIP_ENTRY;) {
-		if (is(&key, "metadata"))
+		if (key_is(&key, "metadata"))
 			rc = read_metadata(&s, &list, err);
-		else if (is(&key, "items"))
+		else if (key_is(&key, "items"))
 			rc = read_items(&s, resource, &list, err);
 		else if (!hf_skip_value(&s))
 			rc = hf_skip_error(&s, "not valid JSON", err);

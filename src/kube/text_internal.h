@@ -9,16 +9,13 @@
 
 HF_BEGIN_DECLS
 
-/*
- * What an API server sends, taken apart as text: documents keep their text, and a tree is
- * made of those alone of which somebody asks for one.  A watch of 10,000 pods is read at
- * about the speed of memory this way.  Broken text is refused as far as it was looked at
- * (json/skip.h): what stands inside a document is for hf_doc_json to refuse.
+/* Splits the text of API responses. Documents keep their text; a JSON tree is parsed on demand
+ * only. So a watch of 10,000 pods is read at about the speed of memory. Malformed JSON is refused
+ * as far as json/skip.h looks; hf_doc_json refuses the rest, inside a document.
  *
- * Errors: HF_E_BAD_REQUEST with line and column.
- */
+ * Errors: HF_E_BAD_REQUEST with line and column. */
 
-/* {"type": …, "object": {…}}; both point into the line. */
+/* {"type": …, "object": {…}}; type and object point into the line. */
 struct hf_kube_event_text {
 	struct hf_skip_string type;
 	const char *object;
@@ -27,18 +24,18 @@ struct hf_kube_event_text {
 int hf_kube_event_split(const char *line, size_t len, struct hf_kube_event_text *ret_event,
 			struct hf_error *err) HF_MUST_CHECK;
 
-/* A page of a list; items without kind and apiVersion get those of resource. */
+/* A page of a list. Items without kind and apiVersion get those of `resource`. */
 struct hf_kube_list {
-	struct hf_doc **items; /* owned */
+	struct hf_doc **items; /* array of documents, owned by this struct */
 	size_t len, cap, len_max;
-	char *resource_version, *continue_token; /* "" where absent */
-	int64_t remaining;                       /* -1: not told */
+	char *resource_version, *continue_token; /* "" if the list has none */
+	int64_t remaining;                       /* number of items after this page; -1: unknown */
 };
 int hf_kube_list_read(const char *body, size_t len, const struct hf_resource *resource,
 		      struct hf_kube_list *ret_list, struct hf_error *err) HF_MUST_CHECK;
 void hf_kube_list_release(struct hf_kube_list *list);
 
-/* One object. */
+/* Parses a body with a single JSON object. */
 int hf_kube_object_read(const char *body, size_t len, struct hf_doc **ret_doc, struct hf_error *err)
 	HF_MUST_CHECK;
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of text.c: events, lists and objects split without a tree. */
 #include "kube/text_internal.h"
 
 #include "harness/test.h"
 
 #include <string.h>
 
-static int split(const char *line, struct hf_kube_event_text *ret_event)
+static int split_event(const char *line, struct hf_kube_event_text *ret_event)
 {
 	struct hf_error err;
 
@@ -22,7 +24,7 @@ static void an_event_is_its_type_and_its_object(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(lines); i++) {
 		struct hf_kube_event_text event;
-		assert_int_equal(split(lines[i], &event), 0);
+		assert_int_equal(split_event(lines[i], &event), 0);
 		assert_true(hf_skip_equals(&event.type, "ADDED", 5));
 		assert_int_equal(event.object_len, strlen("{\"a\":[1,\"}\"]}"));
 		assert_memory_equal(event.object, "{\"a\":[1,\"}\"]}", event.object_len);
@@ -48,7 +50,7 @@ static void a_line_that_is_no_event_is_refused(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(lines); i++) {
 		struct hf_kube_event_text event = {.object_len = 77};
-		assert_int_equal(split(lines[i], &event), HF_E_BAD_REQUEST);
+		assert_int_equal(split_event(lines[i], &event), HF_E_BAD_REQUEST);
 		assert_int_equal(event.object_len, 77);
 	}
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Builds request targets: the path of a resource and its query. */
 #include "kube/kube_internal.h"
 
 #include "base/str.h"
@@ -12,7 +14,7 @@ static void add_segment(struct hf_strbuf *sb, const char *text)
 	hf_url_escape(sb, text);
 }
 
-/* "/api/v1" or "/apis/GROUP/VERSION", then the namespace and the plural. */
+/* Adds "/api/v1" or "/apis/GROUP/VERSION", then the namespace and the plural. */
 static void add_collection(struct hf_strbuf *sb, const struct hf_resource *resource, const char *ns)
 {
 	hf_strbuf_addstr(sb, resource->group[0] == '\0' ? "/api" : "/apis");
@@ -26,7 +28,7 @@ static void add_collection(struct hf_strbuf *sb, const struct hf_resource *resou
 	add_segment(sb, resource->plural);
 }
 
-/* Appends "?name=value" or "&name=value"; NULL values are left out. */
+/* Appends "?name=value" or "&name=value"; a NULL value adds nothing. */
 static void add_query(struct hf_strbuf *sb, size_t path_len, const char *name, const char *value)
 {
 	if (value == NULL)
@@ -45,7 +47,7 @@ static void add_query_i64(struct hf_strbuf *sb, size_t path_len, const char *nam
 	add_query(sb, path_len, name, text);
 }
 
-static bool writes(enum hf_verb verb)
+static bool is_write(enum hf_verb verb)
 {
 	return verb == HF_VERB_CREATE || verb == HF_VERB_UPDATE || verb == HF_VERB_PATCH;
 }
@@ -55,7 +57,8 @@ void hf_kube_target(struct hf_strbuf *sb, const struct hf_request *request)
 	size_t path_len;
 
 	add_collection(sb, request->resource, request->ns);
-	/* What is made has no path yet; what is made of something (a binding) has that one's. */
+	/* A create goes to the collection. A create of a subresource (a binding) goes to the named
+	 * object. */
 	if (request->name != NULL &&
 	    (request->verb != HF_VERB_CREATE || request->subresource != NULL))
 		add_segment(sb, request->name);
@@ -70,11 +73,11 @@ void hf_kube_target(struct hf_strbuf *sb, const struct hf_request *request)
 		if (request->limit > 0)
 			add_query_i64(sb, path_len, "limit", request->limit);
 	}
-	/* A continue token carries its own version; a server refuses both together. */
+	/* A continue token contains its resourceVersion; a server refuses a request with both. */
 	if ((request->verb == HF_VERB_LIST && request->continue_token == NULL) ||
 	    request->verb == HF_VERB_GET)
 		add_query(sb, path_len, "resourceVersion", request->resource_version);
-	if (writes(request->verb)) {
+	if (is_write(request->verb)) {
 		add_query(sb, path_len, "fieldManager",
 			  hf_str_or(request->field_manager, "holdfast"));
 		add_query(sb, path_len, "fieldValidation", request->field_validation);

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Watches: streams of JSON lines, one event per line. Whenever a watch ends, the user gets one
+ * ENDED event. The user resumes from the last version, so no event is lost or repeated.
+ *
+ * The callback may stop the watch while a chunk is being read. So the code checks `stopped` after
+ * each event, and deliver_event frees a stopped watch. */
 #include "kube/kube_internal.h"
 
 #include "base/mem.h"
@@ -9,19 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Watches: a stream of JSON lines.  Whatever ends one becomes a single ENDED; who watches
- * goes on from the last version it was told, so that nothing is lost or told twice.
- *
- * The callback may stop the watch while a chunk is being taken apart, so the loop over
- * lines looks at `stopped` after each event and the last one out frees.
- */
-
-/* client-go's reflector: between five and ten minutes, so that watches begun together do not
- * end together. */
+/* As client-go's reflector: a random time of five to ten minutes, so that watches started together
+ * do not end together. */
 #define TIMEOUT_MIN (5 * HF_MINUTE)
-/* API servers send a bookmark each minute where they were asked for: four missing ones are a
- * connection that is dead and has not been told so. */
+/* An API server sends one bookmark a minute if asked to. Four missing bookmarks mean a dead
+ * connection that was never closed. */
 #define SILENCE_WITH_BOOKMARKS (4 * HF_MINUTE)
 #define SILENCE_AFTER_TIMEOUT (30 * HF_SECOND)
 #define REFUSAL_BYTES_MAX ((size_t)256 << 10)
@@ -33,12 +31,13 @@ struct kube_watch {
 	void *arg;
 	struct hf_strbuf target;
 	hf_time silence_max;
-	struct hf_strbuf buffer; /* a line not yet whole; or the body of a refusal */
-	int status;              /* of the HTTP head; 0: none yet */
-	bool calling;            /* inside fn */
-	bool stopped;            /* stop came while calling */
-	bool ended;              /* ENDED was told */
-	bool initial;            /* initial_events was asked for and their end has not come */
+	struct hf_strbuf buffer; /* a partial line, or the body of a refusal */
+	int status;              /* HTTP status; 0: no head yet */
+	bool calling;            /* the callback fn is running */
+	bool stopped;            /* hf_kube_watch_stop was called inside fn */
+	bool ended;              /* the ENDED event was delivered */
+	bool initial;            /* initial_events was asked for, and the end of the initial events
+	                          * has not come */
 };
 
 static struct kube_watch *watch_of(struct hf_kube_op *op)
@@ -61,7 +60,7 @@ void hf_kube_watch_stop(struct hf_watch *base)
 
 	watch->stopped = true;
 	if (watch->calling) {
-		/* No more bytes; the caller of fn frees. */
+		/* Receive no more bytes; deliver_event frees the watch after fn. */
 		if (watch->op.kube != NULL)
 			hf_kube_op_unlink(&watch->op);
 	} else {
@@ -69,8 +68,8 @@ void hf_kube_watch_stop(struct hf_watch *base)
 	}
 }
 
-/* false: the watch was stopped by the callback and is gone. */
-static bool deliver(struct kube_watch *watch, const struct hf_event *event)
+/* Returns false if the callback stopped the watch, which is then freed. */
+static bool deliver_event(struct kube_watch *watch, const struct hf_event *event)
 {
 	watch->calling = true;
 	watch->fn(watch->arg, event);
@@ -92,10 +91,10 @@ static bool deliver_end(struct kube_watch *watch, const struct hf_kube_failure *
 	};
 
 	watch->ended = true;
-	/* Nothing comes after ENDED, whatever the transfer still holds. */
+	/* Drop what the transfer still holds: no event may follow ENDED. */
 	if (watch->op.kube != NULL)
 		hf_kube_op_unlink(&watch->op);
-	return deliver(watch, &event);
+	return deliver_event(watch, &event);
 }
 
 static bool deliver_failure(struct kube_watch *watch, int code, const char *text)
@@ -106,9 +105,9 @@ static bool deliver_failure(struct kube_watch *watch, int code, const char *text
 	return deliver_end(watch, &failure);
 }
 
-/* What is no event at all (a login page, a proxy's word) is told with its first words. */
-static void describe(const struct kube_watch *watch, const char *line, size_t len,
-		     const struct hf_transfer *transfer, struct hf_error *err)
+/* Adds the first words of a line that is not JSON, such as a login page or a proxy's message. */
+static void describe_line(const struct kube_watch *watch, const char *line, size_t len,
+			  const struct hf_transfer *transfer, struct hf_error *err)
 {
 	const struct hf_http_result head = {.status = watch->status, .transfer = transfer};
 	char text[HF_KUBE_ANSWER_TEXT_MAX];
@@ -119,7 +118,7 @@ static void describe(const struct kube_watch *watch, const char *line, size_t le
 	(void)hf_error_wrap(err, "bad answer from the server (%s)", text);
 }
 
-/* false: nothing more of this chunk counts. */
+/* Returns false if the rest of the chunk must be ignored. */
 static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 {
 	struct hf_kube_failure failure = {.retry_after = 0};
@@ -129,7 +128,7 @@ static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 	bool lives;
 
 	if (hf_kube_line_read(line, len, &kind, &event, &failure, &err) != 0) {
-		describe(watch, line, len, watch->op.transfer, &err);
+		describe_line(watch, line, len, watch->op.transfer, &err);
 		return deliver_failure(watch, HF_E_UNAVAILABLE, err.text);
 	}
 	switch (kind) {
@@ -139,14 +138,15 @@ static bool take_line(struct kube_watch *watch, const char *line, size_t len)
 	}
 	struct hf_doc *object = event.object;
 	if (watch->initial && event.type == HF_EVENT_BOOKMARK && !event.initial_end) {
-		/* It took the question for another and will never tell the end. */
+		/* The server ignored sendInitialEvents, so the end of the initial events will never
+		 * come. */
 		(void)hf_doc_unref(object);
 		watch->op.kube->no_streams = true;
 		return deliver_failure(watch, HF_E_INVALID,
 				       "the server does not know sendInitialEvents");
 	}
 	watch->initial = watch->initial && !event.initial_end;
-	lives = deliver(watch, &event);
+	lives = deliver_event(watch, &event);
 	(void)hf_doc_unref(object);
 	return lives;
 }
@@ -159,7 +159,7 @@ static void on_head(void *arg, struct hf_transfer *transfer, int status)
 	hf_kube_op_observe(&watch->op, status);
 }
 
-/* Whole lines of this chunk, read where they are.  false: nothing more of it counts. */
+/* Reads the complete lines of this chunk in place. Returns false if the rest must be ignored. */
 static bool take_lines(struct kube_watch *watch, const char **bytes, size_t *len)
 {
 	const char *end;
@@ -176,8 +176,8 @@ static bool take_lines(struct kube_watch *watch, const char **bytes, size_t *len
 	return true;
 }
 
-/* The line that began in an earlier chunk, once its end is here. */
-static bool take_joined(struct kube_watch *watch, const char **bytes, size_t *len)
+/* Completes a line from an earlier chunk, if this chunk has its end. */
+static bool take_joined_line(struct kube_watch *watch, const char **bytes, size_t *len)
 {
 	const char *end = memchr(*bytes, '\n', *len);
 	size_t more = end == NULL ? *len : (size_t)(end - *bytes);
@@ -189,7 +189,7 @@ static bool take_joined(struct kube_watch *watch, const char **bytes, size_t *le
 	}
 	*bytes = end + 1;
 	*len -= more + 1;
-	/* Out of the watch's reach: whoever is told may stop it. */
+	/* Take the line out of the watch: the callback may stop and free the watch. */
 	HF_AUTO_STRBUF line = watch->buffer;
 
 	hf_strbuf_init(&watch->buffer, line.bytes_max);
@@ -201,25 +201,25 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 	struct kube_watch *watch = watch_of(arg);
 
 	if (watch->status != 200) {
-		/* The Status of a refusal: read when it is whole. */
+		/* The Status of a refusal is read at its end. */
 		if (watch->buffer.len + len <= REFUSAL_BYTES_MAX)
 			hf_strbuf_add(&watch->buffer, bytes, len);
 		return;
 	}
-	if (watch->buffer.len > 0 && !take_joined(watch, &bytes, &len))
+	if (watch->buffer.len > 0 && !take_joined_line(watch, &bytes, &len))
 		return;
 	if (!take_lines(watch, &bytes, &len))
 		return;
-	/* Between two lines a watch that may be quiet for long has no buffer at all. */
+	/* Only a partial line is buffered, so a quiet watch holds no memory for lines. */
 	hf_strbuf_add(&watch->buffer, bytes, len);
 	if (watch->buffer.full)
 		(void)deliver_failure(watch, HF_E_TOO_LARGE,
 				      "an event of the watch is larger than 4194304 bytes");
 }
 
-/* The server would not begin. */
-static void refused(struct kube_watch *watch, const struct hf_http_result *result,
-		    struct hf_kube_failure *ret_failure)
+/* Reads the refusal of a watch that the server did not start. */
+static void read_refusal(struct kube_watch *watch, const struct hf_http_result *result,
+			 struct hf_kube_failure *ret_failure)
 {
 	struct hf_kube *kube = watch->op.kube;
 
@@ -240,22 +240,22 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	watch->op.transfer = NULL;
 	if (watch->status == 0)
 		hf_kube_op_observe(&watch->op, result->code == 0 ? result->status : 0);
-	if (hf_kube_op_sign_in_again(&watch->op, result)) {
+	if (hf_kube_op_renew_credentials(&watch->op, result)) {
 		hf_strbuf_clear(&watch->buffer);
 		watch->status = 0;
 		hf_kube_op_start(&watch->op);
 		return;
 	}
-	/* A server ends watches by itself after some minutes: code 0. */
+	/* A server ends each watch after some minutes: code 0. */
 	if (result->code != 0)
 		hf_kube_failure_read(result, "", 0, HF_TIME_NONE, &failure);
 	else if (result->status != 200)
-		refused(watch, result, &failure);
+		read_refusal(watch, result, &failure);
 	else if (watch->buffer.len > 0) {
 		(void)hf_error_set(&failure.err, HF_E_UNAVAILABLE,
 				   "the watch ended inside an event");
-		describe(watch, watch->buffer.data, watch->buffer.len, result->transfer,
-			 &failure.err);
+		describe_line(watch, watch->buffer.data, watch->buffer.len, result->transfer,
+			      &failure.err);
 	}
 	struct hf_doc *status = failure.status;
 	(void)deliver_end(watch, &failure);

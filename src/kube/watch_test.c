@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of watches against a scripted server that cuts lines, breaks off, sends garbage and falls
+ * silent. */
 #include "kube/client_test.h"
 
 #include "base/fs.h"
 #include "store/resource.h"
-
-/* Watches of a server that breaks off, babbles and falls silent. */
 
 #define EVENT(type, name, version)                                                                 \
 	"{\"type\":\"" type "\",\"object\":{\"metadata\":{\"name\":\"" name                        \
@@ -14,7 +15,7 @@
 struct seen {
 	struct bench *bench;
 	struct hf_watch *watch;
-	char text[512]; /* "A:a/1 M:a/2" */
+	char text[512]; /* the events so far: "A:a/5 M:a/6" is type, name and version */
 	int events;
 	bool ended, stop_at_first;
 	int code;
@@ -44,7 +45,7 @@ static void on_event(void *arg, const struct hf_event *event)
 	hf_loop_stop(seen->bench->t.loop);
 }
 
-static void watch(struct bench *bench, struct seen *seen, struct hf_watch_options options)
+static void start_watch(struct bench *bench, struct seen *seen, struct hf_watch_options options)
 {
 	*seen = (struct seen){.bench = bench, .stop_at_first = seen->stop_at_first};
 	options.resource = &hf_pods;
@@ -77,8 +78,8 @@ static const struct step one_stream[] = {{"200 OK", NULL, STREAM, NULL}, DONE};
 
 static void open_stream(struct bench *bench, struct seen *seen)
 {
-	play(bench, one_stream);
-	watch(bench, seen, (struct hf_watch_options){.bookmarks = true});
+	play_steps(bench, one_stream);
+	start_watch(bench, seen, (struct hf_watch_options){.bookmarks = true});
 	until_streaming(bench);
 }
 
@@ -105,7 +106,7 @@ static void events_come_whole_however_they_are_cut(void **state)
 	assert_string_equal(seen.text, "A:a/5 M:a/6 B:/7 D:a/9");
 }
 
-static void what_is_no_event_is_told_by_its_first_words(void **state)
+static void a_line_that_is_not_json_is_reported_with_its_first_words(void **state)
 {
 	struct bench *bench = *state;
 	struct seen seen = {0};
@@ -131,8 +132,8 @@ static void the_servers_timeout_is_asked_for_between_five_and_ten_minutes(void *
 	long least = 1000, most = 0;
 
 	for (int i = 0; i < 20; i++) {
-		play_on(bench, one_stream);
-		watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
+		change_steps(bench, one_stream);
+		start_watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
 		until_streaming(bench);
 		const char *at = strstr(bench->last_head, "timeoutSeconds=");
 		assert_non_null(at);
@@ -144,10 +145,10 @@ static void the_servers_timeout_is_asked_for_between_five_and_ten_minutes(void *
 		assert_non_null(strstr(bench->last_head, "resourceVersion=4"));
 		seen.watch = hf_watch_stop(seen.watch);
 	}
-	assert_true(most - least > 60); /* no two watches end together */
+	assert_true(most - least > 60); /* two watches started together do not end together */
 }
 
-static void a_line_that_is_no_event_ends_the_watch_and_nothing_behind_it_counts(void **state)
+static void a_malformed_line_ends_the_watch_and_later_lines_are_ignored(void **state)
 {
 	static const char *const bad[] = {
 		"nonsense\n",
@@ -164,7 +165,8 @@ static void a_line_that_is_no_event_ends_the_watch_and_nothing_behind_it_counts(
 		open_stream(bench, &seen);
 		say_chunk(bench, text);
 		until_ended(bench, &seen);
-		assert_int_equal(seen.code, HF_E_UNAVAILABLE); /* go on behind a/5 */
+		assert_int_equal(seen.code, HF_E_UNAVAILABLE); /* the watch can be resumed after
+		                                                * a/5 */
 		assert_string_equal(seen.text, "A:a/5");
 	}
 }
@@ -200,7 +202,7 @@ static void a_watch_that_breaks_off_is_unavailable_and_resumable(void **state)
 	until_ended(bench, &seen);
 	assert_int_equal(seen.code, HF_E_UNAVAILABLE);
 
-	/* Whole as HTTP sees it, but in the middle of an event. */
+	/* A complete HTTP response that ends in the middle of an event. */
 	open_stream(bench, &seen);
 	say_chunk(bench, EVENT("ADDED", "a", "5") "{\"type\":\"ADDED\",\"obj");
 	end_stream(bench, true);
@@ -233,8 +235,8 @@ static void too_old_a_version_is_gone_as_a_status_and_as_an_event(void **state)
 	HF_AUTOFREE char *event = hf_xasprintf("{\"type\":\"ERROR\",\"object\":%s}\n%s", status,
 					       EVENT("ADDED", "b", "6"));
 
-	play(bench, refusal);
-	watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
+	play_steps(bench, refusal);
+	start_watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
 	until_ended(bench, &seen);
 	assert_int_equal(seen.code, HF_E_GONE);
 	assert_string_equal(seen.message, "too old resource version");
@@ -246,14 +248,14 @@ static void too_old_a_version_is_gone_as_a_status_and_as_an_event(void **state)
 	assert_string_equal(seen.text, "");
 }
 
-static void a_busy_server_is_told_with_its_wish(void **state)
+static void a_429_is_reported_with_its_retry_after(void **state)
 {
 	static const struct step steps[] = {{"429 Busy\r\nRetry-After: 9", "", WHOLE, NULL}, DONE};
 	struct bench *bench = *state;
 	struct seen seen = {0};
 
-	play(bench, steps);
-	watch(bench, &seen, (struct hf_watch_options){.bookmarks = false});
+	play_steps(bench, steps);
+	start_watch(bench, &seen, (struct hf_watch_options){.bookmarks = false});
 	until_ended(bench, &seen);
 	assert_int_equal(seen.code, HF_E_TOO_MANY);
 	assert_true(seen.retry_after == 9 * HF_SECOND);
@@ -304,18 +306,18 @@ static void a_watch_fetches_another_token_once(void **state)
 	bench->config.token = hf_xstrdup("old");
 	bench->config.token_file = hf_xstrdup(path);
 	assert_ok(hf_fs_write_atomic(path, "new\n", 4, 0600, &err), &err);
-	play(bench, steps);
-	watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
+	play_steps(bench, steps);
+	start_watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
 	until_streaming(bench);
 	say_chunk(bench, EVENT("ADDED", "a", "5"));
 	until_events(bench, &seen, 1);
 	seen.watch = hf_watch_stop(seen.watch);
 
-	play_on(bench, refused);
-	watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
+	change_steps(bench, refused);
+	start_watch(bench, &seen, (struct hf_watch_options){.bookmarks = true});
 	until_ended(bench, &seen);
 	assert_int_equal(seen.code, HF_E_UNAUTHORIZED);
-	assert_int_equal(bench->server.requests, 1); /* the file says nothing new */
+	assert_int_equal(bench->server.requests, 1); /* the token file is unchanged */
 	assert_int_equal(unlink(path), 0);
 }
 
@@ -328,7 +330,7 @@ static void a_list_may_come_as_a_stream(void **state)
 	struct bench *bench = *state;
 	struct seen seen = {0};
 
-	play(bench, steps);
+	play_steps(bench, steps);
 	seen.bench = bench;
 	seen.watch = hf_store_watch(bench->store,
 				    &(struct hf_watch_options){.resource = &hf_pods,
@@ -356,14 +358,15 @@ static void a_server_that_knows_no_streams_is_not_asked_again(void **state)
 	struct bench *bench = *state;
 	struct seen seen = {.bench = bench};
 
-	play(bench, refusal);
+	play_steps(bench, refusal);
 	seen.watch = hf_store_watch(bench->store, &options, on_event, &seen);
 	until_ended(bench, &seen);
 	assert_int_equal(seen.code, HF_E_INVALID);
 	assert_false(hf_store_streams(bench->store));
 
-	/* One that answers as to a plain watch: no end of what there was will ever come. */
-	play(bench, one_stream);
+	/* A server that treats the request as a plain watch never sends the end of the initial
+	 * events. */
+	play_steps(bench, one_stream);
 	assert_true(hf_store_streams(bench->store));
 	seen = (struct seen){.bench = bench};
 	seen.watch = hf_store_watch(bench->store, &options, on_event, &seen);
@@ -379,14 +382,14 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		UNIT(events_come_whole_however_they_are_cut),
-		UNIT(what_is_no_event_is_told_by_its_first_words),
+		UNIT(a_line_that_is_not_json_is_reported_with_its_first_words),
 		UNIT(the_servers_timeout_is_asked_for_between_five_and_ten_minutes),
-		UNIT(a_line_that_is_no_event_ends_the_watch_and_nothing_behind_it_counts),
+		UNIT(a_malformed_line_ends_the_watch_and_later_lines_are_ignored),
 		UNIT(an_event_past_its_limit_is_refused_with_the_limit),
 		UNIT(a_watch_that_breaks_off_is_unavailable_and_resumable),
 		UNIT(a_watch_that_falls_silent_is_ended),
 		UNIT(too_old_a_version_is_gone_as_a_status_and_as_an_event),
-		UNIT(a_busy_server_is_told_with_its_wish),
+		UNIT(a_429_is_reported_with_its_retry_after),
 		UNIT(a_watch_may_be_stopped_between_two_events_of_a_chunk),
 		UNIT(a_destroyed_store_ends_its_watches),
 		UNIT(a_watch_fetches_another_token_once),
