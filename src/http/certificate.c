@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Makes a CA and the certificates it signs, and checks certificates and keys, with GnuTLS. Input
+ * and output are PEM texts. */
 #include "http/certificate.h"
 
 #include "base/mem.h"
@@ -16,7 +19,7 @@
 
 #define NAMES_MAX 32
 #define ORGANIZATIONS_MAX 16
-#define SERIAL_BYTES 16 /* of the 20 that RFC 5280 allows */
+#define SERIAL_BYTES 16 /* bytes; RFC 5280 allows serial numbers of up to 20 bytes */
 
 void hf_certificate_release(struct hf_certificate *certificate)
 {
@@ -32,27 +35,27 @@ static int tls_error(struct hf_error *err, int code, int rc, const char *what)
 	return hf_error_set(err, code, "cannot %s: %s", what, gnutls_strerror(rc));
 }
 
-static gnutls_datum_t datum(const char *text)
+static gnutls_datum_t to_datum(const char *text)
 {
 	return (gnutls_datum_t){.data = (unsigned char *)(uintptr_t)text,
 				.size = (unsigned)strlen(text)};
 }
 
-/* What is being made: a key and the certificate over it. */
-struct making {
+/* A key and the certificate over it, while they are made or loaded. */
+struct draft {
 	gnutls_x509_crt_t crt;
 	gnutls_x509_privkey_t key;
 };
 
-static void making_release(struct making *making)
+static void draft_release(struct draft *draft)
 {
-	if (making->crt)
-		gnutls_x509_crt_deinit(making->crt);
-	if (making->key)
-		gnutls_x509_privkey_deinit(making->key);
+	if (draft->crt)
+		gnutls_x509_crt_deinit(draft->crt);
+	if (draft->key)
+		gnutls_x509_privkey_deinit(draft->key);
 }
 
-/* The first of a row of calls that fails ends the row. */
+/* In a row of calls, skips those after the first that failed. */
 #define TRY(rc, call) ((rc) < 0 ? (rc) : ((rc) = (call)))
 
 static int set_names(gnutls_x509_crt_t crt, const char *const *names)
@@ -60,7 +63,7 @@ static int set_names(gnutls_x509_crt_t crt, const char *const *names)
 	int rc = 0;
 
 	for (size_t i = 0; names[i] && rc >= 0; i++) {
-		struct in6_addr ip; /* large enough for either */
+		struct in6_addr ip; /* large enough for both address families */
 
 		hf_assert(i < NAMES_MAX);
 		if (inet_pton(AF_INET, names[i], &ip) == 1)
@@ -93,30 +96,29 @@ static int set_subject(gnutls_x509_crt_t crt, const struct hf_certificate_spec *
 	return rc;
 }
 
-static int set_basics(struct making *making, const struct hf_certificate_spec *spec)
+static int set_basics(struct draft *draft, const struct hf_certificate_spec *spec)
 {
 	unsigned char serial[SERIAL_BYTES], key_id[20];
 	size_t key_id_size = sizeof(key_id);
 	int rc = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof(serial));
 
-	serial[0] = (serial[0] & 0x7f) | 1; /* positive, and not shorter than it looks */
-	TRY(rc, gnutls_x509_crt_init(&making->crt));
-	TRY(rc, gnutls_x509_privkey_init(&making->key));
-	TRY(rc, gnutls_x509_privkey_generate(making->key, GNUTLS_PK_ECDSA,
+	serial[0] = (serial[0] & 0x7f) | 1; /* a positive number of full length */
+	TRY(rc, gnutls_x509_crt_init(&draft->crt));
+	TRY(rc, gnutls_x509_privkey_init(&draft->key));
+	TRY(rc, gnutls_x509_privkey_generate(draft->key, GNUTLS_PK_ECDSA,
 					     GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0));
-	TRY(rc, gnutls_x509_crt_set_version(making->crt, 3));
-	TRY(rc, gnutls_x509_crt_set_key(making->crt, making->key));
-	TRY(rc, gnutls_x509_crt_set_serial(making->crt, serial, sizeof(serial)));
-	TRY(rc, gnutls_x509_crt_set_activation_time(making->crt,
+	TRY(rc, gnutls_x509_crt_set_version(draft->crt, 3));
+	TRY(rc, gnutls_x509_crt_set_key(draft->crt, draft->key));
+	TRY(rc, gnutls_x509_crt_set_serial(draft->crt, serial, sizeof(serial)));
+	TRY(rc, gnutls_x509_crt_set_activation_time(draft->crt,
 						    (time_t)((spec->now - HF_HOUR) / HF_SECOND)));
-	TRY(rc,
-	    gnutls_x509_crt_set_expiration_time(
-		    making->crt, (time_t)(hf_time_add(spec->now, spec->valid_for) / HF_SECOND)));
-	TRY(rc, gnutls_x509_crt_get_key_id(making->crt, 0, key_id, &key_id_size));
-	TRY(rc, gnutls_x509_crt_set_subject_key_id(making->crt, key_id, key_id_size));
+	TRY(rc, gnutls_x509_crt_set_expiration_time(
+			draft->crt, (time_t)(hf_time_add(spec->now, spec->valid_for) / HF_SECOND)));
+	TRY(rc, gnutls_x509_crt_get_key_id(draft->crt, 0, key_id, &key_id_size));
+	TRY(rc, gnutls_x509_crt_set_subject_key_id(draft->crt, key_id, key_id_size));
 	if (rc < 0)
 		return rc;
-	return set_subject(making->crt, spec);
+	return set_subject(draft->crt, spec);
 }
 
 static char *take_pem(gnutls_datum_t *pem)
@@ -128,14 +130,14 @@ static char *take_pem(gnutls_datum_t *pem)
 	return text;
 }
 
-static int export(struct making *making, struct hf_certificate *ret)
+static int export_pem(struct draft *draft, struct hf_certificate *ret)
 {
 	gnutls_datum_t cert = {0}, key = {0};
-	int rc = gnutls_x509_crt_export2(making->crt, GNUTLS_X509_FMT_PEM, &cert);
+	int rc = gnutls_x509_crt_export2(draft->crt, GNUTLS_X509_FMT_PEM, &cert);
 
 	if (rc < 0)
 		return rc;
-	rc = gnutls_x509_privkey_export2_pkcs8(making->key, GNUTLS_X509_FMT_PEM, NULL,
+	rc = gnutls_x509_privkey_export2_pkcs8(draft->key, GNUTLS_X509_FMT_PEM, NULL,
 					       GNUTLS_PKCS_PLAIN, &key);
 	if (rc < 0) {
 		gnutls_free(cert.data);
@@ -149,22 +151,22 @@ static int export(struct making *making, struct hf_certificate *ret)
 int hf_certificate_make_ca(const struct hf_certificate_spec *spec, struct hf_certificate *ret_ca,
 			   struct hf_error *err)
 {
-	struct making making = {0};
+	struct draft draft = {0};
 
 	hf_assert(spec->common_name);
-	int rc = set_basics(&making, spec);
-	TRY(rc, gnutls_x509_crt_set_basic_constraints(making.crt, 1, -1));
-	TRY(rc, gnutls_x509_crt_set_key_usage(making.crt,
+	int rc = set_basics(&draft, spec);
+	TRY(rc, gnutls_x509_crt_set_basic_constraints(draft.crt, 1, -1));
+	TRY(rc, gnutls_x509_crt_set_key_usage(draft.crt,
 					      GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_CRL_SIGN));
-	TRY(rc, gnutls_x509_crt_sign2(making.crt, making.crt, making.key, GNUTLS_DIG_SHA256, 0));
-	TRY(rc, export(&making, ret_ca));
-	making_release(&making);
+	TRY(rc, gnutls_x509_crt_sign2(draft.crt, draft.crt, draft.key, GNUTLS_DIG_SHA256, 0));
+	TRY(rc, export_pem(&draft, ret_ca));
+	draft_release(&draft);
 	return rc < 0 ? tls_error(err, HF_E_INTERNAL, rc, "make a CA") : 0;
 }
 
-static int load(const struct hf_certificate *ca, struct making *ret_loaded)
+static int load_ca(const struct hf_certificate *ca, struct draft *ret_loaded)
 {
-	gnutls_datum_t cert = datum(ca->cert_pem), key = datum(ca->key_pem);
+	gnutls_datum_t cert = to_datum(ca->cert_pem), key = to_datum(ca->key_pem);
 	int rc = gnutls_x509_crt_init(&ret_loaded->crt);
 
 	TRY(rc, gnutls_x509_privkey_init(&ret_loaded->key));
@@ -173,8 +175,8 @@ static int load(const struct hf_certificate *ca, struct making *ret_loaded)
 	return rc;
 }
 
-/* A verifier takes a certificate with its issuer's name for self-signed, and refuses it. */
-static bool names_its_issuer(const struct making *leaf, const struct making *issuer)
+/* A verifier takes a certificate with its issuer's name for self-signed and refuses it. */
+static bool names_its_issuer(const struct draft *leaf, const struct draft *issuer)
 {
 	gnutls_datum_t leaf_name = {0}, issuer_name = {0};
 	bool same = gnutls_x509_crt_get_dn2(leaf->crt, &leaf_name) == 0 &&
@@ -190,28 +192,29 @@ static bool names_its_issuer(const struct making *leaf, const struct making *iss
 static int make_leaf(const struct hf_certificate *ca, const struct hf_certificate_spec *spec,
 		     const char *purpose, struct hf_certificate *ret, struct hf_error *err)
 {
-	struct making issuer = {0}, making = {0};
-	int rc = load(ca, &issuer);
+	struct draft issuer = {0}, draft = {0};
+	int rc = load_ca(ca, &issuer);
 
 	if (rc < 0) {
-		making_release(&issuer);
+		draft_release(&issuer);
 		return tls_error(err, HF_E_INVALID, rc, "read the CA");
 	}
-	rc = set_basics(&making, spec);
-	if (rc >= 0 && names_its_issuer(&making, &issuer)) {
-		making_release(&issuer);
-		making_release(&making);
-		return hf_error_set(err, HF_E_INVALID, "a certificate cannot have its CA's name");
+	rc = set_basics(&draft, spec);
+	if (rc >= 0 && names_its_issuer(&draft, &issuer)) {
+		draft_release(&issuer);
+		draft_release(&draft);
+		return hf_error_set(err, HF_E_INVALID,
+				    "a certificate cannot have the same name as its CA");
 	}
-	TRY(rc, gnutls_x509_crt_set_basic_constraints(making.crt, 0, -1));
-	TRY(rc, gnutls_x509_crt_set_key_usage(making.crt, GNUTLS_KEY_DIGITAL_SIGNATURE));
-	TRY(rc, gnutls_x509_crt_set_key_purpose_oid(making.crt, purpose, 0));
+	TRY(rc, gnutls_x509_crt_set_basic_constraints(draft.crt, 0, -1));
+	TRY(rc, gnutls_x509_crt_set_key_usage(draft.crt, GNUTLS_KEY_DIGITAL_SIGNATURE));
+	TRY(rc, gnutls_x509_crt_set_key_purpose_oid(draft.crt, purpose, 0));
 	if (spec->names)
-		TRY(rc, set_names(making.crt, spec->names));
-	TRY(rc, gnutls_x509_crt_sign2(making.crt, issuer.crt, issuer.key, GNUTLS_DIG_SHA256, 0));
-	TRY(rc, export(&making, ret));
-	making_release(&issuer);
-	making_release(&making);
+		TRY(rc, set_names(draft.crt, spec->names));
+	TRY(rc, gnutls_x509_crt_sign2(draft.crt, issuer.crt, issuer.key, GNUTLS_DIG_SHA256, 0));
+	TRY(rc, export_pem(&draft, ret));
+	draft_release(&issuer);
+	draft_release(&draft);
 	return rc < 0 ? tls_error(err, HF_E_INTERNAL, rc, "make a certificate") : 0;
 }
 
@@ -231,11 +234,11 @@ int hf_certificate_make_client(const struct hf_certificate *ca,
 	return make_leaf(ca, spec, GNUTLS_KP_TLS_WWW_CLIENT, ret_certificate, err);
 }
 
-/* GnuTLS' code. */
+/* Returns GnuTLS' error code for the pair; 0 or more: they match. */
 static int try_pair(const char *cert_pem, const char *key_pem)
 {
 	gnutls_certificate_credentials_t credentials;
-	gnutls_datum_t cert = datum(cert_pem), key = datum(key_pem);
+	gnutls_datum_t cert = to_datum(cert_pem), key = to_datum(key_pem);
 	int rc = gnutls_certificate_allocate_credentials(&credentials);
 
 	if (rc < 0)
@@ -254,7 +257,8 @@ int hf_certificate_check(const char *cert_pem, const char *key_pem, struct hf_er
 	return rc < 0 ? tls_error(err, HF_E_INVALID, rc, "use the certificate with its key") : 0;
 }
 
-/* Not GnuTLS' import of lists: it leaks where one of them is bad. */
+/* Imports each certificate by itself: GnuTLS' import of lists leaks memory if one of them is
+ * bad. */
 int hf_certificate_check_certs(const char *certs_pem, struct hf_error *err)
 {
 	static const char begin[] = "-----BEGIN CERTIFICATE-----";
@@ -269,7 +273,7 @@ int hf_certificate_check_certs(const char *certs_pem, struct hf_error *err)
 		if (rc < 0)
 			return tls_error(err, HF_E_INTERNAL, rc, "read a certificate");
 		next = strstr(at + 1, begin);
-		gnutls_datum_t pem = datum(at);
+		gnutls_datum_t pem = to_datum(at);
 		if (next != NULL)
 			pem.size = (unsigned)(next - at);
 		rc = gnutls_x509_crt_import(crt, &pem, GNUTLS_X509_FMT_PEM);
@@ -283,7 +287,7 @@ int hf_certificate_check_certs(const char *certs_pem, struct hf_error *err)
 
 int hf_certificate_check_key(const char *key_pem, struct hf_error *err)
 {
-	gnutls_datum_t pem = datum(key_pem);
+	gnutls_datum_t pem = to_datum(key_pem);
 	gnutls_x509_privkey_t key;
 	int rc = gnutls_x509_privkey_init(&key);
 
@@ -305,7 +309,7 @@ int hf_certificate_check_pair(const char *cert_pem, const char *key_pem, struct 
 
 int hf_certificate_expiry(const char *cert_pem, hf_time *ret_expiry, struct hf_error *err)
 {
-	gnutls_datum_t pem = datum(cert_pem);
+	gnutls_datum_t pem = to_datum(cert_pem);
 	gnutls_x509_crt_t crt;
 	int rc = gnutls_x509_crt_init(&crt);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of certificates with GnuTLS. client_test.c checks them with OpenSSL too, through curl. */
 #include "harness/test.h"
 #include "http/certificate.h"
 
@@ -11,11 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-/* What gnutls itself thinks of the certificates; client_test.c has OpenSSL's opinion. */
-
 static const char *const server_names[] = {"localhost", "127.0.0.1", "::1", NULL};
 
-static hf_time now(void)
+static hf_time wall_now(void)
 {
 	return (hf_time)time(NULL) * HF_SECOND;
 }
@@ -23,7 +23,7 @@ static hf_time now(void)
 static struct hf_certificate make_ca(void)
 {
 	struct hf_certificate_spec spec = {
-		.common_name = "test CA", .now = now(), .valid_for = HF_DAY};
+		.common_name = "test CA", .now = wall_now(), .valid_for = HF_DAY};
 	struct hf_certificate ca;
 	struct hf_error err = {0};
 
@@ -31,7 +31,7 @@ static struct hf_certificate make_ca(void)
 	return ca;
 }
 
-static gnutls_x509_crt_t parse(const char *pem)
+static gnutls_x509_crt_t parse_certificate(const char *pem)
 {
 	gnutls_datum_t text = {.data = (unsigned char *)(uintptr_t)pem,
 			       .size = (unsigned)strlen(pem)};
@@ -46,12 +46,13 @@ static void a_server_certificate_is_good_for_its_names_only(void **state)
 {
 	struct hf_certificate ca = make_ca(), server;
 	struct hf_certificate_spec spec = {
-		.names = server_names, .now = now(), .valid_for = HF_HOUR};
+		.names = server_names, .now = wall_now(), .valid_for = HF_HOUR};
 	struct hf_error err = {0};
 	unsigned verdict = 1;
 
 	assert_ok(hf_certificate_make_server(&ca, &spec, &server, &err), &err);
-	gnutls_x509_crt_t crt = parse(server.cert_pem), issuer = parse(ca.cert_pem);
+	gnutls_x509_crt_t crt = parse_certificate(server.cert_pem),
+			  issuer = parse_certificate(ca.cert_pem);
 	assert_true(gnutls_x509_crt_check_hostname(crt, "localhost"));
 	assert_true(gnutls_x509_crt_check_hostname(crt, "127.0.0.1"));
 	assert_true(gnutls_x509_crt_check_hostname(crt, "::1"));
@@ -73,14 +74,14 @@ static void a_client_certificate_names_user_and_groups(void **state)
 	struct hf_certificate ca = make_ca(), client;
 	struct hf_certificate_spec spec = {.common_name = "admin",
 					   .organizations = groups,
-					   .now = now(),
+					   .now = wall_now(),
 					   .valid_for = HF_HOUR};
 	struct hf_error err = {0};
 	char text[128];
 	size_t size = sizeof(text);
 
 	assert_ok(hf_certificate_make_client(&ca, &spec, &client, &err), &err);
-	gnutls_x509_crt_t crt = parse(client.cert_pem);
+	gnutls_x509_crt_t crt = parse_certificate(client.cert_pem);
 	assert_int_equal(
 		gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, text, &size),
 		0);
@@ -112,7 +113,7 @@ static void validity_is_as_asked_and_serials_differ(void **state)
 	assert_ok(hf_certificate_make_ca(&spec, &two, &err), &err);
 	assert_ok(hf_certificate_expiry(one.cert_pem, &expiry, &err), &err);
 	assert_int_equal(expiry, 1000500 * HF_SECOND);
-	gnutls_x509_crt_t a = parse(one.cert_pem), b = parse(two.cert_pem);
+	gnutls_x509_crt_t a = parse_certificate(one.cert_pem), b = parse_certificate(two.cert_pem);
 	assert_int_equal(gnutls_x509_crt_get_activation_time(a), 1000000 - 3600);
 	assert_int_equal(gnutls_x509_crt_get_serial(a, serials[0], &sizes[0]), 0);
 	assert_int_equal(gnutls_x509_crt_get_serial(b, serials[1], &sizes[1]), 0);
@@ -124,12 +125,12 @@ static void validity_is_as_asked_and_serials_differ(void **state)
 	hf_certificate_release(&two);
 }
 
-static void what_does_not_belong_together_is_found(void **state)
+static void a_mismatch_of_certificate_and_key_is_found(void **state)
 {
 	struct hf_certificate one = make_ca(), two = make_ca(), made = {0};
 	struct hf_certificate broken = {.cert_pem = one.cert_pem, .key_pem = (char[]){"no key"}};
 	struct hf_certificate_spec spec = {
-		.names = server_names, .now = now(), .valid_for = HF_DAY};
+		.names = server_names, .now = wall_now(), .valid_for = HF_DAY};
 	struct hf_error err = {0};
 	hf_time expiry;
 
@@ -147,7 +148,7 @@ static void what_does_not_belong_together_is_found(void **state)
 	hf_certificate_release(&two);
 }
 
-static void what_is_handed_over_is_checked_part_by_part(void **state)
+static void supplied_certificates_and_keys_are_checked_separately(void **state)
 {
 	struct hf_certificate one = make_ca(), two = make_ca();
 	HF_AUTOFREE char *both =
@@ -182,8 +183,8 @@ int main(void)
 		cmocka_unit_test(a_server_certificate_is_good_for_its_names_only),
 		cmocka_unit_test(a_client_certificate_names_user_and_groups),
 		cmocka_unit_test(validity_is_as_asked_and_serials_differ),
-		cmocka_unit_test(what_does_not_belong_together_is_found),
-		cmocka_unit_test(what_is_handed_over_is_checked_part_by_part),
+		cmocka_unit_test(a_mismatch_of_certificate_and_key_is_found),
+		cmocka_unit_test(supplied_certificates_and_keys_are_checked_separately),
 	};
 	return cmocka_run_group_tests_name("certificate", tests, NULL, NULL);
 }

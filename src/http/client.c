@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The queue of a client's transfers, the limits on them, and the client's lifetime. Requests of
+ * users go into a pool (pool.c), or wait. Invariant: when a transfer leaves, the oldest waiting one
+ * starts in its place, unless its deadline has passed. */
 #include "http/client_internal.h"
 
 #include "base/mem.h"
@@ -8,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- transfers: a list in the order sent, of which some wait --- */
+/* --- transfers: a list in the order of sending; some of them wait --- */
 
 static void list_add(struct hf_http_client *client, struct hf_transfer *transfer)
 {
@@ -63,8 +67,9 @@ static void start_waiting(struct hf_http_client *client)
 	while (client->next_queued && client->in_flight < client->spec.in_flight_max) {
 		struct hf_transfer *transfer = client->next_queued;
 
-		/* After a stop of this process answers come before overdue timers: this one's
-		 * will end it, unsent, and come here again. */
+		/* After a suspension of this process responses may be read before overdue timers
+		 * run. The timer of this transfer ends it unsent and then calls this function
+		 * again. */
 		if (hf_timer_due(transfer->deadline) <= hf_loop_mono(client->loop))
 			break;
 		client->next_queued = next_queued_from(transfer->next);
@@ -73,7 +78,7 @@ static void start_waiting(struct hf_http_client *client)
 	}
 }
 
-void hf_http_client_leave(struct hf_transfer *transfer)
+void hf_http_client_remove(struct hf_transfer *transfer)
 {
 	struct hf_http_client *client = transfer->client;
 
@@ -92,7 +97,7 @@ void hf_http_client_leave(struct hf_transfer *transfer)
 	start_waiting(client);
 }
 
-void hf_http_client_suspect(struct hf_transfer *transfer)
+void hf_http_client_retire_if_silent(struct hf_transfer *transfer)
 {
 	struct hf_http_client *client = transfer->client;
 	struct hf_http_pool *pool = transfer->pool;
@@ -101,7 +106,8 @@ void hf_http_client_suspect(struct hf_transfer *transfer)
 
 	if (transfer->state != HF_TRANSFER_RUNNING || pool != *place)
 		return;
-	since = pool->heard_at > transfer->started_at ? pool->heard_at : transfer->started_at;
+	since = pool->last_byte_at > transfer->started_at ? pool->last_byte_at
+							  : transfer->started_at;
 	if (hf_loop_mono(client->loop) - since < client->spec.silence_max)
 		return;
 	pool->next = client->retired;
@@ -143,7 +149,7 @@ int hf_http_client_send(struct hf_http_client *client, const struct hf_http_requ
 void hf_transfer_cancel(struct hf_transfer *transfer)
 {
 	if (transfer->state != HF_TRANSFER_DONE)
-		hf_http_client_leave(transfer);
+		hf_http_client_remove(transfer);
 	list_remove(transfer->client, transfer);
 	hf_transfer_free(transfer);
 }
@@ -158,9 +164,9 @@ size_t hf_http_client_queued(const struct hf_http_client *client)
 	return client->queued;
 }
 
-/* --- life of the client --- */
+/* --- lifetime of the client --- */
 
-/* Connections made with what was trusted or shown before are not used any more. */
+/* New requests must not use connections made with the old CAs or certificates. */
 static void renew_links(struct hf_http_client *client)
 {
 	client->generation++;
@@ -179,8 +185,9 @@ static void fill_spec(struct hf_http_client_spec *spec)
 	spec->cert_pem = dup_or_null(spec->cert_pem);
 	spec->key_pem = dup_or_null(spec->key_pem);
 	spec->proxy_url = dup_or_null(spec->proxy_url);
-	spec->base_url = spec->tls_server_name = NULL; /* now in prefix and connect_to */
-	spec->ca_pem = NULL;                           /* in ca */
+	spec->base_url = spec->tls_server_name = NULL; /* base_url is now in prefix and
+	                                                * connect_to */
+	spec->ca_pem = NULL;                           /* the CAs are kept in client->ca */
 	if (spec->in_flight_max == 0)
 		spec->in_flight_max = HF_HTTP_IN_FLIGHT_MAX;
 	if (spec->streams_max == 0)
@@ -225,8 +232,9 @@ static bool split_url(const char *base_url, struct url_parts *parts)
 	       curl_url_get(url, CURLUPART_USER, &parts->extra, 0) != CURLUE_OK;
 }
 
-/* Where requests go.  With tls_server_name the URL has that name (curl asks for and verifies
- * what the URL says), the connection is made to the real host, and the Host header is its. */
+/* Sets the address of requests. With tls_server_name the URL contains that name, because curl
+ * sends and verifies the URL's host. The connection goes to the real host, and so does the Host
+ * header. */
 static int set_base(struct hf_http_client *client, const struct hf_http_client_spec *spec,
 		    struct hf_error *err)
 {
@@ -234,7 +242,7 @@ static int set_base(struct hf_http_client *client, const struct hf_http_client_s
 
 	if (!split_url(spec->base_url, &parts)) {
 		url_parts_release(&parts);
-		return hf_error_set(err, HF_E_INVALID, "'%s' is no URL of a server",
+		return hf_error_set(err, HF_E_INVALID, "'%s' is not the URL of a server",
 				    spec->base_url);
 	}
 	const char *name = hf_str_or(spec->tls_server_name, parts.host);
@@ -274,7 +282,8 @@ int hf_http_client_create(struct hf_loop *loop, const struct hf_http_client_spec
 	client->spec = *spec;
 	fill_spec(&client->spec);
 	hf_http_client_set_ca(client, spec->ca_pem);
-	CURLcode init = curl_global_init(CURL_GLOBAL_DEFAULT); /* counted; destroy undoes it */
+	CURLcode init = curl_global_init(CURL_GLOBAL_DEFAULT); /* counted by curl; destroy undoes
+	                                                        * it */
 	hf_assert(init == CURLE_OK);
 	client->pool = hf_http_pool_create(client);
 	*ret_client = client;
@@ -285,7 +294,7 @@ struct hf_http_client *hf_http_client_destroy(struct hf_http_client *client)
 {
 	if (!client)
 		return NULL;
-	client->next_queued = NULL; /* nothing starts in the place of what leaves */
+	client->next_queued = NULL; /* nothing may start in the place of a removed transfer */
 	while (client->first) {
 		struct hf_transfer *transfer = client->first;
 
@@ -312,7 +321,7 @@ struct hf_http_client *hf_http_client_destroy(struct hf_http_client *client)
 	return NULL;
 }
 
-static void wipe(char *text)
+static void wipe_text(char *text)
 {
 	if (text)
 		explicit_bzero(text, strlen(text));
@@ -323,7 +332,7 @@ void hf_http_client_set_bearer(struct hf_http_client *client, const char *token)
 {
 	static const char prefix[] = "Authorization: Bearer ";
 
-	wipe(client->bearer_line);
+	wipe_text(client->bearer_line);
 	client->bearer_line = NULL;
 	if (hf_str_is_empty(token))
 		return;
@@ -344,7 +353,7 @@ void hf_http_client_set_cert(struct hf_http_client *client, const char *cert_pem
 	hf_assert(!cert_pem == !key_pem);
 	renew_links(client);
 	free((char *)(uintptr_t)client->spec.cert_pem);
-	wipe((char *)(uintptr_t)client->spec.key_pem);
+	wipe_text((char *)(uintptr_t)client->spec.key_pem);
 	client->spec.cert_pem = dup_or_null(cert_pem);
 	client->spec.key_pem = dup_or_null(key_pem);
 }

@@ -9,23 +9,22 @@
 #include <curl/curl.h>
 #include <sys/socket.h>
 
-/*
- * What client.c (the queue), pool.c (where transfers run), link.c (HTTP/2 of our own) and
- * transfer.c (one request) share.
+/* Shared by client.c (the queue), pool.c (connections through curl), link.c (connections without
+ * curl) and transfer.c (one request).
  *
- * curl calls back from inside its own functions, which must not be called from
- * there.  So its callbacks only fill buffers and post the transfer's task; users
- * are called from that task and may do anything, destroying the client included.
- */
+ * curl calls back from inside its own functions, and a callback must not call them. So the
+ * callbacks only fill buffers and post the transfer's task. The task calls the user, who may do
+ * anything, including destroying the client. */
 
-/* Received for a stream and not yet handed over: beyond it curl is told to hold back.  On a link
- * this is the stream's window, which opens again as bytes are handed over. */
+/* Most bytes received for a stream and not yet delivered; beyond it curl is told to pause. On a
+ * link the limit is the stream's HTTP/2 window, which opens again as bytes are delivered. */
 #define HF_TRANSFER_INBOX_BYTES_MAX ((size_t)64 * 1024)
 #define HF_TRANSFER_WINDOW_BYTES ((size_t)256 * 1024)
 
 enum hf_transfer_state { HF_TRANSFER_QUEUED, HF_TRANSFER_RUNNING, HF_TRANSFER_DONE };
 
-/* What is trusted: a request keeps to what was so when it started; curl looks into it until then. */
+/* The trusted CAs, with a reference count: a transfer keeps those it started with, because curl
+ * reads them until the transfer ends. */
 struct hf_http_ca {
 	unsigned refs;
 	size_t len;
@@ -34,43 +33,47 @@ struct hf_http_ca {
 
 struct hf_transfer {
 	struct hf_http_client *client;
-	struct hf_http_pool *pool;       /* while running */
-	hf_time started_at;              /* monotonic */
-	struct hf_transfer *prev, *next; /* of all of the client's, in order of sending */
+	struct hf_http_pool *pool;       /* the pool that runs the transfer; NULL unless running */
+	hf_time started_at;              /* monotonic time of the start */
+	struct hf_transfer *prev, *next; /* links in the list of all transfers of the client, in
+	                                  * the order of sending */
 	enum hf_transfer_state state;
-	struct hf_http_request request; /* pointers into text, or NULL */
-	char *text;                     /* method, target, content type */
-	char **headers;                 /* NULL-terminated copies */
+	struct hf_http_request request; /* its pointers point into text, or are NULL */
+	char *text;                     /* copies of method, target and content type */
+	char **headers;                 /* NULL-terminated copies of the header lines */
 	char *body;
 
-	struct hf_link *link;                      /* running on a connection of our own */
-	struct hf_transfer *link_prev, *link_next; /* on that one */
-	int32_t stream_id;                         /* 0: not given to nghttp2 */
-	bool linked;                               /* a link was, or is, where it runs */
-	bool sent, ended;  /* on a link: its head is on its way; the answer is whole */
-	bool reset;        /* on a link: by the server */
-	const char *fault; /* on a link: what of the answer nghttp2 did not take; or NULL */
-	size_t body_sent;  /* on a link, as is this: */
-	size_t unconsumed; /* of a stream: taken, and its window not opened again for it */
+	struct hf_link *link;                      /* set while running on a link */
+	struct hf_transfer *link_prev, *link_next; /* links in the list of that link */
+	int32_t stream_id;                         /* 0: not submitted to nghttp2; -1: no stream to
+	                                            * reset */
+	bool linked;                               /* the transfer runs or ran on a link */
+	bool sent, ended;  /* on a link: sent: the request head was sent; ended: the response is
+	                    * complete */
+	bool reset;        /* on a link: the server reset the stream */
+	const char *fault; /* on a link: why nghttp2 rejected the response; NULL: it did not */
+	size_t body_sent;  /* on a link: bytes of the request body that were sent */
+	size_t unconsumed; /* on a link, streams: bytes received for which the window is not open
+	                    * again */
 
-	CURL *easy; /* while running with curl, and until freed */
+	CURL *easy; /* set from the start with curl until freed */
 	struct hf_http_ca *ca;
 	struct curl_slist *lines;
 	char error_text[CURL_ERROR_SIZE];
 
 	int status;
-	bool head_done, head_told;
-	struct hf_strbuf head;  /* "name\0value\0"… */
-	struct hf_strbuf inbox; /* the body, or of a stream what is not handed over yet */
-	size_t received;        /* of a stream, in all */
-	bool paused;            /* by the user */
-	bool held;              /* curl was told to hold back */
+	bool head_done, head_delivered;
+	struct hf_strbuf head;  /* the response headers: "name\0value\0"… */
+	struct hf_strbuf inbox; /* the body; for a stream, the bytes not delivered yet */
+	size_t received;        /* of a stream, all bytes so far */
+	bool paused;            /* the user has paused the stream */
+	bool curl_paused;       /* curl was told to pause */
 
-	struct hf_error err; /* why it failed; code 0: it did not */
+	struct hf_error err; /* why the transfer failed; code 0: it did not */
 	bool retry_now, permanent;
 	struct hf_task *deliver;
 	struct hf_timer *deadline, *idle;
-	bool *dead; /* set by free while a delivery runs */
+	bool *dead; /* set to true by free while on_deliver runs */
 };
 
 struct hf_socket {
@@ -81,56 +84,58 @@ struct hf_socket {
 	unsigned want;
 };
 
-/*
- * The connections of a client.  There is one pool that new requests go to; one whose server has
- * fallen silent is retired: what runs in it goes on, and when that is over it goes too.  (On
- * HTTP/2 everything of a pool shares one connection, so what is sent after a connection died unseen
- * would wait on it as well.)
+/* The connections of a client. New requests go to one pool. If its server falls silent the pool is
+ * retired: transfers in it go on, and the pool is freed after the last one. (With HTTP/2 all
+ * transfers of a pool share one connection. A request sent after the connection died unnoticed
+ * would wait on it too.)
  *
- * Streams have a pool, and so a connection, of their own: for each event of a socket curl looks at
- * every transfer on it, and a dozen watches would be looked at for each answer, as all that is
- * under way would for each word of a watch.
- */
+ * Streams have a pool, and so a connection, of their own. For each event of a socket curl looks at
+ * every transfer on it. On a shared connection each response would cost a look at every watch, and
+ * each watch event a look at every request. */
 struct hf_http_pool {
 	struct hf_http_client *client;
-	struct hf_http_pool *next; /* retired ones */
+	struct hf_http_pool *next; /* links in the list of retired pools */
 	CURLM *multi;
 	struct hf_timer *timer;
-	struct hf_task *reap; /* posted when a retired pool has become empty */
+	struct hf_task *reap; /* frees a retired pool after its last transfer */
 	struct hf_socket *sockets;
-	struct hf_link *link;  /* where transfers go; NULL: none is connected */
-	struct hf_link *links; /* all of them: some may be on their way out */
+	struct hf_link *link;  /* the link for new transfers; NULL: none */
+	struct hf_link *links; /* all links of the pool, including those that take no new
+	                        * transfers */
 	unsigned running;
-	hf_time heard_at; /* monotonic: when a byte came last */
+	hf_time last_byte_at; /* monotonic time of the last byte from the server */
 };
 
-/* Where a connection of our own goes.  family AF_UNSPEC: nowhere, curl does it. */
+/* Where links connect to. family AF_UNSPEC: links cannot be used, curl does everything. */
 struct hf_link_target {
 	struct sockaddr_storage address;
 	socklen_t len;
 	bool tls;
-	char *authority; /* of requests */
-	char *name;      /* to ask for and to verify */
+	char *authority; /* value of the :authority field of requests */
+	char *name;      /* name of the server for SNI and verification */
 	char *scheme;
-	char *path; /* before each target; "" */
+	char *path; /* prefix of each request's target; may be "" */
 };
 
 struct hf_http_client {
 	struct hf_loop *loop;
 	struct hf_link_target target;
-	hf_time link_off_until;          /* monotonic: this server did not take our HTTP/2 */
-	unsigned generation;             /* of certificates and CA */
-	struct hf_http_client_spec spec; /* limits filled in; texts are this struct's */
-	char *prefix;                    /* what targets are put behind */
-	char *host_line;                 /* "Host: …", with tls_server_name */
-	struct curl_slist *connect_to;   /* with tls_server_name */
+	hf_time link_off_until;          /* monotonic time until which curl is used; NEVER: the
+	                                  * server has no HTTP/2 */
+	unsigned generation;             /* counts changes of certificates and CAs */
+	struct hf_http_client_spec spec; /* with default limits filled in; the texts are owned by
+	                                  * this struct */
+	char *prefix;                    /* URL prefix of each request's target */
+	char *host_line;                 /* "Host: …"; set with tls_server_name */
+	struct curl_slist *connect_to;   /* curl's list that maps the name to the real host; set
+	                                  * with tls_server_name */
 	char *bearer_line;
-	struct hf_http_ca *ca;         /* NULL: the system's */
-	struct hf_http_pool *pool;     /* where requests start */
-	struct hf_http_pool *streamed; /* where streams do; NULL: none was asked for yet */
+	struct hf_http_ca *ca;         /* NULL: the system's CAs */
+	struct hf_http_pool *pool;     /* pool for requests */
+	struct hf_http_pool *streamed; /* for streams; NULL: no stream was started yet */
 	struct hf_http_pool *retired;
-	struct hf_transfer *first, *last; /* all transfers */
-	struct hf_transfer *next_queued;  /* the oldest that waits */
+	struct hf_transfer *first, *last; /* the list of all transfers */
+	struct hf_transfer *next_queued;  /* the oldest transfer in the queue */
 	unsigned in_flight, streams, queued;
 };
 
@@ -139,40 +144,42 @@ struct hf_transfer *hf_transfer_create(struct hf_http_client *client,
 				       const struct hf_http_request *request);
 void hf_transfer_free(struct hf_transfer *transfer);
 void hf_transfer_begin(struct hf_transfer *transfer);
-void hf_transfer_prepare(struct hf_transfer *transfer); /* for curl */
-void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result);
-/* What a link brings: a field of a head or of trailers, a head's end, a piece of body, the end.
- * Each may end the transfer. */
+void hf_transfer_prepare(struct hf_transfer *transfer); /* creates the curl handle of a transfer */
+void hf_transfer_take_curl_result(struct hf_transfer *transfer, CURLcode result);
+/* For links: deliver a field of the head or trailers, the end of the head, a piece of the body, and
+ * the end. Each call may end the transfer. */
 void hf_transfer_take_field(struct hf_transfer *transfer, const char *name, const char *value);
 void hf_transfer_take_head(struct hf_transfer *transfer);
 void hf_transfer_take_body(struct hf_transfer *transfer, const void *bytes, size_t len);
 void hf_transfer_take_end(struct hf_transfer *transfer);
-/* It broke off.  seen: the server may have begun with it. */
-void hf_transfer_broke(struct hf_transfer *transfer, bool seen, bool retry_now, const char *what);
-/* Its time is over, though its timer has not run yet: it must not be sent any more. */
+/* The transfer broke off. seen: the server may have begun to process it. */
+void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_now,
+			   const char *what);
+/* The deadline has passed, although its timer has not run yet: the request must not be sent. */
 bool hf_transfer_is_due(const struct hf_transfer *transfer);
 void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what);
 
 /* client.c */
-struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca); /* NULL is fine; returns NULL */
+struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca); /* accepts NULL; returns NULL */
 void hf_http_client_start(struct hf_transfer *transfer);
-/* Take it from curl or from the queue; starts others in its place. */
-void hf_http_client_leave(struct hf_transfer *transfer);
-/* A transfer that is still running got no answer in its time: retire its pool if no byte came
- * to it for silence_max. */
-void hf_http_client_suspect(struct hf_transfer *transfer);
+/* Takes the transfer from curl, from its link or from the queue, and starts waiting ones in its
+ * place. */
+void hf_http_client_remove(struct hf_transfer *transfer);
+/* For a running transfer that timed out: retires its pool if the server sent no byte for
+ * silence_max. */
+void hf_http_client_retire_if_silent(struct hf_transfer *transfer);
 
 /* pool.c */
 struct hf_http_pool *hf_http_pool_create(struct hf_http_client *client);
-/* Its transfers must have left. */
-struct hf_http_pool *hf_http_pool_destroy(struct hf_http_pool *pool); /* NULL is fine */
+/* All its transfers must have left. Accepts NULL; returns NULL. */
+struct hf_http_pool *hf_http_pool_destroy(struct hf_http_pool *pool);
 void hf_http_pool_add(struct hf_http_pool *pool, struct hf_transfer *transfer);
-/* By a link where that can be, else by curl; a transfer that the pool counts already. */
+/* Starts a transfer that the pool counts already: on a link if possible, else with curl. */
 void hf_http_pool_place(struct hf_http_pool *pool, struct hf_transfer *transfer);
 void hf_http_pool_add_curl(struct hf_http_pool *pool, struct hf_transfer *transfer);
 void hf_http_pool_remove(struct hf_transfer *transfer);
 
-/* link_target.c: whether and where a client may have links. */
+/* link_target.c: whether a client may use links, and to which address. */
 struct hf_link_url {
 	const char *scheme, *host, *port, *path;
 	size_t path_len;
@@ -181,7 +188,7 @@ void hf_link_target_init(struct hf_link_target *target, const struct hf_http_cli
 			 const struct hf_link_url *url);
 void hf_link_target_release(struct hf_link_target *target);
 
-/* What all connections of this program want of the kernel. */
+/* Sets the TCP keepalive options that all client connections use. */
 void hf_http_set_keepalive(int fd);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of the client against this module's own server, over TLS unless noted. http2_test.c and
+ * link_test.c cover what only an HTTP/2 server does. */
 #include "harness/listen.h"
 #include "harness/raw_client.h"
 #include "http/certificate.h"
@@ -11,9 +14,6 @@
 
 #include <stdlib.h>
 #include <time.h>
-
-/* The client against this module's own server, over TLS unless said otherwise.  What only an
- * HTTP/2 server does is in http2_test.c. */
 
 #define NOTES_MAX 64
 
@@ -36,10 +36,10 @@ struct bench {
 	struct hf_exchange *kept[NOTES_MAX];
 	size_t kept_count;
 	unsigned closed;
-	/* the client's side: whole answers */
+	/* the client's side: outcomes of requests */
 	struct note notes[NOTES_MAX];
 	size_t done, wanted;
-	/* … and a stream */
+	/* … and of a stream */
 	struct hf_transfer *stream;
 	int head_status;
 	struct hf_strbuf data;
@@ -47,10 +47,10 @@ struct bench {
 	bool cancel_on_data, destroy_on_data, pause_on_data, destroy_on_done;
 };
 
-/* One key pair for all tests of this program: making them takes longer than a test. */
+/* Made once for all tests: making key pairs takes longer than a test. */
 static struct hf_certificate ca, other_ca, server_pair, client_pair;
 
-static int setup_all(void **state)
+static int set_up_all(void **state)
 {
 	static const char *const names[] = {"localhost", "127.0.0.1", "::1", NULL};
 	struct hf_certificate_spec spec = {.common_name = "test CA", .valid_for = HF_DAY};
@@ -67,7 +67,7 @@ static int setup_all(void **state)
 	return 0;
 }
 
-static int teardown_all(void **state)
+static int tear_down_all(void **state)
 {
 	hf_certificate_release(&ca);
 	hf_certificate_release(&other_ca);
@@ -105,7 +105,7 @@ static void note_request(struct bench *bench, const struct hf_exchange *ex)
 	memcpy(bench->seen, sb.data, sb.len + 1);
 }
 
-/* "hello " 200 times over. */
+/* "hello " 200 times, compressed. */
 static const unsigned char zipped[] = {
 	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xcb, 0x48,
 	0xcd, 0xc9, 0xc9, 0x57, 0xc8, 0x18, 0x25, 0x47, 0xc9, 0x51, 0x72, 0x94,
@@ -155,7 +155,7 @@ static void on_request(void *arg, struct hf_exchange *ex)
 	}
 }
 
-static void serve(struct bench *bench, struct hf_http_server_spec spec, bool tls)
+static void start_server(struct bench *bench, struct hf_http_server_spec spec, bool tls)
 {
 	struct hf_error err = {0};
 
@@ -183,9 +183,9 @@ static void connect_with(struct bench *bench, struct hf_http_client_spec spec)
 	assert_ok(hf_http_client_create(bench->t.loop, &spec, &bench->client, &err), &err);
 }
 
-static void start(struct bench *bench)
+static void start_pair(struct bench *bench)
 {
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){0});
 }
 
@@ -231,7 +231,7 @@ static void run_until_done(struct bench *bench)
 		hf_test_loop_run(&bench->t);
 }
 
-static const struct note *fetch(struct bench *bench, struct hf_http_request request)
+static const struct note *fetch_url(struct bench *bench, struct hf_http_request request)
 {
 	send_request(bench, request);
 	run_until_done(bench);
@@ -244,15 +244,15 @@ static void run_until_kept(struct bench *bench, size_t count)
 		hf_test_loop_run(&bench->t);
 }
 
-/* With a connection that is there, so that short times measure what the test means. */
-static void start_warm(struct bench *bench)
+/* Connects first, so that short timeouts measure the request and not the handshake. */
+static void start_connected(struct bench *bench)
 {
-	start(bench);
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	start_pair(bench);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->status, 200);
 	bench->done = bench->wanted = 0;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -262,7 +262,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -274,12 +274,12 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void a_get_goes_there_and_back(void **state)
+static void a_get_returns_its_response(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
-	const struct note *note = fetch(bench, (struct hf_http_request){.target = "/x?a=%20b"});
+	start_pair(bench);
+	const struct note *note = fetch_url(bench, (struct hf_http_request){.target = "/x?a=%20b"});
 	assert_int_equal(note->code, 0);
 	assert_int_equal(note->status, 200);
 	assert_string_equal(note->body, "hello");
@@ -295,33 +295,33 @@ static void methods_bodies_and_headers_arrive_as_given(void **state)
 	static const char *const methods[] = {"POST", "PUT", "PATCH", "DELETE"};
 	const char *const headers[] = {"Accept: application/json\r\nX-Evil: 1", NULL};
 
-	start(bench);
+	start_pair(bench);
 	for (size_t i = 0; i < HF_ARRAY_LEN(methods); i++) {
 		char expected[64];
 
-		assert_int_equal(fetch(bench, (struct hf_http_request){.method = methods[i],
-								       .headers = headers,
-								       .body = "{}",
-								       .body_len = 2})
+		assert_int_equal(fetch_url(bench, (struct hf_http_request){.method = methods[i],
+									   .headers = headers,
+									   .body = "{}",
+									   .body_len = 2})
 					 ->status,
 				 200);
 		snprintf(expected, sizeof(expected), "%s / [{}]\n", methods[i]);
 		assert_non_null(strstr(bench->seen, expected));
 		assert_non_null(strstr(bench->seen, "Content-Type: application/json\n"));
-		/* A line break did not make a header of its own. */
+		/* The line break in the value must not start a header. */
 		assert_non_null(strstr(bench->seen, "Accept: application/json  X-Evil: 1\n"));
 		assert_null(strstr(bench->seen, "Expect"));
 	}
-	fetch(bench, (struct hf_http_request){.method = "PATCH",
-					      .body = "x",
-					      .body_len = 1,
-					      .content_type = "application/merge-patch+json"});
+	fetch_url(bench, (struct hf_http_request){.method = "PATCH",
+						  .body = "x",
+						  .body_len = 1,
+						  .content_type = "application/merge-patch+json"});
 	assert_non_null(strstr(bench->seen, "Content-Type: application/merge-patch+json\n"));
-	fetch(bench, (struct hf_http_request){.method = "POST"});
+	fetch_url(bench, (struct hf_http_request){.method = "POST"});
 	assert_non_null(strstr(bench->seen, "POST / []\n"));
-	fetch(bench, (struct hf_http_request){.method = "DELETE"});
+	fetch_url(bench, (struct hf_http_request){.method = "DELETE"});
 	assert_non_null(strstr(bench->seen, "DELETE / []\n"));
-	assert_int_equal(fetch(bench, (struct hf_http_request){.method = "HEAD"})->body_len, 0);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){.method = "HEAD"})->body_len, 0);
 }
 
 static void a_body_larger_than_any_buffer_arrives_whole(void **state)
@@ -331,19 +331,19 @@ static void a_body_larger_than_any_buffer_arrives_whole(void **state)
 	char *body = hf_xmalloc(len);
 
 	memset(body, 'b', len);
-	start(bench);
+	start_pair(bench);
 	assert_int_equal(
-		fetch(bench,
-		      (struct hf_http_request){.method = "POST", .body = body, .body_len = len})
+		fetch_url(bench,
+			  (struct hf_http_request){.method = "POST", .body = body, .body_len = len})
 			->status,
 		200);
-	assert_int_equal(
-		fetch(bench,
-		      (struct hf_http_request){.method = "POST", .body = body, .body_len = len - 1})
-			->status,
-		200);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){.method = "POST",
+								   .body = body,
+								   .body_len = len - 1})
+				 ->status,
+			 200);
 	free(body);
-	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/big"})->body_len,
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){.target = "/big"})->body_len,
 			 100000);
 }
 
@@ -351,17 +351,18 @@ static void compressed_answers_are_asked_for_and_arrive_decoded(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	const struct note *note =
-		fetch(bench, (struct hf_http_request){.target = "/zipped", .gzip = true});
+		fetch_url(bench, (struct hf_http_request){.target = "/zipped", .gzip = true});
 	assert_int_equal(note->body_len, 1200);
 	assert_memory_equal(note->body, "hello hello ", 12);
 	assert_non_null(strstr(bench->seen, "Accept-Encoding: gzip\n"));
-	/* The limit is on what comes out: a small answer may unpack to a large one. */
-	note = fetch(bench, (struct hf_http_request){
-				    .target = "/zipped", .gzip = true, .response_bytes_max = 1199});
+	/* The limit applies to the decoded body: a small response may decode to a large one. */
+	note = fetch_url(bench, (struct hf_http_request){.target = "/zipped",
+							 .gzip = true,
+							 .response_bytes_max = 1199});
 	assert_int_equal(note->code, HF_E_TOO_LARGE);
-	fetch(bench, (struct hf_http_request){0});
+	fetch_url(bench, (struct hf_http_request){0});
 	assert_null(strstr(bench->seen, "Accept-Encoding"));
 }
 
@@ -369,8 +370,8 @@ static void a_status_of_failure_is_an_answer_and_headers_can_be_read(void **stat
 {
 	struct bench *bench = *state;
 
-	start(bench);
-	const struct note *note = fetch(bench, (struct hf_http_request){.target = "/gone"});
+	start_pair(bench);
+	const struct note *note = fetch_url(bench, (struct hf_http_request){.target = "/gone"});
 	assert_int_equal(note->code, 0);
 	assert_int_equal(note->status, 410);
 	assert_string_equal(note->retry_after, "7");
@@ -380,15 +381,15 @@ static void tokens_may_change_between_requests(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	hf_http_client_set_bearer(bench->client, "one\n");
-	fetch(bench, (struct hf_http_request){0});
+	fetch_url(bench, (struct hf_http_request){0});
 	assert_non_null(strstr(bench->seen, "Authorization: Bearer one\n"));
 	hf_http_client_set_bearer(bench->client, "two");
-	fetch(bench, (struct hf_http_request){0});
+	fetch_url(bench, (struct hf_http_request){0});
 	assert_non_null(strstr(bench->seen, "Authorization: Bearer two\n"));
 	hf_http_client_set_bearer(bench->client, "");
-	fetch(bench, (struct hf_http_request){0});
+	fetch_url(bench, (struct hf_http_request){0});
 	assert_null(strstr(bench->seen, "Authorization"));
 }
 
@@ -396,9 +397,9 @@ static void one_connection_serves_one_request_after_another(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+		assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->status, 200);
 	assert_int_equal(hf_http_server_connections(bench->server), 1);
 }
 
@@ -407,7 +408,7 @@ static void requests_past_the_bound_wait_and_then_go_in_order(void **state)
 	struct bench *bench = *state;
 	struct hf_error err = {0};
 
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){.in_flight_max = 2, .queue_max = 3});
 	for (int i = 0; i < 5; i++)
 		send_request(bench, (struct hf_http_request){.target = "/keep"});
@@ -429,15 +430,15 @@ static void canceled_requests_make_room_and_are_not_called_back(void **state)
 	struct bench *bench = *state;
 	struct hf_transfer *transfers[4];
 
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){.in_flight_max = 1});
 	for (int i = 0; i < 4; i++)
 		transfers[i] = send_request(bench, (struct hf_http_request){.target = "/keep"});
 	run_until_kept(bench, 1);
-	hf_transfer_cancel(transfers[1]); /* waiting, first of the queue */
-	hf_transfer_cancel(transfers[3]); /* waiting, last */
+	hf_transfer_cancel(transfers[1]); /* waiting, first in the queue */
+	hf_transfer_cancel(transfers[3]); /* waiting, last in the queue */
 	assert_int_equal(hf_http_client_queued(bench->client), 1);
-	hf_transfer_cancel(transfers[0]); /* under way: its connection is cut */
+	hf_transfer_cancel(transfers[0]); /* in flight: its connection is cut */
 	run_until_kept(bench, 2);
 	while (bench->closed == 0)
 		hf_test_loop_run(&bench->t);
@@ -452,9 +453,9 @@ static void a_late_answer_is_a_timeout_and_its_outcome_unknown(void **state)
 {
 	struct bench *bench = *state;
 
-	start_warm(bench);
-	const struct note *note =
-		fetch(bench, (struct hf_http_request){.target = "/keep", .timeout = 500 * HF_MS});
+	start_connected(bench);
+	const struct note *note = fetch_url(
+		bench, (struct hf_http_request){.target = "/keep", .timeout = 500 * HF_MS});
 	assert_int_equal(note->code, HF_E_TIMEOUT);
 	assert_int_equal(note->status, 0);
 	assert_false(note->retry_now);
@@ -465,7 +466,7 @@ static void time_in_the_queue_counts_and_nothing_was_sent(void **state)
 {
 	struct bench *bench = *state;
 
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){.in_flight_max = 1});
 	send_request(bench, (struct hf_http_request){.target = "/keep"});
 	send_request(bench, (struct hf_http_request){.timeout = 10 * HF_MS});
@@ -479,9 +480,9 @@ static void a_server_that_is_not_there_is_unavailable(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	bench->server = hf_http_server_destroy(bench->server);
-	const struct note *note = fetch(bench, (struct hf_http_request){0});
+	const struct note *note = fetch_url(bench, (struct hf_http_request){0});
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);
 	assert_int_equal(note->status, 0);
 	assert_non_null(strstr(note->text, "GET '/': "));
@@ -491,11 +492,11 @@ static void a_connection_cut_after_sending_leaves_the_outcome_unknown(void **sta
 {
 	struct bench *bench = *state;
 
-	start(bench);
-	assert_int_equal(fetch(bench, (struct hf_http_request){.method = "POST",
-							       .target = "/cut",
-							       .body = "x",
-							       .body_len = 1})
+	start_pair(bench);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){.method = "POST",
+								   .target = "/cut",
+								   .body = "x",
+								   .body_len = 1})
 				 ->code,
 			 HF_E_TIMEOUT);
 }
@@ -504,13 +505,13 @@ static void an_answer_too_large_is_refused(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
-	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/big",
-							       .response_bytes_max = 99999})
+	start_pair(bench);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){.target = "/big",
+								   .response_bytes_max = 99999})
 				 ->code,
 			 HF_E_TOO_LARGE);
-	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/big",
-							       .response_bytes_max = 100000})
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){.target = "/big",
+								   .response_bytes_max = 100000})
 				 ->code,
 			 0);
 }
@@ -519,49 +520,49 @@ static void a_head_too_large_is_refused(void **state)
 {
 	struct bench *bench = *state;
 
-	serve(bench, (struct hf_http_server_spec){.head_bytes_max = 256u << 10}, true);
+	start_server(bench, (struct hf_http_server_spec){.head_bytes_max = 256u << 10}, true);
 	connect_with(bench, (struct hf_http_client_spec){0});
-	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/head"})->code,
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){.target = "/head"})->code,
 			 HF_E_TOO_LARGE);
 	assert_non_null(strstr(bench->notes[0].text, "head"));
 }
 
-static void a_server_that_never_answers_the_phone_is_unavailable(void **state)
+static void a_server_that_answers_no_handshake_is_unavailable(void **state)
 {
 	struct bench *bench = *state;
-	/* The kernel takes the connection, nobody the TLS. */
+	/* The kernel accepts the connection; no program answers the TLS handshake. */
 	uint16_t port;
 	int fd = hf_test_listen(&port);
 
 	snprintf(bench->url, sizeof(bench->url), "https://127.0.0.1:%u", port);
 	connect_with(bench, (struct hf_http_client_spec){.connect_timeout = 50 * HF_MS});
-	const struct note *note = fetch(bench, (struct hf_http_request){0});
+	const struct note *note = fetch_url(bench, (struct hf_http_request){0});
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);
-	note = fetch(bench, (struct hf_http_request){.timeout = 20 * HF_MS});
+	note = fetch_url(bench, (struct hf_http_request){.timeout = 20 * HF_MS});
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);
 	assert_non_null(strstr(note->text, "not connected in time"));
 	close(fd);
 }
 
-static void a_target_that_is_none_is_a_bad_request(void **state)
+static void a_malformed_target_is_a_bad_request(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
-	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/a b"})->code,
+	start_pair(bench);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){.target = "/a b"})->code,
 			 HF_E_BAD_REQUEST);
 	assert_int_equal(bench->handled, 0);
 }
 
 /* --- TLS --- */
 
-static void a_server_of_another_ca_is_not_talked_to(void **state)
+static void a_server_of_another_ca_gets_no_request(void **state)
 {
 	struct bench *bench = *state;
 
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){.ca_pem = other_ca.cert_pem});
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
 	assert_int_equal(bench->handled, 0);
 }
 
@@ -569,9 +570,9 @@ static void insecure_verifies_nothing(void **state)
 {
 	struct bench *bench = *state;
 
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){.insecure = true});
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->status, 200);
 }
 
 static void a_server_name_is_asked_for_and_verified_in_place_of_the_host(void **state)
@@ -579,15 +580,15 @@ static void a_server_name_is_asked_for_and_verified_in_place_of_the_host(void **
 	struct bench *bench = *state;
 	char expected[64];
 
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){.tls_server_name = "localhost"});
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->status, 200);
 	snprintf(expected, sizeof(expected), "Host: 127.0.0.1:%u\n",
 		 hf_http_server_port(bench->server));
 	assert_non_null(strstr(bench->seen, expected));
 	hf_http_client_destroy(bench->client);
 	connect_with(bench, (struct hf_http_client_spec){.tls_server_name = "other.example"});
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
 }
 
 static void client_certificates_are_taken_and_may_be_replaced(void **state)
@@ -596,28 +597,29 @@ static void client_certificates_are_taken_and_may_be_replaced(void **state)
 	struct hf_error err = {0};
 	struct hf_http_client *none = NULL;
 
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){.cert_pem = client_pair.cert_pem,
 							 .key_pem = client_pair.key_pem});
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->status, 200);
 	hf_http_client_set_cert(bench->client, NULL, NULL);
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
-	assert_int_equal(hf_http_server_connections(bench->server), 2); /* not the old one */
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->status, 200);
+	/* the old connection is not used */
+	assert_int_equal(hf_http_server_connections(bench->server), 2);
 	struct hf_http_client_spec lone = {.base_url = "https://h", .cert_pem = "x"};
 	assert_code(hf_http_client_create(bench->t.loop, &lone, &none, &err), HF_E_INVALID);
 }
 
-static void what_is_trusted_may_be_replaced_while_a_request_is_under_way(void **state)
+static void the_ca_may_be_replaced_while_a_request_is_in_flight(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	send_request(bench, (struct hf_http_request){0});
 	hf_http_client_set_ca(bench->client, other_ca.cert_pem);
 	run_until_done(bench);
 	assert_int_equal(bench->notes[0].status, 200);
-	/* Its connection is not used for what comes later. */
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
+	/* A later request does not use its connection. */
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->code, HF_E_UNAVAILABLE);
 }
 
 static void urls_that_name_no_server_are_refused(void **state)
@@ -647,10 +649,10 @@ static void targets_go_behind_the_path_of_the_url(void **state)
 	struct bench *bench = *state;
 	char url[96];
 
-	serve(bench, (struct hf_http_server_spec){0}, false);
+	start_server(bench, (struct hf_http_server_spec){0}, false);
 	snprintf(url, sizeof(url), "%s/k8s/clusters/c-1/", bench->url);
 	connect_with(bench, (struct hf_http_client_spec){.base_url = url});
-	fetch(bench, (struct hf_http_request){.target = "/api/../v1"});
+	fetch_url(bench, (struct hf_http_request){.target = "/api/../v1"});
 	assert_non_null(strstr(bench->seen, "GET /k8s/clusters/c-1/api/../v1 []"));
 }
 
@@ -658,25 +660,25 @@ static void a_proxy_is_asked_in_the_servers_place(void **state)
 {
 	struct bench *bench = *state;
 
-	serve(bench, (struct hf_http_server_spec){0}, false);
+	start_server(bench, (struct hf_http_server_spec){0}, false);
 	connect_with(bench, (struct hf_http_client_spec){.base_url = "http://far.example:81",
 							 .proxy_url = bench->url});
-	assert_int_equal(fetch(bench, (struct hf_http_request){.target = "/x"})->status, 200);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){.target = "/x"})->status, 200);
 	assert_non_null(strstr(bench->seen, "GET http://far.example:81/x []\n"));
 	assert_non_null(strstr(bench->seen, "Host: far.example:81\n"));
 }
 
-static void what_is_no_tls_does_not_harm_a_tls_server(void **state)
+static void plain_text_does_not_harm_a_tls_server(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_raw raw;
 
-	start(bench);
+	start_pair(bench);
 	hf_raw_open(&raw, &bench->t, hf_http_server_port(bench->server));
 	hf_raw_say(&raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_raw_expect_eof(&raw);
 	hf_raw_close(&raw);
-	assert_int_equal(fetch(bench, (struct hf_http_request){0})->status, 200);
+	assert_int_equal(fetch_url(bench, (struct hf_http_request){0})->status, 200);
 }
 
 /* --- streams --- */
@@ -702,7 +704,8 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 		hf_transfer_pause(transfer);
 	if (bench->cancel_on_data) {
 		hf_transfer_cancel(transfer);
-		assert_true(bytes[0] != '\0'); /* still there to be read */
+		assert_true(bytes[0] != '\0'); /* on_data may still read the bytes after the
+		                                * cancel */
 	}
 	if (bench->destroy_on_data)
 		bench->client = hf_http_client_destroy(bench->client);
@@ -734,11 +737,11 @@ static void run_until_data(struct bench *bench, size_t len)
 		hf_test_loop_run(&bench->t);
 }
 
-static void a_stream_hands_over_what_comes_when_it_comes(void **state)
+static void a_stream_delivers_each_piece_as_it_arrives(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	open_stream(bench, (struct hf_http_request){0});
 	server_writes(bench, "one\n");
 	run_until_data(bench, 4);
@@ -757,7 +760,7 @@ static void requests_go_on_beside_a_stream(void **state)
 {
 	struct bench *bench = *state;
 
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){.in_flight_max = 1});
 	open_stream(bench, (struct hf_http_request){0});
 	send_request(bench, (struct hf_http_request){0});
@@ -771,7 +774,7 @@ static void streams_are_bounded_apart(void **state)
 	struct bench *bench = *state;
 	struct hf_error err = {0};
 
-	serve(bench, (struct hf_http_server_spec){0}, true);
+	start_server(bench, (struct hf_http_server_spec){0}, true);
 	connect_with(bench, (struct hf_http_client_spec){.streams_max = 1});
 	open_stream(bench, (struct hf_http_request){0});
 	struct hf_http_request second = {.method = "GET",
@@ -788,7 +791,7 @@ static void a_stream_that_breaks_off_is_unavailable(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	open_stream(bench, (struct hf_http_request){0});
 	server_writes(bench, "half");
 	run_until_data(bench, 4);
@@ -802,7 +805,7 @@ static void a_quiet_stream_times_out_and_bytes_put_it_off(void **state)
 {
 	struct bench *bench = *state;
 
-	start_warm(bench);
+	start_connected(bench);
 	open_stream(bench, (struct hf_http_request){.idle_timeout = 300 * HF_MS});
 	server_writes(bench, "x");
 	hf_time before = hf_loop_mono(bench->t.loop);
@@ -810,7 +813,7 @@ static void a_quiet_stream_times_out_and_bytes_put_it_off(void **state)
 	assert_true(hf_loop_mono(bench->t.loop) - before >= 300 * HF_MS);
 	assert_int_equal(bench->notes[0].code, HF_E_TIMEOUT);
 	assert_string_equal(bench->data.data, "x");
-	while (bench->closed == 0) /* and the server knows */
+	while (bench->closed == 0) /* the server also sees the end */
 		hf_test_loop_run(&bench->t);
 }
 
@@ -818,7 +821,7 @@ static void a_stream_may_have_a_limit_too(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	open_stream(bench, (struct hf_http_request){.response_bytes_max = 5});
 	server_writes(bench, "12345");
 	run_until_data(bench, 5);
@@ -832,7 +835,7 @@ static void a_canceled_stream_is_gone_for_the_server_too(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	open_stream(bench, (struct hf_http_request){0});
 	bench->cancel_on_data = true;
 	server_writes(bench, "x");
@@ -846,7 +849,7 @@ static void the_client_may_be_destroyed_while_a_stream_hands_over(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	open_stream(bench, (struct hf_http_request){0});
 	send_request(bench, (struct hf_http_request){.target = "/keep"});
 	run_until_kept(bench, 2);
@@ -862,7 +865,7 @@ static void the_client_may_be_destroyed_in_on_done(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	bench->destroy_on_done = true;
 	send_request(bench, (struct hf_http_request){0});
 	send_request(bench, (struct hf_http_request){0});
@@ -880,12 +883,12 @@ static void a_paused_stream_holds_the_server_back_and_loses_nothing(void **state
 	size_t written = 0;
 
 	memset(block, 'b', BLOCK);
-	start_warm(bench);
+	start_connected(bench);
 	open_stream(bench, (struct hf_http_request){.idle_timeout = HF_SECOND});
 	bench->pause_on_data = true;
 	server_writes(bench, "x");
 	run_until_data(bench, 1);
-	/* The loop turns with a request beside it, so the stream would move if it could. */
+	/* Other requests keep the loop running, so the stream would move if it could. */
 	for (int i = 0; i < 2000 && hf_exchange_room(bench->kept[0]) >= BLOCK; i++) {
 		assert_true(hf_exchange_write(bench->kept[0], block, BLOCK));
 		written += BLOCK;
@@ -896,7 +899,7 @@ static void a_paused_stream_holds_the_server_back_and_loses_nothing(void **state
 			hf_test_loop_run(&bench->t);
 		bench->stream = beside;
 	}
-	assert_true(hf_exchange_room(bench->kept[0]) < BLOCK); /* the server is full */
+	assert_true(hf_exchange_room(bench->kept[0]) < BLOCK); /* the server's buffer is full */
 	assert_int_equal(bench->data.len, 1);
 	bench->pause_on_data = false;
 	hf_transfer_resume(bench->stream);
@@ -912,7 +915,7 @@ static void many_requests_at_a_time_all_come_back(void **state)
 	enum { COUNT = 200 };
 	struct bench *bench = *state;
 
-	start(bench);
+	start_pair(bench);
 	for (int i = 0; i < COUNT; i++)
 		send_request(bench, (struct hf_http_request){0});
 	run_until_done(bench);
@@ -945,12 +948,12 @@ static void texts_are_escaped_for_urls(void **state)
 	assert_string_equal(sb.data, "aZ9-._~%20%2F%3D%26%25%C3%A9");
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT(a_get_goes_there_and_back),
+		UNIT(a_get_returns_its_response),
 		UNIT(methods_bodies_and_headers_arrive_as_given),
 		UNIT(a_body_larger_than_any_buffer_arrives_whole),
 		UNIT(compressed_answers_are_asked_for_and_arrive_decoded),
@@ -965,18 +968,18 @@ int main(void)
 		UNIT(a_connection_cut_after_sending_leaves_the_outcome_unknown),
 		UNIT(an_answer_too_large_is_refused),
 		UNIT(a_head_too_large_is_refused),
-		UNIT(a_server_that_never_answers_the_phone_is_unavailable),
-		UNIT(a_target_that_is_none_is_a_bad_request),
-		UNIT(a_server_of_another_ca_is_not_talked_to),
+		UNIT(a_server_that_answers_no_handshake_is_unavailable),
+		UNIT(a_malformed_target_is_a_bad_request),
+		UNIT(a_server_of_another_ca_gets_no_request),
 		UNIT(insecure_verifies_nothing),
 		UNIT(a_server_name_is_asked_for_and_verified_in_place_of_the_host),
 		UNIT(client_certificates_are_taken_and_may_be_replaced),
-		UNIT(what_is_trusted_may_be_replaced_while_a_request_is_under_way),
+		UNIT(the_ca_may_be_replaced_while_a_request_is_in_flight),
 		UNIT(urls_that_name_no_server_are_refused),
 		UNIT(targets_go_behind_the_path_of_the_url),
 		UNIT(a_proxy_is_asked_in_the_servers_place),
-		UNIT(what_is_no_tls_does_not_harm_a_tls_server),
-		UNIT(a_stream_hands_over_what_comes_when_it_comes),
+		UNIT(plain_text_does_not_harm_a_tls_server),
+		UNIT(a_stream_delivers_each_piece_as_it_arrives),
 		UNIT(requests_go_on_beside_a_stream),
 		UNIT(streams_are_bounded_apart),
 		UNIT(a_stream_that_breaks_off_is_unavailable),
@@ -990,5 +993,5 @@ int main(void)
 		UNIT(the_virtual_loop_has_no_network),
 		UNIT(texts_are_escaped_for_urls),
 	};
-	return cmocka_run_group_tests_name("client", tests, setup_all, teardown_all);
+	return cmocka_run_group_tests_name("client", tests, set_up_all, tear_down_all);
 }

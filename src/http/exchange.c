@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The functions of server.h that a handler calls on an exchange: reading the request, and
+ * responding with one body or with a stream. */
 #include "http/server_internal.h"
 
 #include "base/mem.h"
@@ -8,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What libmicrohttpd asks the content reader for at a time, at most: a chunk on the wire.  It
- * has to fit the connection's pool beside the request's head. */
+/* Most bytes that libmicrohttpd reads from a stream at a time; one chunk on the wire. It must fit
+ * into the connection's memory pool beside the request's head. */
 #define STREAM_BLOCK_BYTES ((size_t)4096)
 
-/* An idle stream's buffer larger than this is given back. */
+/* The buffer of an idle stream is freed if it is larger than this. */
 #define STREAM_KEEP_BYTES ((size_t)64 * 1024)
 
 void hf_exchange_free(struct hf_exchange *ex)
@@ -87,7 +90,7 @@ const char *hf_exchange_body(const struct hf_exchange *ex, size_t *ret_len)
 	return ex->body.data;
 }
 
-/* --- the answer --- */
+/* --- the response --- */
 
 void hf_exchange_on_closed(struct hf_exchange *ex, hf_exchange_fn fn, void *arg)
 {
@@ -114,8 +117,8 @@ void hf_exchange_add_header(struct hf_exchange *ex, const char *name, const char
 	hf_assert(fits);
 }
 
-/* Libmicrohttpd makes a response only where memory is out or a value is malformed, and both
- * were ruled out. */
+/* libmicrohttpd fails to create a response only without memory or for a malformed value; both are
+ * impossible here. */
 static void set_response(struct hf_exchange *ex, int status, const char *content_type,
 			 struct MHD_Response *response)
 {
@@ -131,11 +134,11 @@ static void set_response(struct hf_exchange *ex, int status, const char *content
 	ex->response = response;
 	ex->status = status;
 	ex->begun = true;
-	/* One that is cut already has nothing more to send. */
+	/* If the connection is cut already, nothing more is sent. */
 	hf_exchange_resume(ex);
 }
 
-static void end(struct hf_exchange *ex)
+static void end_exchange(struct hf_exchange *ex)
 {
 	hf_assert(!ex->ended && ex->handed);
 	ex->ended = true;
@@ -148,12 +151,12 @@ static void end(struct hf_exchange *ex)
 void hf_exchange_answer(struct hf_exchange *ex, int status, const char *content_type,
 			const void *body, size_t len)
 {
-	/* Only read, though libmicrohttpd says void *. */
+	/* libmicrohttpd only reads the bytes, although its parameter is void *. */
 	void *bytes = len > 0 ? (void *)(uintptr_t)body : (void *)(uintptr_t) "";
 
 	set_response(ex, status, content_type,
 		     MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_COPY));
-	end(ex);
+	end_exchange(ex);
 }
 
 void hf_exchange_answer_take(struct hf_exchange *ex, int status, const char *content_type,
@@ -164,7 +167,7 @@ void hf_exchange_answer_take(struct hf_exchange *ex, int status, const char *con
 	set_response(ex, status, content_type,
 		     MHD_create_response_from_buffer(len, hf_strbuf_detach(body),
 						     MHD_RESPMEM_MUST_FREE));
-	end(ex);
+	end_exchange(ex);
 }
 
 void hf_exchange_begin(struct hf_exchange *ex, int status, const char *content_type)
@@ -174,14 +177,14 @@ void hf_exchange_begin(struct hf_exchange *ex, int status, const char *content_t
 						       hf_exchange_read, ex, NULL));
 }
 
-static size_t pending(const struct hf_exchange *ex)
+static size_t pending_bytes(const struct hf_exchange *ex)
 {
 	return ex->out.len - ex->out_head;
 }
 
 size_t hf_exchange_room(const struct hf_exchange *ex)
 {
-	return ex->out.bytes_max - pending(ex);
+	return ex->out.bytes_max - pending_bytes(ex);
 }
 
 bool hf_exchange_write(struct hf_exchange *ex, const void *bytes, size_t len)
@@ -212,19 +215,19 @@ void hf_exchange_on_drained(struct hf_exchange *ex, hf_exchange_fn fn, void *arg
 void hf_exchange_finish(struct hf_exchange *ex)
 {
 	hf_assert(ex->begun);
-	end(ex);
+	end_exchange(ex);
 }
 
 void hf_exchange_abort(struct hf_exchange *ex)
 {
 	ex->cut = true;
-	end(ex);
+	end_exchange(ex);
 }
 
 ssize_t hf_exchange_read(void *cls, uint64_t pos, char *buf, size_t max)
 {
 	struct hf_exchange *ex = cls;
-	size_t len = pending(ex) < max ? pending(ex) : max;
+	size_t len = pending_bytes(ex) < max ? pending_bytes(ex) : max;
 
 	if (ex->cut)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -233,18 +236,18 @@ ssize_t hf_exchange_read(void *cls, uint64_t pos, char *buf, size_t max)
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		if (ex->out.cap > STREAM_KEEP_BYTES)
 			hf_strbuf_release(&ex->out);
-		/* One that suspends must return 0. */
+		/* A content reader that suspends the connection must return 0. */
 		ex->suspended = true;
 		MHD_suspend_connection(ex->connection);
 		return 0;
 	}
 	memcpy(buf, ex->out.data + ex->out_head, len);
 	ex->out_head += len;
-	if (pending(ex) == 0) {
+	if (pending_bytes(ex) == 0) {
 		hf_strbuf_clear(&ex->out);
 		ex->out_head = 0;
 	}
-	if (ex->starved && pending(ex) <= ex->out.bytes_max / 2) {
+	if (ex->starved && pending_bytes(ex) <= ex->out.bytes_max / 2) {
 		ex->starved = false;
 		ex->drained = true;
 		hf_exchange_queue(ex);

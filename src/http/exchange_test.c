@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of streams from the server: written bytes arrive in order and at once; slow clients,
+ * clients that leave, and the end of a stream. */
 #include "harness/raw_client.h"
 #include "http/server.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
-
-/* Streams: what is written arrives, in order and at once; slow and departed clients. */
 
 struct bench {
 	struct hf_test_loop t;
@@ -69,7 +70,7 @@ static void open_stream(struct bench *bench, const char *request)
 
 #define GET "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n"
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -79,7 +80,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -90,22 +91,23 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void write_str(struct bench *bench, const char *text)
+static void write_text(struct bench *bench, const char *text)
 {
 	assert_true(hf_exchange_write(bench->stream, text, strlen(text)));
 }
 
-static void what_is_written_arrives_at_once_as_chunks(void **state)
+static void each_write_arrives_at_once_as_a_chunk(void **state)
 {
 	struct bench *bench = *state;
 
 	start_with(bench, (struct hf_http_server_spec){0});
 	open_stream(bench, GET);
-	hf_raw_expect(&bench->raw, "Transfer-Encoding: chunked\r\n"); /* the head does not wait */
-	write_str(bench, "one\n");
+	/* the head is sent before the first write */
+	hf_raw_expect(&bench->raw, "Transfer-Encoding: chunked\r\n");
+	write_text(bench, "one\n");
 	hf_raw_expect(&bench->raw, "4\r\none\n\r\n");
-	write_str(bench, "two\n");
-	write_str(bench, "three\n");
+	write_text(bench, "two\n");
+	write_text(bench, "three\n");
 	hf_raw_expect(&bench->raw, "\r\ntwo\nthree\n\r\n");
 	assert_true(hf_exchange_write(bench->stream, "", 0));
 	hf_exchange_finish(bench->stream);
@@ -113,7 +115,7 @@ static void what_is_written_arrives_at_once_as_chunks(void **state)
 	assert_int_equal(bench->closed, 0);
 }
 
-static void what_was_written_is_sent_whole_after_finish(void **state)
+static void all_written_bytes_are_sent_after_finish(void **state)
 {
 	struct bench *bench = *state;
 	char *big = hf_xmalloc(500001);
@@ -139,7 +141,7 @@ static void the_connection_is_good_for_more_after_a_stream(void **state)
 		bench->stream = NULL;
 		hf_strbuf_clear(&bench->raw.in);
 		open_stream(bench, GET);
-		write_str(bench, "x");
+		write_text(bench, "x");
 		hf_exchange_finish(bench->stream);
 		hf_raw_expect(&bench->raw, "0\r\n\r\n");
 	}
@@ -152,7 +154,7 @@ static void a_client_of_http_1_0_gets_the_bytes_and_an_end(void **state)
 
 	start_with(bench, (struct hf_http_server_spec){0});
 	open_stream(bench, "GET / HTTP/1.0\r\n\r\n");
-	write_str(bench, "plain");
+	write_text(bench, "plain");
 	hf_exchange_finish(bench->stream);
 	hf_raw_expect_eof(&bench->raw);
 	assert_non_null(strstr(bench->raw.in.data, "\r\n\r\nplain"));
@@ -189,7 +191,7 @@ static void a_slow_client_is_pushed_back_on_and_loses_nothing(void **state)
 		}
 		refused++;
 		assert_true(hf_exchange_room(bench->stream) < LINE);
-		/* Reads nothing until the server is full, then all. */
+		/* The client reads nothing until the server's buffer is full, then everything. */
 		bench->raw.paused = false;
 		hf_raw_want(&bench->raw);
 		unsigned before = bench->drained;
@@ -202,7 +204,7 @@ static void a_slow_client_is_pushed_back_on_and_loses_nothing(void **state)
 	bench->raw.paused = false;
 	hf_raw_want(&bench->raw);
 	hf_raw_expect(&bench->raw, "0\r\n\r\n");
-	/* Every line came, and no line twice: chunk borders may cut them, so count numbers. */
+	/* Every line came once. Chunk boundaries may cut lines, so compare their numbers. */
 	HF_AUTO_STRBUF body = HF_STRBUF_INIT((size_t)8 << 20);
 	const char *at = strstr(bench->raw.in.data, "\r\n\r\n") + 4;
 	for (unsigned long size; (size = strtoul(at, NULL, 16)) > 0;) {
@@ -236,7 +238,7 @@ static void a_client_that_leaves_a_quiet_stream_is_noticed(void **state)
 
 	start_with(bench, (struct hf_http_server_spec){0});
 	open_stream(bench, GET);
-	write_str(bench, "one\n");
+	write_text(bench, "one\n");
 	hf_raw_expect(&bench->raw, "one\n");
 	hf_raw_close(&bench->raw);
 	while (bench->closed == 0)
@@ -269,7 +271,7 @@ static void an_aborted_stream_ends_without_its_last_chunk(void **state)
 
 	start_with(bench, (struct hf_http_server_spec){0});
 	open_stream(bench, GET);
-	write_str(bench, "half");
+	write_text(bench, "half");
 	hf_raw_expect(&bench->raw, "half");
 	hf_exchange_abort(bench->stream);
 	hf_raw_expect_eof(&bench->raw);
@@ -283,7 +285,7 @@ static void destroying_the_server_closes_streams(void **state)
 
 	start_with(bench, (struct hf_http_server_spec){0});
 	open_stream(bench, GET);
-	write_str(bench, "x");
+	write_text(bench, "x");
 	bench->server = hf_http_server_destroy(bench->server);
 	assert_int_equal(bench->closed, 1);
 	hf_raw_expect_eof(&bench->raw);
@@ -312,15 +314,15 @@ static void an_idle_stream_outlives_the_idle_timeout(void **state)
 
 	start_with(bench, (struct hf_http_server_spec){.idle_timeout_s = 1});
 	open_stream(bench, GET);
-	/* Another connection that says nothing is closed after a second: so long it lasts. */
+	/* Another idle connection is closed after a second: the stream outlives that. */
 	hf_raw_open(&other, &bench->t, hf_http_server_port(bench->server));
 	hf_raw_expect_eof(&other);
 	hf_raw_close(&other);
-	write_str(bench, "still here");
+	write_text(bench, "still here");
 	hf_raw_expect(&bench->raw, "still here");
 }
 
-/* --- many watchers --- */
+/* --- many watches at a time --- */
 
 #define WATCHERS 200
 
@@ -375,13 +377,13 @@ static void two_hundred_watchers_each_get_every_event_and_may_leave_at_once(void
 	free(raws);
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT(what_is_written_arrives_at_once_as_chunks),
-		UNIT(what_was_written_is_sent_whole_after_finish),
+		UNIT(each_write_arrives_at_once_as_a_chunk),
+		UNIT(all_written_bytes_are_sent_after_finish),
 		UNIT(the_connection_is_good_for_more_after_a_stream),
 		UNIT(a_client_of_http_1_0_gets_the_bytes_and_an_end),
 		UNIT(a_head_request_ends_the_stream),

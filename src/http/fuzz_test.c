@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
 
-/*
- * What a server may say on a link, behind TLS: any bytes, in pieces, and then the end.  The first
- * byte tells what is asked, the second how long a piece is, the third what comes unasked: a good
- * SETTINGS frame before it all, so that what follows is heard.  Each request ends once, with a
- * code and words; a stream has a head before it has data.
- */
+/* Fuzzes what a server may send on a link, below TLS: any bytes, in pieces, and then the end. The
+ * first input byte selects the requests, the second the length of a piece. The third tells whether
+ * a valid SETTINGS frame comes first, so that later frames are processed. Each request must end
+ * once, with a code and a text; a stream must get a head before data. */
 
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
@@ -73,7 +71,7 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 		hf_transfer_pause(transfer);
 }
 
-static void ask(struct scene *scene, unsigned what)
+static void send_requests(struct scene *scene, unsigned what)
 {
 	static const char body[BODY_BYTES];
 
@@ -100,8 +98,8 @@ static void ask(struct scene *scene, unsigned what)
 	}
 }
 
-/* The first connection that comes is told the input; others are left to wait. */
-static void speak(struct scene *scene)
+/* Sends the input to the first connection; further connections are left waiting. */
+static void send_piece(struct scene *scene)
 {
 	static const uint8_t settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
 	char heard[65536];
@@ -129,9 +127,9 @@ static void on_turn(void *arg)
 {
 	struct scene *scene = arg;
 
-	/* Some turns more, so that what came is handed on. */
+	/* Run some more turns, so that everything received is delivered. */
 	if (!scene->over)
-		speak(scene);
+		send_piece(scene);
 	else if (scene->turns < TURNS_MAX - 8)
 		scene->turns = TURNS_MAX - 8;
 	for (size_t i = 0; i < REQUESTS; i++) {
@@ -183,7 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hf_assert(rc == 0);
 	scene.client->spec.http2_plain = false; /* requests share links, as over TLS */
 	scene.turn = hf_timer_create(scene.loop, on_turn, &scene);
-	ask(&scene, data[0]);
+	send_requests(&scene, data[0]);
 	hf_timer_arm(scene.turn, 0);
 	hf_loop_run(scene.loop);
 	hf_http_client_destroy(scene.client);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Unary gRPC calls: frames the request message, sends it with the HTTP client, and checks content
+ * type, status and framing of the response. */
 #include "http/grpc.h"
 
 #include "base/mem.h"
@@ -11,7 +14,8 @@
 
 #define STATUS_TEXT_MAX 256
 
-/* ---- what came, taken apart ----------------------------------------------------------------------- */
+/* ---- parsing a response
+ * -------------------------------------------------------------------------- */
 
 int hf_grpc_unframe(const void *body, size_t len, const unsigned char **ret_message,
 		    size_t *ret_message_len, struct hf_error *err)
@@ -20,7 +24,7 @@ int hf_grpc_unframe(const void *body, size_t len, const unsigned char **ret_mess
 	uint32_t size;
 
 	if (len < HF_GRPC_PREFIX_BYTES)
-		return hf_error_set(err, HF_E_BAD_REQUEST, "%zu bytes are no gRPC message", len);
+		return hf_error_set(err, HF_E_BAD_REQUEST, "%zu bytes are not a gRPC message", len);
 	if (bytes[0] != 0)
 		return hf_error_set(err, HF_E_BAD_REQUEST, "the message has flags (0x%x)",
 				    bytes[0]);
@@ -48,31 +52,31 @@ int hf_grpc_status_parse(const char *text)
 
 int hf_grpc_status_code(int status)
 {
-	/* In the order of gRPC's numbers; 0 is never asked for. */
+	/* Indexed by gRPC status; 0 (OK) is never looked up. */
 	static const int codes[HF_GRPC_STATUS_MAX + 1] = {
 		HF_OK,
 		HF_E_CANCELED,
-		HF_E_INTERNAL, /* unknown */
+		HF_E_INTERNAL, /* gRPC: unknown */
 		HF_E_INVALID,
 		HF_E_TIMEOUT,
 		HF_E_NOT_FOUND,
 		HF_E_EXISTS,
 		HF_E_FORBIDDEN,
-		HF_E_TOO_MANY, /* resource exhausted */
-		HF_E_CONFLICT, /* failed precondition */
-		HF_E_CONFLICT, /* aborted */
-		HF_E_INVALID,  /* out of range */
+		HF_E_TOO_MANY, /* gRPC: resource exhausted */
+		HF_E_CONFLICT, /* gRPC: failed precondition */
+		HF_E_CONFLICT, /* gRPC: aborted */
+		HF_E_INVALID,  /* gRPC: out of range */
 		HF_E_UNSUPPORTED,
 		HF_E_INTERNAL,
 		HF_E_UNAVAILABLE,
-		HF_E_IO, /* data loss */
+		HF_E_IO, /* gRPC: data loss */
 		HF_E_UNAUTHORIZED,
 	};
 
 	return status > 0 && status <= HF_GRPC_STATUS_MAX ? codes[status] : HF_E_INTERNAL;
 }
 
-static int hex(char c)
+static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -88,8 +92,8 @@ void hf_grpc_text_decode(const char *encoded, char *ret_text, size_t size)
 	for (const char *at = hf_str_or(encoded, ""); *at && len + 1 < size; at++) {
 		unsigned char c = (unsigned char)*at;
 
-		if (c == '%' && hex(at[1]) >= 0 && hex(at[2]) >= 0) {
-			c = (unsigned char)(hex(at[1]) << 4 | hex(at[2]));
+		if (c == '%' && hex_digit(at[1]) >= 0 && hex_digit(at[2]) >= 0) {
+			c = (unsigned char)(hex_digit(at[1]) << 4 | hex_digit(at[2]));
 			at += 2;
 		}
 		ret_text[len++] = c >= ' ' && c <= '~' ? (char)c : '?';
@@ -97,11 +101,12 @@ void hf_grpc_text_decode(const char *encoded, char *ret_text, size_t size)
 	ret_text[len] = '\0';
 }
 
-/* ---- the call ------------------------------------------------------------------------------------- */
+/* ---- the call
+ * ------------------------------------------------------------------------------------ */
 
-/* An answer came, of some status and body: is it the one message that was asked for? */
-static void judge(const struct hf_http_result *http, struct hf_grpc_result *result,
-		  struct hf_error *err)
+/* Turns an HTTP response into the result of the call. */
+static void read_response(const struct hf_http_result *http, struct hf_grpc_result *result,
+			  struct hf_error *err)
 {
 	const char *type = hf_transfer_header(http->transfer, "content-type");
 	char text[STATUS_TEXT_MAX];
@@ -112,12 +117,14 @@ static void judge(const struct hf_http_result *http, struct hf_grpc_result *resu
 
 		result->code =
 			hf_error_set(err, code < 0 ? code : HF_E_BAD_REQUEST,
-				     "HTTP status %d instead of a gRPC answer", http->status);
+				     "HTTP status %d instead of a gRPC response", http->status);
 	} else if (!hf_str_has_prefix(hf_str_or(type, ""), "application/grpc")) {
-		result->code = hf_error_set(err, HF_E_BAD_REQUEST, "the answer is not gRPC");
+		result->code = hf_error_set(err, HF_E_BAD_REQUEST, "the response is not gRPC");
 	} else if (result->status < 0) {
-		/* Without trailers nobody knows whether the message is all there was to say. */
-		result->code = hf_error_set(err, HF_E_BAD_REQUEST, "the answer has no status");
+		/* Without a status the response may have been cut off, so the message may be
+		 * incomplete. */
+		result->code =
+			hf_error_set(err, HF_E_BAD_REQUEST, "the response has no grpc-status");
 	} else if (result->status > 0) {
 		hf_grpc_text_decode(hf_transfer_header(http->transfer, "grpc-message"), text,
 				    sizeof(text));
@@ -137,7 +144,7 @@ static void on_done(void *arg, const struct hf_http_result *http)
 
 	call->transfer = NULL;
 	if (http->code == 0) {
-		judge(http, &result, &err);
+		read_response(http, &result, &err);
 		result.err = &err;
 	}
 	call->fn(call->arg, &result);
@@ -163,7 +170,7 @@ int hf_grpc_call_start(struct hf_grpc_call *call, struct hf_http_client *client,
 	body[4] = (unsigned char)request->message_len;
 	if (request->message_len > 0)
 		memcpy(body + HF_GRPC_PREFIX_BYTES, request->message, request->message_len);
-	/* At most eight digits by gRPC's rules: milliseconds last for a day. */
+	/* gRPC allows at most eight digits; as milliseconds they reach more than a day. */
 	snprintf(timeout, sizeof(timeout), "grpc-timeout: %lldm",
 		 (long long)((request->timeout + HF_MS - 1) / HF_MS % 100000000));
 	call->fn = fn;

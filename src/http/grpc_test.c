@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of gRPC calls against a server that responds correctly, wrongly, late and never. */
 #include "harness/grpc_server.h"
 #include "http/grpc.h"
-
-/* The client against a server that answers rightly, wrongly, late and never. */
 
 struct bench {
 	struct hf_test_loop t;
@@ -22,8 +22,8 @@ struct bench {
 	bool again;
 };
 
-static void serve(void *arg, size_t head_len, const char *message, size_t len,
-		  struct hf_grpc_answer *ret_answer)
+static void serve_call(void *arg, size_t head_len, const char *message, size_t len,
+		       struct hf_grpc_answer *ret_answer)
 {
 	struct bench *b = arg;
 
@@ -32,7 +32,7 @@ static void serve(void *arg, size_t head_len, const char *message, size_t len,
 	*ret_answer = b->answer;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *b = hf_xcalloc(1, sizeof(*b));
 	struct hf_error err = {0};
@@ -41,7 +41,7 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(b->folder));
 	snprintf(b->path, sizeof(b->path), "%s/socket", b->folder);
 	hf_test_loop_init(&b->t);
-	b->server.serve = serve;
+	b->server.serve = serve_call;
 	b->server.arg = b;
 	hf_grpc_server_start(&b->server, b->t.loop, b->path);
 	assert_ok(hf_http_client_create(b->t.loop,
@@ -58,7 +58,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *b = *state;
 
@@ -71,7 +71,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void start(struct bench *b, hf_time timeout, size_t max);
+static void start_call(struct bench *b, hf_time timeout, size_t max);
 
 static void on_done(void *arg, const struct hf_grpc_result *result)
 {
@@ -86,13 +86,13 @@ static void on_done(void *arg, const struct hf_grpc_result *result)
 	snprintf(b->text, sizeof(b->text), "%s", result->err->text);
 	if (b->again) {
 		b->again = false;
-		start(b, HF_MINUTE, 0);
+		start_call(b, HF_MINUTE, 0);
 		return;
 	}
 	hf_loop_stop(b->t.loop);
 }
 
-static void start(struct bench *b, hf_time timeout, size_t max)
+static void start_call(struct bench *b, hf_time timeout, size_t max)
 {
 	struct hf_error err = {0};
 
@@ -108,21 +108,21 @@ static void start(struct bench *b, hf_time timeout, size_t max)
 		  &err);
 }
 
-static void call(struct bench *b, hf_time timeout, size_t max)
+static void call_and_wait(struct bench *b, hf_time timeout, size_t max)
 {
 	unsigned before = b->done;
 
-	start(b, timeout, max);
+	start_call(b, timeout, max);
 	while (b->done == before)
 		hf_test_loop_run(&b->t);
 }
 
-static void a_message_goes_there_and_one_comes_back(void **state)
+static void a_message_is_sent_and_one_comes_back(void **state)
 {
 	struct bench *b = *state;
 
-	b->again = true; /* from inside the first answer */
-	call(b, HF_MINUTE, 0);
+	b->again = true; /* start the call again from inside the first callback */
+	call_and_wait(b, HF_MINUTE, 0);
 	while (b->done < 2)
 		hf_test_loop_run(&b->t);
 	assert_int_equal(b->code, 0);
@@ -133,40 +133,41 @@ static void a_message_goes_there_and_one_comes_back(void **state)
 	assert_int_equal(b->server.calls, 2);
 }
 
-static void an_empty_message_is_one(void **state)
+static void an_empty_message_is_accepted(void **state)
 {
 	struct bench *b = *state;
 
 	b->answer.body = "\0\0\0\0\0";
 	b->answer.body_len = 5;
-	call(b, HF_MINUTE, 0);
+	call_and_wait(b, HF_MINUTE, 0);
 	assert_int_equal(b->code, 0);
 	assert_int_equal(b->message_len, 0);
 }
 
-static void a_status_becomes_an_error_with_its_words(void **state)
+static void a_status_becomes_an_error_with_its_message(void **state)
 {
 	struct bench *b = *state;
 
 	b->answer = (struct hf_grpc_answer){.status = "12",
 					    .message = "no%20such%0amethod%e2%82%ac %zz%4",
 					    .trailers_only = true};
-	call(b, HF_MINUTE, 0);
+	call_and_wait(b, HF_MINUTE, 0);
 	assert_int_equal(b->code, HF_E_UNSUPPORTED);
 	assert_int_equal(b->status, 12);
 	assert_string_equal(b->text, "gRPC status 12: no such?method??? %zz%4");
-	/* Behind a body, too. */
+	/* The status may also follow a body. */
 	b->answer = (struct hf_grpc_answer){
 		.body = "\0\0\0\0\5hello", .body_len = 10, .status = "5", .message = "gone"};
-	call(b, HF_MINUTE, 0);
+	call_and_wait(b, HF_MINUTE, 0);
 	assert_int_equal(b->code, HF_E_NOT_FOUND);
 	assert_string_equal(b->message, "");
 }
 
-static void what_is_no_answer_is_refused(void **state)
+static void a_malformed_response_is_refused(void **state)
 {
 	static const struct hf_grpc_answer bad[] = {
-		{.body = "\0\0\0\0\5hello", .body_len = 10}, /* cut off before its status */
+		{.body = "\0\0\0\0\5hello", .body_len = 10}, /* the response is cut off before its
+		                                              * grpc-status */
 		{.body = "\1\0\0\0\5hello", .body_len = 10, .status = "0"},
 		{.body = "\0\0\0\0\6hello", .body_len = 10, .status = "0"},
 		{.body = "\0\0\0\0\4hello", .body_len = 10, .status = "0"},
@@ -182,18 +183,18 @@ static void what_is_no_answer_is_refused(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
 		b->answer = bad[i];
-		call(b, HF_MINUTE, 0);
+		call_and_wait(b, HF_MINUTE, 0);
 		assert_int_equal(b->code, HF_E_BAD_REQUEST);
 		assert_string_equal(b->message, "");
 	}
 }
 
-static void a_status_that_is_none_is_unknown(void **state)
+static void a_malformed_status_is_unknown(void **state)
 {
 	struct bench *b = *state;
 
 	b->answer.status = "many";
-	call(b, HF_MINUTE, 0);
+	call_and_wait(b, HF_MINUTE, 0);
 	assert_int_equal(b->code, HF_E_INTERNAL);
 	assert_int_equal(b->status, HF_GRPC_UNKNOWN);
 }
@@ -203,20 +204,20 @@ static void silence_ends_with_the_deadline(void **state)
 	struct bench *b = *state;
 
 	b->answer = (struct hf_grpc_answer){.silent = true};
-	call(b, 100 * HF_MS, 0);
+	call_and_wait(b, 100 * HF_MS, 0);
 	assert_int_equal(b->code, HF_E_TIMEOUT);
 	assert_int_equal(b->status, -1);
 }
 
-static void a_server_that_hangs_up_or_is_gone_is_told(void **state)
+static void a_server_that_hangs_up_or_is_gone_is_an_error(void **state)
 {
 	struct bench *b = *state;
 
 	b->answer = (struct hf_grpc_answer){.hang_up = true};
-	call(b, HF_MINUTE, 0);
+	call_and_wait(b, HF_MINUTE, 0);
 	assert_true(b->code < 0);
 	hf_grpc_server_stop(&b->server);
-	call(b, HF_MINUTE, 0);
+	call_and_wait(b, HF_MINUTE, 0);
 	assert_int_equal(b->code, HF_E_UNAVAILABLE);
 }
 
@@ -224,13 +225,13 @@ static void an_answer_has_a_limit(void **state)
 {
 	struct bench *b = *state;
 
-	call(b, HF_MINUTE, 5);
+	call_and_wait(b, HF_MINUTE, 5);
 	assert_int_equal(b->code, 0);
-	call(b, HF_MINUTE, 4);
+	call_and_wait(b, HF_MINUTE, 4);
 	assert_int_equal(b->code, HF_E_TOO_LARGE);
 }
 
-/* With a receive buffer below its default libcurl 7.88 forgets what lies in it of a larger answer. */
+/* With a receive buffer below its default, libcurl 7.88 forgets the rest of a larger response. */
 static void answers_of_all_sizes_come_whole(void **state)
 {
 	static const size_t sizes[] = {3000, 4096,  5000,  6000,  7000,
@@ -244,7 +245,7 @@ static void answers_of_all_sizes_come_whole(void **state)
 		body[4] = (unsigned char)sizes[i];
 		b->answer.body = body;
 		b->answer.body_len = sizes[i] + 5;
-		call(b, 5 * HF_SECOND, 0);
+		call_and_wait(b, 5 * HF_SECOND, 0);
 		assert_int_equal(b->code, 0);
 		assert_int_equal(b->message_len, sizes[i]);
 	}
@@ -254,10 +255,10 @@ static void a_canceled_call_is_silent(void **state)
 {
 	struct bench *b = *state;
 
-	start(b, HF_MINUTE, 0);
+	start_call(b, HF_MINUTE, 0);
 	hf_grpc_call_cancel(&b->call);
 	hf_grpc_call_cancel(&b->call);
-	call(b, HF_MINUTE, 0);
+	call_and_wait(b, HF_MINUTE, 0);
 	assert_int_equal(b->done, 1);
 }
 
@@ -282,16 +283,21 @@ static void each_status_has_a_code(void **state)
 	assert_string_equal(text, "");
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_message_goes_there_and_one_comes_back),   T(an_empty_message_is_one),
-		T(a_status_becomes_an_error_with_its_words),  T(what_is_no_answer_is_refused),
-		T(a_status_that_is_none_is_unknown),          T(silence_ends_with_the_deadline),
-		T(a_server_that_hangs_up_or_is_gone_is_told), T(an_answer_has_a_limit),
-		T(answers_of_all_sizes_come_whole),           T(a_canceled_call_is_silent),
+		T(a_message_is_sent_and_one_comes_back),
+		T(an_empty_message_is_accepted),
+		T(a_status_becomes_an_error_with_its_message),
+		T(a_malformed_response_is_refused),
+		T(a_malformed_status_is_unknown),
+		T(silence_ends_with_the_deadline),
+		T(a_server_that_hangs_up_or_is_gone_is_an_error),
+		T(an_answer_has_a_limit),
+		T(answers_of_all_sizes_come_whole),
+		T(a_canceled_call_is_silent),
 		cmocka_unit_test(each_status_has_a_code),
 	};
 

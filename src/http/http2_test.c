@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of the client against a scripted server with just enough HTTP/2 without TLS (RFC 9113). The
+ * server sends trailers, resets streams and sends GOAWAY. */
 #include "harness/listen.h"
 #include "harness/raw_client.h"
 #include "http/client.h"
@@ -7,11 +10,6 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
-
-/*
- * The client against a server that speaks just enough HTTP/2 without TLS (RFC 9113) to be
- * scripted: it answers with trailers, resets streams and goes away.
- */
 
 #define FRAME_HEAD 9
 #define PREFACE_LEN 24
@@ -41,7 +39,7 @@ struct bench {
 	enum script script;
 	struct connection connections[CONNECTIONS_MAX];
 	size_t accepted;
-	char request_head[512]; /* its bytes, to look for literals in */
+	char request_head[512]; /* its bytes, to search for literals */
 	size_t request_head_len;
 
 	struct hf_http_client *client;
@@ -75,7 +73,7 @@ static void send_frame(struct connection *c, enum frame type, unsigned flags, un
 		assert_int_equal(send(c->fd, payload, len, MSG_NOSIGNAL), (ssize_t)len);
 }
 
-/* A header field as HPACK's "literal without indexing, new name". */
+/* Adds a header field as HPACK's "literal without indexing, new name". */
 static void add_field(struct hf_strbuf *sb, const char *name, const char *value)
 {
 	hf_strbuf_addch(sb, 0);
@@ -89,7 +87,7 @@ static void send_head(struct connection *c, unsigned stream, bool trailers_only)
 {
 	HF_AUTO_STRBUF fields = HF_STRBUF_INIT(256);
 
-	hf_strbuf_addch(&fields, (char)0x88); /* ":status: 200" of the static table */
+	hf_strbuf_addch(&fields, (char)0x88); /* ":status: 200" from the static table */
 	add_field(&fields, "content-type", "application/grpc");
 	if (trailers_only) {
 		add_field(&fields, "grpc-status", "12");
@@ -109,7 +107,7 @@ static void send_trailers(struct connection *c, unsigned stream)
 
 static const unsigned char internal_error[4] = {0, 0, 0, 2};
 
-static void serve(struct connection *c, unsigned stream)
+static void serve_request(struct connection *c, unsigned stream)
 {
 	static const unsigned char go_away[8] = {0, 0, 0, 0, 0, 0, 0, 2};
 
@@ -123,7 +121,7 @@ static void serve(struct connection *c, unsigned stream)
 	case RESET_AFTER_HEAD:
 		send_head(c, stream, false);
 		send_frame(c, DATA, 0, stream, "half", 4);
-		c->to_reset = stream; /* once the client has that */
+		c->to_reset = stream; /* reset after the client has received this */
 		break;
 	case RESET:
 		send_frame(c, RST_STREAM, 0, stream, internal_error, sizeof(internal_error));
@@ -145,7 +143,7 @@ static void on_frame(struct connection *c, const unsigned char *frame, size_t le
 	} else if (frame[3] == HEADERS) {
 		bench->request_head_len = len < sizeof(bench->request_head) ? len : 0;
 		memcpy(bench->request_head, frame + FRAME_HEAD, bench->request_head_len);
-		serve(c, stream);
+		serve_request(c, stream);
 	}
 }
 
@@ -230,7 +228,7 @@ static void on_data(void *arg, struct hf_transfer *transfer, const char *bytes, 
 		send_frame(c, RST_STREAM, 0, c->to_reset, internal_error, sizeof(internal_error));
 }
 
-static void fetch(struct bench *bench, bool stream)
+static void send_and_wait(struct bench *bench, bool stream)
 {
 	const char *const headers[] = {"TE: trailers", NULL};
 	struct hf_http_request request = {
@@ -265,7 +263,7 @@ static void listen_on_loopback(struct bench *bench)
 	hf_io_want(bench->listen_io, HF_IO_READ);
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 	char url[64];
@@ -281,7 +279,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -303,7 +301,7 @@ static void trailers_are_headers_behind_the_body(void **state)
 {
 	struct bench *bench = *state;
 
-	fetch(bench, false);
+	send_and_wait(bench, false);
 	assert_int_equal(bench->code, 0);
 	assert_int_equal(bench->status, 200);
 	assert_string_equal(bench->body, "hello");
@@ -315,7 +313,7 @@ static void an_error_of_grpc_is_in_the_head(void **state)
 	struct bench *bench = *state;
 
 	bench->script = TRAILERS_ONLY;
-	fetch(bench, false);
+	send_and_wait(bench, false);
 	assert_int_equal(bench->code, 0);
 	assert_int_equal(bench->status, 200);
 	assert_string_equal(bench->body, "");
@@ -327,7 +325,7 @@ static void streams_have_trailers_too(void **state)
 {
 	struct bench *bench = *state;
 
-	fetch(bench, true);
+	send_and_wait(bench, true);
 	assert_int_equal(bench->code, 0);
 	assert_int_equal(bench->head_status, 200);
 	assert_string_equal(bench->data.data, "hello");
@@ -339,7 +337,7 @@ static void each_request_has_a_connection_of_its_own(void **state)
 	struct bench *bench = *state;
 
 	for (unsigned i = 1; i <= 3; i++) {
-		fetch(bench, false);
+		send_and_wait(bench, false);
 		assert_int_equal(bench->code, 0);
 		assert_int_equal(bench->accepted, i);
 	}
@@ -350,46 +348,46 @@ static void a_reset_stream_can_be_tried_again_and_its_outcome_is_unknown(void **
 	struct bench *bench = *state;
 
 	bench->script = RESET;
-	fetch(bench, false);
+	send_and_wait(bench, false);
 	assert_int_equal(bench->code, HF_E_TIMEOUT);
 	assert_true(bench->retry_now);
 	assert_non_null(strstr(bench->text, "/v1.Lister/List"));
 }
 
-static void a_watch_that_is_reset_broke_off(void **state)
+static void a_reset_watch_counts_as_broken_off(void **state)
 {
 	struct bench *bench = *state;
 
 	bench->script = RESET_AFTER_HEAD;
-	fetch(bench, true);
+	send_and_wait(bench, true);
 	assert_int_equal(bench->code, HF_E_UNAVAILABLE);
 	assert_true(bench->retry_now);
 	assert_string_equal(bench->data.data, "half");
 }
 
-static void a_server_that_goes_away_is_no_answer(void **state)
+static void a_goaway_is_not_a_response(void **state)
 {
 	struct bench *bench = *state;
 
 	bench->script = GO_AWAY;
-	fetch(bench, false);
+	send_and_wait(bench, false);
 	assert_true(bench->code == HF_E_TIMEOUT || bench->code == HF_E_UNAVAILABLE);
-	/* curl 8 tries again by itself what the GOAWAY says was not looked at, then gives up. */
+	/* curl 8 retries by itself what the GOAWAY says was not processed, then gives up. */
 	assert_true(bench->retry_now || bench->accepted > 1);
 	assert_int_equal(bench->status, 0);
 }
 
-static void a_connection_closed_under_a_request_is_no_answer(void **state)
+static void a_connection_closed_during_a_request_is_not_a_response(void **state)
 {
 	struct bench *bench = *state;
 
 	bench->script = CLOSE;
-	fetch(bench, false);
+	send_and_wait(bench, false);
 	assert_int_equal(bench->code, HF_E_TIMEOUT);
 	assert_int_equal(bench->status, 0);
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
@@ -399,9 +397,9 @@ int main(void)
 		UNIT(streams_have_trailers_too),
 		UNIT(each_request_has_a_connection_of_its_own),
 		UNIT(a_reset_stream_can_be_tried_again_and_its_outcome_is_unknown),
-		UNIT(a_watch_that_is_reset_broke_off),
-		UNIT(a_server_that_goes_away_is_no_answer),
-		UNIT(a_connection_closed_under_a_request_is_no_answer),
+		UNIT(a_reset_watch_counts_as_broken_off),
+		UNIT(a_goaway_is_not_a_response),
+		UNIT(a_connection_closed_during_a_request_is_not_a_response),
 	};
 	return cmocka_run_group_tests_name("http2", tests, NULL, NULL);
 }

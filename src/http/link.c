@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The lifetime of a link (see link_internal.h) and its socket: connecting, handshake, reading,
+ * writing and closing. Invariant: fail_link never runs inside nghttp2, because it ends all
+ * transfers of the link. */
 #include "http/link_internal.h"
 
 #include "base/mem.h"
@@ -11,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Read in one turn, before others get theirs. */
+/* Most bytes read in one turn of the loop, before other timers and fds get theirs. */
 #define TURN_BYTES_MAX ((size_t)1 << 20)
-#define PLAIN_BYTES ((size_t)16384) /* of a TLS record */
-/* A server that could not be agreed with about TLS is tried again after a while: certificates
- * are replaced.  One that speaks no HTTP/2 is not. */
+#define PLAIN_BYTES ((size_t)16384) /* bytes of the largest TLS record */
+/* After a failed TLS handshake links are tried again after this time, because certificates are
+ * replaced. A server without HTTP/2 is never tried again. */
 #define TLS_OFF_TIME HF_MINUTE
 
-/* --- transfers on it --- */
+/* --- the transfers of a link --- */
 
 static void list_add(struct hf_link *link, struct hf_transfer *transfer)
 {
@@ -82,8 +86,8 @@ void hf_link_remove(struct hf_transfer *transfer)
 	struct hf_link *link = transfer->link;
 	bool over = transfer->ended && transfer->body_sent == transfer->request.body_len;
 
-	/* nghttp2 keeps what the server does not let it send, ended or not: with this link it goes,
-	 * and another one may fare better. */
+	/* nghttp2 keeps a submitted request that the server does not allow yet, even after a reset.
+	 * The link therefore takes no new transfers; a new link may be allowed to send. */
 	if (link->state == HF_LINK_OPEN && transfer->stream_id > 0 && !transfer->sent)
 		leave_pool(link);
 	list_remove(link, transfer);
@@ -98,7 +102,7 @@ void hf_link_remove(struct hf_transfer *transfer)
 	reap_if_done(link);
 }
 
-void hf_link_consumed(struct hf_transfer *transfer)
+void hf_link_reopen_window(struct hf_transfer *transfer)
 {
 	struct hf_link *link = transfer->link;
 
@@ -110,7 +114,7 @@ void hf_link_consumed(struct hf_transfer *transfer)
 	hf_task_post(link->flush);
 }
 
-/* --- its end --- */
+/* --- the end of a link --- */
 
 static void close_socket(struct hf_link *link)
 {
@@ -119,8 +123,8 @@ static void close_socket(struct hf_link *link)
 	if (link->fd >= 0)
 		close(link->fd);
 	link->fd = -1;
-	hf_timer_disarm(link->patience);
-	hf_timer_disarm(link->more);
+	hf_timer_disarm(link->connect_timer);
+	hf_timer_disarm(link->more_timer);
 }
 
 void hf_link_retire(struct hf_link *link)
@@ -129,25 +133,25 @@ void hf_link_retire(struct hf_link *link)
 	reap_if_done(link);
 }
 
-/* With err; never from inside nghttp2. */
-static void fail(struct hf_link *link)
+/* Ends the link and all its transfers with link->err. Must not be called from inside nghttp2. */
+static void fail_link(struct hf_link *link)
 {
-	const char *why = link->goodbye.code != 0 ? link->goodbye.text : link->err.text;
+	const char *why = link->goaway_err.code != 0 ? link->goaway_err.text : link->err.text;
 
 	leave_pool(link);
 	close_socket(link);
 	while (link->first) {
 		struct hf_transfer *transfer = link->first;
 
-		transfer->stream_id = -1; /* nothing is left to be reset */
-		hf_transfer_broke(transfer, transfer->sent, link->going_away && transfer->sent,
-				  why);
+		transfer->stream_id = -1; /* there is no stream left to reset */
+		hf_transfer_break_off(transfer, transfer->sent, link->going_away && transfer->sent,
+				      why);
 	}
 	hf_task_post(link->reap);
 }
 
-/* Nothing was sent yet: curl does it all. */
-static void hand_over(struct hf_link *link, hf_time off_until)
+/* Moves all transfers to curl; none of them was sent yet. */
+static void hand_over_to_curl(struct hf_link *link, hf_time off_until)
 {
 	link->pool->client->link_off_until = off_until;
 	leave_pool(link);
@@ -162,7 +166,7 @@ static void hand_over(struct hf_link *link, hf_time off_until)
 	hf_task_post(link->reap);
 }
 
-static void on_impatient(void *arg)
+static void on_connect_timeout(void *arg)
 {
 	struct hf_link *link = arg;
 
@@ -171,7 +175,7 @@ static void on_impatient(void *arg)
 			     link->state == HF_LINK_HANDSHAKE ? "no TLS handshake with %s in time"
 							      : "not connected to %s in time",
 			     link->pool->client->target.authority);
-	fail(link);
+	fail_link(link);
 }
 
 static void on_reap(void *arg)
@@ -193,8 +197,8 @@ struct hf_link *hf_link_destroy(struct hf_link *link)
 	*at = link->next;
 	hf_link_h2_stop(link);
 	hf_link_tls_destroy(link->tls);
-	hf_timer_destroy(link->patience);
-	hf_timer_destroy(link->more);
+	hf_timer_destroy(link->connect_timer);
+	hf_timer_destroy(link->more_timer);
 	hf_task_destroy(link->flush);
 	hf_task_destroy(link->reap);
 	hf_strbuf_release(&link->frames);
@@ -226,8 +230,9 @@ static int write_out(struct hf_link *link)
 	return 0;
 }
 
-/* No more can begin on this connection: what is under way may end there. */
-static void give_way(struct hf_link *link)
+/* This connection takes no more requests. Unsent transfers move to another one; the others may
+ * finish here. */
+static void move_unsent(struct hf_link *link)
 {
 	struct hf_http_pool *pool = link->pool;
 	struct hf_transfer *next;
@@ -245,13 +250,14 @@ static void give_way(struct hf_link *link)
 	reap_if_done(link);
 }
 
-/* After a stop of this process tasks and answers come before overdue timers: what is due is left
- * to its timer, unsent. */
+/* After a suspension of this process tasks may run before overdue timers: a transfer past its
+ * deadline is left to its timer, unsent. */
 static void submit_unsent(struct hf_link *link)
 {
-	/* Also where 2^30 streams have used up the numbers that there are. */
+	/* Requests are not allowed after a GOAWAY, or after 2^30 streams have used up the stream
+	 * ids. */
 	if (link->unsent && !nghttp2_session_check_request_allowed(link->session))
-		give_way(link);
+		move_unsent(link);
 	while (link->unsent) {
 		struct hf_transfer *transfer = link->unsent;
 
@@ -260,18 +266,18 @@ static void submit_unsent(struct hf_link *link)
 			continue;
 		if (!hf_link_h2_submit(link, transfer)) {
 			transfer->stream_id = -1;
-			hf_transfer_broke(transfer, false, false, "cannot be sent");
+			hf_transfer_break_off(transfer, false, false, "cannot be sent");
 		}
 	}
 }
 
 static int send_all(struct hf_link *link)
 {
-	int rc = hf_link_h2_make(link);
+	int rc = hf_link_h2_make_frames(link);
 
 	if (rc == 0 && link->tls && link->frames.len > 0 &&
 	    !hf_link_tls_write(link->tls, &link->frames, &link->out))
-		return hf_error_set(&link->err, HF_E_UNAVAILABLE, "TLS cannot go on");
+		return hf_error_set(&link->err, HF_E_UNAVAILABLE, "TLS failed while encrypting");
 	if (rc == 0 && !link->tls) {
 		hf_strbuf_add(&link->out, link->frames.data, link->frames.len);
 		hf_strbuf_clear(&link->frames);
@@ -287,38 +293,38 @@ static void on_flush(void *arg)
 		return;
 	submit_unsent(link);
 	if (send_all(link) < 0)
-		fail(link);
+		fail_link(link);
 	else if (!nghttp2_session_want_read(link->session) &&
 		 !nghttp2_session_want_write(link->session)) {
-		hf_error_set(&link->err, HF_E_UNAVAILABLE, "the connection is over");
-		fail(link);
+		hf_error_set(&link->err, HF_E_UNAVAILABLE, "the HTTP/2 connection has ended");
+		fail_link(link);
 	}
 }
 
 /* --- connecting --- */
 
-static void open_it(struct hf_link *link)
+static void open_link(struct hf_link *link)
 {
 	link->state = HF_LINK_OPEN;
-	hf_timer_disarm(link->patience);
+	hf_timer_disarm(link->connect_timer);
 	hf_link_h2_start(link);
 	hf_task_post(link->flush);
 }
 
-static void shake_hands(struct hf_link *link)
+static void continue_handshake(struct hf_link *link)
 {
-	/* Without: what is wrong with the certificates, curl says. */
+	/* If link->tls is NULL, the certificates could not be read; curl reports why. */
 	enum hf_link_tls_end end = link->tls
 					   ? hf_link_tls_handshake(link->tls, link->fd, &link->out)
 					   : HF_LINK_TLS_FAILED;
 	hf_time now = hf_loop_mono(link->pool->client->loop);
 
 	if (end == HF_LINK_TLS_OTHER)
-		hand_over(link, HF_TIME_NEVER);
+		hand_over_to_curl(link, HF_TIME_NEVER);
 	else if (end == HF_LINK_TLS_FAILED || write_out(link) < 0)
-		hand_over(link, now + TLS_OFF_TIME);
+		hand_over_to_curl(link, now + TLS_OFF_TIME);
 	else if (end == HF_LINK_TLS_OPEN)
-		open_it(link);
+		open_link(link);
 }
 
 static void on_connected(struct hf_link *link)
@@ -329,16 +335,16 @@ static void on_connected(struct hf_link *link)
 	if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &code, &len) != 0 || code != 0) {
 		hf_error_set(&link->err, HF_E_UNAVAILABLE, "cannot connect to %s: %s",
 			     link->pool->client->target.authority, strerror(code));
-		fail(link);
+		fail_link(link);
 		return;
 	}
 	hf_io_want(link->io, HF_IO_READ);
 	if (!link->pool->client->target.tls) {
-		open_it(link);
+		open_link(link);
 		return;
 	}
 	link->state = HF_LINK_HANDSHAKE;
-	shake_hands(link);
+	continue_handshake(link);
 }
 
 /* --- receiving --- */
@@ -368,20 +374,21 @@ static void on_readable(struct hf_link *link)
 		n = link->tls ? hf_link_tls_read(link->tls, bytes, sizeof(bytes), &link->err)
 			      : read_plain(link, bytes, sizeof(bytes));
 		if (n > 0) {
-			link->pool->heard_at = hf_loop_mono(link->pool->client->loop);
+			link->pool->last_byte_at = hf_loop_mono(link->pool->client->loop);
 			total += (size_t)n;
-			n = hf_link_h2_take(link, bytes, (size_t)n) < 0 ? -1 : n;
+			n = hf_link_h2_receive(link, bytes, (size_t)n) < 0 ? -1 : n;
 		}
 	} while (n > 0 && total < TURN_BYTES_MAX);
 	if (n < 0) {
-		fail(link);
+		fail_link(link);
 		return;
 	}
 	if (n > 0)
-		hf_timer_arm(link->more, 0);
+		hf_timer_arm(link->more_timer, 0);
 	if (link->going_away)
-		give_way(link);
-	/* Behind the tasks that hand on what came: what they send goes along. */
+		move_unsent(link);
+	/* Runs after the tasks that deliver responses; new requests of their callbacks go into the
+	 * same write. */
 	hf_task_post(link->flush);
 }
 
@@ -397,21 +404,21 @@ static void on_io(void *arg, unsigned events)
 {
 	struct hf_link *link = arg;
 
-	if (events & HF_IO_HANGUP) /* an error has ended the watch; reading tells which */
+	if (events & HF_IO_HANGUP) /* the error ended the watch; the next read reports it */
 		hf_io_want(link->io, HF_IO_READ);
 	if (link->state == HF_LINK_CONNECTING)
 		on_connected(link);
 	else if (link->state == HF_LINK_HANDSHAKE)
-		shake_hands(link);
+		continue_handshake(link);
 	else if (link->state == HF_LINK_OPEN && events & (HF_IO_READ | HF_IO_HANGUP))
 		on_readable(link);
 	if (link->state == HF_LINK_OPEN && events & HF_IO_WRITE)
 		hf_task_post(link->flush);
 }
 
-/* --- life --- */
+/* --- creation --- */
 
-static bool connect_it(struct hf_link *link)
+static bool connect_link(struct hf_link *link)
 {
 	const struct hf_link_target *target = &link->pool->client->target;
 	struct hf_loop *loop = link->pool->client->loop;
@@ -439,22 +446,23 @@ struct hf_link *hf_link_create(struct hf_http_pool *pool)
 	pool->links = link;
 	link->generation = client->generation;
 	link->fd = -1;
-	/* A frame more than the limit asks for is the most that can come behind it. */
+	/* Frames beyond the limit: at most one more. */
 	hf_strbuf_init(&link->frames, 2 * HF_LINK_OUT_BYTES_MAX);
 	hf_strbuf_init(&link->out, 4 * HF_LINK_OUT_BYTES_MAX);
-	link->patience = hf_timer_create(client->loop, on_impatient, link);
+	link->connect_timer = hf_timer_create(client->loop, on_connect_timeout, link);
 	link->flush = hf_task_create(client->loop, on_flush, link);
-	link->more = hf_timer_create(client->loop, on_more, link);
+	link->more_timer = hf_timer_create(client->loop, on_more, link);
 	link->reap = hf_task_create(client->loop, on_reap, link);
-	hf_timer_arm(link->patience, client->spec.connect_timeout);
-	/* By what is trusted now, whatever is when it has connected. */
+	hf_timer_arm(link->connect_timer, client->spec.connect_timeout);
+	/* The link verifies with the CAs of this moment, even if they change before it is
+	 * connected. */
 	if (client->target.tls)
 		link->tls = hf_link_tls_create(client);
-	if (!connect_it(link)) {
-		/* Told from the loop, as every other outcome is. */
+	if (!connect_link(link)) {
+		/* The failure is reported from the loop, like every other outcome. */
 		hf_error_set(&link->err, HF_E_UNAVAILABLE, "cannot connect to %s: %s",
 			     client->target.authority, strerror(errno));
-		hf_timer_arm(link->patience, 0);
+		hf_timer_arm(link->connect_timer, 0);
 	}
 	return link;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of links against servers that break the rules of HTTP/2 and TLS, or keep them and make no
+ * progress. The request must end with a text that names the problem, and the next request must
+ * succeed. */
 #include "http/link_abuse_test.h"
 #include "http/certificate.h"
 #include "http/link_asker_test.h"
@@ -12,22 +16,19 @@
 #include <sys/un.h>
 #include <time.h>
 
-/* Servers that break the rules of HTTP/2 and TLS, or keep to them and still let nothing be done:
- * the request ends, with words that name what is wrong, and the next one is served. */
-
 #define SHORT (300 * HF_MS)
 
 struct bench {
-	struct hf_asker asker;
+	struct hf_requester requester;
 	struct hf_raw_h2 server;
-	const struct abuse *abuse; /* how the next request is answered; NULL: well */
+	const struct abuse *abuse; /* how the next request is answered; NULL: correctly */
 	uint32_t last_id;
 };
 
 static struct hf_certificate ca, server_pair;
 static hf_time now;
 
-static int setup_all(void **state)
+static int set_up_all(void **state)
 {
 	static const char *const names[] = {"127.0.0.1", NULL};
 	struct hf_certificate_spec spec = {.common_name = "test CA", .valid_for = HF_DAY};
@@ -41,7 +42,7 @@ static int setup_all(void **state)
 	return 0;
 }
 
-static int teardown_all(void **state)
+static int tear_down_all(void **state)
 {
 	hf_certificate_release(&ca);
 	hf_certificate_release(&server_pair);
@@ -53,13 +54,13 @@ static int teardown_all(void **state)
 static void fetch_well(struct bench *bench)
 {
 	bench->abuse = NULL;
-	const struct hf_asker_note *note =
-		hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
+	const struct hf_requester_note *note =
+		hf_requester_fetch(&bench->requester, (struct hf_http_request){0});
 	if (note->code != 0 || note->status != 200 || note->body_len != 4)
 		fail_msg("%d, %d: %s", note->code, note->status, note->text);
 }
 
-static void assert_says(const struct hf_asker_note *note, const char *text)
+static void assert_says(const struct hf_requester_note *note, const char *text)
 {
 	if (!strstr(note->text, text))
 		fail_msg("'%s' does not say '%s'", note->text, text);
@@ -70,9 +71,9 @@ static void assert_says(const struct hf_asker_note *note, const char *text)
 struct abuse {
 	const char *name;
 	void (*say)(struct hf_raw_peer *peer, uint32_t id);
-	int code; /* of the result */
+	int code; /* expected code of the result */
 	const char *text;
-	bool lasts; /* the connection is used by the next request */
+	bool lasts; /* the connection stays in use for the next request */
 };
 
 static void on_request(struct hf_raw_peer *peer, uint32_t id)
@@ -86,7 +87,7 @@ static void on_request(struct hf_raw_peer *peer, uint32_t id)
 		hf_raw_answer(peer, id);
 }
 
-static void settings(struct hf_raw_peer *peer, unsigned name, uint32_t value)
+static void send_setting(struct hf_raw_peer *peer, unsigned name, uint32_t value)
 {
 	const char entry[] = {(char)(name >> 8),   (char)name,         (char)(value >> 24),
 			      (char)(value >> 16), (char)(value >> 8), (char)value};
@@ -102,15 +103,15 @@ static void on_open(struct hf_raw_peer *peer)
 static void start_with(struct bench *bench, struct hf_http_client_spec spec)
 {
 	spec.ca_pem = ca.cert_pem;
-	hf_asker_connect(&bench->asker, bench->server.port, "", spec);
+	hf_requester_connect(&bench->requester, bench->server.port, "", spec);
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
-	hf_test_loop_init(&bench->asker.t);
-	bench->server = (struct hf_raw_h2){.loop = bench->asker.t.loop,
+	hf_test_loop_init(&bench->requester.t);
+	bench->server = (struct hf_raw_h2){.loop = bench->requester.t.loop,
 					   .on_open = on_open,
 					   .on_head = on_request,
 					   .arg = bench};
@@ -120,18 +121,18 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_http_client_destroy(bench->asker.client);
+	hf_http_client_destroy(bench->requester.client);
 	hf_raw_stop(&bench->server);
-	hf_test_loop_release(&bench->asker.t);
+	hf_test_loop_release(&bench->requester.t);
 	free(bench);
 	return 0;
 }
 
-static void hold_to(struct bench *bench, const struct abuse *abuse, size_t len)
+static void assert_abuse_handled(struct bench *bench, const struct abuse *abuse, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		unsigned before;
@@ -139,8 +140,8 @@ static void hold_to(struct bench *bench, const struct abuse *abuse, size_t len)
 		fetch_well(bench);
 		before = bench->server.accepted;
 		bench->abuse = &abuse[i];
-		const struct hf_asker_note *note =
-			hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
+		const struct hf_requester_note *note =
+			hf_requester_fetch(&bench->requester, (struct hf_http_request){0});
 		if (note->code != abuse[i].code || !strstr(note->text, abuse[i].text))
 			fail_msg("%s: %d, '%s'", abuse[i].name, note->code, note->text);
 		fetch_well(bench);
@@ -150,7 +151,7 @@ static void hold_to(struct bench *bench, const struct abuse *abuse, size_t len)
 	}
 }
 
-/* --- answers that are none --- */
+/* --- malformed responses --- */
 
 #define HEADERS_ALL (HF_RAW_END_HEADERS | HF_RAW_END_STREAM)
 #define SAYS(name, ...)                                                                            \
@@ -181,7 +182,7 @@ SAYS(status_in_trailers,
      HEAD(HF_RAW_END_HEADERS, ":status", "200") HEAD(HEADERS_ALL, ":status", "200"))
 SAYS(trailers_go_on, HEAD(HF_RAW_END_HEADERS, ":status", "200") HEAD(HF_RAW_END_HEADERS, "a", "b"))
 
-static void answers_that_break_the_rules_are_refused_by_name(void **state)
+static void malformed_responses_are_refused_with_the_broken_rule(void **state)
 {
 #define RULES "breaks the rules of HTTP/2"
 #define LENGTH "content-length"
@@ -205,7 +206,7 @@ static void answers_that_break_the_rules_are_refused_by_name(void **state)
 		{"trailers without end", trailers_go_on, HF_E_TIMEOUT, RULES, true},
 	};
 
-	hold_to(*state, abuse, HF_ARRAY_LEN(abuse));
+	assert_abuse_handled(*state, abuse, HF_ARRAY_LEN(abuse));
 }
 
 SAYS(many_heads,
@@ -219,14 +220,14 @@ static void a_thousand_informational_heads_and_trailers_are_one_answer(void **st
 	struct bench *bench = *state;
 
 	bench->abuse = &abuse;
-	const struct hf_asker_note *note =
-		hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
+	const struct hf_requester_note *note =
+		hf_requester_fetch(&bench->requester, (struct hf_http_request){0});
 	assert_int_equal(note->code, 0);
 	assert_int_equal(note->status, 200);
 	assert_int_equal(note->body_len, 4);
 }
 
-/* A status below 100 is no head: a stream's data must not come before one. */
+/* A status below 100 is not a valid head, and a stream must get no data before its head. */
 static void a_stream_without_a_status_brings_no_data(void **state)
 {
 	static const struct abuse abuse = {.say = status_zero};
@@ -234,12 +235,13 @@ static void a_stream_without_a_status_brings_no_data(void **state)
 
 	bench->abuse = &abuse;
 	assert_int_equal(
-		hf_asker_fetch(&bench->asker, (struct hf_http_request){.stream = true})->code,
+		hf_requester_fetch(&bench->requester, (struct hf_http_request){.stream = true})
+			->code,
 		HF_E_TIMEOUT);
-	assert_int_equal(bench->asker.data_len, 0);
+	assert_int_equal(bench->requester.data_len, 0);
 }
 
-/* --- streams that are reset --- */
+/* --- reset streams --- */
 
 static uint32_t code_to_say;
 
@@ -251,7 +253,7 @@ static void say_reset(struct hf_raw_peer *peer, uint32_t id)
 	hf_raw_frame(peer, HF_RAW_RST, 0, id, code, sizeof(code));
 }
 
-static void each_code_of_a_reset_is_told_by_name(void **state)
+static void each_reset_code_is_reported_by_name(void **state)
 {
 	static const char *const names[] = {"NO_ERROR",
 					    "PROTOCOL_ERROR",
@@ -276,23 +278,23 @@ static void each_code_of_a_reset_is_told_by_name(void **state)
 		code_to_say = i < 13 ? (uint32_t)i : 14;
 		abuse.text = text;
 		abuse.code = i == NGHTTP2_REFUSED_STREAM ? HF_E_UNAVAILABLE : HF_E_TIMEOUT;
-		hold_to(*state, &abuse, 1);
+		assert_abuse_handled(*state, &abuse, 1);
 	}
 }
 
-static void who_wants_http_1_1_gets_it_from_then_on(void **state)
+static void a_server_that_requires_http_1_1_gets_it_from_then_on(void **state)
 {
 	static const struct abuse abuse = {.say = say_reset};
 	struct bench *bench = *state;
 
 	code_to_say = NGHTTP2_HTTP_1_1_REQUIRED;
 	bench->abuse = &abuse;
-	assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->code,
+	assert_int_equal(hf_requester_fetch(&bench->requester, (struct hf_http_request){0})->code,
 			 HF_E_TIMEOUT);
-	assert_true(bench->asker.client->link_off_until == HF_TIME_NEVER);
+	assert_true(bench->requester.client->link_off_until == HF_TIME_NEVER);
 }
 
-/* --- what ends the connection --- */
+/* --- ends of the connection --- */
 
 static void say_goaway(struct hf_raw_peer *peer, uint32_t last, uint32_t code, const char *reason)
 {
@@ -314,9 +316,9 @@ SAYS(goaway_all, say_goaway(peer, 0, 0, "");)
 SAYS(goaway_calm, say_goaway(peer, id, 11, "too_many\npings"); hf_raw_close(peer);)
 SAYS(goaway_open, say_goaway(peer, id, 2, ""); hf_raw_close(peer);)
 SAYS(goaway_up, say_goaway(peer, 0, 0, ""); say_goaway(peer, 0x7fffffff, 0, "");)
-SAYS(window_too_large, settings(peer, 4, 0x80000000);)
-SAYS(frames_too_small, settings(peer, 5, 0);)
-SAYS(push_of_two, settings(peer, 2, 2);)
+SAYS(window_too_large, send_setting(peer, 4, 0x80000000);)
+SAYS(frames_too_small, send_setting(peer, 5, 0);)
+SAYS(push_of_two, send_setting(peer, 2, 2);)
 SAYS(odd_settings, FRAME(HF_RAW_SETTINGS, 0, 0, 1, 2, 3, 4, 5))
 SAYS(settings_of_a_stream, FRAME(HF_RAW_SETTINGS, 0, id, 0, 4, 0, 0, 0, 9))
 SAYS(an_ack_of_nothing, hf_raw_frame(peer, HF_RAW_SETTINGS, HF_RAW_ACK, 0, "", 0);
@@ -336,7 +338,7 @@ SAYS(a_head_in_a_head,
 SAYS(continued_nothing, FRAME(HF_RAW_CONTINUATION, HF_RAW_END_HEADERS, id, -0x78))
 SAYS(http_1_1, hf_raw_say(peer, "HTTP/1.1 400 Bad Request\r\n\r\n", 28);)
 SAYS(pings, for (int i = 0; i < 3000; i++) FRAME(HF_RAW_PING, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8))
-SAYS(many_settings, for (int i = 0; i < 3000; i++) settings(peer, 4, 65535);)
+SAYS(many_settings, for (int i = 0; i < 3000; i++) send_setting(peer, 4, 65535);)
 SAYS(continuations, FRAME(HF_RAW_HEADERS, 0, id, -0x78) for (int i = 0; i < 3000; i++)
 			    hf_raw_frame(peer, HF_RAW_CONTINUATION, 0, id, "", 0);)
 SAYS(cut_in_a_frame, CUT hf_raw_close(peer);)
@@ -353,15 +355,15 @@ static void a_frame_too_large(struct hf_raw_peer *peer, uint32_t id)
 	hf_raw_frame(peer, HF_RAW_DATA, 0, id, zeros, sizeof(zeros));
 }
 
-static void what_breaks_a_connection_is_named_and_another_one_is_made(void **state)
+static void a_broken_connection_is_reported_and_replaced(void **state)
 {
 #define BROKE "the server broke the rules of HTTP/2: "
 	static const struct abuse abuse[] = {
-		{"goaway, all", goaway_all, HF_E_UNAVAILABLE, "goes away", false},
+		{"goaway, all", goaway_all, HF_E_UNAVAILABLE, "sent GOAWAY", false},
 		{"goaway, calm", goaway_calm, HF_E_TIMEOUT,
-		 "the server goes away: ENHANCE_YOUR_CALM (too_many?pings)", false},
-		{"goaway, closed", goaway_open, HF_E_TIMEOUT, "goes away: INTERNAL_ERROR", false},
-		{"goaway, higher", goaway_up, HF_E_UNAVAILABLE, "goes away", false},
+		 "the server sent GOAWAY: ENHANCE_YOUR_CALM (too_many?pings)", false},
+		{"goaway, closed", goaway_open, HF_E_TIMEOUT, "sent GOAWAY: INTERNAL_ERROR", false},
+		{"goaway, higher", goaway_up, HF_E_UNAVAILABLE, "sent GOAWAY", false},
 		{"window", window_too_large, HF_E_TIMEOUT, BROKE "FLOW_CONTROL_ERROR (", false},
 		{"frame size", frames_too_small, HF_E_TIMEOUT, BROKE "PROTOCOL_ERROR (", false},
 		{"push", push_of_two, HF_E_TIMEOUT, BROKE "PROTOCOL_ERROR (", false},
@@ -392,7 +394,7 @@ static void what_breaks_a_connection_is_named_and_another_one_is_made(void **sta
 		{"garbage", garbage_under_tls, HF_E_TIMEOUT, "ecryption", false},
 	};
 
-	hold_to(*state, abuse, HF_ARRAY_LEN(abuse));
+	assert_abuse_handled(*state, abuse, HF_ARRAY_LEN(abuse));
 }
 
 /* --- limits --- */
@@ -420,12 +422,12 @@ static void say_a_large_head(struct hf_raw_peer *peer, uint32_t id)
 static void a_head_past_its_limit_ends_its_request_alone(void **state)
 {
 	static const struct abuse abuse = {"a large head", say_a_large_head, HF_E_TOO_LARGE,
-					   "the answer's head", true};
+					   "the response head", true};
 
-	hold_to(*state, &abuse, 1);
+	assert_abuse_handled(*state, &abuse, 1);
 }
 
-/* One entry of the table, told again and again: a byte each. */
+/* Repeats an entry of the header table; a repetition takes one byte. */
 static void say_a_bomb(struct hf_raw_peer *peer, uint32_t id)
 {
 	HF_AUTO_STRBUF block = HF_STRBUF_INIT(65536);
@@ -434,7 +436,7 @@ static void say_a_bomb(struct hf_raw_peer *peer, uint32_t id)
 	memset(value, 'v', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
 	hf_raw_field(&block, "name", value);
-	block.data[0] = 0x40; /* into the table */
+	block.data[0] = 0x40; /* add the entry to the table */
 	hf_raw_frame(peer, HF_RAW_HEADERS, 0, id, "\x88", 1);
 	hf_raw_frame(peer, HF_RAW_CONTINUATION, 0, id, block.data, block.len);
 	char again[16000];
@@ -447,9 +449,9 @@ static void say_a_bomb(struct hf_raw_peer *peer, uint32_t id)
 static void a_head_that_unpacks_to_hundreds_of_megabytes_is_cut_at_its_limit(void **state)
 {
 	static const struct abuse abuse = {"a bomb", say_a_bomb, HF_E_TOO_LARGE,
-					   "the answer's head", true};
+					   "the response head", true};
 
-	hold_to(*state, &abuse, 1);
+	assert_abuse_handled(*state, &abuse, 1);
 }
 
 static void say_too_much(struct hf_raw_peer *peer, uint32_t id)
@@ -468,47 +470,47 @@ static void a_server_that_heeds_no_window_is_cut_off_and_others_go_on(void **sta
 	struct hf_transfer *transfer;
 
 	bench->abuse = &abuse;
-	transfer = hf_asker_send(&bench->asker, (struct hf_http_request){.stream = true});
+	transfer = hf_requester_send(&bench->requester, (struct hf_http_request){.stream = true});
 	hf_transfer_pause(transfer);
 	while (bench->server.peers == NULL || bench->server.peers->heads == 0 ||
 	       (bench->server.peers->fd >= 0 && bench->server.peers->resets == 0))
-		hf_test_loop_run(&bench->asker.t);
+		hf_test_loop_run(&bench->requester.t);
 	hf_transfer_resume(transfer);
-	const struct hf_asker_note *note = hf_asker_wait(&bench->asker);
+	const struct hf_requester_note *note = hf_requester_wait(&bench->requester);
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);
 	assert_says(note, "breaks the rules of HTTP/2: FLOW_CONTROL_ERROR");
-	/* The frame that is too much has come when it is noticed. */
-	assert_true(bench->asker.data_len <= HF_TRANSFER_WINDOW_BYTES + 16384);
+	/* The frame that exceeds the window has arrived when this is noticed. */
+	assert_true(bench->requester.data_len <= HF_TRANSFER_WINDOW_BYTES + 16384);
 	fetch_well(bench);
 }
 
-/* --- servers that let nothing be done --- */
+/* --- servers that allow no progress --- */
 
 static void grant_no_stream(struct hf_raw_peer *peer)
 {
-	settings(peer, 3, 0);
+	send_setting(peer, 3, 0);
 }
 
 /* The first request of a connection is sent before the SETTINGS are read. */
-static void where_no_stream_is_granted_requests_end_in_time_and_nothing_piles_up(void **state)
+static void without_granted_streams_requests_time_out_and_nothing_piles_up(void **state)
 {
 	struct bench *bench = *state;
 
 	bench->server.on_open = grant_no_stream;
 	for (unsigned i = 1; i <= 3; i++) {
 		fetch_well(bench);
-		const struct hf_link *link = bench->asker.client->pool->link;
-		const struct hf_asker_note *note =
-			hf_asker_fetch(&bench->asker, (struct hf_http_request){.timeout = SHORT});
+		const struct hf_link *link = bench->requester.client->pool->link;
+		const struct hf_requester_note *note = hf_requester_fetch(
+			&bench->requester, (struct hf_http_request){.timeout = SHORT});
 		assert_int_equal(note->code, HF_E_UNAVAILABLE);
 		assert_says(note, "the server allows no more requests on its connection");
-		assert_true(bench->asker.client->pool->link != link);
+		assert_true(bench->requester.client->pool->link != link);
 		assert_int_equal(bench->server.accepted, i);
 	}
 	fetch_well(bench);
-	hf_asker_send(&bench->asker, (struct hf_http_request){0});
-	settings(bench->server.peers, 3, 1);
-	assert_int_equal(hf_asker_wait(&bench->asker)->status, 200);
+	hf_requester_send(&bench->requester, (struct hf_http_request){0});
+	send_setting(bench->server.peers, 3, 1);
+	assert_int_equal(hf_requester_wait(&bench->requester)->status, 200);
 	assert_int_equal(bench->server.accepted, 4);
 }
 
@@ -516,7 +518,7 @@ SAYS(say_head, HEAD(HF_RAW_END_HEADERS, ":status", "200"))
 
 static void grant_one_stream(struct hf_raw_peer *peer)
 {
-	settings(peer, 3, 1);
+	send_setting(peer, 3, 1);
 }
 
 static void streams_past_what_a_connection_takes_get_another_one(void **state)
@@ -527,21 +529,21 @@ static void streams_past_what_a_connection_takes_get_another_one(void **state)
 	bench->server.on_open = grant_one_stream;
 	bench->abuse = &abuse;
 	for (size_t i = 1; i <= 3; i++) {
-		hf_asker_send(&bench->asker, (struct hf_http_request){.stream = true});
-		while (bench->asker.heads < i)
-			hf_test_loop_run(&bench->asker.t);
+		hf_requester_send(&bench->requester, (struct hf_http_request){.stream = true});
+		while (bench->requester.heads < i)
+			hf_test_loop_run(&bench->requester.t);
 		assert_int_equal(bench->server.accepted, i);
 	}
-	/* Requests wait for each other. */
+	/* Requests share the connection and wait for a free stream. */
 	bench->abuse = NULL;
-	bench->asker.wanted = 0;
+	bench->requester.wanted = 0;
 	for (int i = 0; i < 10; i++)
-		hf_asker_send(&bench->asker, (struct hf_http_request){0});
-	hf_asker_wait(&bench->asker);
+		hf_requester_send(&bench->requester, (struct hf_http_request){0});
+	hf_requester_wait(&bench->requester);
 	assert_int_equal(bench->server.accepted, 4);
 }
 
-static void what_waits_for_a_stream_goes_elsewhere_when_the_server_goes_away(void **state)
+static void waiting_requests_move_to_a_new_connection_after_goaway(void **state)
 {
 	static const struct abuse abuse = {.say = say_head};
 	struct bench *bench = *state;
@@ -550,23 +552,24 @@ static void what_waits_for_a_stream_goes_elsewhere_when_the_server_goes_away(voi
 	fetch_well(bench);
 	bench->abuse = &abuse;
 	struct hf_raw_peer *peer = bench->server.peers;
-	struct hf_transfer *first = hf_asker_send(&bench->asker, (struct hf_http_request){0});
+	struct hf_transfer *first =
+		hf_requester_send(&bench->requester, (struct hf_http_request){0});
 	while (peer->heads < 2)
-		hf_test_loop_run(&bench->asker.t);
-	/* It is given to nghttp2, and waits there: the only stream is taken. */
-	hf_asker_send(&bench->asker, (struct hf_http_request){0});
+		hf_test_loop_run(&bench->requester.t);
+	/* It is submitted to nghttp2 and waits there: the only stream is in use. */
+	hf_requester_send(&bench->requester, (struct hf_http_request){0});
 	bench->abuse = NULL;
 	say_goaway(peer, bench->last_id, 0, "");
-	while (bench->asker.done < 2)
-		hf_test_loop_run(&bench->asker.t);
-	assert_int_equal(bench->asker.notes[1].status, 200);
+	while (bench->requester.done < 2)
+		hf_test_loop_run(&bench->requester.t);
+	assert_int_equal(bench->requester.notes[1].status, 200);
 	assert_int_equal(bench->server.accepted, 2);
 	hf_transfer_cancel(first);
 }
 
 static void open_a_tiny_window(struct hf_raw_peer *peer)
 {
-	settings(peer, 4, 1);
+	send_setting(peer, 4, 1);
 }
 
 static void a_window_that_never_opens_costs_a_large_request_its_time_alone(void **state)
@@ -576,14 +579,14 @@ static void a_window_that_never_opens_costs_a_large_request_its_time_alone(void 
 
 	bench->server.on_open = open_a_tiny_window;
 	bench->abuse = &(const struct abuse){.say = say_head};
-	/* By then the SETTINGS have come. */
-	(void)hf_asker_fetch(&bench->asker, (struct hf_http_request){.timeout = SHORT});
-	hf_asker_send(&bench->asker, (struct hf_http_request){.method = "POST",
-							      .body = body,
-							      .body_len = 300000,
-							      .timeout = SHORT});
+	/* After this request the SETTINGS have come. */
+	(void)hf_requester_fetch(&bench->requester, (struct hf_http_request){.timeout = SHORT});
+	hf_requester_send(&bench->requester, (struct hf_http_request){.method = "POST",
+								      .body = body,
+								      .body_len = 300000,
+								      .timeout = SHORT});
 	free(body);
-	const struct hf_asker_note *note = hf_asker_wait(&bench->asker);
+	const struct hf_requester_note *note = hf_requester_wait(&bench->requester);
 	assert_int_equal(note->code, HF_E_TIMEOUT);
 	assert_says(note, "the server took 1 of the request's 300000 bytes");
 	assert_int_equal(bench->server.peers->data_bytes, 1);
@@ -593,25 +596,25 @@ static void a_window_that_never_opens_costs_a_large_request_its_time_alone(void 
 
 SAYS(half_a_head, FRAME(HF_RAW_HEADERS, 0, id, -0x78))
 
-static void a_head_that_does_not_end_costs_the_time_of_what_is_on_its_connection(void **state)
+static void an_endless_head_times_out_the_requests_of_its_connection(void **state)
 {
 	static const struct abuse abuse = {.say = half_a_head};
 	struct bench *bench = *state;
 
 	bench->abuse = &abuse;
-	const struct hf_asker_note *note =
-		hf_asker_fetch(&bench->asker, (struct hf_http_request){.timeout = SHORT});
+	const struct hf_requester_note *note =
+		hf_requester_fetch(&bench->requester, (struct hf_http_request){.timeout = SHORT});
 	assert_int_equal(note->code, HF_E_TIMEOUT);
-	assert_says(note, "no answer in time");
+	assert_says(note, "no response in time");
 }
 
-static void numbers_of_streams_that_are_used_up_make_a_new_connection(void **state)
+static void used_up_stream_ids_make_a_new_connection(void **state)
 {
 	struct bench *bench = *state;
 
 	fetch_well(bench);
 	assert_int_equal(nghttp2_session_set_next_stream_id(
-				 bench->asker.client->pool->link->session, 0x7fffffff),
+				 bench->requester.client->pool->link->session, 0x7fffffff),
 			 0);
 	fetch_well(bench);
 	assert_int_equal(bench->server.accepted, 1);
@@ -621,15 +624,15 @@ static void numbers_of_streams_that_are_used_up_make_a_new_connection(void **sta
 
 /* --- TLS --- */
 
-static void a_server_that_never_shakes_hands_is_named(void **state)
+static void a_server_without_a_handshake_is_named(void **state)
 {
 	struct bench *bench = *state;
 
-	bench->server.mute = true;
-	hf_http_client_destroy(bench->asker.client);
+	bench->server.silent = true;
+	hf_http_client_destroy(bench->requester.client);
 	start_with(bench, (struct hf_http_client_spec){.connect_timeout = 50 * HF_MS});
-	const struct hf_asker_note *note =
-		hf_asker_fetch(&bench->asker, (struct hf_http_request){0});
+	const struct hf_requester_note *note =
+		hf_requester_fetch(&bench->requester, (struct hf_http_request){0});
 	assert_int_equal(note->code, HF_E_UNAVAILABLE);
 	assert_says(note, "no TLS handshake with 127.0.0.1:");
 }
@@ -644,8 +647,9 @@ static void keys_may_be_replaced_under_way(void **state)
 
 	for (int i = 0; i < 5; i++) {
 		bench->abuse = &abuse;
-		assert_int_equal(hf_asker_fetch(&bench->asker, (struct hf_http_request){0})->status,
-				 200);
+		assert_int_equal(
+			hf_requester_fetch(&bench->requester, (struct hf_http_request){0})->status,
+			200);
 		fetch_well(bench);
 	}
 	assert_int_equal(bench->server.accepted, 1);
@@ -688,22 +692,24 @@ static void a_certificate_that_is_no_good_any_more_is_refused_at_the_next_connec
 	};
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		serve_with(bench, &ca, good);
-		hf_http_client_destroy(bench->asker.client);
+		hf_http_client_destroy(bench->requester.client);
 		start_with(bench, (struct hf_http_client_spec){0});
 		fetch_well(bench);
 		serve_with(bench, cases[i].signer, *cases[i].spec);
-		do { /* the connection's end may come with the request */
-			hf_asker_send(&bench->asker, (struct hf_http_request){0});
-			hf_asker_wait(&bench->asker);
-		} while (!bench->asker.notes[(bench->asker.done - 1) % HF_ASKER_NOTES_MAX]
+		do { /* the end of the connection may arrive together with the request */
+			hf_requester_send(&bench->requester, (struct hf_http_request){0});
+			hf_requester_wait(&bench->requester);
+		} while (!bench->requester
+				  .notes[(bench->requester.done - 1) % HF_REQUESTER_NOTES_MAX]
 				  .permanent);
-		assert_says(&bench->asker.notes[(bench->asker.done - 1) % HF_ASKER_NOTES_MAX],
+		assert_says(&bench->requester
+				     .notes[(bench->requester.done - 1) % HF_REQUESTER_NOTES_MAX],
 			    cases[i].text);
 	}
 	hf_certificate_release(&other);
 }
 
-/* --- what comes faster than it is read: all of it is there before the first look --- */
+/* --- floods: everything has arrived before the first read --- */
 
 #define MUCH ((size_t)4 << 20)
 
@@ -711,7 +717,7 @@ static void make_room(int fd)
 {
 	const int room = 4 * (int)MUCH;
 
-	/* Beyond the system's limit only for root. */
+	/* Needs root beyond the system's limit. */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) != 0)
 		skip();
 }
@@ -724,7 +730,7 @@ static int bytes_left(int fd)
 	return len;
 }
 
-static void shake_hands(struct hf_link_tls *tls, const int fds[2], gnutls_session_t server)
+static void complete_handshake(struct hf_link_tls *tls, const int fds[2], gnutls_session_t server)
 {
 	enum hf_link_tls_end end = HF_LINK_TLS_MORE;
 	int rc = GNUTLS_E_AGAIN;
@@ -742,10 +748,10 @@ static void shake_hands(struct hf_link_tls *tls, const int fds[2], gnutls_sessio
 	assert_int_equal(rc, 0);
 }
 
-static void records_that_hold_nothing_leave_others_their_turn(void **state)
+static void records_without_data_do_not_starve_the_loop(void **state)
 {
 	struct bench *bench = *state;
-	struct hf_link_tls *tls = hf_link_tls_create(bench->asker.client);
+	struct hf_link_tls *tls = hf_link_tls_create(bench->requester.client);
 	struct hf_error err = {0};
 	gnutls_datum_t key;
 	char bytes[16384];
@@ -758,7 +764,7 @@ static void records_that_hold_nothing_leave_others_their_turn(void **state)
 		hf_test_session(bench->server.credentials, fds[1], "h2", GNUTLS_NONBLOCK);
 	assert_int_equal(gnutls_session_ticket_key_generate(&key), 0);
 	assert_int_equal(gnutls_session_ticket_enable_server(server, &key), 0);
-	shake_hands(tls, fds, server);
+	complete_handshake(tls, fds, server);
 	assert_int_equal(hf_link_tls_read(tls, bytes, sizeof(bytes), &err), 0);
 	while (bytes_left(fds[0]) < (int)MUCH / 4)
 		assert_int_equal(gnutls_session_ticket_send(server, 1, 0), 0);
@@ -820,14 +826,14 @@ static void timers_that_are_due_come_before_the_rest_of_a_flood(void **state)
 	struct bench *bench = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct hf_error err = {0};
-	struct flood flood = {.loop = bench->asker.t.loop, .fd = -1};
+	struct flood flood = {.loop = bench->requester.t.loop, .fd = -1};
 	const struct hf_http_client_spec spec = {
 		.base_url = "http://localhost", .unix_path = address.sun_path, .http2_plain = true};
 	const struct hf_http_request request = {.method = "GET",
 						.target = "/",
 						.stream = true,
 						.on_data = on_flood_data,
-						.on_done = hf_asker_on_done,
+						.on_done = hf_requester_on_done,
 						.arg = &flood};
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/holdfast-flood-%d",
@@ -841,11 +847,11 @@ static void timers_that_are_due_come_before_the_rest_of_a_flood(void **state)
 		&err);
 	hf_io_want(flood.io, HF_IO_READ);
 	flood.timer = hf_timer_create(flood.loop, on_flood_timer, &flood);
-	hf_http_client_destroy(bench->asker.client);
-	assert_ok(hf_http_client_create(flood.loop, &spec, &bench->asker.client, &err), &err);
-	flood.client = bench->asker.client;
-	assert_ok(hf_http_client_send(bench->asker.client, &request, NULL, &err), &err);
-	hf_test_loop_run(&bench->asker.t);
+	hf_http_client_destroy(bench->requester.client);
+	assert_ok(hf_http_client_create(flood.loop, &spec, &bench->requester.client, &err), &err);
+	flood.client = bench->requester.client;
+	assert_ok(hf_http_client_send(bench->requester.client, &request, NULL, &err), &err);
+	hf_test_loop_run(&bench->requester.t);
 	assert_true(flood.left > 0);
 	hf_timer_destroy(flood.timer);
 	hf_io_destroy(flood.io);
@@ -854,9 +860,9 @@ static void timers_that_are_due_come_before_the_rest_of_a_flood(void **state)
 	assert_int_equal(unlink(address.sun_path), 0);
 }
 
-/* --- floods, from a process of their own --- */
+/* --- floods, sent by another process --- */
 
-/* Frames that HTTP/2 has a client ignore. */
+/* Sends frames of an unknown type, which HTTP/2 requires a client to ignore. */
 static void flood_frames(int fd, gnutls_certificate_credentials_t credentials)
 {
 	gnutls_session_t tls = hf_test_session(credentials, fd, "h2", 0);
@@ -870,7 +876,7 @@ static void flood_frames(int fd, gnutls_certificate_credentials_t credentials)
 		hf_raw_frame_head(frames, 0xfa, 0, 0, 0);
 }
 
-/* Before hands are shaken. */
+/* Sends TLS warnings before the handshake. */
 static void flood_warnings(int fd, gnutls_certificate_credentials_t credentials)
 {
 	static const char warning[] = {21, 3, 3, 0, 2, 1, 90};
@@ -889,45 +895,45 @@ static void floods_leave_requests_their_time(void **state)
 	struct bench *bench = *state;
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(floods); i++) {
-		hf_http_client_destroy(bench->asker.client);
+		hf_http_client_destroy(bench->requester.client);
 		start_with(bench, (struct hf_http_client_spec){0});
 		bench->server.child = floods[i];
-		assert_true(
-			hf_asker_fetch(&bench->asker, (struct hf_http_request){.timeout = SHORT})
-				->code < 0);
+		assert_true(hf_requester_fetch(&bench->requester,
+					       (struct hf_http_request){.timeout = SHORT})
+				    ->code < 0);
 		bench->server.child = NULL;
-		hf_http_client_destroy(bench->asker.client);
+		hf_http_client_destroy(bench->requester.client);
 		start_with(bench, (struct hf_http_client_spec){0});
 		fetch_well(bench);
 	}
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT(answers_that_break_the_rules_are_refused_by_name),
+		UNIT(malformed_responses_are_refused_with_the_broken_rule),
 		UNIT(a_thousand_informational_heads_and_trailers_are_one_answer),
 		UNIT(a_stream_without_a_status_brings_no_data),
-		UNIT(each_code_of_a_reset_is_told_by_name),
-		UNIT(who_wants_http_1_1_gets_it_from_then_on),
-		UNIT(what_breaks_a_connection_is_named_and_another_one_is_made),
+		UNIT(each_reset_code_is_reported_by_name),
+		UNIT(a_server_that_requires_http_1_1_gets_it_from_then_on),
+		UNIT(a_broken_connection_is_reported_and_replaced),
 		UNIT(a_head_past_its_limit_ends_its_request_alone),
 		UNIT(a_head_that_unpacks_to_hundreds_of_megabytes_is_cut_at_its_limit),
 		UNIT(a_server_that_heeds_no_window_is_cut_off_and_others_go_on),
-		UNIT(where_no_stream_is_granted_requests_end_in_time_and_nothing_piles_up),
+		UNIT(without_granted_streams_requests_time_out_and_nothing_piles_up),
 		UNIT(streams_past_what_a_connection_takes_get_another_one),
-		UNIT(what_waits_for_a_stream_goes_elsewhere_when_the_server_goes_away),
+		UNIT(waiting_requests_move_to_a_new_connection_after_goaway),
 		UNIT(a_window_that_never_opens_costs_a_large_request_its_time_alone),
-		UNIT(a_head_that_does_not_end_costs_the_time_of_what_is_on_its_connection),
-		UNIT(numbers_of_streams_that_are_used_up_make_a_new_connection),
-		UNIT(a_server_that_never_shakes_hands_is_named),
+		UNIT(an_endless_head_times_out_the_requests_of_its_connection),
+		UNIT(used_up_stream_ids_make_a_new_connection),
+		UNIT(a_server_without_a_handshake_is_named),
 		UNIT(keys_may_be_replaced_under_way),
 		UNIT(a_certificate_that_is_no_good_any_more_is_refused_at_the_next_connection),
-		UNIT(records_that_hold_nothing_leave_others_their_turn),
+		UNIT(records_without_data_do_not_starve_the_loop),
 		UNIT(timers_that_are_due_come_before_the_rest_of_a_flood),
 		UNIT(floods_leave_requests_their_time),
 	};
-	return cmocka_run_group_tests_name("link_abuse", tests, setup_all, teardown_all);
+	return cmocka_run_group_tests_name("link_abuse", tests, set_up_all, tear_down_all);
 }

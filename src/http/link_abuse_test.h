@@ -3,8 +3,8 @@
 #ifndef HF_HTTP_LINK_ABUSE_TEST_H
 #define HF_HTTP_LINK_ABUSE_TEST_H
 
-/* An HTTP/2 server over TLS that says the frames a test wants said, allowed or not: on the loop
- * that the client under test runs on too.  It heeds nothing, and answers SETTINGS alone. */
+/* An HTTP/2 server over TLS that sends any frames a test wants, valid or not. It runs on the loop
+ * of the client under test. It reacts to no frame except SETTINGS, which it acknowledges. */
 
 #include "harness/real_loop.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define HF_RAW_BYTES_MAX ((size_t)16 << 20)
-#define HF_RAW_HEAD 9 /* of a frame */
+#define HF_RAW_HEAD 9 /* bytes of the header of an HTTP/2 frame */
 
 enum {
 	HF_RAW_DATA,
@@ -37,32 +37,35 @@ struct hf_raw_h2;
 struct hf_raw_peer {
 	struct hf_raw_h2 *server;
 	struct hf_raw_peer *next;
-	int fd; /* -1: closed */
+	int fd; /* -1: the connection is closed */
 	struct hf_io *io;
 	gnutls_session_t tls;
-	bool shaken, prefaced;
+	bool handshake_done, prefaced;
 	struct hf_strbuf in, out;
-	/* what the client said */
+	/* counts of what the client sent */
 	unsigned heads, resets, acks;
-	uint32_t goaway;   /* its code + 1; 0: none */
-	size_t data_bytes; /* of request bodies */
+	uint32_t goaway;   /* error code + 1 of the client's GOAWAY; 0: none came */
+	size_t data_bytes; /* bytes of DATA frames, which carry request bodies */
 };
 
 struct hf_raw_h2 {
 	struct hf_loop *loop;
-	void (*on_open)(struct hf_raw_peer *peer);              /* hands are shaken; may be NULL */
-	void (*on_head)(struct hf_raw_peer *peer, uint32_t id); /* of a request */
+	/* called after the TLS handshake; may be NULL */
+	void (*on_open)(struct hf_raw_peer *peer);
+	/* called for each request's HEADERS */
+	void (*on_head)(struct hf_raw_peer *peer, uint32_t id);
 	void *arg;
-	const char *protocol; /* in ALPN; NULL: "h2"; "": none */
-	bool mute;            /* accepts, and says nothing */
-	void (*child)(int fd, gnutls_certificate_credentials_t credentials); /* does it all */
+	const char *protocol; /* protocol offered by ALPN; NULL: "h2"; "": no ALPN */
+	bool silent;          /* accepts connections and sends nothing */
+	/* if set, a child process serves each connection */
+	void (*child)(int fd, gnutls_certificate_credentials_t credentials);
 	pid_t children[4];
 	unsigned children_len;
 	int fd;
 	struct hf_io *io;
 	uint16_t port;
 	gnutls_certificate_credentials_t credentials;
-	struct hf_raw_peer *peers; /* the newest first */
+	struct hf_raw_peer *peers; /* list of connections, newest first */
 	unsigned accepted;
 };
 
@@ -77,7 +80,7 @@ static inline void hf_raw_close(struct hf_raw_peer *peer)
 
 static inline void hf_raw_flush(struct hf_raw_peer *peer)
 {
-	if (peer->fd >= 0 && peer->shaken && !hf_test_flush(peer->tls, &peer->out))
+	if (peer->fd >= 0 && peer->handshake_done && !hf_test_flush(peer->tls, &peer->out))
 		hf_raw_close(peer);
 	if (peer->fd >= 0)
 		hf_io_want(peer->io, HF_IO_READ | (peer->out.len > 0 ? (unsigned)HF_IO_WRITE : 0u));
@@ -117,7 +120,7 @@ static inline void hf_raw_frame(struct hf_raw_peer *peer, unsigned type, unsigne
 	hf_raw_say(peer, payload, len);
 }
 
-/* A literal field, behind what the block holds; up to 16 KiB each. */
+/* Appends a literal header field to the block; name and value up to 16 KiB each. */
 static inline void hf_raw_field(struct hf_strbuf *block, const char *name, const char *value)
 {
 	const char *const texts[] = {name, value};
@@ -138,7 +141,7 @@ static inline void hf_raw_field(struct hf_strbuf *block, const char *name, const
 	}
 }
 
-/* HEADERS of "name", "value", …, NULL. */
+/* Sends HEADERS with "name", "value", …, NULL. */
 static inline void hf_raw_headers(struct hf_raw_peer *peer, uint32_t id, unsigned flags,
 				  const char *const *fields)
 {
@@ -151,11 +154,12 @@ static inline void hf_raw_headers(struct hf_raw_peer *peer, uint32_t id, unsigne
 
 static inline void hf_raw_answer(struct hf_raw_peer *peer, uint32_t id)
 {
-	hf_raw_frame(peer, HF_RAW_HEADERS, HF_RAW_END_HEADERS, id, "\x88", 1); /* :status 200 */
+	/* HPACK for ":status: 200" */
+	hf_raw_frame(peer, HF_RAW_HEADERS, HF_RAW_END_HEADERS, id, "\x88", 1);
 	hf_raw_frame(peer, HF_RAW_DATA, HF_RAW_END_STREAM, id, "fine", 4);
 }
 
-/* --- what the client says --- */
+/* --- frames from the client --- */
 
 static inline void hf_raw_take_frame(struct hf_raw_peer *peer, const unsigned char *frame,
 				     size_t len)
@@ -207,14 +211,14 @@ static inline void hf_raw_on_io(void *arg, HF_UNUSED unsigned events)
 	char bytes[16384];
 	ssize_t n = 0;
 
-	if (!peer->shaken) {
+	if (!peer->handshake_done) {
 		int rc = gnutls_handshake(peer->tls);
 
 		if (rc < 0 && gnutls_error_is_fatal(rc))
 			hf_raw_close(peer);
 		if (rc < 0)
 			return;
-		peer->shaken = true;
+		peer->handshake_done = true;
 		if (peer->server->on_open)
 			peer->server->on_open(peer);
 	}
@@ -270,13 +274,13 @@ static inline void hf_raw_on_accept(void *arg, HF_UNUSED unsigned events)
 	peer->tls = hf_test_session(server->credentials, fd,
 				    server->protocol ? server->protocol : "h2", GNUTLS_NONBLOCK);
 	assert_ok(hf_io_create(server->loop, fd, hf_raw_on_io, peer, &peer->io, &err), &err);
-	if (!server->mute)
+	if (!server->silent)
 		hf_io_want(peer->io, HF_IO_READ);
 }
 
-/* --- life --- */
+/* --- start and stop --- */
 
-/* Connections that there are keep the certificate they were made with. */
+/* Sets the certificate of new connections; existing ones keep theirs. */
 static inline void hf_raw_set_pair(struct hf_raw_h2 *server, const char *cert_pem,
 				   const char *key_pem)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The HTTP/2 test server of link_test.h, with nghttp2 and GnuTLS. */
 #include "http/link_test.h"
 #include "http/link_tls_test.h"
 
@@ -31,7 +33,7 @@ void hf_h2_peer_send(struct hf_h2_peer *peer)
 	hf_io_want(peer->io, HF_IO_READ | (peer->out.len > 0 ? (unsigned)HF_IO_WRITE : 0u));
 }
 
-/* --- what nghttp2 calls --- */
+/* --- callbacks of nghttp2 --- */
 
 static int hf_h2_on_begin(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
 {
@@ -97,7 +99,7 @@ static int hf_h2_on_close(nghttp2_session *h2, int32_t id, uint32_t code, void *
 	return 0;
 }
 
-/* --- answers: none, and then what one likes --- */
+/* --- responses, sent at the test's command --- */
 
 static ssize_t hf_h2_on_wanted(nghttp2_session *h2, int32_t id, uint8_t *buffer, size_t size,
 			       uint32_t *flags, nghttp2_data_source *source, void *arg)
@@ -109,7 +111,7 @@ static ssize_t hf_h2_on_wanted(nghttp2_session *h2, int32_t id, uint8_t *buffer,
 		return NGHTTP2_ERR_DEFERRED;
 	memcpy(buffer, ex->answer.data, len);
 	hf_strbuf_consume(&ex->answer, len);
-	ex->told += len;
+	ex->sent_bytes += len;
 	if (ex->answer.len == 0 && ex->last)
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 	return (ssize_t)len;
@@ -155,8 +157,8 @@ static void hf_h2_start(struct hf_h2_peer *peer)
 	nghttp2_session_callbacks *callbacks;
 	unsigned count = 0;
 
-	peer->shaken = true;
-	/* As OpenSSL's servers do, asked or not. */
+	peer->handshake_done = true;
+	/* OpenSSL's servers send session tickets too, even if the client did not ask for any. */
 	(void)gnutls_session_ticket_send(peer->tls, 2, 0);
 	(void)gnutls_certificate_get_peers(peer->tls, &count);
 	peer->certificates = count;
@@ -177,7 +179,7 @@ static void hf_h2_on_io(void *arg, unsigned events)
 	char bytes[16384];
 	ssize_t n = 0;
 
-	if (!peer->shaken) {
+	if (!peer->handshake_done) {
 		int rc = gnutls_handshake(peer->tls);
 
 		if (rc < 0 && gnutls_error_is_fatal(rc))
@@ -215,7 +217,7 @@ static void hf_h2_on_accept(void *arg, unsigned events)
 	hf_io_want(peer->io, HF_IO_READ);
 }
 
-/* --- life --- */
+/* --- start and stop --- */
 
 void hf_h2_server_start(struct hf_h2_server *server, const char *cert_pem, const char *key_pem,
 			const char *client_ca_pem)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The HTTP/2 session of a link, with nghttp2: submits requests, and turns received frames into
+ * calls of hf_transfer_take_*. Reasons of GOAWAY, reset and malformed responses go into error
+ * texts. */
 #include "http/link_internal.h"
 
 #include "base/mem.h"
@@ -8,14 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All of a connection together; each stream has a window of its own. */
+/* Window of the whole connection; each stream has its own window too. */
 #define CONNECTION_WINDOW_BYTES (16 << 20)
-#define FIELDS_MAX 80 /* 64 of the caller's, and ours */
+#define FIELDS_MAX 80 /* 64 headers of the caller, and the fields added in this file */
 #define NAME_BYTES_MAX 4096
-#define REASON_BYTES_MAX 128 /* of a GOAWAY, in our words */
-#define STREAMS_MAX 100      /* until the server says otherwise: what RFC 9113 calls the least */
+#define REASON_BYTES_MAX 128 /* most bytes of a GOAWAY's debug text in an error */
+/* Until the server's SETTINGS say otherwise; RFC 9113 recommends at least this many */
+#define STREAMS_MAX 100
 
-/* --- what nghttp2 calls: may submit and consume, never receive, send or free --- */
+/* --- callbacks of nghttp2: may submit and consume, must not receive, send or free --- */
 
 static struct hf_transfer *transfer_of(nghttp2_session *session, int32_t stream_id)
 {
@@ -28,7 +33,8 @@ static ssize_t on_body_wanted(nghttp2_session *session, int32_t stream_id, uint8
 {
 	struct hf_transfer *transfer = transfer_of(session, stream_id);
 
-	/* After a stop of this process the server's window may come before an overdue timer. */
+	/* After a suspension of this process a window update may be read before an overdue timer
+	 * runs. */
 	if (!transfer || hf_transfer_is_due(transfer))
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	size_t left = transfer->request.body_len - transfer->body_sent;
@@ -40,23 +46,23 @@ static ssize_t on_body_wanted(nghttp2_session *session, int32_t stream_id, uint8
 	return (ssize_t)len;
 }
 
-/* "PROTOCOL_ERROR", or a number that HTTP/2 does not know. */
-static char *name_of(uint32_t code)
+/* "PROTOCOL_ERROR"; "code N" for a code that HTTP/2 does not define */
+static char *error_name(uint32_t code)
 {
 	return code <= NGHTTP2_HTTP_1_1_REQUIRED ? hf_xstrdup(nghttp2_http2_strerror(code))
 						 : hf_xasprintf("code %u", code);
 }
 
-static void take_goodbye(struct hf_link *link, const char *what, const nghttp2_goaway *goaway)
+static void note_goaway(struct hf_link *link, const char *what, const nghttp2_goaway *goaway)
 {
 	char reason[REASON_BYTES_MAX];
 
-	if (goaway->error_code == NGHTTP2_NO_ERROR || link->goodbye.code != 0)
+	if (goaway->error_code == NGHTTP2_NO_ERROR || link->goaway_err.code != 0)
 		return;
-	HF_AUTOFREE char *name = name_of(goaway->error_code);
+	HF_AUTOFREE char *name = error_name(goaway->error_code);
 	hf_str_print(reason, sizeof(reason), (const char *)goaway->opaque_data,
 		     goaway->opaque_data_len);
-	hf_error_set(&link->goodbye, HF_E_UNAVAILABLE, "%s: %s%s%s%s", what, name,
+	hf_error_set(&link->goaway_err, HF_E_UNAVAILABLE, "%s: %s%s%s%s", what, name,
 		     reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
 }
 
@@ -69,7 +75,7 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
 	if (transfer)
 		transfer->sent = true;
 	if (frame->hd.type == NGHTTP2_GOAWAY)
-		take_goodbye(arg, "the server broke the rules of HTTP/2", &frame->goaway);
+		note_goaway(arg, "the server broke the rules of HTTP/2", &frame->goaway);
 	return 0;
 }
 
@@ -99,7 +105,7 @@ static int on_bytes(nghttp2_session *session, HF_UNUSED uint8_t flags, int32_t s
 {
 	struct hf_transfer *transfer = transfer_of(session, stream_id);
 
-	/* The connection's window is for all: nobody who is slow may close it. */
+	/* All streams share the connection's window, so a slow stream must not close it. */
 	(void)nghttp2_session_consume_connection(session, len);
 	if (!transfer)
 		return 0;
@@ -118,7 +124,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 
 	if (frame->hd.type == NGHTTP2_GOAWAY) {
 		link->going_away = true;
-		take_goodbye(link, "the server goes away", &frame->goaway);
+		note_goaway(link, "the server sent GOAWAY", &frame->goaway);
 	}
 	transfer = transfer_of(session, frame->hd.stream_id);
 	if (transfer && frame->hd.type == NGHTTP2_RST_STREAM)
@@ -127,31 +133,31 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 		return 0;
 	if (transfer && frame->hd.type == NGHTTP2_HEADERS)
 		hf_transfer_take_head(transfer);
-	/* Unless that was its end. */
+	/* Look it up again: hf_transfer_take_head may have ended the transfer. */
 	transfer = transfer_of(session, frame->hd.stream_id);
 	if (transfer && frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
 		hf_transfer_take_end(transfer);
 	return 0;
 }
 
-/* A stream is over and its answer is not. */
-static char *tell_close(const struct hf_link *link, const struct hf_transfer *transfer,
-			uint32_t code)
+/* The reason why a stream ended before its response was complete. */
+static char *describe_close(const struct hf_link *link, const struct hf_transfer *transfer,
+			    uint32_t code)
 {
-	HF_AUTOFREE char *name = name_of(code);
+	HF_AUTOFREE char *name = error_name(code);
 	bool counted = hf_transfer_header(transfer, "content-length") && transfer->head_done;
 
 	if (!transfer->sent)
 		return hf_xasprintf("cannot be sent: %s", name);
-	if (link->goodbye.code != 0)
-		return hf_xstrdup(link->goodbye.text);
+	if (link->goaway_err.code != 0)
+		return hf_xstrdup(link->goaway_err.text);
 	if (link->going_away)
-		return hf_xasprintf("the server goes away and ended the stream: %s", name);
+		return hf_xasprintf("the server sent GOAWAY and ended the stream: %s", name);
 	if (transfer->reset)
 		return hf_xasprintf("the server ended the stream: %s", name);
 	if (!transfer->fault && counted && code == NGHTTP2_PROTOCOL_ERROR)
-		return hf_xstrdup("the answer is not as long as its content-length says");
-	return hf_xasprintf("the answer breaks the rules of HTTP/2: %s",
+		return hf_xstrdup("the response body and its content-length differ");
+	return hf_xasprintf("the response breaks the rules of HTTP/2: %s",
 			    hf_str_or(transfer->fault, name));
 }
 
@@ -159,27 +165,28 @@ static int on_stream_closed(nghttp2_session *session, int32_t stream_id, uint32_
 {
 	struct hf_transfer *transfer = transfer_of(session, stream_id);
 	struct hf_link *link = arg;
-	bool seen, at_once;
+	bool seen, retry_now;
 
 	if (!transfer)
 		return 0;
-	/* Refused: with these words, or by a GOAWAY that counts it out. */
+	/* The server has not processed the request: REFUSED_STREAM, or a GOAWAY with a lower last
+	 * stream id. */
 	seen = transfer->sent && code != NGHTTP2_REFUSED_STREAM;
-	at_once = !seen || transfer->reset || link->going_away;
+	retry_now = !seen || transfer->reset || link->going_away;
 	if (code == NGHTTP2_HTTP_1_1_REQUIRED)
 		transfer->client->link_off_until = HF_TIME_NEVER;
-	HF_AUTOFREE char *what = tell_close(link, transfer, code);
+	HF_AUTOFREE char *what = describe_close(link, transfer, code);
 	transfer->stream_id = -1;
-	hf_transfer_broke(transfer, seen, at_once, what);
+	hf_transfer_break_off(transfer, seen, retry_now, what);
 	return 0;
 }
 
-/* --- a request as fields --- */
+/* --- a request as header fields --- */
 
 struct fields {
 	nghttp2_nv nv[FIELDS_MAX];
 	size_t len;
-	struct hf_strbuf names; /* lower case; never moves, so that what points there stays good */
+	struct hf_strbuf names; /* lower case; the buffer never moves, because nv points into it */
 };
 
 static void add_field(struct fields *fields, const char *name, size_t name_len, const char *value)
@@ -193,12 +200,12 @@ static void add_field(struct fields *fields, const char *name, size_t name_len, 
 	};
 }
 
-static void add(struct fields *fields, const char *name, const char *value)
+static void add_text_field(struct fields *fields, const char *name, const char *value)
 {
 	add_field(fields, name, strlen(name), value);
 }
 
-/* "Name: value" */
+/* Adds a header line, "Name: value". */
 static void add_line(struct fields *fields, const char *line)
 {
 	const char *colon = strchr(line, ':'), *value = colon ? colon + 1 : NULL;
@@ -215,8 +222,8 @@ static void add_line(struct fields *fields, const char *line)
 	add_field(fields, name, (size_t)(colon - line), value);
 }
 
-/* A blank or a control character would not be the target that was meant. */
-static bool target_is_sane(const char *target)
+/* A blank or control character would change the meaning of the request. */
+static bool is_sane_target(const char *target)
 {
 	for (const unsigned char *c = (const unsigned char *)target; *c; c++) {
 		if (*c <= ' ' || *c == 0x7f)
@@ -239,25 +246,25 @@ bool hf_link_h2_submit(struct hf_link *link, struct hf_transfer *transfer)
 	struct fields fields = {.names = HF_STRBUF_INIT(NAME_BYTES_MAX)};
 	char length[24];
 
-	if (!target_is_sane(request->target)) {
+	if (!is_sane_target(request->target)) {
 		hf_error_set(&transfer->err, HF_E_BAD_REQUEST,
 			     "the request's target has blanks or control characters");
 		return false;
 	}
 	HF_AUTOFREE char *path = hf_xasprintf("%s%s", client->target.path, request->target);
 	(void)hf_strbuf_reserve(&fields.names, NAME_BYTES_MAX);
-	add(&fields, ":method", request->method);
-	add(&fields, ":scheme", client->target.scheme);
-	add(&fields, ":authority", client->target.authority);
-	add(&fields, ":path", path);
-	add(&fields, "user-agent", "holdfast/" HF_VERSION);
+	add_text_field(&fields, ":method", request->method);
+	add_text_field(&fields, ":scheme", client->target.scheme);
+	add_text_field(&fields, ":authority", client->target.authority);
+	add_text_field(&fields, ":path", path);
+	add_text_field(&fields, "user-agent", "holdfast/" HF_VERSION);
 	if (client->bearer_line)
 		add_line(&fields, client->bearer_line);
 	if (request->body_len > 0)
-		add(&fields, "content-type", request->content_type);
+		add_text_field(&fields, "content-type", request->content_type);
 	if (has_body(request)) {
 		snprintf(length, sizeof(length), "%zu", request->body_len);
-		add(&fields, "content-length", length);
+		add_text_field(&fields, "content-length", length);
 	}
 	for (char **line = transfer->headers; *line; line++)
 		add_line(&fields, *line);
@@ -287,7 +294,8 @@ bool hf_link_h2_is_full(const struct hf_link *link)
 	if (link->state == HF_LINK_OPEN)
 		most = nghttp2_session_get_remote_settings(link->session,
 							   NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
-	/* A server that grants none does so for a moment: the next connection fares no better. */
+	/* A server that allows 0 streams does so for a moment only; another connection would not
+	 * help. */
 	return most > 0 && link->transfers >= most;
 }
 
@@ -320,13 +328,13 @@ void hf_link_h2_start(struct hf_link *link)
 	int rc = nghttp2_option_new(&options);
 
 	hf_assert(rc == 0);
-	/* Windows open as bytes are taken (on_bytes) or handed over (hf_link_consumed). */
+	/* Windows open in on_bytes and, for streams, in hf_link_reopen_window. */
 	nghttp2_option_set_no_auto_window_update(options, 1);
 	nghttp2_option_set_peer_max_concurrent_streams(options, STREAMS_MAX);
 	rc = nghttp2_session_client_new2(&link->session, callbacks, link, options);
 	nghttp2_option_del(options);
 	nghttp2_session_callbacks_del(callbacks);
-	hf_assert(rc == 0); /* else there is no memory */
+	hf_assert(rc == 0); /* fails only without memory */
 	rc = nghttp2_submit_settings(link->session, NGHTTP2_FLAG_NONE, settings,
 				     sizeof(settings) / sizeof(settings[0]));
 	hf_assert(rc == 0);
@@ -341,7 +349,7 @@ void hf_link_h2_stop(struct hf_link *link)
 	link->session = NULL;
 }
 
-int hf_link_h2_take(struct hf_link *link, const void *bytes, size_t len)
+int hf_link_h2_receive(struct hf_link *link, const void *bytes, size_t len)
 {
 	ssize_t rc = nghttp2_session_mem_recv(link->session, bytes, len);
 
@@ -350,7 +358,7 @@ int hf_link_h2_take(struct hf_link *link, const void *bytes, size_t len)
 	return 0;
 }
 
-int hf_link_h2_make(struct hf_link *link)
+int hf_link_h2_make_frames(struct hf_link *link)
 {
 	while (link->out.len + link->frames.len < HF_LINK_OUT_BYTES_MAX) {
 		const uint8_t *bytes;

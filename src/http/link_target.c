@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Decides whether a client may use links, from its URL, proxy and unix path, and fills in the
+ * address. Links need an IP address or a unix socket: they resolve no names. */
 #include "http/client_internal.h"
 
 #include "base/mem.h"

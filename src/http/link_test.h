@@ -3,10 +3,8 @@
 #ifndef HF_HTTP_LINK_TEST_H
 #define HF_HTTP_LINK_TEST_H
 
-/*
- * An HTTP/2 server over TLS on 127.0.0.1, on the loop that the client under test runs on too: it
- * keeps what it is asked, and answers, resets and goes away when a test says so.
- */
+/* An HTTP/2 server over TLS on 127.0.0.1, on the loop of the client under test. It keeps all
+ * requests. A test makes it respond, reset streams or send GOAWAY. */
 
 #include "harness/real_loop.h"
 
@@ -23,12 +21,12 @@ struct hf_h2_server;
 struct hf_h2_peer {
 	struct hf_h2_server *server;
 	struct hf_h2_peer *next;
-	int fd; /* -1: closed */
+	int fd; /* -1: the connection is closed */
 	struct hf_io *io;
 	gnutls_session_t tls;
 	nghttp2_session *h2;
-	bool shaken;
-	size_t certificates; /* that the client showed */
+	bool handshake_done;
+	size_t certificates; /* number of certificates that the client sent */
 	struct hf_strbuf out;
 };
 
@@ -36,18 +34,18 @@ struct hf_h2_exchange {
 	struct hf_h2_peer *peer;
 	struct hf_h2_exchange *next;
 	int32_t id;
-	char head[2048]; /* "name: value\n"… */
+	char head[2048]; /* header fields of the request, "name: value\n"… */
 	struct hf_strbuf body;
-	struct hf_strbuf answer; /* what is still to be sent of it */
-	size_t told;
-	bool last; /* nothing comes behind the answer */
+	struct hf_strbuf answer; /* bytes of the response still to be sent */
+	size_t sent_bytes;
+	bool last; /* the response ends after these bytes */
 	bool whole, closed;
 	uint32_t closed_code;
 };
 
 struct hf_h2_server {
 	struct hf_loop *loop;
-	/* The request is whole. */
+	/* Called when a request is complete. */
 	void (*serve)(void *arg, struct hf_h2_exchange *ex);
 	void *arg;
 	int fd;
@@ -56,7 +54,7 @@ struct hf_h2_server {
 	gnutls_certificate_credentials_t credentials;
 	gnutls_datum_t ticket_key;
 	struct hf_h2_peer *peers;
-	struct hf_h2_exchange *exchanges; /* the newest first; all there were */
+	struct hf_h2_exchange *exchanges; /* all exchanges so far, newest first */
 	unsigned accepted, requests;
 };
 
@@ -67,7 +65,7 @@ void hf_h2_say(struct hf_h2_exchange *ex, const char *bytes, size_t len, bool la
 void hf_h2_answer(struct hf_h2_exchange *ex, const char *status, const char *text);
 void hf_h2_server_start(struct hf_h2_server *server, const char *cert_pem, const char *key_pem,
 			const char *client_ca_pem);
-/* No new connections; those there are go on. */
+/* Stops listening; existing connections go on. */
 void hf_h2_server_close(struct hf_h2_server *server);
 void hf_h2_server_stop(struct hf_h2_server *server);
 

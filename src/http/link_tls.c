@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* TLS of a link, with GnuTLS. GnuTLS reads a record's head and body separately and writes each
+ * record at once. Buffers between GnuTLS and the kernel make this one read and one write per turn
+ * of the loop. */
 #include "http/link_internal.h"
 
 #include "base/mem.h"
@@ -11,24 +15,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORD_BYTES ((size_t)16384) /* the largest there is */
-/* Certificates take some kilobytes. */
+#define RECORD_BYTES ((size_t)16384) /* bytes of the largest TLS record */
+/* Most bytes received during a handshake; certificates need some kilobytes. */
 #define HANDSHAKE_BYTES_MAX ((size_t)512 * 1024)
-/* What may come in one go without a byte for the caller (tickets, empty records): then others
- * get their turn. */
-#define BARREN_BYTES_MAX ((size_t)256 * 1024)
+/* Most bytes in one go that hold no data for the caller (session tickets, empty records); then
+ * timers and other fds get their turn. */
+#define NO_DATA_BYTES_MAX ((size_t)256 * 1024)
 
-/* GnuTLS reads a record's head and its body apart, and writes each record at once: between it and
- * the kernel there are buffers, so that a turn of the loop is one read and one write. */
+/* The TLS session of a link, and its input buffer. */
 struct hf_link_tls {
 	gnutls_session_t session;
 	gnutls_certificate_credentials_t credentials;
 	int fd;
-	struct hf_strbuf *out; /* during a call that may write */
-	size_t at, len;        /* of in */
-	bool drained;          /* the last read had room left: the kernel has no more */
+	struct hf_strbuf *out; /* set during a call that may write */
+	size_t at, len;        /* range of the unread bytes in the buffer `in` */
+	bool drained;          /* the last read did not fill the buffer: the kernel has no more
+	                        * bytes */
 	bool eof;
-	size_t allowed; /* bytes that may still be received now */
+	size_t receive_left; /* limit on the bytes received in this call, counts down */
 	char in[HF_LINK_READ_BYTES];
 };
 
@@ -65,28 +69,29 @@ static int on_pull_timeout(gnutls_transport_ptr_t arg, HF_UNUSED unsigned ms)
 	return tls->at < tls->len || tls->eof ? 1 : 0;
 }
 
-/* False: nothing came.  An error of the connection counts as its end. */
-static bool fill(struct hf_link_tls *tls)
+/* Reads from the kernel into the empty buffer. Returns false if nothing came. An error of the
+ * socket counts as its end. */
+static bool fill_input(struct hf_link_tls *tls)
 {
 	ssize_t len;
 
-	/* GnuTLS also says "again" behind a record that is not for us (a session ticket). */
+	/* GnuTLS also returns AGAIN after a record without data, such as a session ticket. */
 	if (tls->at < tls->len)
 		return true;
-	if (tls->eof || tls->drained || tls->allowed == 0)
+	if (tls->eof || tls->drained || tls->receive_left == 0)
 		return false;
 	do {
 		len = recv(tls->fd, tls->in, sizeof(tls->in), 0);
 	} while (len < 0 && errno == EINTR);
 	tls->at = 0;
 	tls->len = len > 0 ? (size_t)len : 0;
-	tls->allowed -= tls->len < tls->allowed ? tls->len : tls->allowed;
+	tls->receive_left -= tls->len < tls->receive_left ? tls->len : tls->receive_left;
 	tls->drained = tls->len < sizeof(tls->in);
 	tls->eof = len == 0 || (len < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 	return tls->len > 0 || tls->eof;
 }
 
-static gnutls_datum_t datum(const char *text)
+static gnutls_datum_t to_datum(const char *text)
 {
 	return (gnutls_datum_t){.data = (unsigned char *)(uintptr_t)text,
 				.size = (unsigned)strlen(text)};
@@ -100,7 +105,7 @@ static int set_credentials(struct hf_link_tls *tls, const struct hf_http_client 
 	if (rc < 0)
 		return rc;
 	if (client->ca) {
-		ca = datum(client->ca->pem);
+		ca = to_datum(client->ca->pem);
 		rc = gnutls_certificate_set_x509_trust_mem(tls->credentials, &ca,
 							   GNUTLS_X509_FMT_PEM);
 	} else if (!client->spec.insecure) {
@@ -108,8 +113,8 @@ static int set_credentials(struct hf_link_tls *tls, const struct hf_http_client 
 	}
 	if (rc < 0 || !client->spec.cert_pem)
 		return rc;
-	cert = datum(client->spec.cert_pem);
-	key = datum(client->spec.key_pem);
+	cert = to_datum(client->spec.cert_pem);
+	key = to_datum(client->spec.key_pem);
 	return gnutls_certificate_set_x509_key_mem(tls->credentials, &cert, &key,
 						   GNUTLS_X509_FMT_PEM);
 }
@@ -119,7 +124,7 @@ static int set_names(struct hf_link_tls *tls, const struct hf_http_client *clien
 	const char *name = client->target.name;
 	struct in6_addr ip;
 	bool is_ip = inet_pton(AF_INET, name, &ip) == 1 || inet_pton(AF_INET6, name, &ip) == 1;
-	const gnutls_datum_t protocols[] = {datum("h2"), datum("http/1.1")};
+	const gnutls_datum_t protocols[] = {to_datum("h2"), to_datum("http/1.1")};
 	int rc = gnutls_alpn_set_protocols(tls->session, protocols, 2, 0);
 
 	if (rc == 0 && !is_ip)
@@ -131,14 +136,14 @@ static int set_names(struct hf_link_tls *tls, const struct hf_http_client *clien
 
 struct hf_link_tls *hf_link_tls_create(const struct hf_http_client *client)
 {
-	/* Whoever trusts this client's CA may ask for a certificate of another's: as OpenSSL does,
-	 * it is shown what there is. */
+	/* GNUTLS_FORCE_CLIENT_CERT: a server may trust this client's CA and still list other CAs.
+	 * The client then sends its certificate anyway, as OpenSSL does. */
 	const unsigned flags = GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL |
 			       GNUTLS_NO_TICKETS | GNUTLS_FORCE_CLIENT_CERT;
 	struct hf_link_tls *tls = hf_xcalloc(1, sizeof(*tls));
 	int rc = gnutls_init(&tls->session, flags);
 
-	tls->allowed = HANDSHAKE_BYTES_MAX;
+	tls->receive_left = HANDSHAKE_BYTES_MAX;
 
 	if (rc == 0)
 		rc = set_credentials(tls, client);
@@ -179,10 +184,10 @@ enum hf_link_tls_end hf_link_tls_handshake(struct hf_link_tls *tls, int fd, stru
 	tls->drained = false;
 	do {
 		rc = gnutls_handshake(tls->session);
-	} while ((rc == GNUTLS_E_AGAIN && fill(tls)) ||
+	} while ((rc == GNUTLS_E_AGAIN && fill_input(tls)) ||
 		 (rc < 0 && rc != GNUTLS_E_AGAIN && !gnutls_error_is_fatal(rc)));
 	tls->out = NULL;
-	if (rc == GNUTLS_E_AGAIN && tls->allowed > 0)
+	if (rc == GNUTLS_E_AGAIN && tls->receive_left > 0)
 		return HF_LINK_TLS_MORE;
 	if (rc < 0)
 		return HF_LINK_TLS_FAILED;
@@ -217,15 +222,15 @@ ssize_t hf_link_tls_read(struct hf_link_tls *tls, void *bytes, size_t size, stru
 {
 	ssize_t rc;
 
-	tls->allowed = BARREN_BYTES_MAX;
+	tls->receive_left = NO_DATA_BYTES_MAX;
 	do {
 		rc = gnutls_record_recv(tls->session, bytes, size);
-	} while ((rc == GNUTLS_E_AGAIN && fill(tls)) ||
+	} while ((rc == GNUTLS_E_AGAIN && fill_input(tls)) ||
 		 (rc < 0 && rc != GNUTLS_E_AGAIN && !gnutls_error_is_fatal((int)rc)));
 	if (rc > 0)
 		return rc;
 	if (rc == GNUTLS_E_AGAIN) {
-		tls->drained = false; /* until the loop says that there is more */
+		tls->drained = false; /* the loop reports when more comes */
 		return 0;
 	}
 	return hf_error_set(err, HF_E_UNAVAILABLE, "%s",

@@ -3,7 +3,7 @@
 #ifndef HF_HTTP_LINK_TLS_TEST_H
 #define HF_HTTP_LINK_TLS_TEST_H
 
-/* What both servers that links are tested with are on: a socket on 127.0.0.1, and TLS. */
+/* Shared by the two test servers for links: a socket on 127.0.0.1, and TLS. */
 
 #include "harness/listen.h"
 #include "harness/test.h"
@@ -36,7 +36,7 @@ static inline gnutls_certificate_credentials_t hf_test_credentials(const char *c
 	return credentials;
 }
 
-/* protocol: of ALPN; "": none. */
+/* protocol: offered by ALPN; "": no ALPN. */
 static inline gnutls_session_t hf_test_session(gnutls_certificate_credentials_t credentials, int fd,
 					       const char *protocol, unsigned flags)
 {
@@ -52,7 +52,7 @@ static inline gnutls_session_t hf_test_session(gnutls_certificate_credentials_t 
 	return tls;
 }
 
-/* As much of out as can be sent now; false: the client is gone. */
+/* Sends as much of out as the socket takes. Returns false if the client is gone. */
 static inline bool hf_test_flush(gnutls_session_t tls, struct hf_strbuf *out)
 {
 	while (out->len > 0) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Creates the listening socket of a server: an IP address and port, or a unix socket file. */
 #include "http/server_internal.h"
 
 #include "base/fs.h"
@@ -22,7 +24,7 @@ union address {
 	struct sockaddr_un local;
 };
 
-/* A socket file whose server has gone is in the way; one that answers is in use. */
+/* Removes a stale socket file. A file with a running server is an error (in use). */
 static int clear_stale(const union address *address, socklen_t len, struct hf_error *err)
 {
 	const char *path = address->local.sun_path;
@@ -32,7 +34,7 @@ static int clear_stale(const union address *address, socklen_t len, struct hf_er
 		return errno == ENOENT ? 0
 				       : hf_error_errno(err, errno, "cannot look at '%s'", path);
 	if (!S_ISSOCK(st.st_mode))
-		return hf_error_set(err, HF_E_IO, "'%s' is there and is no socket", path);
+		return hf_error_set(err, HF_E_IO, "'%s' exists and is not a socket", path);
 	HF_AUTO_FD probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe < 0)
 		return hf_error_errno(err, errno, "cannot make a socket");
@@ -68,7 +70,7 @@ static int fill_address(const struct hf_http_server_spec *spec, union address *a
 		*ret_len = sizeof(address->v6);
 		return 0;
 	}
-	return hf_error_set(err, HF_E_INVALID, "'%s' is no IP address", spec->address);
+	return hf_error_set(err, HF_E_INVALID, "'%s' is not an IP address", spec->address);
 }
 
 static int bind_and_listen(int fd, const union address *address, socklen_t len)
@@ -77,7 +79,7 @@ static int bind_and_listen(int fd, const union address *address, socklen_t len)
 
 	if (address->any.sa_family != AF_UNIX)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	mode_t before = umask(0177); /* only a socket file takes its mode from it */
+	mode_t before = umask(0177); /* affects only the mode of a socket file */
 	int rc = bind(fd, &address->any, len);
 	int errnum = errno;
 	(void)umask(before);
@@ -109,7 +111,8 @@ int hf_http_listen(const struct hf_http_server_spec *spec, int *ret_fd, uint16_t
 	if (!spec->unix_path) {
 		len = sizeof(address);
 		if (getsockname(fd, &address.any, &len) < 0)
-			return hf_error_errno(err, errno, "cannot ask for the port listened on");
+			return hf_error_errno(err, errno,
+					      "cannot read the port number of the socket");
 		port = ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port
 							      : address.v6.sin6_port);
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of listening: addresses, ports and socket files. */
 #include "harness/real_loop.h"
 #include "http/client.h"
 #include "http/server.h"
@@ -11,8 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Where a server listens: addresses, ports, socket files. */
 
 struct bench {
 	struct hf_test_loop t;
@@ -27,7 +27,7 @@ static void on_request(void *arg, struct hf_exchange *ex)
 	hf_exchange_answer(ex, 200, NULL, "hi", 2);
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -39,7 +39,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -99,7 +99,7 @@ static void v4_and_v6_loopback_are_listened_on(void **state)
 	assert_serves(bench, url, NULL);
 	bench->server = hf_http_server_destroy(bench->server);
 	int rc = listen_on(bench, "::1", 0, NULL, &err);
-	if (rc < 0) /* a machine without IPv6 says so */
+	if (rc < 0) /* the machine has no IPv6 */
 		skip();
 	snprintf(url, sizeof(url), "http://[::1]:%u", hf_http_server_port(bench->server));
 	assert_serves(bench, url, NULL);
@@ -120,7 +120,7 @@ static void a_port_in_use_is_an_error_with_its_number(void **state)
 	assert_non_null(strstr(err.text, number));
 }
 
-static void whether_a_port_is_free_is_told_without_taking_it(void **state)
+static void a_free_port_is_reported_without_taking_it(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_error err = {0};
@@ -134,7 +134,7 @@ static void whether_a_port_is_free_is_told_without_taking_it(void **state)
 	assert_ok(listen_on(bench, "127.0.0.1", port, NULL, &err), &err);
 }
 
-static void what_is_no_address_is_refused(void **state)
+static void a_malformed_address_is_refused(void **state)
 {
 	struct bench *bench = *state;
 	struct hf_error err = {0};
@@ -180,7 +180,8 @@ static void a_socket_file_whose_server_died_is_taken_over(void **state)
 	struct hf_error err = {0};
 	char kept[160];
 
-	/* A hard link survives the unlink of a clean end, as the file survives a crash. */
+	/* The hard link survives the unlink of a clean shutdown, as a socket file survives a
+	 * crash. */
 	snprintf(kept, sizeof(kept), "%s.kept", bench->path);
 	assert_ok(listen_on(bench, NULL, 0, bench->path, &err), &err);
 	assert_int_equal(link(bench->path, kept), 0);
@@ -202,15 +203,15 @@ static void a_file_that_is_no_socket_is_never_removed(void **state)
 	assert_int_equal(access(bench->path, F_OK), 0);
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		UNIT(v4_and_v6_loopback_are_listened_on),
 		UNIT(a_port_in_use_is_an_error_with_its_number),
-		UNIT(whether_a_port_is_free_is_told_without_taking_it),
-		UNIT(what_is_no_address_is_refused),
+		UNIT(a_free_port_is_reported_without_taking_it),
+		UNIT(a_malformed_address_is_refused),
 		UNIT(a_socket_file_is_private_and_goes_with_the_server),
 		UNIT(a_socket_file_in_use_is_left_alone),
 		UNIT(a_socket_file_whose_server_died_is_taken_over),

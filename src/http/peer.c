@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Untrusted connections: those for which hf_exchange_trust was not called yet. Any host that
+ * reaches the port can open many of them. So they have a limit below that of all connections, and a
+ * time limit; beyond either, the oldest are cut. New clients can therefore always connect, however
+ * many idle connections there are. */
 #include "http/server_internal.h"
 
 #include "base/mem.h"
@@ -7,49 +12,42 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/*
- * Strangers: connections of which nobody has said yet that they may be here.  Whoever can
- * reach the port can open any number of them, so they have a limit of their own, below
- * that of all connections, and a time; what is over either is cut, the oldest first.  So
- * who has something to say gets in, however many sit there and say nothing.
- */
-
-static void leave(struct hf_http_server *server, struct hf_http_peer *peer)
+static void remove_untrusted(struct hf_http_server *server, struct hf_http_peer *peer)
 {
-	if (!peer->stranger)
+	if (!peer->is_untrusted)
 		return;
-	peer->stranger = false;
+	peer->is_untrusted = false;
 	if (peer->prev)
 		peer->prev->next = peer->next;
 	else
-		server->strangers = peer->next;
+		server->untrusted = peer->next;
 	if (peer->next)
 		peer->next->prev = peer->prev;
 	else
-		server->strangers_last = peer->prev;
+		server->untrusted_last = peer->prev;
 	peer->prev = peer->next = NULL;
-	server->strangers_count--;
+	server->untrusted_count--;
 }
 
-/* Libmicrohttpd reads the end of it and lets go of it by itself. */
-static void cut_oldest(struct hf_http_server *server)
+/* libmicrohttpd then reads the end of the connection and frees it. */
+static void cut_oldest_untrusted(struct hf_http_server *server)
 {
-	struct hf_http_peer *peer = server->strangers;
+	struct hf_http_peer *peer = server->untrusted;
 
-	leave(server, peer);
+	remove_untrusted(server, peer);
 	(void)shutdown(peer->fd, SHUT_RDWR);
 }
 
-void hf_http_peers_tick(void *arg)
+void hf_http_peers_cut_expired(void *arg)
 {
 	struct hf_http_server *server = arg;
 	hf_time now = hf_loop_mono(server->loop);
-	hf_time span = (hf_time)server->spec.stranger_timeout_s * HF_SECOND;
+	hf_time span = (hf_time)server->spec.untrusted_timeout_s * HF_SECOND;
 
-	while (server->strangers && server->strangers->since + span <= now)
-		cut_oldest(server);
-	if (server->strangers)
-		hf_timer_arm(server->strangers_timer, server->strangers->since + span - now);
+	while (server->untrusted && server->untrusted->since + span <= now)
+		cut_oldest_untrusted(server);
+	if (server->untrusted)
+		hf_timer_arm(server->untrusted_timer, server->untrusted->since + span - now);
 }
 
 struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd)
@@ -58,34 +56,34 @@ struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd)
 
 	peer->fd = fd;
 	peer->since = hf_loop_mono(server->loop);
-	peer->greeting = true;
-	server->greeting++;
+	peer->before_first_request = true;
+	server->before_first_request++;
 	if (fd < 0)
 		return peer;
-	peer->stranger = true;
-	peer->prev = server->strangers_last;
+	peer->is_untrusted = true;
+	peer->prev = server->untrusted_last;
 	if (peer->prev)
 		peer->prev->next = peer;
 	else
-		server->strangers = peer;
-	server->strangers_last = peer;
-	if (++server->strangers_count > server->spec.strangers_max)
-		cut_oldest(server);
-	if (!hf_timer_armed(server->strangers_timer))
-		hf_http_peers_tick(server);
+		server->untrusted = peer;
+	server->untrusted_last = peer;
+	if (++server->untrusted_count > server->spec.untrusted_max)
+		cut_oldest_untrusted(server);
+	if (!hf_timer_armed(server->untrusted_timer))
+		hf_http_peers_cut_expired(server);
 	return peer;
 }
 
-void hf_http_peer_greeted(struct hf_http_server *server, struct hf_http_peer *peer)
+void hf_http_peer_note_request(struct hf_http_server *server, struct hf_http_peer *peer)
 {
-	server->greeting -= peer->greeting;
-	peer->greeting = false;
+	server->before_first_request -= peer->before_first_request;
+	peer->before_first_request = false;
 }
 
 void hf_http_peer_destroy(struct hf_http_server *server, struct hf_http_peer *peer)
 {
-	hf_http_peer_greeted(server, peer);
-	leave(server, peer);
+	hf_http_peer_note_request(server, peer);
+	remove_untrusted(server, peer);
 	free(peer);
 }
 
@@ -97,5 +95,5 @@ void hf_exchange_trust(const struct hf_exchange *ex)
 			       : NULL;
 
 	if (info && info->socket_context)
-		leave(ex->server, info->socket_context);
+		remove_untrusted(ex->server, info->socket_context);
 }

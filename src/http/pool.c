@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* A pool of connections. Runs transfers on links if possible, else with a curl multi handle; the
+ * loop watches curl's sockets and timer. See struct hf_http_pool for the lifetime. */
 #include "http/link_internal.h"
 
 #include "base/mem.h"
@@ -8,7 +11,7 @@
 
 /* --- curl's sockets and timer on the loop --- */
 
-/* What has ended, to its transfer; each posts a task for its user. */
+/* Passes results to finished transfers, which post a task for the user. */
 static void take_messages(struct hf_http_pool *pool)
 {
 	CURLMsg *message;
@@ -19,13 +22,14 @@ static void take_messages(struct hf_http_pool *pool)
 
 		if (message->msg != CURLMSG_DONE)
 			continue;
-		CURLcode result = message->data.result; /* the message goes with the handle */
+		CURLcode result = message->data.result; /* copied: the next call frees the message
+		                                         * with its handle */
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
-		hf_transfer_finished((struct hf_transfer *)(void *)transfer, result);
+		hf_transfer_take_curl_result((struct hf_transfer *)(void *)transfer, result);
 	}
 }
 
-static void act(struct hf_http_pool *pool, curl_socket_t fd, int events)
+static void run_curl(struct hf_http_pool *pool, curl_socket_t fd, int events)
 {
 	int running;
 
@@ -44,14 +48,14 @@ static void on_socket(void *arg, unsigned events)
 		curl_events |= CURL_CSELECT_OUT;
 	if (events & HF_IO_HANGUP) {
 		curl_events |= CURL_CSELECT_ERR;
-		hf_io_want(sock->io, sock->want); /* an error has ended the watch */
+		hf_io_want(sock->io, sock->want); /* the error ended the watch */
 	}
-	act(sock->pool, sock->fd, curl_events); /* may free the socket */
+	run_curl(sock->pool, sock->fd, curl_events); /* this call may free the socket */
 }
 
 static void on_timer(void *arg)
 {
-	act(arg, CURL_SOCKET_TIMEOUT, 0);
+	run_curl(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int on_curl_timer(CURLM *multi, long timeout_ms, void *arg)
@@ -81,7 +85,7 @@ static struct hf_socket *socket_create(struct hf_http_pool *pool, int fd)
 {
 	struct hf_socket *sock = hf_xcalloc(1, sizeof(*sock));
 
-	/* Only a kernel out of memory refuses; curl would give up on every transfer then. */
+	/* Fails only if the kernel has no memory; then curl would fail every transfer. */
 	int rc = hf_io_create(pool->client->loop, fd, on_socket, sock, &sock->io, NULL);
 	hf_assert(rc == 0);
 	sock->pool = pool;
@@ -137,14 +141,14 @@ void hf_http_pool_place(struct hf_http_pool *pool, struct hf_transfer *transfer)
 		hf_http_pool_add_curl(pool, transfer);
 		return;
 	}
-	/* Requests wait for each other; a stream may never end. */
+	/* A stream may never end, so it gets a new link if this one is full. Requests can wait. */
 	if (pool->link && (pool->link->generation != client->generation ||
 			   (transfer->request.stream && hf_link_h2_is_full(pool->link))))
 		hf_link_retire(pool->link);
 	if (!pool->link)
 		pool->link = hf_link_create(pool);
 	hf_link_add(pool->link, transfer);
-	if (client->spec.http2_plain) /* one request each */
+	if (client->spec.http2_plain) /* http2_plain: a connection serves a single request */
 		hf_link_retire(pool->link);
 }
 
@@ -167,12 +171,12 @@ void hf_http_pool_remove(struct hf_transfer *transfer)
 		hf_assert(rc == CURLM_OK);
 	}
 	transfer->pool = NULL;
-	/* Not freed here: this may be inside a loop over the pool's own messages. */
+	/* Freed by a task: this call may be inside take_messages of the same pool. */
 	if (--pool->running == 0 && pool != pool->client->pool && pool != pool->client->streamed)
 		hf_task_post(pool->reap);
 }
 
-/* --- life --- */
+/* --- creation --- */
 
 static void set_multi(struct hf_http_pool *pool)
 {
@@ -180,7 +184,7 @@ static void set_multi(struct hf_http_pool *pool)
 	const struct hf_http_client_spec *spec = &pool->client->spec;
 	long connections = (long)spec->in_flight_max + (long)spec->streams_max;
 
-	/* HTTP/2 needs one of them; a server that has only HTTP/1.1, one for each. */
+	/* HTTP/2 needs one connection in all, HTTP/1.1 one per transfer. */
 	curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, connections);
 	curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, connections);
 	curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
@@ -200,7 +204,7 @@ struct hf_http_pool *hf_http_pool_create(struct hf_http_client *client)
 	struct hf_http_pool *pool = hf_xcalloc(1, sizeof(*pool));
 
 	pool->client = client;
-	pool->heard_at = hf_loop_mono(client->loop);
+	pool->last_byte_at = hf_loop_mono(client->loop);
 	pool->timer = hf_timer_create(client->loop, on_timer, pool);
 	pool->reap = hf_task_create(client->loop, on_reap, pool);
 	pool->multi = curl_multi_init();
@@ -222,7 +226,7 @@ struct hf_http_pool *hf_http_pool_destroy(struct hf_http_pool *pool)
 	}
 	while (pool->links)
 		hf_link_destroy(pool->links);
-	/* Before curl closes their fds. */
+	/* Free the sockets before curl closes their fds. */
 	while (pool->sockets)
 		socket_free(pool->sockets);
 	curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, NULL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of the pool: connections that die unnoticed, retired pools, and certificates that cannot be
+ * used. */
 #include "harness/scripted_server.h"
 
 #include "http/client_internal.h"
-
-/* Connections that die without a word, and certificates that cannot work. */
 
 struct bench {
 	struct hf_test_loop t;
@@ -16,8 +17,8 @@ struct bench {
 	bool permanent;
 };
 
-static void serve(void *arg, struct hf_scripted_peer *peer, HF_UNUSED const char *head,
-		  HF_UNUSED const char *body)
+static void serve_request(void *arg, struct hf_scripted_peer *peer, HF_UNUSED const char *head,
+			  HF_UNUSED const char *body)
 {
 	struct bench *bench = arg;
 
@@ -41,7 +42,7 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	hf_loop_stop(bench->t.loop);
 }
 
-static void fetch(struct bench *bench, hf_time timeout)
+static void send_and_wait(struct bench *bench, hf_time timeout)
 {
 	const struct hf_http_request request = {.method = "GET",
 						.target = "/",
@@ -56,19 +57,19 @@ static void fetch(struct bench *bench, hf_time timeout)
 		hf_test_loop_run(&bench->t);
 }
 
-static void start(struct bench *bench, const char *scheme, struct hf_http_client_spec spec)
+static void start_pair(struct bench *bench, const char *scheme, struct hf_http_client_spec spec)
 {
 	struct hf_error err = {0};
 	char url[64];
 
-	hf_scripted_open(&bench->server, bench->t.loop, serve, bench);
+	hf_scripted_open(&bench->server, bench->t.loop, serve_request, bench);
 	snprintf(url, sizeof(url), "%s://127.0.0.1:%u", scheme, bench->server.port);
 	spec.base_url = url;
 	spec.proxy_url = "";
 	assert_ok(hf_http_client_create(bench->t.loop, &spec, &bench->client, &err), &err);
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -78,7 +79,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -93,35 +94,36 @@ static void a_server_that_falls_silent_is_left_for_new_connections(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, "http", (struct hf_http_client_spec){.silence_max = 20 * HF_MS});
-	fetch(bench, 0);
+	start_pair(bench, "http", (struct hf_http_client_spec){.silence_max = 20 * HF_MS});
+	send_and_wait(bench, 0);
 	assert_int_equal(bench->status, 200);
 	const struct hf_http_pool *before = bench->client->pool;
 	bench->silent = true;
-	fetch(bench, 50 * HF_MS);
+	send_and_wait(bench, 50 * HF_MS);
 	assert_int_equal(bench->code, HF_E_TIMEOUT);
 	assert_ptr_not_equal(bench->client->pool, before);
 	bench->silent = false;
-	fetch(bench, 0);
+	send_and_wait(bench, 0);
 	assert_int_equal(bench->status, 200);
-	assert_null(bench->client->retired); /* the old ones are gone with what ran on them */
+	assert_null(bench->client->retired); /* the retired pools are freed after their last
+	                                      * transfer */
 	assert_int_equal(bench->server.accepted, 2);
 }
 
-static void what_runs_on_the_old_connections_goes_on(void **state)
+static void transfers_on_retired_connections_go_on(void **state)
 {
 	struct bench *bench = *state;
 	const struct hf_http_request slow = {
 		.method = "GET", .target = "/slow", .on_done = on_done, .arg = bench};
 	struct hf_error err = {0};
 
-	start(bench, "http", (struct hf_http_client_spec){.silence_max = 20 * HF_MS});
+	start_pair(bench, "http", (struct hf_http_client_spec){.silence_max = 20 * HF_MS});
 	bench->silent = true;
 	assert_ok(hf_http_client_send(bench->client, &slow, NULL, &err), &err);
-	fetch(bench, 50 * HF_MS);
+	send_and_wait(bench, 50 * HF_MS);
 	assert_int_equal(bench->code, HF_E_TIMEOUT);
 	assert_non_null(bench->client->retired);
-	/* The slow one is answered after all, by its own connection. */
+	/* The slow request gets its response on its own connection after all. */
 	struct hf_scripted_peer *peer = bench->server.peers;
 	while (peer->next)
 		peer = peer->next;
@@ -132,14 +134,15 @@ static void what_runs_on_the_old_connections_goes_on(void **state)
 	assert_int_equal(bench->status, 200);
 }
 
-static void a_slow_answer_alone_is_no_silence(void **state)
+static void a_slow_response_alone_is_not_silence(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, "http", (struct hf_http_client_spec){0}); /* ten seconds */
+	start_pair(bench, "http", (struct hf_http_client_spec){0}); /* the default silence_max, ten
+	                                                        * seconds */
 	const struct hf_http_pool *before = bench->client->pool;
 	bench->silent = true;
-	fetch(bench, 50 * HF_MS);
+	send_and_wait(bench, 50 * HF_MS);
 	assert_int_equal(bench->code, HF_E_TIMEOUT);
 	assert_ptr_equal(bench->client->pool, before);
 }
@@ -161,8 +164,8 @@ static void streams_have_connections_of_their_own_which_fall_silent_alone(void *
 					       .arg = bench};
 	struct hf_error err = {0};
 
-	start(bench, "http", (struct hf_http_client_spec){.silence_max = 20 * HF_MS});
-	fetch(bench, 0);
+	start_pair(bench, "http", (struct hf_http_client_spec){.silence_max = 20 * HF_MS});
+	send_and_wait(bench, 0);
 	const struct hf_http_pool *before = bench->client->pool;
 	bench->silent = true;
 	assert_ok(hf_http_client_send(bench->client, &stream, NULL, &err), &err);
@@ -173,7 +176,7 @@ static void streams_have_connections_of_their_own_which_fall_silent_alone(void *
 	assert_ptr_not_equal(bench->client->streamed, streamed);
 	assert_ptr_equal(bench->client->pool, before);
 	bench->silent = false;
-	fetch(bench, 0);
+	send_and_wait(bench, 0);
 	assert_int_equal(bench->server.accepted, 2);
 	assert_null(bench->client->retired);
 }
@@ -185,10 +188,10 @@ static void the_client_may_be_destroyed_with_old_connections_at_work(void **stat
 		.method = "GET", .target = "/slow", .on_done = on_done, .arg = bench};
 	struct hf_error err = {0};
 
-	start(bench, "http", (struct hf_http_client_spec){.silence_max = 20 * HF_MS});
+	start_pair(bench, "http", (struct hf_http_client_spec){.silence_max = 20 * HF_MS});
 	bench->silent = true;
 	assert_ok(hf_http_client_send(bench->client, &slow, NULL, &err), &err);
-	fetch(bench, 50 * HF_MS);
+	send_and_wait(bench, 50 * HF_MS);
 	assert_non_null(bench->client->retired);
 	bench->client = hf_http_client_destroy(bench->client);
 	assert_int_equal(bench->done, 1);
@@ -198,21 +201,21 @@ static void a_certificate_that_cannot_be_used_is_a_permanent_failure(void **stat
 {
 	struct bench *bench = *state;
 
-	start(bench, "https",
-	      (struct hf_http_client_spec){
-		      .cert_pem = "none", .key_pem = "none", .insecure = true});
-	fetch(bench, 0);
+	start_pair(bench, "https",
+		   (struct hf_http_client_spec){
+			   .cert_pem = "none", .key_pem = "none", .insecure = true});
+	send_and_wait(bench, 0);
 	assert_int_equal(bench->code, HF_E_UNAVAILABLE);
 	assert_true(bench->permanent);
 }
 
 int main(void)
 {
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	static const struct CMUnitTest tests[] = {
 		UNIT(a_server_that_falls_silent_is_left_for_new_connections),
-		UNIT(what_runs_on_the_old_connections_goes_on),
-		UNIT(a_slow_answer_alone_is_no_silence),
+		UNIT(transfers_on_retired_connections_go_on),
+		UNIT(a_slow_response_alone_is_not_silence),
 		UNIT(streams_have_connections_of_their_own_which_fall_silent_alone),
 		UNIT(the_client_may_be_destroyed_with_old_connections_at_work),
 		UNIT(a_certificate_that_cannot_be_used_is_a_permanent_failure),

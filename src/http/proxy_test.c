@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of error texts for a proxy that fails; client_test.c has one that works. */
 #include "harness/listen.h"
 #include "harness/real_loop.h"
 #include "http/client.h"
@@ -10,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is told of a proxy that fails (client_test.c has one that works). */
-
 #define UNREACHED "the proxy cannot be reached: "
 
 struct bench {
@@ -20,7 +20,7 @@ struct bench {
 	char text[HF_ERROR_TEXT_MAX];
 };
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -29,7 +29,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -47,7 +47,8 @@ static void on_done(void *arg, const struct hf_http_result *result)
 	hf_loop_stop(bench->t.loop);
 }
 
-static void ask(struct bench *bench, const char *server, const char *proxy, hf_time connect_timeout)
+static void send_through_proxy(struct bench *bench, const char *server, const char *proxy,
+			       hf_time connect_timeout)
 {
 	struct hf_http_client_spec spec = {
 		.base_url = server, .proxy_url = proxy, .connect_timeout = connect_timeout};
@@ -62,7 +63,7 @@ static void ask(struct bench *bench, const char *server, const char *proxy, hf_t
 	hf_http_client_destroy(client);
 }
 
-static void one_that_is_not_there_is_told_as_the_proxy(void **state)
+static void a_missing_proxy_is_reported_as_the_proxy(void **state)
 {
 	static const char *const servers[] = {"http://far.example:81", "https://far.example:81"};
 	static const char *const proxies[] = {"http://127.0.0.1", "http://u:secret@127.0.0.1",
@@ -75,7 +76,7 @@ static void one_that_is_not_there_is_told_as_the_proxy(void **state)
 	snprintf(number, sizeof(number), "%u", port);
 	for (size_t i = 0; i < 2 * HF_ARRAY_LEN(proxies); i++) {
 		snprintf(proxy, sizeof(proxy), "%s:%u", proxies[i / 2], port);
-		ask(bench, servers[i % 2], proxy, 0);
+		send_through_proxy(bench, servers[i % 2], proxy, 0);
 		assert_int_equal(bench->code, HF_E_UNAVAILABLE);
 		assert_non_null(strstr(bench->text, UNREACHED));
 		assert_non_null(strstr(bench->text, number));
@@ -84,7 +85,7 @@ static void one_that_is_not_there_is_told_as_the_proxy(void **state)
 	close(fd);
 }
 
-static void a_server_that_is_not_there_is_no_proxy(void **state)
+static void a_missing_server_is_not_reported_as_a_proxy(void **state)
 {
 	struct bench *bench = *state;
 	char server[64];
@@ -92,36 +93,36 @@ static void a_server_that_is_not_there_is_no_proxy(void **state)
 	int fd = hf_test_bind(&port);
 
 	snprintf(server, sizeof(server), "http://127.0.0.1:%u", port);
-	ask(bench, server, "", 0);
+	send_through_proxy(bench, server, "", 0);
 	assert_int_equal(bench->code, HF_E_UNAVAILABLE);
 	assert_null(strstr(bench->text, "proxy"));
 	close(fd);
 }
 
-static void one_that_says_nothing_was_reached(void **state)
+static void a_silent_proxy_counts_as_reached(void **state)
 {
 	struct bench *bench = *state;
 	char proxy[64];
 	uint16_t port;
 	int fd = hf_test_bind(&port);
 
-	/* The kernel takes the connection, nobody the CONNECT. */
+	/* The kernel accepts the connection; no program answers the CONNECT. */
 	assert_int_equal(listen(fd, 4), 0);
 	snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%u", port);
-	ask(bench, "https://far.example:81", proxy, 50 * HF_MS);
+	send_through_proxy(bench, "https://far.example:81", proxy, 50 * HF_MS);
 	assert_int_equal(bench->code, HF_E_UNAVAILABLE);
 	assert_null(strstr(bench->text, UNREACHED));
 	close(fd);
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT(one_that_is_not_there_is_told_as_the_proxy),
-		UNIT(a_server_that_is_not_there_is_no_proxy),
-		UNIT(one_that_says_nothing_was_reached),
+		UNIT(a_missing_proxy_is_reported_as_the_proxy),
+		UNIT(a_missing_server_is_not_reported_as_a_proxy),
+		UNIT(a_silent_proxy_counts_as_reached),
 	};
 
 	return cmocka_run_group_tests_name("proxy", tests, NULL, NULL);

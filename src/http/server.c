@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The HTTP server: runs libmicrohttpd on the loop, turns its callbacks into exchanges, and calls
+ * the handlers from a task. server_internal.h describes why handlers are never called from inside
+ * MHD_run. */
 #include "http/server_internal.h"
 
 #include "base/mem.h"
@@ -13,19 +17,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A body that is refused is still read this far, so that its sender gets to see why. */
+/* Most bytes of a refused body that are still read, so that its sender gets the refusal. */
 #define DISCARD_BYTES_MAX ((size_t)16 << 20)
 
-#define URI_TOO_LONG 414 /* the one refusal whose status no HF_E_* has */
+#define URI_TOO_LONG 414 /* the only refusal without an HF_E_* code for its status */
 
-/* A peer whose machine died is noticed after about three minutes. */
+/* A dead peer machine is noticed after about three minutes. */
 #define KEEPALIVE_IDLE_S 60
 #define KEEPALIVE_INTERVAL_S 30
 #define KEEPALIVE_PROBES 4
 
-#define RUNS_UNTOLD_MAX 8u /* a handshake's end and the request behind it take two or three */
-#define UNTOLD_DELAY (10 * HF_MS)
-#define RUNS_ANSWERING_MAX 64u /* 1 MiB */
+/* The end of a handshake and its request take two or three runs */
+#define RUNS_WITHOUT_EVENT_MAX 8u
+#define WITHOUT_EVENT_DELAY (10 * HF_MS)
+#define RUNS_ANSWERING_MAX 64u /* enough for 1 MiB of responses, at 16 KiB a run */
 #define ANSWERING_DELAY (1 * HF_MS)
 
 #if MHD_VERSION < 0x00097002
@@ -39,26 +44,23 @@ void hf_http_server_wake(struct hf_http_server *server)
 	hf_task_post(server->run);
 }
 
-/*
- * "Now" is also what libmicrohttpd answers for as long as a TLS handshake waits for its client:
- * it takes the socket for readable until something is read by the ordinary way.  What really
- * comes is told by its epoll fd.  So while somebody is at it and nothing is told, "now" is
- * believed some times and then comes with a delay; more often where an answer is on its way,
- * since each run sends 16 KiB of it.
- */
-static hf_time next_run(struct hf_http_server *server, hf_time timeout)
+/* The delay before the next MHD_run. While a TLS handshake waits for its client, libmicrohttpd
+ * always asks to run at once: it takes the socket for readable until it has read a request. Events
+ * that really come are reported by its epoll fd. So while a connection has sent no request and no
+ * event comes, only some runs happen at once, then a delay follows. While a response is being sent
+ * more runs happen at once, because each run sends 16 KiB of it. */
+static hf_time next_run_delay(struct hf_http_server *server, hf_time timeout)
 {
 	bool answers = server->answering > 0;
 
-	if (timeout > 0 || server->greeting == 0 ||
-	    ++server->runs_untold <= (answers ? RUNS_ANSWERING_MAX : RUNS_UNTOLD_MAX))
+	if (timeout > 0 || server->before_first_request == 0 ||
+	    ++server->runs_without_event <= (answers ? RUNS_ANSWERING_MAX : RUNS_WITHOUT_EVENT_MAX))
 		return timeout;
-	server->runs_untold = 0;
-	return answers ? ANSWERING_DELAY : UNTOLD_DELAY;
+	server->runs_without_event = 0;
+	return answers ? ANSWERING_DELAY : WITHOUT_EVENT_DELAY;
 }
 
-/* MHD_run, and what it wants to be called for next: readiness of its epoll fd is watched,
- * time is not. */
+/* Runs libmicrohttpd, then arms the timer for its next run. Its epoll fd is watched separately. */
 static void run_daemon(void *arg)
 {
 	struct hf_http_server *server = arg;
@@ -66,12 +68,12 @@ static void run_daemon(void *arg)
 	unsigned before = hf_http_server_connections(server);
 
 	(void)MHD_run(server->daemon);
-	/* At its limit it stops listening, and starts again only on the run after the one in
-	 * which a connection ended. */
+	/* At its connection limit libmicrohttpd stops listening. It listens again only in the run
+	 * after the one in which a connection ended. */
 	if (hf_http_server_connections(server) < before)
 		hf_http_server_wake(server);
 	if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES)
-		hf_timer_arm(server->timer, next_run(server, (hf_time)timeout_ms * HF_MS));
+		hf_timer_arm(server->timer, next_run_delay(server, (hf_time)timeout_ms * HF_MS));
 	else
 		hf_timer_disarm(server->timer);
 }
@@ -80,7 +82,7 @@ static void on_epoll(void *arg, unsigned events)
 {
 	struct hf_http_server *server = arg;
 
-	server->runs_untold = 0;
+	server->runs_without_event = 0;
 	run_daemon(server);
 }
 
@@ -149,7 +151,7 @@ void hf_exchange_resume(struct hf_exchange *ex)
 		return;
 	ex->suspended = false;
 	MHD_resume_connection(ex->connection);
-	hf_http_server_wake(ex->server); /* resuming does not wake an external loop */
+	hf_http_server_wake(ex->server); /* resuming does not wake an external epoll loop */
 }
 
 static void on_hangup(void *arg, unsigned events)
@@ -169,7 +171,8 @@ static void watch_hangup(struct hf_exchange *ex)
 	info = MHD_get_connection_info(ex->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (!info ||
 	    hf_io_create(server->loop, info->connect_fd, on_hangup, ex, &ex->hangup, NULL) < 0) {
-		/* Not to know when the client leaves would be to keep it for ever. */
+		/* Without this watch a client that left would be kept for ever, so cut the
+		 * connection. */
 		ex->cut = true;
 		hf_exchange_resume(ex);
 		return;
@@ -177,11 +180,12 @@ static void watch_hangup(struct hf_exchange *ex)
 	hf_io_want(ex->hangup, HF_IO_HANGUP);
 }
 
-/* One exchange's news, to its handler.  The server may be gone when this returns. */
-static void deliver(struct hf_exchange *ex)
+/* Handles one queued exchange: calls its handler, on_drained or on_closed. The server may be
+ * destroyed when this returns. */
+static void deliver_exchange(struct hf_exchange *ex)
 {
 	struct hf_http_server *server = ex->server;
-	bool *dead = server->dead; /* ours to read when the server is not */
+	bool *dead = server->dead; /* still valid after the server was freed */
 
 	if (!ex->connection) {
 		exchange_unlink(ex);
@@ -213,30 +217,30 @@ static void on_deliver(void *arg)
 
 	server->dead = &dead;
 	while ((ex = queue_pop(server))) {
-		deliver(ex);
+		deliver_exchange(ex);
 		if (dead)
 			return;
 	}
 	server->dead = NULL;
 }
 
-/* --- what libmicrohttpd calls, from inside MHD_run --- */
+/* --- callbacks of libmicrohttpd, from inside MHD_run --- */
 
-/* The first request of a connection is here: its handshake is over. */
-static void greeted(struct hf_http_server *server, struct MHD_Connection *connection)
+/* The connection's first request has come, so its TLS handshake is over. */
+static void note_first_request(struct hf_http_server *server, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	if (info && info->socket_context)
-		hf_http_peer_greeted(server, info->socket_context);
+		hf_http_peer_note_request(server, info->socket_context);
 }
 
 static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
 {
 	struct hf_exchange *ex = exchange_create(cls, connection);
 
-	greeted(ex->server, connection);
-	/* A failure is answered once the headers are here. */
+	note_first_request(ex->server, connection);
+	/* A failure is sent as the response once the headers have come. */
 	if (hf_target_parse(target, &ex->target, &ex->refused) == HF_E_TOO_LARGE)
 		ex->status = URI_TOO_LONG;
 	return ex;
@@ -244,7 +248,7 @@ static void *on_target(void *cls, const char *target, struct MHD_Connection *con
 
 struct header_copy {
 	size_t count, bytes;
-	struct hf_target_pair *pairs; /* NULL: only counting */
+	struct hf_target_pair *pairs; /* NULL in the first pass, which only counts */
 	char *text;
 };
 
@@ -275,7 +279,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
-/* The handle may outlive libmicrohttpd's request by a moment, so nothing of it is borrowed. */
+/* Copies the headers: the handle may outlive libmicrohttpd's request for a moment. */
 static void copy_headers(struct hf_exchange *ex)
 {
 	struct header_copy copy = {0};
@@ -315,7 +319,7 @@ static enum MHD_Result queue_refusal(struct hf_exchange *ex)
 	return rc;
 }
 
-/* The first call for a request: its headers are here. */
+/* The first call for a request: the headers have come. */
 static enum MHD_Result take_headers(struct hf_exchange *ex, const char *method)
 {
 	struct hf_http_server *server = ex->server;
@@ -336,13 +340,13 @@ static enum MHD_Result take_headers(struct hf_exchange *ex, const char *method)
 		(void)server->spec.admit(server->spec.arg, ex, &ex->refused);
 	else if (ex->refused.code == 0)
 		hf_exchange_trust(ex);
-	/* An answer now ends the connection, as the body is not read.  Where there is none, the
-	 * next call answers, and the connection goes on. */
+	/* A response now ends the connection, because the body will not be read. For a request
+	 * without a body the next call responds, and the connection stays open. */
 	return ex->refused.code != 0 && has_body ? queue_refusal(ex) : MHD_YES;
 }
 
-/* A piece of the body.  Once refused, the rest is read and dropped: libmicrohttpd takes an
- * answer before the body or behind it, but not within. */
+/* Takes a piece of the body. After a refusal the rest is read and dropped: libmicrohttpd accepts a
+ * response before the body or after it, not in the middle. */
 static enum MHD_Result take_body(struct hf_exchange *ex, const char *bytes, size_t len)
 {
 	struct hf_http_server *server = ex->server;
@@ -432,7 +436,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 	*socket_cls = hf_http_peer_create(cls, info ? info->connect_fd : -1);
 	if (!info)
 		return;
-	/* On a unix socket all of them fail, and are not needed. */
+	/* These fail on a unix socket, where they are not needed. */
 	int fd = info->connect_fd;
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
@@ -440,7 +444,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-/* --- life of the server --- */
+/* --- lifetime of the server --- */
 
 static void fill_limits(struct hf_http_server_spec *spec)
 {
@@ -454,10 +458,10 @@ static void fill_limits(struct hf_http_server_spec *spec)
 		spec->connections_max = HF_HTTP_CONNECTIONS_MAX;
 	if (spec->idle_timeout_s == 0)
 		spec->idle_timeout_s = HF_HTTP_IDLE_TIMEOUT_S;
-	if (spec->strangers_max == 0)
-		spec->strangers_max = spec->connections_max / 4 + 1;
-	if (spec->stranger_timeout_s == 0)
-		spec->stranger_timeout_s = HF_HTTP_STRANGER_TIMEOUT_S;
+	if (spec->untrusted_max == 0)
+		spec->untrusted_max = spec->connections_max / 4 + 1;
+	if (spec->untrusted_timeout_s == 0)
+		spec->untrusted_timeout_s = HF_HTTP_UNTRUSTED_TIMEOUT_S;
 }
 
 static struct MHD_Daemon *start_daemon(struct hf_http_server *server, int listen_fd)
@@ -524,7 +528,7 @@ int hf_http_server_create(struct hf_loop *loop, const struct hf_http_server_spec
 	server->timer = hf_timer_create(loop, run_daemon, server);
 	server->run = hf_task_create(loop, run_daemon, server);
 	server->deliver = hf_task_create(loop, on_deliver, server);
-	server->strangers_timer = hf_timer_create(loop, hf_http_peers_tick, server);
+	server->untrusted_timer = hf_timer_create(loop, hf_http_peers_cut_expired, server);
 	server->daemon = start_daemon(server, listen_fd);
 	if (server->daemon)
 		rc = watch_daemon(server, err);
@@ -546,7 +550,7 @@ struct hf_http_server *hf_http_server_destroy(struct hf_http_server *server)
 		return NULL;
 	if (server->dead)
 		*server->dead = true;
-	/* libmicrohttpd ends the process over a suspended connection. */
+	/* libmicrohttpd ends the process if it is stopped with a suspended connection. */
 	for (struct hf_exchange *ex = server->all; ex; ex = ex->next) {
 		ex->cut = true;
 		hf_exchange_resume(ex);
@@ -555,12 +559,12 @@ struct hf_http_server *hf_http_server_destroy(struct hf_http_server *server)
 	if (server->daemon)
 		MHD_stop_daemon(server->daemon);
 	for (struct hf_exchange *ex; (ex = queue_pop(server));)
-		deliver(ex); /* each one's end */
+		deliver_exchange(ex); /* reports the end of each exchange */
 	hf_assert(!server->all && server->live == 0);
 	hf_task_destroy(server->run);
 	hf_task_destroy(server->deliver);
 	hf_timer_destroy(server->timer);
-	hf_timer_destroy(server->strangers_timer);
+	hf_timer_destroy(server->untrusted_timer);
 	if (server->unix_path)
 		(void)unlink(server->unix_path);
 	free(server->unix_path);
@@ -578,7 +582,7 @@ void hf_http_server_quiesce(struct hf_http_server *server)
 	int fd = server->quiet ? -1 : MHD_quiesce_daemon(server->daemon);
 
 	server->quiet = true;
-	/* Left open, it would take connections that nobody answers. */
+	/* An open fd would accept connections that no code serves. */
 	if (fd >= 0)
 		(void)close(fd);
 }

@@ -11,149 +11,151 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * A small HTTP/1.1 server on the real loop: metrics, health and the API face.
+/* A small HTTP/1.1 server on the real loop, for metrics, health and the API of the embedded plane.
  *
- * Each request becomes an exchange, handed to the handler once its headers and
- * its whole body are here.  The handler answers at once or keeps the handle and
- * answers later; with one body, or with a stream that it writes to over time.
+ * Each request becomes an exchange. The handler gets it when headers and body are complete. It
+ * responds at once or keeps the handle and responds later, with one body or with a stream that it
+ * writes to over time.
  *
- * Life of an exchange: the handle is the handler's from the call on until
+ * Lifetime of an exchange: the handler owns the handle until exactly one of these happens:
  *
  *     hf_exchange_answer, hf_exchange_answer_take, hf_exchange_finish or
  *     hf_exchange_abort is called, or
  *     the closed callback is called (the client left, was idle too long, or the
- *     server is being destroyed),
+ *     server is being destroyed).
  *
- * whichever is first; exactly one of these happens, and the handle is dead when
- * it returns.  Strings that the request accessors give live as long as the handle.
+ * The handle is invalid when that call returns. Strings from the request accessors live as long as
+ * the handle. A handler that keeps a handle after it returns must set a closed callback.
  *
- * So whoever keeps a handle past the handler's return sets a closed callback.
+ * Callbacks run from the loop, never from inside a call into this header; the exception is
+ * hf_http_server_destroy, which calls the closed callbacks. Callbacks may call anything here,
+ * including hf_http_server_destroy.
  *
- * All callbacks run from the loop, never from inside a call into this header
- * (but hf_http_server_destroy, which calls the closed callbacks), and may call
- * anything here, hf_http_server_destroy included.
+ * The server itself refuses requests: 400 for malformed HTTP or a broken escape in the target; 413,
+ * 414 and 431 beyond the limits below; 503 if all request bodies together exceed their limit.
+ * (libmicrohttpd writes the page for unparsable requests and 431; `refusal` writes the others.)
  *
- * What the server refuses by itself: 400 for what is not HTTP or has a broken
- * escape in its target, 413, 414 and 431 past the limits below, 503 where all
- * request bodies together pass their limit.  (What cannot even be parsed, and
- * 431, get the page of libmicrohttpd; the rest reads as `refusal` says.)
- *
- * A client that has shut down its sending side counts as gone.
- */
+ * A client that has shut down its sending side counts as gone. */
 struct hf_http_server;
 struct hf_exchange;
 
-#define HF_HTTP_BODY_BYTES_MAX (3u << 20)    /* as the API server's limit on a request */
-#define HF_HTTP_BODIES_BYTES_MAX (64u << 20) /* request bodies held at a time */
-#define HF_HTTP_HEAD_BYTES_MAX (16u << 10)   /* request line and headers: tokens are ~2 kB */
-#define HF_HTTP_TARGET_BYTES_MAX (8u << 10)  /* path and query: a label selector's worst */
-#define HF_HTTP_QUERY_PARAMS_MAX 128         /* pairs in a query; 400 past it */
-#define HF_HTTP_CONNECTIONS_MAX 1024         /* further ones wait in the listen queue */
-#define HF_HTTP_IDLE_TIMEOUT_S 90            /* no byte either way, but for a quiet stream */
-#define HF_HTTP_STRANGER_TIMEOUT_S 30        /* until a connection must have become trusted */
-#define HF_HTTP_STREAM_BYTES_MAX (1u << 20)  /* written to a stream, not yet sent */
+#define HF_HTTP_BODY_BYTES_MAX (3u << 20)    /* as large as the API server accepts */
+#define HF_HTTP_BODIES_BYTES_MAX (64u << 20) /* all request bodies held at one time */
+/* Request line and headers; a token takes about 2 kB */
+#define HF_HTTP_HEAD_BYTES_MAX (16u << 10)
+/* Path and query; enough for the longest label selectors */
+#define HF_HTTP_TARGET_BYTES_MAX (8u << 10)
+#define HF_HTTP_QUERY_PARAMS_MAX 128 /* pairs in a query; beyond it 400 */
+#define HF_HTTP_CONNECTIONS_MAX 1024 /* further connections wait in the listen queue */
+/* Without a byte in either direction; not for a stream with nothing to send */
+#define HF_HTTP_IDLE_TIMEOUT_S 90
+#define HF_HTTP_UNTRUSTED_TIMEOUT_S 30      /* until a connection must be trusted */
+#define HF_HTTP_STREAM_BYTES_MAX (1u << 20) /* written to a stream and not yet sent */
 
 typedef void (*hf_exchange_fn)(void *arg, struct hf_exchange *exchange);
 
 struct hf_http_server_spec {
 	const char *address;   /* "127.0.0.1", "::1", "0.0.0.0"; NULL with unix_path */
-	uint16_t port;         /* 0: an ephemeral one, see hf_http_server_port */
-	const char *unix_path; /* a socket file to make (mode 0600) in place of address and port */
+	uint16_t port;         /* 0: a free port, see hf_http_server_port */
+	const char *unix_path; /* a socket file to create (mode 0600) instead of address and port */
 
-	/* TLS if both are given: PEM texts, copied. */
+	/* PEM texts, copied; TLS if both are given. */
 	const char *cert_pem;
 	const char *key_pem;
 
 	hf_exchange_fn handler;
-	/* May be NULL.  Called when the headers are here and the body is not: 0 to go on, or an
-	 * HF_E_* with its text, which becomes the answer (a 401 to a stranger's 3 MiB).  Runs
-	 * inside the server: may ask for the request, call hf_exchange_trust, and nothing else
-	 * here.  Where it is NULL whoever sends a request is trusted. */
+	/* May be NULL. Called when the headers have come and the body has not. 0 accepts the
+	 * request; an HF_E_* refuses it, and its text becomes the response (for example 401 before
+	 * a body of 3 MiB). It runs inside libmicrohttpd: it may read the request and call
+	 * hf_exchange_trust, nothing else here. Without it every client that sends a request is
+	 * trusted. */
 	int (*admit)(void *arg, const struct hf_exchange *ex, struct hf_error *err);
-	/* May be NULL: how refusals (the server's own and admit's) read, else text/plain.  Runs
-	 * inside the server, as admit does. */
+	/* May be NULL: then refusals are text/plain. Writes the body of a refusal, by the server or
+	 * by admit. It runs inside libmicrohttpd, like admit. */
 	void (*refusal)(void *arg, int code, const char *text, struct hf_strbuf *ret_body);
-	const char *refusal_content_type; /* a literal */
-	void *arg;                        /* of all three */
+	const char *refusal_content_type; /* Content-Type of refusals; a string literal */
+	void *arg;                        /* argument of handler, admit and refusal */
 
-	/* Limits; 0 takes the value above. */
+	/* Limits; 0 means the default above. */
 	size_t body_bytes_max;
 	size_t head_bytes_max;
 	size_t stream_bytes_max;
 	unsigned connections_max;
 	unsigned idle_timeout_s;
-	/* Connections that are not trusted (hf_exchange_trust): so many (0: a quarter of all) and so
-	 * long; beyond it the oldest are cut. */
-	unsigned strangers_max;
-	unsigned stranger_timeout_s;
+	/* Limits for untrusted connections (see hf_exchange_trust): their number (0: a quarter of
+	 * all) and their time. Beyond a limit the oldest ones are cut. */
+	unsigned untrusted_max;
+	unsigned untrusted_timeout_s;
 };
 
-/* HF_E_IO where the address cannot be listened on; HF_E_INVALID for a bad certificate.
- * A virtual loop gives HF_E_UNSUPPORTED. */
+/* HF_E_IO: the address cannot be listened on. HF_E_INVALID: bad certificate. HF_E_UNSUPPORTED: the
+ * loop is virtual. */
 int hf_http_server_create(struct hf_loop *loop, const struct hf_http_server_spec *spec,
 			  struct hf_http_server **ret_server, struct hf_error *err) HF_MUST_CHECK;
-/* Whether the address could be listened on now; nothing listens afterwards. */
+/* Tests whether the address could be listened on now; the port is free again afterwards. */
 int hf_http_listen_check(const char *address, uint16_t port, struct hf_error *err) HF_MUST_CHECK;
-/* Calls the closed callback of every live exchange; NULL is fine; returns NULL. */
+/* Calls the closed callback of every live exchange. Accepts NULL; returns NULL. */
 struct hf_http_server *hf_http_server_destroy(struct hf_http_server *server);
-uint16_t hf_http_server_port(const struct hf_http_server *server); /* 0 on a unix socket */
-/* Take no new connections, which are refused; those that are here stay.  For a graceful end. */
+/* TCP port; 0 on a unix socket */
+uint16_t hf_http_server_port(const struct hf_http_server *server);
+/* Refuses new connections; existing ones stay. For a graceful shutdown. */
 void hf_http_server_quiesce(struct hf_http_server *server);
 unsigned hf_http_server_connections(const struct hf_http_server *server);
-size_t hf_http_server_exchanges(const struct hf_http_server *server); /* live handles */
+size_t hf_http_server_exchanges(const struct hf_http_server *server); /* number of live handles */
 
 /* --- the request --- */
-const char *hf_exchange_method(const struct hf_exchange *ex); /* "GET", as sent */
-/* Percent-decoded, begins with '/'; holds no NUL. */
+const char *hf_exchange_method(const struct hf_exchange *ex); /* method as sent, "GET" */
+/* Percent-decoded; begins with '/'; contains no NUL. */
 const char *hf_exchange_path(const struct hf_exchange *ex);
 /* Path and query as sent, for logs. */
 const char *hf_exchange_target(const struct hf_exchange *ex);
-/* Query parameters, percent-decoded ("+" is a blank), in the order sent. */
+/* Query parameters, percent-decoded ("+" means a blank), in the order sent. */
 size_t hf_exchange_query_count(const struct hf_exchange *ex);
 void hf_exchange_query_at(const struct hf_exchange *ex, size_t i, const char **ret_name,
 			  const char **ret_value);
-/* The first of that name; NULL: none.  "a" and "a=" both give "". */
+/* The first parameter of this name; NULL: none. A parameter without a value gives "". */
 const char *hf_exchange_query(const struct hf_exchange *ex, const char *name);
-/* The first header of that name, whatever its case; NULL: none. */
+/* The first header of this name, in any case of letters; NULL: none. */
 const char *hf_exchange_header(const struct hf_exchange *ex, const char *name);
-/* Followed by a NUL that is not counted; empty, never NULL, where there is none. */
+/* Followed by a NUL that ret_len does not count. "" if there is no body; never NULL. */
 const char *hf_exchange_body(const struct hf_exchange *ex, size_t *ret_len);
 
-/* Whoever sent this may be here: its connection is none of the strangers' any more. */
+/* Marks the exchange's connection as trusted; the limits for untrusted connections no longer apply
+ * to it. */
 void hf_exchange_trust(const struct hf_exchange *ex);
 
-/* --- the answer --- */
+/* --- the response --- */
 
-/* For the handler: what is called, from the loop, if the exchange ends before the handler
- * ended it.  May be set again; NULL: none. */
+/* Sets the callback that the loop calls if the exchange ends before the handler ended it. May be
+ * set again; NULL: none. */
 void hf_exchange_on_closed(struct hf_exchange *ex, hf_exchange_fn fn, void *arg);
 
-/* A header of the answer; before answering.  Name and value are this program's own or
- * were checked: a control character in either is an assert. */
+/* Adds a response header; call it before responding. An assert fails on a control character in name
+ * or value, so values from outside must be checked first. */
 void hf_exchange_add_header(struct hf_exchange *ex, const char *name, const char *value);
 
-/* Ends the exchange.  The body is copied, or (take) moved out of the buffer, which is then
- * empty.  content_type may be NULL.  Keep-alive, Content-Length and HEAD are seen to. */
+/* Ends the exchange with one body. _answer copies the body; _answer_take moves it out of the
+ * buffer, which is then empty. content_type may be NULL. Keep-alive, Content-Length and HEAD are
+ * handled. */
 void hf_exchange_answer(struct hf_exchange *ex, int status, const char *content_type,
 			const void *body, size_t len);
 void hf_exchange_answer_take(struct hf_exchange *ex, int status, const char *content_type,
 			     struct hf_strbuf *body);
 
-/*
- * A stream: begin once, write any number of times, finish.  What is written goes out
- * at once, as chunks; nothing is sent twice or reordered.
+/* A stream: begin once, write any number of times, then finish. Each write is sent at once as a
+ * chunk, in order.
  *
- * write takes all of it, or (false) nothing where the buffer would pass its limit; then
- * on_drained, if set, is called once the buffer has fallen to half of it.  room says how
- * much write would take now.  A single write larger than the limit never fits.
- */
+ * write accepts all bytes or, if the buffer would exceed its limit, none (returns false). In that
+ * case on_drained, if set, is called once the buffer has fallen to half of the limit. room returns
+ * how many bytes write would accept now. A single write larger than the limit never succeeds. */
 void hf_exchange_begin(struct hf_exchange *ex, int status, const char *content_type);
 bool hf_exchange_write(struct hf_exchange *ex, const void *bytes, size_t len) HF_MUST_CHECK;
 size_t hf_exchange_room(const struct hf_exchange *ex);
 void hf_exchange_on_drained(struct hf_exchange *ex, hf_exchange_fn fn, void *arg);
-void hf_exchange_finish(struct hf_exchange *ex); /* ends it; what was written is still sent */
-/* Ends it by cutting the connection: the client sees a broken answer, not a short one. */
+void hf_exchange_finish(struct hf_exchange *ex); /* ends the exchange; written bytes are still
+                                                  * sent */
+/* Ends the exchange by cutting the connection, so that the client sees a broken response and not a
+ * short one. */
 void hf_exchange_abort(struct hf_exchange *ex);
 
 #endif

@@ -9,69 +9,68 @@
 
 #include <microhttpd.h>
 
-/*
- * What server.c (libmicrohttpd and the loop) and exchange.c (what handlers call)
- * share.
+/* Shared by server.c (libmicrohttpd and the loop) and exchange.c (the functions for handlers).
  *
- * libmicrohttpd calls back from inside MHD_run, which is not re-entrant.  So its
- * callbacks never call a handler: they note what happened in the exchange, put it
- * in the queue, and suspend the connection; a task delivers from the queue; what
- * handlers do resumes the connection, and another task runs MHD_run.
- */
+ * libmicrohttpd calls back from inside MHD_run, which is not re-entrant. So its callbacks never
+ * call a handler. They note in the exchange what happened, queue the exchange and suspend the
+ * connection. One task calls the handlers from the queue. A handler's response resumes the
+ * connection, and another task runs MHD_run. */
 
-#define HF_HTTP_RESPONSE_HEADERS_MAX 32 /* this program's own: a handful */
+#define HF_HTTP_RESPONSE_HEADERS_MAX 32 /* the program itself sets only a handful */
 
 struct hf_exchange {
 	struct hf_http_server *server;
-	struct hf_exchange *prev, *next;   /* of all of the server's */
+	struct hf_exchange *prev, *next;   /* links in the server's list of all exchanges */
 	struct hf_exchange *queued_behind; /* next in the queue of deliveries */
 	bool queued;
 
-	/* libmicrohttpd's side; NULL once it has let go of the request */
+	/* libmicrohttpd's part; NULL after it has freed the request */
 	struct MHD_Connection *connection;
 	bool suspended;
-	bool answering;       /* counted in the server's */
-	struct hf_io *hangup; /* a suspended connection does not notice that its client left */
+	bool answering;       /* server->answering counts this exchange */
+	struct hf_io *hangup; /* watches for the client leaving, which a suspended connection does
+	                       * not notice */
 
 	/* the request */
 	struct hf_target target;
 	char *method;
-	struct hf_target_pair *headers; /* one block with the texts */
+	struct hf_target_pair *headers; /* a single block of memory holds the array and its texts */
 	size_t headers_count;
 	struct hf_strbuf body;
-	size_t discarded; /* bytes of a body that is refused */
+	size_t discarded; /* bytes of a refused body */
 	struct hf_error refused;
 
-	/* the handler's side */
-	bool handed; /* to the handler */
-	bool ended;  /* the handle is dead */
-	bool cut;    /* the client left, or the handler aborted: no more is sent */
+	/* the handler's part */
+	bool handed; /* the exchange was given to the handler */
+	bool ended;  /* the handle is invalid for the handler */
+	bool cut;    /* the client left, or the handler aborted: nothing more is sent */
 	hf_exchange_fn on_closed, on_drained;
 	void *closed_arg, *drained_arg;
 
-	/* the answer */
-	HF_VEC(struct hf_target_pair) answer_headers; /* texts are this struct's */
-	struct MHD_Response *response;                /* made, not yet given to libmicrohttpd */
+	/* the response */
+	HF_VEC(struct hf_target_pair) answer_headers; /* the texts are owned by this struct */
+	struct MHD_Response *response;                /* created, not yet given to libmicrohttpd */
 	int status;
 	bool begun;
-	struct hf_strbuf out; /* of a stream; sent up to out_head */
+	struct hf_strbuf out; /* bytes of a stream; the first out_head of them are sent */
 	size_t out_head;
-	bool starved; /* a write did not fit: on_drained is due */
-	bool drained; /* … and now is */
+	bool starved; /* a write did not fit: on_drained must be called later */
+	bool drained; /* … and must be called now */
 };
 
-/* What is known of a connection; libmicrohttpd keeps it as the socket's context. */
+/* A connection; libmicrohttpd keeps this struct as the socket's context. */
 struct hf_http_peer {
-	struct hf_http_peer *prev, *next; /* of the strangers, oldest first */
+	struct hf_http_peer *prev, *next; /* links in the list of untrusted connections, oldest
+	                                   * first */
 	int fd;
-	hf_time since; /* monotonic */
-	bool greeting; /* before its first request: a handshake may be on */
-	bool stranger;
+	hf_time since;             /* monotonic time when the client connected */
+	bool before_first_request; /* before the first request: a TLS handshake may be running */
+	bool is_untrusted;
 };
 
 struct hf_http_server {
 	struct hf_loop *loop;
-	struct hf_http_server_spec spec; /* limits filled in; texts are not kept */
+	struct hf_http_server_spec spec; /* with default limits filled in; its texts are not kept */
 	struct MHD_Daemon *daemon;
 	uint16_t port;
 	char *unix_path;
@@ -81,29 +80,29 @@ struct hf_http_server {
 	struct hf_task *run, *deliver;
 	struct hf_exchange *all;
 	struct hf_exchange *queue, **queue_tail;
-	size_t live;          /* handles that handlers hold */
-	size_t greeting;      /* connections before their first request */
-	size_t answering;     /* answers that libmicrohttpd has and is not done with */
-	unsigned runs_untold; /* of MHD_run since its epoll fd said something */
-	size_t bodies_bytes;  /* of all request bodies held */
-	bool *dead;           /* set by destroy while a delivery runs */
-	struct hf_http_peer *strangers, *strangers_last;
-	unsigned strangers_count;
-	struct hf_timer *strangers_timer;
+	size_t live;                 /* number of handles that handlers hold */
+	size_t before_first_request; /* number of connections before their first request */
+	size_t answering;            /* number of responses that libmicrohttpd is sending */
+	unsigned runs_without_event; /* runs of MHD_run since its epoll fd reported an event */
+	size_t bodies_bytes;         /* bytes of all request bodies held */
+	bool *dead;                  /* set to true by destroy while on_deliver runs */
+	struct hf_http_peer *untrusted, *untrusted_last;
+	unsigned untrusted_count;
+	struct hf_timer *untrusted_timer;
 };
 
 void hf_http_server_wake(struct hf_http_server *server);
 void hf_exchange_queue(struct hf_exchange *ex);
 void hf_exchange_resume(struct hf_exchange *ex);
 void hf_exchange_free(struct hf_exchange *ex);
-/* The content reader of streams, called by libmicrohttpd. */
+/* Content reader for streams, called by libmicrohttpd. */
 ssize_t hf_exchange_read(void *cls, uint64_t pos, char *buf, size_t max);
-/* peer.c; fd -1: not known.  tick cuts strangers whose time is over. */
+/* peer.c: untrusted connections. fd -1: unknown. hf_http_peers_cut_expired cuts expired ones. */
 struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd);
-void hf_http_peer_greeted(struct hf_http_server *server, struct hf_http_peer *peer);
+void hf_http_peer_note_request(struct hf_http_server *server, struct hf_http_peer *peer);
 void hf_http_peer_destroy(struct hf_http_server *server, struct hf_http_peer *peer);
-void hf_http_peers_tick(void *server_arg);
-/* Listening sockets (listen.c): an fd, and the port where it is TCP. */
+void hf_http_peers_cut_expired(void *server_arg);
+/* listen.c: creates a listening socket; returns its fd and, for TCP, its port. */
 int hf_http_listen(const struct hf_http_server_spec *spec, int *ret_fd, uint16_t *ret_port,
 		   struct hf_error *err) HF_MUST_CHECK;
 

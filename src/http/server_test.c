@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of the server with raw bytes: requests, limits, refusals, untrusted connections and
+ * lifetime. exchange_test.c covers streams, client_test.c TLS and real clients. */
 #include "harness/raw_client.h"
 #include "http/certificate.h"
 #include "http/server_internal.h"
@@ -9,16 +12,13 @@
 
 #include <stdlib.h>
 
-/* The server under raw bytes: what it hands over, what it refuses, and its life.  Streams are
- * in exchange_test.c, TLS and real clients in client_test.c. */
-
 struct bench {
 	struct hf_test_loop t;
 	struct hf_http_server *server;
 	struct hf_raw raw;
 	unsigned handled, closed;
-	struct hf_exchange *kept; /* by the handler "/keep" */
-	char seen[2048];          /* what the last request looked like */
+	struct hf_exchange *kept; /* kept by the handler for "/keep" */
+	char seen[2048];          /* a text form of the last request */
 	bool destroy_in_handler;
 };
 
@@ -72,7 +72,7 @@ static void on_request(void *arg, struct hf_exchange *ex)
 	hf_exchange_answer(ex, 201, "text/plain", "hello", 5);
 }
 
-static void start(struct bench *bench, struct hf_http_server_spec spec)
+static void start_server(struct bench *bench, struct hf_http_server_spec spec)
 {
 	struct hf_error err = {0};
 
@@ -84,7 +84,7 @@ static void start(struct bench *bench, struct hf_http_server_spec spec)
 	hf_raw_open(&bench->raw, &bench->t, hf_http_server_port(bench->server));
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
 
@@ -94,7 +94,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct bench *bench = *state;
 
@@ -105,11 +105,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void a_request_arrives_whole_and_its_answer_goes_back(void **state)
+static void a_request_arrives_whole_and_gets_its_response(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw, "POST /a%20b?x=1&y=%26&x=2 HTTP/1.1\r\nHost: h\r\nX-Test: v w\r\n"
 				"Content-Length: 4\r\n\r\nbo");
 	hf_raw_say(&bench->raw, "dy");
@@ -125,7 +125,7 @@ static void a_chunked_body_arrives_whole(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw, "PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
 				"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
 	hf_raw_expect(&bench->raw, "hello");
@@ -136,7 +136,7 @@ static void one_connection_carries_many_requests(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	for (int i = 0; i < 20; i++) {
 		hf_strbuf_clear(&bench->raw.in);
 		hf_raw_say(&bench->raw, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -151,7 +151,7 @@ static void pipelined_requests_are_answered_in_order(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw,
 		   "GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n"
 		   "GET /3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
@@ -164,7 +164,7 @@ static void head_gets_no_body(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw, "HEAD / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
 	hf_raw_expect_eof(&bench->raw);
 	assert_null(strstr(bench->raw.in.data, "hello"));
@@ -176,7 +176,7 @@ static void an_answer_may_come_later(void **state)
 	struct bench *bench = *state;
 	HF_AUTO_STRBUF body = HF_STRBUF_INIT(100);
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_test_loop_run(&bench->t);
 	assert_non_null(bench->kept);
@@ -193,12 +193,12 @@ static void a_client_that_leaves_while_waiting_is_noticed(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_test_loop_run(&bench->t);
 	assert_non_null(bench->kept);
 	hf_raw_close(&bench->raw);
-	hf_test_loop_run(&bench->t); /* on_closed stops it */
+	hf_test_loop_run(&bench->t); /* on_closed stops the loop */
 	assert_int_equal(bench->closed, 1);
 	assert_int_equal(hf_http_server_exchanges(bench->server), 0);
 	assert_int_equal(hf_http_server_connections(bench->server), 0);
@@ -208,7 +208,7 @@ static void an_aborted_exchange_cuts_the_connection(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_test_loop_run(&bench->t);
 	hf_exchange_abort(bench->kept);
@@ -217,11 +217,11 @@ static void an_aborted_exchange_cuts_the_connection(void **state)
 	assert_int_equal(bench->closed, 0);
 }
 
-static void destroying_the_server_tells_who_waits(void **state)
+static void destroying_the_server_calls_the_closed_callbacks(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw, "GET /keep HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_test_loop_run(&bench->t);
 	bench->server = hf_http_server_destroy(bench->server);
@@ -233,7 +233,7 @@ static void a_handler_may_destroy_the_server(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	bench->destroy_in_handler = true;
 	hf_raw_say(&bench->raw,
 		   "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -243,7 +243,7 @@ static void a_handler_may_destroy_the_server(void **state)
 	hf_raw_expect_eof(&bench->raw);
 }
 
-/* errno of an attempt to connect. */
+/* Returns errno of an attempt to connect, 0 on success. */
 static int connect_to(uint16_t port)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -257,21 +257,22 @@ static void a_quiet_server_takes_no_new_connections(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_raw_expect(&bench->raw, "hello");
 	hf_http_server_quiesce(bench->server);
 	hf_http_server_quiesce(bench->server);
-	/* Refused at once: it would wait for nothing. */
+	/* Refused at once, not left waiting in the listen queue. */
 	assert_int_equal(connect_to(hf_http_server_port(bench->server)), ECONNREFUSED);
 	hf_strbuf_clear(&bench->raw.in);
-	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"); /* the old one goes on */
+	/* the old connection stays in use */
+	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_raw_expect(&bench->raw, "hello");
 }
 
 /* --- limits --- */
 
-static void answers(struct bench *bench, const char *request, const char *status)
+static void assert_answer(struct bench *bench, const char *request, const char *status)
 {
 	struct hf_raw raw;
 
@@ -285,11 +286,12 @@ static void a_body_announced_too_large_is_refused_before_it_is_sent(void **state
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){.body_bytes_max = 10});
-	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n", "HTTP/1.1 413 ");
+	start_server(bench, (struct hf_http_server_spec){.body_bytes_max = 10});
+	assert_answer(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n",
+		      "HTTP/1.1 413 ");
 	assert_int_equal(bench->handled, 0);
-	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n0123456789",
-		" 201 ");
+	assert_answer(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n0123456789",
+		      " 201 ");
 	assert_int_equal(bench->handled, 1);
 }
 
@@ -297,11 +299,11 @@ static void a_chunked_body_too_large_is_refused(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){.body_bytes_max = 10});
-	answers(bench,
-		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
-		"6\r\n012345\r\n6\r\n012345\r\n6\r\n012345\r\n0\r\n\r\n",
-		"HTTP/1.1 413 ");
+	start_server(bench, (struct hf_http_server_spec){.body_bytes_max = 10});
+	assert_answer(bench,
+		      "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+		      "6\r\n012345\r\n6\r\n012345\r\n6\r\n012345\r\n0\r\n\r\n",
+		      "HTTP/1.1 413 ");
 	assert_int_equal(bench->handled, 0);
 }
 
@@ -311,7 +313,7 @@ static void an_endless_body_is_cut(void **state)
 	char *block = hf_xmalloc((1 << 20) + 16);
 	int sent = 0;
 
-	start(bench, (struct hf_http_server_spec){.body_bytes_max = 10});
+	start_server(bench, (struct hf_http_server_spec){.body_bytes_max = 10});
 	hf_raw_say(&bench->raw, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
 	memcpy(block, "100000\r\n", 8);
 	memset(block + 8, 'x', 1 << 20);
@@ -327,7 +329,7 @@ static void on_hold(void *arg, struct hf_exchange *ex)
 {
 	struct bench *bench = arg;
 
-	bench->handled++; /* and keeps it, body and all, until its client leaves */
+	bench->handled++; /* keeps the exchange and its body until the client leaves */
 	hf_loop_stop(bench->t.loop);
 }
 
@@ -340,7 +342,8 @@ static void all_bodies_together_have_a_limit(void **state)
 
 	memset(body, 'b', EACH);
 	body[EACH] = '\0';
-	start(bench, (struct hf_http_server_spec){.body_bytes_max = EACH, .handler = on_hold});
+	start_server(bench,
+		     (struct hf_http_server_spec){.body_bytes_max = EACH, .handler = on_hold});
 	for (int i = 0; i < COUNT; i++) {
 		hf_raw_open(&raws[i], &bench->t, hf_http_server_port(bench->server));
 		hf_raw_say(&raws[i],
@@ -350,11 +353,12 @@ static void all_bodies_together_have_a_limit(void **state)
 			hf_test_loop_run(&bench->t);
 	}
 	hf_raw_expect(&raws[COUNT - 1], "HTTP/1.1 503 ");
-	/* One that leaves makes room. */
+	/* A client that leaves frees its body. */
 	hf_raw_close(&raws[0]);
 	while (hf_http_server_exchanges(bench->server) == COUNT - 1) {
 		hf_strbuf_clear(&raws[COUNT - 1].in);
-		hf_raw_say(&raws[COUNT - 1], "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n"); /* a turn */
+		/* a request that runs the loop */
+		hf_raw_say(&raws[COUNT - 1], "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n");
 		hf_raw_expect(&raws[COUNT - 1], "HTTP/1.1 400 ");
 	}
 	hf_raw_say(&raws[COUNT - 1],
@@ -372,31 +376,33 @@ static void long_targets_and_heads_are_refused(void **state)
 	struct bench *bench = *state;
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(1 << 20);
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	hf_strbuf_addstr(&sb, "GET /");
 	while (sb.len < HF_HTTP_TARGET_BYTES_MAX + 10)
 		hf_strbuf_addch(&sb, 'x');
 	hf_strbuf_addstr(&sb, " HTTP/1.1\r\nHost: h\r\n\r\n");
-	answers(bench, sb.data, "HTTP/1.1 414 ");
+	assert_answer(bench, sb.data, "HTTP/1.1 414 ");
 
 	hf_strbuf_clear(&sb);
 	hf_strbuf_addstr(&sb, "GET / HTTP/1.1\r\nHost: h\r\nX-Long: ");
 	while (sb.len < 2 * HF_HTTP_HEAD_BYTES_MAX)
 		hf_strbuf_addch(&sb, 'x');
 	hf_strbuf_addstr(&sb, "\r\n\r\n");
-	answers(bench, sb.data, "HTTP/1.1 431 ");
+	assert_answer(bench, sb.data, "HTTP/1.1 431 ");
 	assert_int_equal(bench->handled, 0);
 }
 
-static void what_is_malformed_is_refused(void **state)
+static void malformed_requests_are_refused(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){0});
-	answers(bench, "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 400 ");
-	answers(bench, "GET /?a=%00 HTTP/1.1\r\nHost: h\r\n\r\n", "a broken escape in the query");
-	answers(bench, "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 400 ");
-	answers(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", "HTTP/1.1 400 ");
+	start_server(bench, (struct hf_http_server_spec){0});
+	assert_answer(bench, "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 400 ");
+	assert_answer(bench, "GET /?a=%00 HTTP/1.1\r\nHost: h\r\n\r\n",
+		      "a broken escape in the query");
+	assert_answer(bench, "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 400 ");
+	assert_answer(bench, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n",
+		      "HTTP/1.1 400 ");
 	assert_int_equal(bench->handled, 0);
 }
 
@@ -412,7 +418,7 @@ static void rubbish_is_cut_and_the_server_goes_on(void **state)
 		"GET / HTTP/1.1\r\nno colon here\r\nHost: h\r\n\r\n",
 	};
 
-	start(bench, (struct hf_http_server_spec){.idle_timeout_s = 1});
+	start_server(bench, (struct hf_http_server_spec){.idle_timeout_s = 1});
 	for (size_t i = 0; i < HF_ARRAY_LEN(rubbish); i++) {
 		struct hf_raw raw;
 
@@ -421,14 +427,14 @@ static void rubbish_is_cut_and_the_server_goes_on(void **state)
 		hf_raw_expect_eof(&raw);
 		hf_raw_close(&raw);
 	}
-	answers(bench, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "hello");
+	assert_answer(bench, "GET / HTTP/1.1\r\nHost: h\r\n\r\n", "hello");
 }
 
 static void an_idle_connection_is_closed(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){.idle_timeout_s = 1});
+	start_server(bench, (struct hf_http_server_spec){.idle_timeout_s = 1});
 	hf_raw_say(&bench->raw, "GET / HT");
 	hf_raw_expect_eof(&bench->raw);
 	assert_int_equal(bench->handled, 0);
@@ -439,7 +445,7 @@ static void connections_past_the_limit_wait_their_turn(void **state)
 	struct bench *bench = *state;
 	struct hf_raw second;
 
-	start(bench, (struct hf_http_server_spec){.connections_max = 1});
+	start_server(bench, (struct hf_http_server_spec){.connections_max = 1});
 	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
 	hf_raw_expect(&bench->raw, "hello");
 	hf_raw_open(&second, &bench->t, hf_http_server_port(bench->server));
@@ -459,7 +465,7 @@ static void two_hundred_clients_are_served_at_a_time(void **state)
 	struct bench *bench = *state;
 	struct hf_raw *raws = hf_xcalloc(COUNT, sizeof(*raws));
 
-	start(bench, (struct hf_http_server_spec){0});
+	start_server(bench, (struct hf_http_server_spec){0});
 	for (int i = 0; i < COUNT; i++) {
 		hf_raw_open(&raws[i], &bench->t, hf_http_server_port(bench->server));
 		hf_raw_say(&raws[i], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -491,18 +497,18 @@ static int admit_with_token(void *arg, const struct hf_exchange *ex, struct hf_e
 
 #define GOOD "Host: h\r\nAuthorization: Bearer good\r\n\r\n"
 
-static void idle_strangers_make_room_and_friends_stay(void **state)
+static void idle_untrusted_connections_are_cut_and_trusted_ones_stay(void **state)
 {
 	enum { MAX = 2, COUNT = 12 };
 	struct bench *bench = *state;
 	struct hf_raw raws[COUNT];
 
-	start(bench, (struct hf_http_server_spec){.admit = admit_with_token,
-						  .connections_max = MAX + 2,
-						  .strangers_max = MAX});
+	start_server(bench, (struct hf_http_server_spec){.admit = admit_with_token,
+							 .connections_max = MAX + 2,
+							 .untrusted_max = MAX});
 	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\n" GOOD);
 	hf_raw_expect(&bench->raw, "hello");
-	/* Some say nothing, some what anybody may say. */
+	/* Some send nothing, some send what any client may send. */
 	for (int i = 0; i < COUNT; i++) {
 		hf_raw_open(&raws[i], &bench->t, hf_http_server_port(bench->server));
 		if (i % 2) {
@@ -515,7 +521,7 @@ static void idle_strangers_make_room_and_friends_stay(void **state)
 	hf_strbuf_clear(&bench->raw.in);
 	hf_raw_say(&bench->raw, "GET / HTTP/1.1\r\n" GOOD);
 	hf_raw_expect(&bench->raw, "hello");
-	/* And another friend gets in among them. */
+	/* A further trusted client can still connect. */
 	hf_raw_close(&raws[0]);
 	hf_raw_open(&raws[0], &bench->t, hf_http_server_port(bench->server));
 	hf_raw_say(&raws[0], "GET / HTTP/1.1\r\n" GOOD);
@@ -524,23 +530,23 @@ static void idle_strangers_make_room_and_friends_stay(void **state)
 		hf_raw_close(&raws[i]);
 }
 
-static void a_stranger_that_trickles_is_cut_in_time(void **state)
+static void a_slow_untrusted_client_is_cut_in_time(void **state)
 {
 	struct bench *bench = *state;
-	struct hf_raw friend;
+	struct hf_raw trusted;
 
-	start(bench,
-	      (struct hf_http_server_spec){.admit = admit_with_token, .stranger_timeout_s = 1});
-	hf_raw_open(&friend, &bench->t, hf_http_server_port(bench->server));
-	hf_raw_say(&friend, "GET / HTTP/1.1\r\n" GOOD);
-	hf_raw_expect(&friend, "hello");
+	start_server(bench, (struct hf_http_server_spec){.admit = admit_with_token,
+							 .untrusted_timeout_s = 1});
+	hf_raw_open(&trusted, &bench->t, hf_http_server_port(bench->server));
+	hf_raw_say(&trusted, "GET / HTTP/1.1\r\n" GOOD);
+	hf_raw_expect(&trusted, "hello");
 	hf_raw_say(&bench->raw, "GET /public HTTP/1.1\r\nHost: h\r\n\r\nGET /");
 	hf_raw_expect(&bench->raw, "hello");
 	hf_raw_expect_eof(&bench->raw);
-	hf_strbuf_clear(&friend.in);
-	hf_raw_say(&friend, "GET / HTTP/1.1\r\n" GOOD);
-	hf_raw_expect(&friend, "hello");
-	hf_raw_close(&friend);
+	hf_strbuf_clear(&trusted.in);
+	hf_raw_say(&trusted, "GET / HTTP/1.1\r\n" GOOD);
+	hf_raw_expect(&trusted, "hello");
+	hf_raw_close(&trusted);
 }
 
 static void refuse_in_json(void *arg, int code, const char *text, struct hf_strbuf *ret_body)
@@ -548,24 +554,26 @@ static void refuse_in_json(void *arg, int code, const char *text, struct hf_strb
 	hf_strbuf_addf(ret_body, "{\"%s\": \"%s\"}", hf_code_reason(code), text);
 }
 
-static void strangers_are_refused_before_their_body(void **state)
+static void untrusted_requests_are_refused_before_their_body(void **state)
 {
 	struct bench *bench = *state;
 
-	start(bench, (struct hf_http_server_spec){.admit = admit_with_token,
+	start_server(bench,
+		     (struct hf_http_server_spec){.admit = admit_with_token,
 						  .refusal = refuse_in_json,
 						  .refusal_content_type = "application/json"});
 	hf_raw_say(&bench->raw, "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n");
 	hf_raw_expect(&bench->raw, "{\"Unauthorized\": \"who are you, POST /x?\"}");
 	hf_raw_expect(&bench->raw, "HTTP/1.1 401 ");
 	hf_raw_expect(&bench->raw, "application/json");
-	hf_raw_expect_eof(&bench->raw); /* it did not read the body, so it cannot go on */
-	answers(bench,
-		"POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n"
-		"Content-Length: 1\r\n\r\nx",
-		"hello");
-	answers(bench, "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "{\"BadRequest\": ");
-	/* Without a body the connection goes on. */
+	hf_raw_expect_eof(&bench->raw); /* the body was not read, so the connection cannot be
+	                                 * reused */
+	assert_answer(bench,
+		      "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n"
+		      "Content-Length: 1\r\n\r\nx",
+		      "hello");
+	assert_answer(bench, "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "{\"BadRequest\": ");
+	/* Without a body the connection stays open. */
 	hf_raw_close(&bench->raw);
 	hf_raw_open(&bench->raw, &bench->t, hf_http_server_port(bench->server));
 	hf_raw_say(&bench->raw, "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -575,7 +583,7 @@ static void strangers_are_refused_before_their_body(void **state)
 	assert_int_equal(bench->handled, 1);
 }
 
-/* Starts a server that speaks TLS, and somebody who says `hello` to it. */
+/* Starts a TLS server and a client that sends `hello` to it. */
 static void start_tls(struct bench *bench, const char *hello)
 {
 	const char *const names[] = {"127.0.0.1", NULL};
@@ -589,51 +597,51 @@ static void start_tls(struct bench *bench, const char *hello)
 	assert_ok(hf_certificate_make_ca(&spec, &ca, &err), &err);
 	spec.common_name = NULL;
 	assert_ok(hf_certificate_make_server(&ca, &spec, &pair, &err), &err);
-	start(bench,
-	      (struct hf_http_server_spec){.cert_pem = pair.cert_pem, .key_pem = pair.key_pem});
+	start_server(bench, (struct hf_http_server_spec){.cert_pem = pair.cert_pem,
+							 .key_pem = pair.key_pem});
 	hf_certificate_release(&ca);
 	hf_certificate_release(&pair);
 	hf_raw_say(&bench->raw, hello);
 }
 
-struct look {
+struct poll {
 	struct bench *bench;
 	struct hf_timer *timer;
 	bool (*seen)(const struct hf_http_server *server, hf_time due);
 };
 
-static void on_look(void *arg)
+static void on_poll(void *arg)
 {
-	struct look *look = arg;
-	const struct hf_http_server *server = look->bench->server;
+	struct poll *poll = arg;
+	const struct hf_http_server *server = poll->bench->server;
 	hf_time due = hf_timer_due(server->timer);
 
-	if (look->seen(server,
-		       due == HF_TIME_NEVER ? due : due - hf_loop_mono(look->bench->t.loop)))
-		hf_loop_stop(look->bench->t.loop);
+	if (poll->seen(server,
+		       due == HF_TIME_NEVER ? due : due - hf_loop_mono(poll->bench->t.loop)))
+		hf_loop_stop(poll->bench->t.loop);
 	else
-		hf_timer_arm(look->timer, HF_MS);
+		hf_timer_arm(poll->timer, HF_MS);
 }
 
 static void wait_until(struct bench *bench, bool (*seen)(const struct hf_http_server *, hf_time))
 {
-	struct look look = {.bench = bench, .seen = seen};
+	struct poll poll = {.bench = bench, .seen = seen};
 
-	look.timer = hf_timer_create(bench->t.loop, on_look, &look);
-	hf_timer_arm(look.timer, 0);
+	poll.timer = hf_timer_create(bench->t.loop, on_poll, &poll);
+	hf_timer_arm(poll.timer, 0);
 	hf_test_loop_run(&bench->t);
-	hf_timer_destroy(look.timer);
+	hf_timer_destroy(poll.timer);
 }
 
-/* libmicrohttpd has something to do (else it would be in the idle timeout), but not now. */
+/* libmicrohttpd wants to run again soon (the idle timeout would be longer), but not at once. */
 static bool runs_again_after_a_while(const struct hf_http_server *server, hf_time due)
 {
-	return server->greeting == 1 && due > HF_MS && due < HF_SECOND;
+	return server->before_first_request == 1 && due > HF_MS && due < HF_SECOND;
 }
 
-static bool knows_nobody(const struct hf_http_server *server, hf_time due)
+static bool has_no_connections(const struct hf_http_server *server, hf_time due)
 {
-	return server->greeting == 0 && hf_http_server_connections(server) == 0;
+	return server->before_first_request == 0 && hf_http_server_connections(server) == 0;
 }
 
 static void a_handshake_that_stops_does_not_keep_the_server_busy(void **state)
@@ -643,15 +651,15 @@ static void a_handshake_that_stops_does_not_keep_the_server_busy(void **state)
 	start_tls(bench, "\x16\x03\x01\x02\x02\x01");
 	wait_until(bench, runs_again_after_a_while);
 	hf_raw_close(&bench->raw);
-	wait_until(bench, knows_nobody);
+	wait_until(bench, has_no_connections);
 }
 
-#define UNIT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define UNIT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		UNIT(a_request_arrives_whole_and_its_answer_goes_back),
+		UNIT(a_request_arrives_whole_and_gets_its_response),
 		UNIT(a_chunked_body_arrives_whole),
 		UNIT(one_connection_carries_many_requests),
 		UNIT(pipelined_requests_are_answered_in_order),
@@ -659,7 +667,7 @@ int main(void)
 		UNIT(an_answer_may_come_later),
 		UNIT(a_client_that_leaves_while_waiting_is_noticed),
 		UNIT(an_aborted_exchange_cuts_the_connection),
-		UNIT(destroying_the_server_tells_who_waits),
+		UNIT(destroying_the_server_calls_the_closed_callbacks),
 		UNIT(a_handler_may_destroy_the_server),
 		UNIT(a_quiet_server_takes_no_new_connections),
 		UNIT(a_body_announced_too_large_is_refused_before_it_is_sent),
@@ -667,14 +675,14 @@ int main(void)
 		UNIT(an_endless_body_is_cut),
 		UNIT(all_bodies_together_have_a_limit),
 		UNIT(long_targets_and_heads_are_refused),
-		UNIT(what_is_malformed_is_refused),
+		UNIT(malformed_requests_are_refused),
 		UNIT(rubbish_is_cut_and_the_server_goes_on),
 		UNIT(an_idle_connection_is_closed),
-		UNIT(idle_strangers_make_room_and_friends_stay),
-		UNIT(a_stranger_that_trickles_is_cut_in_time),
+		UNIT(idle_untrusted_connections_are_cut_and_trusted_ones_stay),
+		UNIT(a_slow_untrusted_client_is_cut_in_time),
 		UNIT(connections_past_the_limit_wait_their_turn),
 		UNIT(two_hundred_clients_are_served_at_a_time),
-		UNIT(strangers_are_refused_before_their_body),
+		UNIT(untrusted_requests_are_refused_before_their_body),
 		UNIT(a_handshake_that_stops_does_not_keep_the_server_busy),
 	};
 	return cmocka_run_group_tests_name("server", tests, NULL, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Splits and percent-decodes the target of a request, which comes from untrusted clients. */
 #include "http/target.h"
 
 #include "base/mem.h"
@@ -19,8 +21,8 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decode text in place; false: a broken escape, a NUL, or no UTF-8. */
-static bool decode(char *text, bool plus_is_blank)
+/* Decodes text in place. Returns false for a broken escape, a decoded NUL, or invalid UTF-8. */
+static bool decode_text(char *text, bool plus_is_blank)
 {
 	char *out = text;
 
@@ -43,7 +45,7 @@ static bool decode(char *text, bool plus_is_blank)
 	return hf_utf8_valid(text, (size_t)(out - text));
 }
 
-/* "http://host:port/path" is "/path". */
+/* Skips "http://host:port" of the absolute form. */
 static char *skip_authority(char *text)
 {
 	size_t scheme = hf_str_has_prefix(text, "http://")    ? 7
@@ -70,12 +72,12 @@ static int parse_query(char *text, struct hf_target *target, struct hf_error *er
 		if (next)
 			*next++ = '\0';
 		if (*name == '\0')
-			continue; /* "a=1&&b=2" */
+			continue; /* skip the empty parameter in "a=1&&b=2" */
 		char *equals = strchr(name, '=');
 		char *value = equals ? equals + 1 : name + strlen(name);
 		if (equals)
 			*equals = '\0';
-		if (!decode(name, true) || !decode(value, true))
+		if (!decode_text(name, true) || !decode_text(value, true))
 			return hf_error_set(err, HF_E_BAD_REQUEST, "a broken escape in the query");
 		target->query[target->query_count++] =
 			(struct hf_target_pair){.name = name, .value = value};
@@ -100,7 +102,7 @@ int hf_target_parse(const char *raw, struct hf_target *ret_target, struct hf_err
 	target.path = path;
 	if (*path != '/')
 		rc = hf_error_set(err, HF_E_BAD_REQUEST, "the request's target has no path");
-	else if (!decode(path, false))
+	else if (!decode_text(path, false))
 		rc = hf_error_set(err, HF_E_BAD_REQUEST, "a broken escape in the path");
 	else if (*query != '\0')
 		rc = parse_query(query, &target, err);

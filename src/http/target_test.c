@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Tests of the parser of request targets. */
 #include "harness/test.h"
 #include "http/target.h"
 
@@ -9,7 +11,7 @@
 
 #include <string.h>
 
-static void parse(const char *raw, struct hf_target *target)
+static void parse_target(const char *raw, struct hf_target *target)
 {
 	struct hf_error err = {0};
 
@@ -17,7 +19,7 @@ static void parse(const char *raw, struct hf_target *target)
 	assert_string_equal(target->raw, raw);
 }
 
-static void refuses(const char *raw, int code)
+static void assert_refused(const char *raw, int code)
 {
 	struct hf_target target = {0};
 	struct hf_error err = {0};
@@ -45,7 +47,7 @@ static void paths_are_decoded(void **state)
 		{"/api/v1/pods", "/api/v1/pods"},
 		{"/a%2Fb%20c", "/a/b c"},
 		{"/%e2%82%ac%E2%82%AC", "/\xe2\x82\xac\xe2\x82\xac"},
-		{"/a+b", "/a+b"}, /* only queries have blanks as plus */
+		{"/a+b", "/a+b"}, /* only a query uses plus for a blank */
 		{"/?", "/"},
 		{"http://host:80/x", "/x"},
 		{"https://[::1]/x?y", "/x"},
@@ -55,7 +57,7 @@ static void paths_are_decoded(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		struct hf_target target;
 
-		parse(cases[i].raw, &target);
+		parse_target(cases[i].raw, &target);
 		assert_string_equal(target.path, cases[i].path);
 		hf_target_release(&target);
 	}
@@ -65,7 +67,7 @@ static void queries_keep_order_and_repetition(void **state)
 {
 	struct hf_target target;
 
-	parse("/p?labelSelector=a%3Db,c+in+(d)&watch=1&x&watch=&&=v&%26=%3D", &target);
+	parse_target("/p?labelSelector=a%3Db,c+in+(d)&watch=1&x&watch=&&=v&%26=%3D", &target);
 	assert_int_equal(target.query_count, 6);
 	assert_pair(&target, 0, "labelSelector", "a=b,c in (d)");
 	assert_pair(&target, 1, "watch", "1");
@@ -76,28 +78,28 @@ static void queries_keep_order_and_repetition(void **state)
 	hf_target_release(&target);
 }
 
-static void what_is_no_path_is_refused(void **state)
+static void a_target_without_a_path_is_refused(void **state)
 {
-	refuses("", HF_E_BAD_REQUEST);
-	refuses("*", HF_E_BAD_REQUEST);
-	refuses("api", HF_E_BAD_REQUEST);
-	refuses("?a=b", HF_E_BAD_REQUEST);
-	refuses("http://host", HF_E_BAD_REQUEST);
-	refuses("http://host?a", HF_E_BAD_REQUEST);
+	assert_refused("", HF_E_BAD_REQUEST);
+	assert_refused("*", HF_E_BAD_REQUEST);
+	assert_refused("api", HF_E_BAD_REQUEST);
+	assert_refused("?a=b", HF_E_BAD_REQUEST);
+	assert_refused("http://host", HF_E_BAD_REQUEST);
+	assert_refused("http://host?a", HF_E_BAD_REQUEST);
 }
 
 static void broken_escapes_are_refused(void **state)
 {
-	refuses("/%", HF_E_BAD_REQUEST);
-	refuses("/%4", HF_E_BAD_REQUEST);
-	refuses("/%4g", HF_E_BAD_REQUEST);
-	refuses("/%00", HF_E_BAD_REQUEST);
-	refuses("/%ff", HF_E_BAD_REQUEST); /* no UTF-8 */
-	refuses("/%c0%af", HF_E_BAD_REQUEST);
-	refuses("/x?a=%", HF_E_BAD_REQUEST);
-	refuses("/x?%zz=1", HF_E_BAD_REQUEST);
-	refuses("/x?a=%00", HF_E_BAD_REQUEST);
-	refuses("/x?a=%f", HF_E_BAD_REQUEST);
+	assert_refused("/%", HF_E_BAD_REQUEST);
+	assert_refused("/%4", HF_E_BAD_REQUEST);
+	assert_refused("/%4g", HF_E_BAD_REQUEST);
+	assert_refused("/%00", HF_E_BAD_REQUEST);
+	assert_refused("/%ff", HF_E_BAD_REQUEST); /* decodes to invalid UTF-8 */
+	assert_refused("/%c0%af", HF_E_BAD_REQUEST);
+	assert_refused("/x?a=%", HF_E_BAD_REQUEST);
+	assert_refused("/x?%zz=1", HF_E_BAD_REQUEST);
+	assert_refused("/x?a=%00", HF_E_BAD_REQUEST);
+	assert_refused("/x?a=%f", HF_E_BAD_REQUEST);
 }
 
 static void limits_hold_at_their_edge(void **state)
@@ -108,20 +110,20 @@ static void limits_hold_at_their_edge(void **state)
 	hf_strbuf_addstr(&sb, "/?a");
 	for (int i = 1; i < HF_HTTP_QUERY_PARAMS_MAX; i++)
 		hf_strbuf_addstr(&sb, "&a");
-	parse(sb.data, &target);
+	parse_target(sb.data, &target);
 	assert_int_equal(target.query_count, HF_HTTP_QUERY_PARAMS_MAX);
 	hf_target_release(&target);
 	hf_strbuf_addstr(&sb, "&a");
-	refuses(sb.data, HF_E_BAD_REQUEST);
+	assert_refused(sb.data, HF_E_BAD_REQUEST);
 
 	hf_strbuf_clear(&sb);
 	hf_strbuf_addch(&sb, '/');
 	while (sb.len < HF_HTTP_TARGET_BYTES_MAX)
 		hf_strbuf_addch(&sb, 'x');
-	parse(sb.data, &target);
+	parse_target(sb.data, &target);
 	hf_target_release(&target);
 	hf_strbuf_addch(&sb, 'x');
-	refuses(sb.data, HF_E_TOO_LARGE);
+	assert_refused(sb.data, HF_E_TOO_LARGE);
 }
 
 int main(void)
@@ -129,7 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_are_decoded),
 		cmocka_unit_test(queries_keep_order_and_repetition),
-		cmocka_unit_test(what_is_no_path_is_refused),
+		cmocka_unit_test(a_target_without_a_path_is_refused),
 		cmocka_unit_test(broken_escapes_are_refused),
 		cmocka_unit_test(limits_hold_at_their_edge),
 	};

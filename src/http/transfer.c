@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* One transfer: its copies of the request, the curl easy handle, the response as it arrives, and
+ * the calls to the user. Callbacks of curl and link_h2.c only fill the transfer and post its task;
+ * on_deliver then calls the user. */
 #include "http/link_internal.h"
 
 #include "base/mem.h"
@@ -11,19 +15,20 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A server whose machine died is noticed within a minute, sending or not. */
+/* A dead server machine is noticed within a minute, with or without unsent data. */
 #define KEEPALIVE_IDLE_S 30
 #define KEEPALIVE_INTERVAL_S 10
 #define KEEPALIVE_PROBES 3
 #define UNACKED_MS 60000
 
-#define UPLOAD_BUFFER_BYTES 16384 /* curl's least */
+#define UPLOAD_BUFFER_BYTES 16384 /* the smallest value that curl accepts */
 
-#define REQUEST_HEADERS_MAX 64 /* this program's own: a handful */
+#define REQUEST_HEADERS_MAX 64 /* this program itself sets only a handful */
 
-#define INBOX_BYTES_MAX (HF_TRANSFER_WINDOW_BYTES + CURL_MAX_WRITE_SIZE) /* of a stream */
+/* most bytes held for a stream */
+#define INBOX_BYTES_MAX (HF_TRANSFER_WINDOW_BYTES + CURL_MAX_WRITE_SIZE)
 
-/* --- making and freeing --- */
+/* --- creating and freeing --- */
 
 static char **copy_lines(const char *const *lines)
 {
@@ -35,7 +40,7 @@ static char **copy_lines(const char *const *lines)
 	char **copies = hf_xcalloc(count + 1, sizeof(*copies));
 	for (size_t i = 0; i < count; i++) {
 		copies[i] = hf_xstrdup(lines[i]);
-		/* A line break in a value must not become a header of its own. */
+		/* A line break in a value must not start another header. */
 		for (char *c = copies[i]; *c; c++)
 			*c = (unsigned char)*c < ' ' ? ' ' : *c;
 	}
@@ -100,7 +105,7 @@ void hf_transfer_free(struct hf_transfer *transfer)
 	free(transfer);
 }
 
-/* --- what curl calls --- */
+/* --- callbacks of curl --- */
 
 static void arm_idle(struct hf_transfer *transfer)
 {
@@ -108,17 +113,17 @@ static void arm_idle(struct hf_transfer *transfer)
 		hf_timer_arm(transfer->idle, transfer->request.idle_timeout);
 }
 
-static void heard(struct hf_transfer *transfer)
+static void note_byte_received(struct hf_transfer *transfer)
 {
 	if (transfer->pool)
-		transfer->pool->heard_at = hf_loop_mono(transfer->client->loop);
+		transfer->pool->last_byte_at = hf_loop_mono(transfer->client->loop);
 }
 
-/* Both are false, with err, past the limit. */
+/* take_whole and take_piece return false, with err set, beyond the limit. */
 static bool take_whole(struct hf_transfer *transfer, const void *bytes, size_t len)
 {
 	hf_strbuf_add(&transfer->inbox, bytes, len);
-	return hf_strbuf_ok(&transfer->inbox, "the answer's body", &transfer->err) == 0;
+	return hf_strbuf_ok(&transfer->inbox, "the response body", &transfer->err) == 0;
 }
 
 static bool take_piece(struct hf_transfer *transfer, const void *bytes, size_t len)
@@ -142,33 +147,33 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 	struct hf_transfer *transfer = arg;
 	size_t len = size * count;
 
-	heard(transfer);
+	note_byte_received(transfer);
 	if (!transfer->request.stream)
 		return take_whole(transfer, bytes, len) ? len : CURL_WRITEFUNC_ERROR;
 	if (transfer->paused || transfer->inbox.len > HF_TRANSFER_INBOX_BYTES_MAX) {
-		transfer->held = true;
+		transfer->curl_paused = true;
 		return CURL_WRITEFUNC_PAUSE;
 	}
 	return take_piece(transfer, bytes, len) ? len : CURL_WRITEFUNC_ERROR;
 }
 
-static size_t trim(const char *text, size_t len)
+static size_t trim_end(const char *text, size_t len)
 {
 	while (len > 0 && strchr(" \t\r\n", text[len - 1]))
 		len--;
 	return len;
 }
 
-/* One line of a head, or of the trailers behind a body. */
+/* Takes one line of the head, or of the trailers after the body. */
 static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 {
 	struct hf_transfer *transfer = arg;
-	size_t whole = size * count, len = trim(bytes, whole);
+	size_t whole = size * count, len = trim_end(bytes, whole);
 	const char *colon = memchr(bytes, ':', len);
 
-	heard(transfer);
+	note_byte_received(transfer);
 	if (len > 5 && memcmp(bytes, "HTTP/", 5) == 0 && !transfer->head_done) {
-		/* A later status line takes the place of an informational one. */
+		/* The head of the final response replaces that of an informational one. */
 		const char *blank = memchr(bytes, ' ', len);
 		transfer->status = blank ? (int)strtol(blank + 1, NULL, 10) : 0;
 		hf_strbuf_clear(&transfer->head);
@@ -185,7 +190,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 		hf_strbuf_addch(&transfer->head, '\0');
 		hf_strbuf_add(&transfer->head, value, (size_t)(bytes + len - value));
 		hf_strbuf_addch(&transfer->head, '\0');
-		if (hf_strbuf_ok(&transfer->head, "the answer's head", &transfer->err) < 0)
+		if (hf_strbuf_ok(&transfer->head, "the response head", &transfer->err) < 0)
 			return 0;
 	}
 	return whole;
@@ -197,7 +202,7 @@ void hf_http_set_keepalive(int fd)
 	    probes = KEEPALIVE_PROBES;
 	int unacked_ms = UNACKED_MS;
 
-	/* On a unix socket all of them fail, and are not needed. */
+	/* These fail on a unix socket, where they are not needed. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
@@ -213,7 +218,7 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 /* --- the easy handle --- */
 
-/* Every option of ours is one that the versions of curl we build with know. */
+/* Sets an option that all supported versions of curl know. */
 #define SET(easy, option, value)                                                                   \
 	do {                                                                                       \
 		CURLcode set_rc_ = curl_easy_setopt((easy), (option), (value));                    \
@@ -222,7 +227,7 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 static void set_blob(CURL *easy, CURLoption option, const char *pem)
 {
-	/* Copied: the client's certificate may be replaced while this is under way. */
+	/* Copied: the client certificate may be replaced while this transfer runs. */
 	struct curl_blob blob = {
 		.data = (void *)(uintptr_t)pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
 
@@ -239,7 +244,8 @@ static void set_tls(CURL *easy, struct hf_transfer *transfer)
 			.data = ca->pem, .len = ca->len, .flags = CURL_BLOB_NOCOPY};
 
 		SET(easy, CURLOPT_CAINFO_BLOB, &blob);
-		SET(easy, CURLOPT_CAPATH, NULL); /* or the system's would be trusted as well */
+		SET(easy, CURLOPT_CAPATH, NULL); /* otherwise the system's CAs would be trusted
+		                                  * too */
 	}
 	if (spec->cert_pem) {
 		set_blob(easy, CURLOPT_SSLCERT_BLOB, spec->cert_pem);
@@ -251,9 +257,9 @@ static void set_tls(CURL *easy, struct hf_transfer *transfer)
 	}
 }
 
-/* 16 kB to send from will do instead of 64.  To receive into it is the default: with less (4 kB)
- * libcurl 7.88 forgets over HTTP/2 what is left in it of an answer larger than that, and the
- * request runs into its time-out. */
+/* 16 kB are enough to send from; the default is 64 kB. The receive buffer must keep its default:
+ * with 4 kB, libcurl 7.88 over HTTP/2 forgets the rest of a larger response, and the request times
+ * out. */
 static void set_buffers(CURL *easy)
 {
 	SET(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER_BYTES);
@@ -280,7 +286,8 @@ static void set_connection(CURL *easy, struct hf_transfer *transfer)
 		SET(easy, CURLOPT_FORBID_REUSE, 1L);
 	} else {
 		SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-		/* Rather wait for the first connection, which may carry all, than open more. */
+		/* Wait for the first connection, which may carry all requests, instead of opening
+		 * more. */
 		SET(easy, CURLOPT_PIPEWAIT, hf_str_has_prefix(client->prefix, "https:") ? 1L : 0L);
 	}
 	set_tls(easy, transfer);
@@ -316,7 +323,7 @@ static void set_headers(CURL *easy, struct hf_transfer *transfer)
 
 	add_line(transfer, client->host_line);
 	add_line(transfer, client->bearer_line);
-	add_line(transfer, "Expect:"); /* one round trip more for nothing */
+	add_line(transfer, "Expect:"); /* it would cost a round trip for no gain */
 	if (transfer->request.body_len > 0) {
 		char *type = hf_xasprintf("Content-Type: %s", transfer->request.content_type);
 		add_line(transfer, type);
@@ -332,8 +339,9 @@ static void set_headers(CURL *easy, struct hf_transfer *transfer)
 		SET(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
 }
 
-/* The loop's timer ends a transfer in time.  But where this process was stopped, curl may get to
- * see its sockets before that timer runs: it looks at its own clock before it sends. */
+/* Sets curl's own timeout. The loop's timer normally ends a transfer. After a suspension of this
+ * process curl may see its sockets before that timer runs; curl checks its own clock before it
+ * sends. */
 static void set_deadline(CURL *easy, const struct hf_transfer *transfer)
 {
 	hf_time due = hf_timer_due(transfer->deadline);
@@ -377,9 +385,9 @@ void hf_transfer_prepare(struct hf_transfer *transfer)
 	set_deadline(easy, transfer);
 }
 
-/* --- the end --- */
+/* --- the end of a transfer --- */
 
-/* Whether the server may have seen the request: curl was ready to send it. */
+/* True if the server may have seen the request: curl was ready to send it. */
 static bool was_sent(const struct hf_transfer *transfer)
 {
 	curl_off_t ready = 0;
@@ -391,9 +399,9 @@ static bool was_sent(const struct hf_transfer *transfer)
 	       ready > 0;
 }
 
-static void leave(struct hf_transfer *transfer)
+static void end_transfer(struct hf_transfer *transfer)
 {
-	hf_http_client_leave(transfer);
+	hf_http_client_remove(transfer);
 	hf_timer_disarm(transfer->deadline);
 	hf_timer_disarm(transfer->idle);
 	hf_task_post(transfer->deliver);
@@ -402,11 +410,11 @@ static void leave(struct hf_transfer *transfer)
 void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what)
 {
 	hf_assert(transfer->state != HF_TRANSFER_DONE && code < 0);
-	if (transfer->err.code == 0) /* else a callback has said it better */
+	if (transfer->err.code == 0) /* otherwise a callback has set a better text */
 		hf_error_set(&transfer->err, code, "%s", what);
 	hf_error_wrap(&transfer->err, "%s '%s'", transfer->request.method,
 		      transfer->request.target);
-	leave(transfer);
+	end_transfer(transfer);
 }
 
 static bool is_permanent(CURLcode result)
@@ -415,8 +423,8 @@ static bool is_permanent(CURLcode result)
 	       result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR;
 }
 
-/* curl tells of a proxy as of any server; who reads it would look for the wrong one.  (A time-out
- * does not say who was silent: behind a proxy that was reached it may be the server.) */
+/* curl reports a proxy like any other server, so the user would look at the wrong host. (A timeout
+ * does not tell whether the proxy or the server behind it was silent.) */
 static bool proxy_unreached(const struct hf_transfer *transfer, CURLcode result)
 {
 	const struct hf_http_client_spec *spec = &transfer->client->spec;
@@ -425,13 +433,13 @@ static bool proxy_unreached(const struct hf_transfer *transfer, CURLcode result)
 	       !hf_str_is_empty(spec->proxy_url);
 }
 
-void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
+void hf_transfer_take_curl_result(struct hf_transfer *transfer, CURLcode result)
 {
 	const char *text =
 		transfer->error_text[0] ? transfer->error_text : curl_easy_strerror(result);
 	int code = was_sent(transfer) ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
 
-	/* curl's clock may be a moment before the loop's timer. */
+	/* curl's clock may be slightly ahead of the loop's timer. */
 	if (result == CURLE_OPERATION_TIMEDOUT &&
 	    hf_timer_due(transfer->deadline) <= hf_loop_mono(transfer->client->loop) + 2 * HF_MS) {
 		on_deadline(transfer);
@@ -449,27 +457,27 @@ void hf_transfer_finished(struct hf_transfer *transfer, CURLcode result)
 		hf_transfer_fail(transfer, code, text);
 		return;
 	}
-	/* curl takes what there is of a head for all of it. */
+	/* curl accepts an incomplete head as if it were complete. */
 	if (!transfer->head_done) {
 		hf_transfer_fail(transfer, code, "the connection was closed inside the head");
 		return;
 	}
-	leave(transfer);
+	end_transfer(transfer);
 }
 
-/* With which words it ran out of time. */
+/* Fails a request that was sent and got no response in time. */
 static void fail_sent(struct hf_transfer *transfer)
 {
 	size_t len = transfer->request.body_len;
 
 	if (transfer->linked && transfer->body_sent < len)
 		hf_error_set(&transfer->err, HF_E_TIMEOUT,
-			     "no answer in time; the server took %zu of the request's %zu bytes",
+			     "no response in time; the server took %zu of the request's %zu bytes",
 			     transfer->body_sent, len);
-	hf_transfer_fail(transfer, HF_E_TIMEOUT, "no answer in time");
+	hf_transfer_fail(transfer, HF_E_TIMEOUT, "no response in time");
 }
 
-static const char *why_unsent(const struct hf_transfer *transfer)
+static const char *unsent_reason(const struct hf_transfer *transfer)
 {
 	return transfer->link && transfer->stream_id > 0
 		       ? "not sent in time: the server allows no more requests on its connection"
@@ -480,28 +488,29 @@ static void on_deadline(void *arg)
 {
 	struct hf_transfer *transfer = arg;
 
-	hf_http_client_suspect(transfer);
+	hf_http_client_retire_if_silent(transfer);
 	if (transfer->state == HF_TRANSFER_QUEUED)
 		hf_transfer_fail(transfer, HF_E_UNAVAILABLE,
-				 "not sent in time: too many others are");
+				 "not sent in time: too many other requests are in flight");
 	else if (was_sent(transfer))
 		fail_sent(transfer);
 	else
-		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, why_unsent(transfer));
+		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, unsent_reason(transfer));
 }
 
 static void on_idle(void *arg)
 {
 	struct hf_transfer *transfer = arg;
 
-	hf_http_client_suspect(transfer);
+	hf_http_client_retire_if_silent(transfer);
 	if (was_sent(transfer))
-		hf_transfer_fail(transfer, HF_E_TIMEOUT, "the stream went quiet");
+		hf_transfer_fail(transfer, HF_E_TIMEOUT,
+				 "no byte of the stream came within its idle timeout");
 	else
-		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, why_unsent(transfer));
+		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, unsent_reason(transfer));
 }
 
-/* --- what a link brings --- */
+/* --- what a link delivers --- */
 
 bool hf_transfer_is_due(const struct hf_transfer *transfer)
 {
@@ -511,21 +520,22 @@ bool hf_transfer_is_due(const struct hf_transfer *transfer)
 void hf_transfer_take_field(struct hf_transfer *transfer, const char *name, const char *value)
 {
 	if (hf_streq(name, ":status")) {
-		/* A later head takes the place of an informational one. */
+		/* The head of the final response replaces that of an informational one. */
 		transfer->status = (int)strtol(value, NULL, 10);
 		hf_strbuf_clear(&transfer->head);
 		return;
 	}
 	hf_strbuf_add(&transfer->head, name, strlen(name) + 1);
 	hf_strbuf_add(&transfer->head, value, strlen(value) + 1);
-	if (hf_strbuf_ok(&transfer->head, "the answer's head", &transfer->err) < 0)
+	if (hf_strbuf_ok(&transfer->head, "the response head", &transfer->err) < 0)
 		hf_transfer_fail(transfer, HF_E_TOO_LARGE, "");
 }
 
 void hf_transfer_take_head(struct hf_transfer *transfer)
 {
 	if (transfer->status < 100) {
-		hf_transfer_broke(transfer, true, false, "the answer's status is none of HTTP's");
+		hf_transfer_break_off(transfer, true, false,
+				      "the response's status is not an HTTP status");
 		return;
 	}
 	if (transfer->head_done || transfer->status < 200)
@@ -548,14 +558,15 @@ void hf_transfer_take_body(struct hf_transfer *transfer, const void *bytes, size
 void hf_transfer_take_end(struct hf_transfer *transfer)
 {
 	if (!transfer->head_done) {
-		hf_transfer_broke(transfer, true, false, "the answer ended inside the head");
+		hf_transfer_break_off(transfer, true, false, "the response ended inside its head");
 		return;
 	}
 	transfer->ended = true;
-	leave(transfer);
+	end_transfer(transfer);
 }
 
-void hf_transfer_broke(struct hf_transfer *transfer, bool seen, bool retry_now, const char *what)
+void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_now,
+			   const char *what)
 {
 	int code = seen ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
 
@@ -565,34 +576,35 @@ void hf_transfer_broke(struct hf_transfer *transfer, bool seen, bool retry_now, 
 	hf_transfer_fail(transfer, code, what);
 }
 
-/* --- handing over --- */
+/* --- calling the user --- */
 
-static void tell_data(struct hf_transfer *transfer, const bool *dead)
+static void deliver_data(struct hf_transfer *transfer, const bool *dead)
 {
 	while (transfer->inbox.len > 0 && !transfer->paused) {
-		/* Out of the transfer's reach: on_data may cancel it, or let curl write more. */
+		/* Take the bytes out of the transfer: on_data may cancel it, or make curl write
+		 * more. */
 		HF_AUTO_STRBUF bytes = transfer->inbox;
 
 		hf_strbuf_init(&transfer->inbox, bytes.bytes_max);
 		transfer->request.on_data(transfer->request.arg, transfer, bytes.data, bytes.len);
 		if (*dead)
 			return;
-		hf_link_consumed(transfer);
+		hf_link_reopen_window(transfer);
 	}
 }
 
-/* May write to the inbox at once, which posts the task again. */
-static void unhold(struct hf_transfer *transfer)
+/* curl may write to the inbox at once, which posts the task again. */
+static void resume_curl(struct hf_transfer *transfer)
 {
-	if (!transfer->held || transfer->paused || transfer->state != HF_TRANSFER_RUNNING)
+	if (!transfer->curl_paused || transfer->paused || transfer->state != HF_TRANSFER_RUNNING)
 		return;
-	transfer->held = false;
+	transfer->curl_paused = false;
 	CURLcode rc = curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
 	if (rc != CURLE_OK)
 		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, curl_easy_strerror(rc));
 }
 
-static void tell_done(struct hf_transfer *transfer)
+static void deliver_done(struct hf_transfer *transfer)
 {
 	bool *dead = transfer->dead;
 	struct hf_http_result result = {
@@ -611,18 +623,18 @@ static void tell_done(struct hf_transfer *transfer)
 		hf_transfer_cancel(transfer);
 }
 
-static void tell_stream(struct hf_transfer *transfer, const bool *dead)
+static void deliver_stream(struct hf_transfer *transfer, const bool *dead)
 {
-	if (transfer->head_done && !transfer->head_told) {
-		transfer->head_told = true;
+	if (transfer->head_done && !transfer->head_delivered) {
+		transfer->head_delivered = true;
 		if (transfer->request.on_head)
 			transfer->request.on_head(transfer->request.arg, transfer,
 						  transfer->status);
 	}
 	if (!*dead)
-		tell_data(transfer, dead);
+		deliver_data(transfer, dead);
 	if (!*dead)
-		unhold(transfer);
+		resume_curl(transfer);
 }
 
 static void on_deliver(void *arg)
@@ -632,11 +644,11 @@ static void on_deliver(void *arg)
 
 	transfer->dead = &dead;
 	if (transfer->request.stream)
-		tell_stream(transfer, &dead);
+		deliver_stream(transfer, &dead);
 	if (dead)
 		return;
 	if (transfer->state == HF_TRANSFER_DONE && !transfer->paused)
-		tell_done(transfer); /* and free it */
+		deliver_done(transfer); /* calls on_done and frees the transfer */
 	else
 		transfer->dead = NULL;
 }

@@ -129,7 +129,7 @@ nvidia.com/gpu GPU-2
 
         # Beyond the limit.
         kubelet.answers["List"] = b"\x00" * (5 << 20)
-        if "POST '/v1.PodResourcesLister/List': the answer's body" not in look(program, path):
+        if "POST '/v1.PodResourcesLister/List': the response body" not in look(program, path):
             sys.exit("5 MiB were taken")
         server.stop(0).wait()
         text = look(program, path, nvml)
