@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Runs the contract with the kube store on the API server of the kubeconfig
+ * HOLDFAST_TEST_KUBECONFIG. The cluster needs kube-controller-manager and the kubeflow.org CRDs.
+ * Without the variable the test is skipped. An argument is a pattern for test names ("31:*"). */
 #include "contract/wire.h"
 
 #include "base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-/*
- * The contract on kube, with the API server that the kubeconfig HOLDFAST_TEST_KUBECONFIG names:
- * a real one, with kube-controller-manager beside it and the kubeflow.org CRDs in it.  Without
- * the variable it is skipped.  An argument is a pattern for names of tests ("31:*").
- */
 
 #define SKIPPED 77
 
@@ -45,7 +43,7 @@ int main(int argc, char **argv)
 	wire_open(&wire, &config);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	/* Namespaces of an earlier run may still be going. */
+	/* Namespaces of an earlier run may still be terminating, so use other names. */
 	int first = wire.w.serial = (int)(hf_loop_wall(wire.w.loop) / HF_MS % 2000000) * 1000;
 	int failed = contract_run("contract: kube, an API server", &wire.w);
 	remove_namespaces(&wire.w, first);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Helpers of the contract tests: synchronous requests, bodies from text, minimal objects, and a
+ * record of the events of a watch. */
 #include "contract/contract.h"
 
 #include "base/mem.h"
@@ -15,14 +18,14 @@
 void (*contract_moved)(void *arg);
 void *contract_moved_arg;
 
-static void moved(void)
+static void note_progress(void)
 {
 	if (contract_moved)
 		contract_moved(contract_moved_arg);
 }
 
-/* What a cluster puts into every namespace, at a moment of its own, is no test's business. */
-static bool of_the_cluster(struct hf_doc *doc)
+/* A cluster creates this ConfigMap in every namespace at an unknown time; the tests ignore it. */
+static bool is_made_by_cluster(struct hf_doc *doc)
 {
 	return hf_streq(hf_doc_name(doc), "kube-root-ca.crt");
 }
@@ -42,14 +45,14 @@ void outcome_take(void *arg, const struct hf_reply *reply)
 	struct outcome *o = arg;
 	int calls = o->calls;
 
-	moved();
+	note_progress();
 	outcome_release(o);
 	o->calls = calls + 1;
 	o->code = reply->code;
 	snprintf(o->message, sizeof(o->message), "%s", reply->message);
 	o->object = hf_doc_ref(reply->object);
 	for (size_t i = 0; i < reply->n_items && o->n_items < HF_ARRAY_LEN(o->items); i++)
-		if (!of_the_cluster(reply->items[i]))
+		if (!is_made_by_cluster(reply->items[i]))
 			o->items[o->n_items++] = hf_doc_ref(reply->items[i]);
 	snprintf(o->version, sizeof(o->version), "%s", reply->resource_version);
 	snprintf(o->token, sizeof(o->token), "%s", reply->continue_token);
@@ -83,7 +86,7 @@ int ask(struct world *w, const struct hf_request *request, struct outcome *o)
 
 /* --- bodies --- */
 
-HF_PRINTF(1, 0) static struct hf_doc *vdoc(const char *text, va_list ap)
+HF_PRINTF(1, 0) static struct hf_doc *json_doc_va(const char *text, va_list ap)
 {
 	struct hf_strbuf sb = HF_STRBUF_INIT(BODY_BYTES_MAX);
 	struct hf_error err = {0};
@@ -102,7 +105,7 @@ struct hf_doc *json_doc(const char *text, ...)
 	va_list ap;
 
 	va_start(ap, text);
-	struct hf_doc *doc = vdoc(text, ap);
+	struct hf_doc *doc = json_doc_va(text, ap);
 	va_end(ap);
 	return doc;
 }
@@ -113,7 +116,7 @@ int create(struct world *w, const struct hf_resource *r, const char *ns, struct 
 	va_list ap;
 
 	va_start(ap, text);
-	HF_AUTO_DOC body = vdoc(text, ap);
+	HF_AUTO_DOC body = json_doc_va(text, ap);
 	va_end(ap);
 	return ask(
 		w,
@@ -144,10 +147,10 @@ int update(struct world *w, const struct hf_resource *r, const char *ns, const c
 }
 
 HF_PRINTF(4, 0)
-static int vmerge(struct world *w, const struct hf_request *request, struct outcome *o,
-		  const char *text, va_list ap)
+static int merge_va(struct world *w, const struct hf_request *request, struct outcome *o,
+		    const char *text, va_list ap)
 {
-	HF_AUTO_DOC body = vdoc(text, ap);
+	HF_AUTO_DOC body = json_doc_va(text, ap);
 	struct hf_request with_body = *request;
 
 	with_body.body = body;
@@ -159,13 +162,13 @@ int merge(struct world *w, struct at at, struct outcome *o, const char *text, ..
 	va_list ap;
 
 	va_start(ap, text);
-	int code = vmerge(w,
-			  &(struct hf_request){.verb = HF_VERB_PATCH,
-					       .resource = at.resource,
-					       .ns = at.ns,
-					       .name = at.name,
-					       .patch_type = HF_PATCH_MERGE},
-			  o, text, ap);
+	int code = merge_va(w,
+			    &(struct hf_request){.verb = HF_VERB_PATCH,
+						 .resource = at.resource,
+						 .ns = at.ns,
+						 .name = at.name,
+						 .patch_type = HF_PATCH_MERGE},
+			    o, text, ap);
 	va_end(ap);
 	return code;
 }
@@ -175,14 +178,14 @@ int merge_status(struct world *w, struct at at, struct outcome *o, const char *t
 	va_list ap;
 
 	va_start(ap, text);
-	int code = vmerge(w,
-			  &(struct hf_request){.verb = HF_VERB_PATCH,
-					       .resource = at.resource,
-					       .ns = at.ns,
-					       .name = at.name,
-					       .subresource = "status",
-					       .patch_type = HF_PATCH_MERGE},
-			  o, text, ap);
+	int code = merge_va(w,
+			    &(struct hf_request){.verb = HF_VERB_PATCH,
+						 .resource = at.resource,
+						 .ns = at.ns,
+						 .name = at.name,
+						 .subresource = "status",
+						 .patch_type = HF_PATCH_MERGE},
+			    o, text, ap);
 	va_end(ap);
 	return code;
 }
@@ -229,7 +232,7 @@ int create_configmap(struct world *w, const char *ns, const char *name, struct o
 
 int create_pod(struct world *w, const char *ns, const char *name, struct outcome *o)
 {
-	/* A scheduler nobody runs: the pod stays where a test puts it. */
+	/* No scheduler has this name, so the pod stays where a test puts it. */
 	return create(w, &hf_pods, ns, o,
 		      "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s',"
 		      "'labels':{'app':'%s'}},'spec':{'schedulerName':'nobody',"
@@ -298,14 +301,14 @@ void seen_take(void *arg, const struct hf_event *event)
 {
 	struct seen *s = arg;
 
-	moved();
+	note_progress();
 	assert_false(s->ended);
 	if (event->type == HF_EVENT_ENDED) {
 		s->ended = true;
 		s->end_code = event->code;
 		return;
 	}
-	if (of_the_cluster(event->object))
+	if (is_made_by_cluster(event->object))
 		return;
 	assert_true(s->n < SEEN_MAX);
 	s->events[s->n].type = event->type;

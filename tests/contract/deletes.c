@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Contract tests of deleting: rules 26 to 30 of src/store/README.md. */
 #include "contract/contract.h"
 
 #include "base/mem.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* README.md of src/store: 26 to 30. */
 
 static int delete_as(struct world *w, const struct hf_resource *r, const char *ns, const char *name,
 		     enum hf_propagation propagation, struct outcome *o)
@@ -47,7 +47,7 @@ static void a_deleted_object_is_gone_and_its_name_free(struct world *w)
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 }
 
-static void preconditions_are_held_to(struct world *w)
+static void preconditions_are_checked(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME made = {0};
@@ -92,7 +92,7 @@ static void a_pod_on_a_node_is_marked_and_waits(struct world *w)
 	assert_int_equal(number_at(&o, "metadata.deletionGracePeriodSeconds"), 20);
 	assert_int_equal(number_at(&o, "metadata.generation"), 2);
 	marked = time_at(&o, "metadata.deletionTimestamp");
-	/* Longer is ignored, shorter brings the end nearer. */
+	/* A longer grace period is ignored, a shorter one brings the deletion forward. */
 	assert_int_equal(delete_pod(w, ns, "p", 100, &o), 0);
 	assert_int_equal(get(w, &hf_pods, ns, "p", &o), 0);
 	assert_int_equal(number_at(&o, "metadata.deletionGracePeriodSeconds"), 20);
@@ -100,12 +100,12 @@ static void a_pod_on_a_node_is_marked_and_waits(struct world *w)
 	assert_int_equal(get(w, &hf_pods, ns, "p", &o), 0);
 	assert_int_equal(number_at(&o, "metadata.deletionGracePeriodSeconds"), 5);
 	assert_int_equal(time_at(&o, "metadata.deletionTimestamp"), marked - 15 * HF_SECOND);
-	/* Who runs it ends it. */
+	/* The kubelet deletes it with grace 0. */
 	assert_int_equal(delete_pod(w, ns, "p", 0, &o), 0);
 	assert_int_equal(get(w, &hf_pods, ns, "p", &o), HF_E_NOT_FOUND);
 }
 
-static void a_pod_nobody_runs_goes_at_once(struct world *w)
+static void a_pod_without_a_running_container_is_deleted_at_once(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -128,8 +128,8 @@ static void a_pod_nobody_runs_goes_at_once(struct world *w)
 	assert_int_equal(get(w, &hf_pods, ns, "forced", &o), HF_E_NOT_FOUND);
 }
 
-/* With force too: else a person's delete would look like a pod that vanished. */
-static void who_watches_sees_the_mark_of_a_pod_that_goes_at_once(struct world *w)
+/* Also with grace 0: otherwise a deletion by a user would look like a pod that vanished. */
+static void a_watch_shows_the_mark_of_a_pod_deleted_at_once(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -173,7 +173,7 @@ static int delete_pod_as(struct world *w, const char *ns, const char *name, int6
 		   o);
 }
 
-static void a_pod_on_its_way_takes_no_finalizers(struct world *w)
+static void a_terminating_pod_takes_no_finalizers(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -188,7 +188,7 @@ static void a_pod_on_its_way_takes_no_finalizers(struct world *w)
 	assert_int_equal(delete_pod(w, ns, "p", 0, &o), 0);
 }
 
-static void a_pod_without_time_left_goes_whatever_is_asked(struct world *w)
+static void a_pod_without_grace_left_is_deleted_by_any_delete(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -198,8 +198,8 @@ static void a_pod_without_time_left_goes_whatever_is_asked(struct world *w)
 	bind_pod(w, ns, "p", "node-a");
 	assert_int_equal(
 		merge_status(w, AT(&hf_pods, ns, "p"), &o, "{'status':{'phase':'Failed'}}"), 0);
-	/* It has ended: its finalizer alone keeps it, which the garbage collector takes away, or
-	 * who asks for another propagation. */
+	/* The pod has ended, so only its finalizer keeps it. The garbage collector removes the
+	 * finalizer, or a delete with another propagation does. */
 	assert_int_equal(delete_pod_as(w, ns, "p", HF_GRACE_DEFAULT, HF_PROPAGATE_FOREGROUND, &o),
 			 0);
 	code = delete_pod_as(w, ns, "p", 7, HF_PROPAGATE_BACKGROUND, &o);
@@ -225,7 +225,7 @@ static void finalizers_hold_an_object_back(struct world *w)
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o,
 			       "{'metadata':{'finalizers':['example.com/b']}}"),
 			 0);
-	/* Still an object: it can be written, and its name is taken. */
+	/* The object still exists: writes succeed, and its name is in use. */
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'data':{'x':'y'}}"), 0);
 	assert_int_equal(create_configmap(w, ns, "c", &o), HF_E_EXISTS);
 	assert_int_equal(
@@ -233,7 +233,7 @@ static void finalizers_hold_an_object_back(struct world *w)
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), HF_E_NOT_FOUND);
 }
 
-static void a_mark_cannot_be_taken_back(struct world *w)
+static void a_deletion_mark_cannot_be_removed(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -250,7 +250,7 @@ static void a_mark_cannot_be_taken_back(struct world *w)
 		merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'metadata':{'finalizers':null}}"), 0);
 }
 
-/* --- garbage --- */
+/* --- garbage collection --- */
 
 static void create_owned(struct world *w, const char *ns, const char *name, const char *owner_uid,
 			 bool blocks, const char *finalizer)
@@ -267,7 +267,7 @@ static void create_owned(struct world *w, const char *ns, const char *name, cons
 			 0);
 }
 
-static bool exists(struct world *w, const char *ns, const char *name)
+static bool configmap_exists(struct world *w, const char *ns, const char *name)
 {
 	AUTO_OUTCOME o = {0};
 
@@ -276,12 +276,12 @@ static bool exists(struct world *w, const char *ns, const char *name)
 
 static void wait_gone(struct world *w, const char *ns, const char *name)
 {
-	for (int i = 0; i < 100 && exists(w, ns, name); i++)
+	for (int i = 0; i < 100 && configmap_exists(w, ns, name); i++)
 		w->pass(w, HF_SECOND);
-	assert_false(exists(w, ns, name));
+	assert_false(configmap_exists(w, ns, name));
 }
 
-static void what_an_object_owned_goes_with_it(struct world *w)
+static void owned_objects_are_deleted_with_their_owner(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -290,12 +290,12 @@ static void what_an_object_owned_goes_with_it(struct world *w)
 	create_owned(w, ns, "owned", text_at(&o, "metadata.uid"), true, "");
 	assert_int_equal(create_configmap(w, ns, "other", &o), 0);
 	assert_int_equal(erase(w, &hf_configmaps, ns, "owner", &o), 0);
-	assert_false(exists(w, ns, "owner"));
+	assert_false(configmap_exists(w, ns, "owner"));
 	wait_gone(w, ns, "owned");
-	assert_true(exists(w, ns, "other"));
+	assert_true(configmap_exists(w, ns, "other"));
 }
 
-static void an_object_whose_owner_has_another_uid_goes(struct world *w)
+static void an_object_whose_owner_has_another_uid_is_deleted(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -303,7 +303,7 @@ static void an_object_whose_owner_has_another_uid_goes(struct world *w)
 	assert_int_equal(create_configmap(w, ns, "owner", &o), 0);
 	create_owned(w, ns, "stray", "11111111-2222-3333-4444-555555555555", true, "");
 	wait_gone(w, ns, "stray");
-	assert_true(exists(w, ns, "owner"));
+	assert_true(configmap_exists(w, ns, "owner"));
 }
 
 static void a_second_owner_keeps_an_object(struct world *w)
@@ -339,7 +339,7 @@ static void in_the_foreground_the_owner_waits(struct world *w)
 	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "owner", &o), 0);
-	/* Held back by somebody's finalizer, so that the order can be seen. */
+	/* A finalizer holds it back, so that the order of the deletions can be seen. */
 	create_owned(w, ns, "owned", text_at(&o, "metadata.uid"), true, "'example.com/a'");
 	assert_int_equal(delete_as(w, &hf_configmaps, ns, "owner", HF_PROPAGATE_FOREGROUND, &o), 0);
 	for (int i = 0; i < 100; i++) {
@@ -356,7 +356,7 @@ static void in_the_foreground_the_owner_waits(struct world *w)
 		merge(w, AT(&hf_configmaps, ns, "owned"), &o, "{'metadata':{'finalizers':null}}"),
 		0);
 	wait_gone(w, ns, "owner");
-	assert_false(exists(w, ns, "owned"));
+	assert_false(configmap_exists(w, ns, "owned"));
 }
 
 static void orphans_stay_without_their_owner(struct world *w)
@@ -371,7 +371,7 @@ static void orphans_stay_without_their_owner(struct world *w)
 	assert_int_equal(get(w, &hf_configmaps, ns, "owned", &o), 0);
 	assert_false(has(&o, "metadata.ownerReferences.0"));
 	w->pass(w, HF_SECOND);
-	assert_true(exists(w, ns, "owned"));
+	assert_true(configmap_exists(w, ns, "owned"));
 }
 
 static void a_deleted_namespace_takes_its_content_along(struct world *w)
@@ -394,19 +394,21 @@ static void a_deleted_namespace_takes_its_content_along(struct world *w)
 }
 
 const struct contract_test contract_deletes[] = {
-	{"26: preconditions are held to", preconditions_are_held_to},
+	{"26: preconditions are checked", preconditions_are_checked},
 	{"27: a pod on a node is marked and waits", a_pod_on_a_node_is_marked_and_waits},
-	{"27: a pod nobody runs goes at once", a_pod_nobody_runs_goes_at_once},
-	{"27: who watches sees the mark of a pod that goes at once",
-	 who_watches_sees_the_mark_of_a_pod_that_goes_at_once},
-	{"27: a pod on its way takes no finalizers", a_pod_on_its_way_takes_no_finalizers},
-	{"27: a pod without time left goes whatever is asked",
-	 a_pod_without_time_left_goes_whatever_is_asked},
+	{"27: a pod without a running container is deleted at once",
+	 a_pod_without_a_running_container_is_deleted_at_once},
+	{"27: a watch shows the mark of a pod deleted at once",
+	 a_watch_shows_the_mark_of_a_pod_deleted_at_once},
+	{"27: a terminating pod takes no finalizers", a_terminating_pod_takes_no_finalizers},
+	{"27: a pod without grace left is deleted by any delete",
+	 a_pod_without_grace_left_is_deleted_by_any_delete},
 	{"28: finalizers hold an object back", finalizers_hold_an_object_back},
-	{"28: a mark cannot be taken back", a_mark_cannot_be_taken_back},
-	{"29: what an object owned goes with it", what_an_object_owned_goes_with_it},
-	{"29: an object whose owner has another uid goes",
-	 an_object_whose_owner_has_another_uid_goes},
+	{"28: a deletion mark cannot be removed", a_deletion_mark_cannot_be_removed},
+	{"29: owned objects are deleted with their owner",
+	 owned_objects_are_deleted_with_their_owner},
+	{"29: an object whose owner has another uid is deleted",
+	 an_object_whose_owner_has_another_uid_is_deleted},
 	{"29: a second owner keeps an object", a_second_owner_keeps_an_object},
 	{"29: in the foreground the owner waits", in_the_foreground_the_owner_waits},
 	{"29: orphans stay without their owner", orphans_stay_without_their_owner},

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Runs the contract with the kube store against the API server of the embedded plane, in memory.
+ * Client and server are in one process, on a real loop. */
 #include "contract/wire.h"
 
 #include "local/face.h"
@@ -7,15 +10,10 @@
 
 #include <stdio.h>
 
-/*
- * The contract on kube, the store over HTTP, whose server is the face of an engine in memory:
- * both ends of the wire in one process, on a real loop.
- */
-
-#define HISTORY 64 /* short, so that it can be overwritten */
+#define HISTORY 64 /* small, so that it can be overwritten */
 #define TOKEN "contract-0123456789"
 
-static void forget(struct world *w, const char *ns)
+static void overwrite_history(struct world *w, const char *ns)
 {
 	AUTO_OUTCOME o = {0};
 
@@ -32,7 +30,7 @@ int main(void)
 						 .bookmark_every = HF_SECOND};
 	struct hf_kube_config config = {.server = server, .token = token};
 	struct hf_face_options face_options = {.token = TOKEN};
-	struct wire wire = {.w = {.forget = forget}};
+	struct wire wire = {.w = {.forget = overwrite_history}};
 	struct hf_local *local;
 	struct hf_face *face;
 	struct hf_error err;

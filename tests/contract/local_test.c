@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Runs the contract on the embedded plane: in memory, or on SQLite with the argument "disk". */
 #include "contract/plane.h"
 
 #include "local/gc.h"
 
 #include <string.h>
 
-/* The contract on the embedded plane: in memory, or on SQLite with "disk". */
+#define HISTORY 64 /* small, so that it can be overwritten */
 
-#define HISTORY 64 /* short, so that it can be overwritten */
-
-static void forget(struct world *w, const char *ns)
+static void overwrite_history(struct world *w, const char *ns)
 {
 	AUTO_OUTCOME o = {0};
 
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 	struct plane plane;
 
 	plane_open(&plane, &options, disk);
-	plane.w.forget = forget;
+	plane.w.forget = overwrite_history;
 	struct hf_gc *gc = hf_gc_create(plane.local, NULL);
 	int failed = contract_run(disk ? "contract: local, SQLite" : "contract: local, memory",
 				  &plane.w);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Contract tests of patches: rules 18 to 21 and 24 of src/store/README.md. */
 #include "contract/contract.h"
 
 #include "base/str.h"
@@ -7,10 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* README.md of src/store: 18 to 21, 24. */
-
-static int patch(struct world *w, struct at at, enum hf_patch_type type, struct outcome *o,
-		 const char *text)
+static int patch_object(struct world *w, struct at at, enum hf_patch_type type, struct outcome *o,
+			const char *text)
 {
 	HF_AUTO_DOC body = json_doc("%s", text);
 
@@ -144,7 +144,7 @@ static void the_object_and_its_status_are_written_apart(struct world *w)
 	assert_string_equal(text_at(&o, "status.startTime"), "2026-01-02T00:00:00Z");
 	assert_false(has(&o, "metadata.labels.a"));
 	assert_int_not_equal(number_at(&o, "spec.runPolicy.backoffLimit"), 9);
-	/* A PUT of the whole object leaves the status as it was, also when it leaves it out. */
+	/* A PUT of the whole object keeps the status, even if the body has none. */
 	struct hf_json *object = hf_doc_copy_json(o.object);
 	hf_json_remove(object, "status");
 	hf_json_set_str(hf_json_ensure_object(hf_json_get(object, "metadata"), "labels"), "x", "y");
@@ -175,18 +175,18 @@ static void a_json_patch_is_all_or_nothing(struct world *w)
 	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
-			       "[{'op':'add','path':'/data/n','value':'1'},"
-			       "{'op':'replace','path':'/data/k','value':'2'}]"),
+	assert_int_equal(patch_object(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
+				      "[{'op':'add','path':'/data/n','value':'1'},"
+				      "{'op':'replace','path':'/data/k','value':'2'}]"),
 			 0);
 	assert_string_equal(text_at(&o, "data.n"), "1");
 	assert_string_equal(text_at(&o, "data.k"), "2");
-	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
-			       "[{'op':'replace','path':'/data/k','value':'3'},"
-			       "{'op':'test','path':'/data/n','value':'nope'}]"),
+	assert_int_equal(patch_object(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
+				      "[{'op':'replace','path':'/data/k','value':'3'},"
+				      "{'op':'test','path':'/data/n','value':'nope'}]"),
 			 HF_E_INVALID);
-	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
-			       "[{'op':'remove','path':'/data/absent'}]"),
+	assert_int_equal(patch_object(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o,
+				      "[{'op':'remove','path':'/data/absent'}]"),
 			 HF_E_INVALID);
 	assert_int_equal(get(w, &hf_configmaps, ns, "c", &o), 0);
 	assert_string_equal(text_at(&o, "data.k"), "2");
@@ -203,16 +203,16 @@ static void a_strategic_patch_knows_the_lists_of_built_in_kinds(struct world *w)
 		       "'finalizers':['example.com/a']},'spec':{'schedulerName':'nobody',"
 		       "'containers':[{'name':'a','image':'i'},{'name':'b','image':'i'}]}}"),
 		0);
-	assert_int_equal(patch(w, AT(&hf_pods, ns, "p"), HF_PATCH_STRATEGIC, &o,
-			       "{'metadata':{'finalizers':['example.com/b']},"
-			       "'spec':{'containers':[{'name':'b','image':'new'}]}}"),
+	assert_int_equal(patch_object(w, AT(&hf_pods, ns, "p"), HF_PATCH_STRATEGIC, &o,
+				      "{'metadata':{'finalizers':['example.com/b']},"
+				      "'spec':{'containers':[{'name':'b','image':'new'}]}}"),
 			 0);
 	assert_string_equal(text_at(&o, "spec.containers.0.name"), "a");
 	assert_string_equal(text_at(&o, "spec.containers.0.image"), "i");
 	assert_string_equal(text_at(&o, "spec.containers.1.image"), "new");
 	assert_true(has(&o, "metadata.finalizers.1"));
-	assert_int_equal(patch(w, AT(&hf_pods, ns, "p"), HF_PATCH_MERGE, &o,
-			       "{'metadata':{'finalizers':null}}"),
+	assert_int_equal(patch_object(w, AT(&hf_pods, ns, "p"), HF_PATCH_MERGE, &o,
+				      "{'metadata':{'finalizers':null}}"),
 			 0);
 }
 
@@ -222,15 +222,15 @@ static void a_strategic_patch_of_a_custom_kind_is_refused(struct world *w)
 	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
-	assert_int_equal(patch(w, AT(&hf_pytorchjobs, ns, "j"), HF_PATCH_STRATEGIC, &o,
-			       "{'metadata':{'labels':{'a':'b'}}}"),
+	assert_int_equal(patch_object(w, AT(&hf_pytorchjobs, ns, "j"), HF_PATCH_STRATEGIC, &o,
+				      "{'metadata':{'labels':{'a':'b'}}}"),
 			 HF_E_MEDIA_TYPE);
 	assert_int_equal(number_at(&o, "code"), 415);
 }
 
-/* Of ConfigMap "c", by this manager: its data. */
-static int apply(struct world *w, const char *ns, const char *manager, bool force,
-		 struct outcome *o, const char *data)
+/* Applies `data` to ConfigMap "c" as this field manager. */
+static int apply_data(struct world *w, const char *ns, const char *manager, bool force,
+		      struct outcome *o, const char *data)
 {
 	HF_AUTO_DOC body = json_doc("{'apiVersion':'v1','kind':'ConfigMap',"
 				    "'metadata':{'name':'c'},'data':%s}",
@@ -248,12 +248,12 @@ static int apply(struct world *w, const char *ns, const char *manager, bool forc
 		   o);
 }
 
-static void an_apply_makes_what_is_not_there_and_owns_it(struct world *w)
+static void an_apply_creates_an_absent_object_and_owns_its_fields(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
 
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1'}"), 0);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'a':'1'}"), 0);
 	assert_string_equal(text_at(&o, "data.a"), "1");
 	assert_string_equal(text_at(&o, "metadata.managedFields.0.manager"), "one");
 	assert_string_equal(text_at(&o, "metadata.managedFields.0.operation"), "Apply");
@@ -267,66 +267,66 @@ static void the_same_apply_again_writes_nothing(struct world *w)
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0}, again = {0};
 
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1'}"), 0);
-	assert_int_equal(apply(w, ns, "one", false, &again, "{'a':'1'}"), 0);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'a':'1'}"), 0);
+	assert_int_equal(apply_data(w, ns, "one", false, &again, "{'a':'1'}"), 0);
 	assert_string_equal(text_at(&again, "metadata.resourceVersion"),
 			    text_at(&o, "metadata.resourceVersion"));
 }
 
-static void what_another_owns_is_a_conflict_unless_forced(struct world *w)
+static void a_field_of_another_manager_is_a_conflict_unless_forced(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
 
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1','b':'1'}"), 0);
-	/* The same value is owned by both. */
-	assert_int_equal(apply(w, ns, "two", false, &o, "{'a':'1'}"), 0);
-	assert_int_equal(apply(w, ns, "two", false, &o, "{'a':'2'}"), HF_E_CONFLICT);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'a':'1','b':'1'}"), 0);
+	/* Two managers may own a field if they apply the same value. */
+	assert_int_equal(apply_data(w, ns, "two", false, &o, "{'a':'1'}"), 0);
+	assert_int_equal(apply_data(w, ns, "two", false, &o, "{'a':'2'}"), HF_E_CONFLICT);
 	assert_string_equal(text_at(&o, "details.causes.0.reason"), "FieldManagerConflict");
 	assert_string_equal(text_at(&o, "details.causes.0.field"), ".data.a");
 	assert_non_null(strstr(text_at(&o, "message"), "conflict with \"one\""));
-	assert_int_equal(apply(w, ns, "two", true, &o, "{'a':'2'}"), 0);
+	assert_int_equal(apply_data(w, ns, "two", true, &o, "{'a':'2'}"), 0);
 	assert_string_equal(text_at(&o, "data.a"), "2");
 	assert_string_equal(text_at(&o, "data.b"), "1");
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1','b':'1'}"), HF_E_CONFLICT);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'a':'1','b':'1'}"), HF_E_CONFLICT);
 }
 
-static void what_an_apply_leaves_out_goes_unless_another_owns_it(struct world *w)
+static void an_apply_removes_omitted_fields_unless_another_manager_owns_them(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
 
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1','b':'1','c':'1'}"), 0);
-	assert_int_equal(apply(w, ns, "two", false, &o, "{'b':'1','d':'1'}"), 0);
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'c':'1'}"), 0);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'a':'1','b':'1','c':'1'}"), 0);
+	assert_int_equal(apply_data(w, ns, "two", false, &o, "{'b':'1','d':'1'}"), 0);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'c':'1'}"), 0);
 	assert_false(has(&o, "data.a"));
 	assert_true(has(&o, "data.b"));
 	assert_true(has(&o, "data.c"));
 	assert_true(has(&o, "data.d"));
 }
 
-static void what_a_patch_changes_is_its_managers(struct world *w)
+static void a_patch_makes_its_manager_the_owner(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
 
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1','b':'1'}"), 0);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'a':'1','b':'1'}"), 0);
 	assert_int_equal(merge(w, AT(&hf_configmaps, ns, "c"), &o, "{'data':{'a':'2','b':null}}"),
 			 0);
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'a':'1'}"), HF_E_CONFLICT);
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'b':'3'}"), 0);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'a':'1'}"), HF_E_CONFLICT);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'b':'3'}"), 0);
 	assert_string_equal(text_at(&o, "data.a"), "2");
 }
 
-static void what_was_there_before_the_first_apply_is_somebody_elses(struct world *w)
+static void fields_from_before_the_first_apply_belong_to_another_manager(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'new':'1'}"), 0);
-	assert_int_equal(apply(w, ns, "one", false, &o, "{'k':'other'}"), HF_E_CONFLICT);
-	assert_int_equal(apply(w, ns, "one", true, &o, "{'k':'other'}"), 0);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'new':'1'}"), 0);
+	assert_int_equal(apply_data(w, ns, "one", false, &o, "{'k':'other'}"), HF_E_CONFLICT);
+	assert_int_equal(apply_data(w, ns, "one", true, &o, "{'k':'other'}"), 0);
 	assert_string_equal(text_at(&o, "data.k"), "other");
 	assert_false(has(&o, "data.new"));
 }
@@ -337,18 +337,19 @@ static void a_patch_of_the_wrong_shape_is_refused(struct world *w)
 	AUTO_OUTCOME o = {0};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o, "[1]"),
+	assert_int_equal(patch_object(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o, "[1]"),
 			 HF_E_BAD_REQUEST);
-	assert_int_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o, "{'a':1}"),
+	assert_int_equal(patch_object(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_JSON, &o, "{'a':1}"),
 			 HF_E_BAD_REQUEST);
-	assert_int_not_equal(patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o,
-				   "{'metadata':{'name':'other'}}"),
+	assert_int_not_equal(patch_object(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o,
+					  "{'metadata':{'name':'other'}}"),
 			     0);
-	assert_int_not_equal(
-		patch(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o, "{'kind':'Secret'}"), 0);
+	assert_int_not_equal(patch_object(w, AT(&hf_configmaps, ns, "c"), HF_PATCH_MERGE, &o,
+					  "{'kind':'Secret'}"),
+			     0);
 }
 
-static void what_nobody_knows_survives_a_patch(struct world *w)
+static void unknown_fields_survive_a_patch(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -390,8 +391,8 @@ static void scale_is_the_count_of_workers(struct world *w)
 	assert_int_equal(number_at(&o, "metadata.generation"), 2);
 }
 
-/* The first entry of managedFields that says `subresource`; NULL: none. */
-static const struct hf_json *entry_of(const struct outcome *o, const char *subresource)
+/* Finds the first managedFields entry with this subresource; NULL: no entry. */
+static const struct hf_json *find_managed_entry(const struct outcome *o, const char *subresource)
 {
 	const struct hf_json *entries =
 		hf_json_path(hf_doc_json(o->object), "metadata", "managedFields", NULL);
@@ -403,7 +404,7 @@ static const struct hf_json *entry_of(const struct outcome *o, const char *subre
 	return NULL;
 }
 
-static void who_scales_is_told_from_who_writes_the_object(struct world *w)
+static void a_scale_write_has_its_own_managed_fields_entry(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -418,16 +419,16 @@ static void who_scales_is_told_from_who_writes_the_object(struct world *w)
 				     .field_manager = "one",
 				     .body = label};
 
-	/* From the first apply on it is noted who writes what. */
+	/* managedFields is kept from the first apply on. */
 	assert_int_equal(create_job(w, ns, "j", &o), 0);
 	assert_int_equal(ask(w, &request, &o), 0);
-	assert_null(entry_of(&o, "scale"));
+	assert_null(find_managed_entry(&o, "scale"));
 	request.patch_type = HF_PATCH_MERGE;
 	request.subresource = "scale";
 	request.body = body;
 	assert_int_equal(ask(w, &request, &o), 0);
 	assert_int_equal(get(w, &hf_pytorchjobs, ns, "j", &o), 0);
-	assert_non_null(hf_json_path(entry_of(&o, "scale"), "fieldsV1", "f:spec",
+	assert_non_null(hf_json_path(find_managed_entry(&o, "scale"), "fieldsV1", "f:spec",
 				     "f:pytorchReplicaSpecs", "f:Worker", "f:replicas", NULL));
 }
 
@@ -440,7 +441,7 @@ const struct contract_test contract_patches[] = {
 	{"20: the object and its status are written apart",
 	 the_object_and_its_status_are_written_apart},
 	{"20: a pod and its status are written apart", a_pod_and_its_status_are_written_apart},
-	{"20: what nobody knows survives a patch", what_nobody_knows_survives_a_patch},
+	{"20: unknown fields survive a patch", unknown_fields_survive_a_patch},
 	{"21: a merge patch adds, changes and removes", a_merge_patch_adds_changes_and_removes},
 	{"21: a merge patch replaces lists whole", a_merge_patch_replaces_lists_whole},
 	{"21: a JSON patch is all or nothing", a_json_patch_is_all_or_nothing},
@@ -448,19 +449,19 @@ const struct contract_test contract_patches[] = {
 	 a_strategic_patch_knows_the_lists_of_built_in_kinds},
 	{"21: a strategic patch of a custom kind is refused",
 	 a_strategic_patch_of_a_custom_kind_is_refused},
-	{"21: an apply makes what is not there, and owns it",
-	 an_apply_makes_what_is_not_there_and_owns_it},
+	{"21: an apply creates an absent object and owns its fields",
+	 an_apply_creates_an_absent_object_and_owns_its_fields},
 	{"21: the same apply again writes nothing", the_same_apply_again_writes_nothing},
-	{"21: what another owns is a conflict unless forced",
-	 what_another_owns_is_a_conflict_unless_forced},
-	{"21: what an apply leaves out goes unless another owns it",
-	 what_an_apply_leaves_out_goes_unless_another_owns_it},
-	{"21: what a patch changes is its manager's", what_a_patch_changes_is_its_managers},
-	{"21: what was there before the first apply is somebody else's",
-	 what_was_there_before_the_first_apply_is_somebody_elses},
+	{"21: a field of another manager is a conflict unless forced",
+	 a_field_of_another_manager_is_a_conflict_unless_forced},
+	{"21: an apply removes omitted fields unless another manager owns them",
+	 an_apply_removes_omitted_fields_unless_another_manager_owns_them},
+	{"21: a patch makes its manager the owner", a_patch_makes_its_manager_the_owner},
+	{"21: fields from before the first apply belong to another manager",
+	 fields_from_before_the_first_apply_belong_to_another_manager},
 	{"21: a patch of the wrong shape is refused", a_patch_of_the_wrong_shape_is_refused},
 	{"24: scale is the count of workers", scale_is_the_count_of_workers},
-	{"24: who scales is told from who writes the object",
-	 who_scales_is_told_from_who_writes_the_object},
+	{"24: a scale write has its own managedFields entry",
+	 a_scale_write_has_its_own_managed_fields_entry},
 	{NULL, NULL},
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Opens and closes the embedded plane as a world: on a virtual loop, in memory or in a temporary
+ * folder, with UIDs from a fixed seed. */
 #include "contract/plane.h"
 
 #include "base/fs.h"
@@ -9,23 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool turn(struct world *w)
+static bool turn_loop(struct world *w)
 {
 	return hf_loop_run_ready(w->loop);
 }
 
-static void pass(struct world *w, hf_time span)
+static void pass_time(struct world *w, hf_time span)
 {
 	hf_loop_run_until(w->loop, hf_time_add(hf_loop_mono(w->loop), span));
 }
 
-static struct hf_store *client(struct world *w)
+static struct hf_store *open_client(struct world *w)
 {
 	return hf_local_client_create(((struct plane *)w)->local, NULL);
 }
 
-/* Repeatable, and no two UIDs alike. */
-static void seeded(void *arg, void *bytes, size_t len)
+/* Random bytes from the seed: repeatable, and no two UIDs are equal. */
+static void fill_seeded(void *arg, void *bytes, size_t len)
 {
 	uint64_t *state = arg;
 	unsigned char *out = bytes;
@@ -39,7 +42,7 @@ int plane_try(struct plane *p, const struct hf_local_options *options, const cha
 {
 	struct hf_local_options o = options ? *options : (struct hf_local_options){0};
 
-	o.random = seeded;
+	o.random = fill_seeded;
 	o.random_arg = &p->seed;
 	o.data_dir = dir && *dir ? dir : NULL;
 	int rc = hf_local_create(p->w.loop, &o, &p->local, err);
@@ -54,7 +57,8 @@ void plane_open(struct plane *p, const struct hf_local_options *options, bool on
 {
 	struct hf_error err = {0};
 
-	*p = (struct plane){.w = {.turn = turn, .pass = pass, .client = client}, .seed = 1};
+	*p = (struct plane){.w = {.turn = turn_loop, .pass = pass_time, .client = open_client},
+			    .seed = 1};
 	if (on_disk) {
 		snprintf(p->dir, sizeof(p->dir), "/tmp/holdfast-plane-XXXXXX");
 		assert_non_null(mkdtemp(p->dir));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Contract tests of reading: rules 12 to 16 of src/store/README.md. */
 #include "contract/contract.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* README.md of src/store: 12 to 16. */
 
 static void a_read_sees_what_was_acknowledged_before(struct world *w)
 {
@@ -15,7 +15,7 @@ static void a_read_sees_what_was_acknowledged_before(struct world *w)
 		.verb = HF_VERB_GET, .resource = &hf_configmaps, .ns = ns, .name = "c"};
 
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
-	/* By another client, too. */
+	/* Read through another client, too. */
 	outcome_release(&o);
 	hf_store_request(w->other, &request, outcome_take, &o);
 	wait_for(w, &o.calls, 1);
@@ -40,7 +40,7 @@ static void an_object_that_is_not_there_is_not_found(struct world *w)
 	assert_int_equal(erase(w, &hf_configmaps, ns, "nobody", &o), HF_E_NOT_FOUND);
 }
 
-static void make_three(struct world *w, const char *ns)
+static void make_three_pods(struct world *w, const char *ns)
 {
 	AUTO_OUTCOME o = {0};
 
@@ -86,7 +86,7 @@ static void label_selectors_choose(struct world *w)
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
 
-	make_three(w, ns);
+	make_three_pods(w, ns);
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++) {
 		assert_int_equal(select_labels(w, ns, cases[i].selector, &o), 0);
 		if (o.n_items != cases[i].n)
@@ -101,7 +101,7 @@ static void field_selectors_choose(struct world *w)
 	AUTO_OUTCOME o = {0};
 	struct hf_request request = {.verb = HF_VERB_LIST, .resource = &hf_pods, .ns = ns};
 
-	make_three(w, ns);
+	make_three_pods(w, ns);
 	bind_pod(w, ns, "p2", "node-a");
 	request.field_selector = "metadata.name=p1";
 	assert_int_equal(ask(w, &request, &o), 0);
@@ -162,7 +162,7 @@ static void make_configmaps(struct world *w, const char *ns, int n)
 	}
 }
 
-/* All pages from here; names are put into `all`, joined by blanks. */
+/* Reads all pages from o->token on; appends the names to `all`, separated by blanks. */
 static int read_pages(struct world *w, const char *ns, struct outcome *o, char all[1024])
 {
 	struct hf_request request = {.verb = HF_VERB_LIST,
@@ -216,7 +216,7 @@ static void pages_are_one_moment(struct world *w)
 	assert_int_equal(ask(w, &request, &o), 0);
 	assert_int_equal(o.n_items, 3);
 	snprintf(version, sizeof(version), "%s", o.version);
-	/* Behind the first page: one deleted, one made, one changed. */
+	/* After the first page: delete, create and change an object. */
 	assert_int_equal(erase(w, &hf_configmaps, ns, "c05", &other), 0);
 	assert_int_equal(create(w, &hf_configmaps, ns, &other,
 				"{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'c04a',"
@@ -230,7 +230,7 @@ static void pages_are_one_moment(struct world *w)
 	assert_string_equal(o.version, version);
 }
 
-static void a_token_that_is_none_is_refused(struct world *w)
+static void a_malformed_continue_token_is_refused(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -245,7 +245,7 @@ static void a_token_that_is_none_is_refused(struct world *w)
 			 HF_E_BAD_REQUEST);
 }
 
-static void a_token_from_too_long_ago_is_gone(struct world *w)
+static void an_expired_continue_token_is_gone(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -263,14 +263,14 @@ static void a_token_from_too_long_ago_is_gone(struct world *w)
 	assert_int_equal(ask(w, &request, &o), HF_E_GONE);
 }
 
-static void what_remains_is_right_or_not_told(struct world *w)
+static void the_remaining_count_is_right_or_unknown(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
 	struct hf_request request = {
 		.verb = HF_VERB_LIST, .resource = &hf_pods, .ns = ns, .limit = 2};
 
-	make_three(w, ns);
+	make_three_pods(w, ns);
 	assert_int_equal(ask(w, &request, &o), 0);
 	assert_true(o.remaining == 1 || o.remaining == -1);
 	request.label_selector = "all";
@@ -283,7 +283,7 @@ static void a_list_that_may_be_old_is_answered(struct world *w)
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
 
-	make_three(w, ns);
+	make_three_pods(w, ns);
 	assert_int_equal(ask(w,
 			     &(struct hf_request){.verb = HF_VERB_LIST,
 						  .resource = &hf_pods,
@@ -304,8 +304,8 @@ const struct contract_test contract_reads[] = {
 	{"14: a list of all namespaces has them all", a_list_of_all_namespaces_has_them_all},
 	{"15: pages together are the list", pages_together_are_the_list},
 	{"15: pages are one moment", pages_are_one_moment},
-	{"15: a token that is none is refused", a_token_that_is_none_is_refused},
-	{"15: a token from too long ago is gone", a_token_from_too_long_ago_is_gone},
-	{"16: what remains is right or not told", what_remains_is_right_or_not_told},
+	{"15: a malformed continue token is refused", a_malformed_continue_token_is_refused},
+	{"15: an expired continue token is gone", an_expired_continue_token_is_gone},
+	{"16: the remaining count is right or unknown", the_remaining_count_is_right_or_unknown},
 	{NULL, NULL},
 };

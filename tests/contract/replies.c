@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Contract tests of replies: rules 1 to 7 of src/store/README.md. */
 #include "contract/contract.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* README.md of src/store: 1 to 7. */
 
 static void a_callback_never_runs_inside_the_call(struct world *w)
 {
@@ -54,11 +54,11 @@ static void a_canceled_request_has_no_callback(struct world *w)
 }
 
 struct canceling {
-	struct hf_call *victim; /* NULL: answered already */
+	struct hf_call *victim; /* NULL: its reply has come */
 	int calls, victim_calls;
 };
 
-static void note_the_victim(void *arg, const struct hf_reply *reply)
+static void count_victim_reply(void *arg, const struct hf_reply *reply)
 {
 	struct canceling *c = arg;
 
@@ -68,7 +68,7 @@ static void note_the_victim(void *arg, const struct hf_reply *reply)
 	c->victim = NULL;
 }
 
-static void cancel_the_other(void *arg, const struct hf_reply *reply)
+static void cancel_victim(void *arg, const struct hf_reply *reply)
 {
 	struct canceling *c = arg;
 
@@ -79,22 +79,22 @@ static void cancel_the_other(void *arg, const struct hf_reply *reply)
 	c->victim = NULL;
 }
 
-static void a_callback_may_cancel_a_request_that_is_due(struct world *w)
+static void a_callback_may_cancel_another_request(struct world *w)
 {
 	struct canceling first = {0};
 	const struct hf_request request = {
 		.verb = HF_VERB_GET, .resource = &hf_namespaces, .name = "default"};
 
-	hf_store_request(w->store, &request, cancel_the_other, &first);
-	first.victim = hf_store_request(w->store, &request, note_the_victim, &first);
+	hf_store_request(w->store, &request, cancel_victim, &first);
+	first.victim = hf_store_request(w->store, &request, count_victim_reply, &first);
 	wait_for(w, &first.calls, 1);
-	/* Requests have no order: the second may have been answered before. */
+	/* Requests have no order: the reply of the second one may have come first. */
 	int before = first.victim_calls;
 	settle(w);
 	assert_int_equal(first.victim_calls, before);
 }
 
-static void strings_and_documents_may_go_after_the_call(struct world *w)
+static void strings_and_documents_may_be_freed_after_the_call(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -117,7 +117,7 @@ static void strings_and_documents_may_go_after_the_call(struct world *w)
 	assert_string_equal(text_at(&o, "data.k"), "v");
 }
 
-static void destroy_ends_what_is_under_way(struct world *w)
+static void destroy_ends_requests_and_watches(struct world *w)
 {
 	struct hf_store *store = w->client(w);
 	struct seen seen = {0};
@@ -135,7 +135,7 @@ static void destroy_ends_what_is_under_way(struct world *w)
 	assert_int_equal(seen.end_code, HF_E_CANCELED);
 	settle(w);
 	assert_int_equal(o.calls, 1);
-	/* The handle of a watch lives on until it is stopped. */
+	/* A watch's handle stays valid until it is stopped. */
 	seen_release(&seen);
 	outcome_release(&o);
 }
@@ -195,12 +195,11 @@ static void a_failure_carries_the_servers_status(struct world *w)
 const struct contract_test contract_replies[] = {
 	{"1: a callback never runs inside the call", a_callback_never_runs_inside_the_call},
 	{"1: each request gets one callback", each_request_gets_one_callback},
-	{"1: destroy ends what is under way", destroy_ends_what_is_under_way},
+	{"1: destroy ends requests and watches", destroy_ends_requests_and_watches},
 	{"2: a canceled request has no callback", a_canceled_request_has_no_callback},
-	{"2: a callback may cancel a request that is due",
-	 a_callback_may_cancel_a_request_that_is_due},
-	{"3: strings and documents may go after the call",
-	 strings_and_documents_may_go_after_the_call},
+	{"2: a callback may cancel another request", a_callback_may_cancel_another_request},
+	{"3: strings and documents may be freed after the call",
+	 strings_and_documents_may_be_freed_after_the_call},
 	{"6: bad input comes back as a reply", bad_input_comes_back_as_a_reply},
 	{"6: an unknown kind or subresource is not found",
 	 an_unknown_kind_or_subresource_is_not_found},

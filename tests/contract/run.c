@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Runs all groups of contract tests on a world, each test as a cmocka test. */
 #include "contract/contract.h"
 
 struct run {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Contract tests of watches: rules 9, 16 and 31 to 36 of src/store/README.md. */
 #include "contract/contract.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* README.md of src/store: 9, 31 to 36. */
-
-static void now_version(struct world *w, const struct hf_resource *r, const char *ns,
-			char version[32])
+static void read_version(struct world *w, const struct hf_resource *r, const char *ns,
+			 char version[32])
 {
 	AUTO_OUTCOME o = {0};
 
@@ -21,7 +21,7 @@ static void start_now(struct world *w, struct seen *s, const struct hf_resource 
 {
 	char version[32];
 
-	now_version(w, r, ns, version);
+	read_version(w, r, ns, version);
 	seen_start(
 		w, s,
 		&(struct hf_watch_options){.resource = r, .ns = ns, .resource_version = version});
@@ -46,7 +46,7 @@ static void changes_come_once_and_in_order(struct world *w)
 			    strtoull(s.events[i - 1].version, NULL, 10));
 }
 
-static void a_change_of_nothing_makes_no_event(struct world *w)
+static void a_write_without_a_change_makes_no_event(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -61,7 +61,7 @@ static void a_change_of_nothing_makes_no_event(struct world *w)
 	assert_string_equal(seen_text(&s), "A:z");
 }
 
-static void a_watch_from_the_start_begins_with_what_there_is(struct world *w)
+static void a_watch_from_the_start_begins_with_existing_objects(struct world *w)
 {
 	static const char *const from[] = {NULL, "0"};
 
@@ -88,7 +88,7 @@ static void a_watch_from_the_start_begins_with_what_there_is(struct world *w)
 	}
 }
 
-/* A back end that has it, or a server behind one that has it not and says so. */
+/* Either the back end supports a list as a stream, or its server refuses it with HF_E_INVALID. */
 static void a_list_may_be_a_stream(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
@@ -124,7 +124,7 @@ static void a_list_may_be_a_stream(struct world *w)
 	assert_string_equal(s.events[3].name, "c");
 	assert_int_equal(s.events[4].type, HF_EVENT_DELETED);
 
-	/* Of nothing there is an end too. */
+	/* An empty selection also ends with a bookmark. */
 	seen_start(
 		w, &none,
 		&(struct hf_watch_options){
@@ -133,7 +133,7 @@ static void a_list_may_be_a_stream(struct world *w)
 	assert_true(none.events[0].initial_end);
 }
 
-static void only_what_is_selected_comes(struct world *w)
+static void only_selected_objects_give_events(struct world *w)
 {
 	char ns[64], other[64];
 	AUTO_OUTCOME o = {0};
@@ -157,7 +157,7 @@ static void entering_and_leaving_a_selection_is_added_and_deleted(struct world *
 	AUTO_SEEN s = {0};
 	char version[32];
 
-	now_version(w, &hf_configmaps, ns, version);
+	read_version(w, &hf_configmaps, ns, version);
 	seen_start(w, &s,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
 					      .ns = ns,
@@ -175,7 +175,7 @@ static void entering_and_leaving_a_selection_is_added_and_deleted(struct world *
 	wait_events(w, &s, 3);
 	settle(w);
 	assert_string_equal(seen_text(&s), "A:a M:a D:a");
-	/* The last state that was in the selection. */
+	/* DELETED carries the last state that matched the selector. */
 	const struct hf_json *last = hf_doc_json(s.events[2].object);
 	assert_string_equal(hf_json_path_str(last, "metadata", "labels", "app", NULL), "on");
 	assert_string_equal(hf_json_path_str(last, "data", "k", NULL), "2");
@@ -189,7 +189,7 @@ static void field_selectors_work_on_watches(struct world *w)
 	AUTO_SEEN s = {0};
 	char version[32];
 
-	now_version(w, &hf_pods, ns, version);
+	read_version(w, &hf_pods, ns, version);
 	seen_start(w, &s,
 		   &(struct hf_watch_options){.resource = &hf_pods,
 					      .ns = ns,
@@ -259,7 +259,7 @@ static void a_list_and_a_watch_from_there_miss_nothing(struct world *w)
 					   .label_selector = "app"};
 	struct outcome made[20] = {0};
 
-	/* Writes of another client run while the list is read. */
+	/* Another client writes while the list is read. */
 	for (int i = 0; i < 20; i++) {
 		HF_AUTO_DOC body = json_doc("{'apiVersion':'v1','kind':'ConfigMap','metadata':{"
 					    "'name':'m%02d','labels':{'app':'x'}}}",
@@ -281,7 +281,8 @@ static void a_list_and_a_watch_from_there_miss_nothing(struct world *w)
 					      .resource_version = listed.version});
 	for (int i = 0; i < 20; i++) {
 		wait_for(w, &made[i].calls, 1);
-		/* A timeout says that it was done or not (5): the list tells. */
+		/* After a timeout the create may have been done (rule 5); the list shows whether it
+		 * was. */
 		if (made[i].code != 0 && made[i].code != HF_E_TIMEOUT)
 			fail_msg("%s", made[i].message);
 		outcome_release(&made[i]);
@@ -298,7 +299,7 @@ static void a_list_and_a_watch_from_there_miss_nothing(struct world *w)
 	assert_int_equal(s.n + (int)listed.n_items, o.n_items);
 }
 
-static void a_version_from_too_long_ago_is_gone(struct world *w)
+static void an_expired_version_is_gone(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -308,7 +309,7 @@ static void a_version_from_too_long_ago_is_gone(struct world *w)
 	if (!w->forget)
 		return;
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
-	now_version(w, &hf_configmaps, ns, version);
+	read_version(w, &hf_configmaps, ns, version);
 	w->forget(w, ns);
 	seen_start(w, &s,
 		   &(struct hf_watch_options){
@@ -342,7 +343,7 @@ static void a_watch_ends_at_its_timeout(struct world *w)
 	AUTO_SEEN s = {0};
 	char version[32];
 
-	now_version(w, &hf_configmaps, ns, version);
+	read_version(w, &hf_configmaps, ns, version);
 	seen_start(w, &s,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
 					      .ns = ns,
@@ -383,7 +384,7 @@ static void bookmarks_never_go_back(struct world *w)
 	char version[32];
 	int bookmark = -1;
 
-	now_version(w, &hf_configmaps, ns, version);
+	read_version(w, &hf_configmaps, ns, version);
 	seen_start(w, &s,
 		   &(struct hf_watch_options){.resource = &hf_configmaps,
 					      .ns = ns,
@@ -391,7 +392,8 @@ static void bookmarks_never_go_back(struct world *w)
 					      .bookmarks = true});
 	assert_int_equal(create_configmap(w, ns, "a", &o), 0);
 	wait_events(w, &s, 1);
-	/* Something else happens, so that the world is further than this watch was told. */
+	/* A change of another kind, so that the store's version passes the last event of this
+	 * watch. */
 	assert_int_equal(create_pod(w, ns, "p", &o), 0);
 	for (int i = 0; i < 200 && bookmark < 0; i++) {
 		w->pass(w, HF_SECOND);
@@ -413,21 +415,21 @@ static void bookmarks_never_go_back(struct world *w)
 }
 
 const struct contract_test contract_watches[] = {
-	{"9: a change of nothing makes no event", a_change_of_nothing_makes_no_event},
+	{"9: a write without a change makes no event", a_write_without_a_change_makes_no_event},
 	{"16: a list and a watch from there miss nothing",
 	 a_list_and_a_watch_from_there_miss_nothing},
 	{"31: changes come once and in order", changes_come_once_and_in_order},
-	{"31: a watch from the start begins with what there is",
-	 a_watch_from_the_start_begins_with_what_there_is},
+	{"31: a watch from the start begins with existing objects",
+	 a_watch_from_the_start_begins_with_existing_objects},
 	{"31: a list may be a stream", a_list_may_be_a_stream},
-	{"31: only what is selected comes", only_what_is_selected_comes},
+	{"31: only selected objects give events", only_selected_objects_give_events},
 	{"32: entering and leaving a selection is ADDED and DELETED",
 	 entering_and_leaving_a_selection_is_added_and_deleted},
 	{"32: field selectors work on watches", field_selectors_work_on_watches},
 	{"33: DELETED carries the last state", deleted_carries_the_last_state},
 	{"34: resuming repeats and loses nothing", resuming_repeats_and_loses_nothing},
 	{"34: bookmarks never go back", bookmarks_never_go_back},
-	{"35: a version from too long ago is gone", a_version_from_too_long_ago_is_gone},
+	{"35: an expired version is gone", an_expired_version_is_gone},
 	{"35: a bad watch ends", a_bad_watch_ends},
 	{"35: a watch ends at its timeout", a_watch_ends_at_its_timeout},
 	{"36: no event comes after stop", no_event_comes_after_stop},

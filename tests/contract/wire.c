@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* The kube store as a world of contract.h: a turn runs the real loop until a reply or an event has
+ * come, or a time limit has passed. */
 #include "contract/wire.h"
 
 #define PATIENCE (10 * HF_SECOND)
@@ -20,7 +23,7 @@ static void on_timer(void *arg)
 	hf_loop_stop(wire->w.loop);
 }
 
-/* Until something has come, or the span is over. */
+/* Runs the loop until a reply or event has come (returns true) or the span is over. */
 static bool run_for(struct wire *wire, hf_time span)
 {
 	wire->moved = false;
@@ -30,7 +33,7 @@ static bool run_for(struct wire *wire, hf_time span)
 	return wire->moved;
 }
 
-static bool turn(struct world *w)
+static bool turn_loop(struct world *w)
 {
 	return run_for((struct wire *)w, PATIENCE);
 }
@@ -41,7 +44,7 @@ static void settle_wire(struct world *w)
 		;
 }
 
-static void pass(struct world *w, hf_time span)
+static void pass_time(struct world *w, hf_time span)
 {
 	struct wire *wire = (struct wire *)w;
 	hf_time end = hf_loop_mono(w->loop) + span;
@@ -50,7 +53,7 @@ static void pass(struct world *w, hf_time span)
 		(void)run_for(wire, left);
 }
 
-static struct hf_store *client(struct world *w)
+static struct hf_store *open_client(struct world *w)
 {
 	struct wire *wire = (struct wire *)w;
 	struct hf_store *store;
@@ -63,15 +66,15 @@ static struct hf_store *client(struct world *w)
 void wire_open(struct wire *wire, const struct hf_kube_config *config)
 {
 	wire->config = config;
-	wire->w.turn = turn;
+	wire->w.turn = turn_loop;
 	wire->w.settle = settle_wire;
-	wire->w.pass = pass;
-	wire->w.client = client;
+	wire->w.pass = pass_time;
+	wire->w.client = open_client;
 	wire->timer = hf_timer_create(wire->w.loop, on_timer, wire);
 	contract_moved = on_moved;
 	contract_moved_arg = wire;
-	wire->w.store = client(&wire->w);
-	wire->w.other = client(&wire->w);
+	wire->w.store = open_client(&wire->w);
+	wire->w.other = open_client(&wire->w);
 }
 
 void wire_close(struct wire *wire)

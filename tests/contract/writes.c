@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/* Contract tests of writing: rules 8 to 11, 17, 18, 22, 23 and 25 of src/store/README.md. */
 #include "contract/contract.h"
 
 #include "base/mem.h"
@@ -9,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* README.md of src/store: 8 to 11, 17, 18, 22, 23, 25. */
-
-static void a_create_fills_in_what_is_the_servers(struct world *w)
+static void a_create_sets_the_servers_fields(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -67,11 +67,11 @@ static void a_name_that_exists_is_refused(struct world *w)
 	assert_int_equal(create_configmap(w, ns, "c", &o), 0);
 	assert_int_equal(create_configmap(w, ns, "c", &o), HF_E_EXISTS);
 	assert_string_equal(o.message, "configmaps \"c\" already exists");
-	/* Of another kind it is another object. */
+	/* An object of another kind may have the same name. */
 	assert_int_equal(create_pod(w, ns, "c", &o), 0);
 }
 
-static void a_create_in_no_namespace_is_not_found(struct world *w)
+static void a_create_in_a_missing_namespace_is_not_found(struct world *w)
 {
 	AUTO_OUTCOME o = {0};
 
@@ -79,7 +79,7 @@ static void a_create_in_no_namespace_is_not_found(struct world *w)
 	assert_string_equal(o.message, "namespaces \"contract-nowhere\" not found");
 }
 
-static void a_body_of_another_place_or_kind_is_refused(struct world *w)
+static void a_body_of_another_namespace_or_kind_is_refused(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -120,7 +120,7 @@ static void names_and_labels_are_checked(struct world *w)
 			fail_msg("%s: %s (%s)", bad[i], hf_code_name(o.code), o.message);
 		assert_string_equal(text_at(&o, "reason"), "Invalid");
 	}
-	/* A service's name is stricter: one label. */
+	/* The name of a Service must be a single DNS label. */
 	assert_int_equal(create(w, &hf_services, ns, &o,
 				"{'apiVersion':'v1','kind':'Service','metadata':{'name':'a.b'},"
 				"'spec':{'clusterIP':'None','ports':[{'port':1}]}}"),
@@ -174,7 +174,7 @@ static void a_write_that_changes_nothing_keeps_the_version(struct world *w)
 			    text_at(&o, "metadata.resourceVersion"));
 }
 
-static void a_name_made_again_has_another_uid(struct world *w)
+static void a_name_created_again_has_another_uid(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME first = {0};
@@ -203,7 +203,7 @@ static void generation_counts_changes_of_the_spec(struct world *w)
 				      "{'status':{'startTime':'2026-01-01T00:00:00Z'}}"),
 			 0);
 	assert_int_equal(number_at(&o, "metadata.generation"), 2);
-	/* Nor can a client set it. */
+	/* A client cannot set the generation either. */
 	assert_int_equal(merge(w, AT(&hf_pytorchjobs, ns, "j"), &o,
 			       "{'metadata':{'generation':99,'labels':{'a':'c'}}}"),
 			 0);
@@ -273,7 +273,7 @@ static void an_update_with_another_uid_conflicts(struct world *w)
 	assert_int_equal(update(w, &hf_configmaps, ns, "c", &o, object), HF_E_CONFLICT);
 }
 
-static void an_update_of_what_is_not_there_is_not_found(struct world *w)
+static void an_update_of_a_missing_object_is_not_found(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -296,7 +296,7 @@ static void identity_cannot_be_changed(struct world *w)
 	object = with_data(before.object, "1");
 	hf_json_set_str(hf_json_get(object, "metadata"), "name", "d");
 	assert_int_equal(update(w, &hf_configmaps, ns, "c", &o, object), HF_E_BAD_REQUEST);
-	/* Left out or changed, the server's fields stay as they are. */
+	/* Server-owned fields that are left out or changed keep their values. */
 	object = with_data(before.object, "2");
 	hf_json_remove(hf_json_get(object, "metadata"), "uid");
 	hf_json_set_str(hf_json_get(object, "metadata"), "creationTimestamp",
@@ -307,7 +307,7 @@ static void identity_cannot_be_changed(struct world *w)
 			    text_at(&before, "metadata.creationTimestamp"));
 }
 
-static void a_pod_on_its_way_is_fixed(struct world *w)
+static void the_spec_of_a_pod_is_immutable(struct world *w)
 {
 	const char *ns = fresh_namespace(w);
 	AUTO_OUTCOME o = {0};
@@ -400,26 +400,27 @@ const struct contract_test contract_writes[] = {
 	{"8: every change has another version", every_change_has_another_version},
 	{"9: a write that changes nothing keeps the version",
 	 a_write_that_changes_nothing_keeps_the_version},
-	{"10: a name made again has another uid", a_name_made_again_has_another_uid},
+	{"10: a name created again has another uid", a_name_created_again_has_another_uid},
 	{"11: generation counts changes of the spec", generation_counts_changes_of_the_spec},
-	{"17: a create fills in what is the server's", a_create_fills_in_what_is_the_servers},
+	{"17: a create sets the server's fields", a_create_sets_the_servers_fields},
 	{"17: a pod begins pending", a_pod_begins_pending},
 	{"17: generated names differ", generated_names_differ},
 	{"17: a name that exists is refused", a_name_that_exists_is_refused},
-	{"17: a create in no namespace is not found", a_create_in_no_namespace_is_not_found},
-	{"17: a body of another place or kind is refused",
-	 a_body_of_another_place_or_kind_is_refused},
+	{"17: a create in a missing namespace is not found",
+	 a_create_in_a_missing_namespace_is_not_found},
+	{"17: a body of another namespace or kind is refused",
+	 a_body_of_another_namespace_or_kind_is_refused},
 	{"17: names and labels are checked", names_and_labels_are_checked},
 	{"17: a create with a version is refused", a_create_with_a_version_is_refused},
 	{"18: an update of a stale version conflicts", an_update_of_a_stale_version_conflicts},
 	{"18: an update without a version depends on the kind",
 	 an_update_without_a_version_depends_on_the_kind},
 	{"18: an update with another uid conflicts", an_update_with_another_uid_conflicts},
-	{"18: an update of what is not there is not found",
-	 an_update_of_what_is_not_there_is_not_found},
+	{"18: an update of a missing object is not found",
+	 an_update_of_a_missing_object_is_not_found},
 	{"18: of two writers one wins", of_two_writers_one_wins},
 	{"22: identity cannot be changed", identity_cannot_be_changed},
-	{"22: a pod on its way is fixed", a_pod_on_its_way_is_fixed},
+	{"22: the spec of a pod is immutable", the_spec_of_a_pod_is_immutable},
 	{"23: a dry run stores nothing", a_dry_run_stores_nothing},
 	{"25: an object too large is refused", an_object_too_large_is_refused},
 	{NULL, NULL},
