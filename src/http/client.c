@@ -45,7 +45,7 @@ static void list_remove(struct hf_http_client *client, struct hf_transfer *trans
 	transfer->prev = transfer->next = NULL;
 }
 
-void hf_http_client_start(struct hf_transfer *transfer)
+static void start_transfer(struct hf_transfer *transfer)
 {
 	struct hf_http_client *client = transfer->client;
 	bool stream = transfer->request.stream;
@@ -74,7 +74,7 @@ static void start_waiting(struct hf_http_client *client)
 			break;
 		client->next_queued = next_queued_from(transfer->next);
 		client->queued--;
-		hf_http_client_start(transfer);
+		start_transfer(transfer);
 	}
 }
 
@@ -139,7 +139,7 @@ int hf_http_client_send(struct hf_http_client *client, const struct hf_http_requ
 		if (!client->next_queued)
 			client->next_queued = transfer;
 	} else {
-		hf_http_client_start(transfer);
+		start_transfer(transfer);
 	}
 	if (ret_transfer)
 		*ret_transfer = transfer;
@@ -152,16 +152,6 @@ void hf_transfer_cancel(struct hf_transfer *transfer)
 		hf_http_client_remove(transfer);
 	list_remove(transfer->client, transfer);
 	hf_transfer_free(transfer);
-}
-
-size_t hf_http_client_in_flight(const struct hf_http_client *client)
-{
-	return client->in_flight;
-}
-
-size_t hf_http_client_queued(const struct hf_http_client *client)
-{
-	return client->queued;
 }
 
 /* --- lifetime of the client --- */

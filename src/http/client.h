@@ -143,8 +143,6 @@ struct hf_http_request {
 /* HF_E_TOO_MANY: the queue or the number of streams is at its limit. ret_transfer may be NULL. */
 int hf_http_client_send(struct hf_http_client *client, const struct hf_http_request *request,
 			struct hf_transfer **ret_transfer, struct hf_error *err) HF_MUST_CHECK;
-size_t hf_http_client_in_flight(const struct hf_http_client *client); /* without streams */
-size_t hf_http_client_queued(const struct hf_http_client *client);
 
 /* No callback of the transfer runs after this call. The server may have seen the request. */
 void hf_transfer_cancel(struct hf_transfer *transfer);

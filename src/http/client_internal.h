@@ -157,11 +157,9 @@ void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_n
 			   const char *what);
 /* The deadline has passed, although its timer has not run yet: the request must not be sent. */
 bool hf_transfer_is_due(const struct hf_transfer *transfer);
-void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what);
 
 /* client.c */
 struct hf_http_ca *hf_http_ca_unref(struct hf_http_ca *ca); /* accepts NULL; returns NULL */
-void hf_http_client_start(struct hf_transfer *transfer);
 /* Takes the transfer from curl, from its link or from the queue, and starts waiting ones in its
  * place. */
 void hf_http_client_remove(struct hf_transfer *transfer);

@@ -6,7 +6,7 @@
 #include "harness/listen.h"
 #include "harness/raw_client.h"
 #include "http/certificate.h"
-#include "http/client.h"
+#include "http/client_internal.h"
 #include "http/server.h"
 
 #include "base/mem.h"
@@ -412,8 +412,8 @@ static void requests_past_the_bound_wait_and_then_go_in_order(void **state)
 	connect_with(bench, (struct hf_http_client_spec){.in_flight_max = 2, .queue_max = 3});
 	for (int i = 0; i < 5; i++)
 		send_request(bench, (struct hf_http_request){.target = "/keep"});
-	assert_int_equal(hf_http_client_in_flight(bench->client), 2);
-	assert_int_equal(hf_http_client_queued(bench->client), 3);
+	assert_int_equal(bench->client->in_flight, 2);
+	assert_int_equal(bench->client->queued, 3);
 	struct hf_http_request request = {.method = "GET", .target = "/", .on_done = on_done};
 	assert_code(hf_http_client_send(bench->client, &request, NULL, &err), HF_E_TOO_MANY);
 	for (size_t i = 0; i < 5; i++) {
@@ -421,8 +421,8 @@ static void requests_past_the_bound_wait_and_then_go_in_order(void **state)
 		hf_exchange_answer(bench->kept[i], 200, "text/plain", "x", 1);
 	}
 	run_until_done(bench);
-	assert_int_equal(hf_http_client_in_flight(bench->client), 0);
-	assert_int_equal(hf_http_client_queued(bench->client), 0);
+	assert_int_equal(bench->client->in_flight, 0);
+	assert_int_equal(bench->client->queued, 0);
 }
 
 static void canceled_requests_make_room_and_are_not_called_back(void **state)
@@ -437,7 +437,7 @@ static void canceled_requests_make_room_and_are_not_called_back(void **state)
 	run_until_kept(bench, 1);
 	hf_transfer_cancel(transfers[1]); /* waiting, first in the queue */
 	hf_transfer_cancel(transfers[3]); /* waiting, last in the queue */
-	assert_int_equal(hf_http_client_queued(bench->client), 1);
+	assert_int_equal(bench->client->queued, 1);
 	hf_transfer_cancel(transfers[0]); /* in flight: its connection is cut */
 	run_until_kept(bench, 2);
 	while (bench->closed == 0)

@@ -53,19 +53,6 @@ const char *hf_exchange_target(const struct hf_exchange *ex)
 	return ex->target.raw;
 }
 
-size_t hf_exchange_query_count(const struct hf_exchange *ex)
-{
-	return ex->target.query_count;
-}
-
-void hf_exchange_query_at(const struct hf_exchange *ex, size_t i, const char **ret_name,
-			  const char **ret_value)
-{
-	hf_assert(i < ex->target.query_count);
-	*ret_name = ex->target.query[i].name;
-	*ret_value = ex->target.query[i].value;
-}
-
 const char *hf_exchange_query(const struct hf_exchange *ex, const char *name)
 {
 	for (size_t i = 0; i < ex->target.query_count; i++) {
@@ -170,16 +157,48 @@ void hf_exchange_answer_take(struct hf_exchange *ex, int status, const char *con
 	end_exchange(ex);
 }
 
+static size_t pending_bytes(const struct hf_exchange *ex)
+{
+	return ex->out.len - ex->out_head;
+}
+
+/* Content reader of streams, called by libmicrohttpd. */
+static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
+{
+	struct hf_exchange *ex = cls;
+	size_t len = pending_bytes(ex) < max ? pending_bytes(ex) : max;
+
+	if (ex->cut)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (len == 0) {
+		if (ex->ended)
+			return MHD_CONTENT_READER_END_OF_STREAM;
+		if (ex->out.cap > STREAM_KEEP_BYTES)
+			hf_strbuf_release(&ex->out);
+		/* A content reader that suspends the connection must return 0. */
+		ex->suspended = true;
+		MHD_suspend_connection(ex->connection);
+		return 0;
+	}
+	memcpy(buf, ex->out.data + ex->out_head, len);
+	ex->out_head += len;
+	if (pending_bytes(ex) == 0) {
+		hf_strbuf_clear(&ex->out);
+		ex->out_head = 0;
+	}
+	if (ex->starved && pending_bytes(ex) <= ex->out.bytes_max / 2) {
+		ex->starved = false;
+		ex->drained = true;
+		hf_exchange_queue(ex);
+	}
+	return (ssize_t)len;
+}
+
 void hf_exchange_begin(struct hf_exchange *ex, int status, const char *content_type)
 {
 	set_response(ex, status, content_type,
 		     MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
-						       hf_exchange_read, ex, NULL));
-}
-
-static size_t pending_bytes(const struct hf_exchange *ex)
-{
-	return ex->out.len - ex->out_head;
+						       read_stream, ex, NULL));
 }
 
 size_t hf_exchange_room(const struct hf_exchange *ex)
@@ -222,35 +241,4 @@ void hf_exchange_abort(struct hf_exchange *ex)
 {
 	ex->cut = true;
 	end_exchange(ex);
-}
-
-ssize_t hf_exchange_read(void *cls, uint64_t pos, char *buf, size_t max)
-{
-	struct hf_exchange *ex = cls;
-	size_t len = pending_bytes(ex) < max ? pending_bytes(ex) : max;
-
-	if (ex->cut)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	if (len == 0) {
-		if (ex->ended)
-			return MHD_CONTENT_READER_END_OF_STREAM;
-		if (ex->out.cap > STREAM_KEEP_BYTES)
-			hf_strbuf_release(&ex->out);
-		/* A content reader that suspends the connection must return 0. */
-		ex->suspended = true;
-		MHD_suspend_connection(ex->connection);
-		return 0;
-	}
-	memcpy(buf, ex->out.data + ex->out_head, len);
-	ex->out_head += len;
-	if (pending_bytes(ex) == 0) {
-		hf_strbuf_clear(&ex->out);
-		ex->out_head = 0;
-	}
-	if (ex->starved && pending_bytes(ex) <= ex->out.bytes_max / 2) {
-		ex->starved = false;
-		ex->drained = true;
-		hf_exchange_queue(ex);
-	}
-	return (ssize_t)len;
 }

@@ -4,7 +4,7 @@
 /* Tests of streams from the server: written bytes arrive in order and at once; slow clients,
  * clients that leave, and the end of a stream. */
 #include "harness/raw_client.h"
-#include "http/server.h"
+#include "http/server_internal.h"
 
 #include "base/mem.h"
 
@@ -243,7 +243,7 @@ static void a_client_that_leaves_a_quiet_stream_is_noticed(void **state)
 	hf_raw_close(&bench->raw);
 	while (bench->closed == 0)
 		hf_test_loop_run(&bench->t);
-	assert_int_equal(hf_http_server_exchanges(bench->server), 0);
+	assert_int_equal(bench->server->live, 0);
 	assert_int_equal(hf_http_server_connections(bench->server), 0);
 }
 
@@ -373,7 +373,7 @@ static void two_hundred_watchers_each_get_every_event_and_may_leave_at_once(void
 		hf_raw_close(&raws[i]);
 	while (crowd.closed < WATCHERS)
 		hf_test_loop_run(&bench->t);
-	assert_int_equal(hf_http_server_exchanges(bench->server), 0);
+	assert_int_equal(bench->server->live, 0);
 	free(raws);
 }
 

@@ -39,7 +39,7 @@
 
 /* --- running libmicrohttpd --- */
 
-void hf_http_server_wake(struct hf_http_server *server)
+static void wake_server(struct hf_http_server *server)
 {
 	hf_task_post(server->run);
 }
@@ -71,7 +71,7 @@ static void run_daemon(void *arg)
 	/* At its connection limit libmicrohttpd stops listening. It listens again only in the run
 	 * after the one in which a connection ended. */
 	if (hf_http_server_connections(server) < before)
-		hf_http_server_wake(server);
+		wake_server(server);
 	if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES)
 		hf_timer_arm(server->timer, next_run_delay(server, (hf_time)timeout_ms * HF_MS));
 	else
@@ -151,7 +151,7 @@ void hf_exchange_resume(struct hf_exchange *ex)
 		return;
 	ex->suspended = false;
 	MHD_resume_connection(ex->connection);
-	hf_http_server_wake(ex->server); /* resuming does not wake an external epoll loop */
+	wake_server(ex->server); /* resuming does not wake an external epoll loop */
 }
 
 static void on_hangup(void *arg, unsigned events)
@@ -498,7 +498,7 @@ static int watch_daemon(struct hf_http_server *server, struct hf_error *err)
 	if (rc < 0)
 		return rc;
 	hf_io_want(server->io, HF_IO_READ);
-	hf_http_server_wake(server);
+	wake_server(server);
 	return 0;
 }
 
@@ -593,9 +593,4 @@ unsigned hf_http_server_connections(const struct hf_http_server *server)
 		MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
 
 	return info ? info->num_connections : 0;
-}
-
-size_t hf_http_server_exchanges(const struct hf_http_server *server)
-{
-	return server->live;
 }

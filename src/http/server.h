@@ -101,7 +101,6 @@ uint16_t hf_http_server_port(const struct hf_http_server *server);
 /* Refuses new connections; existing ones stay. For a graceful shutdown. */
 void hf_http_server_quiesce(struct hf_http_server *server);
 unsigned hf_http_server_connections(const struct hf_http_server *server);
-size_t hf_http_server_exchanges(const struct hf_http_server *server); /* number of live handles */
 
 /* --- the request --- */
 const char *hf_exchange_method(const struct hf_exchange *ex); /* method as sent, "GET" */
@@ -109,11 +108,8 @@ const char *hf_exchange_method(const struct hf_exchange *ex); /* method as sent,
 const char *hf_exchange_path(const struct hf_exchange *ex);
 /* Path and query as sent, for logs. */
 const char *hf_exchange_target(const struct hf_exchange *ex);
-/* Query parameters, percent-decoded ("+" means a blank), in the order sent. */
-size_t hf_exchange_query_count(const struct hf_exchange *ex);
-void hf_exchange_query_at(const struct hf_exchange *ex, size_t i, const char **ret_name,
-			  const char **ret_value);
-/* The first parameter of this name; NULL: none. A parameter without a value gives "". */
+/* The first query parameter of this name, percent-decoded ("+" means a blank); NULL: none. A
+ * parameter without a value gives "". */
 const char *hf_exchange_query(const struct hf_exchange *ex, const char *name);
 /* The first header of this name, in any case of letters; NULL: none. */
 const char *hf_exchange_header(const struct hf_exchange *ex, const char *name);

@@ -91,12 +91,9 @@ struct hf_http_server {
 	struct hf_timer *untrusted_timer;
 };
 
-void hf_http_server_wake(struct hf_http_server *server);
 void hf_exchange_queue(struct hf_exchange *ex);
 void hf_exchange_resume(struct hf_exchange *ex);
 void hf_exchange_free(struct hf_exchange *ex);
-/* Content reader for streams, called by libmicrohttpd. */
-ssize_t hf_exchange_read(void *cls, uint64_t pos, char *buf, size_t max);
 /* peer.c: untrusted connections. fd -1: unknown. hf_http_peers_cut_expired cuts expired ones. */
 struct hf_http_peer *hf_http_peer_create(struct hf_http_server *server, int fd);
 void hf_http_peer_note_request(struct hf_http_server *server, struct hf_http_peer *peer);

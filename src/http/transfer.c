@@ -407,7 +407,7 @@ static void end_transfer(struct hf_transfer *transfer)
 	hf_task_post(transfer->deliver);
 }
 
-void hf_transfer_fail(struct hf_transfer *transfer, int code, const char *what)
+static void fail_transfer(struct hf_transfer *transfer, int code, const char *what)
 {
 	hf_assert(transfer->state != HF_TRANSFER_DONE && code < 0);
 	if (transfer->err.code == 0) /* otherwise a callback has set a better text */
@@ -454,12 +454,12 @@ void hf_transfer_take_curl_result(struct hf_transfer *transfer, CURLcode result)
 	if (transfer->err.code == 0 && proxy_unreached(transfer, result))
 		(void)hf_error_set(&transfer->err, code, "the proxy cannot be reached: %s", text);
 	if (result != CURLE_OK) {
-		hf_transfer_fail(transfer, code, text);
+		fail_transfer(transfer, code, text);
 		return;
 	}
 	/* curl accepts an incomplete head as if it were complete. */
 	if (!transfer->head_done) {
-		hf_transfer_fail(transfer, code, "the connection was closed inside the head");
+		fail_transfer(transfer, code, "the connection was closed inside the head");
 		return;
 	}
 	end_transfer(transfer);
@@ -474,7 +474,7 @@ static void fail_sent(struct hf_transfer *transfer)
 		hf_error_set(&transfer->err, HF_E_TIMEOUT,
 			     "no response in time; the server took %zu of the request's %zu bytes",
 			     transfer->body_sent, len);
-	hf_transfer_fail(transfer, HF_E_TIMEOUT, "no response in time");
+	fail_transfer(transfer, HF_E_TIMEOUT, "no response in time");
 }
 
 static const char *unsent_reason(const struct hf_transfer *transfer)
@@ -490,12 +490,12 @@ static void on_deadline(void *arg)
 
 	hf_http_client_retire_if_silent(transfer);
 	if (transfer->state == HF_TRANSFER_QUEUED)
-		hf_transfer_fail(transfer, HF_E_UNAVAILABLE,
-				 "not sent in time: too many other requests are in flight");
+		fail_transfer(transfer, HF_E_UNAVAILABLE,
+			      "not sent in time: too many other requests are in flight");
 	else if (was_sent(transfer))
 		fail_sent(transfer);
 	else
-		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, unsent_reason(transfer));
+		fail_transfer(transfer, HF_E_UNAVAILABLE, unsent_reason(transfer));
 }
 
 static void on_idle(void *arg)
@@ -504,10 +504,10 @@ static void on_idle(void *arg)
 
 	hf_http_client_retire_if_silent(transfer);
 	if (was_sent(transfer))
-		hf_transfer_fail(transfer, HF_E_TIMEOUT,
-				 "no byte of the stream came within its idle timeout");
+		fail_transfer(transfer, HF_E_TIMEOUT,
+			      "no byte of the stream came within its idle timeout");
 	else
-		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, unsent_reason(transfer));
+		fail_transfer(transfer, HF_E_UNAVAILABLE, unsent_reason(transfer));
 }
 
 /* --- what a link delivers --- */
@@ -528,7 +528,7 @@ void hf_transfer_take_field(struct hf_transfer *transfer, const char *name, cons
 	hf_strbuf_add(&transfer->head, name, strlen(name) + 1);
 	hf_strbuf_add(&transfer->head, value, strlen(value) + 1);
 	if (hf_strbuf_ok(&transfer->head, "the response head", &transfer->err) < 0)
-		hf_transfer_fail(transfer, HF_E_TOO_LARGE, "");
+		fail_transfer(transfer, HF_E_TOO_LARGE, "");
 }
 
 void hf_transfer_take_head(struct hf_transfer *transfer)
@@ -552,7 +552,7 @@ void hf_transfer_take_body(struct hf_transfer *transfer, const void *bytes, size
 					      : take_whole(transfer, bytes, len);
 
 	if (!taken)
-		hf_transfer_fail(transfer, HF_E_TOO_LARGE, "");
+		fail_transfer(transfer, HF_E_TOO_LARGE, "");
 }
 
 void hf_transfer_take_end(struct hf_transfer *transfer)
@@ -573,7 +573,7 @@ void hf_transfer_break_off(struct hf_transfer *transfer, bool seen, bool retry_n
 	if (transfer->request.stream && transfer->head_done)
 		code = HF_E_UNAVAILABLE;
 	transfer->retry_now = retry_now;
-	hf_transfer_fail(transfer, code, what);
+	fail_transfer(transfer, code, what);
 }
 
 /* --- calling the user --- */
@@ -601,7 +601,7 @@ static void resume_curl(struct hf_transfer *transfer)
 	transfer->curl_paused = false;
 	CURLcode rc = curl_easy_pause(transfer->easy, CURLPAUSE_CONT);
 	if (rc != CURLE_OK)
-		hf_transfer_fail(transfer, HF_E_UNAVAILABLE, curl_easy_strerror(rc));
+		fail_transfer(transfer, HF_E_UNAVAILABLE, curl_easy_strerror(rc));
 }
 
 static void deliver_done(struct hf_transfer *transfer)

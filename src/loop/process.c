@@ -535,11 +535,6 @@ pid_t hf_process_pid(const struct hf_process *process)
 	return process->id.pid;
 }
 
-const struct hf_process_id *hf_process_identity(const struct hf_process *process)
-{
-	return &process->id;
-}
-
 bool hf_process_ended(const struct hf_process *process)
 {
 	return process->pidfd < 0;

@@ -68,7 +68,6 @@ void hf_process_raise_files(void);
 struct hf_process *hf_process_destroy(struct hf_process *process);
 
 pid_t hf_process_pid(const struct hf_process *process);
-const struct hf_process_id *hf_process_identity(const struct hf_process *process);
 bool hf_process_ended(const struct hf_process *process); /* already true when fn is called */
 
 /* Sends a signal to the process. Returns 0 if the process has ended already. */

@@ -319,7 +319,7 @@ static void a_forgotten_child_is_reaped_by_the_loop(void **state)
 
 	open_out(bench);
 	spawn_script(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
-	id = *hf_process_identity(bench->process);
+	assert_ok(hf_process_id_get(hf_process_pid(bench->process), &id, &err), &err);
 	bench->process = hf_process_destroy(bench->process);
 	assert_true(hf_process_id_alive(&id));
 	hf_reader_pause(bench->reader);
@@ -352,7 +352,7 @@ static void many_forgotten_children_are_reaped_in_any_order(void **state)
 		assert_ok(
 			hf_process_spawn(bench->loop, &spec, on_exit_event, bench, &process, &err),
 			&err);
-		ids[i] = *hf_process_identity(process);
+		assert_ok(hf_process_id_get(hf_process_pid(process), &ids[i], &err), &err);
 		hf_process_destroy(process);
 	}
 	for (int i = 0; i < COUNT; i++) {
@@ -373,7 +373,7 @@ static void orphans_left_at_the_end_are_let_go(void **state)
 	struct hf_process_id id;
 
 	spawn_script(bench, (struct hf_process_spec){0}, "exec tail -f /dev/null");
-	id = *hf_process_identity(bench->process);
+	assert_ok(hf_process_id_get(hf_process_pid(bench->process), &id, &err), &err);
 	bench->process = hf_process_destroy(bench->process);
 	hf_test_loop_release(&bench->t); /* asserts that no fd is left open */
 	assert_true(hf_process_id_alive(&id));
