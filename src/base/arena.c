@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * An arena: memory for one pass, allocated piece by piece and freed all at once.
+ *
+ * The arena is a list of blocks, the newest first. Allocations come from the newest block only; the
+ * unused rest of an older block is not searched, because a search would cost more than the rest is
+ * worth. Each new block is half as large as all blocks before it. So a pass of any size needs few
+ * blocks and wastes at most a third of the memory.
+ *
+ * Invariant: used never exceeds bytes_max; an allocation that would exceed it calls the
+ * out-of-memory hook.
+ */
 #include "base/arena.h"
 
 #include "base/mem.h"
@@ -12,7 +24,8 @@
 
 #if HF_UNDER_ASAN
 #include <sanitizer/asan_interface.h>
-/* What no pass owns may not be touched: a pointer kept over a reset is found. */
+/* Memory that no pass owns is poisoned: AddressSanitizer reports a pointer that outlives a
+ * reset. */
 #define poison(ptr, size) ASAN_POISON_MEMORY_REGION((ptr), (size))
 #define unpoison(ptr, size) ASAN_UNPOISON_MEMORY_REGION((ptr), (size))
 #else
@@ -20,21 +33,17 @@
 #define unpoison(ptr, size) ((void)(ptr), (void)(size))
 #endif
 
-/*
- * A list of blocks, the newest in front; only that one is allocated from.  What is
- * left of an older block is not looked at again: finding a gap would cost more than
- * the gap.  Each block is half as large as all before it, so that a pass of any size takes few
- * of them and wastes at most a third.
- */
+/* Alignment of every allocation, and sizes of the first and the largest regular block, in bytes. */
 #define ALIGN ((size_t)16)
 #define BLOCK_FIRST ((size_t)4096)
 #define BLOCK_MAX ((size_t)1 << 20)
-/* Texts up to this length are printed once; longer ones twice, to be measured first. */
+/* hf_arena_printf prints a text up to this length once. It prints a longer text twice: first to
+ * measure it, then into the arena. */
 #define PRINTED_USUAL ((size_t)256)
 
 struct block {
 	struct block *older;
-	size_t size; /* of bytes */
+	size_t size; /* length of bytes[] */
 	size_t used;
 	_Alignas(16) char bytes[];
 };
@@ -42,8 +51,8 @@ struct block {
 struct hf_arena {
 	struct block *newest; /* NULL before the first allocation */
 	size_t bytes_max;
-	size_t used;        /* of all blocks, with what alignment adds */
-	size_t block_first; /* size of the first block */
+	size_t used;        /* bytes allocated from all blocks, padding included */
+	size_t block_first; /* size of the next pass's first block */
 };
 
 struct hf_arena *hf_arena_create(size_t bytes_max)
@@ -55,7 +64,7 @@ struct hf_arena *hf_arena_create(size_t bytes_max)
 	return arena;
 }
 
-static void block_add(struct hf_arena *arena, size_t size)
+static void add_block(struct hf_arena *arena, size_t size)
 {
 	struct block *block = hf_xmalloc(sizeof(*block) + size);
 
@@ -66,8 +75,8 @@ static void block_add(struct hf_arena *arena, size_t size)
 	arena->newest = block;
 }
 
-/* Free the newest block. */
-static void block_drop(struct hf_arena *arena)
+/* Frees the newest block. */
+static void drop_block(struct hf_arena *arena)
 {
 	struct block *block = arena->newest;
 
@@ -81,7 +90,7 @@ struct hf_arena *hf_arena_destroy(struct hf_arena *arena)
 	if (!arena)
 		return NULL;
 	while (arena->newest)
-		block_drop(arena);
+		drop_block(arena);
 	free(arena);
 	return NULL;
 }
@@ -91,14 +100,14 @@ void hf_arena_reset(struct hf_arena *arena)
 	size_t keep = arena->used < BLOCK_MAX ? arena->used : BLOCK_MAX;
 
 	if (arena->newest && arena->newest->older) {
-		/* One block did not do.  The next pass starts with one as large as this
-		 * pass was, so that passes of one size come to need one block. */
+		/* The pass needed more than one block. Start the next pass with one block as
+		 * large as this pass, so that later passes of this size need a single block. */
 		while (arena->newest)
-			block_drop(arena);
+			drop_block(arena);
 		arena->block_first = keep > BLOCK_FIRST ? keep : BLOCK_FIRST;
-		block_add(arena, arena->block_first);
+		add_block(arena, arena->block_first);
 	} else if (arena->newest && arena->newest->size > BLOCK_MAX) {
-		block_drop(arena);
+		drop_block(arena);
 	} else if (arena->newest) {
 		arena->newest->used = 0;
 		poison(arena->newest->bytes, arena->newest->size);
@@ -113,11 +122,11 @@ size_t hf_arena_used(const struct hf_arena *arena)
 
 size_t hf_arena_left(const struct hf_arena *arena)
 {
-	/* Down to a whole unit, so that an allocation of what is left succeeds. */
+	/* Rounded down to whole units of ALIGN, so that one allocation of this size succeeds. */
 	return (arena->bytes_max - arena->used) & ~(ALIGN - 1);
 }
 
-static size_t next_block_size(const struct hf_arena *arena)
+static size_t size_next_block(const struct hf_arena *arena)
 {
 	size_t size = arena->newest ? arena->used / 2 : arena->block_first;
 
@@ -132,30 +141,31 @@ void *hf_arena_alloc(struct hf_arena *arena, size_t size)
 	struct block *block;
 	char *ptr;
 
-	/* An empty object has an address of its own too. */
+	/* An allocation of 0 bytes also gets its own address. */
 	take = size ? size : 1;
 	if (take > hf_arena_left(arena))
 		hf_out_of_memory(size);
 	take = (take + ALIGN - 1) & ~(ALIGN - 1);
 	block = arena->newest;
 	if (!block || take > block->size - block->used) {
-		size_t next = next_block_size(arena);
+		size_t next = size_next_block(arena);
 
-		block_add(arena, take > next ? take : next);
+		add_block(arena, take > next ? take : next);
 		block = arena->newest;
 	}
 	ptr = block->bytes + block->used;
 	block->used += take;
 	arena->used += take;
 	unpoison(ptr, size);
-	/* Not calloc for the block: after a reset it holds what the last pass left. */
+	/* The block itself is not cleared: after a reset it still holds the previous pass's
+	 * bytes. */
 	memset(ptr, 0, size);
 	return ptr;
 }
 
 void *hf_arena_array(struct hf_arena *arena, size_t count, size_t size)
 {
-	/* SIZE_MAX is past every maximum. */
+	/* SIZE_MAX exceeds every maximum, so an overflow ends in the out-of-memory hook. */
 	return hf_arena_alloc(arena, size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
 }
 

@@ -11,24 +11,24 @@
 HF_BEGIN_DECLS
 
 /*
- * The "pass" lifetime: memory that all dies together.
+ * An arena holds the memory of one pass (the "pass" lifetime in ARCHITECTURE.md).
  *
- * Allocations are 16-byte aligned, zeroed, and live until the next reset or
- * destroy.  A reset keeps one block, which grows to what the pass before it used
- * (1 MiB at most), so a loop of passes allocates nothing from the system once it
- * is warm.  Under AddressSanitizer what no pass owns is poisoned.
+ * Every allocation is aligned to 16 bytes, filled with zeros, and valid until the next reset or
+ * destroy. A reset keeps one block. That block grows to the size of the previous pass, up to 1 MiB,
+ * so repeated passes of one size need no further memory from the system. Under AddressSanitizer,
+ * memory that no pass owns is poisoned.
  *
- * bytes_max bounds what one pass may take.  Reaching it is a broken promise of
- * the caller (who bounds its input), not an error to handle, and goes to the
- * out-of-memory hook; hf_arena_left lets a caller ask first.
+ * bytes_max is the limit of one pass. The caller must bound its input so that the limit is never
+ * reached. Reaching the limit is a programming error: it calls the out-of-memory hook. Call
+ * hf_arena_left first if the input is not bounded.
  */
 struct hf_arena;
 
 struct hf_arena *hf_arena_create(size_t bytes_max);
-struct hf_arena *hf_arena_destroy(struct hf_arena *arena); /* NULL is fine; returns NULL */
+struct hf_arena *hf_arena_destroy(struct hf_arena *arena); /* accepts NULL; returns NULL */
 void hf_arena_reset(struct hf_arena *arena);
 size_t hf_arena_used(const struct hf_arena *arena);
-size_t hf_arena_left(const struct hf_arena *arena); /* one allocation of this much succeeds */
+size_t hf_arena_left(const struct hf_arena *arena); /* one allocation of this many bytes succeeds */
 
 void *hf_arena_alloc(struct hf_arena *arena, size_t size) __attribute__((returns_nonnull));
 void *hf_arena_array(struct hf_arena *arena, size_t count, size_t size)

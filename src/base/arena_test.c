@@ -12,7 +12,7 @@
 #define KIB ((size_t)1024)
 #define MIB ((size_t)1024 * 1024)
 
-/* Counts what the arena takes from the system. */
+/* Counts the blocks that the arena allocates from the system. */
 static size_t blocks_taken;
 
 void *__wrap_hf_xmalloc(size_t size);
@@ -77,7 +77,7 @@ static void used_and_left_add_up(void **state)
 	HF_AUTO_ARENA arena = hf_arena_create(1000);
 
 	assert_int_equal(hf_arena_used(arena), 0);
-	assert_int_equal(hf_arena_left(arena), 992); /* whole units of 16 */
+	assert_int_equal(hf_arena_left(arena), 992); /* 992: a multiple of 16 */
 	hf_arena_alloc(arena, 17);
 	assert_int_equal(hf_arena_used(arena), 32);
 	assert_int_equal(hf_arena_left(arena), 960);
@@ -86,7 +86,7 @@ static void used_and_left_add_up(void **state)
 	assert_int_equal(hf_arena_left(arena), 992);
 }
 
-static void all_that_is_left_can_be_had(void **state)
+static void one_allocation_may_use_all_that_is_left(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(100 * KIB + 7);
 
@@ -97,14 +97,14 @@ static void all_that_is_left_can_be_had(void **state)
 	expect_broken_promise(hf_arena_alloc(arena, 0));
 }
 
-static void more_than_is_left_calls_the_hook(void **state)
+static void an_allocation_beyond_the_maximum_calls_the_hook(void **state)
 {
 	HF_AUTO_ARENA arena = hf_arena_create(KIB);
 
 	expect_broken_promise(hf_arena_alloc(arena, KIB + 1));
 	expect_broken_promise(hf_arena_alloc(arena, SIZE_MAX));
 	expect_broken_promise(hf_arena_alloc(arena, SIZE_MAX - 8));
-	/* And nothing was taken. */
+	/* The failed allocations used nothing. */
 	assert_int_equal(hf_arena_used(arena), 0);
 	hf_arena_alloc(arena, KIB);
 }
@@ -184,7 +184,7 @@ static void one_huge_pass_is_not_kept(void **state)
 
 	hf_arena_alloc(arena, 32 * MIB);
 	hf_arena_reset(arena);
-	/* Nothing of it is left, so the next pass asks the system. */
+	/* The huge block was freed, so the next pass allocates a block. */
 	before = blocks_taken;
 	hf_arena_alloc(arena, 10);
 	assert_int_equal(blocks_taken, before + 1);
@@ -208,7 +208,7 @@ static void a_pointer_kept_over_a_reset_is_found(void **state)
 	char *kept = hf_arena_alloc(arena, 40);
 
 	assert_false(__asan_address_is_poisoned(kept + 39));
-	/* Behind it as well, up to the next unit. */
+	/* The padding up to the next multiple of 16 is poisoned too. */
 	assert_true(__asan_address_is_poisoned(kept + 40));
 	hf_arena_reset(arena);
 	assert_true(__asan_address_is_poisoned(kept));
@@ -248,8 +248,8 @@ int main(void)
 		cmocka_unit_test(an_empty_allocation_has_an_address_of_its_own),
 		cmocka_unit_test(memory_is_zero_again_after_a_reset),
 		cmocka_unit_test(used_and_left_add_up),
-		cmocka_unit_test(all_that_is_left_can_be_had),
-		cmocka_unit_test(more_than_is_left_calls_the_hook),
+		cmocka_unit_test(one_allocation_may_use_all_that_is_left),
+		cmocka_unit_test(an_allocation_beyond_the_maximum_calls_the_hook),
 		cmocka_unit_test(an_array_whose_size_overflows_calls_the_hook),
 		cmocka_unit_test(typed_helpers_give_their_types),
 		cmocka_unit_test(strings_are_copied),

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Base64 of RFC 4648, both directions. Input: bytes or a NUL-terminated text; output: appended
+ * to a string buffer of the caller.
+ */
 #include "base/base64.h"
 
 #include <string.h>
@@ -34,7 +39,7 @@ int hf_base64_decode(const char *text, struct hf_strbuf *sb, struct hf_error *er
 			continue;
 		if (*text == '=')
 			n_padding++;
-		/* Padding is at the end, or it is none. */
+		/* Padding is legal at the end only. */
 		if (*text != '=' && (digit == NULL || n_padding > 0))
 			return hf_error_set(err, HF_E_INVALID, "not base64");
 		if (*text == '=')
@@ -43,7 +48,8 @@ int hf_base64_decode(const char *text, struct hf_strbuf *sb, struct hf_error *er
 		if (n_digits++ % 4 != 0)
 			hf_strbuf_addch(sb, (char)(bits >> (6 - 2 * ((n_digits - 1) % 4)) & 255));
 	}
-	/* One digit alone is no byte; two want two signs of padding, three want one. */
+	/* A group of one digit encodes no byte. A group of two digits needs two '=', a group of
+	 * three needs one. */
 	if (n_digits % 4 == 1 || n_padding != (4 - n_digits % 4) % 4)
 		return hf_error_set(err, HF_E_INVALID, "not base64");
 	return 0;

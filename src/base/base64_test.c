@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* RFC 4648, section 10, and bytes that are no text. */
+/* The examples of RFC 4648, section 10, and bytes that are not text. */
 static const struct {
 	const char *bytes, *text;
 } rows[] = {
@@ -30,7 +30,7 @@ static void bytes_are_written_with_padding(void **state)
 	}
 }
 
-static void what_was_written_is_read(void **state)
+static void encoded_texts_are_decoded(void **state)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++) {
 		HF_AUTO_STRBUF sb = HF_STRBUF_INIT(64);
@@ -70,7 +70,7 @@ static void line_breaks_are_passed_over(void **state)
 	}
 }
 
-static void what_is_no_base64_is_refused(void **state)
+static void a_text_that_is_not_base64_is_refused(void **state)
 {
 	static const char *const texts[] = {
 		"Q", "QQ",   "QQ=",  "Q===",  "QQ===", "QQ=Q",       "Q Q=",     "QUJD=",
@@ -97,10 +97,10 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_are_written_with_padding),
-		cmocka_unit_test(what_was_written_is_read),
+		cmocka_unit_test(encoded_texts_are_decoded),
 		cmocka_unit_test(bytes_of_any_kind_and_length_come_back),
 		cmocka_unit_test(line_breaks_are_passed_over),
-		cmocka_unit_test(what_is_no_base64_is_refused),
+		cmocka_unit_test(a_text_that_is_not_base64_is_refused),
 		cmocka_unit_test(a_buffer_that_is_full_says_so),
 	};
 

@@ -3,9 +3,10 @@
 #ifndef HF_BASE_COMPILER_H
 #define HF_BASE_COMPILER_H
 
-/* Attributes, and the assert that stays on in production. */
+/* Compiler attributes, and the assertion that stays active in production. */
 
-/* Around the declarations of every header, so that each reads as C++ too. */
+/* Every header puts its declarations between these two macros, so that the header also compiles
+ * as C++. */
 #ifdef __cplusplus
 #define HF_BEGIN_DECLS extern "C" {
 #define HF_END_DECLS }
@@ -18,11 +19,13 @@
 #define HF_MUST_CHECK __attribute__((warn_unused_result))
 #define HF_NORETURN __attribute__((noreturn))
 #define HF_UNUSED __attribute__((unused))
-/* unused: a local that only holds a reference is used by its end (clang 14 thinks otherwise). */
+/* Runs fn when the local variable leaves its scope. `unused` is needed because clang 14 warns
+ * about a variable that only holds a reference. */
 #define HF_CLEANUP(fn) __attribute__((cleanup(fn), unused))
 #define HF_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-/* 1 where AddressSanitizer watches: gcc and clang each tell it in their own way. */
+/* HF_UNDER_ASAN is 1 in a build with AddressSanitizer. gcc and clang announce such a build
+ * differently. */
 #if defined(__SANITIZE_ADDRESS__)
 #define HF_UNDER_ASAN 1
 #elif defined(__has_feature)
@@ -34,11 +37,9 @@
 #define HF_UNDER_ASAN 0
 #endif
 
-/*
- * A broken invariant of this program (never bad input) ends it here, in release
- * builds too: every daemon of Holdfast is level-triggered and restarts safely,
- * so stopping is better than acting on a state that cannot be.
- */
+/* Checks an invariant of this program; never use it to check input. A broken invariant ends the
+ * process, in release builds too. Every daemon of Holdfast can restart safely at any time, so
+ * stopping is better than acting on an impossible state. */
 #define hf_assert(cond) ((cond) ? (void)0 : hf_assert_failed(#cond, __FILE__, __LINE__))
 
 HF_BEGIN_DECLS

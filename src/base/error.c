@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Errors: sets and wraps struct hf_error, and translates error codes to HTTP statuses and
+ * Kubernetes reasons.
+ *
+ * No function here allocates, because "out of memory" must be reportable too. The text therefore
+ * has a fixed size, and every function that fills it marks a cut text with "..." (mark_cut).
+ */
 #include "base/error.h"
 
 #include "base/str.h"
@@ -9,13 +17,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Nothing here allocates: an error has to be told when there is no memory too.  The
- * price is a fixed room for the text, so every way to fill it ends in mark_cut.
- */
 #define DOTS "..."
 
-/* Cut a text that did not fit so that it ends in dots and in whole characters. */
+/* Shortens a text that did not fit. The result ends with "..." and holds whole UTF-8 characters
+ * only. */
 static void mark_cut(char text[HF_ERROR_TEXT_MAX])
 {
 	size_t end = HF_ERROR_TEXT_MAX - sizeof(DOTS);
@@ -26,7 +31,7 @@ static void mark_cut(char text[HF_ERROR_TEXT_MAX])
 }
 
 HF_PRINTF(2, 0)
-static void format(char text[HF_ERROR_TEXT_MAX], const char *fmt, va_list ap)
+static void print_text(char text[HF_ERROR_TEXT_MAX], const char *fmt, va_list ap)
 {
 	int n = vsnprintf(text, HF_ERROR_TEXT_MAX, fmt, ap);
 
@@ -43,8 +48,8 @@ int hf_error_vset(struct hf_error *err, int code, const char *fmt, va_list ap)
 	hf_assert(code != HF_OK);
 	if (!err)
 		return code;
-	/* By way of a copy: err->text may be one of the arguments. */
-	format(text, fmt, ap);
+	/* Format into a copy: err->text may be one of the arguments. */
+	print_text(text, fmt, ap);
 	err->code = code;
 	memcpy(err->text, text, strlen(text) + 1);
 	return code;
@@ -60,8 +65,8 @@ int(hf_error_set)(struct hf_error *err, int code, const char *fmt, ...)
 	return code;
 }
 
-/* "<front>: <behind>", cut where it must be. */
-static void join(char ret_text[HF_ERROR_TEXT_MAX], const char *front, const char *behind)
+/* Writes "<front>: <behind>" and cuts a text that is too long. */
+static void join_texts(char ret_text[HF_ERROR_TEXT_MAX], const char *front, const char *behind)
 {
 	int n = snprintf(ret_text, HF_ERROR_TEXT_MAX, "%s: %s", front, behind);
 
@@ -79,10 +84,10 @@ int hf_error_errno(struct hf_error *err, int errnum, const char *fmt, ...)
 	if (!err)
 		return code;
 	va_start(ap, fmt);
-	format(text, fmt, ap);
+	print_text(text, fmt, ap);
 	va_end(ap);
 	err->code = code;
-	join(err->text, text, strerror_r(errnum, reason, sizeof(reason)));
+	join_texts(err->text, text, strerror_r(errnum, reason, sizeof(reason)));
 	return code;
 }
 
@@ -94,16 +99,16 @@ int hf_error_wrap(struct hf_error *err, const char *fmt, ...)
 
 	if (!err)
 		return HF_E_INTERNAL;
-	/* A failure must never be handed on as success. */
+	/* A wrapped error is always a failure, even if the caller forgot to set a code. */
 	if (err->code == HF_OK)
 		err->code = HF_E_INTERNAL;
-	/* The text may be an argument of itself, so both halves are copies. */
+	/* Use copies of both halves: err->text may be one of the arguments. */
 	va_start(ap, fmt);
-	format(front, fmt, ap);
+	print_text(front, fmt, ap);
 	va_end(ap);
 	memcpy(behind, err->text, sizeof(behind));
 	behind[sizeof(behind) - 1] = '\0';
-	join(err->text, front, behind);
+	join_texts(err->text, front, behind);
 	return err->code;
 }
 
@@ -115,8 +120,8 @@ void hf_error_clear(struct hf_error *err)
 	err->text[0] = '\0';
 }
 
-/* The rows of HF_CODES.  Some twenty: looking through them beats any table of a
- * cleverer kind, and their order decides which code a status alone stands for. */
+/* The rows of HF_CODES, about twenty: a linear search is fast enough. If several codes share an
+ * HTTP status, the first row wins in hf_code_from_http. */
 static const struct code_row {
 	int code;
 	int http;
@@ -128,7 +133,7 @@ static const struct code_row {
 #undef X
 };
 
-static const struct code_row *code_row(int code)
+static const struct code_row *find_code_row(int code)
 {
 	for (size_t i = 0; i < HF_ARRAY_LEN(code_rows); i++)
 		if (code_rows[i].code == code)
@@ -138,7 +143,7 @@ static const struct code_row *code_row(int code)
 
 const char *hf_code_name(int code)
 {
-	const struct code_row *row = code_row(code);
+	const struct code_row *row = find_code_row(code);
 
 	if (code == HF_OK)
 		return "OK";
@@ -147,7 +152,7 @@ const char *hf_code_name(int code)
 
 int hf_code_http(int code)
 {
-	const struct code_row *row = code_row(code);
+	const struct code_row *row = find_code_row(code);
 
 	if (code == HF_OK)
 		return 200;
@@ -156,16 +161,16 @@ int hf_code_http(int code)
 
 const char *hf_code_reason(int code)
 {
-	const struct code_row *row = code_row(code);
+	const struct code_row *row = find_code_row(code);
 
 	if (code == HF_OK)
 		return "";
 	return row ? row->reason : "InternalError";
 }
 
-static int code_from_reason(const char *reason)
+static int find_code_by_reason(const char *reason)
 {
-	/* The reasons of apimachinery that are no row's own. */
+	/* Reasons of apimachinery that HF_CODES does not list. */
 	static const struct {
 		const char *reason;
 		int code;
@@ -190,13 +195,14 @@ int hf_code_from_http(int http_status, const char *reason)
 
 	if (http_status >= 200 && http_status < 300)
 		return HF_OK;
-	/* As client-go decides: a reason that is known outranks the status. */
-	code = hf_str_is_empty(reason) ? HF_OK : code_from_reason(reason);
+	/* A known reason outranks the status, as in client-go. */
+	code = hf_str_is_empty(reason) ? HF_OK : find_code_by_reason(reason);
 	if (code != HF_OK)
 		return code;
 	switch (http_status) {
 	case 408: return HF_E_TIMEOUT;
-	/* Not EXISTS, which shares the status: without the reason nobody knows. */
+	/* 409 without a reason is CONFLICT: EXISTS has the same status, but only the reason can
+	 * tell. */
 	case 409: return HF_E_CONFLICT;
 	case 502: return HF_E_UNAVAILABLE;
 	default: break;
@@ -204,6 +210,6 @@ int hf_code_from_http(int http_status, const char *reason)
 	for (size_t i = 0; i < HF_ARRAY_LEN(code_rows); i++)
 		if (code_rows[i].http == http_status)
 			return code_rows[i].code;
-	/* What is not known is still the client's fault or the server's. */
+	/* Unknown 4xx statuses are the client's fault; all others are the server's. */
 	return http_status >= 400 && http_status < 500 ? HF_E_BAD_REQUEST : HF_E_INTERNAL;
 }

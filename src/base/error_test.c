@@ -62,7 +62,7 @@ static void a_cut_never_splits_a_character(void **state)
 	char text[2 * HF_ERROR_TEXT_MAX];
 	struct hf_error err;
 
-	/* A character of four bytes at each place the cut may fall. */
+	/* Try each position of a four-byte character at the cut. */
 	for (size_t lead = 0; lead < 4; lead++) {
 		size_t at = lead;
 
@@ -130,7 +130,7 @@ static void wrapping_over_and_over_cuts_at_the_end(void **state)
 	assert_true(hf_str_has_suffix(err.text, "..."));
 }
 
-static void wrapping_what_is_no_error_is_never_success(void **state)
+static void wrapping_an_error_without_a_code_is_never_success(void **state)
 {
 	struct hf_error err = {.code = HF_OK};
 
@@ -184,7 +184,8 @@ static void a_code_comes_back_from_its_status_and_reason(void **state)
 		int code = all_codes[i];
 		int back = hf_code_from_http(hf_code_http(code), hf_code_reason(code));
 
-		/* Several codes are an InternalError to a client. */
+		/* Several codes share the reason InternalError, so they all come back as
+		 * INTERNAL. */
 		if (hf_streq(hf_code_reason(code), "InternalError"))
 			code = HF_E_INTERNAL;
 		assert_int_equal(back, code);
@@ -256,7 +257,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk_has_a_code_of_its_own),
 		cmocka_unit_test(wrap_puts_text_in_front_and_keeps_the_code),
 		cmocka_unit_test(wrapping_over_and_over_cuts_at_the_end),
-		cmocka_unit_test(wrapping_what_is_no_error_is_never_success),
+		cmocka_unit_test(wrapping_an_error_without_a_code_is_never_success),
 		cmocka_unit_test(clear_makes_it_success),
 		cmocka_unit_test(codes_have_a_name_a_status_and_a_reason),
 		cmocka_unit_test(a_number_that_is_no_code_is_an_internal_error),

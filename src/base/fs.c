@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Files and folders with error texts that name the path, atomic writes, safe removal of a tree, and
+ * random bytes.
+ *
+ * Every function here blocks and reports its failure through struct hf_error. After a failure no
+ * descriptor stays open and no temporary file is left behind.
+ */
 #include "base/fs.h"
 
 #include "base/mem.h"
@@ -20,7 +28,8 @@
 
 void hf_fd_cleanup(int *fd)
 {
-	/* Runs between a failed call and whoever reads its errno. */
+	/* This cleanup runs after a failed call and before the caller reads errno, so it keeps
+	 * errno. */
 	int kept = errno;
 
 	if (*fd >= 0)
@@ -29,8 +38,8 @@ void hf_fd_cleanup(int *fd)
 	errno = kept;
 }
 
-/* As hf_error_errno, but a name that is not there has a code of its own. */
-static int fail(struct hf_error *err, int errnum, const char *what, const char *path)
+/* As hf_error_errno with the text "cannot <what> '<path>'", but ENOENT gives HF_E_NOT_FOUND. */
+static int set_path_error(struct hf_error *err, int errnum, const char *what, const char *path)
 {
 	int code = hf_error_errno(err, errnum, "cannot %s '%s'", what, path);
 
@@ -41,7 +50,7 @@ static int fail(struct hf_error *err, int errnum, const char *what, const char *
 	return HF_E_NOT_FOUND;
 }
 
-static ssize_t read_again(int fd, void *buf, size_t len)
+static ssize_t read_retrying(int fd, void *buf, size_t len)
 {
 	ssize_t n;
 
@@ -59,9 +68,10 @@ int hf_fs_read_fd(int fd, const char *name, struct hf_strbuf *sb, struct hf_erro
 		size_t left = sb->bytes_max > sb->len ? sb->bytes_max - sb->len : 0;
 		size_t want = left < READ_AT_ONCE ? left : READ_AT_ONCE;
 		char probe;
-		/* At the maximum one byte more tells "exactly full" from "too large". */
-		ssize_t n = want ? read_again(fd, hf_strbuf_reserve(sb, want), want)
-				 : read_again(fd, &probe, 1);
+		/* The buffer is full: read one byte more to tell "exactly full" from "too
+		 * large". */
+		ssize_t n = want ? read_retrying(fd, hf_strbuf_reserve(sb, want), want)
+				 : read_retrying(fd, &probe, 1);
 
 		if (n == 0)
 			return 0;
@@ -71,7 +81,7 @@ int hf_fs_read_fd(int fd, const char *name, struct hf_strbuf *sb, struct hf_erro
 		}
 		hf_strbuf_truncate(sb, before);
 		if (n < 0)
-			return fail(err, errno, "read", name);
+			return set_path_error(err, errno, "read", name);
 		return hf_error_set(err, HF_E_TOO_LARGE, "cannot read '%s': larger than %zu bytes",
 				    name, sb->bytes_max - before);
 	}
@@ -82,7 +92,7 @@ int hf_fs_read(const char *path, struct hf_strbuf *sb, struct hf_error *err)
 	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
-		return fail(err, errno, "open", path);
+		return set_path_error(err, errno, "open", path);
 	return hf_fs_read_fd(fd, path, sb, err);
 }
 
@@ -92,7 +102,7 @@ int hf_fs_read_regular(const char *path, struct hf_strbuf *sb, struct hf_error *
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
-		return fail(err, errno, "open", path);
+		return set_path_error(err, errno, "open", path);
 	if (!S_ISREG(st.st_mode))
 		return hf_error_set(err, HF_E_INVALID, "'%s' is no regular file", path);
 	return hf_fs_read_fd(fd, path, sb, err);
@@ -115,7 +125,7 @@ int hf_fs_write_all(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
-/* The folder a path lies in, for fsync. */
+/* Opens the folder that contains path, for the final fsync. */
 static int open_parent(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -126,11 +136,12 @@ static int open_parent(const char *path)
 	else
 		folder =
 			slash == path ? hf_xstrdup("/") : hf_xstrndup(path, (size_t)(slash - path));
-	/* Opened before anything is written: where it cannot be synced nothing should be. */
+	/* Opened before the file is written: a file that cannot be made durable is not written
+	 * at all. */
 	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Everything up to the rename; -1 and errno. */
+/* Writes, sets the mode and syncs the temporary file. Returns -1 and sets errno on failure. */
 static int write_temporary(int fd, const void *bytes, size_t len, mode_t mode)
 {
 	if (hf_fs_write_all(fd, bytes, len) < 0 || fchmod(fd, mode) < 0 || fsync(fd) < 0)
@@ -147,20 +158,20 @@ int hf_fs_write_atomic(const char *path, const void *bytes, size_t len, mode_t m
 	int errnum;
 
 	if (fd < 0)
-		return fail(err, errno, "write", path);
+		return set_path_error(err, errno, "write", path);
 	if (write_temporary(fd, bytes, len, mode) < 0 || rename(temporary, path) < 0) {
 		errnum = errno;
 		(void)unlink(temporary);
-		return fail(err, errnum, "write", path);
+		return set_path_error(err, errnum, "write", path);
 	}
-	/* The new content is in place; a failure here says that it may not last. */
+	/* The new content is in place, but may not survive a crash: report that as a failure. */
 	if (fsync(folder) < 0)
-		return fail(err, errno, "write", path);
+		return set_path_error(err, errno, "write", path);
 	return 0;
 }
 
-/* Whether path is a file of ours with this content and mode. */
-static bool has_already(const char *path, const void *bytes, size_t len, mode_t mode)
+/* True if path is a regular file of this user with exactly this content and mode. */
+static bool has_content(const char *path, const void *bytes, size_t len, mode_t mode)
 {
 	HF_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(len + 1);
@@ -175,7 +186,7 @@ static bool has_already(const char *path, const void *bytes, size_t len, mode_t 
 int hf_fs_write_changed(const char *path, const void *bytes, size_t len, mode_t mode,
 			struct hf_error *err)
 {
-	return has_already(path, bytes, len, mode)
+	return has_content(path, bytes, len, mode)
 		       ? 0
 		       : hf_fs_write_atomic(path, bytes, len, mode, err);
 }
@@ -190,41 +201,43 @@ int hf_fs_mkdirs(const char *path, mode_t mode, struct hf_error *err)
 			continue;
 		*p = '\0';
 		if (mkdir(part, mode) < 0 && errno != EEXIST)
-			return fail(err, errno, "make folder", part);
+			return set_path_error(err, errno, "make folder", part);
 		*p = '/';
 	}
 	if (mkdir(part, mode) < 0 && errno != EEXIST)
-		return fail(err, errno, "make folder", part);
-	/* What is there may be a file; a symlink to a folder will do. */
+		return set_path_error(err, errno, "make folder", part);
+	/* EEXIST may stand for a file. A symlink to a folder is accepted. */
 	if (stat(part, &st) < 0)
-		return fail(err, errno, "make folder", part);
+		return set_path_error(err, errno, "make folder", part);
 	if (!S_ISDIR(st.st_mode))
-		return fail(err, ENOTDIR, "make folder", part);
+		return set_path_error(err, ENOTDIR, "make folder", part);
 	return 0;
 }
 
 /*
- * Removing a tree.  The tree may be hostile: what ran in it chose the names, the
- * depth, the modes, and may still be changing it.  So every step is relative to an
- * open folder and follows no symlink, and a folder too deep for one descent is moved
- * up to the root of the tree, to be found by the next round.
+ * Removing a tree.
+ *
+ * The tree may be hostile: the program that ran in it chose the names, the depth and the modes, and
+ * may still change them. So every step is relative to an open folder and follows no symlink. A
+ * folder deeper than DEPTH_MAX is moved up to the root of the tree, and a later round removes it
+ * there.
  */
-#define DEPTH_MAX 32 /* folders, and so descriptors, open at once */
+#define DEPTH_MAX 32 /* folders, and therefore descriptors, open at once */
 #define MOVE_TRIES_MAX 10000
 
 struct removal {
-	int root;          /* the tree's own folder, where what is too deep is moved */
-	struct statx mark; /* the file system and mount it lies on */
+	int root;          /* the root folder of the tree; receives folders that are too deep */
+	struct statx mark; /* file system and mount of the root folder */
 	const char *path;
-	unsigned int moved_count; /* in all */
-	bool moved;               /* in this round */
+	unsigned int moved_count; /* folders moved up in all rounds */
+	bool moved;               /* a folder was moved up in this round */
 	int first_errnum;
 	char first_name[NAME_MAX + 1];
 };
 
-static void removal_failed(struct removal *r, int errnum, const char *name)
+static void record_failure(struct removal *r, int errnum, const char *name)
 {
-	/* Gone is what we want, whoever did it. */
+	/* ENOENT is success: the entry is gone, even if another process removed it. */
 	if (r->first_errnum || errnum == ENOENT)
 		return;
 	r->first_errnum = errnum;
@@ -233,11 +246,11 @@ static void removal_failed(struct removal *r, int errnum, const char *name)
 
 static int mark_folder(int fd, struct statx *ret_mark)
 {
-	/* The mount tells a bind mount of the same file system too (Linux 5.8). */
+	/* The mount id also recognizes a bind mount of the same file system (since Linux 5.8). */
 	return statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MODE | STATX_MNT_ID, ret_mark);
 }
 
-static bool same_mount(const struct statx *a, const struct statx *b)
+static bool is_same_mount(const struct statx *a, const struct statx *b)
 {
 	if (a->stx_dev_major != b->stx_dev_major || a->stx_dev_minor != b->stx_dev_minor)
 		return false;
@@ -251,7 +264,7 @@ static int open_folder(int at, const char *name)
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static int move_up(struct removal *r, int at, const char *name)
+static int move_to_root(struct removal *r, int at, const char *name)
 {
 	for (int i = 0; i < MOVE_TRIES_MAX; i++) {
 		char moved[32];
@@ -261,7 +274,7 @@ static int move_up(struct removal *r, int at, const char *name)
 			r->moved = true;
 			return 0;
 		}
-		/* Who filled the tree may have used the name; the next one is tried. */
+		/* The tree may contain this name already; try the next number. */
 		if (errno != EEXIST)
 			return -1;
 	}
@@ -270,14 +283,14 @@ static int move_up(struct removal *r, int at, const char *name)
 
 static void remove_entry(struct removal *r, int at, const char *name, int depth);
 
-/* Everything in a folder; takes over fd. */
+/* Removes everything inside a folder; closes fd. */
 static void remove_entries(struct removal *r, int fd, const char *name, int depth)
 {
 	const struct dirent *entry;
 	DIR *dir = fdopendir(fd);
 
 	if (!dir) {
-		removal_failed(r, errno, name);
+		record_failure(r, errno, name);
 		(void)close(fd);
 		return;
 	}
@@ -286,7 +299,7 @@ static void remove_entries(struct removal *r, int fd, const char *name, int dept
 			remove_entry(r, dirfd(dir), entry->d_name, depth);
 	}
 	if (errno)
-		removal_failed(r, errno, name);
+		record_failure(r, errno, name);
 	(void)closedir(dir);
 }
 
@@ -296,49 +309,50 @@ static void remove_folder(struct removal *r, int at, const char *name, int depth
 	int fd;
 
 	if (depth >= DEPTH_MAX) {
-		if (move_up(r, at, name) < 0)
-			removal_failed(r, errno, name);
+		if (move_to_root(r, at, name) < 0)
+			record_failure(r, errno, name);
 		return;
 	}
 	fd = open_folder(at, name);
 	if (fd < 0 || mark_folder(fd, &mark) < 0) {
-		removal_failed(r, errno, name);
+		record_failure(r, errno, name);
 		hf_fd_cleanup(&fd);
 		return;
 	}
-	if (!same_mount(&mark, &r->mark)) {
-		removal_failed(r, EXDEV, name);
+	if (!is_same_mount(&mark, &r->mark)) {
+		record_failure(r, EXDEV, name);
 		hf_fd_cleanup(&fd);
 		return;
 	}
-	/* A read-only folder of our own is no obstacle (module caches are made so). */
+	/* Folders of this user may be read-only (Go's module cache is); make them writable. */
 	if ((mark.stx_mode & S_IRWXU) != S_IRWXU)
 		(void)fchmod(fd, S_IRWXU);
 	remove_entries(r, fd, name, depth + 1);
-	/* Not empty: something is still being written, or was reported already. */
+	/* Fails if the folder is not empty: a process still writes into it, or an entry could
+	 * not be removed and was recorded above. */
 	if (unlinkat(at, name, AT_REMOVEDIR) < 0)
-		removal_failed(r, errno, name);
+		record_failure(r, errno, name);
 }
 
 static void remove_entry(struct removal *r, int at, const char *name, int depth)
 {
-	/* Try first and ask then: d_type and lstat would be stale by the time of use. */
+	/* Try to unlink first and look at the error: a type from d_type or lstat could be stale. */
 	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
 		return;
 	if (errno == EISDIR)
 		remove_folder(r, at, name, depth);
 	else
-		removal_failed(r, errno, name);
+		record_failure(r, errno, name);
 }
 
-/* Rounds, until one has moved nothing up.  Each takes DEPTH_MAX levels off. */
+/* Runs rounds until one moves nothing up. Each round removes up to DEPTH_MAX levels. */
 static int empty_root(struct removal *r, struct hf_error *err)
 {
 	do {
 		int fd = open_folder(r->root, ".");
 
 		if (fd < 0)
-			return fail(err, errno, "remove", r->path);
+			return set_path_error(err, errno, "remove", r->path);
 		r->moved = false;
 		remove_entries(r, fd, r->path, 1);
 	} while (r->moved && !r->first_errnum);
@@ -347,11 +361,11 @@ static int empty_root(struct removal *r, struct hf_error *err)
 	if (r->first_errnum == EXDEV)
 		(void)hf_error_set(err, HF_E_IO, "something is mounted on '%s'", r->first_name);
 	else
-		(void)fail(err, r->first_errnum, "remove", r->first_name);
+		(void)set_path_error(err, r->first_errnum, "remove", r->first_name);
 	return hf_error_wrap(err, "cannot remove '%s'", r->path);
 }
 
-/* The folder itself, and everything in it. */
+/* Removes the folder and everything in it. */
 static int remove_root(const char *path, struct hf_error *err)
 {
 	HF_AUTO_FD root = open_folder(AT_FDCWD, path);
@@ -359,12 +373,12 @@ static int remove_root(const char *path, struct hf_error *err)
 	int rc;
 
 	if (root < 0 || mark_folder(root, &r.mark) < 0)
-		return errno == ENOENT ? 0 : fail(err, errno, "remove", path);
+		return errno == ENOENT ? 0 : set_path_error(err, errno, "remove", path);
 	if ((r.mark.stx_mode & S_IRWXU) != S_IRWXU)
 		(void)fchmod(root, S_IRWXU);
 	rc = empty_root(&r, err);
 	if (rc == 0 && rmdir(path) < 0 && errno != ENOENT)
-		return fail(err, errno, "remove", path);
+		return set_path_error(err, errno, "remove", path);
 	return rc;
 }
 
@@ -380,7 +394,7 @@ int hf_fs_remove_tree(const char *path, struct hf_error *err)
 	if (unlink(path) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR)
-		return fail(err, errno, "remove", path);
+		return set_path_error(err, errno, "remove", path);
 	return remove_root(path, err ? err : &unwanted);
 }
 

@@ -12,51 +12,60 @@
 HF_BEGIN_DECLS
 
 /*
- * Files, with errors that name the path.  Lives in the archive base_os, not in base.
+ * Files, with errors that name the path. These functions are in the archive base_os, not in base.
  *
- * HF_E_NOT_FOUND where the path (or its folder) is not there, HF_E_NO_SPACE for a
- * full disk or quota, HF_E_IO for every other answer of the kernel.  All of them
- * block, so none belongs on the loop's thread while requests wait.
+ * Every function here returns HF_E_NOT_FOUND if the path or its folder does not exist,
+ * HF_E_NO_SPACE if the disk or the quota is full, and HF_E_IO for every other failure. All of them
+ * block, so do not call them on the loop's thread while requests wait.
  */
 
-/* Close at the end of a scope; -1 is "none". */
+/* HF_AUTO_FD declares a descriptor that is closed at the end of its scope; -1 means "not open". */
 void hf_fd_cleanup(int *fd);
 #define HF_AUTO_FD HF_CLEANUP(hf_fd_cleanup) int
 
-/* Append the whole file to sb; HF_E_TOO_LARGE past sb's maximum.  "-" is not special.
- * A failure leaves in sb what was there before. */
+/* Appends the whole file to sb; HF_E_TOO_LARGE if sb's maximum is exceeded. "-" has no special
+ * meaning. On failure sb keeps its old content. */
 int hf_fs_read(const char *path, struct hf_strbuf *sb, struct hf_error *err) HF_MUST_CHECK;
-/* The same, of a regular file alone: never waits for who writes into a pipe.  HF_E_INVALID: it is none. */
+/* As hf_fs_read, but for regular files only, so that it never waits for the writer of a pipe.
+ * HF_E_INVALID for any other type of file. */
 int hf_fs_read_regular(const char *path, struct hf_strbuf *sb, struct hf_error *err) HF_MUST_CHECK;
+/* As hf_fs_read, from an open descriptor; name appears in error texts. */
 int hf_fs_read_fd(int fd, const char *name, struct hf_strbuf *sb, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* All of it, through interruptions and short writes; -1 and errno. */
+/* Writes all bytes; continues after interruptions and short writes. Returns 0, or -1 and errno. */
 int hf_fs_write_all(int fd, const void *bytes, size_t len);
 
-/* Write to a temporary file beside path, fsync it, rename it over path, fsync the
- * folder: after a crash there is the old content or the new, nothing between.  mode
- * is exact, whatever the umask.  A symlink at path is replaced, not followed.  On
- * failure the old file stands, unless it was the last fsync that failed. */
+/* Replaces the file at path: writes a temporary file beside it, syncs it, renames it over path,
+ * and syncs the folder. After a crash, path has the old content or the new content, never a
+ * mixture. The umask does not change mode. A symlink at path is replaced, not followed. On
+ * failure the old file remains, unless only the last sync failed. */
 int hf_fs_write_atomic(const char *path, const void *bytes, size_t len, mode_t mode,
 		       struct hf_error *err) HF_MUST_CHECK;
 
-/* As hf_fs_write_atomic, but a file of ours with this content and mode is left alone: a program
- * that starts again on a full disk needs no room for what it wrote before. */
+/* As hf_fs_write_atomic, but does nothing if path is a file of this user with the same content
+ * and mode. So a program that restarts on a full disk does not fail on files it wrote before. */
 int hf_fs_write_changed(const char *path, const void *bytes, size_t len, mode_t mode,
 			struct hf_error *err) HF_MUST_CHECK;
 
-/* mkdir -p; folders that are there keep their mode, new ones get mode less the umask. */
+/* As mkdir -p. Existing folders keep their mode; new folders get mode without the bits of the
+ * umask. */
 int hf_fs_mkdirs(const char *path, mode_t mode, struct hf_error *err) HF_MUST_CHECK;
 
-/* rm -rf for trees that somebody else filled: never follows a symlink, does not leave
- * the mount of path (what is mounted inside stays and makes it fail), goes to any
- * depth with a bounded number of descriptors, and takes read-only folders of the
- * caller's own.  Goes on past what cannot be removed and tells the first of it.  A
- * path that does not exist is fine; one that ends in "/", "." or ".." is refused. */
+/*
+ * As rm -rf, safe for a tree that an untrusted program filled:
+ *
+ * - It never follows a symlink.
+ * - It stays on the mount of path. A mount inside the tree stays and makes the call fail.
+ * - It handles any depth with a bounded number of descriptors.
+ * - It removes read-only folders of the calling user.
+ * - It continues after an entry that cannot be removed, and reports the first such entry.
+ *
+ * A path that does not exist is a success. A path that ends in "/", "." or ".." is refused.
+ */
 int hf_fs_remove_tree(const char *path, struct hf_error *err) HF_MUST_CHECK;
 
-/* len random bytes from the kernel. */
+/* Fills ret_bytes with len random bytes from the kernel. */
 int hf_random_bytes(void *ret_bytes, size_t len, struct hf_error *err) HF_MUST_CHECK;
 
 HF_END_DECLS

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Builds one log line, as text or JSON, and writes it with a single call.
+ *
+ * The line is built on the stack, because logging must work when memory is exhausted. Its size is
+ * therefore fixed. Every step checks the room that is left, so the result is one complete line for
+ * any values.
+ */
 #include "base/log.h"
 
 #include "base/str.h"
@@ -10,16 +18,12 @@
 #include <string.h>
 #include <time.h>
 
-/*
- * A line is put together on the stack: logging must work when memory is gone, and a
- * line that says so is worth the most.  That bounds it, so every step reckons with
- * the end of the room, and what comes out is one whole line whatever the values are.
- */
 #define LINE_MAX_BYTES 16384
-/* Kept free while a line grows, for what ends it: quotes, the mark of a cut, brace. */
+/* Bytes kept free while a line grows, for its end: closing quotes, the mark of a cut line, the
+ * brace. */
 #define TAIL_BYTES 32
 
-/* Of the process, as standard error is.  Set once by main. */
+/* The sink of this process, as stderr is. main sets it once. */
 static struct {
 	FILE *out;
 	enum hf_log_level level;
@@ -44,9 +48,9 @@ bool hf_log_enabled(enum hf_log_level level)
 	return sink.out && level >= sink.level;
 }
 
-/* A unit (a character, an escape, a separator) goes in whole or not at all, and after
- * one that did not fit nothing does. */
-static void put(struct line *line, const char *unit, size_t len)
+/* Appends one unit (a character, an escape or a separator) completely or not at all. After a
+ * unit that did not fit, nothing more is appended. */
+static void put_unit(struct line *line, const char *unit, size_t len)
 {
 	if (line->cut || len > sizeof(line->bytes) - TAIL_BYTES - line->len) {
 		line->cut = true;
@@ -58,10 +62,10 @@ static void put(struct line *line, const char *unit, size_t len)
 
 static void put_str(struct line *line, const char *s)
 {
-	put(line, s, strlen(s));
+	put_unit(line, s, strlen(s));
 }
 
-/* From the room that put leaves. */
+/* Appends to the TAIL_BYTES that put_unit keeps free. */
 static void put_tail(struct line *line, const char *s)
 {
 	size_t len = strlen(s);
@@ -71,21 +75,21 @@ static void put_tail(struct line *line, const char *s)
 	line->len += len;
 }
 
-static unsigned int decode(const char *s, size_t len)
+static unsigned int decode_utf8(const char *s, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)s;
 
 	switch (len) {
 	case 2: return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
 	case 3: return (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
-	/* One byte, or four: nothing harmful lies beyond U+FFFF, and no lead byte of four
-	 * (0xf0 and up) looks like a code point that is. */
+	/* One byte, or four. No harmful character lies beyond U+FFFF, and no lead byte of four
+	 * (0xf0 and up) equals a harmful code point. */
 	default: return p[0];
 	}
 }
 
-/* Characters that end a line, drive a terminal, or turn the direction of the text
- * around: shown raw they could make one line look like another. */
+/* True for characters that end a line, control a terminal, or change the direction of text.
+ * Printed raw, they could make one line look like another. */
 static bool is_harmful(unsigned int c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 || c == 0x2029 ||
@@ -93,7 +97,8 @@ static bool is_harmful(unsigned int c)
 	       c == 0x200f || c == 0x061c || c == 0xfeff;
 }
 
-/* One byte that is not UTF-8: JSON has no way to say it, so there it becomes U+FFFD. */
+/* Appends a byte that is not UTF-8 as \xNN. JSON cannot express such a byte, so there it becomes
+ * U+FFFD. */
 static void put_bad_byte(struct line *line, unsigned char byte)
 {
 	char escape[8];
@@ -112,21 +117,21 @@ static void put_escaped(struct line *line, const char *s)
 
 	while (left && !line->cut) {
 		size_t n = hf_utf8_sequence(s, left);
-		unsigned int c = n ? decode(s, n) : 0;
+		unsigned int c = n ? decode_utf8(s, n) : 0;
 		char escape[8];
 
 		if (!n) {
 			put_bad_byte(line, (unsigned char)*s);
 			n = 1;
 		} else if (c == '"' || c == '\\') {
-			put(line, (const char[]){'\\', (char)c}, 2);
+			put_unit(line, (const char[]){'\\', (char)c}, 2);
 		} else if (c == '\n' || c == '\t' || c == '\r') {
 			put_str(line, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r");
 		} else if (is_harmful(c)) {
 			(void)snprintf(escape, sizeof(escape), "\\u%04x", c & 0xffffu);
 			put_str(line, escape);
 		} else {
-			put(line, s, n);
+			put_unit(line, s, n);
 		}
 		s += n;
 		left -= n;
@@ -137,15 +142,16 @@ static void put_quoted(struct line *line, const char *s)
 {
 	if (line->cut)
 		return;
-	put(line, "\"", 1);
-	/* What was opened is closed from the tail, so it must not be opened in vain. */
+	put_unit(line, "\"", 1);
+	/* The closing quote comes from the tail, so do not continue if the opening quote did not
+	 * fit. */
 	if (line->cut)
 		return;
 	put_escaped(line, s);
 	put_tail(line, "\"");
 }
 
-/* Whether a value reads well without quotes. */
+/* True if a value can be printed without quotes. */
 static bool is_plain(const char *s)
 {
 	if (!*s)
@@ -176,15 +182,15 @@ static void put_pairs(struct line *line, va_list ap)
 
 		start = line->len;
 		if (json) {
-			put(line, ",", 1);
+			put_unit(line, ",", 1);
 			put_quoted(line, key);
-			put(line, ":", 1);
+			put_unit(line, ":", 1);
 		} else {
 			put_str(line, first ? "  " : " ");
 			put_text_value(line, key);
-			put(line, "=", 1);
+			put_unit(line, "=", 1);
 		}
-		/* A key without a value would break the line: drop both. */
+		/* A key without its value would make the line invalid: remove the key and stop. */
 		if (line->cut || line->len + 2 > sizeof(line->bytes) - TAIL_BYTES) {
 			line->cut = true;
 			line->len = start;
@@ -249,8 +255,8 @@ void hf_log(enum hf_log_level level, const char *logger, const char *msg, ...)
 		put_tail(&line, line.cut ? ",\"cut\":\"true\"}\n" : "}\n");
 	else
 		put_tail(&line, line.cut ? " cut=true\n" : "\n");
-	/* One call per line, so that threads do not mix theirs; a log that cannot be
-	 * written is no reason to stop the work. */
+	/* One call per line, so that lines of several threads do not mix. A failed write is
+	 * ignored: the work must go on without its log. */
 	(void)fwrite(line.bytes, 1, line.len, sink.out);
 	(void)fflush(sink.out);
 }

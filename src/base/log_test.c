@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- a sink in memory, and a clock that stands */
+/* ---- a sink in memory, and a clock with a fixed time */
 
 static char *written;
 static size_t written_len;
@@ -22,7 +22,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now);
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_now)
 {
-	/* 2026-11-21T09:00:01.250Z, and what three digits cut. */
+	/* 2026-11-21T09:00:01.250Z, and a rest that three fraction digits cut. */
 	*ret_now = (struct timespec){.tv_sec = 1795251601, .tv_nsec = 250999999};
 	return 0;
 }
@@ -58,10 +58,11 @@ static size_t lines(void)
 	return n;
 }
 
-/* ---- a reader of JSON lines, just strict enough to find a forged one */
+/* ---- a reader of JSON lines, strict enough to find a forged line */
 
-/* Behind one JSON string, or NULL; its bytes must be ones a terminal takes as text. */
-static const char *json_string(const char *p)
+/* Returns the position after one JSON string, or NULL if it is invalid. Control characters,
+ * which a terminal could obey, are invalid. */
+static const char *skip_json_string(const char *p)
 {
 	if (*p++ != '"')
 		return NULL;
@@ -83,8 +84,9 @@ static const char *json_string(const char *p)
 	return *p == '"' ? p + 1 : NULL;
 }
 
-/* The number of pairs of one line of JSON, which must be all of `line`; -1: it is not. */
-static int json_pairs(const char *line)
+/* Counts the key/value pairs of one JSON line. Returns -1 if `line` is not exactly one JSON
+ * object. */
+static int count_json_pairs(const char *line)
 {
 	const char *p = line;
 	int pairs = 0;
@@ -92,10 +94,10 @@ static int json_pairs(const char *line)
 	if (*p != '{')
 		return -1;
 	do {
-		p = json_string(p + 1);
+		p = skip_json_string(p + 1);
 		if (!p || *p != ':')
 			return -1;
-		p = json_string(p + 1);
+		p = skip_json_string(p + 1);
 		if (!p)
 			return -1;
 		pairs++;
@@ -179,7 +181,7 @@ static void values_are_quoted_only_where_they_must_be(void **state)
 		{"cut\xe2\x82", "\"cut\\xe2\\x82\""},
 		{"\xc2\x9b"
 		 "31m",
-		 "\"\\u009b31m\""},                  /* CSI in one character */
+		 "\"\\u009b31m\""},                  /* the terminal control CSI as one character */
 		{"a\xe2\x80\xa8z", "\"a\\u2028z\""}, /* line separator */
 		{"a\xe2\x80\xae"
 		 "cba",
@@ -205,7 +207,7 @@ static void json_escapes_what_json_and_terminals_need(void **state)
 	       NULL);
 	assert_non_null(strstr(written, "\"k\":\"\\\"q\\\" \\\\ \\n\\u0001\\u001b\\u007f "
 					"\\ufffd \\u2028 \xc3\xaf\"}\n"));
-	assert_int_equal(json_pairs(written), 4);
+	assert_int_equal(count_json_pairs(written), 4);
 }
 
 static void no_value_forges_a_second_line(void **state)
@@ -220,7 +222,7 @@ static void no_value_forges_a_second_line(void **state)
 		assert_int_equal(lines(), 1);
 		assert_null(strchr(written, '\r'));
 	}
-	assert_int_equal(json_pairs(written), 5);
+	assert_int_equal(count_json_pairs(written), 5);
 }
 
 static void a_value_without_end_is_cut_and_the_line_still_ends(void **state)
@@ -238,7 +240,7 @@ static void a_value_without_end_is_cut_and_the_line_still_ends(void **state)
 	hf_log(HF_LOG_INFO, NULL, "m", "a", "1", "k", value, "never", "seen", NULL);
 	assert_in_range(written_len, 16000, 16384);
 	assert_true(hf_str_has_suffix(written, "vvv\",\"cut\":\"true\"}\n"));
-	assert_int_equal(json_pairs(written), 6);
+	assert_int_equal(count_json_pairs(written), 6);
 }
 
 static void a_message_without_end_is_cut_too(void **state)
@@ -249,14 +251,14 @@ static void a_message_without_end_is_cut_too(void **state)
 	open_sink(HF_LOG_INFO, HF_LOG_JSON);
 	hf_log(HF_LOG_INFO, text, text, text, text, NULL);
 	assert_int_equal(lines(), 1);
-	assert_true(json_pairs(written) > 0);
+	assert_true(count_json_pairs(written) > 0);
 	open_sink(HF_LOG_INFO, HF_LOG_TEXT);
 	hf_log(HF_LOG_INFO, text, text, text, text, NULL);
 	assert_int_equal(lines(), 1);
 	assert_true(hf_str_has_suffix(written, " cut=true\n"));
 }
 
-/* Wherever the end of the room falls, in a key, between the two, in an escape. */
+/* The cut may fall into a key, between key and value, or into an escape. */
 static void a_line_is_whole_wherever_it_is_cut(void **state)
 {
 	static char value[17000];
@@ -268,7 +270,7 @@ static void a_line_is_whole_wherever_it_is_cut(void **state)
 		hf_log(HF_LOG_INFO, NULL, "m", "k", value, "key2", "\x01\xe2\x82\xac\"\xff", "key3",
 		       "", NULL);
 		assert_int_equal(lines(), 1);
-		assert_true(json_pairs(written) >= 4);
+		assert_true(count_json_pairs(written) >= 4);
 		assert_true(hf_utf8_valid(written, written_len));
 		open_sink(HF_LOG_INFO, HF_LOG_TEXT);
 		hf_log(HF_LOG_INFO, NULL, "m", "k", value, "key2", "\x01\xe2\x82\xac\"\xff", "key3",
@@ -297,7 +299,7 @@ static void any_bytes_make_one_sound_line(void **state)
 		for (size_t b = 0; b + 1 < written_len; b++)
 			assert_true((unsigned char)written[b] >= 0x20 && written[b] != 0x7f);
 		if (i % 2)
-			assert_int_equal(json_pairs(written), 6);
+			assert_int_equal(count_json_pairs(written), 6);
 	}
 }
 
@@ -310,7 +312,7 @@ static void each_line_is_there_when_the_call_returns(void **state)
 	assert_int_equal(lines(), 2);
 }
 
-static void a_sink_that_is_full_stops_nobody(void **state)
+static void a_full_sink_does_not_stop_the_program(void **state)
 {
 	FILE *full = fopen("/dev/full", "w");
 
@@ -340,7 +342,7 @@ int main(void)
 		log_test(a_line_is_whole_wherever_it_is_cut),
 		log_test(any_bytes_make_one_sound_line),
 		log_test(each_line_is_there_when_the_call_returns),
-		log_test(a_sink_that_is_full_stops_nobody),
+		log_test(a_full_sink_does_not_stop_the_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * A hash map from strings to pointers that iterates in the order of insertion.
+ *
+ * Two arrays hold the map: `entries` in order of insertion, and `slots`, an open-addressed table of
+ * positions in `entries`. A removed entry stays in its place with key == NULL, so that probing and
+ * a running iteration are not disturbed. rebuild_table drops removed entries.
+ *
+ * Invariant: there are at least twice as many slots as entries, removed entries included. So half
+ * of the slots stay empty and a probe ends soon.
+ */
 #include "base/map.h"
 
 #include "base/mem.h"
@@ -9,12 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Two arrays: `entries` in order of insertion, and `slots`, an open-addressed table
- * of positions in it.  A removed entry stays where it was with key == NULL, so that
- * neither probing nor an iteration that goes on is disturbed; rebuilding leaves
- * them out.  There are at least twice as many slots as entries.
- */
 struct entry {
 	uint64_t hash;
 	const char *key; /* NULL: removed */
@@ -23,21 +28,19 @@ struct entry {
 
 struct hf_map {
 	struct entry *entries;
-	uint32_t *slots; /* position + 1; 0 is empty */
-	size_t live;     /* entries with a key */
-	size_t used;     /* with the removed ones */
-	size_t cap;      /* of entries; a power of two */
+	uint32_t *slots; /* index into entries + 1; 0: empty */
+	size_t live;     /* entries that have a key */
+	size_t used;     /* entries in use, removed ones included */
+	size_t cap;      /* allocated entries; a power of two */
 	size_t entries_max;
 	uint64_t seed;
 	void (*value_free)(void *value);
-	bool borrowing; /* keys are the values' */
+	bool borrowing; /* true: keys belong to the values and are not copied */
 };
 
-/* Half of the slots stay empty, removed entries included, so a probe ends soon; and
- * since seeds are secret nobody can choose keys that meet. */
 #define CAP_FIRST 8
 #define SLOTS_PER_ENTRY 2
-/* Positions are 32 bits wide. */
+/* Positions have 32 bits. */
 #define ENTRIES_LIMIT ((size_t)1 << 30)
 
 struct hf_map *hf_map_create(size_t entries_max, unsigned long long seed,
@@ -60,7 +63,7 @@ struct hf_map *hf_map_create_borrowing(size_t entries_max, unsigned long long se
 	return map;
 }
 
-static void key_free(const struct hf_map *map, const char *key)
+static void free_key(const struct hf_map *map, const char *key)
 {
 	if (!map->borrowing)
 		free((char *)(uintptr_t)key);
@@ -87,38 +90,39 @@ static size_t slot_mask(const struct hf_map *map)
 	return map->cap * SLOTS_PER_ENTRY - 1;
 }
 
-static struct entry *find(const struct hf_map *map, const char *key, uint64_t hash)
+static struct entry *find_entry(const struct hf_map *map, const char *key, uint64_t hash)
 {
 	if (!map->live)
 		return NULL;
 	for (size_t i = hash & slot_mask(map); map->slots[i]; i = (i + 1) & slot_mask(map)) {
 		struct entry *entry = &map->entries[map->slots[i] - 1];
 
-		/* The hash first: it is at hand, and the key is another cache line away. */
+		/* Compare the hash first: it is in this entry, but the key is in another cache
+		 * line. */
 		if (entry->key && entry->hash == hash && hf_streq(entry->key, key))
 			return entry;
 	}
 	return NULL;
 }
 
-static uint64_t hash_of(const struct hf_map *map, const char *key)
+static uint64_t hash_key(const struct hf_map *map, const char *key)
 {
 	return hf_siphash(map->seed, key, strlen(key));
 }
 
 void *hf_map_get(const struct hf_map *map, const char *key)
 {
-	const struct entry *entry = find(map, key, hash_of(map, key));
+	const struct entry *entry = find_entry(map, key, hash_key(map, key));
 
 	return entry ? entry->value : NULL;
 }
 
 bool hf_map_has(const struct hf_map *map, const char *key)
 {
-	return find(map, key, hash_of(map, key)) != NULL;
+	return find_entry(map, key, hash_key(map, key)) != NULL;
 }
 
-static void slot_set(struct hf_map *map, size_t position)
+static void set_slot(struct hf_map *map, size_t position)
 {
 	size_t i = map->entries[position].hash & slot_mask(map);
 
@@ -127,13 +131,15 @@ static void slot_set(struct hf_map *map, size_t position)
 	map->slots[i] = (uint32_t)position + 1;
 }
 
-/* Room for one entry more: leave the removed ones out, and grow unless that was enough. */
-static void rebuild(struct hf_map *map)
+/* Makes room for one more entry: drops removed entries, and doubles the table unless that was
+ * enough. */
+static void rebuild_table(struct hf_map *map)
 {
 	size_t cap = map->cap ? map->cap : CAP_FIRST;
 	size_t to = 0;
 
-	/* Half free afterwards, so that put and remove by turns do not rebuild each time. */
+	/* At least half of the entries are free afterwards. So alternating put and remove does
+	 * not rebuild the table each time. */
 	if (map->live > cap / 2)
 		cap *= 2;
 	for (size_t from = 0; from < map->used; from++)
@@ -150,10 +156,10 @@ static void rebuild(struct hf_map *map)
 	}
 	map->used = to;
 	for (size_t i = 0; i < to; i++)
-		slot_set(map, i);
+		set_slot(map, i);
 }
 
-static void value_drop(const struct hf_map *map, void *value)
+static void drop_value(const struct hf_map *map, void *value)
 {
 	if (map->value_free && value)
 		map->value_free(value);
@@ -161,8 +167,8 @@ static void value_drop(const struct hf_map *map, void *value)
 
 bool hf_map_put(struct hf_map *map, const char *key, void *value)
 {
-	uint64_t hash = hash_of(map, key);
-	struct entry *entry = find(map, key, hash);
+	uint64_t hash = hash_key(map, key);
+	struct entry *entry = find_entry(map, key, hash);
 
 	if (entry) {
 		void *old = entry->value;
@@ -171,17 +177,17 @@ bool hf_map_put(struct hf_map *map, const char *key, void *value)
 		if (map->borrowing)
 			entry->key = key;
 		if (old != value)
-			value_drop(map, old);
+			drop_value(map, old);
 		return true;
 	}
 	if (map->live >= map->entries_max)
 		return false;
 	if (map->used == map->cap)
-		rebuild(map);
+		rebuild_table(map);
 	entry = &map->entries[map->used];
 	*entry = (struct entry){
 		.hash = hash, .key = map->borrowing ? key : hf_xstrdup(key), .value = value};
-	slot_set(map, map->used);
+	set_slot(map, map->used);
 	map->used++;
 	map->live++;
 	return true;
@@ -189,17 +195,17 @@ bool hf_map_put(struct hf_map *map, const char *key, void *value)
 
 bool hf_map_remove(struct hf_map *map, const char *key)
 {
-	struct entry *entry = find(map, key, hash_of(map, key));
+	struct entry *entry = find_entry(map, key, hash_key(map, key));
 	void *value;
 
 	if (!entry)
 		return false;
 	value = entry->value;
-	/* Gone from the map before value_free runs: it may look at the map. */
-	key_free(map, hf_steal(&entry->key));
+	/* Remove the entry before value_free runs, because value_free may read the map. */
+	free_key(map, hf_steal(&entry->key));
 	entry->value = NULL;
 	map->live--;
-	value_drop(map, value);
+	drop_value(map, value);
 	return true;
 }
 
@@ -207,7 +213,7 @@ void hf_map_clear(struct hf_map *map)
 {
 	size_t used = map->used;
 
-	/* Empty first: value_free may look at the map. */
+	/* Empty the map before value_free runs, because value_free may read the map. */
 	map->live = 0;
 	map->used = 0;
 	if (map->slots)
@@ -217,8 +223,8 @@ void hf_map_clear(struct hf_map *map)
 
 		if (!entry.key)
 			continue;
-		key_free(map, entry.key);
-		value_drop(map, entry.value);
+		free_key(map, entry.key);
+		drop_value(map, entry.value);
 	}
 }
 

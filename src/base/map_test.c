@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "k1=v1 k2=v2": what a map holds, in its order. */
-static const char *listed(const struct hf_map *map)
+/* Prints the entries of a map in its order, for example "k1=v1 k2=v2". */
+static const char *print_entries(const struct hf_map *map)
 {
 	static char text[4096];
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(sizeof(text) - 1);
@@ -39,7 +39,7 @@ static void put_text(struct hf_map *map, const char *key, const char *value)
 	assert_true(hf_map_put(map, key, hf_xstrdup(value)));
 }
 
-static void what_is_put_is_found(void **state)
+static void a_value_that_was_put_is_found(void **state)
 {
 	struct hf_map *map = hf_map_create(10, 0, NULL);
 	int a, b;
@@ -102,12 +102,12 @@ static void iteration_is_in_order_of_insertion(void **state)
 	put_text(map, "zebra", "1");
 	put_text(map, "ant", "2");
 	put_text(map, "mole", "3");
-	assert_string_equal(listed(map), "zebra=1 ant=2 mole=3");
-	/* A replaced one keeps its place, a removed one comes back last. */
+	assert_string_equal(print_entries(map), "zebra=1 ant=2 mole=3");
+	/* A replaced entry keeps its place; an entry that was removed and put again is the last. */
 	put_text(map, "zebra", "4");
 	assert_true(hf_map_remove(map, "ant"));
 	put_text(map, "ant", "5");
-	assert_string_equal(listed(map), "zebra=4 mole=3 ant=5");
+	assert_string_equal(print_entries(map), "zebra=4 mole=3 ant=5");
 	hf_map_destroy(map);
 }
 
@@ -127,8 +127,8 @@ static void the_order_does_not_depend_on_the_seed(void **state)
 				assert_true(hf_map_remove(map, key));
 		}
 		if (seed == 0)
-			(void)snprintf(first, sizeof(first), "%s", listed(map));
-		assert_string_equal(listed(map), first);
+			(void)snprintf(first, sizeof(first), "%s", print_entries(map));
+		assert_string_equal(print_entries(map), first);
 		hf_map_destroy(map);
 	}
 }
@@ -144,7 +144,7 @@ static void values_are_freed_when_they_leave(void **state)
 	assert_int_equal(freed, 1);
 	assert_true(hf_map_remove(map, "a"));
 	assert_int_equal(freed, 2);
-	/* Putting a value over itself must not free it. */
+	/* Putting the same value again must not free it. */
 	assert_true(hf_map_put(map, "b", same));
 	assert_true(hf_map_put(map, "b", same));
 	assert_int_equal(freed, 2);
@@ -168,7 +168,7 @@ static void a_full_map_takes_no_new_key(void **state)
 	assert_false(hf_map_put(map, "d", &value));
 	assert_int_equal(hf_map_len(map), 3);
 	assert_false(hf_map_has(map, "d"));
-	/* But a known key may be replaced, and a removed one makes room. */
+	/* In a full map a known key may be replaced, and a removed entry makes room. */
 	assert_true(hf_map_put(map, "a", &other));
 	assert_true(hf_map_remove(map, "b"));
 	assert_true(hf_map_put(map, "d", &value));
@@ -224,30 +224,30 @@ static void a_cleared_map_may_be_used_again(void **state)
 		hf_map_clear(map);
 		assert_int_equal(hf_map_len(map), 0);
 		assert_false(hf_map_has(map, "1"));
-		assert_string_equal(listed(map), "");
+		assert_string_equal(print_entries(map), "");
 	}
 	hf_map_destroy(map);
 }
 
-static struct hf_map *looked_at;
+static struct hf_map *map_in_use;
 
-static void look(void *value)
+static void check_that_it_is_gone(void *value)
 {
-	/* Already gone, whoever asks. */
-	assert_false(hf_map_has(looked_at, value));
+	/* value_free runs after the entry was removed. */
+	assert_false(hf_map_has(map_in_use, value));
 }
 
-static void value_free_may_look_at_the_map(void **state)
+static void value_free_may_read_the_map(void **state)
 {
 	static char a[] = "a", b[] = "b", c[] = "c";
 
-	looked_at = hf_map_create(10, 0, look);
-	assert_true(hf_map_put(looked_at, a, a));
-	assert_true(hf_map_put(looked_at, b, b));
-	assert_true(hf_map_put(looked_at, c, c));
-	assert_true(hf_map_remove(looked_at, b));
-	hf_map_clear(looked_at);
-	hf_map_destroy(looked_at);
+	map_in_use = hf_map_create(10, 0, check_that_it_is_gone);
+	assert_true(hf_map_put(map_in_use, a, a));
+	assert_true(hf_map_put(map_in_use, b, b));
+	assert_true(hf_map_put(map_in_use, c, c));
+	assert_true(hf_map_remove(map_in_use, b));
+	hf_map_clear(map_in_use);
+	hf_map_destroy(map_in_use);
 }
 
 static void put_and_remove_by_turns_stays_small(void **state)
@@ -266,14 +266,14 @@ static void put_and_remove_by_turns_stays_small(void **state)
 		}
 	}
 	assert_int_equal(hf_map_len(map), 3);
-	/* The position counts removed entries too: they were left out on the way. */
+	/* The position also counts removed entries; rebuilding the table has dropped them. */
 	while (hf_map_next(map, &it, NULL, NULL))
 		continue;
 	assert_in_range(it, 3, 16);
 	hf_map_destroy(map);
 }
 
-/* A map as slow as can be. */
+/* A simple, slow map to compare with. */
 struct model {
 	struct {
 		char key[8];
@@ -339,7 +339,7 @@ static void it_behaves_as_a_plain_list_does(void **state)
 	for (int round = 0; round < 8; round++) {
 		struct model m = {.len = 0};
 		struct hf_map *map = hf_map_create(HF_ARRAY_LEN(m.rows), test_random(&seed), NULL);
-		/* From mostly growing to mostly shrinking. */
+		/* The share of puts grows from round to round. */
 		uint64_t put_share = 30 + (uint64_t)round * 8;
 
 		for (int step = 0; step < 6000; step++) {
@@ -381,11 +381,12 @@ static void a_borrowed_key_is_that_of_the_newest_value(void **state)
 	size_t it = 0;
 
 	assert_true(hf_map_put(map, first->name, first));
-	assert_true(hf_map_put(map, second->name, second)); /* frees the first, with its key */
+	assert_true(hf_map_put(map, second->name,
+			       second)); /* replaces and frees the first value, with its key */
 	assert_true(hf_map_next(map, &it, &key, NULL));
 	assert_ptr_equal(key, second->name);
 	assert_int_equal(((struct named *)hf_map_get(map, "a"))->number, 2);
-	/* Growth moves entries, not keys. */
+	/* When the table grows, keys stay where they are. */
 	for (int i = 0; i < 50; i++) {
 		char name[8];
 		struct named *thing;
@@ -395,7 +396,7 @@ static void a_borrowed_key_is_that_of_the_newest_value(void **state)
 		assert_true(hf_map_put(map, thing->name, thing));
 	}
 	assert_int_equal(((struct named *)hf_map_get(map, "n49"))->number, 49);
-	/* By the value's own key, which goes with it. */
+	/* The key that is passed belongs to the value and is freed with it. */
 	assert_true(hf_map_remove(map, second->name));
 	assert_false(hf_map_has(map, "a"));
 	hf_map_clear(map);
@@ -406,7 +407,7 @@ static void a_borrowed_key_is_that_of_the_newest_value(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_put_is_found),
+		cmocka_unit_test(a_value_that_was_put_is_found),
 		cmocka_unit_test(a_new_map_is_empty),
 		cmocka_unit_test(keys_are_copied),
 		cmocka_unit_test(a_borrowed_key_is_that_of_the_newest_value),
@@ -418,7 +419,7 @@ int main(void)
 		cmocka_unit_test(a_map_for_nothing_takes_nothing),
 		cmocka_unit_test(the_entry_just_returned_may_be_removed),
 		cmocka_unit_test(a_cleared_map_may_be_used_again),
-		cmocka_unit_test(value_free_may_look_at_the_map),
+		cmocka_unit_test(value_free_may_read_the_map),
 		cmocka_unit_test(put_and_remove_by_turns_stays_small),
 		cmocka_unit_test(it_behaves_as_a_plain_list_does),
 	};

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Allocation that does not fail: an exhausted memory ends in the out-of-memory hook, or in
+ * abort.
+ */
 #include "base/mem.h"
 
 #include <assert.h>
@@ -9,13 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The C library's own failed assert: it prints without a stream of ours and aborts. */
+/* __assert_fail is the C library's own: it prints without a stream of this program and aborts. */
 void hf_assert_failed(const char *cond, const char *file, int line)
 {
 	__assert_fail(cond, file, (unsigned int)line, "hf_assert");
 }
 
-/* The one thing in this archive that changes.  Set before threads start, read after. */
+/* The only writable data in this archive. It is set before threads start and only read
+ * afterwards. */
 static hf_oom_fn oom_hook;
 
 void hf_set_oom_hook(hf_oom_fn fn)
@@ -27,13 +33,13 @@ void hf_out_of_memory(size_t size)
 {
 	if (oom_hook)
 		oom_hook(size);
-	/* No hook, or one that broke its promise and returned. */
+	/* No hook is set, or the hook returned although it must not. */
 	abort();
 }
 
 void *hf_xmalloc(size_t size)
 {
-	/* malloc(0) may answer NULL, which would read as "out of memory". */
+	/* malloc(0) may return NULL, which would look like "out of memory". */
 	void *ptr = malloc(size ? size : 1);
 
 	if (!ptr)
@@ -69,7 +75,7 @@ char *hf_xstrdup(const char *s)
 
 char *hf_xstrndup(const char *s, size_t len)
 {
-	/* strnlen, so that s need not end within len. */
+	/* strnlen: s need not have a NUL within its first len bytes. */
 	size_t n = strnlen(s, len);
 	char *copy;
 
@@ -88,7 +94,7 @@ char *hf_xasprintf(const char *fmt, ...)
 	char *s;
 
 	va_start(ap, fmt);
-	/* Twice instead of vasprintf: that allocates behind the hook's back. */
+	/* Print twice instead of using vasprintf, whose allocation does not call the hook. */
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	hf_assert(n >= 0);
@@ -103,7 +109,7 @@ void hf_autofree_cleanup(void *ptr_to_ptr)
 {
 	void *ptr;
 
-	/* The variable has any pointer type, so it is read as bytes. */
+	/* ptr_to_ptr points to a pointer of any type, so its value is copied as bytes. */
 	memcpy(&ptr, ptr_to_ptr, sizeof(ptr));
 	free(ptr);
 }

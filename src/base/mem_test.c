@@ -7,14 +7,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* AddressSanitizer would end the program where malloc answers NULL. */
+/* Without this option AddressSanitizer ends the program where malloc returns NULL. */
 const char *__asan_default_options(void) __attribute__((visibility("default")));
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1";
 }
 
-/* volatile, or the compiler warns of what these tests are about. */
+/* volatile, because the compiler would warn about the sizes that these tests use. */
 static volatile size_t huge = SIZE_MAX / 2;
 
 static void xmalloc_gives_writable_memory(void **state)
@@ -82,15 +82,15 @@ static void a_product_that_overflows_calls_the_hook(void **state)
 
 static size_t told_size;
 
-static void tell_size(size_t size)
+static void print_size(size_t size)
 {
 	told_size = size;
 	mock_assert(0, "memory", __FILE__, __LINE__);
 }
 
-static void the_hook_is_told_the_size(void **state)
+static void the_hook_gets_the_size(void **state)
 {
-	hf_set_oom_hook(tell_size);
+	hf_set_oom_hook(print_size);
 	expect_broken_promise(hf_xmalloc(huge));
 	assert_true(told_size == huge);
 	hf_set_oom_hook(promise_out_of_memory);
@@ -164,7 +164,7 @@ int main(void)
 		cmocka_unit_test(out_of_memory_calls_the_hook),
 		cmocka_unit_test(a_failed_xrealloc_leaves_the_old_block_alone),
 		cmocka_unit_test(a_product_that_overflows_calls_the_hook),
-		cmocka_unit_test(the_hook_is_told_the_size),
+		cmocka_unit_test(the_hook_gets_the_size),
 		cmocka_unit_test(xstrdup_copies),
 		cmocka_unit_test(xstrndup_stops_at_the_length_and_at_the_nul),
 		cmocka_unit_test(xasprintf_gives_texts_of_any_length),

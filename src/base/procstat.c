@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Finds a field in the text of /proc/PID/stat. The search starts after the last ')', because the
+ * process name (field 2) may contain blanks and parentheses.
+ */
 #include "base/procstat.h"
 
 #include <string.h>

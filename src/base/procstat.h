@@ -7,7 +7,7 @@
 
 HF_BEGIN_DECLS
 
-/* As proc(5) counts them. */
+/* Numbers of the fields, as in proc(5). */
 #define HF_PROC_STATE 3
 #define HF_PROC_PARENT 4
 #define HF_PROC_USER_TICKS 14
@@ -17,11 +17,9 @@ HF_BEGIN_DECLS
 #define HF_PROC_VIRTUAL_BYTES 23
 #define HF_PROC_RESIDENT_PAGES 24
 
-/*
- * Where that field, 3 or more, begins in what /proc/PID/stat holds; it ends with a blank, a line feed or
- * the text.  NULL: there are fewer.  The second field is what the process calls itself, and may hold
- * anything, parentheses and blanks included.
- */
+/* Returns the start of a field (3 or higher) in the text of /proc/PID/stat. The field ends at a
+ * blank, a line feed or the end of the text. Returns NULL if the text has fewer fields. Field 2
+ * is the process name and may contain any character, parentheses and blanks included. */
 const char *hf_proc_stat_field(const char *text, int field);
 
 HF_END_DECLS

@@ -37,7 +37,7 @@ static void fields_count_from_behind_the_name(void **state)
 	}
 }
 
-static void what_is_cut_has_fewer(void **state)
+static void a_cut_text_has_fewer_fields(void **state)
 {
 	static const char *const texts[] = {"",        "42",       "42 (sh",
 					    "42 (sh)", "42 (sh) ", "42 (sh) \n"};
@@ -53,7 +53,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_count_from_behind_the_name),
-		cmocka_unit_test(what_is_cut_has_fewer),
+		cmocka_unit_test(a_cut_text_has_fewer_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

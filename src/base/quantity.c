@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Kubernetes quantities ("100m", "2Gi", "1e3"): parse, add and print, with exact decimal
+ * arithmetic.
+ *
+ * Invariant: each value is rounded once, at the end, and always up. Values that are too large are
+ * capped, never wrapped.
+ */
 #include "base/quantity.h"
 
 #include <stdbool.h>
@@ -7,13 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Kubernetes has no limit here; nothing a person or a program writes comes near. */
+/* Bytes. Kubernetes has no such limit; real quantities are far shorter. */
 #define TEXT_MAX 256
 
-/* Milli: three decimal places more than the number as written. */
+/* A value in thousandths has three more decimal places than the written number. */
 #define MILLI_PLACES 3
 
-/* Any exponent past these is "far too large" or "next to nothing", all the same. */
+/* Larger exponents change nothing: the result is capped, or rounds to the smallest unit. */
 #define EXPONENT_MAX 100000
 
 #define FORMAT_WRONG                                                                               \
@@ -21,14 +29,14 @@
 	"'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 #define SUFFIX_WRONG "unable to parse quantity's suffix"
 
-/* A number as decimal digits: the value is 0.d0d1d2… × 10^point × 1024^kibis. */
+/* A number as decimal digits. Its value is 0.d0d1d2… × 10^point × 1024^kibis. */
 struct decimal {
 	unsigned char digits[TEXT_MAX];
 	int len;
 	int point;
 	int kibis;
 	bool negative;
-	bool exponent; /* its suffix is one */
+	bool exponent; /* the suffix is an exponent ("e3") */
 };
 
 static bool is_digit(char c)
@@ -36,7 +44,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* The number in front of the suffix; returns what follows it, NULL where there is none. */
+/* Reads the sign and the number. Returns the suffix, or NULL if the text does not start with a
+ * number. */
 static const char *read_number(const char *text, struct decimal *d)
 {
 	bool seen_point = false;
@@ -58,7 +67,7 @@ static const char *read_number(const char *text, struct decimal *d)
 	return seen_digit ? text : NULL;
 }
 
-/* The digits behind "e": a sign and a whole number. */
+/* Reads the exponent after "e" or "E": an optional sign and digits up to the end of the text. */
 static bool read_exponent(const char *text, int *ret_exponent)
 {
 	bool negative = *text == '-';
@@ -69,7 +78,7 @@ static bool read_exponent(const char *text, int *ret_exponent)
 	if (!is_digit(*text))
 		return false;
 	for (; is_digit(*text); text++)
-		/* Further digits are read, since they must be digits, and not counted. */
+		/* Check further digits, but do not add them: the exponent is too large already. */
 		if (exponent < EXPONENT_MAX)
 			exponent = exponent * 10 + (*text - '0');
 	*ret_exponent = negative ? -exponent : exponent;
@@ -103,7 +112,7 @@ static bool read_suffix(const char *text, struct decimal *d)
 	return true;
 }
 
-/* whole × factor + more, no larger than the cap. */
+/* Returns whole × factor + more, or INT64_MAX if that is larger. */
 static uint64_t add_capped(uint64_t whole, uint64_t factor, uint64_t more)
 {
 	uint64_t product, sum;
@@ -114,11 +123,9 @@ static uint64_t add_capped(uint64_t whole, uint64_t factor, uint64_t more)
 	return sum;
 }
 
-/*
- * Exact long-hand arithmetic: the digits before the point make the whole, those behind
- * it stay digits, so that nothing is lost before the one rounding at the end.
- */
-static uint64_t decimal_whole(struct decimal *d)
+/* Returns the whole part, exactly: the digits before the point make the number, and the digits
+ * after the point stay in d. So the fraction is complete when the caller rounds. */
+static uint64_t take_whole_part(struct decimal *d)
 {
 	uint64_t whole = 0;
 	int from = d->point < 0 ? 0 : d->point;
@@ -128,8 +135,8 @@ static uint64_t decimal_whole(struct decimal *d)
 		if (whole == INT64_MAX)
 			break;
 	}
-	/* A factor of 1024 at a time, from the last digit to the first; what is carried
-	 * past the point joins the whole. */
+	/* Multiply the fraction by 1024, digit by digit from the last to the first. A carry
+	 * beyond the point is added to the whole part. */
 	for (int k = 0; k < d->kibis; k++) {
 		unsigned int carry = 0;
 
@@ -144,9 +151,9 @@ static uint64_t decimal_whole(struct decimal *d)
 	return whole;
 }
 
-static int64_t decimal_round_up(struct decimal *d)
+static int64_t round_decimal_up(struct decimal *d)
 {
-	uint64_t whole = decimal_whole(d);
+	uint64_t whole = take_whole_part(d);
 	bool rest = false;
 
 	for (int i = d->point < 0 ? 0 : d->point; i < d->len; i++)
@@ -156,7 +163,7 @@ static int64_t decimal_round_up(struct decimal *d)
 	return d->negative ? -(int64_t)whole : (int64_t)whole;
 }
 
-static int decimal_read(const char *text, struct decimal *d, struct hf_error *err)
+static int read_decimal(const char *text, struct decimal *d, struct hf_error *err)
 {
 	const char *suffix;
 
@@ -176,20 +183,20 @@ static int decimal_read(const char *text, struct decimal *d, struct hf_error *er
 int hf_quantity_parse_milli(const char *text, int64_t *ret_milli, struct hf_error *err)
 {
 	struct decimal d = {.len = 0};
-	int rc = decimal_read(text, &d, err);
+	int rc = read_decimal(text, &d, err);
 
 	if (rc != 0)
 		return rc;
 	d.point += MILLI_PLACES;
-	*ret_milli = decimal_round_up(&d);
+	*ret_milli = round_decimal_up(&d);
 	return 0;
 }
 
-/* ---- exact ones ----------------------------------------------------------------------------- */
+/* ---- exact quantities ----------------------------------------------------------------------- */
 
 #define NANO 1000000000
 
-static void normalize(struct hf_quantity *quantity, uint64_t whole, int64_t nano)
+static void normalize_quantity(struct hf_quantity *quantity, uint64_t whole, int64_t nano)
 {
 	whole = add_capped(whole, 1, (uint64_t)(nano / NANO));
 	quantity->whole = (int64_t)whole;
@@ -199,7 +206,7 @@ static void normalize(struct hf_quantity *quantity, uint64_t whole, int64_t nano
 int hf_quantity_parse(const char *text, struct hf_quantity *ret_quantity, struct hf_error *err)
 {
 	struct decimal d = {.len = 0};
-	int rc = decimal_read(text, &d, err);
+	int rc = read_decimal(text, &d, err);
 	uint64_t whole;
 	int64_t nano = 0;
 	int i;
@@ -208,9 +215,9 @@ int hf_quantity_parse(const char *text, struct hf_quantity *ret_quantity, struct
 		return rc;
 	if (d.negative)
 		return hf_error_set(err, HF_E_INVALID, "must be greater than or equal to 0");
-	/* By the suffix, also where that was one of thousandths. */
-	whole = decimal_whole(&d);
-	/* The i-th digit counts 10^(point-1-i): nine places behind the point are kept. */
+	/* The suffix alone decides the form, also for a suffix of thousandths ("m"). */
+	whole = take_whole_part(&d);
+	/* Digit i is worth 10^(point-1-i). Keep nine places after the point. */
 	for (i = d.point; i < d.point + 9; i++)
 		nano = nano * 10 + (i >= 0 && i < d.len ? d.digits[i] : 0);
 	for (i = i < 0 ? 0 : i; i < d.len; i++) {
@@ -222,7 +229,7 @@ int hf_quantity_parse(const char *text, struct hf_quantity *ret_quantity, struct
 	ret_quantity->form = d.kibis > 0  ? HF_QUANTITY_BINARY
 			     : d.exponent ? HF_QUANTITY_EXPONENT
 					  : HF_QUANTITY_DECIMAL;
-	normalize(ret_quantity, whole, nano);
+	normalize_quantity(ret_quantity, whole, nano);
 	return 0;
 }
 
@@ -233,8 +240,8 @@ void hf_quantity_add(struct hf_quantity *quantity, const struct hf_quantity *oth
 	hf_assert(n >= 0);
 	if (quantity->whole == 0 && quantity->nano == 0)
 		quantity->form = other->form;
-	normalize(quantity, add_capped((uint64_t)quantity->whole, 1, product),
-		  quantity->nano + (int64_t)other->nano * n);
+	normalize_quantity(quantity, add_capped((uint64_t)quantity->whole, 1, product),
+			   quantity->nano + (int64_t)other->nano * n);
 }
 
 static const char *format_binary(uint64_t whole, char *buf)
@@ -248,7 +255,8 @@ static const char *format_binary(uint64_t whole, char *buf)
 	return buf;
 }
 
-/* The number's digits without zeros at either end, and a power of ten that three divides. */
+/* Prints the digits without trailing groups of "000", with the suffix for the matching power of
+ * ten. */
 static const char *format_decimal(const struct hf_quantity *quantity, char *buf)
 {
 	static const char *const suffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
@@ -279,7 +287,7 @@ const char *hf_quantity_format(const struct hf_quantity *quantity, char buf[HF_Q
 		snprintf(buf, HF_QUANTITY_TEXT_MAX, "0");
 		return buf;
 	}
-	/* Bytes come whole. */
+	/* Binary quantities are printed as whole numbers. */
 	if (quantity->form == HF_QUANTITY_BINARY && whole >= 1024)
 		return format_binary(whole + (quantity->nano > 0), buf);
 	return format_decimal(quantity, buf);

@@ -11,27 +11,26 @@
 HF_BEGIN_DECLS
 
 /*
- * Kubernetes quantities ("100m", "2Gi", "1e3", "0.5"), as apimachinery's
- * resource.Quantity reads them, in thousandths: "1" is 1000, "100m" is 100.
- * What is finer than a thousandth is rounded up, away from zero: who asks for a
- * little gets some.  What does not fit is capped at ±(2^63 - 1) thousandths
- * (upstream caps only some forms and wraps around for the rest).
+ * Parses a Kubernetes quantity ("100m", "2Gi", "1e3", "0.5") as apimachinery's resource.Quantity
+ * does. The result is in thousandths: "1" is 1000, "100m" is 100.
  *
- * HF_E_INVALID, with upstream's text, for what is no quantity; for numbers without
- * a digit ("+", "."), which upstream's parser takes for 0 and the pattern of its
- * published schema refuses; and for texts of more than 256 bytes.
+ * A finer value is rounded up, away from zero, so that a small positive request is never 0. A value
+ * that does not fit is capped at ±(2^63 - 1) thousandths. (Upstream caps some forms only, and wraps
+ * around for the others.)
+ *
+ * HF_E_INVALID, with upstream's text, for a text that is not a quantity and for a text of more than
+ * 256 bytes. Numbers without a digit ("+", ".") are invalid too: upstream's parser reads them as 0,
+ * but the pattern in its published schema refuses them.
  */
 int hf_quantity_parse_milli(const char *text, int64_t *ret_milli, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/*
- * One as it is kept and written: exact to 1e-9, what is finer is rounded up.  Whole units stop at
- * 2^63 - 1.  The form decides how it is written again, and a sum has that of its first part which
- * is not 0, as in apimachinery.
- */
+/* An exact quantity, for sums that are printed again. It is exact to 1e-9; a finer value is
+ * rounded up. Whole units are capped at 2^63 - 1. The form decides how the quantity is printed.
+ * A sum takes the form of its first summand that is not 0, as in apimachinery. */
 enum hf_quantity_form {
 	HF_QUANTITY_DECIMAL,  /* "1500m", "2k" */
-	HF_QUANTITY_BINARY,   /* "2Gi"; below 1024 as decimal */
+	HF_QUANTITY_BINARY,   /* "2Gi"; printed as decimal below 1024 */
 	HF_QUANTITY_EXPONENT, /* "2e3" */
 };
 struct hf_quantity {
@@ -39,12 +38,13 @@ struct hf_quantity {
 	int32_t nano; /* 0 to 999,999,999 */
 	enum hf_quantity_form form;
 };
-/* HF_E_INVALID as above, and for what is below 0. */
+/* HF_E_INVALID as above, and for a negative quantity. */
 int hf_quantity_parse(const char *text, struct hf_quantity *ret_quantity, struct hf_error *err)
 	HF_MUST_CHECK;
-/* quantity += other × n; n is not negative. */
+/* Computes quantity += other × n; n must not be negative. */
 void hf_quantity_add(struct hf_quantity *quantity, const struct hf_quantity *other, int32_t n);
-/* The one way in which an API server writes it: "1000m" is "1", "1024Mi" is "1Gi". */
+/* Prints a quantity in canonical form, as an API server does: "1000m" is "1", "1024Mi" is "1Gi".
+ * Returns buf. */
 #define HF_QUANTITY_TEXT_MAX 32
 const char *hf_quantity_format(const struct hf_quantity *quantity, char buf[HF_QUANTITY_TEXT_MAX]);
 

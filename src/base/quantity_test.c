@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t milli(const char *text)
+static int64_t parse_milli(const char *text)
 {
 	struct hf_error err;
 	int64_t value = -12345;
@@ -21,15 +21,15 @@ static int64_t milli(const char *text)
 
 struct row {
 	const char *text;
-	int64_t milli;
+	int64_t parse_milli;
 };
 
 static void check(const struct row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (milli(rows[i].text) != rows[i].milli)
+		if (parse_milli(rows[i].text) != rows[i].parse_milli)
 			fail_msg("'%s' is %" PRId64 ", expected %" PRId64, rows[i].text,
-				 milli(rows[i].text), rows[i].milli);
+				 parse_milli(rows[i].text), rows[i].parse_milli);
 }
 
 static void plain_numbers_are_thousandths(void **state)
@@ -113,7 +113,7 @@ static void what_is_finer_than_a_thousandth_is_rounded_up(void **state)
 		{"1e-30", 1},
 		{"1e-99999999999", 1},
 		{"0.00000000000000000000001Ei", 1},
-		/* Away from zero: a debt is not made smaller either. */
+		/* Rounded away from zero: a negative quantity does not become smaller. */
 		{"-1n", -1},
 		{"-1.0001", -1001},
 	};
@@ -150,7 +150,7 @@ static void what_does_not_fit_is_capped(void **state)
 	"'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 #define SUFFIX_WRONG "unable to parse quantity's suffix"
 
-static void what_is_no_quantity_is_refused_with_upstreams_text(void **state)
+static void a_text_that_is_no_quantity_is_refused_with_upstreams_text(void **state)
 {
 	static const struct {
 		const char *text;
@@ -184,7 +184,7 @@ static void what_is_no_quantity_is_refused_with_upstreams_text(void **state)
 		{"1Ki3", SUFFIX_WRONG},
 		{"1k-3", SUFFIX_WRONG},
 		{"1e3Ki", SUFFIX_WRONG},
-		/* Without a digit; see the header. */
+		/* Without a digit: refused, unlike upstream (see quantity.h). */
 		{"+", FORMAT_WRONG},
 		{"-", FORMAT_WRONG},
 		{".", FORMAT_WRONG},
@@ -214,19 +214,19 @@ static void a_text_is_bounded(void **state)
 	memset(text, '0', sizeof(text));
 	text[255] = '1';
 	text[256] = '\0';
-	assert_int_equal(milli(text), 1000);
+	assert_int_equal(parse_milli(text), 1000);
 	text[256] = '1';
 	text[257] = '\0';
 	assert_code(hf_quantity_parse_milli(text, &value, NULL), HF_E_INVALID);
-	/* As many digits of fraction as there is room for, all of them counted. */
+	/* As many fraction digits as fit; the last one counts. */
 	memset(text, '0', 254);
 	text[1] = '.';
 	text[253] = '1';
 	(void)snprintf(text + 254, 3, "Ki");
-	assert_int_equal(milli(text), 1);
+	assert_int_equal(parse_milli(text), 1);
 }
 
-/* A number of 64 bits at most in every form it can be written in. */
+/* Each number of up to 64 bits has the same value in every form. */
 static void all_ways_to_write_a_number_agree(void **state)
 {
 	uint64_t seed = 5;
@@ -236,19 +236,19 @@ static void all_ways_to_write_a_number_agree(void **state)
 		char text[80];
 
 		(void)snprintf(text, sizeof(text), "%" PRId64 "m", want);
-		assert_int_equal(milli(text), want);
+		assert_int_equal(parse_milli(text), want);
 		(void)snprintf(text, sizeof(text), "%" PRId64 ".%03d", want / 1000,
 			       (int)(want % 1000));
-		assert_int_equal(milli(text), want);
+		assert_int_equal(parse_milli(text), want);
 		(void)snprintf(text, sizeof(text), "-%" PRId64 "e-3", want);
-		assert_int_equal(milli(text), -want);
+		assert_int_equal(parse_milli(text), -want);
 		(void)snprintf(text, sizeof(text), "%" PRId64 "000000n", want);
-		assert_int_equal(milli(text), want);
+		assert_int_equal(parse_milli(text), want);
 		(void)snprintf(text, sizeof(text), "0.%019" PRId64 "e16", want);
-		assert_int_equal(milli(text), want);
-		/* One thing more than the thousandth rounds up. */
+		assert_int_equal(parse_milli(text), want);
+		/* A value slightly above a whole number of thousandths is rounded up. */
 		(void)snprintf(text, sizeof(text), "%" PRId64 ".00000001m", want);
-		assert_int_equal(milli(text), want + 1);
+		assert_int_equal(parse_milli(text), want + 1);
 	}
 }
 
@@ -263,9 +263,9 @@ static void binary_numbers_agree_with_shifts(void **state)
 		char text[80];
 
 		(void)snprintf(text, sizeof(text), "%" PRId64 "%s", number, suffixes[power]);
-		assert_int_equal(milli(text), (number << (10 * power)) * 1000);
+		assert_int_equal(parse_milli(text), (number << (10 * power)) * 1000);
 		(void)snprintf(text, sizeof(text), "%" PRId64 ".125%s", number, suffixes[power]);
-		assert_int_equal(milli(text),
+		assert_int_equal(parse_milli(text),
 				 (number << (10 * power)) * 1000 + ((int64_t)125 << (10 * power)));
 	}
 }
@@ -290,7 +290,7 @@ static void no_text_does_harm(void **state)
 	}
 }
 
-static const char *canonical(const char *text, char *buf)
+static const char *print_canonical(const char *text, char *buf)
 {
 	struct hf_quantity quantity;
 	struct hf_error err;
@@ -300,7 +300,7 @@ static const char *canonical(const char *text, char *buf)
 	return hf_quantity_format(&quantity, buf);
 }
 
-static void an_exact_one_is_written_as_an_api_server_does(void **state)
+static void an_exact_quantity_is_printed_as_an_api_server_does(void **state)
 {
 	static const struct {
 		const char *text, *written;
@@ -336,10 +336,10 @@ static void an_exact_one_is_written_as_an_api_server_does(void **state)
 	char buf[HF_QUANTITY_TEXT_MAX];
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(rows); i++)
-		assert_string_equal(canonical(rows[i].text, buf), rows[i].written);
+		assert_string_equal(print_canonical(rows[i].text, buf), rows[i].written);
 }
 
-static void what_is_below_0_is_no_exact_one(void **state)
+static void a_negative_text_is_no_exact_quantity(void **state)
 {
 	struct hf_quantity quantity;
 	struct hf_error err;
@@ -348,7 +348,7 @@ static void what_is_below_0_is_no_exact_one(void **state)
 	assert_int_equal(hf_quantity_parse("one", &quantity, &err), HF_E_INVALID);
 }
 
-static void a_sum_is_exact_and_takes_the_form_of_its_first_part(void **state)
+static void a_sum_is_exact_and_takes_the_form_of_its_first_summand(void **state)
 {
 	static const struct {
 		const char *a, *b;
@@ -378,8 +378,8 @@ static void a_sum_is_exact_and_takes_the_form_of_its_first_part(void **state)
 	}
 }
 
-/* What is written reads as the same, and no text is longer than the buffer. */
-static void what_is_written_reads_the_same(void **state)
+/* A printed quantity reads as the same value, and its text fits into the buffer. */
+static void a_printed_quantity_reads_the_same(void **state)
 {
 	static const char letters[] = "0123456789.eEnumkKMGTPi";
 	uint64_t seed = 11;
@@ -409,15 +409,15 @@ int main(void)
 		cmocka_unit_test(exponents_scale_by_powers_of_ten),
 		cmocka_unit_test(what_is_finer_than_a_thousandth_is_rounded_up),
 		cmocka_unit_test(what_does_not_fit_is_capped),
-		cmocka_unit_test(what_is_no_quantity_is_refused_with_upstreams_text),
+		cmocka_unit_test(a_text_that_is_no_quantity_is_refused_with_upstreams_text),
 		cmocka_unit_test(a_text_is_bounded),
 		cmocka_unit_test(all_ways_to_write_a_number_agree),
 		cmocka_unit_test(binary_numbers_agree_with_shifts),
 		cmocka_unit_test(no_text_does_harm),
-		cmocka_unit_test(an_exact_one_is_written_as_an_api_server_does),
-		cmocka_unit_test(what_is_below_0_is_no_exact_one),
-		cmocka_unit_test(a_sum_is_exact_and_takes_the_form_of_its_first_part),
-		cmocka_unit_test(what_is_written_reads_the_same),
+		cmocka_unit_test(an_exact_quantity_is_printed_as_an_api_server_does),
+		cmocka_unit_test(a_negative_text_is_no_exact_quantity),
+		cmocka_unit_test(a_sum_is_exact_and_takes_the_form_of_its_first_summand),
+		cmocka_unit_test(a_printed_quantity_reads_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,18 +9,16 @@
 
 HF_BEGIN_DECLS
 
-/*
- * A small generator of numbers (SplitMix64) for spreading load and for tests,
- * never for secrets.  It is seeded by whoever owns randomness: the program from
- * the kernel (hf_random_bytes), a simulator from its one seed.
- */
+/* A small pseudo-random generator (SplitMix64), to spread load and for tests. Never use it for
+ * secrets. The program seeds it from the kernel (hf_random_bytes), a simulator from its one
+ * seed. */
 struct hf_rng {
 	uint64_t state;
 };
 
 void hf_rng_init(struct hf_rng *rng, uint64_t seed);
 uint64_t hf_rng_next(struct hf_rng *rng);
-/* Uniform in [0, bound); 0 for a bound of 0. */
+/* Returns a uniform number in [0, bound); 0 if bound is 0. */
 uint64_t hf_rng_below(struct hf_rng *rng, uint64_t bound);
 
 HF_END_DECLS

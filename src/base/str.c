@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Strings: comparison, numbers, UTF-8, the name rules of Kubernetes, and hash functions.
+ *
+ * Nothing here allocates, fails or depends on the locale, except that hf_str_to_i64 reports a text
+ * that is not a number in its range.
+ */
 #include "base/str.h"
 
 #include <string.h>
@@ -34,7 +41,8 @@ const char *hf_str_or(const char *s, const char *fallback)
 	return hf_str_is_empty(s) ? fallback : s;
 }
 
-/* Not <ctype.h>: its answers depend on the locale, and a negative char is undefined. */
+/* Not tolower of <ctype.h>: it depends on the locale, and a negative char is undefined
+ * behaviour. */
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -70,8 +78,9 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A sign where `signs` has it, digits, nothing else, 64 bits.  Not strtoll: that skips
- * blanks, takes a plus, and tells overflow through errno. */
+/* Reads an optional sign of those in `signs`, then digits up to the end of the text; false if
+ * the number does not fit 64 bits. Not strtoll, which skips blanks, accepts "+" and reports an
+ * overflow through errno. */
 static bool read_i64(const char *text, const char *signs, int64_t *ret_value)
 {
 	bool negative = *text == '-';
@@ -86,7 +95,7 @@ static bool read_i64(const char *text, const char *signs, int64_t *ret_value)
 
 		if (!is_digit(*text))
 			return false;
-		/* Built on the negative side, which is one larger. */
+		/* Build the negative number: INT64_MIN has no positive counterpart. */
 		if (__builtin_mul_overflow(value, 10, &value) ||
 		    __builtin_sub_overflow(value, digit, &value))
 			return false;
@@ -117,8 +126,8 @@ bool hf_str_is_integer(const char *text)
 	return read_i64(text, "+-", &value);
 }
 
-/* Length of the UTF-8 sequence a byte starts; 0: none. */
-static size_t utf8_len(unsigned char lead)
+/* The length of the UTF-8 sequence that starts with this byte; 0 if no sequence does. */
+static size_t utf8_lead_len(unsigned char lead)
 {
 	if (lead < 0x80)
 		return 1;
@@ -134,14 +143,14 @@ static size_t utf8_len(unsigned char lead)
 size_t hf_utf8_sequence(const char *bytes, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
-	size_t n = len ? utf8_len(p[0]) : 0;
+	size_t n = len ? utf8_lead_len(p[0]) : 0;
 
 	if (!n || n > len)
 		return 0;
 	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	/* Overlong forms, surrogates, and what is past U+10FFFF show in the second byte. */
+	/* The second byte reveals overlong forms, surrogates, and numbers above U+10FFFF. */
 	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
 	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
 		return 0;
@@ -181,8 +190,9 @@ size_t hf_utf8_encode(uint32_t c, char ret_bytes[4])
 	return 4;
 }
 
-/* How many bytes at the start are ASCII: nearly always all of them. */
-static size_t ascii_len(const char *bytes, size_t len)
+/* The number of ASCII bytes at the start. Nearly every text is ASCII, so eight bytes are checked
+ * at a time. */
+static size_t count_ascii_bytes(const char *bytes, size_t len)
 {
 	size_t n = 0;
 
@@ -199,7 +209,7 @@ static size_t ascii_len(const char *bytes, size_t len)
 bool hf_utf8_valid(const char *bytes, size_t len)
 {
 	while (len) {
-		size_t n = ascii_len(bytes, len);
+		size_t n = count_ascii_bytes(bytes, len);
 
 		if (!n)
 			n = hf_utf8_sequence(bytes, len);
@@ -212,11 +222,9 @@ bool hf_utf8_valid(const char *bytes, size_t len)
 	return true;
 }
 
-/*
- * Names.  The texts are those of apimachinery 0.36, byte for byte: clients and
- * tests of others compare them.  Its two packages differ in one word: names are
- * measured in "characters", label keys and values in "bytes" (both are bytes).
- */
+/* Names. The messages are those of apimachinery 0.36, byte for byte, because clients and tests
+ * compare them. apimachinery measures names in "characters" but label keys and values in
+ * "bytes"; both are bytes. */
 #define LABEL_MAX 63
 #define SUBDOMAIN_MAX 253
 
@@ -258,8 +266,8 @@ static bool is_alnum(char c)
 	return is_lower(lower(c)) || is_digit(c);
 }
 
-/* One label: a-z 0-9 and -, no - at its ends. */
-static bool label_fits(const char *s, size_t len)
+/* One DNS label: a-z, 0-9 and "-", without "-" at its ends. */
+static bool is_label(const char *s, size_t len)
 {
 	if (!len || s[0] == '-' || s[len - 1] == '-')
 		return false;
@@ -269,16 +277,16 @@ static bool label_fits(const char *s, size_t len)
 	return true;
 }
 
-/* Labels with dots between them, of any length: upstream bounds the whole at 253 and,
- * unlike DNS, not each label. */
-static bool subdomain_fits(const char *s, size_t len)
+/* Labels joined by dots. As upstream, this checks no length: the caller limits the whole name to
+ * 253, and DNS's limit of 63 for each label does not apply. */
+static bool is_subdomain(const char *s, size_t len)
 {
 	size_t start = 0;
 
 	for (size_t i = 0; i <= len; i++) {
 		if (i < len && s[i] != '.')
 			continue;
-		if (!label_fits(s + start, i - start))
+		if (!is_label(s + start, i - start))
 			return false;
 		start = i + 1;
 	}
@@ -286,7 +294,7 @@ static bool subdomain_fits(const char *s, size_t len)
 }
 
 /* The name part of a label key, or a label value that is not empty. */
-static bool key_fits(const char *s, size_t len)
+static bool is_label_name(const char *s, size_t len)
 {
 	if (!len || !is_alnum(s[0]) || !is_alnum(s[len - 1]))
 		return false;
@@ -296,20 +304,18 @@ static bool key_fits(const char *s, size_t len)
 	return true;
 }
 
-/*
- * Hand-written matchers instead of regular expressions: the C library's compile at
- * run time, allocate, and depend on the locale.  They must accept what the patterns
- * above accept, which str_test.c and a comparison with upstream have shown.
- */
+/* These matchers are written by hand, because the C library's regular expressions compile at run
+ * time, allocate and depend on the locale. They accept exactly what the patterns above accept;
+ * str_test.c and a comparison with upstream show it. */
 const char *hf_dns1123_label_problem(const char *text)
 {
 	size_t len = strlen(text);
 
 	if (len > LABEL_MAX)
 		return "must be no more than 63 characters";
-	if (label_fits(text, len))
+	if (is_label(text, len))
 		return NULL;
-	return subdomain_fits(text, len) ? "must not contain dots" : LABEL_WRONG;
+	return is_subdomain(text, len) ? "must not contain dots" : LABEL_WRONG;
 }
 
 const char *hf_dns1123_subdomain_problem(const char *text)
@@ -318,7 +324,7 @@ const char *hf_dns1123_subdomain_problem(const char *text)
 
 	if (len > SUBDOMAIN_MAX)
 		return "must be no more than 253 characters";
-	return subdomain_fits(text, len) ? NULL : SUBDOMAIN_WRONG;
+	return is_subdomain(text, len) ? NULL : SUBDOMAIN_WRONG;
 }
 
 const char *hf_dns1035_label_problem(const char *text)
@@ -327,7 +333,7 @@ const char *hf_dns1035_label_problem(const char *text)
 
 	if (len > LABEL_MAX)
 		return "must be no more than 63 characters";
-	return label_fits(text, len) && is_lower(text[0]) ? NULL : DNS1035_WRONG;
+	return is_label(text, len) && is_lower(text[0]) ? NULL : DNS1035_WRONG;
 }
 
 const char *hf_qualified_name_problem(const char *text)
@@ -337,7 +343,8 @@ const char *hf_qualified_name_problem(const char *text)
 	size_t prefix_len = slash ? (size_t)(slash - text) : 0;
 	size_t len = strlen(name);
 
-	/* The order of the checks is upstream's: the first problem of its list is told. */
+	/* The checks have upstream's order. Upstream lists all problems; only the first one is
+	 * returned here. */
 	if (strchr(name, '/'))
 		return "a valid label key " KEY_WRONG
 		       " with an optional DNS subdomain prefix and '/' "
@@ -346,13 +353,13 @@ const char *hf_qualified_name_problem(const char *text)
 		return "prefix part must be non-empty";
 	if (prefix_len > SUBDOMAIN_MAX)
 		return "prefix part must be no more than 253 bytes";
-	if (slash && !subdomain_fits(text, prefix_len))
+	if (slash && !is_subdomain(text, prefix_len))
 		return "prefix part " SUBDOMAIN_WRONG;
 	if (!len)
 		return "name part must be non-empty";
 	if (len > LABEL_MAX)
 		return "name part must be no more than 63 bytes";
-	return key_fits(name, len) ? NULL : "name part " KEY_WRONG;
+	return is_label_name(name, len) ? NULL : "name part " KEY_WRONG;
 }
 
 const char *hf_label_value_problem(const char *text)
@@ -361,7 +368,7 @@ const char *hf_label_value_problem(const char *text)
 
 	if (len > LABEL_MAX)
 		return "must be no more than 63 bytes";
-	return !len || key_fits(text, len) ? NULL : VALUE_WRONG;
+	return !len || is_label_name(text, len) ? NULL : VALUE_WRONG;
 }
 
 uint64_t hf_hash_bytes(const void *bytes, size_t len)
@@ -379,27 +386,27 @@ uint64_t hf_hash_str(const char *s)
 	return hf_hash_bytes(s, strlen(s));
 }
 
-static uint64_t rotl(uint64_t x, int bits)
+static uint64_t rotate_left(uint64_t x, int bits)
 {
 	return x << bits | x >> (64 - bits);
 }
 
-static void sip_round(uint64_t v[4])
+static void mix_sip_state(uint64_t v[4])
 {
 	v[0] += v[1];
-	v[1] = rotl(v[1], 13) ^ v[0];
-	v[0] = rotl(v[0], 32);
+	v[1] = rotate_left(v[1], 13) ^ v[0];
+	v[0] = rotate_left(v[0], 32);
 	v[2] += v[3];
-	v[3] = rotl(v[3], 16) ^ v[2];
+	v[3] = rotate_left(v[3], 16) ^ v[2];
 	v[0] += v[3];
-	v[3] = rotl(v[3], 21) ^ v[0];
+	v[3] = rotate_left(v[3], 21) ^ v[0];
 	v[2] += v[1];
-	v[1] = rotl(v[1], 17) ^ v[2];
-	v[2] = rotl(v[2], 32);
+	v[1] = rotate_left(v[1], 17) ^ v[2];
+	v[2] = rotate_left(v[2], 32);
 }
 
-/* Up to eight bytes, the first the lowest, whatever the machine's order. */
-static uint64_t load_le(const unsigned char *p, size_t len)
+/* Reads up to eight bytes as a little-endian number, on any machine. */
+static uint64_t load_little_endian(const unsigned char *p, size_t len)
 {
 	uint64_t word = 0;
 
@@ -411,7 +418,7 @@ static uint64_t load_le(const unsigned char *p, size_t len)
 uint64_t hf_siphash(uint64_t key, const void *bytes, size_t len)
 {
 	const unsigned char *p = bytes;
-	/* The algorithm's key has 128 bits; the second half is spread from the first. */
+	/* The algorithm's key has 128 bits. Derive the second half from the first. */
 	uint64_t other = key * 0x9e3779b97f4a7c15u;
 	uint64_t v[4] = {
 		key ^ 0x736f6d6570736575u,
@@ -421,21 +428,21 @@ uint64_t hf_siphash(uint64_t key, const void *bytes, size_t len)
 	};
 	uint64_t last = (uint64_t)len << 56;
 
-	/* One round for each word and three at the end: the lighter of the usual two forms,
-	 * enough where the hash is never shown to whoever chooses the keys. */
+	/* SipHash-1-3: one round for each word and three at the end. The usual SipHash-2-4 is
+	 * slower. The lighter form is enough here, because the hash never leaves the process. */
 	for (; len >= 8; p += 8, len -= 8) {
-		uint64_t word = load_le(p, 8);
+		uint64_t word = load_little_endian(p, 8);
 
 		v[3] ^= word;
-		sip_round(v);
+		mix_sip_state(v);
 		v[0] ^= word;
 	}
-	last |= load_le(p, len);
+	last |= load_little_endian(p, len);
 	v[3] ^= last;
-	sip_round(v);
+	mix_sip_state(v);
 	v[0] ^= last;
 	v[2] ^= 0xff;
 	for (int i = 0; i < 3; i++)
-		sip_round(v);
+		mix_sip_state(v);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

@@ -53,7 +53,7 @@ static void case_is_ascii_only(void **state)
 	assert_true(hf_str_case_eq("", ""));
 	assert_false(hf_str_case_eq("[", "{"));
 	assert_false(hf_str_case_eq("@", "`"));
-	/* A with dots: two bytes, left as they are. */
+	/* U+00C4 has two bytes, which stay as they are. */
 	assert_false(hf_str_case_eq("\xc3\x84", "\xc3\xa4"));
 	hf_str_lower(text);
 	assert_string_equal(text, "mixed-09[@`{ \xc3\x84");
@@ -68,7 +68,7 @@ static int64_t number(const char *text)
 	return value;
 }
 
-static void printing_cuts_and_fills_and_makes_tame(void **state)
+static void printing_cuts_fills_and_replaces_unprintable_bytes(void **state)
 {
 	char text[8] = "a\x01\xff"
 		       "bcd";
@@ -126,7 +126,7 @@ static void what_is_no_whole_number_is_refused(void **state)
 	}
 }
 
-static void the_range_is_held_and_told(void **state)
+static void the_range_is_checked_and_named(void **state)
 {
 	struct hf_error err;
 	int64_t value = -77;
@@ -201,7 +201,7 @@ static void every_code_point_is_valid_but_surrogates(void **state)
 				 want ? "valid" : "invalid");
 		if (hf_utf8_sequence(text, len) != (want ? len : 0))
 			fail_msg("U+%04X: wrong length", (unsigned int)c);
-		/* One byte short is never valid. */
+		/* A sequence without its last byte is never valid. */
 		if (len > 1)
 			assert_false(hf_utf8_valid(text, len - 1));
 	}
@@ -231,7 +231,7 @@ static void malformed_utf8_is_found(void **state)
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(texts); i++)
 		assert_false(hf_utf8_valid(texts[i], strlen(texts[i])));
-	/* Wherever it stands among the plain ones, which are looked at by the word. */
+	/* Try each position of a bad byte, because the check reads eight bytes at a time. */
 	for (size_t len = 1; len < 40; len++) {
 		for (size_t i = 0; i < len; i++) {
 			char text[40];
@@ -282,7 +282,7 @@ static void malformed_utf8_is_found(void **state)
 
 struct name {
 	const char *text;
-	const char *problem; /* NULL: fine */
+	const char *problem; /* NULL: the name is valid */
 };
 
 static void check(const char *(*problem_of)(const char *), const struct name *names, size_t count)
@@ -296,7 +296,7 @@ static void check(const char *(*problem_of)(const char *), const struct name *na
 	}
 }
 
-/* The expectations below were taken from apimachinery 0.36.3 itself. */
+/* The expected messages were printed by apimachinery 0.36.3. */
 static void dns1123_labels(void **state)
 {
 	static const struct name names[] = {
@@ -333,7 +333,7 @@ static void dns1123_subdomains(void **state)
 		{"example.com", NULL},
 		{"0.1.2.3", NULL},
 		{"a-b.c--d", NULL},
-		{A63 A63, NULL}, /* a label alone is not bounded here */
+		{A63 A63, NULL}, /* the length of a single label is not limited here */
 		{A253, NULL},
 		{A253 "a", "must be no more than 253 characters"},
 		{"", SUBDOMAIN_WRONG},
@@ -427,8 +427,7 @@ static void fnv_hashes_as_published(void **state)
 	assert_true(hf_hash_bytes("foobar", 6) == hf_hash_str("foobar"));
 }
 
-/* Values of two other implementations (Rust's for "", CPython's for the rest), with a
- * key of zero. */
+/* Values of two other implementations with key 0: Rust's for "", CPython's for the others. */
 static void siphash_agrees_with_others(void **state)
 {
 	char counted[64];
@@ -469,10 +468,10 @@ int main(void)
 		cmocka_unit_test(prefixes_and_suffixes_are_found),
 		cmocka_unit_test(empty_is_null_or_nothing),
 		cmocka_unit_test(case_is_ascii_only),
-		cmocka_unit_test(printing_cuts_and_fills_and_makes_tame),
+		cmocka_unit_test(printing_cuts_fills_and_replaces_unprintable_bytes),
 		cmocka_unit_test(whole_numbers_are_read),
 		cmocka_unit_test(what_is_no_whole_number_is_refused),
-		cmocka_unit_test(the_range_is_held_and_told),
+		cmocka_unit_test(the_range_is_checked_and_named),
 		cmocka_unit_test(any_number_comes_back_as_it_was_written),
 		cmocka_unit_test(is_integer_decides_as_go_does),
 		cmocka_unit_test(every_code_point_is_valid_but_surrogates),

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * A growable byte string with a maximum size.
+ *
+ * The memory doubles when it grows, so that appending a byte has a constant cost, up to bytes_max +
+ * 1 bytes. More bytes are dropped: a peer that sends without end cannot use more memory than that.
+ *
+ * Invariants: data[len] is NUL; cap is 0 while data points to hf_strbuf_empty.
+ */
 #include "base/strbuf.h"
 
 #include "base/mem.h"
@@ -9,14 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The memory doubles, so that adding byte by byte costs a constant each, and stops at
- * bytes_max + 1.  Past that nothing grows: a peer that sends without end costs what
- * was declared and no more.
- */
 #define CAP_FIRST 64
 
-/* Nothing writes it: every writer looks at cap. */
+/* Never written: every writer checks cap first. */
 const char hf_strbuf_empty[1] = "";
 
 void hf_strbuf_init(struct hf_strbuf *sb, size_t bytes_max)
@@ -37,16 +41,16 @@ void hf_strbuf_clear(struct hf_strbuf *sb)
 	hf_strbuf_truncate(sb, 0);
 }
 
-/* How much of `more` still fits. */
-static size_t room(const struct hf_strbuf *sb, size_t more)
+/* Returns how many of `more` bytes still fit. */
+static size_t fitting_len(const struct hf_strbuf *sb, size_t more)
 {
 	size_t left = sb->bytes_max > sb->len ? sb->bytes_max - sb->len : 0;
 
 	return more < left ? more : left;
 }
 
-/* Make space for len + more bytes and the NUL; more is within the maximum. */
-static void grow(struct hf_strbuf *sb, size_t more)
+/* Allocates space for len + more bytes and the NUL. The caller has checked that `more` fits. */
+static void grow_buffer(struct hf_strbuf *sb, size_t more)
 {
 	size_t need = sb->len + more + 1;
 	size_t cap = sb->cap ? sb->cap : CAP_FIRST;
@@ -56,7 +60,7 @@ static void grow(struct hf_strbuf *sb, size_t more)
 		return;
 	while (cap < need)
 		cap = cap > SIZE_MAX / 2 ? need : cap * 2;
-	/* The last doubling stops at the maximum. */
+	/* The last doubling ends at the maximum. */
 	if (sb->bytes_max < SIZE_MAX && cap > sb->bytes_max + 1)
 		cap = need > sb->bytes_max + 1 ? need : sb->bytes_max + 1;
 	sb->data = hf_xrealloc(sb->cap ? sb->data : NULL, cap);
@@ -68,19 +72,19 @@ void hf_strbuf_add(struct hf_strbuf *sb, const void *bytes, size_t len)
 {
 	size_t fits;
 
-	/* Most of the time there is room, and cap is never past the maximum and its NUL. */
+	/* The usual case: the bytes fit. cap never exceeds bytes_max + 1, so the maximum holds. */
 	if (!sb->full && len < sb->cap - sb->len) {
 		memcpy(sb->data + sb->len, bytes, len);
 		sb->len += len;
 		sb->data[sb->len] = '\0';
 		return;
 	}
-	fits = sb->full ? 0 : room(sb, len);
+	fits = sb->full ? 0 : fitting_len(sb, len);
 	if (fits < len)
 		sb->full = true;
 	if (!fits)
 		return;
-	grow(sb, fits);
+	grow_buffer(sb, fits);
 	memcpy(sb->data + sb->len, bytes, fits);
 	sb->len += fits;
 	sb->data[sb->len] = '\0';
@@ -110,14 +114,14 @@ void hf_strbuf_vaddf(struct hf_strbuf *sb, const char *fmt, va_list ap)
 
 	if (sb->full)
 		return;
-	/* First into the room that is there, which is enough most of the time. */
+	/* Print into the existing room first; that is usually enough. */
 	va_copy(again, ap);
 	n = vsnprintf(space ? sb->data + sb->len : NULL, space, fmt, ap);
 	hf_assert(n >= 0);
 	len = (size_t)n;
-	fits = room(sb, len);
+	fits = fitting_len(sb, len);
 	if (fits && fits >= space) {
-		grow(sb, fits);
+		grow_buffer(sb, fits);
 		(void)vsnprintf(sb->data + sb->len, fits + 1, fmt, again);
 	}
 	va_end(again);
@@ -156,15 +160,15 @@ void hf_strbuf_truncate(struct hf_strbuf *sb, size_t len)
 
 char *hf_strbuf_reserve(struct hf_strbuf *sb, size_t more)
 {
-	if (room(sb, more) < more)
+	if (fitting_len(sb, more) < more)
 		return NULL;
-	grow(sb, more);
+	grow_buffer(sb, more);
 	return sb->data + sb->len;
 }
 
 void hf_strbuf_grew(struct hf_strbuf *sb, size_t len)
 {
-	/* Less than, not at most: one byte is the NUL's. */
+	/* "<", not "<=": one byte is needed for the NUL. */
 	hf_assert(sb->cap && len < sb->cap - sb->len);
 	sb->len += len;
 	sb->data[sb->len] = '\0';
@@ -180,8 +184,8 @@ int hf_strbuf_ok(const struct hf_strbuf *sb, const char *what, struct hf_error *
 
 char *hf_strbuf_detach(struct hf_strbuf *sb)
 {
-	/* Always something to free, so that callers need no second case; and no more than what
-	 * was written, since it may be kept for long. */
+	/* The result is always allocated, so that every caller can free it. Its size is cut to the
+	 * content, because callers may keep it for long. */
 	char *data = sb->cap ? hf_xrealloc(sb->data, sb->len + 1) : hf_xstrdup("");
 
 	hf_strbuf_init(sb, sb->bytes_max);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static void a_new_one_is_an_empty_string_without_memory(void **state)
+static void a_new_buffer_is_an_empty_string_without_memory(void **state)
 {
 	HF_AUTO_STRBUF a = HF_STRBUF_INIT(10);
 	struct hf_strbuf b;
@@ -29,7 +29,7 @@ static void a_new_one_is_an_empty_string_without_memory(void **state)
 	hf_strbuf_release(&b);
 }
 
-static void it_may_be_born_before_main(void **state)
+static void a_buffer_may_be_initialized_before_main(void **state)
 {
 	static struct hf_strbuf sb = HF_STRBUF_INIT(10);
 
@@ -62,7 +62,7 @@ static void bytes_may_be_nul(void **state)
 	assert_memory_equal(sb.data, "a\0b\0", 5);
 }
 
-static void what_does_not_fit_is_cut_and_told_at_the_end(void **state)
+static void bytes_that_do_not_fit_are_cut_and_reported_at_the_end(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(8);
 	struct hf_error err;
@@ -136,7 +136,7 @@ static void consume_drops_the_front(void **state)
 	assert_int_equal(sb.len, 0);
 }
 
-static void taking_more_than_there_is_is_a_broken_promise(void **state)
+static void consuming_more_than_the_content_is_a_broken_promise(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(100);
 
@@ -197,7 +197,7 @@ static void detach_hands_the_string_over(void **state)
 	first = hf_strbuf_detach(&sb);
 	assert_string_equal(first, "mine");
 	assert_string_equal(sb.data, "");
-	/* Nothing was added, yet there is something to free. */
+	/* An empty buffer also returns memory that must be freed. */
 	second = hf_strbuf_detach(&sb);
 	assert_string_equal(second, "");
 	hf_strbuf_addstr(&sb, "again");
@@ -205,7 +205,7 @@ static void detach_hands_the_string_over(void **state)
 	assert_int_equal(sb.bytes_max, 10);
 }
 
-static void a_released_one_may_be_used_again(void **state)
+static void a_released_buffer_may_be_used_again(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(3);
 
@@ -252,7 +252,7 @@ static void a_maximum_without_end_is_possible(void **state)
 	assert_false(sb.full);
 }
 
-/* What the buffer under test should hold. */
+/* The content that the buffer under test should have. */
 struct model {
 	char bytes[400];
 	size_t len;
@@ -269,7 +269,7 @@ static void model_add(struct model *m, const char *bytes, size_t len)
 	}
 }
 
-static void it_behaves_as_a_plain_array_does(void **state)
+static void a_buffer_behaves_as_a_plain_array_does(void **state)
 {
 	HF_AUTO_STRBUF sb = HF_STRBUF_INIT(sizeof(((struct model *)0)->bytes));
 	struct model m = {.len = 0};
@@ -317,25 +317,25 @@ static void it_behaves_as_a_plain_array_does(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_new_one_is_an_empty_string_without_memory),
-		cmocka_unit_test(it_may_be_born_before_main),
+		cmocka_unit_test(a_new_buffer_is_an_empty_string_without_memory),
+		cmocka_unit_test(a_buffer_may_be_initialized_before_main),
 		cmocka_unit_test(adders_add_behind_each_other),
 		cmocka_unit_test(bytes_may_be_nul),
-		cmocka_unit_test(what_does_not_fit_is_cut_and_told_at_the_end),
+		cmocka_unit_test(bytes_that_do_not_fit_are_cut_and_reported_at_the_end),
 		cmocka_unit_test(nothing_is_added_behind_a_gap),
 		cmocka_unit_test(exactly_the_maximum_fits),
 		cmocka_unit_test(a_formatted_text_is_cut_at_the_maximum),
 		cmocka_unit_test(consume_drops_the_front),
-		cmocka_unit_test(taking_more_than_there_is_is_a_broken_promise),
+		cmocka_unit_test(consuming_more_than_the_content_is_a_broken_promise),
 		cmocka_unit_test(reserve_gives_room_to_write_in_place),
 		cmocka_unit_test(reserve_stops_at_the_maximum),
 		cmocka_unit_test(growing_past_what_was_reserved_is_a_broken_promise),
 		cmocka_unit_test(detach_hands_the_string_over),
-		cmocka_unit_test(a_released_one_may_be_used_again),
+		cmocka_unit_test(a_released_buffer_may_be_used_again),
 		cmocka_unit_test(clear_keeps_the_memory),
 		cmocka_unit_test(memory_doubles_up_to_the_maximum),
 		cmocka_unit_test(a_maximum_without_end_is_possible),
-		cmocka_unit_test(it_behaves_as_a_plain_array_does),
+		cmocka_unit_test(a_buffer_behaves_as_a_plain_array_does),
 	};
 
 	return cmocka_run_group_tests(tests, promise_setup, NULL);

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Points in time and spans as text: RFC 3339, kubectl's ages, Go's durations.
+ *
+ * All dates are computed by arithmetic on days. The C library's gmtime and mktime read the
+ * environment (TZ) or a zone database, which a pure module must not do.
+ */
 #include "base/time.h"
 
 #include "base/str.h"
@@ -8,20 +15,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Everything by arithmetic on days: the C library's gmtime and mktime read the
- * environment (TZ) or a database of zones, and a pure module may do neither.
- */
-
-/* The whole years that 64 bits of nanoseconds hold, with any zone's offset. */
+/* The whole years that fit into 64 bits of nanoseconds with any zone offset. */
 #define YEAR_MIN 1678
 #define YEAR_MAX 2261
 
 #define SECONDS_PER_DAY 86400
 #define DIGITS "0123456789"
 
-/* Days since 1970-01-01 in the proleptic Gregorian calendar, by 400-year eras that
- * begin on the first of March, so that the leap day is the last of a year. */
+/* Days since 1970-01-01 in the proleptic Gregorian calendar. The calendar is split into eras of
+ * 400 years. Years begin on 1 March here, so that a leap day is the last day of its year. */
 static int64_t days_from_civil(int64_t year, int month, int day)
 {
 	int64_t era;
@@ -51,14 +53,15 @@ static void civil_from_days(int64_t days, int *ret_year, int *ret_month, int *re
 	*ret_year = (int)(of_era + era * 400 + (*ret_month <= 2));
 }
 
-/* C rounds toward zero; calendars need the day a time before 1970 lies in. */
+/* Division that rounds down. C rounds toward zero, which gives the wrong day before 1970. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
 	return a / b - (a % b < 0);
 }
 
-/* The last `count` digits and what stands behind them; where to go on. */
-static char *put(char *at, int64_t value, int count, char then)
+/* Writes the last `count` digits of value and the character `then`. Returns the position after
+ * it. */
+static char *put_digits(char *at, int64_t value, int count, char then)
 {
 	for (int i = count - 1; i >= 0; i--) {
 		at[i] = (char)('0' + value % 10);
@@ -68,11 +71,13 @@ static char *put(char *at, int64_t value, int count, char then)
 	return at + count + 1;
 }
 
-/* places: digits of fraction, 0, 3 or 6.  By hand: printf takes ten times as long. */
-static void format(hf_time t, int places, char ret_text[HF_TIME_TEXT_MAX])
+/* places is the number of fraction digits: 0, 3 or 6. The digits are written by hand, because
+ * printf takes ten times as long. */
+static void format_time(hf_time t, int places, char ret_text[HF_TIME_TEXT_MAX])
 {
 	int64_t seconds = floor_div(t, HF_SECOND);
-	/* Not t - seconds × 10^9: the first second of the range begins before it. */
+	/* Not t - seconds × 10^9: in the first second of the range, that subtraction would
+	 * overflow. */
 	int64_t nanos = (t % HF_SECOND + HF_SECOND) % HF_SECOND;
 	int64_t days = floor_div(seconds, SECONDS_PER_DAY);
 	int of_day = (int)(seconds - days * SECONDS_PER_DAY);
@@ -85,32 +90,32 @@ static void format(hf_time t, int places, char ret_text[HF_TIME_TEXT_MAX])
 	}
 	civil_from_days(days, &year, &month, &day);
 	hf_assert(year >= YEAR_MIN - 1 && year <= YEAR_MAX + 1);
-	at = put(at, year, 4, '-');
-	at = put(at, month, 2, '-');
-	at = put(at, day, 2, 'T');
-	at = put(at, of_day / 3600, 2, ':');
-	at = put(at, of_day / 60 % 60, 2, ':');
-	at = put(at, of_day % 60, 2, places > 0 ? '.' : 'Z');
+	at = put_digits(at, year, 4, '-');
+	at = put_digits(at, month, 2, '-');
+	at = put_digits(at, day, 2, 'T');
+	at = put_digits(at, of_day / 3600, 2, ':');
+	at = put_digits(at, of_day / 60 % 60, 2, ':');
+	at = put_digits(at, of_day % 60, 2, places > 0 ? '.' : 'Z');
 	if (places == 6)
-		at = put(at, nanos / HF_US, 6, 'Z');
+		at = put_digits(at, nanos / HF_US, 6, 'Z');
 	else if (places == 3)
-		at = put(at, nanos / HF_MS, 3, 'Z');
+		at = put_digits(at, nanos / HF_MS, 3, 'Z');
 	*at = '\0';
 }
 
 void hf_time_format(hf_time t, char ret_text[HF_TIME_TEXT_MAX])
 {
-	format(t, 0, ret_text);
+	format_time(t, 0, ret_text);
 }
 
 void hf_time_format_milli(hf_time t, char ret_text[HF_TIME_TEXT_MAX])
 {
-	format(t, 3, ret_text);
+	format_time(t, 3, ret_text);
 }
 
 void hf_time_format_micro(hf_time t, char ret_text[HF_TIME_TEXT_MAX])
 {
-	format(t, 6, ret_text);
+	format_time(t, 6, ret_text);
 }
 
 static bool is_digit(char c)
@@ -118,8 +123,9 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Exactly `count` digits in [min, max] and, unless it is NUL, the character `then`. */
-static bool read_part(const char **text, int count, int min, int max, char then, int *ret_value)
+/* Reads exactly `count` digits with a value in [min, max], and then the character `then` unless
+ * it is NUL. */
+static bool read_digits(const char **text, int count, int min, int max, char then, int *ret_value)
 {
 	int value = 0;
 
@@ -144,7 +150,7 @@ static int days_in_month(int year, int month)
 	return days[month - 1] + (month == 2 && leap);
 }
 
-/* ".25" as nanoseconds; a fraction may be absent but not empty. */
+/* Reads ".25" as nanoseconds. The fraction may be missing, but a "." without digits is an error. */
 static bool read_fraction(const char **text, int64_t *ret_nanos)
 {
 	int64_t unit = HF_SECOND / 10;
@@ -164,7 +170,7 @@ static bool read_fraction(const char **text, int64_t *ret_nanos)
 	return true;
 }
 
-/* "Z" or "+hh:mm", and then nothing. */
+/* Reads "Z" or "+hh:mm" up to the end of the text. */
 static bool read_zone(const char *text, int *ret_seconds)
 {
 	char sign = *text++;
@@ -173,8 +179,8 @@ static bool read_zone(const char *text, int *ret_seconds)
 	*ret_seconds = 0;
 	if (sign == 'Z')
 		return *text == '\0';
-	if ((sign != '+' && sign != '-') || !read_part(&text, 2, 0, 23, ':', &hours) ||
-	    !read_part(&text, 2, 0, 59, '\0', &minutes) || *text)
+	if ((sign != '+' && sign != '-') || !read_digits(&text, 2, 0, 23, ':', &hours) ||
+	    !read_digits(&text, 2, 0, 59, '\0', &minutes) || *text)
 		return false;
 	*ret_seconds = (hours * 3600 + minutes * 60) * (sign == '-' ? -1 : 1);
 	return true;
@@ -186,10 +192,10 @@ int hf_time_parse(const char *text, hf_time *ret_time, struct hf_error *err)
 	int year, month, day, hour, minute, second, zone;
 	int64_t nanos, seconds;
 
-	if (!read_part(&p, 4, YEAR_MIN, YEAR_MAX, '-', &year) ||
-	    !read_part(&p, 2, 1, 12, '-', &month) || !read_part(&p, 2, 1, 31, 'T', &day) ||
-	    day > days_in_month(year, month) || !read_part(&p, 2, 0, 23, ':', &hour) ||
-	    !read_part(&p, 2, 0, 59, ':', &minute) || !read_part(&p, 2, 0, 59, '\0', &second) ||
+	if (!read_digits(&p, 4, YEAR_MIN, YEAR_MAX, '-', &year) ||
+	    !read_digits(&p, 2, 1, 12, '-', &month) || !read_digits(&p, 2, 1, 31, 'T', &day) ||
+	    day > days_in_month(year, month) || !read_digits(&p, 2, 0, 23, ':', &hour) ||
+	    !read_digits(&p, 2, 0, 59, ':', &minute) || !read_digits(&p, 2, 0, 59, '\0', &second) ||
 	    !read_fraction(&p, &nanos) || !read_zone(p, &zone))
 		return hf_error_set(err, HF_E_INVALID,
 				    "'%.64s' is not a time as in '2006-01-02T15:04:05Z' "
@@ -201,9 +207,9 @@ int hf_time_parse(const char *text, hf_time *ret_time, struct hf_error *err)
 	return 0;
 }
 
-/* "<a><unit>", and "<b><unit>" behind it unless b is 0. */
-static void two_units(char ret_text[HF_TIME_TEXT_MAX], int64_t a, char a_unit, int64_t b,
-		      char b_unit)
+/* Writes "<a><unit>", and appends "<b><unit>" unless b is 0. */
+static void print_units(char ret_text[HF_TIME_TEXT_MAX], int64_t a, char a_unit, int64_t b,
+			char b_unit)
 {
 	int n = snprintf(ret_text, HF_TIME_TEXT_MAX, "%lld%c", (long long)a, a_unit);
 
@@ -213,7 +219,7 @@ static void two_units(char ret_text[HF_TIME_TEXT_MAX], int64_t a, char a_unit, i
 	hf_assert(n < HF_TIME_TEXT_MAX);
 }
 
-/* The steps are kubectl's, so that both print the same age. */
+/* The steps are kubectl's, so that both programs print the same age. */
 void hf_span_format(hf_time span, char ret_text[HF_TIME_TEXT_MAX])
 {
 	int64_t seconds = span / HF_SECOND;
@@ -226,38 +232,38 @@ void hf_span_format(hf_time span, char ret_text[HF_TIME_TEXT_MAX])
 	else if (seconds < -1)
 		(void)snprintf(ret_text, HF_TIME_TEXT_MAX, "<invalid>");
 	else if (seconds < 120)
-		/* A clock that is a second behind is no reason for "<invalid>". */
-		two_units(ret_text, seconds < 0 ? 0 : seconds, 's', 0, 0);
+		/* Clocks may differ by a second: -1 s is "0s", not "<invalid>". */
+		print_units(ret_text, seconds < 0 ? 0 : seconds, 's', 0, 0);
 	else if (minutes < 10)
-		two_units(ret_text, minutes, 'm', seconds % 60, 's');
+		print_units(ret_text, minutes, 'm', seconds % 60, 's');
 	else if (minutes < 180)
-		two_units(ret_text, minutes, 'm', 0, 0);
+		print_units(ret_text, minutes, 'm', 0, 0);
 	else if (hours < 8)
-		two_units(ret_text, hours, 'h', minutes % 60, 'm');
+		print_units(ret_text, hours, 'h', minutes % 60, 'm');
 	else if (hours < 48)
-		two_units(ret_text, hours, 'h', 0, 0);
+		print_units(ret_text, hours, 'h', 0, 0);
 	else if (days < 8)
-		two_units(ret_text, days, 'd', hours % 24, 'h');
+		print_units(ret_text, days, 'd', hours % 24, 'h');
 	else if (days < 2 * 365)
-		two_units(ret_text, days, 'd', 0, 0);
+		print_units(ret_text, days, 'd', 0, 0);
 	else if (days < 8 * 365)
-		two_units(ret_text, days / 365, 'y', days % 365, 'd');
+		print_units(ret_text, days / 365, 'y', days % 365, 'd');
 	else
-		two_units(ret_text, days / 365, 'y', 0, 0);
+		print_units(ret_text, days / 365, 'y', 0, 0);
 }
 
-/* The unit at the start of text; returns its length, 0 for none. */
+/* Reads the unit at the start of text. Returns its length, or 0 if there is none. */
 static size_t read_unit(const char *text, hf_time *ret_unit)
 {
-	/* "ms" before "m": the first that fits is taken. */
+	/* "ms" stands before "m", because the first match wins. */
 	static const struct {
 		const char *name;
 		hf_time unit;
 	} units[] = {
 		{"ns", 1},
 		{"us", HF_US},
-		{"\xc2\xb5s", HF_US}, /* micro sign */
-		{"\xce\xbcs", HF_US} /* mu */,
+		{"\xc2\xb5s", HF_US}, /* U+00B5, the micro sign */
+		{"\xce\xbcs", HF_US} /* U+03BC, the Greek letter mu */,
 		{"ms", HF_MS},
 		{"s", HF_SECOND},
 		{"m", HF_MINUTE},
@@ -273,9 +279,10 @@ static size_t read_unit(const char *text, hf_time *ret_unit)
 	return 0;
 }
 
-/* Digits behind a point as nanoseconds of that unit, cut.  From the last digit to the
- * first: each division by ten cuts, and a cut of a cut is the cut of the whole. */
-static hf_time fraction_of(const char *digits, size_t len, hf_time unit)
+/* Returns the digits after a decimal point as nanoseconds of the unit, rounded down. The loop
+ * runs from the last digit to the first and rounds each division down, which rounds the total
+ * down correctly. */
+static hf_time scale_fraction(const char *digits, size_t len, hf_time unit)
 {
 	hf_time part = 0;
 
@@ -284,7 +291,8 @@ static hf_time fraction_of(const char *digits, size_t len, hf_time unit)
 	return part;
 }
 
-/* One "1.5h", with at least one digit: false where it is none or does not fit. */
+/* Reads one part, for example "1.5h". False if it has no digit or no unit, or if it does not
+ * fit. */
 static bool read_span_part(const char **text, hf_time *ret_part)
 {
 	const char *whole_at = *text;
@@ -302,11 +310,11 @@ static bool read_span_part(const char **text, hf_time *ret_part)
 			return false;
 	*text = fraction_at + fraction_len + unit_len;
 	return !__builtin_mul_overflow(whole, unit, &whole) &&
-	       !__builtin_add_overflow(whole, fraction_of(fraction_at, fraction_len, unit),
+	       !__builtin_add_overflow(whole, scale_fraction(fraction_at, fraction_len, unit),
 				       ret_part);
 }
 
-/* A bare number first: it is what people write for a timeout, and Go refuses it. */
+/* Reads a bare number (seconds, which Go refuses) or a duration of Go. */
 static bool read_span(const char *text, hf_time *ret_span)
 {
 	hf_time span = 0, part;
@@ -319,7 +327,7 @@ static bool read_span(const char *text, hf_time *ret_span)
 		if (!read_span_part(&text, &part) || __builtin_add_overflow(span, part, &span))
 			return false;
 	} while (*text);
-	/* The largest number means "never", which nobody can ask for in nanoseconds. */
+	/* The largest number is HF_TIME_NEVER, so it is refused as a duration. */
 	if (span == HF_TIME_NEVER)
 		return false;
 	*ret_span = span;
@@ -345,7 +353,7 @@ hf_time hf_time_add(hf_time a, hf_time b)
 		return HF_TIME_NEVER;
 	if (!__builtin_add_overflow(a, b, &sum))
 		return sum == HF_TIME_NONE ? HF_TIME_NONE + 1 : sum;
-	/* Downward it stops short of the value that means "not set". */
+	/* A negative overflow stops just above HF_TIME_NONE. */
 	return a > 0 ? HF_TIME_NEVER : HF_TIME_NONE + 1;
 }
 
@@ -355,7 +363,7 @@ hf_time hf_time_floor_second(hf_time t)
 
 	if (t == HF_TIME_NONE || t == HF_TIME_NEVER)
 		return t;
-	/* The first second of the range is not whole: round up in it. */
+	/* The first second of the range is incomplete: round up there. */
 	if (__builtin_mul_overflow(floor_div(t, HF_SECOND), HF_SECOND, &floor))
 		return t / HF_SECOND * HF_SECOND;
 	return floor;

@@ -11,14 +11,12 @@
 
 HF_BEGIN_DECLS
 
-/*
- * Points in time are nanoseconds since 1970-01-01T00:00:00Z, spans are
- * nanoseconds too.  Nothing in this header reads a clock: a clock value is an
- * argument wherever a decision needs one (loop/loop.h has the clocks).
- */
+/* A point in time is a number of nanoseconds since 1970-01-01T00:00:00Z; a span is a number of
+ * nanoseconds. No function here reads a clock: the time is an argument. loop/loop.h has the
+ * clocks. */
 typedef int64_t hf_time;
 
-#define HF_TIME_NONE INT64_MIN /* "not set"; never a value of arithmetic */
+#define HF_TIME_NONE INT64_MIN /* "not set"; no calculation gives this value */
 #define HF_TIME_NEVER INT64_MAX
 #define HF_US ((hf_time)1000)
 #define HF_MS ((hf_time)1000000)
@@ -27,33 +25,32 @@ typedef int64_t hf_time;
 #define HF_HOUR (60 * HF_MINUTE)
 #define HF_DAY (24 * HF_HOUR)
 
-#define HF_TIME_TEXT_MAX 36 /* bytes for any text below, with the NUL */
+#define HF_TIME_TEXT_MAX 36 /* bytes for any text below, including the NUL */
 
-/* RFC 3339 as Kubernetes writes metav1.Time: seconds, "Z".  A fraction is cut, toward
- * the past.  HF_TIME_NONE gives "", here and in the two below. */
+/* RFC 3339 as Kubernetes writes metav1.Time: whole seconds and "Z". A fraction is cut, toward
+ * the past. HF_TIME_NONE gives "", also in the next two functions. */
 void hf_time_format(hf_time t, char ret_text[HF_TIME_TEXT_MAX]);
-/* With three digits of fraction: log lines. */
+/* With three fraction digits, for log lines. */
 void hf_time_format_milli(hf_time t, char ret_text[HF_TIME_TEXT_MAX]);
-/* As metav1.MicroTime: six digits of fraction. */
+/* With six fraction digits, as metav1.MicroTime. */
 void hf_time_format_micro(hf_time t, char ret_text[HF_TIME_TEXT_MAX]);
-/* RFC 3339 with any offset and up to nine digits of fraction; years 1678 to 2261.
- * A fraction beyond nine digits is cut.  HF_E_INVALID else. */
+/* Reads RFC 3339 with any offset and any number of fraction digits; digits after the ninth are
+ * ignored. The years 1678 to 2261 are accepted, everything else is HF_E_INVALID. */
 int hf_time_parse(const char *text, hf_time *ret_time, struct hf_error *err) HF_MUST_CHECK;
 
-/* A span for people, as kubectl prints ages: "12s", "3m18s", "2d4h"; "<unknown>" for
- * HF_TIME_NONE, "<invalid>" for two seconds or more below zero. */
+/* Prints a span as kubectl prints ages: "12s", "3m18s", "2d4h". HF_TIME_NONE gives "<unknown>";
+ * a span of -2 s or less gives "<invalid>". */
 void hf_span_format(hf_time span, char ret_text[HF_TIME_TEXT_MAX]);
-/* A whole number of seconds ("90"), or what Go's time.ParseDuration reads: numbers
- * with units ns us ms s m h one behind the other, fractions too ("1m30s", "1.5h").
- * What is finer than a nanosecond is cut.  Signs are refused: no span here may be
- * negative.  HF_E_INVALID also for what passes 292 years. */
+/* Reads a whole number of seconds ("90") or a duration of Go's time.ParseDuration: numbers with
+ * the units ns, us, ms, s, m, h, with fractions ("1m30s", "1.5h"). Parts finer than a nanosecond
+ * are cut. HF_E_INVALID for signs, because no span here may be negative, and for more than 292
+ * years. */
 int hf_span_parse(const char *text, hf_time *ret_span, struct hf_error *err) HF_MUST_CHECK;
 
-/* a + b that stops at HF_TIME_NEVER (or just above HF_TIME_NONE) instead of
- * overflowing.  NONE with anything is NONE, else NEVER with anything is NEVER. */
+/* Returns a + b, limited to HF_TIME_NEVER and to HF_TIME_NONE + 1 instead of overflowing. If
+ * either is NONE, the sum is NONE; else, if either is NEVER, the sum is NEVER. */
 hf_time hf_time_add(hf_time a, hf_time b);
-/* Whole seconds, rounded toward minus infinity: what a metav1.Time keeps of t.
- * NEVER and NONE stay. */
+/* Rounds down to whole seconds, the precision of metav1.Time. NEVER and NONE do not change. */
 hf_time hf_time_floor_second(hf_time t);
 
 HF_END_DECLS

@@ -37,7 +37,7 @@ static void known_times_are_written_and_read(void **state)
 		{951782400, "2000-02-29T00:00:00Z"},   {951868799, "2000-02-29T23:59:59Z"},
 		{951868800, "2000-03-01T00:00:00Z"},   {1709164800, "2024-02-29T00:00:00Z"},
 		{1735689599, "2024-12-31T23:59:59Z"},  {1735689600, "2025-01-01T00:00:00Z"},
-		{4107542400, "2100-03-01T00:00:00Z"}, /* 2100 has no leap day */
+		{4107542400, "2100-03-01T00:00:00Z"}, /* 2100 is not a leap year */
 		{4107542399, "2100-02-28T23:59:59Z"},  {-2203891200, "1900-03-01T00:00:00Z"},
 		{-2203891201, "1900-02-28T23:59:59Z"}, {2147483648, "2038-01-19T03:14:08Z"},
 		{-9214560000, "1678-01-01T00:00:00Z"}, {9214646399, "2261-12-31T23:59:59Z"},
@@ -103,12 +103,12 @@ static void any_offset_is_taken_off(void **state)
 	assert_int_equal(parsed("1970-01-01T05:30:00.25+05:30"), 250 * HF_MS);
 	assert_int_equal(parsed("1970-01-01T00:00:00-00:00"), 0);
 	assert_int_equal(parsed("1970-01-01T23:59:00+23:59"), 0);
-	/* The first and the last year hold with any offset. */
+	/* The first and the last year are accepted with any offset. */
 	parsed("1678-01-01T00:00:00+23:59");
 	parsed("2261-12-31T23:59:59.999999999-23:59");
 }
 
-static void what_is_no_time_is_refused(void **state)
+static void a_text_that_is_no_time_is_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -173,7 +173,7 @@ static void every_day_comes_back(void **state)
 
 		assert_int_equal(sscanf(text, "%d-%d-%dT", &year, &month, &of_month), 3);
 		assert_true(strstr(text, "T12:00:00Z") == text + 10);
-		/* The day after the one before, or the first of something. */
+		/* Each day follows the day before it, or is the first of its month. */
 		if (day > -106000)
 			assert_true((month == month_was && of_month == day_was + 1) ||
 				    (of_month == 1 && month == month_was % 12 + 1));
@@ -224,7 +224,7 @@ static void no_text_does_harm_to_parsing(void **state)
 	}
 }
 
-/* What kubectl prints; the values are those of apimachinery's HumanDuration. */
+/* The expected texts were printed by apimachinery's HumanDuration, which kubectl uses. */
 static void spans_are_written_as_kubectl_does(void **state)
 {
 	static const struct {
@@ -311,7 +311,7 @@ static void spans_are_read(void **state)
 	}
 }
 
-static void what_is_no_span_is_refused(void **state)
+static void a_text_that_is_no_span_is_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -366,7 +366,7 @@ static void sums_stop_at_the_ends(void **state)
 	assert_true(hf_time_add(HF_TIME_NEVER - 1, 1) == HF_TIME_NEVER);
 	assert_true(hf_time_add(HF_TIME_NEVER - 1, 2) == HF_TIME_NEVER);
 	assert_true(hf_time_add(HF_TIME_NEVER - 1, HF_TIME_NEVER - 1) == HF_TIME_NEVER);
-	/* A sum never becomes "not set". */
+	/* A sum is never HF_TIME_NONE. */
 	assert_true(hf_time_add(HF_TIME_NONE + 1, -1) == HF_TIME_NONE + 1);
 	assert_true(hf_time_add(HF_TIME_NONE + 1, -100) == HF_TIME_NONE + 1);
 }
@@ -404,13 +404,13 @@ int main(void)
 		cmocka_unit_test(fractions_are_cut_toward_the_past),
 		cmocka_unit_test(fractions_are_read_to_the_nanosecond),
 		cmocka_unit_test(any_offset_is_taken_off),
-		cmocka_unit_test(what_is_no_time_is_refused),
+		cmocka_unit_test(a_text_that_is_no_time_is_refused),
 		cmocka_unit_test(every_day_comes_back),
 		cmocka_unit_test(any_time_comes_back_from_its_text),
 		cmocka_unit_test(no_text_does_harm_to_parsing),
 		cmocka_unit_test(spans_are_written_as_kubectl_does),
 		cmocka_unit_test(spans_are_read),
-		cmocka_unit_test(what_is_no_span_is_refused),
+		cmocka_unit_test(a_text_that_is_no_span_is_refused),
 		cmocka_unit_test(sums_stop_at_the_ends),
 		cmocka_unit_test(never_and_not_set_stay_in_sums),
 		cmocka_unit_test(seconds_are_floored),

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The functions behind the macros of vec.h: growing, removing and freeing an array of any element
+ * size.
+ *
+ * The macros know the element type; these functions get only its size. So one copy of the code
+ * serves every type, and a push needs no call of memcpy.
+ */
 #include "base/vec.h"
 
 #include "base/mem.h"
@@ -8,10 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The macros of the header know the type, these functions only its size: so one copy
- * of the growing serves all, and a push costs no call of memcpy.
- */
 #define CAP_FIRST 8
 
 bool hf_vec_grow(void **items, size_t len, size_t *cap, size_t len_max, size_t size)
@@ -24,7 +28,7 @@ bool hf_vec_grow(void **items, size_t len, size_t *cap, size_t len_max, size_t s
 	if (len < *cap)
 		return true;
 	want = *cap ? *cap : CAP_FIRST / 2;
-	/* Doubling, but never past the maximum: the last step may be a small one. */
+	/* Double the capacity, but never beyond the maximum. */
 	want = want > len_max / 2 ? len_max : want * 2;
 	if (want > SIZE_MAX / size)
 		hf_out_of_memory(SIZE_MAX);

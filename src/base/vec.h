@@ -18,7 +18,7 @@ HF_BEGIN_DECLS
  *     for (size_t i = 0; i < pods.len; i++) use(pods.items[i]);
  *     HF_VEC_RELEASE(&pods);
  *
- * len_max is declared at birth; a push past it returns false and changes nothing.
+ * len_max is set at creation. A push beyond it returns false and changes nothing.
  */
 #define HF_VEC(type)                                                                               \
 	struct {                                                                                   \
@@ -34,7 +34,7 @@ HF_BEGIN_DECLS
 	(hf_vec_grow((void **)&(v)->items, (v)->len, &(v)->cap, (v)->len_max, sizeof(*(v)->items)) \
 		 ? ((v)->items[(v)->len++] = (item), true)                                         \
 		 : false)
-/* Order is kept; i must be in range. */
+/* Removes element i and keeps the order of the others; i must be less than len. */
 #define HF_VEC_REMOVE(v, i) hf_vec_remove((v)->items, &(v)->len, (i), sizeof(*(v)->items))
 #define HF_VEC_RELEASE(v) (hf_vec_free((void **)&(v)->items), (v)->len = 0, (v)->cap = 0)
 

@@ -22,7 +22,7 @@ static void pushed_items_keep_their_order(void **state)
 
 static void a_push_past_the_maximum_changes_nothing(void **state)
 {
-	/* Below, at and above the first capacity, and where doubling would pass it. */
+	/* Below, at and above the first capacity, and where doubling would exceed the maximum. */
 	static const size_t maxima[] = {0, 1, 7, 8, 9, 15, 16, 17, 100};
 
 	for (size_t m = 0; m < HF_ARRAY_LEN(maxima); m++) {
@@ -72,7 +72,7 @@ static void remove_closes_the_gap(void **state)
 	HF_VEC_RELEASE(&v);
 }
 
-static void removing_what_is_not_there_is_a_broken_promise(void **state)
+static void removing_a_missing_item_is_a_broken_promise(void **state)
 {
 	HF_VEC(int) v = HF_VEC_INIT(10);
 
@@ -83,7 +83,7 @@ static void removing_what_is_not_there_is_a_broken_promise(void **state)
 	HF_VEC_RELEASE(&v);
 }
 
-static void a_released_one_may_be_used_again(void **state)
+static void a_released_vec_may_be_used_again(void **state)
 {
 	HF_VEC(int) v = HF_VEC_INIT(2);
 
@@ -108,7 +108,7 @@ static void a_size_that_overflows_calls_the_hook(void **state)
 	assert_true(cap == SIZE_MAX / 4);
 }
 
-static void it_behaves_as_a_plain_array_does(void **state)
+static void a_vec_behaves_as_a_plain_array_does(void **state)
 {
 	HF_VEC(uint64_t) v = HF_VEC_INIT(300);
 	uint64_t model[300];
@@ -144,10 +144,10 @@ int main(void)
 		cmocka_unit_test(a_push_past_the_maximum_changes_nothing),
 		cmocka_unit_test(items_may_be_structures),
 		cmocka_unit_test(remove_closes_the_gap),
-		cmocka_unit_test(removing_what_is_not_there_is_a_broken_promise),
-		cmocka_unit_test(a_released_one_may_be_used_again),
+		cmocka_unit_test(removing_a_missing_item_is_a_broken_promise),
+		cmocka_unit_test(a_released_vec_may_be_used_again),
 		cmocka_unit_test(a_size_that_overflows_calls_the_hook),
-		cmocka_unit_test(it_behaves_as_a_plain_array_does),
+		cmocka_unit_test(a_vec_behaves_as_a_plain_array_does),
 	};
 
 	return cmocka_run_group_tests(tests, promise_setup, NULL);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Reads the wire format of Protocol Buffers, one field at a time. Input: the rest of a message;
+ * output: one field, or the reason why the bytes are no field.
+ */
 #include "base/wire.h"
 
-#define NUMBER_MAX 536870911 /* of a field, by protobuf's rules */
+#define NUMBER_MAX 536870911 /* the largest field number that protobuf allows */
 
 bool hf_wire_varint(struct hf_wire *in, uint64_t *ret_value)
 {
@@ -11,7 +16,7 @@ bool hf_wire_varint(struct hf_wire *in, uint64_t *ret_value)
 	for (unsigned shift = 0; shift < 64 && in->at < in->end; shift += 7) {
 		unsigned char byte = *in->at++;
 
-		/* The tenth byte has one bit left. */
+		/* The tenth byte can add one bit only. */
 		if (shift == 63 && byte > 1)
 			return false;
 		value |= (uint64_t)(byte & 127) << shift;
@@ -23,7 +28,7 @@ bool hf_wire_varint(struct hf_wire *in, uint64_t *ret_value)
 	return false;
 }
 
-static bool take(struct hf_wire *in, uint64_t len, struct hf_wire *ret_bytes)
+static bool take_bytes(struct hf_wire *in, uint64_t len, struct hf_wire *ret_bytes)
 {
 	if (len > (uint64_t)(in->end - in->at))
 		return false;
@@ -44,10 +49,10 @@ enum hf_wire_found hf_wire_next(struct hf_wire *in, struct hf_wire_field *ret_fi
 					    .type = (enum hf_wire_type)(key & 7)};
 	switch (key & 7) {
 	case HF_WIRE_VARINT: ok = hf_wire_varint(in, &ret_field->value); break;
-	case HF_WIRE_FIXED64: ok = take(in, 8, &fixed); break;
-	case HF_WIRE_FIXED32: ok = take(in, 4, &fixed); break;
+	case HF_WIRE_FIXED64: ok = take_bytes(in, 8, &fixed); break;
+	case HF_WIRE_FIXED32: ok = take_bytes(in, 4, &fixed); break;
 	case HF_WIRE_BYTES:
-		ok = hf_wire_varint(in, &len) && take(in, len, &ret_field->bytes);
+		ok = hf_wire_varint(in, &len) && take_bytes(in, len, &ret_field->bytes);
 		break;
 	default: return HF_WIRE_NO_TYPE;
 	}

@@ -10,10 +10,8 @@
 
 HF_BEGIN_DECLS
 
-/*
- * Protobuf's wire format, a field at a time.  Nothing is copied, and each read is bounded by the
- * message it stands in; what the numbers mean is the caller's.
- */
+/* Reads the wire format of Protocol Buffers, one field at a time. Nothing is copied, and no read
+ * goes beyond the end of the message. The caller interprets the field numbers. */
 struct hf_wire {
 	const unsigned char *at, *end; /* borrowed */
 };
@@ -28,21 +26,22 @@ enum hf_wire_type {
 struct hf_wire_field {
 	uint32_t number;
 	enum hf_wire_type type;
-	uint64_t value;       /* of HF_WIRE_VARINT */
-	struct hf_wire bytes; /* of HF_WIRE_BYTES */
+	uint64_t value;       /* for HF_WIRE_VARINT */
+	struct hf_wire bytes; /* for HF_WIRE_BYTES */
 };
 
 enum hf_wire_found {
 	HF_WIRE_OK,
-	HF_WIRE_NO_FIELD, /* what stands there begins none */
-	HF_WIRE_NO_TYPE,  /* a group, given up long ago, or nothing that is known */
+	HF_WIRE_NO_FIELD, /* the bytes are no valid field key */
+	HF_WIRE_NO_TYPE,  /* an unknown type, or a group, which protobuf has deprecated */
+	/* the message ends inside the field */
 	HF_WIRE_CUT_OFF,
 };
 
-/* The next field; not to be asked at the end of the message. */
+/* Reads the next field. The caller must check first that the message has bytes left. */
 enum hf_wire_found hf_wire_next(struct hf_wire *in, struct hf_wire_field *ret_field);
 
-/* false: it is cut off, or longer than 64 bits. */
+/* Reads a variable-length integer. False if it is cut off or longer than 64 bits. */
 bool hf_wire_varint(struct hf_wire *in, uint64_t *ret_value);
 
 HF_END_DECLS

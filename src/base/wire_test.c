@@ -31,15 +31,15 @@ static void fields_come_one_by_one(void **state)
 	assert_ptr_equal(in.at, in.end);
 }
 
-static void what_is_no_field_is_told_apart(void **state)
+static void each_reason_for_no_field_has_its_own_result(void **state)
 {
 	const struct {
 		struct hf_wire in;
 		enum hf_wire_found found;
 	} cases[] = {
 		{MESSAGE("\x80"), HF_WIRE_NO_FIELD},
-		{MESSAGE("\x00\x01"), HF_WIRE_NO_FIELD},             /* number 0 */
-		{MESSAGE("\x80\x80\x80\x80\x10"), HF_WIRE_NO_FIELD}, /* number 2^29 */
+		{MESSAGE("\x00\x01"), HF_WIRE_NO_FIELD},             /* field number 0 */
+		{MESSAGE("\x80\x80\x80\x80\x10"), HF_WIRE_NO_FIELD}, /* field number 2^29 */
 		{MESSAGE("\x0b"), HF_WIRE_NO_TYPE},                  /* a group */
 		{MESSAGE("\x0e"), HF_WIRE_NO_TYPE},
 		{MESSAGE("\x08"), HF_WIRE_CUT_OFF},
@@ -76,7 +76,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_come_one_by_one),
-		cmocka_unit_test(what_is_no_field_is_told_apart),
+		cmocka_unit_test(each_reason_for_no_field_has_its_own_result),
 		cmocka_unit_test(a_number_has_64_bits_at_most),
 	};
 
