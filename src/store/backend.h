@@ -6,13 +6,13 @@
 #include "store/store.h"
 
 /*
- * What a back end implements.  Its own structs begin with these, so that the public
- * functions of store/store.h dispatch without knowing which one they talk to:
+ * What a back end implements. The back end's own structs begin with the structs below, so that the
+ * public functions of store/store.h reach its operations through the pointer `ops`:
  *
  *     struct local_store { struct hf_store base; … };
  */
 struct hf_store_ops {
-	const char *name; /* "kube", "local": for messages */
+	const char *name; /* "kube" or "local", for messages */
 	struct hf_call *(*request)(struct hf_store *, const struct hf_request *, hf_reply_fn,
 				   void *);
 	void (*cancel)(struct hf_call *);
@@ -23,7 +23,7 @@ struct hf_store_ops {
 				      void *);
 	void (*logs_stop)(struct hf_log_stream *);
 	void (*destroy)(struct hf_store *);
-	bool (*streams)(const struct hf_store *); /* NULL: it does not */
+	bool (*streams)(const struct hf_store *); /* initial_events are supported; NULL: never */
 };
 
 struct hf_store {

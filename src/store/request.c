@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * What the back ends share: checks of a request, a copy that owns its strings, and an API server's
+ * Status objects and messages.
+ *
+ * Every check reports its problem through struct hf_error; no check changes the request.
+ */
 #include "store/request.h"
 
 #include "base/mem.h"
@@ -9,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A path segment an API server takes as a name (apimachinery, pkg/api/validation/path). */
+/* A name in a path of an API server (apimachinery, pkg/api/validation/path). */
 static int check_segment(const char *what, const char *text, struct hf_error *err)
 {
 	if (*text == '\0')
@@ -135,7 +142,7 @@ int hf_watch_options_check(const struct hf_watch_options *options, struct hf_err
 
 /* --- copies --- */
 
-/* The string members, so that one loop sizes and one loop fills the block. */
+/* Offsets of the string members. One loop adds up their sizes, a second loop copies them. */
 static const size_t strings[] = {
 	offsetof(struct hf_request, ns),
 	offsetof(struct hf_request, name),
@@ -150,7 +157,7 @@ static const size_t strings[] = {
 	offsetof(struct hf_request, field_validation),
 };
 
-static const char **member(struct hf_request *request, size_t i)
+static const char **string_at(struct hf_request *request, size_t i)
 {
 	return (const char **)(void *)((char *)request + strings[i]);
 }
@@ -161,19 +168,19 @@ struct hf_request *hf_request_copy(const struct hf_request *request)
 	size_t size = sizeof(source);
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(strings); i++)
-		if (*member(&source, i))
-			size += strlen(*member(&source, i)) + 1;
+		if (*string_at(&source, i))
+			size += strlen(*string_at(&source, i)) + 1;
 
 	struct hf_request *copy = hf_xmalloc(size);
 	char *text = (char *)(copy + 1);
 	*copy = source;
 	for (size_t i = 0; i < HF_ARRAY_LEN(strings); i++) {
-		const char *from = *member(&source, i);
+		const char *from = *string_at(&source, i);
 		if (!from)
 			continue;
 		size_t len = strlen(from) + 1;
 		memcpy(text, from, len);
-		*member(copy, i) = text;
+		*string_at(copy, i) = text;
 		text += len;
 	}
 	hf_doc_ref(copy->body);
@@ -191,7 +198,7 @@ struct hf_request *hf_request_free(struct hf_request *request)
 
 /* --- Status --- */
 
-static struct hf_json *status_new(const char *status)
+static struct hf_json *new_status(const char *status)
 {
 	struct hf_json *s = hf_json_object();
 
@@ -202,7 +209,7 @@ static struct hf_json *status_new(const char *status)
 	return s;
 }
 
-static struct hf_json *details_new(const struct hf_resource *resource, const char *name,
+static struct hf_json *new_details(const struct hf_resource *resource, const char *name,
 				   const char *uid)
 {
 	struct hf_json *details = hf_json_object();
@@ -219,16 +226,17 @@ static struct hf_json *details_new(const struct hf_resource *resource, const cha
 
 struct hf_json *hf_status_failure(const struct hf_status_args *args)
 {
-	struct hf_json *s = status_new("Failure");
+	struct hf_json *s = new_status("Failure");
 	struct hf_json *details = NULL;
 
 	hf_json_set_str(s, "message", args->message);
 	hf_json_set_str(s, "reason", hf_code_reason(args->code));
 	if (args->resource)
-		details = details_new(args->resource, args->name, args->uid);
+		details = new_details(args->resource, args->name, args->uid);
 	else if (args->causes || args->retry_after_s > 0)
 		details = hf_json_object();
-	/* What is invalid is an object, so its kind is named; else it is the resource. */
+	/* NewInvalid of apimachinery puts the kind into details.kind; all other errors put the
+	 * resource there. */
 	if (args->resource && args->code == HF_E_INVALID)
 		hf_json_set_str(details, "kind", args->resource->kind);
 	if (args->causes)
@@ -243,9 +251,9 @@ struct hf_json *hf_status_failure(const struct hf_status_args *args)
 struct hf_json *hf_status_success(const struct hf_resource *resource, const char *name,
 				  const char *uid)
 {
-	struct hf_json *s = status_new("Success");
+	struct hf_json *s = new_status("Success");
 
-	hf_json_set(s, "details", details_new(resource, name, uid));
+	hf_json_set(s, "details", new_details(resource, name, uid));
 	return s;
 }
 
@@ -281,7 +289,7 @@ void hf_message_conflict(struct hf_strbuf *sb, const struct hf_resource *r, cons
 void hf_message_invalid(struct hf_strbuf *sb, const struct hf_resource *r, const char *name,
 			const char *problems)
 {
-	/* The kind here, not the plural: apimachinery's NewInvalid does so. */
+	/* The kind, not the plural, as apimachinery's NewInvalid. */
 	hf_strbuf_addf(sb, "%s%s%s \"%s\" is invalid: %s", r->kind, *r->group ? "." : "", r->group,
 		       hf_str_or(name, ""), problems);
 }

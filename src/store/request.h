@@ -6,38 +6,41 @@
 #include "base/strbuf.h"
 #include "store/store.h"
 
-/* What back ends share: checks, copies, and the Status that tells a client what went wrong. */
+/* What the back ends share: checks, copies, and the Status objects that tell a client about a
+ * failure. */
 
-/* Whether the request makes sense at all: HF_E_BAD_REQUEST or HF_E_INVALID with a text for the
- * caller, to be delivered as a reply.  Names and namespaces become path segments: those that
- * could leave their place ("..", "a/b", "%2f") are refused here. */
+/* Checks whether a request can be sent at all. Returns HF_E_BAD_REQUEST, HF_E_INVALID,
+ * HF_E_METHOD or HF_E_NOT_FOUND with a text for the caller; the back end delivers it as a reply.
+ * Names and namespaces become segments of a path. So a name that could change the path ("..",
+ * "a/b", "%2f") is refused. */
 int hf_request_check(const struct hf_request *request, struct hf_error *err) HF_MUST_CHECK;
 int hf_watch_options_check(const struct hf_watch_options *options, struct hf_error *err)
 	HF_MUST_CHECK;
 
-/* One block of memory that holds the request and its strings; the body is referenced. */
+/* Copies the request and its strings into one block of memory, and takes a reference to the
+ * body. */
 struct hf_request *hf_request_copy(const struct hf_request *request);
-struct hf_request *hf_request_free(struct hf_request *request); /* NULL is fine; returns NULL */
+struct hf_request *hf_request_free(struct hf_request *request); /* accepts NULL; returns NULL */
 
-/*
- * metav1.Status of a failure.  name may be NULL; uid may be NULL; causes is an array of
- * {reason, message, field} (taken over, may be NULL); retry_after_s 0: not told.
- */
+/* A metav1.Status for a failure. */
 struct hf_status_args {
-	int code; /* HF_E_* */
+	int code; /* HF_E_* code */
 	const char *message;
 	const struct hf_resource *resource; /* NULL: no details */
+	/* name and uid of the object; each may be NULL */
 	const char *name;
 	const char *uid;
+	/* an array of {reason, message, field}; hf_status_failure takes it over; may be NULL */
 	struct hf_json *causes;
+	/* 0: not given */
 	int64_t retry_after_s;
 };
 struct hf_json *hf_status_failure(const struct hf_status_args *args);
-/* Status of a deletion that is complete. */
+/* The Status of a completed deletion. */
 struct hf_json *hf_status_success(const struct hf_resource *resource, const char *name,
 				  const char *uid);
 
-/* Messages in an API server's words, so that every client shows what its user knows. */
+/* The messages of an API server, so that users see familiar texts in every client. */
 void hf_message_not_found(struct hf_strbuf *sb, const struct hf_resource *r, const char *name);
 void hf_message_exists(struct hf_strbuf *sb, const struct hf_resource *r, const char *name);
 void hf_message_conflict(struct hf_strbuf *sb, const struct hf_resource *r, const char *name,

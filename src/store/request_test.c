@@ -213,7 +213,7 @@ static void a_status_without_a_kind_has_no_details(void **state)
 			 1);
 }
 
-static void what_is_invalid_is_named_by_its_kind(void **state)
+static void an_invalid_object_is_named_by_its_kind(void **state)
 {
 	HF_AUTO_JSON invalid = hf_status_failure(&(struct hf_status_args){
 		.code = HF_E_INVALID, .message = "no", .resource = &hf_pods, .name = "p"});
@@ -256,7 +256,7 @@ int main(void)
 		cmocka_unit_test(a_copy_stands_on_its_own),
 		cmocka_unit_test(a_status_says_what_an_api_server_would),
 		cmocka_unit_test(a_status_without_a_kind_has_no_details),
-		cmocka_unit_test(what_is_invalid_is_named_by_its_kind),
+		cmocka_unit_test(an_invalid_object_is_named_by_its_kind),
 		cmocka_unit_test(messages_are_an_api_servers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

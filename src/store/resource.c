@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The table of kinds, and functions that find a kind by its names. The table is constant; so the
+ * functions have no state.
+ */
 #include "store/resource.h"
 
 #include "base/str.h"
@@ -96,8 +101,9 @@ JOB(hf_xgboostjobs, "xgboostjob", "XGBoostJob");
 JOB(hf_paddlejobs, "paddlejob", "PaddleJob");
 JOB(hf_jaxjobs, "jaxjob", "JAXJob");
 
-/* The field labels that kube-apiserver converts for each kind (pkg/apis/core/v1/conversion.go
- * and the custom resource converter, which knows the two of metadata alone). */
+/* The field selectors that kube-apiserver supports for each kind
+ * (pkg/apis/core/v1/conversion.go). For custom resources it supports metadata.name and
+ * metadata.namespace only. */
 static const char *const pod_fields[] = {
 	"spec.nodeName",
 	"spec.restartPolicy",
@@ -198,7 +204,7 @@ bool hf_resource_equal(const struct hf_resource *a, const struct hf_resource *b)
 
 const struct hf_resource_info *hf_resource_info(const struct hf_resource *resource)
 {
-	/* Nearly every caller holds a pointer into the table: try that before comparing text. */
+	/* Nearly every caller passes a pointer from the table, so compare pointers before texts. */
 	for (size_t i = 0; i < HF_ARRAY_LEN(table); i++)
 		if (table[i].resource == resource)
 			return &table[i];
@@ -236,7 +242,7 @@ const struct hf_resource *hf_resource_by_kind(const char *api_version, const cha
 	return NULL;
 }
 
-static bool word_is(const struct hf_resource_info *info, const char *word)
+static bool is_name_of(const struct hf_resource_info *info, const char *word)
 {
 	const struct hf_resource *r = info->resource;
 
@@ -258,10 +264,10 @@ const struct hf_resource *hf_resource_by_word(const char *word)
 		head[len] = '\0';
 	}
 	for (size_t i = 0; i < HF_ARRAY_LEN(table); i++) {
-		if (!dot && word_is(&table[i], word))
+		if (!dot && is_name_of(&table[i], word))
 			return table[i].resource;
 		if (dot && hf_str_case_eq(table[i].resource->group, dot + 1) &&
-		    word_is(&table[i], head))
+		    is_name_of(&table[i], head))
 			return table[i].resource;
 	}
 	return NULL;

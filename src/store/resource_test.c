@@ -15,7 +15,7 @@ static void the_table_is_sorted_and_whole(void **state)
 		assert_true(strlen(r->version) && strlen(r->plural) && strlen(r->singular) &&
 			    strlen(r->kind));
 		assert_non_null(info->fields);
-		/* All or nothing. */
+		/* A kind has all three paths or none. */
 		assert_int_equal(!info->scale_spec, !info->scale_status);
 		assert_int_equal(!info->scale_spec, !info->scale_selector);
 		if (i == 0)
@@ -65,7 +65,7 @@ static void people_may_write_words_as_they_like(void **state)
 					"in-the-table.kubeflow.org"));
 }
 
-static void what_is_unknown_is_null(void **state)
+static void an_unknown_kind_is_null(void **state)
 {
 	const struct hf_resource other = {.group = "apps",
 					  .version = "v1",
@@ -117,7 +117,7 @@ int main(void)
 		cmocka_unit_test(every_kind_is_found_by_each_of_its_names),
 		cmocka_unit_test(a_copy_of_a_kind_is_that_kind),
 		cmocka_unit_test(people_may_write_words_as_they_like),
-		cmocka_unit_test(what_is_unknown_is_null),
+		cmocka_unit_test(an_unknown_kind_is_null),
 		cmocka_unit_test(names_for_messages_have_their_group),
 		cmocka_unit_test(the_six_job_kinds_are_jobs_with_a_status),
 	};

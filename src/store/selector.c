@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Label and field selectors: parsing as an API server does it, and matching.
+ *
+ * Input: the text of a selector, or a LabelSelector object. Output: an immutable list of
+ * requirements that all must hold. Matching allocates nothing.
+ */
 #include "store/selector.h"
 
 #include "base/mem.h"
@@ -13,20 +20,20 @@
 enum op { OP_EQ, OP_NE, OP_IN, OP_NOT_IN, OP_EXISTS, OP_ABSENT, OP_GT, OP_LT };
 
 struct requirement {
-	char *key; /* a label key, or a path whose dots are NULs */
+	char *key; /* a label key, or a field path with a NUL in place of each dot */
 	size_t n_segments;
 	enum op op;
 	char **values;
 	size_t n_values;
-	int64_t bound; /* GT, LT */
+	int64_t bound; /* for OP_GT and OP_LT */
 };
 
 struct hf_selector {
 	HF_VEC(struct requirement) requirements;
-	size_t n_values; /* of all */
+	size_t n_values; /* sum over all requirements */
 };
 
-static struct hf_selector *selector_new(void)
+static struct hf_selector *new_selector(void)
 {
 	struct hf_selector *selector = hf_xcalloc(1, sizeof(*selector));
 
@@ -34,7 +41,7 @@ static struct hf_selector *selector_new(void)
 	return selector;
 }
 
-static void requirement_release(struct requirement *r)
+static void release_requirement(struct requirement *r)
 {
 	for (size_t i = 0; i < r->n_values; i++)
 		free(r->values[i]);
@@ -46,7 +53,7 @@ struct hf_selector *hf_selector_destroy(struct hf_selector *selector)
 {
 	if (selector) {
 		for (size_t i = 0; i < selector->requirements.len; i++)
-			requirement_release(&selector->requirements.items[i]);
+			release_requirement(&selector->requirements.items[i]);
 		HF_VEC_RELEASE(&selector->requirements);
 		free(selector);
 	}
@@ -57,33 +64,33 @@ static int add_value(struct hf_selector *selector, struct requirement *r, const 
 		     size_t len, struct hf_error *err)
 {
 	if (++selector->n_values > HF_SELECTOR_VALUES_MAX)
-		return hf_error_set(err, HF_E_BAD_REQUEST, "a selector may have %d values",
+		return hf_error_set(err, HF_E_BAD_REQUEST, "a selector may have at most %d values",
 				    HF_SELECTOR_VALUES_MAX);
 	r->values = hf_xrealloc(r->values, (r->n_values + 1) * sizeof(*r->values));
 	r->values[r->n_values++] = hf_xstrndup(value, len);
 	return 0;
 }
 
-/* Takes over what r owns, also on failure. */
+/* Moves r into the selector. On failure r is released. */
 static int add_requirement(struct hf_selector *selector, struct requirement *r,
 			   struct hf_error *err)
 {
 	if (HF_VEC_PUSH(&selector->requirements, *r))
 		return 0;
-	requirement_release(r);
-	return hf_error_set(err, HF_E_BAD_REQUEST, "a selector may have %d requirements",
+	release_requirement(r);
+	return hf_error_set(err, HF_E_BAD_REQUEST, "a selector may have at most %d requirements",
 			    HF_SELECTOR_REQUIREMENTS_MAX);
 }
 
 static int check_size(const char *text, struct hf_error *err)
 {
 	if (strlen(text) > HF_SELECTOR_BYTES_MAX)
-		return hf_error_set(err, HF_E_BAD_REQUEST, "a selector may have %d bytes",
+		return hf_error_set(err, HF_E_BAD_REQUEST, "a selector may have at most %d bytes",
 				    HF_SELECTOR_BYTES_MAX);
 	return 0;
 }
 
-/* --- labels --- */
+/* --- label selectors --- */
 
 enum token_type { T_END, T_WORD, T_COMMA, T_OPEN, T_CLOSE, T_NOT, T_EQ, T_NE, T_GT, T_LT };
 
@@ -95,10 +102,10 @@ struct token {
 
 struct lexer {
 	const char *text, *at;
-	struct token token; /* the one under the cursor */
+	struct token token; /* the token at the cursor */
 };
 
-static void lex_next(struct lexer *lx)
+static void read_token(struct lexer *lx)
 {
 	lx->at += strspn(lx->at, " \t\r\n");
 	struct token t = {.start = lx->at, .len = 1};
@@ -127,7 +134,7 @@ static void lex_next(struct lexer *lx)
 	lx->token = t;
 }
 
-static int lex_fail(const struct lexer *lx, struct hf_error *err, const char *wanted)
+static int report_token(const struct lexer *lx, struct hf_error *err, const char *wanted)
 {
 	if (lx->token.type == T_END)
 		return hf_error_set(err, HF_E_BAD_REQUEST,
@@ -140,7 +147,7 @@ static int lex_fail(const struct lexer *lx, struct hf_error *err, const char *wa
 			    (size_t)(lx->token.start - lx->text), wanted);
 }
 
-static bool word_is(const struct token *t, const char *word)
+static bool is_word(const struct token *t, const char *word)
 {
 	return t->type == T_WORD && t->len == strlen(word) && memcmp(t->start, word, t->len) == 0;
 }
@@ -157,23 +164,23 @@ static int check_label_value(const char *value, struct hf_error *err)
 	return 0;
 }
 
-/* "(x, y)"; an empty item between commas is the value "". */
+/* Parses "(x, y)". An empty item between commas is the value "". */
 static int parse_set(struct hf_selector *selector, struct lexer *lx, struct requirement *r,
 		     struct hf_error *err)
 {
 	if (lx->token.type != T_OPEN)
-		return lex_fail(lx, err, "'('");
+		return report_token(lx, err, "'('");
 	for (;;) {
-		lex_next(lx);
+		read_token(lx);
 		const char *start = "";
 		size_t len = 0;
 		if (lx->token.type == T_WORD) {
 			start = lx->token.start;
 			len = lx->token.len;
-			lex_next(lx);
+			read_token(lx);
 		}
 		if (lx->token.type != T_COMMA && lx->token.type != T_CLOSE)
-			return lex_fail(lx, err, "',' or ')'");
+			return report_token(lx, err, "',' or ')'");
 		int rc = add_value(selector, r, start, len, err);
 		if (rc == 0)
 			rc = check_label_value(r->values[r->n_values - 1], err);
@@ -182,7 +189,7 @@ static int parse_set(struct hf_selector *selector, struct lexer *lx, struct requ
 		if (lx->token.type == T_CLOSE)
 			break;
 	}
-	lex_next(lx);
+	read_token(lx);
 	return 0;
 }
 
@@ -192,11 +199,11 @@ static int parse_exact(struct hf_selector *selector, struct lexer *lx, struct re
 	const char *start = "";
 	size_t len = 0;
 
-	lex_next(lx);
+	read_token(lx);
 	if (lx->token.type == T_WORD) {
 		start = lx->token.start;
 		len = lx->token.len;
-		lex_next(lx);
+		read_token(lx);
 	}
 	int rc = add_value(selector, r, start, len, err);
 	if (rc)
@@ -222,13 +229,13 @@ static int parse_operator(struct hf_selector *selector, struct lexer *lx, struct
 	case T_LT: r->op = OP_LT; return parse_exact(selector, lx, r, err);
 	default: break;
 	}
-	if (word_is(&lx->token, "in"))
+	if (is_word(&lx->token, "in"))
 		r->op = OP_IN;
-	else if (word_is(&lx->token, "notin"))
+	else if (is_word(&lx->token, "notin"))
 		r->op = OP_NOT_IN;
 	else
-		return lex_fail(lx, err, "one of '=', '!=', 'in', 'notin', '>', '<', ','");
-	lex_next(lx);
+		return report_token(lx, err, "one of '=', '!=', 'in', 'notin', '>', '<', ','");
+	read_token(lx);
 	return parse_set(selector, lx, r, err);
 }
 
@@ -238,16 +245,16 @@ static int parse_requirement(struct hf_selector *selector, struct lexer *lx, str
 	bool negated = lx->token.type == T_NOT;
 
 	if (negated)
-		lex_next(lx);
+		read_token(lx);
 	if (lx->token.type != T_WORD)
-		return lex_fail(lx, err, "a label key");
+		return report_token(lx, err, "a label key");
 	r->key = hf_xstrndup(lx->token.start, lx->token.len);
 	const char *problem = hf_qualified_name_problem(r->key);
 	if (problem)
 		return hf_error_set(err, HF_E_BAD_REQUEST,
 				    "unable to parse requirement: key: Invalid value: \"%s\": %s",
 				    r->key, problem);
-	lex_next(lx);
+	read_token(lx);
 	if (negated) {
 		r->op = OP_ABSENT;
 		return 0;
@@ -259,12 +266,12 @@ static int parse_labels(struct hf_selector *selector, const char *text, struct h
 {
 	struct lexer lx = {.text = text, .at = text};
 
-	lex_next(&lx);
+	read_token(&lx);
 	for (;;) {
 		struct requirement r = {0};
 		int rc = parse_requirement(selector, &lx, &r, err);
 		if (rc) {
-			requirement_release(&r);
+			release_requirement(&r);
 			return rc;
 		}
 		rc = add_requirement(selector, &r, err);
@@ -273,8 +280,8 @@ static int parse_labels(struct hf_selector *selector, const char *text, struct h
 		if (lx.token.type == T_END)
 			return 0;
 		if (lx.token.type != T_COMMA)
-			return lex_fail(&lx, err, "',' or the end");
-		lex_next(&lx);
+			return report_token(&lx, err, "',' or the end");
+		read_token(&lx);
 	}
 }
 
@@ -289,7 +296,7 @@ int hf_selector_parse_labels(const char *text, struct hf_selector **ret_selector
 	if (rc)
 		return rc;
 
-	struct hf_selector *selector = selector_new();
+	struct hf_selector *selector = new_selector();
 	rc = parse_labels(selector, text, err);
 	if (rc) {
 		hf_selector_destroy(selector);
@@ -299,9 +306,9 @@ int hf_selector_parse_labels(const char *text, struct hf_selector **ret_selector
 	return 0;
 }
 
-/* --- fields --- */
+/* --- field selectors --- */
 
-/* Length of the part of text up to an unescaped one of stops. */
+/* The length of text up to the first unescaped character of `stops`. */
 static size_t span_unescaped(const char *text, const char *stops)
 {
 	size_t i = 0;
@@ -314,7 +321,7 @@ static size_t span_unescaped(const char *text, const char *stops)
 	return i;
 }
 
-static int unescape(const char *text, size_t len, char **ret_value, struct hf_error *err)
+static int unescape_value(const char *text, size_t len, char **ret_value, struct hf_error *err)
 {
 	char *out = hf_xmalloc(len + 1);
 	size_t n = 0;
@@ -337,7 +344,7 @@ static int unescape(const char *text, size_t len, char **ret_value, struct hf_er
 	return 0;
 }
 
-static bool field_known(const char *path, const char *const *known)
+static bool is_known_field(const char *path, const char *const *known)
 {
 	if (!known || hf_streq(path, "metadata.name") || hf_streq(path, "metadata.namespace"))
 		return true;
@@ -347,7 +354,7 @@ static bool field_known(const char *path, const char *const *known)
 	return false;
 }
 
-/* "a.b.c" becomes a\0b\0c, so that matching walks it without copying. */
+/* Replaces "a.b.c" by "a\0b\0c", so that matching needs no copy of the segments. */
 static void split_path(struct requirement *r)
 {
 	r->n_segments = 1;
@@ -376,12 +383,12 @@ static int parse_field(struct hf_selector *selector, const char *term, size_t le
 		at++;
 	}
 	r->key = hf_xstrndup(term, key_len);
-	if (!field_known(r->key, known))
+	if (!is_known_field(r->key, known))
 		return hf_error_set(err, HF_E_BAD_REQUEST, "field label not supported: %s", r->key);
 	split_path(r);
 
 	char *value = NULL;
-	int rc = unescape(term + at, len - at, &value, err);
+	int rc = unescape_value(term + at, len - at, &value, err);
 	if (rc == 0)
 		rc = add_value(selector, r, value, strlen(value), err);
 	free(value);
@@ -399,14 +406,14 @@ int hf_selector_parse_fields(const char *text, const char *const *known,
 	if (rc)
 		return rc;
 
-	struct hf_selector *selector = selector_new();
+	struct hf_selector *selector = new_selector();
 	while (*text) {
 		size_t len = span_unescaped(text, ",");
 		struct requirement r = {0};
 		if (len > 0) {
 			rc = parse_field(selector, text, len, known, &r, err);
 			if (rc)
-				requirement_release(&r);
+				release_requirement(&r);
 			else
 				rc = add_requirement(selector, &r, err);
 		}
@@ -424,7 +431,8 @@ int hf_selector_parse_fields(const char *text, const char *const *known,
 
 /* --- LabelSelector objects --- */
 
-/* No label can have it: whoever selects by it means another one. */
+/* Refuses a key or value that no label can have; such a selector is certainly a mistake. value
+ * may be NULL. */
 static int check_label(const char *key, const char *value, struct hf_error *err)
 {
 	const char *problem = hf_qualified_name_problem(key);
@@ -437,8 +445,8 @@ static int check_label(const char *key, const char *value, struct hf_error *err)
 		       : 0;
 }
 
-static int expression_from_json(struct hf_selector *selector, const struct hf_json *expression,
-				struct requirement *r, struct hf_error *err)
+static int read_expression(struct hf_selector *selector, const struct hf_json *expression,
+			   struct requirement *r, struct hf_error *err)
 {
 	static const struct {
 		const char *name;
@@ -474,12 +482,12 @@ static int expression_from_json(struct hf_selector *selector, const struct hf_js
 	if (set != (r->n_values > 0))
 		return hf_error_set(err, HF_E_BAD_REQUEST,
 				    "matchExpressions: values must be given for 'In' and 'NotIn' "
-				    "and for nothing else");
+				    "and for no other operator");
 	return 0;
 }
 
-static int labels_from_json(struct hf_selector *selector, const struct hf_json *json,
-			    struct hf_error *err)
+static int read_label_selector(struct hf_selector *selector, const struct hf_json *json,
+			       struct hf_error *err)
 {
 	const struct hf_json *labels = hf_json_get(json, "matchLabels");
 	const struct hf_json *expressions = hf_json_get(json, "matchExpressions");
@@ -494,7 +502,7 @@ static int labels_from_json(struct hf_selector *selector, const struct hf_json *
 		if (rc == 0)
 			rc = add_value(selector, &r, text, strlen(text), err);
 		if (rc)
-			requirement_release(&r);
+			release_requirement(&r);
 		else
 			rc = add_requirement(selector, &r, err);
 		if (rc)
@@ -502,9 +510,9 @@ static int labels_from_json(struct hf_selector *selector, const struct hf_json *
 	}
 	for (size_t i = 0; i < hf_json_len(expressions); i++) {
 		struct requirement r = {0};
-		int rc = expression_from_json(selector, hf_json_item(expressions, i), &r, err);
+		int rc = read_expression(selector, hf_json_item(expressions, i), &r, err);
 		if (rc)
-			requirement_release(&r);
+			release_requirement(&r);
 		else
 			rc = add_requirement(selector, &r, err);
 		if (rc)
@@ -516,8 +524,8 @@ static int labels_from_json(struct hf_selector *selector, const struct hf_json *
 int hf_selector_from_json(const struct hf_json *json, struct hf_selector **ret_selector,
 			  struct hf_error *err)
 {
-	struct hf_selector *selector = selector_new();
-	int rc = labels_from_json(selector, json, err);
+	struct hf_selector *selector = new_selector();
+	int rc = read_label_selector(selector, json, err);
 
 	if (rc) {
 		hf_selector_destroy(selector);
@@ -531,7 +539,7 @@ int hf_selector_from_json(const struct hf_json *json, struct hf_selector **ret_s
 
 /* --- matching --- */
 
-static bool any_value(const struct requirement *r, const char *text)
+static bool has_value(const struct requirement *r, const char *text)
 {
 	for (size_t i = 0; i < r->n_values; i++)
 		if (hf_streq(r->values[i], text))
@@ -539,16 +547,16 @@ static bool any_value(const struct requirement *r, const char *text)
 	return false;
 }
 
-/* text NULL: the label is absent. */
-static bool matches(const struct requirement *r, const char *text)
+/* True if the label or field has a value that satisfies r. text is NULL if the label is absent. */
+static bool satisfies_requirement(const struct requirement *r, const char *text)
 {
 	int64_t number;
 
 	switch (r->op) {
 	case OP_EQ:
-	case OP_IN: return text && any_value(r, text);
+	case OP_IN: return text && has_value(r, text);
 	case OP_NE:
-	case OP_NOT_IN: return !text || !any_value(r, text);
+	case OP_NOT_IN: return !text || !has_value(r, text);
 	case OP_EXISTS: return text != NULL;
 	case OP_ABSENT: return text == NULL;
 	case OP_GT:
@@ -566,15 +574,15 @@ bool hf_selector_match_labels(const struct hf_selector *selector, const struct h
 		return true;
 	for (size_t i = 0; i < selector->requirements.len; i++) {
 		const struct requirement *r = &selector->requirements.items[i];
-		if (!matches(r, hf_json_str(hf_json_get(labels, r->key), NULL)))
+		if (!satisfies_requirement(r, hf_json_str(hf_json_get(labels, r->key), NULL)))
 			return false;
 	}
 	return true;
 }
 
-/* Selectable fields that are not simply the value at their path (pkg/apis/core/v1): flags are
- * "false" where absent, an event's source is its component. */
-static const char *field_default(const struct requirement *r, const struct hf_json *object)
+/* The text of a field that has no string, bool or integer at its path (pkg/apis/core/v1). Absent
+ * flags are "false", and an event's "source" is its component. */
+static const char *default_field_text(const struct requirement *r, const struct hf_json *object)
 {
 	const char *last = r->key;
 
@@ -605,7 +613,7 @@ static const char *field_text(const struct requirement *r, const struct hf_json 
 	case HF_JSON_STRING: return hf_json_str(value, "");
 	case HF_JSON_BOOL: return hf_json_true(value, false) ? "true" : "false";
 	case HF_JSON_INT: snprintf(buf, 32, "%lld", (long long)hf_json_i64(value, 0)); return buf;
-	default: return field_default(r, object);
+	default: return default_field_text(r, object);
 	}
 }
 
@@ -616,14 +624,14 @@ bool hf_selector_match_fields(const struct hf_selector *selector, const struct h
 	for (size_t i = 0; i < selector->requirements.len; i++) {
 		const struct requirement *r = &selector->requirements.items[i];
 		char buf[32];
-		if (!matches(r, field_text(r, object, buf)))
+		if (!satisfies_requirement(r, field_text(r, object, buf)))
 			return false;
 	}
 	return true;
 }
 
-/* Whether the split key is this path. */
-static bool path_is(const struct requirement *r, const char *path)
+/* True if r's split key equals this path. */
+static bool is_path(const struct requirement *r, const char *path)
 {
 	const char *segment = r->key;
 
@@ -644,7 +652,7 @@ const char *hf_selector_exact(const struct hf_selector *selector, const char *pa
 {
 	for (size_t i = 0; selector && i < selector->requirements.len; i++) {
 		const struct requirement *r = &selector->requirements.items[i];
-		if (r->op == OP_EQ && path_is(r, path))
+		if (r->op == OP_EQ && is_path(r, path))
 			return r->values[0];
 	}
 	return NULL;

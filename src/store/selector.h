@@ -10,41 +10,44 @@
 #include <stddef.h>
 
 /*
- * Selectors, read as an API server reads them.  A parsed selector is immutable
- * and owns its text; matching allocates nothing.
+ * Selectors, read as an API server reads them. A parsed selector never changes and owns its text.
+ * Matching allocates nothing.
  *
- *   label   a=b  a==b  a!=b  a in (x,y)  a notin (x,y)  a  !a  a>3  a<3, joined by commas
- *   field   path=value  path==value  path!=value, joined by commas; "\," "\=" "\\" escape
+ *     label  a=b  a==b  a!=b  a in (x,y)  a notin (x,y)  a  !a  a>3  a<3, joined by commas
+ *     field  path=value  path==value  path!=value, joined by commas; "\," "\=" "\\" escape
  *
- * An absent label satisfies "!=", "notin" and "!a"; an absent field is "".
+ * An absent label satisfies "!=", "notin" and "!a". An absent field has the value "".
  */
 struct hf_selector;
 
-#define HF_SELECTOR_BYTES_MAX 16384 /* of text; a URL holds less */
+#define HF_SELECTOR_BYTES_MAX 16384 /* of text; a URL cannot hold more */
 #define HF_SELECTOR_REQUIREMENTS_MAX 256
-#define HF_SELECTOR_VALUES_MAX 1024 /* over all requirements */
+#define HF_SELECTOR_VALUES_MAX 1024 /* in all requirements together */
 
-/* NULL or "" gives NULL, which matches everything.  HF_E_BAD_REQUEST for what is not a
- * selector, with a text that names the place. */
+/* NULL or "" gives NULL, which matches every object. HF_E_BAD_REQUEST for a text that is not a
+ * selector; the error text names the position. */
 int hf_selector_parse_labels(const char *text, struct hf_selector **ret_selector,
 			     struct hf_error *err) HF_MUST_CHECK;
-/* known: the paths allowed beyond metadata.name and metadata.namespace, NULL-terminated (see
- * struct hf_resource_info), or NULL to allow any.  Another path gives HF_E_BAD_REQUEST. */
+/* known lists the allowed paths besides metadata.name and metadata.namespace, and ends with NULL
+ * (see struct hf_resource_info). If known is NULL, every path is allowed. Any other path gives
+ * HF_E_BAD_REQUEST. */
 int hf_selector_parse_fields(const char *text, const char *const *known,
 			     struct hf_selector **ret_selector, struct hf_error *err) HF_MUST_CHECK;
-/* From a LabelSelector object {matchLabels, matchExpressions}; an absent or null one matches
- * nothing in Kubernetes: ask before.  {} gives NULL. */
+/* Reads a LabelSelector object {matchLabels, matchExpressions}. {} gives NULL, which matches
+ * every object. In Kubernetes an absent or null LabelSelector matches nothing, so the caller
+ * must check for that first. */
 int hf_selector_from_json(const struct hf_json *selector, struct hf_selector **ret_selector,
 			  struct hf_error *err) HF_MUST_CHECK;
-struct hf_selector *hf_selector_destroy(struct hf_selector *selector); /* NULL is fine */
+/* Accepts NULL; returns NULL */
+struct hf_selector *hf_selector_destroy(struct hf_selector *selector);
 
-/* labels: the object under metadata.labels, may be absent. */
+/* labels is the object metadata.labels, or absent. */
 bool hf_selector_match_labels(const struct hf_selector *selector, const struct hf_json *labels);
-/* object: the whole object.  Booleans and numbers are compared by their text. */
+/* object is the complete object. Booleans and numbers are compared as texts. */
 bool hf_selector_match_fields(const struct hf_selector *selector, const struct hf_json *object);
 
-/* The value a selector of fields demands for a path by "=", else NULL: lets a list of one
- * name be a look-up.  Borrowed from selector. */
+/* Returns the value that the selector demands for this field path with "=", or NULL. With it, a
+ * list of one name becomes a direct look-up. The value belongs to selector. */
 const char *hf_selector_exact(const struct hf_selector *selector, const char *path);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool labels_match(const char *selector, const char *labels)
+static bool match_labels(const char *selector, const char *labels)
 {
 	struct hf_error err = {0};
 	struct hf_selector *s = NULL;
@@ -65,11 +65,11 @@ static void label_selectors_decide_as_kubernetes_does(void **state)
 	};
 
 	for (size_t i = 0; i < HF_ARRAY_LEN(cases); i++)
-		if (labels_match(cases[i].selector, cases[i].labels) != cases[i].match)
+		if (match_labels(cases[i].selector, cases[i].labels) != cases[i].match)
 			fail_msg("'%s' of %s", cases[i].selector, cases[i].labels);
 }
 
-static void a_label_selector_that_is_none_is_refused_with_its_place(void **state)
+static void a_malformed_label_selector_is_refused_with_its_place(void **state)
 {
 	static const struct {
 		const char *selector, *text;
@@ -112,7 +112,7 @@ static void selectors_have_limits(void **state)
 	text[len] = '\0';
 	assert_code(hf_selector_parse_labels(text, &s, &err), HF_E_BAD_REQUEST);
 	assert_code(hf_selector_parse_fields(text, NULL, &s, &err), HF_E_BAD_REQUEST);
-	/* One requirement too many, and one value. */
+	/* One requirement too many, then one value too many. */
 	char *at = text;
 	for (int i = 0; i <= HF_SELECTOR_REQUIREMENTS_MAX; i++)
 		at += snprintf(at, 16, "k%d,", i);
@@ -179,7 +179,7 @@ static void an_events_source_may_be_its_controller(void **state)
 	hf_selector_destroy(s);
 }
 
-static void a_field_selector_that_is_none_is_refused(void **state)
+static void a_malformed_field_selector_is_refused(void **state)
 {
 	static const char *const bad[] = {"a", "a!b", "metadata.name=a\\x", "metadata.name=a\\",
 					  "!="};
@@ -188,7 +188,7 @@ static void a_field_selector_that_is_none_is_refused(void **state)
 	for (size_t i = 0; i < HF_ARRAY_LEN(bad); i++) {
 		struct hf_error err = {0};
 		struct hf_selector *s = NULL;
-		/* "!=" is the path "" compared with "": known to no kind. */
+		/* "!=" is the path "" compared with ""; no kind has that path. */
 		assert_code(hf_selector_parse_fields(bad[i], known, &s, &err), HF_E_BAD_REQUEST);
 		assert_null(s);
 	}
@@ -207,7 +207,7 @@ static void only_known_fields_select(void **state)
 	assert_string_equal(err.text, "field label not supported: spec.other");
 }
 
-static void the_value_a_selector_demands_can_be_asked(void **state)
+static void the_exact_value_of_a_path_is_found(void **state)
 {
 	struct hf_error err = {0};
 	struct hf_selector *s = NULL;
@@ -253,7 +253,7 @@ static void a_label_selector_object_is_read(void **state)
 	}
 }
 
-static void a_label_selector_object_that_is_none_is_refused(void **state)
+static void a_malformed_label_selector_object_is_refused(void **state)
 {
 	static const char *const bad[] = {
 		"{'matchExpressions':[{'key':'a','operator':'Like','values':['x']}]}",
@@ -279,15 +279,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(label_selectors_decide_as_kubernetes_does),
-		cmocka_unit_test(a_label_selector_that_is_none_is_refused_with_its_place),
+		cmocka_unit_test(a_malformed_label_selector_is_refused_with_its_place),
 		cmocka_unit_test(selectors_have_limits),
 		cmocka_unit_test(field_selectors_compare_text),
 		cmocka_unit_test(an_events_source_may_be_its_controller),
-		cmocka_unit_test(a_field_selector_that_is_none_is_refused),
+		cmocka_unit_test(a_malformed_field_selector_is_refused),
 		cmocka_unit_test(only_known_fields_select),
-		cmocka_unit_test(the_value_a_selector_demands_can_be_asked),
+		cmocka_unit_test(the_exact_value_of_a_path_is_found),
 		cmocka_unit_test(a_label_selector_object_is_read),
-		cmocka_unit_test(a_label_selector_object_that_is_none_is_refused),
+		cmocka_unit_test(a_malformed_label_selector_object_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

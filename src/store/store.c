@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * The public functions of the store: each checks its arguments and calls the back end.
+ *
+ * A wrong argument from this program ends the process (hf_assert). A wrong name or selector may
+ * come from a user, so the back end refuses it with a reply (see store/request.h).
+ */
 #include "store/store.h"
 
 #include "store/backend.h"
-
-/* What a caller passes wrongly here is a mistake of this program; what a person may have typed
- * (names, selectors) is refused by the back end, as a reply: see store/request.h. */
 
 struct hf_call *hf_store_request(struct hf_store *store, const struct hf_request *request,
 				 hf_reply_fn done, void *arg)

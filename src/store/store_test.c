@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A back end that writes down what it was asked. */
+/* A back end that records the calls it gets. */
 static char asked[256];
 static struct hf_call the_call;
 static struct hf_watch the_watch;
 static struct hf_log_stream the_stream;
 
-static void note(const char *what)
+static void record_call(const char *what)
 {
 	size_t len = strlen(asked);
 
@@ -24,42 +24,42 @@ static void note(const char *what)
 static struct hf_call *request(struct hf_store *s, const struct hf_request *r, hf_reply_fn fn,
 			       void *arg)
 {
-	note("request ");
+	record_call("request ");
 	return &the_call;
 }
 
 static void cancel(struct hf_call *call)
 {
-	note(call == &the_call ? "cancel " : "?");
+	record_call(call == &the_call ? "cancel " : "?");
 }
 
 static struct hf_watch *watch(struct hf_store *s, const struct hf_watch_options *o, hf_event_fn fn,
 			      void *arg)
 {
-	note("watch ");
+	record_call("watch ");
 	return &the_watch;
 }
 
 static void watch_stop(struct hf_watch *w)
 {
-	note(w == &the_watch ? "watch_stop " : "?");
+	record_call(w == &the_watch ? "watch_stop " : "?");
 }
 
 static struct hf_log_stream *logs(struct hf_store *s, const struct hf_log_options *o, hf_log_fn fn,
 				  void *arg)
 {
-	note("logs ");
+	record_call("logs ");
 	return &the_stream;
 }
 
 static void logs_stop(struct hf_log_stream *l)
 {
-	note(l == &the_stream ? "logs_stop " : "?");
+	record_call(l == &the_stream ? "logs_stop " : "?");
 }
 
 static void destroy(struct hf_store *s)
 {
-	note("destroy");
+	record_call("destroy");
 }
 
 static const struct hf_store_ops ops = {.name = "noted",
