@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Computes growing retry delays with jitter. Input: the settings and the number of failures in a
+ * row; output: the next delay.
+ */
 #include "ctl/backoff.h"
 
 #include <stddef.h>
@@ -11,7 +16,7 @@ hf_time hf_backoff_next(struct hf_backoff *backoff, struct hf_rng *rng)
 	hf_assert(backoff->initial > 0 && backoff->initial <= backoff->max);
 	for (unsigned i = 0; i < backoff->failures && delay < backoff->max; i++)
 		delay = delay > backoff->max / 2 ? backoff->max : delay * 2;
-	if (backoff->failures < 64) /* past 2^63 more doublings change nothing */
+	if (backoff->failures < 64) /* more failures cannot make the delay longer */
 		backoff->failures++;
 	if (backoff->jitter_percent > 0) {
 		hf_assert(rng != NULL);

@@ -9,12 +9,10 @@
 
 #include <stdint.h>
 
-/* Growing delays with jitter. */
+/* Retry delays that grow, with jitter. */
 
-/*
- * The n-th delay in a row is initial · 2^n, at most max, plus a random share of
- * itself up to jitter_percent.  (client-go's reflector: 800 ms, 30 s, 100 %.)
- */
+/* After n failures in a row the delay is initial × 2^n, at most max, plus a random share of up
+ * to jitter_percent of it. (client-go's reflector uses 800 ms, 30 s and 100 %.) */
 struct hf_backoff {
 	hf_time initial, max;
 	unsigned jitter_percent; /* 0: none */
@@ -27,9 +25,10 @@ struct hf_backoff {
 		.failures = 0                                                                      \
 	}
 
-/* The delay before the next try; counts one failure.  rng may be NULL where there is no jitter. */
+/* Returns the delay before the next try and counts one failure. rng may be NULL if there is no
+ * jitter. */
 hf_time hf_backoff_next(struct hf_backoff *backoff, struct hf_rng *rng);
-/* It worked: the next failure starts over. */
+/* Call this after a success: the next failure starts with the initial delay. */
 void hf_backoff_reset(struct hf_backoff *backoff);
 
 #endif

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * A local copy of all objects of one resource. Input: pages of lists, watch events and replies to
+ * writes; output: entries, indexes and change callbacks.
+ *
+ * A cache goes through the states LIST (pages, or a stream of initial events) and WATCH. The retry
+ * timer starts the next request after a failure; the idle timer replaces a silent watch. Rules for
+ * stale data are in cache.h.
+ *
+ * Invariants: at most one list request or one watch is open; an entry never changes after it was
+ * put, but is replaced.
+ */
 #include "ctl/cache.h"
 
 #include "base/map.h"
@@ -10,25 +22,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* client-go's reflector uses these too; the jitter doubles a delay at most. */
+/* The delays of client-go's reflector. The jitter at most doubles a delay. */
 #define RETRY_MIN (800 * HF_MS)
 #define RETRY_MAX (30 * HF_SECOND)
 #define JITTER_PERCENT 100
 #define PAGE_LIMIT 500
-/* As many times the pages that would fill the cache are no list any more. */
+/* A list that needs this many times the pages of a full cache does not end: give it up. */
 #define LIST_FILLS_MAX 10
 #define IDLE_MAX (3 * HF_MINUTE)
-/* A watch is asked to end after 5 to 10 min, so that watchers spread over the servers. */
+/* A watch asks the server to end it after 5 to 10 minutes, so that watches spread over the API
+ * servers. */
 #define WATCH_MIN (5 * HF_MINUTE)
-/* A watch that ended sooner than this and told nothing is no progress: the next one waits.  (API
- * servers end watches that they cannot serve fast enough, one after the other when they are busy.) */
+/* A watch that ends earlier than this, without an event, was no progress: wait before the next
+ * watch. (A busy API server ends watches that it cannot serve fast enough, one after the other.) */
 #define WATCH_SHORT HF_SECOND
-#define VERSION_UNKNOWN 0 /* not a number; no server gives 0 to an object */
-#define KEY_MAX 512       /* namespace (63), slash, name (253), NUL, and head room */
+#define VERSION_UNKNOWN 0 /* not a number; no server gives version 0 to an object */
+#define KEY_MAX 512       /* namespace (63), slash, name (253), NUL, and some reserve */
 
 struct node;
 
-/* The nodes that have one key in one index. */
+/* The nodes that have the same key in one index. */
 struct chain {
 	struct node *first, *last;
 	char key[];
@@ -39,12 +52,13 @@ struct link {
 	struct node *prev, *next;
 };
 
-/* One block: the struct, a link for each index, and the texts: the key ("namespace/name", of which the
- * name is a part), namespace, uid and version, each with its NUL. */
+/* One object, in one block of memory: this struct, a link for each index, and the texts key, ns,
+ * uid and version, each with its NUL. The key is "namespace/name"; the name is its last part. */
 struct node {
-	struct hf_cache_entry entry; /* first: an entry is its node */
+	/* Must be first: a pointer to an entry is a pointer to its node. */
+	struct hf_cache_entry entry;
 	uint64_t version;
-	uintptr_t list_round; /* the list that last named it */
+	uintptr_t list_round; /* the last list that contained the object */
 	const char *key;
 	struct link links[];
 };
@@ -52,33 +66,34 @@ struct node {
 struct hf_cache {
 	struct hf_cache_options options;
 	char *ns, *label_selector, *field_selector;
-	struct hf_map *nodes; /* "ns/name" → struct node, which has the key */
-	struct hf_map *indexes[HF_CACHE_INDEXES_MAX]; /* key → struct chain, which has the key */
+	struct hf_map *nodes; /* "ns/name" → struct node, which holds the key */
+	struct hf_map *indexes[HF_CACHE_INDEXES_MAX]; /* key → struct chain, which holds the key */
 	size_t n_indexes;
-	struct hf_map *gone; /* uid → round when it was said to be gone */
+	/* uid → the list round in which a reply reported the object as deleted. */
+	struct hf_map *gone;
 	struct hf_call *call;
 	struct hf_watch *watch;
 	struct hf_timer *retry_timer, *idle_timer;
 	struct hf_rng rng;
 	struct hf_backoff backoff;
-	char *version;        /* where to watch from; NULL: list first */
+	char *version;        /* the watch starts from this version; NULL: list first */
 	uint64_t position;    /* every change up to this version is in the cache */
-	char *list_version;   /* of the list under way; NULL: none is */
-	char *continue_token; /* of the list under way; NULL: first page */
-	size_t pages;         /* of the list under way */
-	uintptr_t round;      /* lists begun */
+	char *list_version;   /* version of the running list; NULL: no list is running */
+	char *continue_token; /* token of the running list; NULL: first page */
+	size_t pages;         /* pages read of the running list */
+	uintptr_t round;      /* number of lists started */
 	hf_time watch_since;
-	bool watch_told; /* something, since then */
-	bool streaming;  /* the watch is a list as a stream, not yet at its end */
+	bool watch_progress; /* an event arrived since watch_since */
+	bool streaming;      /* the watch still delivers the initial objects */
 	bool synced, full;
 	struct hf_cache_stats stats;
 };
 
-static void list_page(struct hf_cache *cache);
-static void watch_start(struct hf_cache *cache);
-static void go_on(void *arg);
+static void request_page(struct hf_cache *cache);
+static void start_watch(struct hf_cache *cache);
+static void start_next(void *arg);
 
-static uint64_t version_parse(const char *text)
+static uint64_t parse_version(const char *text)
 {
 	uint64_t value = 0;
 
@@ -92,20 +107,20 @@ static uint64_t version_parse(const char *text)
 
 static void set_string(char **where, const char *s)
 {
-	char *copy = s == NULL ? NULL : hf_xstrdup(s); /* s may be what is freed */
+	char *copy = s == NULL ? NULL : hf_xstrdup(s); /* s may point into *where */
 
 	free(*where);
 	*where = copy;
 }
 
-static void problem(struct hf_cache *cache, int code, const char *message)
+static void report_problem(struct hf_cache *cache, int code, const char *message)
 {
 	if (cache->options.problem != NULL)
 		cache->options.problem(cache->options.arg, code, message);
 }
 
-static void changed(struct hf_cache *cache, enum hf_cache_change change, const struct node *before,
-		    const struct node *now)
+static void report_change(struct hf_cache *cache, enum hf_cache_change change,
+			  const struct node *before, const struct node *now)
 {
 	if (cache->options.changed != NULL)
 		cache->options.changed(cache->options.arg, change,
@@ -113,9 +128,9 @@ static void changed(struct hf_cache *cache, enum hf_cache_change change, const s
 				       now == NULL ? NULL : &now->entry);
 }
 
-static void position_set(struct hf_cache *cache, const char *version)
+static void advance_position(struct hf_cache *cache, const char *version)
 {
-	uint64_t position = version_parse(version);
+	uint64_t position = parse_version(version);
 
 	if (position > cache->position)
 		cache->position = position;
@@ -123,7 +138,7 @@ static void position_set(struct hf_cache *cache, const char *version)
 
 /* --- entries --- */
 
-static bool key_make(char buf[KEY_MAX], const char *ns, const char *name)
+static bool make_key(char buf[KEY_MAX], const char *ns, const char *name)
 {
 	size_t ns_len = ns == NULL ? 0 : strlen(ns), name_len = strlen(name);
 
@@ -136,14 +151,14 @@ static bool key_make(char buf[KEY_MAX], const char *ns, const char *name)
 	return true;
 }
 
-static struct node *node_find(const struct hf_cache *cache, const char *ns, const char *name)
+static struct node *find_node(const struct hf_cache *cache, const char *ns, const char *name)
 {
 	char key[KEY_MAX];
 
-	return key_make(key, ns, name) ? hf_map_get(cache->nodes, key) : NULL;
+	return make_key(key, ns, name) ? hf_map_get(cache->nodes, key) : NULL;
 }
 
-static const char *text_put(char **at, const char *s)
+static const char *copy_text(char **at, const char *s)
 {
 	const char *start = *at;
 	size_t size = strlen(s) + 1;
@@ -153,7 +168,7 @@ static const char *text_put(char **at, const char *s)
 	return start;
 }
 
-static struct node *node_create(const struct hf_cache *cache, const char *key, struct hf_doc *doc,
+static struct node *create_node(const struct hf_cache *cache, const char *key, struct hf_doc *doc,
 				void *view)
 {
 	const char *ns = hf_doc_namespace(doc), *uid = hf_doc_uid(doc);
@@ -163,34 +178,34 @@ static struct node *node_create(const struct hf_cache *cache, const char *key, s
 	struct node *node = hf_xcalloc(1, sizeof(*node) + links + texts);
 	char *at = (char *)&node->links[cache->n_indexes];
 
-	node->key = text_put(&at, key);
+	node->key = copy_text(&at, key);
 	node->entry.name = node->key + strlen(ns) + 1;
-	node->entry.ns = text_put(&at, ns);
-	node->entry.uid = text_put(&at, uid);
-	node->entry.resource_version = text_put(&at, version);
+	node->entry.ns = copy_text(&at, ns);
+	node->entry.uid = copy_text(&at, uid);
+	node->entry.resource_version = copy_text(&at, version);
 	if (cache->options.keep_docs)
 		node->entry.doc = cache->options.trim != NULL
 					  ? cache->options.trim(cache->options.arg, doc)
 					  : hf_doc_ref(doc);
 	node->entry.view = view;
-	node->version = version_parse(version);
+	node->version = parse_version(version);
 	return node;
 }
 
-static void view_free(const struct hf_cache *cache, void *view)
+static void free_view(const struct hf_cache *cache, void *view)
 {
 	if (view != NULL && cache->options.view_free != NULL)
 		cache->options.view_free(view);
 }
 
-static void node_free(const struct hf_cache *cache, struct node *node)
+static void free_node(const struct hf_cache *cache, struct node *node)
 {
 	hf_doc_unref(node->entry.doc);
-	view_free(cache, node->entry.view);
+	free_view(cache, node->entry.view);
 	free(node);
 }
 
-static void link_in(struct hf_cache *cache, struct node *node)
+static void add_to_indexes(struct hf_cache *cache, struct node *node)
 {
 	for (size_t i = 0; i < cache->n_indexes; i++) {
 		struct link *link = &node->links[i];
@@ -208,7 +223,7 @@ static void link_in(struct hf_cache *cache, struct node *node)
 
 			chain = hf_xcalloc(1, sizeof(*chain) + size);
 			memcpy(chain->key, key, size);
-			/* An index has at most a key per node, and the nodes fit. */
+			/* An index has at most one key for each node, so a chain always fits. */
 			bool put = hf_map_put(cache->indexes[i], chain->key, chain);
 
 			hf_assert(put);
@@ -221,7 +236,7 @@ static void link_in(struct hf_cache *cache, struct node *node)
 	}
 }
 
-static void link_out(struct hf_cache *cache, struct node *node)
+static void remove_from_indexes(struct hf_cache *cache, struct node *node)
 {
 	for (size_t i = 0; i < cache->n_indexes; i++) {
 		struct link *link = &node->links[i];
@@ -233,45 +248,46 @@ static void link_out(struct hf_cache *cache, struct node *node)
 		*(link->next == NULL ? &chain->last : &link->next->links[i].prev) = link->prev;
 		link->chain = NULL;
 		if (chain->first == NULL)
-			hf_map_remove(cache->indexes[i], chain->key); /* frees it */
+			hf_map_remove(cache->indexes[i], chain->key); /* frees the chain */
 	}
 }
 
-static void node_remove(struct hf_cache *cache, struct node *node)
+static void remove_node(struct hf_cache *cache, struct node *node)
 {
-	link_out(cache, node);
+	remove_from_indexes(cache, node);
 	hf_map_remove(cache->nodes, node->key);
-	changed(cache, HF_CACHE_DELETED, node, NULL);
-	node_free(cache, node);
+	report_change(cache, HF_CACHE_DELETED, node, NULL);
+	free_node(cache, node);
 }
 
-static void node_put(struct hf_cache *cache, struct node *old, struct node *node)
+static void put_node(struct hf_cache *cache, struct node *old, struct node *node)
 {
 	if (old != NULL && node->list_round < old->list_round)
 		node->list_round = old->list_round;
-	/* An entry of another UID is another object: the owner sees the end of the old one. */
+	/* Another UID is another object: report the old object as deleted first. */
 	if (old != NULL && !hf_streq(old->entry.uid, node->entry.uid)) {
-		node_remove(cache, old);
+		remove_node(cache, old);
 		old = NULL;
 	}
 	if (old != NULL)
-		link_out(cache, old);
+		remove_from_indexes(cache, old);
 	if (!hf_map_put(cache->nodes, node->key, node)) {
 		hf_assert(old == NULL);
-		node_free(cache, node);
+		free_node(cache, node);
 		if (!cache->full)
-			problem(cache, HF_E_TOO_LARGE, "the cache is full: objects are missing");
+			report_problem(cache, HF_E_TOO_LARGE,
+				       "the cache is full: objects are missing");
 		cache->full = true;
 		return;
 	}
-	link_in(cache, node);
-	changed(cache, old == NULL ? HF_CACHE_ADDED : HF_CACHE_UPDATED, old, node);
+	add_to_indexes(cache, node);
+	report_change(cache, old == NULL ? HF_CACHE_ADDED : HF_CACHE_UPDATED, old, node);
 	if (old != NULL)
-		node_free(cache, old);
+		free_node(cache, old);
 }
 
-/* Takes an object in, whatever its version is.  round: as below. */
-static void take_in(struct hf_cache *cache, const char *key, struct hf_doc *doc, uintptr_t round)
+/* Puts an object into the cache, whatever its version. round: see upsert_object. */
+static void put_object(struct hf_cache *cache, const char *key, struct hf_doc *doc, uintptr_t round)
 {
 	struct node *old = hf_map_get(cache->nodes, key);
 	void *view = NULL;
@@ -280,25 +296,26 @@ static void take_in(struct hf_cache *cache, const char *key, struct hf_doc *doc,
 		view = cache->options.decode(cache->options.arg, doc);
 		if (view == NULL) {
 			if (old != NULL)
-				node_remove(cache, old);
+				remove_node(cache, old);
 			return;
 		}
 	}
-	struct node *node = node_create(cache, key, doc, view);
+	struct node *node = create_node(cache, key, doc, view);
 
 	node->list_round = round;
-	node_put(cache, old, node);
+	put_node(cache, old, node);
 }
 
-/* Takes a version of an object in unless it is stale.  false: it was.  round: of the list that
- * names it, 0 when it comes from elsewhere. */
-static bool upsert(struct hf_cache *cache, struct hf_doc *doc, uintptr_t round)
+/* Puts a version of an object into the cache, unless the version is stale; returns false for a
+ * stale version. round is the number of the list that contains the object, or 0 if the object
+ * comes from a watch or a reply. */
+static bool upsert_object(struct hf_cache *cache, struct hf_doc *doc, uintptr_t round)
 {
-	uint64_t version = version_parse(hf_doc_resource_version(doc));
+	uint64_t version = parse_version(hf_doc_resource_version(doc));
 	struct node *old;
 	char key[KEY_MAX];
 
-	if (!key_make(key, hf_doc_namespace(doc), hf_doc_name(doc)))
+	if (!make_key(key, hf_doc_namespace(doc), hf_doc_name(doc)))
 		return false;
 	old = hf_map_get(cache->nodes, key);
 	if (old != NULL && round > 0)
@@ -308,18 +325,18 @@ static bool upsert(struct hf_cache *cache, struct hf_doc *doc, uintptr_t round)
 		cache->stats.stale++;
 		return false;
 	}
-	take_in(cache, key, doc, round);
+	put_object(cache, key, doc, round);
 	return true;
 }
 
-static void object_deleted(struct hf_cache *cache, struct hf_doc *doc)
+static void delete_object(struct hf_cache *cache, struct hf_doc *doc)
 {
-	struct node *node = node_find(cache, hf_doc_namespace(doc), hf_doc_name(doc));
+	struct node *node = find_node(cache, hf_doc_namespace(doc), hf_doc_name(doc));
 	const char *uid = hf_doc_uid(doc);
 
 	hf_map_remove(cache->gone, uid);
 	if (node != NULL && hf_streq(node->entry.uid, uid))
-		node_remove(cache, node);
+		remove_node(cache, node);
 }
 
 /* --- list --- */
@@ -331,17 +348,18 @@ static void retry_later(struct hf_cache *cache, hf_time at_least)
 	hf_timer_arm(cache->retry_timer, delay > at_least ? delay : at_least);
 }
 
-static void list_forget(struct hf_cache *cache)
+static void forget_list(struct hf_cache *cache)
 {
 	set_string(&cache->continue_token, NULL);
 	set_string(&cache->list_version, NULL);
 	cache->pages = 0;
 }
 
-/* Whatever the complete list does not name is gone, unless it is younger than the list. */
-static void list_sweep(struct hf_cache *cache)
+/* Removes every object that the complete list does not contain, unless the object is newer than
+ * the list. */
+static void sweep_unlisted(struct hf_cache *cache)
 {
-	uint64_t version = version_parse(cache->list_version);
+	uint64_t version = parse_version(cache->list_version);
 	const char *key;
 	void *value;
 
@@ -350,33 +368,34 @@ static void list_sweep(struct hf_cache *cache)
 		bool younger = version != VERSION_UNKNOWN && node->version > version;
 
 		if (node->list_round != cache->round && !younger)
-			node_remove(cache, node);
+			remove_node(cache, node);
 	}
 	for (size_t it = 0; hf_map_next(cache->gone, &it, &key, &value);)
 		if ((uintptr_t)value < cache->round)
 			hf_map_remove(cache->gone, key);
 }
 
-static void list_done(struct hf_cache *cache)
+static void finish_list(struct hf_cache *cache)
 {
-	list_sweep(cache);
-	position_set(cache, cache->list_version);
+	sweep_unlisted(cache);
+	advance_position(cache, cache->list_version);
 	free(cache->version);
 	cache->version = hf_steal(&cache->list_version);
-	list_forget(cache);
+	forget_list(cache);
 	if (cache->watch == NULL)
-		watch_start(cache);
+		start_watch(cache);
 	if (!cache->synced) {
 		cache->synced = true;
-		changed(cache, HF_CACHE_SYNCED, NULL, NULL);
+		report_change(cache, HF_CACHE_SYNCED, NULL, NULL);
 	}
 }
 
-/* Nothing that could go on for ever is asked for at the server's pace. */
-static void list_stuck(struct hf_cache *cache, const char *why)
+/* The list makes no progress: report it, and wait before the next request instead of repeating
+ * requests as fast as the server answers. */
+static void report_stuck_list(struct hf_cache *cache, const char *why)
 {
 	cache->stats.errors++;
-	problem(cache, HF_E_BAD_REQUEST, why);
+	report_problem(cache, HF_E_BAD_REQUEST, why);
 	retry_later(cache, 0);
 }
 
@@ -385,29 +404,31 @@ static int64_t page_limit(const struct hf_cache *cache)
 	return cache->options.page_limit > 0 ? cache->options.page_limit : PAGE_LIMIT;
 }
 
-/* There is another page. */
-static void list_more(struct hf_cache *cache, const struct hf_reply *reply)
+/* The reply says that there is another page. */
+static void read_next_page(struct hf_cache *cache, const struct hf_reply *reply)
 {
 	bool same = hf_streq(cache->continue_token, reply->continue_token);
 	size_t fill = cache->options.entries_max / (size_t)page_limit(cache) + 1;
 
 	if (same || ++cache->pages >= LIST_FILLS_MAX * fill) {
-		list_forget(cache);
-		list_stuck(cache, same ? "the server's list does not end: its continue token leads "
+		forget_list(cache);
+		report_stuck_list(cache,
+				  same ? "the server's list does not end: its continue token leads "
 					 "to the same page again"
-				       : "the server's list does not end: ten times the pages that "
-					 "may be kept were read");
+				       : "the server's list does not end: ten times the pages of a "
+					 "full cache were read");
 		return;
 	}
 	set_string(&cache->continue_token, reply->continue_token);
-	/* This one may end. */
+	/* An empty page may be followed by the last one, so the list goes on, but after a delay. */
 	if (reply->n_items == 0)
-		list_stuck(cache, "a page of the server's list is empty and tells of more");
+		report_stuck_list(
+			cache, "a page of the server's list is empty, but announces another page");
 	else
-		list_page(cache);
+		request_page(cache);
 }
 
-static void list_reply(void *arg, const struct hf_reply *reply)
+static void on_list_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_cache *cache = arg;
 
@@ -416,25 +437,26 @@ static void list_reply(void *arg, const struct hf_reply *reply)
 		cache->options.heard(cache->options.arg, reply);
 	if (reply->code != 0) {
 		cache->stats.errors++;
-		problem(cache, reply->code, reply->message);
-		/* Too old a token cannot go on; all else asks for the same page again. */
+		report_problem(cache, reply->code, reply->message);
+		/* A token that is too old cannot be used again. After any other error, ask for
+		 * the same page again. */
 		if (reply->code == HF_E_GONE)
-			list_forget(cache);
+			forget_list(cache);
 		retry_later(cache, reply->retry_after);
 		return;
 	}
 	if (cache->list_version == NULL)
 		set_string(&cache->list_version, reply->resource_version);
 	for (size_t i = 0; i < reply->n_items; i++)
-		upsert(cache, reply->items[i], cache->round);
+		upsert_object(cache, reply->items[i], cache->round);
 	if (hf_str_is_empty(reply->continue_token)) {
-		list_done(cache);
+		finish_list(cache);
 		return;
 	}
-	list_more(cache, reply);
+	read_next_page(cache, reply);
 }
 
-static void list_page(struct hf_cache *cache)
+static void request_page(struct hf_cache *cache)
 {
 	const struct hf_cache_options *options = &cache->options;
 	struct hf_request request = {
@@ -451,38 +473,38 @@ static void list_page(struct hf_cache *cache)
 		cache->round++;
 		cache->stats.relists++;
 	}
-	cache->call = hf_store_request(options->store, &request, list_reply, cache);
+	cache->call = hf_store_request(options->store, &request, on_list_reply, cache);
 }
 
 /* --- watch --- */
 
-static void watch_close(struct hf_cache *cache)
+static void close_watch(struct hf_cache *cache)
 {
 	cache->streaming = false;
 	cache->watch = hf_watch_stop(cache->watch);
 	hf_timer_disarm(cache->idle_timer);
 }
 
-static void idle_arm(struct hf_cache *cache)
+static void arm_idle_timer(struct hf_cache *cache)
 {
 	hf_time idle = cache->options.idle_max;
 
 	hf_timer_arm(cache->idle_timer, idle > 0 ? idle : IDLE_MAX);
 }
 
-static void watch_ended(struct hf_cache *cache, const struct hf_event *event)
+static void handle_watch_end(struct hf_cache *cache, const struct hf_event *event)
 {
 	hf_time lasted = hf_loop_mono(cache->options.loop) - cache->watch_since;
 	int code = event->code;
 
-	watch_close(cache);
+	close_watch(cache);
 	if (code != 0) {
 		cache->stats.errors++;
-		problem(cache, code, event->message);
+		report_problem(cache, code, event->message);
 	}
 	if (code == HF_E_GONE)
 		set_string(&cache->version, NULL);
-	bool progress = lasted >= WATCH_SHORT || (code == 0 && cache->watch_told);
+	bool progress = lasted >= WATCH_SHORT || (code == 0 && cache->watch_progress);
 
 	if ((code == 0 || code == HF_E_GONE) && progress && event->retry_after <= 0)
 		hf_timer_arm(cache->retry_timer, 0);
@@ -490,68 +512,69 @@ static void watch_ended(struct hf_cache *cache, const struct hf_event *event)
 		retry_later(cache, event->retry_after);
 }
 
-static void stream_ended(struct hf_cache *cache, const struct hf_event *event)
+static void handle_stream_end(struct hf_cache *cache, const struct hf_event *event)
 {
-	watch_close(cache);
-	/* Not known to this server: pages, at once. */
+	close_watch(cache);
+	/* This server cannot stream lists: read pages, without a delay. */
 	if (event->code == HF_E_INVALID && !hf_store_streams(cache->options.store)) {
 		hf_timer_arm(cache->retry_timer, 0);
 		return;
 	}
 	cache->stats.errors++;
-	problem(cache, event->code,
-		event->code == 0 ? "the list ended before it was complete" : event->message);
+	report_problem(cache, event->code,
+		       event->code == 0 ? "the list ended before it was complete" : event->message);
 	retry_later(cache, event->retry_after);
 }
 
-/* Before the end of what is there: versions of single objects are no place to go on from. */
-static void stream_event(struct hf_cache *cache, const struct hf_event *event)
+/* An event before the initial objects are complete. The watch cannot be resumed from the version
+ * of a single initial object, so the position does not change here. */
+static void handle_stream_event(struct hf_cache *cache, const struct hf_event *event)
 {
 	switch (event->type) {
-	case HF_EVENT_ENDED: stream_ended(cache, event); return;
-	case HF_EVENT_DELETED: object_deleted(cache, event->object); break;
+	case HF_EVENT_ENDED: handle_stream_end(cache, event); return;
+	case HF_EVENT_DELETED: delete_object(cache, event->object); break;
 	case HF_EVENT_ADDED:
-	case HF_EVENT_MODIFIED: upsert(cache, event->object, cache->round); break;
+	case HF_EVENT_MODIFIED: upsert_object(cache, event->object, cache->round); break;
 	case HF_EVENT_BOOKMARK:
 		if (event->initial_end) {
 			cache->streaming = false;
 			hf_backoff_reset(&cache->backoff);
 			set_string(&cache->list_version, event->resource_version);
-			list_done(cache);
+			finish_list(cache);
 		}
 		break;
 	}
 	cache->stats.events++;
-	idle_arm(cache);
+	arm_idle_timer(cache);
 }
 
-static void watch_event(void *arg, const struct hf_event *event)
+static void on_watch_event(void *arg, const struct hf_event *event)
 {
 	struct hf_cache *cache = arg;
 
 	if (cache->streaming) {
-		stream_event(cache, event);
+		handle_stream_event(cache, event);
 		return;
 	}
 	if (event->type == HF_EVENT_ENDED) {
-		watch_ended(cache, event);
+		handle_watch_end(cache, event);
 		return;
 	}
 	cache->stats.events++;
-	cache->watch_told = true;
+	cache->watch_progress = true;
 	hf_backoff_reset(&cache->backoff);
-	idle_arm(cache);
+	arm_idle_timer(cache);
 	if (event->type == HF_EVENT_DELETED)
-		object_deleted(cache, event->object);
+		delete_object(cache, event->object);
 	else if (event->type != HF_EVENT_BOOKMARK)
-		upsert(cache, event->object, 0);
+		upsert_object(cache, event->object, 0);
 	if (!hf_str_is_empty(event->resource_version)) {
 		set_string(&cache->version, event->resource_version);
-		position_set(cache, event->resource_version);
+		advance_position(cache, event->resource_version);
 	}
 }
 
-static void stream_start(struct hf_cache *cache)
+static void start_stream(struct hf_cache *cache)
 {
 	const struct hf_cache_options *options = &cache->options;
 	hf_time spread = (hf_time)hf_rng_below(&cache->rng, (uint64_t)WATCH_MIN);
@@ -569,12 +592,12 @@ static void stream_start(struct hf_cache *cache)
 	cache->stats.relists++;
 	cache->streaming = true;
 	cache->watch_since = hf_loop_mono(options->loop);
-	cache->watch_told = false;
-	idle_arm(cache);
-	cache->watch = hf_store_watch(options->store, &watch, watch_event, cache);
+	cache->watch_progress = false;
+	arm_idle_timer(cache);
+	cache->watch = hf_store_watch(options->store, &watch, on_watch_event, cache);
 }
 
-static void watch_start(struct hf_cache *cache)
+static void start_watch(struct hf_cache *cache)
 {
 	const struct hf_cache_options *options = &cache->options;
 	hf_time spread = (hf_time)hf_rng_below(&cache->rng, (uint64_t)WATCH_MIN);
@@ -589,33 +612,33 @@ static void watch_start(struct hf_cache *cache)
 	};
 
 	cache->watch_since = hf_loop_mono(options->loop);
-	cache->watch_told = false;
-	idle_arm(cache);
-	cache->watch = hf_store_watch(options->store, &watch, watch_event, cache);
+	cache->watch_progress = false;
+	arm_idle_timer(cache);
+	cache->watch = hf_store_watch(options->store, &watch, on_watch_event, cache);
 }
 
-static void watch_hung(void *arg)
+static void on_watch_idle(void *arg)
 {
 	struct hf_cache *cache = arg;
 
 	cache->stats.hung++;
-	watch_close(cache);
-	go_on(cache);
+	close_watch(cache);
+	start_next(cache);
 }
 
-static void go_on(void *arg)
+static void start_next(void *arg)
 {
 	struct hf_cache *cache = arg;
 
 	if (cache->version != NULL)
-		watch_start(cache);
+		start_watch(cache);
 	else if (cache->continue_token == NULL && hf_store_streams(cache->options.store))
-		stream_start(cache);
+		start_stream(cache);
 	else
-		list_page(cache);
+		request_page(cache);
 }
 
-/* --- life --- */
+/* --- creation and destruction --- */
 
 struct hf_cache *hf_cache_create(const struct hf_cache_options *options)
 {
@@ -636,8 +659,8 @@ struct hf_cache *hf_cache_create(const struct hf_cache_options *options)
 		cache->n_indexes = i + 1;
 	}
 	cache->gone = hf_map_create(HF_CACHE_GONE_MAX, options->seed, NULL);
-	cache->retry_timer = hf_timer_create(options->loop, go_on, cache);
-	cache->idle_timer = hf_timer_create(options->loop, watch_hung, cache);
+	cache->retry_timer = hf_timer_create(options->loop, start_next, cache);
+	cache->idle_timer = hf_timer_create(options->loop, on_watch_idle, cache);
 	hf_rng_init(&cache->rng, options->seed);
 	cache->backoff = (struct hf_backoff)HF_BACKOFF_INIT(RETRY_MIN, RETRY_MAX, JITTER_PERCENT);
 	return cache;
@@ -661,7 +684,7 @@ struct hf_cache *hf_cache_destroy(struct hf_cache *cache)
 	hf_timer_destroy(cache->retry_timer);
 	hf_timer_destroy(cache->idle_timer);
 	for (size_t it = 0; hf_map_next(cache->nodes, &it, &key, &value);)
-		node_free(cache, value);
+		free_node(cache, value);
 	hf_map_destroy(cache->nodes);
 	for (size_t i = 0; i < HF_CACHE_INDEXES_MAX; i++)
 		hf_map_destroy(cache->indexes[i]);
@@ -696,7 +719,7 @@ const struct hf_cache_stats *hf_cache_stats(const struct hf_cache *cache)
 const struct hf_cache_entry *hf_cache_get(const struct hf_cache *cache, const char *ns,
 					  const char *name)
 {
-	struct node *node = node_find(cache, ns, name);
+	struct node *node = find_node(cache, ns, name);
 
 	return node == NULL ? NULL : &node->entry;
 }
@@ -729,10 +752,11 @@ const struct hf_cache_entry *hf_cache_after(const struct hf_cache *cache, size_t
 
 /* --- replies --- */
 
-/* An older version of this very object is held: the watch has not told of this one. */
+/* True if the cache holds an older version of this very object; then the watch lost the event of
+ * the newer version. */
 static bool is_held_older(const struct hf_cache *cache, struct hf_doc *doc, uint64_t version)
 {
-	const struct node *held = node_find(cache, hf_doc_namespace(doc), hf_doc_name(doc));
+	const struct node *held = find_node(cache, hf_doc_namespace(doc), hf_doc_name(doc));
 
 	return held != NULL && hf_streq(held->entry.uid, hf_doc_uid(doc)) &&
 	       held->version != VERSION_UNKNOWN && held->version < version;
@@ -740,18 +764,18 @@ static bool is_held_older(const struct hf_cache *cache, struct hf_doc *doc, uint
 
 bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc)
 {
-	uint64_t version = version_parse(hf_doc_resource_version(doc));
+	uint64_t version = parse_version(hf_doc_resource_version(doc));
 
-	/* One that does not say its version cannot be told from the past: the watch will tell. */
+	/* A reply without a version cannot be compared with the cache: wait for the watch event. */
 	if (version == VERSION_UNKNOWN ||
 	    (version <= cache->position && !is_held_older(cache, doc, version))) {
 		cache->stats.stale++;
 		return false;
 	}
-	return upsert(cache, doc, 0);
+	return upsert_object(cache, doc, 0);
 }
 
-static bool same_text(struct hf_doc *one, struct hf_doc *other)
+static bool is_same_text(struct hf_doc *one, struct hf_doc *other)
 {
 	size_t len, other_len;
 	const char *text = hf_doc_text(one, &len), *other_text = hf_doc_text(other, &other_len);
@@ -761,28 +785,30 @@ static bool same_text(struct hf_doc *one, struct hf_doc *other)
 
 bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc)
 {
-	struct node *held = node_find(cache, hf_doc_namespace(doc), hf_doc_name(doc));
+	struct node *held = find_node(cache, hf_doc_namespace(doc), hf_doc_name(doc));
 	char key[KEY_MAX];
 
-	/* The same version of the same object: not even the watch is past it. */
+	/* Only the same version of the same object may replace its entry. */
 	if (held == NULL || !hf_streq(held->entry.uid, hf_doc_uid(doc)) ||
 	    !hf_streq(held->entry.resource_version, hf_doc_resource_version(doc)) ||
-	    !key_make(key, held->entry.ns, held->entry.name))
+	    !make_key(key, held->entry.ns, held->entry.name))
 		return hf_cache_put_reply(cache, doc);
-	/* No news: a reader whom it wakes, to read again, would never end. */
-	if (held->entry.doc == NULL || !same_text(held->entry.doc, doc))
-		take_in(cache, key, doc, held->list_round);
+	/* Report nothing if the text is the same. A reader that reads again after each change
+	 * would otherwise never stop. */
+	if (held->entry.doc == NULL || !is_same_text(held->entry.doc, doc))
+		put_object(cache, key, doc, held->list_round);
 	return true;
 }
 
 void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name, const char *uid)
 {
-	struct node *node = node_find(cache, ns, name);
+	struct node *node = find_node(cache, ns, name);
 	const char *oldest;
 	void *value;
 	size_t it = 0;
 
-	/* Not held: the watch knows already, and nothing can bring it back. */
+	/* The cache does not hold the object: the watch has reported its deletion already, so no
+	 * late event can bring it back. */
 	if (node == NULL || !hf_streq(node->entry.uid, uid))
 		return;
 	if (hf_map_len(cache->gone) == HF_CACHE_GONE_MAX &&
@@ -791,5 +817,5 @@ void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name,
 	bool put = hf_map_put(cache->gone, node->entry.uid, (void *)cache->round);
 
 	hf_assert(put);
-	node_remove(cache, node);
+	remove_node(cache, node);
 }

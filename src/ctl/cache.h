@@ -13,143 +13,154 @@
 #include <stdint.h>
 
 /*
- * A local copy of all objects of one resource, kept up to date: what Kubernetes
- * calls an informer.
+ * A local copy of all objects of one resource that a watch keeps current. Kubernetes calls it an
+ * informer.
  *
- *   list (consistent)           ──▶ watch from there ──▶ ENDED ──▶ watch again
- *        ▲                                  │ from the last version seen
- *        └──────────── HF_E_GONE ◀──────────┘
+ *     list (consistent)  ──▶  watch from there  ──▶  ENDED  ──▶ watch again
+ *          ▲                                           │        from the last version seen
+ *          └──────────────── HF_E_GONE ◀───────────────┘
  *
- * A list is a stream of events where the store can do that (the server then needs no
- * memory for it, nor does this), else pages.
+ * If the store supports it (hf_store_streams), a list is a stream of watch events, which needs no
+ * extra memory on either side. Else a list is read in pages.
  *
- * Errors are retried for ever with growing, jittered delays (0.8 s to 30 s); a
- * Retry-After of the server is kept.  A watch on which neither an event nor a
- * bookmark came for idle_max may hang and is opened anew.
+ * A failed request is retried without end, after delays that grow from 0.8 s to 30 s with jitter. A
+ * Retry-After of the server is respected. A watch may hang; if neither an event nor a bookmark
+ * arrives for idle_max, the cache opens a new watch.
  *
- * What is stale.  Two versions of an object are told apart by resourceVersion, read
- * as an unsigned decimal, which is how every API server writes them and what makes
- * "newer" decidable:
- *   - what is not newer than the version held is dropped (a late watch event after a
- *     reply was put in, a repeated event);
- *   - a reply is dropped when the watch is past its version: whatever it says was seen
- *     already, and the object may be gone since; unless an older version of that very object
- *     is held, of whose change the watch has lost the event;
- *   - a DELETED event removes only the object of its own UID, whatever its version;
- *   - after hf_cache_put_gone a UID never comes back, until the watch says DELETED
- *     or a list that began later is complete;
- *   - a list removes what it does not name, unless that is newer than the list;
- *   - a version that is no number (none is known to send such) is taken as newer by the watch,
- *     and a reply without one is dropped: of two DELETEs at once the API server answers the
- *     later with 200 and the object as it was, marked, without a resourceVersion.
+ * Stale data. Two versions of an object are compared by resourceVersion, as unsigned decimal
+ * numbers. Every API server writes versions in this form.
  *
- * So a reply may run ahead of the watch, and the watch never takes the cache back.
- * That is why no expectations are kept.
+ * - A version that is not newer than the cached version is dropped. Examples: a watch event that
+ *   arrives after a reply, or an event that is repeated.
+ * - A reply is dropped if the watch is past its version: the watch has delivered that state, and
+ *   the object may be deleted since. There is one exception. If the cache holds an older version of
+ *   that very object, the watch lost an event, and the reply is used.
+ * - A DELETED event removes only the object with its UID; the version does not matter.
+ * - After hf_cache_put_gone a UID stays deleted, until the watch reports DELETED or a list that
+ *   started later is complete.
+ * - A complete list removes the objects that it does not contain, except objects newer than the
+ *   list.
+ * - A version that is not a number (no known server sends one) counts as newer in a watch event. A
+ *   reply without a version is dropped. Such a reply exists: of two concurrent DELETEs, the API
+ *   server answers the later one with 200 and the marked object, without a resourceVersion.
  *
- * Lifetime: process.  Entries and what hangs on them live until the next change of
- * the cache: use them within one callback or copy what must last.
+ * So a reply can move the cache ahead of the watch, and the watch never moves it back. A controller
+ * therefore needs no "expectations" of its own writes.
+ *
+ * Lifetime: process. An entry and everything it points to are valid until the next change of the
+ * cache. Use them within one callback, or copy.
  */
 struct hf_cache;
 
-/* One object.  `view` is what the owner's decode made of it. */
+/* One cached object. */
 struct hf_cache_entry {
 	const char *ns; /* "" for cluster-scoped kinds */
 	const char *name;
 	const char *uid;
 	const char *resource_version;
 	struct hf_doc *doc; /* NULL unless keep_docs */
+	/* result of the decode function of the cache's owner */
 	void *view;
 };
 
 enum hf_cache_change {
-	HF_CACHE_ADDED,   /* before is NULL */
-	HF_CACHE_UPDATED, /* same UID */
-	HF_CACHE_DELETED, /* now is NULL */
-	HF_CACHE_SYNCED,  /* both NULL: the first list is complete; comes once */
+	HF_CACHE_ADDED,   /* `before` is NULL */
+	HF_CACHE_UPDATED, /* `before` and `now` have the same UID */
+	HF_CACHE_DELETED, /* `now` is NULL */
+	HF_CACHE_SYNCED,  /* both are NULL; the first list is complete; reported once */
 };
 
-/* An object of one name that comes back with another UID is a DELETED, then an ADDED. */
+/* A change of one object. If a name comes back with another UID, the callback gets DELETED and
+ * then ADDED. */
 typedef void (*hf_cache_fn)(void *arg, enum hf_cache_change change,
 			    const struct hf_cache_entry *before, const struct hf_cache_entry *now);
 
-/* Something went wrong and is being retried (or, HF_E_TOO_LARGE, the cache is full). */
+/* A request failed and will be retried; or, with HF_E_TOO_LARGE, the cache is full. */
 typedef void (*hf_cache_problem_fn)(void *arg, int code, const char *message);
 
 #define HF_CACHE_INDEXES_MAX 2
-/* 40,000 pods is the largest fleet planned for; the rest is head room. */
+/* The largest planned fleet has 40,000 pods; the rest is reserve. */
 #define HF_CACHE_ENTRIES_MAX ((size_t)200000)
-/* Replies that ran ahead of the watch; past it the oldest is forgotten, which costs at most a
- * request that is refused by its precondition. */
+/* UIDs of hf_cache_put_gone that wait for the watch. Beyond this number the oldest is forgotten.
+ * A late event can then bring back a deleted object; the next request for it fails with its
+ * precondition. */
 #define HF_CACHE_GONE_MAX ((size_t)16384)
 
 struct hf_cache_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
-	const struct hf_resource *resource; /* static */
+	const struct hf_resource *resource; /* must stay valid */
 	const char *ns;                     /* NULL: all namespaces; copied */
-	const char *label_selector;         /* NULL: all; copied */
-	const char *field_selector;         /* NULL: all; copied */
-	uint64_t seed;                      /* of the jitter and of the tables, see base/map.h */
+	const char *label_selector;         /* NULL: all objects; copied */
+	const char *field_selector;         /* NULL: all objects; copied */
+	uint64_t seed;                      /* for the jitter and the hash tables, see base/map.h */
 	size_t entries_max;                 /* 0: HF_CACHE_ENTRIES_MAX */
 	int64_t page_limit;                 /* 0: 500 */
-	hf_time idle_max;                   /* 0: 3 min (API servers send a bookmark each minute) */
+	hf_time idle_max;                   /* 0: 3 min; API servers send a bookmark every minute */
 	bool keep_docs;
 
-	/* What is kept of a document, a new reference (with keep_docs; NULL function: all of it). */
+	/* With keep_docs: returns the part of a document to keep, as a new reference. If the
+	 * function is NULL, the whole document is kept. */
 	struct hf_doc *(*trim)(void *arg, struct hf_doc *doc);
-	/* Make a view of a document; NULL: the owner has no use for this object, it is
-	 * treated as not there.  NULL function: views are NULL. */
+	/* Makes the view of a document. If it returns NULL, the object is treated as absent. If
+	 * the function is NULL, all views are NULL. */
 	void *(*decode)(void *arg, struct hf_doc *doc);
 	void (*view_free)(void *view);
-	/* The key under which an entry is found in index i, NULL for none.  Must depend on
-	 * the entry alone. */
+	/* Returns the entry's key in index i, or NULL to leave the entry out of the index. The
+	 * key must depend on the entry only. */
 	const char *(*index_key[HF_CACHE_INDEXES_MAX])(const struct hf_cache_entry *entry);
 
 	hf_cache_fn changed;         /* may be NULL; must not change this cache */
 	hf_cache_problem_fn problem; /* may be NULL */
-	hf_reply_fn heard;           /* of every list's reply, good or not; may be NULL */
+	hf_reply_fn heard; /* called with every reply to a list request, good or bad; may be NULL */
 	void *arg;
 };
 
 struct hf_cache_stats {
-	uint64_t events;  /* of watches, bookmarks too */
-	uint64_t stale;   /* events and list items dropped as not newer */
-	uint64_t relists; /* lists begun, the first included */
+	uint64_t events;  /* watch events, bookmarks included */
+	uint64_t stale;   /* events and list items that were not newer and were dropped */
+	uint64_t relists; /* lists started, the first included */
 	uint64_t errors;  /* lists and watches that failed */
-	uint64_t hung;    /* watches given up as silent */
+	uint64_t hung;    /* watches that were replaced because they were silent */
 };
 
-/* Starts with hf_cache_start, from the loop. */
+/* The cache does nothing until hf_cache_start. It then works from the loop. */
 struct hf_cache *hf_cache_create(const struct hf_cache_options *options);
 void hf_cache_start(struct hf_cache *cache);
-/* No callback runs after; NULL is fine; returns NULL. */
+/* No callback runs after this call. Accepts NULL; returns NULL. */
 struct hf_cache *hf_cache_destroy(struct hf_cache *cache);
 
 bool hf_cache_synced(const struct hf_cache *cache);
 size_t hf_cache_len(const struct hf_cache *cache);
 const struct hf_cache_stats *hf_cache_stats(const struct hf_cache *cache);
 
-/* NULL: not there.  ns is "" or NULL for cluster-scoped kinds. */
+/* Returns NULL if the object is not in the cache. For cluster-scoped kinds ns is "" or NULL. */
 const struct hf_cache_entry *hf_cache_get(const struct hf_cache *cache, const char *ns,
 					  const char *name);
-/* In the order in which the objects were first seen; *it starts at 0. */
+/* Iterates in the order in which objects were first seen; *it starts at 0. */
 const struct hf_cache_entry *hf_cache_next(const struct hf_cache *cache, size_t *it);
-/* Walk one key of one index, in the order of the last change of each entry:
- *     for (e = hf_cache_first(c, 0, uid); e; e = hf_cache_after(c, 0, e)) … */
+/*
+ * Iterates over the entries with one key of one index, in the order of each entry's last change:
+ *
+ *     for (e = hf_cache_first(c, 0, uid); e; e = hf_cache_after(c, 0, e)) …
+ */
 const struct hf_cache_entry *hf_cache_first(const struct hf_cache *cache, size_t index,
 					    const char *key);
 const struct hf_cache_entry *hf_cache_after(const struct hf_cache *cache, size_t index,
 					    const struct hf_cache_entry *entry);
 
-/* What a reply brought: taken in at once if newer than what is held, with `changed` called from
- * here.  false: it was stale (or its UID is known to be gone). */
+/* Puts the object of a reply into the cache if it is newer than the cached version. `changed` is
+ * called inside this call. Returns false if the object is stale or its UID is known to be
+ * deleted. */
 bool hf_cache_put_reply(struct hf_cache *cache, struct hf_doc *doc);
-/* What a live read brought: as a reply, but of two texts under one version this one is right.  An API
- * server whose schema of a kind has changed goes on for a second and more with the watches that it
- * serves by the old one, so that they miss what a read under the same version shows.  Nothing is
- * called where docs are kept and the text is the one that is held. */
+/* Puts the result of a live read into the cache: as hf_cache_put_reply, but if the cache holds
+ * the same version with another text, the live text replaces it. The reason: for a second or
+ * more after a kind's schema changes, an API server serves its watches by the old schema. So a
+ * watch can miss fields that a read of the same version shows. Nothing is called if documents
+ * are kept and the text is the same. */
 bool hf_cache_put_live(struct hf_cache *cache, struct hf_doc *doc);
-/* A reply said that the object of this UID exists no more: removed if that is the one held. */
+/* A reply said that the object with this UID no longer exists. Removes it if the cache holds
+ * that UID. */
 void hf_cache_put_gone(struct hf_cache *cache, const char *ns, const char *name, const char *uid);
 
 #endif

@@ -14,10 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The cache against a store that does as it is told.  What the owner hears is written
- * down as "+name=value", "~name=old>new", "-name=value" and "*" for synced.
- */
+/* Tests the cache against a store that does what the test says. Each change that the cache
+ * reports is recorded in the trace: "+name=value" (added), "~name=old>new" (updated),
+ * "-name=value" (deleted) and "*" (synced). */
 struct bench {
 	struct hf_loop *loop;
 	struct fake_store *store;
@@ -25,7 +24,7 @@ struct bench {
 	struct hf_strbuf trace;
 	int problem_code;
 	unsigned problems;
-	bool refuse_all; /* decode returns NULL */
+	bool refuse_all; /* true: decode returns NULL */
 };
 
 static void *decode(void *arg, struct hf_doc *doc)
@@ -82,7 +81,7 @@ static void assert_trace(struct bench *bench, const char *want)
 	hf_strbuf_clear(&bench->trace);
 }
 
-static void make_cache(struct bench *bench, size_t entries_max)
+static void create_cache(struct bench *bench, size_t entries_max)
 {
 	const struct hf_cache_options options = {
 		.loop = bench->loop,
@@ -110,7 +109,7 @@ static int setup(void **state)
 	bench->loop = hf_loop_create_virtual(0);
 	bench->store = fake_store_create();
 	hf_strbuf_init(&bench->trace, 1 << 16);
-	make_cache(bench, 0);
+	create_cache(bench, 0);
 	*state = bench;
 	return 0;
 }
@@ -127,7 +126,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Started, and listed with one object "a" of UID u1 at version 5; the list is at 10. */
+/* Starts the cache and answers its list: one object "a" with UID u1 and version 5; the list has
+ * version 10. */
 static struct fake_watch *sync_one(struct bench *bench)
 {
 	struct hf_doc *items[] = {fake_object("a", "u1", "5", "one")};
@@ -139,7 +139,7 @@ static struct fake_watch *sync_one(struct bench *bench)
 	return fake_watch_live(bench->store);
 }
 
-/* The delay until the cache does something again. */
+/* Returns the delay until the cache makes its next request. */
 static hf_time next_request(struct bench *bench, struct fake_call **ret_call)
 {
 	hf_time start = hf_loop_mono(bench->loop);
@@ -223,7 +223,7 @@ static void answer_page(struct fake_call *call, const char *token, const char *n
 	fake_answer_list(call, "10", token, items, name == NULL ? 0 : 1);
 }
 
-static void test_a_token_that_leads_nowhere_is_told_and_the_list_begins_again_later(void **state)
+static void test_a_repeated_continue_token_is_reported_and_the_list_restarts_later(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
@@ -249,7 +249,7 @@ static void test_a_token_that_leads_nowhere_is_told_and_the_list_begins_again_la
 	assert_trace(bench, "+a=one +b=one * ");
 }
 
-static void test_an_empty_page_that_tells_of_more_is_told_and_gone_on_from_later(void **state)
+static void test_an_empty_page_with_a_token_is_reported_and_the_next_page_comes_later(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
@@ -272,7 +272,7 @@ static void test_a_list_of_ever_new_tokens_is_given_up_after_ten_times_its_pages
 	struct fake_call *call;
 	char token[16];
 
-	make_cache(bench, 4500); /* of 500 a page */
+	create_cache(bench, 4500); /* nine pages of 500 */
 	hf_cache_start(bench->cache);
 	hf_loop_run_ready(bench->loop);
 	for (int i = 1; i <= 100; i++) {
@@ -351,7 +351,7 @@ static void test_a_watch_that_always_ends_at_once_is_slowed_down(void **state)
 	assert_true(delay >= 12 * HF_SECOND);
 }
 
-static void test_a_watch_that_told_something_goes_on_at_once_however_short(void **state)
+static void test_a_short_watch_with_an_event_is_continued_at_once(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = sync_one(bench);
@@ -385,7 +385,7 @@ static void test_a_silent_watch_is_opened_anew_and_a_bookmark_counts_as_life(voi
 	assert_string_equal(fake_watch_live(bench->store)->resource_version, "40");
 }
 
-static void test_after_gone_a_new_list_removes_what_it_does_not_name(void **state)
+static void test_after_gone_a_new_list_removes_objects_that_it_does_not_contain(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = sync_one(bench);
@@ -409,8 +409,9 @@ static void count_change(void *arg, enum hf_cache_change change,
 	*(int *)arg += change == HF_CACHE_UPDATED && before != NULL && now != NULL;
 }
 
-/* Who reads again because of a change, and changes nothing, would do so for ever. */
-static void test_a_live_read_of_what_is_held_changes_nothing(void **state)
+/* A reader that reads again after each change would never stop if an unchanged object counted as
+ * a change. */
+static void test_a_live_read_of_the_held_version_changes_nothing(void **state)
 {
 	struct bench *bench = *state;
 	int changes = 0;
@@ -467,7 +468,7 @@ static void test_every_question_has_the_field_selector(void **state)
 	hf_cache_destroy(cache);
 }
 
-/* Started on a store that streams lists; nothing has come yet. */
+/* Starts the cache on a store that streams lists. No event has arrived yet. */
 static struct fake_watch *start_stream(struct bench *bench)
 {
 	bench->store->streams = true;
@@ -504,7 +505,7 @@ static void test_a_list_may_be_a_stream_and_the_watch_goes_on_with_it(void **sta
 	assert_int_equal(hf_cache_stats(bench->cache)->relists, 1);
 }
 
-static void test_after_gone_a_stream_removes_what_it_does_not_name(void **state)
+static void test_after_gone_a_stream_removes_objects_that_it_does_not_contain(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = start_stream(bench);
@@ -524,7 +525,7 @@ static void test_after_gone_a_stream_removes_what_it_does_not_name(void **state)
 	assert_trace(bench, "-a=one ");
 }
 
-static void test_a_stream_that_breaks_off_begins_again_and_is_no_list(void **state)
+static void test_an_interrupted_stream_restarts_and_removes_nothing(void **state)
 {
 	static const int codes[] = {HF_E_UNAVAILABLE, 0, HF_E_GONE, HF_E_INVALID};
 	struct bench *bench = *state;
@@ -541,14 +542,14 @@ static void test_a_stream_that_breaks_off_begins_again_and_is_no_list(void **sta
 		assert_true(watch->initial_events);
 	}
 	assert_int_equal(bench->problems, HF_ARRAY_LEN(codes));
-	/* A silent one too. */
+	/* A silent stream is replaced too. */
 	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + 4 * HF_MINUTE);
 	assert_false(watch->live);
 	assert_true(fake_watch_live(bench->store)->initial_events);
 	assert_trace(bench, "+a=one ");
 }
 
-static void test_a_server_that_knows_no_streams_is_asked_for_pages_at_once(void **state)
+static void test_a_server_without_streams_is_asked_for_pages_at_once(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = start_stream(bench);
@@ -581,8 +582,9 @@ static void test_a_reply_runs_ahead_and_the_late_watch_events_are_stale(void **s
 	assert_trace(bench, "~a=new>newest ");
 }
 
-/* The watch is past the reply, and has lost its event: what is held is older. */
-static void test_a_reply_mends_what_the_watch_has_lost(void **state)
+/* The watch is past the version of the reply but lost its event, so the cache holds an older
+ * version. */
+static void test_a_reply_replaces_a_version_whose_event_the_watch_lost(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = sync_one(bench);
@@ -593,7 +595,8 @@ static void test_a_reply_mends_what_the_watch_has_lost(void **state)
 	fake_event(watch, HF_EVENT_ADDED, fake_object("c", "u3", "20", "later"));
 	assert_true(hf_cache_put_reply(bench->cache, lost));
 	assert_false(hf_cache_put_reply(bench->cache, lost));
-	/* What is not held may be gone since; so may its predecessor. */
+	/* An object that the cache does not hold may have been deleted since, and so may an
+	 * object with another UID. */
 	assert_false(hf_cache_put_reply(bench->cache, gone));
 	assert_false(hf_cache_put_live(bench->cache, other));
 	assert_trace(bench, "+c=later ~a=one>lost ");
@@ -601,7 +604,7 @@ static void test_a_reply_mends_what_the_watch_has_lost(void **state)
 	assert_trace(bench, "~a=lost>new ");
 }
 
-static void test_a_live_read_replaces_what_the_watch_told_under_its_version(void **state)
+static void test_a_live_read_replaces_the_watchs_text_of_the_same_version(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = sync_one(bench);
@@ -612,7 +615,7 @@ static void test_a_live_read_replaces_what_the_watch_told_under_its_version(void
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "14", "pruned"));
 	assert_false(hf_cache_put_reply(bench->cache, live));
 	assert_true(hf_cache_put_live(bench->cache, live));
-	/* What is told again of that version is stale, from both sides. */
+	/* Another event or read of the same version is stale. */
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "14", "pruned"));
 	assert_false(hf_cache_put_live(bench->cache, older));
 	assert_false(hf_cache_put_live(bench->cache, other));
@@ -622,25 +625,26 @@ static void test_a_live_read_replaces_what_the_watch_told_under_its_version(void
 	assert_int_equal(hf_cache_len(bench->cache), 0);
 }
 
-static void test_a_late_reply_does_not_revive_what_the_watch_saw_end(void **state)
+static void test_a_late_reply_does_not_revive_an_object_that_the_watch_deleted(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = sync_one(bench);
 	HF_AUTO_DOC created = fake_object("b", "u2", "11", "two");
 	HF_AUTO_DOC ahead = fake_object("c", "u3", "21", "three");
 
-	/* Made at 11 and deleted at 13, all seen; then the reply to the create comes. */
+	/* The watch reports that the object was created at 11 and deleted at 13. Then the reply
+	 * to the create arrives. */
 	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "11", "two"));
 	fake_event(watch, HF_EVENT_DELETED, fake_object("b", "u2", "13", "two"));
 	assert_false(hf_cache_put_reply(bench->cache, created));
 	assert_trace(bench, "+b=two -b=two ");
-	/* A bookmark moves the position too. */
+	/* A bookmark also advances the position. */
 	fake_bookmark(watch, "20");
 	assert_true(hf_cache_put_reply(bench->cache, ahead));
 	assert_trace(bench, "+c=three ");
 }
 
-static void test_a_reply_without_a_version_does_not_revive_what_the_watch_saw_end(void **state)
+static void test_a_reply_without_a_version_does_not_revive_a_deleted_object(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = sync_one(bench);
@@ -660,7 +664,7 @@ static void test_versions_are_compared_as_numbers_not_as_text(void **state)
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "99", "x"));
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "100", "y"));
 	assert_trace(bench, "~a=one>x ~a=x>y ");
-	/* One that is no number cannot be judged, and is believed. */
+	/* A version that is not a number cannot be compared, so it is accepted. */
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "z9", "z"));
 	assert_trace(bench, "~a=y>z ");
 }
@@ -676,7 +680,7 @@ static void test_an_object_gone_by_reply_does_not_come_back_from_the_past(void *
 	assert_trace(bench, "-a=one ");
 	fake_event(watch, HF_EVENT_MODIFIED, fake_object("a", "u1", "12", "late"));
 	assert_trace(bench, "");
-	/* A new object of the name is another matter. */
+	/* A new object with the same name and another UID is accepted. */
 	fake_event(watch, HF_EVENT_ADDED, fake_object("a", "u7", "13", "next"));
 	assert_trace(bench, "+a=next ");
 	fake_event(watch, HF_EVENT_DELETED, fake_object("a", "u1", "12", "late"));
@@ -700,7 +704,7 @@ static void test_a_mark_of_gone_holds_through_a_list_begun_before_it(void **stat
 	assert_int_equal(hf_cache_len(bench->cache), 0);
 }
 
-static void test_a_list_keeps_what_a_reply_made_after_it(void **state)
+static void test_a_list_keeps_an_object_that_a_reply_created_after_it(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = sync_one(bench);
@@ -713,7 +717,7 @@ static void test_a_list_keeps_what_a_reply_made_after_it(void **state)
 	hf_cache_put_reply(bench->cache, created);
 	hf_cache_put_reply(bench->cache, older);
 	fake_answer_list(call, "20", "", NULL, 0);
-	/* d was made at 19 and is not in the list of 20: it has been deleted since. */
+	/* d has version 19 but is missing in the list of version 20: it was deleted. */
 	hf_strbuf_clear(&bench->trace);
 	assert_non_null(hf_cache_get(bench->cache, "default", "c"));
 	assert_null(hf_cache_get(bench->cache, "default", "d"));
@@ -732,7 +736,7 @@ static void test_an_object_made_anew_is_a_deletion_and_an_addition(void **state)
 	assert_int_equal(hf_cache_len(bench->cache), 1);
 }
 
-static void test_what_decode_refuses_is_not_there(void **state)
+static void test_an_object_that_decode_refuses_is_absent(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch = sync_one(bench);
@@ -771,12 +775,12 @@ static void test_an_index_finds_entries_by_key_and_follows_changes(void **state)
 	assert_int_equal(n, 2);
 }
 
-static void test_a_full_cache_says_so_once_and_keeps_what_it_has(void **state)
+static void test_a_full_cache_is_reported_once_and_keeps_its_objects(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_watch *watch;
 
-	make_cache(bench, 1);
+	create_cache(bench, 1);
 	watch = sync_one(bench);
 	fake_event(watch, HF_EVENT_ADDED, fake_object("b", "u2", "11", "two"));
 	fake_event(watch, HF_EVENT_ADDED, fake_object("c", "u3", "12", "three"));
@@ -790,19 +794,19 @@ static void test_nothing_runs_after_destroy_at_any_stage(void **state)
 {
 	struct bench *bench = *state;
 
-	/* While listing. */
+	/* Destroyed while listing. */
 	hf_cache_start(bench->cache);
 	hf_loop_run_ready(bench->loop);
 	bench->cache = hf_cache_destroy(bench->cache);
 	assert_true(fake_next(bench->store)->canceled);
-	/* While waiting to try again. */
-	make_cache(bench, 0);
+	/* Destroyed while waiting for a retry. */
+	create_cache(bench, 0);
 	hf_cache_start(bench->cache);
 	hf_loop_run_ready(bench->loop);
 	fake_refuse(fake_next(bench->store), HF_E_UNAVAILABLE);
 	bench->cache = hf_cache_destroy(bench->cache);
-	/* While watching. */
-	make_cache(bench, 0);
+	/* Destroyed while watching. */
+	create_cache(bench, 0);
 	struct fake_watch *watch = sync_one(bench);
 
 	bench->cache = hf_cache_destroy(bench->cache);
@@ -816,9 +820,9 @@ static const char *by_nothing(const struct hf_cache_entry *entry)
 	return NULL;
 }
 
-/* What the cache itself takes for a pod of a job, its view not counted.  Whoever needs more bytes for
- * each of 40,000 says so here. */
-static void test_an_entry_takes_so_many_bytes(void **state)
+/* The memory that the cache uses for one pod of a job, without the view. A change that needs
+ * more bytes for each of 40,000 pods must raise this limit. */
+static void test_an_entry_takes_at_most_272_bytes(void **state)
 {
 	enum { PODS = 4000, BYTES_MAX = 272 };
 	struct bench *bench = *state;
@@ -829,7 +833,7 @@ static void test_an_entry_takes_so_many_bytes(void **state)
 	struct hf_cache *cache = hf_cache_create(&options);
 	size_t before = mallinfo2().uordblks;
 
-	/* Its heap is not the one that is asked here. */
+	/* AddressSanitizer has its own heap, which mallinfo2 does not measure. */
 	if (HF_UNDER_ASAN) {
 		hf_cache_destroy(cache);
 		skip();
@@ -860,36 +864,36 @@ int main(void)
 		T(test_the_first_list_is_consistent_and_the_watch_goes_on_from_it),
 		T(test_pages_make_one_list),
 		T(test_a_failed_page_is_asked_for_again_and_an_expired_token_starts_over),
-		T(test_a_token_that_leads_nowhere_is_told_and_the_list_begins_again_later),
-		T(test_an_empty_page_that_tells_of_more_is_told_and_gone_on_from_later),
+		T(test_a_repeated_continue_token_is_reported_and_the_list_restarts_later),
+		T(test_an_empty_page_with_a_token_is_reported_and_the_next_page_comes_later),
 		T(test_a_list_of_ever_new_tokens_is_given_up_after_ten_times_its_pages),
 		T(test_errors_are_retried_with_growing_delays_and_retry_after_is_kept),
 		T(test_a_watch_that_ends_goes_on_from_the_last_version),
 		T(test_a_watch_that_always_ends_at_once_is_slowed_down),
 		T(test_a_silent_watch_is_opened_anew_and_a_bookmark_counts_as_life),
-		T(test_a_watch_that_told_something_goes_on_at_once_however_short),
-		T(test_after_gone_a_new_list_removes_what_it_does_not_name),
+		T(test_a_short_watch_with_an_event_is_continued_at_once),
+		T(test_after_gone_a_new_list_removes_objects_that_it_does_not_contain),
 		T(test_a_list_may_be_a_stream_and_the_watch_goes_on_with_it),
-		T(test_after_gone_a_stream_removes_what_it_does_not_name),
-		T(test_a_stream_that_breaks_off_begins_again_and_is_no_list),
-		T(test_a_live_read_of_what_is_held_changes_nothing),
+		T(test_after_gone_a_stream_removes_objects_that_it_does_not_contain),
+		T(test_an_interrupted_stream_restarts_and_removes_nothing),
+		T(test_a_live_read_of_the_held_version_changes_nothing),
 		T(test_every_question_has_the_field_selector),
-		T(test_a_server_that_knows_no_streams_is_asked_for_pages_at_once),
+		T(test_a_server_without_streams_is_asked_for_pages_at_once),
 		T(test_a_reply_runs_ahead_and_the_late_watch_events_are_stale),
-		T(test_a_reply_mends_what_the_watch_has_lost),
-		T(test_a_live_read_replaces_what_the_watch_told_under_its_version),
-		T(test_a_late_reply_does_not_revive_what_the_watch_saw_end),
-		T(test_a_reply_without_a_version_does_not_revive_what_the_watch_saw_end),
+		T(test_a_reply_replaces_a_version_whose_event_the_watch_lost),
+		T(test_a_live_read_replaces_the_watchs_text_of_the_same_version),
+		T(test_a_late_reply_does_not_revive_an_object_that_the_watch_deleted),
+		T(test_a_reply_without_a_version_does_not_revive_a_deleted_object),
 		T(test_versions_are_compared_as_numbers_not_as_text),
 		T(test_an_object_gone_by_reply_does_not_come_back_from_the_past),
 		T(test_a_mark_of_gone_holds_through_a_list_begun_before_it),
-		T(test_a_list_keeps_what_a_reply_made_after_it),
+		T(test_a_list_keeps_an_object_that_a_reply_created_after_it),
 		T(test_an_object_made_anew_is_a_deletion_and_an_addition),
-		T(test_what_decode_refuses_is_not_there),
+		T(test_an_object_that_decode_refuses_is_absent),
 		T(test_an_index_finds_entries_by_key_and_follows_changes),
-		T(test_a_full_cache_says_so_once_and_keeps_what_it_has),
+		T(test_a_full_cache_is_reported_once_and_keeps_its_objects),
 		T(test_nothing_runs_after_destroy_at_any_stage),
-		T(test_an_entry_takes_so_many_bytes),
+		T(test_an_entry_takes_at_most_272_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

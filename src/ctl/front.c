@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * A store that forwards requests to another store, but sends a write only while this process may
+ * act, with a deadline inside that time.
+ *
+ * Invariant: every request that is not answered yet is in the list `calls`, so that destroying the
+ * front can answer it.
+ */
 #include "ctl/front.h"
 
 #include "base/mem.h"
@@ -12,18 +20,19 @@
 struct front_call;
 
 struct front {
-	struct hf_store base; /* first */
+	struct hf_store base; /* must be first */
 	struct hf_front_options options;
 	struct front_call *calls;
 	unsigned long long held_back;
 };
 
 struct front_call {
-	struct hf_call base; /* first */
+	struct hf_call base; /* must be first */
 	struct front *front;
 	struct front_call *prev, *next;
-	struct hf_call *behind;   /* NULL: not sent */
-	struct hf_task *not_sent; /* NULL: sent */
+	struct hf_call *behind; /* the call of the store behind; NULL: not sent */
+	/* Answers a write that was not sent; NULL: the request was sent. */
+	struct hf_task *not_sent;
 	hf_reply_fn done;
 	void *arg;
 };
@@ -35,7 +44,7 @@ static bool is_write(const struct hf_request *request)
 	return request->verb != HF_VERB_GET && request->verb != HF_VERB_LIST;
 }
 
-static void call_free(struct front_call *call)
+static void free_call(struct front_call *call)
 {
 	if (call->prev != NULL)
 		call->prev->next = call->next;
@@ -47,17 +56,17 @@ static void call_free(struct front_call *call)
 	free(call);
 }
 
-/* The handle is dead before its callback runs. */
-static void finish(struct front_call *call, const struct hf_reply *reply)
+/* Frees the handle before the callback runs: the contract says that the handle is invalid then. */
+static void finish_call(struct front_call *call, const struct hf_reply *reply)
 {
 	hf_reply_fn done = call->done;
 	void *arg = call->arg;
 
-	call_free(call);
+	free_call(call);
 	done(arg, reply);
 }
 
-static void finish_error(struct front_call *call, int code, const char *message)
+static void finish_with_error(struct front_call *call, int code, const char *message)
 {
 	const struct hf_reply reply = {
 		.code = code,
@@ -68,12 +77,12 @@ static void finish_error(struct front_call *call, int code, const char *message)
 		.server_time = HF_TIME_NONE,
 	};
 
-	finish(call, &reply);
+	finish_call(call, &reply);
 }
 
 static void on_not_sent(void *arg)
 {
-	finish_error(arg, HF_E_UNAVAILABLE, "not sent: this process may not act any more");
+	finish_with_error(arg, HF_E_UNAVAILABLE, "not sent: this process may no longer write");
 }
 
 static void on_reply(void *arg, const struct hf_reply *reply)
@@ -81,10 +90,10 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 	struct front_call *call = arg;
 
 	call->behind = NULL;
-	finish(call, reply);
+	finish_call(call, reply);
 }
 
-static struct front_call *call_create(struct front *front)
+static struct front_call *create_call(struct front *front)
 {
 	struct front_call *call = hf_xcalloc(1, sizeof(*call));
 
@@ -102,7 +111,7 @@ static struct hf_call *front_request(struct hf_store *store, const struct hf_req
 {
 	struct front *front = (struct front *)store;
 	const struct hf_front_options *options = &front->options;
-	struct front_call *call = call_create(front);
+	struct front_call *call = create_call(front);
 	struct hf_request sent = *request;
 	hf_time left = HF_TIME_NEVER;
 
@@ -129,7 +138,7 @@ static void front_cancel(struct hf_call *base)
 	struct front_call *call = (struct front_call *)base;
 
 	hf_call_cancel(call->behind);
-	call_free(call);
+	free_call(call);
 }
 
 static struct hf_watch *front_watch(struct hf_store *store, const struct hf_watch_options *options,
@@ -159,12 +168,13 @@ static void front_destroy(struct hf_store *store)
 
 		hf_call_cancel(call->behind);
 		call->behind = NULL;
-		finish_error(call, HF_E_CANCELED, "the store was closed");
+		finish_with_error(call, HF_E_CANCELED, "the store was closed");
 	}
 	free(front);
 }
 
-/* Handles of watches and logs are those of the store behind, so nothing here ends them. */
+/* Watches and logs use the handles of the store behind, so the front needs no functions to stop
+ * them. */
 static const struct hf_store_ops front_ops = {
 	.name = "front",
 	.request = front_request,

@@ -8,29 +8,29 @@
 #include "store/store.h"
 
 /*
- * A store in front of a store: it asks, before each write is sent, how long this process
- * may still act, sends nothing when that is over, and gives the write a deadline
- * within it.  Reads pass.
+ * A store in front of another store. Before each write, it asks how long this process may still
+ * write (`left`). If that time is over, it does not send the write. Else it sends the write with a
+ * deadline within that time. Reads are forwarded unchanged.
  *
- * A write that is not sent is answered with HF_E_UNAVAILABLE ("not done"), from the
- * loop as every answer.
+ * A write that is not sent is answered with HF_E_UNAVAILABLE, which means "not done". The answer
+ * comes from the loop, as every answer.
  *
- * Watches and logs are those of the store behind, with its handles: end them before
- * the front is destroyed.  Destroying the front ends its requests with
- * HF_E_CANCELED and leaves the store behind alone.
+ * Watches and logs belong to the store behind and use its handles; end them before you destroy the
+ * front. Destroying the front ends its requests with HF_E_CANCELED and does not destroy the store
+ * behind.
  */
 struct hf_front_options {
 	struct hf_loop *loop;
-	struct hf_store *store; /* behind; outlives the front */
-	/* Span for which writes may be under way from now; 0 or less: none may be sent.  NULL:
-	 * always. */
+	struct hf_store *store; /* the store behind; must outlive the front */
+	/* Returns the span during which writes may still be in flight; 0 or less means that no
+	 * write may be sent. If the function is NULL, writes are always sent. */
 	hf_time (*left)(void *arg);
 	void *arg;
-	hf_time timeout; /* of writes that state none; 0: 30 s */
+	hf_time timeout; /* deadline of writes that have none; 0: 30 s */
 };
 
 struct hf_store *hf_front_create(const struct hf_front_options *options);
-/* Writes that were not sent, so far. */
+/* The number of writes that were not sent. */
 unsigned long long hf_front_held_back(const struct hf_store *front);
 
 #endif

@@ -19,7 +19,7 @@ struct bench {
 	int replies, code;
 };
 
-static hf_time left(void *arg)
+static hf_time time_left(void *arg)
 {
 	return ((struct bench *)arg)->left;
 }
@@ -35,7 +35,7 @@ static void on_reply(void *arg, const struct hf_reply *reply)
 static int setup(void **state)
 {
 	struct bench *bench = hf_xcalloc(1, sizeof(*bench));
-	struct hf_front_options options = {.left = left, .arg = bench};
+	struct hf_front_options options = {.left = time_left, .arg = bench};
 
 	bench->left = 7 * HF_SECOND;
 	bench->loop = hf_loop_create_virtual(0);
@@ -58,7 +58,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct hf_call *ask(struct bench *bench, enum hf_verb verb, hf_time timeout)
+static struct hf_call *send_request(struct bench *bench, enum hf_verb verb, hf_time timeout)
 {
 	HF_AUTO_DOC body = fake_object("a", "", "", "v");
 	const struct hf_request request = {
@@ -73,13 +73,13 @@ static struct hf_call *ask(struct bench *bench, enum hf_verb verb, hf_time timeo
 	return hf_store_request(bench->front, &request, on_reply, bench);
 }
 
-static void test_writes_end_within_what_is_left(void **state)
+static void test_writes_have_a_deadline_within_the_time_left(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, HF_VERB_CREATE, 0);
-	ask(bench, HF_VERB_DELETE, 5 * HF_SECOND);
-	ask(bench, HF_VERB_DELETE, HF_MINUTE);
+	send_request(bench, HF_VERB_CREATE, 0);
+	send_request(bench, HF_VERB_DELETE, 5 * HF_SECOND);
+	send_request(bench, HF_VERB_DELETE, HF_MINUTE);
 	assert_int_equal(fake_next(bench->behind)->request->timeout, 7 * HF_SECOND);
 	assert_int_equal(fake_next(bench->behind)->request->timeout, 5 * HF_SECOND);
 	assert_int_equal(fake_next(bench->behind)->request->timeout, 7 * HF_SECOND);
@@ -90,10 +90,10 @@ static void test_nothing_is_written_when_nothing_is_left(void **state)
 	struct bench *bench = *state;
 
 	bench->left = 0;
-	ask(bench, HF_VERB_CREATE, 0);
-	ask(bench, HF_VERB_DELETE, 0);
-	ask(bench, HF_VERB_PATCH, 0);
-	ask(bench, HF_VERB_UPDATE, 0);
+	send_request(bench, HF_VERB_CREATE, 0);
+	send_request(bench, HF_VERB_DELETE, 0);
+	send_request(bench, HF_VERB_PATCH, 0);
+	send_request(bench, HF_VERB_UPDATE, 0);
 	assert_null(fake_next(bench->behind));
 	assert_int_equal(bench->replies, 0);
 	hf_loop_run_until(bench->loop, 0);
@@ -107,8 +107,8 @@ static void test_reads_pass_at_any_time_and_as_they_are(void **state)
 	struct bench *bench = *state;
 
 	bench->left = 0;
-	ask(bench, HF_VERB_GET, 0);
-	ask(bench, HF_VERB_LIST, HF_MINUTE);
+	send_request(bench, HF_VERB_GET, 0);
+	send_request(bench, HF_VERB_LIST, HF_MINUTE);
 	assert_int_equal(fake_next(bench->behind)->request->timeout, 0);
 	assert_int_equal(fake_next(bench->behind)->request->timeout, HF_MINUTE);
 }
@@ -117,20 +117,20 @@ static void test_answers_are_passed_on(void **state)
 {
 	struct bench *bench = *state;
 
-	ask(bench, HF_VERB_DELETE, 0);
+	send_request(bench, HF_VERB_DELETE, 0);
 	fake_refuse(fake_next(bench->behind), HF_E_CONFLICT);
 	assert_int_equal(bench->replies, 1);
 	assert_int_equal(bench->code, HF_E_CONFLICT);
 }
 
-static void test_a_request_that_is_canceled_is_canceled_behind_too(void **state)
+static void test_canceling_a_request_cancels_it_in_the_store_behind(void **state)
 {
 	struct bench *bench = *state;
 
-	hf_call_cancel(ask(bench, HF_VERB_GET, 0));
+	hf_call_cancel(send_request(bench, HF_VERB_GET, 0));
 	assert_true(fake_next(bench->behind)->canceled);
 	bench->left = 0;
-	hf_call_cancel(ask(bench, HF_VERB_CREATE, 0));
+	hf_call_cancel(send_request(bench, HF_VERB_CREATE, 0));
 	hf_loop_run_until(bench->loop, HF_SECOND);
 	assert_int_equal(bench->replies, 0);
 }
@@ -139,8 +139,8 @@ static void test_the_end_of_the_front_ends_its_requests_and_not_the_store(void *
 {
 	struct bench *bench = *state;
 
-	ask(bench, HF_VERB_GET, 0);
-	ask(bench, HF_VERB_CREATE, 0);
+	send_request(bench, HF_VERB_GET, 0);
+	send_request(bench, HF_VERB_CREATE, 0);
 	bench->front = hf_store_destroy(bench->front);
 	assert_int_equal(bench->replies, 2);
 	assert_int_equal(bench->code, HF_E_CANCELED);
@@ -170,11 +170,11 @@ static void test_watches_are_those_of_the_store_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_writes_end_within_what_is_left),
+		T(test_writes_have_a_deadline_within_the_time_left),
 		T(test_nothing_is_written_when_nothing_is_left),
 		T(test_reads_pass_at_any_time_and_as_they_are),
 		T(test_answers_are_passed_on),
-		T(test_a_request_that_is_canceled_is_canceled_behind_too),
+		T(test_canceling_a_request_cancels_it_in_the_store_behind),
 		T(test_the_end_of_the_front_ends_its_requests_and_not_the_store),
 		T(test_watches_are_those_of_the_store_behind),
 	};

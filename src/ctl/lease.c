@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Leader election: reads, takes, renews and releases a Lease.
+ *
+ * The tick timer starts each read or write; the expiry timer ends the leadership if no renewal
+ * succeeds in time. While the Lease is being released, the expiry timer limits the wait for the
+ * last answer.
+ *
+ * Invariants: at most one request is in flight. `held` is true only if a write of ours was
+ * acknowledged, and only until valid_until.
+ */
 #include "ctl/lease.h"
 
 #include "base/mem.h"
@@ -10,25 +21,26 @@
 #include <stdlib.h>
 
 #define TRANSITIONS_MAX INT32_MAX
-/* After a conflict, until the Lease is read: long enough that two who quarrel do not spin. */
+/* Delay after a conflict, before the Lease is read again. Long enough that two competing
+ * processes do not loop at full speed. */
 #define CONFLICT_DELAY (100 * HF_MS)
 
 struct hf_lease {
 	struct hf_lease_options options;
 	char *ns, *name, *identity;
 	struct hf_rng rng;
-	struct hf_timer *tick;   /* the next read or write */
-	struct hf_timer *expiry; /* when what is held runs out */
+	struct hf_timer *tick;   /* starts the next read or write */
+	struct hf_timer *expiry; /* fires when the held Lease runs out */
 	struct hf_task *released;
 
 	struct hf_call *call;
-	hf_time sent;       /* of the write under way */
-	struct hf_doc *doc; /* as we wrote it last; NULL: must be read */
+	hf_time sent;       /* when the write in flight was sent */
+	struct hf_doc *doc; /* the Lease as we last wrote it; NULL: read it before the next write */
 
 	bool held;
-	hf_time valid_until; /* monotonic, while held */
+	hf_time valid_until; /* monotonic clock; valid while held */
 
-	/* Somebody's record and since when we see it as it is. */
+	/* The last record seen, its holder, and since when the record has not changed. */
 	char *holder;
 	struct hf_doc *record;
 	hf_time record_since;
@@ -39,16 +51,16 @@ struct hf_lease {
 };
 
 static void read_lease(struct hf_lease *lease);
-static void release_now(struct hf_lease *lease);
+static void send_release(struct hf_lease *lease);
 
-static hf_time now(const struct hf_lease *lease)
+static hf_time read_clock(const struct hf_lease *lease)
 {
 	return hf_loop_mono(lease->options.loop);
 }
 
 hf_time hf_lease_left(const struct hf_lease *lease)
 {
-	hf_time left = lease->valid_until - now(lease);
+	hf_time left = lease->valid_until - read_clock(lease);
 
 	return lease->held && !lease->releasing && left > 0 ? left : 0;
 }
@@ -58,13 +70,13 @@ const char *hf_lease_holder(const struct hf_lease *lease)
 	return hf_str_or(lease->holder, "");
 }
 
-static void problem(const struct hf_lease *lease, int code, const char *message)
+static void report_problem(const struct hf_lease *lease, int code, const char *message)
 {
 	if (lease->options.problem != NULL)
 		lease->options.problem(lease->options.arg, code, message);
 }
 
-static void lose(struct hf_lease *lease, const char *why)
+static void lose_lease(struct hf_lease *lease, const char *why)
 {
 	if (!lease->held)
 		return;
@@ -74,38 +86,39 @@ static void lose(struct hf_lease *lease, const char *why)
 		lease->options.changed(lease->options.arg, false, why);
 }
 
-static void on_expiry(void *arg)
+static void expire_lease(void *arg)
 {
 	struct hf_lease *lease = arg;
 
 	if (hf_lease_left(lease) == 0)
-		lose(lease, "it was not renewed in time");
+		lose_lease(lease, "the Lease was not renewed in time");
 }
 
 /* --- the record ---------------------------------------------------------------------------- */
 
-/* Metadata apart, which others may write. */
-static bool is_seen_as(struct hf_doc *record, struct hf_doc *doc, const struct hf_json *spec)
+/* True if the record has the same UID and spec. Metadata is ignored, because other clients may
+ * change it. */
+static bool is_same_record(struct hf_doc *record, struct hf_doc *doc, const struct hf_json *spec)
 {
 	return record != NULL && hf_streq(hf_doc_uid(record), hf_doc_uid(doc)) &&
 	       hf_json_equal(hf_json_get(hf_doc_json(record), "spec"), spec);
 }
 
-/* Take in what was read or written: from now on it is seen as it is, if that is new. */
-static void observe(struct hf_lease *lease, struct hf_doc *doc)
+/* Remembers a Lease that was read or written. If its record is new, its time starts now. */
+static void observe_record(struct hf_lease *lease, struct hf_doc *doc)
 {
 	const struct hf_json *spec = hf_json_get(hf_doc_json(doc), "spec");
 
-	if (!is_seen_as(lease->record, doc, spec)) {
+	if (!is_same_record(lease->record, doc, spec)) {
 		hf_doc_unref(lease->record);
 		lease->record = hf_doc_ref(doc);
-		lease->record_since = now(lease);
+		lease->record_since = read_clock(lease);
 	}
 	free(lease->holder);
 	lease->holder = hf_xstrdup(hf_json_str(hf_json_get(spec, "holderIdentity"), ""));
 }
 
-static hf_time duration_of(const struct hf_lease *lease, struct hf_doc *doc)
+static hf_time record_duration(const struct hf_lease *lease, struct hf_doc *doc)
 {
 	int64_t seconds = hf_json_i64(
 		hf_json_path(hf_doc_json(doc), "spec", "leaseDurationSeconds", NULL), 0);
@@ -116,12 +129,12 @@ static hf_time duration_of(const struct hf_lease *lease, struct hf_doc *doc)
 							   : HF_LEASE_DURATION_MAX;
 }
 
-/* May it be taken?  Not while somebody else's record may still be good. */
+/* True if this process may take the Lease: no other process's record may still be valid. */
 static bool is_free(const struct hf_lease *lease, struct hf_doc *doc)
 {
 	if (lease->holder[0] == '\0' || hf_streq(lease->holder, lease->identity))
 		return true;
-	return now(lease) - lease->record_since >= duration_of(lease, doc);
+	return read_clock(lease) - lease->record_since >= record_duration(lease, doc);
 }
 
 static void write_record(const struct hf_lease *lease, struct hf_json *spec, bool give_up)
@@ -139,12 +152,13 @@ static void write_record(const struct hf_lease *lease, struct hf_json *spec, boo
 	hf_json_set_str(spec, "renewTime", text);
 	hf_json_set_i64(spec, "leaseTransitions", transitions + !ours);
 	hf_json_set_str(spec, "holderIdentity", give_up ? "" : lease->identity);
-	/* As client-go gives up: a second, and nobody. */
+	/* As client-go releases a Lease: no holder, and a duration of one second. */
 	hf_json_set_i64(spec, "leaseDurationSeconds",
 			give_up ? 1 : lease->options.duration / HF_SECOND);
 }
 
-static struct hf_doc *make_doc(const struct hf_lease *lease, struct hf_doc *before, bool give_up)
+static struct hf_doc *make_lease_doc(const struct hf_lease *lease, struct hf_doc *before,
+				     bool give_up)
 {
 	struct hf_json *root = before != NULL ? hf_doc_copy_json(before) : hf_json_object();
 	struct hf_json *metadata = hf_json_ensure_object(root, "metadata");
@@ -159,16 +173,16 @@ static struct hf_doc *make_doc(const struct hf_lease *lease, struct hf_doc *befo
 
 /* --- requests ------------------------------------------------------------------------------ */
 
-static void again(struct hf_lease *lease, hf_time after)
+static void schedule_next(struct hf_lease *lease, hf_time after)
 {
 	if (lease->releasing)
-		release_now(lease);
+		send_release(lease);
 	else
 		hf_timer_arm(lease->tick, after);
 }
 
-/* Those who wait spread out; who holds it keeps time. */
-static hf_time next_try(struct hf_lease *lease)
+/* A waiting process adds jitter; the holder renews in even steps. */
+static hf_time next_delay(struct hf_lease *lease)
 {
 	hf_time retry = lease->options.retry;
 
@@ -177,8 +191,8 @@ static hf_time next_try(struct hf_lease *lease)
 	return retry + (hf_time)hf_rng_below(&lease->rng, (uint64_t)(retry / 10 * 12));
 }
 
-/* Half of what a renewal has at most, so that there is a second try. */
-static hf_time timeout_of(const struct hf_lease *lease)
+/* Half of the renewal deadline, so that a second try is possible. */
+static hf_time request_timeout(const struct hf_lease *lease)
 {
 	hf_time half = lease->options.renew_deadline / 2, left = hf_lease_left(lease);
 
@@ -190,100 +204,100 @@ static void forget_doc(struct hf_lease *lease)
 	lease->doc = hf_doc_unref(lease->doc);
 }
 
-static void got(struct hf_lease *lease, struct hf_doc *object)
+static void handle_granted(struct hf_lease *lease, struct hf_doc *object)
 {
 	hf_time until = lease->sent + lease->options.renew_deadline;
 
 	forget_doc(lease);
-	observe(lease, object);
+	observe_record(lease, object);
 	if (!hf_streq(lease->holder, lease->identity)) {
-		lose(lease, "the API server did not store what was sent");
-		again(lease, next_try(lease));
+		lose_lease(lease, "the API server did not store our identity as the holder");
+		schedule_next(lease, next_delay(lease));
 		return;
 	}
 	lease->doc = hf_doc_ref(object);
-	if (until <= now(lease)) {
-		/* The answer took so long that it says nothing about now. */
-		lose(lease, "it was not renewed in time");
-		again(lease, CONFLICT_DELAY);
+	if (until <= read_clock(lease)) {
+		/* The answer took so long that the Lease has run out already. */
+		lose_lease(lease, "the Lease was not renewed in time");
+		schedule_next(lease, CONFLICT_DELAY);
 		return;
 	}
 	lease->valid_until = until;
-	hf_timer_arm(lease->expiry, until - now(lease));
+	hf_timer_arm(lease->expiry, until - read_clock(lease));
 	if (!lease->held) {
 		lease->held = true;
 		if (!lease->releasing)
 			lease->options.changed(lease->options.arg, true, "");
 	}
-	again(lease, next_try(lease));
+	schedule_next(lease, next_delay(lease));
 }
 
-static void write_failed(struct hf_lease *lease, const struct hf_reply *reply)
+static void handle_write_failure(struct hf_lease *lease, const struct hf_reply *reply)
 {
-	hf_time after = next_try(lease);
+	hf_time after = next_delay(lease);
 
-	/* What is stored now is not known: it is read before the next write. */
+	/* The stored record is unknown after a failure: read the Lease before the next write. */
 	forget_doc(lease);
 	if (reply->code == HF_E_CONFLICT || reply->code == HF_E_EXISTS ||
 	    (reply->code == HF_E_NOT_FOUND && lease->held))
 		after = CONFLICT_DELAY;
 	else
-		problem(lease, reply->code, reply->message);
-	again(lease, after);
+		report_problem(lease, reply->code, reply->message);
+	schedule_next(lease, after);
 }
 
-static void write_reply(void *arg, const struct hf_reply *reply)
+static void on_write_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_lease *lease = arg;
 
 	lease->call = NULL;
 	if (reply->code == 0)
-		got(lease, reply->object);
+		handle_granted(lease, reply->object);
 	else
-		write_failed(lease, reply);
+		handle_write_failure(lease, reply);
 }
 
 static void write_lease(struct hf_lease *lease, struct hf_doc *before)
 {
-	HF_AUTO_DOC doc = make_doc(lease, before, false);
+	HF_AUTO_DOC doc = make_lease_doc(lease, before, false);
 	const struct hf_request request = {
 		.verb = before != NULL ? HF_VERB_UPDATE : HF_VERB_CREATE,
 		.resource = &hf_leases,
 		.ns = lease->ns,
 		.name = before != NULL ? lease->name : NULL,
 		.body = doc,
-		.timeout = timeout_of(lease),
+		.timeout = request_timeout(lease),
 	};
 
-	lease->sent = now(lease);
-	lease->call = hf_store_request(lease->options.store, &request, write_reply, lease);
+	lease->sent = read_clock(lease);
+	lease->call = hf_store_request(lease->options.store, &request, on_write_reply, lease);
 }
 
-static void was_read(struct hf_lease *lease, struct hf_doc *object)
+static void handle_read(struct hf_lease *lease, struct hf_doc *object)
 {
-	observe(lease, object);
+	observe_record(lease, object);
 	if (is_free(lease, object)) {
 		write_lease(lease, object);
 		return;
 	}
-	lose(lease, "another process has taken it");
-	again(lease, next_try(lease));
+	lose_lease(lease, "another process has taken the Lease");
+	schedule_next(lease, next_delay(lease));
 }
 
-static void read_reply(void *arg, const struct hf_reply *reply)
+static void on_read_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_lease *lease = arg;
 
 	lease->call = NULL;
 	if (lease->releasing) {
-		release_now(lease);
+		send_release(lease);
 	} else if (reply->code == 0) {
-		was_read(lease, reply->object);
+		handle_read(lease, reply->object);
 	} else if (reply->code == HF_E_NOT_FOUND) {
 		write_lease(lease, NULL);
 	} else {
-		problem(lease, reply->code, reply->message);
-		again(lease, next_try(lease));
+		report_problem(lease, reply->code, reply->message);
+		schedule_next(lease, next_delay(lease));
 	}
 }
 
@@ -294,10 +308,10 @@ static void read_lease(struct hf_lease *lease)
 		.resource = &hf_leases,
 		.ns = lease->ns,
 		.name = lease->name,
-		.timeout = timeout_of(lease),
+		.timeout = request_timeout(lease),
 	};
 
-	lease->call = hf_store_request(lease->options.store, &request, read_reply, lease);
+	lease->call = hf_store_request(lease->options.store, &request, on_read_reply, lease);
 }
 
 static void on_tick(void *arg)
@@ -305,9 +319,9 @@ static void on_tick(void *arg)
 	struct hf_lease *lease = arg;
 
 	hf_assert(lease->call == NULL);
-	/* After a long stop both timers are due, this one first. */
+	/* After a long pause of the process both timers are due, and this one runs first. */
 	if (lease->held && hf_lease_left(lease) == 0) {
-		lose(lease, "it was not renewed in time");
+		lose_lease(lease, "the Lease was not renewed in time");
 		forget_doc(lease);
 	}
 	if (lease->doc != NULL)
@@ -316,7 +330,7 @@ static void on_tick(void *arg)
 		read_lease(lease);
 }
 
-/* --- the end ------------------------------------------------------------------------------- */
+/* --- release -------------------------------------------------------------------------------- */
 
 static void on_released(void *arg)
 {
@@ -330,27 +344,27 @@ static void on_released(void *arg)
 		done(lease->done_arg);
 }
 
-static void release_reply(void *arg, const struct hf_reply *reply)
+static void on_release_reply(void *arg, const struct hf_reply *reply)
 {
 	struct hf_lease *lease = arg;
 
 	lease->call = NULL;
 	lease->held = false;
 	if (reply->code != 0)
-		problem(lease, reply->code, reply->message);
+		report_problem(lease, reply->code, reply->message);
 	hf_task_post(lease->released);
 }
 
-static void release_now(struct hf_lease *lease)
+static void send_release(struct hf_lease *lease)
 {
-	hf_time left = lease->valid_until - now(lease);
+	hf_time left = lease->valid_until - read_clock(lease);
 
 	if (!lease->held || left <= 0 || lease->doc == NULL) {
 		lease->held = false;
 		hf_task_post(lease->released);
 		return;
 	}
-	HF_AUTO_DOC doc = make_doc(lease, lease->doc, true);
+	HF_AUTO_DOC doc = make_lease_doc(lease, lease->doc, true);
 	const struct hf_request request = {
 		.verb = HF_VERB_UPDATE,
 		.resource = &hf_leases,
@@ -360,10 +374,10 @@ static void release_now(struct hf_lease *lease)
 		.timeout = left < HF_LEASE_RELEASE_MAX ? left : HF_LEASE_RELEASE_MAX,
 	};
 
-	lease->call = hf_store_request(lease->options.store, &request, release_reply, lease);
+	lease->call = hf_store_request(lease->options.store, &request, on_release_reply, lease);
 }
 
-static void on_release_late(struct hf_lease *lease)
+static void give_up_release(struct hf_lease *lease)
 {
 	hf_call_cancel(lease->call);
 	lease->call = NULL;
@@ -371,15 +385,16 @@ static void on_release_late(struct hf_lease *lease)
 	hf_task_post(lease->released);
 }
 
-/* Its timer is the last one armed: expiry while held, else the end of patience. */
-static void on_expiry_or_late(void *arg)
+/* The expiry timer has two uses: the end of the held Lease, and, during a release, the end of
+ * the wait for the answer. */
+static void on_expiry(void *arg)
 {
 	struct hf_lease *lease = arg;
 
 	if (lease->releasing)
-		on_release_late(lease);
+		give_up_release(lease);
 	else
-		on_expiry(lease);
+		expire_lease(lease);
 }
 
 void hf_lease_release(struct hf_lease *lease, hf_task_fn done, void *arg)
@@ -390,12 +405,12 @@ void hf_lease_release(struct hf_lease *lease, hf_task_fn done, void *arg)
 	lease->done_arg = arg;
 	hf_timer_disarm(lease->tick);
 	hf_timer_arm(lease->expiry, HF_LEASE_RELEASE_MAX);
-	/* A write under way is waited for: only its answer says which version to give up. */
+	/* Wait for a write in flight: its answer has the version that the release must name. */
 	if (lease->call == NULL)
-		release_now(lease);
+		send_release(lease);
 }
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- creation and destruction --------------------------------------------------------------- */
 
 struct hf_lease *hf_lease_create(const struct hf_lease_options *options)
 {
@@ -416,7 +431,7 @@ struct hf_lease *hf_lease_create(const struct hf_lease_options *options)
 	lease->identity = hf_xstrdup(options->identity);
 	hf_rng_init(&lease->rng, options->seed);
 	lease->tick = hf_timer_create(o->loop, on_tick, lease);
-	lease->expiry = hf_timer_create(o->loop, on_expiry_or_late, lease);
+	lease->expiry = hf_timer_create(o->loop, on_expiry, lease);
 	lease->released = hf_task_create(o->loop, on_released, lease);
 	return lease;
 }

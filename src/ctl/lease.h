@@ -11,70 +11,69 @@
 #include <stdint.h>
 
 /*
- * Leader election by a coordination.k8s.io/v1 Lease, understood by client-go's electors
- * and they by this one.
+ * Leader election with a Lease of coordination.k8s.io/v1. It works together with the electors of
+ * client-go.
  *
- *   READ ─ nobody's, ours, or not renewed for its duration ─▶ WRITE ─ 200 ─▶ held
- *    ▲ └─ somebody's: again after `retry` and some jitter       │            │ each `retry`:
- *    └──────────────── anything but 200 ◀───────────────────────┴────────────┘ WRITE again
+ *     READ ─ no holder, ours, or expired ──────────────▶ WRITE ─ 200 ─▶ held ─ each `retry` ─▶ WRITE
+ *      ▲ └─ held by another process: READ again after `retry` and jitter
+ *      └──────────── any answer other than 200 ◀───────────┘
  *
- * Clocks.  Another's Lease has run out when *we* have seen its record unchanged for as
- * long as it says; the times written in it are for people.  Our own is good for
- * renew_deadline from the moment the write that renewed it was *sent*, which is
- * earlier than anybody else can have seen it, and shorter than `duration`, after which
- * others take over: the difference is what late requests and drifting clocks may cost.
- * Both are spans of the monotonic clock, which runs on while a process is stopped.
+ * Clocks. Another process's Lease has expired when this process has seen its record unchanged for
+ * the duration that the record states. The times in the record are never used. Our own Lease is
+ * valid for renew_deadline from the moment the renewing write was *sent*. That moment is earlier
+ * than any other process can have seen the write, and renew_deadline is shorter than `duration`,
+ * after which others take over. The difference is the margin for late requests and drifting clocks.
+ * Both spans use the monotonic clock, which continues while a process is stopped.
  *
- * A Lease does not fence: who holds it must ask hf_lease_left before each request it
- * sends and end that request within what is left (ctl/front.h does both).
+ * A Lease alone does not stop late writes. The holder must call hf_lease_left before each request,
+ * and must limit the request to that time (ctl/front.h does both).
  *
- * Whatever is found in the Lease, by hand or by mistake, is a record that somebody
- * else wrote: it is waited for its duration (ours, if it states none; an hour at
- * most), then overwritten.  A Lease that was deleted is made again.
+ * Any content of the Lease, even one edited by hand, counts as the record of another process. This
+ * process waits for the stated duration (for its own duration if none is stated, for one hour at
+ * most) and then overwrites the record. A Lease that was deleted is created again.
  */
 struct hf_lease;
 
-/* client-go's figures: a dead leader is replaced after 15 to 20 s, and an API server that is
- * away for less than 10 s costs no leadership. */
+/* client-go's defaults. A dead leader is replaced after 15 to 20 s. An API server that is
+ * unreachable for less than 10 s does not end the leadership. */
 #define HF_LEASE_DURATION (15 * HF_SECOND)
 #define HF_LEASE_RENEW_DEADLINE (10 * HF_SECOND)
 #define HF_LEASE_RETRY (2 * HF_SECOND)
-/* What a record may say of its own duration. */
+/* The longest duration of a record that is respected. */
 #define HF_LEASE_DURATION_MAX HF_HOUR
-/* How long giving it up may take. */
+/* The longest time that a release may take. */
 #define HF_LEASE_RELEASE_MAX (2 * HF_SECOND)
 
 struct hf_lease_options {
 	struct hf_loop *loop;
 	struct hf_store *store;
-	const char *ns, *name;         /* copied */
-	const char *identity;          /* of this process, different from every other's; copied */
-	hf_time duration;              /* 0: HF_LEASE_DURATION; whole seconds */
-	hf_time renew_deadline, retry; /* 0: the figures above; retry < renew_deadline < duration */
-	uint64_t seed;                 /* of the jitter */
+	const char *ns, *name; /* copied */
+	const char *identity;  /* unique for each process; copied */
+	hf_time duration;      /* 0: HF_LEASE_DURATION; whole seconds */
+	/* 0: the constants above; retry < renew_deadline < duration. */
+	hf_time renew_deadline, retry;
+	uint64_t seed; /* for the jitter */
 
-	/* It was got or lost; from the loop.  Must not destroy the lease. */
+	/* The Lease was gained or lost. Called from the loop; must not destroy the lease. */
 	void (*changed)(void *arg, bool held, const char *why);
-	/* A read or write failed and will be tried again; may be NULL. */
+	/* A read or write failed and will be repeated; may be NULL. */
 	void (*problem)(void *arg, int code, const char *message);
 	void *arg;
 };
 
 struct hf_lease *hf_lease_create(const struct hf_lease_options *options);
 void hf_lease_start(struct hf_lease *lease);
-/* Nothing is written: the Lease runs out by itself.  NULL is fine; returns NULL. */
+/* Writes nothing: the Lease expires on its own. Accepts NULL; returns NULL. */
 struct hf_lease *hf_lease_destroy(struct hf_lease *lease);
 
-/* How long it is still held, as of now; 0: it is not. */
+/* The span for which this process still holds the Lease; 0 if it does not hold it. */
 hf_time hf_lease_left(const struct hf_lease *lease);
-/* Who held it when it was last read or written; "": nobody, or not known. */
+/* The holder's identity as last read or written; "" if there is none or it is unknown. */
 const char *hf_lease_holder(const struct hf_lease *lease);
 
-/*
- * The end: give it up, if it is held, so that the next one need not wait.  From this call on it
- * is not held; `done` runs from the loop once the API server has answered, or did not for
- * HF_LEASE_RELEASE_MAX.  `changed` is not called any more.
- */
+/* Releases the Lease if this process holds it, so that the next leader need not wait. The Lease
+ * counts as not held from this call on. `done` runs from the loop after the API server's answer,
+ * or after HF_LEASE_RELEASE_MAX without one. `changed` is not called any more. */
 void hf_lease_release(struct hf_lease *lease, hf_task_fn done, void *arg);
 
 #endif

@@ -27,7 +27,7 @@ static void on_changed(void *arg, bool held, const char *why)
 	bench->got += held;
 	bench->lost += !held;
 	snprintf(bench->why, sizeof(bench->why), "%s", why);
-	/* What the callback says is what the question answers. */
+	/* hf_lease_left agrees with the callback. */
 	assert_true(held == (hf_lease_left(bench->lease) > 0));
 }
 
@@ -73,15 +73,15 @@ static void turn_for(struct bench *bench, hf_time span)
 	hf_loop_run_until(bench->loop, hf_loop_mono(bench->loop) + span);
 }
 
-static struct fake_call *next(struct bench *bench)
+static struct fake_call *next_call(struct bench *bench)
 {
 	turn_for(bench, 0);
 	return fake_next(bench->store);
 }
 
-static struct fake_call *expect(struct bench *bench, enum hf_verb verb)
+static struct fake_call *expect_call(struct bench *bench, enum hf_verb verb)
 {
-	struct fake_call *call = next(bench);
+	struct fake_call *call = next_call(bench);
 
 	assert_non_null(call);
 	assert_int_equal(call->request->verb, verb);
@@ -105,13 +105,13 @@ static const struct hf_json *spec_of(const struct fake_call *call)
 	return hf_json_get(hf_doc_json(call->request->body), "spec");
 }
 
-static const char *str_of(const struct fake_call *call, const char *key)
+static const char *spec_text(const struct fake_call *call, const char *key)
 {
 	return hf_json_str(hf_json_get(spec_of(call), key), "absent");
 }
 
-/* The server takes what was sent and gives it this version. */
-static void grant(struct fake_call *call, const char *version)
+/* Answers a write as the server would: with the written object and this version. */
+static void grant_write(struct fake_call *call, const char *version)
 {
 	struct hf_json *root = hf_doc_copy_json(call->request->body);
 	struct hf_json *metadata = hf_json_ensure_object(root, "metadata");
@@ -126,29 +126,29 @@ static void grant(struct fake_call *call, const char *version)
 	"\"acquireTime\":\"2023-11-14T22:00:00.000000Z\","                                         \
 	"\"renewTime\":\"2023-11-14T22:00:00.000000Z\"}"
 
-static void acquire(struct bench *bench)
+static void acquire_lease(struct bench *bench)
 {
-	fake_refuse(expect(bench, HF_VERB_GET), HF_E_NOT_FOUND);
-	grant(expect(bench, HF_VERB_CREATE), "1");
+	fake_refuse(expect_call(bench, HF_VERB_GET), HF_E_NOT_FOUND);
+	grant_write(expect_call(bench, HF_VERB_CREATE), "1");
 	assert_int_equal(bench->got, 1);
 }
 
-/* --- getting it ---------------------------------------------------------------------------- */
+/* --- taking the Lease ---------------------------------------------------------------------- */
 
-static void test_a_lease_that_is_not_there_is_made(void **state)
+static void test_a_missing_lease_is_created(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
 
 	assert_int_equal(hf_lease_left(bench->lease), 0);
-	fake_refuse(expect(bench, HF_VERB_GET), HF_E_NOT_FOUND);
-	call = expect(bench, HF_VERB_CREATE);
+	fake_refuse(expect_call(bench, HF_VERB_GET), HF_E_NOT_FOUND);
+	call = expect_call(bench, HF_VERB_CREATE);
 	assert_string_equal(call->request->ns, "n");
-	assert_string_equal(str_of(call, "holderIdentity"), "me");
-	assert_string_equal(str_of(call, "renewTime"), "2023-11-14T22:13:20.000000Z");
+	assert_string_equal(spec_text(call, "holderIdentity"), "me");
+	assert_string_equal(spec_text(call, "renewTime"), "2023-11-14T22:13:20.000000Z");
 	assert_int_equal(hf_json_i64(hf_json_get(spec_of(call), "leaseDurationSeconds"), 0), 15);
 	assert_int_equal(bench->got, 0);
-	grant(call, "1");
+	grant_write(call, "1");
 	assert_int_equal(bench->got, 1);
 	assert_string_equal(hf_lease_holder(bench->lease), "me");
 	assert_int_equal(hf_lease_left(bench->lease), 10 * HF_SECOND);
@@ -159,26 +159,26 @@ static void test_validity_counts_from_the_sending_not_from_the_answer(void **sta
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	fake_refuse(expect(bench, HF_VERB_GET), HF_E_NOT_FOUND);
-	call = expect(bench, HF_VERB_CREATE);
+	fake_refuse(expect_call(bench, HF_VERB_GET), HF_E_NOT_FOUND);
+	call = expect_call(bench, HF_VERB_CREATE);
 	turn_for(bench, 4 * HF_SECOND);
-	grant(call, "1");
+	grant_write(call, "1");
 	assert_int_equal(hf_lease_left(bench->lease), 6 * HF_SECOND);
 }
 
-static void test_an_answer_that_took_longer_than_the_lease_gives_nothing(void **state)
+static void test_an_answer_slower_than_the_lease_gives_no_leadership(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	fake_refuse(expect(bench, HF_VERB_GET), HF_E_NOT_FOUND);
-	call = expect(bench, HF_VERB_CREATE);
+	fake_refuse(expect_call(bench, HF_VERB_GET), HF_E_NOT_FOUND);
+	call = expect_call(bench, HF_VERB_CREATE);
 	turn_for(bench, 11 * HF_SECOND);
-	grant(call, "1");
+	grant_write(call, "1");
 	assert_int_equal(bench->got, 0);
-	/* It is ours all the same, and is renewed. */
+	/* The stored Lease names this process, so it is renewed. */
 	turn_for(bench, HF_SECOND);
-	grant(expect(bench, HF_VERB_UPDATE), "2");
+	grant_write(expect_call(bench, HF_VERB_UPDATE), "2");
 	assert_int_equal(bench->got, 1);
 }
 
@@ -188,7 +188,7 @@ static void test_anothers_lease_is_waited_for_its_duration_as_seen_by_us(void **
 	hf_time begin = hf_loop_mono(bench->loop);
 	struct fake_call *call;
 
-	/* Its renewTime is an hour old by our clock: that says nothing. */
+	/* The Lease's renewTime is an hour old by our clock, which must not matter. */
 	for (;;) {
 		turn_for(bench, HF_SECOND);
 		call = fake_next(bench->store);
@@ -202,19 +202,19 @@ static void test_anothers_lease_is_waited_for_its_duration_as_seen_by_us(void **
 	assert_int_equal(call->request->verb, HF_VERB_UPDATE);
 	assert_in_range(hf_loop_mono(bench->loop) - begin, 15 * HF_SECOND, 21 * HF_SECOND);
 	assert_string_equal(hf_doc_resource_version(call->request->body), "7");
-	assert_string_equal(str_of(call, "holderIdentity"), "me");
+	assert_string_equal(spec_text(call, "holderIdentity"), "me");
 	assert_int_equal(hf_json_i64(hf_json_get(spec_of(call), "leaseTransitions"), 0), 5);
-	grant(call, "8");
+	grant_write(call, "8");
 	assert_int_equal(bench->got, 1);
 }
 
-static void test_a_renewed_one_is_never_taken(void **state)
+static void test_a_renewed_lease_is_never_taken(void **state)
 {
 	struct bench *bench = *state;
 	char spec[160];
 
 	for (int i = 0; i < 100; i++) {
-		struct fake_call *call = next(bench);
+		struct fake_call *call = next_call(bench);
 
 		if (call != NULL) {
 			assert_int_equal(call->request->verb, HF_VERB_GET);
@@ -229,58 +229,58 @@ static void test_a_renewed_one_is_never_taken(void **state)
 	assert_int_equal(bench->got, 0);
 }
 
-static void test_one_that_only_others_fields_change_of_is_not_renewed(void **state)
+static void test_a_change_of_metadata_alone_does_not_renew_a_lease(void **state)
 {
 	struct bench *bench = *state;
 	char version[16];
 
-	/* A person labels it again and again: its record stands still all the while. */
+	/* A user edits the labels again and again; the record itself does not change. */
 	for (int i = 0; i < 30 && bench->got == 0; i++) {
-		struct fake_call *call = next(bench);
+		struct fake_call *call = next_call(bench);
 
 		snprintf(version, sizeof(version), "%d", 10 + i);
 		if (call != NULL && call->request->verb == HF_VERB_GET)
 			fake_answer_object(call, lease_doc(version, OTHERS));
 		else if (call != NULL)
-			grant(call, version);
+			grant_write(call, version);
 		turn_for(bench, HF_SECOND);
 	}
 	assert_int_equal(bench->got, 1);
 }
 
-static void test_one_that_was_given_up_is_taken_at_once(void **state)
+static void test_a_released_lease_is_taken_at_once(void **state)
 {
 	struct bench *bench = *state;
 
-	fake_answer_object(expect(bench, HF_VERB_GET),
+	fake_answer_object(expect_call(bench, HF_VERB_GET),
 			   lease_doc("7", "{\"holderIdentity\":\"\",\"leaseDurationSeconds\":1}"));
-	grant(expect(bench, HF_VERB_UPDATE), "8");
+	grant_write(expect_call(bench, HF_VERB_UPDATE), "8");
 	assert_int_equal(bench->got, 1);
 }
 
-static void test_two_who_make_it_at_once_one_gets_it(void **state)
+static void test_of_two_concurrent_creators_one_becomes_leader(void **state)
 {
 	struct bench *bench = *state;
 
-	fake_refuse(expect(bench, HF_VERB_GET), HF_E_NOT_FOUND);
-	fake_refuse(expect(bench, HF_VERB_CREATE), HF_E_EXISTS);
+	fake_refuse(expect_call(bench, HF_VERB_GET), HF_E_NOT_FOUND);
+	fake_refuse(expect_call(bench, HF_VERB_CREATE), HF_E_EXISTS);
 	turn_for(bench, 100 * HF_MS);
-	fake_answer_object(expect(bench, HF_VERB_GET), lease_doc("7", OTHERS));
-	assert_null(next(bench));
+	fake_answer_object(expect_call(bench, HF_VERB_GET), lease_doc("7", OTHERS));
+	assert_null(next_call(bench));
 	assert_int_equal(bench->got, 0);
 }
 
-static void test_those_who_wait_spread_out(void **state)
+static void test_waiting_processes_retry_at_different_times(void **state)
 {
 	struct bench *bench = *state;
 	hf_time begin = hf_loop_mono(bench->loop), first = 0, second;
-	struct fake_call *call = expect(bench, HF_VERB_GET);
+	struct fake_call *call = expect_call(bench, HF_VERB_GET);
 
 	for (int i = 0; i < 2; i++) {
 		first = hf_loop_mono(bench->loop) - begin;
 		begin = hf_loop_mono(bench->loop);
 		fake_answer_object(call, lease_doc("7", OTHERS));
-		while ((call = next(bench)) == NULL)
+		while ((call = next_call(bench)) == NULL)
 			turn_for(bench, HF_MS);
 	}
 	second = hf_loop_mono(bench->loop) - begin;
@@ -289,18 +289,19 @@ static void test_those_who_wait_spread_out(void **state)
 	assert_in_range(second, 2 * HF_SECOND, 5 * HF_SECOND);
 }
 
-/* --- garbage ------------------------------------------------------------------------------- */
+/* --- invalid content ----------------------------------------------------------------------- */
 
-/* In steps of `step`; what is seen of the Lease is always this. */
+/* Returns the time until the Lease is taken, measured in steps of `step`. Every read returns
+ * this spec. */
 static hf_time time_to_take(struct bench *bench, const char *spec, hf_time step)
 {
 	hf_time begin = hf_loop_mono(bench->loop);
 
 	for (;;) {
-		struct fake_call *call = next(bench);
+		struct fake_call *call = next_call(bench);
 
 		if (call != NULL && call->request->verb != HF_VERB_GET) {
-			grant(call, "8");
+			grant_write(call, "8");
 			break;
 		}
 		if (call != NULL)
@@ -312,22 +313,22 @@ static hf_time time_to_take(struct bench *bench, const char *spec, hf_time step)
 	return hf_loop_mono(bench->loop) - begin;
 }
 
-static void test_a_lease_without_a_spec_is_nobodys(void **state)
+static void test_a_lease_without_a_spec_has_no_holder(void **state)
 {
 	assert_int_equal(time_to_take(*state, "", HF_SECOND), 0);
 }
 
-static void test_a_spec_that_is_no_object_is_nobodys(void **state)
+static void test_a_spec_that_is_no_object_has_no_holder(void **state)
 {
 	assert_int_equal(time_to_take(*state, "\"x\"", HF_SECOND), 0);
 }
 
-static void test_a_holder_that_is_no_text_is_nobody(void **state)
+static void test_a_holder_that_is_no_text_counts_as_none(void **state)
 {
 	assert_int_equal(time_to_take(*state, "{\"holderIdentity\":7}", HF_SECOND), 0);
 }
 
-static void test_a_duration_that_is_none_reads_as_ours(void **state)
+static void test_an_invalid_duration_counts_as_our_own(void **state)
 {
 	assert_in_range(time_to_take(*state,
 				     "{\"holderIdentity\":\"x\",\"leaseTransitions\":-3,"
@@ -345,26 +346,26 @@ static void test_a_duration_of_years_is_an_hour(void **state)
 			HF_HOUR, HF_HOUR + 2 * HF_MINUTE);
 }
 
-/* --- keeping it ---------------------------------------------------------------------------- */
+/* --- renewing ------------------------------------------------------------------------------ */
 
-static void test_it_is_renewed_each_two_seconds_by_one_request(void **state)
+static void test_a_lease_is_renewed_every_two_seconds_with_one_request(void **state)
 {
 	struct bench *bench = *state;
 	char version[16];
 
-	acquire(bench);
+	acquire_lease(bench);
 	for (int i = 0; i < 50; i++) {
 		struct fake_call *call;
 
 		turn_for(bench, 1999 * HF_MS);
-		assert_null(next(bench));
+		assert_null(next_call(bench));
 		turn_for(bench, HF_MS);
-		call = expect(bench, HF_VERB_UPDATE);
-		assert_string_equal(str_of(call, "acquireTime"), "2023-11-14T22:13:20.000000Z");
+		call = expect_call(bench, HF_VERB_UPDATE);
+		assert_string_equal(spec_text(call, "acquireTime"), "2023-11-14T22:13:20.000000Z");
 		assert_int_equal(hf_json_i64(hf_json_get(spec_of(call), "leaseTransitions"), -1),
 				 1);
 		snprintf(version, sizeof(version), "%d", i + 2);
-		grant(call, version);
+		grant_write(call, version);
 		assert_int_equal(hf_lease_left(bench->lease), 10 * HF_SECOND);
 	}
 	assert_int_equal(bench->lost, 0);
@@ -374,24 +375,24 @@ static void test_steps_of_the_wall_clock_change_nothing(void **state)
 {
 	struct bench *bench = *state;
 
-	acquire(bench);
+	acquire_lease(bench);
 	hf_loop_step_wall(bench->loop, -HF_DAY);
 	turn_for(bench, 2 * HF_SECOND);
-	grant(expect(bench, HF_VERB_UPDATE), "2");
+	grant_write(expect_call(bench, HF_VERB_UPDATE), "2");
 	hf_loop_step_wall(bench->loop, 3 * HF_DAY);
 	assert_int_equal(hf_lease_left(bench->lease), 10 * HF_SECOND);
 	turn_for(bench, 2 * HF_SECOND);
-	grant(expect(bench, HF_VERB_UPDATE), "3");
+	grant_write(expect_call(bench, HF_VERB_UPDATE), "3");
 	assert_int_equal(bench->lost, 0);
 }
 
-static void test_an_api_server_that_is_away_costs_the_lease_after_ten_seconds(void **state)
+static void test_the_lease_is_lost_when_the_api_server_is_away_for_ten_seconds(void **state)
 {
 	struct bench *bench = *state;
 	hf_time begin;
 	struct fake_call *call;
 
-	acquire(bench);
+	acquire_lease(bench);
 	begin = hf_loop_mono(bench->loop);
 	while (bench->lost == 0) {
 		turn_for(bench, 500 * HF_MS);
@@ -402,194 +403,194 @@ static void test_an_api_server_that_is_away_costs_the_lease_after_ten_seconds(vo
 	}
 	assert_int_equal(hf_loop_mono(bench->loop) - begin, 10 * HF_SECOND);
 	assert_int_equal(bench->problem, HF_E_UNAVAILABLE);
-	assert_string_equal(bench->why, "it was not renewed in time");
-	/* And comes back when it does. */
-	while ((call = next(bench)) == NULL)
+	assert_string_equal(bench->why, "the Lease was not renewed in time");
+	/* The leadership comes back when the API server does. */
+	while ((call = next_call(bench)) == NULL)
 		turn_for(bench, HF_SECOND);
 	fake_answer_object(call, lease_doc("9", "{\"holderIdentity\":\"me\"}"));
-	grant(expect(bench, HF_VERB_UPDATE), "10");
+	grant_write(expect_call(bench, HF_VERB_UPDATE), "10");
 	assert_int_equal(bench->got, 2);
 }
 
-static void test_requests_end_before_what_is_left_does(void **state)
+static void test_requests_have_a_deadline_within_the_time_left(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	acquire(bench);
+	acquire_lease(bench);
 	turn_for(bench, 2 * HF_SECOND);
-	call = expect(bench, HF_VERB_UPDATE);
+	call = expect_call(bench, HF_VERB_UPDATE);
 	assert_int_equal(call->request->timeout, 5 * HF_SECOND);
 	turn_for(bench, 5 * HF_SECOND);
 	fake_refuse(call, HF_E_TIMEOUT);
 	turn_for(bench, 2 * HF_SECOND);
-	call = expect(bench, HF_VERB_GET);
+	call = expect_call(bench, HF_VERB_GET);
 	assert_int_equal(call->request->timeout, HF_SECOND);
 }
 
-static void test_a_renewal_whose_answer_is_lost_is_read_and_made_again(void **state)
+static void test_after_a_lost_answer_the_lease_is_read_and_renewed_again(void **state)
 {
 	struct bench *bench = *state;
 
-	acquire(bench);
+	acquire_lease(bench);
 	turn_for(bench, 2 * HF_SECOND);
-	fake_refuse(expect(bench, HF_VERB_UPDATE), HF_E_TIMEOUT);
+	fake_refuse(expect_call(bench, HF_VERB_UPDATE), HF_E_TIMEOUT);
 	turn_for(bench, 2 * HF_SECOND);
-	fake_answer_object(expect(bench, HF_VERB_GET),
+	fake_answer_object(expect_call(bench, HF_VERB_GET),
 			   lease_doc("5", "{\"holderIdentity\":\"me\"}"));
-	grant(expect(bench, HF_VERB_UPDATE), "6");
+	grant_write(expect_call(bench, HF_VERB_UPDATE), "6");
 	assert_int_equal(hf_lease_left(bench->lease), 10 * HF_SECOND);
 	assert_int_equal(bench->lost, 0);
 }
 
-static void test_one_edited_by_hand_is_written_over(void **state)
+static void test_a_lease_edited_by_hand_is_overwritten(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	acquire(bench);
+	acquire_lease(bench);
 	turn_for(bench, 2 * HF_SECOND);
-	fake_refuse(expect(bench, HF_VERB_UPDATE), HF_E_CONFLICT);
+	fake_refuse(expect_call(bench, HF_VERB_UPDATE), HF_E_CONFLICT);
 	turn_for(bench, 100 * HF_MS);
-	fake_answer_object(expect(bench, HF_VERB_GET),
+	fake_answer_object(expect_call(bench, HF_VERB_GET),
 			   lease_doc("50", "{\"holderIdentity\":\"me\",\"strange\":true}"));
-	call = expect(bench, HF_VERB_UPDATE);
+	call = expect_call(bench, HF_VERB_UPDATE);
 	assert_string_equal(hf_doc_resource_version(call->request->body), "50");
 	assert_true(hf_json_true(hf_json_get(spec_of(call), "strange"), false));
-	grant(call, "51");
+	grant_write(call, "51");
 	assert_int_equal(bench->lost, 0);
 }
 
-static void test_one_given_to_somebody_else_by_hand_is_lost_at_once(void **state)
+static void test_a_lease_given_to_another_holder_by_hand_is_lost_at_once(void **state)
 {
 	struct bench *bench = *state;
 
-	acquire(bench);
+	acquire_lease(bench);
 	turn_for(bench, 2 * HF_SECOND);
-	fake_refuse(expect(bench, HF_VERB_UPDATE), HF_E_CONFLICT);
+	fake_refuse(expect_call(bench, HF_VERB_UPDATE), HF_E_CONFLICT);
 	turn_for(bench, 100 * HF_MS);
-	fake_answer_object(expect(bench, HF_VERB_GET), lease_doc("50", OTHERS));
+	fake_answer_object(expect_call(bench, HF_VERB_GET), lease_doc("50", OTHERS));
 	assert_int_equal(bench->lost, 1);
-	assert_string_equal(bench->why, "another process has taken it");
+	assert_string_equal(bench->why, "another process has taken the Lease");
 	assert_int_equal(hf_lease_left(bench->lease), 0);
 }
 
-static void test_one_that_was_deleted_is_made_again_and_kept(void **state)
+static void test_a_deleted_lease_is_created_again_and_kept(void **state)
 {
 	struct bench *bench = *state;
 
-	acquire(bench);
+	acquire_lease(bench);
 	turn_for(bench, 2 * HF_SECOND);
-	fake_refuse(expect(bench, HF_VERB_UPDATE), HF_E_NOT_FOUND);
+	fake_refuse(expect_call(bench, HF_VERB_UPDATE), HF_E_NOT_FOUND);
 	turn_for(bench, 100 * HF_MS);
-	fake_refuse(expect(bench, HF_VERB_GET), HF_E_NOT_FOUND);
-	grant(expect(bench, HF_VERB_CREATE), "70");
+	fake_refuse(expect_call(bench, HF_VERB_GET), HF_E_NOT_FOUND);
+	grant_write(expect_call(bench, HF_VERB_CREATE), "70");
 	assert_int_equal(bench->lost, 0);
 	assert_int_equal(hf_lease_left(bench->lease), 10 * HF_SECOND);
 }
 
-static void test_a_process_that_was_stopped_past_it_has_lost_it_before_it_writes(void **state)
+static void test_a_process_stopped_for_too_long_loses_the_lease_before_it_writes(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	acquire(bench);
+	acquire_lease(bench);
 	hf_loop_freeze(bench->loop, 20 * HF_SECOND);
-	/* Before any of its timers has run. */
+	/* Ask before any timer of the lease has run. */
 	assert_int_equal(hf_lease_left(bench->lease), 0);
-	call = expect(bench, HF_VERB_GET);
+	call = expect_call(bench, HF_VERB_GET);
 	assert_int_equal(bench->lost, 1);
 	fake_answer_object(call, lease_doc("50", OTHERS));
-	assert_null(next(bench));
+	assert_null(next_call(bench));
 	assert_int_equal(bench->got, 1);
 }
 
-static void test_a_server_that_keeps_something_else_gives_nothing(void **state)
+static void test_a_server_that_stores_another_holder_gives_no_leadership(void **state)
 {
 	struct bench *bench = *state;
 
-	fake_refuse(expect(bench, HF_VERB_GET), HF_E_NOT_FOUND);
-	fake_answer_object(expect(bench, HF_VERB_CREATE), lease_doc("1", OTHERS));
+	fake_refuse(expect_call(bench, HF_VERB_GET), HF_E_NOT_FOUND);
+	fake_answer_object(expect_call(bench, HF_VERB_CREATE), lease_doc("1", OTHERS));
 	assert_int_equal(bench->got, 0);
 	assert_int_equal(hf_lease_left(bench->lease), 0);
 }
 
-static void test_what_is_forbidden_is_told_and_tried_again(void **state)
+static void test_a_forbidden_request_is_reported_and_repeated(void **state)
 {
 	struct bench *bench = *state;
 
-	fake_refuse(expect(bench, HF_VERB_GET), HF_E_NOT_FOUND);
-	fake_refuse(expect(bench, HF_VERB_CREATE), HF_E_FORBIDDEN);
+	fake_refuse(expect_call(bench, HF_VERB_GET), HF_E_NOT_FOUND);
+	fake_refuse(expect_call(bench, HF_VERB_CREATE), HF_E_FORBIDDEN);
 	assert_int_equal(bench->problem, HF_E_FORBIDDEN);
 	turn_for(bench, 5 * HF_SECOND);
-	(void)expect(bench, HF_VERB_GET);
+	(void)expect_call(bench, HF_VERB_GET);
 }
 
-/* --- giving it up -------------------------------------------------------------------------- */
+/* --- releasing ----------------------------------------------------------------------------- */
 
 static void on_released(void *arg)
 {
 	((struct bench *)arg)->released++;
 }
 
-static void test_it_is_given_up_by_a_record_of_nobody(void **state)
+static void test_a_release_writes_a_record_without_a_holder(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	acquire(bench);
+	acquire_lease(bench);
 	hf_lease_release(bench->lease, on_released, bench);
 	assert_int_equal(hf_lease_left(bench->lease), 0);
-	call = expect(bench, HF_VERB_UPDATE);
-	assert_string_equal(str_of(call, "holderIdentity"), "");
+	call = expect_call(bench, HF_VERB_UPDATE);
+	assert_string_equal(spec_text(call, "holderIdentity"), "");
 	assert_int_equal(hf_json_i64(hf_json_get(spec_of(call), "leaseDurationSeconds"), 0), 1);
 	assert_int_equal(bench->released, 0);
-	grant(call, "2");
+	grant_write(call, "2");
 	turn_for(bench, HF_HOUR);
 	assert_int_equal(bench->released, 1);
 	assert_int_equal(bench->lost, 0);
-	assert_null(next(bench));
+	assert_null(next_call(bench));
 }
 
-static void test_a_renewal_under_way_is_waited_for_before_it_is_given_up(void **state)
+static void test_a_release_waits_for_the_renewal_in_flight(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_call *call;
 
-	acquire(bench);
+	acquire_lease(bench);
 	turn_for(bench, 2 * HF_SECOND);
-	call = expect(bench, HF_VERB_UPDATE);
+	call = expect_call(bench, HF_VERB_UPDATE);
 	hf_lease_release(bench->lease, on_released, bench);
-	assert_null(next(bench));
-	grant(call, "2");
-	call = expect(bench, HF_VERB_UPDATE);
+	assert_null(next_call(bench));
+	grant_write(call, "2");
+	call = expect_call(bench, HF_VERB_UPDATE);
 	assert_string_equal(hf_doc_resource_version(call->request->body), "2");
-	assert_string_equal(str_of(call, "holderIdentity"), "");
+	assert_string_equal(spec_text(call, "holderIdentity"), "");
 	fake_refuse(call, HF_E_CONFLICT);
 	turn_for(bench, 0);
 	assert_int_equal(bench->released, 1);
 }
 
-static void test_giving_up_does_not_wait_for_a_server_that_is_away(void **state)
+static void test_a_release_does_not_wait_for_an_unreachable_server(void **state)
 {
 	struct bench *bench = *state;
 
-	acquire(bench);
+	acquire_lease(bench);
 	hf_lease_release(bench->lease, on_released, bench);
-	(void)expect(bench, HF_VERB_UPDATE);
+	(void)expect_call(bench, HF_VERB_UPDATE);
 	turn_for(bench, 2 * HF_SECOND);
 	assert_int_equal(bench->released, 1);
 }
 
-static void test_what_is_not_held_is_given_up_without_a_request(void **state)
+static void test_releasing_a_lease_that_is_not_held_needs_no_request(void **state)
 {
 	struct bench *bench = *state;
 
-	fake_answer_object(expect(bench, HF_VERB_GET), lease_doc("7", OTHERS));
+	fake_answer_object(expect_call(bench, HF_VERB_GET), lease_doc("7", OTHERS));
 	hf_lease_release(bench->lease, on_released, bench);
 	turn_for(bench, HF_MINUTE);
 	assert_int_equal(bench->released, 1);
-	assert_null(next(bench));
+	assert_null(next_call(bench));
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -597,35 +598,35 @@ static void test_what_is_not_held_is_given_up_without_a_request(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_a_lease_that_is_not_there_is_made),
+		T(test_a_missing_lease_is_created),
 		T(test_validity_counts_from_the_sending_not_from_the_answer),
-		T(test_an_answer_that_took_longer_than_the_lease_gives_nothing),
+		T(test_an_answer_slower_than_the_lease_gives_no_leadership),
 		T(test_anothers_lease_is_waited_for_its_duration_as_seen_by_us),
-		T(test_a_renewed_one_is_never_taken),
-		T(test_one_that_only_others_fields_change_of_is_not_renewed),
-		T(test_one_that_was_given_up_is_taken_at_once),
-		T(test_two_who_make_it_at_once_one_gets_it),
-		T(test_those_who_wait_spread_out),
-		T(test_a_lease_without_a_spec_is_nobodys),
-		T(test_a_spec_that_is_no_object_is_nobodys),
-		T(test_a_holder_that_is_no_text_is_nobody),
-		T(test_a_duration_that_is_none_reads_as_ours),
+		T(test_a_renewed_lease_is_never_taken),
+		T(test_a_change_of_metadata_alone_does_not_renew_a_lease),
+		T(test_a_released_lease_is_taken_at_once),
+		T(test_of_two_concurrent_creators_one_becomes_leader),
+		T(test_waiting_processes_retry_at_different_times),
+		T(test_a_lease_without_a_spec_has_no_holder),
+		T(test_a_spec_that_is_no_object_has_no_holder),
+		T(test_a_holder_that_is_no_text_counts_as_none),
+		T(test_an_invalid_duration_counts_as_our_own),
 		T(test_a_duration_of_years_is_an_hour),
-		T(test_it_is_renewed_each_two_seconds_by_one_request),
+		T(test_a_lease_is_renewed_every_two_seconds_with_one_request),
 		T(test_steps_of_the_wall_clock_change_nothing),
-		T(test_an_api_server_that_is_away_costs_the_lease_after_ten_seconds),
-		T(test_requests_end_before_what_is_left_does),
-		T(test_a_renewal_whose_answer_is_lost_is_read_and_made_again),
-		T(test_one_edited_by_hand_is_written_over),
-		T(test_one_given_to_somebody_else_by_hand_is_lost_at_once),
-		T(test_one_that_was_deleted_is_made_again_and_kept),
-		T(test_a_process_that_was_stopped_past_it_has_lost_it_before_it_writes),
-		T(test_a_server_that_keeps_something_else_gives_nothing),
-		T(test_what_is_forbidden_is_told_and_tried_again),
-		T(test_it_is_given_up_by_a_record_of_nobody),
-		T(test_a_renewal_under_way_is_waited_for_before_it_is_given_up),
-		T(test_giving_up_does_not_wait_for_a_server_that_is_away),
-		T(test_what_is_not_held_is_given_up_without_a_request),
+		T(test_the_lease_is_lost_when_the_api_server_is_away_for_ten_seconds),
+		T(test_requests_have_a_deadline_within_the_time_left),
+		T(test_after_a_lost_answer_the_lease_is_read_and_renewed_again),
+		T(test_a_lease_edited_by_hand_is_overwritten),
+		T(test_a_lease_given_to_another_holder_by_hand_is_lost_at_once),
+		T(test_a_deleted_lease_is_created_again_and_kept),
+		T(test_a_process_stopped_for_too_long_loses_the_lease_before_it_writes),
+		T(test_a_server_that_stores_another_holder_gives_no_leadership),
+		T(test_a_forbidden_request_is_reported_and_repeated),
+		T(test_a_release_writes_a_record_without_a_holder),
+		T(test_a_release_waits_for_the_renewal_in_flight),
+		T(test_a_release_does_not_wait_for_an_unreachable_server),
+		T(test_releasing_a_lease_that_is_not_held_needs_no_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

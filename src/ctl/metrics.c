@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Counters, gauges and histograms, and their text for Prometheus.
+ *
+ * Input: names, label values and numbers from the program; output: the exposition format 0.0.4. A
+ * label value beyond a family's limit is dropped and counted, so memory is bounded.
+ */
 #include "ctl/metrics.h"
 
 #include "base/map.h"
@@ -12,15 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAMILIES_MAX 256     /* all are named in the source; a loop that makes them is a bug */
-#define LABEL_VALUE_MAX 1024 /* bytes; longer ones are cut: names have at most 253 */
+#define FAMILIES_MAX 256     /* all names are in the source; more than this is a bug */
+#define LABEL_VALUE_MAX 1024 /* bytes; longer values are cut (Kubernetes names have at most 253) */
 #define SERIES_KEY_MAX (HF_METRIC_LABELS_MAX * (LABEL_VALUE_MAX * 2 + 8))
 
 struct series {
-	double value;      /* counter, gauge; a histogram's sum */
-	uint64_t count;    /* histogram */
-	uint64_t *buckets; /* histogram: observations ≤ bound i, not summed up */
-	char labels[];     /* name="value",… as rendered */
+	double value;      /* counter or gauge: the value; histogram: the sum */
+	uint64_t count;    /* histogram: number of observations */
+	uint64_t *buckets; /* histogram: observations in bucket i alone (not cumulative) */
+	char labels[];     /* name="value",… as printed */
 };
 
 struct hf_family {
@@ -30,7 +37,7 @@ struct hf_family {
 	size_t n_labels, n_buckets;
 	char *labels[HF_METRIC_LABELS_MAX];
 	double buckets[HF_METRIC_BUCKETS_MAX];
-	struct hf_map *series; /* rendered labels → struct series */
+	struct hf_map *series; /* printed labels → struct series */
 };
 
 struct hf_metrics {
@@ -38,7 +45,7 @@ struct hf_metrics {
 	uint64_t dropped;
 };
 
-static void series_free(void *value)
+static void free_series(void *value)
 {
 	struct series *series = value;
 
@@ -46,7 +53,7 @@ static void series_free(void *value)
 	free(series);
 }
 
-static void family_free(void *value)
+static void free_family(void *value)
 {
 	struct hf_family *metric = value;
 
@@ -62,7 +69,7 @@ struct hf_metrics *hf_metrics_create(void)
 {
 	struct hf_metrics *metrics = hf_xcalloc(1, sizeof(*metrics));
 
-	metrics->families = hf_map_create(FAMILIES_MAX, 0, family_free);
+	metrics->families = hf_map_create(FAMILIES_MAX, 0, free_family);
 	return metrics;
 }
 
@@ -75,7 +82,7 @@ struct hf_metrics *hf_metrics_destroy(struct hf_metrics *metrics)
 	return NULL;
 }
 
-static bool name_ok(const char *name, bool colon)
+static bool is_metric_name(const char *name, bool colon)
 {
 	for (const char *p = name; *p != '\0'; p++) {
 		bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_';
@@ -95,14 +102,14 @@ struct hf_family *hf_metrics_family(struct hf_metrics *metrics,
 		hf_assert(metric->type == options->type);
 		return metric;
 	}
-	hf_assert(name_ok(options->name, true));
+	hf_assert(is_metric_name(options->name, true));
 	metric = hf_xcalloc(1, sizeof(*metric));
 	metric->metrics = metrics;
 	metric->name = hf_xstrdup(options->name);
 	metric->help = hf_xstrdup(options->help);
 	metric->type = options->type;
 	while (metric->n_labels < HF_METRIC_LABELS_MAX && options->labels[metric->n_labels]) {
-		hf_assert(name_ok(options->labels[metric->n_labels], false));
+		hf_assert(is_metric_name(options->labels[metric->n_labels], false));
 		metric->labels[metric->n_labels] = hf_xstrdup(options->labels[metric->n_labels]);
 		metric->n_labels++;
 	}
@@ -115,7 +122,7 @@ struct hf_family *hf_metrics_family(struct hf_metrics *metrics,
 	}
 	hf_assert((metric->type == HF_METRIC_HISTOGRAM) == (metric->n_buckets > 0));
 	metric->series = hf_map_create(
-		options->series_max ? options->series_max : HF_METRIC_SERIES_MAX, 0, series_free);
+		options->series_max ? options->series_max : HF_METRIC_SERIES_MAX, 0, free_series);
 	bool put = hf_map_put(metrics->families, options->name, metric);
 
 	hf_assert(put);
@@ -144,7 +151,7 @@ static void add_escaped(struct hf_strbuf *sb, const char *text, size_t len, bool
 	}
 }
 
-/* The labels as they are rendered are the series' key: escaping makes them unambiguous. */
+/* Prints the labels. The text is also the key of the series; escaping makes it unambiguous. */
 static void make_labels(const struct hf_family *metric, struct hf_strbuf *sb, va_list ap)
 {
 	for (size_t i = 0; i < metric->n_labels; i++) {
@@ -161,7 +168,7 @@ static void make_labels(const struct hf_family *metric, struct hf_strbuf *sb, va
 	hf_assert(va_arg(ap, const char *) == NULL);
 }
 
-static struct series *series_get(struct hf_family *metric, va_list ap)
+static struct series *get_series(struct hf_family *metric, va_list ap)
 {
 	HF_AUTO_STRBUF key = HF_STRBUF_INIT(SERIES_KEY_MAX);
 	struct series *series;
@@ -176,7 +183,7 @@ static struct series *series_get(struct hf_family *metric, va_list ap)
 		series->buckets = hf_xcalloc(metric->n_buckets, sizeof(*series->buckets));
 	if (hf_map_put(metric->series, key.data, series))
 		return series;
-	series_free(series);
+	free_series(series);
 	metric->metrics->dropped++;
 	return NULL;
 }
@@ -189,7 +196,7 @@ void hf_family_add(struct hf_family *metric, double by, ...)
 	hf_assert(metric->type == HF_METRIC_GAUGE ||
 		  (metric->type == HF_METRIC_COUNTER && by >= 0));
 	va_start(ap, by);
-	series = series_get(metric, ap);
+	series = get_series(metric, ap);
 	va_end(ap);
 	if (series != NULL)
 		series->value += by;
@@ -202,7 +209,7 @@ void hf_family_set(struct hf_family *metric, double value, ...)
 
 	hf_assert(metric->type != HF_METRIC_HISTOGRAM);
 	va_start(ap, value);
-	series = series_get(metric, ap);
+	series = get_series(metric, ap);
 	va_end(ap);
 	if (series == NULL)
 		return;
@@ -217,7 +224,7 @@ void hf_family_observe(struct hf_family *metric, double value, ...)
 
 	hf_assert(metric->type == HF_METRIC_HISTOGRAM);
 	va_start(ap, value);
-	series = series_get(metric, ap);
+	series = get_series(metric, ap);
 	va_end(ap);
 	if (series == NULL)
 		return;
@@ -261,7 +268,7 @@ static void add_number(struct hf_strbuf *sb, double value)
 		hf_strbuf_addstr(sb, isnan(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
 		return;
 	}
-	/* The shortest form that reads back as the same number. */
+	/* The shortest text that reads back as the same number. */
 	for (int digits = 6; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
@@ -342,7 +349,8 @@ void hf_metrics_render(const struct hf_metrics *metrics, struct hf_strbuf *sb)
 			hf_strbuf_addch(sb, '\n');
 		}
 	}
-	render_head(sb, dropped, "Values left out because a metric had too many label values.",
+	render_head(sb, dropped,
+		    "Values dropped because a metric had too many combinations of label values.",
 		    "counter");
 	hf_strbuf_addf(sb, "%s %llu\n", dropped, (unsigned long long)metrics->dropped);
 }

@@ -8,8 +8,8 @@
 
 #define TEXT_MAX 65536
 #define DROPPED                                                                                    \
-	"# HELP holdfast_metrics_dropped_series_total Values left out because a metric had too "   \
-	"many label values.\n"                                                                     \
+	"# HELP holdfast_metrics_dropped_series_total Values dropped because a metric had too "    \
+	"many combinations of label values.\n"                                                     \
 	"# TYPE holdfast_metrics_dropped_series_total counter\n"
 
 static void assert_text(const struct hf_metrics *metrics, const char *want)
@@ -96,7 +96,7 @@ static void test_histograms_have_cumulative_buckets_sum_and_count(void **state)
 	hf_metrics_destroy(metrics);
 }
 
-static void test_one_series_too_many_is_dropped_and_counted(void **state)
+static void test_a_series_beyond_the_limit_is_dropped_and_counted(void **state)
 {
 	struct hf_metrics *metrics = hf_metrics_create();
 	struct hf_family *jobs = jobs_family(metrics, 2);
@@ -128,7 +128,7 @@ static void test_label_values_and_help_are_escaped(void **state)
 	hf_metrics_destroy(metrics);
 }
 
-static void test_values_that_could_run_into_each_other_stay_apart(void **state)
+static void test_label_values_with_quotes_and_commas_stay_distinct(void **state)
 {
 	struct hf_metrics *metrics = hf_metrics_create();
 	struct hf_family *jobs = jobs_family(metrics, 0);
@@ -140,7 +140,7 @@ static void test_values_that_could_run_into_each_other_stay_apart(void **state)
 	hf_metrics_destroy(metrics);
 }
 
-static void test_numbers_read_back_as_what_they_were(void **state)
+static void test_numbers_read_back_unchanged(void **state)
 {
 	static const struct {
 		double value;
@@ -185,10 +185,10 @@ int main(void)
 		cmocka_unit_test(test_counters_add_up_and_render_with_their_labels),
 		cmocka_unit_test(test_gauges_are_set_up_and_down_and_forgotten),
 		cmocka_unit_test(test_histograms_have_cumulative_buckets_sum_and_count),
-		cmocka_unit_test(test_one_series_too_many_is_dropped_and_counted),
+		cmocka_unit_test(test_a_series_beyond_the_limit_is_dropped_and_counted),
 		cmocka_unit_test(test_label_values_and_help_are_escaped),
-		cmocka_unit_test(test_values_that_could_run_into_each_other_stay_apart),
-		cmocka_unit_test(test_numbers_read_back_as_what_they_were),
+		cmocka_unit_test(test_label_values_with_quotes_and_commas_stay_distinct),
+		cmocka_unit_test(test_numbers_read_back_unchanged),
 		cmocka_unit_test(test_a_family_is_made_once),
 	};
 

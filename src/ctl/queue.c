@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * A work queue of keys. Input: keys to work on, now or after a delay; output: calls of `run`, never
+ * two at once for one key.
+ *
+ * Invariant: an item exists only for a key that is ready, delayed or running, or that has failures
+ * to remember.
+ */
 #include "ctl/queue.h"
 
 #include "base/map.h"
@@ -10,14 +18,14 @@
 #include <string.h>
 
 /*
- * One item per key that waits, is delayed, runs, or has failures to remember.
+ * The states of a key:
  *
- *              add                 run                    done
- *   (nothing) ─────▶ ready ────────────▶ running ──────────────▶ (nothing)
- *       │ add_after    ▲  timer             │ add: again = true     │ again
- *       └──▶ delayed ──┘                    └──────────────────────▶ ready
+ *              add                  run                     done
+ *     (nothing) ─────▶ ready ────────────▶ running ──────────────▶ (nothing)
+ *        │ add_after    ▲  timer              │ add: again = true    │ again
+ *        └──▶ delayed ──┘                     └──────────────────────▶ ready
  *
- * A timer may be armed while the key runs too: the delay then starts the next run.
+ * A timer may also be armed while the key is running; it then starts the next run.
  */
 struct item {
 	struct hf_queue *queue;
@@ -33,7 +41,7 @@ struct list {
 	struct item *first, **last;
 };
 
-/* In the order they are worked on. */
+/* The two ready lists. Keys in READY_BEHIND run only while READY is empty. */
 enum { READY, READY_BEHIND, LISTS };
 
 struct hf_queue {
@@ -49,10 +57,11 @@ struct hf_queue {
 	bool paused;
 };
 
-/* Keys started in one turn of the loop, so that a full queue does not starve its timers. */
+/* Keys started in one turn of the loop. The limit keeps a full queue from delaying the loop's
+ * timers. */
 #define STARTS_PER_TURN 64
 
-static void item_free(void *value)
+static void free_item(void *value)
 {
 	struct item *item = value;
 
@@ -60,7 +69,7 @@ static void item_free(void *value)
 	free(item);
 }
 
-static struct item *item_get(struct hf_queue *queue, const char *key)
+static struct item *get_item(struct hf_queue *queue, const char *key)
 {
 	struct item *item = hf_map_get(queue->items, key);
 	size_t len = strlen(key);
@@ -72,12 +81,12 @@ static struct item *item_get(struct hf_queue *queue, const char *key)
 	memcpy(item->key, key, len);
 	if (hf_map_put(queue->items, key, item))
 		return item;
-	item_free(item);
+	free_item(item);
 	queue->stats.dropped++;
 	return NULL;
 }
 
-static void item_forget_if_idle(struct hf_queue *queue, struct item *item)
+static void forget_idle_item(struct hf_queue *queue, struct item *item)
 {
 	bool delayed = item->timer != NULL && hf_timer_armed(item->timer);
 
@@ -85,7 +94,7 @@ static void item_forget_if_idle(struct hf_queue *queue, struct item *item)
 		hf_map_remove(queue->items, item->key);
 }
 
-static void wake(struct hf_queue *queue)
+static void post_start(struct hf_queue *queue)
 {
 	bool room = queue->running_max == 0 || queue->n_running < queue->running_max;
 
@@ -113,10 +122,10 @@ static void make_ready(struct hf_queue *queue, struct item *item, int which)
 	list->last = &item->next;
 	queue->n_ready++;
 	queue->stats.adds++;
-	wake(queue);
+	post_start(queue);
 }
 
-static struct item *take_first(struct hf_queue *queue)
+static struct item *take_first_ready(struct hf_queue *queue)
 {
 	struct list *list = &queue->ready[queue->ready[READY].first != NULL ? READY : READY_BEHIND];
 	struct item *item = list->first;
@@ -128,29 +137,29 @@ static struct item *take_first(struct hf_queue *queue)
 	return item;
 }
 
-static void start_some(void *arg)
+static void start_ready(void *arg)
 {
 	struct hf_queue *queue = arg;
 
 	for (int n = 0; n < STARTS_PER_TURN && queue->n_ready > 0 && !queue->paused; n++) {
 		if (queue->running_max != 0 && queue->n_running >= queue->running_max)
 			return;
-		struct item *item = take_first(queue);
+		struct item *item = take_first_ready(queue);
 
 		item->ready = false;
 		item->running = true;
 		queue->n_running++;
 		if (queue->waited != NULL)
 			queue->waited(queue->arg, hf_loop_mono(queue->loop) - item->ready_since);
-		/* run may call done at once, and with it free the item. */
+		/* run may call hf_queue_done at once, which can free the item. */
 		HF_AUTOFREE char *key = hf_xstrdup(item->key);
 
 		queue->run(queue->arg, key);
 	}
-	wake(queue);
+	post_start(queue);
 }
 
-static void item_due(void *arg)
+static void on_item_due(void *arg)
 {
 	struct item *item = arg;
 
@@ -164,8 +173,8 @@ struct hf_queue *hf_queue_create(const struct hf_queue_options *options)
 	hf_assert(options->loop != NULL && options->run != NULL);
 	queue->loop = options->loop;
 	queue->items = hf_map_create(options->keys_max ? options->keys_max : HF_QUEUE_KEYS_MAX,
-				     options->seed, item_free);
-	queue->task = hf_task_create(queue->loop, start_some, queue);
+				     options->seed, free_item);
+	queue->task = hf_task_create(queue->loop, start_ready, queue);
 	for (int i = 0; i < LISTS; i++)
 		queue->ready[i].last = &queue->ready[i].first;
 	queue->running_max = options->running_max;
@@ -185,9 +194,9 @@ struct hf_queue *hf_queue_destroy(struct hf_queue *queue)
 	return NULL;
 }
 
-static bool add(struct hf_queue *queue, const char *key, int which)
+static bool add_ready(struct hf_queue *queue, const char *key, int which)
 {
-	struct item *item = item_get(queue, key);
+	struct item *item = get_item(queue, key);
 
 	if (item == NULL)
 		return false;
@@ -197,12 +206,12 @@ static bool add(struct hf_queue *queue, const char *key, int which)
 
 bool hf_queue_add(struct hf_queue *queue, const char *key)
 {
-	return add(queue, key, READY);
+	return add_ready(queue, key, READY);
 }
 
 bool hf_queue_add_behind(struct hf_queue *queue, const char *key)
 {
-	return add(queue, key, READY_BEHIND);
+	return add_ready(queue, key, READY_BEHIND);
 }
 
 bool hf_queue_add_after(struct hf_queue *queue, const char *key, hf_time delay)
@@ -212,13 +221,13 @@ bool hf_queue_add_after(struct hf_queue *queue, const char *key, hf_time delay)
 
 	if (delay <= 0)
 		return hf_queue_add(queue, key);
-	item = item_get(queue, key);
+	item = get_item(queue, key);
 	if (item == NULL)
 		return false;
 	if (item->ready || item->again)
-		return true; /* that run comes sooner */
+		return true; /* the run that is pending comes earlier */
 	if (item->timer == NULL)
-		item->timer = hf_timer_create(queue->loop, item_due, item);
+		item->timer = hf_timer_create(queue->loop, on_item_due, item);
 	due = hf_time_add(hf_loop_mono(queue->loop), delay);
 	if (due < hf_timer_due(item->timer))
 		hf_timer_arm(item->timer, delay);
@@ -227,7 +236,7 @@ bool hf_queue_add_after(struct hf_queue *queue, const char *key, hf_time delay)
 
 bool hf_queue_retry(struct hf_queue *queue, const char *key)
 {
-	struct item *item = item_get(queue, key);
+	struct item *item = get_item(queue, key);
 	struct hf_backoff backoff = HF_BACKOFF_INIT(HF_QUEUE_RETRY_MIN, HF_QUEUE_RETRY_MAX, 0);
 
 	if (item == NULL)
@@ -247,7 +256,7 @@ void hf_queue_forget(struct hf_queue *queue, const char *key)
 	if (item == NULL)
 		return;
 	item->failures = 0;
-	item_forget_if_idle(queue, item);
+	forget_idle_item(queue, item);
 }
 
 void hf_queue_done(struct hf_queue *queue, const char *key)
@@ -259,12 +268,12 @@ void hf_queue_done(struct hf_queue *queue, const char *key)
 	queue->n_running--;
 	if (item->again) {
 		item->again = false;
-		queue->stats.adds--; /* counted when it was added */
+		queue->stats.adds--; /* this add was counted when the key was added */
 		make_ready(queue, item, READY);
 	} else {
-		item_forget_if_idle(queue, item);
+		forget_idle_item(queue, item);
 	}
-	wake(queue);
+	post_start(queue);
 }
 
 void hf_queue_pause(struct hf_queue *queue)

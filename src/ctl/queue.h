@@ -13,68 +13,70 @@
 /*
  * A work queue of keys.
  *
- *   - A key waits at most once, however often it is added.
- *   - A key is never worked on twice at once: added while it is being worked on, it
- *     waits until hf_queue_done and then runs again.
- *   - Order is first come, first served; keys that were added behind run when no other is
- *     ready, in their order.
- *   - Delayed adds: the earliest due wins; a plain add overtakes a delay and cancels
- *     it, since the run it causes will ask for its own.
- *   - After failures: hf_queue_retry adds with 5 ms · 2^n, at most 1,000 s, n counted
- *     per key until hf_queue_forget.  (The figures of controller-runtime's default
- *     limiter, so that retries look the same to those who know it.)
+ * - A key waits at most once, however often it is added.
+ * - A key never runs twice at once. If it is added while it runs, it waits until hf_queue_done and
+ *   then runs again.
+ * - Keys run in the order of their addition. Keys added with hf_queue_add_behind run only if no
+ *   other key is ready, also in their order.
+ * - Of several delays for a key, the earliest wins. A plain add cancels the delay, because the run
+ *   that it causes will ask for its own.
+ * - hf_queue_retry adds a key after 5 ms × 2^n, at most 120 s. n counts the failures of the key
+ *   until hf_queue_forget. (controller-runtime's default limiter uses the same steps, up to 1,000
+ *   s.)
  *
- * The work itself may take any number of loop turns: `run` starts it, hf_queue_done
- * ends it, from inside run or later.
+ * The work on a key may take any number of turns of the loop: `run` starts it, and hf_queue_done
+ * ends it, inside run or later.
  */
 struct hf_queue;
 
 typedef void (*hf_queue_fn)(void *arg, const char *key);
 
-/* One key a job; ten times the most jobs planned for. */
+/* One key for each job: ten times the largest planned number of jobs. */
 #define HF_QUEUE_KEYS_MAX ((size_t)200000)
 #define HF_QUEUE_RETRY_MIN (5 * HF_MS)
 #define HF_QUEUE_RETRY_MAX (120 * HF_SECOND)
 
 struct hf_queue_options {
 	struct hf_loop *loop;
-	size_t keys_max;    /* waiting, delayed and running together; 0: HF_QUEUE_KEYS_MAX */
-	size_t running_max; /* keys worked on at once; 0: any number */
-	uint64_t seed;      /* of the key table, see base/map.h */
+	size_t keys_max;    /* keys that wait, are delayed or run; 0: HF_QUEUE_KEYS_MAX */
+	size_t running_max; /* keys that may run at once; 0: no limit */
+	uint64_t seed;      /* for the hash table, see base/map.h */
 	hf_queue_fn run;
-	/* A run begins of a key that was ready for so long; may be NULL. */
+	/* Called when a key starts to run, with the span it was ready; may be NULL. */
 	void (*waited)(void *arg, hf_time span);
 	void *arg;
 };
 
 struct hf_queue_stats {
-	uint64_t adds; /* that were not already waiting */
+	uint64_t adds; /* adds of keys that were not waiting already */
 	uint64_t retries;
-	uint64_t dropped; /* the queue was full */
+	uint64_t dropped; /* adds refused because the queue was full */
 };
 
 struct hf_queue *hf_queue_create(const struct hf_queue_options *options);
-/* `run` is not called any more; NULL is fine; returns NULL. */
+/* `run` is not called after this. Accepts NULL; returns NULL. */
 struct hf_queue *hf_queue_destroy(struct hf_queue *queue);
 
-/* Each copies the key.  false: the queue is full, counted as dropped. */
+/* The four functions below copy the key. They return false if the queue is full, and count that
+ * in `dropped`. */
 bool hf_queue_add(struct hf_queue *queue, const char *key);
-/* A key that is ready already keeps its place, whichever it is. */
+/* A key that is ready already keeps its place in its list. */
 bool hf_queue_add_behind(struct hf_queue *queue, const char *key);
 bool hf_queue_add_after(struct hf_queue *queue, const char *key, hf_time delay);
 bool hf_queue_retry(struct hf_queue *queue, const char *key);
-/* The key's last run was good. */
+/* Forgets the key's failures; call it after a good run. */
 void hf_queue_forget(struct hf_queue *queue, const char *key);
-/* The run of this key is over.  The key must be one that is running. */
+/* Ends the run of this key. The key must be running. */
 void hf_queue_done(struct hf_queue *queue, const char *key);
 
-/* Start nothing more (what runs goes on); keys still gather. */
+/* Starts no more keys. Running keys continue, and keys can still be added. */
 void hf_queue_pause(struct hf_queue *queue);
 
-size_t hf_queue_waiting(const struct hf_queue *queue); /* ready to run, delays aside */
+size_t hf_queue_waiting(const struct hf_queue *queue); /* ready to run; delayed keys not included */
 size_t hf_queue_running(const struct hf_queue *queue);
 unsigned hf_queue_failures(const struct hf_queue *queue, const char *key);
-/* When a delayed key is due, monotonic; HF_TIME_NEVER for none. */
+/* The time at which a delayed key is due, on the monotonic clock; HF_TIME_NEVER if it is not
+ * delayed. */
 hf_time hf_queue_due(const struct hf_queue *queue, const char *key);
 const struct hf_queue_stats *hf_queue_stats(const struct hf_queue *queue);
 

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each start of a key is written down with the second it came at: "a@0 b@1". */
+/* Each start of a key is recorded with the second of the start: "a@0 b@1". */
 struct bench {
 	struct hf_loop *loop;
 	struct hf_queue *queue;
 	char trace[4096];
 	size_t len;
 	bool done_at_once;
-	void (*also)(struct bench *bench, const char *key); /* runs inside run */
+	void (*also)(struct bench *bench, const char *key); /* called inside run */
 };
 
 static void run_key(void *arg, const char *key)
@@ -92,7 +92,7 @@ static void test_keys_added_behind_run_after_the_others(void **state)
 	hf_queue_add_behind(bench->queue, "new-3");
 	hf_loop_run(bench->loop);
 	hf_queue_add(bench->queue, "known");
-	hf_queue_add(bench->queue, "new-2"); /* it waits already */
+	hf_queue_add(bench->queue, "new-2"); /* the key is waiting already */
 	assert_int_equal(hf_queue_waiting(bench->queue), 3);
 	hf_queue_done(bench->queue, "new-1");
 	hf_loop_run(bench->loop);
@@ -115,7 +115,7 @@ static void test_a_key_waits_at_most_once(void **state)
 	assert_int_equal(hf_queue_stats(bench->queue)->adds, 1);
 }
 
-static void test_a_key_added_while_it_runs_runs_again_after_and_never_beside(void **state)
+static void test_a_key_added_while_it_runs_runs_again_afterwards(void **state)
 {
 	struct bench *bench = *state;
 
@@ -337,7 +337,7 @@ static void test_how_long_a_key_was_ready_is_told(void **state)
 	hf_loop_freeze(loop, 3 * HF_SECOND);
 	hf_loop_run_ready(loop);
 	assert_int_equal(waited_last, 3 * HF_SECOND);
-	/* A delay that was asked for is no wait. */
+	/* A delay that was asked for does not count as waiting. */
 	hf_queue_add_after(queue, "b", HF_MINUTE);
 	hf_loop_run_until(loop, 2 * HF_MINUTE);
 	assert_int_equal(waited_last, 0);
@@ -351,7 +351,7 @@ int main(void)
 		T(test_keys_run_in_the_order_added_and_from_the_loop),
 		T(test_keys_added_behind_run_after_the_others),
 		T(test_a_key_waits_at_most_once),
-		T(test_a_key_added_while_it_runs_runs_again_after_and_never_beside),
+		T(test_a_key_added_while_it_runs_runs_again_afterwards),
 		T(test_no_more_keys_run_at_once_than_allowed),
 		T(test_of_two_delays_the_earlier_wins),
 		T(test_a_plain_add_overtakes_a_delay_and_cancels_it),

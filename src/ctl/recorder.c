@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Holdfast authors */
+
+/*
+ * Writes core/v1 Events about objects. Input: notes about objects; output: creates and patches of
+ * Event objects, one at a time.
+ *
+ * A note passes three filters: the limit for routine events, the limit for each object, and the
+ * combination of similar events. Then it waits in the send queue.
+ *
+ * Invariants: only the first event of the queue is in flight. An event's content is kept only while
+ * the event waits to be sent.
+ */
 #include "ctl/recorder.h"
 
 #include "base/map.h"
@@ -13,53 +24,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* client-go's figures (tools/record/events_cache.go, event.go). */
-#define ALIKE_MAX 10 /* messages before events alike are combined */
+/* client-go's constants (tools/record/events_cache.go, event.go). */
+#define ALIKE_MAX 10 /* different messages before similar events are combined */
 #define ALIKE_WINDOW (10 * HF_MINUTE)
 #define SPAM_BURST 25
 #define SPAM_REFILL (5 * HF_MINUTE)
-/* Ours: an event is a write to etcd as big as a status, kept for an hour. */
+/* Our own limit for routine events. An event is a write to etcd as large as a status, and is
+ * kept for an hour. */
 #define ROUTINE_BURST 256
 #define ROUTINE_REFILL HF_SECOND
 #define TRIES_MAX 12
 #define TRY_MIN HF_SECOND
 #define TRY_MAX (10 * HF_SECOND)
-#define NAME_MAX_BYTES 236 /* of the object, so that ".<16 hex digits>" fits into 253 */
+/* Bytes of the object's name, so that ".<16 hex digits>" fits into 253. */
+#define NAME_MAX_BYTES 236
 #define KEY_BYTES_MAX 8192
-/* Thousands of keys are remembered, and their words are nobody's business: 128 bits of hash. */
+/* Thousands of keys are remembered as hashes of 128 bits, which takes less memory than their
+ * texts. */
 #define DIGEST_SIZE 33
 #define COMBINED "(combined from similar events): "
 
-/* What an Event says, in one block.  Whoever records it again brings it along. */
+/* The content of an Event, in one block of memory. Recording the event again brings the content
+ * again. */
 struct content {
 	const char *api_version, *kind, *ns, *object, *uid, *object_version, *field_path;
 	const char *type, *reason, *component, *message;
 	char text[];
 };
 
-/* One Event object, as it is or should be in the store. */
+/* One Event object: its wanted and its stored state. */
 struct event {
 	struct event *next;      /* in the send queue */
-	struct content *content; /* NULL: it is in the store */
-	char *name;              /* of the Event */
+	struct content *content; /* NULL: the stored Event has this content */
+	char *name;              /* name of the Event */
 	hf_time first, last;
 	int64_t count, sent_count; /* sent_count 0: not created yet */
-	bool queued;               /* in the queue or being sent */
-	bool unsure;               /* a create timed out: it may be there */
+	bool queued;               /* waits in the queue or is being sent */
+	bool unsure;               /* a create timed out, so the Event may exist */
 	char key[DIGEST_SIZE];
 };
 
-/* Events alike but for the message. */
+/* Events that differ in their message only. */
 struct group {
-	char key[DIGEST_SIZE];        /* first */
-	uint64_t messages[ALIKE_MAX]; /* hashes */
+	char key[DIGEST_SIZE];        /* must be first */
+	uint64_t messages[ALIKE_MAX]; /* hashes of the messages */
 	size_t n_messages;
 	hf_time last;
 };
 
-/* A token bucket per object, as the time at which it would be full again. */
+/* The token bucket of an object, as the time at which the bucket is full again. */
 struct source {
-	char key[DIGEST_SIZE]; /* first */
+	char key[DIGEST_SIZE]; /* must be first */
 	hf_time full_at;
 };
 
@@ -68,10 +83,10 @@ struct hf_recorder {
 	struct hf_store *store;
 	char *component;
 	struct hf_map *events, *groups, *sources;
-	struct event *first, **last; /* to send; the first may be under way */
+	struct event *first, **last; /* the send queue; the first event may be in flight */
 	size_t n_queued;
 	struct hf_call *call;
-	struct hf_timer *timer; /* armed: the next send */
+	struct hf_timer *timer; /* armed: time of the next send */
 	struct hf_rng rng;
 	uint64_t seed;
 	struct hf_backoff backoff;
@@ -81,14 +96,14 @@ struct hf_recorder {
 	struct hf_task *idle_task;
 	hf_task_fn idle;
 	void *idle_arg;
-	hf_time routine_full_at; /* as a source's full_at */
+	hf_time routine_full_at; /* the bucket of routine events, as a source's full_at */
 	struct hf_recorder_stats stats;
 	void (*refused)(void *arg, int code, const char *message);
 	void *refused_arg;
-	bool refused_told[2]; /* creates, patches */
+	bool refused_reported[2]; /* already reported: patches [1], creates [0] */
 };
 
-static void event_free(void *value)
+static void free_event(void *value)
 {
 	struct event *event = value;
 
@@ -99,7 +114,7 @@ static void event_free(void *value)
 
 /* --- correlation --- */
 
-/* Room for one more: the oldest goes, events that wait to be sent excepted. */
+/* Makes room for one more key: removes the oldest, but never an event that waits to be sent. */
 static void make_room(struct hf_map *map, bool events)
 {
 	const char *key;
@@ -113,12 +128,12 @@ static void make_room(struct hf_map *map, bool events)
 			return;
 		}
 	}
-	/* Not reached: fewer events wait than are remembered. */
+	/* Not reached: fewer events can wait than are remembered. */
 	hf_assert(HF_RECORDER_QUEUE_MAX >= HF_RECORDER_KEYS_MAX);
 }
 
-/* A group or a source: either begins with its key. */
-static void *remember(struct hf_map *map, const char *key, size_t size)
+/* Finds or creates a group or a source; both begin with their key. */
+static void *find_or_create(struct hf_map *map, const char *key, size_t size)
 {
 	char *value = hf_map_get(map, key);
 
@@ -133,11 +148,11 @@ static void *remember(struct hf_map *map, const char *key, size_t size)
 	return value;
 }
 
-/* true: the message is to be replaced, since too many alike came. */
-static bool group_is_full(struct hf_recorder *recorder, const char *key, const char *message,
+/* True if the group has too many messages; the caller then combines the event with similar ones. */
+static bool is_group_full(struct hf_recorder *recorder, const char *key, const char *message,
 			  hf_time now)
 {
-	struct group *group = remember(recorder->groups, key, sizeof(*group));
+	struct group *group = find_or_create(recorder->groups, key, sizeof(*group));
 	uint64_t hash = hf_hash_str(message);
 
 	if (now - group->last > ALIKE_WINDOW)
@@ -152,8 +167,8 @@ static bool group_is_full(struct hf_recorder *recorder, const char *key, const c
 	return false;
 }
 
-/* Takes a token of a bucket, if there is one. */
-static bool bucket_take(hf_time *full_at, hf_time refill, int burst, hf_time now)
+/* Takes a token from a bucket; false if the bucket is empty. */
+static bool take_token(hf_time *full_at, hf_time refill, int burst, hf_time now)
 {
 	if (*full_at < now)
 		*full_at = now;
@@ -163,11 +178,11 @@ static bool bucket_take(hf_time *full_at, hf_time refill, int burst, hf_time now
 	return true;
 }
 
-static bool source_may(struct hf_recorder *recorder, const char *key, hf_time now)
+static bool take_source_token(struct hf_recorder *recorder, const char *key, hf_time now)
 {
-	struct source *source = remember(recorder->sources, key, sizeof(*source));
+	struct source *source = find_or_create(recorder->sources, key, sizeof(*source));
 
-	return bucket_take(&source->full_at, SPAM_REFILL, SPAM_BURST, now);
+	return take_token(&source->full_at, SPAM_REFILL, SPAM_BURST, now);
 }
 
 static const char *or_empty(const char *s)
@@ -175,15 +190,15 @@ static const char *or_empty(const char *s)
 	return s == NULL ? "" : s;
 }
 
-/* The separator is no part of names, kinds or reasons. */
-static void key_add(struct hf_strbuf *sb, const char *part)
+/* Appends one part and a separator. The separator cannot be part of a name, kind or reason. */
+static void add_key_part(struct hf_strbuf *sb, const char *part)
 {
 	hf_strbuf_addstr(sb, or_empty(part));
 	hf_strbuf_addch(sb, '\n');
 }
 
-static const char *digest(const struct hf_recorder *recorder, const struct hf_strbuf *key,
-			  char buf[DIGEST_SIZE])
+static const char *hash_key(const struct hf_recorder *recorder, const struct hf_strbuf *key,
+			    char buf[DIGEST_SIZE])
 {
 	snprintf(buf, DIGEST_SIZE, "%016llx%016llx",
 		 (unsigned long long)hf_siphash(recorder->seed, key->data, key->len),
@@ -191,7 +206,7 @@ static const char *digest(const struct hf_recorder *recorder, const struct hf_st
 	return buf;
 }
 
-static char *message_cut(const char *prefix, const char *message)
+static char *cut_message(const char *prefix, const char *message)
 {
 	size_t prefix_len = strlen(prefix), len = strlen(message);
 	size_t room = HF_RECORDER_MESSAGE_MAX - prefix_len;
@@ -199,7 +214,7 @@ static char *message_cut(const char *prefix, const char *message)
 
 	if (len > room) {
 		len = room - 3;
-		/* Not inside a character: step back over UTF-8's continuation bytes. */
+		/* Do not cut inside a character: step back over UTF-8's continuation bytes. */
 		while (len > 0 && ((unsigned char)message[len] & 0xc0) == 0x80)
 			len--;
 		HF_AUTOFREE char *cut = hf_xstrndup(message, len);
@@ -211,7 +226,7 @@ static char *message_cut(const char *prefix, const char *message)
 	return text;
 }
 
-static const char *text_put(char **at, const char *s)
+static const char *copy_text(char **at, const char *s)
 {
 	const char *start = *at;
 	size_t size = strlen(s) + 1;
@@ -221,7 +236,7 @@ static const char *text_put(char **at, const char *s)
 	return start;
 }
 
-static struct content *content_create(const struct hf_event_note *note, const char *component,
+static struct content *create_content(const struct hf_event_note *note, const char *component,
 				      const char *message)
 {
 	const char *const texts[] = {
@@ -245,22 +260,22 @@ static struct content *content_create(const struct hf_event_note *note, const ch
 		size += strlen(texts[i]) + 1;
 	content = hf_xmalloc(sizeof(*content) + size);
 	at = content->text;
-	content->api_version = text_put(&at, texts[0]);
-	content->kind = text_put(&at, texts[1]);
-	content->ns = text_put(&at, texts[2]);
-	content->object = text_put(&at, texts[3]);
-	content->uid = text_put(&at, texts[4]);
-	content->object_version = text_put(&at, texts[5]);
-	content->field_path = text_put(&at, texts[6]);
-	content->type = text_put(&at, texts[7]);
-	content->reason = text_put(&at, texts[8]);
-	content->component = text_put(&at, texts[9]);
-	content->message = text_put(&at, texts[10]);
+	content->api_version = copy_text(&at, texts[0]);
+	content->kind = copy_text(&at, texts[1]);
+	content->ns = copy_text(&at, texts[2]);
+	content->object = copy_text(&at, texts[3]);
+	content->uid = copy_text(&at, texts[4]);
+	content->object_version = copy_text(&at, texts[5]);
+	content->field_path = copy_text(&at, texts[6]);
+	content->type = copy_text(&at, texts[7]);
+	content->reason = copy_text(&at, texts[8]);
+	content->component = copy_text(&at, texts[9]);
+	content->message = copy_text(&at, texts[10]);
 	return content;
 }
 
-/* Unique for this process's life: the stamp never repeats. */
-static void event_name(struct hf_recorder *recorder, struct event *event, hf_time now)
+/* Gives the event a name that is unique in this process: no stamp is used twice. */
+static void set_event_name(struct hf_recorder *recorder, struct event *event, hf_time now)
 {
 	hf_time stamp = now > recorder->last_stamp ? now : recorder->last_stamp + 1;
 	HF_AUTOFREE char *object = hf_xstrndup(event->content->object, NAME_MAX_BYTES);
@@ -272,24 +287,25 @@ static void event_name(struct hf_recorder *recorder, struct event *event, hf_tim
 
 /* --- sending --- */
 
-static void send_soon(struct hf_recorder *recorder, hf_time after)
+static void schedule_send(struct hf_recorder *recorder, hf_time after)
 {
 	if (recorder->first != NULL && recorder->call == NULL && !hf_timer_armed(recorder->timer))
 		hf_timer_arm(recorder->timer, after);
 }
 
-static void enqueue(struct hf_recorder *recorder, struct event *event)
+static void enqueue_event(struct hf_recorder *recorder, struct event *event)
 {
 	event->queued = true;
 	event->next = NULL;
 	*recorder->last = event;
 	recorder->last = &event->next;
 	recorder->n_queued++;
-	send_soon(recorder, recorder->delay);
+	schedule_send(recorder, recorder->delay);
 }
 
-/* The first event's turn is over; one that changed meanwhile goes to the end. */
-static void advance(struct hf_recorder *recorder, bool keep)
+/* Ends the turn of the first event. If the event changed meanwhile, it goes to the end of the
+ * queue. */
+static void finish_first(struct hf_recorder *recorder, bool keep)
 {
 	struct event *event = recorder->first;
 
@@ -302,15 +318,15 @@ static void advance(struct hf_recorder *recorder, bool keep)
 	if (!keep)
 		hf_map_remove(recorder->events, event->key);
 	else if (event->count != event->sent_count)
-		enqueue(recorder, event);
+		enqueue_event(recorder, event);
 	else
 		free(hf_steal(&event->content));
-	send_soon(recorder, 0);
+	schedule_send(recorder, 0);
 	if (recorder->first == NULL && recorder->idle != NULL)
 		hf_task_post(recorder->idle_task);
 }
 
-static struct hf_doc *event_body(const struct event *event)
+static struct hf_doc *make_event(const struct event *event)
 {
 	const struct content *content = event->content;
 	struct hf_json *root = hf_json_object(), *meta, *object;
@@ -346,7 +362,7 @@ static struct hf_doc *event_body(const struct event *event)
 	return hf_doc_from_json(root);
 }
 
-static struct hf_doc *event_patch(const struct event *event)
+static struct hf_doc *make_event_patch(const struct event *event)
 {
 	struct hf_json *root = hf_json_object();
 	char last[HF_TIME_TEXT_MAX];
@@ -358,21 +374,22 @@ static struct hf_doc *event_patch(const struct event *event)
 	return hf_doc_from_json(root);
 }
 
-static bool may_pass(int code)
+static bool is_transient(int code)
 {
 	return code == HF_E_TIMEOUT || code == HF_E_UNAVAILABLE || code == HF_E_TOO_MANY ||
 	       code == HF_E_INTERNAL || code == HF_E_IO || code == HF_E_CONFLICT;
 }
 
-/* Without the right to write events each of them is refused: that is said once. */
-static void refused(struct hf_recorder *recorder, bool created, const struct hf_reply *reply)
+/* Reports a refused write. Without the right to write events, every write is refused; only the
+ * first is reported. */
+static void report_refused(struct hf_recorder *recorder, bool created, const struct hf_reply *reply)
 {
-	if (recorder->refused != NULL && !recorder->refused_told[created])
+	if (recorder->refused != NULL && !recorder->refused_reported[created])
 		recorder->refused(recorder->refused_arg, reply->code, reply->message);
-	recorder->refused_told[created] = true;
+	recorder->refused_reported[created] = true;
 }
 
-static void sent(void *arg, const struct hf_reply *reply)
+static void on_sent(void *arg, const struct hf_reply *reply)
 {
 	struct hf_recorder *recorder = arg;
 	struct event *event = recorder->first;
@@ -381,34 +398,34 @@ static void sent(void *arg, const struct hf_reply *reply)
 
 	recorder->call = NULL;
 	if (!created && code == HF_E_EXISTS && event->unsure)
-		code = 0; /* the create that timed out had been done */
+		code = 0; /* the create that timed out had succeeded */
 	if (code == 0) {
 		event->sent_count = recorder->sending_count;
 		*(created ? &recorder->stats.patched : &recorder->stats.created) += 1;
-		recorder->refused_told[created] = false;
-		advance(recorder, true);
+		recorder->refused_reported[created] = false;
+		finish_first(recorder, true);
 		return;
 	}
 	event->unsure = event->unsure || code == HF_E_TIMEOUT;
 	if (created && code == HF_E_NOT_FOUND) {
-		event->sent_count = 0; /* it expired: write it anew */
+		event->sent_count = 0; /* the Event expired: create it again */
 		event->unsure = false;
 	} else if (!created && code == HF_E_EXISTS) {
-		event_name(recorder, event, recorder->last_stamp);
-	} else if (!may_pass(code)) {
+		set_event_name(recorder, event, recorder->last_stamp);
+	} else if (!is_transient(code)) {
 		recorder->stats.dropped++;
-		refused(recorder, created, reply);
-		advance(recorder, false);
+		report_refused(recorder, created, reply);
+		finish_first(recorder, false);
 		return;
 	}
 	if (recorder->backoff.failures + 1 >= TRIES_MAX) {
 		recorder->stats.dropped++;
-		advance(recorder, false);
+		finish_first(recorder, false);
 		return;
 	}
 	hf_time delay = hf_backoff_next(&recorder->backoff, &recorder->rng);
 
-	send_soon(recorder, delay > reply->retry_after ? delay : reply->retry_after);
+	schedule_send(recorder, delay > reply->retry_after ? delay : reply->retry_after);
 }
 
 static void send_first(void *arg)
@@ -416,7 +433,7 @@ static void send_first(void *arg)
 	struct hf_recorder *recorder = arg;
 	struct event *event = recorder->first;
 	bool created = event->sent_count > 0;
-	HF_AUTO_DOC body = created ? event_patch(event) : event_body(event);
+	HF_AUTO_DOC body = created ? make_event_patch(event) : make_event(event);
 	struct hf_request request = {
 		.verb = created ? HF_VERB_PATCH : HF_VERB_CREATE,
 		.resource = &hf_events,
@@ -427,10 +444,10 @@ static void send_first(void *arg)
 	};
 
 	recorder->sending_count = event->count;
-	recorder->call = hf_store_request(recorder->store, &request, sent, recorder);
+	recorder->call = hf_store_request(recorder->store, &request, on_sent, recorder);
 }
 
-static void tell_idle(void *arg)
+static void call_idle(void *arg)
 {
 	struct hf_recorder *recorder = arg;
 	hf_task_fn idle = recorder->idle;
@@ -441,7 +458,7 @@ static void tell_idle(void *arg)
 	idle(recorder->idle_arg);
 }
 
-/* --- public --- */
+/* --- public functions --- */
 
 struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options)
 {
@@ -454,12 +471,12 @@ struct hf_recorder *hf_recorder_create(const struct hf_recorder_options *options
 	recorder->delay = options->delay;
 	recorder->refused = options->refused;
 	recorder->refused_arg = options->arg;
-	recorder->events = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, event_free);
+	recorder->events = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, free_event);
 	recorder->groups = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, free);
 	recorder->sources = hf_map_create_borrowing(HF_RECORDER_KEYS_MAX, options->seed, free);
 	recorder->last = &recorder->first;
 	recorder->timer = hf_timer_create(options->loop, send_first, recorder);
-	recorder->idle_task = hf_task_create(options->loop, tell_idle, recorder);
+	recorder->idle_task = hf_task_create(options->loop, call_idle, recorder);
 	hf_rng_init(&recorder->rng, options->seed);
 	recorder->seed = options->seed;
 	recorder->backoff = (struct hf_backoff)HF_BACKOFF_INIT(TRY_MIN, TRY_MAX, 100);
@@ -496,21 +513,21 @@ static void record_event(struct hf_recorder *recorder, const struct hf_event_not
 	if (event == NULL) {
 		event = hf_xcalloc(1, sizeof(*event));
 		memcpy(event->key, key, DIGEST_SIZE);
-		event->content = content_create(note, component, message);
+		event->content = create_content(note, component, message);
 		event->first = now;
-		event_name(recorder, event, now);
+		set_event_name(recorder, event, now);
 		make_room(recorder->events, true);
 		bool put = hf_map_put(recorder->events, event->key, event);
 
 		hf_assert(put);
 	} else {
 		free(event->content);
-		event->content = content_create(note, component, message);
+		event->content = create_content(note, component, message);
 	}
 	event->count++;
 	event->last = now;
 	if (!event->queued)
-		enqueue(recorder, event);
+		enqueue_event(recorder, event);
 }
 
 void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note *note, hf_time now)
@@ -522,28 +539,28 @@ void hf_recorder_record(struct hf_recorder *recorder, const struct hf_event_note
 
 	recorder->stats.recorded++;
 	if (note->routine &&
-	    !bucket_take(&recorder->routine_full_at, ROUTINE_REFILL, ROUTINE_BURST, now)) {
+	    !take_token(&recorder->routine_full_at, ROUTINE_REFILL, ROUTINE_BURST, now)) {
 		recorder->stats.spared++;
 		return;
 	}
-	key_add(&key, note->component != NULL ? note->component : recorder->component);
-	key_add(&key, note->kind);
-	key_add(&key, note->ns);
-	key_add(&key, note->name);
-	key_add(&key, note->uid);
-	if (!source_may(recorder, digest(recorder, &key, buf), now)) {
+	add_key_part(&key, note->component != NULL ? note->component : recorder->component);
+	add_key_part(&key, note->kind);
+	add_key_part(&key, note->ns);
+	add_key_part(&key, note->name);
+	add_key_part(&key, note->uid);
+	if (!take_source_token(recorder, hash_key(recorder, &key, buf), now)) {
 		recorder->stats.spam++;
 		return;
 	}
-	key_add(&key, note->field_path);
-	key_add(&key, note->type);
-	key_add(&key, note->reason);
-	combine = group_is_full(recorder, digest(recorder, &key, buf), message, now);
+	add_key_part(&key, note->field_path);
+	add_key_part(&key, note->type);
+	add_key_part(&key, note->reason);
+	combine = is_group_full(recorder, hash_key(recorder, &key, buf), message, now);
 	if (!combine)
 		hf_strbuf_addstr(&key, message);
-	HF_AUTOFREE char *cut = message_cut(combine ? COMBINED : "", message);
+	HF_AUTOFREE char *cut = cut_message(combine ? COMBINED : "", message);
 
-	record_event(recorder, note, digest(recorder, &key, buf), cut, now);
+	record_event(recorder, note, hash_key(recorder, &key, buf), cut, now);
 }
 
 void hf_recorder_drain(struct hf_recorder *recorder, hf_task_fn idle, void *arg)
